@@ -1,0 +1,55 @@
+/*
+ * attr: the perf_event_attr of each event that is opened, in one place.
+ *
+ * Records of all watches have one layout, so that a ring's reader finds a
+ * record's time without decoding it.  Pure functions.
+ */
+#ifndef WP_ATTR_H
+#define WP_ATTR_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe.h"
+#include "slot.h"
+
+/* How to watch. */
+struct wp_options {
+	bool count;		/* count only: no records */
+	bool kernel;		/* the kernel's accesses too */
+	bool callchain;		/* with kernel: its callchain */
+	bool follow;		/* child processes too */
+	bool remove_on_exec;	/* watches end at execve */
+	bool inherit_thread;	/* the kernel can tell threads from children */
+	bool format_lost;	/* the kernel counts lost records */
+	bool for_perf;		/* what perf needs to unwind by itself: mappings
+				   of data, where unwind tables lie, too; and a
+				   callchain, were it empty */
+	uint32_t stack;		/* bytes of user stack to copy: a multiple of 8,
+				   below 65528 */
+};
+
+/* What wants and features allow. */
+void wp_options_fit(struct wp_options *, const struct wp_features *);
+
+/* The event of one slot.  side: it also reports maps, names, forks and exits of
+   its thread. */
+void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
+    const struct wp_options *, bool side);
+
+/* The event that owns a ring and never fires; records wake its poller when
+   watermark bytes wait. */
+void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
+
+/* Offset of the time (u64 ns, CLOCK_MONOTONIC) in a record of these events. */
+static inline uint32_t
+wp_attr_time_offset(const struct perf_event_header *header)
+{
+	/* sample: identifier, ip, pid and tid, time, ...
+	   others end in: pid and tid, time, cpu, identifier */
+	return header->type == PERF_RECORD_SAMPLE ? 8 + 3 * 8 :
+	    header->size - 3u * 8;
+}
+
+#endif

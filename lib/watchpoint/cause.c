@@ -1,0 +1,47 @@
+/* cause: the list of causes, as text. */
+#include "cause.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int err;
+	const char *text;
+} causes[] = {
+#define X(code, err, text) {#code, err, text},
+	WP_CAUSES(X)
+#undef X
+};
+
+int
+wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...)
+{
+	if (cause != NULL) {
+		va_list ap;
+
+		cause->code = code;
+		cause->err = causes[code].err;
+		va_start(ap, code);
+		(void)vsnprintf(cause->text, sizeof(cause->text),
+		    causes[code].text, ap);
+		va_end(ap);
+	}
+	return -causes[code].err;
+}
+
+int
+wp_cause_errno(struct wp_cause *cause, const char *what, int err)
+{
+	(void)wp_cause_set(cause, WP_CAUSE_SYSTEM, what, strerror(err));
+	if (cause != NULL)
+		cause->err = err;
+	return -err;
+}
+
+const char *
+wp_cause_name(enum wp_cause_code code)
+{
+	return causes[code].name;
+}

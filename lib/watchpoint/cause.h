@@ -1,0 +1,85 @@
+/*
+ * cause: why a call failed, in words.
+ *
+ * Calls that can fail for reasons of the field give 0 or -errno and, through a
+ * struct wp_cause, the reason and the way out in one line.  Code, errno and
+ * text of each cause are one line of one list.
+ *
+ * Thread-safe on distinct objects; wp_cause_set is not async-signal-safe.
+ */
+#ifndef WP_CAUSE_H
+#define WP_CAUSE_H
+
+#include <errno.h>
+
+/* X(code, errno, format): format takes the arguments that its callers give. */
+#define WP_CAUSES(X)							\
+	X(NONE, 0, "no error")						\
+	X(NO_MEMORY, ENOMEM, "out of memory")				\
+	X(SYSTEM, EIO, "%s: %s")					\
+	X(SPEC_SYNTAX, EINVAL, "'%s': %s at %s (character %zu); "	\
+	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN] or MODULE!SYMBOL[+OFF][:LEN]") \
+	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\
+	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by the process%s%s") \
+	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called '%s': %s; " \
+	    "name one by MODULE!SYMBOL or by its address")		\
+	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread has its own; " \
+	    "give the address of one of them")				\
+	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
+	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and this " \
+	    "processor has %u: watch a part of at most %u aligned bytes (SPEC:LEN)") \
+	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and this " \
+	    "processor has %u: watch less, or shorter and aligned regions") \
+	X(ACCESS, EINVAL, "an execution watch is on one instruction: leave out the length") \
+	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see /proc/%d/maps for what is") \
+	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this processor's user addresses end at %#llx") \
+	X(KERNEL_ADDRESS, EPERM, "%#llx lies in the kernel: watchctl watches a program's memory, below %#llx") \
+	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or has ended") \
+	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give -p %d")	\
+	X(GONE, ESRCH, "process %d ended while it was being attached")	\
+	X(ZOMBIE, ESRCH, "process %d has ended and only waits for its parent (a zombie): nothing is left to watch") \
+	X(KERNEL_THREAD, EPERM, "process %d is a kernel thread: it has no memory of its own to watch") \
+	X(SELF, EINVAL, "process %d is this one: watchctl cannot attach to itself") \
+	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the processor's %u are wanted, %s") \
+	X(DENIED_PARANOID, EACCES, "not permitted: kernel.perf_event_paranoid is %d; run as root, " \
+	    "grant CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=2`") \
+	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs to another user or is " \
+	    "not dumpable; run as root or with CAP_PERFMON and CAP_SYS_PTRACE") \
+	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is refused here with EPERM, " \
+	    "as container seccomp filters do; allow that system call or run outside the container") \
+	X(DENIED_KERNEL, EACCES, "not permitted to watch the kernel's accesses " \
+	    "(kernel.perf_event_paranoid is %d): use --user-only, or run as root or with CAP_PERFMON") \
+	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` tells more") \
+	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
+	X(DESCRIPTORS, EMFILE, "%u descriptors are needed (threads x processors x slots) and the limit " \
+	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
+	X(RING, ENOMEM, "no ring buffer could be had, down to %zu KiB for each processor: raise " \
+	    "kernel.perf_event_mlock_kb or ulimit -l")			\
+	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
+	X(NOT_FOUND, ENOENT, "%s: no such command")			\
+	X(EXEC, ENOEXEC, "%s: %s")					\
+	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed")
+
+enum wp_cause_code {
+#define X(code, err, text) WP_CAUSE_##code,
+	WP_CAUSES(X)
+#undef X
+};
+
+struct wp_cause {
+	enum wp_cause_code code;
+	int err;		/* the errno value, positive */
+	char text[512];		/* one line, no newline */
+};
+
+/* Fill *cause (unless NULL) from the list, with the format's arguments.
+   Result: the cause's errno, negated, for `return wp_cause_set(...)`. */
+int wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...);
+
+/* The name of a code ("NO_PROCESS"), for tests and logs. */
+const char *wp_cause_name(enum wp_cause_code);
+
+/* SYSTEM with a given errno: "what: strerror".  Result: -err. */
+int wp_cause_errno(struct wp_cause *cause, const char *what, int err);
+
+#endif

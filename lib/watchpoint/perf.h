@@ -1,0 +1,46 @@
+/*
+ * perf: the kernel's perf events.  The one file that calls perf_event_open(2),
+ * its ioctls, its mmap and fcntl(2)'s signal owners; a test can wrap it.
+ *
+ * Functions give 0 (or a descriptor) or -errno, and are thread-safe and
+ * async-signal-safe.
+ */
+#ifndef WP_PERF_H
+#define WP_PERF_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* A new event's descriptor, close-on-exec.  See perf_event_open(2) for what
+   attr, pid and cpu may be, and for the errors. */
+int wp_perf_open(struct perf_event_attr *attr, pid_t pid, int cpu);
+
+int wp_perf_enable(int fd);		/* children's copies too */
+int wp_perf_disable(int fd);
+int wp_perf_id(int fd, uint64_t *id);
+int wp_perf_redirect(int fd, int ring_fd);	/* records go to that ring */
+int wp_perf_modify(int fd, const struct perf_event_attr *attr);
+int wp_perf_period(int fd, uint64_t period);
+int wp_perf_set_bpf(int fd, int prog_fd);
+
+/* Overflows signal one thread: sig with si_fd (F_SETOWN_EX, F_SETSIG, O_ASYNC;
+   fcntl(2)). */
+int wp_perf_signal(int fd, pid_t tid, int sig);
+
+/* What read(2) gives of an event opened with read_format 0 or, with has_lost,
+   PERF_FORMAT_LOST. */
+struct wp_perf_count {
+	uint64_t value;		/* hits, of children that inherited the event too */
+	uint64_t lost;		/* of these, records that found no room; 0 on
+				   kernels before 6.0, which do not say */
+};
+int wp_perf_read(int fd, bool has_lost, struct wp_perf_count *);
+
+/* The ring of an event: a control page and size bytes (a power of two). */
+int wp_perf_map(int fd, size_t size, struct perf_event_mmap_page **ring);
+void wp_perf_unmap(struct perf_event_mmap_page *ring, size_t size);
+
+#endif

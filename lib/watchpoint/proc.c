@@ -1,0 +1,393 @@
+/* proc: reading /proc/PID. */
+#include "proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PROC_PATH_MAX 96	/* "/proc/PID/map_files/START-END", the longest */
+
+/* A process that ends while it is read answers ENOENT or ESRCH. */
+static int
+proc_error(int err)
+{
+	return err == ENOENT ? -ESRCH : -err;
+}
+
+static int
+proc_open(pid_t pid, const char *name, int flags)
+{
+	char path[PROC_PATH_MAX];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd >= 0 ? fd : proc_error(errno);
+}
+
+/* Read a small file whole and end it with NUL.  Result: its length. */
+static ssize_t
+proc_slurp(pid_t pid, const char *name, char *to, size_t size)
+{
+	size_t have = 0;
+	ssize_t n = 0;
+	int err = 0, fd = proc_open(pid, name, O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	while (have < size - 1 &&
+	    (n = read(fd, to + have, size - 1 - have)) > 0)
+		have += (size_t)n;
+	if (n < 0)
+		err = proc_error(errno);
+	(void)close(fd);
+	to[have] = '\0';
+	return err != 0 ? err : (ssize_t)have;
+}
+
+static FILE *
+proc_fopen(pid_t pid, const char *name, int *err)
+{
+	int fd = proc_open(pid, name, O_RDONLY);
+	FILE *f;
+
+	if (fd < 0) {
+		*err = fd;
+		return NULL;
+	}
+	if ((f = fdopen(fd, "r")) == NULL) {
+		(void)close(fd);
+		*err = -ENOMEM;
+	}
+	return f;
+}
+
+/* The text after "\nkey:" and its tabs, or NULL. */
+static const char *
+status_field(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = text; (p = strchr(p, '\n')) != NULL; ) {
+		p++;
+		if (strncmp(p, key, len) == 0 && p[len] == ':') {
+			p += len + 1;
+			return p + strspn(p, "\t ");
+		}
+	}
+	return NULL;
+}
+
+static unsigned long long
+status_number(const char *text, const char *key, int base)
+{
+	const char *field = status_field(text, key);
+
+	return field == NULL ? 0 : strtoull(field, NULL, base);
+}
+
+/* Older kernels do not say it, but a kernel thread has no memory. */
+static bool
+is_kernel_thread(const char *text, char state)
+{
+	const char *field = status_field(text, "Kthread");
+
+	if (field != NULL)
+		return *field == '1';
+	return status_field(text, "VmSize") == NULL && state != 'Z' &&
+	    state != 'X';
+}
+
+static void
+status_parse(const char *text, struct wp_proc_status *out)
+{
+	const char *field;
+
+	out->tgid = (pid_t)status_number(text, "Tgid", 10);
+	out->tracer = (pid_t)status_number(text, "TracerPid", 10);
+	out->uid = (uid_t)status_number(text, "Uid", 10);
+	out->blocked = status_number(text, "SigBlk", 16);
+	out->ignored = status_number(text, "SigIgn", 16);
+	out->caught = status_number(text, "SigCgt", 16);
+	field = status_field(text, "Seccomp");
+	out->seccomp = field == NULL ? -1 : atoi(field);
+	field = status_field(text, "State");
+	out->state = field == NULL ? '?' : *field;
+	out->kernel_thread = is_kernel_thread(text, out->state);
+}
+
+int
+wp_proc_status(pid_t pid, struct wp_proc_status *out)
+{
+	char *text = NULL;
+	size_t cap = 0;
+	int err = 0;
+	FILE *f = proc_fopen(pid, "status", &err);
+
+	if (f == NULL)
+		return err;
+	memset(out, 0, sizeof(*out));
+	/* it has no NUL, so this is all of it: groups can make it long */
+	if (getdelim(&text, &cap, '\0', f) <= 0 ||
+	    status_field(text, "Tgid") == NULL)
+		err = -ESRCH;
+	else
+		status_parse(text, out);
+	(void)fclose(f);
+	free(text);
+	if (err == 0)
+		(void)wp_proc_comm(out->tgid, pid, out->comm);
+	return err;
+}
+
+int
+wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
+{
+	char path[PROC_PATH_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if ((dir = opendir(path)) == NULL)
+		return proc_error(errno);
+	while ((entry = readdir(dir)) != NULL) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		if (n == *cap) {
+			size_t want = *cap == 0 ? 64 : *cap * 2;
+			pid_t *more = realloc(*tids, want * sizeof(**tids));
+
+			if (more == NULL) {
+				(void)closedir(dir);
+				return -ENOMEM;
+			}
+			*tids = more;
+			*cap = want;
+		}
+		(*tids)[n++] = (pid_t)atoi(entry->d_name);
+	}
+	(void)closedir(dir);
+	return n == 0 ? -ESRCH : (int)n;
+}
+
+/* The first thread of a process may end before the others: then it has no
+   memory and no root any more.  Result: a thread that has. */
+static pid_t
+proc_living(pid_t pid)
+{
+	struct wp_proc_status status;
+	pid_t *tids = NULL, living = pid;
+	size_t cap = 0;
+	int n;
+
+	if (wp_proc_status(pid, &status) != 0 || status.state != 'Z')
+		return pid;
+	n = wp_proc_threads(pid, &tids, &cap);
+	for (int i = 0; i < n && living == pid; i++)
+		if (tids[i] != pid && wp_proc_status(tids[i], &status) == 0 &&
+		    status.state != 'Z' && status.state != 'X')
+			living = tids[i];
+	free(tids);
+	return living;
+}
+
+/* A newline in a path is written as \012. */
+static void
+unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; to++) {
+		if (strncmp(from, "\\012", 4) == 0) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* One line: "start-end perms offset maj:min inode   path". */
+static bool
+map_parse(char *line, struct wp_proc_map *map)
+{
+	static const char gone[] = " (deleted)";
+	unsigned long long start, end, offset, ino;
+	char perms[5];
+	int path = 0;
+	size_t len;
+
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end,
+	    perms, &offset, &map->maj, &map->min, &ino, &path) < 7 || path == 0)
+		return false;
+	map->start = start;
+	map->end = end;
+	map->offset = offset;
+	map->ino = ino;
+	map->prot = (perms[0] == 'r' ? PROT_READ : 0u) |
+	    (perms[1] == 'w' ? PROT_WRITE : 0u) |
+	    (perms[2] == 'x' ? PROT_EXEC : 0u);
+	map->shared = perms[3] == 's';
+	line[strcspn(line, "\n")] = '\0';
+	len = strnlen(line + path, sizeof(map->path) - 1);
+	memcpy(map->path, line + path, len);
+	map->path[len] = '\0';
+	map->deleted = len > sizeof(gone) - 1 && ino != 0 &&
+	    strcmp(map->path + len - (sizeof(gone) - 1), gone) == 0;
+	if (map->deleted)
+		map->path[len - (sizeof(gone) - 1)] = '\0';
+	unescape(map->path);
+	return true;
+}
+
+int
+wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
+    void *arg)
+{
+	struct wp_proc_map map;
+	char *line = NULL;
+	size_t cap = 0;
+	int result = 0;
+	FILE *f = proc_fopen(proc_living(pid), "maps", &result);
+
+	if (f == NULL)
+		return result;
+	while (result == 0 && getline(&line, &cap, f) > 0)
+		if (map_parse(line, &map))
+			result = fn(arg, &map);
+	if (result == 0 && ferror(f))
+		result = -EIO;
+	free(line);
+	(void)fclose(f);
+	return result;
+}
+
+int
+wp_proc_comm(pid_t pid, pid_t tid, char comm[64])
+{
+	char name[32];
+	ssize_t n;
+
+	(void)snprintf(name, sizeof(name), "task/%d/comm", tid);
+	n = proc_slurp(pid, name, comm, 64);
+	if (n < 0) {
+		comm[0] = '\0';
+		return (int)n;
+	}
+	if (n > 0 && comm[n - 1] == '\n')
+		comm[n - 1] = '\0';
+	return 0;
+}
+
+int
+wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
+{
+	char text[4096 + 1];
+	uint64_t pair[2];
+	ssize_t n = proc_slurp(proc_living(pid), "auxv", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	for (size_t i = 0; i + sizeof(pair) <= (size_t)n; i += sizeof(pair)) {
+		memcpy(pair, text + i, sizeof(pair));
+		if (pair[0] == type) {
+			*value = pair[1];
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int
+wp_proc_root(pid_t pid)
+{
+	return proc_open(proc_living(pid), "root", O_PATH | O_DIRECTORY);
+}
+
+/* Whether an open file is the one that a mapping names.  Some file systems
+   report another device in maps than in stat(2), never another inode. */
+static bool
+same_file(int fd, unsigned maj, unsigned min, uint64_t ino)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	if (ino == 0)
+		return true;
+	return st.st_ino == ino && ((maj == 0 && min == 0) ||
+	    major(st.st_dev) == 0 ||
+	    (major(st.st_dev) == maj && minor(st.st_dev) == min));
+}
+
+/* Open a file for reading if it is the one that a mapping names.  -ESTALE: it
+   is another, or no regular file: those are not opened, for that alone can do
+   things. */
+static int
+open_same(int dir, const char *path, unsigned maj, unsigned min, uint64_t ino)
+{
+	char link[PROC_PATH_MAX];
+	int fd, place = openat(dir, path, O_PATH | O_CLOEXEC);
+
+	if (place < 0)
+		return proc_error(errno);
+	if (same_file(place, maj, min, ino)) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+		fd = open(link, O_RDONLY | O_CLOEXEC);
+		fd = fd >= 0 ? fd : -errno;
+	} else {
+		fd = -ESTALE;
+	}
+	(void)close(place);
+	return fd;
+}
+
+int
+wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
+    const char *path, unsigned maj, unsigned min, uint64_t ino)
+{
+	char name[PROC_PATH_MAX];
+	int fd, err = 0;
+
+	if (path[0] == '/') {
+		fd = root < 0 ? open_same(AT_FDCWD, path, maj, min, ino) :
+		    open_same(root, path + strspn(path, "/"), maj, min, ino);
+		if (fd >= 0)
+			return fd;
+		err = fd;
+	}
+	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx",
+	    proc_living(pid), (unsigned long long)start,
+	    (unsigned long long)end);
+	fd = open_same(AT_FDCWD, name, maj, min, ino);
+	return fd < 0 && err == -ESTALE ? err : fd;
+}
+
+ssize_t
+wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
+{
+	struct iovec local = {to, len};
+	struct iovec remote = {(void *)(uintptr_t)addr, len};
+	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	int fd, err;
+
+	if (n > 0 || len == 0)
+		return n;
+	if ((fd = proc_open(proc_living(pid), "mem", O_RDONLY)) < 0)
+		return fd;
+	n = pread(fd, to, len, (off_t)addr);
+	err = errno;
+	(void)close(fd);
+	return n > 0 ? n : n == 0 ? -EFAULT : -err;
+}

@@ -1,0 +1,73 @@
+/*
+ * proc: what /proc/PID says.  The one file that reads it.
+ *
+ * Answers are snapshots: the process goes on meanwhile.  Functions give 0 (or a
+ * count) or -errno; -ESRCH: no such process or thread.
+ */
+#ifndef WP_PROC_H
+#define WP_PROC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct wp_proc_status {
+	pid_t tgid;		/* the process a thread belongs to */
+	pid_t tracer;		/* who ptraces it; 0: nobody */
+	uid_t uid;		/* real user id */
+	char state;		/* R, S, D, T, t, Z, X */
+	bool kernel_thread;	/* has no memory of its own */
+	uint64_t blocked, ignored, caught;	/* signals, bit n-1 for n */
+	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 unknown */
+	char comm[64];		/* name, at most 15 bytes but for kernel threads */
+};
+
+int wp_proc_status(pid_t pid, struct wp_proc_status *);
+
+/* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
+   its size in elements).  Result: how many. */
+int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
+
+/* One line of /proc/PID/maps. */
+struct wp_proc_map {
+	uint64_t start, end, offset;
+	unsigned prot;		/* PROT_* */
+	bool shared;
+	unsigned maj, min;
+	uint64_t ino;
+	bool deleted;		/* path had " (deleted)", now cut off */
+	char path[PATH_MAX + 16];	/* "" anonymous; "[stack]", "[vdso]" ... */
+};
+
+/* Call fn for each mapping in order; fn's non-zero result ends it and is
+   returned. */
+int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
+    void *arg);
+
+/* The name of a thread, at most 15 bytes and a NUL. */
+int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
+
+/* A value of the auxiliary vector (AT_*). */
+int wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value);
+
+/* An O_PATH descriptor of the process's root directory (its mount namespace),
+   good after the process has ended; -errno. */
+int wp_proc_root(pid_t pid);
+
+/*
+ * Open the file that is mapped at start..end of a process, read-only: by its
+ * path under root (a descriptor from wp_proc_root, or -1 for ours) when device
+ * and inode still are those, else through /proc/PID/map_files (which reaches
+ * deleted and replaced files too, with privilege).  ino 0: not checked.
+ * Result: a descriptor, or -errno; -ESTALE: another file has that path now.
+ */
+int wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
+    const char *path, unsigned maj, unsigned min, uint64_t ino);
+
+/* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: how
+   many bytes could be read from addr on, or -errno when none. */
+ssize_t wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len);
+
+#endif

@@ -1,0 +1,468 @@
+/*
+ * ptrace: holding threads still, and starting commands held.
+ *
+ * Overview: a thread is SEIZEd, which by itself changes nothing for it, then
+ * INTERRUPTed, and waited for.  Either it reports the interruption, or a signal
+ * that came first (which it gets when it is let go), or a stop of its own
+ * (SIGSTOP), in which it stays when it is let go.  A thread that sleeps
+ * uninterruptibly (a vfork parent, a page being read) cannot report before it
+ * wakes, but its stop is pending and comes before its next user instruction:
+ * it counts as held, and so does one that is just ending.  It is let go by the
+ * kernel when the holding thread exits.
+ *
+ * Stops are looked at and not taken (WNOWAIT): of one that was taken the kernel
+ * forgets the signal, and it would be lost if the holding thread died before it
+ * lets go.
+ */
+#include "ptrace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proc.h"
+
+/* How long a thread may take to stop before its state is looked at, and how
+   long a runnable one may take at the most, in ms. */
+enum { STOP_PATIENCE = 10, STOP_LIMIT = 5000 };
+
+static long
+now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void
+nap(void)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+static int
+held_order(const void *a, const void *b)
+{
+	pid_t x = ((const struct wp_held *)a)->tid;
+	pid_t y = ((const struct wp_held *)b)->tid;
+
+	return (x > y) - (x < y);
+}
+
+/* Whether tid is among the first n, which are sorted. */
+static bool
+is_held(const struct wp_hold *hold, size_t n, pid_t tid)
+{
+	struct wp_held key = {.tid = tid};
+
+	return n > 0 && bsearch(&key, hold->thread, n, sizeof(key),
+	    held_order) != NULL;
+}
+
+/* Have room for one more: to be found out before a thread is seized. */
+static int
+hold_room(struct wp_hold *hold)
+{
+	size_t cap = hold->cap == 0 ? 64 : hold->cap * 2;
+	void *more;
+
+	if (hold->n < hold->cap)
+		return 0;
+	if ((more = realloc(hold->thread, cap * sizeof(*hold->thread))) == NULL)
+		return -ENOMEM;
+	hold->thread = more;
+	hold->cap = cap;
+	return 0;
+}
+
+static void
+hold_drop(struct wp_hold *hold, size_t i)
+{
+	hold->thread[i] = hold->thread[--hold->n];
+}
+
+/* Whether a thread has ended and yet stays in the list of its process: the
+   first one does, and those whose tracer has not taken notice. */
+static bool
+stays_ended(pid_t pid, pid_t tid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(tid, &status) == 0 && status.state == 'Z' &&
+	    (tid == pid || status.tracer != 0);
+}
+
+static bool
+is_ending(pid_t tid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(tid, &status) != 0 || status.state == 'Z' ||
+	    status.state == 'X';
+}
+
+/*
+ * SEIZE and INTERRUPT one thread.  Result: whether to look at the list again;
+ * or -errno.  Again when it is held now, and also when it ended just now: the
+ * kernel may have passed over the one after it in the list.
+ */
+static int
+seize(struct wp_hold *hold, pid_t pid, pid_t tid)
+{
+	int err = hold_room(hold);
+
+	if (err < 0)
+		return err;
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
+		err = errno;
+		if (err != ESRCH && !is_ending(tid))
+			return -err;
+		return !stays_ended(pid, tid);
+	}
+	hold->thread[hold->n++] = (struct wp_held){.tid = tid};
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	return 1;
+}
+
+/* Seize those of the process's threads that are not held.  Result: how many
+   were reasons to look again, or -errno. */
+static int
+seize_new(struct wp_hold *hold, pid_t pid, pid_t **tids, size_t *cap)
+{
+	size_t known = hold->n;
+	int n = wp_proc_threads(pid, tids, cap), fresh = 0;
+
+	if (n < 0)
+		return n;
+	if (known > 0)
+		qsort(hold->thread, known, sizeof(*hold->thread), held_order);
+	for (int i = 0; i < n; i++) {
+		int got;
+
+		if (is_held(hold, known, (*tids)[i]))
+			continue;
+		if ((got = seize(hold, pid, (*tids)[i])) < 0)
+			return got;
+		fresh += got;
+	}
+	return fresh;
+}
+
+/* What a stopped thread is about to get: the signal, or 0 at stops that are not
+   a signal's.  code: as si_status has it, or a wait status shifted by 8. */
+static int
+stop_signal(int code)
+{
+	return code >> 8 == 0 ? code : 0;
+}
+
+/* A thread of the process has ended.  Its zombie would keep an execve(2) of
+   another from going on; the first one's is for its parent to reap. */
+static void
+reap(pid_t pid, pid_t tid)
+{
+	if (tid != pid)
+		(void)waitpid(tid, NULL, __WALL | WNOHANG);
+}
+
+/* Collect stops that have come.  Result: how many are still to come. */
+static size_t
+collect(struct wp_hold *hold, pid_t pid)
+{
+	size_t missing = 0;
+
+	for (size_t i = 0; i < hold->n; i++) {
+		struct wp_held *held = &hold->thread[i];
+		siginfo_t info = {0};
+
+		if (held->stopped)
+			continue;
+		if (waitid(P_PID, (id_t)held->tid, &info, WSTOPPED | WEXITED |
+		    WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == 0) {
+			missing++;
+		} else if (info.si_code == CLD_TRAPPED ||
+		    info.si_code == CLD_STOPPED) {
+			held->stopped = true;
+			held->signal = stop_signal(info.si_status);
+		} else {
+			reap(pid, held->tid);
+			hold_drop(hold, i--);
+		}
+	}
+	return missing;
+}
+
+/* Whether none of those that have not stopped can run: they sleep where no stop
+   reaches them, or are ending. */
+static bool
+rest_asleep(const struct wp_hold *hold)
+{
+	for (size_t i = 0; i < hold->n; i++) {
+		struct wp_proc_status status;
+
+		if (!hold->thread[i].stopped &&
+		    wp_proc_status(hold->thread[i].tid, &status) == 0 &&
+		    strchr("DZX", status.state) == NULL)
+			return false;
+	}
+	return true;
+}
+
+static int
+await_stops(struct wp_hold *hold, pid_t pid)
+{
+	long began = now_ms();
+
+	while (collect(hold, pid) > 0) {
+		long waited = now_ms() - began;
+
+		if (waited > STOP_PATIENCE && rest_asleep(hold))
+			return 0;
+		if (waited > STOP_LIMIT)
+			return -ETIMEDOUT;
+		nap();
+	}
+	return 0;
+}
+
+int
+wp_hold_process(struct wp_hold *hold, pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int fresh, err = 0;
+
+	while ((fresh = seize_new(hold, pid, &tids, &cap)) > 0 &&
+	    (err = await_stops(hold, pid)) == 0)
+		;
+	free(tids);
+	if (err == 0 && fresh < 0) {
+		err = fresh;
+		(void)await_stops(hold, pid);	/* only then they can go */
+	}
+	if (err == 0 && hold->n == 0)
+		err = -ESRCH;
+	if (err != 0)
+		wp_hold_release(hold);
+	return err;
+}
+
+void
+wp_hold_release(struct wp_hold *hold)
+{
+	for (size_t i = 0; i < hold->n; i++) {
+		const struct wp_held *held = &hold->thread[i];
+
+		(void)ptrace(PTRACE_DETACH, held->tid, 0,
+		    (void *)(intptr_t)held->signal);
+	}
+	free(hold->thread);
+	*hold = (struct wp_hold){0};
+}
+
+/* The new process: wait to be seized, then become the command; what execve
+   answers otherwise goes back through the pipe. */
+static _Noreturn void
+become(char *const argv[], const int go[2], int result)
+{
+	ssize_t n;
+	char c;
+	int err;
+
+	/* ours would keep the pipe open should the launcher die */
+	(void)close(go[1]);
+	while ((n = read(go[0], &c, 1)) < 0 && errno == EINTR)
+		;
+	if (n != 1)
+		_exit(127);
+	(void)execvp(argv[0], argv);
+	err = errno;
+	(void)!write(result, &err, sizeof(err));
+	_exit(127);
+}
+
+static bool
+is_group_stop(int status)
+{
+	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP &&
+	    WSTOPSIG(status) != SIGTRAP;
+}
+
+/* Wait until a thread stops by itself or ends; meanwhile it may be stopped and
+   continued with its process.  0 or -errno. */
+static int
+next_stop(pid_t tid, int *status)
+{
+	for (;;) {
+		if (waitpid(tid, status, __WALL) < 0) {
+			if (errno != EINTR)
+				return -errno;
+		} else if (!is_group_stop(*status)) {
+			return 0;
+		} else if (ptrace(PTRACE_LISTEN, tid, 0, 0) != 0 &&
+		    errno != ESRCH) {
+			return -errno;
+		}
+	}
+}
+
+/* Wait for the stop at the end of execve; signals on the way are delivered.
+   0, or -ECHILD when the process ended instead. */
+static int
+await_exec(pid_t pid)
+{
+	int status, err;
+
+	for (;;) {
+		if ((err = next_stop(pid, &status)) < 0)
+			return err;
+		if (!WIFSTOPPED(status))
+			return -ECHILD;
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+			return 0;
+		if (ptrace(PTRACE_CONT, pid, 0,
+		    (void *)(intptr_t)stop_signal(status >> 8)) != 0 &&
+		    errno != ESRCH)
+			return -errno;
+	}
+}
+
+static int
+seize_command(pid_t pid, int go, int result)
+{
+	int err = 0;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) != 0) {
+		err = -errno;
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		return err;
+	}
+	(void)!write(go, "", 1);
+	if ((err = await_exec(pid)) == -ECHILD &&
+	    read(result, &err, sizeof(err)) == sizeof(err))
+		err = -err;
+	return err;
+}
+
+int
+wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
+{
+	int go[2], result[2], err = hold_room(hold);
+
+	if (err < 0)
+		return err;
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(result, O_CLOEXEC) != 0) {
+		err = -errno;
+		(void)close(go[0]);
+		(void)close(go[1]);
+		return err;
+	}
+	*pid = fork();
+	if (*pid == 0)
+		become(argv, go, result[1]);
+	err = *pid < 0 ? -errno : 0;
+	(void)close(result[1]);
+	if (err == 0)
+		err = seize_command(*pid, go[1], result[0]);
+	(void)close(go[0]);
+	(void)close(go[1]);
+	(void)close(result[0]);
+	if (err == 0)
+		hold->thread[hold->n++] = (struct wp_held){
+			.tid = *pid, .stopped = true,
+		};
+	else
+		wp_hold_release(hold);
+	return err;
+}
+
+int
+wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
+{
+	struct wp_held *held = &hold->thread[0];
+	siginfo_t info;
+	int status, err;
+
+	if (ptrace(PTRACE_CONT, held->tid, 0,
+	    (void *)(intptr_t)held->signal) != 0 && errno != ESRCH)
+		return -errno;
+	if ((err = next_stop(held->tid, &status)) < 0)
+		return err;
+	*stop = (struct wp_stop){.fd = -1};
+	if (!WIFSTOPPED(status)) {
+		stop->ended = true;
+		stop->status = status;
+		hold->n = 0;
+		return 0;
+	}
+	stop->signal = held->signal = stop_signal(status >> 8);
+	if (stop->signal != 0 &&
+	    ptrace(PTRACE_GETSIGINFO, held->tid, 0, &info) == 0 &&
+	    info.si_code > 0 && info.si_code != SI_KERNEL)
+		stop->fd = info.si_fd;
+	return 0;
+}
+
+#ifdef __x86_64__
+/* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
+   (write = 1; length 1, 2, 8, 4 = 0..3) for each register. */
+static unsigned long
+debug_control(unsigned n, unsigned len)
+{
+	static const unsigned char code[] = {[1] = 0, [2] = 1, [4] = 3, [8] = 2};
+
+	return 1ul << (2 * n) | (1ul | (unsigned long)code[len] << 2) <<
+	    (16 + 4 * n);
+}
+
+int
+wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+	const size_t word = sizeof(((struct user *)NULL)->u_debugreg[0]);
+	unsigned long control;
+
+	if (n > 3 || (len != 1 && len != 2 && len != 4 && len != 8))
+		return -EINVAL;
+	errno = 0;
+	control = (unsigned long)ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)(base + 7 * word), 0);
+	if (errno != 0)
+		return -errno;
+	control &= ~debug_control(n, 8) & ~(15ul << (16 + 4 * n));
+	if (ptrace(PTRACE_POKEUSER, tid, (void *)(base + 7 * word),
+	    (void *)control) != 0 ||
+	    ptrace(PTRACE_POKEUSER, tid, (void *)(base + n * word),
+	    (void *)(uintptr_t)addr) != 0)
+		return -errno;
+	if (addr == 0)
+		return 0;
+	control |= debug_control(n, len);
+	if (ptrace(PTRACE_POKEUSER, tid, (void *)(base + 7 * word),
+	    (void *)control) != 0)
+		return -errno;
+	return 0;
+}
+#else
+int
+wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
+{
+	(void)tid;
+	(void)n;
+	(void)addr;
+	(void)len;
+	return -ENOTSUP;
+}
+#endif

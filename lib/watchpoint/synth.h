@@ -1,0 +1,19 @@
+/*
+ * synth: what happened before the watch, told as perf records: the names of a
+ * process's threads and its mappings, as COMM and MMAP2 records of time 0 in the
+ * layout of wp_attr_watch's events.
+ */
+#ifndef WP_SYNTH_H
+#define WP_SYNTH_H
+
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
+/*
+ * Call fn with each record, which is valid during the call; its non-zero result
+ * ends it and is returned.  0 or -errno: -ESRCH when the process has ended.
+ */
+int wp_synth_process(pid_t pid,
+    int (*fn)(void *arg, const struct perf_event_header *), void *arg);
+
+#endif
