@@ -1,0 +1,90 @@
+/*
+ * cursor: reading foreign bytes without ever leaving them.
+ *
+ * Once a part does not fit, the cursor is empty and bad, further parts read as
+ * 0, and whether all was well is asked once, at the end.  Bytes may lie at any
+ * alignment and are in this machine's order.
+ */
+#ifndef EX_CURSOR_H
+#define EX_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct cursor {
+	const uint8_t *p;	/* what comes next */
+	size_t left;		/* bytes from p on */
+	bool bad;		/* something did not fit */
+};
+
+static inline void
+cursor_fail(struct cursor *c)
+{
+	c->left = 0;
+	c->bad = true;
+}
+
+/* count things of size bytes each; NULL: none, or they do not fit. */
+static inline const uint8_t *
+take(struct cursor *c, uint64_t count, size_t size)
+{
+	const uint8_t *p = c->p;
+
+	if (count > c->left / size) {
+		cursor_fail(c);
+		return NULL;
+	}
+	c->p += count * size;
+	c->left -= count * size;
+	return count > 0 ? p : NULL;
+}
+
+static inline uint64_t
+take64(struct cursor *c)
+{
+	const uint8_t *p = take(c, 1, sizeof(uint64_t));
+	uint64_t v = 0;
+
+	if (p != NULL)
+		memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint32_t
+take32(struct cursor *c)
+{
+	const uint8_t *p = take(c, 1, sizeof(uint32_t));
+	uint32_t v = 0;
+
+	if (p != NULL)
+		memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+static inline uint16_t
+take16(struct cursor *c)
+{
+	const uint8_t *p = take(c, 1, sizeof(uint16_t));
+	uint16_t v = 0;
+
+	if (p != NULL)
+		memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* A string with its NUL; "" when it has none, and then the cursor is bad. */
+static inline const char *
+take_string(struct cursor *c)
+{
+	const uint8_t *nul = c->left > 0 ? memchr(c->p, '\0', c->left) : NULL;
+
+	if (nul == NULL) {
+		cursor_fail(c);
+		return "";
+	}
+	return (const char *)take(c, (size_t)(nul - c->p) + 1, 1);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * files: the modules known, and where their files come from: a running
+ * process, or a recording and this machine's disk.
+ */
+#ifndef EX_FILES_H
+#define EX_FILES_H
+
+#include "module_private.h"
+
+struct ex_files;
+
+struct ex_files *ex_files_new(enum ex_source);	/* NULL: out of memory */
+void ex_files_free(struct ex_files *);		/* and all modules; NULL is fine */
+
+/* A build id from a recording's table. */
+void ex_files_build_id(struct ex_files *, const char *path, const uint8_t *id,
+    size_t len);
+
+/*
+ * The root directory of a running process, for ex_files_module: -1 when it is
+ * ours.  False: it cannot be had (any more).  It stays open with the files.
+ */
+bool ex_files_root(struct ex_files *, pid_t, int *root);
+
+/* The module behind an executable mapping of a process with this root.  NULL:
+   no module but code made at run time and the like; or out of memory. */
+struct ex_module *ex_files_module(struct ex_files *, pid_t, int root,
+    const struct ex_mmap *);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * hit: one access to a watched region, explained: who, where, what.
+ *
+ * An explainer takes decoded records in time order and gives hits.  Samples
+ * that are one access are one hit: those of several slots of one watch for one
+ * instruction, and those of one system call that copies over a watch.  So that
+ * they can be joined, a hit that may get more is given out only when a later
+ * sample, or ex_explain_flush, shows that it is complete.
+ */
+#ifndef EX_HIT_H
+#define EX_HIT_H
+
+#include "insn.h"
+#include "stack.h"
+
+/* What is watched, as a reader is to see it. */
+struct ex_watch {
+	unsigned id;		/* 1, 2, ...: in the order given */
+	pid_t pid;		/* the one process that it is in; 0: any */
+	const char *spec;	/* as the user wrote it */
+	const char *symbol;	/* NULL: none */
+	uint64_t addr, len;	/* the whole region */
+	char access;		/* 'w', 'r', 'a' or 'x' */
+	unsigned slots;		/* how many events it takes in a thread */
+};
+
+struct ex_hit {
+	uint64_t seq;		/* from 1, in order of being given out */
+	const struct ex_watch *watch;
+	uint64_t time;		/* ns on the records' clock */
+	pid_t pid, tid;
+	char comm[64];		/* the thread's name; "" when unknown */
+	uint32_t cpu;		/* UINT32_MAX: unknown */
+	const char *access;	/* "write", "read", "access", "execute",
+				   "read-write" */
+	bool kernel;		/* the kernel's access on the program's behalf */
+	const char *syscall;	/* kernel: the call's name, or NULL */
+	uint64_t addr;		/* watched bytes touched: first, and how many */
+	uint64_t len;
+	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
+	struct ex_insn insn;	/* not for kernel hits */
+	const struct ex_stack *stack;	/* NULL: out of memory */
+	unsigned samples;	/* how many were joined in this hit */
+};
+
+/* What an event (by its index in the formats) is a slot of. */
+struct ex_slot {
+	int watch;		/* index of the watch; -1: none, ignored */
+	uint64_t addr, len;	/* the bytes it covers */
+};
+
+struct ex_explainer;
+
+/*
+ * A new explainer over a space.  Space, watches and slots belong to the caller
+ * and outlive it; slots are indexed by ex_record.attr.  give is called for each
+ * hit, in order; its non-zero result is returned by the call that caused it.
+ * NULL: out of memory.
+ */
+struct ex_explainer *ex_explainer_new(struct ex_space *,
+    const struct ex_watch *watches, const struct ex_slot *slots, size_t nslots,
+    int (*give)(void *arg, const struct ex_hit *), void *arg);
+void ex_explainer_free(struct ex_explainer *);
+
+/* Feed one record: the space learns, a sample of a watch becomes (part of) a
+   hit.  0, or give's result. */
+int ex_explain(struct ex_explainer *, const struct ex_record *);
+
+/* It is now this late, and all records of before have been fed (ns; UINT64_MAX:
+   there will be no more): give out the hits that get no more samples.  0, or
+   give's result. */
+int ex_explain_flush(struct ex_explainer *, uint64_t now);
+
+/* What became of the samples fed: joined into another's hit; dropped, as writes
+   are where only reads are watched. */
+struct ex_tally {
+	uint64_t samples;	/* of watches, in all */
+	uint64_t joined, dropped;
+	uint64_t hits;		/* given out: samples - joined - dropped, once
+				   flushed */
+};
+const struct ex_tally *ex_explain_tally(const struct ex_explainer *);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * insn_x86_64: which x86 instruction made an access.
+ *
+ * Overview: the trap comes after the access, so the sampled pc is where the
+ * thread was to go on.  There are few ways to get there, and each names an
+ * instruction, a candidate:
+ *
+ *	before	the instruction that ends at pc went on to pc
+ *	rep	the one at pc is a string instruction that is not done yet
+ *	call	the one before the return address at the top of the stack called
+ *		pc: it wrote that address, and maybe read its target from memory
+ *
+ * A jump or a return can also have read its target from the watch; where it
+ * stood, nothing tells.
+ *
+ * A candidate's memory operands are computed again from the sampled registers
+ * (code.h).  One then touches the watch, or does not, or nobody knows.  The
+ * answer is exact when one candidate touches and all others are ruled out.
+ */
+#include <asm/perf_regs.h>
+#include <string.h>
+
+#include "att.h"
+#include "code.h"
+#include "insn.h"
+#include "regs.h"
+#include "sweep.h"
+#include "symbol.h"
+
+/* The candidates that are not ruled out. */
+struct candidates {
+	struct ex_code code[2];	/* the best so far, and the one looked at */
+	unsigned kept;		/* which is the best, 0 or 1 */
+	struct ex_finding best;	/* its; EX_TOUCH_NO: there is none */
+	unsigned n;		/* how many, with those that have no name */
+};
+
+/* Decode the instruction at an address of the process. */
+static bool
+decode(const struct ex_query *q, uint64_t pc, struct ex_code *c)
+{
+	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+	struct ex_module *module;
+	uint64_t vaddr;
+	size_t n;
+
+	module = ex_process_module(q->process, pc, &vaddr);
+	if (module == NULL)
+		return false;
+	n = ex_module_bytes(module, vaddr, bytes, sizeof(bytes));
+	c->pc = pc;
+	c->certain = true;
+	return n != 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&q->decoder, bytes,
+	    n, &c->insn, c->op));
+}
+
+/* Decode the instruction that ends where pc begins. */
+static bool
+decode_before(const struct ex_query *q, uint64_t pc, struct ex_code *c)
+{
+	struct ex_module *module;
+	struct ex_sweep before;
+	uint64_t vaddr;
+
+	c->certain = false;
+	module = ex_process_module(q->process, pc - 1, &vaddr);
+	if (module == NULL)
+		return false;
+	before = ex_sweep_before(module, &q->decoder, vaddr + 1);
+	if (before.len == 0 || !decode(q, pc - before.len, c))
+		return false;
+	c->certain = before.certain;
+	return c->insn.length == before.len;
+}
+
+static bool
+is_function_start(const struct ex_query *q, uint64_t pc)
+{
+	struct ex_module *module;
+	uint64_t vaddr, start;
+
+	module = ex_process_module(q->process, pc, &vaddr);
+	return module != NULL &&
+	    ex_symbol_function_start(module, vaddr, &start) && start == vaddr;
+}
+
+/* Where the next candidate is to be decoded. */
+static struct ex_code *
+next(struct candidates *all)
+{
+	return &all->code[all->kept ^ 1];
+}
+
+static void
+add(struct candidates *all, struct ex_finding found)
+{
+	if (found.touch == EX_TOUCH_NO)
+		return;
+	all->n++;
+	if (found.touch > all->best.touch) {
+		all->best = found;
+		all->kept ^= 1;
+	}
+}
+
+/* How often a rep instruction is still to be repeated. */
+static bool
+rep_left(const struct ex_query *q, const struct ex_code *c, uint64_t *left)
+{
+	if (!ex_query_reg(q, EX_CX, left))
+		return false;
+	if (c->insn.address_width == 32)
+		*left = (uint32_t)*left;
+	return true;
+}
+
+/* Can the instruction that ends at pc have gone on there? */
+static bool
+goes_on(const struct ex_query *q, const struct ex_code *c)
+{
+	uint64_t left;
+
+	switch (c->insn.meta.category) {
+	case ZYDIS_CATEGORY_CALL:
+	case ZYDIS_CATEGORY_RET:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return false;
+	default:
+		/* movs and the like are done when nothing is left; cmps and
+		   scas may end before. */
+		return !ex_code_is_rep(c) ||
+		    (c->insn.attributes & ZYDIS_ATTRIB_HAS_REP) == 0 ||
+		    !rep_left(q, c, &left) || left == 0;
+	}
+}
+
+static void
+add_before(const struct ex_query *q, struct candidates *all)
+{
+	struct ex_code *c = next(all);
+	struct ex_finding found = { .touch = EX_TOUCH_NO };
+	bool known = decode_before(q, q->pc, c);
+	uint64_t sp;
+
+	if (known && goes_on(q, c))
+		found = ex_code_touch(q, c);
+	add(all, found);
+	if (found.touch != EX_TOUCH_NO)
+		return;
+	/* If the code was misread it may be another one.  But functions do not
+	   begin by going on from what happens to lie before them. */
+	if ((!known || !c->certain) && !is_function_start(q, q->pc))
+		all->n++;
+	/* After a call, a return may have come here, and read where to. */
+	if (known && c->insn.meta.category == ZYDIS_CATEGORY_CALL &&
+	    q->reads_too && ex_query_reg(q, EX_SP, &sp) &&
+	    ex_query_overlaps(q, sp - q->word, q->word))
+		all->n++;
+}
+
+static void
+add_rep(const struct ex_query *q, struct candidates *all)
+{
+	struct ex_code *c = next(all);
+	struct ex_finding found;
+	uint64_t left;
+	bool known;
+
+	if (!decode(q, q->pc, c) || !ex_code_is_rep(c))
+		return;
+	known = rep_left(q, c, &left);
+	if (known && left == 0)
+		return;
+	found = ex_code_touch(q, c);
+	if (!known && found.touch == EX_TOUCH_YES)
+		found.touch = EX_TOUCH_MAYBE;
+	add(all, found);
+}
+
+/* Did this call go to pc? */
+static enum ex_touch
+called(const struct ex_query *q, const struct ex_code *c)
+{
+	const ZydisDecodedOperand *target = &c->op[0];
+	uint64_t value;
+	unsigned number;
+
+	if (c->insn.meta.category != ZYDIS_CATEGORY_CALL ||
+	    c->insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+		return EX_TOUCH_NO;
+	switch (target->type) {
+	case ZYDIS_OPERAND_TYPE_IMMEDIATE:
+		value = c->pc + c->insn.length + target->imm.value.u;
+		if (q->word == 4)
+			value = (uint32_t)value;
+		return value == q->pc ? EX_TOUCH_YES : EX_TOUCH_NO;
+	case ZYDIS_OPERAND_TYPE_REGISTER:
+		if (!ex_query_number(q, target->reg.value, &number) ||
+		    number == EX_SP || !ex_query_reg(q, number, &value))
+			return EX_TOUCH_MAYBE;
+		return value == q->pc ? EX_TOUCH_YES : EX_TOUCH_NO;
+	default:
+		/* Memory held the target, and may hold another by now.
+		   Functions' starts are what calls go to. */
+		return is_function_start(q, q->pc) ? EX_TOUCH_YES :
+		    EX_TOUCH_MAYBE;
+	}
+}
+
+/* Does code before an address end in a call?  To ask first is cheap, and keeps
+   what is no code from being swept. */
+static bool
+is_after_call(const struct ex_query *q, uint64_t pc)
+{
+	uint8_t bytes[EX_REGS_CODE];
+	struct ex_module *module;
+	uint64_t vaddr;
+	size_t n;
+
+	module = ex_process_module(q->process, pc - sizeof(bytes), &vaddr);
+	if (module == NULL)
+		return false;
+	n = ex_module_bytes(module, vaddr, bytes, sizeof(bytes));
+	return n == sizeof(bytes) && ex_regs_after_call(bytes, n);
+}
+
+static void
+add_call(const struct ex_query *q, struct candidates *all)
+{
+	struct ex_code *c = next(all);
+	struct ex_finding found;
+	enum ex_touch touch;
+	uint64_t sp, back = 0;
+	bool wrote;
+
+	if (!ex_query_reg(q, EX_SP, &sp))
+		return;
+	wrote = ex_query_overlaps(q, sp, q->word);
+	if (!wrote && (!q->reads_too || all->best.touch == EX_TOUCH_YES))
+		return;
+	if (q->sample->stack == NULL || q->sample->stack_len < q->word) {
+		all->n += wrote;
+		return;
+	}
+	memcpy(&back, q->sample->stack, q->word);
+	if (!is_after_call(q, back) || !decode_before(q, back, c))
+		return;
+	found = ex_code_touch(q, c);
+	touch = called(q, c);
+	if (found.touch > touch)
+		found.touch = touch;
+	add(all, found);
+}
+
+static uint64_t
+low_bytes(uint64_t value, unsigned bytes)
+{
+	return bytes >= 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
+}
+
+/* The watched bytes' new value, when all of them were written. */
+static void
+set_value(const struct ex_query *q, const struct ex_code *c,
+    const struct ex_finding *found, struct ex_insn *out)
+{
+	const uint64_t skip = q->addr - found->addr;
+	const unsigned visible = c->insn.operand_count_visible;
+	uint64_t value;
+
+	if (!found->stores || found->size > 8 || skip >= found->size ||
+	    q->len > found->size - skip || !ex_code_stored(q, c, &value))
+		return;
+	out->has_value = true;
+	out->value_immediate = c->insn.meta.category == ZYDIS_CATEGORY_CALL ||
+	    (visible != 0 &&
+	    c->op[visible - 1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE);
+	out->value = low_bytes(value >> skip * 8, q->len);
+}
+
+static void
+set_insn(const struct ex_code *c, struct ex_insn *out)
+{
+	out->pc = c->pc;
+	out->len = c->insn.length;
+	ex_att_text(&c->insn, c->op, c->pc, out->text, sizeof(out->text));
+}
+
+static void
+answer(const struct ex_query *q, const struct candidates *all,
+    struct ex_insn *out)
+{
+	const struct ex_code *c = &all->code[all->kept];
+	const struct ex_finding *best = &all->best;
+
+	if (best->touch == EX_TOUCH_NO)
+		return;
+	set_insn(c, out);
+	out->reads = best->reads;
+	out->writes = best->writes;
+	out->size = best->size;
+	if (all->n > 1 || !c->certain) {
+		out->confidence = EX_AMBIGUOUS;
+	} else if (best->touch == EX_TOUCH_MAYBE) {
+		out->confidence = EX_ADDRESS_UNVERIFIED;
+	} else {
+		out->confidence = EX_EXACT;
+		out->addr = best->addr;
+		set_value(q, c, best, out);
+	}
+}
+
+static bool
+query_init(struct ex_query *q, const struct ex_sample *sample)
+{
+	const bool narrow = sample->user.abi == PERF_SAMPLE_REGS_ABI_32;
+
+	q->sample = sample;
+	q->word = narrow ? 4 : 8;
+	if (!ex_regs_get(&sample->user, PERF_REG_X86_IP, &q->pc))
+		q->pc = sample->ip;
+	return ZYAN_SUCCESS(ZydisDecoderInit(&q->decoder,
+	    narrow ? ZYDIS_MACHINE_MODE_LONG_COMPAT_32 :
+	    ZYDIS_MACHINE_MODE_LONG_64,
+	    narrow ? ZYDIS_STACK_WIDTH_32 : ZYDIS_STACK_WIDTH_64));
+}
+
+void
+ex_insn_explain(struct ex_process *process, const struct ex_sample *sample,
+    uint64_t addr, uint32_t len, char access, struct ex_insn *out)
+{
+	struct ex_query q = { .process = process, .addr = addr, .len = len,
+	    .reads_too = access != 'w' };
+	struct candidates all = { .n = 0 };
+
+	memset(out, 0, sizeof(*out));
+	if (!query_init(&q, sample))
+		return;
+	if (access == 'x') {
+		out->confidence = EX_EXACT;
+		out->pc = q.pc;
+		if (decode(&q, q.pc, &all.code[0]))
+			set_insn(&all.code[0], out);
+		return;
+	}
+	add_before(&q, &all);
+	add_rep(&q, &all);
+	add_call(&q, &all);
+	answer(&q, &all, out);
+}

@@ -1,0 +1,28 @@
+/*
+ * line: where in the source an address lies, by DWARF: its line, and the calls
+ * that were inlined there.
+ */
+#ifndef EX_LINE_H
+#define EX_LINE_H
+
+#include "module.h"
+
+#define EX_LINES_MAX 64		/* levels of inlining that are told */
+
+/* One level: a function, and the place in it. */
+struct ex_line {
+	const char *function;	/* linkage name, else qualified name; NULL: unknown */
+	uint64_t start;		/* of the function; only the last level's */
+	const char *file;	/* NULL: unknown */
+	int line, column;	/* 0: unknown */
+};
+
+/*
+ * The levels at vaddr, the innermost inlined function first, the function that
+ * has code of its own last.  Result: how many; 0: no debug information there.
+ * Strings live as long as the module.
+ */
+unsigned ex_lines_at(struct ex_module *, uint64_t vaddr,
+    struct ex_line out[EX_LINES_MAX]);
+
+#endif

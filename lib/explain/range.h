@@ -1,0 +1,38 @@
+/*
+ * range: address ranges, sorted, each standing for a number.
+ *
+ * Filled once, then sorted, then asked.  Ranges may overlap and nest: the one
+ * that starts nearest below an address and reaches it is the answer.
+ */
+#ifndef EX_RANGE_H
+#define EX_RANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ex_range {
+	uint64_t start, end;	/* start < end */
+	uint64_t what;		/* the caller's: an index, an offset */
+	uint64_t reach;		/* the largest end up to here: set by sorting */
+};
+
+struct ex_ranges {		/* all zero: empty */
+	struct ex_range *at;
+	size_t n, cap;
+};
+
+/* Add a range; an empty one is ignored.  False: out of memory, or too many. */
+bool ex_ranges_add(struct ex_ranges *, uint64_t start, uint64_t end,
+    uint64_t what);
+
+/* Sort, after adding and before finding.  Of ranges that start together the
+   one added last is found first. */
+void ex_ranges_sort(struct ex_ranges *);
+
+/* The range that holds addr, or NULL. */
+const struct ex_range *ex_ranges_find(const struct ex_ranges *, uint64_t addr);
+
+void ex_ranges_free(struct ex_ranges *);
+
+#endif

@@ -1,0 +1,374 @@
+/*
+ * space: processes and the names of their threads, learnt from records.
+ *
+ * A thread that has ended stays known until many others have: records of its
+ * last moments may still come.  With its last known thread a process forgets
+ * what it mapped; the process itself lives as long as the space.
+ */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "files.h"
+#include "maps.h"
+
+#define ENDED_MAX 1024	/* ended threads that stay known */
+#define COMM_MAX 64	/* a thread's name, with its NUL */
+
+struct ex_process {
+	pid_t pid;
+	unsigned nthreads;	/* known, ended ones too */
+	struct ex_maps *maps;	/* NULL: empty */
+	uint64_t generation;
+	size_t hint;		/* into maps: the mapping that answered last */
+	int root;		/* for ex_files_module */
+	bool root_asked;	/* root is its own, not that of its parent */
+};
+
+struct thread {
+	pid_t tid;
+	bool ended;
+	struct ex_process *process;
+	char comm[COMM_MAX];
+};
+
+struct ex_space {
+	enum ex_source source;
+	struct ex_files *files;
+	void *processes;	/* a tree of search.h, by pid */
+	void *threads;		/* another, by tid */
+	struct ex_process *last;	/* asked for last; NULL: none */
+	pid_t ended[ENDED_MAX];	/* tids in the order of their end; 0: none */
+	size_t nended;		/* all that ever were put there */
+	uint64_t generation;	/* the last one given to a process */
+};
+
+static int
+process_compare(const void *a, const void *b)
+{
+	pid_t x = ((const struct ex_process *)a)->pid;
+	pid_t y = ((const struct ex_process *)b)->pid;
+
+	return (x > y) - (x < y);
+}
+
+static int
+thread_compare(const void *a, const void *b)
+{
+	pid_t x = ((const struct thread *)a)->tid;
+	pid_t y = ((const struct thread *)b)->tid;
+
+	return (x > y) - (x < y);
+}
+
+struct ex_space *
+ex_space_new(enum ex_source source)
+{
+	struct ex_space *space = calloc(1, sizeof(*space));
+
+	if (space == NULL)
+		return NULL;
+	space->source = source;
+	if ((space->files = ex_files_new(source)) == NULL) {
+		free(space);
+		return NULL;
+	}
+	return space;
+}
+
+static void
+process_free(void *p)
+{
+	ex_maps_release(((struct ex_process *)p)->maps);
+	free(p);
+}
+
+void
+ex_space_free(struct ex_space *space)
+{
+	if (space == NULL)
+		return;
+	tdestroy(space->threads, free);
+	tdestroy(space->processes, process_free);
+	ex_files_free(space->files);
+	free(space);
+}
+
+void
+ex_space_build_id(struct ex_space *space, const char *path, const uint8_t *id,
+    size_t len)
+{
+	ex_files_build_id(space->files, path, id, len);
+}
+
+static void
+process_changed(struct ex_space *space, struct ex_process *p)
+{
+	p->generation = ++space->generation;
+	p->hint = 0;
+}
+
+static void
+process_forget_maps(struct ex_space *space, struct ex_process *p)
+{
+	ex_maps_release(p->maps);
+	p->maps = NULL;
+	process_changed(space, p);
+}
+
+struct ex_process *
+ex_space_process(struct ex_space *space, pid_t pid)
+{
+	struct ex_process key = {.pid = pid}, *p = space->last, **found;
+
+	if (p != NULL && p->pid == pid)
+		return p;
+	if ((found = tfind(&key, &space->processes, process_compare)) != NULL)
+		return space->last = *found;
+	if ((p = calloc(1, sizeof(*p))) == NULL)
+		return NULL;
+	p->pid = pid;
+	p->root = -1;
+	process_changed(space, p);
+	if (tsearch(p, &space->processes, process_compare) == NULL) {
+		free(p);
+		return NULL;
+	}
+	return space->last = p;
+}
+
+uint64_t
+ex_process_generation(const struct ex_process *p)
+{
+	return p->generation;
+}
+
+struct ex_module *
+ex_process_module(struct ex_process *p, uint64_t addr, uint64_t *vaddr)
+{
+	struct ex_image image;
+
+	if (p->maps == NULL || !ex_maps_find(p->maps, addr, &p->hint, &image))
+		return NULL;
+	*vaddr = addr - image.base;
+	return image.module;
+}
+
+int
+ex_process_modules(struct ex_process *p,
+    int (*fn)(void *, struct ex_module *, uint64_t), void *arg)
+{
+	const struct ex_image *image;
+	int result = 0;
+	size_t n;
+
+	if (p->maps == NULL)
+		return 0;
+	n = ex_maps_images(p->maps, &image);
+	for (int others = 0; others <= 1; others++) {
+		for (size_t i = 0; i < n && result == 0; i++) {
+			if ((image[i].module != p->maps->executable) == others)
+				result = fn(arg, image[i].module,
+				    image[i].base);
+		}
+	}
+	return result;
+}
+
+static struct thread *
+thread_find(const struct ex_space *space, pid_t tid)
+{
+	struct thread key = {.tid = tid};
+	struct thread **found = tfind(&key, &space->threads, thread_compare);
+
+	return found != NULL ? *found : NULL;
+}
+
+static void
+thread_leave(struct ex_space *space, struct thread *thread)
+{
+	struct ex_process *p = thread->process;
+
+	if (p != NULL && --p->nthreads == 0 && thread->ended)
+		process_forget_maps(space, p);
+	thread->process = NULL;
+}
+
+/* The thread with this tid, known from now on as one that runs in pid. */
+static struct thread *
+thread_learn(struct ex_space *space, pid_t pid, pid_t tid)
+{
+	struct ex_process *p = ex_space_process(space, pid);
+	struct thread *thread = thread_find(space, tid);
+
+	if (p == NULL)
+		return NULL;
+	if (thread == NULL) {
+		if ((thread = calloc(1, sizeof(*thread))) == NULL)
+			return NULL;
+		thread->tid = tid;
+		if (tsearch(thread, &space->threads, thread_compare) == NULL) {
+			free(thread);
+			return NULL;
+		}
+	}
+	if (thread->process != p) {
+		thread_leave(space, thread);
+		thread->process = p;
+		p->nthreads++;
+	}
+	thread->ended = false;
+	return thread;
+}
+
+static void
+thread_name(struct thread *thread, const char *comm)
+{
+	size_t len = strnlen(comm, sizeof(thread->comm) - 1);
+
+	memmove(thread->comm, comm, len);
+	thread->comm[len] = '\0';
+}
+
+static void
+thread_forget(struct ex_space *space, pid_t tid)
+{
+	struct thread *thread = thread_find(space, tid);
+
+	if (thread == NULL || !thread->ended)
+		return;
+	thread_leave(space, thread);
+	(void)tdelete(thread, &space->threads, thread_compare);
+	free(thread);
+}
+
+const char *
+ex_space_comm(const struct ex_space *space, pid_t pid, pid_t tid)
+{
+	const struct thread *thread = thread_find(space, tid);
+
+	/* a thread nobody named began with the name of its process */
+	if (thread == NULL || thread->process->pid != pid)
+		thread = thread_find(space, pid);
+	return thread != NULL && thread->process->pid == pid ?
+	    thread->comm : "";
+}
+
+/* Whether this very mapping is known: a program that changes the protection of
+   its code causes records that tell nothing new. */
+static bool
+mmap_known(struct ex_process *p, const struct ex_mmap *map,
+    const struct ex_module *m)
+{
+	const struct ex_mapping *at;
+
+	if (p->maps == NULL)
+		return m == NULL;
+	at = ex_maps_above(p->maps, map->start, &p->hint);
+	if (at == p->maps->at + p->maps->n ||
+	    at->start >= map->start + map->len)
+		return m == NULL;
+	return m != NULL && at->module == m && at->start <= map->start &&
+	    at->end >= map->start + map->len &&
+	    at->pgoff + (map->start - at->first) == map->pgoff;
+}
+
+static void
+learn_mmap(struct ex_space *space, const struct ex_record *record)
+{
+	const struct ex_mmap *map = &record->mmap;
+	uint64_t end = map->start + map->len;
+	struct ex_module *m = NULL;
+	struct ex_process *p;
+
+	/* those of pid -1 are the kernel's own */
+	if (record->pid <= 0 || end <= map->start ||
+	    (p = ex_space_process(space, record->pid)) == NULL)
+		return;
+	if ((map->prot & PROT_EXEC) != 0) {
+		if (!p->root_asked && space->source == EX_LIVE)
+			(void)ex_files_root(space->files, p->pid, &p->root);
+		p->root_asked = true;
+		m = ex_files_module(space->files, p->pid, p->root, map);
+	}
+	if (mmap_known(p, map, m) || !ex_maps_own(&p->maps) ||
+	    !ex_maps_set(p->maps, map->start, end, map->pgoff, m))
+		return;
+	process_changed(space, p);
+}
+
+static void
+learn_comm(struct ex_space *space, const struct ex_record *record)
+{
+	struct thread *thread = thread_learn(space, record->comm.pid,
+	    record->comm.tid);
+
+	if (thread == NULL)
+		return;
+	thread_name(thread, record->comm.name);
+	if ((record->misc & PERF_RECORD_MISC_COMM_EXEC) != 0) {
+		process_forget_maps(space, thread->process);
+		thread->process->root_asked = false;
+	}
+}
+
+static void
+learn_fork(struct ex_space *space, const struct ex_record *record)
+{
+	const struct thread *parent = thread_find(space, record->task.ptid);
+	pid_t pid = record->task.pid, ppid = record->task.ppid;
+	struct thread *thread = thread_learn(space, pid, record->task.tid);
+	struct ex_process *p, *from;
+
+	if (thread == NULL)
+		return;
+	thread_name(thread, parent != NULL ? parent->comm : "");
+	if (pid == ppid || (from = ex_space_process(space, ppid)) == NULL)
+		return;
+	p = thread->process;
+	process_forget_maps(space, p);
+	if ((p->maps = from->maps) != NULL)
+		p->maps->refs++;
+	p->root = from->root;
+	p->root_asked = false;
+}
+
+static void
+learn_exit(struct ex_space *space, const struct ex_record *record)
+{
+	pid_t tid = record->task.tid;
+	struct thread *thread = thread_find(space, tid);
+	pid_t *slot = &space->ended[space->nended % ENDED_MAX];
+
+	if (thread == NULL &&
+	    (thread = thread_learn(space, record->task.pid, tid)) == NULL)
+		return;
+	thread->ended = true;
+	if (*slot != 0)
+		thread_forget(space, *slot);
+	*slot = tid;
+	space->nended++;
+}
+
+void
+ex_space_learn(struct ex_space *space, const struct ex_record *record)
+{
+	switch (record->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		learn_mmap(space, record);
+		break;
+	case PERF_RECORD_COMM:
+		learn_comm(space, record);
+		break;
+	case PERF_RECORD_FORK:
+		learn_fork(space, record);
+		break;
+	case PERF_RECORD_EXIT:
+		learn_exit(space, record);
+		break;
+	default:
+		break;
+	}
+}

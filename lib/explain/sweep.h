@@ -1,0 +1,25 @@
+/*
+ * sweep: where an x86 instruction begins, given where it ends.
+ *
+ * x86 code cannot be read backwards: most bytes end more than one possible
+ * instruction.  It is decoded forward from its function's start instead, once
+ * per address; the answer is kept in the module.
+ */
+#ifndef EX_SWEEP_H
+#define EX_SWEEP_H
+
+#include <Zydis/Zydis.h>
+
+#include "module.h"
+
+struct ex_sweep {
+	uint8_t len;		/* bytes of the instruction; 0: none is known */
+	bool certain;		/* it was met on the way from its function's start,
+				   and nothing seen on that way disagrees */
+};
+
+/* The instruction of a module that ends where vaddr begins. */
+struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
+    uint64_t vaddr);
+
+#endif
