@@ -1,0 +1,139 @@
+/* buffer: bytes that grow, and numbers written without printf's cost. */
+#include "buffer.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+void
+buffer_free(struct buffer *b)
+{
+	free(b->bytes);
+	memset(b, 0, sizeof(*b));
+}
+
+/* Room for more bytes; false, and failed, without memory. */
+static bool
+reserve(struct buffer *b, size_t more)
+{
+	size_t cap = b->cap == 0 ? 256 : b->cap;
+	char *bytes;
+
+	if (b->failed || more > SIZE_MAX / 4 - b->len) {
+		b->failed = true;
+		return false;
+	}
+	if (b->cap - b->len >= more)
+		return true;
+	while (cap - b->len < more)
+		cap *= 2;
+	bytes = realloc(b->bytes, cap);
+	if (bytes == NULL) {
+		b->failed = true;
+		return false;
+	}
+	b->bytes = bytes;
+	b->cap = cap;
+	return true;
+}
+
+void
+buffer_put(struct buffer *b, const void *bytes, size_t len)
+{
+	if (len == 0 || !reserve(b, len))
+		return;
+	memcpy(b->bytes + b->len, bytes, len);
+	b->len += len;
+}
+
+void
+buffer_printf(struct buffer *b, const char *format, ...)
+{
+	va_list ap, again;
+	int len;
+
+	va_start(ap, format);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, format, ap);
+	if (len >= 0 && reserve(b, (size_t)len + 1)) {
+		(void)vsnprintf(b->bytes + b->len, (size_t)len + 1, format,
+		    again);
+		b->len += (size_t)len;
+	}
+	va_end(again);
+	va_end(ap);
+}
+
+void
+buffer_fill(struct buffer *b, char c, size_t n)
+{
+	if (n == 0 || !reserve(b, n))
+		return;
+	memset(b->bytes + b->len, c, n);
+	b->len += n;
+}
+
+void
+buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
+{
+	char text[20], *p = text + sizeof(text);
+
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (p > text &&
+	    (n != 0 || (size_t)(text + sizeof(text) - p) < digits));
+	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+void
+buffer_dec(struct buffer *b, uint64_t n)
+{
+	buffer_digits(b, n, 1);
+}
+
+void
+buffer_hex(struct buffer *b, uint64_t n)
+{
+	char text[18], *p = text + sizeof(text);
+
+	do {
+		*--p = "0123456789abcdef"[n % 16];
+		n /= 16;
+	} while (n != 0);
+	*--p = 'x';
+	*--p = '0';
+	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+int
+buffer_commit(struct buffer *b, size_t start)
+{
+	if (!b->failed)
+		return 0;
+	b->failed = false;
+	b->len = start;
+	return -ENOMEM;
+}
+
+const char *
+buffer_text(struct buffer *b)
+{
+	if (!reserve(b, 1))
+		return "";
+	b->bytes[b->len] = '\0';
+	return b->bytes;
+}
+
+int
+buffer_write(struct buffer *b, FILE *out)
+{
+	size_t len = b->len;
+
+	b->len = 0;
+	errno = 0;
+	if (fwrite(b->bytes == NULL ? "" : b->bytes, 1, len, out) != len ||
+	    fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	return 0;
+}

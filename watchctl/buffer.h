@@ -1,0 +1,55 @@
+/*
+ * buffer: bytes that grow, for lines that leave in one piece.
+ *
+ * A buffer that is all zero is empty.  Without memory it takes nothing more
+ * and remembers that it failed, so that only the end of a line need ask.
+ */
+#ifndef BUFFER_H
+#define BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+struct buffer {
+	char *bytes;		/* malloc'd, no NUL at the end; NULL: none */
+	size_t len, cap;
+	bool failed;		/* out of memory: something is missing */
+};
+
+void buffer_free(struct buffer *);
+
+/* Append bytes, a string, a formatted string. */
+void buffer_put(struct buffer *, const void *, size_t);
+void buffer_printf(struct buffer *, const char *, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline void
+buffer_puts(struct buffer *b, const char *text)
+{
+	buffer_put(b, text, strlen(text));
+}
+
+/* Append a character n times. */
+void buffer_fill(struct buffer *, char, size_t n);
+
+/* Append a number: decimal, hex with 0x, and decimal with leading zeros. */
+void buffer_dec(struct buffer *, uint64_t);
+void buffer_hex(struct buffer *, uint64_t);
+void buffer_digits(struct buffer *, uint64_t, unsigned digits);
+
+/*
+ * End what was begun at start: 0, or -ENOMEM when something is missing from
+ * it, and then all of it is taken back.
+ */
+int buffer_commit(struct buffer *, size_t start);
+
+/* The contents as a string, good until the next call; "" without memory. */
+const char *buffer_text(struct buffer *);
+
+/* Write the contents to the stream, flush it, and be empty.  0 or -errno. */
+int buffer_write(struct buffer *, FILE *);
+
+#endif

@@ -1,0 +1,26 @@
+/* complain: what watchctl says on stderr. */
+#include "complain.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "visible.h"
+
+int
+complain(const char *format, ...)
+{
+	struct buffer line = {0};
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	buffer_puts(&line, "watchctl: ");
+	visible_put(&line, text);
+	buffer_puts(&line, "\n");
+	(void)buffer_write(&line, stderr);
+	buffer_free(&line);
+	return -EINVAL;
+}

@@ -1,0 +1,66 @@
+/*
+ * doctor: `watchctl doctor`: whether watching works on this machine, proved by
+ * firing breakpoints; if not, why and what to do.
+ *
+ * Examining and telling are apart, so that what is told can be tested without
+ * the machine it is told of.
+ */
+#ifndef DOCTOR_H
+#define DOCTOR_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "buffer.h"
+#include "cause.h"
+#include "probe.h"
+
+/* A sysctl that this kernel does not have, or that cannot be read. */
+#define DOCTOR_ABSENT INT_MIN
+
+/* What was found. */
+struct doctor {
+	char kernel[65];	/* release, as of uname(2) */
+	char arch[65];
+	char processor[128];	/* as it calls itself; "": it does not say */
+	unsigned cpus;		/* online */
+	int hypervisor;		/* 1 under one, 0 not, -1 not known */
+	unsigned free_slots, all_slots;
+	uid_t uid;		/* effective */
+	bool cap_perfmon;	/* or CAP_SYS_ADMIN, which includes it */
+	bool cap_sys_ptrace, cap_ipc_lock;
+	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 not known */
+	int kptr_restrict;	/* sysctls: DOCTOR_ABSENT */
+	int ptrace_scope;	/* Yama's */
+	int mlock_kb;		/* kernel.perf_event_mlock_kb */
+	uint64_t memlock;	/* RLIMIT_MEMLOCK, bytes; UINT64_MAX: none */
+	uint64_t nofile;	/* RLIMIT_NOFILE, hard; UINT64_MAX: none */
+	struct wp_features features;	/* but for paranoid, only when opened */
+	bool opened;		/* a write watch can be opened; else refusal */
+	struct wp_cause refusal;
+	struct wp_probe_result probe[WP_PROBE_KINDS];
+};
+
+/* Find out.  Fires every probe: see probe.h for what that takes. */
+void doctor_examine(struct doctor *);
+
+/* The main job works: a write watch fires and is recorded. */
+bool doctor_ok(const struct doctor *);
+
+/* The largest ring that every processor can have, in KiB, by the two limits on
+   locked memory; UINT64_MAX: no limit applies. */
+uint64_t doctor_ring_kb(const struct doctor *);
+
+/* Tell, as text or as one line of JSON.  In JSON, what is not known is left
+   out, and a limit that does not apply is null. */
+void doctor_text(const struct doctor *, bool colour, struct buffer *);
+void doctor_json(const struct doctor *, struct buffer *);
+
+/* The command; argv[0] is "doctor".  Result: the exit status: 0 the main job
+   works here, 1 it does not, 125 after one line on stderr. */
+int doctor(int argc, char **argv, FILE *out);
+
+#endif

@@ -1,0 +1,257 @@
+/* options: the command line, taken apart. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "complain.h"
+
+/* What a stack copy holds without --stack: some thirty frames of usual code. */
+enum { STACK_USUAL = 4096, STACK_MAX = 65528 - 1024 };
+
+static const char usage[] =
+"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... {-p PID ... | -- COMMAND [ARG...]}\n"
+"       watchctl report [-o FORM] [-O FILE] FILE\n"
+"       watchctl doctor [-o json]\n"
+"Says who touches memory of a running program: thread, instruction, line, callers.\n"
+"\n"
+"  -w SPEC          watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]\n"
+"  -r SPEC          watch reads                 or MODULE!SYMBOL[+OFF][:LEN]\n"
+"  -a SPEC          watch any access\n"
+"  -x SPEC          watch execution\n"
+"  -p PID           attach to a process: its threads, and those to come; repeatable\n"
+"  -f               its future child processes too\n"
+"  -n N             end after N hits\n"
+"  -t SECONDS       end after a time\n"
+"  --count          count only: the cheapest\n"
+"  --user-only      not the kernel's accesses on the program's behalf\n"
+"  --stack BYTES    copy this much stack with each hit (4096)\n"
+"  -o FORM          text, json, folded or perf (a perf.data file)\n"
+"  -O FILE          write the report there\n"
+"  -h, --help       this\n"
+"  -V, --version    the version\n";
+
+enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK };
+
+static const struct option longopts[] = {
+	{"count", no_argument, NULL, OPT_COUNT},
+	{"user-only", no_argument, NULL, OPT_USER_ONLY},
+	{"stack", required_argument, NULL, OPT_STACK},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, 'V'},
+	{NULL, 0, NULL, 0},
+};
+
+static int
+parse_number(const char *option, const char *text, uint64_t max,
+    uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    *value == 0 || *value > max)
+		return complain("%s '%s': not a whole number from 1 to %llu",
+		    option, text, (unsigned long long)max);
+	return 0;
+}
+
+static int
+parse_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (*end != '\0' || end == text || !(*seconds > 0) || *seconds > 1e9)
+		return complain("-t '%s': not a time; give seconds, such as "
+		    "10 or 0.5", text);
+	return 0;
+}
+
+static int
+parse_stack(const char *text, uint32_t *stack)
+{
+	uint64_t value;
+	int err = parse_number("--stack", text, STACK_MAX, &value);
+
+	*stack = ((uint32_t)value + 7) & ~7u;
+	return err;
+}
+
+static int
+parse_form(const char *text, enum form *form)
+{
+	static const char *const names[] = {"text", "json", "folded", "perf"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*form = (enum form)i;
+			return 0;
+		}
+	}
+	return complain("-o '%s': no such form; there are text, json, folded "
+	    "and perf", text);
+}
+
+static int
+add_spec(struct options *o, char access, const char *text)
+{
+	struct wp_cause cause;
+	struct spec *more = realloc(o->spec, (o->nspecs + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return complain("out of memory");
+	o->spec = more;
+	if (spec_parse(text, access, &o->spec[o->nspecs], &cause) < 0)
+		return complain("%s", cause.text);
+	o->nspecs++;
+	return 0;
+}
+
+static int
+add_pid(struct options *o, const char *text)
+{
+	uint64_t value;
+	int err = parse_number("-p", text, INT_MAX, &value);
+	pid_t *more;
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < o->npids; i++)
+		if (o->pid[i] == (pid_t)value)
+			return complain("-p %s is given twice", text);
+	if ((more = realloc(o->pid, (o->npids + 1) * sizeof(*more))) == NULL)
+		return complain("out of memory");
+	o->pid = more;
+	o->pid[o->npids++] = (pid_t)value;
+	return 0;
+}
+
+/* getopt's '?' and ':' in words. */
+static int
+bad_option(int c, char **argv)
+{
+	char letter[3] = {'-', (char)optopt, '\0'};
+	const char *name = optopt > 0 && optopt < 256 ? letter :
+	    argv[optind - 1];
+
+	return complain(c == ':' ? "%s needs an argument; see watchctl --help" :
+	    "no option %s; see watchctl --help", name);
+}
+
+static int
+option(struct options *o, int c, char **argv)
+{
+	switch (c) {
+	case 'w':
+	case 'r':
+	case 'a':
+	case 'x':
+		return add_spec(o, (char)c, optarg);
+	case 'p':
+		return add_pid(o, optarg);
+	case 'f':
+		o->follow = true;
+		return 0;
+	case 'n':
+		return parse_number("-n", optarg, UINT64_MAX / 2, &o->limit);
+	case 't':
+		return parse_seconds(optarg, &o->seconds);
+	case 'o':
+		return parse_form(optarg, &o->form);
+	case 'O':
+		o->output = optarg;
+		return 0;
+	case OPT_COUNT:
+		o->count = true;
+		return 0;
+	case OPT_USER_ONLY:
+		o->user_only = true;
+		return 0;
+	case OPT_STACK:
+		return parse_stack(optarg, &o->stack);
+	case 'h':
+		(void)fputs(usage, stdout);
+		return 1;
+	case 'V':
+		(void)puts("watchctl " VERSION);
+		return 1;
+	default:
+		return bad_option(c, argv);
+	}
+}
+
+static int
+each_option(int argc, char **argv, const char *letters, struct options *o)
+{
+	int c, err;
+
+	*o = (struct options){.stack = STACK_USUAL};
+	optind = 1;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
+		if ((err = option(o, c, argv)) != 0)
+			return err;
+	return 0;
+}
+
+static int
+check_together(const struct options *o)
+{
+	if (o->nspecs == 0)
+		return complain("nothing to watch: give -w, -r, -a or -x with "
+		    "a SPEC; see watchctl --help");
+	if (o->npids > 0 && o->command != NULL)
+		return complain("-p and a command (%s) exclude each other",
+		    o->command[0]);
+	if (o->npids == 0 && o->command == NULL)
+		return complain("whom to watch? give -p PID, or -- COMMAND");
+	if (o->form == FORM_PERF && o->output == NULL)
+		return complain("-o perf writes a binary file: name it with "
+		    "-O FILE");
+	if (o->form == FORM_PERF && o->count)
+		return complain("--count has no records to write with -o perf");
+	return 0;
+}
+
+int
+options_parse(int argc, char **argv, struct options *o)
+{
+	int err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV", o);
+
+	if (err == 0 && optind < argc)
+		o->command = argv + optind;
+	return err == 0 ? check_together(o) : err;
+}
+
+int
+options_parse_report(int argc, char **argv, struct options *o)
+{
+	int err = each_option(argc, argv, ":n:o:O:hV", o);
+
+	if (err != 0)
+		return err;
+	if (optind != argc - 1)
+		return complain("report takes one FILE; see watchctl --help");
+	if (o->form == FORM_PERF)
+		return complain("report reads perf.data files and does not "
+		    "write them: choose text, json or folded");
+	o->file = argv[optind];
+	return 0;
+}
+
+void
+options_free(struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		spec_free(&o->spec[i]);
+	free(o->spec);
+	free(o->pid);
+	*o = (struct options){0};
+}

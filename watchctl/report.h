@@ -1,0 +1,76 @@
+/*
+ * report: what a run has to say, in one of several forms.
+ *
+ * The loop tells the report everything that happens, in order; a report writes
+ * to one stream and keeps nothing but what it needs for a summary.  Text that
+ * comes from the target is printed with control characters made visible.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "hit.h"
+
+/* How a run began. */
+struct report_start {
+	pid_t pid;		/* the first target; 0: not known */
+	const char *comm;	/* its name, during start; NULL: not known */
+	const char *mode;	/* "ring"; NULL: not known (a recording) */
+	unsigned threads;	/* covered when it began; 0: not known */
+	double frozen_ms;	/* the target stood still; < 0: not known */
+	const struct ex_watch *watches;	/* they outlive the report */
+	unsigned nwatches;
+	uint64_t time;		/* ns on the records' clock: 0 of the report */
+};
+
+/* How it ended. */
+struct report_end {
+	uint64_t hits, reported, lost;
+	const char *reason;	/* "count", "time", "exit", "signal",
+				   "detached"; NULL: none */
+	int status;		/* watchctl's exit status */
+	const uint64_t *counts;	/* --count: hits of each watch; else NULL */
+};
+
+struct report;
+
+/*
+ * One form of report.  Verbs return 0, -errno from the stream, or -ENOMEM.  A
+ * form holds lines back until flush, or until it has many, and then writes
+ * whole ones and flushes the stream.  What a form has no words for (folded:
+ * lost hits, threads and warnings) it leaves out.  A start that fails for want
+ * of memory may be followed by end only.
+ */
+struct report_ops {
+	const char *name;	/* as -o names it */
+	int (*start)(struct report *, const struct report_start *);
+	int (*hit)(struct report *, const struct ex_hit *);
+	int (*lost)(struct report *, uint64_t count);
+	int (*thread)(struct report *, bool exited, pid_t tid);
+	int (*warning)(struct report *, const char *text);
+	/* flush what is buffered: called when the loop is about to wait */
+	int (*flush)(struct report *);
+	/* summary and end line, flushed; frees what start made, whatever it
+	   returns; end may be NULL, to free only */
+	int (*end)(struct report *, const struct report_end *);
+};
+
+extern const struct report_ops report_text, report_json, report_folded;
+
+/* The caller fills the first three; start makes the rest. */
+struct report {
+	const struct report_ops *ops;
+	FILE *out;
+	bool colour;		/* text: use ANSI colours */
+	struct report_start begin;	/* as given to start */
+	struct summary *summary;	/* NULL: this form has none */
+	void *own;		/* the form's own state */
+};
+
+/* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
+   NO_COLOR unset or empty. */
+bool report_wants_colour(FILE *);
+
+#endif

@@ -1,0 +1,324 @@
+/* session: one run from its records to its report. */
+#include "session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "complain.h"
+
+static const struct report_ops *const forms[] = {
+	[FORM_TEXT] = &report_text,
+	[FORM_JSON] = &report_json,
+	[FORM_FOLDED] = &report_folded,
+};
+
+/* Keep the first failure of the report's stream. */
+static void
+note(struct session *s, int err)
+{
+	if (err < 0 && s->err == 0)
+		s->err = err;
+}
+
+/* Whether there is a report, and it can still be written. */
+static bool
+reporting(const struct session *s)
+{
+	return s->report.ops != NULL && s->err == 0;
+}
+
+static int
+open_output(struct session *s, FILE *out)
+{
+	const char *path = s->options->output;
+
+	s->report.out = out;
+	if (s->options->form == FORM_PERF) {
+		s->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
+		    0666);
+		s->own_file = s->file >= 0;
+		return s->own_file ? 0 :
+		    complain("-O %s: %s", path, strerror(errno));
+	}
+	if (path != NULL) {
+		s->report.out = fopen(path, "we");
+		s->own_stream = s->report.out != NULL;
+		if (s->report.out == NULL)
+			return complain("-O %s: %s", path, strerror(errno));
+	}
+	s->report.ops = forms[s->options->form];
+	s->report.colour = report_wants_colour(s->report.out);
+	return 0;
+}
+
+int
+session_open(struct session *s, const struct options *options,
+    enum ex_source source, FILE *out)
+{
+	int err;
+
+	*s = (struct session){.options = options};
+	if ((err = open_output(s, out)) < 0)
+		return err;
+	if ((s->space = ex_space_new(source)) == NULL)
+		return complain("out of memory");
+	return 0;
+}
+
+int
+session_add_watch(struct session *s, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, char access, unsigned slots)
+{
+	struct ex_watch *watch = realloc(s->watches,
+	    (s->nwatches + 1) * sizeof(*watch));
+
+	if (watch == NULL)
+		return -ENOMEM;
+	s->watches = watch;
+	watch += s->nwatches;
+	*watch = (struct ex_watch){
+		.id = (unsigned)s->nwatches + 1, .addr = addr, .len = len,
+		.access = access, .slots = slots, .spec = strdup(spec),
+		.symbol = symbol == NULL ? NULL : strdup(symbol),
+	};
+	s->nwatches++;
+	return watch->spec == NULL ||
+	    (symbol != NULL && watch->symbol == NULL) ? -ENOMEM : 0;
+}
+
+int
+session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
+{
+	struct ex_slot *slots = realloc(s->slots,
+	    (s->nslots + 1) * sizeof(*slots));
+
+	if (slots == NULL)
+		return -ENOMEM;
+	s->slots = slots;
+	s->slots[s->nslots++] = (struct ex_slot){watch, addr, len};
+	return 0;
+}
+
+/* A hit is complete: the explainer's way out. */
+static int
+give(void *arg, const struct ex_hit *hit)
+{
+	struct session *s = arg;
+
+	note(s, s->report.ops->hit(&s->report, hit));
+	s->reported++;
+	s->full = s->reported == s->options->limit;
+	return s->full || s->err < 0;
+}
+
+int
+session_ready(struct session *s)
+{
+	if (s->report.ops == NULL)
+		return 0;
+	s->explainer = ex_explainer_new(s->space, s->watches, s->slots,
+	    s->nslots, give, s);
+	return s->explainer == NULL ? -ENOMEM : 0;
+}
+
+int
+session_record_to_file(struct session *s, const struct ex_perf_event *events,
+    size_t n)
+{
+	int err = ex_perfwriter_open(s->file, events, n, &s->recording);
+
+	s->own_file = err < 0;	/* else the writer's now */
+	return err < 0 ? complain("-O %s: %s", s->options->output,
+	    strerror(-err)) : 0;
+}
+
+void
+session_start(struct session *s, struct report_start *start)
+{
+	start->watches = s->watches;
+	start->nwatches = (unsigned)s->nwatches;
+	if (reporting(s))
+		note(s, s->report.ops->start(&s->report, start));
+}
+
+void
+session_lost(struct session *s, uint64_t count)
+{
+	if (count == 0)
+		return;
+	s->lost += count;
+	if (reporting(s))
+		note(s, s->report.ops->lost(&s->report, count));
+}
+
+void
+session_warn(struct session *s, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (s->report.ops == NULL || s->report.out != stderr)
+		(void)complain("warning: %s", text);
+	if (reporting(s))
+		note(s, s->report.ops->warning(&s->report, text));
+}
+
+static void
+thread_event(struct session *s, const struct ex_record *r)
+{
+	bool exited = r->type == PERF_RECORD_EXIT;
+
+	if (!reporting(s))
+		return;
+	if (!exited && r->task.pid != r->task.ppid &&
+	    s->options->file == NULL && !s->options->follow)
+		return;
+	note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
+}
+
+/* What else than a hit a record tells the reader. */
+static void
+tell(struct session *s, const struct ex_record *r)
+{
+	switch (r->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		session_lost(s, r->lost.count);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		thread_event(s, r);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+is_watch_sample(const struct session *s, const struct ex_record *r)
+{
+	return r->type == PERF_RECORD_SAMPLE && r->attr >= 0 &&
+	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch >= 0;
+}
+
+static bool
+wants_more(const struct session *s)
+{
+	return !s->full && s->err == 0;
+}
+
+bool
+session_record(struct session *s, const struct ex_record *r)
+{
+	bool sample = is_watch_sample(s, r);
+
+	if (!wants_more(s))
+		return false;
+	s->samples += sample;
+	if (!sample)
+		tell(s, r);
+	if (s->recording != NULL) {
+		note(s, ex_perfwriter_record(s->recording, r->bytes));
+		s->reported += sample;
+		s->full = s->reported == s->options->limit && sample;
+	} else {
+		(void)ex_explain(s->explainer, r);
+	}
+	return wants_more(s);
+}
+
+bool
+session_flush(struct session *s, uint64_t now)
+{
+	if (s->explainer != NULL && wants_more(s))
+		(void)ex_explain_flush(s->explainer, now);
+	if (reporting(s))
+		note(s, s->report.ops->flush(&s->report));
+	return wants_more(s);
+}
+
+/* The account, always on stderr. */
+static void
+say_account(const struct session *s, uint64_t hits)
+{
+	char more[160] = "";
+	uint64_t dropped = s->explainer == NULL ? 0 :
+	    ex_explain_tally(s->explainer)->dropped;
+
+	if (dropped > 0)
+		(void)snprintf(more, sizeof(more), "; %" PRIu64 " accesses "
+		    "were writes and not wanted", dropped);
+	if (s->skipped > 0)
+		(void)snprintf(more + strlen(more), sizeof(more) -
+		    strlen(more), "; %" PRIu64 " records of unknown types "
+		    "were skipped", s->skipped);
+	(void)complain("%" PRIu64 " hits, %" PRIu64 " reported, %" PRIu64
+	    " lost%s", hits, s->reported, s->lost, more);
+}
+
+static int
+end_recording(struct session *s)
+{
+	int err = s->recording == NULL ? 0 :
+	    ex_perfwriter_close(s->recording);
+
+	s->recording = NULL;
+	return err;
+}
+
+int
+session_end(struct session *s, const char *reason, int status,
+    const uint64_t *counts)
+{
+	struct report_end end = {
+		.reason = reason, .status = status, .counts = counts,
+	};
+
+	for (size_t i = 0; counts != NULL && i < s->nwatches; i++)
+		s->reported += counts[i];
+	end.reported = s->reported;
+	end.lost = s->lost;
+	end.hits = s->reported + s->lost;
+	if (reporting(s))
+		note(s, s->report.ops->end(&s->report, &end));
+	else if (s->report.ops != NULL)
+		(void)s->report.ops->end(&s->report, NULL);
+	s->report.ops = NULL;
+	note(s, end_recording(s));
+	say_account(s, end.hits);
+	if (s->err == 0 || s->err == -EPIPE)
+		return status;
+	(void)complain("the report is incomplete: %s: %s",
+	    s->options->output != NULL ? s->options->output : "output",
+	    strerror(-s->err));
+	return STATUS_OWN_FAILURE;
+}
+
+void
+session_close(struct session *s)
+{
+	if (s->report.ops != NULL)
+		(void)s->report.ops->end(&s->report, NULL);
+	(void)end_recording(s);
+	ex_explainer_free(s->explainer);
+	ex_space_free(s->space);
+	for (size_t i = 0; i < s->nwatches; i++) {
+		free((char *)(uintptr_t)s->watches[i].spec);
+		free((char *)(uintptr_t)s->watches[i].symbol);
+	}
+	free(s->watches);
+	free(s->slots);
+	if (s->own_stream)
+		(void)fclose(s->report.out);
+	if (s->own_file)
+		(void)close(s->file);
+	*s = (struct session){0};
+}

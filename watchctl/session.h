@@ -1,0 +1,81 @@
+/*
+ * session: one run from its records to its report, whether they come from the
+ * rings or from a file.
+ *
+ * Life-cycle: session_open makes the report's stream and the space; the caller
+ * feeds records of before (session_learn) and finds out what is watched;
+ * session_watch fixes that; session_start begins the report; session_record
+ * takes each record; session_end closes the account:
+ *
+ *	hits = reported + lost
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "options.h"
+#include "perfdata.h"
+#include "report.h"
+
+struct session {
+	const struct options *options;
+	struct ex_space *space;
+	struct ex_watch *watches;	/* nwatches of them, with their strings */
+	size_t nwatches;
+	struct ex_slot *slots;		/* by format index; nslots of them */
+	size_t nslots;
+	struct ex_explainer *explainer;	/* NULL: a recording is written instead */
+	int file;			/* -o perf: what is written */
+	bool own_file;			/* it is ours to close */
+	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
+	struct report report;
+	bool own_stream;		/* report.out is ours to close */
+	uint64_t samples;		/* of watches that were delivered */
+	uint64_t reported;		/* hits */
+	uint64_t lost;			/* hits, as told so far */
+	uint64_t skipped;		/* records of unknown type */
+	bool full;			/* -n hits are there */
+	int err;			/* first -errno of the report's stream */
+};
+
+/* A session for these options (which outlive it); out is where its report goes
+   without -O.  0, or -errno after a line on stderr. */
+int session_open(struct session *, const struct options *, enum ex_source,
+    FILE *out);
+
+/* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
+   0 or -ENOMEM. */
+int session_add_watch(struct session *, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, char access, unsigned slots);
+
+/* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
+int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
+
+/* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
+int session_ready(struct session *);
+
+/* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
+int session_record_to_file(struct session *, const struct ex_perf_event *,
+    size_t n);
+
+/* Begin the report; the watches are filled in here. */
+void session_start(struct session *, struct report_start *);
+
+/* Take a record.  False: no more are wanted (-n, or the report failed). */
+bool session_record(struct session *, const struct ex_record *);
+
+/* All records of before now (ns; UINT64_MAX: all there will be) are there: write
+   what can be written.  False as above. */
+bool session_flush(struct session *, uint64_t now);
+
+void session_lost(struct session *, uint64_t count);
+void session_warn(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* End the report and say on stderr what became of the hits; counts as in
+   report_end.  Result: status, or 125 when the report could not be written. */
+int session_end(struct session *, const char *reason, int status,
+    const uint64_t *counts);
+
+void session_close(struct session *);
+
+#endif

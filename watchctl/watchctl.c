@@ -1,0 +1,40 @@
+/*
+ * watchctl: who touched this memory?
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "complain.h"
+#include "doctor.h"
+#include "options.h"
+#include "replay.h"
+#include "watch.h"
+
+static int
+is(const char *word, const char *verb)
+{
+	return word != NULL && strcmp(word, verb) == 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	bool report = is(argv[1], "report");
+	struct options options;
+	int status;
+
+	if (is(argv[1], "doctor"))
+		return doctor(argc - 1, argv + 1, stdout);
+	status = report ? options_parse_report(argc - 1, argv + 1, &options) :
+	    options_parse(argc, argv, &options);
+	if (status != 0) {
+		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
+	} else if (report) {
+		status = replay(&options);
+	} else {
+		status = watch(&options);
+	}
+	options_free(&options);
+	return status;
+}
