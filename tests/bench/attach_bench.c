@@ -1,0 +1,128 @@
+/*
+ * attach: to a process of 1,000 threads, beside the bare calls of
+ * perf_event_open that it takes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/hw_breakpoint.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "command.h"
+#include "proc.h"
+#include "target.h"
+
+enum { RUNS = 7 };
+
+static struct wp_features features;
+
+static struct wp_region
+region_of(const char *addr)
+{
+	return (struct wp_region){strtoull(addr, NULL, 16), 8, WP_WRITE};
+}
+
+/* One event for each thread and processor, and nothing else. */
+static double
+bare(pid_t pid, const char *addr)
+{
+	const struct wp_options options = {.count = true};
+	struct perf_event_attr attr;
+	struct wp_slot slot[WP_SLOTS_MAX];
+	pid_t *tids = NULL;
+	size_t cap = 0, opened = 0;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	int n = wp_proc_threads(pid, &tids, &cap);
+	int *fds = calloc((size_t)n * (size_t)cpus, sizeof(*fds));
+	struct wp_region region = region_of(addr);
+	double took;
+
+	assert_true(n > 1000 && fds != NULL);
+	assert_int_equal(wp_slot_plan(&region, &wp_slot_usual, slot,
+	    NULL), 1);
+	wp_attr_watch(&attr, slot, &options, false);
+	took = bench_now();
+	for (int i = 0; i < n; i++)
+		for (int cpu = 0; cpu < cpus; cpu++)
+			fds[opened++] = wp_perf_open(&attr, tids[i], cpu);
+	took = bench_now() - took;
+	while (opened > 0)
+		assert_int_equal(close(fds[--opened]), 0);
+	free(fds);
+	free(tids);
+	return took;
+}
+
+static double
+attach(pid_t pid, const char *addr)
+{
+	const struct wp_options options = {.kernel = true, .stack = 4096};
+	struct wp_region region = region_of(addr);
+	struct wp_target *target;
+	double took;
+
+	assert_int_equal(wp_target_new(&target, &features, &options, NULL), 0);
+	assert_int_equal(wp_target_watch(target, &region, 1, NULL), 0);
+	took = bench_now();
+	assert_int_equal(wp_target_attach(target, pid, 0, 1, NULL), 0);
+	took = bench_now() - took;
+	wp_target_free(target);
+	return took;
+}
+
+/* The largest of all children so far, so before any larger is run. */
+static double
+peak_mb(const char *pid, const char *addr)
+{
+	struct rusage usage;
+	struct outcome o;
+
+	run(&o, (const char *[]){watchctl(), "-t", "1", "-w", addr, "-o",
+	    "json", "-p", pid, NULL});
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	return (double)usage.ru_maxrss / 1024;
+}
+
+int
+main(void)
+{
+	struct wp_cause cause;
+	struct rlimit limit;
+	struct running v;
+	char pid[16], addr[32];
+	double ratio[RUNS], open[RUNS], all[RUNS];
+
+	if (wp_probe_features(&features, &cause) < 0) {
+		printf("skipped: %s\n", cause.text);
+		return 77;
+	}
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	start(&v, (const char *[]){victim("idle"), "1000", NULL});
+	hear_address(&v, addr);
+	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
+	for (int i = 0; i < RUNS; i++) {
+		open[i] = bare(v.pid, addr);
+		all[i] = attach(v.pid, addr);
+		ratio[i] = all[i] / open[i];
+	}
+	printf("attach to 1,000 threads: %.1f ms, bare opens %.1f ms\n",
+	    bench_median(all, RUNS) * 1e3, bench_median(open, RUNS) * 1e3);
+	bench_tell("attach", bench_median(ratio, RUNS), "x", "the bare opens",
+	    3, 0);
+	bench_tell("peak memory", peak_mb(pid, addr), "MB", "", 100, 0);
+	end(&v);
+	return bench_status();
+}

@@ -1,0 +1,50 @@
+/* bench: what the benchmarks share. */
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int broken;
+
+double
+bench_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static int
+order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double
+bench_median(double *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), order);
+	return values[n / 2];
+}
+
+void
+bench_tell(const char *name, double value, const char *unit, const char *what,
+    double limit, int at_least)
+{
+	int kept = at_least ? value >= limit : value <= limit;
+
+	printf("%-34s %10.2f %s %s (%s %g): %s\n", name, value, unit, what,
+	    at_least ? "at least" : "at most", limit, kept ? "ok" : "NOT KEPT");
+	fflush(stdout);
+	broken |= !kept;
+}
+
+int
+bench_status(void)
+{
+	return broken;
+}

@@ -1,0 +1,101 @@
+/* buffer: numbers as printf writes them, and lines whole or not at all. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "buffer.h"
+
+static void
+writes_numbers(void **state)
+{
+	static const uint64_t numbers[] = {
+		0, 1, 9, 10, 15, 16, 99, 100, 4711, 0x404090,
+		UINT64_MAX / 10, UINT64_MAX - 1, UINT64_MAX,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct buffer b = {0};
+		char want[80];
+
+		(void)snprintf(want, sizeof(want),
+		    "%" PRIu64 " 0x%" PRIx64 " %09" PRIu64, numbers[i],
+		    numbers[i], numbers[i]);
+		buffer_dec(&b, numbers[i]);
+		buffer_puts(&b, " ");
+		buffer_hex(&b, numbers[i]);
+		buffer_puts(&b, " ");
+		buffer_digits(&b, numbers[i], 9);
+		assert_string_equal(buffer_text(&b), want);
+		buffer_free(&b);
+	}
+}
+
+static void
+grows(void **state)
+{
+	struct buffer b = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++)
+		buffer_printf(&b, "%u,", i % 10);
+	buffer_fill(&b, '.', 5000);
+	assert_int_equal(b.len, 25000);
+	assert_memory_equal(b.bytes + 19996, "8,9,....", 8);
+	assert_int_equal(buffer_commit(&b, 0), 0);
+	buffer_free(&b);
+	assert_string_equal(buffer_text(&b), "");
+	buffer_free(&b);
+}
+
+static void
+takes_back_what_is_not_whole(void **state)
+{
+	struct buffer b = {0};
+
+	(void)state;
+	buffer_puts(&b, "whole\n");
+	buffer_puts(&b, "par");
+	buffer_fill(&b, 'x', SIZE_MAX / 2);
+	buffer_puts(&b, "t\n");
+	assert_true(b.failed);
+	assert_int_equal(buffer_commit(&b, 6), -ENOMEM);
+	buffer_puts(&b, "again\n");
+	assert_int_equal(buffer_commit(&b, 6), 0);
+	assert_string_equal(buffer_text(&b), "whole\nagain\n");
+	buffer_free(&b);
+}
+
+static void
+says_when_a_stream_fails(void **state)
+{
+	struct buffer b = {0};
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	buffer_puts(&b, "lost\n");
+	assert_int_equal(buffer_write(&b, full), -ENOSPC);
+	assert_int_equal(b.len, 0);
+	(void)fclose(full);
+	buffer_free(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_numbers),
+		cmocka_unit_test(grows),
+		cmocka_unit_test(takes_back_what_is_not_whole),
+		cmocka_unit_test(says_when_a_stream_fails),
+	};
+
+	return cmocka_run_group_tests_name("buffer", tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/*
+ * child: processes forked for a test to look at, which share memory with it and
+ * die with it.  They report through that memory: an assertion is the test's own
+ * to fail.
+ */
+#ifndef CHILD_H
+#define CHILD_H
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Long enough for a busy machine; only a failure waits so long. */
+#define CHILD_PATIENCE_MS 20000
+
+static inline uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline void
+nap_us(long us)
+{
+	(void)nanosleep(&(struct timespec){us / 1000000,
+	    us % 1000000 * 1000}, NULL);
+}
+
+/* Wait until a condition holds; the test fails when it never does. */
+#define await(condition)						\
+	do {								\
+		uint64_t await_end = now_ns() +				\
+		    CHILD_PATIENCE_MS * 1000000ull;			\
+		while (!(condition) && now_ns() < await_end)		\
+			nap_us(100);					\
+		assert_true(condition);					\
+	} while (0)
+
+/* Zeroed memory that children share. */
+static inline void *
+shared_memory(size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	return at;
+}
+
+/* Run fn(arg) in a new process, which exits 0 when fn returns. */
+static inline pid_t
+child_start(void (*fn)(void *), void *arg)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+		if (getppid() == parent)
+			fn(arg);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Wait for its end.  Result: its wait status. */
+static inline int
+child_wait(pid_t pid)
+{
+	int status = -1;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static inline void
+child_kill(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)child_wait(pid);
+}
+
+/* How many descriptors this process has. */
+static inline unsigned
+open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+#endif

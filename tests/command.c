@@ -1,0 +1,266 @@
+/* command: programs started by a test, and what they said. */
+#include "command.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Noreturn void
+become(const char *const argv[], const int in[2], const int out[2],
+    const int err[2])
+{
+	(void)dup2(in[0], 0);
+	(void)dup2(out[1], 1);
+	(void)dup2(err[1], 2);
+	(void)execv(argv[0], (char *const *)(uintptr_t)argv);
+	(void)fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+	_exit(127);
+}
+
+void
+start(struct running *r, const char *const argv[])
+{
+	int in[2], out[2], err[2];
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+	r->pid = fork();
+	assert_true(r->pid >= 0);
+	if (r->pid == 0)
+		become(argv, in, out, err);
+	(void)close(in[0]);
+	(void)close(out[1]);
+	(void)close(err[1]);
+	r->in = in[1];
+	r->out = out[0];
+	r->err = err[0];
+}
+
+void
+say(struct running *r, const char *text)
+{
+	assert_int_equal(write(r->in, text, strlen(text)), strlen(text));
+}
+
+void
+hear(struct running *r, char *line, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 1 && read(r->out, &line[n], 1) == 1 &&
+	    line[n] != '\n')
+		n++;
+	line[n] = '\0';
+}
+
+/* Append what a descriptor has; false at its end. */
+static bool
+drain(int fd, char **text, size_t *len)
+{
+	char *more = realloc(*text, *len + 65536 + 1);
+	ssize_t n;
+
+	assert_non_null(more);
+	*text = more;
+	n = read(fd, more + *len, 65536);
+	*len += n > 0 ? (size_t)n : 0;
+	more[*len] = '\0';
+	return n > 0;
+}
+
+static void
+collect(struct running *r, struct outcome *o)
+{
+	struct pollfd p[] = {{r->out, POLLIN, 0}, {r->err, POLLIN, 0}};
+	size_t nout = 0, nerr = 0;
+
+	o->out = calloc(1, 1);
+	o->err = calloc(1, 1);
+	while ((p[0].fd >= 0 || p[1].fd >= 0) && poll(p, 2, -1) > 0) {
+		if (p[0].revents != 0 && !drain(r->out, &o->out, &nout))
+			p[0].fd = -1;
+		if (p[1].revents != 0 && !drain(r->err, &o->err, &nerr))
+			p[1].fd = -1;
+	}
+}
+
+static json_t *
+parse_lines(const char *text)
+{
+	json_t *lines = json_array();
+
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+		json_t *line = json_loadb(text, len, 0, NULL);
+
+		if (line == NULL || json_array_append_new(lines, line) != 0) {
+			json_decref(lines);
+			return NULL;
+		}
+		text += len + (text[len] == '\n');
+	}
+	return lines;
+}
+
+static int
+reap(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+	    WEXITSTATUS(status);
+}
+
+static void
+hang_up(struct running *r)
+{
+	if (r->in >= 0)
+		(void)close(r->in);
+	r->in = -1;
+}
+
+void
+finish(struct running *r, struct outcome *o)
+{
+	hang_up(r);
+	collect(r, o);
+	(void)close(r->out);
+	(void)close(r->err);
+	o->status = reap(r->pid);
+	o->lines = parse_lines(o->out);
+}
+
+void
+end(struct running *r)
+{
+	hang_up(r);
+	(void)kill(r->pid, SIGKILL);
+	(void)reap(r->pid);
+	(void)close(r->out);
+	(void)close(r->err);
+}
+
+void
+run(struct outcome *o, const char *const argv[])
+{
+	struct running r;
+
+	start(&r, argv);
+	finish(&r, o);
+}
+
+void
+outcome_free(struct outcome *o)
+{
+	free(o->out);
+	free(o->err);
+	json_decref(o->lines);
+}
+
+const char *
+watchctl(void)
+{
+	const char *path = getenv("WATCHCTL");
+
+	assert_non_null(path);
+	return path;
+}
+
+const char *
+victim(const char *name)
+{
+	static char path[8][512];
+	static unsigned turn;
+	const char *dir = getenv("VICTIMS");
+	char *to = path[turn++ % 8];
+
+	assert_non_null(dir);
+	(void)snprintf(to, sizeof(path[0]), "%s/%s", dir, name);
+	return to;
+}
+
+void
+hear_address(struct running *r, char address[32])
+{
+	char line[256];
+
+	hear(r, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %*d %*s %31s", address), 1);
+}
+
+json_t *
+first_of(const struct outcome *o, const char *type)
+{
+	size_t i;
+	json_t *line;
+
+	assert_non_null(o->lines);
+	json_array_foreach(o->lines, i, line) {
+		if (strcmp(text_of(line, "type"), type) == 0)
+			return line;
+	}
+	return NULL;
+}
+
+size_t
+count_of(const struct outcome *o, const char *type)
+{
+	size_t i, n = 0;
+	json_t *line;
+
+	assert_non_null(o->lines);
+	json_array_foreach(o->lines, i, line)
+		n += strcmp(text_of(line, "type"), type) == 0;
+	return n;
+}
+
+const char *
+text_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_string(value))
+		fail_msg("no text \"%s\"", key);
+	return json_string_value(value);
+}
+
+json_int_t
+number_of(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		fail_msg("no whole number \"%s\"", key);
+	return json_integer_value(value);
+}
+
+void
+await(int fd, const char *text)
+{
+	struct pollfd p = {fd, POLLIN, 0};
+	char seen[65536];
+	size_t n = 0;
+
+	while (n < sizeof(seen) - 1 && poll(&p, 1, 10000) > 0 &&
+	    read(fd, &seen[n], 1) == 1) {
+		seen[++n] = '\0';
+		if (seen[n - 1] == '\n' && strstr(seen, text) != NULL)
+			return;
+	}
+	seen[n] = '\0';
+	fail_msg("waited for \"%s\", got \"%s\"", text, seen);
+}

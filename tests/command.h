@@ -1,0 +1,67 @@
+/*
+ * command: programs started by a test, and what they said.
+ */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* A program that runs: a victim, or watchctl. */
+struct running {
+	pid_t pid;
+	int in;			/* to its stdin; -1: closed */
+	int out, err;		/* from its stdout and stderr; -1: not taken */
+};
+
+/* What became of one: malloc'd texts, free them by outcome_free. */
+struct outcome {
+	int status;		/* exit status, or 128 + signal */
+	char *out, *err;	/* what it said */
+	json_t *lines;		/* out, parsed as one JSON value a line, in an
+				   array; NULL: it is not that */
+};
+
+/* Start a program; stdin, stdout and stderr are pipes.  The test fails when it
+   cannot. */
+void start(struct running *, const char *const argv[]);
+
+/* Write a text to its stdin. */
+void say(struct running *, const char *text);
+
+/* Read a line of its stdout ("" at the end), at most size - 1 characters. */
+void hear(struct running *, char *line, size_t size);
+
+/* Close its stdin, collect what it says, and wait for its end. */
+void finish(struct running *, struct outcome *);
+
+/* Kill it and wait. */
+void end(struct running *);
+
+/* Start and finish. */
+void run(struct outcome *, const char *const argv[]);
+
+void outcome_free(struct outcome *);
+
+/* The command under test, $WATCHCTL; and the path of a victim. */
+const char *watchctl(void);
+const char *victim(const char *name);
+
+/* The victim says "pid PID NAME ADDRESS": its address as text. */
+void hear_address(struct running *, char address[32]);
+
+/* Of the lines: the first and the last of a type (NULL: none), how many. */
+json_t *first_of(const struct outcome *, const char *type);
+size_t count_of(const struct outcome *, const char *type);
+
+/* A member's value, the test failing when it is missing or another type. */
+const char *text_of(const json_t *, const char *key);
+json_int_t number_of(const json_t *, const char *key);
+
+/* Wait, up to 10 s, until a line of the running program's stderr or stdout
+   holds a text; the test fails otherwise. */
+void await(int fd, const char *text);
+
+#endif

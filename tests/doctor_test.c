@@ -1,0 +1,549 @@
+/* doctor: what is told of machines that are made up here. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+static const struct doctor healthy = {
+	.kernel = "6.12.1", .arch = "x86_64", .processor = "Abacus 9000",
+	.cpus = 2, .hypervisor = 0,
+	.free_slots = 4, .all_slots = 4,
+	.uid = 0, .cap_perfmon = true, .cap_sys_ptrace = true,
+	.cap_ipc_lock = true,
+	.seccomp = 0, .kptr_restrict = 1, .ptrace_scope = DOCTOR_ABSENT,
+	.mlock_kb = 516, .memlock = 8 << 20, .nofile = 20000,
+	.features = {
+		.caps = {.slots = 4, .range = 8},
+		.inherit_thread = true, .remove_on_exec = true,
+		.sigtrap = true, .format_lost = true, .kernel = true,
+		.callchain = true, .paranoid = 2,
+	},
+	.opened = true,
+	.probe = {
+		{WP_PROBE_WRITE, "write", true, 0, "one hit", ""},
+		{WP_PROBE_ACCESS, "access", true, 0, "one hit", ""},
+		{WP_PROBE_EXECUTE, "execute", true, 0, "one hit", ""},
+		{WP_PROBE_SIGTRAP, "sigtrap", true, 0, "SIGTRAP", ""},
+		{WP_PROBE_ASYNC, "async", true, 0, "SIGURG", ""},
+		{WP_PROBE_KERNEL, "kernel", true, 0, "8 hits", ""},
+		{WP_PROBE_BPF, "bpf", true, 0, "filtered", ""},
+		{WP_PROBE_PTRACE, "ptrace", true, 0, "trapped", ""},
+	},
+};
+
+static const char healthy_text[] =
+"machine       Linux 6.12.1 x86_64, 2 processors (Abacus 9000), no hypervisor\n"
+"user          uid 0, CAP_PERFMON, CAP_SYS_PTRACE, seccomp none\n"
+"settings      kernel.perf_event_paranoid 2, kptr_restrict 1,"
+" yama.ptrace_scope\n"
+"              absent\n"
+"slots         4 free of 4, each for 8 aligned bytes at most\n"
+"limits        ring buffers of any size; 20000 descriptors: one slot in 10000\n"
+"              threads\n"
+"features      inherit_thread, remove_on_exec, sigtrap, format_lost, kernel,\n"
+"              callchain\n"
+"\n"
+"ok  write     one hit\n"
+"ok  access    one hit\n"
+"ok  execute   one hit\n"
+"ok  sigtrap   SIGTRAP\n"
+"ok  async     SIGURG\n"
+"ok  kernel    8 hits\n"
+"ok  bpf       filtered\n"
+"ok  ptrace    trapped\n"
+"\n"
+"who may watch what\n"
+"you           every process, with the kernel's accesses\n"
+"other users   own processes, without the kernel's accesses\n"
+"\n"
+"the main job works here: watchctl -w ADDR -p PID\n";
+
+/* An ordinary user whom the sysctl refuses everything but ptrace. */
+static struct doctor
+refused(void)
+{
+	struct doctor d = healthy;
+
+	d.uid = 1000;
+	d.cap_perfmon = d.cap_sys_ptrace = d.cap_ipc_lock = false;
+	d.ptrace_scope = 1;
+	d.hypervisor = 1;
+	d.features = (struct wp_features){.paranoid = 4};
+	d.opened = false;
+	d.free_slots = 0;
+	(void)wp_cause_set(&d.refusal, WP_CAUSE_DENIED_PARANOID, 4);
+	for (unsigned k = 0; k < WP_PROBE_PTRACE; k++) {
+		d.probe[k].ok = false;
+		d.probe[k].err = EACCES;
+		(void)strcpy(d.probe[k].detail, "perf_event_open: refused");
+		(void)strcpy(d.probe[k].advice, "ask an administrator to set "
+		    "kernel.perf_event_paranoid to 2, and tell them why you "
+		    "need it");
+	}
+	return d;
+}
+
+static const char refused_text[] =
+"machine       Linux 6.12.1 x86_64, 2 processors (Abacus 9000), under a\n"
+"              hypervisor\n"
+"user          uid 1000, no CAP_PERFMON, no CAP_SYS_PTRACE, seccomp none\n"
+"settings      kernel.perf_event_paranoid 4, kptr_restrict 1,"
+" yama.ptrace_scope\n"
+"              1\n"
+"limits        ring buffers of 4096 KiB a processor at most\n"
+"              (kernel.perf_event_mlock_kb 516, ulimit -l 8192); 20000\n"
+"              descriptors: one slot in 10000 threads\n"
+"\n"
+"NO  write     perf_event_open: refused\n"
+"              ask an administrator to set kernel.perf_event_paranoid to 2,"
+" and\n"
+"              tell them why you need it\n"
+"NO  access    perf_event_open: refused\n"
+"NO  execute   perf_event_open: refused\n"
+"NO  sigtrap   perf_event_open: refused\n"
+"NO  async     perf_event_open: refused\n"
+"NO  kernel    perf_event_open: refused\n"
+"NO  bpf       perf_event_open: refused\n"
+"ok  ptrace    trapped\n"
+"\n"
+"who may watch what\n"
+"you           nothing\n"
+"other users   nothing\n"
+"attaching     kernel.yama.ptrace_scope keeps a process from being held still\n"
+"              while it is attached, unless watchctl started it\n"
+"\n"
+"the main job does not work here: perf_event_open: refused\n";
+
+static void
+tells_a_healthy_machine(void **state)
+{
+	struct buffer b = {0};
+
+	(void)state;
+	assert_true(doctor_ok(&healthy));
+	doctor_text(&healthy, false, &b);
+	assert_string_equal(buffer_text(&b), healthy_text);
+	buffer_free(&b);
+}
+
+static void
+tells_a_refusal_once(void **state)
+{
+	struct doctor d = refused();
+	struct buffer b = {0};
+
+	(void)state;
+	assert_false(doctor_ok(&d));
+	doctor_text(&d, false, &b);
+	assert_string_equal(buffer_text(&b), refused_text);
+	buffer_free(&b);
+}
+
+static void
+colours_only_when_told(void **state)
+{
+	struct doctor d = refused();
+	struct buffer b = {0};
+
+	(void)state;
+	doctor_text(&d, true, &b);
+	assert_non_null(strstr(buffer_text(&b), "\033[32mok\033[0m  ptrace"));
+	assert_non_null(strstr(buffer_text(&b), "\033[31mNO\033[0m  write"));
+	buffer_free(&b);
+}
+
+/* What a hypervisor writes into a processor's name is not obeyed. */
+static void
+makes_foreign_text_visible(void **state)
+{
+	struct doctor d = healthy;
+	struct buffer b = {0};
+	json_t *root;
+
+	(void)state;
+	(void)strcpy(d.processor, "A\033[2J\"\\\xff\nB");
+	(void)strcpy(d.probe[WP_PROBE_WRITE].detail, "one\nhit\a");
+	doctor_text(&d, false, &b);
+	assert_null(strchr(buffer_text(&b), '\033'));
+	assert_non_null(strstr(buffer_text(&b), "A\\x1b[2J\"\\\\xff\\nB"));
+	assert_non_null(strstr(buffer_text(&b), "one\\nhit\\x07"));
+	b.len = 0;
+	doctor_json(&d, &b);
+	root = json_loads(buffer_text(&b), 0, NULL);
+	assert_non_null(root);
+	assert_string_equal(json_string_value(json_object_get(root,
+	    "processor")), "A\033[2J\"\\\xef\xbf\xbd\nB");
+	json_decref(root);
+	buffer_free(&b);
+}
+
+/* Undo the folding of lines. */
+static void
+unfold(const char *text, char *to, size_t size)
+{
+	static const char fold[] = "\n              ";
+	size_t n = 0;
+
+	for (; *text != '\0'; text++) {
+		assert_true(n + 1 < size);
+		if (strncmp(text, fold, sizeof(fold) - 1) == 0) {
+			to[n++] = ' ';
+			text += sizeof(fold) - 2;
+		} else {
+			to[n++] = *text;
+		}
+	}
+	to[n] = '\0';
+}
+
+/* Whether a line of text begins with the heading and goes on as told. */
+static bool
+tells(const char *text, const char *heading, const char *told)
+{
+	char want[256];
+
+	(void)snprintf(want, sizeof(want), "\n%-14s%s", heading, told);
+	return strstr(text, want) != NULL;
+}
+
+/* What users may do turns on the sysctl, privileges and what was refused. */
+static void
+tells_who_may(void **state)
+{
+	static const struct {
+		const char *name;
+		int paranoid;
+		bool privileged, opened, kernel;
+		enum wp_cause_code refusal;
+		const char *you, *others;	/* NULL: not told */
+	} cases[] = {
+		{"root at 2", 2, true, true, true, WP_CAUSE_NONE,
+		    "every process, with", "own processes, without"},
+		{"user at 2", 2, false, true, false, WP_CAUSE_NONE,
+		    "own processes, without", "own processes, without"},
+		{"user at 1", 1, false, true, true, WP_CAUSE_NONE,
+		    "own processes, with the", "own processes, with the"},
+		{"user at 3, not patched", 3, false, true, false,
+		    WP_CAUSE_NONE, "own processes, without", "own processes, "
+		    "without"},
+		{"root at 4", 4, true, true, true, WP_CAUSE_NONE,
+		    "every process", "nothing on the kernels of Debian"},
+		{"root of a user namespace", 2, true, true, false,
+		    WP_CAUSE_NONE, "own processes, without the kernel's "
+		    "accesses: the capabilities of a user", "own processes"},
+		{"no slot", 2, true, false, false, WP_CAUSE_NO_SLOT,
+		    "nothing while no slot is free", "own processes"},
+		{"no breakpoints", 2, true, false, false,
+		    WP_CAUSE_NO_BREAKPOINTS, NULL, NULL},
+		{"seccomp", 2, true, false, false, WP_CAUSE_DENIED_SECCOMP,
+		    NULL, NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor d = healthy;
+		struct buffer b = {0};
+		char text[4096];
+
+		print_message("%s\n", cases[i].name);
+		d.uid = cases[i].privileged ? 0 : 1000;
+		d.cap_perfmon = d.cap_sys_ptrace = cases[i].privileged;
+		d.opened = cases[i].opened;
+		d.features.paranoid = cases[i].paranoid;
+		d.features.kernel = cases[i].kernel;
+		d.refusal.code = cases[i].refusal;
+		doctor_text(&d, false, &b);
+		unfold(buffer_text(&b), text, sizeof(text));
+		if (cases[i].you == NULL) {
+			assert_null(strstr(text, "who may"));
+		} else {
+			assert_true(tells(text, "you", cases[i].you));
+			assert_true(tells(text, "other users",
+			    cases[i].others));
+		}
+		buffer_free(&b);
+	}
+}
+
+/* Slots are told when they are known: by opening, or by ENOSPC. */
+static void
+tells_slots_only_when_known(void **state)
+{
+	static const struct {
+		bool opened;
+		enum wp_cause_code refusal;
+		bool told;
+	} cases[] = {
+		{true, WP_CAUSE_NONE, true},
+		{false, WP_CAUSE_NO_SLOT, true},
+		{false, WP_CAUSE_DENIED_SECCOMP, false},
+		{false, WP_CAUSE_NO_BREAKPOINTS, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor d = healthy;
+		struct buffer b = {0};
+		json_t *root, *slots;
+
+		d.opened = cases[i].opened;
+		d.refusal.code = cases[i].refusal;
+		doctor_text(&d, false, &b);
+		assert_int_equal(strstr(buffer_text(&b), " free of 4") != NULL,
+		    cases[i].told);
+		b.len = 0;
+		doctor_json(&d, &b);
+		root = json_loads(buffer_text(&b), 0, NULL);
+		assert_non_null(root);
+		slots = json_object_get(root, "slots");
+		assert_int_equal(json_object_get(slots, "free") != NULL,
+		    cases[i].told);
+		assert_int_equal(json_object_get(slots, "range") != NULL,
+		    cases[i].opened);
+		assert_int_equal(json_integer_value(json_object_get(slots,
+		    "all")), 4);
+		json_decref(root);
+		buffer_free(&b);
+	}
+}
+
+static void
+reckons_rings(void **state)
+{
+	static const struct {
+		int mlock_kb;
+		unsigned cpus;
+		uint64_t memlock;
+		int paranoid;
+		bool cap_ipc_lock;
+		uint64_t kb;
+	} cases[] = {
+		{516, 2, 8 << 20, 2, false, 4096},
+		{516, 2, 64 << 10, 2, false, 512},
+		{516, 128, 8 << 20, 2, false, 512},
+		{516, 2, 8 << 20, 2, true, UINT64_MAX},
+		{516, 2, 8 << 20, -1, false, UINT64_MAX},
+		{516, 2, UINT64_MAX, 2, false, UINT64_MAX},
+		{DOCTOR_ABSENT, 2, 8 << 20, 2, false, 2048},
+		{0, 4, 0, 2, false, 0},
+		{7, 1, 0, 2, false, 0},
+		{8, 1, 0, 2, false, 4},
+		{516, 0, 0, INT_MIN, false, 512},
+	};
+
+	(void)state;
+	if (sysconf(_SC_PAGESIZE) != 4096)
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct doctor d = healthy;
+
+		d.mlock_kb = cases[i].mlock_kb;
+		d.cpus = cases[i].cpus;
+		d.memlock = cases[i].memlock;
+		d.features.paranoid = cases[i].paranoid;
+		d.cap_ipc_lock = cases[i].cap_ipc_lock;
+		assert_true(doctor_ring_kb(&d) == cases[i].kb);
+	}
+}
+
+static void
+json_of_a_healthy_machine(void **state)
+{
+	const char *type, *schema, *kernel, *arch, *seccomp;
+	json_int_t cpus, free_slots, all_slots, range, uid, paranoid, kptr,
+	    nofile;
+	int ok, perfmon, sigtrap, hypervisor;
+	json_t *root, *probes, *user, *ring;
+	struct buffer b = {0};
+
+	(void)state;
+	doctor_json(&healthy, &b);
+	assert_ptr_equal(strchr(buffer_text(&b), '\n'),
+	    buffer_text(&b) + b.len - 1);
+	root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_int_equal(json_unpack(root, "{s:s s:s s:b s:s s:s s:I s:b "
+	    "s:{s:I s:I s:I} s:{s:I s:b s:s s:I s:I} s:{s:I s:o} s:{s:b}"
+	    "s:o s:o}",
+	    "type", &type, "schema", &schema, "ok", &ok, "kernel", &kernel,
+	    "arch", &arch, "cpus", &cpus, "hypervisor", &hypervisor,
+	    "slots", "free", &free_slots, "all", &all_slots, "range", &range,
+	    "user", "uid", &uid, "cap_perfmon", &perfmon,
+	    "seccomp", &seccomp, "perf_event_paranoid", &paranoid,
+	    "kptr_restrict", &kptr,
+	    "limits", "nofile", &nofile, "ring_kb", &ring,
+	    "features", "sigtrap", &sigtrap,
+	    "probes", &probes, "user", &user), 0);
+	assert_string_equal(type, "doctor");
+	assert_string_equal(schema, "watchctl/1");
+	assert_string_equal(kernel, "6.12.1");
+	assert_string_equal(arch, "x86_64");
+	assert_string_equal(seccomp, "none");
+	assert_true(ok && perfmon && sigtrap && !hypervisor);
+	assert_true(cpus == 2 && free_slots == 4 && all_slots == 4 &&
+	    range == 8 && uid == 0 && paranoid == 2 && kptr == 1 &&
+	    nofile == 20000);
+	assert_true(json_is_null(ring));
+	assert_null(json_object_get(user, "ptrace_scope"));
+	assert_int_equal(json_array_size(probes), WP_PROBE_KINDS);
+	assert_null(json_object_get(json_array_get(probes, 0), "errno"));
+	assert_null(json_object_get(json_array_get(probes, 0), "advice"));
+	json_decref(root);
+	buffer_free(&b);
+}
+
+static void
+json_of_a_refusal(void **state)
+{
+	struct doctor d = refused();
+	const char *name, *err, *advice, *refusal;
+	json_int_t scope, ring;
+	struct buffer b = {0};
+	json_t *root;
+	int ok, first;
+
+	(void)state;
+	doctor_json(&d, &b);
+	root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_int_equal(json_unpack(root, "{s:b s:s s:{s:I} s:{s:I}"
+	    "s:[{s:s s:b s:s s:s}]}", "ok", &ok, "refusal", &refusal,
+	    "user", "ptrace_scope", &scope, "limits", "ring_kb", &ring,
+	    "probes", "name", &name, "ok", &first, "errno", &err,
+	    "advice", &advice), 0);
+	assert_true(!ok && !first && scope == 1 && ring == 4096);
+	assert_string_equal(name, "write");
+	assert_string_equal(err, "EACCES");
+	assert_string_equal(advice, d.probe[WP_PROBE_WRITE].advice);
+	assert_string_equal(refusal, d.refusal.text);
+	assert_null(json_object_get(root, "features"));
+	json_decref(root);
+	buffer_free(&b);
+}
+
+/* Run the command, its stderr into text.  Result: its status. */
+static int
+run_doctor(char **argv, FILE *out, char text[512])
+{
+	int fd = memfd_create("stderr", MFD_CLOEXEC), saved = dup(2), status;
+	int argc = 0;
+	ssize_t n;
+
+	while (argv[argc] != NULL)
+		argc++;
+	assert_true(fd >= 0 && saved >= 0);
+	(void)fflush(stderr);
+	(void)dup2(fd, 2);
+	status = doctor(argc, argv, out);
+	(void)dup2(saved, 2);
+	n = pread(fd, text, 511, 0);
+	text[n < 0 ? 0 : n] = '\0';
+	(void)close(fd);
+	(void)close(saved);
+	return status;
+}
+
+static void
+refuses_bad_usage(void **state)
+{
+	static char doctor_name[] = "doctor", o[] = "-o", xml[] = "xml",
+	    q[] = "-q", pid[] = "4711", bad[] = "-o\n\033[2J";
+	char *cases[][4] = {
+		{doctor_name, o, xml}, {doctor_name, o}, {doctor_name, q},
+		{doctor_name, pid}, {doctor_name, bad},
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		FILE *out = tmpfile();
+
+		assert_non_null(out);
+		assert_int_equal(run_doctor(cases[i], out, text), 125);
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+		assert_non_null(strstr(text, "watchctl doctor [-o"));
+		assert_null(strchr(text, '\033'));
+		assert_int_equal(ftell(out), 0);
+		(void)fclose(out);
+	}
+}
+
+/* On whatever machine this is: status, JSON and text are of one mind. */
+static void
+agrees_with_itself(void **state)
+{
+	static char doctor_name[] = "doctor", o[] = "-o", json[] = "json";
+	char *as_json[] = {doctor_name, o, json, NULL};
+	char *as_text[] = {doctor_name, NULL};
+	char text[512], *told = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&told, &len);
+	json_t *root;
+	int status;
+
+	(void)state;
+	assert_non_null(out);
+	status = run_doctor(as_json, out, text);
+	(void)fclose(out);
+	assert_string_equal(text, "");
+	root = json_loads(told, JSON_REJECT_DUPLICATES, NULL);
+	assert_non_null(root);
+	assert_int_equal(status,
+	    json_is_true(json_object_get(root, "ok")) ? 0 : 1);
+	json_decref(root);
+	free(told);
+
+	out = open_memstream(&told, &len);
+	assert_non_null(out);
+	assert_int_equal(run_doctor(as_text, out, text), status);
+	(void)fclose(out);
+	assert_int_equal(strstr(told, "the main job works here") != NULL,
+	    status == 0);
+	assert_null(strchr(told, '\033'));
+	free(told);
+}
+
+static void
+says_when_it_cannot_write(void **state)
+{
+	static char doctor_name[] = "doctor";
+	char *argv[] = {doctor_name, NULL}, text[512];
+	FILE *full = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(full);
+	assert_int_equal(run_doctor(argv, full, text), 125);
+	assert_non_null(strstr(text, "No space left"));
+	(void)fclose(full);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_a_healthy_machine),
+		cmocka_unit_test(tells_a_refusal_once),
+		cmocka_unit_test(colours_only_when_told),
+		cmocka_unit_test(makes_foreign_text_visible),
+		cmocka_unit_test(tells_who_may),
+		cmocka_unit_test(tells_slots_only_when_known),
+		cmocka_unit_test(reckons_rings),
+		cmocka_unit_test(json_of_a_healthy_machine),
+		cmocka_unit_test(json_of_a_refusal),
+		cmocka_unit_test(refuses_bad_usage),
+		cmocka_unit_test(agrees_with_itself),
+		cmocka_unit_test(says_when_it_cannot_write),
+	};
+
+	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}

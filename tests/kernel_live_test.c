@@ -1,0 +1,2099 @@
+/*
+ * kernel: what Linux does with breakpoint events, measured again on real ones:
+ * one test for each fact of docs/kernel.md, in its order.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#ifdef __x86_64__
+
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/vfs.h>
+
+#include "child.h"
+#include "event.h"
+#include "live.h"
+#include "proc.h"
+#include "ptrace.h"
+#include "record.h"
+#include "symbol.h"
+#include "target.h"
+
+enum {
+	KEPT = 64,		/* records of a shot that are looked at */
+	RING = 64 << 10,	/* bytes: the least that wp_rings_open makes */
+	NOBODY = 65534,
+	FIXED = 0x10000000,	/* an address that programs leave free */
+};
+
+/* What is watched: words of one cache line. */
+static _Alignas(64) volatile uint64_t area[8];
+
+/* What children share with their test. */
+static struct {
+	volatile int signals;	/* SIGUSR1s that a puppet has handled */
+	volatile int passed;	/* landmark was executed */
+	volatile int armed;	/* threads are to store from here on */
+	volatile int stored;	/* how many did */
+	volatile int chains;	/* chains of threads that have ended */
+} *shared;
+
+/* Shots: events of the kind that the library opens, something done, and what
+   the kernel told of it. */
+
+struct shot {
+	struct wp_rings *rings;
+	struct wp_events events;
+	struct ex_formats *formats;
+	struct wp_perf_count count;	/* by the events' counters */
+	unsigned samples;	/* in the rings */
+	unsigned throttles, maps, comms;	/* other records there */
+	uint64_t told;		/* hits that LOST records tell of */
+	unsigned kept;		/* samples below */
+	struct ex_record sample[KEPT];
+	void *bytes[KEPT];	/* theirs */
+};
+
+static struct wp_slot
+slot(uint32_t type, volatile const void *addr, uint64_t len)
+{
+	return (struct wp_slot){(uintptr_t)addr, len, type};
+}
+
+/* The attribute of a slot's event, with options as they can be had here. */
+static struct perf_event_attr
+attr_of(struct wp_slot s, struct wp_options options)
+{
+	struct perf_event_attr attr;
+
+	wp_options_fit(&options, &live_features);
+	wp_attr_watch(&attr, &s, &options, false);
+	return attr;
+}
+
+/* A write watch on a word, as the library opens it. */
+static struct perf_event_attr
+write_attr(volatile const void *addr)
+{
+	return attr_of(slot(HW_BREAKPOINT_W, addr, 8), (struct wp_options){0});
+}
+
+static void
+shot_begin(struct shot *s)
+{
+	struct wp_cause cause;
+
+	*s = (struct shot){0};
+	if (wp_rings_open(&s->rings, RING, &cause) < 0)
+		fail_msg("%s", cause.text);
+	assert_non_null(s->formats = ex_formats_new());
+}
+
+/* Arm one event in a thread. */
+static void
+shot_arm(struct shot *s, struct perf_event_attr attr, pid_t tid)
+{
+	size_t first = s->events.n;
+	uint64_t id;
+	int format = -1;
+
+	assert_int_equal(wp_events_open(&s->events, &attr, 0, 0, tid,
+	    s->rings), 0);
+	for (size_t i = first; i < s->events.n; i++) {
+		assert_int_equal(wp_perf_id(s->events.event[i].fd, &id), 0);
+		if (format < 0)
+			format = ex_formats_add(s->formats, &attr, &id, 1);
+		else
+			assert_int_equal(ex_formats_ids(s->formats, format,
+			    &id, 1), 0);
+		assert_true(format >= 0);
+	}
+}
+
+static void
+shot_count(struct shot *s)
+{
+	s->count = (struct wp_perf_count){0};
+	for (size_t i = 0; i < s->events.n; i++) {
+		struct wp_perf_count one;
+
+		assert_int_equal(wp_perf_read(s->events.event[i].fd,
+		    live_features.format_lost, &one), 0);
+		s->count.value += one.value;
+		s->count.lost += one.lost;
+	}
+}
+
+static void
+shot_keep(struct shot *s, const struct perf_event_header *header)
+{
+	void *bytes = malloc(header->size);
+
+	assert_non_null(bytes);
+	memcpy(bytes, header, header->size);
+	s->bytes[s->kept] = bytes;
+	assert_int_equal(ex_record_decode(s->formats, bytes, header->size,
+	    &s->sample[s->kept++]), 1);
+}
+
+/* Take what the rings hold. */
+static void
+shot_read(struct shot *s)
+{
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	while ((header = wp_rings_next(s->rings, UINT64_MAX)) != NULL) {
+		s->throttles += header->type == PERF_RECORD_THROTTLE;
+		s->maps += header->type == PERF_RECORD_MMAP2;
+		s->comms += header->type == PERF_RECORD_COMM;
+		if (header->type == PERF_RECORD_LOST) {
+			assert_int_equal(ex_record_decode(s->formats, header,
+			    header->size, &record), 1);
+			s->told += record.lost.count;
+		}
+		if (header->type != PERF_RECORD_SAMPLE)
+			continue;
+		s->samples++;
+		if (s->kept < KEPT)
+			shot_keep(s, header);
+	}
+}
+
+/* Disarm, count, and take what the rings hold. */
+static void
+shot_take(struct shot *s)
+{
+	for (size_t i = 0; i < s->events.n; i++)
+		assert_int_equal(wp_perf_disable(s->events.event[i].fd), 0);
+	shot_count(s);
+	shot_read(s);
+}
+
+static void
+shot_end(struct shot *s)
+{
+	wp_events_close(&s->events, 0);
+	wp_rings_close(s->rings);
+	ex_formats_free(s->formats);
+	for (unsigned i = 0; i < s->kept; i++)
+		free(s->bytes[i]);
+}
+
+/* One event in this thread, one action, and what came of it. */
+static void
+shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
+    void *arg)
+{
+	shot_begin(s);
+	shot_arm(s, attr, gettid());
+	act(arg);
+	shot_take(s);
+}
+
+static uint64_t
+user_reg(const struct ex_record *r, unsigned reg)
+{
+	uint64_t value = 0;
+
+	assert_true(ex_regs_get(&r->sample.user, reg, &value));
+	return value;
+}
+
+/* Actions. */
+
+static void
+do_store(void *at)
+{
+	__asm__ volatile("movq $1, (%0)" : : "r"(at) : "memory");
+}
+
+static void
+do_load(void *at)
+{
+	uint64_t value;
+
+	__asm__ volatile("movq (%1), %0" : "=r"(value) : "r"(at) : "memory");
+}
+
+static void
+do_byte_inside(void *at)
+{
+	__asm__ volatile("movb $1, 3(%0)" : : "r"(at) : "memory");
+}
+
+static void
+do_wide_store_from_below(void *at)
+{
+	__asm__ volatile("movups %%xmm0, -8(%0)" : : "r"(at) : "memory");
+}
+
+static void
+do_failing_cmpxchg(void *at)
+{
+	uint64_t expected = *(uint64_t *)at + 1;
+
+	__asm__ volatile("lock cmpxchgq %1, (%2)" : "+a"(expected) :
+	    "r"(7ull), "r"(at) : "memory", "cc");
+}
+
+static void
+do_same_value(void *at)
+{
+	uint64_t value = *(uint64_t *)at;
+
+	__asm__ volatile("movq %0, (%1)" : : "r"(value), "r"(at) : "memory");
+}
+
+static void
+do_clflush(void *at)
+{
+	__asm__ volatile("clflush (%0)" : : "r"(at) : "memory");
+}
+
+static void
+do_prefetch(void *at)
+{
+	__asm__ volatile("prefetcht0 (%0)" : : "r"(at) : "memory");
+}
+
+static void
+do_nothing(void *at)
+{
+	(void)at;
+}
+
+/* Store; the address after that instruction is put at the argument. */
+static void
+do_store_and_say(void *arg)
+{
+	__asm__ volatile("leaq 1f(%%rip), %0\n\tmovq $1, (%1)\n1:" :
+	    "=&r"(*(uint64_t *)arg) : "r"(area) : "memory");
+}
+
+/* Executed once for each call; the same when the compiler clones or inlines
+   others. */
+__attribute__((noinline, noclone)) static void
+landmark(void *arg)
+{
+	__asm__ volatile("" : : "r"(arg) : "memory");
+	shared->passed = 1;
+}
+
+/* Puppets: processes with a leader and a second thread or process, that do as
+   they are told, one letter at a time, and say when it is done. */
+
+struct puppet {
+	pid_t pid;
+	int lead[2], second[2];	/* pipes to them */
+	int back[2];		/* the pipe from both */
+};
+
+static void
+on_usr1(int sig)
+{
+	(void)sig;
+	shared->signals++;
+}
+
+static void
+puppet_say(const struct puppet *p)
+{
+	(void)!write(p->back[1], "", 1);
+}
+
+/* Whoever is second: stores when told to. */
+static void *
+be_second(void *arg)
+{
+	const struct puppet *p = arg;
+	char c;
+
+	puppet_say(p);
+	while (read(p->second[0], &c, 1) == 1) {
+		area[0] = 1;
+		puppet_say(p);
+	}
+	return NULL;
+}
+
+static void
+be_second_process(struct puppet *p)
+{
+	(void)prctl(PR_SET_PDEATHSIG, 0);
+	(void)close(p->second[1]);
+	(void)be_second(p);
+	_exit(0);
+}
+
+/* In a vfork child: it holds its parent until it is told to end. */
+static _Noreturn void
+be_vforked(const struct puppet *p)
+{
+	char c;
+
+	puppet_say(p);
+	(void)!read(p->second[0], &c, 1);
+	puppet_say(p);
+	_exit(0);
+}
+
+static void
+puppet_obey(struct puppet *p, char c)
+{
+	pthread_t thread;
+
+	switch (c) {
+	case 's':
+		area[0] = 1;
+		break;
+	case 't':
+		if (pthread_create(&thread, NULL, be_second, p) != 0)
+			_exit(1);
+		return;		/* the second says when it is there */
+	case 'f':
+		if (fork() == 0)
+			be_second_process(p);
+		return;
+	case 'v':
+		if (vfork() == 0)
+			be_vforked(p);
+		break;
+	case 'l':
+		landmark(p);
+		break;
+	case 'x':
+		(void)execl("/proc/self/exe", "kernel_live_test", "--store",
+		    NULL);
+		_exit(1);
+	default:
+		_exit(0);
+	}
+	puppet_say(p);
+}
+
+static void
+be_puppet(void *arg)
+{
+	struct puppet *p = arg;
+	char c;
+
+	(void)signal(SIGUSR1, on_usr1);	/* with SA_RESTART */
+	(void)close(p->lead[1]);
+	while (read(p->lead[0], &c, 1) == 1)
+		puppet_obey(p, c);
+}
+
+static void
+puppet_start(struct puppet *p)
+{
+	assert_int_equal(pipe(p->lead), 0);
+	assert_int_equal(pipe(p->second), 0);
+	assert_int_equal(pipe(p->back), 0);
+	p->pid = child_start(be_puppet, p);
+}
+
+static void
+puppet_hear(const struct puppet *p)
+{
+	struct pollfd said = {p->back[0], POLLIN, 0};
+	char c;
+
+	assert_int_equal(poll(&said, 1, CHILD_PATIENCE_MS), 1);
+	assert_int_equal(read(p->back[0], &c, 1), 1);
+}
+
+static void
+puppet_tell(const struct puppet *p, int fd, char c)
+{
+	assert_int_equal(write(fd, &c, 1), 1);
+	(void)p;
+}
+
+static void
+puppet_lead(const struct puppet *p, char c)
+{
+	puppet_tell(p, p->lead[1], c);
+	puppet_hear(p);
+}
+
+static void
+puppet_second(const struct puppet *p, char c)
+{
+	puppet_tell(p, p->second[1], c);
+	puppet_hear(p);
+}
+
+static void
+puppet_end(const struct puppet *p)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		(void)close(p->lead[i]);
+		(void)close(p->second[i]);
+		(void)close(p->back[i]);
+	}
+	child_kill(p->pid);
+}
+
+/* Slots and attributes. */
+
+/* Open up to n events that differ by nothing, until one is refused.  Result:
+   how many could be; *err is the refusal. */
+static unsigned
+fill(struct perf_event_attr attr, int cpu, int fd[WP_SLOTS_MAX], int *err)
+{
+	unsigned n = 0;
+
+	*err = 0;
+	while (n < WP_SLOTS_MAX && *err == 0) {
+		if ((fd[n] = wp_perf_open(&attr, 0, cpu)) < 0)
+			*err = fd[n];
+		else
+			n++;
+	}
+	return n;
+}
+
+static void
+close_all(const int *fd, unsigned n)
+{
+	while (n > 0)
+		(void)close(fd[--n]);
+}
+
+static void
+four_slots_for_data_and_execution(void **state)
+{
+	struct perf_event_attr exec = attr_of(slot(HW_BREAKPOINT_X,
+	    (void *)(uintptr_t)landmark, sizeof(long)), (struct wp_options){0});
+	int fd[WP_SLOTS_MAX], err;
+	unsigned n;
+
+	(void)state;
+	n = fill(write_attr(area), -1, fd, &err);
+	assert_int_equal(n, live_features.caps.slots);
+	assert_in_range(n, 1, 4);
+	assert_int_equal(err, -ENOSPC);
+	assert_int_equal(wp_perf_open(&exec, 0, -1), -ENOSPC);
+	close_all(fd, n);
+	assert_int_equal(n = fill(exec, -1, fd, &err),
+	    live_features.caps.slots);
+	close_all(fd, n);
+}
+
+static void
+disabled_and_equal_events_take_slots(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	int fd[WP_SLOTS_MAX], err;
+	unsigned n;
+
+	(void)state;
+	attr.disabled = 1;
+	n = fill(attr, -1, fd, &err);
+	assert_int_equal(n, live_features.caps.slots);
+	assert_int_equal(err, -ENOSPC);
+	close_all(fd, n);
+}
+
+static void
+an_event_for_one_processor_takes_a_slot_there_only(void **state)
+{
+	const unsigned slots = live_features.caps.slots;
+	const int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	int (*fd)[WP_SLOTS_MAX] = calloc((size_t)cpus, sizeof(*fd));
+	struct perf_event_attr attr = write_attr(area);
+	int err;
+
+	(void)state;
+	assert_non_null(fd);
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		assert_int_equal(fill(attr, cpu, fd[cpu], &err), slots);
+		assert_int_equal(err, -ENOSPC);
+	}
+	assert_int_equal(wp_perf_open(&attr, 0, -1), -ENOSPC);
+	for (int cpu = 0; cpu < cpus; cpu++)
+		close_all(fd[cpu], slots);
+	free(fd);
+}
+
+static void
+debug_registers_of_a_tracer_take_slots(void **state)
+{
+	struct wp_hold hold = {0};
+	struct puppet p;
+
+	(void)state;
+	puppet_start(&p);
+	assert_int_equal(live_free_slots(p.pid), live_features.caps.slots);
+	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
+	assert_int_equal(wp_hold_debug_register(p.pid, 0, (uintptr_t)area, 8),
+	    0);
+	assert_int_equal(live_free_slots(p.pid),
+	    live_features.caps.slots - 1);
+	assert_int_equal(wp_hold_debug_register(p.pid, 0, 0, 8), 0);
+	wp_hold_release(&hold);
+	puppet_end(&p);
+}
+
+static void
+what_is_refused(void **state)
+{
+	struct perf_event_attr plain = write_attr(area);
+	struct {
+		const char *what;
+		int err;
+		struct perf_event_attr attr;
+	} refused[] = {
+		{"reads alone", -EINVAL, plain},
+		{"unaligned", -EINVAL, plain},
+		{"3 bytes", -EINVAL, plain},
+		{"execution of 4 bytes", -EINVAL, plain},
+		{"sigtrap without remove_on_exec", -EINVAL, plain},
+		{"segment registers", -EINVAL, plain},
+		{"stack of 12 bytes", -EINVAL, plain},
+		{"stack of 65536 bytes", -EINVAL, plain},
+		{"a kernel address, user accesses only", -EINVAL, plain},
+	};
+
+	(void)state;
+	refused[0].attr.bp_type = HW_BREAKPOINT_R;
+	refused[1].attr.bp_addr += 4;
+	refused[2].attr.bp_len = 3;
+	refused[3].attr.bp_type = HW_BREAKPOINT_X;
+	refused[3].attr.bp_len = 4;
+	refused[4].attr.sigtrap = 1;
+	refused[4].attr.remove_on_exec = 0;
+	refused[5].attr.sample_regs_user |= 1ull << PERF_REG_X86_DS;
+	refused[6].attr.sample_type |= PERF_SAMPLE_STACK_USER;
+	refused[6].attr.sample_stack_user = 12;
+	refused[7].attr.sample_type |= PERF_SAMPLE_STACK_USER;
+	refused[7].attr.sample_stack_user = 65536;
+	refused[8].attr.bp_addr = UINT64_MAX - 4095;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		int fd = wp_perf_open(&refused[i].attr, 0, -1);
+
+		if (fd != refused[i].err)
+			fail_msg("%s: %d", refused[i].what, fd);
+	}
+}
+
+static void
+longer_than_a_register_needs_masks(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	int fd;
+
+	(void)state;
+	attr.bp_len = 16;
+	fd = wp_perf_open(&attr, 0, -1);
+	if (live_features.caps.range > 8)
+		assert_true(fd >= 0);
+	else
+		assert_true(fd == -EOPNOTSUPP || fd == -EINVAL);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+static void
+addresses_without_memory_are_accepted(void **state)
+{
+	void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+	    -1, 0);
+	void *const addr[] = {NULL, page};
+
+	(void)state;
+	(void)munmap(page, 4096);
+	for (size_t i = 0; i < sizeof(addr) / sizeof(addr[0]); i++) {
+		struct perf_event_attr attr = write_attr(addr[i]);
+		int fd = wp_perf_open(&attr, 0, -1);
+
+		assert_true(fd >= 0);
+		(void)close(fd);
+	}
+}
+
+static void
+ended_threads_are_refused(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	siginfo_t info;
+	pid_t pid;
+
+	(void)state;
+	pid = child_start(do_nothing, NULL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT),
+	    0);
+	assert_int_equal(wp_perf_open(&attr, pid, -1), -ESRCH);
+	(void)child_wait(pid);
+	assert_int_equal(wp_perf_open(&attr, pid, -1), -ESRCH);
+}
+
+/* Hits. */
+
+static void
+which_accesses_hit(void **state)
+{
+	static const struct {
+		const char *what;
+		void (*act)(void *);
+		unsigned w, rw;	/* hits of a watch on writes; on both */
+	} accesses[] = {
+		{"a store", do_store, 1, 1},
+		{"a load", do_load, 0, 1},
+		{"a byte inside", do_byte_inside, 1, 1},
+		{"16 bytes from below", do_wide_store_from_below, 1, 1},
+		{"clflush", do_clflush, 0, 1},
+		{"prefetch", do_prefetch, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
+		const unsigned want[] = {accesses[i].w, accesses[i].rw};
+		const uint32_t type[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_RW};
+
+		for (size_t k = 0; k < 2; k++) {
+			struct shot s;
+
+			shoot(&s, attr_of(slot(type[k], &area[1], 8),
+			    (struct wp_options){0}), accesses[i].act,
+			    (void *)(uintptr_t)&area[1]);
+			if (s.count.value != want[k] || s.samples != want[k])
+				fail_msg("%s: %u samples", accesses[i].what,
+				    s.samples);
+			shot_end(&s);
+		}
+	}
+}
+
+static void
+stores_that_change_nothing_hit(void **state)
+{
+	static void (*const act[])(void *) = {do_same_value,
+	    do_failing_cmpxchg};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
+		const uint64_t before = area[0];
+		struct shot s;
+
+		shoot(&s, write_attr(area), act[i], (void *)(uintptr_t)area);
+		assert_int_equal(s.samples, 1);
+		assert_int_equal(area[0], before);
+		shot_end(&s);
+	}
+}
+
+static void
+a_data_watch_reports_the_instruction_after(void **state)
+{
+	uint64_t after;
+	struct shot s;
+
+	(void)state;
+	shoot(&s, write_attr(area), do_store_and_say, &after);
+	assert_int_equal(s.samples, 1);
+	assert_int_equal(s.sample[0].sample.ip, after);
+	assert_int_equal(user_reg(&s.sample[0], PERF_REG_X86_IP), after);
+	shot_end(&s);
+}
+
+static void
+call_landmark(void *times)
+{
+	for (int i = 0; i < *(int *)times; i++)
+		landmark(NULL);
+}
+
+static void
+an_execution_watch_reports_the_instruction_itself(void **state)
+{
+	const uint64_t at = (uintptr_t)landmark;
+	int times = 20;
+	struct shot s;
+
+	(void)state;
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)at,
+	    sizeof(long)), (struct wp_options){0}), call_landmark, &times);
+	assert_int_equal(s.count.value, times);
+	assert_int_equal(s.samples, times);
+	for (unsigned i = 0; i < s.samples; i++)
+		assert_int_equal(s.sample[i].sample.ip, at);
+	shot_end(&s);
+}
+
+/* An instruction of 7 bytes; where it begins is put at the argument. */
+__attribute__((noinline, noclone)) static void
+do_long_instruction(void *arg)
+{
+	uint64_t at;
+
+	__asm__ volatile("leaq 1f(%%rip), %0\n1:\tmovq $1, %1" : "=&r"(at),
+	    "=m"(area[7]));
+	*(uint64_t *)arg = at;
+}
+
+static void
+inside_an_instruction_execution_never_fires(void **state)
+{
+	uint64_t at;
+	struct shot s;
+
+	(void)state;
+	do_long_instruction(&at);
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)at,
+	    sizeof(long)), (struct wp_options){0}), do_long_instruction, &at);
+	assert_int_equal(s.count.value, 1);
+	shot_end(&s);
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)(at + 1),
+	    sizeof(long)), (struct wp_options){0}), do_long_instruction, &at);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+}
+
+static _Alignas(64) volatile char text[512];
+
+/* rep stosb over text; the instruction's address is put at the argument. */
+static void
+do_rep_stosb(void *arg)
+{
+	volatile char *to = text;
+	uint64_t n = sizeof(text), at;
+
+	__asm__ volatile("leaq 1f(%%rip), %2\n1:\trep stosb" : "+D"(to),
+	    "+c"(n), "=&r"(at) : "a"(1) : "memory");
+	*(uint64_t *)arg = at;
+}
+
+static void
+an_unfinished_rep_reports_itself(void **state)
+{
+	uint64_t at, left;
+	struct shot s;
+
+	(void)state;
+	shoot(&s, write_attr(&text[128]), do_rep_stosb, &at);
+	assert_true(s.samples >= 1);
+	left = user_reg(&s.sample[0], PERF_REG_X86_CX);
+	assert_int_equal(s.sample[0].sample.ip, at);
+	assert_in_range(left, 1, sizeof(text) - 128);
+	assert_int_equal(user_reg(&s.sample[0], PERF_REG_X86_DI),
+	    (uintptr_t)text + sizeof(text) - left);
+	shot_end(&s);
+
+	shoot(&s, write_attr(&text[sizeof(text) - 8]), do_rep_stosb, &at);
+	assert_true(s.samples >= 1);
+	assert_int_equal(s.sample[s.samples - 1].sample.ip, at + 2);
+	assert_int_equal(user_reg(&s.sample[s.samples - 1], PERF_REG_X86_CX),
+	    0);
+	shot_end(&s);
+}
+
+/* A stack to call on; a signal would need room there too. */
+static _Alignas(64) volatile uint64_t stack[8192];
+static volatile uint64_t *const stack_top = &stack[8000];
+
+/* Call with rsp at stack_top; the callee's entry is put at the argument. */
+static void
+do_call(void *arg)
+{
+	uint64_t entry;
+
+	__asm__ volatile("movq %%rsp, %%rbx\n\tmovq %1, %%rsp\n\tcall 1f\n\t"
+	    "jmp 2f\n1:\tleaq 1b(%%rip), %0\n\tret\n2:\tmovq %%rbx, %%rsp" :
+	    "=&r"(entry) : "r"(stack_top) : "rbx", "memory");
+	*(uint64_t *)arg = entry;
+}
+
+static void
+a_call_reports_its_target(void **state)
+{
+	uint64_t entry;
+	struct shot s;
+
+	(void)state;
+	shoot(&s, write_attr(stack_top - 1), do_call, &entry);
+	assert_int_equal(s.samples, 1);
+	assert_int_equal(s.sample[0].sample.ip, entry);
+	assert_int_equal(user_reg(&s.sample[0], PERF_REG_X86_SP),
+	    (uintptr_t)(stack_top - 1));
+	shot_end(&s);
+}
+
+static void
+the_address_is_that_of_the_watch(void **state)
+{
+	static void (*const act[])(void *) = {do_store, do_byte_inside,
+	    do_wide_store_from_below};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
+		struct shot s;
+
+		shoot(&s, write_attr(&area[1]), act[i],
+		    (void *)(uintptr_t)&area[1]);
+		assert_int_equal(s.samples, 1);
+		assert_int_equal(s.sample[0].sample.addr,
+		    (uintptr_t)&area[1]);
+		shot_end(&s);
+	}
+}
+
+/* What do_copy stores: a value that registers never hold. */
+static _Alignas(16) volatile const uint64_t secret[2] = {
+	0x7ea5e7beadcafe01, 0x7ea5e7beadcafe02,
+};
+
+static void
+do_copy(void *at)
+{
+	__asm__ volatile("movups (%0), %%xmm0\n\tmovups %%xmm0, (%1)" : :
+	    "r"(secret), "r"(at) : "xmm0", "memory");
+}
+
+static void
+no_field_of_a_sample_is_the_value(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	struct shot s;
+
+	(void)state;
+	attr.sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_DATA_SRC |
+	    PERF_SAMPLE_WEIGHT | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_INTR;
+	attr.sample_regs_intr = attr.sample_regs_user;
+	shoot(&s, attr, do_copy, (void *)(uintptr_t)area);
+	assert_int_equal(s.samples, 1);
+	assert_int_equal(area[0], secret[0]);
+	assert_null(memmem(s.bytes[0], s.sample[0].size,
+	    (const void *)(uintptr_t)secret, 8));
+	shot_end(&s);
+}
+
+static void
+do_straddling_store(void *unused)
+{
+	(void)unused;
+	do_store((char *)(uintptr_t)area + 4);
+}
+
+static void
+one_store_over_two_slots_is_two_equal_samples(void **state)
+{
+	struct shot s;
+
+	(void)state;
+	shot_begin(&s);
+	shot_arm(&s, write_attr(&area[0]), gettid());
+	shot_arm(&s, write_attr(&area[1]), gettid());
+	do_straddling_store(NULL);
+	shot_take(&s);
+	assert_int_equal(s.samples, 2);
+	assert_int_not_equal(s.sample[0].sample.addr, s.sample[1].sample.addr);
+	assert_int_equal(s.sample[0].sample.ip, s.sample[1].sample.ip);
+	assert_memory_equal(s.sample[0].sample.user.values,
+	    s.sample[1].sample.user.values,
+	    8 * (size_t)__builtin_popcountll(s.sample[0].sample.user.mask));
+	shot_end(&s);
+}
+
+static void
+times_are_of_the_monotonic_clock(void **state)
+{
+	uint64_t before, after;
+	struct shot s;
+
+	(void)state;
+	before = now_ns();
+	shoot(&s, write_attr(area), do_store, (void *)(uintptr_t)area);
+	after = now_ns();
+	assert_int_equal(s.samples, 1);
+	assert_in_range(s.sample[0].time, before, after);
+	shot_end(&s);
+}
+
+/* Store with rsp at the argument. */
+static void
+do_store_on_stack(void *sp)
+{
+	__asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\t"
+	    "movq $1, (%1)\n\tmovq %%rbx, %%rsp" : : "r"(sp), "r"(area) :
+	    "rbx", "memory");
+}
+
+static void
+the_stack_copy_ends_where_nothing_is_in_memory(void **state)
+{
+	const struct wp_options options = {.stack = 48 << 10};
+	char *at = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(at != MAP_FAILED);
+	assert_int_equal(mprotect(at + 4 * 4096, 4096, PROT_NONE), 0);
+	memset(at, 1, 4 * 4096);
+	for (size_t pages = 4; pages >= 2; pages -= 2) {
+		struct shot s;
+
+		shoot(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
+		    do_store_on_stack, at + 4096);
+		assert_int_equal(s.samples, 1);
+		assert_int_equal(s.sample[0].sample.stack_asked,
+		    options.stack);
+		assert_int_equal(s.sample[0].sample.stack_len,
+		    (pages - 1) * 4096);
+		assert_memory_equal(s.sample[0].sample.stack, at + 4096,
+		    (pages - 1) * 4096);
+		shot_end(&s);
+		/* next: these are mapped, and nothing is there */
+		(void)madvise(at + 2 * 4096, 2 * 4096, MADV_DONTNEED);
+	}
+	(void)munmap(at, 5 * 4096);
+}
+
+static void
+store_often(void *times)
+{
+	for (int i = 0; i < *(int *)times; i++)
+		area[0] = (uint64_t)i;
+}
+
+static void
+nothing_is_throttled_and_every_hit_is_counted(void **state)
+{
+	int times = 20000;
+	struct shot s;
+
+	(void)state;
+	shoot(&s, write_attr(area), store_often, &times);
+	assert_int_equal(s.count.value, times);
+	assert_int_equal(s.throttles, 0);
+	assert_true(s.samples < s.count.value);
+	if (live_features.format_lost)
+		assert_int_equal(s.samples + s.count.lost, times);
+	shot_end(&s);
+}
+
+/* Keep this thread on one processor, so that one ring has all; and back. */
+static void
+stay_here(cpu_set_t *before)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_getaffinity(0, sizeof(*before), before), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+static void
+lost_hits_are_told_with_the_next_record(void **state)
+{
+	cpu_set_t before;
+	int times = 2000;
+	uint64_t lost;
+	struct shot s;
+
+	(void)state;
+	stay_here(&before);
+	shot_begin(&s);
+	shot_arm(&s, write_attr(area), gettid());
+	store_often(&times);
+	shot_count(&s);
+	shot_read(&s);
+	lost = (uint64_t)times - s.samples;
+	assert_int_not_equal(lost, 0);
+	if (live_features.format_lost)
+		assert_int_equal(s.count.lost, lost);
+	assert_int_equal(s.told, 0);
+	area[0] = 1;
+	shot_take(&s);
+	assert_int_equal(s.told, lost);
+	assert_int_equal(s.count.value, times + 1);
+	assert_int_equal(s.count.value, s.samples + s.told);
+	shot_end(&s);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+/* The kernel's accesses. */
+
+/* A pipe that holds 8 bytes. */
+static void
+fill_pipe(int fd[2])
+{
+	assert_int_equal(pipe(fd), 0);
+	assert_int_equal(write(fd[1], "12345678", 8), 8);
+}
+
+/* Read the 8 bytes of a pipe into the area. */
+static void
+do_read(void *fd)
+{
+	assert_int_equal(read(*(int *)fd, (void *)(uintptr_t)area, 8), 8);
+}
+
+/* Shoot a read(2) with these options; false: not permitted, and that is so. */
+static bool
+shoot_read(struct shot *s, struct wp_options options)
+{
+	struct perf_event_attr attr = write_attr(area);
+	int fd[2];
+
+	if (options.kernel && !live_features.kernel) {
+		attr.exclude_kernel = 0;
+		assert_int_equal(wp_perf_open(&attr, 0, -1), -EACCES);
+		return false;
+	}
+	fill_pipe(fd);
+	shoot(s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options), do_read,
+	    fd);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+	return true;
+}
+
+static bool
+is_kernel(const struct ex_record *r)
+{
+	return (r->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	    PERF_RECORD_MISC_KERNEL;
+}
+
+static void
+one_system_call_is_up_to_a_sample_a_byte(void **state)
+{
+	struct shot s;
+	uint64_t di, last = 0;
+
+	(void)state;
+	if (!shoot_read(&s, (struct wp_options){.kernel = true}))
+		return;
+	assert_in_range(s.samples, 1, 8);
+	for (unsigned i = 0; i < s.samples; i++) {
+		const struct ex_record *r = &s.sample[i];
+
+		assert_true(is_kernel(r));
+		assert_true(r->sample.ip > UINT64_MAX / 2);
+		assert_true(ex_regs_get(&r->sample.intr, PERF_REG_X86_DI,
+		    &di));
+		assert_true(i == 0 || di > last);
+		last = di;
+	}
+	shot_end(&s);
+	assert_true(shoot_read(&s, (struct wp_options){0}));
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+}
+
+static void
+user_registers_are_those_of_the_system_calls_entry(void **state)
+{
+	struct shot s;
+
+	(void)state;
+	if (!shoot_read(&s, (struct wp_options){.kernel = true}))
+		return;
+	for (unsigned i = 0; i < s.samples; i++) {
+		const struct ex_record *r = &s.sample[i];
+
+		assert_int_equal((int64_t)user_reg(r, PERF_REG_X86_AX),
+		    -ENOSYS);
+		assert_int_equal(user_reg(r, PERF_REG_X86_SI),
+		    (uintptr_t)area);
+		assert_int_equal(user_reg(r, PERF_REG_X86_DX), 8);
+		assert_memory_equal(r->sample.user.values,
+		    s.sample[0].sample.user.values, 8 *
+		    (size_t)__builtin_popcountll(r->sample.user.mask));
+	}
+	shot_end(&s);
+}
+
+static void
+the_callchain_names_the_system_call(void **state)
+{
+	const char *name = "";
+	uint64_t offset;
+	struct shot s;
+
+	(void)state;
+	if (!shoot_read(&s, (struct wp_options){.kernel = true,
+	    .callchain = true}))
+		return;
+	if (!live_features.callchain) {
+		shot_end(&s);
+		return;
+	}
+	assert_true(s.sample[0].sample.callchain_len > 1);
+	for (uint64_t i = 0; i < s.sample[0].sample.callchain_len; i++) {
+		const char *found = ex_kernel_symbol(
+		    ex_callchain_at(&s.sample[0].sample, i), &offset);
+
+		if (found != NULL && strstr(found, "sys_read") != NULL)
+			name = found;
+	}
+	if (ex_kernel_symbol(s.sample[0].sample.ip, &offset) != NULL)
+		assert_string_not_equal(name, "");
+	shot_end(&s);
+}
+
+/* A watched page, another mapping of it, and its file. */
+struct page {
+	volatile uint64_t *at, *alias;
+	int fd;
+};
+
+static void
+page_make(struct page *p)
+{
+	p->fd = memfd_create("page", MFD_CLOEXEC);
+	assert_true(p->fd >= 0);
+	assert_int_equal(ftruncate(p->fd, 4096), 0);
+	p->at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd, 0);
+	p->alias = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, p->fd,
+	    0);
+	assert_true(p->at != MAP_FAILED && p->alias != MAP_FAILED);
+	p->at[0] = 0;
+}
+
+static void
+page_free(struct page *p)
+{
+	(void)munmap((void *)(uintptr_t)p->at, 4096);
+	(void)munmap((void *)(uintptr_t)p->alias, 4096);
+	(void)close(p->fd);
+}
+
+static const uint64_t unseen = 42;
+
+static void
+by_alias(void *page)
+{
+	((struct page *)page)->alias[0] = unseen;
+}
+
+static void
+by_file(void *page)
+{
+	assert_int_equal(pwrite(((struct page *)page)->fd, &unseen, 8, 0), 8);
+}
+
+static void
+by_vm_writev(void *page)
+{
+	const struct iovec from = {(void *)(uintptr_t)&unseen, 8};
+	const struct iovec to = {(void *)(uintptr_t)((struct page *)page)->at,
+	    8};
+
+	assert_int_equal(process_vm_writev(getpid(), &from, 1, &to, 1, 0), 8);
+}
+
+static void
+by_proc_mem(void *page)
+{
+	int fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, &unseen, 8,
+	    (off_t)(uintptr_t)((struct page *)page)->at), 8);
+	(void)close(fd);
+}
+
+static void
+writes_that_no_watch_sees(void **state)
+{
+	static const struct {
+		const char *what;
+		void (*act)(void *);
+	} ways[] = {
+		{"a store through another mapping", by_alias},
+		{"write(2) to the mapped file", by_file},
+		{"process_vm_writev(2)", by_vm_writev},
+		{"/proc/self/mem", by_proc_mem},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct page p;
+		struct shot s;
+
+		page_make(&p);
+		shoot(&s, attr_of(slot(HW_BREAKPOINT_W, p.at, 8),
+		    (struct wp_options){.kernel = true}), ways[i].act, &p);
+		if (s.count.value != 0 || p.at[0] != unseen)
+			fail_msg("%s: %d hits", ways[i].what,
+			    (int)s.count.value);
+		shot_end(&s);
+		page_free(&p);
+	}
+}
+
+static void
+direct_input_is_not_seen(void **state)
+{
+	struct page p;
+	struct statfs fs;
+	struct shot s;
+	int fd = open("/proc/self/exe", O_RDONLY | O_DIRECT | O_CLOEXEC);
+
+	(void)state;
+	if (fd < 0 || fstatfs(fd, &fs) != 0 || fs.f_type != 0xEF53) {
+		print_message("this program lies on no ext4\n");
+		return;
+	}
+	page_make(&p);
+	shot_begin(&s);
+	shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, p.at, 8),
+	    (struct wp_options){.kernel = true}), gettid());
+	assert_int_equal(read(fd, (void *)(uintptr_t)p.at, 4096), 4096);
+	shot_take(&s);
+	assert_memory_equal((void *)(uintptr_t)p.at, "\177ELF", 4);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+	page_free(&p);
+	(void)close(fd);
+}
+
+static void
+read_from_outside(void *unused)
+{
+	uint64_t value;
+
+	(void)unused;
+	assert_int_equal(wp_proc_read(getpid(), (uintptr_t)area, &value, 8),
+	    8);
+}
+
+static void
+reading_memory_from_outside_does_not_hit(void **state)
+{
+	struct shot s;
+
+	(void)state;
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_RW, area, 8),
+	    (struct wp_options){.kernel = true}), read_from_outside, NULL);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+}
+
+static void
+map_anew_and_store(void *page)
+{
+	assert_int_equal(munmap(page, 4096), 0);
+	assert_true(mmap(page, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == page);
+	do_store(page);
+}
+
+static void
+a_watch_is_on_an_address_whatever_is_mapped(void **state)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct shot s;
+
+	(void)state;
+	assert_true(page != MAP_FAILED);
+	shoot(&s, write_attr(page), map_anew_and_store, page);
+	assert_int_equal(s.count.value, 1);
+	shot_end(&s);
+	(void)munmap(page, 4096);
+}
+
+/* Rings. */
+
+static void
+an_inherited_events_ring_is_for_one_processor(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	struct perf_event_mmap_page *ring;
+	int any = wp_perf_open(&attr, 0, -1), one = wp_perf_open(&attr, 0, 0);
+
+	(void)state;
+	assert_true(any >= 0 && one >= 0);
+	assert_int_equal(wp_perf_map(any, RING, &ring), -EINVAL);
+	assert_int_equal(wp_perf_map(one, RING, &ring), 0);
+	wp_perf_unmap(ring, RING);
+	(void)close(any);
+	(void)close(one);
+}
+
+static void
+a_rings_size_is_a_power_of_two(void **state)
+{
+	struct perf_event_mmap_page *ring;
+	struct perf_event_attr attr;
+	int fd;
+
+	(void)state;
+	wp_attr_ring(&attr, 4096);
+	assert_true((fd = wp_perf_open(&attr, 0, 0)) >= 0);
+	assert_int_equal(wp_perf_map(fd, 3 * 4096, &ring), -EINVAL);
+	assert_int_equal(wp_perf_map(fd, 4 * 4096, &ring), 0);
+	wp_perf_unmap(ring, 4 * 4096);
+	(void)close(fd);
+}
+
+static void
+records_go_to_a_ring_of_the_same_processor_only(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	struct wp_rings *rings;
+	struct puppet p;
+	int any, one;
+
+	(void)state;
+	assert_int_equal(wp_rings_open(&rings, RING, NULL), 0);
+	puppet_start(&p);
+	one = wp_perf_open(&attr, p.pid, wp_rings_cpu(rings, 0));
+	any = wp_perf_open(&attr, p.pid, -1);
+	assert_true(any >= 0 && one >= 0);
+	/* the ring's owner counts nothing, and in another process */
+	assert_int_equal(wp_perf_redirect(one, wp_rings_fd(rings, 0)), 0);
+	assert_int_equal(wp_perf_redirect(any, wp_rings_fd(rings, 0)),
+	    -EINVAL);
+	if (wp_rings_count(rings) > 1)
+		assert_int_equal(wp_perf_redirect(one, wp_rings_fd(rings, 1)),
+		    -EINVAL);
+	(void)close(any);
+	(void)close(one);
+	puppet_end(&p);
+	wp_rings_close(rings);
+}
+
+/* The ring of the processor that this thread stays on. */
+static int
+ring_here(const struct wp_rings *rings)
+{
+	for (unsigned i = 0; i < wp_rings_count(rings); i++)
+		if (wp_rings_cpu(rings, i) == sched_getcpu())
+			return wp_rings_fd(rings, i);
+	return -1;
+}
+
+static void
+the_rings_owner_is_woken_by_others_records(void **state)
+{
+	struct pollfd ring = {.events = POLLIN};
+	cpu_set_t before;
+	struct shot s;
+	int few = 10, many = 200;
+
+	(void)state;
+	stay_here(&before);
+	shot_begin(&s);
+	shot_arm(&s, write_attr(area), gettid());
+	ring.fd = ring_here(s.rings);
+	store_often(&few);
+	assert_int_equal(poll(&ring, 1, 0), 0);
+	store_often(&many);	/* past a quarter of the ring */
+	assert_int_equal(poll(&ring, 1, CHILD_PATIENCE_MS), 1);
+	assert_int_equal(ring.revents, POLLIN);
+	shot_take(&s);
+	shot_end(&s);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+static void
+only_later_mappings_and_names_are_told(void **state)
+{
+	struct wp_slot w = slot(HW_BREAKPOINT_W, area, 8);
+	struct wp_options options = {0};
+	struct perf_event_attr attr;
+	struct shot s;
+	void *code;
+
+	(void)state;
+	wp_options_fit(&options, &live_features);
+	wp_attr_watch(&attr, &w, &options, true);
+	shot_begin(&s);
+	shot_arm(&s, attr, gettid());
+	shot_read(&s);
+	assert_int_equal(s.maps + s.comms, 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
+	    -1, 0), 4096);	/* data is not told */
+	(void)prctl(PR_SET_NAME, "another");
+	shot_take(&s);
+	assert_int_equal(s.maps, 1);
+	assert_int_equal(s.comms, 1);
+	shot_end(&s);
+	(void)munmap(code, 4096);
+}
+
+static void
+rings_are_limited_by_locked_memory(void *result)
+{
+	static const struct rlimit none = {0, 0};
+	struct wp_rings *rings;
+	struct wp_cause cause;
+	size_t *size = result;
+
+	if (getuid() == 0 && setresuid(NOBODY, NOBODY, NOBODY) != 0)
+		_exit(1);
+	(void)setrlimit(RLIMIT_MEMLOCK, &none);
+	size[0] = 1;
+	if (wp_rings_open(&rings, 1 << 30, &cause) < 0)
+		return;
+	size[0] = wp_rings_size(rings) * wp_rings_count(rings);
+	wp_rings_close(rings);
+}
+
+static long
+read_number(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	long value = 0;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%ld", &value), 1);
+	(void)fclose(f);
+	return value;
+}
+
+static void
+locked_memory_limits_rings(void **state)
+{
+	size_t *size = shared_memory(sizeof(*size));
+	size_t most;
+
+	(void)state;
+	if (live_features.paranoid < 0 || live_features.paranoid > 2)
+		return;		/* no limit applies; or no event is allowed */
+	most = (size_t)read_number("/proc/sys/kernel/perf_event_mlock_kb") *
+	    1024 * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	assert_int_equal(child_wait(child_start(rings_are_limited_by_locked_memory,
+	    size)), 0);
+	assert_in_range(*size, 1, most);
+	(void)munmap(size, sizeof(*size));
+}
+
+/* Threads, children and programs. */
+
+static void
+inherited_events_bear_the_opened_events_id(void **state)
+{
+	struct puppet p;
+	struct shot s;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, write_attr(area), p.pid);
+	puppet_lead(&p, 't');
+	puppet_second(&p, 's');
+	shot_take(&s);
+	assert_int_equal(s.samples, 1);
+	assert_int_not_equal(s.sample[0].tid, p.pid);
+	assert_int_not_equal(s.sample[0].id, 0);
+	assert_int_equal(ex_formats_find(s.formats, s.sample[0].id), 0);
+	shot_end(&s);
+	puppet_end(&p);
+}
+
+/* Hits of a second process's or thread's store, when the leader is watched
+   before it makes the second. */
+static uint64_t
+hits_of_second(char make, bool follow)
+{
+	struct puppet p;
+	struct shot s;
+	uint64_t hits;
+
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
+	    (struct wp_options){.follow = follow}), p.pid);
+	puppet_lead(&p, make);
+	puppet_second(&p, 's');
+	shot_take(&s);
+	hits = s.count.value;
+	shot_end(&s);
+	puppet_end(&p);
+	return hits;
+}
+
+static void
+inherit_thread_leaves_children_out(void **state)
+{
+	(void)state;
+	assert_int_equal(hits_of_second('t', false), 1);
+	assert_int_equal(hits_of_second('t', true), 1);
+	assert_int_equal(hits_of_second('f', true), 1);
+	if (live_features.inherit_thread)
+		assert_int_equal(hits_of_second('f', false), 0);
+}
+
+/* Whether any event of a shot still has somebody to watch. */
+static bool
+shot_alive(const struct shot *s)
+{
+	for (size_t i = 0; i < s->events.n; i++) {
+		struct pollfd p = {.fd = s->events.event[i].fd};
+
+		if (poll(&p, 1, 0) == 0 || (p.revents & POLLHUP) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+an_event_hangs_up_with_the_last_that_inherited_it(void **state)
+{
+	struct puppet p;
+	struct shot s;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
+	    (struct wp_options){.follow = true}), p.pid);
+	puppet_lead(&p, 's');
+	puppet_lead(&p, 'f');
+	puppet_second(&p, 's');
+	puppet_tell(&p, p.lead[1], 'q');
+	assert_int_equal(child_wait(p.pid), 0);
+	assert_true(shot_alive(&s));
+	puppet_second(&p, 's');
+	(void)close(p.second[1]);	/* ends the second */
+	await(!shot_alive(&s));
+	shot_take(&s);
+	assert_int_equal(s.count.value, 3);
+	assert_int_equal(s.samples, 3);
+	shot_end(&s);
+	(void)close(p.lead[0]);
+	(void)close(p.lead[1]);
+	(void)close(p.second[0]);
+	(void)close(p.back[0]);
+	(void)close(p.back[1]);
+}
+
+static void
+disabling_reaches_those_that_inherited(void **state)
+{
+	struct puppet p;
+	struct shot s;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, write_attr(area), p.pid);
+	puppet_lead(&p, 't');
+	puppet_second(&p, 's');
+	shot_take(&s);
+	puppet_second(&p, 's');
+	shot_count(&s);
+	assert_int_equal(s.count.value, 1);
+	shot_end(&s);
+	puppet_end(&p);
+}
+
+/* What the puppet's other program does; see main. */
+static int
+store_at_fixed(void)
+{
+	volatile uint64_t *at = mmap((void *)FIXED, 4096,
+	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+	    MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at != (void *)FIXED)
+		return 1;
+	*at = 1;
+	return 0;
+}
+
+static void
+events_survive_exec_unless_told_otherwise(void **state)
+{
+	(void)state;
+	for (int remove = 0; remove <= live_features.remove_on_exec;
+	    remove++) {
+		struct perf_event_attr attr = write_attr((void *)FIXED);
+		struct puppet p;
+		struct shot s;
+
+		attr.remove_on_exec = remove & 1;
+		puppet_start(&p);
+		shot_begin(&s);
+		shot_arm(&s, attr, p.pid);
+		puppet_tell(&p, p.lead[1], 'x');
+		assert_int_equal(child_wait(p.pid), 0);
+		shot_count(&s);
+		assert_int_equal(s.count.value, !remove);
+		shot_end(&s);
+		p.pid = child_start(do_nothing, NULL);
+		puppet_end(&p);
+	}
+}
+
+static void
+removed_events_hang_up_at_exec(void **state)
+{
+	struct perf_event_attr attr = write_attr((void *)FIXED);
+	struct puppet p;
+	struct shot s;
+
+	(void)state;
+	if (!live_features.remove_on_exec)
+		return;
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, attr, p.pid);
+	assert_true(shot_alive(&s));
+	puppet_tell(&p, p.lead[1], 'x');
+	await(!shot_alive(&s));
+	shot_end(&s);
+	puppet_end(&p);
+}
+
+static void
+a_look_at_the_list_misses(void **state)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	struct puppet p;
+	struct shot s;
+	int n;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	n = wp_proc_threads(p.pid, &tids, &cap);
+	puppet_lead(&p, 't');	/* after the look, before its maker is armed */
+	for (int i = 0; i < n; i++)
+		shot_arm(&s, write_attr(area), tids[i]);
+	puppet_second(&p, 's');
+	shot_take(&s);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+	free(tids);
+	puppet_end(&p);
+}
+
+static void
+a_second_look_counts_twice(void **state)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	struct puppet p;
+	struct shot s;
+	int n;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	shot_arm(&s, write_attr(area), p.pid);
+	puppet_lead(&p, 't');	/* it inherits, and shows in the next look */
+	assert_int_equal(n = wp_proc_threads(p.pid, &tids, &cap), 2);
+	for (int i = 0; i < n; i++)
+		if (tids[i] != p.pid)
+			shot_arm(&s, write_attr(area), tids[i]);
+	puppet_second(&p, 's');
+	shot_take(&s);
+	assert_int_equal(s.count.value, 2);
+	shot_end(&s);
+	free(tids);
+	puppet_end(&p);
+}
+
+/* A chain: each thread makes the next and ends.  Those that begin after the
+   watch is there store once; the chain ends with the hundredth of them. */
+static void *
+link_of_chain(void *arg)
+{
+	int stores = (int)(intptr_t)arg;
+	pthread_t next;
+
+	if (shared->armed) {
+		area[0] = 1;
+		(void)__atomic_add_fetch(&shared->stored, 1, __ATOMIC_SEQ_CST);
+		stores++;
+	}
+	if (stores == 100 || pthread_create(&next, NULL, link_of_chain,
+	    (void *)(intptr_t)stores) != 0)
+		(void)__atomic_add_fetch(&shared->chains, 1, __ATOMIC_SEQ_CST);
+	else
+		(void)pthread_detach(next);
+	return NULL;
+}
+
+static void
+make_chains(void *unused)
+{
+	pthread_t thread;
+
+	(void)unused;
+	for (int i = 0; i < 4; i++)
+		if (pthread_create(&thread, NULL, link_of_chain, NULL) == 0)
+			(void)pthread_detach(thread);
+	for (;;)
+		(void)pause();
+}
+
+static void
+a_held_process_is_covered_exactly(void **state)
+{
+	const struct wp_region region = {(uintptr_t)area, 8, WP_WRITE};
+	const struct wp_options options = {.count = true};
+
+	(void)state;
+	for (int round = 0; round < 5; round++) {
+		struct wp_perf_count count;
+		struct wp_target *target;
+		struct wp_cause cause;
+		pid_t pid;
+
+		memset(shared, 0, sizeof(*shared));
+		pid = child_start(make_chains, NULL);
+		assert_int_equal(wp_target_new(&target, &live_features,
+		    &options, &cause), 0);
+		assert_int_equal(wp_target_watch(target, &region, 1, &cause),
+		    0);
+		if (wp_target_attach(target, pid, 0, 1, &cause) < 0)
+			fail_msg("%s", cause.text);
+		shared->armed = 1;
+		await(shared->chains == 4);
+		assert_int_equal(wp_target_count(target, 0, &count), 0);
+		assert_int_equal(shared->stored, 400);
+		assert_int_equal(count.value, 400);
+		wp_target_free(target);
+		child_kill(pid);
+	}
+}
+
+/* Holding and stopping. */
+
+static void
+a_thread_has_one_tracer(void *pid)
+{
+	struct wp_hold hold = {0};
+
+	_exit(wp_hold_process(&hold, *(pid_t *)pid) == -EPERM ? 0 : 1);
+}
+
+static void
+who_is_traced_cannot_be_held(void **state)
+{
+	struct wp_hold hold = {0};
+	struct puppet p;
+
+	(void)state;
+	puppet_start(&p);
+	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
+	assert_int_equal(child_wait(child_start(a_thread_has_one_tracer,
+	    &p.pid)), 0);
+	wp_hold_release(&hold);
+	puppet_end(&p);
+}
+
+static void
+a_signal_on_its_way_must_be_passed_on(void **state)
+{
+	static const int passed[] = {0, SIGUSR1};
+
+	(void)state;
+	shared->signals = 0;
+	for (int i = 0; i < 2; i++) {
+		struct puppet p;
+		int status;
+
+		puppet_start(&p);
+		puppet_lead(&p, 's');	/* its handler is there */
+		assert_int_equal(ptrace(PTRACE_SEIZE, p.pid, 0, 0), 0);
+		assert_int_equal(kill(p.pid, SIGUSR1), 0);
+		assert_int_equal(waitpid(p.pid, &status, __WALL), p.pid);
+		assert_int_equal(WSTOPSIG(status), SIGUSR1);
+		assert_int_equal(ptrace(PTRACE_DETACH, p.pid, 0,
+		    (void *)(intptr_t)passed[i]), 0);
+		puppet_lead(&p, 's');
+		assert_int_equal(shared->signals, i);
+		puppet_end(&p);
+	}
+}
+
+static char
+state_of(pid_t pid)
+{
+	struct wp_proc_status status = {0};
+
+	return wp_proc_status(pid, &status) < 0 ? 0 : status.state;
+}
+
+static void
+a_stopped_process_stays_stopped(void **state)
+{
+	struct wp_hold hold = {0};
+	struct puppet p;
+
+	(void)state;
+	puppet_start(&p);
+	assert_int_equal(kill(p.pid, SIGSTOP), 0);
+	await(state_of(p.pid) == 'T');
+	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
+	wp_hold_release(&hold);
+	await(state_of(p.pid) == 'T');
+	assert_int_equal(kill(p.pid, SIGCONT), 0);
+	puppet_lead(&p, 's');
+	puppet_end(&p);
+}
+
+/* One hold, made by a thread that ends with it. */
+struct vfork_hold {
+	pid_t pid;
+	int result;
+	bool stopped;
+	struct shot *shot;
+};
+
+static void *
+hold_vfork_parent(void *arg)
+{
+	struct vfork_hold *v = arg;
+	struct wp_hold hold = {0};
+
+	v->result = wp_hold_process(&hold, v->pid);
+	if (v->result != 0)
+		return NULL;
+	v->stopped = hold.thread[0].stopped;
+	shot_arm(v->shot, write_attr(area), v->pid);
+	wp_hold_release(&hold);
+	return NULL;
+}
+
+static void
+a_vfork_parent_cannot_stop_and_is_covered(void **state)
+{
+	struct vfork_hold v = {0};
+	pthread_t thread;
+	struct puppet p;
+	struct shot s;
+
+	(void)state;
+	puppet_start(&p);
+	shot_begin(&s);
+	v.shot = &s;
+	v.pid = p.pid;
+	puppet_lead(&p, 'v');	/* it sleeps until its child has ended */
+	await(state_of(p.pid) == 'D');
+	assert_int_equal(pthread_create(&thread, NULL, hold_vfork_parent, &v),
+	    0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(v.result, 0);
+	assert_false(v.stopped);
+	puppet_second(&p, 'q');	/* the child ends */
+	puppet_hear(&p);	/* the parent goes on */
+	puppet_lead(&p, 's');
+	shot_take(&s);
+	assert_int_equal(s.count.value, 1);
+	shot_end(&s);
+	puppet_end(&p);
+}
+
+static void
+hold_for_ever(void *arg)
+{
+	struct puppet *p = arg;
+	struct wp_hold hold = {0};
+
+	if (wp_hold_process(&hold, p->pid) != 0)
+		_exit(1);
+	puppet_say(p);
+	for (;;)
+		(void)pause();
+}
+
+static void
+the_held_go_on_when_the_holder_is_killed(void **state)
+{
+	struct puppet p;
+	pid_t holder;
+
+	(void)state;
+	puppet_start(&p);
+	puppet_lead(&p, 't');
+	holder = child_start(hold_for_ever, &p);
+	puppet_hear(&p);
+	assert_int_equal(state_of(p.pid), 't');
+	child_kill(holder);
+	puppet_lead(&p, 's');
+	puppet_second(&p, 's');
+	puppet_end(&p);
+}
+
+static uint64_t
+pc_of(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	assert_int_equal(ptrace(PTRACE_GETREGS, tid, 0, &regs), 0);
+	return regs.rip;
+}
+
+static void
+a_signal_stops_at_the_very_instruction(void **state)
+{
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_X,
+	    (void *)(uintptr_t)landmark, sizeof(long)), (struct wp_options){0});
+	struct wp_perf_count count;
+	struct wp_hold hold = {0};
+	struct wp_stop stop;
+	struct puppet p;
+	int fd;
+
+	(void)state;
+	attr.inherit = attr.inherit_thread = 0;
+	shared->passed = 0;
+	puppet_start(&p);
+	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
+	assert_true((fd = wp_perf_open(&attr, p.pid, -1)) >= 0);
+	assert_int_equal(wp_perf_signal(fd, p.pid, SIGURG), 0);
+	puppet_tell(&p, p.lead[1], 'l');
+	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_false(stop.ended);
+	assert_int_equal(stop.signal, SIGURG);
+	assert_int_equal(stop.fd, fd);
+	assert_int_equal(pc_of(p.pid), (uintptr_t)landmark);
+	assert_int_equal(shared->passed, 0);
+	wp_hold_release(&hold);	/* with the signal, which it ignores */
+	puppet_hear(&p);
+	assert_int_equal(shared->passed, 1);
+	assert_int_equal(wp_perf_read(fd, live_features.format_lost, &count),
+	    0);
+	assert_int_equal(count.value, 1);
+	(void)close(fd);
+	puppet_end(&p);
+}
+
+/* Permission. */
+
+struct permission {
+	int user, kernel;	/* what opening gave: 0 or -errno */
+};
+
+static void
+ask_permission(void *arg)
+{
+	struct perf_event_attr attr = write_attr(area);
+	struct permission *p = arg;
+	int fd;
+
+	if (setresuid(NOBODY, NOBODY, NOBODY) != 0 && getuid() == 0)
+		_exit(1);
+	attr.exclude_kernel = 1;
+	fd = wp_perf_open(&attr, 0, -1);
+	p->user = fd < 0 ? fd : 0;
+	attr.exclude_kernel = 0;
+	fd = wp_perf_open(&attr, 0, -1);
+	p->kernel = fd < 0 ? fd : 0;
+}
+
+static void
+paranoid_2_leaves_ordinary_users_the_user_part(void **state)
+{
+	struct permission *p = shared_memory(sizeof(*p));
+
+	(void)state;
+	assert_int_equal(child_wait(child_start(ask_permission, p)), 0);
+	if (live_features.paranoid <= 1)
+		assert_int_equal(p->kernel, 0);
+	else
+		assert_int_equal(p->kernel, -EACCES);
+	if (live_features.paranoid <= 2)
+		assert_int_equal(p->user, 0);
+	(void)munmap(p, sizeof(*p));
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(four_slots_for_data_and_execution),
+		cmocka_unit_test(disabled_and_equal_events_take_slots),
+		cmocka_unit_test(
+		    an_event_for_one_processor_takes_a_slot_there_only),
+		cmocka_unit_test(debug_registers_of_a_tracer_take_slots),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(longer_than_a_register_needs_masks),
+		cmocka_unit_test(addresses_without_memory_are_accepted),
+		cmocka_unit_test(ended_threads_are_refused),
+		cmocka_unit_test(
+		    paranoid_2_leaves_ordinary_users_the_user_part),
+		cmocka_unit_test(which_accesses_hit),
+		cmocka_unit_test(stores_that_change_nothing_hit),
+		cmocka_unit_test(a_data_watch_reports_the_instruction_after),
+		cmocka_unit_test(
+		    an_execution_watch_reports_the_instruction_itself),
+		cmocka_unit_test(inside_an_instruction_execution_never_fires),
+		cmocka_unit_test(an_unfinished_rep_reports_itself),
+		cmocka_unit_test(a_call_reports_its_target),
+		cmocka_unit_test(the_address_is_that_of_the_watch),
+		cmocka_unit_test(no_field_of_a_sample_is_the_value),
+		cmocka_unit_test(one_store_over_two_slots_is_two_equal_samples),
+		cmocka_unit_test(times_are_of_the_monotonic_clock),
+		cmocka_unit_test(
+		    the_stack_copy_ends_where_nothing_is_in_memory),
+		cmocka_unit_test(a_watch_is_on_an_address_whatever_is_mapped),
+		cmocka_unit_test(one_system_call_is_up_to_a_sample_a_byte),
+		cmocka_unit_test(
+		    user_registers_are_those_of_the_system_calls_entry),
+		cmocka_unit_test(the_callchain_names_the_system_call),
+		cmocka_unit_test(writes_that_no_watch_sees),
+		cmocka_unit_test(direct_input_is_not_seen),
+		cmocka_unit_test(reading_memory_from_outside_does_not_hit),
+		cmocka_unit_test(nothing_is_throttled_and_every_hit_is_counted),
+		cmocka_unit_test(lost_hits_are_told_with_the_next_record),
+		cmocka_unit_test(an_inherited_events_ring_is_for_one_processor),
+		cmocka_unit_test(a_rings_size_is_a_power_of_two),
+		cmocka_unit_test(
+		    records_go_to_a_ring_of_the_same_processor_only),
+		cmocka_unit_test(the_rings_owner_is_woken_by_others_records),
+		cmocka_unit_test(only_later_mappings_and_names_are_told),
+		cmocka_unit_test(locked_memory_limits_rings),
+		cmocka_unit_test(inherited_events_bear_the_opened_events_id),
+		cmocka_unit_test(inherit_thread_leaves_children_out),
+		cmocka_unit_test(disabling_reaches_those_that_inherited),
+		cmocka_unit_test(
+		    an_event_hangs_up_with_the_last_that_inherited_it),
+		cmocka_unit_test(events_survive_exec_unless_told_otherwise),
+		cmocka_unit_test(removed_events_hang_up_at_exec),
+		cmocka_unit_test(a_look_at_the_list_misses),
+		cmocka_unit_test(a_second_look_counts_twice),
+		cmocka_unit_test(a_held_process_is_covered_exactly),
+		cmocka_unit_test(who_is_traced_cannot_be_held),
+		cmocka_unit_test(a_signal_on_its_way_must_be_passed_on),
+		cmocka_unit_test(a_stopped_process_stays_stopped),
+		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),
+		cmocka_unit_test(the_held_go_on_when_the_holder_is_killed),
+		cmocka_unit_test(a_signal_stops_at_the_very_instruction),
+	};
+
+	if (argc == 2 && strcmp(argv[1], "--store") == 0)
+		return store_at_fixed();
+	shared = shared_memory(sizeof(*shared));
+	return run_live("kernel", tests);
+}
+
+#else
+
+#include <stdio.h>
+
+int
+main(void)
+{
+	(void)puts("these are facts of x86-64");
+	return 77;
+}
+
+#endif

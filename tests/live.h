@@ -1,0 +1,70 @@
+/*
+ * live: tests that set real breakpoints.  They are skipped only where the probe
+ * says that this machine has none, and then say why.
+ */
+#ifndef LIVE_H
+#define LIVE_H
+
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "perf.h"
+#include "probe.h"
+
+static struct wp_features live_features;
+
+static inline void
+live_skip(void **state)
+{
+	(void)state;
+	skip();
+}
+
+static inline int
+live_group(const char *name, const struct CMUnitTest *tests, size_t n)
+{
+	struct CMUnitTest *run = malloc(n * sizeof(*run));
+	struct wp_cause cause;
+	int failed;
+
+	if (run == NULL)
+		return 1;
+	memcpy(run, tests, n * sizeof(*run));
+	if (wp_probe_features(&live_features, &cause) < 0) {
+		print_message("wp_probe_features: %s\n", cause.text);
+		for (size_t i = 0; i < n; i++)
+			run[i].test_func = live_skip;
+	}
+	failed = _cmocka_run_group_tests(name, run, n, NULL, NULL);
+	free(run);
+	return failed;
+}
+
+/* Run a group of tests; live_features is what may be used. */
+#define run_live(name, tests)						\
+	live_group(name, tests, sizeof(tests) / sizeof((tests)[0]))
+
+/* Slots that are free in a thread, found by filling them. */
+static inline unsigned
+live_free_slots(pid_t tid)
+{
+	static uint64_t word;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.disabled = 1, .exclude_kernel = 1,
+		.bp_type = HW_BREAKPOINT_W, .bp_len = sizeof(word),
+		.bp_addr = (uintptr_t)&word,
+	};
+	int fd[WP_SLOTS_MAX];
+	unsigned n = 0;
+
+	while (n < WP_SLOTS_MAX && (fd[n] = wp_perf_open(&attr, tid, -1)) >= 0)
+		n++;
+	for (unsigned i = 0; i < n; i++)
+		(void)close(fd[i]);
+	return n;
+}
+
+#endif

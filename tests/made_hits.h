@@ -1,0 +1,189 @@
+/*
+ * made_hits: hits made by hand, and a report of them caught in memory.
+ *
+ * Modules here are a name and a build id; what reports ask of libexplain is
+ * answered below, so that these tests need none of it.
+ */
+#ifndef MADE_HITS_H
+#define MADE_HITS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+
+/* Text that a hostile program may bear. */
+#define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"
+
+struct ex_module {
+	const char *name, *build_id;
+};
+
+const char *
+ex_module_name(const struct ex_module *module)
+{
+	return module->name;
+}
+
+const char *
+ex_module_build_id(const struct ex_module *module)
+{
+	return module->build_id;
+}
+
+const char *
+ex_end_text(enum ex_end end)
+{
+	return end == EX_END_OUTERMOST ? NULL : "stack truncated: end of copy";
+}
+
+const char *
+ex_confidence_text(enum ex_confidence confidence)
+{
+	static const char *const text[] = {
+		"unknown", "ambiguous", "address-unverified", "exact",
+	};
+
+	return text[confidence];
+}
+
+static const struct ex_module made_victim = {"victim", "c0ffee"};
+static const struct ex_module made_libc = {"libc.so.6", ""};
+static const struct ex_module made_hostile = {HOSTILE, ""};
+
+static const struct ex_frame made_plain_frames[] = {
+	{.pc = 0x401320, .function = "bump", .module = &made_victim,
+	 .vaddr = 0x1320, .file = "victim.c", .line = 10, .column = 3},
+	{.pc = 0x401355, .function = "ns::level<int, long>", .offset = 0x15,
+	 .module = &made_victim, .file = "victim.c", .line = 11,
+	 .inlined = true},
+	{.pc = 0x401355, .function = "main", .offset = 0x25,
+	 .module = &made_victim, .file = "victim.c", .line = 13},
+	{.pc = 0x7f0000027249, .function = "__libc_start_call_main",
+	 .offset = 0x79, .module = &made_libc, .vaddr = 0x27249},
+};
+static const struct ex_frame made_kernel_frames[] = {
+	{.pc = 0xffffffff81000010, .function = "ksys_read", .offset = 0x10,
+	 .kernel = true},
+	{.pc = 0x7f00000f0010, .module = &made_libc, .vaddr = 0xf0010},
+	{.pc = 0x12340, .signal = true},
+};
+static const struct ex_frame made_hostile_frames[] = {
+	{.pc = 0x401320, .function = HOSTILE, .module = &made_hostile,
+	 .file = HOSTILE, .line = 1},
+	{.pc = 0x401340, .module = &made_hostile, .vaddr = 0x340},
+};
+
+#define MADE_STACK(id_, i, frames, end_) {.id = (id_), .index = (i),	\
+	.n = sizeof(frames) / sizeof((frames)[0]), .frame = (frames),	\
+	.end = (end_)}
+static const struct ex_stack made_plain =
+    MADE_STACK(0x9f3c000000000001, 0, made_plain_frames, EX_END_OUTERMOST);
+static const struct ex_stack made_kernel =
+    MADE_STACK(0x2b, 1, made_kernel_frames, EX_END_STACK);
+static const struct ex_stack made_evil =
+    MADE_STACK(0x3c, 70, made_hostile_frames, EX_END_OUTERMOST);
+
+static const struct ex_watch made_watches[] = {
+	{.id = 1, .spec = "counter", .symbol = "counter", .addr = 0x404090,
+	 .len = 8, .access = 'w', .slots = 1},
+	{.id = 2, .spec = "0x4040c0:64", .addr = 0x4040c0, .len = 64,
+	 .access = 'a', .slots = 8},
+	{.id = 3, .spec = HOSTILE, .symbol = HOSTILE, .addr = 0x404200,
+	 .len = 4, .access = 'r'},
+};
+
+static const struct report_start made_start = {
+	.pid = 4335, .comm = "victim", .mode = "ring", .threads = 3,
+	.frozen_ms = 0.8, .watches = made_watches, .nwatches = 3,
+	.time = 1000000000,
+};
+
+/* A store to counter by bump, 12.003417 s after the start. */
+static inline struct ex_hit
+made_hit(uint64_t seq)
+{
+	return (struct ex_hit){
+		.seq = seq, .watch = &made_watches[0], .time = 13003417000,
+		.pid = 4335, .tid = 4340, .comm = "victim", .cpu = 1,
+		.access = "write", .addr = 0x404090, .len = 8,
+		.pc = 0x401327, .samples = 1, .stack = &made_plain,
+		.insn = {.confidence = EX_EXACT, .pc = 0x401320, .len = 7,
+		    .text = "mov %rdi,0x2d69(%rip)", .writes = true,
+		    .addr = 0x404090, .size = 8, .has_value = true,
+		    .value = 0x2a},
+	};
+}
+
+/* Eight bytes of the table, written by read(2). */
+static inline struct ex_hit
+made_kernel_hit(uint64_t seq)
+{
+	return (struct ex_hit){
+		.seq = seq, .watch = &made_watches[1], .time = 13003417500,
+		.pid = 4335, .tid = 4335, .cpu = UINT32_MAX,
+		.access = "write", .kernel = true, .syscall = "read",
+		.addr = 0x4040c8, .len = 8, .pc = 0x7f00000f0010,
+		.samples = 8, .stack = &made_kernel,
+	};
+}
+
+/* A read by a program all of whose names are hostile. */
+static inline struct ex_hit
+made_evil_hit(uint64_t seq)
+{
+	return (struct ex_hit){
+		.seq = seq, .watch = &made_watches[2], .time = 1,
+		.pid = 1, .tid = 1, .comm = HOSTILE, .access = "read",
+		.addr = 0x404200, .len = 4, .pc = 0x401323, .samples = 1,
+		.stack = &made_evil,
+		.insn = {.confidence = EX_AMBIGUOUS, .pc = 0x401320,
+		    .text = HOSTILE},
+	};
+}
+
+/* A report into memory. */
+struct made_report {
+	struct report report;
+	char *text;		/* what was written, once closed */
+	size_t len;
+};
+
+static inline void
+made_open(struct made_report *m, const struct report_ops *ops)
+{
+	memset(m, 0, sizeof(*m));
+	m->report.ops = ops;
+	m->report.out = open_memstream(&m->text, &m->len);
+	assert_non_null(m->report.out);
+}
+
+static inline void
+made_hits(struct made_report *m, const struct ex_hit *hits, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(m->report.ops->hit(&m->report, &hits[i]), 0);
+}
+
+static inline void
+made_close(struct made_report *m, const struct report_end *end)
+{
+	assert_int_equal(m->report.ops->end(&m->report, end), 0);
+	assert_int_equal(fclose(m->report.out), 0);
+}
+
+/* No byte that a terminal would obey, newlines apart. */
+static inline void
+assert_visible(const char *text)
+{
+	assert_null(strstr(text, "\xe2\x80\xae"));
+	for (; *text != '\0'; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c != '\n' && (c < 0x20 || c == 0x7f))
+			fail_msg("byte 0x%02x in \"%s\"", c, text);
+	}
+}
+
+#endif

@@ -1,0 +1,432 @@
+/* probe: what is found agrees with what is so, and every kind fires. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <limits.h>
+#include <linux/filter.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "probe.h"
+
+#define NOBODY 65534
+
+/* What a child found, in memory shared with it. */
+struct finding {
+	int err;		/* of wp_probe_features */
+	struct wp_features features;
+	struct wp_cause cause;
+	struct wp_probe_result probe[WP_PROBE_KINDS];
+	bool done;
+};
+
+static struct finding *finding;
+
+static void
+need_breakpoints(void)
+{
+	struct wp_features features;
+	struct wp_cause cause;
+
+	if (wp_probe_features(&features, &cause) == 0)
+		return;
+	print_message("wp_probe_features: %s\n", cause.text);
+	skip();
+}
+
+/* Fill the finding in a child that first prepares itself. */
+static void
+find_in_child(void (*prepare)(const void *), const void *arg)
+{
+	int status;
+	pid_t pid;
+
+	memset(finding, 0, sizeof(*finding));
+	assert_true((pid = fork()) >= 0);
+	if (pid == 0) {
+		prepare(arg);
+		finding->err = wp_probe_features(&finding->features,
+		    &finding->cause);
+		for (unsigned k = 0; k < WP_PROBE_KINDS; k++)
+			wp_probe_fire((enum wp_probe_kind)k,
+			    &finding->probe[k]);
+		finding->done = true;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(finding->done);
+}
+
+static bool
+is_power_of_two(uint64_t n)
+{
+	return n != 0 && (n & (n - 1)) == 0;
+}
+
+static void
+features_hang_together(void **state)
+{
+	struct wp_features features;
+	unsigned slots;
+
+	(void)state;
+	need_breakpoints();
+	assert_int_equal(wp_probe_features(&features, NULL), 0);
+	slots = features.caps.slots;
+	assert_in_range(slots, 1, WP_SLOTS_MAX);
+	assert_int_equal(wp_probe_free_slots(), slots);
+	assert_true(wp_probe_all_slots() >= slots);
+	assert_true(is_power_of_two(features.caps.range));
+	assert_in_range(features.caps.range, 8, 4096);
+	assert_true(features.remove_on_exec || !features.sigtrap);
+	assert_true(features.kernel || !features.callchain);
+}
+
+/* Whether a kind may fail here, as the features or the user foretell. */
+static bool
+may_fail(const struct wp_probe_result *result, const struct wp_features *has)
+{
+	switch (result->kind) {
+	case WP_PROBE_SIGTRAP:
+		return !has->sigtrap;
+	case WP_PROBE_KERNEL:
+#ifndef __x86_64__
+		return true;
+#else
+		return !has->kernel;
+#endif
+	case WP_PROBE_BPF:
+		return geteuid() != 0 && result->err == EPERM;
+	case WP_PROBE_PTRACE:
+#ifndef __x86_64__
+		return true;
+#endif
+	default:
+		return false;
+	}
+}
+
+static void
+every_kind_fires(void **state)
+{
+	struct wp_features features;
+	struct wp_probe_result r;
+
+	(void)state;
+	need_breakpoints();
+	assert_int_equal(wp_probe_features(&features, NULL), 0);
+	for (unsigned k = 0; k < WP_PROBE_KINDS; k++) {
+		wp_probe_fire((enum wp_probe_kind)k, &r);
+		print_message("%s: %s\n", r.name, r.detail);
+		assert_int_equal(r.kind, k);
+		assert_string_not_equal(r.detail, "");
+		if (r.ok) {
+			assert_int_equal(r.err, 0);
+			assert_string_equal(r.advice, "");
+			continue;
+		}
+		assert_string_not_equal(r.advice, "");
+		if (!may_fail(&r, &features))
+			fail_msg("%s does not fire: %s", r.name, r.detail);
+	}
+}
+
+static unsigned
+count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir) != NULL)
+		n++;
+	(void)closedir(dir);
+	return n;
+}
+
+static void
+not_this_one(int sig)
+{
+	(void)sig;
+	abort();
+}
+
+static void
+leaves_nothing_behind(void **state)
+{
+	struct sigaction action = {.sa_handler = not_this_one}, old, now;
+	struct wp_probe_result r;
+	unsigned before = count_descriptors();
+	sigset_t mask, was, is;
+
+	(void)state;
+	need_breakpoints();
+	(void)sigemptyset(&mask);
+	(void)sigaddset(&mask, SIGTRAP);
+	(void)sigaddset(&mask, SIGURG);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &mask, &was), 0);
+	assert_int_equal(sigaction(SIGURG, &action, NULL), 0);
+	action.sa_handler = SIG_IGN;
+	assert_int_equal(sigaction(SIGTRAP, &action, &old), 0);
+
+	for (unsigned k = 0; k < WP_PROBE_KINDS; k++)
+		wp_probe_fire((enum wp_probe_kind)k, &r);
+
+	assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &is), 0);
+	assert_true(sigismember(&is, SIGTRAP) && sigismember(&is, SIGURG));
+	assert_int_equal(sigaction(SIGTRAP, &old, &now), 0);
+	assert_true(now.sa_handler == SIG_IGN);
+	assert_int_equal(sigaction(SIGURG, &(struct sigaction){
+	    .sa_handler = SIG_DFL}, &now), 0);
+	assert_true(now.sa_handler == not_this_one);
+	assert_int_equal(sigpending(&is), 0);
+	assert_false(sigismember(&is, SIGTRAP) || sigismember(&is, SIGURG));
+	assert_int_equal(sigprocmask(SIG_SETMASK, &was, NULL), 0);
+	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+/* Blocked and ignored by the caller, the signals come to the probe all the
+   same. */
+static void
+fires_where_signals_are_blocked(void **state)
+{
+	struct wp_features features;
+	struct wp_probe_result r;
+	struct sigaction old;
+	sigset_t all, was;
+
+	(void)state;
+	need_breakpoints();
+	(void)wp_probe_features(&features, NULL);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &was);
+	(void)sigaction(SIGTRAP, &(struct sigaction){.sa_handler = SIG_IGN},
+	    &old);
+	wp_probe_fire(WP_PROBE_SIGTRAP, &r);
+	assert_int_equal(r.ok, features.sigtrap);
+	wp_probe_fire(WP_PROBE_ASYNC, &r);
+	assert_true(r.ok);
+	(void)sigaction(SIGTRAP, &old, NULL);
+	(void)sigprocmask(SIG_SETMASK, &was, NULL);
+}
+
+static volatile uint64_t held_word;
+
+static void
+counts_the_slots_left(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+		.bp_type = HW_BREAKPOINT_W,
+		.bp_addr = (uintptr_t)&held_word,
+		.bp_len = sizeof(held_word),
+	};
+	struct wp_features features;
+	struct wp_probe_result r;
+	struct wp_cause cause;
+	int fd[WP_SLOTS_MAX];
+	unsigned slots;
+
+	(void)state;
+	need_breakpoints();
+	slots = wp_probe_free_slots();
+	for (unsigned held = 0; held < slots; held++) {
+		assert_int_equal(wp_probe_features(&features, &cause), 0);
+		assert_int_equal(features.caps.slots, slots - held);
+		wp_probe_fire(WP_PROBE_WRITE, &r);
+		assert_true(r.ok);
+		fd[held] = wp_perf_open(&attr, 0, -1);
+		assert_true(fd[held] >= 0);
+	}
+
+	assert_int_equal(wp_probe_features(&features, &cause), -ENOSPC);
+	assert_int_equal(cause.code, WP_CAUSE_NO_SLOT);
+	assert_int_equal(wp_probe_free_slots(), 0);
+	assert_int_equal(wp_probe_all_slots(), slots);
+	wp_probe_fire(WP_PROBE_WRITE, &r);
+	assert_false(r.ok);
+	assert_int_equal(r.err, ENOSPC);
+	assert_non_null(strstr(r.advice, "no free slot"));
+	for (unsigned i = 0; i < slots; i++)
+		(void)close(fd[i]);
+	assert_int_equal(wp_probe_free_slots(), slots);
+}
+
+/* perf_event_open answers an errno from now on, in this process. */
+static void
+refuse_with(const void *arg)
+{
+	const int err = *(const int *)arg;
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {
+		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
+	};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+		_exit(1);
+}
+
+static void
+names_who_refuses(void **state)
+{
+	static const struct {
+		int err;
+		enum wp_cause_code code;
+		const char *text;
+	} cases[] = {
+		{EPERM, WP_CAUSE_DENIED_SECCOMP, "seccomp"},
+		{ENOSYS, WP_CAUSE_SYSTEM, "seccomp"},
+		{ENODEV, WP_CAUSE_NO_BREAKPOINTS, "no hardware breakpoints"},
+		{ENOENT, WP_CAUSE_NO_BREAKPOINTS, "no hardware breakpoints"},
+		{EOPNOTSUPP, WP_CAUSE_NO_BREAKPOINTS, "no hardware break"},
+		{ENOSPC, WP_CAUSE_NO_SLOT, "no free slot"},
+		{EMFILE, WP_CAUSE_SYSTEM, "Too many open files"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct wp_probe_result *r = finding->probe;
+
+		find_in_child(refuse_with, &cases[i].err);
+		assert_true(finding->err < 0);
+		assert_int_equal(finding->err, -finding->cause.err);
+		assert_int_equal(finding->cause.code, cases[i].code);
+		assert_non_null(strstr(finding->cause.text, cases[i].text));
+		assert_int_equal(finding->features.caps.slots, 0);
+		for (unsigned k = 0; k < WP_PROBE_PTRACE; k++) {
+			assert_false(r[k].ok);
+			assert_int_equal(r[k].err, cases[i].err);
+			assert_non_null(strstr(r[k].advice, cases[i].text));
+		}
+	}
+}
+
+/* What EACCES means turns on the sysctl. */
+static void
+tells_paranoid_from_security_modules(void **state)
+{
+	const int err = EACCES;
+
+	(void)state;
+	find_in_child(refuse_with, &err);
+	assert_int_equal(finding->err, -EACCES);
+	if (finding->features.paranoid > 2) {
+		assert_int_equal(finding->cause.code,
+		    WP_CAUSE_DENIED_PARANOID);
+	} else {
+		assert_int_equal(finding->cause.code, WP_CAUSE_SYSTEM);
+		assert_non_null(strstr(finding->cause.text, "SELinux"));
+	}
+}
+
+/* Debug registers planted by ptrace need no perf_event_open. */
+static void
+ptrace_works_without_perf(void **state)
+{
+	const int err = EPERM;
+	struct wp_probe_result r;
+
+	(void)state;
+	need_breakpoints();
+	wp_probe_fire(WP_PROBE_PTRACE, &r);
+	find_in_child(refuse_with, &err);
+	assert_int_equal(finding->probe[WP_PROBE_PTRACE].ok, r.ok);
+}
+
+static void
+become_ordinary(const void *arg)
+{
+	(void)arg;
+	if (geteuid() != 0)
+		return;		/* an ordinary user already */
+	if (setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
+	    setresuid(NOBODY, NOBODY, NOBODY) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+		_exit(1);
+}
+
+static void
+ordinary_users_get_what_paranoid_says(void **state)
+{
+	const struct wp_probe_result *r = finding->probe;
+	bool kernel;
+
+	(void)state;
+	need_breakpoints();
+	find_in_child(become_ordinary, NULL);
+	assert_int_not_equal(finding->features.paranoid, INT_MIN);
+	if (finding->err != 0) {	/* Debian, Ubuntu: 3 and above */
+		assert_int_equal(finding->cause.code,
+		    WP_CAUSE_DENIED_PARANOID);
+		assert_true(finding->features.paranoid > 2);
+		assert_int_equal(r[WP_PROBE_WRITE].err, EACCES);
+		return;
+	}
+	kernel = finding->features.paranoid < 2;
+	assert_true(r[WP_PROBE_WRITE].ok);
+	assert_int_equal(r[WP_PROBE_SIGTRAP].ok, finding->features.sigtrap);
+	assert_int_equal(finding->features.kernel, kernel);
+	assert_int_equal(finding->features.callchain, kernel);
+	if (!kernel) {
+		assert_int_equal(r[WP_PROBE_KERNEL].err, EACCES);
+		assert_non_null(strstr(r[WP_PROBE_KERNEL].advice,
+		    "--user-only"));
+	}
+	assert_false(r[WP_PROBE_BPF].ok);
+	assert_int_equal(r[WP_PROBE_BPF].err, EPERM);
+	assert_non_null(strstr(r[WP_PROBE_BPF].advice, "CAP_BPF"));
+}
+
+static int
+share_memory(void **state)
+{
+	(void)state;
+	finding = mmap(NULL, sizeof(*finding), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return finding == MAP_FAILED;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(features_hang_together),
+		cmocka_unit_test(every_kind_fires),
+		cmocka_unit_test(leaves_nothing_behind),
+		cmocka_unit_test(fires_where_signals_are_blocked),
+		cmocka_unit_test(counts_the_slots_left),
+		cmocka_unit_test(names_who_refuses),
+		cmocka_unit_test(tells_paranoid_from_security_modules),
+		cmocka_unit_test(ptrace_works_without_perf),
+		cmocka_unit_test(ordinary_users_get_what_paranoid_says),
+	};
+
+	return cmocka_run_group_tests_name("probe", tests, share_memory, NULL);
+}

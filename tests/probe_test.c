@@ -1,0 +1,360 @@
+/*
+ * probe: what is found on machines that are made up here.
+ *
+ * This file takes the place of perf.c: its functions are the made-up machine.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "probe.h"
+
+/* What the machine does. */
+struct machine {
+	const char *name;
+	int refuses;		/* errno of every open; 0: none */
+	unsigned slots;
+	uint64_t range;		/* longest bp_len */
+	bool sigtrap;		/* Linux 5.13: also remove_on_exec and so on */
+	bool format_lost;	/* Linux 6.0 */
+	bool kernel;		/* permits exclude_kernel=0 */
+	bool callchain;		/* permits kernel callchains */
+	unsigned hits, samples;	/* of one access */
+	uint64_t astray;	/* what is added to a sample's address */
+	bool other_thread;	/* samples name another */
+};
+
+static const struct machine usual = {
+	.name = "Linux 6.1", .slots = 4, .range = 8, .sigtrap = true,
+	.format_lost = true, .kernel = true, .callchain = true,
+	.hits = 1, .samples = 1,
+};
+
+static struct machine machine;
+static int opened[WP_SLOTS_MAX + 1];	/* descriptors given out */
+static uint64_t addr;			/* of the last event opened */
+static struct perf_event_mmap_page *mapped;
+
+/* How many of those given out are not closed; *vacant: a place for another. */
+static unsigned
+count_open(unsigned *vacant)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i <= WP_SLOTS_MAX; i++) {
+		if (opened[i] > 0 && fcntl(opened[i], F_GETFD) >= 0)
+			n++;
+		else
+			*vacant = i;
+	}
+	return n;
+}
+
+static int
+refusal(const struct perf_event_attr *attr)
+{
+	if (machine.refuses != 0)
+		return machine.refuses;
+	if (!machine.sigtrap && attr->sig_data != 0)
+		return E2BIG;
+	if (!machine.sigtrap && (attr->sigtrap || attr->remove_on_exec ||
+	    attr->inherit_thread))
+		return EINVAL;
+	if (!machine.format_lost && (attr->read_format & PERF_FORMAT_LOST))
+		return EINVAL;
+	if (!attr->exclude_kernel && (!machine.kernel || (!machine.callchain &&
+	    (attr->sample_type & PERF_SAMPLE_CALLCHAIN))))
+		return EACCES;
+	if (attr->bp_len > machine.range)
+		return EOPNOTSUPP;
+	if (attr->bp_addr % attr->bp_len != 0 &&
+	    attr->bp_type != HW_BREAKPOINT_X)
+		return EINVAL;
+	return 0;
+}
+
+int
+wp_perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
+{
+	unsigned vacant = 0;
+	int err = refusal(attr);
+
+	assert_int_equal(pid, 0);
+	assert_int_equal(cpu, -1);
+	assert_true(attr->disabled);
+	if (err != 0)
+		return -err;
+	if (count_open(&vacant) >= machine.slots)
+		return -ENOSPC;
+	addr = attr->bp_addr;
+	opened[vacant] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return opened[vacant];
+}
+
+int
+wp_perf_enable(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+/* The access is over: the ring gets its records. */
+int
+wp_perf_disable(int fd)
+{
+	struct {
+		struct perf_event_header header;
+		uint64_t ip;
+		uint32_t pid, tid;
+		uint64_t addr;
+	} sample = {
+		.header = {
+			.type = PERF_RECORD_SAMPLE,
+			.misc = PERF_RECORD_MISC_USER,
+			.size = sizeof(sample),
+		},
+		.tid = (uint32_t)gettid() + machine.other_thread,
+		.addr = addr + machine.astray,
+	};
+	char *data;
+
+	(void)fd;
+	if (mapped == NULL)
+		return 0;
+	data = (char *)mapped + sysconf(_SC_PAGESIZE);
+	for (unsigned i = 0; i < machine.samples; i++)
+		memcpy(data + i * sizeof(sample), &sample, sizeof(sample));
+	mapped->data_head = machine.samples * sizeof(sample);
+	return 0;
+}
+
+int
+wp_perf_read(int fd, bool has_lost, struct wp_perf_count *count)
+{
+	(void)fd;
+	assert_false(has_lost);
+	*count = (struct wp_perf_count){.value = machine.hits};
+	return 0;
+}
+
+int
+wp_perf_map(int fd, size_t size, struct perf_event_mmap_page **ring)
+{
+	(void)fd;
+	assert_null(mapped);
+	mapped = calloc(1, (size_t)sysconf(_SC_PAGESIZE) + size);
+	assert_non_null(mapped);
+	*ring = mapped;
+	return 0;
+}
+
+void
+wp_perf_unmap(struct perf_event_mmap_page *ring, size_t size)
+{
+	(void)size;
+	assert_ptr_equal(ring, mapped);
+	free(mapped);
+	mapped = NULL;
+}
+
+int
+wp_perf_signal(int fd, pid_t tid, int sig)
+{
+	(void)fd;
+	(void)sig;
+	assert_int_equal(tid, gettid());
+	return 0;
+}
+
+int
+wp_perf_set_bpf(int fd, int prog_fd)
+{
+	(void)fd;
+	(void)prog_fd;
+	return -EINVAL;
+}
+
+static void
+finds_what_each_kernel_has(void **state)
+{
+	static const struct machine machines[] = {
+		{"Linux 5.10", 0, 4, 8, false, false, true, true, 1, 1, 0, 0},
+		{"Linux 5.15", 0, 4, 8, true, false, true, true, 1, 1, 0, 0},
+		{"Linux 6.1", 0, 4, 8, true, true, true, true, 1, 1, 0, 0},
+		{"paranoid 2", 0, 4, 8, true, true, false, false, 1, 1, 0, 0},
+		{"no chains", 0, 4, 8, true, true, true, false, 1, 1, 0, 0},
+		{"AMD masks", 0, 4, 2048, true, true, true, true, 1, 1, 0, 0},
+		{"any range", 0, 4, 1 << 30, true, true, true, true, 1, 1, 0,
+		    0},
+		{"2 taken", 0, 2, 8, true, true, true, true, 1, 1, 0, 0},
+		{"most slots", 0, 64, 8, true, true, true, true, 1, 1, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		const struct machine *m = &machine;
+		const uint64_t range = machines[i].range;
+		const unsigned slots = machines[i].slots;
+		struct wp_features has;
+		unsigned vacant;
+
+		machine = machines[i];
+		print_message("%s\n", m->name);
+		assert_int_equal(wp_probe_features(&has, NULL), 0);
+		assert_int_equal(has.caps.slots,
+		    slots < WP_SLOTS_MAX ? slots : WP_SLOTS_MAX);
+		assert_int_equal(has.caps.range, range < 4096 ? range : 4096);
+		assert_int_equal(has.inherit_thread, m->sigtrap);
+		assert_int_equal(has.remove_on_exec, m->sigtrap);
+		assert_int_equal(has.sigtrap, m->sigtrap);
+		assert_int_equal(has.format_lost, m->format_lost);
+		assert_int_equal(has.kernel, m->kernel);
+		assert_int_equal(has.callchain, m->kernel && m->callchain);
+		assert_int_equal(wp_probe_all_slots(), slots < 4 ? 4 :
+		    has.caps.slots);
+		assert_int_equal(count_open(&vacant), 0);
+	}
+}
+
+static void
+has_no_features_without_watches(void **state)
+{
+	static const int errs[] = {EACCES, EPERM, ENODEV, ENOENT, EOPNOTSUPP,
+	    ENOSYS, ENOSPC, EMFILE, EINVAL, E2BIG};
+
+	(void)state;
+	machine = usual;
+	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+		struct wp_features has;
+		struct wp_cause cause;
+		int err;
+
+		machine.refuses = errs[i];
+		err = wp_probe_features(&has, &cause);
+		assert_true(err < 0);
+		assert_int_equal(err, -cause.err);
+		assert_int_not_equal(cause.code, WP_CAUSE_NONE);
+		assert_null(strchr(cause.text, '\n'));
+		assert_int_equal(has.caps.slots, 0);
+		assert_false(has.remove_on_exec || has.kernel);
+		assert_int_equal(wp_probe_free_slots(), 0);
+		assert_int_equal(wp_probe_all_slots(), 4);
+	}
+}
+
+/* Machines that take a watch and then fire wrongly, or not at all. */
+static void
+believes_only_what_fires(void **state)
+{
+	static const struct {
+		unsigned hits, samples;
+		uint64_t astray;
+		bool other_thread;
+		const char *detail;	/* NULL: believed */
+	} cases[] = {
+		{1, 1, 0, false, NULL},
+		{0, 0, 0, false, "did not fire"},
+		{0, 1, 0, false, "did not fire"},
+		{1, 0, 0, false, "one hit and one record"},
+		{2, 2, 0, false, "one hit and one record"},
+		{1, 2, 0, false, "one hit and one record"},
+		{1, 1, 8, false, "another address or thread"},
+		{1, 1, 0, true, "another address or thread"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		machine = usual;
+		machine.hits = cases[i].hits;
+		machine.samples = cases[i].samples;
+		machine.astray = cases[i].astray;
+		machine.other_thread = cases[i].other_thread;
+		for (unsigned k = WP_PROBE_WRITE; k <= WP_PROBE_EXECUTE; k++) {
+			struct wp_probe_result r;
+
+			wp_probe_fire((enum wp_probe_kind)k, &r);
+			assert_int_equal(r.ok, cases[i].detail == NULL);
+			assert_int_equal(r.err, 0);
+			if (cases[i].detail == NULL)
+				continue;
+			assert_non_null(strstr(r.detail, cases[i].detail));
+			assert_string_not_equal(r.advice, "");
+		}
+	}
+}
+
+/* A signal that never comes is waited for, not for ever. */
+static void
+signals_that_never_come(void **state)
+{
+	static const enum wp_probe_kind kinds[] = {
+		WP_PROBE_SIGTRAP, WP_PROBE_ASYNC,
+	};
+
+	(void)state;
+	machine = usual;
+	for (size_t i = 0; i < 2; i++) {
+		struct wp_probe_result r;
+
+		wp_probe_fire(kinds[i], &r);
+		assert_false(r.ok);
+		assert_int_equal(r.err, 0);
+		assert_non_null(strstr(r.detail, "no signal"));
+		assert_string_not_equal(r.advice, "");
+	}
+}
+
+/* A user's record of a read(2) is not a kernel hit. */
+static void
+kernel_hits_are_the_kernels(void **state)
+{
+	struct wp_probe_result r;
+
+	(void)state;
+	machine = usual;
+	wp_probe_fire(WP_PROBE_KERNEL, &r);
+	assert_false(r.ok);
+	assert_non_null(strstr(r.detail, "not the kernel"));
+	machine.hits = machine.samples = 0;
+	wp_probe_fire(WP_PROBE_KERNEL, &r);
+	assert_false(r.ok);
+	assert_non_null(strstr(r.advice, "unseen"));
+}
+
+static void
+old_kernels_have_no_sigtrap(void **state)
+{
+	struct wp_probe_result r;
+
+	(void)state;
+	machine = usual;
+	machine.sigtrap = false;
+	wp_probe_fire(WP_PROBE_SIGTRAP, &r);
+	assert_false(r.ok);
+	assert_true(r.err == E2BIG || r.err == EINVAL);
+	assert_non_null(strstr(r.advice, "5.13"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_what_each_kernel_has),
+		cmocka_unit_test(has_no_features_without_watches),
+		cmocka_unit_test(believes_only_what_fires),
+		cmocka_unit_test(signals_that_never_come),
+		cmocka_unit_test(kernel_hits_are_the_kernels),
+		cmocka_unit_test(old_kernels_have_no_sigtrap),
+	};
+
+	return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
+}

@@ -1,0 +1,877 @@
+/*
+ * proc: what is read of real processes, which do what makes /proc hard to read.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "child.h"
+#include "proc.h"
+#include "scratch.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { THREADS = 300, FILES = 8, PAGE = 4096 };
+
+/* What children tell. */
+static struct shared {
+	volatile int ready;		/* threads, or steps, that are there */
+	volatile bool end;
+	volatile pid_t tid[THREADS];
+	volatile uintptr_t at[FILES];	/* where files are mapped */
+} *shared;
+
+static int
+clear(void **state)
+{
+	(void)state;
+	memset(shared, 0, sizeof(*shared));
+	return 0;
+}
+
+static void
+rest(void *arg)
+{
+	(void)arg;
+	shared->ready++;
+	for (;;)
+		(void)pause();
+}
+
+static char
+state_of(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(pid, &status) == 0 ? status.state : '?';
+}
+
+/* The id of a process that is no more. */
+static pid_t
+gone(void)
+{
+	pid_t pid = child_start(rest, NULL);
+
+	child_kill(pid);
+	return pid;
+}
+
+/* --- names --- */
+
+static void
+takes_any_name(void **state)
+{
+	static const char *const names[] = {
+		"plain", "", " ", "two words", "a) R 1 (b", "x\ny", "\n",
+		"\nTgid:\t1", "name\\n", "tab\there", "\033[31m", "\xff\xfe",
+		"123456789012345",
+	};
+	char before[64], comm[64];
+
+	(void)state;
+	assert_int_equal(prctl(PR_GET_NAME, before), 0);
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct wp_proc_status status;
+
+		assert_int_equal(prctl(PR_SET_NAME, names[i]), 0);
+		assert_int_equal(wp_proc_comm(getpid(), gettid(), comm), 0);
+		assert_string_equal(comm, names[i]);
+		assert_int_equal(wp_proc_status(gettid(), &status), 0);
+		assert_string_equal(status.comm, names[i]);
+		assert_int_equal(status.tgid, getpid());
+		assert_int_equal(status.state, 'R');
+	}
+	(void)prctl(PR_SET_NAME, before);
+	assert_int_equal(wp_proc_comm(gone(), 1, comm), -ESRCH);
+	assert_string_equal(comm, "");
+}
+
+/* --- status --- */
+
+static void
+stop_oneself(void *arg)
+{
+	(void)arg;
+	(void)raise(SIGSTOP);
+}
+
+static void
+wait_for_a_vfork_child(void *arg)
+{
+	(void)arg;
+	if (vfork() == 0) {
+		for (;;)
+			(void)pause();
+	}
+}
+
+static void
+tells_the_state(void **state)
+{
+	pid_t pid = child_start(rest, NULL);
+
+	(void)state;
+	await(state_of(pid) == 'S');
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	await(state_of(pid) == 'Z');
+	(void)child_wait(pid);
+	assert_int_equal(state_of(pid), '?');
+
+	pid = child_start(stop_oneself, NULL);
+	await(state_of(pid) == 'T');
+	child_kill(pid);
+}
+
+/* A process whose child is still to go, and which goes with it. */
+static void
+tells_who_sleeps_deeply(void **state)
+{
+	pid_t pid = child_start(wait_for_a_vfork_child, NULL);
+	char name[64];
+	int child = 0;
+
+	(void)state;
+	await(state_of(pid) == 'D');
+	(void)snprintf(name, sizeof(name), "/proc/%d/task/%d/children", pid,
+	    pid);
+	FILE *f = fopen(name, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%d", &child), 1);
+	(void)fclose(f);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	(void)child_wait(pid);
+}
+
+static void
+ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+static uint64_t
+bit(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+static void
+set_signals(void *arg)
+{
+	sigset_t set;
+
+	(void)arg;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGUSR1);
+	(void)sigaddset(&set, SIGRTMAX);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
+	(void)signal(SIGUSR2, SIG_IGN);
+	(void)signal(SIGURG, ignore_signal);
+	rest(NULL);
+}
+
+static void
+tells_signals(void **state)
+{
+	pid_t pid = child_start(set_signals, NULL);
+	struct wp_proc_status status;
+
+	(void)state;
+	await(shared->ready == 1);
+	assert_int_equal(wp_proc_status(pid, &status), 0);
+	assert_int_equal(status.blocked, bit(SIGUSR1) | bit(SIGRTMAX));
+	assert_true(status.ignored & bit(SIGUSR2));
+	assert_false(status.ignored & bit(SIGURG));
+	assert_true(status.caught & bit(SIGURG));
+	assert_false(status.caught & bit(SIGUSR2));
+	assert_int_equal(status.uid, getuid());
+	assert_int_equal(status.tgid, pid);
+	assert_false(status.kernel_thread);
+	child_kill(pid);
+}
+
+static void
+confine(void *arg)
+{
+	char c;
+
+	(void)arg;
+	shared->ready = prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0 ? 1 : 2;
+	(void)!read(*(int *)arg, &c, 1);
+}
+
+static void
+tells_seccomp(void **state)
+{
+	struct wp_proc_status status;
+	int fd[2];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	pid = child_start(confine, fd);
+	await(shared->ready != 0);
+	assert_int_equal(shared->ready, 1);
+	assert_int_equal(wp_proc_status(pid, &status), 0);
+	assert_int_equal(status.seccomp, 1);
+	child_kill(pid);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
+static void
+join_groups(void *arg)
+{
+	static gid_t groups[60000];
+
+	for (size_t i = 0; i < COUNT(groups); i++)
+		groups[i] = 4000000000u + (gid_t)i;
+	*(bool *)arg = setgroups(COUNT(groups), groups) == 0;
+	rest(NULL);
+}
+
+/* The list of groups stands in the midst of what else is to be found. */
+static void
+is_not_led_astray_by_groups(void **state)
+{
+	struct wp_proc_status status;
+	bool *joined = shared_memory(sizeof(*joined));
+	pid_t pid = child_start(join_groups, joined);
+
+	(void)state;
+	await(shared->ready == 1);
+	assert_int_equal(wp_proc_status(pid, &status), 0);
+	assert_false(status.kernel_thread);
+	assert_true(status.seccomp >= 0);
+	child_kill(pid);
+	if (!*joined) {
+		print_message("not permitted to join groups\n");
+		skip();
+	}
+}
+
+static void
+knows_kernel_threads(void **state)
+{
+	struct wp_proc_status status;
+
+	(void)state;
+	if (wp_proc_status(2, &status) != 0 ||
+	    strcmp(status.comm, "kthreadd") != 0) {
+		print_message("no kernel threads are to be seen here\n");
+		skip();
+	}
+	assert_true(status.kernel_thread);
+	assert_int_equal(wp_proc_status(getpid(), &status), 0);
+	assert_false(status.kernel_thread);
+}
+
+/* --- threads --- */
+
+static void *
+thread_rest(void *arg)
+{
+	size_t i = (size_t)(uintptr_t)arg;
+
+	shared->tid[i] = gettid();
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
+	while (!shared->end)
+		(void)usleep(1000);
+	return NULL;
+}
+
+static void
+start_threads(size_t n)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, 128 << 10);
+	for (size_t i = 0; i < n; i++)
+		(void)pthread_create(&thread, &attr, thread_rest,
+		    (void *)(uintptr_t)i);
+}
+
+static void
+have_many_threads(void *arg)
+{
+	(void)arg;
+	start_threads(THREADS);
+	for (;;)
+		(void)pause();
+}
+
+static bool
+is_in(const pid_t *tids, int n, pid_t tid)
+{
+	for (int i = 0; i < n; i++)
+		if (tids[i] == tid)
+			return true;
+	return false;
+}
+
+static void
+lists_every_thread_once(void **state)
+{
+	pid_t pid = child_start(have_many_threads, NULL), *tids = NULL;
+	struct wp_proc_status status;
+	size_t cap = 0, before;
+	int n;
+
+	(void)state;
+	await(shared->ready == THREADS);
+	n = wp_proc_threads(pid, &tids, &cap);
+	assert_int_equal(n, THREADS + 1);
+	assert_true(cap >= THREADS + 1);
+	assert_true(is_in(tids, n, pid));
+	for (int i = 0; i < THREADS; i++)
+		assert_true(is_in(tids, n, shared->tid[i]));
+	assert_int_equal(wp_proc_status(shared->tid[THREADS - 1], &status), 0);
+	assert_int_equal(status.tgid, pid);
+	/* what is large enough is used again */
+	before = cap;
+	assert_int_equal(wp_proc_threads(getpid(), &tids, &cap), 1);
+	assert_int_equal(tids[0], getpid());
+	assert_int_equal(cap, before);
+	child_kill(pid);
+	assert_int_equal(wp_proc_threads(pid, &tids, &cap), -ESRCH);
+	free(tids);
+}
+
+/* --- mappings --- */
+
+/* Files that a child maps, and what then becomes of them. */
+static const struct {
+	const char *name;
+	int prot;
+	bool shared;
+	enum { KEPT, DELETED, REPLACED } fate;
+} files[FILES] = {
+	{"plain", PROT_READ | PROT_EXEC, false, KEPT},
+	{"two words", PROT_READ | PROT_WRITE, true, KEPT},
+	{"  (x) [heap] 00-ff r-xp", PROT_READ, false, KEPT},
+	{"line\nbreak", PROT_READ | PROT_EXEC, false, KEPT},
+	{"not (deleted)", PROT_READ, false, KEPT},
+	{"deleted", PROT_READ | PROT_EXEC, true, DELETED},
+	{"replaced", PROT_READ | PROT_EXEC, false, REPLACED},
+	{"none", PROT_NONE, false, KEPT},
+};
+
+static void
+map_files(void *arg)
+{
+	(void)arg;
+	for (size_t i = 0; i < FILES; i++) {
+		int fd = open(scratch_path(files[i].name), O_RDWR);
+		void *at = mmap(NULL, PAGE, files[i].prot,
+		    files[i].shared ? MAP_SHARED : MAP_PRIVATE, fd, PAGE);
+
+		shared->at[i] = at == MAP_FAILED ? 0 : (uintptr_t)at;
+		(void)close(fd);
+	}
+	rest(NULL);
+}
+
+/* A file of two pages that ends in its name. */
+static void
+make_file(const char *name, const char *text)
+{
+	scratch_write(name, text);
+	assert_int_equal(truncate(scratch_path(name), 2 * PAGE), 0);
+}
+
+static pid_t
+start_mapper(void)
+{
+	pid_t pid;
+
+	for (size_t i = 0; i < FILES; i++)
+		make_file(files[i].name, files[i].name);
+	pid = child_start(map_files, NULL);
+	await(shared->ready == 1);
+	for (size_t i = 0; i < FILES; i++) {
+		assert_true(shared->at[i] != 0);
+		if (files[i].fate == DELETED)
+			assert_int_equal(unlink(scratch_path(files[i].name)),
+			    0);
+		if (files[i].fate == REPLACED) {
+			make_file("new", "another");
+			assert_int_equal(rename(scratch_path("new"),
+			    scratch_path(files[i].name)), 0);
+		}
+	}
+	return pid;
+}
+
+struct find {
+	uint64_t start;		/* of which mapping */
+	struct wp_proc_map map;
+	uint64_t before;	/* end of the one before */
+	bool ordered, found;
+};
+
+static int
+find_map(void *arg, const struct wp_proc_map *map)
+{
+	struct find *find = arg;
+
+	find->ordered = find->ordered && map->start >= find->before &&
+	    map->start < map->end;
+	find->before = map->end;
+	if (map->start == find->start) {
+		find->map = *map;
+		find->found = true;
+	}
+	return 0;
+}
+
+static struct wp_proc_map
+map_at(pid_t pid, uint64_t start)
+{
+	struct find find = {.start = start, .ordered = true};
+
+	assert_int_equal(wp_proc_maps(pid, find_map, &find), 0);
+	assert_true(find.ordered);
+	assert_true(find.found);
+	return find.map;
+}
+
+static void
+reads_mappings(void **state)
+{
+	pid_t pid = start_mapper();
+
+	(void)state;
+	for (size_t i = 0; i < FILES; i++) {
+		const struct wp_proc_map map = map_at(pid, shared->at[i]);
+		struct stat st;
+
+		assert_int_equal(map.end, map.start + PAGE);
+		assert_int_equal(map.offset, PAGE);
+		assert_int_equal(map.prot, files[i].prot);
+		assert_int_equal(map.shared, files[i].shared);
+		assert_int_equal(map.deleted, files[i].fate != KEPT ||
+		    strstr(files[i].name, " (deleted)") != NULL);
+		if (files[i].fate != KEPT)
+			continue;
+		assert_int_equal(stat(scratch_path(files[i].name), &st), 0);
+		assert_int_equal(map.ino, st.st_ino);
+		if (!map.deleted)
+			assert_string_equal(map.path,
+			    scratch_path(files[i].name));
+	}
+	child_kill(pid);
+}
+
+static int
+count_maps(void *arg, const struct wp_proc_map *map)
+{
+	(void)map;
+	return ++*(int *)arg == 3 ? 77 : 0;
+}
+
+static void
+ends_when_told_to(void **state)
+{
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(wp_proc_maps(getpid(), count_maps, &calls), 77);
+	assert_int_equal(calls, 3);
+	assert_int_equal(wp_proc_maps(gone(), count_maps, &calls), -ESRCH);
+	assert_int_equal(calls, 3);
+}
+
+/* --- mapped files --- */
+
+static int
+open_map(pid_t pid, int root, const struct wp_proc_map *map)
+{
+	return wp_proc_open_mapped(pid, root, map->start, map->end, map->path,
+	    map->maj, map->min, map->ino);
+}
+
+static void
+expect_text(int fd, const char *text)
+{
+	char got[64] = "";
+
+	assert_true(fd >= 0);
+	assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	assert_true(pread(fd, got, sizeof(got) - 1, 0) > 0);
+	assert_string_equal(got, text);
+	(void)close(fd);
+}
+
+/* Whether map_files can be used: it is not for everyone. */
+static bool
+may_follow_maps(pid_t pid, const struct wp_proc_map *map)
+{
+	char name[128];
+	int fd;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx", pid,
+	    (unsigned long long)map->start, (unsigned long long)map->end);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		(void)close(fd);
+	return fd >= 0;
+}
+
+static void
+opens_the_very_file(void **state)
+{
+	pid_t pid = start_mapper();
+
+	(void)state;
+	for (size_t i = 0; i < FILES; i++) {
+		const struct wp_proc_map map = map_at(pid, shared->at[i]);
+
+		if (!map.deleted || may_follow_maps(pid, &map))
+			expect_text(open_map(pid, -1, &map), files[i].name);
+		else
+			assert_true(open_map(pid, -1, &map) < 0);
+	}
+	child_kill(pid);
+}
+
+static void
+opens_no_other_file(void **state)
+{
+	pid_t pid = start_mapper();
+	struct wp_proc_map map = map_at(pid, shared->at[0]);
+
+	(void)state;
+	map.ino++;
+	assert_int_equal(open_map(pid, -1, &map), -ESTALE);
+	map.ino--;
+	map.end += PAGE;		/* no such mapping, but the file is it */
+	expect_text(open_map(pid, -1, &map), "plain");
+	(void)snprintf(map.path, sizeof(map.path), "%s",
+	    scratch_path("none"));
+	assert_int_equal(open_map(pid, -1, &map), -ESTALE);
+	(void)snprintf(map.path, sizeof(map.path), "%s",
+	    scratch_path("nothing"));
+	assert_int_equal(open_map(pid, -1, &map), -ESRCH);
+	map.ino = 0;			/* any regular file will do */
+	(void)snprintf(map.path, sizeof(map.path), "%s",
+	    scratch_path("plain"));
+	expect_text(open_map(pid, -1, &map), "plain");
+	child_kill(pid);
+}
+
+/* --- what is mapped, but no regular file --- */
+
+static void
+write_to_fifo(void *arg)
+{
+	shared->ready = 1;
+	(void)!open(arg, O_WRONLY);	/* waits for a reader */
+	shared->ready = 2;
+}
+
+/* Such are not even opened: that alone may do things. */
+static void
+opens_no_device_or_fifo(void **state)
+{
+	const struct wp_proc_map none = {0};
+	struct wp_proc_map map = none;
+	char fifo[PATH_MAX];
+	pid_t pid;
+
+	(void)state;
+	(void)snprintf(fifo, sizeof(fifo), "%s", scratch_path("fifo"));
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	pid = child_start(write_to_fifo, fifo);
+	await(shared->ready == 1 && state_of(pid) == 'S');
+	(void)strcpy(map.path, fifo);
+	assert_int_equal(open_map(pid, -1, &map), -ESTALE);
+	nap_us(20000);
+	assert_int_equal(shared->ready, 1);
+	child_kill(pid);
+	(void)strcpy(map.path, "/dev/null");
+	assert_int_equal(open_map(getpid(), -1, &map), -ESTALE);
+	(void)strcpy(map.path, scratch_dir);
+	assert_int_equal(open_map(getpid(), -1, &map), -ESTALE);
+}
+
+/* A process that sees files where we do not. */
+static void
+live_elsewhere(void *arg)
+{
+	const char *dir = arg;
+	int fd;
+
+	if (unshare(CLONE_NEWNS) != 0 &&
+	    unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+		goto out;
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("none", dir, "tmpfs", 0, NULL) != 0 || chdir(dir) != 0 ||
+	    syscall(SYS_pivot_root, ".", ".") != 0 ||
+	    umount2(".", MNT_DETACH) != 0 ||
+	    (fd = open("hidden", O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0 ||
+	    write(fd, "elsewhere", 9) != 9)
+		goto out;
+	shared->at[0] = (uintptr_t)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd,
+	    0);
+	(void)close(fd);
+out:
+	rest(NULL);
+}
+
+static void
+looks_where_the_process_lives(void **state)
+{
+	char dir[PATH_MAX];
+	struct wp_proc_map map;
+	pid_t pid;
+	int root;
+
+	(void)state;
+	(void)snprintf(dir, sizeof(dir), "%s", scratch_path("mount"));
+	assert_int_equal(mkdir(dir, 0700), 0);
+	pid = child_start(live_elsewhere, dir);
+	await(shared->ready == 1);
+	if (shared->at[0] == 0) {
+		child_kill(pid);
+		print_message("not permitted to mount, even in a namespace\n");
+		skip();
+	}
+	map = map_at(pid, shared->at[0]);
+	assert_string_equal(map.path, "/hidden");
+	root = wp_proc_root(pid);
+	assert_true(root >= 0);
+	assert_int_equal(fcntl(root, F_GETFD), FD_CLOEXEC);
+	expect_text(open_map(pid, root, &map), "elsewhere");
+	child_kill(pid);
+	/* without the process, its root is all there is */
+	expect_text(open_map(pid, root, &map), "elsewhere");
+	assert_int_equal(open_map(pid, -1, &map), -ESRCH);
+	(void)close(root);
+	assert_int_equal(wp_proc_root(pid), -ESRCH);
+}
+
+/* --- a process whose first thread has ended --- */
+
+static void
+leave_first(void *arg)
+{
+	(void)arg;
+	start_threads(3);
+	while (shared->ready < 3)
+		(void)usleep(1000);
+	shared->at[0] = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)strcpy((char *)shared->at[0], "still here");
+	pthread_exit(NULL);
+}
+
+static void
+sees_what_the_first_thread_left(void **state)
+{
+	pid_t pid = child_start(leave_first, NULL), *tids = NULL;
+	struct wp_proc_status status;
+	struct wp_proc_map map;
+	char text[16] = "";
+	uint64_t value;
+	size_t cap = 0;
+	int root;
+
+	(void)state;
+	await(state_of(pid) == 'Z');
+	assert_int_equal(wp_proc_status(pid, &status), 0);
+	assert_false(status.kernel_thread);
+	assert_int_equal(wp_proc_threads(pid, &tids, &cap), 4);
+	free(tids);
+	map = map_at(pid, shared->at[0]);
+	assert_int_equal(map.end, map.start + PAGE);
+	assert_int_equal(wp_proc_auxv(pid, AT_PAGESZ, &value), 0);
+	assert_int_equal(value, PAGE);
+	assert_int_equal(wp_proc_read(pid, shared->at[0], text, 11), 11);
+	assert_string_equal(text, "still here");
+	root = wp_proc_root(pid);
+	assert_true(root >= 0);
+	(void)close(root);
+	shared->end = true;
+	(void)child_wait(pid);
+}
+
+/* Its mapped files can be reached, if those of any process can. */
+static void
+opens_what_the_first_thread_left(void **state)
+{
+	pid_t pid = child_start(leave_first, NULL);
+	struct find find = {.ordered = true};
+	int fd;
+
+	(void)state;
+	await(state_of(pid) == 'Z');
+	/* the program itself is mapped where we have it */
+	find.start = (uintptr_t)getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
+	assert_int_equal(wp_proc_maps(pid, find_map, &find), 0);
+	assert_true(find.found);
+	assert_true(find.map.ino != 0);
+	if (may_follow_maps(getpid(), &find.map)) {
+		find.map.path[0] = '\0';
+		fd = open_map(pid, -1, &find.map);
+		assert_true(fd >= 0);
+		(void)close(fd);
+	}
+	shared->end = true;
+	(void)child_wait(pid);
+}
+
+/* --- memory --- */
+
+static uint8_t *
+three_pages(void)
+{
+	uint8_t *at = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	for (int i = 0; i < 3 * PAGE; i++)
+		at[i] = (uint8_t)(i * 7);
+	return at;
+}
+
+static void
+reads_as_far_as_there_is(void **state)
+{
+	static uint8_t got[3 * PAGE];
+	uint8_t *at = three_pages();
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
+	pid = child_start(rest, NULL);
+	await(shared->ready == 1);
+	(void)memset(at, 0, 2 * PAGE);	/* ours, not the child's */
+
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at, got, PAGE), PAGE);
+	for (int i = 0; i < PAGE; i++)
+		assert_int_equal(got[i], (uint8_t)(i * 7));
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at + 3, got, 5), 5);
+	assert_int_equal(got[0], 21);
+	/* up to the end of the mapping */
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at + PAGE + 1, got,
+	    2 * PAGE), PAGE - 1);
+	assert_int_equal(got[PAGE - 2], (uint8_t)((2 * PAGE - 1) * 7));
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at, got, 0), 0);
+	/* nothing there */
+	assert_true(wp_proc_read(pid, (uintptr_t)at + 2 * PAGE, got, 8) < 0);
+	assert_true(wp_proc_read(pid, 0, got, 8) < 0);
+	assert_true(wp_proc_read(pid, 0xdead000000000000, got, 8) < 0);
+	assert_true(wp_proc_read(pid, 0xffffffff81000000, got, 8) < 0);
+	child_kill(pid);
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at, got, 8), -ESRCH);
+	(void)munmap(at, 2 * PAGE);
+}
+
+/* What the process itself may not read is there nevertheless. */
+static void
+reads_what_is_protected(void **state)
+{
+	uint8_t *at = three_pages(), got[8];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
+	pid = child_start(rest, NULL);
+	await(shared->ready == 1);
+	assert_int_equal(wp_proc_read(pid, (uintptr_t)at + 1, got, 8), 8);
+	assert_int_equal(got[7], 8 * 7);
+	child_kill(pid);
+	(void)munmap(at, 3 * PAGE);
+}
+
+static void
+reads_the_auxiliary_vector(void **state)
+{
+	static const uint64_t types[] = {
+		AT_PAGESZ, AT_ENTRY, AT_PHDR, AT_BASE, AT_SYSINFO_EHDR, AT_UID,
+	};
+	pid_t pid = child_start(rest, NULL);
+	uint64_t value;
+
+	(void)state;
+	await(shared->ready == 1);
+	for (size_t i = 0; i < COUNT(types); i++) {
+		assert_int_equal(wp_proc_auxv(pid, types[i], &value), 0);
+		assert_int_equal(value, getauxval(types[i]));
+	}
+	assert_int_equal(wp_proc_auxv(pid, 4711, &value), -ENOENT);
+	child_kill(pid);
+	assert_int_equal(wp_proc_auxv(pid, AT_PAGESZ, &value), -ESRCH);
+}
+
+/* --- none of all that leaves anything open --- */
+
+static void
+leaves_nothing_open(void **state)
+{
+	unsigned before = open_descriptors();
+
+	reads_mappings(state);
+	(void)clear(state);
+	opens_the_very_file(state);
+	(void)clear(state);
+	opens_no_other_file(state);
+	(void)clear(state);
+	reads_as_far_as_there_is(state);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static int
+begin(void **state)
+{
+	shared = shared_memory(sizeof(*shared));
+	return scratch_make(state);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, clear)
+	const struct CMUnitTest tests[] = {
+		TEST(takes_any_name),
+		TEST(tells_the_state),
+		TEST(tells_who_sleeps_deeply),
+		TEST(tells_signals),
+		TEST(tells_seccomp),
+		TEST(is_not_led_astray_by_groups),
+		TEST(knows_kernel_threads),
+		TEST(lists_every_thread_once),
+		TEST(reads_mappings),
+		TEST(ends_when_told_to),
+		TEST(opens_the_very_file),
+		TEST(opens_no_other_file),
+		TEST(opens_no_device_or_fifo),
+		TEST(looks_where_the_process_lives),
+		TEST(sees_what_the_first_thread_left),
+		TEST(opens_what_the_first_thread_left),
+		TEST(reads_as_far_as_there_is),
+		TEST(reads_what_is_protected),
+		TEST(reads_the_auxiliary_vector),
+		TEST(leaves_nothing_open),
+	};
+
+	return cmocka_run_group_tests_name("proc", tests, begin,
+	    scratch_remove);
+}

@@ -1,0 +1,954 @@
+/*
+ * ptrace: processes are held and let go in the worst of moments, and must not
+ * be able to tell.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+
+#include "child.h"
+#include "proc.h"
+#include "ptrace.h"
+#include "scratch.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { THREADS = 100, SIGNALS = 64, KILLS = 50 };
+
+/* What children tell. */
+static struct shared {
+	volatile unsigned turns[THREADS];	/* of each thread */
+	volatile pid_t tid[THREADS];
+	volatile int ready;		/* threads, or steps, that are there */
+	volatile bool end;
+	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
+	volatile unsigned usr1;
+	volatile pid_t other;		/* a process of the child's */
+	volatile int result;
+} *shared;
+
+static int
+clear(void **state)
+{
+	(void)state;
+	memset(shared, 0, sizeof(*shared));
+	return 0;
+}
+
+static struct wp_proc_status
+status_of(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	if (wp_proc_status(pid, &status) != 0)
+		memset(&status, 0, sizeof(status));
+	return status;
+}
+
+/* --- a process of busy threads --- */
+
+static void *
+turn(void *arg)
+{
+	size_t i = (size_t)(uintptr_t)arg;
+
+	shared->tid[i] = gettid();
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
+	while (!shared->end) {
+		shared->turns[i]++;
+		/* some sleep, some run, some only call */
+		if (i % 3 == 0)
+			nap_us(50);
+		else if (i % 3 == 1)
+			(void)sched_yield();
+		else
+			for (volatile int k = 0; k < 1000; k++)
+				;
+	}
+	return NULL;
+}
+
+static void
+start_threads(size_t n)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, 128 << 10);
+	for (size_t i = 0; i < n; i++)
+		if (pthread_create(&thread, &attr, turn,
+		    (void *)(uintptr_t)i) != 0)
+			_exit(1);
+	while (shared->ready < (int)n)
+		nap_us(100);
+}
+
+/* arg: how many threads; the first is one more, which rests. */
+static void
+have_threads(void *arg)
+{
+	start_threads((size_t)(uintptr_t)arg);
+	shared->other = 1;
+	while (!shared->end)
+		nap_us(1000);
+}
+
+static pid_t
+start_process(size_t threads)
+{
+	pid_t pid = child_start(have_threads, (void *)(uintptr_t)threads);
+
+	await(shared->other == 1);
+	return pid;
+}
+
+/* Each thread has its turn again. */
+static void
+expect_running(size_t threads)
+{
+	for (size_t i = 0; i < threads; i++) {
+		unsigned before = shared->turns[i];
+
+		await(shared->turns[i] != before);
+	}
+}
+
+/* It runs to its own end, untraced. */
+static void
+expect_own_end(pid_t pid)
+{
+	assert_int_equal(status_of(pid).tracer, 0);
+	shared->end = true;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+static void
+every_thread_stands_still(void **state)
+{
+	unsigned turns[THREADS];
+	struct wp_hold hold = {0};
+	pid_t pid = start_process(THREADS);
+
+	(void)state;
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	assert_int_equal(hold.n, THREADS + 1);
+	for (size_t i = 0; i < hold.n; i++)
+		assert_true(hold.thread[i].stopped);
+	memcpy(turns, (const void *)shared->turns, sizeof(turns));
+	for (size_t i = 0; i < THREADS; i++) {
+		assert_int_equal(status_of(shared->tid[i]).state, 't');
+		assert_int_equal(status_of(shared->tid[i]).tracer, getpid());
+	}
+	nap_us(20000);
+	assert_memory_equal(turns, (const void *)shared->turns, sizeof(turns));
+	wp_hold_release(&hold);
+	assert_int_equal(hold.n, 0);
+	assert_null(hold.thread);
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(status_of(shared->tid[i]).tracer, 0);
+	expect_running(THREADS);
+	expect_own_end(pid);
+}
+
+/* --- threads that make threads --- */
+
+static void *
+chain(void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	__atomic_add_fetch(&shared->turns[0], 1, __ATOMIC_SEQ_CST);
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, 64 << 10);
+	if (!shared->end &&
+	    pthread_create(&thread, &attr, chain, arg) != 0)
+		_exit(1);
+	return NULL;
+}
+
+static void
+have_chains(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 4; i++)
+		(void)chain(NULL);
+	while (!shared->end)
+		nap_us(1000);
+	nap_us(10000);
+}
+
+/* No thread slips through by being made while the list is looked at. */
+static void
+nobody_slips_through(void **state)
+{
+	pid_t pid = child_start(have_chains, NULL);
+
+	(void)state;
+	await(shared->turns[0] > 100);
+	for (int i = 0; i < 200; i++) {
+		struct wp_hold hold = {0};
+		unsigned before;
+
+		assert_int_equal(wp_hold_process(&hold, pid), 0);
+		before = shared->turns[0];
+		nap_us(1000);
+		assert_int_equal(shared->turns[0], before);
+		wp_hold_release(&hold);
+		await(shared->turns[0] != before);
+	}
+	expect_own_end(pid);
+}
+
+/* --- signals --- */
+
+static void
+count_value(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	shared->got[info->si_value.sival_int % SIGNALS]++;
+}
+
+static void
+count_usr1(int sig)
+{
+	(void)sig;
+	shared->usr1++;
+}
+
+static void
+await_signals(void *arg)
+{
+	struct sigaction action = {.sa_sigaction = count_value,
+	    .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	(void)sigaction(SIGRTMIN, &action, NULL);
+	(void)signal(SIGUSR1, count_usr1);
+	have_threads(arg);
+}
+
+static void
+queue_value(pid_t pid, int value)
+{
+	assert_int_equal(sigqueue(pid, SIGRTMIN,
+	    (union sigval){.sival_int = value}), 0);
+}
+
+static void
+expect_each_once(int n)
+{
+	for (int i = 0; i < n; i++) {
+		await(shared->got[i] != 0);
+		assert_int_equal(shared->got[i], 1);
+	}
+}
+
+static void
+signals_wait_while_held(void **state)
+{
+	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
+	struct wp_hold hold = {0};
+
+	(void)state;
+	await(shared->other == 1);
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	for (int i = 0; i < 20; i++)
+		queue_value(pid, i);
+	assert_int_equal(kill(pid, SIGUSR1), 0);
+	nap_us(5000);
+	assert_int_equal(shared->got[0], 0);
+	assert_int_equal(shared->usr1, 0);
+	wp_hold_release(&hold);
+	expect_each_once(20);
+	await(shared->usr1 == 1);
+	expect_own_end(pid);
+}
+
+/* Signals that come just when the process is being held or let go. */
+static void
+signals_come_once_however_they_race(void **state)
+{
+	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
+
+	(void)state;
+	await(shared->other == 1);
+	for (int i = 0; i < SIGNALS; i++) {
+		struct wp_hold hold = {0};
+
+		queue_value(pid, i);
+		for (int k = 0; k < i % 4; k++)
+			(void)sched_yield();
+		assert_int_equal(wp_hold_process(&hold, pid), 0);
+		wp_hold_release(&hold);
+	}
+	expect_each_once(SIGNALS);
+	expect_own_end(pid);
+}
+
+static void *
+hold_and_leave(void *arg)
+{
+	struct wp_hold hold = {0};
+
+	shared->result = wp_hold_process(&hold, *(pid_t *)arg);
+	/* the end of this thread is all that lets go */
+	free(hold.thread);
+	return NULL;
+}
+
+static void
+in_a_thread(void *(*fn)(void *), pid_t pid)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, fn, &pid), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* A signal that stopped a thread is not lost when its holder ends. */
+static void
+signals_outlive_the_holder(void **state)
+{
+	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
+
+	(void)state;
+	await(shared->other == 1);
+	for (int i = 0; i < SIGNALS; i++) {
+		queue_value(pid, i);
+		in_a_thread(hold_and_leave, pid);
+		assert_int_equal(shared->result, 0);
+	}
+	expect_each_once(SIGNALS);
+	expect_own_end(pid);
+}
+
+/* --- stopped processes --- */
+
+static void
+expect_standing(void)
+{
+	unsigned before[2];
+
+	nap_us(5000);
+	memcpy(before, (const void *)shared->turns, sizeof(before));
+	nap_us(10000);
+	assert_memory_equal(before, (const void *)shared->turns,
+	    sizeof(before));
+}
+
+static void
+stopped_stays_stopped(void **state)
+{
+	pid_t pid = start_process(2);
+	int status;
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	for (int i = 0; i < 20; i++) {
+		struct wp_hold hold = {0};
+
+		assert_int_equal(wp_hold_process(&hold, pid), 0);
+		assert_int_equal(hold.n, 3);
+		wp_hold_release(&hold);
+		/* by way of a moment's waking */
+		await(status_of(pid).state == 'T');
+		await(status_of(shared->tid[1]).state == 'T');
+	}
+	expect_standing();
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	expect_running(2);
+	expect_own_end(pid);
+}
+
+static void
+stop_signals_work_while_held(void **state)
+{
+	pid_t pid = start_process(2);
+	struct wp_hold hold = {0};
+
+	(void)state;
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	wp_hold_release(&hold);
+	await(status_of(pid).state == 'T');
+	await(status_of(shared->tid[0]).state == 'T');
+	expect_standing();
+
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	expect_standing();
+	wp_hold_release(&hold);
+	expect_running(2);
+	expect_own_end(pid);
+}
+
+/* --- threads that cannot stop, or are no more --- */
+
+static void
+wait_in_vfork(void *arg)
+{
+	pid_t child;
+
+	(void)arg;
+	start_threads(2);
+	shared->other = -1;
+	if ((child = vfork()) == 0) {
+		shared->other = getpid();
+		while (!shared->end)
+			(void)poll(NULL, 0, 1);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	shared->result = 77;
+}
+
+static void *
+hold_and_release(void *arg)
+{
+	struct wp_hold hold = {0};
+
+	shared->result = wp_hold_process(&hold, *(pid_t *)arg);
+	shared->usr1 = (unsigned)hold.n;
+	wp_hold_release(&hold);
+	return NULL;
+}
+
+static void
+deep_sleepers_do_not_hinder(void **state)
+{
+	pid_t pid = child_start(wait_in_vfork, NULL);
+
+	(void)state;
+	await(shared->other > 0 && status_of(pid).state == 'D');
+	in_a_thread(hold_and_release, pid);
+	assert_int_equal(shared->result, 0);
+	assert_int_equal(shared->usr1, 3);
+	assert_int_equal(status_of(pid).tracer, 0);
+	expect_running(2);
+	/* and when it wakes, it is not stopped for good */
+	shared->end = true;
+	assert_int_equal(child_wait(pid), 0);
+	assert_int_equal(shared->result, 77);
+}
+
+static void
+leave_first(void *arg)
+{
+	start_threads((size_t)(uintptr_t)arg);
+	pthread_exit(NULL);
+}
+
+static void
+holds_what_the_first_thread_left(void **state)
+{
+	pid_t pid = child_start(leave_first, (void *)(uintptr_t)4);
+	struct wp_hold hold = {0};
+
+	(void)state;
+	await(status_of(pid).state == 'Z');
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	assert_int_equal(hold.n, 4);
+	expect_standing();
+	wp_hold_release(&hold);
+	expect_running(4);
+	shared->end = true;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+static void
+leave_first_soon(void *arg)
+{
+	start_threads(1);
+	shared->other = 1;
+	nap_us((long)(uintptr_t)arg);
+	pthread_exit(NULL);
+}
+
+/* The first thread ends while it is being held. */
+static void
+first_threads_may_end_meanwhile(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		pid_t pid;
+
+		(void)clear(state);
+		pid = child_start(leave_first_soon, (void *)(uintptr_t)i);
+		await(shared->other == 1);
+		in_a_thread(hold_and_release, pid);
+		assert_int_equal(shared->result, 0);
+		expect_running(1);
+		shared->end = true;
+		assert_int_equal(child_wait(pid), 0);
+	}
+}
+
+static void
+end_soon(void *arg)
+{
+	start_threads(5);
+	shared->other = 1;
+	nap_us((long)(uintptr_t)arg * 10);
+	_exit(42);
+}
+
+/* It ends as it would have, for its parent to see. */
+static void
+processes_may_end_meanwhile(void **state)
+{
+	for (int i = 0; i < 100; i++) {
+		pid_t pid;
+		int status;
+
+		(void)clear(state);
+		pid = child_start(end_soon, (void *)(uintptr_t)i);
+		await(shared->other == 1);
+		in_a_thread(hold_and_release, pid);
+		assert_true(shared->result == 0 || shared->result == -ESRCH);
+		status = child_wait(pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+	}
+}
+
+static void *
+hold_and_kill(void *arg)
+{
+	struct wp_hold hold = {0};
+	pid_t pid = *(pid_t *)arg;
+
+	shared->result = wp_hold_process(&hold, pid);
+	(void)kill(pid, SIGKILL);
+	wp_hold_release(&hold);
+	return NULL;
+}
+
+static void
+held_processes_can_be_killed(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		pid_t pid;
+		int status;
+
+		(void)clear(state);
+		pid = start_process(5);
+		in_a_thread(hold_and_kill, pid);
+		assert_int_equal(shared->result, 0);
+		status = child_wait(pid);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+	}
+}
+
+static void
+refuses_what_is_not_there(void **state)
+{
+	struct wp_hold hold = {0};
+	pid_t pid = start_process(1);
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	await(status_of(pid).state == 'Z');
+	assert_int_equal(wp_hold_process(&hold, pid), -ESRCH);
+	assert_int_equal(hold.n, 0);
+	(void)child_wait(pid);
+	assert_int_equal(wp_hold_process(&hold, pid), -ESRCH);
+	assert_int_equal(hold.n, 0);
+	wp_hold_release(&hold);
+}
+
+static void
+trace_one(void *arg)
+{
+	pid_t tid = *(pid_t *)arg;
+
+	shared->result = ptrace(PTRACE_SEIZE, tid, 0, 0) == 0 ? 1 : -errno;
+	for (;;)
+		(void)pause();
+}
+
+/* One thread is traced by another: then none is held, or stays so. */
+static void
+refuses_what_others_trace(void **state)
+{
+	pid_t pid = start_process(20), tid = shared->tid[10];
+	pid_t tracer = child_start(trace_one, &tid);
+
+	(void)state;
+	await(shared->result != 0);
+	assert_int_equal(shared->result, 1);
+	for (int i = 0; i < 10; i++) {
+		in_a_thread(hold_and_release, pid);
+		assert_int_equal(shared->result, -EPERM);
+		assert_int_equal(shared->usr1, 0);
+		expect_running(20);
+	}
+	child_kill(tracer);
+	expect_own_end(pid);
+}
+
+/* --- the holder is killed --- */
+
+static void
+hold_for_ever(void *arg)
+{
+	pid_t pid = *(pid_t *)arg;
+
+	for (;;) {
+		struct wp_hold hold = {0};
+
+		shared->result = wp_hold_process(&hold, pid);
+		wp_hold_release(&hold);
+		shared->usr1++;
+	}
+}
+
+static void
+targets_outlive_their_holder(void **state)
+{
+	pid_t pid = start_process(10);
+	unsigned short seed[3] = {1, 2, 3};
+
+	(void)state;
+	for (int i = 0; i < KILLS; i++) {
+		pid_t holder = child_start(hold_for_ever, &pid);
+		unsigned before = shared->usr1;
+
+		await(shared->usr1 != before);
+		nap_us(nrand48(seed) % 3000);
+		child_kill(holder);
+		await(status_of(pid).tracer == 0);
+		expect_running(10);
+	}
+	expect_own_end(pid);
+}
+
+/* --- commands --- */
+
+/* Run a held command to its end.  Result: its wait status. */
+static int
+let_run(struct wp_hold *hold, pid_t pid)
+{
+	wp_hold_release(hold);
+	return child_wait(pid);
+}
+
+static bool
+maps_libc(pid_t pid)
+{
+	char line[4096], name[64];
+	bool found = false;
+	FILE *f;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	f = fopen(name, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		found = found || strstr(line, "/libc.") != NULL;
+	(void)fclose(f);
+	return found;
+}
+
+static void
+commands_begin_held(void **state)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 7",
+	    NULL};
+	struct wp_hold hold = {0};
+	unsigned before = open_descriptors();
+	char comm[64];
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
+	assert_int_equal(hold.n, 1);
+	assert_int_equal(hold.thread[0].tid, pid);
+	assert_true(hold.thread[0].stopped);
+	/* execve has been: it is the command; but not even its loader ran */
+	assert_int_equal(wp_proc_comm(pid, pid, comm), 0);
+	assert_string_equal(comm, "sh");
+	assert_int_equal(status_of(pid).state, 't');
+	assert_false(maps_libc(pid));
+	assert_int_equal(open_descriptors(), before);
+	status = let_run(&hold, pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+static const struct {
+	const char *name;	/* in the scratch directory if it has no '/' */
+	int err;
+} failures[] = {
+	{"no-such-command", -ENOENT},
+	{"/no/such/command", -ENOENT},
+	{"", -ENOENT},
+	{"./plain", -EACCES},
+	{"./", -EACCES},
+	{"./plain/below", -ENOTDIR},
+	{"./loop", -ELOOP},
+	{"./no-interpreter", -ENOENT},
+};
+
+static void
+commands_fail_as_execve_does(void **state)
+{
+	unsigned before = open_descriptors();
+
+	(void)state;
+	assert_int_equal(chdir(scratch_dir), 0);
+	scratch_write("plain", "not a program\n");
+	scratch_write("no-interpreter", "#!/no/such/interpreter\n");
+	assert_int_equal(chmod("no-interpreter", 0755), 0);
+	assert_int_equal(symlink("loop", "loop"), 0);
+	for (size_t i = 0; i < COUNT(failures); i++) {
+		char *const argv[] = {(char *)(uintptr_t)failures[i].name,
+		    NULL};
+		struct wp_hold hold = {0};
+		pid_t pid;
+		int err = wp_hold_command(&hold, argv, &pid);
+
+		if (err != failures[i].err)
+			fail_msg("'%s': %d", failures[i].name, err);
+		assert_int_equal(hold.n, 0);
+		assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+		assert_int_equal(errno, ECHILD);
+		wp_hold_release(&hold);
+	}
+	assert_int_equal(open_descriptors(), before);
+	assert_int_equal(chdir("/"), 0);
+}
+
+/* What a command can see of itself: everything but who and when. */
+#define SHOW								\
+	"echo \"$0\" \"$@\"; env | sort; ulimit -a; umask; pwd; "	\
+	"grep -E '^(Sig|Shd|TracerPid|Seccomp|NoNew|Threads|Cap)' "	\
+	"/proc/self/status; "						\
+	"for f in /proc/self/fd/*; do echo \"$f\" "			\
+	"\"$(readlink \"$f\" | sed 's/[0-9][0-9]*//g')\"; done; "	\
+	"cat /proc/self/oom_score_adj /proc/self/personality; "		\
+	"cut -d' ' -f4-6,19 /proc/self/stat"
+
+static char *
+read_all(int fd)
+{
+	char *text = calloc(1, 1 << 16);
+	size_t len = 0;
+	ssize_t n;
+
+	assert_non_null(text);
+	while ((n = read(fd, text + len, (1 << 16) - 1 - len)) > 0)
+		len += (size_t)n;
+	(void)close(fd);
+	return text;
+}
+
+/* What the shell says about itself; started plainly, or held first. */
+static char *
+show(bool held)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)SHOW,
+	    (char *)"name", (char *)"", (char *)"two words", NULL};
+	char *env[] = {(char *)"PATH=/usr/bin:/bin", (char *)"EMPTY=",
+	    (char *)"ODD=two words", (char *)"ODD=again", NULL};
+	char **before = environ;
+	struct wp_hold hold = {0};
+	int fd[2], out = dup(1), err = 0;
+	pid_t pid;
+	char *text;
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	(void)fcntl(out, F_SETFD, FD_CLOEXEC);
+	assert_int_equal(dup2(fd[1], 1), 1);
+	environ = env;
+	if (held) {
+		err = wp_hold_command(&hold, argv, &pid);
+		wp_hold_release(&hold);
+	} else if ((pid = fork()) == 0) {
+		(void)execvp(argv[0], argv);
+		_exit(127);
+	}
+	environ = before;
+	assert_int_equal(dup2(out, 1), 1);
+	(void)close(out);
+	(void)close(fd[1]);
+	assert_int_equal(err, 0);
+	text = read_all(fd[0]);
+	assert_int_equal(child_wait(pid), 0);
+	return text;
+}
+
+static void
+commands_are_as_without_us(void **state)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+	sigset_t block, mask;
+	char *plain, *held;
+	int extra = open("/dev/null", O_RDWR);	/* for commands too */
+
+	(void)state;
+	(void)sigemptyset(&block);
+	(void)sigaddset(&block, SIGUSR1);
+	(void)sigaddset(&block, SIGRTMIN + 3);
+	(void)sigprocmask(SIG_BLOCK, &block, &mask);
+	(void)sigaction(SIGPIPE, &ignore, &before);
+	plain = show(false);
+	held = show(true);
+	(void)sigaction(SIGPIPE, &before, NULL);
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+	(void)close(extra);
+	/* it said all that it was asked for */
+	assert_non_null(strstr(plain, "name  two words\n"));
+	assert_non_null(strstr(plain, "TracerPid:\t0\n"));
+	assert_non_null(strstr(plain, "/dev/null\n"));
+	assert_string_equal(held, plain);
+	free(plain);
+	free(held);
+}
+
+static void
+commands_get_their_signals(void **state)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c",
+	    (char *)"trap 'exit 9' TERM; kill -TERM $$; exit 1", NULL};
+	char *const fatal[] = {(char *)"sleep", (char *)"1000", NULL};
+	struct wp_hold hold = {0};
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
+	status = let_run(&hold, pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
+	/* one that came while it was held */
+	assert_int_equal(wp_hold_command(&hold, fatal, &pid), 0);
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	status = let_run(&hold, pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+static void
+tells_how_a_command_goes_on(void **state)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c",
+	    (char *)"trap 'exit 9' USR1; kill -USR1 $$; exit 1", NULL};
+	struct wp_hold hold = {0};
+	struct wp_stop stop;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
+	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_false(stop.ended);
+	assert_int_equal(stop.signal, SIGUSR1);
+	assert_int_equal(stop.fd, -1);
+	assert_int_equal(hold.thread[0].signal, SIGUSR1);
+	/* it is delivered on the way */
+	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_true(stop.ended);
+	assert_true(WIFEXITED(stop.status));
+	assert_int_equal(WEXITSTATUS(stop.status), 9);
+	assert_int_equal(hold.n, 0);
+	wp_hold_release(&hold);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
+}
+
+static void
+launch_for_ever(void *arg)
+{
+	char *const argv[] = {(char *)"/bin/true", NULL};
+
+	(void)arg;
+	for (;;) {
+		struct wp_hold hold = {0};
+		pid_t pid;
+
+		if (wp_hold_command(&hold, argv, &pid) != 0)
+			_exit(1);
+		wp_hold_release(&hold);
+		(void)waitpid(pid, NULL, 0);
+		shared->usr1++;
+	}
+}
+
+/* Whoever launches is killed: the command runs or not, but never hangs. */
+static void
+commands_outlive_their_launcher(void **state)
+{
+	unsigned short seed[3] = {4, 5, 6};
+	char c;
+
+	(void)state;
+	for (int i = 0; i < KILLS; i++) {
+		unsigned before = shared->usr1;
+		struct pollfd p = {.events = POLLIN};
+		pid_t launcher;
+		int fd[2];
+
+		/* its other end is open as long as one of them lives */
+		assert_int_equal(pipe(fd), 0);
+		launcher = child_start(launch_for_ever, NULL);
+		(void)close(fd[1]);
+		await(shared->usr1 != before);
+		nap_us(nrand48(seed) % 2000);
+		child_kill(launcher);
+		p.fd = fd[0];
+		assert_int_equal(poll(&p, 1, CHILD_PATIENCE_MS), 1);
+		assert_int_equal(read(fd[0], &c, 1), 0);
+		(void)close(fd[0]);
+	}
+}
+
+static int
+begin(void **state)
+{
+	shared = shared_memory(sizeof(*shared));
+	return scratch_make(state);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, clear)
+	const struct CMUnitTest tests[] = {
+		TEST(every_thread_stands_still),
+		TEST(nobody_slips_through),
+		TEST(signals_wait_while_held),
+		TEST(signals_come_once_however_they_race),
+		TEST(signals_outlive_the_holder),
+		TEST(stopped_stays_stopped),
+		TEST(stop_signals_work_while_held),
+		TEST(deep_sleepers_do_not_hinder),
+		TEST(holds_what_the_first_thread_left),
+		TEST(first_threads_may_end_meanwhile),
+		TEST(processes_may_end_meanwhile),
+		TEST(held_processes_can_be_killed),
+		TEST(refuses_what_is_not_there),
+		TEST(refuses_what_others_trace),
+		TEST(targets_outlive_their_holder),
+		TEST(commands_begin_held),
+		TEST(commands_fail_as_execve_does),
+		TEST(commands_are_as_without_us),
+		TEST(commands_get_their_signals),
+		TEST(tells_how_a_command_goes_on),
+		TEST(commands_outlive_their_launcher),
+	};
+
+	return cmocka_run_group_tests_name("ptrace", tests, begin,
+	    scratch_remove);
+}

@@ -1,0 +1,336 @@
+/* report_json: every line is an object of schema "watchctl/1". */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <jansson.h>
+
+#include "made_hits.h"
+
+enum { LINES_MAX = 64 };
+
+struct lines {
+	json_t *line[LINES_MAX];
+	size_t n;
+};
+
+/* Every line parsed; a line that is no JSON object fails the test. */
+static struct lines
+parse(const char *text)
+{
+	struct lines lines = {.n = 0};
+
+	assert_visible(text);
+	while (*text != '\0') {
+		const char *end = strchr(text, '\n');
+		json_error_t error;
+		json_t *json;
+
+		assert_non_null(end);
+		json = json_loadb(text, (size_t)(end - text),
+		    JSON_REJECT_DUPLICATES, &error);
+		if (json == NULL)
+			fail_msg("%s: %.*s", error.text, (int)(end - text),
+			    text);
+		assert_true(json_is_object(json));
+		assert_true(lines.n < LINES_MAX);
+		lines.line[lines.n++] = json;
+		text = end + 1;
+	}
+	return lines;
+}
+
+static void
+lines_free(struct lines *lines)
+{
+	for (size_t i = 0; i < lines->n; i++)
+		json_decref(lines->line[i]);
+}
+
+/* The line is this object, in single quotes, and nothing else. */
+static void
+assert_line(const json_t *line, const char *want)
+{
+	char *text = strdup(want);
+	json_t *json;
+
+	for (char *p = text; *p != '\0'; p++)
+		*p = *p == '\'' ? '"' : *p;
+	json = json_loads(text, 0, NULL);
+	assert_non_null(json);
+	if (!json_equal(line, json)) {
+		char *got = json_dumps(line, 0);
+
+		print_error("got  %s\n", got);
+		free(got);
+		fail_msg("want %s", text);
+	}
+	json_decref(json);
+	free(text);
+}
+
+static const struct report_end ended = {
+	.hits = 100, .reported = 98, .lost = 2, .reason = "exit", .status = 3,
+};
+
+#define PLAIN_STACK "'stack':'9f3c000000000001','frames':["		\
+	"{'pc':'0x401320','function':'bump','offset':0,'module':'victim'," \
+	"'build_id':'c0ffee','file':'victim.c','line':10,'column':3,"	\
+	"'inlined':false},"						\
+	"{'pc':'0x401355','function':'ns::level<int, long>',"		\
+	"'module':'victim','build_id':'c0ffee','file':'victim.c','line':11," \
+	"'inlined':true},"						\
+	"{'pc':'0x401355','function':'main','offset':37,"		\
+	"'module':'victim','build_id':'c0ffee','file':'victim.c','line':13," \
+	"'inlined':false},"						\
+	"{'pc':'0x7f0000027249','function':'__libc_start_call_main',"	\
+	"'offset':121,'module':'libc.so.6','inlined':false}]"
+
+static const char plain_hit[] =
+    "{'type':'hit','seq':1,'watch':1,'time':12.003417,'pid':4335,"
+    "'tid':4340,'comm':'victim','cpu':1,'access':'write','origin':'user',"
+    "'addr':'0x404090','len':8,'pc':'0x401327','insn':{'pc':'0x401320',"
+    "'text':'mov %rdi,0x2d69(%rip)','confidence':'exact'},'new':'0x2a',"
+    "'value_source':'register'," PLAIN_STACK "}";
+
+static const char kernel_hit[] =
+    "{'type':'hit','seq':2,'watch':2,'time':12.0034175,'pid':4335,"
+    "'tid':4335,'access':'write','origin':'kernel','syscall':'read',"
+    "'addr':'0x4040c8','len':8,'samples':8,'pc':'0x7f00000f0010',"
+    "'stack':'000000000000002b','frames':["
+    "{'pc':'0xffffffff81000010','function':'ksys_read','offset':16,"
+    "'inlined':false,'kernel':true},"
+    "{'pc':'0x7f00000f0010','module':'libc.so.6','inlined':false},"
+    "{'pc':'0x12340','inlined':false,'signal':true}],"
+    "'truncated':'stack truncated: end of copy'}";
+
+static void
+writes_the_schema(void **state)
+{
+	struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
+	};
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	/* an immediate; and nothing known but that it happened */
+	hits[2].insn.value_immediate = true;
+	hits[3].insn = (struct ex_insn){.confidence = EX_UNKNOWN};
+	hits[3].stack = NULL;
+	hits[3].pc = 0;
+	hits[3].time = 500000000;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 4);
+	assert_int_equal(report_json.lost(&m.report, 2), 0);
+	assert_int_equal(report_json.thread(&m.report, false, 4341), 0);
+	assert_int_equal(report_json.thread(&m.report, true, 4341), 0);
+	assert_int_equal(report_json.warning(&m.report, "a \"b\"\n"), 0);
+	made_close(&m, &ended);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 13);
+
+	assert_line(lines.line[0], "{'type':'start','schema':'watchctl/1',"
+	    "'pid':4335,'comm':'victim','mode':'ring','threads':3,"
+	    "'frozen_ms':0.8,'watches':["
+	    "{'id':1,'spec':'counter','symbol':'counter','addr':'0x404090',"
+	    "'len':8,'access':'w','slots':1},"
+	    "{'id':2,'spec':'0x4040c0:64','addr':'0x4040c0','len':64,"
+	    "'access':'a','slots':8},"
+	    "{'id':3,'spec':'a\\u001b[2Jb\\n\\\"\\\\c\\ufffd\\ufffd\\ufffd"
+	    "\\t\\u007f\\u202e;d e','symbol':'a\\u001b[2Jb\\n\\\"\\\\c\\ufffd"
+	    "\\ufffd\\ufffd\\t\\u007f\\u202e;d e','addr':'0x404200','len':4,"
+	    "'access':'r'}]}");
+	assert_line(lines.line[1], plain_hit);
+	assert_line(lines.line[2], kernel_hit);
+	assert_string_equal(json_string_value(json_object_get(lines.line[3],
+	    "value_source")), "immediate");
+	assert_line(lines.line[4], "{'type':'hit','seq':4,'watch':1,"
+	    "'time':-0.5,'pid':4335,'tid':4340,'comm':'victim','cpu':1,"
+	    "'access':'write','origin':'user','addr':'0x404090','len':8}");
+	assert_line(lines.line[5], "{'type':'lost','count':2}");
+	assert_line(lines.line[6],
+	    "{'type':'thread','event':'new','tid':4341}");
+	assert_line(lines.line[7],
+	    "{'type':'thread','event':'exit','tid':4341}");
+	assert_line(lines.line[8],
+	    "{'type':'warning','text':'a \\\"b\\\"\\n'}");
+	assert_line(lines.line[9], "{'type':'summary','watch':1,"
+	    "'stack':'9f3c000000000001','access':'write','count':2,"
+	    "'first':12.003417,'last':12.003417,'threads':[4340]}");
+	assert_line(lines.line[10], "{'type':'summary','watch':2,"
+	    "'stack':'000000000000002b','access':'write','count':1,"
+	    "'first':12.0034175,'last':12.0034175,'threads':[4335]}");
+	assert_line(lines.line[11], "{'type':'summary','watch':1,"
+	    "'access':'write','count':1,'first':-0.5,'last':-0.5,"
+	    "'threads':[4340]}");
+	assert_line(lines.line[12], "{'type':'end','hits':100,"
+	    "'reported':98,'lost':2,'reason':'exit','status':3}");
+	lines_free(&lines);
+	free(m.text);
+}
+
+/* Times keep their nanoseconds, which a double of jansson's would hide. */
+static void
+keeps_nanoseconds(void **state)
+{
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	(void)state;
+	hit.time = 1000000000 + 86400ULL * 1000000000 + 7;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, &ended);
+	assert_non_null(strstr(m.text, "\"time\":86400.000000007,"));
+	free(m.text);
+}
+
+static void
+survives_hostile_names(void **state)
+{
+	const struct ex_hit hits[] = {
+		made_evil_hit(1), made_hit(2), made_evil_hit(3),
+	};
+	struct made_report m;
+	struct lines lines;
+	const char *text;
+	json_t *frame;
+
+	(void)state;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 3);
+	assert_int_equal(report_json.warning(&m.report, HOSTILE), 0);
+	made_close(&m, &ended);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 8);
+
+	/* all but the bytes that are not UTF-8 come back as they were */
+	frame = json_array_get(json_object_get(lines.line[3], "frames"), 0);
+	text = json_string_value(json_object_get(frame, "function"));
+	assert_string_equal(text, "a\033[2Jb\n\"\\c\xef\xbf\xbd\xef\xbf\xbd"
+	    "\xef\xbf\xbd\t\x7f\xe2\x80\xae;d e");
+	assert_string_equal(json_string_value(json_object_get(frame, "file")),
+	    text);
+	assert_string_equal(json_string_value(json_object_get(frame,
+	    "module")), text);
+	assert_string_equal(json_string_value(json_object_get(lines.line[1],
+	    "comm")), text);
+	lines_free(&lines);
+	free(m.text);
+}
+
+static void
+leaves_out_what_is_unknown(void **state)
+{
+	const struct report_start start = {.frozen_ms = -1};
+	const struct report_end end = {.hits = 0};
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &start), 0);
+	made_close(&m, &end);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 2);
+	assert_line(lines.line[0], "{'type':'start','schema':'watchctl/1',"
+	    "'watches':[]}");
+	assert_line(lines.line[1], "{'type':'end','hits':0,'reported':0,"
+	    "'lost':0,'status':0}");
+	lines_free(&lines);
+	free(m.text);
+}
+
+static void
+tells_counts(void **state)
+{
+	const uint64_t counts[] = {7, 0, UINT64_C(1) << 40};
+	struct report_end end = ended;
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	end.counts = counts;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_close(&m, &end);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 5);
+	assert_line(lines.line[1], "{'type':'count','watch':1,'count':7}");
+	assert_line(lines.line[3],
+	    "{'type':'count','watch':3,'count':1099511627776}");
+	lines_free(&lines);
+	free(m.text);
+}
+
+/* A backtrace's text is copied, also when others came between; and lines are
+   whole in the stream after a flush. */
+static void
+repeats_backtraces(void **state)
+{
+	struct made_report m;
+	struct lines lines;
+	json_t *first, *later;
+
+	(void)state;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	for (uint64_t i = 0; i < 20; i++) {
+		const struct ex_hit hits[] = {
+			made_hit(2 * i), made_kernel_hit(2 * i + 1),
+		};
+
+		made_hits(&m, hits, 2);
+	}
+	assert_int_equal(report_json.flush(&m.report), 0);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 41);
+	for (size_t i = 3; i < 41; i++) {
+		first = lines.line[2 - i % 2];
+		later = lines.line[i];
+		assert_true(json_equal(json_object_get(first, "frames"),
+		    json_object_get(later, "frames")));
+	}
+	lines_free(&lines);
+	made_close(&m, NULL);
+	free(m.text);
+}
+
+static void
+says_when_the_stream_fails(void **state)
+{
+	struct report r = {.ops = &report_json};
+	struct ex_hit hit = made_hit(1);
+
+	(void)state;
+	r.out = fopen("/dev/full", "w");
+	assert_non_null(r.out);
+	assert_int_equal(report_json.start(&r, &made_start), -ENOSPC);
+	assert_int_equal(report_json.hit(&r, &hit), 0);
+	assert_int_equal(report_json.flush(&r), -ENOSPC);
+	assert_int_equal(report_json.end(&r, &ended), -ENOSPC);
+	(void)fclose(r.out);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writes_the_schema),
+		cmocka_unit_test(keeps_nanoseconds),
+		cmocka_unit_test(survives_hostile_names),
+		cmocka_unit_test(leaves_out_what_is_unknown),
+		cmocka_unit_test(tells_counts),
+		cmocka_unit_test(repeats_backtraces),
+		cmocka_unit_test(says_when_the_stream_fails),
+	};
+
+	return cmocka_run_group_tests_name("report_json", tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* report_text: what a reader sees, and colours only where they are wanted. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include "made_hits.h"
+
+/* Only the first n watches. */
+static struct report_start
+start_with(unsigned n)
+{
+	struct report_start start = made_start;
+
+	start.nwatches = n;
+	return start;
+}
+
+static void
+run(struct made_report *m, const struct report_start *start,
+    const struct ex_hit *hits, size_t n, const struct report_end *end)
+{
+	assert_int_equal(report_text.start(&m->report, start), 0);
+	made_hits(m, hits, n);
+	made_close(m, end);
+}
+
+static void
+begins_with_what_is_watched(void **state)
+{
+	struct report_start one = start_with(1), two = start_with(2);
+	const struct report_start recorded = {
+		.frozen_ms = -1, .watches = made_watches, .nwatches = 1,
+	};
+	const struct {
+		const struct report_start *start;
+		const char *text;
+	} cases[] = {
+		{&one, "watching counter (8 bytes at 0x404090) for writes in "
+		    "victim[4335], 3 threads, frozen 0.8 ms\n"},
+		{&two, "watching counter (8 bytes at 0x404090) for writes,\n"
+		    "         0x4040c0:64 (64 bytes at 0x4040c0) for any "
+		    "access\n"
+		    "         in victim[4335], 3 threads, frozen 0.8 ms\n"},
+		{&recorded, "watching counter (8 bytes at 0x404090) for "
+		    "writes in a recording\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct made_report m;
+
+		made_open(&m, &report_text);
+		run(&m, cases[i].start, NULL, 0, NULL);
+		assert_string_equal(m.text, cases[i].text);
+		free(m.text);
+	}
+}
+
+static const char first_hit[] =
+    "#1   write  counter (8 bytes at 0x404090)  -> 42\n"
+    "     victim[4335/4340] cpu 1  +12.003417s\n"
+    "     bump+0x0  mov %rdi,0x2d69(%rip)   victim.c:10\n"
+    "     0  bump                         victim.c:10\n"
+    "     1  ns::level<int, long>         victim.c:11 (inlined)\n"
+    "     2  main                         victim.c:13\n"
+    "     3  __libc_start_call_main+0x79  (libc.so.6)\n";
+
+static void
+prints_a_backtrace_once(void **state)
+{
+	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_hit(3)};
+	struct report_start start = start_with(1);
+	struct made_report m;
+
+	(void)state;
+	hits[1].tid = 4341;
+	hits[1].insn.value = UINT64_MAX;
+	hits[2].addr += 4;
+	hits[2].len = 4;
+	hits[2].insn.has_value = false;
+	made_open(&m, &report_text);
+	run(&m, &start, hits, 3, NULL);
+	assert_non_null(strstr(m.text, first_hit));
+	assert_string_equal(strstr(m.text, "#2 "),
+	    "#2   write  counter  -> 0xffffffffffffffff  victim[4335/4341] "
+	    "cpu 1  +12.003417s  (same backtrace as #1)\n"
+	    "#3   write  counter (4 of 8 bytes, at 0x404094)  "
+	    "victim[4335/4340] cpu 1  +12.003417s  (same backtrace as #1)\n");
+	free(m.text);
+}
+
+static void
+prints_the_kernels_hits(void **state)
+{
+	struct ex_hit hits[] = {made_kernel_hit(7), made_kernel_hit(8)};
+	struct report_start start = start_with(2);
+	struct made_report m;
+
+	(void)state;
+	hits[1].syscall = NULL;
+	made_open(&m, &report_text);
+	run(&m, &start, hits, 2, NULL);
+	assert_string_equal(strstr(m.text, "#7 "),
+	    "#7   write by read(2)  0x4040c0:64 (8 of 64 bytes, at 0x4040c8)\n"
+	    "     [4335/4335]  +12.003417s\n"
+	    "     0  ksys_read+0x10  (kernel)\n"
+	    "     1  0x7f00000f0010  (libc.so.6+0xf0010)\n"
+	    "     2  0x12340         (no module) (signal frame)\n"
+	    "     stack truncated: end of copy\n"
+	    "#8   write by the kernel  0x4040c0:64 (8 of 64 bytes, at "
+	    "0x4040c8)  [4335/4335]  +12.003417s  (same backtrace as #7)\n");
+	free(m.text);
+}
+
+static void
+says_what_is_uncertain(void **state)
+{
+	static const struct {
+		enum ex_confidence confidence;
+		const char *line;
+	} cases[] = {
+		{EX_EXACT, "     main+0x25  mov %rdi,0x2d69(%rip)   "
+		    "victim.c:11 (inlined)\n"},
+		{EX_AMBIGUOUS, "     main+0x25  mov %rdi,0x2d69(%rip)   "
+		    "victim.c:11 (inlined)  (instruction ambiguous)\n"},
+		{EX_ADDRESS_UNVERIFIED, "     main+0x25  mov "
+		    "%rdi,0x2d69(%rip)   victim.c:11 (inlined)  "
+		    "(address unverified)\n"},
+		{EX_UNKNOWN, "     main+0x25  instruction unknown   "
+		    "victim.c:11 (inlined)\n"},
+	};
+	/* the innermost function is inlined in main */
+	const struct ex_stack stack = {
+		.id = 5, .n = 2, .frame = &made_plain_frames[1],
+		.end = EX_END_OUTERMOST,
+	};
+	struct report_start start = start_with(1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+
+		hit.stack = &stack;
+		hit.insn.confidence = cases[i].confidence;
+		made_open(&m, &report_text);
+		run(&m, &start, &hit, 1, NULL);
+		assert_non_null(strstr(m.text, cases[i].line));
+		free(m.text);
+	}
+}
+
+static void
+prints_what_has_no_backtrace(void **state)
+{
+	struct ex_hit hit = made_hit(1);
+	struct report_start start = start_with(1);
+	struct made_report m;
+
+	(void)state;
+	hit.stack = NULL;
+	hit.insn = (struct ex_insn){.confidence = EX_UNKNOWN};
+	made_open(&m, &report_text);
+	run(&m, &start, &hit, 1, NULL);
+	assert_string_equal(strstr(m.text, "#1 "),
+	    "#1   write  counter (8 bytes at 0x404090)\n"
+	    "     victim[4335/4340] cpu 1  +12.003417s\n"
+	    "     0x401327  instruction unknown\n"
+	    "     no backtrace: out of memory\n");
+	free(m.text);
+}
+
+static void
+tells_events_as_they_come(void **state)
+{
+	struct report_start start = start_with(1);
+	struct made_report m;
+
+	(void)state;
+	made_open(&m, &report_text);
+	assert_int_equal(report_text.start(&m.report, &start), 0);
+	assert_int_equal(report_text.lost(&m.report, 1), 0);
+	assert_int_equal(report_text.lost(&m.report, 12), 0);
+	assert_int_equal(report_text.thread(&m.report, false, 4341), 0);
+	assert_int_equal(report_text.thread(&m.report, true, 4341), 0);
+	assert_int_equal(report_text.warning(&m.report, "late\n"), 0);
+	assert_int_equal(report_text.flush(&m.report), 0);
+	assert_string_equal(strchr(m.text, '\n'), "\n"
+	    "lost 1 hit here\n"
+	    "lost 12 hits here\n"
+	    "thread 4341 started\n"
+	    "thread 4341 ended\n"
+	    "warning: late\\n\n");
+	made_close(&m, NULL);
+	free(m.text);
+}
+
+static void
+sums_up(void **state)
+{
+	const struct report_end end = {.hits = 7};
+	struct ex_hit hits[7];
+	struct report_start start = start_with(2);
+	struct made_report m;
+	const char *table;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		hits[i] = made_hit(i + 1);
+		hits[i].tid = 4340 + (pid_t)i;
+		hits[i].time += i * UINT64_C(1000000000);
+	}
+	hits[5].stack = &made_kernel;
+	hits[6] = made_kernel_hit(7);
+	made_open(&m, &report_text);
+	run(&m, &start, hits, 7, &end);
+	table = strstr(m.text, "\ncounter: ");
+	assert_non_null(table);
+	assert_string_equal(table, "\n"
+	    "counter: 6 hits, 2 backtraces\n"
+	    "  hits  share  first..last      threads                "
+	    "backtrace  where\n"
+	    "     5  83.3%  12.003..16.003s  5: 4340 4341 4342 ...  "
+	    "#1         write in bump victim.c:10\n"
+	    "     1  16.7%  17.003..17.003s  1: 4345                "
+	    "#6         write in 0x7f00000f0010 (libc.so.6)\n"
+	    "\n"
+	    "0x4040c0:64: 1 hit, 1 backtrace\n"
+	    "  hits   share  first..last      threads  backtrace  where\n"
+	    "     1  100.0%  12.003..12.003s  1: 4335  #6         "
+	    "write by read(2) for 0x7f00000f0010 (libc.so.6)\n");
+	free(m.text);
+}
+
+static void
+tells_counts(void **state)
+{
+	const uint64_t counts[] = {100, 0};
+	const struct report_end end = {.counts = counts};
+	struct report_start start = start_with(2);
+	struct made_report m;
+
+	(void)state;
+	made_open(&m, &report_text);
+	run(&m, &start, NULL, 0, &end);
+	assert_string_equal(strstr(m.text, "\n\n"), "\n\n"
+	    "      hits  watch\n"
+	    "       100  counter (8 bytes at 0x404090), writes\n"
+	    "         0  0x4040c0:64 (64 bytes at 0x4040c0), any access\n");
+	free(m.text);
+}
+
+static void
+makes_hostile_names_visible(void **state)
+{
+	const struct ex_hit hits[] = {made_evil_hit(1), made_evil_hit(2)};
+	const struct report_end end = {.hits = 2};
+	struct made_report m;
+
+	(void)state;
+	made_open(&m, &report_text);
+	run(&m, &made_start, hits, 2, &end);
+	assert_visible(m.text);
+	assert_non_null(strstr(m.text, "a\\x1b[2Jb\\n\"\\c\\xff\\xc0\\xaf\\t"
+	    "\\x7f\\u202e;d e"));
+	free(m.text);
+}
+
+/* With its colours taken out, a coloured report is the plain one. */
+static void
+colours_change_no_text(void **state)
+{
+	const struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_evil_hit(3), made_hit(4),
+	};
+	const struct report_end end = {.hits = 4};
+	struct made_report plain, coloured;
+	char *to, *from;
+
+	(void)state;
+	made_open(&plain, &report_text);
+	run(&plain, &made_start, hits, 4, &end);
+	made_open(&coloured, &report_text);
+	coloured.report.colour = true;
+	run(&coloured, &made_start, hits, 4, &end);
+	assert_non_null(strstr(coloured.text, "\033[36mcounter\033[0m"));
+	for (to = from = coloured.text; *from != '\0';) {
+		if (*from == '\033')
+			from = strchr(from, 'm') + 1;
+		else
+			*to++ = *from++;
+	}
+	*to = '\0';
+	assert_string_equal(coloured.text, plain.text);
+	free(plain.text);
+	free(coloured.text);
+}
+
+static void
+says_when_the_stream_fails(void **state)
+{
+	struct report r = {.ops = &report_text};
+
+	(void)state;
+	r.out = fopen("/dev/full", "w");
+	assert_non_null(r.out);
+	assert_int_equal(report_text.start(&r, &made_start), -ENOSPC);
+	assert_int_equal(report_text.end(&r, NULL), 0);
+	(void)fclose(r.out);
+}
+
+static void
+wants_colour_on_terminals_only(void **state)
+{
+	static const struct {
+		const char *term, *no_colour;
+		bool wanted;
+	} cases[] = {
+		{"xterm", NULL, true}, {"xterm", "", true},
+		{"xterm", "1", false}, {"dumb", NULL, false},
+		{"", NULL, false}, {NULL, NULL, false},
+	};
+	FILE *file = tmpfile(), *terminal;
+	int master, slave;
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+	terminal = fdopen(slave, "w");
+	assert_non_null(terminal);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		(void)unsetenv("TERM");
+		(void)unsetenv("NO_COLOR");
+		if (cases[i].term != NULL)
+			(void)setenv("TERM", cases[i].term, 1);
+		if (cases[i].no_colour != NULL)
+			(void)setenv("NO_COLOR", cases[i].no_colour, 1);
+		assert_int_equal(report_wants_colour(terminal),
+		    cases[i].wanted);
+		assert_false(report_wants_colour(file));
+	}
+	(void)fclose(terminal);
+	(void)close(master);
+	(void)fclose(file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(begins_with_what_is_watched),
+		cmocka_unit_test(prints_a_backtrace_once),
+		cmocka_unit_test(prints_the_kernels_hits),
+		cmocka_unit_test(says_what_is_uncertain),
+		cmocka_unit_test(prints_what_has_no_backtrace),
+		cmocka_unit_test(tells_events_as_they_come),
+		cmocka_unit_test(sums_up),
+		cmocka_unit_test(tells_counts),
+		cmocka_unit_test(makes_hostile_names_visible),
+		cmocka_unit_test(colours_change_no_text),
+		cmocka_unit_test(says_when_the_stream_fails),
+		cmocka_unit_test(wants_colour_on_terminals_only),
+	};
+
+	return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# run: one test, its summary in a line, and its counts.
+#
+#   run.sh NAME COMMAND...   run, and append its counts to $RESULTS; the output
+#                            is shown unless all passed
+#   run.sh                   the tally of $RESULTS
+#
+# A cmocka program counts as many as its tests.  Any other command counts as
+# one: passed with exit status 0, skipped with 77, else failed.  KIND=live marks
+# a test that a machine with breakpoints never skips.
+set -u
+
+# "Running N test(s)." begins a group of cmocka's, "N test(s) run." ends it.
+# A crash leaves a group without its end; a child that flushes its parent's
+# output repeats lines.  Either way the sums differ.
+cmocka_counts()
+{
+	awk '
+	/^\[==========\] Running / { announced += $3; on = 1 }
+	/^\[==========\] .* run\.$/ { on = 0 }
+	on && /^\[       OK \] / { passed++ }
+	on && /^\[  FAILED  \] / { failed++ }
+	on && /^\[  SKIPPED \] / { skipped++ }
+	END {
+		if (passed + failed + skipped != announced && !failed)
+			failed++
+		print passed + 0, failed + 0, skipped + 0
+	}' "$1"
+}
+
+counts()
+{
+	if grep -q '^\[==========\] Running ' "$log"; then
+		cmocka_counts "$log"
+	elif [ "$status" -eq 77 ]; then
+		echo 0 0 1
+	else
+		echo $((status == 0)) $((status != 0)) 0
+	fi
+}
+
+tally()
+{
+	awk -v ci="${CI:-}" '
+	{ passed += $1; failed += $2; skipped += $3 }
+	$2 { bad = bad " " $5 }
+	$3 && $4 == "live" { unproved = unproved " " $5 }
+	END {
+		if (bad)
+			print "failed:" bad
+		if (passed + failed == 0)
+			print "nothing was tested"
+		if (ci == "true" && unproved)
+			print "skipped, which CI does not allow:" unproved
+		printf "%d passed, %d failed, %d skipped\n",
+		    passed, failed, skipped
+		exit failed || passed == 0 || (ci == "true" && unproved)
+	}' "$RESULTS"
+}
+
+[ -f "$RESULTS" ] || : > "$RESULTS"
+if [ $# -eq 0 ]; then
+	tally
+	exit
+fi
+
+name=$1${SANITIZE:+/sanitized}
+log=$1.log
+shift
+timeout -k 5 "${TIMEOUT:-120}" "$@" > "$log" 2>&1 < /dev/null
+status=$?
+
+set -- $(counts)
+[ "$status" -eq 0 ] || [ "$status" -eq 77 ] || [ "$2" -ne 0 ] ||
+    set -- "$1" 1 "$3"
+
+word=ok
+[ "$3" -eq 0 ] || word=skip
+[ "$2" -eq 0 ] || word=FAIL
+[ $word = ok ] || cat "$log"
+[ "$status" -ne 124 ] || echo "$name: no end after ${TIMEOUT:-120} seconds"
+printf '%-4s  %-32s %3d passed, %d failed, %d skipped\n' \
+    $word "$name" "$1" "$2" "$3"
+echo "$1 $2 $3 ${KIND:-pure} $name" >> "$RESULTS"

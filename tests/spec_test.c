@@ -1,0 +1,527 @@
+/* spec: what is understood, what is pointed at, and which symbol is meant. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "made_process.h"
+#include "spec.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+	const char *text, *module, *symbol;
+	uint64_t addr, off, len;
+} good[] = {
+	{"0x404090", NULL, NULL, 0x404090, 0, 0},
+	{"0X40aF:8", NULL, NULL, 0x40af, 0, 8},
+	{"4711:0x10", NULL, NULL, 4711, 0, 16},
+	{"0", NULL, NULL, 0, 0, 0},
+	{"010", NULL, NULL, 10, 0, 0},
+	{"18446744073709551615:1", NULL, NULL, UINT64_MAX, 0, 1},
+	{"0xffffffffffffffff", NULL, NULL, UINT64_MAX, 0, 0},
+	{"counter", NULL, "counter", 0, 0, 0},
+	{"counter:4", NULL, "counter", 0, 0, 4},
+	{"counter+8", NULL, "counter", 0, 8, 0},
+	{"counter+0x8:2", NULL, "counter", 0, 8, 2},
+	{"counter+0", NULL, "counter", 0, 0, 0},
+	{"deadbeef", NULL, "deadbeef", 0, 0, 0},
+	{"server.clients", NULL, "server.clients", 0, 0, 0},
+	{"libc.so.6!environ", "libc.so.6", "environ", 0, 0, 0},
+	{"/usr/lib/libstdc++.so.6!x+1:2", "/usr/lib/libstdc++.so.6", "x", 0,
+	 1, 2},
+	{"7z.so!x", "7z.so", "x", 0, 0, 0},
+	{"a b:c!x", "a b:c", "x", 0, 0, 0},
+	{"ns::counter", NULL, "ns::counter", 0, 0, 0},
+	{"ns::counter:8", NULL, "ns::counter", 0, 0, 8},
+	{"::counter+8", NULL, "::counter", 0, 8, 0},
+	{"ns::Foo<int>::count", NULL, "ns::Foo<int>::count", 0, 0, 0},
+	{"m::Foo<(m::E)1, a+b>::count+8:4", NULL,
+	 "m::Foo<(m::E)1, a+b>::count", 0, 8, 4},
+	{"F<(a>b)>::x:1", NULL, "F<(a>b)>::x", 0, 0, 1},
+	{"F<(a<b)>::x:1", NULL, "F<(a<b)>::x", 0, 0, 1},
+	{"F<(!a)>::x:1", NULL, "F<(!a)>::x", 0, 0, 1},
+	{"libx.so!F<(!a)>::x", "libx.so", "F<(!a)>::x", 0, 0, 0},
+	{"(anonymous namespace)::hits:8", NULL,
+	 "(anonymous namespace)::hits", 0, 0, 8},
+	{"foo[abi:cxx11]+4", NULL, "foo[abi:cxx11]", 0, 4, 0},
+	{"main::{lambda(int)#1}::operator()", NULL,
+	 "main::{lambda(int)#1}::operator()", 0, 0, 0},
+	{"F::operator+", NULL, "F::operator+", 0, 0, 0},
+	{"F::operator+=+1", NULL, "F::operator+=", 0, 1, 0},
+	{"F::operator<<", NULL, "F::operator<<", 0, 0, 0},
+	{"F::operator< <int>+2", NULL, "F::operator< <int>", 0, 2, 0},
+	{"F::operator->", NULL, "F::operator->", 0, 0, 0},
+	{"F::operator!", NULL, "F::operator!", 0, 0, 0},
+	{"F::operator!=", NULL, "F::operator!=", 0, 0, 0},
+	{"libx.so!F::operator!", "libx.so", "F::operator!", 0, 0, 0},
+	{"operator new", NULL, "operator new", 0, 0, 0},
+	{"myoperator+8", NULL, "myoperator", 0, 8, 0},
+	{"operators+8", NULL, "operators", 0, 8, 0},
+	{"<A as b::C<fn(u8) -> u8>>::x:1", NULL,
+	 "<A as b::C<fn(u8) -> u8>>::x", 0, 0, 1},
+	{"\033[x]\xff", NULL, "\033[x]\xff", 0, 0, 0},
+};
+
+static void
+assert_same(const char *got, const char *want)
+{
+	if (want == NULL)
+		assert_null(got);
+	if (want != NULL && got == NULL)
+		fail_msg("nothing, not \"%s\"", want);
+	if (want != NULL)
+		assert_string_equal(got, want);
+}
+
+static void
+parses(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec spec;
+
+		if (spec_parse(good[i].text, 'w', &spec, &cause) != 0)
+			fail_msg("%s", cause.text);
+		assert_string_equal(spec.text, good[i].text);
+		assert_same(spec.module, good[i].module);
+		assert_same(spec.symbol, good[i].symbol);
+		assert_int_equal(spec.addr, good[i].addr);
+		assert_int_equal(spec.off, good[i].off);
+		assert_int_equal(spec.len, good[i].len);
+		assert_int_equal(spec.access, 'w');
+		spec_free(&spec);
+	}
+}
+
+/* What is wrong, from which character on. */
+#define EIGHT	"(<{[[{<("
+static const struct {
+	const char *text, *wrong;
+} bad[] = {
+	{"", "something to watch is wanted at its end (character 1)"},
+	{"counter:", "a number is wanted at its end (character 9)"},
+	{"counter:x", "a number is wanted at 'x' (character 9)"},
+	{"counter:0", "the length is zero at '0' (character 9)"},
+	{"counter:0x0", "the length is zero at '0x0' (character 9)"},
+	{"counter:8x", "not a digit at 'x' (character 10)"},
+	{"counter:8:4", "nothing is wanted after the length at ':4' "
+	 "(character 10)"},
+	{"counter:8+4", "nothing is wanted after the length at '+4' "
+	 "(character 10)"},
+	{"counter:-8", "a number is wanted at '-8' (character 9)"},
+	{"counter+", "a number is wanted at its end (character 9)"},
+	{"counter+x", "a number is wanted at 'x' (character 9)"},
+	{"counter+1+2", "only :LEN can follow an offset at '+2' "
+	 "(character 10)"},
+	{"0x", "a hexadecimal digit is wanted at its end (character 3)"},
+	{"0xg", "a hexadecimal digit is wanted at 'g' (character 3)"},
+	{"40ab90", "not a decimal digit (hexadecimal has 0x before it) at "
+	 "'ab90' (character 3)"},
+	{"0x40zz", "not a digit at 'zz' (character 5)"},
+	{"0x404090+8", "only :LEN can follow an address at '+8' "
+	 "(character 9)"},
+	{"0x404090 ", "only :LEN can follow an address at ' ' (character 9)"},
+	{"18446744073709551616", "the number needs more than 64 bits at "
+	 "'18446744073709551616' (character 1)"},
+	{"x+0x10000000000000000", "the number needs more than 64 bits at "
+	 "'0x10000000000000000' (character 3)"},
+	{"0xfffffffffffffff8:9", "the length reaches beyond the last address "
+	 "at '9' (character 20)"},
+	{"!x", "a module's name is wanted before it at '!x' (character 1)"},
+	{"libc!", "a symbol's name is wanted at its end (character 6)"},
+	{"libc!+8", "a symbol's name is wanted at '+8' (character 6)"},
+	{"libc!0x40", "a symbol's name is wanted, which begins with no digit "
+	 "at '0x40' (character 6)"},
+	{"+8", "a symbol's name is wanted at '+8' (character 1)"},
+	{":8", "a symbol's name is wanted at ':8' (character 1)"},
+	{"Foo<int::x", "this is never closed at '<int::x' (character 4)"},
+	{"Foo)::x", "nothing is open that this closes at ')::x' "
+	 "(character 4)"},
+	{"Foo<(a]>", "nothing is open that this closes at ']>' "
+	 "(character 7)"},
+	{EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "(x",
+	 "brackets are nested too deeply at '(x' (character 65)"},
+	/* characters, not bytes; and nothing a terminal would obey */
+	{"\xe2\x82\xac\xe2\x82\xac:", "a number is wanted at its end "
+	 "(character 4)"},
+	{"x:\033[2J\n", "a number is wanted at '\\x1b[2J\\n' (character 3)"},
+};
+
+static void
+assert_one_line(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++)
+		assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
+}
+
+static void
+points_at_what_is_wrong(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct wp_cause cause;
+		struct spec spec;
+
+		assert_int_equal(spec_parse(bad[i].text, 'w', &spec, &cause),
+		    -EINVAL);
+		assert_int_equal(cause.code, WP_CAUSE_SPEC_SYNTAX);
+		if (strstr(cause.text, bad[i].wrong) == NULL)
+			fail_msg("want \"%s\", got \"%s\"", bad[i].wrong,
+			    cause.text);
+		assert_one_line(cause.text);
+		assert_int_equal(spec_parse(bad[i].text, 'w', &spec, NULL),
+		    -EINVAL);
+	}
+}
+
+static void
+gives_an_execution_watch_no_length(void **state)
+{
+	struct wp_cause cause;
+	struct spec spec;
+
+	(void)state;
+	assert_int_equal(spec_parse("main:8", 'x', &spec, &cause), -EINVAL);
+	assert_int_equal(cause.code, WP_CAUSE_ACCESS);
+	assert_int_equal(spec_parse("main+4", 'x', &spec, &cause), 0);
+	spec_free(&spec);
+}
+
+/* A long SPEC leaves room for what is wrong with it. */
+static void
+shows_a_part_of_a_long_spec(void **state)
+{
+	struct wp_cause cause;
+	struct spec spec;
+	char text[4096];
+
+	(void)state;
+	memset(text, '\033', sizeof(text));
+	memcpy(text + sizeof(text) - 4, ":8x", 4);
+	assert_int_equal(spec_parse(text, 'w', &spec, &cause), -EINVAL);
+	assert_non_null(strstr(cause.text, "...': not a digit at 'x' "
+	    "(character 4095)"));
+}
+
+#define OBJECT(n, v, s, ...) {.name = (n), .value = (v), .size = (s),	\
+	.object = true, __VA_ARGS__}
+#define FUNCTION(n, v, s, ...) {.name = (n), .value = (v), .size = (s),	\
+	.function = true, __VA_ARGS__}
+
+static const struct ex_symbol victim_symbols[] = {
+	FUNCTION("main", 0x1100, 0x40, .global = true),
+	FUNCTION("bump", 0x1150, 0x10),
+	OBJECT("counter", 0x4090, 8, .global = true),
+	OBJECT("counter", 0x4090, 8, .global = true),	/* .dynsym's too */
+	OBJECT("table", 0x40a0, 64),
+	OBJECT("odd", 0x40e1, 7),
+	{.name = "label", .value = 0x40f4, .global = true},
+	OBJECT("copied", 0x4100, 8, .global = true),
+	OBJECT("twice", 0x4200, 4),
+	OBJECT("twice", 0x4204, 4),
+	{.name = "own", .value = 0x10, .size = 4, .tls = true},
+	OBJECT("mixed", 0x4300, 4),
+	OBJECT("_Zns::count", 0x4310, 4, .global = true),
+	OBJECT("hidden", 0x4320, 4),
+	OBJECT("shadow", 0x4330, 4),
+	OBJECT("shadow", 0x4340, 4, .global = true),
+	OBJECT("exported", 0x4350, 4),
+	OBJECT("high", UINT64_MAX - 0x400003, 2),
+	OBJECT("endless", 0x4400, UINT64_MAX),
+};
+static const struct ex_symbol foo_symbols[] = {
+	OBJECT("copied", 0x2000, 8, .global = true),
+	OBJECT("shared", 0x2010, 16, .global = true),
+	OBJECT("hidden", 0x2030, 4, .global = true),
+	OBJECT("only_foo", 0x2040, 1),
+	OBJECT("exported", 0x2048, 4, .global = true),
+	OBJECT("private", 0x2070, 4),
+	FUNCTION("mixed", 0x1000, 16, .global = true),
+	FUNCTION("helper", 0x1010, 16, .global = true),
+	OBJECT("shadow", 0x2050, 4, .global = true),
+	OBJECT("shadow", 0x2060, 4),
+	{.name = "own2", .value = 0x10, .size = 4, .tls = true},
+};
+static const struct ex_symbol foo2_symbols[] = {
+	OBJECT("only_foo", 0x2040, 1, .global = true),
+	OBJECT("private", 0x2050, 4),
+	OBJECT("shared", 0x2010, 16, .global = true),
+	{.name = "own2", .value = 0x10, .size = 4, .tls = true},
+};
+static struct ex_module modules[] = {
+	{"/home/u/victim", NULL, 0x400000, 0x5000, victim_symbols,
+	 COUNT(victim_symbols)},
+	{"/usr/lib/libfoo.so.1", NULL, 0x7f0000000000, 0x3000, foo_symbols,
+	 COUNT(foo_symbols)},
+	{"/opt/lib/libfoo.so.2", NULL, 0x7f1000000000, 0x3000, foo2_symbols,
+	 COUNT(foo2_symbols)},
+	{"/usr/lib/libbar-2.36.so", "it is not an ELF file", 0x7f2000000000,
+	 0x1000, NULL, 0},
+	{"/usr/lib/libstripped.so", NULL, 0x7f3000000000, 0x1000, NULL, 0},
+};
+static struct ex_process process = {modules, COUNT(modules)};
+
+static const struct {
+	const char *text;
+	char access;
+	uint64_t addr, len;
+	const char *symbol;
+} found[] = {
+	/* addresses: aligned size, or as asked; named by what covers them */
+	{"0x10", 'w', 0x10, 8, NULL},
+	{"0x14", 'w', 0x14, 4, NULL},
+	{"0x16", 'w', 0x16, 2, NULL},
+	{"0x17", 'w', 0x17, 1, NULL},
+	{"0x17:3", 'w', 0x17, 3, NULL},
+	{"0x404090", 'w', 0x404090, 8, "counter"},
+	{"0x4040a8", 'r', 0x4040a8, 8, "table+8"},
+	{"0x4040e0", 'a', 0x4040e0, 8, NULL},
+	{"0x4040f4", 'a', 0x4040f4, 4, "label"},
+	{"0x4040f8", 'a', 0x4040f8, 8, NULL},
+	{"0x401154", 'x', 0x401154, 1, "bump+4"},
+	{"0x404310", 'w', 0x404310, 8, "ns::count"},
+	{"0x7f3000000010", 'w', 0x7f3000000010, 8, NULL},
+	/* symbols: the object's size, what is left of it, or as asked */
+	{"counter", 'w', 0x404090, 8, "counter"},
+	{"counter:4", 'w', 0x404090, 4, "counter"},
+	{"counter:16", 'w', 0x404090, 16, "counter"},
+	{"counter+4", 'w', 0x404094, 4, "counter+4"},
+	{"counter+0", 'w', 0x404090, 8, "counter"},
+	{"table", 'w', 0x4040a0, 64, "table"},
+	{"table+0", 'w', 0x4040a0, 8, "table"},
+	{"table+8", 'w', 0x4040a8, 8, "table+8"},
+	{"table+60", 'w', 0x4040dc, 4, "table+60"},
+	{"table+63:1", 'w', 0x4040df, 1, "table+63"},
+	{"odd", 'w', 0x4040e1, 7, "odd"},
+	{"odd+3", 'w', 0x4040e4, 4, "odd+3"},
+	{"odd+6", 'w', 0x4040e7, 1, "odd+6"},
+	{"label", 'w', 0x4040f4, 4, "label"},
+	{"label+4", 'w', 0x4040f8, 8, "label+4"},
+	{"high", 'w', UINT64_MAX - 3, 2, "high"},
+	{"main", 'x', 0x401100, 1, "main"},
+	{"main+4", 'x', 0x401104, 1, "main+4"},
+	{"label", 'x', 0x4040f4, 1, "label"},
+	{"helper", 'x', 0x7f0000001010, 1, "helper"},
+	{"main:4", 'w', 0x401100, 4, "main"},
+	{"ns::count", 'w', 0x404310, 4, "ns::count"},
+	{"_Zns::count", 'w', 0x404310, 4, "ns::count"},
+	/* the executable's globals come first (and so do copied ones) */
+	{"copied", 'w', 0x404100, 8, "copied"},
+	{"shadow", 'w', 0x404340, 4, "shadow"},
+	/* what a library exports comes before what another has for itself */
+	{"only_foo", 'w', 0x7f1000002040, 1, "only_foo"},
+	/* the access tells which of two kinds is meant */
+	{"mixed", 'w', 0x404300, 4, "mixed"},
+	{"mixed", 'x', 0x7f0000001000, 1, "mixed"},
+	/* modules by path, its end, name, or soname without version */
+	{"libfoo.so.1!shared", 'w', 0x7f0000002010, 16, "shared"},
+	{"libfoo.so.2!shared", 'w', 0x7f1000002010, 16, "shared"},
+	{"/opt/lib/libfoo.so.2!shared", 'w', 0x7f1000002010, 16, "shared"},
+	{"opt/lib/libfoo.so.2!shared+8:4", 'w', 0x7f1000002018, 4,
+	 "shared+8"},
+	{"./victim!hidden", 'w', 0x404320, 4, "hidden"},
+	{"libfoo!helper", 'x', 0x7f0000001010, 1, "helper"},
+	{"libfoo.so.1!only_foo", 'w', 0x7f0000002040, 1, "only_foo"},
+	{"libfoo.so.1!copied", 'w', 0x7f0000002000, 8, "copied"},
+	{"libfoo.so.1!shadow", 'w', 0x7f0000002050, 4, "shadow"},
+};
+
+static void
+resolves(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(found); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec_place place;
+		struct spec spec;
+
+		assert_int_equal(spec_parse(found[i].text, found[i].access,
+		    &spec, &cause), 0);
+		if (spec_resolve(&spec, &process, &place, &cause) != 0)
+			fail_msg("%s", cause.text);
+		if (place.addr != found[i].addr || place.len != found[i].len)
+			fail_msg("%s: %#llx:%llu", found[i].text,
+			    (unsigned long long)place.addr,
+			    (unsigned long long)place.len);
+		assert_same(place.symbol, found[i].symbol);
+		free(place.symbol);
+		spec_free(&spec);
+	}
+}
+
+static const struct {
+	const char *text;
+	char access;
+	enum wp_cause_code code;
+	const char *why;
+} refused[] = {
+	{"countr", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "'countr': no symbol "
+	 "'countr' in the process's 5 modules, nearest: counter"},
+	{"count", 'w', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: ns::count, "
+	 "counter"},
+	{"mian", 'x', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: main"},
+	{"mian", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'mian' in the "
+	 "process's 5 modules"},
+	{"libfoo.so.1!share", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
+	 "no symbol 'share' in libfoo.so.1, nearest: shared"},
+	{"libfoo!zzz", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
+	 "no symbol 'zzz' in the process's 2 modules"},
+	{"libbar!x", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
+	 "no symbol 'x' in libbar-2.36.so: it is not an ELF file"},
+	{"libstripped!x", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'x' in "
+	 "libstripped.so, which has no symbols (stripped?): give an address"},
+	{"libfo!x", 'w', WP_CAUSE_MODULE_UNKNOWN,
+	 "'libfo!x': no module 'libfo' is mapped by the process"},
+	{"libfoo.so.3!x", 'w', WP_CAUSE_MODULE_UNKNOWN,
+	 ", nearest: libfoo.so.1, libfoo.so.2"},
+	{"foo.so.1!x", 'w', WP_CAUSE_MODULE_UNKNOWN, "nearest: libfoo.so.1"},
+	{"twice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "'twice': 2 symbols are "
+	 "called 'twice': victim!twice at 0x404200 (4 bytes), victim!twice "
+	 "at 0x404204 (4 bytes); "},
+	{"victim!twice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "2 symbols"},
+	{"hidden", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!hidden at "
+	 "0x404320 (4 bytes), libfoo.so.1!hidden at 0x7f0000002030"},
+	{"shared", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "libfoo.so.2!shared"},
+	{"exported", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!exported at "
+	 "0x404350 (4 bytes), libfoo.so.1!exported"},
+	{"private", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "libfoo.so.1!private at "
+	 "0x7f0000002070 (4 bytes), libfoo.so.2!private"},
+	{"libfoo!shared", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
+	 "libfoo.so.2!shared"},
+	{"own", 'w', WP_CAUSE_SYMBOL_TLS, "'own' is thread-local"},
+	{"own2", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
+	 "libfoo.so.1!own2 (thread-local), libfoo.so.2!own2"},
+	{"counter+8", 'w', WP_CAUSE_SPEC_RANGE, "'counter+8': the offset "
+	 "lies beyond the symbol's end"},
+	{"counter+0xffffffffffffffff:1", 'w', WP_CAUSE_SPEC_RANGE, "beyond"},
+	{"label+0xffffffffffffff00:1", 'w', WP_CAUSE_SPEC_RANGE,
+	 "the offset reaches beyond the last address"},
+	{"counter:0xffffffffffffffff", 'w', WP_CAUSE_SPEC_RANGE,
+	 "it reaches beyond the last address"},
+	{"endless", 'w', WP_CAUSE_SPEC_RANGE,
+	 "it reaches beyond the last address"},
+	{"main", 'w', WP_CAUSE_SPEC_RANGE, "'main': this is a function: "
+	 "watch its execution with -x"},
+	{"counter", 'x', WP_CAUSE_SPEC_RANGE, "'counter': this is data"},
+};
+
+static void
+refuses_with_the_reason(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(refused); i++) {
+		struct wp_cause cause;
+		struct spec_place place;
+		struct spec spec;
+		int rc;
+
+		assert_int_equal(spec_parse(refused[i].text,
+		    refused[i].access, &spec, &cause), 0);
+		rc = spec_resolve(&spec, &process, &place, &cause);
+		if (rc == 0 || cause.code != refused[i].code ||
+		    strstr(cause.text, refused[i].why) == NULL)
+			fail_msg("want \"%s\", got %d \"%s\"",
+			    refused[i].why, rc, cause.text);
+		assert_int_equal(rc, -cause.err);
+		assert_null(place.symbol);
+		spec_free(&spec);
+	}
+}
+
+static void
+names_nothing_that_is_not_near(void **state)
+{
+	struct wp_cause cause;
+	struct spec_place place;
+	struct spec spec;
+
+	(void)state;
+	assert_int_equal(spec_parse("quite_another", 'w', &spec, NULL), 0);
+	assert_int_equal(spec_resolve(&spec, &process, &place, &cause),
+	    -ENOENT);
+	assert_string_equal(cause.text, "'quite_another': no symbol "
+	    "'quite_another' in the process's 5 modules");
+	spec_free(&spec);
+}
+
+/* A module of very many symbols, none of which is meant. */
+static void
+looks_for_near_names_quickly(void **state)
+{
+	enum { SYMBOLS = 1000000 };
+	struct ex_symbol *symbols = calloc(SYMBOLS, sizeof(*symbols));
+	char (*names)[16] = calloc(SYMBOLS, sizeof(*names));
+	struct ex_module module = {"/big", NULL, 0, 0, symbols, SYMBOLS};
+	struct ex_process big = {&module, 1};
+	struct timespec begin, end;
+	struct wp_cause cause;
+	struct spec_place place;
+	struct spec spec;
+
+	(void)state;
+	assert_non_null(symbols);
+	assert_non_null(names);
+	for (unsigned i = 0; i < SYMBOLS; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "s_%x_name", i);
+		symbols[i] = (struct ex_symbol)OBJECT(names[i], i, 1);
+	}
+	assert_int_equal(spec_parse("s_f423f0_name", 'w', &spec, NULL), 0);
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+	assert_int_equal(spec_resolve(&spec, &big, &place, &cause), -ENOENT);
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+	assert_true(end.tv_sec - begin.tv_sec < 5);
+	assert_non_null(strstr(cause.text,
+	    ", nearest: s_423f0_name, s_f23f0_name, s_f4230_name"));
+	spec_free(&spec);
+	free(names);
+	free(symbols);
+}
+
+/* More symbols of one name than are told apart. */
+static void
+counts_many_of_one_name(void **state)
+{
+	struct ex_symbol symbols[300];
+	struct ex_module module = {"m\033", NULL, 0, 0, symbols, 300};
+	struct ex_process many = {&module, 1};
+	struct wp_cause cause;
+	struct spec_place place;
+	struct spec spec;
+
+	(void)state;
+	for (unsigned i = 0; i < 300; i++)
+		symbols[i] = (struct ex_symbol)OBJECT("x\n", i, 1);
+	assert_int_equal(spec_parse("x\n", 'w', &spec, NULL), 0);
+	assert_int_equal(spec_resolve(&spec, &many, &place, &cause),
+	    -ENOTUNIQ);
+	assert_non_null(strstr(cause.text, "'x\\n': 300 symbols are called "
+	    "'x\\n': m\\x1b!x\\n at 0x0 (1 byte), "));
+	assert_non_null(strstr(cause.text, ", ...; "));
+	assert_one_line(cause.text);
+	spec_free(&spec);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parses),
+		cmocka_unit_test(points_at_what_is_wrong),
+		cmocka_unit_test(gives_an_execution_watch_no_length),
+		cmocka_unit_test(shows_a_part_of_a_long_spec),
+		cmocka_unit_test(resolves),
+		cmocka_unit_test(refuses_with_the_reason),
+		cmocka_unit_test(names_nothing_that_is_not_near),
+		cmocka_unit_test(looks_for_near_names_quickly),
+		cmocka_unit_test(counts_many_of_one_name),
+	};
+
+	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
+}

@@ -1,0 +1,426 @@
+/*
+ * stack: backtraces of this program, named, kept once each, and with ids that
+ * another run gives them too.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "capture.h"
+#include "stack.h"
+
+#define OWN __attribute__((noinline, noclone))
+
+/* --- this program, caught by an int3 --- */
+
+static struct capture caught;
+static volatile long sink;
+
+static void
+on_trap(int sig, siginfo_t *info, void *context)
+{
+	const struct user_regs_struct regs = capture_regs(context);
+
+	(void)sig;
+	(void)info;
+	capture_take(&caught, getpid(), &regs, CAPTURE_STACK);
+}
+
+__attribute__((always_inline)) static inline long
+inlined(long n)
+{
+	__asm__ volatile("int3\n	.globl after_trap\n"
+	    "	.hidden after_trap\nafter_trap: nop");
+	return n + sink;
+}
+
+extern const char after_trap[];
+
+static OWN long
+trap(long n)
+{
+	return inlined(n) + sink;
+}
+
+static OWN long
+nest(long n)
+{
+	return (n == 0 ? trap(n) : nest(n - 1)) + sink;
+}
+
+static void *
+thread(void *depth)
+{
+	sink = nest((intptr_t)depth);
+	return NULL;
+}
+
+/* In a thread of its own, so that its callers are the same for any test. */
+static void
+catch(long depth)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
+	pthread_t id;
+
+	action.sa_sigaction = on_trap;
+	(void)sigaction(SIGTRAP, &action, &old);
+	if (pthread_create(&id, NULL, thread, (void *)(intptr_t)depth) == 0)
+		(void)pthread_join(id, NULL);
+	(void)sigaction(SIGTRAP, &old, NULL);
+}
+
+static struct ex_space *space;
+static struct ex_process *process;
+static struct ex_stacks *stacks;
+
+static const struct ex_stack *
+stack_of(uint64_t first_pc, bool after)
+{
+	const struct ex_stack *stack = ex_stack_of(stacks, process,
+	    &caught.sample, first_pc, after);
+
+	assert_non_null(stack);
+	return stack;
+}
+
+static void
+assert_functions(const struct ex_stack *stack, const char *const *name,
+    unsigned n)
+{
+	unsigned i;
+
+	assert_true(stack->n >= n);
+	for (i = 0; i < n; i++)
+		if (stack->frame[i].function == NULL ||
+		    strcmp(stack->frame[i].function, name[i]) != 0)
+			fail_msg("frame %u: %s, not %s", i,
+			    stack->frame[i].function, name[i]);
+}
+
+static void
+names_frames(void **state)
+{
+	static const char *const names[] = {
+		"inlined", "trap", "nest", "nest", "thread"
+	};
+	const struct ex_stack *stack;
+	const struct ex_frame *frame;
+
+	(void)state;
+	catch(1);
+	stack = stack_of(0, false);
+	assert_functions(stack, names, 5);
+	assert_int_equal(stack->end, EX_END_OUTERMOST);
+	frame = stack->frame;
+	assert_true(frame[0].inlined && !frame[1].inlined && !frame[2].inlined);
+	assert_int_equal(frame[0].pc, (uintptr_t)after_trap);
+	assert_int_equal(frame[1].pc, frame[0].pc);
+	assert_int_equal(frame[1].vaddr, frame[0].vaddr);
+	assert_true(frame[1].offset > 0 && frame[1].offset < 64);
+	assert_string_equal(ex_module_name(frame[1].module), "stack_test");
+	assert_non_null(strstr(frame[0].file, "stack_test.c"));
+	/* a call's line, not that of what comes after it */
+	assert_int_equal(frame[3].line, frame[2].line);
+	assert_true(frame[0].line > 0 && frame[0].line < frame[1].line &&
+	    frame[1].line < frame[2].line && frame[2].line < frame[4].line);
+}
+
+static void
+keeps_each_once(void **state)
+{
+	const struct ex_stack *one, *two;
+
+	(void)state;
+	catch(1);
+	one = stack_of(0, false);
+	assert_ptr_equal(stack_of(0, false), one);
+	catch(2);
+	two = stack_of(0, false);
+	assert_ptr_not_equal(one, two);
+	assert_int_not_equal(one->id, two->id);
+	assert_int_equal(two->n, one->n + 1);
+	assert_int_equal(two->index, one->index + 1);
+	assert_true(one->id != 0 && two->id != 0);
+
+	/* a copy cut short is another backtrace */
+	caught.sample.stack_asked = caught.sample.stack_len = 0;
+	two = stack_of(0, false);
+	assert_int_equal(two->n, 2);
+	assert_int_equal(two->end, EX_END_STACK);
+}
+
+static void
+shows_the_instruction(void **state)
+{
+	const struct ex_stack *sampled, *before, *first;
+	const uint64_t pc = (uintptr_t)after_trap;
+
+	(void)state;
+	catch(1);
+	sampled = stack_of(0, false);
+	before = stack_of(0, true);
+	assert_int_equal(before->frame[0].pc, pc);
+	assert_int_not_equal(before->id, sampled->id);
+	first = stack_of(pc - 1, false);
+	assert_int_equal(first->frame[0].pc, pc - 1);
+	assert_int_equal(first->n, sampled->n);
+	assert_string_equal(first->frame[0].function, "inlined");
+	assert_int_equal(first->frame[2].pc, sampled->frame[2].pc);
+}
+
+/*
+ * The watched word was where a call put its return address: the sampled pc is
+ * where the call leads, the instruction is the caller's.
+ */
+static void
+shows_a_call_as_its_callers(void **state)
+{
+	static const char *const names[] = { "nest", "nest", "thread" };
+	const struct ex_stack *stack;
+	uint64_t ra, entry = (uintptr_t)trap;
+
+	(void)state;
+	catch(1);
+	stack = stack_of(0, false);
+	ra = stack->frame[2].pc;	/* in the innermost nest */
+	caught.regs[PERF_REG_X86_IP] = entry;
+	memcpy(caught.stack, &ra, sizeof(ra));
+	stack = stack_of(ra - 5, true);
+	assert_functions(stack, names, 3);
+	assert_int_equal(stack->frame[0].pc, ra - 5);
+
+	/* without the instruction the function that was entered is shown */
+	stack = stack_of(0, true);
+	assert_string_equal(stack->frame[0].function, "trap");
+	assert_int_equal(stack->frame[0].offset, 0);
+	assert_int_equal(stack->frame[1].pc, ra);
+}
+
+/* The address of a kernel function, 0: not told. */
+static uint64_t
+kernel_function(const char *name)
+{
+	char line[512], symbol[256];
+	uint64_t addr, found = 0;
+	FILE *syms = fopen("/proc/kallsyms", "r");
+
+	while (syms != NULL && found == 0 &&
+	    fgets(line, sizeof(line), syms) != NULL)
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, symbol) == 2 &&
+		    strcmp(symbol, name) == 0)
+			found = addr;
+	if (syms != NULL)
+		(void)fclose(syms);
+	return found;
+}
+
+static void
+puts_the_kernel_first(void **state)
+{
+	const uint64_t read = kernel_function("ksys_read");
+	const uint64_t chain[] = {
+		PERF_CONTEXT_KERNEL, read + 16, read, UINT64_C(1) << 63,
+		PERF_CONTEXT_USER, 0x1000,
+	};
+	const struct ex_stack *user, *stack;
+
+	(void)state;
+	catch(0);
+	user = stack_of(0, false);
+	caught.sample.callchain = (const uint8_t *)chain;
+	caught.sample.callchain_len = sizeof(chain) / sizeof(chain[0]);
+	stack = stack_of(0, false);
+	assert_int_equal(stack->n, user->n + 3);
+	assert_true(stack->frame[0].kernel && stack->frame[2].kernel);
+	assert_null(stack->frame[2].function);
+	assert_int_equal(stack->frame[2].pc, UINT64_C(1) << 63);
+	assert_false(stack->frame[3].kernel);
+	assert_int_equal(stack->frame[3].pc, user->frame[0].pc);
+	assert_int_not_equal(stack->id, user->id);
+	if (read == 0)
+		return;
+	assert_string_equal(stack->frame[0].function, "ksys_read");
+	assert_int_equal(stack->frame[0].offset, 16);
+	/* a return address belongs to what is before it */
+	if (stack->frame[1].function != NULL)
+		assert_string_not_equal(stack->frame[1].function, "ksys_read");
+}
+
+/* A forked child has its parent's code at its parent's addresses. */
+static void
+shares_stacks_between_processes(void **state)
+{
+	const pid_t child = 1 << 30;
+	const struct ex_record fork = {
+		.type = PERF_RECORD_FORK, .pid = child, .tid = child,
+		.task = { child, getpid(), child, getpid(), 0 },
+	};
+	const struct ex_stack *parents;
+
+	(void)state;
+	catch(1);
+	parents = stack_of(0, false);
+	ex_space_learn(space, &fork);
+	assert_ptr_equal(ex_stack_of(stacks, ex_space_process(space, child),
+	    &caught.sample, 0, false), parents);
+}
+
+static void
+learn_mapping(uint64_t start, uint64_t pages, const char *path)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .pid = getpid(), .tid = getpid(),
+		.mmap = { .start = start, .len = pages * 4096,
+		    .prot = PROT_EXEC, .path = path },
+	};
+
+	ex_space_learn(space, &record);
+}
+
+/* A process that keeps changing its code: no key is good for long. */
+static void
+stands_many_generations(void **state)
+{
+	const uint64_t start = UINT64_C(1) << 40, pages = 70000;
+	const struct ex_stack *stack;
+	uint64_t i, generation;
+
+	(void)state;
+	catch(1);
+	stack = stack_of(0, false);
+	learn_mapping(start, pages, "/no/such/file");
+	generation = ex_process_generation(process);
+	for (i = 0; i < pages; i++) {
+		learn_mapping(start + i * 4096, 1, "//anon");
+		assert_ptr_equal(stack_of(0, false), stack);
+	}
+	assert_true(ex_process_generation(process) >= generation + pages);
+}
+
+/* Backtraces without registers, of addresses that nobody knows. */
+static const struct ex_stack *
+chain_stack(uint64_t *chain, unsigned n, unsigned number)
+{
+	struct ex_sample sample = { .callchain = (const uint8_t *)chain };
+
+	chain[0] = PERF_CONTEXT_USER;
+	chain[1] = 0x100000 + number % 1000;
+	chain[n] = 0x200000 + number / 1000;
+	sample.callchain_len = n + 1;
+	return ex_stack_of(stacks, process, &sample, 0, false);
+}
+
+static void
+keeps_many(void **state)
+{
+	const unsigned many = 100000;
+	const struct ex_stack **stack = calloc(many, sizeof(stack[0]));
+	uint64_t chain[12] = { 0 };
+	unsigned i, base;
+
+	(void)state;
+	assert_non_null(stack);
+	for (i = 0; i < many; i++) {
+		stack[i] = chain_stack(chain, 10, i);
+		assert_non_null(stack[i]);
+	}
+	base = stack[0]->index;
+	for (i = 0; i < many; i++) {
+		assert_ptr_equal(chain_stack(chain, 10, i), stack[i]);
+		assert_int_equal(stack[i]->index, base + i);
+		assert_int_equal(stack[i]->n, 10);
+		assert_int_equal(stack[i]->frame[9].pc, 0x200000 + i / 1000);
+		assert_int_equal(stack[i]->end, EX_END_NO_REGS);
+	}
+	free(stack);
+}
+
+static void
+has_no_frames_of_nothing(void **state)
+{
+	const struct ex_sample sample = { .ip = 0 };
+	const struct ex_stack *stack;
+
+	(void)state;
+	stack = ex_stack_of(stacks, process, &sample, 0x1234, true);
+	assert_non_null(stack);
+	assert_int_equal(stack->n, 0);
+	assert_int_equal(stack->end, EX_END_NO_REGS);
+}
+
+static uint64_t
+id_here(void)
+{
+	catch(3);
+	return stack_of(0, false)->id;
+}
+
+/* Another run, which the loader puts elsewhere. */
+static void
+gives_the_same_id_in_another_run(void **state)
+{
+	uint64_t id = 0;
+	FILE *run;
+
+	(void)state;
+	run = popen("exec ./stack_test id", "r");
+	assert_non_null(run);
+	assert_int_equal(fscanf(run, "%" SCNx64, &id), 1);
+	assert_int_equal(pclose(run), 0);
+	assert_int_equal(id, id_here());
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	space = ex_space_new(EX_LIVE);
+	if (space == NULL)
+		return -1;
+	capture_maps(space, getpid());
+	process = ex_space_process(space, getpid());
+	stacks = ex_stacks_new(space);
+	return process != NULL && stacks != NULL ? 0 : -1;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	ex_stacks_free(stacks);
+	ex_space_free(space);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_frames),
+		cmocka_unit_test(keeps_each_once),
+		cmocka_unit_test(shows_the_instruction),
+		cmocka_unit_test(shows_a_call_as_its_callers),
+		cmocka_unit_test(puts_the_kernel_first),
+		cmocka_unit_test(shares_stacks_between_processes),
+		cmocka_unit_test(stands_many_generations),
+		cmocka_unit_test(keeps_many),
+		cmocka_unit_test(has_no_frames_of_nothing),
+		cmocka_unit_test(gives_the_same_id_in_another_run),
+	};
+
+	if (argc == 2 && strcmp(argv[1], "id") == 0) {
+		if (set_up(NULL) != 0)
+			return 1;
+		(void)printf("%" PRIx64 "\n", id_here());
+		(void)tear_down(NULL);
+		return 0;
+	}
+	return cmocka_run_group_tests_name("stack", tests, set_up, tear_down);
+}

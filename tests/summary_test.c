@@ -1,0 +1,117 @@
+/* summary: rows, counts, threads and order. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "summary.h"
+
+static const struct ex_watch watches[] = {{.id = 1}, {.id = 2}};
+static const struct ex_stack stacks[] = {{.id = 1}, {.id = 2, .index = 1}};
+
+static struct ex_hit
+hit(uint64_t seq, unsigned watch, const struct ex_stack *stack, pid_t tid,
+    uint64_t time)
+{
+	return (struct ex_hit){.seq = seq, .watch = &watches[watch],
+	    .stack = stack, .tid = tid, .time = time, .access = "write"};
+}
+
+static void
+counts_by_watch_and_backtrace(void **state)
+{
+	const struct ex_hit hits[] = {
+		hit(1, 0, &stacks[0], 10, 100),
+		hit(2, 0, &stacks[1], 11, 200),
+		hit(3, 1, &stacks[1], 12, 300),
+		hit(4, 0, &stacks[1], 10, 400),
+		hit(5, 0, &stacks[1], 11, 350),
+		hit(6, 0, NULL, 11, 500),
+	};
+	struct summary *s = summary_new();
+	const struct summary_row *row;
+
+	(void)state;
+	assert_non_null(s);
+	assert_int_equal(summary_rows(s, &row), 0);
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(summary_add(s, &hits[i],
+		    NULL), 0);
+	assert_int_equal(summary_rows(s, &row), 4);
+
+	/* three of one, then those of one hit in order of their hits */
+	assert_ptr_equal(row[0].stack, &stacks[1]);
+	assert_ptr_equal(row[0].watch, &watches[0]);
+	assert_int_equal(row[0].count, 3);
+	assert_int_equal(row[0].first_seq, 2);
+	assert_int_equal(row[0].first, 200);
+	assert_int_equal(row[0].last, 400);
+	assert_int_equal(row[0].nthreads, 2);
+	assert_int_equal(row[0].threads[0], 11);
+	assert_int_equal(row[0].threads[1], 10);
+	assert_string_equal(row[0].access, "write");
+	assert_int_equal(row[1].first_seq, 1);
+	assert_int_equal(row[2].first_seq, 3);
+	assert_ptr_equal(row[2].watch, &watches[1]);
+	assert_int_equal(row[3].first_seq, 6);
+	assert_null(row[3].stack);
+	summary_free(s);
+}
+
+static void
+gives_the_row_of_a_hit(void **state)
+{
+	struct summary *s = summary_new();
+	const struct summary_row *row;
+
+	(void)state;
+	for (uint64_t i = 1; i <= 3; i++) {
+		struct ex_hit h = hit(i + 6, 0, &stacks[0], 10, i);
+
+		assert_int_equal(summary_add(s, &h, &row), 0);
+		assert_int_equal(row->count, i);
+		assert_int_equal(row->first_seq, 7);
+	}
+	summary_free(s);
+}
+
+/* Many backtraces, each hit by many threads. */
+static void
+holds_many(void **state)
+{
+	enum { STACKS = 500, THREADS = 40 };
+	static struct ex_stack many[STACKS];
+	struct summary *s = summary_new();
+	const struct summary_row *rows;
+
+	(void)state;
+	for (unsigned i = 0; i < STACKS * THREADS; i++) {
+		struct ex_hit h = hit(i + 1, 0, &many[i % STACKS],
+		    (pid_t)(i / STACKS), i);
+
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+	}
+	assert_int_equal(summary_rows(s, &rows), STACKS);
+	for (unsigned i = 0; i < STACKS; i++) {
+		assert_ptr_equal(rows[i].stack, &many[i]);
+		assert_int_equal(rows[i].count, 2 * THREADS);
+		assert_int_equal(rows[i].nthreads, THREADS);
+		for (unsigned j = 0; j < THREADS; j++)
+			assert_int_equal(rows[i].threads[j], j);
+	}
+	summary_free(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(counts_by_watch_and_backtrace),
+		cmocka_unit_test(gives_the_row_of_a_hit),
+		cmocka_unit_test(holds_many),
+	};
+
+	return cmocka_run_group_tests_name("summary", tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+/*
+ * sweep: instructions found by where they end, in code of this program's own
+ * that never runs.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "capture.h"
+#include "sweep.h"
+
+#define FUNCTION(name, text)						\
+	extern const uint8_t name[], name##_insn[], name##_end[];	\
+	__asm__(".pushsection .text\n	.type " #name ", @function\n"	\
+	    #name ":\n	" text "\n	.size " #name ", . - " #name "\n" \
+	    "	.popsection");
+
+#define REPEATED	1000		/* times */
+#define PERIOD		13		/* bytes, in instructions of 1 to 7 */
+
+/* Longer than any buffer. */
+FUNCTION(longest, ".rept 1000\n	push %rbp\n	mov %esp,%ebp\n"
+    "	mov %rdi,%rsi\n	mov %eax,0x10(%rsp,%rcx,8); .byte 0x90, 0x90, 0x90\n"
+    "	.endr\nlongest_insn: longest_end:\n")
+FUNCTION(entered, "je entered_insn+1\nentered_insn: lock incl (%rdi)\n"
+    "entered_end: ret")
+FUNCTION(entered_before, "1: lock incl (%rsi); je 1b+1\n"
+    "entered_before_insn: incl (%rdi)\nentered_before_end: ret")
+FUNCTION(broken, "jmp broken_insn; .byte 0x06\nbroken_insn: incl (%rdi)\n"
+    "broken_end: ret")
+/* The start of a movabs, which takes the 8 bytes that follow. */
+FUNCTION(out_of_step, "jmp out_of_step_insn; .byte 0x48, 0xb8\n"
+    "out_of_step_insn: incl (%rdi)\nout_of_step_end: ret; .fill 16, 1, 0x90")
+
+struct fixture {
+	struct ex_space *space;
+	struct ex_module *module;
+	uint64_t base;		/* what to add to a vaddr */
+	ZydisDecoder decoder;
+};
+
+static int
+setup(void **state)
+{
+	const uint64_t addr = (uint64_t)(uintptr_t)longest;
+	struct fixture *f = calloc(1, sizeof(*f));
+	struct ex_process *process;
+	uint64_t vaddr;
+
+	*state = f;
+	if (f == NULL || (f->space = ex_space_new(EX_LIVE)) == NULL)
+		return -1;
+	capture_maps(f->space, getpid());
+	process = ex_space_process(f->space, getpid());
+	if (process == NULL ||
+	    (f->module = ex_process_module(process, addr, &vaddr)) == NULL)
+		return -1;
+	f->base = addr - vaddr;
+	return ZYAN_SUCCESS(ZydisDecoderInit(&f->decoder,
+	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	ex_space_free(f->space);
+	free(f);
+	return 0;
+}
+
+static struct ex_sweep
+before(const struct fixture *f, const uint8_t *end)
+{
+	return ex_sweep_before(f->module, &f->decoder,
+	    (uint64_t)(uintptr_t)end - f->base);
+}
+
+/* In the long function: at which byte of a period what instruction ends. */
+static const uint8_t lengths[PERIOD + 1] = {
+	[1] = 1, [3] = 2, [6] = 3, [10] = 4, [11] = 1, [12] = 1, [13] = 1,
+};
+
+static void
+finds_every_instruction(void **state)
+{
+	const struct fixture *f = *state;
+	const uint8_t *at = longest;
+
+	assert_int_equal(longest_end - longest, REPEATED * PERIOD);
+	for (unsigned i = 0; i < REPEATED; i++, at += PERIOD) {
+		/* near the start all of them, then some */
+		for (unsigned n = 1; n <= PERIOD; n += i < 100 ? 1 : 12) {
+			struct ex_sweep found = before(f, at + n);
+
+			if (lengths[n] == 0) {
+				assert_false(found.certain);
+				continue;
+			}
+			assert_true(found.certain);
+			assert_int_equal(found.len, lengths[n]);
+		}
+	}
+}
+
+static void
+knows_it_again(void **state)
+{
+	const struct fixture *f = *state;
+
+	for (unsigned i = 0; i < 200; i++) {
+		struct ex_sweep found = before(f, longest + i * PERIOD + 6);
+
+		assert_int_equal(found.len, 3);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		struct ex_sweep found = before(f, longest + i * PERIOD + 6);
+
+		assert_true(found.certain);
+		assert_int_equal(found.len, 3);
+	}
+}
+
+static void
+doubts(void **state)
+{
+	const struct fixture *f = *state;
+	const struct {
+		const uint8_t *insn, *end;
+		bool certain;
+	} cases[] = {
+		{ entered_insn, entered_end, false },
+		{ entered_before_insn, entered_before_end, true },
+		{ broken_insn, broken_end, false },
+		{ out_of_step_insn, out_of_step_end, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_sweep found = before(f, cases[i].end);
+
+		assert_int_equal(found.len, cases[i].end - cases[i].insn);
+		assert_int_equal(found.certain, cases[i].certain);
+	}
+}
+
+static void
+finds_nothing_where_nothing_is(void **state)
+{
+	const struct fixture *f = *state;
+
+	assert_int_equal(ex_sweep_before(f->module, &f->decoder, 0).len, 0);
+	assert_int_equal(ex_sweep_before(f->module, &f->decoder, 1U << 30).len,
+	    0);
+	assert_int_equal(ex_sweep_before(f->module, &f->decoder,
+	    UINT64_MAX).len, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(finds_every_instruction, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(knows_it_again, setup,
+		    teardown),
+		cmocka_unit_test_setup_teardown(doubts, setup, teardown),
+		cmocka_unit_test_setup_teardown(finds_nothing_where_nothing_is,
+		    setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
+}

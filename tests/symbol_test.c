@@ -1,0 +1,1071 @@
+/*
+ * symbol: programs are compiled in many ways, and names, lines and inlined
+ * calls compared with what binutils (addr2line, nm, objdump) make of them.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+
+#include "module_private.h"
+#include "scratch.h"
+#include "symbol.h"
+
+static const char c_source[] =
+    "#include <stdio.h>\n"
+    "#include <stdlib.h>\n"
+    "#include <string.h>\n"
+    "long counter, other[4];\n"
+    "static int hidden = 7;\n"
+    "__thread int local_to_thread;\n"
+    "static inline __attribute__((always_inline)) void leaf(long n)\n"
+    "{\n"
+    "	counter += n;\n"
+    "	other[n & 3] ^= counter;\n"
+    "}\n"
+    "static inline __attribute__((always_inline)) void middle(long n)\n"
+    "{\n"
+    "	if (n > 2)\n"
+    "		leaf(n - 1);\n"
+    "	leaf(n + hidden);\n"
+    "}\n"
+    "__attribute__((noinline)) void outer(long n)\n"
+    "{\n"
+    "	for (long i = 0; i < n; i++) {\n"
+    "		long twice = i * 2;\n"
+    "		middle(twice);\n"
+    "	}\n"
+    "	local_to_thread++;\n"
+    "}\n"
+    "__attribute__((noinline, noreturn)) static void ending(void)\n"
+    "{\n"
+    "	abort();\n"
+    "}\n"
+    "__attribute__((noinline)) static int guarded(int n)\n"
+    "{\n"
+    "	if (__builtin_expect(n > 1000, 0)) {\n"
+    "		puts(\"never\");\n"
+    "		ending();\n"
+    "	}\n"
+    "	return n * hidden;\n"
+    "}\n"
+    "int main(int argc, char **argv)\n"
+    "{\n"
+    "	outer(argc);\n"
+    "	hidden = guarded(argc);\n"
+    "	printf(\"%ld %zu\\n\", counter, strlen(argv[0]));\n"
+    "	return 0;\n"
+    "}\n";
+
+static const char cxx_source[] =
+    "#include <algorithm>\n"
+    "#include <cstdio>\n"
+    "#include <vector>\n"
+    "namespace ns {\n"
+    "long counter;\n"
+    "namespace { int inner_count; }\n"
+    "class Class {\n"
+    "	int v;\n"
+    "public:\n"
+    "	__attribute__((noinline)) Class(int x) : v(x) {}\n"
+    "	__attribute__((noinline)) ~Class() { counter--; }\n"
+    "	__attribute__((noinline)) void method(int n);\n"
+    "	__attribute__((noinline)) void method(const char *s);\n"
+    "	__attribute__((noinline)) bool operator<(const Class &o) const\n"
+    "	{ return v < o.v; }\n"
+    "	template <class T> __attribute__((noinline)) T scale(T x)\n"
+    "	{ counter += (long)x; return x * v; }\n"
+    "};\n"
+    "static inline int add(int a, int b) { counter += a; return a + b; }\n"
+    "void Class::method(int n)\n"
+    "{\n"
+    "	for (int i = 0; i < n; i++)\n"
+    "		v = add(v, i);\n"
+    "	inner_count++;\n"
+    "}\n"
+    "void Class::method(const char *s) { std::puts(s); v++; }\n"
+    "}\n"
+    "int main(int argc, char **argv)\n"
+    "{\n"
+    "	ns::Class a(argc), b(argc + 1);\n"
+    "	a.method(argc);\n"
+    "	a.method(argv[0]);\n"
+    "	std::vector<int> w(argc + 20);\n"
+    "	std::sort(w.begin(), w.end(),\n"
+    "	    [](int x, int y) { return x > y; });\n"
+    "	std::printf(\"%d %f\\n\", b.scale(3), b.scale(2.5));\n"
+    "	return a < b ? w[0] : w[1];\n"
+    "}\n";
+
+static const char rust_source[] =
+    "mod store {\n"
+    "    pub struct Table { pub cells: Vec<u64> }\n"
+    "    impl Table {\n"
+    "        #[inline(never)]\n"
+    "        pub fn bump(&mut self, i: usize) {\n"
+    "            self.cells[i] += step(i as u64);\n"
+    "        }\n"
+    "    }\n"
+    "    #[inline(always)]\n"
+    "    fn step(n: u64) -> u64 { n.wrapping_mul(3) + 1 }\n"
+    "}\n"
+    "fn main() {\n"
+    "    let mut t = store::Table { cells: vec![1, 2, 3] };\n"
+    "    for i in 0..std::env::args().count() { t.bump(i); }\n"
+    "    println!(\"{:?}\", t.cells);\n"
+    "}\n";
+
+static int
+write_sources(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("p.c", c_source);
+	scratch_write("p.cc", cxx_source);
+	scratch_write("p.rs", rust_source);
+	return 0;
+}
+
+/* A module of a file of ours. */
+static struct ex_module *
+module_at(const char *path)
+{
+	struct ex_file_id id;
+	struct ex_module *m;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	memset(&id, 0, sizeof(id));
+	m = ex_module_new(path, &id);
+	assert_non_null(m);
+	ex_module_map(m, fd);
+	(void)close(fd);
+	assert_true(ex_module_open(m));
+	return m;
+}
+
+static struct ex_module *
+module_of(const char *name)
+{
+	return module_at(scratch_path(name));
+}
+
+/* Symbols as nm prints them. */
+struct nm {
+	uint64_t value, size;
+	char type;
+	char name[256];
+};
+
+static size_t
+nm_read(const char *file, const char *flags, struct nm *out, size_t max)
+{
+	char *text, *line, *rest;
+	size_t n = 0;
+
+	scratch_run("nm -n -S %s %s | grep -v ' [UwaA] ' >nm.out", flags, file);
+	text = scratch_read("nm.out", NULL);
+	for (rest = text; n < max && (line = strsep(&rest, "\n")) != NULL; ) {
+		unsigned long long value, size;
+		struct nm *s = &out[n];
+
+		if (sscanf(line, "%llx %llx %c %255s", &value, &size, &s->type,
+		    s->name) != 4)
+			continue;
+		s->value = value;
+		s->size = size;
+		n++;
+	}
+	free(text);
+	return n;
+}
+
+static const struct nm *
+nm_find(const struct nm *nm, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(nm[i].name, name) == 0)
+			return &nm[i];
+	}
+	fail_msg("nm knows no %s", name);
+	return NULL;
+}
+
+/* --- lines and inlining against addr2line --- */
+
+/* Whether two names are one function's: a clone that the compiler made of part
+   of one has a symbol of its own ("f.part.0", "f.cold"). */
+static bool
+same_function(const char *ours, const char *raw)
+{
+	char *owned;
+	const char *theirs = ex_demangle(raw, &owned);
+	size_t len = strlen(theirs);
+	bool same = strncmp(ours, theirs, len) == 0 &&
+	    (ours[len] == '\0' || ours[len] == '.' ||
+	    strncmp(ours + len, " [clone", 7) == 0);
+
+	free(owned);
+	return same;
+}
+
+/* libdw leaves a relative path relative where addr2line completes it; where a
+   path has "./" in it they differ as well; and for a unit made by link-time
+   optimization addr2line knows no file. */
+static bool
+same_file(const char *ours, const char *theirs)
+{
+	size_t n, len = strlen(theirs);
+
+	if (ours == NULL)
+		return strcmp(theirs, "??") == 0;
+	if (strstr(theirs, "<artificial>") != NULL)
+		return true;
+	if (strncmp(ours, "./", 2) == 0)
+		ours += 2;
+	n = strlen(ours);
+	return n <= len && strcmp(theirs + len - n, ours) == 0;
+}
+
+/* One level as addr2line prints it, "FUNCTION\nFILE:LINE...".  It calls inlined
+   functions without a linkage name by the name of the one around them, so names
+   of inlined C++ functions are not compared here. */
+static bool
+same_level(const struct ex_frame *frame, const char *function, char *place)
+{
+	char *colon = strrchr(place, ':');
+	int line;
+
+	assert_non_null(colon);
+	*colon = '\0';
+	line = atoi(colon + 1);
+	if (strcmp(function, "??") == 0 ? frame->function != NULL :
+	    frame->function == NULL ||
+	    (!same_function(frame->function, function) &&
+	    !(frame->inlined && strstr(place, "p.cc") != NULL)))
+		return false;
+	return line == frame->line && (line == 0 ||
+	    same_file(frame->file, place));
+}
+
+/* Compare all levels at one address; text: addr2line's lines for it, up to the
+   next address. */
+static bool
+same_levels(const struct ex_frames *frames, char *text)
+{
+	char *function, *place;
+	unsigned n = 0;
+
+	while ((function = strsep(&text, "\n")) != NULL && *function != '\0') {
+		place = strsep(&text, "\n");
+		assert_non_null(place);
+		if (n >= frames->n ||
+		    frames->frame[n].inlined != (n < frames->n - 1) ||
+		    !same_level(&frames->frame[n], function, place))
+			return false;
+		n++;
+	}
+	return n == frames->n;
+}
+
+static void
+show_levels(const struct ex_frames *frames, const char *text)
+{
+	print_message("addr2line:\n%sours:\n", text);
+	for (unsigned i = 0; i < frames->n; i++)
+		print_message("%s\n%s:%d\n", frames->frame[i].function,
+		    frames->frame[i].file, frames->frame[i].line);
+}
+
+/* Ask addr2line about addresses; its answer begins each with "0xADDRESS".
+   Inlined calls in clang's DWARF 5 only LLVM's own understands. */
+static char *
+ask_addr2line(const char *compiler, const char *file, const uint64_t *addr,
+    size_t n)
+{
+	const char *tool = strncmp(compiler, "clang", 5) == 0 ?
+	    "$(clang -print-prog-name=llvm-addr2line)" : "addr2line";
+
+	FILE *f = fopen(scratch_path("addresses"), "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(f, "0x%llx\n", (unsigned long long)addr[i]);
+	assert_int_equal(fclose(f), 0);
+	scratch_run("%s -a -f -i -e %s <addresses >levels", tool, file);
+	return scratch_read("levels", NULL);
+}
+
+/* Addresses in all functions whose names hold a word, at most max. */
+static size_t
+addresses_in(const char *file, const char *word, uint64_t *addr, size_t max)
+{
+	static struct nm nm[20000];
+	size_t n = nm_read(file, "", nm, 20000), count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strchr("tTwW", nm[i].type) == NULL ||
+		    strstr(nm[i].name, word) == NULL)
+			continue;
+		for (uint64_t k = 0; k < nm[i].size && count < max; k++)
+			addr[count++] = nm[i].value + k;
+	}
+	return count;
+}
+
+#define ADDRESSES_MAX 3000
+
+static size_t
+compare_levels(const char *compiler, const char *file, const char *word)
+{
+	static uint64_t addr[ADDRESSES_MAX];
+	size_t n = addresses_in(file, word, addr, ADDRESSES_MAX), inlined = 0;
+	char *answers = ask_addr2line(compiler, file, addr, n);
+	char *rest = answers;
+	struct ex_module *m = module_of(file);
+
+	assert_true(n > 20);
+	for (size_t i = 0; i < n; i++) {
+		const struct ex_frames *frames =
+		    ex_symbol_frames(m, addr[i], addr[i]);
+		char *level, *next, copy[8192];
+
+		assert_non_null(frames);
+		inlined += frames->n > 1;
+		level = strchr(rest, '\n') + 1;
+		if ((next = strstr(level, "\n0x")) != NULL)
+			*++next = '\0';
+		(void)snprintf(copy, sizeof(copy), "%s", level);
+		if (!same_levels(frames, copy)) {
+			show_levels(frames, level);
+			fail_msg("%s: %#llx", file,
+			    (unsigned long long)addr[i]);
+		}
+		if (next != NULL)
+			*next = '0';
+		rest = next;
+	}
+	free(answers);
+	ex_module_free(m);
+	return inlined;
+}
+
+static void
+lines_as_addr2line(void **state)
+{
+	static const struct {
+		const char *compiler, *flags, *source, *word;
+		bool inlines;
+	} builds[] = {
+		{"cc", "-O0 -g", "p.c", "outer", true},
+		{"cc", "-O2 -g", "p.c", "", true},
+		{"cc", "-O2 -g -gdwarf-4", "p.c", "", true},
+		{"cc", "-O2 -g -no-pie", "p.c", "outer", true},
+		{"cc", "-O2 -g -static", "p.c", "outer", true},
+		{"cc", "-O2 -g -static-pie", "p.c", "outer", true},
+		{"cc", "-O2 -g -shared -fPIC", "p.c", "outer", true},
+		{"cc", "-O2 -g1", "p.c", "outer", true},
+		{"cc", "-O2 -g -flto", "p.c", "outer", true},
+		{"cc", "-O2 -g -gz", "p.c", "outer", true},
+		{"cc", "-O2 -g -ffunction-sections -Wl,--gc-sections", "p.c",
+		    "outer", true},
+		{"c++", "-O2 -g", "p.cc", "2ns", true},
+		{"c++", "-O0 -g", "p.cc", "2ns", false},
+		{"clang", "-O2 -g", "p.c", "outer", true},
+		{"clang", "-O2 -g -gdwarf-4", "p.c", "outer", true},
+		{"clang", "-O2 -gmlt", "p.c", "outer", true},
+		{"clang++", "-O2 -g", "p.cc", "2ns", true},
+		{"rustc", "-O -g", "p.rs", "4bump", false},
+		{"rustc", "-g -C opt-level=1 -C symbol-mangling-version=v0",
+		    "p.rs", "4bump", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+		size_t inlined;
+
+		if (!scratch_has(builds[i].compiler)) {
+			print_message("%s: not here, not tried\n",
+			    builds[i].compiler);
+			continue;
+		}
+		scratch_run("%s %s -o p %s 2>/dev/null", builds[i].compiler,
+		    builds[i].flags, builds[i].source);
+		inlined = compare_levels(builds[i].compiler, "p",
+		    builds[i].word);
+		if (builds[i].inlines && inlined == 0)
+			fail_msg("%s %s: nothing inlined",
+			    builds[i].compiler, builds[i].flags);
+	}
+}
+
+/* --- C++ names, as the source has them --- */
+
+/* The line of the source that holds a text. */
+static int
+line_with(const char *source, const char *text)
+{
+	const char *at = strstr(source, text);
+	int line = 1;
+
+	assert_non_null(at);
+	for (const char *p = source; p < at; p++)
+		line += *p == '\n';
+	return line;
+}
+
+/* Whether frames are of these two functions. */
+static bool
+frames_are(const struct ex_frames *frames, const char *inner, const char *outer)
+{
+	return frames->n == 2 && frames->frame[0].function != NULL &&
+	    frames->frame[1].function != NULL &&
+	    strcmp(frames->frame[0].function, inner) == 0 &&
+	    strcmp(frames->frame[1].function, outer) == 0;
+}
+
+static void
+qualifies_inlined_names(void **state)
+{
+	int body = line_with(cxx_source, "static inline int add");
+	int call = line_with(cxx_source, "v = add(v, i)");
+	static const char *const compilers[] = {"c++ -O2 -g", "clang++ -O2 -g"};
+	static struct nm nm[20000];
+
+	(void)state;
+	for (size_t c = 0; c < 2; c++) {
+		unsigned seen = 0;	/* in the body of add itself */
+		struct ex_module *m;
+		const struct nm *s;
+		size_t n;
+
+		if (!scratch_has(c == 0 ? "c++" : "clang++"))
+			continue;
+		scratch_run("%s -o p p.cc", compilers[c]);
+		n = nm_read("p", "", nm, 20000);
+		s = nm_find(nm, n, "_ZN2ns5Class6methodEi");
+		m = module_of("p");
+		for (uint64_t k = 0; k < s->size; k++) {
+			const struct ex_frames *f = ex_symbol_frames(m,
+			    s->value + k, s->value + k);
+
+			assert_non_null(f);
+			if (f->n == 1)
+				continue;
+			assert_true(frames_are(f, "ns::add",
+			    "ns::Class::method"));
+			seen += f->frame[0].line == body;
+			assert_int_equal(f->frame[1].line, call);
+			assert_int_equal(f->frame[0].offset, 0);
+			assert_int_equal(f->frame[1].offset, k);
+			assert_true(f->frame[1].column > 0);
+		}
+		assert_true(seen > 0);
+		ex_module_free(m);
+	}
+}
+
+static void
+demangles(void **state)
+{
+	static const struct {
+		const char *raw, *expect;
+	} names[] = {
+		{"main", "main"},
+		{"_start", "_start"},
+		{"_", "_"},
+		{"", ""},
+		{"_Znwm", "operator new"},
+		{"_ZN2ns5Class6methodEi", "ns::Class::method"},
+		{"_ZN2ns5ClassC2Ei", "ns::Class::Class"},
+		{"_ZN2ns5ClassD1Ev", "ns::Class::~Class"},
+		{"_ZNK2ns5ClassltERKS0_", "ns::Class::operator<"},
+		{"_ZN2ns5Class5scaleIiEET_S2_", "ns::Class::scale<int>"},
+		{"_ZN2ns12_GLOBAL__N_111inner_countE",
+		    "ns::(anonymous namespace)::inner_count"},
+		{"_ZN2ns7counterE", "ns::counter"},
+		/* Rust's old and new manglings, without the hash */
+		{"_ZN5store5Table4bump17h0123456789abcdefE",
+		    "store::Table::bump"},
+		{"_RNvMNtCs1234_1p5storeNtB2_5Table4bump",
+		    "<p::store::Table>::bump"},
+		{"_Z", "_Z"},
+		{"_ZN", "_ZN"},
+		{"_R", "_R"},
+		{"_Zgarbage", "_Zgarbage"},
+	};
+	char deep[40000] = "_Z1f";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *owned;
+		const char *text = ex_demangle(names[i].raw, &owned);
+
+		assert_string_equal(text, names[i].expect);
+		assert_int_equal(text == names[i].raw, owned == NULL);
+		free(owned);
+	}
+	/* a name made to exhaust the stack */
+	memset(deep + 4, 'P', sizeof(deep) - 6);
+	deep[sizeof(deep) - 2] = 'i';
+	for (size_t len = 64; len < sizeof(deep); len *= 3) {
+		char *owned;
+
+		(void)ex_demangle(deep + sizeof(deep) - 1 - len, &owned);
+		free(owned);
+		(void)ex_demangle(deep, &owned);
+		free(owned);
+	}
+}
+
+/* --- the symbol table against nm --- */
+
+static void
+symbols_as_nm(void **state)
+{
+	static const struct {
+		const char *build, *flags;	/* nm's */
+	} files[] = {
+		{"cc -O2 -g -o p p.c", ""},
+		{"cc -O2 -no-pie -o p p.c", ""},
+		{"cc -O1 -m64 -shared -fPIC -o p p.c && strip p", "-D"},
+		{"c++ -O0 -o p p.cc", ""},
+	};
+	static struct nm nm[20000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct ex_module *m;
+		size_t n;
+
+		scratch_run("%s", files[i].build);
+		n = nm_read("p", files[i].flags, nm, 20000);
+		m = module_of("p");
+		assert_true(n >= 4);
+		for (size_t k = 0; k < n; k++) {
+			struct ex_symbol first, last;
+
+			if (strchr("tTdDbBrRwWvV", nm[k].type) == NULL ||
+			    strcmp(nm[k].name, "local_to_thread") == 0)
+				continue;
+			assert_true(ex_symbol_at(m, nm[k].value, &first));
+			assert_true(ex_symbol_at(m, nm[k].value + nm[k].size -
+			    1, &last));
+			assert_int_equal(first.value, nm[k].value);
+			assert_int_equal(last.value, nm[k].value);
+			assert_int_equal(last.size, nm[k].size);
+			assert_int_equal(first.function,
+			    strchr("tTwW", nm[k].type) != NULL);
+		}
+		ex_module_free(m);
+	}
+}
+
+/* Of the names for one place, the best; and how far those without a size
+   reach. */
+static const char asm_source[] =
+    "	.globl	better, __better, weak_one, sized, after\n"
+    "	.weak	weak_one\n"
+    "	.type	better, @function\n"
+    "	.type	__better, @function\n"
+    "	.type	weak_one, @function\n"
+    "	.type	local_one, @function\n"
+    "	.type	sized, @function\n"
+    "	.text\n"
+    "unsized:\n"
+    "	.skip 16, 0x90\n"
+    "better:\n"
+    "__better:\n"
+    "local_one:\n"
+    "label:\n"
+    "	.skip 8, 0x90\n"
+    "inner:\n"
+    "	.skip 8, 0x90\n"
+    "	.size better, 16\n"
+    "	.size __better, 16\n"
+    "	.size local_one, 16\n"
+    "	.skip 16, 0x90\n"
+    "sized:\n"
+    "weak_one:\n"
+    "	.skip 4, 0x90\n"
+    "	.size sized, 4\n"
+    "	.skip 4, 0x90\n"
+    "after:\n"
+    "	.skip 8, 0x90\n"
+    "	.section .text.other, \"ax\", @progbits\n"
+    "	.skip 32, 0x90\n"
+    "	.data\n"
+    "	.globl	plain\n"
+    "plain:	.quad 0\n"
+    "	.quad 0\n"
+    "	.section .note.GNU-stack, \"\", @progbits\n";
+
+static void
+prefers_the_better_symbol(void **state)
+{
+	static const struct {
+		unsigned at;	/* bytes after "unsized" */
+		const char *name;	/* NULL: none */
+		unsigned offset;
+	} expect[] = {
+		{0, "unsized", 0}, {15, "unsized", 15},
+		{16, "better", 0}, {31, "better", 15},
+		/* one with a size before one nearer by without */
+		{24, "better", 8},
+		/* not what came before one with a size, but a label in it */
+		{40, "inner", 16},
+		{48, "sized", 0}, {51, "sized", 3},
+		/* the same place without a size */
+		{52, "weak_one", 4},
+		{56, "after", 0}, {63, "after", 7},
+	};
+	struct ex_symbol s;
+	struct ex_module *m;
+	uint64_t base;
+
+	(void)state;
+	scratch_write("p.s", asm_source);
+	scratch_run("cc -nostdlib -shared -o p p.s");
+	m = module_of("p");
+	assert_true(ex_symbol_at(m, 0x1000, &s));
+	base = s.value;
+	for (size_t i = 0; i < sizeof(expect) / sizeof(expect[0]); i++) {
+		const struct ex_frames *f = ex_symbol_frames(m,
+		    base + expect[i].at, base + expect[i].at);
+
+		assert_non_null(f);
+		assert_int_equal(f->n, 1);
+		assert_non_null(f->frame[0].function);
+		assert_string_equal(f->frame[0].function, expect[i].name);
+		assert_int_equal(f->frame[0].offset, expect[i].offset);
+		assert_null(f->frame[0].file);
+	}
+	ex_module_free(m);
+}
+
+/* --- the procedure linkage table against objdump --- */
+
+static void
+names_plt_stubs(void **state)
+{
+	static const char *const flags[] = {
+		"", "-no-pie", "-fcf-protection=full -Wl,-z,ibtplt",
+		"-Wl,-z,now", "-fno-plt", "-Wl,-z,lazy",
+		"-fcf-protection=none -Wl,-z,lazy -no-pie",
+	};
+	size_t seen = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		char *text, *line, *rest, name[256];
+		unsigned long long vaddr;
+		struct ex_module *m;
+
+		scratch_run("c++ -O1 %s -o p p.cc && objdump -d p | "
+		    "grep '@plt>:$' >plt; true", flags[i]);
+		text = rest = scratch_read("plt", NULL);
+		m = module_of("p");
+		while ((line = strsep(&rest, "\n")) != NULL) {
+			const struct ex_frames *f;
+			char *owned, *suffix;
+
+			if (sscanf(line, "%llx <%255[^>]", &vaddr, name) != 2)
+				continue;
+			f = ex_symbol_frames(m, vaddr + 1, vaddr + 1);
+			assert_non_null(f);
+			assert_non_null(f->frame[0].function);
+			suffix = strstr(f->frame[0].function, "@plt");
+			assert_non_null(suffix);
+			assert_string_equal(suffix, "@plt");
+			*strstr(name, "@plt") = '\0';
+			assert_memory_equal(f->frame[0].function,
+			    ex_demangle(name, &owned),
+			    (size_t)(suffix - f->frame[0].function));
+			free(owned);
+			assert_int_equal(f->frame[0].offset, 1);
+			seen++;
+		}
+		free(text);
+		ex_module_free(m);
+	}
+	assert_true(seen > 20);
+}
+
+/* --- separate debug files, and none --- */
+
+/* The frame at "leaf" in the file made by a command; it is outer's. */
+static void
+expect_outer(struct ex_module *m, uint64_t vaddr, bool lines)
+{
+	const struct ex_frames *f = ex_symbol_frames(m, vaddr, vaddr);
+
+	assert_non_null(f);
+	assert_string_equal(f->frame[f->n - 1].function, "outer");
+	assert_int_equal(f->frame[f->n - 1].line != 0, lines);
+	if (lines)
+		assert_non_null(strstr(f->frame[0].file, "p.c"));
+}
+
+static void
+finds_separate_debug_files(void **state)
+{
+	static const struct {
+		const char *made;
+		bool found;
+	} ways[] = {
+		{"objcopy --add-gnu-debuglink=p.debug p", true},
+		{"objcopy --add-gnu-debuglink=p.debug p && mkdir -p .debug && "
+		    "mv p.debug .debug/", true},
+		/* not the file that the link was made for */
+		{"objcopy --add-gnu-debuglink=p.debug p && "
+		    "cc -O1 -g -Wl,--build-id=none -o q p.c && "
+		    "objcopy --only-keep-debug q p.debug", false},
+		{"mkdir -p tree/.build-id/$(cut -c1-2 id) && mv p.debug "
+		    "tree/.build-id/$(cut -c1-2 id)/$(cut -c3- id).debug",
+		    true},
+		{"rm p.debug", false},
+	};
+	static struct nm nm[20000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct ex_file_id id;
+		struct ex_module *m;
+		uint64_t outer;
+		size_t n;
+		int fd;
+
+		scratch_run("rm -rf tree .debug p.debug && "
+		    "cc -O2 -g %s -shared -fPIC -o p p.c && "
+		    "readelf -n p | sed -n 's/.*Build ID: //p' >id && "
+		    "objcopy --only-keep-debug p p.debug && strip p && %s",
+		    i == 2 ? "-Wl,--build-id=none" : "", ways[i].made);
+		n = nm_read("p", "-D", nm, 20000);
+		outer = nm_find(nm, n, "outer")->value;
+
+		memset(&id, 0, sizeof(id));
+		fd = open(scratch_path("p"), O_RDONLY);
+		m = ex_module_new(scratch_path("p"), &id);
+		assert_non_null(m);
+		assert_true(asprintf(&m->debug_path, ":.debug:%s/tree",
+		    scratch_dir) > 0);
+		ex_module_map(m, fd);
+		(void)close(fd);
+		expect_outer(m, outer, ways[i].found);
+		ex_module_free(m);
+	}
+}
+
+static void
+reads_minidebuginfo(void **state)
+{
+	static struct nm nm[20000];
+	uint64_t guarded;
+	struct ex_module *m;
+	struct ex_symbol s;
+	size_t n;
+
+	(void)state;
+	if (!scratch_has("xz")) {
+		print_message("xz: not here, not tried\n");
+		skip();
+	}
+	scratch_run("cc -O2 -o p p.c && nm -n p >all");
+	n = nm_read("p", "", nm, 20000);
+	guarded = nm_find(nm, n, "main")->value;
+	scratch_run("objcopy -S --remove-section=.gnu_debugdata "
+	    "--keep-symbol=main --keep-symbol=ending p mini && "
+	    "xz -f mini && strip p && "
+	    "objcopy --add-section .gnu_debugdata=mini.xz p");
+	m = module_of("p");
+	assert_true(ex_symbol_at(m, guarded, &s));
+	assert_string_equal(s.name, "main");
+	assert_false(s.size == 0);
+	ex_module_free(m);
+}
+
+static void
+does_without_symbols(void **state)
+{
+	static struct nm nm[20000];
+	struct ex_module *m;
+	size_t n, checked = 0;
+
+	(void)state;
+	scratch_run("cc -O2 -o p p.c && cp p stripped && strip stripped");
+	n = nm_read("p", "", nm, 20000);
+	m = module_of("stripped");
+	for (size_t i = 0; i < n; i++) {
+		const struct ex_frames *f;
+		uint64_t start;
+
+		if (strchr("tT", nm[i].type) == NULL || nm[i].size < 2 ||
+		    nm[i].name[0] == '_')
+			continue;
+		f = ex_symbol_frames(m, nm[i].value + 1, nm[i].value + 1);
+		assert_non_null(f);
+		assert_int_equal(f->n, 1);
+		assert_null(f->frame[0].function);
+		assert_null(f->frame[0].file);
+		assert_true(ex_symbol_function_start(m,
+		    nm[i].value + nm[i].size - 1, &start));
+		assert_int_equal(start, nm[i].value);
+		checked++;
+	}
+	assert_true(checked >= 2);
+	assert_false(ex_symbol_function_start(m, 0, &(uint64_t){0}));
+	ex_module_free(m);
+}
+
+/* A call that does not return may be a function's last instruction: its return
+   address lies in the next function. */
+static void
+looks_up_the_byte_before(void **state)
+{
+	const struct ex_frames *a, *b, *c;
+	static struct nm nm[20000];
+	struct ex_module *m;
+	uint64_t end;
+	size_t n;
+
+	(void)state;
+	scratch_run("cc -O0 -g -o p p.c");
+	n = nm_read("p", "", nm, 20000);
+	end = nm_find(nm, n, "ending")->value + nm_find(nm, n, "ending")->size;
+	m = module_of("p");
+	a = ex_symbol_frames(m, end, end - 1);
+	b = ex_symbol_frames(m, end, end);
+	assert_non_null(a);
+	assert_non_null(b);
+	assert_string_equal(a->frame[0].function, "ending");
+	assert_int_equal(a->frame[0].offset, nm_find(nm, n, "ending")->size);
+	assert_int_equal(a->frame[0].vaddr, end);
+	assert_string_equal(b->frame[0].function, "guarded");
+	assert_int_equal(b->frame[0].offset, 0);
+
+	/* asked again, the same answer, also when there are many */
+	for (uint64_t k = 0; k < 1000; k++)
+		assert_non_null(ex_symbol_frames(m, end + k, end + k));
+	c = ex_symbol_frames(m, end, end - 1);
+	assert_ptr_equal(a, c);
+	ex_module_free(m);
+}
+
+/* --- asking by name --- */
+
+struct found {
+	unsigned n;
+	struct ex_symbol last;
+};
+
+static int
+take(void *arg, const struct ex_symbol *s)
+{
+	struct found *found = arg;
+
+	found->n++;
+	found->last = *s;
+	return 0;
+}
+
+static int
+stop(void *arg, const struct ex_symbol *s)
+{
+	(void)arg;
+	(void)s;
+	return 17;
+}
+
+static void
+finds_by_name(void **state)
+{
+	static const struct {
+		const char *source, *name;
+		unsigned n;
+		const char *raw;	/* of the only one */
+	} names[] = {
+		{"p.c", "counter", 1, "counter"},
+		{"p.c", "hidden", 1, "hidden"},
+		{"p.c", "nothing", 0, NULL},
+		{"p.c", "", 0, NULL},
+		{"p.c", "count", 0, NULL},
+		{"p.c", "local_to_thread", 1, "local_to_thread"},
+		{"p.c", "puts@plt", 1, "puts@plt"},
+		{"p.c", "puts", 0, NULL},
+		{"p.cc", "ns::counter", 1, "_ZN2ns7counterE"},
+		{"p.cc", "_ZN2ns7counterE", 1, "_ZN2ns7counterE"},
+		{"p.cc", "counter", 0, NULL},
+		{"p.cc", "ns::(anonymous namespace)::inner_count", 1,
+		    "_ZN2ns12_GLOBAL__N_111inner_countE"},
+		{"p.cc", "ns::Class::method", 2, NULL},
+		{"p.cc", "ns::Class::method(int)", 1,
+		    "_ZN2ns5Class6methodEi"},
+		{"p.cc", "ns::Class::method(char const*)", 1,
+		    "_ZN2ns5Class6methodEPKc"},
+		{"p.cc", "ns::Class::method(long)", 0, NULL},
+		{"p.cc", "ns::Class::operator<", 1, "_ZNK2ns5ClassltERKS0_"},
+		{"p.cc", "ns::Class::~Class", 2, NULL},
+	};
+	struct ex_module *c, *cxx;
+
+	(void)state;
+	scratch_run("cc -O0 -o c p.c && c++ -O0 -o cxx p.cc");
+	c = module_of("c");
+	cxx = module_of("cxx");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		bool is_c = strcmp(names[i].source, "p.c") == 0;
+		struct found found = {0};
+
+		assert_int_equal(ex_symbol_find(is_c ? c : cxx, names[i].name,
+		    take, &found), 0);
+		if (found.n != names[i].n)
+			fail_msg("%s: %u", names[i].name, found.n);
+		if (names[i].raw != NULL)
+			assert_string_equal(found.last.name, names[i].raw);
+	}
+	assert_int_equal(ex_symbol_find(c, "main", stop, NULL), 17);
+	assert_int_equal(ex_symbol_each(c, stop, NULL), 17);
+	ex_module_free(c);
+	ex_module_free(cxx);
+}
+
+/* Names come without the version that shared libraries give them. */
+static void
+cuts_versions(void **state)
+{
+	struct found found = {0};
+	struct ex_module *m;
+
+	(void)state;
+	scratch_write("v.map", "V_1 { global: versioned; local: *; };\n");
+	scratch_write("v.c", "int versioned(void) { return 1; }\n");
+	scratch_run("cc -shared -fPIC -Wl,--version-script=v.map -o v v.c");
+	m = module_of("v");
+	assert_int_equal(ex_symbol_find(m, "versioned", take, &found), 0);
+	assert_int_equal(found.n, 1);
+	assert_string_equal(found.last.name, "versioned");
+	assert_true(found.last.function);
+	ex_module_free(m);
+}
+
+static void
+tells_thread_local_symbols(void **state)
+{
+	struct found found = {0};
+	struct ex_module *m;
+	struct ex_symbol s;
+
+	(void)state;
+	scratch_run("cc -O1 -o p p.c");
+	m = module_of("p");
+	(void)ex_symbol_find(m, "local_to_thread", take, &found);
+	assert_int_equal(found.n, 1);
+	assert_true(found.last.tls);
+	assert_int_equal(found.last.size, 4);
+	/* it lies at no address of the module's */
+	assert_false(ex_symbol_at(m, found.last.value, &s) && s.tls);
+	ex_module_free(m);
+}
+
+/* --- damaged files --- */
+
+/* Ask everything of a file that may be anything. */
+static void
+ask_everything(const char *name)
+{
+	const char *path = scratch_path(name);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct ex_file_id id;
+	struct ex_module *m;
+	uint8_t bytes[64];
+	struct found found = {0};
+	uint64_t start;
+
+	assert_true(fd >= 0);
+	memset(&id, 0, sizeof(id));
+	m = ex_module_new(path, &id);
+	assert_non_null(m);
+	ex_module_map(m, fd);
+	(void)close(fd);
+	assert_int_equal(ex_module_open(m), ex_module_problem(m) == NULL);
+	(void)ex_symbol_find(m, "ns::Class::method", take, &found);
+	(void)ex_symbol_each(m, take, &found);
+	for (uint64_t vaddr = 0x1000; vaddr < 0x2400; vaddr += 13) {
+		const struct ex_frames *f = ex_symbol_frames(m, vaddr, vaddr);
+
+		assert_true(f == NULL || f->n > 0);
+		(void)ex_symbol_function_start(m, vaddr, &start);
+		(void)ex_module_bytes(m, vaddr, bytes, sizeof(bytes));
+	}
+	ex_module_free(m);
+}
+
+/* A number that is the same in every run. */
+static uint32_t
+next_random(uint32_t *state)
+{
+	*state = *state * 1664525 + 1013904223;
+	return *state >> 8;
+}
+
+static void
+survives_damage(void **state)
+{
+	uint32_t random = 1;
+	size_t len;
+	char *file;
+	FILE *f;
+
+	(void)state;
+	scratch_run("c++ -O2 -g -o p p.cc");
+	file = scratch_read("p", &len);
+	for (int i = 0; i < 120; i++) {
+		size_t keep = i < 40 ? len * (size_t)i / 40 : len;
+		char *copy = malloc(len);
+
+		assert_non_null(copy);
+		memcpy(copy, file, len);
+		/* the headers, the section headers, or anywhere */
+		for (int k = 0; i >= 40 && k < 1 + i % 7; k++) {
+			size_t at = i % 3 == 0 ? next_random(&random) % 1024 :
+			    i % 3 == 1 ? len - 1 - next_random(&random) % 2400 :
+			    next_random(&random) % len;
+
+			copy[at] = (char)next_random(&random);
+		}
+		f = fopen(scratch_path("damaged"), "w");
+		assert_non_null(f);
+		assert_int_equal(fwrite(copy, 1, keep, f), keep);
+		assert_int_equal(fclose(f), 0);
+		free(copy);
+		ask_everything("damaged");
+	}
+	free(file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_as_addr2line),
+		cmocka_unit_test(qualifies_inlined_names),
+		cmocka_unit_test(demangles),
+		cmocka_unit_test(symbols_as_nm),
+		cmocka_unit_test(prefers_the_better_symbol),
+		cmocka_unit_test(names_plt_stubs),
+		cmocka_unit_test(finds_separate_debug_files),
+		cmocka_unit_test(reads_minidebuginfo),
+		cmocka_unit_test(does_without_symbols),
+		cmocka_unit_test(looks_up_the_byte_before),
+		cmocka_unit_test(finds_by_name),
+		cmocka_unit_test(cuts_versions),
+		cmocka_unit_test(tells_thread_local_symbols),
+		cmocka_unit_test(survives_damage),
+	};
+
+	return cmocka_run_group_tests_name("symbol", tests, write_sources,
+	    scratch_remove);
+}

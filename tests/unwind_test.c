@@ -1,0 +1,724 @@
+/*
+ * unwind: programs are single-stepped and unwound at every instruction.  What
+ * is true is what they did: each call pushed a return address, which stays
+ * where it is until sp is above it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
+#include "capture.h"
+#include "regs.h"
+#include "unwind.h"
+
+#define FRAMES_MAX 64
+#define STEPS_MAX 60000
+#define TRUTH_MAX 4096
+#define OWN __attribute__((noinline, noclone))
+
+/* --- a program that is stepped --- */
+
+static const struct scenario {
+	const char *program, *name;
+	unsigned least;		/* instructions that it is known to take */
+	bool other_stack;
+	/* Where what rows say differs from what the program did, or there are
+	   none: in this module, at so many instructions at the most. */
+	const char *excused;
+	unsigned excuses;
+} scenarios[] = {
+	{ "victim/frames", "calls", 150, false, NULL, 0 },
+	{ "victim/frames", "layouts", 200, false, NULL, 0 },
+	{ "victim/frames", "callback", 100, false, NULL, 0 },
+	{ "victim/frames", "plt", 500, false, NULL, 0 },
+	{ "victim/frames", "vdso", 500, false, NULL, 0 },
+	/* longjmp says that it has arrived before it has */
+	{ "victim/frames", "jump", 500, false, "libc.so.6", 12 },
+	{ "victim/frames", "signal", 500, false, NULL, 0 },
+	{ "victim/frames", "signal_stack", 500, true, NULL, 0 },
+	{ "victim/frames", "signal_bare", 100, false, NULL, 0 },
+	/* before the frame pointer is set, and after */
+	{ "victim/frames", "bare", 10, false, "frames", 3 },
+	/* _Unwind_RaiseException overwrites its own frame before it leaves */
+	{ "victim/throws", NULL, 1000, false, "libgcc_s.so.1", 300 },
+};
+
+/* A frame that is still to be returned to. */
+struct pending {
+	struct ex_pc pc;
+	uint64_t slot;		/* the return address' own; it is gone once sp
+				   is above */
+};
+
+struct stepper {
+	pid_t pid;
+	struct ex_space *space;
+	struct ex_process *process;
+	struct capture now;
+	struct user_regs_struct regs;
+	struct pending frame[FRAMES_MAX];	/* outermost first */
+	unsigned n;
+	const struct scenario *scenario;
+	unsigned steps, wrong, excused;
+};
+
+/* Wait for a stop: 0 after a step, SIGTRAP at an int3 (or after execve),
+   another signal that is about to be delivered; -1: none of these. */
+static int
+stopped(struct stepper *s)
+{
+	siginfo_t info;
+	int status;
+
+	if (waitpid(s->pid, &status, 0) != s->pid || !WIFSTOPPED(status) ||
+	    ptrace(PTRACE_GETREGS, s->pid, NULL, &s->regs) != 0 ||
+	    ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) != 0)
+		return -1;
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code == TRAP_TRACE)
+		return 0;
+	return WSTOPSIG(status);
+}
+
+static int
+resume(struct stepper *s, int how, int sig)
+{
+	if (ptrace(how, s->pid, NULL, (void *)(intptr_t)sig) != 0)
+		return -1;
+	return stopped(s);
+}
+
+static bool
+start(struct stepper *s, const struct scenario *scenario)
+{
+	const char *program = scenario->program;
+
+	memset(s, 0, sizeof(*s));
+	s->scenario = scenario;
+	s->pid = fork();
+	if (s->pid == 0) {
+		(void)ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		(void)execl(program, program, scenario->name, NULL);
+		_exit(127);
+	}
+	if (s->pid < 0 || stopped(s) != SIGTRAP ||
+	    resume(s, PTRACE_CONT, 0) != SIGTRAP)
+		return false;
+	s->space = ex_space_new(EX_LIVE);
+	capture_maps(s->space, s->pid);
+	s->process = ex_space_process(s->space, s->pid);
+	return s->process != NULL;
+}
+
+static void
+stop(struct stepper *s)
+{
+	(void)kill(s->pid, SIGKILL);
+	(void)waitpid(s->pid, NULL, 0);
+	ex_space_free(s->space);
+}
+
+static void
+push(struct stepper *s, uint64_t slot, uint64_t pc, bool exact, bool signal)
+{
+	assert_true(s->n < FRAMES_MAX);
+	s->frame[s->n++] = (struct pending){ { pc, exact, signal }, slot };
+}
+
+static unsigned
+unwind(struct stepper *s, struct ex_pc *pc, enum ex_end *end)
+{
+	capture_take(&s->now, s->pid, &s->regs, CAPTURE_STACK);
+	return ex_unwind(s->process, &s->now.sample, pc, FRAMES_MAX, end);
+}
+
+/* The callers of main: it was entered before anybody looked. */
+static void
+begin(struct stepper *s)
+{
+	struct ex_pc pc[FRAMES_MAX];
+	enum ex_end end;
+	unsigned n = unwind(s, pc, &end);
+
+	assert_int_equal(end, EX_END_OUTERMOST);
+	assert_int_equal(n, 4);		/* main, two of libc, _start */
+	while (--n > 0)
+		push(s, UINT64_MAX, pc[n].pc, false, false);
+}
+
+/* What the stack holds, from the interrupted sp and pc before a step. */
+static void
+follow(struct stepper *s, uint64_t old_sp, uint64_t old_pc)
+{
+	const uint64_t sp = s->regs.rsp, pc = s->regs.rip;
+	uint64_t top = 0;
+
+	(void)capture_read(s->pid, sp, &top, sizeof(top));
+	if (sp == old_sp - 8 && top > old_pc + 1 && top <= old_pc + 8 &&
+	    pc != top)
+		push(s, sp, top, false, false);
+	while (s->n > 0 && s->frame[s->n - 1].slot < sp)
+		s->n--;
+	/* back from a signal: its frame's slot was on the other stack */
+	if (s->n > 0 && s->frame[s->n - 1].pc.exact &&
+	    s->frame[s->n - 1].pc.pc == pc)
+		s->n--;
+}
+
+/* A signal was delivered: sp is at its return address, the trampoline's. */
+static void
+follow_signal(struct stepper *s, uint64_t interrupted)
+{
+	uint64_t trampoline = 0;
+
+	(void)capture_read(s->pid, s->regs.rsp, &trampoline,
+	    sizeof(trampoline));
+	push(s, s->regs.rsp + 8, interrupted, true, false);
+	push(s, s->regs.rsp, trampoline, false, true);
+}
+
+static bool
+same_pc(const struct ex_pc *a, const struct ex_pc *b)
+{
+	return a->pc == b->pc && a->exact == b->exact && a->signal == b->signal;
+}
+
+/* Whether the signal frame's own code runs, which frame 0 is then marked by. */
+static bool
+in_trampoline(const struct stepper *s)
+{
+	return s->n > 0 && s->frame[s->n - 1].pc.exact;
+}
+
+static void
+print_pc(const struct stepper *s, const struct ex_pc *pc)
+{
+	const struct ex_module *module;
+	uint64_t vaddr;
+
+	module = ex_process_module(s->process, pc->pc, &vaddr);
+	print_message("  %s+%#llx%s%s", module != NULL ?
+	    ex_module_name(module) : "?", (unsigned long long)(module != NULL ?
+	    vaddr : pc->pc), pc->exact ? " exact" : "",
+	    pc->signal ? " signal" : "");
+}
+
+/* Show what there is, then what there should be. */
+static void
+complain(const struct stepper *s, const struct ex_pc *pc, unsigned n,
+    const char *end)
+{
+	unsigned i;
+
+	print_message("unwound:");
+	for (i = 0; i < n; i++)
+		print_pc(s, &pc[i]);
+	print_message(" (%s)\n  truth:  ", end != NULL ? end : "complete");
+	for (i = s->n; i-- > 0; )
+		print_pc(s, &s->frame[i].pc);
+	print_message("\n");
+}
+
+static bool
+is_excused(const struct stepper *s)
+{
+	const char *excused = s->scenario->excused;
+	const struct ex_module *module;
+	uint64_t vaddr;
+
+	module = ex_process_module(s->process, s->regs.rip, &vaddr);
+	return excused != NULL && module != NULL &&
+	    strcmp(ex_module_name(module), excused) == 0;
+}
+
+/*
+ * Compare with what is true.  On a signal's own stack the copy does not reach
+ * what was interrupted: its callers are then missing, and that is said.
+ */
+static void
+check(struct stepper *s)
+{
+	struct ex_pc pc[FRAMES_MAX], first = { s->regs.rip, true, false };
+	enum ex_end end;
+	unsigned i, n = unwind(s, pc, &end), expected = s->n + 1;
+	bool good = n > 0;
+
+	first.signal = in_trampoline(s);
+	for (i = 1; s->scenario->other_stack && i < expected; i++)
+		if (s->frame[s->n - i].pc.exact)
+			expected = i + 1;
+	good = good && n == expected && same_pc(&pc[0], &first) &&
+	    end == (expected < s->n + 1 ? EX_END_STACK : EX_END_OUTERMOST);
+	for (i = 1; good && i < n; i++)
+		good = same_pc(&pc[i], &s->frame[s->n - i].pc);
+	if (good)
+		return;
+	if (is_excused(s))
+		s->excused++;
+	else if (s->wrong++ < 3)
+		complain(s, pc, n, ex_end_text(end));
+}
+
+/* Step from one int3 to the next, and unwind at each instruction. */
+static void
+step_through(struct stepper *s)
+{
+	int sig = 0;
+
+	begin(s);
+	while (s->steps++ < STEPS_MAX) {
+		const uint64_t sp = s->regs.rsp, pc = s->regs.rip;
+		const int sent = sig;
+
+		sig = resume(s, PTRACE_SINGLESTEP, sent);
+		assert_true(sig >= 0);
+		if (sig == SIGTRAP)
+			return;
+		if (sent != 0)
+			follow_signal(s, pc);
+		else
+			follow(s, sp, pc);
+		check(s);
+	}
+	fail_msg("no end after %u steps", s->steps);
+}
+
+static void
+unwinds_every_instruction(void **state)
+{
+	const struct scenario *scenario = *state;
+	struct stepper s;
+
+	if (!start(&s, scenario))
+		fail_msg("%s does not run", scenario->program);
+	step_through(&s);
+	stop(&s);
+	assert_true(s.steps >= scenario->least);
+	assert_true(s.excused <= scenario->excuses);
+	assert_int_equal(s.wrong, 0);
+}
+
+/* --- this program, caught by an int3 --- */
+
+static struct {
+	struct capture sample;
+	size_t max;			/* of the stack's bytes to take */
+	void *truth[TRUTH_MAX];		/* what backtrace(3) says */
+	int n;
+} caught;
+
+static struct ex_pc out[TRUTH_MAX];
+
+static void
+on_trap(int sig, siginfo_t *info, void *context)
+{
+	const struct user_regs_struct regs = capture_regs(context);
+	int i, n;
+
+	(void)sig;
+	(void)info;
+	capture_take(&caught.sample, getpid(), &regs, caught.max);
+	n = backtrace(caught.truth, TRUTH_MAX);
+	for (i = 0; i < n; i++)
+		if ((uintptr_t)caught.truth[i] == regs.rip)
+			break;
+	caught.n = n - i;
+	memmove(caught.truth, caught.truth + i,
+	    (size_t)caught.n * sizeof(caught.truth[0]));
+}
+
+static struct ex_process *
+this_process(struct ex_space **space)
+{
+	*space = ex_space_new(EX_LIVE);
+	assert_non_null(*space);
+	capture_maps(*space, getpid());
+	return ex_space_process(*space, getpid());
+}
+
+/* Call fn, which is caught with at most max bytes of its stack. */
+static void
+catch(long (*fn)(long), long arg, size_t max)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
+
+	caught.max = max;
+	action.sa_sigaction = on_trap;
+	(void)sigaction(SIGTRAP, &action, &old);
+	(void)fn(arg);
+	(void)sigaction(SIGTRAP, &old, NULL);
+}
+
+/* Unwind what was caught; the result agrees with the truth as far as it goes. */
+static unsigned
+unwind_caught(unsigned max, enum ex_end *end)
+{
+	struct ex_space *space;
+	struct ex_process *process = this_process(&space);
+	unsigned i, n;
+
+	n = ex_unwind(process, &caught.sample.sample, out, max, end);
+	ex_space_free(space);
+	for (i = 0; i < n && i < (unsigned)caught.n; i++)
+		assert_int_equal(out[i].pc, (uintptr_t)caught.truth[i]);
+	return n;
+}
+
+static volatile long sink;
+
+static OWN long
+trap(long n)
+{
+	__asm__ volatile("int3");
+	return n + sink;
+}
+
+static OWN long
+deep(long n)
+{
+	return n == 0 ? trap(n) : deep(n - 1) + sink;
+}
+
+static void *
+thread(void *arg)
+{
+	sink = deep(3);
+	return arg;
+}
+
+static OWN long
+in_thread(long n)
+{
+	pthread_t id;
+
+	assert_int_equal(pthread_create(&id, NULL, thread, NULL), 0);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	return n;
+}
+
+static ucontext_t here, there;
+
+static void
+context(void)
+{
+	sink = deep(2);
+}
+
+static OWN long
+in_context(long n)
+{
+	static char stack[65536];
+
+	assert_int_equal(getcontext(&there), 0);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof(stack);
+	there.uc_link = &here;
+	makecontext(&there, context, 0);
+	assert_int_equal(swapcontext(&here, &there), 0);
+	return n;
+}
+
+/* The whole stack, as backtrace(3) sees it too. */
+static void
+assert_whole(enum ex_end expected)
+{
+	enum ex_end end;
+	unsigned n = unwind_caught(TRUTH_MAX, &end);
+
+	assert_int_equal(end, expected);
+	assert_int_equal(n, caught.n);
+}
+
+static void
+reaches_the_outermost(void **state)
+{
+	(void)state;
+	assert_null(ex_end_text(EX_END_OUTERMOST));
+	catch(deep, 5, CAPTURE_STACK);
+	assert_whole(EX_END_OUTERMOST);
+	assert_true(caught.n > 8);
+	catch(in_thread, 0, CAPTURE_STACK);
+	assert_whole(EX_END_OUTERMOST);
+	/* libc makes the return address up, and it is in no function */
+	catch(in_context, 0, CAPTURE_STACK);
+	assert_whole(EX_END_NO_CFI);
+}
+
+static void
+stops_where_the_copy_ends(void **state)
+{
+	enum ex_end end;
+	unsigned n;
+
+	(void)state;
+	catch(deep, 3000, CAPTURE_STACK);
+	n = unwind_caught(TRUTH_MAX, &end);
+	assert_int_equal(end, EX_END_STACK);
+	assert_true(n > 100 && n < 3000);
+	catch(deep, 3, 0);
+	assert_int_equal(unwind_caught(TRUTH_MAX, &end), 1);
+	assert_int_equal(end, EX_END_STACK);
+	assert_non_null(strstr(ex_end_text(end), "stack truncated"));
+}
+
+static void
+stops_at_the_depth_asked_for(void **state)
+{
+	enum ex_end end;
+	unsigned n;
+
+	(void)state;
+	catch(deep, 5, CAPTURE_STACK);
+	n = unwind_caught(TRUTH_MAX, &end);
+	assert_int_equal(unwind_caught(n, &end), n);
+	assert_int_equal(end, EX_END_OUTERMOST);
+	assert_int_equal(unwind_caught(n - 1, &end), n - 1);
+	assert_int_equal(end, EX_END_DEPTH);
+	assert_int_equal(unwind_caught(0, &end), 0);
+	assert_int_equal(end, EX_END_DEPTH);
+}
+
+/* Something that a stack may hold: noise, a pointer to code or to itself. */
+static uint64_t
+word(unsigned *seed)
+{
+	const uint64_t *regs = caught.sample.regs;
+	const uint64_t noise = (uint64_t)rand_r(seed);
+
+	switch (noise & 7) {
+	case 0:
+		return 0;
+	case 1:
+		return noise << 33 | noise;
+	case 2:
+		return regs[PERF_REG_X86_IP] + (noise >> 3) % 4096;
+	case 3:
+		return (uintptr_t)caught.truth[(noise >> 3) % caught.n];
+	default:
+		return regs[PERF_REG_X86_SP] + (noise >> 3) % CAPTURE_STACK;
+	}
+}
+
+static void
+stands_any_stack(void **state)
+{
+	static struct capture good;
+	struct capture *bad = &caught.sample;
+	struct ex_space *space;
+	struct ex_process *process = this_process(&space);
+	unsigned round, i, seed = 1;
+	enum ex_end end;
+
+	(void)state;
+	catch(deep, 20, 4096);
+	good = *bad;
+	for (round = 0; round < 20000; round++) {
+		const unsigned words = 1 + round % 64;
+
+		for (i = 0; i < words; i++) {
+			const uint64_t value = word(&seed);
+
+			memcpy(bad->stack + rand_r(&seed) % 512 * 8, &value, 8);
+		}
+		if (round % 3 == 0)
+			bad->regs[rand_r(&seed) % PERF_REG_X86_64_MAX] =
+			    word(&seed);
+		assert_in_range(ex_unwind(process, &bad->sample, out, 256,
+		    &end), 1, 256);
+		memcpy(bad->regs, good.regs, sizeof(bad->regs));
+		memcpy(bad->stack, good.stack, 4096);
+	}
+	ex_space_free(space);
+}
+
+/* --- stacks made by hand --- */
+
+#define SP UINT64_C(0x7ffd00000000)
+#define JIT UINT64_C(0x200000000000)
+
+struct made {
+	struct capture c;
+	struct ex_space *space;
+	struct ex_process *process;
+};
+
+/* A sample at pc, which belongs to no module, with fp and a stack of words. */
+static void
+make(struct made *m, uint64_t fp, const uint64_t *words, size_t n)
+{
+	const struct user_regs_struct regs = {
+		.rip = JIT, .rsp = SP, .rbp = fp
+	};
+
+	capture_take(&m->c, getpid(), &regs, 0);
+	memcpy(m->c.stack, words, n * sizeof(*words));
+	m->c.sample.stack_len = m->c.sample.stack_asked = n * sizeof(*words);
+	m->process = this_process(&m->space);
+}
+
+static OWN uint64_t
+a_return_address(void)
+{
+	return (uintptr_t)__builtin_return_address(0);
+}
+
+static void
+follows_frame_pointers(void **state)
+{
+	const uint64_t ra = a_return_address();
+	const uint64_t no_ra = (uintptr_t)&sink;
+	const struct {
+		uint64_t fp, word[6];
+		unsigned n;	/* frames at least */
+		enum ex_end end;
+	} chains[] = {
+		/* two of code made at run time, called by this program */
+		{ SP, { SP + 24, JIT + 64, 0, SP + 40, ra, 0 }, 3,
+		    EX_END_STACK },
+		{ SP + 8, { 0, SP + 999, ra, 0, 0, 0 }, 2, EX_END_STACK },
+		/* no return address at its end; no end; backwards; nowhere */
+		{ SP, { SP + 24, JIT + 64, 0, SP + 40, no_ra, 0 }, 1,
+		    EX_END_NO_MODULE },
+		{ SP, { SP + 16, JIT, SP + 32, JIT, 0, JIT }, 1,
+		    EX_END_NO_MODULE },
+		{ SP + 16, { 0, ra, SP, JIT, 0, ra }, 1, EX_END_NO_MODULE },
+		{ SP + 4, { ra, ra, ra, ra, ra, ra }, 1, EX_END_NO_MODULE },
+		{ SP - 8, { ra, ra, ra, ra, ra, ra }, 1, EX_END_NO_MODULE },
+		{ SP + 40, { ra, ra, ra, ra, ra, ra }, 1, EX_END_NO_MODULE },
+		{ UINT64_MAX - 7, { ra, ra, ra, ra, ra, ra }, 1,
+		    EX_END_NO_MODULE },
+	};
+	struct made m;
+	enum ex_end end;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+		make(&m, chains[i].fp, chains[i].word, 6);
+		assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256,
+		    &end), chains[i].n);
+		assert_int_equal(end, chains[i].end);
+		ex_space_free(m.space);
+	}
+}
+
+/* Calls whose return address is at the end of the bytes, and what is none. */
+static void
+tells_calls(void **state)
+{
+	static const struct {
+		bool call;
+		uint8_t len, code[8];
+	} codes[] = {
+		{ true, 5, { 0xe8, 1, 2, 3, 4 } },
+		{ true, 2, { 0xff, 0xd0 } },			/* *%rax */
+		{ true, 3, { 0x41, 0xff, 0xd4 } },		/* *%r12 */
+		{ true, 2, { 0xff, 0x13 } },			/* *(%rbx) */
+		{ true, 3, { 0xff, 0x53, 0x18 } },		/* *24(%rbx) */
+		{ true, 6, { 0xff, 0x93, 1, 2, 3, 4 } },
+		{ true, 6, { 0xff, 0x15, 1, 2, 3, 4 } },	/* *(%rip) */
+		{ true, 3, { 0xff, 0x14, 0xc8 } },		/* *(,%rax,8) */
+		{ true, 4, { 0xff, 0x54, 0x24, 8 } },		/* *8(%rsp) */
+		{ true, 7, { 0xff, 0x94, 0x24, 1, 2, 3, 4 } },
+		{ true, 7, { 0xff, 0x14, 0xc5, 1, 2, 3, 4 } },
+		{ false, 4, { 0xe8, 1, 2, 3 } },
+		{ false, 5, { 0xe9, 1, 2, 3, 4 } },		/* jmp */
+		{ false, 2, { 0xff, 0xe0 } },			/* jmp *%rax */
+		{ false, 2, { 0xff, 0x30 } },			/* push */
+		{ false, 2, { 0xff, 0x53 } },
+		{ false, 2, { 0xff, 0x14 } },
+		{ false, 1, { 0xff } },
+		{ false, 0, { 0 } },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		assert_int_equal(ex_regs_after_call(codes[i].code,
+		    codes[i].len), codes[i].call);
+}
+
+static void
+does_with_what_there_is(void **state)
+{
+	const uint64_t chain[] = {
+		PERF_CONTEXT_KERNEL, UINT64_C(0xffffffff81000010),
+		UINT64_C(0xffffffff81000020), PERF_CONTEXT_USER, 0x1000, 0x2000,
+		0x3000,
+	};
+	const uint64_t none[6] = { 0 };
+	struct made m;
+	struct ex_sample *sample = &m.c.sample;
+	enum ex_end end;
+
+	(void)state;
+	make(&m, 0, none, 6);
+	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 1);
+	assert_int_equal(end, EX_END_NO_MODULE);
+
+	/* a 32-bit program */
+	sample->user.abi = PERF_SAMPLE_REGS_ABI_32;
+	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 1);
+	assert_int_equal(end, EX_END_NO_CFI);
+	assert_int_equal(out[0].pc, JIT);
+
+	/* registers without the pc: no better than none */
+	sample->user.abi = PERF_SAMPLE_REGS_ABI_64;
+	sample->user.mask &= ~(UINT64_C(1) << PERF_REG_X86_IP);
+	sample->ip = 0x4000;
+	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 1);
+	assert_int_equal(end, EX_END_NO_REGS);
+	assert_int_equal(out[0].pc, 0x4000);
+
+	/* frame pointers that the kernel followed */
+	sample->callchain = (const uint8_t *)chain;
+	sample->callchain_len = sizeof(chain) / sizeof(chain[0]);
+	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 3);
+	assert_int_equal(end, EX_END_NO_REGS);
+	assert_true(out[0].exact && !out[1].exact && !out[2].exact);
+	assert_int_equal(out[2].pc, 0x3000);
+	assert_int_equal(ex_unwind_kernel(sample, out, 9), 2);
+	assert_int_equal(out[1].pc, chain[2]);
+	assert_int_equal(ex_unwind_kernel(sample, out, 1), 1);
+
+	/* nothing of the user's */
+	sample->callchain_len = 2;
+	sample->ip = chain[1];
+	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 0);
+	assert_int_equal(end, EX_END_NO_REGS);
+	sample->callchain_len = 0;
+	assert_int_equal(ex_unwind_kernel(sample, out, 9), 1);
+	assert_int_equal(out[0].pc, chain[1]);
+	ex_space_free(m.space);
+}
+
+#define STEPPED(i) { "unwinds every instruction: " #i, \
+	unwinds_every_instruction, NULL, NULL, \
+	(void *)(uintptr_t)&scenarios[i] }
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STEPPED(0), STEPPED(1), STEPPED(2), STEPPED(3), STEPPED(4),
+		STEPPED(5), STEPPED(6), STEPPED(7), STEPPED(8), STEPPED(9),
+		STEPPED(10),
+		cmocka_unit_test(reaches_the_outermost),
+		cmocka_unit_test(stops_where_the_copy_ends),
+		cmocka_unit_test(stops_at_the_depth_asked_for),
+		cmocka_unit_test(stands_any_stack),
+		cmocka_unit_test(follows_frame_pointers),
+		cmocka_unit_test(tells_calls),
+		cmocka_unit_test(does_with_what_there_is),
+	};
+
+	return cmocka_run_group_tests_name("unwind", tests, NULL, NULL);
+}

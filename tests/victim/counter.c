@@ -1,0 +1,104 @@
+/*
+ * counter: a victim that writes a known number of times.
+ *
+ *	counter THREADS WRITES
+ *
+ * Says "pid PID counter ADDRESS", waits for a line on stdin (not at end of
+ * file), then each thread writes the counter so many times, by a chain of 16
+ * calls, and the first thread reads(2) 8 bytes over the word `filled` once.
+ * Ends, with status 7, at the next line on stdin.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile long counter;
+volatile long filled;
+__thread long local;
+static long writes;
+
+static __attribute__((noinline)) void
+bump(void)
+{
+	counter++;
+}
+
+#define LEVEL(n, next)							\
+	static __attribute__((noinline)) void level##n(void)		\
+	{								\
+		next();							\
+		__asm__ volatile("");					\
+	}
+LEVEL(1, bump)
+LEVEL(2, level1)
+LEVEL(3, level2)
+LEVEL(4, level3)
+LEVEL(5, level4)
+LEVEL(6, level5)
+LEVEL(7, level6)
+LEVEL(8, level7)
+LEVEL(9, level8)
+LEVEL(10, level9)
+LEVEL(11, level10)
+LEVEL(12, level11)
+LEVEL(13, level12)
+LEVEL(14, level13)
+LEVEL(15, level14)
+
+static __attribute__((noinline)) void
+fill(void)
+{
+	int fd[2];
+
+	if (pipe(fd) != 0 || write(fd[1], "12345678", 8) != 8 ||
+	    read(fd[0], (void *)&filled, 8) != 8)
+		abort();
+}
+
+static void *
+work(void *first)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "worker %d", first != NULL);
+	pthread_setname_np(pthread_self(), name);
+	for (long i = 0; i < writes; i++)
+		level15();
+	if (first != NULL)
+		fill();
+	return NULL;
+}
+
+static void
+await_line(void)
+{
+	char line[64];
+
+	if (fgets(line, sizeof(line), stdin) == NULL)
+		memset(line, 0, sizeof(line));
+}
+
+int
+main(int argc, char **argv)
+{
+	int threads = argc > 1 ? atoi(argv[1]) : 1;
+	pthread_t thread[64];
+
+	if (threads > 64)
+		threads = 64;
+	writes = argc > 2 ? atol(argv[2]) : 1;
+	printf("pid %d counter %p\n", (int)getpid(), (void *)&counter);
+	fflush(stdout);
+	await_line();
+	for (int i = 0; i < threads; i++)
+		pthread_create(&thread[i], NULL, work,
+		    i == 0 ? thread : NULL);
+	for (int i = 0; i < threads; i++)
+		pthread_join(thread[i], NULL);
+	printf("done\n");
+	fflush(stdout);
+	await_line();
+	return 7;
+}

@@ -1,0 +1,2 @@
+/* debug_frame: frames, whose unwind information is in .debug_frame only. */
+#include "frames.c"

@@ -1,0 +1,128 @@
+/* visible: what is shown is safe to show, and valid where it must be. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "visible.h"
+
+static const struct {
+	const char *text, *shown, *json;
+} cases[] = {
+	{"", "", "\"\""},
+	{"counter", "counter", "\"counter\""},
+	{"a b~", "a b~", "\"a b~\""},
+	{"\033[2J", "\\x1b[2J", "\"\\u001b[2J\""},
+	{"a\nb\tc\rd", "a\\nb\\tc\\rd", "\"a\\u000ab\\u0009c\\u000dd\""},
+	{"\x01\x7f", "\\x01\\x7f", "\"\\u0001\\u007f\""},
+	{"\"q\" \\", "\"q\" \\", "\"\\\"q\\\" \\\\\""},
+	/* UTF-8 stays: e acute, euro, a face */
+	{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	 "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+	 "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+	/* C1 controls, right-to-left override, line separator, a tag */
+	{"\xc2\x9b" "5m", "\\u009b5m", "\"\\u009b5m\""},
+	{"\xe2\x80\xae", "\\u202e", "\"\\u202e\""},
+	{"\xe2\x80\xa8", "\\u2028", "\"\\u2028\""},
+	{"\xf3\xa0\x81\x81", "\\ue0041", "\"\\udb40\\udc41\""},
+	/* not UTF-8: a lone byte, cut short, overlong, surrogate, too high */
+	{"a\xff" "b", "a\\xffb", "\"a\xef\xbf\xbd" "b\""},
+	{"\xe2\x82", "\\xe2\\x82", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"\xc0\xaf", "\\xc0\\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"\xe0\x80\xaf", "\\xe0\\x80\\xaf",
+	 "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"\xed\xa0\x80", "\\xed\\xa0\\x80",
+	 "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+	{"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80",
+	 "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+};
+
+static void
+shows_what_is_hidden(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buffer b = {0};
+
+		visible_put(&b, cases[i].text);
+		assert_string_equal(buffer_text(&b), cases[i].shown);
+		buffer_free(&b);
+	}
+}
+
+static void
+writes_json_strings(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct buffer b = {0};
+
+		visible_put_json(&b, cases[i].text);
+		assert_string_equal(buffer_text(&b), cases[i].json);
+		buffer_free(&b);
+	}
+}
+
+/* Every byte, alone and after each lead byte: JSON that jansson reads. */
+static void
+writes_valid_json_for_any_bytes(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i < 256; i++) {
+		for (unsigned j = 0; j < 256; j++) {
+			const char text[] = {(char)i, (char)j, 'x', '\0'};
+			struct buffer b = {0};
+			json_t *json;
+
+			visible_put_json(&b, text);
+			json = json_loads(buffer_text(&b), JSON_DECODE_ANY,
+			    NULL);
+			assert_non_null(json);
+			json_decref(json);
+			buffer_free(&b);
+		}
+	}
+}
+
+static void
+cuts_between_characters(void **state)
+{
+	struct buffer b = {0};
+
+	(void)state;
+	visible_put_max(&b, "\xe2\x82\xac\033x", 2);
+	assert_string_equal(buffer_text(&b), "\xe2\x82\xac\\x1b...");
+	b.len = 0;
+	visible_put_max(&b, "abc", 3);
+	assert_string_equal(buffer_text(&b), "abc");
+	buffer_free(&b);
+}
+
+static void
+counts_columns(void **state)
+{
+	(void)state;
+	assert_int_equal(visible_columns("", 0), 0);
+	assert_int_equal(visible_columns("abc", 3), 3);
+	assert_int_equal(visible_columns("a\xe2\x82\xac" "b", 5), 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shows_what_is_hidden),
+		cmocka_unit_test(writes_json_strings),
+		cmocka_unit_test(writes_valid_json_for_any_bytes),
+		cmocka_unit_test(cuts_between_characters),
+		cmocka_unit_test(counts_columns),
+	};
+
+	return cmocka_run_group_tests_name("visible", tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+/*
+ * watch: the command as a user runs it, on victims that know how often they
+ * write.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+
+/* A victim that waits for its line, and its pid as text. */
+struct target {
+	struct running run;
+	char pid[16], addr[32];
+};
+
+static void
+start_counter(struct target *t, const char *threads, const char *writes)
+{
+	start(&t->run, (const char *[]){victim("counter"), threads, writes,
+	    NULL});
+	(void)snprintf(t->pid, sizeof(t->pid), "%d", t->run.pid);
+	hear_address(&t->run, t->addr);
+}
+
+/* Let the victim write and end. */
+static void
+let_write(struct target *t, int status)
+{
+	struct outcome o;
+
+	say(&t->run, "go\nend\n");
+	finish(&t->run, &o);
+	assert_string_equal(o.out, "done\n");
+	assert_int_equal(o.status, status);
+	outcome_free(&o);
+}
+
+/* Start watchctl with these arguments and wait until it watches: the start
+   line is there.  Not with -O. */
+static void
+start_watch(struct running *w, const char *const argv[], char line[4096])
+{
+	start(w, argv);
+	hear(w, line, 4096);
+	if (line[0] == '\0') {
+		struct outcome o;
+
+		finish(w, &o);
+		fail_msg("watchctl did not begin: %s", o.err);
+	}
+}
+
+static void
+expect_account(const struct outcome *o, json_int_t hits)
+{
+	const json_t *end = first_of(o, "end");
+
+	assert_non_null(end);
+	assert_int_equal(number_of(end, "hits"), hits);
+	assert_int_equal(number_of(end, "hits"), number_of(end, "reported") +
+	    number_of(end, "lost"));
+	assert_int_equal(number_of(end, "reported"), count_of(o, "hit"));
+}
+
+/* bump, level1 ... level15, work: with file and line. */
+static void
+expect_chain(const json_t *hit)
+{
+	const json_t *frames = json_object_get(hit, "frames");
+	char name[16] = "bump";
+
+	assert_true(json_array_size(frames) >= 18);
+	for (unsigned i = 0; i < 16; i++) {
+		const json_t *frame = json_array_get(frames, i);
+
+		assert_string_equal(text_of(frame, "function"), name);
+		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
+		assert_true(number_of(frame, "line") > 0);
+		(void)snprintf(name, sizeof(name), "level%u", i + 1);
+	}
+	assert_string_equal(text_of(json_array_get(frames, 16), "function"),
+	    "work");
+	assert_null(json_object_get(hit, "truncated"));
+}
+
+static void
+every_write_of_every_thread(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+	json_t *hit, *tids = json_object();
+	json_int_t seq = 0;
+	size_t i;
+
+	(void)state;
+	start_counter(&t, "3", "500");
+	start_watch(&w, (const char *[]){watchctl(), "-w", t.addr, "-o",
+	    "json", "-p", t.pid, NULL}, line);
+	assert_non_null(strstr(line, "\"schema\":\"watchctl/1\""));
+	assert_non_null(strstr(line, "\"frozen_ms\":"));
+	let_write(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 1500);
+	json_array_foreach(o.lines, i, hit) {
+		char tid[32];
+
+		if (strcmp(text_of(hit, "type"), "hit") != 0)
+			continue;
+		assert_int_equal(number_of(hit, "seq"), ++seq);
+		assert_int_equal(number_of(hit, "pid"), atoi(t.pid));
+		assert_string_equal(text_of(hit, "addr"), t.addr);
+		assert_string_equal(text_of(hit, "origin"), "user");
+		assert_memory_equal(text_of(hit, "comm"), "worker ", 7);
+		expect_chain(hit);
+		(void)snprintf(tid, sizeof(tid), "%d",
+		    (int)number_of(hit, "tid"));
+		(void)json_object_set_new(tids, tid, json_true());
+	}
+	assert_int_equal(json_object_size(tids), 3);
+	json_decref(tids);
+	assert_non_null(strstr(o.err, "1500 hits, "));
+	outcome_free(&o);
+}
+
+static void
+a_symbol_and_a_system_call(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+	json_t *hit;
+
+	(void)state;
+	start_counter(&t, "1", "1");
+	start_watch(&w, (const char *[]){watchctl(), "-w", "filled", "-o",
+	    "json", "-p", t.pid, NULL}, line);
+	let_write(&t, 7);
+	finish(&w, &o);
+	if (strstr(o.err, "kernel's accesses") != NULL)
+		fail_msg("run as a user who may watch the kernel: %s", o.err);
+	expect_account(&o, 1);
+	hit = first_of(&o, "hit");
+	assert_string_equal(text_of(hit, "origin"), "kernel");
+	assert_string_equal(text_of(hit, "syscall"), "read");
+	outcome_free(&o);
+}
+
+static void
+user_only_leaves_the_kernel_out(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	(void)state;
+	start_counter(&t, "1", "1");
+	start_watch(&w, (const char *[]){watchctl(), "--user-only", "-w",
+	    "filled", "-o", "json", "-p", t.pid, NULL}, line);
+	let_write(&t, 7);
+	finish(&w, &o);
+	expect_account(&o, 0);
+	outcome_free(&o);
+}
+
+static void
+a_command_keeps_its_output_and_status(void **state)
+{
+	char report[] = "/tmp/watch_test.XXXXXX";
+	int fd = mkstemp(report);
+	struct running w;
+	struct outcome o, r;
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "json",
+	    "-O", report, "--", victim("counter"), "2", "50", NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_memory_equal(o.out, "pid ", 4);
+	assert_non_null(strstr(o.out, "\ndone\n"));
+	assert_null(strstr(o.out, "hit"));
+	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
+	run(&r, (const char *[]){"/bin/cat", report, NULL});
+	expect_account(&r, 100);
+	assert_int_equal(number_of(first_of(&r, "end"), "status"), 7);
+	assert_string_equal(text_of(first_of(&r, "end"), "reason"), "exit");
+	outcome_free(&r);
+	outcome_free(&o);
+	(void)unlink(report);
+}
+
+static void
+exit_statuses(void **state)
+{
+	static const struct {
+		const char *command[4];
+		int status;
+	} cases[] = {
+		{{"/bin/sh", "-c", "exit 3"}, 3},
+		{{"/bin/sh", "-c", "kill -TERM $$"}, 128 + SIGTERM},
+		{{"/bin/sh", "-c", "kill -SEGV $$"}, 128 + SIGSEGV},
+		{{"/nonexistent/command"}, 127},
+		{{"no-such-command-anywhere"}, 127},
+		{{"/etc/passwd"}, 126},
+		{{"/"}, 126},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const *c = cases[i].command;
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), "-w", "environ", "--",
+		    c[0], c[1], c[2], NULL});
+		if (o.status != cases[i].status)
+			fail_msg("%s %s: status %d: %s", c[0],
+			    c[2] == NULL ? "" : c[2], o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+static void
+ends_after_n_hits(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	(void)state;
+	start_counter(&t, "2", "2000");
+	start_watch(&w, (const char *[]){watchctl(), "-n", "5", "-w", "counter",
+	    "-o", "json", "-p", t.pid, NULL}, line);
+	say(&t.run, "go\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 5);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "count");
+	outcome_free(&o);
+	say(&t.run, "end\n");
+	finish(&t.run, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+static void
+ends_after_a_time_and_by_a_signal(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	(void)state;
+	start_counter(&t, "1", "1");
+	run(&o, (const char *[]){watchctl(), "-t", "0.2", "-w", "counter",
+	    "-o", "json", "-p", t.pid, NULL});
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 0);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "time");
+	outcome_free(&o);
+	start_watch(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
+	    "json", "-p", t.pid, NULL}, line);
+	(void)kill(w.pid, SIGINT);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "signal");
+	outcome_free(&o);
+	let_write(&t, 7);
+}
+
+static void
+count_only(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	(void)state;
+	start_counter(&t, "4", "1000");
+	start_watch(&w, (const char *[]){watchctl(), "--count", "-w", "counter",
+	    "-o", "json", "-p", t.pid, NULL}, line);
+	let_write(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 4000);
+	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 4000);
+	assert_int_equal(count_of(&o, "hit"), 0);
+	outcome_free(&o);
+}
+
+static void
+folded_stacks(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	start_counter(&t, "1", "20");
+	start(&w, (const char *[]){watchctl(), "-t", "30", "-w", "counter",
+	    "-o", "folded", "-p", t.pid, NULL});
+	(void)usleep(300000);
+	let_write(&t, 7);
+	finish(&w, &o);
+	assert_non_null(strstr(o.out, ";level2;level1;bump 20\n"));
+	outcome_free(&o);
+}
+
+/* What is not delivered in time is lost, counted and told. */
+static void
+the_lost_are_counted(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	(void)state;
+	start_counter(&t, "1", "40000");
+	start_watch(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
+	    "json", "--stack", "32768", "-p", t.pid, NULL}, line);
+	(void)kill(w.pid, SIGSTOP);
+	let_write(&t, 7);
+	(void)kill(w.pid, SIGCONT);
+	finish(&w, &o);
+	expect_account(&o, 40000);
+	assert_true(number_of(first_of(&o, "end"), "lost") > 0);
+	assert_true(count_of(&o, "lost") > 0);
+	outcome_free(&o);
+}
+
+static void
+several_slots_are_one_watch(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096], spec[64];
+
+	(void)state;
+	start_counter(&t, "1", "30");
+	/* from 2 below the counter, 7 bytes: 2 + 4 + 1 */
+	(void)snprintf(spec, sizeof(spec), "%#llx:7",
+	    strtoull(t.addr, NULL, 16) - 2);
+	start_watch(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
+	    "-p", t.pid, NULL}, line);
+	assert_non_null(strstr(line, "\"slots\":3"));
+	let_write(&t, 7);
+	finish(&w, &o);
+	expect_account(&o, 30 + (count_of(&o, "hit") > 30));
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_write_of_every_thread),
+		cmocka_unit_test(a_symbol_and_a_system_call),
+		cmocka_unit_test(user_only_leaves_the_kernel_out),
+		cmocka_unit_test(a_command_keeps_its_output_and_status),
+		cmocka_unit_test(exit_statuses),
+		cmocka_unit_test(ends_after_n_hits),
+		cmocka_unit_test(ends_after_a_time_and_by_a_signal),
+		cmocka_unit_test(count_only),
+		cmocka_unit_test(folded_stacks),
+		cmocka_unit_test(the_lost_are_counted),
+		cmocka_unit_test(several_slots_are_one_watch),
+	};
+
+	return run_live("watch", tests);
+}
