@@ -32,7 +32,8 @@ __asm__(
     ROW("frame", ".cfi_def_cfa rbp, 16; .cfi_offset rbp, -16")
     ROW("same", ".cfi_same_value rbx")
     ROW("restored", ".cfi_restore rbx; .cfi_restore rbp")
-    ROW("value", ".cfi_val_offset r12, -24; .cfi_val_offset rsp, 8")
+    /* r12 is CFA - 24, rsp is CFA + 8 */
+    ROW("value", ".cfi_escape 0x14, 12, 3; .cfi_escape 0x15, 7, 0x7f")
     ROW("register", ".cfi_register r13, rax; .cfi_register rip, rcx")
     ROW("undefined", ".cfi_undefined r12; .cfi_undefined rip")
     "	.cfi_endproc\n"

@@ -56,6 +56,20 @@ shared_memory(size_t size)
 	return at;
 }
 
+/* Those that were started and not waited for. */
+static pid_t child_running[64];
+
+static inline void
+child_note(pid_t from, pid_t to)
+{
+	for (size_t i = 0; i < 64; i++) {
+		if (child_running[i] == from) {
+			child_running[i] = to;
+			return;
+		}
+	}
+}
+
 /* Run fn(arg) in a new process, which exits 0 when fn returns. */
 static inline pid_t
 child_start(void (*fn)(void *), void *arg)
@@ -70,6 +84,7 @@ child_start(void (*fn)(void *), void *arg)
 			fn(arg);
 		_exit(0);
 	}
+	child_note(0, pid);
 	return pid;
 }
 
@@ -80,6 +95,7 @@ child_wait(pid_t pid)
 	int status = -1;
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	child_note(pid, 0);
 	return status;
 }
 
@@ -88,6 +104,23 @@ child_kill(pid_t pid)
 {
 	(void)kill(pid, SIGKILL);
 	(void)child_wait(pid);
+}
+
+/* What a failed test left, as a test's teardown. */
+static inline int
+children_end(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 64; i++) {
+		pid_t pid = child_running[i];
+
+		child_running[i] = 0;
+		if (pid != 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
+		}
+	}
+	return 0;
 }
 
 /* How many descriptors this process has. */

@@ -22,8 +22,8 @@
 #include "capture.h"
 #include "insn.h"
 
-#define STEPS	40000		/* at most, in one program */
-#define WANTED	10000		/* accesses seen in one program, at least */
+#define STEPS	100000		/* at most, in one program */
+#define WANTED	10000		/* accesses seen in one program */
 
 typedef struct user_regs_struct regs_t;
 
@@ -224,6 +224,14 @@ step(struct stepper *s)
 	return true;
 }
 
+/* Steps until so many accesses have been seen. */
+static void
+steps(struct stepper *s, unsigned wanted)
+{
+	for (unsigned i = 0; i < STEPS && s->accesses < wanted && step(s); i++)
+		;
+}
+
 static int
 setup(void **state)
 {
@@ -344,8 +352,7 @@ our_own_code(void **state)
 			work();
 	}
 	begin(s);
-	for (unsigned i = 0; i < STEPS && step(s); i++)
-		;
+	steps(s, WANTED);
 	end(s);
 }
 
@@ -369,16 +376,14 @@ an_interpreter(void **state)
 		_exit(127);
 	}
 	begin(s);
-	for (unsigned i = 0; i < STEPS / 2 && step(s); i++)
-		;				/* the dynamic linker */
+	steps(s, WANTED / 2);		/* the dynamic linker */
 	poke_debug(s->pid, 7, 0);
 	ptrace(PTRACE_CONT, s->pid, NULL, NULL);
 	usleep(300000);
 	kill(s->pid, SIGSTOP);
 	assert_int_equal(waitpid(s->pid, &status, 0), s->pid);
 	capture_maps(s->space, s->pid);
-	for (unsigned i = 0; i < STEPS / 2 && step(s); i++)
-		;
+	steps(s, WANTED);
 	end(s);
 }
 

@@ -576,7 +576,8 @@ static void
 knows_nothing_outside_modules(void **state)
 {
 	struct fixture *f = *state;
-	const struct scenario s = { .at = (const uint8_t *)&f->capture };
+	const uint8_t data = 0x90;
+	const struct scenario s = { .at = &data };	/* on the stack */
 	struct ex_insn insn;
 
 	(void)sample_of(&f->capture, &s);

@@ -24,17 +24,15 @@
 #include <sys/vfs.h>
 
 #include "child.h"
-#include "event.h"
 #include "live.h"
 #include "proc.h"
 #include "ptrace.h"
-#include "record.h"
+#include "puppet.h"
+#include "shot.h"
 #include "symbol.h"
 #include "target.h"
 
 enum {
-	KEPT = 64,		/* records of a shot that are looked at */
-	RING = 64 << 10,	/* bytes: the least that wp_rings_open makes */
 	NOBODY = 65534,
 	FIXED = 0x10000000,	/* an address that programs leave free */
 };
@@ -50,168 +48,6 @@ static struct {
 	volatile int stored;	/* how many did */
 	volatile int chains;	/* chains of threads that have ended */
 } *shared;
-
-/* Shots: events of the kind that the library opens, something done, and what
-   the kernel told of it. */
-
-struct shot {
-	struct wp_rings *rings;
-	struct wp_events events;
-	struct ex_formats *formats;
-	struct wp_perf_count count;	/* by the events' counters */
-	unsigned samples;	/* in the rings */
-	unsigned throttles, maps, comms;	/* other records there */
-	uint64_t told;		/* hits that LOST records tell of */
-	unsigned kept;		/* samples below */
-	struct ex_record sample[KEPT];
-	void *bytes[KEPT];	/* theirs */
-};
-
-static struct wp_slot
-slot(uint32_t type, volatile const void *addr, uint64_t len)
-{
-	return (struct wp_slot){(uintptr_t)addr, len, type};
-}
-
-/* The attribute of a slot's event, with options as they can be had here. */
-static struct perf_event_attr
-attr_of(struct wp_slot s, struct wp_options options)
-{
-	struct perf_event_attr attr;
-
-	wp_options_fit(&options, &live_features);
-	wp_attr_watch(&attr, &s, &options, false);
-	return attr;
-}
-
-/* A write watch on a word, as the library opens it. */
-static struct perf_event_attr
-write_attr(volatile const void *addr)
-{
-	return attr_of(slot(HW_BREAKPOINT_W, addr, 8), (struct wp_options){0});
-}
-
-static void
-shot_begin(struct shot *s)
-{
-	struct wp_cause cause;
-
-	*s = (struct shot){0};
-	if (wp_rings_open(&s->rings, RING, &cause) < 0)
-		fail_msg("%s", cause.text);
-	assert_non_null(s->formats = ex_formats_new());
-}
-
-/* Arm one event in a thread. */
-static void
-shot_arm(struct shot *s, struct perf_event_attr attr, pid_t tid)
-{
-	size_t first = s->events.n;
-	uint64_t id;
-	int format = -1;
-
-	assert_int_equal(wp_events_open(&s->events, &attr, 0, 0, tid,
-	    s->rings), 0);
-	for (size_t i = first; i < s->events.n; i++) {
-		assert_int_equal(wp_perf_id(s->events.event[i].fd, &id), 0);
-		if (format < 0)
-			format = ex_formats_add(s->formats, &attr, &id, 1);
-		else
-			assert_int_equal(ex_formats_ids(s->formats, format,
-			    &id, 1), 0);
-		assert_true(format >= 0);
-	}
-}
-
-static void
-shot_count(struct shot *s)
-{
-	s->count = (struct wp_perf_count){0};
-	for (size_t i = 0; i < s->events.n; i++) {
-		struct wp_perf_count one;
-
-		assert_int_equal(wp_perf_read(s->events.event[i].fd,
-		    live_features.format_lost, &one), 0);
-		s->count.value += one.value;
-		s->count.lost += one.lost;
-	}
-}
-
-static void
-shot_keep(struct shot *s, const struct perf_event_header *header)
-{
-	void *bytes = malloc(header->size);
-
-	assert_non_null(bytes);
-	memcpy(bytes, header, header->size);
-	s->bytes[s->kept] = bytes;
-	assert_int_equal(ex_record_decode(s->formats, bytes, header->size,
-	    &s->sample[s->kept++]), 1);
-}
-
-/* Take what the rings hold. */
-static void
-shot_read(struct shot *s)
-{
-	const struct perf_event_header *header;
-	struct ex_record record;
-
-	while ((header = wp_rings_next(s->rings, UINT64_MAX)) != NULL) {
-		s->throttles += header->type == PERF_RECORD_THROTTLE;
-		s->maps += header->type == PERF_RECORD_MMAP2;
-		s->comms += header->type == PERF_RECORD_COMM;
-		if (header->type == PERF_RECORD_LOST) {
-			assert_int_equal(ex_record_decode(s->formats, header,
-			    header->size, &record), 1);
-			s->told += record.lost.count;
-		}
-		if (header->type != PERF_RECORD_SAMPLE)
-			continue;
-		s->samples++;
-		if (s->kept < KEPT)
-			shot_keep(s, header);
-	}
-}
-
-/* Disarm, count, and take what the rings hold. */
-static void
-shot_take(struct shot *s)
-{
-	for (size_t i = 0; i < s->events.n; i++)
-		assert_int_equal(wp_perf_disable(s->events.event[i].fd), 0);
-	shot_count(s);
-	shot_read(s);
-}
-
-static void
-shot_end(struct shot *s)
-{
-	wp_events_close(&s->events, 0);
-	wp_rings_close(s->rings);
-	ex_formats_free(s->formats);
-	for (unsigned i = 0; i < s->kept; i++)
-		free(s->bytes[i]);
-}
-
-/* One event in this thread, one action, and what came of it. */
-static void
-shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
-    void *arg)
-{
-	shot_begin(s);
-	shot_arm(s, attr, gettid());
-	act(arg);
-	shot_take(s);
-}
-
-static uint64_t
-user_reg(const struct ex_record *r, unsigned reg)
-{
-	uint64_t value = 0;
-
-	assert_true(ex_regs_get(&r->sample.user, reg, &value));
-	return value;
-}
 
 /* Actions. */
 
@@ -284,168 +120,13 @@ do_store_and_say(void *arg)
 	    "=&r"(*(uint64_t *)arg) : "r"(area) : "memory");
 }
 
-/* Executed once for each call; the same when the compiler clones or inlines
-   others. */
-__attribute__((noinline, noclone)) static void
+/* Called by pointers that the compiler knows nothing of, so that there is one
+   copy of it. */
+static void
 landmark(void *arg)
 {
 	__asm__ volatile("" : : "r"(arg) : "memory");
 	shared->passed = 1;
-}
-
-/* Puppets: processes with a leader and a second thread or process, that do as
-   they are told, one letter at a time, and say when it is done. */
-
-struct puppet {
-	pid_t pid;
-	int lead[2], second[2];	/* pipes to them */
-	int back[2];		/* the pipe from both */
-};
-
-static void
-on_usr1(int sig)
-{
-	(void)sig;
-	shared->signals++;
-}
-
-static void
-puppet_say(const struct puppet *p)
-{
-	(void)!write(p->back[1], "", 1);
-}
-
-/* Whoever is second: stores when told to. */
-static void *
-be_second(void *arg)
-{
-	const struct puppet *p = arg;
-	char c;
-
-	puppet_say(p);
-	while (read(p->second[0], &c, 1) == 1) {
-		area[0] = 1;
-		puppet_say(p);
-	}
-	return NULL;
-}
-
-static void
-be_second_process(struct puppet *p)
-{
-	(void)prctl(PR_SET_PDEATHSIG, 0);
-	(void)close(p->second[1]);
-	(void)be_second(p);
-	_exit(0);
-}
-
-/* In a vfork child: it holds its parent until it is told to end. */
-static _Noreturn void
-be_vforked(const struct puppet *p)
-{
-	char c;
-
-	puppet_say(p);
-	(void)!read(p->second[0], &c, 1);
-	puppet_say(p);
-	_exit(0);
-}
-
-static void
-puppet_obey(struct puppet *p, char c)
-{
-	pthread_t thread;
-
-	switch (c) {
-	case 's':
-		area[0] = 1;
-		break;
-	case 't':
-		if (pthread_create(&thread, NULL, be_second, p) != 0)
-			_exit(1);
-		return;		/* the second says when it is there */
-	case 'f':
-		if (fork() == 0)
-			be_second_process(p);
-		return;
-	case 'v':
-		if (vfork() == 0)
-			be_vforked(p);
-		break;
-	case 'l':
-		landmark(p);
-		break;
-	case 'x':
-		(void)execl("/proc/self/exe", "kernel_live_test", "--store",
-		    NULL);
-		_exit(1);
-	default:
-		_exit(0);
-	}
-	puppet_say(p);
-}
-
-static void
-be_puppet(void *arg)
-{
-	struct puppet *p = arg;
-	char c;
-
-	(void)signal(SIGUSR1, on_usr1);	/* with SA_RESTART */
-	(void)close(p->lead[1]);
-	while (read(p->lead[0], &c, 1) == 1)
-		puppet_obey(p, c);
-}
-
-static void
-puppet_start(struct puppet *p)
-{
-	assert_int_equal(pipe(p->lead), 0);
-	assert_int_equal(pipe(p->second), 0);
-	assert_int_equal(pipe(p->back), 0);
-	p->pid = child_start(be_puppet, p);
-}
-
-static void
-puppet_hear(const struct puppet *p)
-{
-	struct pollfd said = {p->back[0], POLLIN, 0};
-	char c;
-
-	assert_int_equal(poll(&said, 1, CHILD_PATIENCE_MS), 1);
-	assert_int_equal(read(p->back[0], &c, 1), 1);
-}
-
-static void
-puppet_tell(const struct puppet *p, int fd, char c)
-{
-	assert_int_equal(write(fd, &c, 1), 1);
-	(void)p;
-}
-
-static void
-puppet_lead(const struct puppet *p, char c)
-{
-	puppet_tell(p, p->lead[1], c);
-	puppet_hear(p);
-}
-
-static void
-puppet_second(const struct puppet *p, char c)
-{
-	puppet_tell(p, p->second[1], c);
-	puppet_hear(p);
-}
-
-static void
-puppet_end(const struct puppet *p)
-{
-	for (unsigned i = 0; i < 2; i++) {
-		(void)close(p->lead[i]);
-		(void)close(p->second[i]);
-		(void)close(p->back[i]);
-	}
-	child_kill(p->pid);
 }
 
 /* Slots and attributes. */
@@ -715,7 +396,7 @@ static void
 call_landmark(void *times)
 {
 	for (int i = 0; i < *(int *)times; i++)
-		landmark(NULL);
+		puppet_call(NULL);
 }
 
 static void
@@ -736,7 +417,7 @@ an_execution_watch_reports_the_instruction_itself(void **state)
 }
 
 /* An instruction of 7 bytes; where it begins is put at the argument. */
-__attribute__((noinline, noclone)) static void
+static void
 do_long_instruction(void *arg)
 {
 	uint64_t at;
@@ -749,17 +430,18 @@ do_long_instruction(void *arg)
 static void
 inside_an_instruction_execution_never_fires(void **state)
 {
+	void (*volatile act)(void *) = do_long_instruction;
 	uint64_t at;
 	struct shot s;
 
 	(void)state;
-	do_long_instruction(&at);
+	act(&at);
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)at,
-	    sizeof(long)), (struct wp_options){0}), do_long_instruction, &at);
+	    sizeof(long)), (struct wp_options){0}), act, &at);
 	assert_int_equal(s.count.value, 1);
 	shot_end(&s);
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)(at + 1),
-	    sizeof(long)), (struct wp_options){0}), do_long_instruction, &at);
+	    sizeof(long)), (struct wp_options){0}), act, &at);
 	assert_int_equal(s.count.value, 0);
 	shot_end(&s);
 }
@@ -877,7 +559,7 @@ no_field_of_a_sample_is_the_value(void **state)
 	shoot(&s, attr, do_copy, (void *)(uintptr_t)area);
 	assert_int_equal(s.samples, 1);
 	assert_int_equal(area[0], secret[0]);
-	assert_null(memmem(s.bytes[0], s.sample[0].size,
+	assert_null(memmem(s.sample[0].bytes, s.sample[0].size,
 	    (const void *)(uintptr_t)secret, 8));
 	shot_end(&s);
 }
@@ -1322,9 +1004,9 @@ an_inherited_events_ring_is_for_one_processor(void **state)
 
 	(void)state;
 	assert_true(any >= 0 && one >= 0);
-	assert_int_equal(wp_perf_map(any, RING, &ring), -EINVAL);
-	assert_int_equal(wp_perf_map(one, RING, &ring), 0);
-	wp_perf_unmap(ring, RING);
+	assert_int_equal(wp_perf_map(any, SHOT_RING, &ring), -EINVAL);
+	assert_int_equal(wp_perf_map(one, SHOT_RING, &ring), 0);
+	wp_perf_unmap(ring, SHOT_RING);
 	(void)close(any);
 	(void)close(one);
 }
@@ -1354,7 +1036,7 @@ records_go_to_a_ring_of_the_same_processor_only(void **state)
 	int any, one;
 
 	(void)state;
-	assert_int_equal(wp_rings_open(&rings, RING, NULL), 0);
+	assert_int_equal(wp_rings_open(&rings, SHOT_RING, NULL), 0);
 	puppet_start(&p);
 	one = wp_perf_open(&attr, p.pid, wp_rings_cpu(rings, 0));
 	any = wp_perf_open(&attr, p.pid, -1);
@@ -1563,21 +1245,18 @@ an_event_hangs_up_with_the_last_that_inherited_it(void **state)
 	puppet_lead(&p, 's');
 	puppet_lead(&p, 'f');
 	puppet_second(&p, 's');
-	puppet_tell(&p, p.lead[1], 'q');
+	puppet_tell(p.lead[1], 'q');
 	assert_int_equal(child_wait(p.pid), 0);
 	assert_true(shot_alive(&s));
 	puppet_second(&p, 's');
 	(void)close(p.second[1]);	/* ends the second */
+	p.second[1] = -1;
 	await(!shot_alive(&s));
 	shot_take(&s);
 	assert_int_equal(s.count.value, 3);
 	assert_int_equal(s.samples, 3);
 	shot_end(&s);
-	(void)close(p.lead[0]);
-	(void)close(p.lead[1]);
-	(void)close(p.second[0]);
-	(void)close(p.back[0]);
-	(void)close(p.back[1]);
+	puppet_hang_up(&p);
 }
 
 static void
@@ -1628,13 +1307,12 @@ events_survive_exec_unless_told_otherwise(void **state)
 		puppet_start(&p);
 		shot_begin(&s);
 		shot_arm(&s, attr, p.pid);
-		puppet_tell(&p, p.lead[1], 'x');
+		puppet_tell(p.lead[1], 'x');
 		assert_int_equal(child_wait(p.pid), 0);
 		shot_count(&s);
 		assert_int_equal(s.count.value, !remove);
 		shot_end(&s);
-		p.pid = child_start(do_nothing, NULL);
-		puppet_end(&p);
+		puppet_hang_up(&p);
 	}
 }
 
@@ -1652,7 +1330,7 @@ removed_events_hang_up_at_exec(void **state)
 	shot_begin(&s);
 	shot_arm(&s, attr, p.pid);
 	assert_true(shot_alive(&s));
-	puppet_tell(&p, p.lead[1], 'x');
+	puppet_tell(p.lead[1], 'x');
 	await(!shot_alive(&s));
 	shot_end(&s);
 	puppet_end(&p);
@@ -1959,7 +1637,7 @@ a_signal_stops_at_the_very_instruction(void **state)
 	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
 	assert_true((fd = wp_perf_open(&attr, p.pid, -1)) >= 0);
 	assert_int_equal(wp_perf_signal(fd, p.pid, SIGURG), 0);
-	puppet_tell(&p, p.lead[1], 'l');
+	puppet_tell(p.lead[1], 'l');
 	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
 	assert_false(stop.ended);
 	assert_int_equal(stop.signal, SIGURG);
@@ -2079,9 +1757,12 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_signal_stops_at_the_very_instruction),
 	};
 
-	if (argc == 2 && strcmp(argv[1], "--store") == 0)
+	if (argc == 2 && strcmp(argv[1], "--exec") == 0)
 		return store_at_fixed();
 	shared = shared_memory(sizeof(*shared));
+	puppet_word = area;
+	puppet_call = landmark;
+	puppet_signals = &shared->signals;
 	return run_live("kernel", tests);
 }
 

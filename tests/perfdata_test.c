@@ -1068,6 +1068,7 @@ build_stream(struct bytes *b)
 	put(b, MAGIC, 8);
 	put64(b, 16);
 	put_attr_record(b, 0x404090, 101);
+	put_names_feature(b);	/* of one more than there are yet */
 	put_attr_record(b, 0x404098, 102);
 	put_string_feature(b, 4, "6.1.0-test");
 	put_string_feature(b, 6, "x86_64");

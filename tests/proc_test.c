@@ -848,7 +848,7 @@ begin(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup(f, clear)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
 	const struct CMUnitTest tests[] = {
 		TEST(takes_any_name),
 		TEST(tells_the_state),

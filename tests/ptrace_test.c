@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "child.h"
@@ -48,6 +51,44 @@ clear(void **state)
 	return 0;
 }
 
+/* --- what is tested calls this, so tests can choose the moment --- */
+
+static void (*before_ptrace)(enum __ptrace_request, pid_t);
+
+long
+ptrace(enum __ptrace_request request, ...)
+{
+	long (*next)(enum __ptrace_request, ...) =
+	    (long (*)(enum __ptrace_request, ...))(uintptr_t)
+	    dlsym(RTLD_NEXT, "ptrace");
+	void *addr, *data;
+	va_list ap;
+	pid_t tid;
+
+	va_start(ap, request);
+	tid = va_arg(ap, pid_t);
+	addr = va_arg(ap, void *);
+	data = va_arg(ap, void *);
+	va_end(ap);
+	if (before_ptrace != NULL)
+		before_ptrace(request, tid);
+	return next(request, tid, addr, data);
+}
+
+/* For a child: die at one of its calls. */
+static int calls_left;
+
+static void
+die_at_last_call(enum __ptrace_request request, pid_t tid)
+{
+	(void)request;
+	(void)tid;
+	if (--calls_left == 0)
+		(void)raise(SIGKILL);
+}
+
+/* --- */
+
 static struct wp_proc_status
 status_of(pid_t pid)
 {
@@ -69,14 +110,11 @@ turn(void *arg)
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
 	while (!shared->end) {
 		shared->turns[i]++;
-		/* some sleep, some run, some only call */
-		if (i % 3 == 0)
-			nap_us(50);
-		else if (i % 3 == 1)
+		/* most sleep, some call, some run */
+		if (i % 40 == 38)
 			(void)sched_yield();
-		else
-			for (volatile int k = 0; k < 1000; k++)
-				;
+		else if (i % 40 != 39)
+			nap_us(50);
 	}
 	return NULL;
 }
@@ -321,20 +359,51 @@ in_a_thread(void *(*fn)(void *), pid_t pid)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* A signal that stopped a thread is not lost when its holder ends. */
+/* A signal comes when a thread is seized and not interrupted yet. */
 static void
-signals_outlive_the_holder(void **state)
+signal_before_interrupt(enum __ptrace_request request, pid_t tid)
 {
-	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
+	pid_t pid = status_of(tid).tgid;
+
+	if (request != PTRACE_INTERRUPT || tid != pid)
+		return;
+	(void)sigqueue(pid, SIGRTMIN, (union sigval){.sival_int = 0});
+	while (status_of(tid).state != 't')
+		nap_us(10);
+}
+
+static void
+signals_that_stop_a_thread_reach_it(void **state)
+{
+	pid_t pid = child_start(await_signals, NULL);
+	struct wp_hold hold = {0};
 
 	(void)state;
 	await(shared->other == 1);
-	for (int i = 0; i < SIGNALS; i++) {
-		queue_value(pid, i);
-		in_a_thread(hold_and_leave, pid);
-		assert_int_equal(shared->result, 0);
-	}
-	expect_each_once(SIGNALS);
+	before_ptrace = signal_before_interrupt;
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	before_ptrace = NULL;
+	assert_int_equal(hold.n, 1);
+	assert_int_equal(hold.thread[0].signal, SIGRTMIN);
+	assert_int_equal(shared->got[0], 0);
+	wp_hold_release(&hold);
+	expect_each_once(1);
+	expect_own_end(pid);
+}
+
+/* Nor are they lost when the holder ends. */
+static void
+signals_outlive_the_holder(void **state)
+{
+	pid_t pid = child_start(await_signals, NULL);
+
+	(void)state;
+	await(shared->other == 1);
+	before_ptrace = signal_before_interrupt;
+	in_a_thread(hold_and_leave, pid);
+	before_ptrace = NULL;
+	assert_int_equal(shared->result, 0);
+	expect_each_once(1);
 	expect_own_end(pid);
 }
 
@@ -639,6 +708,37 @@ targets_outlive_their_holder(void **state)
 	expect_own_end(pid);
 }
 
+static void
+hold_once(void *arg)
+{
+	struct wp_hold hold = {0};
+
+	before_ptrace = die_at_last_call;
+	if (wp_hold_process(&hold, *(pid_t *)arg) != 0)
+		_exit(1);
+	wp_hold_release(&hold);
+}
+
+/* The holder dies at each of its calls. */
+static void
+targets_outlive_each_call(void **state)
+{
+	pid_t pid = start_process(3);
+	int status = -1, calls;
+
+	(void)state;
+	for (calls = 1; status != 0; calls++) {
+		calls_left = calls;
+		status = child_wait(child_start(hold_once, &pid));
+		assert_true(status == 0 || WIFSIGNALED(status));
+		await(status_of(pid).tracer == 0);
+		expect_running(3);
+	}
+	/* seized, interrupted and let go, four threads */
+	assert_true(calls > 3 * 4);
+	expect_own_end(pid);
+}
+
 /* --- commands --- */
 
 /* Run a held command to its end.  Result: its wait status. */
@@ -734,71 +834,114 @@ commands_fail_as_execve_does(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
-/* What a command can see of itself: everything but who and when. */
-#define SHOW								\
-	"echo \"$0\" \"$@\"; env | sort; ulimit -a; umask; pwd; "	\
-	"grep -E '^(Sig|Shd|TracerPid|Seccomp|NoNew|Threads|Cap)' "	\
-	"/proc/self/status; "						\
-	"for f in /proc/self/fd/*; do echo \"$f\" "			\
-	"\"$(readlink \"$f\" | sed 's/[0-9][0-9]*//g')\"; done; "	\
-	"cat /proc/self/oom_score_adj /proc/self/personality; "		\
-	"cut -d' ' -f4-6,19 /proc/self/stat"
+/* Everything about a process that it could tell, but for who and when. */
+static const char *const about[] = {
+	"cmdline", "environ", "limits", "personality", "oom_score_adj",
+	"timerslack_ns", "coredump_filter",
+};
+static const char *const about_status[] = {
+	"Name", "Umask", "State", "PPid", "TracerPid", "Uid", "Gid",
+	"Groups", "Threads", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt",
+	"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs",
+	"Seccomp", "Cpus_allowed", "Mems_allowed",
+};
 
-static char *
-read_all(int fd)
+static void
+tell_status(FILE *to, pid_t pid)
 {
-	char *text = calloc(1, 1 << 16);
-	size_t len = 0;
-	ssize_t n;
+	char name[64], line[1 << 14];
+	FILE *f;
 
-	assert_non_null(text);
-	while ((n = read(fd, text + len, (1 << 16) - 1 - len)) > 0)
-		len += (size_t)n;
-	(void)close(fd);
-	return text;
+	(void)snprintf(name, sizeof(name), "/proc/%d/status", pid);
+	f = fopen(name, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL) {
+		char *colon = strchr(line, ':');
+
+		*colon = '\0';
+		for (size_t i = 0; i < COUNT(about_status); i++)
+			if (strcmp(line, about_status[i]) == 0)
+				(void)fprintf(to, "%s%s", line, colon + 1);
+	}
+	(void)fclose(f);
 }
 
-/* What the shell says about itself; started plainly, or held first. */
-static char *
-show(bool held)
+static void
+tell_file(FILE *to, pid_t pid, const char *what)
 {
-	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)SHOW,
-	    (char *)"name", (char *)"", (char *)"two words", NULL};
-	char *env[] = {(char *)"PATH=/usr/bin:/bin", (char *)"EMPTY=",
-	    (char *)"ODD=two words", (char *)"ODD=again", NULL};
-	char **before = environ;
-	struct wp_hold hold = {0};
-	int fd[2], out = dup(1), err = 0;
-	pid_t pid;
-	char *text;
+	char name[64];
+	FILE *f;
+	int c;
 
-	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
-	(void)fcntl(out, F_SETFD, FD_CLOEXEC);
-	assert_int_equal(dup2(fd[1], 1), 1);
-	environ = env;
+	(void)snprintf(name, sizeof(name), "/proc/%d/%s", pid, what);
+	f = fopen(name, "r");
+	assert_non_null(f);
+	(void)fprintf(to, "%s:\n", what);
+	while ((c = getc(f)) != EOF)
+		(void)putc(c == '\0' ? '|' : c, to);
+	(void)putc('\n', to);
+	(void)fclose(f);
+}
+
+static void
+tell_descriptors(FILE *to, pid_t pid)
+{
+	char name[64], link[PATH_MAX];
+
+	for (int fd = -1; fd < 1024; fd++) {
+		ssize_t n;
+
+		(void)snprintf(name, sizeof(name),
+		    fd < 0 ? "/proc/%d/cwd" : "/proc/%d/fd/%d", pid, fd);
+		if ((n = readlink(name, link, sizeof(link) - 1)) < 0)
+			continue;
+		link[n] = '\0';
+		(void)fprintf(to, "%d: %s\n", fd, link);
+	}
+}
+
+/* Tell of `sleep' when it does; started plainly, or held first. */
+static char *
+tell(bool held)
+{
+	char *const argv[] = {(char *)"sleep", (char *)" 0", (char *)"1000",
+	    NULL};
+	struct wp_hold hold = {0};
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	pid_t pid;
+
+	assert_non_null(to);
 	if (held) {
-		err = wp_hold_command(&hold, argv, &pid);
+		assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 		wp_hold_release(&hold);
 	} else if ((pid = fork()) == 0) {
 		(void)execvp(argv[0], argv);
 		_exit(127);
 	}
-	environ = before;
-	assert_int_equal(dup2(out, 1), 1);
-	(void)close(out);
-	(void)close(fd[1]);
-	assert_int_equal(err, 0);
-	text = read_all(fd[0]);
-	assert_int_equal(child_wait(pid), 0);
+	await(strcmp(status_of(pid).comm, "sleep") == 0 && maps_libc(pid) &&
+	    status_of(pid).state == 'S');
+	for (size_t i = 0; i < COUNT(about); i++)
+		tell_file(to, pid, about[i]);
+	tell_status(to, pid);
+	tell_descriptors(to, pid);
+	(void)fprintf(to, "group %d session %d nice %d policy %d\n",
+	    getpgid(pid), getsid(pid), getpriority(PRIO_PROCESS,
+	    (id_t)pid), sched_getscheduler(pid));
+	(void)fclose(to);
+	child_kill(pid);
 	return text;
 }
 
 static void
 commands_are_as_without_us(void **state)
 {
+	char *env[] = {(char *)"PATH=/usr/bin:/bin", (char *)"EMPTY=",
+	    (char *)"ODD=two words", (char *)"ODD=again", NULL};
+	char **environ_before = environ, *plain, *held;
 	struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
 	sigset_t block, mask;
-	char *plain, *held;
 	int extra = open("/dev/null", O_RDWR);	/* for commands too */
 
 	(void)state;
@@ -807,15 +950,20 @@ commands_are_as_without_us(void **state)
 	(void)sigaddset(&block, SIGRTMIN + 3);
 	(void)sigprocmask(SIG_BLOCK, &block, &mask);
 	(void)sigaction(SIGPIPE, &ignore, &before);
-	plain = show(false);
-	held = show(true);
+	environ = env;
+	plain = tell(false);
+	held = tell(true);
+	environ = environ_before;
 	(void)sigaction(SIGPIPE, &before, NULL);
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 	(void)close(extra);
-	/* it said all that it was asked for */
-	assert_non_null(strstr(plain, "name  two words\n"));
-	assert_non_null(strstr(plain, "TracerPid:\t0\n"));
-	assert_non_null(strstr(plain, "/dev/null\n"));
+	/* what we did is seen, so what we did not would be */
+	assert_non_null(strstr(plain, "sleep| 0|1000|"));
+	assert_non_null(strstr(plain, "EMPTY=|ODD=two words|ODD=again|"));
+	assert_non_null(strstr(plain, "SigBlk\t0000001000000200\n"));
+	assert_non_null(strstr(plain, "SigIgn\t0000000000001000\n"));
+	assert_non_null(strstr(plain, ": /dev/null\n"));
+	assert_non_null(strstr(plain, "TracerPid\t0\n"));
 	assert_string_equal(held, plain);
 	free(plain);
 	free(held);
@@ -868,22 +1016,59 @@ tells_how_a_command_goes_on(void **state)
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
 }
 
+static bool
+launch_once(void)
+{
+	char *const argv[] = {(char *)"/bin/true", NULL};
+	struct wp_hold hold = {0};
+	pid_t pid;
+
+	if (wp_hold_command(&hold, argv, &pid) != 0)
+		return false;
+	wp_hold_release(&hold);
+	return waitpid(pid, NULL, 0) == pid;
+}
+
 static void
 launch_for_ever(void *arg)
 {
-	char *const argv[] = {(char *)"/bin/true", NULL};
-
 	(void)arg;
-	for (;;) {
-		struct wp_hold hold = {0};
-		pid_t pid;
-
-		if (wp_hold_command(&hold, argv, &pid) != 0)
-			_exit(1);
-		wp_hold_release(&hold);
-		(void)waitpid(pid, NULL, 0);
+	while (launch_once())
 		shared->usr1++;
-	}
+}
+
+static void
+launch_and_die(void *arg)
+{
+	(void)arg;
+	before_ptrace = die_at_last_call;
+	_exit(launch_once() ? 0 : 1);
+}
+
+/* Start a launcher.  *alive: a pipe that is open for writing as long as it or
+   its command lives. */
+static pid_t
+start_launcher(void (*fn)(void *), int *alive)
+{
+	pid_t pid;
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	pid = child_start(fn, NULL);
+	(void)close(fd[1]);
+	*alive = fd[0];
+	return pid;
+}
+
+static void
+expect_all_ended(int alive)
+{
+	struct pollfd p = {.fd = alive, .events = POLLIN};
+	char c;
+
+	assert_int_equal(poll(&p, 1, CHILD_PATIENCE_MS), 1);
+	assert_int_equal(read(alive, &c, 1), 0);
+	(void)close(alive);
 }
 
 /* Whoever launches is killed: the command runs or not, but never hangs. */
@@ -891,27 +1076,35 @@ static void
 commands_outlive_their_launcher(void **state)
 {
 	unsigned short seed[3] = {4, 5, 6};
-	char c;
 
 	(void)state;
 	for (int i = 0; i < KILLS; i++) {
 		unsigned before = shared->usr1;
-		struct pollfd p = {.events = POLLIN};
-		pid_t launcher;
-		int fd[2];
+		int alive;
+		pid_t launcher = start_launcher(launch_for_ever, &alive);
 
-		/* its other end is open as long as one of them lives */
-		assert_int_equal(pipe(fd), 0);
-		launcher = child_start(launch_for_ever, NULL);
-		(void)close(fd[1]);
 		await(shared->usr1 != before);
 		nap_us(nrand48(seed) % 2000);
 		child_kill(launcher);
-		p.fd = fd[0];
-		assert_int_equal(poll(&p, 1, CHILD_PATIENCE_MS), 1);
-		assert_int_equal(read(fd[0], &c, 1), 0);
-		(void)close(fd[0]);
+		expect_all_ended(alive);
 	}
+}
+
+static void
+commands_outlive_each_call(void **state)
+{
+	int status = -1, calls;
+
+	(void)state;
+	for (calls = 1; status != 0; calls++) {
+		int alive;
+
+		calls_left = calls;
+		status = child_wait(start_launcher(launch_and_die, &alive));
+		assert_true(status == 0 || WIFSIGNALED(status));
+		expect_all_ended(alive);
+	}
+	assert_true(calls > 2);
 }
 
 static int
@@ -924,12 +1117,13 @@ begin(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup(f, clear)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
 	const struct CMUnitTest tests[] = {
 		TEST(every_thread_stands_still),
 		TEST(nobody_slips_through),
 		TEST(signals_wait_while_held),
 		TEST(signals_come_once_however_they_race),
+		TEST(signals_that_stop_a_thread_reach_it),
 		TEST(signals_outlive_the_holder),
 		TEST(stopped_stays_stopped),
 		TEST(stop_signals_work_while_held),
@@ -941,12 +1135,14 @@ main(void)
 		TEST(refuses_what_is_not_there),
 		TEST(refuses_what_others_trace),
 		TEST(targets_outlive_their_holder),
+		TEST(targets_outlive_each_call),
 		TEST(commands_begin_held),
 		TEST(commands_fail_as_execve_does),
 		TEST(commands_are_as_without_us),
 		TEST(commands_get_their_signals),
 		TEST(tells_how_a_command_goes_on),
 		TEST(commands_outlive_their_launcher),
+		TEST(commands_outlive_each_call),
 	};
 
 	return cmocka_run_group_tests_name("ptrace", tests, begin,

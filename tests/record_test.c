@@ -1446,8 +1446,6 @@ ids_lead_to_their_event(void **state)
 		ids[2] = 0;
 		assert_int_equal(ex_formats_ids(f, 0, &ids[0], 1), 0);
 		assert_int_equal(ex_formats_ids(f, 1, &ids[1], 2), 0);
-		/* ends, however full the table is */
-		assert_int_equal(ex_formats_find(f, id + 1), -1);
 	}
 	for (id = 1; id <= 20000; id += 2) {
 		assert_int_equal(ex_formats_find(f, id), 0);
@@ -1593,6 +1591,27 @@ events_that_cannot_be_told_apart(void **state)
 	}
 }
 
+/* A look-up of what is not there ends, however many ids there are. */
+static void
+any_number_of_ids(void **state)
+{
+	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IDENTIFIER);
+	uint64_t ids[64];
+	size_t i, n;
+
+	(void)state;
+	for (i = 0; i < COUNT(ids); i++)
+		ids[i] = i + 1;
+	for (n = 0; n <= COUNT(ids); n++) {
+		struct ex_formats *f = ex_formats_new();
+
+		assert_int_equal(ex_formats_add(f, &attr, ids, n), 0);
+		assert_int_equal(ex_formats_find(f, n), n > 0 ? 0 : -1);
+		assert_int_equal(ex_formats_find(f, n + 1), -1);
+		ex_formats_free(f);
+	}
+}
+
 /* Each alone makes the layout of samples or of READ another one. */
 static void
 parts_of_a_layout(void **state)
@@ -1712,6 +1731,7 @@ main(void)
 		cmocka_unit_test(samples_of_several_events),
 		cmocka_unit_test(others_of_several_events),
 		cmocka_unit_test(events_that_cannot_be_told_apart),
+		cmocka_unit_test(any_number_of_ids),
 		cmocka_unit_test(parts_of_a_layout),
 		cmocka_unit_test(ids_of_a_single_event),
 		cmocka_unit_test(records_of_a_nameless_event),

@@ -16,7 +16,7 @@
 #include "capture.h"
 #include "stack.h"
 
-#define OWN __attribute__((noinline, noclone))
+#define OWN __attribute__((noinline))
 
 /* --- this program, caught by an int3 --- */
 
@@ -52,13 +52,36 @@ trap(long n)
 static OWN long
 nest(long n)
 {
-	return (n == 0 ? trap(n) : nest(n - 1)) + sink;
+	return (n == 0 ? trap(sink) : nest(n - 1)) + sink;
 }
 
-static void *
-thread(void *depth)
+/* Caught before it has done anything. */
+void entered(void);
+__asm__(
+    ".text\n"
+    "	.type entered, @function\n"
+    "entered:\n"
+    "	.cfi_startproc\n"
+    "	int3\n"
+    "	ret\n"
+    "	.cfi_endproc\n"
+    "	.size entered, . - entered\n");
+
+static OWN long
+enter(long n)
 {
-	sink = nest((intptr_t)depth);
+	entered();
+	return n + sink;
+}
+
+#define ENTER (-1)
+
+static void *
+thread(void *arg)
+{
+	const long depth = (intptr_t)arg;
+
+	sink = depth == ENTER ? enter(sink) : nest(depth);
 	return NULL;
 }
 
@@ -182,23 +205,21 @@ shows_the_instruction(void **state)
 static void
 shows_a_call_as_its_callers(void **state)
 {
-	static const char *const names[] = { "nest", "nest", "thread" };
+	static const char *const names[] = { "enter", "thread" };
 	const struct ex_stack *stack;
-	uint64_t ra, entry = (uintptr_t)trap;
+	uint64_t ra;
 
 	(void)state;
-	catch(1);
-	stack = stack_of(0, false);
-	ra = stack->frame[2].pc;	/* in the innermost nest */
-	caught.regs[PERF_REG_X86_IP] = entry;
-	memcpy(caught.stack, &ra, sizeof(ra));
+	catch(ENTER);
+	caught.regs[PERF_REG_X86_IP]--;		/* back to the int3 */
+	memcpy(&ra, caught.stack, sizeof(ra));
 	stack = stack_of(ra - 5, true);
-	assert_functions(stack, names, 3);
+	assert_functions(stack, names, 2);
 	assert_int_equal(stack->frame[0].pc, ra - 5);
 
 	/* without the instruction the function that was entered is shown */
 	stack = stack_of(0, true);
-	assert_string_equal(stack->frame[0].function, "trap");
+	assert_string_equal(stack->frame[0].function, "entered");
 	assert_int_equal(stack->frame[0].offset, 0);
 	assert_int_equal(stack->frame[1].pc, ra);
 }
@@ -225,8 +246,8 @@ static void
 puts_the_kernel_first(void **state)
 {
 	const uint64_t read = kernel_function("ksys_read");
-	const uint64_t chain[] = {
-		PERF_CONTEXT_KERNEL, read + 16, read, UINT64_C(1) << 63,
+	static uint64_t chain[] = {
+		PERF_CONTEXT_KERNEL, 0, 0, UINT64_C(1) << 63,
 		PERF_CONTEXT_USER, 0x1000,
 	};
 	const struct ex_stack *user, *stack;
@@ -234,6 +255,8 @@ puts_the_kernel_first(void **state)
 	(void)state;
 	catch(0);
 	user = stack_of(0, false);
+	chain[1] = read + 16;
+	chain[2] = read;
 	caught.sample.callchain = (const uint8_t *)chain;
 	caught.sample.callchain_len = sizeof(chain) / sizeof(chain[0]);
 	stack = stack_of(0, false);
@@ -251,6 +274,27 @@ puts_the_kernel_first(void **state)
 	/* a return address belongs to what is before it */
 	if (stack->frame[1].function != NULL)
 		assert_string_not_equal(stack->frame[1].function, "ksys_read");
+}
+
+/* Of a recording that does not tell which kernel it was made by. */
+static void
+names_no_other_kernels_functions(void **state)
+{
+	struct ex_space *recorded = ex_space_new(EX_RECORDED);
+	struct ex_stacks *store = ex_stacks_new(recorded);
+	const struct ex_sample sample = { .ip = kernel_function("ksys_read") };
+	const struct ex_stack *stack;
+
+	(void)state;
+	assert_non_null(store);
+	stack = ex_stack_of(store, ex_space_process(recorded, 1), &sample, 0,
+	    false);
+	assert_non_null(stack);
+	assert_int_equal(stack->n, sample.ip != 0);
+	if (stack->n > 0)
+		assert_null(stack->frame[0].function);
+	ex_stacks_free(store);
+	ex_space_free(recorded);
 }
 
 /* A forked child has its parent's code at its parent's addresses. */
@@ -408,6 +452,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(shows_the_instruction),
 		cmocka_unit_test(shows_a_call_as_its_callers),
 		cmocka_unit_test(puts_the_kernel_first),
+		cmocka_unit_test(names_no_other_kernels_functions),
 		cmocka_unit_test(shares_stacks_between_processes),
 		cmocka_unit_test(stands_many_generations),
 		cmocka_unit_test(keeps_many),

@@ -316,7 +316,7 @@ addresses_in(const char *file, const char *word, uint64_t *addr, size_t max)
 	return count;
 }
 
-#define ADDRESSES_MAX 3000
+#define ADDRESSES_MAX 1000
 
 static size_t
 compare_levels(const char *compiler, const char *file, const char *word)
@@ -365,7 +365,6 @@ lines_as_addr2line(void **state)
 		{"cc", "-O2 -g -gdwarf-4", "p.c", "", true},
 		{"cc", "-O2 -g -no-pie", "p.c", "outer", true},
 		{"cc", "-O2 -g -static", "p.c", "outer", true},
-		{"cc", "-O2 -g -static-pie", "p.c", "outer", true},
 		{"cc", "-O2 -g -shared -fPIC", "p.c", "outer", true},
 		{"cc", "-O2 -g1", "p.c", "outer", true},
 		{"cc", "-O2 -g -flto", "p.c", "outer", true},
@@ -376,11 +375,8 @@ lines_as_addr2line(void **state)
 		{"c++", "-O0 -g", "p.cc", "2ns", false},
 		{"clang", "-O2 -g", "p.c", "outer", true},
 		{"clang", "-O2 -g -gdwarf-4", "p.c", "outer", true},
-		{"clang", "-O2 -gmlt", "p.c", "outer", true},
 		{"clang++", "-O2 -g", "p.cc", "2ns", true},
 		{"rustc", "-O -g", "p.rs", "4bump", false},
-		{"rustc", "-g -C opt-level=1 -C symbol-mangling-version=v0",
-		    "p.rs", "4bump", false},
 	};
 
 	(void)state;
@@ -497,7 +493,13 @@ demangles(void **state)
 		{"_R", "_R"},
 		{"_Zgarbage", "_Zgarbage"},
 	};
-	char deep[40000] = "_Z1f";
+	static const char twice[] = "_Z1fIPFviiEPFvS0_S0_EPFvS2_S2_E"
+	    "PFvS4_S4_EPFvS6_S6_EPFvS8_S8_EPFvSA_SA_EPFvSC_SC_EPFvSE_SE_E"
+	    "PFvSG_SG_EPFvSI_SI_EPFvSK_SK_EPFvSM_SM_EPFvSO_SO_EPFvSQ_SQ_E"
+	    "PFvSS_SS_EPFvSU_SU_EPFvSW_SW_EPFvSY_SY_EPFvS10_S10_E"
+	    "PFvS12_S12_EPFvS14_S14_EPFvS16_S16_EPFvS18_S18_EPFvS1A_S1A_E"
+	    "PFvS1C_S1C_EPFvS1E_S1E_EPFvS1G_S1G_EPFvS1I_S1I_EEvv";
+	char deep[40000] = "_Z1f", *rest;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -508,6 +510,12 @@ demangles(void **state)
 		assert_int_equal(text == names[i].raw, owned == NULL);
 		free(owned);
 	}
+	/* a name made to exhaust the memory: each part is two of the one
+	   before */
+	assert_true(strlen(twice) < 400);
+	assert_ptr_equal(ex_demangle(twice, &rest), twice);
+	assert_null(rest);
+
 	/* a name made to exhaust the stack */
 	memset(deep + 4, 'P', sizeof(deep) - 6);
 	deep[sizeof(deep) - 2] = 'i';
@@ -651,21 +659,23 @@ prefers_the_better_symbol(void **state)
 static void
 names_plt_stubs(void **state)
 {
-	static const char *const flags[] = {
-		"", "-no-pie", "-fcf-protection=full -Wl,-z,ibtplt",
-		"-Wl,-z,now", "-fno-plt", "-Wl,-z,lazy",
-		"-fcf-protection=none -Wl,-z,lazy -no-pie",
+	static const char *const builds[] = {
+		"c++ -O1 -o p p.cc", "cc -O1 -no-pie -o p p.c",
+		"cc -fcf-protection=full -Wl,-z,ibtplt -o p p.c",
+		"cc -Wl,-z,now -o p p.c", "cc -fno-plt -o p p.c",
+		"cc -Wl,-z,lazy -shared -fPIC -o p p.c",
+		"cc -fcf-protection=none -Wl,-z,lazy -no-pie -o p p.c",
 	};
 	size_t seen = 0;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		char *text, *line, *rest, name[256];
 		unsigned long long vaddr;
 		struct ex_module *m;
 
-		scratch_run("c++ -O1 %s -o p p.cc && objdump -d p | "
-		    "grep '@plt>:$' >plt; true", flags[i]);
+		scratch_run("%s && (objdump -d p | grep '@plt>:$' >plt; true)",
+		    builds[i]);
 		text = rest = scratch_read("plt", NULL);
 		m = module_of("p");
 		while ((line = strsep(&rest, "\n")) != NULL) {
@@ -993,7 +1003,7 @@ ask_everything(const char *name)
 	assert_int_equal(ex_module_open(m), ex_module_problem(m) == NULL);
 	(void)ex_symbol_find(m, "ns::Class::method", take, &found);
 	(void)ex_symbol_each(m, take, &found);
-	for (uint64_t vaddr = 0x1000; vaddr < 0x2400; vaddr += 13) {
+	for (uint64_t vaddr = 0x1000; vaddr < 0x2400; vaddr += 29) {
 		const struct ex_frames *f = ex_symbol_frames(m, vaddr, vaddr);
 
 		assert_true(f == NULL || f->n > 0);
@@ -1022,14 +1032,14 @@ survives_damage(void **state)
 	(void)state;
 	scratch_run("c++ -O2 -g -o p p.cc");
 	file = scratch_read("p", &len);
-	for (int i = 0; i < 120; i++) {
-		size_t keep = i < 40 ? len * (size_t)i / 40 : len;
+	for (int i = 0; i < 80; i++) {
+		size_t keep = i < 30 ? len * (size_t)i / 30 : len;
 		char *copy = malloc(len);
 
 		assert_non_null(copy);
 		memcpy(copy, file, len);
 		/* the headers, the section headers, or anywhere */
-		for (int k = 0; i >= 40 && k < 1 + i % 7; k++) {
+		for (int k = 0; i >= 30 && k < 1 + i % 7; k++) {
 			size_t at = i % 3 == 0 ? next_random(&random) % 1024 :
 			    i % 3 == 1 ? len - 1 - next_random(&random) % 2400 :
 			    next_random(&random) % len;

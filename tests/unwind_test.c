@@ -23,7 +23,7 @@
 #define FRAMES_MAX 64
 #define STEPS_MAX 60000
 #define TRUTH_MAX 4096
-#define OWN __attribute__((noinline, noclone))
+#define OWN __attribute__((noinline))
 
 /* --- a program that is stepped --- */
 
@@ -49,6 +49,7 @@ static const struct scenario {
 	/* before the frame pointer is set, and after */
 	{ "victim/frames", "bare", 10, false, "frames", 3 },
 	/* _Unwind_RaiseException overwrites its own frame before it leaves */
+	{ "victim/debug_frame", "calls", 150, false, NULL, 0 },
 	{ "victim/throws", NULL, 1000, false, "libgcc_s.so.1", 300 },
 };
 
@@ -710,7 +711,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		STEPPED(0), STEPPED(1), STEPPED(2), STEPPED(3), STEPPED(4),
 		STEPPED(5), STEPPED(6), STEPPED(7), STEPPED(8), STEPPED(9),
-		STEPPED(10),
+		STEPPED(10), STEPPED(11),
 		cmocka_unit_test(reaches_the_outermost),
 		cmocka_unit_test(stops_where_the_copy_ends),
 		cmocka_unit_test(stops_at_the_depth_asked_for),

@@ -114,13 +114,16 @@ static int
 learn(struct run *run, const struct process *process)
 {
 	int err = earlier_take(&run->earlier, process->pid);
+	struct wp_cause cause;
 
 	if (err == -ESRCH)
-		return complain("process %d ended while it was looked at",
-		    process->pid);
+		(void)wp_cause_set(&cause, WP_CAUSE_GONE, process->pid);
+	else if (err == -EACCES || err == -EPERM)
+		(void)wp_cause_set(&cause, WP_CAUSE_DENIED_OTHER, process->pid);
+	else if (err < 0)
+		(void)wp_cause_errno(&cause, "reading its mappings", -err);
 	if (err < 0)
-		return complain("process %d: reading its mappings: %s",
-		    process->pid, strerror(-err));
+		return complain("%s", cause.text);
 	earlier_each(&run->earlier, learn_record, run->session.space);
 	return 0;
 }
@@ -200,22 +203,22 @@ find_watches(struct run *run, struct process *process)
 	    o->command != NULL ? resolve_launched(run, &cause) :
 	    resolve(run, process, &cause);
 
-	for (size_t i = 0; i < o->nspecs && err >= 0; i++) {
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		regions[i] = (struct wp_region){
 			.addr = process->place[i].addr,
 			.len = process->place[i].len,
 			.access = (enum wp_access)(unsigned char)
 			    o->spec[i].access,
 		};
-		err = wp_target_mapped(process->pid, &regions[i], &cause);
-	}
 	if (err >= 0)
 		err = wp_target_watch(run->target, regions, o->nspecs, &cause);
+	process->first = err >= 0 ? (size_t)err : 0;
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		err = wp_target_mapped(process->pid, &regions[i], &cause);
 	free(regions);
 	if (err < 0)
 		return cause.code == WP_CAUSE_NONE ? err :
 		    complain("%s", cause.text);
-	process->first = (size_t)err;
 	return 0;
 }
 

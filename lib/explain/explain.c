@@ -233,13 +233,35 @@ access_text(const struct ex_watch *watch, const struct ex_insn *insn)
 	return !insn->reads ? "write" : !insn->writes ? "read" : "read-write";
 }
 
+/*
+ * What frame 0 shows.  The instruction, when it is the one before the sampled
+ * pc (or at it); the sampled pc itself, when a call led there: then the
+ * instruction is the caller's, which is frame 1.  0: the sampled pc, looked up
+ * by the byte before it.
+ */
+static uint64_t
+first_pc(struct ex_process *process, const struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	uint64_t vaddr, start;
+	struct ex_module *module;
+
+	if (hit->watch->access == 'x' || insn->pc == hit->pc)
+		return hit->pc;
+	if (insn->confidence >= EX_ADDRESS_UNVERIFIED)
+		return insn->pc + insn->len == hit->pc ? insn->pc : hit->pc;
+	module = ex_process_module(process, hit->pc, &vaddr);
+	return module != NULL && ex_symbol_function_start(module, vaddr,
+	    &start) && start == vaddr ? hit->pc : 0;
+}
+
 static void
 explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
     const struct ex_record *record, struct ex_hit *hit)
 {
 	const struct ex_sample *sample = &record->sample;
 	struct ex_process *process = ex_space_process(e->space, record->pid);
-	bool exec = watch->access == 'x';
+	uint64_t first;
 
 	memset(hit, 0, sizeof(*hit));
 	hit->watch = watch;
@@ -258,8 +280,9 @@ explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
 	if (!hit->kernel)
 		ex_insn_explain(process, sample, watch->addr,
 		    (uint32_t)watch->len, watch->access, &hit->insn);
-	hit->stack = ex_stack_of(e->stacks, process, sample,
-	    hit->kernel ? 0 : hit->insn.pc, !exec && !hit->kernel);
+	first = hit->kernel ? 0 : first_pc(process, hit);
+	hit->stack = ex_stack_of(e->stacks, process, sample, first,
+	    first == 0 && !hit->kernel);
 	if (hit->kernel)
 		hit->syscall = syscall_of(hit->stack);
 	hit->access = access_text(watch, &hit->insn);

@@ -125,21 +125,41 @@ ex_files_build_id(struct ex_files *files, const char *path, const uint8_t *id,
 	named_id_free(named);
 }
 
+static const struct named_id *
+named_id_find(const struct ex_files *files, const char *path)
+{
+	struct named_id key = {.path = (char *)(uintptr_t)path};
+	struct named_id **found =
+	    tfind(&key, &files->build_ids, named_id_compare);
+
+	return found != NULL ? *found : NULL;
+}
+
+size_t
+ex_files_find_id(const struct ex_files *files, const char *path,
+    uint8_t id[20])
+{
+	const struct named_id *named = named_id_find(files, path);
+
+	if (named == NULL || named->unclear)
+		return 0;
+	memcpy(id, named->id, named->len);
+	return named->len;
+}
+
 /* The build id that the recording's table has for a path, unless the record
    had one.  False: it has two. */
 static bool
 id_of_table(const struct ex_files *files, const char *path,
     struct ex_file_id *id)
 {
-	struct named_id key = {.path = (char *)(uintptr_t)path};
-	struct named_id **found =
-	    tfind(&key, &files->build_ids, named_id_compare);
+	const struct named_id *named = named_id_find(files, path);
 
-	if (found == NULL || id->build_id_len > 0)
+	if (named == NULL || id->build_id_len > 0)
 		return true;
-	id->build_id_len = (*found)->len;
-	memcpy(id->build_id, (*found)->id, (*found)->len);
-	return !(*found)->unclear;
+	id->build_id_len = named->len;
+	memcpy(id->build_id, named->id, named->len);
+	return !named->unclear;
 }
 
 static void

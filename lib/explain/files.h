@@ -16,6 +16,10 @@ void ex_files_free(struct ex_files *);		/* and all modules; NULL is fine */
 void ex_files_build_id(struct ex_files *, const char *path, const uint8_t *id,
     size_t len);
 
+/* The table's build id for a path.  Result: its length; 0: none, or two. */
+size_t ex_files_find_id(const struct ex_files *, const char *path,
+    uint8_t id[20]);
+
 /*
  * The root directory of a running process, for ex_files_module: -1 when it is
  * ours.  False: it cannot be had (any more).  It stays open with the files.

@@ -1,4 +1,7 @@
 /* kernel: names of kernel functions, from /proc/kallsyms. */
+#include "kernel.h"
+
+#include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,4 +145,52 @@ ex_kernel_symbol(uint64_t addr, uint64_t *offset)
 		return NULL;
 	*offset = addr - ksyms[low - 1].addr;
 	return name;
+}
+
+/* The running kernel's build id.  Result: its length; 0: not known. */
+static size_t
+kernel_build_id(uint8_t id[20])
+{
+	uint8_t notes[4096];
+	FILE *f = fopen("/sys/kernel/notes", "re");
+	size_t len, at = 0;
+
+	if (f == NULL)
+		return 0;
+	len = fread(notes, 1, sizeof(notes), f);
+	(void)fclose(f);
+	while (len - at >= sizeof(Elf64_Nhdr)) {
+		Elf64_Nhdr note;
+		uint64_t name = at + sizeof(note), desc, end;
+
+		memcpy(&note, notes + at, sizeof(note));
+		desc = name + (note.n_namesz + UINT64_C(3)) / 4 * 4;
+		end = desc + (note.n_descsz + UINT64_C(3)) / 4 * 4;
+		if (end > len)
+			break;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+		    memcmp(notes + name, "GNU", 4) == 0 &&
+		    note.n_descsz <= 20) {
+			memcpy(id, notes + desc, note.n_descsz);
+			return note.n_descsz;
+		}
+		at = end;
+	}
+	return 0;
+}
+
+bool
+ex_kernel_is(const char *symbol, uint64_t addr, const uint8_t *id, size_t len)
+{
+	uint8_t own[20];
+
+	if (len == 0 || kernel_build_id(own) != len ||
+	    memcmp(own, id, len) != 0)
+		return false;
+	(void)pthread_once(&once, kernel_read);
+	for (size_t i = 0; i < nksyms; i++) {
+		if (strcmp(names + ksyms[i].name, symbol) == 0)
+			return ksyms[i].addr == addr;
+	}
+	return false;
 }

@@ -142,35 +142,47 @@ holds_functions(Dwarf_Die *die)
 	}
 }
 
+/*
+ * Step to the next DIE of a walk over everything: down, or on, or up and on.
+ * path[*depth] is where it stands.  A sibling is taken only beyond all that was
+ * seen, as damaged trees may lead back into themselves.
+ */
+static bool
+walk_on(Dwarf_Die path[DEPTH_MAX], size_t *depth)
+{
+	Dwarf_Off seen = dwarf_dieoffset(&path[*depth]);
+
+	if (*depth + 1 < DEPTH_MAX && holds_functions(&path[*depth]) &&
+	    dwarf_child(&path[*depth], &path[*depth + 1]) == 0) {
+		++*depth;
+		return true;
+	}
+	while (!next_sibling(&path[*depth]) ||
+	    dwarf_dieoffset(&path[*depth]) <= seen) {
+		if ((*depth)-- == 0)
+			return false;
+	}
+	return true;
+}
+
 /* Make the table of a unit's functions. */
 static void
 unit_scan(struct ex_module *m, struct unit *unit)
 {
 	Dwarf_Die path[DEPTH_MAX];
 	size_t depth = 0;
+	bool more;
 
 	if (unit->scanned)
 		return;
 	unit->scanned = true;
-	if (dwarf_child(&unit->die, &path[0]) != 0)
-		return;
-	for (;;) {
+	more = dwarf_child(&unit->die, &path[0]) == 0;
+	while (more) {
 		Dwarf_Die *die = &path[depth];
 
-		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m, die,
-		    dwarf_dieoffset(die), &unit->functions))
-			break;
-		if (depth + 1 < DEPTH_MAX && holds_functions(die) &&
-		    dwarf_child(die, &path[depth + 1]) == 0) {
-			depth++;
-			continue;
-		}
-		while (!next_sibling(&path[depth])) {
-			if (depth-- == 0) {
-				ex_ranges_sort(&unit->functions);
-				return;
-			}
-		}
+		more = (dwarf_tag(die) != DW_TAG_subprogram || add_ranges(m,
+		    die, dwarf_dieoffset(die), &unit->functions)) &&
+		    walk_on(path, &depth);
 	}
 	ex_ranges_sort(&unit->functions);
 }

@@ -54,6 +54,13 @@ struct ex_process *ex_space_process(struct ex_space *, pid_t pid);
 const char *ex_space_comm(const struct ex_space *, pid_t pid, pid_t tid);
 
 /*
+ * Whether ex_kernel_symbol's names are right for this space: always for running
+ * processes; for a recording if its kernel's build id and address (the record
+ * for "[kernel.kallsyms]_text") are those of the running kernel.
+ */
+bool ex_space_kernel(const struct ex_space *);
+
+/*
  * The process's generation: changes whenever an address in it may have begun
  * to mean something else, so that what is cached by address can be dropped.
  */

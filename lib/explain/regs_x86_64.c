@@ -7,51 +7,64 @@
 
 #include "cfi.h"
 
-/* perf's numbers by DWARF number. */
-static const uint8_t perf_reg[EX_NREGS] = {
-	PERF_REG_X86_AX, PERF_REG_X86_DX, PERF_REG_X86_CX, PERF_REG_X86_BX,
-	PERF_REG_X86_SI, PERF_REG_X86_DI, PERF_REG_X86_BP, PERF_REG_X86_SP,
-	PERF_REG_X86_R8, PERF_REG_X86_R9, PERF_REG_X86_R10, PERF_REG_X86_R11,
-	PERF_REG_X86_R12, PERF_REG_X86_R13, PERF_REG_X86_R14, PERF_REG_X86_R15,
-	PERF_REG_X86_IP,
+#define NONE EX_NREGS
+
+/* DWARF's numbers by perf's. */
+static const uint8_t dwarf_reg[PERF_REG_X86_64_MAX] = {
+	[PERF_REG_X86_AX] = 0, [PERF_REG_X86_BX] = 3, [PERF_REG_X86_CX] = 2,
+	[PERF_REG_X86_DX] = 1, [PERF_REG_X86_SI] = 4, [PERF_REG_X86_DI] = 5,
+	[PERF_REG_X86_BP] = EX_REG_FP, [PERF_REG_X86_SP] = EX_REG_SP,
+	[PERF_REG_X86_IP] = EX_REG_PC, [PERF_REG_X86_FLAGS] = NONE,
+	[PERF_REG_X86_CS] = NONE, [PERF_REG_X86_SS] = NONE,
+	[PERF_REG_X86_DS] = NONE, [PERF_REG_X86_ES] = NONE,
+	[PERF_REG_X86_FS] = NONE, [PERF_REG_X86_GS] = NONE,
+	[PERF_REG_X86_R8] = 8, [PERF_REG_X86_R9] = 9, [PERF_REG_X86_R10] = 10,
+	[PERF_REG_X86_R11] = 11, [PERF_REG_X86_R12] = 12,
+	[PERF_REG_X86_R13] = 13, [PERF_REG_X86_R14] = 14,
+	[PERF_REG_X86_R15] = 15,
 };
 
-/* One register; values are packed in the order of the mask's bits. */
-static bool
-read_reg(const struct ex_perf_regs *from, unsigned number, uint64_t *value)
+static void
+read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 {
-	const uint64_t bit = UINT64_C(1) << number;
-	size_t place;
+	const uint8_t *at = from->values;
+	uint64_t mask, value;
 
-	if (from->values == NULL || (from->mask & bit) == 0)
-		return false;
-	place = (size_t)__builtin_popcountll(from->mask & (bit - 1));
-	memcpy(value, from->values + place * sizeof(*value), sizeof(*value));
-	return true;
+	memset(regs, 0, sizeof(*regs));
+	if (at == NULL)
+		return;
+	for (mask = from->mask; mask != 0; mask &= mask - 1) {
+		const int number = __builtin_ctzll(mask);
+
+		memcpy(&value, at, sizeof(value));
+		at += sizeof(value);
+		if (number >= PERF_REG_X86_64_MAX || dwarf_reg[number] == NONE)
+			continue;
+		regs->value[dwarf_reg[number]] = value;
+		regs->known |= 1U << dwarf_reg[number];
+	}
 }
 
 bool
 ex_regs_read(const struct ex_perf_regs *from, struct ex_regs *regs)
 {
-	unsigned i;
-
 	regs->known = 0;
 	if (from->abi != PERF_SAMPLE_REGS_ABI_64)
 		return false;
-	for (i = 0; i < EX_NREGS; i++) {
-		if (read_reg(from, perf_reg[i], &regs->value[i]))
-			regs->known |= 1U << i;
-		else
-			regs->value[i] = 0;
-	}
+	read_regs(from, regs);
 	return regs->known != 0;
 }
 
 bool
 ex_regs_pc(const struct ex_perf_regs *from, uint64_t *pc)
 {
-	return from->abi != PERF_SAMPLE_REGS_ABI_NONE &&
-	    read_reg(from, PERF_REG_X86_IP, pc);
+	struct ex_regs regs;
+
+	if (from->abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return false;
+	read_regs(from, &regs);
+	*pc = regs.value[EX_REG_PC];
+	return ex_regs_known(&regs, EX_REG_PC);
 }
 
 /* How long a `call *` (opcode ff /2) is from its ModRM byte on, of which avail

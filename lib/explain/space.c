@@ -11,10 +11,12 @@
 #include <sys/mman.h>
 
 #include "files.h"
+#include "kernel.h"
 #include "maps.h"
 
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */
+#define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {
 	pid_t pid;
@@ -42,6 +44,8 @@ struct ex_space {
 	pid_t ended[ENDED_MAX];	/* tids in the order of their end; 0: none */
 	size_t nended;		/* all that ever were put there */
 	uint64_t generation;	/* the last one given to a process */
+	char kernel_symbol[32];	/* a recording's: a function of its kernel, */
+	uint64_t kernel_addr;	/* and where it was; "": not known */
 };
 
 static int
@@ -274,6 +278,32 @@ mmap_known(struct ex_process *p, const struct ex_mmap *map,
 	    at->pgoff + (map->start - at->first) == map->pgoff;
 }
 
+bool
+ex_space_kernel(const struct ex_space *space)
+{
+	uint8_t id[20];
+	size_t len;
+
+	if (space->source == EX_LIVE)
+		return true;
+	len = ex_files_find_id(space->files, KERNEL, id);
+	return ex_kernel_is(space->kernel_symbol, space->kernel_addr, id, len);
+}
+
+/* The kernel's own mapping names the function that it was measured by. */
+static void
+learn_kernel(struct ex_space *space, const struct ex_mmap *map)
+{
+	const size_t len = sizeof(KERNEL) - 1;
+	const char *symbol = map->path + len;
+
+	if (strncmp(map->path, KERNEL, len) != 0 ||
+	    strlen(symbol) >= sizeof(space->kernel_symbol))
+		return;
+	(void)strcpy(space->kernel_symbol, symbol);
+	space->kernel_addr = map->pgoff;
+}
+
 static void
 learn_mmap(struct ex_space *space, const struct ex_record *record)
 {
@@ -282,7 +312,8 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 	struct ex_module *m = NULL;
 	struct ex_process *p;
 
-	/* those of pid -1 are the kernel's own */
+	if (record->pid == -1)
+		learn_kernel(space, map);
 	if (record->pid <= 0 || end <= map->start ||
 	    (p = ex_space_process(space, record->pid)) == NULL)
 		return;

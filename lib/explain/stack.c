@@ -290,7 +290,9 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 	if (frame == NULL)
 		return false;
 	*frame = (struct ex_frame){ .pc = pc->pc, .kernel = true };
-	frame->function = ex_kernel_symbol(pc->pc - !pc->exact, &offset);
+	if (ex_space_kernel(stacks->space))
+		frame->function = ex_kernel_symbol(pc->pc - !pc->exact,
+		    &offset);
 	if (frame->function == NULL) {
 		stacks->id = mix(stacks->id, pc->pc);
 		return true;

@@ -8,7 +8,7 @@
 #include "module_private.h"
 #include "symbol.h"
 
-#define FAR		(1U << 20)	/* bytes swept at most: 40 ms */
+#define FAR		(1U << 18)	/* bytes swept at most: 10 ms */
 #define NEAR		256		/* bytes swept where no start is known: by
 					   then decoding has found its step */
 #define FIRST_SLOTS	64

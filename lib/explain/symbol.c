@@ -10,19 +10,17 @@
 #include "symbol.h"
 
 #include <ctype.h>
-#include <libiberty/demangle.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle.h"
 #include "fde.h"
 #include "line.h"
 #include "module_private.h"
 #include "plt.h"
 #include "range.h"
-
-#define MANGLED_MAX 4096	/* longer names are shown as they are */
 
 /* A mangled name and what it means. */
 struct pretty {
@@ -49,20 +47,7 @@ struct ex_symbols {
 	size_t nanswers, slots;	/* slots: a power of two, or 0 */
 };
 
-/* --- demangling --- */
-
-const char *
-ex_demangle(const char *raw, char **owned)
-{
-	*owned = NULL;
-	if (raw[0] != '_' || (raw[1] != 'Z' && raw[1] != 'R') ||
-	    strnlen(raw, MANGLED_MAX) == MANGLED_MAX)
-		return raw;
-	/* Rust's older names are valid C++ ones as well */
-	if ((*owned = rust_demangle(raw, DMGL_NO_OPTS)) == NULL)
-		*owned = cplus_demangle_v3(raw, DMGL_NO_OPTS);
-	return *owned != NULL ? *owned : raw;
-}
+/* --- demangled names --- */
 
 static int
 pretty_compare(const void *a, const void *b)
@@ -548,7 +533,7 @@ demangles_to(const char *raw, const char *name)
 	free(owned);
 	if (same || strchr(name, '(') == NULL)
 		return same;
-	owned = cplus_demangle_v3(raw, DMGL_PARAMS | DMGL_ANSI);
+	owned = ex_demangle_whole(raw);
 	same = owned != NULL && strcmp(owned, name) == 0;
 	free(owned);
 	return same;

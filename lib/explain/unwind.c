@@ -45,6 +45,14 @@ struct walk {
 	bool whole;		/* it reaches the stack's end */
 };
 
+/* What a row tells of the caller's registers; bit n is register n. */
+struct caller {
+	uint64_t value[EX_NREGS];	/* of those in set */
+	uint32_t set;		/* known anew */
+	uint32_t lost;		/* not known any more */
+	uint32_t cut;		/* of those: as in struct walk */
+};
+
 const char *
 ex_end_text(enum ex_end end)
 {
@@ -123,6 +131,15 @@ rule_base(const struct walk *w, const struct ex_cfi_rule *rule,
 	return 0;
 }
 
+static int
+rule_expression(struct walk *w, const struct ex_cfi_rule *rule,
+    const uint64_t *cfa, uint64_t base, uint64_t *value)
+{
+	const struct ex_expr_env env = { &w->regs, cfa, base, read_memory, w };
+
+	return ex_expr_eval(rule->expr->op, rule->expr->n, &env, value);
+}
+
 /* What a rule other than SAME and UNDEFINED gives.  cfa is NULL for the CFA's
    own rule; base is the module's.  0 or as ex_expr_eval; with -EFAULT of a rule
    AT, *value is where it should be. */
@@ -130,7 +147,6 @@ static int
 rule_value(struct walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
 {
-	const struct ex_expr_env env = { &w->regs, cfa, base, read_memory, w };
 	int err;
 
 	switch (rule->how) {
@@ -141,7 +157,7 @@ rule_value(struct walk *w, const struct ex_cfi_rule *rule,
 		break;
 	case EX_CFI_EXPR_VALUE:
 	case EX_CFI_EXPR_AT:
-		err = ex_expr_eval(rule->expr->op, rule->expr->n, &env, value);
+		err = rule_expression(w, rule, cfa, base, value);
 		break;
 	default:
 		return -EINVAL;
@@ -150,13 +166,6 @@ rule_value(struct walk *w, const struct ex_cfi_rule *rule,
 	    rule->how == EX_CFI_EXPR_VALUE)
 		return err;
 	return read_stack(w, *value, value, sizeof(*value)) ? 0 : -EFAULT;
-}
-
-static void
-set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
-{
-	regs->value[reg] = value;
-	regs->known |= 1U << reg;
 }
 
 /*
@@ -171,16 +180,16 @@ is_popped(const struct walk *w, const struct ex_cfi_rule *rule, uint64_t place)
 	    place < w->regs.value[EX_REG_SP];
 }
 
-/* The caller's registers, but for its pc. */
+/* Find the caller's registers, but for its pc. */
 static void
-restore(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
-    uint64_t base, struct ex_regs *caller, uint32_t *cut)
+find_caller(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
+    uint64_t base, struct caller *caller)
 {
 	unsigned i;
 
-	*caller = w->regs;
-	*cut = w->cut;
-	set_reg(caller, EX_REG_SP, cfa);
+	caller->value[EX_REG_SP] = cfa;
+	caller->set = 1U << EX_REG_SP;
+	caller->lost = caller->cut = 0;
 	for (i = 0; i < row->n; i++) {
 		const struct ex_cfi_rule *rule = &row->rule[i];
 		const uint32_t bit = 1U << rule->reg;
@@ -189,24 +198,42 @@ restore(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 
 		if (err == -EFAULT && is_popped(w, rule, value))
 			continue;
-		*cut &= ~bit;
-		caller->known &= ~bit;
-		if (err == 0)
-			set_reg(caller, rule->reg, value);
-		else if (err == -EFAULT)
-			*cut |= bit;
+		caller->value[rule->reg] = value;
+		if (err == 0) {
+			caller->set |= bit;
+			continue;
+		}
+		caller->set &= ~bit;
+		caller->lost |= bit;
+		if (err == -EFAULT)
+			caller->cut |= bit;
+	}
+}
+
+/* Make the caller's registers those that are looked at. */
+static void
+enter_caller(struct walk *w, const struct caller *caller)
+{
+	uint32_t set = caller->set;
+
+	w->regs.known = (w->regs.known | set) & ~caller->lost;
+	w->cut = (w->cut & ~set & ~caller->lost) | caller->cut;
+	for (; set != 0; set &= set - 1) {
+		const int reg = __builtin_ctz(set);
+
+		w->regs.value[reg] = caller->value[reg];
 	}
 }
 
 /* Whether the caller's frame is where it can be, seen from the one at hand. */
 static bool
 is_progress(const struct walk *w, const struct ex_cfi_row *row,
-    const struct ex_regs *caller)
+    const struct caller *caller)
 {
 	const uint64_t sp = w->regs.value[EX_REG_SP];
 	const uint64_t next = caller->value[EX_REG_SP];
 
-	if (!ex_regs_known(caller, EX_REG_SP))
+	if ((caller->set >> EX_REG_SP & 1) == 0)
 		return true;
 	if (next >= EX_USER_END)
 		return false;
@@ -215,6 +242,13 @@ is_progress(const struct walk *w, const struct ex_cfi_row *row,
 	/* A function that keeps its return address in a register can have the
 	   same sp as its caller; it calls nobody. */
 	return next > sp || (next == sp && w->exact);
+}
+
+static void
+set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
+{
+	regs->value[reg] = value;
+	regs->known |= 1U << reg;
 }
 
 /* Go on to the caller whose pc this is.  False: there is none. */
@@ -235,9 +269,8 @@ static bool
 step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
     enum ex_end *end)
 {
-	struct ex_regs caller;
+	struct caller caller;
 	uint64_t cfa = 0, pc = 0;
-	uint32_t cut;
 	int err;
 
 	if (row->pc.how == EX_CFI_UNDEFINED) {
@@ -246,7 +279,7 @@ step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
 	}
 	err = rule_value(w, &row->cfa, NULL, base, &cfa);
 	if (err == 0) {
-		restore(w, row, cfa, base, &caller, &cut);
+		find_caller(w, row, cfa, base, &caller);
 		if (!is_progress(w, row, &caller))
 			err = -EINVAL;
 		else
@@ -256,8 +289,7 @@ step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
 		*end = err == -EFAULT ? missing(w) : EX_END_BAD;
 		return false;
 	}
-	w->regs = caller;
-	w->cut = cut;
+	enter_caller(w, &caller);
 	w->switched |= row->signal;
 	return go_on(w, pc, row->signal, end);
 }

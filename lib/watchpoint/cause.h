@@ -42,7 +42,7 @@
 	X(SELF, EINVAL, "process %d is this one: watchctl cannot attach to itself") \
 	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the processor's %u are wanted, %s") \
 	X(DENIED_PARANOID, EACCES, "not permitted: kernel.perf_event_paranoid is %d; run as root, " \
-	    "grant CAP_PERFMON, or `sysctl kernel.perf_event_paranoid=2`") \
+	    "or set it to 2 with sysctl to watch processes of your own") \
 	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs to another user or is " \
 	    "not dumpable; run as root or with CAP_PERFMON and CAP_SYS_PTRACE") \
 	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is refused here with EPERM, " \

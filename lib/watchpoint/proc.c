@@ -113,6 +113,7 @@ status_parse(const char *text, struct wp_proc_status *out)
 	const char *field;
 
 	out->tgid = (pid_t)status_number(text, "Tgid", 10);
+	out->threads = (unsigned)status_number(text, "Threads", 10);
 	out->tracer = (pid_t)status_number(text, "TracerPid", 10);
 	out->uid = (uid_t)status_number(text, "Uid", 10);
 	out->blocked = status_number(text, "SigBlk", 16);

@@ -31,7 +31,7 @@
 #include "proc.h"
 
 /* How long a thread may take to stop before its state is looked at, and how
-   long a runnable one may take at the most, in ms. */
+   long all may take together, in ms. */
 enum { STOP_PATIENCE = 10, STOP_LIMIT = 5000 };
 
 static long
@@ -90,71 +90,58 @@ hold_drop(struct wp_hold *hold, size_t i)
 	hold->thread[i] = hold->thread[--hold->n];
 }
 
-/* Whether a thread has ended and yet stays in the list of its process: the
-   first one does, and those whose tracer has not taken notice. */
-static bool
-stays_ended(pid_t pid, pid_t tid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(tid, &status) == 0 && status.state == 'Z' &&
-	    (tid == pid || status.tracer != 0);
-}
-
-static bool
-is_ending(pid_t tid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(tid, &status) != 0 || status.state == 'Z' ||
-	    status.state == 'X';
-}
-
-/*
- * SEIZE and INTERRUPT one thread.  Result: whether to look at the list again;
- * or -errno.  Again when it is held now, and also when it ended just now: the
- * kernel may have passed over the one after it in the list.
- */
+/* SEIZE and INTERRUPT one thread.  1 held, 0 not: it has ended; or -errno.
+   *zombies counts those that have and yet stay in the list: the first thread
+   does, and those whose tracer has not taken notice. */
 static int
-seize(struct wp_hold *hold, pid_t pid, pid_t tid)
+seize(struct wp_hold *hold, pid_t pid, pid_t tid, unsigned *zombies)
 {
+	struct wp_proc_status status;
 	int err = hold_room(hold);
 
 	if (err < 0)
 		return err;
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) != 0) {
-		err = errno;
-		if (err != ESRCH && !is_ending(tid))
-			return -err;
-		return !stays_ended(pid, tid);
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) == 0) {
+		hold->thread[hold->n++] = (struct wp_held){.tid = tid};
+		(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+		return 1;
 	}
-	hold->thread[hold->n++] = (struct wp_held){.tid = tid};
-	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
-	return 1;
+	err = errno;
+	if (wp_proc_status(tid, &status) != 0 || status.state == 'X')
+		return 0;
+	if (status.state != 'Z')
+		return err == ESRCH ? 0 : -err;
+	*zombies += tid == pid || status.tracer != 0;
+	return 0;
 }
 
-/* Seize those of the process's threads that are not held.  Result: how many
-   were reasons to look again, or -errno. */
+/*
+ * Seize those of the process's threads that are not held.  0: there are no
+ * others; 1: the list has to be looked at again; or -errno.
+ *
+ * The kernel passes over a thread if the one before it ends while the list is
+ * read.  But what it says afterwards of their number is exact: when it is that
+ * of those who stand still, there is nobody else.
+ */
 static int
 seize_new(struct wp_hold *hold, pid_t pid, pid_t **tids, size_t *cap)
 {
+	struct wp_proc_status status;
 	size_t known = hold->n;
-	int n = wp_proc_threads(pid, tids, cap), fresh = 0;
+	unsigned zombies = 0;
+	int n = wp_proc_threads(pid, tids, cap), err;
 
 	if (n < 0)
 		return n;
 	if (known > 0)
 		qsort(hold->thread, known, sizeof(*hold->thread), held_order);
-	for (int i = 0; i < n; i++) {
-		int got;
-
-		if (is_held(hold, known, (*tids)[i]))
-			continue;
-		if ((got = seize(hold, pid, (*tids)[i])) < 0)
-			return got;
-		fresh += got;
-	}
-	return fresh;
+	for (int i = 0; i < n; i++)
+		if (!is_held(hold, known, (*tids)[i]) && (err = seize(hold,
+		    pid, (*tids)[i], &zombies)) < 0)
+			return err;
+	if ((err = wp_proc_status(pid, &status)) < 0)
+		return err;
+	return hold->n > known || status.threads != known + zombies;
 }
 
 /* What a stopped thread is about to get: the signal, or 0 at stops that are not
@@ -218,16 +205,16 @@ rest_asleep(const struct wp_hold *hold)
 }
 
 static int
-await_stops(struct wp_hold *hold, pid_t pid)
+await_stops(struct wp_hold *hold, pid_t pid, long limit)
 {
 	long began = now_ms();
 
 	while (collect(hold, pid) > 0) {
-		long waited = now_ms() - began;
+		long now = now_ms();
 
-		if (waited > STOP_PATIENCE && rest_asleep(hold))
+		if (now - began > STOP_PATIENCE && rest_asleep(hold))
 			return 0;
-		if (waited > STOP_LIMIT)
+		if (now > limit)
 			return -ETIMEDOUT;
 		nap();
 	}
@@ -237,18 +224,22 @@ await_stops(struct wp_hold *hold, pid_t pid)
 int
 wp_hold_process(struct wp_hold *hold, pid_t pid)
 {
+	const long limit = now_ms() + STOP_LIMIT;
 	pid_t *tids = NULL;
 	size_t cap = 0;
-	int fresh, err = 0;
+	int again, err;
 
-	while ((fresh = seize_new(hold, pid, &tids, &cap)) > 0 &&
-	    (err = await_stops(hold, pid)) == 0)
-		;
+	do {
+		again = seize_new(hold, pid, &tids, &cap);
+		/* also before giving up: only what stands still can be let
+		   go */
+		err = await_stops(hold, pid, limit);
+		if (again < 0)
+			err = again;
+		else if (err == 0 && again > 0 && now_ms() > limit)
+			err = -ETIMEDOUT;
+	} while (err == 0 && again > 0);
 	free(tids);
-	if (err == 0 && fresh < 0) {
-		err = fresh;
-		(void)await_stops(hold, pid);	/* only then they can go */
-	}
 	if (err == 0 && hold->n == 0)
 		err = -ESRCH;
 	if (err != 0)

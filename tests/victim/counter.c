@@ -8,6 +8,7 @@
  * calls, and the first thread reads(2) 8 bytes over the word `filled` once.
  * Ends, with status 7, at the next line on stdin.
  */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,339 @@
+/*
+ * bad input: one line that names the thing, the reason and the way out, status
+ * 125, and nothing armed.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+#include "proc.h"
+
+/* The process that the cases speak of, and what they are told of it. */
+static struct running target;
+static char pid[16], thread[16], addr[32], ended[16];
+
+static int
+start_target(void **state)
+{
+	pid_t child, *tids = NULL;
+	size_t cap = 0;
+
+	(void)state;
+	start(&target, (const char *[]){victim("idle"), "1", NULL});
+	hear_address(&target, addr);
+	(void)snprintf(pid, sizeof(pid), "%d", target.pid);
+	assert_int_equal(wp_proc_threads(target.pid, &tids, &cap), 2);
+	(void)snprintf(thread, sizeof(thread), "%d", tids[1]);
+	free(tids);
+	if ((child = fork()) == 0)
+		_exit(0);
+	(void)waitpid(child, NULL, 0);
+	(void)snprintf(ended, sizeof(ended), "%d", child);
+	return 0;
+}
+
+static int
+end_target(void **state)
+{
+	(void)state;
+	end(&target);
+	return 0;
+}
+
+/* One line on stderr, ours, with all these words; nothing on stdout. */
+static void
+expect_refusal(const struct outcome *o, const char *const *words)
+{
+	const char *end = strchr(o->err, '\n');
+
+	assert_int_equal(o->status, 125);
+	assert_string_equal(o->out, "");
+	assert_memory_equal(o->err, "watchctl: ", 10);
+	if (end == NULL || end[1] != '\0')
+		fail_msg("not one line: %s", o->err);
+	for (; *words != NULL; words++)
+		if (strstr(o->err, *words) == NULL)
+			fail_msg("no \"%s\" in: %s", *words, o->err);
+	for (const char *p = o->err; p < end; p++)
+		assert_true((unsigned char)*p >= ' ');
+}
+
+static void
+refused_specs(void **state)
+{
+	static const struct {
+		const char *access, *spec;
+		const char *words[4];	/* that the line has */
+	} cases[] = {
+		{"-w", "", {"''"}},
+		{"-w", "counter+", {"counter+", "character 9"}},
+		{"-w", "counter:0", {"counter:0", "character"}},
+		{"-w", "counter:x", {"character 9"}},
+		{"-w", "0x", {"0x", "character"}},
+		{"-w", "99999999999999999999999", {"9999"}},
+		{"-w", "!x", {"!x", "character"}},
+		{"-w", "a\tb\033[31m", {"character"}},
+		{"-w", "conter", {"no symbol 'conter'", "counter"}},
+		{"-w", "nolib.so!counter", {"nolib.so"}},
+		{"-w", "counter:4096", {"4096 bytes", "slots"}},
+		{"-w", "0x10", {"0x10", "not mapped", "maps"}},
+		{"-w", "0x8000000000000000", {"0x8000000000000000",
+		    "not an address"}},
+		{"-w", "0xffffffff81000000", {"0xffffffff81000000",
+		    "kernel"}},
+		{"-w", "0x7fffffffffff:8", {"address"}},
+		{"-x", "main:4", {"length"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), cases[i].access,
+		    cases[i].spec, "-p", pid, NULL});
+		expect_refusal(&o, cases[i].words);
+		outcome_free(&o);
+		assert_int_equal(live_free_slots(target.pid), 4);
+	}
+}
+
+static void
+refused_processes(void **state)
+{
+	const struct {
+		const char *pid;
+		const char *words[3];
+	} cases[] = {
+		{ended, {ended, "no process"}},
+		{thread, {thread, "is a thread of process", pid}},
+		{"2", {"kernel thread"}},
+		{"0", {"-p", "'0'"}},
+		{"-5", {"-p", "'-5'"}},
+		{"12x", {"-p", "'12x'"}},
+		{"99999999999", {"-p"}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *words[4] = {cases[i].words[0], cases[i].words[1],
+		    cases[i].words[2], NULL};
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), "-w", addr, "-p",
+		    cases[i].pid, NULL});
+		expect_refusal(&o, words);
+		outcome_free(&o);
+	}
+}
+
+static void
+refused_options(void **state)
+{
+	static const struct {
+		const char *args[6];
+		const char *word;
+	} cases[] = {
+		{{NULL}, "nothing to watch"},
+		{{"-w", "x"}, "whom to watch"},
+		{{"-p", "1"}, "nothing to watch"},
+		{{"-w"}, "-w needs an argument"},
+		{{"--nonsense"}, "--nonsense"},
+		{{"-w", "x", "-n", "0", "true"}, "-n '0'"},
+		{{"-w", "x", "-t", "-1", "true"}, "-t '-1'"},
+		{{"-w", "x", "-t", "nan", "true"}, "-t 'nan'"},
+		{{"-w", "x", "-o", "xml", "true"}, "'xml'"},
+		{{"-w", "x", "-o", "perf", "true"}, "-O FILE"},
+		{{"-w", "x", "-p", "1", "true"}, "exclude each other"},
+		{{"-w", "x", "-O", "/nonexistent/file", "true"},
+		    "/nonexistent/file"},
+		{{"report"}, "one FILE"},
+		{{"report", "/nonexistent/file"}, "/nonexistent/file"},
+		{{"report", "/etc/passwd"}, "/etc/passwd"},
+		{{"doctor", "-o", "xml"}, "xml"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const *a = cases[i].args;
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), a[0], a[1], a[2], a[3],
+		    a[4], a[5], NULL});
+		expect_refusal(&o, (const char *[]){cases[i].word, NULL});
+		outcome_free(&o);
+	}
+}
+
+static void
+a_bad_spec_starts_no_command(void **state)
+{
+	char made[] = "/tmp/bad_input.XXXXXX", touch[64];
+	int fd = mkstemp(made);
+	struct outcome o;
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	(void)unlink(made);
+	(void)snprintf(touch, sizeof(touch), ": > %s", made);
+	run(&o, (const char *[]){watchctl(), "-w", "no_such_symbol", "--",
+	    "/bin/sh", "-c", touch, NULL});
+	expect_refusal(&o, (const char *[]){"no_such_symbol", NULL});
+	assert_int_equal(access(made, F_OK), -1);
+	outcome_free(&o);
+}
+
+static void
+a_symbol_that_is_thread_local(void **state)
+{
+	struct running v;
+	struct outcome o;
+	char where[32], its[16];
+
+	(void)state;
+	start(&v, (const char *[]){victim("counter"), "1", "1", NULL});
+	hear_address(&v, where);
+	(void)snprintf(its, sizeof(its), "%d", v.pid);
+	run(&o, (const char *[]){watchctl(), "-w", "local", "-p", its, NULL});
+	expect_refusal(&o, (const char *[]){"local", "thread-local", NULL});
+	outcome_free(&o);
+	end(&v);
+}
+
+/* A static variable of the program with the name of a library's. */
+static void
+a_symbol_that_is_ambiguous(void **state)
+{
+	struct running v;
+	struct outcome o;
+	char where[32], its[16];
+
+	(void)state;
+	start(&v, (const char *[]){victim("twins"), NULL});
+	hear_address(&v, where);
+	(void)snprintf(its, sizeof(its), "%d", v.pid);
+	run(&o, (const char *[]){watchctl(), "-w", "optopt", "-p", its, NULL});
+	expect_refusal(&o, (const char *[]){"2 symbols", "twins!optopt",
+	    "libc.so.6!optopt", NULL});
+	outcome_free(&o);
+	end(&v);
+}
+
+static void
+no_slot_is_free(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.exclude_kernel = 1, .bp_type = HW_BREAKPOINT_W, .bp_len = 8,
+		.bp_addr = strtoull(addr, NULL, 16),
+	};
+	struct outcome o;
+	int fd[WP_SLOTS_MAX], n = 0;
+
+	(void)state;
+	while (n < WP_SLOTS_MAX &&
+	    (fd[n] = wp_perf_open(&attr, target.pid, -1)) >= 0)
+		n++;
+	run(&o, (const char *[]){watchctl(), "-w", addr, "-p", pid, NULL});
+	while (n > 0)
+		(void)close(fd[--n]);
+	expect_refusal(&o, (const char *[]){"no free slot", pid, NULL});
+	outcome_free(&o);
+}
+
+static void
+more_watches_than_slots(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run(&o, (const char *[]){watchctl(), "-w", addr, "-w", addr, "-w", addr,
+	    "-w", addr, "-w", addr, "-p", pid, NULL});
+	expect_refusal(&o, (const char *[]){"5 slots", "has 4", NULL});
+	outcome_free(&o);
+}
+
+/* Become a user without rights, or one without perf_event_open. */
+static void
+refused(bool seccomp, const char *const words[])
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, filter};
+	struct running w;
+	struct outcome o;
+	int out[2], err[2];
+
+	assert_int_equal(pipe(out), 0);
+	assert_int_equal(pipe(err), 0);
+	if ((w.pid = fork()) == 0) {
+		(void)dup2(out[1], 1);
+		(void)dup2(err[1], 2);
+		if (seccomp ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0 :
+		    setresgid(65534, 65534, 65534) != 0 ||
+		    setresuid(65534, 65534, 65534) != 0)
+			_exit(99);
+		(void)execl(watchctl(), "watchctl", "-w", addr, "-p", pid,
+		    (char *)NULL);
+		_exit(98);
+	}
+	(void)close(out[1]);
+	(void)close(err[1]);
+	w.in = -1;
+	w.out = out[0];
+	w.err = err[0];
+	finish(&w, &o);
+	expect_refusal(&o, words);
+	outcome_free(&o);
+}
+
+static void
+not_permitted(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("setresuid: not root\n");
+		skip();
+	}
+	refused(false, (const char *[]){"not permitted", pid, NULL});
+	refused(true, (const char *[]){"not permitted", "seccomp", NULL});
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define with_target(test)						\
+	cmocka_unit_test_setup_teardown(test, start_target, end_target)
+		with_target(refused_specs),
+		with_target(refused_processes),
+		cmocka_unit_test(refused_options),
+		cmocka_unit_test(a_bad_spec_starts_no_command),
+		cmocka_unit_test(a_symbol_that_is_thread_local),
+		cmocka_unit_test(a_symbol_that_is_ambiguous),
+		with_target(no_slot_is_free),
+		with_target(more_watches_than_slots),
+		with_target(not_permitted),
+	};
+
+	return run_live("bad input", tests);
+}

@@ -1,0 +1,278 @@
+/*
+ * replay: recordings, ours read by perf, perf's read by us.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+
+#define PERF "/usr/bin/perf"
+#define THREADS "2"
+#define WRITES "50"
+enum { HITS = 100 };
+
+static char file[] = "/tmp/replay_test.XXXXXX";
+
+static int
+make_file(void **state)
+{
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	return 0;
+}
+
+static int
+remove_file(void **state)
+{
+	(void)state;
+	(void)unlink(file);
+	(void)memset(strrchr(file, '.') + 1, 'X', 6);
+	return 0;
+}
+
+static void
+record_ours(void)
+{
+	struct running w;
+	struct outcome o;
+
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
+	    "-O", file, "--", victim("counter"), THREADS, WRITES, NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
+	outcome_free(&o);
+}
+
+/* Have a running perf record enable its events, and wait until it has. */
+static void
+enable(const char *control, const char *answer)
+{
+	char ack[8] = "";
+	int to = open(control, O_WRONLY | O_CLOEXEC);
+	int from = open(answer, O_RDONLY | O_CLOEXEC);
+
+	assert_true(to >= 0 && from >= 0);
+	assert_int_equal(write(to, "enable\n", 7), 7);
+	assert_true(read(from, ack, sizeof(ack) - 1) > 0);
+	assert_memory_equal(ack, "ack", 3);
+	(void)close(to);
+	(void)close(from);
+}
+
+/* Record with perf; graph is "--call-graph=dwarf", or something harmless. */
+static void
+record_perfs(const char *graph)
+{
+	struct running v, p;
+	struct outcome o;
+	char event[64], addr[32], pid[16], fifos[96], control[40], answer[40];
+
+	start(&v, (const char *[]){victim("counter"), THREADS, WRITES, NULL});
+	hear_address(&v, addr);
+	(void)snprintf(event, sizeof(event), "mem:%s/8:w", addr);
+	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
+	(void)snprintf(control, sizeof(control), "%s.ctl", file);
+	(void)snprintf(answer, sizeof(answer), "%s.ack", file);
+	(void)snprintf(fifos, sizeof(fifos), "--control=fifo:%s,%s", control,
+	    answer);
+	assert_int_equal(mkfifo(control, 0600), 0);
+	assert_int_equal(mkfifo(answer, 0600), 0);
+	start(&p, (const char *[]){PERF, "record", "-q", "-e", event, graph,
+	    "--delay=-1", fifos, "-o", file, "-p", pid, NULL});
+	enable(control, answer);
+	say(&v, "go\nend\n");
+	finish(&v, &o);
+	outcome_free(&o);
+	finish(&p, &o);
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+	(void)unlink(control);
+	(void)unlink(answer);
+}
+
+/* Compare the samples that perf script lists with the hits that we tell. */
+static void
+expect_same_hits(void)
+{
+	struct outcome script, report;
+	json_t *hit;
+	size_t i, n = 0;
+	char *line;
+
+	run(&script, (const char *[]){PERF, "script", "-i", file, "-G", "-F",
+	    "tid,time,ip,addr", NULL});
+	run(&report, (const char *[]){watchctl(), "report", "-o", "json",
+	    file, NULL});
+	assert_int_equal(script.status, 0);
+	assert_int_equal(report.status, 0);
+	line = script.out;
+	json_array_foreach(report.lines, i, hit) {
+		unsigned long long addr, pc;
+		int tid;
+
+		if (strcmp(text_of(hit, "type"), "hit") != 0)
+			continue;
+		n++;
+		if (sscanf(line, "%d %*s %llx %llx", &tid, &addr, &pc) != 3)
+			fail_msg("perf script said: %s", line);
+		assert_int_equal(number_of(hit, "tid"), tid);
+		assert_int_equal(strtoull(text_of(hit, "addr"), NULL, 16),
+		    addr);
+		assert_int_equal(strtoull(text_of(hit, "pc"), NULL, 16), pc);
+		line = strchr(line, '\n');
+		assert_non_null(line);
+		line++;
+	}
+	assert_int_equal(n, HITS);
+	assert_string_equal(line, "");
+	outcome_free(&script);
+	outcome_free(&report);
+}
+
+/* What watchctl report says, each hit by the same chain of calls. */
+static void
+expect_report(const char *const functions[])
+{
+	struct outcome o;
+	json_t *hit;
+	size_t i;
+
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
+	    NULL});
+	assert_int_equal(o.status, 0);
+	assert_int_equal(count_of(&o, "hit"), HITS);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	assert_string_equal(text_of(json_array_get(json_object_get(first_of(&o,
+	    "start"), "watches"), 0), "symbol"), "counter");
+	json_array_foreach(o.lines, i, hit) {
+		const json_t *frames = json_object_get(hit, "frames");
+
+		for (size_t k = 0; frames != NULL && functions[k] != NULL; k++)
+			assert_string_equal(text_of(json_array_get(frames, k),
+			    "function"), functions[k]);
+	}
+	outcome_free(&o);
+}
+
+static const char *const chain[] = {
+	"bump", "level1", "level2", "level3", "level4", "level5", "level6",
+	"level7", "level8", "level9", "level10", "level11", "level12",
+	"level13", "level14", "level15", "work", NULL
+};
+
+static void
+ours_has_all(void **state)
+{
+	(void)state;
+	record_ours();
+	expect_report(chain);
+	expect_same_hits();
+}
+
+/* perf unwinds by itself, from our registers, stacks and mappings. */
+static void
+perf_unwinds_ours(void **state)
+{
+	struct outcome o;
+	const char *at;
+
+	(void)state;
+	record_ours();
+	run(&o, (const char *[]){PERF, "script", "-i", file, "-F", "ip,sym",
+	    NULL});
+	at = o.out;
+	for (size_t i = 0; chain[i] != NULL; i++) {
+		if ((at = strstr(at, chain[i])) == NULL)
+			fail_msg("no %s in order: %s", chain[i], o.out);
+	}
+	outcome_free(&o);
+	run(&o, (const char *[]){PERF, "report", "-i", file, "--stdio",
+	    "--no-children", "-g", "none", NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, "100.00%") != NULL ?
+	    strstr(o.out, "100.00%") : strstr(o.out, "50.00%"));
+	assert_non_null(strstr(o.out, "bump"));
+	outcome_free(&o);
+}
+
+static void
+perfs_with_stacks(void **state)
+{
+	(void)state;
+	record_perfs("--call-graph=dwarf");
+	expect_report(chain);
+}
+
+static void
+perfs_without_stacks(void **state)
+{
+	static const char *const only[] = {"bump", NULL};
+
+	(void)state;
+	record_perfs("--no-buildid");
+	expect_report(only);
+}
+
+/* Reading needs no breakpoints, and no perf_event_open. */
+static void
+needs_no_breakpoints(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	record_ours();
+	run(&o, (const char *[]){"/usr/bin/strace", "-f", "-qq", "-e",
+	    "trace=perf_event_open", "-o", "/dev/stdout", watchctl(), "report",
+	    "-O", "/dev/null", file, NULL});
+	assert_int_equal(o.status, 0);
+	assert_string_equal(o.out, "");
+	outcome_free(&o);
+}
+
+static void
+a_damaged_one_says_so(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	record_ours();
+	assert_int_equal(truncate(file, 100000), 0);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
+	    NULL});
+	assert_true(o.status == 0 || o.status == 125);
+	assert_true(strlen(o.err) > 0);
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+#define with_file(test)							\
+	cmocka_unit_test_setup_teardown(test, make_file, remove_file)
+	const struct CMUnitTest tests[] = {
+		with_file(ours_has_all),
+		with_file(perf_unwinds_ours),
+		with_file(perfs_with_stacks),
+		with_file(perfs_without_stacks),
+		with_file(needs_no_breakpoints),
+		with_file(a_damaged_one_says_so),
+	};
+
+	return run_live("replay", tests);
+}

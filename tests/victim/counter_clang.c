@@ -1,0 +1,2 @@
+/* counter_clang: counter, as clang makes it. */
+#include "counter.c"
