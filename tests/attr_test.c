@@ -22,7 +22,7 @@ static const uint64_t id = 1234, when = 0x1122334455667788;
 /* --- combinations --- */
 
 /* Options from the bits of a number. */
-enum { COMBINATIONS = 1 << 8 };
+enum { COMBINATIONS = 1 << 9 };
 
 static struct wp_options
 combination(unsigned bits)
@@ -33,7 +33,7 @@ combination(unsigned bits)
 		.callchain = (bits & 6) == 6,
 		.follow = bits & 8, .remove_on_exec = bits & 16,
 		.inherit_thread = bits & 32, .format_lost = bits & 64,
-		.stack = bits & 128 ? 512 : 0,
+		.stack = bits & 128 ? 512 : 0, .for_perf = bits & 256,
 	};
 }
 
@@ -108,8 +108,8 @@ counting_takes_no_samples(void **state)
 
 		assert_int_equal(attr.sample_period, 0);
 		assert_int_equal(attr.sample_type, 0);
-		assert_int_equal(attr.mmap | attr.mmap2 | attr.comm |
-		    attr.task, 0);
+		assert_int_equal(attr.mmap | attr.mmap2 | attr.mmap_data |
+		    attr.comm | attr.task, 0);
 	}
 }
 
@@ -129,12 +129,16 @@ samples_what_is_needed(void **state)
 		assert_int_equal(attr.sample_type, always |
 		    (o.stack > 0 ? (uint64_t)PERF_SAMPLE_STACK_USER : 0) |
 		    (o.kernel ? (uint64_t)PERF_SAMPLE_REGS_INTR : 0) |
-		    (o.callchain ? (uint64_t)PERF_SAMPLE_CALLCHAIN : 0));
+		    (o.callchain || o.for_perf ?
+		    (uint64_t)PERF_SAMPLE_CALLCHAIN : 0));
 		assert_int_equal(attr.sample_stack_user, o.stack);
 		assert_int_equal(attr.sample_id_all, 1);
 		/* the user's part of a stack is unwound from its copy */
-		if (o.callchain)
+		if (attr.sample_type & PERF_SAMPLE_CALLCHAIN) {
 			assert_int_equal(attr.exclude_callchain_user, 1);
+			assert_int_equal(attr.exclude_callchain_kernel,
+			    !o.callchain);
+		}
 	}
 }
 
@@ -148,12 +152,13 @@ side_events_differ_in_nothing_else(void **state)
 		const struct perf_event_attr plain = make(&o, false);
 		struct perf_event_attr side = make(&o, true);
 
-		assert_int_equal(plain.mmap | plain.mmap2 | plain.comm |
-		    plain.comm_exec | plain.task, 0);
+		assert_int_equal(plain.mmap | plain.mmap2 | plain.mmap_data |
+		    plain.comm | plain.comm_exec | plain.task, 0);
 		assert_int_equal(side.mmap & side.mmap2 & side.comm &
 		    side.comm_exec & side.task, 1);
-		side.mmap = side.mmap2 = side.comm = side.comm_exec =
-		    side.task = 0;
+		assert_int_equal(side.mmap_data, o.for_perf);
+		side.mmap = side.mmap2 = side.mmap_data = side.comm =
+		    side.comm_exec = side.task = 0;
 		assert_memory_equal(&side, &plain, sizeof(side));
 	}
 }
@@ -272,7 +277,8 @@ check_sample(const struct ex_record *record, const struct wp_options *o)
 	assert_int_equal(record->sample.ip, 0x401327);
 	assert_int_equal(record->sample.addr, slot.addr);
 	assert_int_equal(record->sample.stack_asked, o->stack);
-	assert_int_equal(record->sample.callchain_len, o->callchain ? 2 : 0);
+	assert_int_equal(record->sample.callchain_len,
+	    o->callchain || o->for_perf ? 2 : 0);
 	assert_int_equal(record->sample.intr.values != NULL, o->kernel);
 #ifdef __x86_64__
 	/* all that unwinding and decoding of instructions start from */

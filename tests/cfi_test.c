@@ -79,7 +79,17 @@ __asm__(
     "	.type none, @function\n"
     "none:\n"
     ROW("none", "")
-    "	.size none, . - none\n");
+    "	.size none, . - none\n"
+
+    "	.type trampoline, @function\n"
+    "trampoline:\n"
+    ROW("before", "")
+    "	.globl row_trampoline\n"
+    "	.hidden row_trampoline\n"
+    "row_trampoline:\n"
+    "	mov $15,%rax\n"
+    "	syscall\n"
+    "	.size trampoline, . - trampoline\n");
 
 enum { RBX = 3, RBP = 6, RSP = 7, R11 = 11, R12 = 12, R13 = 13, RIP = 16 };
 
@@ -87,7 +97,7 @@ extern const char row_entry[], row_pushed[], row_frame[], row_same[],
     row_restored[], row_value[], row_register[], row_undefined[],
     row_cfa_at[], row_cfa_breg[], row_cfa_expression[], row_at_breg[],
     row_at_expression[], row_breg_unknown[], row_signal[], row_column[],
-    row_none[];
+    row_none[], row_before[], row_trampoline[];
 
 #define REG(r, h, b, n) { r, EX_CFI_##h, b, { n } }
 #define RA REG(RIP, AT, EX_CFI_CFA, -8)
@@ -268,6 +278,11 @@ knows_trampolines(void **state)
 	assert_null(ex_regs_sigreturn(code + 1, 8));
 	assert_null(ex_regs_sigreturn(code + 10, 6));
 	assert_null(ex_regs_sigreturn(code, 0));
+
+	assert_ptr_equal(row_at(row_before + 1, false), row);
+	assert_null(row_at(row_before + 1, true));
+	assert_ptr_equal(row_at(row_trampoline, true), row);
+	assert_null(row_at(row_trampoline, false));
 }
 
 static int

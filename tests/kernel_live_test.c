@@ -1260,6 +1260,19 @@ an_event_hangs_up_with_the_last_that_inherited_it(void **state)
 }
 
 static void
+without_a_ring_an_event_always_hangs_up(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	struct pollfd p = {.fd = wp_perf_open(&attr, 0, -1), .events = POLLIN};
+
+	(void)state;
+	assert_true(p.fd >= 0);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_int_equal(p.revents & POLLHUP, POLLHUP);
+	(void)close(p.fd);
+}
+
+static void
 disabling_reaches_those_that_inherited(void **state)
 {
 	struct puppet p;
@@ -1399,11 +1412,15 @@ link_of_chain(void *arg)
 		(void)__atomic_add_fetch(&shared->stored, 1, __ATOMIC_SEQ_CST);
 		stores++;
 	}
-	if (stores == 100 || pthread_create(&next, NULL, link_of_chain,
-	    (void *)(intptr_t)stores) != 0)
+	if (stores == 100) {
 		(void)__atomic_add_fetch(&shared->chains, 1, __ATOMIC_SEQ_CST);
-	else
-		(void)pthread_detach(next);
+		return NULL;
+	}
+	/* EAGAIN: a busy machine has no room for a thread now */
+	while (pthread_create(&next, NULL, link_of_chain,
+	    (void *)(intptr_t)stores) != 0)
+		(void)sched_yield();
+	(void)pthread_detach(next);
 	return NULL;
 }
 
@@ -1497,6 +1514,52 @@ a_signal_on_its_way_must_be_passed_on(void **state)
 		    (void *)(intptr_t)passed[i]), 0);
 		puppet_lead(&p, 's');
 		assert_int_equal(shared->signals, i);
+		puppet_end(&p);
+	}
+}
+
+/* A tracer that has seen its thread stop, and is killed then. */
+struct tracer {
+	const struct puppet *puppet;
+	bool take;		/* it took the stop: waited for it without
+				   WNOWAIT */
+};
+
+static void
+trace_until_killed(void *arg)
+{
+	const struct tracer *t = arg;
+	siginfo_t info;
+
+	if (ptrace(PTRACE_SEIZE, t->puppet->pid, 0, 0) != 0)
+		_exit(1);
+	puppet_say(t->puppet);
+	(void)waitid(P_PID, (id_t)t->puppet->pid, &info, WSTOPPED |
+	    (t->take ? 0 : WNOWAIT));
+	puppet_say(t->puppet);
+	for (;;)
+		(void)pause();
+}
+
+static void
+a_stop_that_was_taken_forgets_its_signal(void **state)
+{
+	(void)state;
+	for (int take = 0; take <= 1; take++) {
+		struct puppet p;
+		struct tracer t = {&p, take};
+		pid_t tracer;
+
+		shared->signals = 0;
+		puppet_start(&p);
+		puppet_lead(&p, 's');	/* its handler is there */
+		tracer = child_start(trace_until_killed, &t);
+		puppet_hear(&p);
+		assert_int_equal(kill(p.pid, SIGUSR1), 0);
+		puppet_hear(&p);
+		child_kill(tracer);
+		puppet_lead(&p, 's');
+		assert_int_equal(shared->signals, !take);
 		puppet_end(&p);
 	}
 }
@@ -1744,6 +1807,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(disabling_reaches_those_that_inherited),
 		cmocka_unit_test(
 		    an_event_hangs_up_with_the_last_that_inherited_it),
+		cmocka_unit_test(without_a_ring_an_event_always_hangs_up),
 		cmocka_unit_test(events_survive_exec_unless_told_otherwise),
 		cmocka_unit_test(removed_events_hang_up_at_exec),
 		cmocka_unit_test(a_look_at_the_list_misses),
@@ -1751,6 +1815,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_held_process_is_covered_exactly),
 		cmocka_unit_test(who_is_traced_cannot_be_held),
 		cmocka_unit_test(a_signal_on_its_way_must_be_passed_on),
+		cmocka_unit_test(a_stop_that_was_taken_forgets_its_signal),
 		cmocka_unit_test(a_stopped_process_stays_stopped),
 		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),
 		cmocka_unit_test(the_held_go_on_when_the_holder_is_killed),

@@ -13,6 +13,7 @@
 #include "perf.h"
 #include "probe.h"
 
+/* What may be used. */
 static struct wp_features live_features;
 
 static inline void
@@ -23,9 +24,10 @@ live_skip(void **state)
 }
 
 static inline int
-live_group(const char *name, const struct CMUnitTest *tests, size_t n)
+live_group(const char *name, const struct CMUnitTest *tests, size_t n,
+    CMFixtureFunction setup, CMFixtureFunction teardown)
 {
-	struct CMUnitTest *run = malloc(n * sizeof(*run));
+	struct CMUnitTest *run = calloc(n, sizeof(*run));
 	struct wp_cause cause;
 	int failed;
 
@@ -35,16 +37,21 @@ live_group(const char *name, const struct CMUnitTest *tests, size_t n)
 	if (wp_probe_features(&live_features, &cause) < 0) {
 		print_message("wp_probe_features: %s\n", cause.text);
 		for (size_t i = 0; i < n; i++)
-			run[i].test_func = live_skip;
+			run[i] = (struct CMUnitTest){
+				.name = tests[i].name, .test_func = live_skip,
+			};
+		setup = teardown = NULL;
 	}
-	failed = _cmocka_run_group_tests(name, run, n, NULL, NULL);
+	failed = _cmocka_run_group_tests(name, run, n, setup, teardown);
 	free(run);
 	return failed;
 }
 
-/* Run a group of tests; live_features is what may be used. */
-#define run_live(name, tests)						\
-	live_group(name, tests, sizeof(tests) / sizeof((tests)[0]))
+/* Run a group of tests, all of them skipped without breakpoints. */
+#define run_live_with(name, tests, setup, teardown)			\
+	live_group(name, tests, sizeof(tests) / sizeof((tests)[0]),	\
+	    setup, teardown)
+#define run_live(name, tests) run_live_with(name, tests, NULL, NULL)
 
 /* Slots that are free in a thread, found by filling them. */
 static inline unsigned

@@ -603,6 +603,46 @@ build_id_of(const char *file, char hex[64], uint8_t id[20])
 /* Where the build id of a recording comes from. */
 enum { BY_RECORD, BY_TABLE, BY_BOTH, TWICE, BY_NOTHING };
 
+#define RECORDED_OFFSET 0x1000	/* of the text in lib.c's file, */
+#define RECORDED_VADDR 0x1000	/* and its vaddr */
+
+/* Learn of "r" as it is, and then change it. */
+static void
+learn_recorded(struct ex_space *space, int how, const char *change,
+    char hex[64])
+{
+	const uint8_t other[20] = {1, 2, 3};
+	uint8_t id[20];
+	size_t n = build_id_of("r", hex, id);
+	struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .pid = 1, .tid = 1,
+		.mmap = {
+			.start = 0x100000, .len = 0x1000,
+			.pgoff = RECORDED_OFFSET, .prot = RX,
+		},
+	};
+	struct stat st;
+
+	assert_int_equal(text_of("r").offset, RECORDED_OFFSET);
+	assert_int_equal(text_of("r").vaddr, RECORDED_VADDR);
+	assert_int_equal(stat(scratch_path("r"), &st), 0);
+	if (how == BY_RECORD || how == BY_BOTH) {
+		record.mmap.build_id = id;
+		record.mmap.build_id_len = (uint8_t)n;
+	} else {
+		record.mmap.ino = st.st_ino;
+		record.mmap.maj = major(st.st_dev);
+		record.mmap.min = minor(st.st_dev);
+	}
+	if (how == BY_TABLE || how == TWICE)
+		ex_space_build_id(space, scratch_path("r"), id, n);
+	if (how == BY_BOTH || how == TWICE)
+		ex_space_build_id(space, scratch_path("r"), other, 20);
+	scratch_run("%s", change);
+	record.mmap.path = scratch_path("r");
+	ex_space_learn(space, &record);
+}
+
 static void
 checks_recorded_files(void **state)
 {
@@ -634,46 +674,19 @@ checks_recorded_files(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
-		struct ex_record record;
-		struct stat st;
-		uint8_t id[20], other[20] = {1, 2, 3};
-		char hex[64];
 		struct ex_module *m;
 		uint64_t vaddr;
-		size_t n;
+		char hex[64];
 
 		scratch_run("rm -rf r && cc -shared -fPIC -o r lib.c");
-		n = build_id_of("r", hex, id);
-		assert_int_equal(stat(scratch_path("r"), &st), 0);
-		record = (struct ex_record){
-			.type = PERF_RECORD_MMAP2, .pid = 1, .tid = 1,
-			.mmap = {
-				.start = 0x100000, .len = 0x1000,
-				.pgoff = text_of("r").offset, .prot = RX,
-				.path = scratch_path("r"),
-			},
-		};
-		if (cases[i].how == BY_RECORD || cases[i].how == BY_BOTH) {
-			record.mmap.build_id = id;
-			record.mmap.build_id_len = (uint8_t)n;
-		} else {
-			record.mmap.ino = st.st_ino;
-			record.mmap.maj = major(st.st_dev);
-			record.mmap.min = minor(st.st_dev);
-		}
-		if (cases[i].how == BY_TABLE || cases[i].how == TWICE)
-			ex_space_build_id(space, record.mmap.path, id, n);
-		if (cases[i].how == BY_BOTH || cases[i].how == TWICE)
-			ex_space_build_id(space, record.mmap.path, other, 20);
-		scratch_run("%s", cases[i].made);
-		ex_space_learn(space, &record);
+		learn_recorded(space, cases[i].how, cases[i].made, hex);
 		m = ex_process_module(ex_space_process(space, 1), 0x100100,
 		    &vaddr);
 		assert_non_null(m);
 		if (cases[i].problem == NULL) {
 			assert_null(ex_module_problem(m));
 			assert_string_equal(ex_module_build_id(m), hex);
-			assert_int_equal(vaddr, text_of("r").vaddr + 0x100);
+			assert_int_equal(vaddr, RECORDED_VADDR + 0x100);
 		} else {
 			if (ex_module_problem(m) == NULL)
 				fail_msg("case %zu: no problem", i);
@@ -681,7 +694,7 @@ checks_recorded_files(void **state)
 			    cases[i].problem));
 			assert_string_equal(ex_module_build_id(m), "");
 			/* the offset in the file is what can be told */
-			assert_int_equal(vaddr, record.mmap.pgoff + 0x100);
+			assert_int_equal(vaddr, RECORDED_OFFSET + 0x100);
 		}
 		ex_space_free(space);
 	}
@@ -1019,10 +1032,10 @@ reads_the_vdso(void **state)
 static void
 hide_in_a_namespace(void)
 {
-	/* "other" shows through at "p" to this process alone */
+	/* what is in "other" shows through in "dir" to this process alone */
 	if (unshare(CLONE_NEWNS) != 0 ||
 	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-	    mount(scratch_path("other"), scratch_path("p"), NULL, MS_BIND,
+	    mount(scratch_path("other"), scratch_path("dir"), NULL, MS_BIND,
 	    NULL) != 0)
 		_exit(126);
 }
@@ -1031,6 +1044,8 @@ static void
 looks_in_the_mount_namespace(void **state)
 {
 	struct ex_space *space;
+	uint64_t vaddr, bias;
+	struct ex_module *m;
 	struct victim v;
 	pid_t probe = fork();
 	int status;
@@ -1045,14 +1060,19 @@ looks_in_the_mount_namespace(void **state)
 		    strerror(WEXITSTATUS(status)));
 		skip();
 	}
-	/* the debug file is in the namespace only, too */
-	scratch_run("rm -rf p other copy && cc -o p p.c && "
-	    "cc -g -O3 -o other p.c && cp other copy");
+	scratch_run("mkdir dir other && cc -o dir/p p.c && "
+	    "cc -g -O3 -o other/p p.c && cp other/p copy && cd other && "
+	    "objcopy --only-keep-debug p p.debug && strip p && "
+	    "objcopy --add-gnu-debuglink=p.debug p");
 	space = ex_space_new(EX_LIVE);
-	victim_start(&v, scratch_path("p"), hide_in_a_namespace);
+	victim_start(&v, scratch_path("dir/p"), hide_in_a_namespace);
 	capture_maps(space, v.pid);
-	victim_end(&v);
 	expect_function(space, &v, "main", NULL);
+	m = ex_process_module(ex_space_process(space, v.pid),
+	    victim_place(&v, "main"), &vaddr);
+	assert_string_equal(ex_module_path(m), scratch_path("dir/p"));
+	assert_non_null(ex_module_dwarf(m, &bias));
+	victim_end(&v);
 	ex_space_free(space);
 }
 

@@ -568,6 +568,65 @@ first_threads_may_end_meanwhile(void **state)
 	}
 }
 
+/* It does so when it is seized and not interrupted yet. */
+static void
+leave_before_interrupt(enum __ptrace_request request, pid_t tid)
+{
+	if (request != PTRACE_INTERRUPT || tid != shared->other)
+		return;
+	shared->result = 1;
+	while (strchr("ZX?", status_of(tid).state) == NULL)
+		nap_us(10);
+}
+
+static void
+leave_when_told(void *arg)
+{
+	bool all = *(bool *)arg;
+
+	start_threads(1);
+	shared->other = getpid();
+	while (shared->result == 0)
+		nap_us(10);
+	if (all)
+		_exit(42);
+	pthread_exit(NULL);
+}
+
+static void
+first_threads_may_end_when_seized(void **state)
+{
+	bool all = false;
+	pid_t pid = child_start(leave_when_told, &all);
+
+	(void)state;
+	await(shared->other == pid);
+	before_ptrace = leave_before_interrupt;
+	in_a_thread(hold_and_release, pid);
+	before_ptrace = NULL;
+	assert_int_equal(shared->result, 0);
+	expect_running(1);
+	shared->end = true;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+static void
+processes_may_end_when_seized(void **state)
+{
+	bool all = true;
+	pid_t pid = child_start(leave_when_told, &all);
+	int status;
+
+	(void)state;
+	await(shared->other == pid);
+	before_ptrace = leave_before_interrupt;
+	in_a_thread(hold_and_release, pid);
+	before_ptrace = NULL;
+	assert_int_equal(shared->result, -ESRCH);
+	status = child_wait(pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+}
+
 static void
 end_soon(void *arg)
 {
@@ -663,9 +722,13 @@ refuses_what_others_trace(void **state)
 	await(shared->result != 0);
 	assert_int_equal(shared->result, 1);
 	for (int i = 0; i < 10; i++) {
-		in_a_thread(hold_and_release, pid);
-		assert_int_equal(shared->result, -EPERM);
-		assert_int_equal(shared->usr1, 0);
+		struct wp_hold hold = {0};
+
+		assert_int_equal(wp_hold_process(&hold, pid), -EPERM);
+		assert_int_equal(hold.n, 0);
+		for (size_t t = 0; t < 20; t++)
+			assert_int_not_equal(status_of(shared->tid[t]).tracer,
+			    getpid());
 		expect_running(20);
 	}
 	child_kill(tracer);
@@ -1016,6 +1079,44 @@ tells_how_a_command_goes_on(void **state)
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
 }
 
+static void
+continue_later(void *arg)
+{
+	pid_t pid = *(pid_t *)arg;
+
+	while (shared->ready == 0)
+		nap_us(100);
+	nap_us(20000);
+	shared->ready = 2;
+	(void)kill(pid, SIGCONT);
+}
+
+/* A command that stops itself stays so until it is continued. */
+static void
+commands_can_be_stopped(void **state)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c",
+	    (char *)"kill -STOP $$; exit 5", NULL};
+	struct wp_hold hold = {0};
+	struct wp_stop stop;
+	pid_t pid, other;
+
+	(void)state;
+	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
+	other = child_start(continue_later, &pid);
+	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_int_equal(stop.signal, SIGSTOP);
+	shared->ready = 1;
+	do
+		assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	while (!stop.ended);
+	assert_int_equal(shared->ready, 2);
+	assert_true(WIFEXITED(stop.status));
+	assert_int_equal(WEXITSTATUS(stop.status), 5);
+	wp_hold_release(&hold);
+	assert_int_equal(child_wait(other), 0);
+}
+
 static bool
 launch_once(void)
 {
@@ -1130,7 +1231,9 @@ main(void)
 		TEST(deep_sleepers_do_not_hinder),
 		TEST(holds_what_the_first_thread_left),
 		TEST(first_threads_may_end_meanwhile),
+		TEST(first_threads_may_end_when_seized),
 		TEST(processes_may_end_meanwhile),
+		TEST(processes_may_end_when_seized),
 		TEST(held_processes_can_be_killed),
 		TEST(refuses_what_is_not_there),
 		TEST(refuses_what_others_trace),
@@ -1141,6 +1244,7 @@ main(void)
 		TEST(commands_are_as_without_us),
 		TEST(commands_get_their_signals),
 		TEST(tells_how_a_command_goes_on),
+		TEST(commands_can_be_stopped),
 		TEST(commands_outlive_their_launcher),
 		TEST(commands_outlive_each_call),
 	};

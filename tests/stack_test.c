@@ -55,33 +55,10 @@ nest(long n)
 	return (n == 0 ? trap(sink) : nest(n - 1)) + sink;
 }
 
-/* Caught before it has done anything. */
-void entered(void);
-__asm__(
-    ".text\n"
-    "	.type entered, @function\n"
-    "entered:\n"
-    "	.cfi_startproc\n"
-    "	int3\n"
-    "	ret\n"
-    "	.cfi_endproc\n"
-    "	.size entered, . - entered\n");
-
-static OWN long
-enter(long n)
-{
-	entered();
-	return n + sink;
-}
-
-#define ENTER (-1)
-
 static void *
 thread(void *arg)
 {
-	const long depth = (intptr_t)arg;
-
-	sink = depth == ENTER ? enter(sink) : nest(depth);
+	sink = nest((intptr_t)arg);
 	return NULL;
 }
 
@@ -146,7 +123,8 @@ names_frames(void **state)
 	assert_int_equal(frame[0].pc, (uintptr_t)after_trap);
 	assert_int_equal(frame[1].pc, frame[0].pc);
 	assert_int_equal(frame[1].vaddr, frame[0].vaddr);
-	assert_true(frame[1].offset > 0 && frame[1].offset < 64);
+	assert_int_equal(frame[1].offset, frame[1].pc - (uintptr_t)trap);
+	assert_int_equal(frame[2].offset, frame[2].pc - (uintptr_t)nest);
 	assert_string_equal(ex_module_name(frame[1].module), "stack_test");
 	assert_non_null(strstr(frame[0].file, "stack_test.c"));
 	/* a call's line, not that of what comes after it */
@@ -193,35 +171,10 @@ shows_the_instruction(void **state)
 	assert_int_not_equal(before->id, sampled->id);
 	first = stack_of(pc - 1, false);
 	assert_int_equal(first->frame[0].pc, pc - 1);
+	assert_int_not_equal(first->id, sampled->id);
 	assert_int_equal(first->n, sampled->n);
 	assert_string_equal(first->frame[0].function, "inlined");
 	assert_int_equal(first->frame[2].pc, sampled->frame[2].pc);
-}
-
-/*
- * The watched word was where a call put its return address: the sampled pc is
- * where the call leads, the instruction is the caller's.
- */
-static void
-shows_a_call_as_its_callers(void **state)
-{
-	static const char *const names[] = { "enter", "thread" };
-	const struct ex_stack *stack;
-	uint64_t ra;
-
-	(void)state;
-	catch(ENTER);
-	caught.regs[PERF_REG_X86_IP]--;		/* back to the int3 */
-	memcpy(&ra, caught.stack, sizeof(ra));
-	stack = stack_of(ra - 5, true);
-	assert_functions(stack, names, 2);
-	assert_int_equal(stack->frame[0].pc, ra - 5);
-
-	/* without the instruction the function that was entered is shown */
-	stack = stack_of(0, true);
-	assert_string_equal(stack->frame[0].function, "entered");
-	assert_int_equal(stack->frame[0].offset, 0);
-	assert_int_equal(stack->frame[1].pc, ra);
 }
 
 /* The address of a kernel function, 0: not told. */
@@ -297,6 +250,35 @@ names_no_other_kernels_functions(void **state)
 	ex_space_free(recorded);
 }
 
+static void
+learn_mapping(pid_t pid, uint64_t start, uint64_t pages, const char *path)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .pid = pid, .tid = pid,
+		.mmap = { .start = start, .len = pages * 4096,
+		    .prot = PROT_EXEC, .path = path },
+	};
+
+	ex_space_learn(space, &record);
+}
+
+/* A backtrace without registers: it is the same whatever is mapped. */
+static const struct ex_stack *
+child_chain(pid_t child)
+{
+	const uint64_t chain[] = {
+		PERF_CONTEXT_USER, (uintptr_t)after_trap
+	};
+	const struct ex_sample sample = {
+		.callchain = (const uint8_t *)chain, .callchain_len = 2,
+	};
+	const struct ex_stack *stack = ex_stack_of(stacks,
+	    ex_space_process(space, child), &sample, 0, false);
+
+	assert_non_null(stack);
+	return stack;
+}
+
 /* A forked child has its parent's code at its parent's addresses. */
 static void
 shares_stacks_between_processes(void **state)
@@ -306,7 +288,7 @@ shares_stacks_between_processes(void **state)
 		.type = PERF_RECORD_FORK, .pid = child, .tid = child,
 		.task = { child, getpid(), child, getpid(), 0 },
 	};
-	const struct ex_stack *parents;
+	const struct ex_stack *parents, *before, *after;
 
 	(void)state;
 	catch(1);
@@ -314,18 +296,38 @@ shares_stacks_between_processes(void **state)
 	ex_space_learn(space, &fork);
 	assert_ptr_equal(ex_stack_of(stacks, ex_space_process(space, child),
 	    &caught.sample, 0, false), parents);
+
+	/* until it maps something else there */
+	before = child_chain(child);
+	assert_non_null(before->frame[0].module);
+	learn_mapping(child, (uintptr_t)after_trap / 4096 * 4096, 1, "//anon");
+	after = child_chain(child);
+	assert_int_equal(after->frame[0].pc, before->frame[0].pc);
+	assert_null(after->frame[0].module);
+	assert_ptr_equal(stack_of(0, false), parents);
 }
 
 static void
-learn_mapping(uint64_t start, uint64_t pages, const char *path)
+tells_ends_apart(void **state)
 {
-	const struct ex_record record = {
-		.type = PERF_RECORD_MMAP2, .pid = getpid(), .tid = getpid(),
-		.mmap = { .start = start, .len = pages * 4096,
-		    .prot = PROT_EXEC, .path = path },
+	static const uint64_t chain[] = { PERF_CONTEXT_USER, 0x5000 };
+	const struct ex_sample chained = {
+		.callchain = (const uint8_t *)chain, .callchain_len = 2,
 	};
+	const struct ex_sample compat = {
+		.user = { PERF_SAMPLE_REGS_ABI_32, 1 << PERF_REG_X86_IP,
+		    (const uint8_t *)&chain[1] },
+	};
+	const struct ex_stack *one, *other;
 
-	ex_space_learn(space, &record);
+	(void)state;
+	one = ex_stack_of(stacks, process, &chained, 0, false);
+	other = ex_stack_of(stacks, process, &compat, 0, false);
+	assert_true(one->n == 1 && other->n == 1);
+	assert_int_equal(one->frame[0].pc, other->frame[0].pc);
+	assert_int_equal(one->end, EX_END_NO_REGS);
+	assert_int_equal(other->end, EX_END_NO_CFI);
+	assert_int_not_equal(one->id, other->id);
 }
 
 /* A process that keeps changing its code: no key is good for long. */
@@ -339,10 +341,10 @@ stands_many_generations(void **state)
 	(void)state;
 	catch(1);
 	stack = stack_of(0, false);
-	learn_mapping(start, pages, "/no/such/file");
+	learn_mapping(getpid(), start, pages, "/no/such/file");
 	generation = ex_process_generation(process);
 	for (i = 0; i < pages; i++) {
-		learn_mapping(start + i * 4096, 1, "//anon");
+		learn_mapping(getpid(), start + i * 4096, 1, "//anon");
 		assert_ptr_equal(stack_of(0, false), stack);
 	}
 	assert_true(ex_process_generation(process) >= generation + pages);
@@ -450,10 +452,10 @@ main(int argc, char **argv)
 		cmocka_unit_test(names_frames),
 		cmocka_unit_test(keeps_each_once),
 		cmocka_unit_test(shows_the_instruction),
-		cmocka_unit_test(shows_a_call_as_its_callers),
 		cmocka_unit_test(puts_the_kernel_first),
 		cmocka_unit_test(names_no_other_kernels_functions),
 		cmocka_unit_test(shares_stacks_between_processes),
+		cmocka_unit_test(tells_ends_apart),
 		cmocka_unit_test(stands_many_generations),
 		cmocka_unit_test(keeps_many),
 		cmocka_unit_test(has_no_frames_of_nothing),

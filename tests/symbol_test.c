@@ -719,24 +719,30 @@ expect_outer(struct ex_module *m, uint64_t vaddr, bool lines)
 		assert_non_null(strstr(f->frame[0].file, "p.c"));
 }
 
+#define NO_ID "-Wl,--build-id=none"
+
 static void
 finds_separate_debug_files(void **state)
 {
 	static const struct {
 		const char *made;
 		bool found;
+		const char *flags;
 	} ways[] = {
-		{"objcopy --add-gnu-debuglink=p.debug p", true},
+		{"objcopy --add-gnu-debuglink=p.debug p", true, ""},
 		{"objcopy --add-gnu-debuglink=p.debug p && mkdir -p .debug && "
-		    "mv p.debug .debug/", true},
+		    "mv p.debug .debug/", true, NO_ID},
 		/* not the file that the link was made for */
 		{"objcopy --add-gnu-debuglink=p.debug p && "
-		    "cc -O1 -g -Wl,--build-id=none -o q p.c && "
-		    "objcopy --only-keep-debug q p.debug", false},
+		    "cc -O1 -g " NO_ID " -o q p.c && "
+		    "objcopy --only-keep-debug q p.debug", false, NO_ID},
+		/* called like it, and nothing says whether it is */
+		{"true", false, NO_ID},
+		{"true", true, ""},
 		{"mkdir -p tree/.build-id/$(cut -c1-2 id) && mv p.debug "
 		    "tree/.build-id/$(cut -c1-2 id)/$(cut -c3- id).debug",
-		    true},
-		{"rm p.debug", false},
+		    true, ""},
+		{"rm p.debug", false, ""},
 	};
 	static struct nm nm[20000];
 
@@ -752,7 +758,7 @@ finds_separate_debug_files(void **state)
 		    "cc -O2 -g %s -shared -fPIC -o p p.c && "
 		    "readelf -n p | sed -n 's/.*Build ID: //p' >id && "
 		    "objcopy --only-keep-debug p p.debug && strip p && %s",
-		    i == 2 ? "-Wl,--build-id=none" : "", ways[i].made);
+		    ways[i].flags, ways[i].made);
 		n = nm_read("p", "-D", nm, 20000);
 		outer = nm_find(nm, n, "outer")->value;
 

@@ -43,14 +43,15 @@ static const struct scenario {
 	{ "victim/frames", "vdso", 500, false, NULL, 0 },
 	/* longjmp says that it has arrived before it has */
 	{ "victim/frames", "jump", 500, false, "libc.so.6", 12 },
-	{ "victim/frames", "signal", 500, false, NULL, 0 },
-	{ "victim/frames", "signal_stack", 500, true, NULL, 0 },
-	{ "victim/frames", "signal_bare", 100, false, NULL, 0 },
+	{ "victim/frames", "signal", 1000, false, NULL, 0 },
+	{ "victim/frames", "signal_stack", 1000, true, NULL, 0 },
+	/* the trampoline is known by its first instruction only */
+	{ "victim/frames", "signal_bare", 1000, false, "frames", 1 },
 	/* before the frame pointer is set, and after */
 	{ "victim/frames", "bare", 10, false, "frames", 3 },
 	/* _Unwind_RaiseException overwrites its own frame before it leaves */
 	{ "victim/debug_frame", "calls", 150, false, NULL, 0 },
-	{ "victim/throws", NULL, 1000, false, "libgcc_s.so.1", 300 },
+	{ "victim/throws", NULL, 5000, false, "libgcc_s.so.1", 300 },
 };
 
 /* A frame that is still to be returned to. */
@@ -72,8 +73,9 @@ struct stepper {
 	unsigned steps, wrong, excused;
 };
 
-/* Wait for a stop: 0 after a step, SIGTRAP at an int3 (or after execve),
-   another signal that is about to be delivered; -1: none of these. */
+/* Wait for a stop: SIGTRAP at an int3, another signal that is about to be
+   delivered, 0 after a step (into a signal handler too) or execve; -1: none of
+   these. */
 static int
 stopped(struct stepper *s)
 {
@@ -84,7 +86,7 @@ stopped(struct stepper *s)
 	    ptrace(PTRACE_GETREGS, s->pid, NULL, &s->regs) != 0 ||
 	    ptrace(PTRACE_GETSIGINFO, s->pid, NULL, &info) != 0)
 		return -1;
-	if (WSTOPSIG(status) == SIGTRAP && info.si_code == TRAP_TRACE)
+	if (WSTOPSIG(status) == SIGTRAP && info.si_code != SI_KERNEL)
 		return 0;
 	return WSTOPSIG(status);
 }
@@ -110,7 +112,7 @@ start(struct stepper *s, const struct scenario *scenario)
 		(void)execl(program, program, scenario->name, NULL);
 		_exit(127);
 	}
-	if (s->pid < 0 || stopped(s) != SIGTRAP ||
+	if (s->pid < 0 || stopped(s) != 0 ||
 	    resume(s, PTRACE_CONT, 0) != SIGTRAP)
 		return false;
 	s->space = ex_space_new(EX_LIVE);
@@ -358,7 +360,8 @@ catch(long (*fn)(long), long arg, size_t max)
 	(void)sigaction(SIGTRAP, &old, NULL);
 }
 
-/* Unwind what was caught; the result agrees with the truth as far as it goes. */
+/* Unwind what was caught; the result agrees with what is true as far as it
+   goes. */
 static unsigned
 unwind_caught(unsigned max, enum ex_end *end)
 {
@@ -405,7 +408,18 @@ in_thread(long n)
 	return n;
 }
 
-static ucontext_t here, there;
+static void
+on_stack(char *stack, size_t size, void (*fn)(void))
+{
+	static ucontext_t here, there;
+
+	assert_int_equal(getcontext(&there), 0);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = size;
+	there.uc_link = &here;
+	makecontext(&there, fn, 0);
+	assert_int_equal(swapcontext(&here, &there), 0);
+}
 
 static void
 context(void)
@@ -418,12 +432,41 @@ in_context(long n)
 {
 	static char stack[65536];
 
-	assert_int_equal(getcontext(&there), 0);
-	there.uc_stack.ss_sp = stack;
-	there.uc_stack.ss_size = sizeof(stack);
-	there.uc_link = &here;
-	makecontext(&there, context, 0);
-	assert_int_equal(swapcontext(&here, &there), 0);
+	on_stack(stack, sizeof(stack), context);
+	return n;
+}
+
+static void
+trap_handler(int sig)
+{
+	sink = trap(sig);
+}
+
+static void
+interrupted(void)
+{
+	(void)raise(SIGUSR1);
+}
+
+/* A handler whose stack is above the one that it interrupts. */
+static OWN long
+on_signal_stack(long n)
+{
+	static struct {
+		char low[65536], high[65536];
+	} memory;
+	const stack_t high = {
+		.ss_sp = memory.high, .ss_size = sizeof(memory.high)
+	};
+	const stack_t none = { .ss_flags = SS_DISABLE };
+	struct sigaction action = { .sa_flags = SA_ONSTACK }, old;
+
+	action.sa_handler = trap_handler;
+	assert_int_equal(sigaltstack(&high, NULL), 0);
+	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+	on_stack(memory.low, sizeof(memory.low), interrupted);
+	(void)sigaction(SIGUSR1, &old, NULL);
+	(void)sigaltstack(&none, NULL);
 	return n;
 }
 
@@ -468,6 +511,20 @@ stops_where_the_copy_ends(void **state)
 	assert_int_equal(unwind_caught(TRUTH_MAX, &end), 1);
 	assert_int_equal(end, EX_END_STACK);
 	assert_non_null(strstr(ex_end_text(end), "stack truncated"));
+}
+
+static void
+stops_where_another_stack_begins(void **state)
+{
+	enum ex_end end;
+	unsigned n;
+
+	(void)state;
+	catch(on_signal_stack, 0, CAPTURE_STACK);
+	n = unwind_caught(TRUTH_MAX, &end);
+	assert_int_equal(end, EX_END_STACK);
+	assert_int_equal(n, 4);	/* trap, handler, signal frame, interrupted */
+	assert_true(out[2].signal && out[3].exact);
 }
 
 static void
@@ -565,6 +622,75 @@ make(struct made *m, uint64_t fp, const uint64_t *words, size_t n)
 	m->process = this_process(&m->space);
 }
 
+/* Code that says it has a frame pointer, and that no call leads to; and code
+   that says it saved its caller's where no copy reaches. */
+extern const char framed[], far[];
+__asm__(
+    ".text\n"
+    "	.type framed_function, @function\n"
+    "framed_function:\n"
+    "	.cfi_startproc\n"
+    "	.cfi_def_cfa rbp, 16\n"
+    "	.cfi_offset rbp, -16\n"
+    "	.skip 32, 0x90\n"
+    "	.globl framed\n"
+    "	.hidden framed\n"
+    "framed:\n"
+    "	nop\n"
+    "	.cfi_endproc\n"
+    "	.size framed_function, . - framed_function\n"
+
+    "	.type far_function, @function\n"
+    "far_function:\n"
+    "	.cfi_startproc\n"
+    "	.cfi_offset rbp, 4096\n"
+    "	.globl far\n"
+    "	.hidden far\n"
+    "far:\n"
+    "	nop\n"
+    "	.cfi_endproc\n"
+    "	.size far_function, . - far_function\n");
+
+/* A frame that says its caller is itself. */
+static void
+stops_at_a_loop(void **state)
+{
+	const uint64_t words[6] = { SP, (uintptr_t)framed };
+	struct made m;
+	enum ex_end end;
+
+	(void)state;
+	make(&m, SP, words, 6);
+	m.c.regs[PERF_REG_X86_IP] = (uintptr_t)framed;
+	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 2);
+	assert_int_equal(end, EX_END_BAD);
+	ex_space_free(m.space);
+}
+
+/* The caller's frame cannot be found without a register that was not had. */
+static void
+stops_where_a_register_is_missing(void **state)
+{
+	const uint64_t words[6] = { (uintptr_t)framed };
+	struct made m;
+	enum ex_end end;
+
+	(void)state;
+	make(&m, SP, words, 6);
+	m.c.regs[PERF_REG_X86_IP] = (uintptr_t)far;
+	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 2);
+	assert_int_equal(end, EX_END_STACK);
+
+	/* not sampled at all */
+	m.c.regs[PERF_REG_X86_IP] = (uintptr_t)framed;
+	m.c.sample.user.mask = 1 << PERF_REG_X86_SP | 1 << PERF_REG_X86_IP;
+	m.c.sample.user.values =
+	    (const uint8_t *)&m.c.regs[PERF_REG_X86_SP];
+	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 1);
+	assert_int_equal(end, EX_END_BAD);
+	ex_space_free(m.space);
+}
+
 static OWN uint64_t
 a_return_address(void)
 {
@@ -575,7 +701,8 @@ static void
 follows_frame_pointers(void **state)
 {
 	const uint64_t ra = a_return_address();
-	const uint64_t no_ra = (uintptr_t)&sink;
+	static const uint8_t data[32] = { [11] = 0xe8 };	/* a call? */
+	const uint64_t no_ra = (uintptr_t)framed, no_code = (uintptr_t)data + 16;
 	const struct {
 		uint64_t fp, word[6];
 		unsigned n;	/* frames at least */
@@ -587,6 +714,8 @@ follows_frame_pointers(void **state)
 		{ SP + 8, { 0, SP + 999, ra, 0, 0, 0 }, 2, EX_END_STACK },
 		/* no return address at its end; no end; backwards; nowhere */
 		{ SP, { SP + 24, JIT + 64, 0, SP + 40, no_ra, 0 }, 1,
+		    EX_END_NO_MODULE },
+		{ SP, { SP + 24, no_code, 0, SP + 40, ra, 0 }, 1,
 		    EX_END_NO_MODULE },
 		{ SP, { SP + 16, JIT, SP + 32, JIT, 0, JIT }, 1,
 		    EX_END_NO_MODULE },
@@ -714,6 +843,9 @@ main(void)
 		STEPPED(10), STEPPED(11),
 		cmocka_unit_test(reaches_the_outermost),
 		cmocka_unit_test(stops_where_the_copy_ends),
+		cmocka_unit_test(stops_where_another_stack_begins),
+		cmocka_unit_test(stops_at_a_loop),
+		cmocka_unit_test(stops_where_a_register_is_missing),
 		cmocka_unit_test(stops_at_the_depth_asked_for),
 		cmocka_unit_test(stands_any_stack),
 		cmocka_unit_test(follows_frame_pointers),

@@ -25,6 +25,7 @@
 #include "earlier.h"
 #include "loader.h"
 #include "session.h"
+#include "synth.h"
 #include "target.h"
 
 /* How often the rings are looked at when nothing wakes us, in ms; and how long
@@ -282,14 +283,22 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	return err < 0 ? err : (int)watched->nslots;
 }
 
-static void
-record_earlier(void *arg, const struct ex_record *record)
+static int
+record_header(void *arg, const struct perf_event_header *header)
 {
 	struct session *s = arg;
-	int err = ex_perfwriter_record(s->recording, record->bytes);
+	int err = ex_perfwriter_record(s->recording, header);
 
 	if (err < 0 && s->err == 0)
 		s->err = err;
+	return err;
+}
+
+static void
+record_earlier(void *arg, const struct ex_record *record)
+{
+	(void)record_header(arg,
+	    (const struct perf_event_header *)(const void *)record->bytes);
 }
 
 /* Begin the file of -o perf with what was there before. */
@@ -300,6 +309,8 @@ begin_recording(struct run *run, const struct ex_perf_event *events, size_t n)
 
 	if (err < 0)
 		return err;
+	if (wp_target_options(run->target)->kernel)
+		(void)wp_synth_kernel(record_header, &run->session);
 	earlier_each(&run->earlier, record_earlier, &run->session);
 	return 0;
 }

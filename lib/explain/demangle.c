@@ -2,9 +2,9 @@
  * demangle: C++ and Rust names as their programmers wrote them.
  *
  * A mangled name may stand for one of any length (each part may be two copies
- * of the one before), and libiberty's printer does not stop when told that there
- * is no more room.  In the callback form it has nothing on the heap, so it is
- * left with longjmp.
+ * of the one before), and libiberty's printer cannot be told that there is no more
+ * room.  In the callback form it has nothing on the heap, so it is left with
+ * longjmp.
  */
 #include "demangle.h"
 

@@ -10,8 +10,9 @@
  *	 [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit]
  *
  * A thread has one access at a time, so it has at most one open hit: closed by
- * its next sample that is not of the same access, or by time.  Hits are given
- * out from the head while the head is closed, so order is kept.
+ * its next sample that is not of the same access, or, once it is the head, by
+ * time.  Hits are given out from the head while the head is closed, so order is
+ * kept.
  */
 #include "hit.h"
 
@@ -23,9 +24,11 @@
    off its processor in between. */
 #define ACCESS_SPAN 100000000u
 
+#define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
+
 struct pending {
 	struct pending *next;
-	struct pending *next_open;	/* in the list of open ones */
+	struct pending *next_open;	/* in a list of open ones */
 	struct ex_hit hit;
 	bool open;		/* may get more samples */
 	uint64_t last;		/* ns: of its last sample */
@@ -45,7 +48,7 @@ struct ex_explainer {
 	void *arg;
 	struct ex_tally tally;
 	struct pending *head, *tail;	/* waiting; NULL: none */
-	struct pending *open;		/* those that may get more; NULL: none */
+	struct pending *open[OPEN_LISTS];	/* may get more, by thread */
 	struct pending *spare;		/* to be used again */
 };
 
@@ -104,15 +107,48 @@ give_out(struct ex_explainer *e, struct ex_hit *hit)
 	return e->give(e->arg, hit);
 }
 
-/* Give out closed hits from the head on. */
+/* The link to a thread's open hit; it holds NULL when there is none. */
+static struct pending **
+open_of(struct ex_explainer *e, pid_t tid)
+{
+	struct pending **link = &e->open[(unsigned)tid % OPEN_LISTS];
+
+	while (*link != NULL && (*link)->hit.tid != tid)
+		link = &(*link)->next_open;
+	return link;
+}
+
+static void
+close_hit(struct pending **link)
+{
+	struct pending *p = *link;
+
+	p->open = false;
+	*link = p->next_open;
+}
+
+/* Whether a sample of this time is too late to be of the same access;
+   UINT64_MAX is too late for any. */
+static bool
+is_over(const struct pending *p, uint64_t time)
+{
+	return time == UINT64_MAX ||
+	    (time > p->last && time - p->last > ACCESS_SPAN);
+}
+
+/* Give out hits from the head on, as far as they are complete by now. */
 static int
-give_closed(struct ex_explainer *e)
+give_complete(struct ex_explainer *e, uint64_t now)
 {
 	int result = 0;
 
-	while (result == 0 && e->head != NULL && !e->head->open) {
+	while (result == 0 && e->head != NULL) {
 		struct pending *p = e->head;
 
+		if (p->open && !is_over(p, now))
+			break;
+		if (p->open)
+			close_hit(open_of(e, p->hit.tid));
 		e->head = p->next;
 		if (e->head == NULL)
 			e->tail = NULL;
@@ -183,6 +219,15 @@ user_pc(const struct ex_record *record, bool kernel)
 	return pc;
 }
 
+/* The name that programs know: newfstat serves fstat, and newuname uname; only
+   newfstatat is called that. */
+static const char *
+call_name(const char *name)
+{
+	return strncmp(name, "new", 3) == 0 && strcmp(name, "newfstatat") != 0 ?
+	    name + 3 : name;
+}
+
 /* A kernel function's name as that of the system call it serves, or NULL:
    "__x64_sys_read", "ksys_read", "do_sys_openat2" are the entries' forms. */
 static const char *
@@ -197,7 +242,7 @@ syscall_name(const char *function)
 		size_t len = strlen(prefix[i]);
 
 		if (strncmp(function, prefix[i], len) == 0)
-			return function + len;
+			return call_name(function + len);
 	}
 	return NULL;
 }
@@ -275,6 +320,7 @@ explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
 	hit->pc = user_pc(record, hit->kernel);
 	(void)strncpy(hit->comm, ex_space_comm(e->space, hit->pid, hit->tid),
 	    sizeof(hit->comm) - 1);
+	hit->access = access_text(watch, &hit->insn);
 	if (process == NULL)
 		return;
 	if (!hit->kernel)
@@ -338,7 +384,7 @@ same_access(const struct pending *p, const struct ex_record *record,
 	if (p->hit.watch != watch || p->hit.tid != record->tid ||
 	    p->hit.kernel != kernel ||
 	    p->hit.pc != user_pc(record, kernel) ||
-	    record->time - p->last > ACCESS_SPAN ||
+	    is_over(p, record->time) ||
 	    p->regs != hash_regs(&record->sample.user))
 		return false;
 	if (!kernel)
@@ -358,26 +404,6 @@ join(struct pending *p, const struct ex_slot *slot,
 		touch(&p->hit, slot->addr, slot->len);
 }
 
-/* The link to a thread's open hit; it holds NULL when there is none. */
-static struct pending **
-open_of(struct ex_explainer *e, pid_t tid)
-{
-	struct pending **link = &e->open;
-
-	while (*link != NULL && (*link)->hit.tid != tid)
-		link = &(*link)->next_open;
-	return link;
-}
-
-static void
-close_hit(struct pending **link)
-{
-	struct pending *p = *link;
-
-	p->open = false;
-	*link = p->next_open;
-}
-
 /* Whether other samples may be of the same access as this one. */
 static bool
 may_get_more(const struct ex_watch *watch, bool kernel)
@@ -394,12 +420,12 @@ is_dropped(const struct ex_hit *hit)
 }
 
 static void
-open_hit(struct ex_explainer *e, struct pending *p,
+open_hit(struct pending **link, struct pending *p,
     const struct ex_record *record)
 {
 	p->open = true;
-	p->next_open = e->open;
-	e->open = p;
+	p->next_open = *link;
+	*link = p;
 	p->last = record->time;
 	p->first_attr = record->attr;
 	p->slots = 1;
@@ -430,7 +456,7 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	narrow(&hit);
 	if (is_dropped(&hit)) {
 		e->tally.dropped++;
-		return give_closed(e);
+		return give_complete(e, record->time);
 	}
 	if (e->head == NULL && !more)
 		return give_out(e, &hit);
@@ -438,8 +464,8 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 		return give_out(e, &hit);
 	p->hit = hit;
 	if (more)
-		open_hit(e, p, record);
-	return give_closed(e);
+		open_hit(link, p, record);
+	return give_complete(e, record->time);
 }
 
 int
@@ -463,13 +489,5 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 int
 ex_explain_flush(struct ex_explainer *e, uint64_t now)
 {
-	struct pending **link = &e->open;
-
-	while (*link != NULL) {
-		if (now == UINT64_MAX || (*link)->last + ACCESS_SPAN < now)
-			close_hit(link);
-		else
-			link = &(*link)->next_open;
-	}
-	return give_closed(e);
+	return give_complete(e, now);
 }

@@ -9,8 +9,9 @@
 
 struct ex_files;
 
-struct ex_files *ex_files_new(enum ex_source);	/* NULL: out of memory */
-void ex_files_free(struct ex_files *);		/* and all modules; NULL is fine */
+/* NULL: out of memory.  With the files go all modules. */
+struct ex_files *ex_files_new(enum ex_source);
+void ex_files_free(struct ex_files *);
 
 /* A build id from a recording's table. */
 void ex_files_build_id(struct ex_files *, const char *path, const uint8_t *id,

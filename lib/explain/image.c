@@ -102,8 +102,8 @@ assembly_headers(struct assembly *a, uint64_t header)
 	if (!read_all(a->pid, header, &a->eh, sizeof(a->eh)) ||
 	    memcmp(a->eh.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    a->eh.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    a->eh.e_phentsize != sizeof(a->ph[0]) || a->eh.e_phnum > PHDRS_MAX ||
-	    !read_all(a->pid, header + a->eh.e_phoff, a->ph,
+	    a->eh.e_phentsize != sizeof(a->ph[0]) ||
+	    a->eh.e_phnum > PHDRS_MAX || !read_all(a->pid, header + a->eh.e_phoff, a->ph,
 	    a->eh.e_phnum * sizeof(a->ph[0])))
 		return false;
 	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->eh.e_phnum; ph++) {

@@ -14,71 +14,31 @@
 
 struct ksym {
 	uint64_t addr;
-	size_t name;		/* offset in names */
+	const char *name;	/* in the file's text, which is kept */
 	bool global;
 };
 
 /* Read once and kept: the same for all. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct ksym *ksyms;
+static struct ksym *ksyms;	/* by address; NULL: not known */
 static size_t nksyms;
-static char *names;		/* each with its NUL, one after another */
 
-/* A list being read. */
-struct list {
-	struct ksym *at;
-	size_t n, cap;
-	char *names;
-	size_t len, room;
-};
-
+/* One line, "address type name", maybe with "\t[module]" after it.  False: no
+   function. */
 static bool
-list_grow(struct list *list, size_t len)
+ksym_parse(char *line, struct ksym *out)
 {
-	if (list->n == list->cap) {
-		size_t cap = list->cap * 2 + 65536;
-		struct ksym *at = realloc(list->at, cap * sizeof(*at));
+	char *rest;
 
-		if (at == NULL)
-			return false;
-		list->at = at;
-		list->cap = cap;
-	}
-	if (list->room - list->len < len) {
-		size_t room = list->room * 2 + (1 << 21) + len;
-		char *more = realloc(list->names, room);
-
-		if (more == NULL)
-			return false;
-		list->names = more;
-		list->room = room;
-	}
-	return true;
-}
-
-/* One line: "address type name", maybe "\t[module]". */
-static bool
-list_add(struct list *list, const char *line)
-{
-	unsigned long long addr;
-	size_t len;
-	int name = 0;
-	char type;
-
-	if (sscanf(line, "%llx %c %n", &addr, &type, &name) < 2 || name == 0 ||
-	    strchr("tTwW", type) == NULL)
-		return true;
-	line += name;
-	len = strcspn(line, "\t\n ");
-	if (!list_grow(list, len + 1))
+	out->addr = strtoull(line, &rest, 16);
+	if (rest[0] != ' ' || rest[1] == '\0' ||
+	    strchr("tTwW", rest[1]) == NULL || rest[2] != ' ')
 		return false;
-	list->at[list->n++] = (struct ksym){
-		.addr = addr, .name = list->len, .global = type == 'T',
-	};
-	memcpy(list->names + list->len, line, len);
-	list->len += len;
-	list->names[list->len++] = '\0';
-	return true;
+	out->global = rest[1] == 'T';
+	rest += 3;
+	rest[strcspn(rest, "\t ")] = '\0';
+	out->name = rest;
+	return rest[0] != '\0';
 }
 
 /* By address, of several at one address the better one last. */
@@ -91,35 +51,56 @@ ksym_compare(const void *pa, const void *pb)
 		return a->addr < b->addr ? -1 : 1;
 	if (a->global != b->global)
 		return a->global ? 1 : -1;
-	return a->name < b->name ? 1 : -1;
+	return strcmp(b->name, a->name);
+}
+
+/* The whole file; malloc'd, NULL: it cannot be read. */
+static char *
+kernel_text(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	char *text = NULL;
+	size_t cap = 0;
+
+	if (f == NULL)
+		return NULL;
+	if (getdelim(&text, &cap, '\0', f) <= 0) {
+		free(text);
+		text = NULL;
+	}
+	(void)fclose(f);
+	return text;
 }
 
 static void
 kernel_read(void)
 {
-	struct list list = {0};
-	char *line = NULL;
+	char *text = kernel_text(), *rest = text, *line;
 	size_t cap = 0;
-	bool known = true;
-	FILE *f = fopen("/proc/kallsyms", "re");
 
-	if (f == NULL)
-		return;
-	while (known && getline(&line, &cap, f) > 0)
-		known = list_add(&list, line);
-	(void)fclose(f);
-	free(line);
-	if (list.n > 0)
-		qsort(list.at, list.n, sizeof(*list.at), ksym_compare);
-	/* to those who may not know them, all addresses are shown as 0 */
-	if (!known || list.n == 0 || list.at[list.n - 1].addr == 0) {
-		free(list.at);
-		free(list.names);
-		return;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (nksyms == cap) {
+			struct ksym *more;
+
+			cap = cap * 2 + 65536;
+			more = realloc(ksyms, cap * sizeof(*more));
+			if (more == NULL) {
+				nksyms = 0;	/* better none than some */
+				break;
+			}
+			ksyms = more;
+		}
+		nksyms += ksym_parse(line, &ksyms[nksyms]);
 	}
-	ksyms = list.at;
-	nksyms = list.n;
-	names = list.names;
+	if (nksyms > 0)
+		qsort(ksyms, nksyms, sizeof(*ksyms), ksym_compare);
+	/* to those who may not know them all addresses are shown as 0 */
+	if (nksyms == 0 || ksyms[nksyms - 1].addr == 0) {
+		free(ksyms);
+		free(text);
+		ksyms = NULL;
+		nksyms = 0;
+	}
 }
 
 const char *
@@ -140,7 +121,7 @@ ex_kernel_symbol(uint64_t addr, uint64_t *offset)
 	}
 	if (low == 0 || addr - ksyms[low - 1].addr >= FUNCTION_MAX)
 		return NULL;
-	name = names + ksyms[low - 1].name;
+	name = ksyms[low - 1].name;
 	if (strcmp(name, "_etext") == 0)
 		return NULL;
 	*offset = addr - ksyms[low - 1].addr;
@@ -189,7 +170,7 @@ ex_kernel_is(const char *symbol, uint64_t addr, const uint8_t *id, size_t len)
 		return false;
 	(void)pthread_once(&once, kernel_read);
 	for (size_t i = 0; i < nksyms; i++) {
-		if (strcmp(names + ksyms[i].name, symbol) == 0)
+		if (strcmp(ksyms[i].name, symbol) == 0)
 			return ksyms[i].addr == addr;
 	}
 	return false;

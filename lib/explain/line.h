@@ -11,7 +11,8 @@
 
 /* One level: a function, and the place in it. */
 struct ex_line {
-	const char *function;	/* linkage name, else qualified name; NULL: unknown */
+	const char *function;	/* linkage name, else qualified name; NULL:
+				   unknown */
 	uint64_t start;		/* of the function; only the last level's */
 	const char *file;	/* NULL: unknown */
 	int line, column;	/* 0: unknown */

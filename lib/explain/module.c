@@ -219,14 +219,27 @@ elf_opens(const struct ex_module *m)
 	return opens;
 }
 
+/* Without a build id and a debuglink nothing could tell whether a file that is
+   called like a debug file is the right one. */
+static int
+find_debuginfo(Dwfl_Module *module, void **m, const char *name, Dwarf_Addr base,
+    const char *file, const char *link, GElf_Word crc, char **found)
+{
+	if (link == NULL && ((const struct ex_module *)*m)->build_id[0] == '\0')
+		return -1;
+	return dwfl_standard_find_debuginfo(module, m, name, base, file, link,
+	    crc, found);
+}
+
 static bool
 dwfl_open(struct ex_module *m)
 {
 	const char *host_path = m->host_path != NULL ? m->host_path : m->path;
+	void **userdata;
 
 	m->callbacks = (Dwfl_Callbacks){
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = find_debuginfo,
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path =
 		    m->debug_path != NULL ? &m->debug_path : NULL,
@@ -236,9 +249,14 @@ dwfl_open(struct ex_module *m)
 	dwfl_report_begin(m->dwfl);
 	m->dwfl_module = dwfl_report_offline_memory(m->dwfl,
 	    ex_module_name(m), host_path, (char *)m->image, m->image_size);
-	return dwfl_report_end(m->dwfl, NULL, NULL) == 0 &&
-	    m->dwfl_module != NULL &&
-	    (m->elf = dwfl_module_getelf(m->dwfl_module, &m->bias)) != NULL;
+	if (dwfl_report_end(m->dwfl, NULL, NULL) != 0 ||
+	    m->dwfl_module == NULL)
+		return false;
+	(void)dwfl_module_info(m->dwfl_module, &userdata, NULL, NULL, NULL,
+	    NULL, NULL, NULL);
+	*userdata = m;
+	m->elf = dwfl_module_getelf(m->dwfl_module, &m->bias);
+	return m->elf != NULL;
 }
 
 static const char *

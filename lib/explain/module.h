@@ -42,7 +42,7 @@ void ex_space_learn(struct ex_space *, const struct ex_record *);
 
 /*
  * A build id that a recording gives for a path (its build-id table), to be
- * checked when that path is opened.
+ * checked when that path is opened: call it before the records are learnt.
  */
 void ex_space_build_id(struct ex_space *, const char *path, const uint8_t *id,
     size_t len);
@@ -92,6 +92,7 @@ const char *ex_module_problem(const struct ex_module *);
 
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.
    Result: bytes copied, which may be fewer or none. */
-size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to, size_t len);
+size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,
+    size_t len);
 
 #endif

@@ -68,7 +68,7 @@ struct ex_module {
 	struct ex_lines *lines;	/* line.c's; NULL: not asked yet */
 	void *unwind;		/* unwind.c's rows by pc; NULL: none yet */
 	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
-	void *insn;		/* insn.c's instructions by pc; NULL: none yet */
+	void *insn;		/* sweep.c's places by pc; NULL: none yet */
 	void (*insn_free)(void *);	/* frees them; NULL: nothing to free */
 };
 

@@ -294,13 +294,12 @@ ex_space_kernel(const struct ex_space *space)
 static void
 learn_kernel(struct ex_space *space, const struct ex_mmap *map)
 {
-	const size_t len = sizeof(KERNEL) - 1;
-	const char *symbol = map->path + len;
+	const size_t prefix = sizeof(KERNEL) - 1, len = strlen(map->path);
 
-	if (strncmp(map->path, KERNEL, len) != 0 ||
-	    strlen(symbol) >= sizeof(space->kernel_symbol))
+	if (strncmp(map->path, KERNEL, prefix) != 0 ||
+	    len - prefix >= sizeof(space->kernel_symbol))
 		return;
-	(void)strcpy(space->kernel_symbol, symbol);
+	memcpy(space->kernel_symbol, map->path + prefix, len - prefix + 1);
 	space->kernel_addr = map->pgoff;
 }
 

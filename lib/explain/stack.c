@@ -4,7 +4,7 @@
  * Overview: a sample's backtrace is first a key: addresses, and the process and
  * generation that give them a meaning.  A key seen before leads to its stack by
  * one look-up.  A new one is symbolized, and its frames lead to a stack that is
- * there already (of a forked child, of an earlier generation) or make a new one.
+ * there already (of a forked child, of an earlier generation), or make one.
  *
  *	sample -> key ----known----> stack
  *		   |                   ^
@@ -23,7 +23,6 @@
 #define KERNEL_MAX 128
 #define KEYS_MAX (1U << 16)	/* kept however few the stacks are */
 #define CHUNK_SIZE (64U * 1024)
-#define INSN_MAX 15		/* bytes of an instruction */
 
 /* Memory that is freed all at once. */
 struct chunk {
@@ -132,10 +131,10 @@ table_next(const struct table *table, uint64_t hash, uint64_t *i)
 
 	if (table->size == 0)
 		return NULL;
-	while ((place = &table->place[(*i)++ & (table->size - 1)])->item != NULL)
-		if (place->hash == hash)
-			return place->item;
-	return NULL;
+	do {
+		place = &table->place[(*i)++ & (table->size - 1)];
+	} while (place->item != NULL && place->hash != hash);
+	return place->item;
 }
 
 static void
@@ -341,46 +340,18 @@ add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
-static bool
-starts_function(struct ex_process *process, uint64_t pc)
-{
-	struct ex_module *module;
-	uint64_t vaddr, start;
-
-	module = ex_process_module(process, pc, &vaddr);
-	return module != NULL &&
-	    ex_symbol_function_start(module, vaddr, &start) && start == vaddr;
-}
-
-/* Whether pc is just behind the instruction at insn. */
-static bool
-follows(uint64_t pc, uint64_t insn)
-{
-	return pc > insn && pc - insn <= INSN_MAX;
-}
-
-/*
- * Make the first of the user's pcs the one to show; result: it.  When a call
- * made the access, by pushing its return address, the sampled pc is where it
- * leads to, and the instruction's own frame is the caller's.
- */
-static struct ex_pc *
-first_to_show(struct ex_process *process, struct pcs *pcs)
+/* Make the first of the user's pcs the one to show. */
+static void
+set_first(struct pcs *pcs)
 {
 	struct ex_pc *first = pcs->user;
 
-	if (pcs->first_pc == 0) {
-		if (pcs->after && !starts_function(process, first->pc))
-			first->exact = false;
-		return first;
+	if (pcs->first_pc != 0) {
+		first->pc = pcs->first_pc;
+		first->exact = true;
+	} else if (pcs->after) {
+		first->exact = false;
 	}
-	if (pcs->nuser > 1 && !first[1].exact &&
-	    follows(first[1].pc, pcs->first_pc) &&
-	    !follows(first[0].pc, pcs->first_pc))
-		first++;
-	first->pc = pcs->first_pc;
-	first->exact = true;
-	return first;
 }
 
 /* Name the pcs at hand; false: out of memory. */
@@ -388,7 +359,6 @@ static bool
 symbolize(struct ex_stacks *stacks, struct ex_process *process)
 {
 	struct pcs *pcs = &stacks->pcs;
-	const struct ex_pc *pc, *end = pcs->user + pcs->nuser;
 	unsigned i;
 
 	stacks->nframes = 0;
@@ -396,10 +366,9 @@ symbolize(struct ex_stacks *stacks, struct ex_process *process)
 	for (i = 0; i < pcs->nkernel; i++)
 		if (!add_kernel_frame(stacks, &pcs->kernel[i]))
 			return false;
-	if (pcs->nuser == 0)
-		return true;
-	for (pc = first_to_show(process, pcs); pc < end; pc++)
-		if (!add_user_frames(stacks, process, pc))
+	set_first(pcs);
+	for (i = 0; i < pcs->nuser; i++)
+		if (!add_user_frames(stacks, process, &pcs->user[i]))
 			return false;
 	return true;
 }

@@ -35,8 +35,8 @@
 struct walk {
 	struct ex_process *process;
 	struct ex_regs regs;	/* of the frame that is looked at */
-	uint32_t cut;		/* registers that are not known because they were
-				   saved where the copy does not reach */
+	uint32_t cut;		/* registers not known because they were saved
+				   where the copy does not reach */
 	bool exact;		/* regs' pc is no return address */
 	bool switched;		/* a signal frame was passed: regs may belong to
 				   another stack than the copy */

@@ -36,10 +36,11 @@ struct ex_pc {
 
 /*
  * Unwind a sample taken in this process into at most max pcs, innermost first.
- * The first is the sampled user pc, of a system call's caller for a sample in
- * the kernel.  Result: how many; *end says why it ended.  A sample without
- * registers or stack gives its user callchain, without that its ip if that is
- * in user space, and else no pc at all.
+ * The first is the sampled user pc; for a sample in the kernel, where the
+ * program entered it.  Result: how many; *end says why it ended.
+ * A sample without registers or without a copy of the stack gives its user
+ * callchain if it has one.  Without registers there is else its ip, if that is
+ * in user space; a 32-bit program gives its pc alone.
  */
 unsigned ex_unwind(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end);

@@ -50,7 +50,7 @@ wp_target_launch(struct wp_target *target, char *const argv[], pid_t *pid,
 static int
 harmless_signal(void)
 {
-	static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
+	static const int harmless[] = {SIGURG, SIGWINCH};
 	sigset_t blocked;
 
 	(void)sigprocmask(SIG_BLOCK, NULL, &blocked);
@@ -78,12 +78,13 @@ break_open(pid_t tid, uint64_t addr, int sig)
 	return fd;
 }
 
-/* The index of the breakpoint that stopped the command, or -1. */
+/* The index of the breakpoint that stopped the command by sig, or -1.  What
+   other signals carry is no descriptor. */
 static int
-which(const int *fds, size_t n, int fd)
+which(const int *fds, size_t n, const struct wp_stop *stop, int sig)
 {
-	for (size_t i = 0; i < n; i++)
-		if (fds[i] == fd && fd >= 0)
+	for (size_t i = 0; i < n && stop->signal == sig; i++)
+		if (fds[i] == stop->fd && stop->fd >= 0)
 			return (int)i;
 	return -1;
 }
@@ -102,16 +103,16 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 			err = fds[open] = break_open(target->command,
 			    addrs[open], sig);
 	}
-	while (err >= 0 && !stop.ended && which(fds, open, stop.fd) < 0)
+	while (err >= 0 && !stop.ended && which(fds, open, &stop, sig) < 0)
 		err = wp_hold_continue(&target->hold, &stop);
 	if (err >= 0 && !stop.ended)
-		err = which(fds, open, stop.fd);
+		err = which(fds, open, &stop, sig);
 	for (size_t i = 0; i < open; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);
 	if (err >= 0 && stop.ended) {
 		*status = stop.status;
-		target->command = 0;
+		wp_target_let_go(target);
 		return -ECHILD;
 	}
 	if (err >= 0)
@@ -122,9 +123,15 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 int
 wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 {
-	int err = wp_target_open_events(target, &target->hold, 0,
-	    target->nwatches, cause);
+	int err;
 
+	/* on its way here it may have made threads */
+	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
+		return err == -ESRCH ?
+		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
+		    wp_cause_errno(cause, "holding the command", -err);
+	err = wp_target_open_events(target, &target->hold, 0,
+	    target->nwatches, cause);
 	if (err == 0)
 		wp_target_let_go(target);
 	return err;

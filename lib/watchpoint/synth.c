@@ -2,6 +2,7 @@
 #include "synth.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -30,6 +31,13 @@ struct mmap2_record {
 	uint64_t ino, ino_generation;
 	uint32_t prot, flags;
 	char rest[PATH_MAX + 16 + sizeof(struct trailer)];	/* path, trailer */
+};
+
+struct mmap_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	char rest[64 + sizeof(struct trailer)];		/* path, trailer */
 };
 
 struct synth {
@@ -110,4 +118,52 @@ wp_synth_process(pid_t pid,
 	if (n < 0 || result != 0)
 		return n < 0 ? n : result;
 	return wp_proc_maps(pid, synth_map, (void *)(uintptr_t)&synth);
+}
+
+/* Where the kernel's code begins and ends; 0: hidden, or not told. */
+static void
+kernel_text(uint64_t *start, uint64_t *end)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long addr;
+	char line[512], name[256];
+
+	*start = *end = 0;
+	if (f == NULL)
+		return;
+	while ((*start == 0 || *end == 0) &&
+	    fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%llx %*c %255s", &addr, name) != 2)
+			continue;
+		if (addr == 0)
+			break;
+		if (strcmp(name, "_text") == 0)
+			*start = addr;
+		else if (strcmp(name, "_etext") == 0)
+			*end = addr;
+	}
+	(void)fclose(f);
+}
+
+int
+wp_synth_kernel(int (*fn)(void *arg, const struct perf_event_header *),
+    void *arg)
+{
+	struct mmap_record record = {
+		.header = {
+			.type = PERF_RECORD_MMAP,
+			.misc = PERF_RECORD_MISC_KERNEL,
+		},
+		.pid = UINT32_MAX,
+	};
+	uint64_t end;
+
+	kernel_text(&record.addr, &end);
+	if (record.addr == 0 || end <= record.addr)
+		return 0;
+	record.len = end - record.addr;
+	record.pgoff = record.addr;	/* perf: the address of that symbol */
+	finish(&record.header, record.rest, "[kernel.kallsyms]_text", 64,
+	    record.pid, record.tid);
+	return fn(arg, &record.header);
 }

@@ -16,4 +16,11 @@
 int wp_synth_process(pid_t pid,
     int (*fn)(void *arg, const struct perf_event_header *), void *arg);
 
+/*
+ * The kernel's own code as an MMAP record, as perf writes it to name kernel
+ * addresses by; no call when /proc/kallsyms hides addresses.  Results as above.
+ */
+int wp_synth_kernel(int (*fn)(void *arg, const struct perf_event_header *),
+    void *arg);
+
 #endif

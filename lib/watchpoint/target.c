@@ -26,6 +26,9 @@
 #include "proc.h"
 #include "target_private.h"
 
+/* How long to look for new threads of a process that cannot be held, in ms. */
+enum { RESCAN_LIMIT = 500 };
+
 static double
 now_ms(void)
 {
@@ -190,7 +193,27 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 /* The watches that a process is to have. */
 struct job {
 	size_t first, n;
+	size_t events;		/* open before, for others */
 };
+
+static unsigned
+job_slots(const struct wp_target *target, const struct job *job)
+{
+	unsigned slots = 0;
+
+	for (size_t i = 0; i < job->n; i++)
+		slots += target->watch[job->first + i].nslots;
+	return slots;
+}
+
+/* How many descriptors all of a process's threads take. */
+static unsigned
+job_descriptors(const struct wp_target *target, const struct job *job,
+    unsigned threads)
+{
+	return (unsigned)job->events + threads *
+	    wp_rings_count(target->rings) * job_slots(target, job);
+}
 
 /* Why an event could not be opened for a thread. */
 static int
@@ -199,25 +222,25 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 {
 	struct wp_proc_status status = {0}, tracer = {0};
 	struct rlimit limit = {0};
-	unsigned slots = 0;
 	char who[128] = "and other perf events hold the rest (see who runs "
 	    "perf, gdb or watchctl on it)";
 
-	for (size_t i = 0; i < job->n; i++)
-		slots += target->watch[job->first + i].nslots;
+	(void)wp_proc_status(tid, &status);
 	switch (-err) {
 	case ENOSPC:
-		if (wp_proc_status(tid, &status) == 0 && status.tracer != 0 &&
+		if (status.tracer != 0 && status.tracer != getpid() &&
 		    wp_proc_status(status.tracer, &tracer) == 0)
 			(void)snprintf(who, sizeof(who), "and its tracer, "
 			    "%.32s (process %d), may hold the rest",
 			    tracer.comm, status.tracer);
-		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, tid, slots,
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, tid,
+		    job_slots(target, job),
 		    target->features.caps.slots, who);
 	case EMFILE:
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 		return wp_cause_set(cause, WP_CAUSE_DESCRIPTORS,
-		    (unsigned)target->events.n + 1, (unsigned)limit.rlim_cur);
+		    job_descriptors(target, job, status.threads),
+		    (unsigned)limit.rlim_cur);
 	case EACCES:
 	case EPERM:
 		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, tid);
@@ -265,8 +288,7 @@ int
 wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
     size_t first, size_t n, struct wp_cause *cause)
 {
-	const struct job job = {first, n};
-	size_t events = target->events.n;
+	const struct job job = {first, n, target->events.n};
 	unsigned threads = target->threads;
 
 	for (size_t i = 0; i < hold->n; i++) {
@@ -275,7 +297,7 @@ wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
 
 		if (got < 0) {
 			got = explain_open(target, &job, got, tid, cause);
-			wp_events_close(&target->events, events);
+			wp_events_close(&target->events, job.events);
 			target->threads = threads;
 			return got;
 		}
@@ -325,16 +347,18 @@ is_covered(const struct wp_events *events, size_t first, pid_t tid)
 }
 
 /* Where the process cannot be held: look again until two looks find nobody
-   new.  A thread may still slip through, or be covered twice. */
+   new, or it makes threads for too long.  A thread may still slip through, or
+   be covered twice. */
 static int
 attach_running(struct wp_target *target, const struct attach *attach)
 {
+	const double limit = now_ms() + RESCAN_LIMIT;
 	size_t cap = 0, first = target->events.n;
 	unsigned before = target->threads, quiet = 0;
 	pid_t *tids = NULL;
 	int n = 0, got = 0;
 
-	while (quiet < 2 && got >= 0 &&
+	while (quiet < 2 && got >= 0 && now_ms() < limit &&
 	    (n = wp_proc_threads(attach->pid, &tids, &cap)) > 0) {
 		quiet++;
 		for (int i = 0; i < n && got >= 0; i++) {
@@ -366,8 +390,8 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
     struct wp_cause *cause)
 {
 	struct attach attach = {
-		.target = target, .pid = pid, .job = {first, n},
-		.cause = cause,
+		.target = target, .pid = pid,
+		.job = {first, n, target->events.n}, .cause = cause,
 	};
 	pthread_t thread;
 	int err;
@@ -377,7 +401,10 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	if ((err = pthread_create(&thread, NULL, attach_held, &attach)) != 0)
 		return wp_cause_errno(cause, "making a thread", err);
 	(void)pthread_join(thread, NULL);
-	if (attach.held)
+	if (attach.held && attach.result == 0 &&
+	    target->events.n == attach.job.events)
+		attach.result = -ESRCH;		/* killed as it was held */
+	else if (attach.held)
 		return attach.result;
 	switch (-attach.result) {
 	case ESRCH:

@@ -83,7 +83,7 @@ int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
     int *status);
 
 /* Arm a launched command with all watches and let it go.  On failure it is still
-   held. */
+   held, unless it ended or cannot be held. */
 int wp_target_arm(struct wp_target *, struct wp_cause *);
 
 /* Let a launched command that is still held go on unwatched. */

@@ -1,0 +1,291 @@
+/*
+ * processes: the command on processes in every state and with every kind of
+ * offspring, by victims that know how often they write.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "live.h"
+#include "watching.h"
+
+static void
+start_act(struct target *t, const char *act, const char *argument)
+{
+	target_start(t, (const char *[]){victim("acts"), act, argument, NULL});
+}
+
+/* The victim is stopped before, during and after the attach, then goes on. */
+static void
+a_stopped_process_stays_stopped(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	struct pollfd said;
+	json_int_t n;
+
+	(void)state;
+	start_act(&t, "writer", "20");
+	(void)kill(t.run.pid, SIGSTOP);
+	await_state(t.run.pid, "T");
+	for (int i = 0; i < 2; i++) {
+		if (i == 0)	/* attach and leave, then attach and stay */
+			watch_target(&w, &t, "-w", "word", "-t0.05");
+		else
+			watch_target(&w, &t, "-w", "word", NULL);
+		await_state(t.run.pid, "T");
+		if (i == 0) {
+			finish(&w, &o);
+			expect_hits(&o, 0);
+			outcome_free(&o);
+		}
+	}
+	await_state(t.run.pid, "T");
+	say(&t.run, "go\n");
+	said = (struct pollfd){t.run.out, POLLIN, 0};
+	assert_int_equal(poll(&said, 1, 50), 0);
+	(void)kill(t.run.pid, SIGCONT);
+	n = target_done(&t.run);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(n, 20);
+	expect_hits(&o, n);
+	outcome_free(&o);
+}
+
+static void
+traced_by_gdb(void **state)
+{
+	struct target t;
+	struct running g, w;
+	struct outcome o;
+	json_int_t n;
+
+	(void)state;
+	start_act(&t, "writer", "50");
+	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
+	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
+	    "echo attached\\n", "-ex", "continue", NULL});
+	await(g.out, "attached\n");
+	await_state(t.run.pid, "SR");
+	watch_target(&w, &t, "-w", "word", NULL);
+	n = target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, n);
+	assert_non_null(first_of(&o, "warning"));
+	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
+	    "another traces it"));
+	assert_non_null(strstr(o.err, "another traces it"));
+	outcome_free(&o);
+	finish(&g, &o);
+	assert_non_null(strstr(o.out, "exited with code 07"));
+	outcome_free(&o);
+}
+
+static void
+the_first_thread_has_ended(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_int_t n;
+
+	(void)state;
+	start_act(&t, "headless", "30");
+	await_state(t.run.pid, "Z");
+	watch_target(&w, &t, "-w", "word", NULL);
+	n = target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, n);
+	assert_int_equal(n, 30);
+	assert_true(number_of(first_of(&o, "hit"), "tid") != t.run.pid);
+	assert_int_equal(number_of(first_of(&o, "hit"), "pid"), t.run.pid);
+	expect_function(first_of(&o, "hit"), 0, "store");
+	expect_function(first_of(&o, "hit"), 1, "writer");
+	expect_function(first_of(&o, "hit"), 2, "perform");
+	outcome_free(&o);
+}
+
+/* Watch a father of three, who write ten times each, as he does once for each.
+   Result: how many processes are seen to write. */
+static size_t
+watch_father(const char *follow, json_int_t hits)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_t *line, *pids = json_object();
+	size_t i, n;
+
+	start_act(&t, "father", "3");
+	watch_target(&w, &t, "-w", "word", follow);
+	assert_int_equal(target_act(&t), 3);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, hits);
+	json_array_foreach(o.lines, i, line) {
+		char pid[32];
+
+		if (!is_hit(line))
+			continue;
+		expect_function(line, 0, "store");
+		expect_function(line, 1, "father");
+		expect_complete(line);
+		(void)snprintf(pid, sizeof(pid), "%d",
+		    (int)number_of(line, "pid"));
+		(void)json_object_set_new(pids, pid, json_true());
+	}
+	n = json_object_size(pids);
+	json_decref(pids);
+	outcome_free(&o);
+	return n;
+}
+
+static void
+children_are_followed_when_asked(void **state)
+{
+	(void)state;
+	assert_int_equal(watch_father(NULL, 3), 1);
+	assert_int_equal(watch_father("-f", 33), 4);
+}
+
+/* The child's other program writes at the same address: that is another
+   word. */
+static void
+a_child_executes_another_program(void **state)
+{
+	(void)state;
+	for (int follow = 0; follow < 2; follow++) {
+		struct target t;
+		struct running w;
+		struct outcome o;
+
+		start_act(&t, "father_of_another", NULL);
+		watch_target(&w, &t, "-w", "word", follow ? "-f" : NULL);
+		(void)target_act(&t);
+		target_end(&t, 7);
+		finish(&w, &o);
+		expect_hits(&o, follow ? 3 : 1);
+		assert_null(first_of(&o, "warning"));
+		outcome_free(&o);
+	}
+}
+
+static void
+expect_another(const struct outcome *o)
+{
+	const json_t *warning = first_of(o, "warning");
+
+	expect_hits(o, 5);
+	assert_string_equal(text_of(account_of(o), "reason"), "exit");
+	assert_non_null(warning);
+	assert_non_null(strstr(text_of(warning, "text"),
+	    "executed another program"));
+	assert_non_null(strstr(o->err, "executed another program"));
+}
+
+static void
+the_process_executes_another_program(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char again[32];
+
+	(void)state;
+	start_act(&t, "become_another", NULL);
+	watch_target(&w, &t, "-w", "word", NULL);
+	say(&t.run, "go\n");
+	hear_address(&t.run, again);
+	assert_string_equal(t.addr, again);
+	finish(&w, &o);		/* the watch ends; the process does not */
+	expect_another(&o);
+	outcome_free(&o);
+	assert_int_equal(live_free_slots(t.run.pid),
+	    live_features.caps.slots);
+	assert_int_equal(target_act(&t), 100);
+	target_end(&t, 7);
+}
+
+/* The command's status is still the command's. */
+static void
+a_command_executes_another_program(void **state)
+{
+	char report[] = "/tmp/watchctl-test-XXXXXX", addr[32];
+	int fd = mkstemp(report);
+	struct running w;
+	struct outcome o, r;
+
+	(void)state;
+	assert_true(fd >= 0);
+	(void)close(fd);
+	start(&w, (const char *[]){watchctl(), "-w", "word", "-o", "json",
+	    "-O", report, "--", victim("acts"), "become_another", NULL});
+	hear_address(&w, addr);
+	say(&w, "go\n");
+	hear_address(&w, addr);
+	await(w.err, "executed another program");
+	say(&w, "go\n");
+	assert_int_equal(target_done(&w), 100);
+	say(&w, "end\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	run(&r, (const char *[]){"/bin/cat", report, NULL});
+	expect_hits(&r, 5);
+	assert_int_equal(number_of(account_of(&r), "status"), 7);
+	outcome_free(&r);
+	outcome_free(&o);
+	(void)unlink(report);
+}
+
+/* Threads come and go as fast as they can while the command attaches. */
+static void
+a_storm_of_threads(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_int_t n;
+
+	(void)state;
+	start_act(&t, "storm", "1000");
+	watch_target(&w, &t, "-w", "word", "--count");
+	n = target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(n, 1000);
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), n);
+	outcome_free(&o);
+
+	start_act(&t, "storm", "1000");
+	watch_target(&w, &t, "-w", "word", NULL);
+	n = target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, n);
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_stopped_process_stays_stopped),
+		cmocka_unit_test(traced_by_gdb),
+		cmocka_unit_test(the_first_thread_has_ended),
+		cmocka_unit_test(children_are_followed_when_asked),
+		cmocka_unit_test(a_child_executes_another_program),
+		cmocka_unit_test(the_process_executes_another_program),
+		cmocka_unit_test(a_command_executes_another_program),
+		cmocka_unit_test(a_storm_of_threads),
+	};
+
+	return run_live("processes", tests);
+}

@@ -1,0 +1,869 @@
+/*
+ * programs: the command on programs nobody prepared for it, and on the ways in
+ * which programs are made, started and moved.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+static void
+start_act(struct target *t, const char *act, const char *argument)
+{
+	target_start(t, (const char *[]){victim("acts"), act, argument, NULL});
+}
+
+/* Watch one act from its line to its end.  Result: what it said it did. */
+static json_int_t
+watch_act(struct outcome *o, const char *act, const char *argument,
+    const char *access, const char *spec)
+{
+	struct target t;
+	struct running w;
+	json_int_t n;
+
+	start_act(&t, act, argument);
+	watch_target(&w, &t, access, spec, NULL);
+	n = target_act(&t);
+	target_end(&t, 7);
+	finish(&w, o);
+	assert_int_equal(o->status, 0);
+	return n;
+}
+
+/* The frame, if any, of a function, from a frame on. */
+static int
+find_function(const json_t *hit, int from, const char *function)
+{
+	const json_t *frames = json_object_get(hit, "frames");
+
+	for (int i = from; i < (int)json_array_size(frames); i++)
+		if (strcmp(maybe_text(frame_of(hit, i), "function"),
+		    function) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * --- Debian's own: stripped, with what its dynamic symbols tell ---
+ */
+
+/* Complete backtraces, or ended where the stack copy was.  Result: how many
+   were complete. */
+static size_t
+expect_python(const struct outcome *o)
+{
+	size_t i, complete = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line) {
+		const char *end;
+
+		if (!is_hit(line))
+			continue;
+		end = maybe_text(line, "truncated");
+		assert_string_equal(text_of(line, "access"), "write");
+		assert_string_equal(text_of(line, "origin"), "user");
+		if (*end != '\0') {
+			assert_non_null(strstr(end, "part of the stack"));
+			continue;
+		}
+		complete++;
+		expect_complete(line);
+		assert_string_equal(text_of(frame_of(line, -2), "module"),
+		    "libc.so.6");
+		expect_function(line, -2, "__libc_start_main");
+		assert_true(find_function(line, 0, "Py_BytesMain") > 0);
+	}
+	return complete;
+}
+
+static void
+python_by_its_process(void **state)
+{
+	static const char script[] =
+	    "import os, sys\n"
+	    "print('pid', os.getpid(), 'None', hex(id(None)), flush=True)\n"
+	    "sys.stdin.readline()\n"
+	    "many = [None for i in range(500)]\n"
+	    "print('done', len(many), flush=True)\n"
+	    "sys.stdin.readline()\n"
+	    "os._exit(7)\n";
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, (const char *[]){"/usr/bin/python3", "-I", "-S", "-c",
+	    script, NULL});
+	watch_target(&w, &t, "-w", "_Py_NoneStruct:8", "--stack=8192");
+	assert_int_equal(target_act(&t), 500);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_true(number_of(account_of(&o), "hits") > 500);
+	assert_true(expect_python(&o) > 0);
+	assert_string_equal(t.addr, text_of(first_of(&o, "hit"), "addr"));
+	outcome_free(&o);
+}
+
+static void
+python_as_a_command(void **state)
+{
+	const char *report = scratch_path("python");
+	struct outcome o, r;
+
+	(void)state;
+	run(&o, (const char *[]){watchctl(), "-w", "_Py_TrueStruct:8", "-o",
+	    "json", "-O", report, "--", "/usr/bin/python3", "-I", "-S", "-c",
+	    "print([True] * 3); raise SystemExit(9)", NULL});
+	assert_int_equal(o.status, 9);
+	assert_string_equal(o.out, "[True, True, True]\n");
+	run(&r, (const char *[]){"/bin/cat", report, NULL});
+	assert_true(number_of(account_of(&r), "hits") > 100);
+	assert_true(expect_python(&r) > 0);
+	assert_int_equal(number_of(account_of(&r), "status"), 9);
+	assert_null(first_of(&r, "warning"));
+	outcome_free(&r);
+	outcome_free(&o);
+}
+
+/* Debian's redis-server is redis-check-rdb, by another name. */
+static void
+start_redis(struct running *r, const char *socket)
+{
+	struct outcome o;
+
+	scratch_run("ln -sf /usr/bin/redis-check-rdb redis-server");
+	start(r, (const char *[]){scratch_path("redis-server"), "--port", "0",
+	    "--unixsocket", socket, "--save", "", "--appendonly", "no",
+	    "--dir", scratch_dir, "--daemonize", "no", NULL});
+	await(r->out, "ready to accept connections");
+	run(&o, (const char *[]){"/usr/bin/redis-cli", "-s", socket, "ping",
+	    NULL});
+	assert_string_equal(o.out, "PONG\n");
+	outcome_free(&o);
+}
+
+/* Have so many commands answered. */
+static void
+load_redis(const char *socket, const char *n)
+{
+	struct outcome o;
+
+	run(&o, (const char *[]){"/usr/bin/redis-benchmark", "-s", socket,
+	    "-n", n, "-c", "10", "-t", "set", NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, " requests completed in "));
+	assert_memory_equal(strstr(o.out, " requests completed in ") -
+	    strlen(n), n, strlen(n));
+	outcome_free(&o);
+}
+
+/* A program's variables: its file's writable mappings, and what follows. */
+struct data {
+	uint64_t start, end;
+};
+
+static int
+add_mapping(void *arg, const struct wp_proc_map *map)
+{
+	struct data *data = arg;
+	bool own = strstr(map->path, "redis") != NULL;
+
+	if ((map->prot & PROT_WRITE) == 0)
+		return 0;
+	if (data->end == 0 && own)
+		*data = (struct data){map->start, map->end};
+	else if (map->start == data->end && (own || map->path[0] == '\0'))
+		data->end = map->end;
+	return 0;
+}
+
+static uint64_t *
+read_data(pid_t pid, const struct data *data)
+{
+	size_t size = data->end - data->start;
+	uint64_t *words = malloc(size);
+
+	assert_non_null(words);
+	assert_int_equal(wp_proc_read(pid, data->start, words, size), size);
+	return words;
+}
+
+/* Whether a word has grown by one for each of n commands, and for few others. */
+static bool
+has_counted(uint64_t before, uint64_t after, uint64_t n)
+{
+	return after - before >= n && after - before < n + 5;
+}
+
+/* A variable that commands are counted in. */
+static uint64_t
+find_counter(pid_t pid, const char *socket)
+{
+	struct data data = {0};
+	uint64_t *was[3], addr = 0;
+
+	assert_int_equal(wp_proc_maps(pid, add_mapping, &data), 0);
+	assert_true(data.end > data.start);
+	was[0] = read_data(pid, &data);
+	load_redis(socket, "100");
+	was[1] = read_data(pid, &data);
+	load_redis(socket, "237");
+	was[2] = read_data(pid, &data);
+	for (size_t i = 0; i < (data.end - data.start) / 8 && addr == 0; i++)
+		if (has_counted(was[0][i], was[1][i], 100) &&
+		    has_counted(was[1][i], was[2][i], 237))
+			addr = data.start + i * 8;
+	for (size_t i = 0; i < 3; i++)
+		free(was[i]);
+	assert_true(addr != 0);
+	return addr;
+}
+
+static uint64_t
+word_at(pid_t pid, uint64_t addr)
+{
+	uint64_t word;
+
+	assert_int_equal(wp_proc_read(pid, addr, &word, sizeof(word)),
+	    sizeof(word));
+	return word;
+}
+
+static void
+redis_under_load(void **state)
+{
+	const char *socket = scratch_path("socket");
+	struct running r, w;
+	struct outcome o;
+	char pid[16], spec[256];
+	uint64_t addr, before, after;
+	json_t *watch, *line;
+	size_t i;
+
+	(void)state;
+	start_redis(&r, socket);
+	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
+	addr = find_counter(r.pid, socket);
+
+	/* what is it called? */
+	(void)snprintf(spec, sizeof(spec), "%#llx", (unsigned long long)addr);
+	run(&o, (const char *[]){watchctl(), "-w", spec, "-t", "0.01", "-o",
+	    "json", "-p", pid, NULL});
+	expect_hits(&o, 0);
+	watch = json_array_get(json_object_get(first_of(&o, "start"),
+	    "watches"), 0);
+	assert_non_null(strchr(text_of(watch, "symbol"), '+'));
+	(void)snprintf(spec, sizeof(spec), "%s:8", text_of(watch, "symbol"));
+	outcome_free(&o);
+
+	before = word_at(r.pid, addr);
+	watch_start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
+	    "-p", pid, NULL});
+	load_redis(socket, "5000");
+	after = word_at(r.pid, addr);
+	(void)kill(w.pid, SIGINT);
+	finish(&w, &o);
+	assert_true(after - before >= 5000);
+	expect_hits(&o, (json_int_t)(after - before));
+	json_array_foreach(o.lines, i, line) {
+		if (!is_hit(line))
+			continue;
+		assert_int_equal(strtoull(text_of(line, "addr"), NULL, 16),
+		    addr);
+		expect_function(line, 0, "call");
+		assert_true(find_function(line, 1, "aeMain") > 0);
+		assert_true(find_function(line, 1, "main") > 0);
+		expect_complete(line);
+	}
+	outcome_free(&o);
+
+	/* alive and well: it ends when it is asked to */
+	load_redis(socket, "100");
+	(void)kill(r.pid, SIGTERM);
+	finish(&r, &o);
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+	assert_int_equal(access(socket, F_OK), -1);
+}
+
+/*
+ * --- C++ ---
+ */
+
+/* One level of addr2line -fiC: two lines. */
+static bool
+same_level(const json_t *frame, const char *function, char *place)
+{
+	const char *name = maybe_text(frame, "function");
+	const char *at = strstr(function, name);
+	char *colon = strrchr(place, ':');
+	char end = at == NULL ? 'x' : at[strlen(name)];
+	json_int_t line = json_integer_value(json_object_get(frame, "line"));
+
+	assert_non_null(colon);
+	*colon = '\0';
+	if (atoi(colon + 1) != line)
+		return false;
+	if (line != 0 && strcmp(place, maybe_text(frame, "file")) != 0)
+		return false;
+	/* addr2line names an inlined function that has no linkage name by the
+	   function around it */
+	return json_is_true(json_object_get(frame, "inlined")) ||
+	    ((at == function || (at != NULL && at[-1] == ' ')) &&
+	    (end == '\0' || end == '('));
+}
+
+/* Compare the levels at one address of a program with addr2line's. */
+static size_t
+compare_levels(const json_t *hit, int first, const char *program)
+{
+	const char *pc = text_of(frame_of(hit, first), "pc");
+	unsigned long long lookup = strtoull(pc, NULL, 16) - (first > 0);
+	char text[32], *rest, *function, *place;
+	struct outcome o;
+	size_t n = 0;
+
+	(void)snprintf(text, sizeof(text), "%#llx", lookup);
+	run(&o, (const char *[]){"/usr/bin/addr2line", "-fiC", "-e", program,
+	    text, NULL});
+	rest = o.out;
+	while ((function = strsep(&rest, "\n")) != NULL && *function != '\0') {
+		const json_t *frame = frame_of(hit, first + (int)n++);
+
+		place = strsep(&rest, "\n");
+		assert_non_null(place);
+		if (!same_level(frame, function, place))
+			fail_msg("%s: %s at %s:%d, addr2line: %s at %s", pc,
+			    maybe_text(frame, "function"),
+			    maybe_text(frame, "file"),
+			    (int)json_integer_value(json_object_get(frame,
+			    "line")), function, place);
+		assert_int_equal(json_is_true(json_object_get(frame,
+		    "inlined")), *rest != '\0');
+	}
+	outcome_free(&o);
+	return n;
+}
+
+/* Compare each distinct address of a program's frames; those seen before are in
+   known.  A frame's inlined levels follow each other with the same pc. */
+static void
+compare_frames(const json_t *hit, const char *program, json_t *known)
+{
+	int n = (int)json_array_size(json_object_get(hit, "frames"));
+
+	for (int i = 0; i < n; i++) {
+		const json_t *frame = frame_of(hit, i);
+		const char *pc = text_of(frame, "pc");
+
+		if (strcmp(maybe_text(frame, "module"),
+		    strrchr(program, '/') + 1) != 0)
+			continue;
+		if (json_object_get(known, pc) == NULL)
+			(void)json_object_set_new(known, pc, json_integer(
+			    (json_int_t)compare_levels(hit, i, program)));
+		i += (int)number_of(known, pc) - 1;
+	}
+}
+
+/* What a hit's first frames may be. */
+static bool
+is_expected_writer(const json_t *hit)
+{
+	static const struct {
+		const char *inlined, *around;
+	} writers[] = {
+		{"ledger::add<int>", "ledger::Account::~Account"},
+		{"ledger::add<long>", "ledger::Account::deposit"},
+		{"ledger::add<double>", "ledger::Account::withdraw<double>"},
+		{"ledger::add<long>", "ledger::attempt"},
+	};
+	const json_t *first = frame_of(hit, 0);
+	int around = 1;
+
+	/* the lambda, with whatever the compiler calls it */
+	if (find_function(hit, 2, "ledger::attempt") == 2 &&
+	    json_is_true(json_object_get(frame_of(hit, 1), "inlined")))
+		around = 2;
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
+		if (strcmp(maybe_text(first, "function"),
+		    writers[i].inlined) == 0 &&
+		    strcmp(maybe_text(frame_of(hit, around), "function"),
+		    writers[i].around) == 0)
+			return json_is_true(json_object_get(first, "inlined")) &&
+			    !json_is_true(json_object_get(frame_of(hit, around),
+			    "inlined"));
+	return false;
+}
+
+/* What the ledger says after its line. */
+static void
+hear_ledger(struct outcome *o)
+{
+	struct running r;
+
+	start(&r, (const char *[]){victim("ledger"), NULL});
+	hear(&r, (char [256]){0}, 256);
+	say(&r, "go\n");
+	finish(&r, o);
+}
+
+static void
+exceptions_on_threads(void **state)
+{
+	struct outcome alone, beside, o;
+	struct running w;
+	struct target t;
+	json_t *line, *known = json_object();
+	long writes;
+	size_t i;
+
+	(void)state;
+	hear_ledger(&alone);
+	assert_int_equal(alone.status, 3);
+	assert_int_equal(sscanf(alone.out, "writes %ld", &writes), 1);
+
+	target_start(&t, (const char *[]){victim("ledger"), NULL});
+	watch_target(&w, &t, "-w", "balance", NULL);
+	say(&t.run, "go\n");
+	finish(&t.run, &beside);
+	finish(&w, &o);
+	assert_string_equal(alone.out, beside.out);
+	assert_int_equal(alone.status, beside.status);
+	expect_hits(&o, writes);
+	json_array_foreach(o.lines, i, line) {
+		if (!is_hit(line))
+			continue;
+		if (!is_expected_writer(line))
+			fail_msg("a write by %s in %s",
+			    maybe_text(frame_of(line, 0), "function"),
+			    maybe_text(frame_of(line, 1), "function"));
+		assert_null(json_object_get(line, "truncated"));
+		assert_true(find_function(line, 1, "ledger::attempt") > 0);
+		assert_true(find_function(line, 1, "work") > 0);
+		compare_frames(line, victim("ledger"), known);
+	}
+	assert_true(json_object_size(known) > 10);
+	json_decref(known);
+	outcome_free(&alone);
+	outcome_free(&beside);
+	outcome_free(&o);
+}
+
+/*
+ * --- how a program is made ---
+ */
+
+/* bump, level1 ... level15, work, by file and line. */
+static void
+expect_chain(const json_t *hit)
+{
+	char name[16] = "bump";
+
+	for (int i = 0; i < 16; i++) {
+		const json_t *frame = frame_of(hit, i);
+
+		assert_string_equal(text_of(frame, "function"), name);
+		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
+		assert_true(number_of(frame, "line") > 0);
+		(void)snprintf(name, sizeof(name), "level%d", i + 1);
+	}
+	expect_function(hit, 16, "work");
+	assert_null(json_object_get(hit, "truncated"));
+}
+
+/* Watch a process of the counter, which writes ten times on each of two threads,
+   by its symbol.  What was done to it meanwhile must not show. */
+static void
+watch_counter(struct target *t)
+{
+	struct running w;
+	struct outcome o;
+	char line[64];
+	size_t i;
+	json_t *hit;
+
+	watch_target(&w, t, "-w", "counter", NULL);
+	say(&t->run, "go\n");
+	hear(&t->run, line, sizeof(line));
+	assert_string_equal(line, "done");
+	target_end(t, 7);
+	finish(&w, &o);
+	expect_hits(&o, 20);
+	json_array_foreach(o.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		assert_string_equal(text_of(hit, "addr"), t->addr);
+		expect_chain(hit);
+	}
+	outcome_free(&o);
+}
+
+static void
+made_by_clang(void **state)
+{
+	struct target t;
+
+	(void)state;
+	target_start(&t, (const char *[]){victim("counter_clang"), "2", "10",
+	    NULL});
+	watch_counter(&t);
+}
+
+static void
+statically_linked(void **state)
+{
+	struct target t;
+
+	(void)state;
+	target_start(&t, (const char *[]){victim("counter_static"), "2", "10",
+	    NULL});
+	watch_counter(&t);
+}
+
+/*
+ * --- where its file is ---
+ */
+
+static void
+its_file_is_gone(void **state)
+{
+	struct target t;
+
+	(void)state;
+	scratch_run("cp %s gone", victim("counter"));
+	target_start(&t, (const char *[]){scratch_path("gone"), "2", "10",
+	    NULL});
+	scratch_run("rm gone");
+	watch_counter(&t);
+}
+
+static void
+its_file_is_another_now(void **state)
+{
+	struct target t;
+
+	(void)state;
+	scratch_run("cp %s other && cp %s newer", victim("counter"),
+	    victim("counter_clang"));
+	target_start(&t, (const char *[]){scratch_path("other"), "2", "10",
+	    NULL});
+	scratch_run("mv newer other");
+	watch_counter(&t);
+}
+
+static bool
+may_unshare(void)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	if (pid == 0)
+		_exit(unshare(CLONE_NEWNS) != 0);
+	(void)waitpid(pid, &status, 0);
+	return status == 0;
+}
+
+/* The same path is another program here. */
+static void
+in_another_mount_namespace(void **state)
+{
+	static const char script[] = "mount -t tmpfs none \"$1/inner\" && "
+	    "cp \"$2\" \"$1/inner/prog\" && exec \"$1/inner/prog\" 2 10";
+	struct target t;
+
+	(void)state;
+	if (!may_unshare()) {
+		print_message("a mount namespace is not permitted\n");
+		skip();
+	}
+	scratch_run("mkdir inner && cp %s inner/prog",
+	    victim("counter_clang"));
+	target_start(&t, (const char *[]){"/usr/bin/unshare", "-m", "/bin/sh",
+	    "-c", script, "sh", scratch_dir, victim("counter"), NULL});
+	watch_counter(&t);
+}
+
+/*
+ * --- libraries, and what calls from there ---
+ */
+
+static void
+make_plug(void)
+{
+	scratch_run("%s -g -O1 -shared -fPIC -o libplug.so "
+	    "%s/tests/victim/plug.c", getenv("CC"), getenv("TOP"));
+}
+
+static void
+a_library_loaded_later(void **state)
+{
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	make_plug();
+	expect_hits(&o, watch_act(&o, "load_library",
+	    scratch_path("libplug.so"), "-w", "word"));
+	json_array_foreach(o.lines, i, hit) {
+		const json_t *frame;
+
+		if (!is_hit(hit))
+			continue;
+		expect_function(hit, 0, "plug_write");
+		frame = frame_of(hit, 0);
+		assert_string_equal(text_of(frame, "module"), "libplug.so");
+		assert_non_null(strstr(text_of(frame, "file"), "plug.c"));
+		expect_function(hit, 1, "load_library");
+		expect_complete(hit);
+	}
+	outcome_free(&o);
+}
+
+/* Before the program's first instruction, in a library that the dynamic loader
+   has yet to map when the command is started. */
+static void
+a_constructor_writes(void **state)
+{
+	const char *report = scratch_path("plugged.json");
+	struct outcome o, r;
+	json_t *watches;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	make_plug();
+	scratch_write("plugged.c", "extern volatile long plug_state;\n"
+	    "int main(void) { return (int)plug_state; }\n");
+	scratch_run("%s -o plugged plugged.c -L. -lplug -Wl,-rpath,%s",
+	    getenv("CC"), scratch_dir);
+	run(&o, (const char *[]){watchctl(), "-w",
+	    "libplug.so!plug_table+16:8", "-w", "libplug!plug_table+20:4",
+	    "-o", "json", "-O", report, "--", scratch_path("plugged"), NULL});
+	if (o.status != 42)
+		fail_msg("status %d: %s", o.status, o.err);
+	run(&r, (const char *[]){"/bin/cat", report, NULL});
+	expect_hits(&r, 2);
+	watches = json_object_get(first_of(&r, "start"), "watches");
+	assert_string_equal(text_of(json_array_get(watches, 0), "symbol"),
+	    "plug_table+16");
+	assert_int_equal(number_of(json_array_get(watches, 1), "len"), 4);
+	json_array_foreach(r.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		expect_function(hit, 0, "plug_prepare");
+		assert_string_equal(text_of(hit, "new"),
+		    number_of(hit, "watch") == 1 ? "0x7" : "0x0");
+		assert_string_equal(text_of(frame_of(hit, -1), "module"),
+		    "ld-linux-x86-64.so.2");
+	}
+	outcome_free(&r);
+	outcome_free(&o);
+}
+
+/* main -> qsort -> compare -> memcpy, memset, strcpy: two of these are called
+   through the PLT. */
+static void
+functions_of_the_c_library(void **state)
+{
+	static const char *const by[] = {"by_memcpy", "by_memset", "by_strcpy"};
+	unsigned seen[3] = {0};
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	assert_true(watch_act(&o, "library", NULL, "-w", "word") >= 9);
+	assert_true(number_of(account_of(&o), "hits") >= 9);
+	json_array_foreach(o.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		assert_string_equal(text_of(frame_of(hit, 0), "module"),
+		    "libc.so.6");
+		for (size_t k = 0; k < 3; k++)
+			seen[k] += find_function(hit, 1, by[k]) == 1;
+		expect_function(hit, 2, "compare");
+		assert_string_equal(text_of(frame_of(hit, 3), "module"),
+		    "libc.so.6");
+		assert_true(find_function(hit, 4, "library") > 3);
+		assert_true(find_function(hit, 4, "main") > 4);
+		expect_complete(hit);
+	}
+	assert_true(seen[0] > 0 && seen[1] > 0 && seen[2] > 0);
+	outcome_free(&o);
+}
+
+/* The kernel's code in the process; or the kernel's own, on machines whose clock
+   only it can read. */
+static void
+the_vdso_writes(void **state)
+{
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	expect_hits(&o, watch_act(&o, "tell_time", "20", "-w", "moment:8"));
+	json_array_foreach(o.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		if (strcmp(text_of(hit, "origin"), "user") == 0) {
+			assert_string_equal(text_of(frame_of(hit, 0),
+			    "module"), "[vdso]");
+			assert_non_null(strstr(text_of(frame_of(hit, 0),
+			    "function"), "clock_gettime"));
+		} else {
+			assert_string_equal(text_of(hit, "syscall"),
+			    "clock_gettime");
+		}
+		assert_true(find_function(hit, 1, "tell_time") > 0);
+		expect_complete(hit);
+	}
+	outcome_free(&o);
+}
+
+/* handler, the signal frame, raise, handle; from another stack the copy does not
+   reach the interrupted function's callers. */
+static void
+a_signal_handler_writes(void **state)
+{
+	unsigned complete = 0, other_stack = 0;
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	expect_hits(&o, watch_act(&o, "handle", "10", "-w", "word"));
+	json_array_foreach(o.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		expect_function(hit, 0, "store");
+		expect_function(hit, 1, "handler");
+		assert_true(json_is_true(json_object_get(frame_of(hit, 2),
+		    "signal")));
+		assert_null(json_object_get(frame_of(hit, 1), "signal"));
+		assert_string_equal(text_of(frame_of(hit, 3), "module"),
+		    "libc.so.6");
+		if (json_object_get(hit, "truncated") != NULL) {
+			other_stack++;
+			continue;
+		}
+		complete++;
+		expect_complete(hit);
+		assert_true(find_function(hit, 4, "handle") > 3);
+	}
+	assert_int_equal(complete, 5);
+	assert_int_equal(other_stack, 5);
+	outcome_free(&o);
+}
+
+/*
+ * --- kinds of access ---
+ */
+
+static void
+executions_of_a_function(void **state)
+{
+	struct outcome o;
+	size_t i;
+	json_t *hit;
+
+	(void)state;
+	expect_hits(&o, watch_act(&o, "call", "1000", "-x", "called"));
+	json_array_foreach(o.lines, i, hit) {
+		const json_t *frame;
+
+		if (!is_hit(hit))
+			continue;
+		frame = frame_of(hit, 0);
+		assert_string_equal(text_of(hit, "access"), "execute");
+		assert_string_equal(text_of(frame, "function"), "called");
+		assert_int_equal(number_of(frame, "offset"), 0);
+		assert_string_equal(text_of(frame, "pc"),
+		    text_of(hit, "addr"));
+		expect_function(hit, 1, "call");
+		expect_complete(hit);
+	}
+	outcome_free(&o);
+}
+
+/* Of N each: stores, loads twice, and instructions that do both three times. */
+static void
+reads_and_writes(void **state)
+{
+	static const struct {
+		const char *access;
+		json_int_t stores, loads, both;
+	} cases[] = {
+		{"-a", 1, 2, 3}, {"-r", 0, 2, 3}, {"-w", 1, 0, 3},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		json_int_t stores = 0, loads = 0, both = 0, n;
+		struct outcome o;
+		size_t i;
+		json_t *hit;
+
+		n = watch_act(&o, "mix", "50", cases[c].access, "word");
+		expect_hits(&o, n * (cases[c].stores + cases[c].loads +
+		    cases[c].both));
+		json_array_foreach(o.lines, i, hit) {
+			if (!is_hit(hit))
+				continue;
+			stores += find_function(hit, 0, "store") == 0 &&
+			    strcmp(text_of(hit, "access"), "write") == 0;
+			loads += find_function(hit, 0, "load") == 0 &&
+			    strcmp(text_of(hit, "access"), "read") == 0;
+			both += find_function(hit, 0, "increment") == 0 &&
+			    strcmp(text_of(hit, "access"),
+			    strcmp(cases[c].access, "-w") == 0 ? "write" :
+			    "read-write") == 0;
+		}
+		assert_int_equal(stores, n * cases[c].stores);
+		assert_int_equal(loads, n * cases[c].loads);
+		assert_int_equal(both, n * cases[c].both);
+		outcome_free(&o);
+	}
+}
+
+#define in_scratch(test)						\
+	cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(python_by_its_process),
+		in_scratch(python_as_a_command),
+		in_scratch(redis_under_load),
+		cmocka_unit_test(exceptions_on_threads),
+		cmocka_unit_test(made_by_clang),
+		cmocka_unit_test(statically_linked),
+		in_scratch(its_file_is_gone),
+		in_scratch(its_file_is_another_now),
+		in_scratch(in_another_mount_namespace),
+		in_scratch(a_library_loaded_later),
+		in_scratch(a_constructor_writes),
+		cmocka_unit_test(functions_of_the_c_library),
+		cmocka_unit_test(the_vdso_writes),
+		cmocka_unit_test(a_signal_handler_writes),
+		cmocka_unit_test(executions_of_a_function),
+		cmocka_unit_test(reads_and_writes),
+	};
+
+	return run_live("programs", tests);
+}

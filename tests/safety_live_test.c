@@ -1,0 +1,340 @@
+/*
+ * safety: watchctl is killed by SIGKILL at any moment, and what it watched goes
+ * on as if it had never been watched.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum {
+	PARTS = 5,		/* of the busy victim */
+	KILLS = 200,		/* at any moment */
+	HELD_KILLS = 50,	/* while the victim is held */
+	COMMAND_KILLS = 60,	/* in command mode */
+	SPAN_MIN = 60000,	/* that kills are spread over, in us */
+	SPAN_MAX = 200000,
+	HOLD_US = 1500,		/* about how long the victim is held */
+	PATIENCE = 20000,	/* ms */
+};
+
+static uint64_t
+now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Moments spread over a span, in random order within each of n steps. */
+static unsigned
+moment(unsigned i, unsigned n, unsigned span)
+{
+	static unsigned short state[3] = {1, 2, 3};
+
+	return (unsigned)((i + erand48(state)) * span / n);
+}
+
+/* watchctl on a victim, with its report to a file. */
+static void
+begin_watch(struct running *w, const struct target *t)
+{
+	start(w, (const char *[]){watchctl(), "-w", "word", "-o", "json", "-O",
+	    scratch_path("report"), "-p", t->pid, NULL});
+}
+
+/* Whether it has come so far that the report has begun: it is armed. */
+static bool
+is_armed(void)
+{
+	struct stat st;
+
+	return stat(scratch_path("report"), &st) == 0 && st.st_size > 0;
+}
+
+/* How long it takes until it is armed, in us, so that about half the kills come
+   before. */
+static unsigned
+find_span(const struct target *t)
+{
+	unsigned took = 0;
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t began = now_us();
+		struct running w;
+
+		begin_watch(&w, t);
+		while (!is_armed())
+			(void)usleep(500);
+		took += (unsigned)(now_us() - began) / 3;
+		end(&w);
+		scratch_run("rm report");
+	}
+	return took < SPAN_MIN / 2 ? SPAN_MIN : took > SPAN_MAX / 2 ? SPAN_MAX :
+	    took * 2;
+}
+
+static void
+read_progress(const struct target *t, long progress[PARTS])
+{
+	const size_t size = PARTS * sizeof(*progress);
+
+	assert_int_equal(wp_proc_read(t->run.pid, strtoull(t->addr, NULL, 16),
+	    progress, size), size);
+}
+
+/* Every part gets on. */
+static void
+expect_progress(const struct target *t)
+{
+	long then[PARTS], now[PARTS];
+	unsigned behind = PARTS;
+
+	read_progress(t, then);
+	for (unsigned i = 0; behind > 0 && i < PATIENCE * 5; i++) {
+		(void)usleep(200);
+		read_progress(t, now);
+		behind = 0;
+		for (unsigned k = 0; k < PARTS; k++)
+			behind += now[k] <= then[k];
+	}
+	if (behind > 0)
+		fail_msg("%u parts stand still", behind);
+}
+
+/* No thread is stopped, or traced. */
+static void
+expect_running(pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(pid, &tids, &cap);
+
+	assert_true(n > PARTS);
+	for (int i = 0; i < n; i++) {
+		struct wp_proc_status status;
+
+		if (wp_proc_status(tids[i], &status) < 0)
+			continue;	/* it has just ended */
+		if (status.tracer != 0 || strchr("tT", status.state) != NULL)
+			fail_msg("thread %d: state %c, traced by %d", tids[i],
+			    status.state, status.tracer);
+	}
+	free(tids);
+}
+
+/* All slots of the threads that stay are free. */
+static void
+expect_free_slots(pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(pid, &tids, &cap);
+
+	assert_true(n > PARTS);
+	for (int i = 0; i <= PARTS; i++)
+		assert_int_equal(live_free_slots(tids[i]),
+		    live_features.caps.slots);
+	free(tids);
+}
+
+static void
+expect_unharmed(const struct target *t)
+{
+	expect_running(t->run.pid);
+	expect_free_slots(t->run.pid);
+	expect_progress(t);
+}
+
+static void
+start_busy(struct target *t)
+{
+	target_start(t, (const char *[]){victim("busy"), NULL});
+	expect_progress(t);
+}
+
+/* It has found nothing wrong, and ends as it does unwatched. */
+static void
+end_busy(struct target *t)
+{
+	struct outcome o;
+
+	say(&t->run, "end\n");
+	finish(&t->run, &o);
+	assert_string_equal(o.out, "done\n");
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+static void
+the_victim_alone(void **state)
+{
+	struct target t;
+
+	(void)state;
+	start_busy(&t);
+	expect_unharmed(&t);
+	end_busy(&t);
+}
+
+static void
+killed_at_any_moment(void **state)
+{
+	struct target t;
+	unsigned span, armed = 0;
+
+	(void)state;
+	start_busy(&t);
+	span = find_span(&t);
+	for (unsigned i = 0; i < KILLS; i++) {
+		struct running w;
+
+		begin_watch(&w, &t);
+		(void)usleep(moment(i, KILLS, span));
+		end(&w);
+		armed += is_armed();
+		expect_unharmed(&t);
+		scratch_run("rm -f report");
+	}
+	end_busy(&t);
+	print_message("%u of %d kills within %u ms came when it was armed\n",
+	    armed, KILLS, span / 1000);
+	assert_in_range(armed, 1, KILLS - 1);
+}
+
+/* Wait until a process has a tracer.  False: it was missed. */
+static bool
+await_tracer(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	while (wp_proc_status(pid, &status) == 0 && status.tracer == 0)
+		if (is_armed())
+			return false;
+	return true;
+}
+
+static void
+killed_while_it_holds_the_process(void **state)
+{
+	struct target t;
+	unsigned met = 0;
+
+	(void)state;
+	start_busy(&t);
+	for (unsigned i = 0; i < HELD_KILLS; i++) {
+		struct running w;
+		uint64_t seen;
+
+		begin_watch(&w, &t);
+		met += await_tracer(t.run.pid);
+		seen = now_us();
+		while (now_us() - seen < moment(i, HELD_KILLS, HOLD_US))
+			;
+		end(&w);
+		expect_unharmed(&t);
+		scratch_run("rm -f report");
+	}
+	end_busy(&t);
+	print_message("%u of %d kills came while it was held\n", met,
+	    HELD_KILLS);
+	assert_true(met > 0);
+}
+
+static void
+on_pipe(int sig)
+{
+	(void)sig;
+}
+
+/* Of a command whose watchctl was killed: its exit status, -1 when it had not
+   been made yet. */
+static int
+orphan_status(void)
+{
+	int status;
+
+	if (waitpid(-1, &status, 0) < 0)
+		return -1;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+	    WEXITSTATUS(status);
+}
+
+/* Either the command has not become what it should be, or it goes on to its
+   end.  Result: whether it does. */
+static bool
+kill_command(const char *spec, unsigned us)
+{
+	struct running w;
+	struct outcome o;
+	int status;
+	bool began;
+
+	start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("counter"), "2", "50", NULL});
+	(void)usleep(us);
+	(void)kill(w.pid, SIGKILL);
+	(void)!write(w.in, "go\nend\n", 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 128 + SIGKILL);
+	status = orphan_status();
+	began = *o.out != '\0';
+	if (began && (strstr(o.out, "\ndone\n") == NULL || status != 7))
+		fail_msg("killed after %u us: status %d, \"%s\"", us, status,
+		    o.out);
+	if (!began && status != -1 && status != 127)
+		fail_msg("killed after %u us: no output, status %d", us,
+		    status);
+	outcome_free(&o);
+	return began;
+}
+
+static void
+killed_with_a_command(void **state)
+{
+	struct sigaction action = {.sa_handler = on_pipe};
+	struct target t;
+	unsigned span, went_on = 0;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	(void)sigaction(SIGPIPE, &action, NULL);
+	start_busy(&t);		/* for its noise */
+	span = find_span(&t);
+	end_busy(&t);
+	for (unsigned i = 0; i < COMMAND_KILLS; i++)
+		went_on += kill_command(i % 2 == 0 ? "counter" : "environ",
+		    moment(i, COMMAND_KILLS, span));
+	print_message("%u of %d commands had begun\n", went_on, COMMAND_KILLS);
+	assert_in_range(went_on, 1, COMMAND_KILLS - 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_victim_alone),
+		cmocka_unit_test_setup_teardown(killed_at_any_moment,
+		    scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(
+		    killed_while_it_holds_the_process, scratch_make,
+		    scratch_remove),
+		cmocka_unit_test_setup_teardown(killed_with_a_command,
+		    scratch_make, scratch_remove),
+	};
+
+	return run_live("safety", tests);
+}

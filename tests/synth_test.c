@@ -1,0 +1,394 @@
+/* synth: what is told of a process is what /proc says, in decodable records. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/hw_breakpoint.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "attr.h"
+#include "child.h"
+#include "record.h"
+#include "scratch.h"
+#include "synth.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { PAGE = 4096, RECORDS = 512 };
+
+static const char *const names[] = {
+	"plain", "", "two words", "a) R 1 (b", "x\ny", "123456789012345",
+};
+
+static const char *const files[] = {
+	"plain", "two words", "line\nbreak", "(x) 00-ff r-xp", "gone",
+};
+
+enum { FILES = COUNT(files), GONE = FILES - 1, LONG = FILES, ANONYMOUS, MAPPED };
+
+static struct shared {
+	volatile int ready;
+	volatile bool end;
+	volatile pid_t tid[COUNT(names)];
+	volatile uintptr_t at[MAPPED];
+	char long_path[PATH_MAX];
+} *shared;
+
+/* --- the process --- */
+
+static void *
+have_name(void *arg)
+{
+	size_t i = (size_t)(uintptr_t)arg;
+
+	shared->tid[i] = gettid();
+	(void)prctl(PR_SET_NAME, names[i]);
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
+	while (!shared->end)
+		nap_us(1000);
+	return NULL;
+}
+
+static void
+map_file(size_t i, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, 2 * PAGE) != 0)
+		_exit(1);
+	shared->at[i] = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_EXEC,
+	    i % 2 == 0 ? MAP_PRIVATE : MAP_SHARED, fd, PAGE);
+	(void)close(fd);
+}
+
+/* A path that is as long as it can be. */
+static void
+make_long_path(char *path)
+{
+	size_t len = strlen(scratch_dir);
+
+	memcpy(path, scratch_dir, len + 1);
+	while (len < PATH_MAX - 260) {
+		path[len++] = '/';
+		memset(path + len, 'd', 200);
+		path[len += 200] = '\0';
+		(void)mkdir(path, 0700);
+	}
+	path[len++] = '/';
+	memset(path + len, 'f', PATH_MAX - 1 - len);
+	path[PATH_MAX - 1] = '\0';
+	if (strlen(path + len) > 255)
+		path[len + 255] = '\0';
+}
+
+static void
+have_all(void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	for (size_t i = 0; i < FILES; i++)
+		map_file(i, scratch_path(files[i]));
+	(void)unlink(scratch_path(files[GONE]));
+	make_long_path(shared->long_path);
+	map_file(LONG, shared->long_path);
+	shared->at[ANONYMOUS] = (uintptr_t)mmap(NULL, PAGE, PROT_READ |
+	    PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	(void)prctl(PR_SET_NAME, names[0]);
+	shared->tid[0] = getpid();
+	shared->ready = 1;
+	for (size_t i = 1; i < COUNT(names); i++)
+		(void)pthread_create(&thread, NULL, have_name,
+		    (void *)(uintptr_t)i);
+	while (!shared->end)
+		nap_us(1000);
+}
+
+/* --- what is told of it --- */
+
+struct told {
+	struct ex_formats *formats;
+	struct ex_record record[RECORDS];
+	uint8_t *bytes[RECORDS];
+	size_t n;
+};
+
+/* Keep a record, in a block of just its size. */
+static int
+take(void *arg, const struct perf_event_header *header)
+{
+	struct told *told = arg;
+	uint8_t *bytes = malloc(header->size);
+
+	assert_true(told->n < RECORDS);
+	assert_non_null(bytes);
+	memcpy(bytes, header, header->size);
+	assert_int_equal(header->size % 8, 0);
+	assert_int_equal(ex_record_decode(told->formats, bytes, header->size,
+	    &told->record[told->n]), 1);
+	told->bytes[told->n++] = bytes;
+	return 0;
+}
+
+static void
+tell(struct told *told, pid_t pid)
+{
+	const struct wp_slot slot = {0x1000, 8, HW_BREAKPOINT_W};
+	const struct wp_options options = {.stack = 512};
+	const uint64_t id = 1;
+	struct perf_event_attr attr;
+
+	memset(told, 0, sizeof(*told));
+	wp_attr_watch(&attr, &slot, &options, true);
+	told->formats = ex_formats_new();
+	assert_int_equal(ex_formats_add(told->formats, &attr, &id, 1), 0);
+	assert_int_equal(wp_synth_process(pid, take, told), 0);
+	for (size_t i = 0; i < told->n; i++) {
+		assert_int_equal(told->record[i].time, 0);
+		assert_int_equal(told->record[i].pid, pid);
+	}
+}
+
+static void
+told_free(struct told *told)
+{
+	for (size_t i = 0; i < told->n; i++)
+		free(told->bytes[i]);
+	ex_formats_free(told->formats);
+}
+
+static const struct ex_mmap *
+map_at(const struct told *told, uint64_t start)
+{
+	const struct ex_mmap *found = NULL;
+
+	for (size_t i = 0; i < told->n; i++) {
+		const struct ex_record *record = &told->record[i];
+
+		if (record->type == PERF_RECORD_MMAP2 &&
+		    record->mmap.start == start) {
+			assert_null(found);
+			found = &record->mmap;
+		}
+	}
+	assert_non_null(found);
+	return found;
+}
+
+/* --- tests --- */
+
+static pid_t process;
+static struct told told;
+
+static int
+begin(void **state)
+{
+	shared = shared_memory(sizeof(*shared));
+	if (scratch_make(state) != 0)
+		return -1;
+	process = child_start(have_all, NULL);
+	for (int i = 0; i < 20000 && shared->ready < (int)COUNT(names); i++)
+		nap_us(1000);
+	tell(&told, process);
+	return 0;
+}
+
+static int
+finish(void **state)
+{
+	told_free(&told);
+	(void)children_end(state);
+	return scratch_remove(state);
+}
+
+static void
+tells_names(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (size_t i = 0; i < told.n; i++) {
+		const struct ex_record *record = &told.record[i];
+		size_t k = 0;
+
+		if (record->type != PERF_RECORD_COMM)
+			continue;
+		while (k < COUNT(names) && shared->tid[k] != record->tid)
+			k++;
+		assert_true(k < COUNT(names));
+		assert_string_equal(record->comm.name, names[k]);
+		assert_int_equal(record->comm.pid, process);
+		assert_int_equal(record->comm.tid, record->tid);
+		assert_int_equal(record->misc & PERF_RECORD_MISC_COMM_EXEC, 0);
+		/* before the mappings: whose they are is known by then */
+		assert_true(i < COUNT(names));
+		n++;
+	}
+	assert_int_equal(n, COUNT(names));
+}
+
+/* Every line of /proc/PID/maps, in order. */
+static void
+tells_mappings(void **state)
+{
+	char name[64], *line = NULL;
+	size_t cap = 0, i = COUNT(names);
+	FILE *f;
+
+	(void)state;
+	(void)snprintf(name, sizeof(name), "/proc/%d/maps", process);
+	f = fopen(name, "r");
+	assert_non_null(f);
+	while (getline(&line, &cap, f) > 0) {
+		unsigned long start, end, offset, ino;
+		unsigned maj, min;
+		const struct ex_mmap *map;
+		char perms[5];
+
+		assert_int_equal(sscanf(line, "%lx-%lx %4s %lx %x:%x %lu",
+		    &start, &end, perms, &offset, &maj, &min, &ino), 7);
+		assert_true(i < told.n);
+		assert_int_equal(told.record[i].type, PERF_RECORD_MMAP2);
+		assert_int_equal(told.record[i].misc, PERF_RECORD_MISC_USER |
+		    (perms[2] == 'x' ? 0 : PERF_RECORD_MISC_MMAP_DATA));
+		map = &told.record[i++].mmap;
+		assert_int_equal(map->start, start);
+		assert_int_equal(map->len, end - start);
+		assert_int_equal(map->pgoff, offset);
+		assert_int_equal(map->maj, maj);
+		assert_int_equal(map->min, min);
+		assert_int_equal(map->ino, ino);
+		assert_int_equal(map->prot,
+		    (perms[0] == 'r' ? PROT_READ : 0) |
+		    (perms[1] == 'w' ? PROT_WRITE : 0) |
+		    (perms[2] == 'x' ? PROT_EXEC : 0));
+		assert_int_equal(map->flags,
+		    perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE);
+	}
+	assert_int_equal(i, told.n);
+	free(line);
+	(void)fclose(f);
+}
+
+static void
+tells_paths(void **state)
+{
+	char self[PATH_MAX] = "";
+
+	(void)state;
+	for (size_t i = 0; i < FILES; i++) {
+		const struct ex_mmap *map = map_at(&told, shared->at[i]);
+
+		assert_string_equal(map->path, scratch_path(files[i]));
+		assert_int_equal(map->pgoff, PAGE);
+	}
+	assert_true(strlen(shared->long_path) > PATH_MAX - 270);
+	assert_string_equal(map_at(&told, shared->at[LONG])->path,
+	    shared->long_path);
+	/* as the kernel calls it in its records */
+	assert_string_equal(map_at(&told, shared->at[ANONYMOUS])->path,
+	    "//anon");
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	for (size_t i = 0; i < told.n; i++) {
+		const struct ex_mmap *map = &told.record[i].mmap;
+
+		if (told.record[i].type == PERF_RECORD_MMAP2 &&
+		    strcmp(map->path, self) == 0 &&
+		    map->start <= (uintptr_t)tells_paths &&
+		    (uintptr_t)tells_paths < map->start + map->len)
+			return;
+	}
+	fail_msg("the program itself is missing");
+}
+
+static int
+end_at_third(void *arg, const struct perf_event_header *header)
+{
+	(void)header;
+	return ++*(int *)arg == 3 ? 77 : 0;
+}
+
+static int
+end_at_map(void *arg, const struct perf_event_header *header)
+{
+	(void)arg;
+	return header->type == PERF_RECORD_MMAP2 ? -EIO : 0;
+}
+
+static void
+ends_when_told_to(void **state)
+{
+	int calls = 0;
+
+	(void)state;
+	assert_int_equal(wp_synth_process(process, end_at_third, &calls), 77);
+	assert_int_equal(calls, 3);
+	assert_int_equal(wp_synth_process(process, end_at_map, NULL), -EIO);
+}
+
+static void
+tells_nothing_of_nobody(void **state)
+{
+	pid_t pid = child_start(have_all, NULL);
+	int calls = 0;
+
+	(void)state;
+	child_kill(pid);
+	assert_int_equal(wp_synth_process(pid, end_at_third, &calls), -ESRCH);
+	assert_int_equal(calls, 0);
+}
+
+static void
+leave_first(void *arg)
+{
+	pthread_t thread;
+
+	(void)arg;
+	(void)pthread_create(&thread, NULL, have_name, (void *)1);
+	pthread_exit(NULL);
+}
+
+/* The others still have it all when the first thread has ended. */
+static void
+tells_all_without_the_first_thread(void **state)
+{
+	struct told later;
+	pid_t pid;
+	size_t maps = 0;
+
+	(void)state;
+	shared->ready = 0;
+	pid = child_start(leave_first, NULL);
+	await(shared->ready == 1);
+	nap_us(10000);
+	tell(&later, pid);
+	for (size_t i = 0; i < later.n; i++)
+		maps += later.record[i].type == PERF_RECORD_MMAP2;
+	assert_true(maps > 0);
+	assert_int_equal(later.n, 2 + maps);
+	told_free(&later);
+	child_kill(pid);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_names),
+		cmocka_unit_test(tells_mappings),
+		cmocka_unit_test(tells_paths),
+		cmocka_unit_test(ends_when_told_to),
+		cmocka_unit_test(tells_nothing_of_nobody),
+		cmocka_unit_test(tells_all_without_the_first_thread),
+	};
+
+	return cmocka_run_group_tests_name("synth", tests, begin, finish);
+}

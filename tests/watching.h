@@ -1,0 +1,169 @@
+/*
+ * watching: watchctl on a victim that waits for its line, and what it said of
+ * it with -o json.
+ */
+#ifndef WATCHING_H
+#define WATCHING_H
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "proc.h"
+
+/* A victim; its pid and the address it said, as texts. */
+struct target {
+	struct running run;
+	char pid[16], addr[32];
+};
+
+static inline void
+target_start(struct target *t, const char *const argv[])
+{
+	start(&t->run, argv);
+	(void)snprintf(t->pid, sizeof(t->pid), "%d", t->run.pid);
+	hear_address(&t->run, t->addr);
+}
+
+/* Hear "done N".  Result: N. */
+static inline json_int_t
+target_done(struct running *r)
+{
+	long long n;
+	char line[256];
+
+	hear(r, line, sizeof(line));
+	if (sscanf(line, "done %lld", &n) != 1)
+		fail_msg("\"done N\" expected, not \"%s\"", line);
+	return n;
+}
+
+/* Let it act.  Result: how often it did. */
+static inline json_int_t
+target_act(struct target *t)
+{
+	say(&t->run, "go\n");
+	return target_done(&t->run);
+}
+
+static inline void
+target_end(struct target *t, int status)
+{
+	struct outcome o;
+
+	say(&t->run, "end\n");
+	finish(&t->run, &o);
+	assert_int_equal(o.status, status);
+	assert_string_equal(o.err, "");
+	outcome_free(&o);
+}
+
+/* Start watchctl, with -o json to its stdout, and wait until it watches. */
+static inline void
+watch_start(struct running *w, const char *const argv[])
+{
+	char line[4096];
+
+	start(w, argv);
+	hear(w, line, sizeof(line));
+	if (strstr(line, "\"type\":\"start\"") == NULL) {
+		struct outcome o;
+
+		finish(w, &o);
+		fail_msg("watchctl did not begin: %s%s", line, o.err);
+	}
+}
+
+/* Watch a victim; access is "-w", ...; more may be NULL. */
+static inline void
+watch_target(struct running *w, const struct target *t, const char *access,
+    const char *spec, const char *more)
+{
+	watch_start(w, (const char *[]){watchctl(), access, spec, "-o", "json",
+	    "-p", t->pid, more, NULL});
+}
+
+/* The last line of the report, hits being reported or lost. */
+static inline const json_t *
+account_of(const struct outcome *o)
+{
+	const json_t *end = first_of(o, "end");
+
+	if (end == NULL)
+		fail_msg("no account: %s", o->err);
+	assert_int_equal(number_of(end, "hits"), number_of(end, "reported") +
+	    number_of(end, "lost"));
+	assert_int_equal(number_of(end, "reported"), count_of(o, "hit"));
+	return end;
+}
+
+static inline void
+expect_hits(const struct outcome *o, json_int_t hits)
+{
+	assert_int_equal(number_of(account_of(o), "hits"), hits);
+}
+
+/* A frame of a hit, outermost first when i < 0. */
+static inline const json_t *
+frame_of(const json_t *hit, int i)
+{
+	const json_t *frames = json_object_get(hit, "frames");
+	size_t n = json_array_size(frames);
+	const json_t *frame = json_array_get(frames, i < 0 ?
+	    n - (size_t)-i : (size_t)i);
+
+	if (frame == NULL)
+		fail_msg("no frame %d of %zu", i, n);
+	return frame;
+}
+
+/* A member of an object, "" when it has none. */
+static inline const char *
+maybe_text(const json_t *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text == NULL ? "" : text;
+}
+
+static inline void
+expect_function(const json_t *hit, int frame, const char *function)
+{
+	assert_string_equal(maybe_text(frame_of(hit, frame), "function"),
+	    function);
+}
+
+/* The backtrace is complete: from the watched access to where the kernel
+   started the program. */
+static inline void
+expect_complete(const json_t *hit)
+{
+	assert_null(json_object_get(hit, "truncated"));
+	expect_function(hit, -1, "_start");
+}
+
+static inline bool
+is_hit(const json_t *line)
+{
+	return strcmp(text_of(line, "type"), "hit") == 0;
+}
+
+/* Wait, up to 10 s, until a thread's state is one of these. */
+static inline void
+await_state(pid_t tid, const char *states)
+{
+	struct wp_proc_status status = {0};
+
+	for (unsigned i = 0; i < 10000; i++) {
+		assert_int_equal(wp_proc_status(tid, &status), 0);
+		if (strchr(states, status.state) != NULL)
+			return;
+		(void)usleep(1000);
+	}
+	fail_msg("thread %d is %c, not one of %s", tid, status.state, states);
+}
+
+#endif
