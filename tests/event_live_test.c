@@ -199,6 +199,23 @@ fails_whole(void **state)
 	child_kill(pid);
 }
 
+/* An event whose clock is another cannot share a ring. */
+static void
+keeps_no_event_without_its_ring(void **state)
+{
+	struct perf_event_attr attr = dummy();
+	unsigned before = open_descriptors();
+	struct wp_events events = {0};
+
+	(void)state;
+	attr.clockid = CLOCK_REALTIME;
+	assert_int_equal(wp_events_open(&events, &attr, 0, 0, 0, rings),
+	    -EINVAL);
+	assert_int_equal(events.n, 0);
+	assert_int_equal(open_descriptors(), before);
+	wp_events_close(&events, 0);
+}
+
 static void
 tells_that_a_thread_has_ended(void **state)
 {
@@ -292,6 +309,7 @@ main(void)
 		TEST(every_combination_is_taken),
 		TEST(covers_each_processor),
 		TEST(fails_whole),
+		TEST(keeps_no_event_without_its_ring),
 		TEST(tells_that_a_thread_has_ended),
 		TEST(closes_those_from_an_index_on),
 		TEST(takes_as_many_descriptors_as_it_may),

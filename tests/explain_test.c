@@ -706,23 +706,30 @@ next_random(uint64_t *seed)
 	return *seed >> 16;
 }
 
-static struct sample
-random_sample(uint64_t *seed, uint64_t *time)
+/* Often the next one of the access that the last one was of. */
+static void
+random_sample(uint64_t *seed, struct sample *s)
 {
 	static const char *const pc[] = {
 		(const char *)4096, (const char *)8192, after_store,
 		after_load, after_add, after_wide,
 	};
-	const bool kernel = next_random(seed) % 4 == 0;
+	const uint64_t time = s->time + (next_random(seed) % 8 == 0 ?
+	    next_random(seed) % (90 * MS) : next_random(seed) % 1000);
 
-	*time += next_random(seed) % 8 == 0 ? next_random(seed) % (90 * MS) :
-	    next_random(seed) % 1000;
-	return (struct sample){
-		.event = (int)(next_random(seed) % EVENTS), .time = *time,
+	if (next_random(seed) % 2 == 0) {
+		s->time = time;
+		s->event = s->event < PAIR || s->event == EXEC ? s->event :
+		    s->event ^ 1;
+		s->reached += s->kernel ? next_random(seed) % 3 : 0;
+		return;
+	}
+	*s = (struct sample){
+		.event = (int)(next_random(seed) % EVENTS), .time = time,
 		.tid = (pid_t)(1 + next_random(seed) % 4),
 		.pc = pc[next_random(seed) % 6],
-		.at = (int64_t)(next_random(seed) % 3 * 4), .kernel = kernel,
-		.reached = kernel ? 1 + next_random(seed) % 8 : 0,
+		.at = (int64_t)(next_random(seed) % 3 * 4),
+		.kernel = next_random(seed) % 4 == 0, .reached = 1,
 		.cpu = (uint32_t)(next_random(seed) % 4),
 	};
 }
@@ -757,18 +764,18 @@ leaves_no_sample_out(void **state)
 	uint64_t seed = 88172645463325252, joined = 0, dropped = 0;
 
 	for (unsigned round = 0; round < 200; round++) {
-		uint64_t time = 1, samples = 0;
+		struct sample s = {.event = ONE, .pc = nowhere, .time = 1};
+		uint64_t samples = 0;
 
 		(void)end(state);
 		assert_int_equal(begin(state), 0);
 		for (unsigned i = 0; i < 300; i++) {
-			struct sample s = random_sample(&seed, &time);
-
+			random_sample(&seed, &s);
 			samples += s.event != NONE;
 			assert_int_equal(feed(&s), 0);
 			if (next_random(&seed) % 32 == 0)
 				assert_int_equal(ex_explain_flush(explainer,
-				    time), 0);
+				    s.time), 0);
 		}
 		assert_int_equal(flush_all(), 0);
 		assert_int_equal(ex_explain_tally(explainer)->samples, samples);

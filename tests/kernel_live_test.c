@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
@@ -1590,6 +1591,73 @@ a_stopped_process_stays_stopped(void **state)
 	puppet_end(&p);
 }
 
+/* In a child: wait for a pipe, by poll or by epoll; what that gave. */
+struct waiter {
+	int fd;
+	volatile bool there;
+	volatile int polled, epolled;	/* results, or -errno */
+};
+
+static void
+wait_by_poll(void *arg)
+{
+	struct waiter *w = arg;
+	struct pollfd p = {w->fd, POLLIN, 0};
+	int n;
+
+	w->there = true;
+	n = poll(&p, 1, CHILD_PATIENCE_MS);
+	w->polled = n < 0 ? -errno : n;
+}
+
+static void
+wait_by_epoll(void *arg)
+{
+	struct waiter *w = arg;
+	struct epoll_event event = {.events = EPOLLIN};
+	int n, fd = epoll_create1(EPOLL_CLOEXEC);
+
+	(void)epoll_ctl(fd, EPOLL_CTL_ADD, w->fd, &event);
+	w->there = true;
+	n = epoll_wait(fd, &event, 1, CHILD_PATIENCE_MS);
+	w->epolled = n < 0 ? -errno : n;
+}
+
+/* Hold a waiter while it waits, let it go, and then end its waiting. */
+static void
+hold_waiter(struct waiter *w, void (*wait)(void *))
+{
+	struct wp_hold hold = {0};
+	int fd[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fd), 0);
+	w->fd = fd[0];
+	w->there = false;
+	pid = child_start(wait, w);
+	await(w->there && state_of(pid) == 'S');
+	assert_int_equal(wp_hold_process(&hold, pid), 0);
+	wp_hold_release(&hold);
+	nap_us(1000);
+	assert_int_equal(write(fd[1], "", 1), 1);
+	assert_int_equal(child_wait(pid), 0);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
+static void
+being_held_interrupts_few_system_calls(void **state)
+{
+	struct waiter *w = shared_memory(sizeof(*w));
+
+	(void)state;
+	hold_waiter(w, wait_by_poll);
+	assert_int_equal(w->polled, 1);
+	hold_waiter(w, wait_by_epoll);
+	assert_int_equal(w->epolled, -EINTR);
+	(void)munmap(w, sizeof(*w));
+}
+
 /* One hold, made by a thread that ends with it. */
 struct vfork_hold {
 	pid_t pid;
@@ -1817,6 +1885,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_signal_on_its_way_must_be_passed_on),
 		cmocka_unit_test(a_stop_that_was_taken_forgets_its_signal),
 		cmocka_unit_test(a_stopped_process_stays_stopped),
+		cmocka_unit_test(being_held_interrupts_few_system_calls),
 		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),
 		cmocka_unit_test(the_held_go_on_when_the_holder_is_killed),
 		cmocka_unit_test(a_signal_stops_at_the_very_instruction),

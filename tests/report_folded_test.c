@@ -51,7 +51,6 @@ folds(void **state)
 	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
 	made_hits(&m, hits, 6);
 	assert_int_equal(report_folded.lost(&m.report, 3), 0);
-	assert_int_equal(report_folded.thread(&m.report, true, 3), 0);
 	assert_int_equal(report_folded.warning(&m.report, "x"), 0);
 	assert_int_equal(report_folded.flush(&m.report), 0);
 	made_close(&m, &ended);

@@ -187,15 +187,11 @@ tells_events_as_they_come(void **state)
 	assert_int_equal(report_text.start(&m.report, &start), 0);
 	assert_int_equal(report_text.lost(&m.report, 1), 0);
 	assert_int_equal(report_text.lost(&m.report, 12), 0);
-	assert_int_equal(report_text.thread(&m.report, false, 4341), 0);
-	assert_int_equal(report_text.thread(&m.report, true, 4341), 0);
 	assert_int_equal(report_text.warning(&m.report, "late\n"), 0);
 	assert_int_equal(report_text.flush(&m.report), 0);
 	assert_string_equal(strchr(m.text, '\n'), "\n"
 	    "lost 1 hit here\n"
 	    "lost 12 hits here\n"
-	    "thread 4341 started\n"
-	    "thread 4341 ended\n"
 	    "warning: late\\n\n");
 	made_close(&m, NULL);
 	free(m.text);

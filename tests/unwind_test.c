@@ -702,7 +702,8 @@ follows_frame_pointers(void **state)
 {
 	const uint64_t ra = a_return_address();
 	static const uint8_t data[32] = { [11] = 0xe8 };	/* a call? */
-	const uint64_t no_ra = (uintptr_t)framed, no_code = (uintptr_t)data + 16;
+	const uint64_t no_ra = (uintptr_t)framed;
+	const uint64_t no_code = (uintptr_t)data + 16;
 	const struct {
 		uint64_t fp, word[6];
 		unsigned n;	/* frames at least */

@@ -2,6 +2,7 @@
 #include "complain.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -11,7 +12,7 @@ int
 complain(const char *format, ...)
 {
 	struct buffer line = {0};
-	char text[1024];
+	char text[PATH_MAX + 1024];
 	va_list ap;
 
 	va_start(ap, format);

@@ -16,6 +16,8 @@ take(void *arg, const struct ex_symbol *symbol)
 {
 	struct search *search = arg;
 
+	if (!symbol->function)
+		return 0;
 	search->addr = search->base + symbol->value;
 	return 1;
 }

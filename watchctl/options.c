@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,16 +14,17 @@
 enum { STACK_USUAL = 4096, STACK_MAX = 65528 - 1024 };
 
 static const char usage[] =
-"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... {-p PID ... | -- COMMAND [ARG...]}\n"
-"       watchctl report [-o FORM] [-O FILE] FILE\n"
+"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
+"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
+"       watchctl report [-n N] [-o FORM] [-O FILE] FILE\n"
 "       watchctl doctor [-o json]\n"
-"Says who touches memory of a running program: thread, instruction, line, callers.\n"
+"Says who touches a running program's memory: thread, instruction, line, calls.\n"
 "\n"
 "  -w SPEC          watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]\n"
 "  -r SPEC          watch reads                 or MODULE!SYMBOL[+OFF][:LEN]\n"
 "  -a SPEC          watch any access\n"
 "  -x SPEC          watch execution\n"
-"  -p PID           attach to a process: its threads, and those to come; repeatable\n"
+"  -p PID           attach to a process: its threads, later ones too; repeatable\n"
 "  -f               its future child processes too\n"
 "  -n N             end after N hits\n"
 "  -t SECONDS       end after a time\n"
@@ -36,14 +36,20 @@ static const char usage[] =
 "  -h, --help       this\n"
 "  -V, --version    the version\n";
 
-enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK };
+/* None is a letter's: getopt then tells which form was misused. */
+enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK, OPT_HELP, OPT_VERSION };
 
-static const struct option longopts[] = {
+static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
 	{"stack", required_argument, NULL, OPT_STACK},
-	{"help", no_argument, NULL, 'h'},
-	{"version", no_argument, NULL, 'V'},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0},
+};
+static const struct option report_options[] = {
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 
@@ -138,11 +144,20 @@ static int
 bad_option(int c, char **argv)
 {
 	char letter[3] = {'-', (char)optopt, '\0'};
-	const char *name = optopt > 0 && optopt < 256 ? letter :
+	const char *name = optopt != 0 && optopt < 256 ? letter :
 	    argv[optind - 1];
 
 	return complain(c == ':' ? "%s needs an argument; see watchctl --help" :
 	    "no option %s; see watchctl --help", name);
+}
+
+/* Result: 1, there is nothing else to do; -EINVAL when it cannot be said. */
+static int
+say(const char *text)
+{
+	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
+		return 1;
+	return complain("output: %s", strerror(errno));
 }
 
 static int
@@ -177,25 +192,26 @@ option(struct options *o, int c, char **argv)
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
 	case 'h':
-		(void)fputs(usage, stdout);
-		return 1;
+	case OPT_HELP:
+		return say(usage);
 	case 'V':
-		(void)puts("watchctl " VERSION);
-		return 1;
+	case OPT_VERSION:
+		return say("watchctl " VERSION "\n");
 	default:
 		return bad_option(c, argv);
 	}
 }
 
 static int
-each_option(int argc, char **argv, const char *letters, struct options *o)
+each_option(int argc, char **argv, const char *letters,
+    const struct option *names, struct options *o)
 {
 	int c, err;
 
 	*o = (struct options){.stack = STACK_USUAL};
-	optind = 1;
+	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, letters, longopts, NULL)) != -1)
+	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)
 		if ((err = option(o, c, argv)) != 0)
 			return err;
 	return 0;
@@ -223,7 +239,8 @@ check_together(const struct options *o)
 int
 options_parse(int argc, char **argv, struct options *o)
 {
-	int err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV", o);
+	int err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV",
+	    watch_options, o);
 
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
@@ -233,7 +250,7 @@ options_parse(int argc, char **argv, struct options *o)
 int
 options_parse_report(int argc, char **argv, struct options *o)
 {
-	int err = each_option(argc, argv, ":n:o:O:hV", o);
+	int err = each_option(argc, argv, ":n:o:O:hV", report_options, o);
 
 	if (err != 0)
 		return err;

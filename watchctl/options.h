@@ -40,7 +40,8 @@ struct options {
 /*
  * Take a command line apart, from argv[1] on; of `watchctl report` (argv[0] is
  * "report") with its own options.  0; 1 when it was --help or --version, which
- * is then done; -EINVAL after one line on stderr; -ENOMEM.
+ * is then done; -EINVAL after one line on stderr.  Texts in *o are argv's; free
+ * it in any case.
  */
 int options_parse(int argc, char **argv, struct options *);
 int options_parse_report(int argc, char **argv, struct options *);

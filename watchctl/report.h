@@ -40,7 +40,7 @@ struct report;
  * One form of report.  Verbs return 0, -errno from the stream, or -ENOMEM.  A
  * form holds lines back until flush, or until it has many, and then writes
  * whole ones and flushes the stream.  What a form has no words for (folded:
- * lost hits, threads and warnings) it leaves out.  A start that fails for want
+ * lost hits and warnings) it leaves out.  A start that fails for want
  * of memory may be followed by end only.
  */
 struct report_ops {
@@ -48,6 +48,7 @@ struct report_ops {
 	int (*start)(struct report *, const struct report_start *);
 	int (*hit)(struct report *, const struct ex_hit *);
 	int (*lost)(struct report *, uint64_t count);
+	/* a thread began or ended; NULL: of no interest to a reader */
 	int (*thread)(struct report *, bool exited, pid_t tid);
 	int (*warning)(struct report *, const char *text);
 	/* flush what is buffered: called when the loop is about to wait */

@@ -180,15 +180,6 @@ folded_lost(struct report *r, uint64_t count)
 }
 
 static int
-folded_thread(struct report *r, bool exited, pid_t tid)
-{
-	(void)r;
-	(void)exited;
-	(void)tid;
-	return 0;
-}
-
-static int
 folded_warning(struct report *r, const char *text)
 {
 	(void)r;
@@ -206,6 +197,5 @@ folded_flush(struct report *r)
 
 const struct report_ops report_folded = {
 	.name = "folded", .start = folded_start, .hit = folded_hit,
-	.lost = folded_lost, .thread = folded_thread,
-	.warning = folded_warning, .flush = folded_flush, .end = folded_end,
+	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush, .end = folded_end,
 };

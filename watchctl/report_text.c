@@ -462,17 +462,6 @@ text_lost(struct report *r, uint64_t count)
 }
 
 static int
-text_thread(struct report *r, bool exited, pid_t tid)
-{
-	struct buffer *b = &((struct text *)r->own)->out;
-	size_t start = b->len;
-
-	buffer_printf(b, "thread %d %s\n", (int)tid,
-	    exited ? "ended" : "started");
-	return text_write(r, start, false);
-}
-
-static int
 text_warning(struct report *r, const char *warning)
 {
 	struct buffer *b = &((struct text *)r->own)->out;
@@ -713,7 +702,7 @@ text_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_text = {
 	.name = "text", .start = text_start, .hit = text_hit,
-	.lost = text_lost, .thread = text_thread, .warning = text_warning,
+	.lost = text_lost, .warning = text_warning,
 	.flush = text_flush, .end = text_end,
 };
 

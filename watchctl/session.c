@@ -176,7 +176,7 @@ thread_event(struct session *s, const struct ex_record *r)
 {
 	bool exited = r->type == PERF_RECORD_EXIT;
 
-	if (!reporting(s))
+	if (!reporting(s) || s->report.ops->thread == NULL)
 		return;
 	if (!exited && r->task.pid != r->task.ppid &&
 	    s->options->file == NULL && !s->options->follow)
@@ -226,6 +226,7 @@ session_record(struct session *s, const struct ex_record *r)
 	if (!sample)
 		tell(s, r);
 	if (s->recording != NULL) {
+		ex_space_learn(s->space, r);
 		note(s, ex_perfwriter_record(s->recording, r->bytes));
 		s->reported += sample;
 		s->full = s->reported == s->options->limit && sample;

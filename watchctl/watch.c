@@ -23,6 +23,7 @@
 
 #include "complain.h"
 #include "earlier.h"
+#include "kernel.h"
 #include "loader.h"
 #include "session.h"
 #include "synth.h"
@@ -574,6 +575,23 @@ record_build_id(void *arg, struct ex_module *module, uint64_t base)
 	return 0;
 }
 
+/* What a recording's modules are, for who reads it on another day. */
+static void
+record_build_ids(struct run *run)
+{
+	struct session *s = &run->session;
+	uint8_t id[20];
+	size_t len;
+
+	if (wp_target_options(run->target)->kernel &&
+	    (len = ex_kernel_build_id(id)) > 0)
+		(void)ex_perfwriter_build_id(s->recording, "[kernel.kallsyms]",
+		    id, len);
+	for (size_t i = 0; i < run->nprocesses; i++)
+		(void)ex_process_modules(ex_space_process(s->space,
+		    run->process[i].pid), record_build_id, run);
+}
+
 /* Wait for the command; signals that are meant for it are passed on. */
 static int
 command_status(struct run *run)
@@ -609,9 +627,8 @@ finish(struct run *run)
 	} else {
 		account(run);
 	}
-	for (size_t i = 0; i < run->nprocesses && s->recording != NULL; i++)
-		(void)ex_process_modules(ex_space_process(s->space,
-		    run->process[i].pid), record_build_id, run);
+	if (s->recording != NULL)
+		record_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
 	status = session_end(s, run->reason, status, counts);

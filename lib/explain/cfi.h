@@ -44,8 +44,8 @@ struct ex_cfi_rule {
 struct ex_cfi_row {
 	struct ex_cfi_rule cfa;	/* VALUE or AT of a register, or EXPR_VALUE */
 	struct ex_cfi_rule pc;	/* the return address */
-	const struct ex_cfi_rule *rule;	/* registers that are not the same; sp is
-					   the CFA if it is not among them */
+	const struct ex_cfi_rule *rule;	/* registers that are not the same; sp
+					   is the CFA unless among them */
 	unsigned n;		/* how many */
 	bool signal;		/* a signal frame: its caller was interrupted */
 };

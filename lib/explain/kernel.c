@@ -128,9 +128,8 @@ ex_kernel_symbol(uint64_t addr, uint64_t *offset)
 	return name;
 }
 
-/* The running kernel's build id.  Result: its length; 0: not known. */
-static size_t
-kernel_build_id(uint8_t id[20])
+size_t
+ex_kernel_build_id(uint8_t id[20])
 {
 	uint8_t notes[4096];
 	FILE *f = fopen("/sys/kernel/notes", "re");
@@ -165,7 +164,7 @@ ex_kernel_is(const char *symbol, uint64_t addr, const uint8_t *id, size_t len)
 {
 	uint8_t own[20];
 
-	if (len == 0 || kernel_build_id(own) != len ||
+	if (len == 0 || ex_kernel_build_id(own) != len ||
 	    memcmp(own, id, len) != 0)
 		return false;
 	(void)pthread_once(&once, kernel_read);

@@ -58,7 +58,7 @@ const char *ex_space_comm(const struct ex_space *, pid_t pid, pid_t tid);
  * processes; for a recording if its kernel's build id and address (the record
  * for "[kernel.kallsyms]_text") are those of the running kernel.
  */
-bool ex_space_kernel(const struct ex_space *);
+bool ex_space_kernel(struct ex_space *);
 
 /*
  * The process's generation: changes whenever an address in it may have begun

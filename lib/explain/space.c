@@ -46,6 +46,8 @@ struct ex_space {
 	uint64_t generation;	/* the last one given to a process */
 	char kernel_symbol[32];	/* a recording's: a function of its kernel, */
 	uint64_t kernel_addr;	/* and where it was; "": not known */
+	bool kernel_asked;	/* the next is known */
+	bool kernel_same;	/* the recorded kernel is the running one */
 };
 
 static int
@@ -104,6 +106,7 @@ ex_space_build_id(struct ex_space *space, const char *path, const uint8_t *id,
     size_t len)
 {
 	ex_files_build_id(space->files, path, id, len);
+	space->kernel_asked = false;
 }
 
 static void
@@ -279,15 +282,20 @@ mmap_known(struct ex_process *p, const struct ex_mmap *map,
 }
 
 bool
-ex_space_kernel(const struct ex_space *space)
+ex_space_kernel(struct ex_space *space)
 {
 	uint8_t id[20];
 	size_t len;
 
 	if (space->source == EX_LIVE)
 		return true;
-	len = ex_files_find_id(space->files, KERNEL, id);
-	return ex_kernel_is(space->kernel_symbol, space->kernel_addr, id, len);
+	if (!space->kernel_asked) {
+		len = ex_files_find_id(space->files, KERNEL, id);
+		space->kernel_same = ex_kernel_is(space->kernel_symbol,
+		    space->kernel_addr, id, len);
+		space->kernel_asked = true;
+	}
+	return space->kernel_same;
 }
 
 /* The kernel's own mapping names the function that it was measured by. */
@@ -301,6 +309,7 @@ learn_kernel(struct ex_space *space, const struct ex_mmap *map)
 		return;
 	memcpy(space->kernel_symbol, map->path + prefix, len - prefix + 1);
 	space->kernel_addr = map->pgoff;
+	space->kernel_asked = false;
 }
 
 static void

@@ -14,7 +14,7 @@ struct ex_stacks;	/* all distinct backtraces of a space */
 
 struct ex_stack {
 	uint64_t id;		/* never 0 */
-	unsigned n;		/* frames; inlined ones are frames of their own */
+	unsigned n;		/* frames, inlined ones too */
 	const struct ex_frame *frame;	/* innermost first */
 	enum ex_end end;	/* why it ends */
 	unsigned index;		/* 0, 1, 2...: in the order of first sight */

@@ -22,15 +22,16 @@ enum ex_end {
 	EX_END_NO_REGS,		/* the sample holds no user registers */
 };
 
-/* The same in words for a reader ("stack truncated: ..."); NULL for OUTERMOST. */
+/* The same in words for a reader ("stack truncated: ..."); NULL for
+   OUTERMOST. */
 const char *ex_end_text(enum ex_end);
 
 /* One caller. */
 struct ex_pc {
 	uint64_t pc;	/* address in the process */
 	bool exact;	/* pc itself is the instruction (interrupted there, or
-			   called by the kernel): look it up as it is; otherwise it
-			   is a return address: look up pc - 1 */
+			   called by the kernel): look it up as it is;
+			   otherwise it is a return address: look up pc - 1 */
 	bool signal;	/* pc is a signal frame's return trampoline */
 };
 

@@ -1,0 +1,79 @@
+/* complain: one line on stderr, whatever is in it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "complain.h"
+#include "said.h"
+
+static void
+says_a_line(void **state)
+{
+	char *said;
+	int result;
+
+	(void)state;
+	said_begin(STDERR_FILENO);
+	result = complain("process %d: %s", 12, "gone");
+	said = said_end(STDERR_FILENO);
+	assert_int_equal(result, -EINVAL);
+	assert_string_equal(said, "watchctl: process 12: gone\n");
+	free(said);
+}
+
+static void
+makes_text_visible(void **state)
+{
+	char *said;
+
+	(void)state;
+	said_begin(STDERR_FILENO);
+	(void)complain("'%s'", "a\033[2J\n\xff caf\303\251 \xe2\x80\xae");
+	said = said_end(STDERR_FILENO);
+	assert_string_equal(said, "watchctl: 'a\\x1b[2J\\n\\xff caf\303\251 "
+	    "\\u202e'\n");
+	free(said);
+}
+
+/* The longest path there is, and what is said of it, are not cut. */
+static void
+has_room_for_a_path(void **state)
+{
+	static char path[PATH_MAX], huge[1 << 16];
+	char *said;
+
+	(void)state;
+	memset(path, 'p', sizeof(path) - 1);
+	said_begin(STDERR_FILENO);
+	(void)complain("-O %s: no such directory", path);
+	said = said_end(STDERR_FILENO);
+	assert_int_equal(strlen(said), strlen("watchctl: -O : no such "
+	    "directory\n") + sizeof(path) - 1);
+	assert_non_null(strstr(said, "p: no such directory\n"));
+	free(said);
+
+	memset(huge, 'h', sizeof(huge) - 1);
+	said_begin(STDERR_FILENO);
+	(void)complain("%s", huge);
+	said = said_end(STDERR_FILENO);
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	free(said);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(says_a_line),
+		cmocka_unit_test(makes_text_visible),
+		cmocka_unit_test(has_room_for_a_path),
+	};
+
+	return cmocka_run_group_tests_name("complain", tests, NULL, NULL);
+}

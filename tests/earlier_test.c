@@ -1,0 +1,178 @@
+/* earlier: records of this process as it was, kept, decoded and learnt from. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attr.h"
+#include "earlier.h"
+#include "module.h"
+#include "slot.h"
+
+/* What was given, in all. */
+struct seen {
+	size_t records, comms, maps;
+	bool name;		/* of this thread */
+	bool code;		/* the mapping of this program's code */
+	struct ex_space *space;	/* that learns it; NULL: none */
+};
+
+static void
+see(void *arg, const struct ex_record *r)
+{
+	struct seen *seen = arg;
+	const uint64_t here = (uintptr_t)see;
+
+	seen->records++;
+	seen->comms += r->type == PERF_RECORD_COMM;
+	seen->maps += r->type == PERF_RECORD_MMAP2;
+	assert_int_equal(r->time, 0);
+	assert_int_equal(r->pid, getpid());
+	if (r->type == PERF_RECORD_COMM && r->tid == gettid())
+		seen->name = strcmp(r->comm.name, "earlier \033") == 0;
+	if (r->type == PERF_RECORD_MMAP2 && here - r->mmap.start < r->mmap.len)
+		seen->code = (r->mmap.prot & PROT_EXEC) != 0 &&
+		    strstr(r->mmap.path, "/earlier_test") != NULL;
+	if (seen->space != NULL)
+		ex_space_learn(seen->space, r);
+}
+
+static void
+tells_a_process(void **state)
+{
+	struct earlier e = {0};
+	struct seen seen = {0};
+
+	(void)state;
+	(void)prctl(PR_SET_NAME, "earlier \033");
+	assert_int_equal(earlier_take(&e, getpid()), 0);
+	earlier_each(&e, see, &seen);
+	assert_true(seen.comms >= 1);	/* a sanitizer has a thread of its own */
+	assert_true(seen.maps > 4);
+	assert_int_equal(seen.records, seen.comms + seen.maps);
+	assert_true(seen.name);
+	assert_true(seen.code);
+	earlier_free(&e);
+	assert_null(e.bytes);
+	earlier_free(&e);
+}
+
+static void
+a_space_learns_from_it(void **state)
+{
+	struct seen seen = {.space = ex_space_new(EX_LIVE)};
+	struct ex_module *module;
+	struct earlier e = {0};
+	uint64_t vaddr;
+
+	(void)state;
+	assert_non_null(seen.space);
+	assert_int_equal(earlier_take(&e, getpid()), 0);
+	earlier_each(&e, see, &seen);
+	earlier_free(&e);	/* the space keeps nothing of it */
+	module = ex_process_module(ex_space_process(seen.space, getpid()),
+	    (uintptr_t)see, &vaddr);
+	assert_non_null(module);
+	assert_string_equal(ex_module_name(module), "earlier_test");
+	ex_space_free(seen.space);
+}
+
+/* More than the first allocation holds, of several processes in turn. */
+static void
+keeps_as_much_as_there_is(void **state)
+{
+	enum { TIMES = 40, PAGES = 2000 };
+	const size_t page = 4096;
+	struct seen once = {0}, seen = {0};
+	struct earlier e = {0};
+	char *pages = mmap(NULL, PAGES * page, PROT_READ,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_true(pages != MAP_FAILED);
+	for (size_t i = 0; i < PAGES; i += 2)	/* a mapping each */
+		assert_int_equal(mprotect(pages + i * page, page,
+		    PROT_READ | PROT_EXEC), 0);
+	assert_int_equal(earlier_take(&e, getpid()), 0);
+	earlier_each(&e, see, &once);
+	assert_true(once.records > PAGES / 2);
+	for (unsigned i = 1; i < TIMES; i++)
+		assert_int_equal(earlier_take(&e, getpid()), 0);
+	earlier_each(&e, see, &seen);
+	assert_int_equal(seen.comms, once.comms * TIMES);
+	assert_true(seen.records >= once.records * TIMES);
+	assert_true(e.len > 1 << 20 && e.len <= e.cap);
+	earlier_free(&e);
+	(void)munmap(pages, PAGES * page);
+}
+
+/* Records of before go into a recording of any watch: one layout. */
+static void
+has_the_layout_of_any_watch(void **state)
+{
+	static const struct wp_options options[] = {
+		{.kernel = true, .callchain = true, .stack = 4096},
+		{.for_perf = true, .stack = 8, .follow = true},
+	};
+	const struct wp_slot slot = {0x1000, 8, 1};
+	struct earlier e = {0};
+
+	(void)state;
+	assert_int_equal(earlier_take(&e, getpid()), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct seen seen = {0};
+		struct ex_formats *own = e.formats;
+		struct perf_event_attr attr;
+
+		wp_attr_watch(&attr, &slot, &options[i], true);
+		e.formats = ex_formats_new();
+		assert_non_null(e.formats);
+		assert_int_equal(ex_formats_add(e.formats, &attr, NULL, 0), 0);
+		earlier_each(&e, see, &seen);
+		assert_true(seen.name && seen.code);
+		ex_formats_free(e.formats);
+		e.formats = own;
+	}
+	earlier_free(&e);
+}
+
+static void
+says_when_there_is_no_process(void **state)
+{
+	struct earlier e = {0};
+	struct seen seen = {0};
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(earlier_take(&e, pid), -ESRCH);
+	earlier_each(&e, see, &seen);
+	assert_int_equal(seen.records, 0);
+	earlier_free(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_a_process),
+		cmocka_unit_test(a_space_learns_from_it),
+		cmocka_unit_test(keeps_as_much_as_there_is),
+		cmocka_unit_test(has_the_layout_of_any_watch),
+		cmocka_unit_test(says_when_there_is_no_process),
+	};
+
+	return cmocka_run_group_tests_name("earlier", tests, NULL, NULL);
+}

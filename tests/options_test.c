@@ -1,0 +1,361 @@
+/* options: what each option sets, what goes together, and what is refused. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "options.h"
+#include "said.h"
+
+enum { ARGS = 12 };
+
+/* A command line, parsed; stderr (or fd) goes to *said, malloc'd. */
+static int
+parse(const char *const args[], struct options *o, int fd, char **said)
+{
+	static char *argv[ARGS + 1];	/* what o points into */
+	int argc = 0, result;
+
+	while (args[argc] != NULL) {
+		argv[argc] = (char *)(uintptr_t)args[argc];
+		argc++;
+	}
+	argv[argc] = NULL;
+	said_begin(fd);
+	result = strcmp(args[0], "report") == 0 ?
+	    options_parse_report(argc, argv, o) : options_parse(argc, argv, o);
+	*said = said_end(fd);
+	return result;
+}
+
+/* One that is right. */
+static void
+accept(struct options *o, const char *const args[])
+{
+	char *said;
+	int result = parse(args, o, STDERR_FILENO, &said);
+
+	if (result != 0 || said[0] != '\0')
+		fail_msg("%s ... %d: %s", args[1], result, said);
+	free(said);
+}
+
+#define ACCEPT(o, ...)							\
+	accept(o, (const char *const []){"watchctl", __VA_ARGS__, NULL})
+
+static void
+defaults(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "0x1000", "true");
+	assert_int_equal(o.nspecs, 1);
+	assert_int_equal(o.spec[0].addr, 0x1000);
+	assert_int_equal(o.npids, 0);
+	assert_string_equal(o.command[0], "true");
+	assert_null(o.command[1]);
+	assert_null(o.file);
+	assert_null(o.output);
+	assert_false(o.follow || o.count || o.user_only);
+	assert_int_equal(o.limit, 0);
+	assert_true(o.seconds == 0);
+	assert_int_equal(o.form, FORM_TEXT);
+	assert_int_equal(o.stack, 4096);
+	options_free(&o);
+	assert_null(o.spec);
+}
+
+static void
+what_to_watch(void **state)
+{
+	static const char access[] = "wraxw";
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "-r", "b", "-a", "c", "-xd", "-wlib!e+4:2", "x");
+	assert_int_equal(o.nspecs, 5);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(o.spec[i].access, access[i]);
+	assert_string_equal(o.spec[3].symbol, "d");
+	assert_string_equal(o.spec[4].module, "lib");
+	assert_string_equal(o.spec[4].text, "lib!e+4:2");
+	options_free(&o);
+}
+
+static void
+whom_to_watch(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "-p", "17", "-f", "-p2147483647");
+	assert_int_equal(o.npids, 2);
+	assert_int_equal(o.pid[0], 17);
+	assert_int_equal(o.pid[1], 2147483647);
+	assert_true(o.follow);
+	assert_null(o.command);
+	options_free(&o);
+
+	/* a command's options are its own, with and without -- */
+	ACCEPT(&o, "-w", "a", "--", "ls", "-p", "1", "--count");
+	assert_string_equal(o.command[0], "ls");
+	assert_string_equal(o.command[3], "--count");
+	assert_false(o.count);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "ls", "-f", "--", "x");
+	assert_string_equal(o.command[0], "ls");
+	assert_string_equal(o.command[2], "--");
+	assert_false(o.follow);
+	options_free(&o);
+}
+
+static void
+forms(void **state)
+{
+	static const struct {
+		const char *name;
+		enum form form;
+	} cases[] = {
+		{"text", FORM_TEXT}, {"json", FORM_JSON},
+		{"folded", FORM_FOLDED}, {"perf", FORM_PERF},
+	};
+	struct options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ACCEPT(&o, "-w", "a", "-o", cases[i].name, "-O", "file", "x");
+		assert_int_equal(o.form, cases[i].form);
+		assert_string_equal(o.output, "file");
+		options_free(&o);
+	}
+	ACCEPT(&o, "-w", "a", "-o", "json", "-o", "text", "x");
+	assert_int_equal(o.form, FORM_TEXT);
+	options_free(&o);
+}
+
+static void
+amounts(void **state)
+{
+	static const struct {
+		const char *option, *value;
+		uint64_t n;
+	} cases[] = {
+		{"-n", "1", 1}, {"-n", "007", 7},
+		{"-n", "9223372036854775807", INT64_MAX},
+		{"--stack", "1", 8}, {"--stack", "8", 8},
+		{"--stack", "4090", 4096}, {"--stack", "64504", 64504},
+		{"-t", "10", 10000}, {"-t", "0.25", 250}, {"-t", "1e9",
+		    1000000000000},
+	};
+	struct options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ACCEPT(&o, "-w", "a", cases[i].option, cases[i].value, "x");
+		assert_int_equal(cases[i].n, cases[i].option[1] == 'n' ?
+		    o.limit : cases[i].option[1] == 't' ?
+		    (uint64_t)(o.seconds * 1000) : o.stack);
+		options_free(&o);
+	}
+}
+
+static void
+switches(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "--count", "--user-only", "-fw", "a", "x");
+	assert_true(o.count && o.user_only && o.follow);
+	options_free(&o);
+	/* as long as it is clear which is meant */
+	ACCEPT(&o, "--us", "-w", "a", "--stack=512", "x");
+	assert_true(o.user_only);
+	assert_int_equal(o.stack, 512);
+	options_free(&o);
+}
+
+static void
+a_report(void **state)
+{
+	struct options o;
+
+	(void)state;
+	accept(&o, (const char *const []){"report", "f", "-o", "folded", "-O",
+	    "out", "-n", "3", NULL});
+	assert_string_equal(o.file, "f");
+	assert_string_equal(o.output, "out");
+	assert_int_equal(o.form, FORM_FOLDED);
+	assert_int_equal(o.limit, 3);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--", "-f", NULL});
+	assert_string_equal(o.file, "-f");
+	options_free(&o);
+}
+
+#define NUMBER(max) ": not a whole number from 1 to " max
+#define SEE "; see watchctl --help"
+
+/* What is refused, by a line of these words. */
+static const struct {
+	const char *args[ARGS];
+	const char *line;
+} refused[] = {
+	{{"w"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
+	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
+	    "SPEC" SEE},
+	{{"w", "-w", "a"}, "whom to watch? give -p PID, or -- COMMAND"},
+	{{"w", "-w", "a", "--"}, "whom to watch? give -p PID, or -- COMMAND"},
+	{{"w", "-w", "a", "-p", "1", "ls"},
+	    "-p and a command (ls) exclude each other"},
+	{{"w", "-w"}, "-w needs an argument" SEE},
+	{{"w", "-fn"}, "-n needs an argument" SEE},
+	{{"w", "--stack"}, "--stack needs an argument" SEE},
+	{{"w", "-q"}, "no option -q" SEE},
+	{{"w", "--count", "-fq", "-w", "a"}, "no option -q" SEE},
+	{{"w", "--count", "-qf", "-w", "a"}, "no option -q" SEE},
+	{{"w", "-f", "-\303\251"}, "no option -\\xc3" SEE},
+	{{"w", "--nonsense"}, "no option --nonsense" SEE},
+	{{"w", "--\033[2J"}, "no option --\\x1b[2J" SEE},
+	{{"w", "--help=x"}, "no option --help=x" SEE},
+	{{"w", "--count=5"}, "no option --count=5" SEE},
+	{{"w", "-w", "a+"}, "'a+': "},
+	{{"w", "-x", ""}, "'': "},
+	{{"w", "-n", "0"}, "-n '0'" NUMBER("9223372036854775807")},
+	{{"w", "-n", "-1"}, "-n '-1'" NUMBER("9223372036854775807")},
+	{{"w", "-n", "+1"}, "-n '+1'" NUMBER("9223372036854775807")},
+	{{"w", "-n", " 1"}, "-n ' 1'" NUMBER("9223372036854775807")},
+	{{"w", "-n", "1k"}, "-n '1k'" NUMBER("9223372036854775807")},
+	{{"w", "-n", ""}, "-n ''" NUMBER("9223372036854775807")},
+	{{"w", "-n", "9223372036854775808"},
+	    "-n '9223372036854775808'" NUMBER("9223372036854775807")},
+	{{"w", "-n", "99999999999999999999"},
+	    "-n '99999999999999999999'" NUMBER("9223372036854775807")},
+	{{"w", "-p", "2147483648"},
+	    "-p '2147483648'" NUMBER("2147483647")},
+	{{"w", "-p", "self"}, "-p 'self'" NUMBER("2147483647")},
+	{{"w", "-p", "7", "-p", "8", "-p", "07"}, "-p 07 is given twice"},
+	{{"w", "--stack", "0"}, "--stack '0'" NUMBER("64504")},
+	{{"w", "--stack", "64505"}, "--stack '64505'" NUMBER("64504")},
+	{{"w", "-t", "0"}, "-t '0': not a time; "},
+	{{"w", "-t", "-1"}, "-t '-1': not a time; "},
+	{{"w", "-t", "nan"}, "-t 'nan': not a time; "},
+	{{"w", "-t", "inf"}, "-t 'inf': not a time; "},
+	{{"w", "-t", "1.1e9"}, "-t '1.1e9': not a time; "},
+	{{"w", "-t", "5s"}, "-t '5s': not a time; "},
+	{{"w", "-t", ""}, "-t '': not a time; "},
+	{{"w", "-o", "xml"}, "-o 'xml': no such form; there are text, json, "
+	    "folded and perf"},
+	{{"w", "-w", "a", "-o", "perf", "ls"},
+	    "-o perf writes a binary file: name it with -O FILE"},
+	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--count", "ls"},
+	    "--count has no records to write with -o perf"},
+	{{"report"}, "report takes one FILE" SEE},
+	{{"report", "a", "b"}, "report takes one FILE" SEE},
+	{{"report", "-w", "a", "b"}, "no option -w" SEE},
+	{{"report", "a", "-f"}, "no option -f" SEE},
+	{{"report", "--count", "b"}, "no option --count" SEE},
+	{{"report", "b", "--stack", "8"}, "no option --stack" SEE},
+	{{"report", "-O"}, "-O needs an argument" SEE},
+	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
+	    "does not write them: choose text, json or folded"},
+};
+
+static void
+refusals(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		const char *want = refused[i].line;
+		struct options o;
+		char *said;
+		int result = parse(refused[i].args, &o, STDERR_FILENO, &said);
+
+		options_free(&o);
+		if (result != -EINVAL ||
+		    strncmp(said, "watchctl: ", 10) != 0 ||
+		    strncmp(said + 10, want, strlen(want)) != 0 ||
+		    strchr(said, '\n') != said + strlen(said) - 1)
+			fail_msg("%s ... %d: %snot: %s", refused[i].args[0],
+			    result, said, want);
+		free(said);
+	}
+}
+
+static void
+help_and_version(void **state)
+{
+	static const struct {
+		const char *args[4];
+		const char *begins;
+	} cases[] = {
+		{{"w", "-h"}, "usage: watchctl [OPTIONS]"},
+		{{"w", "-w", "a", "--help"}, "usage: watchctl [OPTIONS]"},
+		{{"report", "--help"}, "usage: watchctl [OPTIONS]"},
+		{{"w", "-V"}, "watchctl " VERSION "\n"},
+		{{"report", "--version"}, "watchctl " VERSION "\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct options o;
+		char *said;
+
+		assert_int_equal(parse(cases[i].args, &o, STDOUT_FILENO,
+		    &said), 1);
+		options_free(&o);
+		assert_memory_equal(said, cases[i].begins,
+		    strlen(cases[i].begins));
+		free(said);
+	}
+}
+
+/* Every option is in the help, which fits a terminal. */
+static void
+help_is_whole(void **state)
+{
+	static const char *const options[] = {
+		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
+		"-n N", "-t SECONDS", "--count", "--user-only",
+		"--stack BYTES", "-o FORM", "-O FILE", "-h, --help",
+		"-V, --version", "watchctl report", "watchctl doctor",
+	};
+	struct options o;
+	char *said;
+
+	(void)state;
+	assert_int_equal(parse((const char *const []){"w", "-h", NULL}, &o,
+	    STDOUT_FILENO, &said), 1);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (strstr(said, options[i]) == NULL)
+			fail_msg("no %s in the help", options[i]);
+	for (char *line = strtok(said, "\n"); line != NULL;
+	    line = strtok(NULL, "\n"))
+		if (strlen(line) > 80)
+			fail_msg("%zu columns: %s", strlen(line), line);
+	free(said);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(what_to_watch),
+		cmocka_unit_test(whom_to_watch),
+		cmocka_unit_test(forms),
+		cmocka_unit_test(amounts),
+		cmocka_unit_test(switches),
+		cmocka_unit_test(a_report),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(help_and_version),
+		cmocka_unit_test(help_is_whole),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/*
+ * said: what this very process writes to a descriptor, caught.
+ *
+ * Between begin and end no assertion may fail: its message would be caught, too.
+ */
+#ifndef SAID_H
+#define SAID_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static int said_kept = -1;	/* where the descriptor led; -1: not caught now */
+static FILE *said_file;
+
+static inline void
+said_begin(int fd)
+{
+	said_file = tmpfile();
+	assert_non_null(said_file);
+	(void)fflush(NULL);
+	said_kept = dup(fd);
+	(void)dup2(fileno(said_file), fd);
+}
+
+/* Result: the text, malloc'd. */
+static inline char *
+said_end(int fd)
+{
+	size_t len;
+	char *text;
+
+	(void)fflush(NULL);
+	(void)dup2(said_kept, fd);
+	(void)close(said_kept);
+	said_kept = -1;
+	len = (size_t)lseek(fileno(said_file), 0, SEEK_END);
+	text = calloc(1, len + 1);
+	assert_non_null(text);
+	assert_int_equal(pread(fileno(said_file), text, len, 0), len);
+	(void)fclose(said_file);
+	return text;
+}
+
+#endif
