@@ -22,7 +22,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { THREADS = 40, ATTACHES = 15, RACES = 50 };
+/* Large rings take time to make: fewer attaches with them. */
+enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50 };
 
 /* What children write to and tell. */
 static struct shared {
@@ -310,7 +311,7 @@ static void
 samples_every_thread_once(void **state)
 {
 	(void)state;
-	for (int i = 0; i < ATTACHES; i++)
+	for (int i = 0; i < RING_ATTACHES; i++)
 		for (size_t maker = 0; maker < COUNT(makers); maker++)
 			attach_to_maker(maker, &sampling);
 }
@@ -469,7 +470,8 @@ counts_each_watch(void **state)
 	(void)state;
 	for (size_t row = 0; row < COUNT(layouts); row++) {
 		watch_layout(row, &counting);
-		watch_layout(row, &sampling);
+		if (row % 2 == 1)
+			watch_layout(row, &sampling);
 	}
 }
 

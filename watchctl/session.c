@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "complain.h"
@@ -32,19 +33,41 @@ reporting(const struct session *s)
 	return s->report.ops != NULL && s->err == 0;
 }
 
+/* Whether both are names of one file, which is there. */
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
+	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static int
+open_file(struct session *s, const char *path)
+{
+	s->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	s->own_file = s->file >= 0;
+	if (!s->own_file)
+		return complain("-O %s: %s", path, strerror(errno));
+	if (lseek(s->file, 0, SEEK_CUR) < 0)
+		return complain("-O %s: a recording goes into a file, not "
+		    "into a pipe or terminal", path);
+	return 0;
+}
+
 static int
 open_output(struct session *s, FILE *out)
 {
 	const char *path = s->options->output;
 
 	s->report.out = out;
-	if (s->options->form == FORM_PERF) {
-		s->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
-		    0666);
-		s->own_file = s->file >= 0;
-		return s->own_file ? 0 :
-		    complain("-O %s: %s", path, strerror(errno));
-	}
+	if (s->options->form == FORM_PERF)
+		return open_file(s, path);
+	if (path != NULL && s->options->file != NULL &&
+	    is_same_file(path, s->options->file))
+		return complain("-O %s: that is the recording, which the "
+		    "report would overwrite", path);
 	if (path != NULL) {
 		s->report.out = fopen(path, "we");
 		s->own_stream = s->report.out != NULL;

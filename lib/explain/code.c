@@ -74,15 +74,15 @@ op_writes(const ZydisDecodedOperand *op)
 bool
 ex_code_is_string(const struct ex_code *c)
 {
-	return c->insn.meta.category == ZYDIS_CATEGORY_STRINGOP ||
-	    c->insn.meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
+	return c->insn->meta.category == ZYDIS_CATEGORY_STRINGOP ||
+	    c->insn->meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
 }
 
 bool
 ex_code_is_rep(const struct ex_code *c)
 {
 	return ex_code_is_string(c) &&
-	    (c->insn.attributes & (ZYDIS_ATTRIB_HAS_REP |
+	    (c->insn->attributes & (ZYDIS_ATTRIB_HAS_REP |
 	    ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
@@ -90,7 +90,7 @@ ex_code_is_rep(const struct ex_code *c)
 static bool
 is_hint(const struct ex_code *c)
 {
-	switch (c->insn.meta.category) {
+	switch (c->insn->meta.category) {
 	case ZYDIS_CATEGORY_NOP:
 	case ZYDIS_CATEGORY_WIDENOP:
 	case ZYDIS_CATEGORY_PREFETCH:
@@ -107,7 +107,7 @@ is_hint(const struct ex_code *c)
 static uint32_t
 vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 {
-	switch (c->insn.meta.category) {
+	switch (c->insn->meta.category) {
 	case ZYDIS_CATEGORY_XSAVE:
 	case ZYDIS_CATEGORY_XSAVEOPT:
 		return XSAVE_MAX;
@@ -117,7 +117,7 @@ vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 	default:
 		break;
 	}
-	switch (c->insn.mnemonic) {
+	switch (c->insn->mnemonic) {
 	case ZYDIS_MNEMONIC_CLFLUSH:
 	case ZYDIS_MNEMONIC_MASKMOVQ:
 	case ZYDIS_MNEMONIC_MASKMOVDQU:
@@ -130,8 +130,8 @@ vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 	default:
 		break;
 	}
-	if (c->insn.avx.mask.reg != ZYDIS_REGISTER_NONE &&
-	    c->insn.avx.mask.reg != ZYDIS_REGISTER_K0)
+	if (c->insn->avx.mask.reg != ZYDIS_REGISTER_NONE &&
+	    c->insn->avx.mask.reg != ZYDIS_REGISTER_K0)
 		return op->size / 8;
 	return 0;
 }
@@ -140,11 +140,11 @@ vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 static bool
 is_stack(const struct ex_code *c)
 {
-	return c->insn.meta.category == ZYDIS_CATEGORY_PUSH ||
-	    c->insn.meta.category == ZYDIS_CATEGORY_POP ||
-	    c->insn.meta.category == ZYDIS_CATEGORY_CALL ||
-	    c->insn.mnemonic == ZYDIS_MNEMONIC_ENTER ||
-	    c->insn.mnemonic == ZYDIS_MNEMONIC_LEAVE;
+	return c->insn->meta.category == ZYDIS_CATEGORY_PUSH ||
+	    c->insn->meta.category == ZYDIS_CATEGORY_POP ||
+	    c->insn->meta.category == ZYDIS_CATEGORY_CALL ||
+	    c->insn->mnemonic == ZYDIS_MNEMONIC_ENTER ||
+	    c->insn->mnemonic == ZYDIS_MNEMONIC_LEAVE;
 }
 
 static bool
@@ -158,13 +158,13 @@ static bool
 stack_address(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, uint64_t *addr)
 {
-	const bool pop = c->insn.meta.category == ZYDIS_CATEGORY_POP;
+	const bool pop = c->insn->meta.category == ZYDIS_CATEGORY_POP;
 	unsigned number;
 
-	if (c->insn.mnemonic == ZYDIS_MNEMONIC_ENTER)
+	if (c->insn->mnemonic == ZYDIS_MNEMONIC_ENTER)
 		return c->op[1].imm.value.u % 32 == 0 &&
 		    ex_query_reg(q, EX_BP, addr);
-	if (!pop && c->insn.mnemonic != ZYDIS_MNEMONIC_LEAVE)
+	if (!pop && c->insn->mnemonic != ZYDIS_MNEMONIC_LEAVE)
 		return ex_query_reg(q, EX_SP, addr);
 	if (pop && c->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 	    !is_hidden(&c->op[0]) &&
@@ -204,7 +204,7 @@ register_before(const struct ex_query *q, const struct ex_code *c,
 	if (!ex_query_number(q, reg, &number) ||
 	    !ex_query_reg(q, number, value))
 		return false;
-	for (unsigned i = 0; i < c->insn.operand_count; i++) {
+	for (unsigned i = 0; i < c->insn->operand_count; i++) {
 		const ZydisDecodedOperand *op = &c->op[i];
 
 		if (number == EX_SP && is_stack(c)) {
@@ -228,12 +228,12 @@ static bool
 add_bit_offset(const struct ex_query *q, const struct ex_code *c,
     uint64_t *addr)
 {
-	const unsigned width = c->insn.operand_width;
+	const unsigned width = c->insn->operand_width;
 	unsigned number;
 	uint64_t bit;
 	int64_t value;
 
-	if (c->insn.meta.category != ZYDIS_CATEGORY_BITBYTE ||
+	if (c->insn->meta.category != ZYDIS_CATEGORY_BITBYTE ||
 	    c->op[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
 	    !is_memory(&c->op[0]))
 		return true;
@@ -257,9 +257,9 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 	*addr = 0;
 	if (m->type != ZYDIS_MEMOP_TYPE_MEM || op->size == 0 ||
 	    m->segment == ZYDIS_REGISTER_FS || m->segment == ZYDIS_REGISTER_GS ||
-	    c->insn.address_width < 32 ||
-	    c->insn.meta.category == ZYDIS_CATEGORY_AMX_TILE ||
-	    c->insn.mnemonic == ZYDIS_MNEMONIC_XLAT)
+	    c->insn->address_width < 32 ||
+	    c->insn->meta.category == ZYDIS_CATEGORY_AMX_TILE ||
+	    c->insn->mnemonic == ZYDIS_MNEMONIC_XLAT)
 		return false;
 	if (is_stack(c) && is_hidden(op))
 		return stack_address(q, c, op, addr);
@@ -269,7 +269,7 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 	} else {
 		if (m->base == ZYDIS_REGISTER_RIP ||
 		    m->base == ZYDIS_REGISTER_EIP)
-			*addr = c->pc + c->insn.length;
+			*addr = c->pc + c->insn->length;
 		else if (m->base != ZYDIS_REGISTER_NONE &&
 		    !register_before(q, c, m->base, addr))
 			return false;
@@ -282,7 +282,7 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 		if (!add_bit_offset(q, c, addr))
 			return false;
 	}
-	if (c->insn.address_width == 32)
+	if (c->insn->address_width == 32)
 		*addr = (uint32_t)*addr;
 	return true;
 }
@@ -335,7 +335,7 @@ ex_code_touch(const struct ex_query *q, const struct ex_code *c)
 {
 	struct ex_finding found = { .touch = EX_TOUCH_NO };
 
-	for (unsigned i = 0; i < c->insn.operand_count; i++) {
+	for (unsigned i = 0; i < c->insn->operand_count; i++) {
 		const ZydisDecodedOperand *op = &c->op[i];
 		struct ex_finding f = { .stores = op_writes(op) };
 

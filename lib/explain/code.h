@@ -11,6 +11,7 @@
 #include <Zydis/Zydis.h>
 
 #include "module.h"
+#include "sweep.h"
 
 /* General registers by their numbers in x86's encoding. */
 enum {
@@ -46,8 +47,9 @@ struct ex_query {
 struct ex_code {
 	uint64_t pc;		/* its address in the process */
 	bool certain;		/* see struct ex_sweep */
-	ZydisDecodedInstruction insn;
-	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	struct ex_decoded *decoded;	/* insn and op are parts of it */
+	const ZydisDecodedInstruction *insn;
+	const ZydisDecodedOperand *op;
 };
 
 /* Does an operand, or any of an instruction's, touch the watch? */

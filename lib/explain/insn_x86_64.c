@@ -24,7 +24,6 @@
 #include "code.h"
 #include "insn.h"
 #include "regs.h"
-#include "sweep.h"
 #include "symbol.h"
 
 /* The candidates that are not ruled out. */
@@ -39,19 +38,20 @@ struct candidates {
 static bool
 decode(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 {
-	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
 	struct ex_module *module;
 	uint64_t vaddr;
-	size_t n;
 
 	module = ex_process_module(q->process, pc, &vaddr);
 	if (module == NULL)
 		return false;
-	n = ex_module_bytes(module, vaddr, bytes, sizeof(bytes));
+	c->decoded = ex_sweep_at(module, &q->decoder, vaddr);
+	if (c->decoded == NULL)
+		return false;
 	c->pc = pc;
 	c->certain = true;
-	return n != 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(&q->decoder, bytes,
-	    n, &c->insn, c->op));
+	c->insn = &c->decoded->insn;
+	c->op = c->decoded->op;
+	return true;
 }
 
 /* Decode the instruction that ends where pc begins. */
@@ -70,7 +70,7 @@ decode_before(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 	if (before.len == 0 || !decode(q, pc - before.len, c))
 		return false;
 	c->certain = before.certain;
-	return c->insn.length == before.len;
+	return c->insn->length == before.len;
 }
 
 static bool
@@ -109,7 +109,7 @@ rep_left(const struct ex_query *q, const struct ex_code *c, uint64_t *left)
 {
 	if (!ex_query_reg(q, EX_CX, left))
 		return false;
-	if (c->insn.address_width == 32)
+	if (c->insn->address_width == 32)
 		*left = (uint32_t)*left;
 	return true;
 }
@@ -120,7 +120,7 @@ goes_on(const struct ex_query *q, const struct ex_code *c)
 {
 	uint64_t left;
 
-	switch (c->insn.meta.category) {
+	switch (c->insn->meta.category) {
 	case ZYDIS_CATEGORY_CALL:
 	case ZYDIS_CATEGORY_RET:
 	case ZYDIS_CATEGORY_UNCOND_BR:
@@ -129,7 +129,7 @@ goes_on(const struct ex_query *q, const struct ex_code *c)
 		/* movs and the like are done when nothing is left; cmps and
 		   scas may end before. */
 		return !ex_code_is_rep(c) ||
-		    (c->insn.attributes & ZYDIS_ATTRIB_HAS_REP) == 0 ||
+		    (c->insn->attributes & ZYDIS_ATTRIB_HAS_REP) == 0 ||
 		    !rep_left(q, c, &left) || left == 0;
 	}
 }
@@ -152,7 +152,7 @@ add_before(const struct ex_query *q, struct candidates *all)
 	if ((!known || !c->certain) && !is_function_start(q, q->pc))
 		all->n++;
 	/* After a call, a return may have come here, and read where to. */
-	if (known && c->insn.meta.category == ZYDIS_CATEGORY_CALL &&
+	if (known && c->insn->meta.category == ZYDIS_CATEGORY_CALL &&
 	    q->reads_too && ex_query_reg(q, EX_SP, &sp) &&
 	    ex_query_overlaps(q, sp - q->word, q->word))
 		all->n++;
@@ -185,12 +185,12 @@ called(const struct ex_query *q, const struct ex_code *c)
 	uint64_t value;
 	unsigned number;
 
-	if (c->insn.meta.category != ZYDIS_CATEGORY_CALL ||
-	    c->insn.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
+	if (c->insn->meta.category != ZYDIS_CATEGORY_CALL ||
+	    c->insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 		return EX_TOUCH_NO;
 	switch (target->type) {
 	case ZYDIS_OPERAND_TYPE_IMMEDIATE:
-		value = c->pc + c->insn.length + target->imm.value.u;
+		value = c->pc + c->insn->length + target->imm.value.u;
 		if (q->word == 4)
 			value = (uint32_t)value;
 		return value == q->pc ? EX_TOUCH_YES : EX_TOUCH_NO;
@@ -264,14 +264,14 @@ set_value(const struct ex_query *q, const struct ex_code *c,
     const struct ex_finding *found, struct ex_insn *out)
 {
 	const uint64_t skip = q->addr - found->addr;
-	const unsigned visible = c->insn.operand_count_visible;
+	const unsigned visible = c->insn->operand_count_visible;
 	uint64_t value;
 
 	if (!found->stores || found->size > 8 || skip >= found->size ||
 	    q->len > found->size - skip || !ex_code_stored(q, c, &value))
 		return;
 	out->has_value = true;
-	out->value_immediate = c->insn.meta.category == ZYDIS_CATEGORY_CALL ||
+	out->value_immediate = c->insn->meta.category == ZYDIS_CATEGORY_CALL ||
 	    (visible != 0 &&
 	    c->op[visible - 1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE);
 	out->value = low_bytes(value >> skip * 8, q->len);
@@ -280,9 +280,16 @@ set_value(const struct ex_query *q, const struct ex_code *c,
 static void
 set_insn(const struct ex_code *c, struct ex_insn *out)
 {
+	struct ex_decoded *decoded = c->decoded;
+
 	out->pc = c->pc;
-	out->len = c->insn.length;
-	ex_att_text(&c->insn, c->op, c->pc, out->text, sizeof(out->text));
+	out->len = c->insn->length;
+	if (decoded->text_pc != c->pc) {
+		ex_att_text(c->insn, c->op, c->pc, decoded->text,
+		    sizeof(decoded->text));
+		decoded->text_pc = c->pc;
+	}
+	memcpy(out->text, decoded->text, sizeof(out->text));
 }
 
 static void

@@ -64,19 +64,19 @@ ex_code_stored(const struct ex_query *q, const struct ex_code *c,
 	unsigned number;
 	uint64_t flags;
 
-	switch (c->insn.meta.category) {
+	switch (c->insn->meta.category) {
 	case ZYDIS_CATEGORY_SETCC:
 		if (!ex_query_flags(q, &flags))
 			return false;
-		*value = condition(c->insn.opcode, flags);
+		*value = condition(c->insn->opcode, flags);
 		return true;
 	case ZYDIS_CATEGORY_CALL:
-		*value = c->pc + c->insn.length;
+		*value = c->pc + c->insn->length;
 		return true;
 	default:
 		break;
 	}
-	switch (c->insn.mnemonic) {
+	switch (c->insn->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVNTI:
 		return source_value(q, &c->op[1], value);
@@ -91,7 +91,7 @@ ex_code_stored(const struct ex_query *q, const struct ex_code *c,
 		if (c->op[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
 		    ex_query_number(q, c->op[0].reg.value, &number) &&
 		    number == EX_SP)
-			*value += c->insn.operand_width / 8;
+			*value += c->insn->operand_width / 8;
 		return true;
 	case ZYDIS_MNEMONIC_CMPXCHG:
 		/* Either it stored the register, or ax was loaded with what

@@ -18,7 +18,9 @@
 struct places {
 	struct place {
 		uint64_t vaddr;
-		struct ex_sweep before;
+		struct ex_sweep before;		/* of what ends there */
+		struct ex_decoded *code;	/* of what begins there */
+		bool swept, decoded;	/* before, and code, are known */
 		bool used;
 	} *at;
 	size_t n, slots;
@@ -29,6 +31,8 @@ places_free(void *arg)
 {
 	struct places *places = arg;
 
+	for (size_t i = 0; i < places->slots; i++)
+		free(places->at[i].code);
 	free(places->at);
 	free(places);
 }
@@ -175,21 +179,63 @@ sweep_from_start(struct ex_module *module, const ZydisDecoder *decoder,
 	return found;
 }
 
+/* What is known of vaddr; NULL: out of memory. */
+static struct place *
+place_of(struct ex_module *module, uint64_t vaddr)
+{
+	struct places *places = places_of(module);
+	struct place *place;
+
+	if (places == NULL)
+		return NULL;
+	place = places_slot(places, vaddr);
+	if (!place->used) {
+		*place = (struct place){ .vaddr = vaddr, .used = true };
+		places->n++;
+	}
+	return place;
+}
+
 struct ex_sweep
 ex_sweep_before(struct ex_module *module, const ZydisDecoder *decoder,
     uint64_t vaddr)
 {
-	struct places *places = places_of(module);
-	struct place *place;
-	struct ex_sweep found;
+	struct place *place = place_of(module, vaddr);
 
-	if (places == NULL)
+	if (place == NULL)
 		return sweep_from_start(module, decoder, vaddr);
-	place = places_slot(places, vaddr);
-	if (place->used)
-		return place->before;
-	found = sweep_from_start(module, decoder, vaddr);
-	*place = (struct place){ vaddr, found, true };
-	places->n++;
-	return found;
+	if (!place->swept) {
+		place->before = sweep_from_start(module, decoder, vaddr);
+		place->swept = true;
+	}
+	return place->before;
+}
+
+static struct ex_decoded *
+decode(struct ex_module *module, const ZydisDecoder *decoder, uint64_t vaddr)
+{
+	uint8_t bytes[ZYDIS_MAX_INSTRUCTION_LENGTH];
+	size_t n = ex_module_bytes(module, vaddr, bytes, sizeof(bytes));
+	struct ex_decoded *code = calloc(1, sizeof(*code));
+
+	if (code != NULL && n > 0 && ZYAN_SUCCESS(ZydisDecoderDecodeFull(
+	    decoder, bytes, n, &code->insn, code->op)))
+		return code;
+	free(code);
+	return NULL;
+}
+
+struct ex_decoded *
+ex_sweep_at(struct ex_module *module, const ZydisDecoder *decoder,
+    uint64_t vaddr)
+{
+	struct place *place = place_of(module, vaddr);
+
+	if (place == NULL)
+		return NULL;
+	if (!place->decoded) {
+		place->code = decode(module, decoder, vaddr);
+		place->decoded = true;
+	}
+	return place->code;
 }

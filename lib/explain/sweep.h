@@ -1,5 +1,6 @@
 /*
- * sweep: where an x86 instruction begins, given where it ends.
+ * sweep: where an x86 instruction begins, given where it ends; and instructions
+ * decoded, once each.
  *
  * x86 code cannot be read backwards: most bytes end more than one possible
  * instruction.  It is decoded forward from its function's start instead, once
@@ -20,6 +21,18 @@ struct ex_sweep {
 
 /* The instruction of a module that ends where vaddr begins. */
 struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
+    uint64_t vaddr);
+
+/* An instruction, decoded; kept in its module, and living as long. */
+struct ex_decoded {
+	ZydisDecodedInstruction insn;
+	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	uint64_t text_pc;	/* the pc that text was made for; 0: none yet */
+	char text[96];		/* see att.h */
+};
+
+/* The instruction of a module at vaddr; NULL: none there, or out of memory. */
+struct ex_decoded *ex_sweep_at(struct ex_module *, const ZydisDecoder *,
     uint64_t vaddr);
 
 #endif

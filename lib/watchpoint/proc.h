@@ -16,7 +16,7 @@
 struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
-	pid_t tracer;		/* who ptraces it; 0: nobody */
+	pid_t tracer;		/* the thread that ptraces it; 0: nobody */
 	uid_t uid;		/* real user id */
 	char state;		/* R, S, D, T, t, Z, X */
 	bool kernel_thread;	/* has no memory of its own */

@@ -228,11 +228,12 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 	(void)wp_proc_status(tid, &status);
 	switch (-err) {
 	case ENOSPC:
-		if (status.tracer != 0 && status.tracer != getpid() &&
-		    wp_proc_status(status.tracer, &tracer) == 0)
+		if (status.tracer != 0 &&
+		    wp_proc_status(status.tracer, &tracer) == 0 &&
+		    tracer.tgid != getpid())
 			(void)snprintf(who, sizeof(who), "and its tracer, "
 			    "%.32s (process %d), may hold the rest",
-			    tracer.comm, status.tracer);
+			    tracer.comm, tracer.tgid);
 		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, tid,
 		    job_slots(target, job),
 		    target->features.caps.slots, who);
