@@ -30,6 +30,8 @@ enum {
 	PATIENCE = 20000,	/* ms */
 };
 
+static struct target busy;	/* the victim; pid 0: none */
+
 static uint64_t
 now_us(void)
 {
@@ -48,12 +50,12 @@ moment(unsigned i, unsigned n, unsigned span)
 	return (unsigned)((i + erand48(state)) * span / n);
 }
 
-/* watchctl on a victim, with its report to a file. */
+/* watchctl on the victim, with its report to a file. */
 static void
-begin_watch(struct running *w, const struct target *t)
+begin_watch(struct running *w)
 {
 	start(w, (const char *[]){watchctl(), "-w", "word", "-o", "json", "-O",
-	    scratch_path("report"), "-p", t->pid, NULL});
+	    scratch_path("report"), "-p", busy.pid, NULL});
 }
 
 /* Whether it has come so far that the report has begun: it is armed. */
@@ -73,7 +75,7 @@ forget_report(void)
 
 /* A span of us such that many kills come before it is armed, and many after. */
 static unsigned
-find_span(const struct target *t)
+find_span(void)
 {
 	unsigned took = 0;
 
@@ -81,7 +83,7 @@ find_span(const struct target *t)
 		uint64_t began = now_us();
 		struct running w;
 
-		begin_watch(&w, t);
+		begin_watch(&w);
 		while (!is_armed() && now_us() - began < PATIENCE * 1000)
 			(void)usleep(500);
 		assert_true(is_armed());
@@ -95,25 +97,25 @@ find_span(const struct target *t)
 }
 
 static void
-read_progress(const struct target *t, long progress[PARTS])
+read_progress(long progress[PARTS])
 {
 	const size_t size = PARTS * sizeof(*progress);
 
-	assert_int_equal(wp_proc_read(t->run.pid, strtoull(t->addr, NULL, 16),
-	    progress, size), size);
+	assert_int_equal(wp_proc_read(busy.run.pid,
+	    strtoull(busy.addr, NULL, 16), progress, size), size);
 }
 
 /* Every part gets on. */
 static void
-expect_progress(const struct target *t)
+expect_progress(void)
 {
 	long then[PARTS], now[PARTS];
 	unsigned behind = PARTS;
 
-	read_progress(t, then);
+	read_progress(then);
 	for (unsigned i = 0; behind > 0 && i < PATIENCE * 5; i++) {
 		(void)usleep(200);
-		read_progress(t, now);
+		read_progress(now);
 		behind = 0;
 		for (unsigned k = 0; k < PARTS; k++)
 			behind += now[k] <= then[k];
@@ -124,11 +126,11 @@ expect_progress(const struct target *t)
 
 /* No thread is stopped, or traced. */
 static void
-expect_running(pid_t pid)
+expect_running(void)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
-	int n = wp_proc_threads(pid, &tids, &cap);
+	int n = wp_proc_threads(busy.run.pid, &tids, &cap);
 
 	assert_true(n > PARTS);
 	for (int i = 0; i < n; i++) {
@@ -145,11 +147,11 @@ expect_running(pid_t pid)
 
 /* All slots of the threads that stay are free. */
 static void
-expect_free_slots(pid_t pid)
+expect_free_slots(void)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
-	int n = wp_proc_threads(pid, &tids, &cap);
+	int n = wp_proc_threads(busy.run.pid, &tids, &cap);
 
 	assert_true(n > PARTS);
 	for (int i = 0; i <= PARTS; i++)
@@ -159,28 +161,39 @@ expect_free_slots(pid_t pid)
 }
 
 static void
-expect_unharmed(const struct target *t)
+expect_unharmed(void)
 {
-	expect_running(t->run.pid);
-	expect_free_slots(t->run.pid);
-	expect_progress(t);
+	expect_running();
+	expect_free_slots();
+	expect_progress();
 }
 
-static void
-start_busy(struct target *t)
+static int
+start_busy(void **state)
 {
-	target_start(t, (const char *[]){victim("busy"), NULL});
-	expect_progress(t);
+	target_start(&busy, (const char *[]){victim("busy"), NULL});
+	expect_progress();
+	return scratch_make(state);
+}
+
+static int
+kill_busy(void **state)
+{
+	if (busy.run.pid != 0)
+		end(&busy.run);
+	busy.run.pid = 0;
+	return scratch_remove(state);
 }
 
 /* It has found nothing wrong, and ends as it does unwatched. */
 static void
-end_busy(struct target *t)
+expect_good_end(void)
 {
 	struct outcome o;
 
-	say(&t->run, "end\n");
-	finish(&t->run, &o);
+	say(&busy.run, "end\n");
+	finish(&busy.run, &o);
+	busy.run.pid = 0;
 	assert_string_equal(o.out, "done\n");
 	assert_int_equal(o.status, 7);
 	outcome_free(&o);
@@ -189,34 +202,29 @@ end_busy(struct target *t)
 static void
 the_victim_alone(void **state)
 {
-	struct target t;
-
 	(void)state;
-	start_busy(&t);
-	expect_unharmed(&t);
-	end_busy(&t);
+	expect_unharmed();
+	expect_good_end();
 }
 
 static void
 killed_at_any_moment(void **state)
 {
-	struct target t;
 	unsigned span, armed = 0;
 
 	(void)state;
-	start_busy(&t);
-	span = find_span(&t);
+	span = find_span();
 	for (unsigned i = 0; i < KILLS; i++) {
 		struct running w;
 
-		begin_watch(&w, &t);
+		begin_watch(&w);
 		(void)usleep(moment(i, KILLS, span));
 		end(&w);
 		armed += is_armed();
-		expect_unharmed(&t);
+		expect_unharmed();
 		forget_report();
 	}
-	end_busy(&t);
+	expect_good_end();
 	print_message("%u of %d kills within %u ms came when it was armed\n",
 	    armed, KILLS, span / 1000);
 	assert_in_range(armed, 1, KILLS - 1);
@@ -240,25 +248,23 @@ await_tracer(pid_t pid)
 static void
 killed_while_it_holds_the_process(void **state)
 {
-	struct target t;
 	unsigned met = 0;
 
 	(void)state;
-	start_busy(&t);
 	for (unsigned i = 0; i < HELD_KILLS; i++) {
 		struct running w;
 		uint64_t seen;
 
-		begin_watch(&w, &t);
-		met += await_tracer(t.run.pid);
+		begin_watch(&w);
+		met += await_tracer(busy.run.pid);
 		seen = now_us();
 		while (now_us() - seen < moment(i, HELD_KILLS, HOLD_US))
 			;
 		end(&w);
-		expect_unharmed(&t);
+		expect_unharmed();
 		forget_report();
 	}
-	end_busy(&t);
+	expect_good_end();
 	print_message("%u of %d kills came while it was held\n", met,
 	    HELD_KILLS);
 	assert_true(met > 0);
@@ -316,15 +322,13 @@ static void
 killed_with_a_command(void **state)
 {
 	struct sigaction action = {.sa_handler = on_pipe};
-	struct target t;
 	unsigned span, went_on = 0;
 
 	(void)state;
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	(void)sigaction(SIGPIPE, &action, NULL);
-	start_busy(&t);		/* for its noise */
-	span = find_span(&t);
-	end_busy(&t);
+	span = find_span();
+	expect_good_end();	/* there must be no other child */
 	for (unsigned i = 0; i < COMMAND_KILLS; i++)
 		went_on += kill_command(i % 2 == 0 ? "counter" : "environ",
 		    moment(i, COMMAND_KILLS, span));
@@ -332,18 +336,17 @@ killed_with_a_command(void **state)
 	assert_in_range(went_on, 1, COMMAND_KILLS - 1);
 }
 
+#define beside_busy(test)						\
+	cmocka_unit_test_setup_teardown(test, start_busy, kill_busy)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_victim_alone),
-		cmocka_unit_test_setup_teardown(killed_at_any_moment,
-		    scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(
-		    killed_while_it_holds_the_process, scratch_make,
-		    scratch_remove),
-		cmocka_unit_test_setup_teardown(killed_with_a_command,
-		    scratch_make, scratch_remove),
+		beside_busy(the_victim_alone),
+		beside_busy(killed_at_any_moment),
+		beside_busy(killed_while_it_holds_the_process),
+		beside_busy(killed_with_a_command),
 	};
 
 	return run_live("safety", tests);

@@ -12,9 +12,8 @@ buffer_free(struct buffer *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* Room for more bytes; false, and failed, without memory. */
-static bool
-reserve(struct buffer *b, size_t more)
+bool
+buffer_grow(struct buffer *b, size_t more)
 {
 	size_t cap = b->cap == 0 ? 256 : b->cap;
 	char *bytes;
@@ -38,15 +37,6 @@ reserve(struct buffer *b, size_t more)
 }
 
 void
-buffer_put(struct buffer *b, const void *bytes, size_t len)
-{
-	if (len == 0 || !reserve(b, len))
-		return;
-	memcpy(b->bytes + b->len, bytes, len);
-	b->len += len;
-}
-
-void
 buffer_printf(struct buffer *b, const char *format, ...)
 {
 	va_list ap, again;
@@ -55,7 +45,7 @@ buffer_printf(struct buffer *b, const char *format, ...)
 	va_start(ap, format);
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, format, ap);
-	if (len >= 0 && reserve(b, (size_t)len + 1)) {
+	if (len >= 0 && buffer_grow(b, (size_t)len + 1)) {
 		(void)vsnprintf(b->bytes + b->len, (size_t)len + 1, format,
 		    again);
 		b->len += (size_t)len;
@@ -67,7 +57,7 @@ buffer_printf(struct buffer *b, const char *format, ...)
 void
 buffer_fill(struct buffer *b, char c, size_t n)
 {
-	if (n == 0 || !reserve(b, n))
+	if (n == 0 || !buffer_grow(b, n))
 		return;
 	memset(b->bytes + b->len, c, n);
 	b->len += n;
@@ -119,7 +109,7 @@ buffer_commit(struct buffer *b, size_t start)
 const char *
 buffer_text(struct buffer *b)
 {
-	if (!reserve(b, 1))
+	if (!buffer_grow(b, 1))
 		return "";
 	b->bytes[b->len] = '\0';
 	return b->bytes;

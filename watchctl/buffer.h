@@ -21,8 +21,20 @@ struct buffer {
 
 void buffer_free(struct buffer *);
 
+/* Make room for len more bytes.  False, and failed, without memory. */
+bool buffer_grow(struct buffer *, size_t len);
+
 /* Append bytes, a string, a formatted string. */
-void buffer_put(struct buffer *, const void *, size_t);
+static inline void
+buffer_put(struct buffer *b, const void *bytes, size_t len)
+{
+	if (len == 0 ||
+	    (len > b->cap - b->len && !buffer_grow(b, len)) || b->failed)
+		return;
+	memcpy(b->bytes + b->len, bytes, len);
+	b->len += len;
+}
+
 void buffer_printf(struct buffer *, const char *, ...)
     __attribute__((format(printf, 2, 3)));
 
