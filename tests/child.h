@@ -38,9 +38,9 @@ nap_us(long us)
 /* Wait until a condition holds; the test fails when it never does. */
 #define await(condition)						\
 	do {								\
-		uint64_t await_end = now_ns() +				\
+		uint64_t give_up = now_ns() +				\
 		    CHILD_PATIENCE_MS * 1000000ull;			\
-		while (!(condition) && now_ns() < await_end)		\
+		while (!(condition) && now_ns() < give_up)		\
 			nap_us(100);					\
 		assert_true(condition);					\
 	} while (0)

@@ -244,8 +244,8 @@ closes_those_from_an_index_on(void **state)
 	unsigned before = open_descriptors();
 
 	(void)state;
-	for (uint16_t i = 0; i < MANY; i++)
-		assert_int_equal(wp_events_open(&events, &attr, i,
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(wp_events_open(&events, &attr, (uint16_t)i,
 		    (uint16_t)(i + 1), 0, rings), 0);
 	assert_int_equal(events.n, MANY * each);
 	assert_int_equal(open_descriptors(), before + MANY * each);

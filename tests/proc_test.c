@@ -32,7 +32,7 @@ enum { THREADS = 300, FILES = 8, PAGE = 4096 };
 /* What children tell. */
 static struct shared {
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end;
+	volatile bool end, alone;	/* alone: without the first thread */
 	volatile pid_t tid[THREADS];
 	volatile uintptr_t at[FILES];	/* where files are mapped */
 } *shared;
@@ -292,6 +292,8 @@ thread_rest(void *arg)
 	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
 	while (!shared->end)
 		(void)usleep(1000);
+	if (shared->alone)
+		_exit(0);
 	return NULL;
 }
 
@@ -561,7 +563,7 @@ opens_no_other_file(void **state)
 	map.ino++;
 	assert_int_equal(open_map(pid, -1, &map), -ESTALE);
 	map.ino--;
-	map.end += PAGE;		/* no such mapping, but the file is it */
+	map.end += PAGE;	/* no such mapping, but the file is it */
 	expect_text(open_map(pid, -1, &map), "plain");
 	(void)snprintf(map.path, sizeof(map.path), "%s",
 	    scratch_path("none"));
@@ -677,8 +679,9 @@ leave_first(void *arg)
 	while (shared->ready < 3)
 		(void)usleep(1000);
 	shared->at[0] = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	(void)strcpy((char *)shared->at[0], "still here");
+	shared->alone = true;
 	pthread_exit(NULL);
 }
 

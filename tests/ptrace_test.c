@@ -29,14 +29,14 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-enum { THREADS = 100, SIGNALS = 64, KILLS = 50 };
+enum { THREADS = 100, SIGNALS = 64, KILLS = 50, LAUNCHES = 25 };
 
 /* What children tell. */
 static struct shared {
 	volatile unsigned turns[THREADS];	/* of each thread */
 	volatile pid_t tid[THREADS];
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end;
+	volatile bool end, alone;	/* alone: without the first thread */
 	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
 	volatile unsigned usr1;
 	volatile pid_t other;		/* a process of the child's */
@@ -116,6 +116,8 @@ turn(void *arg)
 		else if (i % 40 != 39)
 			nap_us(50);
 	}
+	if (shared->alone)
+		_exit(0);
 	return NULL;
 }
 
@@ -239,7 +241,7 @@ nobody_slips_through(void **state)
 
 	(void)state;
 	await(shared->turns[0] > 100);
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 120; i++) {
 		struct wp_hold hold = {0};
 		unsigned before;
 
@@ -521,6 +523,7 @@ static void
 leave_first(void *arg)
 {
 	start_threads((size_t)(uintptr_t)arg);
+	shared->alone = true;
 	pthread_exit(NULL);
 }
 
@@ -546,7 +549,8 @@ leave_first_soon(void *arg)
 {
 	start_threads(1);
 	shared->other = 1;
-	nap_us((long)(uintptr_t)arg);
+	nap_us((long)(uintptr_t)arg * 2);
+	shared->alone = true;
 	pthread_exit(NULL);
 }
 
@@ -554,7 +558,7 @@ leave_first_soon(void *arg)
 static void
 first_threads_may_end_meanwhile(void **state)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 40; i++) {
 		pid_t pid;
 
 		(void)clear(state);
@@ -590,6 +594,7 @@ leave_when_told(void *arg)
 		nap_us(10);
 	if (all)
 		_exit(42);
+	shared->alone = true;
 	pthread_exit(NULL);
 }
 
@@ -632,7 +637,7 @@ end_soon(void *arg)
 {
 	start_threads(5);
 	shared->other = 1;
-	nap_us((long)(uintptr_t)arg * 10);
+	nap_us((long)(uintptr_t)arg * 25);
 	_exit(42);
 }
 
@@ -640,7 +645,7 @@ end_soon(void *arg)
 static void
 processes_may_end_meanwhile(void **state)
 {
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 40; i++) {
 		pid_t pid;
 		int status;
 
@@ -983,8 +988,8 @@ tell(bool held)
 		(void)execvp(argv[0], argv);
 		_exit(127);
 	}
-	await(strcmp(status_of(pid).comm, "sleep") == 0 && maps_libc(pid) &&
-	    status_of(pid).state == 'S');
+	await(strcmp(status_of(pid).comm, "sleep") == 0 &&
+	    maps_libc(pid) && status_of(pid).state == 'S');
 	for (size_t i = 0; i < COUNT(about); i++)
 		tell_file(to, pid, about[i]);
 	tell_status(to, pid);
@@ -1179,7 +1184,7 @@ commands_outlive_their_launcher(void **state)
 	unsigned short seed[3] = {4, 5, 6};
 
 	(void)state;
-	for (int i = 0; i < KILLS; i++) {
+	for (int i = 0; i < LAUNCHES; i++) {
 		unsigned before = shared->usr1;
 		int alive;
 		pid_t launcher = start_launcher(launch_for_ever, &alive);
@@ -1211,6 +1216,7 @@ commands_outlive_each_call(void **state)
 static int
 begin(void **state)
 {
+	(void)setenv("PATH", "/usr/bin:/bin", 1);
 	shared = shared_memory(sizeof(*shared));
 	return scratch_make(state);
 }

@@ -121,7 +121,7 @@ write_on_demand(void *arg)
 __attribute__((no_sanitize_address)) static void
 write_with_stack(void *arg)
 {
-	volatile uint8_t pattern[PATTERN];
+	volatile uint8_t pattern[PATTERN] = {0};
 
 	for (size_t i = 0; i < sizeof(pattern); i++)
 		pattern[i] = (uint8_t)(i * 7);

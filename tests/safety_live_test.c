@@ -58,6 +58,19 @@ begin_watch(struct running *w)
 	    scratch_path("report"), "-p", busy.pid, NULL});
 }
 
+/* Kill it; it must not have ended by itself. */
+static void
+kill_watch(struct running *w)
+{
+	struct outcome o;
+
+	(void)kill(w->pid, SIGKILL);
+	finish(w, &o);
+	if (o.status != 128 + SIGKILL)
+		fail_msg("watchctl: status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
 /* Whether it has come so far that the report has begun: it is armed. */
 static bool
 is_armed(void)
@@ -88,7 +101,7 @@ find_span(void)
 			(void)usleep(500);
 		assert_true(is_armed());
 		took += (unsigned)(now_us() - began) / 3;
-		end(&w);
+		kill_watch(&w);
 		forget_report();
 	}
 	if (took * 2 <= SPAN_MAX)
@@ -219,7 +232,7 @@ killed_at_any_moment(void **state)
 
 		begin_watch(&w);
 		(void)usleep(moment(i, KILLS, span));
-		end(&w);
+		kill_watch(&w);
 		armed += is_armed();
 		expect_unharmed();
 		forget_report();
@@ -260,7 +273,7 @@ killed_while_it_holds_the_process(void **state)
 		seen = now_us();
 		while (now_us() - seen < moment(i, HELD_KILLS, HOLD_US))
 			;
-		end(&w);
+		kill_watch(&w);
 		expect_unharmed();
 		forget_report();
 	}
@@ -328,6 +341,7 @@ killed_with_a_command(void **state)
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	(void)sigaction(SIGPIPE, &action, NULL);
 	span = find_span();
+	expect_unharmed();
 	expect_good_end();	/* there must be no other child */
 	for (unsigned i = 0; i < COMMAND_KILLS; i++)
 		went_on += kill_command(i % 2 == 0 ? "counter" : "environ",

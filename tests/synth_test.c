@@ -32,7 +32,10 @@ static const char *const files[] = {
 	"plain", "two words", "line\nbreak", "(x) 00-ff r-xp", "gone",
 };
 
-enum { FILES = COUNT(files), GONE = FILES - 1, LONG = FILES, ANONYMOUS, MAPPED };
+enum {
+	FILES = COUNT(files), GONE = FILES - 1,
+	LONG = FILES, ANONYMOUS, MAPPED,	/* besides those */
+};
 
 static struct shared {
 	volatile int ready;
@@ -223,7 +226,10 @@ tells_names(void **state)
 			continue;
 		while (k < COUNT(names) && shared->tid[k] != record->tid)
 			k++;
-		assert_true(k < COUNT(names));
+		if (k == COUNT(names)) {
+			fail_msg("thread %d is nobody", record->tid);
+			return;
+		}
 		assert_string_equal(record->comm.name, names[k]);
 		assert_int_equal(record->comm.pid, process);
 		assert_int_equal(record->comm.tid, record->tid);
@@ -378,6 +384,47 @@ tells_all_without_the_first_thread(void **state)
 	child_kill(pid);
 }
 
+/* The address of a symbol of the kernel; 0: hidden. */
+static uint64_t
+kernel_address(const char *symbol)
+{
+	char line[512], name[256];
+	unsigned long long addr, found = 0;
+	FILE *f = fopen("/proc/kallsyms", "r");
+
+	if (f == NULL)
+		return 0;
+	while (found == 0 && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "%llx %*c %255s", &addr, name) == 2 &&
+		    strcmp(name, symbol) == 0)
+			found = addr;
+	(void)fclose(f);
+	return found;
+}
+
+static void
+tells_of_the_kernel(void **state)
+{
+	const uint64_t start = kernel_address("_text"),
+	    end = kernel_address("_etext");
+	struct told kernel = {.formats = told.formats};
+	const struct ex_record *record = &kernel.record[0];
+
+	(void)state;
+	assert_int_equal(wp_synth_kernel(take, &kernel), 0);
+	assert_int_equal(kernel.n, start != 0 && end != 0);
+	if (kernel.n == 0)
+		return;
+	assert_int_equal(record->type, PERF_RECORD_MMAP);
+	assert_int_equal(record->misc, PERF_RECORD_MISC_KERNEL);
+	assert_int_equal(record->pid, -1);
+	assert_int_equal(record->time, 0);
+	assert_int_equal(record->mmap.start, start);
+	assert_int_equal(record->mmap.len, end - start);
+	assert_string_equal(record->mmap.path, "[kernel.kallsyms]_text");
+	free(kernel.bytes[0]);
+}
+
 int
 main(void)
 {
@@ -388,6 +435,7 @@ main(void)
 		cmocka_unit_test(ends_when_told_to),
 		cmocka_unit_test(tells_nothing_of_nobody),
 		cmocka_unit_test(tells_all_without_the_first_thread),
+		cmocka_unit_test(tells_of_the_kernel),
 	};
 
 	return cmocka_run_group_tests_name("synth", tests, begin, finish);

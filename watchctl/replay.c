@@ -121,12 +121,13 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 		watch->symbol = place.symbol;
 }
 
-/* The recording's own beginning: the first record that has a time. */
+/* The recording's own beginning: the first record that is told of. */
 static void
 start(struct session *s, const struct ex_record *first)
 {
 	struct report_start begin = {
-		.pid = first == NULL ? 0 : first->pid, .frozen_ms = -1,
+		.pid = first == NULL || first->pid < 0 ? 0 : first->pid,
+		.frozen_ms = -1,
 		.time = first == NULL ? 0 : first->time,
 	};
 
@@ -138,15 +139,23 @@ start(struct session *s, const struct ex_record *first)
 	session_start(s, &begin);
 }
 
+/* LOST records tell of what was lost before another record; LOST_SAMPLES, which
+   perf record adds, of all that was. */
 static int
 play(struct session *s, struct ex_perfdata *data)
 {
 	struct ex_record record;
 	bool started = false;
+	uint64_t lost = 0;
 	int got;
 
 	while ((got = ex_perfdata_next(data, &record)) > 0) {
-		if (!started && record.type == PERF_RECORD_SAMPLE) {
+		if (record.type == PERF_RECORD_LOST_SAMPLES) {
+			lost += record.lost.count;
+			continue;
+		}
+		if (!started && (record.type == PERF_RECORD_SAMPLE ||
+		    record.type == PERF_RECORD_LOST)) {
 			start(s, &record);
 			started = true;
 		}
@@ -157,7 +166,8 @@ play(struct session *s, struct ex_perfdata *data)
 	}
 	if (!started)
 		start(s, NULL);
-	(void)session_flush(s, UINT64_MAX);
+	if (session_flush(s, UINT64_MAX) && lost > s->lost)
+		session_lost(s, lost - s->lost);
 	s->skipped = ex_perfdata_skipped(data);
 	if (got < 0)
 		session_warn(s, "%s is damaged; what follows is missing",

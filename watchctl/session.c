@@ -188,7 +188,7 @@ session_warn(struct session *s, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (s->report.ops == NULL || s->report.out != stderr)
+	if (s->report.ops != &report_text || s->report.out != stderr)
 		(void)complain("warning: %s", text);
 	if (reporting(s))
 		note(s, s->report.ops->warning(&s->report, text));
@@ -288,6 +288,24 @@ say_account(const struct session *s, uint64_t hits)
 	    " lost%s", hits, s->reported, s->lost, more);
 }
 
+/* What was lost in all, as perf record tells it: LOST records, which are there
+   already, tell only of what was lost before another record. */
+static void
+record_lost(struct session *s)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t lost;
+		uint64_t id[4];	/* pid and tid, time, cpu, identifier */
+	} record = {
+		.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
+		.lost = s->lost,
+	};
+
+	if (s->recording != NULL && s->lost > 0)
+		note(s, ex_perfwriter_record(s->recording, &record));
+}
+
 static int
 end_recording(struct session *s)
 {
@@ -316,6 +334,7 @@ session_end(struct session *s, const char *reason, int status,
 	else if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	s->report.ops = NULL;
+	record_lost(s);
 	note(s, end_recording(s));
 	say_account(s, end.hits);
 	if (s->err == 0 || s->err == -EPIPE)

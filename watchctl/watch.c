@@ -201,10 +201,12 @@ find_watches(struct run *run, struct process *process)
 	const struct options *o = run->options;
 	struct wp_cause cause = {0};
 	struct wp_region *regions = calloc(o->nspecs, sizeof(*regions));
-	int err = regions == NULL ? wp_cause_set(&cause, WP_CAUSE_NO_MEMORY) :
-	    o->command != NULL ? resolve_launched(run, &cause) :
-	    resolve(run, process, &cause);
+	int err;
 
+	if (regions == NULL)
+		return complain("out of memory");
+	err = o->command != NULL ? resolve_launched(run, &cause) :
+	    resolve(run, process, &cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		regions[i] = (struct wp_region){
 			.addr = process->place[i].addr,

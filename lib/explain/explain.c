@@ -123,6 +123,8 @@ close_hit(struct pending **link)
 {
 	struct pending *p = *link;
 
+	if (p == NULL)
+		return;
 	p->open = false;
 	*link = p->next_open;
 }
@@ -449,8 +451,7 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 		e->tally.joined++;
 		return 0;
 	}
-	if (*link != NULL)
-		close_hit(link);
+	close_hit(link);
 	explain_sample(e, watch, record, &hit);
 	touch(&hit, slot->addr, slot->len);
 	narrow(&hit);

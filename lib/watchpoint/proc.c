@@ -194,7 +194,7 @@ proc_living(pid_t pid)
 	if (wp_proc_status(pid, &status) != 0 || status.state != 'Z')
 		return pid;
 	n = wp_proc_threads(pid, &tids, &cap);
-	for (int i = 0; i < n && living == pid; i++)
+	for (int i = 0; tids != NULL && i < n && living == pid; i++)
 		if (tids[i] != pid && wp_proc_status(tids[i], &status) == 0 &&
 		    status.state != 'Z' && status.state != 'X')
 			living = tids[i];

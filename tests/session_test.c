@@ -1,0 +1,620 @@
+/*
+ * session: records in, a report, a recording or an account out, and what is
+ * said when they cannot be written.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "capture.h"
+#include "child.h"
+#include "said.h"
+#include "scratch.h"
+#include "session.h"
+
+/* Where the watched regions are; nothing is ever there. */
+enum { WORD = 0x10000, OTHER = 0x20000 };
+
+/* An instruction that writes; it is never executed. */
+__asm__("	.text\n"
+"	.type	store, @function\n"
+"store:	mov	%rax, (%rdi)\n"
+"	.globl	after_store\n"
+"	.hidden	after_store\n"
+"after_store:\n"
+"	ret\n"
+"	.size	store, . - store\n");
+
+extern const char after_store[];
+
+/* --- records, as a ring would hold them --- */
+
+struct bytes {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, reserved;
+};
+
+static const struct ex_perf_event event = {
+	.attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(event.attr),
+		.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+		    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+		.sample_id_all = 1, .bp_addr = WORD, .bp_len = 8,
+	},
+	.name = "word", .ids = (const uint64_t []){7}, .nids = 1,
+};
+
+static const struct ex_record *
+sample(int attr, uint64_t time)
+{
+	static struct bytes bytes;
+	static struct ex_record record;
+
+	bytes = (struct bytes){
+		.header = {PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
+		    sizeof(bytes)},
+		.id = 7, .ip = 4096, .pid = 10, .tid = 11, .time = time,
+	};
+	record = (struct ex_record){
+		.type = PERF_RECORD_SAMPLE, .misc = bytes.header.misc,
+		.size = sizeof(bytes), .bytes = (const uint8_t *)&bytes,
+		.attr = attr, .pid = 10, .tid = 11, .time = time,
+		.sample = {.ip = 4096},
+	};
+	return &record;
+}
+
+static struct ex_record
+task(uint32_t type, pid_t pid, pid_t ppid, pid_t tid)
+{
+	return (struct ex_record){.type = type, .attr = -1, .pid = pid,
+	    .tid = tid, .task = {pid, ppid, tid, ppid, 1}};
+}
+
+static struct ex_record
+loss(uint32_t type, uint64_t count)
+{
+	return (struct ex_record){.type = type, .attr = -1,
+	    .lost = {.count = count}};
+}
+
+/* --- sessions --- */
+
+static struct options options;
+static struct session s;
+static FILE *out;		/* where reports go without -O */
+static const uint64_t *counts;	/* of --count; NULL: none */
+
+/* Two watches, word and other, the second for reads and of two slots. */
+static void
+add_watches(void)
+{
+	assert_int_equal(session_add_watch(&s, "word", "word", WORD, 8, 'w',
+	    1), 0);
+	assert_int_equal(session_add_watch(&s, "0x20000:16", NULL, OTHER, 16,
+	    'r', 2), 0);
+	assert_int_equal(session_add_slot(&s, 0, WORD, 8), 0);
+	assert_int_equal(session_add_slot(&s, -1, 0, 0), 0);
+	assert_int_equal(session_add_slot(&s, 1, OTHER, 8), 0);
+	assert_int_equal(session_add_slot(&s, 1, OTHER + 8, 8), 0);
+}
+
+/* A session with these options that has begun. */
+static void
+begin(struct options with)
+{
+	struct report_start start = {.pid = 10, .comm = "victim",
+	    .mode = "ring", .threads = 1, .frozen_ms = 1, .time = 1000};
+
+	options = with;
+	assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+	add_watches();
+	assert_int_equal(session_ready(&s), 0);
+	session_start(&s, &start);
+}
+
+/* End it; *said is what stderr was told, malloc'd. */
+static int
+end(const char *reason, int status, char **said)
+{
+	int result;
+
+	(void)session_flush(&s, UINT64_MAX);
+	said_begin(STDERR_FILENO);
+	result = session_end(&s, reason, status, counts);
+	session_close(&s);
+	*said = said_end(STDERR_FILENO);
+	return result;
+}
+
+/* End it well, with this account. */
+static void
+expect_end(int status, const char *account)
+{
+	char *said;
+
+	assert_int_equal(end("exit", status, &said), status);
+	assert_string_equal(said, account);
+	free(said);
+}
+
+/* What the report's stream was given; malloc'd. */
+static char *
+reported(FILE *file)
+{
+	size_t len;
+	char *text;
+
+	(void)fflush(file);
+	len = (size_t)lseek(fileno(file), 0, SEEK_END);
+	text = calloc(1, len + 1);
+	assert_non_null(text);
+	assert_int_equal(pread(fileno(file), text, len, 0), len);
+	return text;
+}
+
+static unsigned
+count_of(const char *text, const char *word)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, word)) != NULL) {
+		text += strlen(word);
+		n++;
+	}
+	return n;
+}
+
+static void
+expect_report(FILE *file, const char *word, unsigned n)
+{
+	char *text = reported(file);
+
+	if (count_of(text, word) != n)
+		fail_msg("not %u of '%s': %s", n, word, text);
+	free(text);
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	out = tmpfile();
+	counts = NULL;
+	return out == NULL ? -1 : 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	session_close(&s);
+	return fclose(out);
+}
+
+static void
+writes_each_form(void **state)
+{
+	static const struct {
+		enum form form;
+		const char *word;	/* once for each hit, or so */
+		unsigned n;
+	} cases[] = {
+		{FORM_TEXT, "write  word (8 bytes at 0x10000)", 1},
+		{FORM_JSON, "{\"type\":\"hit\",", 3},
+		{FORM_FOLDED, " 3\n", 1},
+	};
+
+	for (size_t i = 0; i < 3; i++) {
+		begin((struct options){.form = cases[i].form});
+		for (uint64_t time = 1; time <= 3; time++)
+			assert_true(session_record(&s, sample(0, time)));
+		expect_end(7, "watchctl: 3 hits, 3 reported, 0 lost\n");
+		expect_report(out, cases[i].word, cases[i].n);
+		(void)tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
+static void
+writes_into_a_file(void **state)
+{
+	const char *path = scratch_path("report");
+	struct stat st;
+
+	(void)state;
+	scratch_write("report", "of another day, and longer than what comes "
+	    "now\n");
+	begin((struct options){.form = FORM_FOLDED, .output = path});
+	assert_true(session_record(&s, sample(0, 1)));
+	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_report(out, "", 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 0 && st.st_size < 40);
+}
+
+/* What cannot be opened: a line, and nothing is left open. */
+static void
+refuses_outputs(void **state)
+{
+	const struct {
+		enum form form;
+		const char *output, *file, *said;
+	} cases[] = {
+		{FORM_TEXT, scratch_path("no/file"), NULL, "No such file"},
+		{FORM_PERF, scratch_path("no/file"), NULL, "No such file"},
+		{FORM_JSON, scratch_dir, NULL, "Is a directory"},
+		{FORM_PERF, scratch_path("fifo"), NULL, "pipe"},
+		{FORM_TEXT, scratch_path("input"), scratch_path("link"),
+		    "the recording"},
+	};
+	unsigned before;
+
+	(void)state;
+	scratch_write("input", "a recording\n");
+	assert_int_equal(symlink("input", scratch_path("link")), 0);
+	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
+	before = open_descriptors();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *said;
+		int result;
+
+		options = (struct options){.form = cases[i].form,
+		    .output = cases[i].output, .file = cases[i].file};
+		said_begin(STDERR_FILENO);
+		result = session_open(&s, &options, EX_LIVE, out);
+		session_close(&s);
+		said = said_end(STDERR_FILENO);
+		assert_true(result < 0);
+		if (strstr(said, cases[i].output) == NULL ||
+		    strstr(said, cases[i].said) == NULL ||
+		    count_of(said, "\n") != 1)
+			fail_msg("case %zu: %s", i, said);
+		free(said);
+	}
+	assert_int_equal(open_descriptors(), before);
+	free(scratch_read("input", NULL));
+}
+
+static void
+ends_at_a_limit(void **state)
+{
+	(void)state;
+	begin((struct options){.form = FORM_JSON, .limit = 2});
+	assert_true(session_record(&s, sample(0, 1)));
+	assert_false(s.full);
+	assert_false(session_record(&s, sample(0, 2)));
+	assert_true(s.full);
+	assert_false(session_record(&s, sample(0, 3)));
+	assert_false(session_flush(&s, UINT64_MAX));
+	expect_end(0, "watchctl: 2 hits, 2 reported, 0 lost\n");
+	expect_report(out, "\"type\":\"hit\"", 2);
+}
+
+/* The last one wanted is complete only when time shows it. */
+static void
+ends_at_a_limit_by_time(void **state)
+{
+	const uint64_t late = 1000000000;
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON, .limit = 1});
+	assert_true(session_record(&s, sample(2, 1)));
+	assert_true(session_record(&s, sample(3, 2)));
+	assert_true(session_flush(&s, 3));
+	assert_false(session_flush(&s, late));
+	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+}
+
+static void
+counts_samples_of_watches(void **state)
+{
+	(void)state;
+	begin((struct options){.form = FORM_JSON});
+	assert_true(session_record(&s, sample(2, 1)));
+	assert_true(session_record(&s, sample(3, 1)));
+	assert_true(session_record(&s, sample(1, 2)));	/* of no watch */
+	assert_true(session_record(&s, sample(4, 3)));	/* nor this */
+	assert_true(session_record(&s, sample(-1, 4)));
+	assert_int_equal(s.samples, 2);
+	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+}
+
+static void
+tells_what_was_lost(void **state)
+{
+	const struct ex_record lost = loss(PERF_RECORD_LOST, 5);
+	const struct ex_record more = loss(PERF_RECORD_LOST_SAMPLES, 2);
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON});
+	assert_true(session_record(&s, sample(0, 1)));
+	assert_true(session_record(&s, &lost));
+	assert_true(session_record(&s, &more));
+	session_lost(&s, 0);
+	session_lost(&s, 10);
+	expect_end(0, "watchctl: 18 hits, 1 reported, 17 lost\n");
+	expect_report(out, "{\"type\":\"lost\"", 3);
+	expect_report(out, "\"hits\":18,\"reported\":1,\"lost\":17", 1);
+}
+
+/* What else became of records is in the account. */
+static void
+accounts_for_all(void **state)
+{
+	static const uint64_t each[] = {4, 5};
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON});
+	s.skipped = 3;
+	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 3 records of "
+	    "unknown types were skipped\n");
+
+	begin((struct options){.form = FORM_JSON, .count = true});
+	counts = each;
+	expect_end(0, "watchctl: 9 hits, 9 reported, 0 lost\n");
+	expect_report(out, "\"hits\":9,\"reported\":9", 1);
+}
+
+/* A write, by an instruction that is known, where reads are watched. */
+static void
+accounts_for_writes_that_were_dropped(void **state)
+{
+	const uint64_t regs[] = {[PERF_REG_X86_DI] = OTHER,
+	    [PERF_REG_X86_IP] = (uintptr_t)after_store};
+	struct ex_record record = *sample(2, 1);
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON});
+	capture_maps(s.space, getpid());
+	record.pid = record.tid = getpid();
+	record.sample.ip = (uintptr_t)after_store;
+	record.sample.user = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
+	    (UINT64_C(1) << (PERF_REG_X86_IP + 1)) - 1,
+	    (const uint8_t *)regs};
+	assert_true(session_record(&s, &record));
+	assert_int_equal(s.samples, 1);
+	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 1 accesses were "
+	    "writes and not wanted\n");
+}
+
+static void
+tells_of_threads(void **state)
+{
+	const struct ex_record thread = task(PERF_RECORD_FORK, 10, 10, 12);
+	const struct ex_record child = task(PERF_RECORD_FORK, 13, 10, 13);
+	const struct ex_record gone = task(PERF_RECORD_EXIT, 10, 10, 12);
+	static const struct {
+		bool follow;
+		const char *file;
+		unsigned began;
+	} cases[] = {{false, NULL, 1}, {true, NULL, 2}, {false, "f", 2}};
+
+	for (size_t i = 0; i < 3; i++) {
+		begin((struct options){.form = FORM_JSON,
+		    .follow = cases[i].follow, .file = cases[i].file});
+		assert_true(session_record(&s, &thread));
+		assert_true(session_record(&s, &child));
+		assert_true(session_record(&s, &gone));
+		expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost\n");
+		expect_report(out, "\"event\":\"new\"", cases[i].began);
+		expect_report(out, "\"event\":\"exit\",\"tid\":12", 1);
+		(void)tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
+/* A warning reaches whoever reads: the report, and stderr once. */
+static void
+warns(void **state)
+{
+	static const struct {
+		enum form form;
+		bool on_stderr;		/* the report goes there */
+		unsigned said, reported;
+	} cases[] = {
+		{FORM_TEXT, false, 1, 1}, {FORM_TEXT, true, 1, 0},
+		{FORM_JSON, false, 1, 1}, {FORM_JSON, true, 2, 0},
+		{FORM_FOLDED, false, 1, 0}, {FORM_FOLDED, true, 1, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		FILE *file = out;
+		char *said;
+
+		if (cases[i].on_stderr)
+			out = stderr;
+		said_begin(STDERR_FILENO);
+		begin((struct options){.form = cases[i].form});
+		session_warn(&s, "mind the %s", "gap\033");
+		(void)session_flush(&s, 0);
+		said = said_end(STDERR_FILENO);
+		out = file;
+		if (count_of(said, "mind the gap") != cases[i].said)
+			fail_msg("case %zu: %s", i, said);
+		assert_null(strchr(said, '\033'));
+		free(said);
+		session_close(&s);
+		expect_report(out, "mind the gap", cases[i].reported);
+		(void)tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
+/* No space: the rest is not wanted, status 125, and a line that says so. */
+static void
+says_when_a_report_cannot_be_written(void **state)
+{
+	static const enum form forms[] = {FORM_TEXT, FORM_JSON, FORM_FOLDED};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		bool more;
+		char *said;
+
+		begin((struct options){.form = forms[i],
+		    .output = "/dev/full"});
+		(void)session_record(&s, sample(0, 1));
+		more = session_flush(&s, UINT64_MAX);
+		if (forms[i] != FORM_FOLDED) {
+			assert_false(more);
+			assert_false(session_record(&s, sample(0, 2)));
+		}
+		assert_int_equal(end("exit", 3, &said), 125);
+		assert_string_equal(said, "watchctl: 1 hits, 1 reported, "
+		    "0 lost\nwatchctl: the report is incomplete: /dev/full: "
+		    "No space left on device\n");
+		free(said);
+	}
+}
+
+/* Its reader has gone, and knows: nothing is said of that. */
+static void
+ends_quietly_without_a_reader(void **state)
+{
+	FILE *file = out;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	(void)close(ends[0]);
+	out = fdopen(ends[1], "w");
+	assert_non_null(out);
+	begin((struct options){.form = FORM_JSON});
+	assert_true(session_record(&s, sample(0, 1)));
+	assert_false(session_flush(&s, UINT64_MAX));
+	assert_int_equal(s.err, -EPIPE);
+	expect_end(3, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	(void)fclose(out);
+	out = file;
+}
+
+/* --- recordings --- */
+
+/* The records of a recording: how many samples, and what was lost in all. */
+static void
+expect_recording(const char *path, unsigned samples, uint64_t lost)
+{
+	struct ex_perfdata *data;
+	struct ex_record record;
+	const char *why;
+
+	assert_int_equal(ex_perfdata_open(path, &data, &why), 0);
+	while (ex_perfdata_next(data, &record) == 1) {
+		if (record.type == PERF_RECORD_SAMPLE) {
+			assert_int_equal(record.tid, 11);
+			samples--;
+		} else {
+			assert_int_equal(record.type,
+			    PERF_RECORD_LOST_SAMPLES);
+			assert_int_equal(record.lost.count, lost);
+			lost = 0;
+		}
+	}
+	assert_int_equal(samples, 0);
+	assert_int_equal(lost, 0);
+	ex_perfdata_close(data);
+}
+
+static void
+writes_a_recording(void **state)
+{
+	const char *path = scratch_path("perf.data");
+	const unsigned before = open_descriptors();
+
+	(void)state;
+	begin((struct options){.form = FORM_PERF, .output = path, .limit = 3});
+	assert_null(s.explainer);
+	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
+	assert_true(session_record(&s, sample(0, 1)));
+	assert_true(session_record(&s, sample(0, 2)));
+	session_lost(&s, 40);
+	assert_false(session_record(&s, sample(0, 3)));
+	assert_true(s.full);
+	assert_int_equal(s.samples, 3);
+	expect_end(5, "watchctl: 43 hits, 3 reported, 40 lost\n");
+	assert_int_equal(open_descriptors(), before);
+	expect_recording(path, 3, 40);
+	expect_report(out, "", 0);
+}
+
+static void
+says_when_a_recording_cannot_be_written(void **state)
+{
+	char *said;
+
+	(void)state;
+	begin((struct options){.form = FORM_PERF, .output = "/dev/full"});
+	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
+	(void)session_record(&s, sample(0, 1));
+	assert_int_equal(end("exit", 0, &said), 125);
+	assert_string_equal(said, "watchctl: 1 hits, 1 reported, 0 lost\n"
+	    "watchctl: the report is incomplete: /dev/full: No space left on "
+	    "device\n");
+	free(said);
+}
+
+/* A session can be given up at any stage; a sanitizer sees what is left. */
+static void
+can_be_given_up(void **state)
+{
+	const unsigned before = open_descriptors();
+	const char *path = scratch_path("given up");
+
+	(void)state;
+	for (enum form form = FORM_TEXT; form <= FORM_PERF; form++) {
+		options = (struct options){.form = form, .output = path};
+		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		session_close(&s);
+		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		add_watches();
+		session_close(&s);
+		begin(options);
+		if (form == FORM_PERF)
+			assert_int_equal(session_record_to_file(&s, &event, 1),
+			    0);
+		assert_true(session_record(&s, sample(0, 1)));
+		assert_true(session_record(&s, sample(2, 2)));
+		session_close(&s);
+		session_close(&s);
+	}
+	assert_int_equal(open_descriptors(), before);
+}
+
+int
+main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		test(writes_each_form),
+		test(writes_into_a_file),
+		test(refuses_outputs),
+		test(ends_at_a_limit),
+		test(ends_at_a_limit_by_time),
+		test(counts_samples_of_watches),
+		test(tells_what_was_lost),
+		test(accounts_for_all),
+		test(accounts_for_writes_that_were_dropped),
+		test(tells_of_threads),
+		test(warns),
+		test(says_when_a_report_cannot_be_written),
+		test(ends_quietly_without_a_reader),
+		test(writes_a_recording),
+		test(says_when_a_recording_cannot_be_written),
+		test(can_be_given_up),
+	};
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests_name("session", tests, scratch_make,
+	    scratch_remove);
+}

@@ -1,2 +1,0 @@
-/* counter_clang: counter, as clang makes it. */
-#include "counter.c"
