@@ -586,6 +586,7 @@ holds_on_when_it_cannot_arm(void **state)
 static void
 bears_commands_that_are_killed(void **state)
 {
+	struct wp_proc_status state_now;
 	struct wp_cause cause = {0};
 	struct launched l;
 	uint64_t stop;
@@ -605,14 +606,20 @@ bears_commands_that_are_killed(void **state)
 	wp_target_free(l.target);
 	expect_no_child();
 
-	launch(&l, "--write", &counting);
-	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(kill(l.pid, SIGKILL), 0);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status),
-	    -ECHILD);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	wp_target_free(l.target);
-	expect_no_child();
+	/* dying, and dead */
+	for (int dead = 0; dead < 2; dead++) {
+		launch(&l, "--write", &counting);
+		stop = address(&l, (void *)(uintptr_t)stage_one);
+		assert_int_equal(kill(l.pid, SIGKILL), 0);
+		if (dead)
+			await(wp_proc_status(l.pid, &state_now) == 0 &&
+			    state_now.state == 'Z');
+		assert_int_equal(wp_target_run_to(l.target, &stop, 1,
+		    &status), -ECHILD);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		wp_target_free(l.target);
+		expect_no_child();
+	}
 }
 
 static int

@@ -32,7 +32,7 @@ enum { THREADS = 300, FILES = 8, PAGE = 4096 };
 /* What children tell. */
 static struct shared {
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end, alone;	/* alone: without the first thread */
+	volatile bool end, alone;	/* alone: the first thread goes before */
 	volatile pid_t tid[THREADS];
 	volatile uintptr_t at[FILES];	/* where files are mapped */
 } *shared;
@@ -675,13 +675,13 @@ static void
 leave_first(void *arg)
 {
 	(void)arg;
+	shared->alone = true;
 	start_threads(3);
 	while (shared->ready < 3)
 		(void)usleep(1000);
 	shared->at[0] = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	(void)strcpy((char *)shared->at[0], "still here");
-	shared->alone = true;
 	pthread_exit(NULL);
 }
 

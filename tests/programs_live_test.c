@@ -41,6 +41,13 @@ watch_act(struct outcome *o, const char *act, const char *argument,
 	return n;
 }
 
+static bool
+is_function(const json_t *hit, int frame, const char *function)
+{
+	return strcmp(maybe_text(frame_of(hit, frame), "function"),
+	    function) == 0;
+}
+
 /* The frame, if any, of a function, from a frame on. */
 static int
 find_function(const json_t *hit, int from, const char *function)
@@ -48,10 +55,15 @@ find_function(const json_t *hit, int from, const char *function)
 	const json_t *frames = json_object_get(hit, "frames");
 
 	for (int i = from; i < (int)json_array_size(frames); i++)
-		if (strcmp(maybe_text(frame_of(hit, i), "function"),
-		    function) == 0)
+		if (is_function(hit, i, function))
 			return i;
 	return -1;
+}
+
+static bool
+is_inlined(const json_t *frame)
+{
+	return json_is_true(json_object_get(frame, "inlined"));
 }
 
 /*
@@ -200,7 +212,7 @@ read_data(pid_t pid, const struct data *data)
 	return words;
 }
 
-/* Whether a word has grown by one for each of n commands, and for few others. */
+/* Whether a word has grown by one for each of n commands, and few others. */
 static bool
 has_counted(uint64_t before, uint64_t after, uint64_t n)
 {
@@ -334,7 +346,7 @@ same_level(const json_t *frame, const char *function, char *place)
 	if (atoi(colon + 1) != line ||
 	    (line != 0 && !same_file(maybe_text(frame, "file"), place)))
 		return false;
-	return json_is_true(json_object_get(frame, "inlined")) ||
+	return is_inlined(frame) ||
 	    same_function(maybe_text(frame, "function"), function);
 }
 
@@ -363,8 +375,7 @@ compare_levels(const json_t *hit, int first, const char *program)
 			    maybe_text(frame, "file"),
 			    (int)json_integer_value(json_object_get(frame,
 			    "line")), function, place);
-		assert_int_equal(json_is_true(json_object_get(frame,
-		    "inlined")), *rest != '\0');
+		assert_int_equal(is_inlined(frame), *rest != '\0');
 	}
 	outcome_free(&o);
 	return n;
@@ -403,21 +414,18 @@ is_expected_writer(const json_t *hit)
 		{"ledger::add<double>", "ledger::Account::withdraw<double>"},
 		{"ledger::add<long>", "ledger::attempt"},
 	};
-	const json_t *first = frame_of(hit, 0);
 	int around = 1;
 
 	/* the lambda, with whatever the compiler calls it */
 	if (find_function(hit, 2, "ledger::attempt") == 2 &&
-	    json_is_true(json_object_get(frame_of(hit, 1), "inlined")))
+	    is_inlined(frame_of(hit, 1)))
 		around = 2;
+	if (!is_inlined(frame_of(hit, 0)) || is_inlined(frame_of(hit, around)))
+		return false;
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
-		if (strcmp(maybe_text(first, "function"),
-		    writers[i].inlined) == 0 &&
-		    strcmp(maybe_text(frame_of(hit, around), "function"),
-		    writers[i].around) == 0)
-			return json_is_true(json_object_get(first, "inlined")) &&
-			    !json_is_true(json_object_get(frame_of(hit, around),
-			    "inlined"));
+		if (is_function(hit, 0, writers[i].inlined) &&
+		    is_function(hit, around, writers[i].around))
+			return true;
 	return false;
 }
 
@@ -497,8 +505,8 @@ expect_chain(const json_t *hit)
 	assert_null(json_object_get(hit, "truncated"));
 }
 
-/* Watch a process of the counter, which writes ten times on each of two threads,
-   by its symbol.  What was done to it meanwhile must not show. */
+/* Watch a process of the counter, which writes ten times on each of two
+   threads, by its symbol.  What was done to it meanwhile must not show. */
 static void
 watch_counter(struct target *t)
 {
@@ -722,8 +730,8 @@ functions_of_the_c_library(void **state)
 	outcome_free(&o);
 }
 
-/* The kernel's code in the process; or the kernel's own, on machines whose clock
-   only it can read. */
+/* The kernel's code in the process; or the kernel's own, on machines whose
+   clock only it can read. */
 static void
 the_vdso_writes(void **state)
 {
@@ -751,8 +759,8 @@ the_vdso_writes(void **state)
 	outcome_free(&o);
 }
 
-/* handler, the signal frame, raise, handle; from another stack the copy does not
-   reach the interrupted function's callers. */
+/* handler, the signal frame, raise, handle; from another stack the copy does
+   not reach the interrupted function's callers. */
 static void
 a_signal_handler_writes(void **state)
 {

@@ -36,7 +36,7 @@ static struct shared {
 	volatile unsigned turns[THREADS];	/* of each thread */
 	volatile pid_t tid[THREADS];
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end, alone;	/* alone: without the first thread */
+	volatile bool end, alone;	/* alone: the first thread goes before */
 	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
 	volatile unsigned usr1;
 	volatile pid_t other;		/* a process of the child's */
@@ -522,8 +522,8 @@ deep_sleepers_do_not_hinder(void **state)
 static void
 leave_first(void *arg)
 {
-	start_threads((size_t)(uintptr_t)arg);
 	shared->alone = true;
+	start_threads((size_t)(uintptr_t)arg);
 	pthread_exit(NULL);
 }
 
@@ -547,10 +547,10 @@ holds_what_the_first_thread_left(void **state)
 static void
 leave_first_soon(void *arg)
 {
+	shared->alone = true;
 	start_threads(1);
 	shared->other = 1;
 	nap_us((long)(uintptr_t)arg * 2);
-	shared->alone = true;
 	pthread_exit(NULL);
 }
 
@@ -588,13 +588,13 @@ leave_when_told(void *arg)
 {
 	bool all = *(bool *)arg;
 
+	shared->alone = true;
 	start_threads(1);
 	shared->other = getpid();
 	while (shared->result == 0)
 		nap_us(10);
 	if (all)
 		_exit(42);
-	shared->alone = true;
 	pthread_exit(NULL);
 }
 

@@ -64,7 +64,7 @@ if [ $# -eq 0 ]; then
 	exit
 fi
 
-name=$1${SANITIZE:+/sanitized}
+name=$1${UNDER:-}
 log=$1.log
 shift
 timeout -k 5 "${TIMEOUT:-120}" "$@" > "$log" 2>&1 < /dev/null

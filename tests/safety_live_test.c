@@ -24,8 +24,8 @@ enum {
 	KILLS = 200,		/* at any moment */
 	HELD_KILLS = 50,	/* while the victim is held */
 	COMMAND_KILLS = 60,	/* in command mode */
-	SPAN_MIN = 60000,	/* that kills are spread over, in us; the most */
-	SPAN_MAX = 150000,	/* is for a machine that is not too busy */
+	SPAN_MIN = 60000,	/* us that kills are spread over; at most, */
+	SPAN_MAX = 150000,	/* on a machine that is not too busy */
 	HOLD_US = 1500,		/* about how long the victim is held */
 	PATIENCE = 20000,	/* ms */
 };

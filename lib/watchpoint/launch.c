@@ -103,6 +103,8 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 			err = fds[open] = break_open(target->command,
 			    addrs[open], sig);
 	}
+	if (err == -ESRCH)	/* killed: going on, it ends */
+		err = 0;
 	while (err >= 0 && !stop.ended && which(fds, open, &stop, sig) < 0)
 		err = wp_hold_continue(&target->hold, &stop);
 	if (err >= 0 && !stop.ended)

@@ -221,8 +221,8 @@ load_library(void)
 
 /*
  * A storm of threads, from before the line on: one thread makes others as fast
- * as it can, and threads of a chain make the next and end.  After the line, each
- * writes once, until N have.
+ * as it can, and threads of a chain make the next and end.  After the line,
+ * each writes once, until N have.
  */
 static volatile int armed, over;
 static long wanted, written;

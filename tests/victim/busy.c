@@ -5,8 +5,9 @@
  * well.  At a line on stdin it stops, says "done" and ends with status 7; or
  * says what went wrong, with status 1.
  *
- * Two threads calculate and write `word`; one sends signals, which these handle;
- * one sleeps in system calls that never fail; one makes threads and children.
+ * Two threads calculate and write `word`; one sends signals, which these
+ * handle; one sleeps in system calls that never fail; one makes threads and
+ * children.
  */
 #include <poll.h>
 #include <pthread.h>
