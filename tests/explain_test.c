@@ -579,7 +579,7 @@ shows_the_instruction_first(void **state)
 		const char *first;	/* the pc of frame 0 */
 		const char *function;	/* its name */
 	} cases[] = {
-		{"the instruction before", ONE, after_load - 3, 0, 0, NULL,
+		{"the instruction before", ONE, after_store, 0, 0, NULL,
 		    EX_EXACT, code, code, "code"},
 		{"what is executed", EXEC, code, 0, 0, NULL,
 		    EX_EXACT, code, code, "code"},

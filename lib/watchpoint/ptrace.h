@@ -20,16 +20,20 @@ struct wp_hold {
 		pid_t tid;
 		int signal;	/* to be delivered when let go: it came first */
 		bool stopped;	/* false: sleeps in the kernel where no stop can
-				   reach it, and will stop before it returns */
+				   reach it, and will stop before it returns;
+				   or is just ending */
 	} *thread;
 	size_t n, cap;
 };
 
 /*
  * Hold every thread of a process: SEIZE and INTERRUPT those in the list until,
- * with all of them stopped, the list shows nobody new: then there is nobody left
- * who could make one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced
- * by another; -ETIMEDOUT one would not stop.  On failure nobody is held.
+ * with all of them stopped, there are no others: then there is nobody left who
+ * could make one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced by
+ * another; -ETIMEDOUT one would not stop.  On failure nobody is held.
+ *
+ * Threads that are not stopped cannot be let go by a call: call this from a
+ * thread that ends soon after it has let the others go.
  */
 int wp_hold_process(struct wp_hold *, pid_t pid);
 

@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,9 +323,14 @@ attach_held(void *arg)
 {
 	struct attach *attach = arg;
 	struct wp_target *target = attach->target;
-	double began = now_ms(), frozen;
+	const struct sched_param first = {.sched_priority = 1};
 	struct wp_hold hold = {0};
+	double began, frozen;
 
+	/* the target waits for this thread, which should not wait for its turn
+	   on a busy machine; where that is not permitted, it does */
+	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	began = now_ms();
 	attach->result = wp_hold_process(&hold, attach->pid);
 	if (attach->result < 0)
 		return NULL;
