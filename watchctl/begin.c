@@ -1,0 +1,329 @@
+/*
+ * begin: from the command line to armed watches.
+ *
+ * Overview: probe what is possible; make the target and, with it, the rings;
+ * hold the command or look at the processes; find out what the SPECs mean
+ * there; arm; and only then describe what is armed to the session, since its
+ * events have their ids by then.
+ *
+ *	prepare -> launch -> learn -> find_watches -> arm -> describe
+ */
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "complain.h"
+#include "loader.h"
+#include "run.h"
+
+uint64_t
+run_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Room for what is found out about each process. */
+static int
+make_processes(struct run *run)
+{
+	const struct options *o = run->options;
+
+	run->nprocesses = o->command != NULL ? 1 : o->npids;
+	run->process = calloc(run->nprocesses, sizeof(*run->process));
+	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		process->pid = o->command != NULL ? 0 : o->pid[i];
+		process->place = calloc(o->nspecs, sizeof(*process->place));
+		if (process->place == NULL)
+			return complain("out of memory");
+	}
+	return run->process == NULL ? complain("out of memory") : 0;
+}
+
+/* What is possible here, and with it the target and its rings. */
+static int
+prepare(struct run *run)
+{
+	const struct options *o = run->options;
+	const struct wp_options wish = {
+		.count = o->count, .kernel = !o->user_only,
+		.follow = o->follow, .stack = o->stack,
+		.for_perf = o->form == FORM_PERF,
+	};
+	struct wp_cause cause = {0};
+
+	for (size_t i = 0; i < o->npids; i++)
+		if (wp_target_check(o->pid[i], &cause) < 0)
+			return complain("%s", cause.text);
+	if (wp_probe_features(&run->features, &cause) < 0 ||
+	    wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
+		return complain("%s", cause.text);
+	if (make_processes(run) < 0)
+		return -ENOMEM;
+	return session_open(&run->session, o, EX_LIVE,
+	    o->command != NULL ? stderr : stdout);
+}
+
+static void
+learn_record(void *arg, const struct ex_record *record)
+{
+	ex_space_learn(arg, record);
+}
+
+/* Learn what a process maps now. */
+static int
+learn(struct run *run, const struct process *process)
+{
+	int err = earlier_take(&run->earlier, process->pid);
+	struct wp_cause cause;
+
+	if (err == -ESRCH)
+		(void)wp_cause_set(&cause, WP_CAUSE_GONE, process->pid);
+	else if (err == -EACCES || err == -EPERM)
+		(void)wp_cause_set(&cause, WP_CAUSE_DENIED_OTHER, process->pid);
+	else if (err < 0)
+		(void)wp_cause_errno(&cause, "reading its mappings", -err);
+	if (err < 0)
+		return complain("%s", cause.text);
+	earlier_each(&run->earlier, learn_record, run->session.space);
+	return 0;
+}
+
+/* Find each SPEC in a process.  0 or -errno with a cause; -ENOENT: not there,
+   as far as its modules are mapped. */
+static int
+resolve(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	struct ex_process *memory =
+	    ex_space_process(run->session.space, process->pid);
+	int err = 0;
+
+	if (memory == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
+		free(process->place[i].symbol);
+		process->place[i].symbol = NULL;
+		err = spec_resolve(&run->options->spec[i], memory,
+		    &process->place[i], cause);
+	}
+	return err;
+}
+
+/* Start the command, held; its failures have statuses of their own. */
+static int
+launch(struct run *run)
+{
+	struct wp_cause cause = {0};
+
+	if (wp_target_launch(run->target, run->options->command,
+	    &run->process->pid, &cause) == 0)
+		return 0;
+	(void)complain("%s", cause.text);
+	return cause.code == WP_CAUSE_NOT_FOUND ? STATUS_NOT_FOUND :
+	    cause.code == WP_CAUSE_NOT_EXECUTABLE ? STATUS_NOT_EXECUTABLE :
+	    STATUS_OWN_FAILURE;
+}
+
+/* Let the held command's loader map more modules, until the SPECs are found or
+   the program itself begins. */
+static int
+resolve_launched(struct run *run, struct wp_cause *cause)
+{
+	enum { HOOK, ENTRY, STOPS };
+	struct process *process = run->process;
+	struct loader loader;
+	int err, at = HOOK;
+
+	loader_find(process->pid, ex_space_process(run->session.space,
+	    process->pid), &loader);
+	while ((err = resolve(run, process, cause)) == -ENOENT && at == HOOK) {
+		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
+
+		at = wp_target_run_to(run->target, stop, STOPS,
+		    &run->command_status);
+		if (at == -ECHILD)
+			return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
+		if (at < 0)
+			return wp_cause_errno(cause, "running the command up "
+			    "to its libraries", -at);
+		earlier_free(&run->earlier);
+		if ((err = learn(run, process)) < 0)
+			return err;
+	}
+	return err;
+}
+
+/* What the SPECs mean in a process, and that it can be watched there. */
+static int
+find_watches(struct run *run, struct process *process)
+{
+	const struct options *o = run->options;
+	struct wp_cause cause = {0};
+	struct wp_region *regions = calloc(o->nspecs, sizeof(*regions));
+	int err;
+
+	if (regions == NULL)
+		return complain("out of memory");
+	err = o->command != NULL ? resolve_launched(run, &cause) :
+	    resolve(run, process, &cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		regions[i] = (struct wp_region){
+			.addr = process->place[i].addr,
+			.len = process->place[i].len,
+			.access = (enum wp_access)(unsigned char)
+			    o->spec[i].access,
+		};
+	if (err >= 0)
+		err = wp_target_watch(run->target, regions, o->nspecs, &cause);
+	process->first = err >= 0 ? (size_t)err : 0;
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		err = wp_target_mapped(process->pid, &regions[i], &cause);
+	free(regions);
+	if (err < 0)
+		return cause.code == WP_CAUSE_NONE ? err :
+		    complain("%s", cause.text);
+	return 0;
+}
+
+/* From here on every access counts. */
+static int
+arm(struct run *run)
+{
+	const struct options *o = run->options;
+	struct wp_cause cause = {0};
+	int err = 0;
+
+	run->began = run_now();
+	if (o->command != NULL)
+		err = wp_target_arm(run->target, &cause);
+	for (size_t i = 0; i < o->npids && err == 0; i++)
+		err = wp_target_attach(run->target, o->pid[i],
+		    run->process[i].first, o->nspecs, &cause);
+	return err < 0 ? complain("%s", cause.text) : 0;
+}
+
+/* Tell session and formats of one slot; event is what a recording says of
+   it, its ids malloc'd. */
+static int
+describe_slot(struct run *run, size_t w, unsigned i,
+    const struct wp_slot *slot, struct ex_perf_event *event)
+{
+	uint64_t *ids;
+	int err, n = wp_target_slot_ids(run->target, w, i, &event->attr, &ids);
+
+	if (n < 0)
+		return n;
+	event->ids = ids;
+	event->nids = (size_t)n;
+	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
+	return err < 0 ? err : session_add_slot(&run->session, (int)w,
+	    slot->addr, slot->type == HW_BREAKPOINT_X ? 1 : slot->len);
+}
+
+/* Tell the session of one watch.  Result: how many events it has. */
+static int
+describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
+{
+	const size_t nspecs = run->options->nspecs;
+	const struct process *process = &run->process[w / nspecs];
+	const struct spec *spec = &run->options->spec[w % nspecs];
+	size_t n;
+	const struct wp_watched *watched =
+	    &wp_target_watches(run->target, &n)[w];
+	const struct wp_region *region = &watched->region;
+	int err = session_add_watch(&run->session, spec->text,
+	    process->place[w % nspecs].symbol, region->addr,
+	    spec->access == 'x' ? 1 : region->len, spec->access,
+	    watched->nslots);
+
+	if (run->nprocesses > 1)
+		run->session.watches[w].pid = process->pid;
+	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
+		events[i].name = spec->text;
+		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
+	}
+	return err < 0 ? err : (int)watched->nslots;
+}
+
+/* Everything that is armed, told to the session. */
+static int
+describe(struct run *run)
+{
+	size_t n, nevents = 0;
+	const struct wp_watched *watched = wp_target_watches(run->target, &n);
+	struct ex_perf_event *events = calloc(n, WP_SLOTS_MAX *
+	    sizeof(*events));
+	int err = events == NULL ? -ENOMEM : 0;
+
+	(void)watched;
+	run->formats = ex_formats_new();
+	if (run->formats == NULL)
+		err = -ENOMEM;
+	for (size_t w = 0; w < n && err >= 0; w++) {
+		err = describe_watch(run, w, events + nevents);
+		nevents += err > 0 ? (size_t)err : 0;
+	}
+	if (err >= 0 && (err = session_ready(&run->session)) == 0 &&
+	    run->options->form == FORM_PERF)
+		err = recording_begin(run, events, nevents);
+	else if (err < 0)
+		(void)complain("preparing the report: %s", strerror(-err));
+	for (size_t i = 0; events != NULL && i < nevents; i++)
+		free((uint64_t *)(uintptr_t)events[i].ids);
+	free(events);
+	return err;
+}
+
+void
+run_announce(struct run *run)
+{
+	const struct wp_options *got = wp_target_options(run->target);
+	struct report_start start = {
+		.pid = run->process->pid, .mode = "ring",
+		.threads = wp_target_threads(run->target),
+		.frozen_ms = wp_target_frozen_ms(run->target),
+		.time = run->began,
+		.comm = ex_space_comm(run->session.space, run->process->pid,
+		    run->process->pid),
+	};
+
+	session_start(&run->session, &start);
+	if (!run->options->user_only && !got->kernel)
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted "
+		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
+		    "that", run->features.paranoid);
+	if (!run->options->follow && !got->inherit_thread)
+		session_warn(&run->session, "this kernel cannot tell threads "
+		    "from children: child processes are watched too");
+	if (wp_target_inexact(run->target))
+		session_warn(&run->session, "the process could not be held "
+		    "while attaching (another traces it, or ptrace is not "
+		    "permitted): a thread made meanwhile may be missed or "
+		    "counted twice");
+	(void)session_flush(&run->session, 0);
+}
+
+int
+run_begin(struct run *run)
+{
+	int err;
+
+	if (prepare(run) < 0)
+		return STATUS_OWN_FAILURE;
+	if (run->options->command != NULL && (err = launch(run)) != 0)
+		return err;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (learn(run, &run->process[i]) < 0 ||
+		    find_watches(run, &run->process[i]) < 0)
+			return STATUS_OWN_FAILURE;
+	if (arm(run) < 0 || describe(run) < 0)
+		return STATUS_OWN_FAILURE;
+	return 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * run: one watch of live processes, as its stages share it.
+ *
+ *	begin.c		from the command line to armed watches
+ *	watch.c		the loop, and the end
+ *	recording.c	-o perf
+ */
+#ifndef RUN_H
+#define RUN_H
+
+#include "earlier.h"
+#include "session.h"
+#include "target.h"
+
+struct run {
+	const struct options *options;
+	struct wp_features features;
+	struct wp_target *target;
+	struct session session;
+	struct ex_formats *formats;	/* of the armed events */
+	struct earlier earlier;		/* what was there before the watch */
+	struct process {
+		pid_t pid;
+		size_t first;		/* of its watches, one for each SPEC */
+		struct spec_place *place;	/* what each SPEC means there */
+	} *process;			/* nprocesses of them */
+	size_t nprocesses;
+	int command_status;		/* as of waitpid(2); < 0: it runs */
+	struct pollfd *poll;		/* signals, processes, rings; npoll */
+	size_t npoll;
+	uint64_t began;			/* ns */
+	const char *reason;		/* why it ended; NULL: it has not */
+};
+
+/* The records' clock, CLOCK_MONOTONIC, in ns. */
+uint64_t run_now(void);
+
+/* Arm everything.  0, or the exit status after a line on stderr. */
+int run_begin(struct run *);
+
+/* Say that the watch has begun, and what it cannot vouch for. */
+void run_announce(struct run *);
+
+/* Begin the file of -o perf with what was there before, and events as armed.
+   0 or -errno. */
+int recording_begin(struct run *, const struct ex_perf_event *, size_t n);
+
+/* What the modules were, for who reads the file on another day. */
+void recording_build_ids(struct run *);
+
+#endif
