@@ -94,7 +94,7 @@ record_perfs(const char *graph)
 	assert_int_equal(mkfifo(control, 0600), 0);
 	assert_int_equal(mkfifo(answer, 0600), 0);
 	start(&p, (const char *[]){PERF, "record", "-q", "-e", event, graph,
-	    "--delay=-1", fifos, "-o", file, "-p", pid, NULL});
+	    "-m", "1024", "--delay=-1", fifos, "-o", file, "-p", pid, NULL});
 	enable(control, answer);
 	say(&v, "go\nend\n");
 	finish(&v, &o);
