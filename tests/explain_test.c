@@ -42,19 +42,20 @@ __asm__("	.text\n"
 "	.type	callee, @function\n"
 "callee:\n"
 "	nop\n"
-"in_callee:\n"
 "	ret\n"
 "	.size	callee, . - callee\n"
+"after_callee:\n"
+"	int3\n"
 "	.hidden	code, after_store, after_load, after_add, after_chase\n"
 "	.hidden	after_wide, at_fill, at_call, after_call\n"
-"	.hidden	callee, in_callee\n"
+"	.hidden	callee, after_callee\n"
 "	.globl	code, after_store, after_load, after_add, after_chase\n"
 "	.globl	after_wide, at_fill, at_call, after_call\n"
-"	.globl	callee, in_callee\n");
+"	.globl	callee, after_callee\n");
 
 extern const char code[], after_store[], after_load[], after_add[],
     after_chase[], after_wide[], after_move[], at_fill[], at_call[],
-    after_call[], callee[], in_callee[];
+    after_call[], callee[], after_callee[];
 
 /* An address that nothing is mapped at: its instruction is never known. */
 static const char *const nowhere = (const char *)4096;
@@ -108,6 +109,7 @@ struct sample {
 	bool kernel;
 	uint64_t reached;	/* kernel: its rdi; 0: not sampled */
 	uint32_t cpu;
+	bool bare;		/* no registers were sampled */
 };
 
 /* The last sample that was made, and what a test adds to the next. */
@@ -161,6 +163,8 @@ make(const struct sample *s)
 	sample->user = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
 	    (UINT64_C(1) << PERF_REG_X86_64_MAX) - 1,
 	    (const uint8_t *)made.user};
+	if (s->bare)
+		sample->user = (struct ex_perf_regs){0};
 	made.di = s->reached;
 	if (s->reached != 0)
 		sample->intr = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
@@ -343,6 +347,21 @@ static const struct scenario {
 	{"another pc",
 	    {{PAIR, 1, 1, nowhere}, {PAIR_2, 2, 1, nowhere + 1}},
 	    {{1, 0, 8, 1}, {2, 8, 8, 1}}},
+	{"no registers were sampled",
+	    {{PAIR, 1, 1, nowhere, .bare = true}, {PAIR_2, 2, 1, nowhere,
+	    .bare = true}},
+	    {{1, 0, 16, 2}}},
+	{"another pc, and no registers were sampled",
+	    {{PAIR, 1, 1, nowhere, .bare = true}, {PAIR_2, 2, 1, nowhere + 1,
+	    .bare = true}},
+	    {{1, 0, 8, 1}, {2, 8, 8, 1}}},
+	{"another watch",	/* and the registers are the same */
+	    {{PAIR, 1, 1, nowhere, 32}, {READ_2, 2, 1, nowhere, 0}},
+	    {{1, 0, 8, 1}, {2, 8, 8, 1}}},
+	{"at the end of time",
+	    {{PAIR, UINT64_MAX - 1, 1, nowhere}, {PAIR_2, UINT64_MAX - 1, 1,
+	    nowhere}},
+	    {{UINT64_MAX - 1, 0, 16, 2}}},
 	{"another thread",
 	    {{PAIR, 1, 1, nowhere}, {PAIR_2, 2, 2, nowhere}},
 	    {{1, 0, 8, 1}, {2, 8, 8, 1}}},
@@ -366,6 +385,14 @@ static const struct scenario {
 	{"the kernel copies, byte by byte",
 	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 2, 1, nowhere, 0,
 	    true, 2}, {PAIR, 3, 1, nowhere, 0, true, 3}},
+	    {{1, 0, 8, 3}}},
+	{"the kernel goes back a little",
+	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 2, 1, nowhere, 0,
+	    true, 8}, {PAIR, 3, 1, nowhere, 0, true, 5}},
+	    {{1, 0, 8, 2}, {3, 0, 8, 1}}},
+	{"the kernel copies, and sleeps in between",
+	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 60 * MS, 1, nowhere, 0,
+	    true, 2}, {PAIR, 120 * MS, 1, nowhere, 0, true, 3}},
 	    {{1, 0, 8, 3}}},
 	{"into the next slot",
 	    {{PAIR, 1, 1, nowhere, 0, true, 8}, {PAIR_2, 2, 1, nowhere, 0,
@@ -626,12 +653,16 @@ shows_the_instruction_first(void **state)
 static void
 names_a_function_by_the_byte_before(void **state)
 {
+	const struct ex_frame *frame;
+
 	(void)state;
-	assert_int_equal(feed(&(struct sample){ONE, 1, 1, in_callee, 100}), 0);
-	assert_int_equal(given.hit[0].stack->frame[0].pc,
-	    (uintptr_t)in_callee);
-	assert_string_equal(given.hit[0].stack->frame[0].function, "callee");
-	assert_int_equal(given.hit[0].stack->frame[0].offset, 1);
+	assert_int_equal(feed(&(struct sample){ONE, 1, 1, after_callee, 100}),
+	    0);
+	frame = given.hit[0].stack->frame;
+	assert_int_equal(frame->pc, (uintptr_t)after_callee);
+	assert_non_null(frame->function);
+	assert_string_equal(frame->function, "callee");
+	assert_int_equal(frame->offset, 2);
 }
 
 /* The address of a kernel function, 0: not told. */
@@ -660,7 +691,7 @@ names_the_system_call(void **state)
 		const char *name;
 	} cases[] = {
 		{{"ksys_read"}, "read"},
-		{{"vfs_read", "ksys_read", "__x64_sys_read"}, "read"},
+		{{"vfs_read", "ksys_read", "__x64_sys_pread64"}, "pread64"},
 		{{"vfs_read", "__x64_sys_pread64", "do_syscall_64"}, "pread64"},
 		{{"__x64_sys_newfstat"}, "fstat"},
 		{{"__x64_sys_newfstatat"}, "newfstatat"},

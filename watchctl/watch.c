@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "proc.h"
 #include "run.h"
 
 /* How often the rings are looked at when nothing wakes us, in ms; and how long
@@ -73,6 +74,24 @@ take_signal(struct run *run)
 	}
 }
 
+static int
+stop_looking(void *arg, const struct wp_proc_map *map)
+{
+	(void)arg;
+	(void)map;
+	return 1;
+}
+
+/* Whether a process without watches lives on.  One that exits loses its memory
+   before its watches, and only then has ended. */
+static bool
+lives_on(pid_t pid)
+{
+	int got = wp_proc_maps(pid, stop_looking, NULL);
+
+	return got != 0 && got != -ESRCH;
+}
+
 /*
  * Whether a process has nothing to watch any more: it ended (and with -f its
  * children too), or executed another program, which ends its watches.  Its
@@ -90,7 +109,7 @@ has_ended(struct run *run, size_t i)
 		return !run->options->follow || !watched;
 	if (p->revents == 0 && watched)
 		return false;
-	if (p->revents == 0 && poll(p, 1, 0) == 0)
+	if (p->revents == 0 && poll(p, 1, 0) == 0 && lives_on(process->pid))
 		session_warn(&run->session, "process %d executed another "
 		    "program, where addresses mean something else: its "
 		    "watches have ended", process->pid);

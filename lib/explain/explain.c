@@ -374,7 +374,7 @@ narrow(struct ex_hit *hit)
 	}
 }
 
-/* Whether a sample is one more of a waiting hit's access. */
+/* Whether a sample of its thread is one more of an open hit's access. */
 static bool
 same_access(const struct pending *p, const struct ex_record *record,
     const struct ex_watch *watch, bool kernel)
@@ -383,8 +383,7 @@ same_access(const struct pending *p, const struct ex_record *record,
 	bool slot_hit = (p->slots >> bit & 1) != 0;
 	uint64_t reached = copy_reached(&record->sample);
 
-	if (p->hit.watch != watch || p->hit.tid != record->tid ||
-	    p->hit.kernel != kernel ||
+	if (p->hit.watch != watch || p->hit.kernel != kernel ||
 	    p->hit.pc != user_pc(record, kernel) ||
 	    is_over(p, record->time) ||
 	    p->regs != hash_regs(&record->sample.user))
@@ -410,7 +409,7 @@ join(struct pending *p, const struct ex_slot *slot,
 static bool
 may_get_more(const struct ex_watch *watch, bool kernel)
 {
-	return watch->access != 'x' && (kernel || watch->slots > 1);
+	return kernel || watch->slots > 1;
 }
 
 static bool
