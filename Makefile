@@ -11,7 +11,7 @@
 
 SUBDIR=		lib watchctl examples tests
 
-beforeinstall test demo bench: all
+beforeinstall demo bench: all
 clean: clean-sanitize
 
 .include <bsd.subdir.mk>
@@ -20,6 +20,7 @@ RESULTS=	${.OBJDIR}/tests/results
 .export RESULTS
 
 test: .PHONY
+	@${.MAKE} -j2 all
 	@${.MAKE} -C ${.CURDIR}/tests run
 .if !defined(SANITIZE)
 	@${.MAKE} -j2 SANITIZE=yes all

@@ -281,6 +281,29 @@ knows_kernel_threads(void **state)
 	assert_false(status.kernel_thread);
 }
 
+static void
+end_at_once(void *arg)
+{
+	(void)prctl(PR_SET_NAME, arg);
+}
+
+static void
+knows_who_exits(void **state)
+{
+	static char name[] = "a) Z 1 1 1 1 4 (";
+	pid_t pid = child_start(end_at_once, name);
+
+	(void)state;
+	assert_false(wp_proc_exiting(getpid()));
+	await(state_of(pid) == 'Z');
+	assert_true(wp_proc_exiting(pid));
+	(void)child_wait(pid);
+	assert_true(wp_proc_exiting(pid));
+	assert_int_equal(prctl(PR_SET_NAME, name), 0);
+	assert_false(wp_proc_exiting(getpid()));
+	assert_int_equal(prctl(PR_SET_NAME, "proc_test"), 0);
+}
+
 /* --- threads --- */
 
 static void *
@@ -860,6 +883,7 @@ main(void)
 		TEST(tells_seccomp),
 		TEST(is_not_led_astray_by_groups),
 		TEST(knows_kernel_threads),
+		TEST(knows_who_exits),
 		TEST(lists_every_thread_once),
 		TEST(reads_mappings),
 		TEST(ends_when_told_to),

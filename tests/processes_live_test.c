@@ -245,6 +245,23 @@ a_command_executes_another_program(void **state)
 	(void)unlink(report);
 }
 
+/* A process that ends has lost its watches a while before it has ended. */
+static void
+ending_is_no_execve(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), "--count", "-w",
+		    "_Py_TrueStruct:8", "-O", "/dev/null", "--",
+		    "/usr/bin/python3", "-I", "-S", "-c", "pass", NULL});
+		assert_int_equal(o.status, 0);
+		assert_null(strstr(o.err, "warning"));
+		outcome_free(&o);
+	}
+}
+
 /* Threads come and go as fast as they can while the command attaches. */
 static void
 a_storm_of_threads(void **state)
@@ -284,6 +301,7 @@ main(void)
 		cmocka_unit_test(a_child_executes_another_program),
 		cmocka_unit_test(the_process_executes_another_program),
 		cmocka_unit_test(a_command_executes_another_program),
+		cmocka_unit_test(ending_is_no_execve),
 		cmocka_unit_test(a_storm_of_threads),
 	};
 

@@ -82,6 +82,29 @@ task(uint32_t type, pid_t pid, pid_t ppid, pid_t tid)
 	    .tid = tid, .task = {pid, ppid, tid, ppid, 1}};
 }
 
+/* The name of the thread. */
+static const struct ex_record *
+name(void)
+{
+	static const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		char comm[8];
+		uint32_t id_pid, id_tid;
+		uint64_t time, cpu, id;
+	} bytes = {
+		{PERF_RECORD_COMM, 0, sizeof(bytes)}, 10, 11, "victim", 10, 11,
+		0, 0, 7,
+	};
+	static const struct ex_record record = {
+		.type = PERF_RECORD_COMM, .size = sizeof(bytes), .attr = -1,
+		.bytes = (const uint8_t *)&bytes, .pid = 10, .tid = 11,
+		.comm = {10, 11, bytes.comm},
+	};
+
+	return &record;
+}
+
 static struct ex_record
 loss(uint32_t type, uint64_t count)
 {
@@ -302,17 +325,21 @@ ends_at_a_limit(void **state)
 	expect_report(out, "\"type\":\"hit\"", 2);
 }
 
-/* The last one wanted is complete only when time shows it. */
+/* The last one wanted is complete only when time shows it; one more waits. */
 static void
 ends_at_a_limit_by_time(void **state)
 {
 	const uint64_t late = 1000000000;
+	struct ex_record other;
 
 	(void)state;
 	begin((struct options){.form = FORM_JSON, .limit = 1});
 	assert_true(session_record(&s, sample(2, 1)));
 	assert_true(session_record(&s, sample(3, 2)));
-	assert_true(session_flush(&s, 3));
+	other = *sample(2, 3);
+	other.tid = 12;
+	assert_true(session_record(&s, &other));
+	assert_true(session_flush(&s, 4));
 	assert_false(session_flush(&s, late));
 	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
 }
@@ -518,9 +545,12 @@ expect_recording(const char *path, unsigned samples, uint64_t lost)
 		if (record.type == PERF_RECORD_SAMPLE) {
 			assert_int_equal(record.tid, 11);
 			samples--;
+		} else if (record.type == PERF_RECORD_COMM) {
+			assert_string_equal(record.comm.name, "victim");
 		} else {
 			assert_int_equal(record.type,
 			    PERF_RECORD_LOST_SAMPLES);
+			assert_true(lost != 0);
 			assert_int_equal(record.lost.count, lost);
 			lost = 0;
 		}
@@ -541,14 +571,22 @@ writes_a_recording(void **state)
 	assert_null(s.explainer);
 	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
 	assert_true(session_record(&s, sample(0, 1)));
+	assert_true(session_record(&s, name()));
 	assert_true(session_record(&s, sample(0, 2)));
 	session_lost(&s, 40);
 	assert_false(session_record(&s, sample(0, 3)));
 	assert_true(s.full);
+	assert_string_equal(ex_space_comm(s.space, 10, 11), "victim");
 	assert_int_equal(s.samples, 3);
 	expect_end(5, "watchctl: 43 hits, 3 reported, 40 lost\n");
 	assert_int_equal(open_descriptors(), before);
 	expect_recording(path, 3, 40);
+
+	begin((struct options){.form = FORM_PERF, .output = path});
+	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
+	assert_true(session_record(&s, sample(0, 1)));
+	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_recording(path, 1, 0);
 	assert_int_equal(lseek(fileno(out), 0, SEEK_END), 0);
 }
 

@@ -311,18 +311,16 @@ count_only(void **state)
 static void
 folded_stacks(void **state)
 {
-	struct target t;
 	struct running w;
 	struct outcome o;
 
 	(void)state;
-	start_counter(&t, "1", "20");
-	start(&w, (const char *[]){watchctl(), "-t", "30", "-w", "counter",
-	    "-o", "folded", "-p", t.pid, NULL});
-	(void)usleep(300000);
-	let_write(&t, 7);
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "folded",
+	    "--", victim("counter"), "1", "20", NULL});
+	say(&w, "go\nend\n");
 	finish(&w, &o);
-	assert_non_null(strstr(o.out, ";level2;level1;bump 20\n"));
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, ";level2;level1;bump 20\n"));
 	outcome_free(&o);
 }
 

@@ -53,16 +53,16 @@ static const struct option report_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* A number up to max, which is less than UINT64_MAX. */
 static int
 parse_number(const char *option, const char *text, uint64_t max,
     uint64_t *value)
 {
 	char *end;
 
-	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
-	    *value == 0 || *value > max)
+	if (*text < '0' || *text > '9' || *end != '\0' || *value == 0 ||
+	    *value > max)
 		return complain("%s '%s': not a whole number from 1 to %llu",
 		    option, text, (unsigned long long)max);
 	return 0;
@@ -74,7 +74,7 @@ parse_seconds(const char *text, double *seconds)
 	char *end;
 
 	*seconds = strtod(text, &end);
-	if (*end != '\0' || end == text || !(*seconds > 0) || *seconds > 1e9)
+	if (*end != '\0' || !(*seconds > 0) || *seconds > 1e9)
 		return complain("-t '%s': not a time; give seconds, such as "
 		    "10 or 0.5", text);
 	return 0;

@@ -24,18 +24,12 @@
    a record may be on its way into a ring, in ns. */
 enum { LOOK_MS = 20, ON_ITS_WAY = 1000000 };
 
-/* What the loop sleeps on. */
+/* The signals that end us, as a descriptor. */
 static int
-make_poll(struct run *run)
+open_signals(void)
 {
-	struct wp_rings *rings = wp_target_rings(run->target);
-	unsigned nrings = wp_rings_count(rings);
-	struct pollfd *p = calloc(1 + run->nprocesses + nrings, sizeof(*p));
 	sigset_t signals;
 
-	if (p == NULL)
-		return complain("out of memory");
-	run->poll = p;
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGINT);
 	(void)sigaddset(&signals, SIGQUIT);
@@ -45,14 +39,32 @@ make_poll(struct run *run)
 	/* a report whose reader has gone ends by its error; only now, for a
 	   command must not inherit that */
 	(void)signal(SIGPIPE, SIG_IGN);
-	(p++)->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	for (size_t i = 0; i < run->nprocesses; i++)
-		(p++)->fd = pidfd_open(run->process[i].pid, 0);
+	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* What the loop sleeps on. */
+static int
+make_poll(struct run *run)
+{
+	struct wp_rings *rings = wp_target_rings(run->target);
+	unsigned nrings = wp_rings_count(rings);
+	struct pollfd *p = calloc(1 + run->nprocesses + nrings, sizeof(*p));
+
+	if (p == NULL)
+		return complain("out of memory");
+	run->poll = p;
+	run->npoll = 1 + run->nprocesses + nrings;
+	for (size_t i = 0; i < run->npoll; i++)
+		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+	if ((p++->fd = open_signals()) < 0)
+		return complain("signalfd: %s", strerror(errno));
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		p->fd = pidfd_open(run->process[i].pid, 0);
+		if (p++->fd < 0 && errno != ESRCH)
+			return complain("pidfd_open: %s", strerror(errno));
+	}
 	for (unsigned i = 0; i < nrings; i++)
-		(p++)->fd = wp_rings_fd(rings, i);
-	run->npoll = (size_t)(p - run->poll);
-	while (p-- > run->poll)
-		p->events = POLLIN;
+		p++->fd = wp_rings_fd(rings, i);
 	return 0;
 }
 
@@ -74,24 +86,6 @@ take_signal(struct run *run)
 	}
 }
 
-static int
-stop_looking(void *arg, const struct wp_proc_map *map)
-{
-	(void)arg;
-	(void)map;
-	return 1;
-}
-
-/* Whether a process without watches lives on.  One that exits loses its memory
-   before its watches, and only then has ended. */
-static bool
-lives_on(pid_t pid)
-{
-	int got = wp_proc_maps(pid, stop_looking, NULL);
-
-	return got != 0 && got != -ESRCH;
-}
-
 /*
  * Whether a process has nothing to watch any more: it ended (and with -f its
  * children too), or executed another program, which ends its watches.  Its
@@ -109,7 +103,7 @@ has_ended(struct run *run, size_t i)
 		return !run->options->follow || !watched;
 	if (p->revents == 0 && watched)
 		return false;
-	if (p->revents == 0 && poll(p, 1, 0) == 0 && lives_on(process->pid))
+	if (p->revents == 0 && !wp_proc_exiting(process->pid))
 		session_warn(&run->session, "process %d executed another "
 		    "program, where addresses mean something else: its "
 		    "watches have ended", process->pid);
@@ -205,7 +199,8 @@ loop(struct run *run)
 	wp_target_stop(run->target);
 }
 
-/* What was counted and not delivered is lost, whatever records said of it. */
+/* What was counted and not delivered is lost, whatever records said of it: they
+   leave out the last ones, and count lost records that were no hits. */
 static void
 account(struct run *run)
 {
@@ -217,6 +212,8 @@ account(struct run *run)
 	counts = counted_in_all(run);
 	if (counts > s->samples + s->lost)
 		session_lost(s, counts - s->samples - s->lost);
+	else if (counts >= s->samples)
+		s->lost = counts - s->samples;
 }
 
 /* Wait for the command; signals that are meant for it are passed on. */
@@ -227,11 +224,12 @@ command_status(struct run *run)
 		run->poll[0],
 		{.fd = pidfd_open(run->process->pid, 0), .events = POLLIN},
 	};
+	const int ms = wait[1].fd < 0 ? LOOK_MS : -1;
 	int status = run->command_status;
 
 	while (status < 0 && waitpid(run->process->pid, &status, WNOHANG) == 0) {
 		status = -1;
-		(void)poll(wait, 2, -1);
+		(void)poll(wait, 2, ms);
 		take_signal(run);
 	}
 	(void)close(wait[1].fd);

@@ -30,7 +30,8 @@ struct wp_options {
 				   below 65528 */
 };
 
-/* What wants and features allow. */
+/* Take back what features do not allow, and use what they offer: callchain is
+   set with kernel, and the last ones are as the kernel has them. */
 void wp_options_fit(struct wp_options *, const struct wp_features *);
 
 /* The event of one slot.  side: it also reports maps, names, forks and exits of

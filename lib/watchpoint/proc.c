@@ -150,6 +150,22 @@ wp_proc_status(pid_t pid, struct wp_proc_status *out)
 	return err;
 }
 
+/* The ninth field of stat, PF_EXITING of include/linux/sched.h.  The second,
+   the name, may hold anything; nothing after it holds a bracket. */
+bool
+wp_proc_exiting(pid_t tid)
+{
+	char text[1024];
+	const char *end;
+	unsigned flags;
+
+	if (proc_slurp(tid, "stat", text, sizeof(text)) < 0 ||
+	    (end = strrchr(text, ')')) == NULL)
+		return true;
+	return sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	    (flags & 4) != 0;
+}
+
 int
 wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
 {

@@ -27,6 +27,10 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
+/* Whether a thread has begun to end: it executes nothing of its program any
+   more, though it may take its time.  True when there is no such thread. */
+bool wp_proc_exiting(pid_t tid);
+
 /* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
    its size in elements).  Result: how many. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);

@@ -116,7 +116,8 @@ int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *, uint64_t **ids);
 
 /* Whether watches first to first + n - 1 still watch anybody: false once every
-   thread and process that they cover has ended, or executed another program. */
+   thread and process that they cover has ended, or executed another program.
+   Asking takes a pending POLLIN from the rings, so look at those too. */
 bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
 
 /* Disarm: nothing is counted any more.  Processes run on. */
