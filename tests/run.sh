@@ -67,7 +67,7 @@ fi
 name=$1${UNDER:-}
 log=$1.log
 shift
-timeout -k 5 "${TIMEOUT:-120}" "$@" > "$log" 2>&1 < /dev/null
+timeout -k 5 "${TIMEOUT:-300}" "$@" > "$log" 2>&1 < /dev/null
 status=$?
 
 set -- $(counts)
@@ -78,7 +78,7 @@ word=ok
 [ "$3" -eq 0 ] || word=skip
 [ "$2" -eq 0 ] || word=FAIL
 [ $word = ok ] || cat "$log"
-[ "$status" -ne 124 ] || echo "$name: no end after ${TIMEOUT:-120} seconds"
+[ "$status" -ne 124 ] || echo "$name: no end after ${TIMEOUT:-300} seconds"
 printf '%-4s  %-32s %3d passed, %d failed, %d skipped\n' \
     $word "$name" "$1" "$2" "$3"
 echo "$1 $2 $3 ${KIND:-pure} $name" >> "$RESULTS"

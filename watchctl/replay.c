@@ -175,18 +175,35 @@ play(struct session *s, struct ex_perfdata *data)
 	return session_end(s, s->full ? "count" : "exit", 0, NULL);
 }
 
+/* Say why a file cannot be read: what is wrong with it, or with opening it. */
+static int
+refuse(const char *file, int err, const char *why)
+{
+	switch (err) {
+	case -EINVAL:
+	case -ENOTSUP:
+	case -EBADMSG:
+	case -EISDIR:
+	case -ENOMEM:
+		(void)complain("%s: %s", file, why);
+		break;
+	default:
+		(void)complain("%s: %s: %s", file, why, strerror(-err));
+		break;
+	}
+	return STATUS_OWN_FAILURE;
+}
+
 int
 replay(const struct options *options)
 {
 	struct ex_perfdata *data;
 	struct session s;
 	const char *why;
-	int status = STATUS_OWN_FAILURE;
+	int err, status = STATUS_OWN_FAILURE;
 
-	if (ex_perfdata_open(options->file, &data, &why) < 0) {
-		(void)complain("%s: %s", options->file, why);
-		return STATUS_OWN_FAILURE;
-	}
+	if ((err = ex_perfdata_open(options->file, &data, &why)) < 0)
+		return refuse(options->file, err, why);
 	if (session_open(&s, options, EX_RECORDED, stdout) == 0 &&
 	    add_watches(&s, data) == 0) {
 		ex_perfdata_build_ids(data, take_build_id, s.space);
