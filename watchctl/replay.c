@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/hw_breakpoint.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,8 @@ replay(const struct options *options)
 	const char *why;
 	int err, status = STATUS_OWN_FAILURE;
 
+	/* a report whose reader has gone ends by its error */
+	(void)signal(SIGPIPE, SIG_IGN);
 	if ((err = ex_perfdata_open(options->file, &data, &why)) < 0)
 		return refuse(options->file, err, why);
 	if (session_open(&s, options, EX_RECORDED, stdout) == 0 &&

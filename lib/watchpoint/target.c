@@ -181,10 +181,13 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 
 	if (got < 0)
 		return got;
-	if ((got = wp_proc_maps(pid, cover_map, &cover)) < 0)
-		return got == -ESRCH ?
-		    wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid) :
-		    wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, pid);
+	got = wp_proc_maps(pid, cover_map, &cover);
+	if (got == -ESRCH)
+		return wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid);
+	if (got == -EACCES || got == -EPERM)
+		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, pid);
+	if (got < 0)
+		return wp_cause_errno(cause, "reading its mappings", -got);
 	if (got == 0)
 		return wp_cause_set(cause, WP_CAUSE_UNMAPPED,
 		    (unsigned long long)cover.at, pid, pid);
