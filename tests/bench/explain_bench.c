@@ -19,33 +19,38 @@
 
 #define PERF "/usr/bin/perf"
 
-static void
+/* Record a victim's writes; how many hits there are in the file. */
+static double
 record(const char *file, const char *writes)
 {
 	struct running w;
 	struct outcome o;
+	double hits;
 
 	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
 	    "-O", file, "--", victim("counter"), "1", writes, NULL});
 	say(&w, "go\nend\n");
 	finish(&w, &o);
 	assert_non_null(strstr(o.err, " hits, "));
+	hits = atof(strstr(o.err, " hits, ") + strlen(" hits, "));
 	outcome_free(&o);
+	assert_true(hits > 0);
+	return hits;
 }
 
-/* CPU seconds of a command that reads the file; how many hits it told of. */
+/* CPU seconds of a shell command about a file, "%s" in it. */
 static double
-cpu_seconds(const char *const argv[], const char *mark, double *hits)
+cpu_seconds(const char *command, const char *file)
 {
 	struct rusage before, after;
 	struct outcome o;
+	char line[1024];
 
+	(void)snprintf(line, sizeof(line), command, file);
 	(void)getrusage(RUSAGE_CHILDREN, &before);
-	run(&o, argv);
+	run(&o, (const char *[]){"/bin/sh", "-c", line, NULL});
 	(void)getrusage(RUSAGE_CHILDREN, &after);
-	*hits = 0;
-	for (const char *p = o.out; (p = strstr(p, mark)) != NULL; p++)
-		++*hits;
+	assert_int_equal(o.status, 0);
 	outcome_free(&o);
 	return (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
 	    (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
@@ -53,49 +58,36 @@ cpu_seconds(const char *const argv[], const char *mark, double *hits)
 	    after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1e6;
 }
 
-/* Hits a second on one core, what it takes to begin left out: the difference
-   between a long and a short recording. */
-static double
-rate(const char *const argv[], size_t file, const char *shorter,
-    const char *longer, const char *mark)
-{
-	const char *args[16] = {NULL};
-	double few, many, begin, all;
-
-	for (size_t i = 0; argv[i] != NULL; i++)
-		args[i] = argv[i];
-	args[file] = shorter;
-	begin = cpu_seconds(args, mark, &few);
-	args[file] = longer;
-	all = cpu_seconds(args, mark, &many);
-	assert_true(many > few && few > 0);
-	return (many - few) / (all - begin);
-}
+#define FIELDS "-F comm,tid,time,event,ip,sym,srcline"
 
 int
 main(void)
 {
-	static const char fields[] = "comm,tid,time,event,ip,sym,srcline";
-	char shorter[] = "/tmp/watchctl_bench.XXXXXX";
+	static const char perf_script[] = PERF " script " FIELDS
+	    " -i %s > /dev/null";
+	char report[512], shorter[] = "/tmp/watchctl_bench.XXXXXX";
 	char longer[] = "/tmp/watchctl_bench.XXXXXX";
-	double ours, perf, each, seconds, hits;
+	double few, many, ours, perf, each, began;
 	int a = mkstemp(shorter), b = mkstemp(longer);
 
 	assert_true(a >= 0 && b >= 0);
 	(void)close(a);
 	(void)close(b);
-	record(shorter, "1000");
-	record(longer, "41000");
-	perf = rate((const char *[]){PERF, "script", "-F", fields, "-i", "",
-	    NULL}, 5, shorter, longer, " counter: ");
-	ours = rate((const char *[]){watchctl(), "report", "-o", "json", "",
-	    NULL}, 4, shorter, longer, "{\"type\":\"hit\"");
+	few = record(shorter, "1000");
+	many = record(longer, "41000");
+	(void)snprintf(report, sizeof(report), "exec %s report -o json %%s "
+	    "> /dev/null", watchctl());
+	/* what it takes to begin is left out: the difference of two files */
+	ours = (many - few) / (cpu_seconds(report, longer) -
+	    cpu_seconds(report, shorter));
+	perf = (many - few) / (cpu_seconds(perf_script, longer) -
+	    cpu_seconds(perf_script, shorter));
 	/* perf keeps lines only together with inlined frames; without those it
 	   asks addr2line for each, whose time is its own: the clock's, then */
-	seconds = bench_now();
-	(void)cpu_seconds((const char *[]){PERF, "script", "--no-inline", "-F",
-	    fields, "-i", shorter, NULL}, " counter: ", &hits);
-	each = hits / (bench_now() - seconds);
+	began = bench_now();
+	(void)cpu_seconds(PERF " script --no-inline " FIELDS
+	    " -i %s > /dev/null", shorter);
+	each = few / (bench_now() - began);
 	(void)unlink(shorter);
 	(void)unlink(longer);
 	printf("explaining, with lines, on one core: watchctl report %.0f hits "
