@@ -153,6 +153,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 			return wp_cause_errno(cause, "running the command up "
 			    "to its libraries", -at);
 		earlier_free(&run->earlier);
+		*cause = (struct wp_cause){0};	/* learn says its own */
 		if ((err = learn(run, process)) < 0)
 			return err;
 	}
@@ -255,13 +256,12 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 static int
 describe(struct run *run)
 {
-	size_t n, nevents = 0;
-	const struct wp_watched *watched = wp_target_watches(run->target, &n);
+	const size_t n = run->nprocesses * run->options->nspecs;
+	size_t nevents = 0;
 	struct ex_perf_event *events = calloc(n, WP_SLOTS_MAX *
 	    sizeof(*events));
 	int err = events == NULL ? -ENOMEM : 0;
 
-	(void)watched;
 	run->formats = ex_formats_new();
 	if (run->formats == NULL)
 		err = -ENOMEM;
