@@ -256,12 +256,13 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 static int
 describe(struct run *run)
 {
-	const size_t n = run->nprocesses * run->options->nspecs;
-	size_t nevents = 0;
-	struct ex_perf_event *events = calloc(n, WP_SLOTS_MAX *
-	    sizeof(*events));
-	int err = events == NULL ? -ENOMEM : 0;
+	struct ex_perf_event *events;
+	size_t n, nevents = 0;
+	int err;
 
+	(void)wp_target_watches(run->target, &n);
+	events = calloc(n, WP_SLOTS_MAX * sizeof(*events));
+	err = events == NULL ? -ENOMEM : 0;
 	run->formats = ex_formats_new();
 	if (run->formats == NULL)
 		err = -ENOMEM;
