@@ -78,7 +78,8 @@ static struct ex_slot slots[EVENTS];
 static void
 set_slot(int event, int watch, uint64_t addr, uint64_t len)
 {
-	slots[event] = (struct ex_slot){watch, addr, len};
+	slots[event] = (struct ex_slot){watch < 0 ? NULL : &watches[watch],
+	    addr, len};
 	if (watch >= 0 && watches[watch].addr == 0)
 		watches[watch].addr = addr;
 }
@@ -142,8 +143,8 @@ static const struct ex_record *
 make(const struct sample *s)
 {
 	const struct ex_slot *slot = &slots[s->event];
-	const uint64_t region = slot->watch < 0 ? 0 :
-	    watches[slot->watch].addr;
+	const uint64_t region = slot->watch == NULL ? 0 :
+	    slot->watch->addr;
 	struct ex_sample *sample = &made.record.sample;
 
 	made.record = (struct ex_record){
@@ -231,8 +232,7 @@ begin(void **state)
 	(void)state;
 	memset(&given, 0, sizeof(given));
 	memset(&made, 0, sizeof(made));
-	explainer = ex_explainer_new(space, watches, slots, EVENTS, give,
-	    &given);
+	explainer = ex_explainer_new(space, slots, EVENTS, give, &given);
 	return explainer == NULL ? -1 : 0;
 }
 

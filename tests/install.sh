@@ -1,33 +1,82 @@
 #!/bin/sh
-# install: what `bmake install` leaves is complete and can be built against;
-# the shared library needs libc alone and shows nothing but wp_*.
+# install: what `bmake install` leaves is complete; programs in C and C++ build
+# against it and find their helper; the shared library needs libc alone and shows
+# nothing but wp_*.
 set -eu
 
-dest=$(mktemp -d)
-trap 'rm -rf "$dest"' EXIT
-MAKEFLAGS='' bmake -C "$TOP" install DESTDIR="$dest" prefix=/opt > /dev/null
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset WATCHPOINT_HELPER
 
-cd "$dest/opt"
+# A copy that is built for another prefix: only what knows the prefix is made anew.
+mkdir "$scratch/src"
+cp -a "$TOP/lib" "$TOP/watchctl" "$TOP"/Makefile* "$scratch/src"
+install()
+{
+	for dir in lib watchctl; do
+		MAKEFLAGS='' bmake -C "$scratch/src/$dir" "$@" all install
+	done > "$scratch/log" 2>&1 || {
+		cat "$scratch/log"
+		exit 1
+	}
+}
+
+# under another root
+install DESTDIR="$scratch/root" prefix=/opt
+cd "$scratch/root/opt"
 ls bin/watchctl lib/libwatchpoint.a share/man/man1/watchctl.1 \
     share/man/man3/libwatchpoint.3
+[ "$(readlink share/man/man3/wp_close.3)" = wp_open.3 ]
+[ "$(readlink share/man/man3/WP_FREEZE.3)" = WP_WATCH.3 ]
+[ "$(echo include/*.h)" = \
+    'include/watchpoint-cmocka.h include/watchpoint.h' ]
 
 readelf -d lib/libwatchpoint.so > dynamic
 grep 'SONAME.*\[libwatchpoint\.so\.0\]' dynamic
 [ "$(grep -c NEEDED dynamic)" = "$(grep -c 'NEEDED.*\[libc\.so' dynamic)" ]
 nm -D --defined-only lib/libwatchpoint.so > symbols
-grep ' T wp_cause_name@' symbols
+grep ' T wp_open@' symbols
 [ -z "$(grep -v ' wp_\| A LIBWATCHPOINT_' symbols)" ]
 
-export PKG_CONFIG_SYSROOT_DIR="$dest" PKG_CONFIG_PATH="$dest/opt/lib/pkgconfig"
+export PKG_CONFIG_PATH="$PWD/lib/pkgconfig"
+[ "$(pkg-config --variable=helper watchpoint)" = /opt/bin/watchctl ]
+export PKG_CONFIG_SYSROOT_DIR="$scratch/root"
 cflags=$(pkg-config --cflags watchpoint)
-libs=$(pkg-config --libs watchpoint)
-for header in include/watchpoint/*.h; do
-	echo "#include <${header##*/}>" |
+cmocka='#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>'
+for header in include/*.h include/watchpoint/*.h; do
+	printf '%s\n#include <%s>\n' "$cmocka" "${header#include/}" |
 	    $CC -Wall -Werror $cflags -fsyntax-only -x c -
 done
-cat > user.c <<EOF
-#include <cause.h>
-int main(void) { return wp_cause_name(WP_CAUSE_NONE) == 0; }
-EOF
-$CC -o user $cflags user.c $libs
-LD_LIBRARY_PATH=lib ./user
+unset PKG_CONFIG_SYSROOT_DIR
+
+# where it will be used: nothing else tells where the helper is
+prefix="$scratch/prefix"
+install prefix="$prefix"
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig" LD_LIBRARY_PATH="$prefix/lib"
+"$prefix/bin/watchctl" doctor > "$scratch/doctor" || {
+	cat "$scratch/doctor"
+	exit 77
+}
+
+# use COMPILER EXAMPLE LINE: build it, run it, and see who was caught
+use()
+{
+	flags=$(pkg-config --cflags --libs $3 watchpoint)
+	$1 -g -o "$scratch/$2" "$TOP/examples/$2.c" $3 $flags $4
+	"$scratch/$2" 2>&1 | cat > "$scratch/said"
+	grep -E "^     0 +$5 .*/$2.c:[0-9]+\$" "$scratch/said" || {
+		echo "$1 $2 $3:"
+		cat "$scratch/said"
+		exit 1
+	}
+}
+for static in '' --static; do
+	use "$CC" watch "$static" '' pay
+	use "$CC" freeze "$static" '' accepts
+	use "$CXX -x c++" freeze "$static" '' accepts
+done
+use "$CC" cmocka_suite '' -lcmocka accepts

@@ -93,10 +93,13 @@ static const struct ex_watch made_watches[] = {
 	{.id = 3, .spec = HOSTILE, .symbol = HOSTILE, .addr = 0x404200,
 	 .len = 4, .access = 'r'},
 };
+static const struct ex_watch *const made_list[] = {
+	&made_watches[0], &made_watches[1], &made_watches[2],
+};
 
 static const struct report_start made_start = {
 	.pid = 4335, .comm = "victim", .mode = "ring", .threads = 3,
-	.frozen_ms = 0.8, .watches = made_watches, .nwatches = 3,
+	.frozen_ms = 0.8, .watches = made_list, .nwatches = 3,
 	.time = 1000000000,
 };
 
@@ -142,6 +145,29 @@ made_evil_hit(uint64_t seq)
 		    .text = HOSTILE},
 	};
 }
+
+/* Three stray writers, and a run that they were found in. */
+static const struct finding made_writer = {
+	.watch = &made_watches[0], .stack = &made_plain,
+	.culprit = &made_plain_frames[0], .access = "write", .count = 12,
+	.first_seq = 2,
+};
+static const struct finding made_call = {
+	.watch = &made_watches[1], .stack = &made_kernel,
+	.culprit = &made_kernel_frames[1], .access = "write", .count = 1,
+	.first_seq = 5, .incomplete = true,
+};
+static const struct finding made_unknown = {
+	.watch = &made_watches[0], .access = "write", .count = 1,
+	.first_seq = 9,
+};
+static const struct finding *const made_findings[] = {
+	&made_writer, &made_call, &made_unknown,
+};
+static const struct report_end made_judged = {
+	.hits = 20, .reported = 20, .reason = "exit", .status = 66,
+	.judged = true, .stray = 14, .findings = made_findings, .nfindings = 3,
+};
 
 /* A report into memory. */
 struct made_report {

@@ -66,6 +66,9 @@ defaults(void **state)
 	assert_true(o.seconds == 0);
 	assert_int_equal(o.form, FORM_TEXT);
 	assert_int_equal(o.stack, 4096);
+	assert_int_equal(o.nallow, 0);
+	assert_int_equal(o.error_status, 0);
+	assert_false(options_judge(&o));
 	options_free(&o);
 	assert_null(o.spec);
 }
@@ -180,6 +183,39 @@ switches(void **state)
 	options_free(&o);
 }
 
+/* Who may touch it; judging takes deeper stacks, unless told otherwise. */
+static void
+policies(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "--allow", "config_*", "--allow=*.c", "x");
+	assert_int_equal(o.nallow, 2);
+	assert_string_equal(o.allow[0], "config_*");
+	assert_string_equal(o.allow[1], "*.c");
+	assert_true(options_judge(&o));
+	assert_int_equal(o.error_status, 0);
+	assert_int_equal(o.stack, 16384);
+	options_free(&o);
+	assert_null(o.allow);
+	ACCEPT(&o, "--stack", "512", "-w", "a", "--error-exitcode", "255", "x");
+	assert_true(options_judge(&o));
+	assert_int_equal(o.error_status, 255);
+	assert_int_equal(o.stack, 512);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--error-exitcode=1", "--count", "-p", "7");
+	assert_int_equal(o.error_status, 1);
+	assert_true(o.count);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--allow", "f", "file",
+	    "--error-exitcode", "66", NULL});
+	assert_string_equal(o.file, "file");
+	assert_string_equal(o.allow[0], "f");
+	assert_int_equal(o.error_status, 66);
+	options_free(&o);
+}
+
 static void
 a_report(void **state)
 {
@@ -255,6 +291,21 @@ static const struct {
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--count", "ls"},
 	    "--count has no records to write with -o perf"},
+	{{"w", "--allow"}, "--allow needs an argument" SEE},
+	{{"w", "--allow", ""}, "--allow '': names nobody; "},
+	{{"w", "--error-exitcode", "0"},
+	    "--error-exitcode '0'" NUMBER("255")},
+	{{"w", "--error-exitcode", "256"},
+	    "--error-exitcode '256'" NUMBER("255")},
+	{{"w", "--error-exitcode", "-1"},
+	    "--error-exitcode '-1'" NUMBER("255")},
+	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--allow", "g", "ls"},
+	    "-o perf explains nothing while it records: "},
+	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--error-exitcode", "1",
+	    "ls"}, "-o perf explains nothing while it records: "},
+	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
+	    "--count has no backtraces for --allow to judge by: "},
+	{{"report", "--allow"}, "--allow needs an argument" SEE},
 	{{"report"}, "report takes one FILE" SEE},
 	{{"report", "a", "b"}, "report takes one FILE" SEE},
 	{{"report", "-w", "a", "b"}, "no option -w" SEE},
@@ -322,7 +373,8 @@ help_is_whole(void **state)
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only",
-		"--stack BYTES", "-o FORM", "-O FILE", "-h, --help",
+		"--stack BYTES", "--allow PATTERN", "--error-exitcode N",
+		"-o FORM", "-O FILE", "-h, --help",
 		"-V, --version", "watchctl report", "watchctl doctor",
 	};
 	struct options o;
@@ -351,6 +403,7 @@ main(void)
 		cmocka_unit_test(forms),
 		cmocka_unit_test(amounts),
 		cmocka_unit_test(switches),
+		cmocka_unit_test(policies),
 		cmocka_unit_test(a_report),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(help_and_version),

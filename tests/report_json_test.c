@@ -248,6 +248,40 @@ leaves_out_what_is_unknown(void **state)
 	free(m.text);
 }
 
+/* A stray hit says so, others nothing; findings come before the end. */
+static void
+tells_of_stray_writers(void **state)
+{
+	struct ex_hit hits[] = {made_hit(1), made_hit(2)};
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	hits[1].stray = true;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 2);
+	made_close(&m, &made_judged);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 8);
+	assert_line(lines.line[1], plain_hit);
+	assert_true(json_is_true(json_object_get(lines.line[2], "stray")));
+	assert_line(lines.line[4], "{'type':'finding','stray':true,'watch':1,"
+	    "'count':12,'first_seq':2,'access':'write','function':'bump',"
+	    "'file':'victim.c','line':10,'module':'victim','pc':'0x401320',"
+	    "'stack':'9f3c000000000001'}");
+	assert_line(lines.line[5], "{'type':'finding','stray':true,'watch':2,"
+	    "'count':1,'first_seq':5,'access':'write','module':'libc.so.6',"
+	    "'pc':'0x7f00000f0010','stack':'000000000000002b',"
+	    "'incomplete':true}");
+	assert_line(lines.line[6], "{'type':'finding','stray':true,'watch':1,"
+	    "'count':1,'first_seq':9,'access':'write'}");
+	assert_line(lines.line[7], "{'type':'end','hits':20,'reported':20,"
+	    "'lost':0,'stray':14,'reason':'exit','status':66}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 static void
 tells_counts(void **state)
 {
@@ -327,6 +361,7 @@ main(void)
 		cmocka_unit_test(keeps_nanoseconds),
 		cmocka_unit_test(survives_hostile_names),
 		cmocka_unit_test(leaves_out_what_is_unknown),
+		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(repeats_backtraces),
 		cmocka_unit_test(says_when_the_stream_fails),

@@ -35,7 +35,7 @@ begins_with_what_is_watched(void **state)
 {
 	struct report_start one = start_with(1), two = start_with(2);
 	const struct report_start recorded = {
-		.frozen_ms = -1, .watches = made_watches, .nwatches = 1,
+		.frozen_ms = -1, .watches = made_list, .nwatches = 1,
 	};
 	const struct {
 		const struct report_start *start;
@@ -234,6 +234,39 @@ sums_up(void **state)
 	free(m.text);
 }
 
+/* Stray hits, and at the end who made them. */
+static void
+tells_of_stray_writers(void **state)
+{
+	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_kernel_hit(3)};
+	struct report_start start = start_with(2);
+	struct made_report m;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		hits[i].stray = true;
+	made_open(&m, &report_text);
+	run(&m, &start, hits, 3, &made_judged);
+	assert_non_null(strstr(m.text, "\n#1   stray write  counter "
+	    "(8 bytes at 0x404090)  -> 42\n"));
+	assert_non_null(strstr(m.text, "\n#2   stray write  counter  -> 42  "
+	    "victim["));
+	assert_non_null(strstr(m.text, "\n#3   stray write by read(2)  "
+	    "0x4040c0:64 (8 of"));
+	assert_non_null(strstr(m.text, "  stray write in bump victim.c:10\n"));
+	assert_string_equal(strstr(m.text, "\nstray: "), "\n"
+	    "stray: 3 writers\n"
+	    "  12x  bump            victim.c:10          counter      "
+	    "first #2\n"
+	    "   1x  0x7f00000f0010  (libc.so.6+0xf0010)  0x4040c0:64  "
+	    "first #5  (incomplete backtrace)\n"
+	    "   1x  unknown                              counter      "
+	    "first #9\n"
+	    "  an incomplete backtrace may lack a caller that is allowed: "
+	    "--stack copies more\n");
+	free(m.text);
+}
+
 static void
 tells_counts(void **state)
 {
@@ -272,20 +305,22 @@ makes_hostile_names_visible(void **state)
 static void
 colours_change_no_text(void **state)
 {
-	const struct ex_hit hits[] = {
+	struct ex_hit hits[] = {
 		made_hit(1), made_kernel_hit(2), made_evil_hit(3), made_hit(4),
 	};
-	const struct report_end end = {.hits = 4};
+	const struct report_end end = made_judged;
 	struct made_report plain, coloured;
 	char *to, *from;
 
 	(void)state;
+	hits[0].stray = true;
 	made_open(&plain, &report_text);
 	run(&plain, &made_start, hits, 4, &end);
 	made_open(&coloured, &report_text);
 	coloured.report.colour = true;
 	run(&coloured, &made_start, hits, 4, &end);
 	assert_non_null(strstr(coloured.text, "\033[36mcounter\033[0m"));
+	assert_non_null(strstr(coloured.text, "\033[31mstray write\033[0m"));
 	for (to = from = coloured.text; *from != '\0';) {
 		if (*from == '\033')
 			from = strchr(from, 'm') + 1;
@@ -357,6 +392,7 @@ main(void)
 		cmocka_unit_test(prints_what_has_no_backtrace),
 		cmocka_unit_test(tells_events_as_they_come),
 		cmocka_unit_test(sums_up),
+		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(makes_hostile_names_visible),
 		cmocka_unit_test(colours_change_no_text),

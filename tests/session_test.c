@@ -261,10 +261,41 @@ writes_into_a_file(void **state)
 	    "now\n");
 	begin((struct options){.form = FORM_FOLDED, .output = path});
 	assert_true(session_record(&s, sample(0, 1)));
-	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 	assert_int_equal(lseek(fileno(out), 0, SEEK_END), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size > 0 && st.st_size < 40);
+}
+
+/* What a file held is there until there is something to write. */
+static void
+keeps_a_file_until_it_begins(void **state)
+{
+	static const enum form forms[] = {FORM_TEXT, FORM_JSON, FORM_FOLDED,
+	    FORM_PERF};
+	const char *path = scratch_path("kept");
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		scratch_write("kept", "a report of another day\n");
+		options = (struct options){.form = forms[i], .output = path};
+		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		add_watches();
+		assert_int_equal(session_ready(&s), 0);
+		session_close(&s);
+		text = scratch_read("kept", NULL);
+		assert_string_equal(text, "a report of another day\n");
+		free(text);
+		begin(options);
+		if (forms[i] == FORM_PERF)
+			assert_int_equal(session_record_to_file(&s, &event, 1),
+			    0);
+		session_close(&s);
+		text = scratch_read("kept", NULL);
+		assert_null(strstr(text, "another day"));
+		free(text);
+	}
 }
 
 /* What cannot be opened: a line, and nothing is left open. */
@@ -341,7 +372,7 @@ ends_at_a_limit_by_time(void **state)
 	assert_true(session_record(&s, &other));
 	assert_true(session_flush(&s, 4));
 	assert_false(session_flush(&s, late));
-	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 }
 
 static void
@@ -355,7 +386,7 @@ counts_samples_of_watches(void **state)
 	assert_true(session_record(&s, sample(4, 3)));	/* nor this */
 	assert_true(session_record(&s, sample(-1, 4)));
 	assert_int_equal(s.samples, 2);
-	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 }
 
 static void
@@ -394,6 +425,110 @@ accounts_for_all(void **state)
 	expect_report(out, "\"hits\":9,\"reported\":9", 1);
 }
 
+/* What a policy makes of a run: its exit status, and what it says of that. */
+static void
+judges_a_run(void **state)
+{
+	static const char *const allow[] = {"store"};
+	static const uint64_t none[] = {0, 0}, some[] = {3, 0};
+	static const struct {
+		size_t allowed;
+		int error_status, status;
+		unsigned hits;
+		uint64_t lost;
+		const uint64_t *counts;
+		const char *doubt;
+		int result;
+		const char *said;
+	} cases[] = {
+		{1, 0, 7, 2, 0, NULL, NULL, 7, "2 hits, 2 reported, 0 lost, "
+		    "2 stray by 1 writer\n"},
+		{1, 0, 7, 0, 5, NULL, "half is missing", 7,
+		    "5 hits, 0 reported, 5 lost, 0 stray\n"},
+		{0, 66, 7, 2, 0, NULL, NULL, 66, "2 hits, 2 reported, 0 lost, "
+		    "2 stray by 1 writer\n"},
+		{0, 66, 7, 0, 0, NULL, NULL, 7, "0 hits, 0 reported, 0 lost, "
+		    "0 stray\n"},
+		{0, 66, 7, 0, 1, NULL, NULL, 120, "1 hit, 0 reported, 1 lost, "
+		    "0 stray\nwatchctl: exit status 120: nothing stray was "
+		    "seen, but 1 hit was lost\n"},
+		{0, 66, 7, 0, 5, NULL, "half is missing", 120, "5 hits, "
+		    "0 reported, 5 lost, 0 stray\nwatchctl: exit status 120: "
+		    "nothing stray was seen, but half is missing\n"},
+		{0, 66, 7, 1, 5, NULL, "half is missing", 66, "6 hits, "
+		    "1 reported, 5 lost, 1 stray by 1 writer\n"},
+		{0, 66, 120, 0, 0, NULL, NULL, 120, "0 hits, 0 reported, "
+		    "0 lost, 0 stray\n"},
+		{0, 66, 7, 0, 0, none, NULL, 7, "0 hits, 0 reported, 0 lost, "
+		    "0 stray\n"},
+		{0, 66, 7, 0, 0, some, NULL, 66, "3 hits, 3 reported, 0 lost, "
+		    "3 stray\n"},
+	};
+	char status[32];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *said;
+		int result;
+
+		begin((struct options){.form = FORM_JSON,
+		    .allow = (const char **)(uintptr_t)allow,
+		    .nallow = cases[i].allowed,
+		    .error_status = cases[i].error_status,
+		    .count = cases[i].counts != NULL});
+		for (unsigned k = 0; k < cases[i].hits; k++)
+			assert_true(session_record(&s, sample(0, k)));
+		session_lost(&s, cases[i].lost);
+		if (cases[i].doubt != NULL) {
+			session_doubt(&s, "%s", cases[i].doubt);
+			session_doubt(&s, "more");
+		}
+		counts = cases[i].counts;
+		result = end("exit", cases[i].status, &said);
+		if (result != cases[i].result ||
+		    strcmp(said + strlen("watchctl: "), cases[i].said) != 0)
+			fail_msg("case %zu: %d, %s", i, result, said);
+		free(said);
+		(void)snprintf(status, sizeof(status), "\"status\":%d}",
+		    result);
+		expect_report(out, status, 1);
+		expect_report(out, "\"access\":\"write\",\"stray\":true",
+		    cases[i].hits);
+		expect_report(out, "{\"type\":\"finding\"", cases[i].hits > 0);
+		(void)tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
+/* A report that cannot be written is watchctl's own failure; one whose reader
+   has gone ended the watch too early. */
+static void
+judges_a_run_that_was_cut_short(void **state)
+{
+	FILE *file = out;
+	char *said;
+	int ends[2];
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON, .output = "/dev/full",
+	    .error_status = 66});
+	(void)session_record(&s, sample(0, 1));
+	assert_int_equal(end("detached", 0, &said), 125);
+	free(said);
+
+	assert_int_equal(pipe(ends), 0);
+	(void)close(ends[0]);
+	out = fdopen(ends[1], "w");
+	assert_non_null(out);
+	begin((struct options){.form = FORM_JSON, .error_status = 66});
+	assert_false(session_flush(&s, UINT64_MAX));
+	assert_int_equal(end("detached", 0, &said), 120);
+	assert_non_null(strstr(said, "exit status 120: "));
+	assert_non_null(strstr(said, "reader has gone"));
+	free(said);
+	(void)fclose(out);
+	out = file;
+}
+
 /* A write, by an instruction that is known, where reads are watched. */
 static void
 accounts_for_writes_that_were_dropped(void **state)
@@ -412,8 +547,8 @@ accounts_for_writes_that_were_dropped(void **state)
 	    (const uint8_t *)regs};
 	assert_true(session_record(&s, &record));
 	assert_int_equal(s.samples, 1);
-	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 1 accesses were "
-	    "writes and not wanted\n");
+	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 1 access was a "
+	    "write and not wanted\n");
 }
 
 static void
@@ -585,7 +720,7 @@ writes_a_recording(void **state)
 	begin((struct options){.form = FORM_PERF, .output = path});
 	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
 	assert_true(session_record(&s, sample(0, 1)));
-	expect_end(0, "watchctl: 1 hits, 1 reported, 0 lost\n");
+	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 	expect_recording(path, 1, 0);
 	assert_int_equal(lseek(fileno(out), 0, SEEK_END), 0);
 }
@@ -657,6 +792,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		test(writes_each_form),
 		test(writes_into_a_file),
+		test(keeps_a_file_until_it_begins),
 		test(refuses_outputs),
 		test(ends_at_a_limit),
 		test(ends_at_a_limit_by_time),
@@ -664,6 +800,8 @@ main(void)
 		test(tells_what_was_lost),
 		test(accounts_for_all),
 		test(accounts_for_writes_that_were_dropped),
+		test(judges_a_run),
+		test(judges_a_run_that_was_cut_short),
 		test(tells_of_threads),
 		test(warns),
 		test(says_when_a_report_cannot_be_written),

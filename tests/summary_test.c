@@ -35,9 +35,12 @@ counts_by_watch_and_backtrace(void **state)
 	(void)state;
 	assert_non_null(s);
 	assert_int_equal(summary_rows(s, &row), 0);
-	for (unsigned i = 0; i < 6; i++)
-		assert_int_equal(summary_add(s, &hits[i],
-		    NULL), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		struct ex_hit h = hits[i];
+
+		h.stray = h.stack == &stacks[1];
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+	}
 	assert_int_equal(summary_rows(s, &row), 4);
 
 	/* three of one, then those of one hit in order of their hits */
@@ -51,6 +54,8 @@ counts_by_watch_and_backtrace(void **state)
 	assert_int_equal(row[0].threads[0], 11);
 	assert_int_equal(row[0].threads[1], 10);
 	assert_string_equal(row[0].access, "write");
+	assert_true(row[0].stray);
+	assert_false(row[1].stray);
 	assert_int_equal(row[1].first_seq, 1);
 	assert_int_equal(row[2].first_seq, 3);
 	assert_ptr_equal(row[2].watch, &watches[1]);

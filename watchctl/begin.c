@@ -7,6 +7,8 @@
  * events have their ids by then.
  *
  *	prepare -> launch -> learn -> find_watches -> arm -> describe
+ *
+ * What can fail comes before the arming, as far as it can.
  */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -64,7 +66,7 @@ prepare(struct run *run)
 	if (wp_probe_features(&run->features, &cause) < 0 ||
 	    wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);
-	if (make_processes(run) < 0)
+	if (make_processes(run) < 0 || run_poll_make(run) < 0)
 		return -ENOMEM;
 	return session_open(&run->session, o, EX_LIVE,
 	    o->command != NULL ? stderr : stdout);
@@ -89,8 +91,10 @@ learn(struct run *run, const struct process *process)
 		(void)wp_cause_set(&cause, WP_CAUSE_DENIED_OTHER, process->pid);
 	else if (err < 0)
 		(void)wp_cause_errno(&cause, "reading its mappings", -err);
-	if (err < 0)
-		return complain("%s", cause.text);
+	if (err < 0) {
+		(void)complain("%s", cause.text);
+		return err;
+	}
 	earlier_each(&run->earlier, learn_record, run->session.space);
 	return 0;
 }
@@ -186,10 +190,9 @@ find_watches(struct run *run, struct process *process)
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		err = wp_target_mapped(process->pid, &regions[i], &cause);
 	free(regions);
-	if (err < 0)
-		return cause.code == WP_CAUSE_NONE ? err :
-		    complain("%s", cause.text);
-	return 0;
+	if (err < 0 && cause.code != WP_CAUSE_NONE)
+		(void)complain("%s", cause.text);
+	return err < 0 ? err : 0;
 }
 
 /* From here on every access counts. */
@@ -201,12 +204,19 @@ arm(struct run *run)
 	int err = 0;
 
 	run->began = run_now();
-	if (o->command != NULL)
-		err = wp_target_arm(run->target, &cause);
-	for (size_t i = 0; i < o->npids && err == 0; i++)
-		err = wp_target_attach(run->target, o->pid[i],
-		    run->process[i].first, o->nspecs, &cause);
-	return err < 0 ? complain("%s", cause.text) : 0;
+	for (size_t i = 0; i < run->nprocesses && err == 0; i++) {
+		struct process *process = &run->process[i];
+		unsigned before = wp_target_threads(run->target);
+
+		err = o->command != NULL ? wp_target_arm(run->target, &cause) :
+		    wp_target_attach(run->target, process->pid, process->first,
+		    o->nspecs, &cause);
+		process->threads =
+		    (long)(wp_target_threads(run->target) - before);
+	}
+	if (err < 0)
+		(void)complain("%s", cause.text);
+	return err;
 }
 
 /* Tell session and formats of one slot; event is what a recording says of
@@ -244,7 +254,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	    watched->nslots);
 
 	if (run->nprocesses > 1)
-		run->session.watches[w].pid = process->pid;
+		run->session.watches[w]->pid = process->pid;
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
@@ -303,28 +313,46 @@ run_announce(struct run *run)
 	if (!run->options->follow && !got->inherit_thread)
 		session_warn(&run->session, "this kernel cannot tell threads "
 		    "from children: child processes are watched too");
-	if (wp_target_inexact(run->target))
+	if (wp_target_inexact(run->target)) {
+		session_doubt(&run->session, "a thread may have been missed "
+		    "while attaching");
 		session_warn(&run->session, "the process could not be held "
 		    "while attaching (another traces it, or ptrace is not "
 		    "permitted): a thread made meanwhile may be missed or "
 		    "counted twice");
+	}
 	(void)session_flush(&run->session, 0);
+}
+
+/* Find the watches of each process, and arm them. */
+static int
+find_and_arm(struct run *run)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < run->nprocesses && err == 0; i++)
+		if ((err = learn(run, &run->process[i])) == 0)
+			err = find_watches(run, &run->process[i]);
+	return err == 0 ? arm(run) : err;
 }
 
 int
 run_begin(struct run *run)
 {
+	const struct options *o = run->options;
 	int err;
 
 	if (prepare(run) < 0)
 		return STATUS_OWN_FAILURE;
-	if (run->options->command != NULL && (err = launch(run)) != 0)
+	if (o->command != NULL && (err = launch(run)) != 0)
 		return err;
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (learn(run, &run->process[i]) < 0 ||
-		    find_watches(run, &run->process[i]) < 0)
-			return STATUS_OWN_FAILURE;
-	if (arm(run) < 0 || describe(run) < 0)
+	if (run_poll_processes(run) < 0)
+		return STATUS_OWN_FAILURE;
+	/* a command that is no more has ended by itself, unwatched */
+	if ((err = find_and_arm(run)) == -ESRCH && o->command != NULL &&
+	    o->error_status != 0)
+		return STATUS_NOT_VOUCHED;
+	if (err < 0 || describe(run) < 0)
 		return STATUS_OWN_FAILURE;
 	return 0;
 }

@@ -8,15 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "channel.h"
 #include "complain.h"
 
-/* What a stack copy holds without --stack: some thirty frames of usual code. */
-enum { STACK_USUAL = 4096, STACK_MAX = 65528 - 1024 };
+/* Bytes of stack that are copied without --stack: some thirty frames of usual
+   code; and where it matters whether one of the callers is allowed. */
+enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
 
 static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
-"       watchctl report [-n N] [-o FORM] [-O FILE] FILE\n"
+"       watchctl report [-n N] [-o FORM] [-O FILE] [--allow PATTERN] ...\n"
+"                       [--error-exitcode N] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Says who touches a running program's memory: thread, instruction, line, calls.\n"
 "\n"
@@ -30,24 +33,37 @@ static const char usage[] =
 "  -t SECONDS       end after a time\n"
 "  --count          count only: the cheapest\n"
 "  --user-only      not the kernel's accesses on the program's behalf\n"
-"  --stack BYTES    copy this much stack with each hit (4096)\n"
+"  --inside         by a library put into COMMAND: a thread that made a hit goes\n"
+"                   on when it has been reported, and none is lost\n"
+"  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
+"  --allow PATTERN  who may touch it: functions or source files that match, and\n"
+"                   all that they call; others are stray; repeatable\n"
+"  --error-exitcode N\n"
+"                   exit with N if a stray access (without --allow: any) was\n"
+"                   seen; with 120 if none was, but one may have been missed\n"
 "  -o FORM          text, json, folded or perf (a perf.data file)\n"
 "  -O FILE          write the report there\n"
 "  -h, --help       this\n"
 "  -V, --version    the version\n";
 
 /* None is a letter's: getopt then tells which form was misused. */
-enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK, OPT_HELP, OPT_VERSION };
+enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK, OPT_ALLOW, OPT_ERROR_EXITCODE,
+	OPT_INSIDE, OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
 	{"stack", required_argument, NULL, OPT_STACK},
+	{"allow", required_argument, NULL, OPT_ALLOW},
+	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
+	{"inside", no_argument, NULL, OPT_INSIDE},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 static const struct option report_options[] = {
+	{"allow", required_argument, NULL, OPT_ALLOW},
+	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -139,6 +155,32 @@ add_pid(struct options *o, const char *text)
 	return 0;
 }
 
+static int
+add_allow(struct options *o, const char *pattern)
+{
+	const char **more;
+
+	if (*pattern == '\0')
+		return complain("--allow '': names nobody; give a function or "
+		    "a source file");
+	more = realloc(o->allow, (o->nallow + 1) * sizeof(*more));
+	if (more == NULL)
+		return complain("out of memory");
+	o->allow = more;
+	o->allow[o->nallow++] = pattern;
+	return 0;
+}
+
+static int
+parse_status(const char *text, int *status)
+{
+	uint64_t value;
+	int err = parse_number("--error-exitcode", text, 255, &value);
+
+	*status = (int)value;
+	return err;
+}
+
 /* getopt's '?' and ':' in words. */
 static int
 bad_option(int c, char **argv)
@@ -189,8 +231,15 @@ option(struct options *o, int c, char **argv)
 	case OPT_USER_ONLY:
 		o->user_only = true;
 		return 0;
+	case OPT_INSIDE:
+		o->inside = true;
+		return 0;
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
+	case OPT_ALLOW:
+		return add_allow(o, optarg);
+	case OPT_ERROR_EXITCODE:
+		return parse_status(optarg, &o->error_status);
 	case 'h':
 	case OPT_HELP:
 		return say(usage);
@@ -208,12 +257,37 @@ each_option(int argc, char **argv, const char *letters,
 {
 	int c, err;
 
-	*o = (struct options){.stack = STACK_USUAL};
+	*o = (struct options){0};
 	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)
 		if ((err = option(o, c, argv)) != 0)
 			return err;
+	if (o->stack == 0)
+		o->stack = options_judge(o) ? STACK_JUDGED :
+		    o->inside ? WP_STACK_USUAL : STACK_USUAL;
+	return 0;
+}
+
+/* What a library that is put into the command cannot do. */
+static int
+check_inside(const struct options *o)
+{
+	if (o->npids > 0)
+		return complain("--inside puts a library into a command that "
+		    "it starts, so -p excludes it");
+	if (o->follow)
+		return complain("--inside watches the command alone, not its "
+		    "child processes: leave out -f or --inside");
+	if (o->count)
+		return complain("--inside reports each hit as it is made: "
+		    "leave out --count or --inside");
+	if (o->form == FORM_PERF)
+		return complain("--inside writes no recording: choose text, "
+		    "json or folded, or leave it out");
+	if (o->stack > WP_STACK_MAX)
+		return complain("--stack %u: with --inside at most %u",
+		    (unsigned)o->stack, (unsigned)WP_STACK_MAX);
 	return 0;
 }
 
@@ -233,7 +307,13 @@ check_together(const struct options *o)
 		    "-O FILE");
 	if (o->form == FORM_PERF && o->count)
 		return complain("--count has no records to write with -o perf");
-	return 0;
+	if (o->form == FORM_PERF && options_judge(o))
+		return complain("-o perf explains nothing while it records: "
+		    "give --allow and --error-exitcode to watchctl report");
+	if (o->count && o->nallow > 0)
+		return complain("--count has no backtraces for --allow to "
+		    "judge by: leave out one of them");
+	return o->inside ? check_inside(o) : 0;
 }
 
 int
@@ -270,5 +350,6 @@ options_free(struct options *o)
 		spec_free(&o->spec[i]);
 	free(o->spec);
 	free(o->pid);
+	free(o->allow);
 	*o = (struct options){0};
 }

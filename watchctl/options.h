@@ -11,8 +11,11 @@
 
 #include "spec.h"
 
-/* watchctl's own exit statuses; otherwise that of the command, or 0. */
+/* watchctl's own exit statuses; otherwise that of the command, that of
+   --error-exitcode, or 0. */
 enum {
+	STATUS_NOT_VOUCHED = 120,	/* --error-exitcode: nothing stray was
+					   seen, but not all was seen */
 	STATUS_OWN_FAILURE = 125,
 	STATUS_NOT_EXECUTABLE = 126,
 	STATUS_NOT_FOUND = 127,
@@ -32,9 +35,13 @@ struct options {
 	double seconds;		/* -t; 0: none */
 	bool count;		/* --count */
 	bool user_only;		/* --user-only */
+	bool inside;		/* --inside */
 	enum form form;		/* -o */
 	const char *output;	/* -O; NULL: none */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
+	const char **allow;	/* --allow: nallow patterns */
+	size_t nallow;
+	int error_status;	/* --error-exitcode; 0: none */
 };
 
 /*
@@ -46,5 +53,12 @@ struct options {
 int options_parse(int argc, char **argv, struct options *);
 int options_parse_report(int argc, char **argv, struct options *);
 void options_free(struct options *);
+
+/* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
+static inline bool
+options_judge(const struct options *o)
+{
+	return o->nallow > 0 || o->error_status != 0;
+}
 
 #endif

@@ -134,7 +134,7 @@ start(struct session *s, const struct ex_record *first)
 
 	if (first != NULL) {
 		for (size_t i = 0; i < s->nwatches; i++)
-			name_watch(s, &s->watches[i], first->pid);
+			name_watch(s, s->watches[i], first->pid);
 		begin.comm = ex_space_comm(s->space, first->pid, first->pid);
 	}
 	session_start(s, &begin);
@@ -170,9 +170,11 @@ play(struct session *s, struct ex_perfdata *data)
 	if (session_flush(s, UINT64_MAX) && lost > s->lost)
 		session_lost(s, lost - s->lost);
 	s->skipped = ex_perfdata_skipped(data);
-	if (got < 0)
+	if (got < 0) {
+		session_doubt(s, "the recording is damaged");
 		session_warn(s, "%s is damaged; what follows is missing",
 		    s->options->file);
+	}
 	return session_end(s, s->full ? "count" : "exit", 0, NULL);
 }
 

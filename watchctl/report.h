@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "hit.h"
+#include "policy.h"
 
 /* How a run began. */
 struct report_start {
@@ -20,7 +20,8 @@ struct report_start {
 	const char *mode;	/* "ring"; NULL: not known (a recording) */
 	unsigned threads;	/* covered when it began; 0: not known */
 	double frozen_ms;	/* the target stood still; < 0: not known */
-	const struct ex_watch *watches;	/* they outlive the report */
+	const struct ex_watch *const *watches;	/* nwatches of them, which
+						   outlive the report */
 	unsigned nwatches;
 	uint64_t time;		/* ns on the records' clock: 0 of the report */
 };
@@ -32,6 +33,11 @@ struct report_end {
 				   "detached"; NULL: none */
 	int status;		/* watchctl's exit status */
 	const uint64_t *counts;	/* --count: hits of each watch; else NULL */
+	bool judged;		/* a policy was in force; else there is nothing
+				   of what follows */
+	uint64_t stray;		/* hits */
+	const struct finding *const *findings;	/* nfindings of them */
+	size_t nfindings;
 };
 
 struct report;
@@ -46,6 +52,10 @@ struct report;
 struct report_ops {
 	const char *name;	/* as -o names it */
 	int (*start)(struct report *, const struct report_start *);
+	/* there is one watch more, the last of these, which replace start's;
+	   NULL: a reader need not know before its first hit */
+	int (*watch)(struct report *, const struct ex_watch *const *watches,
+	    unsigned nwatches);
 	int (*hit)(struct report *, const struct ex_hit *);
 	int (*lost)(struct report *, uint64_t count);
 	/* a thread began or ended; NULL: of no interest to a reader */

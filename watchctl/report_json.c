@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "by_stack.h"
 #include "summary.h"
 #include "visible.h"
 
@@ -20,8 +21,7 @@ enum {
 
 struct json {
 	struct buffer out;	/* lines to be written */
-	struct buffer *stacks;	/* by stack index: its fields; or empty */
-	size_t nstacks;
+	struct by_stack stacks;	/* of struct buffer: its fields; or empty */
 	size_t kept;		/* bytes in all of them */
 };
 
@@ -64,6 +64,14 @@ field_true(struct buffer *b, const char *name)
 {
 	field(b, name);
 	buffer_puts(b, "true");
+}
+
+/* The name of a backtrace. */
+static void
+field_stack(struct buffer *b, const struct ex_stack *stack)
+{
+	field(b, "stack");
+	buffer_printf(b, "\"%016llx\"", (unsigned long long)stack->id);
 }
 
 /* Seconds since the run began, from times on the records' clock. */
@@ -109,11 +117,10 @@ json_flush(struct report *r)
 }
 
 static void
-put_watch(struct buffer *b, const struct ex_watch *watch)
+watch_fields(struct buffer *b, const struct ex_watch *watch)
 {
 	const char access[] = {watch->access, '\0'};
 
-	buffer_put(b, "{", 1);
 	field_dec(b, "id", watch->id);
 	if (watch->spec != NULL)
 		field_text(b, "spec", watch->spec);
@@ -124,7 +131,6 @@ put_watch(struct buffer *b, const struct ex_watch *watch)
 	field_text(b, "access", access);
 	if (watch->slots != 0)
 		field_dec(b, "slots", watch->slots);
-	buffer_put(b, "}", 1);
 }
 
 static void
@@ -135,7 +141,9 @@ put_watches(struct buffer *b, const struct report_start *start)
 	for (unsigned i = 0; i < start->nwatches; i++) {
 		if (i > 0)
 			buffer_put(b, ",", 1);
-		put_watch(b, &start->watches[i]);
+		buffer_put(b, "{", 1);
+		watch_fields(b, start->watches[i]);
+		buffer_put(b, "}", 1);
 	}
 	buffer_put(b, "]", 1);
 }
@@ -155,6 +163,16 @@ field_frozen(struct buffer *b, double ms)
 }
 
 static void
+forget_stacks(struct json *json)
+{
+	struct buffer *kept = json->stacks.items;
+
+	for (size_t i = 0; i < json->stacks.n; i++)
+		buffer_free(&kept[i]);
+	json->kept = 0;
+}
+
+static void
 json_free(struct report *r)
 {
 	struct json *json = r->own;
@@ -164,9 +182,8 @@ json_free(struct report *r)
 	r->summary = NULL;
 	if (json == NULL)
 		return;
-	for (size_t i = 0; i < json->nstacks; i++)
-		buffer_free(&json->stacks[i]);
-	free(json->stacks);
+	forget_stacks(json);
+	free(json->stacks.items);
 	buffer_free(&json->out);
 	free(json);
 }
@@ -202,6 +219,29 @@ json_start(struct report *r, const struct report_start *start)
 	return rc != 0 ? rc : json_flush(r);
 }
 
+static int
+json_watch(struct report *r, const struct ex_watch *const *watches,
+    unsigned nwatches)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	r->begin.watches = watches;
+	r->begin.nwatches = nwatches;
+	line_begin(b, "watch");
+	watch_fields(b, watches[nwatches - 1]);
+	return line_end(r, start);
+}
+
+static void
+field_place(struct buffer *b, const struct ex_frame *frame)
+{
+	if (frame->file != NULL)
+		field_text(b, "file", frame->file);
+	if (frame->line > 0)
+		field_dec(b, "line", (uint64_t)frame->line);
+}
+
 static void
 put_frame(struct buffer *b, const struct ex_frame *frame)
 {
@@ -220,10 +260,7 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 		if (*build_id != '\0')
 			field_text(b, "build_id", build_id);
 	}
-	if (frame->file != NULL)
-		field_text(b, "file", frame->file);
-	if (frame->line > 0)
-		field_dec(b, "line", (uint64_t)frame->line);
+	field_place(b, frame);
 	if (frame->column > 0)
 		field_dec(b, "column", (uint64_t)frame->column);
 	field(b, "inlined");
@@ -241,8 +278,7 @@ put_stack(struct buffer *b, const struct ex_stack *stack)
 {
 	const char *end = ex_end_text(stack->end);
 
-	field(b, "stack");
-	buffer_printf(b, "\"%016llx\"", (unsigned long long)stack->id);
+	field_stack(b, stack);
 	field(b, "frames");
 	buffer_put(b, "[", 1);
 	for (unsigned i = 0; i < stack->n; i++) {
@@ -255,34 +291,6 @@ put_stack(struct buffer *b, const struct ex_stack *stack)
 		field_text(b, "truncated", end);
 }
 
-/* Where the text of a backtrace is kept; NULL without memory. */
-static struct buffer *
-kept_stack(struct json *json, unsigned index)
-{
-	size_t n = json->nstacks == 0 ? 64 : json->nstacks;
-	struct buffer *more;
-
-	if (index < json->nstacks)
-		return &json->stacks[index];
-	while (n <= index)
-		n *= 2;
-	more = reallocarray(json->stacks, n, sizeof(*more));
-	if (more == NULL)
-		return NULL;
-	memset(more + json->nstacks, 0, (n - json->nstacks) * sizeof(*more));
-	json->stacks = more;
-	json->nstacks = n;
-	return &more[index];
-}
-
-static void
-forget_stacks(struct json *json)
-{
-	for (size_t i = 0; i < json->nstacks; i++)
-		buffer_free(&json->stacks[i]);
-	json->kept = 0;
-}
-
 /* The backtrace's fields in a hit: made once, then copied. */
 static void
 hit_stack(struct json *json, const struct ex_stack *stack)
@@ -291,7 +299,7 @@ hit_stack(struct json *json, const struct ex_stack *stack)
 
 	if (json->kept > KEPT_MAX)
 		forget_stacks(json);
-	kept = kept_stack(json, stack->index);
+	kept = by_stack_at(&json->stacks, stack->index, sizeof(*kept));
 	if (kept != NULL && kept->len == 0) {
 		put_stack(kept, stack);
 		(void)buffer_commit(kept, 0);
@@ -336,6 +344,8 @@ static void
 hit_what(struct buffer *b, const struct ex_hit *hit)
 {
 	field_text(b, "access", hit->access);
+	if (hit->stray)
+		field_true(b, "stray");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
 	if (hit->kernel && hit->syscall != NULL)
 		field_text(b, "syscall", hit->syscall);
@@ -344,6 +354,8 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 		field_dec(b, "len", hit->len);
 	if (hit->samples > 1)
 		field_dec(b, "samples", hit->samples);
+	if (hit->late)
+		field_true(b, "late");
 	if (hit->pc != 0)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel && hit->insn.confidence != EX_UNKNOWN)
@@ -413,11 +425,8 @@ put_summary(struct report *r, const struct summary_row *row)
 
 	line_begin(b, "summary");
 	field_dec(b, "watch", row->watch->id);
-	if (row->stack != NULL) {
-		field(b, "stack");
-		buffer_printf(b, "\"%016llx\"",
-		    (unsigned long long)row->stack->id);
-	}
+	if (row->stack != NULL)
+		field_stack(b, row->stack);
 	field_text(b, "access", row->access);
 	field_dec(b, "count", row->count);
 	field_seconds(b, "first", row->first, r->begin.time);
@@ -443,6 +452,35 @@ put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
 	return line_end(r, start);
 }
 
+/* One stray writer, at the place that is to be blamed. */
+static int
+put_finding(struct report *r, const struct finding *finding)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	const struct ex_frame *frame = finding->culprit;
+	size_t start = b->len;
+
+	line_begin(b, "finding");
+	field_true(b, "stray");
+	field_dec(b, "watch", finding->watch->id);
+	field_dec(b, "count", finding->count);
+	field_dec(b, "first_seq", finding->first_seq);
+	field_text(b, "access", finding->access);
+	if (frame != NULL) {
+		if (frame->function != NULL)
+			field_text(b, "function", frame->function);
+		field_place(b, frame);
+		if (frame->module != NULL)
+			field_text(b, "module", ex_module_name(frame->module));
+		field_hex(b, "pc", frame->pc);
+	}
+	if (finding->stack != NULL)
+		field_stack(b, finding->stack);
+	if (finding->incomplete)
+		field_true(b, "incomplete");
+	return line_end(r, start);
+}
+
 static int
 put_end(struct report *r, const struct report_end *end)
 {
@@ -453,6 +491,8 @@ put_end(struct report *r, const struct report_end *end)
 	field_dec(b, "hits", end->hits);
 	field_dec(b, "reported", end->reported);
 	field_dec(b, "lost", end->lost);
+	if (end->judged)
+		field_dec(b, "stray", end->stray);
 	if (end->reason != NULL)
 		field_text(b, "reason", end->reason);
 	field(b, "status");
@@ -475,8 +515,10 @@ json_end(struct report *r, const struct report_end *end)
 			rc = put_summary(r, &rows[i]);
 		for (unsigned i = 0; end->counts != NULL && rc == 0 &&
 		    i < r->begin.nwatches; i++)
-			rc = put_count(r, &r->begin.watches[i],
+			rc = put_count(r, r->begin.watches[i],
 			    end->counts[i]);
+		for (size_t i = 0; i < end->nfindings && rc == 0; i++)
+			rc = put_finding(r, end->findings[i]);
 		if (rc == 0)
 			rc = put_end(r, end);
 	}
@@ -486,7 +528,8 @@ json_end(struct report *r, const struct report_end *end)
 }
 
 const struct report_ops report_json = {
-	.name = "json", .start = json_start, .hit = json_hit,
+	.name = "json", .start = json_start, .watch = json_watch,
+	.hit = json_hit,
 	.lost = json_lost, .thread = json_thread, .warning = json_warning,
 	.flush = json_flush, .end = json_end,
 };

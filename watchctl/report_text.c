@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "by_stack.h"
 #include "summary.h"
 #include "visible.h"
 
@@ -22,13 +23,12 @@ enum {
 struct text {
 	struct buffer out;	/* what is to be written */
 	struct buffer scratch;	/* a cell, to be measured and padded */
-	uint64_t *printed;	/* by stack index: seq of the hit that has the
-				   backtrace; 0: none yet */
-	size_t nprinted;
+	struct by_stack printed;	/* of uint64_t: seq of the hit that has
+					   the backtrace; 0: none yet */
 };
 
 /* ANSI colours, by what they are for. */
-enum paint { PLAIN, WATCH, FUNCTION, DIM };
+enum paint { PLAIN, WATCH, FUNCTION, DIM, BAD };
 
 static void
 paint(struct report *r, struct buffer *b, enum paint what)
@@ -36,6 +36,7 @@ paint(struct report *r, struct buffer *b, enum paint what)
 	static const char *const codes[] = {
 		[PLAIN] = "\033[0m", [WATCH] = "\033[36m",
 		[FUNCTION] = "\033[1m", [DIM] = "\033[2m",
+		[BAD] = "\033[31m",
 	};
 
 	if (r->colour)
@@ -68,6 +69,17 @@ text_flush(struct report *r)
 	return text_write(r, 0, true);
 }
 
+/* Make a column as wide as what the scratch buffer holds. */
+static void
+widen(const struct text *text, size_t *width)
+{
+	const struct buffer *s = &text->scratch;
+	size_t columns = visible_columns(s->bytes, s->len);
+
+	if (columns > *width)
+		*width = columns;
+}
+
 /* The scratch buffer's contents, padded to a width. */
 static void
 put_scratch(struct text *text, size_t width, bool right)
@@ -84,17 +96,22 @@ put_scratch(struct text *text, size_t width, bool right)
 }
 
 static void
-put_watch_name(struct report *r, struct buffer *b, const struct ex_watch *watch)
+put_watch(struct buffer *b, const struct ex_watch *watch)
 {
 	if (watch->symbol != NULL)
-		painted(r, b, WATCH, watch->symbol);
+		visible_put(b, watch->symbol);
 	else if (watch->spec != NULL)
-		painted(r, b, WATCH, watch->spec);
-	else {
-		paint(r, b, WATCH);
+		visible_put(b, watch->spec);
+	else
 		buffer_hex(b, watch->addr);
-		paint(r, b, PLAIN);
-	}
+}
+
+static void
+put_watch_name(struct report *r, struct buffer *b, const struct ex_watch *watch)
+{
+	paint(r, b, WATCH);
+	put_watch(b, watch);
+	paint(r, b, PLAIN);
 }
 
 /* "(8 bytes at 0x404090)", "(4 of 8 bytes, at 0x404094)", "(at 0x401320)". */
@@ -161,7 +178,7 @@ text_free(struct report *r)
 		return;
 	buffer_free(&text->out);
 	buffer_free(&text->scratch);
-	free(text->printed);
+	free(text->printed.items);
 	free(text);
 }
 
@@ -177,8 +194,10 @@ text_start(struct report *r, const struct report_start *start)
 		text_free(r);
 		return -ENOMEM;
 	}
+	if (start->nwatches == 0)	/* they come with their hits */
+		return 0;
 	for (unsigned i = 0; i < start->nwatches; i++) {
-		const struct ex_watch *watch = &start->watches[i];
+		const struct ex_watch *watch = start->watches[i];
 
 		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
 		put_watch_name(r, &text->out, watch);
@@ -193,11 +212,22 @@ text_start(struct report *r, const struct report_start *start)
 	return text_write(r, 0, true);
 }
 
-/* "write", "write by read(2)". */
+static int
+text_watch(struct report *r, const struct ex_watch *const *watches,
+    unsigned nwatches)
+{
+	r->begin.watches = watches;
+	r->begin.nwatches = nwatches;
+	return 0;
+}
+
+/* "write", "stray write by read(2)". */
 static void
-put_access(struct buffer *b, const char *access, bool kernel,
+put_access(struct buffer *b, bool stray, const char *access, bool kernel,
     const char *syscall)
 {
+	if (stray)
+		buffer_puts(b, "stray ");
 	buffer_puts(b, access);
 	if (kernel && syscall != NULL) {
 		buffer_puts(b, " by ");
@@ -226,7 +256,11 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	const struct ex_watch *watch = hit->watch;
 
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
-	put_access(b, hit->access, hit->kernel, hit->syscall);
+	if (hit->stray)
+		paint(r, b, BAD);
+	put_access(b, hit->stray, hit->access, hit->kernel, hit->syscall);
+	if (hit->stray)
+		paint(r, b, PLAIN);
 	buffer_puts(b, "  ");
 	put_watch_name(r, b, watch);
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
@@ -273,9 +307,8 @@ put_name(struct buffer *b, const struct ex_frame *frame)
 
 /* Where a frame is: "victim.c:10", or the module in parentheses. */
 static void
-put_place(struct report *r, struct buffer *b, const struct ex_frame *frame)
+put_place(struct buffer *b, const struct ex_frame *frame)
 {
-	paint(r, b, DIM);
 	if (frame->file != NULL) {
 		visible_put(b, frame->file);
 		if (frame->line > 0)
@@ -293,6 +326,15 @@ put_place(struct report *r, struct buffer *b, const struct ex_frame *frame)
 		}
 		buffer_puts(b, ")");
 	}
+}
+
+/* The same, and what kind of frame it is. */
+static void
+put_frame_place(struct report *r, struct buffer *b,
+    const struct ex_frame *frame)
+{
+	paint(r, b, DIM);
+	put_place(b, frame);
 	paint(r, b, PLAIN);
 	if (frame->inlined)
 		buffer_puts(b, " (inlined)");
@@ -333,7 +375,7 @@ put_insn(struct report *r, struct buffer *b, const struct ex_hit *hit)
 		visible_put(b, insn->text);
 	if (stack != NULL && stack->n > 0 && stack->frame[0].file != NULL) {
 		buffer_puts(b, "   ");
-		put_place(r, b, &stack->frame[0]);
+		put_frame_place(r, b, &stack->frame[0]);
 	}
 	if (insn->confidence == EX_AMBIGUOUS)
 		buffer_puts(b, "  (instruction ambiguous)");
@@ -355,7 +397,7 @@ put_frame(struct report *r, unsigned i, const struct ex_frame *frame,
 	put_scratch(text, width, false);
 	paint(r, &text->out, PLAIN);
 	buffer_puts(&text->out, "  ");
-	put_place(r, &text->out, frame);
+	put_frame_place(r, &text->out, frame);
 	buffer_puts(&text->out, "\n");
 }
 
@@ -386,20 +428,7 @@ put_stack(struct report *r, const struct ex_stack *stack)
 static uint64_t *
 printed_at(struct text *text, unsigned index)
 {
-	size_t n = text->nprinted == 0 ? 64 : text->nprinted;
-	uint64_t *more;
-
-	if (index < text->nprinted)
-		return &text->printed[index];
-	while (n <= index)
-		n *= 2;
-	more = reallocarray(text->printed, n, sizeof(*more));
-	if (more == NULL)
-		return NULL;
-	memset(more + text->nprinted, 0, (n - text->nprinted) * sizeof(*more));
-	text->printed = more;
-	text->nprinted = n;
-	return &more[index];
+	return by_stack_at(&text->printed, index, sizeof(uint64_t));
 }
 
 static void
@@ -420,7 +449,10 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "\n" INDENT);
 	put_who(r, b, hit);
 	buffer_puts(b, "\n");
-	if (!hit->kernel)
+	if (hit->late)
+		buffer_puts(b, INDENT "delivered late: the signal was blocked; "
+		    "this is where it was unblocked\n");
+	else if (!hit->kernel)
 		put_insn(r, b, hit);
 	if (hit->stack != NULL)
 		put_stack(r, hit->stack);
@@ -507,7 +539,7 @@ put_where(struct buffer *b, const struct summary_row *row)
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
-	put_access(b, row->access, row->kernel, row->syscall);
+	put_access(b, row->stray, row->access, row->kernel, row->syscall);
 	if (frame == NULL)
 		return;
 	buffer_puts(b, row->kernel ? " for " : " in ");
@@ -580,8 +612,6 @@ struct table {
 static void
 table_measure(struct report *r, struct table *t)
 {
-	const struct buffer *s = &((struct text *)r->own)->scratch;
-
 	for (size_t i = 0; i < t->n; i++) {
 		if (t->rows[i].watch->id == t->watch->id) {
 			t->hits += t->rows[i].count;
@@ -594,12 +624,8 @@ table_measure(struct report *r, struct table *t)
 		if (t->rows[i].watch->id != t->watch->id)
 			continue;
 		for (unsigned c = 0; c < COLUMNS; c++) {
-			size_t columns;
-
 			make_cell(r, &t->rows[i], t->hits, c);
-			columns = visible_columns(s->bytes, s->len);
-			if (columns > t->width[c])
-				t->width[c] = columns;
+			widen(r->own, &t->width[c]);
 		}
 	}
 }
@@ -651,6 +677,73 @@ put_table(struct report *r, struct table *t)
 	return rc;
 }
 
+/* The columns of the list of stray writers. */
+enum { TIMES, WRITER, PLACE, TOUCHED, FIRST, FINDING_COLUMNS };
+
+/* One cell of it, into the scratch buffer. */
+static void
+make_finding_cell(struct report *r, const struct finding *f, unsigned column)
+{
+	struct buffer *b = &((struct text *)r->own)->scratch;
+
+	b->len = 0;
+	switch (column) {
+	case TIMES:
+		buffer_printf(b, "%llux", (unsigned long long)f->count);
+		break;
+	case WRITER:
+		if (f->culprit != NULL)
+			put_name(b, f->culprit);
+		else
+			buffer_puts(b, "unknown");
+		break;
+	case PLACE:
+		if (f->culprit != NULL)
+			put_place(b, f->culprit);
+		break;
+	case TOUCHED:
+		put_watch(b, f->watch);
+		break;
+	default:
+		buffer_printf(b, "first #%llu%s",
+		    (unsigned long long)f->first_seq, f->incomplete ?
+		    "  (incomplete backtrace)" : "");
+	}
+}
+
+/* One line for each stray writer. */
+static int
+put_findings(struct report *r, const struct report_end *end)
+{
+	struct text *text = r->own;
+	size_t width[FINDING_COLUMNS] = {0}, start = text->out.len;
+	bool incomplete = false;
+
+	for (size_t i = 0; i < end->nfindings; i++) {
+		incomplete |= end->findings[i]->incomplete;
+		for (unsigned c = 0; c < FIRST; c++) {
+			make_finding_cell(r, end->findings[i], c);
+			widen(text, &width[c]);
+		}
+	}
+	buffer_puts(&text->out, "\n");
+	painted(r, &text->out, BAD, "stray");
+	buffer_printf(&text->out, ": %zu %s\n", end->nfindings,
+	    policy_word(end->findings, end->nfindings));
+	for (size_t i = 0; i < end->nfindings; i++) {
+		for (unsigned c = 0; c < FINDING_COLUMNS; c++) {
+			make_finding_cell(r, end->findings[i], c);
+			buffer_puts(&text->out, "  ");
+			put_scratch(text, width[c], c == TIMES);
+		}
+		buffer_puts(&text->out, "\n");
+	}
+	if (incomplete)
+		buffer_puts(&text->out, "  an incomplete backtrace may lack a "
+		    "caller that is allowed: --stack copies more\n");
+	return text_write(r, start, false);
+}
+
 /* With --count: the hits of each watch. */
 static int
 put_counts(struct report *r, const uint64_t *counts)
@@ -660,7 +753,7 @@ put_counts(struct report *r, const uint64_t *counts)
 
 	buffer_puts(b, "\n      hits  watch\n");
 	for (unsigned i = 0; i < r->begin.nwatches; i++) {
-		const struct ex_watch *watch = &r->begin.watches[i];
+		const struct ex_watch *watch = r->begin.watches[i];
 
 		buffer_printf(b, "%10llu  ", (unsigned long long)counts[i]);
 		put_watch_name(r, b, watch);
@@ -686,7 +779,7 @@ text_end(struct report *r, const struct report_end *end)
 		n = summary_rows(r->summary, &rows);
 		for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
 			struct table t = {
-				.watch = &r->begin.watches[i],
+				.watch = r->begin.watches[i],
 				.rows = rows, .n = n,
 			};
 
@@ -694,6 +787,8 @@ text_end(struct report *r, const struct report_end *end)
 		}
 		if (rc == 0 && end->counts != NULL)
 			rc = put_counts(r, end->counts);
+		if (rc == 0 && end->nfindings > 0)
+			rc = put_findings(r, end);
 	}
 	flushed = text_flush(r);
 	text_free(r);
@@ -701,7 +796,8 @@ text_end(struct report *r, const struct report_end *end)
 }
 
 const struct report_ops report_text = {
-	.name = "text", .start = text_start, .hit = text_hit,
+	.name = "text", .start = text_start, .watch = text_watch,
+	.hit = text_hit,
 	.lost = text_lost, .warning = text_warning,
 	.flush = text_flush, .end = text_end,
 };

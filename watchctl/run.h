@@ -23,6 +23,9 @@ struct run {
 		pid_t pid;
 		size_t first;		/* of its watches, one for each SPEC */
 		struct spec_place *place;	/* what each SPEC means there */
+		long threads;		/* covered, as its records tell: those
+					   there were, and made, and ended */
+		bool executed;		/* another program, as is told already */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
 	int command_status;		/* as of waitpid(2); < 0: it runs */
@@ -37,6 +40,12 @@ uint64_t run_now(void);
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
+
+/* Make what the loop sleeps on: signals and rings, once these are there; then
+   the processes, once their ids are known.  0, or -errno after a line on
+   stderr. */
+int run_poll_make(struct run *);
+int run_poll_processes(struct run *);
 
 /* Say that the watch has begun, and what it cannot vouch for. */
 void run_announce(struct run *);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "buffer.h"
 #include "complain.h"
 
 static const struct report_ops *const forms[] = {
@@ -43,10 +44,11 @@ is_same_file(const char *a, const char *b)
 	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
+/* A recording's file.  It stays as it is until the recording begins. */
 static int
 open_file(struct session *s, const char *path)
 {
-	s->file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	s->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	s->own_file = s->file >= 0;
 	if (!s->own_file)
 		return complain("-O %s: %s", path, strerror(errno));
@@ -54,6 +56,34 @@ open_file(struct session *s, const char *path)
 		return complain("-O %s: a recording goes into a file, not "
 		    "into a pipe or terminal", path);
 	return 0;
+}
+
+/* A report's file, likewise. */
+static int
+open_stream(struct session *s, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	s->report.out = fd < 0 ? NULL : fdopen(fd, "w");
+	s->own_stream = s->report.out != NULL;
+	if (s->own_stream)
+		return 0;
+	(void)complain("-O %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return -EINVAL;
+}
+
+/* Have a file forget what it held; others than files hold nothing.  0 or
+   -errno. */
+static int
+empty(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	return ftruncate(fd, 0) < 0 ? -errno : 0;
 }
 
 static int
@@ -68,12 +98,8 @@ open_output(struct session *s, FILE *out)
 	    is_same_file(path, s->options->file))
 		return complain("-O %s: that is the recording, which the "
 		    "report would overwrite", path);
-	if (path != NULL) {
-		s->report.out = fopen(path, "we");
-		s->own_stream = s->report.out != NULL;
-		if (s->report.out == NULL)
-			return complain("-O %s: %s", path, strerror(errno));
-	}
+	if (path != NULL && open_stream(s, path) < 0)
+		return -EINVAL;
 	s->report.ops = forms[s->options->form];
 	s->report.colour = report_wants_colour(s->report.out);
 	return 0;
@@ -88,7 +114,10 @@ session_open(struct session *s, const struct options *options,
 	*s = (struct session){.options = options};
 	if ((err = open_output(s, out)) < 0)
 		return err;
-	if ((s->space = ex_space_new(source)) == NULL)
+	if (options_judge(options))
+		s->policy = policy_new(options->allow, options->nallow);
+	if ((s->space = ex_space_new(source)) == NULL ||
+	    (options_judge(options) && s->policy == NULL))
 		return complain("out of memory");
 	return 0;
 }
@@ -97,19 +126,22 @@ int
 session_add_watch(struct session *s, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, char access, unsigned slots)
 {
-	struct ex_watch *watch = realloc(s->watches,
-	    (s->nwatches + 1) * sizeof(*watch));
+	struct ex_watch *watch = malloc(sizeof(*watch));
+	struct ex_watch **more = reallocarray(s->watches, s->nwatches + 1,
+	    sizeof(*more));
 
-	if (watch == NULL)
+	if (more != NULL)
+		s->watches = more;
+	if (more == NULL || watch == NULL) {
+		free(watch);
 		return -ENOMEM;
-	s->watches = watch;
-	watch += s->nwatches;
+	}
 	*watch = (struct ex_watch){
 		.id = (unsigned)s->nwatches + 1, .addr = addr, .len = len,
 		.access = access, .slots = slots, .spec = strdup(spec),
 		.symbol = symbol == NULL ? NULL : strdup(symbol),
 	};
-	s->nwatches++;
+	s->watches[s->nwatches++] = watch;
 	return watch->spec == NULL ||
 	    (symbol != NULL && watch->symbol == NULL) ? -ENOMEM : 0;
 }
@@ -117,23 +149,38 @@ session_add_watch(struct session *s, const char *spec, const char *symbol,
 int
 session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 {
-	struct ex_slot *slots = realloc(s->slots,
-	    (s->nslots + 1) * sizeof(*slots));
+	struct ex_slot *slots = reallocarray(s->slots, s->nslots + 1,
+	    sizeof(*slots));
 
 	if (slots == NULL)
 		return -ENOMEM;
 	s->slots = slots;
-	s->slots[s->nslots++] = (struct ex_slot){watch, addr, len};
+	s->slots[s->nslots++] = (struct ex_slot){
+		watch < 0 ? NULL : s->watches[watch], addr, len,
+	};
+	if (s->explainer != NULL)
+		ex_explainer_slots(s->explainer, s->slots, s->nslots);
 	return 0;
 }
 
 /* A hit is complete: the explainer's way out. */
 static int
-give(void *arg, const struct ex_hit *hit)
+give(void *arg, const struct ex_hit *explained)
 {
 	struct session *s = arg;
+	struct ex_hit hit = *explained;
 
-	note(s, s->report.ops->hit(&s->report, hit));
+	hit.seq = s->reported + 1;
+	if (s->amend != NULL)
+		s->amend(s->amend_arg, &hit);
+	if (s->policy != NULL && !s->reply_only)
+		note(s, policy_judge(s->policy, &hit));
+	if (s->reply != NULL)
+		(void)s->reply->ops->hit(s->reply, &hit);
+	if (s->reply_only)
+		return 0;
+	s->stray += hit.stray;
+	note(s, s->report.ops->hit(&s->report, &hit));
 	s->reported++;
 	s->full = s->reported == s->options->limit;
 	return s->full || s->err < 0;
@@ -144,8 +191,7 @@ session_ready(struct session *s)
 {
 	if (s->report.ops == NULL)
 		return 0;
-	s->explainer = ex_explainer_new(s->space, s->watches, s->slots,
-	    s->nslots, give, s);
+	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
 	return s->explainer == NULL ? -ENOMEM : 0;
 }
 
@@ -153,9 +199,12 @@ int
 session_record_to_file(struct session *s, const struct ex_perf_event *events,
     size_t n)
 {
-	int err = ex_perfwriter_open(s->file, events, n, &s->recording);
+	int err = empty(s->file);
 
-	s->own_file = err < 0;	/* else the writer's now */
+	if (err == 0) {
+		err = ex_perfwriter_open(s->file, events, n, &s->recording);
+		s->own_file = err < 0;	/* else the writer's now */
+	}
 	return err < 0 ? complain("-O %s: %s", s->options->output,
 	    strerror(-err)) : 0;
 }
@@ -163,10 +212,21 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
 void
 session_start(struct session *s, struct report_start *start)
 {
-	start->watches = s->watches;
+	start->watches = (const struct ex_watch *const *)s->watches;
 	start->nwatches = (unsigned)s->nwatches;
+	if (s->own_stream)
+		note(s, empty(fileno(s->report.out)));
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
+}
+
+void
+session_tell_watch(struct session *s)
+{
+	if (reporting(s) && s->report.ops->watch != NULL)
+		note(s, s->report.ops->watch(&s->report,
+		    (const struct ex_watch *const *)s->watches,
+		    (unsigned)s->nwatches));
 }
 
 void
@@ -229,7 +289,7 @@ static bool
 is_watch_sample(const struct session *s, const struct ex_record *r)
 {
 	return r->type == PERF_RECORD_SAMPLE && r->attr >= 0 &&
-	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch >= 0;
+	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch != NULL;
 }
 
 static bool
@@ -269,23 +329,52 @@ session_flush(struct session *s, uint64_t now)
 	return wants_more(s);
 }
 
-/* The account, always on stderr. */
-static void
-say_account(const struct session *s, uint64_t hits)
+void
+session_doubt(struct session *s, const char *format, ...)
 {
-	char more[160] = "";
+	va_list ap;
+
+	if (s->doubt[0] != '\0')
+		return;
+	va_start(ap, format);
+	(void)vsnprintf(s->doubt, sizeof(s->doubt), format, ap);
+	va_end(ap);
+}
+
+/* Whether nobody needs the account. */
+static bool
+is_quiet(const struct session *s, const struct report_end *end)
+{
+	return s->quiet && (s->options->form == FORM_JSON ||
+	    (end->hits == 0 && s->doubt[0] == '\0'));
+}
+
+/* The account, on stderr. */
+static void
+say_account(const struct session *s, const struct report_end *end)
+{
+	struct buffer b = {0};
 	uint64_t dropped = s->explainer == NULL ? 0 :
 	    ex_explain_tally(s->explainer)->dropped;
 
+	buffer_printf(&b, "%" PRIu64 " hit%s, %" PRIu64 " reported, %" PRIu64
+	    " lost", end->hits, end->hits == 1 ? "" : "s", end->reported,
+	    end->lost);
+	if (end->judged)
+		buffer_printf(&b, ", %" PRIu64 " stray", end->stray);
+	if (end->nfindings > 0)
+		buffer_printf(&b, " by %zu %s", end->nfindings,
+		    policy_word(end->findings, end->nfindings));
 	if (dropped > 0)
-		(void)snprintf(more, sizeof(more), "; %" PRIu64 " accesses "
-		    "were writes and not wanted", dropped);
+		buffer_printf(&b, "; %" PRIu64 " %s not wanted", dropped,
+		    dropped == 1 ? "access was a write and" :
+		    "accesses were writes and");
 	if (s->skipped > 0)
-		(void)snprintf(more + strlen(more), sizeof(more) -
-		    strlen(more), "; %" PRIu64 " records of unknown types "
-		    "were skipped", s->skipped);
-	(void)complain("%" PRIu64 " hits, %" PRIu64 " reported, %" PRIu64
-	    " lost%s", hits, s->reported, s->lost, more);
+		buffer_printf(&b, "; %" PRIu64 " %s skipped", s->skipped,
+		    s->skipped == 1 ? "record of an unknown type was" :
+		    "records of unknown types were");
+	(void)complain("%s", buffer_text(&b));
+	buffer_free(&b);
 }
 
 /* What was lost in all, as perf record tells it: LOST records, which are there
@@ -316,6 +405,40 @@ end_recording(struct session *s)
 	return err;
 }
 
+/* What there is to tell at the end. */
+static void
+fill_end(struct session *s, struct report_end *end)
+{
+	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
+		s->reported += end->counts[i];
+	end->reported = s->reported;
+	end->lost = s->lost;
+	end->hits = s->reported + s->lost;
+	if (s->policy == NULL)
+		return;
+	/* what is only counted, nobody may touch */
+	if (end->counts != NULL)
+		s->stray = s->reported;
+	end->judged = true;
+	end->stray = s->stray;
+	end->nfindings = policy_findings(s->policy, &end->findings);
+}
+
+/* Whether the exit status is to say that something may have been missed. */
+static bool
+is_doubtful(struct session *s)
+{
+	if (s->options->error_status == 0 || s->stray > 0)
+		return false;
+	if (s->lost > 0)
+		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
+		    s->lost == 1 ? " was" : "s were");
+	if (s->err == -EPIPE)
+		session_doubt(s, "the report's reader has gone, which ended "
+		    "the watch");
+	return s->doubt[0] != '\0';
+}
+
 int
 session_end(struct session *s, const char *reason, int status,
     const uint64_t *counts)
@@ -323,12 +446,14 @@ session_end(struct session *s, const char *reason, int status,
 	struct report_end end = {
 		.reason = reason, .status = status, .counts = counts,
 	};
+	bool doubtful;
 
-	for (size_t i = 0; counts != NULL && i < s->nwatches; i++)
-		s->reported += counts[i];
-	end.reported = s->reported;
-	end.lost = s->lost;
-	end.hits = s->reported + s->lost;
+	fill_end(s, &end);
+	doubtful = is_doubtful(s);
+	if (doubtful)
+		end.status = STATUS_NOT_VOUCHED;
+	else if (s->options->error_status != 0 && s->stray > 0)
+		end.status = s->options->error_status;
 	if (reporting(s))
 		note(s, s->report.ops->end(&s->report, &end));
 	else if (s->report.ops != NULL)
@@ -336,13 +461,18 @@ session_end(struct session *s, const char *reason, int status,
 	s->report.ops = NULL;
 	record_lost(s);
 	note(s, end_recording(s));
-	say_account(s, end.hits);
-	if (s->err == 0 || s->err == -EPIPE)
-		return status;
-	(void)complain("the report is incomplete: %s: %s",
-	    s->options->output != NULL ? s->options->output : "output",
-	    strerror(-s->err));
-	return STATUS_OWN_FAILURE;
+	if (!is_quiet(s, &end))
+		say_account(s, &end);
+	if (s->err != 0 && s->err != -EPIPE) {
+		(void)complain("the report is incomplete: %s: %s",
+		    s->options->output != NULL ? s->options->output :
+		    "output", strerror(-s->err));
+		return STATUS_OWN_FAILURE;
+	}
+	if (doubtful)
+		(void)complain("exit status %d: nothing stray was seen, but "
+		    "%s", end.status, s->doubt);
+	return end.status;
 }
 
 void
@@ -351,11 +481,13 @@ session_close(struct session *s)
 	if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	(void)end_recording(s);
+	policy_free(s->policy);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
 	for (size_t i = 0; i < s->nwatches; i++) {
-		free((char *)(uintptr_t)s->watches[i].spec);
-		free((char *)(uintptr_t)s->watches[i].symbol);
+		free((char *)(uintptr_t)s->watches[i]->spec);
+		free((char *)(uintptr_t)s->watches[i]->symbol);
+		free(s->watches[i]);
 	}
 	free(s->watches);
 	free(s->slots);

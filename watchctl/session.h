@@ -8,6 +8,10 @@
  * takes each record; session_end closes the account:
  *
  *	hits = reported + lost
+ *
+ * With --allow or --error-exitcode each hit is judged on its way into the
+ * report, whatever delivered it; who runs the session tells it what it missed
+ * (session_doubt), and session_end makes the exit status of all that.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -19,7 +23,7 @@
 struct session {
 	const struct options *options;
 	struct ex_space *space;
-	struct ex_watch *watches;	/* nwatches of them, with their strings */
+	struct ex_watch **watches;	/* nwatches of them, with their strings */
 	size_t nwatches;
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
@@ -33,12 +37,25 @@ struct session {
 	uint64_t reported;		/* hits */
 	uint64_t lost;			/* hits, as told so far */
 	uint64_t skipped;		/* records of unknown type */
+	struct policy *policy;		/* NULL: nobody asked to judge */
+	uint64_t stray;			/* hits; with --count at the end */
+	char doubt[160];		/* why the run cannot be vouched for; "":
+					   it can, as far as is known */
+	/* what who delivers the records knows better than they: called with
+	   each hit, before it is judged and reported; NULL: nothing */
+	void (*amend)(void *arg, struct ex_hit *);
+	void *amend_arg;		/* handed to it */
+	struct report *reply;		/* is told of each hit, too; NULL: none */
+	bool reply_only;		/* and nobody else is */
+	bool quiet;			/* no account on stderr when nothing was
+					   hit, or beside a report that has it */
 	bool full;			/* -n hits are there */
 	int err;			/* first -errno of the report's stream */
 };
 
 /* A session for these options (which outlive it); out is where its report goes
-   without -O.  0, or -errno after a line on stderr. */
+   without -O.  A file that is there keeps its contents until the report or the
+   recording begins.  0, or -errno after a line on stderr. */
 int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
 
@@ -67,12 +84,24 @@ bool session_record(struct session *, const struct ex_record *);
    what can be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
 
+/* A watch was added after that, with its slots: tell the report. */
+void session_tell_watch(struct session *);
+
 void session_lost(struct session *, uint64_t count);
 void session_warn(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* End the report and say on stderr what became of the hits; counts as in
-   report_end.  Result: status, or 125 when the report could not be written. */
+/* Why something stray may have been missed, as half a sentence ("5 hits were
+   lost"); the first reason is kept. */
+void session_doubt(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * End the report and say on stderr what became of the hits; counts as in
+ * report_end.  Result: the exit status, which is 125 when the report could not
+ * be written; with --error-exitcode its status when a hit was stray, or 120,
+ * with a line on stderr, when one may have been missed; else status.
+ */
 int session_end(struct session *, const char *reason, int status,
     const uint64_t *counts);
 

@@ -13,6 +13,7 @@ struct summary_row {
 	const char *access;	/* of the first hit */
 	bool kernel;
 	const char *syscall;	/* of the first hit, or NULL */
+	bool stray;		/* as all hits of a backtrace are, or none */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */
 	uint64_t first, last;	/* ns on the records' clock */

@@ -24,31 +24,24 @@
    a record may be on its way into a ring, in ns. */
 enum { LOOK_MS = 20, ON_ITS_WAY = 1000000 };
 
-/* The signals that end us, as a descriptor. */
-static int
-open_signals(void)
+/* The signals that end us. */
+static void
+ending_signals(sigset_t *signals)
 {
-	sigset_t signals;
-
-	(void)sigemptyset(&signals);
-	(void)sigaddset(&signals, SIGINT);
-	(void)sigaddset(&signals, SIGQUIT);
-	(void)sigaddset(&signals, SIGTERM);
-	(void)sigaddset(&signals, SIGHUP);
-	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	/* a report whose reader has gone ends by its error; only now, for a
-	   command must not inherit that */
-	(void)signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	(void)sigemptyset(signals);
+	(void)sigaddset(signals, SIGINT);
+	(void)sigaddset(signals, SIGQUIT);
+	(void)sigaddset(signals, SIGTERM);
+	(void)sigaddset(signals, SIGHUP);
 }
 
-/* What the loop sleeps on. */
-static int
-make_poll(struct run *run)
+int
+run_poll_make(struct run *run)
 {
 	struct wp_rings *rings = wp_target_rings(run->target);
 	unsigned nrings = wp_rings_count(rings);
-	struct pollfd *p = calloc(1 + run->nprocesses + nrings, sizeof(*p));
+	struct pollfd *p = calloc(1 + nrings + run->nprocesses, sizeof(*p));
+	sigset_t signals;
 
 	if (p == NULL)
 		return complain("out of memory");
@@ -56,16 +49,39 @@ make_poll(struct run *run)
 	run->npoll = 1 + run->nprocesses + nrings;
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	if ((p++->fd = open_signals()) < 0)
+	ending_signals(&signals);
+	p->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (p->fd < 0)
 		return complain("signalfd: %s", strerror(errno));
+	p += 1 + run->nprocesses;
+	for (unsigned i = 0; i < nrings; i++)
+		p[i].fd = wp_rings_fd(rings, i);
+	return 0;
+}
+
+int
+run_poll_processes(struct run *run)
+{
 	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct pollfd *p = &run->poll[1 + i];
+
 		p->fd = pidfd_open(run->process[i].pid, 0);
-		if (p++->fd < 0 && errno != ESRCH)
+		if (p->fd < 0 && errno != ESRCH)
 			return complain("pidfd_open: %s", strerror(errno));
 	}
-	for (unsigned i = 0; i < nrings; i++)
-		p++->fd = wp_rings_fd(rings, i);
 	return 0;
+}
+
+/* From here on signals come by the descriptor, and a report whose reader has
+   gone ends by its error.  Only now, for a command must not inherit that. */
+static void
+take_over_signals(void)
+{
+	sigset_t signals;
+
+	ending_signals(&signals);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
 }
 
 /* A signal for watchctl.  Those of the terminal reach a command by themselves;
@@ -86,6 +102,20 @@ take_signal(struct run *run)
 	}
 }
 
+/* What it executed was not watched, and may have touched anything. */
+static void
+tell_executed(struct run *run, struct process *process)
+{
+	if (process->executed)
+		return;
+	process->executed = true;
+	session_warn(&run->session, "process %d executed another program, "
+	    "where addresses mean something else: its watches have ended",
+	    process->pid);
+	session_doubt(&run->session, "process %d executed another program, "
+	    "which was not watched", process->pid);
+}
+
 /*
  * Whether a process has nothing to watch any more: it ended (and with -f its
  * children too), or executed another program, which ends its watches.  Its
@@ -94,7 +124,7 @@ take_signal(struct run *run)
 static bool
 has_ended(struct run *run, size_t i)
 {
-	const struct process *process = &run->process[i];
+	struct process *process = &run->process[i];
 	struct pollfd *p = &run->poll[1 + i];
 	bool watched = wp_target_alive(run->target, process->first,
 	    run->options->nspecs);
@@ -104,9 +134,7 @@ has_ended(struct run *run, size_t i)
 	if (p->revents == 0 && watched)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))
-		session_warn(&run->session, "process %d executed another "
-		    "program, where addresses mean something else: its "
-		    "watches have ended", process->pid);
+		tell_executed(run, process);
 	(void)close(p->fd);
 	p->fd = -1;	/* poll(2) passes over it */
 	return !run->options->follow || !watched;
@@ -141,6 +169,24 @@ wait_a_little(struct run *run)
 		run->reason = "time";
 }
 
+/* Keep count of the threads that are covered. */
+static void
+count_threads(struct run *run, const struct ex_record *r)
+{
+	bool thread = r->task.pid == r->task.ppid;
+
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != r->task.pid)
+			continue;
+		if (r->type == PERF_RECORD_EXIT)
+			process->threads--;
+		else if (thread)
+			process->threads++;
+	}
+}
+
 /* Read what the rings hold up to a time.  False: no more are wanted. */
 static bool
 read_rings(struct run *run, uint64_t horizon)
@@ -155,7 +201,12 @@ read_rings(struct run *run, uint64_t horizon)
 
 		if (got == 0)
 			run->session.skipped++;
-		else if (got > 0 && !session_record(&run->session, &record))
+		if (got <= 0)
+			continue;
+		if (record.type == PERF_RECORD_FORK ||
+		    record.type == PERF_RECORD_EXIT)
+			count_threads(run, &record);
+		if (!session_record(&run->session, &record))
 			return false;
 	}
 	return session_flush(&run->session, horizon);
@@ -199,6 +250,19 @@ loop(struct run *run)
 	wp_target_stop(run->target);
 }
 
+/* Who executes another program and soon ends may not be caught at it.  But all
+   who end under watch leave a record of that, thread by thread; if none was
+   lost, those missing tell. */
+static void
+tell_all_executed(struct run *run)
+{
+	if (strcmp(run->reason, "exit") != 0 || run->session.lost > 0)
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].threads > 0)
+			tell_executed(run, &run->process[i]);
+}
+
 /* What was counted and not delivered is lost, whatever records said of it: they
    leave out the last ones, and count lost records that were no hits. */
 static void
@@ -209,6 +273,7 @@ account(struct run *run)
 
 	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
 		return;
+	tell_all_executed(run);
 	counts = counted_in_all(run);
 	if (counts > s->samples + s->lost)
 		session_lost(s, counts - s->samples - s->lost);
@@ -289,9 +354,8 @@ watch(const struct options *options)
 	struct run run = {.options = options, .command_status = -1};
 	int status = run_begin(&run);
 
-	if (status == 0 && make_poll(&run) < 0)
-		status = STATUS_OWN_FAILURE;
 	if (status == 0) {
+		take_over_signals();
 		/* who reads that it has begun may send a signal */
 		run_announce(&run);
 		loop(&run);

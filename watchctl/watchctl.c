@@ -7,7 +7,10 @@
 
 #include "complain.h"
 #include "doctor.h"
+#include "helper.h"
+#include "inside_run.h"
 #include "options.h"
+#include "plain.h"
 #include "replay.h"
 #include "watch.h"
 
@@ -26,12 +29,17 @@ main(int argc, char **argv)
 
 	if (is(argv[1], "doctor"))
 		return doctor(argc - 1, argv + 1, stdout);
+	if (is(argv[1], "helper"))
+		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :
 	    options_parse(argc, argv, &options);
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {
-		status = replay(&options);
+		status = plain_is_log(options.file) ? plain(&options) :
+		    replay(&options);
+	} else if (options.inside) {
+		status = inside_run(&options);
 	} else {
 		status = watch(&options);
 	}

@@ -41,7 +41,6 @@ struct pending {
 struct ex_explainer {
 	struct ex_space *space;
 	struct ex_stacks *stacks;
-	const struct ex_watch *watches;
 	const struct ex_slot *slots;
 	size_t nslots;
 	int (*give)(void *, const struct ex_hit *);
@@ -53,9 +52,8 @@ struct ex_explainer {
 };
 
 struct ex_explainer *
-ex_explainer_new(struct ex_space *space, const struct ex_watch *watches,
-    const struct ex_slot *slots, size_t nslots,
-    int (*give)(void *, const struct ex_hit *), void *arg)
+ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
+    size_t nslots, int (*give)(void *, const struct ex_hit *), void *arg)
 {
 	struct ex_explainer *e = calloc(1, sizeof(*e));
 
@@ -64,12 +62,19 @@ ex_explainer_new(struct ex_space *space, const struct ex_watch *watches,
 		return NULL;
 	}
 	e->space = space;
-	e->watches = watches;
 	e->slots = slots;
 	e->nslots = nslots;
 	e->give = give;
 	e->arg = arg;
 	return e;
+}
+
+void
+ex_explainer_slots(struct ex_explainer *e, const struct ex_slot *slots,
+    size_t nslots)
+{
+	e->slots = slots;
+	e->nslots = nslots;
 }
 
 static void
@@ -438,7 +443,7 @@ static int
 explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
 {
-	const struct ex_watch *watch = &e->watches[slot->watch];
+	const struct ex_watch *watch = slot->watch;
 	bool kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL;
 	struct pending *p, **link = open_of(e, record->tid);
@@ -480,7 +485,7 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	if (record->attr < 0 || (size_t)record->attr >= e->nslots)
 		return 0;
 	slot = &e->slots[record->attr];
-	if (slot->watch < 0)
+	if (slot->watch == NULL)
 		return 0;
 	e->tally.samples++;
 	return explain_hit(e, slot, record);

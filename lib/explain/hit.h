@@ -41,25 +41,34 @@ struct ex_hit {
 	struct ex_insn insn;	/* not for kernel hits */
 	const struct ex_stack *stack;	/* NULL: out of memory */
 	unsigned samples;	/* how many were joined in this hit */
+	/* set by who knows, not by the explainer: */
+	bool stray;		/* by somebody who may not */
+	bool late;		/* told when the thread no longer blocked the
+				   signal: pc and backtrace are of then */
 };
 
 /* What an event (by its index in the formats) is a slot of. */
 struct ex_slot {
-	int watch;		/* index of the watch; -1: none, ignored */
+	const struct ex_watch *watch;	/* NULL: none, ignored */
 	uint64_t addr, len;	/* the bytes it covers */
 };
 
 struct ex_explainer;
 
 /*
- * A new explainer over a space.  Space, watches and slots belong to the caller
- * and outlive it; slots are indexed by ex_record.attr.  give is called for each
- * hit, in order; its non-zero result is returned by the call that caused it.
- * NULL: out of memory.
+ * A new explainer over a space.  Space, slots and their watches belong to the
+ * caller and outlive it; slots are indexed by ex_record.attr.  give is called
+ * for each hit, in order; its non-zero result is returned by the call that
+ * caused it.  NULL: out of memory.
  */
 struct ex_explainer *ex_explainer_new(struct ex_space *,
-    const struct ex_watch *watches, const struct ex_slot *slots, size_t nslots,
+    const struct ex_slot *slots, size_t nslots,
     int (*give)(void *arg, const struct ex_hit *), void *arg);
+
+/* There are more slots now, and they may lie elsewhere. */
+void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,
+    size_t nslots);
+
 void ex_explainer_free(struct ex_explainer *);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a

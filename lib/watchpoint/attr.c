@@ -67,16 +67,23 @@ common(struct perf_event_attr *attr)
 	attr->exclude_hv = 1;
 }
 
-void
-wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
-    const struct wp_options *options, bool side)
+static void
+watch_slot(struct perf_event_attr *attr, const struct wp_slot *slot,
+    bool kernel)
 {
 	common(attr);
 	attr->type = PERF_TYPE_BREAKPOINT;
 	attr->bp_type = slot->type;
 	attr->bp_addr = slot->addr;
 	attr->bp_len = slot->len;
-	attr->exclude_kernel = !options->kernel;
+	attr->exclude_kernel = !kernel;
+}
+
+void
+wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
+    const struct wp_options *options, bool side)
+{
+	watch_slot(attr, slot, options->kernel);
 	attr->inherit = 1;
 	attr->inherit_thread = options->inherit_thread && !options->follow;
 	attr->remove_on_exec = options->remove_on_exec;
@@ -84,6 +91,15 @@ wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
 		attr->read_format = PERF_FORMAT_LOST;
 	if (!options->count)
 		sample_what(attr, options, side);
+}
+
+void
+wp_attr_inside(struct perf_event_attr *attr, const struct wp_slot *slot,
+    uint64_t period, bool kernel)
+{
+	watch_slot(attr, slot, kernel);
+	attr->sample_period = period > 0 ? period : 1;
+	attr->disabled = 1;
 }
 
 void

@@ -39,6 +39,11 @@ void wp_options_fit(struct wp_options *, const struct wp_features *);
 void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
     const struct wp_options *, bool side);
 
+/* What all events have that signal the program they watch: of one slot, on its
+   own thread, disabled, without records.  period 0 is 1. */
+void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
+    uint64_t period, bool kernel);
+
 /* The event that owns a ring and never fires; records wake its poller when
    watermark bytes wait. */
 void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);

@@ -34,7 +34,11 @@ wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...)
 int
 wp_cause_errno(struct wp_cause *cause, const char *what, int err)
 {
-	(void)wp_cause_set(cause, WP_CAUSE_SYSTEM, what, strerror(err));
+	/* not strerror(3), which may translate, and allocate for that */
+	const char *why = strerrordesc_np(err);
+
+	(void)wp_cause_set(cause, WP_CAUSE_SYSTEM, what,
+	    why != NULL ? why : "unknown error");
 	if (cause != NULL)
 		cause->err = err;
 	return -err;

@@ -58,7 +58,33 @@
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
 	X(NOT_FOUND, ENOENT, "%s: no such command")			\
 	X(EXEC, ENOEXEC, "%s: %s")					\
-	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed")
+	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed") \
+	X(ATTR, EINVAL, "%s")						\
+	X(ATTR_NEWER, E2BIG, "struct wp_attr has %zu bytes here, and this libwatchpoint " \
+	    "knows %zu of them: what stands in the others needs a newer one")	\
+	X(WATCH_LENGTH, E2BIG, "%zu bytes at %#llx take more than the %u debug registers of this " \
+	    "processor: watch a part of at most %u bytes, aligned to 8")	\
+	X(WATCHES, EMFILE, "%u watches are open, as many as there can be: close one") \
+	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for each thread, and of these no more " \
+	    "can be had (the limit is %llu): raise it (ulimit -n)")	\
+	X(CLOSED, EINVAL, "the watch is not open")			\
+	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug registers and not %u: " \
+	    "move it to an address of the same alignment")		\
+	X(DELIVERY, ENOTSUP, "WATCHPOINT_DELIVERY=%s: %s")		\
+	X(NO_DELIVERY, EACCES, "%s; and without it, %s")		\
+	X(HELPER_OFF, ENOENT, "no helper: WATCHPOINT_HELPER is empty")	\
+	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; WATCHPOINT_HELPER names another") \
+	X(HELPER_SILENT, EPIPE, "the helper %s is of no use: %s")	\
+	X(TRACED, EPERM, "thread %d is traced by process %d (%s) already, and a thread has one tracer: end that one") \
+	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: kernel.yama.ptrace_scope is %d; set it to 1 or 0 with sysctl") \
+	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: ptrace(2) is refused, as container seccomp filters do; " \
+	    "or it belongs to another user or is not dumpable")	\
+	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the helper, and there is none: %s") \
+	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace") \
+	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while watches by ptrace are open") \
+	X(HELPER_DIED, EPIPE, "the helper has ended: nobody explains hits any more") \
+	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave the signal to libwatchpoint while it watches") \
+	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are told only when it is unblocked")
 
 enum wp_cause_code {
 #define X(code, err, text) WP_CAUSE_##code,

@@ -61,6 +61,38 @@ wp_perf_period(int fd, uint64_t period)
 	return result(ioctl(fd, PERF_EVENT_IOC_PERIOD, &period));
 }
 
+/*
+ * Some kernels stop an event whose overflows are used up for good: only a new
+ * period revives it, while it is enabled.  That new period begins with an
+ * overflow at once, unless it is one; taking it off the processor and putting it
+ * on again sets it right.
+ */
+static int
+revive(int fd, uint64_t period)
+{
+	int err = wp_perf_period(fd, period);
+
+	if (err < 0 || period == 1 || (err = wp_perf_disable(fd)) < 0)
+		return err;
+	return wp_perf_enable(fd);
+}
+
+int
+wp_perf_once(int fd, uint64_t period)
+{
+	int err = result(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
+
+	return err < 0 ? err : revive(fd, period);
+}
+
+int
+wp_perf_once_again(int fd, uint64_t period)
+{
+	int err = wp_perf_enable(fd);
+
+	return err < 0 ? err : revive(fd, period);
+}
+
 int
 wp_perf_set_bpf(int fd, int prog_fd)
 {
@@ -84,7 +116,8 @@ wp_perf_read(int fd, bool has_lost, struct wp_perf_count *count)
 {
 	uint64_t values[2] = {0, 0};
 	size_t want = has_lost ? sizeof(values) : sizeof(values[0]);
-	ssize_t n = read(fd, values, want);
+	/* not read(2), where a thread can be cancelled: in a signal handler */
+	long n = syscall(SYS_read, fd, values, want);
 
 	if (n < 0)
 		return -errno;

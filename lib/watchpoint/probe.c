@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "perf.h"
@@ -157,12 +158,12 @@ wp_probe_all_slots(void)
 static int
 no_slot(struct wp_cause *cause)
 {
-	struct wp_proc_status status;
 	char who[80] = "other events or debug registers hold them";
+	pid_t tracer = wp_proc_tracer(gettid());
 
-	if (wp_proc_status(gettid(), &status) == 0 && status.tracer != 0)
+	if (tracer != 0)
 		(void)snprintf(who, sizeof(who),
-		    "process %d traces it and may hold them", status.tracer);
+		    "process %d traces it and may hold them", tracer);
 	return wp_cause_set(cause, WP_CAUSE_NO_SLOT, gettid(), 1u,
 	    wp_slot_usual.slots, who);
 }
@@ -180,9 +181,7 @@ refused(struct wp_cause *cause, int err, const char *why)
 static bool
 has_seccomp_filter(void)
 {
-	struct wp_proc_status status;
-
-	return wp_proc_status(gettid(), &status) != 0 || status.seccomp != 0;
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
 int
@@ -216,7 +215,7 @@ wp_probe_cause(int err, struct wp_cause *cause)
 	case ENOENT:
 	case EOPNOTSUPP:
 		return wp_cause_set(cause, WP_CAUSE_NO_BREAKPOINTS,
-		    strerror(err));
+		    strerrordesc_np(err));
 	default:
 		return wp_cause_errno(cause, "perf_event_open", err);
 	}

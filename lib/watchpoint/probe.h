@@ -3,8 +3,9 @@
  *
  * What differs by kernel, processor or permission is decided here, once, by
  * opening (or firing) a real event in this process; never by version numbers.
- * Not async-signal-safe.  Firing installs and restores signal handlers of the
- * calling process: call it from a program with one thread.
+ * Not async-signal-safe.  Opening allocates nothing, and any thread may do it.
+ * Firing installs and restores signal handlers of the calling process: call it
+ * from a program with one thread.
  */
 #ifndef WP_PROBE_H
 #define WP_PROBE_H

@@ -150,6 +150,15 @@ wp_proc_status(pid_t pid, struct wp_proc_status *out)
 	return err;
 }
 
+pid_t
+wp_proc_tracer(pid_t tid)
+{
+	char text[1024];	/* it is one of the first lines */
+
+	return proc_slurp(tid, "status", text, sizeof(text)) < 0 ? 0 :
+	    (pid_t)status_number(text, "TracerPid", 10);
+}
+
 /* The ninth field of stat, PF_EXITING of include/linux/sched.h.  The second,
    the name, may hold anything; nothing after it holds a bracket. */
 bool
@@ -290,6 +299,46 @@ wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
 	return result;
 }
 
+/* Take whole lines in: those of executable mappings.  Result: bytes taken. */
+static size_t
+code_hash(const char *text, size_t len, uint64_t *hash)
+{
+	const char *line = text, *end;
+
+	while ((end = memchr(line, '\n', (size_t)(text + len - line))) != NULL) {
+		const char *perms = memchr(line, ' ', (size_t)(end - line));
+		bool code = perms != NULL && end - perms > 3 && perms[3] == 'x';
+
+		for (; code && line < end; line++)	/* FNV-1a */
+			*hash = (*hash ^ (unsigned char)*line) *
+			    1099511628211u;
+		line = end + 1;
+	}
+	return (size_t)(line - text);
+}
+
+int
+wp_proc_code(pid_t pid, uint64_t *code)
+{
+	char text[4 * PATH_MAX];
+	size_t have = 0, taken;
+	ssize_t n;
+	int fd = proc_open(proc_living(pid), "maps", O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	*code = 14695981039346656037u;
+	while ((n = read(fd, text + have, sizeof(text) - have)) > 0) {
+		have += (size_t)n;
+		taken = code_hash(text, have, code);
+		memmove(text, text + taken, have - taken);
+		have -= taken;
+	}
+	n = n < 0 ? proc_error(errno) : 0;
+	(void)close(fd);
+	return (int)n;
+}
+
 int
 wp_proc_comm(pid_t pid, pid_t tid, char comm[64])
 {
@@ -407,4 +456,19 @@ wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
 	err = errno;
 	(void)close(fd);
 	return n > 0 ? n : n == 0 ? -EFAULT : -err;
+}
+
+size_t
+wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
+{
+	const struct iovec local = {to, n * sizeof(*to)};
+	struct iovec remote[WP_PROC_WORDS];
+	ssize_t got;
+
+	for (size_t i = 0; i < n && i < WP_PROC_WORDS; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)addr[i],
+		    sizeof(*to)};
+	got = process_vm_readv(pid, &local, 1, remote,
+	    n < WP_PROC_WORDS ? n : WP_PROC_WORDS, 0);
+	return got > 0 ? (size_t)got / sizeof(*to) : 0;
 }

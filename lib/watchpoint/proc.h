@@ -27,6 +27,10 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
+/* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates
+   nothing. */
+pid_t wp_proc_tracer(pid_t tid);
+
 /* Whether a thread has begun to end: it executes nothing of its program any
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
@@ -51,6 +55,10 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
+/* A number that changes whenever what a process has mapped to be executed
+   does. */
+int wp_proc_code(pid_t pid, uint64_t *code);
+
 /* The name of a thread, at most 15 bytes and a NUL. */
 int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
 
@@ -74,5 +82,11 @@ int wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 /* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: how
    many bytes could be read from addr on, or -errno when none. */
 ssize_t wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len);
+
+/* Read n words, at most WP_PROC_WORDS, each at an address of its own.  Result:
+   how many, up to the first that cannot be read. */
+enum { WP_PROC_WORDS = 64 };
+size_t wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to,
+    size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * ptrace: holding threads still, and starting commands held.
+ * ptrace: holding threads still, tracing them, and starting commands held.
  *
  * Overview: a thread is SEIZEd, which by itself changes nothing for it, then
  * INTERRUPTed, and waited for.  Either it reports the interruption, or a signal
@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/hw_breakpoint.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -90,29 +91,53 @@ hold_drop(struct wp_hold *hold, size_t i)
 	hold->thread[i] = hold->thread[--hold->n];
 }
 
-/* SEIZE and INTERRUPT one thread.  1 held, 0 not: it has ended; or -errno.
-   *zombies counts those that have and yet stay in the list: the first thread
-   does, and those whose tracer has not taken notice. */
+/* Whom to hold, and how. */
+struct whom {
+	pid_t pid;
+	pid_t but;		/* not this thread; 0: everybody */
+	unsigned options;	/* PTRACE_O_*; not 0: some may be ours already */
+};
+
+static void
+hold_add(struct wp_hold *hold, pid_t tid, bool ours)
+{
+	hold->thread[hold->n++] = (struct wp_held){.tid = tid, .ours = ours};
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+}
+
+/* SEIZE and INTERRUPT one thread.  1 held, 0 not; or -errno.  *others counts
+   those that need not be and yet are in the list: also of threads that have
+   ended the first is, and those whose tracer has not taken notice. */
 static int
-seize(struct wp_hold *hold, pid_t pid, pid_t tid, unsigned *zombies)
+seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
+    unsigned *others)
 {
 	struct wp_proc_status status;
 	int err = hold_room(hold);
 
 	if (err < 0)
 		return err;
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) == 0) {
-		hold->thread[hold->n++] = (struct wp_held){.tid = tid};
-		(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+	if (tid == whom->but) {
+		++*others;
+		return 0;
+	}
+	if (ptrace(PTRACE_SEIZE, tid, 0,
+	    (void *)(uintptr_t)whom->options) == 0) {
+		hold_add(hold, tid, false);
 		return 1;
 	}
 	err = errno;
 	if (wp_proc_status(tid, &status) != 0 || status.state == 'X')
 		return 0;
-	if (status.state != 'Z')
-		return err == ESRCH ? 0 : -err;
-	*zombies += tid == pid || status.tracer != 0;
-	return 0;
+	if (status.state == 'Z') {
+		*others += tid == whom->pid || status.tracer != 0;
+		return 0;
+	}
+	if (whom->options != 0 && status.tracer == gettid()) {
+		hold_add(hold, tid, true);
+		return 1;
+	}
+	return err == ESRCH ? 0 : -err;
 }
 
 /*
@@ -124,12 +149,13 @@ seize(struct wp_hold *hold, pid_t pid, pid_t tid, unsigned *zombies)
  * of those who stand still, there is nobody else.
  */
 static int
-seize_new(struct wp_hold *hold, pid_t pid, pid_t **tids, size_t *cap)
+seize_new(struct wp_hold *hold, const struct whom *whom, pid_t **tids,
+    size_t *cap)
 {
 	struct wp_proc_status status;
 	size_t known = hold->n;
-	unsigned zombies = 0;
-	int n = wp_proc_threads(pid, tids, cap), err;
+	unsigned others = 0;
+	int n = wp_proc_threads(whom->pid, tids, cap), err;
 
 	if (n < 0)
 		return n;
@@ -137,11 +163,11 @@ seize_new(struct wp_hold *hold, pid_t pid, pid_t **tids, size_t *cap)
 		qsort(hold->thread, known, sizeof(*hold->thread), held_order);
 	for (int i = 0; i < n; i++)
 		if (!is_held(hold, known, (*tids)[i]) && (err = seize(hold,
-		    pid, (*tids)[i], &zombies)) < 0)
+		    whom, (*tids)[i], &others)) < 0)
 			return err;
-	if ((err = wp_proc_status(pid, &status)) < 0)
+	if ((err = wp_proc_status(whom->pid, &status)) < 0)
 		return err;
-	return hold->n > known || status.threads != known + zombies;
+	return hold->n > known || status.threads != known + others;
 }
 
 /* What a stopped thread is about to get: the signal, or 0 at stops that are not
@@ -181,7 +207,8 @@ collect(struct wp_hold *hold, pid_t pid)
 			held->stopped = true;
 			held->signal = stop_signal(info.si_status);
 		} else {
-			reap(pid, held->tid);
+			if (!held->ours)
+				reap(pid, held->tid);
 			hold_drop(hold, i--);
 		}
 	}
@@ -221,8 +248,8 @@ await_stops(struct wp_hold *hold, pid_t pid, long limit)
 	return 0;
 }
 
-int
-wp_hold_process(struct wp_hold *hold, pid_t pid)
+static int
+hold_all(struct wp_hold *hold, const struct whom *whom)
 {
 	const long limit = now_ms() + STOP_LIMIT;
 	pid_t *tids = NULL;
@@ -230,21 +257,37 @@ wp_hold_process(struct wp_hold *hold, pid_t pid)
 	int again, err;
 
 	do {
-		again = seize_new(hold, pid, &tids, &cap);
+		again = seize_new(hold, whom, &tids, &cap);
 		/* also before giving up: only what stands still can be let
 		   go */
-		err = await_stops(hold, pid, limit);
+		err = await_stops(hold, whom->pid, limit);
 		if (again < 0)
 			err = again;
 		else if (err == 0 && again > 0 && now_ms() > limit)
 			err = -ETIMEDOUT;
 	} while (err == 0 && again > 0);
 	free(tids);
-	if (err == 0 && hold->n == 0)
+	if (err == 0 && hold->n == 0 && whom->but == 0)
 		err = -ESRCH;
 	if (err != 0)
 		wp_hold_release(hold);
 	return err;
+}
+
+int
+wp_hold_process(struct wp_hold *hold, pid_t pid)
+{
+	const struct whom whom = {.pid = pid};
+
+	return hold_all(hold, &whom);
+}
+
+int
+wp_hold_others(struct wp_hold *hold, pid_t pid, pid_t tid)
+{
+	const struct whom whom = {.pid = pid, .but = tid};
+
+	return hold_all(hold, &whom);
 }
 
 void
@@ -253,8 +296,8 @@ wp_hold_release(struct wp_hold *hold)
 	for (size_t i = 0; i < hold->n; i++) {
 		const struct wp_held *held = &hold->thread[i];
 
-		(void)ptrace(PTRACE_DETACH, held->tid, 0,
-		    (void *)(intptr_t)held->signal);
+		if (!held->ours)
+			wp_trace_let_go(held->tid, held->signal);
 	}
 	free(hold->thread);
 	*hold = (struct wp_hold){0};
@@ -406,6 +449,125 @@ wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
 	return 0;
 }
 
+/* Threads that are made are traced; execve(2) is told, for it ends all. */
+#define TRACE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
+
+int
+wp_trace_process(struct wp_hold *hold, pid_t pid)
+{
+	const struct whom whom = {.pid = pid, .options = TRACE_OPTIONS};
+
+	return hold_all(hold, &whom);
+}
+
+int
+wp_trace_thread(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, (void *)TRACE_OPTIONS) != 0 ||
+	    ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
+		return -errno;
+	return 0;
+}
+
+static enum wp_trace_what
+stop_kind(int event, int sig)
+{
+	switch (event) {
+	case 0:
+		return WP_TRACE_SIGNAL;
+	case PTRACE_EVENT_STOP:
+		return sig == SIGTRAP ? WP_TRACE_STOP : WP_TRACE_GROUP;
+	case PTRACE_EVENT_EXEC:
+		return WP_TRACE_EXEC;
+	default:
+		return WP_TRACE_STOP;
+	}
+}
+
+int
+wp_trace_next(pid_t tid, struct wp_trace *trace)
+{
+	siginfo_t info = {0};
+
+	if (waitid(tid == 0 ? P_ALL : P_PID, (id_t)tid, &info, WSTOPPED |
+	    WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) != 0)
+		return errno == ECHILD ? 0 : -errno;
+	if (info.si_pid == 0)
+		return 0;
+	*trace = (struct wp_trace){.tid = info.si_pid, .what = WP_TRACE_END};
+	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED) {
+		trace->signal = info.si_status & 0xff;
+		trace->what = stop_kind(info.si_status >> 8, trace->signal);
+	}
+	return 1;
+}
+
+void
+wp_trace_interrupt(pid_t tid)
+{
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+}
+
+void
+wp_trace_continue(pid_t tid, int sig)
+{
+	(void)ptrace(PTRACE_CONT, tid, 0, (void *)(intptr_t)sig);
+}
+
+void
+wp_trace_listen(pid_t tid)
+{
+	(void)ptrace(PTRACE_LISTEN, tid, 0, 0);
+}
+
+void
+wp_trace_let_go(pid_t tid, int sig)
+{
+	(void)ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)sig);
+}
+
+void
+wp_trace_reap(pid_t tid)
+{
+	(void)waitpid(tid, NULL, __WALL | __WNOTHREAD | WNOHANG);
+}
+
+int
+wp_trace_get_signal(pid_t tid, siginfo_t *info)
+{
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, info) != 0 ? -errno : 0;
+}
+
+int
+wp_trace_set_signal(pid_t tid, const siginfo_t *info)
+{
+	return ptrace(PTRACE_SETSIGINFO, tid, 0, info) != 0 ? -errno : 0;
+}
+
+bool
+wp_trace_pending(pid_t tid, int sig, int code)
+{
+	struct __ptrace_peeksiginfo_args some = {.nr = 8};
+	siginfo_t info[8];
+	long n;
+
+	for (; (n = ptrace(PTRACE_PEEKSIGINFO, tid, &some, info)) > 0;
+	    some.off += (uint64_t)n)
+		for (long i = 0; i < n; i++)
+			if (info[i].si_signo == sig && info[i].si_code == code)
+				return true;
+	return false;
+}
+
+uint64_t
+wp_trace_blocked(pid_t tid)
+{
+	uint64_t mask = 0;
+
+	(void)ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(mask), &mask);
+	return mask;
+}
+
 #ifdef __x86_64__
 /* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
    (write = 1; length 1, 2, 8, 4 = 0..3) for each register. */
@@ -418,35 +580,106 @@ debug_control(unsigned n, unsigned len)
 	    (16 + 4 * n);
 }
 
+static int
+poke_register(pid_t tid, unsigned n, unsigned long value)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+
+	return ptrace(PTRACE_POKEUSER, tid, (void *)(base + n * sizeof(value)),
+	    (void *)value) != 0 ? -errno : 0;
+}
+
+static bool
+fits_register(uint64_t len)
+{
+	return len == 1 || len == 2 || len == 4 || len == 8;
+}
+
+/* Bits of DR7 for a slot.  The condition is 0 for execution, which has no
+   length, 1 for writes, 3 for reads too. */
+static unsigned long
+slot_control(unsigned n, const struct wp_slot *slot)
+{
+	if (slot->type == HW_BREAKPOINT_X)
+		return 1ul << (2 * n);
+	return debug_control(n, (unsigned)slot->len) |
+	    (slot->type == HW_BREAKPOINT_W ? 0ul : 2ul) << (16 + 4 * n);
+}
+
+/* What each holds is free to change once none is enabled. */
+int
+wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
+    unsigned on)
+{
+	unsigned long control = 0;
+	int err = poke_register(tid, 7, 0);
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++) {
+		if (slot[n].len == 0)
+			continue;
+		if (!fits_register(slot[n].len))
+			return -EINVAL;
+		if ((on >> n & 1) != 0)
+			control |= slot_control(n, &slot[n]);
+		err = poke_register(tid, n, slot[n].addr);
+	}
+	if (err == 0 && control != 0 &&
+	    (err = poke_register(tid, 7, control)) < 0)
+		(void)poke_register(tid, 7, 0);
+	return err;
+}
+
+/* The kernel makes DR6 anew for each trap. */
+unsigned
+wp_trace_registers_hit(pid_t tid)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+	long status;
+
+	errno = 0;
+	status = ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)(base + 6 * sizeof(status)), 0);
+	return errno == 0 ? (unsigned)status & 15 : 0;
+}
+
 int
 wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
 {
 	const size_t base = offsetof(struct user, u_debugreg);
-	const size_t word = sizeof(((struct user *)NULL)->u_debugreg[0]);
 	unsigned long control;
+	int err;
 
-	if (n > 3 || (len != 1 && len != 2 && len != 4 && len != 8))
+	if (n >= WP_DEBUG_REGISTERS || !fits_register(len))
 		return -EINVAL;
 	errno = 0;
 	control = (unsigned long)ptrace(PTRACE_PEEKUSER, tid,
-	    (void *)(base + 7 * word), 0);
+	    (void *)(base + 7 * sizeof(control)), 0);
 	if (errno != 0)
 		return -errno;
 	control &= ~debug_control(n, 8) & ~(15ul << (16 + 4 * n));
-	if (ptrace(PTRACE_POKEUSER, tid, (void *)(base + 7 * word),
-	    (void *)control) != 0 ||
-	    ptrace(PTRACE_POKEUSER, tid, (void *)(base + n * word),
-	    (void *)(uintptr_t)addr) != 0)
-		return -errno;
-	if (addr == 0)
-		return 0;
-	control |= debug_control(n, len);
-	if (ptrace(PTRACE_POKEUSER, tid, (void *)(base + 7 * word),
-	    (void *)control) != 0)
-		return -errno;
-	return 0;
+	if ((err = poke_register(tid, 7, control)) < 0 ||
+	    (err = poke_register(tid, n, addr)) < 0 || addr == 0)
+		return err;
+	return poke_register(tid, 7, control | debug_control(n, len));
 }
 #else
+int
+wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
+    unsigned on)
+{
+	(void)tid;
+	(void)slot;
+	(void)on;
+	return -ENOTSUP;
+}
+
+unsigned
+wp_trace_registers_hit(pid_t tid)
+{
+	(void)tid;
+	return 0;
+}
+
 int
 wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
 {

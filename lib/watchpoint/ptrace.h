@@ -1,18 +1,22 @@
 /*
- * ptrace: holding threads still, and starting commands held.  The one file that
- * calls ptrace(2).
+ * ptrace: holding threads still, tracing them while they run, and starting
+ * commands held.  The one file that calls ptrace(2).
  *
- * All calls on a held thread come from the thread that holds it.  Should that
- * thread or its process die at any instant, the kernel lets every held thread
- * go on as it was: no stop used here is one that a target would die of.
+ * All calls on a held or traced thread come from the thread that holds it.
+ * Should that thread or its process die at any instant, the kernel lets every
+ * held thread go on as it was: no stop used here is one that a target would die
+ * of.  (Debug registers stay set then; see tracer.h.)
  */
 #ifndef WP_PTRACE_H
 #define WP_PTRACE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "slot.h"
 
 /* Threads held still. */
 struct wp_hold {
@@ -22,6 +26,7 @@ struct wp_hold {
 		bool stopped;	/* false: sleeps in the kernel where no stop can
 				   reach it, and will stop before it returns;
 				   or is just ending */
+		bool ours;	/* was traced by the caller before */
 	} *thread;
 	size_t n, cap;
 };
@@ -36,6 +41,9 @@ struct wp_hold {
  * thread that ends soon after it has let the others go.
  */
 int wp_hold_process(struct wp_hold *, pid_t pid);
+
+/* The same but for one thread, which must make no others meanwhile. */
+int wp_hold_others(struct wp_hold *, pid_t pid, pid_t tid);
 
 /* Let all go, each with the signal it was about to get, and free. */
 void wp_hold_release(struct wp_hold *);
@@ -57,6 +65,71 @@ struct wp_stop {
 /* Let the one thread of a hold run on, with the signal it was stopped by, until
    it stops again or ends.  0 or -errno. */
 int wp_hold_continue(struct wp_hold *, struct wp_stop *);
+
+/*
+ * Tracing.  A traced thread runs, and stops now and then: each stop is told by
+ * wp_trace_next until the thread is let run on, or it has ended.  Its debug
+ * registers and signals can be had only while it is stopped; -ESRCH then means
+ * that it was just killed.
+ */
+
+/*
+ * Trace all threads of a process, and all that they make: these stop before
+ * their first instruction.  On success everybody is stopped, or stops before he
+ * does anything; also those who were traced before.  Free hold->thread.  On
+ * failure, as of wp_hold_process, nobody is traced who was not before.
+ */
+int wp_trace_process(struct wp_hold *, pid_t pid);
+
+/* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
+int wp_trace_thread(pid_t tid);
+
+struct wp_trace {
+	pid_t tid;
+	enum wp_trace_what {
+		WP_TRACE_STOP,		/* new, or interrupted, or continued with
+					   its process (SIGCONT) */
+		WP_TRACE_SIGNAL,	/* about to get a signal */
+		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
+		WP_TRACE_EXEC,		/* executed another program; tid is the
+					   process's */
+		WP_TRACE_END,		/* ended.  Not told of the first thread
+					   before all others are gone */
+	} what;
+	int signal;
+};
+
+/* What a thread (0: some thread) has to tell.  1; 0: nothing now; -errno. */
+int wp_trace_next(pid_t tid, struct wp_trace *);
+
+void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
+void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
+void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
+void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
+
+/* Take notice of the end of a thread that is not the first. */
+void wp_trace_reap(pid_t tid);
+
+/* The signal that a thread is about to get, as its handler would be told. */
+int wp_trace_get_signal(pid_t tid, siginfo_t *);
+int wp_trace_set_signal(pid_t tid, const siginfo_t *);
+
+/* Whether one with this number and code is pending to the thread; and which
+   signals it blocks (bit n - 1 for n). */
+bool wp_trace_pending(pid_t tid, int sig, int code);
+uint64_t wp_trace_blocked(pid_t tid);
+
+#define WP_DEBUG_REGISTERS 4
+
+/* Set all debug registers; a slot of len 0: unused.  Those that are not in on (bit
+   n for n) are taken, and do not fire.  0 or -errno: -ENOSPC, perf events hold
+   them; then none fires.  One that was used once is not free for perf events of
+   that thread any more. */
+int wp_trace_registers(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
+
+/* Which of them the trap hit that the thread stands at, bit n for n. */
+unsigned wp_trace_registers_hit(pid_t tid);
 
 /* Plant (or with addr 0 clear) debug register n of a held thread: its data
    watch for writes on len bytes.  0 or -errno. */

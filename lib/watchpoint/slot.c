@@ -66,3 +66,22 @@ wp_slot_plan(const struct wp_region *region, const struct wp_slot_caps *caps,
 		    (unsigned)(caps->slots * caps->range));
 	return (int)n;
 }
+
+int
+wp_slot_check(const struct wp_region *region, struct wp_cause *cause)
+{
+	uint64_t end = wp_slot_user_end();
+	uint64_t last = region->addr +
+	    (region->access == WP_EXEC ? 0 : region->len - 1);
+
+	if (!wp_slot_canonical(region->addr) || last < region->addr)
+		return wp_cause_set(cause, WP_CAUSE_NON_CANONICAL,
+		    (unsigned long long)region->addr, (unsigned long long)end);
+	if (region->addr > UINT64_MAX / 2)
+		return wp_cause_set(cause, WP_CAUSE_KERNEL_ADDRESS,
+		    (unsigned long long)region->addr, (unsigned long long)end);
+	if (last >= end)
+		return wp_cause_set(cause, WP_CAUSE_NON_CANONICAL,
+		    (unsigned long long)last, (unsigned long long)end);
+	return 0;
+}

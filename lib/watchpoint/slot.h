@@ -14,14 +14,7 @@
 #include <stdint.h>
 
 #include "cause.h"
-
-/* What is watched for, as users write it: -w, -r, -a, -x. */
-enum wp_access {
-	WP_WRITE = 'w',
-	WP_READ = 'r',		/* x86: both are trapped, writes dropped later */
-	WP_ACCESS = 'a',	/* reads and writes */
-	WP_EXEC = 'x',
-};
+#include "watchpoint.h"
 
 struct wp_region {
 	uint64_t addr;		/* first byte */
@@ -55,6 +48,10 @@ extern const struct wp_slot_caps wp_slot_usual;
  */
 int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
     struct wp_slot out[WP_SLOTS_MAX], struct wp_cause *);
+
+/* Whether a region is of addresses that a program can have: 0, or -errno with a
+   cause. */
+int wp_slot_check(const struct wp_region *, struct wp_cause *);
 
 /* The first address that is not a user program's. */
 uint64_t wp_slot_user_end(void);

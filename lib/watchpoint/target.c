@@ -64,29 +64,10 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 }
 
 static int
-check_region(const struct wp_region *region, struct wp_cause *cause)
-{
-	uint64_t end = wp_slot_user_end();
-	uint64_t last = region->addr +
-	    (region->access == WP_EXEC ? 0 : region->len - 1);
-
-	if (!wp_slot_canonical(region->addr) || last < region->addr)
-		return wp_cause_set(cause, WP_CAUSE_NON_CANONICAL,
-		    (unsigned long long)region->addr, (unsigned long long)end);
-	if (region->addr > UINT64_MAX / 2)
-		return wp_cause_set(cause, WP_CAUSE_KERNEL_ADDRESS,
-		    (unsigned long long)region->addr, (unsigned long long)end);
-	if (last >= end)
-		return wp_cause_set(cause, WP_CAUSE_NON_CANONICAL,
-		    (unsigned long long)last, (unsigned long long)end);
-	return 0;
-}
-
-static int
 plan_watch(const struct wp_target *target, const struct wp_region *region,
     struct wp_watched *watch, struct wp_cause *cause)
 {
-	int got = check_region(region, cause);
+	int got = wp_slot_check(region, cause);
 
 	if (got < 0)
 		return got;
@@ -177,7 +158,7 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 {
 	struct cover cover = {region->addr,
 	    region->addr + (region->access == WP_EXEC ? 1 : region->len)};
-	int got = check_region(region, cause);
+	int got = wp_slot_check(region, cause);
 
 	if (got < 0)
 		return got;

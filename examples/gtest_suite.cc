@@ -1,0 +1,56 @@
+/* gtest_suite: the same with GoogleTest, where a listener looks after each test. */
+#include <gtest/gtest.h>
+#include <watchpoint.h>
+
+static struct config {
+	int port;
+	int limit;
+} config = {8080, 3};
+
+static bool
+accepts(int clients)
+{
+	if ((config.limit = clients))	// meant: ==
+		return false;
+	return true;
+}
+
+TEST(Config, AcceptingChangesNothing)
+{
+	WP_FREEZE(config)
+		EXPECT_FALSE(accepts(3));
+}
+
+TEST(Config, AcceptingMayFail)
+{
+	wp::freeze frozen(config.port, "config.port");
+
+	EXPECT_FALSE(accepts(2));
+}
+
+class NoStrayWrites : public testing::EmptyTestEventListener {
+	void OnTestStart(const testing::TestInfo &) override
+	{
+		wp_stray_reset();
+	}
+
+	void OnTestEnd(const testing::TestInfo &) override
+	{
+		if (wp_stray_count() != 0) {
+			wp_place place;
+
+			wp_report_place(wp_stray_text(), &place);
+			ADD_FAILURE_AT(place.file, place.line)
+			    << "stray write\n" << wp_stray_text();
+		}
+		EXPECT_EQ(wp_stray_missed(), 0u) << wp_stray_missed_text();
+	}
+};
+
+int
+main(int argc, char **argv)
+{
+	testing::InitGoogleTest(&argc, argv);
+	testing::UnitTest::GetInstance()->listeners().Append(new NoStrayWrites);
+	return RUN_ALL_TESTS();
+}

@@ -1,0 +1,168 @@
+/*
+ * account: which watches an instruction has touched.
+ *
+ * Overview.  When one step touches several watches, or several debug registers
+ * of one, the kernel sends a single SIGTRAP, for one of them; but it counts each.
+ * So for every watch there are two numbers: what the kernel has counted, and
+ * `seen`, how many of these accesses a handler has accounted for.
+ *
+ *	counted ----+---------------+-------------> what the debug registers saw
+ *	            | on their way  |
+ *	seen    ----+---------------> what handlers know of
+ *
+ * A handler accounts for its own signal's watch first.  If another watch is then
+ * ahead (counted > seen), the step has touched that one as well: it is a hit,
+ * too, and is accounted for.
+ *
+ * With one thread this is exact.  With several, what is ahead may be on its way
+ * to another thread's handler.  If the other watch covers the whole of the debug
+ * register that fired, for at least the same accesses, it was touched for
+ * certain.  Else others get a moment to account for theirs, and what is still
+ * ahead is claimed.  This goes wrong
+ *  - when the other thread is kept from its handler for longer, or has the
+ *    signal blocked: a hit is told of twice, once here;
+ *  - when two threads claim one access at the same time: one of them gets it.
+ * The helper's report decides by the instruction's operands where it can.
+ *
+ * A step of an instruction touches each debug register at most once.  A system
+ * call may touch it any number of times (a copy counts up to once a byte), and
+ * so may what happens while the signal is blocked: then what is counted is taken
+ * as seen.  Watches with a period have no say: their accesses are no hits.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trap.h"
+
+enum {
+	READABLE_EVENTS = 64,	/* more are not read for each hit */
+	YIELDS = 20,
+	NAPS = 40,
+	NAP_NS = 20000,
+};
+
+/* glibc's; where it is missing, there may always be other threads. */
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool
+is_single_threaded(void)
+{
+	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+}
+
+/* Change what is seen, and what the helper knows of it. */
+static bool
+change(struct wp_watch *w, uint64_t from, uint64_t to)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	if (!atomic_compare_exchange_strong(&w->seen, &from, to))
+		return false;
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->watch[w -
+		    wp_inside.watch].hits, to - from);
+	return true;
+}
+
+static void
+see_up_to(struct wp_watch *w, uint64_t count, uint64_t at_most)
+{
+	uint64_t seen;
+
+	do {
+		seen = atomic_load(&w->seen);
+		if (seen >= count)
+			return;
+	} while (!change(w, seen, count - seen < at_most ? count :
+	    seen + at_most));
+}
+
+static bool
+is_counted(const struct wp_watch *w, uint64_t *count)
+{
+	return atomic_load(&w->narmed) <= READABLE_EVENTS &&
+	    w->delivery->count(w, count) == 0;
+}
+
+void
+wp_account(struct wp_watch *w, enum wp_steps steps)
+{
+	uint64_t seen, count;
+
+	do
+		seen = atomic_load(&w->seen);
+	while (!change(w, seen, seen + 1));
+	if ((steps == WP_STEP_MANY || w->nslots > 1) && is_counted(w, &count))
+		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
+		    w->nslots - 1);
+}
+
+/* Whether an access that fires one register fires another one of w for sure. */
+static bool
+is_covered(const struct wp_watch *w, const struct wp_slot *by)
+{
+	for (unsigned i = 0; i < w->nslots; i++) {
+		const struct wp_slot *slot = &w->slot[i];
+
+		if (slot->addr <= by->addr &&
+		    by->addr + by->len <= slot->addr + slot->len &&
+		    (slot->type & by->type) == by->type)
+			return true;
+	}
+	return false;
+}
+
+/* Give the handlers of other threads the time to account for theirs.  false:
+   they have done so. */
+static bool
+stays_ahead(const struct wp_watch *w, uint64_t count, uint64_t *seen)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	for (unsigned i = 0; i < YIELDS + NAPS; i++) {
+		if ((*seen = atomic_load(&w->seen)) >= count)
+			return false;
+		if (i < YIELDS)
+			(void)sched_yield();
+		else	/* not nanosleep(3), a point of cancellation */
+			(void)syscall(SYS_nanosleep, &nap, NULL);
+	}
+	return true;
+}
+
+/* Accesses nobody accounts for so far.  A watch that a handler claimed one of,
+   just before its own signal's, has seen more than was counted: corrected here.
+   seen is read first, so that what it has is counted. */
+static bool
+is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
+{
+	do {
+		*seen = atomic_load(&w->seen);
+		if (!is_counted(w, count))
+			return false;
+	} while (*seen > *count && !change(w, *seen, *count));
+	return *seen < *count;
+}
+
+bool
+wp_account_also(struct wp_watch *w, const struct wp_slot *told,
+    enum wp_steps steps)
+{
+	const bool sure = steps == WP_STEP_ONE && told != NULL &&
+	    is_covered(w, told);
+	uint64_t count, seen;
+
+	do {
+		if (!is_ahead(w, &seen, &count))
+			return false;
+		if (sure)
+			count = seen + 1;
+		else if (!is_single_threaded() &&
+		    !stays_ahead(w, count, &seen))
+			return false;
+	} while (!change(w, seen, count));
+	return true;
+}

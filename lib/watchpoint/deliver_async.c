@@ -1,0 +1,166 @@
+/*
+ * deliver_async: a hit is a real-time signal of the thread that made it
+ * (O_ASYNC, F_SETSIG, F_SETOWN_EX), for kernels without sigtrap events.
+ *
+ * Such a signal goes to the owner of the event that was opened, so events cannot
+ * be inherited: each thread needs its own.  The helper traces the program, opens
+ * them, and sees new threads before they run.  For one thread, or without a
+ * helper that can do so, they are opened here, and threads to come are not
+ * covered.
+ *
+ * An event is armed for one overflow at a time; the handler's last act is to arm
+ * it again.  So what the handler touches is no hit, and a thread that blocks the
+ * signal has one pending at most: where real-time signals find no more room the
+ * kernel sends SIGIO, which programs die of.
+ *
+ * Some kernels stop an event for good when it has used up its overflow; it comes
+ * to life only under wp_perf_once, by its own thread and while it is enabled.  So
+ * the handler arms it even if the watch was disabled meanwhile, and disables it
+ * then; and it does so again when somebody was disabling events just then.
+ */
+#include <poll.h>
+
+#include "perf.h"
+#include "watches.h"
+
+static void
+async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
+    uint32_t serial, unsigned slot)
+{
+	(void)attr;		/* all is said */
+	(void)w;
+	(void)serial;
+	(void)slot;
+}
+
+static int
+async_ready(int fd, pid_t tid)
+{
+	return wp_perf_signal(fd, tid, WP_SIGNAL);
+}
+
+/* Disablings, of any watch. */
+static _Atomic unsigned begun, ended;
+
+enum { TRIES = 100 };	/* the one who disables may be the interrupted thread */
+
+static uint64_t
+period_of(const struct wp_watch *w)
+{
+	return w->attr.period > 0 ? w->attr.period : 1;
+}
+
+static int
+enable_one(const struct wp_watch *w, struct wp_armed *armed)
+{
+	if (armed->loaded)
+		return wp_perf_once_again(armed->fd, period_of(w));
+	armed->loaded = true;
+	return wp_perf_once(armed->fd, period_of(w));
+}
+
+static const struct wp_arming arming = {
+	.attr = async_attr, .ready = async_ready, .enable = enable_one,
+};
+
+/* Whether the events are the helper's. */
+static bool
+by_helper(const struct wp_watch *w)
+{
+	return w->narmed == 0;
+}
+
+static int
+open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+{
+	int err = wp_armed_open(w, serial, &arming, cause);
+
+	w->inexact = w->tid == 0;
+	return err;
+}
+
+static int
+async_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+{
+	return w->tid == 0 && wp_helper_arm(w, serial, WP_SIGNAL, cause) == 0 ?
+	    0 : open_here(w, serial, cause);
+}
+
+static void
+async_close(struct wp_watch *w)
+{
+	if (by_helper(w))
+		wp_helper_disarm(w);
+	else
+		wp_watch_drop(w, 0);
+}
+
+static int
+async_enable(struct wp_watch *w)
+{
+	return by_helper(w) ? wp_helper_switch(w, true) :
+	    wp_armed_enable(w, &arming);
+}
+
+static int
+async_disable(struct wp_watch *w)
+{
+	int err;
+
+	if (by_helper(w))
+		return wp_helper_switch(w, false);
+	(void)atomic_fetch_add(&begun, 1);
+	err = wp_armed_disable(w);
+	(void)atomic_fetch_add(&ended, 1);
+	return err;
+}
+
+static int
+async_move(struct wp_watch *w, const struct wp_slot *slots,
+    struct wp_cause *cause)
+{
+	return by_helper(w) ? wp_helper_move(w, slots, cause) :
+	    wp_armed_move(w, &arming, slots, cause);
+}
+
+static int
+async_count(const struct wp_watch *w, uint64_t *count)
+{
+	return by_helper(w) ? wp_helper_count(w, count) :
+	    wp_armed_count(w, count);
+}
+
+/* Give it another overflow, with nobody disabling it in between. */
+static void
+load(int fd, uint64_t period)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		unsigned before = atomic_load(&begun);
+		bool quiet = atomic_load(&ended) == before;
+
+		(void)(i == 0 ? wp_perf_once(fd, period) :
+		    wp_perf_once_again(fd, period));
+		if (quiet && atomic_load(&begun) == before)
+			return;
+	}
+}
+
+void
+wp_async_rearm(struct wp_watch *w, int fd, int code)
+{
+	if (code != POLL_HUP)
+		return;
+	load(fd, period_of(w));
+	while (!atomic_load(&w->on)) {
+		(void)wp_perf_disable(fd);
+		if (!atomic_load(&w->on))
+			return;
+		(void)wp_perf_once_again(fd, period_of(w));
+	}
+}
+
+const struct wp_delivery wp_deliver_async = {
+	.name = "async", .open = async_open, .close = async_close,
+	.enable = async_enable, .disable = async_disable,
+	.move = async_move, .count = async_count,
+};

@@ -1,0 +1,435 @@
+/*
+ * helper: the process that explains this program's hits: starting it or joining
+ * one that is there, asking it, telling it what is open, and the last words.
+ *
+ * Nothing here allocates.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "detached.h"
+#include "watches.h"
+
+/* Where it is installed, as the Makefile says. */
+#ifndef WP_HELPER_PATH
+#define WP_HELPER_PATH "/usr/local/bin/watchctl"
+#endif
+
+enum {
+	PATIENCE = 10,		/* seconds for it to begin */
+	LAST_WAIT = 500,	/* ms for hits that are on their way at exit */
+};
+
+/* What became of the one attempt to have a helper; under the table's lock. */
+static struct {
+	bool tried;
+	int err;
+	struct wp_cause cause;
+} attempt;
+
+const char *
+wp_setting(const char *name)
+{
+	return secure_getenv(name);
+}
+
+/* The helper that is there, or NULL. */
+static struct wp_channel *
+living(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	return channel != NULL && wp_channel_alive(channel) ? channel : NULL;
+}
+
+static uint32_t
+stack_wanted(void)
+{
+	const char *text = wp_setting("WATCHPOINT_STACK");
+	char *end = NULL;
+	unsigned long n = text == NULL ? 0 : strtoul(text, &end, 10);
+
+	if (end == NULL || end == text || *end != '\0')
+		return WP_STACK_USUAL;
+	return n < WP_STACK_MAX ? (uint32_t)n : WP_STACK_MAX;
+}
+
+/* Whether a variable is for this program alone. */
+static bool
+is_private(const char *variable)
+{
+	static const char *const names[] = {
+		"LD_PRELOAD=", "LD_AUDIT=", "WATCHPOINT_WATCH=",
+		"WATCHPOINT_CHANNEL=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The helper's environment, in mapped memory of *size bytes; NULL: none. */
+static char **
+environment(size_t *size)
+{
+	size_t n = 0;
+	char **env;
+
+	while (environ != NULL && environ[n] != NULL)
+		n++;
+	*size = (n + 1) * sizeof(*env);
+	env = mmap(NULL, *size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (env == MAP_FAILED)
+		return NULL;
+	for (size_t i = 0, to = 0; i < n; i++)
+		if (!is_private(environ[i]))
+			env[to++] = environ[i];
+	return env;
+}
+
+/* bin/watchctl beside the directory that this library was loaded from. */
+static bool
+path_beside(char path[PATH_MAX])
+{
+	const char *end;
+	Dl_info info;
+	int n;
+
+	if (dladdr(&wp_inside, &info) == 0 || info.dli_fname == NULL ||
+	    (end = strrchr(info.dli_fname, '/')) == NULL)
+		return false;
+	n = snprintf(path, PATH_MAX, "%.*s/../bin/watchctl",
+	    (int)(end - info.dli_fname), info.dli_fname);
+	return n > 0 && n < PATH_MAX;
+}
+
+/* Start the first that can be, of WATCHPOINT_HELPER, or else of the places where
+   it is installed. */
+static int
+start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
+{
+	static char beside[PATH_MAX];
+	const char *path = wp_setting("WATCHPOINT_HELPER");
+	int err;
+
+	if (path != NULL && *path == '\0')
+		return wp_cause_set(cause, WP_CAUSE_HELPER_OFF);
+	what->path = path != NULL ? path : WP_HELPER_PATH;
+	err = wp_detached_start(what, pid);
+	if (err == -ENOENT && path == NULL && path_beside(beside)) {
+		what->path = beside;
+		if ((err = wp_detached_start(what, pid)) == -ENOENT)
+			what->path = WP_HELPER_PATH;
+	}
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_EXEC, what->path,
+		    strerrordesc_np(-err));
+		cause->err = -err;
+	}
+	return err;
+}
+
+/* Where Yama restricts ptrace(2) to descendants, the helper has to be named, to
+   read this program's memory. */
+static void
+permit(pid_t helper)
+{
+	(void)prctl(PR_SET_PTRACER, (unsigned long)helper, 0, 0, 0);
+}
+
+static bool
+has_ended(int pidfd)
+{
+	struct pollfd poll_end = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&poll_end, 1, 0) > 0;
+}
+
+/* Wait until the new helper serves, or else be rid of it. */
+static int
+await(struct wp_channel *channel, const char *path, pid_t pid,
+    struct wp_cause *cause)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int err = -ETIMEDOUT;
+
+	if (pidfd >= 0)
+		pidfd = wp_descriptor_high(pidfd);
+	for (unsigned i = 0; err == -ETIMEDOUT && i < 10 * PATIENCE; i++)
+		if ((err = wp_channel_await(channel, 100)) == -ETIMEDOUT &&
+		    has_ended(pidfd))
+			err = -EPIPE;
+	if (err == -ETIMEDOUT)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_SILENT, path,
+		    err == -EPIPE ? "it ended at once" : "it does not answer");
+		cause->err = -err;
+	}
+	return err;
+}
+
+static int
+start_on(int fd, struct wp_cause *cause)
+{
+	static const char *const argv[] = {"watchctl", "helper", NULL};
+	struct wp_detached what = {.argv = (char *const *)(uintptr_t)argv, .fd = fd};
+	struct wp_channel *channel;
+	size_t size;
+	char **env;
+	pid_t pid = 0;
+	int err;
+
+	if ((env = environment(&size)) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	what.env = env;
+	if ((err = wp_channel_map(fd, &channel)) < 0) {
+		(void)munmap(env, size);
+		return wp_cause_errno(cause, "memory to share with a helper",
+		    -err);
+	}
+	(void)wp_channel_join(channel);
+	if ((err = start_first(&what, &pid, cause)) == 0) {
+		permit(pid);
+		err = await(channel, what.path, pid, cause);
+	}
+	(void)munmap(env, size);
+	if (err == 0)
+		atomic_store(&wp_inside.channel, channel);
+	else
+		wp_channel_unmap(channel);
+	return err;
+}
+
+static int
+start(struct wp_cause *cause)
+{
+	int err, fd = wp_channel_make(stack_wanted());
+
+	if (fd < 0)
+		return wp_cause_errno(cause, "memory to share with a helper",
+		    -fd);
+	fd = wp_descriptor_high(fd);
+	err = start_on(fd, cause);
+	(void)close(fd);
+	return err;
+}
+
+static int
+join(const char *path, struct wp_cause *cause)
+{
+	struct wp_channel *channel;
+	int err, fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return wp_cause_errno(cause, path, errno);
+	err = wp_channel_map(fd, &channel);
+	(void)close(fd);
+	if (err < 0)
+		return wp_cause_errno(cause, path, -err);
+	if ((err = wp_channel_join(channel)) == 0)
+		err = wp_channel_await(channel, PATIENCE * 1000);
+	if (err < 0) {
+		wp_channel_unmap(channel);
+		return wp_cause_errno(cause, path, -err);
+	}
+	permit(channel->helper_pid);
+	atomic_store(&wp_inside.channel, channel);
+	return 0;
+}
+
+int
+wp_helper_join(struct wp_cause *cause)
+{
+	const char *path = wp_setting("WATCHPOINT_CHANNEL");
+
+	if (atomic_load(&wp_inside.channel) != NULL)
+		return 0;
+	if (path == NULL)
+		return wp_cause_errno(cause, "WATCHPOINT_CHANNEL", ENOENT);
+	return join(path, cause);
+}
+
+int
+wp_helper_start(struct wp_cause *cause)
+{
+	if (atomic_load(&wp_inside.channel) != NULL)
+		return living() != NULL ? 0 :
+		    wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (!attempt.tried) {
+		attempt.tried = true;
+		attempt.err = wp_helper_join(&attempt.cause);
+		if (attempt.err < 0)
+			attempt.err = start(&attempt.cause);
+	}
+	if (attempt.err < 0 && cause != NULL)
+		*cause = attempt.cause;
+	return attempt.err;
+}
+
+/* In a child whose fork(2) was made by a handler of a hit, that hit's cell is
+   still in use. */
+void
+wp_helper_forked(void)
+{
+	struct wp_channel *channel = atomic_exchange(&wp_inside.channel, NULL);
+
+	if (channel != NULL && !wp_trap_inside())
+		wp_channel_unmap(channel);
+	attempt.tried = false;
+}
+
+struct wp_request *
+wp_helper_request(uint32_t what)
+{
+	struct wp_channel *channel = living();
+	struct wp_request *request;
+
+	if (channel == NULL)
+		return NULL;
+	request = &channel->request;
+	memset((char *)request + sizeof(request->state), 0,
+	    sizeof(*request) - sizeof(request->state));
+	request->what = what;
+	return request;
+}
+
+int
+wp_helper_ask(struct wp_cause *cause)
+{
+	struct wp_channel *channel = living();
+	int result = channel == NULL ? -EPIPE : wp_channel_ask(channel);
+
+	if (result == -EPIPE)
+		return wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (result < 0 && cause != NULL) {
+		(void)wp_cause_errno(cause, "the helper", -result);
+		if (channel->request.cause[0] != '\0')
+			(void)snprintf(cause->text, sizeof(cause->text), "%.*s",
+			    (int)sizeof(channel->request.cause) - 1,
+			    channel->request.cause);
+	}
+	return result;
+}
+
+static void
+describe(struct wp_channel_watch *told, const struct wp_watch *w)
+{
+	memcpy(told->what.label, w->label, sizeof(w->label));
+	told->what.addr = w->region.addr;
+	told->what.len = w->region.len;
+	told->what.serial = atomic_load(&w->serial);
+	told->what.access = (uint8_t)w->region.access;
+	told->what.nslots = (uint8_t)w->nslots;
+	told->what.index = (uint16_t)(w - wp_inside.watch);
+	told->stray = (w->attr.flags & WP_STRAY) != 0;
+	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
+	    SIGTRAP : WP_SIGNAL);
+	told->exact = w->attr.period <= 1 && !w->inexact;
+	atomic_store(&told->hits, atomic_load(&w->seen));
+	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
+		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
+}
+
+/* A watch that has only moved is looked at with its next hit. */
+void
+wp_helper_tell(struct wp_watch *w)
+{
+	struct wp_channel *channel = living();
+	uint32_t serial = atomic_load(&w->serial), before;
+	struct wp_channel_watch *told;
+
+	if (channel == NULL)
+		return;
+	told = &channel->watch[w - wp_inside.watch];
+	before = atomic_exchange(&told->serial, 0);
+	if (serial != 0) {
+		describe(told, w);
+		atomic_store(&told->serial, serial);
+	}
+	if (serial != before)
+		wp_channel_ring(channel);
+}
+
+/* Accesses of which no handler was told; but not those that other threads are
+   just being told of: there are *ms left to wait for them. */
+static uint64_t
+undelivered(const struct wp_watch *w, unsigned *ms)
+{
+	uint64_t count, seen;
+
+	if (w->delivery->count(w, &count) < 0)
+		return 0;
+	while ((seen = atomic_load(&w->seen)) < count && *ms > 0) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		--*ms;
+	}
+	return seen < count ? count - seen : 0;
+}
+
+/* One line: to the helper, or else as it is. */
+static void
+warn(struct wp_channel *channel, const struct wp_cause *cause)
+{
+	char line[sizeof(cause->text) + 16];
+
+	if (channel == NULL) {
+		(void)snprintf(line, sizeof(line), "watchpoint: %s\n",
+		    cause->text);
+		wp_say(line);
+		return;
+	}
+	(void)snprintf(channel->warning, sizeof(channel->warning), "%.*s",
+	    (int)sizeof(channel->warning) - 1, cause->text);
+	(void)atomic_fetch_add(&channel->warned, 1);
+}
+
+/* A last look at the open watches, which go on watching. */
+static void
+last_look(struct wp_channel *channel, unsigned ms)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_watch *w = &wp_inside.watch[i];
+
+		if (atomic_load(&w->serial) != 0 && channel->watch[i].exact)
+			(void)atomic_fetch_add(&channel->undelivered,
+			    undelivered(w, &ms));
+	}
+	atomic_store(&channel->goodbye, 1);
+	wp_channel_ring(channel);
+}
+
+/* The signals are looked at first: the lock blocks them. */
+static __attribute__((destructor)) void
+at_exit(void)
+{
+	struct wp_channel *channel;
+	struct wp_cause cause;
+	bool taken;
+
+	if (atomic_load(&wp_inside.nopen) == 0)
+		return;
+	taken = wp_trap_check(&cause) > 0;
+	wp_watches_lock();
+	channel = living();
+	if (taken)
+		warn(channel, &cause);
+	if (channel != NULL)
+		last_look(channel, taken ? 0 : LAST_WAIT);
+	wp_watches_unlock();
+}

@@ -1,0 +1,318 @@
+/*
+ * tracer: a process whose threads are traced while they run.  See tracer.h.
+ *
+ * Threads are told from others that it makes by clone(2) without being threads,
+ * which the kernel lets trace too: those are let go.
+ */
+#include "tracer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "proc.h"
+#include "ptrace.h"
+
+enum {
+	BUCKETS = 1024,		/* by thread id */
+	STEPS = 64,		/* reports, at least, before each thread is looked
+				   at once */
+	PATIENCE = 10,		/* ms until sleepers are looked for */
+	LIMIT = 5000,		/* ms for all to stop */
+};
+
+struct wp_tracer {
+	pid_t pid;
+	int signal;		/* that is shown to the owner, like SIGTRAP */
+	const struct wp_tracer_calls *calls;
+	void *arg;
+	uint32_t current;	/* the last update */
+	long began;		/* when, in ms */
+	size_t behind;		/* threads that have not had it */
+	size_t n;		/* threads */
+	bool ended;
+	struct wp_traced *bucket[BUCKETS];
+};
+
+static long
+now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Where the pointer to a thread is, or would be. */
+static struct wp_traced **
+place(struct wp_tracer *tracer, pid_t tid)
+{
+	struct wp_traced **at = &tracer->bucket[(unsigned)tid % BUCKETS];
+
+	while (*at != NULL && (*at)->tid != tid)
+		at = &(*at)->next;
+	return at;
+}
+
+static struct wp_traced *
+add(struct wp_tracer *tracer, pid_t tid)
+{
+	struct wp_traced **at = place(tracer, tid);
+
+	if (*at == NULL && (*at = calloc(1, sizeof(**at))) != NULL) {
+		(*at)->tid = tid;
+		tracer->n++;
+		tracer->behind++;
+	}
+	return *at;
+}
+
+static void
+forget(struct wp_tracer *tracer, pid_t tid)
+{
+	struct wp_traced **at = place(tracer, tid), *thread = *at;
+
+	if (thread == NULL)
+		return;
+	tracer->calls->end(tracer->arg, thread);
+	tracer->behind -= thread->current != tracer->current;
+	tracer->n--;
+	*at = thread->next;
+	free(thread);
+}
+
+static void
+forget_all(struct wp_tracer *tracer)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		while (tracer->bucket[i] != NULL)
+			forget(tracer, tracer->bucket[i]->tid);
+}
+
+int
+wp_tracer_new(struct wp_tracer **out, pid_t pid, int signal,
+    const struct wp_tracer_calls *calls, void *arg)
+{
+	struct wp_tracer *tracer = calloc(1, sizeof(*tracer));
+
+	if (tracer == NULL)
+		return -ENOMEM;
+	tracer->pid = pid;
+	tracer->signal = signal;
+	tracer->calls = calls;
+	tracer->arg = arg;
+	tracer->current = 1;
+	*out = tracer;
+	return 0;
+}
+
+void
+wp_tracer_free(struct wp_tracer *tracer)
+{
+	if (tracer != NULL)
+		forget_all(tracer);
+	free(tracer);
+}
+
+/* The held report their stops by and by, like those who will be made. */
+int
+wp_tracer_all(struct wp_tracer *tracer)
+{
+	struct wp_hold hold = {0};
+	int err = wp_trace_process(&hold, tracer->pid);
+
+	for (size_t i = 0; i < hold.n && err == 0; i++)
+		if (add(tracer, hold.thread[i].tid) == NULL)
+			err = -ENOMEM;
+	free(hold.thread);
+	tracer->began = now_ms();
+	return err;
+}
+
+int
+wp_tracer_one(struct wp_tracer *tracer, pid_t tid)
+{
+	int err;
+
+	if (*place(tracer, tid) != NULL)
+		return 0;
+	if (tgkill(tracer->pid, tid, 0) != 0)
+		return -errno;
+	if ((err = wp_trace_thread(tid)) < 0)
+		return err;
+	tracer->began = now_ms();
+	return add(tracer, tid) == NULL ? -ENOMEM : 0;
+}
+
+/* Those who have yet to report their first stop are not interrupted again. */
+void
+wp_tracer_update(struct wp_tracer *tracer)
+{
+	tracer->current++;
+	tracer->behind = tracer->n;
+	tracer->began = now_ms();
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct wp_traced *thread = tracer->bucket[i];
+		    thread != NULL; thread = thread->next)
+			if (thread->current != 0)
+				wp_trace_interrupt(thread->tid);
+}
+
+static bool
+is_asleep(const struct wp_traced *thread)
+{
+	struct wp_proc_status status;
+
+	return thread->stands || (wp_proc_status(thread->tid, &status) == 0 &&
+	    strchr("DZX", status.state) != NULL);
+}
+
+static bool
+rest_asleep(const struct wp_tracer *tracer)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (const struct wp_traced *thread = tracer->bucket[i];
+		    thread != NULL; thread = thread->next)
+			if (thread->current != tracer->current &&
+			    !is_asleep(thread))
+				return false;
+	return true;
+}
+
+int
+wp_tracer_settled(struct wp_tracer *tracer)
+{
+	long took;
+
+	if (tracer->behind == 0)
+		return 1;
+	took = now_ms() - tracer->began;
+	if (took > PATIENCE && rest_asleep(tracer))
+		return 1;
+	return took > LIMIT ? -1 : 0;
+}
+
+bool
+wp_tracer_busy(const struct wp_tracer *tracer)
+{
+	return tracer->n > 0;
+}
+
+/* What a thread gets instead of the signal that stopped it. */
+static int
+signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
+{
+	siginfo_t info, was;
+
+	if ((sig != SIGTRAP && sig != tracer->signal) ||
+	    wp_trace_get_signal(thread->tid, &info) < 0)
+		return sig;
+	was = info;
+	sig = tracer->calls->signal(tracer->arg, thread, &info);
+	if (sig != 0 && memcmp(&info, &was, sizeof(info)) != 0)
+		(void)wp_trace_set_signal(thread->tid, &info);
+	return sig;
+}
+
+/* A hit on what is armed now has still to be told. */
+static bool
+hit_pending(const struct wp_traced *thread)
+{
+	return thread->current != 0 &&
+	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
+}
+
+/* Bring a stopped thread up to date; with a hit pending, at its next stop, which
+   tells that.  false: it is traced no more. */
+static bool
+update(struct wp_tracer *tracer, struct wp_traced *thread,
+    enum wp_trace_what what)
+{
+	if (thread->current == tracer->current ||
+	    (what != WP_TRACE_SIGNAL && hit_pending(thread)))
+		return true;
+	thread->current = tracer->current;
+	tracer->behind--;
+	return tracer->calls->arm(tracer->arg, thread);
+}
+
+static void
+handle_stop(struct wp_tracer *tracer, struct wp_traced *thread,
+    const struct wp_trace *trace)
+{
+	const pid_t tid = thread->tid;
+	int sig = 0;
+
+	if (trace->what == WP_TRACE_SIGNAL)
+		sig = signal_for(tracer, thread, trace->signal);
+	thread->stands = trace->what == WP_TRACE_GROUP;
+	if (!update(tracer, thread, trace->what)) {
+		forget(tracer, tid);
+		wp_trace_let_go(tid, sig);
+	} else if (thread->stands) {
+		wp_trace_listen(tid);
+	} else {
+		wp_trace_continue(tid, sig);
+	}
+}
+
+/* A thread that was just made, or else no thread of the process. */
+static struct wp_traced *
+adopt(struct wp_tracer *tracer, pid_t tid)
+{
+	return tgkill(tracer->pid, tid, 0) == 0 ? add(tracer, tid) : NULL;
+}
+
+static void
+handle(struct wp_tracer *tracer, const struct wp_trace *trace)
+{
+	struct wp_traced *thread = *place(tracer, trace->tid);
+
+	if (trace->what == WP_TRACE_EXEC ||
+	    (trace->what == WP_TRACE_END && trace->tid == tracer->pid)) {
+		wp_trace_let_go(trace->tid, 0);
+		forget_all(tracer);
+		tracer->ended = true;
+	} else if (trace->what == WP_TRACE_END) {
+		forget(tracer, trace->tid);
+		wp_trace_reap(trace->tid);
+	} else if (thread != NULL ||
+	    (thread = adopt(tracer, trace->tid)) != NULL) {
+		handle_stop(tracer, thread, trace);
+	} else {
+		wp_trace_let_go(trace->tid,
+		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
+	}
+}
+
+/* Look at each thread once.  The kernel tells first of those made last, and would
+   tell of nobody else as long as they have hits. */
+static void
+look_at_each(struct wp_tracer *tracer)
+{
+	struct wp_trace trace;
+
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct wp_traced *thread = tracer->bucket[i], *next;
+		    !tracer->ended && thread != NULL; thread = next) {
+			next = thread->next;
+			if (wp_trace_next(thread->tid, &trace) > 0)
+				handle(tracer, &trace);
+		}
+}
+
+int
+wp_tracer_step(struct wp_tracer *tracer)
+{
+	struct wp_trace trace;
+	bool more = true;
+
+	for (size_t i = 0; more && !tracer->ended &&
+	    (i < STEPS || i < tracer->n); i++)
+		if ((more = wp_trace_next(0, &trace) > 0))
+			handle(tracer, &trace);
+	if (more && !tracer->ended)
+		look_at_each(tracer);
+	return tracer->ended ? -ESRCH : more;
+}

@@ -1,0 +1,72 @@
+/*
+ * trap: what the parts of the signal handler share.
+ *
+ *	trap.c		from a signal to what it does
+ *	account.c	which watches the step touched
+ *	chain.c		signals that are not ours
+ *	capture.c	registers and stack
+ *	say.c		lines, without a helper
+ *	stray.c		the stray accesses so far
+ *
+ * They and what they use of channel_post.c are the whole of it, but for the
+ * deliveries' async-signal-safe functions.  See trap.c.
+ */
+#ifndef WP_TRAP_H
+#define WP_TRAP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "watches.h"
+
+/* The kernel's sigset_t, as system calls and signal frames have it. */
+static inline uint64_t
+wp_signal_bit(int sig)
+{
+	return 1ull << (sig - 1);
+}
+
+uint64_t wp_signal_mask(const ucontext_t *);	/* at the access */
+void wp_signal_mask_set(uint64_t mask);		/* the thread's, now */
+
+/* Send a signal to this thread again, as it was. */
+void wp_signal_again(int sig, siginfo_t *);
+
+/* Whether this is the action that we have installed. */
+bool wp_trap_is_ours(const struct sigaction *);
+
+/* Install SIGTRAP's handler again if the kernel has reset it, as it does where a
+   debug register fires while SIGTRAP is blocked. */
+void wp_trap_keep(void);
+
+/* A signal that is not ours: do what the program wanted done with it. */
+void wp_chain(int sig, siginfo_t *, ucontext_t *, struct sigaction *wanted);
+
+/* How many accesses a signal stands for. */
+enum wp_steps {
+	WP_STEP_ONE,		/* one instruction */
+	WP_STEP_MANY		/* no telling: the kernel's, or late */
+};
+
+/* A signal told of an access to this watch (users is raised). */
+void wp_account(struct wp_watch *, enum wp_steps);
+
+/* Whether the step that was told of by a signal of one watch (its slot; NULL:
+   not known) has touched this other one, too: then it is accounted for. */
+bool wp_account_also(struct wp_watch *, const struct wp_slot *,
+    enum wp_steps);
+
+/* The lines of a hit without a helper: written, if print; and kept, if it is
+   stray. */
+void wp_say_hit(const struct wp_watch *, const struct wp_hit *, bool print);
+
+/* A warning about a watch: its label and what follows, by the helper's way. */
+void wp_say_warning(const struct wp_watch *, const char *what);
+
+/* Count a stray access and keep its report; call wp_stray_handler's. */
+void wp_stray_note(const char *report);
+void wp_stray_call(const struct wp_hit *);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * trap_check: whether the signals of hits still come to our handler.  A program
+ * may take them over, ignore or block them at any time.
+ */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "trap.h"
+
+/* What has become of the action of a signal that brings hits. */
+static int
+check(int sig, const char *name, struct wp_cause *cause)
+{
+	struct sigaction action;
+	uint64_t mask = 0;
+
+	if (sigaction(sig, NULL, &action) == 0 && !wp_trap_is_ours(&action)) {
+		bool taken = (action.sa_flags & SA_SIGINFO) != 0 ||
+		    (action.sa_handler != SIG_DFL &&
+		    action.sa_handler != SIG_IGN);
+
+		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
+		    taken ? "handled by the program itself" :
+		    action.sa_handler == SIG_IGN ? "ignored" :
+		    "back to its default action");
+		return 1;
+	}
+	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	if ((mask & wp_signal_bit(sig)) == 0 || wp_trap_inside())
+		return 0;
+	(void)wp_cause_set(cause, WP_CAUSE_TRAP_BLOCKED, name);
+	return 1;
+}
+
+int
+wp_trap_check(struct wp_cause *cause)
+{
+	bool trap = false, signal = false;
+
+	if (!wp_inside.handling)
+		return 0;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_watch *w = &wp_inside.watch[i];
+
+		if (atomic_load(&w->serial) == 0)
+			continue;
+		trap |= w->delivery == &wp_deliver_sigtrap;
+		signal |= w->delivery == &wp_deliver_async ||
+		    w->delivery == &wp_deliver_ptrace;
+		if (w->delivery == &wp_deliver_ptrace)
+			wp_trap_keep();
+	}
+	if (trap && check(SIGTRAP, "SIGTRAP", cause) > 0)
+		return 1;
+	return signal && check(WP_SIGNAL, "the signal of hits", cause) > 0;
+}

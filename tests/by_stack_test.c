@@ -1,0 +1,47 @@
+/* by_stack: items are all zero at first, and stay what they are. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "by_stack.h"
+
+static void
+keeps_what_is_put(void **state)
+{
+	static const unsigned indexes[] = {0, 63, 64, 5000, 70, 1, 10000};
+	enum { N = sizeof(indexes) / sizeof(indexes[0]) };
+	struct item { uint64_t a; char b[5]; } *item;
+	struct by_stack b = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i < N; i++) {
+		item = by_stack_at(&b, indexes[i], sizeof(*item));
+		assert_non_null(item);
+		assert_int_equal(item->a, 0);
+		item->a = i + 1;
+		item->b[4] = 'x';
+	}
+	for (unsigned i = 0; i < N; i++) {
+		item = by_stack_at(&b, indexes[i], sizeof(*item));
+		assert_int_equal(item->a, i + 1);
+	}
+	item = b.items;
+	assert_true(b.n > 10000);
+	for (size_t i = 0; i < b.n; i++)
+		assert_int_equal(item[i].b[4] == 'x', item[i].a > 0);
+	free(b.items);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_what_is_put),
+	};
+
+	return cmocka_run_group_tests_name("by_stack", tests, NULL, NULL);
+}

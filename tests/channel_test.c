@@ -1,0 +1,551 @@
+/*
+ * channel: a program and a helper, which are processes, share one.
+ *
+ * The helper is a child of the test, the program the test itself.  What it
+ * explains is a number that the program puts into nth; the reply is that number.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "channel.h"
+#include "child.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { WRITERS = 6, EACH = 500, LONG = 60 * 1000 };
+
+/* A channel, and what its helper tells apart from it. */
+static struct shared {
+	volatile bool end;		/* the helper is to end */
+	volatile bool deaf;		/* it takes nothing */
+	volatile uint64_t next[WRITERS];	/* nth that comes next, of each */
+	volatile unsigned wrong, empty, served, asked;
+} *shared;
+static struct wp_channel *channel;
+static int memory;
+static pid_t helper;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	memset((void *)shared, 0, sizeof(*shared));
+	memory = wp_channel_make(WP_STACK_USUAL);
+	assert_true(memory >= 0);
+	assert_int_equal(wp_channel_map(memory, &channel), 0);
+	assert_int_equal(wp_channel_join(channel), 0);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)children_end(state);
+	wp_channel_unmap(channel);
+	(void)close(memory);
+	return 0;
+}
+
+/* Each writer's hits have to come in order, none missing. */
+static void
+explain(struct wp_cell *cell)
+{
+	unsigned writer = cell->watch.index;
+
+	if (cell->record.header.type == 0) {
+		shared->empty++;
+		return;
+	}
+	if (writer >= WRITERS || cell->nth != shared->next[writer]++)
+		shared->wrong++;
+	(void)snprintf(cell->reply, sizeof(cell->reply), "%u:%llu", writer,
+	    (unsigned long long)cell->nth);
+	shared->served++;
+}
+
+static void
+serve(void *arg)
+{
+	struct wp_channel *mine;
+	struct wp_cell *cell;
+	uint32_t heard = 0;
+
+	(void)arg;
+	if (wp_channel_map(memory, &mine) < 0)
+		_exit(1);
+	wp_channel_serve(mine);
+	while (!shared->end) {
+		while (!shared->deaf && (cell = wp_channel_next(mine)) != NULL) {
+			explain(cell);
+			wp_channel_done(mine, cell);
+		}
+		if (!shared->deaf && wp_channel_asked(mine)) {
+			shared->asked++;
+			wp_channel_answer(mine, mine->request.tid);
+		}
+		wp_channel_sleep(mine, &heard, LONG);
+	}
+}
+
+static void
+start_helper(void)
+{
+	helper = child_start(serve, NULL);
+	assert_int_equal(wp_channel_await(channel, CHILD_PATIENCE_MS), 0);
+}
+
+static void
+end_helper(void)
+{
+	shared->end = true;
+	wp_channel_ring(channel);
+	assert_int_equal(child_wait(helper), 0);
+}
+
+/* Hand over a hit.  Its cell, or NULL without a helper. */
+static struct wp_cell *
+post(unsigned writer, uint64_t nth, uint32_t flags, uint32_t *ticket)
+{
+	struct wp_cell *cell = wp_channel_take(channel, ticket);
+
+	if (cell == NULL)
+		return NULL;
+	cell->flags = flags;
+	cell->nth = nth;
+	cell->watch = (struct wp_cell_watch){.index = (uint16_t)writer};
+	cell->nalso = 0;
+	cell->record.header = (struct perf_event_header){
+		.type = PERF_RECORD_SAMPLE, .size = 8,
+	};
+	wp_channel_post(channel, cell, *ticket);
+	return cell;
+}
+
+/* The same, and wait as its flags have it.  false: no helper, or a wrong
+   reply. */
+static bool
+hit(unsigned writer, uint64_t nth, uint32_t flags)
+{
+	char expected[32];
+	uint32_t ticket;
+	struct wp_cell *cell = post(writer, nth, flags, &ticket);
+	bool same = true;
+
+	if (cell == NULL || ((flags & WP_CELL_WAITS) != 0 &&
+	    !wp_channel_wait(channel, cell, ticket)))
+		return false;
+	if ((flags & WP_CELL_REPLY) != 0) {
+		(void)snprintf(expected, sizeof(expected), "%u:%llu", writer,
+		    (unsigned long long)nth);
+		same = strcmp(cell->reply, expected) == 0;
+		wp_channel_give(cell, ticket);
+	}
+	return same;
+}
+
+static void
+what_is_no_channel_is_refused(void **state)
+{
+	struct wp_channel *other;
+	int fd;
+
+	(void)state;
+	assert_int_equal(wp_channel_map(-1, &other), -EPROTO);
+	/* of the right size, but it could shrink */
+	fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sizeof(*other)), 0);
+	assert_int_equal(wp_channel_map(fd, &other), -EPROTO);
+	/* it cannot, and holds nothing */
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(wp_channel_map(fd, &other), -EPROTO);
+	(void)close(fd);
+	/* too short */
+	fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	assert_int_equal(wp_channel_map(fd, &other), -EPROTO);
+	(void)close(fd);
+
+	channel->version++;
+	assert_int_equal(wp_channel_map(memory, &other), -EPROTO);
+	channel->version--;
+	channel->magic++;
+	assert_int_equal(wp_channel_map(memory, &other), -EPROTO);
+	channel->magic--;
+	assert_int_equal(wp_channel_map(memory, &other), 0);
+	wp_channel_unmap(other);
+}
+
+static void
+the_memory_stays_as_it_is(void **state)
+{
+	static const struct { uint32_t asked, has; } stacks[] = {
+		{0, 0}, {8192, 8192}, {8191, 8184}, {16384, 16384},
+		{16385, 16384}, {UINT32_MAX, 16384},
+	};
+
+	(void)state;
+	assert_int_equal(ftruncate(memory, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(fcntl(memory, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	for (size_t i = 0; i < COUNT(stacks); i++) {
+		struct wp_channel *other;
+		int fd = wp_channel_make(stacks[i].asked);
+
+		assert_int_equal(wp_channel_map(fd, &other), 0);
+		assert_int_equal(other->stack, stacks[i].has);
+		wp_channel_unmap(other);
+		(void)close(fd);
+	}
+}
+
+/* identifier, ip, pid and tid, time, addr, cpu; registers and their abi; the
+   stack's size, the stack, and how much of it there is. */
+static void
+a_cell_has_room_for_the_longest_record(void **state)
+{
+	struct perf_event_attr attr;
+	size_t size;
+
+	(void)state;
+	wp_channel_attr(&attr);
+	assert_int_equal(attr.sample_stack_user, WP_STACK_MAX);
+	assert_int_equal(attr.sample_type & (PERF_SAMPLE_CALLCHAIN |
+	    PERF_SAMPLE_REGS_INTR), 0);
+	size = sizeof(struct perf_event_header) + 6 * 8 + 8 + 8u *
+	    (unsigned)__builtin_popcountll(attr.sample_regs_user) + 8 +
+	    attr.sample_stack_user + 8;
+	assert_in_range(size, WP_STACK_MAX, WP_RECORD_MAX);
+}
+
+static void *
+write_hits(void *arg)
+{
+	unsigned writer = (unsigned)(uintptr_t)arg;
+	/* half of them wait, and half of these for a reply */
+	const uint32_t flags = writer % 2 == 0 ? 0 : writer % 4 == 1 ?
+	    WP_CELL_WAITS : WP_CELL_WAITS | WP_CELL_REPLY;
+
+	for (uint64_t nth = 0; nth < EACH; nth++)
+		if (!hit(writer, nth, flags))
+			return arg;
+	return NULL;
+}
+
+static void
+every_hit_comes_once_and_in_order(void **state)
+{
+	pthread_t thread[WRITERS];
+	void *failed;
+
+	(void)state;
+	/* tickets come round on the way */
+	channel->ticket = channel->served = (uint32_t)-(WRITERS * EACH / 2);
+	for (uint32_t i = channel->ticket; i != channel->ticket + WP_CELLS; i++)
+		channel->cell[i % WP_CELLS].turn = i;
+	start_helper();
+	for (uintptr_t i = 0; i < WRITERS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, write_hits,
+		    (void *)i), 0);
+	for (unsigned i = 0; i < WRITERS; i++) {
+		assert_int_equal(pthread_join(thread[i], &failed), 0);
+		assert_null(failed);
+	}
+	await(shared->served == WRITERS * EACH);
+	end_helper();
+	assert_int_equal(shared->wrong, 0);
+	for (unsigned i = 0; i < WRITERS; i++)
+		assert_int_equal(shared->next[i], EACH);
+}
+
+/* More than there are cells, and nobody reads. */
+static void
+when_all_is_full_writers_wait(void **state)
+{
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	shared->deaf = true;
+	start_helper();
+	assert_int_equal(pthread_create(&thread, NULL, write_hits, (void *)0),
+	    0);
+	await(channel->ticket == WP_CELLS + 1);
+	nap_us(2000);
+	assert_int_equal(channel->ticket, WP_CELLS + 1);
+	assert_int_equal(shared->served, 0);
+	shared->deaf = false;
+	wp_channel_ring(channel);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	await(shared->served == EACH);
+	end_helper();
+	assert_int_equal(shared->wrong, 0);
+}
+
+/* The cell of a reply is not used again before that was read. */
+static void
+a_reply_is_kept_until_it_is_read(void **state)
+{
+	struct wp_cell *cell;
+	pthread_t thread;
+	uint32_t ticket;
+	void *failed;
+
+	(void)state;
+	start_helper();
+	cell = post(2, 0, WP_CELL_REPLY, &ticket);
+	assert_true(wp_channel_wait(channel, cell, ticket));
+	assert_int_equal(pthread_create(&thread, NULL, write_hits, (void *)0),
+	    0);
+	await(shared->served == WP_CELLS);
+	await(channel->ticket == WP_CELLS + 1);
+	nap_us(2000);
+	assert_int_equal(shared->served, WP_CELLS);
+	assert_string_equal(cell->reply, "2:0");
+	wp_channel_give(cell, ticket);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	await(shared->served == EACH + 1);
+	end_helper();
+	assert_int_equal(shared->wrong, 0);
+}
+
+static void
+requests_are_answered(void **state)
+{
+	(void)state;
+	start_helper();
+	for (int i = 0; i < 100; i++) {
+		channel->request.tid = i - 50;
+		assert_int_equal(wp_channel_ask(channel), i - 50);
+	}
+	assert_false(wp_channel_asked(channel));
+	end_helper();
+	assert_int_equal(shared->asked, 100);
+}
+
+/* If the helper slept over it, this would take a minute. */
+static void
+a_bell_before_sleep_is_heard(void **state)
+{
+	uint64_t began = now_ns();
+	uint32_t heard = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		wp_channel_ring(channel);
+		wp_channel_sleep(channel, &heard, LONG);
+	}
+	assert_true(now_ns() - began < LONG * 1000000ull);
+	assert_int_equal(heard, 1000);
+}
+
+static void
+without_a_helper_nothing_waits(void **state)
+{
+	uint32_t ticket;
+
+	(void)state;
+	assert_false(wp_channel_alive(channel));
+	assert_null(wp_channel_take(channel, &ticket));
+	assert_int_equal(wp_channel_ask(channel), -EPIPE);
+	assert_int_equal(wp_channel_await(channel, 1), -ETIMEDOUT);
+}
+
+/* What a thread of the program does when the helper dies. */
+static void *
+take_one(void *arg)
+{
+	uint32_t ticket;
+
+	(void)arg;
+	return wp_channel_take(channel, &ticket);
+}
+
+static void *
+ask(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)wp_channel_ask(channel);
+}
+
+static void *
+wait_for_first(void *arg)
+{
+	(void)arg;
+	return (void *)(uintptr_t)wp_channel_wait(channel, &channel->cell[0], 0);
+}
+
+static void
+whoever_waits_learns_that_the_helper_died(void **state)
+{
+	static const struct {
+		void *(*fn)(void *);
+		intptr_t result;
+	} waiters[] = {
+		{take_one, 0}, {ask, -EPIPE}, {wait_for_first, false},
+	};
+	pthread_t thread[COUNT(waiters)];
+
+	(void)state;
+	shared->deaf = true;
+	start_helper();
+	for (unsigned i = 0; i < WP_CELLS; i++)
+		assert_true(hit(0, i, 0));
+	for (size_t i = 0; i < COUNT(waiters); i++)
+		assert_int_equal(pthread_create(&thread[i], NULL,
+		    waiters[i].fn, NULL), 0);
+	await(channel->ticket == WP_CELLS + 1 && channel->request.state == 1);
+	nap_us(2000);
+	assert_true(wp_channel_alive(channel));
+	child_kill(helper);
+	for (size_t i = 0; i < COUNT(waiters); i++) {
+		void *result;
+
+		assert_int_equal(pthread_join(thread[i], &result), 0);
+		assert_true((intptr_t)result == waiters[i].result);
+	}
+	assert_false(wp_channel_alive(channel));
+	assert_int_equal(wp_channel_await(channel, CHILD_PATIENCE_MS), -EPIPE);
+}
+
+/* Its own end is no other: the thread that serves, not the process, counts. */
+static void *
+serve_and_end(void *arg)
+{
+	wp_channel_serve(channel);
+	return arg;
+}
+
+static void
+a_helper_is_a_thread(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, serve_and_end, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_not_equal(channel->ready, 0);
+	assert_false(wp_channel_alive(channel));
+}
+
+static void
+post_in_child(void *arg)
+{
+	uint32_t ticket;
+
+	(void)arg;
+	if (wp_channel_alive(channel) ||
+	    wp_channel_take(channel, &ticket) != NULL ||
+	    wp_channel_ask(channel) != -EPIPE ||
+	    wp_channel_join(channel) != -EBUSY)
+		_exit(1);
+}
+
+static void
+a_child_of_the_program_has_no_helper(void **state)
+{
+	(void)state;
+	start_helper();
+	assert_int_equal(child_wait(child_start(post_in_child, NULL)), 0);
+	assert_true(hit(0, 0, WP_CELL_WAITS));
+	end_helper();
+	assert_int_equal(shared->served, 1);
+}
+
+/* After execve(2), what threads had begun in the former image is not finished,
+   and yet the queue goes on. */
+static void
+what_execve_left_is_cleared_away(void **state)
+{
+	struct wp_cell *cell;
+	uint32_t ticket;
+
+	(void)state;
+	start_helper();
+	cell = post(0, 0, WP_CELL_REPLY, &ticket);	/* not read */
+	assert_true(wp_channel_wait(channel, cell, ticket));
+	assert_non_null(wp_channel_take(channel, &ticket));	/* not filled */
+	for (unsigned i = 0; i < WP_CELLS - 3; i++)	/* behind that */
+		assert_non_null(post(1, i, i % 2 == 0 ? 0 : WP_CELL_REPLY,
+		    &ticket));
+	assert_non_null(wp_channel_take(channel, &ticket));	/* not filled */
+	(void)atomic_fetch_add(&channel->ticket, 2);	/* and two wait */
+	channel->watch[3].serial = 7;
+	channel->request.state = 1;
+
+	assert_int_equal(wp_channel_join(channel), 0);
+	assert_int_equal(channel->watch[3].serial, 0);
+	assert_int_equal(channel->request.state, 0);
+	for (unsigned i = 0; i < 3 * WP_CELLS; i++)
+		assert_true(hit(2, i, WP_CELL_WAITS | WP_CELL_REPLY));
+	end_helper();
+	assert_int_equal(shared->wrong, 0);
+	assert_int_equal(shared->empty, 3);
+	assert_int_equal(shared->served, 1 + WP_CELLS - 3 + 3 * WP_CELLS);
+}
+
+/* The program died while one thread was filling its cell. */
+static void
+what_a_dead_program_filled_is_served(void **state)
+{
+	struct wp_cell *cell;
+	uint32_t ticket;
+	uint64_t nth = 0;
+
+	(void)state;
+	wp_channel_serve(channel);
+	for (unsigned i = 0; i < 12; i++)
+		if (i % 3 == 0)
+			assert_non_null(wp_channel_take(channel, &ticket));
+		else
+			assert_true(hit(0, nth++, 0));
+	assert_null(wp_channel_next(channel));
+	while ((cell = wp_channel_next(channel)) != NULL ||
+	    wp_channel_skip(channel)) {
+		if (cell != NULL) {
+			explain(cell);
+			wp_channel_done(channel, cell);
+		}
+	}
+	assert_int_equal(shared->served, nth);
+	assert_int_equal(shared->wrong, 0);
+}
+
+int
+main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_no_channel_is_refused),
+		TEST(the_memory_stays_as_it_is),
+		TEST(a_cell_has_room_for_the_longest_record),
+		TEST(every_hit_comes_once_and_in_order),
+		TEST(when_all_is_full_writers_wait),
+		TEST(a_reply_is_kept_until_it_is_read),
+		TEST(requests_are_answered),
+		TEST(a_bell_before_sleep_is_heard),
+		TEST(without_a_helper_nothing_waits),
+		TEST(whoever_waits_learns_that_the_helper_died),
+		TEST(a_helper_is_a_thread),
+		TEST(a_child_of_the_program_has_no_helper),
+		TEST(what_execve_left_is_cleared_away),
+		TEST(what_a_dead_program_filled_is_served),
+	};
+
+	shared = shared_memory(sizeof(*shared));
+	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
+}

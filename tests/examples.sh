@@ -1,0 +1,85 @@
+#!/bin/sh
+# examples: each says what its first lines promise: who wrote, in which function,
+# at which line of the source; and ends as it should.
+set -eu
+
+"$WATCHCTL" doctor > doctor.out || {
+	cat doctor.out
+	exit 77
+}
+export WATCHPOINT_HELPER="$WATCHCTL"
+out=$(mktemp)
+trap 'rm -f "$out" doctor.out' EXIT
+
+# run NAME STATUS: what it and its helper say, until both have ended, is in $out
+run()
+{
+	name=$1
+	{
+		"$EXAMPLES/$name" 2>&1 < /dev/null && echo "status 0" ||
+		    echo "status $?"
+	} 2> /dev/null | cat > "$out"
+	says "status $2"
+}
+
+wrong()
+{
+	echo "$name: $*"
+	cat "$out"
+	exit 1
+}
+
+# says TEXT: a line has this in it
+says()
+{
+	grep -qF "$1" "$out" || wrong "does not say: $1"
+}
+
+# culprit COUNT FUNCTION TEXT: so many reports have that function as their
+# innermost frame, at the line of the source that has this text
+culprit()
+{
+	source=$(ls "$TOP/examples/$name".c*)
+	line=$(grep -nF "$3" "$source" | cut -d: -f1)
+	n=$(grep -cE "^     0 +([a-z_]+::)?$2 .*${source##*/}:$line\$" "$out") ||
+	    :
+	[ "$n" -eq "$1" ] || wrong "$n backtraces of $2 at line $line, not $1"
+}
+
+run watch 0
+says '65 left'
+says 'write  balance (4 bytes at '
+culprit 1 pay 'balance -= amount'
+
+run freeze 1
+says 'limit 2, stray writes 2'
+says 'stray write  config (4 of 8 bytes'
+says '(same backtrace as #1)'
+culprit 1 accepts 'config.limit = clients'
+
+run list 0
+says 'first value (8 bytes at '
+culprit 2 add 'node->value += value'
+[ "$(grep -c '^#' "$out")" -eq 2 ] || wrong 'a node that is not the first hits'
+
+run plain_assert 134
+culprit 1 log_in 'session->user = user'
+says 'Assertion `wp_stray_missed() == 0 && wp_stray_count() == 0'
+
+run cmocka_suite 1
+culprit 1 accepts 'config.limit = clients'
+says '[       OK ] reloading_changes_the_port'
+says '[  FAILED  ] accepting_changes_nothing'
+says '[  ERROR   ] --- stray write  config (4 of 8 bytes'
+says "examples/cmocka_suite.c:$line: error: Failure!"
+
+run check_suite 1
+culprit 2 accepts 'config.limit = clients'	# told, and in Check's message
+says '0%: Checks: 1, Failures: 1, Errors: 0'
+says 'accepting_changes_nothing:0: stray write'
+
+run gtest_suite 1
+culprit 2 accepts 'config.limit = clients'
+says "examples/gtest_suite.cc:$line: Failure"
+says '[  FAILED  ] Config.AcceptingChangesNothing'
+says '[  PASSED  ] 1 test.'

@@ -1,0 +1,948 @@
+/*
+ * inside: what is reported of programs that watch themselves, by the helper that
+ * their library starts.
+ *
+ * The programs are children of this one.  They write marks into the file that the
+ * reports go to, so that the order of both shows.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watches.h"
+#include "watching.h"
+
+#define OWN __attribute__((noinline, noclone))
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static volatile long word;
+static struct {
+	_Alignas(16) volatile long a, b, c, d;
+} quad;
+
+/* --- what the programs do --- */
+
+OWN static void
+store(long value)
+{
+	word = value;
+	__asm__ volatile("");
+}
+
+static void
+mark(const char *text)
+{
+	int fd = open(getenv("WATCHPOINT_OUTPUT"),
+	    O_WRONLY | O_APPEND | O_CREAT, 0666);
+	char line[256];
+	int n = snprintf(line, sizeof(line),
+	    "{\"type\":\"mark\",\"text\":\"%s\"}\n", text);
+
+	if (fd < 0 || write(fd, line, (size_t)n) != n || close(fd) != 0)
+		_exit(99);
+}
+
+static struct wp_watch *
+open_attr(struct wp_attr attr)
+{
+	struct wp_watch *w;
+
+	attr.size = sizeof(attr);
+	if (attr.addr == NULL)
+		attr.addr = &word;
+	attr.len = sizeof(word);
+	if (wp_open(&attr, &w) < 0) {
+		(void)fprintf(stderr, "wp_open: %s\n", wp_cause());
+		_exit(98);
+	}
+	return w;
+}
+
+#define open_watch(...) open_attr((struct wp_attr){__VA_ARGS__})
+
+static void
+block(int how)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTRAP);
+	(void)sigprocmask(how, &set, NULL);
+}
+
+/* --- programs, and what is reported of them --- */
+
+enum { ENDS = 0, EXITS };	/* by _exit(2), or by exit(3) */
+
+/* Start one; its stderr, which the helper has too, is a pipe. */
+static pid_t
+start_program(void (*fn)(void), int how, int *err)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	(void)fflush(NULL);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)dup2(fds[1], 2);
+		fn();
+		if (how == EXITS)
+			exit(0);
+		_exit(0);
+	}
+	(void)close(fds[1]);
+	*err = fds[0];
+	return pid;
+}
+
+/* What was written to the report's file. */
+static void
+read_report(struct outcome *o)
+{
+	struct outcome cat;
+
+	run(&cat, (const char *[]){"/bin/cat", getenv("WATCHPOINT_OUTPUT"),
+	    NULL});
+	o->out = cat.out;
+	o->lines = cat.lines;
+	free(cat.err);
+}
+
+/* Run one; its helper ends when nobody has its stderr any more. */
+static void
+run_program(struct outcome *o, void (*fn)(void), int how)
+{
+	struct running r = {.in = -1};
+
+	(void)unlink(getenv("WATCHPOINT_OUTPUT"));
+	r.pid = start_program(fn, how, &r.err);
+	r.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	finish(&r, o);
+	free(o->out);
+	json_decref(o->lines);
+	read_report(o);
+	if (o->lines == NULL)
+		fail_msg("no report in JSON: %s%s", o->out, o->err);
+}
+
+static const char *
+type_at(const struct outcome *o, size_t i)
+{
+	const json_t *line = json_array_get(o->lines, i);
+
+	return line == NULL ? "" : text_of(line, "type");
+}
+
+/* The i-th hit, from 0. */
+static const json_t *
+hit_at(const struct outcome *o, size_t i)
+{
+	size_t k, n = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, k, line)
+		if (is_hit(line) && n++ == i)
+			return line;
+	fail_msg("no hit %zu: %s%s", i, o->out, o->err);
+	return NULL;
+}
+
+/* All in order, and the account comes out even. */
+static void
+expect_account(const struct outcome *o, json_int_t hits, json_int_t lost)
+{
+	const json_t *end = account_of(o);
+
+	if (number_of(end, "hits") != hits + lost ||
+	    number_of(end, "lost") != lost)
+		fail_msg("not %lld hits and %lld lost: %s%s", (long long)hits,
+		    (long long)lost, o->out, o->err);
+	for (size_t i = 0; i < (size_t)hits; i++)
+		assert_int_equal(number_of(hit_at(o, i), "seq"), i + 1);
+}
+
+/* --- the order --- */
+
+static void
+stores_and_marks(void)
+{
+	if (WP_WATCH(word) < 0)
+		_exit(98);
+	for (int i = 0; i < 5; i++) {
+		mark("before");
+		store(i);
+	}
+	mark("end");
+}
+
+static void
+a_hit_is_reported_before_the_program_goes_on(void **state)
+{
+	struct outcome o;
+	size_t at = 1;
+
+	(void)state;
+	run_program(&o, stores_and_marks, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_string_equal(o.err, "");
+	assert_string_equal(type_at(&o, 0), "start");
+	assert_string_equal(text_of(json_array_get(o.lines, 0), "mode"),
+	    "inside");
+	for (int i = 0; i < 5; i++) {
+		const json_t *hit = hit_at(&o, (size_t)i);
+
+		assert_string_equal(type_at(&o, at++), "mark");
+		if (i == 0)
+			assert_string_equal(type_at(&o, at++), "watch");
+		assert_ptr_equal(json_array_get(o.lines, at++), hit);
+		expect_function(hit, 0, "store");
+		expect_function(hit, 1, "stores_and_marks");
+	}
+	assert_string_equal(type_at(&o, at), "mark");
+	expect_account(&o, 5, 0);
+	outcome_free(&o);
+}
+
+/* Watches are told of when they are first hit, once. */
+static void
+opens_and_closes(void)
+{
+	struct wp_watch *w = open_watch(.label = "first");
+
+	store(1);
+	wp_close(w);
+	w = open_watch(.label = "never", .addr = &quad.a);
+	wp_close(w);
+	w = open_watch(.label = "first");
+	store(2);
+	wp_close(w);
+	w = open_watch(.label = "second");
+	store(3);
+	wp_close(w);
+	store(4);
+}
+
+static void
+a_watch_is_told_of_before_its_first_hit(void **state)
+{
+	static const char *const types[] = {
+		"start", "watch", "hit", "hit", "watch", "hit",
+	};
+	const json_t *watch;
+	struct outcome o;
+	char addr[32];
+
+	(void)state;
+	run_program(&o, opens_and_closes, EXITS);
+	for (size_t i = 0; i < COUNT(types); i++)
+		assert_string_equal(type_at(&o, i), types[i]);
+	expect_account(&o, 3, 0);
+	watch = first_of(&o, "watch");
+	(void)snprintf(addr, sizeof(addr), "%p", (void *)&word);
+	assert_string_equal(text_of(watch, "spec"), "first");
+	assert_string_equal(text_of(watch, "addr"), addr);
+	assert_string_equal(text_of(watch, "access"), "w");
+	assert_int_equal(number_of(watch, "id"), 1);
+	assert_int_equal(number_of(watch, "len"), sizeof(word));
+	assert_int_equal(number_of(watch, "slots"), 1);
+	assert_int_equal(number_of(hit_at(&o, 1), "watch"), 1);
+	assert_int_equal(number_of(hit_at(&o, 2), "watch"), 2);
+	outcome_free(&o);
+}
+
+enum { THREADS = 4, TIMES = 100 };
+
+static void *
+store_often(void *unused)
+{
+	for (int i = 0; i < TIMES; i++)
+		store(i);
+	return unused;
+}
+
+static void
+stores_by_threads(void)
+{
+	pthread_t thread[THREADS];
+
+	(void)open_watch(.label = "word");
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, store_often, NULL) != 0)
+			_exit(97);
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(thread[i], NULL);
+}
+
+static void
+stores_without_waiting(void)
+{
+	(void)open_watch(.flags = WP_ASYNC);
+	(void)store_often(NULL);
+}
+
+static void
+every_hit_of_every_thread(void **state)
+{
+	struct outcome o;
+	json_t *tids = json_object();
+
+	(void)state;
+	run_program(&o, stores_by_threads, EXITS);
+	expect_account(&o, THREADS * TIMES, 0);
+	for (size_t i = 0; i < THREADS * TIMES; i++) {
+		char tid[32];
+
+		(void)snprintf(tid, sizeof(tid), "%d",
+		    (int)number_of(hit_at(&o, i), "tid"));
+		(void)json_object_set_new(tids, tid, json_true());
+	}
+	assert_int_equal(json_object_size(tids), THREADS);
+	json_decref(tids);
+	outcome_free(&o);
+	run_program(&o, stores_without_waiting, EXITS);
+	expect_account(&o, TIMES, 0);
+	outcome_free(&o);
+}
+
+/* --- the end --- */
+
+static void
+dies_by_segv(void)
+{
+	(void)open_watch(.label = "word");
+	(void)signal(SIGSEGV, SIG_DFL);
+	store(1);
+	(void)raise(SIGSEGV);
+}
+
+static void
+dies_by_kill(void)
+{
+	(void)open_watch(.label = "word");
+	store(1);
+	(void)kill(getpid(), SIGKILL);
+}
+
+static void
+dies_by_abort(void)
+{
+	(void)open_watch(.label = "word", .action = WP_PRINT | WP_ABORT);
+	(void)signal(SIGABRT, SIG_DFL);
+	store(1);
+}
+
+static void
+dies_by_exit(void)
+{
+	(void)open_watch(.label = "word");
+	store(1);
+	_exit(5);
+}
+
+static void
+dies_without_waiting(void)
+{
+	(void)open_watch(.flags = WP_ASYNC);
+	store(1);
+	_exit(5);
+}
+
+static void
+a_hit_outlives_its_program(void **state)
+{
+	static const struct {
+		void (*fn)(void);
+		int status;
+	} ends[] = {
+		{dies_by_segv, 128 + SIGSEGV}, {dies_by_kill, 128 + SIGKILL},
+		{dies_by_abort, 128 + SIGABRT}, {dies_by_exit, 5},
+		{dies_without_waiting, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		struct outcome o;
+
+		run_program(&o, ends[i].fn, ENDS);
+		assert_int_equal(o.status, ends[i].status);
+		expect_account(&o, 1, 0);
+		expect_function(hit_at(&o, 0), 0, "store");
+		outcome_free(&o);
+	}
+}
+
+/* What malloc(3) keeps around its blocks is no more. */
+__attribute__((no_sanitize_address)) static void
+corrupts_its_heap(void)
+{
+	volatile char *block = malloc(4096);
+
+	if (block == NULL)
+		_exit(97);
+	(void)open_watch(.label = "word");
+	store(1);
+	for (int i = -16; i < 4096 + 16; i++)
+		block[i] = (char)0xff;
+	store(2);
+	_exit(0);
+}
+
+/* A stack that leads nowhere, and ends soon. */
+OWN static void
+stores_on_a_ruined_stack(void)
+{
+#ifdef __x86_64__
+	const size_t size = 1 << 18;
+	char *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)open_watch(.label = "word");
+	memset(stack, 0xa5, size);
+	__asm__ volatile("mov	%%rsp, %%rbx\n\t"
+	    "mov	%0, %%rsp\n\t"
+	    "movq	$7, %1\n\t"
+	    "mov	%%rbx, %%rsp" : :
+	    "r"(stack + size - 64), "m"(word) : "rbx", "memory");
+#else
+	(void)open_watch(.label = "word");
+	store(7);
+#endif
+}
+
+static void
+a_ruined_program_is_explained(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_program(&o, corrupts_its_heap, ENDS);
+	expect_account(&o, 2, 0);
+	expect_function(hit_at(&o, 1), 0, "store");
+	expect_function(hit_at(&o, 1), 1, "corrupts_its_heap");
+	outcome_free(&o);
+	run_program(&o, stores_on_a_ruined_stack, EXITS);
+	expect_account(&o, 1, 0);
+	expect_function(hit_at(&o, 0), 0, "stores_on_a_ruined_stack");
+	outcome_free(&o);
+}
+
+/* --- who and what --- */
+
+OWN static void
+store_two(void)
+{
+#ifdef __x86_64__
+	__asm__ volatile("movups	%%xmm0, %0" : "=m"(quad));
+#else
+	quad.a = 1;
+	quad.b = 1;
+#endif
+}
+
+static void
+touches_several(void)
+{
+	(void)open_watch(.label = "a", .addr = &quad.a);
+	(void)open_watch(.label = "b", .addr = &quad.b);
+	(void)open_watch(.label = "c", .addr = &quad.c);
+	store_two();
+	quad.c = 1;
+	store_two();
+}
+
+static void
+one_instruction_is_a_hit_of_each_watch(void **state)
+{
+	static const struct {
+		const char *function;
+		unsigned a, b, c;
+	} steps[] = {{"store_two", 1, 1, 0}, {"touches_several", 0, 0, 1},
+	    {"store_two", 1, 1, 0}};
+	struct outcome o;
+	size_t at = 0;
+
+	(void)state;
+	run_program(&o, touches_several, EXITS);
+	expect_account(&o, 5, 0);
+	for (size_t i = 0; i < COUNT(steps); i++) {
+		const unsigned n = steps[i].a + steps[i].b + steps[i].c;
+		unsigned seen = 0;
+
+		for (unsigned k = 0; k < n; k++) {
+			const json_t *hit = hit_at(&o, at++);
+
+			expect_function(hit, 0, steps[i].function);
+			assert_int_equal(number_of(hit, "len"), sizeof(long));
+			seen |= 1u << number_of(hit, "watch");
+		}
+		assert_int_equal(__builtin_popcount(seen), n);
+	}
+	outcome_free(&o);
+}
+
+static void
+has_it_filled(void)
+{
+	int fds[2];
+
+	(void)open_watch(.label = "word");
+	if (pipe(fds) != 0 || write(fds[1], "12345678", 8) != 8 ||
+	    read(fds[0], (void *)(uintptr_t)&word, 8) != 8)
+		_exit(97);
+	store(1);
+}
+
+static void
+the_kernels_access_names_the_call(void **state)
+{
+	const json_t *hit;
+	struct outcome o;
+
+	(void)state;
+	if (!live_features.kernel)
+		skip();
+	run_program(&o, has_it_filled, EXITS);
+	expect_account(&o, 2, 0);
+	hit = hit_at(&o, 0);
+	assert_string_equal(text_of(hit, "origin"), "kernel");
+	assert_string_equal(text_of(hit, "syscall"), "read");
+	assert_null(json_object_get(hit, "insn"));
+	hit = hit_at(&o, 1);
+	assert_string_equal(text_of(hit, "origin"), "user");
+	assert_non_null(json_object_get(hit, "insn"));
+	outcome_free(&o);
+}
+
+static void
+stores_while_blocked(void)
+{
+	(void)open_watch(.label = "word");
+	block(SIG_BLOCK);
+	store(1);
+	store(2);
+	block(SIG_UNBLOCK);
+}
+
+static void
+exits_while_blocked(void)
+{
+	(void)open_watch(.label = "word");
+	block(SIG_BLOCK);
+	store(1);
+	store(2);
+	store(3);
+}
+
+static void
+what_comes_late_says_so(void **state)
+{
+	const json_t *hit;
+	struct outcome o;
+
+	(void)state;
+	run_program(&o, stores_while_blocked, EXITS);
+	expect_account(&o, 1, 0);
+	hit = hit_at(&o, 0);
+	assert_true(json_is_true(json_object_get(hit, "late")));
+	assert_null(json_object_get(hit, "insn"));
+	assert_string_equal(text_of(hit, "origin"), "user");
+	outcome_free(&o);
+	run_program(&o, exits_while_blocked, EXITS);
+	expect_account(&o, 0, 3);
+	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
+	    "SIGTRAP"));
+	outcome_free(&o);
+}
+
+/* --- stray accesses, and replies --- */
+
+static void
+keep_text(const struct wp_hit *hit, void *arg)
+{
+	const char *function = strstr(hit->text, "store");
+
+	(void)arg;
+	mark(function == NULL || strstr(function, ".c:") == NULL ||
+	    strstr(hit->text, "same backtrace") != NULL ? "useless" :
+	    hit->stray ? "stray" : "hit");
+}
+
+static void
+is_frozen(void)
+{
+	wp_stray_handler(keep_text, NULL);
+	WP_FREEZE(word) {
+		store(1);
+		store(2);
+		WP_PERMIT(word) { store(3); }
+	}
+	wp_stray_handler(NULL, NULL);
+	(void)open_watch(.label = "called", .handler = keep_text,
+	    .action = WP_PRINT | WP_CALL);
+	store(4);
+	(void)open_watch(.label = "quiet", .addr = &quad.a,
+	    .action = WP_CALL, .flags = WP_STRAY, .handler = keep_text);
+	quad.a = 5;
+}
+
+static void
+stray_accesses_are_marked_and_told(void **state)
+{
+	static const char *const texts[] = {"stray", "stray", "hit"};
+	struct outcome o;
+	size_t i, n = 0;
+	json_t *line;
+
+	(void)state;
+	run_program(&o, is_frozen, EXITS);
+	expect_account(&o, 3, 0);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(json_is_true(json_object_get(hit_at(&o, i),
+		    "stray")), i < 2);
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "mark") != 0)
+			continue;
+		if (n < COUNT(texts))
+			assert_string_equal(text_of(line, "text"), texts[n]);
+		n++;
+	}
+	assert_int_equal(n, 4);
+	outcome_free(&o);
+}
+
+/* --- libraries that come and go --- */
+
+static void *
+plug_in(const char *name, void (**write_to)(volatile long *))
+{
+	void *library = dlopen(scratch_path(name), RTLD_NOW);
+	union {
+		void *data;
+		void (*function)(volatile long *);
+	} found = {.data = library == NULL ? NULL : dlsym(library, "entry")};
+
+	if (found.data == NULL)
+		_exit(97);
+	*write_to = found.function;
+	return library;
+}
+
+static void
+plugs_in_and_out(void)
+{
+	void (*first)(volatile long *), (*second)(volatile long *);
+	void *library;
+
+	(void)open_watch(.label = "word");
+	for (int i = 0; i < 3; i++) {
+		library = plug_in("libalpha.so", &first);
+		first(&word);
+		first(&word);
+		(void)dlclose(library);
+		library = plug_in("libbravo.so", &second);
+		second(&word);
+		(void)dlclose(library);
+		mark(first == second ? "the same place" : "other places");
+	}
+}
+
+static void
+another_library_at_the_same_place(void **state)
+{
+	static const char *const names[] = {"alpha", "alpha", "bravo"};
+	struct outcome o;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 1; i < 3; i++)
+		scratch_run("echo 'static void %s(volatile long *p) "
+		    "{ *p = %u; __asm__ volatile(\"\"); } "
+		    "void entry(volatile long *p) { %s(p); "
+		    "__asm__ volatile(\"\"); }' > %s.c && "
+		    "%s -g -O0 -shared -fPIC -o lib%s.so %s.c", names[i], i,
+		    names[i], names[i], getenv("CC"), names[i], names[i]);
+	run_program(&o, plugs_in_and_out, EXITS);
+	expect_account(&o, 9, 0);
+	for (size_t i = 0; i < 9; i++) {
+		const json_t *frame = frame_of(hit_at(&o, i), 0);
+
+		(void)snprintf(name, sizeof(name), "lib%s.so", names[i % 3]);
+		assert_string_equal(text_of(frame, "function"), names[i % 3]);
+		assert_string_equal(text_of(frame, "module"), name);
+		expect_function(hit_at(&o, i), 2, "plugs_in_and_out");
+	}
+	assert_string_equal(text_of(first_of(&o, "mark"), "text"),
+	    "the same place");
+	outcome_free(&o);
+}
+
+/* --- what goes wrong --- */
+
+/* Until the report holds a text: what the helper sees now and then. */
+static bool
+await_report(const char *text)
+{
+	char all[65536];
+
+	for (unsigned i = 0; i < 2000; i++) {
+		int fd = open(getenv("WATCHPOINT_OUTPUT"), O_RDONLY);
+		ssize_t n = read(fd, all, sizeof(all) - 1);
+
+		(void)close(fd);
+		all[n > 0 ? n : 0] = '\0';
+		if (strstr(all, text) != NULL)
+			return true;
+		(void)usleep(10000);
+	}
+	return false;
+}
+
+static void
+ignores_its_hits(void)
+{
+	(void)open_watch(.label = "word");
+	(void)signal(SIGTRAP, SIG_IGN);
+	if (!await_report("ignores SIGTRAP"))
+		_exit(96);
+	store(1);
+}
+
+static void *
+sleep_blocked(void *arg)
+{
+	block(SIG_BLOCK);
+	if (!await_report("blocks SIGTRAP"))
+		_exit(96);
+	return arg;
+}
+
+static void
+has_a_deaf_thread(void)
+{
+	pthread_t thread;
+
+	(void)open_watch(.label = "word");
+	if (pthread_create(&thread, NULL, sleep_blocked, NULL) != 0)
+		_exit(97);
+	(void)pthread_join(thread, NULL);
+}
+
+static void
+deafness_is_noticed(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_program(&o, ignores_its_hits, EXITS);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 0, 1);
+	outcome_free(&o);
+	run_program(&o, has_a_deaf_thread, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_int_equal(count_of(&o, "warning"), 1);
+	expect_account(&o, 0, 0);
+	outcome_free(&o);
+}
+
+/* A word for word copy of a program's memory is not what it should be. */
+static void
+ruin_cell(struct wp_channel *channel, unsigned i)
+{
+	static const uint16_t sizes[] = {0, 1, 8, 64, 4096, 17000, 65535};
+	uint32_t ticket, seed = i * 2654435761u;
+	struct wp_cell *cell = wp_channel_take(channel, &ticket);
+	uint8_t *byte;
+
+	if (cell == NULL)
+		_exit(96);
+	byte = (uint8_t *)cell + offsetof(struct wp_cell, flags);
+	for (size_t k = 0; i % 3 != 0 && k < sizeof(*cell) -
+	    offsetof(struct wp_cell, flags); k++) {
+		seed = seed * 1664525 + 1013904223;
+		byte[k] = (uint8_t)(seed >> 24);
+	}
+	cell->record.header.type = i % 5 == 0 ? i : PERF_RECORD_SAMPLE;
+	cell->record.header.size = sizes[i % COUNT(sizes)];
+	cell->flags &= ~(uint32_t)(i % 2 == 0 ? WP_CELL_QUIET : 0);
+	cell->flags &= ~(uint32_t)WP_CELL_REPLY;
+	cell->watch.access = i % 4 == 0 ? 'w' : cell->watch.access;
+	if (i % 7 == 0) {
+		cell->watch.addr = (uintptr_t)&word;
+		cell->watch.len = sizeof(word);
+	}
+	wp_channel_post(channel, cell, ticket);
+	(void)wp_channel_wait(channel, cell, ticket);
+}
+
+static void
+ruins_the_channel(void)
+{
+	struct wp_channel *channel;
+	struct wp_request *request;
+
+	(void)open_watch(.label = "word");
+	store(1);
+	channel = atomic_load(&wp_inside.channel);
+	for (unsigned i = 0; i < 300; i++)
+		ruin_cell(channel, i);
+	memset(channel->warning, 'x', sizeof(channel->warning));
+	(void)atomic_fetch_add(&channel->warned, 1);
+	for (unsigned what = WP_ASK_RESOLVE; what <= WP_ASK_ARMED; what++) {
+		wp_watches_lock();
+		if ((request = wp_helper_request(what)) == NULL)
+			_exit(96);
+		memset(request->text, 'w', sizeof(request->text));
+		memset(request->region, 0xff, sizeof(request->region));
+		(void)wp_helper_ask(NULL);
+		wp_watches_unlock();
+	}
+	for (unsigned i = 1; i < WP_WATCHES_MAX; i++) {
+		memset((char *)&channel->watch[i] + sizeof(uint32_t), 0xff,
+		    sizeof(channel->watch[i]) - sizeof(uint32_t));
+		atomic_store(&channel->watch[i].serial, 0);
+	}
+	store(2);
+	__asm__ volatile("");
+}
+
+/* Made-up hits may be reported, but nothing keeps the true ones out. */
+static void
+a_ruined_channel_is_survived(void **state)
+{
+	const json_t *hit = NULL;
+	struct outcome o;
+	json_t *line;
+	size_t i;
+
+	(void)state;
+	run_program(&o, ruins_the_channel, EXITS);
+	assert_int_equal(o.status, 0);
+	(void)account_of(&o);
+	json_array_foreach(o.lines, i, line)
+		if (is_hit(line))
+			hit = line;
+	expect_function(hit, 0, "store");
+	expect_function(hit, 1, "ruins_the_channel");
+	outcome_free(&o);
+}
+
+/* --- where it is said --- */
+
+/* The same in words, on standard error. */
+static void
+run_in_words(struct outcome *o, void (*fn)(void), const char *output)
+{
+	char *path = strdup(getenv("WATCHPOINT_OUTPUT"));
+	struct running r = {.in = -1};
+
+	if (output == NULL)
+		(void)unsetenv("WATCHPOINT_OUTPUT");
+	else
+		(void)setenv("WATCHPOINT_OUTPUT", output, 1);
+	(void)setenv("WATCHPOINT_FORM", "text", 1);
+	r.pid = start_program(fn, EXITS, &r.err);
+	r.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	finish(&r, o);
+	(void)setenv("WATCHPOINT_OUTPUT", path, 1);
+	(void)setenv("WATCHPOINT_FORM", "json", 1);
+	free(path);
+}
+
+static void
+stores_once(void)
+{
+	(void)open_watch(.label = "word");
+	store(1);
+}
+
+static void
+stores_nothing(void)
+{
+	(void)open_watch(.label = "word");
+}
+
+static void
+in_words_there_is_no_more_than_hits(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_in_words(&o, stores_nothing, NULL);
+	assert_string_equal(o.err, "");
+	outcome_free(&o);
+	run_in_words(&o, stores_once, NULL);
+	assert_ptr_equal(strstr(o.err, "#1   write  word"), o.err);
+	assert_non_null(strstr(o.err, "1 hit, 1 reported, 0 lost"));
+	outcome_free(&o);
+	run_in_words(&o, stores_while_blocked, NULL);
+	assert_non_null(strstr(o.err, "delivered late"));
+	outcome_free(&o);
+}
+
+static void
+a_useless_output_is_replaced(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_in_words(&o, stores_once, "/nowhere/at/all");
+	assert_non_null(strstr(o.err, "/nowhere/at/all: No such file"));
+	assert_non_null(strstr(o.err, "#1   write  word"));
+	outcome_free(&o);
+	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
+	run_in_words(&o, stores_once, scratch_path("fifo"));
+	assert_non_null(strstr(o.err, "#1   write  word"));
+	outcome_free(&o);
+}
+
+static int
+begin(void **state)
+{
+	if (scratch_make(state) < 0)
+		return -1;
+	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
+	(void)setenv("WATCHPOINT_OUTPUT", scratch_path("report"), 1);
+	(void)setenv("WATCHPOINT_FORM", "json", 1);
+	return 0;
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test(f)
+	const struct CMUnitTest tests[] = {
+		TEST(a_hit_is_reported_before_the_program_goes_on),
+		TEST(a_watch_is_told_of_before_its_first_hit),
+		TEST(every_hit_of_every_thread),
+		TEST(a_hit_outlives_its_program),
+		TEST(a_ruined_program_is_explained),
+		TEST(one_instruction_is_a_hit_of_each_watch),
+		TEST(the_kernels_access_names_the_call),
+		TEST(what_comes_late_says_so),
+		TEST(stray_accesses_are_marked_and_told),
+		TEST(another_library_at_the_same_place),
+		TEST(deafness_is_noticed),
+		TEST(a_ruined_channel_is_survived),
+		TEST(in_words_there_is_no_more_than_hits),
+		TEST(a_useless_output_is_replaced),
+	};
+
+	return run_live_with("inside_report", tests, begin, scratch_remove);
+}

@@ -1,0 +1,636 @@
+/*
+ * policy: who may write and who may not, in real programs, and the exit status
+ * that a test suite goes by.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum { ARGS = 24, STRAY = 66 };
+
+/* --- runs --- */
+
+/* The strings of a list up to NULL, after those that are there. */
+static size_t
+append(const char *argv[ARGS], size_t n, const char *const *more)
+{
+	while (*more != NULL && n < ARGS - 1)
+		argv[n++] = *more++;
+	argv[n] = NULL;
+	return n;
+}
+
+/* What the report says, which went to a file: out and lines are replaced. */
+static void
+take_report(struct outcome *o, const char *path)
+{
+	struct outcome r;
+
+	run(&r, (const char *[]){"/bin/cat", path, NULL});
+	free(o->out);
+	json_decref(o->lines);
+	o->out = r.out;
+	o->lines = r.lines;
+	free(r.err);
+}
+
+/* Run a victim as a command, watched with these options. */
+static void
+run_command(struct outcome *o, const char *const *options,
+    const char *const *command)
+{
+	const char *path = scratch_path("report"), *argv[ARGS];
+	size_t n = append(argv, 0, (const char *[]){watchctl(), "-o", "json",
+	    "-O", path, NULL});
+
+	n = append(argv, n, options);
+	n = append(argv, n, (const char *[]){"--", NULL});
+	(void)append(argv, n, command);
+	run(o, argv);
+	take_report(o, path);
+}
+
+/* Attach to a victim, let it act and end. */
+static void
+run_attached(struct outcome *o, const char *const *options,
+    const char *const *command)
+{
+	const char *argv[ARGS];
+	struct target t;
+	struct running w;
+	size_t n = append(argv, 0, (const char *[]){watchctl(), "-o", "json",
+	    "-p", t.pid, NULL});
+
+	(void)append(argv, n, options);
+	target_start(&t, command);
+	watch_start(&w, argv);
+	(void)target_act(&t);
+	target_end(&t, 7);
+	finish(&w, o);
+}
+
+#define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
+#define CONFIG(...) (const char *const []){victim("config"), __VA_ARGS__, NULL}
+
+/* --- what is expected --- */
+
+/* The finding about a function, and how many hits it has; 0: at least one. */
+static const json_t *
+expect_finding(const struct outcome *o, const char *function, json_int_t count)
+{
+	const json_t *found = NULL;
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "finding") == 0 &&
+		    strcmp(maybe_text(line, "function"), function) == 0)
+			found = line;
+	if (found == NULL)
+		fail_msg("no finding about %s: %s%s", function, o->out, o->err);
+	assert_true(json_is_true(json_object_get(found, "stray")));
+	if (count > 0)
+		assert_int_equal(number_of(found, "count"), count);
+	return found;
+}
+
+static bool
+is_stray(const json_t *hit)
+{
+	const json_t *stray = json_object_get(hit, "stray");
+
+	assert_true(stray == NULL || json_is_true(stray));
+	return stray != NULL;
+}
+
+/* The account of findings, stray hits and the end line agrees, and the findings
+   are so many.  Result: how many hits are stray. */
+static json_int_t
+expect_findings(const struct outcome *o, size_t findings)
+{
+	const json_t *end = account_of(o);
+	json_int_t stray = 0, found = 0;
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line) {
+		if (is_hit(line))
+			stray += is_stray(line);
+		else if (strcmp(text_of(line, "type"), "finding") == 0)
+			found += number_of(line, "count");
+	}
+	if (count_of(o, "finding") != findings)
+		fail_msg("not %zu findings: %s%s", findings, o->out, o->err);
+	assert_int_equal(found, stray);
+	assert_int_equal(number_of(end, "stray"), stray);
+	return stray;
+}
+
+static void
+expect_status(const struct outcome *o, int status)
+{
+	if (o->status != status)
+		fail_msg("status %d, not %d: %s%s", o->status, status, o->out,
+		    o->err);
+	assert_int_equal(number_of(account_of(o), "status"), status);
+}
+
+/* One act of the config victim, as a command and attached to: what is allowed,
+   and whom each of its findings blames (NULL: it has none). */
+static void
+check_act(const char *act, const char *pattern, const char *culprit,
+    size_t findings)
+{
+	const char *const *options = OPTIONS("-w", "config:8",
+	    "--error-exitcode", "66", "--allow", pattern);
+
+	for (int attached = 0; attached < 2; attached++) {
+		struct outcome o;
+
+		if (attached)
+			run_attached(&o, options, CONFIG(act));
+		else
+			run_command(&o, options, CONFIG(act));
+		assert_true(count_of(&o, "hit") > 0);
+		if (culprit == NULL) {
+			expect_status(&o, attached ? 0 : 7);
+			assert_int_equal(expect_findings(&o, 0), 0);
+			assert_non_null(strstr(o.err, " lost, 0 stray\n"));
+		} else {
+			expect_status(&o, STRAY);
+			assert_int_equal(expect_findings(&o, findings),
+			    count_of(&o, "hit"));
+			(void)expect_finding(&o, culprit, 0);
+			assert_non_null(strstr(o.err, findings == 1 ?
+			    " stray by 1 writer\n" :
+			    " stray by 3 writers\n"));
+		}
+		outcome_free(&o);
+	}
+}
+
+static void
+who_may_and_who_may_not(void **state)
+{
+	static const struct {
+		const char *act, *pattern, *culprit;
+		size_t findings;
+	} cases[] = {
+		/* a store of its own, by memcpy and by strcpy */
+		{"load", "config_load", NULL},
+		{"load", "config_l*", NULL},
+		{"load", "victim/config.c", NULL},
+		{"load", "other.c", "config_load", 3},
+		/* of a function that is inlined in its caller */
+		{"update", "config_set", NULL},
+		{"update", "update", NULL},
+		{"update", "config_load", "config_set", 1},
+		/* the kernel's, for its caller's caller */
+		{"fill", "config_read", NULL},
+		{"fill", "fill", NULL},
+		{"fill", "config_load", "config_read", 1},
+		/* another thread's, whose maker is not on its stack */
+		{"thread", "in_thread", NULL},
+		{"thread", "thread", "scribble", 1},
+		/* sprintf's, by several functions of the C library */
+		{"print", "print", NULL},
+		{"print", "config_load", "print", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		check_act(cases[i].act, cases[i].pattern, cases[i].culprit,
+		    cases[i].findings);
+	}
+}
+
+/* Writers in loops, one of them reached by two ways, among those who may. */
+static void
+one_finding_for_each_writer(void **state)
+{
+	struct outcome o;
+	const json_t *scribble, *smudge, *smear, *hit;
+	json_t *line;
+	size_t i, memcpys = 0;
+
+	(void)state;
+	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
+	    "--allow", "config_*"), CONFIG("load", "scribbles", "smudge",
+	    "load", "smear", "scribbles", "read"));
+	expect_status(&o, STRAY);
+	(void)expect_findings(&o, 3);
+	scribble = expect_finding(&o, "scribble", 10);
+	smudge = expect_finding(&o, "smudge", 0);
+	smear = expect_finding(&o, "smear", 0);
+	/* the same memcpy, in the same way, four times and once */
+	assert_int_equal(number_of(smudge, "count"),
+	    4 * number_of(smear, "count"));
+	assert_int_equal(number_of(scribble, "watch"), 1);
+	assert_string_equal(text_of(scribble, "access"), "write");
+	assert_string_equal(text_of(scribble, "module"), "config");
+	assert_non_null(strstr(text_of(scribble, "file"), "config.c"));
+	assert_true(number_of(scribble, "line") > 0);
+	/* the first hit of each is the one that it names */
+	json_array_foreach(o.lines, i, line) {
+		if (!is_hit(line) || !is_stray(line))
+			continue;
+		memcpys += strstr(maybe_text(frame_of(line, 0), "function"),
+		    "mem") != NULL;
+		hit = number_of(line, "seq") == number_of(scribble,
+		    "first_seq") ? scribble : number_of(line, "seq") ==
+		    number_of(smudge, "first_seq") ? smudge : NULL;
+		if (hit != NULL)
+			assert_string_equal(text_of(line, "stack"),
+			    text_of(hit, "stack"));
+	}
+	assert_int_equal(memcpys, number_of(smudge, "count") +
+	    number_of(smear, "count"));
+	outcome_free(&o);
+}
+
+/* Without --allow nobody may; without --error-exitcode it is only told. */
+static void
+either_option_alone(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "1"),
+	    CONFIG("update"));
+	expect_status(&o, 1);
+	assert_int_equal(expect_findings(&o, 1), 1);
+	outcome_free(&o);
+	run_command(&o, OPTIONS("-w", "config:8", "--allow", "config_load"),
+	    CONFIG("update"));
+	expect_status(&o, 7);
+	assert_int_equal(expect_findings(&o, 1), 1);
+	outcome_free(&o);
+	run_command(&o, OPTIONS("-w", "config:8"), CONFIG("update"));
+	expect_status(&o, 7);
+	assert_null(json_object_get(first_of(&o, "end"), "stray"));
+	assert_false(is_stray(first_of(&o, "hit")));
+	outcome_free(&o);
+}
+
+/* Pointers that are relocated before the program begins have no writer. */
+static void
+relocations_are_not_stray(void **state)
+{
+	static const char *const victims[] = {"config", "config_static"};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct outcome o;
+
+		run_command(&o, OPTIONS("-w", "motto", "--error-exitcode",
+		    "66"), OPTIONS(victim(victims[i])));
+		expect_status(&o, 7);
+		expect_hits(&o, 1);
+		(void)expect_findings(&o, 0);
+		outcome_free(&o);
+	}
+}
+
+/* A C library inside the program is not to be blamed either. */
+static void
+a_static_program(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
+	    "--allow", "config_load"), OPTIONS(victim("config_static"), "load",
+	    "smudge", "smear", "print", "fill"));
+	expect_status(&o, STRAY);
+	(void)expect_findings(&o, 4);
+	(void)expect_finding(&o, "smudge", 0);
+	(void)expect_finding(&o, "smear", 0);
+	(void)expect_finding(&o, "print", 0);
+	(void)expect_finding(&o, "config_read", 1);
+	outcome_free(&o);
+}
+
+/* Run the ledger under these patterns. */
+static void
+run_ledger(struct outcome *o, const char *const *allow)
+{
+	const char *path = scratch_path("report"), *argv[ARGS];
+	struct running w;
+	size_t n = append(argv, 0, (const char *[]){watchctl(), "-w",
+	    "balance", "-o", "json", "-O", path, "--error-exitcode", "66",
+	    NULL});
+
+	for (; *allow != NULL; allow++)
+		n = append(argv, n, (const char *[]){"--allow", *allow, NULL});
+	(void)append(argv, n, (const char *[]){"--", victim("ledger"), NULL});
+	start(&w, argv);
+	say(&w, "go\n");
+	finish(&w, o);
+	take_report(o, path);
+}
+
+/* C++, by each form of a name.  All writes are of a template that is inlined;
+   who called it tells them apart. */
+static void
+names_of_cpp(void **state)
+{
+#define DEPOSIT "ledger::Account::deposit"
+#define WITHDRAW "ledger::Account::withdraw<double>"
+#define GONE "ledger::Account::~Account"
+#define LAMBDA "attempt::operator()"
+	static const struct {
+		const char *allow[3];
+		const char *stray[5];	/* the template's callers */
+	} cases[] = {
+		{{"ledger::add<*>"}, {NULL}},
+		{{"ledger.cc"}, {NULL}},
+		{{"_ZN6ledger7attemptEi"}, {NULL}},
+		{{"ledger::attempt(int)"}, {NULL}},
+		{{"ledger::attempt(long)"}, {DEPOSIT, WITHDRAW, GONE, LAMBDA}},
+		{{"attempt"}, {DEPOSIT, WITHDRAW, GONE, LAMBDA}},
+		{{"ledger::Account::deposit(long)", "*ledger::*withdraw<*>(*)"},
+		    {GONE, LAMBDA}},
+		{{"ledger::Account::~Account", "attempt::*"},
+		    {DEPOSIT, WITHDRAW}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct outcome o;
+		json_t *line;
+		size_t k;
+
+		run_ledger(&o, cases[i].allow);
+		expect_status(&o, cases[i].stray[0] == NULL ? 3 : STRAY);
+		json_array_foreach(o.lines, k, line) {
+			const char *const *stray = cases[i].stray;
+			const char *caller;
+
+			if (!is_hit(line))
+				continue;
+			caller = text_of(frame_of(line, 1), "function");
+			while (*stray != NULL && strcmp(*stray, caller) != 0)
+				stray++;
+			if (is_stray(line) != (*stray != NULL))
+				fail_msg("%s: %s", cases[i].allow[0], caller);
+		}
+		outcome_free(&o);
+	}
+}
+
+/* A caller that is allowed is found by a deeper copy of the stack than is
+   usual; where that is not deep enough it is missed, which is said. */
+static void
+incomplete_backtraces(void **state)
+{
+	static const struct {
+		const char *option;
+		int status;
+	} cases[] = {{NULL, 7}, {"--stack=16384", 7}, {"--stack=4096", STRAY}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct outcome o;
+
+		run_command(&o, OPTIONS("-w", "config:8", "--allow",
+		    "config_begin", "--error-exitcode", "66",
+		    cases[i].option), CONFIG("deep"));
+		expect_status(&o, cases[i].status);
+		if (cases[i].status == STRAY)
+			assert_true(json_is_true(json_object_get(
+			    first_of(&o, "finding"), "incomplete")));
+		outcome_free(&o);
+	}
+}
+
+/* --- exit statuses --- */
+
+/* Run watchctl: its exit status, and some of what it says on stderr. */
+static void
+expect_run(const char *const *argv, int status, const char *words)
+{
+	struct outcome o;
+
+	run(&o, argv);
+	if (o.status != status || strstr(o.err, words) == NULL)
+		fail_msg("%s %s ...: status %d, not %d: %s", argv[1], argv[2],
+		    o.status, status, o.err);
+	outcome_free(&o);
+}
+
+static void
+statuses_of_commands(void **state)
+{
+#define W watchctl(), "-w", "config:8", "--error-exitcode", "66"
+	(void)state;
+	expect_run(OPTIONS(W, "--", victim("config"), "scribble"), 66,
+	    "\nstray: 1 writer\n  1x  scribble  ");
+	expect_run(OPTIONS(W, "--", victim("config")), 7, ", 0 stray\n");
+	expect_run(OPTIONS(watchctl(), "-w", "environ", "--allow", "*",
+	    "--error-exitcode", "66", "--", "/bin/sh", "-c", "kill -TERM $$"),
+	    128 + SIGTERM, ", 0 stray\n");
+	/* another program, which nobody watched; a stray access counts more */
+	expect_run(OPTIONS(W, "--", victim("config"), "become_another"), 120,
+	    "executed another program, which was not watched\n");
+	expect_run(OPTIONS(W, "--", victim("config"), "update",
+	    "become_another"), 66, "1 stray by 1 writer\n");
+	expect_run(OPTIONS(watchctl(), "-w", "config:8", "--allow", "x", "--",
+	    victim("config"), "become_another"), 0, ", 0 stray\n");
+	/* one hit was wanted */
+	expect_run(OPTIONS(W, "--allow", "update", "-n", "1", "--",
+	    victim("config"), "update", "scribble"), 7, ", 0 stray\n");
+	/* counted only */
+	expect_run(OPTIONS(W, "--count", "--", victim("config"), "scribbles"),
+	    66, "5 hits, 5 reported, 0 lost, 5 stray\n");
+	expect_run(OPTIONS(W, "--count", "--", victim("config")), 7,
+	    ", 0 stray\n");
+	/* nothing ran */
+	expect_run(OPTIONS(W, "--", "/nonexistent"), 127, "no such command");
+	expect_run(OPTIONS(W, "--", "/etc/passwd"), 126, "cannot be executed");
+	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--error-exitcode",
+	    "66", "--", victim("config")), 125, "no symbol 'nowhere'");
+	expect_run(OPTIONS(W, "-O", "/dev/full", "-o", "json", "--",
+	    victim("config"), "scribble"), 125, "report is incomplete");
+#undef W
+}
+
+/* A program that lacks a library ends in the dynamic loader, before any of its
+   symbols could be found. */
+static void
+a_command_that_was_never_watched(void **state)
+{
+	const char *lacking;
+
+	(void)state;
+	scratch_run("echo 'int gone(void); int main(void) { return gone(); }'"
+	    " > main.c && echo 'int gone(void) { return 0; }' > gone.c &&"
+	    " %s -shared -fPIC -o libgone.so gone.c &&"
+	    " %s -o lacking main.c -L. -lgone && rm libgone.so",
+	    getenv("CC"), getenv("CC"));
+	lacking = scratch_path("lacking");
+	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--error-exitcode",
+	    "66", "--", lacking), 120, "ended before the watch");
+	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--allow", "x", "--",
+	    lacking), 125, "ended before the watch");
+}
+
+/* Hits that were lost may have been stray. */
+static void
+lost_hits_are_not_vouched_for(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, OPTIONS(victim("counter"), "1", "40000"));
+	watch_start(&w, OPTIONS(watchctl(), "-w", "counter", "-o", "json",
+	    "--stack", "32768", "--allow", "bump", "--error-exitcode", "66",
+	    "-p", t.pid));
+	(void)kill(w.pid, SIGSTOP);
+	say(&t.run, "go\nend\n");
+	finish(&t.run, &o);
+	outcome_free(&o);
+	(void)kill(w.pid, SIGCONT);
+	finish(&w, &o);
+	assert_true(number_of(account_of(&o), "lost") > 0);
+	expect_status(&o, 120);
+	assert_non_null(strstr(o.err, "exit status 120: nothing stray was "
+	    "seen, but "));
+	assert_non_null(strstr(o.err, " hits were lost\n"));
+	outcome_free(&o);
+}
+
+/* Who cannot be held may have had a thread that was missed. */
+static void
+a_traced_process_is_not_vouched_for(void **state)
+{
+	struct target t;
+	struct running g, w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, CONFIG("load"));
+	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
+	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
+	    "echo attached\\n", "-ex", "continue", NULL});
+	await(g.out, "attached\n");
+	await_state(t.run.pid, "SR");
+	watch_start(&w, OPTIONS(watchctl(), "-w", "config:8", "-o", "json",
+	    "--allow", "config_load", "--error-exitcode", "66", "-p", t.pid));
+	(void)target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_status(&o, 120);
+	assert_non_null(strstr(o.err, "a thread may have been missed"));
+	outcome_free(&o);
+	finish(&g, &o);
+	outcome_free(&o);
+}
+
+/* A watch that ends as it was told to is whole. */
+static void
+an_end_that_was_asked_for(void **state)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, CONFIG("load"));
+	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "json", "-t",
+	    "0.05", "--error-exitcode", "66", "-p", t.pid));
+	expect_status(&o, 0);
+	outcome_free(&o);
+	watch_start(&w, OPTIONS(watchctl(), "-w", "config:8", "-o", "json",
+	    "--error-exitcode", "66", "-p", t.pid));
+	(void)kill(w.pid, SIGINT);
+	finish(&w, &o);
+	expect_status(&o, 0);
+	outcome_free(&o);
+	target_end(&t, 7);
+}
+
+/* A recording is judged as the run would have been. */
+static void
+recordings_are_judged(void **state)
+{
+	const char *data = scratch_path("perf.data");
+	struct outcome o;
+
+	(void)state;
+	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "perf", "-O", data,
+	    "--", victim("config"), "load", "scribbles"));
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	run(&o, OPTIONS(watchctl(), "report", "-o", "json", "--allow",
+	    "config_load", "--error-exitcode", "66", data));
+	expect_status(&o, STRAY);
+	(void)expect_findings(&o, 1);
+	(void)expect_finding(&o, "scribble", 5);
+	outcome_free(&o);
+	run(&o, OPTIONS(watchctl(), "report", "-o", "json", "--allow",
+	    "config.c", "--error-exitcode", "66", data));
+	expect_status(&o, 0);
+	outcome_free(&o);
+	/* of one that was cut it is not known what is missing */
+	scratch_run("head -c $(($(stat -c %%s perf.data) / 2)) perf.data "
+	    "> cut");
+	expect_run(OPTIONS(watchctl(), "report", "--allow", "config.c",
+	    "--error-exitcode", "66", scratch_path("cut")), 120,
+	    "nothing stray was seen, but the recording is damaged\n");
+}
+
+/* A report of another day is there until the watch begins. */
+static void
+a_report_is_kept_until_there_is_another(void **state)
+{
+	const char *path = scratch_path("old");
+	char *text;
+
+	(void)state;
+	scratch_write("old", "a report of another day\n");
+	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "-O", path, "--",
+	    victim("config")), 125, "no symbol 'nowhere'");
+	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "-o", "perf", "-O",
+	    path, "--", victim("config")), 125, "no symbol 'nowhere'");
+	text = scratch_read("old", NULL);
+	assert_string_equal(text, "a report of another day\n");
+	free(text);
+	expect_run(OPTIONS(watchctl(), "-w", "config:8", "-o", "folded", "-O",
+	    path, "--", victim("config")), 7, "0 hits, ");
+	text = scratch_read("old", NULL);
+	assert_string_equal(text, "");
+	free(text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_may_and_who_may_not),
+		cmocka_unit_test(one_finding_for_each_writer),
+		cmocka_unit_test(either_option_alone),
+		cmocka_unit_test(relocations_are_not_stray),
+		cmocka_unit_test(a_static_program),
+		cmocka_unit_test(names_of_cpp),
+		cmocka_unit_test(incomplete_backtraces),
+		cmocka_unit_test(statuses_of_commands),
+		cmocka_unit_test(a_command_that_was_never_watched),
+		cmocka_unit_test(lost_hits_are_not_vouched_for),
+		cmocka_unit_test(a_traced_process_is_not_vouched_for),
+		cmocka_unit_test(an_end_that_was_asked_for),
+		cmocka_unit_test(recordings_are_judged),
+		cmocka_unit_test(a_report_is_kept_until_there_is_another),
+	};
+
+	return run_live_with("policy", tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,39 @@
+/*
+ * program: programs that watch themselves, as children of a test.  They check
+ * what they find; the test fails at the line of the first check that did.
+ */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "child.h"
+
+/* The line of the check that failed; shared. */
+static volatile int *program_failed;
+
+#define CHECK(condition) do {						\
+		if (!(condition)) {					\
+			*program_failed = __LINE__;			\
+			_exit(1);					\
+		}							\
+	} while (0)
+
+/* Run one to its end. */
+static inline void
+program(void (*fn)(void *), const void *arg)
+{
+	int status;
+
+	if (program_failed == NULL)
+		program_failed = shared_memory(sizeof(*program_failed));
+	*program_failed = 0;
+	(void)fflush(NULL);
+	status = child_wait(child_start(fn, (void *)(uintptr_t)arg));
+	if (*program_failed != 0)
+		fail_msg("the program failed at line %d", *program_failed);
+	assert_int_equal(status, 0);
+}
+
+#endif

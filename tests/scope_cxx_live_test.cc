@@ -1,0 +1,234 @@
+/*
+ * scope: the macros and the objects in C++, where exceptions leave blocks.
+ */
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+#include <csetjmp>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+extern "C" {
+#include <cmocka.h>
+}
+
+#include <pthread.h>
+
+#include <memory>
+#include <stdexcept>
+#include <thread>
+
+#include "watchpoint.h"
+
+static volatile long word;
+static jmp_buf outside;
+
+static void
+write_word()
+{
+	word = word + 1;
+}
+
+static int
+begin(void **)
+{
+	wp_stray_reset();
+	return 0;
+}
+
+/* How many of these many writes were stray. */
+static void
+expect(unsigned strays)
+{
+	assert_int_equal(wp_stray_count(), strays);
+	write_word();
+	assert_int_equal(wp_stray_count(), strays);
+	assert_int_equal(wp_stray_missed(), 0);
+}
+
+static void
+throw_frozen(int depth)
+{
+	WP_FREEZE(word) {
+		if (depth > 0)
+			throw_frozen(depth - 1);
+		WP_PERMIT(word)
+			throw std::runtime_error("in a permit in a freeze");
+	}
+}
+
+static void
+an_exception_leaves_blocks(void **)
+{
+	bool caught = false;
+
+	try {
+		throw_frozen(2);
+	} catch (const std::runtime_error &) {
+		caught = true;
+	}
+	assert_true(caught);
+	expect(0);
+	WP_FREEZE(word) {
+		try {
+			throw_frozen(0);
+		} catch (const std::runtime_error &) {
+			write_word();
+		}
+	}
+	expect(1);
+}
+
+static int
+returns()
+{
+	WP_FREEZE(word)
+		return 1;
+	return 0;
+}
+
+static void
+return_break_and_longjmp_leave_blocks(void **)
+{
+	assert_int_equal(returns(), 1);
+	expect(0);
+	for (;;) {
+		WP_FREEZE(word)
+			break;
+		break;
+	}
+	expect(0);
+	if (setjmp(outside) == 0)
+		WP_FREEZE(word)
+			longjmp(outside, 1);
+	expect(0);
+}
+
+static void
+a_thread_writes(void **)
+{
+	WP_FREEZE(word) {
+		WP_PERMIT(word) {
+			write_word();
+			std::thread(write_word).join();
+		}
+	}
+	expect(1);
+}
+
+static void
+objects_last_as_long_as_they_live(void **)
+{
+	{
+		wp::freeze frozen(word, "word");
+
+		assert_true(bool(frozen));
+		write_word();
+		{
+			wp::permit mine(word);
+
+			write_word();
+		}
+		try {
+			wp::permit mine(word);
+
+			throw std::runtime_error("out of a permit");
+		} catch (const std::runtime_error &) {
+			write_word();
+		}
+	}
+	expect(2);
+}
+
+static void *
+end_frozen(void *unused)
+{
+	WP_FREEZE(word)
+		WP_PERMIT(word)
+			pthread_exit(unused);
+	return unused;
+}
+
+/* By unwinding, which leaves a block twice. */
+static void
+the_end_of_a_thread_leaves_blocks(void **)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, end_frozen, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect(0);
+}
+
+/* Not in the order of a stack. */
+static void
+objects_may_be_anywhere(void **)
+{
+	std::unique_ptr<wp::freeze> first(new wp::freeze(word));
+	std::unique_ptr<wp::freeze> second(new wp::freeze(word));
+	std::unique_ptr<wp::permit> mine(new wp::permit(word));
+	std::unique_ptr<wp::permit> again(new wp::permit(word));
+
+	first.reset();
+	mine.reset();
+	write_word();
+	assert_int_equal(wp_stray_count(), 0);
+	again.reset();
+	write_word();
+	second.reset();
+	expect(1);
+}
+
+static void
+a_watch_is_an_object(void **)
+{
+	wp::watch watch(word, "word");
+	const char text[1000] = "";
+	wp::watch none(text);
+
+	assert_true(bool(watch));
+	assert_false(bool(none));
+	assert_non_null(strstr(wp_cause(), "1000 bytes"));
+	write_word();
+	expect(0);
+}
+
+/* &object is not its address. */
+struct odd {
+	long value;
+	odd *operator&() { return nullptr; }
+};
+
+static void
+the_address_is_the_true_one(void **)
+{
+	static odd object;
+
+	WP_FREEZE(object)
+		object.value = 1;
+	expect(1);
+}
+
+int
+main()
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(an_exception_leaves_blocks, begin),
+		cmocka_unit_test_setup(return_break_and_longjmp_leave_blocks,
+		    begin),
+		cmocka_unit_test_setup(a_thread_writes, begin),
+		cmocka_unit_test_setup(the_end_of_a_thread_leaves_blocks,
+		    begin),
+		cmocka_unit_test_setup(objects_last_as_long_as_they_live,
+		    begin),
+		cmocka_unit_test_setup(objects_may_be_anywhere, begin),
+		cmocka_unit_test_setup(a_watch_is_an_object, begin),
+		cmocka_unit_test_setup(the_address_is_the_true_one, begin),
+	};
+
+	(void)setenv("WATCHPOINT_HELPER", getenv("WATCHCTL"), 1);
+	if (WP_WATCH(word) == -ENODEV)
+		return 77;		/* run.sh: skipped */
+	(void)WP_UNWATCH(word);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

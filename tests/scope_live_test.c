@@ -1,0 +1,484 @@
+/*
+ * scope: what is frozen is watched in the block and nowhere else, however the
+ * block is left; and nobody takes a freeze for granted that was not there.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+#include "watchpoint.h"
+
+static volatile uint64_t word, other;
+static jmp_buf outside;
+static unsigned all_slots;
+
+static void __attribute__((noinline))
+write_word(void)
+{
+	word++;
+}
+
+static void *
+write_in_thread(void *unused)
+{
+	write_word();
+	return unused;
+}
+
+static void
+run_thread(void *(*body)(void *))
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	wp_stray_reset();
+	return 0;
+}
+
+/* The helper may hold on to a register for a moment, to look at its count. */
+static void
+expect_free_slots(unsigned n)
+{
+	for (unsigned i = 0; i < 10000 && live_free_slots(0) != n; i++)
+		(void)usleep(1000);
+	assert_int_equal(live_free_slots(0), n);
+}
+
+/* Nothing is left: no register is taken, and writes are nobody's business. */
+static void
+expect_thawed(uint64_t strays)
+{
+	write_word();
+	assert_int_equal(wp_stray_count(), strays);
+	assert_int_equal(wp_stray_missed(), 0);
+	expect_free_slots(all_slots);
+}
+
+static void
+a_write_in_the_block_is_stray(void **state)
+{
+	struct wp_place place;
+
+	(void)state;
+	assert_string_equal(wp_stray_text(), "");
+	WP_FREEZE(word) {
+		write_word();
+		assert_int_equal(wp_stray_count(), 1);
+		other = word;
+	}
+	expect_thawed(1);
+	wp_report_place(wp_stray_text(), &place);
+	assert_string_equal(place.function, "write_word");
+	assert_non_null(strstr(place.file, "scope_live_test.c"));
+	assert_true(place.line > 0);
+	wp_stray_reset();
+	assert_string_equal(wp_stray_text(), "");
+}
+
+static void
+so_is_another_threads(void **state)
+{
+	(void)state;
+	WP_FREEZE(word) {
+		run_thread(write_in_thread);
+		write_word();
+	}
+	expect_thawed(2);
+}
+
+static void *
+write_permitted(void *unused)
+{
+	WP_PERMIT(word)
+		write_word();
+	write_word();
+	return unused;
+}
+
+static void
+a_permit_is_the_threads_own(void **state)
+{
+	(void)state;
+	WP_FREEZE(word) {
+		WP_PERMIT(word) {
+			write_word();
+			WP_PERMIT(other)
+				write_word();
+			assert_int_equal(wp_stray_count(), 0);
+			run_thread(write_in_thread);
+			assert_int_equal(wp_stray_count(), 1);
+		}
+		run_thread(write_permitted);
+		assert_int_equal(wp_stray_count(), 2);
+		WP_PERMIT(other)
+			write_word();
+	}
+	expect_thawed(3);
+}
+
+static void
+a_member_may_be_permitted(void **state)
+{
+	static volatile struct { uint64_t port, limit; } config;
+
+	(void)state;
+	WP_FREEZE(config) {
+		WP_PERMIT(config.limit) {
+			config.limit = 1;
+			assert_int_equal(wp_stray_count(), 0);
+			config.port = 1;
+		}
+	}
+	assert_int_equal(wp_stray_count(), 1);
+}
+
+/* Ways to leave. */
+
+static void
+by_return(void)
+{
+	WP_FREEZE(word)
+		return;
+}
+
+static void
+by_break(void)
+{
+	WP_FREEZE(word)
+		break;
+}
+
+static void
+by_goto(void)
+{
+	WP_FREEZE(word)
+		goto out;
+out:
+	return;
+}
+
+static void __attribute__((noinline))
+jump(void)
+{
+	WP_FREEZE(word)
+		longjmp(outside, 1);
+}
+
+static void
+by_longjmp(void)
+{
+	if (setjmp(outside) == 0)
+		WP_FREEZE(other)
+			jump();
+}
+
+static void
+by_longjmp_in_the_function(void)
+{
+	if (setjmp(outside) == 0)
+		WP_FREEZE(word)
+			longjmp(outside, 1);
+}
+
+static void *
+end_frozen(void *unused)
+{
+	WP_FREEZE(word)
+		pthread_exit(unused);
+	return unused;
+}
+
+static void
+by_the_threads_end(void)
+{
+	run_thread(end_frozen);
+}
+
+static void *
+wait_frozen(void *unused)
+{
+	WP_FREEZE(word)
+		for (;;)
+			(void)sleep(100);
+	return unused;
+}
+
+static void
+by_cancellation(void)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, wait_frozen, NULL), 0);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* From the handler of the stray write itself. */
+static void
+leave_hit(const struct wp_hit *hit, void *arg)
+{
+	assert_int_equal(wp_may_leave(hit), 1);
+	wp_leave(hit);
+	longjmp(*(jmp_buf *)arg, 1);
+}
+
+static void
+by_a_handler(void)
+{
+	wp_stray_handler(leave_hit, &outside);
+	if (setjmp(outside) == 0)
+		WP_FREEZE(word) {
+			write_word();
+			fail();
+		}
+	wp_stray_handler(NULL, NULL);
+	assert_int_equal(wp_stray_count(), 1);
+	wp_stray_reset();
+}
+
+static void
+however_it_is_left(void **state)
+{
+	void (*const ways[])(void) = {
+		by_return, by_break, by_goto, by_longjmp,
+		by_longjmp_in_the_function, by_the_threads_end, by_cancellation,
+		by_a_handler,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		ways[i]();
+		expect_thawed(0);
+	}
+}
+
+static pthread_barrier_t barrier;
+
+static void *
+freeze_in_thread(void *unused)
+{
+	WP_FREEZE(word) {
+		(void)pthread_barrier_wait(&barrier);
+		(void)pthread_barrier_wait(&barrier);
+	}
+	return unused;
+}
+
+/* Also when the one that opened it leaves first. */
+static void
+freezes_of_the_same_share_a_register(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+	WP_FREEZE(word) WP_FREEZE(word) {
+		assert_int_equal(pthread_create(&thread, NULL,
+		    freeze_in_thread, NULL), 0);
+		(void)pthread_barrier_wait(&barrier);
+		expect_free_slots(all_slots - 1);
+		write_word();
+		assert_int_equal(wp_stray_count(), 1);
+	}
+	write_word();
+	assert_int_equal(wp_stray_count(), 2);
+	(void)pthread_barrier_wait(&barrier);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	expect_thawed(2);
+}
+
+static void
+a_freeze_that_cannot_be_had_is_counted(void **state)
+{
+	static volatile uint64_t taken[WP_SLOTS_MAX];
+	volatile unsigned ran = 0;
+	unsigned n = 0;
+
+	(void)state;
+	while (n < all_slots && WP_WATCH(taken[n]) == 0)
+		n++;
+	assert_int_equal(n, all_slots);
+	for (unsigned i = 0; i < 2; i++)
+		WP_FREEZE(word)
+			ran++;
+	assert_int_equal(ran, 2);
+	assert_int_equal(wp_stray_missed(), 2);
+	assert_int_equal(wp_stray_count(), 0);
+	assert_non_null(strstr(wp_stray_missed_text(),
+	    "scope_live_test.c:"));
+	assert_non_null(strstr(wp_stray_missed_text(),
+	    "WP_FREEZE(word) is not in force: no free slot"));
+	while (n-- > 0)
+		assert_int_equal(WP_UNWATCH(taken[n]), 0);
+	wp_stray_reset();
+	assert_string_equal(wp_stray_missed_text(), "");
+	expect_thawed(0);
+}
+
+static void
+what_is_too_long_is_counted(void **state)
+{
+	static char text[1024];
+
+	(void)state;
+	WP_FREEZE(text)
+		text[0] = 'x';
+	assert_int_equal(wp_stray_missed(), 1);
+	assert_int_equal(wp_stray_count(), 0);
+}
+
+static void
+a_watch_is_once(void **state)
+{
+	(void)state;
+	assert_int_equal(WP_WATCH(word), 0);
+	assert_int_equal(WP_WATCH(word), 0);
+	expect_free_slots(all_slots - 1);
+	write_word();
+	assert_int_equal(WP_UNWATCH(word), 0);
+	assert_int_equal(WP_UNWATCH(word), -ENOENT);
+	expect_thawed(0);
+}
+
+/* The exit status of a function in a child. */
+static int
+in_child(int (*body)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(body());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) :
+	    128 + WTERMSIG(status);
+}
+
+static int
+write_in_child(void)
+{
+	write_word();
+	if (wp_stray_count() != 0)
+		return 1;
+	WP_FREEZE(word)
+		write_word();
+	write_word();
+	return wp_stray_count() == 1 && wp_stray_missed() == 0 ? 0 : 2;
+}
+
+static void
+a_child_is_not_frozen_but_can_freeze(void **state)
+{
+	(void)state;
+	WP_FREEZE(word) {
+		assert_int_equal(in_child(write_in_child), 0);
+		write_word();
+	}
+	expect_thawed(1);
+}
+
+static void
+writes_that_no_signal_tells_are_counted(void **state)
+{
+	sigset_t trap, before;
+
+	(void)state;
+	(void)sigemptyset(&trap);
+	(void)sigaddset(&trap, SIGTRAP);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &trap, &before), 0);
+	WP_FREEZE(word)
+		write_word();
+	assert_int_equal(wp_stray_count() + wp_stray_missed(), 1);
+	/* and the signal that comes too late does no harm */
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+	assert_int_equal(wp_stray_count() + wp_stray_missed(), 1);
+	wp_stray_reset();
+	expect_thawed(0);
+}
+
+static int
+assert_after_a_stray_write(void)
+{
+	WP_FREEZE(word) {
+		WP_ASSERT_NO_STRAY();
+		write_word();
+	}
+	WP_ASSERT_NO_STRAY();
+	return 0;
+}
+
+static int
+assert_after_a_freeze_that_was_none(void)
+{
+	static char text[1024];
+
+	WP_FREEZE(text)
+		text[0] = 'x';
+	WP_ASSERT_NO_STRAY();
+	return 0;
+}
+
+static int
+assert_after_nothing(void)
+{
+	WP_FREEZE(word)
+		WP_PERMIT(word)
+			write_word();
+	WP_ASSERT_NO_STRAY();
+	return 0;
+}
+
+static void
+the_assertion_aborts(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(assert_after_a_stray_write), 128 + SIGABRT);
+	assert_int_equal(in_child(assert_after_a_freeze_that_was_none),
+	    128 + SIGABRT);
+	assert_int_equal(in_child(assert_after_nothing), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_write_in_the_block_is_stray, begin),
+		cmocka_unit_test_setup(so_is_another_threads, begin),
+		cmocka_unit_test_setup(a_permit_is_the_threads_own, begin),
+		cmocka_unit_test_setup(a_member_may_be_permitted, begin),
+		cmocka_unit_test_setup(however_it_is_left, begin),
+		cmocka_unit_test_setup(freezes_of_the_same_share_a_register,
+		    begin),
+		cmocka_unit_test_setup(a_freeze_that_cannot_be_had_is_counted,
+		    begin),
+		cmocka_unit_test_setup(what_is_too_long_is_counted, begin),
+		cmocka_unit_test_setup(a_watch_is_once, begin),
+		cmocka_unit_test_setup(a_child_is_not_frozen_but_can_freeze,
+		    begin),
+		cmocka_unit_test_setup(writes_that_no_signal_tells_are_counted,
+		    begin),
+		cmocka_unit_test_setup(the_assertion_aborts, begin),
+	};
+
+	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
+	all_slots = live_free_slots(0);
+	return run_live("scope", tests);
+}

@@ -1,0 +1,860 @@
+/*
+ * arming: what is armed in a program's threads on behalf of its watches.  See
+ * arming.h.
+ */
+#include "arming.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attr.h"
+#include "channel_futex.h"
+#include "perf.h"
+#include "proc.h"
+#include "tracer.h"
+#include "watches.h"
+
+/* Of TRAP_* and TRAP_PERF_FLAG_* in siginfo.h, not in glibc 2.36. */
+#define CODE_TRAP_PERF 6
+#define FLAG_ASYNC 1u
+
+enum {
+	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
+	NAP = 5,		/* ms, while threads are to be armed */
+	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
+	OWNERS = sizeof(((struct wp_channel *)NULL)->owner) / sizeof(uint16_t),
+};
+
+/* siginfo_t of a sigtrap event, which glibc does not know. */
+struct trap_info {
+	int32_t signo, error, code, pad;
+	uint64_t addr;
+	uint64_t data;		/* sig_data */
+	uint32_t type, flags;	/* TRAP_PERF_FLAG_* */
+};
+_Static_assert(offsetof(struct trap_info, data) == 24 &&
+    offsetof(struct trap_info, data) == offsetof(siginfo_t, si_value) &&
+    sizeof(struct trap_info) <= sizeof(siginfo_t), "as the kernel has it");
+
+/* What is in one place of a thread. */
+struct planted {
+	uint32_t serial;	/* of the watch; 0: nothing */
+	uint32_t index;
+	unsigned piece;		/* which of its slots */
+	struct wp_slot slot;
+	bool on;
+	int signal;		/* 0: a debug register */
+	int fd;			/* else the event's; -1: none */
+};
+
+/* What a thread has. */
+struct own {
+	struct planted at[WP_DEBUG_REGISTERS];
+	struct own *next, **from;	/* all of them */
+};
+
+struct arming {
+	struct wp_channel *channel;
+	pid_t program;
+	struct wp_tracer *tracer;
+	struct armed *table;
+	struct own *owns;
+	bool all;		/* all threads are traced, and those to come */
+	bool unclean;		/* a tracer was killed: threads may have debug
+				   registers set that nobody knows of */
+	bool putting;		/* a request waits for what comes of it */
+	int err;		/* the first failure in a thread since, < 0 */
+	pid_t err_tid;
+	bool caught;		/* the program handles WP_SIGNAL ... */
+	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
+};
+
+static uint64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Have the helper tell a line, once for each kind. */
+static void
+warn(struct arming *arming, const char *text)
+{
+	struct wp_channel *channel = arming->channel;
+
+	if (strncmp(channel->warning, text, sizeof(channel->warning) - 1) == 0)
+		return;
+	(void)snprintf(channel->warning, sizeof(channel->warning), "%s", text);
+	(void)atomic_fetch_add(&channel->warned, 1);
+	wp_channel_ring(channel);
+}
+
+static void
+failed(struct arming *arming, pid_t tid, int err)
+{
+	char text[128];
+
+	if (err == -ESRCH)	/* it was killed */
+		return;
+	if (!arming->putting) {
+		(void)snprintf(text, sizeof(text), "thread %d cannot be "
+		    "watched: %s", tid, strerror(-err));
+		warn(arming, text);
+	} else if (arming->err == 0) {
+		arming->err = err;
+		arming->err_tid = tid;
+	}
+}
+
+/* --- what threads have, and are to have --- */
+
+static bool
+is_for(const struct armed *watch, pid_t tid)
+{
+	return atomic_load(&watch->serial) != 0 &&
+	    (watch->tid == 0 || watch->tid == tid);
+}
+
+/* What a thread is to have.  Result: whether that is anything. */
+static bool
+wish(const struct arming *arming, pid_t tid,
+    struct planted want[WP_DEBUG_REGISTERS])
+{
+	bool any = false;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		want[n] = (struct planted){.fd = -1};
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct armed *watch = &arming->table[i];
+
+		if (!is_for(watch, tid))
+			continue;
+		any = true;
+		for (unsigned k = 0; k < watch->nslots; k++)
+			want[watch->place[k]] = (struct planted){
+				.serial = atomic_load(&watch->serial),
+				.index = i, .piece = k, .slot = watch->slot[k],
+				.on = watch->on, .signal = watch->signal,
+				.fd = -1,
+			};
+	}
+	return any;
+}
+
+static bool
+in_register(const struct planted *planted)
+{
+	return planted->serial != 0 && planted->signal == 0;
+}
+
+static bool
+same_slot(const struct wp_slot *a, const struct wp_slot *b)
+{
+	return a->addr == b->addr && a->len == b->len && a->type == b->type;
+}
+
+static bool
+same_register(const struct planted *a, const struct planted *b)
+{
+	return in_register(a) == in_register(b) && (!in_register(a) ||
+	    (a->on == b->on && same_slot(&a->slot, &b->slot)));
+}
+
+static bool
+same_event(const struct planted *is, const struct planted *want)
+{
+	return is->fd >= 0 && is->on == want->on &&
+	    same_slot(&is->slot, &want->slot);
+}
+
+/* Set the debug registers of a thread.  fresh: they may be set in any way. */
+static int
+set_registers(struct own *own, pid_t tid,
+    const struct planted want[WP_DEBUG_REGISTERS], bool fresh)
+{
+	struct wp_slot slot[WP_DEBUG_REGISTERS] = {{0}};
+	bool differs = fresh, wanted = false;
+	unsigned on = 0;
+	int err = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		differs = differs || !same_register(&own->at[n], &want[n]);
+		if (!in_register(&want[n]))
+			continue;
+		wanted = true;
+		slot[n] = want[n].slot;
+		on |= (unsigned)want[n].on << n;
+	}
+	if (differs)
+		err = wp_trace_registers(tid, slot, on);
+	if (err == -ENOTSUP && !wanted)
+		err = 0;
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		if (in_register(&want[n]) && err == 0)
+			own->at[n] = want[n];
+		else if (own->at[n].fd < 0)
+			own->at[n] = (struct planted){.fd = -1};
+	}
+	return err;
+}
+
+static void
+close_event(struct arming *arming, struct planted *planted)
+{
+	struct armed *watch = &arming->table[planted->index];
+	struct wp_perf_count count;
+
+	if (atomic_load(&watch->serial) == planted->serial &&
+	    wp_perf_read(planted->fd, false, &count) == 0)
+		watch->gone += count.value;
+	atomic_store(&arming->channel->owner[planted->fd], 0);
+	(void)close(planted->fd);
+	*planted = (struct planted){.fd = -1};
+}
+
+/* The signal says which descriptor it came from; whose that is, is known before
+   one can come.  It is armed for one. */
+static int
+open_event(struct arming *arming, struct planted *planted, pid_t tid)
+{
+	const struct armed *watch = &arming->table[planted->index];
+	struct perf_event_attr attr;
+	int err, fd;
+
+	wp_attr_inside(&attr, &planted->slot, watch->period, watch->kernel);
+	fd = wp_perf_open(&attr, tid, -1);
+	if (fd >= OWNERS) {
+		(void)close(fd);
+		fd = -EMFILE;
+	}
+	if (fd < 0) {
+		*planted = (struct planted){.fd = -1};
+		return fd;
+	}
+	planted->fd = fd;
+	atomic_store(&arming->channel->owner[fd],
+	    (uint16_t)(planted->index + 1));
+	if ((err = wp_perf_signal(fd, tid, planted->signal)) < 0 ||
+	    (planted->on && (err = wp_perf_once(fd, watch->period)) < 0))
+		close_event(arming, planted);
+	return err;
+}
+
+/* An event whose one overflow is used up is not always revived by more, if its
+   thread does not run; a new one is as good. */
+static int
+reopen_event(struct arming *arming, struct planted *is,
+    const struct planted *want, pid_t tid)
+{
+	const struct planted to = *want;
+
+	if (is->fd >= 0)
+		close_event(arming, is);
+	*is = to;
+	return open_event(arming, is, tid);
+}
+
+static int
+set_thread(struct arming *arming, struct own *own, pid_t tid,
+    const struct planted want[WP_DEBUG_REGISTERS], bool fresh)
+{
+	int err;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (own->at[n].fd >= 0 && own->at[n].serial != want[n].serial)
+			close_event(arming, &own->at[n]);
+	err = set_registers(own, tid, want, fresh);
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++)
+		if (want[n].signal != 0 && !same_event(&own->at[n], &want[n]))
+			err = reopen_event(arming, &own->at[n], &want[n], tid);
+	return err;
+}
+
+static struct own *
+own_new(struct arming *arming)
+{
+	struct own *own = calloc(1, sizeof(*own));
+
+	if (own == NULL)
+		return NULL;
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		own->at[n].fd = -1;
+	own->next = arming->owns;
+	own->from = &arming->owns;
+	if (own->next != NULL)
+		own->next->from = &own->next;
+	arming->owns = own;
+	return own;
+}
+
+/* --- what the tracer calls --- */
+
+static bool
+arm(void *arg, struct wp_traced *thread)
+{
+	struct planted want[WP_DEBUG_REGISTERS];
+	struct arming *arming = arg;
+	bool any = wish(arming, thread->tid, want);
+	bool fresh = thread->own == NULL;
+	int err;
+
+	if (fresh && !any && !arming->unclean)
+		return false;
+	if (fresh && (thread->own = own_new(arming)) == NULL) {
+		failed(arming, thread->tid, -ENOMEM);
+		return any;
+	}
+	err = set_thread(arming, thread->own, thread->tid, want, fresh);
+	if (err < 0)
+		failed(arming, thread->tid, err);
+	return any;
+}
+
+static void
+end(void *arg, struct wp_traced *thread)
+{
+	struct arming *arming = arg;
+	struct own *own = thread->own;
+
+	if (own == NULL)
+		return;
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (own->at[n].fd >= 0)
+			close_event(arming, &own->at[n]);
+	if (own->next != NULL)
+		own->next->from = own->from;
+	*own->from = own->next;
+	free(own);
+	thread->own = NULL;
+}
+
+/* Watches that one instruction hit, and that want to be told. */
+struct hits {
+	const struct planted *at[WP_DEBUG_REGISTERS];
+	unsigned n;
+};
+
+static bool
+has_watch(const struct hits *hits, uint32_t index)
+{
+	for (unsigned i = 0; i < hits->n; i++)
+		if (hits->at[i]->index == index)
+			return true;
+	return false;
+}
+
+/* An instruction that touches several slots of a watch is one access.  A watch
+   that is off by now, or closed, is not hit. */
+static void
+add_hit(struct arming *arming, struct hits *hits,
+    const struct planted *planted)
+{
+	const struct armed *watch = &arming->table[planted->index];
+	struct wp_channel_watch *told =
+	    &arming->channel->watch[planted->index];
+
+	if (atomic_load(&watch->serial) == planted->serial &&
+	    atomic_load(&told->on) != 0 && !has_watch(hits, planted->index))
+		hits->at[hits->n++] = planted;
+}
+
+/* Count them, and leave those that the period makes a hit. */
+static void
+count_hits(struct arming *arming, struct hits *hits)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < hits->n; i++) {
+		uint32_t index = hits->at[i]->index;
+		uint64_t count = atomic_fetch_add(
+		    &arming->channel->watch[index].counted, 1) + 1;
+
+		if (count % arming->table[index].period == 0)
+			hits->at[n++] = hits->at[i];
+	}
+	hits->n = n;
+}
+
+static uint64_t
+data_of(const struct hits *hits)
+{
+	const struct planted *first = hits->at[0];
+	uint8_t many[WP_DEBUG_REGISTERS] = {0};
+
+	if (hits->n == 1)
+		return wp_sig_data(first->serial, first->piece, first->index);
+	for (unsigned i = 0; i < hits->n; i++)
+		many[i] = (uint8_t)(hits->at[i]->index + 1);
+	return wp_sig_many(many);
+}
+
+/* Whether the program has a handler for the signal; else it would die. */
+static bool
+is_caught(struct arming *arming, pid_t tid)
+{
+	struct wp_proc_status status;
+	uint64_t now = now_ms();
+
+	if (arming->looked == 0 || now - arming->looked >= CAUGHT_FRESH) {
+		arming->caught = wp_proc_status(tid, &status) == 0 &&
+		    (status.caught >> (WP_SIGNAL - 1) & 1) != 0;
+		arming->looked = now;
+	}
+	if (!arming->caught)
+		warn(arming, "hits are not delivered: the program has taken "
+		    "away the handler of signal SIGRTMAX-1, which they come by");
+	return arming->caught;
+}
+
+/* With the signal blocked, one is kept, of the first hit. */
+static bool
+fits(pid_t tid, bool *late)
+{
+	*late = (wp_trace_blocked(tid) >> (WP_SIGNAL - 1) & 1) != 0;
+	return !*late || !wp_trace_pending(tid, WP_SIGNAL, CODE_TRAP_PERF);
+}
+
+/* The trap of a debug register.  Result: the signal for it. */
+static int
+hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
+{
+	unsigned bits = wp_trace_registers_hit(thread->tid);
+	const struct own *own = thread->own;
+	struct trap_info trap = {
+		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
+		.type = PERF_TYPE_BREAKPOINT,
+	};
+	struct hits hits = {.n = 0};
+	bool late;
+
+	for (unsigned n = 0; own != NULL && n < WP_DEBUG_REGISTERS; n++)
+		if ((bits >> n & 1) != 0 && in_register(&own->at[n]))
+			add_hit(arming, &hits, &own->at[n]);
+	count_hits(arming, &hits);
+	if (hits.n == 0 || !is_caught(arming, thread->tid) ||
+	    !fits(thread->tid, &late))
+		return 0;
+	trap.addr = hits.at[0]->slot.addr;
+	trap.data = data_of(&hits);
+	trap.flags = late ? FLAG_ASYNC : 0;
+	memset(info, 0, sizeof(*info));
+	memcpy(info, &trap, sizeof(trap));
+	return WP_SIGNAL;
+}
+
+/* The handler of an event's signal has ended. */
+static void
+rearm(struct arming *arming, struct own *own, pid_t tid, int fd)
+{
+	int err = 0;
+
+	for (unsigned n = 0; own != NULL && n < WP_DEBUG_REGISTERS; n++)
+		if (own->at[n].fd == fd && own->at[n].on)
+			err = reopen_event(arming, &own->at[n], &own->at[n],
+			    tid);
+	if (err < 0)
+		failed(arming, tid, err);
+}
+
+static int
+get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
+{
+	struct arming *arming = arg;
+	struct trap_info trap;
+
+	memcpy(&trap, info, sizeof(trap));
+	if (trap.signo == SIGTRAP)
+		return trap.code == TRAP_HWBKPT ?
+		    hit(arming, thread, info) : SIGTRAP;
+	if (trap.code != SI_QUEUE || (trap.data & ~0xffffull) !=
+	    (wp_sig_data(0, WP_SIG_REARM, 0) & ~0xffffull))
+		return trap.signo;
+	rearm(arming, thread->own, thread->tid, (int)(trap.data & 0xffff));
+	return 0;
+}
+
+static const struct wp_tracer_calls calls = {arm, get_signal, end};
+
+/* --- the table --- */
+
+static bool
+any_armed(const struct arming *arming, bool for_all)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&arming->table[i].serial) != 0 &&
+		    (!for_all || arming->table[i].tid == 0))
+			return true;
+	return false;
+}
+
+static int
+attach(struct arming *arming, pid_t tid)
+{
+	int err;
+
+	if (tid != 0)
+		return wp_tracer_one(arming->tracer, tid);
+	if (arming->all)
+		return 0;
+	if ((err = wp_tracer_all(arming->tracer)) == 0)
+		arming->all = true;
+	return err;
+}
+
+static void
+await_reports(void)
+{
+	const struct timespec nap = {.tv_nsec = NAP * 1000000};
+	sigset_t reports;
+
+	(void)sigemptyset(&reports);
+	(void)sigaddset(&reports, SIGCHLD);
+	(void)sigtimedwait(&reports, NULL, &nap);
+}
+
+/* Put the table into effect in every thread.  0, or the first failure. */
+static int
+put(struct arming *arming)
+{
+	int more, settled = 0;
+
+	arming->all = arming->all && any_armed(arming, true);
+	arming->putting = true;
+	arming->err = 0;
+	wp_tracer_update(arming->tracer);
+	while ((more = wp_tracer_step(arming->tracer)) >= 0 &&
+	    (settled = wp_tracer_settled(arming->tracer)) == 0)
+		if (more == 0)
+			await_reports();
+	arming->putting = false;
+	if (more < 0)
+		return -ESRCH;
+	return settled < 0 ? -ETIMEDOUT : arming->err;
+}
+
+/* Whether a place is free for a watch of this thread, or (0) of all. */
+static bool
+is_free(const struct arming *arming, unsigned place, pid_t tid)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct armed *watch = &arming->table[i];
+
+		if (atomic_load(&watch->serial) == 0 ||
+		    (tid != 0 && watch->tid != 0 && tid != watch->tid))
+			continue;
+		for (unsigned k = 0; k < watch->nslots; k++)
+			if (watch->place[k] == place)
+				return false;
+	}
+	return true;
+}
+
+/* Give each slot of a watch a place.  Result: how many there are in all, if that
+   is enough, less than 0 otherwise. */
+static int
+find_places(const struct arming *arming, struct armed *watch)
+{
+	unsigned found = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS &&
+	    found < watch->nslots; n++)
+		if (is_free(arming, n, watch->tid))
+			watch->place[found++] = n;
+	return found < watch->nslots ? -1 : 0;
+}
+
+static int
+no_place(const struct arming *arming, unsigned nslots, struct wp_cause *cause)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&arming->table[i].serial) != 0)
+			nslots += arming->table[i].nslots;
+	return wp_cause_set(cause, WP_CAUSE_TOO_MANY, nslots,
+	    (unsigned)WP_DEBUG_REGISTERS);
+}
+
+/* Why it could not be put into effect. */
+static int
+explain(const struct arming *arming, int err, unsigned nslots,
+    struct wp_cause *cause)
+{
+	if (err == -ENOSPC)
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, arming->err_tid,
+		    nslots, (unsigned)WP_DEBUG_REGISTERS, "perf events or a "
+		    "debugger hold the others");
+	return wp_cause_errno(cause, err == -ETIMEDOUT ?
+	    "interrupting the program's threads" :
+	    "arming the program's threads", -err);
+}
+
+static bool
+is_sound(const struct wp_request *request)
+{
+	return request->index < WP_WATCHES_MAX && request->nslots > 0 &&
+	    request->nslots <= WP_DEBUG_REGISTERS &&
+	    (request->by_signal == 0 ||
+	    request->by_signal == (uint32_t)WP_SIGNAL);
+}
+
+/* The watch that a request is about; NULL: it is not armed as it says. */
+static struct armed *
+find_armed(struct arming *arming, const struct wp_request *request)
+{
+	struct armed *watch;
+
+	if (!is_sound(request))
+		return NULL;
+	watch = &arming->table[request->index];
+	return atomic_load(&watch->serial) != 0 &&
+	    watch->nslots == request->nslots ? watch : NULL;
+}
+
+int
+arming_arm(struct arming *arming, const struct wp_request *request,
+    struct wp_cause *cause)
+{
+	struct armed *watch, new = {
+		.tid = request->tid, .signal = (int)request->by_signal,
+		.kernel = request->kernel != 0,
+		.period = request->period > 0 ? request->period : 1,
+		.nslots = request->nslots,
+	};
+	int err;
+
+	if (!is_sound(request) || request->serial == 0)
+		return wp_cause_errno(cause, "the request", EINVAL);
+	if (request->index >= INDEX_MAX)
+		return wp_cause_set(cause, WP_CAUSE_TRACE_INDEX,
+		    (unsigned)INDEX_MAX);
+	watch = &arming->table[request->index];
+	if (atomic_load(&watch->serial) != 0 &&
+	    (err = arming_disarm(arming, request->index)) < 0)
+		return wp_cause_errno(cause, "the last watch there", -err);
+	if (find_places(arming, &new) < 0)
+		return no_place(arming, new.nslots, cause);
+	memcpy(new.slot, request->slot, new.nslots * sizeof(new.slot[0]));
+	new.on = atomic_load(&arming->channel->watch[request->index].on) != 0;
+	*watch = new;
+	atomic_store(&watch->serial, request->serial);
+	if ((err = attach(arming, watch->tid)) < 0)
+		(void)arming_refused(arming->program, -err, cause);
+	else if ((err = put(arming)) < 0)
+		(void)explain(arming, err, new.nslots, cause);
+	if (err < 0)
+		(void)arming_disarm(arming, request->index);
+	return err;
+}
+
+int
+arming_disarm(struct arming *arming, uint32_t index)
+{
+	if (index >= WP_WATCHES_MAX ||
+	    atomic_exchange(&arming->table[index].serial, 0) == 0)
+		return 0;
+	return put(arming);
+}
+
+int
+arming_move(struct arming *arming, const struct wp_request *request,
+    struct wp_cause *cause)
+{
+	struct armed *watch = find_armed(arming, request);
+	struct wp_slot was[WP_DEBUG_REGISTERS];
+	int err;
+
+	if (watch == NULL)
+		return wp_cause_errno(cause, "the request", EINVAL);
+	memcpy(was, watch->slot, sizeof(was));
+	memcpy(watch->slot, request->slot, watch->nslots * sizeof(was[0]));
+	if ((err = put(arming)) == 0)
+		return 0;
+	memcpy(watch->slot, was, sizeof(was));
+	(void)explain(arming, err, watch->nslots, cause);
+	(void)put(arming);
+	return err;
+}
+
+/* Bring up to date what the program may read of a watch's count. */
+static void
+count(struct arming *arming, uint32_t index)
+{
+	const struct armed *watch = &arming->table[index];
+	uint32_t serial = atomic_load(&watch->serial);
+	uint64_t total = watch->gone;
+	struct wp_perf_count one;
+
+	if (serial == 0 || watch->signal == 0)
+		return;		/* each hit is counted as it comes */
+	for (const struct own *own = arming->owns; own != NULL; own = own->next)
+		for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+			if (own->at[n].serial == serial &&
+			    wp_perf_read(own->at[n].fd, false, &one) == 0)
+				total += one.value;
+	atomic_store(&arming->channel->watch[index].counted, total);
+}
+
+void
+arming_look(struct arming *arming)
+{
+	struct wp_channel_watch *told = arming->channel->watch;
+	uint32_t asked[WP_WATCHES_MAX];
+	bool differs = false;
+
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		struct armed *watch = &arming->table[i];
+		bool on;
+
+		asked[i] = atomic_load(&told[i].asked);
+		on = atomic_load(&told[i].on) != 0;
+		if (asked[i] == atomic_load(&told[i].done) ||
+		    atomic_load(&watch->serial) == 0 || watch->on == on)
+			continue;
+		watch->on = on;
+		differs = true;
+	}
+	if (differs)
+		(void)put(arming);
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		if (asked[i] == atomic_load(&told[i].done))
+			continue;
+		count(arming, i);
+		atomic_store(&told[i].done, asked[i]);
+		wp_futex_wake(&told[i].done);
+	}
+}
+
+bool
+arming_busy(const struct arming *arming)
+{
+	return wp_tracer_busy(arming->tracer);
+}
+
+int
+arming_step(struct arming *arming)
+{
+	return wp_tracer_step(arming->tracer);
+}
+
+/* Arm what the table says, and nothing else, in a program whose tracing process
+   was killed. */
+static int
+take_over(struct arming *arming)
+{
+	int err = wp_tracer_all(arming->tracer);
+
+	if (err < 0)
+		return err;
+	arming->unclean = true;
+	arming->all = true;
+	err = put(arming);
+	arming->unclean = false;
+	return err;
+}
+
+int
+arming_open(struct arming **out, struct wp_channel *channel, pid_t program,
+    struct armed *table, bool again)
+{
+	struct arming *arming = calloc(1, sizeof(*arming));
+	int err;
+
+	if (arming == NULL)
+		return -ENOMEM;
+	arming->channel = channel;
+	arming->program = program;
+	arming->table = table;
+	err = wp_tracer_new(&arming->tracer, program, WP_SIGNAL, &calls, arming);
+	if (err < 0) {
+		free(arming);
+		return err;
+	}
+	*out = arming;
+	if (again && (err = take_over(arming)) < 0 && err != -ESRCH)
+		warn(arming, "the tracing process was killed, and its successor "
+		    "could not arm all watches again");
+	return 0;
+}
+
+void
+arming_close(struct arming *arming)
+{
+	if (arming == NULL)
+		return;
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		atomic_store(&arming->table[i].serial, 0);
+	if (arming_busy(arming))
+		(void)put(arming);
+	wp_tracer_free(arming->tracer);
+	free(arming);
+}
+
+/* --- refusals --- */
+
+/* Of the thread that has another tracer, if there is one. */
+static bool
+is_traced(pid_t program, struct wp_cause *cause)
+{
+	struct wp_proc_status status;
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(program, &tids, &cap);
+	bool traced = false;
+	char comm[64];
+
+	for (int i = 0; i < n && !traced; i++) {
+		traced = wp_proc_status(tids[i], &status) == 0 &&
+		    status.tracer != 0 && status.tracer != getpid();
+		if (!traced)
+			continue;
+		if (wp_proc_comm(status.tracer, status.tracer, comm) < 0)
+			(void)strcpy(comm, "?");
+		(void)wp_cause_set(cause, WP_CAUSE_TRACED, tids[i],
+		    status.tracer, comm);
+	}
+	free(tids);
+	return traced;
+}
+
+/* kernel.yama.ptrace_scope; 0 where there is none. */
+static int
+yama_scope(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
+	    O_RDONLY | O_CLOEXEC);
+	char digit = '0';
+
+	if (fd < 0)
+		return 0;
+	(void)!read(fd, &digit, 1);
+	(void)close(fd);
+	return digit - '0';
+}
+
+int
+arming_refused(pid_t program, int err, struct wp_cause *cause)
+{
+	int scope = yama_scope();
+
+	if (err == ETIMEDOUT)
+		return wp_cause_errno(cause, "holding the program's threads "
+		    "still", err);
+	if (err != EPERM && err != EACCES && err != ENOSYS)
+		return wp_cause_errno(cause, "tracing the program", err);
+	if (is_traced(program, cause))
+		return -err;
+	if (scope > 1)
+		(void)wp_cause_set(cause, WP_CAUSE_TRACE_YAMA, program, scope);
+	else
+		(void)wp_cause_set(cause, WP_CAUSE_TRACE_DENIED, program);
+	return -err;
+}

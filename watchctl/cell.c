@@ -1,0 +1,263 @@
+/*
+ * cell: one hit, from its cell to the report.
+ *
+ * A cell is the program's memory, and whoever corrupts it may write there at any
+ * time: what is used is copied first, and checked in the copy.
+ */
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inside.h"
+#include "insn.h"
+#include "proc.h"
+#include "wrapper.h"
+
+/* Watches that one instruction can have touched, at most. */
+enum { TOUCHED_MAX = 1 + WP_ALSO_MAX };
+
+struct cell {
+	uint32_t flags;		/* enum wp_cell_flags */
+	bool kernel;		/* made by the kernel, for a system call */
+	unsigned nwatches;	/* whose hit it may be: the first's for certain */
+	struct wp_cell_watch watch[TOUCHED_MAX];
+	char comm[16];
+	struct ex_record record;	/* decoded from the next */
+	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
+	const struct wp_cell_watch *now;	/* whose hit is being reported */
+};
+
+/* Add a copy of a watch, unless it makes no sense. */
+static void
+add_watch(struct cell *c, const struct wp_cell_watch *from)
+{
+	struct wp_cell_watch *w = &c->watch[c->nwatches];
+
+	memcpy(w, from, sizeof(*w));
+	w->label[WP_LABEL_MAX - 1] = '\0';
+	if (w->access == WP_EXEC)
+		w->len = 1;
+	if (w->access != '\0' && strchr("wrax", w->access) != NULL &&
+	    w->len > 0 && w->addr + w->len > w->addr)
+		c->nwatches++;
+}
+
+/* False: it holds no hit of this program. */
+static bool
+copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
+{
+	struct perf_event_header header;
+	uint32_t nalso = shared->nalso;
+
+	memcpy(&header, &shared->record.header, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE ||
+	    header.size > sizeof(c->bytes))
+		return false;
+	memcpy(c->bytes, shared->record.bytes, header.size);
+	memcpy(c->bytes, &header, sizeof(header));
+	c->flags = shared->flags;
+	c->nwatches = 0;
+	add_watch(c, &shared->watch);
+	for (uint32_t i = 0; i < nalso && i < WP_ALSO_MAX; i++)
+		if (c->nwatches > 0)
+			add_watch(c, &shared->also[i]);
+	memcpy(c->comm, shared->comm, sizeof(c->comm) - 1);
+	c->comm[sizeof(c->comm) - 1] = '\0';
+	return c->nwatches > 0 && ex_record_decode(in->formats, c->bytes,
+	    header.size, &c->record) == 1 && c->record.pid == in->program;
+}
+
+/*
+ * Whether the kernel made the access for a system call: then the program goes
+ * on behind the instruction that called it, which touches no memory itself.
+ */
+static bool
+is_kernels(struct inside *in, const struct cell *c)
+{
+#ifdef __x86_64__
+	static const uint8_t syscall[] = {0x0f, 0x05};
+	struct ex_process *process =
+	    ex_space_process(in->session.space, in->program);
+	const uint64_t pc = c->record.sample.ip - sizeof(syscall);
+	uint8_t code[sizeof(syscall)] = {0};
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	if (c->watch[0].access == WP_EXEC || process == NULL)
+		return false;
+	module = ex_process_module(process, pc, &vaddr);
+	if (module == NULL ||
+	    ex_module_bytes(module, vaddr, code, sizeof(code)) != sizeof(code))
+		(void)wp_proc_read(in->program, pc, code, sizeof(code));
+	return memcmp(code, syscall, sizeof(code)) == 0;
+#else
+	(void)in;
+	(void)c;
+	return false;
+#endif
+}
+
+/* Whether an instruction touched a watch as the watch asks. */
+static bool
+touches(const struct ex_insn *insn, const struct wp_cell_watch *w)
+{
+	if (w->access == WP_EXEC || (w->access == WP_WRITE && !insn->writes))
+		return false;
+	return insn->addr < w->addr + w->len &&
+	    w->addr < insn->addr + insn->size;
+}
+
+/* Whether the bytes that it touched are known, by its instruction. */
+static bool
+is_exact(const struct cell *c, struct inside *in, struct ex_insn *insn)
+{
+	const struct wp_cell_watch *main = &c->watch[0];
+	struct ex_process *process =
+	    ex_space_process(in->session.space, in->program);
+
+	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
+	    main->access == WP_EXEC)
+		return false;
+	ex_insn_explain(process, &c->record.sample, main->addr,
+	    (uint32_t)main->len, (char)main->access, insn);
+	return insn->confidence == EX_EXACT && insn->size > 0;
+}
+
+/* Which watches it touched: those bytes decide, where they are known; else the
+   watches' counts, as the program found them.  Execution is told of by a signal
+   of its own, before the instruction. */
+static void
+find_touched(struct cell *c, struct inside *in)
+{
+	const bool execution = c->watch[0].access == WP_EXEC;
+	struct ex_insn insn;
+	const bool exact = is_exact(c, in, &insn);
+	unsigned n = 1;
+
+	for (unsigned i = 1; i < c->nwatches; i++) {
+		const struct wp_cell_watch *w = &c->watch[i];
+
+		if ((w->access == WP_EXEC) != execution)
+			continue;
+		if (execution ? w->addr == c->watch[0].addr :
+		    !exact || touches(&insn, w))
+			c->watch[n++] = *w;
+	}
+	c->nwatches = n;
+}
+
+/* Report it as a hit of one of its watches. */
+static void
+report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
+{
+	struct ex_record record = c->record;
+	bool late = (c->flags & WP_CELL_LATE) != 0;
+
+	c->now = w;
+	record.attr = known_slot(&in->known, &in->session, w,
+	    record.sample.addr);
+	/* the instruction before the pc is not to be asked */
+	if (late || c->kernel)
+		record.misc = PERF_RECORD_MISC_KERNEL;
+	(void)session_record(&in->session, &record);
+	(void)session_flush(&in->session, UINT64_MAX);
+}
+
+static const char *
+call_of(const struct ex_stack *stack)
+{
+	return stack == NULL || stack->n == 0 ||
+	    stack->frame[0].function == NULL ? NULL :
+	    wrapper_call(stack->frame[0].function);
+}
+
+/* Whether this watch is one of those that the cell's hit is stray for. */
+static bool
+is_stray(const struct inside *in, const struct cell *c)
+{
+	const struct wp_channel_watch *open =
+	    &in->channel->watch[c->now->index % WP_WATCHES_MAX];
+
+	return (c->flags & WP_CELL_STRAY) != 0 && (c->nwatches == 1 ||
+	    atomic_load(&open->serial) != c->now->serial || open->stray != 0);
+}
+
+void
+cell_amend(void *arg, struct ex_hit *hit)
+{
+	const struct inside *in = arg;
+	const struct cell *c = in->cell;
+
+	memcpy(hit->comm, c->comm, sizeof(c->comm));
+	hit->late = (c->flags & WP_CELL_LATE) != 0;
+	hit->kernel = c->kernel;
+	if (hit->kernel)
+		hit->syscall = call_of(hit->stack);
+	hit->stray = is_stray(in, c);
+}
+
+/* As much of a text as a reply holds, in whole lines. */
+static void
+put_reply(char to[WP_REPLY_MAX], char *text, size_t len)
+{
+	if (len >= WP_REPLY_MAX) {
+		const char *end = memrchr(text, '\n', WP_REPLY_MAX - 1);
+
+		len = end == NULL ? WP_REPLY_MAX - 1 : (size_t)(end + 1 - text);
+	}
+	memcpy(to, text, len);
+	to[len] = '\0';
+}
+
+static void
+report_all(struct inside *in, struct cell *c)
+{
+	in->cell = c;
+	in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
+	for (unsigned i = 0; i < c->nwatches; i++)
+		report_as(in, c, &c->watch[i]);
+	in->cell = NULL;
+	in->session.reply_only = false;
+}
+
+/* A report of its own, which holds each backtrace in full. */
+static void
+report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
+{
+	const struct report_start start = {.time = in->began};
+	struct report reply = {.ops = &report_text};
+	char *text = NULL;
+	size_t len = 0;
+
+	to[0] = '\0';
+	reply.out = open_memstream(&text, &len);
+	if (reply.out != NULL && reply.ops->start(&reply, &start) == 0)
+		in->session.reply = &reply;
+	report_all(in, c);
+	if (in->session.reply != NULL)
+		(void)reply.ops->flush(&reply);
+	in->session.reply = NULL;
+	(void)reply.ops->end(&reply, NULL);
+	if (reply.out != NULL && fclose(reply.out) == 0)
+		put_reply(to, text, len);
+	free(text);
+}
+
+void
+cell_report(struct inside *in, struct wp_cell *shared)
+{
+	struct cell c;
+
+	if (!copy(&c, in, shared)) {
+		if ((shared->flags & WP_CELL_REPLY) != 0)
+			shared->reply[0] = '\0';
+		return;
+	}
+	mapped_check(&in->mapped, &c.record.sample);
+	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(in, &c);
+	find_touched(&c, in);
+	if ((c.flags & WP_CELL_REPLY) != 0)
+		report_with_reply(in, &c, shared->reply);
+	else
+		report_all(in, &c);
+}

@@ -1,0 +1,22 @@
+/*
+ * executable: what kind of program a command is, before it is executed.
+ */
+#ifndef EXECUTABLE_H
+#define EXECUTABLE_H
+
+#include <limits.h>
+
+/*
+ * Find a command as execvp(3) does.  0; -ENOENT: there is none; -EACCES: there
+ * is, but it may not be executed.
+ */
+int executable_find(const char *command, char path[PATH_MAX]);
+
+/*
+ * Whether the dynamic loader can put a library of ours into a program (or into
+ * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.  Of what
+ * cannot be read nothing is said.
+ */
+int executable_check(const char *path);
+
+#endif

@@ -1,0 +1,11 @@
+/*
+ * helper: `watchctl helper`, which libwatchpoint starts in a program that
+ * watches itself.
+ */
+#ifndef HELPER_H
+#define HELPER_H
+
+/* Result: the exit status. */
+int helper(void);
+
+#endif

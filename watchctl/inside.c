@@ -1,0 +1,307 @@
+/*
+ * inside: serving the channel of a program that watches itself.
+ */
+#include "inside.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "look.h"
+#include "proc.h"
+
+/* How long to sleep when nothing happens, ms. */
+enum { TICK = 100 };
+
+static uint64_t
+now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+int
+inside_open(struct inside *in, struct wp_channel *channel, int fd,
+    pid_t program)
+{
+	struct perf_event_attr attr;
+
+	in->channel = channel;
+	in->fd = fd;
+	in->program = program;
+	in->began = now();
+	in->session.amend = cell_amend;
+	in->session.amend_arg = in;
+	in->mapped = (struct mapped){.space = in->session.space, .pid = program};
+	in->known = (struct known){.pid = program};
+	if ((in->pidfd = pidfd_open(program, 0)) < 0)
+		return complain("pidfd_open: %s", strerror(errno));
+	copies_open(&in->copies, channel, in->pidfd);
+	wp_channel_attr(&attr);
+	in->formats = ex_formats_new();
+	if (in->formats == NULL ||
+	    ex_formats_add(in->formats, &attr, NULL, 0) < 0 ||
+	    session_ready(&in->session) < 0 ||
+	    tracing_open(&in->tracing, program) < 0)
+		return complain("out of memory");
+	/* it may be no more when its first hit is explained */
+	(void)mapped_look(&in->mapped);
+	return 0;
+}
+
+void
+inside_close(struct inside *in)
+{
+	vigil_end(&in->vigil);
+	tracing_close(in->tracing);
+	copies_close(&in->copies);
+	known_free(&in->known);
+	ex_formats_free(in->formats);
+	session_close(&in->session);
+	if (in->pidfd >= 0)
+		(void)close(in->pidfd);
+}
+
+void
+inside_start(struct inside *in)
+{
+	struct wp_proc_status status = {0};
+	struct report_start start = {
+		.pid = in->program, .mode = "inside", .frozen_ms = -1,
+		.time = in->began,
+	};
+
+	if (wp_proc_status(in->program, &status) == 0) {
+		start.threads = status.threads;
+		start.comm = status.comm;
+	}
+	session_start(&in->session, &start);
+	(void)session_flush(&in->session, 0);
+	in->started = true;
+}
+
+/* No more hits are wanted: the program goes on without. */
+static void
+end_watch(struct inside *in, const char *reason)
+{
+	in->reason = reason;
+	atomic_store(&in->channel->off, 1);
+	copies_disable(&in->copies);
+}
+
+static void
+take_cells(struct inside *in)
+{
+	struct wp_cell *cell;
+
+	for (unsigned i = 0; i < WP_CELLS; i++) {
+		if ((cell = wp_channel_next(in->channel)) == NULL)
+			return;
+		if (!in->started)
+			inside_start(in);
+		cell_report(in, cell);
+		wp_channel_done(in->channel, cell);
+	}
+}
+
+/* Until a report has begun, warnings wait. */
+static void
+tell_warning(struct inside *in)
+{
+	uint32_t warned = atomic_load(&in->channel->warned);
+	char text[sizeof(in->channel->warning)];
+
+	if (warned == in->warned || !in->started)
+		return;
+	in->warned = warned;
+	memcpy(text, in->channel->warning, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	session_warn(&in->session, "%s", text);
+	(void)session_flush(&in->session, 0);
+}
+
+/* A preloaded library has opened what it was to open, or could not.  What is
+   open now stays so. */
+static int
+take_armed(struct inside *in, const struct wp_request *request)
+{
+	char text[sizeof(request->text)];
+
+	memcpy(text, request->text, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	if (text[0] != '\0') {
+		in->refused = true;
+		(void)complain("%s", text);
+		return 0;
+	}
+	in->armed = true;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		uint32_t serial = atomic_load(&in->channel->watch[i].serial);
+
+		if (serial > in->copies.lasting)
+			in->copies.lasting = serial;
+	}
+	copies_take(&in->copies, false);
+	if (!in->started)
+		inside_start(in);
+	return 0;
+}
+
+/* The other requests are for who traces the program. */
+static void
+answer(struct inside *in)
+{
+	struct wp_request *request = &in->channel->request;
+
+	if (!wp_channel_asked(in->channel))
+		return;
+	switch (request->what) {
+	case WP_ASK_RESOLVE:
+		wp_channel_answer(in->channel, inside_resolve(in, request));
+		break;
+	case WP_ASK_ARMED:
+		wp_channel_answer(in->channel, take_armed(in, request));
+		break;
+	default:
+		break;
+	}
+}
+
+/* The signal that tells of hits; 0: nothing is watched. */
+static int
+signal_of_hits(const struct wp_channel *channel)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		uint32_t sig = channel->watch[i].signal;
+
+		if (atomic_load(&channel->watch[i].serial) != 0 &&
+		    sig > 0 && sig <= (uint32_t)SIGRTMAX)
+			return (int)sig;
+	}
+	return 0;
+}
+
+/* Nothing has happened for so many ticks.  What two looks in a row see is told,
+   once. */
+static void
+look(struct inside *in, unsigned idle)
+{
+	char why[sizeof(in->suspicion)] = "";
+	int sig;
+
+	if (idle == 0 || (idle > 2 && idle % 20 != 0) || in->left)
+		return;
+	copies_take(&in->copies, true);
+	if (!look_has(in->program, in->fd)) {
+		atomic_store(&in->vigil.executed, true);
+		return;
+	}
+	if (in->suspected || (sig = signal_of_hits(in->channel)) == 0)
+		return;
+	(void)look_deaf(in->program, sig, why, sizeof(why));
+	in->suspected = why[0] != '\0' && strcmp(why, in->suspicion) == 0;
+	memcpy(in->suspicion, why, sizeof(why));
+	if (in->suspected) {
+		session_warn(&in->session, "%s", why);
+		(void)session_flush(&in->session, 0);
+	}
+}
+
+static void
+check_limits(struct inside *in)
+{
+	const struct session *s = &in->session;
+
+	if (!in->ours || in->reason != NULL)
+		return;
+	if (s->err < 0)
+		end_watch(in, "detached");
+	else if (s->full)
+		end_watch(in, "count");
+	else if (s->options->seconds > 0 && in->started &&
+	    (double)(now() - in->began) >= s->options->seconds * 1e9)
+		end_watch(in, "time");
+}
+
+/* How long to sleep, ms. */
+static int
+nap(const struct inside *in)
+{
+	double left = in->session.options->seconds * 1e3 -
+	    (double)(now() - in->began) / 1e6;
+
+	return in->session.options->seconds <= 0 || left >= TICK ||
+	    left < 0 ? TICK : (int)left + 1;
+}
+
+/* What the program left behind, and what it was not told of. */
+static void
+take_rest(struct inside *in)
+{
+	struct wp_channel *channel = in->channel;
+	uint64_t missed;
+
+	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
+		take_cells(in);
+	tell_warning(in);
+	missed = atomic_load(&channel->goodbye) != 0 ?
+	    atomic_load(&channel->undelivered) : copies_missed(&in->copies);
+	if (missed == 0 || !in->started || in->reason != NULL)
+		return;
+	session_lost(&in->session, missed);
+	session_warn(&in->session, "%llu access%s counted, but the program got "
+	    "no signal of %s: it was blocked, ignored or taken by another, or "
+	    "the program ended before it came", (unsigned long long)missed,
+	    missed == 1 ? " was" : "es were", missed == 1 ? "it" : "them");
+}
+
+/* Whether the program is another now, and nothing is left to do.  A command of
+   ours is served to its end, whatever it has become. */
+static bool
+has_left(struct inside *in)
+{
+	if (!atomic_load(&in->vigil.executed))
+		return false;
+	if (!in->ours)
+		return true;
+	if (!in->left && in->started && in->reason == NULL) {
+		session_warn(&in->session, "process %d executed another "
+		    "program, where addresses mean something else: its "
+		    "watches have ended", in->program);
+		session_doubt(&in->session, "process %d executed another "
+		    "program, which was not watched", in->program);
+		(void)session_flush(&in->session, 0);
+	}
+	in->left = true;
+	return false;
+}
+
+void
+inside_serve(struct inside *in)
+{
+	uint32_t heard = 0, before;
+	unsigned idle = 0;
+
+	wp_channel_serve(in->channel);
+	vigil_begin(&in->vigil, in->channel, in->program, in->pidfd);
+	while (!vigil_ended(&in->vigil) && !has_left(in)) {
+		copies_drop(&in->copies);
+		take_cells(in);
+		tell_warning(in);
+		answer(in);
+		tracing_request(in->tracing, in->channel);
+		check_limits(in);
+		look(in, idle);
+		before = heard;
+		wp_channel_sleep(in->channel, &heard, nap(in));
+		idle = heard == before ? idle + 1 : 0;
+	}
+	take_rest(in);
+}

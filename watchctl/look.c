@@ -1,0 +1,78 @@
+/* look: what can be seen of a program from outside. */
+#include "look.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "proc.h"
+
+static bool
+has(uint64_t signals, int sig)
+{
+	return (signals >> (sig - 1) & 1) != 0;
+}
+
+static const char *
+name_of(int sig)
+{
+	return sig == SIGTRAP ? "SIGTRAP" : "the signal of the hits";
+}
+
+/* A thread that blocks a signal: why. */
+static bool
+find_blocking(pid_t program, int sig, char *why, size_t size)
+{
+	struct wp_proc_status status;
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(program, &tids, &cap);
+	bool found = false;
+
+	for (int i = 0; i < n && !found; i++) {
+		found = wp_proc_status(tids[i], &status) == 0 &&
+		    status.tgid == program && has(status.blocked, sig);
+		if (found)
+			(void)snprintf(why, size, "thread %d (%s) blocks %s: "
+			    "accesses that it makes meanwhile are told of "
+			    "late, several as one, or never", tids[i],
+			    status.comm, name_of(sig));
+	}
+	free(tids);
+	return found;
+}
+
+bool
+look_deaf(pid_t program, int sig, char *why, size_t size)
+{
+	struct wp_proc_status status;
+
+	if (wp_proc_status(program, &status) < 0)
+		return false;
+	if (has(status.caught, sig))
+		return find_blocking(program, sig, why, size);
+	(void)snprintf(why, size, has(status.ignored, sig) ?
+	    "process %d ignores %s: accesses are counted, but not told of" :
+	    "process %d no longer catches %s: an access will end it", program,
+	    name_of(sig));
+	return true;
+}
+
+static int
+is_file(void *arg, const struct wp_proc_map *map)
+{
+	const struct stat *st = arg;
+
+	return map->ino == st->st_ino && map->shared;
+}
+
+bool
+look_has(pid_t program, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 ||
+	    wp_proc_maps(program, is_file, &st) != 0;
+}

@@ -1,0 +1,23 @@
+/*
+ * look: what can be seen of a program from outside, now and then: that it takes
+ * no signals, and so none of its hits; that it has executed another program.
+ */
+#ifndef LOOK_H
+#define LOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/*
+ * Why a program, or a thread of it, does not get the signal of its hits, in
+ * words.  False: nothing says so.  A thread may be like that for a moment, in a
+ * signal handler: only what is seen again after a while counts.
+ */
+bool look_deaf(pid_t program, int sig, char *why, size_t size);
+
+/* Whether a program has this file (a memfd) mapped; true when it cannot be
+   seen. */
+bool look_has(pid_t program, int fd);
+
+#endif
