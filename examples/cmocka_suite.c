@@ -1,4 +1,17 @@
-/* cmocka_suite: a stray write turns a test red, with file and line. */
+/*
+ * cmocka_suite: a stray write turns a test red, with file and line.
+ *
+ *	[ RUN      ] accepting_changes_nothing
+ *	#1   stray write  config (4 of 8 bytes, at 0x560fbda3d2f4)
+ *	     cmocka_suite[2856/2856] cpu 1  +0.000293s
+ *	     accepts+0xa  mov %eax,0x13077(%rip)   cmocka_suite.c:36
+ *	     0  accepts                    cmocka_suite.c:36
+ *	     1  accepting_changes_nothing  cmocka_suite.c:57
+ *	     ...
+ *	[  ERROR   ] --- stray write  config (4 of 8 bytes, ...), by accepts
+ *	[   LINE   ] --- cmocka_suite.c:36: error: Failure!
+ *	[  FAILED  ] accepting_changes_nothing
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,16 @@
 /*
  * freeze: nobody may write to the configuration while the server serves, but for
- * the thread that reloads it.  One of them has a bug.
+ * the thread that reloads it.  One function has a bug:
+ *
+ *	#1   stray write  config (4 of 8 bytes, at 0x55e3ec7142d4)
+ *	     freeze[7877/7877] cpu 0  +0.000365s
+ *	     accepts+0xa  mov %eax,0x11925(%rip)   freeze.c:33
+ *	     0  accepts  freeze.c:33
+ *	     1  serve    freeze.c:43
+ *	     2  main     freeze.c:50
+ *	     ...
+ *	#2   stray write  config (4 of 8 bytes, ...)  (same backtrace as #1)
+ *	limit 2, stray writes 2
  */
 #include <stdio.h>
 #include <watchpoint.h>

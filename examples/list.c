@@ -1,6 +1,16 @@
 /*
  * list: a watch that follows the first node of a list, whichever it is.  wp_move
  * costs far less than closing a watch and opening another.
+ *
+ *	#1   write  first value (8 bytes at 0x55792cb2e2a8)  -> 12
+ *	     list[7882/7882] cpu 0  +0.000345s
+ *	     add+0x1f  mov %rdx,0x8(%rax)   list.c:44
+ *	     0  add   list.c:44
+ *	     1  main  list.c:63
+ *	     ...
+ *	#2   write  first value (8 bytes at 0x55792cb2e2c8)  -> 23
+ *	     ...
+ *	     1  main  list.c:65
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * channel: a program and a helper, which are processes, share one.
  *
  * The helper is a child of the test, the program the test itself.  What it
- * explains is a number that the program puts into nth; the reply is that number.
+ * explains is a number that the program puts into nth; the reply is that.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ enum { WRITERS = 6, EACH = 500, LONG = 60 * 1000 };
 static struct shared {
 	volatile bool end;		/* the helper is to end */
 	volatile bool deaf;		/* it takes nothing */
-	volatile uint64_t next[WRITERS];	/* nth that comes next, of each */
+	volatile uint64_t next[WRITERS];	/* of each, nth that is due */
 	volatile unsigned wrong, empty, served, asked;
 } *shared;
 static struct wp_channel *channel;
@@ -86,7 +86,8 @@ serve(void *arg)
 		_exit(1);
 	wp_channel_serve(mine);
 	while (!shared->end) {
-		while (!shared->deaf && (cell = wp_channel_next(mine)) != NULL) {
+		while (!shared->deaf &&
+		    (cell = wp_channel_next(mine)) != NULL) {
 			explain(cell);
 			wp_channel_done(mine, cell);
 		}
@@ -386,7 +387,8 @@ static void *
 wait_for_first(void *arg)
 {
 	(void)arg;
-	return (void *)(uintptr_t)wp_channel_wait(channel, &channel->cell[0], 0);
+	return (void *)(uintptr_t)wp_channel_wait(channel, &channel->cell[0],
+	    0);
 }
 
 static void

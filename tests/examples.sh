@@ -36,14 +36,17 @@ says()
 }
 
 # culprit COUNT FUNCTION TEXT: so many reports have that function as their
-# innermost frame, at the line of the source that has this text
+# innermost frame, at the line of the source that has this text; and so has the
+# comment at its top
 culprit()
 {
 	source=$(ls "$TOP/examples/$name".c*)
-	line=$(grep -nF "$3" "$source" | cut -d: -f1)
+	line=$(grep -nF "$3" "$source" | tail -n 1 | cut -d: -f1)
 	n=$(grep -cE "^     0 +([a-z_]+::)?$2 .*${source##*/}:$line\$" "$out") ||
 	    :
 	[ "$n" -eq "$1" ] || wrong "$n backtraces of $2 at line $line, not $1"
+	sed '/\*\//q' "$source" | grep -qF "${source##*/}:$line" ||
+	    wrong "the comment at its top does not say line $line"
 }
 
 run watch 0

@@ -220,8 +220,8 @@ what_was_not_delivered_is_told_at_the_end(void **state)
 		    channel->warned != scene->warned ||
 		    channel->goodbye != scene->goodbye ||
 		    strstr(channel->warning, scene->warning) == NULL)
-			fail_msg("scene %zu: %llu undelivered, %u warnings (%s),"
-			    " goodbye %u", i,
+			fail_msg("scene %zu: %llu undelivered, %u warnings "
+			    "(%s), goodbye %u", i,
 			    (unsigned long long)channel->undelivered,
 			    channel->warned, channel->warning,
 			    channel->goodbye);

@@ -1,9 +1,9 @@
 /*
  * helper: starting it, unnoticed; joining one; asking it.
  *
- * Programs are children of the test.  Their helper is this test's own executable
- * (WATCHPOINT_HELPER), which serves the channel and answers what it finds itself
- * to be; HELPER_DOES tells it to fail.
+ * Programs are children of the test.  Their helper (WATCHPOINT_HELPER) is this
+ * test's own executable, which serves the channel and answers what it finds
+ * itself to be; HELPER_DOES tells it to fail.
  */
 #include <stdarg.h>
 #include <stddef.h>

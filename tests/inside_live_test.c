@@ -8,11 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "child.h"
 #include "live.h"
@@ -24,12 +27,16 @@ static const struct mode {
 	bool helped;		/* has a helper */
 	bool follows;		/* covers threads to come */
 	bool counts;		/* counts what the kernel counts */
+	bool refused;		/* nothing is forced: an ordinary user is refused
+				   perf_event_open */
 } modes[] = {
-	{"sigtrap", "sigtrap", true, true, true},
-	{"sigtrap without a helper", "sigtrap", false, true, true},
-	{"async", "async", true, true, true},
-	{"async without a helper", "async", false, false, true},
-	{"ptrace", "ptrace", true, true, false},
+	{"sigtrap", "sigtrap", true, true, true, false},
+	{"sigtrap without a helper", "sigtrap", false, true, true, false},
+	{"async", "async", true, true, true, false},
+	{"async without a helper", "async", false, false, true, false},
+	{"ptrace", "ptrace", true, true, false, false},
+	{"refused", "ptrace", true, true, false, true},
+	{"refused without a helper", "ptrace", false, false, false, true},
 };
 static const struct mode *mode;
 
@@ -853,15 +860,18 @@ exact_in_a_storm_of_threads(void **state)
 	storm_start();
 	for (unsigned i = 0; i < 3; i++) {
 		w = open_word(0);
+		storm_write(50);
+		for (unsigned k = 0; k < 10; k++) {
+			assert_int_equal(wp_disable(w), 0);
+			nap_us(500);
+			assert_int_equal(wp_enable(w), 0);
+			storm_write(30);
+			assert_int_equal(wp_move(w, &other), 0);
+			nap_us(500);
+			assert_int_equal(wp_move(w, &word), 0);
+			storm_write(30);
+		}
 		assert_false(w->inexact);
-		storm_write(100);
-		assert_int_equal(wp_disable(w), 0);
-		assert_int_equal(wp_enable(w), 0);
-		storm_write(100);
-		assert_int_equal(wp_move(w, &other), 0);
-		assert_int_equal(wp_move(w, &word), 0);
-		assert_false(w->inexact);
-		storm_write(100);
 		wp_close(w);
 	}
 	atomic_store(&storm.stop, true);
@@ -965,6 +975,16 @@ moves_that_cannot_be(void **state)
 	assert_int_equal(wp_enable(w), -EINVAL);
 }
 
+static void
+both_refusals_are_told(void **state)
+{
+	const struct wp_attr attr = WATCH(&word);
+
+	(void)state;
+	expect_refused(&attr, -EPERM, "perf_event_open is refused");
+	assert_non_null(strstr(wp_cause(), "helper"));
+}
+
 /* Running them. */
 
 /* What a failed test left. */
@@ -980,8 +1000,51 @@ close_all(void **state)
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_all)
 
+/* Become an ordinary user in a container that refuses perf_event_open. */
 static int
-run_mode(const struct mode *m)
+be_refused(void **state)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {
+		sizeof(code) / sizeof(code[0]), code,
+	};
+	const uid_t nobody = 65534;
+
+	(void)state;
+	if (geteuid() == 0 && (setgid(nobody) != 0 || setuid(nobody) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
+		return -1;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ?
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) : -1;
+}
+
+static int
+run_refused(const struct mode *m)
+{
+	const struct CMUnitTest helped[] = {
+		TEST(each_write_of_each_thread),
+		TEST(moved_in_all_threads),
+		TEST(one_instruction_hits_two_watches),
+		TEST(children_may_be_followed),
+		TEST(exact_in_a_storm_of_threads),
+	};
+	const struct CMUnitTest alone[] = {
+		TEST(both_refusals_are_told),
+	};
+
+	return m->helped ?
+	    run_live_with(m->name, helped, be_refused, NULL) :
+	    run_live_with(m->name, alone, be_refused, NULL);
+}
+
+static int
+run_all(const struct mode *m)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_write_of_each_thread),
@@ -1009,14 +1072,22 @@ run_mode(const struct mode *m)
 		TEST(no_more_descriptors),
 		TEST(moves_that_cannot_be),
 	};
+
+	return run_live(m->name, tests);
+}
+
+static int
+run_mode(const struct mode *m)
+{
 	const char *helper = getenv("WATCHCTL");
 
 	mode = m;
-	(void)setenv("WATCHPOINT_DELIVERY", m->delivery, 1);
+	if (!m->refused)
+		(void)setenv("WATCHPOINT_DELIVERY", m->delivery, 1);
 	(void)setenv("WATCHPOINT_HELPER", m->helped ? helper : "", 1);
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
 	print_message("%s\n", m->name);
-	return run_live(m->name, tests);
+	return m->refused ? run_refused(m) : run_all(m);
 }
 
 int

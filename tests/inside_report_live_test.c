@@ -27,12 +27,16 @@
 #include "watches.h"
 #include "watching.h"
 
+#ifdef __clang__
+#define OWN __attribute__((noinline))
+#else
 #define OWN __attribute__((noinline, noclone))
+#endif
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static volatile long word;
-static struct {
-	_Alignas(16) volatile long a, b, c, d;
+static _Alignas(16) struct {
+	volatile long a, b, c, d;
 } quad;
 
 /* --- what the programs do --- */

@@ -118,6 +118,25 @@ whom_to_watch(void **state)
 }
 
 static void
+from_inside(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "--inside", "--user-only", "ls", "--inside");
+	assert_true(o.inside && o.user_only);
+	assert_string_equal(o.command[1], "--inside");
+	assert_int_equal(o.stack, 8192);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--inside", "--error-exitcode", "9", "ls");
+	assert_int_equal(o.stack, 16384);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "ls");
+	assert_false(o.inside);
+	options_free(&o);
+}
+
+static void
 forms(void **state)
 {
 	static const struct {
@@ -305,6 +324,16 @@ static const struct {
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
 	    "--count has no backtraces for --allow to judge by: "},
+	{{"w", "-w", "a", "--inside", "-p", "1"},
+	    "--inside puts a library into a command that it starts, so -p "},
+	{{"w", "-w", "a", "--inside", "-f", "ls"},
+	    "--inside watches the command alone, not its child processes: "},
+	{{"w", "-w", "a", "--inside", "--count", "ls"},
+	    "--inside reports each hit as it is made: leave out --count "},
+	{{"w", "-w", "a", "--inside", "-o", "perf", "-O", "f", "ls"},
+	    "--inside writes no recording: "},
+	{{"w", "-w", "a", "--inside", "--stack", "16385", "ls"},
+	    "--stack 16392: with --inside at most 16384"},
 	{{"report", "--allow"}, "--allow needs an argument" SEE},
 	{{"report"}, "report takes one FILE" SEE},
 	{{"report", "a", "b"}, "report takes one FILE" SEE},
@@ -400,6 +429,7 @@ main(void)
 		cmocka_unit_test(defaults),
 		cmocka_unit_test(what_to_watch),
 		cmocka_unit_test(whom_to_watch),
+		cmocka_unit_test(from_inside),
 		cmocka_unit_test(forms),
 		cmocka_unit_test(amounts),
 		cmocka_unit_test(switches),

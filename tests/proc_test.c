@@ -811,6 +811,79 @@ reads_as_far_as_there_is(void **state)
 }
 
 /* What the process itself may not read is there nevertheless. */
+/* One word from each of several places, up to the first bad one. */
+static void
+reads_words(void **state)
+{
+	uint8_t *at = three_pages();
+	const uint64_t addr[] = {
+		(uintptr_t)at + 8, (uintptr_t)at + 2 * PAGE - 8,
+		(uintptr_t)at + 2 * PAGE - 4, (uintptr_t)at,
+	};
+	uint64_t got[COUNT(addr)], many[WP_PROC_WORDS + 1];
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
+	pid = child_start(rest, NULL);
+	await(shared->ready == 1);
+	assert_int_equal(wp_proc_read_words(pid, addr, got, COUNT(addr)), 2);
+	assert_memory_equal(&got[0], at + 8, sizeof(got[0]));
+	assert_memory_equal(&got[1], at + 2 * PAGE - 8, sizeof(got[1]));
+	assert_int_equal(wp_proc_read_words(pid, addr + 2, got, 1), 0);
+	assert_int_equal(wp_proc_read_words(pid, addr, got, 0), 0);
+	for (size_t i = 0; i < COUNT(many); i++)
+		many[i] = (uintptr_t)at;
+	assert_int_equal(wp_proc_read_words(pid, many, many, COUNT(many)),
+	    WP_PROC_WORDS);
+	child_kill(pid);
+	(void)munmap(at, 2 * PAGE);
+}
+
+static void
+map_things(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		int step = shared->ready;
+
+		if (step == 1)
+			(void)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		else if (step == 3)
+			shared->at[0] = (uintptr_t)mmap(NULL, PAGE,
+			    PROT_READ | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		else if (step == 5)
+			(void)munmap((void *)shared->at[0], PAGE);
+		if (step % 2 == 1)
+			shared->ready++;
+		nap_us(100);
+	}
+}
+
+/* What can be executed counts, and nothing else. */
+static void
+tells_when_code_changes(void **state)
+{
+	uint64_t code[4];
+	pid_t pid = child_start(map_things, NULL);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(wp_proc_code(pid, &code[i]), 0);
+		if (i < 3) {
+			shared->ready++;
+			await(shared->ready == 2 * i + 2);
+		}
+	}
+	assert_true(code[0] == code[1]);
+	assert_false(code[1] == code[2]);
+	assert_true(code[3] == code[0]);
+	child_kill(pid);
+	assert_int_equal(wp_proc_code(pid, &code[0]), -ESRCH);
+}
+
 static void
 reads_what_is_protected(void **state)
 {
@@ -894,6 +967,8 @@ main(void)
 		TEST(sees_what_the_first_thread_left),
 		TEST(opens_what_the_first_thread_left),
 		TEST(reads_as_far_as_there_is),
+		TEST(reads_words),
+		TEST(tells_when_code_changes),
 		TEST(reads_what_is_protected),
 		TEST(reads_the_auxiliary_vector),
 		TEST(leaves_nothing_open),

@@ -248,6 +248,35 @@ leaves_out_what_is_unknown(void **state)
 	free(m.text);
 }
 
+/* A watch that was opened meanwhile, and its hit, which came late. */
+static void
+tells_of_later_watches(void **state)
+{
+	struct report_start start = made_start;
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	start.nwatches = 1;
+	hit.watch = made_list[1];
+	hit.late = true;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &start), 0);
+	assert_int_equal(report_json.watch(&m.report, made_list, 2), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, NULL);
+	lines = parse(m.text);
+	assert_line(lines.line[1], "{'type':'watch','id':2,"
+	    "'spec':'0x4040c0:64','addr':'0x4040c0','len':64,'access':'a',"
+	    "'slots':8}");
+	assert_int_equal(json_integer_value(json_object_get(lines.line[2],
+	    "watch")), 2);
+	assert_true(json_is_true(json_object_get(lines.line[2], "late")));
+	lines_free(&lines);
+	free(m.text);
+}
+
 /* A stray hit says so, others nothing; findings come before the end. */
 static void
 tells_of_stray_writers(void **state)
@@ -361,6 +390,7 @@ main(void)
 		cmocka_unit_test(keeps_nanoseconds),
 		cmocka_unit_test(survives_hostile_names),
 		cmocka_unit_test(leaves_out_what_is_unknown),
+		cmocka_unit_test(tells_of_later_watches),
 		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(repeats_backtraces),

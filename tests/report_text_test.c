@@ -234,6 +234,32 @@ sums_up(void **state)
 	free(m.text);
 }
 
+/* Watches come with their hits; of one that came late the instruction is not
+   known, and the words say why. */
+static void
+tells_of_later_watches(void **state)
+{
+	const struct report_end end = {.hits = 1, .reported = 1};
+	struct report_start start = made_start;
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	(void)state;
+	start.nwatches = 0;
+	hit.watch = made_list[1];
+	hit.late = true;
+	made_open(&m, &report_text);
+	assert_int_equal(report_text.start(&m.report, &start), 0);
+	assert_int_equal(report_text.watch(&m.report, made_list, 2), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, &end);
+	assert_memory_equal(m.text, "#1   write  0x4040c0:64 ", 24);
+	assert_non_null(strstr(m.text, "\n     delivered late: "));
+	assert_null(strstr(m.text, "mov "));
+	assert_non_null(strstr(m.text, "\n0x4040c0:64: 1 hit, 1 backtrace\n"));
+	free(m.text);
+}
+
 /* Stray hits, and at the end who made them. */
 static void
 tells_of_stray_writers(void **state)
@@ -392,6 +418,7 @@ main(void)
 		cmocka_unit_test(prints_what_has_no_backtrace),
 		cmocka_unit_test(tells_events_as_they_come),
 		cmocka_unit_test(sums_up),
+		cmocka_unit_test(tells_of_later_watches),
 		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(makes_hostile_names_visible),

@@ -480,7 +480,7 @@ a_helper_holds_unsettled_threads(void **state)
 
 static struct {
 	_Atomic bool go, end;
-	long pause;		/* us that a thread sleeps before it makes one */
+	long pause;		/* us that each sleeps before it makes others */
 	_Atomic unsigned alive;
 	_Atomic uint64_t stores;
 	pthread_attr_t attr;

@@ -1,11 +1,6 @@
-/*
- * arming: what is armed in a program's threads on behalf of its watches.  See
- * arming.h.
- */
+/* arming: the watches that are armed in a program's threads.  See arming.h. */
 #include "arming.h"
 
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/perf_event.h>
 #include <signal.h>
 #include <stddef.h>
@@ -13,12 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "attr.h"
 #include "channel_futex.h"
-#include "perf.h"
 #include "proc.h"
+#include "refused.h"
 #include "tracer.h"
 #include "watches.h"
 
@@ -30,7 +23,6 @@ enum {
 	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
 	NAP = 5,		/* ms, while threads are to be armed */
 	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
-	OWNERS = sizeof(((struct wp_channel *)NULL)->owner) / sizeof(uint16_t),
 };
 
 /* siginfo_t of a sigtrap event, which glibc does not know. */
@@ -44,29 +36,12 @@ _Static_assert(offsetof(struct trap_info, data) == 24 &&
     offsetof(struct trap_info, data) == offsetof(siginfo_t, si_value) &&
     sizeof(struct trap_info) <= sizeof(siginfo_t), "as the kernel has it");
 
-/* What is in one place of a thread. */
-struct planted {
-	uint32_t serial;	/* of the watch; 0: nothing */
-	uint32_t index;
-	unsigned piece;		/* which of its slots */
-	struct wp_slot slot;
-	bool on;
-	int signal;		/* 0: a debug register */
-	int fd;			/* else the event's; -1: none */
-};
-
-/* What a thread has. */
-struct own {
-	struct planted at[WP_DEBUG_REGISTERS];
-	struct own *next, **from;	/* all of them */
-};
-
 struct arming {
 	struct wp_channel *channel;
 	pid_t program;
 	struct wp_tracer *tracer;
 	struct armed *table;
-	struct own *owns;
+	struct places *places;	/* of all threads that have some */
 	bool all;		/* all threads are traced, and those to come */
 	bool unclean;		/* a tracer was killed: threads may have debug
 				   registers set that nobody knows of */
@@ -116,7 +91,7 @@ failed(struct arming *arming, pid_t tid, int err)
 	}
 }
 
-/* --- what threads have, and are to have --- */
+/* --- what the tracer calls --- */
 
 static bool
 is_for(const struct armed *watch, pid_t tid)
@@ -128,20 +103,21 @@ is_for(const struct armed *watch, pid_t tid)
 /* What a thread is to have.  Result: whether that is anything. */
 static bool
 wish(const struct arming *arming, pid_t tid,
-    struct planted want[WP_DEBUG_REGISTERS])
+    struct place want[WP_DEBUG_REGISTERS])
 {
 	bool any = false;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		want[n] = (struct planted){.fd = -1};
+		want[n] = (struct place){.fd = -1};
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct armed *watch = &arming->table[i];
+		struct armed *watch = &arming->table[i];
 
 		if (!is_for(watch, tid))
 			continue;
 		any = true;
 		for (unsigned k = 0; k < watch->nslots; k++)
-			want[watch->place[k]] = (struct planted){
+			want[watch->place[k]] = (struct place){
+				.watch = watch,
 				.serial = atomic_load(&watch->serial),
 				.index = i, .piece = k, .slot = watch->slot[k],
 				.on = watch->on, .signal = watch->signal,
@@ -152,157 +128,9 @@ wish(const struct arming *arming, pid_t tid,
 }
 
 static bool
-in_register(const struct planted *planted)
-{
-	return planted->serial != 0 && planted->signal == 0;
-}
-
-static bool
-same_slot(const struct wp_slot *a, const struct wp_slot *b)
-{
-	return a->addr == b->addr && a->len == b->len && a->type == b->type;
-}
-
-static bool
-same_register(const struct planted *a, const struct planted *b)
-{
-	return in_register(a) == in_register(b) && (!in_register(a) ||
-	    (a->on == b->on && same_slot(&a->slot, &b->slot)));
-}
-
-static bool
-same_event(const struct planted *is, const struct planted *want)
-{
-	return is->fd >= 0 && is->on == want->on &&
-	    same_slot(&is->slot, &want->slot);
-}
-
-/* Set the debug registers of a thread.  fresh: they may be set in any way. */
-static int
-set_registers(struct own *own, pid_t tid,
-    const struct planted want[WP_DEBUG_REGISTERS], bool fresh)
-{
-	struct wp_slot slot[WP_DEBUG_REGISTERS] = {{0}};
-	bool differs = fresh, wanted = false;
-	unsigned on = 0;
-	int err = 0;
-
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
-		differs = differs || !same_register(&own->at[n], &want[n]);
-		if (!in_register(&want[n]))
-			continue;
-		wanted = true;
-		slot[n] = want[n].slot;
-		on |= (unsigned)want[n].on << n;
-	}
-	if (differs)
-		err = wp_trace_registers(tid, slot, on);
-	if (err == -ENOTSUP && !wanted)
-		err = 0;
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
-		if (in_register(&want[n]) && err == 0)
-			own->at[n] = want[n];
-		else if (own->at[n].fd < 0)
-			own->at[n] = (struct planted){.fd = -1};
-	}
-	return err;
-}
-
-static void
-close_event(struct arming *arming, struct planted *planted)
-{
-	struct armed *watch = &arming->table[planted->index];
-	struct wp_perf_count count;
-
-	if (atomic_load(&watch->serial) == planted->serial &&
-	    wp_perf_read(planted->fd, false, &count) == 0)
-		watch->gone += count.value;
-	atomic_store(&arming->channel->owner[planted->fd], 0);
-	(void)close(planted->fd);
-	*planted = (struct planted){.fd = -1};
-}
-
-/* The signal says which descriptor it came from; whose that is, is known before
-   one can come.  It is armed for one. */
-static int
-open_event(struct arming *arming, struct planted *planted, pid_t tid)
-{
-	const struct armed *watch = &arming->table[planted->index];
-	struct perf_event_attr attr;
-	int err, fd;
-
-	wp_attr_inside(&attr, &planted->slot, watch->period, watch->kernel);
-	fd = wp_perf_open(&attr, tid, -1);
-	if (fd >= OWNERS) {
-		(void)close(fd);
-		fd = -EMFILE;
-	}
-	if (fd < 0) {
-		*planted = (struct planted){.fd = -1};
-		return fd;
-	}
-	planted->fd = fd;
-	atomic_store(&arming->channel->owner[fd],
-	    (uint16_t)(planted->index + 1));
-	if ((err = wp_perf_signal(fd, tid, planted->signal)) < 0 ||
-	    (planted->on && (err = wp_perf_once(fd, watch->period)) < 0))
-		close_event(arming, planted);
-	return err;
-}
-
-/* An event whose one overflow is used up is not always revived by more, if its
-   thread does not run; a new one is as good. */
-static int
-reopen_event(struct arming *arming, struct planted *is,
-    const struct planted *want, pid_t tid)
-{
-	const struct planted to = *want;
-
-	if (is->fd >= 0)
-		close_event(arming, is);
-	*is = to;
-	return open_event(arming, is, tid);
-}
-
-static int
-set_thread(struct arming *arming, struct own *own, pid_t tid,
-    const struct planted want[WP_DEBUG_REGISTERS], bool fresh)
-{
-	int err;
-
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (own->at[n].fd >= 0 && own->at[n].serial != want[n].serial)
-			close_event(arming, &own->at[n]);
-	err = set_registers(own, tid, want, fresh);
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++)
-		if (want[n].signal != 0 && !same_event(&own->at[n], &want[n]))
-			err = reopen_event(arming, &own->at[n], &want[n], tid);
-	return err;
-}
-
-static struct own *
-own_new(struct arming *arming)
-{
-	struct own *own = calloc(1, sizeof(*own));
-
-	if (own == NULL)
-		return NULL;
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		own->at[n].fd = -1;
-	own->next = arming->owns;
-	own->from = &arming->owns;
-	if (own->next != NULL)
-		own->next->from = &own->next;
-	arming->owns = own;
-	return own;
-}
-
-/* --- what the tracer calls --- */
-
-static bool
 arm(void *arg, struct wp_traced *thread)
 {
-	struct planted want[WP_DEBUG_REGISTERS];
+	struct place want[WP_DEBUG_REGISTERS];
 	struct arming *arming = arg;
 	bool any = wish(arming, thread->tid, want);
 	bool fresh = thread->own == NULL;
@@ -310,11 +138,12 @@ arm(void *arg, struct wp_traced *thread)
 
 	if (fresh && !any && !arming->unclean)
 		return false;
-	if (fresh && (thread->own = own_new(arming)) == NULL) {
+	if (fresh && (thread->own = places_new(thread->tid, arming->channel,
+	    &arming->places)) == NULL) {
 		failed(arming, thread->tid, -ENOMEM);
 		return any;
 	}
-	err = set_thread(arming, thread->own, thread->tid, want, fresh);
+	err = places_set(thread->own, want, fresh);
 	if (err < 0)
 		failed(arming, thread->tid, err);
 	return any;
@@ -323,24 +152,15 @@ arm(void *arg, struct wp_traced *thread)
 static void
 end(void *arg, struct wp_traced *thread)
 {
-	struct arming *arming = arg;
-	struct own *own = thread->own;
-
-	if (own == NULL)
-		return;
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (own->at[n].fd >= 0)
-			close_event(arming, &own->at[n]);
-	if (own->next != NULL)
-		own->next->from = own->from;
-	*own->from = own->next;
-	free(own);
+	(void)arg;
+	if (thread->own != NULL)
+		places_free(thread->own);
 	thread->own = NULL;
 }
 
 /* Watches that one instruction hit, and that want to be told. */
 struct hits {
-	const struct planted *at[WP_DEBUG_REGISTERS];
+	const struct place *at[WP_DEBUG_REGISTERS];
 	unsigned n;
 };
 
@@ -357,15 +177,13 @@ has_watch(const struct hits *hits, uint32_t index)
    that is off by now, or closed, is not hit. */
 static void
 add_hit(struct arming *arming, struct hits *hits,
-    const struct planted *planted)
+    const struct place *place)
 {
-	const struct armed *watch = &arming->table[planted->index];
-	struct wp_channel_watch *told =
-	    &arming->channel->watch[planted->index];
+	struct wp_channel_watch *told = &arming->channel->watch[place->index];
 
-	if (atomic_load(&watch->serial) == planted->serial &&
-	    atomic_load(&told->on) != 0 && !has_watch(hits, planted->index))
-		hits->at[hits->n++] = planted;
+	if (atomic_load(&place->watch->serial) == place->serial &&
+	    atomic_load(&told->on) != 0 && !has_watch(hits, place->index))
+		hits->at[hits->n++] = place;
 }
 
 /* Count them, and leave those that the period makes a hit. */
@@ -388,7 +206,7 @@ count_hits(struct arming *arming, struct hits *hits)
 static uint64_t
 data_of(const struct hits *hits)
 {
-	const struct planted *first = hits->at[0];
+	const struct place *first = hits->at[0];
 	uint8_t many[WP_DEBUG_REGISTERS] = {0};
 
 	if (hits->n == 1)
@@ -429,7 +247,7 @@ static int
 hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 {
 	unsigned bits = wp_trace_registers_hit(thread->tid);
-	const struct own *own = thread->own;
+	const struct places *places = thread->own;
 	struct trap_info trap = {
 		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
@@ -437,9 +255,9 @@ hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 	struct hits hits = {.n = 0};
 	bool late;
 
-	for (unsigned n = 0; own != NULL && n < WP_DEBUG_REGISTERS; n++)
-		if ((bits >> n & 1) != 0 && in_register(&own->at[n]))
-			add_hit(arming, &hits, &own->at[n]);
+	for (unsigned n = 0; places != NULL && n < WP_DEBUG_REGISTERS; n++)
+		if ((bits >> n & 1) != 0 && place_fires(&places->at[n]))
+			add_hit(arming, &hits, &places->at[n]);
 	count_hits(arming, &hits);
 	if (hits.n == 0 || !is_caught(arming, thread->tid) ||
 	    !fits(thread->tid, &late))
@@ -452,25 +270,12 @@ hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 	return WP_SIGNAL;
 }
 
-/* The handler of an event's signal has ended. */
-static void
-rearm(struct arming *arming, struct own *own, pid_t tid, int fd)
-{
-	int err = 0;
-
-	for (unsigned n = 0; own != NULL && n < WP_DEBUG_REGISTERS; n++)
-		if (own->at[n].fd == fd && own->at[n].on)
-			err = reopen_event(arming, &own->at[n], &own->at[n],
-			    tid);
-	if (err < 0)
-		failed(arming, tid, err);
-}
-
 static int
 get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 {
 	struct arming *arming = arg;
 	struct trap_info trap;
+	int err;
 
 	memcpy(&trap, info, sizeof(trap));
 	if (trap.signo == SIGTRAP)
@@ -479,7 +284,10 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 	if (trap.code != SI_QUEUE || (trap.data & ~0xffffull) !=
 	    (wp_sig_data(0, WP_SIG_REARM, 0) & ~0xffffull))
 		return trap.signo;
-	rearm(arming, thread->own, thread->tid, (int)(trap.data & 0xffff));
+	/* the handler of an event's signal has ended */
+	if (thread->own != NULL && (err = places_rearm(thread->own,
+	    (int)(trap.data & 0xffff))) < 0)
+		failed(arming, thread->tid, err);
 	return 0;
 }
 
@@ -559,9 +367,8 @@ is_free(const struct arming *arming, unsigned place, pid_t tid)
 	return true;
 }
 
-/* Give each slot of a watch a place.  Result: how many there are in all, if that
-   is enough, less than 0 otherwise. */
-static int
+/* Give each slot of a watch a place, if there are enough. */
+static bool
 find_places(const struct arming *arming, struct armed *watch)
 {
 	unsigned found = 0;
@@ -570,7 +377,7 @@ find_places(const struct arming *arming, struct armed *watch)
 	    found < watch->nslots; n++)
 		if (is_free(arming, n, watch->tid))
 			watch->place[found++] = n;
-	return found < watch->nslots ? -1 : 0;
+	return found == watch->nslots;
 }
 
 static int
@@ -640,14 +447,14 @@ arming_arm(struct arming *arming, const struct wp_request *request,
 	if (atomic_load(&watch->serial) != 0 &&
 	    (err = arming_disarm(arming, request->index)) < 0)
 		return wp_cause_errno(cause, "the last watch there", -err);
-	if (find_places(arming, &new) < 0)
+	if (!find_places(arming, &new))
 		return no_place(arming, new.nslots, cause);
 	memcpy(new.slot, request->slot, new.nslots * sizeof(new.slot[0]));
 	new.on = atomic_load(&arming->channel->watch[request->index].on) != 0;
 	*watch = new;
 	atomic_store(&watch->serial, request->serial);
 	if ((err = attach(arming, watch->tid)) < 0)
-		(void)arming_refused(arming->program, -err, cause);
+		(void)refused(arming->program, -err, cause);
 	else if ((err = put(arming)) < 0)
 		(void)explain(arming, err, new.nslots, cause);
 	if (err < 0)
@@ -691,15 +498,12 @@ count(struct arming *arming, uint32_t index)
 	const struct armed *watch = &arming->table[index];
 	uint32_t serial = atomic_load(&watch->serial);
 	uint64_t total = watch->gone;
-	struct wp_perf_count one;
 
 	if (serial == 0 || watch->signal == 0)
 		return;		/* each hit is counted as it comes */
-	for (const struct own *own = arming->owns; own != NULL; own = own->next)
-		for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-			if (own->at[n].serial == serial &&
-			    wp_perf_read(own->at[n].fd, false, &one) == 0)
-				total += one.value;
+	for (const struct places *places = arming->places; places != NULL;
+	    places = places->next)
+		total += places_count(places, serial);
 	atomic_store(&arming->channel->watch[index].counted, total);
 }
 
@@ -796,65 +600,4 @@ arming_close(struct arming *arming)
 		(void)put(arming);
 	wp_tracer_free(arming->tracer);
 	free(arming);
-}
-
-/* --- refusals --- */
-
-/* Of the thread that has another tracer, if there is one. */
-static bool
-is_traced(pid_t program, struct wp_cause *cause)
-{
-	struct wp_proc_status status;
-	pid_t *tids = NULL;
-	size_t cap = 0;
-	int n = wp_proc_threads(program, &tids, &cap);
-	bool traced = false;
-	char comm[64];
-
-	for (int i = 0; i < n && !traced; i++) {
-		traced = wp_proc_status(tids[i], &status) == 0 &&
-		    status.tracer != 0 && status.tracer != getpid();
-		if (!traced)
-			continue;
-		if (wp_proc_comm(status.tracer, status.tracer, comm) < 0)
-			(void)strcpy(comm, "?");
-		(void)wp_cause_set(cause, WP_CAUSE_TRACED, tids[i],
-		    status.tracer, comm);
-	}
-	free(tids);
-	return traced;
-}
-
-/* kernel.yama.ptrace_scope; 0 where there is none. */
-static int
-yama_scope(void)
-{
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
-	    O_RDONLY | O_CLOEXEC);
-	char digit = '0';
-
-	if (fd < 0)
-		return 0;
-	(void)!read(fd, &digit, 1);
-	(void)close(fd);
-	return digit - '0';
-}
-
-int
-arming_refused(pid_t program, int err, struct wp_cause *cause)
-{
-	int scope = yama_scope();
-
-	if (err == ETIMEDOUT)
-		return wp_cause_errno(cause, "holding the program's threads "
-		    "still", err);
-	if (err != EPERM && err != EACCES && err != ENOSYS)
-		return wp_cause_errno(cause, "tracing the program", err);
-	if (is_traced(program, cause))
-		return -err;
-	if (scope > 1)
-		(void)wp_cause_set(cause, WP_CAUSE_TRACE_YAMA, program, scope);
-	else
-		(void)wp_cause_set(cause, WP_CAUSE_TRACE_DENIED, program);
-	return -err;
 }

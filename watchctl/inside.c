@@ -127,6 +127,25 @@ tell_warning(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
+/* That the kernel's accesses are not seen, where nobody said that he does not
+   care. */
+static void
+tell_unseen(struct inside *in)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &in->channel->watch[i];
+
+		if (atomic_load(&w->serial) == 0 || w->kernel != 0 ||
+		    w->what.access == WP_EXEC)
+			continue;
+		session_warn(&in->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted, or not "
+		    "seen this way; --user-only accepts that");
+		(void)session_flush(&in->session, 0);
+		return;
+	}
+}
+
 /* A preloaded library has opened what it was to open, or could not.  What is
    open now stays so. */
 static int
@@ -151,6 +170,8 @@ take_armed(struct inside *in, const struct wp_request *request)
 	copies_take(&in->copies, false);
 	if (!in->started)
 		inside_start(in);
+	if (in->ours && !in->options->user_only)
+		tell_unseen(in);
 	return 0;
 }
 
@@ -303,5 +324,6 @@ inside_serve(struct inside *in)
 		wp_channel_sleep(in->channel, &heard, nap(in));
 		idle = heard == before ? idle + 1 : 0;
 	}
+	(void)has_left(in);
 	take_rest(in);
 }

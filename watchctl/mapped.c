@@ -78,10 +78,9 @@ is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 {
 	uint64_t own, vaddr;
 	struct ex_module *module = ex_process_module(process, addr, &vaddr);
-	size_t len = module == NULL ? 0 :
-	    ex_module_bytes(module, vaddr, &own, sizeof(own));
 
-	return memcmp(&own, &word, len) == 0;
+	return module != NULL && memcmp(&own, &word,
+	    ex_module_bytes(module, vaddr, &own, sizeof(own))) == 0;
 }
 
 /* The first pc of a backtrace that cannot be right; 0: none. */
@@ -112,7 +111,7 @@ mapped_check(struct mapped *m, const struct ex_sample *sample)
 	struct ex_process *process = ex_space_process(m->space, m->pid);
 	struct ex_pc pc[WP_PROC_WORDS];
 	enum ex_end end;
-	uint64_t doubt;
+	uint64_t doubt, code;
 	size_t n;
 
 	if (process == NULL)
@@ -121,7 +120,8 @@ mapped_check(struct mapped *m, const struct ex_sample *sample)
 	doubt = doubtful(m, process, pc, n, end);
 	if (doubt == 0 && now() - m->looked < SPARED * m->cost)
 		return;
+	code = m->code;
 	(void)mapped_look(m);
-	if (doubt != 0)
+	if (doubt != 0 && m->code == code)
 		*doubted_at(m, doubt) = doubt;
 }

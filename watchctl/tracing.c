@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "arming.h"
+#include "refused.h"
 
 enum { GONE, RUNS, WOKEN };
 
@@ -152,7 +153,7 @@ hold(struct serving *serving, pid_t tid)
 	if (arming_busy(serving->arming))
 		err = wp_cause_set(&cause, WP_CAUSE_TRACE_BUSY);
 	else if ((err = wp_hold_others(&held, serving->program, tid)) < 0)
-		(void)arming_refused(serving->program, -err, &cause);
+		(void)refused(serving->program, -err, &cause);
 	answer(channel, err, &cause);
 	if (err < 0)
 		return;

@@ -39,6 +39,7 @@
 
 enum {
 	READABLE_EVENTS = 64,	/* more are not read for each hit */
+	TRIES = 100,
 	YIELDS = 20,
 	NAPS = 40,
 	NAP_NS = 20000,
@@ -53,31 +54,37 @@ is_single_threaded(void)
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
 
-/* Change what is seen, and what the helper knows of it. */
-static bool
-change(struct wp_watch *w, uint64_t from, uint64_t to)
+/* What the helper knows of it. */
+static void
+tell_helper(const struct wp_watch *w, uint64_t more)
 {
 	struct wp_channel *channel = atomic_load(&wp_inside.channel);
 
-	if (!atomic_compare_exchange_strong(&w->seen, &from, to))
-		return false;
 	if (channel != NULL)
 		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_inside.watch].hits, to - from);
+		    wp_inside.watch].hits, more);
+}
+
+/* Change what is seen, unless it has been changed. */
+static bool
+change(struct wp_watch *w, uint64_t from, uint64_t to)
+{
+	if (!atomic_compare_exchange_strong(&w->seen, &from, to))
+		return false;
+	tell_helper(w, to - from);
 	return true;
 }
 
 static void
 see_up_to(struct wp_watch *w, uint64_t count, uint64_t at_most)
 {
-	uint64_t seen;
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t seen = atomic_load(&w->seen);
 
-	do {
-		seen = atomic_load(&w->seen);
-		if (seen >= count)
+		if (seen >= count || change(w, seen,
+		    count - seen < at_most ? count : seen + at_most))
 			return;
-	} while (!change(w, seen, count - seen < at_most ? count :
-	    seen + at_most));
+	}
 }
 
 static bool
@@ -90,11 +97,10 @@ is_counted(const struct wp_watch *w, uint64_t *count)
 void
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
-	uint64_t seen, count;
+	uint64_t count;
 
-	do
-		seen = atomic_load(&w->seen);
-	while (!change(w, seen, seen + 1));
+	(void)atomic_fetch_add(&w->seen, 1);
+	tell_helper(w, 1);
 	if ((steps == WP_STEP_MANY || w->nslots > 1) && is_counted(w, &count))
 		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
 		    w->nslots - 1);
@@ -133,20 +139,22 @@ stays_ahead(const struct wp_watch *w, uint64_t count, uint64_t *seen)
 	return true;
 }
 
-/* Accesses nobody accounts for so far.  A watch that a handler claimed one of,
-   just before its own signal's, has seen more than was counted: corrected here.
-   seen is read first, so that what it has is counted. */
+/* Accesses nobody accounts for so far.  seen is read first, so that what it has
+   is counted.  A watch that a handler claimed an access of, just before its own
+   signal's, has seen more than was counted: corrected here. */
 static bool
 is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
 {
-	do {
-		*seen = atomic_load(&w->seen);
-		if (!is_counted(w, count))
-			return false;
-	} while (*seen > *count && !change(w, *seen, *count));
+	*seen = atomic_load(&w->seen);
+	if (!is_counted(w, count))
+		return false;
+	if (*seen > *count)
+		(void)change(w, *seen, *count);
 	return *seen < *count;
 }
 
+/* What fails was changed meanwhile, by other threads; or by this very code, if
+   the watch is on its stack: then it would go on for ever. */
 bool
 wp_account_also(struct wp_watch *w, const struct wp_slot *told,
     enum wp_steps steps)
@@ -155,14 +163,14 @@ wp_account_also(struct wp_watch *w, const struct wp_slot *told,
 	    is_covered(w, told);
 	uint64_t count, seen;
 
-	do {
-		if (!is_ahead(w, &seen, &count))
-			return false;
+	for (unsigned i = 0; i < TRIES && is_ahead(w, &seen, &count); i++) {
 		if (sure)
 			count = seen + 1;
 		else if (!is_single_threaded() &&
 		    !stays_ahead(w, count, &seen))
 			return false;
-	} while (!change(w, seen, count));
-	return true;
+		if (change(w, seen, count))
+			return true;
+	}
+	return false;
 }

@@ -240,12 +240,17 @@ change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
 	return err < 0 ? err : 0;
 }
 
-/* A handler may disable it at any time. */
+/* Handlers may disable it at any time, or enable it, when it is not locked:
+   before is how the events are now, or may be. */
 static int
-settle(struct wp_watch *w, int err)
+settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
 {
-	if (!atomic_load(&w->on))
-		(void)disable_all(w);
+	bool on;
+
+	while ((on = atomic_load(&w->on)) != before) {
+		(void)(on ? enable_all(w, arming) : disable_all(w));
+		before = on;
+	}
 	return err;
 }
 
@@ -253,7 +258,8 @@ int
 wp_armed_enable(struct wp_watch *w, const struct wp_arming *arming)
 {
 	atomic_store(&w->on, true);
-	return settle(w, arming->inherited && !__libc_single_threaded ?
+	return settle(w, arming, true,
+	    arming->inherited && !__libc_single_threaded ?
 	    change_all(w, arming, false) : enable_all(w, arming));
 }
 
@@ -271,9 +277,8 @@ wp_armed_disable(struct wp_watch *w)
  */
 static int
 retarget(struct wp_watch *w, const struct wp_arming *arming,
-    const struct wp_slot *slots)
+    const struct wp_slot *slots, bool on)
 {
-	bool on = atomic_load(&w->on);
 	int err;
 
 	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
@@ -290,14 +295,15 @@ wp_armed_move(struct wp_watch *w, const struct wp_arming *arming,
     const struct wp_slot *slots, struct wp_cause *cause)
 {
 	struct wp_slot old[WP_SLOTS_MAX];
+	bool on = atomic_load(&w->on);
 	int err;
 
-	memcpy(old, w->slot, sizeof(old));
-	if ((err = retarget(w, arming, slots)) < 0) {
-		(void)retarget(w, arming, old);
+	memcpy(old, w->slot, w->nslots * sizeof(*old));
+	if ((err = retarget(w, arming, slots, on)) < 0) {
+		(void)retarget(w, arming, old, on);
 		(void)wp_cause_errno(cause, "retargeting an event", -err);
 	}
-	return settle(w, err);
+	return settle(w, arming, on, err);
 }
 
 int

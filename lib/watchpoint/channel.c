@@ -108,8 +108,8 @@ wp_channel_attr(struct perf_event_attr *attr)
 	    &(struct wp_options){.stack = WP_STACK_MAX}, false);
 }
 
-/* A ticket that was taken before execve(2), if it was.  Its cell goes through the
-   helper, empty if its filling was cut short, and is given back. */
+/* A ticket that was taken before execve(2), if it was.  Its cell goes through
+   the helper, empty if its filling was cut short, and is given back. */
 static void
 finish(struct wp_channel *channel, uint32_t ticket, bool taken)
 {

@@ -13,8 +13,8 @@
  *
  *	turn == t		free for ticket t
  *	turn == t + 1		filled: the helper's
- *	turn == t + 2		explained, with WP_CELL_REPLY: the writer's again,
- *				who reads the reply and gives the cell back
+ *	turn == t + 2		explained, with WP_CELL_REPLY: the writer's, who
+ *				reads the reply and gives the cell back
  *	turn == t + WP_CELLS	given back: free for the next round
  *
  * so hits are explained in the order of their tickets.  A writer that waits for
@@ -137,9 +137,10 @@ struct wp_channel_watch {
 	struct wp_cell_watch what;
 	uint32_t stray;			/* WP_STRAY is set */
 	uint32_t signal;		/* that tells of its hits */
-	uint32_t exact;			/* each access that is counted signals: no
-				   period, no thread covered twice */
-	_Atomic uint64_t hits;		/* accesses that the handler has accounted
+	uint32_t kernel;		/* the kernel's accesses are seen, too */
+	uint32_t exact;			/* each access that is counted is told:
+				   no period, no thread covered twice */
+	_Atomic uint64_t hits;		/* accesses that the handler accounted
 				   for */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
@@ -175,12 +176,32 @@ struct wp_channel {
 	char warning[256];		/* by the program, one line; told at
 					   goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
-	/* async by the helper: its descriptors' watches, index + 1; 0: none */
+	/* async by the helper: what its descriptors are for: wp_channel_owner;
+	   0: nothing */
 	_Atomic uint16_t owner[65536];
 	struct wp_request request;
 	struct wp_channel_watch watch[WP_WATCHES_MAX];
 	struct wp_cell cell[WP_CELLS];
 };
+
+/* What an event of the helper's is for: 1 + the watch's index, and which slot. */
+static inline uint16_t
+wp_channel_owner(unsigned index, unsigned slot)
+{
+	return (uint16_t)((index + 1) | slot << 9);
+}
+
+static inline unsigned
+wp_channel_owner_index(uint16_t owner)
+{
+	return (owner & 0x1ffu) - 1;
+}
+
+static inline unsigned
+wp_channel_owner_slot(uint16_t owner)
+{
+	return owner >> 9;
+}
 
 /* Make the memory: a memfd that is fit to be mapped by both.  A descriptor,
    close-on-exec, or -errno. */
@@ -199,8 +220,8 @@ void wp_channel_attr(struct perf_event_attr *);
 
 /*
  * Have the channel for this process, if it is nobody's yet, or was this
- * process's before an execve(2): then what that left unfinished is cleared away.
- * -EBUSY: it is another process's.
+ * process's before an execve(2): then what that left unfinished is cleared
+ * away.  -EBUSY: it is another process's.
  */
 int wp_channel_join(struct wp_channel *);
 

@@ -39,10 +39,10 @@ async_ready(int fd, pid_t tid)
 	return wp_perf_signal(fd, tid, WP_SIGNAL);
 }
 
-/* Disablings, of any watch. */
+/* Changes of any watch that disable events for a while, or more. */
 static _Atomic unsigned begun, ended;
 
-enum { TRIES = 100 };	/* the one who disables may be the interrupted thread */
+enum { TRIES = 100 };	/* who is at it may be the interrupted thread */
 
 static uint64_t
 period_of(const struct wp_watch *w)
@@ -96,31 +96,38 @@ async_close(struct wp_watch *w)
 }
 
 static int
+end_change(int err)
+{
+	(void)atomic_fetch_add(&ended, 1);
+	return err;
+}
+
+static int
 async_enable(struct wp_watch *w)
 {
-	return by_helper(w) ? wp_helper_switch(w, true) :
-	    wp_armed_enable(w, &arming);
+	if (by_helper(w))
+		return wp_helper_switch(w, true);
+	(void)atomic_fetch_add(&begun, 1);
+	return end_change(wp_armed_enable(w, &arming));
 }
 
 static int
 async_disable(struct wp_watch *w)
 {
-	int err;
-
 	if (by_helper(w))
 		return wp_helper_switch(w, false);
 	(void)atomic_fetch_add(&begun, 1);
-	err = wp_armed_disable(w);
-	(void)atomic_fetch_add(&ended, 1);
-	return err;
+	return end_change(wp_armed_disable(w));
 }
 
 static int
 async_move(struct wp_watch *w, const struct wp_slot *slots,
     struct wp_cause *cause)
 {
-	return by_helper(w) ? wp_helper_move(w, slots, cause) :
-	    wp_armed_move(w, &arming, slots, cause);
+	if (by_helper(w))
+		return wp_helper_move(w, slots, cause);
+	(void)atomic_fetch_add(&begun, 1);
+	return end_change(wp_armed_move(w, &arming, slots, cause));
 }
 
 static int

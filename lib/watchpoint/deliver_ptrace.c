@@ -64,9 +64,14 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 	return wp_helper_ask(cause);
 }
 
+/* Should the helper be dead, the tracer may live. */
 void
 wp_helper_disarm(struct wp_watch *w)
 {
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	if (channel != NULL)
+		atomic_store(&told(channel, w)->on, false);
 	if (request_for(w, WP_ASK_DISARM) != NULL)
 		(void)wp_helper_ask(NULL);
 }

@@ -116,8 +116,8 @@ path_beside(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-/* Start the first that can be, of WATCHPOINT_HELPER, or else of the places where
-   it is installed. */
+/* Start the first that can be, of WATCHPOINT_HELPER, or else of the places
+   where it is installed. */
 static int
 start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 {
@@ -188,7 +188,9 @@ static int
 start_on(int fd, struct wp_cause *cause)
 {
 	static const char *const argv[] = {"watchctl", "helper", NULL};
-	struct wp_detached what = {.argv = (char *const *)(uintptr_t)argv, .fd = fd};
+	struct wp_detached what = {
+		.argv = (char *const *)(uintptr_t)argv, .fd = fd,
+	};
 	struct wp_channel *channel;
 	size_t size;
 	char **env;
@@ -340,6 +342,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->stray = (w->attr.flags & WP_STRAY) != 0;
 	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
 	    SIGTRAP : WP_SIGNAL);
+	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
 	told->exact = w->attr.period <= 1 && !w->inexact;
 	atomic_store(&told->hits, atomic_load(&w->seen));
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
@@ -362,8 +365,26 @@ wp_helper_tell(struct wp_watch *w)
 		describe(told, w);
 		atomic_store(&told->serial, serial);
 	}
+	/* it looks soon enough of its own: waking it takes longer than opening
+	   an event */
 	if (serial != before)
-		wp_channel_ring(channel);
+		(void)atomic_fetch_add(&channel->bell, 1);
+}
+
+/* Nothing else, since handlers are counting meanwhile. */
+void
+wp_helper_moved(const struct wp_watch *w)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel_watch *told;
+
+	if (channel == NULL)
+		return;
+	told = &channel->watch[w - wp_inside.watch];
+	if (atomic_load(&told->serial) != atomic_load(&w->serial))
+		return;
+	told->what.addr = w->region.addr;
+	memcpy(told->what.label, w->label, sizeof(w->label));
 }
 
 /* Accesses of which no handler was told; but not those that other threads are

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -229,18 +230,17 @@ choose(void)
 
 /* Without a helper there are plain lines; but who did not want that is told. */
 static void
-start_helper(bool prints)
+tell_short(const struct wp_attr *attr)
 {
 	static bool told;
 	struct wp_cause cause;
 	char line[sizeof(cause.text) + 64];
 
-	if (wp_helper_start(&cause) == 0 || cause.code == WP_CAUSE_HELPER_OFF ||
-	    told || !prints)
+	if ((attr->action & WP_PRINT) == 0 || told ||
+	    wp_helper_start(&cause) == 0 || cause.code == WP_CAUSE_HELPER_OFF)
 		return;
 	told = true;
-	(void)snprintf(line, sizeof(line),
-	    "watchpoint: reports are short: %s", cause.text);
+	(void)snprintf(line, sizeof(line), "reports are short: %s", cause.text);
 	wp_say(line);
 }
 
@@ -337,12 +337,14 @@ tell_inexact(const struct wp_watch *w)
 {
 	static bool told;
 
-	if (w->inexact && !told) {
-		told = true;
-		wp_say("watchpoint: a thread may be missed, or counted twice: "
-		    "threads come and go, and there is no helper to hold them "
-		    "still");
-	}
+	if (!w->inexact || told)
+		return;
+	told = true;
+	wp_say(w->delivery == &wp_deliver_async ?
+	    "threads to come are not watched: that takes a helper which may "
+	    "trace this program" :
+	    "a thread may be missed, or counted twice: threads come and go, and "
+	    "there is no helper to hold them still");
 }
 
 /* Events, serial, enabled: *w is open then. */
@@ -410,7 +412,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 		return wp_cause_set(&last, WP_CAUSE_WATCHES, WP_WATCHES_MAX);
 	if ((err = fill(w, attr)) < 0 || (err = install_handlers()) < 0)
 		return err;
-	start_helper((attr->action & WP_PRINT) != 0);
+	(void)wp_helper_start(NULL);	/* there are other ways */
 	if ((err = arm(w, machine.delivery, serial)) < 0)
 		return err;
 	(void)atomic_fetch_add(&wp_inside.nopen, 1);
@@ -419,6 +421,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 		(void)unpublish(w);
 		return wp_cause_errno(&last, "enabling it", -err);
 	}
+	tell_short(&w->attr);
 	*out = w;
 	return 0;
 }
@@ -450,13 +453,14 @@ wp_watch_reopen(struct wp_watch *w)
 	bool on = atomic_load(&w->on);
 	int err;
 
-	start_helper((w->attr.action & WP_PRINT) != 0);
+	(void)wp_helper_start(NULL);
 	err = arm(w, w->delivery, atomic_load(&w->serial));
 	if (err == 0 && on)
 		err = w->delivery->enable(w);
 	if (err < 0) {
-		(void)snprintf(line, sizeof(line), "watchpoint: %s is not "
-		    "watched in process %d: %s", w->label, getpid(), last.text);
+		(void)snprintf(line, sizeof(line),
+		    "%s is not watched in process %d: %s", w->label, getpid(),
+		    last.text);
 		wp_say(line);
 	}
 	return err;
@@ -574,18 +578,30 @@ move_watch(struct wp_watch *w, uint64_t addr)
 	if ((err = w->delivery->move(w, slot, &last)) < 0)
 		return err;
 	name(w);
-	wp_helper_tell(w);
+	wp_helper_moved(w);
 	return 0;
+}
+
+/* With one thread only signal handlers can come in between, and what these may
+   do to a watch does no harm there (see armed.c).  Locking takes a fourth of the
+   time that moving takes. */
+static bool
+is_alone(const struct wp_watch *w)
+{
+	return __libc_single_threaded && w->delivery == &wp_deliver_sigtrap;
 }
 
 int
 wp_move(struct wp_watch *w, const volatile void *addr)
 {
+	bool alone = is_alone(w);
 	int err;
 
 	last.code = WP_CAUSE_NONE;
-	wp_watches_lock();
+	if (!alone)
+		wp_watches_lock();
 	err = is_open(w) ? move_watch(w, (uintptr_t)addr) : not_open();
-	wp_watches_unlock();
+	if (!alone)
+		wp_watches_unlock();
 	return err;
 }

@@ -527,7 +527,7 @@ wp_trace_let_go(pid_t tid, int sig)
 }
 
 void
-wp_trace_reap(pid_t tid)
+wp_trace_take(pid_t tid)
 {
 	(void)waitpid(tid, NULL, __WALL | __WNOTHREAD | WNOHANG);
 }

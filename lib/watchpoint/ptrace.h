@@ -107,8 +107,10 @@ void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
 void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
 void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
 
-/* Take notice of the end of a thread that is not the first. */
-void wp_trace_reap(pid_t tid);
+/* Take what a thread told, so that it is not told again: its end, which leaves a
+   zombie before; or a signal, which it then gets from wp_trace_continue only, and
+   not if its tracer is killed. */
+void wp_trace_take(pid_t tid);
 
 /* The signal that a thread is about to get, as its handler would be told. */
 int wp_trace_get_signal(pid_t tid, siginfo_t *);

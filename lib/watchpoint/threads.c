@@ -8,19 +8,19 @@
  *	list -> cover each -> each seen asleep -> list: has it anybody new?
  *
  * Whoever is not in the first list was made later, by a covered thread and so
- * covered, or by one that was yet to be.  If the second list has nobody new, there
- * is none of the latter kind.  Nobody is covered twice, as those in the first list
- * were made when nothing was there to be inherited.
+ * covered, or by one that was yet to be.  If the second list has nobody new,
+ * there is none of the latter kind.  Nobody is covered twice, as those in the
+ * first list were made when nothing was there to be inherited.
  *
- * One that was being made while its maker was covered inherits nothing, and may
- * come into the list late.  But a thread that is seen asleep, not in clone(2), is
- * making nobody: whom it made before is in the list, and whom it makes later
+ * One that is being made while its maker is covered inherits nothing, and may
+ * come into the list late.  But a thread that is seen asleep, not in clone(2),
+ * is making nobody: whom it made before is in the list, and whom it makes later
  * inherits.  Threads that do not sleep are held still by the helper.
  *
  * The kernel may leave threads out of a list while others end.  But the number
  * of threads, which the directory tells as its links, is exact.  The list is
- * complete if it has that many, and all of them are still there after the number
- * was read: for then they were there when it was read.
+ * complete if it has that many, and all of them are still there after the
+ * number was read: for then they were there when it was read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -172,8 +172,9 @@ call_all(const struct call *call, const struct list *list)
 	return err;
 }
 
-/* Whether a thread sleeps, and not in the midst of making another; or has ended.
-   The file has the number of the system call, -1 for none, or "running". */
+/* Whether a thread sleeps, and not in the midst of making another; or has
+   ended.  The file has the number of its system call, -1 for none, or
+   "running". */
 static bool
 is_idle(pid_t tid)
 {

@@ -210,8 +210,12 @@ signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 		return sig;
 	was = info;
 	sig = tracer->calls->signal(tracer->arg, thread, &info);
-	if (sig != 0 && memcmp(&info, &was, sizeof(info)) != 0)
-		(void)wp_trace_set_signal(thread->tid, &info);
+	if (sig == 0 || memcmp(&info, &was, sizeof(info)) == 0)
+		return sig;
+	/* killed in between, we would leave it with the one's number and the
+	   other's siginfo, of which the kernel makes a signal sent by a user */
+	wp_trace_take(thread->tid);
+	(void)wp_trace_set_signal(thread->tid, &info);
 	return sig;
 }
 
@@ -276,7 +280,7 @@ handle(struct wp_tracer *tracer, const struct wp_trace *trace)
 		tracer->ended = true;
 	} else if (trace->what == WP_TRACE_END) {
 		forget(tracer, trace->tid);
-		wp_trace_reap(trace->tid);
+		wp_trace_take(trace->tid);
 	} else if (thread != NULL ||
 	    (thread = adopt(tracer, trace->tid)) != NULL) {
 		handle_stop(tracer, thread, trace);

@@ -28,11 +28,12 @@
  *    the tracer has to end, and the kernel hands the zombie on to the parent.
  *
  * Death.  Stops are looked at and not taken, so if the tracer is killed, every
- * thread goes on at once, and gets the signal it was about to get.  But its debug
- * registers stay set.  From then on a hit is a SIGTRAP of the kernel's making
- * (TRAP_HWBKPT, which does not tell the register), and a program dies of it that
- * has no handler, or in a thread that blocks SIGTRAP.  So who arms debug registers
- * installs a handler first, and the tracer outlives its helper.
+ * thread goes on at once, and gets the signal it was about to get (but for one
+ * whose siginfo was just being changed: that is lost).  But its debug registers
+ * stay set.  From then on a hit is a SIGTRAP of the kernel's making (TRAP_HWBKPT,
+ * which does not tell the register), and a program dies of it that has no handler,
+ * or in a thread that blocks SIGTRAP.  So who arms debug registers installs a
+ * handler first, and the tracer outlives its helper.
  *
  * One thread uses a tracer.
  */

@@ -23,19 +23,20 @@
  * that is raised while it is blocked (by a debug register of a tracer that has
  * died, or on old kernels by any) kills.  So what the handler and the user's
  * handler touch of watched memory interrupts them again; that nested run sees
- * that it is one (`self.context`) and returns.  Nothing is left pending, and
- * nothing loops.  Of the handler's first and last instructions, where it does
- * not say so yet or any more, and of the return from it, a nested run knows by
- * its pc.
+ * that another one is on (`self.context`) and returns.  Nothing is left pending,
+ * and nothing loops.  The first and the last instructions, where the handler does
+ * not say so yet or any more, and those it returns to, are known by the pc.
  *
  * WP_SIGNAL is queued and stays blocked.  Of async, several may be pending when
  * the handler begins: other watches that the same step touched, taken as such. Of
  * ptrace, one may be pending at the end: the handler's own, taken as the very
  * last thing that writes the stack.
  *
- * One case is left: the kernel reads the signal's frame when the handler returns.
- * Where a watch for reads lies on that dead part of the stack, each run makes the
- * next one: the same place, nothing executed between.  Then it is disabled.
+ * One case is left: a watch on the dead part of the stack where the signal's frame
+ * lies, which the kernel reads when the handler returns, or where async's handler
+ * returns from arming it again.  Then each run makes the next one: at the same
+ * place, nothing having been executed.  Such hits are dropped, and after a few the
+ * watch is disabled, with a warning.
  */
 #include "trap.h"
 
@@ -62,6 +63,7 @@ enum {
 	TAKEN_MAX = 16,		/* signals, at a time */
 	PERMITS_MAX = 1000,
 	FRAME_MAX = 1 << 16,	/* bytes of a signal's frame, and handler's */
+	TAIL_MAX = 1024,	/* of that, below struct run */
 	REPEATS_MAX = 8,	/* of the same hit with nothing executed between */
 	RETURN_LEN = 16,	/* bytes of the code that a handler returns to */
 };
@@ -240,7 +242,7 @@ tell_fd(struct run *run, int fd, int code)
 {
 	struct wp_channel *channel = atomic_load(&wp_inside.channel);
 	struct wp_watch *w;
-	unsigned owner;
+	uint16_t owner;
 	int slot;
 
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
@@ -259,7 +261,8 @@ tell_fd(struct run *run, int fd, int code)
 	    (owner = atomic_load(&channel->owner[fd])) == 0)
 		return false;
 	spend(run, fd, code);
-	tell(run, enter(owner - 1, 0, 0), WP_SIG_MANY);
+	tell(run, enter(wp_channel_owner_index(owner), 0, 0),
+	    wp_channel_owner_slot(owner));
 	return true;
 }
 
@@ -381,16 +384,17 @@ take_further(struct run *run)
 
 /* A signal during a run, or at its very beginning or end. */
 static void
-nested(int sig, siginfo_t *info, ucontext_t *context)
+nested(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 {
 	struct run run = {.context = context};
 
 	if (!identify(&run, sig, info)) {
-		if (self.context != NULL && sig == SIGTRAP &&
-		    info->si_code <= 0)
+		if (outer != NULL && sig == SIGTRAP && info->si_code <= 0)
 			self.deferred = *info;
-		else
+		else {
+			self.context = outer;
 			wp_chain(sig, info, context, displaced(sig));
+		}
 		return;
 	}
 	for (unsigned i = 0; i < run.n; i++) {
@@ -405,7 +409,8 @@ nested(int sig, siginfo_t *info, ucontext_t *context)
 static bool
 is_on_frame(const struct run *run, const struct wp_watch *w)
 {
-	uintptr_t low = (uintptr_t)run, high = wp_cpu_sp(run->context);
+	uintptr_t low = (uintptr_t)run - TAIL_MAX;
+	uintptr_t high = wp_cpu_sp(run->context);
 
 	if (high < low || high - low > FRAME_MAX)
 		high = low + FRAME_MAX;	/* an alternate stack */
@@ -435,8 +440,8 @@ is_by_return(const struct run *run)
 	struct wp_watch *w = run->told[0].watch;
 	uint64_t last = self.where;
 
-	self.where = w->region.access != WP_WRITE && is_on_frame(run, w) ?
-	    where(run->context) : 0;
+	self.where = (w->region.access != WP_WRITE || run->nspent > 0) &&
+	    is_on_frame(run, w) ? where(run->context) : 0;
 	if (self.where == 0 || self.where != last) {
 		self.repeats = 0;
 		return false;
@@ -886,7 +891,7 @@ wp_leave(const struct wp_hit *hit)
 	wp_signal_mask_set(wp_signal_mask(hit->context));
 }
 
-static __attribute__((noinline)) void
+static void
 run_handler(int sig, siginfo_t *info, ucontext_t *context)
 {
 	struct run run = {.context = context, .tid = gettid()};
@@ -904,40 +909,52 @@ run_handler(int sig, siginfo_t *info, ucontext_t *context)
 	end(&run);
 }
 
-/* Whether the step that was interrupted is the handler's. */
+/* Whether the step that was interrupted is the handler's: of the run outer, or
+   where none is on yet, or any more. */
 static bool
-is_own_step(const ucontext_t *context)
+is_own_step(const ucontext_t *context, const ucontext_t *outer)
 {
 	uintptr_t pc = wp_cpu_pc(context);
 
-	if (self.context != NULL) {
-		if (wp_cpu_sp(context) <= (uintptr_t)self.context)
+	if (outer != NULL) {
+		if (wp_cpu_sp(context) <= (uintptr_t)outer)
 			return true;
-		/* that run was left by longjmp(3), without wp_leave */
-		forget();
-		self.context = NULL;
+		forget();	/* left by longjmp(3), without wp_leave */
 	}
 	return (pc >= (uintptr_t)__start_wp_handler &&
 	    pc < (uintptr_t)__stop_wp_handler) ||
 	    pc - atomic_load(&handler_return) < RETURN_LEN;
 }
 
-HANDLER static void
-on_signal(int sig, siginfo_t *info, void *context)
+/* Result: the run that is on after it. */
+static __attribute__((noinline)) const ucontext_t *
+handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 {
 	int saved = errno;
 
-	if (is_own_step(context))
-		nested(sig, info, context);
+	if (is_own_step(context, outer))
+		nested(sig, info, context, outer);
 	else {
-		self.context = context;
-		atomic_store_explicit(&handler_return,
-		    (uintptr_t)__builtin_return_address(0),
-		    memory_order_relaxed);
+		outer = NULL;
 		run_handler(sig, info, context);
-		self.context = NULL;
 	}
 	errno = saved;
+	return outer;
+}
+
+/* It calls nothing before it has said that it is on. */
+HANDLER static void
+on_signal(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *outer = self.context;
+
+	self.context = context;
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&handler_return,
+	    (uintptr_t)__builtin_return_address(0), memory_order_relaxed);
+	outer = handle(sig, info, context, outer);
+	atomic_signal_fence(memory_order_seq_cst);
+	self.context = outer;
 }
 
 /*

@@ -249,6 +249,9 @@ void wp_helper_forked(void);
 /* Tell it what is open now; NULL-safe without a helper. */
 void wp_helper_tell(struct wp_watch *);
 
+/* And that an open one has been moved. */
+void wp_helper_moved(const struct wp_watch *);
+
 /*
  * Watches that the helper arms in the program's threads, all or one: by debug
  * registers, or (by_signal) by perf events that raise that signal, whose numbers

@@ -1,0 +1,544 @@
+/*
+ * preload: `watchctl --inside`: programs that were not written to be watched,
+ * with libwatchpoint put into them.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum { ARGS = 32, STRAY = 66 };
+
+#define LIST(...) (const char *const []){__VA_ARGS__, NULL}
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *guest;		/* the victim */
+
+/* --- runs --- */
+
+static size_t
+append(const char *argv[ARGS], size_t n, const char *const *more)
+{
+	while (*more != NULL && n < ARGS - 1)
+		argv[n++] = *more++;
+	argv[n] = NULL;
+	return n;
+}
+
+/* watchctl --inside OPTIONS -- COMMAND, as an argument vector. */
+static void
+make_command(const char *argv[ARGS], const char *const *options,
+    const char *const *command)
+{
+	size_t n = append(argv, 0, LIST(watchctl(), "--inside"));
+
+	n = append(argv, n, options);
+	n = append(argv, n, LIST("--"));
+	(void)append(argv, n, command);
+}
+
+static void
+run_inside(struct outcome *o, const char *const *options,
+    const char *const *command)
+{
+	const char *argv[ARGS];
+
+	make_command(argv, options, command);
+	run(o, argv);
+}
+
+/* The same; the report, in JSON, becomes the lines. */
+static void
+run_told(struct outcome *o, const char *const *options,
+    const char *const *command)
+{
+	const char *with[ARGS];
+	struct outcome report;
+	size_t n = append(with, 0, LIST("-o", "json", "-O",
+	    scratch_path("report")));
+
+	(void)append(with, n, options);
+	(void)unlink(scratch_path("report"));
+	run_inside(o, with, command);
+	run(&report, LIST("/bin/cat", scratch_path("report")));
+	json_decref(o->lines);
+	o->lines = report.lines;
+	report.lines = NULL;
+	outcome_free(&report);
+	if (o->lines == NULL)
+		fail_msg("no report in JSON: %s", o->err);
+}
+
+static const json_t *
+hit_at(const struct outcome *o, size_t i)
+{
+	size_t k, n = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, k, line)
+		if (is_hit(line) && n++ == i)
+			return line;
+	fail_msg("no hit %zu: %s", i, o->err);
+	return NULL;
+}
+
+static void
+expect_said(const struct outcome *o, const char *text)
+{
+	if (strstr(o->err, text) == NULL)
+		fail_msg("no \"%s\" in: %s", text, o->err);
+}
+
+/* --- what is reported --- */
+
+/* The constructor's store and those of main, each before what the program says
+   next; both say it on stderr. */
+static void
+hits_come_before_what_is_next(void **state)
+{
+	static const char *const order[] = {
+		"watching state", "#1   write  state", "mark prepared",
+		"#2   write  state", "mark stored", "#3   write  state",
+		"mark stored", "state: 3 hits", "3 hits, 3 reported, 0 lost",
+	};
+	const char *at;
+	struct outcome o;
+
+	(void)state;
+	run_inside(&o, LIST("-w", "state"), LIST(guest, "store", "store"));
+	assert_int_equal(o.status, 7);
+	at = o.err;
+	for (size_t i = 0; i < COUNT(order); i++) {
+		const char *found = strstr(at, order[i]);
+
+		if (found == NULL)
+			fail_msg("no \"%s\" where it should be: %s", order[i],
+			    o.err);
+		at = found + 1;
+	}
+	outcome_free(&o);
+}
+
+static void
+the_report_is_as_ever(void **state)
+{
+	const json_t *start, *watch;
+	struct outcome o;
+
+	(void)state;
+	run_told(&o, LIST("-w", "state", "-w", "text:8"),
+	    LIST(guest, "store", "thread", "fill"));
+	assert_int_equal(o.status, 7);
+	expect_hits(&o, live_features.kernel ? 4 : 3);
+	start = json_array_get(o.lines, 0);
+	assert_string_equal(text_of(start, "type"), "start");
+	assert_string_equal(text_of(start, "mode"), "inside");
+	assert_string_equal(text_of(start, "comm"), "guest");
+	assert_int_equal(number_of(start, "threads"), 1);
+	watch = json_array_get(json_object_get(start, "watches"), 1);
+	assert_string_equal(text_of(watch, "spec"), "text:8");
+	assert_string_equal(text_of(watch, "symbol"), "text");
+	assert_int_equal(number_of(watch, "len"), 8);
+	assert_int_equal(count_of(&o, "watch"), 0);
+	expect_function(hit_at(&o, 0), 0, "prepare");
+	expect_complete(hit_at(&o, 0));
+	expect_function(hit_at(&o, 1), 0, "store");
+	expect_function(hit_at(&o, 1), 1, "main");
+	expect_complete(hit_at(&o, 1));
+	expect_function(hit_at(&o, 2), 1, "store_in_thread");
+	assert_int_not_equal(number_of(hit_at(&o, 2), "tid"),
+	    number_of(start, "pid"));
+	if (live_features.kernel) {
+		assert_int_equal(number_of(hit_at(&o, 3), "watch"), 2);
+		assert_string_equal(text_of(hit_at(&o, 3), "syscall"), "read");
+	}
+	outcome_free(&o);
+	if (!live_features.kernel)
+		return;
+	run_told(&o, LIST("-w", "text:8", "--user-only"), LIST(guest, "fill"));
+	expect_hits(&o, 0);
+	outcome_free(&o);
+}
+
+/* A library's constructor, which runs before the program's own. */
+static void
+libraries_are_watched_from_the_beginning(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	scratch_run("%s -g -O1 -shared -fPIC -o libplug.so "
+	    "%s/tests/victim/plug.c", getenv("CC"), getenv("TOP"));
+	scratch_run("echo 'extern long plug_state; int main(void) "
+	    "{ return plug_state != 42; }' > plugged.c && "
+	    "%s -g -o plugged plugged.c -L. -lplug -Wl,-rpath,'%s'",
+	    getenv("CC"), scratch_path("."));
+	run_told(&o, LIST("-w", "plug_state"), LIST(scratch_path("plugged")));
+	if (o.status != 0)
+		fail_msg("status %d: %s", o.status, o.err);
+	expect_hits(&o, 1);
+	expect_function(hit_at(&o, 0), 0, "plug_prepare");
+	outcome_free(&o);
+}
+
+static void
+a_hit_outlives_its_program(void **state)
+{
+	static const struct {
+		const char *act;
+		int status;
+	} ends[] = {{"crash", 128 + SIGSEGV}, {"leave", 3}};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(ends); i++) {
+		struct outcome o;
+
+		run_told(&o, LIST("-w", "state"), LIST(guest, ends[i].act));
+		assert_int_equal(o.status, ends[i].status);
+		expect_hits(&o, 2);
+		expect_function(hit_at(&o, 1), 0, ends[i].act);
+		assert_int_equal(number_of(account_of(&o), "status"),
+		    ends[i].status);
+		outcome_free(&o);
+	}
+}
+
+/* --- the program's own --- */
+
+static void
+the_program_notices_nothing(void **state)
+{
+	const char *nothing = scratch_path("libnothing.so");
+	struct outcome with, without;
+	char *old = getenv("LD_PRELOAD");
+
+	(void)state;
+	if (old != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("echo 'int nothing;' > nothing.c && "
+	    "%s -shared -fPIC -o libnothing.so nothing.c", getenv("CC"));
+	for (int i = 0; i < 2; i++) {
+		const char *const *command = LIST(guest, "environment",
+		    "inherited", "descriptors", "children");
+
+		run(&without, command);
+		run_inside(&with, LIST("-w", "state"), command);
+		assert_int_equal(with.status, 7);
+		assert_string_equal(with.out, without.out);
+		outcome_free(&with);
+		outcome_free(&without);
+		/* the same with a library that is meant to stay */
+		assert_int_equal(setenv("LD_PRELOAD", nothing, 1), 0);
+	}
+	(void)unsetenv("LD_PRELOAD");
+}
+
+static void
+a_signal_is_for_the_command(void **state)
+{
+	const char *argv[ARGS];
+	struct running r;
+	struct outcome o;
+	char line[64];
+
+	(void)state;
+	make_command(argv, LIST("-w", "state"), LIST(guest, "wait"));
+	start(&r, argv);
+	hear(&r, line, sizeof(line));
+	assert_string_equal(line, "waiting");
+	assert_int_equal(kill(r.pid, SIGTERM), 0);
+	finish(&r, &o);
+	assert_int_equal(o.status, 128 + SIGTERM);
+	expect_said(&o, "1 hit, 1 reported, 0 lost");
+	outcome_free(&o);
+}
+
+static void
+the_watch_may_end_before(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_told(&o, LIST("-w", "state", "-n", "2"),
+	    LIST(guest, "store", "store", "store"));
+	assert_int_equal(o.status, 7);
+	expect_hits(&o, 2);
+	assert_string_equal(text_of(account_of(&o), "reason"), "count");
+	outcome_free(&o);
+	run_told(&o, LIST("-w", "state", "-t", "0.1"), LIST(guest, "time"));
+	assert_int_equal(o.status, 7);
+	assert_true(number_of(account_of(&o), "hits") < 100);
+	assert_string_equal(text_of(account_of(&o), "reason"), "time");
+	outcome_free(&o);
+	run_told(&o, LIST("-w", "state"), LIST(guest, "store"));
+	assert_string_equal(text_of(account_of(&o), "reason"), "exit");
+	outcome_free(&o);
+}
+
+/* Nobody reads the report: the command goes on. */
+static void
+a_report_that_nobody_reads(void **state)
+{
+	const char *argv[ARGS];
+	struct running r;
+	struct outcome o;
+
+	(void)state;
+	make_command(argv, LIST("-w", "state", "-O", "/dev/full"),
+	    LIST(guest, "store", "store"));
+	run(&o, argv);
+	assert_int_equal(o.status, 125);
+	expect_said(&o, "mark stored");
+	expect_said(&o, "the report is incomplete");
+	outcome_free(&o);
+	make_command(argv, LIST("-w", "state", "-O", "/proc/self/fd/1"),
+	    LIST(guest, "time"));
+	start(&r, argv);
+	(void)close(r.out);
+	r.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	finish(&r, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+/* --- whether it can be vouched for --- */
+
+static void
+strays_and_what_was_not_seen(void **state)
+{
+	static const struct {
+		const char *allow, *act[2];
+		int status;
+		const char *why;
+	} runs[] = {
+		{"prepare", {"store"}, STRAY, "1 stray by 1 writer"},
+		{"guest.c", {"store"}, 7, "0 stray"},
+		{"guest.c", {"deaf", "store"}, 120, "1 hit was lost"},
+		{"guest.c", {"deaf", "leave"}, 120, "1 hit was lost"},
+		{"guest.c", {"become_another"}, 120, "another program"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		struct outcome o;
+
+		run_told(&o, LIST("-w", "state", "--allow", runs[i].allow,
+		    "--error-exitcode", "66"), LIST(guest, runs[i].act[0],
+		    runs[i].act[1]));
+		if (o.status != runs[i].status)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		expect_said(&o, runs[i].why);
+		assert_int_equal(number_of(account_of(&o), "status"),
+		    o.status);
+		outcome_free(&o);
+	}
+}
+
+/* A library that does not do what ours does. */
+static void
+a_command_that_never_joins(void **state)
+{
+	char *library = strdup(getenv("WATCHPOINT_LIBRARY"));
+	struct outcome o;
+
+	(void)state;
+	scratch_run("echo 'int nothing;' > nothing.c && "
+	    "%s -shared -fPIC -o libnothing.so nothing.c", getenv("CC"));
+	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libnothing.so"), 1);
+	run_inside(&o, LIST("-w", "state"), LIST(guest, "store"));
+	assert_int_equal(o.status, 125);
+	expect_said(&o, "without having loaded libwatchpoint");
+	outcome_free(&o);
+	run_inside(&o, LIST("-w", "state", "--error-exitcode", "66"),
+	    LIST(guest, "store"));
+	assert_int_equal(o.status, 120);
+	outcome_free(&o);
+	(void)setenv("WATCHPOINT_LIBRARY", library, 1);
+	free(library);
+}
+
+/* --- what is refused --- */
+
+/* A line, and the program has not begun. */
+static void
+expect_refused(const char *const *options, const char *const *command,
+    int status, const char *why)
+{
+	struct outcome o;
+
+	run_inside(&o, options, command);
+	if (o.status != status || strstr(o.err, "mark") != NULL ||
+	    strchr(o.err, '\n') != o.err + strlen(o.err) - 1)
+		fail_msg("status %d: %s", o.status, o.err);
+	expect_said(&o, why);
+	assert_string_equal(o.out, "");
+	outcome_free(&o);
+}
+
+static void
+what_cannot_be_done_is_not_begun(void **state)
+{
+	(void)state;
+	expect_refused(LIST("-w", "nosuch"), LIST(guest), 125,
+	    "no symbol 'nosuch'");
+	expect_refused(LIST("-w", "guest!nosuch"), LIST(guest), 125,
+	    "no symbol 'nosuch'");
+	expect_refused(LIST("-w", "0x10:8"), LIST(guest), 125,
+	    "'0x10:8': 0x10 is not mapped");
+	expect_refused(LIST("-w", "state", "-w", "text:16", "-w", "text",
+	    "-w", "state"), LIST(guest), 125, "no free slot");
+	expect_refused(LIST("-w", "state"), LIST("/no/such/command"), 127,
+	    "no such command");
+	expect_refused(LIST("-w", "state"), LIST("/etc/passwd"), 126,
+	    "cannot be executed");
+	expect_refused(LIST("-w", "state"), LIST(victim("counter_static")),
+	    125, "statically linked");
+	expect_refused(LIST("-w", "state", "-f"), LIST(guest), 125, "-f");
+	expect_refused(LIST("-w", "state", "--count"), LIST(guest), 125,
+	    "--count");
+	expect_refused(LIST("-w", "state", "-o", "perf", "-O", "/dev/null"),
+	    LIST(guest), 125, "no recording");
+	expect_refused(LIST("-w", "state", "--stack", "20000"), LIST(guest),
+	    125, "at most 16384");
+}
+
+/* Programs that take no library. */
+static void
+programs_of_another_kind(void **state)
+{
+	const char *copy = scratch_path("copy");
+	const struct passwd *nobody = getpwnam("nobody");
+	const char class32 = ELFCLASS32;
+	int fd;
+
+	(void)state;
+	scratch_run("cp '%s' copy", guest);
+	assert_true((fd = open(copy, O_WRONLY | O_CLOEXEC)) >= 0);
+	assert_int_equal(pwrite(fd, &class32, 1, EI_CLASS), 1);
+	assert_int_equal(close(fd), 0);
+	expect_refused(LIST("-w", "state"), LIST(copy), 125, "not a 64-bit");
+	if (geteuid() != 0 || nobody == NULL)
+		return;
+	scratch_run("cp '%s' copy", guest);
+	assert_int_equal(chown(copy, nobody->pw_uid, (gid_t)-1), 0);
+	assert_int_equal(chmod(copy, 04755), 0);
+	expect_refused(LIST("-w", "state"), LIST(copy), 125, "set-user-ID");
+}
+
+/* --- programs that were not made for tests --- */
+
+static void
+a_script_is_its_interpreter(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	scratch_write("script", "#!/bin/sh\necho \"told $1\"\n");
+	scratch_run("chmod 755 script");
+	run_inside(&o, LIST("-w", "environ"), LIST(scratch_path("script"),
+	    "so"));
+	assert_int_equal(o.status, 0);
+	assert_string_equal(o.out, "told so\n");
+	expect_said(&o, "write  environ");
+	outcome_free(&o);
+}
+
+static void
+python_and_its_environment(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	if (access("/usr/bin/python3", X_OK) != 0)
+		skip();
+	run_told(&o, LIST("-w", "environ", "-o", "json"),
+	    LIST("/usr/bin/python3", "-c", "import os, threading\n"
+	    "t = threading.Thread(target=lambda: os.putenv('A', 'b'))\n"
+	    "t.start(); t.join(); print('done')"));
+	assert_int_equal(o.status, 0);
+	assert_string_equal(o.out, "done\n");
+	/* the C library's own beginning, then the thread */
+	expect_hits(&o, 2);
+	assert_int_not_equal(number_of(hit_at(&o, 1), "tid"),
+	    number_of(hit_at(&o, 0), "tid"));
+	outcome_free(&o);
+}
+
+static void
+tools_do_what_they_do(void **state)
+{
+	static const struct {
+		const char *command[3], *watch;
+	} tools[] = {
+		{{"/bin/ls", "-d", "/"}, "libc.so.6!optind"},
+		{{"/usr/bin/sort", "/etc/passwd"}, "stdout"},
+		{{"/usr/bin/env"}, "libc.so.6!stderr"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(tools); i++) {
+		struct outcome with, without;
+		const char *const *command = LIST(tools[i].command[0],
+		    tools[i].command[1], tools[i].command[2]);
+
+		if (access(command[0], X_OK) != 0)
+			continue;
+		run(&without, command);
+		run_told(&with, LIST("-w", tools[i].watch), command);
+		assert_int_equal(with.status, without.status);
+		assert_string_equal(with.out, without.out);
+		(void)account_of(&with);
+		outcome_free(&with);
+		outcome_free(&without);
+	}
+}
+
+static int
+begin(void **state)
+{
+	char library[512];
+
+	if (scratch_make(state) < 0)
+		return -1;
+	guest = victim("guest");
+	/* the sanitizers' own library would have to come before ours */
+	(void)snprintf(library, sizeof(library),
+	    "%s/lib/watchpoint/libwatchpoint.so.0", getenv("TOP"));
+	return setenv("WATCHPOINT_LIBRARY", library, 0);
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test(f)
+	const struct CMUnitTest tests[] = {
+		TEST(hits_come_before_what_is_next),
+		TEST(the_report_is_as_ever),
+		TEST(libraries_are_watched_from_the_beginning),
+		TEST(a_hit_outlives_its_program),
+		TEST(the_program_notices_nothing),
+		TEST(a_signal_is_for_the_command),
+		TEST(the_watch_may_end_before),
+		TEST(a_report_that_nobody_reads),
+		TEST(strays_and_what_was_not_seen),
+		TEST(a_command_that_never_joins),
+		TEST(what_cannot_be_done_is_not_begun),
+		TEST(programs_of_another_kind),
+		TEST(a_script_is_its_interpreter),
+		TEST(python_and_its_environment),
+		TEST(tools_do_what_they_do),
+	};
+
+	return run_live_with("preload", tests, begin, scratch_remove);
+}

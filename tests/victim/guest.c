@@ -1,0 +1,193 @@
+/*
+ * guest: a victim that a library is put into, and that tells what it notices of
+ * it.
+ *
+ *	guest ACT ...
+ *
+ * A constructor stores once.  Each store is followed by a line on stderr.  Ends
+ * with status 7.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OWN __attribute__((noinline, noclone))
+
+volatile long state;
+volatile char text[16];
+
+OWN void
+note(const char *what)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "mark %s\n", what);
+
+	if (write(2, line, (size_t)n) != n)
+		abort();
+}
+
+OWN static void
+store(void)
+{
+	state++;
+	note("stored");
+}
+
+static __attribute__((constructor)) void
+prepare(void)
+{
+	state = 42;
+	note("prepared");
+}
+
+static void
+tell_environment(void)
+{
+	static const char *const names[] = {
+		"LD_PRELOAD", "WATCHPOINT_WATCH", "WATCHPOINT_CHANNEL",
+	};
+
+	for (int i = 0; i < 3; i++)
+		printf("%s=%s\n", names[i], getenv(names[i]) == NULL ? "" :
+		    getenv(names[i]));
+}
+
+/* What a child gets. */
+static void
+tell_inherited(void)
+{
+	(void)fflush(stdout);
+	if (system("echo \"child:$LD_PRELOAD$WATCHPOINT_WATCH"
+	    "$WATCHPOINT_CHANNEL\"") != 0)
+		abort();
+}
+
+static void
+tell_descriptors(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	printf("descriptor %d\n", fd);
+	(void)close(fd);
+}
+
+static void
+tell_children(void)
+{
+	pid_t pid = waitpid(-1, NULL, WNOHANG);
+
+	printf("children: %s\n", pid < 0 && errno == ECHILD ? "none" : "some");
+}
+
+static void *
+store_in_thread(void *unused)
+{
+	store();
+	return unused;
+}
+
+static void
+make_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, store_in_thread, NULL) != 0)
+		abort();
+	(void)pthread_join(thread, NULL);
+}
+
+static void
+have_filled(void)
+{
+	int fds[2];
+
+	if (pipe(fds) != 0 || write(fds[1], "12345678", 8) != 8 ||
+	    read(fds[0], (void *)(unsigned long)&text, 8) != 8)
+		abort();
+}
+
+static void
+go_deaf(void)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTRAP);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+/* A hundred stores in a second or more. */
+static void
+take_time(void)
+{
+	for (int i = 0; i < 100; i++) {
+		state++;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+}
+
+static void
+wait_for_ever(void)
+{
+	printf("waiting\n");
+	(void)fflush(stdout);
+	for (;;)
+		(void)pause();
+}
+
+static void
+die(void)
+{
+	(void)kill(getpid(), SIGKILL);
+}
+
+static void
+crash(void)
+{
+	state++;
+	(void)raise(SIGSEGV);
+}
+
+static void
+leave(void)
+{
+	state++;
+	_exit(3);
+}
+
+static void
+become_another(void)
+{
+	(void)execl("/bin/true", "true", (char *)NULL);
+	abort();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} acts[] = {
+	{"store", store}, {"environment", tell_environment},
+	{"inherited", tell_inherited}, {"descriptors", tell_descriptors},
+	{"children", tell_children}, {"thread", make_thread},
+	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
+	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
+	{"leave", leave}, {"become_another", become_another},
+};
+
+int
+main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		for (size_t k = 0; k < sizeof(acts) / sizeof(acts[0]); k++)
+			if (strcmp(argv[i], acts[k].name) == 0)
+				acts[k].run();
+	(void)fflush(stdout);
+	return 7;
+}
