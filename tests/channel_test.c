@@ -447,11 +447,8 @@ a_helper_is_a_thread(void **state)
 static void
 post_in_child(void *arg)
 {
-	uint32_t ticket;
-
 	(void)arg;
 	if (wp_channel_alive(channel) ||
-	    wp_channel_take(channel, &ticket) != NULL ||
 	    wp_channel_ask(channel) != -EPIPE ||
 	    wp_channel_join(channel) != -EBUSY)
 		_exit(1);

@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "live.h"
@@ -105,6 +107,7 @@ start_program(void (*fn)(void), int how, int *err)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)dup2(fds[1], 2);
 		fn();
 		if (how == EXITS)
@@ -916,6 +919,53 @@ a_useless_output_is_replaced(void **state)
 	outcome_free(&o);
 }
 
+static void
+stores_often(void)
+{
+	(void)open_watch(.label = "word");
+	for (int i = 0; i < 2000; i++)
+		store(i);
+}
+
+/* Hits that find no room are lost, but their threads go on, and it is said. */
+static void
+nobody_need_read_the_report(void **state)
+{
+	struct running r = {.in = -1};
+	struct outcome o;
+	unsigned long hits, reported, lost;
+	const char *account;
+	char *path = strdup(getenv("WATCHPOINT_OUTPUT"));
+
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
+	r.out = open(scratch_path("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(r.out >= 0);
+	assert_int_equal(fcntl(r.out, F_SETFL, 0), 0);
+	(void)setenv("WATCHPOINT_FORM", "text", 1);
+	(void)setenv("WATCHPOINT_OUTPUT", scratch_path("pipe"), 1);
+	r.pid = start_program(stores_often, EXITS, &r.err);
+	(void)setenv("WATCHPOINT_OUTPUT", path, 1);
+	(void)setenv("WATCHPOINT_FORM", "json", 1);
+	free(path);
+	/* nobody reads before it has ended */
+	assert_int_equal(waitid(P_PID, (id_t)r.pid, &(siginfo_t){0},
+	    WEXITED | WNOWAIT), 0);
+	finish(&r, &o);
+	assert_int_equal(o.status, 0);
+	account = strstr(o.err, "watchctl: 2000 hits");
+	if (account == NULL || sscanf(account, "watchctl: %lu hits, %lu "
+	    "reported, %lu lost", &hits, &reported, &lost) != 3)
+		fail_msg("no account: %s", o.err);
+	assert_true(reported > 10);
+	assert_true(lost > 10);
+	assert_int_equal(hits, 2000);
+	assert_int_equal(reported + lost, hits);
+	assert_non_null(strstr(o.out, " hits here\n"));
+	outcome_free(&o);
+}
+
 static int
 begin(void **state)
 {
@@ -946,6 +996,7 @@ main(void)
 		TEST(a_ruined_channel_is_survived),
 		TEST(in_words_there_is_no_more_than_hits),
 		TEST(a_useless_output_is_replaced),
+		TEST(nobody_need_read_the_report),
 	};
 
 	return run_live_with("inside_report", tests, begin, scratch_remove);

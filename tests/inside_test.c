@@ -78,7 +78,7 @@ older_attributes_are_shorter(void **state)
 	assert_non_null(strstr(wp_cause(), "len is 0"));
 }
 
-/* A newer one's ends later: as long as nothing stands there it is understood. */
+/* A newer one's ends later: if nothing stands there it is understood. */
 static void
 newer_attributes_are_longer(void **state)
 {

@@ -126,7 +126,7 @@ from_inside(void **state)
 	ACCEPT(&o, "-w", "a", "--inside", "--user-only", "ls", "--inside");
 	assert_true(o.inside && o.user_only);
 	assert_string_equal(o.command[1], "--inside");
-	assert_int_equal(o.stack, 8192);
+	assert_int_equal(o.stack, 4096);
 	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--inside", "--error-exitcode", "9", "ls");
 	assert_int_equal(o.stack, 16384);

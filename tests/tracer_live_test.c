@@ -1,6 +1,6 @@
 /*
- * tracer: every thread is armed before it does anything, and the program is what
- * it would be without a tracer, whatever becomes of that.
+ * tracer: every thread is armed before it does anything, and the program is
+ * what it would be without a tracer, whatever becomes of that.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static struct shared {
 	volatile unsigned writes;	/* as their makers count them */
 	volatile unsigned hits;		/* as the tracer sees them */
 	volatile unsigned raw;		/* the program's own SIGTRAPs */
-	volatile unsigned shown;	/* signals that the tracer's owner saw */
+	volatile unsigned shown;	/* signals the tracer's owner saw */
 	volatile unsigned armed;	/* calls */
 	volatile unsigned made, alive;	/* threads */
 	volatile unsigned turns[THREADS];
@@ -260,8 +260,8 @@ turn(void *arg)
 	return NULL;
 }
 
-/* Threads that write now and then; the first one rests.  SIGTRAPs that no tracer
-   takes are handled. */
+/* Threads that write now and then; the first one rests.  SIGTRAPs that no
+   tracer takes are handled. */
 static void
 have_threads(void *arg)
 {
@@ -573,6 +573,8 @@ write_after_note(int fd)
 }
 
 /* Signals of all kinds, each of which is noted. */
+static int *volatile nowhere = (int *)16;
+
 static void
 signal_itself(void *arg)
 {
@@ -617,7 +619,7 @@ signal_itself(void *arg)
 	note("write: %zd", write(pipes[1], "", 1));
 	note(" %s\n", strerror(errno));
 	write_word();
-	*(volatile int *)(uintptr_t)16 = 0;
+	*nowhere = 0;
 }
 
 /* What a program notes, traced or not, and its wait status. */

@@ -1,6 +1,6 @@
 /*
- * tracing: what the helper does for a program by ptrace(2), whoever of the three
- * processes is killed, and whatever the program asks.
+ * tracing: what the helper does for a program by ptrace(2), whoever of the
+ * three processes is killed, and whatever the program asks.
  *
  * The test is a helper of its own, which explains nothing; programs are its
  * children, and watch themselves by wp_open.
@@ -64,12 +64,6 @@ begin(void **state)
 	return 0;
 }
 
-static int
-finish(void **state)
-{
-	return children_end(state);
-}
-
 static void
 add(volatile unsigned *n)
 {
@@ -121,6 +115,15 @@ tracer_of(pid_t tid)
 	return wp_proc_status(tid, &status) == 0 ? status.tracer : -1;
 }
 
+/* Reaped or not. */
+static bool
+has_ended(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(pid, &status) != 0 || status.state == 'Z';
+}
+
 /* --- programs --- */
 
 static void
@@ -147,7 +150,8 @@ watch_word(unsigned i, enum wp_threads threads)
 	return w;
 }
 
-/* Run a program whose helper the test has; it gets as far as step 1 by itself. */
+/* Run a program whose helper the test has; it gets as far as step 1 by itself.
+   */
 static pid_t
 start_program(void (*fn)(void *), void *arg)
 {
@@ -280,8 +284,7 @@ the_held_go_on_without_a_helper(void **state)
 
 /* --- killed processes --- */
 
-/* Writes in all threads, and counts the hits of the last 100 of each, which must
-   be those of its own. */
+/* Threads that write all the time. */
 static void *
 write_on(void *arg)
 {
@@ -310,18 +313,17 @@ write_all_the_time(void *arg)
 	shared->word[0] = 5;
 }
 
-/* After a moment each write is a hit again. */
+/* Hits are told, and all threads get on. */
 static void
-expect_hits(pid_t program)
+expect_hits(void)
 {
 	unsigned before = shared->hits;
 
-	(void)program;
 	await(shared->hits > before + 10);
 	assert_true(all_turn());
 }
 
-/* Nobody but the helper's own successor can tell that the tracer was killed. */
+/* Killed at any moment, another takes its place and arms all again. */
 static void
 killed_tracers_are_replaced(void **state)
 {
@@ -337,13 +339,13 @@ killed_tracers_are_replaced(void **state)
 
 		await((tracer = tracer_of(program)) > 0 && tracer != last);
 		if (i % 10 == 0)
-			expect_hits(program);
+			expect_hits();
 		nap_us(nrand48(seed) % 2000);
 		assert_int_equal(kill(tracer, SIGKILL), 0);
 		last = tracer;
 	}
 	await(tracer_of(program) > 0 && tracer_of(program) != last);
-	expect_hits(program);
+	expect_hits();
 	shared->step = 1;
 	assert_int_equal(child_wait(program), 0);
 	child_kill(helper);
@@ -363,6 +365,7 @@ helpers_can_be_killed_at_any_moment(void **state)
 		(void)clear(state);
 		helper = start_helper();
 		program = start_program(write_all_the_time, NULL);
+		await(atomic_load(&channel->ready) != 0);
 		if (i % 2 == 0)
 			await(shared->ready == 1);
 		nap_us(nrand48(seed) % 3000);
@@ -371,19 +374,20 @@ helpers_can_be_killed_at_any_moment(void **state)
 		tracer = tracer_of(program);
 		watched += shared->result == 0;
 		if (shared->result == 0 && tracer > 0)
-			expect_hits(program);
+			expect_hits();
 		assert_true(all_turn());
 		shared->step = 1;
 		assert_int_equal(child_wait(program), 0);
 		if (tracer > 0)
-			await(kill(tracer, 0) != 0);
+			await(has_ended(tracer));
 	}
 	assert_true(watched >= HELPER_KILLS / 2);
 }
 
 /* --- the program's own signals --- */
 
-/* Which dispositions and masks of SIGTRAP and of the signal of hits lose none. */
+/* Which dispositions and masks of SIGTRAP and of the signal of hits lose none.
+   */
 static void
 take_signals_away(void *arg)
 {
@@ -438,7 +442,8 @@ the_programs_signals_are_its_own(void **state)
 }
 
 /* The tracer is killed, and no other comes: what is planted fires on, and the
-   program, which has kept its handler through a hit with SIGTRAP blocked, lives. */
+   program, which has kept its handler through a hit with SIGTRAP blocked,
+   lives. */
 static void
 lose_everybody(void *arg)
 {
@@ -715,7 +720,7 @@ bad_requests_are_refused(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, finish)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
 	const struct CMUnitTest tests[] = {
 		TEST(all_others_are_held),
 		TEST(the_held_go_on_without_a_helper),

@@ -232,7 +232,7 @@ each(struct calls *calls, int (*fn)(void *, pid_t), void (*undo)(void *))
 	int result;
 
 	wp_watches_lock();
-	result = wp_threads_each(fn, undo, calls);
+	result = wp_threads_each(fn, undo, NULL, calls);
 	wp_watches_unlock();
 	return result;
 }
@@ -584,7 +584,7 @@ storm_is_counted(long pause)
 	storm.pause = pause;
 	storm_begin();
 	wp_watches_lock();
-	result = wp_threads_each(open_counting, close_counting, w);
+	result = wp_threads_each(open_counting, close_counting, NULL, w);
 	wp_watches_unlock();
 	assert_in_range(result, 0, 1);
 	if (result == 0) {

@@ -230,7 +230,7 @@ is_caught(struct arming *arming, pid_t tid)
 	}
 	if (!arming->caught)
 		warn(arming, "hits are not delivered: the program has taken "
-		    "away the handler of signal SIGRTMAX-1, which they come by");
+		   "away the handler of signal SIGRTMAX-1, which they come by");
 	return arming->caught;
 }
 
@@ -577,15 +577,16 @@ arming_open(struct arming **out, struct wp_channel *channel, pid_t program,
 	arming->channel = channel;
 	arming->program = program;
 	arming->table = table;
-	err = wp_tracer_new(&arming->tracer, program, WP_SIGNAL, &calls, arming);
+	err = wp_tracer_new(&arming->tracer, program, WP_SIGNAL, &calls,
+	    arming);
 	if (err < 0) {
 		free(arming);
 		return err;
 	}
 	*out = arming;
 	if (again && (err = take_over(arming)) < 0 && err != -ESRCH)
-		warn(arming, "the tracing process was killed, and its successor "
-		    "could not arm all watches again");
+		warn(arming, "the tracing process was killed, and its "
+		    "successor could not arm all watches again");
 	return 0;
 }
 

@@ -1,17 +1,18 @@
 /*
- * arming: the watches that are armed in a program's threads by tracing them, and
- * what becomes of a debug register's hit.
+ * arming: the watches that are armed in a program's threads by tracing them,
+ * and what becomes of a debug register's hit.
  *
  * Overview.  The table says what is to be armed.  A watch takes a place in each
- * thread for each of its slots (places.h); watches of one thread may share places
- * with watches of others.  A thread that stands still is given what the table
- * says.  So to change anything, the table is changed, and then each thread is
- * interrupted once.
+ * thread for each of its slots (places.h); watches of one thread may share
+ * places with watches of others.  A thread that stands still is given what the
+ * table says.  So to change anything, the table is changed, and then each
+ * thread is interrupted once.
  *
  * A hit of a debug register is a SIGTRAP that does not tell which it was, and
- * which a program can have blocked, or use itself.  The thread gets the library's
- * own signal instead, with the siginfo of a sigtrap event.  A program that does
- * not handle that signal any more (it would die of it) gets none, and is warned.
+ * which a program can have blocked, or use itself.  The thread gets the
+ * library's own signal instead, with the siginfo of a sigtrap event.  A program
+ * that does not handle that signal any more (it would die of it) gets none, and
+ * is warned.
  *
  * All is done by the tracing process, which has one thread.  Requests come from
  * the program, and are not trusted.
@@ -42,7 +43,8 @@ int arming_arm(struct arming *, const struct wp_request *, struct wp_cause *);
 int arming_move(struct arming *, const struct wp_request *, struct wp_cause *);
 int arming_disarm(struct arming *, uint32_t index);
 
-/* Look which watches want to be switched or counted (struct wp_channel_watch). */
+/* Look which watches want to be switched or counted (struct wp_channel_watch).
+   */
 void arming_look(struct arming *);
 
 /* As wp_tracer_busy and wp_tracer_step. */

@@ -63,6 +63,7 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
 			add_watch(c, &shared->also[i]);
 	memcpy(c->comm, shared->comm, sizeof(c->comm) - 1);
 	c->comm[sizeof(c->comm) - 1] = '\0';
+	memset(&c->record, 0, sizeof(c->record));
 	return c->nwatches > 0 && ex_record_decode(in->formats, c->bytes,
 	    header.size, &c->record) == 1 && c->record.pid == in->program;
 }
@@ -244,7 +245,7 @@ report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
 }
 
 void
-cell_report(struct inside *in, struct wp_cell *shared)
+cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
 {
 	struct cell c;
 
@@ -253,6 +254,8 @@ cell_report(struct inside *in, struct wp_cell *shared)
 			shared->reply[0] = '\0';
 		return;
 	}
+	if (!wanted)
+		c.flags |= WP_CELL_QUIET;
 	mapped_check(&in->mapped, &c.record.sample);
 	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(in, &c);
 	find_touched(&c, in);

@@ -11,12 +11,6 @@
 
 enum { FDS = sizeof(((struct copy *)0)->fd) / sizeof(int) };
 
-void
-copies_open(struct copies *c, struct wp_channel *channel, int pidfd)
-{
-	*c = (struct copies){.channel = channel, .pidfd = pidfd};
-}
-
 static void
 drop(struct copy *copy)
 {
@@ -31,15 +25,6 @@ copies_close(struct copies *c)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		if (c->of[i].serial != 0)
-			drop(&c->of[i]);
-}
-
-void
-copies_drop(struct copies *c)
-{
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (c->of[i].serial != 0 && c->of[i].serial !=
-		    atomic_load(&c->channel->watch[i].serial))
 			drop(&c->of[i]);
 }
 
@@ -58,9 +43,9 @@ is_event(int fd)
 }
 
 static int
-copy_one(const struct copies *c, int32_t fd)
+copy_one(int pidfd, int32_t fd)
 {
-	int copy = fd < 0 ? -1 : pidfd_getfd(c->pidfd, fd, 0);
+	int copy = fd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
 
 	if (copy >= 0 && !is_event(copy)) {
 		(void)close(copy);
@@ -71,33 +56,28 @@ copy_one(const struct copies *c, int32_t fd)
 
 /* Copies of a watch are complete, or there are none. */
 static void
-take(struct copies *c, unsigned i, uint32_t serial)
+take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
 {
-	const struct wp_channel_watch *watch = &c->channel->watch[i];
-	struct copy *copy = &c->of[i];
 	bool complete = true;
 
-	copy->serial = serial;
-	for (int k = 0; k < FDS; k++) {
-		int32_t fd = watch->fd[k];
+	copy->serial = atomic_load(&watch->serial);
+	for (int i = 0; i < FDS; i++) {
+		int32_t fd = watch->fd[i];
 
-		copy->fd[k] = copy_one(c, fd);
-		complete = complete && (fd < 0 || copy->fd[k] >= 0);
+		copy->fd[i] = copy_one(pidfd, fd);
+		complete = complete && (fd < 0 || copy->fd[i] >= 0);
 	}
-	if (!complete || atomic_load(&watch->serial) != serial)
+	if (!complete)
 		drop(copy);
 }
 
 void
-copies_take(struct copies *c, bool idle)
+copies_take(struct copies *c, struct wp_channel *channel, int pidfd)
 {
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		uint32_t serial = atomic_load(&c->channel->watch[i].serial);
-
-		if (serial != 0 && c->of[i].serial != serial &&
-		    (idle || serial <= c->lasting))
-			take(c, i, serial);
-	}
+	*c = (struct copies){.channel = channel};
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&channel->watch[i].serial) != 0)
+			take(&c->of[i], &channel->watch[i], pidfd);
 }
 
 void

@@ -1,10 +1,9 @@
 /*
- * copies: descriptors of a program's events, copied into this process, so that
- * what was counted can be read when the program is no more.
+ * copies: descriptors of a program's events, copied into this process: they stop
+ * what is counted, and tell what was when the program is no more.
  *
- * A copy keeps its event, and with it a debug register, from being closed.  So
- * watches that may be closed have copies only while nothing happens, and lose
- * them as soon as they have been closed.
+ * A copy keeps its event armed, and with it a debug register, when the program
+ * closes its own.  So only watches that are never closed have copies.
  */
 #ifndef COPIES_H
 #define COPIES_H
@@ -13,22 +12,15 @@
 
 struct copies {
 	struct wp_channel *channel;
-	int pidfd;		/* of the program */
-	uint32_t lasting;	/* serials up to this are never closed */
 	struct copy {
 		uint32_t serial;	/* whose; 0: none */
 		int fd[8];		/* -1: none */
 	} of[WP_WATCHES_MAX];
 };
 
-void copies_open(struct copies *, struct wp_channel *, int pidfd);
+/* Copy those of all watches that are open now.  pidfd: of the program. */
+void copies_take(struct copies *, struct wp_channel *, int pidfd);
 void copies_close(struct copies *);
-
-/* Drop copies of what is closed by now. */
-void copies_drop(struct copies *);
-
-/* Make those that are missing: of watches that last, or (idle) of all. */
-void copies_take(struct copies *, bool idle);
 
 /* Stop what is counted by them. */
 void copies_disable(struct copies *);

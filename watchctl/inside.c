@@ -37,13 +37,14 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	in->fd = fd;
 	in->program = program;
 	in->began = now();
+	/* who starts a command is there to read; others may have forgotten */
+	room_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
 	in->session.amend = cell_amend;
 	in->session.amend_arg = in;
 	in->mapped = (struct mapped){.space = in->session.space, .pid = program};
 	in->known = (struct known){.pid = program};
 	if ((in->pidfd = pidfd_open(program, 0)) < 0)
 		return complain("pidfd_open: %s", strerror(errno));
-	copies_open(&in->copies, channel, in->pidfd);
 	wp_channel_attr(&attr);
 	in->formats = ex_formats_new();
 	if (in->formats == NULL ||
@@ -96,6 +97,26 @@ end_watch(struct inside *in, const char *reason)
 	copies_disable(&in->copies);
 }
 
+/* The hits for which there was no room are told of when there is. */
+static void
+tell_unreported(struct inside *in)
+{
+	session_lost(&in->session, in->unreported);
+	in->unreported = 0;
+}
+
+static void
+take_cell(struct inside *in, struct wp_cell *cell)
+{
+	const bool room = room_wait(&in->room);
+
+	if (room)
+		tell_unreported(in);
+	else
+		in->unreported++;
+	cell_report(in, cell, room);
+}
+
 static void
 take_cells(struct inside *in)
 {
@@ -106,7 +127,7 @@ take_cells(struct inside *in)
 			return;
 		if (!in->started)
 			inside_start(in);
-		cell_report(in, cell);
+		take_cell(in, cell);
 		wp_channel_done(in->channel, cell);
 	}
 }
@@ -160,14 +181,10 @@ take_armed(struct inside *in, const struct wp_request *request)
 		(void)complain("%s", text);
 		return 0;
 	}
+	if (in->armed)
+		return 0;
 	in->armed = true;
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		uint32_t serial = atomic_load(&in->channel->watch[i].serial);
-
-		if (serial > in->copies.lasting)
-			in->copies.lasting = serial;
-	}
-	copies_take(&in->copies, false);
+	copies_take(&in->copies, in->channel, in->pidfd);
 	if (!in->started)
 		inside_start(in);
 	if (in->ours && !in->options->user_only)
@@ -219,7 +236,6 @@ look(struct inside *in, unsigned idle)
 
 	if (idle == 0 || (idle > 2 && idle % 20 != 0) || in->left)
 		return;
-	copies_take(&in->copies, true);
 	if (!look_has(in->program, in->fd)) {
 		atomic_store(&in->vigil.executed, true);
 		return;
@@ -269,11 +285,14 @@ take_rest(struct inside *in)
 	struct wp_channel *channel = in->channel;
 	uint64_t missed;
 
+	in->room.fd = -1;	/* now nobody waits for us */
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(in);
+	tell_unreported(in);
 	tell_warning(in);
-	missed = atomic_load(&channel->goodbye) != 0 ?
-	    atomic_load(&channel->undelivered) : copies_missed(&in->copies);
+	missed = atomic_load(&channel->undelivered) +
+	    (atomic_load(&channel->goodbye) != 0 ? 0 :
+	    copies_missed(&in->copies));
 	if (missed == 0 || !in->started || in->reason != NULL)
 		return;
 	session_lost(&in->session, missed);
@@ -313,7 +332,6 @@ inside_serve(struct inside *in)
 	wp_channel_serve(in->channel);
 	vigil_begin(&in->vigil, in->channel, in->program, in->pidfd);
 	while (!vigil_ended(&in->vigil) && !has_left(in)) {
-		copies_drop(&in->copies);
 		take_cells(in);
 		tell_warning(in);
 		answer(in);

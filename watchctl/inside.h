@@ -12,6 +12,7 @@
  *	vigil.c		waiting for its end
  *	look.c		what is seen of it from outside
  *	resolve.c	what SPECs of its environment mean
+ *	room.c		room for reports
  *
  * A thread that made a hit goes on when its report has been written, so whatever
  * fails here, cells are given back.
@@ -23,6 +24,7 @@
 #include "copies.h"
 #include "known.h"
 #include "mapped.h"
+#include "room.h"
 #include "session.h"
 #include "tracing.h"
 #include "vigil.h"
@@ -35,6 +37,8 @@ struct inside {
 	int pidfd;			/* of it */
 	struct session session;
 	bool started;			/* the report has begun */
+	struct room room;		/* for it */
+	uint64_t unreported;		/* hits for which there was none */
 	struct ex_formats *formats;	/* of records in cells */
 	struct mapped mapped;
 	struct known known;
@@ -68,8 +72,8 @@ void inside_start(struct inside *);
 
 void inside_close(struct inside *);
 
-/* Explain and report the hit in a cell, and fill in its reply. */
-void cell_report(struct inside *, struct wp_cell *);
+/* Explain the hit in a cell, report it if wanted, and fill in its reply. */
+void cell_report(struct inside *, struct wp_cell *, bool wanted);
 
 /* For the session (arg: struct inside): what the cell knows of a hit. */
 void cell_amend(void *arg, struct ex_hit *);

@@ -231,9 +231,10 @@ finish(struct inside *in)
 	if (!in->armed) {
 		session_doubt(s, "the command never began to watch itself");
 		if (in->options->error_status == 0)
-			return complain("%s: ended without having loaded "
-			    LIBRARY ", unwatched",
-			    in->options->command[0]), STATUS_OWN_FAILURE;
+			return complain("%s: ended, with status %d, without "
+			    "having loaded " LIBRARY ": it was not watched",
+			    in->options->command[0], status),
+			    STATUS_OWN_FAILURE;
 	}
 	return session_end(s, in->reason == NULL ? "exit" : in->reason, status,
 	    NULL);

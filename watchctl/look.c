@@ -6,8 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "proc.h"
+
+enum { SAMPLES = 10 };	/* of a thread, a millisecond apart */
 
 static bool
 has(uint64_t signals, int sig)
@@ -21,6 +24,21 @@ name_of(int sig)
 	return sig == SIGTRAP ? "SIGTRAP" : "the signal of the hits";
 }
 
+/* Whether a thread blocks a signal, and not only for a moment. */
+static bool
+is_blocking(pid_t program, pid_t tid, int sig, struct wp_proc_status *status)
+{
+	bool blocks = true;
+
+	for (unsigned i = 0; blocks && i < SAMPLES; i++) {
+		if (i > 0)
+			(void)usleep(1000);
+		blocks = wp_proc_status(tid, status) == 0 &&
+		    status->tgid == program && has(status->blocked, sig);
+	}
+	return blocks;
+}
+
 /* A thread that blocks a signal: why. */
 static bool
 find_blocking(pid_t program, int sig, char *why, size_t size)
@@ -32,8 +50,7 @@ find_blocking(pid_t program, int sig, char *why, size_t size)
 	bool found = false;
 
 	for (int i = 0; i < n && !found; i++) {
-		found = wp_proc_status(tids[i], &status) == 0 &&
-		    status.tgid == program && has(status.blocked, sig);
+		found = is_blocking(program, tids[i], sig, &status);
 		if (found)
 			(void)snprintf(why, size, "thread %d (%s) blocks %s: "
 			    "accesses that it makes meanwhile are told of "

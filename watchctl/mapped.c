@@ -76,7 +76,7 @@ doubted_at(struct mapped *m, uint64_t pc)
 static bool
 is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 {
-	uint64_t own, vaddr;
+	uint64_t own = 0, vaddr;
 	struct ex_module *module = ex_process_module(process, addr, &vaddr);
 
 	return module != NULL && memcmp(&own, &word,

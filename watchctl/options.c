@@ -264,8 +264,7 @@ each_option(int argc, char **argv, const char *letters,
 		if ((err = option(o, c, argv)) != 0)
 			return err;
 	if (o->stack == 0)
-		o->stack = options_judge(o) ? STACK_JUDGED :
-		    o->inside ? WP_STACK_USUAL : STACK_USUAL;
+		o->stack = options_judge(o) ? STACK_JUDGED : STACK_USUAL;
 	return 0;
 }
 

@@ -159,8 +159,8 @@ places_set(struct places *places, const struct place want[WP_DEBUG_REGISTERS],
 	return err;
 }
 
-/* An event whose one overflow is used up is not always revived by another, if its
-   thread does not run; a new one is as good. */
+/* An event whose one overflow is used up is not always revived by another, if
+   its thread does not run; a new one is as good. */
 int
 places_rearm(struct places *places, int fd)
 {

@@ -32,7 +32,7 @@ struct armed {
 /* What is in a place, or is to be. */
 struct place {
 	struct armed *watch;	/* NULL: nothing */
-	uint32_t serial;	/* of the watch, which may be another's by now */
+	uint32_t serial;	/* of the watch; it may be another's by now */
 	uint32_t index;		/* of the watch */
 	unsigned piece;		/* which of its slots */
 	struct wp_slot slot;

@@ -7,7 +7,7 @@
  * State is shared by the two: the tracing process may end only if the helper
  * has not woken it meanwhile:
  *
- *	helper		RUNS -> WOKEN, and signal it; if it is GONE, start another
+ *	helper		RUNS -> WOKEN, and signal it; GONE: start another
  *	tracing process	WOKEN -> RUNS, and look; idle: RUNS -> GONE, and end
  */
 #include "tracing.h"
@@ -34,6 +34,7 @@ enum {
 	KICK = SIGURG,		/* from the helper: look; or it has ended */
 	LEAVE = SIGTERM,	/* from the helper: disarm and end */
 	WATCH_HELPER = 100,	/* ms between looks whether it lives */
+	LINGER = 1000,		/* ms to be there for the next request */
 };
 
 /* What outlives a tracing process. */
@@ -46,6 +47,7 @@ struct tracing {
 	pid_t program;
 	struct shared *shared;
 	pid_t tracer;			/* the process; 0: none */
+	bool killed;			/* it was, and has no successor yet */
 };
 
 int
@@ -97,11 +99,14 @@ struct serving {
 	struct arming *arming;
 	pid_t program, helper;
 	sigset_t signals;		/* that wake it */
-	bool leave;
+	bool leave;			/* the helper wants it to end */
+	bool spent;			/* threads were held that only the end
+					   of this process lets go */
 };
 
-/* Sleep until there is something; ms < 0: for as long as it takes. */
-static void
+/* Sleep until there is something; ms < 0: for as long as it takes.  Whether
+   there is. */
+static bool
 doze(struct serving *serving, int ms)
 {
 	const struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
@@ -109,6 +114,13 @@ doze(struct serving *serving, int ms)
 	    sigtimedwait(&serving->signals, NULL, &limit);
 
 	serving->leave = serving->leave || sig == LEAVE;
+	return sig > 0;
+}
+
+static bool
+helper_lives(const struct serving *serving)
+{
+	return getppid() == serving->helper;
 }
 
 /* Nothing of the helper's is needed or kept alive here; it may have had 0 to 2
@@ -139,8 +151,7 @@ settle_in(struct serving *serving)
 }
 
 /* Hold the others until the thread that asked says go, or is no more, or the
-   helper, which it would say it to.  Those that could not be stopped are let go
-   by the end of this process. */
+   helper, which it would say it to. */
 static void
 hold(struct serving *serving, pid_t tid)
 {
@@ -157,10 +168,12 @@ hold(struct serving *serving, pid_t tid)
 	answer(channel, err, &cause);
 	if (err < 0)
 		return;
+	for (size_t i = 0; i < held.n; i++)
+		serving->spent = serving->spent || !held.thread[i].stopped;
 	while (!(is_asked(channel, &what) && what == WP_ASK_GO) &&
-	    !serving->leave && getppid() == serving->helper &&
+	    !serving->leave && helper_lives(serving) &&
 	    tgkill(serving->program, tid, 0) == 0)
-		doze(serving, WATCH_HELPER);
+		(void)doze(serving, WATCH_HELPER);
 	wp_hold_release(&held);
 	if (what == WP_ASK_GO)
 		answer(channel, 0, NULL);
@@ -197,36 +210,44 @@ serve_request(struct serving *serving, uint32_t what)
 	answer(serving->channel, result, &cause);
 }
 
-/* Whether this process may end: nothing is traced, and nobody has woken it. */
+/* Wait for what comes next.  false: this process ends, for nothing is traced,
+   and nobody has woken it; but not at once, if it is of use. */
 static bool
-may_end(struct serving *serving)
+await_work(struct serving *serving, bool more)
 {
 	uint32_t runs = RUNS;
 
-	return !arming_busy(serving->arming) && atomic_compare_exchange_strong(
-	    &serving->shared->state, &runs, GONE);
+	if (arming_busy(serving->arming)) {
+		(void)doze(serving, more ? 0 : -1);
+		return true;
+	}
+	if (!serving->spent && helper_lives(serving) && doze(serving, LINGER))
+		return true;
+	return !atomic_compare_exchange_strong(&serving->shared->state, &runs,
+	    GONE);
 }
 
-/* 0: it is of no more use; or the program has ended, or become another. */
+/* Until there is nothing to do any more, or the program has ended, or become
+   another. */
 static void
 serve(struct serving *serving)
 {
-	uint32_t woken, what;
-	int more;
+	bool goes_on = true;
 
-	do {
-		if ((more = arming_step(serving->arming)) < 0)
+	while (goes_on && !serving->leave) {
+		uint32_t woken = WOKEN, what;
+		int more = arming_step(serving->arming);
+
+		if (more < 0)
 			return;
-		woken = WOKEN;
 		(void)atomic_compare_exchange_strong(&serving->shared->state,
 		    &woken, RUNS);
 		arming_look(serving->arming);
 		if (is_asked(serving->channel, &what))
 			serve_request(serving, what);
-		else if (!serving->leave && !may_end(serving))
-			doze(serving, more > 0 ? 0 : -1);
-	} while (!serving->leave &&
-	    atomic_load(&serving->shared->state) != GONE);
+		else
+			goes_on = await_work(serving, more > 0);
+	}
 }
 
 /* Of a program that has executed another, nothing is left to be asked. */
@@ -264,7 +285,7 @@ wake(const struct tracing *tracing)
 }
 
 static int
-start(struct tracing *tracing, struct wp_channel *channel, bool again)
+start(struct tracing *tracing, struct wp_channel *channel)
 {
 	struct serving serving = {
 		.channel = channel, .shared = tracing->shared,
@@ -274,26 +295,26 @@ start(struct tracing *tracing, struct wp_channel *channel, bool again)
 
 	atomic_store(&tracing->shared->state, WOKEN);
 	if ((pid = fork()) == 0)
-		be_tracer(&serving, again);
+		be_tracer(&serving, tracing->killed);
 	if (pid < 0)
 		return -errno;
 	tracing->tracer = pid;
+	tracing->killed = false;
 	return 0;
 }
 
-/* Whether the tracing process has been killed; it is none any more, either way,
-   when it has ended. */
-static bool
-was_killed(struct tracing *tracing)
+/* See whether the tracing process has ended. */
+static void
+reap(struct tracing *tracing)
 {
-	int status;
+	int how = atomic_load(&tracing->shared->state) == GONE ? 0 : WNOHANG;
 
-	if (tracing->tracer == 0 || waitpid(tracing->tracer, &status,
-	    atomic_load(&tracing->shared->state) == GONE ? 0 : WNOHANG) !=
-	    tracing->tracer)
-		return false;
+	if (tracing->tracer == 0 ||
+	    waitpid(tracing->tracer, NULL, how) != tracing->tracer)
+		return;
 	tracing->tracer = 0;
-	return atomic_load(&tracing->shared->state) != GONE;
+	tracing->killed = tracing->killed ||
+	    atomic_load(&tracing->shared->state) != GONE;
 }
 
 static bool
@@ -309,21 +330,22 @@ wants_look(const struct wp_channel *channel)
 void
 tracing_request(struct tracing *tracing, struct wp_channel *channel)
 {
-	bool again = was_killed(tracing);
 	struct wp_cause cause;
 	uint32_t what = 0;
 	int err;
 
-	if (!is_asked(channel, &what) && !wants_look(channel) && !again)
+	reap(tracing);
+	if (!is_asked(channel, &what) && !wants_look(channel) &&
+	    !tracing->killed)
 		return;
 	while (tracing->tracer != 0) {
 		if (wake(tracing))
 			return;
-		again = was_killed(tracing);
+		reap(tracing);
 	}
-	if (what == WP_ASK_GO && !again) {
+	if (what == WP_ASK_GO && !tracing->killed) {
 		answer(channel, 0, NULL);
-	} else if ((err = start(tracing, channel, again)) < 0 && what != 0) {
+	} else if ((err = start(tracing, channel)) < 0 && what != 0) {
 		(void)wp_cause_errno(&cause, "a tracing process", -err);
 		answer(channel, err, &cause);
 	}

@@ -82,10 +82,33 @@ open_undo(void *arg)
 }
 
 static int
+enable_all(struct wp_watch *w, const struct wp_arming *arming)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->narmed && err == 0; i++)
+		err = arming->enable(w, &w->armed[i]);
+	return err;
+}
+
+/* What would take holding them a second time. */
+static void
+open_held(void *arg)
+{
+	const struct opening *o = arg;
+	struct wp_watch *w = o->watch;
+
+	if ((w->attr.flags & WP_DISABLED) != 0)
+		return;
+	wp_watch_publish(w, o->serial);
+	atomic_store(&w->on, enable_all(w, o->arming) == 0);
+}
+
+static int
 open_all(struct opening *o)
 {
 	int err = o->watch->tid != 0 ? open_thread(o, o->watch->tid) :
-	    wp_threads_each(open_thread, open_undo, o);
+	    wp_threads_each(open_thread, open_undo, open_held, o);
 
 	if (err < 0)
 		wp_watch_drop(o->watch, 0);
@@ -159,16 +182,6 @@ wp_armed_open(struct wp_watch *w, uint32_t serial,
 }
 
 static int
-enable_all(struct wp_watch *w, const struct wp_arming *arming)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < w->narmed && err == 0; i++)
-		err = arming->enable(w, &w->armed[i]);
-	return err;
-}
-
-static int
 disable_all(struct wp_watch *w)
 {
 	int err, first = 0;
@@ -233,7 +246,7 @@ static int
 change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
 {
 	struct change change = {w, arming, retarget, false};
-	int err = wp_threads_each(make_change, make_again, &change);
+	int err = wp_threads_each(make_change, make_again, NULL, &change);
 
 	if (err > 0)
 		w->inexact = true;
@@ -314,8 +327,9 @@ wp_armed_count(const struct wp_watch *w, uint64_t *count)
 
 	*count = 0;
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
-		err = wp_perf_read(w->armed[i].fd, false, &one);
-		*count += one.value;
+		err = wp_armed_is(&w->armed[i]) ?
+		    wp_perf_read(w->armed[i].fd, false, &one) : -EBADF;
+		*count += err == 0 ? one.value : 0;
 	}
 	return err;
 }

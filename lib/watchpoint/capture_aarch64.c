@@ -1,6 +1,8 @@
 /* capture_aarch64: registers of a signal frame, in the order of perf's. */
 #include "capture.h"
 
+#ifdef __aarch64__	/* static checks see it elsewhere, too */
+
 /* x0 to x29, lr, sp, pc. */
 unsigned
 wp_cpu_regs(const ucontext_t *context, uint64_t out[WP_CPU_REGS_MAX])
@@ -41,3 +43,5 @@ wp_cpu_after_syscall(const ucontext_t *context)
 	return wp_peek(&code, wp_cpu_pc(context) - sizeof(code),
 	    sizeof(code)) == sizeof(code) && code == 0xd4000001;
 }
+
+#endif

@@ -1,6 +1,8 @@
 /* capture_x86_64: registers of a signal frame, in the order of perf's. */
 #include <asm/perf_regs.h>
 
+#include <string.h>
+
 #include "capture.h"
 
 unsigned
@@ -45,10 +47,14 @@ wp_cpu_fp(const ucontext_t *context)
 bool
 wp_cpu_after_syscall(const ucontext_t *context)
 {
+	const uint64_t pc = wp_cpu_pc(context), from = pc - 2;
 	uint8_t code[2];
 
-	return wp_peek(code, wp_cpu_pc(context) - sizeof(code),
-	    sizeof(code)) == sizeof(code) &&
-	    ((code[0] == 0x0f && code[1] == 0x05) ||
+	/* the page that is being executed can be read */
+	if (((pc ^ from) & ~(uint64_t)4095) == 0)
+		memcpy(code, (const void *)(uintptr_t)from, sizeof(code));
+	else if (wp_peek(code, from, sizeof(code)) != sizeof(code))
+		return false;
+	return ((code[0] == 0x0f && code[1] == 0x05) ||
 	    (code[0] == 0xcd && code[1] == 0x80));
 }

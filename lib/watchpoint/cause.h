@@ -84,7 +84,9 @@
 	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while watches by ptrace are open") \
 	X(HELPER_DIED, EPIPE, "the helper has ended: nobody explains hits any more") \
 	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave the signal to libwatchpoint while it watches") \
-	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are told only when it is unblocked")
+	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are told only when it is unblocked") \
+	X(EVENTS_CLOSED, EBADF, "the watch on %s ended when the program closed its descriptors, as closefrom(3) does: accesses since then are not told") \
+	X(MISSED, EINTR, "of %llu access%s to %s no signal came: it was blocked, ignored or taken by another")
 
 enum wp_cause_code {
 #define X(code, err, text) WP_CAUSE_##code,

@@ -80,10 +80,8 @@ wp_chain(int sig, siginfo_t *info, ucontext_t *context,
     struct sigaction *wanted)
 {
 	const struct sigaction action = *wanted;
-	const bool is_handler = (action.sa_flags & SA_SIGINFO) != 0 ||
-	    (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 
-	if (is_handler) {
+	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
 		if ((action.sa_flags & (int)SA_RESETHAND) != 0)
 			*wanted = (struct sigaction){.sa_handler = SIG_DFL};
 		call(sig, info, context, &action);

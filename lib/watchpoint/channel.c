@@ -10,10 +10,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attr.h"
 #include "channel_futex.h"
+
+enum { LISTEN_NS = 50000 };	/* before the helper sleeps */
 
 #ifndef MFD_NOEXEC_SEAL			/* since Linux 6.3 */
 #define MFD_NOEXEC_SEAL 8U
@@ -266,11 +269,41 @@ wp_channel_answer(struct wp_channel *channel, int result)
 	wp_futex_wake(&channel->request.state);
 }
 
+static uint64_t
+now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Hits come in bursts, and waking a sleeper costs the thread that was hit more
+   than all else that it does: so listen for a while, if that takes no processor
+   from the program. */
+static bool
+rings_at_once(const struct wp_channel *channel, uint32_t heard)
+{
+	static long processors;
+	uint64_t begin = now();
+
+	if (processors == 0)
+		processors = sysconf(_SC_NPROCESSORS_ONLN);
+	while (processors > 1 && now() - begin < LISTEN_NS)
+		if (atomic_load(&channel->bell) != heard)
+			return true;
+	return false;
+}
+
 void
 wp_channel_sleep(struct wp_channel *channel, uint32_t *heard, int ms)
 {
 	uint32_t bell;
 
+	if (ms > 0 && rings_at_once(channel, *heard)) {
+		*heard = atomic_load(&channel->bell);
+		return;
+	}
 	atomic_store(&channel->asleep, 1);
 	bell = atomic_load(&channel->bell);
 	if (bell == *heard)

@@ -45,7 +45,7 @@ wp_channel_take(struct wp_channel *channel, uint32_t *ticket)
 	struct wp_cell *cell;
 	uint32_t turn;
 
-	if (!wp_channel_alive(channel))
+	if (atomic_load(&channel->ready) == 0 || !helper_lives(channel))
 		return NULL;
 	*ticket = atomic_fetch_add(&channel->ticket, 1);
 	cell = &channel->cell[*ticket % WP_CELLS];

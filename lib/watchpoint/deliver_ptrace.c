@@ -2,10 +2,10 @@
  * deliver_ptrace: watches that the helper arms in the program's threads by
  * ptrace(2): by debug registers, and for deliver_async by events.
  *
- * Signal safety: wp_helper_switch, wp_helper_count and wp_helper_rearm are called
- * by the signal handler.  They cannot wait for the one request that there is,
- * which the interrupted thread may be making, so each watch has words of its own
- * in the channel.
+ * Signal safety: wp_helper_switch, wp_helper_count and wp_helper_rearm are
+ * called by the signal handler.  They cannot wait for the one request that
+ * there is, which the interrupted thread may be making, so each watch has words
+ * of its own in the channel.
  */
 #include <errno.h>
 #include <string.h>
@@ -108,8 +108,8 @@ have_done(struct wp_channel *channel, struct wp_channel_watch *words)
 	return 0;
 }
 
-/* A debug register that is off makes no hit any more, even before it is disarmed,
-   for which nobody needs to wait. */
+/* A debug register that is off makes no hit any more, even before it is
+   disarmed, for which nobody needs to wait. */
 int
 wp_helper_switch(struct wp_watch *w, bool on)
 {
@@ -144,8 +144,8 @@ wp_helper_count(const struct wp_watch *w, uint64_t *count)
 	return 0;
 }
 
-/* The tracer sees the signal when the handler has returned, before anything else
-   is executed, and takes it away. */
+/* The tracer sees the signal when the handler has returned, before anything
+   else is executed, and takes it away. */
 void
 wp_helper_rearm(int fd)
 {

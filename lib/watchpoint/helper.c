@@ -329,6 +329,14 @@ wp_helper_ask(struct wp_cause *cause)
 	return result;
 }
 
+/* Whether the kernel counts, and counts hits, if all goes well. */
+static bool
+is_exact(const struct wp_watch *w)
+{
+	return w->attr.period <= 1 && !w->inexact &&
+	    w->delivery != &wp_deliver_ptrace;
+}
+
 static void
 describe(struct wp_channel_watch *told, const struct wp_watch *w)
 {
@@ -343,7 +351,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
 	    SIGTRAP : WP_SIGNAL);
 	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
-	told->exact = w->attr.period <= 1 && !w->inexact;
+	told->exact = is_exact(w);
 	atomic_store(&told->hits, atomic_load(&w->seen));
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
 		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
@@ -387,22 +395,6 @@ wp_helper_moved(const struct wp_watch *w)
 	memcpy(told->what.label, w->label, sizeof(w->label));
 }
 
-/* Accesses of which no handler was told; but not those that other threads are
-   just being told of: there are *ms left to wait for them. */
-static uint64_t
-undelivered(const struct wp_watch *w, unsigned *ms)
-{
-	uint64_t count, seen;
-
-	if (w->delivery->count(w, &count) < 0)
-		return 0;
-	while ((seen = atomic_load(&w->seen)) < count && *ms > 0) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-		--*ms;
-	}
-	return seen < count ? count - seen : 0;
-}
-
 /* One line: to the helper, or else as it is. */
 static void
 warn(struct wp_channel *channel, const struct wp_cause *cause)
@@ -420,19 +412,51 @@ warn(struct wp_channel *channel, const struct wp_cause *cause)
 	(void)atomic_fetch_add(&channel->warned, 1);
 }
 
+/* Accesses of which no handler was told; but not those that other threads are
+   just being told of: there are *ms left to wait for them. */
+static uint64_t
+undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
+{
+	uint64_t seen;
+
+	while ((seen = atomic_load(&w->seen)) < count && *ms > 0) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		--*ms;
+	}
+	return seen < count ? count - seen : 0;
+}
+
+void
+wp_helper_look(const struct wp_watch *w, unsigned *ms)
+{
+	struct wp_channel *channel = living();
+	struct wp_cause cause;
+	uint64_t count, missed;
+	int err = w->delivery->count(w, &count);
+
+	if (err == -EBADF) {
+		(void)wp_cause_set(&cause, WP_CAUSE_EVENTS_CLOSED, w->label);
+		warn(channel, &cause);
+	}
+	if (err < 0 || !is_exact(w) ||
+	    (missed = undelivered(w, count, ms)) == 0)
+		return;
+	if (channel != NULL) {
+		(void)atomic_fetch_add(&channel->undelivered, missed);
+		return;
+	}
+	(void)wp_cause_set(&cause, WP_CAUSE_MISSED, (unsigned long long)missed,
+	    missed == 1 ? "" : "es", w->label);
+	warn(NULL, &cause);
+}
+
 /* A last look at the open watches, which go on watching. */
 static void
-last_look(struct wp_channel *channel, unsigned ms)
+look_at_all(unsigned ms)
 {
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct wp_watch *w = &wp_inside.watch[i];
-
-		if (atomic_load(&w->serial) != 0 && channel->watch[i].exact)
-			(void)atomic_fetch_add(&channel->undelivered,
-			    undelivered(w, &ms));
-	}
-	atomic_store(&channel->goodbye, 1);
-	wp_channel_ring(channel);
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&wp_inside.watch[i].serial) != 0)
+			wp_helper_look(&wp_inside.watch[i], &ms);
 }
 
 /* The signals are looked at first: the lock blocks them. */
@@ -450,7 +474,10 @@ at_exit(void)
 	channel = living();
 	if (taken)
 		warn(channel, &cause);
-	if (channel != NULL)
-		last_look(channel, taken ? 0 : LAST_WAIT);
+	look_at_all(taken ? 0 : LAST_WAIT);
+	if (channel != NULL) {
+		atomic_store(&channel->goodbye, 1);
+		wp_channel_ring(channel);
+	}
 	wp_watches_unlock();
 }

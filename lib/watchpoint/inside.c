@@ -21,7 +21,10 @@
 #include "probe.h"
 #include "watches.h"
 
-enum { ATTR_MAX = 4096 };	/* no struct wp_attr will ever be as long */
+enum {
+	ATTR_MAX = 4096,	/* no struct wp_attr will ever be as long */
+	LAST_WAIT = 50,		/* ms for hits that are on their way at closing */
+};
 
 /* Why the thread's last call failed.  Not by malloc(3), as other kinds of
    thread-local memory might be. */
@@ -81,6 +84,8 @@ take_attr(struct wp_attr *attr, const struct wp_attr *from)
 	memcpy(attr, from, size < sizeof(*attr) ? size : sizeof(*attr));
 	if (attr->access == 0)
 		attr->access = WP_WRITE;
+	if (attr->label != NULL && *attr->label == '\0')
+		attr->label = NULL;
 	if (attr->action == 0)
 		attr->action = attr->handler != NULL ? WP_CALL : WP_PRINT;
 	return 0;
@@ -218,7 +223,7 @@ choose(void)
 	if (machine.delivery != NULL)
 		return 0;
 	err = wp_probe_features(&features, &last);
-	if (forced != NULL)
+	if (forced != NULL && *forced != '\0')
 		return choose_forced(forced, &features, err);
 	if (err == 0)
 		return take_features(&features);
@@ -247,23 +252,29 @@ tell_short(const struct wp_attr *attr)
 static int
 install_handlers(void)
 {
-	int err = wp_inside.handling ? 0 : wp_trap_install();
+	int err = 0;
 
+	if (!wp_inside.handling) {
+		wp_output_open();
+		err = wp_trap_install();
+	}
 	return err < 0 ? wp_cause_errno(&last, "installing signal handlers",
 	    -err) : 0;
 }
 
-/* Whoever took our signals, or blocks them here, is told of once.  Not locked,
-   since that blocks them, too. */
-static void
+/* Whoever took our signals, or blocks them here, is told of once; whether that
+   is so.  Not locked, since that blocks them, too. */
+static bool
 tell_taken(void)
 {
 	static _Atomic bool told;
 	struct wp_cause cause;
 
-	if (!atomic_load(&told) && wp_trap_check(&cause) > 0 &&
-	    !atomic_exchange(&told, true))
+	if (wp_trap_check(&cause) == 0)
+		return false;
+	if (!atomic_exchange(&told, true))
 		wp_say(cause.text);
+	return true;
 }
 
 /*
@@ -347,20 +358,34 @@ tell_inexact(const struct wp_watch *w)
 	    "there is no helper to hold them still");
 }
 
-/* Events, serial, enabled: *w is open then. */
+void
+wp_watch_publish(struct wp_watch *w, uint32_t serial)
+{
+	atomic_store(&w->serial, serial);
+	wp_helper_tell(w);
+}
+
+/* Its events, its serial; enabled, if on.  On failure it has its serial, if it
+   has events. */
 static int
-arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial)
+arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
+    bool on)
 {
 	int err;
 
 	begin(w);
-	if ((err = delivery->open(w, serial, &last)) < 0)
-		return explain_refusal(err);
 	w->delivery = delivery;
-	atomic_store(&w->serial, serial);
-	wp_helper_tell(w);
+	if ((err = delivery->open(w, serial, &last)) < 0) {
+		w->delivery = NULL;
+		return explain_refusal(err);
+	}
+	if (atomic_load(&w->serial) == 0)
+		wp_watch_publish(w, serial);
 	tell_inexact(w);
-	return 0;
+	if (!on || atomic_load(&w->on) || (err = delivery->enable(w)) == 0)
+		return 0;
+	(void)wp_cause_errno(&last, "enabling it", -err);
+	return err;
 }
 
 /* The end of closing, if no handler is at it. */
@@ -413,13 +438,14 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	if ((err = fill(w, attr)) < 0 || (err = install_handlers()) < 0)
 		return err;
 	(void)wp_helper_start(NULL);	/* there are other ways */
-	if ((err = arm(w, machine.delivery, serial)) < 0)
+	err = arm(w, machine.delivery, serial,
+	    (attr->flags & WP_DISABLED) == 0);
+	if (atomic_load(&w->serial) != 0)
+		(void)atomic_fetch_add(&wp_inside.nopen, 1);
+	if (err < 0) {
+		if (atomic_load(&w->serial) != 0)
+			(void)unpublish(w);
 		return err;
-	(void)atomic_fetch_add(&wp_inside.nopen, 1);
-	if ((attr->flags & WP_DISABLED) == 0 &&
-	    (err = w->delivery->enable(w)) < 0) {
-		(void)unpublish(w);
-		return wp_cause_errno(&last, "enabling it", -err);
 	}
 	tell_short(&w->attr);
 	*out = w;
@@ -434,6 +460,8 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 	int err;
 
 	last.code = WP_CAUSE_NONE;
+	if (from == NULL || out == NULL)
+		return bad_attr("there is none, or no place for the watch");
 	if ((err = take_attr(&attr, from)) == 0 &&
 	    (err = check_attr(&attr)) == 0) {
 		wp_watches_lock();
@@ -441,7 +469,7 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 		wp_watches_unlock();
 	}
 	if (err == 0)
-		tell_taken();
+		(void)tell_taken();
 	*out = w;
 	return err;
 }
@@ -450,14 +478,13 @@ int
 wp_watch_reopen(struct wp_watch *w)
 {
 	char line[sizeof(last.text) + 2 * WP_LABEL_MAX];
+	uint32_t serial = atomic_exchange(&w->serial, 0);
 	bool on = atomic_load(&w->on);
 	int err;
 
 	(void)wp_helper_start(NULL);
-	err = arm(w, w->delivery, atomic_load(&w->serial));
-	if (err == 0 && on)
-		err = w->delivery->enable(w);
-	if (err < 0) {
+	if ((err = arm(w, w->delivery, serial, on)) < 0) {
+		atomic_store(&w->serial, serial);
 		(void)snprintf(line, sizeof(line),
 		    "%s is not watched in process %d: %s", w->label, getpid(),
 		    last.text);
@@ -485,12 +512,17 @@ await_users(struct wp_watch *w)
 void
 wp_close(struct wp_watch *w)
 {
+	unsigned ms = 0;
 	bool done;
 
 	if (w == NULL)
 		return;
+	if (!wp_trap_inside() && !tell_taken())
+		ms = LAST_WAIT;
 	wp_watches_lock();
 	finish_all();
+	if (atomic_load(&w->serial) != 0 && !wp_trap_inside())
+		wp_helper_look(w, &ms);
 	done = atomic_load(&w->serial) == 0 || unpublish(w);
 	wp_watches_unlock();
 	if (done || wp_trap_inside())
@@ -504,7 +536,7 @@ wp_close(struct wp_watch *w)
 static bool
 is_open(const struct wp_watch *w)
 {
-	return atomic_load(&w->serial) != 0;
+	return w != NULL && atomic_load(&w->serial) != 0;
 }
 
 static int
@@ -516,8 +548,9 @@ not_open(void)
 static int
 switched(int err)
 {
-	return err < 0 ? failed_plainly(-err, "its events cannot be changed") :
-	    0;
+	return err == 0 ? 0 : failed_plainly(-err, err == -EBADF ?
+	    "the program has closed its descriptors, as closefrom(3) does: "
+	    "it watches no more" : "its events cannot be changed");
 }
 
 static int
@@ -588,7 +621,8 @@ move_watch(struct wp_watch *w, uint64_t addr)
 static bool
 is_alone(const struct wp_watch *w)
 {
-	return __libc_single_threaded && w->delivery == &wp_deliver_sigtrap;
+	return w != NULL && __libc_single_threaded &&
+	    w->delivery == &wp_deliver_sigtrap;
 }
 
 int

@@ -72,11 +72,13 @@ value_of(char *variable, const char *name)
 
 /* Leave nothing of ours to the program's children. */
 static void
-clean_environment(void)
+clean_environment(char **env)
 {
-	char **to = environ, *value;
+	char **to = env, *value;
 
-	for (char **from = environ; *from != NULL; from++) {
+	if (env == NULL)
+		return;
+	for (char **from = env; *from != NULL; from++) {
 		if (value_of(*from, "WATCHPOINT_WATCH") != NULL ||
 		    value_of(*from, "WATCHPOINT_CHANNEL") != NULL ||
 		    ((value = value_of(*from, "LD_PRELOAD")) != NULL &&
@@ -183,7 +185,7 @@ watch(const char *text)
 	(void)snprintf(wanted.text, sizeof(wanted.text), "%s", text);
 	wp_watches_lock();
 	n = joins ? wp_helper_join(&cause) : 0;
-	clean_environment();
+	clean_environment(environ);
 	if (n == 0 && !joins)
 		n = wp_helper_start(&cause);
 	if (n == 0)

@@ -95,7 +95,7 @@ hold_drop(struct wp_hold *hold, size_t i)
 struct whom {
 	pid_t pid;
 	pid_t but;		/* not this thread; 0: everybody */
-	unsigned options;	/* PTRACE_O_*; not 0: some may be ours already */
+	unsigned options;	/* PTRACE_O_*; not 0: some may be ours */
 };
 
 static void

@@ -87,8 +87,8 @@ int wp_trace_thread(pid_t tid);
 struct wp_trace {
 	pid_t tid;
 	enum wp_trace_what {
-		WP_TRACE_STOP,		/* new, or interrupted, or continued with
-					   its process (SIGCONT) */
+		WP_TRACE_STOP,		/* new, or interrupted, or continued
+					   with its process (SIGCONT) */
 		WP_TRACE_SIGNAL,	/* about to get a signal */
 		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
 		WP_TRACE_EXEC,		/* executed another program; tid is the
@@ -107,9 +107,9 @@ void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
 void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
 void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
 
-/* Take what a thread told, so that it is not told again: its end, which leaves a
-   zombie before; or a signal, which it then gets from wp_trace_continue only, and
-   not if its tracer is killed. */
+/* Take what a thread told, so that it is not told again: its end, which leaves
+   a zombie before; or a signal, which it then gets from wp_trace_continue only,
+   and not if its tracer is killed. */
 void wp_trace_take(pid_t tid);
 
 /* The signal that a thread is about to get, as its handler would be told. */
@@ -123,10 +123,10 @@ uint64_t wp_trace_blocked(pid_t tid);
 
 #define WP_DEBUG_REGISTERS 4
 
-/* Set all debug registers; a slot of len 0: unused.  Those that are not in on (bit
-   n for n) are taken, and do not fire.  0 or -errno: -ENOSPC, perf events hold
-   them; then none fires.  One that was used once is not free for perf events of
-   that thread any more. */
+/* Set all debug registers; a slot of len 0: unused.  Those that are not in on
+   (bit n for n) are taken, and do not fire.  0 or -errno: -ENOSPC, perf events
+   hold them; then none fires.  One that was used once is not free for perf
+   events of that thread any more. */
 int wp_trace_registers(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 

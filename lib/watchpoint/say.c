@@ -25,12 +25,14 @@
  * Signal safety: everything here is async-signal-safe, and no point of
  * cancellation.  All lines of a hit are written at once.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "capture.h"
@@ -123,7 +125,49 @@ put_hex(struct text *text, uint64_t n)
 	put_number(text, n, 16);
 }
 
-/* At once; not by libc's functions, which are points of cancellation. */
+/* Ours, or, when the program has closed that (closefrom(3)), standard error if it
+   still is what it was. */
+static int
+where(void)
+{
+	const struct stat *was = &wp_inside.standard;
+	struct stat st;
+
+	if (wp_inside.output < 0 ||
+	    syscall(SYS_fcntl, wp_inside.output, F_GETFD) >= 0)
+		return wp_inside.output;
+	return was->st_ino != 0 && syscall(SYS_fstat, STDERR_FILENO, &st) == 0 &&
+	    st.st_dev == was->st_dev && st.st_ino == was->st_ino ?
+	    STDERR_FILENO : -1;
+}
+
+/* Not by libc's functions, which are points of cancellation.  A pipe without a
+   reader raises a signal that is not the program's: it is taken back. */
+static void
+output(const struct iovec *parts, unsigned n)
+{
+	static const struct timespec zero;
+	const uint64_t pipe = wp_signal_bit(SIGPIPE);
+	uint64_t before = 0, pending = 0;
+	long written;
+	int err, fd = where();
+
+	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &before,
+	    sizeof(pipe));
+	(void)syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	written = syscall(SYS_writev, fd, parts, n);
+	err = written < 0 ? errno : 0;
+	if (err == EPERM || err == ENOSYS)	/* a seccomp filter */
+		for (unsigned i = 0; i < n; i++)
+			(void)syscall(SYS_write, fd, parts[i].iov_base,
+			    parts[i].iov_len);
+	if (err == EPIPE && (pending & pipe) == 0)
+		(void)syscall(SYS_rt_sigtimedwait, &pipe, NULL, &zero,
+		    sizeof(pipe));
+	wp_signal_mask_set(before);
+}
+
+/* At once. */
 void
 wp_say(const char *text)
 {
@@ -136,9 +180,10 @@ wp_say(const char *text)
 		{(void *)(uintptr_t)text, len},
 		{(void *)(uintptr_t)"\n", whole ? 0 : 1},
 	};
+	const int saved = errno;
 
-	(void)syscall(SYS_writev, wp_inside.output, parts,
-	    sizeof(parts) / sizeof(parts[0]));
+	output(parts, sizeof(parts) / sizeof(parts[0]));
+	errno = saved;
 }
 
 /*

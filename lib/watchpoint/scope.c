@@ -399,8 +399,10 @@ freeze_leave(struct wp_scope *scope)
 
 	lock(&before);
 	if (scope->state == INSIDE && --h->scopes == 0) {
-		uint64_t n = unseen(h->watch);
+		uint64_t count, n = unseen(h->watch);
 
+		if (wp_count(h->watch, &count) < 0)
+			miss(1, &h->place, "ended early: ", wp_cause());
 		if (n > 0)
 			miss(n, &h->place, "was written to, but the signal did "
 			    "not come: is SIGTRAP blocked, or handled by the "

@@ -158,6 +158,7 @@ same_ids(void)
 struct call {
 	int (*fn)(void *arg, pid_t tid);
 	void (*undo)(void *arg);
+	void (*held)(void *arg);	/* NULL: nothing */
 	void *arg;
 };
 
@@ -251,6 +252,8 @@ attempt_held(const struct call *call, struct list *list)
 	call->undo(call->arg);
 	if ((err = list_threads(list, &number)) == 0)
 		err = call_all(call, list);
+	if (err == 0 && call->held != NULL)
+		call->held(call->arg);
 	if (wp_helper_request(WP_ASK_GO) != NULL)
 		(void)wp_helper_ask(NULL);
 	return err;
@@ -276,9 +279,9 @@ each_of_many(const struct call *call)
 
 int
 wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
-    void *arg)
+    void (*held)(void *arg), void *arg)
 {
-	const struct call call = {fn, undo, arg};
+	const struct call call = {fn, undo, held, arg};
 	struct stat st;
 	bool told = stat(TASKS, &st) == 0;
 	int err;

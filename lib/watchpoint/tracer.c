@@ -16,8 +16,8 @@
 
 enum {
 	BUCKETS = 1024,		/* by thread id */
-	STEPS = 64,		/* reports, at least, before each thread is looked
-				   at once */
+	STEPS = 64,		/* reports, at least, before each thread is
+				   looked at once */
 	PATIENCE = 10,		/* ms until sleepers are looked for */
 	LIMIT = 5000,		/* ms for all to stop */
 };
@@ -203,20 +203,20 @@ wp_tracer_busy(const struct wp_tracer *tracer)
 static int
 signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 {
-	siginfo_t info, was;
+	siginfo_t info;
+	int other;
 
 	if ((sig != SIGTRAP && sig != tracer->signal) ||
 	    wp_trace_get_signal(thread->tid, &info) < 0)
 		return sig;
-	was = info;
-	sig = tracer->calls->signal(tracer->arg, thread, &info);
-	if (sig == 0 || memcmp(&info, &was, sizeof(info)) == 0)
-		return sig;
+	other = tracer->calls->signal(tracer->arg, thread, &info);
+	if (other == sig || other == 0)
+		return other;
 	/* killed in between, we would leave it with the one's number and the
 	   other's siginfo, of which the kernel makes a signal sent by a user */
 	wp_trace_take(thread->tid);
 	(void)wp_trace_set_signal(thread->tid, &info);
-	return sig;
+	return other;
 }
 
 /* A hit on what is armed now has still to be told. */
@@ -227,8 +227,8 @@ hit_pending(const struct wp_traced *thread)
 	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
 }
 
-/* Bring a stopped thread up to date; with a hit pending, at its next stop, which
-   tells that.  false: it is traced no more. */
+/* Bring a stopped thread up to date; with a hit pending, at its next stop,
+   which tells that.  false: it is traced no more. */
 static bool
 update(struct wp_tracer *tracer, struct wp_traced *thread,
     enum wp_trace_what what)
@@ -290,8 +290,8 @@ handle(struct wp_tracer *tracer, const struct wp_trace *trace)
 	}
 }
 
-/* Look at each thread once.  The kernel tells first of those made last, and would
-   tell of nobody else as long as they have hits. */
+/* Look at each thread once.  The kernel tells first of those made last, and
+   would tell of nobody else as long as they have hits. */
 static void
 look_at_each(struct wp_tracer *tracer)
 {

@@ -16,24 +16,28 @@
  * What tracing lets a program notice: TracerPid in /proc; no debugger can
  * attach; and a signal that it ignores interrupts its sleeping system calls for
  * a moment, so that the few that cannot be restarted (epoll_wait(2), semop(2),
- * sockets with a timeout) fail with EINTR, as they do after SIGSTOP and SIGCONT.
+ * sockets with a timeout) fail with EINTR, as they do after SIGSTOP and
+ * SIGCONT.
  *
- * Waiting.  The tracer is a process of its own, with one thread and no children,
- * which has SIGCHLD blocked and waits for it when there is nothing to do:
+ * Waiting.  The tracer is a process of its own, with one thread and no
+ * children, which has SIGCHLD blocked and waits for it when there is nothing to
+ * do:
  *
  *  - A thread of the watched program's parent would not do: to such a parent
  *    wait(2) shows the stops of its child, and takes them away from the tracer.
- *    With another process, the parent sees of it what it would without a tracer.
- *  - The first thread's zombie is never reaped here.  When the process has ended
- *    the tracer has to end, and the kernel hands the zombie on to the parent.
+ *    With another process, the parent sees of it what it would without a
+ *    tracer.
+ *  - The first thread's zombie is never reaped here.  When the process has
+ *    ended the tracer has to end, and the kernel hands the zombie on to the
+ *    parent.
  *
  * Death.  Stops are looked at and not taken, so if the tracer is killed, every
  * thread goes on at once, and gets the signal it was about to get (but for one
  * whose siginfo was just being changed: that is lost).  But its debug registers
- * stay set.  From then on a hit is a SIGTRAP of the kernel's making (TRAP_HWBKPT,
- * which does not tell the register), and a program dies of it that has no handler,
- * or in a thread that blocks SIGTRAP.  So who arms debug registers installs a
- * handler first, and the tracer outlives its helper.
+ * stay set.  From then on a hit is a SIGTRAP of the kernel's making
+ * (TRAP_HWBKPT, which does not tell the register), and a program dies of it
+ * that has no handler, or in a thread that blocks SIGTRAP.  So who arms debug
+ * registers installs a handler first, and the tracer outlives its helper.
  *
  * One thread uses a tracer.
  */
@@ -61,9 +65,9 @@ struct wp_tracer_calls {
 	/* A thread stands still: arm it.  Result: whether it is still to be
 	   traced; if not, nothing must be left armed. */
 	bool (*arm)(void *arg, struct wp_traced *);
-	/* One is about to get SIGTRAP, or the other signal that its owner named.
-	   Result: the signal that it gets, 0: none; *info may be changed, and
-	   si_signo is then that signal. */
+	/* One is about to get SIGTRAP, or the other signal that its owner
+	   named.  Result: the signal that it gets, 0: none; if that is another,
+	   *info has been made its siginfo. */
 	int (*signal)(void *arg, struct wp_traced *, siginfo_t *info);
 	/* It has ended, or is traced no more: forget it, free own. */
 	void (*end)(void *arg, struct wp_traced *);
@@ -77,8 +81,8 @@ int wp_tracer_new(struct wp_tracer **, pid_t pid, int signal,
    nothing to do. */
 void wp_tracer_free(struct wp_tracer *);
 
-/* Trace all threads and those to come; or one.  Each is armed before it goes on.
-   Who is traced already stays so.  0 or -errno: as of wp_hold_process. */
+/* Trace all threads and those to come; or one.  Each is armed before it goes
+   on.  Who is traced already stays so.  0 or -errno: as of wp_hold_process. */
 int wp_tracer_all(struct wp_tracer *);
 int wp_tracer_one(struct wp_tracer *, pid_t tid);
 
@@ -86,9 +90,9 @@ int wp_tracer_one(struct wp_tracer *, pid_t tid);
 void wp_tracer_update(struct wp_tracer *);
 
 /*
- * Whether each has been brought up to date.  One that sleeps where no stop reaches
- * it (a vfork parent) counts, after a while: it stops before it does anything.
- * -1: it takes too long.
+ * Whether each has been brought up to date.  One that sleeps where no stop
+ * reaches it (a vfork parent) counts, after a while: it stops before it does
+ * anything.  -1: it takes too long.
  */
 int wp_tracer_settled(struct wp_tracer *);
 

@@ -111,6 +111,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	siginfo_t taken;
 	uint64_t where;		/* of the last hit on the signal's frame; 0 */
 	unsigned repeats;	/* how often it was there again */
+	pid_t tid;		/* the thread's id; 0: not asked for yet */
 } self;
 
 /* Where handlers return to, in libc. */
@@ -382,20 +383,17 @@ take_further(struct run *run)
  * The handler's own accesses.
  */
 
-/* A signal during a run, or at its very beginning or end. */
-static void
+/* A signal during a run (outer), or at its very beginning or end.  false: it is
+   not ours. */
+static bool
 nested(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 {
 	struct run run = {.context = context};
 
 	if (!identify(&run, sig, info)) {
-		if (outer != NULL && sig == SIGTRAP && info->si_code <= 0)
-			self.deferred = *info;
-		else {
-			self.context = outer;
-			wp_chain(sig, info, context, displaced(sig));
-		}
-		return;
+		if (outer == NULL || sig != SIGTRAP || info->si_code > 0)
+			return false;
+		self.deferred = *info;
 	}
 	for (unsigned i = 0; i < run.n; i++) {
 		struct wp_watch *w = run.told[i].watch;
@@ -403,6 +401,7 @@ nested(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 		wp_account(w, w->kernel ? WP_STEP_MANY : WP_STEP_ONE);
 		leave(w);
 	}
+	return true;
 }
 
 /* Whether the watch has a register on the frame of this signal. */
@@ -435,7 +434,7 @@ where(const ucontext_t *context)
 
 /* Whether the last return from a handler made this hit. */
 static bool
-is_by_return(const struct run *run)
+is_by_return(struct run *run)
 {
 	struct wp_watch *w = run->told[0].watch;
 	uint64_t last = self.where;
@@ -447,6 +446,7 @@ is_by_return(const struct run *run)
 		return false;
 	}
 	if (++self.repeats == REPEATS_MAX) {
+		run->nspent = 0;	/* nor armed again */
 		(void)w->delivery->disable(w);
 		wp_say_warning(w, " lies where signal handlers have their "
 		    "stack, which they read themselves: it is disabled");
@@ -566,7 +566,10 @@ judge(struct run *run)
 		struct wp_watch *w = told->watch;
 
 		told->stray = (w->attr.flags & WP_STRAY) != 0;
-		if (!told->stray || !is_permitted(told))
+		/* where events are switched off one after the other, some fire
+		   a moment longer */
+		if (atomic_load(&w->on) &&
+		    (!told->stray || !is_permitted(told)))
 			told->nth = count_hit(w);
 		if (told->nth != 0)
 			run->told[n++] = *told;
@@ -792,17 +795,6 @@ forget(void)
 	self.text = NULL;
 }
 
-void
-wp_trap_keep(void)
-{
-	struct sigaction action;
-
-	if (sigaction(SIGTRAP, NULL, &action) == 0 &&
-	    (action.sa_flags & SA_SIGINFO) == 0 &&
-	    action.sa_handler == SIG_DFL)
-		(void)wp_trap_install();
-}
-
 /* Async events fire once until they are armed again. */
 static void
 rearm(const struct run *run)
@@ -827,20 +819,43 @@ rearm(const struct run *run)
 	}
 }
 
+/* What the run has touched of async's watches: it is no hit. */
+static void
+drop_own(struct run *run)
+{
+	siginfo_t info;
+
+	run->n = 0;
+	while (run->nspent < TAKEN_MAX && take(WP_SIGNAL, &info)) {
+		if (!identify_signal(run, &info)) {
+			wp_signal_again(WP_SIGNAL, &info);
+			break;
+		}
+		for (; run->n > 0; run->n--) {
+			struct wp_watch *w = run->told[run->n - 1].watch;
+
+			wp_account(w, WP_STEP_ONE);
+			leave(w);
+		}
+	}
+}
+
 /* The end of a run, whose last access to the stack is the taking of what ptrace
    has pending. */
 static void
-end(const struct run *run)
+end(struct run *run)
 {
 	if (self.deferred.si_signo != 0) {
 		wp_signal_mask_set(UINT64_MAX);
 		wp_signal_again(SIGTRAP, &self.deferred);
 		self.deferred.si_signo = 0;
 	}
-	if (!run->by_ptrace) {
+	if (run->nspent > 0) {
+		drop_own(run);
 		rearm(run);
-		return;
 	}
+	if (!run->by_ptrace)
+		return;
 	wp_trap_keep();
 	if (take(WP_SIGNAL, &self.taken)) {
 		struct told_by by = told_by(&self.taken);
@@ -881,32 +896,47 @@ hits(struct run *run)
 void
 wp_leave(const struct wp_hit *hit)
 {
-	const struct run *run = self.run;
-
 	if (self.context == NULL)
 		return;
 	forget();
-	end(run);
+	if (self.run != NULL)
+		end(self.run);
+	self.run = NULL;
 	self.context = NULL;
 	wp_signal_mask_set(wp_signal_mask(hit->context));
 }
 
-static void
+static pid_t
+thread_id(void)
+{
+	if (self.tid == 0)
+		self.tid = gettid();
+	return self.tid;
+}
+
+void
+wp_trap_forked(void)
+{
+	self.tid = 0;
+}
+
+/* false: it is not ours. */
+static bool
 run_handler(int sig, siginfo_t *info, ucontext_t *context)
 {
-	struct run run = {.context = context, .tid = gettid()};
+	struct run run = {.context = context, .tid = thread_id()};
 
-	if (!identify(&run, sig, info)) {
-		self.context = NULL;
-		wp_chain(sig, info, context, displaced(sig));
-		return;
-	}
+	if (!identify(&run, sig, info))
+		return false;
 	self.run = &run;
 	if (run.nspent > 0)
 		take_further(&run);
 	if (run.n > 0)
 		hits(&run);
-	end(&run);
+	if (self.run != NULL)
+		end(&run);
+	self.run = NULL;
+	return true;
 }
 
 /* Whether the step that was interrupted is the handler's: of the run outer, or
@@ -930,15 +960,19 @@ is_own_step(const ucontext_t *context, const ucontext_t *outer)
 static __attribute__((noinline)) const ucontext_t *
 handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 {
-	int saved = errno;
+	const int saved = errno;
+	const bool own = is_own_step(context, outer);
+	bool ours;
 
-	if (is_own_step(context, outer))
-		nested(sig, info, context, outer);
-	else {
-		outer = NULL;
-		run_handler(sig, info, context);
-	}
+	ours = own ? nested(sig, info, context, outer) :
+	    run_handler(sig, info, context);
 	errno = saved;
+	if (!own)
+		outer = NULL;
+	if (!ours) {
+		self.context = outer;
+		wp_chain(sig, info, context, displaced(sig));
+	}
 	return outer;
 }
 
@@ -968,20 +1002,14 @@ wp_trap_is_ours(const struct sigaction *action)
 	    action->sa_sigaction == on_signal;
 }
 
-/* The displaced action is known before a signal can need it. */
 static int
-install(int sig, struct sigaction *displaced)
+install(int sig)
 {
 	struct sigaction action = {
 		.sa_sigaction = on_signal,
 		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
 	};
-	struct sigaction old;
 
-	if (sigaction(sig, NULL, &old) != 0)
-		return -errno;
-	if (!wp_trap_is_ours(&old))
-		*displaced = old;
 	/* also the signals that libc keeps to itself */
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
@@ -990,13 +1018,37 @@ install(int sig, struct sigaction *displaced)
 	return sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
 
+/* The displaced action is known before a signal can need it. */
+static int
+displace(int sig)
+{
+	struct sigaction old;
+
+	if (sigaction(sig, NULL, &old) != 0)
+		return -errno;
+	if (!wp_trap_is_ours(&old))
+		*displaced(sig) = old;
+	return install(sig);
+}
+
 int
 wp_trap_install(void)
 {
-	int err = install(SIGTRAP, &wp_inside.old_trap);
+	int err = displace(SIGTRAP);
 
 	if (err == 0)
-		err = install(WP_SIGNAL, &wp_inside.old_signal);
+		err = displace(WP_SIGNAL);
 	wp_inside.handling = err == 0;
 	return err;
+}
+
+/* The kernel leaves the flags as they were. */
+void
+wp_trap_keep(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGTRAP, NULL, &action) == 0 &&
+	    action.sa_handler == SIG_DFL)
+		(void)install(SIGTRAP);
 }

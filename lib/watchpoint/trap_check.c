@@ -15,14 +15,10 @@ check(int sig, const char *name, struct wp_cause *cause)
 	uint64_t mask = 0;
 
 	if (sigaction(sig, NULL, &action) == 0 && !wp_trap_is_ours(&action)) {
-		bool taken = (action.sa_flags & SA_SIGINFO) != 0 ||
-		    (action.sa_handler != SIG_DFL &&
-		    action.sa_handler != SIG_IGN);
-
 		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
-		    taken ? "handled by the program itself" :
 		    action.sa_handler == SIG_IGN ? "ignored" :
-		    "back to its default action");
+		    action.sa_handler == SIG_DFL ? "back to its default action"
+		    : "handled by the program itself");
 		return 1;
 	}
 	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "channel_futex.h"
+#include "perf.h"
 
 enum { ARMED_PAGE = 4096 };
 
@@ -116,6 +117,7 @@ watch_forked(struct wp_watch *w, pid_t parent)
 	    (w->attr.flags & WP_FORK) != 0 &&
 	    (w->tid == 0 || w->tid == parent);
 
+	wp_trap_forked();
 	wp_watch_drop(w, 0);
 	atomic_store(&w->users, wp_trap_held() == w);
 	if (w->delivery == NULL)
@@ -197,8 +199,18 @@ wp_watch_add(struct wp_watch *w, int fd, unsigned slot, pid_t tid)
 	w->armed[w->narmed] = (struct wp_armed){
 		.fd = fd, .slot = (uint16_t)slot, .tid = tid,
 	};
+	(void)wp_perf_id(fd, &w->armed[w->narmed].id);
 	w->narmed++;
 	return 0;
+}
+
+bool
+wp_armed_is(const struct wp_armed *armed)
+{
+	uint64_t id;
+
+	return armed->id == 0 || (wp_perf_id(armed->fd, &id) == 0 &&
+	    id == armed->id);
 }
 
 void
@@ -206,7 +218,8 @@ wp_watch_drop(struct wp_watch *w, size_t first)
 {
 	while (w->narmed > first) {
 		w->narmed--;
-		(void)close(w->armed[w->narmed].fd);
+		if (wp_armed_is(&w->armed[w->narmed]))
+			(void)close(w->armed[w->narmed].fd);
 	}
 	if (first == 0 && w->mapped > ARMED_PAGE && mremap(w->armed, w->mapped,
 	    ARMED_PAGE, 0) != MAP_FAILED)

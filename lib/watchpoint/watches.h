@@ -25,6 +25,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "cause.h"
@@ -38,6 +39,9 @@ struct wp_armed {
 	uint16_t slot;		/* index of the slot */
 	pid_t tid;		/* the thread it was opened on */
 	bool loaded;		/* async: it was given its one overflow */
+	uint64_t id;		/* the event's, by which it is known again should
+				   the program close the number and get it for
+				   a file of its own; 0: not an event */
 };
 
 struct wp_delivery;
@@ -73,8 +77,8 @@ struct wp_delivery {
 	 * All are called with the table locked, but disable and count, which
 	 * are async-signal-safe.  0 or -errno with a cause; a failed open
 	 * or move leaves things as they were.  What open opens is disabled, and
-	 * signals under a serial that the watch only gets afterwards; move sets
-	 * the watch's slots and region.
+	 * signals under a serial that the watch is given afterwards, but see
+	 * wp_armed_open; move sets the watch's slots and region.
 	 */
 	int (*open)(struct wp_watch *, uint32_t serial, struct wp_cause *);
 	void (*close)(struct wp_watch *);
@@ -99,6 +103,7 @@ struct wp_inside {
 	_Atomic uint64_t missed;	/* see wp_stray_missed */
 	int output;			/* for lines without a helper: 2, or of
 					   WATCHPOINT_OUTPUT */
+	struct stat standard;	/* what standard error was; st_ino 0: none */
 	struct sigaction old_trap, old_signal;	/* what we displaced */
 	bool handling;			/* our handlers are installed */
 	_Atomic bool traced;		/* the ptrace delivery was used: SIGTRAPs of
@@ -158,8 +163,14 @@ struct wp_watch *wp_watches_new(uint32_t *serial);
    stays with the entry.  0 or -ENOMEM. */
 int wp_watch_add(struct wp_watch *, int fd, unsigned slot, pid_t tid);
 
+/* Whether the descriptor still is the event; async-signal-safe. */
+bool wp_armed_is(const struct wp_armed *);
+
 /* Close its events from index first on. */
 void wp_watch_drop(struct wp_watch *, size_t first);
+
+/* It is open from now on: signals under its serial are for it (inside.c). */
+void wp_watch_publish(struct wp_watch *, uint32_t serial);
 
 /* Open a watch anew in a child made by fork(2) (inside.c); locked.  0, or -errno
    after a line that says why: it watches nothing then. */
@@ -180,7 +191,9 @@ struct wp_arming {
 	int (*enable)(const struct wp_watch *, struct wp_armed *);
 };
 
-/* Open them, disabled, for all threads or w->tid.  0 or -errno with a cause. */
+/* Open them, for all threads or w->tid, disabled: unless threads had to be held
+   for it; then the watch is open and enabled (but for WP_DISABLED) when they go
+   on.  0 or -errno with a cause. */
 int wp_armed_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
     struct wp_cause *);
 
@@ -204,11 +217,12 @@ int wp_descriptor_high(int fd);
  * new since fn was first called: then nobody was made meanwhile who could have
  * inherited and be called too.  Otherwise undo is called and it begins anew; if
  * the threads do not settle, the helper holds the others still.  fn's -errno
- * ends it; -ESRCH is passed over.  Result: 0; 1 when they did not settle and
+ * ends it; -ESRCH is passed over.  If they had to be held, held (or NULL) is
+ * called in the end, while they are.  Result: 0; 1 when they did not settle and
  * nobody could hold them (a thread may be missed or covered twice); -errno.
  */
 int wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
-    void *arg);
+    void (*held)(void *arg), void *arg);
 
 /* Install the signal handlers (trap.c).  0 or -errno.  And see whether they are
    still there: 0, or 1 with a line in *cause that says who took them. */
@@ -221,6 +235,9 @@ bool wp_trap_inside(void);
 /* The watch whose handler the calling thread is in, and which has that in users;
    or NULL. */
 const struct wp_watch *wp_trap_held(void);
+
+/* In the child of a fork(2): its thread has another id. */
+void wp_trap_forked(void);
 
 /* The permits of the calling thread: the innermost scope, or NULL; a list by
    outer.  In initial-exec TLS: async-signal-safe. */
@@ -249,6 +266,11 @@ void wp_helper_forked(void);
 /* Tell it what is open now; NULL-safe without a helper. */
 void wp_helper_tell(struct wp_watch *);
 
+/* Whether all accesses to an open watch have come to the handler, and tell of
+   those that did not; *ms, which grows less, is there to wait for threads that
+   are on their way.  Locked. */
+void wp_helper_look(const struct wp_watch *, unsigned *ms);
+
 /* And that an open one has been moved. */
 void wp_helper_moved(const struct wp_watch *);
 
@@ -273,6 +295,9 @@ void wp_helper_rearm(int fd);
 /* A variable of our environment; NULL when unset, or the program runs with
    privileges it was given (secure_getenv(3)). */
 const char *wp_setting(const char *name);
+
+/* Have wp_inside.output; once, locked (output.c). */
+void wp_output_open(void);
 
 /* Write a line, or lines, to the output; "watchpoint: " and a newline are added
    where they lack.  Async-signal-safe (say.c). */

@@ -35,7 +35,7 @@
  *	WATCHPOINT_DELIVERY	sigtrap, async or ptrace: no other is tried
  *	WATCHPOINT_FORM		text (the default) or json: the helper's reports
  *	WATCHPOINT_OUTPUT	a file for them, instead of standard error
- *	WATCHPOINT_STACK	bytes of stack to capture (8192; at most 16384)
+ *	WATCHPOINT_STACK	bytes of stack to capture (4096; at most 16384)
  *	WATCHPOINT_WATCH	what a preloaded library watches; see watchctl(1),
  *				--inside, which sets it
  *
@@ -222,7 +222,7 @@ void wp_stray_reset(void);
  * Have a handler called at each stray access, of any watch, after the watch's
  * own; NULL: none.  It is a handler as above, so it may leave by longjmp(3).
  */
-void wp_stray_handler(wp_handler *, void *arg);
+void wp_stray_handler(wp_handler *handler, void *arg);
 
 /* What a report says of where the access was made. */
 struct wp_place {

@@ -1,0 +1,529 @@
+/*
+ * deliver_ptrace: watches of an ordinary user to whom perf_event_open is
+ * refused, by way of the real helper; and those of the async delivery that the
+ * helper arms.  What holds for watches of all deliveries is in
+ * inside_live_test.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "child.h"
+#include "live.h"
+#include "proc.h"
+#include "watches.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	NOBODY = 65534, THREADS = 4, SIGNALS = 64, KILLS = 30, SWITCHES = 100,
+	CHAINS = 600,
+};
+
+static struct shared {
+	volatile uint64_t word, other;	/* are watched */
+	volatile unsigned writes;	/* as their makers count them */
+	volatile unsigned hits, outer;	/* as handlers do */
+	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
+	volatile unsigned alarms, children, made, alive;
+	volatile unsigned turns[THREADS];
+	volatile pid_t helper;
+	volatile int ready, step, result;
+	volatile bool end;
+	volatile uint64_t count;
+	char cause[512];
+} *shared;
+
+static int
+clear(void **state)
+{
+	(void)state;
+	memset(shared, 0, sizeof(*shared));
+	return 0;
+}
+
+static int
+begin(void **state)
+{
+	(void)state;
+	shared = shared_memory(sizeof(*shared));
+	return getenv("WATCHCTL") == NULL ? -1 : 0;
+}
+
+static void
+add(volatile unsigned *n, int by)
+{
+	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
+}
+
+static void
+wait_for(int step)
+{
+	while (shared->step < step)
+		nap_us(100);
+}
+
+/* --- programs --- */
+
+/* An ordinary user, to whom perf_event_open(2) is refused as by a container. */
+static bool
+be_refused(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {COUNT(code), code};
+
+	return (getuid() != 0 || (setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    setresuid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0)) &&
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
+}
+
+static void
+count_hit(const struct wp_hit *hit, void *arg)
+{
+	(void)hit;
+	add(arg != NULL ? arg : &shared->hits, 1);
+}
+
+/* As attr, but on the word of all threads, with a handler; shared->result and
+   cause tell why it could not be had. */
+static struct wp_watch *
+watch(struct wp_attr attr)
+{
+	struct wp_watch *w;
+
+	attr.size = sizeof(attr);
+	attr.len = sizeof(shared->word);
+	if (attr.addr == NULL)
+		attr.addr = &shared->word;
+	if (attr.handler == NULL && attr.action == 0)
+		attr.handler = count_hit;
+	shared->result = wp_open(&attr, &w);
+	(void)snprintf(shared->cause, sizeof(shared->cause), "%s", wp_cause());
+	if (atomic_load(&wp_inside.channel) != NULL)
+		shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
+	return w;
+}
+
+/* What a program runs, and whom it is. */
+struct program {
+	void (*fn)(void);
+	const char *delivery;	/* NULL: it is refused all but the last */
+};
+
+static void
+be_program(void *arg)
+{
+	const struct program *program = arg;
+
+	(void)setenv("WATCHPOINT_HELPER", getenv("WATCHCTL"), 1);
+	if (program->delivery != NULL)
+		(void)setenv("WATCHPOINT_DELIVERY", program->delivery, 1);
+	else if (!be_refused())
+		_exit(99);
+	program->fn();
+}
+
+static pid_t
+start_program(void (*fn)(void), const char *delivery)
+{
+	struct program program = {fn, delivery};
+
+	return child_start(be_program, &program);
+}
+
+static void
+run_program(void (*fn)(void), const char *delivery)
+{
+	pid_t pid = start_program(fn, delivery);
+	int status = child_wait(pid);
+
+	if (shared->result != 0)
+		fail_msg("%d: %s", shared->result, shared->cause);
+	assert_int_equal(status, 0);
+}
+
+static void
+write_word(void)
+{
+	shared->word = 1;
+	add(&shared->writes, 1);
+}
+
+static pid_t
+tracer_of(pid_t tid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(tid, &status) == 0 ? status.tracer : -1;
+}
+
+/* --- every access --- */
+
+static void
+thread(void *(*fn)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t made;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, 128 << 10);
+	add(&shared->alive, 1);
+	if (pthread_create(&made, &attr, fn, NULL) != 0)
+		_exit(1);
+}
+
+/* Each writes first of all, and makes its successor. */
+static void *
+chain(void *arg)
+{
+	write_word();
+	add(&shared->made, 1);
+	if (shared->made < CHAINS)
+		thread(chain);
+	add(&shared->alive, -1);
+	return arg;
+}
+
+static void
+storm(void)
+{
+	struct wp_watch *w = watch((struct wp_attr){0});
+	uint64_t count = 0;
+
+	for (int i = 0; i < THREADS; i++)
+		thread(chain);
+	while (shared->alive > 0)
+		nap_us(100);
+	write_word();
+	(void)wp_count(w, &count);
+	shared->count = count;
+}
+
+static void
+every_access_of_a_storm_of_threads(void **state)
+{
+	static const char *const deliveries[] = {NULL, "ptrace", "async"};
+
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		(void)clear(state);
+		run_program(storm, deliveries[i]);
+		assert_true(shared->writes > CHAINS);
+		assert_int_equal(shared->hits, shared->writes);
+		assert_int_equal(shared->count, shared->writes);
+	}
+}
+
+static void
+write_periodically(void)
+{
+	struct wp_watch *w = watch((struct wp_attr){.period = 10});
+	uint64_t count = 0;
+
+	for (int i = 0; i < 105; i++)
+		write_word();
+	(void)wp_count(w, &count);
+	shared->count = count;
+}
+
+/* Also those that are no hits. */
+static void
+all_accesses_are_counted(void **state)
+{
+	static const char *const deliveries[] = {"ptrace", "async"};
+
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		(void)clear(state);
+		run_program(write_periodically, deliveries[i]);
+		assert_int_equal(shared->hits, 10);
+		assert_int_equal(shared->count, 105);
+	}
+}
+
+/* --- without locks --- */
+
+static struct wp_watch *other_watch;
+
+/* In a handler: of a watch that others are opening, closing and moving. */
+static void
+switch_other(const struct wp_hit *hit, void *arg)
+{
+	uint64_t count;
+
+	(void)arg;
+	if (wp_disable(other_watch) != 0 || wp_count(other_watch, &count) != 0)
+		shared->ready = -1;
+	if (hit->nth % 2 == 0 && (wp_enable(other_watch) != 0 ||
+	    wp_count(hit->watch, &count) != 0 || count < hit->nth))
+		shared->ready = -2;
+	add(&shared->outer, 1);
+}
+
+static void *
+write_all_the_time(void *arg)
+{
+	while (!shared->end)
+		write_word();
+	add(&shared->alive, -1);
+	return arg;
+}
+
+static void
+switch_while_opening(void)
+{
+	other_watch = watch((struct wp_attr){.addr = &shared->other});
+	(void)watch((struct wp_attr){.handler = switch_other});
+	thread(write_all_the_time);
+	thread(write_all_the_time);
+	while (shared->outer < SWITCHES) {
+		static volatile uint64_t third[2];
+		struct wp_watch *w = watch((struct wp_attr){.addr = third});
+
+		third[0] = 1;
+		if (wp_move(w, &third[1]) != 0)
+			shared->ready = -3;
+		wp_close(w);
+		write_word();
+	}
+	shared->end = true;
+	while (shared->alive > 0)
+		nap_us(100);
+	/* enabled is enabled, and so is the contrary */
+	(void)wp_enable(other_watch);
+	shared->hits = 0;
+	shared->other = 1;
+	(void)wp_disable(other_watch);
+	shared->other = 2;
+	(void)wp_enable(other_watch);
+	shared->other = 3;
+}
+
+static void
+handlers_wait_for_no_request(void **state)
+{
+	static const char *const deliveries[] = {"ptrace", "async"};
+
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		(void)clear(state);
+		run_program(switch_while_opening, deliveries[i]);
+		assert_int_equal(shared->ready, 0);
+		assert_int_equal(shared->hits, 2);
+	}
+}
+
+/* --- what the program notices --- */
+
+static void
+on_value(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	add(&shared->got[info->si_value.sival_int % SIGNALS], 1);
+	write_word();
+}
+
+static void
+on_alarm(int sig)
+{
+	add(sig == SIGALRM ? &shared->alarms : &shared->children, 1);
+}
+
+static void *
+turn(void *arg)
+{
+	unsigned i = __atomic_fetch_add(&shared->ready, 1, __ATOMIC_SEQ_CST);
+
+	while (!shared->end) {
+		shared->turns[i]++;
+		write_word();
+		nap_us(500);
+	}
+	return arg;
+}
+
+static void
+get_signals(void)
+{
+	struct sigaction action = {.sa_sigaction = on_value,
+	    .sa_flags = SA_SIGINFO | SA_RESTART};
+	const struct itimerval often = {{.tv_usec = 1000}, {.tv_usec = 1000}};
+	int status = -1;
+	pid_t child;
+
+	(void)sigaction(SIGRTMIN, &action, NULL);
+	(void)signal(SIGALRM, on_alarm);
+	(void)signal(SIGCHLD, on_alarm);
+	(void)watch((struct wp_attr){0});
+	for (int i = 0; i < THREADS; i++)
+		thread(turn);
+	(void)setitimer(ITIMER_REAL, &often, NULL);
+	if ((child = fork()) == 0)
+		_exit(17);
+	while (waitpid(child, &status, 0) < 0)
+		;
+	if (status != 17 << 8)
+		shared->step = -1;
+	shared->step = 1;
+	wait_for(2);
+	shared->end = true;
+	nap_us(10000);
+	/* nobody else is a child of the program's */
+	if (waitpid(-1, NULL, 0) != -1 || errno != ECHILD)
+		shared->result = -1;
+	_exit(23);
+}
+
+static void
+expect_wait(pid_t pid, int expected)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(pid, &status, WUNTRACED | WCONTINUED), pid);
+	assert_int_equal(status, expected);
+}
+
+static void
+expect_turns(void)
+{
+	for (int i = 0; i < THREADS; i++) {
+		unsigned before = shared->turns[i];
+
+		await(shared->turns[i] != before);
+	}
+}
+
+static void
+signals_and_status_are_the_programs(void **state)
+{
+	unsigned before[THREADS];
+	pid_t pid = start_program(get_signals, NULL);
+
+	(void)state;
+	await(shared->step == 1);
+	assert_true(tracer_of(pid) > 0);
+	for (int i = 0; i < SIGNALS; i++)
+		assert_int_equal(sigqueue(pid, SIGRTMIN,
+		    (union sigval){.sival_int = i}), 0);
+	for (int i = 0; i < SIGNALS; i++) {
+		await(shared->got[i] != 0);
+		assert_int_equal(shared->got[i], 1);
+	}
+	for (int i = 0; i < 5; i++) {
+		expect_turns();
+		assert_int_equal(kill(pid, SIGSTOP), 0);
+		expect_wait(pid, SIGSTOP << 8 | 0x7f);
+		memcpy(before, (const void *)shared->turns, sizeof(before));
+		nap_us(5000);
+		assert_memory_equal(before, (const void *)shared->turns,
+		    sizeof(before));
+		assert_int_equal(kill(pid, SIGCONT), 0);
+		expect_wait(pid, 0xffff);
+	}
+	expect_turns();
+	assert_true(shared->alarms > 3);
+	assert_int_equal(shared->children, 1);
+	shared->step = 2;
+	assert_int_equal(child_wait(pid), 23 << 8);
+	assert_int_equal(shared->result, 0);
+	assert_in_range(shared->hits, shared->writes, shared->writes + THREADS);
+}
+
+/* --- the helper --- */
+
+static void
+write_until_told(void)
+{
+	struct wp_watch *w = watch((struct wp_attr){.action = WP_PRINT});
+
+	shared->ready = 1;
+	while (shared->step < 1)
+		write_word();
+	(void)wp_disable(w);
+	for (int i = 0; i < 1000; i++)
+		write_word();
+	(void)wp_enable(w);
+	(void)wp_move(w, &shared->other);
+	wp_close(w);
+	shared->word = 1;
+	_exit(29);
+}
+
+/* Reports go to nobody here; killed in the middle of one or not, it goes on. */
+static void
+programs_outlive_their_helper(void **state)
+{
+	static const char *const deliveries[] = {NULL, "ptrace", "async"};
+	unsigned short seed[3] = {7, 8, 9};
+
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	for (int i = 0; i < KILLS; i++) {
+		unsigned before;
+		pid_t pid;
+
+		(void)clear(state);
+		pid = start_program(write_until_told,
+		    deliveries[i % COUNT(deliveries)]);
+		await(shared->ready == 1);
+		if (shared->result != 0)
+			fail_msg("%s", shared->cause);
+		nap_us(nrand48(seed) % 5000);
+		assert_int_equal(kill(shared->helper, SIGKILL), 0);
+		before = shared->writes;
+		await(shared->writes > before + 3);
+		shared->step = 1;
+		assert_int_equal(child_wait(pid), 29 << 8);
+	}
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
+static void
+watch_without(void)
+{
+	(void)setenv("WATCHPOINT_HELPER", "", 1);
+	(void)watch((struct wp_attr){0});
+}
+
+static void
+without_a_helper_the_cause_says_so(void **state)
+{
+	(void)state;
+	assert_int_equal(child_wait(start_program(watch_without, "ptrace")), 0);
+	assert_int_equal(shared->result, -ENOTSUP);
+	assert_non_null(strstr(shared->cause, "helper"));
+}
+
+int
+main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
+	const struct CMUnitTest tests[] = {
+		TEST(every_access_of_a_storm_of_threads),
+		TEST(all_accesses_are_counted),
+		TEST(handlers_wait_for_no_request),
+		TEST(signals_and_status_are_the_programs),
+		TEST(programs_outlive_their_helper),
+		TEST(without_a_helper_the_cause_says_so),
+	};
+
+	return run_live_with("deliver_ptrace", tests, begin, NULL);
+}

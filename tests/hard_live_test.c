@@ -1,0 +1,165 @@
+/*
+ * hard: programs that watch themselves where that is hard (victim/hard.c), by
+ * each delivery, with the helper, and without one.  They end as they would
+ * without a watch, and each access is reported.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "live.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { ANY = -1, AT_A_TIME = 4 };
+
+static const struct scene {
+	const char *name;
+	int status;		/* of the program: exit status, or 128 + signal */
+	int hits;		/* ANY: as many as it says it counted */
+} scenes[] = {
+	{"in_free", 0, ANY},
+	{"in_printf", 0, ANY},
+	{"in_dlopen", 0, ANY},
+	{"in_thread_start_and_end", 0, ANY},
+	{"in_atexit", 0, 1},
+	{"in_handlers", 0, 8},
+	{"beside_other_traps", 0, 1},
+	{"under_timers", 0, ANY},
+	{"on_a_nearly_full_stack", 0, 1},
+	{"in_deep_recursion", 0, 1},
+	{"without_a_stack", 0, 5},
+	{"keeping_registers", 0, 1},
+	{"on_a_broken_heap", 0, 2},
+	{"before_an_illegal_instruction", 128 + SIGILL, 1},
+	{"before_exit", 3, 1},
+	{"before_being_killed", 128 + SIGKILL, 1},
+	{"before_abort", 128 + SIGABRT, 1},
+	{"before_execve", 0, 1},
+	{"before_a_stack_overflow", 128 + SIGSEGV, 1},
+	{"with_children", 0, 1},
+	{"with_few_descriptors", 0, 1},
+	{"in_many_threads", 0, 200},
+	{"in_cancelled_threads", 0, ANY},
+	{"ending_threads_in_a_handler", 0, 4},
+};
+
+/* The number behind a text; the test fails where it is not found. */
+static int
+number_behind(const char *in, const char *text)
+{
+	const char *at = strstr(in, text);
+	int n;
+
+	if (at == NULL || sscanf(at + strlen(text), "%d", &n) != 1)
+		fail_msg("no '%sN' in: %s", text, in);
+	return n;
+}
+
+/* What the helper says last: how many it reported; no hit is lost. */
+static int
+account(const char *err)
+{
+	assert_int_equal(number_behind(err, " reported, "), 0);
+	return number_behind(err, "\nwatchctl: ");
+}
+
+/* How many times a text stands there. */
+static int
+times_in(const char *in, const char *text)
+{
+	int n = 0;
+
+	for (; (in = strstr(in, text)) != NULL; in += strlen(text))
+		n++;
+	return n;
+}
+
+/* Reported; and, of those that the program counted, all. */
+static void
+expect(const struct scene *scene, const struct outcome *o, bool helped)
+{
+	int hits, reported;
+
+	if (o->status != scene->status)
+		fail_msg("%s: status %d\n%s%s", scene->name, o->status, o->out,
+		    o->err);
+	hits = scene->hits != ANY ? scene->hits :
+	    number_behind(o->out, "counted ");
+	reported = helped ? account(o->err) : times_in(o->err, " frame 0 ");
+	if (reported != hits)
+		fail_msg("%s: %d hits, %d reported\n%s%s", scene->name, hits,
+		    reported, o->out, o->err);
+}
+
+/* A few at a time: what takes long is the helpers' work. */
+static void
+play(const char *helper, const char *delivery)
+{
+	struct running programs[AT_A_TIME];
+	struct outcome o;
+
+	assert_int_equal(setenv("WATCHPOINT_HELPER", helper, 1), 0);
+	assert_int_equal(setenv("WATCHPOINT_DELIVERY", delivery, 1), 0);
+	for (size_t i = 0; i < COUNT(scenes); i += AT_A_TIME) {
+		size_t n = COUNT(scenes) - i;
+
+		if (n > AT_A_TIME)
+			n = AT_A_TIME;
+		for (size_t j = 0; j < n; j++)
+			start(&programs[j], (const char *[]){victim("hard"),
+			    scenes[i + j].name, NULL});
+		for (size_t j = 0; j < n; j++) {
+			finish(&programs[j], &o);
+			expect(&scenes[i + j], &o, *helper != '\0');
+			outcome_free(&o);
+		}
+	}
+}
+
+static void
+by_sigtrap(void **state)
+{
+	(void)state;
+	play(watchctl(), "sigtrap");
+}
+
+static void
+by_async(void **state)
+{
+	(void)state;
+	play(watchctl(), "async");
+}
+
+static void
+by_ptrace(void **state)
+{
+	(void)state;
+	play(watchctl(), "ptrace");
+}
+
+static void
+without_a_helper(void **state)
+{
+	(void)state;
+	play("", "sigtrap");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_sigtrap),
+		cmocka_unit_test(by_async),
+		cmocka_unit_test(by_ptrace),
+		cmocka_unit_test(without_a_helper),
+	};
+
+	return run_live("hard", tests);
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# trap_safe: the objects of the signal handler use nothing that is not
+# async-signal-safe, nothing where a thread can be cancelled, and no thread-local
+# memory that would have to be allocated first.
+set -eu
+
+objects="trap.o account.o chain.o capture.o capture_$(uname -m).o say.o stray.o
+channel_post.o"
+
+# of libc: system calls, what the vDSO does, and pure functions
+libc='__errno_location syscall
+abort mmap munmap prctl sched_yield sigaction
+clock_gettime getpid gettid sched_getcpu
+memcpy memset strcmp strlen strncmp strnlen sigdelset
+__libc_current_sigrtmax __libc_single_threaded'
+
+# of the library: its table, and what deliveries say is async-signal-safe
+library='wp_inside wp_deliver_sigtrap wp_deliver_async wp_deliver_ptrace
+wp_async_rearm wp_helper_rearm'
+
+linker='_GLOBAL_OFFSET_TABLE_ __start_wp_handler __stop_wp_handler'
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+ar x "$(dirname "$WATCHCTL")/../lib/watchpoint/libwatchpoint.a" $objects
+
+{
+	nm -g --defined-only $objects | awk 'NF == 3 { print $3 }'
+	echo $libc $library $linker | tr ' ' '\n'
+} | sort -u > allowed
+nm -u $objects | awk 'NF == 2 { print $2 }' | sort -u > used
+[ -s used ]
+if comm -23 used allowed | grep .; then
+	echo 'the signal handler must not use these'
+	exit 1
+fi
