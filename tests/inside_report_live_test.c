@@ -933,7 +933,7 @@ nobody_need_read_the_report(void **state)
 {
 	struct running r = {.in = -1};
 	struct outcome o;
-	unsigned long hits, reported, lost;
+	unsigned long hits = 0, reported = 0, lost = 0;
 	const char *account;
 	char *path = strdup(getenv("WATCHPOINT_OUTPUT"));
 
