@@ -29,7 +29,15 @@ enum {
 	THREADS = 4,
 	TIMES = 1000,
 	PAGE = 4096,
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	HANDLER_STACK = 65536,	/* what a sanitizer makes of it */
+#else
 	HANDLER_STACK = 1536,	/* what our handler may use of the stack */
+#endif
+#else
+	HANDLER_STACK = 1536,
+#endif
 	DEAD_STACK = 4096,	/* bytes below the stack pointer */
 	HELPER_RECORDS = 8,
 };
