@@ -272,7 +272,7 @@ one_sample_is_a_hit_at_once(void **state)
 	assert_int_equal(hit->cpu, 1);
 	assert_string_equal(hit->access, "write");
 	assert_false(hit->kernel);
-	assert_null(hit->syscall);
+	assert_null(hit->call.name);
 	assert_int_equal(hit->addr, (uintptr_t)&area[0]);
 	assert_int_equal(hit->len, 8);
 	assert_int_equal(hit->pc, (uintptr_t)after_store);
@@ -719,9 +719,9 @@ names_the_system_call(void **state)
 		assert_true(hit->stack->n > 1);
 		assert_true(hit->stack->frame[0].kernel);
 		if (cases[i].name == NULL)
-			assert_null(hit->syscall);
+			assert_null(hit->call.name);
 		else
-			assert_string_equal(hit->syscall, cases[i].name);
+			assert_string_equal(hit->call.name, cases[i].name);
 	}
 }
 

@@ -126,7 +126,7 @@ made_kernel_hit(uint64_t seq)
 	return (struct ex_hit){
 		.seq = seq, .watch = &made_watches[1], .time = 13003417500,
 		.pid = 4335, .tid = 4335, .cpu = UINT32_MAX,
-		.access = "write", .kernel = true, .syscall = "read",
+		.access = "write", .kernel = true, .call = {.name = "read"},
 		.addr = 0x4040c8, .len = 8, .pc = 0x7f00000f0010,
 		.samples = 8, .stack = &made_kernel,
 	};

@@ -103,7 +103,7 @@ prints_the_kernels_hits(void **state)
 	struct made_report m;
 
 	(void)state;
-	hits[1].syscall = NULL;
+	hits[1].call.name = NULL;
 	made_open(&m, &report_text);
 	run(&m, &start, hits, 2, NULL);
 	assert_string_equal(strstr(m.text, "#7 "),

@@ -193,7 +193,7 @@ cell_amend(void *arg, struct ex_hit *hit)
 	hit->late = (c->flags & WP_CELL_LATE) != 0;
 	hit->kernel = c->kernel;
 	if (hit->kernel)
-		hit->syscall = call_of(hit->stack);
+		hit->call.name = call_of(hit->stack);
 	hit->stray = is_stray(in, c);
 }
 

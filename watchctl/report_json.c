@@ -347,8 +347,8 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 	if (hit->stray)
 		field_true(b, "stray");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
-	if (hit->kernel && hit->syscall != NULL)
-		field_text(b, "syscall", hit->syscall);
+	if (hit->kernel && hit->call.name != NULL)
+		field_text(b, "syscall", hit->call.name);
 	field_hex(b, "addr", hit->addr);
 	if (hit->len > 0)
 		field_dec(b, "len", hit->len);

@@ -258,7 +258,7 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray)
 		paint(r, b, BAD);
-	put_access(b, hit->stray, hit->access, hit->kernel, hit->syscall);
+	put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name);
 	if (hit->stray)
 		paint(r, b, PLAIN);
 	buffer_puts(b, "  ");

@@ -10,8 +10,10 @@
 #ifndef EX_HIT_H
 #define EX_HIT_H
 
+#include "call.h"
 #include "insn.h"
 #include "stack.h"
+#include "value.h"
 
 /* What is watched, as a reader is to see it. */
 struct ex_watch {
@@ -34,11 +36,16 @@ struct ex_hit {
 	const char *access;	/* "write", "read", "access", "execute",
 				   "read-write" */
 	bool kernel;		/* the kernel's access on the program's behalf */
-	const char *syscall;	/* kernel: the call's name, or NULL */
+	struct ex_call call;	/* kernel: the system call */
 	uint64_t addr;		/* watched bytes touched: first, and how many */
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
 	struct ex_insn insn;	/* not for kernel hits */
+	struct ex_value old, new;	/* of the watch's bytes; of those that
+					   were touched or of more */
+	enum ex_value_source source;	/* of new */
+	bool unchanged;		/* a write that left every touched byte as it
+				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
 	unsigned samples;	/* how many were joined in this hit */
 	/* set by who knows, not by the explainer: */

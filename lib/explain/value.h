@@ -1,0 +1,46 @@
+/*
+ * value: what a watch's bytes were before a hit and after it, and how that is
+ * known.
+ *
+ * Each byte is known or not: nothing is guessed.  What an instruction stored is
+ * known by the registers sampled after it, in part or in full; what it derived
+ * from the old value (add, inc, xor, ...) by the old value; else memory is read,
+ * when its process is stopped at the hit, or later.  The old value is what the
+ * hit before left, as far as no other thread can have written in between; or
+ * what the instruction itself loaded (xchg, xadd, cmpxchg).
+ */
+#ifndef EX_VALUE_H
+#define EX_VALUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of the largest watch: four slots of eight. */
+#define EX_VALUE_MAX 32
+
+/* The bytes of a watch, from its first on. */
+struct ex_value {
+	uint8_t byte[EX_VALUE_MAX];
+	uint32_t known;		/* bit n: byte n is known */
+};
+
+/* How the new value is known. */
+enum ex_value_source {
+	EX_VALUE_UNKNOWN,	/* it is not */
+	EX_VALUE_REGISTER,	/* the instruction stored a register */
+	EX_VALUE_IMMEDIATE,	/* or what is part of it */
+	EX_VALUE_DERIVED,	/* it computed it from the old value */
+	EX_VALUE_STOP,		/* read while the thread stood at the hit, and
+				   nobody else had written */
+	EX_VALUE_LATER,		/* read later: others may have written since */
+};
+
+/* "register", "immediate", "derived", "stop", "later"; NULL: unknown. */
+const char *ex_value_source_text(enum ex_value_source);
+
+/* Whether bytes from to from + len - 1 are all known; and as a number, the
+   first the lowest, len at most 8. */
+bool ex_value_known(const struct ex_value *, unsigned from, unsigned len);
+uint64_t ex_value_number(const struct ex_value *, unsigned from, unsigned len);
+
+#endif
