@@ -10,9 +10,11 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -267,9 +269,19 @@ more_watches_than_slots(void **state)
 	outcome_free(&o);
 }
 
-/* Become a user without rights, or one without perf_event_open. */
-static void
-refused(bool seccomp, const char *const words[])
+/* What a child becomes: a user without rights, one without perf_event_open; or
+   where it is: without /proc, or where /proc hides others' processes. */
+enum plight { NOBODY, FILTERED, NO_PROC, HIDDEN };
+
+static bool
+be_nobody(void)
+{
+	return setresgid(65534, 65534, 65534) == 0 &&
+	    setresuid(65534, 65534, 65534) == 0;
+}
+
+static bool
+be_filtered(void)
 {
 	struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
@@ -278,6 +290,32 @@ refused(bool seccomp, const char *const words[])
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {4, filter};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool
+be_in(enum plight plight)
+{
+	switch (plight) {
+	case NOBODY:
+		return be_nobody();
+	case FILTERED:
+		return be_filtered();
+	default:
+		break;
+	}
+	if (unshare(CLONE_NEWNS) != 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+		return false;
+	return plight == NO_PROC ? umount2("/proc", MNT_DETACH) == 0 :
+	    mount("proc", "/proc", "proc", 0, "hidepid=2") == 0 && be_nobody();
+}
+
+static void
+refused(enum plight plight, const char *const words[])
+{
 	struct running w;
 	struct outcome o;
 	int out[2], err[2];
@@ -287,10 +325,7 @@ refused(bool seccomp, const char *const words[])
 	if ((w.pid = fork()) == 0) {
 		(void)dup2(out[1], 1);
 		(void)dup2(err[1], 2);
-		if (seccomp ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0 :
-		    setresgid(65534, 65534, 65534) != 0 ||
-		    setresuid(65534, 65534, 65534) != 0)
+		if (!be_in(plight))
 			_exit(99);
 		(void)execl(watchctl(), "watchctl", "-w", addr, "-p", pid,
 		    (char *)NULL);
@@ -302,7 +337,10 @@ refused(bool seccomp, const char *const words[])
 	w.out = out[0];
 	w.err = err[0];
 	finish(&w, &o);
-	expect_refusal(&o, words);
+	if (plight >= NO_PROC && o.status == 99)
+		print_message("not permitted to mount, even in a namespace\n");
+	else
+		expect_refusal(&o, words);
 	outcome_free(&o);
 }
 
@@ -314,8 +352,23 @@ not_permitted(void **state)
 		print_message("setresuid: not root\n");
 		skip();
 	}
-	refused(false, (const char *[]){"not permitted", pid, NULL});
-	refused(true, (const char *[]){"not permitted", "seccomp", NULL});
+	refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
+	refused(FILTERED, (const char *[]){"not permitted", "seccomp", NULL});
+}
+
+/* Not "no process": it is there. */
+static void
+what_proc_does_not_show(void **state)
+{
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("unshare: not root\n");
+		skip();
+	}
+	refused(HIDDEN, (const char *[]){"hidepid", pid, NULL});
+#ifndef __SANITIZE_ADDRESS__	/* which does not run without */
+	refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
+#endif
 }
 
 int
@@ -333,6 +386,7 @@ main(void)
 		with_target(no_slot_is_free),
 		with_target(more_watches_than_slots),
 		with_target(not_permitted),
+		with_target(what_proc_does_not_show),
 	};
 
 	return run_live("bad input", tests);

@@ -107,7 +107,8 @@ struct sample {
 	const char *pc;		/* as sampled, in user mode */
 	int64_t at;		/* where rdi points, from the watch on */
 	bool kernel;
-	uint64_t reached;	/* kernel: its rdi; 0: not sampled */
+	uint64_t reached;	/* kernel: its rdi, from the watch on; 0: not
+				   sampled */
 	uint32_t cpu;
 	bool bare;		/* no registers were sampled */
 };
@@ -165,7 +166,7 @@ make(const struct sample *s)
 	    (const uint8_t *)made.user};
 	if (s->bare)
 		sample->user = (struct ex_perf_regs){0};
-	made.di = s->reached;
+	made.di = region + s->reached;
 	if (s->reached != 0)
 		sample->intr = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
 		    UINT64_C(1) << PERF_REG_X86_DI,
@@ -384,15 +385,16 @@ static const struct scenario {
 	{"the kernel copies, byte by byte",
 	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 2, 1, nowhere, 0,
 	    true, 2}, {PAIR, 3, 1, nowhere, 0, true, 3}},
-	    {{1, 0, 8, 3}}},
-	{"the kernel goes back a little",
-	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 2, 1, nowhere, 0,
-	    true, 8}, {PAIR, 3, 1, nowhere, 0, true, 5}},
-	    {{1, 0, 8, 2}, {3, 0, 8, 1}}},
+	    {{1, 0, 3, 3}}},
+	{"the kernel copies two parts, the later bytes first",
+	    {{PAIR, 1, 1, nowhere, 0, true, 5}, {PAIR, 2, 1, nowhere, 0,
+	    true, 8}, {PAIR, 3, 1, nowhere, 0, true, 1}, {PAIR, 4, 1, nowhere,
+	    0, true, 4}},
+	    {{1, 0, 8, 4}}},
 	{"the kernel copies, and sleeps in between",
 	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR, 60 * MS, 1, nowhere, 0,
 	    true, 2}, {PAIR, 120 * MS, 1, nowhere, 0, true, 3}},
-	    {{1, 0, 8, 3}}},
+	    {{1, 0, 3, 3}}},
 	{"into the next slot",
 	    {{PAIR, 1, 1, nowhere, 0, true, 8}, {PAIR_2, 2, 1, nowhere, 0,
 	    true, 9}, {PAIR_2, 3, 1, nowhere, 0, true, 16}},
@@ -410,6 +412,10 @@ static const struct scenario {
 	    {{ONE, 1, 1, nowhere, 0, true, 8}, {ONE, 2, 1, nowhere, 0, true,
 	    8}},
 	    {{1, 0, 8, 1}, {2, 0, 8, 1}}},
+	{"an identical system call of one byte",
+	    {{ONE, 1, 1, nowhere, 0, true, 1}, {ONE, 2, 1, nowhere, 0, true,
+	    1}},
+	    {{1, 0, 1, 1}, {2, 0, 1, 1}}},
 	{"another system call goes on there",
 	    {{PAIR, 1, 1, nowhere, 0, true, 8}, {PAIR_2, 2, 1, nowhere, 8,
 	    true, 16}},
@@ -418,10 +424,10 @@ static const struct scenario {
 	    {{ONE, 1, 1, nowhere, 0, true, 1}, {ONE, 2, 2, nowhere, 0, true,
 	    1}, {ONE, 3, 1, nowhere, 0, true, 2}, {ONE, 4, 2, nowhere, 0, true,
 	    2}},
-	    {{1, 0, 8, 2}, {2, 0, 8, 2}}},
+	    {{1, 0, 2, 2}, {2, 0, 2, 2}}},
 	{"the kernel, then the program",
 	    {{PAIR, 1, 1, nowhere, 0, true, 1}, {PAIR_2, 2, 1, nowhere}},
-	    {{1, 0, 8, 1}, {2, 8, 8, 1}}},
+	    {{1, 0, 1, 1}, {2, 8, 8, 1}}},
 	{"copies whose progress was not sampled",
 	    {{ONE, 1, 1, nowhere, 0, true}, {ONE, 2, 1, nowhere, 0, true}},
 	    {{1, 0, 8, 1}, {2, 0, 8, 1}}},
@@ -836,6 +842,66 @@ time_threads(unsigned threads, unsigned samples)
 	    (uint64_t)to.tv_nsec - (uint64_t)from.tv_nsec;
 }
 
+/* With values every hit waits; without them it has but its own. */
+static void
+waits_for_values(void **state)
+{
+	static const struct ex_values values = {.read = NULL};
+	const struct ex_record lost = {.type = PERF_RECORD_LOST, .attr = -1,
+	    .time = 3 * MS + 100, .lost = {.count = 1}};
+	const struct ex_hit *hit = given.hit;
+
+	(void)state;
+	assert_int_equal(feed(&(struct sample){ONE, 1, 1, after_store}), 0);
+	assert_int_equal(given.n, 1);
+	assert_true(ex_value_known(&hit[0].new, 0, 8));
+	assert_int_equal(hit[0].source, EX_VALUE_REGISTER);
+	assert_int_equal(ex_explainer_values(explainer, &values), 0);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(feed(&(struct sample){ONE, (1 + i) * MS, 1,
+		    after_store}), 0);
+	assert_int_equal(given.n, 2);
+	assert_int_equal(ex_explain_flush(explainer, 4 * MS - 1), 0);
+	assert_int_equal(given.n, 2);
+	assert_int_equal(ex_explain_flush(explainer, 4 * MS), 0);
+	assert_int_equal(given.n, 3);
+	assert_int_equal(ex_explain(explainer, &lost), 0);
+	assert_int_equal(feed(&(struct sample){ONE, 4 * MS, 1, after_store}),
+	    0);
+	assert_int_equal(flush_all(), 0);
+	expect_tally(5, 5, 0, 0);
+	assert_false(ex_value_known(&hit[1].old, 0, 8));
+	assert_true(ex_value_known(&hit[2].old, 0, 8));
+	assert_int_equal(ex_value_number(&hit[2].old, 0, 8), 0);
+	assert_true(hit[2].unchanged);
+	/* that one had been given out only if nothing could follow */
+	assert_false(ex_value_known(&hit[3].old, 0, 8));
+	assert_false(ex_value_known(&hit[4].old, 0, 8));
+}
+
+/* A write that is dropped has written all the same. */
+static void
+values_of_dropped_writes_count(void **state)
+{
+	static const struct ex_values values = {.read = NULL};
+	const uint8_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+	    1};
+
+	(void)state;
+	assert_int_equal(ex_explainer_values(explainer, &values), 0);
+	ex_explain_known(explainer, &watches[2], getpid(), ones, 16, 0);
+	assert_int_equal(feed(&(struct sample){READ, 1, 1, after_store}), 0);
+	assert_int_equal(feed(&(struct sample){READ, 2, 1, after_load}), 0);
+	assert_int_equal(feed(&(struct sample){READ, 3, 1, after_wide, 0}), 0);
+	assert_int_equal(feed(&(struct sample){READ, 4, 1, after_load}), 0);
+	assert_int_equal(flush_all(), 0);
+	expect_tally(4, 2, 0, 2);
+	assert_int_equal(given.hit[0].old.known, 0xffff);
+	assert_int_equal(given.hit[0].old.byte[7], 0);
+	assert_int_equal(given.hit[0].old.byte[8], 1);
+	assert_int_equal(given.hit[1].old.known, 0xff);
+}
+
 static void
 many_threads_are_no_burden(void **state)
 {
@@ -888,6 +954,8 @@ main(void)
 		test(names_a_function_by_the_byte_before),
 		test(names_the_system_call),
 		test(leaves_no_sample_out),
+		test(waits_for_values),
+		test(values_of_dropped_writes_count),
 		test(many_threads_are_no_burden),
 	};
 

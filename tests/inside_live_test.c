@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -976,6 +977,77 @@ both_refusals_are_told(void **state)
 	assert_non_null(strstr(wp_cause(), "helper"));
 }
 
+static uint64_t
+ticks_of(int fd)
+{
+	struct wp_perf_count count = {0};
+
+	assert_int_equal(wp_perf_read(fd, false, &count), 0);
+	return count.value;
+}
+
+/* The program closes everything, and opens something of its own under the same
+   number: that is left alone. */
+static void
+numbers_that_are_used_again(void **state)
+{
+	struct perf_event_attr clock = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.exclude_kernel = 1, .exclude_hv = 1,
+	};
+	struct wp_attr attr = WATCH(&word);
+	struct wp_watch *w;
+	uint64_t count, ticks;
+	int fd, own;
+
+	(void)state;
+	attr.threads = WP_THIS_THREAD;
+	assert_int_equal(wp_open(&attr, &w), 0);
+	if (w->narmed > 0) {	/* else they are the helper's */
+		fd = w->armed[0].fd;
+		assert_true((own = wp_perf_open(&clock, 0, -1)) >= 0);
+		assert_int_equal(dup2(own, fd), fd);
+		(void)close(own);
+		assert_int_equal(wp_disable(w), -EBADF);
+		assert_int_equal(wp_enable(w), -EBADF);
+		assert_int_equal(wp_move(w, &other), -EBADF);
+		assert_int_equal(wp_count(w, &count), -EBADF);
+		ticks = ticks_of(fd);
+		for (volatile unsigned i = 0; i < 1000000; i++)
+			;
+		assert_true(ticks_of(fd) > ticks);
+		wp_close(w);
+		assert_int_not_equal(fcntl(fd, F_GETFD), -1);
+		(void)close(fd);
+	} else
+		wp_close(w);
+}
+
+/* It is known by what it preloads. */
+static void
+open_under_valgrind(void *arg)
+{
+	const struct wp_attr attr = WATCH(&word);
+	struct wp_watch *w;
+
+	(void)arg;
+	(void)setenv("LD_PRELOAD",
+	    "/usr/libexec/valgrind/vgpreload_core-amd64-linux.so", 1);
+	if (wp_open(&attr, &w) != -ENOTSUP ||
+	    strstr(wp_cause(), "valgrind") == NULL)
+		_exit(1);
+}
+
+/* The first test: what the machine offers is found out once. */
+static void
+valgrind_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(child_wait(child_start(open_under_valgrind, NULL)),
+	    0);
+}
+
 /* Running them. */
 
 /* What a failed test left. */
@@ -1038,6 +1110,8 @@ static int
 run_all(const struct mode *m)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(valgrind_is_refused),
+		TEST(numbers_that_are_used_again),
 		TEST(each_write_of_each_thread),
 		TEST(moved_in_all_threads),
 		TEST(toggled_while_others_hit),

@@ -43,7 +43,8 @@ struct scenario {
 	bool reads, writes;
 	uint64_t first;		/* byte touched; 0: the watch's */
 	uint32_t size;		/* 0: not looked at */
-	bool known, immediate;	/* the value */
+	bool late;		/* which bytes cannot be told */
+	bool known, immediate;	/* the watched bytes' new value */
 	uint64_t value;
 };
 
@@ -120,7 +121,18 @@ X(xsave, "nop", "xsavec 0x40(%rsp)", "ret",				\
 	.writes = true)							\
 X(fxsave, "nop", "fxsave (%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1100, .is = EX_EXACT,	\
-	.writes = true, .first = 0x1000, .size = 512)			\
+	.writes = true, .first = 0x1000, .size = 416)			\
+X(fxsave_reserved, "nop", "fxsave (%rsi)", "ret",			\
+	.reg = { [SI] = 0x1000 }, .addr = 0x11f8,			\
+	.is = EX_ADDRESS_UNVERIFIED, .writes = true)			\
+X(clear_line, "nop", "clzero", "ret",					\
+	.reg = { [AX] = 0x1008 }, .addr = 0x1030, .is = EX_EXACT,	\
+	.text = "clzero", .writes = true, .first = 0x1000,		\
+	.size = 64)							\
+X(store_line, "nop", "movdir64b (%rsi),%rdi", "ret",			\
+	.reg = { [SI] = 0x2000, [DI] = 0x1000 }, .addr = 0x1030,	\
+	.is = EX_EXACT, .text = "movdir64b (%rsi),%rdi",		\
+	.writes = true, .first = 0x1000, .size = 64)			\
 X(scatter, "nop", "vscatterdps %zmm1,(%rsi,%zmm0,4){%k1}", "ret",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000,			\
 	.is = EX_ADDRESS_UNVERIFIED, .writes = true)			\
@@ -172,6 +184,13 @@ X(thread_local, "nop", "mov %eax,%fs:-4", "ret",			\
 X(gather, "nop", "vpgatherdd %ymm2,(%rsi,%ymm1,4),%ymm0", "ret",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
 	.is = EX_ADDRESS_UNVERIFIED, .reads = true)			\
+X(gather_on_its_way, "nop", "vpgatherdd %ymm2,(%rsi,%ymm1,4),%ymm0",	\
+	"ret", .rep = true, .reg = { [SI] = 0x1000 }, .addr = 0x1000,	\
+	.access = 'a', .is = EX_ADDRESS_UNVERIFIED, .reads = true)	\
+X(load_before_gather, "nop", "mov (%rsi),%eax",				\
+	"vpgatherdd %ymm2,(%rsi,%ymm1,4),%ymm0", .addr = 0x1000,	\
+	.reg = { [SI] = 0x1000 }, .access = 'a', .is = EX_AMBIGUOUS,	\
+	.reads = true)							\
 X(translate, "nop", "xlat", "ret",					\
 	.reg = { [BX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
 	.is = EX_ADDRESS_UNVERIFIED, .text = "xlat %ds:(%rbx)",		\
@@ -333,8 +352,15 @@ X(rep_part, "nop", "rep stosb", "ret", .rep = true,			\
 	.is = EX_EXACT, .writes = true, .first = 0x1002, .size = 1)	\
 X(rep_reported_late, "nop", "rep movsb", "ret", .rep = true,		\
 	.reg = { [SI] = 0x2012, [DI] = 0x1012, [CX] = 5 },		\
-	.addr = 0x1000, .is = EX_EXACT, .writes = true,			\
-	.first = 0x1007, .size = 1)					\
+	.addr = 0x1000, .is = EX_EXACT, .writes = true, .late = true)	\
+X(rep_both, "nop", "rep movsb", "ret", .rep = true,			\
+	.reg = { [SI] = 0x1007, [DI] = 0x1003, [CX] = 5 },		\
+	.addr = 0x1000, .access = 'a', .is = EX_EXACT, .reads = true,	\
+	.writes = true, .first = 0x1002, .size = 1)			\
+X(rep_one_or_both, "nop", "rep movsb", "ret", .rep = true,		\
+	.reg = { [SI] = 0x1012, [DI] = 0x1003, [CX] = 5 },		\
+	.addr = 0x1000, .access = 'a', .is = EX_ADDRESS_UNVERIFIED,	\
+	.reads = true, .writes = true)					\
 X(rep_done, "nop", "rep movsq", "ret",					\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008 }, .addr = 0x1000,	\
 	.is = EX_EXACT, .text = "rep movsq %ds:(%rsi),%es:(%rdi)",	\
@@ -360,7 +386,7 @@ X(store_before_other_rep, "nop", "mov %al,(%rsi)", "rep stosb",		\
 X(lock_skipped, "je lock_skipped_insn+1", "lock incl (%rsi)", "ret",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .len = 4,		\
 	.is = EX_AMBIGUOUS, .reads = true, .writes = true)		\
-X(data_before, "jmp data_before_insn; .byte 0x06", "mov %eax,(%rsi)",	\
+X(data_before, "jmp *%rax; .byte 0x06", "mov %eax,(%rsi)",		\
 	"ret", .reg = { [SI] = 0x1000 }, .addr = 0x1000, .len = 4,	\
 	.is = EX_AMBIGUOUS, .writes = true)				\
 X(after_nothing, ".size code_after_nothing, 0; .byte 0x06", "rep stosb",	\
@@ -464,11 +490,27 @@ sample_of(struct capture *c, const struct scenario *s)
 	return &c->sample;
 }
 
+/* The bytes of a watch that an instruction stored, if it stored all. */
+static bool
+stored(const struct ex_insn *insn, uint64_t addr, uint32_t len,
+    uint64_t *value)
+{
+	const uint64_t skip = addr - insn->addr;
+
+	*value = 0;
+	if (insn->effect.operation != EX_OP_STORE || skip >= insn->size ||
+	    insn->size - skip < len)
+		return false;
+	memcpy(value, &insn->effect.stored[skip], len);
+	return true;
+}
+
 /* What differs from what is expected; NULL: nothing. */
 static const char *
 difference(const struct scenario *s, const struct ex_insn *insn, uint64_t addr)
 {
-	const uint64_t first = s->first != 0 ? s->first : addr;
+	const uint64_t first = s->late ? 0 : s->first != 0 ? s->first : addr;
+	uint64_t value = 0;
 
 	if (insn->confidence != s->is)
 		return ex_confidence_text(insn->confidence);
@@ -489,9 +531,10 @@ difference(const struct scenario *s, const struct ex_insn *insn, uint64_t addr)
 		return "address";
 	if (s->size != 0 && insn->size != s->size)
 		return "size";
-	if (insn->has_value != s->known || insn->value_immediate != s->immediate)
-		return insn->has_value ? "a value" : "no value";
-	return insn->value != s->value ? "value" : NULL;
+	if (stored(insn, addr, s->len != 0 ? s->len : 8, &value) != s->known ||
+	    (s->known && insn->effect.immediate != s->immediate))
+		return s->known ? "no value" : "a value";
+	return s->known && value != s->value ? "value" : NULL;
 }
 
 static void
@@ -534,6 +577,7 @@ reads_32_bit_code(void **state)
 	struct scenario s = { .at = narrow_store, .reg = {
 	    [SP] = UINT64_C(0x1ffff1000), [BX] = UINT64_C(0x112345678) } };
 	struct ex_insn insn;
+	uint64_t value;
 
 	(void)sample_of(&f->capture, &s);
 	f->capture.sample.user.abi = PERF_SAMPLE_REGS_ABI_32;
@@ -543,8 +587,8 @@ reads_32_bit_code(void **state)
 	assert_int_equal(insn.pc, (uint64_t)(uintptr_t)narrow_push);
 	assert_string_equal(insn.text, "push %ebx");
 	assert_int_equal(insn.size, 4);
-	assert_true(insn.has_value);
-	assert_int_equal(insn.value, 0x12345678);
+	assert_true(stored(&insn, 0xffff1000, 4, &value));
+	assert_int_equal(value, 0x12345678);
 
 	s.at = narrow_after;
 	s.reg[SI] = 0xfffffff8;

@@ -13,6 +13,7 @@
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,6 +21,7 @@
 #include <sys/epoll.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/vfs.h>
@@ -781,6 +783,38 @@ one_system_call_is_up_to_a_sample_a_byte(void **state)
 }
 
 static void
+do_write(void *fd)
+{
+	assert_int_equal(write(*(int *)fd, (void *)(uintptr_t)area, 8), 8);
+}
+
+static void
+a_copy_out_of_memory_tells_its_source(void **state)
+{
+	uint64_t si, last = 0;
+	struct shot s;
+	int fd[2];
+
+	(void)state;
+	if (!live_features.kernel)
+		return;
+	assert_int_equal(pipe(fd), 0);
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_RW, area, 8),
+	    (struct wp_options){.kernel = true}), do_write, &fd[1]);
+	assert_in_range(s.samples, 1, 8);
+	for (unsigned i = 0; i < s.samples; i++) {
+		assert_true(is_kernel(&s.sample[i]));
+		assert_true(ex_regs_get(&s.sample[i].sample.intr,
+		    PERF_REG_X86_SI, &si));
+		assert_true(i == 0 || si > last);
+		last = si;
+	}
+	shot_end(&s);
+	(void)close(fd[0]);
+	(void)close(fd[1]);
+}
+
+static void
 user_registers_are_those_of_the_system_calls_entry(void **state)
 {
 	struct shot s;
@@ -946,6 +980,148 @@ direct_input_is_not_seen(void **state)
 	shot_end(&s);
 	page_free(&p);
 	(void)close(fd);
+}
+
+static void
+give_back(void *page)
+{
+	assert_int_equal(madvise(page, 4096, MADV_DONTNEED), 0);
+}
+
+static void
+memory_that_is_given_back_is_not_seen(void **state)
+{
+	volatile uint64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct shot s;
+
+	(void)state;
+	assert_true(page != MAP_FAILED);
+	page[0] = unseen;
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_W, page, 8),
+	    (struct wp_options){.kernel = true}), give_back,
+	    (void *)(uintptr_t)page);
+	assert_int_equal(page[0], 0);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+	(void)munmap((void *)(uintptr_t)page, 4096);
+}
+
+/* Its id is cleared in the area, as for pthread_join(3). */
+static void *
+clear_at_exit(void *unused)
+{
+	(void)syscall(SYS_set_tid_address, area);
+	(void)syscall(SYS_exit, 0);
+	return unused;
+}
+
+static void
+end_a_thread(void *unused)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)unused;
+	area[0] = 1;
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setdetachstate(&attr,
+	    PTHREAD_CREATE_DETACHED), 0);
+	assert_int_equal(pthread_create(&thread, &attr, clear_at_exit, NULL),
+	    0);
+	await(area[0] == 0);
+}
+
+static void
+a_threads_last_write_may_not_be_seen(void **state)
+{
+	struct shot s;
+
+	(void)state;
+	if (!live_features.kernel)
+		return;
+	shoot(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
+	    (struct wp_options){.kernel = true}), end_a_thread, NULL);
+	assert_in_range(s.count.value, 1, 2);	/* the store before */
+	print_message("a thread's last write: %s\n", s.count.value == 2 ?
+	    "seen" : "not seen");
+	shot_end(&s);
+}
+
+/* An io_uring of one read of this program's file into the area. */
+struct uring {
+	struct io_uring_params params;
+	uint8_t *queue;		/* params.sq_off into it */
+	struct io_uring_sqe *entry;
+	int fd, file;
+};
+
+static bool
+uring_make(struct uring *u)
+{
+	const size_t size = 4096;	/* more than one entry needs */
+
+	memset(u, 0, sizeof(*u));
+	u->fd = (int)syscall(SYS_io_uring_setup, 1, &u->params);
+	if (u->fd < 0) {
+		print_message("io_uring_setup: %s\n", strerror(errno));
+		return false;
+	}
+	u->queue = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, u->fd, IORING_OFF_SQ_RING);
+	u->entry = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, u->fd,
+	    IORING_OFF_SQES);
+	assert_true(u->queue != MAP_FAILED && u->entry != MAP_FAILED);
+	u->file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	assert_true(u->file >= 0);
+	return true;
+}
+
+static void
+uring_free(struct uring *u)
+{
+	(void)munmap(u->queue, 4096);
+	(void)munmap(u->entry, 4096);
+	(void)close(u->file);
+	(void)close(u->fd);
+}
+
+static void
+submit(void *arg)
+{
+	struct uring *u = arg;
+
+	*(uint32_t *)(u->queue + u->params.sq_off.array) = 0;
+	*(uint32_t *)(u->queue + u->params.sq_off.tail) = 1;
+	assert_int_equal(syscall(SYS_io_uring_enter, u->fd, 1, 1,
+	    IORING_ENTER_GETEVENTS, NULL, 0), 1);
+}
+
+static void
+what_io_uring_reads_is_seen(void **state)
+{
+	static const uint8_t flags[] = {0, IOSQE_ASYNC};
+
+	(void)state;
+	if (!live_features.kernel)
+		return;
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		struct uring u;
+		struct shot s;
+
+		if (!uring_make(&u))
+			return;
+		*u.entry = (struct io_uring_sqe){
+			.opcode = IORING_OP_READ, .flags = flags[i],
+			.fd = u.file, .addr = (uintptr_t)area, .len = 8,
+		};
+		shoot(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
+		    (struct wp_options){.kernel = true}), submit, &u);
+		assert_memory_equal((void *)(uintptr_t)area, "\177ELF", 4);
+		assert_in_range(s.count.value, 1, 8);
+		shot_end(&s);
+		uring_free(&u);
+	}
 }
 
 static void
@@ -1855,11 +2031,15 @@ main(int argc, char **argv)
 		    the_stack_copy_ends_where_nothing_is_in_memory),
 		cmocka_unit_test(a_watch_is_on_an_address_whatever_is_mapped),
 		cmocka_unit_test(one_system_call_is_up_to_a_sample_a_byte),
+		cmocka_unit_test(a_copy_out_of_memory_tells_its_source),
 		cmocka_unit_test(
 		    user_registers_are_those_of_the_system_calls_entry),
 		cmocka_unit_test(the_callchain_names_the_system_call),
 		cmocka_unit_test(writes_that_no_watch_sees),
 		cmocka_unit_test(direct_input_is_not_seen),
+		cmocka_unit_test(memory_that_is_given_back_is_not_seen),
+		cmocka_unit_test(a_threads_last_write_may_not_be_seen),
+		cmocka_unit_test(what_io_uring_reads_is_seen),
 		cmocka_unit_test(reading_memory_from_outside_does_not_hit),
 		cmocka_unit_test(nothing_is_throttled_and_every_hit_is_counted),
 		cmocka_unit_test(lost_hits_are_told_with_the_next_record),

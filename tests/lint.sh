@@ -1,7 +1,7 @@
 #!/bin/sh
 # lint: one static checker over every source file of the project.
 #
-#   lint.sh clang-tidy | cppcheck | mandoc
+#   lint.sh clang-tidy | cppcheck | mandoc | arm64
 set -eu
 cd "$TOP"
 
@@ -24,6 +24,13 @@ cppcheck)
 	sources lib watchctl examples | xargs cppcheck -q -j 2 --std=c11 $flags \
 	    --enable=warning,performance,portability --error-exitcode=1 \
 	    --suppressions-list=tests/cppcheck.suppress
+	;;
+arm64)
+	# The library, as it is there; it is not built.
+	find lib/watchpoint -name '*.c' ! -name '*_x86_64.c' |
+	    xargs -I FILE clang --target=aarch64-linux-gnu -fsyntax-only \
+	    -isystem /usr/aarch64-linux-gnu/include -std=c11 -Wall -Wextra \
+	    -Wshadow -Wno-missing-field-initializers -Werror $flags FILE
 	;;
 mandoc)
 	mandoc -T lint -W warning watchctl/*.1 lib/watchpoint/*.3

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "type.h"
 
 /* Text that a hostile program may bear. */
 #define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"
@@ -46,6 +47,58 @@ ex_confidence_text(enum ex_confidence confidence)
 	};
 
 	return text[confidence];
+}
+
+/* One object has a type: for hits with a process. */
+struct ex_object {
+	const char *path, *type;
+	int64_t offset;
+	uint64_t size;
+};
+static struct ex_object made_object = {"counter", "long", 0, 8};
+#define MADE_PROCESS ((struct ex_process *)(uintptr_t)&made_object)
+
+const struct ex_object *
+ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
+{
+	(void)addr;
+	return process == MADE_PROCESS && len > 0 ? &made_object : NULL;
+}
+
+const char *
+ex_object_path(const struct ex_object *object)
+{
+	return object->path;
+}
+
+const char *
+ex_object_type(const struct ex_object *object)
+{
+	return object->type;
+}
+
+int64_t
+ex_object_offset(const struct ex_object *object)
+{
+	return object->offset;
+}
+
+uint64_t
+ex_object_size(const struct ex_object *object)
+{
+	return object->size;
+}
+
+bool
+ex_object_text(struct ex_process *process, const struct ex_object *object,
+    const uint8_t *bytes, char *text, size_t size)
+{
+	(void)process;
+	if (strncmp(object->type, "struct", 6) == 0)
+		return false;
+	(void)snprintf(text, size, "<%u%s>", bytes[0],
+	    strcmp(object->type, HOSTILE) == 0 ? HOSTILE : "");
+	return true;
 }
 
 static const struct ex_module made_victim = {"victim", "c0ffee"};
@@ -114,8 +167,10 @@ made_hit(uint64_t seq)
 		.pc = 0x401327, .samples = 1, .stack = &made_plain,
 		.insn = {.confidence = EX_EXACT, .pc = 0x401320, .len = 7,
 		    .text = "mov %rdi,0x2d69(%rip)", .writes = true,
-		    .addr = 0x404090, .size = 8, .has_value = true,
-		    .value = 0x2a},
+		    .addr = 0x404090, .size = 8},
+		.old = {.byte = {0x29}, .known = 0xff},
+		.new = {.byte = {0x2a}, .known = 0xff},
+		.source = EX_VALUE_REGISTER,
 	};
 }
 

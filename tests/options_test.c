@@ -137,6 +137,26 @@ from_inside(void **state)
 }
 
 static void
+stops_and_actions(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "--stop", "ls", "--on-hit", "core");
+	assert_true(o.stop);
+	assert_int_equal(o.on_hit.what, ON_HIT_REPORT);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--on-hit", "exec date -u", "-p", "1");
+	assert_true(o.stop);
+	assert_int_equal(o.on_hit.what, ON_HIT_EXEC);
+	assert_string_equal(o.on_hit.command, "date -u");
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "ls");
+	assert_false(o.stop);
+	options_free(&o);
+}
+
+static void
 forms(void **state)
 {
 	static const struct {
@@ -193,7 +213,14 @@ switches(void **state)
 
 	(void)state;
 	ACCEPT(&o, "--count", "--user-only", "-fw", "a", "x");
-	assert_true(o.count && o.user_only && o.follow);
+	assert_true(o.count && o.user_only && o.follow && !o.changed);
+	options_free(&o);
+	ACCEPT(&o, "--changed", "-w", "a", "x");
+	assert_true(o.changed);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--changed", "file",
+	    NULL});
+	assert_true(o.changed);
 	options_free(&o);
 	/* as long as it is clear which is meant */
 	ACCEPT(&o, "--us", "-w", "a", "--stack=512", "x");
@@ -334,6 +361,21 @@ static const struct {
 	    "--inside writes no recording: "},
 	{{"w", "-w", "a", "--inside", "--stack", "16385", "ls"},
 	    "--stack 16392: with --inside at most 16384"},
+	{{"w", "--on-hit"}, "--on-hit needs an argument" SEE},
+	{{"w", "-w", "a", "--on-hit", "jump", "ls"},
+	    "--on-hit 'jump': no such action; "},
+	{{"w", "-w", "a", "--stop", "--count", "ls"},
+	    "--count has no hits to stop at: "},
+	{{"w", "-w", "a", "--on-hit", "core", "--inside", "ls"},
+	    "--inside makes a thread wait at its hit by itself: "},
+	{{"w", "-w", "a", "--on-hit", "core", "-o", "perf", "-O", "f", "ls"},
+	    "-o perf explains nothing while it records, and so has no hits "},
+	{{"w", "-w", "a", "--changed", "--count", "x"},
+	    "--changed goes by values, which --count does not tell: leave out "
+	    "one of them"},
+	{{"w", "-w", "a", "--changed", "-o", "perf", "-O", "f", "x"},
+	    "--changed goes by values, which -o perf does not tell: leave out "
+	    "one of them"},
 	{{"report", "--allow"}, "--allow needs an argument" SEE},
 	{{"report"}, "report takes one FILE" SEE},
 	{{"report", "a", "b"}, "report takes one FILE" SEE},
@@ -401,7 +443,7 @@ help_is_whole(void **state)
 {
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
-		"-n N", "-t SECONDS", "--count", "--user-only",
+		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
 		"--stack BYTES", "--allow PATTERN", "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",
 		"-V, --version", "watchctl report", "watchctl doctor",
@@ -430,6 +472,7 @@ main(void)
 		cmocka_unit_test(what_to_watch),
 		cmocka_unit_test(whom_to_watch),
 		cmocka_unit_test(from_inside),
+		cmocka_unit_test(stops_and_actions),
 		cmocka_unit_test(forms),
 		cmocka_unit_test(amounts),
 		cmocka_unit_test(switches),

@@ -345,7 +345,7 @@ names_of_cpp(void **state)
 #define DEPOSIT "ledger::Account::deposit"
 #define WITHDRAW "ledger::Account::withdraw<double>"
 #define GONE "ledger::Account::~Account"
-#define LAMBDA "attempt::operator()"
+#define LAMBDA "ledger::attempt::operator()"
 	static const struct {
 		const char *allow[3];
 		const char *stray[5];	/* the template's callers */
@@ -358,7 +358,7 @@ names_of_cpp(void **state)
 		{{"attempt"}, {DEPOSIT, WITHDRAW, GONE, LAMBDA}},
 		{{"ledger::Account::deposit(long)", "*ledger::*withdraw<*>(*)"},
 		    {GONE, LAMBDA}},
-		{{"ledger::Account::~Account", "attempt::*"},
+		{{"ledger::Account::~Account", "ledger::attempt::*"},
 		    {DEPOSIT, WITHDRAW}},
 	};
 

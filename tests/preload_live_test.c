@@ -345,6 +345,36 @@ strays_and_what_was_not_seen(void **state)
 	}
 }
 
+/* It writes to the same address, and the kernel clears it at execve(2): of
+   neither may a signal come, which it has no handler for. */
+static void
+another_program_lives(void **state)
+{
+	static const char *const delivery[] = {NULL, "async", "ptrace"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(delivery); i++) {
+		const char *argv[ARGS];
+		struct running r;
+		struct outcome o;
+
+		if (delivery[i] != NULL)
+			(void)setenv("WATCHPOINT_DELIVERY", delivery[i], 1);
+		make_command(argv, LIST("-w", "word"), LIST(victim("acts"),
+		    "become_another"));
+		start(&r, argv);
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		say(&r, "go\ngo\nend\n");
+		finish(&r, &o);
+		if (o.status != 7)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		assert_non_null(strstr(o.out, "\ndone 100\n"));
+		expect_said(&o, "executed another program");
+		expect_said(&o, "watchctl: 5 hits, 5 reported, 0 lost");
+		outcome_free(&o);
+	}
+}
+
 /* A library that does not do what ours does. */
 static void
 a_command_that_never_joins(void **state)
@@ -532,6 +562,7 @@ main(void)
 		TEST(the_watch_may_end_before),
 		TEST(a_report_that_nobody_reads),
 		TEST(strays_and_what_was_not_seen),
+		TEST(another_program_lives),
 		TEST(a_command_that_never_joins),
 		TEST(what_cannot_be_done_is_not_begun),
 		TEST(programs_of_another_kind),

@@ -523,6 +523,134 @@ ends_when_told_to(void **state)
 	assert_int_equal(calls, 3);
 }
 
+/* --- what is in mappings --- */
+
+/* The usage of one's own mapping that begins somewhere. */
+struct usage_at {
+	uint64_t start;
+	bool found;
+	struct wp_proc_usage usage;
+};
+
+static int
+take_usage(void *arg, const struct wp_proc_map *map,
+    const struct wp_proc_usage *usage)
+{
+	struct usage_at *at = arg;
+
+	if (map->start != at->start)
+		return 0;
+	at->found = true;
+	at->usage = *usage;
+	return 77;
+}
+
+static struct wp_proc_usage
+usage_of(const void *start)
+{
+	struct usage_at at = {.start = (uintptr_t)start};
+
+	assert_int_equal(wp_proc_smaps(getpid(), take_usage, &at), 77);
+	assert_true(at.found);
+	return at.usage;
+}
+
+/* Many pages with a mapping of nothing on both sides, so that they are one by
+   themselves. */
+enum { MANY = 9000 };
+
+static uint8_t *
+map_alone(int flags)
+{
+	uint8_t *at = mmap(NULL, (MANY + 2) * PAGE, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(at != MAP_FAILED);
+	at = mmap(at + PAGE, MANY * PAGE, PROT_READ | PROT_WRITE,
+	    flags | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_true(at != MAP_FAILED);
+	(void)madvise(at, MANY * PAGE, MADV_NOHUGEPAGE);
+	return at;
+}
+
+static void
+unmap(uint8_t *at)
+{
+	assert_int_equal(munmap(at - PAGE, (MANY + 2) * PAGE), 0);
+}
+
+static void
+reads_usage(void **state)
+{
+	uint8_t *private = map_alone(MAP_PRIVATE);
+	uint8_t *shared_pages = map_alone(MAP_SHARED);
+	struct wp_proc_usage usage;
+
+	(void)state;
+	assert_int_equal(usage_of(private).present, 0);
+	for (int i = 0; i < 3; i++)
+		private[i * PAGE] = shared_pages[i * PAGE] = 1;
+	usage = usage_of(private);
+	assert_int_equal(usage.present, 3 * PAGE);
+	assert_int_equal(usage.own, 3 * PAGE);
+	assert_false(usage.io || usage.no_dump || usage.huge);
+	usage = usage_of(shared_pages);
+	assert_int_equal(usage.present, 3 * PAGE);
+	assert_int_equal(usage.own, 0);
+	assert_int_equal(madvise(private, MANY * PAGE, MADV_DONTDUMP), 0);
+	assert_true(usage_of(private).no_dump);
+	unmap(private);
+	unmap(shared_pages);
+	assert_int_equal(wp_proc_smaps(gone(), take_usage, NULL), -ESRCH);
+}
+
+static void
+finds_used_pages(void **state)
+{
+	static const struct {
+		uint64_t from, start, end;	/* pages */
+	} runs[] = {
+		{0, 0, 1}, {1, 5000, 5003}, {5001, 5001, 5003},
+		{5003, MANY - 1, MANY},
+	};
+	uint8_t *at = map_alone(MAP_PRIVATE);
+	int pagemap = wp_proc_pagemap(getpid());
+	uint64_t start, end;
+
+	(void)state;
+	assert_true(pagemap >= 0);
+	at[0] = at[5000 * PAGE] = at[5001 * PAGE] = at[5002 * PAGE] = 1;
+	at[(MANY - 1) * PAGE] = 1;
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		start = (uintptr_t)at + runs[i].from * PAGE;
+		end = (uintptr_t)at + MANY * PAGE;
+		assert_true(wp_proc_pages(pagemap, &start, &end));
+		assert_int_equal(start, (uintptr_t)at + runs[i].start * PAGE);
+		assert_int_equal(end, (uintptr_t)at + runs[i].end * PAGE);
+	}
+	start = (uintptr_t)at + 5003 * PAGE;
+	end = (uintptr_t)at + (MANY - 1) * PAGE;
+	assert_false(wp_proc_pages(pagemap, &start, &end));
+	(void)close(pagemap);
+	unmap(at);
+	assert_int_equal(wp_proc_pagemap(gone()), -ESRCH);
+}
+
+static void
+reads_small_files(void **state)
+{
+	char text[64], few[4];
+
+	(void)state;
+	assert_int_equal(wp_proc_text(getpid(), "comm", text, sizeof(text)),
+	    strlen(program_invocation_short_name) + 1);
+	assert_int_equal(wp_proc_text(getpid(), "comm", few, sizeof(few)), 3);
+	assert_memory_equal(few, program_invocation_short_name, 3);
+	assert_int_equal(few[3], 0);
+	assert_int_equal(wp_proc_text(gone(), "comm", text, sizeof(text)),
+	    -ESRCH);
+}
+
 /* --- mapped files --- */
 
 static int
@@ -690,6 +818,39 @@ looks_where_the_process_lives(void **state)
 	assert_int_equal(open_map(pid, -1, &map), -ESRCH);
 	(void)close(root);
 	assert_int_equal(wp_proc_root(pid), -ESRCH);
+}
+
+static void
+hides_nobody_here(void **state)
+{
+	(void)state;
+	assert_true(wp_proc_mounted());
+	assert_false(wp_proc_hides(getpid()));
+	assert_false(wp_proc_hides(gettid()));
+	assert_false(wp_proc_hides(gone()));
+}
+
+static void
+tells_what_a_descriptor_is_open_on(void **state)
+{
+	char name[256], small[4];
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const pid_t pid = getpid();
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(wp_proc_fd(pid, gettid(), fd, name, sizeof(name)), 0);
+	assert_string_equal(name, "/proc");
+	/* of the process, where the thread has ended */
+	assert_int_equal(wp_proc_fd(pid, gone(), fd, name, sizeof(name)), 0);
+	assert_string_equal(name, "/proc");
+	assert_int_equal(wp_proc_fd(pid, gettid(), fd, small, sizeof(small)),
+	    -ENAMETOOLONG);
+	(void)close(fd);
+	assert_int_equal(wp_proc_fd(pid, gettid(), fd, name, sizeof(name)),
+	    -ENOENT);
+	assert_int_equal(wp_proc_fd(gone(), 1, 0, name, sizeof(name)),
+	    -ENOENT);
 }
 
 /* --- a process whose first thread has ended --- */
@@ -960,10 +1121,15 @@ main(void)
 		TEST(lists_every_thread_once),
 		TEST(reads_mappings),
 		TEST(ends_when_told_to),
+		TEST(reads_usage),
+		TEST(finds_used_pages),
+		TEST(reads_small_files),
 		TEST(opens_the_very_file),
 		TEST(opens_no_other_file),
 		TEST(opens_no_device_or_fifo),
 		TEST(looks_where_the_process_lives),
+		TEST(hides_nobody_here),
+		TEST(tells_what_a_descriptor_is_open_on),
 		TEST(sees_what_the_first_thread_left),
 		TEST(opens_what_the_first_thread_left),
 		TEST(reads_as_far_as_there_is),

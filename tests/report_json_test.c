@@ -93,7 +93,8 @@ static const char plain_hit[] =
     "{'type':'hit','seq':1,'watch':1,'time':12.003417,'pid':4335,"
     "'tid':4340,'comm':'victim','cpu':1,'access':'write','origin':'user',"
     "'addr':'0x404090','len':8,'pc':'0x401327','insn':{'pc':'0x401320',"
-    "'text':'mov %rdi,0x2d69(%rip)','confidence':'exact'},'new':'0x2a',"
+    "'text':'mov %rdi,0x2d69(%rip)','confidence':'exact',"
+    "'addr':'0x404090','size':8},'old':'0x29','new':'0x2a',"
     "'value_source':'register'," PLAIN_STACK "}";
 
 static const char kernel_hit[] =
@@ -118,7 +119,9 @@ writes_the_schema(void **state)
 
 	(void)state;
 	/* an immediate; and nothing known but that it happened */
-	hits[2].insn.value_immediate = true;
+	hits[2].source = EX_VALUE_IMMEDIATE;
+	hits[3].source = EX_VALUE_UNKNOWN;
+	hits[3].old.known = 0;
 	hits[3].insn = (struct ex_insn){.confidence = EX_UNKNOWN};
 	hits[3].stack = NULL;
 	hits[3].pc = 0;
@@ -172,6 +175,111 @@ writes_the_schema(void **state)
 	    "'reported':98,'lost':2,'reason':'exit','status':3}");
 	lines_free(&lines);
 	free(m.text);
+}
+
+/* A hit's fields of values, as of its line. */
+static void
+tells_values(void **state)
+{
+	static const struct {
+		struct ex_value old, new;
+		enum ex_value_source source;
+		uint64_t from, len;
+		bool unchanged;
+		const char *text;
+	} cases[] = {
+		{{{0x29}, 0xff}, {{0x2a}, 0xff}, EX_VALUE_DERIVED, 0, 8, false,
+		    "\"old\":\"0x29\",\"new\":\"0x2a\","
+		    "\"value_source\":\"derived\","},
+		{{{0}, 0}, {{1, 2, 3, 4, 5, 6, 7, 8}, 0xff}, EX_VALUE_LATER, 2,
+		    2, false, "\"new\":\"0x403\",\"value_source\":\"later\","},
+		{{{7}, 0xff}, {{7}, 0xff}, EX_VALUE_STOP, 0, 8, true,
+		    "\"old\":\"0x7\",\"new\":\"0x7\","
+		    "\"value_source\":\"stop\",\"unchanged\":true,"},
+		{{{7}, 0xff}, {{7}, 0xff}, EX_VALUE_UNKNOWN, 0, 8, false,
+		    "\"old\":\"0x7\",\"stack\""},
+		/* not all that was touched is known */
+		{{{7}, 0xfe}, {{7}, 0x7f}, EX_VALUE_REGISTER, 0, 8, false,
+		    "\"size\":8},\"stack\""},
+		/* more than a number holds; nothing of it is kept */
+		{{{0}, UINT32_MAX}, {{[9] = 1, [10] = 0xab}, UINT32_MAX},
+		    EX_VALUE_STOP, 0, 16, false, "\"old\":\"0x0\","
+		    "\"new\":\"0xab01000000000000000000\","},
+		{{{0}, UINT32_MAX}, {{0}, UINT32_MAX}, EX_VALUE_STOP, 32, 8,
+		    false, "\"size\":8},\"stack\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+
+		hit.watch = &made_watches[1];
+		hit.addr = hit.watch->addr + cases[i].from;
+		hit.len = cases[i].len;
+		hit.old = cases[i].old;
+		hit.new = cases[i].new;
+		hit.source = cases[i].source;
+		hit.unchanged = cases[i].unchanged;
+		made_open(&m, &report_json);
+		assert_int_equal(report_json.start(&m.report, &made_start), 0);
+		made_hits(&m, &hit, 1);
+		made_close(&m, &ended);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no %s in %s", cases[i].text, m.text);
+		free(m.text);
+	}
+}
+
+/* The whole object's bytes are needed for a value of its type. */
+static void
+tells_types(void **state)
+{
+	static const struct {
+		struct ex_object object;
+		uint32_t known;
+		const char *text;
+	} cases[] = {
+		{{"c.n", "int", 0, 4}, 0xff, "\"value_type\":\"int\","
+		    "\"path\":\"c.n\",\"old\":\"0x29\",\"old_text\":\"<41>\","
+		    "\"new\":\"0x2a\",\"new_text\":\"<42>\",\"value_source\""},
+		{{"c.n", "long", -4, 8}, 0xff, "\"old_text\":\"<41>\""},
+		{{"c.n", "long", -4, 8}, 0xf0, "\"old\":\"0x0\","
+		    "\"new\":\"0x0\",\"value_source\""},
+		{{"c.n", "long", -8, 16}, 0xff, "\"new\":\"0x0\","
+		    "\"value_source\""},
+		{{"c", "struct c", -4, 8}, 0xff, "\"value_type\":\"struct c\","
+		    "\"path\":\"c\",\"old\":\"0x0\",\"new\":\"0x0\",\"val"},
+		{{HOSTILE, HOSTILE, 0, 4}, 0xff, "\\u001b[2Jb"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+		struct lines lines;
+
+		made_object = cases[i].object;
+		hit.process = MADE_PROCESS;
+		hit.addr += 4;
+		hit.len = 4;
+		hit.old.known = hit.new.known = cases[i].known;
+		if (cases[i].object.offset == 0) {
+			hit.old = (struct ex_value){{[4] = 41}, cases[i].known};
+			hit.new = (struct ex_value){{[4] = 42}, cases[i].known};
+		}
+		made_open(&m, &report_json);
+		assert_int_equal(report_json.start(&m.report, &made_start), 0);
+		made_hits(&m, &hit, 1);
+		made_close(&m, &ended);
+		assert_visible(m.text);
+		lines = parse(m.text);
+		lines_free(&lines);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no %s in %s", cases[i].text, m.text);
+		free(m.text);
+	}
+	made_object = (struct ex_object){"counter", "long", 0, 8};
 }
 
 /* Times keep their nanoseconds, which a double of jansson's would hide. */
@@ -382,11 +490,55 @@ says_when_the_stream_fails(void **state)
 	(void)fclose(r.out);
 }
 
+static void
+tells_what_a_call_was_given(void **state)
+{
+	static const struct {
+		struct ex_call call;
+		const char *text;
+	} cases[] = {
+		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd = true,
+		    .fd = 3, .file = "/etc/hosts"},
+		    "\"origin\":\"kernel\",\"syscall\":\"read\","
+		    "\"syscall_bytes\":64,\"fd\":3,\"file\":\"/etc/hosts\","
+		    "\"file_source\":\"stop\",\"addr\""},
+		{{.name = "read", .has_fd = true, .fd = 0, .file = "\033",
+		    .file_later = true},
+		    "\"syscall\":\"read\",\"fd\":0,\"file\":\"\\u001b\","
+		    "\"file_source\":\"later\",\"addr\""},
+		{{.name = "read", .has_fd = true, .fd = 7},
+		    "\"syscall\":\"read\",\"fd\":7,\"addr\""},
+		{{.work = "signal delivery"},
+		    "\"origin\":\"kernel\",\"work\":\"signal delivery\","
+		    "\"addr\""},
+		{{.name = NULL}, "\"origin\":\"kernel\",\"addr\""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_kernel_hit(1);
+		struct made_report m;
+
+		hit.call = cases[i].call;
+		made_open(&m, &report_json);
+		assert_int_equal(m.report.ops->start(&m.report, &made_start),
+		    0);
+		made_hits(&m, &hit, 1);
+		made_close(&m, NULL);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no %s in: %s", cases[i].text, m.text);
+		free(m.text);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(writes_the_schema),
+		cmocka_unit_test(tells_values),
+		cmocka_unit_test(tells_types),
+		cmocka_unit_test(tells_what_a_call_was_given),
 		cmocka_unit_test(keeps_nanoseconds),
 		cmocka_unit_test(survives_hostile_names),
 		cmocka_unit_test(leaves_out_what_is_unknown),

@@ -63,7 +63,7 @@ begins_with_what_is_watched(void **state)
 }
 
 static const char first_hit[] =
-    "#1   write  counter (8 bytes at 0x404090)  -> 42\n"
+    "#1   write  counter (8 bytes at 0x404090)  41 -> 42\n"
     "     victim[4335/4340] cpu 1  +12.003417s\n"
     "     bump+0x0  mov %rdi,0x2d69(%rip)   victim.c:10\n"
     "     0  bump                         victim.c:10\n"
@@ -80,15 +80,16 @@ prints_a_backtrace_once(void **state)
 
 	(void)state;
 	hits[1].tid = 4341;
-	hits[1].insn.value = UINT64_MAX;
+	memset(hits[1].new.byte, 0xff, 8);
 	hits[2].addr += 4;
 	hits[2].len = 4;
-	hits[2].insn.has_value = false;
+	hits[2].source = EX_VALUE_UNKNOWN;
+	hits[2].old.known = 0;
 	made_open(&m, &report_text);
 	run(&m, &start, hits, 3, NULL);
 	assert_non_null(strstr(m.text, first_hit));
 	assert_string_equal(strstr(m.text, "#2 "),
-	    "#2   write  counter  -> 0xffffffffffffffff  victim[4335/4341] "
+	    "#2   write  counter  41 -> 0xffffffffffffffff  victim[4335/4341] "
 	    "cpu 1  +12.003417s  (same backtrace as #1)\n"
 	    "#3   write  counter (4 of 8 bytes, at 0x404094)  "
 	    "victim[4335/4340] cpu 1  +12.003417s  (same backtrace as #1)\n");
@@ -156,6 +157,94 @@ says_what_is_uncertain(void **state)
 	}
 }
 
+/* What is known of a value, and how. */
+static void
+tells_values(void **state)
+{
+	static const struct {
+		const char *access;
+		uint32_t old, new;	/* bytes known */
+		uint8_t value;		/* new; old is 41 */
+		enum ex_value_source source;
+		bool typed;
+		const char *path, *text;
+	} cases[] = {
+		{"write", 0, 0xff, 42, EX_VALUE_IMMEDIATE, false, NULL,
+		    "0x404090)  -> 42\n"},
+		{"write", 0xff, 0xff, 42, EX_VALUE_LATER, false, NULL,
+		    "0x404090)  41 -> 42 (value read later)\n"},
+		{"write", 0, 0xff, 42, EX_VALUE_LATER, false, NULL,
+		    "0x404090)  -> 42 (value read later)\n"},
+		{"write", 0xff, 0, 0, EX_VALUE_UNKNOWN, false, NULL,
+		    "0x404090)  41 -> ?\n"},
+		{"write", 0xff, 0xff, 41, EX_VALUE_DERIVED, false, NULL,
+		    "0x404090)  41 (unchanged)\n"},
+		{"read", 0xff, 0, 0, EX_VALUE_UNKNOWN, false, NULL,
+		    "0x404090)  41\n"},
+		{"read", 0, 0, 0, EX_VALUE_UNKNOWN, false, NULL,
+		    "0x404090)\n"},
+		{"write", 0xff, 0xff, 42, EX_VALUE_STOP, true, "counter",
+		    "(long, 8 bytes at 0x404090)  <41> -> <42>\n"},
+		{"write", 0xff, 0xff, 42, EX_VALUE_STOP, true, "c.state",
+		    "(long, 8 bytes at 0x404090)  c.state: <41> -> <42>\n"},
+	};
+	struct report_start start = start_with(1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+
+		hit.access = cases[i].access;
+		hit.old.known = cases[i].old;
+		hit.new.known = cases[i].new;
+		hit.new.byte[0] = cases[i].value;
+		hit.source = cases[i].source;
+		hit.unchanged = cases[i].value == 41;
+		hit.process = cases[i].typed ? MADE_PROCESS : NULL;
+		made_object.path = cases[i].path;
+		made_open(&m, &report_text);
+		run(&m, &start, &hit, 1, NULL);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no %s in %s", cases[i].text, m.text);
+		free(m.text);
+	}
+	made_object.path = "counter";
+}
+
+/* An access may begin below what is watched, and reach beyond. */
+static void
+tells_how_far_an_access_reaches(void **state)
+{
+#define PLACE "mov %rdi,0x2d69(%rip)   victim.c:10"
+	static const struct {
+		uint64_t addr;
+		uint32_t size;
+		const char *line;
+	} cases[] = {
+		{0x404088, 16, PLACE "  (16 bytes at 0x404088)\n"},
+		{0x404094, 8, PLACE "  (8 bytes at 0x404094)\n"},
+		{0x404088, 9, PLACE "  (9 bytes at 0x404088)\n"},
+		{0x404090, 8, PLACE "\n"},
+		{0x404097, 1, PLACE "\n"},
+		{0, 0, PLACE "\n"},
+	};
+	struct report_start start = start_with(1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_hit(1);
+		struct made_report m;
+
+		hit.insn.addr = cases[i].addr;
+		hit.insn.size = cases[i].size;
+		made_open(&m, &report_text);
+		run(&m, &start, &hit, 1, NULL);
+		assert_non_null(strstr(m.text, cases[i].line));
+		free(m.text);
+	}
+}
+
 static void
 prints_what_has_no_backtrace(void **state)
 {
@@ -166,6 +255,8 @@ prints_what_has_no_backtrace(void **state)
 	(void)state;
 	hit.stack = NULL;
 	hit.insn = (struct ex_insn){.confidence = EX_UNKNOWN};
+	hit.source = EX_VALUE_UNKNOWN;
+	hit.old.known = 0;
 	made_open(&m, &report_text);
 	run(&m, &start, &hit, 1, NULL);
 	assert_string_equal(strstr(m.text, "#1 "),
@@ -262,6 +353,45 @@ tells_of_later_watches(void **state)
 
 /* Stray hits, and at the end who made them. */
 static void
+tells_what_a_call_was_given(void **state)
+{
+	static const struct {
+		struct ex_call call;
+		const char *text;
+	} cases[] = {
+		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd = true,
+		    .fd = 3, .file = "/etc/hosts"},
+		    "write by read(2), 8 of 64 bytes, fd 3 (/etc/hosts)  0x"},
+		{{.name = "read", .has_bytes = true, .bytes = 1, .has_fd = true,
+		    .fd = 3, .file = "/etc/hosts", .file_later = true},
+		    "write by read(2), 8 of 1 byte, fd 3 (/etc/hosts) looked "
+		    "up later  0x"},
+		{{.name = "recvmsg", .has_fd = true}, "write by recvmsg(2), fd 0"
+		    "  0x"},
+		{{.name = "read", .has_fd = true, .fd = 1, .file = HOSTILE},
+		    "write by read(2), fd 1 (a\\x1b[2Jb\\n\""},
+		{{.work = "signal delivery"},
+		    "write by the kernel (signal delivery)  0x"},
+		{{.name = NULL}, "write by the kernel  0x"},
+	};
+	struct report_start start = start_with(2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit hit = made_kernel_hit(1);
+		struct made_report m;
+
+		hit.call = cases[i].call;
+		made_open(&m, &report_text);
+		run(&m, &start, &hit, 1, NULL);
+		if (strstr(m.text, cases[i].text) == NULL)
+			fail_msg("no \"%s\" in: %s", cases[i].text, m.text);
+		assert_visible(m.text);
+		free(m.text);
+	}
+}
+
+static void
 tells_of_stray_writers(void **state)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_kernel_hit(3)};
@@ -274,8 +404,8 @@ tells_of_stray_writers(void **state)
 	made_open(&m, &report_text);
 	run(&m, &start, hits, 3, &made_judged);
 	assert_non_null(strstr(m.text, "\n#1   stray write  counter "
-	    "(8 bytes at 0x404090)  -> 42\n"));
-	assert_non_null(strstr(m.text, "\n#2   stray write  counter  -> 42  "
+	    "(8 bytes at 0x404090)  41 -> 42\n"));
+	assert_non_null(strstr(m.text, "\n#2   stray write  counter  41 -> 42  "
 	    "victim["));
 	assert_non_null(strstr(m.text, "\n#3   stray write by read(2)  "
 	    "0x4040c0:64 (8 of"));
@@ -415,10 +545,13 @@ main(void)
 		cmocka_unit_test(prints_a_backtrace_once),
 		cmocka_unit_test(prints_the_kernels_hits),
 		cmocka_unit_test(says_what_is_uncertain),
+		cmocka_unit_test(tells_values),
+		cmocka_unit_test(tells_how_far_an_access_reaches),
 		cmocka_unit_test(prints_what_has_no_backtrace),
 		cmocka_unit_test(tells_events_as_they_come),
 		cmocka_unit_test(sums_up),
 		cmocka_unit_test(tells_of_later_watches),
+		cmocka_unit_test(tells_what_a_call_was_given),
 		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(makes_hostile_names_visible),

@@ -549,6 +549,37 @@ accounts_for_writes_that_were_dropped(void **state)
 	assert_int_equal(s.samples, 1);
 	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 1 access was a "
 	    "write and not wanted\n");
+	expect_report(out, "\"lost\":0,\"dropped\":1,", 1);
+}
+
+/* The same value, stored over and over. */
+static void
+leaves_out_what_is_unchanged(void **state)
+{
+	static const struct ex_values values = {.read = NULL};
+	const uint64_t regs[] = {[PERF_REG_X86_DI] = WORD,
+	    [PERF_REG_X86_IP] = (uintptr_t)after_store};
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON, .changed = true, .limit = 2});
+	assert_int_equal(ex_explainer_values(s.explainer, &values), 0);
+	capture_maps(s.space, getpid());
+	for (uint64_t time = 1; time <= 4; time++) {
+		struct ex_record record = *sample(0, time);
+
+		record.pid = record.tid = getpid();
+		record.sample.ip = (uintptr_t)after_store;
+		record.sample.user = (struct ex_perf_regs){
+		    PERF_SAMPLE_REGS_ABI_64,
+		    (UINT64_C(1) << (PERF_REG_X86_IP + 1)) - 1,
+		    (const uint8_t *)regs};
+		assert_true(session_record(&s, &record));
+	}
+	/* of what the first one left there is no doubt */
+	expect_end(0, "watchctl: 4 hits, 1 reported, 0 lost, 3 unchanged\n");
+	expect_report(out, "{\"type\":\"hit\"", 1);
+	expect_report(out, "\"hits\":4,\"reported\":1,\"lost\":0,"
+	    "\"unchanged\":3,", 1);
 }
 
 static void
@@ -800,6 +831,7 @@ main(void)
 		test(tells_what_was_lost),
 		test(accounts_for_all),
 		test(accounts_for_writes_that_were_dropped),
+		test(leaves_out_what_is_unchanged),
 		test(judges_a_run),
 		test(judges_a_run_that_was_cut_short),
 		test(tells_of_threads),

@@ -1168,6 +1168,69 @@ a_refreshed_event_needs_its_period_again(void **state)
 	}
 }
 
+static void *
+renew_period(void *fd)
+{
+	need(wp_perf_period(*(int *)fd, 1) == 0);
+	return NULL;
+}
+
+/* Where REFRESH alone arms again, it has done so already. */
+static void
+only_its_own_thread_revives_an_event(void **state)
+{
+	pthread_t thread;
+	int fd;
+
+	(void)state;
+	fd = arm_signal(watch_attr(HW_BREAKPOINT_W, area, false), SIGRTMIN);
+	assert_int_equal(wp_perf_disable(fd), 0);
+	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1), 0);
+	(void)store(area);
+	shared->n = 0;
+	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1), 0);
+	(void)store(area);
+	if (shared->n == 1) {
+		print_message("armed by REFRESH alone: yes\n");
+		return;
+	}
+	assert_int_equal(pthread_create(&thread, NULL, renew_period, &fd), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)store(area);
+	assert_int_equal(shared->n, 0);
+	(void)renew_period(&fd);
+	(void)store(area);
+	assert_int_equal(shared->n, 1);
+}
+
+static void
+a_new_period_begins_with_an_overflow(void **state)
+{
+	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_W, area, false);
+	int fd;
+
+	(void)state;
+	attr.sample_period = 4;
+	fd = arm_signal(attr, SIGRTMIN);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(shared->n, 0);
+		(void)store(area);
+	}
+	assert_int_equal(shared->n, 1);
+	assert_int_equal(wp_perf_period(fd, 4), 0);
+	(void)store(area);
+	assert_int_equal(shared->n, 2);
+	/* taken off the processor and put on again it is right */
+	assert_int_equal(wp_perf_period(fd, 4), 0);
+	assert_int_equal(wp_perf_disable(fd), 0);
+	assert_int_equal(wp_perf_enable(fd), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(shared->n, 2);
+		(void)store(area);
+	}
+	assert_int_equal(shared->n, 3);
+}
+
 /* Children and other processes. */
 
 /* What the tests' other program does; see main. */
@@ -1190,6 +1253,31 @@ store_and_execute(void *at)
 	(void)store(at);
 	need(shared->n == 0);
 	(void)execl("/proc/self/exe", "test", "--exec", NULL);
+}
+
+/* The path is watched, with the kernel's accesses. */
+static void
+execute_what_is_watched(void *path)
+{
+	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_RW, path, true);
+
+	attr.sigtrap = 1;
+	(void)arm(attr);
+	(void)execl(path, "test", "--exec", NULL);
+}
+
+static void
+what_execve_reads_signals_the_next_program(void **state)
+{
+	static _Alignas(8) char path[] = "/proc/self/exe";
+	int status;
+
+	(void)state;
+	if (!live_features.sigtrap || !may_watch_kernel())
+		return;
+	status = child_wait(child_start(execute_what_is_watched, path));
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTRAP);
 }
 
 static void
@@ -1869,11 +1957,14 @@ main(int argc, char **argv)
 		trap_test(each_watch_queues_a_signal_of_its_descriptor),
 		trap_test(only_signals_of_descriptors_shorten_the_call),
 		trap_test(a_refreshed_event_needs_its_period_again),
+		trap_test(only_its_own_thread_revives_an_event),
+		trap_test(a_new_period_begins_with_an_overflow),
 		trap_test(planted_registers_signal_their_thread),
 		trap_test(a_tracer_is_told_which_registers_hit),
 		trap_test(a_planted_hit_cannot_be_blocked_or_ignored),
 		trap_test(a_tracer_can_avert_that_but_the_handler_is_gone),
 		trap_test(children_and_their_programs_are_untouched),
+		trap_test(what_execve_reads_signals_the_next_program),
 		trap_test(another_process_may_hold_an_event),
 		trap_test(a_child_without_exit_signal_is_not_seen),
 		trap_test(executing_makes_it_seen),

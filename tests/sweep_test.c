@@ -30,12 +30,22 @@ FUNCTION(entered, "je entered_insn+1\nentered_insn: lock incl (%rdi)\n"
     "entered_end: ret")
 FUNCTION(entered_before, "1: lock incl (%rsi); je 1b+1\n"
     "entered_before_insn: incl (%rdi)\nentered_before_end: ret")
-FUNCTION(broken, "jmp broken_insn; .byte 0x06\nbroken_insn: incl (%rdi)\n"
+/* Reached through a register only, after a byte that is no instruction, after
+   one that takes the 8 bytes that follow, after zeros. */
+FUNCTION(broken, "jmp *%rax; .byte 0x06\nbroken_insn: incl (%rdi)\n"
     "broken_end: ret")
-/* The start of a movabs, which takes the 8 bytes that follow. */
-FUNCTION(out_of_step, "jmp out_of_step_insn; .byte 0x48, 0xb8\n"
+FUNCTION(out_of_step, "jmp *%rax; .byte 0x48, 0xb8\n"
     "out_of_step_insn: incl (%rdi)\nout_of_step_end: ret; .fill 16, 1, 0x90")
-
+FUNCTION(zeros, "jmp *%rax; .quad 0\nzeros_insn: incl (%rdi)\n"
+    "zeros_end: ret")
+FUNCTION(cased, "jmp *%rax; nop\ncased_insn: incl (%rdi)\ncased_end: ret")
+/* Data that would go with what follows, jumped over, back to, and called. */
+FUNCTION(over, "jmp over_insn; .byte 0x48\nover_insn: incl (%rdi)\n"
+    "over_end: ret")
+FUNCTION(back, "jmp 1f; .byte 0x48\nback_insn: incl (%rdi)\n"
+    "back_end: ret; 1: jmp back_insn")
+FUNCTION(pushed, "call pushed_insn; .byte 0x48\npushed_insn: incl (%rdi)\n"
+    "pushed_end: ret")
 struct fixture {
 	struct ex_space *space;
 	struct ex_module *module;
@@ -138,6 +148,11 @@ doubts(void **state)
 		{ entered_before_insn, entered_before_end, true },
 		{ broken_insn, broken_end, false },
 		{ out_of_step_insn, out_of_step_end, false },
+		{ zeros_insn, zeros_end, false },
+		{ cased_insn, cased_end, true },
+		{ over_insn, over_end, true },
+		{ back_insn, back_end, true },
+		{ pushed_insn, pushed_end, true },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

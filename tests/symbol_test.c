@@ -803,15 +803,16 @@ reads_minidebuginfo(void **state)
 	ex_module_free(m);
 }
 
+/* With the linker's table of unwind entries, and without. */
 static void
-does_without_symbols(void **state)
+do_without_symbols(const char *flags)
 {
 	static struct nm nm[20000];
 	struct ex_module *m;
 	size_t n, checked = 0;
 
-	(void)state;
-	scratch_run("cc -O2 -o p p.c && cp p stripped && strip stripped");
+	scratch_run("cc -O2 %s -o p p.c && cp p stripped && strip stripped",
+	    flags);
 	n = nm_read("p", "", nm, 20000);
 	m = module_of("stripped");
 	for (size_t i = 0; i < n; i++) {
@@ -834,6 +835,14 @@ does_without_symbols(void **state)
 	assert_true(checked >= 2);
 	assert_false(ex_symbol_function_start(m, 0, &(uint64_t){0}));
 	ex_module_free(m);
+}
+
+static void
+does_without_symbols(void **state)
+{
+	(void)state;
+	do_without_symbols("");
+	do_without_symbols("-Wl,--no-eh-frame-hdr");
 }
 
 /* A call that does not return may be a function's last instruction: its return
@@ -1028,15 +1037,14 @@ next_random(uint32_t *state)
 }
 
 static void
-survives_damage(void **state)
+survive_damage(const char *flags)
 {
 	uint32_t random = 1;
 	size_t len;
 	char *file;
 	FILE *f;
 
-	(void)state;
-	scratch_run("c++ -O2 -g -o p p.cc");
+	scratch_run("c++ -O2 %s -o p p.cc", flags);
 	file = scratch_read("p", &len);
 	for (int i = 0; i < 80; i++) {
 		size_t keep = i < 30 ? len * (size_t)i / 30 : len;
@@ -1060,6 +1068,14 @@ survives_damage(void **state)
 		ask_everything("damaged");
 	}
 	free(file);
+}
+
+static void
+survives_damage(void **state)
+{
+	(void)state;
+	survive_damage("-g");
+	survive_damage("-s -Wl,--no-eh-frame-hdr");
 }
 
 int

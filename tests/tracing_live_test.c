@@ -346,9 +346,97 @@ killed_tracers_are_replaced(void **state)
 	}
 	await(tracer_of(program) > 0 && tracer_of(program) != last);
 	expect_hits();
+	assert_int_equal(channel->gaps, TRACER_KILLS);
 	shared->step = 1;
 	assert_int_equal(child_wait(program), 0);
 	child_kill(helper);
+}
+
+static void
+freeze(void *arg)
+{
+	(void)setenv("WATCHPOINT_DELIVERY", arg, 1);
+	WP_FREEZE(shared->word[0]) {
+		shared->ready = 1;
+		wait_for(1);
+	}
+	shared->count = wp_stray_missed();
+	(void)snprintf(shared->cause, sizeof(shared->cause), "%s",
+	    wp_stray_missed_text());
+}
+
+/* Nobody can tell what was written meanwhile. */
+static void
+a_freeze_without_a_tracer_for_a_while_is_doubtful(void **state)
+{
+	static const struct {
+		const char *delivery;
+		bool kill;
+	} cases[] = {
+		{"ptrace", false}, {"ptrace", true},
+		{"async", false}, {"async", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		pid_t helper, program;
+
+		(void)clear(NULL);
+		helper = start_helper();
+		program = start_program(freeze, (void *)(uintptr_t)
+		    cases[i].delivery);
+		await(shared->ready == 1 && tracer_of(program) > 0);
+		if (cases[i].kill)
+			assert_int_equal(kill(tracer_of(program), SIGKILL), 0);
+		shared->step = 1;
+		assert_int_equal(child_wait(program), 0);
+		if (shared->count != cases[i].kill ||
+		    (strstr(shared->cause, "was killed") != NULL) !=
+		    cases[i].kill)
+			fail_msg("%s: %llu missed: \"%s\"", cases[i].delivery,
+			    (unsigned long long)shared->count, shared->cause);
+		child_kill(helper);
+	}
+}
+
+static void
+count_without_helper(void *arg)
+{
+	struct wp_watch *w;
+	uint64_t count;
+
+	(void)setenv("WATCHPOINT_DELIVERY", arg, 1);
+	w = watch_word(0, WP_ALL_THREADS);
+	shared->word[0] = 1;
+	if (wp_count(w, &count) != 0 || count != 1)
+		_exit(1);
+	shared->ready = 1;
+	wait_for(1);
+	shared->result = wp_count(w, &count);
+	(void)snprintf(shared->cause, sizeof(shared->cause), "%s", wp_cause());
+	wp_close(w);
+}
+
+static void
+a_count_needs_the_helper(void **state)
+{
+	static const char *const deliveries[] = {"ptrace", "async"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		pid_t helper, program;
+
+		(void)clear(NULL);
+		helper = start_helper();
+		program = start_program(count_without_helper,
+		    (void *)(uintptr_t)deliveries[i]);
+		await(shared->ready == 1);
+		child_kill(helper);
+		shared->step = 1;
+		assert_int_equal(child_wait(program), 0);
+		assert_int_equal(shared->result, -EPIPE);
+		assert_non_null(strstr(shared->cause, "helper"));
+	}
 }
 
 /* The watch goes on without the helper, until the program ends. */
@@ -725,6 +813,8 @@ main(void)
 		TEST(all_others_are_held),
 		TEST(the_held_go_on_without_a_helper),
 		TEST(killed_tracers_are_replaced),
+		TEST(a_freeze_without_a_tracer_for_a_while_is_doubtful),
+		TEST(a_count_needs_the_helper),
 		TEST(helpers_can_be_killed_at_any_moment),
 		TEST(the_programs_signals_are_its_own),
 		TEST(hits_go_on_when_all_are_killed),

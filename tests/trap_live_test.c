@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -1123,6 +1125,64 @@ a_hit_without_helper_is_lines(void **state)
 	wp_close(w);
 }
 
+/* What arms events again is refused from now on. */
+static bool
+refuse_refresh(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_EVENT_IOC_REFRESH, 0,
+		    1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]), .filter = code,
+	};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void
+hit_once_more(void *arg)
+{
+	FILE *said = tmpfile();
+	char line[256] = "";
+
+	(void)arg;
+	want(said != NULL);
+	WP_FREEZE(word[1]) {
+		(void)open_watch(.addr = &word[0], .label = "word");
+		wp_inside.output = fileno(said);
+		want(refuse_refresh());
+		word[0] = 1;
+		want(told.n == 1);
+		word[0] = 2;
+		want(told.n == 1);
+		rewind(said);
+		want(fgets(line, sizeof(line), said) != NULL);
+		want(strstr(line, "word is no longer watched in a thread: ") !=
+		    NULL);
+		/* a freeze that was fine so far */
+		want(wp_stray_missed() == 1);	/* all threads, no helper */
+		word[1] = 1;
+	}
+	want(wp_stray_missed() == 2);
+	want(strstr(wp_stray_missed_text(), "by a thread") != NULL);
+}
+
+static void
+an_event_that_is_not_armed_again_is_told_of(void **state)
+{
+	(void)state;
+	in_child(hit_once_more, NULL);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
 #define HELPED(name) cmocka_unit_test_setup_teardown(name, helper_begin, \
 	helper_end)
@@ -1168,6 +1228,7 @@ main(void)
 		TEST(each_watch_that_a_step_touches_is_hit),
 		TEST(a_watch_of_two_registers_is_hit_once),
 		TEST(a_handler_may_be_left),
+		TEST(an_event_that_is_not_armed_again_is_told_of),
 	};
 	int status = -1;
 	pid_t pid;

@@ -4,8 +4,8 @@
 # memory that would have to be allocated first.
 set -eu
 
-objects="trap.o account.o chain.o capture.o capture_$(uname -m).o say.o stray.o
-channel_post.o"
+objects="trap.o account.o chain.o step.o step_$(uname -m).o capture.o
+capture_$(uname -m).o say.o stray.o channel_post.o"
 
 # of libc: system calls, what the vDSO does, and pure functions
 libc='__errno_location syscall
@@ -18,6 +18,10 @@ __libc_current_sigrtmax __libc_single_threaded'
 library='wp_inside wp_deliver_sigtrap wp_deliver_async wp_deliver_ptrace
 wp_async_rearm wp_helper_rearm'
 
+# what opens an event: perf.c is system calls, these two are pure
+events='wp_perf_open wp_perf_signal wp_perf_once wp_attr_inside
+wp_cpu_exec_len'
+
 linker='_GLOBAL_OFFSET_TABLE_ __start_wp_handler __stop_wp_handler'
 
 scratch=$(mktemp -d)
@@ -27,7 +31,7 @@ ar x "$(dirname "$WATCHCTL")/../lib/watchpoint/libwatchpoint.a" $objects
 
 {
 	nm -g --defined-only $objects | awk 'NF == 3 { print $3 }'
-	echo $libc $library $linker | tr ' ' '\n'
+	echo $libc $library $events $linker | tr ' ' '\n'
 } | sort -u > allowed
 nm -u $objects | awk 'NF == 2 { print $2 }' | sort -u > used
 [ -s used ]

@@ -17,8 +17,12 @@
 #include <time.h>
 
 #include "complain.h"
+#include "initial.h"
+#include "guarding.h"
 #include "loader.h"
 #include "run.h"
+#include "stopping.h"
+#include "type.h"
 
 uint64_t
 run_now(void)
@@ -53,9 +57,9 @@ static int
 prepare(struct run *run)
 {
 	const struct options *o = run->options;
-	const struct wp_options wish = {
+	struct wp_options wish = {
 		.count = o->count, .kernel = !o->user_only,
-		.follow = o->follow, .stack = o->stack,
+		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.for_perf = o->form == FORM_PERF,
 	};
 	struct wp_cause cause = {0};
@@ -63,10 +67,14 @@ prepare(struct run *run)
 	for (size_t i = 0; i < o->npids; i++)
 		if (wp_target_check(o->pid[i], &cause) < 0)
 			return complain("%s", cause.text);
-	if (wp_probe_features(&run->features, &cause) < 0 ||
-	    wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
+	if (wp_probe_features(&run->features, &cause) < 0 &&
+	    guarding_open(run, &cause) < 0)
 		return complain("%s", cause.text);
-	if (make_processes(run) < 0 || run_poll_make(run) < 0)
+	wish.registers = run->guarding != NULL;
+	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
+		return complain("%s", cause.text);
+	if (make_processes(run) < 0 || run_poll_make(run) < 0 ||
+	    (o->stop && run->guarding == NULL && stopping_open(run) < 0))
 		return -ENOMEM;
 	return session_open(&run->session, o, EX_LIVE,
 	    o->command != NULL ? stderr : stdout);
@@ -146,7 +154,9 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 
 	loader_find(process->pid, ex_space_process(run->session.space,
 	    process->pid), &loader);
-	while ((err = resolve(run, process, cause)) == -ENOENT && at == HOOK) {
+	/* it takes an event to stop it elsewhere */
+	while ((err = resolve(run, process, cause)) == -ENOENT &&
+	    at == HOOK && run->guarding == NULL) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
 		at = wp_target_run_to(run->target, stop, STOPS,
@@ -162,6 +172,18 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 			return err;
 	}
 	return err;
+}
+
+/* Look for what a region is in the debug information now: with much of it that
+   takes longer than hits could wait. */
+static void
+find_type(const struct run *run, pid_t pid, const struct wp_region *region)
+{
+	struct ex_process *memory = ex_space_process(run->session.space, pid);
+
+	if (memory != NULL && !run->options->count &&
+	    run->options->form != FORM_PERF)
+		(void)ex_object_at(memory, region->addr, region->len);
 }
 
 /* What the SPECs mean in a process, and that it can be watched there. */
@@ -189,6 +211,8 @@ find_watches(struct run *run, struct process *process)
 	process->first = err >= 0 ? (size_t)err : 0;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		err = wp_target_mapped(process->pid, &regions[i], &cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		find_type(run, process->pid, &regions[i]);
 	free(regions);
 	if (err < 0 && cause.code != WP_CAUSE_NONE)
 		(void)complain("%s", cause.text);
@@ -208,7 +232,11 @@ arm(struct run *run)
 		struct process *process = &run->process[i];
 		unsigned before = wp_target_threads(run->target);
 
-		err = o->command != NULL ? wp_target_arm(run->target, &cause) :
+		err = run->guarding != NULL ?
+		    guarding_attach(run, process, &cause) :
+		    run->stopping != NULL ?
+		    stopping_attach(run, process, &cause) :
+		    o->command != NULL ? wp_target_arm(run->target, &cause) :
 		    wp_target_attach(run->target, process->pid, process->first,
 		    o->nspecs, &cause);
 		process->threads =
@@ -280,9 +308,9 @@ describe(struct run *run)
 		err = describe_watch(run, w, events + nevents);
 		nevents += err > 0 ? (size_t)err : 0;
 	}
-	if (err >= 0 && (err = session_ready(&run->session)) == 0 &&
-	    run->options->form == FORM_PERF)
-		err = recording_begin(run, events, nevents);
+	if (err >= 0 && (err = session_ready(&run->session)) == 0)
+		err = run->options->form == FORM_PERF ?
+		    recording_begin(run, events, nevents) : initial_tell(run);
 	else if (err < 0)
 		(void)complain("preparing the report: %s", strerror(-err));
 	for (size_t i = 0; events != NULL && i < nevents; i++)
@@ -296,8 +324,11 @@ run_announce(struct run *run)
 {
 	const struct wp_options *got = wp_target_options(run->target);
 	struct report_start start = {
-		.pid = run->process->pid, .mode = "ring",
-		.threads = wp_target_threads(run->target),
+		.pid = run->process->pid,
+		.mode = run->options->stop ? "stop" : "ring",
+		.threads = run->guarding != NULL ?
+		    guarding_threads(run->guarding) :
+		    wp_target_threads(run->target),
 		.frozen_ms = wp_target_frozen_ms(run->target),
 		.time = run->began,
 		.comm = ex_space_comm(run->session.space, run->process->pid,
@@ -305,12 +336,14 @@ run_announce(struct run *run)
 	};
 
 	session_start(&run->session, &start);
-	if (!run->options->user_only && !got->kernel)
+	if (run->guarding != NULL)
+		guarding_announce(run);
+	else if (!run->options->user_only && !got->kernel)
 		session_warn(&run->session, "the kernel's accesses on the "
 		    "program's behalf are not watched: not permitted "
 		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
 		    "that", run->features.paranoid);
-	if (!run->options->follow && !got->inherit_thread)
+	if (!run->options->follow && !got->inherit_thread && !got->stop)
 		session_warn(&run->session, "this kernel cannot tell threads "
 		    "from children: child processes are watched too");
 	if (wp_target_inexact(run->target)) {

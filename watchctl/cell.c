@@ -19,6 +19,7 @@ enum { TOUCHED_MAX = 1 + WP_ALSO_MAX };
 struct cell {
 	uint32_t flags;		/* enum wp_cell_flags */
 	bool kernel;		/* made by the kernel, for a system call */
+	uint64_t nth;		/* the first's hits, with this one */
 	unsigned nwatches;	/* whose hit it may be: the first's for certain */
 	struct wp_cell_watch watch[TOUCHED_MAX];
 	char comm[16];
@@ -56,6 +57,7 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
 	memcpy(c->bytes, shared->record.bytes, header.size);
 	memcpy(c->bytes, &header, sizeof(header));
 	c->flags = shared->flags;
+	c->nth = shared->nth;
 	c->nwatches = 0;
 	add_watch(c, &shared->watch);
 	for (uint32_t i = 0; i < nalso && i < WP_ALSO_MAX; i++)
@@ -147,6 +149,22 @@ find_touched(struct cell *c, struct inside *in)
 	c->nwatches = n;
 }
 
+/* Whether all accesses of a watch since the hit that was reported before this
+   one are known of: then what that left is what this one found. */
+static bool
+is_continued(struct inside *in, const struct cell *c,
+    const struct wp_cell_watch *w)
+{
+	const struct wp_channel_watch *open =
+	    &in->channel->watch[w->index % WP_WATCHES_MAX];
+	const bool follows = known_follows(&in->known, w,
+	    w == &c->watch[0] ? c->nth : 0);
+
+	/* what WP_PERMIT permits is not told */
+	return follows && atomic_load(&open->serial) == w->serial &&
+	    open->exact != 0 && open->stray == 0;
+}
+
 /* Report it as a hit of one of its watches. */
 static void
 report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
@@ -160,6 +178,9 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	/* the instruction before the pc is not to be asked */
 	if (late || c->kernel)
 		record.misc = PERF_RECORD_MISC_KERNEL;
+	if (record.attr >= 0 && !is_continued(in, c, w))
+		ex_explain_missed(in->session.explainer,
+		    in->session.slots[record.attr].watch);
 	(void)session_record(&in->session, &record);
 	(void)session_flush(&in->session, UINT64_MAX);
 }

@@ -1,7 +1,6 @@
 /* executable: what kind of program a command is. */
 #include "executable.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,12 +12,6 @@
 #include <unistd.h>
 
 #include "complain.h"
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#endif
 
 enum {
 	SCRIPTS_MAX = 5,	/* interpreters of interpreters, as the kernel */
@@ -94,7 +87,8 @@ has_loader(int fd, const Elf64_Ehdr *elf)
 static int
 check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
 {
-	if (elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != MACHINE)
+	if (elf->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf->e_machine != EXECUTABLE_MACHINE)
 		return complain("%s: not a 64-bit program of this processor, "
 		    "as libwatchpoint is: leave out --inside", path);
 	if (elf->e_phentsize != sizeof(Elf64_Phdr) || !has_loader(fd, elf))

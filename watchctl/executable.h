@@ -4,7 +4,15 @@
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H
 
+#include <elf.h>
 #include <limits.h>
+
+/* The processor, as ELF files name it. */
+#if defined(__x86_64__)
+#define EXECUTABLE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define EXECUTABLE_MACHINE EM_AARCH64
+#endif
 
 /*
  * Find a command as execvp(3) does.  0; -ENOENT: there is none; -EACCES: there

@@ -31,6 +31,9 @@ int
 inside_open(struct inside *in, struct wp_channel *channel, int fd,
     pid_t program)
 {
+	static const struct ex_values values = {
+		.read = wp_proc_read, .now = now, .at_once = true,
+	};
 	struct perf_event_attr attr;
 
 	in->channel = channel;
@@ -50,6 +53,7 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	if (in->formats == NULL ||
 	    ex_formats_add(in->formats, &attr, NULL, 0) < 0 ||
 	    session_ready(&in->session) < 0 ||
+	    ex_explainer_values(in->session.explainer, &values) < 0 ||
 	    tracing_open(&in->tracing, program) < 0)
 		return complain("out of memory");
 	/* it may be no more when its first hit is explained */
@@ -148,6 +152,23 @@ tell_warning(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
+/* Hits that nobody counted: that they may have been is all that is known. */
+static void
+tell_gaps(struct inside *in)
+{
+	uint32_t gaps = atomic_load(&in->channel->gaps);
+
+	if (gaps == in->gaps || !in->started)
+		return;
+	in->gaps = gaps;
+	session_warn(&in->session, "the process that traces the program's "
+	    "threads was killed, and replaced: accesses in between may be not "
+	    "told, nor counted as lost");
+	session_doubt(&in->session, "the process that traces the program's "
+	    "threads was killed");
+	(void)session_flush(&in->session, 0);
+}
+
 /* That the kernel's accesses are not seen, where nobody said that he does not
    care. */
 static void
@@ -226,29 +247,37 @@ signal_of_hits(const struct wp_channel *channel)
 	return 0;
 }
 
+static void
+tell_suspicion(struct inside *in)
+{
+	in->suspected = true;
+	session_warn(&in->session, "%s", in->suspicion);
+	(void)session_flush(&in->session, 0);
+}
+
 /* Nothing has happened for so many ticks.  What two looks in a row see is told,
-   once. */
+   once.  That the signal is caught is looked at each time, since the next access
+   may end the program. */
 static void
 look(struct inside *in, unsigned idle)
 {
+	const bool far = idle <= 2 || idle % 20 == 0;
 	char why[sizeof(in->suspicion)] = "";
 	int sig;
 
-	if (idle == 0 || (idle > 2 && idle % 20 != 0) || in->left)
+	if (idle == 0 || in->left)
 		return;
-	if (!look_has(in->program, in->fd)) {
+	if (far && !look_has(in->program, in->fd)) {
 		atomic_store(&in->vigil.executed, true);
 		return;
 	}
 	if (in->suspected || (sig = signal_of_hits(in->channel)) == 0)
 		return;
-	(void)look_deaf(in->program, sig, why, sizeof(why));
-	in->suspected = why[0] != '\0' && strcmp(why, in->suspicion) == 0;
+	if (!look_deaf(in->channel, sig, far, why, sizeof(why)) && !far)
+		return;
+	if (why[0] != '\0' && strcmp(why, in->suspicion) == 0)
+		tell_suspicion(in);
 	memcpy(in->suspicion, why, sizeof(why));
-	if (in->suspected) {
-		session_warn(&in->session, "%s", why);
-		(void)session_flush(&in->session, 0);
-	}
 }
 
 static void
@@ -290,6 +319,10 @@ take_rest(struct inside *in)
 		take_cells(in);
 	tell_unreported(in);
 	tell_warning(in);
+	tell_gaps(in);
+	if (in->suspicion[0] != '\0' && !in->suspected && in->started &&
+	    atomic_load(&channel->goodbye) == 0)
+		tell_suspicion(in);
 	missed = atomic_load(&channel->undelivered) +
 	    (atomic_load(&channel->goodbye) != 0 ? 0 :
 	    copies_missed(&in->copies));
@@ -297,9 +330,10 @@ take_rest(struct inside *in)
 		return;
 	session_lost(&in->session, missed);
 	session_warn(&in->session, "%llu access%s counted, but the program got "
-	    "no signal of %s: it was blocked, ignored or taken by another, or "
-	    "the program ended before it came", (unsigned long long)missed,
-	    missed == 1 ? " was" : "es were", missed == 1 ? "it" : "them");
+	    "no signal of %s: it was blocked, ignored, taken by another or "
+	    "reset to its default action, or the program ended before it came",
+	    (unsigned long long)missed, missed == 1 ? " was" : "es were",
+	    missed == 1 ? "it" : "them");
 }
 
 /* Whether the program is another now, and nothing is left to do.  A command of
@@ -336,6 +370,7 @@ inside_serve(struct inside *in)
 		tell_warning(in);
 		answer(in);
 		tracing_request(in->tracing, in->channel);
+		tell_gaps(in);
 		check_limits(in);
 		look(in, idle);
 		before = heard;

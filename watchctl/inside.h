@@ -47,6 +47,7 @@ struct inside {
 	const struct cell *cell;	/* that is being explained; NULL: none */
 	uint64_t began;			/* ns */
 	uint32_t warned;		/* warnings of the program's that are told */
+	uint32_t gaps;			/* and the channel's gaps */
 	char suspicion[200];		/* why it gets no signals, as the last look
 					   had it; "": it gets them */
 	bool suspected;			/* that has been told */

@@ -24,25 +24,34 @@ name_of(int sig)
 	return sig == SIGTRAP ? "SIGTRAP" : "the signal of the hits";
 }
 
-/* Whether a thread blocks a signal, and not only for a moment. */
+/* Whether a thread blocks a signal, and not only for a moment, nor for the
+   library's lock. */
 static bool
-is_blocking(pid_t program, pid_t tid, int sig, struct wp_proc_status *status)
+is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
+    struct wp_proc_status *status)
 {
 	bool blocks = true;
 
 	for (unsigned i = 0; blocks && i < SAMPLES; i++) {
+		uint32_t locks = atomic_load(&channel->locks);
+
 		if (i > 0)
 			(void)usleep(1000);
 		blocks = wp_proc_status(tid, status) == 0 &&
-		    status->tgid == program && has(status->blocked, sig);
+		    status->tgid == atomic_load(&channel->program) &&
+		    has(status->blocked, sig) &&
+		    atomic_load(&channel->locks) == locks &&
+		    atomic_load(&channel->unlocks) == locks;
 	}
 	return blocks;
 }
 
 /* A thread that blocks a signal: why. */
 static bool
-find_blocking(pid_t program, int sig, char *why, size_t size)
+find_blocking(const struct wp_channel *channel, int sig, char *why,
+    size_t size)
 {
+	const pid_t program = atomic_load(&channel->program);
 	struct wp_proc_status status;
 	pid_t *tids = NULL;
 	size_t cap = 0;
@@ -50,7 +59,7 @@ find_blocking(pid_t program, int sig, char *why, size_t size)
 	bool found = false;
 
 	for (int i = 0; i < n && !found; i++) {
-		found = is_blocking(program, tids[i], sig, &status);
+		found = is_blocking(channel, tids[i], sig, &status);
 		if (found)
 			(void)snprintf(why, size, "thread %d (%s) blocks %s: "
 			    "accesses that it makes meanwhile are told of "
@@ -62,14 +71,16 @@ find_blocking(pid_t program, int sig, char *why, size_t size)
 }
 
 bool
-look_deaf(pid_t program, int sig, char *why, size_t size)
+look_deaf(const struct wp_channel *channel, int sig, bool threads, char *why,
+    size_t size)
 {
+	const pid_t program = atomic_load(&channel->program);
 	struct wp_proc_status status;
 
 	if (wp_proc_status(program, &status) < 0)
 		return false;
 	if (has(status.caught, sig))
-		return find_blocking(program, sig, why, size);
+		return threads && find_blocking(channel, sig, why, size);
 	(void)snprintf(why, size, has(status.ignored, sig) ?
 	    "process %d ignores %s: accesses are counted, but not told of" :
 	    "process %d no longer catches %s: an access will end it", program,

@@ -9,12 +9,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "channel.h"
+
 /*
- * Why a program, or a thread of it, does not get the signal of its hits, in
- * words.  False: nothing says so.  A thread may be like that for a moment, in a
- * signal handler: only what is seen again after a while counts.
+ * Why a channel's program does not get the signal of its hits, in words; or a
+ * thread of it, if these are to be looked at, which takes longer.  False: nothing
+ * says so.  A thread may be like that for a moment, in a signal handler: only
+ * what is seen again after a while counts.
  */
-bool look_deaf(pid_t program, int sig, char *why, size_t size);
+bool look_deaf(const struct wp_channel *, int sig, bool threads, char *why,
+    size_t size);
 
 /* Whether a program has this file (a memfd) mapped; true when it cannot be
    seen. */

@@ -18,8 +18,8 @@ enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
 static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
-"       watchctl report [-n N] [-o FORM] [-O FILE] [--allow PATTERN] ...\n"
-"                       [--error-exitcode N] FILE\n"
+"       watchctl report [-n N] [-o FORM] [-O FILE] [--changed]\n"
+"                       [--allow PATTERN] ... [--error-exitcode N] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Says who touches a running program's memory: thread, instruction, line, calls.\n"
 "\n"
@@ -33,6 +33,11 @@ static const char usage[] =
 "  -t SECONDS       end after a time\n"
 "  --count          count only: the cheapest\n"
 "  --user-only      not the kernel's accesses on the program's behalf\n"
+"  --changed        not the writes that are known to leave the value as it was\n"
+"  --stop           stop each thread at its hit for a moment: exact values, and\n"
+"                   nothing is lost\n"
+"  --on-hit ACTION  then pause (leave it stopped for a debugger), 'exec COMMAND',\n"
+"                   or core (write a core file); implies --stop\n"
 "  --inside         by a library put into COMMAND: a thread that made a hit goes\n"
 "                   on when it has been reported, and none is lost\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
@@ -47,21 +52,25 @@ static const char usage[] =
 "  -V, --version    the version\n";
 
 /* None is a letter's: getopt then tells which form was misused. */
-enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_STACK, OPT_ALLOW, OPT_ERROR_EXITCODE,
-	OPT_INSIDE, OPT_HELP, OPT_VERSION };
+enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
+	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
+	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"inside", no_argument, NULL, OPT_INSIDE},
+	{"stop", no_argument, NULL, OPT_STOP},
+	{"on-hit", required_argument, NULL, OPT_ON_HIT},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 static const struct option report_options[] = {
+	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -231,9 +240,18 @@ option(struct options *o, int c, char **argv)
 	case OPT_USER_ONLY:
 		o->user_only = true;
 		return 0;
+	case OPT_CHANGED:
+		o->changed = true;
+		return 0;
 	case OPT_INSIDE:
 		o->inside = true;
 		return 0;
+	case OPT_STOP:
+		o->stop = true;
+		return 0;
+	case OPT_ON_HIT:
+		o->stop = true;
+		return on_hit_parse(optarg, &o->on_hit);
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
 	case OPT_ALLOW:
@@ -290,6 +308,22 @@ check_inside(const struct options *o)
 	return 0;
 }
 
+/* What does not go with a stop at each hit. */
+static int
+check_stop(const struct options *o)
+{
+	if (o->count)
+		return complain("--count has no hits to stop at: leave out "
+		    "--count or --stop");
+	if (o->inside)
+		return complain("--inside makes a thread wait at its hit by "
+		    "itself: leave out --stop (or --on-hit) or --inside");
+	if (o->form == FORM_PERF && o->on_hit.what != ON_HIT_REPORT)
+		return complain("-o perf explains nothing while it records, "
+		    "and so has no hits for --on-hit: leave out one of them");
+	return 0;
+}
+
 static int
 check_together(const struct options *o)
 {
@@ -312,6 +346,12 @@ check_together(const struct options *o)
 	if (o->count && o->nallow > 0)
 		return complain("--count has no backtraces for --allow to "
 		    "judge by: leave out one of them");
+	if (o->changed && (o->count || o->form == FORM_PERF))
+		return complain("--changed goes by values, which %s "
+		    "does not tell: leave out one of them", o->count ?
+		    "--count" : "-o perf");
+	if (o->stop && check_stop(o) < 0)
+		return -EINVAL;
 	return o->inside ? check_inside(o) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "on_hit.h"
 #include "spec.h"
 
 /* watchctl's own exit statuses; otherwise that of the command, that of
@@ -35,7 +36,10 @@ struct options {
 	double seconds;		/* -t; 0: none */
 	bool count;		/* --count */
 	bool user_only;		/* --user-only */
+	bool changed;		/* --changed */
 	bool inside;		/* --inside */
+	bool stop;		/* --stop, or --on-hit, which takes it */
+	struct on_hit on_hit;	/* --on-hit */
 	enum form form;		/* -o */
 	const char *output;	/* -O; NULL: none */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */

@@ -115,6 +115,21 @@ close_event(struct places *places, struct place *place)
 	*place = nothing;
 }
 
+/* Another program that the thread executes would die of the signal.  Kernels
+   before 5.13 do not know how to prevent that. */
+static int
+open_until_exec(struct perf_event_attr *attr, pid_t tid)
+{
+	int fd;
+
+	attr->remove_on_exec = 1;
+	fd = wp_perf_open(attr, tid, -1);
+	if (fd != -EINVAL)
+		return fd;
+	attr->remove_on_exec = 0;
+	return wp_perf_open(attr, tid, -1);
+}
+
 /* The signal says which descriptor it came from; whose that is, is known before
    one can come. */
 static int
@@ -125,7 +140,7 @@ open_event(struct places *places, struct place *place, const struct place *want)
 
 	wp_attr_inside(&attr, &want->slot, want->watch->period,
 	    want->watch->kernel);
-	if ((fd = wp_perf_open(&attr, places->tid, -1)) < 0)
+	if ((fd = open_until_exec(&attr, places->tid)) < 0)
 		return fd;
 	if (fd >= OWNERS) {
 		(void)close(fd);

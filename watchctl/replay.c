@@ -100,6 +100,28 @@ add_watches(struct session *s, const struct ex_perfdata *data)
 	return 0;
 }
 
+/* Each access has a record, so that what one left is what the next one found. */
+static bool
+has_all(const struct ex_perfdata *data)
+{
+	const struct ex_perf_event *events;
+	size_t n = ex_perfdata_events(data, &events);
+
+	for (size_t i = 0; i < n; i++)
+		if (is_watch(&events[i]) && (events[i].attr.freq != 0 ||
+		    events[i].attr.sample_period != 1))
+			return false;
+	return true;
+}
+
+static int
+find_values(struct session *s, const struct ex_perfdata *data)
+{
+	const struct ex_values values = {.read = NULL};
+
+	return has_all(data) ? ex_explainer_values(s->explainer, &values) : 0;
+}
+
 static void
 take_build_id(void *arg, const char *path, const uint8_t *id, size_t len)
 {
@@ -212,7 +234,7 @@ replay(const struct options *options)
 	if (session_open(&s, options, EX_RECORDED, stdout) == 0 &&
 	    add_watches(&s, data) == 0) {
 		ex_perfdata_build_ids(data, take_build_id, s.space);
-		if (session_ready(&s) == 0)
+		if (session_ready(&s) == 0 && find_values(&s, data) == 0)
 			status = play(&s, data);
 		else
 			(void)complain("out of memory");

@@ -29,6 +29,10 @@ struct report_start {
 /* How it ended. */
 struct report_end {
 	uint64_t hits, reported, lost;
+	uint64_t unchanged;	/* --changed: hits that are therefore not
+				   reported */
+	bool changed;		/* that was asked for */
+	uint64_t dropped;	/* -r: accesses that were writes */
 	const char *reason;	/* "count", "time", "exit", "signal",
 				   "detached"; NULL: none */
 	int status;		/* watchctl's exit status */

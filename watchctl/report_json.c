@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "by_stack.h"
+#include "change.h"
 #include "summary.h"
 #include "visible.h"
 
@@ -319,12 +320,45 @@ hit_insn(struct buffer *b, const struct ex_insn *insn)
 	field_hex(b, "pc", insn->pc);
 	field_text(b, "text", insn->text);
 	field_text(b, "confidence", ex_confidence_text(insn->confidence));
+	if (insn->confidence == EX_EXACT && insn->size != 0) {
+		field_hex(b, "addr", insn->addr);
+		field_dec(b, "size", insn->size);
+	}
 	buffer_put(b, "}", 1);
-	if (!insn->has_value)
+}
+
+static void
+field_value(struct buffer *b, const char *name, const struct ex_hit *hit,
+    const struct ex_value *value)
+{
+	field(b, name);
+	buffer_put(b, "\"", 1);
+	change_put_hex(b, hit, value);
+	buffer_put(b, "\"", 1);
+}
+
+static void
+hit_values(struct buffer *b, const struct ex_hit *hit)
+{
+	struct change change;
+
+	change_of(hit, &change);
+	if (change.type != NULL)
+		field_text(b, "value_type", change.type);
+	if (change.path != NULL)
+		field_text(b, "path", change.path);
+	if (change.has_old)
+		field_value(b, "old", hit, &hit->old);
+	if (*change.old_text != '\0')
+		field_text(b, "old_text", change.old_text);
+	if (!change.has_new)
 		return;
-	field_hex(b, "new", insn->value);
-	field_text(b, "value_source",
-	    insn->value_immediate ? "immediate" : "register");
+	field_value(b, "new", hit, &hit->new);
+	if (*change.new_text != '\0')
+		field_text(b, "new_text", change.new_text);
+	field_text(b, "value_source", ex_value_source_text(hit->source));
+	if (hit->unchanged)
+		field_true(b, "unchanged");
 }
 
 static void
@@ -341,14 +375,32 @@ hit_who(struct buffer *b, const struct ex_hit *hit)
 }
 
 static void
+hit_call(struct buffer *b, const struct ex_call *call)
+{
+	if (call->name != NULL)
+		field_text(b, "syscall", call->name);
+	if (call->work != NULL)
+		field_text(b, "work", call->work);
+	if (call->has_bytes)
+		field_dec(b, "syscall_bytes", call->bytes);
+	if (!call->has_fd)
+		return;
+	field_dec(b, "fd", (uint64_t)call->fd);
+	if (*call->file == '\0')
+		return;
+	field_text(b, "file", call->file);
+	field_text(b, "file_source", call->file_later ? "later" : "stop");
+}
+
+static void
 hit_what(struct buffer *b, const struct ex_hit *hit)
 {
 	field_text(b, "access", hit->access);
 	if (hit->stray)
 		field_true(b, "stray");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
-	if (hit->kernel && hit->call.name != NULL)
-		field_text(b, "syscall", hit->call.name);
+	if (hit->kernel)
+		hit_call(b, &hit->call);
 	field_hex(b, "addr", hit->addr);
 	if (hit->len > 0)
 		field_dec(b, "len", hit->len);
@@ -360,6 +412,7 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel && hit->insn.confidence != EX_UNKNOWN)
 		hit_insn(b, &hit->insn);
+	hit_values(b, hit);
 }
 
 static int
@@ -491,6 +544,10 @@ put_end(struct report *r, const struct report_end *end)
 	field_dec(b, "hits", end->hits);
 	field_dec(b, "reported", end->reported);
 	field_dec(b, "lost", end->lost);
+	if (end->changed)
+		field_dec(b, "unchanged", end->unchanged);
+	if (end->dropped > 0)
+		field_dec(b, "dropped", end->dropped);
 	if (end->judged)
 		field_dec(b, "stray", end->stray);
 	if (end->reason != NULL)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "by_stack.h"
+#include "change.h"
 #include "summary.h"
 #include "visible.h"
 
@@ -114,21 +115,27 @@ put_watch_name(struct report *r, struct buffer *b, const struct ex_watch *watch)
 	paint(r, b, PLAIN);
 }
 
-/* "(8 bytes at 0x404090)", "(4 of 8 bytes, at 0x404094)", "(at 0x401320)". */
+/* "(8 bytes at 0x404090)", "(long, 8 bytes at 0x404090)", "(4 of 8 bytes, at
+   0x404094)", "(at 0x401320)"; type may be NULL. */
 static void
 put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
-    uint64_t addr, uint64_t len)
+    uint64_t addr, uint64_t len, const char *type)
 {
 	unsigned long long n = len, all = watch->len;
 
 	paint(r, b, DIM);
+	buffer_puts(b, "(");
+	if (type != NULL) {
+		visible_put(b, type);
+		buffer_puts(b, ", ");
+	}
 	if (watch->access == 'x')
-		buffer_printf(b, "(at %#llx)", (unsigned long long)addr);
+		buffer_printf(b, "at %#llx)", (unsigned long long)addr);
 	else if (n == 0 || n >= all)
-		buffer_printf(b, "(%llu byte%s at %#llx)", all,
+		buffer_printf(b, "%llu byte%s at %#llx)", all,
 		    all == 1 ? "" : "s", (unsigned long long)watch->addr);
 	else
-		buffer_printf(b, "(%llu of %llu bytes, at %#llx)", n, all,
+		buffer_printf(b, "%llu of %llu bytes, at %#llx)", n, all,
 		    (unsigned long long)addr);
 	paint(r, b, PLAIN);
 }
@@ -202,7 +209,7 @@ text_start(struct report *r, const struct report_start *start)
 		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
 		put_watch_name(r, &text->out, watch);
 		buffer_puts(&text->out, " ");
-		put_bytes(r, &text->out, watch, watch->addr, watch->len);
+		put_bytes(r, &text->out, watch, watch->addr, watch->len, NULL);
 		buffer_puts(&text->out, " for ");
 		buffer_puts(&text->out, access_words(watch->access));
 	}
@@ -221,10 +228,10 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 	return 0;
 }
 
-/* "write", "stray write by read(2)". */
+/* "write", "stray write by read(2)", "write by the kernel (thread exit)". */
 static void
 put_access(struct buffer *b, bool stray, const char *access, bool kernel,
-    const char *syscall)
+    const char *syscall, const char *work)
 {
 	if (stray)
 		buffer_puts(b, "stray ");
@@ -235,40 +242,98 @@ put_access(struct buffer *b, bool stray, const char *access, bool kernel,
 		buffer_puts(b, "(2)");
 	} else if (kernel)
 		buffer_puts(b, " by the kernel");
+	if (kernel && work != NULL)
+		buffer_printf(b, " (%s)", work);
 }
 
-/* Small numbers as people count, others (addresses, masks, -1) in hex. */
+/* ", 8 of 64 bytes, fd 3 (/etc/hosts)". */
 static void
-put_value(struct buffer *b, uint64_t value)
+put_call(struct buffer *b, const struct ex_hit *hit)
 {
-	buffer_puts(b, "  -> ");
-	if (value < 1000000)
-		buffer_dec(b, value);
-	else
-		buffer_hex(b, value);
+	const struct ex_call *call = &hit->call;
+
+	if (call->has_bytes)
+		buffer_printf(b, ", %llu of %llu byte%s",
+		    (unsigned long long)hit->len,
+		    (unsigned long long)call->bytes,
+		    call->bytes == 1 ? "" : "s");
+	if (call->has_fd)
+		buffer_printf(b, ", fd %d", call->fd);
+	if (call->has_fd && *call->file != '\0') {
+		buffer_puts(b, " (");
+		visible_put(b, call->file);
+		buffer_puts(b, call->file_later ? ") looked up later" : ")");
+	}
 }
 
-/* "#12  write  counter (8 bytes at 0x404090)  -> 42" */
+/* As the program's own type, or as a number. */
+static void
+put_value(struct buffer *b, const struct ex_hit *hit,
+    const struct ex_value *value, const char *text)
+{
+	if (*text != '\0')
+		visible_put(b, text);
+	else
+		change_put_number(b, hit, value);
+}
+
+/* "  41 -> 42", "  -> 42 (value read later)", "  42 (unchanged)", and what the
+   value is of when that is a part of the watch: "  conn.state: OPEN -> CLOSED".
+   Of a read: "  42". */
+static void
+put_change(struct buffer *b, const struct ex_hit *hit, const struct change *c)
+{
+	const char *symbol = hit->watch->symbol;
+
+	if (!c->has_old && !c->has_new)
+		return;
+	buffer_puts(b, "  ");
+	if (c->path != NULL && (symbol == NULL ||
+	    strcmp(c->path, symbol) != 0)) {
+		visible_put(b, c->path);
+		buffer_puts(b, ": ");
+	}
+	if (c->has_old && !hit->unchanged)
+		put_value(b, hit, &hit->old, c->old_text);
+	if (strcmp(hit->access, "read") == 0)
+		return;
+	if (!hit->unchanged)
+		buffer_puts(b, c->has_old ? " -> " : "-> ");
+	if (c->has_new)
+		put_value(b, hit, &hit->new, c->new_text);
+	else
+		buffer_puts(b, "?");
+	if (hit->unchanged)
+		buffer_puts(b, " (unchanged)");
+	else if (c->has_new && hit->source == EX_VALUE_LATER)
+		buffer_puts(b, " (value read later)");
+}
+
+/* "#12  write  counter (long, 8 bytes at 0x404090)  41 -> 42" */
 static void
 put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
     bool full)
 {
 	const struct ex_watch *watch = hit->watch;
+	struct change change;
 
+	change_of(hit, &change);
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray)
 		paint(r, b, BAD);
-	put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name);
+	put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name,
+	    hit->call.work);
+	if (hit->kernel)
+		put_call(b, hit);
 	if (hit->stray)
 		paint(r, b, PLAIN);
 	buffer_puts(b, "  ");
 	put_watch_name(r, b, watch);
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
 		buffer_puts(b, " ");
-		put_bytes(r, b, watch, hit->addr, hit->len);
+		put_bytes(r, b, watch, hit->addr, hit->len, change.type);
 	}
-	if (!hit->kernel && hit->insn.has_value)
-		put_value(b, hit->insn.value);
+	put_change(b, hit, &change);
 }
 
 /* "victim[4335/4340] cpu 1  +12.003417s" */
@@ -353,6 +418,22 @@ real_frame(const struct ex_stack *stack)
 	return NULL;
 }
 
+/* Bytes that an instruction touched, where they are more than are watched. */
+static void
+put_reach(struct buffer *b, const struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_watch *watch = hit->watch;
+
+	if (insn->confidence != EX_EXACT || insn->size == 0 ||
+	    (insn->addr - watch->addr < watch->len &&
+	    insn->size <= watch->len - (insn->addr - watch->addr)))
+		return;
+	buffer_printf(b, "  (%u bytes at ", insn->size);
+	buffer_hex(b, insn->addr);
+	buffer_puts(b, ")");
+}
+
 /* "bump+0x0  mov %rdi,0x2d69(%rip)   victim.c:10" */
 static void
 put_insn(struct report *r, struct buffer *b, const struct ex_hit *hit)
@@ -381,6 +462,7 @@ put_insn(struct report *r, struct buffer *b, const struct ex_hit *hit)
 		buffer_puts(b, "  (instruction ambiguous)");
 	else if (insn->confidence == EX_ADDRESS_UNVERIFIED)
 		buffer_puts(b, "  (address unverified)");
+	put_reach(b, hit);
 	buffer_puts(b, "\n");
 }
 
@@ -539,7 +621,8 @@ put_where(struct buffer *b, const struct summary_row *row)
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
-	put_access(b, row->stray, row->access, row->kernel, row->syscall);
+	put_access(b, row->stray, row->access, row->kernel, row->syscall,
+	    row->work);
 	if (frame == NULL)
 		return;
 	buffer_puts(b, row->kernel ? " for " : " in ");
@@ -758,7 +841,7 @@ put_counts(struct report *r, const uint64_t *counts)
 		buffer_printf(b, "%10llu  ", (unsigned long long)counts[i]);
 		put_watch_name(r, b, watch);
 		buffer_puts(b, " ");
-		put_bytes(r, b, watch, watch->addr, watch->len);
+		put_bytes(r, b, watch, watch->addr, watch->len, NULL);
 		buffer_puts(b, ", ");
 		buffer_puts(b, access_words(watch->access));
 		buffer_puts(b, "\n");

@@ -3,6 +3,8 @@
  *
  *	begin.c		from the command line to armed watches
  *	watch.c		the loop, and the end
+ *	stopping.c	the loop of --stop
+ *	guarding.c	the same where there are no events to stop by
  *	recording.c	-o perf
  */
 #ifndef RUN_H
@@ -16,6 +18,8 @@ struct run {
 	const struct options *options;
 	struct wp_features features;
 	struct wp_target *target;
+	struct stopping *stopping;	/* --stop; NULL: not that */
+	struct guarding *guarding;	/* or by debug registers */
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
 	struct earlier earlier;		/* what was there before the watch */
@@ -37,6 +41,15 @@ struct run {
 
 /* The records' clock, CLOCK_MONOTONIC, in ns. */
 uint64_t run_now(void);
+
+/* A signal for watchctl: it ends, or passes it on to the command. */
+void run_signal(struct run *, int sig);
+
+/* The same for all that the first of the poll set has. */
+void run_take_signals(struct run *);
+
+/* A process executed another program: tell it, once. */
+void run_executed(struct run *, struct process *);
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);

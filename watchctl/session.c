@@ -173,6 +173,10 @@ give(void *arg, const struct ex_hit *explained)
 	hit.seq = s->reported + 1;
 	if (s->amend != NULL)
 		s->amend(s->amend_arg, &hit);
+	if (s->options->changed && hit.unchanged && s->reply == NULL) {
+		s->unchanged++;
+		return 0;
+	}
 	if (s->policy != NULL && !s->reply_only)
 		note(s, policy_judge(s->policy, &hit));
 	if (s->reply != NULL)
@@ -183,6 +187,10 @@ give(void *arg, const struct ex_hit *explained)
 	note(s, s->report.ops->hit(&s->report, &hit));
 	s->reported++;
 	s->full = s->reported == s->options->limit;
+	if (s->acted != NULL) {
+		note(s, s->report.ops->flush(&s->report));
+		s->acted(s->acted_arg, &hit);
+	}
 	return s->full || s->err < 0;
 }
 
@@ -354,20 +362,20 @@ static void
 say_account(const struct session *s, const struct report_end *end)
 {
 	struct buffer b = {0};
-	uint64_t dropped = s->explainer == NULL ? 0 :
-	    ex_explain_tally(s->explainer)->dropped;
 
 	buffer_printf(&b, "%" PRIu64 " hit%s, %" PRIu64 " reported, %" PRIu64
 	    " lost", end->hits, end->hits == 1 ? "" : "s", end->reported,
 	    end->lost);
+	if (end->changed)
+		buffer_printf(&b, ", %" PRIu64 " unchanged", end->unchanged);
 	if (end->judged)
 		buffer_printf(&b, ", %" PRIu64 " stray", end->stray);
 	if (end->nfindings > 0)
 		buffer_printf(&b, " by %zu %s", end->nfindings,
 		    policy_word(end->findings, end->nfindings));
-	if (dropped > 0)
-		buffer_printf(&b, "; %" PRIu64 " %s not wanted", dropped,
-		    dropped == 1 ? "access was a write and" :
+	if (end->dropped > 0)
+		buffer_printf(&b, "; %" PRIu64 " %s not wanted", end->dropped,
+		    end->dropped == 1 ? "access was a write and" :
 		    "accesses were writes and");
 	if (s->skipped > 0)
 		buffer_printf(&b, "; %" PRIu64 " %s skipped", s->skipped,
@@ -413,7 +421,11 @@ fill_end(struct session *s, struct report_end *end)
 		s->reported += end->counts[i];
 	end->reported = s->reported;
 	end->lost = s->lost;
-	end->hits = s->reported + s->lost;
+	end->hits = s->reported + s->unchanged + s->lost;
+	end->changed = s->options->changed;
+	end->unchanged = s->unchanged;
+	if (s->explainer != NULL)
+		end->dropped = ex_explain_tally(s->explainer)->dropped;
 	if (s->policy == NULL)
 		return;
 	/* what is only counted, nobody may touch */

@@ -7,7 +7,7 @@
  * session_watch fixes that; session_start begins the report; session_record
  * takes each record; session_end closes the account:
  *
- *	hits = reported + lost
+ *	hits = reported + unchanged + lost
  *
  * With --allow or --error-exitcode each hit is judged on its way into the
  * report, whatever delivered it; who runs the session tells it what it missed
@@ -35,6 +35,7 @@ struct session {
 	bool own_stream;		/* report.out is ours to close */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
+	uint64_t unchanged;		/* hits not reported: --changed */
 	uint64_t lost;			/* hits, as told so far */
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* NULL: nobody asked to judge */
@@ -45,6 +46,10 @@ struct session {
 	   each hit, before it is judged and reported; NULL: nothing */
 	void (*amend)(void *arg, struct ex_hit *);
 	void *amend_arg;		/* handed to it */
+	/* called with each hit once it has been reported, and written out;
+	   NULL: nothing is to be done then */
+	void (*acted)(void *arg, const struct ex_hit *);
+	void *acted_arg;		/* handed to it */
 	struct report *reply;		/* is told of each hit, too; NULL: none */
 	bool reply_only;		/* and nobody else is */
 	bool quiet;			/* no account on stderr when nothing was

@@ -86,7 +86,8 @@ item_new(struct summary *s, const struct ex_hit *hit)
 	e->row = (struct summary_row){
 		.watch = hit->watch, .stack = hit->stack,
 		.access = hit->access, .kernel = hit->kernel,
-		.syscall = hit->call.name, .stray = hit->stray,
+		.syscall = hit->call.name, .work = hit->call.work,
+		.stray = hit->stray,
 		.first_seq = hit->seq,
 		.first = hit->time, .last = hit->time,
 	};

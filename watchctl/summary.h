@@ -12,7 +12,8 @@ struct summary_row {
 	const struct ex_stack *stack;
 	const char *access;	/* of the first hit */
 	bool kernel;
-	const char *syscall;	/* of the first hit, or NULL */
+	const char *syscall, *work;	/* of the first hit, as of struct
+					   ex_call */
 	bool stray;		/* as all hits of a backtrace are, or none */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */

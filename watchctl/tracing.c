@@ -303,9 +303,19 @@ start(struct tracing *tracing, struct wp_channel *channel)
 	return 0;
 }
 
-/* See whether the tracing process has ended. */
+static bool
+is_armed(const struct tracing *tracing)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&tracing->shared->table[i].serial) != 0)
+			return true;
+	return false;
+}
+
+/* See whether the tracing process has ended.  Until another takes over, threads
+   that are made are not watched, and hits of others may be not told. */
 static void
-reap(struct tracing *tracing)
+reap(struct tracing *tracing, struct wp_channel *channel)
 {
 	int how = atomic_load(&tracing->shared->state) == GONE ? 0 : WNOHANG;
 
@@ -313,8 +323,11 @@ reap(struct tracing *tracing)
 	    waitpid(tracing->tracer, NULL, how) != tracing->tracer)
 		return;
 	tracing->tracer = 0;
-	tracing->killed = tracing->killed ||
-	    atomic_load(&tracing->shared->state) != GONE;
+	if (atomic_load(&tracing->shared->state) == GONE)
+		return;
+	tracing->killed = true;
+	if (is_armed(tracing))
+		(void)atomic_fetch_add(&channel->gaps, 1);
 }
 
 static bool
@@ -334,14 +347,14 @@ tracing_request(struct tracing *tracing, struct wp_channel *channel)
 	uint32_t what = 0;
 	int err;
 
-	reap(tracing);
+	reap(tracing, channel);
 	if (!is_asked(channel, &what) && !wants_look(channel) &&
 	    !tracing->killed)
 		return;
 	while (tracing->tracer != 0) {
 		if (wake(tracing))
 			return;
-		reap(tracing);
+		reap(tracing, channel);
 	}
 	if (what == WP_ASK_GO && !tracing->killed) {
 		answer(channel, 0, NULL);

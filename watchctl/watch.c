@@ -17,8 +17,10 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "guarding.h"
 #include "proc.h"
 #include "run.h"
+#include "stopping.h"
 
 /* How often the rings are looked at when nothing wakes us, in ms; and how long
    a record may be on its way into a ring, in ns. */
@@ -84,27 +86,30 @@ take_over_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* A signal for watchctl.  Those of the terminal reach a command by themselves;
-   others are passed on to it, since it is what they are meant for. */
-static void
-take_signal(struct run *run)
+/* Those of the terminal reach a command by themselves; others are passed on to
+   it, since it is what they are meant for. */
+void
+run_signal(struct run *run, int sig)
+{
+	if (run->options->command == NULL)
+		run->reason = "signal";
+	else if (sig == SIGTERM || sig == SIGHUP)
+		(void)kill(run->process->pid, sig);
+}
+
+void
+run_take_signals(struct run *run)
 {
 	struct signalfd_siginfo info;
 
 	while (read(run->poll[0].fd, &info, sizeof(info)) ==
-	    (ssize_t)sizeof(info)) {
-		int sig = (int)info.ssi_signo;
-
-		if (run->options->command == NULL)
-			run->reason = "signal";
-		else if (sig == SIGTERM || sig == SIGHUP)
-			(void)kill(run->process->pid, sig);
-	}
+	    (ssize_t)sizeof(info))
+		run_signal(run, (int)info.ssi_signo);
 }
 
 /* What it executed was not watched, and may have touched anything. */
-static void
-tell_executed(struct run *run, struct process *process)
+void
+run_executed(struct run *run, struct process *process)
 {
 	if (process->executed)
 		return;
@@ -134,7 +139,7 @@ has_ended(struct run *run, size_t i)
 	if (p->revents == 0 && watched)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))
-		tell_executed(run, process);
+		run_executed(run, process);
 	(void)close(p->fd);
 	p->fd = -1;	/* poll(2) passes over it */
 	return !run->options->follow || !watched;
@@ -162,7 +167,7 @@ wait_a_little(struct run *run)
 		ms = left > 0 ? (int)left + 1 : 0;
 	(void)poll(run->poll, run->npoll, ms);
 	if (run->poll[0].revents != 0)
-		take_signal(run);
+		run_take_signals(run);
 	if (run->reason == NULL && all_ended(run))
 		run->reason = "exit";
 	if (run->reason == NULL && run->options->seconds > 0 && left <= 0)
@@ -260,7 +265,7 @@ tell_all_executed(struct run *run)
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (run->process[i].threads > 0)
-			tell_executed(run, &run->process[i]);
+			run_executed(run, &run->process[i]);
 }
 
 /* What was counted and not delivered is lost, whatever records said of it: they
@@ -281,7 +286,9 @@ account(struct run *run)
 		s->lost = counts - s->samples;
 }
 
-/* Wait for the command; signals that are meant for it are passed on. */
+/* Wait for the command, also for one that was left stopped (--on-hit pause):
+   without us the kernel would end it, as a stopped job without a shell.  Signals
+   that are meant for it are passed on. */
 static int
 command_status(struct run *run)
 {
@@ -295,7 +302,7 @@ command_status(struct run *run)
 	while (status < 0 && waitpid(run->process->pid, &status, WNOHANG) == 0) {
 		status = -1;
 		(void)poll(wait, 2, ms);
-		take_signal(run);
+		run_take_signals(run);
 	}
 	(void)close(wait[1].fd);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
@@ -314,7 +321,9 @@ finish(struct run *run)
 			return complain("out of memory"), STATUS_OWN_FAILURE;
 		for (size_t w = 0; w < s->nwatches; w++)
 			counts[w] = counted(run, w);
-	} else {
+	} else if (run->stopping != NULL) {
+		stopping_account(run);
+	} else if (run->guarding == NULL) {
 		account(run);
 	}
 	if (s->recording != NULL)
@@ -343,6 +352,8 @@ run_free(struct run *run)
 	earlier_free(&run->earlier);
 	session_close(&run->session);
 	ex_formats_free(run->formats);
+	stopping_close(run->stopping);
+	guarding_close(run->guarding);
 	if (run->target != NULL)
 		wp_target_abandon(run->target);
 	wp_target_free(run->target);
@@ -358,7 +369,12 @@ watch(const struct options *options)
 		take_over_signals();
 		/* who reads that it has begun may send a signal */
 		run_announce(&run);
-		loop(&run);
+		if (run.guarding != NULL)
+			guarding_loop(&run);
+		else if (run.stopping != NULL)
+			stopping_loop(&run);
+		else
+			loop(&run);
 		status = finish(&run);
 	}
 	run_free(&run);

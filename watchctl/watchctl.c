@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cause.h"
 #include "complain.h"
 #include "doctor.h"
 #include "helper.h"
 #include "inside_run.h"
 #include "options.h"
 #include "plain.h"
+#include "proc.h"
 #include "replay.h"
 #include "watch.h"
 
@@ -18,6 +20,19 @@ static int
 is(const char *word, const char *verb)
 {
 	return word != NULL && strcmp(word, verb) == 0;
+}
+
+/* Without /proc all that could be said of a process would be wrong. */
+static bool
+has_proc(void)
+{
+	struct wp_cause cause;
+
+	if (wp_proc_mounted())
+		return true;
+	(void)wp_cause_set(&cause, WP_CAUSE_NO_PROC);
+	(void)complain("%s", cause.text);
+	return false;
 }
 
 int
@@ -38,6 +53,8 @@ main(int argc, char **argv)
 	} else if (report) {
 		status = plain_is_log(options.file) ? plain(&options) :
 		    replay(&options);
+	} else if (!has_proc()) {
+		status = STATUS_OWN_FAILURE;
 	} else if (options.inside) {
 		status = inside_run(&options);
 	} else {

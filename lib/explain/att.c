@@ -112,6 +112,8 @@ is_shown(const insn_t *insn, const operand_t *op)
 	switch (insn->meta.category) {
 	case ZYDIS_CATEGORY_WIDENOP:
 		return op->id == 0;
+	case ZYDIS_CATEGORY_CLZERO:
+		return false;
 	case ZYDIS_CATEGORY_STRINGOP:
 		return op->type == ZYDIS_OPERAND_TYPE_MEMORY ||
 		    (op->type == ZYDIS_OPERAND_TYPE_REGISTER &&

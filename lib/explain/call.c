@@ -1,7 +1,33 @@
 /* call: the system call that a kernel sample was taken in. */
 #include "call.h"
 
+#include <asm/perf_regs.h>
+#include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "call_table.h"
+#include "proc.h"
+
+enum {
+	ARGS = 6,
+	VECTOR_MAX = 1024,	/* UIO_MAXIOV: the kernel takes no more */
+	READS_MAX = 2048,	/* of the process's memory, for one sample */
+};
+
+/* One sample, as its parts are looked through. */
+struct look {
+	const struct ex_call_sample *sample;
+	uint64_t arg[ARGS];
+	unsigned reads;		/* of memory, so far */
+	unsigned found;		/* parts that hold watched bytes */
+	bool sure;		/* the one that holds the byte reached */
+	struct ex_call *out;
+};
+
+/* --- names --- */
 
 /* The name that programs know: newfstat serves fstat, and newuname uname; only
    newfstatat is called that. */
@@ -12,48 +38,335 @@ call_name(const char *name)
 	    name + 3 : name;
 }
 
-/* A kernel function's name as that of the system call it serves, or NULL:
-   "__x64_sys_read", "ksys_read", "do_sys_openat2" are the entries' forms. */
+static bool
+begins(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/*
+ * A kernel function's name as that of the system call it serves, or NULL.  The
+ * forms of entries come first; a call's own entry may have jumped to one of the
+ * others, and left no frame.  *old: it is one for 32-bit programs, which pass
+ * arguments in other registers.
+ */
 static const char *
-syscall_name(const char *function)
+syscall_name(const char *function, bool *old)
 {
 	static const char *const prefix[] = {
-		"__x64_sys_", "__ia32_sys_", "__do_sys_", "__se_sys_",
-		"__arm64_sys_", "ksys_",
+		"__x64_sys_", "__do_sys_", "__se_sys_", "__arm64_sys_",
+		"ksys_", "__sys_", "__ia32_sys_", "__ia32_compat_sys_",
+		"__do_compat_sys_", "__se_compat_sys_",
+	};
+	static const char *const jumped[][2] = {
+		{"do_readv", "readv"}, {"do_writev", "writev"},
+		{"do_preadv", "preadv"}, {"do_pwritev", "pwritev"},
+		{"kernel_wait4", "wait4"}, {"kernel_clone", "clone"},
+		{"do_sys_openat2", "openat"}, {"do_sys_poll", "poll"},
+		{"kern_select", "select"}, {"do_epoll_wait", "epoll_wait"},
+		{"do_futex", "futex"}, {"do_pipe2", "pipe2"},
 	};
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
-		size_t len = strlen(prefix[i]);
-
-		if (strncmp(function, prefix[i], len) == 0)
-			return call_name(function + len);
+		if (!begins(function, prefix[i]))
+			continue;
+		*old = strstr(prefix[i], "ia32") != NULL ||
+		    strstr(prefix[i], "compat") != NULL;
+		return call_name(function + strlen(prefix[i]));
 	}
+	for (size_t i = 0; i < sizeof(jumped) / sizeof(jumped[0]); i++)
+		if (strcmp(function, jumped[i][0]) == 0)
+			return jumped[i][1];
 	return NULL;
 }
 
+/* What the kernel does with a program's memory besides system calls, by the
+   functions for it. */
 static const char *
-syscall_of(const struct ex_stack *stack)
+work_name(const char *function)
 {
-	const char *name = NULL;
+	static const char *const works[][2] = {
+		{"do_exit", "thread exit"},
+		{"schedule_tail", "thread start"},
+		{"arch_do_signal_or_restart", "signal delivery"},
+		{"__rseq_handle_notify_resume", "rseq"},
+		{"__rseq_handle_slowpath", "rseq"},
+		{"rseq_slowpath_update_usr", "rseq"},
+		{"io_wq_worker", "io_uring"}, {"tctx_task_work", "io_uring"},
+	};
 
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		if (strcmp(function, works[i][0]) == 0)
+			return works[i][1];
+	return NULL;
+}
+
+/* The outermost function that names a call says which one was made.  Work that
+   is done inside a call is the call's; but io_uring's was asked for by
+   another. */
+static void
+name_it(const struct ex_stack *stack, struct ex_call *out, bool *old)
+{
 	for (unsigned i = 0; stack != NULL && i < stack->n; i++) {
-		const struct ex_frame *frame = &stack->frame[i];
-		const char *found;
+		const char *function = stack->frame[i].function, *found;
 
-		if (!frame->kernel)
+		if (!stack->frame[i].kernel)
 			break;
-		if (frame->function != NULL &&
-		    (found = syscall_name(frame->function)) != NULL)
-			name = found;
+		if (function == NULL)
+			continue;
+		if ((found = syscall_name(function, old)) != NULL &&
+		    strchr(found, '.') == NULL)
+			out->name = found;
+		if (out->work == NULL)
+			out->work = work_name(function);
 	}
-	return name;
+	if (out->work != NULL && strcmp(out->work, "io_uring") == 0)
+		out->name = NULL;
+	if (out->name != NULL)
+		out->work = NULL;
+}
+
+/* --- arguments --- */
+
+#if defined(__x86_64__)
+static const unsigned arg_reg[ARGS] = {
+	PERF_REG_X86_DI, PERF_REG_X86_SI, PERF_REG_X86_DX, PERF_REG_X86_R10,
+	PERF_REG_X86_R8, PERF_REG_X86_R9,
+};
+#define STACK_REG PERF_REG_X86_SP
+#elif defined(__aarch64__)
+static const unsigned arg_reg[ARGS] = {
+	PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
+	PERF_REG_ARM64_X3, PERF_REG_ARM64_X4, PERF_REG_ARM64_X5,
+};
+#define STACK_REG PERF_REG_ARM64_SP
+#endif
+
+static bool
+get_args(struct look *look)
+{
+	const struct ex_perf_regs *regs = &look->sample->record->sample.user;
+
+	if (regs->abi != PERF_SAMPLE_REGS_ABI_64)
+		return false;
+	for (unsigned i = 0; i < ARGS; i++)
+		if (!ex_regs_get(regs, arg_reg[i], &look->arg[i]))
+			return false;
+	return true;
+}
+
+/* Memory as it was during the call: see call.h. */
+static bool
+get_memory(struct look *look, uint64_t addr, void *to, size_t len)
+{
+	const struct ex_record *record = look->sample->record;
+	const struct ex_sample *s = &record->sample;
+	uint64_t sp;
+
+	if (++look->reads > READS_MAX)
+		return false;
+	if (s->stack != NULL && ex_regs_get(&s->user, STACK_REG, &sp) &&
+	    addr >= sp && addr - sp <= s->stack_len &&
+	    len <= s->stack_len - (addr - sp)) {
+		memcpy(to, s->stack + (addr - sp), len);
+		return true;
+	}
+	return look->sample->live && look->sample->stopped &&
+	    wp_proc_read(record->pid, addr, to, len) == (ssize_t)len;
+}
+
+/* --- parts --- */
+
+static bool
+overlap(uint64_t a, uint64_t alen, uint64_t b, uint64_t blen)
+{
+	return a <= b ? b - a < alen : a - b < blen;
+}
+
+/* What is known of the direction when several parts might be meant. */
+static void
+take_way(struct ex_call *out, unsigned way)
+{
+	out->reads |= (way & EX_CALL_READS) != 0;
+	out->writes |= (way & EX_CALL_WRITES) != 0;
+}
+
+/* Here are memory and way of a part; known: bytes is what was asked for, else
+   what it is at most.  If several hold watched bytes, the copy tells which. */
+static void
+consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
+    bool known)
+{
+	const struct ex_call_sample *s = look->sample;
+	struct ex_call *out = look->out;
+
+	if (!overlap(at, bytes, s->addr, s->len) || look->sure ||
+	    (s->access == 'w' && (way & EX_CALL_WRITES) == 0))
+		return;
+	if (s->reached != 0 && s->reached - 1 - at < bytes) {
+		look->sure = true;
+		look->found = 0;
+		out->reads = out->writes = false;
+	}
+	take_way(out, way);
+	out->has_bytes = ++look->found == 1 && known;
+	out->buffer = at;
+	out->bytes = bytes;
+}
+
+static void
+consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n)
+{
+	if (n > VECTOR_MAX)
+		return;
+	consider(look, EX_CALL_READS, at, n * 16, true);
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t iov[2];
+
+		if (!get_memory(look, at + i * 16, iov, sizeof(iov)))
+			break;
+		consider(look, way, iov[0], iov[1], true);
+	}
+}
+
+static void
+consider_message(struct look *look, unsigned way, uint64_t at)
+{
+	struct msghdr m;
+
+	consider(look, EX_CALL_READS | way, at, sizeof(m), true);
+	if (!get_memory(look, at, &m, sizeof(m)))
+		return;
+	consider_vector(look, way, (uintptr_t)m.msg_iov, m.msg_iovlen);
+	consider(look, way, (uintptr_t)m.msg_name, m.msg_namelen, true);
+	consider(look, way, (uintptr_t)m.msg_control, m.msg_controllen, true);
+}
+
+static void
+consider_messages(struct look *look, unsigned way, uint64_t at, uint64_t n)
+{
+	for (uint64_t i = 0; i < n && i < VECTOR_MAX &&
+	    look->reads < READS_MAX; i++) {
+		uint64_t each = at + i * sizeof(struct mmsghdr);
+
+		consider_message(look, way, each);
+		consider(look, EX_CALL_WRITES, each + sizeof(struct msghdr),
+		    sizeof(struct mmsghdr) - sizeof(struct msghdr), true);
+	}
+}
+
+/* The number of a request has its direction, as seen by the program, and its
+   size; those of old requests do not. */
+static void
+consider_ioctl(struct look *look, const struct ex_call_part *part, uint64_t at,
+    uint32_t request)
+{
+	unsigned way = ((_IOC_DIR(request) & _IOC_READ) != 0 ?
+	    EX_CALL_WRITES : 0u) | ((_IOC_DIR(request) & _IOC_WRITE) != 0 ?
+	    EX_CALL_READS : 0u);
+
+	if (way != 0 && _IOC_SIZE(request) > 0)
+		consider(look, way, at, _IOC_SIZE(request), true);
+	else
+		consider(look, part->way, at, part->size, false);
+}
+
+static uint64_t
+times(uint64_t n, uint64_t size)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(n, size, &product) ? UINT64_MAX : product;
+}
+
+static void
+consider_part(struct look *look, const struct ex_call_part *part)
+{
+	uint64_t at = look->arg[part->at], n = look->arg[part->len];
+	uint32_t count = (uint32_t)n;
+
+	switch ((enum ex_call_kind)part->kind) {
+	case EX_CALL_NO_PART:
+		break;
+	case EX_CALL_FIXED:
+		consider(look, part->way, at, part->size, true);
+		break;
+	case EX_CALL_COUNTED:
+		consider(look, part->way, at, times(n, part->size), true);
+		break;
+	case EX_CALL_COUNTED_INT:
+		consider(look, part->way, at, times(count, part->size), true);
+		break;
+	case EX_CALL_UPTO:
+		consider(look, part->way, at, part->size, false);
+		break;
+	case EX_CALL_POINTED:
+		if (get_memory(look, n, &count, sizeof(count)))
+			consider(look, part->way, at, count, true);
+		else
+			consider(look, part->way, at, part->size, false);
+		break;
+	case EX_CALL_VECTOR:
+		consider_vector(look, part->way, at, n);
+		break;
+	case EX_CALL_MESSAGE:
+		consider_message(look, part->way, at);
+		break;
+	case EX_CALL_MESSAGES:
+		consider_messages(look, part->way, at, count);
+		break;
+	case EX_CALL_SET:
+		count = (uint32_t)look->arg[0];
+		consider(look, part->way, at, (count + 63ull) / 64 * 8, true);
+		break;
+	case EX_CALL_IOCTL:
+		consider_ioctl(look, part, at, count);
+		break;
+	}
+}
+
+/* --- the descriptor --- */
+
+static void
+take_fd(const struct look *look, const struct ex_call_row *row)
+{
+	const struct ex_call_sample *s = look->sample;
+	struct ex_call *out = look->out;
+	int fd;
+
+	if (row->fd < 0 || (row->flags >= 0 &&
+	    (look->arg[row->flags] & AT_EMPTY_PATH) == 0))
+		return;
+	fd = (int)look->arg[row->fd];
+	if (fd < 0)
+		return;
+	out->has_fd = true;
+	out->fd = fd;
+	if (s->live && wp_proc_fd(s->record->pid, s->record->tid, fd,
+	    out->file, sizeof(out->file)) < 0)
+		out->file[0] = '\0';
+	out->file_later = out->file[0] != '\0' && !s->stopped;
 }
 
 void
-ex_call_explain(struct ex_process *process, const struct ex_sample *sample,
-    const struct ex_stack *stack, uint64_t addr, bool live,
-    struct ex_call *out)
+ex_call_explain(const struct ex_call_sample *sample, struct ex_call *out)
 {
-	(void)process, (void)sample, (void)addr, (void)live;
-	*out = (struct ex_call){.name = syscall_of(stack)};
+	struct look look = {.sample = sample, .out = out};
+	const struct ex_call_row *row = ex_call_row_number(sample->number);
+	bool old = false;
+
+	memset(out, 0, sizeof(*out));
+	name_it(sample->stack, out, &old);
+	if (row != NULL && out->work == NULL)
+		out->name = row->name;
+	else if (out->name != NULL)
+		row = ex_call_row(out->name);
+	if (row == NULL || out->name == NULL)
+		return;
+	out->name = row->name;
+	if (old || !get_args(&look))
+		return;
+	for (unsigned i = 0; i < EX_CALL_PARTS; i++)
+		consider_part(&look, &row->part[i]);
+	take_fd(&look, row);
 }

@@ -4,7 +4,9 @@
  *
  * A sample in the kernel holds the user's registers as of the call's entry but
  * not its number; the name is that of the kernel's function for it in the
- * callchain.
+ * callchain.  What the arguments point to is looked up in the sample's copy of
+ * the stack, which is as old as the access; elsewhere only while the thread
+ * stands still.
  */
 #ifndef EX_CALL_H
 #define EX_CALL_H
@@ -12,11 +14,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "module.h"
+#include "record.h"
 #include "stack.h"
 
 struct ex_call {
-	const char *name;	/* "read"; NULL: not known, and nothing else */
+	const char *name;	/* "read"; NULL: not known, or none */
+	const char *work;	/* no call, but this: "signal delivery"; NULL:
+				   not known, or a call */
+	bool reads, writes;	/* what the kernel does with that memory;
+				   neither: not known */
 	bool has_bytes;		/* the call's buffer is known: */
 	uint64_t buffer, bytes;	/* where in the process, and how long as asked
 				   for; of vectors the part that was touched */
@@ -25,11 +31,23 @@ struct ex_call {
 	char file[256];		/* has_fd: what it is open on, as /proc shows
 				   it ("/etc/hosts", "socket:[4711]"); "": not
 				   known (a recording, or closed by now) */
+	bool file_later;	/* file: it was looked up when the thread may
+				   have gone on, and opened another */
 };
 
-/* The call of a kernel sample with this backtrace, which touched addr.  Fills
-   *out.  Live processes' /proc is asked when live. */
-void ex_call_explain(struct ex_process *, const struct ex_sample *,
-    const struct ex_stack *, uint64_t addr, bool live, struct ex_call *out);
+/* What is asked for. */
+struct ex_call_sample {
+	const struct ex_record *record;	/* taken in the kernel */
+	const struct ex_stack *stack;	/* its backtrace; NULL: none */
+	uint64_t addr, len;	/* the watched bytes that it is about */
+	char access;		/* as of struct ex_watch */
+	uint64_t reached;	/* as of ex_access_reached */
+	int number;		/* of the call; < 0: not known */
+	bool live;		/* the process may be asked, by /proc */
+	bool stopped;		/* live: its thread stands behind the call */
+};
+
+/* Fills *out. */
+void ex_call_explain(const struct ex_call_sample *, struct ex_call *out);
 
 #endif

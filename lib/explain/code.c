@@ -13,6 +13,13 @@
    11 KB). */
 #define XSAVE_MAX	(16U << 10)
 
+/* Of the 512 bytes of an FXSAVE area these are saved: in 64-bit code, and with
+   the eight registers of 32-bit code.  The rest is reserved. */
+#define FXSAVE_USED	416
+#define FXSAVE_USED_32	288
+
+#define CLZERO_LINE	64	/* bytes that clzero clears */
+
 bool
 ex_query_reg(const struct ex_query *q, unsigned number, uint64_t *value)
 {
@@ -86,6 +93,21 @@ ex_code_is_rep(const struct ex_code *c)
 	    ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
 
+bool
+ex_code_is_resumed(const struct ex_code *c)
+{
+	switch (c->insn->meta.category) {
+	case ZYDIS_CATEGORY_GATHER:
+	case ZYDIS_CATEGORY_AVX2GATHER:
+	case ZYDIS_CATEGORY_SCATTER:
+	case ZYDIS_CATEGORY_AMX_TILE:
+	case ZYDIS_CATEGORY_PADLOCK:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Names memory without touching it. */
 static bool
 is_hint(const struct ex_code *c)
@@ -134,6 +156,22 @@ vague_size(const struct ex_code *c, const ZydisDecodedOperand *op)
 	    c->insn->avx.mask.reg != ZYDIS_REGISTER_K0)
 		return op->size / 8;
 	return 0;
+}
+
+/* Bytes that an operand surely touches, from its address on. */
+static uint32_t
+sure_size(const struct ex_query *q, const struct ex_code *c,
+    const ZydisDecodedOperand *op)
+{
+	switch (c->insn->mnemonic) {
+	case ZYDIS_MNEMONIC_FXSAVE:
+	case ZYDIS_MNEMONIC_FXSAVE64:
+	case ZYDIS_MNEMONIC_FXRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR64:
+		return q->word == 4 ? FXSAVE_USED_32 : FXSAVE_USED;
+	default:
+		return op->size / 8;
+	}
 }
 
 /* Does it move the stack pointer, and access memory there without saying so? */
@@ -293,18 +331,24 @@ ex_query_overlaps(const struct ex_query *q, uint64_t addr, uint64_t size)
 	return addr - q->addr < q->len || q->addr - addr < size;
 }
 
-/* From the element of the last step back to the one that touched the watch. */
+/* From the element of the last step back to the one that touched the watch.
+   Unless that is the last one it was stopped late, and which others were
+   touched since the stop before is not known: *addr and *size become 0. */
 static bool
-rep_overlaps(const struct ex_query *q, uint64_t *addr, uint32_t size)
+rep_overlaps(const struct ex_query *q, uint64_t *addr, uint32_t *size)
 {
-	uint64_t flags, step = size;
+	const uint32_t element = *size;
+	uint64_t flags, at = *addr, step = element;
 
 	if (ex_query_flags(q, &flags) && (flags & EX_FLAG_DF) == 0)
 		step = -step;
-	for (unsigned gone = 0; gone <= REP_GROUP; gone += size) {
-		if (ex_query_overlaps(q, *addr, size))
+	for (unsigned gone = 0; gone <= REP_GROUP; gone += element) {
+		if (ex_query_overlaps(q, at, element)) {
+			if (gone != 0)
+				*addr = *size = 0;
 			return true;
-		*addr += step;
+		}
+		at += step;
 	}
 	return false;
 }
@@ -319,15 +363,55 @@ touches(const struct ex_query *q, const struct ex_code *c,
 	if (!is_memory(op) || is_hint(c) || !(op_writes(op) ||
 	    (op_reads(op) && q->reads_too)))
 		return EX_TOUCH_NO;
-	*size = vague != 0 ? 0 : op->size / 8;
+	*size = vague != 0 || ex_code_is_resumed(c) ? 0 : sure_size(q, c, op);
 	if (!operand_address(q, c, op, addr))
 		return EX_TOUCH_MAYBE;
 	if (vague != 0)
 		return ex_query_overlaps(q, *addr, vague) ? EX_TOUCH_MAYBE :
 		    EX_TOUCH_NO;
 	if (ex_code_is_rep(c))
-		return rep_overlaps(q, addr, *size) ? EX_TOUCH_YES : EX_TOUCH_NO;
-	return ex_query_overlaps(q, *addr, *size) ? EX_TOUCH_YES : EX_TOUCH_NO;
+		return rep_overlaps(q, addr, size) ? EX_TOUCH_YES : EX_TOUCH_NO;
+	if (ex_query_overlaps(q, *addr, *size))
+		return EX_TOUCH_YES;
+	if (*size == op->size / 8 || !ex_query_overlaps(q, *addr, op->size / 8))
+		return EX_TOUCH_NO;
+	*size = 0;
+	return EX_TOUCH_MAYBE;
+}
+
+/* clzero has no operand: it clears the cache line that rax lies in. */
+static struct ex_finding
+clzero_touch(const struct ex_query *q, const struct ex_code *c)
+{
+	struct ex_finding found = { .touch = EX_TOUCH_MAYBE,
+	    .size = CLZERO_LINE, .stores = true, .writes = true };
+	uint64_t addr;
+
+	if (!ex_query_reg(q, EX_AX, &addr))
+		return found;
+	if (c->insn->address_width == 32)
+		addr = (uint32_t)addr;
+	found.addr = addr & -(uint64_t)CLZERO_LINE;
+	found.touch = ex_query_overlaps(q, found.addr, CLZERO_LINE) ?
+	    EX_TOUCH_YES : EX_TOUCH_NO;
+	return found;
+}
+
+/* Two operands that both touch the watch, or both may. */
+static struct ex_finding
+both(const struct ex_finding *a, const struct ex_finding *b)
+{
+	struct ex_finding f = a->stores ? *a : *b;
+
+	f.reads = a->reads || b->reads;
+	f.writes = a->writes || b->writes;
+	f.stores = a->stores || b->stores;
+	/* Stopped late, one may have touched it without the other. */
+	if (f.touch == EX_TOUCH_YES && (a->size == 0 || b->size == 0))
+		f.touch = EX_TOUCH_MAYBE;
+	if (f.touch == EX_TOUCH_MAYBE)
+		f.size = 0;
+	return f;
 }
 
 struct ex_finding
@@ -335,6 +419,8 @@ ex_code_touch(const struct ex_query *q, const struct ex_code *c)
 {
 	struct ex_finding found = { .touch = EX_TOUCH_NO };
 
+	if (c->insn->mnemonic == ZYDIS_MNEMONIC_CLZERO)
+		return clzero_touch(q, c);
 	for (unsigned i = 0; i < c->insn->operand_count; i++) {
 		const ZydisDecodedOperand *op = &c->op[i];
 		struct ex_finding f = { .stores = op_writes(op) };
@@ -344,18 +430,7 @@ ex_code_touch(const struct ex_query *q, const struct ex_code *c)
 			continue;
 		f.reads = op_reads(op);
 		f.writes = op_writes(op);
-		if (f.touch == found.touch) {
-			f.reads |= found.reads;
-			f.writes |= found.writes;
-			if (f.touch == EX_TOUCH_MAYBE)
-				f.size = 0;
-			if (found.stores) {
-				f.addr = found.addr;
-				f.size = found.size;
-				f.stores = true;
-			}
-		}
-		found = f;
+		found = f.touch == found.touch ? both(&found, &f) : f;
 	}
 	return found;
 }

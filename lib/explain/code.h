@@ -10,6 +10,7 @@
 
 #include <Zydis/Zydis.h>
 
+#include "effect.h"
 #include "module.h"
 #include "sweep.h"
 
@@ -17,6 +18,8 @@
 enum {
 	EX_AX = 0,
 	EX_CX = 1,
+	EX_DX = 2,
+	EX_BX = 3,
 	EX_SP = 4,
 	EX_BP = 5,
 };
@@ -46,7 +49,10 @@ struct ex_query {
 /* A decoded instruction. */
 struct ex_code {
 	uint64_t pc;		/* its address in the process */
-	bool certain;		/* see struct ex_sweep */
+	uint64_t base;		/* that less its vaddr */
+	bool certain;		/* see struct ex_sweep, also for these two: */
+	bool last;
+	const struct ex_jumps *jumps;
 	struct ex_decoded *decoded;	/* insn and op are parts of it */
 	const ZydisDecodedInstruction *insn;
 	const ZydisDecodedOperand *op;
@@ -63,7 +69,8 @@ enum ex_touch {
 struct ex_finding {
 	enum ex_touch touch;
 	uint64_t addr;		/* EX_TOUCH_YES: first byte touched */
-	uint32_t size;		/* bytes touched; 0: unknown */
+	uint32_t size;		/* bytes touched; 0: unknown, and with
+				   EX_TOUCH_YES addr is, too */
 	bool stores;		/* that operand is written (first choice) */
 	bool reads, writes;	/* what it does there, all operands together */
 };
@@ -83,13 +90,18 @@ bool ex_query_overlaps(const struct ex_query *, uint64_t addr, uint64_t size);
 bool ex_code_is_string(const struct ex_code *);
 bool ex_code_is_rep(const struct ex_code *);
 
+/* Another one that the processor may stop between its accesses: it goes on when
+   it is executed again (gather, scatter). */
+bool ex_code_is_resumed(const struct ex_code *);
+
 /* Whether and how the instruction touched the watch, if it was the last one
    before the sample (or, repeated, is not done yet). */
 struct ex_finding ex_code_touch(const struct ex_query *,
     const struct ex_code *);
 
-/* What the instruction stored, if the registers still tell; low byte first. */
-bool ex_code_stored(const struct ex_query *, const struct ex_code *,
-    uint64_t *value);
+/* What the instruction, which touched the watch as found, did to the memory
+   there.  Always fills *effect. */
+void ex_code_effect(const struct ex_query *, const struct ex_code *,
+    const struct ex_finding *found, struct ex_effect *effect);
 
 #endif

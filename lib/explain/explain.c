@@ -1,28 +1,30 @@
 /*
  * explain: records in, hits out.
  *
- * Overview: most samples are a hit by themselves and are given out at once.  A
- * sample that others may belong to (of a watch of several slots, or from the
- * kernel, whose copies trap once for each step) waits, explained already, in a
- * short queue in order of time:
+ * Overview: most samples are a hit by themselves.  Where values are not asked
+ * for, or cannot wait, such a hit is given out at once.  Hits that wait, explained
+ * already, are in a queue in order of time: all until their values are settled
+ * (shadow.h), and those that may get more samples (of a watch of several slots,
+ * or from the kernel, whose copies trap once for each step) until these are
+ * there:
  *
  *	head: oldest                     open, of thread 1   open, of thread 2
  *	 [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit]
  *
- * A thread has one access at a time, so it has at most one open hit: closed by
- * its next sample that is not of the same access, or, once it is the head, by
- * time.  Hits are given out from the head while the head is closed, so order is
- * kept.
+ * A thread has one access at a time, so it has at most one open hit for each
+ * watch: closed by its next sample that is not of the same access, or, once it
+ * is the head, by time.  Hits are given out from the head while the head is
+ * closed and settled, so order is kept.
  */
 #include "hit.h"
 
-#include <asm/perf_regs.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of one access are no further apart than this, in ns; a thread may be
-   off its processor in between. */
-#define ACCESS_SPAN 100000000u
+#include "access.h"
+#include "shadow.h"
+#include "stop_value.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
 
@@ -30,12 +32,10 @@ struct pending {
 	struct pending *next;
 	struct pending *next_open;	/* in a list of open ones */
 	struct ex_hit hit;
-	bool open;		/* may get more samples */
-	uint64_t last;		/* ns: of its last sample */
-	uint64_t slots;		/* bit n: attr first_attr + n has hit */
-	int first_attr;		/* of the watch's formats, the first that hit */
-	uint64_t reached;	/* kernel: how far its copy was, an address */
-	uint64_t regs;		/* user registers, as a hash: one access has one */
+	bool open;		/* may get more samples, of this: */
+	struct ex_access access;
+	bool stepping;		/* it is a copy that is sampled at each byte */
+	struct ex_claim claim;	/* to values */
 };
 
 struct ex_explainer {
@@ -49,6 +49,11 @@ struct ex_explainer {
 	struct pending *head, *tail;	/* waiting; NULL: none */
 	struct pending *open[OPEN_LISTS];	/* may get more, by thread */
 	struct pending *spare;		/* to be used again */
+	struct pending reserve;		/* for want of memory: given out at
+					   once */
+	struct ex_values values;	/* as they are found */
+	pid_t stands;			/* a thread at its last hit; 0: none */
+	struct ex_shadows *shadows;
 };
 
 struct ex_explainer *
@@ -57,8 +62,12 @@ ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
 {
 	struct ex_explainer *e = calloc(1, sizeof(*e));
 
-	if (e == NULL || (e->stacks = ex_stacks_new(space)) == NULL) {
-		free(e);
+	if (e == NULL)
+		return NULL;
+	e->stacks = ex_stacks_new(space);
+	e->shadows = ex_shadows_new(NULL);
+	if (e->stacks == NULL || e->shadows == NULL) {
+		ex_explainer_free(e);
 		return NULL;
 	}
 	e->space = space;
@@ -95,8 +104,35 @@ ex_explainer_free(struct ex_explainer *e)
 		return;
 	free_list(e->head);
 	free_list(e->spare);
+	ex_shadows_free(e->shadows);
 	ex_stacks_free(e->stacks);
 	free(e);
+}
+
+int
+ex_explainer_values(struct ex_explainer *e, const struct ex_values *values)
+{
+	struct ex_shadows *shadows;
+
+	e->values = *values;
+	if ((shadows = ex_shadows_new(&e->values)) == NULL)
+		return -ENOMEM;
+	ex_shadows_free(e->shadows);
+	e->shadows = shadows;
+	return 0;
+}
+
+void
+ex_explain_known(struct ex_explainer *e, const struct ex_watch *watch,
+    pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
+{
+	ex_shadows_known(e->shadows, watch, pid, bytes, len, time);
+}
+
+void
+ex_explain_missed(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_forget(e->shadows, watch);
 }
 
 const struct ex_tally *
@@ -105,22 +141,25 @@ ex_explain_tally(const struct ex_explainer *e)
 	return &e->tally;
 }
 
-static int
-give_out(struct ex_explainer *e, struct ex_hit *hit)
+static void
+pending_put(struct ex_explainer *e, struct pending *p)
 {
-	hit->seq = ++e->tally.hits;
-	return e->give(e->arg, hit);
+	if (p == &e->reserve)
+		return;
+	p->next = e->spare;
+	e->spare = p;
 }
 
-/* The link to a thread's open hit; it holds NULL when there is none. */
-static struct pending **
-open_of(struct ex_explainer *e, pid_t tid)
+static int
+give_out(struct ex_explainer *e, struct pending *p)
 {
-	struct pending **link = &e->open[(unsigned)tid % OPEN_LISTS];
+	int result;
 
-	while (*link != NULL && (*link)->hit.tid != tid)
-		link = &(*link)->next_open;
-	return link;
+	ex_shadows_given(&p->claim);
+	p->hit.seq = ++e->tally.hits;
+	result = e->give(e->arg, &p->hit);
+	pending_put(e, p);
+	return result;
 }
 
 static void
@@ -128,19 +167,48 @@ close_hit(struct pending **link)
 {
 	struct pending *p = *link;
 
-	if (p == NULL)
-		return;
 	p->open = false;
 	*link = p->next_open;
 }
 
-/* Whether a sample of this time is too late to be of the same access;
-   UINT64_MAX is too late for any. */
-static bool
-is_over(const struct pending *p, uint64_t time)
+static void
+close_pending(struct ex_explainer *e, const struct pending *p)
 {
-	return time == UINT64_MAX ||
-	    (time > p->last && time - p->last > ACCESS_SPAN);
+	struct pending **link = &e->open[(unsigned)p->hit.tid % OPEN_LISTS];
+
+	while (*link != NULL && *link != p)
+		link = &(*link)->next_open;
+	if (*link != NULL)
+		close_hit(link);
+}
+
+/*
+ * The open hit that a sample is one more of, NULL: none.  Those of its thread
+ * that it shows to be complete are closed: all but those of other watches that
+ * the same access may touch.
+ */
+static struct pending *
+open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	struct pending **link = &e->open[(unsigned)record->tid % OPEN_LISTS];
+	struct pending *p, *found = NULL;
+
+	while ((p = *link) != NULL) {
+		bool mine = p->hit.tid == record->tid;
+		bool same = mine && p->hit.watch == slot->watch;
+
+		if (mine && (!ex_access_moment(&p->access, record) || (same &&
+		    !ex_access_add(&p->access, record, slot->addr,
+		    slot->len)))) {
+			close_hit(link);
+			continue;
+		}
+		if (same)
+			found = p;
+		link = &p->next_open;
+	}
+	return found;
 }
 
 /* Give out hits from the head on, as far as they are complete by now. */
@@ -152,91 +220,70 @@ give_complete(struct ex_explainer *e, uint64_t now)
 	while (result == 0 && e->head != NULL) {
 		struct pending *p = e->head;
 
-		if (p->open && !is_over(p, now))
+		if ((p->open && !ex_access_over(&p->access, now)) ||
+		    !ex_shadows_settled(e->shadows, &p->claim, now))
 			break;
 		if (p->open)
-			close_hit(open_of(e, p->hit.tid));
+			close_pending(e, p);
 		e->head = p->next;
 		if (e->head == NULL)
 			e->tail = NULL;
-		result = give_out(e, &p->hit);
-		p->next = e->spare;
-		e->spare = p;
+		result = give_out(e, p);
 	}
 	return result;
 }
 
+/* One that is nowhere in the queue. */
 static struct pending *
-pending_add(struct ex_explainer *e)
+pending_take(struct ex_explainer *e)
 {
 	struct pending *p = e->spare;
 
 	if (p != NULL)
 		e->spare = p->next;
 	else if ((p = malloc(sizeof(*p))) == NULL)
-		return NULL;
-	memset(p, 0, sizeof(*p));
+		p = &e->reserve;
+	p->next = NULL;
+	p->open = p->stepping = false;
+	return p;
+}
+
+static void
+pending_add(struct ex_explainer *e, struct pending *p)
+{
 	if (e->tail != NULL)
 		e->tail->next = p;
 	else
 		e->head = p;
 	e->tail = p;
-	return p;
 }
 
-static uint64_t
-hash_regs(const struct ex_perf_regs *regs)
+/* What an access certainly does; neither: it is not known. */
+static void
+what_it_does(const struct ex_hit *hit, bool *reads, bool *writes)
 {
-	size_t n = regs->values == NULL ? 0 :
-	    (size_t)__builtin_popcountll(regs->mask) * sizeof(uint64_t);
-	uint64_t hash = 14695981039346656037u;	/* FNV-1a */
+	bool known = hit->insn.confidence >= EX_ADDRESS_UNVERIFIED;
 
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ regs->values[i]) * 1099511628211u;
-	return hash;
-}
-
-/* Where a copy by the kernel has come to: its destination register. */
-static uint64_t
-copy_reached(const struct ex_sample *sample)
-{
-	uint64_t reached = 0;
-
-#ifdef __x86_64__
-	(void)ex_regs_get(&sample->intr, PERF_REG_X86_DI, &reached);
-#else
-	(void)sample;
-#endif
-	return reached;
-}
-
-/* The pc in the program: of the sample, or of the system call's return. */
-static uint64_t
-user_pc(const struct ex_record *record, bool kernel)
-{
-	uint64_t pc = record->sample.ip;
-
-#ifdef __x86_64__
-	if (kernel)
-		(void)ex_regs_get(&record->sample.user, PERF_REG_X86_IP, &pc);
-#elif defined(__aarch64__)
-	if (kernel)
-		(void)ex_regs_get(&record->sample.user, PERF_REG_ARM64_PC, &pc);
-#endif
-	return pc;
+	*reads = hit->kernel ? hit->call.reads : known && hit->insn.reads;
+	*writes = hit->kernel ? hit->call.writes : known && hit->insn.writes;
 }
 
 static const char *
-access_text(const struct ex_watch *watch, const struct ex_insn *insn)
+access_text(const struct ex_hit *hit)
 {
-	if (watch->access == 'w')
+	bool reads, writes;
+
+	if (hit->watch->access == 'w')
 		return "write";
-	if (watch->access == 'x')
+	if (hit->watch->access == 'x')
 		return "execute";
-	if (insn->confidence < EX_ADDRESS_UNVERIFIED ||
-	    (!insn->reads && !insn->writes))
+	what_it_does(hit, &reads, &writes);
+	if (!reads && !writes)
 		return "access";
-	return !insn->reads ? "write" : !insn->writes ? "read" : "read-write";
+	/* the kernel's call may do either: one of them was seen */
+	if (reads && writes)
+		return hit->kernel ? "access" : "read-write";
+	return reads ? "read" : "write";
 }
 
 /*
@@ -261,10 +308,34 @@ first_pc(struct ex_process *process, const struct ex_hit *hit)
 	    &start) && start == vaddr ? hit->pc : 0;
 }
 
+/* What the system call's arguments say.  A stop tells its number, with the last
+   of its samples. */
 static void
-explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
+explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
 {
+	const struct ex_sample *s = &record->sample;
+	struct wp_stop_value stop;
+	struct ex_call_sample sample = {
+		.record = record, .stack = hit->stack,
+		.addr = slot->addr, .len = slot->len,
+		.access = slot->watch->access,
+		.reached = ex_access_reached(record, slot->addr, slot->len),
+		.number = wp_stop_value_get(s->raw, s->raw_len, &stop) ?
+		    stop.call : -1,
+		.live = ex_space_live(e->space),
+		.stopped = e->stands != 0 && record->tid == e->stands,
+	};
+
+	ex_call_explain(&sample, &hit->call);
+	hit->access = access_text(hit);
+}
+
+static void
+explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct ex_hit *hit)
+{
+	const struct ex_watch *watch = slot->watch;
 	const struct ex_sample *sample = &record->sample;
 	struct ex_process *process = ex_space_process(e->space, record->pid);
 	uint64_t first;
@@ -276,12 +347,12 @@ explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
 	hit->tid = record->tid;
 	hit->cpu = record->cpu;
 	hit->samples = 1;
-	hit->kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-	    PERF_RECORD_MISC_KERNEL;
-	hit->pc = user_pc(record, hit->kernel);
+	hit->process = process;
+	hit->kernel = ex_access_kernel(record);
+	hit->pc = ex_access_pc(record);
 	(void)strncpy(hit->comm, ex_space_comm(e->space, hit->pid, hit->tid),
 	    sizeof(hit->comm) - 1);
-	hit->access = access_text(watch, &hit->insn);
+	hit->access = access_text(hit);
 	if (process == NULL)
 		return;
 	if (!hit->kernel)
@@ -290,10 +361,9 @@ explain_sample(struct ex_explainer *e, const struct ex_watch *watch,
 	first = hit->kernel ? 0 : first_pc(process, hit);
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && !hit->kernel);
+	hit->access = access_text(hit);
 	if (hit->kernel)
-		ex_call_explain(process, sample, hit->stack, hit->addr,
-		    false, &hit->call);
-	hit->access = access_text(watch, &hit->insn);
+		explain_call(e, slot, record, hit);
 }
 
 /* The watched bytes that a sample is about: its slot's, within the watch. */
@@ -334,34 +404,56 @@ narrow(struct ex_hit *hit)
 	}
 }
 
-/* Whether a sample of its thread is one more of an open hit's access. */
-static bool
-same_access(const struct pending *p, const struct ex_record *record,
-    const struct ex_watch *watch, bool kernel)
+/* The watched bytes that the kernel touched: those of the slot that are in the
+   call's buffer; or, if a copy is sampled at each byte, the last of these. */
+static void
+touch_kernel(struct ex_hit *hit, const struct ex_slot *slot,
+    const struct ex_record *record, bool first, bool *stepping)
 {
-	unsigned bit = (unsigned)(record->attr - p->first_attr) & 63;
-	bool slot_hit = (p->slots >> bit & 1) != 0;
-	uint64_t reached = copy_reached(&record->sample);
+	const struct ex_call *call = &hit->call;
+	uint64_t reached = ex_access_reached(record, slot->addr, slot->len);
+	uint64_t from = slot->addr, to = slot->addr + slot->len;
+	uint64_t end = call->buffer + call->bytes;
 
-	if (p->hit.watch != watch || p->hit.kernel != kernel ||
-	    p->hit.pc != user_pc(record, kernel) ||
-	    is_over(p, record->time) ||
-	    p->regs != hash_regs(&record->sample.user))
-		return false;
-	if (!kernel)
-		return !slot_hit;
-	return slot_hit ? reached > p->reached : reached >= p->reached;
+	if (call->has_bytes && end > call->buffer && call->buffer < to &&
+	    end > from) {
+		from = call->buffer > from ? call->buffer : from;
+		to = end < to ? end : to;
+	}
+	if (first)
+		*stepping = reached == from + 1;
+	if (*stepping && reached > slot->addr)
+		touch(hit, reached - 1, 1);
+	else
+		touch(hit, from, to - from);
+}
+
+/* A buffer that does not hold all that was touched is not the only one. */
+static void
+check_buffer(struct ex_hit *hit)
+{
+	struct ex_call *call = &hit->call;
+
+	if (hit->addr < call->buffer ||
+	    hit->addr - call->buffer > call->bytes ||
+	    hit->len > call->bytes - (hit->addr - call->buffer))
+		call->has_bytes = false;
 }
 
 static void
-join(struct pending *p, const struct ex_slot *slot,
+join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
     const struct ex_record *record)
 {
+	struct wp_stop_value stop;
+
 	p->hit.samples++;
-	p->last = record->time;
-	p->slots |= 1ull << ((unsigned)(record->attr - p->first_attr) & 63);
-	p->reached = copy_reached(&record->sample);
-	if (p->hit.insn.confidence != EX_EXACT)
+	if (p->hit.kernel) {
+		touch_kernel(&p->hit, slot, record, false, &p->stepping);
+		check_buffer(&p->hit);
+		if (wp_stop_value_get(record->sample.raw,
+		    record->sample.raw_len, &stop) && p->hit.call.name == NULL)
+			explain_call(e, slot, record, &p->hit);
+	} else if (p->hit.insn.confidence != EX_EXACT)
 		touch(&p->hit, slot->addr, slot->len);
 }
 
@@ -372,60 +464,79 @@ may_get_more(const struct ex_watch *watch, bool kernel)
 	return kernel || watch->slots > 1;
 }
 
+/* A write, where only reads are watched. */
 static bool
 is_dropped(const struct ex_hit *hit)
 {
-	return hit->watch->access == 'r' && !hit->kernel &&
-	    hit->insn.confidence >= EX_ADDRESS_UNVERIFIED &&
-	    hit->insn.writes && !hit->insn.reads;
+	bool reads, writes;
+
+	what_it_does(hit, &reads, &writes);
+	return hit->watch->access == 'r' && writes && !reads;
 }
 
 static void
-open_hit(struct pending **link, struct pending *p,
+open_hit(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
     const struct ex_record *record)
 {
+	struct pending **link = &e->open[(unsigned)record->tid % OPEN_LISTS];
+
 	p->open = true;
 	p->next_open = *link;
 	*link = p;
-	p->last = record->time;
-	p->first_attr = record->attr;
-	p->slots = 1;
-	p->reached = copy_reached(&record->sample);
-	p->regs = hash_regs(&record->sample.user);
+	ex_access_begin(&p->access, record, slot->addr, slot->len);
+}
+
+static void
+explain_access(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct pending *p)
+{
+	struct ex_hit *hit = &p->hit;
+
+	explain_sample(e, slot, record, hit);
+	if (hit->kernel)
+		touch_kernel(hit, slot, record, true, &p->stepping);
+	else
+		touch(hit, slot->addr, slot->len);
+	narrow(hit);
+	ex_shadows_hit(e->shadows, hit, &record->sample, &p->claim);
+	if (e->values.at_once)
+		ex_shadows_look(e->shadows);
 }
 
 static int
 explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
 {
-	const struct ex_watch *watch = slot->watch;
-	bool kernel = (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
-	    PERF_RECORD_MISC_KERNEL;
-	struct pending *p, **link = open_of(e, record->tid);
-	struct ex_hit hit;
-	bool more = may_get_more(watch, kernel);
+	const bool more = may_get_more(slot->watch, ex_access_kernel(record));
+	struct pending *p = open_hit_of(e, slot, record);
 
-	if (*link != NULL && same_access(*link, record, watch, kernel)) {
-		join(*link, slot, record);
+	if (p != NULL) {
+		join(e, p, slot, record);
+		ex_shadows_joined(e->shadows, &p->claim, record);
 		e->tally.joined++;
 		return 0;
 	}
-	close_hit(link);
-	explain_sample(e, watch, record, &hit);
-	touch(&hit, slot->addr, slot->len);
-	narrow(&hit);
-	if (is_dropped(&hit)) {
+	p = pending_take(e);
+	explain_access(e, slot, record, p);
+	if (is_dropped(&p->hit)) {
 		e->tally.dropped++;
+		ex_shadows_given(&p->claim);
+		pending_put(e, p);
 		return give_complete(e, record->time);
 	}
-	if (e->head == NULL && !more)
-		return give_out(e, &hit);
-	if ((p = pending_add(e)) == NULL)
-		return give_out(e, &hit);
-	p->hit = hit;
+	if (p == &e->reserve || (e->head == NULL && !more &&
+	    ex_shadows_settled(e->shadows, &p->claim, record->time)))
+		return give_out(e, p);
+	pending_add(e, p);
 	if (more)
-		open_hit(link, p, record);
+		open_hit(e, p, slot, record);
 	return give_complete(e, record->time);
+}
+
+void
+ex_explain_stands(struct ex_explainer *e, pid_t tid)
+{
+	e->stands = tid;
 }
 
 int
@@ -435,6 +546,8 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 
 	if (record->type != PERF_RECORD_SAMPLE) {
 		ex_space_learn(e->space, record);
+		if (record->type == PERF_RECORD_LOST)
+			ex_shadows_lost(e->shadows, record->time);
 		return 0;
 	}
 	if (record->attr < 0 || (size_t)record->attr >= e->nslots)
@@ -449,5 +562,7 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 int
 ex_explain_flush(struct ex_explainer *e, uint64_t now)
 {
+	if (now != UINT64_MAX || e->values.at_once)
+		ex_shadows_look(e->shadows);
 	return give_complete(e, now);
 }

@@ -1,11 +1,14 @@
-/* fde: where functions begin, by the table of unwind entries that the linker
-   sorts for the run-time unwinder (.eh_frame_hdr). */
+/* fde: where functions begin and end, by unwind entries: by the table of them
+   that the linker sorts for the run-time unwinder (.eh_frame_hdr), or where
+   there is none, as in static programs, by .eh_frame itself. */
 #ifndef EX_FDE_H
 #define EX_FDE_H
 
 #include "module.h"
 
-/* The start of the entry that holds vaddr; false: there is none. */
-bool ex_fde_start(struct ex_module *, uint64_t vaddr, uint64_t *start);
+/* The entry that holds vaddr: its start, and where it ends at the latest.
+   False: there is none. */
+bool ex_fde_find(struct ex_module *, uint64_t vaddr, uint64_t *start,
+    uint64_t *end);
 
 #endif

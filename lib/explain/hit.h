@@ -31,6 +31,7 @@ struct ex_hit {
 	const struct ex_watch *watch;
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
+	struct ex_process *process;	/* whose memory; NULL: out of memory */
 	char comm[64];		/* the thread's name; "" when unknown */
 	uint32_t cpu;		/* UINT32_MAX: unknown */
 	const char *access;	/* "write", "read", "access", "execute",
@@ -77,6 +78,37 @@ void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,
     size_t nslots);
 
 void ex_explainer_free(struct ex_explainer *);
+
+/*
+ * How the values of hits are found.
+ *
+ * Without these only what the instruction itself tells is known of a hit.
+ * With them every hit waits until it has shown what else was hit at the same
+ * time, some milliseconds; or is given out at_once, for a thread that waits.
+ */
+struct ex_values {
+	/* Read a process's memory as it is now: how many bytes from addr on,
+	   or < 0.  NULL: there is none, as in a recording. */
+	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
+	uint64_t (*now)(void);	/* with read: the records' clock, ns */
+	bool at_once;
+};
+
+/* Find values so, from the next record on.  0 or -ENOMEM. */
+int ex_explainer_values(struct ex_explainer *, const struct ex_values *);
+
+/* A watch's bytes were these in a process (as many as len, from its first on)
+   by this time, ns; 0: before anybody could hit it. */
+void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
+    const uint8_t *bytes, size_t len, uint64_t time);
+
+/* Accesses of a watch may have been missed: what its bytes are is no longer
+   known. */
+void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
+
+/* From now on this thread stands still at its last hit, so that its process can
+   be asked about it; 0: none does. */
+void ex_explain_stands(struct ex_explainer *, pid_t tid);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a
    hit.  0, or give's result. */

@@ -9,6 +9,7 @@
 #ifndef EX_INSN_H
 #define EX_INSN_H
 
+#include "effect.h"
 #include "module.h"
 
 /* How sure the answer is. */
@@ -29,13 +30,10 @@ struct ex_insn {
 	uint8_t len;		/* bytes */
 	char text[96];		/* AT&T syntax, as objdump and gdb print it */
 	bool reads, writes;	/* memory at the watch; both: read-modify-write */
-	uint64_t addr;		/* first byte touched, when verified; else 0 */
+	uint64_t addr;		/* exact: first byte touched, if size is known;
+				   else 0 */
 	uint32_t size;		/* bytes touched; 0: unknown */
-	bool has_value;		/* it stored a register or an immediate, so the
-				   watched bytes' new value is known */
-	bool value_immediate;	/* has_value: from an immediate */
-	uint64_t value;		/* has_value: the bytes at the watch, little end
-				   first, for a watch of up to 8 bytes */
+	struct ex_effect effect;	/* exact: what it did to those bytes */
 };
 
 /*

@@ -6,12 +6,14 @@
  * instruction, a candidate:
  *
  *	before	the instruction that ends at pc went on to pc
- *	rep	the one at pc is a string instruction that is not done yet
+ *	rep	the one at pc is a string instruction that is not done yet, or
+ *		a gather or scatter
  *	call	the one before the return address at the top of the stack called
  *		pc: it wrote that address, and maybe read its target from memory
  *
  * A jump or a return can also have read its target from the watch; where it
- * stood, nothing tells.
+ * stood, nothing tells.  But a jump changes no register: whether one of the
+ * function's can have done it is known.
  *
  * A candidate's memory operands are computed again from the sampled registers
  * (code.h).  One then touches the watch, or does not, or nobody knows.  The
@@ -48,7 +50,10 @@ decode(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 	if (c->decoded == NULL)
 		return false;
 	c->pc = pc;
+	c->base = pc - vaddr;
 	c->certain = true;
+	c->last = false;
+	c->jumps = NULL;
 	c->insn = &c->decoded->insn;
 	c->op = c->decoded->op;
 	return true;
@@ -70,6 +75,8 @@ decode_before(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 	if (before.len == 0 || !decode(q, pc - before.len, c))
 		return false;
 	c->certain = before.certain;
+	c->last = before.last;
+	c->jumps = before.jumps;
 	return c->insn->length == before.len;
 }
 
@@ -134,6 +141,23 @@ goes_on(const struct ex_query *q, const struct ex_code *c)
 	}
 }
 
+/* Can a jump that read its target from the watch have led to pc, where code
+   goes on from another instruction?  It left all registers as they were. */
+static bool
+may_be_jump(const struct ex_query *q, const struct ex_code *before)
+{
+	struct ex_code c;
+
+	if (before->last)
+		return true;	/* from another function, to its start */
+	for (size_t i = 0; before->jumps != NULL && i < before->jumps->n; i++) {
+		if (decode(q, before->base + before->jumps->vaddr[i], &c) &&
+		    ex_code_touch(q, &c).touch != EX_TOUCH_NO)
+			return true;
+	}
+	return false;
+}
+
 static void
 add_before(const struct ex_query *q, struct candidates *all)
 {
@@ -145,8 +169,10 @@ add_before(const struct ex_query *q, struct candidates *all)
 	if (known && goes_on(q, c))
 		found = ex_code_touch(q, c);
 	add(all, found);
-	if (found.touch != EX_TOUCH_NO)
+	if (found.touch != EX_TOUCH_NO) {
+		all->n += q->reads_too && may_be_jump(q, c);
 		return;
+	}
 	/* If the code was misread it may be another one.  But functions do not
 	   begin by going on from what happens to lie before them. */
 	if ((!known || !c->certain) && !is_function_start(q, q->pc))
@@ -159,14 +185,20 @@ add_before(const struct ex_query *q, struct candidates *all)
 }
 
 static void
-add_rep(const struct ex_query *q, struct candidates *all)
+add_unfinished(const struct ex_query *q, struct candidates *all)
 {
 	struct ex_code *c = next(all);
 	struct ex_finding found;
 	uint64_t left;
 	bool known;
 
-	if (!decode(q, q->pc, c) || !ex_code_is_rep(c))
+	if (!decode(q, q->pc, c))
+		return;
+	if (ex_code_is_resumed(c)) {
+		add(all, ex_code_touch(q, c));
+		return;
+	}
+	if (!ex_code_is_rep(c))
 		return;
 	known = rep_left(q, c, &left);
 	if (known && left == 0)
@@ -252,31 +284,6 @@ add_call(const struct ex_query *q, struct candidates *all)
 	add(all, found);
 }
 
-static uint64_t
-low_bytes(uint64_t value, unsigned bytes)
-{
-	return bytes >= 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
-}
-
-/* The watched bytes' new value, when all of them were written. */
-static void
-set_value(const struct ex_query *q, const struct ex_code *c,
-    const struct ex_finding *found, struct ex_insn *out)
-{
-	const uint64_t skip = q->addr - found->addr;
-	const unsigned visible = c->insn->operand_count_visible;
-	uint64_t value;
-
-	if (!found->stores || found->size > 8 || skip >= found->size ||
-	    q->len > found->size - skip || !ex_code_stored(q, c, &value))
-		return;
-	out->has_value = true;
-	out->value_immediate = c->insn->meta.category == ZYDIS_CATEGORY_CALL ||
-	    (visible != 0 &&
-	    c->op[visible - 1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE);
-	out->value = low_bytes(value >> skip * 8, q->len);
-}
-
 static void
 set_insn(const struct ex_code *c, struct ex_insn *out)
 {
@@ -312,7 +319,7 @@ answer(const struct ex_query *q, const struct candidates *all,
 	} else {
 		out->confidence = EX_EXACT;
 		out->addr = best->addr;
-		set_value(q, c, best, out);
+		ex_code_effect(q, c, best, &out->effect);
 	}
 }
 
@@ -350,7 +357,7 @@ ex_insn_explain(struct ex_process *process, const struct ex_sample *sample,
 		return;
 	}
 	add_before(&q, &all);
-	add_rep(&q, &all);
+	add_unfinished(&q, &all);
 	add_call(&q, &all);
 	answer(&q, &all, out);
 }

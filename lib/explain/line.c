@@ -4,8 +4,7 @@
  * Compilation units are found by the ranges that they give themselves, as not
  * every compiler writes .debug_aranges.  A unit that is asked about is turned
  * into a table of its functions once; a function's inlined calls are followed
- * down from it each time.  Nothing in the file is trusted: trees are walked
- * without recursion, to a bounded depth, and only ever forward.
+ * down from it each time.
  */
 #include "line.h"
 
@@ -14,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "die.h"
 #include "module_private.h"
 #include "range.h"
-
-#define DEPTH_MAX 64	/* of scopes in each other */
 
 /* A compilation unit. */
 struct unit {
@@ -114,16 +112,6 @@ lines_of(struct ex_module *m)
 	return m->lines;
 }
 
-/* Step to the next DIE at the same level; false: there is none, or the file
-   would lead us in circles. */
-static bool
-next_sibling(Dwarf_Die *die)
-{
-	Dwarf_Off before = dwarf_dieoffset(die);
-
-	return dwarf_siblingof(die, die) == 0 && dwarf_dieoffset(die) > before;
-}
-
 /* Whether functions may be found inside. */
 static bool
 holds_functions(Dwarf_Die *die)
@@ -142,47 +130,21 @@ holds_functions(Dwarf_Die *die)
 	}
 }
 
-/*
- * Step to the next DIE of a walk over everything: down, or on, or up and on.
- * path[*depth] is where it stands.  A sibling is taken only beyond all that was
- * seen, as damaged trees may lead back into themselves.
- */
-static bool
-walk_on(Dwarf_Die path[DEPTH_MAX], size_t *depth)
-{
-	Dwarf_Off seen = dwarf_dieoffset(&path[*depth]);
-
-	if (*depth + 1 < DEPTH_MAX && holds_functions(&path[*depth]) &&
-	    dwarf_child(&path[*depth], &path[*depth + 1]) == 0) {
-		++*depth;
-		return true;
-	}
-	while (!next_sibling(&path[*depth]) ||
-	    dwarf_dieoffset(&path[*depth]) <= seen) {
-		if ((*depth)-- == 0)
-			return false;
-	}
-	return true;
-}
-
 /* Make the table of a unit's functions. */
 static void
 unit_scan(struct ex_module *m, struct unit *unit)
 {
-	Dwarf_Die path[DEPTH_MAX];
-	size_t depth = 0;
-	bool more;
+	struct ex_die_walk walk;
+	Dwarf_Die *die;
 
 	if (unit->scanned)
 		return;
 	unit->scanned = true;
-	more = dwarf_child(&unit->die, &path[0]) == 0;
-	while (more) {
-		Dwarf_Die *die = &path[depth];
-
-		more = (dwarf_tag(die) != DW_TAG_subprogram || add_ranges(m,
-		    die, dwarf_dieoffset(die), &unit->functions)) &&
-		    walk_on(path, &depth);
+	for (die = ex_die_walk(&walk, &unit->die); die != NULL;
+	    die = ex_die_walk_on(&walk, holds_functions)) {
+		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,
+		    die, dwarf_dieoffset(die), &unit->functions))
+			break;
 	}
 	ex_ranges_sort(&unit->functions);
 }
@@ -210,7 +172,7 @@ scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
 		default:
 			break;
 		}
-	} while (next_sibling(&child));
+	} while (ex_die_next(&child));
 	return false;
 }
 
@@ -222,7 +184,7 @@ inlined_at(const Dwarf_Die *function, Dwarf_Addr addr,
 	Dwarf_Die scope = *function;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < 4 * DEPTH_MAX && n < EX_LINES_MAX - 1 &&
+	for (unsigned i = 0; i < 4 * EX_DIE_DEPTH && n < EX_LINES_MAX - 1 &&
 	    scope_inside(&scope, addr); i++) {
 		if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine)
 			out[n++] = scope;
@@ -238,94 +200,6 @@ attr_string(Dwarf_Die *die, unsigned name)
 	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
 }
 
-/* Where a function is declared, in its namespace or class: what an inlined or
-   defined instance refers to. */
-static Dwarf_Die
-declaration(Dwarf_Die die)
-{
-	for (int i = 0; i < 8; i++) {
-		Dwarf_Attribute attr;
-		Dwarf_Die next;
-
-		if (dwarf_formref_die(dwarf_attr(&die, DW_AT_abstract_origin,
-		    &attr), &next) == NULL &&
-		    dwarf_formref_die(dwarf_attr(&die, DW_AT_specification,
-		    &attr), &next) == NULL)
-			break;
-		die = next;
-	}
-	return die;
-}
-
-/* The scopes that hold a DIE, the outermost first; the unit itself apart. */
-static size_t
-scopes_of(Dwarf_Die *die, Dwarf_Die path[DEPTH_MAX])
-{
-	Dwarf_Off target = dwarf_dieoffset(die);
-	Dwarf_Die at;
-	size_t n = 0;
-
-	if (dwarf_diecu(die, &path[0], NULL, NULL) == NULL ||
-	    dwarf_child(&path[0], &at) != 0)
-		return 0;
-	while (n < DEPTH_MAX && dwarf_dieoffset(&at) < target) {
-		Dwarf_Die next = at;
-
-		while (next_sibling(&next) && dwarf_dieoffset(&next) <= target)
-			at = next;
-		if (dwarf_dieoffset(&at) == target)
-			break;
-		path[n++] = at;
-		if (dwarf_child(&path[n - 1], &at) != 0)
-			return 0;
-	}
-	return dwarf_dieoffset(&at) == target ? n : 0;
-}
-
-/* What a scope adds to the names inside of it; NULL: nothing. */
-static const char *
-scope_name(Dwarf_Die *scope)
-{
-	const char *name = dwarf_diename(scope);
-
-	switch (dwarf_tag(scope)) {
-	case DW_TAG_namespace:
-		return name != NULL ? name : "(anonymous namespace)";
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_subprogram:
-		return name;
-	default:
-		return NULL;
-	}
-}
-
-/* A plain name with the names of the scopes that it is declared in. */
-static const char *
-qualified_name(struct ex_module *m, Dwarf_Die *die, const char *name)
-{
-	Dwarf_Die path[DEPTH_MAX], at = declaration(*die);
-	size_t n = scopes_of(&at, path), len = strlen(name);
-	const char *scope;
-	char *text, *end;
-
-	for (size_t i = 0; i < n; i++) {
-		if ((scope = scope_name(&path[i])) != NULL)
-			len += strlen(scope) + 2;
-	}
-	if (len == strlen(name) || (text = ex_module_text(m, len)) == NULL)
-		return name;
-	end = text;
-	for (size_t i = 0; i < n; i++) {
-		if ((scope = scope_name(&path[i])) != NULL)
-			end = stpcpy(stpcpy(end, scope), "::");
-	}
-	(void)stpcpy(end, name);
-	return text;
-}
-
 /* A function's name: its linkage name, else its plain one, qualified. */
 static const char *
 function_name(struct ex_module *m, Dwarf_Die *die)
@@ -335,7 +209,7 @@ function_name(struct ex_module *m, Dwarf_Die *die)
 	if (name == NULL)
 		name = attr_string(die, DW_AT_MIPS_linkage_name);
 	if (name == NULL && (name = attr_string(die, DW_AT_name)) != NULL)
-		name = qualified_name(m, die, name);
+		name = ex_die_qualified(m, die, name);
 	return name;
 }
 
@@ -343,13 +217,10 @@ function_name(struct ex_module *m, Dwarf_Die *die)
 static int
 attr_number(Dwarf_Die *die, unsigned name)
 {
-	Dwarf_Attribute attr;
-	Dwarf_Word value;
+	uint64_t value;
 
-	if (dwarf_formudata(dwarf_attr(die, name, &attr), &value) != 0 ||
-	    value > INT_MAX)
-		return 0;
-	return (int)value;
+	return ex_die_number(die, name, &value) && value <= INT_MAX ?
+	    (int)value : 0;
 }
 
 static const char *

@@ -41,8 +41,13 @@ ex_module_free(struct ex_module *m)
 		return;
 	if (m->unwind_free != NULL)
 		m->unwind_free(m->unwind);
+	if (m->types_free != NULL)
+		m->types_free(m->types);
 	if (m->insn_free != NULL)
 		m->insn_free(m->insn);
+	if (m->fdes != NULL)
+		ex_ranges_free(m->fdes);
+	free(m->fdes);
 	ex_symbols_free(m->symbols);
 	ex_lines_free(m->lines);
 	if (m->dwfl != NULL)

@@ -53,6 +53,9 @@ struct ex_process *ex_space_process(struct ex_space *, pid_t pid);
 /* The name of a thread ("" when unknown); lives until the next learn. */
 const char *ex_space_comm(const struct ex_space *, pid_t pid, pid_t tid);
 
+/* Whether its processes are running ones, and may be asked. */
+bool ex_space_live(const struct ex_space *);
+
 /*
  * Whether ex_kernel_symbol's names are right for this space: always for running
  * processes; for a recording if its kernel's build id and address (the record

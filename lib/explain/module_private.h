@@ -13,6 +13,7 @@
 #include <gelf.h>
 
 #include "module.h"
+#include "range.h"
 
 /* Which file lies behind a path.  Another file at the same path, and the same
    file written anew, is another module. */
@@ -66,8 +67,11 @@ struct ex_module {
 	struct ex_text *texts;	/* strings of ex_module_text */
 	struct ex_symbols *symbols;	/* symbol.c's; NULL: not asked yet */
 	struct ex_lines *lines;	/* line.c's; NULL: not asked yet */
+	struct ex_ranges *fdes;	/* fde.c's; NULL: not asked yet */
 	void *unwind;		/* unwind.c's rows by pc; NULL: none yet */
 	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
+	void *types;		/* type.c's objects; NULL: none yet */
+	void (*types_free)(void *);	/* frees them; NULL: nothing to free */
 	void *insn;		/* sweep.c's places by pc; NULL: none yet */
 	void (*insn_free)(void *);	/* frees them; NULL: nothing to free */
 };

@@ -282,6 +282,12 @@ mmap_known(struct ex_process *p, const struct ex_mmap *map,
 }
 
 bool
+ex_space_live(const struct ex_space *space)
+{
+	return space->source == EX_LIVE;
+}
+
+bool
 ex_space_kernel(struct ex_space *space)
 {
 	uint8_t id[20];

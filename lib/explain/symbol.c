@@ -362,20 +362,36 @@ ex_symbol_at(struct ex_module *m, uint64_t vaddr, struct ex_symbol *out)
 }
 
 bool
-ex_symbol_function_start(struct ex_module *m, uint64_t vaddr, uint64_t *start)
+ex_symbol_function(struct ex_module *m, uint64_t vaddr,
+    struct ex_function *out)
 {
-	bool by_symbol, by_fde;
 	struct ex_symbol symbol;
-	uint64_t fde;
+	uint64_t start, end;
+	bool by_symbol, by_fde;
 
 	by_symbol = ex_symbol_at(m, vaddr, &symbol) && !symbol.object;
-	by_fde = ex_fde_start(m, vaddr, &fde);
+	by_fde = ex_fde_find(m, vaddr, &start, &end);
 	if (!by_symbol && !by_fde)
 		return false;
-	if (!by_fde || (by_symbol && symbol.value > fde))
-		*start = symbol.value;
-	else
-		*start = fde;
+	if (!by_fde || (by_symbol && symbol.value > start)) {
+		out->start = symbol.value;
+		out->sized = symbol.size != 0 || by_fde;
+		out->end = symbol.size != 0 ? symbol.value + symbol.size :
+		    by_fde ? end : UINT64_MAX;
+	} else {
+		*out = (struct ex_function){ start, end, true };
+	}
+	return true;
+}
+
+bool
+ex_symbol_function_start(struct ex_module *m, uint64_t vaddr, uint64_t *start)
+{
+	struct ex_function function;
+
+	if (!ex_symbol_function(m, vaddr, &function))
+		return false;
+	*start = function.start;
 	return true;
 }
 

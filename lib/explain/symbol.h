@@ -63,8 +63,18 @@ int ex_symbol_each(struct ex_module *,
    size is 0), functions and objects alike; false when none. */
 bool ex_symbol_at(struct ex_module *, uint64_t vaddr, struct ex_symbol *out);
 
-/* The start of the function that holds vaddr, by symbol or else by its unwind
-   entry (FDE); false when neither is known. */
+/* Where a function lies. */
+struct ex_function {
+	uint64_t start, end;	/* vaddrs */
+	bool sized;		/* end is where it ends; else it ends before */
+};
+
+/* The function that holds vaddr, by symbol or by its unwind entry (FDE),
+   whichever begins nearer; false when neither is known. */
+bool ex_symbol_function(struct ex_module *, uint64_t vaddr,
+    struct ex_function *out);
+
+/* Its start alone. */
 bool ex_symbol_function_start(struct ex_module *, uint64_t vaddr,
     uint64_t *start);
 

@@ -3,11 +3,12 @@
  * known.
  *
  * Each byte is known or not: nothing is guessed.  What an instruction stored is
- * known by the registers sampled after it, in part or in full; what it derived
- * from the old value (add, inc, xor, ...) by the old value; else memory is read,
- * when its process is stopped at the hit, or later.  The old value is what the
- * hit before left, as far as no other thread can have written in between; or
- * what the instruction itself loaded (xchg, xadd, cmpxchg).
+ * known by the registers sampled after it, in part or in full (effect.h); what
+ * it derived from the old value (add, inc, xor, ...) by the old value; else
+ * memory is read, when its process is stopped at the hit, or later.  The old
+ * value is what the hit before left, as far as no other thread can have written
+ * in between (shadow.h); or what the instruction itself loaded (xchg, xadd,
+ * cmpxchg).
  */
 #ifndef EX_VALUE_H
 #define EX_VALUE_H

@@ -81,13 +81,21 @@ open_undo(void *arg)
 	wp_watch_drop(o->watch, 0);
 }
 
+/* The program may have closed the number, and got it for a file of its own. */
+static int
+check(const struct wp_armed *armed)
+{
+	return wp_armed_is(armed) ? 0 : -EBADF;
+}
+
 static int
 enable_all(struct wp_watch *w, const struct wp_arming *arming)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < w->narmed && err == 0; i++)
-		err = arming->enable(w, &w->armed[i]);
+		if ((err = check(&w->armed[i])) == 0)
+			err = arming->enable(w, &w->armed[i]);
 	return err;
 }
 
@@ -186,9 +194,12 @@ disable_all(struct wp_watch *w)
 {
 	int err, first = 0;
 
-	for (size_t i = 0; i < w->narmed; i++)
-		if ((err = wp_perf_disable(w->armed[i].fd)) < 0 && first == 0)
+	for (size_t i = 0; i < w->narmed; i++) {
+		if ((err = check(&w->armed[i])) == 0)
+			err = wp_perf_disable(w->armed[i].fd);
+		if (err < 0 && first == 0)
 			first = err;
+	}
 	return first;
 }
 
@@ -202,7 +213,8 @@ retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
 		slot_attr(&attr, w, atomic_load(&w->serial), arming,
 		    w->armed[i].slot);
 		attr.disabled = off;
-		err = wp_perf_modify(w->armed[i].fd, &attr);
+		if ((err = check(&w->armed[i])) == 0)
+			err = wp_perf_modify(w->armed[i].fd, &attr);
 	}
 	return err;
 }
@@ -327,8 +339,8 @@ wp_armed_count(const struct wp_watch *w, uint64_t *count)
 
 	*count = 0;
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
-		err = wp_armed_is(&w->armed[i]) ?
-		    wp_perf_read(w->armed[i].fd, false, &one) : -EBADF;
+		if ((err = check(&w->armed[i])) == 0)
+			err = wp_perf_read(w->armed[i].fd, false, &one);
 		*count += err == 0 ? one.value : 0;
 	}
 	return err;

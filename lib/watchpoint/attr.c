@@ -11,8 +11,8 @@
 #define USER_REGS (((1ull << PERF_REG_X86_64_MAX) - 1) &		\
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
-/* How far a string copy of the kernel has come: its destination. */
-#define KERNEL_REGS (1ull << PERF_REG_X86_DI)
+/* How far a string copy of the kernel has come: its destination and source. */
+#define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI)
 #elif defined(__aarch64__)
 #define USER_REGS ((1ull << PERF_REG_ARM64_MAX) - 1)
 #define KERNEL_REGS (1ull << PERF_REG_ARM64_X0)
@@ -50,6 +50,8 @@ sample_what(struct perf_event_attr *attr, const struct wp_options *options,
 		attr->exclude_callchain_user = 1;
 		attr->exclude_callchain_kernel = !options->callchain;
 	}
+	if (options->stop)
+		attr->sample_type |= PERF_SAMPLE_RAW;
 	attr->sample_id_all = 1;
 	attr->mmap = attr->mmap2 = side;
 	attr->mmap_data = side && options->for_perf;
@@ -84,8 +86,9 @@ wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
     const struct wp_options *options, bool side)
 {
 	watch_slot(attr, slot, options->kernel);
-	attr->inherit = 1;
-	attr->inherit_thread = options->inherit_thread && !options->follow;
+	attr->inherit = !options->stop;
+	attr->inherit_thread = attr->inherit && options->inherit_thread &&
+	    !options->follow;
 	attr->remove_on_exec = options->remove_on_exec;
 	if (options->format_lost)
 		attr->read_format = PERF_FORMAT_LOST;

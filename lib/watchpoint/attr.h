@@ -20,6 +20,10 @@ struct wp_options {
 	bool kernel;		/* the kernel's accesses too */
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
+	bool stop;		/* one thread alone, which stops: its sample
+				   has room for a value (stop_value.h) */
+	bool registers;		/* with stop: by debug registers, not events; so
+				   there are no rings */
 	bool remove_on_exec;	/* watches end at execve */
 	bool inherit_thread;	/* the kernel can tell threads from children */
 	bool format_lost;	/* the kernel counts lost records */

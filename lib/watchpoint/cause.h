@@ -35,6 +35,10 @@
 	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this processor's user addresses end at %#llx") \
 	X(KERNEL_ADDRESS, EPERM, "%#llx lies in the kernel: watchctl watches a program's memory, below %#llx") \
 	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or has ended") \
+	X(NO_PROC, ENOENT, "/proc is not mounted here, and without it nothing is known of any process: " \
+	    "mount it (mount -t proc proc /proc)")			\
+	X(HIDDEN, ESRCH, "process %d is there, but /proc does not show it: it is another user's and the " \
+	    "mount option hidepid is set, or /proc is another PID namespace's; run as root, in the process's namespace") \
 	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give -p %d")	\
 	X(GONE, ESRCH, "process %d ended while it was being attached")	\
 	X(ZOMBIE, ESRCH, "process %d has ended and only waits for its parent (a zombie): nothing is left to watch") \
@@ -72,6 +76,8 @@
 	    "move it to an address of the same alignment")		\
 	X(DELIVERY, ENOTSUP, "WATCHPOINT_DELIVERY=%s: %s")		\
 	X(NO_DELIVERY, EACCES, "%s; and without it, %s")		\
+	X(VALGRIND, ENOTSUP, "this program runs under valgrind, which executes its instructions again after a trap, for ever: " \
+	    "watch without it, or use `watch` in gdb with its --vgdb=full") \
 	X(HELPER_OFF, ENOENT, "no helper: WATCHPOINT_HELPER is empty")	\
 	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; WATCHPOINT_HELPER names another") \
 	X(HELPER_SILENT, EPIPE, "the helper %s is of no use: %s")	\

@@ -22,6 +22,12 @@ wp_signal_mask(const ucontext_t *context)
 	return mask;
 }
 
+void
+wp_context_mask_set(ucontext_t *context, uint64_t mask)
+{
+	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+}
+
 /* The system call, for libc would keep signals of its own out of it. */
 void
 wp_signal_mask_set(uint64_t mask)
@@ -47,7 +53,7 @@ die(int sig, siginfo_t *info, ucontext_t *context)
 	(void)sigaction(sig, &action, NULL);
 	wp_signal_mask_set(UINT64_MAX);
 	wp_signal_again(sig, info);
-	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+	wp_context_mask_set(context, mask);
 }
 
 /* What an instruction raised kills, ignored or not; perf's signals do not. */

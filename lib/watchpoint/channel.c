@@ -144,6 +144,7 @@ clear_away(struct wp_channel *channel)
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		atomic_store(&channel->watch[i].serial, 0);
 	atomic_store(&channel->request.state, 0);
+	atomic_store(&channel->unlocks, atomic_load(&channel->locks));
 	/* later tickets had no cell yet */
 	if (taken > WP_CELLS) {
 		taken = WP_CELLS;

@@ -75,7 +75,9 @@ struct wp_cell_watch {
 	uint16_t index;			/* in watch[] below */
 };
 
+/* What most hits fill lies on as few pages as can be: the first. */
 struct wp_cell {
+	_Alignas(4096)
 	_Atomic uint32_t turn;		/* futex: see above */
 	uint32_t flags;			/* enum wp_cell_flags */
 	uint64_t nth;			/* the watch's hits, with this one */
@@ -85,13 +87,14 @@ struct wp_cell {
 	uint32_t nalso;
 	struct wp_cell_watch also[WP_ALSO_MAX];
 	char comm[16];			/* the thread's name */
-	char reply[WP_REPLY_MAX];	/* by the helper */
 	/* a PERF_RECORD_SAMPLE as of the event that wp_channel_attr describes;
 	   its id is watch.serial, its addr the debug register's */
 	union {
 		struct perf_event_header header;
 		uint8_t bytes[WP_RECORD_MAX];
 	} record;
+	char reply[WP_REPLY_MAX];	/* by the helper; with WP_CELL_REPLY "" at
+					   first */
 };
 
 /* What the program asks the helper for. */
@@ -160,16 +163,27 @@ struct wp_channel {
 	uint32_t size;			/* of this structure */
 	_Atomic uint32_t helper;	/* see Life; 0: none yet */
 	_Atomic uint32_t ready;		/* futex: 0 not yet; 1 the helper serves */
-	_Atomic uint32_t bell;		/* futex: counts what may interest it */
-	_Atomic uint32_t asleep;	/* it sleeps, or is about to */
 	_Atomic uint32_t off;		/* set by the helper: no more hits wanted */
 	_Atomic pid_t program;		/* whose it is; 0: nobody's yet */
 	pid_t helper_pid;		/* set by the helper */
 	uint32_t stack;			/* bytes to capture, multiple of 8 */
+	/* What each side writes at each hit has a cache line of its own. */
+	_Alignas(64)
 	_Atomic uint32_t ticket;	/* next to be taken */
+	_Atomic uint32_t bell;		/* futex: counts what may interest it */
+	_Alignas(64)
 	_Atomic uint32_t served;	/* next to be explained */
+	_Atomic uint32_t asleep;	/* it sleeps, or is about to */
+	_Alignas(64)
 	_Atomic uint32_t goodbye;	/* the program ended by exit(3), after a last
 				   look at its watches */
+	_Atomic uint32_t locks, unlocks;	/* by the program: how often its
+					   threads began to have their signals
+					   blocked for wp_watches_lock, and had
+					   them no more */
+	_Atomic uint32_t gaps;		/* by the helper: how often the threads that
+					   it arms were left to themselves, since
+					   who traces them was killed */
 	_Atomic uint64_t undelivered;	/* accesses counted, exact, and of which no
 				   handler was told: SIGTRAP blocked, ignored or
 				   another's */
@@ -232,8 +246,11 @@ int wp_channel_await(struct wp_channel *, int ms);
  * From here to wp_channel_ring: async-signal-safe.
  */
 
-/* Whether the helper serves and lives, and this process is its program: not a
-   child of it that has the memory, too. */
+/* Whether the helper serves and lives. */
+bool wp_channel_has_helper(struct wp_channel *);
+
+/* And this process is its program: not a child of it that has the memory, too
+   (which is never hit). */
 bool wp_channel_alive(struct wp_channel *);
 
 /* Take a cell to fill: the next one, once it is free.  NULL: the helper is

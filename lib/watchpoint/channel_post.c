@@ -17,9 +17,15 @@ helper_lives(struct wp_channel *channel)
 }
 
 bool
+wp_channel_has_helper(struct wp_channel *channel)
+{
+	return atomic_load(&channel->ready) != 0 && helper_lives(channel);
+}
+
+bool
 wp_channel_alive(struct wp_channel *channel)
 {
-	return atomic_load(&channel->ready) != 0 && helper_lives(channel) &&
+	return wp_channel_has_helper(channel) &&
 	    atomic_load(&channel->program) == getpid();
 }
 
@@ -45,7 +51,7 @@ wp_channel_take(struct wp_channel *channel, uint32_t *ticket)
 	struct wp_cell *cell;
 	uint32_t turn;
 
-	if (atomic_load(&channel->ready) == 0 || !helper_lives(channel))
+	if (!wp_channel_has_helper(channel))
 		return NULL;
 	*ticket = atomic_fetch_add(&channel->ticket, 1);
 	cell = &channel->cell[*ticket % WP_CELLS];

@@ -138,32 +138,38 @@ async_count(const struct wp_watch *w, uint64_t *count)
 }
 
 /* Give it another overflow, with nobody disabling it in between. */
-static void
+static int
 load(int fd, uint64_t period)
 {
-	for (unsigned i = 0; i < TRIES; i++) {
+	int err = 0;
+
+	for (unsigned i = 0; i < TRIES && err == 0; i++) {
 		unsigned before = atomic_load(&begun);
 		bool quiet = atomic_load(&ended) == before;
 
-		(void)(i == 0 ? wp_perf_once(fd, period) :
-		    wp_perf_once_again(fd, period));
+		err = i == 0 ? wp_perf_once(fd, period) :
+		    wp_perf_once_again(fd, period);
 		if (quiet && atomic_load(&begun) == before)
-			return;
+			break;
 	}
+	return err;
 }
 
-void
+int
 wp_async_rearm(struct wp_watch *w, int fd, int code)
 {
+	int err;
+
 	if (code != POLL_HUP)
-		return;
-	load(fd, period_of(w));
-	while (!atomic_load(&w->on)) {
+		return 0;
+	err = load(fd, period_of(w));
+	while (err == 0 && !atomic_load(&w->on)) {
 		(void)wp_perf_disable(fd);
 		if (!atomic_load(&w->on))
-			return;
-		(void)wp_perf_once_again(fd, period_of(w));
+			break;
+		err = wp_perf_once_again(fd, period_of(w));
 	}
+	return err;
 }
 
 const struct wp_delivery wp_deliver_async = {

@@ -134,14 +134,17 @@ wp_helper_count(const struct wp_watch *w, uint64_t *count)
 {
 	struct wp_channel *channel = atomic_load(&wp_inside.channel);
 	struct wp_channel_watch *words;
+	int err = 0;
 
 	if (channel == NULL)
 		return -EPIPE;
 	words = told(channel, w);
 	if (w->delivery != &wp_deliver_ptrace)
-		(void)have_done(channel, words);
+		err = have_done(channel, words);
+	else if (!wp_channel_alive(channel))
+		err = -EPIPE;
 	*count = atomic_load(&words->counted);
-	return 0;
+	return err;
 }
 
 /* The tracer sees the signal when the handler has returned, before anything

@@ -379,6 +379,14 @@ wp_helper_tell(struct wp_watch *w)
 		(void)atomic_fetch_add(&channel->bell, 1);
 }
 
+uint32_t
+wp_helper_gaps(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	return channel == NULL ? 0 : atomic_load(&channel->gaps);
+}
+
 /* Nothing else, since handlers are counting meanwhile. */
 void
 wp_helper_moved(const struct wp_watch *w)

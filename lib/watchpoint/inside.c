@@ -19,6 +19,7 @@
 
 #include "channel_futex.h"
 #include "probe.h"
+#include "step.h"
 #include "watches.h"
 
 enum {
@@ -178,8 +179,8 @@ take_features(const struct wp_features *features)
 	if (machine.caps.slots < wp_slot_usual.slots)
 		machine.caps.slots = wp_slot_usual.slots;
 	machine.kernel = features->kernel;
-	machine.delivery = features->sigtrap ? &wp_deliver_sigtrap :
-	    &wp_deliver_async;
+	machine.delivery = features->sigtrap && !wp_cpu_traps_before() ?
+	    &wp_deliver_sigtrap : &wp_deliver_async;
 	return 0;
 }
 
@@ -206,10 +207,23 @@ choose_forced(const char *name, const struct wp_features *features, int err)
 	if (strcmp(name, wp_deliver_sigtrap.name) == 0 && !features->sigtrap)
 		return wp_cause_set(&last, WP_CAUSE_DELIVERY, name,
 		    "this kernel has no sigtrap events (Linux 5.13 has)");
+	if (strcmp(name, wp_deliver_sigtrap.name) == 0 && wp_cpu_traps_before())
+		return wp_cause_set(&last, WP_CAUSE_DELIVERY, name,
+		    "this processor traps before the access, which takes async");
 	(void)take_features(features);
 	if (strcmp(name, wp_deliver_async.name) == 0)
 		machine.delivery = &wp_deliver_async;
 	return 0;
+}
+
+/* It takes a trap for a fault of the instruction, which it begins again. */
+static bool
+is_under_valgrind(void)
+{
+	const char *preloaded = wp_setting("LD_PRELOAD");
+
+	return preloaded != NULL &&
+	    strstr(preloaded, "/vgpreload_core-") != NULL;
 }
 
 /* Find out what this machine offers, once. */
@@ -222,6 +236,8 @@ choose(void)
 
 	if (machine.delivery != NULL)
 		return 0;
+	if (is_under_valgrind())
+		return wp_cause_set(&last, WP_CAUSE_VALGRIND);
 	err = wp_probe_features(&features, &last);
 	if (forced != NULL && *forced != '\0')
 		return choose_forced(forced, &features, err);
@@ -326,6 +342,7 @@ begin(struct wp_watch *w)
 	atomic_store(&w->until,
 	    w->attr.limit > 0 ? w->attr.limit : UINT64_MAX);
 	atomic_store(&w->on, false);
+	atomic_store(&w->deaf, false);
 }
 
 /* Where perf_event_open is refused, ptrace is what is left: if that fails both
@@ -550,7 +567,9 @@ switched(int err)
 {
 	return err == 0 ? 0 : failed_plainly(-err, err == -EBADF ?
 	    "the program has closed its descriptors, as closefrom(3) does: "
-	    "it watches no more" : "its events cannot be changed");
+	    "it watches no more" : err == -EPIPE ?
+	    "the helper, which armed its threads, has ended" :
+	    "its events cannot be changed");
 }
 
 static int

@@ -669,6 +669,9 @@ judge_child(struct wp_probe_result *out, int err, const char *step)
 	else if (err == -ENOTSUP)
 		step_failed(out, step, err, "not available on this processor: "
 		    "where perf_event_open is refused nothing replaces it");
+	else if (err < 0 && !wp_proc_mounted())
+		step_failed(out, step, err, "/proc is not mounted, and without "
+		    "it nothing is known of any process");
 	else if (err < 0)
 		step_failed(out, step, err, "threads cannot be held while they "
 		    "are attached: see kernel.yama.ptrace_scope, seccomp "

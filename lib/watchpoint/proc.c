@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,8 +115,10 @@ status_parse(const char *text, struct wp_proc_status *out)
 
 	out->tgid = (pid_t)status_number(text, "Tgid", 10);
 	out->threads = (unsigned)status_number(text, "Threads", 10);
+	out->parent = (pid_t)status_number(text, "PPid", 10);
 	out->tracer = (pid_t)status_number(text, "TracerPid", 10);
 	out->uid = (uid_t)status_number(text, "Uid", 10);
+	out->gid = (gid_t)status_number(text, "Gid", 10);
 	out->blocked = status_number(text, "SigBlk", 16);
 	out->ignored = status_number(text, "SigIgn", 16);
 	out->caught = status_number(text, "SigCgt", 16);
@@ -148,6 +151,22 @@ wp_proc_status(pid_t pid, struct wp_proc_status *out)
 	if (err == 0)
 		(void)wp_proc_comm(out->tgid, pid, out->comm);
 	return err;
+}
+
+bool
+wp_proc_mounted(void)
+{
+	return access("/proc/self/status", F_OK) == 0;
+}
+
+bool
+wp_proc_hides(pid_t pid)
+{
+	char path[PROC_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return wp_proc_mounted() && access(path, F_OK) != 0 &&
+	    (kill(pid, 0) == 0 || errno == EPERM);
 }
 
 pid_t
@@ -299,6 +318,110 @@ wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
 	return result;
 }
 
+/* Whether flags, two letters each, have this one. */
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	const char *at = strstr(flags, flag);
+
+	return at != NULL && at[-1] == ' ' && strchr(" \n", at[2]) != NULL;
+}
+
+/* A line after a mapping's first.  True: it is the last. */
+static bool
+usage_parse(const char *line, struct wp_proc_usage *usage)
+{
+	unsigned long long kb = 0;
+	char name[32];
+
+	if (sscanf(line, "%31[^:]: %llu kB", name, &kb) < 1)
+		return false;
+	if (strcmp(name, "VmFlags") == 0) {
+		usage->io = has_flag(line, "io") || has_flag(line, "pf");
+		usage->no_dump = has_flag(line, "dd");
+		usage->huge = has_flag(line, "ht");
+		return true;
+	}
+	if (strcmp(name, "Rss") == 0 || strcmp(name, "Swap") == 0)
+		usage->present += kb << 10;
+	if (strcmp(name, "Anonymous") == 0 || strcmp(name, "Swap") == 0)
+		usage->own += kb << 10;
+	return false;
+}
+
+int
+wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
+    const struct wp_proc_usage *), void *arg)
+{
+	struct wp_proc_usage usage = {0};
+	struct wp_proc_map map;
+	char *line = NULL;
+	size_t cap = 0;
+	int result = 0;
+	FILE *f = proc_fopen(proc_living(pid), "smaps", &result);
+
+	if (f == NULL)
+		return result;
+	while (result == 0 && getline(&line, &cap, f) > 0) {
+		if (map_parse(line, &map))
+			usage = (struct wp_proc_usage){0};
+		else if (usage_parse(line, &usage))
+			result = fn(arg, &map, &usage);
+	}
+	if (result == 0 && ferror(f))
+		result = -EIO;
+	free(line);
+	(void)fclose(f);
+	return result;
+}
+
+int
+wp_proc_pagemap(pid_t pid)
+{
+	return proc_open(proc_living(pid), "pagemap", O_RDONLY);
+}
+
+/* Bits 62 and 63 of an entry: Documentation/admin-guide/mm/pagemap.rst. */
+static bool
+is_used(uint64_t entry)
+{
+	return entry >> 62 != 0;
+}
+
+bool
+wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t entry[4096];
+
+	while (*start < *end) {
+		uint64_t want = (*end - *start) / page;
+		ssize_t got = pread(pagemap, entry,
+		    want < 4096 ? want * sizeof(*entry) : sizeof(entry),
+		    (off_t)(*start / page * sizeof(*entry)));
+		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0, i = 0, k;
+
+		if (n == 0)
+			return true;	/* not told: they may be */
+		while (i < n && !is_used(entry[i]))
+			i++;
+		for (k = i; k < n && is_used(entry[k]); k++)
+			;
+		*start += i * page;
+		if (k > i) {
+			*end = *start + (k - i) * page;
+			return true;
+		}
+	}
+	return false;
+}
+
+ssize_t
+wp_proc_text(pid_t pid, const char *name, char *to, size_t size)
+{
+	return proc_slurp(proc_living(pid), name, to, size);
+}
+
 /* Take whole lines in: those of executable mappings.  Result: bytes taken. */
 static size_t
 code_hash(const char *text, size_t len, uint64_t *hash)
@@ -373,6 +496,27 @@ wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
 		}
 	}
 	return -ENOENT;
+}
+
+int
+wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
+{
+	char path[PROC_PATH_MAX];
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", pid, tid,
+	    fd);
+	len = readlink(path, name, size);
+	if (len < 0) {	/* that thread has ended */
+		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+		len = readlink(path, name, size);
+	}
+	if (len < 0)
+		return -errno;
+	if ((size_t)len >= size)
+		return -ENAMETOOLONG;
+	name[len] = '\0';
+	return 0;
 }
 
 int

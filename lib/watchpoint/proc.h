@@ -16,8 +16,10 @@
 struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
+	pid_t parent;		/* the process that is told of its end */
 	pid_t tracer;		/* the thread that ptraces it; 0: nobody */
 	uid_t uid;		/* real user id */
+	gid_t gid;		/* real group id */
 	char state;		/* R, S, D, T, t, Z, X */
 	bool kernel_thread;	/* has no memory of its own */
 	uint64_t blocked, ignored, caught;	/* signals, bit n-1 for n */
@@ -26,6 +28,11 @@ struct wp_proc_status {
 };
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
+
+/* Whether there is a /proc at all; and whether a process or thread exists that
+   it does not show. */
+bool wp_proc_mounted(void);
+bool wp_proc_hides(pid_t pid);
 
 /* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates
    nothing. */
@@ -55,6 +62,31 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
+/* What a mapping has in it, as /proc/PID/smaps says. */
+struct wp_proc_usage {
+	uint64_t present;	/* bytes in memory, or swapped out */
+	uint64_t own;		/* those that are no file's (any more) */
+	bool io;		/* not memory */
+	bool no_dump;		/* not for core files: MADV_DONTDUMP */
+	bool huge;		/* huge pages of hugetlbfs */
+};
+
+/* As wp_proc_maps, and what is in each.  This takes the kernel some time. */
+int wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
+    const struct wp_proc_usage *), void *arg);
+
+/*
+ * Narrow start..end, of whole pages in anonymous memory, to the first pages in
+ * it that are in memory or swapped out, by a descriptor of wp_proc_pagemap:
+ * others are zero, and stay unused when they are not read.  False: none.
+ */
+int wp_proc_pagemap(pid_t pid);
+bool wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end);
+
+/* Read a small file of a process ("auxv", "cmdline", ...), at most size - 1
+   bytes, and end it with NUL.  Result: its length. */
+ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
+
 /* A number that changes whenever what a process has mapped to be executed
    does. */
 int wp_proc_code(pid_t pid, uint64_t *code);
@@ -64,6 +96,11 @@ int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
 
 /* A value of the auxiliary vector (AT_*). */
 int wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value);
+
+/* What a descriptor of a process's thread, or of the process when that has
+   ended, is open on: "/etc/hosts", "socket:[4711]".  0, or -errno: it is not
+   open, or size is too small. */
+int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
 
 /* An O_PATH descriptor of the process's root directory (its mount namespace),
    good after the process has ended; -errno. */

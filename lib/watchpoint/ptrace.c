@@ -16,14 +16,18 @@
  */
 #include "ptrace.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -314,6 +318,8 @@ become(char *const argv[], const int go[2], int result)
 
 	/* ours would keep the pipe open should the launcher die */
 	(void)close(go[1]);
+	/* a process that the launcher starts may trace it, too: Yama asks */
+	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
 	while ((n = read(go[0], &c, 1)) < 0 && errno == EINTR)
 		;
 	if (n != 1)
@@ -461,6 +467,21 @@ wp_trace_process(struct wp_hold *hold, pid_t pid)
 }
 
 int
+wp_trace_family(struct wp_hold *hold, pid_t pid, bool children)
+{
+	const struct whom whom = {
+		.pid = pid, .options = TRACE_OPTIONS | (children ?
+		    PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK : 0),
+	};
+
+	for (size_t i = 0; i < hold->n; i++)
+		if (ptrace(PTRACE_SETOPTIONS, hold->thread[i].tid, 0,
+		    (void *)(uintptr_t)whom.options) != 0 && errno != ESRCH)
+			return -errno;
+	return hold_all(hold, &whom);
+}
+
+int
 wp_trace_thread(pid_t tid)
 {
 	if (ptrace(PTRACE_SEIZE, tid, 0, (void *)TRACE_OPTIONS) != 0 ||
@@ -533,6 +554,15 @@ wp_trace_take(pid_t tid)
 }
 
 int
+wp_trace_reap(pid_t tid)
+{
+	int status;
+
+	return waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid ?
+	    status : -1;
+}
+
+int
 wp_trace_get_signal(pid_t tid, siginfo_t *info)
 {
 	return ptrace(PTRACE_GETSIGINFO, tid, 0, info) != 0 ? -errno : 0;
@@ -568,7 +598,30 @@ wp_trace_blocked(pid_t tid)
 	return mask;
 }
 
+ssize_t
+wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len)
+{
+	struct iovec io = {to, len};
+
+	return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)set, &io) != 0 ?
+	    -errno : (ssize_t)io.iov_len;
+}
+
 #ifdef __x86_64__
+int
+wp_trace_call(pid_t tid, int64_t *result)
+{
+	struct user_regs_struct regs;
+
+	/* that of a 32-bit program is shorter */
+	if (wp_trace_regset(tid, NT_PRSTATUS, &regs, sizeof(regs)) !=
+	    (ssize_t)sizeof(regs) || (int64_t)regs.orig_rax < 0 ||
+	    regs.orig_rax > INT_MAX)
+		return -1;
+	*result = (int64_t)regs.rax;
+	return (int)regs.orig_rax;
+}
+
 /* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
    (write = 1; length 1, 2, 8, 4 = 0..3) for each register. */
 static unsigned long
@@ -663,6 +716,14 @@ wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
 	return poke_register(tid, 7, control | debug_control(n, len));
 }
 #else
+int
+wp_trace_call(pid_t tid, int64_t *result)
+{
+	(void)tid;
+	(void)result;
+	return -1;
+}
+
 int
 wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
     unsigned on)

@@ -84,6 +84,11 @@ int wp_trace_process(struct wp_hold *, pid_t pid);
 /* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
 int wp_trace_thread(pid_t tid);
 
+/* The same, with children if asked, which then stop before their first
+   instruction, too.  A hold that is not empty is a command's (wp_hold_command):
+   its threads stand still already and have nothing to tell of that. */
+int wp_trace_family(struct wp_hold *, pid_t pid, bool children);
+
 struct wp_trace {
 	pid_t tid;
 	enum wp_trace_what {
@@ -112,6 +117,13 @@ void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
    and not if its tracer is killed. */
 void wp_trace_take(pid_t tid);
 
+/* The same for an end: its wait status, or < 0. */
+int wp_trace_reap(pid_t tid);
+
+/* The system call that a thread has just come out of, by its number, and what
+   it gives; -1: none. */
+int wp_trace_call(pid_t tid, int64_t *result);
+
 /* The signal that a thread is about to get, as its handler would be told. */
 int wp_trace_get_signal(pid_t tid, siginfo_t *);
 int wp_trace_set_signal(pid_t tid, const siginfo_t *);
@@ -120,6 +132,11 @@ int wp_trace_set_signal(pid_t tid, const siginfo_t *);
    signals it blocks (bit n - 1 for n). */
 bool wp_trace_pending(pid_t tid, int sig, int code);
 uint64_t wp_trace_blocked(pid_t tid);
+
+/* Read a register set (NT_*, elf.h) of a stopped thread, as a core file has it.
+   Result: its length; -errno: -ESRCH not stopped, or gone; else the processor
+   has no such set. */
+ssize_t wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len);
 
 #define WP_DEBUG_REGISTERS 4
 

@@ -149,7 +149,7 @@ wp_rings_close(struct wp_rings *rings)
 unsigned
 wp_rings_count(const struct wp_rings *rings)
 {
-	return rings->n;
+	return rings == NULL ? 0 : rings->n;
 }
 
 int

@@ -46,6 +46,7 @@ struct held {
 	pid_t pid;			/* who opened it: a child has it too, but
 					   it watches nothing there */
 	unsigned scopes;		/* freezes in it; 0: of WP_WATCH */
+	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
 	struct place place;		/* where it was opened */
 };
 
@@ -154,7 +155,7 @@ held_open(struct held **out, const volatile void *addr, size_t len,
 		h++;
 	*h = (struct held){
 		.watch = watch, .addr = addr, .len = len, .pid = getpid(),
-		.place = *place,
+		.gaps = wp_helper_gaps(), .place = *place,
 	};
 	*out = h;
 	return 0;
@@ -407,7 +408,13 @@ freeze_leave(struct wp_scope *scope)
 			miss(n, &h->place, "was written to, but the signal did "
 			    "not come: is SIGTRAP blocked, or handled by the "
 			    "program?", "");
-		held_close(h);
+		if (atomic_load(&h->watch->deaf))
+			miss(1, &h->place, "was not watched to the end by a "
+			    "thread, whose event could not be armed again", "");
+		held_close(h);	/* which the helper hears of, if it armed it */
+		if (wp_helper_gaps() != h->gaps)
+			miss(1, &h->place, "was not watched for a while: the "
+			    "process that traces this one was killed", "");
 	}
 	scope->state = LEFT;
 	unlock(&before);

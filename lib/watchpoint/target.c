@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "proc.h"
+#include "stop.h"
 #include "target_private.h"
 
 /* How long to look for new threads of a process that cannot be held, in ms. */
@@ -52,6 +53,10 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->options = *options;
 	target->frozen_ms = -1;
 	wp_options_fit(&target->options, features);
+	if (options->registers) {
+		*out = target;
+		return 0;
+	}
 	/* events that only count write no records, but only an event with a
 	   ring tells a poller of its end */
 	if ((err = wp_rings_open(&target->rings, options->count ? 0 :
@@ -118,13 +123,22 @@ has_threads(pid_t pid)
 	return n > 1;
 }
 
+static int
+no_process(pid_t pid, struct wp_cause *cause)
+{
+	if (!wp_proc_mounted())
+		return wp_cause_set(cause, WP_CAUSE_NO_PROC);
+	return wp_cause_set(cause, pid > 0 && wp_proc_hides(pid) ?
+	    WP_CAUSE_HIDDEN : WP_CAUSE_NO_PROCESS, pid);
+}
+
 int
 wp_target_check(pid_t pid, struct wp_cause *cause)
 {
 	struct wp_proc_status status;
 
 	if (pid <= 0 || wp_proc_status(pid, &status) < 0)
-		return wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid);
+		return no_process(pid, cause);
 	if (status.tgid == getpid())
 		return wp_cause_set(cause, WP_CAUSE_SELF, pid);
 	if (status.tgid != pid)
@@ -237,6 +251,15 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 	}
 }
 
+int
+wp_target_explain(const struct wp_target *target, size_t first, size_t n,
+    int err, pid_t tid, struct wp_cause *cause)
+{
+	const struct job job = {first, n, target->events.n};
+
+	return explain_open(target, &job, err, tid, cause);
+}
+
 /* One event of a thread reports its maps and names: the first. */
 static bool
 is_side(size_t first, size_t watch, unsigned slot)
@@ -270,6 +293,21 @@ open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 	return 1;
 }
 
+/* What a watch's bytes are, by any of the threads that stand still: those that
+   have ended tell nothing. */
+static void
+read_before(struct wp_watched *watched, const struct wp_hold *hold)
+{
+	const size_t size = watched->region.len < sizeof(watched->before) ?
+	    watched->region.len : sizeof(watched->before);
+	ssize_t got = -1;
+
+	for (size_t i = 0; i < hold->n && got <= 0; i++)
+		got = wp_proc_read(hold->thread[i].tid, watched->region.addr,
+		    watched->before, size);
+	watched->nbefore = got > 0 ? (unsigned)got : 0;
+}
+
 int
 wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
     size_t first, size_t n, struct wp_cause *cause)
@@ -289,6 +327,8 @@ wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
 		}
 		target->threads += (unsigned)got;
 	}
+	for (size_t w = first; w < first + n && hold->n > 0; w++)
+		read_before(&target->watch[w], hold);
 	return 0;
 }
 
@@ -457,6 +497,10 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	    &target->options, is_side(0, watch, slot));
 	if ((*ids = calloc(events->n + 1, sizeof(**ids))) == NULL)
 		return -ENOMEM;
+	if (target->options.stop) {	/* its records have that put in */
+		**ids = wp_stops_id(watch, slot);
+		return 1;
+	}
 	for (size_t i = 0; i < events->n; i++) {
 		const struct wp_event *event = &events->event[i];
 

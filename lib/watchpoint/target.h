@@ -30,6 +30,10 @@ struct wp_watched {
 	struct wp_region region;
 	struct wp_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
+	/* the region's first bytes when the watch began, read while nobody could
+	   write them; nbefore 0: that could not be had */
+	uint8_t before[WP_SLOTS_MAX * 8];
+	unsigned nbefore;
 };
 
 struct wp_target;

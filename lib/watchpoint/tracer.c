@@ -275,8 +275,9 @@ handle(struct wp_tracer *tracer, const struct wp_trace *trace)
 
 	if (trace->what == WP_TRACE_EXEC ||
 	    (trace->what == WP_TRACE_END && trace->tid == tracer->pid)) {
-		wp_trace_let_go(trace->tid, 0);
+		/* nothing may be armed when another program begins */
 		forget_all(tracer);
+		wp_trace_let_go(trace->tid, 0);
 		tracer->ended = true;
 	} else if (trace->what == WP_TRACE_END) {
 		forget(tracer, trace->tid);

@@ -2,10 +2,11 @@
  * trap: the signal handler.
  *
  * Signal safety.  All that a handler runs is in trap.c, account.c, chain.c,
- * capture.c, capture_*.c, say.c, stray.c and channel_post.c, and what they call
- * of the deliveries: count, disable, rearm.  It calls nothing of libc that is not
- * async-signal-safe, and nothing that is a point of cancellation, for an access
- * can be in the middle of malloc(3).  tests/trap_safe.sh holds the objects to it.
+ * step.c, step_*.c, capture.c, capture_*.c, say.c, stray.c and channel_post.c,
+ * and what they call of perf.c, and of the deliveries: count, disable, rearm.  It
+ * calls nothing of libc that is not async-signal-safe, and nothing that is a
+ * point of cancellation, for an access can be in the middle of malloc(3).
+ * tests/trap_safe.sh holds the objects to it.
  * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
  * program's memory by wp_peek only, but for the watches.
  *
@@ -50,6 +51,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "step.h"
 
 /* Of siginfo.h; glibc 2.36 lacks them. */
 enum {
@@ -66,6 +68,7 @@ enum {
 	TAIL_MAX = 1024,	/* of that, below struct run */
 	REPEATS_MAX = 8,	/* of the same hit with nothing executed between */
 	RETURN_LEN = 16,	/* bytes of the code that a handler returns to */
+	NAME_FRESH = 1000000,	/* ns that a thread's name is taken for good */
 };
 
 /* What the kernel's siginfo holds of an access. */
@@ -86,6 +89,13 @@ struct told {
 	bool stray;
 };
 
+/* An event of async's that has fired, and so has to be armed again. */
+struct spent {
+	int fd, code;		/* si_fd, si_code */
+	unsigned index;		/* of the watch */
+	bool local;		/* opened here, not by the helper */
+};
+
 /* A run of the handler. */
 struct run {
 	ucontext_t *context;
@@ -93,9 +103,7 @@ struct run {
 	unsigned n;		/* of told */
 	struct told told[TOLD_MAX];
 	unsigned nspent;
-	struct {
-		int fd, code;	/* si_fd, si_code */
-	} spent[TAKEN_MAX];	/* async: events to be armed again */
+	struct spent spent[TAKEN_MAX];
 	enum wp_steps steps;
 	bool late;
 	bool by_ptrace;
@@ -111,7 +119,12 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	siginfo_t taken;
 	uint64_t where;		/* of the last hit on the signal's frame; 0 */
 	unsigned repeats;	/* how often it was there again */
+	struct wp_step step;
+	unsigned nowed;
+	struct spent owed[TAKEN_MAX];	/* to be armed when that ends */
 	pid_t tid;		/* the thread's id; 0: not asked for yet */
+	char name[16];		/* and its name, as it was */
+	uint64_t name_good;	/* until then, ns */
 } self;
 
 /* Where handlers return to, in libc. */
@@ -230,10 +243,11 @@ slot_of_fd(const struct wp_watch *w, int fd)
 }
 
 static void
-spend(struct run *run, int fd, int code)
+spend(struct run *run, int fd, int code, unsigned index, bool local)
 {
-	run->spent[run->nspent].fd = fd;
-	run->spent[run->nspent++].code = code;
+	run->spent[run->nspent++] = (struct spent){
+		.fd = fd, .code = code, .index = index, .local = local,
+	};
 }
 
 /* The descriptor of an event by the async delivery: of this process, or of the
@@ -252,7 +266,7 @@ tell_fd(struct run *run, int fd, int code)
 			continue;
 		slot = slot_of_fd(w, fd);
 		if (slot >= 0) {
-			spend(run, fd, code);
+			spend(run, fd, code, i, true);
 			tell(run, w, (unsigned)slot);
 			return true;
 		}
@@ -261,7 +275,7 @@ tell_fd(struct run *run, int fd, int code)
 	if (channel == NULL || fd < 0 || fd > UINT16_MAX ||
 	    (owner = atomic_load(&channel->owner[fd])) == 0)
 		return false;
-	spend(run, fd, code);
+	spend(run, fd, code, wp_channel_owner_index(owner), false);
 	tell(run, enter(wp_channel_owner_index(owner), 0, 0),
 	    wp_channel_owner_slot(owner));
 	return true;
@@ -635,6 +649,18 @@ cell_flags(const struct run *run)
 	return flags;
 }
 
+/* The thread's name.  In a burst of hits that do not wait, asking for it each time
+   would take a good part of what they take. */
+static void
+put_name(struct wp_cell *cell, uint64_t now)
+{
+	if ((cell->flags & WP_CELL_WAITS) != 0 || now >= self.name_good) {
+		(void)prctl(PR_GET_NAME, self.name);
+		self.name_good = now + NAME_FRESH;
+	}
+	memcpy(cell->comm, self.name, sizeof(cell->comm));
+}
+
 /* The first told of is reported. */
 static void
 fill(struct wp_cell *cell, const struct run *run, const struct wp_channel *channel)
@@ -656,9 +682,10 @@ fill(struct wp_cell *cell, const struct run *run, const struct wp_channel *chann
 	for (unsigned i = 1; i < run->n; i++)
 		if (is_reported(&run->told[i]))
 			fill_watch(&cell->also[cell->nalso++], &run->told[i]);
-	(void)prctl(PR_GET_NAME, cell->comm);
-	cell->reply[0] = '\0';
-	wp_capture(&cell->record, sizeof(cell->record), &what, run->context);
+	if ((cell->flags & WP_CELL_REPLY) != 0)
+		cell->reply[0] = '\0';
+	put_name(cell, wp_capture(&cell->record, sizeof(cell->record), &what,
+	    run->context));
 }
 
 /* The helper's reply, before the cell is another hit's. */
@@ -687,7 +714,7 @@ post(const struct run *run)
 	struct wp_cell *cell;
 	uint32_t ticket, flags;
 
-	if (channel == NULL || !wp_channel_alive(channel))
+	if (channel == NULL || !wp_channel_has_helper(channel))
 		return POSTED_NOT;
 	if (atomic_load(&channel->off) != 0)
 		return POSTED;
@@ -797,26 +824,70 @@ forget(void)
 
 /* Async events fire once until they are armed again. */
 static void
-rearm(const struct run *run)
+rearm(const struct spent *spent, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct wp_watch *w;
+
+		if (!spent[i].local) {
+			wp_helper_rearm(spent[i].fd);
+			continue;
+		}
+		if ((w = enter(spent[i].index, 0, 0)) == NULL)
+			continue;
+		if (slot_of_fd(w, spent[i].fd) >= 0 &&
+		    wp_async_rearm(w, spent[i].fd, spent[i].code) < 0 &&
+		    !atomic_exchange(&w->deaf, true))
+			wp_say_warning(w, " is no longer watched in a thread: "
+			    "its event cannot be armed again after a hit");
+		leave(w);
+	}
+}
+
+/* The thread has made the step, or (at the next hit) never will. */
+static void
+end_step(ucontext_t *context)
+{
+	wp_step_end(&self.step, context);
+	rearm(self.owed, self.nowed);
+	self.nowed = 0;
+}
+
+static bool
+is_step_end(int sig, const siginfo_t *info)
+{
+	struct told_by by = told_by(info);
+
+	return self.step.on && sig == WP_SIGNAL && !has_magic(&by) &&
+	    by.code > 0 && (int)by.data == self.step.fd;
+}
+
+/* Without it the same hit would come for ever. */
+static void
+cannot_step(const struct run *run)
 {
 	for (unsigned i = 0; i < run->nspent; i++) {
-		int fd = run->spent[i].fd;
-		bool local = false;
+		struct wp_watch *w = enter(run->spent[i].index, 0, 0);
 
-		for (unsigned j = 0; j < WP_WATCHES_MAX && !local; j++) {
-			struct wp_watch *w;
-
-			if (wp_inside.watch[j].delivery != &wp_deliver_async ||
-			    (w = enter(j, 0, 0)) == NULL)
-				continue;
-			local = slot_of_fd(w, fd) >= 0;
-			if (local)
-				wp_async_rearm(w, fd, run->spent[i].code);
-			leave(w);
-		}
-		if (!local)
-			wp_helper_rearm(fd);
+		if (w == NULL)
+			continue;
+		(void)w->delivery->disable(w);
+		wp_say_warning(w, " is disabled: to go on behind a hit takes "
+		    "a free execution breakpoint and a descriptor");
+		leave(w);
 	}
+}
+
+static void
+begin_step(struct run *run)
+{
+	if (wp_step_begin(&self.step, run->context, run->tid, WP_SIGNAL) < 0) {
+		cannot_step(run);
+		rearm(run->spent, run->nspent);	/* for when it is enabled */
+		return;
+	}
+	memcpy(self.owed, run->spent, run->nspent * sizeof(*self.owed));
+	self.nowed = run->nspent;
 }
 
 /* What the run has touched of async's watches: it is no hit. */
@@ -840,10 +911,10 @@ drop_own(struct run *run)
 	}
 }
 
-/* The end of a run, whose last access to the stack is the taking of what ptrace
-   has pending. */
+/* The end of a run, which may go back to the instruction.  Its last access to the
+   stack is the taking of what ptrace has pending. */
 static void
-end(struct run *run)
+end(struct run *run, bool back)
 {
 	if (self.deferred.si_signo != 0) {
 		wp_signal_mask_set(UINT64_MAX);
@@ -852,7 +923,10 @@ end(struct run *run)
 	}
 	if (run->nspent > 0) {
 		drop_own(run);
-		rearm(run);
+		if (back && wp_cpu_traps_before())
+			begin_step(run);
+		else
+			rearm(run->spent, run->nspent);
 	}
 	if (!run->by_ptrace)
 		return;
@@ -900,7 +974,7 @@ wp_leave(const struct wp_hit *hit)
 		return;
 	forget();
 	if (self.run != NULL)
-		end(self.run);
+		end(self.run, false);
 	self.run = NULL;
 	self.context = NULL;
 	wp_signal_mask_set(wp_signal_mask(hit->context));
@@ -918,6 +992,9 @@ void
 wp_trap_forked(void)
 {
 	self.tid = 0;
+	if (self.step.on)
+		(void)syscall(SYS_close, self.step.fd);
+	self.step.on = false;
 }
 
 /* false: it is not ours. */
@@ -928,13 +1005,15 @@ run_handler(int sig, siginfo_t *info, ucontext_t *context)
 
 	if (!identify(&run, sig, info))
 		return false;
+	if (self.step.on)
+		end_step(context);
 	self.run = &run;
 	if (run.nspent > 0)
 		take_further(&run);
 	if (run.n > 0)
 		hits(&run);
 	if (self.run != NULL)
-		end(&run);
+		end(&run, true);
 	self.run = NULL;
 	return true;
 }
@@ -964,6 +1043,11 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 	const bool own = is_own_step(context, outer);
 	bool ours;
 
+	if (is_step_end(sig, info)) {
+		end_step(context);
+		errno = saved;
+		return outer;
+	}
 	ours = own ? nested(sig, info, context, outer) :
 	    run_handler(sig, info, context);
 	errno = saved;

@@ -4,6 +4,7 @@
  *	trap.c		from a signal to what it does
  *	account.c	which watches the step touched
  *	chain.c		signals that are not ours
+ *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
  *	say.c		lines, without a helper
  *	stray.c		the stray accesses so far
@@ -29,6 +30,7 @@ wp_signal_bit(int sig)
 }
 
 uint64_t wp_signal_mask(const ucontext_t *);	/* at the access */
+void wp_context_mask_set(ucontext_t *, uint64_t mask);	/* to be, there */
 void wp_signal_mask_set(uint64_t mask);		/* the thread's, now */
 
 /* Send a signal to this thread again, as it was. */

@@ -25,6 +25,7 @@ static struct {
 	uint64_t mask;			/* signals blocked */
 	int cancel;			/* cancelability */
 	int saved;			/* errno */
+	struct wp_channel *counts;	/* who is told of it; NULL: nobody */
 	pid_t forks;			/* the thread that is in fork(2) */
 } lock;
 
@@ -42,9 +43,15 @@ signal_mask(uint64_t mask)
 void
 wp_watches_lock(void)
 {
-	uint64_t mask = signal_mask(UINT64_MAX);
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	uint64_t mask;
 	int saved = errno, cancel;
 	uint32_t was = 0;
+
+	/* that signals are blocked here is no reason for a warning */
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->locks, 1);
+	mask = signal_mask(UINT64_MAX);
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!atomic_compare_exchange_strong(&lock.word, &was, 1))
@@ -53,11 +60,13 @@ wp_watches_lock(void)
 	lock.mask = mask;
 	lock.cancel = cancel;
 	lock.saved = saved;
+	lock.counts = channel;
 }
 
 void
 wp_watches_unlock(void)
 {
+	struct wp_channel *channel = lock.counts;
 	uint64_t mask = lock.mask;
 	int cancel = lock.cancel;
 
@@ -66,6 +75,8 @@ wp_watches_unlock(void)
 		wp_futex_wake(&lock.word);
 	(void)pthread_setcancelstate(cancel, NULL);
 	(void)signal_mask(mask);
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->unlocks, 1);
 }
 
 /*
@@ -142,6 +153,7 @@ static void
 forked(void)
 {
 	wp_helper_forked();
+	lock.counts = NULL;	/* it is the parent's */
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		watch_forked(&wp_inside.watch[i], lock.forks);
 	wp_watches_unlock();

@@ -68,6 +68,8 @@ struct wp_watch {
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;			/* a thread may be missed or counted twice */
+	_Atomic bool deaf;		/* async: an event could not be armed again
+					   after a hit */
 };
 
 /* How a watch is armed and signals its hits. */
@@ -205,8 +207,8 @@ int wp_armed_count(const struct wp_watch *, uint64_t *);
 
 /* At the end of the handler of an event's signal, of WP_SIGNAL: si_fd and
    si_code; when its one overflow is used up, it gets another, if the watch is on
-   (deliver_async.c).  Async-signal-safe. */
-void wp_async_rearm(struct wp_watch *, int fd, int code);
+   (deliver_async.c).  0 or -errno: it watches no more.  Async-signal-safe. */
+int wp_async_rearm(struct wp_watch *, int fd, int code);
 
 /* The same descriptor with a high number, close-on-exec; the old one is closed,
    unless no higher one can be had: then it is the result. */
@@ -270,6 +272,10 @@ void wp_helper_tell(struct wp_watch *);
    those that did not; *ms, which grows less, is there to wait for threads that
    are on their way.  Locked. */
 void wp_helper_look(const struct wp_watch *, unsigned *ms);
+
+/* How often so far threads that the helper arms may have made accesses that were
+   not told; see channel.h. */
+uint32_t wp_helper_gaps(void);
 
 /* And that an open one has been moved. */
 void wp_helper_moved(const struct wp_watch *);

@@ -22,7 +22,8 @@
  * Delivery is found out by trying (signal(7), perf_event_open(2)):
  *
  *	sigtrap	 SIGTRAP, by the kernel, to the thread that made the access
- *	async	 a real-time signal, where the kernel has no such SIGTRAP
+ *	async	 a real-time signal, where the kernel has no such SIGTRAP, and
+ *		 on processors that trap before the access (arm64)
  *	ptrace	 debug registers that the helper sets through ptrace(2), where
  *		 perf_event_open is refused altogether
  *
@@ -176,7 +177,7 @@ int wp_move(struct wp_watch *, const volatile void *addr);
 /*
  * How many accesses there were, in *count: all that the kernel counted, by all
  * threads, those without a report (period, WP_PERMIT) too.  The ptrace delivery
- * counts hits.  Async-signal-safe.
+ * counts hits.  -EPIPE: the helper counted, and has ended.  Async-signal-safe.
  */
 int wp_count(const struct wp_watch *, uint64_t *count);
 

@@ -1,0 +1,73 @@
+/*
+ * effect: what an instruction did to the memory that it touched, as far as the
+ * registers sampled after it tell.
+ *
+ * It stored bytes that a register or the instruction itself still holds; or
+ * computed the new value from the old one and an operand (add, xor, shl, ...);
+ * and some say what they loaded (xchg, xadd, cmpxchg, mov): that is the old
+ * value for certain, whoever else writes there.
+ */
+#ifndef EX_EFFECT_H
+#define EX_EFFECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Bytes of the largest operand whose value general registers hold. */
+#define EX_EFFECT_MAX 16
+
+enum ex_operation {
+	EX_OP_UNKNOWN,		/* any value may be there now */
+	EX_OP_NONE,		/* it did not write */
+	EX_OP_STORE,		/* stored: the new value */
+	EX_OP_ADD,		/* from here on the new value is computed from
+				   the old one and the operand */
+	EX_OP_ADC,
+	EX_OP_SUB,
+	EX_OP_SBB,
+	EX_OP_AND,
+	EX_OP_OR,
+	EX_OP_XOR,
+	EX_OP_INC,
+	EX_OP_DEC,
+	EX_OP_NEG,
+	EX_OP_NOT,
+	EX_OP_SHL,
+	EX_OP_SHR,
+	EX_OP_SAR,
+	EX_OP_ROL,
+	EX_OP_ROR,
+	EX_OP_BTS,
+	EX_OP_BTR,
+	EX_OP_BTC,
+};
+
+/* All zero: nothing is known of it. */
+struct ex_effect {
+	enum ex_operation operation;
+	uint8_t size;		/* bytes of the memory operand; the first is at
+				   the instruction's addr */
+	bool immediate;		/* STORE: of a constant */
+	bool repeated;		/* by rep: elements before this one may have been
+				   written at the same time */
+	bool has_loaded;	/* loaded: the old value */
+	bool has_flags;		/* flags were sampled */
+	uint8_t stored[EX_EFFECT_MAX];	/* STORE, low byte first */
+	uint8_t loaded[EX_EFFECT_MAX];	/* has_loaded, low byte first */
+	uint64_t operand;	/* computed ones: the other operand, or the
+				   count, or the number of the bit */
+	uint64_t flags;		/* has_flags: the processor's, after it */
+};
+
+enum ex_derived {
+	EX_DERIVED,		/* this is the new value */
+	EX_NOT_DERIVED,		/* it cannot be told */
+	EX_CONTRADICTED,	/* the flags show that old was not the old
+				   value */
+};
+
+/* The new value from the old one, both of size bytes (at most 8). */
+enum ex_derived ex_effect_derive(const struct ex_effect *, uint64_t old,
+    uint64_t *value);
+
+#endif

@@ -1,0 +1,64 @@
+/*
+ * step: over an instruction that was trapped before it was executed.
+ *
+ * Some processors (arm64) trap before the access.  A thread that goes on from
+ * there meets the watch again, and so on for ever: the kernel would step over the
+ * instruction, but what it steps over is the first one of the signal handler.  So
+ * the watch stays off, in this thread alone, until the thread has come to the
+ * next instruction:
+ *
+ *	hit		its event has used up its one overflow (deliver_async.c)
+ *	handler		an event on the execution of the next instruction
+ *	instruction	all signals blocked, but those that it may raise itself
+ *	next		the event's signal: close it; arm the watch again
+ *
+ * All these events are the thread's own: others are watched all the while, and
+ * each access is counted once.  Of SIGTRAP events, which threads inherit, no
+ * thread could switch off its own copy; so such processors have no sigtrap
+ * delivery.
+ *
+ * Where the next instruction is not reached, since this one faults and the
+ * program's handler for that goes elsewhere, the thread's watch is off, and its
+ * signals are blocked, until another watch is hit by it.
+ *
+ * Everything here is async-signal-safe.
+ */
+#ifndef WP_STEP_H
+#define WP_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <ucontext.h>
+
+/* A thread's step; all 0: none is on. */
+struct wp_step {
+	bool on;
+	int fd;			/* the event on the next instruction */
+	uint64_t before;	/* signals that the thread had blocked */
+	uint64_t during;	/* and has for the step */
+};
+
+/* Have the thread, which goes on at the context, signal (by sig, whose si_fd is
+   step->fd) before the instruction after that one.  0 or -errno. */
+int wp_step_begin(struct wp_step *, ucontext_t *, pid_t tid, int sig);
+
+/* It has, or will not any more: the context, wherever it is, gets back the
+   signals that were blocked for the step. */
+void wp_step_end(struct wp_step *, ucontext_t *);
+
+/*
+ * What differs by processor: step_x86_64.c, step_aarch64.c.
+ */
+
+/* Whether a thread that goes on from a trap, as its handler found it, makes the
+   same access again. */
+bool wp_cpu_traps_before(void);
+
+/* Where it goes on after the instruction at the context. */
+uint64_t wp_cpu_next(const ucontext_t *);
+
+/* Whether that instruction is a system call. */
+bool wp_cpu_at_syscall(const ucontext_t *);
+
+#endif

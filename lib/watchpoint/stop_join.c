@@ -1,0 +1,279 @@
+/*
+ * stop_join: the value of each hit, at the stop of the thread that made it.
+ *
+ * A watch is settled when its bytes and the counts of all accesses to it are
+ * known for one moment.  From one such moment to the next, its value is exact
+ * if all that was counted are the samples of this stop, and these are one
+ * access.  The thread that stands has all its samples in the rings.  Others'
+ * events are read after the memory: counts only grow, so if they are as they
+ * were, they were so all the time.  If not, memory is read once more between
+ * that and another look at them.
+ */
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+
+#include "proc.h"
+#include "stop_private.h"
+
+/* Reading others' counts takes time; with more events than this there are too
+   many for it, and values are not exact. */
+enum { COUNTS_MAX = 512 };
+
+/* A thread's event by its id: NULL, not one of its. */
+static const struct wp_event *
+event_of(const struct wp_stop_thread *thread, uint64_t id)
+{
+	for (size_t i = 0; i < thread->events.n; i++)
+		if (thread->id[i] == id)
+			return &thread->events.event[i];
+	return NULL;
+}
+
+static void
+take_in(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	const bool callchain = stops->target->options.callchain ||
+	    stops->target->options.for_perf;
+	const struct wp_stop_thread *thread = NULL;
+	const struct wp_event *event = NULL;
+	struct wp_stop_record *record;
+	uint64_t id = 0;
+	uint32_t tid;
+
+	if (header->type == PERF_RECORD_SAMPLE) {
+		memcpy(&id, (const uint8_t *)header + 8, sizeof(id));
+		memcpy(&tid, (const uint8_t *)header + 28, sizeof(tid));
+		if ((thread = wp_stop_find(stops, (pid_t)tid)) != NULL)
+			event = event_of(thread, id);
+		if (event != NULL)
+			id = wp_stops_id(event->watch, event->slot);
+	}
+	record = wp_stop_queue_add(&stops->queue, header, callchain, id);
+	if (record == NULL || !record->waits)
+		return;
+	if (event != NULL)
+		record->watch = event->watch;
+	record->waits = event != NULL && !thread->blind;
+}
+
+void
+wp_stop_drain(struct wp_stops *stops)
+{
+	const struct perf_event_header *header;
+
+	while ((header = wp_rings_next(stops->target->rings, UINT64_MAX)) !=
+	    NULL)
+		take_in(stops, header);
+}
+
+void
+wp_stop_give_up(struct wp_stops *stops, pid_t tid)
+{
+	struct wp_stop_queue *q = &stops->queue;
+
+	for (size_t i = q->first; i < q->end; i++)
+		if (q->record[i].tid == tid)
+			q->record[i].waits = false;
+}
+
+/* What a thread did to one watch until it stopped. */
+struct touched {
+	struct wp_stop_record *last;	/* NULL: nothing */
+	uint64_t samples;
+	bool one;			/* they are one access */
+};
+
+/* A stop, as it is looked at. */
+struct look {
+	struct wp_stops *stops;
+	struct wp_stop_thread *thread;
+	struct touched touched[WP_SLOTS_MAX];	/* by watch - first */
+	bool read[WP_SLOTS_MAX];	/* memory could be read */
+	bool exact[WP_SLOTS_MAX];	/* nobody else accessed it */
+	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
+	struct wp_stop_value value[WP_SLOTS_MAX];
+	int call;
+	int64_t result;
+};
+
+/* Find the thread's samples.  Result: whether there are any. */
+static bool
+find_samples(struct look *look)
+{
+	const struct wp_stop_process *process = look->thread->process;
+	struct wp_stop_queue *q = &look->stops->queue;
+	bool any = false;
+
+	for (size_t i = q->first; i < q->end; i++) {
+		struct wp_stop_record *r = &q->record[i];
+		struct touched *touched;
+
+		if (!r->waits || r->tid != look->thread->tid)
+			continue;
+		any = true;
+		r->waits = false;
+		touched = &look->touched[r->watch - process->first];
+		touched->one = touched->last == NULL ||
+		    (touched->one && touched->last->kernel == r->kernel &&
+		    (r->kernel || touched->last->ip == r->ip));
+		touched->last = r;
+		look->stops->last = r->time;
+		look->stops->last_cpu = r->cpu;
+		look->stops->last_tid = r->tid;
+		touched->samples++;
+	}
+	return any;
+}
+
+/* The other threads' counts of one watch: as they were when it was settled?  If
+   not, so they are kept.  Result: whether they were. */
+static bool
+counts_stand(const struct look *look, size_t i)
+{
+	const struct wp_stops *stops = look->stops;
+	const size_t watch = look->thread->process->first + i;
+	bool same = true;
+
+	for (struct wp_stop_thread *thread = look->thread->process->thread;
+	    thread != NULL; thread = thread->sister) {
+		uint64_t now;
+
+		if (thread == look->thread)
+			continue;
+		now = wp_stop_counted(stops, thread, watch);
+		same = same && now == thread->counted[i];
+		thread->counted[i] = now;
+	}
+	return same;
+}
+
+static bool
+is_data(const struct look *look, size_t i)
+{
+	return look->stops->target->watch[look->thread->process->first + i]
+	    .slot[0].type != HW_BREAKPOINT_X;
+}
+
+/* Whether others' counts can be read in a reasonable time. */
+static bool
+are_countable(const struct look *look)
+{
+	const struct wp_stop_process *process = look->thread->process;
+
+	return process->threads * look->thread->events.n <= COUNTS_MAX;
+}
+
+/* Read what is watched. */
+static bool
+read_bytes(struct look *look, size_t i)
+{
+	struct wp_stop_value *value = &look->value[i];
+	const struct wp_region *region = &look->stops->target->
+	    watch[look->thread->process->first + i].region;
+	uint32_t len = region->len < WP_STOP_BYTES ? (uint32_t)region->len :
+	    WP_STOP_BYTES;
+
+	*value = (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = region->addr, .len = len,
+		.call = look->call, .result = look->result,
+	};
+	look->read[i] = wp_proc_read(look->thread->process->pid,
+	    region->addr, value->new, len) == (ssize_t)len;
+	return look->read[i];
+}
+
+static bool
+is_wanted(const struct look *look, size_t i)
+{
+	return look->touched[i].last != NULL && is_data(look, i);
+}
+
+/* Look at one watch's value.  A lone thread has no others. */
+static void
+look_at_value(struct look *look, size_t i)
+{
+	const struct wp_stop_process *process = look->thread->process;
+	const bool alone = process->threads == 1;
+
+	look->settled[i] = read_bytes(look, i) &&
+	    (alone || are_countable(look));
+	look->exact[i] = look->settled[i] && (alone || counts_stand(look, i));
+	if (look->settled[i] && !look->exact[i])
+		look->settled[i] = read_bytes(look, i) &&
+		    counts_stand(look, i);
+}
+
+/* Put a watch's value into the last sample of it. */
+static void
+put_value(struct look *look, size_t i)
+{
+	struct wp_stop_thread *thread = look->thread;
+	struct wp_settled *settled = &thread->process->settled[i];
+	struct wp_stop_value *value = &look->value[i];
+	const struct touched *touched = &look->touched[i];
+	const uint64_t now = wp_stop_counted(look->stops, thread,
+	    thread->process->first + i);
+	const bool known_from = settled->known && touched->one &&
+	    thread->counted[i] == thread->taken[i] &&
+	    now == thread->taken[i] + touched->samples;
+
+	thread->taken[i] = now;
+	if (known_from && look->exact[i] && look->settled[i]) {
+		value->flags |= WP_STOP_EXACT;
+		memcpy(value->old, settled->byte, value->len);
+	}
+	settled->known = look->settled[i];
+	if (settled->known) {
+		thread->counted[i] = now;
+		memcpy(settled->byte, value->new, value->len);
+	}
+	if (look->read[i])
+		wp_stop_record_value(touched->last, value);
+}
+
+bool
+wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	struct look look = {.stops = stops, .thread = thread, .call = -1};
+	bool kernel = false;
+
+	if (!find_samples(&look))
+		return false;
+	for (size_t i = 0; i < thread->process->n; i++)
+		kernel = kernel || (look.touched[i].last != NULL &&
+		    look.touched[i].last->kernel);
+	if (kernel)
+		look.call = wp_trace_call(thread->tid, &look.result);
+	for (size_t i = 0; i < thread->process->n; i++)
+		if (is_wanted(&look, i)) {
+			look_at_value(&look, i);
+			put_value(&look, i);
+		}
+	return true;
+}
+
+void
+wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	struct wp_stop_process *process = thread->process;
+
+	for (size_t i = 0; i < process->n; i++)
+		if (wp_stop_counted(stops, thread, process->first + i) !=
+		    thread->counted[i])
+			process->settled[i].known = false;
+}
+
+void
+wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
+{
+	for (size_t i = 0; i < process->n; i++) {
+		const struct wp_region *region =
+		    &stops->target->watch[process->first + i].region;
+		struct wp_settled *settled = &process->settled[i];
+
+		settled->known = region->len <= WP_STOP_BYTES &&
+		    wp_proc_read(process->pid, region->addr, settled->byte,
+		    region->len) == (ssize_t)region->len;
+	}
+}

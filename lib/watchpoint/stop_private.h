@@ -1,0 +1,124 @@
+/*
+ * stop_private: what the parts of stop share.
+ *
+ *	stop.c		threads and their stops
+ *	stop_arm.c	the events of a thread, and its signal
+ *	stop_join.c	records and values
+ */
+#ifndef WP_STOP_PRIVATE_H
+#define WP_STOP_PRIVATE_H
+
+#include "ptrace.h"
+#include "stop.h"
+#include "stop_queue.h"
+#include "target_private.h"
+
+enum { WP_STOP_BUCKETS = 1024 };
+
+/* What a watch's bytes were, at a moment when nobody accessed them. */
+struct wp_settled {
+	bool known;
+	uint8_t byte[WP_STOP_BYTES];
+};
+
+/* A traced process. */
+struct wp_stop_process {
+	pid_t pid;
+	size_t first, n;	/* its watches */
+	unsigned threads;	/* traced; 0: it has ended */
+	uint64_t caught;	/* signals that it has a handler for ... */
+	bool looked;		/* ... as was seen at some time */
+	bool warned;		/* that no signal is free */
+	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_stop_thread *thread;	/* the first of them */
+	struct wp_stop_process *next;
+};
+
+/* A traced thread. */
+struct wp_stop_thread {
+	pid_t tid;
+	struct wp_stop_process *process;
+	struct wp_events events;
+	uint64_t *id;		/* of each event */
+	int signal;		/* that its events send */
+	bool blind;		/* it blocks that: samples wait for no stop */
+	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
+					   watch - first */
+	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
+					   watch was settled last */
+	bool stands;		/* with its process (SIGSTOP) */
+	bool held;		/* by us; it goes on with ... */
+	int pass;		/* ... this signal */
+	struct wp_stop_thread *next;	/* in its bucket */
+	struct wp_stop_thread *sister;	/* in its process */
+};
+
+struct wp_stops {
+	struct wp_target *target;
+	const struct wp_stops_calls *calls;
+	void *arg;
+	struct wp_stop_thread *bucket[WP_STOP_BUCKETS];
+	size_t n;			/* threads */
+	struct wp_stop_process *process;
+	struct wp_stop_queue queue;
+	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
+					   watch */
+	size_t ngone;
+	uint64_t looked;		/* when at handlers, ns */
+	uint64_t last;			/* hit that a thread stopped at: time */
+	int last_cpu;			/* and processor, */
+	pid_t last_tid;			/* and thread */
+	bool ending;			/* everybody is let go at his stop */
+	bool left;			/* leave the process of the last hit */
+};
+
+uint64_t wp_stop_now(void);
+
+/* stop_arm.c */
+
+/* Open a thread's events: it stands still; made: before its first
+   instruction.  0 or -errno. */
+int wp_stop_arm(struct wp_stops *, struct wp_stop_thread *, bool made);
+
+/* Disable and close them; what they have counted is kept. */
+void wp_stop_disarm(struct wp_stops *, struct wp_stop_thread *);
+
+/* Accesses of a thread to a watch. */
+uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
+    size_t watch);
+
+/* Whether a signal that a thread is about to get is that of one of its
+   events. */
+bool wp_stop_is_ours(const struct wp_stop_thread *, int sig);
+
+/* Look whether the thread's signal still is one that does no harm and comes;
+   else take another. */
+void wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
+
+/* The same for all who have one that their process handles; now and then. */
+void wp_stop_look_at_signals(struct wp_stops *);
+
+/* stop_join.c */
+
+/* Take in what is in the rings. */
+void wp_stop_drain(struct wp_stops *);
+
+/* A thread stands: give its waiting samples their values.  Result: whether
+   there were any. */
+bool wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
+
+/* Its samples wait no longer. */
+void wp_stop_give_up(struct wp_stops *, pid_t tid);
+
+/* A thread ends: what it did since a watch was settled makes that void. */
+void wp_stop_unsettle(struct wp_stops *, struct wp_stop_thread *);
+
+/* Each watch of a process: its bytes are as they are now, for everybody stands
+   still. */
+void wp_stop_settle(struct wp_stops *, struct wp_stop_process *);
+
+/* stop.c */
+
+struct wp_stop_thread *wp_stop_find(const struct wp_stops *, pid_t tid);
+
+#endif

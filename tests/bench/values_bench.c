@@ -1,0 +1,163 @@
+/*
+ * values: what it costs to tell the values and types of a hot loop's hits:
+ * explaining a recording of it and writing JSON lines, with and without them.
+ * Passes of the two alternate, with warm caches.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "command.h"
+#include "perfdata.h"
+#include "report.h"
+
+enum { PASSES = 31 };
+
+/* Explains a recording, again and again. */
+struct side {
+	struct ex_space *space;
+	struct ex_explainer *explainer;
+	struct ex_watch watch;
+	struct ex_slot slot;
+	struct report report;
+	bool values;
+	uint64_t hits, told;
+};
+
+static int
+give(void *arg, const struct ex_hit *explained)
+{
+	struct side *side = arg;
+	struct ex_hit hit = *explained;
+
+	if (!side->values) {
+		hit.process = NULL;
+		hit.source = EX_VALUE_UNKNOWN;
+		hit.old.known = hit.new.known = 0;
+	}
+	side->hits++;
+	side->told += hit.source != EX_VALUE_UNKNOWN && hit.old.known != 0;
+	return side->report.ops->hit(&side->report, &hit);
+}
+
+static void
+side_open(struct side *side, const char *file, bool values)
+{
+	static const struct ex_values found = {.read = NULL};
+	const struct report_start start = {.frozen_ms = -1};
+	const struct ex_perf_event *events;
+	struct ex_perfdata *data;
+	const char *why;
+
+	*side = (struct side){.values = values};
+	assert_int_equal(ex_perfdata_open(file, &data, &why), 0);
+	assert_int_equal(ex_perfdata_events(data, &events), 1);
+	side->watch = (struct ex_watch){
+		.id = 1, .spec = "counter", .addr = events[0].attr.bp_addr,
+		.len = 8, .access = 'w', .slots = 1,
+	};
+	side->slot = (struct ex_slot){&side->watch, side->watch.addr, 8};
+	ex_perfdata_close(data);
+	side->space = ex_space_new(EX_RECORDED);
+	assert_non_null(side->space);
+	side->explainer = ex_explainer_new(side->space, &side->slot, 1, give,
+	    side);
+	assert_non_null(side->explainer);
+	if (values)
+		assert_int_equal(ex_explainer_values(side->explainer, &found),
+		    0);
+	side->report.ops = &report_json;
+	side->report.out = fopen("/dev/null", "w");
+	assert_non_null(side->report.out);
+	assert_int_equal(report_json.start(&side->report, &start), 0);
+}
+
+static void
+side_close(struct side *side)
+{
+	(void)report_json.end(&side->report, NULL);
+	(void)fclose(side->report.out);
+	ex_explainer_free(side->explainer);
+	ex_space_free(side->space);
+}
+
+static double
+cpu_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* Explain it all once more, at a later time.  CPU seconds. */
+static double
+pass(struct side *side, const char *file, unsigned n)
+{
+	struct ex_perfdata *data;
+	struct ex_record record;
+	const char *why;
+	double began;
+
+	assert_int_equal(ex_perfdata_open(file, &data, &why), 0);
+	began = cpu_now();
+	while (ex_perfdata_next(data, &record) > 0) {
+		if (record.type != PERF_RECORD_SAMPLE && n > 0)
+			continue;
+		record.time += n * UINT64_C(1000000000000);
+		assert_int_equal(ex_explain(side->explainer, &record), 0);
+	}
+	began = cpu_now() - began;
+	ex_perfdata_close(data);
+	return began;
+}
+
+int
+main(void)
+{
+	char file[] = "/tmp/watchctl_bench.XXXXXX";
+	double with[PASSES], ratio[PASSES], plain[PASSES];
+	struct side values, none;
+	struct running w;
+	struct outcome o;
+	int fd = mkstemp(file);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
+	    "-O", file, "--", victim("counter"), "1", "10000", NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	outcome_free(&o);
+	side_open(&values, file, true);
+	side_open(&none, file, false);
+	(void)pass(&values, file, 0);
+	(void)pass(&none, file, 0);
+	values.hits = values.told = 0;
+	for (unsigned i = 0; i < PASSES; i++) {
+		plain[i] = pass(&none, file, i + 1);
+		with[i] = pass(&values, file, i + 1);
+		ratio[i] = with[i] / plain[i];
+	}
+	(void)unlink(file);
+	printf("a hit explained and written in %.2f us, with its values in "
+	    "%.2f us\n", bench_median(plain, PASSES) * 1e6 * PASSES /
+	    (double)values.hits, bench_median(with, PASSES) * 1e6 * PASSES /
+	    (double)values.hits);
+	bench_tell("hits with their values", 100.0 * (double)values.told /
+	    (double)values.hits, "%", "of all", 99, 1);
+	bench_tell("values and types", bench_median(ratio, PASSES), "x",
+	    "without", 1.4, 0);
+	side_close(&values);
+	side_close(&none);
+	return bench_status();
+}

@@ -1,0 +1,200 @@
+/*
+ * flow: which instructions of a function are reached, in code of this program's
+ * own that never runs.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "capture.h"
+#include "flow.h"
+
+#define CODE(name, text)						\
+	extern const uint8_t name[], name##_end[];			\
+	__asm__(".pushsection .text\n" #name ":\n	" text "\n"	\
+	    #name "_end:	ret\n	.popsection");
+
+/* A nop ends each piece that is asked about. */
+CODE(straight, "push %rbp; mov %rsp,%rbp; nop")
+CODE(conditional, "je 1f; nop; ret; 1: nop; ret; nop")
+CODE(loop, "jmp 2f; 1: nop; 2: dec %eax; jne 1b; nop")
+CODE(called, "call *%rax; nop; call code_elsewhere; nop; ret; nop")
+CODE(pushed, "call 1f; nop; 1: nop; ret")
+CODE(stopped, "ud2; nop")
+CODE(broken, "je 1f; .byte 0x06; nop; 1: nop")
+CODE(overlapping, "je 1f+1; 1: lock incl (%rdi); nop")
+CODE(outside, "jmp code_elsewhere; nop")
+CODE(indirect, "jmp *%rax; nop")
+CODE(aborts, "xabort $1; nop")
+CODE(code_elsewhere, "nop")
+CODE(jumps, "nop; nop; jmp *(%rax); jmp *(%rcx); jmp *%rdx; nop")
+
+struct piece {
+	const char *name;
+	const uint8_t *start, *end;
+	const char *nops;	/* each nop: '+' reached, '-' not */
+};
+
+#define PIECE(name, nops) { #name, name, name##_end, nops }
+
+static const struct piece pieces[] = {
+	PIECE(straight, "+"), PIECE(conditional, "++-"), PIECE(loop, "++"),
+	PIECE(called, "++-"), PIECE(pushed, "-+"), PIECE(stopped, "-"),
+	PIECE(broken, "-+"), PIECE(overlapping, "+"), PIECE(outside, "-"),
+	PIECE(indirect, "-"), PIECE(aborts, "+"),
+};
+
+struct fixture {
+	struct ex_space *space;
+	struct ex_module *module;
+	uint64_t base;		/* what to add to a vaddr */
+	ZydisDecoder decoder;
+};
+
+static int
+setup(void **state)
+{
+	static struct fixture f;
+	const uint64_t addr = (uint64_t)(uintptr_t)straight;
+	struct ex_process *process;
+	uint64_t vaddr;
+
+	*state = &f;
+	if ((f.space = ex_space_new(EX_LIVE)) == NULL)
+		return -1;
+	capture_maps(f.space, getpid());
+	process = ex_space_process(f.space, getpid());
+	if (process == NULL ||
+	    (f.module = ex_process_module(process, addr, &vaddr)) == NULL)
+		return -1;
+	f.base = addr - vaddr;
+	return ZYAN_SUCCESS(ZydisDecoderInit(&f.decoder,
+	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ? 0 : -1;
+}
+
+static int
+teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	ex_space_free(f->space);
+	return 0;
+}
+
+static struct ex_flow *
+flow_of(const struct fixture *f, const uint8_t *start, const uint8_t *end)
+{
+	return ex_flow_new(f->module, &f->decoder,
+	    (uint64_t)(uintptr_t)start - f->base,
+	    (uint64_t)(uintptr_t)end - f->base);
+}
+
+static uint64_t
+vaddr_of(const struct fixture *f, const uint8_t *at)
+{
+	return (uint64_t)(uintptr_t)at - f->base;
+}
+
+static void
+reaches(void **state)
+{
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		const struct piece *p = &pieces[i];
+		struct ex_flow *flow = flow_of(f, p->start, p->end);
+		char nops[8] = "";
+		unsigned n, k = 0;
+
+		assert_non_null(flow);
+		for (const uint8_t *at = p->start; at < p->end; at++) {
+			if (*at != 0x90)
+				continue;
+			nops[k++] = ex_flow_before(flow, vaddr_of(f, at + 1),
+			    &n) == 1 && n == 1 ? '+' : '-';
+		}
+		if (strcmp(nops, p->nops) != 0)
+			fail_msg("%s: %s, not %s", p->name, nops, p->nops);
+		ex_flow_free(flow);
+	}
+}
+
+static void
+knows_several_that_end_together(void **state)
+{
+	const struct fixture *f = *state;
+	struct ex_flow *flow = flow_of(f, overlapping, overlapping_end);
+	unsigned n;
+
+	assert_int_equal(ex_flow_before(flow,
+	    vaddr_of(f, overlapping_end) - 1, &n), 3);
+	assert_int_equal(n, 2);
+	ex_flow_free(flow);
+}
+
+static void
+knows_where_it_was_last_seen(void **state)
+{
+	const struct fixture *f = *state;
+	struct ex_flow *flow = flow_of(f, indirect, indirect_end);
+	const uint64_t start = vaddr_of(f, indirect);
+
+	assert_int_equal(ex_flow_last(flow, start), start);
+	assert_int_equal(ex_flow_last(flow, start + 1), start + 2);
+	assert_int_equal(ex_flow_last(flow, start + 3), start + 2);
+	assert_int_equal(ex_flow_last(flow, UINT64_MAX), start + 2);
+	assert_true(ex_flow_is(flow, &f->decoder, start));
+	assert_false(ex_flow_is(flow, &f->decoder, start + 2));
+	ex_flow_free(flow);
+}
+
+static void
+finds_jumps_through_memory(void **state)
+{
+	const struct fixture *f = *state;
+	struct ex_flow *flow = flow_of(f, jumps, jumps_end);
+	const uint32_t *offset;
+
+	/* one is reached, one is not, one is through a register */
+	assert_int_equal(ex_flow_jumps(flow, &offset), 2);
+	assert_int_equal(offset[0], 2);
+	assert_int_equal(offset[1], 4);
+	ex_flow_free(flow);
+	flow = flow_of(f, straight, straight_end);
+	assert_int_equal(ex_flow_jumps(flow, &offset), 0);
+	ex_flow_free(flow);
+}
+
+static void
+finds_nothing_where_nothing_is(void **state)
+{
+	const struct fixture *f = *state;
+	unsigned n;
+	struct ex_flow *flow = flow_of(f, straight, straight_end);
+
+	assert_int_equal(ex_flow_before(flow, 0, &n), 0);
+	assert_int_equal(ex_flow_before(flow, UINT64_MAX, &n), 0);
+	ex_flow_free(flow);
+	assert_null(flow_of(f, straight, straight));
+	assert_null(flow_of(f, straight_end, straight));
+	assert_null(ex_flow_new(f->module, &f->decoder, UINT64_C(1) << 40,
+	    (UINT64_C(1) << 40) + 100));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reaches),
+		cmocka_unit_test(knows_several_that_end_together),
+		cmocka_unit_test(knows_where_it_was_last_seen),
+		cmocka_unit_test(finds_jumps_through_memory),
+		cmocka_unit_test(finds_nothing_where_nothing_is),
+	};
+
+	return cmocka_run_group_tests_name("flow", tests, setup, teardown);
+}

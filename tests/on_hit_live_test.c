@@ -1,0 +1,288 @@
+/*
+ * on_hit: a process is paused at a hit, a command is run or a core file
+ * written while it stands there, and then it is what it would have been.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum { WRITES = 5 };
+
+/* --- a victim: a thread that writes so often, and one that waits for it --- */
+
+static void
+start_counter(struct target *t)
+{
+	target_start(t, (const char *[]){victim("counter"), "1", "5", NULL});
+}
+
+static void
+watch_counter(struct running *w, const struct target *t, const char *action,
+    const char *n)
+{
+	watch_start(w, (const char *[]){watchctl(), "-w", "counter", "-o",
+	    "json", "-p", t->pid, "--on-hit", action, n == NULL ? NULL : "-n",
+	    n, NULL});
+}
+
+/* It has done all that it was to do. */
+static void
+hear_done(struct running *r)
+{
+	char line[256];
+
+	hear(r, line, sizeof(line));
+	assert_string_equal(line, "done");
+}
+
+static pid_t
+tracer_of(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	assert_int_equal(wp_proc_status(pid, &status), 0);
+	return status.tracer;
+}
+
+static void
+expect_text(const char *text, const char *expected)
+{
+	if (strstr(text, expected) == NULL)
+		fail_msg("no \"%s\" in \"%s\"", expected, text);
+}
+
+/* --- pause --- */
+
+/* What gdb finds in a process that it attaches to. */
+static void
+expect_debuggable(const char *pid)
+{
+	struct outcome o;
+
+	run(&o, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
+	    "-iex", "set debuginfod enabled off", "-p", pid,
+	    "-ex", "thread apply all bt", "-ex", "print counter", NULL});
+	expect_text(o.out, " bump ()");
+	expect_text(o.out, " level15 ()");
+	expect_text(o.out, " main (");
+	expect_text(o.out, "$1 = 1");
+	outcome_free(&o);
+}
+
+static void
+pauses_for_a_debugger(void **state)
+{
+	char expected[128];
+	struct running w;
+	struct target t;
+	struct outcome o;
+	pid_t tid;
+
+	(void)state;
+	start_counter(&t);
+	watch_counter(&w, &t, "pause", NULL);
+	say(&t.run, "go\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 1);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "paused");
+	tid = (pid_t)number_of(first_of(&o, "hit"), "tid");
+	(void)snprintf(expected, sizeof(expected), "process %s is stopped at "
+	    "hit #1 (thread %d).  Attach: gdb -p %s   Go on: kill -CONT %s\n",
+	    t.pid, (int)tid, t.pid, t.pid);
+	expect_text(o.err, expected);
+	outcome_free(&o);
+
+	await_state(t.run.pid, "T");
+	await_state(tid, "T");
+	assert_int_equal(tracer_of(t.run.pid), 0);
+	assert_int_equal(tracer_of(tid), 0);
+	expect_debuggable(t.pid);
+	assert_int_equal(kill(t.run.pid, SIGCONT), 0);
+	hear_done(&t.run);
+	target_end(&t, 7);
+}
+
+/*
+ * A command's process group loses its last link to the session when watchctl
+ * ends, and the kernel then ends those of it that are stopped.  Under
+ * timeout(1) it has a process group of its own, as under a shell.
+ */
+static void
+pauses_a_command(void **state)
+{
+	struct running w;
+	struct outcome o;
+	char line[256];
+	int pid;
+
+	(void)state;
+	start(&w, (const char *[]){"/usr/bin/timeout", "60", watchctl(), "-w",
+	    "counter", "--on-hit", "pause", "--", victim("counter"), "1", "5",
+	    NULL});
+	hear(&w, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
+	say(&w, "go\n");
+	await(w.err, "Go on: kill -CONT");
+	await_state(pid, "T");
+	assert_int_equal(tracer_of(pid), 0);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	hear_done(&w);
+	say(&w, "end\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	expect_text(o.err, "1 hit, 1 reported, 0 lost");
+	outcome_free(&o);
+}
+
+/* --- exec --- */
+
+static void
+runs_a_command(void **state)
+{
+	/* the thread that hit stands while the command runs */
+	static const char action[] = "exec echo $WATCHCTL_SEQ $WATCHCTL_TID "
+	    "$((WATCHCTL_NEW - WATCHCTL_OLD)) $WATCHCTL_FUNCTION $(grep State: "
+	    "/proc/$WATCHCTL_PID/task/$WATCHCTL_TID/status) >> log";
+	struct running w;
+	struct target t;
+	struct outcome o;
+	const json_t *hit;
+	char *log, *line, expected[128], n[16];
+	size_t i;
+
+	(void)state;
+	start_counter(&t);
+	(void)snprintf(n, sizeof(n), "%d", WRITES);
+	watch_counter(&w, &t, action, n);
+	say(&t.run, "go\n");
+	hear_done(&t.run);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, WRITES);
+	line = log = scratch_read("log", NULL);
+	json_array_foreach(o.lines, i, hit) {
+		if (!is_hit(hit))
+			continue;
+		(void)snprintf(expected, sizeof(expected), "%d %d 1 bump "
+		    "State: t (tracing stop)\n", (int)number_of(hit, "seq"),
+		    (int)number_of(hit, "tid"));
+		assert_memory_equal(line, expected, strlen(expected));
+		line += strlen(expected);
+	}
+	assert_string_equal(line, "");
+	free(log);
+	outcome_free(&o);
+	target_end(&t, 7);
+}
+
+/* A command that takes long keeps neither watchctl nor, when that is killed,
+   the program. */
+static void
+does_not_wait_for_ever(void **state)
+{
+	static const int signals[] = {SIGTERM, SIGINT, SIGKILL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct running w;
+		struct target t;
+		struct outcome o;
+
+		start_counter(&t);
+		watch_counter(&w, &t, "exec echo here; "
+		    "while kill -0 $PPID; do sleep 0.1; done", NULL);
+		say(&t.run, "go\n");
+		await(w.err, "here");
+		assert_int_equal(kill(w.pid, signals[i]), 0);
+		if (signals[i] != SIGKILL) {
+			finish(&w, &o);
+			assert_int_equal(o.status, 0);
+			assert_string_equal(text_of(first_of(&o, "end"),
+			    "reason"), "signal");
+			expect_text(o.err, "ended by a signal for watchctl");
+			outcome_free(&o);
+		} else {
+			end(&w);
+		}
+		hear_done(&t.run);
+		target_end(&t, 7);
+	}
+}
+
+/* --- core --- */
+
+static void
+writes_a_core(void **state)
+{
+	static const char gdb[] = "gdb -q -nx -batch "
+	    "-iex 'set debuginfod enabled off' -ex bt -ex 'print counter' "
+	    "-ex 'thread apply all print $_thread' "
+	    "-ex 'print $_siginfo._sifields._sigfault.si_addr' "
+	    "'%s' core.%s.%d > out 2>&1";
+	struct running w;
+	struct target t;
+	struct outcome o;
+	char *out, text[128];
+
+	(void)state;
+	start_counter(&t);
+	watch_counter(&w, &t, "core", "2");
+	say(&t.run, "go\n");
+	hear_done(&t.run);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 2);
+	for (int seq = 1; seq <= 2; seq++) {
+		(void)snprintf(text, sizeof(text), "hit #%d: wrote "
+		    "core.%s.%d (", seq, t.pid, seq);
+		expect_text(o.err, text);
+		scratch_run(gdb, victim("counter"), t.pid, seq);
+		out = scratch_read("out", NULL);
+		expect_text(out, "#0 ");
+		expect_text(out, " bump () at ");
+		expect_text(out, " level15 () at ");
+		expect_text(out, " work (");
+		(void)snprintf(text, sizeof(text), "$1 = %d\n", seq);
+		expect_text(out, text);
+		expect_text(out, "$2 = 2\n");	/* the other thread */
+		expect_text(out, "<counter>");
+		free(out);
+	}
+	outcome_free(&o);
+	target_end(&t, 7);
+}
+
+static int
+enter(void **state)
+{
+	return scratch_make(state) != 0 || chdir(scratch_dir) != 0;
+}
+
+static int
+leave(void **state)
+{
+	return chdir("/") != 0 || scratch_remove(state) != 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pauses_for_a_debugger),
+		cmocka_unit_test(pauses_a_command),
+		cmocka_unit_test_setup_teardown(runs_a_command, enter, leave),
+		cmocka_unit_test(does_not_wait_for_ever),
+		cmocka_unit_test_setup_teardown(writes_a_core, enter, leave),
+	};
+
+	return run_live("on_hit_live", tests);
+}

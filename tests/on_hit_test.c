@@ -1,0 +1,467 @@
+/*
+ * on_hit: what is asked for, what a command is told of a hit, how its end is
+ * awaited, and where a core file goes.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "child.h"
+#include "on_hit.h"
+#include "ptrace.h"
+#include "said.h"
+#include "scratch.h"
+#include "session.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* --- what is asked for --- */
+
+static const struct asked {
+	const char *text;
+	enum on_hit_what what;
+	bool holds_all;
+	const char *command;
+} asked[] = {
+	{"pause", ON_HIT_PAUSE, true, NULL},
+	{"core", ON_HIT_CORE, true, NULL},
+	{"exec date", ON_HIT_EXEC, false, "date"},
+	{"exec  pstack $WATCHCTL_PID | mail root", ON_HIT_EXEC, false,
+	 "pstack $WATCHCTL_PID | mail root"},
+	{"exec\techo 'a b'", ON_HIT_EXEC, false, "echo 'a b'"},
+};
+
+static void
+understands(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(asked); i++) {
+		struct on_hit on_hit;
+
+		assert_int_equal(on_hit_parse(asked[i].text, &on_hit), 0);
+		assert_int_equal(on_hit.what, asked[i].what);
+		assert_int_equal(on_hit_holds_all(&on_hit),
+		    asked[i].holds_all);
+		if (asked[i].command == NULL)
+			assert_null(on_hit.command);
+		else
+			assert_string_equal(on_hit.command, asked[i].command);
+	}
+}
+
+static const struct {
+	const char *text, *answer;
+} refused[] = {
+	{"", "watchctl: --on-hit '': no such action; there are pause, core and "
+	 "'exec COMMAND'\n"},
+	{"pause it", "watchctl: --on-hit 'pause it': no such action; there are "
+	 "pause, core and 'exec COMMAND'\n"},
+	{"executed", "watchctl: --on-hit 'executed': no such action; there are "
+	 "pause, core and 'exec COMMAND'\n"},
+	{"\033c", "watchctl: --on-hit '\\x1bc': no such action; there are "
+	 "pause, core and 'exec COMMAND'\n"},
+	{"exec", "watchctl: --on-hit 'exec': what is to be executed? give a "
+	 "command in the same argument, such as 'exec date'\n"},
+	{"exec \t", "watchctl: --on-hit 'exec \\t': what is to be executed? "
+	 "give a command in the same argument, such as 'exec date'\n"},
+};
+
+static void
+refuses(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(refused); i++) {
+		struct on_hit on_hit;
+		char *said;
+		int err;
+
+		said_begin(STDERR_FILENO);
+		err = on_hit_parse(refused[i].text, &on_hit);
+		said = said_end(STDERR_FILENO);
+		assert_int_equal(err, -EINVAL);
+		assert_string_equal(said, refused[i].answer);
+		free(said);
+	}
+}
+
+/* --- hits --- */
+
+static const struct ex_watch watch = {
+	.id = 1, .spec = "conn\033", .addr = 0x404090, .len = 16,
+	.access = 'w', .slots = 2,
+};
+static const struct ex_watch *const watches[] = {&watch};
+static const struct ex_frame frames[] = {
+	{.pc = 0xffffffff81000010, .function = "ksys_read", .kernel = true},
+	{.pc = 0x401320, .function = "bump\r", .file = "a b.c", .line = 10},
+	{.pc = 0x401355, .function = "main"},
+};
+static const struct ex_stack stack = {
+	.id = 1, .n = COUNT(frames), .frame = frames,
+};
+
+/* Bytes 4 to 7 become 0x2a; what was there is not known in full. */
+static struct ex_hit
+user_hit(void)
+{
+	struct ex_hit hit = {
+		.seq = 3, .watch = &watch, .time = 1, .pid = 4711, .tid = 4712,
+		.comm = "x\n=y", .cpu = 1, .access = "write",
+		.addr = 0x404094, .len = 4, .pc = 0x401327, .samples = 1,
+		.stack = &stack,
+	};
+
+	hit.new.byte[4] = 0x2a;
+	hit.new.known = 0xf0;
+	hit.source = EX_VALUE_STOP;
+	hit.old.known = 0x70;
+	return hit;
+}
+
+static struct ex_hit
+kernel_hit(void)
+{
+	return (struct ex_hit){
+		.seq = 4, .watch = &watch, .time = 2, .pid = 4711, .tid = 4711,
+		.cpu = UINT32_MAX, .access = "write", .kernel = true,
+		.call = {.name = "read"}, .addr = 0x404090, .len = 16,
+		.pc = 0x7f0010, .samples = 16,
+	};
+}
+
+static struct session
+made_session(void)
+{
+	return (struct session){.report.begin = {
+		.watches = watches, .nwatches = 1,
+	}};
+}
+
+/* Run a command at a hit.  Result: what was said meanwhile, malloc'd. */
+static char *
+at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
+{
+	struct session s = made_session();
+	bool pause;
+	char *said;
+
+	said_begin(STDERR_FILENO);
+	pause = on_hit_act(on_hit, &s, hit);
+	said = said_end(STDERR_FILENO);
+	assert_false(pause);
+	return said;
+}
+
+static struct on_hit
+exec(const char *command)
+{
+	return (struct on_hit){.what = ON_HIT_EXEC, .command = command};
+}
+
+static void
+expect_said(const char *command, const struct ex_hit *hit, const char *expected)
+{
+	struct on_hit on_hit = exec(command);
+	char *said = at_hit(&on_hit, hit);
+
+	assert_string_equal(said, expected);
+	free(said);
+}
+
+/* What is not known is not there, also if watchctl itself is such a command. */
+static void
+tells_of_the_hit(void **state)
+{
+	static const char command[] =
+	    "env | grep ^WATCHCTL_ | grep -v ^WATCHCTL_HIT | LC_ALL=C sort";
+	const struct ex_hit hit = user_hit(), kernel = kernel_hit();
+
+	(void)state;
+	assert_int_equal(setenv("WATCHCTL_LINE", "99", 1), 0);
+	expect_said(command, &hit,
+	    "WATCHCTL_ACCESS=write\n"
+	    "WATCHCTL_ADDR=0x404094\n"
+	    "WATCHCTL_COMM=x\\n=y\n"
+	    "WATCHCTL_FILE=a b.c\n"
+	    "WATCHCTL_FUNCTION=bump\\r\n"
+	    "WATCHCTL_LEN=4\n"
+	    "WATCHCTL_LINE=10\n"
+	    "WATCHCTL_NEW=0x2a\n"
+	    "WATCHCTL_ORIGIN=user\n"
+	    "WATCHCTL_PC=0x401320\n"
+	    "WATCHCTL_PID=4711\n"
+	    "WATCHCTL_SEQ=3\n"
+	    "WATCHCTL_TID=4712\n"
+	    "WATCHCTL_WATCH=conn\\x1b\n");
+	expect_said(command, &kernel,
+	    "WATCHCTL_ACCESS=write\n"
+	    "WATCHCTL_ADDR=0x404090\n"
+	    "WATCHCTL_LEN=16\n"
+	    "WATCHCTL_ORIGIN=kernel\n"
+	    "WATCHCTL_PC=0x7f0010\n"
+	    "WATCHCTL_PID=4711\n"
+	    "WATCHCTL_SEQ=4\n"
+	    "WATCHCTL_SYSCALL=read\n"
+	    "WATCHCTL_TID=4711\n"
+	    "WATCHCTL_WATCH=conn\\x1b\n");
+	(void)unsetenv("WATCHCTL_LINE");
+}
+
+static void
+tells_it_as_json(void **state)
+{
+	const struct ex_hit hit = user_hit();
+	struct on_hit on_hit = exec("printf '%s' \"$WATCHCTL_HIT\"");
+	char *said = at_hit(&on_hit, &hit);
+	json_t *json = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
+
+	(void)state;
+	assert_non_null(json);
+	assert_string_equal(json_string_value(json_object_get(json, "type")),
+	    "hit");
+	assert_int_equal(json_integer_value(json_object_get(json, "seq")), 3);
+	assert_string_equal(json_string_value(json_object_get(json, "comm")),
+	    "x\n=y");
+	json_decref(json);
+	free(said);
+}
+
+/* Nothing to read, and nothing that watchctl's output is disturbed by. */
+static void
+has_streams_of_its_own(void **state)
+{
+	const struct ex_hit hit = user_hit();
+
+	(void)state;
+	expect_said("cat; echo out; echo err >&2", &hit, "out\nerr\n");
+}
+
+static void
+tells_a_failure_once(void **state)
+{
+	static const struct {
+		const char *command, *said;
+	} runs[] = {
+		{"exit 0", ""},
+		{"exit 3", "watchctl: warning: hit #3: the command of --on-hit "
+		    "ended with status 3; that is told once\n"},
+		{"exit 3", ""},
+		{"kill -KILL $$", "watchctl: warning: hit #3: the command of "
+		    "--on-hit ended with status 137; that is told once\n"},
+		{"kill -KILL $$", ""},
+		{"exit 3", ""},
+		{"exit 255", "watchctl: warning: hit #3: the command of "
+		    "--on-hit ended with status 255; that is told once\n"},
+	};
+	const struct ex_hit hit = user_hit();
+	struct on_hit on_hit = exec(NULL);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		char *said;
+
+		on_hit.command = runs[i].command;
+		said = at_hit(&on_hit, &hit);
+		assert_string_equal(said, runs[i].said);
+		free(said);
+	}
+}
+
+/* --- signals --- */
+
+/* Commands that would take long, which tell us to end, and their pid. */
+static const char *const lingering[] = {
+	"echo $$ > pid; kill -INT $PPID; sleep 60",
+	"trap '' TERM; echo $$ > pid; kill -TERM $PPID; sleep 60; sleep 60",
+};
+
+static void
+gives_up_for_a_signal(void **state)
+{
+	const struct ex_hit hit = user_hit();
+	const struct timespec none = {0};
+	sigset_t signals, before;
+
+	(void)state;
+	(void)sigemptyset(&signals);
+	(void)sigaddset(&signals, SIGINT);
+	(void)sigaddset(&signals, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &signals, &before);
+	for (size_t i = 0; i < COUNT(lingering); i++) {
+		char *pid;
+
+		expect_said(lingering[i], &hit, "watchctl: warning: hit #3: "
+		    "the command of --on-hit was ended by a signal for "
+		    "watchctl\n");
+		/* who waits for it still gets it */
+		assert_true(sigtimedwait(&signals, NULL, &none) > 0);
+		pid = scratch_read("pid", NULL);
+		assert_true(atoi(pid) > 1);
+		await(kill(-atoi(pid), 0) < 0 && errno == ESRCH);
+		free(pid);
+	}
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The command has signals as a program expects them. */
+static void
+leaves_signals_to_the_command(void **state)
+{
+	const struct ex_hit hit = user_hit();
+	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
+	sigset_t signals, mask;
+
+	(void)state;
+	(void)sigfillset(&signals);
+	(void)sigprocmask(SIG_BLOCK, &signals, &mask);
+	expect_said("kill -HUP $$; echo no", &hit, "watchctl: warning: hit #3: "
+	    "the command of --on-hit ended with status 129; that is told "
+	    "once\n");
+	expect_said("kill -PIPE $$; echo no", &hit, "watchctl: warning: hit "
+	    "#3: the command of --on-hit ended with status 141; that is told "
+	    "once\n");
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+	(void)signal(SIGPIPE, before);
+}
+
+/* --- core files --- */
+
+static void
+be_idle(void *unused)
+{
+	(void)unused;
+	for (;;)
+		(void)pause();
+}
+
+static void
+expect_core(const char *format, pid_t pid)
+{
+	char name[64];
+	struct stat st;
+
+	(void)snprintf(name, sizeof(name), format, (int)pid);
+	assert_int_equal(stat(scratch_path(name), &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
+	assert_true(st.st_size > 0);
+	assert_int_equal(unlink(scratch_path(name)), 0);
+}
+
+static void
+writes_core_files(void **state)
+{
+	struct session s = made_session();
+	struct on_hit on_hit = {.what = ON_HIT_CORE};
+	struct ex_hit hit = user_hit();
+	struct wp_hold hold = {0};
+	char *said, expected[128];
+
+	(void)state;
+	hit.pid = hit.tid = child_start(be_idle, NULL);
+	assert_int_equal(wp_hold_process(&hold, hit.pid), 0);
+	said_begin(STDERR_FILENO);
+	for (int i = 0; i < 3; i++)
+		(void)on_hit_act(&on_hit, &s, &hit);
+	said = said_end(STDERR_FILENO);
+	wp_hold_release(&hold);
+	for (int i = 1; i <= 3; i++) {
+		(void)snprintf(expected, sizeof(expected), i == 1 ?
+		    "gdb PROGRAM core.%d.3\n" : "gdb PROGRAM core.%d.3.%d\n",
+		    (int)hit.pid, i);
+		assert_non_null(strstr(said, expected));
+	}
+	assert_non_null(strstr(said, "1 thread)."));
+	free(said);
+	expect_core("core.%d.3", hit.pid);
+	expect_core("core.%d.3.2", hit.pid);
+	expect_core("core.%d.3.3", hit.pid);
+	child_kill(hit.pid);
+}
+
+/* Nothing is left of one that could not be written. */
+static void
+leaves_no_half_of_one(void **state)
+{
+	struct session s = made_session();
+	struct on_hit on_hit = {.what = ON_HIT_CORE};
+	struct ex_hit hit = user_hit();
+	char *said, expected[256];
+
+	(void)state;
+	hit.pid = hit.tid = child_start(be_idle, NULL);
+	child_kill(hit.pid);
+	said_begin(STDERR_FILENO);
+	(void)on_hit_act(&on_hit, &s, &hit);
+	assert_int_equal(mkdir("gone", 0700), 0);
+	assert_int_equal(chdir("gone"), 0);
+	assert_int_equal(rmdir("../gone"), 0);
+	(void)on_hit_act(&on_hit, &s, &hit);
+	said = said_end(STDERR_FILENO);
+	assert_int_equal(chdir(scratch_dir), 0);
+	(void)snprintf(expected, sizeof(expected), "watchctl: warning: hit #3: "
+	    "no core file core.%d.3: the process was killed\n"
+	    "watchctl: warning: hit #3: no core file core.%d.3: No such file "
+	    "or directory\n", (int)hit.pid, (int)hit.pid);
+	assert_string_equal(said, expected);
+	free(said);
+	assert_int_not_equal(scratch_try("ls core.*.3 2>/dev/null"), 0);
+}
+
+/* --- pause --- */
+
+static void
+tells_how_to_go_on(void **state)
+{
+	char *said;
+
+	(void)state;
+	said_begin(STDERR_FILENO);
+	on_hit_tell_paused(4711, 4712, 3);
+	said = said_end(STDERR_FILENO);
+	assert_string_equal(said, "watchctl: process 4711 is stopped at hit #3 "
+	    "(thread 4712).  Attach: gdb -p 4711   Go on: kill -CONT 4711\n");
+	free(said);
+}
+
+static int
+enter(void **state)
+{
+	return scratch_make(state) != 0 || chdir(scratch_dir) != 0;
+}
+
+static int
+leave(void **state)
+{
+	return chdir("/") != 0 || scratch_remove(state) != 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(understands),
+		cmocka_unit_test(refuses),
+		cmocka_unit_test(tells_of_the_hit),
+		cmocka_unit_test(tells_it_as_json),
+		cmocka_unit_test(has_streams_of_its_own),
+		cmocka_unit_test(tells_a_failure_once),
+		cmocka_unit_test_setup_teardown(gives_up_for_a_signal,
+		    enter, leave),
+		cmocka_unit_test(leaves_signals_to_the_command),
+		cmocka_unit_test_setup_teardown(writes_core_files,
+		    enter, leave),
+		cmocka_unit_test_setup_teardown(leaves_no_half_of_one,
+		    enter, leave),
+		cmocka_unit_test(tells_how_to_go_on),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, children_end);
+}

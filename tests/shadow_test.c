@@ -1,0 +1,608 @@
+/*
+ * shadow: which old values are claimed, and which new ones follow from them, by
+ * the order of hits and what is read of memory.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "shadow.h"
+#include "stop_value.h"
+
+#define MS UINT64_C(1000000)
+enum { AREA = 0x1000, UNKNOWN = -1 };
+
+static const struct ex_watch watch = {
+	.id = 1, .addr = AREA, .len = 8, .access = 'w', .slots = 1,
+};
+static const struct ex_watch wide = {
+	.id = 2, .addr = AREA, .len = 32, .access = 'a', .slots = 4,
+};
+
+/* --- memory, and the time --- */
+
+static struct {
+	uint64_t now;
+	uint8_t byte[32];
+	ssize_t readable;	/* bytes from AREA on; < 0: none */
+	unsigned reads;
+} memory;
+
+static ssize_t
+read_memory(pid_t pid, uint64_t addr, void *to, size_t len)
+{
+	assert_int_equal(pid, 10);
+	assert_int_equal(addr, AREA);
+	memory.reads++;
+	if (memory.readable < (ssize_t)len)
+		len = memory.readable < 0 ? 0 : (size_t)memory.readable;
+	memcpy(to, memory.byte, len);
+	return memory.readable < 0 ? -1 : (ssize_t)len;
+}
+
+static uint64_t
+now(void)
+{
+	return memory.now;
+}
+
+static const struct ex_values recorded = {.read = NULL};
+static const struct ex_values live = {.read = read_memory, .now = now};
+static const struct ex_values at_once = {.read = read_memory, .now = now,
+	.at_once = true};
+
+/* --- hits --- */
+
+/* What a hit does to the watch's first bytes. */
+enum what { STORE, ADD, EXCHANGE, LOAD, VECTOR, KERNEL, VAGUE };
+
+struct made {
+	uint64_t time;		/* us; 0 ends a list */
+	pid_t tid;
+	uint32_t cpu;
+	enum what what;
+	uint64_t operand;
+	int old, new;		/* what must be told; UNKNOWN */
+};
+
+#define HITS_MAX 8
+
+static struct ex_shadows *shadows;
+static struct ex_hit hits[HITS_MAX];
+static struct ex_claim claims[HITS_MAX];
+
+static void
+set_effect(struct ex_hit *hit, enum what what, uint64_t operand)
+{
+	struct ex_effect *effect = &hit->insn.effect;
+
+	effect->size = 8;
+	switch (what) {
+	case STORE:
+		effect->operation = EX_OP_STORE;
+		memcpy(effect->stored, &operand, sizeof(operand));
+		break;
+	case ADD:
+		effect->operation = EX_OP_ADD;
+		effect->operand = operand;
+		break;
+	case EXCHANGE:
+	case LOAD:
+		effect->has_loaded = true;
+		memcpy(effect->loaded, &operand, sizeof(operand));
+		if (what == LOAD)
+			effect->operation = EX_OP_NONE;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+make(struct ex_hit *hit, const struct made *m, const struct ex_watch *of)
+{
+	*hit = (struct ex_hit){
+		.watch = of, .time = m->time * 1000, .pid = 10, .tid = m->tid,
+		.cpu = m->cpu, .access = "write", .addr = AREA, .len = 8,
+		.kernel = m->what == KERNEL,
+		.insn = {.confidence = m->what == VAGUE ?
+		    EX_ADDRESS_UNVERIFIED : EX_EXACT, .addr = AREA, .size = 8,
+		    .writes = m->what != LOAD, .reads = m->what == LOAD},
+	};
+	if (m->what != KERNEL && m->what != VAGUE)
+		set_effect(hit, m->what, m->operand);
+}
+
+static void
+put(unsigned i, const struct made *m)
+{
+	static const struct ex_sample sample;
+
+	make(&hits[i], m, &watch);
+	ex_shadows_hit(shadows, &hits[i], &sample, &claims[i]);
+}
+
+static int
+told(const struct ex_value *value)
+{
+	return ex_value_known(value, 0, 8) ? (int)ex_value_number(value, 0, 8) :
+	    UNKNOWN;
+}
+
+/* Give a hit out: these must be its values. */
+static void
+expect(const char *name, unsigned i, int old, int new)
+{
+	const struct ex_hit *hit = &hits[i];
+	int got;
+
+	ex_shadows_given(&claims[i]);
+	got = hit->source == EX_VALUE_UNKNOWN ? UNKNOWN : told(&hit->new);
+	if (told(&hit->old) != old || got != new)
+		fail_msg("%s, hit %u: %d -> %d", name, i, told(&hit->old),
+		    got);
+}
+
+static void
+begin(const struct ex_values *values)
+{
+	memset(&memory, 0, sizeof(memory));
+	ex_shadows_free(shadows);
+	shadows = ex_shadows_new(values);
+	assert_non_null(shadows);
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	ex_shadows_free(shadows);
+	shadows = NULL;
+	return 0;
+}
+
+/* --- order --- */
+
+/* Hits by threads 1, 2, 3 on processors 0, 1, 2; all wait until the last. */
+static const struct scenario {
+	const char *name;
+	struct made hit[HITS_MAX];
+} scenarios[] = {
+	{"one thread", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, STORE, 6, 5, 6},
+	    {1020, 1, 1, ADD, 4, 6, 10},
+	    {1030, 1, 0, ADD, 1, 10, 11}}},
+	{"threads on one processor", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 2, 0, STORE, 6, 5, 6},
+	    {1020, 1, 0, ADD, 1, 6, 7}}},
+	{"a processor that is not known is not the same", {
+	    {1000, 1, UINT32_MAX, STORE, 5, UNKNOWN, 5},
+	    {1010, 2, UINT32_MAX, STORE, 6, UNKNOWN, 6}}},
+	{"others, long after", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {11000, 2, 1, STORE, 6, 5, 6},
+	    {21000, 1, 0, ADD, 1, 6, 7},
+	    {31000, 3, 2, ADD, 1, 7, 8}}},
+	{"others, soon after", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {2999, 2, 1, STORE, 6, UNKNOWN, 6}}},
+	{"others, just late enough", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {3000, 2, 1, STORE, 6, 5, 6}}},
+	{"another that comes too soon takes claims back", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, STORE, 6, UNKNOWN, 6},
+	    {1020, 1, 0, ADD, 1, UNKNOWN, UNKNOWN},
+	    {1030, 2, 1, STORE, 7, UNKNOWN, 7}}},
+	{"and what was left is not known", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 2, 1, STORE, 6, UNKNOWN, 6},
+	    {200000, 2, 1, STORE, 7, UNKNOWN, 7},
+	    {200010, 2, 1, STORE, 8, 7, 8}}},
+	{"not before it is quiet again", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 2, 1, STORE, 6, UNKNOWN, 6},
+	    {51000, 2, 1, STORE, 7, UNKNOWN, 7},
+	    {101009, 2, 1, STORE, 8, UNKNOWN, 8},
+	    {101010, 2, 1, STORE, 9, 8, 9}}},
+	{"the clock went back", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {999, 1, 0, STORE, 6, UNKNOWN, 6}}},
+	{"a vector store", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, VECTOR, 0, 5, UNKNOWN},
+	    {1020, 1, 0, ADD, 1, UNKNOWN, UNKNOWN},
+	    {1030, 1, 0, STORE, 6, UNKNOWN, 6},
+	    {1040, 1, 0, ADD, 1, 6, 7}}},
+	{"the kernel", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, KERNEL, 0, 5, UNKNOWN},
+	    {1020, 1, 0, STORE, 6, UNKNOWN, 6}}},
+	{"an instruction that is not exactly known", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, VAGUE, 0, 5, UNKNOWN},
+	    {1020, 1, 0, STORE, 6, UNKNOWN, 6}}},
+	{"what was loaded is known whatever others do", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 2, 1, EXCHANGE, 3, 3, UNKNOWN},
+	    {1020, 1, 0, EXCHANGE, 4, 4, UNKNOWN},
+	    {1030, 1, 0, STORE, 6, UNKNOWN, 6}}},
+	{"and is right where the shadow is not", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, EXCHANGE, 3, 3, UNKNOWN}}},
+	{"a read leaves what there is", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, LOAD, 5, 5, UNKNOWN},
+	    {1020, 1, 0, ADD, 1, 5, 6}}},
+};
+
+static void
+claims_by_order(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+		const struct scenario *s = &scenarios[i];
+		unsigned n = 0;
+
+		begin(&recorded);
+		for (; n < HITS_MAX && s->hit[n].time != 0; n++)
+			put(n, &s->hit[n]);
+		for (unsigned h = 0; h < n; h++)
+			expect(s->name, h, s->hit[h].old, s->hit[h].new);
+	}
+}
+
+/* Flags that contradict say that the shadow is wrong. */
+static void
+believes_flags(void **state)
+{
+	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
+	static const struct made add = {1010, 1, 0, ADD, 1, 0, 0};
+	static const struct ex_sample sample;
+
+	(void)state;
+	begin(&recorded);
+	put(0, &store);
+	make(&hits[1], &add, &watch);
+	hits[1].insn.effect.has_flags = true;
+	hits[1].insn.effect.flags = 1 << 6;	/* zero */
+	ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+	expect("store", 0, UNKNOWN, 5);
+	expect("add", 1, UNKNOWN, UNKNOWN);
+}
+
+static void
+waits_until_it_is_settled(void **state)
+{
+	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
+
+	(void)state;
+	begin(&recorded);
+	put(0, &store);
+	assert_false(ex_shadows_settled(shadows, &claims[0], 0));
+	assert_false(ex_shadows_settled(shadows, &claims[0], 1 * MS));
+	assert_false(ex_shadows_settled(shadows, &claims[0], 3 * MS - 1));
+	assert_true(ex_shadows_settled(shadows, &claims[0], 3 * MS));
+	assert_true(ex_shadows_settled(shadows, &claims[0], UINT64_MAX));
+	begin(&at_once);
+	put(0, &store);
+	assert_true(ex_shadows_settled(shadows, &claims[0], 0));
+	/* without values there is nothing to wait for, nor to claim */
+	begin(NULL);
+	put(0, &store);
+	put(1, &store);
+	assert_true(ex_shadows_settled(shadows, &claims[0], 0));
+	expect("none", 0, UNKNOWN, 5);
+	expect("none", 1, UNKNOWN, 5);
+}
+
+/* Each by the time it is there: who comes later takes nothing back. */
+static void
+claims_at_once(void **state)
+{
+	static const struct made hit[] = {
+		{1000, 1, 0, STORE, 5, UNKNOWN, 5},
+		{1010, 1, 1, ADD, 1, 5, 6},
+		{1020, 2, 1, ADD, 1, UNKNOWN, 1},	/* read */
+		{500000, 2, 1, STORE, 7, UNKNOWN, 7},
+		{1500000, 2, 1, STORE, 8, 7, 8},
+		{1600000, 1, 0, STORE, 9, 8, 9},
+	};
+
+	(void)state;
+	begin(&at_once);
+	memory.readable = 8;
+	memory.byte[0] = 1;
+	for (unsigned i = 0; i < sizeof(hit) / sizeof(hit[0]); i++) {
+		memory.now = hit[i].time * 1000 + 1000;
+		put(i, &hit[i]);
+		ex_shadows_look(shadows);
+		expect("at once", i, hit[i].old, hit[i].new);
+	}
+	assert_int_equal(hits[2].source, EX_VALUE_LATER);
+}
+
+static void
+keeps_to_one_process(void **state)
+{
+	static const struct made a = {1000, 1, 0, STORE, 5, 0, 0};
+	static const struct made b = {1010, 1, 0, STORE, 6, 0, 0};
+	static const struct ex_sample sample;
+
+	(void)state;
+	begin(&recorded);
+	put(0, &a);
+	make(&hits[1], &b, &watch);
+	hits[1].pid = 11;
+	ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+	expect("the first", 0, UNKNOWN, 5);
+	expect("another process", 1, UNKNOWN, 6);
+}
+
+static void
+forgets(void **state)
+{
+	static const struct made a = {1000, 1, 0, STORE, 5, 0, 0};
+	static const struct made b = {1010, 1, 0, STORE, 6, 0, 0};
+	static const struct made c = {1020, 1, 0, STORE, 7, 0, 0};
+
+	(void)state;
+	begin(&recorded);
+	put(0, &a);
+	put(1, &b);
+	ex_shadows_lost(shadows, 1015000);
+	put(2, &c);
+	expect("before", 0, UNKNOWN, 5);
+	expect("taken back", 1, UNKNOWN, 6);
+	expect("after a loss", 2, UNKNOWN, 7);
+	begin(&recorded);
+	put(0, &a);
+	ex_shadows_forget(shadows, &watch);
+	put(1, &b);
+	put(2, &c);
+	expect("before", 0, UNKNOWN, 5);
+	expect("forgotten", 1, UNKNOWN, 6);
+	expect("anew", 2, 6, 7);
+}
+
+/* --- bytes --- */
+
+/* A store somewhere about a watch of 32 bytes, all of which are 0xff before:
+   what is known after it. */
+static void
+knows_the_bytes_that_overlap(void **state)
+{
+	static const struct {
+		int64_t from;		/* of the store, from the watch on */
+		uint8_t size;
+		bool repeated;
+		uint32_t known;		/* of the next hit's old value */
+		unsigned first, n;	/* bytes that were stored */
+	} cases[] = {
+		{0, 8, false, UINT32_MAX, 0, 8},
+		{28, 4, false, UINT32_MAX, 28, 4},
+		{-4, 8, false, UINT32_MAX, 0, 4},
+		{28, 8, false, UINT32_MAX, 28, 4},
+		{-15, 16, false, UINT32_MAX, 0, 1},
+		{5, 1, false, UINT32_MAX, 5, 1},
+		{8, 4, true, 0xf00, 8, 4},
+	};
+	static const struct made load = {1010, 1, 0, VECTOR, 0, 0, 0};
+	static const struct ex_sample sample;
+	uint8_t ones[32];
+
+	(void)state;
+	memset(ones, 0xff, sizeof(ones));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_hit *hit = &hits[0];
+
+		begin(&recorded);
+		ex_shadows_known(shadows, &wide, 10, ones, 32, 0);
+		make(hit, &(struct made){1000, 1, 0, STORE, 0, 0, 0}, &wide);
+		hit->insn.addr = AREA + (uint64_t)cases[i].from;
+		hit->insn.size = hit->insn.effect.size = cases[i].size;
+		hit->insn.effect.repeated = cases[i].repeated;
+		for (unsigned b = 0; b < cases[i].size; b++)
+			hit->insn.effect.stored[b] = (uint8_t)(b + 1);
+		hit->addr = AREA + cases[i].first;
+		hit->len = cases[i].n;
+		ex_shadows_hit(shadows, hit, &sample, &claims[0]);
+		make(&hits[1], &load, &wide);
+		ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+		ex_shadows_given(&claims[0]);
+		assert_int_equal(hit->source, EX_VALUE_REGISTER);
+		assert_int_equal(hits[1].old.known, cases[i].known);
+		for (unsigned b = 0; b < 32; b++) {
+			const int64_t at = (int64_t)b - cases[i].from;
+			const bool stored = b >= cases[i].first &&
+			    b < cases[i].first + cases[i].n;
+
+			if ((cases[i].known >> b & 1) != 0 &&
+			    hits[1].old.byte[b] != (stored ? at + 1 : 0xff))
+				fail_msg("case %zu, byte %u: %#x", i, b,
+				    hits[1].old.byte[b]);
+		}
+		ex_shadows_given(&claims[1]);
+	}
+}
+
+static void
+tells_what_is_unchanged(void **state)
+{
+	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
+	static const struct made again = {1010, 1, 0, STORE, 5, 0, 0};
+	static const struct made other = {1020, 1, 0, STORE, 0x105, 0, 0};
+	static const struct made load = {1030, 1, 0, LOAD, 0x105, 0, 0};
+
+	(void)state;
+	begin(&recorded);
+	put(0, &store);
+	put(1, &again);
+	put(2, &other);
+	hits[2].len = 1;	/* as if it had touched but the first byte */
+	put(3, &load);
+	for (unsigned i = 0; i < 4; i++)
+		ex_shadows_given(&claims[i]);
+	assert_false(hits[0].unchanged);
+	assert_true(hits[1].unchanged);
+	assert_true(hits[2].unchanged);
+	assert_false(hits[3].unchanged);
+}
+
+/* --- what was there before, and memory --- */
+
+static void
+begins_with_what_there_was(void **state)
+{
+	static const struct {
+		uint64_t read, hit;	/* us */
+		int old;
+	} cases[] = {
+		{0, 1, 3}, {1000, 1001, UNKNOWN}, {1000, 999, UNKNOWN},
+		{1000, 2999, UNKNOWN}, {1000, 3000, 3},
+	};
+	const uint64_t three = 3;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&recorded);
+		ex_shadows_known(shadows, &watch, 10,
+		    (const uint8_t *)&three, 8, cases[i].read * 1000);
+		put(0, &(struct made){cases[i].hit, 1, 0, STORE, 4, 0, 0});
+		expect("first", 0, cases[i].old, 4);
+	}
+}
+
+/* A vector store, what is read after it, and the next hit. */
+static void
+reads_what_nothing_tells(void **state)
+{
+	static const struct {
+		uint64_t read, next;	/* us; the store is at 1000 */
+		ssize_t readable;
+		int new, old;		/* of the store; of the next */
+	} cases[] = {
+		{1500, 5000, 8, 9, 9},
+		{1500, 3500, 8, 9, 9},
+		{1500, 3499, 8, UNKNOWN, UNKNOWN},
+		{1500, 1400, 8, UNKNOWN, UNKNOWN},
+		{999, 5000, 8, UNKNOWN, UNKNOWN},
+		{1500, 5000, 4, UNKNOWN, UNKNOWN},
+		{1500, 5000, -1, UNKNOWN, UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&live);
+		memory.byte[0] = 9;
+		memory.readable = cases[i].readable;
+		memory.now = cases[i].read * 1000;
+		put(0, &(struct made){1000, 1, 0, VECTOR, 0, 0, 0});
+		assert_false(ex_shadows_settled(shadows, &claims[0],
+		    100 * MS));
+		ex_shadows_look(shadows);
+		ex_shadows_look(shadows);
+		assert_int_equal(memory.reads, 1);
+		put(1, &(struct made){cases[i].next, 1, 0, STORE, 4, 0, 0});
+		if (cases[i].next > 1400)
+			expect("vector", 0, UNKNOWN, cases[i].new);
+		else
+			ex_shadows_given(&claims[0]);
+		assert_int_equal(hits[0].source, cases[i].new == UNKNOWN ?
+		    EX_VALUE_UNKNOWN : EX_VALUE_LATER);
+		assert_false(hits[0].unchanged);
+		expect("next", 1, cases[i].old, 4);
+	}
+}
+
+/* Once for the last hit, however many there were, and only if it is of use. */
+static void
+reads_little(void **state)
+{
+	(void)state;
+	begin(&live);
+	memory.readable = 8;
+	memory.now = 2 * MS;
+	for (unsigned i = 0; i < HITS_MAX; i++)
+		put(i, &(struct made){1000 + i, 1, 0, VECTOR, 0, 0, 0});
+	ex_shadows_look(shadows);
+	assert_int_equal(memory.reads, 1);
+	begin(&live);
+	put(0, &(struct made){1000, 1, 0, STORE, 4, 0, 0});
+	ex_shadows_look(shadows);
+	assert_int_equal(memory.reads, 0);
+	assert_true(ex_shadows_settled(shadows, &claims[0], 3 * MS));
+}
+
+/* --- stops --- */
+
+static void
+believes_a_stop(void **state)
+{
+	static const struct {
+		uint16_t flags;
+		uint64_t addr;
+		enum what what;
+		int old, new;
+		enum ex_value_source source;
+	} cases[] = {
+		{WP_STOP_EXACT, AREA, VECTOR, 3, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, AREA, KERNEL, 3, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, AREA, STORE, 3, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, AREA, LOAD, 3, UNKNOWN, EX_VALUE_UNKNOWN},
+		{0, AREA, VECTOR, UNKNOWN, 4, EX_VALUE_LATER},
+		{0, AREA, STORE, UNKNOWN, 5, EX_VALUE_REGISTER},
+		{WP_STOP_EXACT, AREA + 8, VECTOR, UNKNOWN, UNKNOWN,
+		    EX_VALUE_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct wp_stop_value stop = {
+			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+			.flags = cases[i].flags, .addr = cases[i].addr,
+			.len = 8, .old = {3}, .new = {4},
+		};
+		const struct ex_sample sample = {
+			.raw = (const uint8_t *)&stop, .raw_len = sizeof(stop),
+		};
+
+		begin(&at_once);
+		make(&hits[0], &(struct made){1000, 1, 0, cases[i].what, 5, 0,
+		    0}, &watch);
+		ex_shadows_hit(shadows, &hits[0], &sample, &claims[0]);
+		expect("stop", 0, cases[i].old, cases[i].new);
+		assert_int_equal(hits[0].source, cases[i].source);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(claims_by_order, tear_down),
+		cmocka_unit_test_teardown(believes_flags, tear_down),
+		cmocka_unit_test_teardown(waits_until_it_is_settled,
+		    tear_down),
+		cmocka_unit_test_teardown(claims_at_once, tear_down),
+		cmocka_unit_test_teardown(keeps_to_one_process, tear_down),
+		cmocka_unit_test_teardown(forgets, tear_down),
+		cmocka_unit_test_teardown(knows_the_bytes_that_overlap,
+		    tear_down),
+		cmocka_unit_test_teardown(tells_what_is_unchanged, tear_down),
+		cmocka_unit_test_teardown(begins_with_what_there_was,
+		    tear_down),
+		cmocka_unit_test_teardown(reads_what_nothing_tells,
+		    tear_down),
+		cmocka_unit_test_teardown(reads_little, tear_down),
+		cmocka_unit_test_teardown(believes_a_stop, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("shadow", tests, NULL, NULL);
+}

@@ -1,0 +1,684 @@
+/*
+ * stop: each access stops its thread, and has the value before and after.
+ *
+ * Programs are children with memory that is shared with the test, so what they
+ * did can be compared with what was told of it.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "live.h"
+#include "proc.h"
+#include "stop.h"
+#include "stop_value.h"
+
+enum { THREADS = 5, RECORDS_MAX = 20000, VALUES = 1 << 16 };
+
+/* What a program and the test share. */
+static struct shared {
+	_Alignas(64) volatile uint64_t word[8];		/* watched: some */
+	atomic_int ready, go;
+	uint32_t before[VALUES];	/* the value that this one replaced */
+	atomic_uint made, handled;
+} *shared;
+
+/* A sample, as the records told it. */
+struct told {
+	pid_t tid;
+	uint64_t id;
+	bool kernel, has;	/* a value */
+	struct wp_stop_value value;
+};
+
+static struct watching {
+	struct wp_target *target;
+	struct wp_stops *stops;
+	struct told *told;	/* n of them */
+	size_t n, exact;
+	unsigned executed, ended, warned;
+	int status;
+} watching;
+
+static bool
+no_hit_asked(void *arg, pid_t pid, pid_t tid)
+{
+	(void)arg;
+	(void)pid;
+	(void)tid;
+	return false;
+}
+
+static void
+on_executed(void *arg, pid_t pid)
+{
+	(void)arg;
+	(void)pid;
+	watching.executed++;
+}
+
+static void
+on_ended(void *arg, pid_t pid, int status)
+{
+	(void)arg;
+	child_note(pid, 0);
+	watching.ended++;
+	watching.status = status;
+}
+
+static void
+on_warn(void *arg, const char *text)
+{
+	(void)arg;
+	assert_non_null(strstr(text, "SIGURG"));
+	watching.warned++;
+}
+
+static const struct wp_stops_calls calls = {
+	NULL, on_executed, on_ended, on_warn,
+};
+static const struct wp_stops_calls calls_held = {
+	no_hit_asked, on_executed, on_ended, on_warn,
+};
+
+static void
+take_sample(const struct perf_event_header *header)
+{
+	const uint8_t *at = (const uint8_t *)header;
+	struct told *told = &watching.told[watching.n];
+	uint64_t chain = 0;
+	uint32_t tid, raw;
+
+	assert_true(watching.n < RECORDS_MAX);
+	memset(told, 0, sizeof(*told));
+	memcpy(&told->id, at + 8, 8);
+	memcpy(&tid, at + 28, 4);
+	told->tid = (pid_t)tid;
+	told->kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	    PERF_RECORD_MISC_KERNEL;
+	at += 56;
+	if (wp_target_options(watching.target)->callchain) {
+		memcpy(&chain, at, 8);
+		at += 8 + 8 * chain;
+	}
+	memcpy(&raw, at, 4);
+	told->has = wp_stop_value_get(at + 4, raw, &told->value);
+	watching.exact += told->has && (told->value.flags & WP_STOP_EXACT) != 0;
+	watching.n++;
+}
+
+static void
+take_records(uint64_t horizon)
+{
+	const struct perf_event_header *header;
+
+	while ((header = wp_stops_next(watching.stops, horizon, false)) != NULL)
+		if (header->type == PERF_RECORD_SAMPLE)
+			take_sample(header);
+}
+
+/* Attach to a program, by n words from the first on. */
+static void
+attach(pid_t pid, size_t n, const struct wp_stops_calls *how)
+{
+	const struct wp_options options = {
+		.stop = true, .kernel = true, .stack = 256,
+	};
+	struct wp_region region[4];
+	struct wp_cause cause;
+
+	for (size_t i = 0; i < n; i++)
+		region[i] = (struct wp_region){
+			(uintptr_t)&shared->word[i], 8, WP_WRITE,
+		};
+	await(shared->ready);
+	assert_int_equal(wp_target_new(&watching.target, &live_features,
+	    &options, &cause), 0);
+	assert_int_equal(wp_target_watch(watching.target, region, n, &cause),
+	    0);
+	assert_int_equal(wp_stops_new(&watching.stops, watching.target, how,
+	    NULL), 0);
+	if (wp_stops_attach(watching.stops, pid, 0, n, &cause) < 0)
+		fail_msg("%s", cause.text);
+	shared->go = 1;
+}
+
+static void
+doze(void)
+{
+	const struct timespec limit = {.tv_nsec = 5000000};
+	sigset_t stops;
+
+	(void)sigemptyset(&stops);
+	(void)sigaddset(&stops, SIGCHLD);
+	(void)sigtimedwait(&stops, NULL, &limit);
+}
+
+/* Until nobody is watched any more; then all that was counted is there. */
+static void
+watch_to_its_end(size_t n)
+{
+	uint64_t give_up = now_ns() + CHILD_PATIENCE_MS * 1000000ull;
+	uint64_t counted = 0;
+
+	while (wp_stops_busy(watching.stops) && now_ns() < give_up) {
+		if (wp_stops_step(watching.stops) == 0)
+			doze();
+		take_records(now_ns() - 1000000);
+	}
+	assert_false(wp_stops_busy(watching.stops));
+	take_records(UINT64_MAX);
+	assert_false(wp_stops_pending(watching.stops));
+	for (size_t i = 0; i < n; i++) {
+		struct wp_perf_count count;
+
+		assert_int_equal(wp_stops_count(watching.stops, i, &count), 0);
+		assert_int_equal(count.lost, 0);
+		counted += count.value;
+	}
+	assert_int_equal(watching.n, counted);
+}
+
+/* A program, watched all its life, which ends well. */
+static void
+watch_child(void (*fn)(void *), size_t n, const struct wp_stops_calls *how)
+{
+	attach(child_start(fn, NULL), n, how);
+	watch_to_its_end(n);
+	assert_int_equal(watching.ended, 1);
+	assert_int_equal(watching.status, 0);
+}
+
+static int
+setup(void **state)
+{
+	sigset_t stops;
+
+	(void)state;
+	(void)sigemptyset(&stops);
+	(void)sigaddset(&stops, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &stops, NULL);
+	shared = shared_memory(sizeof(*shared));
+	watching = (struct watching){
+		.told = calloc(RECORDS_MAX, sizeof(struct told)),
+	};
+	return watching.told == NULL ? -1 : 0;
+}
+
+static int
+teardown(void **state)
+{
+	wp_stops_free(watching.stops);
+	wp_target_free(watching.target);
+	free(watching.told);
+	(void)munmap(shared, sizeof(*shared));
+	return children_end(state);
+}
+
+/* --- the programs --- */
+
+static void
+begin(void)
+{
+	sigset_t none;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	shared->ready = 1;
+	while (!shared->go)
+		nap_us(100);
+}
+
+static void
+count_up(void *unused)
+{
+	(void)unused;
+	begin();
+	for (uint64_t i = 1; i <= 1000; i++)
+		shared->word[0] = i;
+}
+
+static void
+same_again(void *unused)
+{
+	(void)unused;
+	begin();
+	for (int i = 0; i < 10; i++)
+		shared->word[0] = 7;
+}
+
+/* Each value is stored once; what it replaced is told by the instruction. */
+static void *
+replace(void *unused)
+{
+	(void)unused;
+	while (!shared->go)
+		nap_us(100);
+	for (int i = 0; i < 400; i++) {
+		uint32_t value = atomic_fetch_add(&shared->made, 1) + 1;
+
+		shared->before[value] = (uint32_t)__atomic_exchange_n(
+		    &shared->word[0], value, __ATOMIC_SEQ_CST);
+		for (volatile int k = 0; k < (i % 7) * 100; k++)
+			;
+	}
+	return NULL;
+}
+
+static void
+race(void *unused)
+{
+	pthread_t thread[THREADS];
+	sigset_t none;
+
+	(void)unused;
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, replace, NULL) != 0)
+			_exit(1);
+	shared->ready = 1;
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(thread[i], NULL);
+}
+
+/* Threads that write once and end, some of them made by others. */
+static void *
+write_once(void *unused)
+{
+	shared->word[0] = atomic_fetch_add(&shared->made, 1) + 1;
+	return unused;
+}
+
+static void *
+make_two(void *unused)
+{
+	pthread_t thread[2];
+
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&thread[i], NULL, write_once, NULL) != 0)
+			_exit(1);
+	for (int i = 0; i < 2; i++)
+		(void)pthread_join(thread[i], NULL);
+	return write_once(unused);
+}
+
+static void
+make_threads(void *unused)
+{
+	pthread_t thread[4];
+
+	(void)unused;
+	begin();
+	for (int n = 0; n < 25; n++) {
+		for (int i = 0; i < 4; i++)
+			if (pthread_create(&thread[i], NULL, make_two,
+			    NULL) != 0)
+				_exit(1);
+		for (int i = 0; i < 4; i++)
+			(void)pthread_join(thread[i], NULL);
+	}
+}
+
+static void
+handle(int sig)
+{
+	(void)sig;
+	shared->handled++;
+}
+
+static void
+use_both_signals(void *unused)
+{
+	const struct sigaction action = {.sa_handler = handle};
+
+	(void)unused;
+	(void)sigaction(SIGURG, &action, NULL);
+	(void)sigaction(SIGWINCH, &action, NULL);
+	(void)sigaction(SIGTRAP, &action, NULL);
+	begin();
+	for (uint64_t i = 1; i <= 100; i++) {
+		shared->word[0] = i;
+		(void)raise(SIGURG);
+		(void)raise(SIGWINCH);
+		(void)raise(SIGTRAP);
+	}
+}
+
+static void
+use_one_later(void *unused)
+{
+	const struct sigaction action = {.sa_handler = handle};
+
+	(void)unused;
+	begin();
+	shared->word[0] = 1;
+	(void)sigaction(SIGURG, &action, NULL);
+	(void)raise(SIGURG);
+	for (uint64_t i = 2; i <= 10; i++)
+		shared->word[0] = i;
+}
+
+static void
+block_all(void *unused)
+{
+	sigset_t all;
+
+	(void)unused;
+	begin();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	for (uint64_t i = 1; i <= 20; i++)
+		shared->word[0] = i;
+}
+
+static void
+become_true(void *unused)
+{
+	(void)unused;
+	begin();
+	for (uint64_t i = 1; i <= 5; i++)
+		shared->word[0] = i;
+	(void)execl("/bin/true", "true", (char *)NULL);
+	_exit(1);
+}
+
+static void
+read_into_it(void *unused)
+{
+	int fd[2];
+
+	(void)unused;
+	begin();
+	shared->word[0] = 1;
+	if (pipe(fd) != 0 || write(fd[1], "01234567", 8) != 8 ||
+	    read(fd[0], (void *)(uintptr_t)&shared->word[0], 8) != 8)
+		_exit(1);
+	shared->word[0] = 2;
+}
+
+static void
+touch_two(void *unused)
+{
+	typedef uint64_t pair __attribute__((vector_size(16)));
+
+	(void)unused;
+	begin();
+	for (uint64_t i = 1; i <= 50; i++)
+		*(volatile pair *)(uintptr_t)&shared->word[0] =
+		    (pair){i, i + 1000};
+}
+
+/* --- the tests --- */
+
+static uint64_t
+number(const uint8_t *byte)
+{
+	uint64_t value;
+
+	memcpy(&value, byte, sizeof(value));
+	return value;
+}
+
+static void
+expect(const struct told *told, uint64_t old, uint64_t new)
+{
+	assert_true(told->has);
+	assert_true(told->value.flags & WP_STOP_EXACT);
+	assert_int_equal(told->value.len, 8);
+	assert_int_equal(number(told->value.old), old);
+	assert_int_equal(number(told->value.new), new);
+}
+
+static void
+each_value_is_exact(void **state)
+{
+	(void)state;
+	watch_child(count_up, 1, &calls);
+	assert_int_equal(watching.n, 1000);
+	for (uint64_t i = 0; i < 1000; i++) {
+		expect(&watching.told[i], i, i + 1);
+		assert_int_equal(watching.told[i].value.addr,
+		    (uintptr_t)&shared->word[0]);
+		assert_int_equal(watching.told[i].value.call, -1);
+	}
+}
+
+static void
+also_with_a_look_at_each(void **state)
+{
+	(void)state;
+	watch_child(count_up, 1, &calls_held);
+	assert_int_equal(watching.n, 1000);
+	for (uint64_t i = 0; i < 1000; i++)
+		expect(&watching.told[i], i, i + 1);
+}
+
+static void
+what_was_stored_again(void **state)
+{
+	(void)state;
+	watch_child(same_again, 1, &calls);
+	assert_int_equal(watching.n, 10);
+	expect(&watching.told[0], 0, 7);
+	for (int i = 1; i < 10; i++)
+		expect(&watching.told[i], 7, 7);
+}
+
+/* Of racing threads each access is told once, and what is called exact is what
+   the instructions saw. */
+static void
+racing_threads(void **state)
+{
+	(void)state;
+	watch_child(race, 1, &calls);
+	assert_int_equal(watching.n, THREADS * 400);
+	assert_int_equal(shared->made, THREADS * 400);
+	for (size_t i = 0; i < watching.n; i++) {
+		const struct wp_stop_value *v = &watching.told[i].value;
+
+		assert_true(watching.told[i].has);
+		if ((v->flags & WP_STOP_EXACT) == 0)
+			continue;
+		assert_in_range(number(v->new), 1, THREADS * 400);
+		assert_int_equal(number(v->old),
+		    shared->before[number(v->new)]);
+	}
+	print_message("%zu of %zu values are exact\n", watching.exact,
+	    watching.n);
+}
+
+static void
+threads_made_meanwhile(void **state)
+{
+	(void)state;
+	watch_child(make_threads, 1, &calls);
+	assert_int_equal(watching.n, 300);
+	assert_int_equal(shared->made, 300);
+}
+
+static void
+signals_of_the_program(void **state)
+{
+	(void)state;
+	watch_child(use_both_signals, 1, &calls);
+	assert_int_equal(watching.n, 100);
+	assert_int_equal(shared->handled, 300);
+	assert_int_equal(watching.warned, 1);
+	for (uint64_t i = 0; i < 100; i++)
+		expect(&watching.told[i], i, i + 1);
+}
+
+static void
+a_signal_taken_into_use(void **state)
+{
+	(void)state;
+	watch_child(use_one_later, 1, &calls);
+	assert_int_equal(shared->handled, 1);
+	assert_int_equal(watching.n, 10);
+	for (uint64_t i = 0; i < 10; i++)
+		expect(&watching.told[i], i, i + 1);
+}
+
+static void
+signals_blocked(void **state)
+{
+	(void)state;
+	watch_child(block_all, 1, &calls);
+	assert_int_equal(watching.n, 20);
+	for (size_t i = 0; i < 19; i++)
+		assert_false(watching.told[i].has &&
+		    watching.told[i].value.flags & WP_STOP_EXACT);
+}
+
+static void
+another_program(void **state)
+{
+	(void)state;
+	attach(child_start(become_true, NULL), 1, &calls);
+	watch_to_its_end(1);
+	assert_int_equal(watching.executed, 1);
+	assert_int_equal(watching.n, 5);
+}
+
+/* The kernel's copy is several samples: the last has value and call. */
+static void
+what_the_kernel_writes(void **state)
+{
+	const struct told *last;
+
+	(void)state;
+	watch_child(read_into_it, 1, &calls);
+	if (!live_features.kernel) {
+		assert_int_equal(watching.n, 2);
+		return;
+	}
+	assert_true(watching.n >= 3);
+	expect(&watching.told[0], 0, 1);
+	last = &watching.told[watching.n - 2];
+	assert_true(last->kernel);
+	expect(last, 1, 0x3736353433323130);
+	assert_int_equal(last->value.call, SYS_read);
+	assert_int_equal(last->value.result, 8);
+	for (size_t i = 1; i < watching.n - 2; i++)
+		assert_false(watching.told[i].has);
+	expect(&watching.told[watching.n - 1], 0x3736353433323130, 2);
+}
+
+static void
+two_watches_at_once(void **state)
+{
+	uint64_t seen[2] = {0, 1000};
+
+	(void)state;
+	watch_child(touch_two, 2, &calls);
+	assert_int_equal(watching.n, 100);
+	for (size_t i = 0; i < 100; i++) {
+		const struct told *told = &watching.told[i];
+		const size_t w = told->id == wp_stops_id(1, 0);
+
+		expect(told, seen[w] == 1000 ? 0 : seen[w], seen[w] + 1);
+		seen[w]++;
+	}
+	assert_int_equal(seen[0], 50);
+	assert_int_equal(seen[1], 1050);
+}
+
+static void
+sleep_on(void *unused)
+{
+	(void)unused;
+	begin();
+	while (shared->go != 2)
+		nap_us(100);
+}
+
+/* Without a free slot nobody is watched, and the program runs on. */
+static void
+no_slot(void **state)
+{
+	const struct wp_options options = {.stop = true, .stack = 256};
+	const struct wp_region region = {
+		(uintptr_t)&shared->word[0], 8, WP_WRITE,
+	};
+	struct perf_event_attr attr;
+	struct wp_cause cause;
+	int fd[WP_SLOTS_MAX], n = 0;
+	pid_t pid;
+
+	(void)state;
+	pid = child_start(sleep_on, NULL);
+	await(shared->ready);
+	shared->go = 1;
+	wp_attr_inside(&attr, &(struct wp_slot){(uintptr_t)&shared->word[1], 8,
+	    HW_BREAKPOINT_W}, 1, false);
+	while (n < WP_SLOTS_MAX && (fd[n] = wp_perf_open(&attr, pid, -1)) >= 0)
+		n++;
+	assert_int_equal(wp_target_new(&watching.target, &live_features,
+	    &options, &cause), 0);
+	assert_int_equal(wp_target_watch(watching.target, &region, 1, &cause),
+	    0);
+	assert_int_equal(wp_stops_new(&watching.stops, watching.target, &calls,
+	    NULL), 0);
+	assert_int_equal(wp_stops_attach(watching.stops, pid, 0, 1, &cause),
+	    -ENOSPC);
+	assert_int_equal(cause.code, WP_CAUSE_NO_SLOT);
+	assert_false(wp_stops_busy(watching.stops));
+	while (n > 0)
+		(void)close(fd[--n]);
+	assert_int_equal(live_free_slots(pid), live_features.caps.slots);
+	assert_int_equal(wp_proc_tracer(pid), 0);
+	shared->go = 2;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+/* Ended early, the program runs on as it was. */
+static void
+let_go(void **state)
+{
+	pid_t pid;
+
+	(void)state;
+	pid = child_start(sleep_on, NULL);
+	attach(pid, 1, &calls);
+	wp_stops_end(watching.stops);
+	assert_false(wp_stops_busy(watching.stops));
+	assert_int_equal(wp_proc_tracer(pid), 0);
+	assert_int_equal(live_free_slots(pid), live_features.caps.slots);
+	shared->go = 2;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_value_is_exact),
+		TEST(also_with_a_look_at_each),
+		TEST(what_was_stored_again),
+		TEST(racing_threads),
+		TEST(threads_made_meanwhile),
+		TEST(signals_of_the_program),
+		TEST(a_signal_taken_into_use),
+		TEST(signals_blocked),
+		TEST(another_program),
+		TEST(what_the_kernel_writes),
+		TEST(two_watches_at_once),
+		TEST(no_slot),
+		TEST(let_go),
+	};
+
+	return run_live("stop", tests);
+}

@@ -1,0 +1,534 @@
+/*
+ * stopping: watchctl --stop on programs, what it reports, and what they notice
+ * of it, also when it is killed.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "live.h"
+#include "refuse.h"
+#include "watching.h"
+
+static void
+start_stop(struct running *w, const struct target *t, const char *access,
+    const char *spec, const char *more)
+{
+	watch_start(w, (const char *[]){watchctl(), "--stop", access, spec,
+	    "-o", "json", "-p", t->pid, more, NULL});
+}
+
+/* Let the victim act and end; watchctl ends by itself.  Its report is read
+   meanwhile: each hit waits until there is room for it. */
+static void
+act_and_end(struct target *t, struct running *w, struct outcome *o)
+{
+	struct outcome its;
+
+	say(&t->run, "go\nend\n");
+	finish(w, o);
+	assert_int_equal(o->status, 0);
+	finish(&t->run, &its);
+	assert_int_equal(its.status, 7);
+	assert_string_equal(its.err, "");
+	outcome_free(&its);
+}
+
+static uint64_t
+hex_of(const json_t *hit, const char *key)
+{
+	return strtoull(text_of(hit, key), NULL, 16);
+}
+
+static void
+each_hit_with_its_values(void **state)
+{
+	const char *const argv[] = {victim("counter"), "1", "300", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	const json_t *line;
+	uint64_t value = 0;
+	size_t i;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "counter", NULL);
+	act_and_end(&t, &w, &o);
+	expect_hits(&o, 300);
+	assert_int_equal(number_of(account_of(&o), "lost"), 0);
+	json_array_foreach(o.lines, i, line) {
+		if (!is_hit(line))
+			continue;
+		assert_string_equal(text_of(line, "value_source"), "stop");
+		assert_int_equal(hex_of(line, "old"), value);
+		assert_int_equal(hex_of(line, "new"), ++value);
+		expect_function(line, 0, "bump");
+	}
+	assert_int_equal(value, 300);
+	outcome_free(&o);
+}
+
+static void
+nothing_is_lost_of_threads(void **state)
+{
+	const char *const argv[] = {victim("counter"), "5", "400", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "counter", NULL);
+	act_and_end(&t, &w, &o);
+	expect_hits(&o, 2000);
+	assert_int_equal(number_of(account_of(&o), "lost"), 0);
+	assert_string_equal(text_of(account_of(&o), "reason"), "exit");
+	outcome_free(&o);
+}
+
+static void
+storm_of_threads(void **state)
+{
+	const char *const argv[] = {victim("acts"), "storm", "300", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "word", NULL);
+	act_and_end(&t, &w, &o);
+	expect_hits(&o, 300);
+	outcome_free(&o);
+}
+
+static void
+so_many_hits(void **state)
+{
+	const char *const argv[] = {victim("counter"), "1", "300", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char done[32];
+
+	(void)state;
+	target_start(&t, argv);
+	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "counter",
+	    "-o", "json", "-n", "10", "-p", t.pid, NULL});
+	say(&t.run, "go\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 10);
+	assert_string_equal(text_of(account_of(&o), "reason"), "count");
+	hear(&t.run, done, sizeof(done));
+	assert_string_equal(done, "done");
+	assert_int_equal(wp_proc_tracer(t.run.pid), 0);
+	target_end(&t, 7);
+	outcome_free(&o);
+}
+
+static void
+children_too(void **state)
+{
+	const char *const argv[] = {victim("acts"), "father", "5", NULL};
+	static const struct {
+		const char *follow;
+		json_int_t hits;
+	} table[] = {{NULL, 5}, {"-f", 55}};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct target t;
+		struct running w;
+		struct outcome o;
+
+		target_start(&t, argv);
+		start_stop(&w, &t, "-w", "word", table[i].follow);
+		act_and_end(&t, &w, &o);
+		expect_hits(&o, table[i].hits);
+		outcome_free(&o);
+	}
+}
+
+static void
+two_processes(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "50", NULL};
+	struct target one, two;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&one, argv);
+	target_start(&two, argv);
+	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
+	    "-o", "json", "-p", one.pid, "-p", two.pid, NULL});
+	(void)target_act(&one);
+	target_end(&one, 7);
+	act_and_end(&two, &w, &o);
+	expect_hits(&o, 100);
+	outcome_free(&o);
+}
+
+static void
+a_command(void **state)
+{
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	start(&w, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
+	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
+	    NULL});
+	finish(&w, &o);
+	assert_non_null(strstr(o.err, "\"mode\":\"stop\""));
+	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
+		fail_msg("%s", o.err);
+	outcome_free(&o);
+	/* its library is found, and its end told */
+	run(&o, (const char *[]){watchctl(), "--stop", "-w",
+	    "libc.so.6!environ", "-o", "json", "--", "/bin/sh", "-c",
+	    "kill -TERM $$", NULL});
+	assert_int_equal(o.status, 128 + SIGTERM);
+	assert_non_null(strstr(o.err, ", 0 lost"));
+	outcome_free(&o);
+}
+
+/* A program that checks signals, calculations, sleeps and children notices
+   nothing. */
+static void
+nothing_is_noticed(void **state)
+{
+	const char *const argv[] = {victim("busy"), NULL};
+	struct running w, v;
+	struct outcome o;
+	char pid[16], addr[32];
+
+	(void)state;
+	start(&v, argv);
+	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
+	hear_address(&v, addr);
+	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
+	    "-o", "json", "-n", "2000", "-p", pid, NULL});
+	finish(&w, &o);
+	expect_hits(&o, 2000);
+	outcome_free(&o);
+	say(&v, "end\n");
+	finish(&v, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+static void
+stopped_and_continued(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "50", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	int status;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "word", NULL);
+	assert_int_equal(kill(t.run.pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(t.run.pid, &status, WUNTRACED), t.run.pid);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	assert_int_equal(kill(t.run.pid, SIGCONT), 0);
+	act_and_end(&t, &w, &o);
+	expect_hits(&o, 50);
+	outcome_free(&o);
+}
+
+static void
+ended_by_a_signal(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "50", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "word", NULL);
+	assert_int_equal(kill(w.pid, SIGTERM), 0);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_string_equal(text_of(account_of(&o), "reason"), "signal");
+	assert_int_equal(wp_proc_tracer(t.run.pid), 0);
+	assert_int_equal(target_act(&t), 50);
+	target_end(&t, 7);
+	outcome_free(&o);
+}
+
+/* --- killed --- */
+
+/* Sanitizers make watchctl slow to begin. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+enum { KILLS = 12 };
+#else
+enum { KILLS = 70 };		/* of each kind */
+#endif
+
+/* A program that writes all the time, and its other threads. */
+struct writer {
+	volatile uint64_t word;
+	volatile uint64_t beside[8];	/* what the others write */
+	volatile int over;
+	bool busy;
+	int others;
+};
+
+static struct writer *writer;
+
+static void *
+be_beside(void *arg)
+{
+	volatile uint64_t *mine = arg;
+
+	while (!writer->over) {
+		if (!writer->busy)
+			(void)usleep(1000);
+		else if (++*mine % 64 == 0)
+			writer->word++;
+	}
+	return NULL;
+}
+
+static _Noreturn void
+write_on(void)
+{
+	pthread_t thread[8];
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (int i = 0; i < writer->others; i++)
+		(void)pthread_create(&thread[i], NULL, be_beside,
+		    (void *)(uintptr_t)&writer->beside[i]);
+	while (!writer->over) {
+		writer->word++;
+		for (volatile int i = 0; i < 300; i++)
+			;
+	}
+	for (int i = 0; i < writer->others; i++)
+		(void)pthread_join(thread[i], NULL);
+	_exit(9);
+}
+
+/* Whether it still writes. */
+static bool
+goes_on(void)
+{
+	const uint64_t was = writer->word;
+
+	for (int ms = 0; ms < 10000 && writer->word == was; ms++)
+		(void)usleep(1000);
+	return writer->word != was;
+}
+
+static bool
+is_traced(pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	bool traced = false;
+
+	for (int n = wp_proc_threads(pid, &tids, &cap); n > 0; n--)
+		traced = traced || wp_proc_tracer(tids[n - 1]) != 0;
+	free(tids);
+	return traced;
+}
+
+/* Start watchctl and kill it so much later.  Result: whether it traced. */
+static bool
+watch_and_kill(pid_t pid, unsigned us)
+{
+	char spec[32], of[16];
+	struct running w;
+	struct outcome o;
+	bool traced;
+
+	(void)snprintf(spec, sizeof(spec), "%p:8", (void *)writer);
+	(void)snprintf(of, sizeof(of), "%d", pid);
+	/* that begins sooner than what explains */
+	start(&w, (const char *[]){watchctl(), "--stop", "-w", spec, "-o",
+	    "perf", "-O", "/dev/null", "-p", of, NULL});
+	for (int ms = 0; ms < 50000 && wp_proc_tracer(pid) == 0; ms++)
+		(void)usleep(200);
+	(void)usleep(us);
+	traced = wp_proc_tracer(pid) != 0;
+	(void)kill(w.pid, SIGKILL);
+	finish(&w, &o);
+	if (o.status != 128 + SIGKILL)
+		fail_msg("watchctl: status %d: %s", o.status, o.err);
+	outcome_free(&o);
+	for (int ms = 0; ms < 50000 && is_traced(pid); ms++)
+		(void)usleep(200);
+	return traced;
+}
+
+static void
+killed_at_any_moment(void **state)
+{
+	static const struct {
+		int others;
+		bool busy;
+	} table[] = {{0, false}, {4, false}, {4, true}};
+	unsigned short seed[3] = {1, 2, 3};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		unsigned traced = 0;
+		int status;
+		pid_t pid;
+
+		writer = mmap(NULL, sizeof(*writer), PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		assert_true(writer != MAP_FAILED);
+		writer->others = table[i].others;
+		writer->busy = table[i].busy;
+		if ((pid = fork()) == 0)
+			write_on();
+		for (unsigned k = 0; k < KILLS; k++) {
+			traced += watch_and_kill(pid,
+			    (unsigned)(erand48(seed) * 6000));
+			if (!goes_on())
+				fail_msg("kill %u: it does not go on", k);
+		}
+		writer->over = 1;
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 9 << 8);
+		assert_true(traced >= KILLS / 2);
+		(void)munmap(writer, sizeof(*writer));
+	}
+}
+
+/* --- refused --- */
+
+static void
+by_debug_registers(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	const json_t *line;
+	uint64_t old = 0, value = 0;
+	size_t i;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "word", NULL);
+	act_and_end(&t, &w, &o);
+	expect_hits(&o, 100);
+	assert_non_null(strstr(o.err, "debug registers are set"));
+	json_array_foreach(o.lines, i, line) {
+		if (!is_hit(line))
+			continue;
+		assert_int_equal(hex_of(line, "old"), old);
+		assert_int_equal(hex_of(line, "new"), value);
+		expect_function(line, 0, "store");
+		expect_complete(line);
+		old = value++;
+	}
+	outcome_free(&o);
+}
+
+static void
+threads_by_debug_registers(void **state)
+{
+	nothing_is_lost_of_threads(state);
+	storm_of_threads(state);
+}
+
+static void
+a_command_by_debug_registers(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
+	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
+	    NULL});
+	assert_int_equal(o.status, 0);
+	if (strstr(o.err, "\"hits\":40,\"reported\":40,\"lost\":0") == NULL)
+		fail_msg("%s", o.err);
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "--",
+	    victim("acts"), "unknown", NULL});
+	assert_int_equal(o.status, 2);
+	outcome_free(&o);
+}
+
+static void
+what_registers_cannot(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
+	static const char *const more[][2] = {
+		{"-f", "-f needs perf_event_open"},
+		{"--on-hit=core", "--on-hit needs perf_event_open"},
+	};
+	struct target t;
+
+	(void)state;
+	target_start(&t, argv);
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), "--stop", "-w", "word",
+		    "-p", t.pid, more[i][0], NULL});
+		assert_int_equal(o.status, 125);
+		assert_non_null(strstr(o.err, more[i][1]));
+		outcome_free(&o);
+	}
+	assert_int_equal(target_act(&t), 1);
+	target_end(&t, 7);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_hit_with_its_values),
+		cmocka_unit_test(nothing_is_lost_of_threads),
+		cmocka_unit_test(storm_of_threads),
+		cmocka_unit_test(so_many_hits),
+		cmocka_unit_test(children_too),
+		cmocka_unit_test(two_processes),
+		cmocka_unit_test(a_command),
+		cmocka_unit_test(nothing_is_noticed),
+		cmocka_unit_test(stopped_and_continued),
+		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(killed_at_any_moment),
+	};
+	const struct CMUnitTest refused[] = {
+		cmocka_unit_test(by_debug_registers),
+		cmocka_unit_test(threads_by_debug_registers),
+		cmocka_unit_test(so_many_hits),
+		cmocka_unit_test(two_processes),
+		cmocka_unit_test(a_command_by_debug_registers),
+		cmocka_unit_test(nothing_is_noticed),
+		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(what_registers_cannot),
+		cmocka_unit_test(killed_at_any_moment),
+	};
+	int failed = run_live("stopping", tests);
+
+	/* what is refused stays so */
+	return failed + run_live_with("refused", refused, be_refused, NULL);
+}

@@ -1,0 +1,583 @@
+/*
+ * values, live: what watchctl says that a word was before each write and after
+ * it, beside what the program that wrote it logged.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* Watch a victim that writes its log to stdout; the report goes to a file. */
+struct watched {
+	struct outcome o;	/* of watchctl, with the victim's stdout */
+	json_t *lines;		/* of the report */
+};
+
+static void
+parse_report(struct watched *w, const char *name)
+{
+	char *text = scratch_read(name, NULL);
+
+	w->lines = json_array();
+	for (char *line = strtok(text, "\n"); line != NULL;
+	    line = strtok(NULL, "\n")) {
+		json_t *value = json_loads(line, 0, NULL);
+
+		assert_non_null(value);
+		assert_int_equal(json_array_append_new(w->lines, value), 0);
+	}
+	free(text);
+}
+
+#define WATCH_MAX 32
+
+/* options and command are NULL-terminated. */
+static void
+watch_with(struct watched *w, const char *const *options,
+    const char *const *command)
+{
+	const char *argv[WATCH_MAX] = {watchctl(), "-o", "json", "-O",
+	    scratch_path("report")};
+	size_t n = 5;
+
+	memset(w, 0, sizeof(*w));
+	while (*options != NULL)
+		argv[n++] = *options++;
+	argv[n++] = "--";
+	while (*command != NULL)
+		argv[n++] = *command++;
+	run(&w->o, argv);
+	if (w->o.status != 0)
+		fail_msg("status %d: %s", w->o.status, w->o.err);
+	parse_report(w, "report");
+}
+
+static void
+watched_free(struct watched *w)
+{
+	json_decref(w->lines);
+	outcome_free(&w->o);
+}
+
+static const json_t *
+end_of(const struct watched *w)
+{
+	return json_array_get(w->lines, json_array_size(w->lines) - 1);
+}
+
+/* The next hit, by a thread; 0: by any.  NULL: there is none. */
+static const json_t *
+next_hit(const struct watched *w, size_t *at, json_int_t tid)
+{
+	const json_t *line;
+
+	while ((line = json_array_get(w->lines, *at)) != NULL) {
+		++*at;
+		if (is_hit(line) && (tid == 0 || number_of(line, "tid") == tid))
+			return line;
+	}
+	return NULL;
+}
+
+/* A hexadecimal member; false: it is not told. */
+static bool
+told(const json_t *hit, const char *name, uint64_t *value)
+{
+	const char *text = maybe_text(hit, name);
+
+	*value = strtoull(text, NULL, 16);
+	return *text != '\0';
+}
+
+static bool
+is_later(const json_t *hit)
+{
+	return strcmp(maybe_text(hit, "value_source"), "later") == 0;
+}
+
+/* --- one thread, all forms --- */
+
+/* The touched bytes of the word. */
+static uint64_t
+part_of(const json_t *hit, uint64_t word, uint64_t addr)
+{
+	uint64_t at = strtoull(text_of(hit, "addr"), NULL, 16);
+	json_int_t len = number_of(hit, "len");
+
+	assert_true(at >= addr && len > 0 && at + (uint64_t)len <= addr + 8);
+	word >>= (at - addr) * 8;
+	return len == 8 ? word : word & ((UINT64_C(1) << len * 8) - 1);
+}
+
+/* What nothing tells, or not always. */
+static bool
+may_be_unknown(const char *form)
+{
+	return strcmp(form, "movups") == 0 || strcmp(form, "xchg") == 0 ||
+	    strcmp(form, "xadd") == 0 || strncmp(form, "adc", 3) == 0 ||
+	    strncmp(form, "sbb", 3) == 0;
+}
+
+/* One form: its hit, and what it logged.  Result: whether new is known. */
+static bool
+check_form(const json_t *hit, char *line, uint64_t addr, bool old_is_known)
+{
+	const char *name = strtok(line, "|");
+	uint64_t old = strtoull(strtok(NULL, "|"), NULL, 16);
+	uint64_t new = strtoull(strtok(NULL, "|"), NULL, 16);
+	uint64_t said_old = 0, said_new = 0;
+	bool has_old = told(hit, "old", &said_old);
+	bool has_new = told(hit, "new", &said_new) && !is_later(hit);
+
+	old = part_of(hit, old, addr);
+	new = part_of(hit, new, addr);
+	if ((has_old && said_old != old) || (has_new && said_new != new))
+		fail_msg("%s: %#llx -> %#llx, not %#llx -> %#llx", name,
+		    (unsigned long long)said_old, (unsigned long long)said_new,
+		    (unsigned long long)old, (unsigned long long)new);
+	if (!has_old && old_is_known)
+		fail_msg("%s: old is not told", name);
+	if (!has_new && old_is_known && !may_be_unknown(name))
+		fail_msg("%s: new is not told", name);
+	if ((json_object_get(hit, "unchanged") != NULL) !=
+	    (has_old && has_new && old == new))
+		fail_msg("%s: unchanged?", name);
+	return has_new;
+}
+
+/* Result: how many there were. */
+static unsigned
+check_forms(struct watched *w)
+{
+	const json_t *start = json_array_get(w->lines, 0), *hit;
+	uint64_t addr = strtoull(text_of(json_array_get(json_object_get(start,
+	    "watches"), 0), "addr"), NULL, 16);
+	bool known = true;
+	size_t at = 0;
+	unsigned n = 0;
+	char *rest = w->o.out, *line;
+
+	/* the first write is not in the log */
+	assert_non_null(next_hit(w, &at, 0));
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+		assert_int_equal(strncmp(line, "form ", 5), 0);
+		hit = next_hit(w, &at, 0);
+		assert_non_null(hit);
+		known = check_form(hit, line + 5, addr, known);
+		n++;
+	}
+	assert_null(next_hit(w, &at, 0));
+	return n;
+}
+
+static void
+tells_all_forms(void **state)
+{
+	static const char *const options[][4] = {
+		{"-w", "words+8:8"},
+		{"-w", "words+8:8", "--inside"},
+		{"-w", "words+8:8", "--stop"},
+	};
+	const char *const command[] = {victim("forms"), NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct watched w;
+
+		watch_with(&w, options[i], command);
+		assert_true(check_forms(&w) > 50);
+		watched_free(&w);
+	}
+}
+
+/* A watch that wide stores go beyond has but its own bytes. */
+static void
+tells_partial_and_wide_stores(void **state)
+{
+	static const struct {
+		const char *spec;
+		json_int_t reported;
+	} cases[] = {
+		/* low: the first half of "mov from below", movups, and
+		   cmpxchg16b's; high: of "mov over the end" */
+		{"words+4:4", 3}, {"words+16:4", 1},
+	};
+	const char *const command[] = {victim("forms"), NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *const options[] = {"-w", cases[i].spec, NULL};
+		struct watched w;
+		uint64_t old = 0, new = 0;
+		const json_t *hit;
+		size_t at = 0;
+
+		watch_with(&w, options, command);
+		hit = next_hit(&w, &at, 0);
+		assert_non_null(hit);
+		assert_true(told(hit, "old", &old) && told(hit, "new", &new));
+		assert_int_equal(old, 0);
+		assert_int_equal(new, i == 0 ? 0xeeff0011 : 0x01020304);
+		assert_int_equal(number_of(end_of(&w), "reported"),
+		    cases[i].reported);
+		watched_free(&w);
+	}
+}
+
+static void
+drops_what_is_unchanged(void **state)
+{
+	const char *const command[] = {victim("forms"), NULL};
+	const char *const all[] = {"-w", "words+8:8", NULL};
+	const char *const changed[] = {"-w", "words+8:8", "--changed", NULL};
+	struct watched w;
+	json_int_t hits, unchanged = 0;
+	const json_t *hit;
+	size_t at = 0;
+	char text[64];
+
+	(void)state;
+	watch_with(&w, all, command);
+	hits = number_of(end_of(&w), "reported");
+	while ((hit = next_hit(&w, &at, 0)) != NULL)
+		unchanged += json_object_get(hit, "unchanged") != NULL;
+	assert_true(unchanged >= 4);
+	assert_null(json_object_get(end_of(&w), "unchanged"));
+	watched_free(&w);
+
+	watch_with(&w, changed, command);
+	assert_int_equal(number_of(end_of(&w), "hits"), hits);
+	assert_int_equal(number_of(end_of(&w), "unchanged"), unchanged);
+	assert_int_equal(number_of(end_of(&w), "reported"), hits - unchanged);
+	for (at = 0; (hit = next_hit(&w, &at, 0)) != NULL;)
+		assert_null(json_object_get(hit, "unchanged"));
+	(void)snprintf(text, sizeof(text), " 0 lost, %d unchanged",
+	    (int)unchanged);
+	assert_non_null(strstr(w.o.err, text));
+	watched_free(&w);
+}
+
+/* --- several threads --- */
+
+/* One write as logged. */
+struct write {
+	char operation[16];
+	uint64_t stored, old;
+	bool has_old;
+};
+
+/* What was claimed, and who is said to have overwritten each unique value. */
+struct tally {
+	unsigned writes, stores;	/* stores: and additions, which tell
+					   nothing of the old value */
+	unsigned old, new;		/* claimed, of these */
+	unsigned noverwritten;
+	uint64_t overwritten[32768];
+};
+
+static bool
+read_write(const char *line, json_int_t *tid, struct write *w)
+{
+	char old[32];
+	int thread;
+
+	if (sscanf(line, "write %d %15[^|]|%" SCNx64 "|%31s", &thread,
+	    w->operation, &w->stored, old) != 4)
+		return false;
+	*tid = thread;
+	w->has_old = *old != '-';
+	w->old = strtoull(old, NULL, 16);
+	return true;
+}
+
+/* A value with low byte 0 was stored once, so it is overwritten once. */
+static void
+note_overwritten(struct tally *t, uint64_t value)
+{
+	if (value == 0 || (value & 0xff) != 0)
+		return;
+	assert_true(t->noverwritten <
+	    sizeof(t->overwritten) / sizeof(t->overwritten[0]));
+	t->overwritten[t->noverwritten++] = value;
+}
+
+static void
+check_write(const struct write *w, const json_t *hit, void *arg)
+{
+	struct tally *t = arg;
+	const bool stores = strcmp(w->operation, "mov") == 0 ||
+	    strcmp(w->operation, "xchg") == 0;
+	uint64_t old = 0, new = 0, truth = stores ? w->stored : w->old + 1;
+	bool has_old, has_new;
+
+	assert_non_null(hit);
+	has_old = told(hit, "old", &old);
+	has_new = told(hit, "new", &new) && !is_later(hit);
+	if (has_old && w->has_old && old != w->old)
+		fail_msg("%s: old %#llx, not %#llx", w->operation,
+		    (unsigned long long)old, (unsigned long long)w->old);
+	if (has_new && (stores || w->has_old) && new != truth)
+		fail_msg("%s: new %#llx, not %#llx", w->operation,
+		    (unsigned long long)new, (unsigned long long)truth);
+	if (has_new && has_old && !stores && new != old + 1)
+		fail_msg("%s: %#llx -> %#llx", w->operation,
+		    (unsigned long long)old, (unsigned long long)new);
+	t->writes++;
+	if (w->has_old)
+		note_overwritten(t, w->old);
+	else if (has_old)
+		note_overwritten(t, old);
+	if (strncmp(w->operation, "x", 1) == 0)
+		return;
+	t->stores++;
+	t->old += has_old;
+	t->new += has_new;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Call fn with each write of the log, and its hit. */
+static void
+each_write(const char *log, const struct watched *w,
+    void (*fn)(const struct write *, const json_t *, void *), void *arg)
+{
+	char *copy = strdup(log), *rest = copy, *line;
+	json_int_t tid, last = 0;
+	struct write write;
+	size_t at = 0;
+
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		if (!read_write(line, &tid, &write))
+			continue;
+		at = tid == last ? at : 0;
+		last = tid;
+		fn(&write, next_hit(w, &at, tid), arg);
+	}
+	free(copy);
+}
+
+/* All writes of all threads, as the log has them, beside their hits. */
+static void
+check_race(const char *log, const struct watched *w, struct tally *t)
+{
+	memset(t, 0, sizeof(*t));
+	assert_int_equal(number_of(end_of(w), "lost"), 0);
+	each_write(log, w, check_write, t);
+	assert_int_equal(t->writes, number_of(end_of(w), "reported"));
+	qsort(t->overwritten, t->noverwritten, sizeof(t->overwritten[0]),
+	    compare);
+	for (unsigned i = 1; i < t->noverwritten; i++)
+		if (t->overwritten[i] == t->overwritten[i - 1])
+			fail_msg("%#llx is said to have been overwritten "
+			    "twice", (unsigned long long)t->overwritten[i]);
+}
+
+static struct tally tally;
+
+static void
+invents_nothing_in_a_race(void **state)
+{
+	static const char *const options[][4] = {
+		{"-w", "word"}, {"-w", "word", "--stop"},
+	};
+	const char *const command[] = {victim("race"), "hot", "3", "1500",
+	    NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct watched w;
+
+		watch_with(&w, options[i], command);
+		check_race(w.o.out, &w, &tally);
+		print_message("%u writes; of %u that do not tell the old "
+		    "value: old claimed %u, new %u\n", tally.writes,
+		    tally.stores, tally.old, tally.new);
+		/* threads are alone now and then */
+		assert_true(tally.old > 0 && tally.new >= tally.old);
+		watched_free(&w);
+	}
+}
+
+/* Who stored a unique value. */
+struct stored {
+	uint64_t value;
+	const json_t *hit;
+};
+
+static int
+compare_stored(const void *a, const void *b)
+{
+	return compare(&((const struct stored *)a)->value,
+	    &((const struct stored *)b)->value);
+}
+
+static struct {
+	struct stored at[8192];
+	size_t n;
+	unsigned pairs;		/* on one processor, or of one thread */
+} stores;
+
+static void
+note_store(const struct write *write, const json_t *hit, void *arg)
+{
+	(void)arg;
+	assert_non_null(hit);
+	if ((write->stored & 0xff) != 0 || write->stored == 0)
+		return;
+	assert_true(stores.n < sizeof(stores.at) / sizeof(stores.at[0]));
+	stores.at[stores.n++] = (struct stored){write->stored, hit};
+}
+
+/* What an exchange found was stored before, and by its time so. */
+static void
+check_order(const struct write *write, const json_t *hit, void *arg)
+{
+	const struct stored key = {.value = write->old};
+	const struct stored *found;
+	double before, after;
+
+	(void)arg;
+	found = !write->has_old ? NULL : bsearch(&key, stores.at, stores.n,
+	    sizeof(key), compare_stored);
+	if (found == NULL || (number_of(found->hit, "cpu") !=
+	    number_of(hit, "cpu") && number_of(found->hit, "tid") !=
+	    number_of(hit, "tid")))
+		return;
+	before = json_real_value(json_object_get(found->hit, "time"));
+	after = json_real_value(json_object_get(hit, "time"));
+	if (before >= after)
+		fail_msg("%#llx was found at %.9f, and stored at %.9f",
+		    (unsigned long long)write->old, after, before);
+	stores.pairs++;
+}
+
+/* Times tell the order of what one processor or one thread does. */
+static void
+one_processor_is_in_order(void **state)
+{
+	static const char *const options[] = {"-w", "word", NULL};
+	const char *const command[] = {victim("race"), "hot", "4", "1000",
+	    NULL};
+	struct watched w;
+
+	(void)state;
+	watch_with(&w, options, command);
+	each_write(w.o.out, &w, note_store, NULL);
+	qsort(stores.at, stores.n, sizeof(stores.at[0]), compare_stored);
+	each_write(w.o.out, &w, check_order, NULL);
+	assert_true(stores.pairs > 0);
+	watched_free(&w);
+}
+
+/* A recording has no memory to be read. */
+static void
+invents_nothing_afterwards(void **state)
+{
+	struct outcome o, report;
+	struct watched w = {.lines = NULL};
+
+	(void)state;
+	run(&o, (const char *[]){watchctl(), "-w", "word", "-o", "perf", "-O",
+	    scratch_path("recording"), "--", victim("race"), "hot", "2", "500",
+	    NULL});
+	assert_int_equal(o.status, 0);
+	run(&report, (const char *[]){watchctl(), "report", "-o", "json", "-O",
+	    scratch_path("report"), scratch_path("recording"), NULL});
+	assert_int_equal(report.status, 0);
+	parse_report(&w, "report");
+	check_race(o.out, &w, &tally);
+	assert_true(tally.new > 0);
+	json_decref(w.lines);
+	outcome_free(&report);
+	outcome_free(&o);
+}
+
+/* Writes that are 10 ms apart are in order, whoever makes them. */
+static void
+tells_values_of_calm_threads(void **state)
+{
+	static const char *const options[] = {"-w", "word", NULL};
+	const char *const command[] = {victim("race"), "calm", "3", "20",
+	    NULL};
+	struct watched w;
+
+	(void)state;
+	watch_with(&w, options, command);
+	check_race(w.o.out, &w, &tally);
+	print_message("of %u, old told %u times, new %u times\n",
+	    tally.stores, tally.old, tally.new);
+	assert_true(tally.old >= tally.stores / 10 * 7);
+	assert_true(tally.new >= tally.stores / 10 * 7);
+	watched_free(&w);
+}
+
+/* --- a process that ran before --- */
+
+static void
+knows_what_there_was(void **state)
+{
+	const char *const argv[] = {victim("counter"), "1", "50", NULL};
+	struct running v, w;
+	struct outcome o, victims;
+	char pid[16], addr[32], line[64];
+	const json_t *hit;
+	size_t at = 0, i = 0;
+	struct watched report;
+
+	(void)state;
+	start(&v, argv);
+	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
+	hear_address(&v, addr);
+	watch_start(&w, (const char *[]){watchctl(), "-w", addr, "-o", "json",
+	    "-p", pid, NULL});
+	say(&v, "go\n");
+	hear(&v, line, sizeof(line));
+	say(&v, "end\n");
+	finish(&v, &victims);
+	finish(&w, &o);
+	report = (struct watched){.lines = o.lines};
+	for (; (hit = next_hit(&report, &at, 0)) != NULL; i++) {
+		uint64_t old = 0, new = 0;
+
+		assert_true(told(hit, "old", &old) && told(hit, "new", &new));
+		assert_int_equal(old, i);
+		assert_int_equal(new, i + 1);
+	}
+	assert_int_equal(i, 50);
+	outcome_free(&victims);
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tells_all_forms),
+		cmocka_unit_test(tells_partial_and_wide_stores),
+		cmocka_unit_test(drops_what_is_unchanged),
+		cmocka_unit_test(invents_nothing_in_a_race),
+		cmocka_unit_test(one_processor_is_in_order),
+		cmocka_unit_test(invents_nothing_afterwards),
+		cmocka_unit_test(tells_values_of_calm_threads),
+		cmocka_unit_test(knows_what_there_was),
+	};
+
+	return run_live_with("values_live", tests, scratch_make,
+	    scratch_remove);
+}

@@ -1,0 +1,2 @@
+/* containers_static: containers and its libraries, without a symbol. */
+#include "containers.cc"

@@ -1,0 +1,174 @@
+/*
+ * race: threads write one word, and log what they wrote.
+ *
+ *	race hot THREADS WRITES		at once, in bursts with pauses
+ *	race calm THREADS WRITES	one at a time, 10 ms apart
+ *
+ * A stored value is unique, with low byte 0; each addition adds 1.  At the end
+ * each write is told in a line, thread by thread, in its order:
+ *
+ *	write TID OPERATION|STORED|OLD
+ *
+ * STORED is what was stored, or added; OLD the value before, which xchg and
+ * xadd tell, and the lock; else "-".
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile uint64_t word;
+
+enum { THREADS_MAX = 8 };
+
+static struct thread {
+	unsigned number;
+	pid_t tid;
+	unsigned random;
+	struct {
+		const char *operation;
+		uint64_t stored, old;
+		int has_old;
+	} *log;
+} threads[THREADS_MAX];
+
+static unsigned writes;
+static int calm;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t ready;
+
+static unsigned
+next_random(struct thread *t)
+{
+	t->random = t->random * 1103515245 + 12345;
+	return t->random >> 16;
+}
+
+/* The i-th write of a thread. */
+static void
+put(struct thread *t, unsigned i)
+{
+	uint64_t value = (uint64_t)(t->number + 1) << 40 | (uint64_t)i << 8;
+	const char *operation = "mov";
+	uint64_t old = word, loaded;
+	int has_old = calm;
+
+	/* calm: what an exchange leaves behind nobody can tell */
+	switch (calm && i % 8 != 0 ? next_random(t) % 2 * 6 :
+	    next_random(t) % 8) {
+	case 0:
+	case 1:
+	case 2:
+		__asm__ volatile("movq %1,%0" : "=m"(word) : "r"(value));
+		break;
+	case 3:
+	case 4:
+		operation = "xchg";
+		loaded = value;
+		__asm__ volatile("xchgq %1,%0" : "+m"(word), "+r"(loaded));
+		old = loaded;
+		has_old = 1;
+		break;
+	case 5:
+		operation = "xadd";
+		value = loaded = 1;
+		__asm__ volatile("lock xaddq %1,%0" : "+m"(word),
+		    "+r"(loaded));
+		old = loaded;
+		has_old = 1;
+		break;
+	case 6:
+		operation = "lock add";
+		value = 1;
+		__asm__ volatile("lock addq $1,%0" : "+m"(word));
+		break;
+	default:
+		operation = "add";
+		value = 1;
+		__asm__ volatile("addq $1,%0" : "+m"(word));
+	}
+	t->log[i].operation = operation;
+	t->log[i].stored = value;
+	t->log[i].old = old;
+	t->log[i].has_old = has_old;
+}
+
+/* None, a short one, or one that is long enough for another to be alone. */
+static void
+pause_some(struct thread *t)
+{
+	unsigned kind = next_random(t) % 16;
+
+	if (kind == 0)
+		(void)usleep(next_random(t) % 16 * 20000);
+	else if (kind < 8)
+		(void)usleep(next_random(t) % 4000);
+}
+
+static void *
+work(void *arg)
+{
+	struct thread *t = arg;
+	unsigned burst = 0;
+
+	t->tid = gettid();
+	(void)pthread_barrier_wait(&ready);
+	for (unsigned i = 0; i < writes; i++) {
+		if (calm) {
+			(void)pthread_mutex_lock(&lock);
+			put(t, i);
+			(void)usleep(10000);
+			(void)pthread_mutex_unlock(&lock);
+			continue;
+		}
+		put(t, i);
+		if (burst-- != 0)
+			continue;
+		burst = next_random(t) % 64;
+		pause_some(t);
+	}
+	return NULL;
+}
+
+static void
+tell(const struct thread *t)
+{
+	for (unsigned i = 0; i < writes; i++) {
+		printf("write %d %s|%#llx|", (int)t->tid,
+		    t->log[i].operation,
+		    (unsigned long long)t->log[i].stored);
+		if (t->log[i].has_old)
+			printf("%#llx\n", (unsigned long long)t->log[i].old);
+		else
+			printf("-\n");
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+	pthread_t thread[THREADS_MAX];
+
+	if (argc != 4 || n < 1 || n > THREADS_MAX)
+		return 2;
+	calm = strcmp(argv[1], "calm") == 0;
+	writes = (unsigned)atoi(argv[3]);
+	if (pthread_barrier_init(&ready, NULL, n) != 0)
+		return 2;
+	for (unsigned i = 0; i < n; i++) {
+		threads[i].number = threads[i].random = i;
+		threads[i].log = calloc(writes, sizeof(*threads[i].log));
+		if (threads[i].log == NULL || pthread_create(&thread[i], NULL,
+		    work, &threads[i]) != 0)
+			return 2;
+	}
+	for (unsigned i = 0; i < n; i++)
+		(void)pthread_join(thread[i], NULL);
+	for (unsigned i = 0; i < n; i++)
+		tell(&threads[i]);
+	return 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * core: a core file of a live process, which goes on after it.
+ *
+ * What is in it is what the kernel puts into one: the registers of every
+ * thread, the auxiliary vector, which files are mapped where, and of the memory
+ * what /proc/PID/coredump_filter asks for.
+ */
+#ifndef CORE_H
+#define CORE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Of whom, and why. */
+struct core_of {
+	pid_t pid;
+	pid_t tid;		/* the thread that it is about, which comes
+				   first */
+	siginfo_t why;		/* what a reader is to take for the signal that
+				   it got */
+	/* asked now and then: true ends the writing; NULL: nobody to ask */
+	bool (*give_up)(void);
+};
+
+/* What was written. */
+struct core_size {
+	uint64_t bytes;		/* of the file, */
+	uint64_t used;		/* that are not holes */
+	unsigned threads;	/* whose registers are in it */
+	unsigned missing;	/* and are not: they sleep where no stop reaches
+				   them, or are ending */
+};
+
+/*
+ * Write a core file into an empty file.  All threads of the process stand
+ * still, traced by the calling thread; memory that nobody used stays unused.
+ * 0 or -errno: -ESRCH the process was killed; -EINTR given up; -ENOTSUP a
+ * 32-bit process, or out of ELF's bounds; or of write(2).
+ */
+int core_write(int fd, const struct core_of *, struct core_size *);
+
+#endif

@@ -1,0 +1,254 @@
+/* guarding: the loop of --stop by debug registers. */
+#include "guarding.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "complain.h"
+#include "guardian.h"
+#include "mapped.h"
+#include "proc.h"
+
+enum {
+	LOOK_MS = 20,
+	BATCH = 64,		/* records between looks at anything else */
+	HANDOVER_MS = 2000,	/* for a command to stop */
+	ROOM = 65536,		/* of a record */
+};
+
+struct guarding {
+	struct guard {
+		struct guardian *guardian;
+		struct mapped mapped;
+	} *guard;		/* n of them, one for each process */
+	size_t n;
+	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
+	uint8_t *record;
+};
+
+int
+guarding_open(struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct guarding *guarding;
+
+	if (!o->stop || (cause->err != EPERM && cause->err != EACCES &&
+	    cause->err != ENOSYS))
+		return -cause->err;
+	if (o->follow || o->on_hit.what != ON_HIT_REPORT)
+		return wp_cause_set(cause, WP_CAUSE_ATTR, o->follow ?
+		    "-f needs perf_event_open, which is refused here (see "
+		    "watchctl doctor): debug registers are not inherited by "
+		    "child processes" :
+		    "--on-hit needs perf_event_open, which is refused here "
+		    "(see watchctl doctor)");
+	guarding = calloc(1, sizeof(*guarding));
+	if (guarding == NULL ||
+	    (guarding->record = malloc(ROOM)) == NULL) {
+		free(guarding);
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	}
+	memcpy(guarding->why, cause->text, sizeof(guarding->why));
+	*cause = (struct wp_cause){0};
+	run->features.caps = wp_slot_usual;
+	run->guarding = guarding;
+	return 0;
+}
+
+/* Let the command be stopped by no tracer, but by SIGSTOP, so that another can
+   take it over. */
+static int
+hand_over(struct run *run, pid_t pid)
+{
+	const uint64_t limit = run_now() + HANDOVER_MS * 1000000ull;
+	struct wp_proc_status status;
+
+	(void)kill(pid, SIGSTOP);
+	wp_target_let_go(run->target);
+	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
+		if (run_now() > limit || status.state == 'Z')
+			return -ESRCH;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
+	return 0;
+}
+
+int
+guarding_attach(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	struct guarding *g = run->guarding;
+	const bool command = run->options->command != NULL;
+	struct guard *more = reallocarray(g->guard, g->n + 1, sizeof(*more));
+	size_t n;
+	const struct wp_watched *watched = wp_target_watches(run->target, &n);
+	int err;
+
+	if (more == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	g->guard = more;
+	more[g->n] = (struct guard){
+		.mapped = {.space = run->session.space, .pid = process->pid},
+	};
+	if (command && hand_over(run, process->pid) < 0)
+		return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
+	err = guardian_start(&more[g->n].guardian, process->pid, watched,
+	    process->first, run->options->nspecs, run->options->stack, cause);
+	if (command)
+		(void)kill(process->pid, err < 0 ? SIGKILL : SIGCONT);
+	g->n += err == 0;
+	return err;
+}
+
+unsigned
+guarding_threads(const struct guarding *guarding)
+{
+	unsigned threads = 0;
+
+	for (size_t i = 0; i < guarding->n; i++)
+		threads += guardian_threads(guarding->guard[i].guardian);
+	return threads;
+}
+
+void
+guarding_announce(struct run *run)
+{
+	session_warn(&run->session, "debug registers are set through ptrace, "
+	    "so the kernel's accesses on the program's behalf are not watched: "
+	    "%s", run->guarding->why);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		const pid_t pid = run->process[i].pid;
+		struct wp_proc_status status;
+
+		if (wp_proc_status(pid, &status) == 0 &&
+		    ((status.ignored | status.blocked) >>
+		    (SIGTRAP - 1) & 1) != 0)
+			session_warn(&run->session, "process %d ignores or "
+			    "blocks SIGTRAP, and will not any more after a hit",
+			    pid);
+	}
+}
+
+/* Take what a guardian sent.  False: it has ended, or no more is wanted. */
+static bool
+take_records(struct run *run, struct guard *guard, int flags)
+{
+	struct guarding *g = run->guarding;
+	struct ex_record record;
+
+	for (int i = 0; i < BATCH; i++) {
+		const ssize_t n = recv(guardian_fd(guard->guardian), g->record,
+		    ROOM, flags);
+
+		if (n <= 0)
+			return n < 0 && errno == EAGAIN;
+		if (ex_record_decode(run->formats, g->record, (size_t)n,
+		    &record) != 1)
+			continue;
+		if (run->options->form != FORM_PERF)
+			mapped_check(&guard->mapped, &record.sample);
+		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_wanted(const struct run *run)
+{
+	return !run->session.full && run->session.err == 0;
+}
+
+/* Wait for records or signals, but for no longer than there is time. */
+static void
+wait_a_little(struct run *run, struct pollfd *p)
+{
+	const double left = run->options->seconds * 1e3 -
+	    (double)(run_now() - run->began) / 1e6;
+	const bool timed = run->options->seconds > 0;
+
+	(void)poll(p, 1 + run->guarding->n, timed && left < LOOK_MS ?
+	    left > 0 ? (int)left + 1 : 0 : LOOK_MS);
+	if (p->revents != 0)
+		run_take_signals(run);
+	if (run->reason == NULL && timed && left <= 0)
+		run->reason = "time";
+}
+
+static void
+look_at_all(struct run *run, struct pollfd *p)
+{
+	struct guarding *g = run->guarding;
+	bool any = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (p[1 + i].fd >= 0 &&
+		    !take_records(run, &g->guard[i], MSG_DONTWAIT))
+			p[1 + i].fd = -1;	/* poll(2) passes over it */
+		any = any || p[1 + i].fd >= 0;
+	}
+	if (!session_flush(&run->session, run_now()) || !is_wanted(run))
+		run->reason = run->session.full ? "count" : "detached";
+	else if (!any && run->reason == NULL)
+		run->reason = "exit";
+}
+
+/* A process that lives on, and nobody watches, has executed another program. */
+static void
+tell_executed(struct run *run)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (!wp_proc_exiting(run->process[i].pid))
+			run_executed(run, &run->process[i]);
+}
+
+void
+guarding_loop(struct run *run)
+{
+	struct guarding *g = run->guarding;
+	struct pollfd *p = calloc(1 + g->n, sizeof(*p));
+
+	if (p == NULL) {
+		run->reason = "detached";
+		return;
+	}
+	p[0] = run->poll[0];
+	for (size_t i = 0; i < g->n; i++)
+		p[1 + i] = (struct pollfd){
+			guardian_fd(g->guard[i].guardian), POLLIN, 0,
+		};
+	while (run->reason == NULL) {
+		wait_a_little(run, p);
+		look_at_all(run, p);
+	}
+	free(p);
+	if (strcmp(run->reason, "exit") == 0)
+		tell_executed(run);
+	for (size_t i = 0; i < g->n; i++)
+		guardian_stop(g->guard[i].guardian);
+	/* what was sent before that */
+	for (size_t i = 0; i < g->n; i++)
+		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
+			;
+	(void)session_flush(&run->session, UINT64_MAX);
+	for (size_t i = 0; i < g->n; i++)
+		guardian_free(g->guard[i].guardian);
+	g->n = 0;
+}
+
+void
+guarding_close(struct guarding *guarding)
+{
+	if (guarding == NULL)
+		return;
+	for (size_t i = 0; i < guarding->n; i++)
+		guardian_free(guarding->guard[i].guardian);
+	free(guarding->guard);
+	free(guarding->record);
+	free(guarding);
+}

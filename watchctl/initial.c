@@ -1,0 +1,47 @@
+/* initial: what the watched bytes were when the watch began. */
+#include "initial.h"
+
+#include <errno.h>
+
+#include "proc.h"
+
+static void
+tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
+    const struct wp_watched *watched)
+{
+	uint8_t bytes[EX_VALUE_MAX];
+	ssize_t n;
+
+	if (watched->nbefore > 0) {
+		ex_explain_known(run->session.explainer, watch, pid,
+		    watched->before, watched->nbefore, 0);
+		return;
+	}
+	n = wp_proc_read(pid, watch->addr, bytes, watch->len < sizeof(bytes) ?
+	    watch->len : sizeof(bytes));
+	if (n > 0)
+		ex_explain_known(run->session.explainer, watch, pid, bytes,
+		    (size_t)n, run_now());
+}
+
+int
+initial_tell(struct run *run)
+{
+	const struct ex_values values = {
+		.read = wp_proc_read, .now = run_now,
+		.at_once = run->options->stop,
+	};
+	const struct session *s = &run->session;
+	const struct wp_watched *watched;
+	size_t n;
+
+	if (s->explainer == NULL)
+		return 0;
+	if (ex_explainer_values(s->explainer, &values) < 0)
+		return -ENOMEM;
+	watched = wp_target_watches(run->target, &n);
+	for (size_t w = 0; w < s->nwatches && w < n; w++)
+		tell(run, s->watches[w],
+		    run->process[w / run->options->nspecs].pid, &watched[w]);
+	return 0;
+}

@@ -1,0 +1,52 @@
+/*
+ * on_hit: what --on-hit asks to be done at each hit, while the thread that made
+ * it stands still.
+ *
+ *	pause		leave the process stopped and untraced, tell how to
+ *			attach a debugger, and end
+ *	exec CMD	run CMD by sh -c with the hit in its environment
+ *	core		write a core file of the live process
+ */
+#ifndef ON_HIT_H
+#define ON_HIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ex_hit;
+struct session;
+
+struct on_hit {
+	enum on_hit_what {
+		ON_HIT_REPORT,		/* nothing but the report */
+		ON_HIT_PAUSE,
+		ON_HIT_EXEC,
+		ON_HIT_CORE,
+	} what;
+	const char *command;		/* EXEC: the caller's */
+	uint64_t told[4];		/* EXEC: bit n: it was told that the
+					   command ended with status n */
+};
+
+/* Take the option's argument apart.  0; -EINVAL after a line on stderr. */
+int on_hit_parse(const char *text, struct on_hit *);
+
+/* Whether every thread of the process has to stand still (pause, core), not
+   only the one that hit. */
+bool on_hit_holds_all(const struct on_hit *);
+
+/*
+ * Do it, after the hit's report was flushed.  Whoever has to stand still does,
+ * traced by the calling thread.  Failures are told by session_warn, and the
+ * target goes on.  Result: whether the process is to be left stopped (pause),
+ * which the caller then does: with all its watches gone, SIGSTOP pending or in
+ * effect, and no tracer.
+ */
+bool on_hit_act(struct on_hit *, struct session *, const struct ex_hit *);
+
+/* With pause: tell, on stderr, once the process is stopped and let go, how to
+   attach a debugger and how to let it go on. */
+void on_hit_tell_paused(pid_t pid, pid_t tid, uint64_t seq);
+
+#endif
