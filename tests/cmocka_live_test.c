@@ -216,7 +216,7 @@ static const struct {
 	const char *says[6];	/* on stdout or stderr; "!": is not said */
 } runs[] = {
 	{"own", 1, {"[  FAILED  ] writes\n", "[       OK ] keeps_off",
-	    "stray write  word (8 bytes at ", ", by write_word\n",
+	    "stray write  word (volatile long, 8 bytes at ", ", by write_word\n",
 	    "!not reached"}},
 	{"thread", 1, {"[  FAILED  ] writes_in_a_thread\n",
 	    "[       OK ] keeps_off", ", by write_word\n", "reached"}},
@@ -279,7 +279,7 @@ the_report_is_in_the_xml(void **state)
 	(void)unsetenv("CMOCKA_MESSAGE_OUTPUT");
 	assert_int_equal(o.status, 1);
 	expect_said(&o, "failures=\"1\"");
-	expect_said(&o, "<failure><![CDATA[stray write  word (8 bytes at ");
+	expect_said(&o, "<failure><![CDATA[stray write  word (volatile long, 8 bytes at ");
 	expect_said(&o, "cmocka_live_test.c:");
 	outcome_free(&o);
 }

@@ -51,12 +51,12 @@ culprit()
 
 run watch 0
 says '65 left'
-says 'write  balance (4 bytes at '
+says 'write  balance (int, 4 bytes at '
 culprit 1 pay 'balance -= amount'
 
 run freeze 1
 says 'limit 2, stray writes 2'
-says 'stray write  config (4 of 8 bytes'
+says 'stray write  config (int, 4 of 8 bytes'
 says '(same backtrace as #1)'
 culprit 1 accepts 'config.limit = clients'
 
@@ -73,7 +73,7 @@ run cmocka_suite 1
 culprit 1 accepts 'config.limit = clients'
 says '[       OK ] reloading_changes_the_port'
 says '[  FAILED  ] accepting_changes_nothing'
-says '[  ERROR   ] --- stray write  config (4 of 8 bytes'
+says '[  ERROR   ] --- stray write  config (int, 4 of 8 bytes'
 says "examples/cmocka_suite.c:$line: error: Failure!"
 
 run check_suite 1

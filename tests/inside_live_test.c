@@ -1106,6 +1106,19 @@ run_refused(const struct mode *m)
 	    run_live_with(m->name, alone, be_refused, NULL);
 }
 
+/* Whether a test is about what this mode can do. */
+static bool
+fits(const struct mode *m, CMUnitTestFunction test)
+{
+	if (test == what_the_kernel_writes)
+		return m->counts;	/* a debug register does not see it */
+	if (test == exact_in_a_storm_of_threads)
+		return m->helped && m->follows;
+	if (test == no_more_descriptors)	/* else they are the helper's */
+		return !m->helped || strcmp(m->delivery, "sigtrap") == 0;
+	return true;
+}
+
 static int
 run_all(const struct mode *m)
 {
@@ -1133,27 +1146,17 @@ run_all(const struct mode *m)
 		TEST(regions_that_cannot_be),
 		TEST(no_more_slots),
 		TEST(moves_that_cannot_be),
-	};
-	/* a debug register does not see what the kernel writes */
-	const struct CMUnitTest counted[] = {
 		TEST(what_the_kernel_writes),
-	};
-	const struct CMUnitTest covered[] = {
 		TEST(exact_in_a_storm_of_threads),
-	};
-	/* else the events are the helper's */
-	const struct CMUnitTest own[] = {
 		TEST(no_more_descriptors),
 	};
-	int failed = run_live(m->name, tests);
+	struct CMUnitTest fit[sizeof(tests) / sizeof(tests[0])];
+	size_t n = 0;
 
-	if (m->counts)
-		failed += run_live("what the kernel writes", counted);
-	if (m->helped && m->follows)
-		failed += run_live("storm", covered);
-	if (!m->helped || strcmp(m->delivery, "sigtrap") == 0)
-		failed += run_live("descriptors", own);
-	return failed;
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (fits(m, tests[i].test_func))
+			fit[n++] = tests[i];
+	return live_group(m->name, fit, n, NULL, NULL);
 }
 
 static int

@@ -317,8 +317,10 @@ hit_insn(struct buffer *b, const struct ex_insn *insn)
 {
 	field(b, "insn");
 	buffer_put(b, "{", 1);
-	field_hex(b, "pc", insn->pc);
-	field_text(b, "text", insn->text);
+	if (insn->confidence != EX_UNKNOWN) {
+		field_hex(b, "pc", insn->pc);
+		field_text(b, "text", insn->text);
+	}
 	field_text(b, "confidence", ex_confidence_text(insn->confidence));
 	if (insn->confidence == EX_EXACT && insn->size != 0) {
 		field_hex(b, "addr", insn->addr);
@@ -410,7 +412,7 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 		field_true(b, "late");
 	if (hit->pc != 0)
 		field_hex(b, "pc", hit->pc);
-	if (!hit->kernel && hit->insn.confidence != EX_UNKNOWN)
+	if (!hit->kernel)
 		hit_insn(b, &hit->insn);
 	hit_values(b, hit);
 }

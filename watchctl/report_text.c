@@ -283,13 +283,13 @@ put_value(struct buffer *b, const struct ex_hit *hit,
 static void
 put_change(struct buffer *b, const struct ex_hit *hit, const struct change *c)
 {
-	const char *symbol = hit->watch->symbol;
+	const struct ex_watch *watch = hit->watch;
 
 	if (!c->has_old && !c->has_new)
 		return;
 	buffer_puts(b, "  ");
-	if (c->path != NULL && (symbol == NULL ||
-	    strcmp(c->path, symbol) != 0)) {
+	if (c->path != NULL && strcmp(c->path, watch->spec) != 0 &&
+	    (watch->symbol == NULL || strcmp(c->path, watch->symbol) != 0)) {
 		visible_put(b, c->path);
 		buffer_puts(b, ": ");
 	}

@@ -40,7 +40,7 @@
 #include "slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 1,
+	WP_CHANNEL_VERSION = 2,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,

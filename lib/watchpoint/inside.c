@@ -327,7 +327,9 @@ fill(struct wp_watch *w, const struct wp_attr *attr)
 	}
 	name(w);
 	w->tid = attr->threads == WP_THIS_THREAD ? gettid() : 0;
-	w->kernel = machine.kernel && attr->access != WP_EXEC &&
+	/* what execve(2) reads would signal the next program, which dies of
+	   it, so the kernel's accesses are for watches of writes alone */
+	w->kernel = machine.kernel && attr->access == WP_WRITE &&
 	    (attr->flags & WP_USER_ONLY) == 0;
 	w->inexact = false;
 	return 0;

@@ -91,7 +91,9 @@ enum wp_flags {
 	WP_DISABLED = 8,	/* wp_enable it when wanted */
 	WP_USER_ONLY = 16	/* not what the kernel touches on the program's
 				   behalf (read(2) into it); such accesses are
-				   seen where the kernel permits it only */
+				   seen where the kernel permits it only, and
+				   of WP_WRITE only: what execve(2) reads would
+				   end the next program by a signal */
 };
 
 struct wp_watch;		/* a watch that is open */
