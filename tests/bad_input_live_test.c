@@ -24,6 +24,10 @@
 #include "live.h"
 #include "proc.h"
 
+#ifndef __has_feature		/* clang's */
+#define __has_feature(feature) 0
+#endif
+
 /* The process that the cases speak of, and what they are told of it. */
 static struct running target;
 static char pid[16], thread[16], addr[32], ended[16];
@@ -366,7 +370,7 @@ what_proc_does_not_show(void **state)
 		skip();
 	}
 	refused(HIDDEN, (const char *[]){"hidepid", pid, NULL});
-#ifndef __SANITIZE_ADDRESS__	/* which does not run without */
+#if !__has_feature(address_sanitizer)	/* which does not run without */
 	refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
 #endif
 }

@@ -171,6 +171,16 @@ outcome_free(struct outcome *o)
 	json_decref(o->lines);
 }
 
+int
+plain_library(void)
+{
+	char library[512];
+
+	(void)snprintf(library, sizeof(library),
+	    "%s/lib/watchpoint/libwatchpoint.so.0", getenv("TOP"));
+	return setenv("WATCHPOINT_LIBRARY", library, 0);
+}
+
 const char *
 watchctl(void)
 {

@@ -45,6 +45,10 @@ void run(struct outcome *, const char *const argv[]);
 
 void outcome_free(struct outcome *);
 
+/* Have --inside take the library as users have it, for a sanitized one would
+   want the sanitizers' own before it.  0 or -1. */
+int plain_library(void);
+
 /* The command under test, $WATCHCTL; and the path of a victim. */
 const char *watchctl(void);
 const char *victim(const char *name);

@@ -180,7 +180,7 @@ static int core = -1;
 static struct core_size size;
 
 static int
-write_core(pid_t pid, bool (*give_up)(void))
+write_core(pid_t pid, bool (*give_up)(void *))
 {
 	const struct core_of of = {
 		.pid = pid, .tid = shared->tid[2], .give_up = give_up,
@@ -616,14 +616,16 @@ static unsigned asked;
 static pid_t victim;
 
 static bool
-enough(void)
+enough(void *arg)
 {
+	(void)arg;
 	return ++asked == 3;
 }
 
 static bool
-kill_it(void)
+kill_it(void *arg)
 {
+	(void)arg;
 	if (++asked == 3) {
 		(void)kill(victim, SIGKILL);
 		while (!wp_proc_exiting(shared->tid[2]))

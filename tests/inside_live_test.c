@@ -9,8 +9,6 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,6 +18,7 @@
 
 #include "child.h"
 #include "live.h"
+#include "refuse.h"
 #include "watches.h"
 
 /* What is used in a process. */
@@ -1062,30 +1061,6 @@ close_all(void **state)
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, close_all)
-
-/* Become an ordinary user in a container that refuses perf_event_open. */
-static int
-be_refused(void **state)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog filter = {
-		sizeof(code) / sizeof(code[0]), code,
-	};
-	const uid_t nobody = 65534;
-
-	(void)state;
-	if (geteuid() == 0 && (setgid(nobody) != 0 || setuid(nobody) != 0 ||
-	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
-		return -1;
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ?
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) : -1;
-}
 
 static int
 run_refused(const struct mode *m)

@@ -8,13 +8,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "live.h"
+#include "refuse.h"
 #include "scratch.h"
 #include "watching.h"
 
-enum { WRITES = 5 };
+enum { WRITES = 5, OTHERS = 4, PAUSES = 5 };
 
 /* --- a victim: a thread that writes so often, and one that waits for it --- */
 
@@ -143,6 +148,138 @@ pauses_a_command(void **state)
 	outcome_free(&o);
 }
 
+/* --- a program that writes all the time, and its other threads --- */
+
+static struct busy {
+	volatile uint64_t word;			/* one thread's */
+	volatile uint64_t beside[OTHERS];	/* the others' */
+} *busy;
+
+static void *
+be_beside(void *arg)
+{
+	volatile uint64_t *mine = arg;
+
+	for (;;)
+		++*mine;
+	return NULL;
+}
+
+static _Noreturn void
+be_busy(void)
+{
+	pthread_t thread;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	for (int i = 0; i < OTHERS; i++)
+		(void)pthread_create(&thread, NULL, be_beside,
+		    (void *)(uintptr_t)&busy->beside[i]);
+	for (;;) {
+		busy->word++;
+		for (volatile int i = 0; i < 300; i++)
+			;
+	}
+}
+
+static pid_t
+busy_start(void)
+{
+	pid_t pid;
+
+	busy = mmap(NULL, sizeof(*busy), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(busy != MAP_FAILED);
+	if ((pid = fork()) == 0)
+		be_busy();
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void
+busy_end(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)munmap(busy, sizeof(*busy));
+}
+
+/* Wait, up to 10 s, until every thread has written again. */
+static void
+expect_busy(void)
+{
+	const struct busy was = *busy;
+
+	for (int ms = 0; ms < 10000 && busy->word == was.word; ms++)
+		(void)usleep(1000);
+	assert_int_not_equal(busy->word, was.word);
+	for (int i = 0; i < OTHERS; i++) {
+		for (int ms = 0; ms < 10000 && busy->beside[i] ==
+		    was.beside[i]; ms++)
+			(void)usleep(1000);
+		assert_int_not_equal(busy->beside[i], was.beside[i]);
+	}
+}
+
+static void
+watch_busy(struct outcome *o, pid_t pid, const char *action)
+{
+	char spec[32], of[16];
+
+	(void)snprintf(spec, sizeof(spec), "%p:8", (void *)busy);
+	(void)snprintf(of, sizeof(of), "%d", (int)pid);
+	run(o, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-p", of,
+	    "-n", "20", "--on-hit", action, NULL});
+	assert_int_equal(o->status, 0);
+}
+
+/* Hits come while threads are still being armed, too: nobody is left behind,
+   and who hit has not gone on. */
+static void
+pauses_where_it_hit(void **state)
+{
+	const pid_t pid = busy_start();
+	struct outcome o;
+	struct busy was;
+	uint64_t value;
+
+	(void)state;
+	for (int i = 0; i < PAUSES; i++) {
+		expect_busy();
+		watch_busy(&o, pid, "pause");
+		expect_hits(&o, 1);
+		value = strtoull(text_of(first_of(&o, "hit"), "new"), NULL, 16);
+		outcome_free(&o);
+		await_state(pid, "T");
+		was = *busy;
+		assert_int_equal(was.word, value);
+		(void)usleep(2000);
+		assert_memory_equal((const void *)busy, &was, sizeof(was));
+		assert_int_equal(tracer_of(pid), 0);
+		assert_int_equal(kill(pid, SIGCONT), 0);
+	}
+	expect_busy();
+	busy_end(pid);
+}
+
+static void
+acts_at_each_hit(void **state)
+{
+	const pid_t pid = busy_start();
+	struct outcome o;
+
+	(void)state;
+	expect_busy();
+	watch_busy(&o, pid, "exec echo acted");
+	expect_hits(&o, 20);
+	for (const char *at = o.err; (at = strstr(at, "acted")) != NULL; at++)
+		o.status++;
+	assert_int_equal(o.status, 20);
+	outcome_free(&o);
+	expect_busy();
+	busy_end(pid);
+}
+
 /* --- exec --- */
 
 static void
@@ -150,7 +287,7 @@ runs_a_command(void **state)
 {
 	/* the thread that hit stands while the command runs */
 	static const char action[] = "exec echo $WATCHCTL_SEQ $WATCHCTL_TID "
-	    "$((WATCHCTL_NEW - WATCHCTL_OLD)) $WATCHCTL_FUNCTION $(grep State: "
+	    "$((WATCHCTL_NEW)) $WATCHCTL_FUNCTION $(grep State: "
 	    "/proc/$WATCHCTL_PID/task/$WATCHCTL_TID/status) >> log";
 	struct running w;
 	struct target t;
@@ -172,9 +309,9 @@ runs_a_command(void **state)
 	json_array_foreach(o.lines, i, hit) {
 		if (!is_hit(hit))
 			continue;
-		(void)snprintf(expected, sizeof(expected), "%d %d 1 bump "
+		(void)snprintf(expected, sizeof(expected), "%d %d %d bump "
 		    "State: t (tracing stop)\n", (int)number_of(hit, "seq"),
-		    (int)number_of(hit, "tid"));
+		    (int)number_of(hit, "tid"), (int)number_of(hit, "seq"));
 		assert_memory_equal(line, expected, strlen(expected));
 		line += strlen(expected);
 	}
@@ -198,10 +335,10 @@ does_not_wait_for_ever(void **state)
 		struct outcome o;
 
 		start_counter(&t);
-		watch_counter(&w, &t, "exec echo here; "
+		watch_counter(&w, &t, "exec echo standing; "
 		    "while kill -0 $PPID; do sleep 0.1; done", NULL);
 		say(&t.run, "go\n");
-		await(w.err, "here");
+		await(w.err, "standing");
 		assert_int_equal(kill(w.pid, signals[i]), 0);
 		if (signals[i] != SIGKILL) {
 			finish(&w, &o);
@@ -279,10 +416,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pauses_for_a_debugger),
 		cmocka_unit_test(pauses_a_command),
+		cmocka_unit_test(pauses_where_it_hit),
+		cmocka_unit_test(acts_at_each_hit),
 		cmocka_unit_test_setup_teardown(runs_a_command, enter, leave),
 		cmocka_unit_test(does_not_wait_for_ever),
 		cmocka_unit_test_setup_teardown(writes_a_core, enter, leave),
 	};
+	int failed = run_live("on_hit_live", tests);
 
-	return run_live("on_hit_live", tests);
+	/* the same by debug registers; what is refused stays so */
+	return failed + run_live_with("refused", tests, be_refused, NULL);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <signal.h>
@@ -28,15 +29,14 @@
 static const struct asked {
 	const char *text;
 	enum on_hit_what what;
-	bool holds_all;
 	const char *command;
 } asked[] = {
-	{"pause", ON_HIT_PAUSE, true, NULL},
-	{"core", ON_HIT_CORE, true, NULL},
-	{"exec date", ON_HIT_EXEC, false, "date"},
-	{"exec  pstack $WATCHCTL_PID | mail root", ON_HIT_EXEC, false,
+	{"pause", ON_HIT_PAUSE, NULL},
+	{"core", ON_HIT_CORE, NULL},
+	{"exec date", ON_HIT_EXEC, "date"},
+	{"exec  pstack $WATCHCTL_PID | mail root", ON_HIT_EXEC,
 	 "pstack $WATCHCTL_PID | mail root"},
-	{"exec\techo 'a b'", ON_HIT_EXEC, false, "echo 'a b'"},
+	{"exec\techo 'a b'", ON_HIT_EXEC, "echo 'a b'"},
 };
 
 static void
@@ -48,8 +48,6 @@ understands(void **state)
 
 		assert_int_equal(on_hit_parse(asked[i].text, &on_hit), 0);
 		assert_int_equal(on_hit.what, asked[i].what);
-		assert_int_equal(on_hit_holds_all(&on_hit),
-		    asked[i].holds_all);
 		if (asked[i].command == NULL)
 			assert_null(on_hit.command);
 		else
@@ -145,6 +143,20 @@ made_session(void)
 	}};
 }
 
+/* The tracer: who was to be held still last, and whether he can be. */
+static pid_t held;
+static int cannot;
+
+static int
+hold(void *arg, pid_t pid)
+{
+	(void)arg;
+	held = pid;
+	return cannot;
+}
+
+static const struct on_hit_tracer tracer = {.hold = hold};
+
 /* Run a command at a hit.  Result: what was said meanwhile, malloc'd. */
 static char *
 at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
@@ -154,9 +166,11 @@ at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
 	char *said;
 
 	said_begin(STDERR_FILENO);
-	pause = on_hit_act(on_hit, &s, hit);
+	held = 0;
+	pause = on_hit_act(on_hit, &tracer, &s, hit);
 	said = said_end(STDERR_FILENO);
 	assert_false(pause);
+	assert_int_equal(held, 0);
 	return said;
 }
 
@@ -283,6 +297,35 @@ static const char *const lingering[] = {
 	"trap '' TERM; echo $$ > pid; kill -TERM $PPID; sleep 60; sleep 60",
 };
 
+/* Whether nobody of a process group runs.  Zombies that init has not come to
+   yet do not. */
+static bool
+is_gone(pid_t group)
+{
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	bool gone = true;
+
+	assert_non_null(proc);
+	while ((entry = readdir(proc)) != NULL) {
+		char path[64], line[512] = "", state_of = 'Z';
+		int of = 0;
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/%.20s/stat",
+		    entry->d_name);
+		if (atoi(entry->d_name) <= 0 || (f = fopen(path, "r")) == NULL)
+			continue;
+		if (fgets(line, sizeof(line), f) != NULL)
+			(void)sscanf(strrchr(line, ')') == NULL ? "" :
+			    strrchr(line, ')'), ") %c %*d %d", &state_of, &of);
+		(void)fclose(f);
+		gone = gone && (of != group || state_of == 'Z');
+	}
+	(void)closedir(proc);
+	return gone;
+}
+
 static void
 gives_up_for_a_signal(void **state)
 {
@@ -305,7 +348,7 @@ gives_up_for_a_signal(void **state)
 		assert_true(sigtimedwait(&signals, NULL, &none) > 0);
 		pid = scratch_read("pid", NULL);
 		assert_true(atoi(pid) > 1);
-		await(kill(-atoi(pid), 0) < 0 && errno == ESRCH);
+		await(is_gone(atoi(pid)));
 		free(pid);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
@@ -369,7 +412,7 @@ writes_core_files(void **state)
 	assert_int_equal(wp_hold_process(&hold, hit.pid), 0);
 	said_begin(STDERR_FILENO);
 	for (int i = 0; i < 3; i++)
-		(void)on_hit_act(&on_hit, &s, &hit);
+		(void)on_hit_act(&on_hit, &tracer, &s, &hit);
 	said = said_end(STDERR_FILENO);
 	wp_hold_release(&hold);
 	for (int i = 1; i <= 3; i++) {
@@ -379,6 +422,7 @@ writes_core_files(void **state)
 		assert_non_null(strstr(said, expected));
 	}
 	assert_non_null(strstr(said, "1 thread)."));
+	assert_int_equal(held, hit.pid);
 	free(said);
 	expect_core("core.%d.3", hit.pid);
 	expect_core("core.%d.3.2", hit.pid);
@@ -399,11 +443,11 @@ leaves_no_half_of_one(void **state)
 	hit.pid = hit.tid = child_start(be_idle, NULL);
 	child_kill(hit.pid);
 	said_begin(STDERR_FILENO);
-	(void)on_hit_act(&on_hit, &s, &hit);
+	(void)on_hit_act(&on_hit, &tracer, &s, &hit);
 	assert_int_equal(mkdir("gone", 0700), 0);
 	assert_int_equal(chdir("gone"), 0);
 	assert_int_equal(rmdir("../gone"), 0);
-	(void)on_hit_act(&on_hit, &s, &hit);
+	(void)on_hit_act(&on_hit, &tracer, &s, &hit);
 	said = said_end(STDERR_FILENO);
 	assert_int_equal(chdir(scratch_dir), 0);
 	(void)snprintf(expected, sizeof(expected), "watchctl: warning: hit #3: "
@@ -416,6 +460,28 @@ leaves_no_half_of_one(void **state)
 }
 
 /* --- pause --- */
+
+static void
+pauses_who_stands(void **state)
+{
+	struct session s = made_session();
+	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
+	const struct ex_hit hit = user_hit();
+	char *said;
+
+	(void)state;
+	for (cannot = 0; cannot >= -ETIMEDOUT; cannot -= ETIMEDOUT) {
+		held = 0;
+		said_begin(STDERR_FILENO);
+		assert_true(on_hit_act(&on_hit, &tracer, &s, &hit));
+		said = said_end(STDERR_FILENO);
+		assert_int_equal(held, hit.pid);
+		assert_string_equal(said, cannot == 0 ? "" : "watchctl: "
+		    "warning: process 4711 cannot be held still at hit #3\n");
+		free(said);
+	}
+	cannot = 0;
+}
 
 static void
 tells_how_to_go_on(void **state)
@@ -460,6 +526,7 @@ main(void)
 		    enter, leave),
 		cmocka_unit_test_setup_teardown(leaves_no_half_of_one,
 		    enter, leave),
+		cmocka_unit_test(pauses_who_stands),
 		cmocka_unit_test(tells_how_to_go_on),
 	};
 

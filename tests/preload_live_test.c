@@ -548,15 +548,10 @@ tools_do_what_they_do(void **state)
 static int
 begin(void **state)
 {
-	char library[512];
-
 	if (scratch_make(state) < 0)
 		return -1;
 	guest = victim("guest");
-	/* the sanitizers' own library would have to come before ours */
-	(void)snprintf(library, sizeof(library),
-	    "%s/lib/watchpoint/libwatchpoint.so.0", getenv("TOP"));
-	return setenv("WATCHPOINT_LIBRARY", library, 0);
+	return plain_library();
 }
 
 int

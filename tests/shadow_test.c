@@ -582,6 +582,56 @@ believes_a_stop(void **state)
 	}
 }
 
+/* Two samples of one access, the second with a value; between them memory may
+   be read.  Before it there was another hit of this thread, and perhaps others
+   that nobody has told yet. */
+static void
+joins_a_stop(void **state)
+{
+	static const struct {
+		uint16_t flags;
+		enum what what;
+		bool look;
+		int old, new;
+		enum ex_value_source source;
+	} cases[] = {
+		{WP_STOP_EXACT, VECTOR, false, 3, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, VECTOR, true, 3, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, STORE, true, 3, 4, EX_VALUE_STOP},
+		{0, VECTOR, false, UNKNOWN, 4, EX_VALUE_LATER},
+		{0, STORE, false, UNKNOWN, 5, EX_VALUE_REGISTER},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct wp_stop_value stop = {
+			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+			.flags = cases[i].flags, .addr = AREA,
+			.len = 8, .old = {3}, .new = {4},
+		};
+		const struct ex_record record = {
+			.time = 1100 * 1000, .sample = {
+				.raw = (const uint8_t *)&stop,
+				.raw_len = sizeof(stop),
+			},
+		};
+
+		begin(&at_once);
+		memory.byte[0] = 9;
+		memory.readable = 8;
+		memory.now = 1500 * 1000;
+		put(0, &(struct made){1000, 1, 0, STORE, 6, 0, 0});
+		put(1, &(struct made){1100, 1, 0, cases[i].what, 5, 0, 0});
+		if (cases[i].look)
+			ex_shadows_look(shadows);
+		ex_shadows_joined(shadows, &claims[1], &record);
+		put(2, &(struct made){1200, 2, 1, STORE, 7, 0, 0});
+		expect("stop", 1, cases[i].old, cases[i].new);
+		assert_int_equal(hits[1].source, cases[i].source);
+		expect("other", 2, UNKNOWN, 7);
+	}
+}
+
 int
 main(void)
 {
@@ -602,6 +652,7 @@ main(void)
 		    tear_down),
 		cmocka_unit_test_teardown(reads_little, tear_down),
 		cmocka_unit_test_teardown(believes_a_stop, tear_down),
+		cmocka_unit_test_teardown(joins_a_stop, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("shadow", tests, NULL, NULL);

@@ -46,7 +46,8 @@ static struct watching {
 	struct wp_stops *stops;
 	struct told *told;	/* n of them */
 	size_t n, exact;
-	unsigned executed, ended, warned;
+	unsigned executed, ended, warned, held;
+	bool follow;
 	int status;
 } watching;
 
@@ -87,8 +88,20 @@ on_warn(void *arg, const char *text)
 static const struct wp_stops_calls calls = {
 	NULL, on_executed, on_ended, on_warn,
 };
+static bool
+hold_all(void *arg, pid_t pid, pid_t tid)
+{
+	(void)arg;
+	watching.held += wp_stops_hold(watching.stops, pid) == 0 &&
+	    wp_stops_stands(watching.stops, pid, tid);
+	return false;
+}
+
 static const struct wp_stops_calls calls_held = {
 	no_hit_asked, on_executed, on_ended, on_warn,
+};
+static const struct wp_stops_calls calls_hold = {
+	hold_all, on_executed, on_ended, on_warn,
 };
 
 static void
@@ -133,6 +146,7 @@ attach(pid_t pid, size_t n, const struct wp_stops_calls *how)
 {
 	const struct wp_options options = {
 		.stop = true, .kernel = true, .stack = 256,
+		.follow = watching.follow,
 	};
 	struct wp_region region[4];
 	struct wp_cause cause;
@@ -530,6 +544,157 @@ a_signal_taken_into_use(void **state)
 		expect(&watching.told[i], i, i + 1);
 }
 
+/* By the same instruction and without a stop in between: which of them did
+   what cannot be told. */
+static void
+block_for_a_moment(void *unused)
+{
+	sigset_t all;
+
+	(void)unused;
+	begin();
+	(void)sigfillset(&all);
+	for (int k = 0; k < 20; k++) {
+		(void)sigprocmask(SIG_BLOCK, &all, NULL);
+		for (int i = 0; i < 5; i++)
+			shared->word[0]++;
+		(void)sigprocmask(SIG_UNBLOCK, &all, NULL);
+	}
+}
+
+/* A system call wrote while signals were blocked: it is not the one that the
+   thread stops behind. */
+static void
+read_while_blocked(void *unused)
+{
+	const int fd = open("/proc/self/comm", O_RDONLY);
+	sigset_t all;
+
+	(void)unused;
+	begin();
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	(void)!read(fd, (void *)(uintptr_t)&shared->word[0], 4);
+	(void)sigprocmask(SIG_UNBLOCK, &all, NULL);
+}
+
+static void
+signals_blocked_for_a_moment(void **state)
+{
+	(void)state;
+	watch_child(block_for_a_moment, 1, &calls);
+	assert_int_equal(watching.n, 100);
+	assert_int_equal(watching.exact, 0);
+}
+
+static void
+a_call_while_signals_are_blocked(void **state)
+{
+	(void)state;
+	watch_child(read_while_blocked, 1, &calls);
+	assert_int_equal(watching.exact, 0);
+	for (size_t i = 0; i < watching.n; i++)
+		assert_true(!watching.told[i].has ||
+		    watching.told[i].value.call < 0);
+}
+
+enum { ORPHANS = 100 };
+
+/* As daemons are made. */
+static void
+leave_orphans(void *unused)
+{
+	(void)unused;
+	begin();
+	for (int i = 0; i < ORPHANS; i++) {
+		const pid_t pid = fork();
+
+		if (pid == 0) {
+			if (fork() == 0)
+				shared->word[0]++;
+			_exit(0);
+		}
+		(void)waitpid(pid, NULL, 0);
+	}
+}
+
+/* Children whose parents have ended before these are heard of. */
+static void
+orphans_are_followed(void **state)
+{
+	(void)state;
+	watching.follow = true;
+	attach(child_start(leave_orphans, NULL), 1, &calls);
+	watch_to_its_end(1);
+	assert_int_equal(watching.n, ORPHANS);
+	assert_int_equal(watching.ended, 1 + 2 * ORPHANS);
+}
+
+/* Its child has its memory, and writes to it. */
+static void
+share_with_a_child(void *unused)
+{
+	(void)unused;
+	begin();
+	shared->word[0] = 1;
+	if (vfork() == 0) {
+		shared->word[0] = 77;
+		_exit(0);
+	}
+	shared->word[0] += 1000;
+	(void)wait(NULL);
+}
+
+static void
+values_that_a_child_left(void **state)
+{
+	(void)state;
+	watching.follow = true;
+	attach(child_start(share_with_a_child, NULL), 1, &calls);
+	watch_to_its_end(1);
+	assert_int_equal(watching.n, 3);
+	for (size_t i = 0; i < watching.n; i++) {
+		const struct wp_stop_value *value = &watching.told[i].value;
+		uint64_t old;
+
+		if ((value->flags & WP_STOP_EXACT) == 0)
+			continue;
+		memcpy(&old, value->old, sizeof(old));
+		assert_int_equal(old, i == 0 ? 0 : i == 1 ? 1 : 77);
+	}
+}
+
+static void *
+outlive(void *unused)
+{
+	(void)unused;
+	while (!wp_proc_exiting(getpid()))
+		nap_us(1000);
+	shared->word[0] = 1;
+	_exit(0);
+}
+
+static void
+end_first(void *unused)
+{
+	pthread_t thread;
+
+	begin();
+	if (pthread_create(&thread, NULL, outlive, NULL) != 0)
+		_exit(1);
+	pthread_exit(unused);
+}
+
+/* The first thread has ended, others have not: nobody else can be held. */
+static void
+held_without_its_first(void **state)
+{
+	(void)state;
+	watch_child(end_first, 1, &calls_hold);
+	assert_int_equal(watching.n, 1);
+	assert_int_equal(watching.held, 1);
+}
+
 static void
 signals_blocked(void **state)
 {
@@ -673,6 +838,11 @@ main(void)
 		TEST(signals_of_the_program),
 		TEST(a_signal_taken_into_use),
 		TEST(signals_blocked),
+		TEST(signals_blocked_for_a_moment),
+		TEST(a_call_while_signals_are_blocked),
+		TEST(orphans_are_followed),
+		TEST(values_that_a_child_left),
+		TEST(held_without_its_first),
 		TEST(another_program),
 		TEST(what_the_kernel_writes),
 		TEST(two_watches_at_once),

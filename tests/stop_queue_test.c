@@ -5,9 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "attr.h"
 #include "stop_queue.h"
 
-enum { REGS = 24 };		/* bytes after the raw ones */
+enum { REGS = 36 * 8 };		/* bytes after the raw ones */
 
 /* A sample as the kernel writes it, its chain only if there is to be one. */
 struct sample {
@@ -16,7 +17,7 @@ struct sample {
 	uint32_t pid, tid;
 	uint64_t time, addr;
 	uint32_t cpu, zero;
-	uint64_t rest[8];
+	uint64_t rest[48];
 };
 
 static const struct perf_event_header *
@@ -106,6 +107,7 @@ a_value_is_put_in(void **state)
 		assert_int_equal(r->tid, 42);
 		assert_int_equal(r->cpu, 3);
 		assert_int_equal(r->ip, 0x1234);
+		assert_int_equal(r->pc, 0xa0 + 1 + wp_attr_user_pc());
 		assert_true(r->kernel && r->waits);
 		wp_stop_record_value(r, &value);
 		assert_null(wp_stop_queue_next(&queue, UINT64_MAX, true));

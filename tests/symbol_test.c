@@ -66,6 +66,7 @@ static const char cxx_source[] =
     "#include <vector>\n"
     "namespace ns {\n"
     "long counter;\n"
+    "__attribute__((abi_tag(\"v2\"))) long tagged;\n"
     "namespace { int inner_count; }\n"
     "class Class {\n"
     "	int v;\n"
@@ -923,6 +924,9 @@ finds_by_name(void **state)
 		{"p.cc", "ns::counter", 1, "_ZN2ns7counterE"},
 		{"p.cc", "_ZN2ns7counterE", 1, "_ZN2ns7counterE"},
 		{"p.cc", "counter", 0, NULL},
+		{"p.cc", "ns::tagged", 1, "_ZN2ns6taggedB2v2E"},
+		{"p.cc", "ns::tagged[abi:v2]", 1, "_ZN2ns6taggedB2v2E"},
+		{"p.cc", "ns::tagged[abi:v3]", 0, NULL},
 		{"p.cc", "ns::(anonymous namespace)::inner_count", 1,
 		    "_ZN2ns12_GLOBAL__N_111inner_countE"},
 		{"p.cc", "ns::Class::method", 2, NULL},

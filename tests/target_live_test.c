@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <limits.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -987,11 +988,32 @@ refuses_more_than_there_are_slots(void **state)
 	wp_target_free(NULL);
 }
 
+/* What nobody has read is not known, whatever the memory held before. */
+static void
+knows_nothing_before(void **state)
+{
+	const struct wp_options options = {.count = true};
+	const struct wp_watched *watched;
+	struct wp_target *target;
+	size_t n;
+
+	(void)state;
+	(void)mallopt(M_PERTURB, 0x5a);
+	target = new_target(&options);
+	(void)watch_at(target, &shared->word, 8);
+	(void)mallopt(M_PERTURB, 0);
+	watched = wp_target_watches(target, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(watched->nbefore, 0);
+	wp_target_free(target);
+}
+
 int
 main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
 	const struct CMUnitTest tests[] = {
+		TEST(knows_nothing_before),
 		TEST(counts_every_thread_once),
 		TEST(samples_every_thread_once),
 		TEST(follows_children_when_told_to),

@@ -107,12 +107,16 @@ start_helper(void)
 	return child_start(be_helper, NULL);
 }
 
+/* For an instant, while a thread is being attached to, the kernel shows its
+   parent, us, as its tracer. */
 static pid_t
 tracer_of(pid_t tid)
 {
 	struct wp_proc_status status;
 
-	return wp_proc_status(tid, &status) == 0 ? status.tracer : -1;
+	if (wp_proc_status(tid, &status) < 0)
+		return -1;
+	return status.tracer == getpid() ? 0 : status.tracer;
 }
 
 /* Reaped or not. */

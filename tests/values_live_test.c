@@ -564,6 +564,12 @@ knows_what_there_was(void **state)
 	outcome_free(&o);
 }
 
+static int
+begin(void **state)
+{
+	return scratch_make(state) < 0 ? -1 : plain_library();
+}
+
 int
 main(void)
 {
@@ -578,6 +584,5 @@ main(void)
 		cmocka_unit_test(knows_what_there_was),
 	};
 
-	return run_live_with("values_live", tests, scratch_make,
-	    scratch_remove);
+	return run_live_with("values_live", tests, begin, scratch_remove);
 }

@@ -14,8 +14,8 @@
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "initial.h"
 #include "guarding.h"
@@ -27,10 +27,7 @@
 uint64_t
 run_now(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return wp_clock_ns();
 }
 
 /* Room for what is found out about each process. */

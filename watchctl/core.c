@@ -340,7 +340,8 @@ put_others(struct core *core, const struct family *family)
 	int err = 0, n = wp_proc_threads(core->of->pid, &tids, &cap);
 
 	for (int i = 0; i < n && (err == 0 || err == -ESRCH); i++) {
-		if (tids[i] == core->of->tid)
+		/* a first thread that has ended is there until the last has */
+		if (tids[i] == core->of->tid || wp_proc_exiting(tids[i]))
 			continue;
 		if ((err = put_registers(core, tids[i], family)) == 0)
 			put_sets(core, tids[i]);
@@ -505,7 +506,7 @@ copy_some(struct core *core, const struct load *load, uint64_t addr,
 	ssize_t n;
 	int err;
 
-	if (core->of->give_up != NULL && core->of->give_up())
+	if (core->of->give_up != NULL && core->of->give_up(core->of->arg))
 		return -EINTR;
 	n = wp_proc_read(core->of->pid, addr, core->chunk,
 	    len < CHUNK ? len : CHUNK);

@@ -21,7 +21,8 @@ struct core_of {
 	siginfo_t why;		/* what a reader is to take for the signal that
 				   it got */
 	/* asked now and then: true ends the writing; NULL: nobody to ask */
-	bool (*give_up)(void);
+	bool (*give_up)(void *arg);
+	void *arg;		/* handed to it */
 };
 
 /* What was written. */

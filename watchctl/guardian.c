@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@
 
 enum {
 	LEAVE = SIGTERM,	/* to the guardian: clear, and end */
-	LOOK_MS = 50,		/* between looks whether we live */
+	LOOK_MS = 50,		/* between looks whether we live, or gave up */
 	SETTLE_MS = 5,		/* between looks while threads are armed */
 	ROOM = 65536,		/* of a record */
 	OURS = 100,		/* the guardian's descriptors, from here on */
@@ -33,6 +34,24 @@ struct guardian {
 	pid_t pid;		/* the guardian; 0: it was waited for */
 	int fd;			/* its socket */
 	unsigned threads;
+};
+
+/* What we ask for while a thread stands. */
+struct request {
+	enum {
+		ASK_HOLD,		/* all its threads; is replied to */
+		ASK_CORE,		/* into a descriptor that comes with
+					   it; is replied to, ... */
+		ASK_GIVE_UP,		/* ... and soon */
+		ASK_GO,
+		ASK_PAUSE,
+	} what;
+	struct core_of of;		/* CORE */
+};
+
+struct reply {
+	int err;			/* 0 or -errno */
+	struct core_size size;		/* CORE */
 };
 
 int
@@ -50,13 +69,13 @@ guardian_threads(const struct guardian *guardian)
 /* --- the guardian's process --- */
 
 struct watch {
+	struct guardian_job job;
 	struct wp_tracer *tracer;
-	pid_t pid, parent;
-	int fd;			/* for records */
+	pid_t parent;
+	int fd;			/* for records, and requests */
 	int answer;		/* for how it began: some may hit before */
-	const struct wp_watched *watched;	/* n of them */
-	size_t first, n;
-	uint32_t stack;
+	bool began;
+	const struct wp_watched *watched;	/* the job's */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];
 	size_t of[WP_DEBUG_REGISTERS];		/* which watch, from 0 */
 	unsigned piece[WP_DEBUG_REGISTERS];	/* which of its slots */
@@ -76,7 +95,7 @@ read_value(const struct watch *w, size_t i, uint8_t to[WP_STOP_BYTES])
 	const struct wp_region *region = &w->watched[i].region;
 
 	return region->access != WP_EXEC && region->len <= WP_STOP_BYTES &&
-	    wp_proc_read(w->pid, region->addr, to, region->len) ==
+	    wp_proc_read(w->job.pid, region->addr, to, region->len) ==
 	    (ssize_t)region->len;
 }
 
@@ -102,7 +121,7 @@ arm(void *arg, struct wp_traced *thread)
 	}
 	w->threads += fresh;
 	thread->own = w;
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->job.n; i++)
 		w->known[i] = w->threads == 1 &&
 		    read_value(w, i, w->value[i].old);
 	return true;
@@ -149,9 +168,9 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 	struct perf_event_header header;
 	struct wp_stop_value value;
 	const struct wp_trace_sampled what = {
-		.id = wp_stops_id(w->first + w->of[n], w->piece[n]),
-		.addr = w->slot[n].addr, .pid = w->pid, .tid = tid,
-		.stack = w->stack,
+		.id = wp_stops_id(w->job.first + w->of[n], w->piece[n]),
+		.addr = w->slot[n].addr, .pid = w->job.pid, .tid = tid,
+		.stack = w->job.stack,
 		.value = last && look(w, w->of[n], &value) ? &value : NULL,
 	};
 
@@ -163,6 +182,93 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 		w->leave = true;
 }
 
+/* We have something to say, or are no more. */
+static bool
+is_spoken_to(void *arg)
+{
+	const struct watch *w = arg;
+	struct pollfd p = {w->fd, POLLIN, 0};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* A request, and the descriptor that came with it, or -1.  False: we are no
+   more. */
+static bool
+hear(const struct watch *w, struct request *request, int *fd)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(*fd))];
+	struct iovec io = {request, sizeof(*request)};
+	struct msghdr message = {
+		.msg_iov = &io, .msg_iovlen = 1, .msg_control = room,
+		.msg_controllen = sizeof(room),
+	};
+	const struct cmsghdr *control;
+
+	*fd = -1;
+	if (recvmsg(w->fd, &message, MSG_CMSG_CLOEXEC) !=
+	    (ssize_t)sizeof(*request))
+		return false;
+	if ((control = CMSG_FIRSTHDR(&message)) != NULL)
+		memcpy(fd, CMSG_DATA(control), sizeof(*fd));
+	return true;
+}
+
+static void
+reply(struct watch *w, const struct reply *reply)
+{
+	if (send(w->fd, reply, sizeof(*reply), MSG_NOSIGNAL) < 0)
+		w->leave = true;
+}
+
+static void
+write_core(struct watch *w, const struct request *request, int fd)
+{
+	struct core_of of = request->of;
+	struct reply made;
+
+	of.give_up = is_spoken_to;
+	of.arg = w;
+	made.err = core_write(fd, &of, &made.size);
+	if (fd >= 0)
+		(void)close(fd);
+	reply(w, &made);
+}
+
+/* All are let go from their next stop on, which is before they do anything if
+   they stand, and find SIGSTOP there. */
+static void
+leave_stopped(struct watch *w)
+{
+	(void)kill(w->job.pid, SIGSTOP);
+	w->leave = true;
+	wp_tracer_update(w->tracer);
+}
+
+/* A thread stands, until we let it go on, or are no more. */
+static void
+stand(struct watch *w)
+{
+	const struct perf_event_header stands = {
+		.type = GUARDIAN_STANDS, .size = sizeof(stands),
+	};
+	struct request request = {ASK_GIVE_UP};
+	int fd;
+
+	if (send(w->fd, &stands, sizeof(stands), MSG_NOSIGNAL) < 0)
+		w->leave = true;
+	while (!w->leave && request.what != ASK_GO) {
+		if (!hear(w, &request, &fd))
+			w->leave = true;
+		else if (request.what == ASK_HOLD)
+			reply(w, &(struct reply){wp_tracer_all(w->tracer)});
+		else if (request.what == ASK_CORE)
+			write_core(w, &request, fd);
+		else if (request.what == ASK_PAUSE)
+			leave_stopped(w);
+	}
+}
+
 static int
 get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 {
@@ -171,6 +277,8 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_HWBKPT)
 		return info->si_signo;
+	if (w->job.stands && !w->began && !w->leave)
+		return WP_TRACER_LATER;
 	hit = wp_trace_registers_hit(thread->tid);
 	for (unsigned n = 0; n < w->nslots && !w->leave; n++) {
 		bool last = true;
@@ -181,6 +289,8 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 		if ((hit >> n & 1) != 0)
 			tell(w, thread->tid, n, last);
 	}
+	if (w->job.stands && !w->leave)
+		stand(w);
 	return 0;
 }
 
@@ -266,7 +376,7 @@ guard(struct watch *w)
 
 	settle_in(w);
 	w->leave = getppid() != w->parent;
-	if (wp_tracer_new(&w->tracer, w->pid, SIGTRAP, &calls, w) < 0)
+	if (wp_tracer_new(&w->tracer, w->job.pid, SIGTRAP, &calls, w) < 0)
 		_exit(1);
 	answer[0] = arm_all(w);
 	answer[1] = (int)w->threads;
@@ -275,10 +385,12 @@ guard(struct watch *w)
 	if (write(w->answer, answer, sizeof(answer)) < 0)
 		w->leave = true;
 	(void)close(w->answer);
+	w->began = true;
 	while (answer[0] == 0 && !w->leave && more >= 0 &&
-	    wp_tracer_busy(w->tracer))
-		if ((more = wp_tracer_step(w->tracer)) == 0)
-			doze(w, LOOK_MS);
+	    wp_tracer_busy(w->tracer)) {
+		more = wp_tracer_step(w->tracer);
+		doze(w, more == 0 ? LOOK_MS : 0);
+	}
 	if (more >= 0)
 		clear_all(w);
 	_exit(0);
@@ -290,7 +402,7 @@ guard(struct watch *w)
 static void
 number_slots(struct watch *w)
 {
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->job.n; i++)
 		for (unsigned s = 0; s < w->watched[i].nslots &&
 		    w->nslots < WP_DEBUG_REGISTERS; s++) {
 			w->slot[w->nslots] = w->watched[i].slot[s];
@@ -312,14 +424,13 @@ explain(pid_t pid, int err, unsigned nslots, struct wp_cause *cause)
 }
 
 int
-guardian_start(struct guardian **out, pid_t pid,
-    const struct wp_watched *watched, size_t first, size_t n, uint32_t stack,
+guardian_start(struct guardian **out, const struct guardian_job *job,
     struct wp_cause *cause)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
 	struct watch w = {
-		.pid = pid, .parent = getpid(), .watched = watched + first,
-		.first = first, .n = n, .stack = stack,
+		.job = *job, .parent = getpid(),
+		.watched = job->watched + job->first,
 	};
 	int fd[2], began[2], answer[2] = {-EPIPE, 0};
 
@@ -347,7 +458,83 @@ guardian_start(struct guardian **out, pid_t pid,
 		return 0;
 	guardian_free(guardian);
 	*out = NULL;
-	return explain(pid, answer[0], w.nslots, cause);
+	return explain(job->pid, answer[0], w.nslots, cause);
+}
+
+/* fd goes with it, if it is not < 0. */
+static void
+ask(struct guardian *guardian, const struct request *request, int fd)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(fd))] = {0};
+	struct iovec io = {(void *)(uintptr_t)request, sizeof(*request)};
+	struct msghdr message = {.msg_iov = &io, .msg_iovlen = 1};
+	struct cmsghdr *control;
+
+	if (fd >= 0) {
+		message.msg_control = room;
+		message.msg_controllen = sizeof(room);
+		control = CMSG_FIRSTHDR(&message);
+		control->cmsg_level = SOL_SOCKET;
+		control->cmsg_type = SCM_RIGHTS;
+		control->cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
+	}
+	/* if nobody is there any more, there is no reply either */
+	(void)sendmsg(guardian->fd, &message, MSG_NOSIGNAL);
+}
+
+/* The reply to a request; while it takes long, it is asked whether to give
+   up. */
+static int
+hear_reply(struct guardian *guardian, const struct core_of *of,
+    struct reply *reply)
+{
+	struct pollfd p = {guardian->fd, POLLIN, 0};
+	bool given_up = false;
+
+	while (poll(&p, 1, LOOK_MS) == 0)
+		if (!given_up && of != NULL && of->give_up != NULL &&
+		    of->give_up(of->arg)) {
+			ask(guardian, &(struct request){ASK_GIVE_UP}, -1);
+			given_up = true;
+		}
+	return recv(guardian->fd, reply, sizeof(*reply), 0) ==
+	    (ssize_t)sizeof(*reply) ? reply->err : -ESRCH;
+}
+
+int
+guardian_hold(struct guardian *guardian)
+{
+	struct reply reply;
+
+	ask(guardian, &(struct request){ASK_HOLD}, -1);
+	return hear_reply(guardian, NULL, &reply);
+}
+
+int
+guardian_core(struct guardian *guardian, int fd, const struct core_of *of,
+    struct core_size *size)
+{
+	const struct request request = {ASK_CORE, *of};
+	struct reply reply = {0};
+	int err;
+
+	ask(guardian, &request, fd);
+	err = hear_reply(guardian, of, &reply);
+	*size = reply.size;
+	return err;
+}
+
+void
+guardian_go(struct guardian *guardian)
+{
+	ask(guardian, &(struct request){ASK_GO}, -1);
+}
+
+void
+guardian_pause(struct guardian *guardian)
+{
+	ask(guardian, &(struct request){ASK_PAUSE}, -1);
 }
 
 void

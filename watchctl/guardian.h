@@ -12,25 +12,58 @@
  *	thread -- trap --> guardian -- record --> we: explain, report
  *
  * There is one for each process that is watched.
+ *
+ * With --on-hit the thread stands until we say how it goes on, and the guardian
+ * does for us meanwhile what only a tracer can.
+ *
+ *	guardian -- records, GUARDIAN_STANDS --> we
+ *		<-- hold, core --
+ *		-- how that went -->
+ *		<-- go, or pause --
  */
 #ifndef GUARDIAN_H
 #define GUARDIAN_H
 
 #include "cause.h"
+#include "core.h"
 #include "target.h"
+
+/* The type of a packet behind the records of a stop; no record has it. */
+enum { GUARDIAN_STANDS = 1 << 16 };
 
 struct guardian;
 
-/* Watch a process by these n watches of a target, whose samples have the ids of
-   wp_stops_id: all its threads, and those to come.  0; -errno with a cause. */
-int guardian_start(struct guardian **, pid_t pid, const struct wp_watched *,
-    size_t first, size_t n, uint32_t stack, struct wp_cause *);
+/* What it is for. */
+struct guardian_job {
+	pid_t pid;		/* whom to watch: all its threads, and those to
+				   come, ... */
+	const struct wp_watched *watched;	/* ... by these of a target, */
+	size_t first, n;	/* n from first on, whose samples have the ids
+				   of wp_stops_id */
+	uint32_t stack;		/* bytes of it in a sample */
+	bool stands;		/* who hits stands until he is let go */
+};
+
+/* Begin to watch.  0; -errno with a cause. */
+int guardian_start(struct guardian **, const struct guardian_job *,
+    struct wp_cause *);
 
 /* The socket: each packet is a record; at its end nobody is watched. */
 int guardian_fd(const struct guardian *);
 
 /* How many threads it began with. */
 unsigned guardian_threads(const struct guardian *);
+
+/*
+ * Who hit stands (GUARDIAN_STANDS was read): have all threads stand, 0 or
+ * -errno; write a core file, as core_write, of a process that does; let all go
+ * on; or end, and leave the process stopped as by SIGSTOP.
+ */
+int guardian_hold(struct guardian *);
+int guardian_core(struct guardian *, int fd, const struct core_of *,
+    struct core_size *);
+void guardian_go(struct guardian *);
+void guardian_pause(struct guardian *);
 
 /* Have it clear everything, and end.  Packets that it sent are still there. */
 void guardian_stop(struct guardian *);

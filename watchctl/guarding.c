@@ -12,13 +12,15 @@
 #include "complain.h"
 #include "guardian.h"
 #include "mapped.h"
+#include "on_hit.h"
 #include "proc.h"
+#include "ptrace.h"
 
 enum {
 	LOOK_MS = 20,
 	BATCH = 64,		/* records between looks at anything else */
-	HANDOVER_MS = 2000,	/* for a command to stop */
-	ROOM = 65536,		/* of a record */
+	STOP_MS = 2000,		/* for a process to stop */
+	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* of a stop's packets */
 };
 
 struct guarding {
@@ -27,9 +29,20 @@ struct guarding {
 		struct mapped mapped;
 	} *guard;		/* n of them, one for each process */
 	size_t n;
+	struct on_hit on_hit;	/* what it remembers */
+	struct guard *left;	/* its process is to be left stopped ... */
+	pid_t left_tid;		/* ... where this thread hit; NULL: nobody's */
+	uint64_t left_seq;	/* the hit's number */
 	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
-	uint8_t *record;
+	uint8_t *record;	/* ROOM bytes: those of a stop */
 };
+
+/* Whether who hits stands until what was asked for is done. */
+static bool
+is_acting(const struct guarding *guarding)
+{
+	return guarding->on_hit.what != ON_HIT_REPORT;
+}
 
 int
 guarding_open(struct run *run, struct wp_cause *cause)
@@ -40,23 +53,37 @@ guarding_open(struct run *run, struct wp_cause *cause)
 	if (!o->stop || (cause->err != EPERM && cause->err != EACCES &&
 	    cause->err != ENOSYS))
 		return -cause->err;
-	if (o->follow || o->on_hit.what != ON_HIT_REPORT)
-		return wp_cause_set(cause, WP_CAUSE_ATTR, o->follow ?
+	if (o->follow)
+		return wp_cause_set(cause, WP_CAUSE_ATTR,
 		    "-f needs perf_event_open, which is refused here (see "
 		    "watchctl doctor): debug registers are not inherited by "
-		    "child processes" :
-		    "--on-hit needs perf_event_open, which is refused here "
-		    "(see watchctl doctor)");
+		    "child processes");
 	guarding = calloc(1, sizeof(*guarding));
 	if (guarding == NULL ||
 	    (guarding->record = malloc(ROOM)) == NULL) {
 		free(guarding);
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	}
+	guarding->on_hit = o->on_hit;
 	memcpy(guarding->why, cause->text, sizeof(guarding->why));
 	*cause = (struct wp_cause){0};
 	run->features.caps = wp_slot_usual;
 	run->guarding = guarding;
+	return 0;
+}
+
+/* It has got SIGSTOP, and nobody traces it: it stops. */
+static int
+await_stopped(pid_t pid)
+{
+	const uint64_t limit = run_now() + STOP_MS * 1000000ull;
+	struct wp_proc_status status;
+
+	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
+		if (run_now() > limit || status.state == 'Z')
+			return -ESRCH;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
 	return 0;
 }
 
@@ -65,17 +92,9 @@ guarding_open(struct run *run, struct wp_cause *cause)
 static int
 hand_over(struct run *run, pid_t pid)
 {
-	const uint64_t limit = run_now() + HANDOVER_MS * 1000000ull;
-	struct wp_proc_status status;
-
 	(void)kill(pid, SIGSTOP);
 	wp_target_let_go(run->target);
-	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
-		if (run_now() > limit || status.state == 'Z')
-			return -ESRCH;
-		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-	}
-	return 0;
+	return await_stopped(pid);
 }
 
 int
@@ -85,8 +104,13 @@ guarding_attach(struct run *run, const struct process *process,
 	struct guarding *g = run->guarding;
 	const bool command = run->options->command != NULL;
 	struct guard *more = reallocarray(g->guard, g->n + 1, sizeof(*more));
-	size_t n;
-	const struct wp_watched *watched = wp_target_watches(run->target, &n);
+	size_t all;
+	const struct guardian_job job = {
+		.pid = process->pid,
+		.watched = wp_target_watches(run->target, &all),
+		.first = process->first, .n = run->options->nspecs,
+		.stack = run->options->stack, .stands = is_acting(g),
+	};
 	int err;
 
 	if (more == NULL)
@@ -97,8 +121,7 @@ guarding_attach(struct run *run, const struct process *process,
 	};
 	if (command && hand_over(run, process->pid) < 0)
 		return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
-	err = guardian_start(&more[g->n].guardian, process->pid, watched,
-	    process->first, run->options->nspecs, run->options->stack, cause);
+	err = guardian_start(&more[g->n].guardian, &job, cause);
 	if (command)
 		(void)kill(process->pid, err < 0 ? SIGKILL : SIGCONT);
 	g->n += err == 0;
@@ -134,25 +157,115 @@ guarding_announce(struct run *run)
 	}
 }
 
-/* Take what a guardian sent.  False: it has ended, or no more is wanted. */
-static bool
-take_records(struct run *run, struct guard *guard, int flags)
+/* --- --on-hit --- */
+
+static int
+hold(void *guardian, pid_t pid)
 {
+	(void)pid;
+	return guardian_hold(guardian);
+}
+
+static int
+core(void *guardian, int fd, const struct core_of *of, struct core_size *size)
+{
+	return guardian_core(guardian, fd, of, size);
+}
+
+/* A hit has been reported; its thread stands. */
+static void
+act(void *arg, const struct ex_hit *hit)
+{
+	struct run *run = arg;
 	struct guarding *g = run->guarding;
+	struct on_hit_tracer tracer = {hold, core, NULL};
+	size_t i = 0;
+
+	while (i < g->n && g->guard[i].mapped.pid != hit->pid)
+		i++;
+	if (i == g->n || g->left != NULL)
+		return;
+	tracer.arg = g->guard[i].guardian;
+	if (!on_hit_act(&g->on_hit, &tracer, &run->session, hit))
+		return;
+	g->left = &g->guard[i];
+	g->left_tid = hit->tid;
+	g->left_seq = hit->seq;
+}
+
+/* All hits of a stop have been reported.  False: no more are wanted. */
+static bool
+let_go_on(struct run *run, struct guard *guard)
+{
+	const bool more = session_flush(&run->session, UINT64_MAX);
+
+	if (guard == run->guarding->left)
+		return false;
+	guardian_go(guard->guardian);
+	return more;
+}
+
+/* --- records --- */
+
+/* Take what a guardian sent: the records of a stop if the thread stands, else
+   one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end, another
+   -errno. */
+static ssize_t
+receive(const struct guarding *g, const struct guard *guard, int flags)
+{
+	struct perf_event_header header;
+	size_t len = 0;
+
+	for (;;) {
+		const ssize_t n = recv(guardian_fd(guard->guardian),
+		    g->record + len, ROOM - len, flags);
+
+		if (n <= 0 && len == 0)
+			return n < 0 ? -errno : -EPIPE;
+		if (n <= 0)
+			return (ssize_t)len;
+		memcpy(&header, g->record + len, sizeof(header));
+		if (header.type == GUARDIAN_STANDS)
+			return (ssize_t)len;
+		len += (size_t)n;
+		if (!is_acting(g))
+			return (ssize_t)len;
+		flags = 0;	/* the others come at once */
+	}
+}
+
+/* Explain so many bytes of records.  False: no more are wanted. */
+static bool
+feed(struct run *run, struct guard *guard, size_t len)
+{
+	const uint8_t *at = run->guarding->record, *end = at + len;
+	struct perf_event_header header;
 	struct ex_record record;
 
-	for (int i = 0; i < BATCH; i++) {
-		const ssize_t n = recv(guardian_fd(guard->guardian), g->record,
-		    ROOM, flags);
-
-		if (n <= 0)
-			return n < 0 && errno == EAGAIN;
-		if (ex_record_decode(run->formats, g->record, (size_t)n,
+	for (; at < end; at += header.size) {
+		memcpy(&header, at, sizeof(header));
+		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
 		if (run->options->form != FORM_PERF)
 			mapped_check(&guard->mapped, &record.sample);
 		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return true;
+}
+
+/* Take what a guardian sent.  False: it has ended, or no more is wanted. */
+static bool
+take_records(struct run *run, struct guard *guard, int flags)
+{
+	for (int i = 0; i < BATCH; i++) {
+		const ssize_t len = receive(run->guarding, guard, flags);
+
+		if (len < 0)
+			return len == -EAGAIN;
+		if (!feed(run, guard, (size_t)len) ||
+		    (is_acting(run->guarding) && !let_go_on(run, guard)))
 			return false;
 	}
 	return true;
@@ -192,7 +305,9 @@ look_at_all(struct run *run, struct pollfd *p)
 			p[1 + i].fd = -1;	/* poll(2) passes over it */
 		any = any || p[1 + i].fd >= 0;
 	}
-	if (!session_flush(&run->session, run_now()) || !is_wanted(run))
+	if (g->left != NULL)
+		run->reason = "paused";
+	else if (!session_flush(&run->session, run_now()) || !is_wanted(run))
 		run->reason = run->session.full ? "count" : "detached";
 	else if (!any && run->reason == NULL)
 		run->reason = "exit";
@@ -205,6 +320,35 @@ tell_executed(struct run *run)
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (!wp_proc_exiting(run->process[i].pid))
 			run_executed(run, &run->process[i]);
+}
+
+/* Everything is cleared; what was sent before that is reported. */
+static void
+clear(struct run *run)
+{
+	struct guarding *g = run->guarding;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (&g->guard[i] == g->left)
+			guardian_pause(g->guard[i].guardian);
+		else
+			guardian_stop(g->guard[i].guardian);
+	for (size_t i = 0; i < g->n; i++)
+		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
+			;
+	(void)session_flush(&run->session, UINT64_MAX);
+	for (size_t i = 0; i < g->n; i++)
+		guardian_free(g->guard[i].guardian);
+	g->n = 0;
+}
+
+static void
+tell_paused(const struct guarding *g)
+{
+	const pid_t pid = g->left->mapped.pid;
+
+	(void)await_stopped(pid);
+	on_hit_tell_paused(pid, g->left_tid, g->left_seq);
 }
 
 void
@@ -222,23 +366,21 @@ guarding_loop(struct run *run)
 		p[1 + i] = (struct pollfd){
 			guardian_fd(g->guard[i].guardian), POLLIN, 0,
 		};
+	if (is_acting(g)) {
+		run->session.acted = act;
+		run->session.acted_arg = run;
+	}
 	while (run->reason == NULL) {
 		wait_a_little(run, p);
 		look_at_all(run, p);
 	}
+	run->session.acted = NULL;
 	free(p);
 	if (strcmp(run->reason, "exit") == 0)
 		tell_executed(run);
-	for (size_t i = 0; i < g->n; i++)
-		guardian_stop(g->guard[i].guardian);
-	/* what was sent before that */
-	for (size_t i = 0; i < g->n; i++)
-		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
-			;
-	(void)session_flush(&run->session, UINT64_MAX);
-	for (size_t i = 0; i < g->n; i++)
-		guardian_free(g->guard[i].guardian);
-	g->n = 0;
+	clear(run);
+	if (g->left != NULL)
+		tell_paused(g);
 }
 
 void

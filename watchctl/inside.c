@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "look.h"
 #include "proc.h"
@@ -18,28 +18,19 @@
 /* How long to sleep when nothing happens, ms. */
 enum { TICK = 100 };
 
-static uint64_t
-now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 int
 inside_open(struct inside *in, struct wp_channel *channel, int fd,
     pid_t program)
 {
 	static const struct ex_values values = {
-		.read = wp_proc_read, .now = now, .at_once = true,
+		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
 	};
 	struct perf_event_attr attr;
 
 	in->channel = channel;
 	in->fd = fd;
 	in->program = program;
-	in->began = now();
+	in->began = wp_clock_ns();
 	/* who starts a command is there to read; others may have forgotten */
 	room_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
 	in->session.amend = cell_amend;
@@ -292,7 +283,7 @@ check_limits(struct inside *in)
 	else if (s->full)
 		end_watch(in, "count");
 	else if (s->options->seconds > 0 && in->started &&
-	    (double)(now() - in->began) >= s->options->seconds * 1e9)
+	    (double)(wp_clock_ns() - in->began) >= s->options->seconds * 1e9)
 		end_watch(in, "time");
 }
 
@@ -301,7 +292,7 @@ static int
 nap(const struct inside *in)
 {
 	double left = in->session.options->seconds * 1e3 -
-	    (double)(now() - in->began) / 1e6;
+	    (double)(wp_clock_ns() - in->began) / 1e6;
 
 	return in->session.options->seconds <= 0 || left >= TICK ||
 	    left < 0 ? TICK : (int)left + 1;

@@ -13,23 +13,14 @@
 #include "mapped.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "earlier.h"
 #include "proc.h"
 #include "unwind.h"
 
 /* Looking may take one part in so many of the time. */
 enum { SPARED = 20 };
-
-static uint64_t
-now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void
 learn_record(void *arg, const struct ex_record *record)
@@ -52,7 +43,7 @@ learn(struct mapped *m)
 int
 mapped_look(struct mapped *m)
 {
-	const uint64_t began = now();
+	const uint64_t began = wp_clock_ns();
 	uint64_t code;
 	int err = wp_proc_code(m->pid, &code);
 
@@ -60,7 +51,7 @@ mapped_look(struct mapped *m)
 		m->code = code;
 		memset(m->doubted, 0, sizeof(m->doubted));
 	}
-	m->looked = now();
+	m->looked = wp_clock_ns();
 	m->cost = m->looked - began;
 	return err;
 }
@@ -118,7 +109,7 @@ mapped_check(struct mapped *m, const struct ex_sample *sample)
 		return;
 	n = ex_unwind(process, sample, pc, WP_PROC_WORDS, &end);
 	doubt = doubtful(m, process, pc, n, end);
-	if (doubt == 0 && now() - m->looked < SPARED * m->cost)
+	if (doubt == 0 && wp_clock_ns() - m->looked < SPARED * m->cost)
 		return;
 	code = m->code;
 	(void)mapped_look(m);

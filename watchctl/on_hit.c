@@ -46,12 +46,6 @@ on_hit_parse(const char *text, struct on_hit *what)
 	    "'exec date'", text);
 }
 
-bool
-on_hit_holds_all(const struct on_hit *on_hit)
-{
-	return on_hit->what == ON_HIT_PAUSE || on_hit->what == ON_HIT_CORE;
-}
-
 /* --- exec --- */
 
 /* How a shell would tell a wait status. */
@@ -153,19 +147,29 @@ core_tell(struct session *s, const struct ex_hit *hit, const char *name,
 		    size->missing, size->missing == 1 ? "" : "s");
 }
 
+static bool
+is_interrupted(void *arg)
+{
+	(void)arg;
+	return on_hit_interrupted();
+}
+
 static void
-dump(struct session *s, const struct ex_hit *hit)
+dump(const struct on_hit_tracer *tracer, struct session *s,
+    const struct ex_hit *hit)
 {
 	const struct core_of of = {
 		.pid = hit->pid, .tid = hit->tid, .why = {
 			.si_signo = SIGTRAP, .si_code = TRAP_HWBKPT,
 			.si_addr = (void *)(uintptr_t)hit->addr,
-		}, .give_up = on_hit_interrupted,
+		}, .give_up = is_interrupted,
 	};
 	struct core_size size;
 	char name[64];
 	int fd = core_open(hit, name, sizeof(name));
-	int err = fd < 0 ? fd : core_write(fd, &of, &size);
+	int err = fd < 0 ? fd : tracer->core != NULL ?
+	    tracer->core(tracer->arg, fd, &of, &size) :
+	    core_write(fd, &of, &size);
 
 	if (fd >= 0 && close(fd) < 0 && err == 0)
 		err = -errno;
@@ -179,13 +183,21 @@ dump(struct session *s, const struct ex_hit *hit)
 		(void)unlink(name);
 }
 
+/* --- any --- */
+
 bool
-on_hit_act(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
+on_hit_act(struct on_hit *on_hit, const struct on_hit_tracer *tracer,
+    struct session *s, const struct ex_hit *hit)
 {
-	if (on_hit->what == ON_HIT_EXEC)
+	if (on_hit->what == ON_HIT_EXEC) {
 		execute(on_hit, s, hit);
-	else if (on_hit->what == ON_HIT_CORE)
-		dump(s, hit);
+		return false;
+	}
+	if (tracer->hold(tracer->arg, hit->pid) < 0)
+		session_warn(s, "process %d cannot be held still at hit "
+		    "#%" PRIu64, (int)hit->pid, hit->seq);
+	if (on_hit->what == ON_HIT_CORE)
+		dump(tracer, s, hit);
 	return on_hit->what == ON_HIT_PAUSE;
 }
 

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct core_of;
+struct core_size;
 struct ex_hit;
 struct session;
 
@@ -32,18 +34,25 @@ struct on_hit {
 /* Take the option's argument apart.  0; -EINVAL after a line on stderr. */
 int on_hit_parse(const char *text, struct on_hit *);
 
-/* Whether every thread of the process has to stand still (pause, core), not
-   only the one that hit. */
-bool on_hit_holds_all(const struct on_hit *);
+/* What only the tracer of a process can do. */
+struct on_hit_tracer {
+	/* Have all its threads stand still until the one that hit is let go.
+	   0 or -errno. */
+	int (*hold)(void *arg, pid_t pid);
+	/* As core_write; NULL: the calling thread is the tracer. */
+	int (*core)(void *arg, int fd, const struct core_of *,
+	    struct core_size *);
+	void *arg;			/* handed to both */
+};
 
 /*
- * Do it, after the hit's report was flushed.  Whoever has to stand still does,
- * traced by the calling thread.  Failures are told by session_warn, and the
- * target goes on.  Result: whether the process is to be left stopped (pause),
- * which the caller then does: with all its watches gone, SIGSTOP pending or in
- * effect, and no tracer.
+ * Do it, after the hit's report was flushed; the thread that hit stands still.
+ * Failures are told by session_warn, and the target goes on.  Result: whether
+ * the process is to be left stopped (pause), which the caller then does: with
+ * all its watches gone, SIGSTOP pending or in effect, and no tracer.
  */
-bool on_hit_act(struct on_hit *, struct session *, const struct ex_hit *);
+bool on_hit_act(struct on_hit *, const struct on_hit_tracer *,
+    struct session *, const struct ex_hit *);
 
 /* With pause: tell, on stderr, once the process is stopped and let go, how to
    attach a debugger and how to let it go on. */

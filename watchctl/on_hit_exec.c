@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -207,6 +208,8 @@ spawn(const char *command, char **env, pid_t *pid)
 	sigset_t none, pipe;
 	int err;
 
+	/* who reads debug information may not have thought of commands */
+	(void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	(void)sigemptyset(&none);
 	pipe = none;
 	(void)sigaddset(&pipe, SIGPIPE);

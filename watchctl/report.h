@@ -17,7 +17,7 @@
 struct report_start {
 	pid_t pid;		/* the first target; 0: not known */
 	const char *comm;	/* its name, during start; NULL: not known */
-	const char *mode;	/* "ring"; NULL: not known (a recording) */
+	const char *mode;	/* "ring", "stop"; NULL: not known (a recording) */
 	unsigned threads;	/* covered when it began; 0: not known */
 	double frozen_ms;	/* the target stood still; < 0: not known */
 	const struct ex_watch *const *watches;	/* nwatches of them, which

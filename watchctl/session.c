@@ -187,7 +187,7 @@ give(void *arg, const struct ex_hit *explained)
 	note(s, s->report.ops->hit(&s->report, &hit));
 	s->reported++;
 	s->full = s->reported == s->options->limit;
-	if (s->acted != NULL) {
+	if (s->acted != NULL && (s->policy == NULL || hit.stray)) {
 		note(s, s->report.ops->flush(&s->report));
 		s->acted(s->acted_arg, &hit);
 	}

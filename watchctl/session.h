@@ -46,8 +46,9 @@ struct session {
 	   each hit, before it is judged and reported; NULL: nothing */
 	void (*amend)(void *arg, struct ex_hit *);
 	void *amend_arg;		/* handed to it */
-	/* called with each hit once it has been reported, and written out;
-	   NULL: nothing is to be done then */
+	/* called with each hit, of those judged with each stray one, once it
+	   has been reported, and written out; NULL: nothing is to be done
+	   then */
 	void (*acted)(void *arg, const struct ex_hit *);
 	void *acted_arg;		/* handed to it */
 	struct report *reply;		/* is told of each hit, too; NULL: none */

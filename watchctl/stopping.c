@@ -12,6 +12,7 @@
 #include "stopping.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -37,7 +38,7 @@ struct stopping {
 	struct run *run;
 	struct wp_stops *stops;
 	struct on_hit on_hit;	/* what it remembers */
-	bool held;		/* the whole process of the hit stands */
+	bool missed;		/* a hit was not acted at, as is told */
 	bool leave;		/* it is to be left stopped ... */
 	pid_t left, left_tid;	/* ... and which, and where */
 	uint64_t left_seq;	/* the hit's number */
@@ -168,26 +169,81 @@ feed(struct stopping *stopping, uint64_t horizon, bool all)
 	return session_flush(&run->session, horizon);
 }
 
+/* --- when to end --- */
+
+/* What wakes us: stops, and the signals that are ours to take. */
+static void
+wake_signals(sigset_t *signals)
+{
+	(void)sigemptyset(signals);
+	(void)sigaddset(signals, SIGCHLD);
+	(void)sigaddset(signals, SIGINT);
+	(void)sigaddset(signals, SIGQUIT);
+	(void)sigaddset(signals, SIGTERM);
+	(void)sigaddset(signals, SIGHUP);
+}
+
+static double
+time_left_ms(const struct run *run)
+{
+	return run->options->seconds * 1e3 -
+	    (double)(run_now() - run->began) / 1e6;
+}
+
+/* Whether the loop is to end, or to look at a signal, when it comes to that:
+   actions take their time. */
+static bool
+is_ending(const struct run *run)
+{
+	sigset_t ours, pending;
+
+	wake_signals(&ours);
+	(void)sigdelset(&ours, SIGCHLD);
+	(void)sigpending(&pending);
+	(void)sigandset(&pending, &pending, &ours);
+	return run->reason != NULL || !sigisemptyset(&pending) ||
+	    (run->options->seconds > 0 && time_left_ms(run) <= 0);
+}
+
 /* --- --on-hit --- */
 
+static int
+hold(void *stops, pid_t pid)
+{
+	return wp_stops_hold(stops, pid);
+}
+
+static void
+tell_missed(struct stopping *stopping, const struct ex_hit *hit)
+{
+	if (stopping->missed)
+		return;
+	stopping->missed = true;
+	session_warn(&stopping->run->session, "hit #%" PRIu64 ": --on-hit did "
+	    "nothing, for thread %d did not stand at it: it blocks the signal "
+	    "that stops it, or hit while others were being attached",
+	    hit->seq, hit->tid);
+}
+
 /* It has been reported: act, if its thread stands at it (one that blocks the
-   signal does not), and if others may touch it, only at strays. */
+   signal does not). */
 static void
 act(void *arg, const struct ex_hit *hit)
 {
 	struct stopping *stopping = arg;
-	struct session *session = &stopping->run->session;
+	const struct on_hit_tracer tracer = {
+		.hold = hold, .arg = stopping->stops,
+	};
 
-	if (stopping->leave || (session->policy != NULL && !hit->stray) ||
-	    !wp_stops_stands(stopping->stops, hit->pid, hit->tid))
+	if (stopping->leave || is_ending(stopping->run))
 		return;
-	if (!stopping->held && on_hit_holds_all(&stopping->on_hit) &&
-	    wp_stops_hold(stopping->stops, hit->pid) < 0)
-		session_warn(session, "process %d cannot be held still at hit "
-		    "%llu", hit->pid, (unsigned long long)hit->seq);
-	stopping->held = true;
+	if (!wp_stops_stands(stopping->stops, hit->pid, hit->tid)) {
+		tell_missed(stopping, hit);
+		return;
+	}
 	be_anywhere(stopping);
-	if (!on_hit_act(&stopping->on_hit, session, hit))
+	if (!on_hit_act(&stopping->on_hit, &tracer, &stopping->run->session,
+	    hit))
 		return;
 	stopping->leave = true;
 	stopping->left = hit->pid;
@@ -195,15 +251,19 @@ act(void *arg, const struct ex_hit *hit)
 	stopping->left_seq = hit->seq;
 }
 
+/* While other processes are still being attached there is no report yet. */
 static bool
 stands_at_hit(void *arg, pid_t pid, pid_t tid)
 {
 	struct stopping *stopping = arg;
+	struct session *s = &stopping->run->session;
 
 	(void)pid;
-	(void)tid;
-	stopping->held = false;
+	if (s->acted == NULL)
+		return false;
+	ex_explain_stands(s->explainer, tid);
 	(void)feed(stopping, UINT64_MAX, true);
+	ex_explain_stands(s->explainer, 0);
 	if (stopping->leave)
 		stopping->run->reason = "paused";
 	return stopping->leave;
@@ -246,18 +306,6 @@ stopping_attach(struct run *run, const struct process *process,
 	    refused(process->pid, -err, cause) : err;
 }
 
-/* What wakes us: stops, and the signals that are ours to take. */
-static void
-wake_signals(sigset_t *signals)
-{
-	(void)sigemptyset(signals);
-	(void)sigaddset(signals, SIGCHLD);
-	(void)sigaddset(signals, SIGINT);
-	(void)sigaddset(signals, SIGQUIT);
-	(void)sigaddset(signals, SIGTERM);
-	(void)sigaddset(signals, SIGHUP);
-}
-
 static void
 wait_ms(struct run *run, const sigset_t *signals, int ms)
 {
@@ -266,13 +314,6 @@ wait_ms(struct run *run, const sigset_t *signals, int ms)
 
 	if (sig > 0 && sig != SIGCHLD)
 		run_signal(run, sig);
-}
-
-static double
-time_left_ms(const struct run *run)
-{
-	return run->options->seconds * 1e3 -
-	    (double)(run_now() - run->began) / 1e6;
 }
 
 /* Sleep for a while, unless there is more to do or a reason to end. */

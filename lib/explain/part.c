@@ -136,6 +136,43 @@ ex_member_size(const struct ex_member *member, uint64_t size)
 static bool is_exact(const struct ex_shape *, uint64_t size, uint64_t off,
     uint64_t len, unsigned depth, unsigned *trials);
 
+/* Whether anything of an object is in these of its bytes. */
+static bool
+is_used(const struct ex_shape *shape, uint64_t off, uint64_t len,
+    unsigned depth, unsigned *trials)
+{
+	const struct ex_member *member;
+	size_t n;
+
+	if (shape->kind != EX_STRUCT || depth >= STEPS_MAX)
+		return true;
+	n = ex_shape_members(shape, &member);
+	for (size_t i = 0; i < n && *trials > 0; i++) {
+		const struct ex_member *m = &member[i];
+		uint64_t from = off > m->offset ? off : m->offset;
+
+		--*trials;
+		if (m->bits != 0 && overlap(m->bit, m->bits, off * 8, len * 8))
+			return true;
+		if (m->bits == 0 &&
+		    overlap(m->offset, m->shape->size, off, len) &&
+		    is_used(m->shape, from - m->offset, len - (from - off),
+		    depth + 1, trials))
+			return true;
+	}
+	return *trials == 0;
+}
+
+/* Whether these are padding of a base class: there, a class that is derived
+   from it may have members of its own. */
+static bool
+is_padding(const struct ex_member *m, uint64_t off, uint64_t len,
+    unsigned depth, unsigned *trials)
+{
+	return m->name == NULL && off >= m->offset &&
+	    !is_used(m->shape, off - m->offset, len, depth, trials);
+}
+
 /* The member to go into.  NULL: none holds all the bytes. */
 static const struct ex_member *
 choose(const struct ex_shape *shape, uint64_t size, uint64_t off, uint64_t len,
@@ -149,7 +186,7 @@ choose(const struct ex_shape *shape, uint64_t size, uint64_t off, uint64_t len,
 
 		--*trials;
 		if (m->bits != 0 || !holds(m->offset, ex_member_size(m, size),
-		    off, len))
+		    off, len) || is_padding(m, off, len, depth + 1, trials))
 			continue;
 		if (is_exact(m->shape, ex_member_size(m, size), off - m->offset,
 		    len, depth + 1, trials))
@@ -218,7 +255,7 @@ enter(struct walk *walk, uint64_t off, uint64_t size,
    them; 0: they are not. */
 static unsigned
 count_fields(const struct ex_shape *shape, uint64_t start, uint64_t len,
-    const struct ex_member **field)
+    const struct ex_member **field, unsigned *trials)
 {
 	const struct ex_member *member;
 	size_t n = ex_shape_members(shape, &member);
@@ -228,7 +265,8 @@ count_fields(const struct ex_shape *shape, uint64_t start, uint64_t len,
 		const struct ex_member *m = &member[i];
 
 		if (m->bits == 0) {
-			if (overlap(m->offset, m->shape->size, start, len))
+			if (overlap(m->offset, m->shape->size, start, len) &&
+			    !is_padding(m, start, len, 0, trials))
 				return 0;
 		} else if (overlap(m->bit, m->bits, start * 8, len * 8)) {
 			if (count++ == 0)
@@ -246,7 +284,8 @@ enter_fields(struct walk *walk)
 	struct ex_part *part = walk->part;
 	const struct ex_shape *shape = part->shape;
 	const struct ex_member *field, *other;
-	unsigned n = count_fields(shape, walk->off, walk->len, &field);
+	unsigned n = count_fields(shape, walk->off, walk->len, &field,
+	    &walk->trials);
 	uint64_t start = walk->off, len = walk->len, unit;
 
 	if (n == 0 || part->size > UINT64_MAX / 8)
@@ -257,7 +296,8 @@ enter_fields(struct walk *walk)
 
 		if (holds(at, unit, start, len) &&
 		    holds(0, part->size, at, unit) &&
-		    (n = count_fields(shape, at, unit, &other)) > 0) {
+		    (n = count_fields(shape, at, unit, &other,
+		    &walk->trials)) > 0) {
 			start = at;
 			len = unit;
 		}

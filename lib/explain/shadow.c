@@ -401,7 +401,8 @@ leave(struct ex_shadow *w, const struct ex_hit *hit, bool ordered)
 }
 
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
-   it fills in what is not known. */
+   it fills in what is not known, and others hit who may be told of only after
+   this one: what the hit before left is no old value. */
 static void
 take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 {
@@ -422,8 +423,14 @@ take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 			return;
 		put_bytes(&hit->new, &new, new.known);
 		claim->stored = new.known;
+		claim->later = 0;
 		hit->source = EX_VALUE_STOP;
-	} else if (!is_read(hit) && (touched(hit) & ~hit->new.known) != 0) {
+		return;
+	}
+	if (claim->listed)
+		unlist(claim->shadow, claim);
+	withdraw(claim);
+	if (!is_read(hit) && (touched(hit) & ~hit->new.known) != 0) {
 		claim->later = new.known & ~hit->new.known;
 		claim->read = hit->time;
 		put_bytes(&hit->new, &new, claim->later);

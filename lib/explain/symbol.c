@@ -540,17 +540,33 @@ telling_word(const char *name, char word[256])
 	return true;
 }
 
+/* Whether a demangled name is this one.  ABI tags, "gm[abi:cxx11]", are not in
+   the source and may be left out. */
+static bool
+is_named(const char *demangled, const char *name)
+{
+	while (*demangled != '\0') {
+		if (strncmp(demangled, "[abi:", 5) == 0 && *name != '[') {
+			demangled = strchrnul(demangled, ']');
+			demangled += *demangled == ']';
+		} else if (*demangled++ != *name++) {
+			return false;
+		}
+	}
+	return *name == '\0';
+}
+
 static bool
 demangles_to(const char *raw, const char *name)
 {
 	char *owned;
-	bool same = ex_demangle(raw, &owned) != raw && strcmp(owned, name) == 0;
+	bool same = ex_demangle(raw, &owned) != raw && is_named(owned, name);
 
 	free(owned);
 	if (same || strchr(name, '(') == NULL)
 		return same;
 	owned = ex_demangle_whole(raw);
-	same = owned != NULL && strcmp(owned, name) == 0;
+	same = owned != NULL && is_named(owned, name);
 	free(owned);
 	return same;
 }

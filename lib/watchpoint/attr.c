@@ -11,10 +11,12 @@
 #define USER_REGS (((1ull << PERF_REG_X86_64_MAX) - 1) &		\
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
+#define USER_PC PERF_REG_X86_IP
 /* How far a string copy of the kernel has come: its destination and source. */
 #define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI)
 #elif defined(__aarch64__)
 #define USER_REGS ((1ull << PERF_REG_ARM64_MAX) - 1)
+#define USER_PC PERF_REG_ARM64_PC
 #define KERNEL_REGS (1ull << PERF_REG_ARM64_X0)
 #endif
 
@@ -26,6 +28,13 @@ wp_options_fit(struct wp_options *options, const struct wp_features *features)
 	options->remove_on_exec = features->remove_on_exec;
 	options->inherit_thread = features->inherit_thread;
 	options->format_lost = features->format_lost;
+}
+
+unsigned
+wp_attr_user_pc(void)
+{
+	return (unsigned)__builtin_popcountll(USER_REGS &
+	    ((1ull << USER_PC) - 1));
 }
 
 static void

@@ -52,6 +52,10 @@ void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
    watermark bytes wait. */
 void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
 
+/* Which of a sample's user registers, from 0, is where its thread was in the
+   program. */
+unsigned wp_attr_user_pc(void);
+
 /* Offset of the time (u64 ns, CLOCK_MONOTONIC) in a record of these events. */
 static inline uint32_t
 wp_attr_time_offset(const struct perf_event_header *header)

@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attr.h"
 #include "channel_futex.h"
+#include "clock.h"
 
 enum { LISTEN_NS = 50000 };	/* before the helper sleeps */
 
@@ -270,15 +270,6 @@ wp_channel_answer(struct wp_channel *channel, int result)
 	wp_futex_wake(&channel->request.state);
 }
 
-static uint64_t
-now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Hits come in bursts, and waking a sleeper costs the thread that was hit more
    than all else that it does: so listen for a while, if that takes no processor
    from the program. */
@@ -286,11 +277,11 @@ static bool
 rings_at_once(const struct wp_channel *channel, uint32_t heard)
 {
 	static long processors;
-	uint64_t begin = now();
+	uint64_t begin = wp_clock_ns();
 
 	if (processors == 0)
 		processors = sysconf(_SC_NPROCESSORS_ONLN);
-	while (processors > 1 && now() - begin < LISTEN_NS)
+	while (processors > 1 && wp_clock_ns() - begin < LISTEN_NS)
 		if (atomic_load(&channel->bell) != heard)
 			return true;
 	return false;

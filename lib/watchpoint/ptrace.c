@@ -505,6 +505,18 @@ stop_kind(int event, int sig)
 	}
 }
 
+/* Whom a thread has made that stopped for this event; 0: nobody. */
+static pid_t
+made_by(pid_t tid, int event)
+{
+	unsigned long made = 0;
+
+	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+	    event == PTRACE_EVENT_VFORK)
+		(void)ptrace(PTRACE_GETEVENTMSG, tid, 0, &made);
+	return (pid_t)made;
+}
+
 int
 wp_trace_next(pid_t tid, struct wp_trace *trace)
 {
@@ -519,6 +531,7 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED) {
 		trace->signal = info.si_status & 0xff;
 		trace->what = stop_kind(info.si_status >> 8, trace->signal);
+		trace->made = made_by(trace->tid, info.si_status >> 8);
 	}
 	return 1;
 }

@@ -102,6 +102,7 @@ struct wp_trace {
 					   before all others are gone */
 	} what;
 	int signal;
+	pid_t made;		/* STOP: it has just made this one; else 0 */
 };
 
 /* What a thread (0: some thread) has to tell.  1; 0: nothing now; -errno. */

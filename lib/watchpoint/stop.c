@@ -8,13 +8,17 @@
 #include "stop.h"
 
 #include <errno.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "clock.h"
 #include "proc.h"
 #include "stop_private.h"
 
@@ -85,7 +89,8 @@ drop_process(struct wp_stops *stops, struct wp_stop_process *process)
 	free(process);
 }
 
-/* A thread that stands still, before it does anything: arm it. */
+/* A thread that stands still, before it does anything: arm it, unless it only
+   waits to be let go. */
 static int
 add_thread(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
     bool made)
@@ -97,7 +102,8 @@ add_thread(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
 		return -ENOMEM;
 	thread->tid = tid;
 	thread->process = process;
-	if ((err = wp_stop_arm(stops, thread, made)) < 0) {
+	err = stops->ending ? 0 : wp_stop_arm(stops, thread, made);
+	if (err < 0) {
 		wp_stop_disarm(stops, thread);
 		free(thread);
 		return err;
@@ -191,42 +197,54 @@ warn(struct wp_stops *stops, pid_t tid, int err)
 	stops->calls->warn(stops->arg, text);
 }
 
-/* The process that a new child gets its watches from. */
+/* A new child, with the watches of the process that made it. */
 static struct wp_stop_process *
 adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 {
-	const struct wp_stop_process *parent =
-	    find_process(stops, status->parent);
+	struct wp_stop_process *parent = find_process(stops, status->parent);
 	struct wp_stop_process *process;
 
 	if (parent == NULL || !stops->target->options.follow)
 		return NULL;
 	process = add_process(stops, status->tgid, parent->first, parent->n);
-	if (process != NULL)
-		wp_stop_settle(stops, process);
+	if (process == NULL)
+		return NULL;
+	wp_stop_settle(stops, process);
+	/* unless it is known to have its own */
+	if (syscall(SYS_kcmp, parent->pid, process->pid, KCMP_VM, 0, 0) <= 0)
+		process->shares = parent;
 	return process;
 }
 
-/* A thread that was just made, or else nothing of ours. */
-static struct wp_stop_thread *
+/* A thread that was just made, of a child perhaps.  0; -ESRCH, nothing of ours,
+   or it was killed; or -errno. */
+static int
 adopt(struct wp_stops *stops, pid_t tid)
 {
 	struct wp_stop_process *process;
 	struct wp_proc_status status;
-	int err;
+	int err = wp_proc_status(tid, &status);
 
-	if (stops->ending || wp_proc_status(tid, &status) < 0)
-		return NULL;
+	if (err < 0)
+		return err;
 	process = find_process(stops, status.tgid);
 	if (process == NULL &&
 	    (process = adopt_process(stops, &status)) == NULL)
-		return NULL;
-	if ((err = add_thread(stops, process, tid, true)) == 0)
-		return wp_stop_find(stops, tid);
-	warn(stops, tid, err);
-	if (process->threads == 0)
+		return -ESRCH;
+	err = add_thread(stops, process, tid, true);
+	if (err < 0 && process->threads == 0)
 		drop_process(stops, process);
-	return NULL;
+	return err;
+}
+
+/* A thread has just made another.  It is taken in while its maker stands still,
+   who else may have ended when it is heard of: then nobody knew a child's
+   parent any more. */
+static void
+take_made(struct wp_stops *stops, pid_t tid)
+{
+	if (wp_stop_find(stops, tid) == NULL)
+		(void)adopt(stops, tid);	/* if not, at its first stop */
 }
 
 static void
@@ -257,6 +275,8 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 {
 	bool ours;
 
+	if (trace->made != 0)
+		take_made(stops, trace->made);
 	wp_stop_drain(stops);
 	ours = trace->what == WP_TRACE_SIGNAL &&
 	    wp_stop_is_ours(thread, trace->signal);
@@ -292,6 +312,24 @@ handle_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 				go_on(t);
 }
 
+/* Of a thread that may be new, or nothing of ours. */
+static void
+handle_some_stop(struct wp_stops *stops, const struct wp_trace *trace)
+{
+	struct wp_stop_thread *thread = wp_stop_find(stops, trace->tid);
+	int err;
+
+	if (thread == NULL && (err = adopt(stops, trace->tid)) < 0) {
+		warn(stops, trace->tid, err);
+		wp_trace_let_go(trace->tid,
+		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
+		return;
+	}
+	if (thread == NULL)
+		thread = wp_stop_find(stops, trace->tid);
+	handle_stop(stops, thread, trace);
+}
+
 static void
 handle_end(struct wp_stops *stops, pid_t tid)
 {
@@ -311,8 +349,6 @@ handle_end(struct wp_stops *stops, pid_t tid)
 static void
 handle(struct wp_stops *stops, const struct wp_trace *trace)
 {
-	struct wp_stop_thread *thread;
-
 	if (trace->what == WP_TRACE_EXEC) {
 		bool known = find_process(stops, trace->tid) != NULL;
 
@@ -322,12 +358,8 @@ handle(struct wp_stops *stops, const struct wp_trace *trace)
 			stops->calls->executed(stops->arg, trace->tid);
 	} else if (trace->what == WP_TRACE_END) {
 		handle_end(stops, trace->tid);
-	} else if ((thread = wp_stop_find(stops, trace->tid)) != NULL ||
-	    (thread = adopt(stops, trace->tid)) != NULL) {
-		handle_stop(stops, thread, trace);
 	} else {
-		wp_trace_let_go(trace->tid,
-		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
+		handle_some_stop(stops, trace);
 	}
 }
 
@@ -360,7 +392,7 @@ look_at_late(struct wp_stops *stops)
 	struct wp_stop_thread *thread;
 	struct wp_trace trace;
 
-	if (record == NULL || record->time + LATE > wp_stop_now())
+	if (record == NULL || record->time + LATE > wp_clock_ns())
 		return;
 	thread = wp_stop_find(stops, record->tid);
 	if (thread != NULL && wp_trace_next(record->tid, &trace) > 0)
@@ -461,6 +493,7 @@ arm_all(struct wp_stops *stops, const struct wp_hold *hold,
 		drop_process(stops, process);
 		return wp_cause_set(cause, WP_CAUSE_GONE, at->pid);
 	}
+	wp_target_read_before(stops->target, hold, process->first, process->n);
 	wp_stop_settle(stops, process);
 	return 0;
 }
@@ -518,7 +551,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n};
 	const bool command = target->command == pid;
 	const size_t before = stops->n;
-	const uint64_t began = wp_stop_now();
+	const uint64_t began = wp_clock_ns();
 	double frozen;
 	int err;
 
@@ -532,7 +565,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 		return err;
 	look_at_each(stops);
 	target->threads += (unsigned)(stops->n - before);
-	frozen = (double)(wp_stop_now() - began) / 1e6;
+	frozen = (double)(wp_clock_ns() - began) / 1e6;
 	if (!command && frozen > target->frozen_ms)
 		target->frozen_ms = frozen;
 	return 0;
@@ -574,7 +607,8 @@ collect(struct wp_stops *stops, pid_t pid)
 		if (t == NULL)
 			continue;
 		if (wp_trace_next(tids[i], &trace) <= 0)
-			missing++;
+			/* the first thread may have ended before others */
+			missing += tids[i] != pid || !wp_proc_exiting(pid);
 		else if (trace.what == WP_TRACE_EXEC ||
 		    trace.what == WP_TRACE_END)
 			handle(stops, &trace);
@@ -588,11 +622,11 @@ collect(struct wp_stops *stops, pid_t pid)
 int
 wp_stops_hold(struct wp_stops *stops, pid_t pid)
 {
-	const uint64_t limit = wp_stop_now() + PATIENCE * 1000000ull;
+	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
 
 	interrupt_all(stops, pid);
 	while (collect(stops, pid) > 0) {
-		if (wp_stop_now() > limit)
+		if (wp_clock_ns() > limit)
 			return -ETIMEDOUT;
 		nap();
 	}
@@ -610,7 +644,7 @@ wp_stops_stands(const struct wp_stops *stops, pid_t pid, pid_t tid)
 void
 wp_stops_end(struct wp_stops *stops)
 {
-	const uint64_t limit = wp_stop_now() + PATIENCE * 1000000ull;
+	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
 
 	if (stops->ending)
 		return;
@@ -626,7 +660,7 @@ wp_stops_end(struct wp_stops *stops)
 				let_go(stops, t);
 		}
 	interrupt_all(stops, 0);
-	while (stops->n > 0 && wp_stop_now() < limit)
+	while (stops->n > 0 && wp_clock_ns() < limit)
 		if (wp_stops_step(stops) == 0)
 			nap();
 }
@@ -636,12 +670,12 @@ wp_stops_end(struct wp_stops *stops)
 void
 wp_stops_leave(struct wp_stops *stops, pid_t pid)
 {
-	const uint64_t limit = wp_stop_now() + PATIENCE * 1000000ull;
+	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
 	struct wp_proc_status status;
 
 	(void)kill(pid, SIGSTOP);
 	wp_stops_end(stops);
-	while (wp_stop_now() < limit && wp_proc_status(pid, &status) == 0 &&
+	while (wp_clock_ns() < limit && wp_proc_status(pid, &status) == 0 &&
 	    status.state != 'T')
 		nap();
 }

@@ -13,9 +13,11 @@
  *
  * A thread that blocks the signal does not stop, but its records are there, and
  * are given out without a value.  So nothing is lost if a stop does not come.
+ * One that comes late, somewhere else in the program, is no stop at a hit.
  *
- * Exactness.  A value is exact if no other access to the watch is counted since
- * the value before, in any thread.  Counts are read of threads that run: that
+ * Exactness.  A value is exact if the thread stands right behind its access,
+ * and no other one to the watch is counted since the value before, in any
+ * thread.  Counts are read of threads that run: that
  * interrupts the thread's processor, where an access and its trap are done, or
  * have not begun.
  *

@@ -3,22 +3,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc.h"
 #include "stop_private.h"
 
 /* How long what was seen of a process's handlers is good for, in ns. */
 enum { CAUGHT_FRESH = 100000000 };
-
-uint64_t
-wp_stop_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool
 has(uint64_t signals, int sig)
@@ -106,7 +97,7 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 void
 wp_stop_look_at_signals(struct wp_stops *stops)
 {
-	const uint64_t now = wp_stop_now();
+	const uint64_t now = wp_clock_ns();
 
 	if (now - stops->looked < CAUGHT_FRESH)
 		return;

@@ -4,16 +4,18 @@
  * A watch is settled when its bytes and the counts of all accesses to it are
  * known for one moment.  From one such moment to the next, its value is exact
  * if all that was counted are the samples of this stop, and these are one
- * access.  The thread that stands has all its samples in the rings.  Others'
- * events are read after the memory: counts only grow, so if they are as they
- * were, they were so all the time.  If not, memory is read once more between
- * that and another look at them.
+ * access, which the thread has not gone on from: had it blocked the signal for
+ * a while, they might be several.  The thread that stands has all its samples
+ * in the rings.  Others' events are read after the memory: counts only grow, so
+ * if they are as they were, they were so all the time.  If not, memory is read
+ * once more between that and another look at them.
  */
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 
 #include "proc.h"
 #include "stop_private.h"
+#include "trace_sample.h"
 
 /* Reading others' counts takes time; with more events than this there are too
    many for it, and values are not exact. */
@@ -80,7 +82,9 @@ wp_stop_give_up(struct wp_stops *stops, pid_t tid)
 struct touched {
 	struct wp_stop_record *last;	/* NULL: nothing */
 	uint64_t samples;
-	bool one;			/* they are one access */
+	bool one;			/* they are one access ... */
+	bool here;			/* ... that the thread stands behind: it
+					   had not blocked the signal */
 };
 
 /* A stop, as it is looked at. */
@@ -92,6 +96,7 @@ struct look {
 	bool exact[WP_SLOTS_MAX];	/* nobody else accessed it */
 	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
 	struct wp_stop_value value[WP_SLOTS_MAX];
+	uint64_t pc;			/* where the thread stands; 0: not known */
 	int call;
 	int64_t result;
 };
@@ -117,6 +122,7 @@ find_samples(struct look *look)
 		    (touched->one && touched->last->kernel == r->kernel &&
 		    (r->kernel || touched->last->ip == r->ip));
 		touched->last = r;
+		touched->here = r->pc != 0 && r->pc == look->pc;
 		look->stops->last = r->time;
 		look->stops->last_cpu = r->cpu;
 		look->stops->last_tid = r->tid;
@@ -204,6 +210,15 @@ look_at_value(struct look *look, size_t i)
 		    counts_stand(look, i);
 }
 
+/* Who shares its memory has a settled value no longer. */
+static void
+unsettle_sharers(const struct wp_stop_process *process, size_t i)
+{
+	for (struct wp_stop_process *p = process->shares; p != NULL;
+	    p = p->shares)
+		p->settled[i].known = false;
+}
+
 /* Put a watch's value into the last sample of it. */
 static void
 put_value(struct look *look, size_t i)
@@ -215,7 +230,7 @@ put_value(struct look *look, size_t i)
 	const uint64_t now = wp_stop_counted(look->stops, thread,
 	    thread->process->first + i);
 	const bool known_from = settled->known && touched->one &&
-	    thread->counted[i] == thread->taken[i] &&
+	    thread->process->shares == NULL && touched->here && thread->counted[i] == thread->taken[i] &&
 	    now == thread->taken[i] + touched->samples;
 
 	thread->taken[i] = now;
@@ -228,6 +243,7 @@ put_value(struct look *look, size_t i)
 		thread->counted[i] = now;
 		memcpy(settled->byte, value->new, value->len);
 	}
+	unsettle_sharers(thread->process, i);
 	if (look->read[i])
 		wp_stop_record_value(touched->last, value);
 }
@@ -236,13 +252,18 @@ bool
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct look look = {.stops = stops, .thread = thread, .call = -1};
-	bool kernel = false;
+	uint64_t regs[WP_TRACE_REGS_MAX], sp;
+	bool here = false, kernel = false;
 
+	if (wp_trace_regs(thread->tid, regs, &look.pc, &sp) < 0)
+		look.pc = 0;
 	if (!find_samples(&look))
 		return false;
-	for (size_t i = 0; i < thread->process->n; i++)
-		kernel = kernel || (look.touched[i].last != NULL &&
+	for (size_t i = 0; i < thread->process->n; i++) {
+		here = here || look.touched[i].here;
+		kernel = kernel || (look.touched[i].here &&
 		    look.touched[i].last->kernel);
+	}
 	if (kernel)
 		look.call = wp_trace_call(thread->tid, &look.result);
 	for (size_t i = 0; i < thread->process->n; i++)
@@ -250,7 +271,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 			look_at_value(&look, i);
 			put_value(&look, i);
 		}
-	return true;
+	return here;
 }
 
 void

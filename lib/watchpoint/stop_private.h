@@ -30,6 +30,8 @@ struct wp_stop_process {
 	bool looked;		/* ... as was seen at some time */
 	bool warned;		/* that no signal is free */
 	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_stop_process *shares;	/* memory with that one, which made it
+					   (vfork(2)); NULL: has its own */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;
 };
@@ -72,8 +74,6 @@ struct wp_stops {
 	bool left;			/* leave the process of the last hit */
 };
 
-uint64_t wp_stop_now(void);
-
 /* stop_arm.c */
 
 /* Open a thread's events: it stands still; made: before its first
@@ -103,8 +103,8 @@ void wp_stop_look_at_signals(struct wp_stops *);
 /* Take in what is in the rings. */
 void wp_stop_drain(struct wp_stops *);
 
-/* A thread stands: give its waiting samples their values.  Result: whether
-   there were any. */
+/* A thread stands: give its waiting samples their values.  Result: whether it
+   is behind the access of one of them. */
 bool wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
 
 /* Its samples wait no longer. */

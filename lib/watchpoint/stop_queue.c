@@ -70,6 +70,17 @@ raw_offset(const struct perf_event_header *header, bool callchain)
 	    header->size + RAW_SIZE + 4 - RAW_EMPTY <= UINT16_MAX ? at : 0;
 }
 
+/* By the user's registers, which follow the raw bytes. */
+static uint64_t
+user_pc(const struct perf_event_header *header, size_t raw)
+{
+	const size_t abi = raw + RAW_EMPTY;
+	const size_t at = abi + 8 + 8 * (size_t)wp_attr_user_pc();
+
+	return raw != 0 && at + 8 <= header->size && get64(header, abi) != 0 ?
+	    get64(header, at) : 0;
+}
+
 /* A copy, with room for a value if there is to be one: at *value then. */
 static struct perf_event_header *
 copy(const struct perf_event_header *from, size_t raw, uint32_t *value)
@@ -109,15 +120,17 @@ wp_stop_queue_add(struct wp_stop_queue *q,
     const struct perf_event_header *header, bool callchain, uint64_t id)
 {
 	const bool sample = header->type == PERF_RECORD_SAMPLE;
+	const size_t raw = sample ? raw_offset(header, callchain) : 0;
 	struct wp_stop_record new = {
 		.time = get64(header, wp_attr_time_offset(header)),
 		.waits = sample,
 	};
 
-	if (room(q) < 0 || (new.header = copy(header, sample ?
-	    raw_offset(header, callchain) : 0, &new.value)) == NULL)
+	if (room(q) < 0 ||
+	    (new.header = copy(header, raw, &new.value)) == NULL)
 		return NULL;
 	if (sample) {
+		new.pc = user_pc(header, raw);
 		new.tid = (pid_t)get32(header, SAMPLE_TID);
 		new.ip = get64(header, SAMPLE_IP);
 		new.cpu = (int)get32(header, SAMPLE_CPU);

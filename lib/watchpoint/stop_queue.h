@@ -25,6 +25,8 @@ struct wp_stop_record {
 	bool waits;		/* for its thread to stop */
 	bool kernel;		/* an access of the kernel */
 	int cpu;		/* a sample's processor */
+	uint64_t pc;		/* where its thread was in the program; 0: not
+				   known */
 	uint64_t ip;
 	uint32_t value;		/* offset of its value in the record; 0: there
 				   is no room for one */

@@ -76,7 +76,7 @@ plan_watch(const struct wp_target *target, const struct wp_region *region,
 
 	if (got < 0)
 		return got;
-	watch->region = *region;
+	*watch = (struct wp_watched){.region = *region};
 	got = wp_slot_plan(region, &target->features.caps, watch->slot, cause);
 	if (got < 0)
 		return got;
@@ -308,6 +308,14 @@ read_before(struct wp_watched *watched, const struct wp_hold *hold)
 	watched->nbefore = got > 0 ? (unsigned)got : 0;
 }
 
+void
+wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
+    size_t first, size_t n)
+{
+	for (size_t w = first; w < first + n && hold->n > 0; w++)
+		read_before(&target->watch[w], hold);
+}
+
 int
 wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
     size_t first, size_t n, struct wp_cause *cause)
@@ -327,8 +335,7 @@ wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
 		}
 		target->threads += (unsigned)got;
 	}
-	for (size_t w = first; w < first + n && hold->n > 0; w++)
-		read_before(&target->watch[w], hold);
+	wp_target_read_before(target, hold, first, n);
 	return 0;
 }
 

@@ -26,6 +26,10 @@ struct wp_target {
 int wp_target_open_events(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n, struct wp_cause *);
 
+/* Take down what these watches' bytes are, while the threads stand still. */
+void wp_target_read_before(struct wp_target *, const struct wp_hold *,
+    size_t first, size_t n);
+
 /* Why an event of these watches could not be opened for a thread. */
 int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
     pid_t tid, struct wp_cause *);

@@ -3,8 +3,8 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc.h"
 
 /* The part of the sample before the registers. */
@@ -46,7 +46,6 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 		.raw_size = sizeof(head.raw) + sizeof(head.pad),
 		.abi = PERF_SAMPLE_REGS_ABI_64,
 	};
-	struct timespec now;
 	uint64_t sp;
 	size_t size, left;
 	int n = wp_trace_regs(what->tid, head.regs, &head.ip, &sp);
@@ -58,8 +57,7 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 		room = UINT16_MAX;
 	if (room < size + 2 * sizeof(uint64_t))
 		return -ENOBUFS;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	head.time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	head.time = wp_clock_ns();
 	if (what->value != NULL)
 		memcpy(head.raw, what->value, sizeof(head.raw));
 	left = (room - size - 2 * sizeof(uint64_t)) & ~(size_t)7;

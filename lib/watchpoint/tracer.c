@@ -210,7 +210,7 @@ signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 	    wp_trace_get_signal(thread->tid, &info) < 0)
 		return sig;
 	other = tracer->calls->signal(tracer->arg, thread, &info);
-	if (other == sig || other == 0)
+	if (other == sig || other == 0 || other == WP_TRACER_LATER)
 		return other;
 	/* killed in between, we would leave it with the one's number and the
 	   other's siginfo, of which the kernel makes a signal sent by a user */
@@ -250,6 +250,8 @@ handle_stop(struct wp_tracer *tracer, struct wp_traced *thread,
 
 	if (trace->what == WP_TRACE_SIGNAL)
 		sig = signal_for(tracer, thread, trace->signal);
+	if (sig == WP_TRACER_LATER)
+		return;
 	thread->stands = trace->what == WP_TRACE_GROUP;
 	if (!update(tracer, thread, trace->what)) {
 		forget(tracer, tid);

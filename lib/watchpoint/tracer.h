@@ -51,6 +51,8 @@
 
 struct wp_tracer;
 
+enum { WP_TRACER_LATER = -1 };
+
 /* A traced thread. */
 struct wp_traced {
 	pid_t tid;
@@ -67,7 +69,8 @@ struct wp_tracer_calls {
 	bool (*arm)(void *arg, struct wp_traced *);
 	/* One is about to get SIGTRAP, or the other signal that its owner
 	   named.  Result: the signal that it gets, 0: none; if that is another,
-	   *info has been made its siginfo. */
+	   *info has been made its siginfo; WP_TRACER_LATER: it stays where it
+	   is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_traced *, siginfo_t *info);
 	/* It has ended, or is traced no more: forget it, free own. */
 	void (*end)(void *arg, struct wp_traced *);

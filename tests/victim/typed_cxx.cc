@@ -46,8 +46,21 @@ struct derived : base {
 
 struct left : virtual base { int l = 1; };
 
+class roomy {			/* ends in padding, ... */
+public:
+	virtual ~roomy() {}
+	int number = 3;
+};
+
+struct filled : roomy {		/* ... where these are */
+	unsigned char own = 4;
+	unsigned low : 3, high : 5;
+	filled() : low(5), high(9) {}
+};
+
 KEPT derived object;
 KEPT left branch;
+KEPT filled tail;
 KEPT ring<short, 3> small{{1, 2, 3}, 4, 5};
 
 namespace {

@@ -1,0 +1,18 @@
+/* clock: the time that all records have, and that all waiting is measured in:
+   ns of CLOCK_MONOTONIC. */
+#ifndef WP_CLOCK_H
+#define WP_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t
+wp_clock_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+#endif
