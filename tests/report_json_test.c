@@ -154,7 +154,8 @@ writes_the_schema(void **state)
 	    "value_source")), "immediate");
 	assert_line(lines.line[4], "{'type':'hit','seq':4,'watch':1,"
 	    "'time':-0.5,'pid':4335,'tid':4340,'comm':'victim','cpu':1,"
-	    "'access':'write','origin':'user','addr':'0x404090','len':8}");
+	    "'access':'write','origin':'user','addr':'0x404090','len':8,"
+    "'insn':{'confidence':'unknown'}}");
 	assert_line(lines.line[5], "{'type':'lost','count':2}");
 	assert_line(lines.line[6],
 	    "{'type':'thread','event':'new','tid':4341}");

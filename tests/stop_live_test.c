@@ -52,8 +52,9 @@ static struct watching {
 } watching;
 
 static bool
-no_hit_asked(void *arg, pid_t pid, pid_t tid)
+no_hit_asked(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
+	(void)kernel;
 	(void)arg;
 	(void)pid;
 	(void)tid;
@@ -89,8 +90,9 @@ static const struct wp_stops_calls calls = {
 	NULL, on_executed, on_ended, on_warn,
 };
 static bool
-hold_all(void *arg, pid_t pid, pid_t tid)
+hold_all(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
+	(void)kernel;
 	(void)arg;
 	watching.held += wp_stops_hold(watching.stops, pid) == 0 &&
 	    wp_stops_stands(watching.stops, pid, tid);

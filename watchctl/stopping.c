@@ -38,6 +38,7 @@ struct stopping {
 	struct run *run;
 	struct wp_stops *stops;
 	struct on_hit on_hit;	/* what it remembers */
+	bool loops;		/* hits are reported: they can be acted at */
 	bool missed;		/* a hit was not acted at, as is told */
 	bool leave;		/* it is to be left stopped ... */
 	pid_t left, left_tid;	/* ... and which, and where */
@@ -251,15 +252,18 @@ act(void *arg, const struct ex_hit *hit)
 	stopping->left_seq = hit->seq;
 }
 
-/* While other processes are still being attached there is no report yet. */
+/* Explain it while the thread stands: if there is something to do at hits, and
+   if it is in a system call, whose descriptors and vectors are there only now.
+   While other processes are still being attached there is no report yet. */
 static bool
-stands_at_hit(void *arg, pid_t pid, pid_t tid)
+stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
 	struct stopping *stopping = arg;
 	struct session *s = &stopping->run->session;
 
 	(void)pid;
-	if (s->acted == NULL)
+	if (!stopping->loops || s->explainer == NULL ||
+	    (s->acted == NULL && !kernel))
 		return false;
 	ex_explain_stands(s->explainer, tid);
 	(void)feed(stopping, UINT64_MAX, true);
@@ -271,8 +275,7 @@ stands_at_hit(void *arg, pid_t pid, pid_t tid)
 
 /* --- the run --- */
 
-static const struct wp_stops_calls calls = {NULL, executed, ended, warn};
-static const struct wp_stops_calls calls_on_hit = {
+static const struct wp_stops_calls calls = {
 	stands_at_hit, executed, ended, warn,
 };
 
@@ -280,10 +283,9 @@ int
 stopping_open(struct run *run)
 {
 	struct stopping *stopping = calloc(1, sizeof(*stopping));
-	const bool on_hit = run->options->on_hit.what != ON_HIT_REPORT;
 
 	if (stopping == NULL || wp_stops_new(&stopping->stops, run->target,
-	    on_hit ? &calls_on_hit : &calls, stopping) < 0) {
+	    &calls, stopping) < 0) {
 		free(stopping);
 		return complain("out of memory");
 	}
@@ -354,6 +356,7 @@ stopping_loop(struct run *run)
 		run->session.acted = act;
 		run->session.acted_arg = stopping;
 	}
+	stopping->loops = true;
 	while (run->reason == NULL) {
 		const bool more = wp_stops_step(stopping->stops) > 0;
 
@@ -362,6 +365,7 @@ stopping_loop(struct run *run)
 			run->reason = run->session.full ? "count" : "detached";
 		wait_a_little(stopping, &signals, more);
 	}
+	stopping->loops = false;
 	run->session.acted = NULL;
 	if (stopping->leave) {
 		wp_stops_leave(stopping->stops, stopping->left);

@@ -267,9 +267,8 @@ let_go(struct wp_stops *stops, struct wp_stop_thread *thread)
 	wp_trace_let_go(tid, sig);
 }
 
-/* Take down what a stop tells; the thread then is held.  Result: whether it
-   stands at a hit. */
-static bool
+/* Take down what a stop tells; the thread then is held. */
+static enum wp_stop_at
 take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
 {
@@ -294,8 +293,9 @@ handle_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
 {
 	const pid_t pid = thread->process->pid, tid = thread->tid;
+	const enum wp_stop_at at = take_stop(stops, thread, trace);
 
-	if (!take_stop(stops, thread, trace) || stops->ending ||
+	if (at == WP_STOP_AT_NOTHING || stops->ending ||
 	    stops->calls->hit == NULL) {
 		if (stops->ending)
 			let_go(stops, thread);
@@ -303,9 +303,14 @@ handle_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 			go_on(thread);
 		return;
 	}
-	stops->left = stops->calls->hit(stops->arg, pid, tid);
-	/* others may be held by now, and this one may have been killed */
-	for (size_t i = 0; i < WP_STOP_BUCKETS && !stops->left; i++)
+	stops->holds = false;
+	stops->left = stops->calls->hit(stops->arg, pid, tid,
+	    at == WP_STOP_AT_CALL);
+	if (!stops->left && !stops->holds)
+		go_on(thread);
+	/* this one may have been killed meanwhile */
+	for (size_t i = 0; i < WP_STOP_BUCKETS && stops->holds && !stops->left;
+	    i++)
 		for (struct wp_stop_thread *t = stops->bucket[i]; t != NULL;
 		    t = t->next)
 			if (t->held)
@@ -624,6 +629,7 @@ wp_stops_hold(struct wp_stops *stops, pid_t pid)
 {
 	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
 
+	stops->holds = true;
 	interrupt_all(stops, pid);
 	while (collect(stops, pid) > 0) {
 		if (wp_clock_ns() > limit)

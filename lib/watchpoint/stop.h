@@ -43,10 +43,11 @@ struct wp_stops;
 
 /* What its owner is told; all are called by wp_stops_step. */
 struct wp_stops_calls {
-	/* A thread stands at a hit, whose records are there (wp_stops_next).
-	   NULL: it goes on at once.  Result: whether the process is to be left
-	   stopped (wp_stops_leave is to be called next). */
-	bool (*hit)(void *arg, pid_t pid, pid_t tid);
+	/* A thread stands at a hit, whose records are there (wp_stops_next);
+	   kernel: it is one in a system call.  NULL: it goes on at once.
+	   Result: whether the process is to be left stopped (wp_stops_leave is
+	   to be called next). */
+	bool (*hit)(void *arg, pid_t pid, pid_t tid, bool kernel);
 	/* A process executes another program: it is watched no more. */
 	void (*executed)(void *arg, pid_t pid);
 	/* A process has ended, with this status as of waitpid(2); of a child of

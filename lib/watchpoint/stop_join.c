@@ -248,7 +248,7 @@ put_value(struct look *look, size_t i)
 		wp_stop_record_value(touched->last, value);
 }
 
-bool
+enum wp_stop_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct look look = {.stops = stops, .thread = thread, .call = -1};
@@ -258,7 +258,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	if (wp_trace_regs(thread->tid, regs, &look.pc, &sp) < 0)
 		look.pc = 0;
 	if (!find_samples(&look))
-		return false;
+		return WP_STOP_AT_NOTHING;
 	for (size_t i = 0; i < thread->process->n; i++) {
 		here = here || look.touched[i].here;
 		kernel = kernel || (look.touched[i].here &&
@@ -271,7 +271,8 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 			look_at_value(&look, i);
 			put_value(&look, i);
 		}
-	return here;
+	return kernel ? WP_STOP_AT_CALL : here ? WP_STOP_AT_HIT :
+	    WP_STOP_AT_NOTHING;
 }
 
 void

@@ -71,6 +71,7 @@ struct wp_stops {
 	int last_cpu;			/* and processor, */
 	pid_t last_tid;			/* and thread */
 	bool ending;			/* everybody is let go at his stop */
+	bool holds;			/* others than who hit */
 	bool left;			/* leave the process of the last hit */
 };
 
@@ -103,9 +104,15 @@ void wp_stop_look_at_signals(struct wp_stops *);
 /* Take in what is in the rings. */
 void wp_stop_drain(struct wp_stops *);
 
-/* A thread stands: give its waiting samples their values.  Result: whether it
-   is behind the access of one of them. */
-bool wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
+/* What a thread stands behind. */
+enum wp_stop_at {
+	WP_STOP_AT_NOTHING,
+	WP_STOP_AT_HIT,
+	WP_STOP_AT_CALL,	/* a hit of the kernel, in a system call */
+};
+
+/* A thread stands: give its waiting samples their values. */
+enum wp_stop_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
 
 /* Its samples wait no longer. */
 void wp_stop_give_up(struct wp_stops *, pid_t tid);
