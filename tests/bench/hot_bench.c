@@ -1,8 +1,9 @@
 /*
  * hot: what the main job costs a program that does nothing but write the
  * watched word: 100,000 writes from a chain of 16 calls, each one reported as a
- * self-contained JSON line with its backtrace, beside the same program under a
- * bare counting event.  Runs of the two alternate.
+ * self-contained JSON line with its backtrace, instruction, values and types,
+ * beside the same program under a bare counting event, and beside the same
+ * samples only recorded.  Runs of the three alternate.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,9 +91,9 @@ lost_of(const char *said)
 	return atof(account + strlen(" reported, "));
 }
 
-/* The main job, its report going to a file. */
+/* The main job, its report (or recording) going to a file. */
 static void
-watched(const char *report, struct times *t)
+watched(const char *report, const char *form, struct times *t)
 {
 	struct running v, w;
 	struct outcome o;
@@ -100,7 +101,7 @@ watched(const char *report, struct times *t)
 	double ended;
 
 	start_victim(&v, pid, addr);
-	start(&w, (const char *[]){watchctl(), "-w", addr, "-o", "json", "-O",
+	start(&w, (const char *[]){watchctl(), "-w", addr, "-o", form, "-O",
 	    report, "-p", pid, NULL});
 	for (int waited = 0; access(report, R_OK) != 0 || waited < 30; waited++)
 		(void)usleep(10000);
@@ -117,17 +118,21 @@ int
 main(void)
 {
 	double bare_time[RUNS], time[RUNS], after[RUNS], ratio[RUNS], lost = 0;
+	double explained[RUNS];
 	char report[] = "/tmp/watchctl_bench.XXXXXX";
 	int fd = mkstemp(report);
 
 	assert_true(fd >= 0);
 	(void)close(fd);
 	for (int i = 0; i < RUNS; i++) {
-		struct times t;
+		struct times recorded, t;
 
 		(void)unlink(report);
 		bare_time[i] = bare();
-		watched(report, &t);
+		watched(report, "perf", &recorded);
+		(void)unlink(report);
+		watched(report, "json", &t);
+		explained[i] = t.wrote / recorded.wrote;
 		time[i] = t.wrote;
 		after[i] = t.after;
 		ratio[i] = t.wrote / bare_time[i];
@@ -140,6 +145,8 @@ main(void)
 	    bench_median(bare_time, RUNS) * 1e6 / atof(WRITES));
 	bench_tell("hot loop slowdown", bench_median(ratio, RUNS), "x",
 	    "a bare count", 1.7, 0);
+	bench_tell("instruction, values, types, lines",
+	    bench_median(explained, RUNS), "x", "recording only", 1.1, 0);
 	bench_tell("hot loop hits lost", lost, "", "of all runs", 0, 0);
 	bench_tell("all lines written after", bench_median(after, RUNS), "s",
 	    "after the target's end", 1, 0);
