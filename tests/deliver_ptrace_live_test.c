@@ -169,14 +169,6 @@ write_word(void)
 	add(&shared->writes, 1);
 }
 
-static pid_t
-tracer_of(pid_t tid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(tid, &status) == 0 ? status.tracer : -1;
-}
-
 /* --- every access --- */
 
 static void
@@ -420,7 +412,7 @@ signals_and_status_are_the_programs(void **state)
 
 	(void)state;
 	await(shared->step == 1);
-	assert_true(tracer_of(pid) > 0);
+	assert_true(wp_proc_tracer(pid) > 0);
 	for (int i = 0; i < SIGNALS; i++)
 		assert_int_equal(sigqueue(pid, SIGRTMIN,
 		    (union sigval){.sival_int = i}), 0);

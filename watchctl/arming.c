@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "channel_futex.h"
+#include "clock.h"
 #include "proc.h"
 #include "refused.h"
 #include "tracer.h"
@@ -51,15 +52,6 @@ struct arming {
 	bool caught;		/* the program handles WP_SIGNAL ... */
 	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
 };
-
-static uint64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000;
-}
 
 /* Have the helper tell a line, once for each kind. */
 static void
@@ -221,7 +213,7 @@ static bool
 is_caught(struct arming *arming, pid_t tid)
 {
 	struct wp_proc_status status;
-	uint64_t now = now_ms();
+	const uint64_t now = (uint64_t)wp_clock_ms();
 
 	if (arming->looked == 0 || now - arming->looked >= CAUGHT_FRESH) {
 		arming->caught = wp_proc_status(tid, &status) == 0 &&

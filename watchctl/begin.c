@@ -24,12 +24,6 @@
 #include "stopping.h"
 #include "type.h"
 
-uint64_t
-run_now(void)
-{
-	return wp_clock_ns();
-}
-
 /* Room for what is found out about each process. */
 static int
 make_processes(struct run *run)
@@ -224,7 +218,7 @@ arm(struct run *run)
 	struct wp_cause cause = {0};
 	int err = 0;
 
-	run->began = run_now();
+	run->began = wp_clock_ns();
 	for (size_t i = 0; i < run->nprocesses && err == 0; i++) {
 		struct process *process = &run->process[i];
 		unsigned before = wp_target_threads(run->target);

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "guardian.h"
 #include "mapped.h"
@@ -76,11 +77,11 @@ guarding_open(struct run *run, struct wp_cause *cause)
 static int
 await_stopped(pid_t pid)
 {
-	const uint64_t limit = run_now() + STOP_MS * 1000000ull;
+	const uint64_t limit = wp_clock_ns() + STOP_MS * 1000000ull;
 	struct wp_proc_status status;
 
 	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
-		if (run_now() > limit || status.state == 'Z')
+		if (wp_clock_ns() > limit || status.state == 'Z')
 			return -ESRCH;
 		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 	}
@@ -183,7 +184,7 @@ act(void *arg, const struct ex_hit *hit)
 
 	while (i < g->n && g->guard[i].mapped.pid != hit->pid)
 		i++;
-	if (i == g->n || g->left != NULL)
+	if (i == g->n || g->left != NULL || run_is_ending(run))
 		return;
 	tracer.arg = g->guard[i].guardian;
 	if (!on_hit_act(&g->on_hit, &tracer, &run->session, hit))
@@ -281,15 +282,13 @@ is_wanted(const struct run *run)
 static void
 wait_a_little(struct run *run, struct pollfd *p)
 {
-	const double left = run->options->seconds * 1e3 -
-	    (double)(run_now() - run->began) / 1e6;
-	const bool timed = run->options->seconds > 0;
+	const double left = run_left_ms(run);
 
-	(void)poll(p, 1 + run->guarding->n, timed && left < LOOK_MS ?
+	(void)poll(p, 1 + run->guarding->n, left < LOOK_MS ?
 	    left > 0 ? (int)left + 1 : 0 : LOOK_MS);
 	if (p->revents != 0)
 		run_take_signals(run);
-	if (run->reason == NULL && timed && left <= 0)
+	if (run->reason == NULL && left <= 0)
 		run->reason = "time";
 }
 
@@ -307,7 +306,7 @@ look_at_all(struct run *run, struct pollfd *p)
 	}
 	if (g->left != NULL)
 		run->reason = "paused";
-	else if (!session_flush(&run->session, run_now()) || !is_wanted(run))
+	else if (!session_flush(&run->session, wp_clock_ns()) || !is_wanted(run))
 		run->reason = run->session.full ? "count" : "detached";
 	else if (!any && run->reason == NULL)
 		run->reason = "exit";

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "clock.h"
 #include "proc.h"
 
 static void
@@ -21,14 +22,14 @@ tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
 	    watch->len : sizeof(bytes));
 	if (n > 0)
 		ex_explain_known(run->session.explainer, watch, pid, bytes,
-		    (size_t)n, run_now());
+		    (size_t)n, wp_clock_ns());
 }
 
 int
 initial_tell(struct run *run)
 {
 	const struct ex_values values = {
-		.read = wp_proc_read, .now = run_now,
+		.read = wp_proc_read, .now = wp_clock_ns,
 		.at_once = run->options->stop,
 	};
 	const struct session *s = &run->session;

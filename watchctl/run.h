@@ -39,8 +39,12 @@ struct run {
 	const char *reason;		/* why it ended; NULL: it has not */
 };
 
-/* The records' clock, CLOCK_MONOTONIC, in ns. */
-uint64_t run_now(void);
+/* ms until the time of -t is over; without -t more than anybody waits for. */
+double run_left_ms(const struct run *);
+
+/* Whether the loop will end, or look at a signal, as soon as it comes to that:
+   then nothing that takes long is to be begun. */
+bool run_is_ending(const struct run *);
 
 /* A signal for watchctl: it ends, or passes it on to the command. */
 void run_signal(struct run *, int sig);

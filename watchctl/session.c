@@ -248,6 +248,15 @@ session_lost(struct session *s, uint64_t count)
 }
 
 void
+session_counted(struct session *s, uint64_t counts)
+{
+	if (counts > s->samples + s->lost)
+		session_lost(s, counts - s->samples - s->lost);
+	else if (counts >= s->samples)
+		s->lost = counts - s->samples;
+}
+
+void
 session_warn(struct session *s, const char *format, ...)
 {
 	char text[512];

@@ -94,6 +94,12 @@ bool session_flush(struct session *, uint64_t now);
 void session_tell_watch(struct session *);
 
 void session_lost(struct session *, uint64_t count);
+
+/* All records are there, and so many accesses were counted.  What was counted
+   and not delivered is lost, whatever records said of it: they leave out the
+   last ones, and count lost records that were no hits. */
+void session_counted(struct session *, uint64_t counts);
+
 void session_warn(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

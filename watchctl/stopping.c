@@ -19,6 +19,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "on_hit.h"
 #include "refused.h"
@@ -108,7 +109,7 @@ be_anywhere(struct stopping *stopping)
 static void
 follow(struct stopping *stopping, pid_t tid, int cpu)
 {
-	const uint64_t now = run_now();
+	const uint64_t now = wp_clock_ns();
 	cpu_set_t its;
 
 	if ((tid == stopping->followed && cpu == stopping->seen) ||
@@ -133,7 +134,7 @@ is_worth_waiting(struct stopping *stopping)
 	int cpu;
 	const uint64_t last = wp_stops_last(stopping->stops, &cpu, &tid);
 
-	if (last == 0 || last + SPIN < run_now())
+	if (last == 0 || last + SPIN < wp_clock_ns())
 		return false;
 	if (last != stopping->last)
 		follow(stopping, tid, cpu);
@@ -170,42 +171,6 @@ feed(struct stopping *stopping, uint64_t horizon, bool all)
 	return session_flush(&run->session, horizon);
 }
 
-/* --- when to end --- */
-
-/* What wakes us: stops, and the signals that are ours to take. */
-static void
-wake_signals(sigset_t *signals)
-{
-	(void)sigemptyset(signals);
-	(void)sigaddset(signals, SIGCHLD);
-	(void)sigaddset(signals, SIGINT);
-	(void)sigaddset(signals, SIGQUIT);
-	(void)sigaddset(signals, SIGTERM);
-	(void)sigaddset(signals, SIGHUP);
-}
-
-static double
-time_left_ms(const struct run *run)
-{
-	return run->options->seconds * 1e3 -
-	    (double)(run_now() - run->began) / 1e6;
-}
-
-/* Whether the loop is to end, or to look at a signal, when it comes to that:
-   actions take their time. */
-static bool
-is_ending(const struct run *run)
-{
-	sigset_t ours, pending;
-
-	wake_signals(&ours);
-	(void)sigdelset(&ours, SIGCHLD);
-	(void)sigpending(&pending);
-	(void)sigandset(&pending, &pending, &ours);
-	return run->reason != NULL || !sigisemptyset(&pending) ||
-	    (run->options->seconds > 0 && time_left_ms(run) <= 0);
-}
-
 /* --- --on-hit --- */
 
 static int
@@ -236,7 +201,7 @@ act(void *arg, const struct ex_hit *hit)
 		.hold = hold, .arg = stopping->stops,
 	};
 
-	if (stopping->leave || is_ending(stopping->run))
+	if (stopping->leave || run_is_ending(stopping->run))
 		return;
 	if (!wp_stops_stands(stopping->stops, hit->pid, hit->tid)) {
 		tell_missed(stopping, hit);
@@ -308,6 +273,18 @@ stopping_attach(struct run *run, const struct process *process,
 	    refused(process->pid, -err, cause) : err;
 }
 
+/* What wakes us: stops, and the signals that are ours to take. */
+static void
+wake_signals(sigset_t *signals)
+{
+	(void)sigemptyset(signals);
+	(void)sigaddset(signals, SIGCHLD);
+	(void)sigaddset(signals, SIGINT);
+	(void)sigaddset(signals, SIGQUIT);
+	(void)sigaddset(signals, SIGTERM);
+	(void)sigaddset(signals, SIGHUP);
+}
+
 static void
 wait_ms(struct run *run, const sigset_t *signals, int ms)
 {
@@ -323,19 +300,18 @@ static void
 wait_a_little(struct stopping *stopping, const sigset_t *signals, bool more)
 {
 	struct run *run = stopping->run;
-	const bool timed = run->options->seconds > 0;
-	const double left = timed ? time_left_ms(run) : 0;
+	const double left = run_left_ms(run);
 	int ms = wp_stops_pending(stopping->stops) ? SOON_MS : LOOK_MS;
 
 	if (run->reason != NULL)
 		return;
 	if (!wp_stops_busy(stopping->stops))
 		run->reason = "exit";
-	else if (timed && left <= 0)
+	else if (left <= 0)
 		run->reason = "time";
 	else if (!is_worth_waiting(stopping))
 		wait_ms(run, signals, more ? 0 :
-		    timed && left < ms ? (int)left + 1 : ms);
+		    left < ms ? (int)left + 1 : ms);
 	else if (++stopping->spins % SPINS == 0)
 		wait_ms(run, signals, 0);
 	else
@@ -361,7 +337,7 @@ stopping_loop(struct run *run)
 		const bool more = wp_stops_step(stopping->stops) > 0;
 
 		if (run->reason == NULL &&
-		    !feed(stopping, run_now() - ON_ITS_WAY, false))
+		    !feed(stopping, wp_clock_ns() - ON_ITS_WAY, false))
 			run->reason = run->session.full ? "count" : "detached";
 		wait_a_little(stopping, &signals, more);
 	}
@@ -403,10 +379,7 @@ stopping_account(struct run *run)
 		for (size_t w = 0; w < s->nwatches; w++)
 			if (wp_stops_count(stopping->stops, w, &count) == 0)
 				counts += count.value;
-		if (counts > s->samples + s->lost)
-			session_lost(s, counts - s->samples - s->lost);
-		else if (counts >= s->samples)
-			s->lost = counts - s->samples;
+		session_counted(s, counts);
 	}
 	if (run->options->command != NULL)
 		let_all_go(stopping);

@@ -7,6 +7,7 @@
 #include "watch.h"
 
 #include <errno.h>
+#include <float.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,8 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "complain.h"
 #include "guarding.h"
+#include "on_hit_exec.h"
 #include "proc.h"
 #include "run.h"
 #include "stopping.h"
@@ -155,22 +158,36 @@ all_ended(struct run *run)
 	return all;
 }
 
+double
+run_left_ms(const struct run *run)
+{
+	return run->options->seconds <= 0 ? DBL_MAX :
+	    run->options->seconds * 1e3 -
+	    (double)(wp_clock_ns() - run->began) / 1e6;
+}
+
+bool
+run_is_ending(const struct run *run)
+{
+	return run->reason != NULL || on_hit_interrupted() ||
+	    run_left_ms(run) <= 0;
+}
+
 /* Wait for something to happen, but not for long. */
 static void
 wait_a_little(struct run *run)
 {
-	double left = run->options->seconds * 1e3 -
-	    (double)(run_now() - run->began) / 1e6;
+	const double left = run_left_ms(run);
 	int ms = LOOK_MS;
 
-	if (run->options->seconds > 0 && left < ms)
+	if (left < ms)
 		ms = left > 0 ? (int)left + 1 : 0;
 	(void)poll(run->poll, run->npoll, ms);
 	if (run->poll[0].revents != 0)
 		run_take_signals(run);
 	if (run->reason == NULL && all_ended(run))
 		run->reason = "exit";
-	if (run->reason == NULL && run->options->seconds > 0 && left <= 0)
+	if (run->reason == NULL && left <= 0)
 		run->reason = "time";
 }
 
@@ -247,7 +264,7 @@ loop(struct run *run)
 			more = run->options->limit == 0 ||
 			    counted_in_all(run) < run->options->limit;
 		else
-			more = read_rings(run, run_now() - ON_ITS_WAY);
+			more = read_rings(run, wp_clock_ns() - ON_ITS_WAY);
 		if (!more)
 			run->reason = run->session.full ||
 			    run->options->count ? "count" : "detached";
@@ -268,22 +285,15 @@ tell_all_executed(struct run *run)
 			run_executed(run, &run->process[i]);
 }
 
-/* What was counted and not delivered is lost, whatever records said of it: they
-   leave out the last ones, and count lost records that were no hits. */
 static void
 account(struct run *run)
 {
 	struct session *s = &run->session;
-	uint64_t counts;
 
 	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
 		return;
 	tell_all_executed(run);
-	counts = counted_in_all(run);
-	if (counts > s->samples + s->lost)
-		session_lost(s, counts - s->samples - s->lost);
-	else if (counts >= s->samples)
-		s->lost = counts - s->samples;
+	session_counted(s, counted_in_all(run));
 }
 
 /* Wait for the command, also for one that was left stopped (--on-hit pause):

@@ -16,8 +16,9 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "clock.h"
 
 enum {
 	PAGE = 4096,		/* the smallest there is will do */
@@ -108,16 +109,14 @@ wp_capture(void *bytes, size_t room, const struct wp_captured *what,
     const ucontext_t *context)
 {
 	struct head *head = bytes;
-	struct timespec now;
 	uint8_t *at;
 	size_t left;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	head->id = what->id;
 	head->ip = wp_cpu_pc(context);
 	head->pid = (uint32_t)what->pid;
 	head->tid = (uint32_t)what->tid;
-	head->time = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	head->time = wp_clock_ns();
 	head->addr = what->addr;
 	head->cpu = (uint32_t)sched_getcpu();
 	head->zero = 0;

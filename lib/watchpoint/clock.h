@@ -1,5 +1,5 @@
 /* clock: the time that all records have, and that all waiting is measured in:
-   ns of CLOCK_MONOTONIC. */
+   CLOCK_MONOTONIC.  Async-signal-safe. */
 #ifndef WP_CLOCK_H
 #define WP_CLOCK_H
 
@@ -13,6 +13,12 @@ wp_clock_ns(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline long
+wp_clock_ms(void)
+{
+	return (long)(wp_clock_ns() / 1000000);
 }
 
 #endif

@@ -33,20 +33,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "proc.h"
 
 /* How long a thread may take to stop before its state is looked at, and how
    long all may take together, in ms. */
 enum { STOP_PATIENCE = 10, STOP_LIMIT = 5000 };
-
-static long
-now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 static void
 nap(void)
@@ -238,10 +230,10 @@ rest_asleep(const struct wp_hold *hold)
 static int
 await_stops(struct wp_hold *hold, pid_t pid, long limit)
 {
-	long began = now_ms();
+	long began = wp_clock_ms();
 
 	while (collect(hold, pid) > 0) {
-		long now = now_ms();
+		long now = wp_clock_ms();
 
 		if (now - began > STOP_PATIENCE && rest_asleep(hold))
 			return 0;
@@ -255,7 +247,7 @@ await_stops(struct wp_hold *hold, pid_t pid, long limit)
 static int
 hold_all(struct wp_hold *hold, const struct whom *whom)
 {
-	const long limit = now_ms() + STOP_LIMIT;
+	const long limit = wp_clock_ms() + STOP_LIMIT;
 	pid_t *tids = NULL;
 	size_t cap = 0;
 	int again, err;
@@ -267,7 +259,7 @@ hold_all(struct wp_hold *hold, const struct whom *whom)
 		err = await_stops(hold, whom->pid, limit);
 		if (again < 0)
 			err = again;
-		else if (err == 0 && again > 0 && now_ms() > limit)
+		else if (err == 0 && again > 0 && wp_clock_ms() > limit)
 			err = -ETIMEDOUT;
 	} while (err == 0 && again > 0);
 	free(tids);

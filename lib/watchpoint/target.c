@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "proc.h"
 #include "stop.h"
 #include "target_private.h"
@@ -34,10 +34,7 @@ enum { RESCAN_LIMIT = 500 };
 static double
 now_ms(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+	return (double)wp_clock_ns() / 1e6;
 }
 
 int

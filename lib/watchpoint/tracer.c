@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "proc.h"
 #include "ptrace.h"
 
@@ -34,15 +34,6 @@ struct wp_tracer {
 	bool ended;
 	struct wp_traced *bucket[BUCKETS];
 };
-
-static long
-now_ms(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* Where the pointer to a thread is, or would be. */
 static struct wp_traced **
@@ -126,7 +117,7 @@ wp_tracer_all(struct wp_tracer *tracer)
 		if (add(tracer, hold.thread[i].tid) == NULL)
 			err = -ENOMEM;
 	free(hold.thread);
-	tracer->began = now_ms();
+	tracer->began = wp_clock_ms();
 	return err;
 }
 
@@ -141,7 +132,7 @@ wp_tracer_one(struct wp_tracer *tracer, pid_t tid)
 		return -errno;
 	if ((err = wp_trace_thread(tid)) < 0)
 		return err;
-	tracer->began = now_ms();
+	tracer->began = wp_clock_ms();
 	return add(tracer, tid) == NULL ? -ENOMEM : 0;
 }
 
@@ -151,7 +142,7 @@ wp_tracer_update(struct wp_tracer *tracer)
 {
 	tracer->current++;
 	tracer->behind = tracer->n;
-	tracer->began = now_ms();
+	tracer->began = wp_clock_ms();
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct wp_traced *thread = tracer->bucket[i];
 		    thread != NULL; thread = thread->next)
@@ -187,7 +178,7 @@ wp_tracer_settled(struct wp_tracer *tracer)
 
 	if (tracer->behind == 0)
 		return 1;
-	took = now_ms() - tracer->began;
+	took = wp_clock_ms() - tracer->began;
 	if (took > PATIENCE && rest_asleep(tracer))
 		return 1;
 	return took > LIMIT ? -1 : 0;
