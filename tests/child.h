@@ -40,9 +40,11 @@ nap_us(long us)
 	do {								\
 		uint64_t give_up = now_ns() +				\
 		    CHILD_PATIENCE_MS * 1000000ull;			\
-		while (!(condition) && now_ns() < give_up)		\
+		bool holds;						\
+		while (!(holds = (condition)) && now_ns() < give_up)	\
 			nap_us(100);					\
-		assert_true(condition);					\
+		if (!holds)						\
+			fail_msg("never: %s", #condition);		\
 	} while (0)
 
 /* Zeroed memory that children share. */

@@ -332,15 +332,14 @@ static void
 killed_tracers_are_replaced(void **state)
 {
 	pid_t helper = start_helper();
-	pid_t program = start_program(write_all_the_time, NULL), last = 0;
+	pid_t program = start_program(write_all_the_time, NULL);
+	pid_t tracer, last = 0;
 	unsigned short seed[3] = {1, 2, 3};
 
 	(void)state;
 	await(shared->ready == 1);
 	assert_int_equal(shared->result, 0);
 	for (int i = 0; i < TRACER_KILLS; i++) {
-		pid_t tracer;
-
 		await((tracer = tracer_of(program)) > 0 && tracer != last);
 		if (i % 10 == 0)
 			expect_hits();
@@ -348,7 +347,7 @@ killed_tracers_are_replaced(void **state)
 		assert_int_equal(kill(tracer, SIGKILL), 0);
 		last = tracer;
 	}
-	await(tracer_of(program) > 0 && tracer_of(program) != last);
+	await((tracer = tracer_of(program)) > 0 && tracer != last);
 	expect_hits();
 	assert_int_equal(channel->gaps, TRACER_KILLS);
 	shared->step = 1;
