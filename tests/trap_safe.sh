@@ -4,7 +4,8 @@
 # memory that would have to be allocated first.
 set -eu
 
-objects="trap.o account.o chain.o step.o step_$(uname -m).o capture.o
+objects="trap.o trap_run.o identify.o chain.o own.o account.o judge.o report.o
+call.o rearm.o step.o step_$(uname -m).o capture.o
 capture_$(uname -m).o say.o stray.o channel_post.o"
 
 # of libc: system calls, what the vDSO does, and pure functions

@@ -2,7 +2,14 @@
  * trap: what the parts of the signal handler share.
  *
  *	trap.c		from a signal to what it does
+ *	trap_run.c	the watches in use meanwhile
+ *	identify.c	which watches a signal names
  *	account.c	which watches the step touched
+ *	judge.c		which of them were hit
+ *	report.c	their report
+ *	call.c		their handlers
+ *	rearm.c		events that fire once
+ *	own.c		what the handler itself accesses
  *	chain.c		signals that are not ours
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack

@@ -64,7 +64,8 @@ struct wp_watch {
 	size_t mapped;			/* bytes of armed */
 	_Atomic uint64_t hits;		/* the handler was told of */
 	_Atomic uint64_t until;		/* it is disabled at so many hits */
-	_Atomic uint64_t seen;		/* accesses accounted for: see trap.c */
+	_Atomic uint64_t seen;		/* accesses accounted for: see
+					   account.c */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;			/* a thread may be missed or counted twice */
