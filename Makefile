@@ -21,10 +21,10 @@ RESULTS=	${.OBJDIR}/tests/results
 
 test: .PHONY
 	@${.MAKE} -j2 all
-	@${.MAKE} -C ${.CURDIR}/tests run
+	@${.MAKE} -C ${.CURDIR}/tests -j2 run
 .if !defined(SANITIZE)
 	@${.MAKE} -j2 SANITIZE=yes all
-	@${.MAKE} -C ${.CURDIR}/tests SANITIZE=yes run
+	@${.MAKE} -C ${.CURDIR}/tests -j2 SANITIZE=yes run
 .endif
 	@sh ${.CURDIR}/tests/run.sh
 

@@ -28,10 +28,12 @@ struct sample {
 	uint64_t ax;		/* a user register */
 	uint64_t time;		/* ns */
 	uint64_t pc;		/* the program's */
+	bool bare;		/* it has no user registers */
+	uint64_t cx, kernel_ax;	/* the kernel's */
 };
 
 static struct {
-	uint64_t user[PERF_REG_X86_64_MAX], intr[2], chain[5];
+	uint64_t user[PERF_REG_X86_64_MAX], intr[4], chain[5];
 	struct ex_record record;
 } made;
 
@@ -43,8 +45,10 @@ make(const struct sample *s)
 	memset(&made, 0, sizeof(made));
 	made.user[PERF_REG_X86_AX] = s->ax;
 	made.user[PERF_REG_X86_IP] = 0x400000 + s->pc;
-	made.intr[0] = s->si;	/* by their numbers: si is the lower */
-	made.intr[1] = s->di;
+	made.intr[0] = s->kernel_ax;	/* by their numbers */
+	made.intr[1] = s->cx;
+	made.intr[2] = s->si;
+	made.intr[3] = s->di;
 	made.record = (struct ex_record){
 		.type = PERF_RECORD_SAMPLE, .attr = 4 + s->slot,
 		.time = s->time, .misc = s->kernel ? PERF_RECORD_MISC_KERNEL :
@@ -54,10 +58,13 @@ make(const struct sample *s)
 	sample->user = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
 	    (UINT64_C(1) << PERF_REG_X86_64_MAX) - 1,
 	    (const uint8_t *)made.user};
+	if (s->bare)
+		sample->user = (struct ex_perf_regs){0};
 	if (!s->kernel)
 		return &made.record;
 	sample->intr = (struct ex_perf_regs){PERF_SAMPLE_REGS_ABI_64,
-	    1u << PERF_REG_X86_DI | 1u << PERF_REG_X86_SI,
+	    1u << PERF_REG_X86_DI | 1u << PERF_REG_X86_SI |
+	    1u << PERF_REG_X86_CX | 1u << PERF_REG_X86_AX,
 	    (const uint8_t *)made.intr};
 	made.chain[0] = (uint64_t)PERF_CONTEXT_KERNEL;
 	made.chain[1] = sample->ip;
@@ -76,6 +83,8 @@ static const struct {
 } pairs[] = {
 	{"an instruction, two slots", {.slot = 0}, {.slot = 1}, true},
 	{"two slots, the later first", {.slot = 1}, {.slot = 0}, true},
+	{"a thread of the kernel's", {true, 0, WORD + 7, .ip = 1, .bare = true},
+	    {true, 0, WORD + 8, .ip = 3, .bare = true}, true},
 	{"an instruction again", {0}, {0}, false},
 	{"other registers", {.ax = 1}, {.slot = 1, .ax = 2}, false},
 	{"another place", {.pc = 1}, {.slot = 1, .pc = 2}, false},
@@ -192,6 +201,36 @@ where_a_copy_has_come_to(void **state)
 }
 
 static void
+what_one_store_or_load_touched(void **state)
+{
+	static const struct {
+		const char *function;
+		uint64_t addr, len;	/* len 0: not known */
+	} cases[] = {
+		{"__put_user_4", WORD + 2, 4}, {"__put_user_1", WORD + 2, 1},
+		{"__put_user_nocheck_8", WORD + 2, 8},
+		{"__get_user_2", WORD + 4, 2},
+		{"__get_user_nocheck_4", WORD + 4, 4},
+		{"__put_user_", 0, 0}, {"__put_user_3", 0, 0},
+		{"__put_user_bad", 0, 0}, {"__put_user_44", 0, 0},
+		{"__put_user_nocheck_", 0, 0}, {"_copy_to_user", 0, 0},
+		{"", 0, 0}, {NULL, 0, 0},
+	};
+	const struct ex_record *record = make(&(struct sample){true,
+	    .cx = WORD + 2, .kernel_ax = WORD + 4});
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t addr = 0, len = 0;
+
+		assert_int_equal(ex_access_single(record, cases[i].function,
+		    &addr, &len), cases[i].len != 0);
+		assert_int_equal(addr, cases[i].addr);
+		assert_int_equal(len, cases[i].len);
+	}
+}
+
+static void
 the_kernels_samples_have_the_programs_pc(void **state)
 {
 	(void)state;
@@ -211,6 +250,7 @@ main(void)
 		cmocka_unit_test(an_access_ends_where_it_began),
 		cmocka_unit_test(many_places_are_no_burden),
 		cmocka_unit_test(where_a_copy_has_come_to),
+		cmocka_unit_test(what_one_store_or_load_touched),
 		cmocka_unit_test(the_kernels_samples_have_the_programs_pc),
 	};
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +104,7 @@ refused_specs(void **state)
 		    "kernel"}},
 		{"-w", "0x7fffffffffff:8", {"address"}},
 		{"-x", "main:4", {"length"}},
+		{"-x", "strlen", {"'strlen'", "IFUNC", "__strlen_"}},
 	};
 
 	(void)state;
@@ -203,6 +205,46 @@ a_bad_spec_starts_no_command(void **state)
 	outcome_free(&o);
 }
 
+/* The file is there, what its first line names is not. */
+static void
+a_command_without_its_interpreter(void **state)
+{
+	static const char *const modes[] = {"--user-only", "--inside"};
+	char script[] = "/tmp/bad_input.XXXXXX";
+	int fd = mkstemp(script);
+
+	(void)state;
+	assert_int_equal(write(fd, "#!/no/such/shell\n", 17), 17);
+	assert_int_equal(fchmod(fd, 0700), 0);
+	(void)close(fd);
+	for (size_t i = 0; i < 2; i++) {
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), modes[i], "-w", "x",
+		    script, NULL});
+		assert_int_equal(o.status, 127);
+		assert_non_null(strstr(o.err, script));
+		assert_non_null(strstr(o.err, "interpreter"));
+		outcome_free(&o);
+	}
+	(void)unlink(script);
+}
+
+/* A report goes nowhere else than where it was to go. */
+static void
+a_standard_output_that_is_closed(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run(&o, (const char *[]){"/bin/sh", "-c",
+	    "exec \"$0\" -w counter -t 0.1 -p \"$1\" >&-", watchctl(), pid,
+	    NULL});
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "Bad file descriptor"));
+	outcome_free(&o);
+}
+
 static void
 a_symbol_that_is_thread_local(void **state)
 {
@@ -274,8 +316,9 @@ more_watches_than_slots(void **state)
 }
 
 /* What a child becomes: a user without rights, one without perf_event_open; or
-   where it is: without /proc, or where /proc hides others' processes. */
-enum plight { NOBODY, FILTERED, NO_PROC, HIDDEN };
+   where it is: in a PID namespace with another's /proc, without /proc, or where
+   /proc hides others' processes. */
+enum plight { NOBODY, FILTERED, OTHER_PROC, NO_PROC, HIDDEN };
 
 static bool
 be_nobody(void)
@@ -299,6 +342,21 @@ be_filtered(void)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/* The first process of a new namespace, whose parent only waits for it. */
+static bool
+be_renumbered(void)
+{
+	pid_t child;
+	int status;
+
+	if (unshare(CLONE_NEWPID) != 0)
+		return false;
+	if ((child = fork()) == 0)
+		return true;
+	(void)waitpid(child, &status, 0);
+	_exit(WEXITSTATUS(status));
+}
+
 static bool
 be_in(enum plight plight)
 {
@@ -307,6 +365,8 @@ be_in(enum plight plight)
 		return be_nobody();
 	case FILTERED:
 		return be_filtered();
+	case OTHER_PROC:
+		return be_renumbered();
 	default:
 		break;
 	}
@@ -341,7 +401,7 @@ refused(enum plight plight, const char *const words[])
 	w.out = out[0];
 	w.err = err[0];
 	finish(&w, &o);
-	if (plight >= NO_PROC && o.status == 99)
+	if (plight >= OTHER_PROC && o.status == 99)
 		print_message("not permitted to mount, even in a namespace\n");
 	else
 		expect_refusal(&o, words);
@@ -373,6 +433,7 @@ what_proc_does_not_show(void **state)
 #if !__has_feature(address_sanitizer)	/* which does not run without */
 	refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
 #endif
+	refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
 }
 
 int
@@ -385,6 +446,8 @@ main(void)
 		with_target(refused_processes),
 		cmocka_unit_test(refused_options),
 		cmocka_unit_test(a_bad_spec_starts_no_command),
+		cmocka_unit_test(a_command_without_its_interpreter),
+		with_target(a_standard_output_that_is_closed),
 		cmocka_unit_test(a_symbol_that_is_thread_local),
 		cmocka_unit_test(a_symbol_that_is_ambiguous),
 		with_target(no_slot_is_free),

@@ -121,7 +121,19 @@ the_outermost_function_names_the_call(void **state)
 		{{"__sys_recvfrom", "__x64_sys_recvfrom"}, "recvfrom", NULL},
 		{{"kernel_wait4", "do_syscall_64"}, "wait4", NULL},
 		{{"__x64_sys_bpf"}, "bpf", NULL},
-		{{"__se_sys_read.isra.0", "do_syscall_64"}, NULL, NULL},
+		{{"__se_sys_read.isra.0", "do_syscall_64"}, "read", NULL},
+		{{"ksys_msgctl.constprop.0"}, "msgctl", NULL},
+		{{"__se_sys_nobody.cold"}, NULL, NULL},
+		{{"do_msg_fill", "do_msgrcv", "do_syscall_64"}, "msgrcv", NULL},
+		{{"do_splice_direct", "__x64_sys_sendfile64"}, "sendfile",
+		    NULL},
+		{{"io_uring_setup.cold", "do_syscall_64"}, "io_uring_setup",
+		    NULL},
+		{{"__do_compat_sys_ia32_fstat64"}, "fstat64", NULL},
+		{{"__io_read", "io_sq_thread", "ret_from_fork"}, NULL,
+		    "io_uring"},
+		{{"do_nanosleep", "hrtimer_nanosleep_restart"},
+		    "restart_syscall", NULL},
 		{{"vfs_read", "do_syscall_64"}, NULL, NULL},
 		{{NULL}, NULL, NULL},
 		{{"x64_setup_rt_frame", "arch_do_signal_or_restart",
@@ -223,6 +235,9 @@ static const struct {
 	{"ioctl", {3, _IOW('T', 0x31, int), WORD}, WORD, 4, 3, 'a', 'r'},
 	{"ioctl", {3, _IOWR('T', 0x31, int), WORD}, WORD, 4, 3, 'a', 'a'},
 	{"accept", {3, WORD, SP - 8}, 0, 0, 3, 'w', 'w'},
+	{"msgrcv", {3, WORD - 8, 16}, WORD - 8, 24, -1, 'w', 'w'},
+	{"msgrcv", {3, WORD, UINT64_MAX}, WORD, UINT64_MAX, -1, 'w', 'w'},
+	{"vmsplice", {3, SP, 1}, 0, 0, 3, 'w', 0},
 	{"bpf", {WORD, WORD, WORD}, 0, 0, -1, 'a', 0},
 };
 
@@ -280,6 +295,12 @@ arguments_of_32_bit_programs_are_others(void **state)
 	call = explain();
 	assert_text("the call", call.name, "read");
 	assert_false(call.has_bytes || call.has_fd || call.writes);
+	set_chain((const char *const [4]){"ksys_read", "do_int80_emulation"});
+	made.sample.number = SYS_accept;	/* as 64-bit programs count */
+	call = explain();
+	assert_text("the call", call.name, "read");
+	assert_false(call.has_bytes || call.has_fd || call.writes);
+	made.sample.number = -1;
 	set_chain(new);
 	assert_true(explain().has_bytes);
 	made.record.sample.user.abi = PERF_SAMPLE_REGS_ABI_32;

@@ -32,7 +32,11 @@ keeps_the_callers_errno(void **state)
 	assert_int_equal(wp_cause_errno(&cause, "reading maps", EMFILE),
 	    -EMFILE);
 	assert_int_equal(cause.err, EMFILE);
-	assert_string_equal(cause.text, "reading maps: Too many open files");
+	assert_string_equal(cause.text, "reading maps: Too many open files; "
+	    "raise the limit (ulimit -n, or LimitNOFILE=)");
+	assert_int_equal(wp_cause_errno(&cause, "reading maps", EIO), -EIO);
+	assert_string_equal(cause.text, "reading maps: Input/output error");
+	assert_int_equal(wp_cause_errno(NULL, "", ENOMEM), -ENOMEM);
 }
 
 static void

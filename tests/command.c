@@ -265,7 +265,7 @@ await(int fd, const char *text)
 	char seen[65536];
 	size_t n = 0;
 
-	while (n < sizeof(seen) - 1 && poll(&p, 1, 10000) > 0 &&
+	while (n < sizeof(seen) - 1 && poll(&p, 1, COMMAND_PATIENCE_MS) > 0 &&
 	    read(fd, &seen[n], 1) == 1) {
 		seen[++n] = '\0';
 		if (seen[n - 1] == '\n' && strstr(seen, text) != NULL)

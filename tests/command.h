@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* Long enough for a busy machine; only a failure waits so long. */
+#define COMMAND_PATIENCE_MS 60000
+
 /* A program that runs: a victim, or watchctl. */
 struct running {
 	pid_t pid;
@@ -64,8 +67,8 @@ size_t count_of(const struct outcome *, const char *type);
 const char *text_of(const json_t *, const char *key);
 json_int_t number_of(const json_t *, const char *key);
 
-/* Wait, up to 10 s, until a line of the running program's stderr or stdout
-   holds a text; the test fails otherwise. */
+/* Wait until a line of the running program's stderr or stdout holds a text; the
+   test fails when it never does. */
 void await(int fd, const char *text);
 
 #endif

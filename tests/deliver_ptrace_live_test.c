@@ -432,7 +432,7 @@ signals_and_status_are_the_programs(void **state)
 		expect_wait(pid, 0xffff);
 	}
 	expect_turns();
-	assert_true(shared->alarms > 3);
+	await(shared->alarms > 3);
 	assert_int_equal(shared->children, 1);
 	shared->step = 2;
 	assert_int_equal(child_wait(pid), 23 << 8);

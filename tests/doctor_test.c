@@ -457,10 +457,11 @@ static void
 refuses_bad_usage(void **state)
 {
 	static char doctor_name[] = "doctor", o[] = "-o", xml[] = "xml",
-	    q[] = "-q", pid[] = "4711", bad[] = "-o\n\033[2J";
+	    q[] = "-q", pid[] = "4711", bad[] = "-o\n\033[2J",
+	    json[] = "--json";
 	char *cases[][4] = {
 		{doctor_name, o, xml}, {doctor_name, o}, {doctor_name, q},
-		{doctor_name, pid}, {doctor_name, bad},
+		{doctor_name, pid}, {doctor_name, bad}, {doctor_name, json},
 	};
 	char text[512];
 
@@ -473,6 +474,7 @@ refuses_bad_usage(void **state)
 		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 		assert_non_null(strstr(text, "watchctl doctor [-o"));
 		assert_null(strchr(text, '\033'));
+		assert_null(strstr(text, "'doctor'"));
 		assert_int_equal(ftell(out), 0);
 		(void)fclose(out);
 	}

@@ -466,18 +466,33 @@ touch_it(const struct wp_hit *hit, void *arg)
 	word += 1;		/* reads and writes */
 }
 
+/* Accesses that nobody was told of. */
+static uint64_t
+undelivered(void)
+{
+	const struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	return channel == NULL ? 0 : atomic_load(&channel->undelivered);
+}
+
+/* No hits, and none that are missed. */
 static void
 what_a_handler_touches(void **state)
 {
 	struct wp_attr attr = WATCH(&word, .access = WP_ACCESS);
+	const uint64_t before = undelivered();
 	struct wp_watch *w;
+	uint64_t count;
 
 	(void)state;
 	attr.handler = touch_it;
 	w = open_watch(&attr);
 	write_word(100);
 	assert_int_equal(tally.hits, 100);
+	assert_int_equal(wp_count(w, &count), 0);
+	assert_int_equal(atomic_load(&w->seen), count);
 	wp_close(w);
+	assert_int_equal(undelivered(), before);
 }
 
 /* Several slots, several watches. */
@@ -787,7 +802,8 @@ executed_programs_are_not_watched(void **state)
 enum { CHAINS = 3 };
 
 static struct {
-	_Atomic unsigned threads, alive;
+	_Atomic unsigned made[CHAINS];	/* threads so far, by its chain */
+	_Atomic unsigned alive;		/* chains */
 	_Atomic uint64_t writes;
 	_Atomic bool write, stop;
 } storm;
@@ -798,7 +814,7 @@ be_storm(void *arg)
 	pthread_attr_t small;
 	pthread_t next;
 
-	(void)atomic_fetch_add(&storm.threads, 1);
+	(void)atomic_fetch_add((_Atomic unsigned *)arg, 1);
 	if (atomic_load(&storm.write)) {
 		(void)atomic_fetch_add(&storm.writes, 1);
 		word = 1;
@@ -812,6 +828,17 @@ be_storm(void *arg)
 	return NULL;
 }
 
+/* Until each chain has so many more. */
+static void
+storm_go_on(unsigned n)
+{
+	for (unsigned i = 0; i < CHAINS; i++) {
+		unsigned made = storm.made[i];
+
+		await(storm.made[i] - made >= n);
+	}
+}
+
 static void
 storm_start(void)
 {
@@ -820,28 +847,25 @@ storm_start(void)
 	memset(&storm, 0, sizeof(storm));
 	storm.alive = CHAINS;
 	for (unsigned i = 0; i < CHAINS; i++) {
-		assert_int_equal(pthread_create(&thread, NULL, be_storm, NULL),
-		    0);
+		assert_int_equal(pthread_create(&thread, NULL, be_storm,
+		    &storm.made[i]), 0);
 		(void)pthread_detach(thread);
 	}
-	await(storm.threads > 20 * CHAINS);
+	storm_go_on(20);
 }
 
-/* Let it write for so many threads, and compare. */
+/* Let it write for so many threads of each chain, and compare. */
 static void
 storm_write(unsigned n)
 {
 	uint64_t before = tally.hits, writes = storm.writes;
-	unsigned threads;
 
 	atomic_store(&storm.write, true);
-	threads = storm.threads;
-	await(storm.threads > threads + n || storm.alive < CHAINS);
+	storm_go_on(n);
 	atomic_store(&storm.write, false);
-	threads = storm.threads;	/* whoever still writes has made no other */
-	await(storm.threads > threads + 5 * CHAINS);
+	storm_go_on(1);		/* whoever still writes has made no other */
 	await(tally.hits - before == storm.writes - writes);
-	assert_true(storm.writes - writes >= n / 2);
+	assert_true(storm.writes - writes >= CHAINS * (n - 1));
 }
 
 static void
@@ -853,16 +877,16 @@ exact_in_a_storm_of_threads(void **state)
 	storm_start();
 	for (unsigned i = 0; i < 3; i++) {
 		w = open_word(0);
-		storm_write(50);
+		storm_write(20);
 		for (unsigned k = 0; k < 10; k++) {
 			assert_int_equal(wp_disable(w), 0);
 			nap_us(500);
 			assert_int_equal(wp_enable(w), 0);
-			storm_write(30);
+			storm_write(10);
 			assert_int_equal(wp_move(w, &other), 0);
 			nap_us(500);
 			assert_int_equal(wp_move(w, &word), 0);
-			storm_write(30);
+			storm_write(10);
 		}
 		assert_false(w->inexact);
 		wp_close(w);

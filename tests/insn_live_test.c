@@ -27,7 +27,6 @@
 #define STACK	2048		/* in there: the stack of forms that have one */
 #define ANY	UINT_MAX
 #define NONE	(UINT_MAX - 1)
-#define PATIENCE_MS	20000	/* only a failure waits so long */
 
 enum need {
 	ALWAYS, AVX, AVX2, XSAVEC, CMPXCHG16B, CLZERO, MOVDIRI, MOVDIR64B,
@@ -517,7 +516,7 @@ names_32_bit_code(void **state)
 	shot_arm(&shot, attr_of((struct wp_slot){ list, 4, HW_BREAKPOINT_W },
 	    (struct wp_options){ .stack = 64 }), pid);
 	(void)kill(pid, SIGCONT);
-	for (unsigned i = 0; i < PATIENCE_MS && shot.kept < SHOT_KEPT; i++) {
+	for (unsigned i = 0; i < COMMAND_PATIENCE_MS && shot.kept < SHOT_KEPT; i++) {
 		(void)usleep(1000);
 		shot_read(&shot);
 	}

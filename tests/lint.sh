@@ -17,14 +17,14 @@ case $1 in
 clang-tidy)
 	# One file at a time: with several, clang 14 loses track of va_lists.
 	# Its stderr only counts the warnings of system headers.
-	sources lib watchctl examples tests | xargs -I FILE -P 2 sh -c "
+	sources lib watchctl examples tests | xargs -I FILE -P "$(nproc)" sh -c "
 	    clang-tidy --quiet FILE -- -std=c11 $flags \
 	    -DVERSION='\"0\"' 2> /dev/null"
 	;;
 cppcheck)
-	sources lib watchctl examples | xargs cppcheck -q -j 2 --std=c11 $flags \
-	    --enable=warning,performance,portability --error-exitcode=1 \
-	    --suppressions-list=tests/cppcheck.suppress
+	sources lib watchctl examples | xargs cppcheck -q -j "$(nproc)" \
+	    --std=c11 $flags --enable=warning,performance,portability \
+	    --error-exitcode=1 --suppressions-list=tests/cppcheck.suppress
 	;;
 arm64)
 	# The library, as it is there; it is not built.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "demangle.h"
 #include "symbol.h"
 
 struct ex_module {
@@ -81,11 +82,20 @@ ex_symbol_each(struct ex_module *module,
 }
 
 /* The one mangling here: "_Z" before the name. */
+char *
+ex_demangle_whole(const char *raw)
+{
+	return strncmp(raw, "_Z", 2) == 0 ? strdup(raw + 2) : NULL;
+}
+
 const char *
 ex_demangle(const char *raw, char **owned)
 {
-	*owned = NULL;
-	return strncmp(raw, "_Z", 2) == 0 ? raw + 2 : raw;
+	if ((*owned = ex_demangle_whole(raw)) == NULL)
+		return raw;
+	if (strchr(*owned, '(') != NULL)
+		*strchr(*owned, '(') = '\0';
+	return *owned;
 }
 
 int
@@ -96,11 +106,14 @@ ex_symbol_find(struct ex_module *module, const char *name,
 
 	for (size_t i = 0; i < module->nsymbols && rc == 0; i++) {
 		const char *raw = module->symbol[i].name;
-		char *owned;
+		char *owned = NULL, *whole = ex_demangle_whole(raw);
 
 		if (strcmp(raw, name) == 0 ||
-		    strcmp(ex_demangle(raw, &owned), name) == 0)
+		    strcmp(ex_demangle(raw, &owned), name) == 0 ||
+		    (whole != NULL && strcmp(whole, name) == 0))
 			rc = fn(arg, &module->symbol[i]);
+		free(whole);
+		free(owned);
 	}
 	return rc;
 }

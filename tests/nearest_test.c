@@ -32,6 +32,9 @@ static const struct {
 	{"counter", {"a_counter_b", "xcountery", "counte", "countre",
 	 "counters"}, "counte, counters, a_counter_b"},
 	{"counter", {"pointer", "main", "", "fountains"}, "pointer"},
+	/* other parameters */
+	{"f(long int)", {"f(int)", "ff(long)", "g(long int)", "f"},
+	 "f(int), g(long int)"},
 	{"", {"a", "b"}, ""},
 };
 

@@ -204,18 +204,19 @@ busy_end(pid_t pid)
 	(void)munmap(busy, sizeof(*busy));
 }
 
-/* Wait, up to 10 s, until every thread has written again. */
+/* Wait until every thread has written again. */
 static void
 expect_busy(void)
 {
 	const struct busy was = *busy;
 
-	for (int ms = 0; ms < 10000 && busy->word == was.word; ms++)
+	for (int ms = 0; ms < COMMAND_PATIENCE_MS && busy->word == was.word;
+	    ms++)
 		(void)usleep(1000);
 	assert_int_not_equal(busy->word, was.word);
 	for (int i = 0; i < OTHERS; i++) {
-		for (int ms = 0; ms < 10000 && busy->beside[i] ==
-		    was.beside[i]; ms++)
+		for (int ms = 0; ms < COMMAND_PATIENCE_MS &&
+		    busy->beside[i] == was.beside[i]; ms++)
 			(void)usleep(1000);
 		assert_int_not_equal(busy->beside[i], was.beside[i]);
 	}

@@ -73,6 +73,26 @@ defaults(void **state)
 	assert_null(o.spec);
 }
 
+/* "-" is standard output, and for `report` standard input. */
+static void
+a_dash_is_no_file(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "-O", "-", "ls");
+	assert_null(o.output);
+	assert_true(o.to_stdout);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "-O", "-", "-O", "f", "ls");
+	assert_string_equal(o.output, "f");
+	assert_false(o.to_stdout);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "-", NULL});
+	assert_string_equal(o.file, "/dev/stdin");
+	options_free(&o);
+}
+
 static void
 what_to_watch(void **state)
 {
@@ -102,6 +122,14 @@ whom_to_watch(void **state)
 	assert_int_equal(o.pid[1], 2147483647);
 	assert_true(o.follow);
 	assert_null(o.command);
+	options_free(&o);
+
+	/* as pidof(1) and pgrep(1) -d, say it */
+	ACCEPT(&o, "-w", "a", "-p", "17 4,5\n", "-p", "6");
+	assert_int_equal(o.npids, 4);
+	assert_int_equal(o.pid[1], 4);
+	assert_int_equal(o.pid[2], 5);
+	assert_int_equal(o.pid[3], 6);
 	options_free(&o);
 
 	/* a command's options are its own, with and without -- */
@@ -304,8 +332,12 @@ static const struct {
 	{{"w", "-f", "-\303\251"}, "no option -\\xc3" SEE},
 	{{"w", "--nonsense"}, "no option --nonsense" SEE},
 	{{"w", "--\033[2J"}, "no option --\\x1b[2J" SEE},
-	{{"w", "--help=x"}, "no option --help=x" SEE},
-	{{"w", "--count=5"}, "no option --count=5" SEE},
+	{{"w", "--cuont"}, "no option --cuont, nearest: --count" SEE},
+	{{"w", "--user_only"}, "no option --user_only, nearest: --user-only" SEE},
+	{{"w", "--s"}, "no option --s, nearest: --stack, --stop" SEE},
+	{{"report", "--cuont"}, "no option --cuont" SEE},
+	{{"w", "--help=x"}, "--help=x: that option takes no argument" SEE},
+	{{"w", "--count=5"}, "--count=5: that option takes no argument" SEE},
 	{{"w", "-w", "a+"}, "'a+': "},
 	{{"w", "-x", ""}, "'': "},
 	{{"w", "-n", "0"}, "-n '0'" NUMBER("9223372036854775807")},
@@ -321,7 +353,10 @@ static const struct {
 	{{"w", "-p", "2147483648"},
 	    "-p '2147483648'" NUMBER("2147483647")},
 	{{"w", "-p", "self"}, "-p 'self'" NUMBER("2147483647")},
+	{{"w", "-p", ""}, "-p ''" NUMBER("2147483647")},
+	{{"w", "-p", "1,,x,2"}, "-p 'x'" NUMBER("2147483647")},
 	{{"w", "-p", "7", "-p", "8", "-p", "07"}, "-p 07 is given twice"},
+	{{"w", "-p", "7,8 7"}, "-p 7 is given twice"},
 	{{"w", "--stack", "0"}, "--stack '0'" NUMBER("64504")},
 	{{"w", "--stack", "64505"}, "--stack '64505'" NUMBER("64504")},
 	{{"w", "-t", "0"}, "-t '0': not a time; "},
@@ -337,6 +372,10 @@ static const struct {
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--count", "ls"},
 	    "--count has no records to write with -o perf"},
+	{{"w", "-w", "a", "-o", "perf", "-O", "-", "ls"},
+	    "-o perf writes a binary file: name it with -O FILE"},
+	{{"w", "-w", "a", "-o", "folded", "--count", "ls"},
+	    "--count has no backtraces for -o folded: "},
 	{{"w", "--allow"}, "--allow needs an argument" SEE},
 	{{"w", "--allow", ""}, "--allow '': names nobody; "},
 	{{"w", "--error-exitcode", "0"},
@@ -478,6 +517,7 @@ main(void)
 		cmocka_unit_test(switches),
 		cmocka_unit_test(policies),
 		cmocka_unit_test(a_report),
+		cmocka_unit_test(a_dash_is_no_file),
 		cmocka_unit_test(refusals),
 		cmocka_unit_test(help_and_version),
 		cmocka_unit_test(help_is_whole),

@@ -325,7 +325,8 @@ copy_build_id(void *writer, const char *path, const uint8_t *id, size_t len)
 	assert_int_equal(ex_perfwriter_build_id(writer, path, id, len), 0);
 }
 
-#define SCRIPT "perf script --ns -F comm,tid,time,event,ip,sym,addr -i %s"
+#define SCRIPT "perf script --ns --no-inline" \
+	" -F comm,tid,time,event,ip,sym,addr -i %s"
 
 /* What perf unwinds and names from a copy is what it does from its own. */
 static void

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "live.h"
+#include "refuse.h"
 #include "scratch.h"
 #include "watching.h"
 
@@ -554,6 +555,12 @@ begin(void **state)
 	return plain_library();
 }
 
+static int
+begin_refused(void **state)
+{
+	return be_refused(state) < 0 ? -1 : begin(state);
+}
+
 int
 main(void)
 {
@@ -577,5 +584,12 @@ main(void)
 		TEST(tools_do_what_they_do),
 	};
 
-	return run_live_with("preload", tests, begin, scratch_remove);
+	/* with debug registers, and nothing else that would tell */
+	const struct CMUnitTest refused[] = {
+		TEST(strays_and_what_was_not_seen),
+	};
+	int failed = run_live_with("preload", tests, begin, scratch_remove);
+
+	return failed + run_live_with("refused", refused, begin_refused,
+	    scratch_remove);
 }

@@ -93,8 +93,10 @@ record_perfs(const char *graph)
 	    answer);
 	assert_int_equal(mkfifo(control, 0600), 0);
 	assert_int_equal(mkfifo(answer, 0600), 0);
-	start(&p, (const char *[]){PERF, "record", "-q", "-e", event, graph,
-	    "-m", "1024", "--delay=-1", fifos, "-o", file, "-p", pid, NULL});
+	/* -N: nothing goes to the cache of build ids in the home directory */
+	start(&p, (const char *[]){PERF, "record", "-q", "-N", "-e", event,
+	    graph, "-m", "1024", "--delay=-1", fifos, "-o", file, "-p", pid,
+	    NULL});
 	enable(control, answer);
 	say(&v, "go\nend\n");
 	finish(&v, &o);
@@ -230,6 +232,60 @@ perfs_without_stacks(void **state)
 }
 
 /* Reading needs no breakpoints, and no perf_event_open. */
+/* What -r drops is not shown afterwards either; perf minds nothing. */
+static void
+reads_stay_reads(void **state)
+{
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	start(&w, (const char *[]){watchctl(), "-r", "filled", "-a", "filled",
+	    "-o", "perf", "-O", file, "--", victim("counter"), "1", "1",
+	    NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
+	    NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, "\"access\":\"r\""));
+	assert_non_null(strstr(o.out, "\"access\":\"a\""));
+	assert_null(strstr(o.out, "\"watch\":1"));
+	assert_non_null(strstr(o.out, "\"watch\":2"));
+	assert_non_null(strstr(o.err, "not wanted"));
+	outcome_free(&o);
+	if (access(PERF, X_OK) != 0)
+		return;
+	run(&o, (const char *[]){PERF, "script", "-i", file, "-F", "event",
+	    NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, "filled"));
+	outcome_free(&o);
+}
+
+/* Somebody cuts the file short while it is read: the pipe for the report is full
+   long before its end. */
+static void
+one_that_is_cut_short_meanwhile(void **state)
+{
+	struct running w;
+	struct outcome o;
+	char line[1024];
+
+	(void)state;
+	record_ours();
+	start(&w, (const char *[]){watchctl(), "report", "-o", "json", file,
+	    NULL});
+	hear(&w, line, sizeof(line));
+	assert_int_equal(truncate(file, 4096), 0);
+	finish(&w, &o);
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "cut short"));
+	outcome_free(&o);
+}
+
 static void
 needs_no_breakpoints(void **state)
 {
@@ -273,6 +329,8 @@ main(void)
 		with_file(perf_unwinds_ours),
 		with_file(perfs_with_stacks),
 		with_file(perfs_without_stacks),
+		with_file(reads_stay_reads),
+		with_file(one_that_is_cut_short_meanwhile),
 		with_file(needs_no_breakpoints),
 		with_file(a_damaged_one_says_so),
 	};

@@ -27,7 +27,6 @@ enum {
 	SPAN_MIN = 60000,	/* us that kills are spread over; at most, */
 	SPAN_MAX = 150000,	/* on a machine that is not too busy */
 	HOLD_US = 1500,		/* about how long the victim is held */
-	PATIENCE = 20000,	/* ms */
 };
 
 static struct target busy;	/* the victim; pid 0: none */
@@ -39,15 +38,6 @@ now_us(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
-}
-
-/* Moments spread over a span, in random order within each of n steps. */
-static unsigned
-moment(unsigned i, unsigned n, unsigned span)
-{
-	static unsigned short state[3] = {1, 2, 3};
-
-	return (unsigned)((i + erand48(state)) * span / n);
 }
 
 /* watchctl on the victim, with its report to a file. */
@@ -81,6 +71,16 @@ is_armed(void)
 }
 
 static void
+await_armed(void)
+{
+	uint64_t began = now_us();
+
+	while (!is_armed() && now_us() - began < COMMAND_PATIENCE_MS * 1000)
+		(void)usleep(500);
+	assert_true(is_armed());
+}
+
+static void
 forget_report(void)
 {
 	(void)unlink(scratch_path("report"));
@@ -97,9 +97,7 @@ find_span(void)
 		struct running w;
 
 		begin_watch(&w);
-		while (!is_armed() && now_us() - began < PATIENCE * 1000)
-			(void)usleep(500);
-		assert_true(is_armed());
+		await_armed();
 		took += (unsigned)(now_us() - began) / 3;
 		kill_watch(&w);
 		forget_report();
@@ -107,6 +105,26 @@ find_span(void)
 	if (took * 2 <= SPAN_MAX)
 		return took * 2 < SPAN_MIN ? SPAN_MIN : took * 2;
 	return took + took / 4 < SPAN_MAX ? SPAN_MAX : took + took / 4;
+}
+
+/* Moments spread over a span, random within each of n steps. */
+static unsigned
+moment(unsigned i, unsigned n, unsigned span)
+{
+	static unsigned short state[3] = {1, 2, 3};
+
+	return (unsigned)((i + erand48(state)) * span / n);
+}
+
+/* Wait for such a moment; but the last one is when it is armed, though the
+   machine has become busier since the span was found. */
+static void
+await_moment(unsigned i, unsigned n, unsigned span)
+{
+	if (i + 1 < n)
+		(void)usleep(moment(i, n, span));
+	else
+		await_armed();
 }
 
 static void
@@ -126,7 +144,7 @@ expect_progress(void)
 	unsigned behind = PARTS;
 
 	read_progress(then);
-	for (unsigned i = 0; behind > 0 && i < PATIENCE * 5; i++) {
+	for (unsigned i = 0; behind > 0 && i < COMMAND_PATIENCE_MS * 5; i++) {
 		(void)usleep(200);
 		read_progress(now);
 		behind = 0;
@@ -231,7 +249,7 @@ killed_at_any_moment(void **state)
 		struct running w;
 
 		begin_watch(&w);
-		(void)usleep(moment(i, KILLS, span));
+		await_moment(i, KILLS, span);
 		kill_watch(&w);
 		armed += is_armed();
 		expect_unharmed();
@@ -253,7 +271,7 @@ await_tracer(pid_t pid)
 	while (wp_proc_status(pid, &status) == 0 && status.tracer == 0) {
 		if (is_armed())
 			return false;
-		assert_true(now_us() - began < PATIENCE * 1000);
+		assert_true(now_us() - began < COMMAND_PATIENCE_MS * 1000);
 	}
 	return true;
 }
@@ -302,11 +320,12 @@ orphan_status(void)
 	    WEXITSTATUS(status);
 }
 
-/* Either the command has not become what it should be, or it goes on to its
-   end.  Result: whether it does. */
+/* Kill number i.  Either the command has not become what it should be, or it
+   goes on to its end.  Result: whether it does. */
 static bool
-kill_command(const char *spec, unsigned us)
+kill_command(unsigned i, unsigned span)
 {
+	const char *spec = i % 2 == 0 ? "counter" : "environ";
 	struct running w;
 	struct outcome o;
 	int status;
@@ -314,7 +333,7 @@ kill_command(const char *spec, unsigned us)
 
 	start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-O",
 	    scratch_path("report"), "--", victim("counter"), "2", "50", NULL});
-	(void)usleep(us);
+	await_moment(i, COMMAND_KILLS, span);
 	(void)kill(w.pid, SIGKILL);
 	(void)!write(w.in, "go\nend\n", 7);
 	finish(&w, &o);
@@ -322,11 +341,9 @@ kill_command(const char *spec, unsigned us)
 	status = orphan_status();
 	began = *o.out != '\0';
 	if (began && (strstr(o.out, "\ndone\n") == NULL || status != 7))
-		fail_msg("killed after %u us: status %d, \"%s\"", us, status,
-		    o.out);
+		fail_msg("kill %u: status %d, \"%s\"", i, status, o.out);
 	if (!began && status != -1 && status != 127)
-		fail_msg("killed after %u us: no output, status %d", us,
-		    status);
+		fail_msg("kill %u: no output, status %d", i, status);
 	outcome_free(&o);
 	return began;
 }
@@ -343,9 +360,10 @@ killed_with_a_command(void **state)
 	span = find_span();
 	expect_unharmed();
 	expect_good_end();	/* there must be no other child */
-	for (unsigned i = 0; i < COMMAND_KILLS; i++)
-		went_on += kill_command(i % 2 == 0 ? "counter" : "environ",
-		    moment(i, COMMAND_KILLS, span));
+	for (unsigned i = 0; i < COMMAND_KILLS; i++) {
+		forget_report();
+		went_on += kill_command(i, span);
+	}
 	print_message("%u of %d commands had begun\n", went_on, COMMAND_KILLS);
 	assert_in_range(went_on, 1, COMMAND_KILLS - 1);
 }

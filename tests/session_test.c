@@ -267,6 +267,23 @@ writes_into_a_file(void **state)
 	assert_true(st.st_size > 0 && st.st_size < 40);
 }
 
+/* What fails before it begins leaves no file. */
+static void
+removes_a_file_that_never_began(void **state)
+{
+	static const enum form forms[] = {FORM_TEXT, FORM_PERF};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		options = (struct options){.form = forms[i],
+		    .output = scratch_path("new")};
+		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		assert_int_equal(access(scratch_path("new"), F_OK), 0);
+		session_close(&s);
+		assert_int_equal(access(scratch_path("new"), F_OK), -1);
+	}
+}
+
 /* What a file held is there until there is something to write. */
 static void
 keeps_a_file_until_it_begins(void **state)
@@ -823,6 +840,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		test(writes_each_form),
 		test(writes_into_a_file),
+		test(removes_a_file_that_never_began),
 		test(keeps_a_file_until_it_begins),
 		test(refuses_outputs),
 		test(ends_at_a_limit),

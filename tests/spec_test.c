@@ -224,8 +224,12 @@ static const struct ex_symbol victim_symbols[] = {
 	OBJECT("odd", 0x40e1, 7),
 	{.name = "label", .value = 0x40f4, .global = true},
 	OBJECT("copied", 0x4100, 8, .global = true),
-	OBJECT("twice", 0x4200, 4),
-	OBJECT("twice", 0x4204, 4),
+	OBJECT("twice", 0x4200, 4, .file = "one.c"),
+	OBJECT("twice", 0x4204, 4, .file = "two.c"),
+	OBJECT("thrice", 0x4208, 4, .file = "one.c"),
+	OBJECT("thrice", 0x420c, 4, .file = "one.c"),
+	FUNCTION("_Zns::run(int)", 0x1180, 8, .global = true),
+	FUNCTION("_Zns::run(char const*)", 0x1190, 8, .global = true),
 	{.name = "own", .value = 0x10, .size = 4, .tls = true},
 	OBJECT("mixed", 0x4300, 4),
 	OBJECT("_Zns::count", 0x4310, 4, .global = true),
@@ -245,6 +249,8 @@ static const struct ex_symbol foo_symbols[] = {
 	OBJECT("private", 0x2070, 4),
 	FUNCTION("mixed", 0x1000, 16, .global = true),
 	FUNCTION("helper", 0x1010, 16, .global = true),
+	FUNCTION("chosen", 0x1020, 16, .global = true, .indirect = true),
+	FUNCTION("__chosen_fast", 0x1030, 16),
 	OBJECT("shadow", 0x2050, 4, .global = true),
 	OBJECT("shadow", 0x2060, 4),
 	{.name = "own2", .value = 0x10, .size = 4, .tls = true},
@@ -328,6 +334,11 @@ static const struct {
 	 "shared+8"},
 	{"./victim!hidden", 'w', 0x404320, 4, "hidden"},
 	{"libfoo!helper", 'x', 0x7f0000001010, 1, "helper"},
+	{"lib/libfoo.so.1!only_foo", 'w', 0x7f0000002040, 1, "only_foo"},
+	{"/libfoo.so.1!only_foo", 'w', 0x7f0000002040, 1, "only_foo"},
+	{"two.c!twice", 'w', 0x404204, 4, "twice"},
+	{"ns::run(int)", 'x', 0x401180, 1, "ns::run(int)"},
+	{"chosen+1", 'x', 0x7f0000001021, 1, "chosen+1"},
 	{"libfoo.so.1!only_foo", 'w', 0x7f0000002040, 1, "only_foo"},
 	{"libfoo.so.1!copied", 'w', 0x7f0000002000, 8, "copied"},
 	{"libfoo.so.1!shadow", 'w', 0x7f0000002050, 4, "shadow"},
@@ -363,16 +374,16 @@ static const struct {
 	const char *why;
 } refused[] = {
 	{"countr", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "'countr': no symbol "
-	 "'countr' in the process's 5 modules, nearest: counter"},
+	 "'countr' in the 5 modules of victim, nearest: counter"},
 	{"count", 'w', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: ns::count, "
 	 "counter"},
 	{"mian", 'x', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: main"},
 	{"mian", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'mian' in the "
-	 "process's 5 modules"},
+	 "5 modules of victim"},
 	{"libfoo.so.1!share", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
 	 "no symbol 'share' in libfoo.so.1, nearest: shared"},
 	{"libfoo!zzz", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
-	 "no symbol 'zzz' in the process's 2 modules"},
+	 "no symbol 'zzz' in the 2 modules of libfoo"},
 	{"libbar!x", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
 	 "no symbol 'x' in libbar-2.36.so: it is not an ELF file"},
 	{"libstripped!x", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'x' in "
@@ -383,8 +394,21 @@ static const struct {
 	 ", nearest: libfoo.so.1, libfoo.so.2"},
 	{"foo.so.1!x", 'w', WP_CAUSE_MODULE_UNKNOWN, "nearest: libfoo.so.1"},
 	{"twice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "'twice': 2 symbols are "
-	 "called 'twice': victim!twice at 0x404200 (4 bytes), victim!twice "
-	 "at 0x404204 (4 bytes); "},
+	 "called 'twice': one.c!twice at 0x404200 (4 bytes), two.c!twice "
+	 "at 0x404204 (4 bytes); name one by FILE!SYMBOL or by its address"},
+	{"thrice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!thrice at 0x404208 "
+	 "(4 bytes), victim!thrice at 0x40420c (4 bytes); name one by its "
+	 "address"},
+	{"one.c!thrice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "2 symbols"},
+	{"two.c!thrice", 'w', WP_CAUSE_MODULE_UNKNOWN, "'two.c'"},
+	{"ns::run", 'x', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!ns::run(int) at "
+	 "0x401180 (8 bytes), victim!ns::run(char const*) at 0x401190 "
+	 "(8 bytes); name one by its parameters or by its address"},
+	{"ns::run(long)", 'x', WP_CAUSE_SYMBOL_UNKNOWN, ", nearest: "
+	 "ns::run(char const*), ns::run(int)"},
+	{"chosen", 'x', WP_CAUSE_SPEC_RANGE, "'chosen': which function is "
+	 "called by this name is chosen when the program starts"},
+	{"chosen", 'x', WP_CAUSE_SPEC_RANGE, ", nearest: __chosen_fast"},
 	{"victim!twice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "2 symbols"},
 	{"hidden", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!hidden at "
 	 "0x404320 (4 bytes), libfoo.so.1!hidden at 0x7f0000002030"},
@@ -399,7 +423,7 @@ static const struct {
 	{"own2", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
 	 "libfoo.so.1!own2 (thread-local), libfoo.so.2!own2"},
 	{"counter+8", 'w', WP_CAUSE_SPEC_RANGE, "'counter+8': the offset "
-	 "lies beyond the symbol's end"},
+	 "lies beyond the symbol's end: it has 8 bytes; give a smaller one"},
 	{"counter+0xffffffffffffffff:1", 'w', WP_CAUSE_SPEC_RANGE, "beyond"},
 	{"label+0xffffffffffffff00:1", 'w', WP_CAUSE_SPEC_RANGE,
 	 "the offset reaches beyond the last address"},
@@ -447,8 +471,41 @@ names_nothing_that_is_not_near(void **state)
 	assert_int_equal(spec_resolve(&spec, &process, &place, &cause),
 	    -ENOENT);
 	assert_string_equal(cause.text, "'quite_another': no symbol "
-	    "'quite_another' in the process's 5 modules");
+	    "'quite_another' in the 5 modules of victim");
 	spec_free(&spec);
+}
+
+/* What a library has for itself may be the dynamic loader's while there is no
+   other yet. */
+static void
+means_no_library_s_own_early(void **state)
+{
+	static const struct {
+		const char *text;
+		int late, early;
+	} cases[] = {
+		{"counter", 0, 0},
+		{"table", 0, 0},		/* the program's own */
+		{"libfoo.so.1!private", 0, 0},
+		{"helper", 0, 0},		/* for others */
+		{"__chosen_fast", 0, -ENOENT},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct spec_place place;
+		struct spec spec;
+
+		assert_int_equal(spec_parse(cases[i].text, i < 3 ? 'w' : 'x',
+		    &spec, NULL), 0);
+		assert_int_equal(spec_resolve(&spec, &process, &place, NULL),
+		    cases[i].late);
+		free(place.symbol);
+		assert_int_equal(spec_resolve_early(&spec, &process, &place,
+		    NULL), cases[i].early);
+		free(place.symbol);
+		spec_free(&spec);
+	}
 }
 
 /* A module of very many symbols, none of which is meant. */
@@ -519,6 +576,7 @@ main(void)
 		cmocka_unit_test(resolves),
 		cmocka_unit_test(refuses_with_the_reason),
 		cmocka_unit_test(names_nothing_that_is_not_near),
+		cmocka_unit_test(means_no_library_s_own_early),
 		cmocka_unit_test(looks_for_near_names_quickly),
 		cmocka_unit_test(counts_many_of_one_name),
 	};

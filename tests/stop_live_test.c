@@ -308,6 +308,18 @@ race(void *unused)
 		(void)pthread_join(thread[i], NULL);
 }
 
+static void
+race_a_child(void *unused)
+{
+	begin();
+	if (fork() == 0) {
+		(void)replace(unused);
+		_exit(0);
+	}
+	(void)replace(unused);
+	(void)wait(NULL);
+}
+
 /* Threads that write once and end, some of them made by others. */
 static void *
 write_once(void *unused)
@@ -491,6 +503,23 @@ what_was_stored_again(void **state)
 		expect(&watching.told[i], 7, 7);
 }
 
+static void
+expect_replaced(size_t n)
+{
+	assert_int_equal(watching.n, n);
+	assert_int_equal(shared->made, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct wp_stop_value *v = &watching.told[i].value;
+
+		if ((v->flags & WP_STOP_EXACT) == 0)
+			continue;
+		assert_in_range(number(v->new), 1, n);
+		assert_int_equal(number(v->old),
+		    shared->before[number(v->new)]);
+	}
+	print_message("%zu of %zu values are exact\n", watching.exact, n);
+}
+
 /* Of racing threads each access is told once, and what is called exact is what
    the instructions saw. */
 static void
@@ -498,20 +527,20 @@ racing_threads(void **state)
 {
 	(void)state;
 	watch_child(race, 1, &calls);
-	assert_int_equal(watching.n, THREADS * 400);
-	assert_int_equal(shared->made, THREADS * 400);
-	for (size_t i = 0; i < watching.n; i++) {
-		const struct wp_stop_value *v = &watching.told[i].value;
-
+	expect_replaced(THREADS * 400);
+	for (size_t i = 0; i < watching.n; i++)
 		assert_true(watching.told[i].has);
-		if ((v->flags & WP_STOP_EXACT) == 0)
-			continue;
-		assert_in_range(number(v->new), 1, THREADS * 400);
-		assert_int_equal(number(v->old),
-		    shared->before[number(v->new)]);
-	}
-	print_message("%zu of %zu values are exact\n", watching.exact,
-	    watching.n);
+}
+
+/* What processes share is written by all of them. */
+static void
+racing_processes(void **state)
+{
+	(void)state;
+	watching.follow = true;
+	attach(child_start(race_a_child, NULL), 1, &calls);
+	watch_to_its_end(1);
+	expect_replaced(2 * 400);
 }
 
 static void
@@ -836,6 +865,7 @@ main(void)
 		TEST(also_with_a_look_at_each),
 		TEST(what_was_stored_again),
 		TEST(racing_threads),
+		TEST(racing_processes),
 		TEST(threads_made_meanwhile),
 		TEST(signals_of_the_program),
 		TEST(a_signal_taken_into_use),

@@ -9,8 +9,10 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -272,6 +274,59 @@ ended_by_a_signal(void **state)
 	outcome_free(&o);
 }
 
+/* Whether a pipe takes no more: PIPE_BUF bytes find no room in 64 KiB. */
+static bool
+is_full(int fd)
+{
+	int n = 0;
+
+	return ioctl(fd, FIONREAD, &n) == 0 && n > 65536 - 2 * PIPE_BUF;
+}
+
+static bool
+has_ended(pid_t pid)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) ==
+	    0 && info.si_pid == pid;
+}
+
+static void
+await_that(bool (*holds)(int), int of)
+{
+	for (int ms = 0; !holds(of); ms++) {
+		assert_true(ms < 20000);
+		(void)usleep(1000);
+	}
+}
+
+/* Who does not read does not keep watchctl, and the program by it, for ever. */
+static void
+a_report_that_nobody_reads(void **state)
+{
+	const char *const argv[] = {victim("counter"), "1", "5000", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[64];
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "counter", NULL);
+	say(&t.run, "go\n");
+	await_that(is_full, w.out);
+	assert_int_equal(kill(w.pid, SIGTERM), 0);
+	await_that(has_ended, w.pid);
+	hear(&t.run, line, sizeof(line));
+	assert_string_equal(line, "done");
+	finish(&w, &o);
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "nobody read it"));
+	outcome_free(&o);
+	target_end(&t, 7);
+}
+
 /* --- killed --- */
 
 /* Sanitizers make watchctl slow to begin. */
@@ -508,6 +563,7 @@ main(void)
 		cmocka_unit_test(nothing_is_noticed),
 		cmocka_unit_test(stopped_and_continued),
 		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(a_report_that_nobody_reads),
 		cmocka_unit_test(killed_at_any_moment),
 	};
 	const struct CMUnitTest refused[] = {
@@ -518,6 +574,7 @@ main(void)
 		cmocka_unit_test(a_command_by_debug_registers),
 		cmocka_unit_test(nothing_is_noticed),
 		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(a_report_that_nobody_reads),
 		cmocka_unit_test(what_registers_cannot),
 		cmocka_unit_test(killed_at_any_moment),
 	};

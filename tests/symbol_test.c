@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 
+#include "demangle.h"
 #include "module_private.h"
 #include "scratch.h"
 #include "symbol.h"
@@ -897,6 +898,16 @@ take(void *arg, const struct ex_symbol *s)
 	return 0;
 }
 
+static struct ex_symbol
+find_one(struct ex_module *m, const char *name)
+{
+	struct found found = {0};
+
+	assert_int_equal(ex_symbol_find(m, name, take, &found), 0);
+	assert_int_equal(found.n, 1);
+	return found.last;
+}
+
 static int
 stop(void *arg, const struct ex_symbol *s)
 {
@@ -934,7 +945,11 @@ finds_by_name(void **state)
 		    "_ZN2ns5Class6methodEi"},
 		{"p.cc", "ns::Class::method(char const*)", 1,
 		    "_ZN2ns5Class6methodEPKc"},
+		{"p.cc", "ns::Class::method(const char *)", 1,
+		    "_ZN2ns5Class6methodEPKc"},
 		{"p.cc", "ns::Class::method(long)", 0, NULL},
+		{"p.cc", "ns::Class::operator<(const ns::Class&) const", 1,
+		    "_ZNK2ns5ClassltERKS0_"},
 		{"p.cc", "ns::Class::operator<", 1, "_ZNK2ns5ClassltERKS0_"},
 		{"p.cc", "ns::Class::~Class", 2, NULL},
 	};
@@ -955,10 +970,39 @@ finds_by_name(void **state)
 		if (names[i].raw != NULL)
 			assert_string_equal(found.last.name, names[i].raw);
 	}
+	assert_string_equal(find_one(c, "hidden").file, "p.c");
+	assert_null(find_one(c, "counter").file);
 	assert_int_equal(ex_symbol_find(c, "main", stop, NULL), 17);
 	assert_int_equal(ex_symbol_each(c, stop, NULL), 17);
 	ex_module_free(c);
 	ex_module_free(cxx);
+}
+
+/* `const` is said of what stands before it. */
+static void
+writes_const_as_demanglers_do(void **state)
+{
+	static const char *const forms[][2] = {
+		{"f(const char*)", "f(char const*)"},
+		{"f(int, const char *const *)", "f(int, char const *const *)"},
+		{"f(const a::b<const int, c<const d&> >&)",
+		 "f(a::b<int const, c<d const&> > const&)"},
+		{"f(const (anonymous namespace)::a&) const",
+		 "f((anonymous namespace)::a const&) const"},
+		{"f(const int (&) [3])", "f(int const (&) [3])"},
+		{"f(const)", "f(const)"}, {"f(const *)", "f(const *)"},
+		{"f(const ", "f(const "}, {"constant(int)", "constant(int)"},
+		{"f(char const*)", "f(char const*)"}, {"", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		char *owned;
+
+		assert_string_equal(ex_demangle_form(forms[i][0], &owned),
+		    forms[i][1]);
+		free(owned);
+	}
 }
 
 /* Names come without the version that shared libraries give them. */
@@ -1097,6 +1141,7 @@ main(void)
 		cmocka_unit_test(does_without_symbols),
 		cmocka_unit_test(looks_up_the_byte_before),
 		cmocka_unit_test(finds_by_name),
+		cmocka_unit_test(writes_const_as_demanglers_do),
 		cmocka_unit_test(cuts_versions),
 		cmocka_unit_test(tells_thread_local_symbols),
 		cmocka_unit_test(survives_damage),

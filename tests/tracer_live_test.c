@@ -579,7 +579,7 @@ static void
 signal_itself(void *arg)
 {
 	const struct itimerval soon = {.it_value = {.tv_usec = 2000}};
-	sigset_t rt, old;
+	sigset_t set, old;
 	int pipes[2];
 	pid_t child, other;
 	char c;
@@ -589,10 +589,10 @@ signal_itself(void *arg)
 	(void)signal(SIGPIPE, SIG_IGN);
 	wait_for(1);
 	/* queued ones come in order, with what they carry */
-	(void)sigemptyset(&rt);
-	(void)sigaddset(&rt, 40);
-	(void)sigaddset(&rt, SHOWN);
-	(void)sigprocmask(SIG_BLOCK, &rt, &old);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, 40);
+	(void)sigaddset(&set, SHOWN);
+	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	for (int i = 0; i < 10; i++) {
 		(void)sigqueue(getpid(), 40, (union sigval){.sival_int = i});
 		(void)sigqueue(getpid(), SHOWN, (union sigval){.sival_int = i});
@@ -601,9 +601,14 @@ signal_itself(void *arg)
 	(void)raise(SIGUSR1);
 	(void)raise(SIGTRAP);
 	__asm__ volatile("int3");
+	/* an alarm that comes while this one waits for it */
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGALRM);
+	(void)sigprocmask(SIG_BLOCK, &set, &old);
 	(void)setitimer(ITIMER_REAL, &soon, NULL);
-	note("pause: %d", pause());
+	note("sigsuspend: %d", sigsuspend(&old));
 	note(" %s\n", strerror(errno));
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
 	/* a child's end, while this one reads what comes after that */
 	(void)!pipe(pipes);
 	if ((other = fork()) == 0)

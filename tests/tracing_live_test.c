@@ -200,7 +200,7 @@ all_turn(void)
 		unsigned before = shared->turns[i];
 
 		for (unsigned n = 0; shared->turns[i] == before; n++) {
-			if (n > 100000)
+			if (n > CHILD_PATIENCE_MS * 10)
 				return false;
 			nap_us(100);
 		}
@@ -382,15 +382,18 @@ a_freeze_without_a_tracer_for_a_while_is_doubtful(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		pid_t helper, program;
+		pid_t helper, program, tracer;
 
 		(void)clear(NULL);
 		helper = start_helper();
 		program = start_program(freeze, (void *)(uintptr_t)
 		    cases[i].delivery);
-		await(shared->ready == 1 && tracer_of(program) > 0);
-		if (cases[i].kill)
-			assert_int_equal(kill(tracer_of(program), SIGKILL), 0);
+		await(shared->ready == 1);
+		await((tracer = tracer_of(program)) > 0);
+		if (cases[i].kill) {
+			assert_int_equal(kill(tracer, SIGKILL), 0);
+			await(tracer_of(program) != tracer);
+		}
 		shared->step = 1;
 		assert_int_equal(child_wait(program), 0);
 		if (shared->count != cases[i].kill ||

@@ -712,8 +712,10 @@ help(void *arg)
 	wp_channel_serve(helper.channel);
 	while (!atomic_load(&helper.end)) {
 		while ((cell = wp_channel_next(helper.channel)) != NULL) {
-			if (helper.n < HELPER_RECORDS)
-				helper.cell[helper.n++] = *cell;
+			if (helper.n < HELPER_RECORDS) {
+				helper.cell[helper.n] = *cell;
+				helper.n++;	/* now it is looked at */
+			}
 			(void)snprintf(cell->reply, sizeof(cell->reply),
 			    "report %llu\n", (unsigned long long)cell->nth);
 			wp_channel_done(helper.channel, cell);

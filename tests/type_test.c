@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <math.h>
 
 #include "capture.h"
@@ -66,7 +67,11 @@ static const struct row c_rows[] = {
 	{"extended", 0, 16, "extended", "long double", 0, 16, "0.1"},
 	{"impedance", 0, 16, "impedance", "complex double|complex", 0, 16,
 	 "1.5 + 2.5i"},
-	{"huge", 0, 16, "huge", "__int128", 0, 16, NULL},
+	{"huge", 0, 16, "huge", "__int128", 0, 16,
+	 "-1267650600228229401496703205376"},
+	{"enormous", 0, 16, "enormous", "unsigned __int128", 0, 16,
+	 "340282366920938463463374607431768211455"},
+	{"steady", 0, 4, "steady", "const volatile int", 0, 4, "3"},
 	{"state", 0, 4, "state", "enum state", 0, 4, "CONN_OPEN"},
 	{"strange", 0, 4, "strange", "enum state", 0, 4, "77"},
 	{"flags", 0, 4, "flags", "enum flags", 0, 4, "FLAG_A | FLAG_C"},
@@ -163,6 +168,14 @@ static const struct row c_rows[] = {
 	{"bits", 4, 2, "bits.lone", "unsigned int", 0, 2, "2748"},
 	{"bits", 5, 1, "bits.lone", "unsigned int", -1, 4, "2748"},
 	{"bits", 8, 8, "bits.wide", "unsigned long", 0, 8, "78187493530"},
+	{"halves", 0, 8, "halves", "struct halves", 0, 8,
+	 "{low = -3, high = 60}"},
+	{"halves", 4, 4, "halves.high", "int", 0, 4, "60"},
+	{"packed", 0, 9, "packed", "struct packed", 0, 9,
+	 "{three = 5, sixty = 81985529216486895, nine = 300}"},
+	{"packed", 8, 1, "packed.nine", "unsigned int", -1, 2, "300"},
+	{"wider", 0, 16, "wider", "struct wider", 0, 16, NULL},
+	{"wider", 12, 4, "wider", "struct wider", -12, 16, NULL},
 };
 
 #define STRING(member)							\
@@ -182,6 +195,7 @@ static const struct row cxx_rows[] = {
 	{"net::branch", 8, 4, "net::branch.l", "int", 0, 4, "1"},
 	{"net::branch", 0, 32, "net::branch", "net::left", 0, 32, NULL},
 	{"net::tail", 8, 4, "net::tail.number", "int", 0, 4, "3"},
+	{"net::tail", 8, 8, "net::tail", "net::filled", -8, 16, ANY},
 	{"net::tail", 12, 1, "net::tail.own", "unsigned char", 0, 1, "4"},
 	{"net::tail", 13, 1, "net::tail", "unsigned int", 0, 1,
 	 "{low = 5, high = 9}"},
@@ -442,6 +456,14 @@ tells_fortran(void **state)
 		 "real(kind=8)[3][2]", -8, 48, NULL},
 		{"__state_MOD_point", 4, 4, "state::point.good",
 		 "logical(kind=4)", 0, 4, "true"},
+		{"__state_MOD_word", 0, 5, "state::word", "character*5", 0, 5,
+		 "\"hello\""},
+		{"__state_MOD_later", 0, 8, "state::later",
+		 "integer(kind=4)[]", 0, 0, NULL},
+		{"shared_", 0, 4, "set::shared::first", "integer(kind=8)", 0,
+		 8, "0"},
+		{"shared_", 8, 8, "set::shared::second", "real(kind=8)", 0, 8,
+		 "0"},
 	};
 	struct loaded l = {.name = "fortran.so"};
 
@@ -458,8 +480,83 @@ tells_fortran(void **state)
 	    "    logical :: good = .true.\n"
 	    "  end type\n"
 	    "  type(pair) :: point\n"
-	    "end module\n");
+	    "  character(len=5) :: word = 'hello'\n"
+	    "  integer, allocatable :: later(:)\n"
+	    "end module\n"
+	    "subroutine set\n"
+	    "  integer(8) :: first\n"
+	    "  real(8) :: second\n"
+	    "  common /shared/ first, second\n"
+	    "  first = 1\n"
+	    "  second = 2\n"
+	    "end subroutine\n");
 	scratch_run("gfortran -g -shared -fPIC -o fortran.so state.f90");
+	load(&l);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_true(same(&l, &rows[i]));
+	unload(&l);
+}
+
+/* Functions of 16 functions of 16 functions of 16 types with names of 8,000
+   characters. */
+static void
+long_names_take_little_room(void **state)
+{
+	static char source[16384];
+	struct loaded l = {.name = "long.so"};
+	const struct ex_object *o;
+	size_t before;
+
+	(void)state;
+	(void)snprintf(source, sizeof(source), "#define A struct %08000d *\n",
+	    0);
+	memset(strchr(source, '0'), 'a', 8000);
+	(void)strcat(source, "#define T(x) x, x, x, x, x, x, x, x, x, x, x, x, "
+	    "x, x, x, x\n"
+	    "#define B void (*)(T(A))\n#define C void (*)(T(B))\n"
+	    "void (*deep)(T(C));\n");
+	scratch_write("long.c", source);
+	scratch_run("gcc -w -g -shared -fPIC -o long.so long.c");
+	load(&l);
+	(void)ex_object_at(l.process, address_of(&l, "deep"), 4);
+	before = mallinfo2().uordblks;
+	o = ex_object_at(l.process, address_of(&l, "deep"), 8);
+	assert_non_null(o);
+	assert_non_null(strstr(ex_object_type(o), "..."));
+	assert_true(mallinfo2().uordblks - before < 1 << 20);
+	unload(&l);
+}
+
+/* A class whose virtual functions are compiled elsewhere is described there
+   only. */
+static void
+finds_definitions(void **state)
+{
+	static const struct row rows[] = {
+		{"away", 8, 4, "away.x", "int", 0, 4, "5"},
+		{"away", 0, 16, "away", "net::homed", 0, 16, ANY},
+		{"holder", 24, 4, "holder.after", "int", 0, 4, "7"},
+		{"holder", 16, 4, "holder.in.x", "int", 0, 4, "5"},
+	};
+	struct loaded l = {.name = "homed.so"};
+
+	(void)state;
+	if (!scratch_has("g++")) {
+		print_message("g++: not here, not tried\n");
+		return;
+	}
+	scratch_write("homed.h", "namespace net {\n"
+	    "struct homed { homed(); virtual void f(); int x; };\n"
+	    "}\n");
+	scratch_write("declares.cc", "#include \"homed.h\"\n"
+	    "net::homed away;\n"
+	    "struct { long before; net::homed in; int after = 7; } holder;\n");
+	scratch_write("defines.cc", "#include \"homed.h\"\n"
+	    "namespace other { struct homed { char x[24]; } one; }\n"
+	    "namespace { struct homed { double x; } two; }\n"
+	    "net::homed::homed() : x(5) { two.x = other::one.x[0]; }\n"
+	    "void net::homed::f() {}\n");
+	scratch_run("g++ -g -shared -fPIC -o homed.so declares.cc defines.cc");
 	load(&l);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_true(same(&l, &rows[i]));
@@ -876,6 +973,8 @@ main(void)
 		cmocka_unit_test(tells_c),
 		cmocka_unit_test(tells_cxx),
 		cmocka_unit_test(tells_fortran),
+		cmocka_unit_test(finds_definitions),
+		cmocka_unit_test(long_names_take_little_room),
 		cmocka_unit_test(floats_read_back),
 		cmocka_unit_test(other_bytes),
 		cmocka_unit_test(little_room),

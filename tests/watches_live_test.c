@@ -62,6 +62,22 @@ the_lock_holds_signals_and_cancellation_off(void **state)
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+static struct wp_proc_status
+status_of(pid_t tid)
+{
+	struct wp_proc_status status = {0};
+
+	assert_int_equal(wp_proc_status(tid, &status), 0);
+	return status;
+}
+
+/* A thread that was joined is listed until the kernel is done with it. */
+static void
+await_alone(void)
+{
+	await(status_of(getpid()).threads == 1);
+}
+
 static unsigned guarded;
 
 static void *
@@ -87,6 +103,7 @@ the_lock_excludes(void **state)
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	assert_int_equal(guarded, COUNT(thread) * 20000);
+	await_alone();
 }
 
 /* A signal tells 24 bits of a serial; one whose 24 are 0 would be nobody's. */
@@ -275,7 +292,7 @@ rest_one(void)
 
 	assert_int_equal(pthread_create(&resting.thread[i], &resting.attr, rest,
 	    (void *)&resting.tid[i]), 0);
-	await(resting.tid[i] != 0);
+	await(resting.tid[i] != 0 && status_of(resting.tid[i]).state == 'S');
 }
 
 static int
@@ -299,6 +316,7 @@ rest_end(void **state)
 		(void)sem_post(&resting.go);
 	for (unsigned i = 0; i < resting.n; i++)
 		(void)pthread_join(resting.thread[i], NULL);
+	await_alone();
 	return 0;
 }
 

@@ -151,13 +151,13 @@ is_hit(const json_t *line)
 	return strcmp(text_of(line, "type"), "hit") == 0;
 }
 
-/* Wait, up to 10 s, until a thread's state is one of these. */
+/* Wait until a thread's state is one of these. */
 static inline void
 await_state(pid_t tid, const char *states)
 {
 	struct wp_proc_status status = {0};
 
-	for (unsigned i = 0; i < 10000; i++) {
+	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS; ms++) {
 		assert_int_equal(wp_proc_status(tid, &status), 0);
 		if (strchr(states, status.state) != NULL)
 			return;

@@ -150,6 +150,15 @@ end(void *arg, struct wp_traced *thread)
 	thread->own = NULL;
 }
 
+static void
+executed(void *arg)
+{
+	const struct arming *arming = arg;
+
+	atomic_store(&arming->channel->executed, 1);
+	wp_channel_ring(arming->channel);
+}
+
 /* Watches that one instruction hit, and that want to be told. */
 struct hits {
 	const struct place *at[WP_DEBUG_REGISTERS];
@@ -283,7 +292,9 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 	return 0;
 }
 
-static const struct wp_tracer_calls calls = {arm, get_signal, end};
+static const struct wp_tracer_calls calls = {
+	arm, get_signal, end, executed,
+};
 
 /* --- the table --- */
 

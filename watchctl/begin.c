@@ -17,9 +17,11 @@
 
 #include "clock.h"
 #include "complain.h"
+#include "executable.h"
 #include "initial.h"
 #include "guarding.h"
 #include "loader.h"
+#include "replay.h"
 #include "run.h"
 #include "stopping.h"
 #include "type.h"
@@ -98,10 +100,11 @@ learn(struct run *run, const struct process *process)
 	return 0;
 }
 
-/* Find each SPEC in a process.  0 or -errno with a cause; -ENOENT: not there,
-   as far as its modules are mapped. */
+/* Find each SPEC in a process; early: before its libraries are mapped.  0 or
+   -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
 static int
-resolve(struct run *run, struct process *process, struct wp_cause *cause)
+resolve(struct run *run, struct process *process, bool early,
+    struct wp_cause *cause)
 {
 	struct ex_process *memory =
 	    ex_space_process(run->session.space, process->pid);
@@ -112,8 +115,8 @@ resolve(struct run *run, struct process *process, struct wp_cause *cause)
 	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
 		free(process->place[i].symbol);
 		process->place[i].symbol = NULL;
-		err = spec_resolve(&run->options->spec[i], memory,
-		    &process->place[i], cause);
+		err = (early ? spec_resolve_early : spec_resolve)(
+		    &run->options->spec[i], memory, &process->place[i], cause);
 	}
 	return err;
 }
@@ -123,14 +126,37 @@ static int
 launch(struct run *run)
 {
 	struct wp_cause cause = {0};
+	char path[PATH_MAX];
 
 	if (wp_target_launch(run->target, run->options->command,
 	    &run->process->pid, &cause) == 0)
 		return 0;
+	if (cause.code == WP_CAUSE_NOT_FOUND &&
+	    executable_find(run->options->command[0], path) == 0)
+		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, path);
 	(void)complain("%s", cause.text);
-	return cause.code == WP_CAUSE_NOT_FOUND ? STATUS_NOT_FOUND :
+	return cause.err == ENOENT ? STATUS_NOT_FOUND :
 	    cause.code == WP_CAUSE_NOT_EXECUTABLE ? STATUS_NOT_EXECUTABLE :
 	    STATUS_OWN_FAILURE;
+}
+
+static int
+count_module(void *arg, struct ex_module *module, uint64_t base)
+{
+	(void)module;
+	(void)base;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static unsigned
+count_modules(struct run *run, const struct process *process)
+{
+	unsigned n = 0;
+
+	(void)ex_process_modules(ex_space_process(run->session.space,
+	    process->pid), count_module, &n);
+	return n;
 }
 
 /* Let the held command's loader map more modules, until the SPECs are found or
@@ -140,13 +166,15 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 {
 	enum { HOOK, ENTRY, STOPS };
 	struct process *process = run->process;
+	const unsigned first = count_modules(run, process);
 	struct loader loader;
+	bool early = true;
 	int err, at = HOOK;
 
 	loader_find(process->pid, ex_space_process(run->session.space,
 	    process->pid), &loader);
 	/* it takes an event to stop it elsewhere */
-	while ((err = resolve(run, process, cause)) == -ENOENT &&
+	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
 	    at == HOOK && run->guarding == NULL) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
@@ -161,6 +189,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		*cause = (struct wp_cause){0};	/* learn says its own */
 		if ((err = learn(run, process)) < 0)
 			return err;
+		early = at == HOOK && count_modules(run, process) == first;
 	}
 	return err;
 }
@@ -189,7 +218,7 @@ find_watches(struct run *run, struct process *process)
 	if (regions == NULL)
 		return complain("out of memory");
 	err = o->command != NULL ? resolve_launched(run, &cause) :
-	    resolve(run, process, &cause);
+	    resolve(run, process, false, &cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		regions[i] = (struct wp_region){
 			.addr = process->place[i].addr,
@@ -277,6 +306,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
+		events[i].attr.config = spec->access == 'r' ? REPLAY_READS : 0;
 	}
 	return err < 0 ? err : (int)watched->nslots;
 }

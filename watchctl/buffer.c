@@ -2,8 +2,17 @@
 #include "buffer.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+
+#include "interrupt.h"
+
+/* ms between looks whether a signal is there, and how long after it a reader may
+   still go on reading. */
+enum { LOOK_MS = 100, GIVE_UP_MS = 500 };
 
 void
 buffer_free(struct buffer *b)
@@ -115,15 +124,52 @@ buffer_text(struct buffer *b)
 	return b->bytes;
 }
 
+/* Whether writing may have to wait for a reader. */
+static bool
+has_reader(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* Wait until PIPE_BUF bytes can be written. */
+static int
+await_reader(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	for (int waited = 0; poll(&p, 1, LOOK_MS) == 0;)
+		if (interrupt_pending() && (waited += LOOK_MS) >= GIVE_UP_MS)
+			return -EINTR;
+	return 0;
+}
+
+static int
+write_out(const char *bytes, size_t len, FILE *out)
+{
+	errno = 0;
+	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	return 0;
+}
+
 int
 buffer_write(struct buffer *b, FILE *out)
 {
-	size_t len = b->len;
+	const bool reader = has_reader(fileno(out));
+	const char *from = b->bytes == NULL ? "" : b->bytes;
+	size_t left = b->len, n;
+	int err = 0;
 
 	b->len = 0;
-	errno = 0;
-	if (fwrite(b->bytes == NULL ? "" : b->bytes, 1, len, out) != len ||
-	    fflush(out) != 0)
-		return errno == 0 ? -EIO : -errno;
-	return 0;
+	do {
+		n = reader && left > PIPE_BUF ? PIPE_BUF : left;
+		if (reader)
+			err = await_reader(fileno(out));
+		if (err == 0)
+			err = write_out(from, n, out);
+		from += n;
+	} while (err == 0 && (left -= n) > 0);
+	return err;
 }

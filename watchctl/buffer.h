@@ -61,7 +61,8 @@ int buffer_commit(struct buffer *, size_t start);
 /* The contents as a string, good until the next call; "" without memory. */
 const char *buffer_text(struct buffer *);
 
-/* Write the contents to the stream, flush it, and be empty.  0 or -errno. */
+/* Write the contents to the stream, flush it, and be empty.  0 or -errno:
+   -EINTR, nobody reads, and a signal for watchctl is pending. */
 int buffer_write(struct buffer *, FILE *);
 
 #endif

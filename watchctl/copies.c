@@ -95,7 +95,8 @@ missed(const struct copies *c, unsigned i)
 {
 	const struct wp_channel_watch *watch = &c->channel->watch[i];
 	const struct copy *copy = &c->of[i];
-	uint64_t hits = atomic_load(&watch->hits), counted = 0;
+	uint64_t hits = atomic_load(&watch->hits);
+	uint64_t counted = atomic_load(&watch->counted);	/* by a tracer */
 	struct wp_perf_count count;
 
 	if (watch->exact == 0 || copy->fd[FDS - 1] >= 0 ||

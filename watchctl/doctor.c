@@ -616,12 +616,13 @@ usage(const char *what, const char *which)
 static int
 parse(int argc, char **argv, bool *json)
 {
+	static const struct option none[] = {{NULL, 0, NULL, 0}};
 	int option;
 
 	*json = false;
 	optind = 0;		/* glibc: begin anew */
 	opterr = 0;
-	while ((option = getopt(argc, argv, "+:o:")) != -1) {
+	while ((option = getopt_long(argc, argv, "+:o:", none, NULL)) != -1) {
 		if (option != 'o')
 			return usage(option == ':' ? "no form after" :
 			    "no such option", argv[optind - 1]);

@@ -294,7 +294,7 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 	return 0;
 }
 
-static const struct wp_tracer_calls calls = {arm, get_signal, end};
+static const struct wp_tracer_calls calls = {arm, get_signal, end, NULL};
 
 static void
 doze(struct watch *w, int ms)

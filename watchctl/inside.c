@@ -332,7 +332,8 @@ take_rest(struct inside *in)
 static bool
 has_left(struct inside *in)
 {
-	if (!atomic_load(&in->vigil.executed))
+	if (!atomic_load(&in->vigil.executed) &&
+	    atomic_load(&in->channel->executed) == 0)
 		return false;
 	if (!in->ours)
 		return true;

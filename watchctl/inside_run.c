@@ -200,11 +200,14 @@ launch(char *const argv[], pid_t *pid)
 		handlers.command = *pid;
 		return 0;
 	}
-	(void)wp_cause_set(&cause, WP_CAUSE_NOT_EXECUTABLE, argv[0],
-	    err == ENOEXEC ? "not in a format that the kernel runs" :
-	    strerror(err));
+	if (err == ENOENT)	/* the command itself is there */
+		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, argv[0]);
+	else
+		(void)wp_cause_set(&cause, WP_CAUSE_NOT_EXECUTABLE, argv[0],
+		    err == ENOEXEC ? "not in a format that the kernel runs" :
+		    strerror(err));
 	(void)complain("%s", cause.text);
-	return STATUS_NOT_EXECUTABLE;
+	return err == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
 }
 
 static int

@@ -19,6 +19,7 @@ nearest_begin(struct nearest *near, const char *want)
 	memset(near, 0, sizeof(*near));
 	near->want = want;
 	near->len = len;
+	near->head = strcspn(want, "(");
 	near->limit = len < 4 ? 1 : len < 9 ? 2 : 3;
 	if (len == 0 || len > WANT_MAX)
 		near->limit = 0;
@@ -77,6 +78,9 @@ edits_to(const struct nearest *near, const char *name)
 	if (len > near->len + 2 &&
 	    memcmp(name + len - near->len - 2, "::", 2) == 0 &&
 	    memcmp(name + len - near->len, near->want, near->len) == 0)
+		return 1;
+	if (near->head > 0 && near->head < near->len && near->head < len &&
+	    memcmp(name, near->want, near->head + 1) == 0)
 		return 1;
 	if (len <= near->len + near->limit && near->len <= len + near->limit)
 		edits = edits_between(name, len, near->want, near->len,

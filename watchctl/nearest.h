@@ -2,9 +2,9 @@
  * nearest: the names most like one that was not found.
  *
  * Like: few letters apart (edit distance); the same name in a scope (counter,
- * in ns::counter); or, least, a part of the name (ssl, of libssl.so.3).  Names
- * are offered one at a time; one that is nothing like costs little, so that a
- * million may be.
+ * in ns::counter) or with other parameters; or, least, a part of the name (ssl,
+ * of libssl.so.3).  Names are offered one at a time; one that is nothing like
+ * costs little, so that a million may be.
  */
 #ifndef NEAREST_H
 #define NEAREST_H
@@ -16,6 +16,7 @@
 struct nearest {
 	const char *want;	/* outlives this */
 	size_t len;		/* of want, bytes */
+	size_t head;		/* of it, before its parameters */
 	unsigned limit;		/* edits that still make a likeness */
 	unsigned part;		/* what a name counts as that holds want */
 	unsigned n;

@@ -17,6 +17,7 @@
 
 #include "complain.h"
 #include "core.h"
+#include "interrupt.h"
 #include "on_hit_exec.h"
 #include "session.h"
 
@@ -151,7 +152,7 @@ static bool
 is_interrupted(void *arg)
 {
 	(void)arg;
-	return on_hit_interrupted();
+	return interrupt_pending();
 }
 
 static void

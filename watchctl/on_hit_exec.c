@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "change.h"
+#include "interrupt.h"
 #include "visible.h"
 
 enum {
@@ -231,32 +232,6 @@ spawn(const char *command, char **env, pid_t *pid)
 	return -err;
 }
 
-/* The signals that end watchctl, as far as they are blocked: they are there
-   when they are pending. */
-static void
-ending_signals(sigset_t *signals)
-{
-	static const int ending[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-	sigset_t blocked;
-
-	(void)sigemptyset(signals);
-	(void)sigprocmask(SIG_BLOCK, NULL, &blocked);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
-		if (sigismember(&blocked, ending[i]) == 1)
-			(void)sigaddset(signals, ending[i]);
-}
-
-bool
-on_hit_interrupted(void)
-{
-	sigset_t signals, pending, both;
-
-	ending_signals(&signals);
-	(void)sigpending(&pending);
-	(void)sigandset(&both, &signals, &pending);
-	return sigisemptyset(&both) == 0;
-}
-
 /* Wait until the process ends (true), or a signal for watchctl or so many ms
    have come. */
 static bool
@@ -280,7 +255,7 @@ await(pid_t pid, int *status)
 	sigset_t ending;
 	int signals, err = 0;
 
-	ending_signals(&ending);
+	interrupt_signals(&ending);
 	signals = signalfd(-1, &ending, SFD_CLOEXEC);
 	if (process >= 0 && signals >= 0 &&
 	    !await_end(process, signals, -1)) {

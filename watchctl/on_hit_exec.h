@@ -16,7 +16,4 @@
 int on_hit_exec(const char *command, const struct session *,
     const struct ex_hit *, int *status);
 
-/* Whether such a signal is there. */
-bool on_hit_interrupted(void);
-
 #endif

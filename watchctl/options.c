@@ -10,6 +10,7 @@
 
 #include "channel.h"
 #include "complain.h"
+#include "nearest.h"
 
 /* Bytes of stack that are copied without --stack: some thirty frames of usual
    code; and where it matters whether one of the callers is allowed. */
@@ -27,7 +28,8 @@ static const char usage[] =
 "  -r SPEC          watch reads                 or MODULE!SYMBOL[+OFF][:LEN]\n"
 "  -a SPEC          watch any access\n"
 "  -x SPEC          watch execution\n"
-"  -p PID           attach to a process: its threads, later ones too; repeatable\n"
+"  -p PID           attach to a process: its threads, later ones too; repeatable,\n"
+"                   or several: 12,13\n"
 "  -f               its future child processes too\n"
 "  -n N             end after N hits\n"
 "  -t SECONDS       end after a time\n"
@@ -47,7 +49,7 @@ static const char usage[] =
 "                   exit with N if a stray access (without --allow: any) was\n"
 "                   seen; with 120 if none was, but one may have been missed\n"
 "  -o FORM          text, json, folded or perf (a perf.data file)\n"
-"  -O FILE          write the report there\n"
+"  -O FILE          write the report there; -: to standard output\n"
 "  -h, --help       this\n"
 "  -V, --version    the version\n";
 
@@ -164,6 +166,27 @@ add_pid(struct options *o, const char *text)
 	return 0;
 }
 
+/* One process, or as pidof(1) and pgrep(1) list several. */
+static int
+add_pids(struct options *o, const char *text)
+{
+	static const char apart[] = ", \t\n";
+	int err;
+
+	do {
+		size_t before = strspn(text, apart);
+		size_t len = strcspn(text + before, apart);
+		char word[32];
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)len,
+		    text + before);
+		err = add_pid(o, word);
+		text += before + len;
+		text += strspn(text, apart);
+	} while (err == 0 && *text != '\0');
+	return err;
+}
+
 static int
 add_allow(struct options *o, const char *pattern)
 {
@@ -190,16 +213,43 @@ parse_status(const char *text, int *status)
 	return err;
 }
 
+/* There is no such option: which may be meant? */
+static int
+unknown_option(const char *name, const struct option *names)
+{
+	struct buffer near_names = {0};
+	struct nearest near;
+
+	nearest_begin(&near, name);
+	for (; name[1] == '-' && names->name != NULL; names++) {
+		char known[32];
+
+		(void)snprintf(known, sizeof(known), "--%s", names->name);
+		nearest_offer(&near, known);
+	}
+	nearest_put(&near, &near_names);
+	(void)complain("no option %s%s%s; see watchctl --help", name,
+	    near.n > 0 ? ", nearest: " : "", buffer_text(&near_names));
+	nearest_free(&near);
+	buffer_free(&near_names);
+	return -EINVAL;
+}
+
 /* getopt's '?' and ':' in words. */
 static int
-bad_option(int c, char **argv)
+bad_option(int c, char **argv, const struct option *names)
 {
 	char letter[3] = {'-', (char)optopt, '\0'};
 	const char *name = optopt != 0 && optopt < 256 ? letter :
 	    argv[optind - 1];
 
-	return complain(c == ':' ? "%s needs an argument; see watchctl --help" :
-	    "no option %s; see watchctl --help", name);
+	if (c == ':')
+		return complain("%s needs an argument; see watchctl --help",
+		    name);
+	if (optopt >= 256)
+		return complain("%s: that option takes no argument; see "
+		    "watchctl --help", name);
+	return unknown_option(name, names);
 }
 
 /* Result: 1, there is nothing else to do; -EINVAL when it cannot be said. */
@@ -212,7 +262,7 @@ say(const char *text)
 }
 
 static int
-option(struct options *o, int c, char **argv)
+option(struct options *o, int c)
 {
 	switch (c) {
 	case 'w':
@@ -221,7 +271,7 @@ option(struct options *o, int c, char **argv)
 	case 'x':
 		return add_spec(o, (char)c, optarg);
 	case 'p':
-		return add_pid(o, optarg);
+		return add_pids(o, optarg);
 	case 'f':
 		o->follow = true;
 		return 0;
@@ -232,7 +282,8 @@ option(struct options *o, int c, char **argv)
 	case 'o':
 		return parse_form(optarg, &o->form);
 	case 'O':
-		o->output = optarg;
+		o->to_stdout = strcmp(optarg, "-") == 0;
+		o->output = o->to_stdout ? NULL : optarg;
 		return 0;
 	case OPT_COUNT:
 		o->count = true;
@@ -261,11 +312,8 @@ option(struct options *o, int c, char **argv)
 	case 'h':
 	case OPT_HELP:
 		return say(usage);
-	case 'V':
-	case OPT_VERSION:
+	default:	/* 'V', OPT_VERSION */
 		return say("watchctl " VERSION "\n");
-	default:
-		return bad_option(c, argv);
 	}
 }
 
@@ -279,7 +327,8 @@ each_option(int argc, char **argv, const char *letters,
 	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)
-		if ((err = option(o, c, argv)) != 0)
+		if ((err = c == '?' || c == ':' ? bad_option(c, argv, names) :
+		    option(o, c)) != 0)
 			return err;
 	if (o->stack == 0)
 		o->stack = options_judge(o) ? STACK_JUDGED : STACK_USUAL;
@@ -343,6 +392,9 @@ check_together(const struct options *o)
 	if (o->form == FORM_PERF && options_judge(o))
 		return complain("-o perf explains nothing while it records: "
 		    "give --allow and --error-exitcode to watchctl report");
+	if (o->form == FORM_FOLDED && o->count)
+		return complain("--count has no backtraces for -o folded: "
+		    "leave out one of them");
 	if (o->count && o->nallow > 0)
 		return complain("--count has no backtraces for --allow to "
 		    "judge by: leave out one of them");
@@ -378,7 +430,7 @@ options_parse_report(int argc, char **argv, struct options *o)
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
 		    "write them: choose text, json or folded");
-	o->file = argv[optind];
+	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
 	return 0;
 }
 

@@ -41,7 +41,8 @@ struct options {
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
 	enum form form;		/* -o */
-	const char *output;	/* -O; NULL: none */
+	const char *output;	/* -O; NULL: none, or "-" */
+	bool to_stdout;		/* -O - */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;

@@ -413,7 +413,8 @@ open_log(struct log *log, const struct options *o)
 		return complain("-O %s: that is the log, which the report "
 		    "would overwrite", o->output);
 	if ((log->out = fopen(o->output, "we")) == NULL)
-		return complain("-O %s: %s", o->output, strerror(errno));
+		return complain("-O '%s': cannot be written: %s; name "
+		    "another file", o->output, strerror(errno));
 	return 0;
 }
 

@@ -28,7 +28,7 @@ access_of(const struct perf_event_attr *attr)
 	case HW_BREAKPOINT_R:
 		return 'r';
 	default:
-		return 'a';
+		return attr->config == REPLAY_READS ? 'r' : 'a';
 	}
 }
 
@@ -50,6 +50,7 @@ continues(const struct ex_perf_event *a, const struct ex_perf_event *b)
 	return is_watch(a) && is_watch(b) && a->name != NULL &&
 	    b->name != NULL && strcmp(a->name, b->name) == 0 &&
 	    a->attr.bp_type == b->attr.bp_type &&
+	    a->attr.config == b->attr.config &&
 	    a->attr.bp_type != HW_BREAKPOINT_X &&
 	    a->attr.bp_addr + a->attr.bp_len == b->attr.bp_addr;
 }

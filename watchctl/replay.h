@@ -6,6 +6,10 @@
 
 #include "options.h"
 
+/* attr.config of an event in our recordings, which breakpoints do not use:
+   reads alone are wanted, though the processor watches any access. */
+enum { REPLAY_READS = 'r' };
+
 /* Result: the exit status. */
 int replay(const struct options *);
 

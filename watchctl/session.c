@@ -44,14 +44,28 @@ is_same_file(const char *a, const char *b)
 	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
+/* Open a file of -O, or make it.  The descriptor, or -EINVAL after a line on
+   stderr. */
+static int
+open_path(struct session *s, const char *path, int flags)
+{
+	int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	s->made = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, flags | O_CREAT | O_CLOEXEC, 0666);
+	return fd >= 0 ? fd : complain("-O '%s': cannot be written: %s; name "
+	    "another file", path, strerror(errno));
+}
+
 /* A recording's file.  It stays as it is until the recording begins. */
 static int
 open_file(struct session *s, const char *path)
 {
-	s->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	s->file = open_path(s, path, O_RDWR);
 	s->own_file = s->file >= 0;
 	if (!s->own_file)
-		return complain("-O %s: %s", path, strerror(errno));
+		return s->file;
 	if (lseek(s->file, 0, SEEK_CUR) < 0)
 		return complain("-O %s: a recording goes into a file, not "
 		    "into a pipe or terminal", path);
@@ -62,16 +76,16 @@ open_file(struct session *s, const char *path)
 static int
 open_stream(struct session *s, const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	int fd = open_path(s, path, O_WRONLY);
 
-	s->report.out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd < 0)
+		return fd;
+	s->report.out = fdopen(fd, "w");
 	s->own_stream = s->report.out != NULL;
 	if (s->own_stream)
 		return 0;
-	(void)complain("-O %s: %s", path, strerror(errno));
-	if (fd >= 0)
-		(void)close(fd);
-	return -EINVAL;
+	(void)close(fd);
+	return complain("out of memory");
 }
 
 /* Have a file forget what it held; others than files hold nothing.  0 or
@@ -91,7 +105,7 @@ open_output(struct session *s, FILE *out)
 {
 	const char *path = s->options->output;
 
-	s->report.out = out;
+	s->report.out = s->options->to_stdout ? stdout : out;
 	if (s->options->form == FORM_PERF)
 		return open_file(s, path);
 	if (path != NULL && s->options->file != NULL &&
@@ -209,6 +223,7 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
 {
 	int err = empty(s->file);
 
+	s->made = false;
 	if (err == 0) {
 		err = ex_perfwriter_open(s->file, events, n, &s->recording);
 		s->own_file = err < 0;	/* else the writer's now */
@@ -224,6 +239,7 @@ session_start(struct session *s, struct report_start *start)
 	start->nwatches = (unsigned)s->nwatches;
 	if (s->own_stream)
 		note(s, empty(fileno(s->report.out)));
+	s->made = false;
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
 }
@@ -487,7 +503,8 @@ session_end(struct session *s, const char *reason, int status,
 	if (s->err != 0 && s->err != -EPIPE) {
 		(void)complain("the report is incomplete: %s: %s",
 		    s->options->output != NULL ? s->options->output :
-		    "output", strerror(-s->err));
+		    "output", s->err == -EINTR ? "nobody read it when a signal "
+		    "for watchctl came" : strerror(-s->err));
 		return STATUS_OWN_FAILURE;
 	}
 	if (doubtful)
@@ -516,5 +533,7 @@ session_close(struct session *s)
 		(void)fclose(s->report.out);
 	if (s->own_file)
 		(void)close(s->file);
+	if (s->made)	/* what failed leaves nothing behind */
+		(void)unlink(s->options->output);
 	*s = (struct session){0};
 }

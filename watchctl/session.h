@@ -33,6 +33,7 @@ struct session {
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
 	bool own_stream;		/* report.out is ours to close */
+	bool made;			/* the file of -O is ours, and empty */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
 	uint64_t unchanged;		/* hits not reported: --changed */
@@ -61,7 +62,8 @@ struct session {
 
 /* A session for these options (which outlive it); out is where its report goes
    without -O.  A file that is there keeps its contents until the report or the
-   recording begins.  0, or -errno after a line on stderr. */
+   recording begins; one that is not is made now, and removed by session_close
+   if nothing began.  0, or -errno after a line on stderr. */
 int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
 

@@ -3,8 +3,8 @@
  *
  *	ADDR[:LEN]  SYMBOL[+OFF][:LEN]  MODULE!SYMBOL[+OFF][:LEN]
  *
- * ADDR, OFF and LEN are decimal, or hex with 0x.  Parsing is pure; resolving
- * asks a process's modules.
+ * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
+ * for its static names.  Parsing is pure; resolving asks a process's modules.
  */
 #ifndef SPEC_H
 #define SPEC_H
@@ -14,7 +14,7 @@
 
 struct spec {
 	char *text;		/* as given, malloc'd */
-	char *module;		/* NULL: any */
+	char *module;		/* or source file; NULL: any */
 	char *symbol;		/* NULL: an address */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
@@ -44,5 +44,10 @@ void spec_free(struct spec *);
  */
 int spec_resolve(const struct spec *, struct ex_process *, struct spec_place *,
     struct wp_cause *);
+
+/* The same, while a command's libraries have still to be mapped: what the
+   dynamic loader has for itself, much of the C library, is not meant. */
+int spec_resolve_early(const struct spec *, struct ex_process *,
+    struct spec_place *, struct wp_cause *);
 
 #endif

@@ -7,7 +7,8 @@
  *
  * A stop is two switches between the thread and this process.  What takes time
  * is to wake a processor that sleeps.  So this process is on the thread's own
- * processor, if it is bound to one; else it stays awake while hits are dense.
+ * processor, if it is bound to one; else it stays awake while hits are dense,
+ * unless others want the processor.
  */
 #include "stopping.h"
 
@@ -17,10 +18,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "clock.h"
 #include "complain.h"
+#include "interrupt.h"
 #include "on_hit.h"
 #include "refused.h"
 #include "stop.h"
@@ -32,6 +35,7 @@ enum {
 	ON_ITS_WAY = 1000000,	/* ns that a record may take into a ring */
 	STAY = 5000000,		/* ns until another processor is thought of */
 	SPIN = 100000,		/* ns after a hit that another comes soon */
+	YIELD = 100000000,	/* ns */
 	SPINS = 256,		/* looks without sleep to one at signals */
 };
 
@@ -52,6 +56,8 @@ struct stopping {
 	uint64_t moved;		/* when it was looked at where to be */
 	uint64_t flushed;	/* the report was written up to then */
 	unsigned spins;		/* looks without sleep */
+	long pushed;		/* how often others took the processor, ... */
+	uint64_t yields;	/* ... and so long it is left to them */
 };
 
 /* --- told by stops --- */
@@ -125,6 +131,21 @@ follow(struct stopping *stopping, pid_t tid, int cpu)
 		stopping->cpu = cpu;
 }
 
+/* Whether others want the processor that we would keep busy, as they lately
+   did: then a stop that is slept for comes sooner. */
+static bool
+is_in_the_way(struct stopping *stopping)
+{
+	const uint64_t now = wp_clock_ns();
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_THREAD, &usage);
+	if (usage.ru_nivcsw != stopping->pushed)
+		stopping->yields = now + YIELD;
+	stopping->pushed = usage.ru_nivcsw;
+	return now < stopping->yields;
+}
+
 /* Whether the next hit comes so soon, on another processor, that sleeping and
    being woken would take longer. */
 static bool
@@ -139,7 +160,7 @@ is_worth_waiting(struct stopping *stopping)
 	if (last != stopping->last)
 		follow(stopping, tid, cpu);
 	stopping->last = last;
-	return cpu != sched_getcpu();
+	return cpu != sched_getcpu() && !is_in_the_way(stopping);
 }
 
 /* --- records --- */
@@ -277,12 +298,8 @@ stopping_attach(struct run *run, const struct process *process,
 static void
 wake_signals(sigset_t *signals)
 {
-	(void)sigemptyset(signals);
+	interrupt_signals(signals);
 	(void)sigaddset(signals, SIGCHLD);
-	(void)sigaddset(signals, SIGINT);
-	(void)sigaddset(signals, SIGQUIT);
-	(void)sigaddset(signals, SIGTERM);
-	(void)sigaddset(signals, SIGHUP);
 }
 
 static void

@@ -20,7 +20,7 @@
 #include "clock.h"
 #include "complain.h"
 #include "guarding.h"
-#include "on_hit_exec.h"
+#include "interrupt.h"
 #include "proc.h"
 #include "run.h"
 #include "stopping.h"
@@ -28,17 +28,6 @@
 /* How often the rings are looked at when nothing wakes us, in ms; and how long
    a record may be on its way into a ring, in ns. */
 enum { LOOK_MS = 20, ON_ITS_WAY = 1000000 };
-
-/* The signals that end us. */
-static void
-ending_signals(sigset_t *signals)
-{
-	(void)sigemptyset(signals);
-	(void)sigaddset(signals, SIGINT);
-	(void)sigaddset(signals, SIGQUIT);
-	(void)sigaddset(signals, SIGTERM);
-	(void)sigaddset(signals, SIGHUP);
-}
 
 int
 run_poll_make(struct run *run)
@@ -54,7 +43,7 @@ run_poll_make(struct run *run)
 	run->npoll = 1 + run->nprocesses + nrings;
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	ending_signals(&signals);
+	interrupt_signals(&signals);
 	p->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->fd < 0)
 		return complain("signalfd: %s", strerror(errno));
@@ -84,7 +73,7 @@ take_over_signals(void)
 {
 	sigset_t signals;
 
-	ending_signals(&signals);
+	interrupt_signals(&signals);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 }
@@ -169,7 +158,7 @@ run_left_ms(const struct run *run)
 bool
 run_is_ending(const struct run *run)
 {
-	return run->reason != NULL || on_hit_interrupted() ||
+	return run->reason != NULL || interrupt_pending() ||
 	    run_left_ms(run) <= 0;
 }
 

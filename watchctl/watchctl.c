@@ -1,9 +1,12 @@
 /*
  * watchctl: who touched this memory?
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cause.h"
 #include "complain.h"
@@ -22,17 +25,42 @@ is(const char *word, const char *verb)
 	return word != NULL && strcmp(word, verb) == 0;
 }
 
-/* Without /proc all that could be said of a process would be wrong. */
+/* Without its own /proc all that could be said of a process would be wrong. */
 static bool
 has_proc(void)
 {
 	struct wp_cause cause;
 
-	if (wp_proc_mounted())
+	if (wp_proc_own())
 		return true;
-	(void)wp_cause_set(&cause, WP_CAUSE_NO_PROC);
+	(void)wp_cause_set(&cause, wp_proc_mounted() ? WP_CAUSE_OTHER_PROC :
+	    WP_CAUSE_NO_PROC);
 	(void)complain("%s", cause.text);
 	return false;
+}
+
+/* Where standard input or output is closed nothing else may come to be, or a
+   report would be written into that.  The command will find it closed. */
+static void
+fill_standard(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* SIGBUS: executables, debug information and recordings are mapped, and somebody
+   has cut one short.  Processes go on as they do when this one is killed. */
+static void
+cut_short(int sig)
+{
+	static const char text[] = "watchctl: an executable, debug information "
+	    "or recording was cut short while it was read: the watch has "
+	    "ended; begin it again\n";
+
+	(void)sig;
+	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
+	_exit(STATUS_OWN_FAILURE);
 }
 
 int
@@ -42,8 +70,14 @@ main(int argc, char **argv)
 	struct options options;
 	int status;
 
-	if (is(argv[1], "doctor"))
-		return doctor(argc - 1, argv + 1, stdout);
+	fill_standard();
+	(void)signal(SIGBUS, cut_short);
+	if (is(argv[1], "doctor")) {
+		if (!is(argv[2], "--help") && !is(argv[2], "-h"))
+			return doctor(argc - 1, argv + 1, stdout);
+		argc--;		/* it is in the help of all */
+		argv++;
+	}
 	if (is(argv[1], "helper"))
 		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :

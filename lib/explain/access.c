@@ -95,6 +95,40 @@ ex_access_reached(const struct ex_record *record, uint64_t addr, uint64_t len)
 	return 0;
 }
 
+/* __put_user_4 and __put_user_nocheck_4 store 4 bytes where rcx points to,
+   __get_user_4 loads them from rax. */
+bool
+ex_access_single(const struct ex_record *record, const char *function,
+    uint64_t *addr, uint64_t *len)
+{
+#ifdef __x86_64__
+	static const struct {
+		const char *prefix;
+		unsigned reg;
+	} kinds[] = {
+		{"__put_user_nocheck_", PERF_REG_X86_CX},
+		{"__put_user_", PERF_REG_X86_CX},
+		{"__get_user_nocheck_", PERF_REG_X86_AX},
+		{"__get_user_", PERF_REG_X86_AX},
+	};
+
+	for (size_t i = 0; function != NULL &&
+	    i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const size_t n = strlen(kinds[i].prefix);
+
+		if (strncmp(function, kinds[i].prefix, n) != 0 ||
+		    strchr("1248", function[n]) == NULL ||
+		    function[n] == '\0' || function[n + 1] != '\0')
+			continue;
+		*len = (uint64_t)(function[n] - '0');
+		return ex_regs_get(&record->sample.intr, kinds[i].reg, addr);
+	}
+#else
+	(void)record, (void)function, (void)addr, (void)len;
+#endif
+	return false;
+}
+
 /* Where in its work the kernel was. */
 static uint64_t
 place_of(const struct ex_record *record, unsigned slot, uint64_t reached)
@@ -154,8 +188,9 @@ ex_access_over(const struct ex_access *a, uint64_t now)
 bool
 ex_access_moment(const struct ex_access *a, const struct ex_record *record)
 {
+	/* a thread of the kernel's own has no pc in the program */
 	return a->kernel == ex_access_kernel(record) &&
-	    a->pc == ex_access_pc(record) &&
+	    (a->kernel || a->pc == ex_access_pc(record)) &&
 	    !ex_access_over(a, record->time) &&
 	    a->moment == moment_of(record);
 }

@@ -44,6 +44,11 @@ uint64_t ex_access_pc(const struct ex_record *);
 uint64_t ex_access_reached(const struct ex_record *, uint64_t addr,
     uint64_t len);
 
+/* The bytes of a sample's one store or load, if the kernel's function that made
+   it (NULL: not known) does nothing else; false: it does. */
+bool ex_access_single(const struct ex_record *, const char *function,
+    uint64_t *addr, uint64_t *len);
+
 /* It begins with a sample of the slot at addr, of len bytes. */
 void ex_access_begin(struct ex_access *, const struct ex_record *,
     uint64_t addr, uint64_t len);

@@ -3,6 +3,7 @@
 
 #include <asm/perf_regs.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,19 +30,30 @@ struct look {
 
 /* --- names --- */
 
-/* The name that programs know: newfstat serves fstat, and newuname uname; only
-   newfstatat is called that. */
-static const char *
-call_name(const char *name)
-{
-	return strncmp(name, "new", 3) == 0 && strcmp(name, "newfstatat") != 0 ?
-	    name + 3 : name;
-}
-
 static bool
 begins(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The name that programs know: newfstat serves fstat, and newuname uname; only
+   newfstatat is called that.  A part of a function that compilers set apart has
+   their word for it behind a dot; NULL: then the call is not known. */
+static const char *
+call_name(const char *name)
+{
+	const struct ex_call_row *row;
+
+	if (begins(name, "ia32_"))
+		name += strlen("ia32_");
+	else if (begins(name, "new") && strcmp(name, "newfstatat") != 0)
+		name += strlen("new");
+	else if (strcmp(name, "sendfile64") == 0)
+		name = "sendfile";
+	if (strchr(name, '.') == NULL)
+		return name;
+	row = ex_call_row(name);
+	return row != NULL ? row->name : NULL;
 }
 
 /*
@@ -65,18 +77,28 @@ syscall_name(const char *function, bool *old)
 		{"do_sys_openat2", "openat"}, {"do_sys_poll", "poll"},
 		{"kern_select", "select"}, {"do_epoll_wait", "epoll_wait"},
 		{"do_futex", "futex"}, {"do_pipe2", "pipe2"},
+		{"do_msgrcv", "msgrcv"}, {"do_arch_prctl_64", "arch_prctl"},
+		{"hrtimer_nanosleep_restart", "restart_syscall"},
+		{"do_restart_poll", "restart_syscall"},
+		{"io_uring_setup", "io_uring_setup"},
 	};
+
+	const size_t len = strcspn(function, ".");
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++) {
 		if (!begins(function, prefix[i]))
 			continue;
-		*old = strstr(prefix[i], "ia32") != NULL ||
+		*old |= strstr(prefix[i], "ia32") != NULL ||
 		    strstr(prefix[i], "compat") != NULL;
 		return call_name(function + strlen(prefix[i]));
 	}
 	for (size_t i = 0; i < sizeof(jumped) / sizeof(jumped[0]); i++)
-		if (strcmp(function, jumped[i][0]) == 0)
+		if (strncmp(function, jumped[i][0], len) == 0 &&
+		    jumped[i][0][len] == '\0')
 			return jumped[i][1];
+	/* how they get in, whatever program it is */
+	*old |= begins(function, "do_int80_") ||
+	    strcmp(function, "do_fast_syscall_32") == 0;
 	return NULL;
 }
 
@@ -93,6 +115,7 @@ work_name(const char *function)
 		{"__rseq_handle_slowpath", "rseq"},
 		{"rseq_slowpath_update_usr", "rseq"},
 		{"io_wq_worker", "io_uring"}, {"tctx_task_work", "io_uring"},
+		{"io_sq_thread", "io_uring"},
 	};
 
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
@@ -114,8 +137,7 @@ name_it(const struct ex_stack *stack, struct ex_call *out, bool *old)
 			break;
 		if (function == NULL)
 			continue;
-		if ((found = syscall_name(function, old)) != NULL &&
-		    strchr(found, '.') == NULL)
+		if ((found = syscall_name(function, old)) != NULL)
 			out->name = found;
 		if (out->work == NULL)
 			out->work = work_name(function);
@@ -212,6 +234,7 @@ consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 	out->has_bytes = ++look->found == 1 && known;
 	out->buffer = at;
 	out->bytes = bytes;
+	out->each = 0;
 }
 
 static void
@@ -297,6 +320,10 @@ consider_part(struct look *look, const struct ex_call_part *part)
 	case EX_CALL_COUNTED_INT:
 		consider(look, part->way, at, times(count, part->size), true);
 		break;
+	case EX_CALL_HEADED:
+		consider(look, part->way, at, n > UINT64_MAX - part->size ?
+		    UINT64_MAX : n + part->size, true);
+		break;
 	case EX_CALL_UPTO:
 		consider(look, part->way, at, part->size, false);
 		break;
@@ -314,6 +341,13 @@ consider_part(struct look *look, const struct ex_call_part *part)
 		break;
 	case EX_CALL_MESSAGES:
 		consider_messages(look, part->way, at, count);
+		break;
+	case EX_CALL_POLL:
+		consider(look, part->way, at, times(count, part->size), true);
+		if (look->out->has_bytes && look->out->buffer == at) {
+			look->out->each = sizeof(struct pollfd);
+			look->out->from = offsetof(struct pollfd, revents);
+		}
 		break;
 	case EX_CALL_SET:
 		count = (uint32_t)look->arg[0];
@@ -357,7 +391,7 @@ ex_call_explain(const struct ex_call_sample *sample, struct ex_call *out)
 
 	memset(out, 0, sizeof(*out));
 	name_it(sample->stack, out, &old);
-	if (row != NULL && out->work == NULL)
+	if (row != NULL && out->work == NULL && !old)
 		out->name = row->name;
 	else if (out->name != NULL)
 		row = ex_call_row(out->name);

@@ -26,6 +26,9 @@ struct ex_call {
 	bool has_bytes;		/* the call's buffer is known: */
 	uint64_t buffer, bytes;	/* where in the process, and how long as asked
 				   for; of vectors the part that was touched */
+	unsigned each, from;	/* each != 0: the buffer has elements of each
+				   bytes, of which those from from on are
+				   written */
 	bool has_fd;
 	int fd;			/* has_fd */
 	char file[256];		/* has_fd: what it is open on, as /proc shows

@@ -16,13 +16,15 @@
 #define OUT_N(at, n, size)	{EX_CALL_COUNTED, W, at, n, size}
 #define IN_INT(at, n, size)	{EX_CALL_COUNTED_INT, R, at, n, size}
 #define OUT_INT(at, n, size)	{EX_CALL_COUNTED_INT, W, at, n, size}
-#define BOTH_INT(at, n, size)	{EX_CALL_COUNTED_INT, R | W, at, n, size}
 #define STRING(at)		{EX_CALL_UPTO, R, at, 0, 4096}
 #define OUT_UPTO(at, size)	{EX_CALL_UPTO, W, at, 0, size}
 #define BOTH_UPTO(at, size)	{EX_CALL_UPTO, R | W, at, 0, size}
+#define IN_MESSAGE(at, n)	{EX_CALL_HEADED, R, at, n, 8}
+#define OUT_MESSAGE(at, n)	{EX_CALL_HEADED, W, at, n, 8}
 #define OUT_POINTED(at, n)	{EX_CALL_POINTED, W, at, n, 128}
 #define IOV(way, at, n)		{EX_CALL_VECTOR, way, at, n, 0}
 #define SET(at)			{EX_CALL_SET, R | W, at, 0, 0}
+#define POLL(at, n)		{EX_CALL_POLL, R | W, at, n, 8}
 
 /* A call without a descriptor, with one as its first argument, and with one
    there if the flags say that there is no path. */
@@ -50,7 +52,7 @@ static const struct ex_call_row rows[] = {
 	CALL_FD(writev, IOV(R, 1, 2)),
 	CALL_FD(pwritev, IOV(R, 1, 2)),
 	CALL_FD(pwritev2, IOV(R, 1, 2)),
-	CALL_FD(vmsplice, IOV(R, 1, 2)),
+	CALL_FD(vmsplice, IOV(R | W, 1, 2)),
 	CALL(sendfile, BOTH(2, 8)),
 	CALL(splice, BOTH(1, 8), BOTH(3, 8)),
 	CALL(copy_file_range, BOTH(1, 8), BOTH(3, 8)),
@@ -78,8 +80,8 @@ static const struct ex_call_row rows[] = {
 	CALL(pipe2, OUT(0, 8)),
 
 	/* waiting for descriptors */
-	CALL(poll, BOTH_INT(0, 1, 8)),
-	CALL(ppoll, BOTH_INT(0, 1, 8), BOTH(2, 16), IN_N(3, 4, 1)),
+	CALL(poll, POLL(0, 1)),
+	CALL(ppoll, POLL(0, 1), BOTH(2, 16), IN_N(3, 4, 1)),
 	CALL(select, SET(1), SET(2), SET(3), BOTH(4, 16)),
 	CALL(pselect6, SET(1), SET(2), SET(3), BOTH(4, 16), IN(5, 16)),
 	CALL_FD(epoll_wait, OUT_INT(1, 2, 12)),
@@ -87,8 +89,11 @@ static const struct ex_call_row rows[] = {
 	CALL_FD(epoll_pwait2, OUT_INT(1, 2, 12), IN(3, 16), IN_N(4, 5, 1)),
 	CALL_FD(epoll_ctl, IN(3, 12)),
 	CALL(io_setup, OUT(1, 8)),
+	CALL(io_submit, IN_N(2, 1, 8)),
 	CALL(io_getevents, OUT_N(3, 2, 32), IN(4, 16)),
 	CALL(io_pgetevents, OUT_N(3, 2, 32), IN(4, 16), IN(5, 16)),
+	CALL(io_uring_setup, BOTH(1, 120)),
+	CALL(io_uring_enter),
 
 	/* files */
 	CALL(open, STRING(0)),
@@ -124,11 +129,15 @@ static const struct ex_call_row rows[] = {
 	CALL_FD(flistxattr, OUT_N(1, 2, 1)),
 	CALL_FD(fcntl, BOTH_UPTO(2, 32)),
 	CALL_FD(ioctl, {EX_CALL_IOCTL, R | W, 2, 1, 4096}),
+	CALL(name_to_handle_at, STRING(1), BOTH_UPTO(2, 136), OUT(3, 4)),
+	CALL(ustat, OUT(1, 32)),
 
 	/* time */
 	CALL(clock_gettime, OUT(1, 16)),
 	CALL(clock_getres, OUT(1, 16)),
 	CALL(clock_settime, IN(1, 16)),
+	CALL(clock_adjtime, BOTH(1, 208)),
+	CALL(adjtimex, BOTH(0, 208)),
 	CALL(gettimeofday, OUT(0, 16), OUT(1, 8)),
 	CALL(time, OUT(0, 8)),
 	CALL(times, OUT(0, 32)),
@@ -167,13 +176,31 @@ static const struct ex_call_row rows[] = {
 	CALL(sched_setaffinity, IN_INT(2, 1, 1)),
 	CALL(sched_getparam, OUT(1, 4)),
 	CALL(sched_getattr, OUT_INT(1, 2, 1)),
+	CALL(sched_rr_get_interval, OUT(1, 16)),
+	CALL(restart_syscall),
+	CALL(ptrace, BOTH_UPTO(3, 4096)),
+	CALL(capget, BOTH(0, 8), OUT_UPTO(1, 24)),
 	CALL(getgroups, OUT_INT(1, 0, 4)),
 	CALL(setgroups, IN_INT(1, 0, 4)),
 	CALL(getresuid, OUT(0, 4), OUT(1, 4), OUT(2, 4)),
 	CALL(getresgid, OUT(0, 4), OUT(1, 4), OUT(2, 4)),
 	CALL(get_robust_list, OUT(1, 8), OUT(2, 8)),
 
+	/* messages between processes */
+	CALL(msgrcv, OUT_MESSAGE(1, 2)),
+	CALL(msgsnd, IN_MESSAGE(1, 2)),
+	CALL(msgctl, BOTH_UPTO(2, 120)),
+	CALL(shmctl, BOTH_UPTO(2, 112)),
+	CALL(semctl, BOTH_UPTO(3, 65535)),
+	CALL_FD(mq_timedreceive, OUT_N(1, 2, 1), OUT(3, 4), IN(4, 16)),
+	CALL_FD(mq_timedsend, IN_N(1, 2, 1), IN(4, 16)),
+	CALL_FD(mq_getsetattr, IN(1, 64), OUT(2, 64)),
+
 	/* the machine */
+	CALL(mincore, OUT_UPTO(2, 65535)),
+	CALL(get_mempolicy, OUT(0, 4), OUT_UPTO(1, 128)),
+	CALL(move_pages, IN_N(2, 1, 8), IN_N(3, 1, 4), OUT_N(4, 1, 4)),
+	CALL(syslog, OUT_INT(1, 2, 1)),
 	CALL(uname, OUT(0, 390)),
 	CALL(sysinfo, OUT(0, 112)),
 	CALL(getcpu, OUT(0, 4), OUT(1, 4)),
@@ -182,8 +209,11 @@ static const struct ex_call_row rows[] = {
 const struct ex_call_row *
 ex_call_row(const char *name)
 {
+	const size_t len = strcspn(name, ".");
+
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (strcmp(name, rows[i].name) == 0)
+		if (strncmp(name, rows[i].name, len) == 0 &&
+		    rows[i].name[len] == '\0')
 			return &rows[i];
 	return NULL;
 }

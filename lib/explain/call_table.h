@@ -19,12 +19,15 @@ enum ex_call_kind {
 	EX_CALL_COUNTED,	/* as many elements of size as argument len
 				   says, a size_t */
 	EX_CALL_COUNTED_INT,	/* the same, an int */
+	EX_CALL_HEADED,		/* size bytes, and as many more as argument len
+				   says, a size_t */
 	EX_CALL_UPTO,		/* at most size, how many is not known */
 	EX_CALL_POINTED,	/* argument len points to an int that says how
 				   many bytes */
 	EX_CALL_VECTOR,		/* an array of len struct iovec */
 	EX_CALL_MESSAGE,	/* a struct msghdr */
 	EX_CALL_MESSAGES,	/* an array of len struct mmsghdr */
+	EX_CALL_POLL,		/* an array of len struct pollfd */
 	EX_CALL_SET,		/* an fd_set of len descriptors */
 	EX_CALL_IOCTL,		/* as argument len, the request, says */
 };
@@ -49,7 +52,7 @@ struct ex_call_row {
 	struct ex_call_part part[EX_CALL_PARTS];
 };
 
-/* The row of a name or a number; NULL: none. */
+/* The row of a name, up to a dot, or of a number; NULL: none. */
 const struct ex_call_row *ex_call_row(const char *name);
 const struct ex_call_row *ex_call_row_number(int number);
 

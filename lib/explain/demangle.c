@@ -80,3 +80,58 @@ ex_demangle_whole(const char *raw)
 	return demangle_by(cplus_demangle_v3_callback, NULL, raw,
 	    DMGL_PARAMS | DMGL_ANSI);
 }
+
+/* The last `const` before p with which a type begins; NULL: there is none. */
+static const char *
+leading_const(const char *name, const char *p)
+{
+	while (p-- > name) {
+		const char *before = p;
+
+		while (before > name && before[-1] == ' ')
+			before--;
+		if (strncmp(p, "const ", 6) == 0 &&
+		    (before == name || strchr("(,<", before[-1]) != NULL))
+			return p;
+	}
+	return NULL;
+}
+
+/* Where the type that p is in ends: before its '*' or '&', or what closes or
+   separates it. */
+static const char *
+type_end(const char *p)
+{
+	static const char unnamed[] = "(anonymous namespace)";
+	unsigned depth = 0;
+
+	for (; *p != '\0' && (depth > 0 || strchr("*&,>)([", *p) == NULL ||
+	    strncmp(p, unnamed, sizeof(unnamed) - 1) == 0); p++)
+		depth += *p == '<' || *p == '(' ? 1u :
+		    *p == '>' || *p == ')' ? -1u : 0;
+	return p;
+}
+
+const char *
+ex_demangle_form(const char *name, char **owned)
+{
+	const char *at, *end;
+	char *text, *p;
+
+	*owned = NULL;
+	if (leading_const(name, name + strlen(name)) == NULL ||
+	    (text = strdup(name)) == NULL)
+		return name;
+	/* from the last on: what stands in <> is done before what holds it */
+	for (at = text + strlen(text); (at = leading_const(text, at)) != NULL; ) {
+		for (end = type_end(at + 6); end[-1] == ' '; end--)
+			;
+		if (end < at + 6)
+			continue;
+		p = text + (at - text);
+		memmove(p, p + 6, (size_t)(end - at) - 6);
+		memcpy(p + (end - at) - 6, " const", 6);
+	}
+	*owned = text;
+	return text;
+}

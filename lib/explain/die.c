@@ -18,6 +18,20 @@ ex_die_next(Dwarf_Die *die)
 	return dwarf_siblingof(die, die) == 0 && dwarf_dieoffset(die) > before;
 }
 
+bool
+ex_die_unit(Dwarf *dwarf, Dwarf_CU **at, Dwarf_Die *unit, bool *types)
+{
+	Dwarf_Die split;
+	uint8_t type;
+
+	if (dwarf_get_units(dwarf, *at, at, NULL, &type, unit, &split) != 0)
+		return false;
+	*types = type == DW_UT_type || type == DW_UT_split_type;
+	if (type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid)
+		*unit = split;
+	return true;
+}
+
 Dwarf_Die *
 ex_die_walk(struct ex_die_walk *walk, Dwarf_Die *below)
 {
@@ -126,6 +140,9 @@ scopes_of(Dwarf_Die *die, Dwarf_Die path[EX_DIE_DEPTH])
 	return dwarf_dieoffset(&at) == target ? n : 0;
 }
 
+/* Each unit has its own. */
+static const char unnamed[] = "(anonymous namespace)";
+
 /* What a scope adds to the names inside of it; NULL: nothing. */
 static const char *
 scope_name(Dwarf_Die *scope)
@@ -134,12 +151,13 @@ scope_name(Dwarf_Die *scope)
 
 	switch (dwarf_tag(scope)) {
 	case DW_TAG_namespace:
-		return name != NULL ? name : "(anonymous namespace)";
+		return name != NULL ? name : unnamed;
 	case DW_TAG_module:
 	case DW_TAG_class_type:
 	case DW_TAG_structure_type:
 	case DW_TAG_union_type:
 	case DW_TAG_subprogram:
+	case DW_TAG_common_block:
 		return name;
 	default:
 		return NULL;
@@ -174,6 +192,31 @@ scope_names(Dwarf_Die die, const char **names, size_t max, int references)
 	for (size_t i = from; i < n && done < max; i++)
 		names[done++] = scope_name(&path[i]);
 	return done;
+}
+
+/* The next of some names that adds something; NULL: there is none. */
+static const char *
+next_name(const char *const *names, size_t n, size_t *i)
+{
+	while (*i < n && names[*i] == NULL)
+		++*i;
+	return *i < n ? names[(*i)++] : NULL;
+}
+
+bool
+ex_die_same_scopes(Dwarf_Die *a, Dwarf_Die *b)
+{
+	const char *x[EX_DIE_DEPTH], *y[EX_DIE_DEPTH], *name, *other;
+	size_t nx = scope_names(*a, x, EX_DIE_DEPTH, REFERENCES_MAX), ix = 0;
+	size_t ny = scope_names(*b, y, EX_DIE_DEPTH, REFERENCES_MAX), iy = 0;
+
+	do {
+		name = next_name(x, nx, &ix);
+		other = next_name(y, ny, &iy);
+		if (name == NULL || other == NULL)
+			return name == other;
+	} while (name != unnamed && strcmp(name, other) == 0);
+	return false;
 }
 
 const char *

@@ -18,6 +18,11 @@
    would lead us in circles. */
 bool ex_die_next(Dwarf_Die *);
 
+/* The unit after *at (NULL: the first), which becomes it; of one that is split
+   off, if it is there, what was split off.  *types: it has types only.  False:
+   there is none. */
+bool ex_die_unit(Dwarf *, Dwarf_CU **at, Dwarf_Die *unit, bool *types);
+
 /* A walk over all DIEs below one, where they are worth it. */
 struct ex_die_walk {
 	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is where it stands */
@@ -44,6 +49,10 @@ bool ex_die_reserved(const char *name);
 /* Where something is declared, in its namespace or class: what an inlined or
    defined instance refers to. */
 Dwarf_Die ex_die_declaration(Dwarf_Die);
+
+/* Whether two, maybe of different units, are declared in the same namespaces and
+   classes, all of which have names. */
+bool ex_die_same_scopes(Dwarf_Die *, Dwarf_Die *);
 
 /* A plain name with the names of the scopes that it is declared in.  Lives as
    long as the module. */

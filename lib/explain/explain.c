@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "access.h"
+#include "kernel.h"
 #include "shadow.h"
 #include "stop_value.h"
 
@@ -404,21 +405,42 @@ narrow(struct ex_hit *hit)
 	}
 }
 
-/* The watched bytes that the kernel touched: those of the slot that are in the
-   call's buffer; or, if a copy is sampled at each byte, the last of these. */
+/* Cut a range of bytes down to what it has in common with another. */
 static void
-touch_kernel(struct ex_hit *hit, const struct ex_slot *slot,
-    const struct ex_record *record, bool first, bool *stepping)
+cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
+{
+	uint64_t end = addr + len;
+
+	if (end < addr || addr >= *to || end <= *from)
+		return;
+	*from = addr > *from ? addr : *from;
+	*to = end < *to ? end : *to;
+}
+
+/* The watched bytes that the kernel touched: those of the slot that its one
+   store has, or that are in the call's buffer; or, if a copy is sampled at each
+   byte, the last of these. */
+static void
+touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
+    const struct ex_slot *slot, const struct ex_record *record, bool first,
+    bool *stepping)
 {
 	const struct ex_call *call = &hit->call;
 	uint64_t reached = ex_access_reached(record, slot->addr, slot->len);
-	uint64_t from = slot->addr, to = slot->addr + slot->len;
-	uint64_t end = call->buffer + call->bytes;
+	uint64_t from = slot->addr, to = slot->addr + slot->len, at, len;
+	const char *function = ex_space_kernel(e->space) ?
+	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
 
-	if (call->has_bytes && end > call->buffer && call->buffer < to &&
-	    end > from) {
-		from = call->buffer > from ? call->buffer : from;
-		to = end < to ? end : to;
+	if (call->has_bytes)
+		cut(&from, &to, call->buffer, call->bytes);
+	if (ex_access_single(record, function, &at, &len)) {
+		cut(&from, &to, at, len);
+		reached = 0;
+	} else if (call->has_bytes && call->each != 0 && reached == 0 &&
+	    hit->watch->access == 'w' && from >= call->buffer) {
+		at = (from - call->buffer) / call->each * call->each;
+		cut(&from, &to, call->buffer + at + call->from,
+		    call->each - call->from);
 	}
 	if (first)
 		*stepping = reached == from + 1;
@@ -448,11 +470,11 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 
 	p->hit.samples++;
 	if (p->hit.kernel) {
-		touch_kernel(&p->hit, slot, record, false, &p->stepping);
-		check_buffer(&p->hit);
 		if (wp_stop_value_get(record->sample.raw,
-		    record->sample.raw_len, &stop) && p->hit.call.name == NULL)
+		    record->sample.raw_len, &stop) && stop.call >= 0)
 			explain_call(e, slot, record, &p->hit);
+		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
+		check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
 		touch(&p->hit, slot->addr, slot->len);
 }
@@ -494,7 +516,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 
 	explain_sample(e, slot, record, hit);
 	if (hit->kernel)
-		touch_kernel(hit, slot, record, true, &p->stepping);
+		touch_kernel(e, hit, slot, record, true, &p->stepping);
 	else
 		touch(hit, slot->addr, slot->len);
 	narrow(hit);

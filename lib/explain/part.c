@@ -135,6 +135,22 @@ ex_member_size(const struct ex_member *member, uint64_t size)
 
 static bool is_exact(const struct ex_shape *, uint64_t size, uint64_t off,
     uint64_t len, unsigned depth, unsigned *trials);
+static bool is_used(const struct ex_shape *, uint64_t off, uint64_t len,
+    unsigned depth, unsigned *trials);
+
+/* Whether a member has anything in these bytes of its holder. */
+static bool
+is_used_by(const struct ex_member *m, uint64_t off, uint64_t len,
+    unsigned depth, unsigned *trials)
+{
+	uint64_t from = off > m->offset ? off : m->offset;
+
+	if (m->bits != 0)
+		return overlap(m->bit, m->bits, off * 8, len * 8);
+	return overlap(m->offset, m->shape->size, off, len) &&
+	    is_used(m->shape, from - m->offset, len - (from - off), depth,
+	    trials);
+}
 
 /* Whether anything of an object is in these of its bytes. */
 static bool
@@ -148,16 +164,8 @@ is_used(const struct ex_shape *shape, uint64_t off, uint64_t len,
 		return true;
 	n = ex_shape_members(shape, &member);
 	for (size_t i = 0; i < n && *trials > 0; i++) {
-		const struct ex_member *m = &member[i];
-		uint64_t from = off > m->offset ? off : m->offset;
-
 		--*trials;
-		if (m->bits != 0 && overlap(m->bit, m->bits, off * 8, len * 8))
-			return true;
-		if (m->bits == 0 &&
-		    overlap(m->offset, m->shape->size, off, len) &&
-		    is_used(m->shape, from - m->offset, len - (from - off),
-		    depth + 1, trials))
+		if (is_used_by(&member[i], off, len, depth + 1, trials))
 			return true;
 	}
 	return *trials == 0;
@@ -173,6 +181,26 @@ is_padding(const struct ex_member *m, uint64_t off, uint64_t len,
 	    !is_used(m->shape, off - m->offset, len, depth, trials);
 }
 
+/* Whether others have some of these bytes as well: in padding of a base class,
+   or of a member without an address of its own, there may be more members. */
+static bool
+is_shared(const struct ex_shape *shape, const struct ex_member *m,
+    uint64_t off, uint64_t len, unsigned depth, unsigned *trials)
+{
+	const struct ex_member *member;
+	size_t n = ex_shape_members(shape, &member);
+
+	if (shape->is_union || m->shape->kind != EX_STRUCT)
+		return false;
+	for (size_t i = 0; i < n && *trials > 0; i++) {
+		--*trials;
+		if (&member[i] != m &&
+		    is_used_by(&member[i], off, len, depth, trials))
+			return true;
+	}
+	return false;
+}
+
 /* The member to go into.  NULL: none holds all the bytes. */
 static const struct ex_member *
 choose(const struct ex_shape *shape, uint64_t size, uint64_t off, uint64_t len,
@@ -186,7 +214,8 @@ choose(const struct ex_shape *shape, uint64_t size, uint64_t off, uint64_t len,
 
 		--*trials;
 		if (m->bits != 0 || !holds(m->offset, ex_member_size(m, size),
-		    off, len) || is_padding(m, off, len, depth + 1, trials))
+		    off, len) || is_padding(m, off, len, depth + 1, trials) ||
+		    is_shared(shape, m, off, len, depth + 1, trials))
 			continue;
 		if (is_exact(m->shape, ex_member_size(m, size), off - m->offset,
 		    len, depth + 1, trials))
@@ -276,6 +305,52 @@ count_fields(const struct ex_shape *shape, uint64_t start, uint64_t len,
 	return count;
 }
 
+/* Whether these bytes are in a bit-field's storage unit, where there are
+   bit-fields only: how many; 0: not so.  Then they become the unit's. */
+static unsigned
+take_unit(struct walk *walk, const struct ex_member *field, uint64_t *start,
+    uint64_t *len)
+{
+	const struct ex_shape *shape = walk->part->shape;
+	uint64_t unit = field->shape->size;
+	uint64_t at = unit == 0 ? 0 : field->offset / unit * unit;
+	const struct ex_member *other;
+	unsigned n;
+
+	if (!holds(at, unit, *start, *len) ||
+	    !holds(0, walk->part->size, at, unit) ||
+	    (n = count_fields(shape, at, unit, &other, &walk->trials)) == 0)
+		return 0;
+	*start = at;
+	*len = unit;
+	return n;
+}
+
+/* Whether all of any bit-field is in these bytes. */
+static bool
+has_field(const struct ex_shape *shape, uint64_t start, uint64_t len)
+{
+	const struct ex_member *m;
+	size_t n = ex_shape_members(shape, &m);
+
+	for (size_t i = 0; i < n; i++)
+		if (m[i].bits != 0 &&
+		    holds(start * 8, len * 8, m[i].bit, m[i].bits))
+			return true;
+	return false;
+}
+
+/* Let the bytes hold all of a bit-field. */
+static void
+take_field(const struct ex_member *field, uint64_t *start, uint64_t *len)
+{
+	uint64_t first = field->bit / 8, end = *start + *len;
+	uint64_t field_end = (field->bit + field->bits - 1) / 8 + 1;
+
+	*start = first < *start ? first : *start;
+	*len = (field_end > end ? field_end : end) - *start;
+}
+
 /* The bytes are bit-fields: of those that are asked for one alone, or those of
    a storage unit, which is where the compiler reads and writes them. */
 static void
@@ -283,24 +358,21 @@ enter_fields(struct walk *walk)
 {
 	struct ex_part *part = walk->part;
 	const struct ex_shape *shape = part->shape;
-	const struct ex_member *field, *other;
-	unsigned n = count_fields(shape, walk->off, walk->len, &field,
-	    &walk->trials);
-	uint64_t start = walk->off, len = walk->len, unit;
+	const struct ex_member *field;
+	uint64_t start = walk->off, len = walk->len;
+	unsigned n = count_fields(shape, start, len, &field, &walk->trials);
 
-	if (n == 0 || part->size > UINT64_MAX / 8)
+	if (n == 0 || shape->partial || part->size > UINT64_MAX / 8)
 		return;
-	unit = field->shape->size;
 	if (n > 1 || !holds(start * 8, len * 8, field->bit, field->bits)) {
-		uint64_t at = unit == 0 ? 0 : field->offset / unit * unit;
+		unsigned all = take_unit(walk, field, &start, &len);
 
-		if (holds(at, unit, start, len) &&
-		    holds(0, part->size, at, unit) &&
-		    (n = count_fields(shape, at, unit, &other,
-		    &walk->trials)) > 0) {
-			start = at;
-			len = unit;
-		}
+		if (all != 0)
+			n = all;
+		else if (n == 1)
+			take_field(field, &start, &len);
+		else if (!has_field(shape, start, len))
+			return;
 	}
 	if (n == 1 && field->name != NULL && path_add(part, ".%s", field->name))
 		part->field = field;
@@ -308,7 +380,9 @@ enter_fields(struct walk *walk)
 		part->fields = true;
 	part->within = start;
 	walk->wrapped = 0;
-	(void)enter(walk, start, len, shape, &field->type, 0);
+	/* a structure that is nothing else is itself */
+	if (start != 0 || len != part->size || part->field != NULL)
+		(void)enter(walk, start, len, shape, &field->type, 0);
 }
 
 /* Remember where a path may end that leads into a library's class, and on to

@@ -49,6 +49,11 @@ bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);
 /* Whether code, the len bytes that precede an address, ends in a call. */
 bool ex_regs_after_call(const uint8_t *code, size_t len);
 
+/* Bytes of the instruction that makes a system call; and whether a thread, with
+   these before its pc, has made one and not come back from it. */
+#define EX_REGS_CALL 2
+bool ex_regs_in_call(const struct ex_regs *, const uint8_t code[EX_REGS_CALL]);
+
 /* The row of a signal frame whose return trampoline is the len bytes of code,
    for those that come without unwind information; NULL: it is none. */
 const struct ex_cfi_row *ex_regs_sigreturn(const uint8_t *code, size_t len);

@@ -2,6 +2,7 @@
  * regs_x86_64: registers, calls and signal frames of x86-64.
  */
 #include <asm/perf_regs.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 
@@ -98,6 +99,14 @@ ex_regs_after_call(const uint8_t *code, size_t len)
 		    indirect_call_len(code + len - n, n) == n)
 			return true;
 	return false;
+}
+
+/* rax holds -ENOSYS from the call's beginning until it is done. */
+bool
+ex_regs_in_call(const struct ex_regs *regs, const uint8_t code[EX_REGS_CALL])
+{
+	return code[0] == 0x0f && code[1] == 0x05 && ex_regs_known(regs, 0) &&
+	    regs->value[0] == (uint64_t)-ENOSYS;
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "definition.h"
 #include "die.h"
 
 enum {
@@ -16,6 +17,7 @@ enum {
 
 struct ex_shapes {
 	void *tree;		/* of search.h, by type and dimension */
+	struct ex_definitions *definitions;
 };
 
 static const struct ex_shape opaque = {.kind = EX_OPAQUE, .filled = true};
@@ -42,9 +44,17 @@ shape_free(void *p)
 }
 
 struct ex_shapes *
-ex_shapes_new(void)
+ex_shapes_new(struct ex_module *m)
 {
-	return calloc(1, sizeof(struct ex_shapes));
+	struct ex_shapes *shapes = calloc(1, sizeof(*shapes));
+
+	if (shapes == NULL)
+		return NULL;
+	if ((shapes->definitions = ex_definitions_new(m)) == NULL) {
+		free(shapes);
+		return NULL;
+	}
+	return shapes;
 }
 
 void
@@ -53,6 +63,7 @@ ex_shapes_free(struct ex_shapes *shapes)
 	if (shapes == NULL)
 		return;
 	tdestroy(shapes->tree, shape_free);
+	ex_definitions_free(shapes->definitions);
 	free(shapes);
 }
 
@@ -121,7 +132,7 @@ base_shape(struct ex_shape *shape)
 	case DW_ATE_signed:
 	case DW_ATE_unsigned:
 		shape->is_signed |= encoding == DW_ATE_signed;
-		if (number)
+		if (number || shape->size == 16)
 			shape->kind = shape->is_signed ? EX_SIGNED :
 			    EX_UNSIGNED;
 		break;
@@ -235,8 +246,10 @@ array_shape(struct ex_shape *shape, unsigned nested)
 	Dwarf_Die of;
 	bool more;
 
-	if (nested >= NESTED_MAX || !array_dimension(shape, &more) ||
-	    !ex_die_ref(&shape->type, DW_AT_type, &of))
+	/* Fortran: its elements may lie elsewhere */
+	if (nested >= NESTED_MAX ||
+	    dwarf_hasattr(&shape->type, DW_AT_data_location) ||
+	    !array_dimension(shape, &more) || !ex_die_ref(&shape->type, DW_AT_type, &of))
 		return;
 	shape->element = more ? shape_get(shape->shapes, shape->type,
 	    shape->dimension + 1, nested + 1) :
@@ -268,9 +281,15 @@ shape_make(struct ex_shape *shape, unsigned nested)
 	case DW_TAG_union_type:
 		if ((shape->size = byte_size(&shape->type)) > 0)
 			shape->kind = EX_STRUCT;
+		shape->is_union = dwarf_tag(&shape->type) == DW_TAG_union_type;
 		break;
 	case DW_TAG_array_type:
 		array_shape(shape, nested);
+		break;
+	case DW_TAG_string_type:
+		shape->size = byte_size(&shape->type);
+		if (!dwarf_hasattr(&shape->type, DW_AT_string_length))
+			shape->kind = EX_STRING;
 		break;
 	default:
 		shape->size = byte_size(&shape->type);
@@ -285,9 +304,12 @@ shape_get(struct ex_shapes *shapes, Dwarf_Die type, unsigned dimension,
     unsigned nested)
 {
 	struct ex_shape key, *shape, **found;
+	Dwarf_Die definition;
 
 	if (!strip(&type))
 		return &opaque;
+	if (ex_definition_find(shapes->definitions, &type, &definition))
+		type = definition;
 	key = (struct ex_shape){.type = type, .dimension = dimension};
 	if ((found = tfind(&key, &shapes->tree, shape_compare)) != NULL)
 		return *found;
@@ -314,7 +336,9 @@ ex_shape_target(const struct ex_shape *shape)
 {
 	Dwarf_Die pointer = shape->type, target;
 
-	return ex_die_ref(&pointer, DW_AT_type, &target) ?
+	/* looking for a definition may take too long for a hit */
+	return ex_die_ref(&pointer, DW_AT_type, &target) && strip(&target) &&
+	    !dwarf_hasattr(&target, DW_AT_declaration) ?
 	    ex_shape_of(shape->shapes, &target) : &opaque;
 }
 
@@ -342,7 +366,8 @@ member_offset(Dwarf_Die *die, uint64_t *offset)
 
 /*
  * A bit-field says where its lowest bit is, counted from its holder's start; or
- * (DWARF 3) how many bits of its storage unit lie above its highest one.
+ * (DWARF 3) how many bits of its storage unit lie above its highest one: less
+ * than none where it goes on beyond the unit (clang, packed).
  */
 static bool
 member_bits(Dwarf_Die *die, struct ex_member *member)
@@ -351,14 +376,16 @@ member_bits(Dwarf_Die *die, struct ex_member *member)
 
 	if (!ex_die_number(die, DW_AT_bit_size, &bits))
 		return true;
-	if (bits == 0 || bits > 64 || member->offset > UINT64_MAX / 16)
+	if (bits == 0 || bits > 128 || member->offset > UINT64_MAX / 16)
 		return false;
 	if (ex_die_number(die, DW_AT_bit_offset, &above)) {
 		if (!ex_die_number(die, DW_AT_byte_size, &unit))
 			unit = member->shape->size;
-		if (unit > 16 || above > unit * 8 || bits > unit * 8 - above)
+		if (unit > 16 || (above > unit * 8 && above + unit * 8 > above))
 			return false;
 		at = unit * 8 - above - bits;
+		if (at > unit * 16)
+			return false;
 	} else if (!ex_die_number(die, DW_AT_data_bit_offset, &at) ||
 	    at > UINT64_MAX / 2)
 		return false;

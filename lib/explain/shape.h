@@ -16,7 +16,7 @@
 
 enum ex_kind {
 	EX_OPAQUE,	/* nothing is known of its values */
-	EX_SIGNED,	/* numbers of 1 to 8 bytes */
+	EX_SIGNED,	/* numbers of 1 to 8, or 16 bytes */
 	EX_UNSIGNED,
 	EX_BOOL,
 	EX_CHAR,	/* one byte that may be a character */
@@ -27,6 +27,7 @@ enum ex_kind {
 	EX_POINTER,	/* references too */
 	EX_STRUCT,	/* classes and unions too */
 	EX_ARRAY,
+	EX_STRING,	/* of characters, as many as it has bytes (Fortran) */
 };
 
 struct ex_shape {
@@ -36,6 +37,7 @@ struct ex_shape {
 	bool is_signed;		/* ENUM: its numbers */
 	bool flags;		/* ENUM: its enumerators are bits (members) */
 	bool partial;		/* STRUCT: there is more to it (members) */
+	bool is_union;		/* STRUCT: members lie over each other */
 	bool open;		/* ARRAY: how many it has is not known */
 	uint64_t first, count;	/* ARRAY: the first index, and how many */
 	const struct ex_shape *element;	/* ARRAY: of each */
@@ -58,7 +60,8 @@ struct ex_member {
 	Dwarf_Die type;		/* as it is declared */
 	uint64_t offset;	/* bytes from its holder's start */
 	uint64_t bit;		/* a bit-field: its lowest bit, from the */
-	unsigned bits;		/* holder's start; how many; 0: no bit-field */
+	unsigned bits;		/* holder's start; how many (up to 128); 0: no
+				   bit-field */
 };
 
 struct ex_enumerator {
@@ -69,7 +72,7 @@ struct ex_enumerator {
 struct ex_shapes;
 
 /* The shapes of a module.  NULL: out of memory. */
-struct ex_shapes *ex_shapes_new(void);
+struct ex_shapes *ex_shapes_new(struct ex_module *);
 void ex_shapes_free(struct ex_shapes *);
 
 /* The shape of a type; one of no kind and size when none can be had. */
@@ -83,7 +86,7 @@ size_t ex_shape_members(const struct ex_shape *, const struct ex_member **);
 size_t ex_shape_enumerators(const struct ex_shape *,
     const struct ex_enumerator **);
 
-/* What an EX_POINTER points to. */
+/* What an EX_POINTER points to; nothing, if its unit only declares that. */
 const struct ex_shape *ex_shape_target(const struct ex_shape *);
 
 #endif

@@ -165,9 +165,10 @@ add_stub(void *arg, uint64_t vaddr, uint64_t size, const char *name)
 	});
 }
 
-/* Fill *out from symbol i of the file; false: no symbol of ours. */
+/* Fill *out from symbol i of the file; false: no symbol of ours.  *file is the
+   source file that local ones come from, until the next is named. */
 static bool
-elf_symbol(struct ex_module *m, int i, struct ex_symbol *out)
+elf_symbol(struct ex_module *m, int i, const char **file, struct ex_symbol *out)
 {
 	GElf_Word section = SHN_UNDEF;
 	GElf_Addr addr;
@@ -176,18 +177,23 @@ elf_symbol(struct ex_module *m, int i, struct ex_symbol *out)
 	    &addr, &section, NULL, NULL);
 	unsigned type;
 
-	if (name == NULL || name[0] == '\0' || section == SHN_UNDEF ||
-	    section == SHN_ABS || section == (GElf_Word)-1)
+	if (name == NULL)
 		return false;
 	type = GELF_ST_TYPE(sym.st_info);
-	if (type == STT_SECTION || type == STT_FILE)
+	if (type == STT_FILE)
+		*file = name;
+	if (name[0] == '\0' || section == SHN_UNDEF ||
+	    section == SHN_ABS || section == (GElf_Word)-1 ||
+	    type == STT_SECTION || type == STT_FILE)
 		return false;
 	*out = (struct ex_symbol){
 		.name = name,
+		.file = GELF_ST_BIND(sym.st_info) == STB_LOCAL ? *file : NULL,
 		.value = type == STT_TLS ? sym.st_value : addr - m->bias,
 		.size = sym.st_size,
 		.global = GELF_ST_BIND(sym.st_info) != STB_LOCAL,
 		.function = type == STT_FUNC || type == STT_GNU_IFUNC,
+		.indirect = type == STT_GNU_IFUNC,
 		.object = type == STT_OBJECT || type == STT_COMMON,
 		.tls = type == STT_TLS,
 	};
@@ -198,12 +204,13 @@ static void
 add_symbols(struct ex_module *m)
 {
 	int n = dwfl_module_getsymtab(m->dwfl_module);
+	const char *file = NULL;
 
 	for (int i = 1; i < n; i++) {
 		struct ex_symbol symbol;
 		const char *version;
 
-		if (!elf_symbol(m, i, &symbol))
+		if (!elf_symbol(m, i, &file, &symbol))
 			continue;
 		version = strchr(symbol.name + 1, '@');
 		if (version != NULL)
@@ -540,20 +547,23 @@ telling_word(const char *name, char word[256])
 	return true;
 }
 
-/* Whether a demangled name is this one.  ABI tags, "gm[abi:cxx11]", are not in
-   the source and may be left out. */
+/* Whether a demangled name is this one.  Spaces are a matter of taste, and ABI
+   tags, "gm[abi:cxx11]", are not in the source and may be left out. */
 static bool
 is_named(const char *demangled, const char *name)
 {
-	while (*demangled != '\0') {
+	for (;;) {
+		demangled += strspn(demangled, " ");
+		name += strspn(name, " ");
 		if (strncmp(demangled, "[abi:", 5) == 0 && *name != '[') {
 			demangled = strchrnul(demangled, ']');
 			demangled += *demangled == ']';
-		} else if (*demangled++ != *name++) {
+		} else if (*demangled != *name++) {
 			return false;
+		} else if (*demangled++ == '\0') {
+			return true;
 		}
 	}
-	return *name == '\0';
 }
 
 static bool
@@ -576,7 +586,8 @@ ex_symbol_find(struct ex_module *m, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
 {
 	const struct ex_symbols *symbols = symbols_of(m);
-	char word[256];
+	char *owned, word[256];
+	const char *form = ex_demangle_form(name, &owned);
 	bool has_word = telling_word(name, word);
 	int result = 0;
 
@@ -587,8 +598,9 @@ ex_symbol_find(struct ex_module *m, const char *name,
 		if (strcmp(s->name, name) == 0 ||
 		    (s->name[0] == '_' &&
 		    (!has_word || strstr(s->name, word) != NULL) &&
-		    demangles_to(s->name, name)))
+		    demangles_to(s->name, form)))
 			result = fn(arg, s);
 	}
+	free(owned);
 	return result;
 }

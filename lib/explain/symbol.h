@@ -42,16 +42,21 @@ const struct ex_frames *ex_symbol_frames(struct ex_module *, uint64_t vaddr,
 /* A symbol as the ELF file has it. */
 struct ex_symbol {
 	const char *name;	/* raw, versions (@...) cut off */
+	const char *file;	/* of a local one: its source file, as the
+				   linker noted it; NULL: unknown */
 	uint64_t value;		/* vaddr; for thread-local ones the TLS offset */
 	uint64_t size;		/* bytes; 0: not recorded */
 	bool global;		/* STB_GLOBAL, WEAK or GNU_UNIQUE */
 	bool function;		/* STT_FUNC or GNU_IFUNC */
+	bool indirect;		/* STT_GNU_IFUNC: its code chooses the function
+				   that calls by this name reach */
 	bool object;		/* STT_OBJECT or COMMON */
 	bool tls;		/* STT_TLS */
 };
 
 /* Call fn for each defined symbol called name (raw or demangled; C++ names may
-   leave out parameters).  fn's non-zero result ends it and is returned. */
+   leave out parameters, and have `const` where programmers write it).  fn's
+   non-zero result ends it and is returned. */
 int ex_symbol_find(struct ex_module *, const char *name,
     int (*fn)(void *arg, const struct ex_symbol *), void *arg);
 

@@ -46,7 +46,7 @@ objects_of(struct ex_module *m)
 	if ((objects = calloc(1, sizeof(*objects))) == NULL)
 		return NULL;
 	objects->parts = (struct ex_parts){
-		m, ex_variables_new(m), ex_shapes_new(),
+		m, ex_variables_new(m), ex_shapes_new(m),
 	};
 	if (objects->parts.variables == NULL || objects->parts.shapes == NULL) {
 		objects_free(objects);

@@ -69,11 +69,15 @@ append(struct naming *naming, const char *text)
 static void
 qualify(struct naming *naming, const char *text)
 {
-	size_t len = strlen(naming->qualifiers);
+	size_t len = strlen(naming->qualifiers), more = strlen(text);
+	size_t at = strcmp(text, "const ") == 0 ? 0 : len;	/* usual order */
 
-	if (strstr(naming->qualifiers, text) == NULL &&
-	    len + strlen(text) < sizeof(naming->qualifiers))
-		(void)stpcpy(naming->qualifiers + len, text);
+	if (strstr(naming->qualifiers, text) != NULL ||
+	    len + more >= sizeof(naming->qualifiers))
+		return;
+	memmove(naming->qualifiers + at + more, naming->qualifiers + at,
+	    len + 1 - at);
+	memcpy(naming->qualifiers + at, text, more);
 }
 
 /* A pointer or reference, with its qualifiers behind. */
@@ -176,7 +180,8 @@ function_name(struct naming *naming, Dwarf_Die *type, unsigned nested)
 	else if (dwarf_child(type, &child) == 0) {
 		do {
 			n += parameter_name(naming, &child, nested);
-		} while (n < PARAMETERS_MAX && ex_die_next(&child));
+		} while (n < PARAMETERS_MAX && !naming->full &&
+		    ex_die_next(&child));
 	}
 	if (n == 0 && nested < NESTED_MAX &&
 	    (!naming->tags || dwarf_hasattr(type, DW_AT_prototyped)))
@@ -208,6 +213,7 @@ short_name(const char *name)
 		{"short unsigned int", "unsigned short"},
 		{"long unsigned int", "unsigned long"},
 		{"long long unsigned int", "unsigned long long"},
+		{"__int128 unsigned", "unsigned __int128"},
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -215,6 +221,21 @@ short_name(const char *name)
 			return names[i][1];
 	}
 	return name;
+}
+
+/* Fortran's. */
+static const char *
+string_name(struct naming *naming, Dwarf_Die *type)
+{
+	char *text = ex_module_text(naming->module, 32);
+	uint64_t size;
+
+	if (text != NULL && !dwarf_hasattr(type, DW_AT_string_length) &&
+	    ex_die_number(type, DW_AT_byte_size, &size))
+		(void)snprintf(text, 32, "character*%" PRIu64, size);
+	else if (text != NULL)
+		(void)stpcpy(text, "character");
+	return text;
 }
 
 /* What ends the way: a type that has a name, or should have one. */
@@ -234,6 +255,10 @@ end_name(struct naming *naming, Dwarf_Die *type)
 	switch (dwarf_tag(type)) {
 	case DW_TAG_base_type:
 		return name != NULL ? short_name(name) : "?";
+	case DW_TAG_string_type:
+		if (name == NULL)
+			return string_name(naming, type);
+		break;
 	case DW_TAG_structure_type:
 		what = "struct ";
 		break;

@@ -107,6 +107,26 @@ put_number(struct writer *w, bool is_signed, uint64_t value, unsigned bits)
 	put_dec(w, value);
 }
 
+/* A number of 16 bytes. */
+static void
+put_wide(struct writer *w, const struct ex_shape *shape, const uint8_t *bytes)
+{
+	unsigned __int128 value;
+	char digits[40];
+	size_t at = sizeof(digits);
+
+	memcpy(&value, bytes, sizeof(value));
+	if (shape->is_signed && value >> 127 != 0) {
+		put(w, "-");
+		value = 0 - value;
+	}
+	do {
+		digits[--at] = "0123456789"[value % 10];
+		value /= 10;
+	} while (value != 0);
+	put_chars(w, digits + at, sizeof(digits) - at);
+}
+
 /* How C writes a character that has a short way; NULL: it has none. */
 static const char *
 escaped(uint64_t value, char quote, char room[3])
@@ -345,7 +365,8 @@ put_float(struct writer *w, const char *name, const uint8_t *bytes,
 		}
 		break;
 	case sizeof(l):
-		if (name == NULL || strstr(name, "long double") == NULL)
+		if (name == NULL || (strstr(name, "long double") == NULL &&
+		    strcmp(name, "_Float64x") != 0))
 			return false;
 		memcpy(&l, bytes, sizeof(l));
 		for (digits = 18; digits <= 36; digits++) {
@@ -390,7 +411,8 @@ static bool
 put_field(struct writer *w, const struct ex_member *m, uint64_t within,
     const uint8_t *bytes, uint64_t size)
 {
-	return bits_inside(m, within, size) && put_scalar(w, m->shape,
+	return m->bits <= 64 && bits_inside(m, within, size) &&
+	    put_scalar(w, m->shape,
 	    get_bits(bytes, m->bit - within * 8, m->bits), m->bits);
 }
 
@@ -523,7 +545,16 @@ put_shape(struct writer *w, const struct ex_shape *shape, const uint8_t *bytes,
 	case EX_ARRAY:
 		return size <= BYTES_MAX &&
 		    put_array(w, shape, bytes, size, nested);
+	case EX_STRING:
+		if (size > BYTES_MAX)
+			return false;
+		put_string(w, bytes, size);
+		return true;
 	default:
+		if (shape->size > sizeof(uint64_t)) {
+			put_wide(w, shape, bytes);
+			return true;
+		}
 		return put_scalar(w, shape, get_bits(bytes, 0,
 		    (unsigned)shape->size * 8), (unsigned)shape->size * 8);
 	}

@@ -358,6 +358,20 @@ step_frame_pointer(struct walk *w, enum ex_end *end)
 	return go_on(w, frame[1], false, end);
 }
 
+/* clone(2)'s code has no row behind the instruction that makes the call, as a
+   child that goes on there has no callers; but who has yet to come back from
+   the call is the parent. */
+static const struct ex_cfi_row *
+row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
+{
+	uint8_t code[EX_REGS_CALL];
+
+	if (!w->exact || ex_module_bytes(module, vaddr - sizeof(code), code,
+	    sizeof(code)) != sizeof(code) || !ex_regs_in_call(&w->regs, code))
+		return NULL;
+	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
+}
+
 /* From a frame to its caller.  False: *end says why there is none.  *signal:
    the frame is a signal frame. */
 static bool
@@ -375,6 +389,8 @@ step(struct walk *w, bool *signal, enum ex_end *end)
 	module = ex_process_module(w->process, pc, &vaddr);
 	if (module != NULL)
 		row = ex_cfi_row(module, vaddr, w->exact);
+	if (module != NULL && row == NULL)
+		row = row_of_call(w, module, vaddr);
 	if (row == NULL) {
 		*end = module == NULL ? EX_END_NO_MODULE : EX_END_NO_CFI;
 		return step_frame_pointer(w, end);

@@ -55,6 +55,7 @@ holds_variables(Dwarf_Die *die)
 	case DW_TAG_module:
 	case DW_TAG_subprogram:
 	case DW_TAG_lexical_block:
+	case DW_TAG_common_block:
 		return true;
 	default:
 		return false;
@@ -119,19 +120,16 @@ static bool
 read_unit(struct ex_variables *variables)
 {
 	struct ex_die_walk walk;
-	Dwarf_Die unit, split, *die;
-	uint8_t type;
+	Dwarf_Die unit, *die;
+	bool types;
 
-	if (variables->dwarf == NULL || dwarf_get_units(variables->dwarf,
-	    variables->unit, &variables->unit, NULL, &type, &unit,
-	    &split) != 0) {
+	if (variables->dwarf == NULL || !ex_die_unit(variables->dwarf,
+	    &variables->unit, &unit, &types)) {
 		variables->dwarf = NULL;
 		return false;
 	}
-	if (type == DW_UT_type || type == DW_UT_split_type)
+	if (types)
 		return true;
-	if (type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid)
-		unit = split;
 	for (die = ex_die_walk(&walk, &unit); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_variables)) {
 		if (!add_variable(variables, die)) {

@@ -12,8 +12,10 @@
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
 #define USER_PC PERF_REG_X86_IP
-/* How far a string copy of the kernel has come: its destination and source. */
-#define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI)
+/* How far a string copy of the kernel has come: its destination and source;
+   where its functions that store or load one number do so. */
+#define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI | \
+    1ull << PERF_REG_X86_CX | 1ull << PERF_REG_X86_AX)
 #elif defined(__aarch64__)
 #define USER_REGS ((1ull << PERF_REG_ARM64_MAX) - 1)
 #define USER_PC PERF_REG_ARM64_PC

@@ -31,6 +31,24 @@ wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...)
 	return -causes[code].err;
 }
 
+/* What helps against an errno, whatever it stopped. */
+static const char *
+way_out(int err)
+{
+	switch (err) {
+	case EMFILE:
+		return "; raise the limit (ulimit -n, or LimitNOFILE=)";
+	case ENFILE:
+		return "; raise fs.file-max with sysctl";
+	case EAGAIN:
+	case ENOMEM:
+		return "; raise the limits of processes and memory (ulimit -u "
+		    "and -v), or make room";
+	default:
+		return "";
+	}
+}
+
 int
 wp_cause_errno(struct wp_cause *cause, const char *what, int err)
 {
@@ -39,8 +57,13 @@ wp_cause_errno(struct wp_cause *cause, const char *what, int err)
 
 	(void)wp_cause_set(cause, WP_CAUSE_SYSTEM, what,
 	    why != NULL ? why : "unknown error");
-	if (cause != NULL)
+	if (cause != NULL) {
+		size_t len = strlen(cause->text);
+
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    "%s", way_out(err));
 		cause->err = err;
+	}
 	return -err;
 }
 

@@ -22,7 +22,7 @@
 	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\
 	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by the process%s%s") \
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called '%s': %s; " \
-	    "name one by MODULE!SYMBOL or by its address")		\
+	    "name one by %sits address")		\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread has its own; " \
 	    "give the address of one of them")				\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
@@ -37,6 +37,8 @@
 	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or has ended") \
 	X(NO_PROC, ENOENT, "/proc is not mounted here, and without it nothing is known of any process: " \
 	    "mount it (mount -t proc proc /proc)")			\
+	X(OTHER_PROC, ENOENT, "/proc is another PID namespace's, where processes have other numbers: " \
+	    "mount this one's (mount -t proc proc /proc)")		\
 	X(HIDDEN, ESRCH, "process %d is there, but /proc does not show it: it is another user's and the " \
 	    "mount option hidepid is set, or /proc is another PID namespace's; run as root, in the process's namespace") \
 	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give -p %d")	\
@@ -55,12 +57,14 @@
 	    "(kernel.perf_event_paranoid is %d): use --user-only, or run as root or with CAP_PERFMON") \
 	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` tells more") \
 	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
-	X(DESCRIPTORS, EMFILE, "%u descriptors are needed (threads x processors x slots) and the limit " \
+	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots) and the limit " \
 	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
 	X(RING, ENOMEM, "no ring buffer could be had, down to %zu KiB for each processor: raise " \
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
-	X(NOT_FOUND, ENOENT, "%s: no such command")			\
+	X(NOT_FOUND, ENOENT, "'%s': no such command")			\
+	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the interpreter or dynamic loader " \
+	    "that it names is not there")				\
 	X(EXEC, ENOEXEC, "%s: %s")					\
 	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed") \
 	X(ATTR, EINVAL, "%s")						\
@@ -113,7 +117,8 @@ int wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...);
 /* The name of a code ("NO_PROCESS"), for tests and logs. */
 const char *wp_cause_name(enum wp_cause_code);
 
-/* SYSTEM with a given errno: "what: strerror".  Result: -err. */
+/* SYSTEM with a given errno: "what: strerror", and what helps against that, if
+   it is known.  Result: -err. */
 int wp_cause_errno(struct wp_cause *cause, const char *what, int err);
 
 #endif

@@ -184,6 +184,8 @@ struct wp_channel {
 	_Atomic uint32_t gaps;		/* by the helper: how often the threads that
 					   it arms were left to themselves, since
 					   who traces them was killed */
+	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
+					   another now */
 	_Atomic uint64_t undelivered;	/* accesses counted, exact, and of which no
 				   handler was told: SIGTRAP blocked, ignored or
 				   another's */

@@ -36,12 +36,17 @@ struct way {
 	int err;			/* an errno value; 0: it is started */
 };
 
+/* clone(2) by the name that clang's thread sanitizer does not take for a fork(2),
+   of which it would say that it is in the middle of another. */
+int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
+    __asm__("__clone");
+
 /* Not traced even if the program is: nobody asked for it. */
 static pid_t
 begin(int (*fn)(void *), char *stack, struct way *way)
 {
-	return clone(fn, stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_UNTRACED,
-	    way);
+	return wp_libc_clone(fn, stack + STACK,
+	    CLONE_VM | CLONE_VFORK | CLONE_UNTRACED, way);
 }
 
 /* No handler of the program's may run in its memory here, and what it ignores

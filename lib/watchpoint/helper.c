@@ -329,12 +329,11 @@ wp_helper_ask(struct wp_cause *cause)
 	return result;
 }
 
-/* Whether the kernel counts, and counts hits, if all goes well. */
+/* Whether what is counted are hits, if all goes well. */
 static bool
 is_exact(const struct wp_watch *w)
 {
-	return w->attr.period <= 1 && !w->inexact &&
-	    w->delivery != &wp_deliver_ptrace;
+	return w->attr.period <= 1 && !w->inexact;
 }
 
 static void

@@ -46,6 +46,28 @@ wp_own_access(int sig, siginfo_t *info, ucontext_t *context,
 }
 
 void
+wp_own_counted(void)
+{
+	siginfo_t info;
+
+	if (!wp_signal_take(WP_SIGNAL, &info))
+		return;
+	if (!wp_signal_is_ours(&info)) {
+		wp_signal_again(WP_SIGNAL, &info);
+		return;
+	}
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		struct wp_watch *w = wp_watch_enter(i, 0, 0);
+
+		if (w == NULL)
+			continue;
+		if (w->delivery == &wp_deliver_ptrace)
+			(void)wp_account_also(w, NULL, WP_STEP_MANY);
+		wp_watch_leave(w);
+	}
+}
+
+void
 wp_own_deferred(void)
 {
 	if (self.deferred.si_signo == 0)

@@ -160,6 +160,15 @@ wp_proc_mounted(void)
 }
 
 bool
+wp_proc_own(void)
+{
+	char self[16] = "";
+
+	return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	    strtol(self, NULL, 10) == getpid();
+}
+
+bool
 wp_proc_hides(pid_t pid)
 {
 	char path[PROC_PATH_MAX];

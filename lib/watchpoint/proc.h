@@ -29,9 +29,10 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
-/* Whether there is a /proc at all; and whether a process or thread exists that
-   it does not show. */
+/* Whether there is a /proc at all; whether it is of this PID namespace; and
+   whether a process or thread exists that it does not show. */
 bool wp_proc_mounted(void);
+bool wp_proc_own(void);
 bool wp_proc_hides(pid_t pid);
 
 /* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates

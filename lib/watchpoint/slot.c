@@ -82,6 +82,7 @@ wp_slot_check(const struct wp_region *region, struct wp_cause *cause)
 		    (unsigned long long)region->addr, (unsigned long long)end);
 	if (last >= end)
 		return wp_cause_set(cause, WP_CAUSE_NON_CANONICAL,
-		    (unsigned long long)last, (unsigned long long)end);
+		    (unsigned long long)(region->addr < end ? end :
+		    region->addr), (unsigned long long)end);
 	return 0;
 }

@@ -60,7 +60,7 @@ warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
 	if (chosen == 0)
 		(void)snprintf(text, sizeof(text), "thread %d blocks SIGURG "
 		    "and SIGWINCH, which would stop it: its hits are reported, "
-		    "but their values are not exact", thread->tid);
+		    "but their values are not exact", thread->traced.tid);
 	else
 		(void)snprintf(text, sizeof(text), "process %d has handlers "
 		    "for SIGURG and SIGWINCH: should watchctl be killed, one "
@@ -72,7 +72,7 @@ static void
 set_signal(struct wp_stop_thread *thread, int sig)
 {
 	for (size_t i = 0; i < thread->events.n; i++)
-		(void)wp_perf_signal(thread->events.event[i].fd, thread->tid,
+		(void)wp_perf_signal(thread->events.event[i].fd, thread->traced.tid,
 		    sig);
 	thread->signal = sig;
 }
@@ -84,7 +84,7 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 	int chosen;
 
 	look_at_handlers(thread->process);
-	if (wp_proc_status(thread->tid, &status) < 0)
+	if (wp_proc_status(thread->traced.tid, &status) < 0)
 		return;
 	chosen = choose(status.blocked, thread->process->caught);
 	if (chosen == 0 || has(thread->process->caught, chosen))
@@ -126,7 +126,7 @@ open_slot(struct wp_stops *stops, struct wp_stop_thread *thread, size_t w,
 
 	wp_attr_watch(&attr, &target->watch[w].slot[s], &target->options, side);
 	err = wp_events_open(&thread->events, &attr, (uint16_t)w, (uint16_t)s,
-	    thread->tid, target->rings);
+	    thread->traced.tid, target->rings);
 	if (err < 0)
 		return err;
 	ids = realloc(thread->id, thread->events.n * sizeof(*ids));
@@ -147,7 +147,7 @@ first_signal(struct wp_stop_thread *thread, bool made)
 
 	if (!thread->process->looked)
 		look_at_handlers(thread->process);
-	sig = choose(made ? 0 : wp_trace_blocked(thread->tid),
+	sig = choose(made ? 0 : wp_trace_blocked(thread->traced.tid),
 	    thread->process->caught);
 	return sig != 0 ? sig : choose(0, thread->process->caught);
 }
@@ -228,11 +228,9 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 	if (watch >= stops->ngone)
 		return -EINVAL;
 	*count = stops->gone[watch];
-	for (size_t i = 0; i < WP_STOP_BUCKETS; i++)
-		for (const struct wp_stop_thread *thread = stops->bucket[i];
-		    thread != NULL; thread = thread->next)
-			count->value += counted(stops, thread, watch,
-			    &count->lost);
+	for (size_t i = 0; i < stops->all.n; i++)
+		count->value += counted(stops, wp_stop_at(stops, i), watch,
+		    &count->lost);
 	return 0;
 }
 
@@ -242,7 +240,7 @@ wp_stop_is_ours(const struct wp_stop_thread *thread, int sig)
 	siginfo_t info;
 
 	if ((sig != harmless[0] && sig != harmless[1]) ||
-	    wp_trace_get_signal(thread->tid, &info) < 0 ||
+	    wp_trace_get_signal(thread->traced.tid, &info) < 0 ||
 	    info.si_code <= 0 || info.si_code == SI_KERNEL)
 		return false;
 	for (size_t i = 0; i < thread->events.n; i++)

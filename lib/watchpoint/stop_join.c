@@ -6,7 +6,8 @@
  * if all that was counted are the samples of this stop, and these are one
  * access, which the thread has not gone on from: had it blocked the signal for
  * a while, they might be several.  The thread that stands has all its samples
- * in the rings.  Others' events are read after the memory: counts only grow, so
+ * in the rings.  Processes that share the bytes are not asked, and so not
+ * vouched for.  Others' events are read after the memory: counts only grow, so
  * if they are as they were, they were so all the time.  If not, memory is read
  * once more between that and another look at them.
  */
@@ -113,7 +114,7 @@ find_samples(struct look *look)
 		struct wp_stop_record *r = &q->record[i];
 		struct touched *touched;
 
-		if (!r->waits || r->tid != look->thread->tid)
+		if (!r->waits || r->tid != look->thread->traced.tid)
 			continue;
 		any = true;
 		r->waits = false;
@@ -210,13 +211,27 @@ look_at_value(struct look *look, size_t i)
 		    counts_stand(look, i);
 }
 
-/* Who shares its memory has a settled value no longer. */
-static void
-unsettle_sharers(const struct wp_stop_process *process, size_t i)
+/* Another process that has the same bytes in its memory, from that one on. */
+static struct wp_stop_process *
+sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
+    size_t i)
 {
-	for (struct wp_stop_process *p = process->shares; p != NULL;
-	    p = p->shares)
-		p->settled[i].known = false;
+	while (from != NULL && (from == process ||
+	    from->first != process->first ||
+	    from->settled[i].memory != process->settled[i].memory))
+		from = from->next;
+	return from;
+}
+
+static void
+unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
+    size_t i)
+{
+	struct wp_stop_process *other = stops->process;
+
+	process->settled[i].known = false;
+	for (; (other = sharer(other, process, i)) != NULL; other = other->next)
+		other->settled[i].known = false;
 }
 
 /* Put a watch's value into the last sample of it. */
@@ -229,8 +244,10 @@ put_value(struct look *look, size_t i)
 	const struct touched *touched = &look->touched[i];
 	const uint64_t now = wp_stop_counted(look->stops, thread,
 	    thread->process->first + i);
-	const bool known_from = settled->known && touched->one &&
-	    thread->process->shares == NULL && touched->here && thread->counted[i] == thread->taken[i] &&
+	const bool alone = sharer(look->stops->process, thread->process, i) ==
+	    NULL;
+	const bool known_from = alone && settled->known && touched->one &&
+	    touched->here && thread->counted[i] == thread->taken[i] &&
 	    now == thread->taken[i] + touched->samples;
 
 	thread->taken[i] = now;
@@ -238,12 +255,13 @@ put_value(struct look *look, size_t i)
 		value->flags |= WP_STOP_EXACT;
 		memcpy(value->old, settled->byte, value->len);
 	}
-	settled->known = look->settled[i];
+	if (!alone)
+		unsettle(look->stops, thread->process, i);
+	settled->known = look->settled[i] && alone;
 	if (settled->known) {
 		thread->counted[i] = now;
 		memcpy(settled->byte, value->new, value->len);
 	}
-	unsettle_sharers(thread->process, i);
 	if (look->read[i])
 		wp_stop_record_value(touched->last, value);
 }
@@ -255,7 +273,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	uint64_t regs[WP_TRACE_REGS_MAX], sp;
 	bool here = false, kernel = false;
 
-	if (wp_trace_regs(thread->tid, regs, &look.pc, &sp) < 0)
+	if (wp_trace_regs(thread->traced.tid, regs, &look.pc, &sp) < 0)
 		look.pc = 0;
 	if (!find_samples(&look))
 		return WP_STOP_AT_NOTHING;
@@ -265,7 +283,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 		    look.touched[i].last->kernel);
 	}
 	if (kernel)
-		look.call = wp_trace_call(thread->tid, &look.result);
+		look.call = wp_trace_call(thread->traced.tid, &look.result);
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i)) {
 			look_at_value(&look, i);
@@ -283,7 +301,7 @@ wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
 	for (size_t i = 0; i < process->n; i++)
 		if (wp_stop_counted(stops, thread, process->first + i) !=
 		    thread->counted[i])
-			process->settled[i].known = false;
+			unsettle(stops, process, i);
 }
 
 void

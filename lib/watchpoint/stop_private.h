@@ -1,24 +1,26 @@
 /*
  * stop_private: what the parts of stop share.
  *
- *	stop.c		threads and their stops
+ *	stop_thread.c	processes and their threads
  *	stop_arm.c	the events of a thread, and its signal
+ *	stop_attach.c	how it begins
+ *	stop.c		stops, and the end
  *	stop_join.c	records and values
  */
 #ifndef WP_STOP_PRIVATE_H
 #define WP_STOP_PRIVATE_H
 
-#include "ptrace.h"
 #include "stop.h"
 #include "stop_queue.h"
 #include "target_private.h"
-
-enum { WP_STOP_BUCKETS = 1024 };
+#include "traced.h"
 
 /* What a watch's bytes were, at a moment when nobody accessed them. */
 struct wp_settled {
 	bool known;
 	uint8_t byte[WP_STOP_BYTES];
+	pid_t memory;		/* whose they are: of processes that share them
+				   the one that made the others */
 };
 
 /* A traced process. */
@@ -30,15 +32,13 @@ struct wp_stop_process {
 	bool looked;		/* ... as was seen at some time */
 	bool warned;		/* that no signal is free */
 	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
-	struct wp_stop_process *shares;	/* memory with that one, which made it
-					   (vfork(2)); NULL: has its own */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;
 };
 
 /* A traced thread. */
 struct wp_stop_thread {
-	pid_t tid;
+	struct wp_traced traced;
 	struct wp_stop_process *process;
 	struct wp_events events;
 	uint64_t *id;		/* of each event */
@@ -48,10 +48,8 @@ struct wp_stop_thread {
 					   watch - first */
 	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
 					   watch was settled last */
-	bool stands;		/* with its process (SIGSTOP) */
 	bool held;		/* by us; it goes on with ... */
 	int pass;		/* ... this signal */
-	struct wp_stop_thread *next;	/* in its bucket */
 	struct wp_stop_thread *sister;	/* in its process */
 };
 
@@ -59,8 +57,7 @@ struct wp_stops {
 	struct wp_target *target;
 	const struct wp_stops_calls *calls;
 	void *arg;
-	struct wp_stop_thread *bucket[WP_STOP_BUCKETS];
-	size_t n;			/* threads */
+	struct wp_traced_all all;	/* threads */
 	struct wp_stop_process *process;
 	struct wp_stop_queue queue;
 	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
@@ -75,10 +72,41 @@ struct wp_stops {
 	bool left;			/* leave the process of the last hit */
 };
 
+/* stop_thread.c */
+
+struct wp_stop_thread *wp_stop_find(const struct wp_stops *, pid_t tid);
+struct wp_stop_thread *wp_stop_at(const struct wp_stops *, size_t i);
+struct wp_stop_process *wp_stop_find_process(const struct wp_stops *,
+    pid_t pid);
+
+/* A process with these watches, of which nobody is traced yet.  NULL: out of
+   memory. */
+struct wp_stop_process *wp_stop_add_process(struct wp_stops *, pid_t pid,
+    size_t first, size_t n);
+
+/* A thread of it that stands still, before it does anything: arm it, unless it
+   only waits to be let go; made: before its first instruction.  0 or -errno. */
+int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
+    bool made);
+
+/* A thread that was just made, of a child perhaps.  0; -ESRCH, nothing of ours,
+   or it was killed; or -errno. */
+int wp_stop_adopt(struct wp_stops *, pid_t tid);
+
+/* It is traced no more; and its process, if it was the last. */
+void wp_stop_forget(struct wp_stops *, struct wp_stop_thread *);
+
+/* The same for a process, that may have no thread yet, or not be there. */
+void wp_stop_forget_process(struct wp_stops *, pid_t pid);
+
+/* stop.c */
+
+/* Handle what each thread has to report now. */
+void wp_stop_look(struct wp_stops *);
+
 /* stop_arm.c */
 
-/* Open a thread's events: it stands still; made: before its first
-   instruction.  0 or -errno. */
+/* Open a thread's events: as of wp_stop_add.  0 or -errno: none is open. */
 int wp_stop_arm(struct wp_stops *, struct wp_stop_thread *, bool made);
 
 /* Disable and close them; what they have counted is kept. */
@@ -123,9 +151,5 @@ void wp_stop_unsettle(struct wp_stops *, struct wp_stop_thread *);
 /* Each watch of a process: its bytes are as they are now, for everybody stands
    still. */
 void wp_stop_settle(struct wp_stops *, struct wp_stop_process *);
-
-/* stop.c */
-
-struct wp_stop_thread *wp_stop_find(const struct wp_stops *, pid_t tid);
 
 #endif

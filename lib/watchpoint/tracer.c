@@ -7,6 +7,7 @@
 #include "tracer.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,13 @@
 #include "ptrace.h"
 
 enum {
-	BUCKETS = 1024,		/* by thread id */
-	STEPS = 64,		/* reports, at least, before each thread is
-				   looked at once */
 	PATIENCE = 10,		/* ms until sleepers are looked for */
 	LIMIT = 5000,		/* ms for all to stop */
+};
+
+struct thread {
+	struct wp_traced traced;
+	uint32_t current;	/* the update it has had; 0: none */
 };
 
 struct wp_tracer {
@@ -30,55 +33,46 @@ struct wp_tracer {
 	uint32_t current;	/* the last update */
 	long began;		/* when, in ms */
 	size_t behind;		/* threads that have not had it */
-	size_t n;		/* threads */
 	bool ended;
-	struct wp_traced *bucket[BUCKETS];
+	struct wp_traced_all all;
 };
 
-/* Where the pointer to a thread is, or would be. */
-static struct wp_traced **
-place(struct wp_tracer *tracer, pid_t tid)
+static struct thread *
+find(const struct wp_tracer *tracer, pid_t tid)
 {
-	struct wp_traced **at = &tracer->bucket[(unsigned)tid % BUCKETS];
-
-	while (*at != NULL && (*at)->tid != tid)
-		at = &(*at)->next;
-	return at;
+	return (struct thread *)wp_traced_find(&tracer->all, tid);
 }
 
-static struct wp_traced *
+static struct thread *
+thread_at(const struct wp_tracer *tracer, size_t i)
+{
+	return (struct thread *)tracer->all.thread[i];
+}
+
+static struct thread *
 add(struct wp_tracer *tracer, pid_t tid)
 {
-	struct wp_traced **at = place(tracer, tid);
+	struct thread *thread = find(tracer, tid);
 
-	if (*at == NULL && (*at = calloc(1, sizeof(**at))) != NULL) {
-		(*at)->tid = tid;
-		tracer->n++;
+	if (thread == NULL && (thread = wp_traced_add(&tracer->all, tid,
+	    sizeof(*thread))) != NULL)
 		tracer->behind++;
-	}
-	return *at;
+	return thread;
 }
 
 static void
-forget(struct wp_tracer *tracer, pid_t tid)
+forget(struct wp_tracer *tracer, struct thread *thread)
 {
-	struct wp_traced **at = place(tracer, tid), *thread = *at;
-
-	if (thread == NULL)
-		return;
-	tracer->calls->end(tracer->arg, thread);
+	tracer->calls->end(tracer->arg, &thread->traced);
 	tracer->behind -= thread->current != tracer->current;
-	tracer->n--;
-	*at = thread->next;
-	free(thread);
+	wp_traced_drop(&tracer->all, &thread->traced);
 }
 
 static void
 forget_all(struct wp_tracer *tracer)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		while (tracer->bucket[i] != NULL)
-			forget(tracer, tracer->bucket[i]->tid);
+	while (tracer->all.n > 0)
+		forget(tracer, thread_at(tracer, 0));
 }
 
 int
@@ -126,7 +120,7 @@ wp_tracer_one(struct wp_tracer *tracer, pid_t tid)
 {
 	int err;
 
-	if (*place(tracer, tid) != NULL)
+	if (find(tracer, tid) != NULL)
 		return 0;
 	if (tgkill(tracer->pid, tid, 0) != 0)
 		return -errno;
@@ -141,13 +135,11 @@ void
 wp_tracer_update(struct wp_tracer *tracer)
 {
 	tracer->current++;
-	tracer->behind = tracer->n;
+	tracer->behind = tracer->all.n;
 	tracer->began = wp_clock_ms();
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct wp_traced *thread = tracer->bucket[i];
-		    thread != NULL; thread = thread->next)
-			if (thread->current != 0)
-				wp_trace_interrupt(thread->tid);
+	for (size_t i = 0; i < tracer->all.n; i++)
+		if (thread_at(tracer, i)->current != 0)
+			wp_trace_interrupt(tracer->all.thread[i]->tid);
 }
 
 static bool
@@ -162,12 +154,10 @@ is_asleep(const struct wp_traced *thread)
 static bool
 rest_asleep(const struct wp_tracer *tracer)
 {
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (const struct wp_traced *thread = tracer->bucket[i];
-		    thread != NULL; thread = thread->next)
-			if (thread->current != tracer->current &&
-			    !is_asleep(thread))
-				return false;
+	for (size_t i = 0; i < tracer->all.n; i++)
+		if (thread_at(tracer, i)->current != tracer->current &&
+		    !is_asleep(tracer->all.thread[i]))
+			return false;
 	return true;
 }
 
@@ -187,7 +177,7 @@ wp_tracer_settled(struct wp_tracer *tracer)
 bool
 wp_tracer_busy(const struct wp_tracer *tracer)
 {
-	return tracer->n > 0;
+	return tracer->all.n > 0;
 }
 
 /* What a thread gets instead of the signal that stopped it. */
@@ -212,16 +202,16 @@ signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 
 /* A hit on what is armed now has still to be told. */
 static bool
-hit_pending(const struct wp_traced *thread)
+hit_pending(const struct thread *thread)
 {
 	return thread->current != 0 &&
-	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
+	    wp_trace_pending(thread->traced.tid, SIGTRAP, TRAP_HWBKPT);
 }
 
 /* Bring a stopped thread up to date; with a hit pending, at its next stop,
    which tells that.  false: it is traced no more. */
 static bool
-update(struct wp_tracer *tracer, struct wp_traced *thread,
+update(struct wp_tracer *tracer, struct thread *thread,
     enum wp_trace_what what)
 {
 	if (thread->current == tracer->current ||
@@ -229,51 +219,53 @@ update(struct wp_tracer *tracer, struct wp_traced *thread,
 		return true;
 	thread->current = tracer->current;
 	tracer->behind--;
-	return tracer->calls->arm(tracer->arg, thread);
+	return tracer->calls->arm(tracer->arg, &thread->traced);
 }
 
 static void
-handle_stop(struct wp_tracer *tracer, struct wp_traced *thread,
+handle_stop(struct wp_tracer *tracer, struct thread *thread,
     const struct wp_trace *trace)
 {
-	const pid_t tid = thread->tid;
 	int sig = 0;
 
 	if (trace->what == WP_TRACE_SIGNAL)
-		sig = signal_for(tracer, thread, trace->signal);
+		sig = signal_for(tracer, &thread->traced, trace->signal);
 	if (sig == WP_TRACER_LATER)
 		return;
-	thread->stands = trace->what == WP_TRACE_GROUP;
-	if (!update(tracer, thread, trace->what)) {
-		forget(tracer, tid);
-		wp_trace_let_go(tid, sig);
-	} else if (thread->stands) {
-		wp_trace_listen(tid);
+	thread->traced.stands = trace->what == WP_TRACE_GROUP;
+	if (update(tracer, thread, trace->what)) {
+		wp_traced_go_on(&thread->traced, sig);
 	} else {
-		wp_trace_continue(tid, sig);
+		forget(tracer, thread);
+		wp_trace_let_go(trace->tid, sig);
 	}
 }
 
 /* A thread that was just made, or else no thread of the process. */
-static struct wp_traced *
+static struct thread *
 adopt(struct wp_tracer *tracer, pid_t tid)
 {
 	return tgkill(tracer->pid, tid, 0) == 0 ? add(tracer, tid) : NULL;
 }
 
-static void
-handle(struct wp_tracer *tracer, const struct wp_trace *trace)
+static bool
+handle(void *arg, const struct wp_trace *trace)
 {
-	struct wp_traced *thread = *place(tracer, trace->tid);
+	struct wp_tracer *tracer = arg;
+	struct thread *thread = find(tracer, trace->tid);
 
 	if (trace->what == WP_TRACE_EXEC ||
 	    (trace->what == WP_TRACE_END && trace->tid == tracer->pid)) {
 		/* nothing may be armed when another program begins */
 		forget_all(tracer);
+		if (trace->what == WP_TRACE_EXEC &&
+		    tracer->calls->executed != NULL)
+			tracer->calls->executed(tracer->arg);
 		wp_trace_let_go(trace->tid, 0);
 		tracer->ended = true;
 	} else if (trace->what == WP_TRACE_END) {
-		forget(tracer, trace->tid);
+		if (thread != NULL)
+			forget(tracer, thread);
 		wp_trace_take(trace->tid);
 	} else if (thread != NULL ||
 	    (thread = adopt(tracer, trace->tid)) != NULL) {
@@ -282,35 +274,13 @@ handle(struct wp_tracer *tracer, const struct wp_trace *trace)
 		wp_trace_let_go(trace->tid,
 		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
 	}
-}
-
-/* Look at each thread once.  The kernel tells first of those made last, and
-   would tell of nobody else as long as they have hits. */
-static void
-look_at_each(struct wp_tracer *tracer)
-{
-	struct wp_trace trace;
-
-	for (size_t i = 0; i < BUCKETS; i++)
-		for (struct wp_traced *thread = tracer->bucket[i], *next;
-		    !tracer->ended && thread != NULL; thread = next) {
-			next = thread->next;
-			if (wp_trace_next(thread->tid, &trace) > 0)
-				handle(tracer, &trace);
-		}
+	return !tracer->ended;
 }
 
 int
 wp_tracer_step(struct wp_tracer *tracer)
 {
-	struct wp_trace trace;
-	bool more = true;
+	const bool more = wp_traced_step(&tracer->all, handle, tracer);
 
-	for (size_t i = 0; more && !tracer->ended &&
-	    (i < STEPS || i < tracer->n); i++)
-		if ((more = wp_trace_next(0, &trace) > 0))
-			handle(tracer, &trace);
-	if (more && !tracer->ended)
-		look_at_each(tracer);
 	return tracer->ended ? -ESRCH : more;
 }

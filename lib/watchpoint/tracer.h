@@ -46,23 +46,16 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "traced.h"
 
 struct wp_tracer;
 
 enum { WP_TRACER_LATER = -1 };
 
-/* A traced thread. */
-struct wp_traced {
-	pid_t tid;
-	void *own;			/* the owner's; NULL at first */
-	uint32_t current;		/* the update it has had; 0: none */
-	bool stands;			/* still, with its process (SIGSTOP) */
-	struct wp_traced *next;		/* in its bucket */
-};
-
-/* What its owner does; all are called by functions below. */
+/* What its owner does; all are called by functions below.  Each thread's own is
+   the owner's. */
 struct wp_tracer_calls {
 	/* A thread stands still: arm it.  Result: whether it is still to be
 	   traced; if not, nothing must be left armed. */
@@ -74,6 +67,9 @@ struct wp_tracer_calls {
 	int (*signal)(void *arg, struct wp_traced *, siginfo_t *info);
 	/* It has ended, or is traced no more: forget it, free own. */
 	void (*end)(void *arg, struct wp_traced *);
+	/* The process executes another program, which has not begun yet; end
+	   has been called for all threads.  NULL: it is not told. */
+	void (*executed)(void *arg);
 };
 
 /* A tracer that traces nobody yet; calls live as long as it.  0 or -ENOMEM. */

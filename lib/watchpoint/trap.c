@@ -90,6 +90,7 @@ end(struct wp_run *run, bool back)
 		wp_rearm(run, back);
 	if (!run->by_ptrace)
 		return;
+	wp_own_counted();
 	wp_trap_keep();
 	if (wp_signal_take(WP_SIGNAL, &self.taken) &&
 	    !wp_signal_is_ours(&self.taken))

@@ -139,6 +139,10 @@ void wp_rearm_forked(void);
 bool wp_own_access(int sig, siginfo_t *, ucontext_t *,
     const ucontext_t *outer);
 
+/* Account for what the tracer of ptrace has counted meanwhile: it keeps one
+   signal for all of it. */
+void wp_own_counted(void);
+
 /* Send what came meanwhile and was not ours again. */
 void wp_own_deferred(void);
 

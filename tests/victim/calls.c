@@ -23,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -426,12 +427,13 @@ do_io_getevents(void)
 static void
 do_nanosleep(void)
 {
-	const struct itimerval soon = {.it_value = {.tv_usec = 10000}};
+	const struct itimerval often = {{0, 10000}, {0, 10000}}, never = {0};
 	struct sigaction action = {.sa_sigaction = handler};
 
 	MUST(sigaction(SIGALRM, &action, NULL));
-	MUST(setitimer(ITIMER_REAL, &soon, NULL));
+	MUST(setitimer(ITIMER_REAL, &often, NULL));
 	(void)syscall(SYS_nanosleep, &(struct timespec){100, 0}, area);
+	MUST(setitimer(ITIMER_REAL, &never, NULL));
 }
 
 static void
@@ -461,16 +463,45 @@ do_process_vm_readv(void)
 	MUST(process_vm_readv(getpid(), &here, 1, &there, 1, 0));
 }
 
+static int
+end_at_once(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
 static void
 do_clone(void)
 {
-	long child = syscall(SYS_clone, CLONE_PARENT_SETTID | SIGCHLD, NULL,
-	    area, NULL, NULL);
+	static _Alignas(16) char stack[16384];
+	pid_t child = clone(end_at_once, stack + sizeof(stack),
+	    CLONE_PARENT_SETTID | SIGCHLD, NULL, area, NULL, NULL);
 
-	if (child == 0)
-		_exit(0);
 	MUST(child);
-	MUST(waitpid((pid_t)child, NULL, 0));
+	MUST(waitpid(child, NULL, 0));
+}
+
+/* A message's type comes before its text. */
+static void
+do_msgrcv(void)
+{
+	struct { long type; char text[16]; } message = {1, "a message"};
+	int queue = msgget(IPC_PRIVATE, 0600);
+
+	MUST(queue);
+	MUST(msgsnd(queue, &message, sizeof(message.text), 0));
+	MUST(msgrcv(queue, (char *)area - 8, sizeof(message.text), 0, 0));
+	MUST(msgctl(queue, IPC_RMID, NULL));
+}
+
+static void
+do_msgctl(void)
+{
+	int queue = msgget(IPC_PRIVATE, 0600);
+
+	MUST(queue);
+	MUST(msgctl(queue, IPC_STAT, area));
+	MUST(msgctl(queue, IPC_RMID, NULL));
 }
 
 /* The child has its id written into its own memory. */
@@ -573,7 +604,8 @@ static const struct act {
 	ACT(wait4), ACT(waitid), ACT(uname), ACT(sysinfo), ACT(getrusage),
 	ACT(poll), ACT(select), ACT(epoll_wait), ACT(pipe), ACT(pipe2),
 	ACT(socketpair), ACT(getsockname), ACT(accept4), ACT(getsockopt),
-	ACT(ioctl), ACT(ioctl_sized), ACT(futex), ACT(exit), ACT(rt_sigaction),
+	ACT(ioctl), ACT(ioctl_sized), ACT(msgrcv), ACT(msgctl),
+	ACT(futex), ACT(exit), ACT(rt_sigaction),
 	ACT(rt_sigprocmask), ACT(sigaltstack), ACT(io_getevents),
 	ACT(nanosleep), ACT(prctl), ACT(getcwd), ACT(readlink),
 	ACT(process_vm_readv), ACT(clone), ACT(thread_start), ACT(write),

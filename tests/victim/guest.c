@@ -118,8 +118,7 @@ go_deaf(void)
 {
 	sigset_t set;
 
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGTRAP);
+	(void)sigfillset(&set);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 

@@ -52,6 +52,23 @@ struct bits {
 	unsigned long wide : 40;
 };
 
+struct halves {
+	int low : 5;
+	int : 0;
+	int high : 7;
+};
+
+struct __attribute__((packed)) packed {
+	unsigned three : 3;
+	unsigned long sixty : 60;
+	unsigned nine : 9;	/* over the end of any unit */
+};
+
+struct wider {
+	unsigned __int128 most : 100;
+	unsigned five : 5;
+};
+
 struct open {
 	int n;
 	short data[];
@@ -112,6 +129,9 @@ KEPT struct bits bits = {
 	.on = 1, .mode = 5, .level = -3, .state = CONN_CLOSED, .done = true,
 	.plain = 9, .lone = 0xabc, .wide = 0x123456789a,
 };
+KEPT struct halves halves = {-3, 60};
+KEPT struct packed packed = {5, 0x123456789abcdef, 300};
+KEPT struct wider wider = {1, 17};
 KEPT struct open open_array = {3, {10, 20, 30}};
 KEPT struct large large;
 
@@ -128,7 +148,9 @@ KEPT int (*rows)[3] = &matrix[1];
 KEPT void (*(*handlers[2])(int, void (*)(int)))(int);
 KEPT struct undefined *undefined;
 KEPT struct { int x, y; } point = {1, -2};
-KEPT __int128 huge = 1;
+KEPT __int128 huge = -((__int128)1 << 100);
+KEPT unsigned __int128 enormous = ~(unsigned __int128)0;
+KEPT const volatile int steady = 3;
 static long hidden = 12;
 
 OWN long

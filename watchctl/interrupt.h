@@ -1,0 +1,17 @@
+/*
+ * interrupt: the signals that ask watchctl to end.  They are blocked while it
+ * watches, and taken by its loops; what takes long looks whether one has come.
+ */
+#ifndef INTERRUPT_H
+#define INTERRUPT_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Which they are. */
+void interrupt_signals(sigset_t *);
+
+/* Whether one is there that no loop has taken yet. */
+bool interrupt_pending(void);
+
+#endif
