@@ -51,7 +51,7 @@ main(void)
 	SRunner *runner;
 	int failed;
 
-	tcase_add_checked_fixture(tests, NULL, no_stray_writes);
+	tcase_add_checked_fixture(tests, wp_stray_reset, no_stray_writes);
 	tcase_add_test(tests, accepting_changes_nothing);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

@@ -231,6 +231,25 @@ what_one_store_or_load_touched(void **state)
 }
 
 static void
+which_way_the_kernels_functions_go(void **state)
+{
+	static const struct {
+		const char *function;
+		char way;
+	} cases[] = {
+		{"_copy_to_user", 'w'}, {"_copy_from_user", 'r'},
+		{"_copy_to_iter", 'w'}, {"_copy_from_iter", 'r'},
+		{"__put_user_nocheck_4", 'w'}, {"__get_user_8", 'r'},
+		{"rep_movs_alternative", '\0'}, {"", '\0'}, {NULL, '\0'},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(ex_access_way(cases[i].function),
+		    cases[i].way);
+}
+
+static void
 the_kernels_samples_have_the_programs_pc(void **state)
 {
 	(void)state;
@@ -251,6 +270,7 @@ main(void)
 		cmocka_unit_test(many_places_are_no_burden),
 		cmocka_unit_test(where_a_copy_has_come_to),
 		cmocka_unit_test(what_one_store_or_load_touched),
+		cmocka_unit_test(which_way_the_kernels_functions_go),
 		cmocka_unit_test(the_kernels_samples_have_the_programs_pc),
 	};
 

@@ -417,7 +417,8 @@ not_permitted(void **state)
 		skip();
 	}
 	refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
-	refused(FILTERED, (const char *[]){"not permitted", "seccomp", NULL});
+	refused(FILTERED, (const char *[]){"not permitted", "seccomp",
+	    "add --stop", NULL});
 }
 
 /* Not "no process": it is there. */

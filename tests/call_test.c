@@ -9,8 +9,11 @@
 #include <cmocka.h>
 
 #include <asm/perf_regs.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -18,7 +21,9 @@
 #include <unistd.h>
 
 #include "call.h"
+#include "call_number.h"
 #include "call_table.h"
+#include "capture.h"
 
 #define WORD	UINT64_C(0x7f0000001000)	/* 8 watched bytes */
 #define SP	UINT64_C(0x7ffc00000000)	/* where its copy begins */
@@ -453,6 +458,112 @@ a_standing_process_is_asked(void **state)
 	assert_string_equal(explain().file, name);
 }
 
+/* Code that is only looked at: where each call returns to has a name. */
+__asm__(".text\n"
+    "by_mov: mov $17,%eax; syscall; after_mov: ret\n"
+    "by_xor: mov $17,%ecx; xor %eax,%eax; syscall; after_xor: ret\n"
+    "by_two_ways: test %edi,%edi; je 1f; mov $17,%eax; jmp 2f\n"
+    "1: mov $18,%eax; 2: syscall; after_two_ways: ret\n"
+    "by_another: mov $17,%r8d; syscall; after_another: ret\n"
+    "by_none: mov %edi,%eax; syscall; after_none: ret\n"
+    "by_far: mov $17,%eax; mov %rcx,%r10; syscall; after_far: ret\n"
+    "no_call: mov $17,%eax; nop; nop; after_no_call: ret\n"
+    ".irp f, by_mov, by_xor, by_two_ways, by_another, by_none, by_far, "
+    "no_call\n.type \\f,@function\n.endr\n"
+    ".size by_mov, by_xor - by_mov\n"
+    ".size by_xor, by_two_ways - by_xor\n"
+    ".size by_two_ways, by_another - by_two_ways\n"
+    ".size by_another, by_none - by_another\n"
+    ".size by_none, by_far - by_none\n"
+    ".size by_far, no_call - by_far\n"
+    ".size no_call, . - no_call\n");
+extern const char after_mov[], after_xor[], after_two_ways[], after_another[],
+    after_none[], after_far[], after_no_call[];
+
+static void
+code_tells_the_number(void **state)
+{
+	static const struct {
+		const char *pc;
+		int number;
+	} cases[] = {
+		{after_mov, 17}, {after_xor, 0}, {after_two_ways, -1},
+		{after_another, -1}, {after_none, -1}, {after_far, -1},
+		{after_no_call, -1}, {after_mov - 1, -1}, {NULL, -1},
+	};
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct ex_process *process;
+
+	(void)state;
+	capture_maps(space, getpid());
+	process = ex_space_process(space, getpid());
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(ex_call_number(process,
+		    (uintptr_t)cases[i].pc), cases[i].number);
+	made.sample.process = process;
+	made.user[PERF_REG_X86_IP] = (uintptr_t)after_mov;
+	assert_null(explain().name);		/* it may have gone on */
+	made.user[PERF_REG_X86_AX] = (uint64_t)-ENOSYS;
+	assert_text("the call", explain().name, "pread64");
+	set_chain((const char *const [4]){"do_readv"});
+	assert_text("the call", explain().name, "pread64");
+	set_chain((const char *const [4]){"__x64_sys_getcpu"});
+	assert_text("the call", explain().name, "getcpu");
+	ex_space_free(space);
+}
+
+/* The result tells how many bytes were written. */
+static void
+a_call_that_is_done_has_a_result(void **state)
+{
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct ex_call call;
+
+	(void)state;
+	capture_maps(space, getpid());
+	made.sample.process = ex_space_process(space, getpid());
+	made.sample.returned = true;
+	set_args((const uint64_t[6]){3, WORD, 64});
+	made.user[PERF_REG_X86_IP] = (uintptr_t)after_mov;
+	made.user[PERF_REG_X86_AX] = 3;
+	call = explain();
+	assert_text("the call", call.name, "pread64");
+	assert_int_equal(call.bytes, 64);
+	assert_int_equal(call.done, 3);
+	made.user[PERF_REG_X86_AX] = (uint64_t)-EINTR;
+	assert_int_equal(explain().done, 64);
+	ex_space_free(space);
+}
+
+static void
+the_end_of_a_long_path_is_told(void **state)
+{
+	static const char *const read[4] = {"ksys_read"};
+	char name[NAME_MAX + 1], path[] = "/tmp/call_test.XXXXXX";
+	struct ex_call call;
+	int dir, fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(path));
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	memset(name, 'n', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	set_chain(read);
+	set_args((const uint64_t[6]){(uint64_t)fd, WORD, 8});
+	made.sample.live = true;
+	call = explain();
+	assert_memory_equal(call.file, "...nnn", 6);
+	assert_int_equal(strlen(call.file), sizeof(call.file) - 1);
+	assert_int_equal(unlinkat(dir, name, 0), 0);
+	assert_int_equal(rmdir(path), 0);
+	call = explain();
+	assert_non_null(strstr(call.file, "nnn (deleted)"));
+	(void)close(fd);
+	(void)close(dir);
+}
+
 static void
 rows_are_found_by_name_and_number(void **state)
 {
@@ -490,6 +601,9 @@ main(void)
 		cmocka_unit_test_setup(lengths_are_read_from_the_sampled_stack,
 		    begin),
 		cmocka_unit_test_setup(a_standing_process_is_asked, begin),
+		cmocka_unit_test_setup(code_tells_the_number, begin),
+		cmocka_unit_test_setup(a_call_that_is_done_has_a_result, begin),
+		cmocka_unit_test_setup(the_end_of_a_long_path_is_told, begin),
 		cmocka_unit_test(rows_are_found_by_name_and_number),
 	};
 

@@ -76,12 +76,14 @@ static const struct row {
 	{"clone", "clone", 4, 4, NULL},
 };
 
-/* With a watch on any access. */
+/* With a watch on any access; the last ones could be either by their calls. */
 static const struct row reads[] = {
 	{"write", "write", 16, 8, "", "read"},
 	{"sendto", "sendto", 16, 8, "", "read"},
 	{"writev", "writev", 16, 8, "", "read"},
 	{"execve", "execve", 0, 8, NULL, "read"},
+	{"prctl", "prctl", 0, 8, NULL, "write"},
+	{"ioctl", "ioctl", 0, 4, "", "write"},
 };
 
 /* For who may not watch the kernel's accesses there is nothing to test. */

@@ -201,6 +201,14 @@ suite(const char *name)
 		FIXTURE(cmocka_unit_test(writes), cmocka_unit_test(keeps_off));
 	if (strcmp(name, "fixture, thread") == 0)
 		FIXTURE(cmocka_unit_test(writes_in_a_thread));
+	if (strcmp(name, "two groups") == 0) {
+		const struct CMUnitTest first[] = {
+			cmocka_unit_test(cannot_freeze),
+		};
+
+		(void)wp_cmocka_run_group_tests(first, NULL, NULL);
+		FIXTURE(cmocka_unit_test(writes_in_a_thread));
+	}
 	if (strcmp(name, "fixture, good") == 0)
 		FIXTURE(cmocka_unit_test(keeps_off));
 	return 99;
@@ -227,15 +235,17 @@ static const struct {
 	    "cmocka_live_test.c:", ": WP_FREEZE(text) is not in force"}},
 	{"skip", 0, {"[  SKIPPED ] skips\n", "!not reached"}},
 	{"both", 2, {"[  FAILED  ] fails_by_itself\n",
-	    "[       OK ] keeps_off", "1 stray accesses"}},
-	{"outside", 1, {"[       OK ] keeps_off", "1 stray accesses"}},
+	    "[       OK ] keeps_off", "told by one: 1, the last:\n#"}},
+	{"outside", 1, {"[       OK ] keeps_off", "told by one: 1, the last:\n#"}},
 	{"states", 0, {"setup own\ntest test\nteardown test\n",
 	    "test none\n"}},
 	{"group state", 0, {"test group\n", "teardown group\n"}},
 	{"fixture", 1, {"[  FAILED  ] writes\n", "[       OK ] keeps_off",
 	    ", by write_word\n", "!not reached"}},
 	{"fixture, thread", 1, {"[       OK ] writes_in_a_thread",
-	    "1 stray accesses", "reached"}},
+	    "told by one: 1, the last:\n#", "reached"}},
+	{"two groups", 1, {"[  FAILED  ] cannot_freeze\n",
+	    "told by one: 1, the last:\n#", "!may have been missed"}},
 	{"fixture, good", 0, {"[       OK ] keeps_off", "!stray"}},
 };
 

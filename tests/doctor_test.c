@@ -149,6 +149,26 @@ tells_a_refusal_once(void **state)
 	buffer_free(&b);
 }
 
+/* Every watchpoint fires, and yet watchctl will not begin. */
+static void
+tells_that_proc_is_of_no_use(void **state)
+{
+	struct doctor d = healthy;
+	struct buffer b = {0};
+
+	(void)state;
+	(void)wp_cause_set(&d.no_proc, WP_CAUSE_NO_PROC);
+	assert_false(doctor_ok(&d));
+	doctor_text(&d, false, &b);
+	assert_non_null(strstr(buffer_text(&b), "the main job does not work "
+	    "here: /proc is not mounted"));
+	buffer_free(&b);
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"ok\":false,\"advice\":"
+	    "\"/proc is not mounted"));
+	buffer_free(&b);
+}
+
 static void
 colours_only_when_told(void **state)
 {
@@ -535,6 +555,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_a_healthy_machine),
 		cmocka_unit_test(tells_a_refusal_once),
+		cmocka_unit_test(tells_that_proc_is_of_no_use),
 		cmocka_unit_test(colours_only_when_told),
 		cmocka_unit_test(makes_foreign_text_visible),
 		cmocka_unit_test(tells_who_may),

@@ -510,8 +510,8 @@ has_it_filled(void)
 	int fds[2];
 
 	(void)open_watch(.label = "word");
-	if (pipe(fds) != 0 || write(fds[1], "12345678", 8) != 8 ||
-	    read(fds[0], (void *)(uintptr_t)&word, 8) != 8)
+	if (pipe(fds) != 0 || write(fds[1], "1234", 4) != 4 ||
+	    read(fds[0], (void *)(uintptr_t)&word, 8) != 4)
 		_exit(97);
 	store(1);
 }
@@ -530,6 +530,10 @@ the_kernels_access_names_the_call(void **state)
 	hit = hit_at(&o, 0);
 	assert_string_equal(text_of(hit, "origin"), "kernel");
 	assert_string_equal(text_of(hit, "syscall"), "read");
+	assert_int_equal(number_of(hit, "syscall_bytes"), 8);
+	assert_int_equal(number_of(hit, "len"), 4);
+	assert_non_null(strstr(text_of(hit, "file"), "pipe:"));
+	assert_string_equal(text_of(hit, "file_source"), "stop");
 	assert_null(json_object_get(hit, "insn"));
 	hit = hit_at(&o, 1);
 	assert_string_equal(text_of(hit, "origin"), "user");
@@ -633,6 +637,155 @@ stray_accesses_are_marked_and_told(void **state)
 	}
 	assert_int_equal(n, 4);
 	outcome_free(&o);
+}
+
+/* --- what there was before --- */
+
+static void
+write_too(const struct wp_hit *hit, void *arg)
+{
+	(void)hit;
+	(void)arg;
+	word = 71;
+}
+
+static void
+changes_unseen(void)
+{
+	struct wp_watch *w;
+
+	word = 10;
+	w = open_watch(.label = "word");
+	store(11);
+	store(12);
+	(void)wp_disable(w);
+	store(13);
+	(void)wp_enable(w);
+	store(14);
+	quad.a = 20;
+	(void)wp_move(w, &quad.a);
+	store(15);
+	quad.a = 21;
+	(void)wp_move(w, &word);
+	store(16);
+	wp_close(w);
+	store(17);
+	WP_FREEZE(word) {
+		store(18);
+		WP_PERMIT(word) {
+			store(19);
+			store(20);
+		}
+		store(21);
+		store(22);
+	}
+	w = open_watch(.label = "word", .action = WP_PRINT | WP_CALL,
+	    .handler = write_too);
+	store(23);
+	store(24);
+	store(25);
+	wp_close(w);
+}
+
+static void *
+sleep_for_ever(void *arg)
+{
+	for (;;)
+		(void)pause();
+	return arg;
+}
+
+static void
+changes_unseen_beside_a_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleep_for_ever, NULL) != 0)
+		_exit(97);
+	changes_unseen();
+}
+
+static void
+changes_unseen_by_signals(void)
+{
+	(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
+	changes_unseen();
+}
+
+static void *
+write_one(void *arg)
+{
+	word = 2;
+	return arg;
+}
+
+static void
+is_not_alone(void)
+{
+	pthread_t thread;
+
+	(void)open_watch(.label = "word", .threads = WP_THIS_THREAD);
+	store(1);
+	if (pthread_create(&thread, NULL, write_one, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		_exit(97);
+	store(3);
+	store(4);
+}
+
+/* A watch on one thread does not see what the others write. */
+static void
+others_are_not_seen(void **state)
+{
+	static const char *const old[] = {"0x0", "", ""};
+	struct outcome o;
+
+	(void)state;
+	word = 0;
+	run_program(&o, is_not_alone, EXITS);
+	expect_account(&o, COUNT(old), 0);
+	for (size_t i = 0; i < COUNT(old); i++)
+		assert_string_equal(maybe_text(hit_at(&o, i), "old"), old[i]);
+	outcome_free(&o);
+}
+
+/* The first hit's old value is known, too, and the next after what no hit tells
+   of: but what a handler wrote. */
+static void
+old_values_are_those_there_were(void **state)
+{
+	static const struct {
+		void (*program)(void);
+	} cases[] = {
+		{changes_unseen}, {changes_unseen_beside_a_thread},
+		{changes_unseen_by_signals},
+	};
+	static const struct {
+		const char *old;
+		long new;
+	} hits[] = {
+		{"0xa", 11}, {"0xb", 12}, {"0xd", 14}, {"0x14", 21},
+		{"0xf", 16}, {"0x11", 18}, {"0x14", 21}, {"0x15", 22},
+		{"0x16", 23}, {"", 24}, {"", 25},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < COUNT(cases); c++) {
+		struct outcome o;
+
+		run_program(&o, cases[c].program, EXITS);
+		expect_account(&o, COUNT(hits), 0);
+		for (size_t i = 0; i < COUNT(hits); i++) {
+			const char *old = maybe_text(hit_at(&o, i), "old");
+
+			if (strcmp(old, hits[i].old) != 0)
+				fail_msg("program %zu, hit %zu: \"%s\"", c, i,
+				    old);
+			assert_int_equal(strtol(text_of(hit_at(&o, i), "new"),
+			    NULL, 16), hits[i].new);
+		}
+		outcome_free(&o);
+	}
 }
 
 /* --- libraries that come and go --- */
@@ -992,6 +1145,8 @@ main(void)
 		TEST(the_kernels_access_names_the_call),
 		TEST(what_comes_late_says_so),
 		TEST(stray_accesses_are_marked_and_told),
+		TEST(others_are_not_seen),
+		TEST(old_values_are_those_there_were),
 		TEST(another_library_at_the_same_place),
 		TEST(deafness_is_noticed),
 		TEST(a_ruined_channel_is_survived),

@@ -516,7 +516,8 @@ names_32_bit_code(void **state)
 	shot_arm(&shot, attr_of((struct wp_slot){ list, 4, HW_BREAKPOINT_W },
 	    (struct wp_options){ .stack = 64 }), pid);
 	(void)kill(pid, SIGCONT);
-	for (unsigned i = 0; i < COMMAND_PATIENCE_MS && shot.kept < SHOT_KEPT; i++) {
+	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS &&
+	    shot.kept < SHOT_KEPT; ms++) {
 		(void)usleep(1000);
 		shot_read(&shot);
 	}

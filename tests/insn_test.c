@@ -359,8 +359,7 @@ X(rep_both, "nop", "rep movsb", "ret", .rep = true,			\
 	.writes = true, .first = 0x1002, .size = 1)			\
 X(rep_one_or_both, "nop", "rep movsb", "ret", .rep = true,		\
 	.reg = { [SI] = 0x1012, [DI] = 0x1003, [CX] = 5 },		\
-	.addr = 0x1000, .access = 'a', .is = EX_ADDRESS_UNVERIFIED,	\
-	.reads = true, .writes = true)					\
+	.addr = 0x1000, .access = 'a', .is = EX_ADDRESS_UNVERIFIED)	\
 X(rep_done, "nop", "rep movsq", "ret",					\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008 }, .addr = 0x1000,	\
 	.is = EX_EXACT, .text = "rep movsq %ds:(%rsi),%es:(%rdi)",	\

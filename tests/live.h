@@ -9,9 +9,13 @@
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "perf.h"
 #include "probe.h"
+
+/* Long enough for a busy machine; only a failure waits so long. */
+#define LIVE_PATIENCE_MS 60000
 
 /* What may be used. */
 static struct wp_features live_features;
@@ -72,6 +76,20 @@ live_free_slots(pid_t tid)
 	for (unsigned i = 0; i < n; i++)
 		(void)close(fd[i]);
 	return n;
+}
+
+/* Wait until so many are free.  One may be kept for a moment more: by the
+   kernel, for a thread that has inherited its event and is just ending; by a
+   helper, to look at its count. */
+static inline void
+live_await_free_slots(pid_t tid, unsigned n)
+{
+	unsigned found;
+
+	for (unsigned ms = 0; (found = live_free_slots(tid)) != n &&
+	    ms < LIVE_PATIENCE_MS; ms++)
+		(void)usleep(1000);
+	assert_int_equal(found, n);
 }
 
 #endif

@@ -12,10 +12,12 @@ cat > use.c <<'E2'
 struct config { int limit, size; unsigned bit : 1; };
 int use(struct config *config, volatile int *table, const char *name);
 
+static int only_watched;
+
 int
 use(struct config *config, volatile int *table, const char *name)
 {
-	int local = 0;
+	int local = WP_WATCH(only_watched);
 
 	if (WP_WATCH(local) < 0)
 		local++;
@@ -23,6 +25,8 @@ use(struct config *config, volatile int *table, const char *name)
 		WP_FREEZE(local) WP_PERMIT(local) { local = 1; }
 	else
 		WP_FREEZE(*config) { config->limit++; }
+	if (local > 1)
+		WP_FREEZE(local) if (local > 2) local--;
 	WP_FREEZE(table[local++]) WP_FREEZE(name) WP_PERMIT(*name)
 		table[0] = *name;
 	for (int i = 0; i < 3; i++) {
@@ -70,8 +74,11 @@ int use(odd &config, const int (&table)[4]);
 int
 use(odd &config, const int (&table)[4])
 {
+	auto first = [&](int n) { WP_FREEZE(config) { if (n) return n; } return 2; };
 	wp::freeze whole(config), part(table[2], "table[2]");
 	wp::watch watch(config.value);
+
+	config.value = first(1);
 	WP_FREEZE(config) { wp::permit mine(config); config.value = 2; }
 	return whole && part ? 0 : 1;
 }
@@ -86,7 +93,9 @@ for opt in '-O0' '-O2' '-O2 -DWP_DISABLE'; do
 	for cxx in g++ clang++; do
 		for std in c++11 c++17 c++20; do
 			$cxx -std=$std $opt $flags -c -o use.o -x c++ use.c
-			$cxx -std=$std $opt $flags -c -o use.o objects.cc
+			$cxx -std=$std $opt $flags \
+			    -Wzero-as-null-pointer-constant -c -o use.o \
+			    objects.cc
 		done
 	done
 done

@@ -486,6 +486,61 @@ changes_generation(void **state)
 }
 
 static void
+doubts_code_that_may_be_other(void **state)
+{
+	static const struct {
+		struct map map;
+		bool original;
+	} steps[] = {
+		{{0x100000, 0x3000, 0x1000, RX, "a"}, true},
+		{{0x101000, 0x1000, 0x2000, RX | RW, "a"}, false},
+		{{0x101000, 0x1000, 0x2000, RX, "a"}, false},
+		{{0x101000, 0x1000, 0x2000, RX, "b"}, true},
+	};
+	struct ex_space *space = ex_space_new(EX_RECORDED);
+	struct ex_process *p = ex_space_process(space, 1);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		learn_map(space, 1, &steps[i].map);
+		if (ex_process_is_original(p, 0x101003) != steps[i].original)
+			fail_msg("step %zu", i);
+		assert_true(ex_process_is_original(p, 0x101000));
+	}
+	ex_space_free(space);
+}
+
+/* A file's text, mapped here; one of its bytes is changed. */
+static void
+compares_code_with_memory(void **state)
+{
+	const int fd = open(scratch_path("a"), O_RDONLY | O_CLOEXEC);
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct ex_process *p = ex_space_process(space, getpid());
+	uint8_t *text = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE,
+	    fd, (off_t)text_of("a").offset);
+	const uint64_t at = (uintptr_t)text;
+
+	(void)state;
+	assert_ptr_not_equal(text, MAP_FAILED);
+	capture_maps(space, getpid());
+	assert_true(ex_process_is_original(p, at + 1));
+	assert_true(ex_process_is_original(p, at + 64));
+	assert_int_equal(mprotect(text, 4096, RW), 0);
+	text[60] ^= 1;
+	assert_int_equal(mprotect(text, 4096, RX), 0);
+	assert_false(ex_process_is_original(p, at + 70));
+	capture_maps(space, getpid());
+	assert_false(ex_process_is_original(p, at + 64));
+	assert_true(ex_process_is_original(p, at + 60));
+	assert_true(ex_process_is_original(p, at + 80));
+	assert_int_equal(munmap(text, 4096), 0);
+	assert_false(ex_process_is_original(p, at + 90));
+	ex_space_free(space);
+	(void)close(fd);
+}
+
+static void
 bears_many(void **state)
 {
 	struct ex_space *space = ex_space_new(EX_RECORDED);
@@ -1085,6 +1140,8 @@ main(void)
 		cmocka_unit_test(has_no_module_for),
 		cmocka_unit_test(follows_fork_and_exec),
 		cmocka_unit_test(changes_generation),
+		cmocka_unit_test(doubts_code_that_may_be_other),
+		cmocka_unit_test(compares_code_with_memory),
 		cmocka_unit_test(bears_many),
 		cmocka_unit_test(lists_the_executable_first),
 		cmocka_unit_test(checks_recorded_files),

@@ -356,6 +356,28 @@ does_not_wait_for_ever(void **state)
 	}
 }
 
+static void
+does_not_wait_beyond_its_time(void **state)
+{
+	struct running w;
+	struct target t;
+	struct outcome o;
+
+	(void)state;
+	start_counter(&t);
+	watch_start(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
+	    "json", "-t", "1", "-p", t.pid, "--on-hit", "exec sleep 100",
+	    NULL});
+	say(&t.run, "go\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "time");
+	expect_text(o.err, "ended with the time of -t");
+	outcome_free(&o);
+	hear_done(&t.run);
+	target_end(&t, 7);
+}
+
 /* --- core --- */
 
 static void
@@ -421,6 +443,7 @@ main(void)
 		cmocka_unit_test(acts_at_each_hit),
 		cmocka_unit_test_setup_teardown(runs_a_command, enter, leave),
 		cmocka_unit_test(does_not_wait_for_ever),
+		cmocka_unit_test(does_not_wait_beyond_its_time),
 		cmocka_unit_test_setup_teardown(writes_a_core, enter, leave),
 	};
 	int failed = run_live("on_hit_live", tests);

@@ -307,6 +307,31 @@ a_pipe_is_read(void **state)
 	free(path);
 }
 
+/* It would be taken for a log without end of line. */
+static void
+a_recording_in_a_pipe_is_refused(void **state)
+{
+	static char recording[] = "PERFILE2h";
+	char *path = strdup(scratch_path("fifo")), *said;
+	const struct options options = {
+		.file = path, .output = scratch_path("out"),
+	};
+	pid_t pid;
+
+	(void)state;
+	pid = child_start(write_to_fifo, recording);
+	said_begin(STDERR_FILENO);
+	assert_int_equal(plain(&options), 125);
+	said = said_end(STDERR_FILENO);
+	assert_non_null(strstr(said, "not from a pipe"));
+	assert_int_equal(child_wait(pid), 0);
+	free(said);
+	said = scratch_read("out", NULL);
+	assert_string_equal(said, "");
+	free(said);
+	free(path);
+}
+
 /* A terminal would obey. */
 static void
 a_terminal_is_not_controlled(void **state)
@@ -405,6 +430,7 @@ main(void)
 		TEST(many_files_are_too_many),
 		TEST(a_log_is_told_from_a_recording),
 		TEST(a_pipe_is_read),
+		TEST(a_recording_in_a_pipe_is_refused),
 		TEST(a_terminal_is_not_controlled),
 		TEST(what_logs_are_not_for),
 	};

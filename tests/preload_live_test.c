@@ -346,6 +346,25 @@ strays_and_what_was_not_seen(void **state)
 	}
 }
 
+/* As daemons do: the helper has the events, too. */
+static void
+a_program_that_closes_all_descriptors(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_inside(&o, LIST("-w", "state"), LIST(guest, "close_all", "store"));
+	expect_said(&o, "watchctl: 2 hits, 2 reported, 0 lost");
+	assert_null(strstr(o.err, "warning"));
+	outcome_free(&o);
+	run_inside(&o, LIST("-w", "state", "--allow", "guest.c",
+	    "--error-exitcode", "66"), LIST(guest, "close_all", "deaf",
+	    "store"));
+	assert_int_equal(o.status, 120);
+	expect_said(&o, "1 hit was lost");
+	outcome_free(&o);
+}
+
 /* It writes to the same address, and the kernel clears it at execve(2), which
    reads what it is to execute: of none of that may a signal come, which it has
    no handler for. */
@@ -504,6 +523,8 @@ python_and_its_environment(void **state)
 	(void)state;
 	if (access("/usr/bin/python3", X_OK) != 0)
 		skip();
+	/* it would set a variable where no locale is set */
+	(void)setenv("PYTHONCOERCECLOCALE", "0", 1);
 	run_told(&o, LIST("-w", "environ", "-o", "json"),
 	    LIST("/usr/bin/python3", "-c", "import os, threading\n"
 	    "t = threading.Thread(target=lambda: os.putenv('A', 'b'))\n"
@@ -575,6 +596,7 @@ main(void)
 		TEST(the_watch_may_end_before),
 		TEST(a_report_that_nobody_reads),
 		TEST(strays_and_what_was_not_seen),
+		TEST(a_program_that_closes_all_descriptors),
 		TEST(another_program_lives),
 		TEST(a_command_that_never_joins),
 		TEST(what_cannot_be_done_is_not_begun),

@@ -825,6 +825,7 @@ hides_nobody_here(void **state)
 {
 	(void)state;
 	assert_true(wp_proc_mounted());
+	assert_int_equal(wp_proc_check(NULL), 0);
 	assert_false(wp_proc_hides(getpid()));
 	assert_false(wp_proc_hides(gettid()));
 	assert_false(wp_proc_hides(gone()));

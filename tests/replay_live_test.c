@@ -265,6 +265,43 @@ reads_stay_reads(void **state)
 	outcome_free(&o);
 }
 
+/* Who records is killed: what was hit until then is there, and no more told. */
+static void
+one_that_is_not_finished(void **state)
+{
+	struct running w, v;
+	struct outcome o;
+	char its[16], where[32];
+	struct stat st;
+	bool written;
+
+	(void)state;
+	start(&v, (const char *[]){victim("counter"), "1", "20", NULL});
+	hear_address(&v, where);
+	(void)snprintf(its, sizeof(its), "%d", v.pid);
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
+	    "-O", file, "-p", its, NULL});
+	do {	/* it has begun, and been armed before that */
+		assert_int_equal(stat(file, &st), 0);
+		(void)usleep(1000);
+	} while (st.st_size == 0);
+	say(&v, "go\n");
+	do {	/* until all are there */
+		run(&o, (const char *[]){watchctl(), "report", "-O",
+		    "/dev/null", file, NULL});
+		written = strstr(o.err, "20 hits, 20 reported") != NULL;
+		outcome_free(&o);
+	} while (!written);
+	end(&w);
+	end(&v);
+	run(&o, (const char *[]){watchctl(), "report", "--error-exitcode",
+	    "9", "--allow", "bump", file, NULL});
+	assert_non_null(strstr(o.err, "was not finished"));
+	assert_non_null(strstr(o.err, "20 hits, 20 reported"));
+	assert_int_equal(o.status, 120);
+	outcome_free(&o);
+}
+
 /* Somebody cuts the file short while it is read: the pipe for the report is full
    long before its end. */
 static void
@@ -330,6 +367,7 @@ main(void)
 		with_file(perfs_with_stacks),
 		with_file(perfs_without_stacks),
 		with_file(reads_stay_reads),
+		with_file(one_that_is_not_finished),
 		with_file(one_that_is_cut_short_meanwhile),
 		with_file(needs_no_breakpoints),
 		with_file(a_damaged_one_says_so),

@@ -30,7 +30,8 @@ enum {
 	WRITES = 4000,		/* in a row */
 	PATTERN = 48 << 10,	/* bytes on the writer's stack */
 	ON_ITS_WAY = 1000000,	/* how long a record may take, ns */
-	NOBODY = 65534,
+	NOBODIES = 61000,	/* a range of users that nobody is */
+	NOBODIES_MAX = 4000,
 };
 
 static struct shared {
@@ -527,16 +528,18 @@ wakes_whoever_polls(void **state)
 	watch_end(&w);
 }
 
-/* As nobody, without a right to locked memory but the kernel's allowance. */
+/* Without a right to locked memory but the kernel's allowance, which is for all
+   that a user has: as one who has nothing else. */
 static bool
 become_nobody(void)
 {
+	const uid_t nobody = NOBODIES + (uid_t)getpid() % NOBODIES_MAX;
 	const struct rlimit none = {0, 0};
 	struct wp_features features;
 
 	if (getuid() == 0 && (setgroups(0, NULL) != 0 ||
-	    setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
-	    setresuid(NOBODY, NOBODY, NOBODY) != 0))
+	    setresgid(nobody, nobody, nobody) != 0 ||
+	    setresuid(nobody, nobody, nobody) != 0))
 		return false;
 	(void)setrlimit(RLIMIT_MEMLOCK, &none);
 	/* files in /proc/self are ours again */

@@ -186,8 +186,7 @@ expect_free_slots(void)
 
 	assert_true(n > PARTS);
 	for (int i = 0; i <= PARTS; i++)
-		assert_int_equal(live_free_slots(tids[i]),
-		    live_features.caps.slots);
+		live_await_free_slots(tids[i], live_features.caps.slots);
 	free(tids);
 }
 

@@ -52,18 +52,6 @@ begin(void **state)
 	return 0;
 }
 
-/* The helper may hold on to a register for a moment, to look at its count. */
-static void
-expect_free_slots(unsigned n)
-{
-	unsigned found;
-
-	for (unsigned ms = 0; (found = live_free_slots(0)) != n &&
-	    ms < COMMAND_PATIENCE_MS; ms++)
-		(void)usleep(1000);
-	assert_int_equal(found, n);
-}
-
 /* Nothing is left: no register is taken, and writes are nobody's business. */
 static void
 expect_thawed(uint64_t strays)
@@ -71,7 +59,7 @@ expect_thawed(uint64_t strays)
 	write_word();
 	assert_int_equal(wp_stray_count(), strays);
 	assert_int_equal(wp_stray_missed(), 0);
-	expect_free_slots(all_slots);
+	live_await_free_slots(0, all_slots);
 }
 
 static void
@@ -296,7 +284,7 @@ freezes_of_the_same_share_a_register(void **state)
 		assert_int_equal(pthread_create(&thread, NULL,
 		    freeze_in_thread, NULL), 0);
 		(void)pthread_barrier_wait(&barrier);
-		expect_free_slots(all_slots - 1);
+		live_await_free_slots(0, all_slots - 1);
 		write_word();
 		assert_int_equal(wp_stray_count(), 1);
 	}
@@ -328,6 +316,8 @@ a_freeze_that_cannot_be_had_is_counted(void **state)
 	    "scope_live_test.c:"));
 	assert_non_null(strstr(wp_stray_missed_text(),
 	    "WP_FREEZE(word) is not in force: no free slot"));
+	assert_non_null(strstr(wp_stray_missed_text(),
+	    "this program's other watches hold "));
 	while (n-- > 0)
 		assert_int_equal(WP_UNWATCH(taken[n]), 0);
 	wp_stray_reset();
@@ -353,7 +343,7 @@ a_watch_is_once(void **state)
 	(void)state;
 	assert_int_equal(WP_WATCH(word), 0);
 	assert_int_equal(WP_WATCH(word), 0);
-	expect_free_slots(all_slots - 1);
+	live_await_free_slots(0, all_slots - 1);
 	write_word();
 	assert_int_equal(WP_UNWATCH(word), 0);
 	assert_int_equal(WP_UNWATCH(word), -ENOENT);

@@ -421,6 +421,28 @@ become_true(void *unused)
 	_exit(1);
 }
 
+static void *
+execute_true(void *unused)
+{
+	while (shared->go != 1)
+		nap_us(100);
+	shared->word[0] = 1;
+	(void)execl("/bin/true", "true", (char *)NULL);
+	return unused;
+}
+
+static void
+become_true_by_a_thread(void *unused)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, execute_true, NULL) != 0)
+		_exit(1);
+	begin();
+	(void)pthread_join(thread, unused);
+	_exit(1);
+}
+
 static void
 read_into_it(void *unused)
 {
@@ -661,6 +683,49 @@ orphans_are_followed(void **state)
 	assert_int_equal(watching.ended, 1 + 2 * ORPHANS);
 }
 
+enum { EXECUTIONS = 40 };
+
+static void *
+execute_others(void *unused)
+{
+	for (int i = 0; i < EXECUTIONS; i++) {
+		const pid_t pid = vfork();
+
+		if (pid == 0) {
+			(void)execl("/bin/true", "true", (char *)NULL);
+			_exit(1);
+		}
+		(void)waitpid(pid, NULL, 0);
+	}
+	return unused;
+}
+
+static void
+execute_by_threads(void *unused)
+{
+	pthread_t thread[THREADS];
+
+	begin();
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread[i], NULL, execute_others,
+		    unused) != 0)
+			_exit(1);
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(thread[i], NULL);
+}
+
+/* A child may be let go before it is heard of who made it. */
+static void
+children_that_execute(void **state)
+{
+	(void)state;
+	watching.follow = true;
+	attach(child_start(execute_by_threads, NULL), 1, &calls);
+	watch_to_its_end(1);
+	assert_int_equal(watching.n, 0);
+	assert_int_equal(watching.executed, THREADS * EXECUTIONS);
+}
+
 /* Its child has its memory, and writes to it. */
 static void
 share_with_a_child(void *unused)
@@ -745,6 +810,21 @@ another_program(void **state)
 	watch_to_its_end(1);
 	assert_int_equal(watching.executed, 1);
 	assert_int_equal(watching.n, 5);
+}
+
+/* What executes it has another id from then on. */
+static void
+another_program_by_a_thread(void **state)
+{
+	const pid_t pid = child_start(become_true_by_a_thread, NULL);
+
+	(void)state;
+	attach(pid, 1, &calls);
+	watch_to_its_end(1);
+	assert_int_equal(watching.executed, 1);
+	assert_int_equal(wp_proc_tracer(pid), 0);
+	assert_int_equal(watching.ended ? watching.status : child_wait(pid),
+	    0);
 }
 
 /* The kernel's copy is several samples: the last has value and call. */
@@ -873,9 +953,11 @@ main(void)
 		TEST(signals_blocked_for_a_moment),
 		TEST(a_call_while_signals_are_blocked),
 		TEST(orphans_are_followed),
+		TEST(children_that_execute),
 		TEST(values_that_a_child_left),
 		TEST(held_without_its_first),
 		TEST(another_program),
+		TEST(another_program_by_a_thread),
 		TEST(what_the_kernel_writes),
 		TEST(two_watches_at_once),
 		TEST(no_slot),

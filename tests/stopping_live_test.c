@@ -9,10 +9,8 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -274,13 +272,51 @@ ended_by_a_signal(void **state)
 	outcome_free(&o);
 }
 
-/* Whether a pipe takes no more: PIPE_BUF bytes find no room in 64 KiB. */
-static bool
-is_full(int fd)
+/* A program of 32 bits, which stops itself before it works. */
+static void
+narrow_registers(void **state)
 {
-	int n = 0;
+	struct running v, w;
+	struct outcome o;
+	char pid[16];
+	int status;
 
-	return ioctl(fd, FIONREAD, &n) == 0 && n > 65536 - 2 * PIPE_BUF;
+	(void)state;
+	start(&v, (const char *[]){victim("narrow"), NULL});
+	assert_int_equal(waitpid(v.pid, &status, WUNTRACED), v.pid);
+	if (!WIFSTOPPED(status))
+		skip();		/* none here */
+	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
+	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "list:4",
+	    "-o", "json", "-n", "20", "-p", pid, NULL});
+	assert_int_equal(kill(v.pid, SIGCONT), 0);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, 20);
+	for (size_t i = 0; i < json_array_size(o.lines); i++) {
+		const json_t *hit = json_array_get(o.lines, i);
+
+		if (strcmp(text_of(hit, "type"), "hit") == 0)
+			assert_true(hex_of(hit, "new") >> 32 == 0 &&
+			    json_object_get(hit, "old") != NULL);
+	}
+	outcome_free(&o);
+	end(&v);
+}
+
+/* Whether the pipe that is a process's stdout takes no more. */
+static bool
+is_full(pid_t pid)
+{
+	struct pollfd p = {.events = POLLOUT};
+	char path[64];
+	bool full;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/1", pid);
+	p.fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	full = p.fd >= 0 && poll(&p, 1, 0) == 0;
+	(void)close(p.fd);
+	return full;
 }
 
 static bool
@@ -293,10 +329,10 @@ has_ended(pid_t pid)
 }
 
 static void
-await_that(bool (*holds)(int), int of)
+await_that(bool (*holds)(pid_t), pid_t pid)
 {
-	for (int ms = 0; !holds(of); ms++) {
-		assert_true(ms < 20000);
+	for (int ms = 0; !holds(pid); ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
 		(void)usleep(1000);
 	}
 }
@@ -315,7 +351,7 @@ a_report_that_nobody_reads(void **state)
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "counter", NULL);
 	say(&t.run, "go\n");
-	await_that(is_full, w.out);
+	await_that(is_full, w.pid);
 	assert_int_equal(kill(w.pid, SIGTERM), 0);
 	await_that(has_ended, w.pid);
 	hear(&t.run, line, sizeof(line));
@@ -392,7 +428,7 @@ goes_on(void)
 {
 	const uint64_t was = writer->word;
 
-	for (int ms = 0; ms < 10000 && writer->word == was; ms++)
+	for (int ms = 0; ms < COMMAND_PATIENCE_MS && writer->word == was; ms++)
 		(void)usleep(1000);
 	return writer->word != was;
 }
@@ -424,7 +460,8 @@ watch_and_kill(pid_t pid, unsigned us)
 	/* that begins sooner than what explains */
 	start(&w, (const char *[]){watchctl(), "--stop", "-w", spec, "-o",
 	    "perf", "-O", "/dev/null", "-p", of, NULL});
-	for (int ms = 0; ms < 50000 && wp_proc_tracer(pid) == 0; ms++)
+	for (int i = 0; i < COMMAND_PATIENCE_MS * 5 && wp_proc_tracer(pid) == 0;
+	    i++)
 		(void)usleep(200);
 	(void)usleep(us);
 	traced = wp_proc_tracer(pid) != 0;
@@ -433,7 +470,7 @@ watch_and_kill(pid_t pid, unsigned us)
 	if (o.status != 128 + SIGKILL)
 		fail_msg("watchctl: status %d: %s", o.status, o.err);
 	outcome_free(&o);
-	for (int ms = 0; ms < 50000 && is_traced(pid); ms++)
+	for (int i = 0; i < COMMAND_PATIENCE_MS * 5 && is_traced(pid); i++)
 		(void)usleep(200);
 	return traced;
 }
@@ -531,6 +568,22 @@ a_command_by_debug_registers(void **state)
 	outcome_free(&o);
 }
 
+/* However soon that ends: it may have written. */
+static void
+another_program(void **state)
+{
+	const char *const argv[] = {watchctl(), "--stop", "-w", "state",
+	    "--allow", "guest.c", "--error-exitcode", "66", "-O", "/dev/null",
+	    "--", victim("guest"), "become_another", NULL};
+	struct outcome o;
+
+	(void)state;
+	run(&o, argv);
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "executed another program"));
+	outcome_free(&o);
+}
+
 static void
 what_registers_cannot(void **state)
 {
@@ -563,6 +616,7 @@ main(void)
 		cmocka_unit_test(nothing_is_noticed),
 		cmocka_unit_test(stopped_and_continued),
 		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(narrow_registers),
 		cmocka_unit_test(a_report_that_nobody_reads),
 		cmocka_unit_test(killed_at_any_moment),
 	};
@@ -574,7 +628,9 @@ main(void)
 		cmocka_unit_test(a_command_by_debug_registers),
 		cmocka_unit_test(nothing_is_noticed),
 		cmocka_unit_test(ended_by_a_signal),
+		cmocka_unit_test(narrow_registers),
 		cmocka_unit_test(a_report_that_nobody_reads),
+		cmocka_unit_test(another_program),
 		cmocka_unit_test(what_registers_cannot),
 		cmocka_unit_test(killed_at_any_moment),
 	};

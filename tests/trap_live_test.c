@@ -818,7 +818,9 @@ a_record_holds_registers_and_stack(void **state)
 	    sizeof(mark), WP_STACK_USUAL);
 	assert_memory_equal(record.sample.stack + ((uintptr_t)mark - sp), mark,
 	    sizeof(mark));
-	assert_int_equal(helper.cell[0].flags, WP_CELL_WAITS);
+	assert_int_equal(helper.cell[0].flags, WP_CELL_WAITS | WP_CELL_COUNTED);
+	assert_int_equal(helper.cell[0].counted, 1);
+	assert_int_equal(helper.cell[0].silent, 0);
 	assert_string_equal(helper.cell[0].watch.label, "word");
 	assert_int_equal(helper.cell[0].nth, 1);
 	assert_string_equal(helper.cell[0].comm, "trap_live_test");
@@ -905,16 +907,16 @@ posts_say_what_is_wanted(void **state)
 		unsigned action, flags, want;
 		const char *text;
 	} cases[] = {
-		{WP_PRINT, 0, WP_CELL_WAITS, ""},
+		{WP_PRINT, 0, WP_CELL_WAITS | WP_CELL_COUNTED, ""},
 		{WP_PRINT, WP_ASYNC, 0, ""},
-		{WP_PRINT | WP_CALL, 0, WP_CELL_WAITS | WP_CELL_REPLY,
-		    "report 1\n"},
+		{WP_PRINT | WP_CALL, 0, WP_CELL_WAITS | WP_CELL_REPLY |
+		    WP_CELL_COUNTED, "report 1\n"},
 		{WP_PRINT | WP_CALL, WP_ASYNC, 0, ""},
 		{WP_CALL, 0, UINT32_MAX, ""},	/* nothing */
 		{WP_CALL, WP_STRAY, WP_CELL_WAITS | WP_CELL_REPLY |
-		    WP_CELL_STRAY | WP_CELL_QUIET, ""},
+		    WP_CELL_STRAY | WP_CELL_QUIET | WP_CELL_COUNTED, ""},
 		{WP_PRINT, WP_STRAY, WP_CELL_WAITS | WP_CELL_REPLY |
-		    WP_CELL_STRAY, ""},
+		    WP_CELL_STRAY | WP_CELL_COUNTED, ""},
 	};
 
 	(void)state;

@@ -5,7 +5,7 @@
 set -eu
 
 objects="trap.o trap_run.o identify.o chain.o own.o account.o judge.o report.o
-call.o rearm.o step.o step_$(uname -m).o capture.o
+call.o rearm.o settle.o step.o step_$(uname -m).o capture.o
 capture_$(uname -m).o say.o stray.o channel_post.o"
 
 # of libc: system calls, what the vDSO does, and pure functions

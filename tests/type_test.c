@@ -497,6 +497,26 @@ tells_fortran(void **state)
 	unload(&l);
 }
 
+/* Go has places in a form that is older than its DWARF 4. */
+static void
+takes_old_blocks(void **state)
+{
+	static const struct row row = {
+		"blocked", 0, 8, "blocked", "long", 0, 8, "3",
+	};
+	struct loaded l = {.name = "block.so"};
+
+	(void)state;
+	scratch_write("block.c", "long blocked = 3;\n");
+	scratch_run("gcc -gdwarf-4 -dA -fPIC -S -o block.s block.c");
+	scratch_run("sed '/DW_AT_location/{n;s/0x18/0xa/}' block.s > old.s");
+	scratch_run("! cmp -s block.s old.s");
+	scratch_run("gcc -shared -o block.so old.s");
+	load(&l);
+	assert_true(same(&l, &row));
+	unload(&l);
+}
+
 /* Functions of 16 functions of 16 functions of 16 types with names of 8,000
    characters. */
 static void
@@ -974,6 +994,7 @@ main(void)
 		cmocka_unit_test(tells_cxx),
 		cmocka_unit_test(tells_fortran),
 		cmocka_unit_test(finds_definitions),
+		cmocka_unit_test(takes_old_blocks),
 		cmocka_unit_test(long_names_take_little_room),
 		cmocka_unit_test(floats_read_back),
 		cmocka_unit_test(other_bytes),

@@ -45,6 +45,15 @@ make_processes(struct run *run)
 	return run->process == NULL ? complain("out of memory") : 0;
 }
 
+/* Whether stops by debug registers may do what events are refused for. */
+static bool
+may_stop(const struct options *o, const struct wp_cause *cause)
+{
+	return !o->stop && !o->count && !o->follow && o->form != FORM_PERF &&
+	    (cause->err == EPERM || cause->err == EACCES ||
+	    cause->err == ENOSYS);
+}
+
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -62,7 +71,8 @@ prepare(struct run *run)
 			return complain("%s", cause.text);
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    guarding_open(run, &cause) < 0)
-		return complain("%s", cause.text);
+		return complain("%s%s", cause.text, may_stop(o, &cause) ?
+		    "; or add --stop, which does without" : "");
 	wish.registers = run->guarding != NULL;
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);

@@ -19,7 +19,10 @@ enum { TOUCHED_MAX = 1 + WP_ALSO_MAX };
 struct cell {
 	uint32_t flags;		/* enum wp_cell_flags */
 	bool kernel;		/* made by the kernel, for a system call */
-	uint64_t nth;		/* the first's hits, with this one */
+	uint64_t nth;		/* the first's hits, with this one, */
+	uint64_t counted, silent;	/* and accesses */
+	bool exact;		/* the next is known, */
+	struct ex_insn insn;	/* and the bytes that it touched */
 	unsigned nwatches;	/* whose hit it may be: the first's for certain */
 	struct wp_cell_watch watch[TOUCHED_MAX];
 	char comm[16];
@@ -58,6 +61,8 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
 	memcpy(c->bytes, &header, sizeof(header));
 	c->flags = shared->flags;
 	c->nth = shared->nth;
+	c->counted = shared->counted;
+	c->silent = shared->silent;
 	c->nwatches = 0;
 	add_watch(c, &shared->watch);
 	for (uint32_t i = 0; i < nalso && i < WP_ALSO_MAX; i++)
@@ -133,9 +138,9 @@ static void
 find_touched(struct cell *c, struct inside *in)
 {
 	const bool execution = c->watch[0].access == WP_EXEC;
-	struct ex_insn insn;
-	const bool exact = is_exact(c, in, &insn);
 	unsigned n = 1;
+
+	c->exact = is_exact(c, in, &c->insn);
 
 	for (unsigned i = 1; i < c->nwatches; i++) {
 		const struct wp_cell_watch *w = &c->watch[i];
@@ -143,34 +148,68 @@ find_touched(struct cell *c, struct inside *in)
 		if ((w->access == WP_EXEC) != execution)
 			continue;
 		if (execution ? w->addr == c->watch[0].addr :
-		    !exact || touches(&insn, w))
+		    !c->exact || touches(&c->insn, w))
 			c->watch[n++] = *w;
 	}
 	c->nwatches = n;
 }
 
-/* Whether all accesses of a watch since the hit that was reported before this
-   one are known of: then what that left is what this one found. */
-static bool
-is_continued(struct inside *in, const struct cell *c,
-    const struct wp_cell_watch *w)
+/* How often an access was counted: once for each debug register that it
+   touched; 0: not known. */
+static unsigned
+times_of(const struct cell *c, const struct wp_cell_watch *w)
 {
-	const struct wp_channel_watch *open =
-	    &in->channel->watch[w->index % WP_WATCHES_MAX];
-	const bool follows = known_follows(&in->known, w,
-	    w == &c->watch[0] ? c->nth : 0);
+	const struct wp_region region = {
+		.addr = w->addr, .len = w->len,
+		.access = (enum wp_access)w->access,
+	};
+	struct wp_slot slot[WP_SLOTS_MAX];
+	unsigned times = 0;
+	int n;
 
-	/* what WP_PERMIT permits is not told */
-	return follows && atomic_load(&open->serial) == w->serial &&
-	    open->exact != 0 && open->stray == 0;
+	if (c->kernel || (c->flags & WP_CELL_LATE) != 0)
+		return 0;
+	if (w->nslots == 1)
+		return w == &c->watch[0] || c->exact;
+	n = wp_slot_plan(&region, &wp_slot_usual, slot, NULL);
+	if (!c->exact || n != w->nslots)
+		return 0;
+	for (int i = 0; i < n; i++)
+		times += c->insn.addr < slot[i].addr + slot[i].len &&
+		    slot[i].addr < c->insn.addr + c->insn.size;
+	return times;
 }
 
-/* Report it as a hit of one of its watches. */
+static enum ordered
+take_order(struct inside *in, const struct cell *c,
+    const struct wp_cell_watch *w, uint8_t bytes[WP_SETTLED_MAX])
+{
+	const bool first = w == &c->watch[0];
+	const struct order_hit hit = {
+		.watch = w, .flags = first ? c->flags :
+		    c->flags & ~(uint32_t)WP_CELL_COUNTED,
+		.nth = first ? c->nth : 0,
+		.counted = first ? c->counted : 0,
+		.silent = first ? c->silent : 0,
+		.times = times_of(c, w), .time = c->record.time,
+	};
+
+	return order_take(&in->order, in->channel, &hit, bytes);
+}
+
+/* Report it as a hit of one of its watches.  Of threads that race it is not
+   known who was the last, nor was what is read later read before the next
+   hit. */
 static void
 report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 {
+	struct ex_explainer *explainer = in->session.explainer;
+	const bool alone = (c->flags & WP_CELL_ALONE) != 0;
 	struct ex_record record = c->record;
 	bool late = (c->flags & WP_CELL_LATE) != 0;
+	uint8_t bytes[WP_SETTLED_MAX];
+	const enum ordered ordered = take_order(in, c, w, bytes);
+	const struct ex_watch *watch;
 
 	c->now = w;
 	record.attr = known_slot(&in->known, &in->session, w,
@@ -178,11 +217,22 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	/* the instruction before the pc is not to be asked */
 	if (late || c->kernel)
 		record.misc = PERF_RECORD_MISC_KERNEL;
-	if (record.attr >= 0 && !is_continued(in, c, w))
-		ex_explain_missed(in->session.explainer,
-		    in->session.slots[record.attr].watch);
+	watch = record.attr < 0 ? NULL : in->session.slots[record.attr].watch;
+	if (watch != NULL && ordered != ORDER_AFTER_HIT)
+		ex_explain_missed(explainer, watch);
+	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
+		ex_explain_known(explainer, watch, in->program, bytes,
+		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
+	/* the thread waits behind its call until this is done */
+	if (c->kernel)
+		ex_explain_stands(explainer, record.tid);
 	(void)session_record(&in->session, &record);
 	(void)session_flush(&in->session, UINT64_MAX);
+	ex_explain_stands(explainer, 0);
+	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
+		ex_explain_missed(explainer, watch);
+	else if (watch != NULL && !alone)
+		ex_explain_unread(explainer, watch);
 }
 
 static const char *
@@ -213,7 +263,7 @@ cell_amend(void *arg, struct ex_hit *hit)
 	memcpy(hit->comm, c->comm, sizeof(c->comm));
 	hit->late = (c->flags & WP_CELL_LATE) != 0;
 	hit->kernel = c->kernel;
-	if (hit->kernel)
+	if (hit->kernel && hit->call.name == NULL)
 		hit->call.name = call_of(hit->stack);
 	hit->stray = is_stray(in, c);
 }

@@ -54,8 +54,8 @@ copy_one(int pidfd, int32_t fd)
 	return copy;
 }
 
-/* Copies of a watch are complete, or there are none. */
-static void
+/* Copies of a watch are complete, or there are none.  Whether they are. */
+static bool
 take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
 {
 	bool complete = true;
@@ -69,15 +69,19 @@ take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
 	}
 	if (!complete)
 		drop(copy);
+	return complete;
 }
 
-void
+bool
 copies_take(struct copies *c, struct wp_channel *channel, int pidfd)
 {
+	bool all = true;
+
 	*c = (struct copies){.channel = channel};
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		if (atomic_load(&channel->watch[i].serial) != 0)
-			take(&c->of[i], &channel->watch[i], pidfd);
+			all = take(&c->of[i], &channel->watch[i], pidfd) && all;
+	return all;
 }
 
 void

@@ -8,6 +8,8 @@
 #ifndef COPIES_H
 #define COPIES_H
 
+#include <stdbool.h>
+
 #include "channel.h"
 
 struct copies {
@@ -18,8 +20,9 @@ struct copies {
 	} of[WP_WATCHES_MAX];
 };
 
-/* Copy those of all watches that are open now.  pidfd: of the program. */
-void copies_take(struct copies *, struct wp_channel *, int pidfd);
+/* Copy those of all watches that are open now.  pidfd: of the program.  Whether
+   all could be had. */
+bool copies_take(struct copies *, struct wp_channel *, int pidfd);
 void copies_close(struct copies *);
 
 /* Stop what is counted by them. */

@@ -129,6 +129,7 @@ doctor_examine(struct doctor *d)
 	examine_processor(d);
 	examine_user(d);
 	examine_limits(d);
+	(void)wp_proc_check(&d->no_proc);
 	d->opened = wp_probe_features(&d->features, &d->refusal) == 0;
 	d->free_slots = wp_probe_free_slots();
 	d->all_slots = wp_probe_all_slots();
@@ -139,7 +140,8 @@ doctor_examine(struct doctor *d)
 bool
 doctor_ok(const struct doctor *d)
 {
-	return d->probe[WP_PROBE_WRITE].ok;
+	return d->probe[WP_PROBE_WRITE].ok &&
+	    d->no_proc.code == WP_CAUSE_NONE;
 }
 
 uint64_t
@@ -447,7 +449,8 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 		return;
 	}
 	buffer_puts(b, "the main job does not work here: ");
-	visible_put(b, d->probe[WP_PROBE_WRITE].detail);
+	visible_put(b, d->no_proc.code != WP_CAUSE_NONE ? d->no_proc.text :
+	    d->probe[WP_PROBE_WRITE].detail);
 	buffer_puts(b, "\n");
 }
 
@@ -590,6 +593,8 @@ doctor_json(const struct doctor *d, struct buffer *b)
 	json_string(b, "type", "doctor");
 	json_string(b, "schema", "watchctl/1");
 	json_bool(b, "ok", doctor_ok(d));
+	if (d->no_proc.code != WP_CAUSE_NONE)
+		json_string(b, "advice", d->no_proc.text);
 	json_machine(d, b);
 	json_user(d, b);
 	json_limits(d, b);

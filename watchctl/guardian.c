@@ -245,17 +245,25 @@ leave_stopped(struct watch *w)
 	wp_tracer_update(w->tracer);
 }
 
+/* A packet of a type that no record has. */
+static bool
+say(const struct watch *w, uint32_t type)
+{
+	const struct perf_event_header packet = {
+		.type = type, .size = sizeof(packet),
+	};
+
+	return send(w->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
+}
+
 /* A thread stands, until we let it go on, or are no more. */
 static void
 stand(struct watch *w)
 {
-	const struct perf_event_header stands = {
-		.type = GUARDIAN_STANDS, .size = sizeof(stands),
-	};
 	struct request request = {ASK_GIVE_UP};
 	int fd;
 
-	if (send(w->fd, &stands, sizeof(stands), MSG_NOSIGNAL) < 0)
+	if (!say(w, GUARDIAN_STANDS))
 		w->leave = true;
 	while (!w->leave && request.what != ASK_GO) {
 		if (!hear(w, &request, &fd))
@@ -294,7 +302,17 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 	return 0;
 }
 
-static const struct wp_tracer_calls calls = {arm, get_signal, end, NULL};
+static void
+executed(void *arg)
+{
+	const struct watch *w = arg;
+
+	(void)say(w, GUARDIAN_EXECUTED);
+}
+
+static const struct wp_tracer_calls calls = {
+	arm, get_signal, end, executed,
+};
 
 static void
 doze(struct watch *w, int ms)

@@ -28,8 +28,11 @@
 #include "core.h"
 #include "target.h"
 
-/* The type of a packet behind the records of a stop; no record has it. */
-enum { GUARDIAN_STANDS = 1 << 16 };
+/* Types of packets that no record has. */
+enum {
+	GUARDIAN_STANDS = 1 << 16,	/* behind the records of a stop */
+	GUARDIAN_EXECUTED,		/* it executes another program */
+};
 
 struct guardian;
 

@@ -187,6 +187,7 @@ act(void *arg, const struct ex_hit *hit)
 	if (i == g->n || g->left != NULL || run_is_ending(run))
 		return;
 	tracer.arg = g->guard[i].guardian;
+	g->on_hit.ms = run_left_for_wait(run);
 	if (!on_hit_act(&g->on_hit, &tracer, &run->session, hit))
 		return;
 	g->left = &g->guard[i];
@@ -235,6 +236,14 @@ receive(const struct guarding *g, const struct guard *guard, int flags)
 	}
 }
 
+static void
+tell_executed(struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid)
+			run_executed(run, &run->process[i]);
+}
+
 /* Explain so many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct guard *guard, size_t len)
@@ -245,6 +254,8 @@ feed(struct run *run, struct guard *guard, size_t len)
 
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
+		if (header.type == GUARDIAN_EXECUTED)
+			tell_executed(run, guard->mapped.pid);
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
@@ -312,9 +323,9 @@ look_at_all(struct run *run, struct pollfd *p)
 		run->reason = "exit";
 }
 
-/* A process that lives on, and nobody watches, has executed another program. */
+/* A process that lives on, and nobody watches: the guardian could not say why. */
 static void
-tell_executed(struct run *run)
+tell_unwatched(struct run *run)
 {
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (!wp_proc_exiting(run->process[i].pid))
@@ -376,7 +387,7 @@ guarding_loop(struct run *run)
 	run->session.acted = NULL;
 	free(p);
 	if (strcmp(run->reason, "exit") == 0)
-		tell_executed(run);
+		tell_unwatched(run);
 	clear(run);
 	if (g->left != NULL)
 		tell_paused(g);

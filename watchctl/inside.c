@@ -24,6 +24,7 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 {
 	static const struct ex_values values = {
 		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
+		.in_order = true,
 	};
 	struct perf_event_attr attr;
 
@@ -180,11 +181,12 @@ tell_unseen(struct inside *in)
 }
 
 /* A preloaded library has opened what it was to open, or could not.  What is
-   open now stays so. */
+   open now stays so.  Result: 1 if that is so even if the program closes it. */
 static int
 take_armed(struct inside *in, const struct wp_request *request)
 {
 	char text[sizeof(request->text)];
+	bool kept;
 
 	memcpy(text, request->text, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
@@ -196,12 +198,12 @@ take_armed(struct inside *in, const struct wp_request *request)
 	if (in->armed)
 		return 0;
 	in->armed = true;
-	copies_take(&in->copies, in->channel, in->pidfd);
+	kept = copies_take(&in->copies, in->channel, in->pidfd);
 	if (!in->started)
 		inside_start(in);
 	if (in->ours && !in->options->user_only)
 		tell_unseen(in);
-	return 0;
+	return kept;
 }
 
 /* The other requests are for who traces the program. */

@@ -7,6 +7,7 @@
  *	inside.c	what both do: serve the channel until the program ends
  *	cell.c		one hit: from its cell to the report
  *	known.c		the watches that the report knows of
+ *	order.c		which hits follow each other
  *	mapped.c	what the program has mapped
  *	copies.c	copies of the program's events
  *	vigil.c		waiting for its end
@@ -24,6 +25,7 @@
 #include "copies.h"
 #include "known.h"
 #include "mapped.h"
+#include "order.h"
 #include "room.h"
 #include "session.h"
 #include "tracing.h"
@@ -42,6 +44,7 @@ struct inside {
 	struct ex_formats *formats;	/* of records in cells */
 	struct mapped mapped;
 	struct known known;
+	struct order order;
 	struct copies copies;
 	struct tracing *tracing;	/* when the program wants it */
 	const struct cell *cell;	/* that is being explained; NULL: none */

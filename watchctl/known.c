@@ -12,8 +12,6 @@ struct known_watch {
 	struct wp_cell_watch what;
 	size_t slot;		/* index of the first */
 	size_t nslots;
-	uint32_t serial;	/* of its last hit; 0: there was none */
-	uint64_t nth;		/* which that was */
 };
 
 static int
@@ -129,22 +127,6 @@ known_slot(struct known *known, struct session *s,
 		if (s->slots[w->slot + i].addr == addr)
 			return (int)(w->slot + i);
 	return (int)w->slot;
-}
-
-bool
-known_follows(struct known *known, const struct wp_cell_watch *what,
-    uint64_t nth)
-{
-	const struct known_watch key = {.what = *what};
-	struct known_watch **found = tfind(&key, &known->tree, compare);
-	bool follows;
-
-	if (found == NULL)
-		return false;
-	follows = (*found)->serial == what->serial && (*found)->nth + 1 == nth;
-	(*found)->serial = what->serial;
-	(*found)->nth = nth;
-	return follows;
 }
 
 void

@@ -24,10 +24,6 @@ int known_add(struct known *, struct session *, const struct wp_cell_watch *,
 int known_slot(struct known *, struct session *, const struct wp_cell_watch *,
     uint64_t addr);
 
-/* A watch, which is known, was hit for the nth time.  Result: whether the hit
-   before that one was noted as the last: nothing was missed in between. */
-bool known_follows(struct known *, const struct wp_cell_watch *, uint64_t nth);
-
 void known_free(struct known *);
 
 #endif

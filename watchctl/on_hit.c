@@ -74,11 +74,13 @@ tell_status(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit,
 static void
 execute(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
 {
-	int status, err = on_hit_exec(on_hit->command, s, hit, &status);
+	int status, err = on_hit_exec(on_hit->command, s, hit, on_hit->ms,
+	    &status);
 
-	if (err == -EINTR)
+	if (err == -EINTR || err == -ETIMEDOUT)
 		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit was "
-		    "ended by a signal for watchctl", hit->seq);
+		    "ended %s", hit->seq, err == -EINTR ?
+		    "by a signal for watchctl" : "with the time of -t");
 	else if (err < 0)
 		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit "
 		    "could not be started: %s", hit->seq, strerror(-err));

@@ -27,6 +27,8 @@ struct on_hit {
 		ON_HIT_CORE,
 	} what;
 	const char *command;		/* EXEC: the caller's */
+	int ms;				/* EXEC: what is left for it; 0: it may
+					   take any time */
 	uint64_t told[4];		/* EXEC: bit n: it was told that the
 					   command ended with status n */
 };

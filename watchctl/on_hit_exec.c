@@ -232,9 +232,9 @@ spawn(const char *command, char **env, pid_t *pid)
 	return -err;
 }
 
-/* Wait until the process ends (true), or a signal for watchctl or so many ms
-   have come. */
-static bool
+/* Wait until the process ends (0), or a signal for watchctl or so many ms have
+   come. */
+static int
 await_end(int process, int signals, int ms)
 {
 	struct pollfd wait[] = {
@@ -244,12 +244,13 @@ await_end(int process, int signals, int ms)
 
 	while (poll(wait, 2, ms) < 0 && errno == EINTR)
 		;
-	return wait[0].revents != 0;
+	return wait[0].revents != 0 ? 0 : wait[1].revents != 0 ? -EINTR :
+	    -ETIMEDOUT;
 }
 
-/* 0, or -EINTR when it was made to end. */
+/* 0, or why it was made to end. */
 static int
-await(pid_t pid, int *status)
+await(pid_t pid, int ms, int *status)
 {
 	const int process = pidfd_open(pid, 0);
 	sigset_t ending;
@@ -258,10 +259,9 @@ await(pid_t pid, int *status)
 	interrupt_signals(&ending);
 	signals = signalfd(-1, &ending, SFD_CLOEXEC);
 	if (process >= 0 && signals >= 0 &&
-	    !await_end(process, signals, -1)) {
-		err = -EINTR;
+	    (err = await_end(process, signals, ms > 0 ? ms : -1)) < 0) {
 		(void)kill(-pid, SIGTERM);
-		if (!await_end(process, -1, LEAVE_MS))
+		if (await_end(process, -1, LEAVE_MS) < 0)
 			(void)kill(-pid, SIGKILL);
 	}
 	while (waitpid(pid, status, 0) < 0 && errno == EINTR)
@@ -273,7 +273,7 @@ await(pid_t pid, int *status)
 
 int
 on_hit_exec(const char *command, const struct session *s,
-    const struct ex_hit *hit, int *status)
+    const struct ex_hit *hit, int ms, int *status)
 {
 	struct environment e = {0};
 	pid_t pid = -1;
@@ -283,5 +283,5 @@ on_hit_exec(const char *command, const struct session *s,
 	if ((err = join(&e)) == 0)
 		err = spawn(command, e.all, &pid);
 	environment_free(&e);
-	return err < 0 ? err : await(pid, status);
+	return err < 0 ? err : await(pid, ms, status);
 }

@@ -377,12 +377,18 @@ read_log(struct log *log, bool live)
 {
 	char line[LINE];
 	bool begun = false;	/* the next piece continues a line */
+	bool first = true;
 	size_t len;
 
 	while (log->err == 0 && (len = read_line(log->in, line)) > 0) {
 		bool ends = line[len - 1] == '\n';
 		bool done = false;
 
+		if (first && strncmp(line, "PERFILE2", 8) == 0)
+			log->err = -ESPIPE;	/* it cannot be gone about in */
+		first = false;
+		if (log->err != 0)
+			break;
 		if (ends && !begun && strlen(line) == len) {
 			line[len - 1] = '\0';
 			done = put_ours(log, line);
@@ -434,6 +440,9 @@ resolve_log(struct log *log, const struct options *o)
 	if (ferror(log->in))
 		return complain("%s: cannot be read to its end", o->file),
 		    STATUS_OWN_FAILURE;
+	if (log->err == -ESPIPE)
+		return complain("%s: a recording is read from a file, not "
+		    "from a pipe: save it first", o->file), STATUS_OWN_FAILURE;
 	if (log->err != 0 && log->err != -EPIPE)
 		return complain("the report is incomplete: %s",
 		    strerror(-log->err)), STATUS_OWN_FAILURE;

@@ -2,157 +2,24 @@
  * report_text: for a reader at a terminal.  A backtrace is printed in full at
  * its first hit, and later hits refer to that one.
  */
-#include "report.h"
-
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-#include "by_stack.h"
 #include "change.h"
 #include "summary.h"
+#include "text.h"
 #include "visible.h"
 
-enum {
-	WRITE_AT = 64 << 10,	/* bytes held back at most */
-	NAME_COLUMNS = 40,	/* names are padded to the longest, at most */
-	THREADS_SHOWN = 3,	/* in a row of the summary */
-};
+enum { NAME_COLUMNS = 40 };	/* names are padded to the longest, at most */
 
 #define INDENT	"     "
-
-struct text {
-	struct buffer out;	/* what is to be written */
-	struct buffer scratch;	/* a cell, to be measured and padded */
-	struct by_stack printed;	/* of uint64_t: seq of the hit that has
-					   the backtrace; 0: none yet */
-};
-
-/* ANSI colours, by what they are for. */
-enum paint { PLAIN, WATCH, FUNCTION, DIM, BAD };
-
-static void
-paint(struct report *r, struct buffer *b, enum paint what)
-{
-	static const char *const codes[] = {
-		[PLAIN] = "\033[0m", [WATCH] = "\033[36m",
-		[FUNCTION] = "\033[1m", [DIM] = "\033[2m",
-		[BAD] = "\033[31m",
-	};
-
-	if (r->colour)
-		buffer_puts(b, codes[what]);
-}
-
-static void
-painted(struct report *r, struct buffer *b, enum paint what, const char *text)
-{
-	paint(r, b, what);
-	visible_put(b, text);
-	paint(r, b, PLAIN);
-}
-
-/* Write what is held back when it is much.  0 or -errno. */
-static int
-text_write(struct report *r, size_t start, bool always)
-{
-	struct text *text = r->own;
-	int rc = buffer_commit(&text->out, start);
-
-	if (rc != 0 || (!always && text->out.len < WRITE_AT))
-		return rc;
-	return buffer_write(&text->out, r->out);
-}
 
 static int
 text_flush(struct report *r)
 {
 	return text_write(r, 0, true);
-}
-
-/* Make a column as wide as what the scratch buffer holds. */
-static void
-widen(const struct text *text, size_t *width)
-{
-	const struct buffer *s = &text->scratch;
-	size_t columns = visible_columns(s->bytes, s->len);
-
-	if (columns > *width)
-		*width = columns;
-}
-
-/* The scratch buffer's contents, padded to a width. */
-static void
-put_scratch(struct text *text, size_t width, bool right)
-{
-	struct buffer *s = &text->scratch;
-	size_t columns = visible_columns(s->bytes, s->len);
-	size_t pad = columns < width ? width - columns : 0;
-
-	text->out.failed |= s->failed;
-	s->failed = false;
-	buffer_fill(&text->out, ' ', right ? pad : 0);
-	buffer_put(&text->out, s->bytes, s->len);
-	buffer_fill(&text->out, ' ', right ? 0 : pad);
-}
-
-static void
-put_watch(struct buffer *b, const struct ex_watch *watch)
-{
-	if (watch->symbol != NULL)
-		visible_put(b, watch->symbol);
-	else if (watch->spec != NULL)
-		visible_put(b, watch->spec);
-	else
-		buffer_hex(b, watch->addr);
-}
-
-static void
-put_watch_name(struct report *r, struct buffer *b, const struct ex_watch *watch)
-{
-	paint(r, b, WATCH);
-	put_watch(b, watch);
-	paint(r, b, PLAIN);
-}
-
-/* "(8 bytes at 0x404090)", "(long, 8 bytes at 0x404090)", "(4 of 8 bytes, at
-   0x404094)", "(at 0x401320)"; type may be NULL. */
-static void
-put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
-    uint64_t addr, uint64_t len, const char *type)
-{
-	unsigned long long n = len, all = watch->len;
-
-	paint(r, b, DIM);
-	buffer_puts(b, "(");
-	if (type != NULL) {
-		visible_put(b, type);
-		buffer_puts(b, ", ");
-	}
-	if (watch->access == 'x')
-		buffer_printf(b, "at %#llx)", (unsigned long long)addr);
-	else if (n == 0 || n >= all)
-		buffer_printf(b, "%llu byte%s at %#llx)", all,
-		    all == 1 ? "" : "s", (unsigned long long)watch->addr);
-	else
-		buffer_printf(b, "%llu of %llu bytes, at %#llx)", n, all,
-		    (unsigned long long)addr);
-	paint(r, b, PLAIN);
-}
-
-static const char *
-access_words(char access)
-{
-	switch (access) {
-	case 'w':
-		return "writes";
-	case 'r':
-		return "reads";
-	case 'x':
-		return "execution";
-	default:
-		return "any access";
-	}
 }
 
 static void
@@ -207,11 +74,12 @@ text_start(struct report *r, const struct report_start *start)
 		const struct ex_watch *watch = start->watches[i];
 
 		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
-		put_watch_name(r, &text->out, watch);
+		text_put_watch_name(r, &text->out, watch);
 		buffer_puts(&text->out, " ");
-		put_bytes(r, &text->out, watch, watch->addr, watch->len, NULL);
+		text_put_bytes(r, &text->out, watch, watch->addr, watch->len,
+		    NULL);
 		buffer_puts(&text->out, " for ");
-		buffer_puts(&text->out, access_words(watch->access));
+		buffer_puts(&text->out, text_access_words(watch->access));
 	}
 	buffer_puts(&text->out, start->nwatches > 1 ? "\n         " : " ");
 	put_target(&text->out, start);
@@ -226,24 +94,6 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 	r->begin.watches = watches;
 	r->begin.nwatches = nwatches;
 	return 0;
-}
-
-/* "write", "stray write by read(2)", "write by the kernel (thread exit)". */
-static void
-put_access(struct buffer *b, bool stray, const char *access, bool kernel,
-    const char *syscall, const char *work)
-{
-	if (stray)
-		buffer_puts(b, "stray ");
-	buffer_puts(b, access);
-	if (kernel && syscall != NULL) {
-		buffer_puts(b, " by ");
-		visible_put(b, syscall);
-		buffer_puts(b, "(2)");
-	} else if (kernel)
-		buffer_puts(b, " by the kernel");
-	if (kernel && work != NULL)
-		buffer_printf(b, " (%s)", work);
 }
 
 /* ", 8 of 64 bytes, fd 3 (/etc/hosts)". */
@@ -320,18 +170,18 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	change_of(hit, &change);
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray)
-		paint(r, b, BAD);
-	put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name,
+		text_paint(r, b, PAINT_BAD);
+	text_put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name,
 	    hit->call.work);
 	if (hit->kernel)
 		put_call(b, hit);
 	if (hit->stray)
-		paint(r, b, PLAIN);
+		text_paint(r, b, PAINT_PLAIN);
 	buffer_puts(b, "  ");
-	put_watch_name(r, b, watch);
+	text_put_watch_name(r, b, watch);
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
 		buffer_puts(b, " ");
-		put_bytes(r, b, watch, hit->addr, hit->len, change.type);
+		text_put_bytes(r, b, watch, hit->addr, hit->len, change.type);
 	}
 	put_change(b, hit, &change);
 }
@@ -355,52 +205,14 @@ put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "s");
 }
 
-/* What to call a frame: "bump", "main+0x1c" without a line, or its pc. */
-static void
-put_name(struct buffer *b, const struct ex_frame *frame)
-{
-	if (frame->function == NULL) {
-		buffer_hex(b, frame->pc);
-		return;
-	}
-	visible_put(b, frame->function);
-	if (frame->line <= 0 && !frame->inlined) {
-		buffer_puts(b, "+");
-		buffer_hex(b, frame->offset);
-	}
-}
-
-/* Where a frame is: "victim.c:10", or the module in parentheses. */
-static void
-put_place(struct buffer *b, const struct ex_frame *frame)
-{
-	if (frame->file != NULL) {
-		visible_put(b, frame->file);
-		if (frame->line > 0)
-			buffer_printf(b, ":%d", frame->line);
-	} else if (frame->kernel)
-		buffer_puts(b, "(kernel)");
-	else if (frame->module == NULL)
-		buffer_puts(b, "(no module)");
-	else {
-		buffer_puts(b, "(");
-		visible_put(b, ex_module_name(frame->module));
-		if (frame->function == NULL) {
-			buffer_puts(b, "+");
-			buffer_hex(b, frame->vaddr);
-		}
-		buffer_puts(b, ")");
-	}
-}
-
 /* The same, and what kind of frame it is. */
 static void
 put_frame_place(struct report *r, struct buffer *b,
     const struct ex_frame *frame)
 {
-	paint(r, b, DIM);
-	put_place(b, frame);
-	paint(r, b, PLAIN);
+	text_paint(r, b, PAINT_DIM);
+	text_put_place(b, frame);
+	text_paint(r, b, PAINT_PLAIN);
 	if (frame->inlined)
 		buffer_puts(b, " (inlined)");
 	if (frame->signal)
@@ -444,7 +256,7 @@ put_insn(struct report *r, struct buffer *b, const struct ex_hit *hit)
 
 	buffer_puts(b, INDENT);
 	if (frame != NULL && frame->function != NULL) {
-		painted(r, b, FUNCTION, frame->function);
+		text_painted(r, b, PAINT_FUNCTION, frame->function);
 		buffer_puts(b, "+");
 		buffer_hex(b, frame->offset);
 	} else
@@ -474,10 +286,10 @@ put_frame(struct report *r, unsigned i, const struct ex_frame *frame,
 
 	buffer_printf(&text->out, INDENT "%-2u ", i);
 	text->scratch.len = 0;
-	put_name(&text->scratch, frame);
-	paint(r, &text->out, FUNCTION);
-	put_scratch(text, width, false);
-	paint(r, &text->out, PLAIN);
+	text_put_name(&text->scratch, frame);
+	text_paint(r, &text->out, PAINT_FUNCTION);
+	text_put_cell(text, width, false);
+	text_paint(r, &text->out, PAINT_PLAIN);
 	buffer_puts(&text->out, "  ");
 	put_frame_place(r, &text->out, frame);
 	buffer_puts(&text->out, "\n");
@@ -495,7 +307,7 @@ put_stack(struct report *r, const struct ex_stack *stack)
 		size_t columns;
 
 		text->scratch.len = 0;
-		put_name(&text->scratch, &stack->frame[i]);
+		text_put_name(&text->scratch, &stack->frame[i]);
 		columns = visible_columns(s->bytes, s->len);
 		if (columns > width && columns <= NAME_COLUMNS)
 			width = columns;
@@ -504,13 +316,6 @@ put_stack(struct report *r, const struct ex_stack *stack)
 		put_frame(r, i, &stack->frame[i], width);
 	if (end != NULL)
 		buffer_printf(&text->out, INDENT "%s\n", end);
-}
-
-/* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
-static uint64_t *
-printed_at(struct text *text, unsigned index)
-{
-	return by_stack_at(&text->printed, index, sizeof(uint64_t));
 }
 
 static void
@@ -553,7 +358,7 @@ text_hit(struct report *r, const struct ex_hit *hit)
 	int written;
 
 	if (hit->stack != NULL)
-		seq = printed_at(text, hit->stack->index);
+		seq = text_printed_at(text, hit->stack->index);
 	if (seq != NULL && *seq != 0)
 		put_hit_again(r, b, hit, *seq);
 	else
@@ -587,292 +392,15 @@ text_warning(struct report *r, const char *warning)
 	return text_write(r, start, false);
 }
 
-/* The columns of the summary. */
-enum column { COUNT, SHARE, TIME, THREADS, HIT, WHERE, COLUMNS };
-
-static const char *const headings[] = {
-	[COUNT] = "hits", [SHARE] = "share", [TIME] = "first..last",
-	[THREADS] = "threads", [HIT] = "backtrace", [WHERE] = "where",
-};
-
-/* The innermost frame of the program itself; NULL: none. */
-static const struct ex_frame *
-user_frame(const struct ex_stack *stack)
-{
-	for (unsigned i = 0; stack != NULL && i < stack->n; i++) {
-		if (!stack->frame[i].kernel)
-			return &stack->frame[i];
-	}
-	return NULL;
-}
-
-static void
-put_threads(struct buffer *b, const struct summary_row *row)
-{
-	buffer_printf(b, "%u:", row->nthreads);
-	for (unsigned i = 0; i < row->nthreads && i < THREADS_SHOWN; i++)
-		buffer_printf(b, " %d", (int)row->threads[i]);
-	if (row->nthreads > THREADS_SHOWN)
-		buffer_puts(b, " ...");
-}
-
-static void
-put_where(struct buffer *b, const struct summary_row *row)
-{
-	const struct ex_frame *frame = user_frame(row->stack);
-
-	put_access(b, row->stray, row->access, row->kernel, row->syscall,
-	    row->work);
-	if (frame == NULL)
-		return;
-	buffer_puts(b, row->kernel ? " for " : " in ");
-	put_name(b, frame);
-	if (frame->file != NULL) {
-		buffer_puts(b, " ");
-		visible_put(b, frame->file);
-		buffer_printf(b, ":%d", frame->line);
-	} else if (frame->module != NULL) {
-		buffer_puts(b, " (");
-		visible_put(b, ex_module_name(frame->module));
-		buffer_puts(b, ")");
-	}
-}
-
-/* Seconds since the run began, to the millisecond. */
-static double
-seconds(const struct report *r, uint64_t time)
-{
-	return (double)(int64_t)(time - r->begin.time) / 1e9;
-}
-
-/* One cell of the summary, into the scratch buffer. */
-static void
-make_cell(struct report *r, const struct summary_row *row, uint64_t total,
-    enum column column)
-{
-	struct text *text = r->own;
-	struct buffer *b = &text->scratch;
-	uint64_t *seq;
-
-	b->len = 0;
-	switch (column) {
-	case COUNT:
-		buffer_dec(b, row->count);
-		break;
-	case SHARE:
-		buffer_printf(b, "%.1f%%",
-		    100.0 * (double)row->count / (double)total);
-		break;
-	case TIME:
-		buffer_printf(b, "%.3f..%.3fs", seconds(r, row->first),
-		    seconds(r, row->last));
-		break;
-	case THREADS:
-		put_threads(b, row);
-		break;
-	case HIT:
-		seq = row->stack == NULL ? NULL :
-		    printed_at(text, row->stack->index);
-		buffer_printf(b, "#%llu", (unsigned long long)
-		    (seq != NULL && *seq != 0 ? *seq : row->first_seq));
-		break;
-	default:
-		put_where(b, row);
-	}
-}
-
-/* Rows of one watch, in a table of its own. */
-struct table {
-	const struct ex_watch *watch;
-	const struct summary_row *rows;	/* of all watches */
-	size_t n;
-	uint64_t hits;		/* of this watch */
-	size_t backtraces;	/* rows of this watch */
-	size_t width[COLUMNS];
-};
-
-/* Count the watch's rows and measure their columns. */
-static void
-table_measure(struct report *r, struct table *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].watch->id == t->watch->id) {
-			t->hits += t->rows[i].count;
-			t->backtraces++;
-		}
-	}
-	for (unsigned c = 0; c < COLUMNS; c++)
-		t->width[c] = strlen(headings[c]);
-	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].watch->id != t->watch->id)
-			continue;
-		for (unsigned c = 0; c < COLUMNS; c++) {
-			make_cell(r, &t->rows[i], t->hits, c);
-			widen(r->own, &t->width[c]);
-		}
-	}
-}
-
-/* One line of a table; row NULL: its headings. */
-static void
-table_line(struct report *r, const struct table *t,
-    const struct summary_row *row)
-{
-	struct text *text = r->own;
-
-	for (unsigned c = 0; c < COLUMNS; c++) {
-		if (row == NULL) {
-			text->scratch.len = 0;
-			buffer_puts(&text->scratch, headings[c]);
-		} else
-			make_cell(r, row, t->hits, c);
-		buffer_puts(&text->out, "  ");
-		put_scratch(text, c == WHERE ? 0 : t->width[c],
-		    c == COUNT || c == SHARE);
-	}
-	buffer_puts(&text->out, "\n");
-}
-
-/* 0 or -errno. */
-static int
-put_table(struct report *r, struct table *t)
-{
-	struct buffer *b = &((struct text *)r->own)->out;
-	int rc = 0;
-
-	table_measure(r, t);
-	if (t->backtraces == 0)
-		return 0;
-	buffer_puts(b, "\n");
-	put_watch_name(r, b, t->watch);
-	buffer_printf(b, ": %llu hit%s, %zu backtrace%s\n",
-	    (unsigned long long)t->hits, t->hits == 1 ? "" : "s",
-	    t->backtraces, t->backtraces == 1 ? "" : "s");
-	table_line(r, t, NULL);
-	for (size_t i = 0; i < t->n && rc == 0; i++) {
-		size_t start = b->len;
-
-		if (t->rows[i].watch->id != t->watch->id)
-			continue;
-		table_line(r, t, &t->rows[i]);
-		rc = text_write(r, start, false);
-	}
-	return rc;
-}
-
-/* The columns of the list of stray writers. */
-enum { TIMES, WRITER, PLACE, TOUCHED, FIRST, FINDING_COLUMNS };
-
-/* One cell of it, into the scratch buffer. */
-static void
-make_finding_cell(struct report *r, const struct finding *f, unsigned column)
-{
-	struct buffer *b = &((struct text *)r->own)->scratch;
-
-	b->len = 0;
-	switch (column) {
-	case TIMES:
-		buffer_printf(b, "%llux", (unsigned long long)f->count);
-		break;
-	case WRITER:
-		if (f->culprit != NULL)
-			put_name(b, f->culprit);
-		else
-			buffer_puts(b, "unknown");
-		break;
-	case PLACE:
-		if (f->culprit != NULL)
-			put_place(b, f->culprit);
-		break;
-	case TOUCHED:
-		put_watch(b, f->watch);
-		break;
-	default:
-		buffer_printf(b, "first #%llu%s",
-		    (unsigned long long)f->first_seq, f->incomplete ?
-		    "  (incomplete backtrace)" : "");
-	}
-}
-
-/* One line for each stray writer. */
-static int
-put_findings(struct report *r, const struct report_end *end)
-{
-	struct text *text = r->own;
-	size_t width[FINDING_COLUMNS] = {0}, start = text->out.len;
-	bool incomplete = false;
-
-	for (size_t i = 0; i < end->nfindings; i++) {
-		incomplete |= end->findings[i]->incomplete;
-		for (unsigned c = 0; c < FIRST; c++) {
-			make_finding_cell(r, end->findings[i], c);
-			widen(text, &width[c]);
-		}
-	}
-	buffer_puts(&text->out, "\n");
-	painted(r, &text->out, BAD, "stray");
-	buffer_printf(&text->out, ": %zu %s\n", end->nfindings,
-	    policy_word(end->findings, end->nfindings));
-	for (size_t i = 0; i < end->nfindings; i++) {
-		for (unsigned c = 0; c < FINDING_COLUMNS; c++) {
-			make_finding_cell(r, end->findings[i], c);
-			buffer_puts(&text->out, "  ");
-			put_scratch(text, width[c], c == TIMES);
-		}
-		buffer_puts(&text->out, "\n");
-	}
-	if (incomplete)
-		buffer_puts(&text->out, "  an incomplete backtrace may lack a "
-		    "caller that is allowed: --stack copies more\n");
-	return text_write(r, start, false);
-}
-
-/* With --count: the hits of each watch. */
-static int
-put_counts(struct report *r, const uint64_t *counts)
-{
-	struct buffer *b = &((struct text *)r->own)->out;
-	size_t start = b->len;
-
-	buffer_puts(b, "\n      hits  watch\n");
-	for (unsigned i = 0; i < r->begin.nwatches; i++) {
-		const struct ex_watch *watch = r->begin.watches[i];
-
-		buffer_printf(b, "%10llu  ", (unsigned long long)counts[i]);
-		put_watch_name(r, b, watch);
-		buffer_puts(b, " ");
-		put_bytes(r, b, watch, watch->addr, watch->len, NULL);
-		buffer_puts(b, ", ");
-		buffer_puts(b, access_words(watch->access));
-		buffer_puts(b, "\n");
-	}
-	return text_write(r, start, false);
-}
-
 static int
 text_end(struct report *r, const struct report_end *end)
 {
-	const struct summary_row *rows;
-	size_t n;
 	int rc = 0, flushed;
 
 	if (r->own == NULL)
 		return 0;
-	if (end != NULL) {
-		n = summary_rows(r->summary, &rows);
-		for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
-			struct table t = {
-				.watch = r->begin.watches[i],
-				.rows = rows, .n = n,
-			};
-
-			rc = put_table(r, &t);
-		}
-		if (rc == 0 && end->counts != NULL)
-			rc = put_counts(r, end->counts);
-		if (rc == 0 && end->nfindings > 0)
-			rc = put_findings(r, end);
-	}
+	if (end != NULL)
+		rc = text_tables(r, end);
 	flushed = text_flush(r);
 	text_free(r);
 	return rc != 0 ? rc : flushed;

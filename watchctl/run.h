@@ -42,6 +42,9 @@ struct run {
 /* ms until the time of -t is over; without -t more than anybody waits for. */
 double run_left_ms(const struct run *);
 
+/* The same for who counts in int; 0: there is no -t. */
+int run_left_for_wait(const struct run *);
+
 /* Whether the loop will end, or look at a signal, as soon as it comes to that:
    then nothing that takes long is to be begun. */
 bool run_is_ending(const struct run *);

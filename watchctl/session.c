@@ -359,6 +359,8 @@ session_flush(struct session *s, uint64_t now)
 		(void)ex_explain_flush(s->explainer, now);
 	if (reporting(s))
 		note(s, s->report.ops->flush(&s->report));
+	if (s->recording != NULL)
+		note(s, ex_perfwriter_flush(s->recording));
 	return wants_more(s);
 }
 

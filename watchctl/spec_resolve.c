@@ -1,5 +1,5 @@
 /*
- * spec_resolve: which symbol a SPEC means in a process, and how many bytes of it.
+ * spec_resolve: which symbol a SPEC means in a process, and how much of it.
  *
  * All modules that may be meant are asked for the name.  What they have is
  * ranked; only the best rank counts, and must be one address.
@@ -337,7 +337,7 @@ told_apart(const struct candidate *a, const struct candidate *b)
 	    strcmp(a->symbol.file, b->symbol.file) != 0 ? BY_FILE : BY_ADDRESS;
 }
 
-/* "libfoo.so!counter at 0x7f2204011050 (8 bytes)", or "counter.c!counter ..." */
+/* "libfoo.so!counter at 0x7f2204011050 (8 bytes)", "list.c!counter at ..." */
 static void
 put_candidate(struct buffer *b, const struct spec *spec,
     const struct candidate *c, enum apart apart)
@@ -492,8 +492,8 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 	return 0;
 }
 
-/* Ask the modules that are called what the SPEC says, or linked to by that path;
-   or, where none is, all of them for what is of such a source file. */
+/* Ask the modules that are called what the SPEC says, or that such a path leads
+   to; or, where none is, all of them for what is of such a source file. */
 static void
 ask_modules(struct search *s, struct ex_process *process)
 {

@@ -229,6 +229,7 @@ act(void *arg, const struct ex_hit *hit)
 		return;
 	}
 	be_anywhere(stopping);
+	stopping->on_hit.ms = run_left_for_wait(stopping->run);
 	if (!on_hit_act(&stopping->on_hit, &tracer, &stopping->run->session,
 	    hit))
 		return;

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -153,6 +154,14 @@ run_left_ms(const struct run *run)
 	return run->options->seconds <= 0 ? DBL_MAX :
 	    run->options->seconds * 1e3 -
 	    (double)(wp_clock_ns() - run->began) / 1e6;
+}
+
+int
+run_left_for_wait(const struct run *run)
+{
+	const double left = run_left_ms(run);
+
+	return left > INT_MAX - 1 ? 0 : left > 0 ? (int)left + 1 : 1;
 }
 
 bool

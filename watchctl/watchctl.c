@@ -31,10 +31,8 @@ has_proc(void)
 {
 	struct wp_cause cause;
 
-	if (wp_proc_own())
+	if (wp_proc_check(&cause) == 0)
 		return true;
-	(void)wp_cause_set(&cause, wp_proc_mounted() ? WP_CAUSE_OTHER_PROC :
-	    WP_CAUSE_NO_PROC);
 	(void)complain("%s", cause.text);
 	return false;
 }
@@ -49,8 +47,8 @@ fill_standard(void)
 			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* SIGBUS: executables, debug information and recordings are mapped, and somebody
-   has cut one short.  Processes go on as they do when this one is killed. */
+/* SIGBUS: executables, debug information and recordings are mapped, and one was
+   cut short.  Processes go on as they do when this one is killed. */
 static void
 cut_short(int sig)
 {

@@ -4,6 +4,8 @@
 #include <asm/perf_regs.h>
 #include <string.h>
 
+#include "kernel.h"
+
 /* Samples of one access are no further apart than this, in ns; a thread may be
    off its processor in between. */
 #define ACCESS_SPAN 100000000u
@@ -52,6 +54,23 @@ kernel_entries(const struct ex_sample *sample)
 	    ex_callchain_at(sample, n + 1) < (uint64_t)PERF_CONTEXT_MAX)
 		n++;
 	return n;
+}
+
+bool
+ex_access_recording(const struct ex_record *record)
+{
+	uint64_t n = ex_access_kernel(record) ?
+	    kernel_entries(&record->sample) : 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t offset;
+		const char *function = ex_kernel_symbol(
+		    ex_callchain_at(&record->sample, i + 1), &offset);
+
+		if (function != NULL && strcmp(function, "perf_bp_event") == 0)
+			return true;
+	}
+	return false;
 }
 
 /* User registers, and where the kernel was entered and went on from there:
@@ -127,6 +146,26 @@ ex_access_single(const struct ex_record *record, const char *function,
 	(void)record, (void)function, (void)addr, (void)len;
 #endif
 	return false;
+}
+
+char
+ex_access_way(const char *function)
+{
+	static const struct {
+		const char *prefix;
+		char way;
+	} ways[] = {
+		{"__put_user_", 'w'}, {"__get_user_", 'r'},
+		{"_copy_to_user", 'w'}, {"_copy_from_user", 'r'},
+		{"_copy_to_iter", 'w'}, {"_copy_from_iter", 'r'},
+	};
+
+	for (size_t i = 0; function != NULL &&
+	    i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strncmp(function, ways[i].prefix,
+		    strlen(ways[i].prefix)) == 0)
+			return ways[i].way;
+	return '\0';
 }
 
 /* Where in its work the kernel was. */

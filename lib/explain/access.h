@@ -36,6 +36,11 @@ bool ex_access_kernel(const struct ex_record *);
 /* The pc in the program: of the sample, or of the system call's return. */
 uint64_t ex_access_pc(const struct ex_record *);
 
+/* It is no access of the program's, but was made to take down another sample:
+   the stack that it holds may be watched, too.  The kernel's names must be
+   right for the sample. */
+bool ex_access_recording(const struct ex_record *);
+
 /*
  * How far a copy of the kernel's over a slot has come: the address behind the
  * byte that it touched last, or of the one that it is about to.  0: the sample
@@ -48,6 +53,10 @@ uint64_t ex_access_reached(const struct ex_record *, uint64_t addr,
    it (NULL: not known) does nothing else; false: it does. */
 bool ex_access_single(const struct ex_record *, const char *function,
     uint64_t *addr, uint64_t *len);
+
+/* What such a function does with the program's memory: 'r' or 'w'; '\0': it is
+   not known. */
+char ex_access_way(const char *function);
 
 /* It begins with a sample of the slot at addr, of len bytes. */
 void ex_access_begin(struct ex_access *, const struct ex_record *,

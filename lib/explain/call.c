@@ -2,15 +2,19 @@
 #include "call.h"
 
 #include <asm/perf_regs.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "call_number.h"
 #include "call_table.h"
 #include "proc.h"
+#include "regs.h"
 
 enum {
 	ARGS = 6,
@@ -60,10 +64,10 @@ call_name(const char *name)
  * A kernel function's name as that of the system call it serves, or NULL.  The
  * forms of entries come first; a call's own entry may have jumped to one of the
  * others, and left no frame.  *old: it is one for 32-bit programs, which pass
- * arguments in other registers.
+ * arguments in other registers.  *vague: another call may have jumped there.
  */
 static const char *
-syscall_name(const char *function, bool *old)
+syscall_name(const char *function, bool *old, bool *vague)
 {
 	static const char *const prefix[] = {
 		"__x64_sys_", "__do_sys_", "__se_sys_", "__arm64_sys_",
@@ -94,8 +98,10 @@ syscall_name(const char *function, bool *old)
 	}
 	for (size_t i = 0; i < sizeof(jumped) / sizeof(jumped[0]); i++)
 		if (strncmp(function, jumped[i][0], len) == 0 &&
-		    jumped[i][0][len] == '\0')
+		    jumped[i][0][len] == '\0') {
+			*vague = true;
 			return jumped[i][1];
+		}
 	/* how they get in, whatever program it is */
 	*old |= begins(function, "do_int80_") ||
 	    strcmp(function, "do_fast_syscall_32") == 0;
@@ -128,17 +134,22 @@ work_name(const char *function)
    is done inside a call is the call's; but io_uring's was asked for by
    another. */
 static void
-name_it(const struct ex_stack *stack, struct ex_call *out, bool *old)
+name_it(const struct ex_stack *stack, struct ex_call *out, bool *old,
+    bool *vague)
 {
+	*vague = true;
 	for (unsigned i = 0; stack != NULL && i < stack->n; i++) {
 		const char *function = stack->frame[i].function, *found;
+		bool jumped = false;
 
 		if (!stack->frame[i].kernel)
 			break;
 		if (function == NULL)
 			continue;
-		if ((found = syscall_name(function, old)) != NULL)
+		if ((found = syscall_name(function, old, &jumped)) != NULL) {
 			out->name = found;
+			*vague = jumped;
+		}
 		if (out->work == NULL)
 			out->work = work_name(function);
 	}
@@ -156,13 +167,33 @@ static const unsigned arg_reg[ARGS] = {
 	PERF_REG_X86_R8, PERF_REG_X86_R9,
 };
 #define STACK_REG PERF_REG_X86_SP
+#define RESULT_REG PERF_REG_X86_AX
 #elif defined(__aarch64__)
 static const unsigned arg_reg[ARGS] = {
 	PERF_REG_ARM64_X0, PERF_REG_ARM64_X1, PERF_REG_ARM64_X2,
 	PERF_REG_ARM64_X3, PERF_REG_ARM64_X4, PERF_REG_ARM64_X5,
 };
 #define STACK_REG PERF_REG_ARM64_SP
+#define RESULT_REG PERF_REG_ARM64_X0
 #endif
+
+/* The number by the code, of a call that has not come back, or has just done
+   so, when no other code of the program can have run. */
+static int
+number_of(const struct ex_call_sample *s)
+{
+	const struct ex_sample *sample = &s->record->sample;
+	uint64_t pc, result = 0;
+
+	if (s->number >= 0 || s->process == NULL ||
+	    sample->user.abi != PERF_SAMPLE_REGS_ABI_64 ||
+	    !ex_regs_pc(&sample->user, &pc))
+		return s->number;
+	if (!s->returned && (!ex_regs_get(&sample->user, RESULT_REG,
+	    &result) || result != (uint64_t)-ENOSYS))
+		return -1;
+	return ex_call_number(s->process, pc);
+}
 
 static bool
 get_args(struct look *look)
@@ -233,7 +264,7 @@ consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 	take_way(out, way);
 	out->has_bytes = ++look->found == 1 && known;
 	out->buffer = at;
-	out->bytes = bytes;
+	out->bytes = out->done = bytes;
 	out->each = 0;
 }
 
@@ -302,6 +333,21 @@ times(uint64_t n, uint64_t size)
 	return __builtin_mul_overflow(n, size, &product) ? UINT64_MAX : product;
 }
 
+/* Of a call that has come back the result may tell how many bytes it wrote. */
+static void
+take_result(struct look *look, const struct ex_call_part *part, uint64_t at)
+{
+	const struct ex_call_sample *s = look->sample;
+	struct ex_call *out = look->out;
+	uint64_t result;
+
+	if (s->returned && part->way == EX_CALL_WRITES && part->size == 1 &&
+	    out->has_bytes && out->buffer == at && ex_regs_get(
+	    &s->record->sample.user, RESULT_REG, &result) &&
+	    result > 0 && result < out->bytes)
+		out->done = result;
+}
+
 static void
 consider_part(struct look *look, const struct ex_call_part *part)
 {
@@ -316,9 +362,11 @@ consider_part(struct look *look, const struct ex_call_part *part)
 		break;
 	case EX_CALL_COUNTED:
 		consider(look, part->way, at, times(n, part->size), true);
+		take_result(look, part, at);
 		break;
 	case EX_CALL_COUNTED_INT:
 		consider(look, part->way, at, times(count, part->size), true);
+		take_result(look, part, at);
 		break;
 	case EX_CALL_HEADED:
 		consider(look, part->way, at, n > UINT64_MAX - part->size ?
@@ -361,11 +409,25 @@ consider_part(struct look *look, const struct ex_call_part *part)
 
 /* --- the descriptor --- */
 
+/* Of a long path the end tells more. */
+static void
+take_file(struct ex_call *out, const char *file)
+{
+	static const char more[] = "...";
+	size_t len = strlen(file), room = sizeof(out->file) - sizeof(more);
+
+	if (len < sizeof(out->file))
+		memcpy(out->file, file, len + 1);
+	else
+		(void)stpcpy(stpcpy(out->file, more), file + (len - room));
+}
+
 static void
 take_fd(const struct look *look, const struct ex_call_row *row)
 {
 	const struct ex_call_sample *s = look->sample;
 	struct ex_call *out = look->out;
+	char file[PATH_MAX];
 	int fd;
 
 	if (row->fd < 0 || (row->flags >= 0 &&
@@ -376,9 +438,9 @@ take_fd(const struct look *look, const struct ex_call_row *row)
 		return;
 	out->has_fd = true;
 	out->fd = fd;
-	if (s->live && wp_proc_fd(s->record->pid, s->record->tid, fd,
-	    out->file, sizeof(out->file)) < 0)
-		out->file[0] = '\0';
+	if (s->live && wp_proc_fd(s->record->pid, s->record->tid, fd, file,
+	    sizeof(file)) == 0)
+		take_file(out, file);
 	out->file_later = out->file[0] != '\0' && !s->stopped;
 }
 
@@ -386,11 +448,13 @@ void
 ex_call_explain(const struct ex_call_sample *sample, struct ex_call *out)
 {
 	struct look look = {.sample = sample, .out = out};
-	const struct ex_call_row *row = ex_call_row_number(sample->number);
-	bool old = false;
+	const struct ex_call_row *row = NULL;
+	bool old = false, vague;
 
 	memset(out, 0, sizeof(*out));
-	name_it(sample->stack, out, &old);
+	name_it(sample->stack, out, &old, &vague);
+	if (sample->number >= 0 || (vague && out->work == NULL && !old))
+		row = ex_call_row_number(number_of(sample));
 	if (row != NULL && out->work == NULL && !old)
 		out->name = row->name;
 	else if (out->name != NULL)

@@ -23,16 +23,19 @@ struct ex_call {
 				   not known, or a call */
 	bool reads, writes;	/* what the kernel does with that memory;
 				   neither: not known */
+	bool may_read, may_write;	/* explain.c's: what the call does */
 	bool has_bytes;		/* the call's buffer is known: */
 	uint64_t buffer, bytes;	/* where in the process, and how long as asked
 				   for; of vectors the part that was touched */
+	uint64_t done;		/* as many of them were touched at most */
 	unsigned each, from;	/* each != 0: the buffer has elements of each
 				   bytes, of which those from from on are
 				   written */
 	bool has_fd;
 	int fd;			/* has_fd */
 	char file[256];		/* has_fd: what it is open on, as /proc shows
-				   it ("/etc/hosts", "socket:[4711]"); "": not
+				   it ("/etc/hosts", "socket:[4711]"), the end
+				   of it behind "..." if it is long; "": not
 				   known (a recording, or closed by now) */
 	bool file_later;	/* file: it was looked up when the thread may
 				   have gone on, and opened another */
@@ -45,9 +48,13 @@ struct ex_call_sample {
 	uint64_t addr, len;	/* the watched bytes that it is about */
 	char access;		/* as of struct ex_watch */
 	uint64_t reached;	/* as of ex_access_reached */
+	struct ex_process *process;	/* its code may tell the number; NULL:
+				   no */
 	int number;		/* of the call; < 0: not known */
 	bool live;		/* the process may be asked, by /proc */
 	bool stopped;		/* live: its thread stands behind the call */
+	bool returned;		/* the registers are from there, too; else they
+				   are as of the call's entry */
 };
 
 /* Fills *out. */

@@ -409,8 +409,11 @@ both(const struct ex_finding *a, const struct ex_finding *b)
 	/* Stopped late, one may have touched it without the other. */
 	if (f.touch == EX_TOUCH_YES && (a->size == 0 || b->size == 0))
 		f.touch = EX_TOUCH_MAYBE;
-	if (f.touch == EX_TOUCH_MAYBE)
+	if (f.touch == EX_TOUCH_MAYBE) {
 		f.size = 0;
+		if (a->reads != b->reads || a->writes != b->writes)
+			f.reads = f.writes = false;	/* not known which */
+	}
 	return f;
 }
 

@@ -123,7 +123,8 @@ ex_demangle_form(const char *name, char **owned)
 	    (text = strdup(name)) == NULL)
 		return name;
 	/* from the last on: what stands in <> is done before what holds it */
-	for (at = text + strlen(text); (at = leading_const(text, at)) != NULL; ) {
+	at = text + strlen(text);
+	while ((at = leading_const(text, at)) != NULL) {
 		for (end = type_end(at + 6); end[-1] == ' '; end--)
 			;
 		if (end < at + 6)

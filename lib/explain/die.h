@@ -50,8 +50,8 @@ bool ex_die_reserved(const char *name);
    defined instance refers to. */
 Dwarf_Die ex_die_declaration(Dwarf_Die);
 
-/* Whether two, maybe of different units, are declared in the same namespaces and
-   classes, all of which have names. */
+/* Whether two, maybe of different units, are declared in the same namespaces
+   and classes, all of which have names. */
 bool ex_die_same_scopes(Dwarf_Die *, Dwarf_Die *);
 
 /* A plain name with the names of the scopes that it is declared in.  Lives as

@@ -136,6 +136,12 @@ ex_explain_missed(struct ex_explainer *e, const struct ex_watch *watch)
 	ex_shadows_forget(e->shadows, watch);
 }
 
+void
+ex_explain_unread(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unread(e->shadows, watch);
+}
+
 const struct ex_tally *
 ex_explain_tally(const struct ex_explainer *e)
 {
@@ -324,10 +330,12 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 		.reached = ex_access_reached(record, slot->addr, slot->len),
 		.number = wp_stop_value_get(s->raw, s->raw_len, &stop) ?
 		    stop.call : -1,
+		.process = hit->process,
 		.live = ex_space_live(e->space),
 		.stopped = e->stands != 0 && record->tid == e->stands,
 	};
 
+	sample.returned = sample.stopped && s->callchain_len == 0;
 	ex_call_explain(&sample, &hit->call);
 	hit->access = access_text(hit);
 }
@@ -417,6 +425,24 @@ cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
 	*to = end < *to ? end : *to;
 }
 
+/* Which way it went: the function that did it may tell more than the call.  Of
+   several samples one may have read, and another written. */
+static void
+take_way(struct ex_hit *hit, const char *function, bool first)
+{
+	struct ex_call *call = &hit->call;
+	const char way = ex_access_way(function);
+
+	if (first) {
+		call->may_read = call->reads;
+		call->may_write = call->writes;
+		call->reads = call->writes = false;
+	}
+	call->reads |= way == 'r' || (way == '\0' && call->may_read);
+	call->writes |= way == 'w' || (way == '\0' && call->may_write);
+	hit->access = access_text(hit);
+}
+
 /* The watched bytes that the kernel touched: those of the slot that its one
    store has, or that are in the call's buffer; or, if a copy is sampled at each
    byte, the last of these. */
@@ -431,8 +457,9 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 	const char *function = ex_space_kernel(e->space) ?
 	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
 
+	take_way(hit, function, first);
 	if (call->has_bytes)
-		cut(&from, &to, call->buffer, call->bytes);
+		cut(&from, &to, call->buffer, call->done);
 	if (ex_access_single(record, function, &at, &len)) {
 		cut(&from, &to, at, len);
 		reached = 0;
@@ -462,6 +489,22 @@ check_buffer(struct ex_hit *hit)
 		call->has_bytes = false;
 }
 
+/* The last sample of a stop tells the call's number.  What earlier ones did is
+   known by them. */
+static void
+explain_again(const struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct ex_hit *hit)
+{
+	const bool reads = hit->call.reads, writes = hit->call.writes;
+	struct ex_call *call = &hit->call;
+
+	explain_call(e, slot, record, hit);
+	call->may_read = call->reads;
+	call->may_write = call->writes;
+	call->reads = reads;
+	call->writes = writes;
+}
+
 static void
 join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
     const struct ex_record *record)
@@ -472,7 +515,7 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 	if (p->hit.kernel) {
 		if (wp_stop_value_get(record->sample.raw,
 		    record->sample.raw_len, &stop) && stop.call >= 0)
-			explain_call(e, slot, record, &p->hit);
+			explain_again(e, slot, record, &p->hit);
 		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
 		check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
@@ -530,8 +573,14 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
 {
 	const bool more = may_get_more(slot->watch, ex_access_kernel(record));
-	struct pending *p = open_hit_of(e, slot, record);
+	struct pending *p;
 
+	if (slot->watch->access != 'w' && ex_space_kernel(e->space) &&
+	    ex_access_recording(record)) {
+		e->tally.joined++;
+		return 0;
+	}
+	p = open_hit_of(e, slot, record);
 	if (p != NULL) {
 		join(e, p, slot, record);
 		ex_shadows_joined(e->shadows, &p->claim, record);

@@ -186,6 +186,7 @@ id_of_file(struct ex_file_id *id, int fd)
 		return;
 	id->dev = st.st_dev;
 	id->ino = st.st_ino;
+	id->generation = 0;	/* not all records have it */
 	id->mtime = st.st_mtim.tv_sec;
 	id->mtime_ns = st.st_mtim.tv_nsec;
 	id->size = (uint64_t)st.st_size;

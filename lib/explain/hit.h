@@ -85,6 +85,9 @@ void ex_explainer_free(struct ex_explainer *);
  * Without these only what the instruction itself tells is known of a hit.
  * With them every hit waits until it has shown what else was hit at the same
  * time, some milliseconds; or is given out at_once, for a thread that waits.
+ * Then an old value is only what the instruction or a stop tells; unless hits
+ * come in_order: it is said (ex_explain_missed, ex_explain_unread) where one
+ * does not find what the one before it left.
  */
 struct ex_values {
 	/* Read a process's memory as it is now: how many bytes from addr on,
@@ -92,6 +95,7 @@ struct ex_values {
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
 	uint64_t (*now)(void);	/* with read: the records' clock, ns */
 	bool at_once;
+	bool in_order;		/* with at_once */
 };
 
 /* Find values so, from the next record on.  0 or -ENOMEM. */
@@ -105,6 +109,10 @@ void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
 /* Accesses of a watch may have been missed: what its bytes are is no longer
    known. */
 void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
+
+/* Others may have accessed a watch since its bytes were read: what was known
+   without reading still is. */
+void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
 
 /* From now on this thread stands still at its last hit, so that its process can
    be asked about it; 0: none does. */

@@ -299,6 +299,13 @@ set_insn(const struct ex_code *c, struct ex_insn *out)
 	memcpy(out->text, decoded->text, sizeof(out->text));
 }
 
+/* Is what was decoded what was executed?  Programs can change their code. */
+static bool
+is_original(const struct ex_query *q, const struct ex_code *c)
+{
+	return ex_process_is_original(q->process, c->pc + c->insn->length);
+}
+
 static void
 answer(const struct ex_query *q, const struct candidates *all,
     struct ex_insn *out)
@@ -306,7 +313,7 @@ answer(const struct ex_query *q, const struct candidates *all,
 	const struct ex_code *c = &all->code[all->kept];
 	const struct ex_finding *best = &all->best;
 
-	if (best->touch == EX_TOUCH_NO)
+	if (best->touch == EX_TOUCH_NO || !is_original(q, c))
 		return;
 	set_insn(c, out);
 	out->reads = best->reads;

@@ -112,8 +112,7 @@ maps_cut(struct ex_maps *maps, uint64_t start, uint64_t end)
 }
 
 bool
-ex_maps_set(struct ex_maps *maps, uint64_t start, uint64_t end, uint64_t pgoff,
-    struct ex_module *module)
+ex_maps_set(struct ex_maps *maps, const struct ex_mapping *mapping)
 {
 	size_t i;
 
@@ -127,13 +126,12 @@ ex_maps_set(struct ex_maps *maps, uint64_t start, uint64_t end, uint64_t pgoff,
 		maps->cap = cap;
 	}
 	maps_forget_places(maps);
-	i = maps_cut(maps, start, end);
-	if (module == NULL)
+	i = maps_cut(maps, mapping->start, mapping->end);
+	if (mapping->module == NULL)
 		return true;
-	maps_insert(maps, i,
-	    (struct ex_mapping){start, end, start, pgoff, module});
+	maps_insert(maps, i, *mapping);
 	if (maps->executable == NULL)
-		maps->executable = module;
+		maps->executable = mapping->module;
 	return true;
 }
 

@@ -20,6 +20,9 @@ struct ex_mapping {
 	uint64_t first;		/* where it began when it was mapped, */
 	uint64_t pgoff;		/* and what part of the file was there */
 	struct ex_module *module;
+	bool writable;		/* the program can write its code, */
+	bool doubtful;		/* or may have done so since it was mapped */
+	bool unseen;		/* nobody saw how it was mapped */
 };
 
 /* A module at its place. */
@@ -47,10 +50,9 @@ void ex_maps_release(struct ex_maps *);
    False: out of memory, *maps is as it was. */
 bool ex_maps_own(struct ex_maps **);
 
-/* Change an owned table: take start..end out of all mappings; and, when module
-   is not NULL, map it there. */
-bool ex_maps_set(struct ex_maps *, uint64_t start, uint64_t end, uint64_t pgoff,
-    struct ex_module *);
+/* Change an owned table: take start..end out of all mappings; and, when its
+   module is not NULL, put this one there. */
+bool ex_maps_set(struct ex_maps *, const struct ex_mapping *);
 
 /* The first mapping that ends above addr; at + n: none.  *hint, kept by the
    caller, makes asking for neighbours cheap. */

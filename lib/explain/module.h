@@ -77,6 +77,13 @@ uint64_t ex_process_generation(const struct ex_process *);
 struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
     uint64_t *vaddr);
 
+/*
+ * Whether the instruction that ends at an address is as in its module, as far
+ * as can be told: the program cannot write there, and memory, as long as it can
+ * be read, holds the same.
+ */
+bool ex_process_is_original(struct ex_process *, uint64_t end);
+
 /* Call fn for each module of the process, the executable first, then by
    address; base is what to add to a vaddr.  fn's non-zero result ends it and
    is returned. */

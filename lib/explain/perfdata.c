@@ -495,15 +495,15 @@ read_file(struct ex_perfdata *d)
 	if (data.bad)
 		return fail(d, -EBADMSG, "its records are missing");
 	data.left = d->size - h.data.offset;
-	if (h.data.size > data.left) {
+	/* size 0: a recorder that was killed has not told how much it wrote */
+	if (h.data.size > data.left || h.data.size == 0) {
 		d->damaged = true;
-	} else if (h.data.size > 0) {
+	} else {
 		err = read_features(d, &h, h.data.offset + h.data.size);
 		if (err < 0)
 			return err;
 		data.left = h.data.size;
 	}
-	/* size 0: a recorder that was killed has not told how much it wrote */
 	return read_records(d, data);
 }
 
@@ -1044,6 +1044,12 @@ write_features(struct ex_perfwriter *w)
 	(void)append(w, f.where, f.n * sizeof(f.where[0]));
 	(void)append(w, f.contents.p, f.contents.len);
 	free(f.contents.p);
+}
+
+int
+ex_perfwriter_flush(struct ex_perfwriter *w)
+{
+	return flush(w);
 }
 
 int

@@ -49,7 +49,8 @@ void ex_perfdata_build_ids(const struct ex_perfdata *,
 /*
  * The next record in time order (records without a time first, in file order).
  * 1: *out is it, valid until close; 0: no more; -EBADMSG: the file is damaged
- * from here on, after everything before it has been given.
+ * from here on, or was never finished, after everything before it has been
+ * given.
  */
 int ex_perfdata_next(struct ex_perfdata *, struct ex_record *out);
 
@@ -76,6 +77,9 @@ int ex_perfwriter_open(int fd, const struct ex_perf_event *, size_t n,
 
 /* Append a record, header first, header->size bytes.  -EINVAL: no record. */
 int ex_perfwriter_record(struct ex_perfwriter *, const void *record);
+
+/* Have the file hold what was appended, should this process be killed. */
+int ex_perfwriter_flush(struct ex_perfwriter *);
 
 /* Name a module's build id in the file's table, under the path that mappings
    give it.  -EINVAL: not 1 to 20 bytes, or a path too long. */

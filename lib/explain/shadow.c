@@ -8,12 +8,9 @@
 
 #include "stop_value.h"
 
-/* ns; see shadow.h.  Where hits are given out at once their times are taken
-   after other threads may have run, a time slice later or more. */
+/* ns; see shadow.h. */
 #define WINDOW		UINT64_C(2000000)
 #define QUIET		UINT64_C(100000000)
-#define AT_ONCE_WINDOW	UINT64_C(100000000)
-#define AT_ONCE_QUIET	UINT64_C(1000000000)
 
 /* Watches have the ids 1, 2, ...; this is against ids that make no sense. */
 #define IDS_MAX		(1U << 20)
@@ -37,7 +34,6 @@ struct ex_shadow {
 
 struct ex_shadows {
 	const struct ex_values *values;	/* NULL: no shadows are kept */
-	uint64_t window, quiet;
 	struct ex_shadow **of;	/* of watch id - 1; n of them, some NULL */
 	size_t n;
 };
@@ -50,9 +46,6 @@ ex_shadows_new(const struct ex_values *values)
 	if (s == NULL)
 		return NULL;
 	s->values = values;
-	s->window = values != NULL && values->at_once ? AT_ONCE_WINDOW :
-	    WINDOW;
-	s->quiet = values != NULL && values->at_once ? AT_ONCE_QUIET : QUIET;
 	return s;
 }
 
@@ -327,10 +320,14 @@ static bool
 is_ordered(const struct ex_shadows *s, const struct ex_shadow *w,
     uint64_t time, pid_t tid, uint32_t cpu)
 {
+	if (s->values->at_once)
+		return s->values->in_order;
+	if (!w->hit)
+		return true;
 	if (time == 0 || time < w->time)
 		return false;
-	return (tid == w->tid && tid > 0) || time - w->time >= s->window ||
-	    (cpu == w->cpu && cpu != UINT32_MAX && !s->values->at_once);
+	return (tid == w->tid && tid > 0) || time - w->time >= WINDOW ||
+	    (cpu == w->cpu && cpu != UINT32_MAX);
 }
 
 static void
@@ -350,7 +347,7 @@ static bool
 follow(const struct ex_shadows *s, struct ex_shadow *w, uint64_t time,
     pid_t tid, uint32_t cpu)
 {
-	const bool ordered = !w->hit || is_ordered(s, w, time, tid, cpu);
+	const bool ordered = is_ordered(s, w, time, tid, cpu);
 
 	if (!ordered)
 		disorder(w, time > w->time ? time : w->time);
@@ -363,17 +360,18 @@ follow(const struct ex_shadows *s, struct ex_shadow *w, uint64_t time,
 }
 
 static bool
-is_quiet(const struct ex_shadows *s, const struct ex_shadow *w, uint64_t time)
+is_quiet(const struct ex_shadow *w, uint64_t time)
 {
 	return !w->disordered ||
-	    (time > w->disorder && time - w->disorder >= s->quiet);
+	    (time > w->disorder && time - w->disorder >= QUIET);
 }
 
 /* Memory that was read too short before a hit may hold what that wrote. */
 static void
 judge_reading(const struct ex_shadows *s, struct ex_shadow *w, uint64_t time)
 {
-	if (time < w->read || time - w->read < s->window) {
+	if (!s->values->in_order &&
+	    (time < w->read || time - w->read < WINDOW)) {
 		w->value.known &= ~w->later;
 		if (w->last != NULL)
 			withdraw_later(w->last);
@@ -453,7 +451,7 @@ ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
 		if (w->pid != hit->pid)
 			w->value.known = 0;
 		w->pid = hit->pid;
-		if (ordered && is_quiet(s, w, hit->time))
+		if (ordered && is_quiet(w, hit->time))
 			hit->old = w->value;
 	}
 	apply(hit, claim);
@@ -490,9 +488,9 @@ ex_shadows_joined(struct ex_shadows *s, struct ex_claim *claim,
 
 /* Whether at now a time is so long ago that no hit of then is to come. */
 static bool
-is_past(const struct ex_shadows *s, uint64_t time, uint64_t now)
+is_past(uint64_t time, uint64_t now)
 {
-	return now > time && now - time >= s->window;
+	return now > time && now - time >= WINDOW;
 }
 
 /* Whether there is something that reading memory would tell. */
@@ -515,8 +513,8 @@ ex_shadows_settled(const struct ex_shadows *s, const struct ex_claim *claim,
 		return true;
 	if (w->last == claim && is_wanting(s, w))
 		return false;
-	return is_past(s, claim->hit->time, now) &&
-	    (claim->later == 0 || is_past(s, claim->read, now));
+	return is_past(claim->hit->time, now) &&
+	    (claim->later == 0 || is_past(claim->read, now));
 }
 
 void
@@ -610,6 +608,17 @@ ex_shadows_forget(struct ex_shadows *s, const struct ex_watch *watch)
 	w->value.known = 0;
 	w->later = 0;
 	w->hit = false;
+}
+
+void
+ex_shadows_unread(struct ex_shadows *s, const struct ex_watch *watch)
+{
+	struct ex_shadow *w = shadow_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->value.known &= ~w->later;
+	w->later = 0;
 }
 
 void

@@ -27,8 +27,8 @@
  * that there is, memory is read; that is taken for what it left if no other hit
  * comes before WINDOW after the reading.
  *
- * Where hits must be given out at once, in the order in which their threads say
- * so, one thread's hits are in order, and others if they are QUIET apart.
+ * Where hits must be given out at once times are of no use, since nobody waits
+ * to take a claim back.  Then who gives them says whether they are in order.
  *
  * What passes by the watch unseen, the shadow does not know of: see the manual.
  */
@@ -84,6 +84,9 @@ void ex_shadows_known(struct ex_shadows *, const struct ex_watch *, pid_t,
 
 /* A watch's bytes are no longer known. */
 void ex_shadows_forget(struct ex_shadows *, const struct ex_watch *);
+
+/* What was read of them may be of later. */
+void ex_shadows_unread(struct ex_shadows *, const struct ex_watch *);
 
 /* Hits were lost until now, of any watch. */
 void ex_shadows_lost(struct ex_shadows *, uint64_t now);

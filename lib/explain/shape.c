@@ -249,7 +249,8 @@ array_shape(struct ex_shape *shape, unsigned nested)
 	/* Fortran: its elements may lie elsewhere */
 	if (nested >= NESTED_MAX ||
 	    dwarf_hasattr(&shape->type, DW_AT_data_location) ||
-	    !array_dimension(shape, &more) || !ex_die_ref(&shape->type, DW_AT_type, &of))
+	    !array_dimension(shape, &more) ||
+	    !ex_die_ref(&shape->type, DW_AT_type, &of))
 		return;
 	shape->element = more ? shape_get(shape->shapes, shape->type,
 	    shape->dimension + 1, nested + 1) :
@@ -281,7 +282,8 @@ shape_make(struct ex_shape *shape, unsigned nested)
 	case DW_TAG_union_type:
 		if ((shape->size = byte_size(&shape->type)) > 0)
 			shape->kind = EX_STRUCT;
-		shape->is_union = dwarf_tag(&shape->type) == DW_TAG_union_type;
+		shape->is_union =
+		    dwarf_tag(&shape->type) == DW_TAG_union_type;
 		break;
 	case DW_TAG_array_type:
 		array_shape(shape, nested);

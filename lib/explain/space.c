@@ -13,9 +13,12 @@
 #include "files.h"
 #include "kernel.h"
 #include "maps.h"
+#include "proc.h"
 
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */
+#define CODE_BITS 6	/* places of code known to be the file's: 2 ^ so many */
+#define CODE_MAX 16	/* bytes compared at each */
 #define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {
@@ -26,6 +29,9 @@ struct ex_process {
 	size_t hint;		/* into maps: the mapping that answered last */
 	int root;		/* for ex_files_module */
 	bool root_asked;	/* root is its own, not that of its parent */
+	bool live;		/* a running one */
+	uint64_t original[1 << CODE_BITS];	/* ends of code that has been
+				   compared, by a hash; 0: none */
 };
 
 struct thread {
@@ -109,11 +115,19 @@ ex_space_build_id(struct ex_space *space, const char *path, const uint8_t *id,
 	space->kernel_asked = false;
 }
 
+/* Code that was compared may be other code now. */
+static void
+process_code_changed(struct ex_process *p)
+{
+	memset(p->original, 0, sizeof(p->original));
+}
+
 static void
 process_changed(struct ex_space *space, struct ex_process *p)
 {
 	p->generation = ++space->generation;
 	p->hint = 0;
+	process_code_changed(p);
 }
 
 static void
@@ -137,6 +151,7 @@ ex_space_process(struct ex_space *space, pid_t pid)
 		return NULL;
 	p->pid = pid;
 	p->root = -1;
+	p->live = space->source == EX_LIVE;
 	process_changed(space, p);
 	if (tsearch(p, &space->processes, process_compare) == NULL) {
 		free(p);
@@ -160,6 +175,44 @@ ex_process_module(struct ex_process *p, uint64_t addr, uint64_t *vaddr)
 		return NULL;
 	*vaddr = addr - image.base;
 	return image.module;
+}
+
+/* Does memory hold the module's code?  If there is none to read, only what is
+   doubtful is not believed. */
+static bool
+is_in_memory(const struct ex_process *p, const struct ex_mapping *at,
+    uint64_t start, size_t len)
+{
+	uint8_t file[CODE_MAX], memory[CODE_MAX];
+	uint64_t base;
+
+	if (!p->live || wp_proc_read(p->pid, start, memory, len) !=
+	    (ssize_t)len)
+		return !at->doubtful;
+	return ex_module_base(at->module, at->first, at->pgoff, &base) &&
+	    ex_module_bytes(at->module, start - base, file, len) == len &&
+	    memcmp(file, memory, len) == 0;
+}
+
+bool
+ex_process_is_original(struct ex_process *p, uint64_t end)
+{
+	uint64_t *known = &p->original[end * UINT64_C(0x9e3779b97f4a7c15) >>
+	    (64 - CODE_BITS)];
+	const struct ex_mapping *at;
+	size_t len;
+
+	if (p->maps == NULL || *known == end)
+		return p->maps != NULL;
+	at = ex_maps_above(p->maps, end - 1, &p->hint);
+	if (at == p->maps->at + p->maps->n || at->start >= end)
+		return true;	/* no code that a record told of */
+	len = end - at->start < CODE_MAX ? end - at->start : CODE_MAX;
+	if (at->writable || ((at->doubtful || at->unseen) &&
+	    !is_in_memory(p, at, end - len, len)))
+		return false;
+	*known = end;
+	return true;
 }
 
 int
@@ -322,25 +375,37 @@ static void
 learn_mmap(struct ex_space *space, const struct ex_record *record)
 {
 	const struct ex_mmap *map = &record->mmap;
-	uint64_t end = map->start + map->len;
-	struct ex_module *m = NULL;
+	struct ex_mapping new = {
+		.start = map->start, .end = map->start + map->len,
+		.first = map->start, .pgoff = map->pgoff,
+		.writable = (map->prot & PROT_WRITE) != 0,
+	};
 	struct ex_process *p;
+	bool known;
 
 	if (record->pid == -1)
 		learn_kernel(space, map);
-	if (record->pid <= 0 || end <= map->start ||
+	if (record->pid <= 0 || new.end <= new.start ||
 	    (p = ex_space_process(space, record->pid)) == NULL)
 		return;
 	if ((map->prot & PROT_EXEC) != 0) {
 		if (!p->root_asked && space->source == EX_LIVE)
 			(void)ex_files_root(space->files, p->pid, &p->root);
 		p->root_asked = true;
-		m = ex_files_module(space->files, p->pid, p->root, map);
+		new.module = ex_files_module(space->files, p->pid, p->root,
+		    map);
 	}
-	if (mmap_known(p, map, m) || !ex_maps_own(&p->maps) ||
-	    !ex_maps_set(p->maps, map->start, end, map->pgoff, m))
+	known = mmap_known(p, map, new.module);
+	if (known && new.module == NULL)
 		return;
-	process_changed(space, p);
+	new.doubtful = known;
+	new.unseen = record->time == 0;	/* it was there before */
+	if (!ex_maps_own(&p->maps) || !ex_maps_set(p->maps, &new))
+		return;
+	if (known)
+		process_code_changed(p);
+	else
+		process_changed(space, p);
 }
 
 static void

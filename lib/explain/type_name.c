@@ -70,7 +70,7 @@ static void
 qualify(struct naming *naming, const char *text)
 {
 	size_t len = strlen(naming->qualifiers), more = strlen(text);
-	size_t at = strcmp(text, "const ") == 0 ? 0 : len;	/* usual order */
+	size_t at = strcmp(text, "const ") == 0 ? 0 : len; /* usual order */
 
 	if (strstr(naming->qualifiers, text) != NULL ||
 	    len + more >= sizeof(naming->qualifiers))

@@ -73,15 +73,19 @@ static_place(Dwarf_Die *die, Dwarf_Addr *addr)
 	size_t n;
 
 	if (dwarf_attr(die, DW_AT_location, &attr) == NULL ||
-	    dwarf_formblock(&attr, &block) != 0 || block.length < 2 ||
-	    (block.data[0] != DW_OP_addr && block.data[0] != DW_OP_addrx &&
+	    dwarf_formblock(&attr, &block) != 0 || block.length < 2)
+		return false;
+	if (block.data[0] == DW_OP_addr) {
+		if (block.length != 1 + sizeof(*addr))
+			return false;
+		/* elfutils does not take Go's for a location */
+		memcpy(addr, block.data + 1, sizeof(*addr));
+		return true;
+	}
+	if ((block.data[0] != DW_OP_addrx &&
 	    block.data[0] != DW_OP_GNU_addr_index) ||
 	    dwarf_getlocation(&attr, &op, &n) != 0 || n != 1)
 		return false;
-	if (op->atom == DW_OP_addr) {
-		*addr = op->number;
-		return true;
-	}
 	return dwarf_getlocation_attr(&attr, op, &at) == 0 &&
 	    dwarf_formaddr(&at, addr) == 0;
 }

@@ -48,8 +48,8 @@ enum {
 /* glibc's; where it is missing, there may always be other threads. */
 extern char __libc_single_threaded __attribute__((weak));
 
-static bool
-is_single_threaded(void)
+bool
+wp_is_alone(void)
 {
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
@@ -94,6 +94,13 @@ is_counted(const struct wp_watch *w, uint64_t *count)
 	    w->delivery->count(w, count) == 0;
 }
 
+bool
+wp_count_all(const struct wp_watch *w, uint64_t *count)
+{
+	return w->delivery == &wp_deliver_sigtrap && w->tid == 0 &&
+	    is_counted(w, count);
+}
+
 void
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
@@ -104,6 +111,12 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 	if ((steps == WP_STEP_MANY || w->nslots > 1) && is_counted(w, &count))
 		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
 		    w->nslots - 1);
+}
+
+void
+wp_account_silent(struct wp_watch *w)
+{
+	(void)atomic_fetch_add(&w->silent, 1);
 }
 
 /* Whether an access that fires one register fires another one of w for sure. */
@@ -166,7 +179,7 @@ wp_account_also(struct wp_watch *w, const struct wp_slot *told,
 	for (unsigned i = 0; i < TRIES && is_ahead(w, &seen, &count); i++) {
 		if (sure)
 			count = seen + 1;
-		else if (!is_single_threaded() &&
+		else if (!wp_is_alone() &&
 		    !stays_ahead(w, count, &seen))
 			return false;
 		if (change(w, seen, count))

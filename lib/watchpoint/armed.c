@@ -123,13 +123,33 @@ open_all(struct opening *o)
 	return err;
 }
 
+/* How many the other watches of this program hold in the thread. */
+static unsigned
+own_slots(const struct opening *o)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_watch *w = &wp_inside.watch[i];
+
+		if (w != o->watch && atomic_load(&w->serial) != 0 &&
+		    (w->tid == 0 || w->tid == o->failed))
+			n += w->nslots;
+	}
+	return n;
+}
+
 static int
 no_slot(const struct opening *o, struct wp_cause *cause)
 {
+	const unsigned own = own_slots(o);
 	pid_t tracer = wp_proc_tracer(o->failed);
 	char who[96] = "other watches, perf events or a debugger hold the rest";
 
-	if (tracer != 0)
+	if (own + o->watch->nslots > wp_slot_usual.slots)
+		(void)snprintf(who, sizeof(who), "this program's other watches "
+		    "hold %u: close one, or wp_move it", own);
+	else if (tracer != 0)
 		(void)snprintf(who, sizeof(who), "other watches or the "
 		    "debugger that traces it, process %d, hold the rest",
 		    tracer);

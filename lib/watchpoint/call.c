@@ -16,6 +16,13 @@ wp_trap_held(void)
 	return held;
 }
 
+static bool
+is_handled(const struct wp_told *told)
+{
+	return (told->watch->attr.action & WP_CALL) != 0 ||
+	    (told->stray && wp_stray_is_handled());
+}
+
 bool
 wp_call(const struct wp_run *run, const struct wp_told *told)
 {
@@ -29,6 +36,9 @@ wp_call(const struct wp_run *run, const struct wp_told *told)
 	hit = wp_report_hit(run, told);
 	fatal = (w->attr.action & WP_ABORT) != 0;
 	held = w;
+	/* what handlers write themselves is not counted with the others */
+	if (w->delivery != &wp_deliver_sigtrap && is_handled(told))
+		wp_unsettle(w);
 	if ((w->attr.action & WP_CALL) != 0 && w->attr.handler != NULL)
 		w->attr.handler(&hit, w->attr.arg);
 	if (told->stray)

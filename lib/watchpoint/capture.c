@@ -64,11 +64,17 @@ readable(uint64_t from, size_t len)
 	return len;
 }
 
+bool
+wp_is_readable(uint64_t from, size_t len)
+{
+	return readable(from, len) == len;
+}
+
 /* Not memcpy(3), which a sanitizer checks against the frames' variables. */
 typedef uint64_t block __attribute__((vector_size(16), aligned(1), may_alias));
 
-__attribute__((no_sanitize("address"))) static void
-copy(void *to, const void *from, size_t len)
+__attribute__((no_sanitize("address"))) void
+wp_copy(void *to, const void *from, size_t len)
 {
 	const volatile block *source = from;
 	const volatile uint8_t *rest;
@@ -87,7 +93,7 @@ size_t
 wp_peek(void *to, uint64_t from, size_t len)
 {
 	len = readable(from, len);
-	copy(to, (const void *)(uintptr_t)from, len);
+	wp_copy(to, (const void *)(uintptr_t)from, len);
 	return len;
 }
 

@@ -28,6 +28,12 @@ struct wp_captured {
 uint64_t wp_capture(void *bytes, size_t room, const struct wp_captured *,
     const ucontext_t *);
 
+/* Whether memory of this process can be read. */
+bool wp_is_readable(uint64_t from, size_t len);
+
+/* Copy memory that is there, whatever a sanitizer thinks of it. */
+void wp_copy(void *to, const void *from, size_t len);
+
 /* Copy memory of this process from wherever it is to be, without a fault.
    Result: bytes copied, fewer where it is not readable from some page on. */
 size_t wp_peek(void *to, uint64_t from, size_t len);

@@ -83,7 +83,7 @@
 	X(VALGRIND, ENOTSUP, "this program runs under valgrind, which executes its instructions again after a trap, for ever: " \
 	    "watch without it, or use `watch` in gdb with its --vgdb=full") \
 	X(HELPER_OFF, ENOENT, "no helper: WATCHPOINT_HELPER is empty")	\
-	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; WATCHPOINT_HELPER names another") \
+	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; name another in WATCHPOINT_HELPER") \
 	X(HELPER_SILENT, EPIPE, "the helper %s is of no use: %s")	\
 	X(TRACED, EPERM, "thread %d is traced by process %d (%s) already, and a thread has one tracer: end that one") \
 	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: kernel.yama.ptrace_scope is %d; set it to 1 or 0 with sysctl") \

@@ -141,8 +141,10 @@ clear_away(struct wp_channel *channel)
 	const uint32_t first = atomic_load(&channel->served);
 	uint32_t taken = atomic_load(&channel->ticket) - first;
 
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		atomic_store(&channel->watch[i].serial, 0);
+		atomic_store(&channel->watch[i].settled.number, 0);
+	}
 	atomic_store(&channel->request.state, 0);
 	atomic_store(&channel->unlocks, atomic_load(&channel->locks));
 	/* later tickets had no cell yet */

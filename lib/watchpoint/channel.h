@@ -40,7 +40,7 @@
 #include "slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 2,
+	WP_CHANNEL_VERSION = 3,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -51,6 +51,7 @@ enum {
 	WP_ALSO_MAX = 8,
 	WP_TEXT_MAX = 4096,
 	WP_REGIONS_MAX = 64,
+	WP_SETTLED_MAX = 32,		/* bytes of the largest watch */
 };
 #define WP_CHANNEL_MAGIC 0x6c656e6168637077u	/* "wpchanel" */
 
@@ -63,6 +64,10 @@ enum wp_cell_flags {
 	WP_CELL_LATE = 8,	/* the signal had been blocked: pc is not it */
 	WP_CELL_FATAL = 16,	/* the thread will abort(3) after this */
 	WP_CELL_QUIET = 32,	/* explain into reply, do not print */
+	WP_CELL_ALONE = 64,	/* the program has one thread */
+	WP_CELL_COUNTED = 128,	/* counted and silent say what there was of the
+				   watch at a moment after the ticket was
+				   taken; else silent alone does */
 };
 
 /* A watch as a hit knows it: copied, since it may be closed meanwhile. */
@@ -73,6 +78,8 @@ struct wp_cell_watch {
 	uint8_t access;			/* enum wp_access */
 	uint8_t nslots;
 	uint16_t index;			/* in watch[] below */
+	uint32_t settled;		/* number of its settling that was last
+					   begun (settle.c) */
 };
 
 /* What most hits fill lies on as few pages as can be: the first. */
@@ -81,6 +88,9 @@ struct wp_cell {
 	_Atomic uint32_t turn;		/* futex: see above */
 	uint32_t flags;			/* enum wp_cell_flags */
 	uint64_t nth;			/* the watch's hits, with this one */
+	uint64_t counted;		/* its accesses so far, of all threads */
+	uint64_t silent;		/* of these, at least so many are of no
+					   cell */
 	struct wp_cell_watch watch;	/* whose hit the signal said it is */
 	/* watches whose counts have moved without a signal of their own: the
 	   same instruction may have touched them too */
@@ -133,6 +143,16 @@ struct wp_request {
 	char cause[512];		/* answer, if result < 0: one line */
 };
 
+/* What a watch's bytes were at a moment before its next hit (settle.c). */
+struct wp_settled {
+	_Atomic uint32_t number;	/* which one it is, written last; 0: the
+					   bytes are not known */
+	uint32_t alone;			/* the program had one thread then, so
+					   that nobody was counted */
+	uint64_t nth, counted, silent;	/* as in a cell */
+	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
+};
+
 /* A watch that is open now, for the helper to look at when it likes.  serial is
    written last on opening and zeroed first on closing. */
 struct wp_channel_watch {
@@ -147,6 +167,7 @@ struct wp_channel_watch {
 				   for */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
+	struct wp_settled settled;	/* not copied from the table */
 	/* Of watches that the helper has armed; not copied from the table.  What
 	   a signal handler wants of them cannot wait for the request. */
 	_Atomic uint32_t on;		/* by the program: enabled */

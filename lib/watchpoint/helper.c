@@ -31,6 +31,8 @@ enum {
 	LAST_WAIT = 500,	/* ms for hits that are on their way at exit */
 };
 
+static bool unread;		/* a watch's events could not be read */
+
 /* What became of the one attempt to have a helper; under the table's lock. */
 static struct {
 	bool tried;
@@ -441,7 +443,8 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 	uint64_t count, missed;
 	int err = w->delivery->count(w, &count);
 
-	if (err == -EBADF) {
+	unread = unread || err == -EBADF;
+	if (err == -EBADF && !wp_inside.kept) {
 		(void)wp_cause_set(&cause, WP_CAUSE_EVENTS_CLOSED, w->label);
 		warn(channel, &cause);
 	}
@@ -483,7 +486,7 @@ at_exit(void)
 		warn(channel, &cause);
 	look_at_all(taken ? 0 : LAST_WAIT);
 	if (channel != NULL) {
-		atomic_store(&channel->goodbye, 1);
+		atomic_store(&channel->goodbye, !(unread && wp_inside.kept));
 		wp_channel_ring(channel);
 	}
 	wp_watches_unlock();

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capture.h"
 #include "channel_futex.h"
 #include "probe.h"
 #include "step.h"
@@ -68,8 +69,8 @@ bad_attr(const char *text)
  * The attribute.
  */
 
-/* Into zeroed memory.  An older program's struct is shorter: what it lacks is 0.  A newer one's is
-   longer: what is not known here must be 0. */
+/* Into zeroed memory.  An older program's struct is shorter: what it lacks is 0.
+   A newer one's is longer: what is not known here must be 0. */
 static int
 take_attr(struct wp_attr *attr, const struct wp_attr *from)
 {
@@ -135,13 +136,16 @@ check_attr(const struct wp_attr *attr)
  * The region.
  */
 
-/* msync(2) without MS_SYNC does nothing but say what is not mapped, whatever the
-   protection, and reads nothing; in a fourth of mincore(2)'s time. */
+/* What cannot be read may be mapped, too: msync(2) without MS_SYNC does nothing
+   but say what is not, whatever the protection; in a fourth of mincore(2)'s
+   time. */
 static int
-check_mapped(const struct wp_region *region)
+check_mapped(const struct wp_region *region, bool *readable)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
+	if ((*readable = wp_is_readable(region->addr, region->len)))
+		return 0;
 	for (uint64_t at = region->addr; at - region->addr < region->len;
 	    at = (at / page + 1) * page)
 		if (syscall(SYS_msync, at / page * page, page, MS_ASYNC) != 0 &&
@@ -151,9 +155,11 @@ check_mapped(const struct wp_region *region)
 	return 0;
 }
 
-/* How a region is covered.  Result: how many slots, or -errno with a cause. */
+/* How a region is covered, and whether it can be read.  Result: how many slots,
+   or -errno with a cause. */
 static int
-plan(const struct wp_region *region, struct wp_slot slot[WP_SLOTS_MAX])
+plan(const struct wp_region *region, struct wp_slot slot[WP_SLOTS_MAX],
+    bool *readable)
 {
 	int n, err = wp_slot_check(region, &last);
 
@@ -164,7 +170,7 @@ plan(const struct wp_region *region, struct wp_slot slot[WP_SLOTS_MAX])
 		    (size_t)region->len, (unsigned long long)region->addr,
 		    machine.caps.slots,
 		    (unsigned)(machine.caps.slots * machine.caps.range));
-	return (err = check_mapped(region)) < 0 ? err : n;
+	return (err = check_mapped(region, readable)) < 0 ? err : n;
 }
 
 /*
@@ -309,6 +315,7 @@ name(struct wp_watch *w)
 static int
 fill(struct wp_watch *w, const struct wp_attr *attr)
 {
+	bool readable = false;
 	int n;
 
 	w->region = (struct wp_region){
@@ -316,7 +323,7 @@ fill(struct wp_watch *w, const struct wp_attr *attr)
 		.len = attr->access == WP_EXEC ? 1 : attr->len,
 		.access = attr->access,
 	};
-	if ((n = plan(&w->region, w->slot)) < 0)
+	if ((n = plan(&w->region, w->slot, &readable)) < 0)
 		return n;
 	w->nslots = (unsigned)n;
 	w->attr = *attr;
@@ -341,6 +348,9 @@ begin(struct wp_watch *w)
 {
 	atomic_store(&w->hits, 0);
 	atomic_store(&w->seen, 0);
+	atomic_store(&w->silent, 0);
+	atomic_store(&w->settling, false);
+	wp_unsettle(w);
 	atomic_store(&w->until,
 	    w->attr.limit > 0 ? w->attr.limit : UINT64_MAX);
 	atomic_store(&w->on, false);
@@ -401,10 +411,11 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	if (atomic_load(&w->serial) == 0)
 		wp_watch_publish(w, serial);
 	tell_inexact(w);
-	if (!on || atomic_load(&w->on) || (err = delivery->enable(w)) == 0)
-		return 0;
-	(void)wp_cause_errno(&last, "enabling it", -err);
-	return err;
+	if (on && !atomic_load(&w->on) && (err = delivery->enable(w)) < 0)
+		return wp_cause_errno(&last, "enabling it", -err);
+	if (on)
+		wp_settle(w, false);
+	return 0;
 }
 
 /* The end of closing, if no handler is at it. */
@@ -427,6 +438,12 @@ finish_all(void)
 		finish(&wp_inside.watch[i]);
 }
 
+static bool
+sees_reads(const struct wp_watch *w)
+{
+	return w->region.access == WP_READ || w->region.access == WP_ACCESS;
+}
+
 /* Nobody takes its signals any more; then close it, if that can be done now.
    Whether it could. */
 static bool
@@ -434,6 +451,7 @@ unpublish(struct wp_watch *w)
 {
 	atomic_store(&w->serial, 0);
 	(void)atomic_fetch_sub(&wp_inside.nopen, 1);
+	(void)atomic_fetch_sub(&wp_inside.nreads, sees_reads(w));
 	(void)atomic_fetch_add(&unfinished, 1);
 	wp_helper_tell(w);
 	if (atomic_load(&w->users) != 0)
@@ -457,10 +475,13 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	if ((err = fill(w, attr)) < 0 || (err = install_handlers()) < 0)
 		return err;
 	(void)wp_helper_start(NULL);	/* there are other ways */
+	(void)atomic_fetch_add(&wp_inside.nreads, sees_reads(w));
 	err = arm(w, machine.delivery, serial,
 	    (attr->flags & WP_DISABLED) == 0);
 	if (atomic_load(&w->serial) != 0)
 		(void)atomic_fetch_add(&wp_inside.nopen, 1);
+	else
+		(void)atomic_fetch_sub(&wp_inside.nreads, sees_reads(w));
 	if (err < 0) {
 		if (atomic_load(&w->serial) != 0)
 			(void)unpublish(w);
@@ -577,11 +598,16 @@ switched(int err)
 static int
 enable(struct wp_watch *w)
 {
+	int err;
+
 	if (!is_open(w))
 		return not_open();
 	if (w->attr.limit > 0)
 		atomic_store(&w->until, atomic_load(&w->hits) + w->attr.limit);
-	return switched(w->delivery->enable(w));
+	wp_unsettle(w);
+	if ((err = w->delivery->enable(w)) == 0)
+		wp_settle(w, false);
+	return switched(err);
 }
 
 /* The lock is safe in a signal handler: who holds it has all signals blocked, and
@@ -621,18 +647,22 @@ move_watch(struct wp_watch *w, uint64_t addr)
 {
 	struct wp_region region = w->region;
 	struct wp_slot slot[WP_SLOTS_MAX];
+	bool readable = false;
 	int err;
 
 	region.addr = addr;
-	if ((err = plan(&region, slot)) < 0)
+	if ((err = plan(&region, slot, &readable)) < 0)
 		return err;
 	if ((unsigned)err != w->nslots)
 		return wp_cause_set(&last, WP_CAUSE_MOVE,
 		    (unsigned long long)addr, (unsigned)err, w->nslots);
+	wp_unsettle(w);
 	if ((err = w->delivery->move(w, slot, &last)) < 0)
 		return err;
 	name(w);
 	wp_helper_moved(w);
+	if (atomic_load(&w->on))
+		wp_settle(w, readable);
 	return 0;
 }
 

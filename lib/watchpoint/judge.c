@@ -10,14 +10,24 @@
 
 enum { PERMITS_MAX = 1000 };
 
-/* The thread's permits: the innermost scope, or NULL. */
-static _Thread_local __attribute__((tls_model("initial-exec")))
-    struct wp_scope *permits;
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+	struct wp_scope *permits;	/* the innermost, or NULL */
+	bool permitted;			/* an access, since it was last asked */
+} self;
 
 struct wp_scope **
 wp_permits(void)
 {
-	return &permits;
+	return &self.permits;
+}
+
+bool
+wp_has_permitted(void)
+{
+	bool permitted = self.permitted;
+
+	self.permitted = false;
+	return permitted;
 }
 
 static void
@@ -72,7 +82,7 @@ static bool
 is_permitted(const struct wp_told *told)
 {
 	const struct wp_region place = wp_told_place(told);
-	const struct wp_scope *at = permits;
+	const struct wp_scope *at = self.permits;
 	struct wp_scope scope;
 
 	for (unsigned i = 0; i < PERMITS_MAX && at != NULL; i++) {
@@ -83,8 +93,10 @@ is_permitted(const struct wp_told *told)
 			return false;
 		addr = (uintptr_t)scope.addr;
 		if (place.addr < addr + scope.len &&
-		    addr < place.addr + place.len)
+		    addr < place.addr + place.len) {
+			self.permitted = true;
 			return true;
+		}
 		at = scope.outer;
 	}
 	return false;
@@ -121,10 +133,12 @@ sift(struct wp_run *run)
 		if (atomic_load(&w->on) &&
 		    (!told->stray || !is_permitted(told)))
 			told->nth = count_hit(w);
-		if (told->nth != 0)
+		if (told->nth != 0) {
 			run->told[n++] = *told;
-		else
-			wp_watch_leave(w);
+			continue;
+		}
+		wp_account_silent(w);
+		wp_watch_leave(w);
 	}
 	run->n = n;
 }

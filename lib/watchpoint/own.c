@@ -40,6 +40,7 @@ wp_own_access(int sig, siginfo_t *info, ucontext_t *context,
 		struct wp_watch *w = run.told[i].watch;
 
 		wp_account(w, w->kernel ? WP_STEP_MANY : WP_STEP_ONE);
+		wp_account_silent(w);
 		wp_watch_leave(w);
 	}
 	return true;

@@ -165,6 +165,7 @@ tell(int err, const struct wp_cause *cause)
 		if (err < 0)
 			memcpy(request->text, cause->text, sizeof(cause->text));
 		told = wp_helper_ask(NULL);
+		wp_inside.kept = told > 0;
 	}
 	wp_watches_unlock();
 	if (err < 0 && told < 0)

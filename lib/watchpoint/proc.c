@@ -159,13 +159,16 @@ wp_proc_mounted(void)
 	return access("/proc/self/status", F_OK) == 0;
 }
 
-bool
-wp_proc_own(void)
+int
+wp_proc_check(struct wp_cause *cause)
 {
 	char self[16] = "";
 
-	return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
-	    strtol(self, NULL, 10) == getpid();
+	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	    strtol(self, NULL, 10) == getpid())
+		return 0;
+	return wp_cause_set(cause, wp_proc_mounted() ? WP_CAUSE_OTHER_PROC :
+	    WP_CAUSE_NO_PROC);
 }
 
 bool

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cause.h"
+
 struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
@@ -29,11 +31,14 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
-/* Whether there is a /proc at all; whether it is of this PID namespace; and
-   whether a process or thread exists that it does not show. */
+/* Whether there is a /proc at all; and whether a process or thread exists that
+   it does not show. */
 bool wp_proc_mounted(void);
-bool wp_proc_own(void);
 bool wp_proc_hides(pid_t pid);
+
+/* 0, or -ENOENT with a cause: there is no /proc, or it is another PID
+   namespace's. */
+int wp_proc_check(struct wp_cause *);
 
 /* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates
    nothing. */

@@ -509,6 +509,8 @@ made_by(pid_t tid, int event)
 	return (pid_t)made;
 }
 
+/* An execve(2) is taken: the thread may be another than had this id before, and
+   as long as who traces it may not know, the kernel refuses him everything. */
 int
 wp_trace_next(pid_t tid, struct wp_trace *trace)
 {
@@ -525,6 +527,8 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 		trace->what = stop_kind(info.si_status >> 8, trace->signal);
 		trace->made = made_by(trace->tid, info.si_status >> 8);
 	}
+	if (trace->what == WP_TRACE_EXEC)
+		wp_trace_take(trace->tid);
 	return 1;
 }
 
@@ -613,6 +617,17 @@ wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len)
 }
 
 #ifdef __x86_64__
+uint64_t
+wp_trace_pc(pid_t tid)
+{
+	const size_t at = offsetof(struct user, regs.rip);
+	long pc;
+
+	errno = 0;
+	pc = ptrace(PTRACE_PEEKUSER, tid, (void *)at, NULL);
+	return errno != 0 ? 0 : (uint64_t)pc;
+}
+
 int
 wp_trace_call(pid_t tid, int64_t *result)
 {
@@ -721,6 +736,15 @@ wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
 	return poke_register(tid, 7, control | debug_control(n, len));
 }
 #else
+uint64_t
+wp_trace_pc(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	return wp_trace_regset(tid, NT_PRSTATUS, &regs, sizeof(regs)) ==
+	    (ssize_t)sizeof(regs) ? regs.pc : 0;
+}
+
 int
 wp_trace_call(pid_t tid, int64_t *result)
 {

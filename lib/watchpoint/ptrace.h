@@ -97,7 +97,7 @@ struct wp_trace {
 		WP_TRACE_SIGNAL,	/* about to get a signal */
 		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
 		WP_TRACE_EXEC,		/* executed another program; tid is the
-					   process's */
+					   process's.  Told once */
 		WP_TRACE_END,		/* ended.  Not told of the first thread
 					   before all others are gone */
 	} what;
@@ -120,6 +120,9 @@ void wp_trace_take(pid_t tid);
 
 /* The same for an end: its wait status, or < 0. */
 int wp_trace_reap(pid_t tid);
+
+/* Where a stopped thread, of a 32-bit program too, is to go on; 0: not known. */
+uint64_t wp_trace_pc(pid_t tid);
 
 /* The system call that a thread has just come out of, by its number, and what
    it gives; -1: none. */

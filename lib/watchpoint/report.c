@@ -43,6 +43,7 @@ fill_watch(struct wp_cell_watch *to, const struct wp_told *told)
 	to->access = (uint8_t)w->region.access;
 	to->nslots = (uint8_t)w->nslots;
 	to->index = (uint16_t)wp_watch_index(w);
+	to->settled = atomic_load(&w->settled);
 }
 
 static uint32_t
@@ -83,6 +84,19 @@ put_name(struct wp_cell *cell, uint64_t now)
 	memcpy(cell->comm, self.name, sizeof(cell->comm));
 }
 
+/* Where the hit stands among all accesses to its watch.  What else there was is
+   counted only for who waits: it takes as long as the rest. */
+static void
+put_order(struct wp_cell *cell, const struct wp_watch *w)
+{
+	cell->silent = atomic_load(&w->silent);
+	if (wp_is_alone())
+		cell->flags |= WP_CELL_ALONE;
+	if ((cell->flags & WP_CELL_WAITS) != 0 &&
+	    wp_count_all(w, &cell->counted))
+		cell->flags |= WP_CELL_COUNTED;
+}
+
 /* The first told of is reported. */
 static void
 fill(struct wp_cell *cell, const struct wp_run *run,
@@ -100,6 +114,7 @@ fill(struct wp_cell *cell, const struct wp_run *run,
 
 	cell->flags = cell_flags(run);
 	cell->nth = told->nth;
+	put_order(cell, told->watch);
 	fill_watch(&cell->watch, told);
 	cell->nalso = 0;
 	for (unsigned i = 1; i < run->n; i++)

@@ -371,6 +371,8 @@ permit_leave(struct wp_scope *scope)
 		*at = scope->outer;
 	atomic_signal_fence(memory_order_seq_cst);
 	scope->state = LEFT;
+	if (wp_has_permitted())
+		wp_settle_permitted(scope->addr, scope->len);
 }
 
 /* Accesses whose signal does not come, though it gets a while: the watch is to

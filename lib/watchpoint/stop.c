@@ -21,7 +21,9 @@
 #include "stop_private.h"
 
 enum {
-	LATE = 50000000,	/* ns that a sample waits for its stop */
+	LATE = 50000000,	/* ns that a sample waits for its stop before it
+				   is asked why, ... */
+	TOO_LATE = 1000000000,	/* ... and at most: its processor may be busy */
 	PATIENCE = 200,		/* ms for all to be let go, or held */
 };
 
@@ -210,16 +212,21 @@ look_at_late(struct wp_stops *stops)
 {
 	const struct wp_stop_record *record =
 	    wp_stop_queue_waiting(&stops->queue);
+	const uint64_t now = wp_clock_ns();
 	struct wp_stop_thread *thread;
 	struct wp_trace trace;
 
-	if (record == NULL || record->time + LATE > wp_clock_ns())
+	if (record == NULL || record->time + LATE > now || stops->left)
 		return;
 	thread = wp_stop_find(stops, record->tid);
-	if (thread != NULL && wp_trace_next(record->tid, &trace) > 0)
-		return;		/* it does stop */
 	if (thread != NULL) {
-		wp_stop_signal_check(stops, thread);
+		if (wp_trace_next(record->tid, &trace) > 0) {
+			(void)handle(stops, &trace);
+			return;
+		}
+		if (wp_stop_signal_check(stops, thread) &&
+		    record->time + TOO_LATE > now)
+			return;
 		thread->blind = true;
 	}
 	wp_stop_give_up(stops, record->tid);

@@ -77,20 +77,22 @@ set_signal(struct wp_stop_thread *thread, int sig)
 	thread->signal = sig;
 }
 
-void
+bool
 wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
+	const int before = thread->signal;
 	struct wp_proc_status status = {0};
 	int chosen;
 
 	look_at_handlers(thread->process);
 	if (wp_proc_status(thread->traced.tid, &status) < 0)
-		return;
+		return false;
 	chosen = choose(status.blocked, thread->process->caught);
 	if (chosen == 0 || has(thread->process->caught, chosen))
 		warn_of_signal(stops, thread, chosen);
 	if (chosen != 0 && chosen != thread->signal)
 		set_signal(thread, chosen);
+	return !has(status.blocked, before);
 }
 
 /* Whether programs have come to use what stops them. */
@@ -108,7 +110,7 @@ wp_stop_look_at_signals(struct wp_stops *stops)
 		for (struct wp_stop_thread *t = p->thread; t != NULL;
 		    t = t->sister)
 			if (has(p->caught, t->signal))
-				wp_stop_signal_check(stops, t);
+				(void)wp_stop_signal_check(stops, t);
 	}
 }
 

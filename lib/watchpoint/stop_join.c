@@ -270,11 +270,11 @@ enum wp_stop_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct look look = {.stops = stops, .thread = thread, .call = -1};
-	uint64_t regs[WP_TRACE_REGS_MAX], sp;
+	struct wp_trace_regs regs;
 	bool here = false, kernel = false;
 
-	if (wp_trace_regs(thread->traced.tid, regs, &look.pc, &sp) < 0)
-		look.pc = 0;
+	if (wp_trace_regs(thread->traced.tid, &regs) == 0)
+		look.pc = regs.pc;
 	if (!find_samples(&look))
 		return WP_STOP_AT_NOTHING;
 	for (size_t i = 0; i < thread->process->n; i++) {

@@ -90,7 +90,7 @@ int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
     bool made);
 
 /* A thread that was just made, of a child perhaps.  0; -ESRCH, nothing of ours,
-   or it was killed; or -errno. */
+   or it was let go or killed meanwhile; or -errno. */
 int wp_stop_adopt(struct wp_stops *, pid_t tid);
 
 /* It is traced no more; and its process, if it was the last. */
@@ -121,8 +121,8 @@ uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
 bool wp_stop_is_ours(const struct wp_stop_thread *, int sig);
 
 /* Look whether the thread's signal still is one that does no harm and comes;
-   else take another. */
-void wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
+   else take another.  Result: whether one that was sent comes. */
+bool wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
 
 /* The same for all who have one that their process handles; now and then. */
 void wp_stop_look_at_signals(struct wp_stops *);

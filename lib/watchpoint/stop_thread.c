@@ -175,6 +175,8 @@ wp_stop_adopt(struct wp_stops *stops, pid_t tid)
 
 	if (err < 0)
 		return err;
+	if (status.tracer != gettid())
+		return -ESRCH;
 	process = wp_stop_find_process(stops, status.tgid);
 	if (process == NULL &&
 	    (process = adopt_process(stops, &status)) == NULL)

@@ -89,3 +89,9 @@ wp_stray_call(const struct wp_hit *hit)
 	if (handler != NULL)
 		handler(hit, arg);
 }
+
+bool
+wp_stray_is_handled(void)
+{
+	return atomic_load(&called.handler) != NULL;
+}

@@ -44,15 +44,17 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 		.id = what->id, .addr = what->addr, .pid = (uint32_t)what->pid,
 		.tid = (uint32_t)what->tid, .cpu = UINT32_MAX,
 		.raw_size = sizeof(head.raw) + sizeof(head.pad),
-		.abi = PERF_SAMPLE_REGS_ABI_64,
 	};
-	uint64_t sp;
+	struct wp_trace_regs regs;
 	size_t size, left;
-	int n = wp_trace_regs(what->tid, head.regs, &head.ip, &sp);
+	int err = wp_trace_regs(what->tid, &regs);
 
-	if (n < 0)
-		return n;
-	size = offsetof(struct head, regs) + (size_t)n * sizeof(head.regs[0]);
+	if (err < 0)
+		return err;
+	head.ip = regs.pc;
+	head.abi = regs.abi;
+	memcpy(head.regs, regs.reg, regs.n * sizeof(regs.reg[0]));
+	size = offsetof(struct head, regs) + regs.n * sizeof(head.regs[0]);
 	if (room > UINT16_MAX)
 		room = UINT16_MAX;
 	if (room < size + 2 * sizeof(uint64_t))
@@ -61,13 +63,13 @@ wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)
 	if (what->value != NULL)
 		memcpy(head.raw, what->value, sizeof(head.raw));
 	left = (room - size - 2 * sizeof(uint64_t)) & ~(size_t)7;
-	size += put_stack((uint8_t *)bytes + size, what, sp,
+	size += put_stack((uint8_t *)bytes + size, what, regs.sp,
 	    what->stack < left ? what->stack : left);
 	head.header = (struct perf_event_header){
 		.type = PERF_RECORD_SAMPLE, .misc = PERF_RECORD_MISC_USER,
 		.size = (uint16_t)size,
 	};
 	memcpy(bytes, &head, offsetof(struct head, regs) +
-	    (size_t)n * sizeof(head.regs[0]));
+	    regs.n * sizeof(head.regs[0]));
 	return 0;
 }

@@ -31,9 +31,15 @@ int wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *);
  * What differs by processor: trace_sample_x86_64.c, trace_sample_aarch64.c.
  */
 
-/* The registers of PERF_SAMPLE_REGS_USER in their order, where the thread goes
-   on, and its stack pointer.  Result: how many; or -errno. */
-int wp_trace_regs(pid_t tid, uint64_t out[WP_TRACE_REGS_MAX], uint64_t *pc,
-    uint64_t *sp);
+/* A thread's registers, as PERF_SAMPLE_REGS_USER has them. */
+struct wp_trace_regs {
+	uint64_t abi;			/* PERF_SAMPLE_REGS_ABI_* */
+	uint64_t reg[WP_TRACE_REGS_MAX];	/* n of them */
+	size_t n;
+	uint64_t pc, sp;		/* those of them */
+};
+
+/* 0 or -errno. */
+int wp_trace_regs(pid_t tid, struct wp_trace_regs *);
 
 #endif

@@ -59,8 +59,17 @@ enum wp_steps {
 	WP_STEP_MANY		/* no telling: the kernel's, or late */
 };
 
-/* A signal told of an access to this watch (users is raised). */
+/* A signal told of an access to this watch (users is raised).  And the helper
+   will not hear of it. */
 void wp_account(struct wp_watch *, enum wp_steps);
+void wp_account_silent(struct wp_watch *);
+
+/* All accesses to a watch so far, by whichever thread.  false: not all are
+   counted, or it takes too long. */
+bool wp_count_all(const struct wp_watch *, uint64_t *);
+
+/* Whether the program has one thread; if that is not known, false. */
+bool wp_is_alone(void);
 
 /* Whether the step that was told of by a signal of one watch (its slot; NULL:
    not known) has touched this other one, too: then it is accounted for. */
@@ -74,8 +83,10 @@ void wp_say_hit(const struct wp_watch *, const struct wp_hit *, bool print);
 /* A warning about a watch: its label and what follows, by the helper's way. */
 void wp_say_warning(const struct wp_watch *, const char *what);
 
-/* Count a stray access and keep its report; call wp_stray_handler's. */
+/* Count a stray access and keep its report; call wp_stray_handler's, if there is
+   one. */
 void wp_stray_note(const char *report);
 void wp_stray_call(const struct wp_hit *);
+bool wp_stray_is_handled(void);
 
 #endif

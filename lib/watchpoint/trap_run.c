@@ -88,6 +88,7 @@ wp_run_drop(struct wp_run *run, enum wp_steps steps)
 		struct wp_watch *w = run->told[run->n - 1].watch;
 
 		wp_account(w, steps);
+		wp_account_silent(w);
 		wp_watch_leave(w);
 	}
 }

@@ -7,6 +7,7 @@
  *	threads.c	the program's threads
  *	deliver_*.c	arming, one file for each delivery
  *	armed.c		what those by the program's own events have in common
+ *	settle.c	what a watch's bytes are before it is hit
  *	trap.c		the signal handler
  *	helper.c	the helper process: starting it, asking it
  *	scope.c		what the macros stand for
@@ -66,6 +67,10 @@ struct wp_watch {
 	_Atomic uint64_t until;		/* it is disabled at so many hits */
 	_Atomic uint64_t seen;		/* accesses accounted for: see
 					   account.c */
+	_Atomic uint64_t silent;	/* of these, dropped: the helper does not
+					   hear of them */
+	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
+	_Atomic bool settling;		/* somebody is at it */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;			/* a thread may be missed or counted twice */
@@ -100,6 +105,7 @@ extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
 struct wp_inside {
 	struct wp_watch watch[WP_WATCHES_MAX];
 	_Atomic unsigned nopen;		/* how many are open */
+	_Atomic unsigned nreads;	/* of these, how many see reads */
 	_Atomic uint32_t serials;	/* the last given */
 	struct wp_channel *_Atomic channel;	/* NULL: no helper */
 	_Atomic uint64_t strays;
@@ -109,6 +115,8 @@ struct wp_inside {
 	struct stat standard;	/* what standard error was; st_ino 0: none */
 	struct sigaction old_trap, old_signal;	/* what we displaced */
 	bool handling;			/* our handlers are installed */
+	bool kept;			/* the helper has the events, too: they go
+					   on when the program closes its own */
 	_Atomic bool traced;		/* the ptrace delivery was used: SIGTRAPs of
 					   debug registers are ours */
 };
@@ -226,6 +234,22 @@ int wp_descriptor_high(int fd);
  */
 int wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
     void (*held)(void *arg), void *arg);
+
+/*
+ * What the watch's bytes are is known by the last hit or the last settling
+ * (settle.c).  Before something that may change this unseen: the old value of
+ * the next hit is not known.  And when it has been done, to settle it anew, if
+ * that can be; readable: a moment ago its bytes were.  Async-signal-safe, both.
+ */
+void wp_unsettle(struct wp_watch *);
+void wp_settle(struct wp_watch *, bool readable);
+
+/* Settle the watches of these bytes of which this thread's permits have made
+   accesses silent (judge.c). */
+void wp_settle_permitted(const volatile void *, size_t len);
+
+/* Whether this thread's permits have, since it was last asked (judge.c). */
+bool wp_has_permitted(void);
 
 /* Install the signal handlers (trap.c).  0 or -errno.  And see whether they are
    still there: 0, or 1 with a line in *cause that says who took them. */

@@ -51,7 +51,9 @@ struct wp_cmocka {
 	int whole;		/* cmocka's messages hold whole reports */
 	uint64_t strays;	/* accounted for, by a failed test or otherwise */
 	uint64_t missed;	/* the same of wp_stray_missed */
-	uint64_t left;		/* not in a test, or in one that failed anyway */
+	uint64_t left;		/* strays, not in a test, or in one that failed
+				   anyway */
+	uint64_t left_missed;	/* the same of missed */
 	CMFixtureFunction setup, teardown;	/* of the group; may be NULL */
 	void *state;		/* of the group: from setup */
 	char message[8192];	/* to fail with */
@@ -154,7 +156,7 @@ wp_cmocka_catch_up(void)
 	struct wp_cmocka *group = wp_cmocka_group();
 
 	group->left += wp_cmocka_new(wp_stray_count(), &group->strays);
-	group->left += wp_cmocka_new(wp_stray_missed(), &group->missed);
+	group->left_missed += wp_cmocka_new(wp_stray_missed(), &group->missed);
 }
 
 /* The end of a test: it fails if there was something. */
@@ -194,6 +196,7 @@ wp_cmocka_setup(void **state)
 	group->strays = wp_stray_count();
 	group->missed = wp_stray_missed();
 	group->left = 0;
+	group->left_missed = 0;
 	group->on = 1;
 	wp_stray_handler(wp_cmocka_stray, group);
 	return 0;
@@ -209,11 +212,15 @@ wp_cmocka_end(void)
 	group->on = 0;
 	wp_stray_handler(NULL, NULL);
 	if (group->left > 0)
-		print_error("%llu stray accesses, or accesses that may have "
-		    "been missed, outside of tests or not told by one:\n%s%s",
-		    (unsigned long long)group->left, wp_stray_text(),
+		print_error("stray accesses outside of tests, or not told by "
+		    "one: %llu, the last:\n%s",
+		    (unsigned long long)group->left, wp_stray_text());
+	if (group->left_missed > 0)
+		print_error("stray accesses that may have been missed outside "
+		    "of tests, or not told by one: %llu, the last: %s",
+		    (unsigned long long)group->left_missed,
 		    wp_stray_missed_text());
-	return group->left;
+	return group->left + group->left_missed;
 }
 
 static inline void

@@ -18,6 +18,7 @@
  * process, and goes on once the helper has printed who it was and from where.
  * The helper is the command watchctl, started by the first watch; the program
  * cannot notice it: it is no child of the program's and takes no low descriptor.
+ * It prints a summary, and ends, when the program has ended.
  *
  * Delivery is found out by trying (signal(7), perf_event_open(2)):
  *
@@ -137,7 +138,8 @@ struct wp_attr {
 	const char *label;	/* how reports call it: copied, cut after 63
 				   bytes; NULL: by its address */
 	uint64_t period;	/* each so many-th access is a hit; 0 and 1: each */
-	uint64_t limit;		/* it is disabled after so many hits; 0: never */
+	uint64_t limit;		/* it is disabled after so many hits, and again
+				   so many after each wp_enable; 0: never */
 	unsigned action;	/* enum wp_action */
 	wp_handler *handler;	/* NULL: none */
 	void *arg;		/* handed to it */
@@ -312,7 +314,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * exception or the end of the thread; break and continue leave the block.  (A C
  * function that an exception passes through must be compiled with -fexceptions,
  * as always.  longjmp needs the GNU C library, and that the block has its place
- * on the thread's own stack.)
+ * on the thread's own stack.)  A semicolon before the block would take its place:
+ * then nothing is frozen.
  *
  * In C++ there are objects that do the same for as long as they live, but for
  * longjmp: wp::freeze, wp::permit, wp::watch.
@@ -339,30 +342,28 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_ADDRESS_(lvalue)	(&(lvalue))
 #endif
 
+/* To be compiled, and nothing more: no warning says that what is named is not
+   used. */
+#define WP_UNEVALUATED_(lvalue)	(0 ? (void)WP_ADDRESS_(lvalue) : (void)0)
+
 /* Names that are new at each use. */
 #define WP_PASTE_(a, b)		a##b
 #define WP_NAME_(name, n)	WP_PASTE_(wp_##name##_, n)
 
 #ifdef WP_DISABLE
 
-#define WP_WATCH(lvalue)	((void)sizeof(WP_ADDRESS_(lvalue)), 0)
-#define WP_UNWATCH(lvalue)	((void)sizeof(WP_ADDRESS_(lvalue)), 0)
-#define WP_FREEZE(lvalue)	WP_BLOCK_(lvalue, __COUNTER__)
-#define WP_PERMIT(lvalue)	WP_BLOCK_(lvalue, __COUNTER__)
+#define WP_WATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
+#define WP_UNWATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
+#define WP_FREEZE(lvalue)	WP_BLOCK_(lvalue)
+#define WP_PERMIT(lvalue)	WP_BLOCK_(lvalue)
 #define WP_ASSERT_NO_STRAY()	((void)0)
 
-/* The block, once; break and continue leave it, as they do otherwise.  Jumps
-   leave less in the code than a loop that counts to 1. */
-#define WP_BLOCK_(lvalue, n)						\
-	switch (0)							\
-	default:							\
-		if (sizeof(WP_ADDRESS_(lvalue)) != 0)			\
-			goto WP_NAME_(in, n);				\
-		else							\
-			while (1)					\
-				if (1)					\
-					break;				\
-				else WP_NAME_(in, n):
+/* The block, once; break and continue leave it, as they do otherwise.  A jump
+   into the loop leaves less in the code than one that counts to 1. */
+#define WP_BLOCK_(lvalue)						\
+	switch (WP_UNEVALUATED_(lvalue), 0)				\
+		while (0)						\
+			case 0:
 
 #else
 
@@ -386,7 +387,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 	for (struct wp_scope WP_NAME_(scope, n)[wp_scope_one()],	\
 	    *WP_NAME_(in, n) __attribute__((cleanup(wp_scope_cleanup))) = \
 	    enter(wp_scope_guard(WP_NAME_(scope, n)), __VA_ARGS__);	\
-	    WP_NAME_(in, n) != NULL;					\
+	    WP_NAME_(in, n);						\
 	    WP_NAME_(in, n) = wp_scope_leave(WP_NAME_(in, n)))		\
 	WP_LOUD_
 
@@ -444,7 +445,7 @@ public:
 	template <class T>
 	explicit freeze(const T &&, const char * = "") = delete;
 	/* whether it is in force */
-	explicit operator bool() const { return scope_.freeze != NULL; }
+	explicit operator bool() const { return scope_.freeze != nullptr; }
 };
 
 /* But this thread may. */
@@ -465,7 +466,8 @@ public:
 class watch {
 public:
 	template <class T>
-	explicit watch(const T &object, const char *name = NULL) : watch_(NULL)
+	explicit watch(const T &object, const char *name = nullptr)
+	    : watch_(nullptr)
 	{
 		struct wp_attr attr = wp_attr();
 
@@ -476,11 +478,11 @@ public:
 		(void)wp_open(&attr, &watch_);
 	}
 	template <class T>
-	explicit watch(const T &&, const char * = NULL) = delete;
+	explicit watch(const T &&, const char * = nullptr) = delete;
 	watch(const watch &) = delete;
 	watch &operator=(const watch &) = delete;
 	~watch() { wp_close(watch_); }
-	explicit operator bool() const { return watch_ != NULL; }
+	explicit operator bool() const { return watch_ != nullptr; }
 
 private:
 	struct wp_watch *watch_;

@@ -65,6 +65,8 @@ resolve(const struct spec *spec, const char *names, const char *end)
 			.name = name, .value = n * 8, .size = first % 9,
 			.global = first & 16, .function = first & 32,
 			.object = !(first & 32), .tls = first & 64,
+			.indirect = (first & 40) == 40,
+			.file = first & 2 ? name : NULL,
 		};
 	}
 	modules[0].nsymbols = n;

@@ -11,9 +11,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -67,6 +69,39 @@ OWN void
 called(void)
 {
 	sink = sink + 1;
+}
+
+/* N increments of the word that is the top of the stack. */
+static OWN long
+on_the_stack(void)
+{
+	for (long i = 0; i < number(); i++)
+		__asm__ volatile("mov %%rsp,%%rbx; lea %0,%%rsp;"
+		    "incq (%%rsp); mov %%rbx,%%rsp" : "+m"(word) : : "rbx");
+	return number();
+}
+
+/* mov %rsi,(%rdi); ret, on a page of its own. */
+void patched(volatile long *at, long value);
+__asm__(".pushsection .text\n"
+    "	.p2align 12\n	.type patched, @function\n"
+    "patched:\n	mov %rsi,(%rdi)\n	ret\n"
+    "	.size patched, . - patched\n	.p2align 12\n	.popsection");
+
+/* Ten stores of a one, and ten additions by other code at the same place. */
+static OWN long
+patch_itself(void)
+{
+	uint8_t *code = (uint8_t *)(uintptr_t)patched;
+
+	for (int i = 0; i < 20; i++) {
+		if (i == 10 && (mprotect(code, 4096, PROT_READ | PROT_WRITE) !=
+		    0 || (code[1] = 0x01, mprotect(code, 4096, PROT_READ |
+		    PROT_EXEC)) != 0))
+			abort();
+		patched(&word, 1);
+	}
+	return 20;
 }
 
 /* N calls of called(); the word is not touched. */
@@ -311,6 +346,8 @@ static const struct act {
 	long (*run)(void);
 } acts[] = {
 	{"mix", NULL, mix},
+	{"on_the_stack", NULL, on_the_stack},
+	{"patch_itself", NULL, patch_itself},
 	{"call", NULL, call},
 	{"library", NULL, library},
 	{"tell_time", NULL, tell_time},

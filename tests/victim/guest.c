@@ -122,6 +122,12 @@ go_deaf(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
+static void
+close_all(void)
+{
+	closefrom(3);
+}
+
 /* A hundred stores in a second or more. */
 static void
 take_time(void)
@@ -178,6 +184,7 @@ static const struct {
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
+	{"close_all", close_all},
 };
 
 int

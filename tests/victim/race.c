@@ -3,6 +3,7 @@
  *
  *	race hot THREADS WRITES		at once, in bursts with pauses
  *	race calm THREADS WRITES	one at a time, 10 ms apart
+ *	race pairs MS WRITES		two threads, both MS ms after the last writes
  *
  * A stored value is unique, with low byte 0; each addition adds 1.  At the end
  * each write is told in a line, thread by thread, in its order:
@@ -10,10 +11,12 @@
  *	write TID OPERATION|STORED|OLD
  *
  * STORED is what was stored, or added; OLD the value before, which xchg and
- * xadd tell, and the lock; else "-".
+ * xadd tell, and the lock; else "-".  Of a pair all are stores: what is left
+ * tells who was the last, and so what each found.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,8 +38,8 @@ static struct thread {
 	} *log;
 } threads[THREADS_MAX];
 
-static unsigned writes;
-static int calm;
+static unsigned writes, pause_ms;
+static int calm, pairs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
 
@@ -108,6 +111,38 @@ pause_some(struct thread *t)
 		(void)usleep(next_random(t) % 4000);
 }
 
+/* Both spin, so that they start at the same time. */
+static void
+start_together(unsigned i)
+{
+	static atomic_uint there;
+
+	(void)atomic_fetch_add(&there, 1);
+	while (atomic_load(&there) < 2 * (i + 1))
+		;
+}
+
+static void
+put_pairs(struct thread *t)
+{
+	uint64_t before = word, value;
+
+	for (unsigned i = 0; i < writes; i++) {
+		(void)usleep(pause_ms * 1000);
+		value = (uint64_t)(t->number + 1) << 40 | (uint64_t)i << 8;
+		start_together(i);
+		word = value;
+		(void)pthread_barrier_wait(&ready);
+		t->log[i].operation = "mov";
+		t->log[i].stored = value;
+		t->log[i].old = word == value ? value ^ UINT64_C(3) << 40 :
+		    before;
+		t->log[i].has_old = 1;
+		before = word;
+		(void)pthread_barrier_wait(&ready);
+	}
+}
+
 static void *
 work(void *arg)
 {
@@ -116,6 +151,10 @@ work(void *arg)
 
 	t->tid = gettid();
 	(void)pthread_barrier_wait(&ready);
+	if (pairs) {
+		put_pairs(t);
+		return NULL;
+	}
 	for (unsigned i = 0; i < writes; i++) {
 		if (calm) {
 			(void)pthread_mutex_lock(&lock);
@@ -153,10 +192,17 @@ main(int argc, char **argv)
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	pthread_t thread[THREADS_MAX];
 
-	if (argc != 4 || n < 1 || n > THREADS_MAX)
+	if (argc != 4)
 		return 2;
 	calm = strcmp(argv[1], "calm") == 0;
+	pairs = strcmp(argv[1], "pairs") == 0;
+	if (pairs) {
+		pause_ms = n;
+		n = 2;
+	}
 	writes = (unsigned)atoi(argv[3]);
+	if (n < 1 || n > THREADS_MAX)
+		return 2;
 	if (pthread_barrier_init(&ready, NULL, n) != 0)
 		return 2;
 	for (unsigned i = 0; i < n; i++) {
