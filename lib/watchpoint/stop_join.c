@@ -16,7 +16,6 @@
 
 #include "proc.h"
 #include "stop_private.h"
-#include "trace_sample.h"
 
 /* Reading others' counts takes time; with more events than this there are too
    many for it, and values are not exact. */
@@ -119,6 +118,11 @@ find_samples(struct look *look)
 		any = true;
 		r->waits = false;
 		touched = &look->touched[r->watch - process->first];
+		touched->samples++;
+		/* what the kernel read to take the sample down */
+		if (touched->last != NULL && r->kernel &&
+		    !touched->last->kernel && r->pc == touched->last->ip)
+			continue;
 		touched->one = touched->last == NULL ||
 		    (touched->one && touched->last->kernel == r->kernel &&
 		    (r->kernel || touched->last->ip == r->ip));
@@ -127,7 +131,6 @@ find_samples(struct look *look)
 		look->stops->last = r->time;
 		look->stops->last_cpu = r->cpu;
 		look->stops->last_tid = r->tid;
-		touched->samples++;
 	}
 	return any;
 }
@@ -270,11 +273,9 @@ enum wp_stop_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct look look = {.stops = stops, .thread = thread, .call = -1};
-	struct wp_trace_regs regs;
 	bool here = false, kernel = false;
 
-	if (wp_trace_regs(thread->traced.tid, &regs) == 0)
-		look.pc = regs.pc;
+	look.pc = wp_trace_pc(thread->traced.tid);
 	if (!find_samples(&look))
 		return WP_STOP_AT_NOTHING;
 	for (size_t i = 0; i < thread->process->n; i++) {
