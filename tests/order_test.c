@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "order.h"
@@ -104,7 +103,8 @@ static const struct scenario {
 		{ASYNC_ALONE, 5, 0, 0, 1, 1, 5, ORDER_UNKNOWN}}},
 };
 
-static struct wp_channel *channel;
+static struct wp_channel shared;
+static struct wp_channel *const channel = &shared;
 static struct order order;
 
 static const struct wp_cell_watch watch = {
@@ -197,22 +197,6 @@ forgets_with_a_watch(void **state)
 	assert_int_equal(take(&m, bytes), ORDER_UNKNOWN);
 }
 
-static int
-set_up(void **state)
-{
-	(void)state;
-	channel = calloc(1, sizeof(*channel));
-	return channel == NULL;
-}
-
-static int
-tear_down(void **state)
-{
-	(void)state;
-	free(channel);
-	return 0;
-}
-
 int
 main(void)
 {
@@ -221,5 +205,5 @@ main(void)
 		cmocka_unit_test(forgets_with_a_watch),
 	};
 
-	return cmocka_run_group_tests_name("order", tests, set_up, tear_down);
+	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
 }

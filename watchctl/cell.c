@@ -117,18 +117,20 @@ touches(const struct ex_insn *insn, const struct wp_cell_watch *w)
 
 /* Whether the bytes that it touched are known, by its instruction. */
 static bool
-is_exact(const struct cell *c, struct inside *in, struct ex_insn *insn)
+find_insn(struct cell *c, struct inside *in)
 {
 	const struct wp_cell_watch *main = &c->watch[0];
 	struct ex_process *process =
 	    ex_space_process(in->session.space, in->program);
+	struct ex_insn insn;
 
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
 	    main->access == WP_EXEC)
 		return false;
 	ex_insn_explain(process, &c->record.sample, main->addr,
-	    (uint32_t)main->len, (char)main->access, insn);
-	return insn->confidence == EX_EXACT && insn->size > 0;
+	    (uint32_t)main->len, (char)main->access, &insn);
+	c->insn = insn;
+	return insn.confidence == EX_EXACT && insn.size > 0;
 }
 
 /* Which watches it touched: those bytes decide, where they are known; else the
@@ -140,8 +142,7 @@ find_touched(struct cell *c, struct inside *in)
 	const bool execution = c->watch[0].access == WP_EXEC;
 	unsigned n = 1;
 
-	c->exact = is_exact(c, in, &c->insn);
-
+	c->exact = find_insn(c, in);
 	for (unsigned i = 1; i < c->nwatches; i++) {
 		const struct wp_cell_watch *w = &c->watch[i];
 
