@@ -313,9 +313,8 @@ name(struct wp_watch *w)
 
 /* Everything of a new watch but what its delivery sets. */
 static int
-fill(struct wp_watch *w, const struct wp_attr *attr)
+fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 {
-	bool readable = false;
 	int n;
 
 	w->region = (struct wp_region){
@@ -323,7 +322,7 @@ fill(struct wp_watch *w, const struct wp_attr *attr)
 		.len = attr->access == WP_EXEC ? 1 : attr->len,
 		.access = attr->access,
 	};
-	if ((n = plan(&w->region, w->slot, &readable)) < 0)
+	if ((n = plan(&w->region, w->slot, readable)) < 0)
 		return n;
 	w->nslots = (unsigned)n;
 	w->attr = *attr;
@@ -398,7 +397,7 @@ wp_watch_publish(struct wp_watch *w, uint32_t serial)
    has events. */
 static int
 arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
-    bool on)
+    bool on, bool readable)
 {
 	int err;
 
@@ -414,7 +413,7 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	if (on && !atomic_load(&w->on) && (err = delivery->enable(w)) < 0)
 		return wp_cause_errno(&last, "enabling it", -err);
 	if (on)
-		wp_settle(w, false);
+		wp_settle(w, readable);
 	return 0;
 }
 
@@ -463,6 +462,7 @@ unpublish(struct wp_watch *w)
 static int
 open_watch(const struct wp_attr *attr, struct wp_watch **out)
 {
+	bool readable = false;
 	struct wp_watch *w;
 	uint32_t serial;
 	int err;
@@ -472,12 +472,12 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 		return err;
 	if ((w = wp_watches_new(&serial)) == NULL)
 		return wp_cause_set(&last, WP_CAUSE_WATCHES, WP_WATCHES_MAX);
-	if ((err = fill(w, attr)) < 0 || (err = install_handlers()) < 0)
+	if ((err = fill(w, attr, &readable)) < 0 || (err = install_handlers()) < 0)
 		return err;
 	(void)wp_helper_start(NULL);	/* there are other ways */
 	(void)atomic_fetch_add(&wp_inside.nreads, sees_reads(w));
 	err = arm(w, machine.delivery, serial,
-	    (attr->flags & WP_DISABLED) == 0);
+	    (attr->flags & WP_DISABLED) == 0, readable);
 	if (atomic_load(&w->serial) != 0)
 		(void)atomic_fetch_add(&wp_inside.nopen, 1);
 	else
@@ -523,7 +523,7 @@ wp_watch_reopen(struct wp_watch *w)
 	int err;
 
 	(void)wp_helper_start(NULL);
-	if ((err = arm(w, w->delivery, serial, on)) < 0) {
+	if ((err = arm(w, w->delivery, serial, on, false)) < 0) {
 		atomic_store(&w->serial, serial);
 		(void)snprintf(line, sizeof(line),
 		    "%s is not watched in process %d: %s", w->label, getpid(),

@@ -8,14 +8,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "channel_futex.h"
 #include "perf.h"
 
-enum { ARMED_PAGE = 4096 };
+enum { ARMED_PAGE = 4096, DESCRIPTOR_HIGH = 3072 };
 
 struct wp_inside wp_inside = {.output = 2};
 
@@ -246,14 +245,10 @@ wp_watch_drop(struct wp_watch *w, size_t first)
 int
 wp_descriptor_high(int fd)
 {
-	struct rlimit limit = {.rlim_cur = 1024};
 	int high = -1;
 
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur > 4096)
-		limit.rlim_cur = 4096;
-	for (int from = (int)limit.rlim_cur / 4 * 3; high < 0 && from > fd;
-	    from /= 2)
+	/* from the limit on there are none */
+	for (int from = DESCRIPTOR_HIGH; high < 0 && from > fd; from /= 2)
 		high = fcntl(fd, F_DUPFD_CLOEXEC, from);
 	if (high < 0)
 		return fd;
