@@ -1,46 +1,69 @@
 # watchctl and libwatchpoint: who touched this memory?
 #
 #   bmake            build; the command runs in place as watchctl/watchctl
-#   bmake test       run every test, and again under sanitizers
+#   bmake test       run every test once, in a few minutes
+#   bmake verify     what takes longer: every test again under sanitizers,
+#                    fuzzing, static checks
+#   bmake lint       the static checks alone
 #   bmake demo       watch an example program and show a few hits
 #   bmake bench      measure the ratios that tests/bench promises
 #   bmake install    DESTDIR= and prefix= as usual
 #   bmake clean      remove what was built
 #
-# SANITIZE=yes does the same in obj.sanitize, with clang's ASan and UBSan.
+# WERROR=yes makes warnings errors.  SANITIZE=yes builds in obj.sanitize, with
+# clang's ASan and UBSan.
 
-SUBDIR=		lib watchctl examples tests
+SUBDIR=		lib watchctl
 
-beforeinstall demo bench: all
-clean: clean-sanitize
+beforeinstall test demo bench: all
+clean: clean-others
 
 .include <bsd.subdir.mk>
 
 RESULTS=	${.OBJDIR}/tests/results
 .export RESULTS
 
+# Everything that SUBDIR leaves out is built for the tests only.
+EVERYTHING=	${.MAKE} -j2 all && ${.MAKE} -C ${.CURDIR}/examples -j2 all && \
+		${.MAKE} -C ${.CURDIR}/tests -j2
+
 test: .PHONY
-	@${.MAKE} -j2 all
+	@${EVERYTHING} all
 	@${.MAKE} -C ${.CURDIR}/tests -j2 run
-.if !defined(SANITIZE)
-	@${.MAKE} -j2 SANITIZE=yes all
-	@${.MAKE} -C ${.CURDIR}/tests -j2 SANITIZE=yes run
-.endif
 	@sh ${.CURDIR}/tests/run.sh
 
+.if defined(SANITIZE)
+verify: .PHONY
+	@${EVERYTHING} all
+	@${.MAKE} -C ${.CURDIR}/tests -j2 verify
+.else
+verify: .PHONY
+	@${.MAKE} SANITIZE=yes verify
+	@sh ${.CURDIR}/tests/run.sh
+.endif
+
 # The tally is the last line, also after what bmake has to say of a failure.
-.if make(test)
+.if make(test) || make(verify)
+.if !defined(SANITIZE)
 .BEGIN:
 	@rm -f ${RESULTS}
 .ERROR:
 	@sh ${.CURDIR}/tests/run.sh | tail -n 1
 .endif
+.endif
+
+lint: .PHONY
+	@${.MAKE} -C ${.CURDIR}/tests -j2 lint
+	@sh ${.CURDIR}/tests/run.sh
 
 demo: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples demo
 
 bench: .PHONY
+	@${.MAKE} -C ${.CURDIR}/tests -j2 libtest.a
 	@${.MAKE} -C ${.CURDIR}/tests/bench bench
 
-clean-sanitize: .PHONY
+clean-others: .PHONY
+	@${.MAKE} -C ${.CURDIR}/examples clean
+	@${.MAKE} -C ${.CURDIR}/tests clean
 	rm -rf ${TOP}/obj.sanitize
