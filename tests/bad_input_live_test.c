@@ -128,7 +128,6 @@ refused_processes(void **state)
 	} cases[] = {
 		{ended, {ended, "no process"}},
 		{thread, {thread, "is a thread of process", pid}},
-		{"2", {"kernel thread"}},
 		{"0", {"-p", "'0'"}},
 		{"-5", {"-p", "'-5'"}},
 		{"12x", {"-p", "'12x'"}},
@@ -146,6 +145,28 @@ refused_processes(void **state)
 		expect_refusal(&o, words);
 		outcome_free(&o);
 	}
+}
+
+static void
+a_kernel_thread(void **state)
+{
+	FILE *comm = fopen("/proc/2/comm", "r");
+	char name[32] = "";
+	struct outcome o;
+
+	(void)state;
+	if (comm != NULL) {
+		(void)fscanf(comm, "%31s", name);
+		(void)fclose(comm);
+	}
+	if (strcmp(name, "kthreadd") != 0) {
+		print_message("no kernel thread is in this namespace, "
+		    "not tried\n");
+		return;
+	}
+	run(&o, (const char *[]){watchctl(), "-w", addr, "-p", "2", NULL});
+	expect_refusal(&o, (const char *[]){"kernel thread", NULL});
+	outcome_free(&o);
 }
 
 static void
@@ -445,6 +466,7 @@ main(void)
 	cmocka_unit_test_setup_teardown(test, start_target, end_target)
 		with_target(refused_specs),
 		with_target(refused_processes),
+		with_target(a_kernel_thread),
 		cmocka_unit_test(refused_options),
 		cmocka_unit_test(a_bad_spec_starts_no_command),
 		cmocka_unit_test(a_command_without_its_interpreter),

@@ -55,7 +55,7 @@ static int
 number_behind(const char *in, const char *text)
 {
 	const char *at = strstr(in, text);
-	int n;
+	int n = 0;
 
 	if (at == NULL || sscanf(at + strlen(text), "%d", &n) != 1)
 		fail_msg("no '%sN' in: %s", text, in);
