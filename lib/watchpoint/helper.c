@@ -166,7 +166,8 @@ await(struct wp_channel *channel, const char *path, pid_t pid,
     struct wp_cause *cause)
 {
 	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int err = -ETIMEDOUT;
+	/* init may have reaped it already */
+	int err = pidfd < 0 && errno == ESRCH ? -EPIPE : -ETIMEDOUT;
 
 	if (pidfd >= 0)
 		pidfd = wp_descriptor_high(pidfd);
