@@ -1004,8 +1004,6 @@ a_ruined_channel_is_survived(void **state)
 	outcome_free(&o);
 }
 
-/* --- where it is said --- */
-
 /* The same in words, on standard error. */
 static void
 run_in_words(struct outcome *o, void (*fn)(void), const char *output)
@@ -1025,6 +1023,67 @@ run_in_words(struct outcome *o, void (*fn)(void), const char *output)
 	(void)setenv("WATCHPOINT_FORM", "json", 1);
 	free(path);
 }
+
+/* --- what is asked for when the report has begun --- */
+
+/* More than the first room for watches in the report. */
+enum { ASKED = 8 * WP_REGIONS_MAX };
+
+static char asked_of[ASKED];
+
+/* Ask what so many places are, from first on. */
+static void
+ask(unsigned first, unsigned n)
+{
+	struct wp_request *request;
+	size_t at = 0;
+
+	wp_watches_lock();
+	if ((request = wp_helper_request(WP_ASK_RESOLVE)) == NULL)
+		_exit(96);
+	for (unsigned i = first; i < first + n; i++)
+		at += (size_t)snprintf(request->text + at,
+		    sizeof(request->text) - at, "w:%p:1\n",
+		    (void *)&asked_of[i]);
+	if (wp_helper_ask(NULL) != (int)n)
+		_exit(97);
+	wp_watches_unlock();
+}
+
+static void
+asks_for_more(void)
+{
+	(void)open_watch(.label = "word");
+	store(1);
+	for (unsigned i = 0; i < ASKED; i += WP_REGIONS_MAX)
+		ask(i, WP_REGIONS_MAX);
+	store(2);
+}
+
+/* Freed memory is not what it was. */
+static void
+more_may_be_asked_for_after_the_first_hit(void **state)
+{
+	unsigned told = 0;
+	struct outcome o;
+	json_t *line;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(setenv("MALLOC_PERTURB_", "165", 1), 0);
+	run_program(&o, asks_for_more, EXITS);
+	expect_account(&o, 2, 0);
+	json_array_foreach(o.lines, i, line)
+		told += strcmp(type_at(&o, i), "watch") == 0;
+	assert_int_equal(told, 1 + ASKED);
+	outcome_free(&o);
+	run_in_words(&o, asks_for_more, NULL);
+	assert_int_equal(unsetenv("MALLOC_PERTURB_"), 0);
+	assert_non_null(strstr(o.err, "\nwatchctl: 2 hits, 2 reported, 0 lost\n"));
+	outcome_free(&o);
+}
+
+/* --- where it is said --- */
 
 static void
 stores_once(void)
@@ -1150,6 +1209,7 @@ main(void)
 		TEST(another_library_at_the_same_place),
 		TEST(deafness_is_noticed),
 		TEST(a_ruined_channel_is_survived),
+		TEST(more_may_be_asked_for_after_the_first_hit),
 		TEST(in_words_there_is_no_more_than_hits),
 		TEST(a_useless_output_is_replaced),
 		TEST(nobody_need_read_the_report),

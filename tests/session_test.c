@@ -250,6 +250,31 @@ writes_each_form(void **state)
 	}
 }
 
+/* However many come, the report knows them all. */
+static void
+is_told_of_watches_that_come_later(void **state)
+{
+	enum { MORE = 100 };
+
+	(void)state;
+	begin((struct options){.form = FORM_JSON});
+	for (unsigned i = 0; i < MORE; i++)
+		assert_int_equal(session_add_watch(&s, "later", NULL,
+		    OTHER + 64 + i, 1, 'w', 1), 0);
+	assert_int_equal(s.report.begin.nwatches, 2 + MORE);
+	assert_ptr_equal(s.report.begin.watches, s.watches);
+	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost\n");
+	expect_report(out, "{\"type\":\"watch\",", MORE);
+	(void)tear_down(state);
+	assert_int_equal(set_up(state), 0);
+	begin((struct options){.form = FORM_TEXT});
+	for (unsigned i = 0; i < MORE; i++)
+		assert_int_equal(session_add_watch(&s, "later", NULL,
+		    OTHER + 64 + i, 1, 'w', 1), 0);
+	assert_int_equal(s.report.begin.nwatches, 2 + MORE);
+	assert_ptr_equal(s.report.begin.watches, s.watches);
+}
+
 static void
 writes_into_a_file(void **state)
 {
@@ -839,6 +864,7 @@ main(void)
 #define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		test(writes_each_form),
+		test(is_told_of_watches_that_come_later),
 		test(writes_into_a_file),
 		test(removes_a_file_that_never_began),
 		test(keeps_a_file_until_it_begins),

@@ -119,7 +119,6 @@ known_slot(struct known *known, struct session *s,
 		free(symbol);
 		if (w == NULL)
 			return -ENOMEM;
-		session_tell_watch(s);
 	} else {
 		w = *found;
 	}

@@ -136,28 +136,65 @@ session_open(struct session *s, const struct options *options,
 	return 0;
 }
 
+static void
+free_watch(struct ex_watch *watch)
+{
+	if (watch == NULL)
+		return;
+	free((char *)(uintptr_t)watch->spec);
+	free((char *)(uintptr_t)watch->symbol);
+	free(watch);
+}
+
+/* Zero but for its strings; NULL: out of memory. */
+static struct ex_watch *
+new_watch(const char *spec, const char *symbol)
+{
+	struct ex_watch *watch = calloc(1, sizeof(*watch));
+
+	if (watch == NULL)
+		return NULL;
+	watch->spec = strdup(spec);
+	watch->symbol = symbol == NULL ? NULL : strdup(symbol);
+	if (watch->spec != NULL && (symbol == NULL || watch->symbol != NULL))
+		return watch;
+	free_watch(watch);
+	return NULL;
+}
+
+/* The report keeps what it was given; when that has moved it is told. */
+static void
+tell_watch(struct session *s)
+{
+	if (reporting(s) && s->report.ops->watch != NULL)
+		note(s, s->report.ops->watch(&s->report,
+		    (const struct ex_watch *const *)s->watches,
+		    (unsigned)s->nwatches));
+}
+
 int
 session_add_watch(struct session *s, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, char access, unsigned slots)
 {
-	struct ex_watch *watch = malloc(sizeof(*watch));
-	struct ex_watch **more = reallocarray(s->watches, s->nwatches + 1,
-	    sizeof(*more));
+	struct ex_watch *watch = new_watch(spec, symbol), **more;
 
-	if (more != NULL)
-		s->watches = more;
-	if (more == NULL || watch == NULL) {
-		free(watch);
+	if (watch == NULL)
+		return -ENOMEM;
+	more = reallocarray(s->watches, s->nwatches + 1, sizeof(*more));
+	if (more == NULL) {
+		free_watch(watch);
 		return -ENOMEM;
 	}
-	*watch = (struct ex_watch){
-		.id = (unsigned)s->nwatches + 1, .addr = addr, .len = len,
-		.access = access, .slots = slots, .spec = strdup(spec),
-		.symbol = symbol == NULL ? NULL : strdup(symbol),
-	};
+	watch->id = (unsigned)s->nwatches + 1;
+	watch->addr = addr;
+	watch->len = len;
+	watch->access = access;
+	watch->slots = slots;
+	s->watches = more;
 	s->watches[s->nwatches++] = watch;
-	return watch->spec == NULL ||
-	    (symbol != NULL && watch->symbol == NULL) ? -ENOMEM : 0;
+	if (s->started)
+		tell_watch(s);
+	return 0;
 }
 
 int
@@ -240,17 +277,9 @@ session_start(struct session *s, struct report_start *start)
 	if (s->own_stream)
 		note(s, empty(fileno(s->report.out)));
 	s->made = false;
+	s->started = true;
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
-}
-
-void
-session_tell_watch(struct session *s)
-{
-	if (reporting(s) && s->report.ops->watch != NULL)
-		note(s, s->report.ops->watch(&s->report,
-		    (const struct ex_watch *const *)s->watches,
-		    (unsigned)s->nwatches));
 }
 
 void
@@ -524,11 +553,8 @@ session_close(struct session *s)
 	policy_free(s->policy);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
-	for (size_t i = 0; i < s->nwatches; i++) {
-		free((char *)(uintptr_t)s->watches[i]->spec);
-		free((char *)(uintptr_t)s->watches[i]->symbol);
-		free(s->watches[i]);
-	}
+	for (size_t i = 0; i < s->nwatches; i++)
+		free_watch(s->watches[i]);
 	free(s->watches);
 	free(s->slots);
 	if (s->own_stream)

@@ -34,6 +34,7 @@ struct session {
 	struct report report;
 	bool own_stream;		/* report.out is ours to close */
 	bool made;			/* the file of -O is ours, and empty */
+	bool started;			/* the report has begun */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
 	uint64_t unchanged;		/* hits not reported: --changed */
@@ -68,7 +69,7 @@ int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
-   0 or -ENOMEM. */
+   A report that has begun is told of it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, char access, unsigned slots);
 
@@ -91,9 +92,6 @@ bool session_record(struct session *, const struct ex_record *);
 /* All records of before now (ns; UINT64_MAX: all there will be) are there: write
    what can be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
-
-/* A watch was added after that, with its slots: tell the report. */
-void session_tell_watch(struct session *);
 
 void session_lost(struct session *, uint64_t count);
 
