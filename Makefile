@@ -18,23 +18,29 @@ SUBDIR=		lib watchctl
 beforeinstall test demo bench: all
 clean: clean-others
 
+# what the system's rules would do below
+.if make(lint)
+NO_SUBDIR=
+.endif
+
 .include <bsd.subdir.mk>
 
-RESULTS=	${.OBJDIR}/tests/results
+RESULTS?=	${.OBJDIR}/tests/results
 .export RESULTS
 
 # Everything that SUBDIR leaves out is built for the tests only.
-EVERYTHING=	${.MAKE} -j2 all && ${.MAKE} -C ${.CURDIR}/examples -j2 all && \
-		${.MAKE} -C ${.CURDIR}/tests -j2
+EVERYTHING=	${.MAKE} -C ${.CURDIR} -j2 all && \
+		${.MAKE} -C ${.CURDIR}/examples -j2 all && \
+		${.MAKE} -C ${.CURDIR}/tests -j2 all
 
 test: .PHONY
-	@${EVERYTHING} all
+	@${EVERYTHING}
 	@${.MAKE} -C ${.CURDIR}/tests -j2 run
 	@sh ${.CURDIR}/tests/run.sh
 
 .if defined(SANITIZE)
 verify: .PHONY
-	@${EVERYTHING} all
+	@${EVERYTHING}
 	@${.MAKE} -C ${.CURDIR}/tests -j2 verify
 .else
 verify: .PHONY
@@ -43,7 +49,7 @@ verify: .PHONY
 .endif
 
 # The tally is the last line, also after what bmake has to say of a failure.
-.if make(test) || make(verify)
+.if make(test) || make(verify) || make(lint)
 .if !defined(SANITIZE)
 .BEGIN:
 	@rm -f ${RESULTS}
