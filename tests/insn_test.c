@@ -44,6 +44,7 @@ struct scenario {
 	uint64_t first;		/* byte touched; 0: the watch's */
 	uint32_t size;		/* 0: not looked at */
 	bool late;		/* which bytes cannot be told */
+	bool jump;		/* a jump through them is all that is against it */
 	bool known, immediate;	/* the watched bytes' new value */
 	uint64_t value;
 };
@@ -295,6 +296,19 @@ X(callee, "", "nop", "nop", .addr = 0x1000, .is = EX_UNKNOWN)		\
 X(after_jump, "nop", "jmp *(%rsi)", "nop",				\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
 	.is = EX_UNKNOWN)						\
+X(store_before_jump, "nop", "mov %rax,(%rdx)", "jmp *(%rdx)",		\
+	.reg = { [DX] = 0x1000, [AX] = 5 }, .addr = 0x1000,		\
+	.access = 'a', .is = EX_AMBIGUOUS, .writes = true,		\
+	.jump = true, .known = true, .value = 5)			\
+X(store_before_jumps, "jmp *4(%rdx)", "mov %rax,(%rdx)", "jmp *(%rdx)",	\
+	.reg = { [DX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
+	.is = EX_AMBIGUOUS, .writes = true)				\
+X(load_before_jump, "nop", "cmp %rax,(%rdx)", "jmp *(%rdx)",		\
+	.reg = { [DX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
+	.is = EX_AMBIGUOUS, .reads = true)				\
+X(part_before_jump, "nop", "mov %eax,(%rdx)", "jmp *(%rdx)",		\
+	.reg = { [DX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
+	.is = EX_AMBIGUOUS, .writes = true)				\
 X(after_return, "nop", "ret", "nop",					\
 	.reg = { [SP] = STACK + 8 }, .addr = STACK, .access = 'a',	\
 	.is = EX_UNKNOWN)						\
@@ -494,7 +508,8 @@ static bool
 stored(const struct ex_insn *insn, uint64_t addr, uint32_t len,
     uint64_t *value)
 {
-	const uint64_t skip = addr - insn->addr;
+	const uint64_t skip = addr - (insn->jump != 0 ? insn->jump :
+	    insn->addr);
 
 	*value = 0;
 	if (insn->effect.operation != EX_OP_STORE || skip >= insn->size ||
@@ -530,6 +545,8 @@ difference(const struct scenario *s, const struct ex_insn *insn, uint64_t addr)
 		return "address";
 	if (s->size != 0 && insn->size != s->size)
 		return "size";
+	if (insn->jump != (s->jump ? addr : 0))
+		return insn->jump != 0 ? "a jump" : "no jump";
 	if (stored(insn, addr, s->len != 0 ? s->len : 8, &value) != s->known ||
 	    (s->known && insn->effect.immediate != s->immediate))
 		return s->known ? "no value" : "a value";

@@ -532,6 +532,25 @@ tells_what_a_call_was_given(void **state)
 	}
 }
 
+/* A read leaves nothing new, whatever is known of it. */
+static void
+a_read_has_an_old_value_only(void **state)
+{
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	(void)state;
+	hit.access = "read";
+	made_open(&m, &report_json);
+	assert_int_equal(m.report.ops->start(&m.report, &made_start), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, NULL);
+	assert_non_null(strstr(m.text, "\"old\":\"0x29\""));
+	assert_null(strstr(m.text, "\"new\""));
+	assert_null(strstr(m.text, "\"value_source\""));
+	free(m.text);
+}
+
 int
 main(void)
 {
@@ -540,6 +559,7 @@ main(void)
 		cmocka_unit_test(tells_values),
 		cmocka_unit_test(tells_types),
 		cmocka_unit_test(tells_what_a_call_was_given),
+		cmocka_unit_test(a_read_has_an_old_value_only),
 		cmocka_unit_test(keeps_nanoseconds),
 		cmocka_unit_test(survives_hostile_names),
 		cmocka_unit_test(leaves_out_what_is_unknown),

@@ -167,6 +167,57 @@ tear_down(void **state)
 	return 0;
 }
 
+/* --- a store, or a jump --- */
+
+/* Who jumped found the address of where he went.  A stop's word counts, as does
+   what an ordered hit left. */
+static void
+tells_a_store_from_a_jump(void **state)
+{
+	static const struct made before = {1000, 1, 0, STORE, 5, UNKNOWN, 5};
+	static const struct made then = {1010, 1, 0, STORE, 6, 5, 6};
+	struct wp_stop_value stop = {
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.flags = WP_STOP_EXACT, .addr = AREA, .len = 8, .old = {5},
+		.new = {6},
+	};
+	const struct ex_sample stopped = {.raw = (const uint8_t *)&stop,
+	    .raw_len = sizeof(stop)}, plain = {0};
+	static const struct {
+		bool before, stopped;	/* the old value is known by this */
+		uint64_t pc;
+		enum ex_confidence is;
+		int old, new;
+		enum ex_value_source source;
+	} cases[] = {
+		{true, false, 7, EX_EXACT, 5, 6, EX_VALUE_REGISTER},
+		{true, false, 5, EX_AMBIGUOUS, 5, UNKNOWN, EX_VALUE_UNKNOWN},
+		{false, false, 7, EX_AMBIGUOUS, UNKNOWN, UNKNOWN,
+		    EX_VALUE_UNKNOWN},
+		{false, true, 7, EX_EXACT, 5, 6, EX_VALUE_STOP},
+		{false, true, 5, EX_AMBIGUOUS, 5, 6, EX_VALUE_STOP},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(&recorded);
+		if (cases[i].before)
+			put(0, &before);
+		make(&hits[1], &then, &watch);
+		hits[1].pc = cases[i].pc;
+		hits[1].insn.confidence = EX_AMBIGUOUS;
+		hits[1].insn.jump = hits[1].insn.addr;
+		hits[1].insn.addr = 0;
+		ex_shadows_hit(shadows, &hits[1], cases[i].stopped ? &stopped :
+		    &plain, &claims[1]);
+		expect("jump", 1, cases[i].old, cases[i].new);
+		assert_int_equal(hits[1].insn.confidence, cases[i].is);
+		assert_int_equal(hits[1].source, cases[i].source);
+		assert_int_equal(hits[1].insn.addr,
+		    cases[i].is == EX_EXACT ? AREA : 0);
+	}
+}
+
 /* --- order --- */
 
 /* Hits by threads 1, 2, 3 on processors 0, 1, 2; all wait until the last. */
@@ -657,6 +708,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(tells_a_store_from_a_jump,
+		    tear_down),
 		cmocka_unit_test_teardown(claims_by_order, tear_down),
 		cmocka_unit_test_teardown(believes_flags, tear_down),
 		cmocka_unit_test_teardown(waits_until_it_is_settled,

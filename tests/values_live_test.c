@@ -272,6 +272,44 @@ drops_what_is_unchanged(void **state)
 	watched_free(&w);
 }
 
+/* A store and the jump behind it touch the same pointer: the store is the one
+   that changed it.  The jump, which goes on elsewhere, cannot be told. */
+static void
+tells_a_store_from_a_jump(void **state)
+{
+	static const char *const more[][3] = {{"--stop", NULL}, {NULL}};
+	const char *const command[] = {victim("jumps"), NULL};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const char *const options[] = {"-a", "place", more[i][0],
+		    NULL};
+		unsigned stores = 0;
+		struct watched w;
+		const json_t *hit;
+		size_t at = 0;
+
+		watch_with(&w, options, command);
+		while ((hit = next_hit(&w, &at, 0)) != NULL) {
+			const json_t *insn = json_object_get(hit, "insn");
+
+			if (json_object_get(insn, "text") == NULL ||
+			    strcmp(text_of(insn, "text"), "mov %rdi,(%rdx)"))
+				continue;
+			stores++;
+			assert_string_equal(text_of(insn, "confidence"),
+			    "exact");
+			assert_string_equal(text_of(hit, "access"), "write");
+			assert_non_null(json_object_get(hit, "old"));
+			assert_non_null(json_object_get(hit, "new"));
+			assert_string_equal(text_of(hit, "value_source"),
+			    i == 0 ? "stop" : "register");
+		}
+		assert_int_equal(stores, 1);
+		watched_free(&w);
+	}
+}
+
 /* --- what is no access, and no instruction --- */
 
 static void
@@ -699,6 +737,7 @@ main(void)
 		cmocka_unit_test(tells_all_forms),
 		cmocka_unit_test(tells_partial_and_wide_stores),
 		cmocka_unit_test(drops_what_is_unchanged),
+		cmocka_unit_test(tells_a_store_from_a_jump),
 		cmocka_unit_test(takes_no_sample_for_an_access),
 		cmocka_unit_test(believes_no_changed_code),
 		cmocka_unit_test(knows_values_in_32_bit_programs),

@@ -1,6 +1,8 @@
 /* change: what a hit made of the bytes that it touched. */
 #include "change.h"
 
+#include <string.h>
+
 #include "type.h"
 
 /* Where the touched bytes are in the watch; false: not among those kept. */
@@ -47,6 +49,7 @@ change_of(const struct ex_hit *hit, struct change *c)
 	if (place_of(hit, &from, &len)) {
 		c->has_old = ex_value_known(&hit->old, from, len);
 		c->has_new = hit->source != EX_VALUE_UNKNOWN &&
+		    strcmp(hit->access, "read") != 0 &&
 		    ex_value_known(&hit->new, from, len);
 	}
 	if (hit->process != NULL)

@@ -157,12 +157,57 @@ pending_put(struct ex_explainer *e, struct pending *p)
 	e->spare = p;
 }
 
+/* What an access certainly does; neither: it is not known. */
+static void
+what_it_does(const struct ex_hit *hit, bool *reads, bool *writes)
+{
+	bool known = hit->insn.confidence >= EX_ADDRESS_UNVERIFIED;
+
+	*reads = hit->kernel ? hit->call.reads : known && hit->insn.reads;
+	*writes = hit->kernel ? hit->call.writes : known && hit->insn.writes;
+}
+
+static const char *
+access_text(const struct ex_hit *hit)
+{
+	bool reads, writes;
+
+	if (hit->watch->access == 'w')
+		return "write";
+	if (hit->watch->access == 'x')
+		return "execute";
+	what_it_does(hit, &reads, &writes);
+	if (!reads && !writes)
+		return "access";
+	/* the kernel's call may do either: one of them was seen */
+	if (reads && writes)
+		return hit->kernel ? "access" : "read-write";
+	return reads ? "read" : "write";
+}
+
+/* A write, where only reads are watched. */
+static bool
+is_dropped(const struct ex_hit *hit)
+{
+	bool reads, writes;
+
+	what_it_does(hit, &reads, &writes);
+	return hit->watch->access == 'r' && writes && !reads;
+}
+
 static int
 give_out(struct ex_explainer *e, struct pending *p)
 {
 	int result;
 
 	ex_shadows_given(&p->claim);
+	if (!p->hit.kernel)
+		p->hit.access = access_text(&p->hit);
+	if (!p->hit.kernel && is_dropped(&p->hit)) {
+		e->tally.dropped++;
+		pending_put(e, p);
+		return 0;
+	}
 	p->hit.seq = ++e->tally.hits;
 	result = e->give(e->arg, &p->hit);
 	pending_put(e, p);
@@ -263,34 +308,6 @@ pending_add(struct ex_explainer *e, struct pending *p)
 	else
 		e->head = p;
 	e->tail = p;
-}
-
-/* What an access certainly does; neither: it is not known. */
-static void
-what_it_does(const struct ex_hit *hit, bool *reads, bool *writes)
-{
-	bool known = hit->insn.confidence >= EX_ADDRESS_UNVERIFIED;
-
-	*reads = hit->kernel ? hit->call.reads : known && hit->insn.reads;
-	*writes = hit->kernel ? hit->call.writes : known && hit->insn.writes;
-}
-
-static const char *
-access_text(const struct ex_hit *hit)
-{
-	bool reads, writes;
-
-	if (hit->watch->access == 'w')
-		return "write";
-	if (hit->watch->access == 'x')
-		return "execute";
-	what_it_does(hit, &reads, &writes);
-	if (!reads && !writes)
-		return "access";
-	/* the kernel's call may do either: one of them was seen */
-	if (reads && writes)
-		return hit->kernel ? "access" : "read-write";
-	return reads ? "read" : "write";
 }
 
 /*
@@ -527,16 +544,6 @@ static bool
 may_get_more(const struct ex_watch *watch, bool kernel)
 {
 	return kernel || watch->slots > 1;
-}
-
-/* A write, where only reads are watched. */
-static bool
-is_dropped(const struct ex_hit *hit)
-{
-	bool reads, writes;
-
-	what_it_does(hit, &reads, &writes);
-	return hit->watch->access == 'r' && writes && !reads;
 }
 
 static void

@@ -22,6 +22,14 @@ ex_confidence_text(enum ex_confidence confidence)
 	return "unknown";
 }
 
+void
+ex_insn_no_jump(struct ex_insn *insn)
+{
+	insn->confidence = EX_EXACT;
+	insn->addr = insn->jump;
+	insn->jump = 0;
+}
+
 #ifndef __x86_64__
 void
 ex_insn_explain(struct ex_process *process, const struct ex_sample *sample,

@@ -34,7 +34,14 @@ struct ex_insn {
 				   else 0 */
 	uint32_t size;		/* bytes touched; 0: unknown */
 	struct ex_effect effect;	/* exact: what it did to those bytes */
+	uint64_t jump;		/* ambiguous only since a jump, to where the
+				   8 bytes at this address said, may have led
+				   here instead: with other bytes there it would
+				   be exact, as effect has it; else 0 */
 };
+
+/* It is known by now that no such jump was made. */
+void ex_insn_no_jump(struct ex_insn *);
 
 /*
  * Explain a sample taken in user mode in this process, of a watch of len bytes

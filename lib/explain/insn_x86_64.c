@@ -34,6 +34,9 @@ struct candidates {
 	unsigned kept;		/* which is the best, 0 or 1 */
 	struct ex_finding best;	/* its; EX_TOUCH_NO: there is none */
 	unsigned n;		/* how many, with those that have no name */
+	uint64_t jump;		/* one of those is a jump to where these bytes
+				   said, which the best candidate wrote; 0: none
+				   is, or it may have read others */
 };
 
 /* Decode the instruction at an address of the process. */
@@ -141,21 +144,39 @@ goes_on(const struct ex_query *q, const struct ex_code *c)
 	}
 }
 
-/* Can a jump that read its target from the watch have led to pc, where code
-   goes on from another instruction?  It left all registers as they were. */
+/* Whether a jump read its target from the bytes that an instruction wrote. */
 static bool
-may_be_jump(const struct ex_query *q, const struct ex_code *before)
+reads_same(const struct ex_finding *jump, const struct ex_finding *found)
 {
+	return jump->touch == EX_TOUCH_YES && found->touch == EX_TOUCH_YES &&
+	    found->writes && jump->addr == found->addr &&
+	    jump->size == sizeof(uint64_t) && found->size == jump->size;
+}
+
+/* Can a jump that read its target from the watch have led to pc, where code
+   goes on from another instruction?  It left all registers as they were. *from:
+   where it read it, if that is what the other instruction wrote; else 0. */
+static bool
+may_be_jump(const struct ex_query *q, const struct ex_code *before,
+    const struct ex_finding *found, uint64_t *from)
+{
+	bool may = before->last;	/* from another function, to its start */
 	struct ex_code c;
 
-	if (before->last)
-		return true;	/* from another function, to its start */
+	*from = may ? 0 : found->addr;
 	for (size_t i = 0; before->jumps != NULL && i < before->jumps->n; i++) {
-		if (decode(q, before->base + before->jumps->vaddr[i], &c) &&
-		    ex_code_touch(q, &c).touch != EX_TOUCH_NO)
-			return true;
+		struct ex_finding jump;
+
+		if (!decode(q, before->base + before->jumps->vaddr[i], &c))
+			continue;
+		jump = ex_code_touch(q, &c);
+		may |= jump.touch != EX_TOUCH_NO;
+		if (jump.touch != EX_TOUCH_NO && !reads_same(&jump, found))
+			*from = 0;
 	}
-	return false;
+	if (!may)
+		*from = 0;
+	return may;
 }
 
 static void
@@ -170,7 +191,7 @@ add_before(const struct ex_query *q, struct candidates *all)
 		found = ex_code_touch(q, c);
 	add(all, found);
 	if (found.touch != EX_TOUCH_NO) {
-		all->n += q->reads_too && may_be_jump(q, c);
+		all->n += q->reads_too && may_be_jump(q, c, &found, &all->jump);
 		return;
 	}
 	/* If the code was misread it may be another one.  But functions do not
@@ -321,6 +342,10 @@ answer(const struct ex_query *q, const struct candidates *all,
 	out->size = best->size;
 	if (all->n > 1 || !c->certain) {
 		out->confidence = EX_AMBIGUOUS;
+		if (all->n == 2 && c->certain && all->jump != 0) {
+			out->jump = all->jump;
+			ex_code_effect(q, c, best, &out->effect);
+		}
 	} else if (best->touch == EX_TOUCH_MAYBE) {
 		out->confidence = EX_ADDRESS_UNVERIFIED;
 	} else {

@@ -181,7 +181,8 @@ is_read(const struct ex_hit *hit)
 {
 	if (hit->kernel)
 		return hit->call.reads && !hit->call.writes;
-	return is_exact(hit) && !hit->insn.writes;
+	return hit->insn.confidence >= EX_ADDRESS_UNVERIFIED &&
+	    hit->insn.reads && !hit->insn.writes;
 }
 
 /* --- what the instruction tells --- */
@@ -517,6 +518,26 @@ ex_shadows_settled(const struct ex_shadows *s, const struct ex_claim *claim,
 	    (claim->later == 0 || is_past(claim->read, now));
 }
 
+/* A store, or a jump through what is there?  Who jumped found the address of
+   where he went, and left it there. */
+static void
+settle_jump(struct ex_claim *claim)
+{
+	struct ex_hit *hit = claim->hit;
+	const uint64_t at = hit->insn.jump - hit->watch->addr;
+	const enum ex_value_source source = hit->source;
+
+	if (hit->insn.jump == 0 || at >= EX_VALUE_MAX ||
+	    !ex_value_known(&hit->old, (unsigned)at, sizeof(hit->pc)) ||
+	    ex_value_number(&hit->old, (unsigned)at, sizeof(hit->pc)) ==
+	    hit->pc)
+		return;
+	ex_insn_no_jump(&hit->insn);
+	apply(hit, claim);
+	if (source == EX_VALUE_STOP)
+		hit->source = source;
+}
+
 void
 ex_shadows_given(struct ex_claim *claim)
 {
@@ -528,6 +549,7 @@ ex_shadows_given(struct ex_claim *claim)
 		unlist(w, claim);
 	if (w != NULL && w->last == claim)
 		w->last = NULL;
+	settle_jump(claim);
 	if ((bits & ~hit->new.known) != 0 || hit->len > size_of(hit->watch))
 		hit->source = EX_VALUE_UNKNOWN;
 	hit->unchanged = hit->source != EX_VALUE_UNKNOWN &&
