@@ -406,6 +406,46 @@ another_program_lives(void **state)
 	}
 }
 
+/* Neither is a program another one because it takes long to end, or to begin: a
+   loader that audits keeps the library waiting. */
+static void
+a_program_is_itself_from_beginning_to_end(void **state)
+{
+	static const struct {
+		const char *audit, *act, *end;
+		bool another;
+	} cases[] = {
+		{"", "end_slowly", "store", false},
+		{"", "store", "end_first", false},
+		{"slow.so", "store", "store", false},
+		{"slow.so", "store", "become_another", true},
+	};
+
+	(void)state;
+	scratch_run("echo '#include <unistd.h>\n"
+	    "unsigned la_version(unsigned v) "
+	    "{ if (getenv(\"WATCHPOINT_WATCH\") != 0) usleep(500000); "
+	    "return v; }' > slow.c && "
+	    "%s -include stdlib.h -shared -fPIC -o slow.so slow.c",
+	    getenv("CC"));
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct outcome o;
+
+		if (cases[i].audit[0] != '\0')
+			(void)setenv("LD_AUDIT",
+			    scratch_path(cases[i].audit), 1);
+		run_inside(&o, LIST("-w", "state", "--allow", "guest.c",
+		    "--error-exitcode", "66"), LIST(guest, cases[i].act,
+		    cases[i].end));
+		(void)unsetenv("LD_AUDIT");
+		if (o.status != (cases[i].another ? 120 : 7) ||
+		    (strstr(o.err, "executed another program") != NULL) !=
+		    cases[i].another)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
 /* A library that does not do what ours does. */
 static void
 a_command_that_never_joins(void **state)
@@ -598,6 +638,7 @@ main(void)
 		TEST(strays_and_what_was_not_seen),
 		TEST(a_program_that_closes_all_descriptors),
 		TEST(another_program_lives),
+		TEST(a_program_is_itself_from_beginning_to_end),
 		TEST(a_command_that_never_joins),
 		TEST(what_cannot_be_done_is_not_begun),
 		TEST(programs_of_another_kind),

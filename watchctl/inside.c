@@ -198,6 +198,7 @@ take_armed(struct inside *in, const struct wp_request *request)
 	if (in->armed)
 		return 0;
 	in->armed = true;
+	vigil_heed(&in->vigil);
 	kept = copies_take(&in->copies, in->channel, in->pidfd);
 	if (!in->started)
 		inside_start(in);
@@ -258,7 +259,7 @@ look(struct inside *in, unsigned idle)
 	char why[sizeof(in->suspicion)] = "";
 	int sig;
 
-	if (idle == 0 || in->left)
+	if (idle == 0 || in->left || (in->ours && !in->armed))
 		return;
 	if (far && !look_has(in->program, in->fd)) {
 		atomic_store(&in->vigil.executed, true);
@@ -359,6 +360,8 @@ inside_serve(struct inside *in)
 
 	wp_channel_serve(in->channel);
 	vigil_begin(&in->vigil, in->channel, in->program, in->pidfd);
+	if (!in->ours)
+		vigil_heed(&in->vigil);
 	while (!vigil_ended(&in->vigil) && !has_left(in)) {
 		take_cells(in);
 		tell_warning(in);

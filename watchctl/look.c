@@ -96,11 +96,13 @@ is_file(void *arg, const struct wp_proc_map *map)
 	return map->ino == st->st_ino && map->shared;
 }
 
+/* A program that ends has nothing mapped any more, maybe for long. */
 bool
 look_has(pid_t program, int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) < 0 ||
-	    wp_proc_maps(program, is_file, &st) != 0;
+	    wp_proc_maps(program, is_file, &st) != 0 ||
+	    wp_proc_exiting(program);
 }

@@ -12,15 +12,17 @@
 enum { RING = 4096 };
 
 /* Records of names, which execve(2) changes, in the program's first thread: one
-   that executes from another thread ends with this one. */
+   that executes from another thread ends with this one.  Of a command that is
+   being started its own execve(2) may still be under way, so the event is off
+   until it is wanted. */
 static void
 open_event(struct vigil *v)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
 		.config = PERF_COUNT_SW_DUMMY, .comm = 1, .comm_exec = 1,
-		.exclude_kernel = 1, .exclude_hv = 1, .wakeup_events = 1,
-		.watermark = 0,
+		.exclude_kernel = 1, .exclude_hv = 1,
+		.disabled = 1, .watermark = 1, .wakeup_watermark = 1,
 	};
 
 	v->event = wp_perf_open(&attr, v->program, -1);
@@ -92,6 +94,13 @@ vigil_begin(struct vigil *v, struct wp_channel *channel, pid_t program,
 	};
 	open_event(v);
 	v->awake = pthread_create(&v->thread, NULL, keep, v) == 0;
+}
+
+void
+vigil_heed(struct vigil *v)
+{
+	if (v->event >= 0)
+		(void)wp_perf_enable(v->event);
 }
 
 void

@@ -29,6 +29,9 @@ struct vigil {
 void vigil_begin(struct vigil *, struct wp_channel *, pid_t program, int pidfd);
 void vigil_end(struct vigil *);
 
+/* The program is the one that is meant: from now on execve(2) means another. */
+void vigil_heed(struct vigil *);
+
 /* Whether it has ended. */
 bool vigil_ended(struct vigil *);
 

@@ -290,8 +290,8 @@ account(struct run *run)
 
 	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
 		return;
-	tell_all_executed(run);
 	session_counted(s, counted_in_all(run));
+	tell_all_executed(run);
 }
 
 /* Wait for the command, also for one that was left stopped (--on-hit pause):

@@ -7,6 +7,7 @@
  * A constructor stores once.  Each store is followed by a line on stderr.  Ends
  * with status 7.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,6 +176,43 @@ become_another(void)
 	abort();
 }
 
+static void *
+outlive(void *unused)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+	note("outlived");
+	_exit(7);
+	return unused;
+}
+
+/* The first thread ends before the program does: it has nothing mapped any
+   more, as a program that takes its time to end. */
+static void
+end_first(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, outlive, NULL) != 0)
+		abort();
+	pthread_exit(NULL);
+}
+
+/* So much is mapped that to end takes some tenths of a second. */
+static void
+end_slowly(void)
+{
+	const size_t size = 64 << 20;
+	int fd = memfd_create("much", 0);
+
+	if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+		abort();
+	for (int i = 0; i < 100; i++)
+		if (mmap(NULL, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd,
+		    0) == MAP_FAILED)
+			abort();
+	(void)close(fd);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -184,7 +223,8 @@ static const struct {
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
-	{"close_all", close_all},
+	{"close_all", close_all}, {"end_first", end_first},
+	{"end_slowly", end_slowly},
 };
 
 int
