@@ -14,6 +14,7 @@
 
 #include "command.h"
 #include "live.h"
+#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -151,6 +152,49 @@ without_a_helper(void **state)
 	play("", "sigtrap");
 }
 
+/* Whether set-user-ID programs get root's privileges there: probed. */
+static bool
+privileges_work(void)
+{
+	if (geteuid() == 0 && scratch_try("cp /usr/bin/id id && chmod 4755 id "
+	    "&& setpriv --reuid=65534 --regid=65534 --clear-groups ./id -u | "
+	    "grep -qx 0") == 0)
+		return true;
+	print_message("no set-user-ID program can be made here\n");
+	return false;
+}
+
+/* What who starts it has set up is not executed, nor written to: neither where
+   its environment says, nor beside what it is called. */
+static void
+with_privileges_of_its_file(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	if (!privileges_work())
+		skip();
+	scratch_run("chmod 755 . && mkdir -p lib bin && install -d -m 1777 out "
+	    "&& cp '%s' lib/hard && chmod 4755 lib/hard", victim("hard"));
+	scratch_write("bin/watchctl", "#!/bin/sh\n: > \"${0%/*}\"/../out/it\n");
+	scratch_run("chmod 755 bin/watchctl && cp bin/watchctl out/helper");
+	assert_int_equal(setenv("WATCHPOINT_HELPER",
+	    scratch_path("out/helper"), 1), 0);
+	assert_int_equal(setenv("WATCHPOINT_OUTPUT",
+	    scratch_path("out/it"), 1), 0);
+	run(&o, (const char *[]){"/usr/bin/setpriv", "--reuid=65534",
+	    "--regid=65534", "--clear-groups", scratch_path("lib/hard"),
+	    "before_exit", NULL});
+	assert_int_equal(unsetenv("WATCHPOINT_OUTPUT"), 0);
+	assert_int_equal(o.status, 3);
+	if (scratch_try("[ ! -e out/it ]") != 0)
+		fail_msg("it was made to: %s", o.err);
+	/* there may be one that is installed */
+	if (strstr(o.err, "#1") == NULL)
+		fail_msg("nothing reported: %s", o.err);
+	outcome_free(&o);
+}
+
 int
 main(void)
 {
@@ -159,7 +203,8 @@ main(void)
 		cmocka_unit_test(by_async),
 		cmocka_unit_test(by_ptrace),
 		cmocka_unit_test(without_a_helper),
+		cmocka_unit_test(with_privileges_of_its_file),
 	};
 
-	return run_live("hard", tests);
+	return run_live_with("hard", tests, scratch_make, scratch_remove);
 }

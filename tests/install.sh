@@ -34,9 +34,22 @@ ls bin/watchctl lib/libwatchpoint.a share/man/man1/watchctl.1 \
 readelf -d lib/libwatchpoint.so > dynamic
 grep 'SONAME.*\[libwatchpoint\.so\.0\]' dynamic
 [ "$(grep -c NEEDED dynamic)" = "$(grep -c 'NEEDED.*\[libc\.so' dynamic)" ]
-nm -D --defined-only lib/libwatchpoint.so > symbols
-grep ' T wp_open@' symbols
-[ -z "$(grep -v ' wp_\| A LIBWATCHPOINT_' symbols)" ]
+# both libraries show what the headers declare, and nothing else
+nm -D --defined-only lib/libwatchpoint.so |
+    sed -n 's/.* \([a-z]*_[a-z_0-9]*\)@.*/\1/p' | sort > shared
+nm -g --defined-only lib/libwatchpoint.a |
+    awk 'NF == 3 { print $3 }' | sort > static
+grep -x wp_open shared
+diff shared static
+nm -D --defined-only lib/libwatchpoint.so | grep -v ' [TRDB] wp_[a-z0-9_]*@' |
+    grep -v ' A LIBWATCHPOINT_' && exit 1
+while read -r name; do
+	grep -qw "$name" include/*.h include/watchpoint/*.h || {
+		echo "$name is shown, and in no header"
+		exit 1
+	}
+done < shared
+[ -z "$(nm -D --defined-only bin/watchctl)" ]
 
 export PKG_CONFIG_PATH="$PWD/lib/pkgconfig"
 [ "$(pkg-config --variable=helper watchpoint)" = /opt/bin/watchctl ]
@@ -80,3 +93,37 @@ for static in '' --static; do
 	use "$CXX -x c++" freeze "$static" '' accepts
 done
 use "$CC" cmocka_suite '' -lcmocka accepts
+
+# A program with privileges of its file has the helper that is built in, and
+# nothing of what its caller set up.
+chmod 755 "$scratch"
+mkdir -m 1777 "$scratch/out"
+$CC -g -o "$scratch/privileged" "$TOP/examples/watch.c" \
+    $(pkg-config --cflags watchpoint) "$prefix/lib/libwatchpoint.a"
+cp /usr/bin/id "$scratch/id"
+chmod 4755 "$scratch/privileged" "$scratch/id"
+as_nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'
+if [ "$($as_nobody "$scratch/id" -u)" = 0 ]; then
+	# say COMMAND...: what it reports
+	say()
+	{
+		$as_nobody env "WATCHPOINT_OUTPUT=$scratch/out/taken" \
+		    DEBUGINFOD_URLS=http://127.0.0.1:1/ \
+		    "DEBUGINFOD_CACHE_PATH=$scratch/out/taken" \
+		    "HOME=$scratch/out" "$@" 2>&1 | cat > "$scratch/said"
+	}
+	say "$scratch/privileged"
+	grep -E '^     0 +pay .*/watch.c:[0-9]+$' "$scratch/said" ||
+	    { cat "$scratch/said"; exit 1; }
+	[ -z "$(ls -A "$scratch/out")" ]
+	# others may put something there
+	chmod o+w "$prefix/bin"
+	say "$scratch/privileged"
+	grep 'reports are short.*others than root' "$scratch/said" ||
+	    { cat "$scratch/said"; exit 1; }
+	grep 'frame 0 ' "$scratch/said"
+	[ -z "$(ls -A "$scratch/out")" ]
+	chmod o-w "$prefix/bin"
+else
+	echo 'set-user-ID programs cannot be tried here'
+fi

@@ -14,6 +14,8 @@
 #include "probe.h"
 #include "slot.h"
 
+#pragma GCC visibility push(default)
+
 /* How to watch. */
 struct wp_options {
 	bool count;		/* count only: no records */
@@ -65,5 +67,7 @@ wp_attr_time_offset(const struct perf_event_header *header)
 	return header->type == PERF_RECORD_SAMPLE ? 8 + 3 * 8 :
 	    header->size - 3u * 8;
 }
+
+#pragma GCC visibility pop
 
 #endif

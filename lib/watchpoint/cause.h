@@ -12,6 +12,8 @@
 
 #include <errno.h>
 
+#pragma GCC visibility push(default)
+
 /* X(code, errno, format): format takes the arguments that its callers give. */
 #define WP_CAUSES(X)							\
 	X(NONE, 0, "no error")						\
@@ -84,6 +86,8 @@
 	    "watch without it, or use `watch` in gdb with its --vgdb=full") \
 	X(HELPER_OFF, ENOENT, "no helper: WATCHPOINT_HELPER is empty")	\
 	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; name another in WATCHPOINT_HELPER") \
+	X(HELPER_PRIVILEGED, EPERM, "the helper %s cannot be started: %s; " \
+	    "a program that runs with privileges of its file takes no other") \
 	X(HELPER_SILENT, EPIPE, "the helper %s is of no use: %s")	\
 	X(TRACED, EPERM, "thread %d is traced by process %d (%s) already, and a thread has one tracer: end that one") \
 	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: kernel.yama.ptrace_scope is %d; set it to 1 or 0 with sysctl") \
@@ -120,5 +124,7 @@ const char *wp_cause_name(enum wp_cause_code);
 /* SYSTEM with a given errno: "what: strerror", and what helps against that, if
    it is known.  Result: -err. */
 int wp_cause_errno(struct wp_cause *cause, const char *what, int err);
+
+#pragma GCC visibility pop
 
 #endif

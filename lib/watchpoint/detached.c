@@ -26,7 +26,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK = 32 * 1024 };		/* each */
+enum {
+	STACK = 32 * 1024,	/* each */
+	PROGRAM = WP_DETACHED_FD + 1,	/* a descriptor; closed by execve(2) */
+};
 
 /* What the processes on the way share. */
 struct way {
@@ -63,20 +66,34 @@ default_signals(void)
 	    sizeof(mask));
 }
 
-/* 0 and 1 are /dev/null, 2 too if it was closed; 3 is fd; no others. */
+/* 0 and 1 are /dev/null, 2 too if it was closed; 3 is fd; 4 is the program, until
+   it is executed, if there is one to choose; no others. */
 static bool
-descriptors(int fd)
+descriptors(int fd, int program)
 {
 	bool says = fcntl(2, F_SETFD, 0) == 0;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	/* out of the way of those that are to be */
-	fd = fcntl(fd, F_DUPFD_CLOEXEC, WP_DETACHED_FD + 1);
-	null = fcntl(null, F_DUPFD_CLOEXEC, WP_DETACHED_FD + 1);
-	return fd >= 0 && null >= 0 && dup2(null, 0) == 0 &&
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, PROGRAM + 1);
+	null = fcntl(null, F_DUPFD_CLOEXEC, PROGRAM + 1);
+	if (program != 0)
+		program = fcntl(program, F_DUPFD_CLOEXEC, PROGRAM + 1);
+	return fd >= 0 && null >= 0 && program >= 0 && dup2(null, 0) == 0 &&
 	    dup2(null, 1) == 1 && (says || dup2(null, 2) == 2) &&
 	    dup2(fd, WP_DETACHED_FD) == WP_DETACHED_FD &&
-	    close_range(WP_DETACHED_FD + 1, UINT32_MAX, 0) == 0;
+	    dup3(program != 0 ? program : null, PROGRAM, O_CLOEXEC) ==
+	    PROGRAM && close_range(PROGRAM + 1, UINT32_MAX, 0) == 0;
+}
+
+static void
+execute(const struct wp_detached *what)
+{
+	if (what->program != 0)
+		(void)execveat(PROGRAM, "", what->argv, what->env,
+		    AT_EMPTY_PATH);
+	else
+		(void)execve(what->path, what->argv, what->env);
 }
 
 static int
@@ -86,9 +103,9 @@ grandchild(void *arg)
 	const struct wp_detached *what = way->what;
 
 	(void)setsid();
-	if (descriptors(what->fd)) {
+	if (descriptors(what->fd, what->program)) {
 		default_signals();
-		(void)execve(what->path, what->argv, what->env);
+		execute(what);
 	}
 	way->err = errno;
 	return 127;

@@ -18,6 +18,8 @@ struct wp_detached {
 	char *const *argv;
 	char *const *env;
 	int fd;			/* will be its descriptor WP_DETACHED_FD */
+	int program;		/* a descriptor of what is executed, whatever is
+				   at path now; 0: what is at path */
 };
 
 enum { WP_DETACHED_FD = 3 };

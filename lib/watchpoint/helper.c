@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "detached.h"
+#include "trusted.h"
 #include "watches.h"
 
 /* Where it is installed, as the Makefile says. */
@@ -82,6 +84,14 @@ is_private(const char *variable)
 	return false;
 }
 
+/* Whether the program has privileges that who started it lacks, as set-user-ID
+   programs do.  What he set up is then no reason to do anything. */
+static bool
+is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
 /* The helper's environment, in mapped memory of *size bytes; NULL: none. */
 static char **
 environment(size_t *size)
@@ -89,7 +99,7 @@ environment(size_t *size)
 	size_t n = 0;
 	char **env;
 
-	while (environ != NULL && environ[n] != NULL)
+	while (!is_privileged() && environ != NULL && environ[n] != NULL)
 		n++;
 	*size = (n + 1) * sizeof(*env);
 	env = mmap(NULL, *size, PROT_READ | PROT_WRITE,
@@ -118,6 +128,28 @@ path_beside(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
+/* Start the one that is built in, if nobody but root can have put it there. */
+static int
+start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
+{
+	int err, fd = wp_trusted_open(WP_HELPER_PATH);
+
+	what->path = WP_HELPER_PATH;
+	if (fd >= 0)
+		fd = what->program = wp_descriptor_high(fd);
+	err = fd < 0 ? fd : wp_detached_start(what, pid);
+	if (fd >= 0)
+		(void)close(fd);
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_PRIVILEGED,
+		    what->path, fd == -EPERM ?
+		    "others than root may have put it there" :
+		    strerrordesc_np(-err));
+		cause->err = -err;
+	}
+	return err;
+}
+
 /* Start the first that can be, of WATCHPOINT_HELPER, or else of the places
    where it is installed. */
 static int
@@ -127,6 +159,8 @@ start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 	const char *path = wp_setting("WATCHPOINT_HELPER");
 	int err;
 
+	if (is_privileged())
+		return start_trusted(what, pid, cause);
 	if (path != NULL && *path == '\0')
 		return wp_cause_set(cause, WP_CAUSE_HELPER_OFF);
 	what->path = path != NULL ? path : WP_HELPER_PATH;

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#pragma GCC visibility push(default)
+
 /* A new event's descriptor, close-on-exec.  See perf_event_open(2) for what
    attr, pid and cpu may be, and for the errors. */
 int wp_perf_open(struct perf_event_attr *attr, pid_t pid, int cpu);
@@ -46,5 +48,7 @@ int wp_perf_read(int fd, bool has_lost, struct wp_perf_count *);
 /* The ring of an event: a control page and size bytes (a power of two). */
 int wp_perf_map(int fd, size_t size, struct perf_event_mmap_page **ring);
 void wp_perf_unmap(struct perf_event_mmap_page *ring, size_t size);
+
+#pragma GCC visibility pop
 
 #endif

@@ -15,6 +15,8 @@
 
 #include "slot.h"
 
+#pragma GCC visibility push(default)
+
 /* What events may be opened, by this user, here.  Cheap: opens only. */
 struct wp_features {
 	struct wp_slot_caps caps;	/* slots free in this thread; range */
@@ -70,5 +72,7 @@ void wp_probe_fire(enum wp_probe_kind, struct wp_probe_result *out);
    all on this processor: what is free when nobody holds any. */
 unsigned wp_probe_free_slots(void);
 unsigned wp_probe_all_slots(void);
+
+#pragma GCC visibility pop
 
 #endif

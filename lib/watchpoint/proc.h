@@ -15,6 +15,8 @@
 
 #include "cause.h"
 
+#pragma GCC visibility push(default)
+
 struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
@@ -131,5 +133,7 @@ ssize_t wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len);
 enum { WP_PROC_WORDS = 64 };
 size_t wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to,
     size_t n);
+
+#pragma GCC visibility pop
 
 #endif

@@ -16,6 +16,8 @@
 
 #include "cause.h"
 
+#pragma GCC visibility push(default)
+
 struct wp_rings;
 
 /*
@@ -45,5 +47,7 @@ size_t wp_rings_size(const struct wp_rings *);
  */
 const struct perf_event_header *wp_rings_next(struct wp_rings *,
     uint64_t horizon);
+
+#pragma GCC visibility pop
 
 #endif

@@ -16,6 +16,8 @@
 #include "cause.h"
 #include "watchpoint.h"
 
+#pragma GCC visibility push(default)
+
 struct wp_region {
 	uint64_t addr;		/* first byte */
 	uint64_t len;		/* bytes, at least 1; ignored for WP_EXEC */
@@ -58,5 +60,7 @@ uint64_t wp_slot_user_end(void);
 
 /* Whether addr can be an address at all (canonical, on x86-64). */
 bool wp_slot_canonical(uint64_t addr);
+
+#pragma GCC visibility pop
 
 #endif

@@ -9,6 +9,8 @@
 #include <linux/perf_event.h>
 #include <sys/types.h>
 
+#pragma GCC visibility push(default)
+
 /*
  * Call fn with each record, which is valid during the call; its non-zero result
  * ends it and is returned.  0 or -errno: -ESRCH when the process has ended.
@@ -22,5 +24,7 @@ int wp_synth_process(pid_t pid,
  */
 int wp_synth_kernel(int (*fn)(void *arg, const struct perf_event_header *),
     void *arg);
+
+#pragma GCC visibility pop
 
 #endif

@@ -25,6 +25,8 @@
 #include "ring.h"
 #include "slot.h"
 
+#pragma GCC visibility push(default)
+
 /* One watch: a region, and the slots it was planned into. */
 struct wp_watched {
 	struct wp_region region;
@@ -136,5 +138,7 @@ int wp_target_count(const struct wp_target *, size_t watch,
 
 /* Stop, close, free. */
 void wp_target_free(struct wp_target *);
+
+#pragma GCC visibility pop
 
 #endif

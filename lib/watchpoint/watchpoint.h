@@ -53,6 +53,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#pragma GCC visibility push(default)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -294,6 +295,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #ifdef __cplusplus
 }
 #endif
+#pragma GCC visibility pop
 
 /*
  * WP_WATCH(lvalue)	watch writes to a variable from here on, by all threads:
