@@ -402,7 +402,10 @@ static struct ex_finding
 both(const struct ex_finding *a, const struct ex_finding *b)
 {
 	struct ex_finding f = a->stores ? *a : *b;
+	const struct ex_finding *other = a->stores ? b : a;
 
+	f.other = other->addr;
+	f.other_size = other->size;
 	f.reads = a->reads || b->reads;
 	f.writes = a->writes || b->writes;
 	f.stores = a->stores || b->stores;
@@ -410,7 +413,7 @@ both(const struct ex_finding *a, const struct ex_finding *b)
 	if (f.touch == EX_TOUCH_YES && (a->size == 0 || b->size == 0))
 		f.touch = EX_TOUCH_MAYBE;
 	if (f.touch == EX_TOUCH_MAYBE) {
-		f.size = 0;
+		f.size = f.other_size = 0;
 		if (a->reads != b->reads || a->writes != b->writes)
 			f.reads = f.writes = false;	/* not known which */
 	}

@@ -71,7 +71,9 @@ struct ex_finding {
 	uint64_t addr;		/* EX_TOUCH_YES: first byte touched */
 	uint32_t size;		/* bytes touched; 0: unknown, and with
 				   EX_TOUCH_YES addr is, too */
-	bool stores;		/* that operand is written (first choice) */
+	uint64_t other;		/* EX_TOUCH_YES: the same of a second operand */
+	uint32_t other_size;	/* that touches the watch; 0: there is none */
+	bool stores;		/* the first one is written (first choice) */
 	bool reads, writes;	/* what it does there, all operands together */
 };
 

@@ -408,28 +408,6 @@ touch(struct ex_hit *hit, uint64_t addr, uint64_t len)
 	hit->len = (end > had ? end : had) - hit->addr;
 }
 
-/* The bytes that an exactly known instruction touched are those, and no
-   more. */
-static void
-narrow(struct ex_hit *hit)
-{
-	const struct ex_insn *insn = &hit->insn;
-	const struct ex_watch *watch = hit->watch;
-	uint64_t from = insn->addr, to = insn->addr + insn->size;
-
-	if (insn->confidence != EX_EXACT || insn->size == 0 ||
-	    watch->access == 'x' || to < from)
-		return;
-	if (from < watch->addr)
-		from = watch->addr;
-	if (to > watch->addr + watch->len)
-		to = watch->addr + watch->len;
-	if (from < to) {
-		hit->addr = from;
-		hit->len = to - from;
-	}
-}
-
 /* Cut a range of bytes down to what it has in common with another. */
 static void
 cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
@@ -440,6 +418,27 @@ cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
 		return;
 	*from = addr > *from ? addr : *from;
 	*to = end < *to ? end : *to;
+}
+
+/* The bytes that an exactly known instruction touched are those, and no
+   more. */
+static void
+narrow(struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_watch *watch = hit->watch;
+	uint64_t from = insn->addr, to = insn->addr + insn->size;
+	uint64_t other = insn->other, end = insn->other + insn->other_size;
+
+	if (insn->confidence != EX_EXACT || insn->size == 0 ||
+	    watch->access == 'x')
+		return;
+	cut(&from, &to, watch->addr, watch->len);
+	cut(&other, &end, watch->addr, watch->len);
+	hit->addr = from;
+	hit->len = to - from;
+	if (insn->other_size != 0)
+		touch(hit, other, end - other);
 }
 
 /* Which way it went: the function that did it may tell more than the call.  Of

@@ -351,6 +351,8 @@ answer(const struct ex_query *q, const struct candidates *all,
 	} else {
 		out->confidence = EX_EXACT;
 		out->addr = best->addr;
+		out->other = best->other;
+		out->other_size = best->other_size;
 		ex_code_effect(q, c, best, &out->effect);
 	}
 }
