@@ -13,7 +13,9 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
+#include "channel.h"
 #include "live.h"
 #include "refuse.h"
 #include "scratch.h"
@@ -231,7 +233,7 @@ the_program_notices_nothing(void **state)
 	    "%s -shared -fPIC -o libnothing.so nothing.c", getenv("CC"));
 	for (int i = 0; i < 2; i++) {
 		const char *const *command = LIST(guest, "environment",
-		    "inherited", "descriptors", "children");
+		    "auxiliary", "inherited", "descriptors", "children");
 
 		run(&without, command);
 		run_inside(&with, LIST("-w", "state"), command);
@@ -469,6 +471,73 @@ a_command_that_never_joins(void **state)
 	free(library);
 }
 
+/* A maker of a channel, which never serves it. */
+static pid_t
+make_maker(int fd, struct wp_channel **channel)
+{
+	char path[64];
+	pid_t maker;
+
+	assert_int_equal(wp_channel_map(fd, channel), 0);
+	if ((maker = fork()) == 0)
+		for (;;)
+			(void)pause();
+	assert_true(maker > 0);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", maker, fd);
+	(void)setenv("LD_PRELOAD", getenv("WATCHPOINT_LIBRARY"), 1);
+	(void)setenv("WATCHPOINT_WATCH", "w:state\n", 1);
+	(void)setenv("WATCHPOINT_CHANNEL", path, 1);
+	return maker;
+}
+
+static void
+no_maker(void)
+{
+	(void)unsetenv("LD_PRELOAD");
+	(void)unsetenv("WATCHPOINT_WATCH");
+	(void)unsetenv("WATCHPOINT_CHANNEL");
+}
+
+/* watchctl, killed when the command has been started and waits for it, or
+   before: the command goes on. */
+static void
+killed_before_it_serves(void **state)
+{
+	(void)state;
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	for (int waits = 0; waits < 2; waits++) {
+		int fd = wp_channel_make(0);
+		struct wp_channel *channel;
+		struct running r;
+		struct outcome o;
+		pid_t maker;
+
+		assert_true(fd >= 0);
+		maker = make_maker(fd, &channel);
+		if (!waits) {
+			(void)kill(maker, SIGKILL);
+			(void)waitpid(maker, NULL, 0);
+		}
+		start(&r, LIST(guest, "store"));
+		no_maker();
+		for (int i = 0; waits && i < COMMAND_PATIENCE_MS &&
+		    atomic_load(&channel->program) == 0; i++)
+			(void)usleep(1000);
+		(void)kill(maker, SIGKILL);
+		finish(&r, &o);
+		if (o.status != 7)
+			fail_msg("%d: status %d: %s", waits, o.status, o.err);
+		expect_said(&o, "mark stored");
+		expect_said(&o, "not watched");
+		outcome_free(&o);
+		if (waits)
+			(void)waitpid(maker, NULL, 0);
+		wp_channel_unmap(channel);
+		(void)close(fd);
+	}
+}
+
 /* --- what is refused --- */
 
 /* A line, and the program has not begun. */
@@ -640,6 +709,7 @@ main(void)
 		TEST(another_program_lives),
 		TEST(a_program_is_itself_from_beginning_to_end),
 		TEST(a_command_that_never_joins),
+		TEST(killed_before_it_serves),
 		TEST(what_cannot_be_done_is_not_begun),
 		TEST(programs_of_another_kind),
 		TEST(a_script_is_its_interpreter),

@@ -2,12 +2,13 @@
  * inside_run: `watchctl --inside`.
  *
  * Overview: see whether the command can take the library; make the channel; start
- * the command, as its parent would without us, but for three variables that the
+ * the command, as its parent would without us, but for variables that the
  * library takes out of its environment (preload.c):
  *
  *	LD_PRELOAD		the library, before what is there
  *	WATCHPOINT_CHANNEL	where the channel is
  *	WATCHPOINT_WATCH	the SPECs
+ *	WATCHPOINT_PAD		nothing, so that an even number is taken out
  *
  * The library asks what the SPECs mean, arms, and lets the program begin.
  */
@@ -106,12 +107,15 @@ set_preload(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
 	struct buffer b = {0};
-	int err;
+	int err = 0;
 
 	buffer_puts(&b, library);
 	if (others != NULL && *others != '\0')
 		buffer_printf(&b, ":%s", others);
-	err = setenv("LD_PRELOAD", buffer_text(&b), 1);
+	else
+		err = setenv("WATCHPOINT_PAD", "", 1);
+	if (err == 0)
+		err = setenv("LD_PRELOAD", buffer_text(&b), 1);
 	buffer_free(&b);
 	return err;
 }

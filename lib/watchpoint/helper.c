@@ -194,21 +194,38 @@ has_ended(int pidfd)
 	return poll(&poll_end, 1, 0) > 0;
 }
 
+/* A descriptor of a process; -1: not to be had; -ESRCH: it has ended, and may have
+   been reaped already, by init(1) for example. */
+static int
+process_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd >= 0 ? wp_descriptor_high(fd) : errno == ESRCH ? -ESRCH : -1;
+}
+
+/* Wait until that process serves the channel.  0; -EPIPE: it ended before;
+   -ETIMEDOUT. */
+static int
+await_served(struct wp_channel *channel, int pidfd)
+{
+	int err = pidfd == -ESRCH ? -EPIPE : -ETIMEDOUT;
+
+	for (unsigned i = 0; err == -ETIMEDOUT && i < 10 * PATIENCE; i++)
+		if ((err = wp_channel_await(channel, 100)) == -ETIMEDOUT &&
+		    has_ended(pidfd))
+			err = -EPIPE;
+	return err;
+}
+
 /* Wait until the new helper serves, or else be rid of it. */
 static int
 await(struct wp_channel *channel, const char *path, pid_t pid,
     struct wp_cause *cause)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	/* init may have reaped it already */
-	int err = pidfd < 0 && errno == ESRCH ? -EPIPE : -ETIMEDOUT;
+	int pidfd = process_open(pid);
+	int err = await_served(channel, pidfd);
 
-	if (pidfd >= 0)
-		pidfd = wp_descriptor_high(pidfd);
-	for (unsigned i = 0; err == -ETIMEDOUT && i < 10 * PATIENCE; i++)
-		if ((err = wp_channel_await(channel, 100)) == -ETIMEDOUT &&
-		    has_ended(pidfd))
-			err = -EPIPE;
 	if (err == -ETIMEDOUT)
 		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	if (pidfd >= 0)
@@ -269,8 +286,10 @@ start(struct wp_cause *cause)
 	return err;
 }
 
+/* Join the channel behind a path; made by whoever pidfd is, who may end before he
+   serves. */
 static int
-join(const char *path, struct wp_cause *cause)
+join_made(const char *path, int pidfd, struct wp_cause *cause)
 {
 	struct wp_channel *channel;
 	int err, fd = open(path, O_RDWR | O_CLOEXEC);
@@ -282,7 +301,7 @@ join(const char *path, struct wp_cause *cause)
 	if (err < 0)
 		return wp_cause_errno(cause, path, -err);
 	if ((err = wp_channel_join(channel)) == 0)
-		err = wp_channel_await(channel, PATIENCE * 1000);
+		err = await_served(channel, pidfd);
 	if (err < 0) {
 		wp_channel_unmap(channel);
 		return wp_cause_errno(cause, path, -err);
@@ -290,6 +309,25 @@ join(const char *path, struct wp_cause *cause)
 	permit(channel->helper_pid);
 	atomic_store(&wp_inside.channel, channel);
 	return 0;
+}
+
+/* The path is one of its maker's descriptors in /proc. */
+static int
+join(const char *path, struct wp_cause *cause)
+{
+	pid_t maker = 0;
+	int pidfd, err;
+
+	if (sscanf(path, "/proc/%d/", &maker) != 1)
+		return join_made(path, -1, cause);
+	pidfd = process_open(maker);
+	err = join_made(path, pidfd, cause);
+	if (err == -EPIPE || (err < 0 && (pidfd == -ESRCH ||
+	    has_ended(pidfd))))
+		err = wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	return err;
 }
 
 int

@@ -11,6 +11,7 @@
  * not concerned; and so does the library's name in LD_PRELOAD.
  */
 #include <errno.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,23 +71,43 @@ value_of(char *variable, const char *name)
 	    variable + len + 1 : NULL;
 }
 
-/* Leave nothing of ours to the program's children. */
+/* Whether a variable is ours, and not to be left to the program's children. */
+static bool
+is_ours_alone(char *variable)
+{
+	char *value = value_of(variable, "LD_PRELOAD");
+
+	return value_of(variable, "WATCHPOINT_WATCH") != NULL ||
+	    value_of(variable, "WATCHPOINT_CHANNEL") != NULL ||
+	    value_of(variable, "WATCHPOINT_PAD") != NULL ||
+	    (value != NULL && !trim(value));
+}
+
+/*
+ * Take our variables out.  Behind the kernel's list lies the auxiliary vector,
+ * which some look for behind the first NULL.  So the room that becomes free is
+ * made entries of that vector, of the kind that everybody passes over.  Such an
+ * entry takes the room of two variables: of an odd number one stays, empty.
+ */
 static void
 clean_environment(char **env)
 {
-	char **to = env, *value;
+	static const ElfW(auxv_t) passed_over = {.a_type = AT_IGNORE};
+	char **to = env, **from = env, *odd = NULL;
 
-	if (env == NULL)
+	for (; env != NULL && *from != NULL; from++)
+		if (!is_ours_alone(*from))
+			*to++ = *from;
+		else if (value_of(*from, "WATCHPOINT_WATCH") != NULL)
+			odd = value_of(*from, "WATCHPOINT_WATCH");
+	if (env == NULL || to == from)
 		return;
-	for (char **from = env; *from != NULL; from++) {
-		if (value_of(*from, "WATCHPOINT_WATCH") != NULL ||
-		    value_of(*from, "WATCHPOINT_CHANNEL") != NULL ||
-		    ((value = value_of(*from, "LD_PRELOAD")) != NULL &&
-		    !trim(value)))
-			continue;
-		*to++ = *from;
+	if ((from - to) % 2 != 0 && odd != NULL) {
+		*odd = '\0';
+		*to++ = odd - sizeof("WATCHPOINT_WATCH");
 	}
-	*to = NULL;
+	for (*to++ = NULL; to < from; to += sizeof(passed_over) / sizeof(*to))
+		memcpy(to, &passed_over, sizeof(passed_over));
 }
 
 /* What is asked for, and where it is. */
@@ -153,8 +174,8 @@ open_all(int n, struct wp_cause *cause)
 }
 
 /* Tell the helper that all are open; or why not: it says so, as it says
-   everything else. */
-static void
+   everything else.  -EPIPE: there is none. */
+static int
 tell(int err, const struct wp_cause *cause)
 {
 	struct wp_request *request;
@@ -168,16 +189,46 @@ tell(int err, const struct wp_cause *cause)
 		wp_inside.kept = told > 0;
 	}
 	wp_watches_unlock();
-	if (err < 0 && told < 0)
-		wp_say(cause->text);
-	if (err < 0 || told < 0)
+	return told;
+}
+
+/* Whether there was somebody who wanted the program watched, and is no more. */
+static bool
+is_abandoned(int told, const struct wp_cause *cause)
+{
+	return told == -EPIPE && (atomic_load(&wp_inside.channel) != NULL ||
+	    cause->code == WP_CAUSE_HELPER_DIED);
+}
+
+/* The program does not begin unwatched; but nobody ends for watchctl's end. */
+static void
+decide(int err, int told, const struct wp_cause *cause)
+{
+	const bool abandoned = is_abandoned(told, cause);
+	char line[sizeof(cause->text) + 32];
+
+	if (err < 0 && told < 0) {
+		(void)snprintf(line, sizeof(line), "%s%s", abandoned ?
+		    "not watched: " : "", cause->text);
+		wp_say(line);
+	}
+	if ((err < 0 || told < 0) && !abandoned)
 		_exit(STATUS_UNWATCHED);
+}
+
+/* Both lists: another library may have made a new one. */
+static void
+clean_environments(char **env)
+{
+	clean_environment(environ);
+	if (env != environ)
+		clean_environment(env);
 }
 
 /* The variable of the channel is read before it is taken away; one of another
    process says that the environment is not meant for this one. */
 static void
-watch(const char *text)
+watch(const char *text, char **env)
 {
 	const bool joins = wp_setting("WATCHPOINT_CHANNEL") != NULL;
 	struct wp_cause cause = {0};
@@ -186,7 +237,7 @@ watch(const char *text)
 	(void)snprintf(wanted.text, sizeof(wanted.text), "%s", text);
 	wp_watches_lock();
 	n = joins ? wp_helper_join(&cause) : 0;
-	clean_environment(environ);
+	clean_environments(env);
 	if (n == 0 && !joins)
 		n = wp_helper_start(&cause);
 	if (n == 0)
@@ -196,7 +247,7 @@ watch(const char *text)
 		return;
 	if (n >= 0)
 		n = open_all(n, &cause);
-	tell(n, &cause);
+	decide(n, tell(n, &cause), &cause);
 }
 
 /* Constructors may run before the C library's own, which sets environ. */
@@ -211,5 +262,5 @@ begin(int argc, char **argv, char **env)
 		environ = env;
 	if (environ != NULL &&
 	    (text = wp_setting("WATCHPOINT_WATCH")) != NULL && *text != '\0')
-		watch(text);
+		watch(text, env);
 }

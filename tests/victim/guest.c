@@ -11,16 +11,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define OWN __attribute__((noinline, noclone))
+
+extern char **environ;
 
 volatile long state;
 volatile char text[16];
@@ -59,6 +63,30 @@ tell_environment(void)
 	for (int i = 0; i < 3; i++)
 		printf("%s=%s\n", names[i], getenv(names[i]) == NULL ? "" :
 		    getenv(names[i]));
+}
+
+/* The auxiliary vector, found as runtimes find it that have no getauxval(3):
+   behind the kernel's list of variables.  The program's own variables differ. */
+static void
+tell_auxiliary(void)
+{
+	char **at = environ;
+	const ElfW(auxv_t) *entry;
+	unsigned found = 0, wrong = 0;
+
+	while (*at != NULL)
+		at++;
+	for (entry = (const void *)(at + 1); entry->a_type != AT_NULL; entry++) {
+		if (entry->a_type == AT_IGNORE)
+			continue;
+		found++;
+		wrong += entry->a_un.a_val != getauxval(entry->a_type);
+	}
+	printf("auxiliary vector: %u entries, %u wrong\n", found, wrong);
+	for (at = environ; *at != NULL; at++)
+		if (strncmp(*at, "LD_PRELOAD=", 11) == 0 ||
+		    strncmp(*at, "WATCHPOINT_", 11) == 0)
+			printf("%s\n", *at);
 }
 
 /* What a child gets. */
@@ -218,6 +246,7 @@ static const struct {
 	void (*run)(void);
 } acts[] = {
 	{"store", store}, {"environment", tell_environment},
+	{"auxiliary", tell_auxiliary},
 	{"inherited", tell_inherited}, {"descriptors", tell_descriptors},
 	{"children", tell_children}, {"thread", make_thread},
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
