@@ -95,7 +95,8 @@ account_of(const struct outcome *o)
 	if (end == NULL)
 		fail_msg("no account: %s", o->err);
 	assert_int_equal(number_of(end, "hits"), number_of(end, "reported") +
-	    number_of(end, "lost"));
+	    number_of(end, "lost") +
+	    json_integer_value(json_object_get(end, "handled")));
 	assert_int_equal(number_of(end, "reported"), count_of(o, "hit"));
 	return end;
 }

@@ -174,34 +174,23 @@ has_watch(const struct hits *hits, uint32_t index)
 	return false;
 }
 
-/* An instruction that touches several slots of a watch is one access.  A watch
-   that is off by now, or closed, is not hit. */
+/* A slot of a watch was touched: count it, as an event of its own would, and tell
+   of it if the period makes it a hit; of an instruction that touches several slots
+   of a watch, once.  A watch that is off by now, or closed, is not hit. */
 static void
 add_hit(struct arming *arming, struct hits *hits,
     const struct place *place)
 {
 	struct wp_channel_watch *told = &arming->channel->watch[place->index];
+	struct armed *watch = place->watch;
 
-	if (atomic_load(&place->watch->serial) == place->serial &&
-	    atomic_load(&told->on) != 0 && !has_watch(hits, place->index))
+	if (atomic_load(&watch->serial) != place->serial ||
+	    atomic_load(&told->on) == 0)
+		return;
+	(void)atomic_fetch_add(&told->counted, 1);
+	if (++watch->counted[place->piece] % watch->period == 0 &&
+	    !has_watch(hits, place->index))
 		hits->at[hits->n++] = place;
-}
-
-/* Count them, and leave those that the period makes a hit. */
-static void
-count_hits(struct arming *arming, struct hits *hits)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < hits->n; i++) {
-		uint32_t index = hits->at[i]->index;
-		uint64_t count = atomic_fetch_add(
-		    &arming->channel->watch[index].counted, 1) + 1;
-
-		if (count % arming->table[index].period == 0)
-			hits->at[n++] = hits->at[i];
-	}
-	hits->n = n;
 }
 
 static uint64_t
@@ -259,7 +248,6 @@ hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 	for (unsigned n = 0; places != NULL && n < WP_DEBUG_REGISTERS; n++)
 		if ((bits >> n & 1) != 0 && place_fires(&places->at[n]))
 			add_hit(arming, &hits, &places->at[n]);
-	count_hits(arming, &hits);
 	if (hits.n == 0 || !is_caught(arming, thread->tid) ||
 	    !fits(thread->tid, &late))
 		return 0;

@@ -312,6 +312,7 @@ take_rest(struct inside *in)
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(in);
 	tell_unreported(in);
+	in->session.handled = atomic_load(&channel->handled);
 	tell_warning(in);
 	tell_gaps(in);
 	if (in->suspicion[0] != '\0' && !in->suspected && in->started &&

@@ -23,6 +23,8 @@ struct armed {
 	bool kernel;			/* events: the kernel's accesses too */
 	bool on;			/* as put into effect */
 	uint64_t period;		/* at least 1 */
+	uint64_t counted[WP_DEBUG_REGISTERS];	/* accesses to each slot that
+						   debug registers told of */
 	uint64_t gone;			/* counted by events that are closed */
 	unsigned nslots;		/* at most WP_DEBUG_REGISTERS */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];

@@ -32,6 +32,8 @@ struct report_end {
 	uint64_t unchanged;	/* --changed: hits that are therefore not
 				   reported */
 	bool changed;		/* that was asked for */
+	uint64_t handled;	/* hits that went to handlers of the program, and
+				   no further */
 	uint64_t dropped;	/* -r: accesses that were writes */
 	const char *reason;	/* "count", "time", "exit", "signal",
 				   "detached"; NULL: none */

@@ -548,6 +548,8 @@ put_end(struct report *r, const struct report_end *end)
 	field_dec(b, "lost", end->lost);
 	if (end->changed)
 		field_dec(b, "unchanged", end->unchanged);
+	if (end->handled > 0)
+		field_dec(b, "handled", end->handled);
 	if (end->dropped > 0)
 		field_dec(b, "dropped", end->dropped);
 	if (end->judged)

@@ -424,6 +424,8 @@ say_account(const struct session *s, const struct report_end *end)
 	    end->lost);
 	if (end->changed)
 		buffer_printf(&b, ", %" PRIu64 " unchanged", end->unchanged);
+	if (end->handled > 0)
+		buffer_printf(&b, ", %" PRIu64 " for handlers", end->handled);
 	if (end->judged)
 		buffer_printf(&b, ", %" PRIu64 " stray", end->stray);
 	if (end->nfindings > 0)
@@ -477,7 +479,8 @@ fill_end(struct session *s, struct report_end *end)
 		s->reported += end->counts[i];
 	end->reported = s->reported;
 	end->lost = s->lost;
-	end->hits = s->reported + s->unchanged + s->lost;
+	end->hits = s->reported + s->unchanged + s->handled + s->lost;
+	end->handled = s->handled;
 	end->changed = s->options->changed;
 	end->unchanged = s->unchanged;
 	if (s->explainer != NULL)

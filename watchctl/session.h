@@ -7,7 +7,7 @@
  * session_watch fixes that; session_start begins the report; session_record
  * takes each record; session_end closes the account:
  *
- *	hits = reported + unchanged + lost
+ *	hits = reported + unchanged + handled + lost
  *
  * With --allow or --error-exitcode each hit is judged on its way into the
  * report, whatever delivered it; who runs the session tells it what it missed
@@ -38,6 +38,8 @@ struct session {
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
 	uint64_t unchanged;		/* hits not reported: --changed */
+	uint64_t handled;		/* hits not reported: for handlers of the
+					   program alone */
 	uint64_t lost;			/* hits, as told so far */
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* NULL: nobody asked to judge */

@@ -207,6 +207,9 @@ struct wp_channel {
 					   who traces them was killed */
 	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
 					   another now */
+	_Atomic uint64_t handled;	/* by the program: hits of which handlers
+					   were told, and that nobody wants
+					   printed */
 	_Atomic uint64_t undelivered;	/* accesses counted, exact, and of which no
 				   handler was told: SIGTRAP blocked, ignored or
 				   another's */

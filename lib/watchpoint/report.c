@@ -197,12 +197,31 @@ wp_report_hit(const struct wp_run *run, const struct wp_told *told)
 	};
 }
 
+/* Hits that are not to be printed are for handlers; the helper has them in its
+   account, too. */
+static void
+tell_handled(const struct wp_run *run)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	unsigned n = 0, printed = 0;
+
+	for (unsigned i = 0; i < run->n; i++) {
+		printed += is_printed(&run->told[i]);
+		n += !is_reported(&run->told[i]);
+	}
+	if (printed == 0)	/* what is stray is explained to it alone */
+		n = run->n;
+	if (n > 0 && channel != NULL && atomic_load(&channel->off) == 0)
+		(void)atomic_fetch_add(&channel->handled, n);
+}
+
 void
 wp_report(struct wp_run *run)
 {
 	enum posted posted;
 	unsigned first = 0;
 
+	tell_handled(run);
 	while (first < run->n && !is_reported(&run->told[first]))
 		first++;
 	if (first == run->n)

@@ -180,9 +180,14 @@ int wp_disable(struct wp_watch *);
 int wp_move(struct wp_watch *, const volatile void *addr);
 
 /*
- * How many accesses there were, in *count: all that the kernel counted, by all
- * threads, those without a report (period, WP_PERMIT) too.  The ptrace delivery
- * counts hits.  -EPIPE: the helper counted, and has ended.  Async-signal-safe.
+ * How many accesses there were, in *count, by all its threads; those without a
+ * report (period, WP_PERMIT) too.  By whatever delivery, what is counted is how
+ * often one of the watch's debug registers was touched while it was enabled: once
+ * by an instruction; twice by one that touches two of them, as a watch of bytes
+ * that are not within 8 aligned ones has; by each step of a rep string
+ * instruction; and where the kernel's accesses are seen, by a system call up to
+ * once for each byte.  What a handler touches itself may be among it.  -EPIPE: the
+ * helper counted, and has ended.  Async-signal-safe.
  */
 int wp_count(const struct wp_watch *, uint64_t *count);
 
