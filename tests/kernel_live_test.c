@@ -1741,6 +1741,92 @@ a_stop_that_was_taken_forgets_its_signal(void **state)
 	}
 }
 
+/* Take a signal that is blocked.  Result: its descriptor; 0: somebody sent it;
+   -1: there is none. */
+static int
+take_signal(const sigset_t *signals)
+{
+	const struct timespec now = {0};
+	siginfo_t info;
+
+	if (sigtimedwait(signals, &info, &now) < 0)
+		return -1;
+	return info.si_code > 0 ? info.si_fd : 0;
+}
+
+static void
+a_thread_keeps_one_of_each_signal(void **state)
+{
+	struct perf_event_attr attr = write_attr(area);
+	sigset_t urgent, before;
+	int fd;
+
+	(void)state;
+	(void)sigemptyset(&urgent);
+	(void)sigaddset(&urgent, SIGURG);
+	(void)sigprocmask(SIG_BLOCK, &urgent, &before);
+	fd = wp_perf_open(&attr, gettid(), -1);
+	assert_true(fd > 0);
+	assert_int_equal(wp_perf_signal(fd, gettid(), SIGURG), 0);
+	*area = 1;
+	assert_int_equal(tgkill(getpid(), gettid(), SIGURG), 0);
+	assert_int_equal(take_signal(&urgent), fd);
+	assert_int_equal(take_signal(&urgent), -1);
+	*area = 2;
+	assert_int_equal(kill(getpid(), SIGURG), 0);	/* its process's */
+	assert_int_equal(take_signal(&urgent), fd);
+	assert_int_equal(take_signal(&urgent), 0);
+	(void)close(fd);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Let threads go on that have something to tell, and count that: by their place
+   in the hold. */
+static void
+let_tell(const struct wp_hold *hold, unsigned told[2])
+{
+	struct wp_trace trace;
+
+	for (size_t i = 0; i < hold->n; i++)
+		if (wp_trace_next(hold->thread[i].tid, &trace) > 0) {
+			told[i]++;
+			wp_trace_continue(trace.tid, 0);
+		}
+}
+
+static void
+sigcont_stops_all_traced_threads(void **state)
+{
+	static const int signals[] = {SIGURG, SIGWINCH, SIGCHLD, SIGCONT};
+	struct wp_hold hold = {0};
+	unsigned told[2] = {0, 0};
+	struct puppet p;
+	size_t first;
+
+	(void)state;
+	puppet_start(&p);
+	puppet_lead(&p, 't');
+	assert_int_equal(wp_trace_process(&hold, p.pid), 0);
+	assert_int_equal(hold.n, 2);
+	first = hold.thread[0].tid != p.pid;
+	await((let_tell(&hold, told), told[0] > 0 && told[1] > 0));
+	for (size_t i = 0; i < 4; i++) {
+		const bool all = signals[i] == SIGCONT;
+
+		told[0] = told[1] = 0;
+		assert_int_equal(tgkill(p.pid, hold.thread[1 - first].tid,
+		    signals[i]), 0);
+		await((let_tell(&hold, told), told[1 - first] > 0 &&
+		    (told[first] > 0 || !all)));
+		assert_int_equal(told[first] > 0, all);
+	}
+	(void)kill(p.pid, SIGKILL);
+	(void)waitpid(hold.thread[1 - first].tid, NULL, __WALL);
+	(void)child_wait(p.pid);
+	puppet_hang_up(&p);
+	free(hold.thread);
+}
+
 static char
 state_of(pid_t pid)
 {
@@ -2064,6 +2150,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(who_is_traced_cannot_be_held),
 		cmocka_unit_test(a_signal_on_its_way_must_be_passed_on),
 		cmocka_unit_test(a_stop_that_was_taken_forgets_its_signal),
+		cmocka_unit_test(a_thread_keeps_one_of_each_signal),
+		cmocka_unit_test(sigcont_stops_all_traced_threads),
 		cmocka_unit_test(a_stopped_process_stays_stopped),
 		cmocka_unit_test(being_held_interrupts_few_system_calls),
 		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),

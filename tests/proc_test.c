@@ -304,6 +304,49 @@ knows_who_exits(void **state)
 	assert_int_equal(prctl(PR_SET_NAME, "proc_test"), 0);
 }
 
+static void
+on_signal(int sig)
+{
+	(void)sig;
+}
+
+/* Its name is no obstacle. */
+static void
+knows_what_is_handled(void **state)
+{
+	static const int signals[] = {SIGHUP, SIGURG, SIGWINCH, SIGSYS};
+	const struct sigaction action = {.sa_handler = on_signal};
+	const int fd = wp_proc_caught_open(getpid());
+	uint64_t before, caught;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(prctl(PR_SET_NAME, "a) S 1 2 (3"), 0);
+	assert_int_equal(wp_proc_caught(fd, &before), 0);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		(void)sigaction(signals[i], &action, NULL);
+		assert_int_equal(wp_proc_caught(fd, &caught), 0);
+		assert_int_equal(caught, before | 1u << (signals[i] - 1));
+		(void)signal(signals[i], SIG_DFL);
+	}
+	assert_int_equal(prctl(PR_SET_NAME, "proc_test"), 0);
+	(void)close(fd);
+}
+
+static void
+nothing_of_who_is_gone(void **state)
+{
+	const pid_t pid = child_start(end_at_once, NULL);
+	const int fd = wp_proc_caught_open(pid);
+	uint64_t caught;
+
+	(void)state;
+	(void)child_wait(pid);
+	assert_int_equal(wp_proc_caught(fd, &caught), -ESRCH);
+	assert_int_equal(wp_proc_caught_open(pid), -ESRCH);
+	(void)close(fd);
+}
+
 /* --- threads --- */
 
 static void *
@@ -1119,6 +1162,8 @@ main(void)
 		TEST(is_not_led_astray_by_groups),
 		TEST(knows_kernel_threads),
 		TEST(knows_who_exits),
+		TEST(knows_what_is_handled),
+		TEST(nothing_of_who_is_gone),
 		TEST(lists_every_thread_once),
 		TEST(reads_mappings),
 		TEST(ends_when_told_to),

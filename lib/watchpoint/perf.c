@@ -105,6 +105,8 @@ wp_perf_signal(int fd, pid_t tid, int sig)
 	struct f_owner_ex owner = {F_OWNER_TID, tid};
 	int err;
 
+	if (sig == 0)
+		return result(fcntl(fd, F_SETFL, 0));
 	if ((err = result(fcntl(fd, F_SETOWN_EX, &owner))) < 0 ||
 	    (err = result(fcntl(fd, F_SETSIG, sig))) < 0)
 		return err;

@@ -33,7 +33,7 @@ int wp_perf_once_again(int fd, uint64_t period);
 int wp_perf_set_bpf(int fd, int prog_fd);
 
 /* Overflows signal one thread: sig with si_fd (F_SETOWN_EX, F_SETSIG, O_ASYNC;
-   fcntl(2)). */
+   fcntl(2)); 0: they do not any more. */
 int wp_perf_signal(int fd, pid_t tid, int sig);
 
 /* What read(2) gives of an event opened with read_format 0 or, with has_lost,

@@ -190,20 +190,60 @@ wp_proc_tracer(pid_t tid)
 	    (pid_t)status_number(text, "TracerPid", 10);
 }
 
-/* The ninth field of stat, PF_EXITING of include/linux/sched.h.  The second,
-   the name, may hold anything; nothing after it holds a bracket. */
+/* What follows the second field of stat, the name: that may hold anything, but
+   nothing after it holds a bracket.  NULL: it is no such file. */
+static const char *
+after_name(const char *stat)
+{
+	const char *end = strrchr(stat, ')');
+
+	return end == NULL ? NULL : end + 1;
+}
+
+/* The ninth field, PF_EXITING of include/linux/sched.h. */
 bool
 wp_proc_exiting(pid_t tid)
 {
 	char text[1024];
-	const char *end;
+	const char *at;
 	unsigned flags;
 
 	if (proc_slurp(tid, "stat", text, sizeof(text)) < 0 ||
-	    (end = strrchr(text, ')')) == NULL)
+	    (at = after_name(text)) == NULL)
 		return true;
-	return sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	return sscanf(at, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
 	    (flags & 4) != 0;
+}
+
+/* The thread's own file: that of the process adds up all threads. */
+int
+wp_proc_caught_open(pid_t pid)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "task/%d/stat", pid);
+	return proc_open(pid, name, O_RDONLY);
+}
+
+int
+wp_proc_caught(int fd, uint64_t *caught)
+{
+	enum { CAUGHT = 34, NAME = 2 };	/* fields, from 1 */
+	char text[1024];
+	const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	if (n < 0)
+		return proc_error(errno);
+	text[n] = '\0';
+	at = after_name(text);
+	for (int field = NAME; at != NULL && field < CAUGHT; field++)
+		if ((at = strchr(at, ' ')) != NULL)
+			at++;
+	if (at == NULL)
+		return -ESRCH;
+	*caught = strtoull(at, NULL, 10);
+	return 0;
 }
 
 int

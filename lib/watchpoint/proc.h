@@ -46,6 +46,14 @@ int wp_proc_check(struct wp_cause *);
    nothing. */
 pid_t wp_proc_tracer(pid_t tid);
 
+/* The file that wp_proc_caught reads, as a descriptor to close, or -errno.  It
+   is good for as long as the process has that id, whatever it executes. */
+int wp_proc_caught_open(pid_t pid);
+
+/* The signals below 32 that a process has handlers for at this moment, bit n-1
+   for n: in a fourth of the time of wp_proc_status.  0 or -errno. */
+int wp_proc_caught(int fd, uint64_t *caught);
+
 /* Whether a thread has begun to end: it executes nothing of its program any
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);

@@ -96,25 +96,31 @@ let_go(struct wp_stops *stops, struct wp_stop_thread *thread)
 	wp_trace_let_go(tid, sig);
 }
 
-/* Take down what a stop tells; the thread then is held. */
+/* Take down what a stop tells; the thread then is held.  A signal that is
+   passed on makes its handler run: should that hit too, the next stop comes as
+   the handler ends, and so on for ever. */
 static enum wp_stop_at
 take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
 {
-	bool ours;
+	enum wp_stop_signal what = WP_STOP_SIGNAL_ITS_OWN;
+	enum wp_stop_at at;
 
 	if (trace->made != 0)
 		take_made(stops, trace->made);
 	wp_stop_drain(stops);
-	ours = trace->what == WP_TRACE_SIGNAL &&
-	    wp_stop_is_ours(thread, trace->signal);
-	if (ours)
+	if (trace->what == WP_TRACE_SIGNAL)
+		what = wp_stop_signal_of(stops, thread, trace->signal);
+	if (what != WP_STOP_SIGNAL_ITS_OWN)
 		thread->blind = false;
-	thread->pass = trace->what == WP_TRACE_SIGNAL && !ours ?
-	    trace->signal : 0;
+	thread->pass = trace->what == WP_TRACE_SIGNAL &&
+	    what != WP_STOP_SIGNAL_OURS ? trace->signal : 0;
 	thread->traced.stands = trace->what == WP_TRACE_GROUP;
 	thread->held = true;
-	return wp_stop_join(stops, thread);
+	at = wp_stop_join(stops, thread);
+	if (what == WP_STOP_SIGNAL_JOINED && at == WP_STOP_AT_NOTHING)
+		wp_stop_mute(thread);
+	return at;
 }
 
 static void

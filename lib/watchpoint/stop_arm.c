@@ -14,20 +14,22 @@ enum { CAUGHT_FRESH = 100000000 };
 static bool
 has(uint64_t signals, int sig)
 {
-	return (signals >> (sig - 1) & 1) != 0;
+	return sig != 0 && (signals >> (sig - 1) & 1) != 0;
 }
 
-/* Signals that programs ignore by default. */
-static const int harmless[] = {SIGURG, SIGWINCH};
+/* Signals that programs ignore by default.  SIGCONT, which they ignore too,
+   cancels a SIGSTOP that is on its way and interrupts all threads. */
+static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
 
-/* One that is not blocked, and if possible has no handler, which would run
-   should we die; 0: none. */
+enum { HARMLESS = sizeof(harmless) / sizeof(harmless[0]) };
+
+/* One that is not blocked, and if possible has no handler; 0: none. */
 static int
 choose(uint64_t blocked, uint64_t caught)
 {
 	int chosen = 0;
 
-	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
+	for (size_t i = 0; i < HARMLESS; i++) {
 		if (has(blocked, harmless[i]))
 			continue;
 		if (!has(caught, harmless[i]))
@@ -38,33 +40,48 @@ choose(uint64_t blocked, uint64_t caught)
 	return chosen;
 }
 
-static void
+/* See which signals the process handles at this moment.  Result: whether they
+   are others than they were. */
+static bool
 look_at_handlers(struct wp_stop_process *process)
 {
+	const uint64_t before = process->caught;
 	struct wp_proc_status status;
 
-	if (wp_proc_status(process->pid, &status) == 0)
+	if (wp_proc_caught(process->stat, &process->caught) < 0 &&
+	    wp_proc_status(process->pid, &status) == 0)
 		process->caught = status.caught;
-	process->looked = true;
+	return process->caught != before;
+}
+
+/* The C library blocks even the signals that programs cannot while it makes a
+   thread: that says nothing of what the program blocks. */
+static bool
+is_making_a_thread(uint64_t blocked)
+{
+	return has(blocked, 32) && has(blocked, 33);
 }
 
 static void
 warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
     int chosen)
 {
-	char text[192];
+	char text[256];
 
 	if (thread->process->warned)
 		return;
 	thread->process->warned = true;
 	if (chosen == 0)
-		(void)snprintf(text, sizeof(text), "thread %d blocks SIGURG "
-		    "and SIGWINCH, which would stop it: its hits are reported, "
-		    "but their values are not exact", thread->traced.tid);
+		(void)snprintf(text, sizeof(text), "thread %d blocks SIGURG, "
+		    "SIGWINCH and SIGCHLD, which would stop it: its hits are "
+		    "reported, but their values are not exact",
+		    thread->traced.tid);
 	else
-		(void)snprintf(text, sizeof(text), "process %d has handlers "
-		    "for SIGURG and SIGWINCH: should watchctl be killed, one "
-		    "may be called once", thread->process->pid);
+		(void)snprintf(text, sizeof(text), "process %d handles SIGURG, "
+		    "SIGWINCH and SIGCHLD, which would stop it: its handler of "
+		    "one is called after each hit, for a signal of its own may "
+		    "have been joined with that of the hit",
+		    thread->process->pid);
 	stops->calls->warn(stops->arg, text);
 }
 
@@ -81,18 +98,29 @@ bool
 wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	const int before = thread->signal;
+	const uint64_t caught = thread->process->caught;
 	struct wp_proc_status status = {0};
 	int chosen;
 
-	look_at_handlers(thread->process);
 	if (wp_proc_status(thread->traced.tid, &status) < 0)
 		return false;
-	chosen = choose(status.blocked, thread->process->caught);
-	if (chosen == 0 || has(thread->process->caught, chosen))
+	chosen = choose(status.blocked, caught);
+	if ((chosen == 0 && !is_making_a_thread(status.blocked)) ||
+	    has(caught, chosen))
 		warn_of_signal(stops, thread, chosen);
-	if (chosen != 0 && chosen != thread->signal)
+	if (chosen != 0 && chosen != before)
 		set_signal(thread, chosen);
 	return !has(status.blocked, before);
+}
+
+/* Whoever has a signal that his process handles, or none, takes another. */
+static void
+check_all(struct wp_stops *stops, struct wp_stop_process *process)
+{
+	for (struct wp_stop_thread *t = process->thread; t != NULL;
+	    t = t->sister)
+		if (t->signal == 0 || has(process->caught, t->signal))
+			(void)wp_stop_signal_check(stops, t);
 }
 
 /* Whether programs have come to use what stops them. */
@@ -106,12 +134,77 @@ wp_stop_look_at_signals(struct wp_stops *stops)
 	stops->looked = now;
 	for (struct wp_stop_process *p = stops->process; p != NULL;
 	    p = p->next) {
-		look_at_handlers(p);
-		for (struct wp_stop_thread *t = p->thread; t != NULL;
-		    t = t->sister)
-			if (has(p->caught, t->signal))
-				(void)wp_stop_signal_check(stops, t);
+		(void)look_at_handlers(p);
+		check_all(stops, p);
 	}
+}
+
+static bool
+is_harmless(int sig)
+{
+	for (size_t i = 0; i < HARMLESS; i++)
+		if (harmless[i] == sig)
+			return true;
+	return false;
+}
+
+/* Whether a signal that a thread is about to get is that of one of its
+   events. */
+static bool
+is_ours(const struct wp_stop_thread *thread, const siginfo_t *info)
+{
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
+		return false;
+	for (size_t i = 0; i < thread->events.n; i++)
+		if (thread->events.event[i].fd == info->si_fd)
+			return true;
+	return false;
+}
+
+/* As if a thread of the process had sent it, as which the one must have been
+   that it was joined with. */
+static void
+make_its_own(const struct wp_stop_thread *thread, int sig)
+{
+	struct wp_proc_status status;
+	siginfo_t info = {.si_signo = sig, .si_code = SI_TKILL};
+
+	info.si_pid = thread->process->pid;
+	if (wp_proc_status(thread->process->pid, &status) == 0)
+		info.si_uid = status.uid;
+	(void)wp_trace_set_signal(thread->traced.tid, &info);
+}
+
+/*
+ * The kernel keeps one of each of these signals for a thread: one of the
+ * program's that comes while ours is there is gone.  Ours stops the thread as
+ * soon as it can, and nothing is joined with it from then on.  So if the program
+ * has no handler now, it had none for what was joined, and would have ignored
+ * that; if it has one, that is called.
+ */
+enum wp_stop_signal
+wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread, int sig)
+{
+	siginfo_t info;
+
+	if (!is_harmless(sig) ||
+	    wp_trace_get_signal(thread->traced.tid, &info) < 0)
+		return WP_STOP_SIGNAL_ITS_OWN;
+	if (look_at_handlers(thread->process))
+		check_all(stops, thread->process);
+	if (!is_ours(thread, &info))
+		return WP_STOP_SIGNAL_ITS_OWN;
+	if (!has(thread->process->caught, sig))
+		return WP_STOP_SIGNAL_OURS;
+	make_its_own(thread, sig);
+	return WP_STOP_SIGNAL_JOINED;
+}
+
+void
+wp_stop_mute(struct wp_stop_thread *thread)
+{
+	set_signal(thread, 0);
+	thread->blind = true;
 }
 
 /* Open the events of one slot, with their ids. */
@@ -147,8 +240,7 @@ first_signal(struct wp_stop_thread *thread, bool made)
 {
 	int sig;
 
-	if (!thread->process->looked)
-		look_at_handlers(thread->process);
+	(void)look_at_handlers(thread->process);
 	sig = choose(made ? 0 : wp_trace_blocked(thread->traced.tid),
 	    thread->process->caught);
 	return sig != 0 ? sig : choose(0, thread->process->caught);
@@ -234,19 +326,4 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 		count->value += counted(stops, wp_stop_at(stops, i), watch,
 		    &count->lost);
 	return 0;
-}
-
-bool
-wp_stop_is_ours(const struct wp_stop_thread *thread, int sig)
-{
-	siginfo_t info;
-
-	if ((sig != harmless[0] && sig != harmless[1]) ||
-	    wp_trace_get_signal(thread->traced.tid, &info) < 0 ||
-	    info.si_code <= 0 || info.si_code == SI_KERNEL)
-		return false;
-	for (size_t i = 0; i < thread->events.n; i++)
-		if (thread->events.event[i].fd == info.si_fd)
-			return true;
-	return false;
 }

@@ -28,8 +28,9 @@ struct wp_stop_process {
 	pid_t pid;
 	size_t first, n;	/* its watches */
 	unsigned threads;	/* traced; 0: it has ended */
-	uint64_t caught;	/* signals that it has a handler for ... */
-	bool looked;		/* ... as was seen at some time */
+	uint64_t caught;	/* signals that it has a handler for, as was
+				   seen last ... */
+	int stat;		/* ... there (wp_proc_caught); < 0: not open */
 	bool warned;		/* that no signal is free */
 	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
 	struct wp_stop_thread *thread;	/* the first of them */
@@ -42,7 +43,7 @@ struct wp_stop_thread {
 	struct wp_stop_process *process;
 	struct wp_events events;
 	uint64_t *id;		/* of each event */
-	int signal;		/* that its events send */
+	int signal;		/* that its events send; 0: none for now */
 	bool blind;		/* it blocks that: samples wait for no stop */
 	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
 					   watch - first */
@@ -116,15 +117,26 @@ void wp_stop_disarm(struct wp_stops *, struct wp_stop_thread *);
 uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
     size_t watch);
 
-/* Whether a signal that a thread is about to get is that of one of its
-   events. */
-bool wp_stop_is_ours(const struct wp_stop_thread *, int sig);
+/* What a signal is that a thread is about to get. */
+enum wp_stop_signal {
+	WP_STOP_SIGNAL_ITS_OWN,
+	WP_STOP_SIGNAL_OURS,	/* of one of its events: to be taken away */
+	WP_STOP_SIGNAL_JOINED,	/* that too, and perhaps one of its own: has
+				   been made to look so, and is to be passed
+				   on */
+};
+enum wp_stop_signal wp_stop_signal_of(struct wp_stops *,
+    struct wp_stop_thread *, int sig);
+
+/* Its events signal no more, until wp_stop_look_at_signals finds it so. */
+void wp_stop_mute(struct wp_stop_thread *);
 
 /* Look whether the thread's signal still is one that does no harm and comes;
    else take another.  Result: whether one that was sent comes. */
 bool wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
 
-/* The same for all who have one that their process handles; now and then. */
+/* The same for all who have none, or one that their process handles; now and
+   then. */
 void wp_stop_look_at_signals(struct wp_stops *);
 
 /* stop_join.c */

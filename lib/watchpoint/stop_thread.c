@@ -38,6 +38,7 @@ wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
 	if (process == NULL)
 		return NULL;
 	process->pid = pid;
+	process->stat = wp_proc_caught_open(pid);
 	process->first = first;
 	process->n = n;
 	for (size_t i = 0; i < n; i++)
@@ -55,6 +56,8 @@ drop_process(struct wp_stops *stops, struct wp_stop_process *process)
 	while (*at != process)
 		at = &(*at)->next;
 	*at = process->next;
+	if (process->stat >= 0)
+		(void)close(process->stat);
 	free(process);
 }
 
