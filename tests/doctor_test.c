@@ -31,6 +31,7 @@ static const struct doctor healthy = {
 	.opened = true,
 	.probe = {
 		{WP_PROBE_WRITE, "write", true, 0, "one hit", ""},
+		{WP_PROBE_CPUS, "cpus", true, 0, "both", ""},
 		{WP_PROBE_ACCESS, "access", true, 0, "one hit", ""},
 		{WP_PROBE_EXECUTE, "execute", true, 0, "one hit", ""},
 		{WP_PROBE_SIGTRAP, "sigtrap", true, 0, "SIGTRAP", ""},
@@ -54,6 +55,7 @@ static const char healthy_text[] =
 "              callchain\n"
 "\n"
 "ok  write     one hit\n"
+"ok  cpus      both\n"
 "ok  access    one hit\n"
 "ok  execute   one hit\n"
 "ok  sigtrap   SIGTRAP\n"
@@ -108,6 +110,7 @@ static const char refused_text[] =
 "              ask an administrator to set kernel.perf_event_paranoid to 2,"
 " and\n"
 "              tell them why you need it\n"
+"NO  cpus      perf_event_open: refused\n"
 "NO  access    perf_event_open: refused\n"
 "NO  execute   perf_event_open: refused\n"
 "NO  sigtrap   perf_event_open: refused\n"

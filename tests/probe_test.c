@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ struct machine {
 	unsigned hits, samples;	/* of one access */
 	uint64_t astray;	/* what is added to a sample's address */
 	bool other_thread;	/* samples name another */
+	unsigned silent;	/* the processor on which nothing hits, and 1 */
 };
 
 static const struct machine usual = {
@@ -40,8 +42,9 @@ static const struct machine usual = {
 };
 
 static struct machine machine;
-static int opened[WP_SLOTS_MAX + 1];	/* descriptors given out */
-static uint64_t addr;			/* of the last event opened */
+/* of a thread: descriptors given out, and the address of the last event */
+static _Thread_local int opened[WP_SLOTS_MAX + 1];
+static _Thread_local uint64_t addr;
 static struct perf_event_mmap_page *mapped;
 
 /* How many of those given out are not closed; *vacant: a place for another. */
@@ -90,7 +93,7 @@ wp_perf_open(struct perf_event_attr *attr, pid_t pid, int cpu)
 
 	assert_int_equal(pid, 0);
 	assert_int_equal(cpu, -1);
-	assert_true(attr->disabled);
+	assert_true(attr->disabled || attr->sample_period == 0);
 	if (err != 0)
 		return -err;
 	if (count_open(&vacant) >= machine.slots)
@@ -142,7 +145,10 @@ wp_perf_read(int fd, bool has_lost, struct wp_perf_count *count)
 {
 	(void)fd;
 	assert_false(has_lost);
-	*count = (struct wp_perf_count){.value = machine.hits};
+	*count = (struct wp_perf_count){
+		.value = sched_getcpu() + 1 == (int)machine.silent ? 0 :
+		    machine.hits,
+	};
 	return 0;
 }
 
@@ -201,13 +207,14 @@ finds_what_each_kernel_has(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
-		const struct machine *m = &machine;
+		struct machine *const m = &machine;
 		const uint64_t range = machines[i].range;
 		const unsigned slots = machines[i].slots;
 		struct wp_features has;
 		unsigned vacant;
 
 		machine = machines[i];
+		m->hits = 1;
 		print_message("%s\n", m->name);
 		assert_int_equal(wp_probe_features(&has, NULL), 0);
 		assert_int_equal(has.caps.slots,
@@ -251,6 +258,65 @@ has_no_features_without_watches(void **state)
 	}
 }
 
+/* One that opens and does not count is no feature, here or elsewhere. */
+static void
+has_no_features_where_nothing_fires(void **state)
+{
+	struct wp_probe_cpus cpus;
+	struct wp_features has;
+	struct wp_cause cause;
+
+	(void)state;
+	machine = usual;
+	machine.hits = 0;
+	assert_int_equal(wp_probe_features(&has, &cause), -ENODEV);
+	assert_int_equal(cause.code, WP_CAUSE_SILENT);
+	assert_non_null(strstr(cause.text, "do not fire"));
+	assert_int_equal(has.caps.slots, 0);
+	wp_probe_cpus(&cpus);
+	assert_true(cpus.tried > 0);
+	assert_int_equal(cpus.fired, 0);
+	assert_true(cpus.silent >= 0);
+}
+
+/* Of the last processor that this test may run on, each time. */
+static void
+tries_each_processor(void **state)
+{
+	struct wp_probe_result r;
+	struct wp_probe_cpus cpus;
+	cpu_set_t all;
+	int last = 0;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			last = cpu;
+	machine = usual;
+	wp_probe_cpus(&cpus);
+	assert_int_equal(cpus.tried, CPU_COUNT(&all));
+	assert_int_equal(cpus.fired, cpus.tried);
+	assert_int_equal(cpus.silent, -1);
+	wp_probe_fire(WP_PROBE_CPUS, &r);
+	assert_true(r.ok);
+	machine.silent = (unsigned)last + 1;
+	wp_probe_cpus(&cpus);
+	assert_int_equal(cpus.tried, CPU_COUNT(&all));
+	assert_int_equal(cpus.fired, cpus.tried - 1);
+	assert_int_equal(cpus.silent, last);
+	wp_probe_fire(WP_PROBE_CPUS, &r);
+	assert_false(r.ok);
+	assert_non_null(strstr(r.detail, "did not fire on processor"));
+	machine.refuses = EACCES;
+	wp_probe_cpus(&cpus);
+	assert_int_equal(cpus.tried, 0);
+	assert_int_equal(cpus.silent, -1);
+	wp_probe_fire(WP_PROBE_CPUS, &r);
+	assert_false(r.ok);
+	assert_int_equal(r.err, EACCES);
+}
+
 /* Machines that take a watch and then fire wrongly, or not at all. */
 static void
 believes_only_what_fires(void **state)
@@ -281,6 +347,8 @@ believes_only_what_fires(void **state)
 		for (unsigned k = WP_PROBE_WRITE; k <= WP_PROBE_EXECUTE; k++) {
 			struct wp_probe_result r;
 
+			if (k == WP_PROBE_CPUS)
+				continue;
 			wp_probe_fire((enum wp_probe_kind)k, &r);
 			assert_int_equal(r.ok, cases[i].detail == NULL);
 			assert_int_equal(r.err, 0);
@@ -350,6 +418,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_each_kernel_has),
 		cmocka_unit_test(has_no_features_without_watches),
+		cmocka_unit_test(has_no_features_where_nothing_fires),
+		cmocka_unit_test(tries_each_processor),
 		cmocka_unit_test(believes_only_what_fires),
 		cmocka_unit_test(signals_that_never_come),
 		cmocka_unit_test(kernel_hits_are_the_kernels),

@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "complain.h"
 #include "executable.h"
+#include "firing.h"
 #include "initial.h"
 #include "guarding.h"
 #include "loader.h"
@@ -73,6 +74,8 @@ prepare(struct run *run)
 	    guarding_open(run, &cause) < 0)
 		return complain("%s%s", cause.text, may_stop(o, &cause) ?
 		    "; or add --stop, which does without" : "");
+	if (firing_try(run->guarding != NULL) < 0)
+		return -ENODEV;
 	wish.registers = run->guarding != NULL;
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);
@@ -385,6 +388,7 @@ run_announce(struct run *run)
 		    "permitted): a thread made meanwhile may be missed or "
 		    "counted twice");
 	}
+	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
 }
 

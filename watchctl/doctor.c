@@ -140,7 +140,7 @@ doctor_examine(struct doctor *d)
 bool
 doctor_ok(const struct doctor *d)
 {
-	return d->probe[WP_PROBE_WRITE].ok &&
+	return d->probe[WP_PROBE_WRITE].ok && d->probe[WP_PROBE_CPUS].ok &&
 	    d->no_proc.code == WP_CAUSE_NONE;
 }
 
@@ -450,7 +450,8 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 	}
 	buffer_puts(b, "the main job does not work here: ");
 	visible_put(b, d->no_proc.code != WP_CAUSE_NONE ? d->no_proc.text :
-	    d->probe[WP_PROBE_WRITE].detail);
+	    d->probe[!d->probe[WP_PROBE_WRITE].ok ? WP_PROBE_WRITE :
+	    WP_PROBE_CPUS].detail);
 	buffer_puts(b, "\n");
 }
 

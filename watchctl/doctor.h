@@ -48,8 +48,8 @@ struct doctor {
 /* Find out.  Fires every probe: see probe.h for what that takes. */
 void doctor_examine(struct doctor *);
 
-/* The main job works: a write watch fires and is recorded, and processes can be
-   asked about. */
+/* The main job works: a write watch fires and is recorded, on each processor, and
+   processes can be asked about. */
 bool doctor_ok(const struct doctor *);
 
 /* The largest ring that every processor can have, in KiB, by the two limits on

@@ -27,6 +27,7 @@
 #include "cause.h"
 #include "complain.h"
 #include "executable.h"
+#include "firing.h"
 #include "inside.h"
 
 #ifndef LIBDIR
@@ -298,7 +299,8 @@ inside_run(const struct options *options)
 
 	if (status != 0)
 		return status;
-	if (check_library(library) < 0)
+	/* who is refused events has debug registers set by the library */
+	if (check_library(library) < 0 || firing_try(false) < 0)
 		return STATUS_OWN_FAILURE;
 	return run_on_channel(&in, library);
 }

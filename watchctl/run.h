@@ -36,6 +36,7 @@ struct run {
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
+	bool uncovered;			/* a processor is not watched, as is told */
 	const char *reason;		/* why it ended; NULL: it has not */
 };
 
@@ -57,6 +58,9 @@ void run_take_signals(struct run *);
 
 /* A process executed another program: tell it, once. */
 void run_executed(struct run *, struct process *);
+
+/* A processor runs that is not watched: tell it, once. */
+void run_check_processors(struct run *);
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);

@@ -321,6 +321,7 @@ wait_a_little(struct stopping *stopping, const sigset_t *signals, bool more)
 	const double left = run_left_ms(run);
 	int ms = wp_stops_pending(stopping->stops) ? SOON_MS : LOOK_MS;
 
+	run_check_processors(run);
 	if (run->reason != NULL)
 		return;
 	if (!wp_stops_busy(stopping->stops))

@@ -114,6 +114,21 @@ run_executed(struct run *run, struct process *process)
 	    "which was not watched", process->pid);
 }
 
+void
+run_check_processors(struct run *run)
+{
+	int cpu = run->uncovered ? -1 :
+	    wp_rings_uncovered(wp_target_rings(run->target));
+
+	if (cpu < 0)
+		return;
+	run->uncovered = true;
+	session_warn(&run->session, "processor %d runs and cannot be watched: "
+	    "perf_event_open(2) refused it; what is accessed there is neither "
+	    "seen nor counted", cpu);
+	session_doubt(&run->session, "processor %d was not watched", cpu);
+}
+
 /*
  * Whether a process has nothing to watch any more: it ended (and with -f its
  * children too), or executed another program, which ends its watches.  Its
@@ -183,6 +198,7 @@ wait_a_little(struct run *run)
 	(void)poll(run->poll, run->npoll, ms);
 	if (run->poll[0].revents != 0)
 		run_take_signals(run);
+	run_check_processors(run);
 	if (run->reason == NULL && all_ended(run))
 		run->reason = "exit";
 	if (run->reason == NULL && left <= 0)

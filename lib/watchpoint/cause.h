@@ -58,6 +58,8 @@
 	X(DENIED_KERNEL, EACCES, "not permitted to watch the kernel's accesses " \
 	    "(kernel.perf_event_paranoid is %d): use --user-only, or run as root or with CAP_PERFMON") \
 	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` tells more") \
+	X(SILENT, ENODEV, "breakpoints are accepted on processor %d and do not fire there (they did on %u of %u tried), " \
+	    "as under some hypervisors and emulators: accesses would go unseen; use real hardware or another hypervisor") \
 	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
 	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots) and the limit " \
 	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\

@@ -1,13 +1,15 @@
 /*
  * probe: what this machine can do, found by trying.
  *
- * Every try is an open of a disabled event on this thread, closed at once.
+ * Every try but one is an open of a disabled event on this thread, closed at
+ * once.  The other event counts a store: one that opens may not fire.
  */
 #include "probe.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/hw_breakpoint.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@
    masks, and the kernel does not check which processors have more. */
 #define RANGE_MAX 4096
 
-static uint64_t word;		/* what the dummies watch */
+static volatile uint64_t word;	/* what the dummies watch */
 
 /* A write watch of len bytes around the word, that never counts. */
 static struct perf_event_attr
@@ -68,6 +70,24 @@ count_slots(void)
 	for (int i = 0; i < n; i++)
 		(void)close(fd[i]);
 	return n > 0 && (err == 0 || err == -ENOSPC) ? n : err;
+}
+
+/* Whether a store into a watched word is counted.  1, 0 or -errno. */
+static int
+fires(void)
+{
+	struct perf_event_attr attr = dummy(sizeof(word));
+	struct wp_perf_count count;
+	int err, fd;
+
+	attr.disabled = 0;
+	attr.sample_period = 0;
+	if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
+		return fd;
+	word = 1;
+	err = wp_perf_read(fd, false, &count);
+	(void)close(fd);
+	return err < 0 ? err : count.value > 0;
 }
 
 static uint64_t
@@ -133,6 +153,9 @@ wp_probe_features(struct wp_features *features, struct wp_cause *cause)
 	*features = (struct wp_features){.paranoid = read_paranoid()};
 	if (slots < 0)
 		return wp_probe_cause(-slots, cause);
+	if (fires() == 0)
+		return wp_cause_set(cause, WP_CAUSE_SILENT, sched_getcpu(),
+		    0u, 1u);
 	features->caps.slots = (unsigned)slots;
 	features->caps.range = longest_range();
 	try_attributes(features);

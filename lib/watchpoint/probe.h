@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(default)
 
-/* What events may be opened, by this user, here.  Cheap: opens only. */
+/* What events may be opened, by this user, here.  Cheap: opens, and one store. */
 struct wp_features {
 	struct wp_slot_caps caps;	/* slots free in this thread; range */
 	bool inherit_thread;	/* watches follow threads but not children */
@@ -33,7 +33,8 @@ struct wp_features {
 /*
  * 0, or -errno with a cause when no data watch can be opened at all: no
  * breakpoints (ENODEV), no perf_event_open (ENOSYS), not permitted (which of
- * paranoid and seccomp), no free slot.  Then nothing but paranoid is set.
+ * paranoid and seccomp), no free slot; or when one does not fire on this
+ * processor (ENODEV).  Then nothing but paranoid is set.
  */
 int wp_probe_features(struct wp_features *, struct wp_cause *);
 
@@ -41,9 +42,22 @@ int wp_probe_features(struct wp_features *, struct wp_cause *);
    this errno (positive).  Result: the cause's errno, negated. */
 int wp_probe_cause(int err, struct wp_cause *);
 
+/* What a store into a watched word does on each processor that the calling
+   thread may run on. */
+struct wp_probe_cpus {
+	unsigned tried;		/* processors where a watch could be set */
+	unsigned fired;		/* and hit */
+	int silent;		/* the first where it did not; -1: none */
+};
+
+/* Fire a watch on each processor, by threads that end with the call: some tens
+   of microseconds for each, at the same time. */
+void wp_probe_cpus(struct wp_probe_cpus *);
+
 /* One kind of breakpoint, fired for real. */
 enum wp_probe_kind {
 	WP_PROBE_WRITE,		/* a write watch counts, and fills a ring */
+	WP_PROBE_CPUS,		/* it does so on each processor */
 	WP_PROBE_ACCESS,	/* an access watch sees a read */
 	WP_PROBE_EXECUTE,	/* an execution breakpoint */
 	WP_PROBE_SIGTRAP,	/* sigtrap with sig_data */

@@ -259,6 +259,36 @@ fire_write(struct wp_probe_result *out)
 }
 
 static void
+fire_cpus(struct wp_probe_result *out)
+{
+	struct wp_probe_cpus cpus;
+	int fd;
+
+	wp_probe_cpus(&cpus);
+	if (cpus.tried == 0) {
+		struct perf_event_attr attr = write_attr();
+
+		if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
+			open_failed(out, fd);
+		else
+			misfired(out, "no thread could be made to try",
+			    "raise the limits of processes and memory (ulimit "
+			    "-u and -v)");
+		if (fd >= 0)
+			(void)close(fd);
+	} else if (cpus.silent >= 0) {
+		(void)snprintf(out->detail, sizeof(out->detail), "the event "
+		    "was set and did not fire on processor %d, and did on %u "
+		    "of %u", cpus.silent, cpus.fired, cpus.tried);
+		(void)snprintf(out->advice, sizeof(out->advice), "%s",
+		    never_fires);
+	} else {
+		worked(out, "a store on each of %u processor%s: a hit",
+		    cpus.tried, cpus.tried == 1 ? "" : "s");
+	}
+}
+
+static void
 fire_access(struct wp_probe_result *out)
 {
 	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_RW,
@@ -716,6 +746,7 @@ static const struct {
 	void (*fire)(struct wp_probe_result *);
 } kinds[WP_PROBE_KINDS] = {
 	[WP_PROBE_WRITE] = {"write", fire_write},
+	[WP_PROBE_CPUS] = {"cpus", fire_cpus},
 	[WP_PROBE_ACCESS] = {"access", fire_access},
 	[WP_PROBE_EXECUTE] = {"execute", fire_execute},
 	[WP_PROBE_SIGTRAP] = {"sigtrap", fire_sigtrap},

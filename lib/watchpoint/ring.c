@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "attr.h"
+#include "cpus.h"
 #include "perf.h"
 
 enum { RING_MIN = 64 << 10, RING_MAX = 32 << 20, RINGS_TOTAL = 64 << 20 };
@@ -42,14 +43,15 @@ struct wp_rings {
 	struct wp_ring *current;	/* whose record was given out; NULL */
 	const struct perf_event_header *record;	/* that record */
 	bool looked;		/* heads are fresh enough to go on with */
+	struct wp_cpus without;	/* processors that could not have a ring */
 	struct wp_ring ring[];
 };
 
 size_t
 wp_rings_usual_size(void)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	size_t size = RINGS_TOTAL / (size_t)(cpus > 0 ? cpus : 1);
+	struct wp_cpus cpus;
+	size_t size = RINGS_TOTAL / (size_t)wp_cpus_possible(&cpus);
 
 	return size > RING_MAX ? RING_MAX : size < RING_MIN ? RING_MIN : size;
 }
@@ -63,7 +65,8 @@ ring_close(struct wp_ring *ring, size_t size)
 	free(ring->whole);
 }
 
-/* One ring for one processor.  -ENODEV: it is offline. */
+/* One ring for one processor, also for one that is offline, if the kernel lets
+   it.  -ENODEV: it does not. */
 static int
 ring_open(struct wp_ring *ring, int cpu, size_t size)
 {
@@ -86,17 +89,23 @@ ring_open(struct wp_ring *ring, int cpu, size_t size)
 }
 
 static int
-rings_open_sized(struct wp_rings *rings, int cpus, size_t size)
+rings_open_sized(struct wp_rings *rings, const struct wp_cpus *cpus,
+    size_t size)
 {
 	int err;
 
 	rings->size = size;
 	rings->n = 0;
-	for (int cpu = 0; cpu < cpus; cpu++) {
-		err = ring_open(&rings->ring[rings->n], cpu, size);
+	rings->without = (struct wp_cpus){.end = cpus->end};
+	for (unsigned cpu = 0; cpu < cpus->end; cpu++) {
+		if (!cpus->has[cpu])
+			continue;
+		err = ring_open(&rings->ring[rings->n], (int)cpu, size);
 		if (err == 0) {
 			rings->n++;
-		} else if (err != -ENODEV) {
+		} else if (err == -ENODEV) {
+			rings->without.has[cpu] = true;
+		} else {
 			while (rings->n > 0)
 				ring_close(&rings->ring[--rings->n], size);
 			return err;
@@ -108,20 +117,17 @@ rings_open_sized(struct wp_rings *rings, int cpus, size_t size)
 int
 wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct wp_rings *rings;
+	struct wp_cpus cpus;
+	struct wp_rings *rings = calloc(1, sizeof(*rings) +
+	    (size_t)wp_cpus_possible(&cpus) * sizeof(rings->ring[0]));
 	size_t fit = RING_MIN;
 	int err;
 
-	if (cpus < 1)
-		cpus = 1;
-	rings = calloc(1, sizeof(*rings) +
-	    (size_t)cpus * sizeof(rings->ring[0]));
 	if (rings == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	while (fit * 2 <= size)
 		fit *= 2;
-	while ((err = rings_open_sized(rings, (int)cpus, fit)) < 0) {
+	while ((err = rings_open_sized(rings, &cpus, fit)) < 0) {
 		if ((err != -EPERM && err != -ENOMEM) || fit <= RING_MIN) {
 			free(rings);
 			return err == -EPERM || err == -ENOMEM ?
@@ -131,6 +137,10 @@ wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
 			    -err);
 		}
 		fit /= 2;
+	}
+	if (rings->n == 0) {
+		free(rings);
+		return wp_cause_errno(cause, "opening a ring buffer", ENODEV);
 	}
 	*out = rings;
 	return 0;
@@ -162,6 +172,25 @@ int
 wp_rings_fd(const struct wp_rings *rings, unsigned i)
 {
 	return rings->ring[i].fd;
+}
+
+int
+wp_rings_uncovered(const struct wp_rings *rings)
+{
+	struct wp_cpus online;
+	bool known = false;
+	int asked = 0;
+
+	for (unsigned cpu = 0; rings != NULL && cpu < rings->without.end;
+	    cpu++) {
+		if (!rings->without.has[cpu])
+			continue;
+		if (asked++ == 0)
+			known = wp_cpus_online(&online) > 0;
+		if (!known || online.has[cpu])
+			return (int)cpu;
+	}
+	return -1;
 }
 
 size_t

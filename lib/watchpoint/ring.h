@@ -38,6 +38,11 @@ int wp_rings_cpu(const struct wp_rings *, unsigned i);
 int wp_rings_fd(const struct wp_rings *, unsigned i);
 size_t wp_rings_size(const struct wp_rings *);
 
+/* A processor that runs and has no ring, since the kernel gave it none (while it
+   was offline, perhaps): what happens there comes to nobody.  -1: there is none,
+   of NULL neither. */
+int wp_rings_uncovered(const struct wp_rings *);
+
 /*
  * The oldest record that was there when the rings were last looked at and is
  * not younger than horizon (ns, CLOCK_MONOTONIC), or NULL; after NULL the next

@@ -1,0 +1,158 @@
+/*
+ * hotplug: a processor that is taken away and given back while a program is
+ * watched, and one that is given only then.
+ *
+ * For some tenths of a second the machine has one less.  Whatever becomes of
+ * the test, another process gives it back.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+#include "live.h"
+#include "watching.h"
+
+static int cpu = -1;		/* that goes */
+static int watchman[2];		/* the pipe whose end gives it back */
+static pid_t giver;
+
+static int
+switch_cpu(bool on)
+{
+	char path[64];
+	int fd, err = 0;
+
+	(void)snprintf(path, sizeof(path),
+	    "/sys/devices/system/cpu/cpu%d/online", cpu);
+	if ((fd = open(path, O_WRONLY | O_CLOEXEC)) < 0)
+		return -errno;
+	if (write(fd, on ? "1" : "0", 1) != 1)
+		err = -errno;
+	(void)close(fd);
+	return err;
+}
+
+/* When the test ends, or takes too long. */
+static void
+give_back(void)
+{
+	struct pollfd end = {.fd = watchman[0], .events = POLLIN};
+
+	(void)close(watchman[1]);
+	(void)setsid();
+	(void)poll(&end, 1, LIVE_PATIENCE_MS);
+	_exit(switch_cpu(true) == 0 ? 0 : 1);
+}
+
+/* The last one, not the one that has all the interrupts. */
+static int
+choose(void **state)
+{
+	cpu_set_t all;
+	int err;
+
+	(void)state;
+	if (sched_getaffinity(0, sizeof(all), &all) != 0 ||
+	    pipe2(watchman, O_CLOEXEC) != 0)
+		return -1;
+	for (int i = 1; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all))
+			cpu = i;
+	if (cpu < 0 || (giver = fork()) < 0)
+		return cpu < 0 ? 0 : -1;
+	if (giver == 0)
+		give_back();
+	if ((err = switch_cpu(false)) == 0)
+		return switch_cpu(true);
+	print_message("processor %d cannot be taken offline: %s\n", cpu,
+	    strerror(-err));
+	cpu = -1;
+	return 0;
+}
+
+static int
+restore(void **state)
+{
+	int status = 0;
+
+	(void)state;
+	(void)close(watchman[1]);
+	if (giver > 0 && waitpid(giver, &status, 0) != giver)
+		return -1;
+	return cpu < 0 ? 0 : status;
+}
+
+static void
+bind_to_cpu(pid_t pid)
+{
+	cpu_set_t only;
+
+	CPU_ZERO(&only);
+	CPU_SET(cpu, &only);
+	assert_int_equal(sched_setaffinity(pid, sizeof(only), &only), 0);
+}
+
+static void
+watch_on_it(const char *mode, bool before)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_int_t done;
+	size_t i;
+	json_t *line;
+
+	if (!before)
+		assert_int_equal(switch_cpu(false), 0);
+	target_start(&t, (const char *[]){victim("acts"), "mix", "5", NULL});
+	watch_target(&w, &t, "-w", "word", mode);
+	if (before)
+		assert_int_equal(switch_cpu(false), 0);
+	assert_int_equal(switch_cpu(true), 0);
+	bind_to_cpu(t.run.pid);
+	done = 4 * target_act(&t);	/* stores and increments */
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_null(strstr(o.err, "warning"));
+	if (mode != NULL && strcmp(mode, "--count") == 0)
+		assert_int_equal(number_of(first_of(&o, "end"), "hits"), done);
+	else
+		expect_hits(&o, done);
+	json_array_foreach(o.lines, i, line)
+		if (is_hit(line))
+			assert_int_equal(number_of(line, "cpu"), cpu);
+	outcome_free(&o);
+}
+
+static void
+watches_are_on_it_at_once(void **state)
+{
+	static const char *const modes[] = {NULL, "--count", "--stop"};
+
+	(void)state;
+	if (cpu < 0) {
+		print_message("/sys/devices/system/cpu: no processor can be "
+		    "taken offline\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		watch_on_it(modes[i], false);
+		watch_on_it(modes[i], true);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watches_are_on_it_at_once),
+	};
+
+	return run_live_with("hotplug", tests, choose, restore);
+}

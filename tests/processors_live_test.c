@@ -1,0 +1,262 @@
+/*
+ * processors: machines on whose processors no watch fires, or none can be had,
+ * made of this one: what watchctl asks of the kernel is changed on the way.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sched.h>
+
+#include "live.h"
+#include "refuse.h"
+#include "scratch.h"
+#include "watching.h"
+
+enum { ARGS = 24 };
+
+static const char *guest;		/* the victim */
+static int last_cpu;			/* that this test may run on */
+static unsigned cpus;
+
+/* What is to be preloaded: watches go elsewhere, all of them or those that are
+   set on processor SILENT_CPU. */
+static const char silencer[] =
+    "#include <dlfcn.h>\n"
+    "#include <errno.h>\n"
+    "#include <linux/perf_event.h>\n"
+    "#include <sched.h>\n"
+    "#include <stdarg.h>\n"
+    "#include <stddef.h>\n"
+    "#include <stdlib.h>\n"
+    "#include <sys/ptrace.h>\n"
+    "#include <sys/syscall.h>\n"
+    "#include <sys/user.h>\n"
+    "static long elsewhere __attribute__((aligned(8)));\n"
+    "static int silent(void)\n"
+    "{\n"
+    "	const char *cpu = getenv(\"SILENT_CPU\");\n"
+    "	return cpu == NULL || atoi(cpu) == sched_getcpu();\n"
+    "}\n"
+    "long syscall(long n, ...)\n"
+    "{\n"
+    "	long (*real)(long, ...) =\n"
+    "	    (long (*)(long, ...))dlsym(RTLD_NEXT, \"syscall\");\n"
+    "	long a[6];\n"
+    "	va_list ap;\n"
+    "	struct perf_event_attr attr;\n"
+    "	va_start(ap, n);\n"
+    "	for (int i = 0; i < 6; i++) a[i] = va_arg(ap, long);\n"
+    "	va_end(ap);\n"
+    "	if (n == SYS_perf_event_open) {\n"
+    "		attr = *(struct perf_event_attr *)a[0];\n"
+    "		if (attr.type == PERF_TYPE_BREAKPOINT && silent()) {\n"
+    "			attr.bp_addr = (long)&elsewhere;\n"
+    "			a[0] = (long)&attr;\n"
+    "		}\n"
+    "	}\n"
+    "	return real(n, a[0], a[1], a[2], a[3], a[4], a[5]);\n"
+    "}\n"
+    "long ptrace(enum __ptrace_request what, ...)\n"
+    "{\n"
+    "	long (*real)(enum __ptrace_request, ...) =\n"
+    "	    (long (*)(enum __ptrace_request, ...))dlsym(RTLD_NEXT, "
+    "\"ptrace\");\n"
+    "	va_list ap;\n"
+    "	va_start(ap, what);\n"
+    "	int pid = va_arg(ap, int);\n"
+    "	void *at = va_arg(ap, void *), *data = va_arg(ap, void *);\n"
+    "	va_end(ap);\n"
+    "	if (what == PTRACE_POKEUSER && (size_t)at == "
+    "offsetof(struct user, u_debugreg[7]))\n"
+    "		data = NULL;\n"
+    "	return real(what, pid, at, data);\n"
+    "}\n";
+
+static void
+watch_guest(struct outcome *o, const char *const *options)
+{
+	const char *argv[ARGS] = {
+		watchctl(), "-w", "state", "--allow", "guest.c",
+		"--error-exitcode", "66",
+	};
+	size_t n = 7;
+
+	while (*options != NULL)
+		argv[n++] = *options++;
+	argv[n++] = "--";
+	argv[n++] = guest;
+	argv[n++] = "store";
+	run(o, argv);
+}
+
+#define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
+
+/* Nothing is watched, and so nothing is run. */
+static void
+expect_silence_is_told(const char *const *options, const char *why)
+{
+	struct outcome o;
+
+	(void)setenv("LD_PRELOAD", scratch_path("silencer.so"), 1);
+	watch_guest(&o, options);
+	(void)unsetenv("LD_PRELOAD");
+	if (o.status != 125 || strstr(o.err, why) == NULL ||
+	    strstr(o.err, "mark") != NULL)
+		fail_msg("%s: status %d: %s", options[0], o.status, o.err);
+	outcome_free(&o);
+}
+
+static const char *const *const modes[] = {
+	OPTIONS("-n", "9"), OPTIONS("--stop"), OPTIONS("--inside"),
+};
+
+static void
+watches_that_never_fire(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		expect_silence_is_told(modes[i], "do not fire there (they did "
+		    "on 0 of");
+	(void)setenv("LD_PRELOAD", scratch_path("silencer.so"), 1);
+	run(&o, OPTIONS(watchctl(), "doctor"));
+	(void)unsetenv("LD_PRELOAD");
+	assert_int_equal(o.status, 1);
+	assert_non_null(strstr(o.out, "the main job does not work here"));
+	outcome_free(&o);
+}
+
+static void
+a_processor_on_which_none_fires(void **state)
+{
+	char number[16], why[64];
+
+	(void)state;
+	(void)snprintf(number, sizeof(number), "%d", last_cpu);
+	(void)snprintf(why, sizeof(why), "accepted on processor %d and do not "
+	    "fire there", last_cpu);
+	(void)setenv("SILENT_CPU", number, 1);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		expect_silence_is_told(modes[i], why);
+	(void)unsetenv("SILENT_CPU");
+}
+
+/* --- where there are no events --- */
+
+static void
+registers_that_never_fire(void **state)
+{
+	(void)state;
+	expect_silence_is_told(OPTIONS("--stop"), "did not fire");
+}
+
+/* --- a processor for which no event can be had, as one that is offline --- */
+
+static int
+refuse_processor(int cpu)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)cpu, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENODEV),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {
+		sizeof(code) / sizeof(code[0]), code,
+	};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ?
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) : -1;
+}
+
+/* The program may have run there. */
+static void
+a_processor_that_is_not_watched(void **state)
+{
+	const char *const *const options[] = {
+		OPTIONS("-n", "9"), OPTIONS("-f"), OPTIONS("--stop"),
+	};
+	struct outcome o;
+	char said[64];
+
+	(void)state;
+	if (cpus < 2) {
+		print_message("sched_getaffinity: one processor\n");
+		skip();
+	}
+	(void)snprintf(said, sizeof(said), "processor %d runs and cannot be "
+	    "watched", last_cpu);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		watch_guest(&o, options[i]);
+		if (o.status != 120 || strstr(o.err, said) == NULL)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+/* --- the machine --- */
+
+static int
+begin(void **state)
+{
+	cpu_set_t all;
+
+	if (scratch_make(state) < 0 || plain_library() < 0 ||
+	    sched_getaffinity(0, sizeof(all), &all) != 0)
+		return -1;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			last_cpu = cpu;
+	cpus = (unsigned)CPU_COUNT(&all);
+	guest = victim("guest");
+	scratch_write("silencer.c", silencer);
+	scratch_run("%s -D_GNU_SOURCE -O1 -shared -fPIC -o silencer.so "
+	    "silencer.c", getenv("CC"));
+	return 0;
+}
+
+static int
+begin_refused(void **state)
+{
+	const uid_t nobody = 65534;
+
+	if (begin(state) < 0 ||
+	    (geteuid() == 0 && chown(scratch_dir, nobody, nobody) != 0))
+		return -1;
+	return be_refused(state);
+}
+
+static int
+begin_without(void **state)
+{
+	return begin(state) < 0 ? -1 : refuse_processor(last_cpu);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watches_that_never_fire),
+		cmocka_unit_test(a_processor_on_which_none_fires),
+	};
+	const struct CMUnitTest without[] = {
+		cmocka_unit_test(a_processor_that_is_not_watched),
+	};
+	const struct CMUnitTest refused[] = {
+		cmocka_unit_test(registers_that_never_fire),
+	};
+	int failed = run_live_with("processors", tests, begin, scratch_remove);
+
+	failed += run_live_with("without", without, begin_without,
+	    scratch_remove);
+	return failed + run_live_with("refused", refused, begin_refused,
+	    scratch_remove);
+}
