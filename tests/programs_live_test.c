@@ -867,6 +867,88 @@ reads_and_writes(void **state)
 #define in_scratch(test)						\
 	cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
+/*
+ * --- what a hostile one has for who looks at it ---
+ */
+
+/* Hits named by symbols, and no lines. */
+static void
+expect_symbols(struct outcome *o, int status)
+{
+	size_t i, hits = 0;
+	json_t *line;
+
+	assert_int_equal(o->status, status);
+	json_array_foreach(o->lines, i, line) {
+		if (!is_hit(line))
+			continue;
+		hits++;
+		assert_non_null(json_object_get(frame_of(line, 0), "function"));
+		assert_null(json_object_get(frame_of(line, 0), "line"));
+	}
+	assert_true(hits > 0);
+}
+
+/* Watched from its start, while it runs, and afterwards: in a recording. */
+static void
+expect_symbols_everywhere(const char *path, const char *said)
+{
+	const char *recording = scratch_path("recording");
+	struct running w;
+	struct target t;
+	struct outcome o;
+
+	run(&o, (const char *[]){watchctl(), "-w", "config", "--", path,
+	    "scribble", NULL});
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, "\n     0  scribble"));
+	assert_null(strstr(o.err, "config.c"));
+	assert_non_null(strstr(o.err, said));
+	outcome_free(&o);
+	target_start(&t, (const char *[]){path, "scribble", NULL});
+	watch_target(&w, &t, "-w", "config", NULL);
+	(void)target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_symbols(&o, 0);
+	assert_non_null(strstr(o.err, said));
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "-w", "config", "-o", "perf", "-O",
+	    recording, "--", path, "scribble", NULL});
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", recording,
+	    NULL});
+	expect_symbols(&o, 0);
+	assert_non_null(strstr(o.err, said));
+	outcome_free(&o);
+}
+
+/* Nobody writes into the FIFO: who opens it waits for ever. */
+static void
+a_fifo_where_its_debug_file_should_be(void **state)
+{
+	(void)state;
+	scratch_run("cp '%s' trap && objcopy --only-keep-debug trap trap.debug "
+	    "&& objcopy --strip-debug --add-gnu-debuglink=trap.debug trap && "
+	    "rm trap.debug && mkfifo trap.debug", victim("config"));
+	expect_symbols_everywhere(scratch_path("trap"), "");
+}
+
+/* In a few bytes. */
+static void
+debug_information_that_claims_gigabytes(void **state)
+{
+	(void)state;
+	scratch_run("objcopy --compress-debug-sections=zlib '%s' trap && "
+	    "at=$(readelf -SW trap | sed -n 's/.* \\.debug_info *PROGBITS "
+	    "*[0-9a-f]* \\([0-9a-f]*\\) .*/\\1/p') && "
+	    "printf '\\0\\0\\0\\300\\0\\0\\0\\0' | dd of=trap bs=1 "
+	    "seek=$((0x$at + 8)) conv=notrunc 2>dd", victim("config"));
+	expect_symbols_everywhere(scratch_path("trap"),
+	    "debug information is not used: ");
+}
+
 int
 main(void)
 {
@@ -887,6 +969,12 @@ main(void)
 		cmocka_unit_test(a_signal_handler_writes),
 		cmocka_unit_test(executions_of_a_function),
 		cmocka_unit_test(reads_and_writes),
+		cmocka_unit_test_setup_teardown(
+		    a_fifo_where_its_debug_file_should_be,
+		    scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(
+		    debug_information_that_claims_gigabytes,
+		    scratch_make, scratch_remove),
 	};
 
 	return run_live("programs", tests);

@@ -8,9 +8,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <endian.h>
 #include <fcntl.h>
 
 #include "demangle.h"
+#include "die.h"
 #include "module_private.h"
 #include "scratch.h"
 #include "symbol.h"
@@ -722,6 +724,10 @@ expect_outer(struct ex_module *m, uint64_t vaddr, bool lines)
 }
 
 #define NO_ID "-Wl,--build-id=none"
+#define LINK_TO(name) "printf '" name "\\0\\0\\0\\0\\0\\0\\0' >link && "	\
+	"objcopy --add-section .gnu_debuglink=link p"
+
+enum { PATIENCE = 60 };		/* seconds for what must not wait at all */
 
 static void
 finds_separate_debug_files(void **state)
@@ -745,6 +751,26 @@ finds_separate_debug_files(void **state)
 		    "tree/.build-id/$(cut -c1-2 id)/$(cut -c3- id).debug",
 		    true, ""},
 		{"rm p.debug", false, ""},
+		/* no directories in the link's name */
+		{LINK_TO("below/p.debug") " && mkdir -p below && "
+		    "mv p.debug below/", false, ""},
+		/* no regular files */
+		{"objcopy --add-gnu-debuglink=p.debug p && rm p.debug && "
+		    "mkfifo p.debug", false, ""},
+		{"objcopy --add-gnu-debuglink=p.debug p && rm p.debug && "
+		    "mkfifo p.debug", false, NO_ID},
+		{"objcopy --add-gnu-debuglink=p.debug p && "
+		    "ln -sf /dev/zero p.debug", false, ""},
+		{"mkdir -p tree/.build-id/$(cut -c1-2 id) && rm p.debug && "
+		    "mkfifo tree/.build-id/$(cut -c1-2 id)/$(cut -c3- id)"
+		    ".debug", false, ""},
+		/* what a FIFO hides is found behind it */
+		{"objcopy --add-gnu-debuglink=p.debug p && mkdir -p .debug && "
+		    "mv p.debug .debug/ && mkfifo p.debug", true, ""},
+		{"mkdir -p tree\"$PWD\" && mv p.debug tree\"$PWD\"/", true,
+		    ""},
+		{"mkdir -p tree/\"${PWD#/*/}\" && "
+		    "mv p.debug tree/\"${PWD#/*/}\"/p", true, ""},
 	};
 	static struct nm nm[20000];
 
@@ -756,7 +782,9 @@ finds_separate_debug_files(void **state)
 		size_t n;
 		int fd;
 
-		scratch_run("rm -rf tree .debug p.debug && "
+		/* nobody writes into FIFOs */
+		(void)alarm(PATIENCE);
+		scratch_run("rm -rf tree below .debug p.debug && "
 		    "cc -O2 -g %s -shared -fPIC -o p p.c && "
 		    "readelf -n p | sed -n 's/.*Build ID: //p' >id && "
 		    "objcopy --only-keep-debug p p.debug && strip p && %s",
@@ -773,6 +801,152 @@ finds_separate_debug_files(void **state)
 		ex_module_map(m, fd);
 		(void)close(fd);
 		expect_outer(m, outer, ways[i].found);
+		ex_module_free(m);
+	}
+	(void)alarm(0);
+}
+
+/* What debug information names, libdw opens. */
+static void
+does_not_wait_for_split_units(void **state)
+{
+	Dwarf_Die unit;
+	Dwarf_CU *cu = NULL;
+	bool types;
+	uint64_t bias;
+
+	(void)state;
+	for (int fifo = 0; fifo < 2; fifo++) {
+		struct ex_module *m;
+		const char *name;
+
+		(void)alarm(PATIENCE);
+		scratch_run("rm -f p.dwo && cc -O1 -g -gsplit-dwarf -c -fPIC "
+		    "-o p.o p.c && cc -shared -o p p.o && [ -e p.dwo ]%s",
+		    fifo ? " && rm p.dwo && mkfifo p.dwo" : "");
+		m = module_of("p");
+		cu = NULL;
+		assert_true(ex_die_unit(ex_module_dwarf(m, &bias), &cu, &unit,
+		    &types));
+		name = dwarf_diename(&unit);
+		/* it is in the other file */
+		assert_int_equal(name == NULL || strcmp(name, "p.c") != 0,
+		    fifo);
+		ex_module_free(m);
+	}
+	(void)alarm(0);
+}
+
+/* --- what compressed sections claim --- */
+
+/* Have a section of p claim to become this many bytes. */
+static void
+claim(const char *file, const char *section, uint64_t size)
+{
+	int fd = open(scratch_path(file), O_RDWR | O_CLOEXEC);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	size_t names;
+	bool done = false;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn)) != NULL && !done) {
+		assert_non_null(gelf_getshdr(scn, &sh));
+		if (strcmp(elf_strptr(elf, names, sh.sh_name), section) != 0)
+			continue;
+		done = true;
+		if ((sh.sh_flags & SHF_COMPRESSED) == 0)
+			size = htobe64(size);
+		assert_int_equal(pwrite(fd, &size, sizeof(size),
+		    (off_t)sh.sh_offset + ((sh.sh_flags & SHF_COMPRESSED) != 0 ?
+		    (off_t)offsetof(Elf64_Chdr, ch_size) : 4)), sizeof(size));
+	}
+	assert_true(done);
+	(void)elf_end(elf);
+	(void)close(fd);
+}
+
+#define ZLIB "-Wl,--compress-debug-sections=zlib"
+#define ZGNU "-Wl,--compress-debug-sections=zlib-gnu"
+#define ALONE " && objcopy --only-keep-debug p p.debug && strip p && "	\
+	"objcopy --add-gnu-debuglink=p.debug p"
+
+static void
+believes_claims_within_reason(void **state)
+{
+	static const struct {
+		const char *flags, *file, *section;
+		uint64_t size;		/* 0: what is true */
+		const char *after;
+	} cases[] = {
+		{ZLIB, "p", ".debug_info", 0, ""},
+		{ZLIB, "p", ".debug_info", 3ull << 30, ""},
+		{ZLIB, "p", ".debug_line", 1ull << 62, ""},
+		{ZLIB, "p", ".debug_str", 1ull << 40, ""},
+		{ZGNU, "p", ".zdebug_info", 0, ""},
+		{ZGNU, "p", ".zdebug_info", 3ull << 30, ""},
+		{ZLIB ALONE, "p.debug", ".debug_info", 0, ""},
+		{ZLIB ALONE, "p.debug", ".debug_info", 3ull << 30, ""},
+	};
+	static struct nm nm[20000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_module *m;
+		uint64_t outer;
+		size_t n;
+
+		scratch_run("rm -f p.debug && cc -O2 -g -shared -fPIC -o p p.c "
+		    "%s", cases[i].flags);
+		n = nm_read("p", "-D", nm, 20000);
+		outer = nm_find(nm, n, "outer")->value;
+		if (cases[i].size != 0)
+			claim(cases[i].file, cases[i].section, cases[i].size);
+		m = module_of("p");
+		expect_outer(m, outer, cases[i].size == 0);
+		if (cases[i].size == 0)
+			assert_null(m->disbelief);
+		else
+			assert_non_null(strstr(m->disbelief, "claim to become"));
+		ex_module_free(m);
+	}
+}
+
+/* What is taken for true is not more than libelf makes of it, and more than this
+   is never claimed by what compilers write. */
+static void
+knows_what_xz_streams_become(void **state)
+{
+	static const struct {
+		const char *made;
+		bool believed;
+	} cases[] = {
+		{"head -c 3000000 /dev/urandom | xz >x", true},
+		{"head -c 16000000 /dev/zero | xz >x", true},
+		{"head -c 17000000 /dev/zero | xz >x", false},
+		{"head -c 40000000 /dev/zero | xz -0 --block-size=1000000 >x",
+		    false},
+		{"head -c 40000000 /dev/zero | xz --check=sha256 --x86 "
+		    "--lzma2 >x", false},
+		{"head -c 40000000 /dev/zero | xz --format=lzma >x", false},
+		{"echo hello >x", false},
+	};
+
+	(void)state;
+	if (!scratch_has("xz")) {
+		print_message("xz: not here, not tried\n");
+		skip();
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_module *m;
+
+		scratch_run("%s && cc -O1 -shared -fPIC -o p p.c && "
+		    "objcopy --add-section .gnu_debugdata=x p", cases[i].made);
+		m = module_of("p");
+		assert_true(ex_module_open(m));
+		if ((m->disbelief == NULL) != cases[i].believed)
+			fail_msg("%s: %s", cases[i].made, m->disbelief);
 		ex_module_free(m);
 	}
 }
@@ -1137,6 +1311,9 @@ main(void)
 		cmocka_unit_test(prefers_the_better_symbol),
 		cmocka_unit_test(names_plt_stubs),
 		cmocka_unit_test(finds_separate_debug_files),
+		cmocka_unit_test(does_not_wait_for_split_units),
+		cmocka_unit_test(believes_claims_within_reason),
+		cmocka_unit_test(knows_what_xz_streams_become),
 		cmocka_unit_test(reads_minidebuginfo),
 		cmocka_unit_test(does_without_symbols),
 		cmocka_unit_test(looks_up_the_byte_before),

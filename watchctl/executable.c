@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "proc.h"
 
 enum {
 	SCRIPTS_MAX = 5,	/* interpreters of interpreters, as the kernel */
@@ -130,7 +131,7 @@ executable_check(const char *path)
 	(void)snprintf(name, sizeof(name), "%s", path);
 	for (unsigned i = 0; i <= SCRIPTS_MAX; i++) {
 		memset(&head, 0, sizeof(head));
-		if ((fd = open(name, O_RDONLY | O_CLOEXEC)) < 0)
+		if ((fd = wp_proc_open_regular(name)) < 0)
 			return 0;
 		n = pread(fd, &head, LINE_MAX_, 0);
 		if (n >= (ssize_t)sizeof(head.elf) &&

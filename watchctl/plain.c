@@ -427,6 +427,8 @@ open_log(struct log *log, const struct options *o)
 static int
 resolve_log(struct log *log, const struct options *o)
 {
+	const struct ex_module *module;
+	const char *why;
 	struct stat st;
 	bool live;
 
@@ -437,6 +439,9 @@ resolve_log(struct log *log, const struct options *o)
 	log->terminal = isatty(fileno(log->out)) == 1;
 	live = fstat(fileno(log->in), &st) == 0 && !S_ISREG(st.st_mode);
 	read_log(log, live);
+	while ((module = ex_space_disbelieved(log->space, &why)) != NULL)
+		(void)complain("warning: debug information is not used: "
+		    "%s: %s", why, ex_module_path(module));
 	if (ferror(log->in))
 		return complain("%s: cannot be read to its end", o->file),
 		    STATUS_OWN_FAILURE;

@@ -381,11 +381,25 @@ session_record(struct session *s, const struct ex_record *r)
 	return wants_more(s);
 }
 
+/* Names and lines that are missing for want of trust. */
+static void
+tell_disbelief(struct session *s)
+{
+	const struct ex_module *m;
+	const char *why;
+
+	while (s->started &&
+	    (m = ex_space_disbelieved(s->space, &why)) != NULL)
+		session_warn(s, "debug information is not used: %s: %s", why,
+		    ex_module_path(m));
+}
+
 bool
 session_flush(struct session *s, uint64_t now)
 {
 	if (s->explainer != NULL && wants_more(s))
 		(void)ex_explain_flush(s->explainer, now);
+	tell_disbelief(s);
 	if (reporting(s))
 		note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)

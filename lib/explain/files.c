@@ -40,6 +40,7 @@ struct ex_files {
 	enum ex_source source;
 	void *modules;		/* a tree of search.h, by path and file id */
 	void *build_ids;	/* another, by path */
+	bool disbelief;		/* of a module there may be some to tell */
 	struct root *roots;
 };
 
@@ -206,7 +207,34 @@ files_intern(struct ex_files *files, const char *path,
 	*is_new = found != NULL && *found == m;
 	if (!*is_new)
 		ex_module_free(m);
+	else
+		m->news = &files->disbelief;
 	return found != NULL ? *found : NULL;
+}
+
+/* Keep in *arg a module whose disbelief nobody has been told of. */
+static void
+find_disbelief(const void *node, VISIT visit, void *arg)
+{
+	struct ex_module *m = *(struct ex_module *const *)node, **found = arg;
+
+	if ((visit == postorder || visit == leaf) && m->disbelief != NULL &&
+	    !m->told)
+		*found = m;
+}
+
+struct ex_module *
+ex_files_disbelieved(struct ex_files *files)
+{
+	struct ex_module *m = NULL;
+
+	if (!files->disbelief)
+		return NULL;
+	twalk_r(files->modules, find_disbelief, &m);
+	if (m != NULL)
+		m->told = true;
+	files->disbelief = m != NULL;
+	return m;
 }
 
 /* Open a mapped file of a running process. */
@@ -245,12 +273,12 @@ static int
 open_recorded(const struct ex_mmap *map, const char *path, bool has_build_id,
     const char **problem)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = wp_proc_open_regular(path);
 	struct stat st;
 
 	if (fd < 0) {
-		*problem = errno == ENOENT ? "not on this machine" :
-		    strerror(errno);
+		*problem = fd == -ENOENT ? "not on this machine" :
+		    fd == -ESTALE ? "not an ELF file" : strerror(-fd);
 		return fd;
 	}
 	if (has_build_id || map->ino == 0)

@@ -3,19 +3,21 @@
  *
  * The file is mapped when the module is made, while the process that maps it is
  * still there, and parsed when something is asked of it.  libdwfl reads it from
- * that mapping, so that a file that has gone from disk is like any other; it
- * finds the separate debug file (build id, debuglink, .gnu_debugdata,
- * debuginfod) as every tool built on it does.
+ * that mapping, so that a file that has gone from disk is like any other; the
+ * separate debug file is found for it by debug_file.c.  What is compressed is
+ * only read if what it claims to become is believed (claims.c).
  */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "module_private.h"
+#include "debug_file.h"
 
 #define PAGE 4096u	/* the least there is: what segments are rounded to */
 
@@ -62,6 +64,7 @@ ex_module_free(struct ex_module *m)
 	free(m->debug_path);
 	free(m->host_path);
 	free(m->problem);
+	free(m->disbelief);
 	free(m->path);
 	free(m);
 }
@@ -71,6 +74,21 @@ ex_module_fail(struct ex_module *m, const char *problem)
 {
 	free(m->problem);
 	m->problem = strdup(problem);
+}
+
+void
+ex_module_disbelieve(struct ex_module *m, const struct ex_claim *claim)
+{
+	if (m->disbelief != NULL)
+		return;
+	if ((claim->size == UINT64_MAX ? asprintf(&m->disbelief,
+	    "%" PRIu64 " compressed bytes do not say how many they become",
+	    claim->stored) : asprintf(&m->disbelief,
+	    "%" PRIu64 " compressed bytes claim to become %" PRIu64,
+	    claim->stored, claim->size)) < 0)
+		m->disbelief = NULL;
+	if (m->news != NULL)
+		*m->news = true;
 }
 
 void
@@ -224,30 +242,20 @@ elf_opens(const struct ex_module *m)
 	return opens;
 }
 
-/* Without a build id and a debuglink nothing could tell whether a file that is
-   called like a debug file is the right one. */
-static int
-find_debuginfo(Dwfl_Module *module, void **m, const char *name, Dwarf_Addr base,
-    const char *file, const char *link, GElf_Word crc, char **found)
-{
-	if (link == NULL && ((const struct ex_module *)*m)->build_id[0] == '\0')
-		return -1;
-	return dwfl_standard_find_debuginfo(module, m, name, base, file, link,
-	    crc, found);
-}
-
 static bool
 dwfl_open(struct ex_module *m)
 {
+	/* libdwfl looks for nothing by itself */
+	static char none[] = "", *nowhere = none;
 	const char *host_path = m->host_path != NULL ? m->host_path : m->path;
+	struct ex_claim claim;
 	void **userdata;
 
 	m->callbacks = (Dwfl_Callbacks){
 		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = find_debuginfo,
+		.find_debuginfo = ex_debug_file_find,
 		.section_address = dwfl_offline_section_address,
-		.debuginfo_path =
-		    m->debug_path != NULL ? &m->debug_path : NULL,
+		.debuginfo_path = &nowhere,
 	};
 	if ((m->dwfl = dwfl_begin(&m->callbacks)) == NULL || !elf_opens(m))
 		return false;
@@ -261,6 +269,10 @@ dwfl_open(struct ex_module *m)
 	    NULL, NULL, NULL);
 	*userdata = m;
 	m->elf = dwfl_module_getelf(m->dwfl_module, &m->bias);
+	if (m->elf != NULL && !ex_claims_believed(m->elf, &claim)) {
+		ex_module_disbelieve(m, &claim);
+		ex_claims_hide(m->elf);
+	}
 	return m->elf != NULL;
 }
 

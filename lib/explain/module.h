@@ -100,6 +100,11 @@ const char *ex_module_build_id(const struct ex_module *);
 /* Why the module's file could not be used, in words; NULL when it could. */
 const char *ex_module_problem(const struct ex_module *);
 
+/* A module whose debug information is there and is not used, and in *why the
+   reason, in words; each is told once.  NULL: there is no other. */
+const struct ex_module *ex_space_disbelieved(struct ex_space *,
+    const char **why);
+
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.
    Result: bytes copied, which may be fewer or none. */
 size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,

@@ -12,6 +12,7 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
+#include "claims.h"
 #include "module.h"
 #include "range.h"
 
@@ -50,8 +51,13 @@ struct ex_module {
 				   NULL: nothing; malloc'd */
 	char *host_path;	/* where the search for a separate debug file
 				   begins; NULL: at path; malloc'd */
-	char *debug_path;	/* directories of debug files, as libdwfl takes
-				   them; NULL: its default; malloc'd */
+	char *debug_path;	/* directories of debug files, as debug_file.c
+				   takes them; NULL: the usual; malloc'd */
+	char *disbelief;	/* why debug information that there is is not
+				   used, in words; NULL: it is; malloc'd */
+	bool told;		/* somebody has been told why */
+	bool *news;		/* set when there is something to tell; NULL:
+				   nobody asks */
 	Dwfl_Callbacks callbacks;
 
 	bool opened;		/* ex_module_open has been here; what follows
@@ -87,6 +93,9 @@ void ex_module_copy(struct ex_module *, const void *image, size_t size);
 
 /* Say why the module cannot be used. */
 void ex_module_fail(struct ex_module *, const char *problem);
+
+/* Say that debug information is not used for what it claims. */
+void ex_module_disbelieve(struct ex_module *, const struct ex_claim *);
 
 /* Parse the file unless that is done.  False: unusable, see problem.  Every
    function below calls it. */

@@ -334,6 +334,15 @@ mmap_known(struct ex_process *p, const struct ex_mmap *map,
 	    at->pgoff + (map->start - at->first) == map->pgoff;
 }
 
+const struct ex_module *
+ex_space_disbelieved(struct ex_space *space, const char **why)
+{
+	const struct ex_module *m = ex_files_disbelieved(space->files);
+
+	*why = m == NULL ? NULL : m->disbelief;
+	return m;
+}
+
 bool
 ex_space_live(const struct ex_space *space)
 {

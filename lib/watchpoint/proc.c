@@ -616,6 +616,14 @@ open_same(int dir, const char *path, unsigned maj, unsigned min, uint64_t ino)
 }
 
 int
+wp_proc_open_regular(const char *path)
+{
+	const int fd = open_same(AT_FDCWD, path, 0, 0, 0);
+
+	return fd == -ESRCH ? -ENOENT : fd;
+}
+
+int
 wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
     const char *path, unsigned maj, unsigned min, uint64_t ino)
 {

@@ -122,6 +122,10 @@ int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
    good after the process has ended; -errno. */
 int wp_proc_root(pid_t pid);
 
+/* Open a file for reading if it is a regular one; opening others could block, or
+   do things.  A descriptor, or -errno; -ESTALE: it is none. */
+int wp_proc_open_regular(const char *path);
+
 /*
  * Open the file that is mapped at start..end of a process, read-only: by its
  * path under root (a descriptor from wp_proc_root, or -1 for ours) when device

@@ -1,0 +1,28 @@
+/*
+ * claims: how large an ELF file says that its compressed sections are.
+ *
+ * elfutils makes room for what a section claims and unpacks it, before anything
+ * could be asked.  A file of a few megabytes can claim, and hold, gigabytes.
+ */
+#ifndef EX_CLAIMS_H
+#define EX_CLAIMS_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is not believed. */
+struct ex_claim {
+	uint64_t stored;	/* bytes in the file */
+	uint64_t size;		/* bytes that they are to become; UINT64_MAX:
+				   they do not even say */
+};
+
+/* Whether what a file's sections claim, each and together, is what debug
+   information might be.  *claim is what is not.  Nothing is unpacked. */
+bool ex_claims_believed(Elf *, struct ex_claim *claim);
+
+/* Hide debug sections, and any that are compressed, from elfutils. */
+void ex_claims_hide(Elf *);
+
+#endif
