@@ -31,6 +31,8 @@ CODE(outside, "jmp code_elsewhere; nop")
 CODE(indirect, "jmp *%rax; nop")
 CODE(aborts, "xabort $1; nop")
 CODE(code_elsewhere, "nop")
+CODE(falls, "dec %eax; je code_elsewhere; nop")
+CODE(ends, "call *%rax; nop; nopl 0(%rax)")
 CODE(jumps, "nop; nop; jmp *(%rax); jmp *(%rcx); jmp *%rdx; nop")
 
 struct piece {
@@ -169,6 +171,40 @@ finds_jumps_through_memory(void **state)
 	ex_flow_free(flow);
 }
 
+/* How a piece is left: the jumps that do, and whether it goes on behind. */
+static void
+finds_its_exits(void **state)
+{
+	static const struct {
+		const uint8_t *start, *end;
+		unsigned exits;
+		bool falls;
+	} cases[] = {
+		{straight, straight_end, 0, true},
+		{loop, loop_end, 0, true},
+		{outside, outside_end, 1, false},
+		{indirect, indirect_end, 1, false},
+		{jumps, jumps_end, 3, false},
+		{falls, falls_end, 1, true},
+		{ends, ends_end, 0, false},	/* maybe nobody comes back */
+		{stopped, stopped_end, 0, false},
+	};
+	const struct fixture *f = *state;
+	const uint32_t *offset;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_flow *flow = flow_of(f, cases[i].start, cases[i].end);
+
+		assert_non_null(flow);
+		if (ex_flow_exits(flow, &offset) != cases[i].exits ||
+		    ex_flow_falls(flow) != cases[i].falls)
+			fail_msg("case %zu: %zu exits%s", i,
+			    ex_flow_exits(flow, &offset),
+			    ex_flow_falls(flow) ? ", falls" : "");
+		ex_flow_free(flow);
+	}
+}
+
 static void
 finds_nothing_where_nothing_is(void **state)
 {
@@ -193,6 +229,7 @@ main(void)
 		cmocka_unit_test(knows_several_that_end_together),
 		cmocka_unit_test(knows_where_it_was_last_seen),
 		cmocka_unit_test(finds_jumps_through_memory),
+		cmocka_unit_test(finds_its_exits),
 		cmocka_unit_test(finds_nothing_where_nothing_is),
 	};
 

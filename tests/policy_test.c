@@ -289,7 +289,7 @@ culprits(void **state)
 		const struct finding *const *f;
 
 		assert_int_equal(policy_judge(p, &hit), 0);
-		assert_int_equal(policy_findings(p, &f), 1);
+		assert_int_equal(policy_findings(p, false, &f), 1);
 		if (f[0]->culprit != &stack.frame[cases[i].culprit])
 			fail_msg("case %zu: %s", i, f[0]->culprit->function);
 		policy_free(p);
@@ -341,7 +341,7 @@ one_for_each_writer(void **state)
 			    turn * STACKS + i + 1), finding[i] >= 0);
 		}
 	}
-	assert_int_equal(policy_findings(p, &f), 7);
+	assert_int_equal(policy_findings(p, false, &f), 7);
 	for (unsigned i = STACKS; i-- > 0;) {
 		unsigned n = i == 0 || i == 1 || i == 3 || i == 4 ? 6 : 3;
 
@@ -373,7 +373,7 @@ one_for_each_watch(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(policy_judge(p, &hit), 0);
 	assert_true(hit.stray);
-	assert_int_equal(policy_findings(p, &f), 3);
+	assert_int_equal(policy_findings(p, false, &f), 3);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_ptr_equal(f[i]->watch, &made_watches[i]);
 		assert_int_equal(f[i]->count, 4);
@@ -384,29 +384,71 @@ one_for_each_watch(void **state)
 	policy_free(p);
 }
 
-/* An incomplete backtrace may lack who is allowed: as long as all are so. */
+/* A backtrace that is not whole may lack who is allowed: nobody is blamed, unless
+   all are. */
 static void
 incomplete_backtraces(void **state)
 {
 	static const char *const allow[] = {"config_load"};
 	const struct ex_frame frames[FRAMES_MAX] = {NAMED("scribble")};
-	struct ex_stack cut = stack_of(frames), whole = stack_of(frames);
+	const struct ex_frame loads[FRAMES_MAX] = {NAMED("scribble"),
+	    NAMED("config_load")};
+	struct ex_stack cut = stack_of(frames), gap = stack_of(frames);
+	struct ex_stack whole = stack_of(frames), allowed = stack_of(loads);
 
 	(void)state;
 	cut.end = EX_END_STACK;
-	for (unsigned allowed = 0; allowed < 2; allowed++) {
-		struct policy *p = policy_new(allow, allowed);
+	gap.gap = allowed.gap = true;
+	gap.index = 1;
+	whole.index = 2;
+	allowed.index = 3;
+	for (unsigned n = 0; n < 2; n++) {
+		struct policy *p = policy_new(allow, n);
 		const struct finding *const *f;
 
-		assert_true(judge(p, &cut, 0, 0, 1));
-		assert_int_equal(policy_findings(p, &f), 1);
-		assert_int_equal(f[0]->incomplete, allowed);
-		assert_true(judge(p, &whole, 1, 0, 2));
-		assert_true(judge(p, &cut, 0, 0, 3));
-		assert_int_equal(policy_findings(p, &f), 1);
+		assert_int_equal(judge(p, &cut, 0, 0, 1), n == 0);
+		assert_int_equal(judge(p, &gap, 1, 0, 2), n == 0);
+		assert_int_equal(judge(p, &cut, 0, 0, 3), n == 0);
+		assert_int_equal(judge(p, &allowed, 3, 0, 4), n == 0);
+		assert_int_equal(policy_findings(p, false, &f), n == 0);
+		assert_int_equal(policy_findings(p, true, &f), n);
+		if (n == 1) {
+			assert_true(f[0]->incomplete);
+			assert_int_equal(f[0]->count, 3);
+			assert_int_equal(f[0]->first_seq, 1);
+		}
+		/* one that is whole is another finding of the same place */
+		assert_true(judge(p, &whole, 2, 0, 5));
+		assert_int_equal(policy_findings(p, false, &f), 1);
 		assert_false(f[0]->incomplete);
+		assert_int_equal(f[0]->count, n == 0 ? 5 : 1);
+		assert_int_equal(policy_findings(p, true, &f), n);
 		policy_free(p);
 	}
+}
+
+/* Neither stray nor fine is told of what is not judged. */
+static void
+unjudged_hits(void **state)
+{
+	static const char *const allow[] = {"config_load"};
+	const struct ex_frame frames[FRAMES_MAX] = {NAMED("scribble")};
+	struct ex_stack gap = stack_of(frames);
+	struct policy *p = policy_new(allow, 1);
+	struct ex_hit hit = hit_of(&gap, 1);
+
+	(void)state;
+	gap.gap = true;
+	assert_int_equal(policy_judge(p, &hit), 0);
+	assert_true(hit.unjudged && !hit.stray);
+	hit.stray = true;	/* as who delivers it knows */
+	hit.unjudged = false;
+	assert_int_equal(policy_judge(p, &hit), 0);
+	assert_true(hit.stray && !hit.unjudged);
+	hit = hit_of(NULL, 2);
+	assert_int_equal(policy_judge(p, &hit), 0);
+	assert_true(hit.unjudged);	/* no backtrace */
+	policy_free(p);
 }
 
 static void
@@ -434,6 +476,7 @@ main(void)
 		cmocka_unit_test(one_for_each_writer),
 		cmocka_unit_test(one_for_each_watch),
 		cmocka_unit_test(incomplete_backtraces),
+		cmocka_unit_test(unjudged_hits),
 		cmocka_unit_test(words),
 	};
 

@@ -408,15 +408,51 @@ tells_of_stray_writers(void **state)
 	    "'count':12,'first_seq':2,'access':'write','function':'bump',"
 	    "'file':'victim.c','line':10,'module':'victim','pc':'0x401320',"
 	    "'stack':'9f3c000000000001'}");
-	assert_line(lines.line[5], "{'type':'finding','stray':true,'watch':2,"
-	    "'count':1,'first_seq':5,'access':'write','module':'libc.so.6',"
-	    "'pc':'0x7f00000f0010','stack':'000000000000002b',"
-	    "'incomplete':true}");
-	assert_line(lines.line[6], "{'type':'finding','stray':true,'watch':1,"
+	assert_line(lines.line[5], "{'type':'finding','stray':true,'watch':1,"
 	    "'count':1,'first_seq':9,'access':'write'}");
+	assert_line(lines.line[6], "{'type':'finding','unjudged':true,"
+	    "'watch':2,'count':1,'first_seq':5,'access':'write',"
+	    "'module':'libc.so.6','pc':'0x7f00000f0010',"
+	    "'stack':'000000000000002b'}");
 	assert_line(lines.line[7], "{'type':'end','hits':20,'reported':20,"
-	    "'lost':0,'stray':14,'reason':'exit','status':66}");
+	    "'lost':0,'stray':13,'unjudged':1,'reason':'exit','status':66}");
 	lines_free(&lines);
+	free(m.text);
+}
+
+/* What ended in a tail call has no address unless its jump is known; what is
+   not judged is neither stray nor fine. */
+static void
+tells_of_tail_calls(void **state)
+{
+	struct ex_frame frames[] = {
+		{.pc = 0x401320, .function = "set", .module = &made_victim},
+		{.pc = 0x401355, .function = "reload", .offset = 0x15,
+		    .module = &made_victim, .tail = true},
+		{.function = "either", .module = &made_victim, .tail = true,
+		    .gap = true, .file = "victim.c"},
+		{.pc = 0x401365, .function = "main", .module = &made_victim},
+	};
+	const struct ex_stack stack = {.id = 1, .n = 4, .frame = frames,
+	    .gap = true};
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	(void)state;
+	hit.stack = &stack;
+	hit.unjudged = true;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, NULL);
+	assert_non_null(strstr(m.text, "\"unjudged\":true"));
+	assert_non_null(strstr(m.text, "{\"pc\":\"0x401355\",\"function\":"
+	    "\"reload\",\"offset\":21,\"module\":\"victim\",\"build_id\":"
+	    "\"c0ffee\",\"inlined\":false,\"tail_call\":true},{\"function\":"
+	    "\"either\",\"module\":\"victim\",\"build_id\":\"c0ffee\","
+	    "\"file\":\"victim.c\",\"inlined\":false,\"tail_call\":true,"
+	    "\"gap\":true},{\"pc\":\"0x401365\","));
+	assert_non_null(strstr(m.text, "}],\"incomplete\":true"));
 	free(m.text);
 }
 
@@ -565,6 +601,7 @@ main(void)
 		cmocka_unit_test(leaves_out_what_is_unknown),
 		cmocka_unit_test(tells_of_later_watches),
 		cmocka_unit_test(tells_of_stray_writers),
+		cmocka_unit_test(tells_of_tail_calls),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(repeats_backtraces),
 		cmocka_unit_test(says_when_the_stream_fails),

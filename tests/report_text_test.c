@@ -411,15 +411,48 @@ tells_of_stray_writers(void **state)
 	    "0x4040c0:64 (8 of"));
 	assert_non_null(strstr(m.text, "  stray write in bump victim.c:10\n"));
 	assert_string_equal(strstr(m.text, "\nstray: "), "\n"
-	    "stray: 3 writers\n"
-	    "  12x  bump            victim.c:10          counter      "
-	    "first #2\n"
-	    "   1x  0x7f00000f0010  (libc.so.6+0xf0010)  0x4040c0:64  "
-	    "first #5  (incomplete backtrace)\n"
-	    "   1x  unknown                              counter      "
-	    "first #9\n"
-	    "  an incomplete backtrace may lack a caller that is allowed: "
-	    "--stack copies more\n");
+	    "stray: 2 writers\n"
+	    "  12x  bump     victim.c:10  counter  first #2\n"
+	    "   1x  unknown               counter  first #9\n"
+	    "\n"
+	    "not judged: 1 writer\n"
+	    "  1x  0x7f00000f0010  (libc.so.6+0xf0010)  0x4040c0:64  "
+	    "first #5\n"
+	    "  a caller that is allowed may be missing in their backtraces; "
+	    "where these are truncated, --stack copies more\n");
+	free(m.text);
+}
+
+static void
+tells_of_tail_calls(void **state)
+{
+	struct ex_frame frames[] = {
+		{.pc = 0x401320, .function = "set", .module = &made_victim,
+		    .file = "victim.c", .line = 3},
+		{.pc = 0x401355, .function = "reload", .offset = 0x15,
+		    .module = &made_victim, .tail = true},
+		{.function = "either", .module = &made_victim, .tail = true,
+		    .gap = true, .file = "victim.c"},
+	};
+	const struct ex_stack stack = {.id = 1, .n = 3, .frame = frames,
+	    .gap = true};
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+
+	(void)state;
+	hit.stack = &stack;
+	hit.unjudged = true;
+	made_open(&m, &report_text);
+	assert_int_equal(report_text.start(&m.report, &made_start), 0);
+	made_hits(&m, &hit, 1);
+	made_close(&m, NULL);
+	assert_non_null(strstr(m.text, "\n#1   unjudged write  counter "));
+	assert_non_null(strstr(m.text, "\n"
+	    "     0  set          victim.c:3\n"
+	    "     1  reload+0x15  (victim) (tail call)\n"
+	    "     2  either       victim.c (tail call) (callees missing)\n"
+	    "     stack incomplete: functions may be missing where it says "
+	    "so\n"));
 	free(m.text);
 }
 
@@ -553,6 +586,7 @@ main(void)
 		cmocka_unit_test(tells_of_later_watches),
 		cmocka_unit_test(tells_what_a_call_was_given),
 		cmocka_unit_test(tells_of_stray_writers),
+		cmocka_unit_test(tells_of_tail_calls),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(makes_hostile_names_visible),
 		cmocka_unit_test(colours_change_no_text),

@@ -6,8 +6,9 @@
  *
  *	hit -> backtrace --known--> verdict --> allowed
  *		   |                   ^  |
- *		  new -> names, files -+  +---> stray: the finding of the watch
- *							and the culprit's place
+ *		  new -> names, files -+  +---> stray, or not to be judged:
+ *						the finding of the watch and
+ *						the culprit's place
  */
 #include "policy.h"
 
@@ -23,7 +24,7 @@
 
 /* What is known of one backtrace. */
 struct verdict {
-	enum { UNKNOWN, ALLOWED, STRAY } is;
+	enum { UNKNOWN, ALLOWED, STRAY, UNJUDGED } is;
 	struct finding *last;	/* that its last hit counted for; NULL: none */
 };
 
@@ -33,8 +34,10 @@ struct policy {
 	bool whole;		/* one of them is for whole or mangled names */
 	struct by_stack verdicts;
 	void *tree;		/* of the findings, by watch and place */
-	struct finding **findings;	/* in order of first sight */
-	size_t nfindings, cap;
+	struct list {		/* in order of first sight */
+		struct finding **at;
+		size_t n, cap;
+	} stray, unjudged;
 };
 
 /* A pattern that is meant for a name with its parameters, or a mangled one.
@@ -66,15 +69,22 @@ keep(void *node)
 	(void)node;
 }
 
+static void
+list_free(struct list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->at[i]);
+	free(list->at);
+}
+
 void
 policy_free(struct policy *p)
 {
 	if (p == NULL)
 		return;
 	tdestroy(p->tree, keep);
-	for (size_t i = 0; i < p->nfindings; i++)
-		free(p->findings[i]);
-	free(p->findings);
+	list_free(&p->stray);
+	list_free(&p->unjudged);
 	free(p->verdicts.items);
 	free(p);
 }
@@ -381,6 +391,8 @@ compare_findings(const void *a, const void *b)
 	const struct finding *x = a, *y = b;
 	int order = compare_numbers(x->watch->id, y->watch->id);
 
+	if (order == 0)
+		order = compare_numbers(x->incomplete, y->incomplete);
 	return order != 0 ? order : compare_places(x->culprit, y->culprit);
 }
 
@@ -388,17 +400,18 @@ compare_findings(const void *a, const void *b)
 static struct finding *
 finding_add(struct policy *p, const struct finding *new)
 {
+	struct list *list = new->incomplete ? &p->unjudged : &p->stray;
 	struct finding *f;
 
-	if (p->nfindings == p->cap) {
-		size_t cap = p->cap == 0 ? 16 : p->cap * 2;
-		struct finding **more = reallocarray(p->findings, cap,
+	if (list->n == list->cap) {
+		size_t cap = list->cap == 0 ? 16 : list->cap * 2;
+		struct finding **more = reallocarray(list->at, cap,
 		    sizeof(*more));
 
 		if (more == NULL)
 			return NULL;
-		p->findings = more;
-		p->cap = cap;
+		list->at = more;
+		list->cap = cap;
 	}
 	if ((f = malloc(sizeof(*f))) == NULL)
 		return NULL;
@@ -407,7 +420,7 @@ finding_add(struct policy *p, const struct finding *new)
 		free(f);
 		return NULL;
 	}
-	p->findings[p->nfindings++] = f;
+	list->at[list->n++] = f;
 	return f;
 }
 
@@ -419,7 +432,7 @@ finding_of(struct policy *p, const struct ex_hit *hit)
 		.watch = hit->watch, .stack = hit->stack,
 		.culprit = hit->stack == NULL ? NULL : culprit_of(hit->stack),
 		.access = hit->access, .first_seq = hit->seq,
-		.incomplete = p->n > 0,
+		.incomplete = !hit->stray,
 	};
 	struct finding **found = tfind(&key, &p->tree, compare_findings);
 
@@ -427,20 +440,24 @@ finding_of(struct policy *p, const struct ex_hit *hit)
 }
 
 static int
-count_stray(struct policy *p, struct verdict *verdict,
-    const struct ex_hit *hit)
+count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit)
 {
 	struct finding *f = verdict->last;
 
-	if (f == NULL || f->watch != hit->watch)
+	if (f == NULL || f->watch != hit->watch || f->incomplete == hit->stray)
 		f = finding_of(p, hit);
 	if (f == NULL)
 		return -ENOMEM;
 	f->count++;
-	if (hit->stack != NULL && hit->stack->end == EX_END_OUTERMOST)
-		f->incomplete = false;
 	verdict->last = f;
 	return 0;
+}
+
+/* Whether nobody is missing on a backtrace. */
+static bool
+is_whole(const struct ex_stack *stack)
+{
+	return stack != NULL && stack->end == EX_END_OUTERMOST && !stack->gap;
 }
 
 int
@@ -454,14 +471,18 @@ policy_judge(struct policy *p, struct ex_hit *hit)
 		verdict = &own;
 	if (verdict->is == UNKNOWN)
 		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :
-		    STRAY;
+		    p->n > 0 && !is_whole(stack) ? UNJUDGED : STRAY;
 	hit->stray = hit->stray || verdict->is == STRAY;
-	return hit->stray ? count_stray(p, verdict, hit) : 0;
+	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
+	return hit->stray || hit->unjudged ? count(p, verdict, hit) : 0;
 }
 
 size_t
-policy_findings(const struct policy *p, const struct finding *const **findings)
+policy_findings(const struct policy *p, bool unjudged,
+    const struct finding *const **findings)
 {
-	*findings = (const struct finding *const *)p->findings;
-	return p->nfindings;
+	const struct list *list = unjudged ? &p->unjudged : &p->stray;
+
+	*findings = (const struct finding *const *)list->at;
+	return list->n;
 }

@@ -3,12 +3,13 @@
  *
  * A hit is allowed when a function of its backtrace, inlined ones included, or
  * the source file of one is among those allowed: they may, and so may whatever
- * they call.  Any other hit is stray.  Only the program's frames count, for a
+ * they call.  Any other hit is stray, if its backtrace is whole; else a caller
+ * who may could be missing, and the hit is not judged.  Only the program's frames count, for a
  * hit of the kernel too.  What the dynamic loader writes itself, such as a
  * pointer that it relocates, is never stray.
  *
- * Stray hits are summed up in findings: one for each watch and place in the
- * program that is to be blamed.  That is the innermost function that is not of
+ * Stray hits, and those not judged, are summed up in findings: one for each watch
+ * and place in the program that is to be blamed.  That is the innermost function that is not of
  * the C or C++ library: who calls memcpy, not memcpy.
  */
 #ifndef POLICY_H
@@ -18,7 +19,7 @@
 
 #include "hit.h"
 
-/* One stray writer. */
+/* One stray writer; or one that may be. */
 struct finding {
 	const struct ex_watch *watch;
 	const struct ex_stack *stack;	/* of the first hit; NULL: unknown */
@@ -26,8 +27,8 @@ struct finding {
 	const char *access;	/* of the first hit */
 	uint64_t count;		/* hits */
 	uint64_t first_seq;	/* seq of the first */
-	bool incomplete;	/* no backtrace of it is whole: a caller that is
-				   allowed may be missing */
+	bool incomplete;	/* its hits are not judged: their backtraces are
+				   not whole */
 };
 
 struct policy;
@@ -43,14 +44,16 @@ struct policy;
 struct policy *policy_new(const char *const *allow, size_t n);
 void policy_free(struct policy *);
 
-/* Set hit->stray, unless it is set already, and count the hit when it is.  Hits
-   come from one explainer, which outlives the policy's last use.  0, or -ENOMEM:
-   stray, but the findings are no longer complete.
+/* Set hit->stray, unless it is set already, or hit->unjudged, and count the hit
+   when one is.  Hits come from one explainer, which outlives the policy's last
+   use.  0, or -ENOMEM: one is, but the findings are no longer complete.
    Hot path: with a backtrace seen before, a look-up by its index. */
 int policy_judge(struct policy *, struct ex_hit *);
 
-/* All findings, in order of their first hits; valid until the next hit. */
-size_t policy_findings(const struct policy *, const struct finding *const **);
+/* All findings of stray hits, or of those not judged, in order of their first
+   hits; valid until the next hit. */
+size_t policy_findings(const struct policy *, bool unjudged,
+    const struct finding *const **);
 
 /* What the n findings are, for a sentence: "writer", "writers"; where one did
    not write, "place", "places". */

@@ -44,6 +44,9 @@ struct report_end {
 	uint64_t stray;		/* hits */
 	const struct finding *const *findings;	/* nfindings of them */
 	size_t nfindings;
+	uint64_t unjudged;	/* hits */
+	const struct finding *const *doubts;	/* ndoubts findings of them */
+	size_t ndoubts;
 };
 
 struct report;

@@ -249,10 +249,11 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 	const char *build_id;
 
 	buffer_put(b, "{", 1);
-	field_hex(b, "pc", frame->pc);
+	if (frame->pc != 0)
+		field_hex(b, "pc", frame->pc);
 	if (frame->function != NULL) {
 		field_text(b, "function", frame->function);
-		if (!frame->inlined)
+		if (!frame->inlined && frame->pc != 0)
 			field_dec(b, "offset", frame->offset);
 	}
 	if (frame->module != NULL) {
@@ -270,6 +271,10 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 		field_true(b, "signal");
 	if (frame->kernel)
 		field_true(b, "kernel");
+	if (frame->tail)
+		field_true(b, "tail_call");
+	if (frame->gap)
+		field_true(b, "gap");
 	buffer_put(b, "}", 1);
 }
 
@@ -288,6 +293,8 @@ put_stack(struct buffer *b, const struct ex_stack *stack)
 		put_frame(b, &stack->frame[i]);
 	}
 	buffer_put(b, "]", 1);
+	if (stack->gap)
+		field_true(b, "incomplete");
 	if (end != NULL)
 		field_text(b, "truncated", end);
 }
@@ -400,6 +407,8 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 	field_text(b, "access", hit->access);
 	if (hit->stray)
 		field_true(b, "stray");
+	if (hit->unjudged)
+		field_true(b, "unjudged");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
 	if (hit->kernel)
 		hit_call(b, &hit->call);
@@ -507,7 +516,7 @@ put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
 	return line_end(r, start);
 }
 
-/* One stray writer, at the place that is to be blamed. */
+/* One writer that is stray, or may be, at the place that is to be blamed. */
 static int
 put_finding(struct report *r, const struct finding *finding)
 {
@@ -516,7 +525,7 @@ put_finding(struct report *r, const struct finding *finding)
 	size_t start = b->len;
 
 	line_begin(b, "finding");
-	field_true(b, "stray");
+	field_true(b, finding->incomplete ? "unjudged" : "stray");
 	field_dec(b, "watch", finding->watch->id);
 	field_dec(b, "count", finding->count);
 	field_dec(b, "first_seq", finding->first_seq);
@@ -527,12 +536,11 @@ put_finding(struct report *r, const struct finding *finding)
 		field_place(b, frame);
 		if (frame->module != NULL)
 			field_text(b, "module", ex_module_name(frame->module));
-		field_hex(b, "pc", frame->pc);
+		if (frame->pc != 0)
+			field_hex(b, "pc", frame->pc);
 	}
 	if (finding->stack != NULL)
 		field_stack(b, finding->stack);
-	if (finding->incomplete)
-		field_true(b, "incomplete");
 	return line_end(r, start);
 }
 
@@ -554,6 +562,8 @@ put_end(struct report *r, const struct report_end *end)
 		field_dec(b, "dropped", end->dropped);
 	if (end->judged)
 		field_dec(b, "stray", end->stray);
+	if (end->unjudged > 0)
+		field_dec(b, "unjudged", end->unjudged);
 	if (end->reason != NULL)
 		field_text(b, "reason", end->reason);
 	field(b, "status");
@@ -580,6 +590,8 @@ json_end(struct report *r, const struct report_end *end)
 			    end->counts[i]);
 		for (size_t i = 0; i < end->nfindings && rc == 0; i++)
 			rc = put_finding(r, end->findings[i]);
+		for (size_t i = 0; i < end->ndoubts && rc == 0; i++)
+			rc = put_finding(r, end->doubts[i]);
 		if (rc == 0)
 			rc = put_end(r, end);
 	}

@@ -169,13 +169,13 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 
 	change_of(hit, &change);
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
-	if (hit->stray)
+	if (hit->stray || hit->unjudged)
 		text_paint(r, b, PAINT_BAD);
-	text_put_access(b, hit->stray, hit->access, hit->kernel, hit->call.name,
+	text_put_access(b, text_verdict(hit->stray, hit->unjudged), hit->access, hit->kernel, hit->call.name,
 	    hit->call.work);
 	if (hit->kernel)
 		put_call(b, hit);
-	if (hit->stray)
+	if (hit->stray || hit->unjudged)
 		text_paint(r, b, PAINT_PLAIN);
 	buffer_puts(b, "  ");
 	text_put_watch_name(r, b, watch);
@@ -217,6 +217,10 @@ put_frame_place(struct report *r, struct buffer *b,
 		buffer_puts(b, " (inlined)");
 	if (frame->signal)
 		buffer_puts(b, " (signal frame)");
+	if (frame->tail)
+		buffer_puts(b, " (tail call)");
+	if (frame->gap)
+		buffer_puts(b, " (callees missing)");
 }
 
 /* How a function's start is called: an inlined one has no start of its own. */
@@ -314,6 +318,9 @@ put_stack(struct report *r, const struct ex_stack *stack)
 	}
 	for (unsigned i = 0; i < stack->n; i++)
 		put_frame(r, i, &stack->frame[i], width);
+	if (stack->gap)
+		buffer_puts(&text->out, INDENT "stack incomplete: functions "
+		    "may be missing where it says so\n");
 	if (end != NULL)
 		buffer_printf(&text->out, INDENT "%s\n", end);
 }

@@ -235,6 +235,7 @@ give(void *arg, const struct ex_hit *explained)
 	if (s->reply_only)
 		return 0;
 	s->stray += hit.stray;
+	s->unjudged += hit.unjudged;
 	note(s, s->report.ops->hit(&s->report, &hit));
 	s->reported++;
 	s->full = s->reported == s->options->limit;
@@ -445,6 +446,8 @@ say_account(const struct session *s, const struct report_end *end)
 	if (end->nfindings > 0)
 		buffer_printf(&b, " by %zu %s", end->nfindings,
 		    policy_word(end->findings, end->nfindings));
+	if (end->unjudged > 0)
+		buffer_printf(&b, ", %" PRIu64 " not judged", end->unjudged);
 	if (end->dropped > 0)
 		buffer_printf(&b, "; %" PRIu64 " %s not wanted", end->dropped,
 		    end->dropped == 1 ? "access was a write and" :
@@ -506,7 +509,9 @@ fill_end(struct session *s, struct report_end *end)
 		s->stray = s->reported;
 	end->judged = true;
 	end->stray = s->stray;
-	end->nfindings = policy_findings(s->policy, &end->findings);
+	end->nfindings = policy_findings(s->policy, false, &end->findings);
+	end->unjudged = s->unjudged;
+	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
 }
 
 /* Whether the exit status is to say that something may have been missed. */
@@ -518,6 +523,12 @@ is_doubtful(struct session *s)
 	if (s->lost > 0)
 		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
 		    s->lost == 1 ? " was" : "s were");
+	if (s->unjudged > 0)
+		session_doubt(s, "%" PRIu64 " hit%s be judged: a caller that "
+		    "is allowed may be missing in %s backtrace%s", s->unjudged,
+		    s->unjudged == 1 ? " cannot" : "s cannot",
+		    s->unjudged == 1 ? "its" : "their",
+		    s->unjudged == 1 ? "" : "s");
 	if (s->err == -EPIPE)
 		session_doubt(s, "the report's reader has gone, which ended "
 		    "the watch");

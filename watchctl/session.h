@@ -44,6 +44,7 @@ struct session {
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* NULL: nobody asked to judge */
 	uint64_t stray;			/* hits; with --count at the end */
+	uint64_t unjudged;		/* hits */
 	char doubt[160];		/* why the run cannot be vouched for; "":
 					   it can, as far as is known */
 	/* what who delivers the records knows better than they: called with

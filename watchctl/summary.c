@@ -87,7 +87,7 @@ item_new(struct summary *s, const struct ex_hit *hit)
 		.watch = hit->watch, .stack = hit->stack,
 		.access = hit->access, .kernel = hit->kernel,
 		.syscall = hit->call.name, .work = hit->call.work,
-		.stray = hit->stray,
+		.stray = hit->stray, .unjudged = hit->unjudged,
 		.first_seq = hit->seq,
 		.first = hit->time, .last = hit->time,
 	};

@@ -14,7 +14,7 @@ struct summary_row {
 	bool kernel;
 	const char *syscall, *work;	/* of the first hit, as of struct
 					   ex_call */
-	bool stray;		/* as all hits of a backtrace are, or none */
+	bool stray, unjudged;	/* as all hits of a backtrace are, or none */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */
 	uint64_t first, last;	/* ns on the records' clock */

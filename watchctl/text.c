@@ -120,12 +120,17 @@ text_access_words(char access)
 	}
 }
 
-void
-text_put_access(struct buffer *b, bool stray, const char *access, bool kernel,
-    const char *syscall, const char *work)
+const char *
+text_verdict(bool stray, bool unjudged)
 {
-	if (stray)
-		buffer_puts(b, "stray ");
+	return stray ? "stray " : unjudged ? "unjudged " : "";
+}
+
+void
+text_put_access(struct buffer *b, const char *verdict, const char *access,
+    bool kernel, const char *syscall, const char *work)
+{
+	buffer_puts(b, verdict);
 	buffer_puts(b, access);
 	if (kernel && syscall != NULL) {
 		buffer_puts(b, " by ");
@@ -145,7 +150,7 @@ text_put_name(struct buffer *b, const struct ex_frame *frame)
 		return;
 	}
 	visible_put(b, frame->function);
-	if (frame->line <= 0 && !frame->inlined) {
+	if (frame->line <= 0 && !frame->inlined && frame->pc != 0) {
 		buffer_puts(b, "+");
 		buffer_hex(b, frame->offset);
 	}

@@ -48,8 +48,11 @@ void text_put_bytes(struct report *, struct buffer *, const struct ex_watch *,
 const char *text_access_words(char access);
 
 /* "write", "stray write by read(2)", "write by the kernel (thread exit)". */
-void text_put_access(struct buffer *, bool stray, const char *access,
+void text_put_access(struct buffer *, const char *verdict, const char *access,
     bool kernel, const char *syscall, const char *work);
+
+/* "stray ", "unjudged ", "". */
+const char *text_verdict(bool stray, bool unjudged);
 
 /* What to call a frame: "bump", "main+0x1c" without a line, or its pc. */
 void text_put_name(struct buffer *, const struct ex_frame *);

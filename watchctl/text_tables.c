@@ -44,7 +44,7 @@ put_where(struct buffer *b, const struct summary_row *row)
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
-	text_put_access(b, row->stray, row->access, row->kernel, row->syscall,
+	text_put_access(b, text_verdict(row->stray, row->unjudged), row->access, row->kernel, row->syscall,
 	    row->work);
 	if (frame == NULL)
 		return;
@@ -211,42 +211,42 @@ make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 		text_put_watch(b, f->watch);
 		break;
 	default:
-		buffer_printf(b, "first #%llu%s",
-		    (unsigned long long)f->first_seq, f->incomplete ?
-		    "  (incomplete backtrace)" : "");
+		buffer_printf(b, "first #%llu",
+		    (unsigned long long)f->first_seq);
 	}
 }
 
-/* One line for each stray writer. */
+/* One line for each writer that is stray, or may be. */
 static int
-put_findings(struct report *r, const struct report_end *end)
+put_findings(struct report *r, const char *title,
+    const struct finding *const *findings, size_t n)
 {
 	struct text *text = r->own;
 	size_t width[FINDING_COLUMNS] = {0}, start = text->out.len;
-	bool incomplete = false;
 
-	for (size_t i = 0; i < end->nfindings; i++) {
-		incomplete |= end->findings[i]->incomplete;
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
 		for (unsigned c = 0; c < FIRST; c++) {
-			make_finding_cell(r, end->findings[i], c);
+			make_finding_cell(r, findings[i], c);
 			text_widen(text, &width[c]);
 		}
 	}
 	buffer_puts(&text->out, "\n");
-	text_painted(r, &text->out, PAINT_BAD, "stray");
-	buffer_printf(&text->out, ": %zu %s\n", end->nfindings,
-	    policy_word(end->findings, end->nfindings));
-	for (size_t i = 0; i < end->nfindings; i++) {
+	text_painted(r, &text->out, PAINT_BAD, title);
+	buffer_printf(&text->out, ": %zu %s\n", n, policy_word(findings, n));
+	for (size_t i = 0; i < n; i++) {
 		for (unsigned c = 0; c < FINDING_COLUMNS; c++) {
-			make_finding_cell(r, end->findings[i], c);
+			make_finding_cell(r, findings[i], c);
 			buffer_puts(&text->out, "  ");
 			text_put_cell(text, width[c], c == TIMES);
 		}
 		buffer_puts(&text->out, "\n");
 	}
-	if (incomplete)
-		buffer_puts(&text->out, "  an incomplete backtrace may lack a "
-		    "caller that is allowed: --stack copies more\n");
+	if (findings[0]->incomplete)
+		buffer_puts(&text->out, "  a caller that is allowed may be "
+		    "missing in their backtraces; where these are truncated, "
+		    "--stack copies more\n");
 	return text_write(r, start, false);
 }
 
@@ -288,7 +288,9 @@ text_tables(struct report *r, const struct report_end *end)
 	}
 	if (rc == 0 && end->counts != NULL)
 		rc = put_counts(r, end->counts);
-	if (rc == 0 && end->nfindings > 0)
-		rc = put_findings(r, end);
+	if (rc == 0)
+		rc = put_findings(r, "stray", end->findings, end->nfindings);
+	if (rc == 0)
+		rc = put_findings(r, "not judged", end->doubts, end->ndoubts);
 	return rc;
 }

@@ -20,6 +20,8 @@ struct ex_flow {
 				   it is reached; else 0 */
 	struct offsets left;	/* to be followed */
 	struct offsets jumps;	/* through memory */
+	struct offsets exits;	/* to other code, for all that is known */
+	bool falls;		/* goes on beyond its end */
 };
 
 void
@@ -29,6 +31,7 @@ ex_flow_free(struct ex_flow *flow)
 		return;
 	free(flow->left.at);
 	free(flow->jumps.at);
+	free(flow->exits.at);
 	free(flow->len);
 	free(flow->code);
 	free(flow);
@@ -66,6 +69,24 @@ is_memory_jump(const ZydisDecodedInstruction *insn)
 	    insn->opcode == 0xff && insn->raw.modrm.mod != 3;
 }
 
+/* Keep in mind what an instruction is where the code may be left. */
+static bool
+note_jump(struct ex_flow *flow, const ZydisDecodedInstruction *insn,
+    uint64_t at)
+{
+	const bool relative = insn->raw.imm[0].is_relative;
+	const uint64_t target = at + insn->length + insn->raw.imm[0].value.u;
+
+	if (is_memory_jump(insn) && !add_offset(&flow->jumps, at))
+		return false;
+	if (insn->meta.category != ZYDIS_CATEGORY_UNCOND_BR &&
+	    insn->meta.category != ZYDIS_CATEGORY_COND_BR)
+		return true;
+	return (relative ? target < flow->size :
+	    insn->meta.branch_type == ZYDIS_BRANCH_TYPE_NONE) ||
+	    add_offset(&flow->exits, at);
+}
+
 /*
  * Does an instruction that may branch to an offset also go on to the next?  A
  * call comes back.  But one into the middle of its own function is a way to
@@ -98,11 +119,20 @@ goes_on(const struct ex_flow *flow, const ZydisDecodedInstruction *insn,
 	}
 }
 
+static bool
+is_padding(const ZydisDecodedInstruction *insn)
+{
+	return insn->meta.category == ZYDIS_CATEGORY_NOP ||
+	    insn->meta.category == ZYDIS_CATEGORY_WIDENOP ||
+	    (insn->mnemonic == ZYDIS_MNEMONIC_XCHG && insn->length <= 2);
+}
+
 /* Follow straight on from an offset, up to code that is known already. */
 static bool
 follow(struct ex_flow *flow, const ZydisDecoder *decoder, uint64_t at)
 {
 	ZydisDecodedInstruction insn;
+	bool called = false;	/* maybe for good: only padding follows */
 	uint64_t target;
 
 	while (at < flow->size && flow->len[at] == 0) {
@@ -110,7 +140,7 @@ follow(struct ex_flow *flow, const ZydisDecoder *decoder, uint64_t at)
 		    flow->code + at, flow->size - at, &insn)))
 			return true;
 		flow->len[at] = insn.length;
-		if (is_memory_jump(&insn) && !add_offset(&flow->jumps, at))
+		if (!note_jump(flow, &insn, at))
 			return false;
 		at += insn.length;
 		target = at + insn.raw.imm[0].value.u;
@@ -118,6 +148,9 @@ follow(struct ex_flow *flow, const ZydisDecoder *decoder, uint64_t at)
 			return false;
 		if (!goes_on(flow, &insn, target))
 			return true;
+		called = insn.meta.category == ZYDIS_CATEGORY_CALL ||
+		    (called && is_padding(&insn));
+		flow->falls |= at >= flow->size && !called;
 	}
 	return true;
 }
@@ -147,8 +180,7 @@ scan_rest(struct ex_flow *flow, const ZydisDecoder *decoder)
 		    NULL, flow->code + at, flow->size - at, &insn))) {
 			at++;
 		} else {
-			if (is_memory_jump(&insn) &&
-			    !add_offset(&flow->jumps, at))
+			if (!note_jump(flow, &insn, at))
 				return false;
 			at += insn.length;
 		}
@@ -229,4 +261,17 @@ ex_flow_jumps(const struct ex_flow *flow, const uint32_t **offsets)
 {
 	*offsets = flow->jumps.at;
 	return flow->jumps.n;
+}
+
+size_t
+ex_flow_exits(const struct ex_flow *flow, const uint32_t **offsets)
+{
+	*offsets = flow->exits.at;
+	return flow->exits.n;
+}
+
+bool
+ex_flow_falls(const struct ex_flow *flow)
+{
+	return flow->falls;
 }

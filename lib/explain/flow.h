@@ -36,4 +36,12 @@ uint64_t ex_flow_last(const struct ex_flow *, uint64_t vaddr);
    and in *offsets where they begin, counted from the start. */
 size_t ex_flow_jumps(const struct ex_flow *, const uint32_t **offsets);
 
+/* Where it may be left for other code: its jumps through memory and registers,
+   and the branches that lead out of it, those in code that is not reached too:
+   how many, and in *offsets where they begin. */
+size_t ex_flow_exits(const struct ex_flow *, const uint32_t **offsets);
+
+/* Whether code goes on beyond its end, other than by coming back from a call. */
+bool ex_flow_falls(const struct ex_flow *);
+
 #endif

@@ -51,6 +51,8 @@ struct ex_hit {
 	unsigned samples;	/* how many were joined in this hit */
 	/* set by who knows, not by the explainer: */
 	bool stray;		/* by somebody who may not */
+	bool unjudged;		/* maybe stray: who may is not on the backtrace,
+				   which is not whole */
 	bool late;		/* told when the thread no longer blocked the
 				   signal: pc and backtrace are of then */
 };

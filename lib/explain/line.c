@@ -1,10 +1,12 @@
 /*
- * line: where in the source an address lies, by DWARF.
+ * line: where in the source an address lies, and which of its jumps are calls,
+ * by DWARF.
  *
  * Compilation units are found by the ranges that they give themselves, as not
  * every compiler writes .debug_aranges.  A unit that is asked about is turned
  * into a table of its functions once; a function's inlined calls are followed
- * down from it each time.
+ * down from it each time.  Of a unit that was split, ranges and lines are in the
+ * file itself, and the functions in what was split off (split.h).
  */
 #include "line.h"
 
@@ -16,11 +18,15 @@
 #include "die.h"
 #include "module_private.h"
 #include "range.h"
+#include "split.h"
 
 /* A compilation unit. */
 struct unit {
-	Dwarf_Die die;
+	Dwarf_Die die;		/* with its ranges and lines */
+	Dwarf_Die tree;		/* with its functions; once scanned */
 	bool scanned;
+	bool lacks;		/* functions: they were split off, and are not
+				   there */
 	struct ex_ranges functions;	/* what: the function's DIE offset */
 };
 
@@ -140,7 +146,9 @@ unit_scan(struct ex_module *m, struct unit *unit)
 	if (unit->scanned)
 		return;
 	unit->scanned = true;
-	for (die = ex_die_walk(&walk, &unit->die); die != NULL;
+	unit->tree = unit->die;
+	unit->lacks = !ex_split_tree(m, &unit->tree);
+	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_functions)) {
 		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,
 		    die, dwarf_dieoffset(die), &unit->functions))
@@ -230,9 +238,10 @@ file_name(const char *name)
 	return name != NULL && strcmp(name, "???") != 0 ? name : NULL;
 }
 
-/* Where an inlined function was called. */
+/* Where an inlined function was called.  What was split off may have a table of
+   files of its own. */
 static void
-call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct ex_line *out)
+call_place(struct unit *unit, Dwarf_Die *inlined, struct ex_line *out)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Files *files;
@@ -242,8 +251,8 @@ call_place(Dwarf_Die *unit, Dwarf_Die *inlined, struct ex_line *out)
 	out->line = attr_number(inlined, DW_AT_call_line);
 	out->column = attr_number(inlined, DW_AT_call_column);
 	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr),
-	    &file) == 0 && dwarf_getsrcfiles(unit, &files, &n) == 0 &&
-	    file < n)
+	    &file) == 0 && (dwarf_getsrcfiles(&unit->tree, &files, &n) == 0 ||
+	    dwarf_getsrcfiles(&unit->die, &files, &n) == 0) && file < n)
 		out->file = file_name(dwarf_filesrc(files, file, NULL, NULL));
 }
 
@@ -259,35 +268,151 @@ line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
 	(void)dwarf_linecol(line, &out->column);
 }
 
+/* The unit whose code lies at vaddr, its functions scanned; NULL: none. */
+static struct unit *
+unit_at(struct ex_module *m, uint64_t vaddr)
+{
+	struct ex_lines *lines = lines_of(m);
+	const struct ex_range *range;
+	struct unit *unit;
+
+	if (lines == NULL ||
+	    (range = ex_ranges_find(&lines->code, vaddr)) == NULL)
+		return NULL;
+	unit = &lines->unit[range->what];
+	unit_scan(m, unit);
+	return unit;
+}
+
+/* The function whose code lies at vaddr; *start: where it begins.  False:
+   none. */
+static bool
+function_at(const struct unit *unit, uint64_t vaddr, Dwarf_Die *function,
+    uint64_t *start)
+{
+	const struct ex_range *range = ex_ranges_find(&unit->functions, vaddr);
+
+	if (range == NULL || dwarf_offdie(dwarf_cu_getdwarf(unit->tree.cu),
+	    range->what, function) == NULL)
+		return false;
+	*start = range->start;
+	return true;
+}
+
 unsigned
 ex_lines_at(struct ex_module *m, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX])
 {
-	struct ex_lines *lines = lines_of(m);
+	struct unit *unit = unit_at(m, vaddr);
 	Dwarf_Die function, inlined[EX_LINES_MAX - 1];
-	const struct ex_range *range;
-	struct unit *unit;
+	uint64_t start;
 	unsigned n, i;
 
-	if (lines == NULL ||
-	    (range = ex_ranges_find(&lines->code, vaddr)) == NULL)
+	if (unit == NULL)
 		return 0;
-	unit = &lines->unit[range->what];
-	unit_scan(m, unit);
 	memset(&out[0], 0, sizeof(out[0]));
-	line_place(&unit->die, vaddr + lines->bias, &out[0]);
-	if ((range = ex_ranges_find(&unit->functions, vaddr)) == NULL ||
-	    dwarf_offdie(lines->dwarf, range->what, &function) == NULL)
+	out[0].partial = unit->lacks;
+	line_place(&unit->die, vaddr + m->lines->bias, &out[0]);
+	if (!function_at(unit, vaddr, &function, &start))
 		return 1;
-	n = inlined_at(&function, vaddr + lines->bias, inlined);
+	n = inlined_at(&function, vaddr + m->lines->bias, inlined);
 	for (i = 0; i < n; i++) {
 		Dwarf_Die *call = &inlined[n - 1 - i];
 
 		out[i].function = function_name(m, call);
 		memset(&out[i + 1], 0, sizeof(out[i + 1]));
-		call_place(&unit->die, call, &out[i + 1]);
+		call_place(unit, call, &out[i + 1]);
 	}
 	out[n].function = function_name(m, &function);
-	out[n].start = range->start;
+	out[n].start = start;
 	return n + 1;
+}
+
+/* --- jumps --- */
+
+/* Whether all of a function's tail calls are told of. */
+static bool
+has_all_calls(Dwarf_Die *function)
+{
+	static const unsigned flags[] = {
+		DW_AT_call_all_calls, DW_AT_call_all_tail_calls,
+		DW_AT_GNU_all_call_sites, DW_AT_GNU_all_tail_call_sites,
+	};
+	Dwarf_Attribute attr;
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !is; i++)
+		is = dwarf_hasattr_integrate(function, flags[i]) &&
+		    dwarf_formflag(dwarf_attr_integrate(function, flags[i],
+		    &attr), &is) == 0 && is;
+	return is;
+}
+
+/* Where a call is, or where it would come back to: is it at addr, or behind the
+   len bytes there? */
+static bool
+is_call_at(Dwarf_Die *call, Dwarf_Addr addr, unsigned len)
+{
+	static const unsigned places[] = {
+		DW_AT_call_pc, DW_AT_call_return_pc, DW_AT_low_pc,
+	};
+	Dwarf_Attribute attr;
+	Dwarf_Addr place;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (dwarf_formaddr(dwarf_attr(call, places[i], &attr),
+		    &place) == 0 && (place == addr || place == addr + len))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_tail_call(Dwarf_Die *call)
+{
+	Dwarf_Attribute attr;
+	bool is = false;
+
+	return (dwarf_formflag(dwarf_attr(call, DW_AT_call_tail_call, &attr),
+	    &is) == 0 && is) ||
+	    (dwarf_formflag(dwarf_attr(call, DW_AT_GNU_tail_call, &attr),
+	    &is) == 0 && is);
+}
+
+/* Whether calls may be found inside. */
+static bool
+holds_calls(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_lexical_block:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum ex_jump
+ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
+{
+	const struct unit *unit = unit_at(m, vaddr);
+	struct ex_die_walk walk;
+	Dwarf_Die function, *die;
+	uint64_t start;
+
+	if (unit == NULL || !function_at(unit, vaddr, &function, &start) ||
+	    !has_all_calls(&function))
+		return EX_JUMP_UNKNOWN;
+	for (die = ex_die_walk(&walk, &function); die != NULL;
+	    die = ex_die_walk_on(&walk, holds_calls)) {
+		if ((dwarf_tag(die) == DW_TAG_call_site ||
+		    dwarf_tag(die) == DW_TAG_GNU_call_site) &&
+		    is_tail_call(die) &&
+		    is_call_at(die, vaddr + m->lines->bias, len))
+			return EX_JUMP_CALL;
+	}
+	return EX_JUMP_INSIDE;
 }

@@ -16,6 +16,9 @@ struct ex_line {
 	uint64_t start;		/* of the function; only the last level's */
 	const char *file;	/* NULL: unknown */
 	int line, column;	/* 0: unknown */
+	bool partial;		/* what was inlined there is not known, though
+				   there is debug information: a part of that,
+				   split off by the compiler, is not there */
 };
 
 /*
@@ -25,5 +28,16 @@ struct ex_line {
  */
 unsigned ex_lines_at(struct ex_module *, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX]);
+
+/* What debug information says of a jump that leads, or may lead, out of its
+   function: is it a call, and the function's end? */
+enum ex_jump {
+	EX_JUMP_UNKNOWN,
+	EX_JUMP_INSIDE,		/* it is none: a jump inside of its function */
+	EX_JUMP_CALL,		/* a tail call */
+};
+
+/* The same of the instruction of len bytes at vaddr. */
+enum ex_jump ex_line_jump(struct ex_module *, uint64_t vaddr, unsigned len);
 
 #endif

@@ -50,6 +50,9 @@ ex_module_free(struct ex_module *m)
 	if (m->fdes != NULL)
 		ex_ranges_free(m->fdes);
 	free(m->fdes);
+	if (m->slots != NULL)
+		ex_ranges_free(m->slots);
+	free(m->slots);
 	ex_symbols_free(m->symbols);
 	ex_lines_free(m->lines);
 	if (m->dwfl != NULL)

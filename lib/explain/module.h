@@ -84,6 +84,10 @@ struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
  */
 bool ex_process_is_original(struct ex_process *, uint64_t end);
 
+/* Read 8 bytes of a running process's memory.  False: there is none to read. */
+bool ex_process_word(const struct ex_process *, uint64_t addr,
+    uint64_t *value);
+
 /* Call fn for each module of the process, the executable first, then by
    address; base is what to add to a vaddr.  fn's non-zero result ends it and
    is returned. */

@@ -74,6 +74,7 @@ struct ex_module {
 	struct ex_symbols *symbols;	/* symbol.c's; NULL: not asked yet */
 	struct ex_lines *lines;	/* line.c's; NULL: not asked yet */
 	struct ex_ranges *fdes;	/* fde.c's; NULL: not asked yet */
+	struct ex_ranges *slots;	/* plt.c's; NULL: not asked yet */
 	void *unwind;		/* unwind.c's rows by pc; NULL: none yet */
 	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
 	void *types;		/* type.c's objects; NULL: none yet */

@@ -55,14 +55,37 @@ slot_aarch64(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *slot)
 
 static const struct machine {
 	uint16_t machine;
-	uint32_t jump_slot, glob_dat;	/* relocation types */
+	uint32_t jump_slot, glob_dat, irelative;	/* relocation types */
 	uint64_t stub;		/* bytes, where a section does not say */
 	bool (*slot)(const uint8_t *code, size_t len, uint64_t vaddr,
 	    uint64_t *slot);
 } machines[] = {
-	{EM_X86_64, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, 16, slot_x86_64},
-	{EM_AARCH64, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT, 16, slot_aarch64},
+	{EM_X86_64, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE,
+	    16, slot_x86_64},
+	{EM_AARCH64, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT,
+	    R_AARCH64_IRELATIVE, 16, slot_aarch64},
 };
+
+/* The name that a relocation gives to its slot; NULL: none. */
+static const char *
+slot_name(Elf *elf, const struct machine *machine, const GElf_Rela *rela,
+    Elf_Data *symbols, const GElf_Shdr *symsh)
+{
+	uint64_t type = GELF_R_TYPE(rela->r_info);
+	uint64_t which = GELF_R_SYM(rela->r_info);
+	const char *name;
+	GElf_Sym sym;
+
+	if (type == machine->irelative)
+		return "";
+	if ((type != machine->jump_slot && type != machine->glob_dat) ||
+	    symbols == NULL || which > INT32_MAX ||
+	    gelf_getsym(symbols, (int)which, &sym) == NULL ||
+	    (name = elf_strptr(elf, symsh->sh_link, sym.st_name)) == NULL ||
+	    name[0] == '\0')
+		return NULL;
+	return name;
+}
 
 /* The names that one section of relocations gives to slots; what: the name. */
 static bool
@@ -75,23 +98,16 @@ add_slots(Elf *elf, const struct machine *machine, Elf_Scn *scn,
 	GElf_Shdr symsh;
 	GElf_Rela rela;
 
-	if (relocs == NULL || symbols == NULL ||
-	    gelf_getshdr(symscn, &symsh) == NULL)
+	if (relocs == NULL)
 		return true;
+	if (gelf_getshdr(symscn, &symsh) == NULL)
+		symbols = NULL;
 	for (int i = 0; gelf_getrela(relocs, i, &rela) != NULL; i++) {
-		uint64_t type = GELF_R_TYPE(rela.r_info);
-		uint64_t which = GELF_R_SYM(rela.r_info);
-		const char *name;
-		GElf_Sym sym;
+		const char *name = slot_name(elf, machine, &rela, symbols,
+		    &symsh);
 
-		if ((type != machine->jump_slot && type != machine->glob_dat) ||
-		    which > INT32_MAX ||
-		    gelf_getsym(symbols, (int)which, &sym) == NULL ||
-		    (name = elf_strptr(elf, symsh.sh_link, sym.st_name)) ==
-		    NULL || name[0] == '\0')
-			continue;
-		if (!ex_ranges_add(slots, rela.r_offset, rela.r_offset + 8,
-		    (uintptr_t)name))
+		if (name != NULL && !ex_ranges_add(slots, rela.r_offset,
+		    rela.r_offset + 8, (uintptr_t)name))
 			return false;
 	}
 	return true;
@@ -118,6 +134,7 @@ section_each(struct ex_module *m, const struct machine *machine,
 			break;
 		if (machine->slot(code, len, vaddr, &slot) &&
 		    (found = ex_ranges_find(slots, slot)) != NULL &&
+		    *(const char *)(uintptr_t)found->what != '\0' &&
 		    !fn(arg, vaddr, step,
 		    (const char *)(uintptr_t)found->what))
 			return false;
@@ -158,32 +175,61 @@ next_section(struct ex_module *m, Elf_Scn *scn, uint32_t type, GElf_Shdr *sh,
 	return NULL;
 }
 
+/* The module's slots, by the name that each is for; NULL: out of memory. */
+static const struct ex_ranges *
+slots_of(struct ex_module *m, const struct machine *machine)
+{
+	uint64_t budget = m->image_size;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	if (m->slots != NULL)
+		return m->slots;
+	if ((m->slots = calloc(1, sizeof(*m->slots))) == NULL)
+		return NULL;
+	while ((scn = next_section(m, scn, SHT_RELA, &sh, &budget)) != NULL) {
+		if (!add_slots(m->elf, machine, scn, &sh, m->slots))
+			break;
+	}
+	ex_ranges_sort(m->slots);
+	return m->slots;
+}
+
 void
 ex_plt_each(struct ex_module *m,
     bool (*fn)(void *, uint64_t, uint64_t, const char *), void *arg)
 {
 	Elf *elf = ex_module_elf(m);
 	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
-	struct ex_ranges slots = {0};
+	const struct ex_ranges *slots;
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
 	bool more = true;
 	GElf_Shdr sh;
 	size_t names;
 
-	if (machine == NULL || elf_getshdrstrndx(elf, &names) != 0)
+	if (machine == NULL || elf_getshdrstrndx(elf, &names) != 0 ||
+	    (slots = slots_of(m, machine)) == NULL)
 		return;
-	while (more && (scn = next_section(m, scn, SHT_RELA, &sh, &budget)) !=
-	    NULL)
-		more = add_slots(elf, machine, scn, &sh, &slots);
-	ex_ranges_sort(&slots);
-	budget = m->image_size;
-	for (scn = NULL; more && (scn = next_section(m, scn, SHT_PROGBITS, &sh,
-	    &budget)) != NULL; ) {
+	while (more && (scn = next_section(m, scn, SHT_PROGBITS, &sh,
+	    &budget)) != NULL) {
 		const char *name = elf_strptr(elf, names, sh.sh_name);
 
 		if (name != NULL && strncmp(name, ".plt", 4) == 0)
-			more = section_each(m, machine, &sh, &slots, fn, arg);
+			more = section_each(m, machine, &sh, slots, fn, arg);
 	}
-	ex_ranges_free(&slots);
+}
+
+const char *
+ex_plt_slot(struct ex_module *m, uint64_t slot)
+{
+	Elf *elf = ex_module_elf(m);
+	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
+	const struct ex_ranges *slots =
+	    machine != NULL ? slots_of(m, machine) : NULL;
+	const struct ex_range *found =
+	    slots != NULL ? ex_ranges_find(slots, slot) : NULL;
+
+	return found != NULL && found->start == slot ?
+	    (const char *)(uintptr_t)found->what : NULL;
 }

@@ -215,6 +215,13 @@ ex_process_is_original(struct ex_process *p, uint64_t end)
 	return true;
 }
 
+bool
+ex_process_word(const struct ex_process *p, uint64_t addr, uint64_t *value)
+{
+	return p->live && wp_proc_read(p->pid, addr, value, sizeof(*value)) ==
+	    sizeof(*value);
+}
+
 int
 ex_process_modules(struct ex_process *p,
     int (*fn)(void *, struct ex_module *, uint64_t), void *arg)

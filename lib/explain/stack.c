@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tail.h"
+
 #define USER_MAX 256		/* pcs of a backtrace */
 #define KERNEL_MAX 128
 #define KEYS_MAX (1U << 16)	/* kept however few the stacks are */
@@ -63,6 +65,7 @@ struct pcs {
 
 struct ex_stacks {
 	struct ex_space *space;
+	struct ex_tails *tails;
 	struct table stacks;	/* of struct ex_stack, by id */
 	struct table keys;	/* of struct key */
 	struct chunk *stack_memory, *key_memory;
@@ -175,8 +178,13 @@ ex_stacks_new(struct ex_space *space)
 {
 	struct ex_stacks *stacks = calloc(1, sizeof(*stacks));
 
-	if (stacks != NULL)
-		stacks->space = space;
+	if (stacks == NULL)
+		return NULL;
+	stacks->space = space;
+	if ((stacks->tails = ex_tails_new()) == NULL) {
+		free(stacks);
+		return NULL;
+	}
 	return stacks;
 }
 
@@ -185,6 +193,7 @@ ex_stacks_free(struct ex_stacks *stacks)
 {
 	if (stacks == NULL)
 		return;
+	ex_tails_free(stacks->tails);
 	chunks_free(&stacks->stack_memory);
 	chunks_free(&stacks->key_memory);
 	free(stacks->stacks.place);
@@ -340,6 +349,56 @@ add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
 	return true;
 }
 
+/* The frames of a function that ended in a jump, of which nothing is on the
+   stack. */
+static bool
+add_tail_frames(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_tail_caller *caller)
+{
+	const struct ex_pc at = { .exact = true,
+	    .pc = caller->jump != 0 ? caller->jump : caller->entry };
+	const unsigned before = stacks->nframes;
+	struct ex_frame *frame;
+
+	if (!add_user_frames(stacks, process, &at))
+		return false;
+	if (caller->jump == 0) {	/* the function's alone */
+		stacks->frame[before] = stacks->frame[stacks->nframes - 1];
+		stacks->nframes = before + 1;
+	}
+	for (unsigned i = before; i < stacks->nframes; i++) {
+		frame = &stacks->frame[i];
+		frame->tail = true;
+		if (caller->jump != 0)
+			continue;
+		frame->pc = 0;
+		frame->line = frame->column = 0;
+	}
+	stacks->id = mix(stacks->id, caller->jump != 0);
+	return true;
+}
+
+/* The functions that are missing between two of the user's pcs. */
+static bool
+add_missing(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_pc *pc, const struct ex_pc *caller)
+{
+	const unsigned before = stacks->nframes;
+	const struct ex_tail *tail;
+
+	if (pc->signal || caller->exact)
+		return true;
+	tail = ex_tail_find(stacks->tails, process, pc->pc - !pc->exact,
+	    caller->pc);
+	for (unsigned i = 0; tail != NULL && i < tail->n; i++) {
+		if (!add_tail_frames(stacks, process, &tail->caller[i]))
+			return false;
+	}
+	if (tail != NULL && tail->gap)
+		stacks->frame[before].gap = true;
+	return true;
+}
+
 /* Make the first of the user's pcs the one to show. */
 static void
 set_first(struct pcs *pcs)
@@ -367,9 +426,12 @@ symbolize(struct ex_stacks *stacks, struct ex_process *process)
 		if (!add_kernel_frame(stacks, &pcs->kernel[i]))
 			return false;
 	set_first(pcs);
-	for (i = 0; i < pcs->nuser; i++)
-		if (!add_user_frames(stacks, process, &pcs->user[i]))
+	for (i = 0; i < pcs->nuser; i++) {
+		if (!add_user_frames(stacks, process, &pcs->user[i]) ||
+		    (i + 1 < pcs->nuser && !add_missing(stacks, process,
+		    &pcs->user[i], &pcs->user[i + 1])))
 			return false;
+	}
 	return true;
 }
 
@@ -378,7 +440,8 @@ same_frame(const struct ex_frame *a, const struct ex_frame *b)
 {
 	return a->pc == b->pc && a->module == b->module &&
 	    a->vaddr == b->vaddr && a->line == b->line &&
-	    a->inlined == b->inlined && a->signal == b->signal;
+	    a->inlined == b->inlined && a->signal == b->signal &&
+	    a->tail == b->tail && a->gap == b->gap;
 }
 
 static bool
@@ -434,6 +497,8 @@ new_stack(struct ex_stacks *stacks, struct ex_process *process)
 	stack.n = stacks->nframes;
 	stack.frame = stacks->frame;
 	stack.end = stacks->pcs.end;
+	for (unsigned i = 0; i < stack.n; i++)
+		stack.gap |= stack.frame[i].gap;
 	return intern(stacks, &stack);
 }
 

@@ -17,6 +17,7 @@ struct ex_stack {
 	unsigned n;		/* frames, inlined ones too */
 	const struct ex_frame *frame;	/* innermost first */
 	enum ex_end end;	/* why it ends */
+	bool gap;		/* of a frame: functions may be missing */
 	unsigned index;		/* 0, 1, 2...: in the order of first sight */
 };
 

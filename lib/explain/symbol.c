@@ -40,6 +40,8 @@ struct ex_symbols {
 	struct ex_symbol *at;	/* by value; of those at one value, the best
 				   last */
 	size_t n, cap;
+	const struct ex_symbol **named;	/* n of at, by name; NULL: not asked
+					   yet */
 	struct ex_ranges sized;	/* what: index in at */
 	struct ex_ranges unsized;	/* each up to the next symbol */
 	void *pretty;		/* a tree of search.h, by raw */
@@ -119,6 +121,7 @@ ex_symbols_free(struct ex_symbols *symbols)
 	tdestroy(symbols->pretty, pretty_free);
 	ex_ranges_free(&symbols->sized);
 	ex_ranges_free(&symbols->unsized);
+	free(symbols->named);
 	free(symbols->at);
 	free(symbols);
 }
@@ -442,6 +445,7 @@ answer_new(struct ex_module *m, uint64_t vaddr, uint64_t lookup)
 			.pc = vaddr, .vaddr = vaddr, .module = m,
 			.file = line[i].file, .line = line[i].line,
 			.column = line[i].column, .inlined = i < n - 1,
+			.gap = line[i].partial,
 		};
 		if (i == n - 1)
 			frame_function(m, answer, &line[i], frame);
@@ -524,6 +528,53 @@ ex_symbol_each(struct ex_module *m,
 		if (s->function || s->object || s->tls)
 			result = fn(arg, s);
 	}
+	return result;
+}
+
+static int
+named_compare(const void *a, const void *b)
+{
+	return strcmp((*(const struct ex_symbol *const *)a)->name,
+	    (*(const struct ex_symbol *const *)b)->name);
+}
+
+/* Sort pointers to all symbols by their names. */
+static bool
+symbols_name(struct ex_symbols *symbols)
+{
+	if (symbols->named != NULL)
+		return true;
+	symbols->named = calloc(symbols->n + 1, sizeof(*symbols->named));
+	if (symbols->named == NULL)
+		return false;
+	for (size_t i = 0; i < symbols->n; i++)
+		symbols->named[i] = &symbols->at[i];
+	qsort(symbols->named, symbols->n, sizeof(*symbols->named),
+	    named_compare);
+	return true;
+}
+
+int
+ex_symbol_find_raw(struct ex_module *m, const char *name,
+    int (*fn)(void *, const struct ex_symbol *), void *arg)
+{
+	struct ex_symbols *symbols = symbols_of(m);
+	size_t low = 0, high;
+	int result = 0;
+
+	if (symbols == NULL || !symbols_name(symbols))
+		return 0;
+	for (high = symbols->n; low < high; ) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(symbols->named[middle]->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < symbols->n && result == 0 &&
+	    strcmp(symbols->named[low]->name, name) == 0; low++)
+		result = fn(arg, symbols->named[low]);
 	return result;
 }
 

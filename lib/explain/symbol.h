@@ -12,7 +12,8 @@
 
 /* One level of a backtrace at one pc. */
 struct ex_frame {
-	uint64_t pc;		/* address in the process */
+	uint64_t pc;		/* address in the process; 0: not known, of one
+				   that ended in a tail call */
 	const char *function;	/* demangled, without parameters; NULL: unknown */
 	uint64_t offset;	/* of pc from the function's start; 0 when inlined */
 	const struct ex_module *module;	/* NULL: none known there */
@@ -23,6 +24,10 @@ struct ex_frame {
 	bool inlined;		/* has no frame of its own: inlined in the next */
 	bool signal;		/* a signal frame: the kernel called the next inner */
 	bool kernel;		/* in the kernel */
+	bool tail;		/* it ended in a tail call of the next inner: pc
+				   is that of its jump */
+	bool gap;		/* functions may be missing between it and the
+				   next inner: tail calls, or inlined ones */
 };
 
 /* The frames at one vaddr, innermost inlined function first; at least one. */
@@ -58,6 +63,10 @@ struct ex_symbol {
    leave out parameters, and have `const` where programmers write it).  fn's
    non-zero result ends it and is returned. */
 int ex_symbol_find(struct ex_module *, const char *name,
+    int (*fn)(void *arg, const struct ex_symbol *), void *arg);
+
+/* The same for its raw name alone; quick. */
+int ex_symbol_find_raw(struct ex_module *, const char *name,
     int (*fn)(void *arg, const struct ex_symbol *), void *arg);
 
 /* Call fn for every defined function, object and thread-local symbol. */
