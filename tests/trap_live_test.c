@@ -641,6 +641,53 @@ a_watch_of_two_registers_is_hit_once(void **state)
 	wp_close(w);
 }
 
+static uint64_t
+uncounted(const struct wp_watch *w)
+{
+	uint64_t count;
+
+	assert_int_equal(wp_count(w, &count), 0);
+	return count - atomic_load(&w->seen);
+}
+
+/* What one instruction does to several registers of several watches. */
+static void
+overlapping_watches_miss_nothing(void **state)
+{
+	volatile char *bytes = (volatile char *)word;
+	struct wp_watch *two = open_watch(.addr = bytes + 6, .len = 4);
+	struct wp_watch *one = open_watch(.addr = bytes + 8, .len = 1,
+	    .arg = &told_other);
+
+	(void)state;
+	assert_int_equal(two->nslots, 2);
+	__asm__ volatile("movl $1, 6(%0)" : : "r"(bytes) : "memory");
+	assert_int_equal(told.n, 1);
+	assert_int_equal(told_other.n, 1);
+	assert_int_equal(uncounted(two), 0);
+	assert_int_equal(uncounted(one), 0);
+	word[1] = 1;
+	bytes[6] = 1;
+	assert_int_equal(told.n, 3);
+	assert_int_equal(told_other.n, 2);
+	assert_int_equal(uncounted(two), 0);
+	assert_int_equal(uncounted(one), 0);
+	wp_close(one);
+	wp_close(two);
+}
+
+/* It would make up for one that is lost. */
+static void
+no_access_is_accounted_for_twice(void **state)
+{
+	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
+
+	(void)state;
+	with_threads(store_one_or_the_other, NULL);
+	assert_int_equal(uncounted(w), 0);
+	wp_close(w);
+}
+
 /*
  * Stacks.
  */
@@ -1210,6 +1257,8 @@ main(void)
 		TEST(two_watches_on_one_word_are_both_hit),
 		TEST(neighbours_are_told_apart),
 		TEST(a_watch_of_two_registers_is_hit_once),
+		TEST(overlapping_watches_miss_nothing),
+		TEST(no_access_is_accounted_for_twice),
 		TEST(a_nearly_full_stack_survives),
 		HELPED(a_record_holds_registers_and_stack),
 		HELPED(the_copy_ends_where_the_stack_does),

@@ -24,7 +24,8 @@
  *  - when two threads claim one access at the same time: one of them gets it.
  * The helper's report decides by the instruction's operands where it can.
  *
- * A step of an instruction touches each debug register at most once.  A system
+ * A step of an instruction touches each debug register at most once, but of a
+ * watch that has several it may touch them all.  A system
  * call may touch it any number of times (a copy counts up to once a byte), and
  * so may what happens while the signal is blocked: then what is counted is taken
  * as seen.  Watches with a period have no say: their accesses are no hits.
@@ -101,14 +102,32 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 	    is_counted(w, count);
 }
 
+/* Accesses nobody accounts for so far.  seen is read first, so that what it has
+   is counted.  A watch that a handler claimed an access of, just before its own
+   signal's, has seen more than was counted: corrected here. */
+static bool
+is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
+{
+	*seen = atomic_load(&w->seen);
+	if (!is_counted(w, count))
+		return false;
+	if (*seen > *count)
+		(void)change(w, *seen, *count);
+	return *seen < *count;
+}
+
+/* An access too many would make up for one that is lost later.  Others claim
+   accesses of a watch with several registers, or of one among several. */
 void
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
-	uint64_t count;
+	uint64_t count, seen;
 
 	(void)atomic_fetch_add(&w->seen, 1);
 	tell_helper(w, 1);
-	if ((steps == WP_STEP_MANY || w->nslots > 1) && is_counted(w, &count))
+	if ((steps == WP_STEP_MANY || w->nslots > 1 ||
+	    atomic_load(&wp_inside.nopen) > 1) && is_ahead(w, &seen, &count) &&
+	    (steps == WP_STEP_MANY || w->nslots > 1))
 		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
 		    w->nslots - 1);
 }
@@ -152,18 +171,17 @@ stays_ahead(const struct wp_watch *w, uint64_t count, uint64_t *seen)
 	return true;
 }
 
-/* Accesses nobody accounts for so far.  seen is read first, so that what it has
-   is counted.  A watch that a handler claimed an access of, just before its own
-   signal's, has seen more than was counted: corrected here. */
+/* One register of w was touched for certain.  Its others may have been: how
+   often they were, less what other threads account for. */
 static bool
-is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
+account_sure(struct wp_watch *w, uint64_t seen, uint64_t count)
 {
-	*seen = atomic_load(&w->seen);
-	if (!is_counted(w, count))
+	if (!change(w, seen, seen + 1))
 		return false;
-	if (*seen > *count)
-		(void)change(w, *seen, *count);
-	return *seen < *count;
+	if (w->nslots > 1 && seen + 1 < count && (wp_is_alone() ||
+	    stays_ahead(w, count, &seen)))
+		see_up_to(w, count, w->nslots - 1);
+	return true;
 }
 
 /* What fails was changed meanwhile, by other threads; or by this very code, if
@@ -177,12 +195,11 @@ wp_account_also(struct wp_watch *w, const struct wp_slot *told,
 	uint64_t count, seen;
 
 	for (unsigned i = 0; i < TRIES && is_ahead(w, &seen, &count); i++) {
-		if (sure)
-			count = seen + 1;
-		else if (!wp_is_alone() &&
+		if (!sure && !wp_is_alone() &&
 		    !stays_ahead(w, count, &seen))
 			return false;
-		if (change(w, seen, count))
+		if (sure ? account_sure(w, seen, count) :
+		    change(w, seen, count))
 			return true;
 	}
 	return false;
