@@ -195,6 +195,77 @@ with_privileges_of_its_file(void **state)
 	outcome_free(&o);
 }
 
+/* The object has a watch open when it is closed: on a word of its own, with a
+   handler of its own, or on the program's. */
+static const char unloads[] =
+    "#include <dlfcn.h>\n"
+    "#include <stdio.h>\n"
+    "long word, *at = &word;\n"
+    "int hits;\n"
+    "int main(int argc, char **argv)\n"
+    "{\n"
+    "	void *object = dlopen(argv[1], RTLD_NOW), (*begin)(void);\n"
+    "	if (object == NULL)\n"
+    "		return puts(dlerror()), 1;\n"
+    "	*(void **)&begin = dlsym(object, \"begin\");\n"
+    "	begin();\n"
+    "	if (dlclose(object) != 0)\n"
+    "		return 1;\n"
+    "	*at = argc;\n"
+    "	printf(\"%d hits\\n\", hits);\n"
+    "	return 0;\n"
+    "}\n";
+
+static const char unloaded[] =
+    "#include <watchpoint.h>\n"
+    "extern long word, *at;\n"
+    "extern int hits;\n"
+    "static long own;\n"
+    "static void note(const struct wp_hit *hit, void *arg) { ++*(int *)arg; }\n"
+    "void begin(void)\n"
+    "{\n"
+    "	struct wp_attr attr = {.size = sizeof(attr), .len = sizeof(own),\n"
+    "	    .handler = note, .arg = &hits};\n"
+    "	struct wp_watch *w;\n"
+    "#ifdef OWN\n"
+    "	at = &own;\n"
+    "#endif\n"
+    "	attr.addr = at;\n"
+    "	wp_open(&attr, &w);\n"
+    "}\n";
+
+static void
+in_an_object_that_is_unloaded(void **state)
+{
+	static const struct {
+		const char *name, *object, *program;
+	} cases[] = {
+		{"the library in it", "$lib", ""},
+		{"and its own word", "-DOWN $lib", ""},
+		{"the library in the program", "-DOWN",
+		    "-Wl,--whole-archive $lib -Wl,--no-whole-archive"},
+	};
+	struct outcome o;
+
+	(void)state;
+	assert_int_equal(setenv("WATCHPOINT_HELPER", "", 1), 0);
+	scratch_write("program.c", unloads);
+	scratch_write("object.c", unloaded);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		scratch_run("from='%s/lib/watchpoint'; "
+		    "lib=\"$from/libwatchpoint.a\"; "
+		    "cc -shared -fPIC -I\"$from\" -o object.so object.c %s && "
+		    "cc -rdynamic -o program program.c %s", getenv("TOP"),
+		    cases[i].object, cases[i].program);
+		run(&o, (const char *[]){scratch_path("program"),
+		    scratch_path("object.so"), NULL});
+		if (o.status != 0 || strcmp(o.out, "1 hits\n") != 0)
+			fail_msg("%s: status %d\n%s%s", cases[i].name, o.status,
+			    o.out, o.err);
+		outcome_free(&o);
+	}
+}
+
 int
 main(void)
 {
@@ -204,6 +275,7 @@ main(void)
 		cmocka_unit_test(by_ptrace),
 		cmocka_unit_test(without_a_helper),
 		cmocka_unit_test(with_privileges_of_its_file),
+		cmocka_unit_test(in_an_object_that_is_unloaded),
 	};
 
 	return run_live_with("hard", tests, scratch_make, scratch_remove);

@@ -492,6 +492,15 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	return 0;
 }
 
+/* What the next hit needs; pointers to functions are no pointers to void. */
+static void
+pin(const struct wp_attr *attr)
+{
+	wp_pin(&wp_inside);
+	wp_pin(attr->addr);
+	wp_pin((const void *)(uintptr_t)attr->handler);
+}
+
 int
 wp_open(const struct wp_attr *from, struct wp_watch **out)
 {
@@ -504,6 +513,7 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 		return bad_attr("there is none, or no place for the watch");
 	if ((err = take_attr(&attr, from)) == 0 &&
 	    (err = check_attr(&attr)) == 0) {
+		pin(&attr);
 		wp_watches_lock();
 		err = open_watch(&attr, &w);
 		wp_watches_unlock();
@@ -683,6 +693,7 @@ wp_move(struct wp_watch *w, const volatile void *addr)
 	int err;
 
 	last.code = WP_CAUSE_NONE;
+	wp_pin(addr);
 	if (!alone)
 		wp_watches_lock();
 	err = is_open(w) ? move_watch(w, (uintptr_t)addr) : not_open();

@@ -245,8 +245,10 @@ watch(const char *text, char **env)
 	wp_watches_unlock();
 	if (n == -EBUSY && joins)
 		return;
+	wp_inside.begins = true;
 	if (n >= 0)
 		n = open_all(n, &cause);
+	wp_inside.begins = false;
 	decide(n, tell(n, &cause), &cause);
 }
 

@@ -3,6 +3,7 @@
  * parts share.
  *
  *	inside.c	wp_open and friends: from an attribute to an open watch
+ *	pin.c		objects that must not be unloaded
  *	watches.c	the table, also after fork(2)
  *	threads.c	the program's threads
  *	deliver_*.c	arming, one file for each delivery
@@ -114,6 +115,8 @@ struct wp_inside {
 					   WATCHPOINT_OUTPUT */
 	struct stat standard;	/* what standard error was; st_ino 0: none */
 	struct sigaction old_trap, old_signal;	/* what we displaced */
+	bool begins;			/* a preloaded library opens what it was to,
+					   before the program's constructors */
 	bool handling;			/* our handlers are installed */
 	bool kept;			/* the helper has the events, too: they go
 					   on when the program closes its own */
@@ -159,6 +162,10 @@ wp_sig_many_get(uint64_t data, unsigned i)
 {
 	return data >> (i < 2 ? 8 * i : 24 + 8 * (i - 2)) & 0xff;
 }
+
+/* Have dlclose(3) not unload the object, if any, that this lies in; not locked
+   (pin.c). */
+void wp_pin(const volatile void *);
 
 /* While it is locked the thread has all signals blocked and cannot be cancelled,
    so nothing that could want the lock runs in it.  fork(2) waits for it.  errno

@@ -149,7 +149,8 @@ struct wp_attr {
 };
 
 /*
- * Open a watch.  It watches when this returns.  -errno:
+ * Open a watch.  It watches when this returns.  A shared object that has the
+ * bytes or the handler stays: dlclose(3) does not unload it any more.  -errno:
  *	EINVAL	the attribute makes no sense: cause says what
  *	E2BIG	it has fields that this library does not know, or the region
  *		takes more debug registers than there are
