@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "trap.h"
+#include "trap_run.h"
 
 /* What has become of the action of a signal that brings hits. */
 static int
@@ -28,6 +28,8 @@ check(int sig, const char *name, struct wp_cause *cause)
 	return 1;
 }
 
+/* The table is not locked, which would block the signals: each watch is kept from
+   being closed while it is looked at. */
 int
 wp_trap_check(struct wp_cause *cause)
 {
@@ -36,15 +38,17 @@ wp_trap_check(struct wp_cause *cause)
 	if (!wp_inside.handling)
 		return 0;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct wp_watch *w = &wp_inside.watch[i];
+		struct wp_watch *w;
 
-		if (atomic_load(&w->serial) == 0)
+		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
+		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		trap |= w->delivery == &wp_deliver_sigtrap;
 		signal |= w->delivery == &wp_deliver_async ||
 		    w->delivery == &wp_deliver_ptrace;
 		if (w->delivery == &wp_deliver_ptrace)
 			wp_trap_keep();
+		wp_watch_leave(w);
 	}
 	if (trap && check(SIGTRAP, "SIGTRAP", cause) > 0)
 		return 1;
