@@ -96,7 +96,7 @@ static const char source[] =
 	"}\n"
 	"#endif\n";
 
-/* How the program is made; %1$s, %2$s: from program.c, as program. */
+/* How the program is made from program.c. */
 static const struct build {
 	const char *command;
 	bool debug;		/* it has debug information */
@@ -114,7 +114,13 @@ static const struct build {
 	{"gcc -O2 -g -DLIBRARY=1 -fPIC -shared -o libset.so program.c && "
 	    "gcc -O2 -g -DLIBRARY=2 -fno-plt -o program program.c -L. -lset "
 	    "-Wl,-rpath,$PWD -Wl,-z,now", true},
+#define SPLIT(cc, version)						\
+	{cc " -O2 -g -gdwarf-" version " -gsplit-dwarf -c program.c && "	\
+	    cc " -o program program.o", true}
+	SPLIT("gcc", "4"), SPLIT("gcc", "5"), SPLIT("clang", "4"),
+	SPLIT("clang", "5"),
 };
+#define BUILDS (sizeof(builds) / sizeof(builds[0]))
 
 /* What a backtrace must be, up to main: ~ behind who ended in a jump, ? where
    others may be missing. */
@@ -236,7 +242,7 @@ finds_who_ended_in_a_jump(void **state)
 	struct outcome o;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	for (size_t i = 0; i < BUILDS; i++) {
 		build(builds[i].command);
 		watch_all(&o, OPTIONS("-o", "json", "-O", "-", "--stop"));
 		expect_ways(&o, &builds[i]);
@@ -296,6 +302,32 @@ judges_who_ended_in_a_jump(void **state)
 	expect_judged("calls", "reload", 66, "1 stray by 1 writer\n");
 }
 
+/* Without what was split off nobody knows what was inlined: a file that is not
+   there, or no file, or in a package, which libdw does not read. */
+static void
+judges_without_what_was_split_off(void **state)
+{
+	static const char *const instead[] = {
+		"true", "mkfifo program.dwo",
+		"dwp -e program -o program.dwp && rm program.dwo",
+	};
+
+	(void)state;
+	for (size_t i = BUILDS - 4; i < BUILDS; i++) {
+		const size_t k = i % 3;
+
+		build(builds[i].command);
+		expect_judged("outer", "within", 0, ", 0 stray\n");
+		expect_judged("outer", "middle", 66, "1 stray by 1 writer\n");
+		if (k != 2)
+			scratch_run("rm program.dwo");
+		scratch_run("%s", instead[k]);
+		expect_judged("outer", "within", 120, "1 hit cannot be judged");
+		expect_judged("outer", "outer", 0, ", 0 stray\n");
+		scratch_run("rm -f program.dwo program.dwp");
+	}
+}
+
 int
 main(void)
 {
@@ -303,6 +335,7 @@ main(void)
 		cmocka_unit_test(finds_who_ended_in_a_jump),
 		cmocka_unit_test(finds_them_afterwards),
 		cmocka_unit_test(judges_who_ended_in_a_jump),
+		cmocka_unit_test(judges_without_what_was_split_off),
 	};
 
 	return run_live_with("callers", tests, scratch_make, scratch_remove);

@@ -21,14 +21,28 @@ ex_die_next(Dwarf_Die *die)
 bool
 ex_die_unit(Dwarf *dwarf, Dwarf_CU **at, Dwarf_Die *unit, bool *types)
 {
+	uint8_t type;
+
+	if (dwarf_get_units(dwarf, *at, at, NULL, &type, unit, NULL) != 0)
+		return false;
+	*types = type == DW_UT_type || type == DW_UT_split_type;
+	(void)ex_die_whole_unit(unit);
+	return true;
+}
+
+bool
+ex_die_whole_unit(Dwarf_Die *unit)
+{
 	Dwarf_Die split;
 	uint8_t type;
 
-	if (dwarf_get_units(dwarf, *at, at, NULL, &type, unit, &split) != 0)
+	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL,
+	    NULL) != 0 || type != DW_UT_skeleton)
+		return true;
+	if (dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL,
+	    NULL) != 0 || dwarf_tag(&split) == DW_TAG_invalid)
 		return false;
-	*types = type == DW_UT_type || type == DW_UT_split_type;
-	if (type == DW_UT_skeleton && dwarf_tag(&split) != DW_TAG_invalid)
-		*unit = split;
+	*unit = split;
 	return true;
 }
 

@@ -23,6 +23,12 @@ bool ex_die_next(Dwarf_Die *);
    there is none. */
 bool ex_die_unit(Dwarf *, Dwarf_CU **at, Dwarf_Die *unit, bool *types);
 
+/* A unit's DIE, if the unit is the skeleton of one that the compiler split off
+   (-gsplit-dwarf), becomes that of what was split off.  False: that is not
+   there; the DIE is as it was.  libdw opens its file, .dwo: see open.c.  It reads
+   no packages of them (.dwp). */
+bool ex_die_whole_unit(Dwarf_Die *unit);
+
 /* A walk over all DIEs below one, where they are worth it. */
 struct ex_die_walk {
 	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is where it stands */

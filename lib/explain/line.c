@@ -6,7 +6,7 @@
  * every compiler writes .debug_aranges.  A unit that is asked about is turned
  * into a table of its functions once; a function's inlined calls are followed
  * down from it each time.  Of a unit that was split, ranges and lines are in the
- * file itself, and the functions in what was split off (split.h).
+ * file itself, and the functions in what was split off.
  */
 #include "line.h"
 
@@ -18,7 +18,6 @@
 #include "die.h"
 #include "module_private.h"
 #include "range.h"
-#include "split.h"
 
 /* A compilation unit. */
 struct unit {
@@ -147,7 +146,7 @@ unit_scan(struct ex_module *m, struct unit *unit)
 		return;
 	unit->scanned = true;
 	unit->tree = unit->die;
-	unit->lacks = !ex_split_tree(m, &unit->tree);
+	unit->lacks = !ex_die_whole_unit(&unit->tree);
 	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_functions)) {
 		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,
