@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #include "live.h"
 #include "watching.h"
@@ -290,6 +292,170 @@ a_storm_of_threads(void **state)
 	outcome_free(&o);
 }
 
+/* A process that has ended and been waited for. */
+static pid_t
+make_dead(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+enum { LINE = 16384 };
+
+/* Two victims that write ten times each, and in the same list a process that is
+   dead.  head: the report's first lines, so many; after them so many more are
+   waited for, since a process has to be there when its hits are explained. */
+static void
+watch_two(struct target t[2], const char *form, const char *count,
+    char *head, unsigned lines, unsigned more, struct outcome *o)
+{
+	static char line[LINE];
+	struct running w;
+	char pids[64], dead[16];
+
+	for (size_t i = 0; i < 2; i++)
+		start_act(&t[i], "writer", "10");
+	(void)snprintf(dead, sizeof(dead), "%d", make_dead());
+	(void)snprintf(pids, sizeof(pids), "%s,%s,%s", t[0].pid, dead,
+	    t[1].pid);
+	start(&w, (const char *[]){watchctl(), "-w", "word", "-p", pids, "-o",
+	    form, count, NULL});
+	for (; lines > 0; lines--, head += strlen(head))
+		hear(&w, head, LINE);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(target_act(&t[i]), 10);
+	for (; more > 0; more--)
+		hear(&w, line, sizeof(line));
+	for (size_t i = 0; i < 2; i++)
+		target_end(&t[i], 7);
+	finish(&w, o);
+	assert_int_equal(o->status, 0);
+	assert_non_null(strstr(o->err, dead));
+	assert_non_null(strstr(o->err, "; skipped\n"));
+	assert_non_null(strstr(o->err, "20 hits, 20 reported, 0 lost"));
+}
+
+/* Each process has the watch, by the same number. */
+static void
+expect_each(const json_t *line, const struct target *t, const char *number)
+{
+	assert_int_equal(number_of(line, number), 1);
+	assert_int_equal(number_of(line, "pid"), t->run.pid);
+}
+
+static void
+several_processes_are_told_apart(void **state)
+{
+	struct target t[2];
+	struct outcome o;
+	static char head[LINE];
+	json_t *start, *watches, *line;
+	size_t i, n = 0;
+
+	(void)state;
+	watch_two(t, "json", NULL, head, 1, 20, &o);
+	start = json_loads(head, 0, NULL);
+	assert_non_null(start);
+	watches = json_object_get(start, "watches");
+	assert_int_equal(json_array_size(watches), 2);
+	for (i = 0; i < 2; i++)
+		expect_each(json_array_get(watches, i), &t[i], "id");
+	/* what both do is told once */
+	assert_int_equal(count_of(&o, "summary"), 1);
+	line = first_of(&o, "summary");
+	assert_int_equal(number_of(line, "count"), 20);
+	assert_int_equal(json_array_size(json_object_get(line, "threads")), 2);
+	json_decref(start);
+	outcome_free(&o);
+
+	watch_two(t, "json", "--count", head, 1, 0, &o);
+	assert_int_equal(count_of(&o, "count"), 2);
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "count") != 0)
+			continue;
+		expect_each(line, &t[n++], "watch");
+		assert_int_equal(number_of(line, "count"), 10);
+	}
+	outcome_free(&o);
+}
+
+static void
+several_processes_in_text(void **state)
+{
+	struct target t[2];
+	struct outcome o;
+	static char head[3 * LINE];
+	char text[128];
+
+	(void)state;
+	watch_two(t, "text", "--count", head, 3, 0, &o);
+	for (size_t i = 0; i < 2; i++) {
+		(void)snprintf(text, sizeof(text), "for writes in acts[%s]%s",
+		    t[i].pid, i == 0 ? "," : "         2 processes, 2 threads");
+		assert_non_null(strstr(head, text));
+		(void)snprintf(text, sizeof(text), "writes in acts[%s]\n",
+		    t[i].pid);
+		assert_non_null(strstr(o.out, text));
+	}
+	outcome_free(&o);
+}
+
+/* Map the victims' address here, too. */
+static void
+map_word(const char *addr)
+{
+	const uintptr_t page = strtoul(addr, NULL, 16) & ~(uintptr_t)0xfff;
+
+	if (mmap((void *)page, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS |
+	    MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+		assert_int_equal(errno, EEXIST);
+}
+
+/* Some end before they are looked at, some while they are attached. */
+static void
+those_that_vanish_are_skipped(void **state)
+{
+	enum { SHORT = 24 };
+
+	(void)state;
+	for (unsigned round = 0; round < 5; round++) {
+		char list[SHORT * 12 + 32];
+		struct target t;
+		struct running w;
+		struct outcome o;
+		pid_t pid[SHORT];
+		size_t n = 0;
+
+		start_act(&t, "writer", "10");
+		map_word(t.addr);
+		for (unsigned i = 0; i < SHORT; i++) {
+			if ((pid[i] = fork()) == 0) {
+				(void)usleep(i * 1500);
+				_exit(0);
+			}
+			assert_true(pid[i] > 0);
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%d,",
+			    pid[i]);
+		}
+		(void)snprintf(list + n, sizeof(list) - n, "%s", t.pid);
+		watch_start(&w, (const char *[]){watchctl(), "-w", t.addr, "-o",
+		    "json", "-p", list, NULL});
+		assert_int_equal(target_act(&t), 10);
+		target_end(&t, 7);
+		for (unsigned i = 0; i < SHORT; i++)
+			assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
+		finish(&w, &o);
+		assert_int_equal(o.status, 0);
+		expect_hits(&o, 10);
+		outcome_free(&o);
+	}
+}
+
 int
 main(void)
 {
@@ -303,6 +469,9 @@ main(void)
 		cmocka_unit_test(a_command_executes_another_program),
 		cmocka_unit_test(ending_is_no_execve),
 		cmocka_unit_test(a_storm_of_threads),
+		cmocka_unit_test(several_processes_are_told_apart),
+		cmocka_unit_test(several_processes_in_text),
+		cmocka_unit_test(those_that_vanish_are_skipped),
 	};
 
 	return run_live("processes", tests);

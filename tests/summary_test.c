@@ -81,6 +81,41 @@ gives_the_row_of_a_hit(void **state)
 	summary_free(s);
 }
 
+/* In several processes the same backtrace has an id, and places of their own. */
+static void
+processes_share_a_row(void **state)
+{
+	static const struct ex_watch in[] = {
+		{.id = 1, .number = 1, .pid = 10}, {.id = 2, .number = 2, .pid = 10},
+		{.id = 3, .number = 1, .pid = 11}, {.id = 4, .number = 2, .pid = 11},
+	};
+	static const struct ex_stack of[] = {
+		{.id = 7}, {.id = 7, .index = 1}, {.id = 8, .index = 2},
+	};
+	static const struct {
+		unsigned watch, stack;
+	} hits[] = {{0, 0}, {2, 1}, {2, 1}, {2, 2}, {3, 1}};
+	struct summary *s = summary_new();
+	const struct summary_row *row;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		struct ex_hit h = hit(i + 1, 0, &of[hits[i].stack], in[
+		    hits[i].watch].pid, i);
+
+		h.watch = &in[hits[i].watch];
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+	}
+	assert_int_equal(summary_rows(s, &row), 3);
+	assert_int_equal(row[0].count, 3);
+	assert_int_equal(row[0].nthreads, 2);
+	assert_ptr_equal(row[0].watch, &in[0]);
+	assert_ptr_equal(row[0].stack, &of[0]);
+	assert_int_equal(row[1].first_seq, 4);
+	assert_int_equal(row[2].first_seq, 5);
+	summary_free(s);
+}
+
 /* Many backtraces, each hit by many threads. */
 static void
 holds_many(void **state)
@@ -115,6 +150,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_by_watch_and_backtrace),
 		cmocka_unit_test(gives_the_row_of_a_hit),
+		cmocka_unit_test(processes_share_a_row),
 		cmocka_unit_test(holds_many),
 	};
 

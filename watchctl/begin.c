@@ -55,6 +55,59 @@ may_stop(const struct options *o, const struct wp_cause *cause)
 	    cause->err == ENOSYS);
 }
 
+/* Forget a process, and the watches planned for it. */
+static void
+leave_out(struct run *run, size_t i)
+{
+	const size_t nspecs = run->options->nspecs;
+	size_t planned = 0;
+
+	if (run->target != NULL)
+		(void)wp_target_watches(run->target, &planned);
+	if (planned > i * nspecs) {
+		wp_target_unwatch(run->target, i * nspecs, nspecs);
+		for (size_t k = i + 1; k < run->nprocesses; k++)
+			run->process[k].first -= nspecs;
+	}
+	run_leave_out(run, i);
+}
+
+/* A process cannot be watched.  If it has ended, and others are to be watched,
+   it is left out.  0, or err; with a line on stderr. */
+static int
+skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
+{
+	struct wp_cause now = {0};
+	bool skipped;
+
+	if (run->options->command == NULL)
+		(void)wp_target_check(run->process[i].pid, &now);
+	skipped = run->nprocesses > 1 && (now.code == WP_CAUSE_NO_PROCESS ||
+	    now.code == WP_CAUSE_ZOMBIE || now.code == WP_CAUSE_GONE);
+	if (skipped)
+		leave_out(run, i);
+	if (skipped || cause->code != WP_CAUSE_NONE)
+		(void)complain("%s%s", skipped ? now.text : cause->text,
+		    skipped ? "; skipped" : "");
+	return skipped ? 0 : err;
+}
+
+/* Those that were named. */
+static int
+check_processes(struct run *run)
+{
+	struct wp_cause cause = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
+		if ((err = wp_target_check(run->process[i].pid, &cause)) == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
+	}
+	return err;
+}
+
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -67,9 +120,9 @@ prepare(struct run *run)
 	};
 	struct wp_cause cause = {0};
 
-	for (size_t i = 0; i < o->npids; i++)
-		if (wp_target_check(o->pid[i], &cause) < 0)
-			return complain("%s", cause.text);
+	if (make_processes(run) < 0 ||
+	    (o->command == NULL && check_processes(run) < 0))
+		return -EINVAL;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    guarding_open(run, &cause) < 0)
 		return complain("%s%s", cause.text, may_stop(o, &cause) ?
@@ -79,7 +132,7 @@ prepare(struct run *run)
 	wish.registers = run->guarding != NULL;
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);
-	if (make_processes(run) < 0 || run_poll_make(run) < 0 ||
+	if (run_poll_make(run) < 0 ||
 	    (o->stop && run->guarding == NULL && stopping_open(run) < 0))
 		return -ENOMEM;
 	return session_open(&run->session, o, EX_LIVE,
@@ -94,21 +147,16 @@ learn_record(void *arg, const struct ex_record *record)
 
 /* Learn what a process maps now. */
 static int
-learn(struct run *run, const struct process *process)
+learn(struct run *run, const struct process *process, struct wp_cause *cause)
 {
 	int err = earlier_take(&run->earlier, process->pid);
-	struct wp_cause cause;
 
 	if (err == -ESRCH)
-		(void)wp_cause_set(&cause, WP_CAUSE_GONE, process->pid);
-	else if (err == -EACCES || err == -EPERM)
-		(void)wp_cause_set(&cause, WP_CAUSE_DENIED_OTHER, process->pid);
-	else if (err < 0)
-		(void)wp_cause_errno(&cause, "reading its mappings", -err);
-	if (err < 0) {
-		(void)complain("%s", cause.text);
-		return err;
-	}
+		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
+	if (err == -EACCES || err == -EPERM)
+		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, process->pid);
+	if (err < 0)
+		return wp_cause_errno(cause, "reading its mappings", -err);
 	earlier_each(&run->earlier, learn_record, run->session.space);
 	return 0;
 }
@@ -199,8 +247,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 			return wp_cause_errno(cause, "running the command up "
 			    "to its libraries", -at);
 		earlier_free(&run->earlier);
-		*cause = (struct wp_cause){0};	/* learn says its own */
-		if ((err = learn(run, process)) < 0)
+		if ((err = learn(run, process, cause)) < 0)
 			return err;
 		early = at == HOOK && count_modules(run, process) == first;
 	}
@@ -221,17 +268,16 @@ find_type(const struct run *run, pid_t pid, const struct wp_region *region)
 
 /* What the SPECs mean in a process, and that it can be watched there. */
 static int
-find_watches(struct run *run, struct process *process)
+find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
-	struct wp_cause cause = {0};
 	struct wp_region *regions = calloc(o->nspecs, sizeof(*regions));
 	int err;
 
 	if (regions == NULL)
-		return complain("out of memory");
-	err = o->command != NULL ? resolve_launched(run, &cause) :
-	    resolve(run, process, false, &cause);
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	err = o->command != NULL ? resolve_launched(run, cause) :
+	    resolve(run, process, false, cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		regions[i] = (struct wp_region){
 			.addr = process->place[i].addr,
@@ -240,15 +286,13 @@ find_watches(struct run *run, struct process *process)
 			    o->spec[i].access,
 		};
 	if (err >= 0)
-		err = wp_target_watch(run->target, regions, o->nspecs, &cause);
+		err = wp_target_watch(run->target, regions, o->nspecs, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		err = wp_target_mapped(process->pid, &regions[i], &cause);
+		err = wp_target_mapped(process->pid, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		find_type(run, process->pid, &regions[i]);
 	free(regions);
-	if (err < 0 && cause.code != WP_CAUSE_NONE)
-		(void)complain("%s", cause.text);
 	return err < 0 ? err : 0;
 }
 
@@ -261,7 +305,7 @@ arm(struct run *run)
 	int err = 0;
 
 	run->began = wp_clock_ns();
-	for (size_t i = 0; i < run->nprocesses && err == 0; i++) {
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
 		struct process *process = &run->process[i];
 		unsigned before = wp_target_threads(run->target);
 
@@ -274,9 +318,11 @@ arm(struct run *run)
 		    o->nspecs, &cause);
 		process->threads =
 		    (long)(wp_target_threads(run->target) - before);
+		if (err == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
 	}
-	if (err < 0)
-		(void)complain("%s", cause.text);
 	return err;
 }
 
@@ -298,6 +344,20 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	    slot->addr, slot->type == HW_BREAKPOINT_X ? 1 : slot->len);
 }
 
+/* Which of several processes a watch is in. */
+static void
+say_process(const struct run *run, const struct process *process,
+    struct ex_watch *watch, unsigned number)
+{
+	const char *comm = ex_space_comm(run->session.space, process->pid,
+	    process->pid);
+
+	watch->number = number;
+	watch->pid = process->pid;
+	(void)snprintf(watch->comm, sizeof(watch->comm), "%s",
+	    comm != NULL ? comm : "");
+}
+
 /* Tell the session of one watch.  Result: how many events it has. */
 static int
 describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
@@ -314,8 +374,9 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	    spec->access == 'x' ? 1 : region->len, spec->access,
 	    watched->nslots);
 
-	if (run->nprocesses > 1)
-		run->session.watches[w]->pid = process->pid;
+	if (err >= 0 && run->nprocesses > 1)
+		say_process(run, process, run->session.watches[w],
+		    (unsigned)(w % nspecs) + 1);
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
@@ -396,11 +457,18 @@ run_announce(struct run *run)
 static int
 find_and_arm(struct run *run)
 {
+	struct wp_cause cause = {0};
 	int err = 0;
 
-	for (size_t i = 0; i < run->nprocesses && err == 0; i++)
-		if ((err = learn(run, &run->process[i])) == 0)
-			err = find_watches(run, &run->process[i]);
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
+		struct process *process = &run->process[i];
+
+		if ((err = learn(run, process, &cause)) == 0 &&
+		    (err = find_watches(run, process, &cause)) == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
+	}
 	return err == 0 ? arm(run) : err;
 }
 

@@ -389,7 +389,8 @@ static int
 compare_findings(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	int order = compare_numbers(x->watch->id, y->watch->id);
+	int order = compare_numbers(ex_watch_number(x->watch),
+	    ex_watch_number(y->watch));
 
 	if (order == 0)
 		order = compare_numbers(x->incomplete, y->incomplete);

@@ -117,12 +117,21 @@ json_flush(struct report *r)
 	return buffer_write(&((struct json *)r->own)->out, r->out);
 }
 
+/* Of several processes, which one. */
+static void
+field_pid(struct buffer *b, const struct ex_watch *watch)
+{
+	if (watch->pid > 0)
+		field_dec(b, "pid", (uint64_t)watch->pid);
+}
+
 static void
 watch_fields(struct buffer *b, const struct ex_watch *watch)
 {
 	const char access[] = {watch->access, '\0'};
 
-	field_dec(b, "id", watch->id);
+	field_dec(b, "id", ex_watch_number(watch));
+	field_pid(b, watch);
 	if (watch->spec != NULL)
 		field_text(b, "spec", watch->spec);
 	if (watch->symbol != NULL)
@@ -437,7 +446,7 @@ json_hit(struct report *r, const struct ex_hit *hit)
 
 	line_begin(b, "hit");
 	field_dec(b, "seq", hit->seq);
-	field_dec(b, "watch", hit->watch->id);
+	field_dec(b, "watch", ex_watch_number(hit->watch));
 	field_seconds(b, "time", hit->time, r->begin.time);
 	hit_who(b, hit);
 	hit_what(b, hit);
@@ -488,7 +497,7 @@ put_summary(struct report *r, const struct summary_row *row)
 	size_t start = b->len;
 
 	line_begin(b, "summary");
-	field_dec(b, "watch", row->watch->id);
+	field_dec(b, "watch", ex_watch_number(row->watch));
 	if (row->stack != NULL)
 		field_stack(b, row->stack);
 	field_text(b, "access", row->access);
@@ -511,7 +520,8 @@ put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
 	size_t start = b->len;
 
 	line_begin(b, "count");
-	field_dec(b, "watch", watch->id);
+	field_dec(b, "watch", ex_watch_number(watch));
+	field_pid(b, watch);
 	field_dec(b, "count", count);
 	return line_end(r, start);
 }
@@ -526,7 +536,7 @@ put_finding(struct report *r, const struct finding *finding)
 
 	line_begin(b, "finding");
 	field_true(b, finding->incomplete ? "unjudged" : "stray");
-	field_dec(b, "watch", finding->watch->id);
+	field_dec(b, "watch", ex_watch_number(finding->watch));
 	field_dec(b, "count", finding->count);
 	field_dec(b, "first_seq", finding->first_seq);
 	field_text(b, "access", finding->access);

@@ -22,10 +22,28 @@ text_flush(struct report *r)
 	return text_write(r, 0, true);
 }
 
+/* In how many processes each watch is; 0: that is not said of each. */
+static unsigned
+count_processes(const struct report_start *start)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < start->nwatches; i++)
+		n += start->watches[i]->pid != 0 &&
+		    ex_watch_number(start->watches[i]) ==
+		    ex_watch_number(start->watches[0]);
+	return n;
+}
+
 static void
 put_target(struct buffer *b, const struct report_start *start)
 {
-	if (start->pid > 0 && start->comm != NULL) {
+	const unsigned processes = count_processes(start);
+
+	if (processes > 0) {
+		buffer_printf(b, "%u process%s", processes,
+		    processes == 1 ? "" : "es");
+	} else if (start->pid > 0 && start->comm != NULL) {
 		buffer_puts(b, "in ");
 		visible_put(b, start->comm);
 		buffer_printf(b, "[%d]", (int)start->pid);
@@ -80,6 +98,7 @@ text_start(struct report *r, const struct report_start *start)
 		    NULL);
 		buffer_puts(&text->out, " for ");
 		buffer_puts(&text->out, text_access_words(watch->access));
+		text_put_process(&text->out, watch);
 	}
 	buffer_puts(&text->out, start->nwatches > 1 ? "\n         " : " ");
 	put_target(&text->out, start);

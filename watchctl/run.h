@@ -71,6 +71,9 @@ int run_begin(struct run *);
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
 
+/* Leave process i out, as if it had not been given. */
+void run_leave_out(struct run *, size_t i);
+
 /* Say that the watch has begun, and what it cannot vouch for. */
 void run_announce(struct run *);
 

@@ -55,13 +55,26 @@ compare_pointers(const void *a, const void *b)
 }
 
 static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* In several processes the same backtrace lies at different addresses: there its
+   id tells. */
+static int
 compare_items(const void *a, const void *b)
 {
 	const struct summary_row *x = &((const struct item *)a)->row;
 	const struct summary_row *y = &((const struct item *)b)->row;
-	int order = compare_pointers(x->stack, y->stack);
+	int order = compare_numbers(ex_watch_number(x->watch),
+	    ex_watch_number(y->watch));
 
-	return order != 0 ? order : compare_pointers(x->watch, y->watch);
+	if (order != 0)
+		return order;
+	if (x->watch->pid == 0 || x->stack == NULL || y->stack == NULL)
+		return compare_pointers(x->stack, y->stack);
+	return compare_numbers(x->stack->id, y->stack->id);
 }
 
 /* Append a new item for the hit; NULL without memory. */

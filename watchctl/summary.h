@@ -1,6 +1,7 @@
 /*
  * summary: one row for each distinct backtrace of a watch: how often, from when
- * to when, by which threads.
+ * to when, by which threads.  Watches of one number, in several processes, are
+ * one there.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
@@ -8,7 +9,7 @@
 #include "hit.h"
 
 struct summary_row {
-	const struct ex_watch *watch;
+	const struct ex_watch *watch;	/* of the first hit */
 	const struct ex_stack *stack;
 	const char *access;	/* of the first hit */
 	bool kernel;

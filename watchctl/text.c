@@ -83,6 +83,26 @@ text_put_watch_name(struct report *r, struct buffer *b,
 }
 
 void
+text_put_process(struct buffer *b, const struct ex_watch *watch)
+{
+	if (watch->pid == 0)
+		return;
+	buffer_puts(b, " in ");
+	visible_put(b, watch->comm[0] != '\0' ? watch->comm : "process");
+	buffer_printf(b, "[%d]", (int)watch->pid);
+}
+
+bool
+text_has_number(const struct ex_watch *const *watches, unsigned n,
+    unsigned number)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (ex_watch_number(watches[i]) == number)
+			return true;
+	return false;
+}
+
+void
 text_put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
     uint64_t addr, uint64_t len, const char *type)
 {

@@ -39,6 +39,13 @@ void text_put_watch(struct buffer *, const struct ex_watch *);
 void text_put_watch_name(struct report *, struct buffer *,
     const struct ex_watch *);
 
+/* " in victim[4335]", of several processes; else nothing. */
+void text_put_process(struct buffer *, const struct ex_watch *);
+
+/* Whether one of the first n watches has this number. */
+bool text_has_number(const struct ex_watch *const *, unsigned n,
+    unsigned number);
+
 /* "(8 bytes at 0x404090)", "(long, 8 bytes at 0x404090)", "(4 of 8 bytes, at
    0x404094)", "(at 0x401320)"; type may be NULL. */
 void text_put_bytes(struct report *, struct buffer *, const struct ex_watch *,

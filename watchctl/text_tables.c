@@ -104,7 +104,7 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 	}
 }
 
-/* Rows of one watch, in a table of its own. */
+/* Rows of one watch, in all processes that have it, in a table of its own. */
 struct table {
 	const struct ex_watch *watch;
 	const struct summary_row *rows;	/* of all watches */
@@ -114,12 +114,18 @@ struct table {
 	size_t width[COLUMNS];
 };
 
+static bool
+is_of(const struct table *t, const struct summary_row *row)
+{
+	return ex_watch_number(row->watch) == ex_watch_number(t->watch);
+}
+
 /* Count the watch's rows and measure their columns. */
 static void
 table_measure(struct report *r, struct table *t)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].watch->id == t->watch->id) {
+		if (is_of(t, &t->rows[i])) {
 			t->hits += t->rows[i].count;
 			t->backtraces++;
 		}
@@ -127,7 +133,7 @@ table_measure(struct report *r, struct table *t)
 	for (unsigned c = 0; c < COLUMNS; c++)
 		t->width[c] = strlen(headings[c]);
 	for (size_t i = 0; i < t->n; i++) {
-		if (t->rows[i].watch->id != t->watch->id)
+		if (!is_of(t, &t->rows[i]))
 			continue;
 		for (unsigned c = 0; c < COLUMNS; c++) {
 			make_cell(r, &t->rows[i], t->hits, c);
@@ -175,7 +181,7 @@ put_table(struct report *r, struct table *t)
 	for (size_t i = 0; i < t->n && rc == 0; i++) {
 		size_t start = b->len;
 
-		if (t->rows[i].watch->id != t->watch->id)
+		if (!is_of(t, &t->rows[i]))
 			continue;
 		table_line(r, t, &t->rows[i]);
 		rc = text_write(r, start, false);
@@ -267,6 +273,7 @@ put_counts(struct report *r, const uint64_t *counts)
 		text_put_bytes(r, b, watch, watch->addr, watch->len, NULL);
 		buffer_puts(b, ", ");
 		buffer_puts(b, text_access_words(watch->access));
+		text_put_process(b, watch);
 		buffer_puts(b, "\n");
 	}
 	return text_write(r, start, false);
@@ -284,7 +291,9 @@ text_tables(struct report *r, const struct report_end *end)
 			.watch = r->begin.watches[i], .rows = rows, .n = n,
 		};
 
-		rc = put_table(r, &t);
+		if (!text_has_number(r->begin.watches, i,
+		    ex_watch_number(t.watch)))
+			rc = put_table(r, &t);
 	}
 	if (rc == 0 && end->counts != NULL)
 		rc = put_counts(r, end->counts);

@@ -359,20 +359,37 @@ finish(struct run *run)
 	return status;
 }
 
+void
+run_leave_out(struct run *run, size_t i)
+{
+	struct process *process = &run->process[i];
+	struct pollfd *p;
+
+	for (size_t k = 0; process->place != NULL &&
+	    k < run->options->nspecs; k++)
+		free(process->place[k].symbol);
+	free(process->place);
+	run->nprocesses--;
+	memmove(process, process + 1,
+	    (run->nprocesses - i) * sizeof(*process));
+	if (run->poll == NULL)
+		return;
+	p = &run->poll[1 + i];
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	run->npoll--;
+	memmove(p, p + 1, (run->npoll - 1 - i) * sizeof(*p));
+}
+
 static void
 run_free(struct run *run)
 {
-	for (size_t i = 0; i < run->npoll && i <= run->nprocesses; i++)
-		if (run->poll[i].fd >= 0)
-			(void)close(run->poll[i].fd);
-	free(run->poll);
-	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
-		for (size_t k = 0; run->process[i].place != NULL &&
-		    k < run->options->nspecs; k++)
-			free(run->process[i].place[k].symbol);
-		free(run->process[i].place);
-	}
+	while (run->process != NULL && run->nprocesses > 0)
+		run_leave_out(run, run->nprocesses - 1);
 	free(run->process);
+	if (run->poll != NULL && run->poll->fd >= 0)
+		(void)close(run->poll->fd);
+	free(run->poll);
 	earlier_free(&run->earlier);
 	session_close(&run->session);
 	ex_formats_free(run->formats);

@@ -18,13 +18,22 @@
 /* What is watched, as a reader is to see it. */
 struct ex_watch {
 	unsigned id;		/* 1, 2, ...: in the order given */
+	unsigned number;	/* what a reader knows it by, the same in each of
+				   several processes; 0: that is id */
 	pid_t pid;		/* the one process that it is in; 0: any */
+	char comm[32];		/* that one's name; "": not known */
 	const char *spec;	/* as the user wrote it */
 	const char *symbol;	/* NULL: none */
 	uint64_t addr, len;	/* the whole region */
 	char access;		/* 'w', 'r', 'a' or 'x' */
 	unsigned slots;		/* how many events it takes in a thread */
 };
+
+static inline unsigned
+ex_watch_number(const struct ex_watch *watch)
+{
+	return watch->number != 0 ? watch->number : watch->id;
+}
 
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of being given out */

@@ -44,7 +44,7 @@
 	X(HIDDEN, ESRCH, "process %d is there, but /proc does not show it: it is another user's and the " \
 	    "mount option hidepid is set, or /proc is another PID namespace's; run as root, in the process's namespace") \
 	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give -p %d")	\
-	X(GONE, ESRCH, "process %d ended while it was being attached")	\
+	X(GONE, ESRCH, "process %d has ended just now")	\
 	X(ZOMBIE, ESRCH, "process %d has ended and only waits for its parent (a zombie): nothing is left to watch") \
 	X(KERNEL_THREAD, EPERM, "process %d is a kernel thread: it has no memory of its own to watch") \
 	X(SELF, EINVAL, "process %d is this one: watchctl cannot attach to itself") \

@@ -108,16 +108,29 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 	return (int)first;
 }
 
-/* Whether threads live on after the first has ended. */
+void
+wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
+{
+	struct wp_watched *watch = &target->watch[first];
+
+	target->nwatches -= n;
+	memmove(watch, watch + n,
+	    (target->nwatches - first) * sizeof(*watch));
+}
+
+/* Whether a thread lives: others may after the first has ended. */
 static bool
 has_threads(pid_t pid)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
 	int n = wp_proc_threads(pid, &tids, &cap);
+	bool any = false;
 
+	for (int i = 0; i < n && !any; i++)
+		any = !wp_proc_exiting(tids[i]);
 	free(tids);
-	return n > 1;
+	return any;
 }
 
 static int
@@ -143,9 +156,10 @@ wp_target_check(pid_t pid, struct wp_cause *cause)
 		    status.tgid, status.tgid);
 	if (status.kernel_thread)
 		return wp_cause_set(cause, WP_CAUSE_KERNEL_THREAD, pid);
-	if ((status.state == 'Z' || status.state == 'X') && !has_threads(pid))
-		return wp_cause_set(cause, WP_CAUSE_ZOMBIE, pid);
-	return 0;
+	if (has_threads(pid))
+		return 0;
+	return wp_cause_set(cause, status.state == 'Z' ? WP_CAUSE_ZOMBIE :
+	    WP_CAUSE_GONE, pid);
 }
 
 /* Cover a region from its start, mapping by mapping. */

@@ -56,6 +56,10 @@ int wp_target_new(struct wp_target **, const struct wp_features *,
 int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
     struct wp_cause *);
 
+/* Take back n watches from first on, of a process that has not been attached:
+   those behind them move up. */
+void wp_target_unwatch(struct wp_target *, size_t first, size_t n);
+
 /* Whether a process can be attached at all, as far as can be told without
    trying: 0, or -errno with a cause (no such process, a thread, a zombie, a
    kernel thread, this very process). */
