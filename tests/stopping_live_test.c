@@ -304,16 +304,23 @@ narrow_registers(void **state)
 	end(&v);
 }
 
-/* Whether the pipe that is a process's stdout takes no more. */
+/* The pipe that is a process's stdout. */
+static int
+open_stdout(pid_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/1", pid);
+	return open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+}
+
+/* Whether it takes no more. */
 static bool
 is_full(pid_t pid)
 {
-	struct pollfd p = {.events = POLLOUT};
-	char path[64];
+	struct pollfd p = {.fd = open_stdout(pid), .events = POLLOUT};
 	bool full;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/1", pid);
-	p.fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	full = p.fd >= 0 && poll(&p, 1, 0) == 0;
 	(void)close(p.fd);
 	return full;
@@ -346,10 +353,15 @@ a_report_that_nobody_reads(void **state)
 	struct running w;
 	struct outcome o;
 	char line[64];
+	int fd;
 
 	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "counter", NULL);
+	/* few hits fill it, however many tasks run beside them */
+	fd = open_stdout(w.pid);
+	assert_true(fcntl(fd, F_SETPIPE_SZ, 4096) >= 4096);
+	(void)close(fd);
 	say(&t.run, "go\n");
 	await_that(is_full, w.pid);
 	assert_int_equal(kill(w.pid, SIGTERM), 0);

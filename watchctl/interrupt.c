@@ -1,6 +1,8 @@
 /* interrupt: the signals that ask watchctl to end. */
 #include "interrupt.h"
 
+static bool taken;
+
 void
 interrupt_signals(sigset_t *signals)
 {
@@ -11,11 +13,19 @@ interrupt_signals(sigset_t *signals)
 	(void)sigaddset(signals, SIGHUP);
 }
 
+void
+interrupt_take(void)
+{
+	taken = true;
+}
+
 bool
 interrupt_pending(void)
 {
 	sigset_t signals, pending, both;
 
+	if (taken)
+		return true;
 	interrupt_signals(&signals);
 	(void)sigpending(&pending);
 	(void)sigandset(&both, &signals, &pending);

@@ -11,7 +11,10 @@
 /* Which they are. */
 void interrupt_signals(sigset_t *);
 
-/* Whether one is there that no loop has taken yet. */
+/* A loop has taken one, and ends by it. */
+void interrupt_take(void);
+
+/* Whether one was taken so, or is there that no loop has taken yet. */
 bool interrupt_pending(void);
 
 #endif

@@ -84,9 +84,10 @@ take_over_signals(void)
 void
 run_signal(struct run *run, int sig)
 {
-	if (run->options->command == NULL)
+	if (run->options->command == NULL) {
 		run->reason = "signal";
-	else if (sig == SIGTERM || sig == SIGHUP)
+		interrupt_take();
+	} else if (sig == SIGTERM || sig == SIGHUP)
 		(void)kill(run->process->pid, sig);
 }
 
