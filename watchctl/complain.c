@@ -8,6 +8,16 @@
 
 #include "visible.h"
 
+/* Without memory. */
+static void
+plainly(char *text)
+{
+	for (char *c = text; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	(void)fprintf(stderr, "watchctl: %s\n", text);
+}
+
 int
 complain(const char *format, ...)
 {
@@ -21,7 +31,10 @@ complain(const char *format, ...)
 	buffer_puts(&line, "watchctl: ");
 	visible_put(&line, text);
 	buffer_puts(&line, "\n");
-	(void)buffer_write(&line, stderr);
+	if (line.failed)
+		plainly(text);
+	else
+		(void)buffer_write(&line, stderr);
 	buffer_free(&line);
 	return -EINVAL;
 }

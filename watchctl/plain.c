@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "last_words.h"
 #include "module.h"
 #include "symbol.h"
 #include "visible.h"
@@ -468,7 +469,9 @@ plain(const struct options *o)
 	}
 	/* output whose reader has gone ends by its error */
 	(void)signal(SIGPIPE, SIG_IGN);
+	last_words_begin(NULL);
 	status = resolve_log(&log, o);
+	last_words_end();
 	tdestroy(log.files, free_file);
 	ex_space_free(log.space);
 	buffer_free(&log.buffer);

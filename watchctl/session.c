@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buffer.h"
 #include "complain.h"
+#include "last_words.h"
 
 static const struct report_ops *const forms[] = {
 	[FORM_TEXT] = &report_text,
@@ -133,6 +133,7 @@ session_open(struct session *s, const struct options *options,
 	if ((s->space = ex_space_new(source)) == NULL ||
 	    (options_judge(options) && s->policy == NULL))
 		return complain("out of memory");
+	last_words_begin(s);
 	return 0;
 }
 
@@ -405,6 +406,8 @@ session_flush(struct session *s, uint64_t now)
 		note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)
 		note(s, ex_perfwriter_flush(s->recording));
+	if (s->err == 0 && s->options->form != FORM_FOLDED)
+		s->written = s->reported;
 	return wants_more(s);
 }
 
@@ -428,36 +431,48 @@ is_quiet(const struct session *s, const struct report_end *end)
 	    (end->hits == 0 && s->doubt[0] == '\0'));
 }
 
-/* The account, on stderr. */
+/* Add to a text of this size. */
+__attribute__((format(printf, 3, 4)))
+static void
+add(char *text, size_t size, const char *format, ...)
+{
+	const size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text + len, size - len, format, ap);
+	va_end(ap);
+}
+
+/* The account, on stderr; also where there is no memory. */
 static void
 say_account(const struct session *s, const struct report_end *end)
 {
-	struct buffer b = {0};
+	char text[512] = "";
 
-	buffer_printf(&b, "%" PRIu64 " hit%s, %" PRIu64 " reported, %" PRIu64
-	    " lost", end->hits, end->hits == 1 ? "" : "s", end->reported,
-	    end->lost);
+	add(text, sizeof(text), "%" PRIu64 " hit%s, %" PRIu64 " reported, %"
+	    PRIu64 " lost", end->hits, end->hits == 1 ? "" : "s",
+	    end->reported, end->lost);
 	if (end->changed)
-		buffer_printf(&b, ", %" PRIu64 " unchanged", end->unchanged);
-	if (end->handled > 0)
-		buffer_printf(&b, ", %" PRIu64 " for handlers", end->handled);
+		add(text, sizeof(text), ", %" PRIu64 " unchanged",
+		    end->unchanged);
 	if (end->judged)
-		buffer_printf(&b, ", %" PRIu64 " stray", end->stray);
+		add(text, sizeof(text), ", %" PRIu64 " stray", end->stray);
 	if (end->nfindings > 0)
-		buffer_printf(&b, " by %zu %s", end->nfindings,
+		add(text, sizeof(text), " by %zu %s", end->nfindings,
 		    policy_word(end->findings, end->nfindings));
 	if (end->unjudged > 0)
-		buffer_printf(&b, ", %" PRIu64 " not judged", end->unjudged);
+		add(text, sizeof(text), ", %" PRIu64 " not judged",
+		    end->unjudged);
 	if (end->dropped > 0)
-		buffer_printf(&b, "; %" PRIu64 " %s not wanted", end->dropped,
-		    end->dropped == 1 ? "access was a write and" :
-		    "accesses were writes and");
+		add(text, sizeof(text), "; %" PRIu64 " %s not wanted",
+		    end->dropped, end->dropped == 1 ?
+		    "access was a write and" : "accesses were writes and");
 	if (s->skipped > 0)
-		buffer_printf(&b, "; %" PRIu64 " %s skipped", s->skipped,
+		add(text, sizeof(text), "; %" PRIu64 " %s skipped", s->skipped,
 		    s->skipped == 1 ? "record of an unknown type was" :
 		    "records of unknown types were");
-	(void)complain("%s", buffer_text(&b));
-	buffer_free(&b);
+	(void)complain("%s", text);
 }
 
 /* What was lost in all, as perf record tells it: LOST records, which are there
@@ -559,6 +574,7 @@ session_end(struct session *s, const char *reason, int status,
 	note(s, end_recording(s));
 	if (!is_quiet(s, &end))
 		say_account(s, &end);
+	last_words_end();
 	if (s->err != 0 && s->err != -EPIPE) {
 		(void)complain("the report is incomplete: %s: %s",
 		    s->options->output != NULL ? s->options->output :
@@ -575,6 +591,7 @@ session_end(struct session *s, const char *reason, int status,
 void
 session_close(struct session *s)
 {
+	last_words_end();
 	if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	(void)end_recording(s);

@@ -37,6 +37,8 @@ struct session {
 	bool started;			/* the report has begun */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
+	uint64_t written;		/* those of them that are in the report,
+					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed */
 	uint64_t handled;		/* hits not reported: for handlers of the
 					   program alone */

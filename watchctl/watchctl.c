@@ -13,6 +13,7 @@
 #include "doctor.h"
 #include "helper.h"
 #include "inside_run.h"
+#include "last_words.h"
 #include "options.h"
 #include "plain.h"
 #include "proc.h"
@@ -47,20 +48,6 @@ fill_standard(void)
 			(void)open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* SIGBUS: executables, debug information and recordings are mapped, and one was
-   cut short.  Processes go on as they do when this one is killed. */
-static void
-cut_short(int sig)
-{
-	static const char text[] = "watchctl: an executable, debug information "
-	    "or recording was cut short while it was read: the watch has "
-	    "ended; begin it again\n";
-
-	(void)sig;
-	(void)!write(STDERR_FILENO, text, sizeof(text) - 1);
-	_exit(STATUS_OWN_FAILURE);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -69,7 +56,7 @@ main(int argc, char **argv)
 	int status;
 
 	fill_standard();
-	(void)signal(SIGBUS, cut_short);
+	last_words_install();
 	if (is(argv[1], "doctor")) {
 		if (!is(argv[2], "--help") && !is(argv[2], "-h"))
 			return doctor(argc - 1, argv + 1, stdout);

@@ -323,6 +323,14 @@ ex_module_elf(struct ex_module *m)
 	return ex_module_open(m) ? m->elf : NULL;
 }
 
+static void (*memory_handler)(void) __attribute__((noreturn));
+
+void
+ex_module_memory_handler(void (*fn)(void) __attribute__((noreturn)))
+{
+	memory_handler = fn;
+}
+
 Dwarf *
 ex_module_dwarf(struct ex_module *m, uint64_t *bias)
 {
@@ -332,6 +340,8 @@ ex_module_dwarf(struct ex_module *m, uint64_t *bias)
 	if (!ex_module_open(m) ||
 	    (dwarf = dwfl_module_getdwarf(m->dwfl_module, &dwarf_bias)) == NULL)
 		return NULL;
+	if (memory_handler != NULL)
+		(void)dwarf_new_oom_handler(dwarf, memory_handler);
 	*bias = m->bias - dwarf_bias;
 	return dwarf;
 }

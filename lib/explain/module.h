@@ -109,6 +109,10 @@ const char *ex_module_problem(const struct ex_module *);
 const struct ex_module *ex_space_disbelieved(struct ex_space *,
     const char **why);
 
+/* Have fn called, which does not return, when elfutils finds no memory.  Without
+   it, it ends the process. */
+void ex_module_memory_handler(void (*fn)(void) __attribute__((noreturn)));
+
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.
    Result: bytes copied, which may be fewer or none. */
 size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,

@@ -1,0 +1,274 @@
+/*
+ * memory: watchctl where allocations fail (victim/failing, preloaded): each time it
+ * gives its account, ends with a status that is documented, and what it watches
+ * goes on.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "command.h"
+#include "live.h"
+#include "scratch.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum {
+	POINTS = 6,		/* at which allocations fail, of each mode */
+	THOROUGH = 400,
+	AT_A_TIME = 3,
+};
+
+static const struct mode {
+	const char *name;
+	const char *argv[12];	/* after watchctl; NULL, the first: the victim
+				   and its acts */
+	int status;		/* when all goes well */
+} modes[] = {
+	{"run", {"-w", "config", "--"}, 7},
+	{"stop", {"--stop", "-w", "config", "--"}, 7},
+	{"json", {"-w", "config", "-o", "json", "-O", "/dev/null", "--"}, 7},
+	{"changed", {"-w", "config", "--changed", "--allow", "nobody", "--"},
+	    7},
+	{"inside", {"--inside", "-w", "config", "--"}, 7},
+	{"record", {"-w", "config", "-o", "perf", "-O", "recorded", "--"}, 7},
+	{"report", {"report", "recording"}, 0},
+};
+
+static const char *const acts[] = {"scribble", "update", "read", NULL};
+
+/* Start it, with this set: from the how-many-th allocation on, or at it. */
+static void
+begin(struct running *r, const struct mode *mode, const char *how,
+    unsigned long n)
+{
+	const char *argv[24] = {watchctl()};
+	size_t at = 1;
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%lu", n);
+	assert_int_equal(setenv(how, number, 1), 0);
+	assert_int_equal(setenv("LD_PRELOAD", victim("failing"), 1), 0);
+	for (size_t i = 0; mode->argv[i] != NULL; i++)
+		argv[at++] = mode->argv[i];
+	if (strcmp(argv[at - 1], "--") == 0) {
+		argv[at++] = victim("config");
+		for (size_t i = 0; acts[i] != NULL; i++)
+			argv[at++] = acts[i];
+	}
+	start(r, argv);
+	assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+	assert_int_equal(unsetenv(how), 0);
+}
+
+struct account {
+	unsigned long long hits, reported, lost, unchanged;
+};
+
+/* The account that was given; false: none. */
+static bool
+find_account(const char *err, struct account *a)
+{
+	const char *at = err, *rest;
+
+	while ((at = strstr(at, "watchctl: ")) != NULL) {
+		*a = (struct account){0};
+		if (sscanf(at, "watchctl: %llu hit%*[s,] %llu reported, "
+		    "%llu lost", &a->hits, &a->reported, &a->lost) == 3) {
+			if ((rest = strstr(at, " lost, ")) != NULL)
+				(void)sscanf(rest, " lost, %llu unchanged",
+				    &a->unchanged);
+			return true;
+		}
+		at++;
+	}
+	return false;
+}
+
+/* How many allocations there are when none fails, and hits. */
+static unsigned long
+count(const struct mode *mode, struct account *usual)
+{
+	struct running r;
+	struct outcome o;
+	unsigned long n;
+	char *text;
+
+	assert_int_equal(setenv("FAIL_COUNT", scratch_path("count"), 1), 0);
+	begin(&r, mode, "FAIL_AT", 0);
+	finish(&r, &o);
+	assert_int_equal(unsetenv("FAIL_COUNT"), 0);
+	if (o.status != mode->status || !find_account(o.err, usual))
+		fail_msg("%s: status %d: %s", mode->name, o.status, o.err);
+	outcome_free(&o);
+	text = scratch_read("count", NULL);
+	assert_int_equal(sscanf(text, "%lu", &n), 1);
+	free(text);
+	return n;
+}
+
+/* The account comes out even, and is not more than there was; without one, that
+   nothing was watched. */
+static void
+expect_account(const struct mode *mode, const struct account *usual,
+    const struct outcome *o, const char *how, unsigned long n)
+{
+	struct account a;
+	bool even;
+
+	if (!find_account(o->err, &a)) {
+		if (o->status != 125 || strstr(o->err, "watchctl: ") == NULL)
+			fail_msg("%s, %s=%lu: status %d, and no account: %s",
+			    mode->name, how, n, o->status, o->err);
+		return;
+	}
+	even = a.hits == a.reported + a.lost + a.unchanged;
+	if (!even || a.hits > usual->hits ||
+	    (o->status == mode->status && a.hits != usual->hits))
+		fail_msg("%s, %s=%lu: status %d: %s", mode->name, how, n,
+		    o->status, o->err);
+}
+
+/* A command did what it was to do, if it was started at all. */
+static void
+expect_end(const struct mode *mode, const struct account *usual,
+    struct running *r, const char *how, unsigned long n)
+{
+	struct outcome o;
+
+	finish(r, &o);
+	if (o.status != mode->status && o.status != 125)
+		fail_msg("%s, %s=%lu: status %d: %s", mode->name, how, n,
+		    o.status, o.err);
+	if (mode->status == 7 && o.out[0] != '\0' &&
+	    strstr(o.out, "done 3") == NULL)
+		fail_msg("%s, %s=%lu: the command said: %s", mode->name, how,
+		    n, o.out);
+	expect_account(mode, usual, &o, how, n);
+	outcome_free(&o);
+}
+
+/* Spread over all of a run, not where the last spread was. */
+static void
+fail_at_points(const struct mode *mode, const char *how)
+{
+	const unsigned long points = getenv("THOROUGH") != NULL ? THOROUGH :
+	    POINTS;
+	struct account usual;
+	const unsigned long all = count(mode, &usual);
+	struct running r[AT_A_TIME];
+
+	for (unsigned long i = 0; i < points; i += AT_A_TIME) {
+		unsigned long n[AT_A_TIME];
+
+		for (unsigned j = 0; j < AT_A_TIME; j++) {
+			n[j] = 1 + (i + j) * all / points +
+			    (unsigned long)getpid() % (all / points + 1);
+			begin(&r[j], mode, how, n[j]);
+		}
+		for (unsigned j = 0; j < AT_A_TIME; j++)
+			expect_end(mode, &usual, &r[j], how, n[j]);
+	}
+}
+
+static void
+one_fails(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++)
+		fail_at_points(&modes[i], "FAIL_AT");
+}
+
+static void
+all_fail_from_one_on(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++)
+		fail_at_points(&modes[i], "FAIL_FROM");
+}
+
+/* As a user has it: a limit. */
+static void
+large_ones_fail(void **state)
+{
+	static const unsigned long over[] = {1000000, 10000, 1000};
+	struct account usual;
+	struct running r;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		(void)count(&modes[i], &usual);
+		for (size_t j = 0; j < COUNT(over); j++) {
+			begin(&r, &modes[i], "FAIL_OVER", over[j]);
+			expect_end(&modes[i], &usual, &r, "FAIL_OVER",
+			    over[j]);
+		}
+	}
+}
+
+/* A process that is attached to goes on, too. */
+static void
+a_running_process_goes_on(void **state)
+{
+	static const unsigned long from[] = {1, 1500, 4500};
+	char pid[16], addr[32], line[64];
+	struct running target, r;
+	struct outcome o;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(from); i++) {
+		const struct mode mode = {
+			"attached", {"--stop", "-w", "config", "-p", pid, NULL},
+			0,
+		};
+
+		start(&target, (const char *[]){victim("config"), acts[0],
+		    acts[1], acts[2], NULL});
+		hear_address(&target, addr);
+		(void)snprintf(pid, sizeof(pid), "%d", target.pid);
+		begin(&r, &mode, "FAIL_FROM", from[i]);
+		/* it watches, or has ended */
+		hear(&r, line, sizeof(line));
+		say(&target, "\n");
+		hear(&target, line, sizeof(line));
+		assert_string_equal(line, "done 3");
+		say(&target, "\n");
+		finish(&target, &o);
+		assert_int_equal(o.status, 7);
+		outcome_free(&o);
+		finish(&r, &o);
+		assert_true(o.status == 0 || o.status == 125);
+		assert_non_null(strstr(o.err, "watchctl: "));
+		outcome_free(&o);
+	}
+}
+
+static int
+prepare(void **state)
+{
+	const char *in = victim("config");
+
+	if (scratch_make(state) != 0 || chdir(scratch_dir) != 0)
+		return -1;
+	return scratch_try("'%s' -w config -o perf -O recording -- '%s' "
+	    "scribble update read < /dev/null > /dev/null 2>&1; [ $? = 7 ]",
+	    watchctl(), in);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_fails),
+		cmocka_unit_test(all_fail_from_one_on),
+		cmocka_unit_test(large_ones_fail),
+		cmocka_unit_test(a_running_process_goes_on),
+	};
+
+	return run_live_with("memory", tests, prepare, scratch_remove);
+}
