@@ -170,7 +170,11 @@ stops_and_actions(void **state)
 	struct options o;
 
 	(void)state;
+	ACCEPT(&o, "-w", "a", "--no-aslr", "ls");
+	assert_true(o.no_aslr);
+	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--stop", "ls", "--on-hit", "core");
+	assert_false(o.no_aslr);
 	assert_true(o.stop);
 	assert_int_equal(o.on_hit.what, ON_HIT_REPORT);
 	options_free(&o);
@@ -415,6 +419,8 @@ static const struct {
 	{{"w", "-w", "a", "--changed", "-o", "perf", "-O", "f", "x"},
 	    "--changed goes by values, which -o perf does not tell: leave out "
 	    "one of them"},
+	{{"w", "-w", "a", "-p", "1", "--no-aslr"},
+	    "--no-aslr is for a command that watchctl starts: "},
 	{{"report", "--allow"}, "--allow needs an argument" SEE},
 	{{"report"}, "report takes one FILE" SEE},
 	{{"report", "a", "b"}, "report takes one FILE" SEE},

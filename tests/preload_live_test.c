@@ -564,8 +564,8 @@ what_cannot_be_done_is_not_begun(void **state)
 	    "no symbol 'nosuch'");
 	expect_refused(LIST("-w", "guest!nosuch"), LIST(guest), 125,
 	    "no symbol 'nosuch'");
-	expect_refused(LIST("-w", "0x10:8"), LIST(guest), 125,
-	    "'0x10:8': 0x10 is not mapped");
+	expect_refused(LIST("-w", "0xffff800000000000:8"), LIST(guest), 125,
+	    "lies in the kernel");
 	expect_refused(LIST("-w", "state", "-w", "text:16", "-w", "text",
 	    "-w", "state"), LIST(guest), 125, "no free slot");
 	expect_refused(LIST("-w", "state"), LIST("/no/such/command"), 127,

@@ -13,11 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "live.h"
+#include "scratch.h"
 
 /* A victim that waits for its line, and its pid as text. */
 struct target {
@@ -369,6 +371,68 @@ several_slots_are_one_watch(void **state)
 	outcome_free(&o);
 }
 
+/* A place in the heap, as known from the run before: nothing is there when the
+   watch begins. */
+static void
+an_address_that_is_mapped_later(void **state)
+{
+	static const char *const modes[] = {
+		"--user-only", "--stop", "--inside", "--count",
+	};
+
+	(void)state;
+	assert_int_equal(plain_library(), 0);
+	scratch_write("heap.c", "#include <stdio.h>\n#include <stdlib.h>\n"
+	    "int main(void)\n{\n	volatile long *p = malloc(999);\n"
+	    "	p[20] = 7;\n	printf(\"%p\", (void *)&p[20]);\n"
+	    "	return 3;\n}\n");
+	scratch_run("%s -g -o heap heap.c", getenv("CC"));
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		char spec[64] = "0x10000:8", said[64] = "";
+
+		for (unsigned run_of_two = 0; run_of_two < 2; run_of_two++) {
+			struct outcome o;
+
+			run(&o, (const char *[]){watchctl(), "--no-aslr",
+			    modes[i], "-w", spec, "--",
+			    scratch_path("heap"), NULL});
+			if (o.status != 3 || strstr(o.err, run_of_two == 0 ?
+			    "watchctl: 0 hits, 0 reported, 0 lost\n" :
+			    "watchctl: 1 hit, 1 reported, 0 lost\n") == NULL)
+				fail_msg("%s %s: status %d: %s", modes[i],
+				    spec, o.status, o.err);
+			if (run_of_two == 1)
+				assert_string_equal(o.out, said);
+			(void)snprintf(said, sizeof(said), "%s", o.out);
+			(void)snprintf(spec, sizeof(spec), "%s:8", said);
+			outcome_free(&o);
+		}
+	}
+}
+
+/* What the test itself is, a command is too, unless it is asked for. */
+static void
+addresses_are_random_by_default(void **state)
+{
+	const unsigned own = (unsigned)personality(0xffffffff);
+	struct outcome o;
+	char said[32];
+
+	(void)state;
+	(void)snprintf(said, sizeof(said), "%08x\n", own);
+	run(&o, (const char *[]){watchctl(), "-w", "0x10000:8", "--",
+	    "/bin/cat", "/proc/self/personality", NULL});
+	assert_string_equal(o.out, said);
+	assert_non_null(strstr(o.err, "not mapped yet"));
+	assert_non_null(strstr(o.err, "--no-aslr"));
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "--no-aslr", "-w", "0x10000:8",
+	    "--", "/bin/cat", "/proc/self/personality", NULL});
+	(void)snprintf(said, sizeof(said), "%08x\n", own | ADDR_NO_RANDOMIZE);
+	assert_string_equal(o.out, said);
+	outcome_free(&o);
+}
+
 int
 main(void)
 {
@@ -384,7 +448,9 @@ main(void)
 		cmocka_unit_test(folded_stacks),
 		cmocka_unit_test(the_lost_are_counted),
 		cmocka_unit_test(several_slots_are_one_watch),
+		cmocka_unit_test(an_address_that_is_mapped_later),
+		cmocka_unit_test(addresses_are_random_by_default),
 	};
 
-	return run_live("watch", tests);
+	return run_live_with("watch", tests, scratch_make, scratch_remove);
 }

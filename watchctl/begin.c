@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aslr.h"
 #include "clock.h"
 #include "complain.h"
 #include "executable.h"
@@ -188,9 +189,14 @@ launch(struct run *run)
 {
 	struct wp_cause cause = {0};
 	char path[PATH_MAX];
+	int err, before = aslr_begin(run->options);
 
-	if (wp_target_launch(run->target, run->options->command,
-	    &run->process->pid, &cause) == 0)
+	if (before < 0)
+		return STATUS_OWN_FAILURE;
+	err = wp_target_launch(run->target, run->options->command,
+	    &run->process->pid, &cause);
+	aslr_end(before);
+	if (err == 0)
 		return 0;
 	if (cause.code == WP_CAUSE_NOT_FOUND &&
 	    executable_find(run->options->command[0], path) == 0)
@@ -266,6 +272,23 @@ find_type(const struct run *run, pid_t pid, const struct wp_region *region)
 		(void)ex_object_at(memory, region->addr, region->len);
 }
 
+/* Whether the bytes are there; of a command an address need not be yet, such as
+   one of a heap. */
+static int
+check_mapped(const struct run *run, struct process *process, size_t i,
+    const struct wp_region *region, struct wp_cause *cause)
+{
+	int err = wp_target_mapped(process->pid, region, cause);
+
+	if (err == 0 || run->options->command == NULL ||
+	    cause->code != WP_CAUSE_UNMAPPED ||
+	    run->options->spec[i].symbol != NULL)
+		return err;
+	*cause = (struct wp_cause){0};
+	process->place[i].later = true;
+	return 0;
+}
+
 /* What the SPECs mean in a process, and that it can be watched there. */
 static int
 find_watches(struct run *run, struct process *process, struct wp_cause *cause)
@@ -289,7 +312,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 		err = wp_target_watch(run->target, regions, o->nspecs, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		err = wp_target_mapped(process->pid, &regions[i], cause);
+		err = check_mapped(run, process, i, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		find_type(run, process->pid, &regions[i]);
 	free(regions);
@@ -414,6 +437,19 @@ describe(struct run *run)
 	return err;
 }
 
+/* What is not mapped yet may be a slip of the pen. */
+static void
+tell_later(struct run *run)
+{
+	for (size_t i = 0; i < run->options->nspecs; i++)
+		if (run->process->place[i].later)
+			session_warn(&run->session, "%s is not mapped yet, and "
+			    "watched all the same%s",
+			    run->options->spec[i].text, run->options->no_aslr ?
+			    "" : "; --no-aslr has addresses be the same in "
+			    "each run");
+}
+
 void
 run_announce(struct run *run)
 {
@@ -449,6 +485,7 @@ run_announce(struct run *run)
 		    "permitted): a thread made meanwhile may be missed or "
 		    "counted twice");
 	}
+	tell_later(run);
 	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
 }

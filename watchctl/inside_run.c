@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "aslr.h"
 #include "buffer.h"
 #include "cause.h"
 #include "complain.h"
@@ -196,11 +197,16 @@ catch_signals(struct wp_channel *channel)
 
 /* Start the command.  0, or the exit status after a line on stderr. */
 static int
-launch(char *const argv[], pid_t *pid)
+launch(const struct options *o, pid_t *pid)
 {
+	char *const *argv = o->command;
 	struct wp_cause cause;
-	int err = posix_spawnp(pid, argv[0], NULL, NULL, argv, environ);
+	int err, before = aslr_begin(o);
 
+	if (before < 0)
+		return STATUS_OWN_FAILURE;
+	err = posix_spawnp(pid, argv[0], NULL, NULL, argv, environ);
+	aslr_end(before);
 	if (err == 0) {
 		handlers.command = *pid;
 		return 0;
@@ -256,7 +262,7 @@ run(struct inside *in, struct wp_channel *channel, int fd)
 	int status;
 
 	catch_signals(channel);
-	if ((status = launch(in->options->command, &pid)) != 0)
+	if ((status = launch(in->options, &pid)) != 0)
 		return status;
 	if (inside_open(in, channel, fd, pid) < 0) {
 		(void)kill(pid, SIGKILL);

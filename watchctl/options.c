@@ -42,6 +42,8 @@ static const char usage[] =
 "                   or core (write a core file); implies --stop\n"
 "  --inside         by a library put into COMMAND: a thread that made a hit goes\n"
 "                   on when it has been reported, and none is lost\n"
+"  --no-aslr        COMMAND and what it executes have the same addresses in each\n"
+"                   run\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
 "  --allow PATTERN  who may touch it: functions or source files that match, and\n"
 "                   all that they call; others are stray; repeatable\n"
@@ -55,7 +57,7 @@ static const char usage[] =
 
 /* None is a letter's: getopt then tells which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
-	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_HELP, OPT_VERSION };
+	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
@@ -67,6 +69,7 @@ static const struct option watch_options[] = {
 	{"inside", no_argument, NULL, OPT_INSIDE},
 	{"stop", no_argument, NULL, OPT_STOP},
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
+	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -303,6 +306,9 @@ option(struct options *o, int c)
 	case OPT_ON_HIT:
 		o->stop = true;
 		return on_hit_parse(optarg, &o->on_hit);
+	case OPT_NO_ASLR:
+		o->no_aslr = true;
+		return 0;
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
 	case OPT_ALLOW:
@@ -384,6 +390,9 @@ check_together(const struct options *o)
 		    o->command[0]);
 	if (o->npids == 0 && o->command == NULL)
 		return complain("whom to watch? give -p PID, or -- COMMAND");
+	if (o->no_aslr && o->command == NULL)
+		return complain("--no-aslr is for a command that watchctl "
+		    "starts: a process that runs has its addresses already");
 	if (o->form == FORM_PERF && o->output == NULL)
 		return complain("-o perf writes a binary file: name it with "
 		    "-O FILE");

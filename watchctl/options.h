@@ -38,6 +38,7 @@ struct options {
 	bool user_only;		/* --user-only */
 	bool changed;		/* --changed */
 	bool inside;		/* --inside */
+	bool no_aslr;		/* --no-aslr */
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
 	enum form form;		/* -o */

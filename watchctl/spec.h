@@ -29,6 +29,7 @@ struct spec_place {
 	char *symbol;		/* what to call it ("counter", "table+8"),
 				   malloc'd; NULL for an address that lies in
 				   no symbol */
+	bool later;		/* it is not mapped yet */
 };
 
 /* Parse text.  0, or -EINVAL with a cause that points at the character;

@@ -144,7 +144,8 @@ check_mapped(const struct wp_region *region, bool *readable)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	if ((*readable = wp_is_readable(region->addr, region->len)))
+	*readable = wp_is_readable(region->addr, region->len);
+	if (*readable || wp_inside.begins)	/* then it may come yet */
 		return 0;
 	for (uint64_t at = region->addr; at - region->addr < region->len;
 	    at = (at / page + 1) * page)
