@@ -17,7 +17,7 @@ __libc_current_sigrtmax __libc_single_threaded'
 
 # of the library: its table, and what deliveries say is async-signal-safe
 library='wp_inside wp_deliver_sigtrap wp_deliver_async wp_deliver_ptrace
-wp_async_rearm wp_helper_rearm'
+wp_async_rearm wp_helper_rearm wp_armed_count_slots'
 
 # what opens an event: perf.c is system calls, these two are pure
 events='wp_perf_open wp_perf_signal wp_perf_once wp_attr_inside

@@ -162,15 +162,19 @@ executed(void *arg)
 /* Watches that one instruction hit, and that want to be told. */
 struct hits {
 	const struct place *at[WP_DEBUG_REGISTERS];
+	unsigned slots[WP_DEBUG_REGISTERS];	/* of it, a bit for each */
 	unsigned n;
 };
 
+/* Add a slot to those of its watch; false: that is not among the hits yet. */
 static bool
-has_watch(const struct hits *hits, uint32_t index)
+add_slot(struct hits *hits, const struct place *place)
 {
 	for (unsigned i = 0; i < hits->n; i++)
-		if (hits->at[i]->index == index)
+		if (hits->at[i]->index == place->index) {
+			hits->slots[i] |= 1u << place->piece;
 			return true;
+		}
 	return false;
 }
 
@@ -189,8 +193,10 @@ add_hit(struct arming *arming, struct hits *hits,
 		return;
 	(void)atomic_fetch_add(&told->counted, 1);
 	if (++watch->counted[place->piece] % watch->period == 0 &&
-	    !has_watch(hits, place->index))
-		hits->at[hits->n++] = place;
+	    !add_slot(hits, place)) {
+		hits->at[hits->n] = place;
+		hits->slots[hits->n++] = 1u << place->piece;
+	}
 }
 
 static uint64_t
@@ -200,7 +206,8 @@ data_of(const struct hits *hits)
 	uint8_t many[WP_DEBUG_REGISTERS] = {0};
 
 	if (hits->n == 1)
-		return wp_sig_data(first->serial, first->piece, first->index);
+		return wp_sig_data(first->serial, WP_SIG_SLOTS |
+		    hits->slots[0], first->index);
 	for (unsigned i = 0; i < hits->n; i++)
 		many[i] = (uint8_t)(hits->at[i]->index + 1);
 	return wp_sig_many(many);

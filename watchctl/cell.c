@@ -21,10 +21,9 @@ struct cell {
 	bool kernel;		/* made by the kernel, for a system call */
 	uint64_t nth;		/* the first's hits, with this one, */
 	uint64_t counted, silent;	/* and accesses */
-	bool exact;		/* the next is known, */
-	struct ex_insn insn;	/* and the bytes that it touched */
+	bool exact;		/* the instruction and what it touched is known */
 	unsigned nwatches;	/* whose hit it may be: the first's for certain */
-	struct wp_cell_watch watch[TOUCHED_MAX];
+	struct wp_cell_watch watch[TOUCHED_MAX];	/* and their slots */
 	char comm[16];
 	struct ex_record record;	/* decoded from the next */
 	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
@@ -105,52 +104,80 @@ is_kernels(struct inside *in, const struct cell *c)
 #endif
 }
 
-/* Whether an instruction touched a watch as the watch asks. */
+/* Whether the bytes of a watch that it touched are known, by its instruction. */
 static bool
-touches(const struct ex_insn *insn, const struct wp_cell_watch *w)
+find_insn(const struct cell *c, struct inside *in,
+    const struct wp_cell_watch *w, struct ex_insn *insn)
 {
-	if (w->access == WP_EXEC || (w->access == WP_WRITE && !insn->writes))
-		return false;
-	return insn->addr < w->addr + w->len &&
-	    w->addr < insn->addr + insn->size;
-}
-
-/* Whether the bytes that it touched are known, by its instruction. */
-static bool
-find_insn(struct cell *c, struct inside *in)
-{
-	const struct wp_cell_watch *main = &c->watch[0];
 	struct ex_process *process =
 	    ex_space_process(in->session.space, in->program);
-	struct ex_insn insn;
 
+	insn->pc = 0;
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
-	    main->access == WP_EXEC)
+	    w->access == WP_EXEC)
 		return false;
-	ex_insn_explain(process, &c->record.sample, main->addr,
-	    (uint32_t)main->len, (char)main->access, &insn);
-	c->insn = insn;
-	return insn.confidence == EX_EXACT && insn.size > 0;
+	ex_insn_explain(process, &c->record.sample, w->addr, (uint32_t)w->len,
+	    (char)w->access, insn);
+	return insn->confidence == EX_EXACT && insn->size > 0;
 }
 
-/* Which watches it touched: those bytes decide, where they are known; else the
-   watches' counts, as the program found them.  Execution is told of by a signal
-   of its own, before the instruction. */
+static unsigned
+slots_of_bytes(const struct wp_slot *slot, int n, uint64_t addr, uint64_t size)
+{
+	unsigned slots = 0;
+
+	for (int i = 0; i < n; i++)
+		if (addr < slot[i].addr + slot[i].len &&
+		    slot[i].addr < addr + size)
+			slots |= 1u << i;
+	return slots;
+}
+
+/* Which slots of a watch were touched, a bit for each: by the bytes that its
+   instruction touched, where they are known; else as the program found by their
+   counts.  0: not known. */
+static unsigned
+find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
+    bool exact)
+{
+	const struct wp_region region = {
+		.addr = w->addr, .len = w->len,
+		.access = (enum wp_access)w->access,
+	};
+	struct wp_slot slot[WP_SLOTS_MAX];
+	const int n = wp_slot_plan(&region, &wp_slot_usual, slot, NULL);
+
+	if (n != w->nslots)
+		return 0;
+	return exact ? slots_of_bytes(slot, n, insn->addr, insn->size) |
+	    slots_of_bytes(slot, n, insn->other, insn->other_size) :
+	    w->slots >> n != 0 ? 0 : w->slots;
+}
+
+/* Which watches it touched, and how: the bytes decide, where they are known;
+   else the watches' counts, as the program found them.  Execution is told of by
+   a signal of its own, before the instruction. */
 static void
 find_touched(struct cell *c, struct inside *in)
 {
 	const bool execution = c->watch[0].access == WP_EXEC;
-	unsigned n = 1;
+	struct ex_insn first, insn;
+	unsigned n = 0;
 
-	c->exact = find_insn(c, in);
-	for (unsigned i = 1; i < c->nwatches; i++) {
-		const struct wp_cell_watch *w = &c->watch[i];
+	for (unsigned i = 0; i < c->nwatches; i++) {
+		struct wp_cell_watch *w = &c->watch[i];
+		const bool exact = find_insn(c, in, w, &insn);
 
-		if ((w->access == WP_EXEC) != execution)
+		if (i == 0) {
+			first = insn;
+			c->exact = exact;
+		} else if ((w->access == WP_EXEC) != execution ||
+		    (execution && w->addr != c->watch[0].addr) ||
+		    (c->exact && insn.pc != first.pc)) {
 			continue;
-		if (execution ? w->addr == c->watch[0].addr :
-		    !c->exact || touches(&c->insn, w))
-			c->watch[n++] = *w;
+		}
+		w->slots = find_slots(w, &insn, exact);
+		c->watch[n++] = *w;
 	}
 	c->nwatches = n;
 }
@@ -160,25 +187,11 @@ find_touched(struct cell *c, struct inside *in)
 static unsigned
 times_of(const struct cell *c, const struct wp_cell_watch *w)
 {
-	const struct wp_region region = {
-		.addr = w->addr, .len = w->len,
-		.access = (enum wp_access)w->access,
-	};
-	struct wp_slot slot[WP_SLOTS_MAX];
-	unsigned times = 0;
-	int n;
-
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0)
 		return 0;
 	if (w->nslots == 1)
 		return w == &c->watch[0] || c->exact;
-	n = wp_slot_plan(&region, &wp_slot_usual, slot, NULL);
-	if (!c->exact || n != w->nslots)
-		return 0;
-	for (int i = 0; i < n; i++)
-		times += c->insn.addr < slot[i].addr + slot[i].len &&
-		    slot[i].addr < c->insn.addr + c->insn.size;
-	return times;
+	return (unsigned)__builtin_popcount(w->slots);
 }
 
 static enum ordered
@@ -198,6 +211,20 @@ take_order(struct inside *in, const struct cell *c,
 	return order_take(&in->order, in->channel, &hit, bytes);
 }
 
+/* One access makes a sample for each slot, as the kernel would have made them. */
+static void
+record_each(struct inside *in, const struct wp_cell_watch *w,
+    struct ex_record *record)
+{
+	for (unsigned slots = w->slots; slots != 0; slots &= slots - 1) {
+		record->attr = known_slot(&in->known, &in->session, w,
+		    __builtin_ctz(slots));
+		(void)session_record(&in->session, record);
+	}
+	if (w->slots == 0)
+		(void)session_record(&in->session, record);
+}
+
 /* Report it as a hit of one of its watches.  Of threads that race it is not
    known who was the last, nor was what is read later read before the next
    hit. */
@@ -213,8 +240,7 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	const struct ex_watch *watch;
 
 	c->now = w;
-	record.attr = known_slot(&in->known, &in->session, w,
-	    record.sample.addr);
+	record.attr = known_slot(&in->known, &in->session, w, -1);
 	/* the instruction before the pc is not to be asked */
 	if (late || c->kernel)
 		record.misc = PERF_RECORD_MISC_KERNEL;
@@ -227,7 +253,7 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	/* the thread waits behind its call until this is done */
 	if (c->kernel)
 		ex_explain_stands(explainer, record.tid);
-	(void)session_record(&in->session, &record);
+	record_each(in, w, &record);
 	(void)session_flush(&in->session, UINT64_MAX);
 	ex_explain_stands(explainer, 0);
 	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)

@@ -107,7 +107,7 @@ symbol_of(const struct known *known, const struct session *s,
 
 int
 known_slot(struct known *known, struct session *s,
-    const struct wp_cell_watch *what, uint64_t addr)
+    const struct wp_cell_watch *what, int slot)
 {
 	const struct known_watch key = {.what = *what};
 	struct known_watch **found = tfind(&key, &known->tree, compare), *w;
@@ -122,10 +122,8 @@ known_slot(struct known *known, struct session *s,
 	} else {
 		w = *found;
 	}
-	for (size_t i = 1; i < w->nslots; i++)
-		if (s->slots[w->slot + i].addr == addr)
-			return (int)(w->slot + i);
-	return (int)w->slot;
+	return (int)w->slot + (slot >= 0 && (size_t)slot + 1 < w->nslots ?
+	    slot + 1 : 0);
 }
 
 void

@@ -19,10 +19,10 @@ struct known {
 int known_add(struct known *, struct session *, const struct wp_cell_watch *,
     const char *spec, const char *symbol);
 
-/* The index of the session's slot for a hit of this watch that the debug register
-   at addr saw; the watch becomes known if it is not.  -ENOMEM. */
+/* The index of the session's slot for a hit of this watch, by one of its own slots
+   or (slot < 0) any; the watch becomes known if it is not.  -ENOMEM. */
 int known_slot(struct known *, struct session *, const struct wp_cell_watch *,
-    uint64_t addr);
+    int slot);
 
 void known_free(struct known *);
 

@@ -29,6 +29,8 @@ struct look {
 	unsigned reads;		/* of memory, so far */
 	unsigned found;		/* parts that hold watched bytes */
 	bool sure;		/* the one that holds the byte reached */
+	bool partial;		/* there are parts of which it is not known where
+				   they end */
 	struct ex_call *out;
 };
 
@@ -244,16 +246,30 @@ take_way(struct ex_call *out, unsigned way)
 	out->writes |= (way & EX_CALL_WRITES) != 0;
 }
 
-/* Here are memory and way of a part; known: bytes is what was asked for, else
-   what it is at most.  If several hold watched bytes, the copy tells which. */
+/* Widen the bytes in which all is that a call which has come back touched. */
 static void
-consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
-    bool known)
+bound(struct ex_call *out, uint64_t at, uint64_t done)
+{
+	const uint64_t end = at + done, had = out->buffer + out->done;
+
+	if (out->bounded && out->buffer < at)
+		at = out->buffer;
+	out->done = (out->bounded && had > end ? had : end) - at;
+	out->buffer = at;
+	out->bounded = true;
+}
+
+/* Here are memory and way of a part; known: bytes is what was asked for, else
+   what it is at most; done of them were touched at most.  If several hold
+   watched bytes, the copy tells which. */
+static void
+consider_done(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
+    uint64_t done, bool known)
 {
 	const struct ex_call_sample *s = look->sample;
 	struct ex_call *out = look->out;
 
-	if (!overlap(at, bytes, s->addr, s->len) || look->sure ||
+	if (!overlap(at, done, s->addr, s->len) || look->sure ||
 	    (s->access == 'w' && (way & EX_CALL_WRITES) == 0))
 		return;
 	if (s->reached != 0 && s->reached - 1 - at < bytes) {
@@ -262,36 +278,69 @@ consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 		out->reads = out->writes = false;
 	}
 	take_way(out, way);
+	look->partial |= !known;
 	out->has_bytes = ++look->found == 1 && known;
-	out->buffer = at;
-	out->bytes = out->done = bytes;
+	out->bytes = bytes;
 	out->each = 0;
+	if (s->returned) {
+		bound(out, at, done);
+		return;
+	}
+	out->buffer = at;
+	out->done = done;
 }
 
 static void
-consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n)
+consider(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
+    bool known)
+{
+	consider_done(look, way, at, bytes, bytes, known);
+}
+
+/* How many bytes a call that has come back wrote at most, if its result is that
+   number. */
+static uint64_t
+written(const struct ex_call_sample *s, unsigned way)
+{
+	uint64_t result;
+
+	return s->returned && way == EX_CALL_WRITES &&
+	    ex_regs_get(&s->record->sample.user, RESULT_REG, &result) &&
+	    result > 0 && result <= INT64_MAX ? result : UINT64_MAX;
+}
+
+/* left: how many bytes were written at most, of all its parts. */
+static void
+consider_vector(struct look *look, unsigned way, uint64_t at, uint64_t n,
+    uint64_t left)
 {
 	if (n > VECTOR_MAX)
 		return;
 	consider(look, EX_CALL_READS, at, n * 16, true);
 	for (uint64_t i = 0; i < n; i++) {
-		uint64_t iov[2];
+		uint64_t iov[2], done;
 
-		if (!get_memory(look, at + i * 16, iov, sizeof(iov)))
+		look->partial |= !get_memory(look, at + i * 16, iov,
+		    sizeof(iov));
+		if (look->partial)
 			break;
-		consider(look, way, iov[0], iov[1], true);
+		done = iov[1] < left ? iov[1] : left;
+		consider_done(look, way, iov[0], iov[1], done, true);
+		left -= done;
 	}
 }
 
 static void
-consider_message(struct look *look, unsigned way, uint64_t at)
+consider_message(struct look *look, unsigned way, uint64_t at, uint64_t left)
 {
 	struct msghdr m;
 
 	consider(look, EX_CALL_READS | way, at, sizeof(m), true);
-	if (!get_memory(look, at, &m, sizeof(m)))
+	look->partial |= !get_memory(look, at, &m, sizeof(m));
+	if (look->partial)
 		return;
-	consider_vector(look, way, (uintptr_t)m.msg_iov, m.msg_iovlen);
+	consider_vector(look, way, (uintptr_t)m.msg_iov, m.msg_iovlen,
+	    left);
 	consider(look, way, (uintptr_t)m.msg_name, m.msg_namelen, true);
 	consider(look, way, (uintptr_t)m.msg_control, m.msg_controllen, true);
 }
@@ -303,7 +352,7 @@ consider_messages(struct look *look, unsigned way, uint64_t at, uint64_t n)
 	    look->reads < READS_MAX; i++) {
 		uint64_t each = at + i * sizeof(struct mmsghdr);
 
-		consider_message(look, way, each);
+		consider_message(look, way, each, UINT64_MAX);
 		consider(look, EX_CALL_WRITES, each + sizeof(struct msghdr),
 		    sizeof(struct mmsghdr) - sizeof(struct msghdr), true);
 	}
@@ -337,14 +386,11 @@ times(uint64_t n, uint64_t size)
 static void
 take_result(struct look *look, const struct ex_call_part *part, uint64_t at)
 {
-	const struct ex_call_sample *s = look->sample;
 	struct ex_call *out = look->out;
-	uint64_t result;
+	const uint64_t result = written(look->sample, part->way);
 
-	if (s->returned && part->way == EX_CALL_WRITES && part->size == 1 &&
-	    out->has_bytes && out->buffer == at && ex_regs_get(
-	    &s->record->sample.user, RESULT_REG, &result) &&
-	    result > 0 && result < out->bytes)
+	if (part->size == 1 && out->has_bytes && out->buffer == at &&
+	    result < out->bytes)
 		out->done = result;
 }
 
@@ -382,10 +428,12 @@ consider_part(struct look *look, const struct ex_call_part *part)
 			consider(look, part->way, at, part->size, false);
 		break;
 	case EX_CALL_VECTOR:
-		consider_vector(look, part->way, at, n);
+		consider_vector(look, part->way, at, n,
+		    written(look->sample, part->way));
 		break;
 	case EX_CALL_MESSAGE:
-		consider_message(look, part->way, at);
+		consider_message(look, part->way, at,
+		    written(look->sample, part->way));
 		break;
 	case EX_CALL_MESSAGES:
 		consider_messages(look, part->way, at, count);
@@ -466,5 +514,6 @@ ex_call_explain(const struct ex_call_sample *sample, struct ex_call *out)
 		return;
 	for (unsigned i = 0; i < EX_CALL_PARTS; i++)
 		consider_part(&look, &row->part[i]);
+	out->bounded &= !look.partial;
 	take_fd(&look, row);
 }

@@ -28,6 +28,8 @@ struct ex_call {
 	uint64_t buffer, bytes;	/* where in the process, and how long as asked
 				   for; of vectors the part that was touched */
 	uint64_t done;		/* as many of them were touched at most */
+	bool bounded;		/* what was touched lies in the done bytes from
+				   buffer on, whether has_bytes or not */
 	unsigned each, from;	/* each != 0: the buffer has elements of each
 				   bytes, of which those from from on are
 				   written */

@@ -353,30 +353,42 @@ rep_overlaps(const struct ex_query *q, uint64_t *addr, uint32_t *size)
 	return false;
 }
 
+/* Some of an operand's bytes may be touched. */
+static enum ex_touch
+touches_some(const struct ex_query *q, uint64_t addr, uint32_t size,
+    struct ex_finding *f)
+{
+	if (!ex_query_overlaps(q, addr, size))
+		return EX_TOUCH_NO;
+	f->size = 0;
+	f->within = addr;
+	f->within_size = size;
+	return EX_TOUCH_MAYBE;
+}
+
 /* One operand. */
 static enum ex_touch
 touches(const struct ex_query *q, const struct ex_code *c,
-    const ZydisDecodedOperand *op, uint64_t *addr, uint32_t *size)
+    const ZydisDecodedOperand *op, struct ex_finding *f)
 {
 	const uint32_t vague = vague_size(c, op);
 
 	if (!is_memory(op) || is_hint(c) || !(op_writes(op) ||
 	    (op_reads(op) && q->reads_too)))
 		return EX_TOUCH_NO;
-	*size = vague != 0 || ex_code_is_resumed(c) ? 0 : sure_size(q, c, op);
-	if (!operand_address(q, c, op, addr))
+	f->size = vague != 0 || ex_code_is_resumed(c) ? 0 :
+	    sure_size(q, c, op);
+	if (!operand_address(q, c, op, &f->addr))
 		return EX_TOUCH_MAYBE;
 	if (vague != 0)
-		return ex_query_overlaps(q, *addr, vague) ? EX_TOUCH_MAYBE :
-		    EX_TOUCH_NO;
+		return touches_some(q, f->addr, vague, f);
 	if (ex_code_is_rep(c))
-		return rep_overlaps(q, addr, size) ? EX_TOUCH_YES : EX_TOUCH_NO;
-	if (ex_query_overlaps(q, *addr, *size))
+		return rep_overlaps(q, &f->addr, &f->size) ? EX_TOUCH_YES :
+		    EX_TOUCH_NO;
+	if (ex_query_overlaps(q, f->addr, f->size))
 		return EX_TOUCH_YES;
-	if (*size == op->size / 8 || !ex_query_overlaps(q, *addr, op->size / 8))
-		return EX_TOUCH_NO;
-	*size = 0;
-	return EX_TOUCH_MAYBE;
+	return f->size == op->size / 8 ? EX_TOUCH_NO :
+	    touches_some(q, f->addr, op->size / 8, f);
 }
 
 /* clzero has no operand: it clears the cache line that rax lies in. */
@@ -413,7 +425,7 @@ both(const struct ex_finding *a, const struct ex_finding *b)
 	if (f.touch == EX_TOUCH_YES && (a->size == 0 || b->size == 0))
 		f.touch = EX_TOUCH_MAYBE;
 	if (f.touch == EX_TOUCH_MAYBE) {
-		f.size = f.other_size = 0;
+		f.size = f.other_size = f.within_size = 0;
 		if (a->reads != b->reads || a->writes != b->writes)
 			f.reads = f.writes = false;	/* not known which */
 	}
@@ -431,7 +443,7 @@ ex_code_touch(const struct ex_query *q, const struct ex_code *c)
 		const ZydisDecodedOperand *op = &c->op[i];
 		struct ex_finding f = { .stores = op_writes(op) };
 
-		f.touch = touches(q, c, op, &f.addr, &f.size);
+		f.touch = touches(q, c, op, &f);
 		if (f.touch == EX_TOUCH_NO || f.touch < found.touch)
 			continue;
 		f.reads = op_reads(op);

@@ -71,6 +71,8 @@ struct ex_finding {
 	uint64_t addr;		/* EX_TOUCH_YES: first byte touched */
 	uint32_t size;		/* bytes touched; 0: unknown, and with
 				   EX_TOUCH_YES addr is, too */
+	uint64_t within;	/* EX_TOUCH_MAYBE: the bytes touched, if any, */
+	uint32_t within_size;	/* are some of these; 0: not known */
 	uint64_t other;		/* EX_TOUCH_YES: the same of a second operand */
 	uint32_t other_size;	/* that touches the watch; 0: there is none */
 	bool stores;		/* the first one is written (first choice) */

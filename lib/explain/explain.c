@@ -353,6 +353,11 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 	};
 
 	sample.returned = sample.stopped && s->callchain_len == 0;
+	/* all of its work is done, not only at this slot */
+	if (sample.returned) {
+		sample.addr = slot->watch->addr;
+		sample.len = slot->watch->len;
+	}
 	ex_call_explain(&sample, &hit->call);
 	hit->access = access_text(hit);
 }
@@ -441,6 +446,19 @@ narrow(struct ex_hit *hit)
 		touch(hit, other, end - other);
 }
 
+/* The bytes of one of the slots that an instruction hit: those that it may have
+   touched, if no more is known of it. */
+static void
+touch_slot(struct ex_hit *hit, const struct ex_slot *slot)
+{
+	uint64_t from = slot->addr, to = slot->addr + slot->len;
+
+	if (hit->insn.within_size != 0)
+		cut(&from, &to, hit->insn.within,
+		    hit->insn.within_size);
+	touch(hit, from, to - from);
+}
+
 /* Which way it went: the function that did it may tell more than the call.  Of
    several samples one may have read, and another written. */
 static void
@@ -474,7 +492,7 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
 
 	take_way(hit, function, first);
-	if (call->has_bytes)
+	if (call->has_bytes || call->bounded)
 		cut(&from, &to, call->buffer, call->done);
 	if (ex_access_single(record, function, &at, &len)) {
 		cut(&from, &to, at, len);
@@ -535,7 +553,7 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
 		check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
-		touch(&p->hit, slot->addr, slot->len);
+		touch_slot(&p->hit, slot);
 }
 
 /* Whether other samples may be of the same access as this one. */
@@ -567,7 +585,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	if (hit->kernel)
 		touch_kernel(e, hit, slot, record, true, &p->stepping);
 	else
-		touch(hit, slot->addr, slot->len);
+		touch_slot(hit, slot);
 	narrow(hit);
 	ex_shadows_hit(e->shadows, hit, &record->sample, &p->claim);
 	if (e->values.at_once)

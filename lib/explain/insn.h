@@ -33,6 +33,8 @@ struct ex_insn {
 	uint64_t addr;		/* exact: first byte touched, if size is known;
 				   else 0 */
 	uint32_t size;		/* bytes touched; 0: unknown */
+	uint64_t within;	/* address-unverified: those touched are some of */
+	uint32_t within_size;	/* these; 0: not known */
 	uint64_t other;		/* exact: the same of a second operand that touched */
 	uint32_t other_size;	/* the watch, as that asks; 0: there is none */
 	struct ex_effect effect;	/* exact: what it did to those bytes */

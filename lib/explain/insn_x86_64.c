@@ -348,6 +348,8 @@ answer(const struct ex_query *q, const struct candidates *all,
 		}
 	} else if (best->touch == EX_TOUCH_MAYBE) {
 		out->confidence = EX_ADDRESS_UNVERIFIED;
+		out->within = best->within;
+		out->within_size = best->within_size;
 	} else {
 		out->confidence = EX_EXACT;
 		out->addr = best->addr;

@@ -116,9 +116,28 @@ is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
 	return *seen < *count;
 }
 
+/* What several threads touch at the same time cannot be told apart. */
+uint32_t
+wp_account_slots(struct wp_watch *w)
+{
+	uint64_t count[WP_SLOTS_MAX];
+	uint32_t slots = 0;
+
+	if (w->nslots == 1)
+		return 1;
+	if (w->delivery != &wp_deliver_sigtrap || !wp_is_alone() ||
+	    atomic_load(&w->narmed) > READABLE_EVENTS ||
+	    wp_armed_count_slots(w, count) != 0)
+		return 0;
+	for (unsigned i = 0; i < w->nslots; i++)
+		if (atomic_exchange(&w->slot_seen[i], count[i]) != count[i])
+			slots |= 1u << i;
+	return slots;
+}
+
 /* An access too many would make up for one that is lost later.  Others claim
    accesses of a watch with several registers, or of one among several. */
-void
+uint32_t
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
 	uint64_t count, seen;
@@ -130,6 +149,7 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 	    (steps == WP_STEP_MANY || w->nslots > 1))
 		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
 		    w->nslots - 1);
+	return wp_account_slots(w);
 }
 
 void

@@ -352,16 +352,28 @@ wp_armed_move(struct wp_watch *w, const struct wp_arming *arming,
 }
 
 int
-wp_armed_count(const struct wp_watch *w, uint64_t *count)
+wp_armed_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 {
 	struct wp_perf_count one;
 	int err = 0;
 
-	*count = 0;
+	memset(count, 0, WP_SLOTS_MAX * sizeof(*count));
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
 		if ((err = check(&w->armed[i])) == 0)
 			err = wp_perf_read(w->armed[i].fd, false, &one);
-		*count += err == 0 ? one.value : 0;
+		count[w->armed[i].slot] += err == 0 ? one.value : 0;
 	}
+	return err;
+}
+
+int
+wp_armed_count(const struct wp_watch *w, uint64_t *count)
+{
+	uint64_t each[WP_SLOTS_MAX];
+	int err = wp_armed_count_slots(w, each);
+
+	*count = 0;
+	for (unsigned i = 0; i < w->nslots; i++)
+		*count += each[i];
 	return err;
 }

@@ -80,6 +80,8 @@ struct wp_cell_watch {
 	uint16_t index;			/* in watch[] below */
 	uint32_t settled;		/* number of its settling that was last
 					   begun (settle.c) */
+	uint32_t slots;			/* a hit's: which were touched, a bit for
+					   each; 0: not known */
 };
 
 /* What most hits fill lies on as few pages as can be: the first. */

@@ -34,13 +34,12 @@ tell_data(struct wp_run *run, uint64_t data)
 
 	if (slot != WP_SIG_MANY) {
 		wp_run_tell(run, wp_watch_enter(data & 0xffff,
-		    (uint32_t)(data >> 24), 0xffffff), slot);
+		    (uint32_t)(data >> 24), 0xffffff), wp_sig_slots(slot));
 		return;
 	}
 	for (unsigned i = 0; i < 4; i++)
 		if ((index = wp_sig_many_get(data, i)) != 0)
-			wp_run_tell(run, wp_watch_enter(index - 1, 0, 0),
-			    WP_SIG_MANY);
+			wp_run_tell(run, wp_watch_enter(index - 1, 0, 0), 0);
 }
 
 static void
@@ -68,7 +67,7 @@ tell_fd(struct wp_run *run, int fd, int code)
 		slot = wp_watch_slot_of(w, fd);
 		if (slot >= 0) {
 			spend(run, fd, code, i, true);
-			wp_run_tell(run, w, (unsigned)slot);
+			wp_run_tell(run, w, wp_sig_slots((unsigned)slot));
 			return true;
 		}
 		wp_watch_leave(w);
@@ -78,7 +77,7 @@ tell_fd(struct wp_run *run, int fd, int code)
 		return false;
 	spend(run, fd, code, wp_channel_owner_index(owner), false);
 	wp_run_tell(run, wp_watch_enter(wp_channel_owner_index(owner), 0, 0),
-	    wp_channel_owner_slot(owner));
+	    wp_sig_slots(wp_channel_owner_slot(owner)));
 	return true;
 }
 
@@ -126,7 +125,7 @@ tell_raw(struct wp_run *run)
 			n++;
 		}
 	if (n == 1)
-		wp_run_tell(run, wp_watch_enter(last, 0, 0), WP_SIG_MANY);
+		wp_run_tell(run, wp_watch_enter(last, 0, 0), 0);
 	else if (n > 1)
 		wp_say("watchpoint: a hit, and the tracer that knows of which "
 		    "watch has ended\n");

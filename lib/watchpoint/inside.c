@@ -348,6 +348,8 @@ begin(struct wp_watch *w)
 {
 	atomic_store(&w->hits, 0);
 	atomic_store(&w->seen, 0);
+	for (unsigned i = 0; i < WP_SLOTS_MAX; i++)
+		atomic_store(&w->slot_seen[i], 0);
 	atomic_store(&w->silent, 0);
 	atomic_store(&w->settling, false);
 	wp_unsettle(w);

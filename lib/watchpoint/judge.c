@@ -37,13 +37,19 @@ account(struct wp_run *run)
 
 	run->steps = run->late || (w->kernel &&
 	    wp_cpu_after_syscall(run->context)) ? WP_STEP_MANY : WP_STEP_ONE;
-	for (unsigned i = 0; i < run->n; i++)
-		wp_account(run->told[i].watch, run->steps);
+	for (unsigned i = 0; i < run->n; i++) {
+		struct wp_told *told = &run->told[i];
+		const uint32_t slots = wp_account(told->watch, run->steps);
+
+		/* of all that it touched the signal names one */
+		if (told->watch->delivery == &wp_deliver_sigtrap)
+			told->slots = slots;
+	}
 }
 
 /* Whether it may have been hit, too, and counts tell of it. */
 static bool
-is_candidate(const struct wp_run *run, const struct wp_watch *w)
+is_candidate(struct wp_run *run, const struct wp_watch *w)
 {
 	return w->delivery == run->told[0].watch->delivery &&
 	    w->attr.period <= 1 && atomic_load(&w->on) &&
@@ -69,9 +75,9 @@ tell_also(struct wp_run *run)
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		if (is_candidate(run, w) && wp_account_also(w,
-		    told.slot < told.watch->nslots ?
-		    &told.watch->slot[told.slot] : NULL, run->steps))
-			wp_run_tell(run, w, WP_SIG_MANY);
+		    told.fired < told.watch->nslots ?
+		    &told.watch->slot[told.fired] : NULL, run->steps))
+			wp_run_tell(run, w, wp_account_slots(w));
 		else
 			wp_watch_leave(w);
 	}
@@ -81,7 +87,7 @@ tell_also(struct wp_run *run)
 static bool
 is_permitted(const struct wp_told *told)
 {
-	const struct wp_region place = wp_told_place(told);
+	const struct wp_region place = wp_told_fired(told);
 	const struct wp_scope *at = self.permits;
 	struct wp_scope scope;
 

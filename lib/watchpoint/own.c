@@ -39,7 +39,7 @@ wp_own_access(int sig, siginfo_t *info, ucontext_t *context,
 	for (unsigned i = 0; i < run.n; i++) {
 		struct wp_watch *w = run.told[i].watch;
 
-		wp_account(w, w->kernel ? WP_STEP_MANY : WP_STEP_ONE);
+		(void)wp_account(w, w->kernel ? WP_STEP_MANY : WP_STEP_ONE);
 		wp_account_silent(w);
 		wp_watch_leave(w);
 	}

@@ -44,6 +44,7 @@ fill_watch(struct wp_cell_watch *to, const struct wp_told *told)
 	to->nslots = (uint8_t)w->nslots;
 	to->index = (uint16_t)wp_watch_index(w);
 	to->settled = atomic_load(&w->settled);
+	to->slots = told->slots;
 }
 
 static uint32_t

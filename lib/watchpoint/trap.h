@@ -60,8 +60,12 @@ enum wp_steps {
 };
 
 /* A signal told of an access to this watch (users is raised).  And the helper
-   will not hear of it. */
-void wp_account(struct wp_watch *, enum wp_steps);
+   will not hear of it.  Result: as of the next. */
+uint32_t wp_account(struct wp_watch *, enum wp_steps);
+
+/* Which slots of a watch have been touched since this was last asked, a bit for
+   each; 0: that is not known. */
+uint32_t wp_account_slots(struct wp_watch *);
 void wp_account_silent(struct wp_watch *);
 
 /* All accesses to a watch so far, by whichever thread.  false: not all are

@@ -46,38 +46,66 @@ wp_watch_slot_of(const struct wp_watch *w, int fd)
 }
 
 struct wp_region
-wp_told_place(const struct wp_told *told)
+wp_told_fired(const struct wp_told *told)
 {
 	const struct wp_watch *w = told->watch;
 
-	return told->slot < w->nslots ? (struct wp_region){
-		.addr = w->slot[told->slot].addr,
-		.len = w->slot[told->slot].len,
+	return told->fired < w->nslots ? (struct wp_region){
+		.addr = w->slot[told->fired].addr,
+		.len = w->slot[told->fired].len,
 	} : w->region;
 }
 
-bool
-wp_run_tells(const struct wp_run *run, const struct wp_watch *w)
+struct wp_region
+wp_told_place(const struct wp_told *told)
+{
+	const struct wp_watch *w = told->watch;
+	const struct wp_slot *first, *last;
+
+	if (told->slots == 0)
+		return wp_told_fired(told);
+	first = &w->slot[__builtin_ctz(told->slots)];
+	last = &w->slot[31 - __builtin_clz(told->slots)];
+	return (struct wp_region){
+		.addr = first->addr,
+		.len = last->addr + last->len - first->addr,
+	};
+}
+
+static struct wp_told *
+find(struct wp_run *run, const struct wp_watch *w)
 {
 	for (unsigned i = 0; i < run->n; i++)
 		if (run->told[i].watch == w)
-			return true;
-	return false;
+			return &run->told[i];
+	return NULL;
 }
 
-void
-wp_run_tell(struct wp_run *run, struct wp_watch *w, unsigned slot)
+bool
+wp_run_tells(struct wp_run *run, const struct wp_watch *w)
 {
+	return find(run, w) != NULL;
+}
+
+/* Slots that a watch does not have are of one that was there before. */
+void
+wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots)
+{
+	struct wp_told *told;
+
 	if (w == NULL)
 		return;
-	if (run->n == WP_TOLD_MAX || wp_run_tells(run, w)) {
+	slots = w->nslots == 1 ? 1 : slots >> w->nslots != 0 ? 0 : slots;
+	if ((told = find(run, w)) != NULL && told->slots != 0)
+		told->slots = slots == 0 ? 0 : told->slots | slots;
+	if (told != NULL || run->n == WP_TOLD_MAX) {
 		wp_watch_leave(w);
 		return;
 	}
 	run->told[run->n++] = (struct wp_told){
-		.watch = w, .serial = atomic_load(&w->serial),
-		.slot = slot < w->nslots ? slot :
-		    w->nslots == 1 ? 0 : WP_SIG_MANY,
+		.watch = w, .serial = atomic_load(&w->serial), .slots = slots,
+		.fired = slots == 0 ? WP_SIG_MANY :
+		    (unsigned)__builtin_ctz(slots),
 	};
 }
 
@@ -87,7 +115,7 @@ wp_run_drop(struct wp_run *run, enum wp_steps steps)
 	for (; run->n > 0; run->n--) {
 		struct wp_watch *w = run->told[run->n - 1].watch;
 
-		wp_account(w, steps);
+		(void)wp_account(w, steps);
 		wp_account_silent(w);
 		wp_watch_leave(w);
 	}

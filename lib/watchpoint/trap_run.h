@@ -26,7 +26,10 @@ enum {
 struct wp_told {
 	struct wp_watch *watch;
 	uint32_t serial;
-	uint32_t slot;		/* WP_SIG_MANY: not known which */
+	uint32_t fired;		/* the slot that the signal is of; WP_SIG_MANY:
+				   not known */
+	uint32_t slots;		/* all that were touched, a bit for each; 0: not
+				   known */
 	uint64_t nth;		/* 0: it is no hit */
 	bool stray;
 };
@@ -66,14 +69,17 @@ unsigned wp_watch_index(const struct wp_watch *);
 /* The slot of a local event; -1: it is none of the watch's. */
 int wp_watch_slot_of(const struct wp_watch *, int fd);
 
-/* The bytes of the debug register that fired; of the watch, if it is not known
-   which. */
+/* The bytes of the debug register that the signal is of; of the watch, if that is
+   not known.  And from the first register that was touched to the last, if these
+   are known. */
+struct wp_region wp_told_fired(const struct wp_told *);
 struct wp_region wp_told_place(const struct wp_told *);
 
-bool wp_run_tells(const struct wp_run *, const struct wp_watch *);
+bool wp_run_tells(struct wp_run *, const struct wp_watch *);
 
-/* Take an entered watch into the run, or leave it; NULL: nothing to do. */
-void wp_run_tell(struct wp_run *, struct wp_watch *, unsigned slot);
+/* Take an entered watch into the run with these slots (a bit for each; 0: not
+   known which), or leave it; NULL: nothing to do. */
+void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots);
 
 /* Account for what is told, and drop it: it is no hit. */
 void wp_run_drop(struct wp_run *, enum wp_steps);

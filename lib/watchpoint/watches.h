@@ -68,6 +68,8 @@ struct wp_watch {
 	_Atomic uint64_t until;		/* it is disabled at so many hits */
 	_Atomic uint64_t seen;		/* accesses accounted for: see
 					   account.c */
+	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
+					   signal was last accounted for */
 	_Atomic uint64_t silent;	/* of these, dropped: the helper does not
 					   hear of them */
 	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
@@ -132,11 +134,13 @@ extern struct wp_inside wp_inside;
  *	63      48 47           24 23       16 15           0
  *	[ "WP"    | serial, low   | slot      | index        ]
  *
- * From ptrace(2), when one instruction hit several watches, slot is 0xff and
- * index and serial hold four bytes: 1 + index of each, or 0; watch indexes of
- * that delivery are below 255.
+ * From ptrace(2), when one instruction hit several slots of a watch, slot is 0x80
+ * and a bit for each of them, 1 << slot.  When it hit several watches, slot is
+ * 0xff and index and serial hold four bytes: 1 + index of each, or 0; watch
+ * indexes of that delivery are below 255.
  */
 #define WP_SIG_MAGIC	0x5750u
+#define WP_SIG_SLOTS	0x80u
 #define WP_SIG_MANY	0xffu
 /* In a slot's place: no hit, but wp_helper_rearm of descriptor index. */
 #define WP_SIG_REARM	0xfeu
@@ -147,6 +151,14 @@ wp_sig_data(uint32_t serial, unsigned slot, unsigned index)
 	return (uint64_t)WP_SIG_MAGIC << 48 |
 	    (uint64_t)(serial & 0xffffff) << 24 | (uint64_t)(slot & 0xff) << 16 |
 	    (index & 0xffff);
+}
+
+/* The slots that a slot's place names, a bit for each; 0: not known. */
+static inline uint32_t
+wp_sig_slots(unsigned slot)
+{
+	return slot < WP_SLOTS_MAX ? 1u << slot :
+	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
 }
 
 static inline uint64_t
@@ -220,6 +232,10 @@ int wp_armed_disable(struct wp_watch *);
 int wp_armed_move(struct wp_watch *, const struct wp_arming *,
     const struct wp_slot *, struct wp_cause *);
 int wp_armed_count(const struct wp_watch *, uint64_t *);
+
+/* The same of each slot by itself.  Both are async-signal-safe. */
+int wp_armed_count_slots(const struct wp_watch *,
+    uint64_t count[WP_SLOTS_MAX]);
 
 /* At the end of the handler of an event's signal, of WP_SIGNAL: si_fd and
    si_code; when its one overflow is used up, it gets another, if the watch is on

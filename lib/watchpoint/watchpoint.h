@@ -105,7 +105,9 @@ struct wp_hit {
 	struct wp_watch *watch;
 	const char *label;	/* the watch's */
 	void *addr;		/* watched bytes around the access: those of the
-				   debug register that saw it */
+				   debug register that saw it; of several that did,
+				   from the first to the last, but in a program
+				   of several threads perhaps of one of them */
 	size_t len;
 	const void *pc;		/* where the thread goes on: on x86 behind the
 				   instruction, of WP_EXEC before it */

@@ -285,45 +285,36 @@ store(unsigned offset, const char *name)
 
 /* --- system calls --- */
 
-struct call {
-	long number, arg[6];
+/* Where the last one was made, in this thread; the lock is held, or the thread
+   is the only one. */
+static struct {
 	uint64_t pc, end;
-};
+} entered;
 
-static __attribute__((noinline, noclone)) long
-enter(struct call *c)
-{
-	register long r10 __asm__("r10") = c->arg[3];
-	register long r8 __asm__("r8") = c->arg[4];
-	register long r9 __asm__("r9") = c->arg[5];
-	register uint64_t pc __asm__("r14"), end __asm__("r15");
-	long result = c->number;
-
-	__asm__ volatile("leaq 771f(%%rip),%%r14\n\tleaq 772f(%%rip),%%r15\n"
-	    "771:\tsyscall\n772:" : "+a"(result), "=r"(pc), "=r"(end) :
-	    "D"(c->arg[0]), "S"(c->arg[1]), "d"(c->arg[2]), "r"(r10),
-	    "r"(r8), "r"(r9) : "rcx", "r11", "memory");
-	c->pc = pc;
-	c->end = end;
-	return result;
-}
+/* The number is set before the call, as C libraries do it. */
+#define CALL6(number_, a, b, c, d, e, f) ({				\
+	register long r10_ __asm__("r10") = (long)(d);			\
+	register long r8_ __asm__("r8") = (long)(e);			\
+	register long r9_ __asm__("r9") = (long)(f);			\
+	long result_;							\
+									\
+	__asm__ volatile("leaq 771f(%%rip),%%rcx\n\t"			\
+	    "movq %%rcx,%1\n\tleaq 772f(%%rip),%%rcx\n\t"		\
+	    "movq %%rcx,%2\n\tmovl %3,%%eax\n771:\tsyscall\n772:"	\
+	    : "=&a"(result_), "=m"(entered.pc), "=m"(entered.end) :	\
+	    "i"(number_), "D"((long)(a)), "S"((long)(b)),		\
+	    "d"((long)(c)), "r"(r10_), "r"(r8_), "r"(r9_) : "rcx",	\
+	    "r11", "memory");						\
+	result_;							\
+})
+#define CALL(...) CALL_(__VA_ARGS__, 0, 0, 0, 0, 0)
+#define CALL_(n, a, b, c, d, e, f, ...) CALL6(n, a, b, c, d, e, f)
 
 /* What a system call does to the bytes at an address. */
 struct effect {
 	unsigned loads, stores;		/* bytes, */
 	unsigned from;			/* those stored from there on */
 };
-
-#define CALL(...) enter(c_((struct call){.number = __VA_ARGS__}))
-
-static struct call last;
-
-static struct call *
-c_(struct call c)
-{
-	last = c;
-	return &last;
-}
 
 static void
 drain(int fd, size_t n)
@@ -343,7 +334,7 @@ drain(int fd, size_t n)
 static struct effect
 call_pread(uint8_t *p, unsigned n, const uint8_t *v)
 {
-	EXPECT(CALL(SYS_pread64, {file, ADDRESS(p), n, v[0]}), n);
+	EXPECT(CALL(SYS_pread64, file, ADDRESS(p), n, v[0]), n);
 	return (struct effect){.stores = n};
 }
 
@@ -352,7 +343,7 @@ static struct effect
 call_read(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	EXPECT(write(feed[1], v, n), n);
-	EXPECT(CALL(SYS_read, {feed[0], ADDRESS(p), n + v[0] % 9}), n);
+	EXPECT(CALL(SYS_read, feed[0], ADDRESS(p), n + v[0] % 9), n);
 	return (struct effect){.stores = n};
 }
 
@@ -362,7 +353,7 @@ call_readv(uint8_t *p, unsigned n, const uint8_t *v)
 	const unsigned first = n / 2;
 	const struct iovec part[2] = {{p, first}, {p + first, n - first}};
 
-	EXPECT(CALL(SYS_preadv, {file, ADDRESS(part), 2, v[0]}), n);
+	EXPECT(CALL(SYS_preadv, file, ADDRESS(part), 2, v[0]), n);
 	return (struct effect){.stores = n};
 }
 
@@ -370,7 +361,7 @@ static struct effect
 call_recvfrom(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	EXPECT(send(talk[1], v, n, 0), n);
-	EXPECT(CALL(SYS_recvfrom, {talk[0], ADDRESS(p), n + v[0] % 9}), n);
+	EXPECT(CALL(SYS_recvfrom, talk[0], ADDRESS(p), n + v[0] % 9), n);
 	return (struct effect){.stores = n};
 }
 
@@ -381,7 +372,7 @@ call_recvmsg(uint8_t *p, unsigned n, const uint8_t *v)
 	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
 
 	EXPECT(send(talk[1], v, n, 0), n);
-	EXPECT(CALL(SYS_recvmsg, {talk[0], ADDRESS(&m)}), n);
+	EXPECT(CALL(SYS_recvmsg, talk[0], ADDRESS(&m)), n);
 	return (struct effect){.stores = n};
 }
 
@@ -389,7 +380,7 @@ static struct effect
 call_fstat(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)n, (void)v;
-	EXPECT(CALL(SYS_fstat, {file, ADDRESS(p)}), 0);
+	EXPECT(CALL(SYS_fstat, file, ADDRESS(p)), 0);
 	return (struct effect){.stores = sizeof(struct stat)};
 }
 
@@ -397,7 +388,7 @@ static struct effect
 call_sigprocmask(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)n, (void)v;
-	EXPECT(CALL(SYS_rt_sigprocmask, {SIG_BLOCK, 0, ADDRESS(p), 8}), 0);
+	EXPECT(CALL(SYS_rt_sigprocmask, SIG_BLOCK, 0, ADDRESS(p), 8), 0);
 	return (struct effect){.stores = 8};
 }
 
@@ -405,7 +396,7 @@ static struct effect
 call_prlimit(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)n;
-	EXPECT(CALL(SYS_prlimit64, {0, v[0] % 8, 0, ADDRESS(p)}), 0);
+	EXPECT(CALL(SYS_prlimit64, 0, v[0] % 8, 0, ADDRESS(p)), 0);
 	return (struct effect){.stores = 16};
 }
 
@@ -413,7 +404,7 @@ static struct effect
 call_getitimer(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)n;
-	EXPECT(CALL(SYS_getitimer, {v[0] % 3, ADDRESS(p)}), 0);
+	EXPECT(CALL(SYS_getitimer, v[0] % 3, ADDRESS(p)), 0);
 	return (struct effect){.stores = 32};
 }
 
@@ -423,8 +414,8 @@ call_getsockopt(uint8_t *p, unsigned n, const uint8_t *v)
 	int len = 4;
 
 	(void)n, (void)v;
-	EXPECT(CALL(SYS_getsockopt, {talk[0], SOL_SOCKET, SO_TYPE, ADDRESS(p),
-	    ADDRESS(&len)}), 0);
+	EXPECT(CALL(SYS_getsockopt, talk[0], SOL_SOCKET, SO_TYPE, ADDRESS(p),
+	    ADDRESS(&len)), 0);
 	return (struct effect){.stores = 4};
 }
 
@@ -432,7 +423,7 @@ static struct effect
 call_ioctl(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	EXPECT(write(feed[1], v, n), n);
-	EXPECT(CALL(SYS_ioctl, {feed[0], FIONREAD, ADDRESS(p)}), 0);
+	EXPECT(CALL(SYS_ioctl, feed[0], FIONREAD, ADDRESS(p)), 0);
 	drain(feed[0], n);
 	return (struct effect){.stores = 4};
 }
@@ -441,7 +432,7 @@ static struct effect
 call_epoll_wait(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)n, (void)v;
-	EXPECT(CALL(SYS_epoll_wait, {ready, ADDRESS(p), 1, 0}), 1);
+	EXPECT(CALL(SYS_epoll_wait, ready, ADDRESS(p), 1, 0), 1);
 	return (struct effect){.stores = 12};
 }
 
@@ -452,7 +443,7 @@ call_pipe2(uint8_t *p, unsigned n, const uint8_t *v)
 	int fd[2];
 
 	(void)n, (void)v;
-	EXPECT(CALL(SYS_pipe2, {ADDRESS(p), 0}), 0);
+	EXPECT(CALL(SYS_pipe2, ADDRESS(p), 0), 0);
 	memcpy(fd, p + (twin - arena) * (p < twin || p >= twin + ARENA),
 	    sizeof(fd));
 	(void)close(fd[0]);
@@ -464,7 +455,7 @@ static struct effect
 call_readlink(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)v;
-	EXPECT(CALL(SYS_readlink, {ADDRESS("/dev/fd"), ADDRESS(p), n}),
+	EXPECT(CALL(SYS_readlink, ADDRESS("/dev/fd"), ADDRESS(p), n),
 	    n < 13 ? n : 13);	/* /proc/self/fd */
 	return (struct effect){.stores = n < 13 ? n : 13};
 }
@@ -473,7 +464,7 @@ static struct effect
 call_write(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)v;
-	EXPECT(CALL(SYS_write, {feed[1], ADDRESS(p), n}), n);
+	EXPECT(CALL(SYS_write, feed[1], ADDRESS(p), n), n);
 	drain(feed[0], n);
 	return (struct effect){.loads = n};
 }
@@ -482,7 +473,7 @@ static struct effect
 call_sendto(uint8_t *p, unsigned n, const uint8_t *v)
 {
 	(void)v;
-	EXPECT(CALL(SYS_sendto, {talk[1], ADDRESS(p), n}), n);
+	EXPECT(CALL(SYS_sendto, talk[1], ADDRESS(p), n), n);
 	drain(talk[0], n);
 	return (struct effect){.loads = n};
 }
@@ -496,7 +487,7 @@ call_futex_wait(uint8_t *p, unsigned n, const uint8_t *v)
 	p -= (uintptr_t)p % 4;
 	memcpy(&word, p < twin || p >= twin + ARENA ? p + (twin - arena) : p,
 	    sizeof(word));
-	EXPECT(CALL(SYS_futex, {ADDRESS(p), FUTEX_WAIT_PRIVATE, (int)~word}),
+	EXPECT(CALL(SYS_futex, ADDRESS(p), FUTEX_WAIT_PRIVATE, (int)~word),
 	    -EAGAIN);
 	return (struct effect){.loads = 4};
 }
@@ -508,8 +499,8 @@ call_futex_op(uint8_t *p, unsigned n, const uint8_t *v)
 
 	(void)n, (void)v;
 	p -= (uintptr_t)p % 4;
-	EXPECT(CALL(SYS_futex, {ADDRESS(&nobody), FUTEX_WAKE_OP_PRIVATE, 1, 1,
-	    ADDRESS(p), FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)}), 0);
+	EXPECT(CALL(SYS_futex, ADDRESS(&nobody), FUTEX_WAKE_OP_PRIVATE, 1, 1,
+	    ADDRESS(p), FUTEX_OP(FUTEX_OP_ADD, 3, FUTEX_OP_CMP_EQ, 0)), 0);
 	return (struct effect){.loads = 4, .stores = 4};
 }
 
@@ -548,8 +539,8 @@ ask_kernel(void)
 	(void)calls[i].call(twin + RANDOM_BEFORE + at, n, v);
 	look_after(a);
 	does = calls[i].call(arena + RANDOM_BEFORE + at, n, v);
-	a->pc = last.pc;
-	a->end = last.end;
+	a->pc = entered.pc;
+	a->end = entered.end;
 	a->loads = bits(at, (int)does.loads);
 	a->stores = bits(at, (int)does.stores);
 	a->flags |= RANDOM_BY_KERNEL;
