@@ -123,6 +123,11 @@ check(const struct form *form, uint64_t old, uint64_t operand, bool carry,
 	enum ex_derived derived;
 
 	effect.flags = form->run(&value, operand, carry);
+	if (ex_effect_invert(&effect, masked(value, form->size), &got) &&
+	    got != masked(old, form->size))
+		fail_msg("%s: %#llx from %#llx, not from %#llx", form->name,
+		    (unsigned long long)value, (unsigned long long)got,
+		    (unsigned long long)old);
 	derived = ex_effect_derive(&effect, masked(old, form->size), &got);
 	if (derived == EX_CONTRADICTED || (derived == EX_DERIVED &&
 	    got != masked(value, form->size)))
@@ -215,6 +220,41 @@ does_not_guess(void **state)
 	assert_int_equal(value, 1);
 }
 
+/* What was there before, where no other value leads to the new one. */
+static void
+goes_back(void **state)
+{
+	static const struct {
+		enum ex_operation operation;
+		bool back;
+	} cases[] = {
+		{EX_OP_ADD, true}, {EX_OP_SUB, true}, {EX_OP_INC, true},
+		{EX_OP_DEC, true}, {EX_OP_XOR, true}, {EX_OP_NEG, true},
+		{EX_OP_NOT, true}, {EX_OP_BTC, true}, {EX_OP_AND, false},
+		{EX_OP_OR, false}, {EX_OP_SHL, false}, {EX_OP_BTS, false},
+		{EX_OP_STORE, false}, {EX_OP_NONE, false},
+		{EX_OP_UNKNOWN, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ex_effect effect = {.operation = cases[i].operation,
+		    .size = 4, .operand = 5};
+		uint64_t value = 0, old;
+
+		(void)ex_effect_derive(&effect, 0xfffffffe, &value);
+		assert_int_equal(ex_effect_invert(&effect, value, &old),
+		    cases[i].back);
+		if (cases[i].back)
+			assert_int_equal(old, 0xfffffffe);
+		/* which no addition of 5 left so */
+		effect.has_flags = true;
+		effect.flags = 1 << 6;
+		if (cases[i].operation == EX_OP_ADD)
+			assert_false(ex_effect_invert(&effect, value, &old));
+	}
+}
+
 int
 main(void)
 {
@@ -222,6 +262,7 @@ main(void)
 		cmocka_unit_test(computes_as_the_processor_does),
 		cmocka_unit_test(sees_by_the_flags),
 		cmocka_unit_test(does_not_guess),
+		cmocka_unit_test(goes_back),
 	};
 
 	return cmocka_run_group_tests_name("effect", tests, NULL, NULL);

@@ -154,6 +154,52 @@ X(xadd, "nop", "lock xadd %eax,(%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000,		\
 	.len = 4, .is = EX_EXACT, .text = "lock xadd %eax,(%rsi)",	\
 	.reads = true, .writes = true, .size = 4)			\
+/* what an exchange stored was in the register that it loaded */	\
+X(xchg_constant, "mov $7,%eax", "xchg %rax,(%rsi)", "ret",		\
+	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000,		\
+	.is = EX_EXACT, .reads = true, .writes = true, .size = 8,	\
+	.known = true, .value = 7)					\
+X(xchg_negative, "mov $-7,%rax", "xchg %rax,(%rsi)", "ret",		\
+	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,	\
+	.reads = true, .writes = true, .size = 8, .known = true,	\
+	.value = 0xfffffffffffffff9)					\
+X(xchg_zero, "xor %eax,%eax", "xchg %rax,(%rsi)", "ret",		\
+	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000,		\
+	.is = EX_EXACT, .reads = true, .writes = true, .size = 8,	\
+	.known = true, .value = 0)					\
+X(xchg_register, "mov %rdx,%rax; mov %r8,%rcx", "xchg %rax,(%rsi)",	\
+	"ret", .reg = { [SI] = 0x1000, [AX] = 1, [DX] = 9 },		\
+	.addr = 0x1000, .is = EX_EXACT, .reads = true, .writes = true,	\
+	.size = 8, .known = true, .value = 9)				\
+X(xchg_half, "mov %edx,%eax", "xchg %rax,(%rsi)", "ret",		\
+	.reg = { [SI] = 0x1000, [DX] = 0x700000009 }, .addr = 0x1000,	\
+	.is = EX_EXACT, .reads = true, .writes = true, .size = 8,	\
+	.known = true, .value = 9)					\
+X(xchg_byte, "mov $0x1107,%eax", "xchg %al,(%rsi)", "ret",		\
+	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000, .len = 1,	\
+	.is = EX_EXACT, .reads = true, .writes = true, .size = 1,	\
+	.known = true, .value = 7)					\
+X(xchg_lost, "mov %rdx,%rax; mov %r8,%rdx", "xchg %rax,(%rsi)",		\
+	"ret", .reg = { [SI] = 0x1000, [AX] = 1, [DX] = 9 },		\
+	.addr = 0x1000, .is = EX_EXACT, .reads = true, .writes = true,	\
+	.size = 8)							\
+X(xchg_part, "mov $7,%eax; mov $8,%al", "xchg %rax,(%rsi)", "ret",	\
+	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,	\
+	.reads = true, .writes = true, .size = 8)			\
+X(xchg_met, "mov $7,%eax; .Lmet: nop", "xchg %rax,(%rsi)",		\
+	"test %edx,%edx; jne .Lmet; ret", .reg = { [SI] = 0x1000 },	\
+	.addr = 0x1000, .is = EX_EXACT, .reads = true, .writes = true,	\
+	.size = 8)							\
+X(xchg_called, "mov $7,%eax; .Lcalled: nop", "xchg %rax,(%rsi)",	\
+	"ret; .skip 4000,0x90; call .Lcalled; ret",			\
+	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,	\
+	.reads = true, .writes = true, .size = 8)			\
+X(xchg_switched, "jmp *%rcx; mov $7,%eax", "xchg %rax,(%rsi)", "ret",	\
+	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,		\
+	.reads = true, .writes = true, .size = 8)			\
+X(xchg_after_call, "mov $7,%eax; call .Lcallee", "xchg %rax,(%rsi)",	\
+	"ret; .Lcallee: ret", .reg = { [SI] = 0x1000 }, .addr = 0x1000,	\
+	.is = EX_EXACT, .reads = true, .writes = true, .size = 8)	\
 X(cmpxchg, "nop", "lock cmpxchg %rcx,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1000, [AX] = 1, [CX] = 2, [FLAGS] = ZF },	\
 	.addr = 0x1000, .is = EX_EXACT,					\

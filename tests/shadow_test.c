@@ -60,7 +60,7 @@ static const struct ex_values in_order = {.read = read_memory, .now = now,
 /* --- hits --- */
 
 /* What a hit does to the watch's first bytes. */
-enum what { STORE, ADD, EXCHANGE, LOAD, VECTOR, KERNEL, VAGUE };
+enum what { STORE, ADD, EXCHANGE, LOAD, COMPARE, VECTOR, KERNEL, VAGUE };
 
 struct made {
 	uint64_t time;		/* us; 0 ends a list */
@@ -99,6 +99,9 @@ set_effect(struct ex_hit *hit, enum what what, uint64_t operand)
 		if (what == LOAD)
 			effect->operation = EX_OP_NONE;
 		break;
+	case COMPARE:
+		effect->operation = EX_OP_NONE;
+		break;
 	default:
 		break;
 	}
@@ -113,7 +116,8 @@ make(struct ex_hit *hit, const struct made *m, const struct ex_watch *of)
 		.kernel = m->what == KERNEL,
 		.insn = {.confidence = m->what == VAGUE ?
 		    EX_ADDRESS_UNVERIFIED : EX_EXACT, .addr = AREA, .size = 8,
-		    .writes = m->what != LOAD, .reads = m->what == LOAD},
+		    .writes = m->what != LOAD && m->what != COMPARE,
+		    .reads = m->what == LOAD || m->what == COMPARE},
 	};
 	if (m->what != KERNEL && m->what != VAGUE)
 		set_effect(hit, m->what, m->operand);
@@ -273,6 +277,17 @@ static const struct scenario {
 	    {1020, 1, 0, ADD, 1, UNKNOWN, UNKNOWN},
 	    {1030, 1, 0, STORE, 6, UNKNOWN, 6},
 	    {1040, 1, 0, ADD, 1, 6, 7}}},
+	{"which the next loads", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, VECTOR, 0, 5, 9},
+	    {1020, 2, 0, EXCHANGE, 9, 9, 8},
+	    {1030, 2, 1, LOAD, 8, 8, UNKNOWN}}},
+	{"or somebody else, who may not be the next", {
+	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
+	    {1010, 1, 0, VECTOR, 0, UNKNOWN, UNKNOWN},
+	    {1020, 2, 0, EXCHANGE, 9, 9, UNKNOWN},
+	    {1030, 3, 1, EXCHANGE, 8, 8, UNKNOWN},
+	    {1040, 3, 1, EXCHANGE, 7, 7, UNKNOWN}}},
 	{"the kernel", {
 	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
 	    {1010, 1, 0, KERNEL, 0, 5, UNKNOWN},
@@ -286,9 +301,12 @@ static const struct scenario {
 	    {1010, 2, 1, EXCHANGE, 3, 3, UNKNOWN},
 	    {1020, 1, 0, EXCHANGE, 4, 4, UNKNOWN},
 	    {1030, 1, 0, STORE, 6, UNKNOWN, 6}}},
-	{"and is right where the shadow is not", {
+	{"and where the shadow is wrong, somebody writes unseen", {
 	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
-	    {1010, 1, 0, EXCHANGE, 3, 3, UNKNOWN}}},
+	    {1010, 1, 0, STORE, 6, UNKNOWN, 6},
+	    {1020, 1, 0, EXCHANGE, 3, 3, UNKNOWN},
+	    {1030, 1, 0, STORE, 6, UNKNOWN, 6},
+	    {1040, 1, 0, STORE, 7, UNKNOWN, 7}}},
 	{"a read leaves what there is", {
 	    {1000, 1, 0, STORE, 5, UNKNOWN, 5},
 	    {1010, 1, 0, LOAD, 5, 5, UNKNOWN},
@@ -415,6 +433,85 @@ keeps_to_one_process(void **state)
 	ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
 	expect("the first", 0, UNKNOWN, 5);
 	expect("another process", 1, UNKNOWN, 6);
+}
+
+/* --- who writes unseen --- */
+
+static void
+knows_no_unseen_writers(void **state)
+{
+	static const struct made hit[] = {
+		{1000, 1, 0, STORE, 5, UNKNOWN, 5},
+		{1010, 1, 0, VECTOR, 0, UNKNOWN, UNKNOWN},
+		{1020, 1, 0, EXCHANGE, 6, 6, UNKNOWN},
+		{1030, 1, 0, ADD, 1, UNKNOWN, UNKNOWN},
+	};
+	const uint8_t bytes[8] = {4};
+
+	(void)state;
+	begin(&recorded);
+	ex_shadows_unseen(shadows, &watch);
+	ex_shadows_known(shadows, &watch, 10, bytes, 8, 0);
+	for (unsigned i = 0; i < 4; i++)
+		put(i, &hit[i]);
+	for (unsigned i = 0; i < 4; i++)
+		expect("unseen", i, hit[i].old, hit[i].new);
+}
+
+static bool shared;
+
+static bool
+shares(pid_t tid, pid_t child)
+{
+	assert_int_equal(tid, 12);
+	assert_int_equal(child, 20);
+	return shared;
+}
+
+/* From a child's birth until it certainly has not its parent's memory. */
+static void
+knows_of_children(void **state)
+{
+	static const struct ex_values alone = {.read = read_memory, .now = now,
+	    .shares = shares};
+	static const struct ex_values followed = {.read = read_memory,
+	    .now = now, .shares = shares, .follows = true};
+	static const struct ex_values *const values[] = {&alone, &followed,
+	    &recorded};
+	static const struct made hit[] = {
+		{1000, 1, 0, STORE, 5, UNKNOWN, 5},
+		{1010, 1, 0, STORE, 6, 5, 6},
+		{1020, 1, 0, STORE, 7, UNKNOWN, 7},	/* born before this */
+		{1030, 1, 0, STORE, 8, UNKNOWN, 8},
+		{1040, 1, 0, STORE, 9, UNKNOWN, 9},	/* not looked before */
+		{1060, 1, 0, STORE, 10, UNKNOWN, 10},
+		{1070, 1, 0, STORE, 11, 10, 11},
+	};
+	const struct ex_record thread = {.type = PERF_RECORD_FORK,
+	    .task = {.pid = 10, .ppid = 10, .tid = 13, .ptid = 12}};
+	const struct ex_record child = {.type = PERF_RECORD_FORK,
+	    .task = {.pid = 20, .ppid = 10, .tid = 20, .ptid = 12}};
+
+	(void)state;
+	for (size_t v = 0; v < 3; v++) {
+		begin(values[v]);
+		shared = true;
+		memory.readable = -1;
+		for (unsigned i = 0; i < 7; i++) {
+			memory.now = 1050 * 1000;
+			if (i == 1)
+				ex_shadows_born(shadows, &thread);
+			if (i == 2)
+				ex_shadows_born(shadows, &child);
+			shared = shared && i < 4;
+			put(i, &hit[i]);
+		}
+		for (unsigned i = 0; i < 7; i++)
+			expect("children", i, v == 1 && i > 0 ?
+			    (int)i + 4 : v == 2 && i > 1 ? UNKNOWN :
+			    hit[i].old, hit[i].new);
+		tear_down(NULL);
+	}
 }
 
 static void
@@ -627,8 +724,14 @@ believes_a_stop(void **state)
 		{WP_STOP_EXACT, AREA, VECTOR, 3, 4, EX_VALUE_STOP},
 		{WP_STOP_EXACT, AREA, KERNEL, 3, 4, EX_VALUE_STOP},
 		{WP_STOP_EXACT, AREA, STORE, 3, 4, EX_VALUE_STOP},
-		{WP_STOP_EXACT, AREA, LOAD, 3, UNKNOWN, EX_VALUE_UNKNOWN},
+		/* it loaded 5 */
+		{WP_STOP_EXACT, AREA, LOAD, 5, UNKNOWN, EX_VALUE_UNKNOWN},
+		{WP_STOP_EXACT, AREA, EXCHANGE, 5, 4, EX_VALUE_STOP},
+		{WP_STOP_LEFT, AREA, VECTOR, UNKNOWN, 4, EX_VALUE_STOP},
+		{WP_STOP_LEFT, AREA, ADD, -1, 4, EX_VALUE_STOP},
+		{WP_STOP_LEFT, AREA, COMPARE, 4, UNKNOWN, EX_VALUE_UNKNOWN},
 		{0, AREA, VECTOR, UNKNOWN, 4, EX_VALUE_LATER},
+		{0, AREA, COMPARE, UNKNOWN, UNKNOWN, EX_VALUE_UNKNOWN},
 		{0, AREA, STORE, UNKNOWN, 5, EX_VALUE_REGISTER},
 		{WP_STOP_EXACT, AREA + 8, VECTOR, UNKNOWN, UNKNOWN,
 		    EX_VALUE_UNKNOWN},
@@ -716,6 +819,8 @@ main(void)
 		    tear_down),
 		cmocka_unit_test_teardown(claims_at_once, tear_down),
 		cmocka_unit_test_teardown(keeps_to_one_process, tear_down),
+		cmocka_unit_test_teardown(knows_no_unseen_writers, tear_down),
+		cmocka_unit_test_teardown(knows_of_children, tear_down),
 		cmocka_unit_test_teardown(forgets, tear_down),
 		cmocka_unit_test_teardown(knows_the_bytes_that_overlap,
 		    tear_down),

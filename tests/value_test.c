@@ -64,6 +64,7 @@ has_words_for_its_source(void **state)
 	    "immediate");
 	assert_string_equal(ex_value_source_text(EX_VALUE_DERIVED), "derived");
 	assert_string_equal(ex_value_source_text(EX_VALUE_STOP), "stop");
+	assert_string_equal(ex_value_source_text(EX_VALUE_PROVED), "proved");
 	assert_string_equal(ex_value_source_text(EX_VALUE_LATER), "later");
 }
 

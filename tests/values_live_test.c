@@ -569,6 +569,188 @@ invents_nothing_inside(void **state)
 	}
 }
 
+/* --- threads that contend, with values that they load --- */
+
+/* Every value that is told is what the program saw. */
+static unsigned
+check_contention(const struct watched *w, unsigned n, bool adds)
+{
+	const bool later_too = strcmp(text_of(json_array_get(w->lines, 0),
+	    "mode"), "ring") != 0;
+	char *copy = strdup(w->o.out), *rest = copy, *line;
+	json_int_t tid, last = 0;
+	unsigned told_new = 0;
+	size_t at = 0;
+
+	assert_int_equal(number_of(end_of(w), "reported"), n);
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+		uint64_t old = 0, new = 0, truth;
+		struct write write;
+		const json_t *hit;
+
+		assert_true(read_write(line, &tid, &write));
+		at = tid == last ? at : 0;
+		last = tid;
+		hit = next_hit(w, &at, tid);
+		assert_non_null(hit);
+		assert_true(told(hit, "old", &old));
+		assert_int_equal(old, write.old);
+		truth = adds ? old + 1 : write.stored;
+		if (!told(hit, "new", &new) || (is_later(hit) && !later_too))
+			continue;
+		if (new != truth)
+			fail_msg("%s: %#llx -> %#llx, not %#llx (%s)",
+			    write.operation, (unsigned long long)old,
+			    (unsigned long long)new,
+			    (unsigned long long)truth,
+			    text_of(hit, "value_source"));
+		told_new++;
+	}
+	free(copy);
+	return told_new;
+}
+
+/* The operand of an addition and what it loaded give the new value; that of an
+   exchange whose operand is lost may be what the next one loads. */
+static void
+contend(const char *const *options)
+{
+	static const char *const args[][3] = {
+		{"adds", "4", "3"}, {"adds", "4", "150"},
+		{"swaps", "4", "3"}, {"swaps", "4", "150"},
+	};
+
+	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+		const char *const command[] = {victim("race"), args[i][0],
+		    args[i][1], args[i][2], NULL};
+		const unsigned n = 4 * (unsigned)atoi(args[i][2]);
+		const bool adds = strcmp(args[i][0], "adds") == 0;
+		struct watched w;
+		unsigned new;
+
+		watch_with(&w, options, command);
+		new = check_contention(&w, n, adds);
+		print_message("%s: of %u, new told %u times\n", args[i][0], n,
+		    new);
+		if (adds)
+			assert_int_equal(new, n);
+		watched_free(&w);
+	}
+}
+
+static void
+tells_what_contending_threads_left(void **state)
+{
+	static const char *const options[][5] = {
+		{"-w", "word"}, {"-w", "word", "--stop"},
+		{"-w", "word", "--stop", "--user-only"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		contend(options[i]);
+}
+
+/* --- what is written unseen --- */
+
+static bool
+is_watched(const struct watched *w, json_int_t pid)
+{
+	const json_t *hit;
+	size_t at = 0;
+
+	while ((hit = next_hit(w, &at, 0)) != NULL)
+		if (number_of(hit, "pid") == pid)
+			return true;
+	return false;
+}
+
+/* The hits of a program, and of its child if that is watched, beside what they
+   logged: each changed the value.  Result: how many old values were told. */
+static unsigned
+check_unseen(const struct watched *w, const char *log)
+{
+	char *copy = strdup(log), *rest = copy, *line;
+	unsigned told_old = 0;
+	const json_t *hit;
+	size_t at = 0;
+
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		uint64_t old = 0, new = 0;
+		struct write write;
+		json_int_t pid;
+		bool has_old;
+
+		if (!read_write(line, &pid, &write) || !is_watched(w, pid))
+			continue;
+		do
+			hit = next_hit(w, &at, 0);
+		while (hit != NULL && (number_of(hit, "pid") != pid ||
+		    strcmp(text_of(hit, "origin"), "user") != 0 ||
+		    strcmp(text_of(hit, "access"), "read") == 0));
+		if (hit == NULL)
+			fail_msg("no hit for: %s", line);
+		assert_null(json_object_get(hit, "unchanged"));
+		has_old = told(hit, "old", &old);
+		if (has_old && old != write.old)
+			fail_msg("%s: old %#llx, not %#llx", line,
+			    (unsigned long long)old,
+			    (unsigned long long)write.old);
+		if (told(hit, "new", &new) && !is_later(hit) && new !=
+		    (strcmp(write.operation, "mov") == 0 ? write.stored :
+		    write.old + 1))
+			fail_msg("%s: new %#llx (%s)", line,
+			    (unsigned long long)new,
+			    text_of(hit, "value_source"));
+		if (strcmp(write.operation, "xadd") == 0)
+			assert_true(has_old);
+		told_old += has_old;
+	}
+	free(copy);
+	return told_old;
+}
+
+/* Modes in which values are found, each in its own way. */
+static const char *const found_by[][4] = {
+	{NULL}, {"--stop"}, {"-f"}, {"--stop", "-f"}, {"--user-only"},
+	{"--stop", "--user-only"},
+};
+
+static void
+watch_unseen(struct watched *w, const char *const *by, const char *access,
+    bool changed, const char *mode)
+{
+	const char *options[8] = {access, "word:8"};
+	size_t n = 2;
+
+	for (; *by != NULL; by++)
+		options[n++] = *by;
+	if (changed)
+		options[n++] = "--changed";
+	watch_with(w, options, (const char *[]){victim("unseen"), mode, "12",
+	    NULL});
+}
+
+/* What others left is never told as what the program's last access did; and a
+   write that changed something is not left out. */
+static void
+knows_nothing_of_what_it_did_not_see(void **state)
+{
+	static const char *const modes[] = {"vfork", "kernel", "alias",
+	    "peers"};
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+		for (size_t i = 0; i < sizeof(found_by) / sizeof(found_by[0]);
+		    i++) {
+			struct watched w;
+
+			watch_unseen(&w, found_by[i], "-w", i < 2, modes[m]);
+			(void)check_unseen(&w, w.o.out);
+			watched_free(&w);
+		}
+}
+
 /* Who stored a unique value. */
 struct stored {
 	uint64_t value;
@@ -743,6 +925,8 @@ main(void)
 		cmocka_unit_test(knows_values_in_32_bit_programs),
 		cmocka_unit_test(invents_nothing_in_a_race),
 		cmocka_unit_test(invents_nothing_inside),
+		cmocka_unit_test(tells_what_contending_threads_left),
+		cmocka_unit_test(knows_nothing_of_what_it_did_not_see),
 		cmocka_unit_test(one_processor_is_in_order),
 		cmocka_unit_test(invents_nothing_afterwards),
 		cmocka_unit_test(tells_values_of_calm_threads),

@@ -83,8 +83,8 @@ struct watch {
 	unsigned threads;	/* armed */
 	bool leave;		/* clear them */
 	int err;		/* the first failure */
-	struct wp_stop_value value[WP_DEBUG_REGISTERS];	/* old ones, by watch */
-	bool known[WP_DEBUG_REGISTERS];
+	bool shared[WP_DEBUG_REGISTERS];	/* by watch: others may write
+						   it where it is not seen */
 	sigset_t signals;
 };
 
@@ -121,9 +121,6 @@ arm(void *arg, struct wp_traced *thread)
 	}
 	w->threads += fresh;
 	thread->own = w;
-	for (size_t i = 0; i < w->job.n; i++)
-		w->known[i] = w->threads == 1 &&
-		    read_value(w, i, w->value[i].old);
 	return true;
 }
 
@@ -136,10 +133,12 @@ end(void *arg, struct wp_traced *thread)
 	thread->own = NULL;
 }
 
-/* What a watch holds now, and held before.  With one thread nobody else can
-   have written. */
+/* What a watch holds while a thread stands behind its access.  With one thread
+   nobody else can have written since; but the kernel may have before, unseen, so
+   what the access found is not known.  With others who stand as well, behind
+   accesses of theirs perhaps, nothing is. */
 static bool
-look(struct watch *w, size_t i, struct wp_stop_value *value)
+look(struct watch *w, pid_t tid, size_t i, struct wp_stop_value *value)
 {
 	const struct wp_region *region = &w->watched[i].region;
 
@@ -147,16 +146,12 @@ look(struct watch *w, size_t i, struct wp_stop_value *value)
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 		.addr = region->addr, .len = (uint32_t)region->len, .call = -1,
 	};
-	if (!read_value(w, i, value->new)) {
-		w->known[i] = false;
+	if (!read_value(w, i, value->new))
 		return false;
-	}
-	if (w->known[i] && w->threads == 1) {
-		value->flags = WP_STOP_EXACT;
-		memcpy(value->old, w->value[i].old, region->len);
-	}
-	memcpy(w->value[i].old, value->new, region->len);
-	w->known[i] = w->threads == 1;
+	if (w->threads == 1 && !w->shared[i])
+		value->flags = WP_STOP_LEFT;
+	else if (wp_tracer_others(w->tracer, tid))
+		value->len = 0;
 	return true;
 }
 
@@ -171,7 +166,7 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 		.id = wp_stops_id(w->job.first + w->of[n], w->piece[n]),
 		.addr = w->slot[n].addr, .pid = w->job.pid, .tid = tid,
 		.stack = w->job.stack,
-		.value = last && look(w, w->of[n], &value) ? &value : NULL,
+		.value = last && look(w, tid, w->of[n], &value) ? &value : NULL,
 	};
 
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
@@ -396,6 +391,9 @@ guard(struct watch *w)
 	w->leave = getppid() != w->parent;
 	if (wp_tracer_new(&w->tracer, w->job.pid, SIGTRAP, &calls, w) < 0)
 		_exit(1);
+	for (size_t i = 0; i < w->job.n; i++)
+		w->shared[i] = wp_proc_shares(w->job.pid,
+		    w->watched[i].region.addr, w->watched[i].region.len);
 	answer[0] = arm_all(w);
 	answer[1] = (int)w->threads;
 	if (answer[0] < 0)

@@ -1,10 +1,22 @@
-/* initial: what the watched bytes were when the watch began. */
+/* initial: what the watched bytes were when the watch began, and whether all
+   who write them are seen. */
 #include "initial.h"
 
 #include <errno.h>
 
 #include "clock.h"
+#include "lent.h"
 #include "proc.h"
+
+/* Others that map the same pages, and the kernel where its accesses are not
+   watched, write without a hit.  Who all the others are is not known. */
+static bool
+is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
+{
+	return wp_target_options(run->target)->kernel &&
+	    run->guarding == NULL && !wp_proc_shares(pid,
+	    watched->region.addr, watched->region.len);
+}
 
 static void
 tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
@@ -13,6 +25,8 @@ tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
 	uint8_t bytes[EX_VALUE_MAX];
 	ssize_t n;
 
+	if (!is_seen(run, pid, watched))
+		ex_explain_unseen(run->session.explainer, watch);
 	if (watched->nbefore > 0) {
 		ex_explain_known(run->session.explainer, watch, pid,
 		    watched->before, watched->nbefore, 0);
@@ -29,7 +43,10 @@ int
 initial_tell(struct run *run)
 {
 	const struct ex_values values = {
-		.read = wp_proc_read, .now = wp_clock_ns,
+		/* at a stop it was read while the thread stood, or never */
+		.read = run->options->stop ? NULL : wp_proc_read,
+		.now = wp_clock_ns,
+		.follows = run->options->follow, .shares = wp_lent_shares,
 		.at_once = run->options->stop,
 	};
 	const struct session *s = &run->session;

@@ -115,12 +115,45 @@ has_all(const struct ex_perfdata *data)
 	return true;
 }
 
+/* Whether an event is inherited by children, too. */
+static bool
+follows(const struct perf_event_attr *attr)
+{
+	return attr->inherit && !attr->inherit_thread;
+}
+
+/* Whether it saw what the kernel does, and all threads: those that stop at each
+   hit have an event each. */
+static bool
+sees_all(const struct perf_event_attr *attr)
+{
+	return !attr->exclude_kernel && !attr->exclude_user &&
+	    (attr->inherit || (attr->sample_type & PERF_SAMPLE_RAW) != 0);
+}
+
 static int
 find_values(struct session *s, const struct ex_perfdata *data)
 {
-	const struct ex_values values = {.read = NULL};
+	struct ex_values values = {.follows = true};
+	const struct ex_perf_event *events;
+	size_t n = ex_perfdata_events(data, &events);
+	int err;
 
-	return has_all(data) ? ex_explainer_values(s->explainer, &values) : 0;
+	if (!has_all(data))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		values.follows = values.follows && (!is_watch(&events[i]) ||
+		    follows(&events[i].attr));
+	if ((err = ex_explainer_values(s->explainer, &values)) < 0)
+		return err;
+	for (size_t i = 0; i < s->nslots && i < n; i++) {
+		if (s->slots[i].watch == NULL)
+			continue;
+		ex_explain_unmapped(s->explainer, s->slots[i].watch);
+		if (!sees_all(&events[i].attr))
+			ex_explain_unseen(s->explainer, s->slots[i].watch);
+	}
+	return 0;
 }
 
 static void
@@ -184,7 +217,7 @@ play(struct session *s, struct ex_perfdata *data)
 			started = true;
 		}
 		if (!started)
-			ex_space_learn(s->space, &record);
+			(void)ex_explain(s->explainer, &record);
 		else if (!session_record(s, &record))
 			break;
 	}

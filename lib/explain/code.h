@@ -79,6 +79,9 @@ struct ex_finding {
 	bool reads, writes;	/* what it does there, all operands together */
 };
 
+/* Decode the instruction that ends where pc begins; false: none is known. */
+bool ex_code_before(const struct ex_query *, uint64_t pc, struct ex_code *);
+
 /* A sampled general register by its number; the flags. */
 bool ex_query_reg(const struct ex_query *, unsigned number, uint64_t *value);
 bool ex_query_flags(const struct ex_query *, uint64_t *flags);

@@ -256,3 +256,36 @@ ex_effect_derive(const struct ex_effect *e, uint64_t old, uint64_t *value)
 	return fit == 1 ? EX_DERIVED :
 	    fit == 0 ? EX_CONTRADICTED : EX_NOT_DERIVED;
 }
+
+bool
+ex_effect_invert(const struct ex_effect *e, uint64_t value, uint64_t *old)
+{
+	struct ex_effect back = *e;
+	uint64_t again;
+
+	back.has_flags = false;
+	switch (e->operation) {
+	case EX_OP_ADD:
+		back.operation = EX_OP_SUB;
+		break;
+	case EX_OP_SUB:
+		back.operation = EX_OP_ADD;
+		break;
+	case EX_OP_INC:
+		back.operation = EX_OP_DEC;
+		break;
+	case EX_OP_DEC:
+		back.operation = EX_OP_INC;
+		break;
+	case EX_OP_XOR:
+	case EX_OP_NEG:
+	case EX_OP_NOT:
+	case EX_OP_BTC:
+		break;
+	default:
+		return false;
+	}
+	/* flags contradict: value is not what it left */
+	return ex_effect_derive(&back, value, old) == EX_DERIVED &&
+	    ex_effect_derive(e, *old, &again) == EX_DERIVED && again == value;
+}

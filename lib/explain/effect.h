@@ -70,4 +70,8 @@ enum ex_derived {
 enum ex_derived ex_effect_derive(const struct ex_effect *, uint64_t old,
     uint64_t *value);
 
+/* The old value from the new one, where no other leads there; false: it cannot
+   be told. */
+bool ex_effect_invert(const struct ex_effect *, uint64_t value, uint64_t *old);
+
 #endif

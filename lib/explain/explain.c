@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "access.h"
 #include "kernel.h"
@@ -140,6 +141,18 @@ void
 ex_explain_unread(struct ex_explainer *e, const struct ex_watch *watch)
 {
 	ex_shadows_unread(e->shadows, watch);
+}
+
+void
+ex_explain_unseen(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unseen(e->shadows, watch);
+}
+
+void
+ex_explain_unmapped(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unmapped(e->shadows, watch);
 }
 
 const struct ex_tally *
@@ -580,6 +593,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct pending *p)
 {
 	struct ex_hit *hit = &p->hit;
+	uint64_t vaddr;
 
 	explain_sample(e, slot, record, hit);
 	if (hit->kernel)
@@ -587,6 +601,11 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	else
 		touch_slot(hit, slot);
 	narrow(hit);
+	/* data of modules is the process's own */
+	if (ex_shadows_is_unmapped(e->shadows, hit->watch) &&
+	    hit->process != NULL && ex_process_module(hit->process,
+	    hit->watch->addr, &vaddr) != NULL)
+		ex_shadows_mapped(e->shadows, hit->watch, false);
 	ex_shadows_hit(e->shadows, hit, &record->sample, &p->claim);
 	if (e->values.at_once)
 		ex_shadows_look(e->shadows);
@@ -634,15 +653,54 @@ ex_explain_stands(struct ex_explainer *e, pid_t tid)
 	e->stands = tid;
 }
 
+/* A mapping that is new, or has another protection. */
+static void
+learn_mapping(struct ex_explainer *e, const struct ex_record *record)
+{
+	const struct ex_mmap *map = &record->mmap;
+
+	for (size_t i = 0; i < e->nslots; i++) {
+		const struct ex_watch *watch = e->slots[i].watch;
+
+		if (watch == NULL || watch->addr >= map->start + map->len ||
+		    map->start >= watch->addr + watch->len ||
+		    (watch->pid != 0 && watch->pid != record->pid &&
+		    !e->values.follows))
+			continue;
+		ex_shadows_mapped(e->shadows, watch,
+		    record->type == PERF_RECORD_MMAP ||
+		    (map->flags & MAP_SHARED) != 0);
+	}
+}
+
+/* What a record that is no sample means for values. */
+static void
+learn(struct ex_explainer *e, const struct ex_record *record)
+{
+	ex_space_learn(e->space, record);
+	switch (record->type) {
+	case PERF_RECORD_LOST:
+		ex_shadows_lost(e->shadows, record->time);
+		break;
+	case PERF_RECORD_FORK:
+		ex_shadows_born(e->shadows, record);
+		break;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		learn_mapping(e, record);
+		break;
+	default:
+		break;
+	}
+}
+
 int
 ex_explain(struct ex_explainer *e, const struct ex_record *record)
 {
 	const struct ex_slot *slot;
 
 	if (record->type != PERF_RECORD_SAMPLE) {
-		ex_space_learn(e->space, record);
-		if (record->type == PERF_RECORD_LOST)
-			ex_shadows_lost(e->shadows, record->time);
+		learn(e, record);
 		return 0;
 	}
 	if (record->attr < 0 || (size_t)record->attr >= e->nslots)

@@ -105,6 +105,11 @@ struct ex_values {
 	   or < 0.  NULL: there is none, as in a recording. */
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
 	uint64_t (*now)(void);	/* with read: the records' clock, ns */
+	bool follows;		/* children's hits are told, too; else: */
+	bool (*shares)(pid_t tid, pid_t child);	/* whether it has that one's
+						   memory, so that nobody sees
+						   what it writes; NULL: it
+						   cannot be asked */
 	bool at_once;
 	bool in_order;		/* with at_once */
 };
@@ -124,6 +129,14 @@ void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
 /* Others may have accessed a watch since its bytes were read: what was known
    without reading still is. */
 void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
+
+/* Others may write a watch's bytes without a hit: only what an instruction tells
+   of them is known. */
+void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
+
+/* Of a recording: how they are mapped is not known, unless it says so, or they
+   are a module's. */
+void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
 
 /* From now on this thread stands still at its last hit, so that its process can
    be asked about it; 0: none does. */

@@ -62,9 +62,8 @@ decode(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 	return true;
 }
 
-/* Decode the instruction that ends where pc begins. */
-static bool
-decode_before(const struct ex_query *q, uint64_t pc, struct ex_code *c)
+bool
+ex_code_before(const struct ex_query *q, uint64_t pc, struct ex_code *c)
 {
 	struct ex_module *module;
 	struct ex_sweep before;
@@ -184,7 +183,7 @@ add_before(const struct ex_query *q, struct candidates *all)
 {
 	struct ex_code *c = next(all);
 	struct ex_finding found = { .touch = EX_TOUCH_NO };
-	bool known = decode_before(q, q->pc, c);
+	bool known = ex_code_before(q, q->pc, c);
 	uint64_t sp;
 
 	if (known && goes_on(q, c))
@@ -296,7 +295,7 @@ add_call(const struct ex_query *q, struct candidates *all)
 		return;
 	}
 	memcpy(&back, q->sample->stack, q->word);
-	if (!is_after_call(q, back) || !decode_before(q, back, c))
+	if (!is_after_call(q, back) || !ex_code_before(q, back, c))
 		return;
 	found = ex_code_touch(q, c);
 	touch = called(q, c);

@@ -80,8 +80,9 @@ struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
 /*
  * Whether the instruction that ends at an address is as in its module, as far
  * as can be told: the program cannot write there, and memory, as long as it can
- * be read, holds the same.
+ * be read, holds the same in the EX_ORIGINAL bytes before.
  */
+enum { EX_ORIGINAL = 16 };
 bool ex_process_is_original(struct ex_process *, uint64_t end);
 
 /* Read 8 bytes of a running process's memory.  False: there is none to read. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lent.h"
 #include "stop_value.h"
 
 /* ns; see shadow.h. */
@@ -19,6 +20,8 @@ struct ex_shadow {
 	const struct ex_watch *watch;
 	struct ex_value value;	/* after the last hit */
 	pid_t pid;		/* in this process; 0: none yet */
+	bool unseen;		/* others write it, or may, without a hit */
+	bool unmapped;		/* it is not known how it is mapped */
 	bool hit;		/* there was a hit; the last one was: */
 	uint64_t time;		/* ns */
 	pid_t tid;
@@ -36,6 +39,9 @@ struct ex_shadows {
 	const struct ex_values *values;	/* NULL: no shadows are kept */
 	struct ex_shadow **of;	/* of watch id - 1; n of them, some NULL */
 	size_t n;
+	struct wp_lent lent;	/* memory, to children that are not watched; */
+	uint64_t blind;		/* they may have written up to then, ns; 0:
+				   never */
 };
 
 struct ex_shadows *
@@ -161,6 +167,16 @@ put_bytes(struct ex_value *value, const struct ex_value *from, uint32_t bits)
 	value->known |= bits;
 }
 
+/* Whether the bytes that are known of both are the same. */
+static bool
+agree(const struct ex_value *a, const struct ex_value *b)
+{
+	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
+		if ((a->known & b->known) >> i & 1 && a->byte[i] != b->byte[i])
+			return false;
+	return true;
+}
+
 static bool
 is_execution(const struct ex_hit *hit)
 {
@@ -185,68 +201,6 @@ is_read(const struct ex_hit *hit)
 	    hit->insn.reads && !hit->insn.writes;
 }
 
-/* --- what the instruction tells --- */
-
-/* The new value by the old one, all of whose bytes have to be known.  If flags
-   contradict, the old value was another. */
-static void
-derive(struct ex_hit *hit, const struct ex_claim *claim)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-	const uint64_t at = hit->insn.addr - hit->watch->addr;
-	uint8_t bytes[EX_EFFECT_MAX] = {0};
-	uint64_t value = 0;
-
-	if (at >= EX_VALUE_MAX || !ex_value_known(&hit->old, (unsigned)at,
-	    effect->size) || effect->size > sizeof(value))
-		return;
-	switch (ex_effect_derive(effect, ex_value_number(&hit->old,
-	    (unsigned)at, effect->size), &value)) {
-	case EX_DERIVED:
-		memcpy(bytes, &value, sizeof(value));
-		put_operand(&hit->new, hit, bytes);
-		hit->source = EX_VALUE_DERIVED;
-		break;
-	case EX_CONTRADICTED:
-		hit->old.known &= claim->loaded;
-		break;
-	case EX_NOT_DERIVED:
-		break;
-	}
-}
-
-/* Complete the values by what the instruction did.  old holds what is known so
-   far. */
-static void
-apply(struct ex_hit *hit, struct ex_claim *claim)
-{
-	const struct ex_effect *effect = &hit->insn.effect;
-
-	if (!is_exact(hit) || is_execution(hit))
-		return;
-	if (effect->has_loaded) {
-		put_operand(&hit->old, hit, effect->loaded);
-		claim->loaded = operand_bits(hit);
-	}
-	switch (effect->operation) {
-	case EX_OP_UNKNOWN:
-	case EX_OP_NONE:
-		break;
-	case EX_OP_STORE:
-		put_operand(&hit->new, hit, effect->stored);
-		claim->stored = operand_bits(hit);
-		hit->source = effect->immediate ? EX_VALUE_IMMEDIATE :
-		    EX_VALUE_REGISTER;
-		break;
-	default:
-		derive(hit, claim);
-	}
-	/* what it did not touch is what it was */
-	if (!effect->repeated && !is_read(hit))
-		put_bytes(&hit->new, &hit->old,
-		    hit->old.known & ~operand_bits(hit));
-}
-
 /* --- claims --- */
 
 /* Take back what rests on the order of hits. */
@@ -257,7 +211,8 @@ withdraw(struct ex_claim *claim)
 
 	hit->old.known &= claim->loaded;
 	hit->new.known &= claim->stored | claim->later;
-	if (hit->source == EX_VALUE_DERIVED)
+	if (claim->stored == 0 && (hit->source == EX_VALUE_DERIVED ||
+	    hit->source == EX_VALUE_PROVED))
 		hit->source = EX_VALUE_UNKNOWN;
 	claim->listed = false;
 }
@@ -270,13 +225,11 @@ withdraw_all(struct ex_shadow *w)
 	w->first = w->end = NULL;
 }
 
-/* Keep it in mind while it has something to lose. */
+/* Keep it in mind: it has something to lose. */
 static void
 list(struct ex_shadow *w, struct ex_claim *claim)
 {
-	const struct ex_hit *hit = claim->hit;
-
-	if ((hit->old.known & ~claim->loaded) == 0)
+	if (claim->listed)
 		return;
 	claim->listed = true;
 	claim->next = NULL;
@@ -313,6 +266,99 @@ withdraw_later(struct ex_claim *claim)
 	if (claim->later != 0 && hit->source == EX_VALUE_LATER)
 		hit->source = EX_VALUE_UNKNOWN;
 	claim->later = 0;
+}
+
+/* Somebody writes the watch who makes no hit of it: what one left is not what
+   the next finds. */
+static void
+doubt(struct ex_claim *claim)
+{
+	struct ex_shadow *w = claim->shadow;
+
+	if (w == NULL)
+		return;
+	withdraw_all(w);
+	w->unseen = true;
+}
+
+/* --- what the instruction tells --- */
+
+/* The new value by the old one, all of whose bytes have to be known.  If flags
+   contradict, the old value was another. */
+static void
+derive(struct ex_hit *hit, struct ex_claim *claim)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+	const uint64_t at = hit->insn.addr - hit->watch->addr;
+	uint8_t bytes[EX_EFFECT_MAX] = {0};
+	uint64_t value = 0;
+
+	if (at >= EX_VALUE_MAX || !ex_value_known(&hit->old, (unsigned)at,
+	    effect->size) || effect->size > sizeof(value))
+		return;
+	switch (ex_effect_derive(effect, ex_value_number(&hit->old,
+	    (unsigned)at, effect->size), &value)) {
+	case EX_DERIVED:
+		memcpy(bytes, &value, sizeof(value));
+		put_operand(&hit->new, hit, bytes);
+		hit->source = EX_VALUE_DERIVED;
+		if ((operand_bits(hit) & ~claim->loaded) == 0)
+			claim->stored = operand_bits(hit);
+		break;
+	case EX_CONTRADICTED:
+		if ((operand_bits(hit) & ~claim->loaded) != 0)
+			doubt(claim);
+		hit->old.known &= claim->loaded;
+		break;
+	case EX_NOT_DERIVED:
+		break;
+	}
+}
+
+/* What it loaded is certain: if it is not what was known, that was not so. */
+static void
+take_loaded(struct ex_claim *claim)
+{
+	struct ex_hit *hit = claim->hit;
+	struct ex_value loaded = {.known = 0};
+
+	put_operand(&loaded, hit, hit->insn.effect.loaded);
+	claim->loaded = loaded.known;
+	if (!agree(&loaded, &hit->old)) {
+		hit->old.known = 0;
+		doubt(claim);
+	}
+	put_bytes(&hit->old, &loaded, loaded.known);
+}
+
+/* Complete the values by what the instruction did.  old holds what is known so
+   far. */
+static void
+apply(struct ex_hit *hit, struct ex_claim *claim)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+
+	if (!is_exact(hit) || is_execution(hit))
+		return;
+	if (effect->has_loaded)
+		take_loaded(claim);
+	switch (effect->operation) {
+	case EX_OP_UNKNOWN:
+	case EX_OP_NONE:
+		break;
+	case EX_OP_STORE:
+		put_operand(&hit->new, hit, effect->stored);
+		claim->stored = operand_bits(hit);
+		hit->source = effect->immediate ? EX_VALUE_IMMEDIATE :
+		    EX_VALUE_REGISTER;
+		break;
+	default:
+		derive(hit, claim);
+	}
+	/* what it did not touch is what it was */
+	if (!effect->repeated && !is_read(hit))
+		put_bytes(&hit->new, &hit->old,
+		    hit->old.known & ~operand_bits(hit));
 }
 
 /* --- order --- */
@@ -399,6 +445,67 @@ leave(struct ex_shadow *w, const struct ex_hit *hit, bool ordered)
 		    operand_bits(hit));
 }
 
+/* What a stop knows that the access found. */
+static void
+take_before(struct ex_claim *claim, const struct ex_value *before)
+{
+	struct ex_hit *hit = claim->hit;
+
+	if (claim->shadow != NULL && claim->shadow->unseen)
+		return;
+	if (!agree(before, &hit->old)) {
+		doubt(claim);
+		return;
+	}
+	put_bytes(&hit->old, before, before->known);
+	claim->loaded = before->known;
+}
+
+/* What it computed a value from that is certain. */
+static void
+take_back(struct ex_claim *claim)
+{
+	struct ex_hit *hit = claim->hit;
+	const struct ex_effect *effect = &hit->insn.effect;
+	const uint64_t at = hit->insn.addr - hit->watch->addr;
+	uint8_t bytes[EX_EFFECT_MAX] = {0};
+	uint64_t old;
+
+	if (!is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
+	    effect->size > sizeof(old) ||
+	    (operand_bits(hit) & ~hit->old.known) == 0 ||
+	    !ex_value_known(&hit->new, (unsigned)at, effect->size) ||
+	    !ex_effect_invert(effect, ex_value_number(&hit->new, (unsigned)at,
+	    effect->size), &old))
+		return;
+	memcpy(bytes, &old, sizeof(old));
+	put_operand(&hit->old, hit, bytes);
+	claim->loaded |= operand_bits(hit);
+}
+
+/* The bytes that the thread's access left, for certain: those that it did not
+   touch are what it found, and if it only read, all of them. */
+static void
+take_left(struct ex_claim *claim, const struct ex_value *left)
+{
+	struct ex_hit *hit = claim->hit;
+	uint32_t kept = 0;
+
+	if (is_read(hit))
+		kept = left->known;
+	else if (is_exact(hit) && !hit->insn.effect.repeated)
+		kept = left->known & ~operand_bits(hit);
+	put_bytes(&hit->old, left, kept & ~claim->loaded);
+	claim->loaded |= kept;
+	if (is_read(hit))
+		return;
+	put_bytes(&hit->new, left, left->known);
+	claim->stored = left->known;
+	claim->later = 0;
+	hit->source = EX_VALUE_STOP;
+	take_back(claim);
+}
+
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
    it fills in what is not known, and others hit who may be told of only after
    this one: what the hit before left is no old value. */
@@ -415,15 +522,10 @@ take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 	new.known = old.known = low_bits(stop.len);
 	memcpy(old.byte, stop.old, sizeof(old.byte));
 	memcpy(new.byte, stop.new, sizeof(new.byte));
-	if (stop.flags & WP_STOP_EXACT) {
-		put_bytes(&hit->old, &old, old.known);
-		claim->loaded = old.known;
-		if (is_read(hit))
-			return;
-		put_bytes(&hit->new, &new, new.known);
-		claim->stored = new.known;
-		claim->later = 0;
-		hit->source = EX_VALUE_STOP;
+	if (stop.flags & WP_STOP_EXACT)
+		take_before(claim, &old);
+	if (stop.flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
+		take_left(claim, &new);
 		return;
 	}
 	if (claim->listed)
@@ -433,8 +535,51 @@ take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 		claim->later = new.known & ~hit->new.known;
 		claim->read = hit->time;
 		put_bytes(&hit->new, &new, claim->later);
-		hit->source = EX_VALUE_LATER;
+		hit->source = claim->later != 0 ? EX_VALUE_LATER : hit->source;
 	}
+}
+
+/* --- hits --- */
+
+/* Children that are not watched may have written until now, or still. */
+static void
+look_at_children(struct ex_shadows *s)
+{
+	if (s->lent.n == 0 && !s->lent.more)
+		return;
+	s->blind = wp_lent_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
+	    s->values->now();
+	for (size_t i = 0; i < s->n; i++)
+		if (s->of[i] != NULL)
+			s->of[i]->value.known = s->of[i]->later = 0;
+}
+
+/* Whether what others left tells nothing: who is hit is not all who write. */
+static bool
+is_blind(const struct ex_shadows *s, const struct ex_shadow *w, uint64_t time)
+{
+	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
+}
+
+/* What this hit loaded is what the one before it left, which waits still. */
+static void
+tell_before(struct ex_shadow *w, const struct ex_claim *claim)
+{
+	struct ex_claim *before = w->last;
+	struct ex_hit *hit;
+	uint32_t wanted;
+
+	if (before == NULL || is_read(before->hit))
+		return;
+	hit = before->hit;
+	wanted = touched(hit) & (~hit->new.known | before->later);
+	if (wanted == 0 || (wanted & ~claim->loaded) != 0)
+		return;
+	put_bytes(&hit->new, &claim->hit->old, wanted);
+	before->later = 0;
+	before->read = claim->hit->time;
+	hit->source = EX_VALUE_PROVED;
+	list(w, before);
 }
 
 void
@@ -442,25 +587,31 @@ ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
     const struct ex_sample *sample, struct ex_claim *claim)
 {
 	struct ex_shadow *w = shadow_of(s, hit->watch);
-	bool ordered = false;
+	bool ordered = false, quiet = false;
 
 	*claim = (struct ex_claim){ .hit = hit, .shadow = w };
 	if (w != NULL) {
+		look_at_children(s);
 		if (w->later != 0)
 			judge_reading(s, w, hit->time);
 		ordered = follow(s, w, hit->time, hit->tid, hit->cpu);
-		if (w->pid != hit->pid)
+		if (w->pid != hit->pid || is_blind(s, w, hit->time))
 			w->value.known = 0;
+		quiet = ordered && w->pid == hit->pid &&
+		    is_quiet(w, hit->time) && !is_blind(s, w, hit->time);
 		w->pid = hit->pid;
-		if (ordered && is_quiet(w, hit->time))
+		if (quiet)
 			hit->old = w->value;
 	}
 	apply(hit, claim);
+	if (quiet)
+		tell_before(w, claim);
 	take_stop(claim, sample);
 	if (w == NULL)
 		return;
-	leave(w, hit, ordered);
-	list(w, claim);
+	leave(w, hit, ordered && !is_blind(s, w, hit->time));
+	if ((hit->old.known & ~claim->loaded) != 0)
+		list(w, claim);
 	w->last = claim;
 }
 
@@ -514,8 +665,7 @@ ex_shadows_settled(const struct ex_shadows *s, const struct ex_claim *claim,
 		return true;
 	if (w->last == claim && is_wanting(s, w))
 		return false;
-	return is_past(claim->hit->time, now) &&
-	    (claim->later == 0 || is_past(claim->read, now));
+	return is_past(claim->hit->time, now) && is_past(claim->read, now);
 }
 
 /* A store, or a jump through what is there?  Who jumped found the address of
@@ -563,14 +713,17 @@ ex_shadows_given(struct ex_claim *claim)
 
 /* Fill in what is not known of a hit and of its watch by what was read. */
 static void
-take_reading(struct ex_shadow *w, const struct ex_value *got, uint64_t time)
+take_reading(const struct ex_shadows *s, struct ex_shadow *w,
+    const struct ex_value *got, uint64_t time)
 {
 	struct ex_claim *claim = w->last;
 	struct ex_hit *hit = claim->hit;
 
-	w->later = got->known & ~w->value.known;
-	w->read = time;
-	put_bytes(&w->value, got, w->later);
+	if (!is_blind(s, w, hit->time)) {
+		w->later = got->known & ~w->value.known;
+		w->read = time;
+		put_bytes(&w->value, got, w->later);
+	}
 	if (is_read(hit) || (touched(hit) & ~hit->new.known) == 0)
 		return;
 	claim->later = got->known & ~hit->new.known;
@@ -592,7 +745,7 @@ look(const struct ex_shadows *s, struct ex_shadow *w)
 	if (n <= 0 || before < w->time)
 		return;
 	got.known = low_bits((uint64_t)n < size ? (uint64_t)n : size);
-	take_reading(w, &got, s->values->now());
+	take_reading(s, w, &got, s->values->now());
 }
 
 void
@@ -611,11 +764,13 @@ ex_shadows_known(struct ex_shadows *s, const struct ex_watch *watch,
 
 	if (w == NULL || w->hit)
 		return;
+	w->pid = pid;
+	if (is_blind(s, w, time))
+		return;
 	if (len > size_of(watch))
 		len = size_of(watch);
 	memcpy(w->value.byte, bytes, len);
 	w->value.known = low_bits(len);
-	w->pid = pid;
 	w->later = time == 0 ? 0 : w->value.known;
 	w->read = time;
 }
@@ -641,6 +796,58 @@ ex_shadows_unread(struct ex_shadows *s, const struct ex_watch *watch)
 		return;
 	w->value.known &= ~w->later;
 	w->later = 0;
+}
+
+void
+ex_shadows_unseen(struct ex_shadows *s, const struct ex_watch *watch)
+{
+	struct ex_shadow *w = shadow_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->unseen = true;
+	w->value.known = w->later = 0;
+}
+
+void
+ex_shadows_unmapped(struct ex_shadows *s, const struct ex_watch *watch)
+{
+	struct ex_shadow *w = shadow_of(s, watch);
+
+	if (w != NULL)
+		w->unmapped = true;
+}
+
+bool
+ex_shadows_is_unmapped(struct ex_shadows *s, const struct ex_watch *watch)
+{
+	const struct ex_shadow *w = shadow_of(s, watch);
+
+	return w != NULL && w->unmapped;
+}
+
+void
+ex_shadows_mapped(struct ex_shadows *s, const struct ex_watch *watch,
+    bool shared)
+{
+	struct ex_shadow *w = shadow_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->unseen = w->unseen || shared;
+	w->unmapped = false;
+	w->value.known = w->later = 0;
+}
+
+void
+ex_shadows_born(struct ex_shadows *s, const struct ex_record *record)
+{
+	if (s->values == NULL || s->values->follows ||
+	    record->task.pid == record->task.ppid)
+		return;
+	wp_lent_add(&s->lent, &(struct wp_loan){record->task.ppid,
+	    record->task.ptid, record->task.pid});
+	look_at_children(s);
 }
 
 void

@@ -21,7 +21,16 @@
  *    copy by the kernel): these bytes alone;
  *  - when records were lost, until the next hit.
  *
- * What an instruction loaded itself is known whatever others do.
+ * What an instruction loaded itself is known whatever others do.  It is also
+ * what the hit before left, if nothing else tells that, and the two are in
+ * order.
+ *
+ * Writers that make no hit.  The shadow holds where all writers are seen.  It
+ * is not used for a watch whose bytes others may write in other ways (the
+ * kernel, where its accesses are not watched; whoever maps them, too): that is
+ * said; nor while a child that is not watched may have its parent's memory
+ * (lent.h), nor for what was left in that time.  What an instruction loaded, or
+ * its flags, may contradict: then there is such a writer after all.
  *
  * Reading memory.  When nothing tells what a hit left, and it is the last one
  * that there is, memory is read; that is taken for what it left if no other hit
@@ -30,7 +39,8 @@
  * Where hits must be given out at once times are of no use, since nobody waits
  * to take a claim back.  Then who gives them says whether they are in order.
  *
- * What passes by the watch unseen, the shadow does not know of: see the manual.
+ * What else passes by the watch unseen, the shadow does not know of: see the
+ * manual.
  */
 #ifndef EX_SHADOW_H
 #define EX_SHADOW_H
@@ -40,15 +50,15 @@
 struct ex_shadows;
 
 /* What a hit that waits may still lose: its old value; a new one derived from
-   that; bytes that were read later. */
+   that, or from what the next one loaded; bytes that were read later. */
 struct ex_claim {
 	struct ex_claim *next;	/* of a later hit of the same watch */
 	struct ex_shadow *shadow;	/* NULL: there is nothing to lose */
 	struct ex_hit *hit;
-	uint32_t loaded;	/* old's bytes that the instruction loaded */
-	uint32_t stored;	/* new's bytes that it stored */
+	uint32_t loaded;	/* old's bytes that are certain: it loaded them */
+	uint32_t stored;	/* new's bytes that are: it stored them */
 	uint32_t later;		/* new's bytes that were read later, ... */
-	uint64_t read;		/* ... by this time, ns */
+	uint64_t read;		/* ... by this time, ns; or what tells others */
 	bool looked;		/* memory has been read for it, or tried */
 	bool listed;		/* its shadow has it in mind */
 };
@@ -87,6 +97,20 @@ void ex_shadows_forget(struct ex_shadows *, const struct ex_watch *);
 
 /* What was read of them may be of later. */
 void ex_shadows_unread(struct ex_shadows *, const struct ex_watch *);
+
+/* Others may write a watch's bytes without a hit. */
+void ex_shadows_unseen(struct ex_shadows *, const struct ex_watch *);
+
+/* How a watch's bytes are mapped is not known: others may write them; then it
+   is.  They are no longer what hits left. */
+void ex_shadows_unmapped(struct ex_shadows *, const struct ex_watch *);
+bool ex_shadows_is_unmapped(struct ex_shadows *, const struct ex_watch *);
+void ex_shadows_mapped(struct ex_shadows *, const struct ex_watch *,
+    bool shared);
+
+/* A FORK record: perhaps a child that is not watched and has its parent's
+   memory. */
+void ex_shadows_born(struct ex_shadows *, const struct ex_record *);
 
 /* Hits were lost until now, of any watch. */
 void ex_shadows_lost(struct ex_shadows *, uint64_t now);

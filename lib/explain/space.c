@@ -18,7 +18,6 @@
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */
 #define CODE_BITS 6	/* places of code known to be the file's: 2 ^ so many */
-#define CODE_MAX 16	/* bytes compared at each */
 #define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {
@@ -183,7 +182,7 @@ static bool
 is_in_memory(const struct ex_process *p, const struct ex_mapping *at,
     uint64_t start, size_t len)
 {
-	uint8_t file[CODE_MAX], memory[CODE_MAX];
+	uint8_t file[EX_ORIGINAL], memory[EX_ORIGINAL];
 	uint64_t base;
 
 	if (!p->live || wp_proc_read(p->pid, start, memory, len) !=
@@ -207,7 +206,7 @@ ex_process_is_original(struct ex_process *p, uint64_t end)
 	at = ex_maps_above(p->maps, end - 1, &p->hint);
 	if (at == p->maps->at + p->maps->n || at->start >= end)
 		return true;	/* no code that a record told of */
-	len = end - at->start < CODE_MAX ? end - at->start : CODE_MAX;
+	len = end - at->start < EX_ORIGINAL ? end - at->start : EX_ORIGINAL;
 	if (at->writable || ((at->doubtful || at->unseen) &&
 	    !is_in_memory(p, at, end - len, len)))
 		return false;
@@ -350,6 +349,21 @@ ex_space_disbelieved(struct ex_space *space, const char **why)
 	return m;
 }
 
+/* The code that a program makes its data, to write there: as a rule it is made
+   code again.  NULL: something else is mapped. */
+static const struct ex_mapping *
+code_made_data(struct ex_process *p, const struct ex_mmap *map)
+{
+	const struct ex_mapping *at;
+
+	if (p->maps == NULL || map->ino == 0 || (map->prot & PROT_EXEC) != 0)
+		return NULL;
+	at = ex_maps_above(p->maps, map->start, &p->hint);
+	return at < p->maps->at + p->maps->n && at->start <= map->start &&
+	    at->module->id.ino == map->ino &&
+	    at->pgoff + (map->start - at->first) == map->pgoff ? at : NULL;
+}
+
 bool
 ex_space_live(const struct ex_space *space)
 {
@@ -396,6 +410,7 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 		.first = map->start, .pgoff = map->pgoff,
 		.writable = (map->prot & PROT_WRITE) != 0,
 	};
+	const struct ex_mapping *code;
 	struct ex_process *p;
 	bool known;
 
@@ -411,7 +426,12 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 		new.module = ex_files_module(space->files, p->pid, p->root,
 		    map);
 	}
-	known = mmap_known(p, map, new.module);
+	if ((code = code_made_data(p, map)) != NULL) {
+		new.module = code->module;
+		new.first = code->first;
+		new.pgoff = code->pgoff;
+	}
+	known = code != NULL || mmap_known(p, map, new.module);
 	if (known && new.module == NULL)
 		return;
 	new.doubtful = known;

@@ -5,6 +5,14 @@
 #include <string.h>
 
 #include "code.h"
+#include "held.h"
+
+/* ah, ch, dh, bh */
+static bool
+is_high(ZydisRegister reg)
+{
+	return reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH;
+}
 
 /* The value of a general register, or of its part. */
 static bool
@@ -12,8 +20,7 @@ register_value(const struct ex_query *q, ZydisRegister reg, uint64_t *value)
 {
 	unsigned number;
 
-	if (ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR8 &&
-	    reg >= ZYDIS_REGISTER_AH && reg <= ZYDIS_REGISTER_BH) {
+	if (is_high(reg)) {
 		if (!ex_query_reg(q, (unsigned)(reg - ZYDIS_REGISTER_AH), value))
 			return false;
 		*value >>= 8;
@@ -176,6 +183,29 @@ load_register(const struct ex_query *q, const ZydisDecodedOperand *op,
 		load(effect, value);
 }
 
+/* xchg and xadd: what they stored, or added, was in the register that they
+   loaded. */
+static void
+exchange(const struct ex_query *q, const struct ex_code *c,
+    struct ex_effect *effect)
+{
+	const ZydisDecodedOperand *op = &c->op[is_memory(&c->op[0]) ? 1 : 0];
+	unsigned number;
+	uint64_t value;
+
+	load_register(q, op, effect);
+	if (!effect->has_loaded || is_high(op->reg.value) ||
+	    !ex_query_number(q, op->reg.value, &number) ||
+	    !ex_held(q, c, number, &value))
+		return;
+	if (c->insn->mnemonic == ZYDIS_MNEMONIC_XCHG) {
+		store(effect, value);
+	} else {
+		effect->operation = EX_OP_ADD;
+		effect->operand = value;
+	}
+}
+
 static enum ex_operation
 operation_of(ZydisMnemonic mnemonic)
 {
@@ -274,8 +304,7 @@ by_mnemonic(const struct ex_query *q, const struct ex_code *c,
 		break;
 	case ZYDIS_MNEMONIC_XCHG:
 	case ZYDIS_MNEMONIC_XADD:
-		/* what they stored was in the register that they loaded */
-		load_register(q, &c->op[is_memory(&c->op[0]) ? 1 : 0], effect);
+		exchange(q, c, effect);
 		break;
 	default:
 		compute(q, c, effect);

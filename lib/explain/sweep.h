@@ -34,10 +34,26 @@ struct ex_sweep {
 struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
     uint64_t vaddr);
 
+/* What a register that an instruction overwrote held before (held.h). */
+struct ex_held {
+	enum {
+		EX_HELD_UNKNOWN,	/* nobody has looked */
+		EX_HELD_NOT,		/* it cannot be told */
+		EX_HELD_CONSTANT,
+		EX_HELD_REGISTER,	/* what another one holds still */
+	} kind;
+	bool narrow;		/* the low 32 bits; the others were zero */
+	uint8_t number;		/* REGISTER */
+	uint8_t len;		/* bytes of code that say so, up to the
+				   instruction's end */
+	uint64_t value;		/* CONSTANT */
+};
+
 /* An instruction, decoded; kept in its module, and living as long. */
 struct ex_decoded {
 	ZydisDecodedInstruction insn;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
+	struct ex_held held;	/* by its register that it also loads */
 	uint64_t text_pc;	/* the pc that text was made for; 0: none yet */
 	char text[96];		/* see att.h */
 };

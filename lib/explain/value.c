@@ -15,6 +15,8 @@ ex_value_source_text(enum ex_value_source source)
 		return "derived";
 	case EX_VALUE_STOP:
 		return "stop";
+	case EX_VALUE_PROVED:
+		return "proved";
 	case EX_VALUE_LATER:
 		return "later";
 	case EX_VALUE_UNKNOWN:

@@ -6,9 +6,9 @@
  * known by the registers sampled after it, in part or in full (effect.h); what
  * it derived from the old value (add, inc, xor, ...) by the old value; else
  * memory is read, when its process is stopped at the hit, or later.  The old
- * value is what the hit before left, as far as no other thread can have written
- * in between (shadow.h); or what the instruction itself loaded (xchg, xadd,
- * cmpxchg).
+ * value is what the hit before left, as far as nobody else can have written in
+ * between (shadow.h); or what the instruction itself loaded (xchg, xadd,
+ * cmpxchg); or what it computed a known new one from.
  */
 #ifndef EX_VALUE_H
 #define EX_VALUE_H
@@ -33,10 +33,12 @@ enum ex_value_source {
 	EX_VALUE_DERIVED,	/* it computed it from the old value */
 	EX_VALUE_STOP,		/* read while the thread stood at the hit, and
 				   nobody else had written */
+	EX_VALUE_PROVED,	/* the next access loaded it */
 	EX_VALUE_LATER,		/* read later: others may have written since */
 };
 
-/* "register", "immediate", "derived", "stop", "later"; NULL: unknown. */
+/* "register", "immediate", "derived", "stop", "proved", "later"; NULL:
+   unknown. */
 const char *ex_value_source_text(enum ex_value_source);
 
 /* Whether bytes from to from + len - 1 are all known; and as a number, the

@@ -64,8 +64,7 @@ sample_what(struct perf_event_attr *attr, const struct wp_options *options,
 	if (options->stop)
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	attr->sample_id_all = 1;
-	attr->mmap = attr->mmap2 = side;
-	attr->mmap_data = side && options->for_perf;
+	attr->mmap = attr->mmap2 = attr->mmap_data = side;
 	attr->comm = attr->comm_exec = side;
 	attr->task = side;
 }

@@ -370,6 +370,27 @@ wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
 	return result;
 }
 
+struct bytes {
+	uint64_t from, to;
+};
+
+static int
+note_shared(void *arg, const struct wp_proc_map *map)
+{
+	const struct bytes *bytes = arg;
+
+	return map->shared && map->start < bytes->to &&
+	    bytes->from < map->end;
+}
+
+bool
+wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
+{
+	struct bytes bytes = {addr, addr + len};
+
+	return wp_proc_maps(pid, note_shared, &bytes) != 0;
+}
+
 /* Whether flags, two letters each, have this one. */
 static bool
 has_flag(const char *flags, const char *flag)

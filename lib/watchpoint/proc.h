@@ -78,6 +78,10 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
+/* Whether others may map some of these bytes as well, and write them there:
+   unless it is known that they cannot. */
+bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
+
 /* What a mapping has in it, as /proc/PID/smaps says. */
 struct wp_proc_usage {
 	uint64_t present;	/* bytes in memory, or swapped out */

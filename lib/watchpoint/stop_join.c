@@ -6,13 +6,19 @@
  * if all that was counted are the samples of this stop, and these are one
  * access, which the thread has not gone on from: had it blocked the signal for
  * a while, they might be several.  The thread that stands has all its samples
- * in the rings.  Processes that share the bytes are not asked, and so not
- * vouched for.  Others' events are read after the memory: counts only grow, so
+ * in the rings.  Others' events are read after the memory: counts only grow, so
  * if they are as they were, they were so all the time.  If not, memory is read
- * once more between that and another look at them.
+ * once more between that and another look at them; but then somebody may have
+ * written between the access and the reading, and that is no value of it.
+ *
+ * Who writes without being counted is not vouched for: who has the bytes mapped
+ * as well, in whatever process; a child that has the memory until it executes a
+ * program, which a FORK record tells of before it can do anything; and the
+ * kernel where its accesses are not seen, but not while the only thread stands.
  */
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "proc.h"
 #include "stop_private.h"
@@ -31,6 +37,53 @@ event_of(const struct wp_stop_thread *thread, uint64_t id)
 	return NULL;
 }
 
+/* A child that nobody traces may have its parent's memory. */
+static void
+take_child(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	struct wp_stop_process *process;
+	uint32_t pid, ppid, tid;
+
+	memcpy(&pid, (const uint8_t *)header + 8, sizeof(pid));
+	memcpy(&ppid, (const uint8_t *)header + 12, sizeof(ppid));
+	memcpy(&tid, (const uint8_t *)header + 20, sizeof(tid));
+	process = wp_stop_find_process(stops, (pid_t)ppid);
+	if (pid == ppid || stops->target->options.follow || process == NULL)
+		return;
+	wp_lent_add(&stops->lent, &(struct wp_loan){
+		(pid_t)ppid, (pid_t)tid, (pid_t)pid});
+	for (size_t i = 0; i < process->n; i++)
+		process->settled[i].gap = true;
+}
+
+/* What lies there now is no access's doing; and others may have it, too. */
+static void
+take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	const uint8_t *at = (const uint8_t *)header;
+	struct wp_stop_process *process;
+	uint64_t start, len;
+	uint32_t pid, flags;
+
+	memcpy(&pid, at + 8, sizeof(pid));
+	memcpy(&start, at + 16, sizeof(start));
+	memcpy(&len, at + 24, sizeof(len));
+	memcpy(&flags, at + 68, sizeof(flags));
+	if ((process = wp_stop_find_process(stops, (pid_t)pid)) == NULL)
+		return;
+	for (size_t i = 0; i < process->n; i++) {
+		const struct wp_region *region =
+		    &stops->target->watch[process->first + i].region;
+
+		if (region->addr < start + len &&
+		    start < region->addr + region->len) {
+			process->settled[i].gap = true;
+			process->settled[i].shared |=
+			    (flags & MAP_SHARED) != 0;
+		}
+	}
+}
+
 static void
 take_in(struct wp_stops *stops, const struct perf_event_header *header)
 {
@@ -42,6 +95,10 @@ take_in(struct wp_stops *stops, const struct perf_event_header *header)
 	uint64_t id = 0;
 	uint32_t tid;
 
+	if (header->type == PERF_RECORD_FORK)
+		take_child(stops, header);
+	if (header->type == PERF_RECORD_MMAP2)
+		take_mapping(stops, header);
 	if (header->type == PERF_RECORD_SAMPLE) {
 		memcpy(&id, (const uint8_t *)header + 8, sizeof(id));
 		memcpy(&tid, (const uint8_t *)header + 28, sizeof(tid));
@@ -94,6 +151,8 @@ struct look {
 	struct touched touched[WP_SLOTS_MAX];	/* by watch - first */
 	bool read[WP_SLOTS_MAX];	/* memory could be read */
 	bool exact[WP_SLOTS_MAX];	/* nobody else accessed it */
+	bool crowded[WP_SLOTS_MAX];	/* it is known that others did */
+	bool lent;			/* others have the memory */
 	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
 	struct wp_stop_value value[WP_SLOTS_MAX];
 	uint64_t pc;			/* where the thread stands; 0: not known */
@@ -209,7 +268,8 @@ look_at_value(struct look *look, size_t i)
 	look->settled[i] = read_bytes(look, i) &&
 	    (alone || are_countable(look));
 	look->exact[i] = look->settled[i] && (alone || counts_stand(look, i));
-	if (look->settled[i] && !look->exact[i])
+	look->crowded[i] = look->settled[i] && !look->exact[i];
+	if (look->crowded[i])
 		look->settled[i] = read_bytes(look, i) &&
 		    counts_stand(look, i);
 }
@@ -226,15 +286,45 @@ sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
 	return from;
 }
 
+/* Somebody accessed it whose counts are not those that are looked at. */
 static void
 unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
     size_t i)
 {
 	struct wp_stop_process *other = stops->process;
 
-	process->settled[i].known = false;
+	process->settled[i].gap = true;
 	for (; (other = sharer(other, process, i)) != NULL; other = other->next)
-		other->settled[i].known = false;
+		other->settled[i].gap = true;
+}
+
+/* Whether what was read is what the thread's last access left: all that it did
+   since others' counts were looked at is in its samples, and nobody else did
+   anything, nor could without being counted. */
+static bool
+is_left(const struct look *look, size_t i, uint64_t now, bool alone)
+{
+	const struct wp_stop_thread *thread = look->thread;
+	const struct wp_settled *settled = &thread->process->settled[i];
+	const struct touched *touched = &look->touched[i];
+	const bool kernel = look->stops->target->options.kernel;
+
+	return look->exact[i] && look->settled[i] &&
+	    thread->counted[i] == thread->taken[i] &&
+	    now == thread->taken[i] + touched->samples && alone &&
+	    !settled->shared && !settled->gap && !look->lent &&
+	    (kernel || (touched->here && thread->process->threads == 1));
+}
+
+/* And what was known before is what it found: it is one, and the kernel did
+   nothing unseen. */
+static bool
+is_exact(const struct look *look, size_t i)
+{
+	const struct touched *touched = &look->touched[i];
+
+	return look->thread->process->settled[i].known && touched->one &&
+	    touched->here && look->stops->target->options.kernel;
 }
 
 /* Put a watch's value into the last sample of it. */
@@ -244,29 +334,30 @@ put_value(struct look *look, size_t i)
 	struct wp_stop_thread *thread = look->thread;
 	struct wp_settled *settled = &thread->process->settled[i];
 	struct wp_stop_value *value = &look->value[i];
-	const struct touched *touched = &look->touched[i];
 	const uint64_t now = wp_stop_counted(look->stops, thread,
 	    thread->process->first + i);
 	const bool alone = sharer(look->stops->process, thread->process, i) ==
 	    NULL;
-	const bool known_from = alone && settled->known && touched->one &&
-	    touched->here && thread->counted[i] == thread->taken[i] &&
-	    now == thread->taken[i] + touched->samples;
 
-	thread->taken[i] = now;
-	if (known_from && look->exact[i] && look->settled[i]) {
-		value->flags |= WP_STOP_EXACT;
-		memcpy(value->old, settled->byte, value->len);
+	if (is_left(look, i, now, alone)) {
+		value->flags |= WP_STOP_LEFT;
+		if (is_exact(look, i)) {
+			value->flags |= WP_STOP_EXACT;
+			memcpy(value->old, settled->byte, value->len);
+		}
+	} else if (look->crowded[i] || settled->gap ||
+	    thread->counted[i] != thread->taken[i]) {
+		value->len = 0;		/* others were there, perhaps after it */
 	}
+	thread->taken[i] = thread->counted[i] = now;
 	if (!alone)
 		unsettle(look->stops, thread->process, i);
-	settled->known = look->settled[i] && alone;
-	if (settled->known) {
-		thread->counted[i] = now;
-		memcpy(settled->byte, value->new, value->len);
-	}
+	settled->known = look->settled[i] && alone && !settled->shared &&
+	    !look->lent;
+	settled->gap = look->lent;
+	memcpy(settled->byte, value->new, sizeof(settled->byte));
 	if (look->read[i])
-		wp_stop_record_value(touched->last, value);
+		wp_stop_record_value(look->touched[i].last, value);
 }
 
 enum wp_stop_at
@@ -285,11 +376,17 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	}
 	if (kernel)
 		look.call = wp_trace_call(thread->traced.tid, &look.result);
+	look.lent = wp_lent_left(&stops->lent, thread->process->pid,
+	    wp_lent_shares);
 	for (size_t i = 0; i < thread->process->n; i++)
-		if (is_wanted(&look, i)) {
+		if (is_wanted(&look, i))
 			look_at_value(&look, i);
+	/* a child that was made meanwhile */
+	wp_stop_drain(stops);
+	look.lent = wp_lent_left(&stops->lent, thread->process->pid, NULL);
+	for (size_t i = 0; i < thread->process->n; i++)
+		if (is_wanted(&look, i))
 			put_value(&look, i);
-		}
 	return kernel ? WP_STOP_AT_CALL : here ? WP_STOP_AT_HIT :
 	    WP_STOP_AT_NOTHING;
 }
@@ -313,7 +410,10 @@ wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
 		    &stops->target->watch[process->first + i].region;
 		struct wp_settled *settled = &process->settled[i];
 
-		settled->known = region->len <= WP_STOP_BYTES &&
+		settled->shared = wp_proc_shares(process->pid, region->addr,
+		    region->len);
+		settled->known = !settled->shared &&
+		    region->len <= WP_STOP_BYTES &&
 		    wp_proc_read(process->pid, region->addr, settled->byte,
 		    region->len) == (ssize_t)region->len;
 	}

@@ -10,6 +10,7 @@
 #ifndef WP_STOP_PRIVATE_H
 #define WP_STOP_PRIVATE_H
 
+#include "lent.h"
 #include "stop.h"
 #include "stop_queue.h"
 #include "target_private.h"
@@ -18,6 +19,10 @@
 /* What a watch's bytes were, at a moment when nobody accessed them. */
 struct wp_settled {
 	bool known;
+	bool shared;		/* mapped so: others may write them, unseen */
+	bool gap;		/* others have, perhaps, since they were looked
+				   at last: a child that has the memory, a
+				   thread that has ended, who mapped them */
 	uint8_t byte[WP_STOP_BYTES];
 	pid_t memory;		/* whose they are: of processes that share them
 				   the one that made the others */
@@ -48,7 +53,7 @@ struct wp_stop_thread {
 	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
 					   watch - first */
 	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
-					   watch was settled last */
+					   watch was looked at last */
 	bool held;		/* by us; it goes on with ... */
 	int pass;		/* ... this signal */
 	struct wp_stop_thread *sister;	/* in its process */
@@ -61,6 +66,7 @@ struct wp_stops {
 	struct wp_traced_all all;	/* threads */
 	struct wp_stop_process *process;
 	struct wp_stop_queue queue;
+	struct wp_lent lent;		/* to children that are not traced */
 	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
 					   watch */
 	size_t ngone;

@@ -1,8 +1,6 @@
 /* stop_thread: the processes whose threads stop at hits, and these threads. */
 #include <errno.h>
-#include <linux/kcmp.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "proc.h"
@@ -114,37 +112,6 @@ wp_stop_forget_process(struct wp_stops *stops, pid_t pid)
 			drop_process(stops, process);
 }
 
-/* A new child, and whose it is. */
-struct child {
-	const struct wp_stops *stops;
-	struct wp_stop_process *process;
-	const struct wp_stop_process *parent;
-};
-
-/* A mapping that they share. */
-static int
-note_shared(void *arg, const struct wp_proc_map *map)
-{
-	const struct child *child = arg;
-	const struct wp_watched *watch = child->stops->target->watch +
-	    child->parent->first;
-
-	for (size_t i = 0; i < child->parent->n && map->shared; i++)
-		if (watch[i].region.addr < map->end && map->start <
-		    watch[i].region.addr + watch[i].region.len)
-			child->process->settled[i].memory =
-			    child->parent->settled[i].memory;
-	return 0;
-}
-
-/* Whether two processes have one memory, unless it is known that they have
-   not. */
-static bool
-have_one_memory(pid_t a, pid_t b)
-{
-	return syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0) <= 0;
-}
-
 /* A new child, with the watches of the process that made it. */
 static struct wp_stop_process *
 adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
@@ -159,12 +126,9 @@ adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 	    parent->n);
 	if (process == NULL)
 		return NULL;
-	if (have_one_memory(parent->pid, process->pid))
+	if (wp_lent_shares(parent->pid, process->pid))
 		for (size_t i = 0; i < process->n; i++)
 			process->settled[i].memory = parent->settled[i].memory;
-	else
-		(void)wp_proc_maps(process->pid, note_shared, &(struct child){
-		    stops, process, parent});
 	wp_stop_settle(stops, process);
 	return process;
 }

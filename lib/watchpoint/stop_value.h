@@ -22,6 +22,9 @@ enum wp_stop_flags {
 	/* Between old and new, this thread's access (or all of one system call)
 	   is the only one there was, to any byte of the watch. */
 	WP_STOP_EXACT = 1,
+	/* Nobody wrote between the access and the reading: new is what it left.
+	   EXACT says so, too. */
+	WP_STOP_LEFT = 2,
 };
 
 struct wp_stop_value {
@@ -29,13 +32,15 @@ struct wp_stop_value {
 	uint16_t version;
 	uint16_t flags;		/* enum wp_stop_flags */
 	uint64_t addr;		/* the watch: its first byte */
-	uint32_t len;		/* how many bytes there are in old and new */
+	uint32_t len;		/* how many bytes there are in old and new; 0:
+				   others may have written after the access
+				   who are known to have been there */
 	int32_t call;		/* an access of the kernel: the number of the
 				   system call; < 0: not known */
 	int64_t result;		/* call >= 0: what the call gives */
 	uint8_t old[WP_STOP_BYTES];	/* before; only if EXACT */
 	uint8_t new[WP_STOP_BYTES];	/* as read while the thread stood
-					   behind its access: if not EXACT,
+					   behind its access: if not LEFT,
 					   others may have written, too */
 };
 _Static_assert(sizeof(struct wp_stop_value) == 96, "as in recordings");

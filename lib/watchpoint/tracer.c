@@ -277,6 +277,19 @@ handle(void *arg, const struct wp_trace *trace)
 	return !tracer->ended;
 }
 
+bool
+wp_tracer_others(const struct wp_tracer *tracer, pid_t tid)
+{
+	const struct wp_traced *other;
+	struct wp_trace trace;
+
+	for (pid_t at = 0; (other = wp_traced_after(&tracer->all, at)) != NULL;
+	    at = other->tid)
+		if (other->tid != tid && wp_trace_next(other->tid, &trace) > 0)
+			return true;
+	return false;
+}
+
 int
 wp_tracer_step(struct wp_tracer *tracer)
 {

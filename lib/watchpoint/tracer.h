@@ -95,6 +95,9 @@ void wp_tracer_update(struct wp_tracer *);
  */
 int wp_tracer_settled(struct wp_tracer *);
 
+/* Whether a thread but this one has something to report now. */
+bool wp_tracer_others(const struct wp_tracer *, pid_t tid);
+
 /* Whether any thread is traced. */
 bool wp_tracer_busy(const struct wp_tracer *);
 

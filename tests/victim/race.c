@@ -4,6 +4,8 @@
  *	race hot THREADS WRITES		at once, in bursts with pauses
  *	race calm THREADS WRITES	one at a time, 10 ms apart
  *	race pairs MS WRITES		two threads, both MS ms after the last writes
+ *	race adds THREADS WRITES	at once, xadd alone
+ *	race swaps THREADS WRITES	at once, xchg alone
  *
  * A stored value is unique, with low byte 0; each addition adds 1.  At the end
  * each write is told in a line, thread by thread, in its order:
@@ -39,7 +41,7 @@ static struct thread {
 } threads[THREADS_MAX];
 
 static unsigned writes, pause_ms;
-static int calm, pairs;
+static int calm, pairs, adds, swaps;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
 
@@ -99,6 +101,44 @@ put(struct thread *t, unsigned i)
 	t->log[i].has_old = has_old;
 }
 
+static void
+note_loaded(struct thread *t, unsigned i, const char *operation,
+    uint64_t stored, uint64_t loaded)
+{
+	t->log[i].operation = operation;
+	t->log[i].stored = stored;
+	t->log[i].old = loaded;
+	t->log[i].has_old = 1;
+}
+
+/* As compilers do it: the operand is put into the register just before. */
+static void
+put_adds(struct thread *t)
+{
+	for (unsigned i = 0; i < writes; i++) {
+		uint64_t loaded;
+
+		__asm__ volatile("movl $1,%k1; lock xaddq %1,%0" :
+		    "+m"(word), "=r"(loaded));
+		note_loaded(t, i, "xadd", 1, loaded);
+	}
+}
+
+/* The operand comes from further away. */
+static void
+put_swaps(struct thread *t)
+{
+	for (unsigned i = 0; i < writes; i++) {
+		const uint64_t value = (uint64_t)(t->number + 1) << 40 |
+		    (uint64_t)i << 8;
+		uint64_t loaded = value;
+
+		__asm__ volatile("nop; nop; nop; nop; nop; xchgq %1,%0" :
+		    "+m"(word), "+r"(loaded));
+		note_loaded(t, i, "xchg", value, loaded);
+	}
+}
+
 /* None, a short one, or one that is long enough for another to be alone. */
 static void
 pause_some(struct thread *t)
@@ -151,8 +191,8 @@ work(void *arg)
 
 	t->tid = gettid();
 	(void)pthread_barrier_wait(&ready);
-	if (pairs) {
-		put_pairs(t);
+	if (pairs || adds || swaps) {
+		(pairs ? put_pairs : adds ? put_adds : put_swaps)(t);
 		return NULL;
 	}
 	for (unsigned i = 0; i < writes; i++) {
@@ -196,6 +236,8 @@ main(int argc, char **argv)
 		return 2;
 	calm = strcmp(argv[1], "calm") == 0;
 	pairs = strcmp(argv[1], "pairs") == 0;
+	adds = strcmp(argv[1], "adds") == 0;
+	swaps = strcmp(argv[1], "swaps") == 0;
 	if (pairs) {
 		pause_ms = n;
 		n = 2;

@@ -1,0 +1,38 @@
+/*
+ * lent: the memory of processes that children of theirs have, too, and in which
+ * nobody watches these: vfork(2) lends it until the child executes a program or
+ * ends, clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they
+ * write is seen by no event.
+ */
+#ifndef WP_LENT_H
+#define WP_LENT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { WP_LENT_MAX = 32 };
+
+/* All zero: nobody has any. */
+struct wp_lent {
+	struct wp_loan {
+		pid_t pid, tid;		/* who made it */
+		pid_t child;
+	} loan[WP_LENT_MAX];
+	unsigned n;
+	bool more;		/* children for whom there was no room */
+};
+
+/* Whether a thread and a child may have one memory: unless the child has ended,
+   or it is known that they have not. */
+bool wp_lent_shares(pid_t tid, pid_t child);
+
+/* A thread has made another process: by which call is not known. */
+void wp_lent_add(struct wp_lent *, const struct wp_loan *);
+
+/* Whether a child may still have the memory of process pid (0: of anybody), as
+   shares says; NULL: that cannot be asked.  Those that have not are
+   forgotten. */
+bool wp_lent_left(struct wp_lent *, pid_t pid,
+    bool (*shares)(pid_t tid, pid_t child));
+
+#endif

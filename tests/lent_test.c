@@ -1,0 +1,120 @@
+/*
+ * lent: children that have their parent's memory, and those that have not.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "lent.h"
+
+enum { STACK = 65536 };
+
+static _Alignas(16) char stack[STACK];
+static volatile int go;
+
+static int
+wait_for_go(void *unused)
+{
+	(void)unused;
+	while (!go)
+		(void)usleep(100);
+	return 0;
+}
+
+static pid_t
+start_child(int flags)
+{
+	const pid_t pid = clone(wait_for_go, stack + STACK, flags | SIGCHLD,
+	    NULL);
+
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void
+add(struct wp_lent *lent, pid_t pid, pid_t child)
+{
+	wp_lent_add(lent, &(struct wp_loan){pid, pid, child});
+}
+
+/* Until it ends, and not after that, reaped or not. */
+static void
+asks_the_kernel(void **state)
+{
+	struct wp_lent lent = {.n = 0};
+	siginfo_t info;
+	pid_t pid;
+
+	(void)state;
+	go = 0;
+	pid = start_child(CLONE_VM);
+	add(&lent, getpid(), pid);
+	assert_true(wp_lent_left(&lent, getpid(), wp_lent_shares));
+	assert_true(wp_lent_left(&lent, 0, wp_lent_shares));
+	assert_false(wp_lent_left(&lent, pid, wp_lent_shares));
+	go = 1;
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT),
+	    0);
+	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
+	assert_int_equal(lent.n, 0);
+	add(&lent, getpid(), pid);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
+}
+
+/* A child of fork(2) has a memory of its own. */
+static void
+lets_fork_be(void **state)
+{
+	struct wp_lent lent = {.n = 0};
+	const pid_t pid = start_child(0);
+
+	(void)state;
+	add(&lent, getpid(), pid);
+	assert_true(wp_lent_left(&lent, getpid(), NULL));
+	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* What there is no room for may be. */
+static void
+forgets_nobody(void **state)
+{
+	struct wp_lent lent = {.n = 0};
+	pid_t pid;
+
+	(void)state;
+	go = 0;
+	pid = start_child(CLONE_VM);
+	for (unsigned i = 0; i < WP_LENT_MAX; i++)
+		add(&lent, getpid(), pid);
+	assert_false(lent.more);
+	add(&lent, getpid(), pid);
+	assert_true(lent.more);
+	go = 1;
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(wp_lent_left(&lent, getpid(), wp_lent_shares));
+	assert_int_equal(lent.n, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(asks_the_kernel),
+		cmocka_unit_test(lets_fork_be),
+		cmocka_unit_test(forgets_nobody),
+	};
+
+	return cmocka_run_group_tests_name("lent", tests, NULL, NULL);
+}
