@@ -41,10 +41,10 @@ struct mode {
 };
 
 static const struct mode modes[] = {
-	{"ring", {NULL}, NULL, true, true, false, "ktcf"},
-	{"ring -f", {"-f", NULL}, NULL, true, true, true, "ktcvf"},
-	{"stop", {"--stop", NULL}, NULL, true, true, false, "ktcf"},
-	{"stop -f", {"--stop", "-f", NULL}, NULL, true, true, true, "ktcvf"},
+	{"ring", {NULL}, NULL, true, true, false, "ktcvfs"},
+	{"ring -f", {"-f", NULL}, NULL, true, true, true, "ktcvfs"},
+	{"stop", {"--stop", NULL}, NULL, true, true, false, "ktcvfs"},
+	{"stop -f", {"--stop", "-f", NULL}, NULL, true, true, true, "ktcvfs"},
 	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false, "ktcf"},
 	{"async", {"--inside", NULL}, "async", true, false, false, "ktcf"},
 	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "tcf"},
