@@ -72,6 +72,10 @@ static const char source[] =
 	"ALONE static void calls_pointer(long value) {\n"
 	"	pointer(value); choice = 1;\n"
 	"}\n"
+	"static void (*volatile other)(long) = reload;\n"
+	"ALONE static void calls_other(long value) {\n"
+	"	other(value); choice = 1;\n"
+	"}\n"
 	/* in a part of it that compilers move away */
 	"__attribute__((cold, noinline)) static void ice(void) { choice++; }\n"
 	"ALONE static void seldom(long value) {\n"
@@ -90,7 +94,8 @@ static const char source[] =
 	"#define WAY(name) if (strcmp(argv[i], #name) == 0) name(i)\n"
 	"		WAY(set); WAY(reload); WAY(middle); WAY(either);\n"
 	"		WAY(outer); WAY(anywhere); WAY(switches); WAY(calls);\n"
-	"		WAY(calls_pointer); WAY(seldom); WAY(copies);\n"
+	"		WAY(calls_pointer); WAY(calls_other); WAY(seldom);\n"
+	"		WAY(copies);\n"
 	"	}\n"
 	"	return choice == 0;\n"
 	"}\n"
@@ -302,6 +307,24 @@ judges_who_ended_in_a_jump(void **state)
 	expect_judged("calls", "reload", 66, "1 stray by 1 writer\n");
 }
 
+/* The loader's first code, which calls constructors, has no callers. */
+static void
+judges_constructors(void **state)
+{
+	(void)state;
+	scratch_write("program.c", "long config;\n"
+	    "__attribute__((constructor)) static void early(void) {\n"
+	    "	config = 1; __asm__ volatile(\"\" ::: \"memory\");\n"
+	    "}\n"
+	    "int main(void) { return 0; }\n");
+	scratch_run("gcc -O2 -fPIC -shared -o libearly.so program.c && "
+	    "echo 'extern long config; int main(void) { return !config; }' "
+	    "> main.c && gcc -O2 -o program main.c -L. -learly "
+	    "-Wl,-rpath,$PWD");
+	expect_judged("", "late", 66, "1 stray by 1 writer\n");
+	expect_judged("", "early", 0, ", 0 stray\n");
+}
+
 /* Without what was split off nobody knows what was inlined: a file that is not
    there, or no file, or in a package, which libdw does not read. */
 static void
@@ -328,6 +351,27 @@ judges_without_what_was_split_off(void **state)
 	}
 }
 
+/* Who was called through a pointer may have ended in a jump: nothing tells.  Who
+   is allowed and has no such jump was not the one. */
+static void
+judges_calls_through_pointers(void **state)
+{
+	const size_t plain = 0, library = 7;
+	const size_t made[] = {plain, library};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		build(builds[made[i]].command);
+		expect_judged("calls_other", "reload", 120,
+		    "1 hit cannot be judged");
+		expect_judged("anywhere", "middle", 120,
+		    "1 hit cannot be judged");
+		expect_judged("calls_other", "calls", 66,
+		    "1 stray by 1 writer\n");
+		expect_judged("calls_other", "calls_other", 0, ", 0 stray\n");
+	}
+}
+
 int
 main(void)
 {
@@ -335,7 +379,9 @@ main(void)
 		cmocka_unit_test(finds_who_ended_in_a_jump),
 		cmocka_unit_test(finds_them_afterwards),
 		cmocka_unit_test(judges_who_ended_in_a_jump),
+		cmocka_unit_test(judges_constructors),
 		cmocka_unit_test(judges_without_what_was_split_off),
+		cmocka_unit_test(judges_calls_through_pointers),
 	};
 
 	return run_live_with("callers", tests, scratch_make, scratch_remove);

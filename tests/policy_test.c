@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "jumps.h"
 #include "line.h"
 #include "made_hits.h"
 #include "policy.h"
@@ -47,6 +48,30 @@ ex_lines_at(struct ex_module *module, uint64_t vaddr,
 	out[0] = (struct ex_line){.function = "_ZN6Config3setEi"};
 	out[1] = (struct ex_line){0};
 	return 2;
+}
+
+/* Who jumps to what begins at JUMPED: one function. */
+enum { JUMPED = 0x4000, JUMP = 0x5000 };
+
+int
+ex_jumps_each(struct ex_module *const *in, unsigned n, struct ex_module *of,
+    uint64_t vaddr, int (*fn)(void *, struct ex_module *, uint64_t), void *arg)
+{
+	assert_true(n > 0);
+	assert_ptr_equal(in[0], of);
+	return vaddr == JUMPED ? fn(arg, of, JUMP) : 0;
+}
+
+const struct ex_frames *
+ex_symbol_frames(struct ex_module *module, uint64_t vaddr, uint64_t lookup)
+{
+	static struct ex_frame frame = {.function = "config_load"};
+	static const struct ex_frames frames = {1, &frame};
+
+	frame.module = module;
+	assert_int_equal(vaddr, JUMP);
+	assert_int_equal(lookup, JUMP);
+	return &frames;
 }
 
 /* --- frames --- */
@@ -427,6 +452,42 @@ incomplete_backtraces(void **state)
 	}
 }
 
+/* Who was called through a pointer may have been one who is allowed, and jumped
+   to who wrote. */
+static void
+calls_through_pointers(void **state)
+{
+	static const struct {
+		const char *allowed;
+		bool pointer;
+		uint64_t vaddr;
+		bool stray;
+	} cases[] = {
+		{"config_load", true, JUMPED, false},
+		{"config_save", true, JUMPED, true},
+		{"config_load", false, JUMPED, true},
+		{"config_load", true, OTHER, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct ex_frame frames[FRAMES_MAX] = {
+			{.module = &program, .function = "scribble",
+			    .vaddr = cases[i].vaddr,
+			    .pointer = cases[i].pointer},
+			NAMED("main"),
+		};
+		struct ex_stack stack = stack_of(frames);
+		struct policy *p = policy_new(&cases[i].allowed, 1);
+		struct ex_hit hit = hit_of(&stack, 1);
+
+		assert_int_equal(policy_judge(p, &hit), 0);
+		assert_int_equal(hit.stray, cases[i].stray);
+		assert_int_equal(hit.unjudged, !cases[i].stray);
+		policy_free(p);
+	}
+}
+
 /* Neither stray nor fine is told of what is not judged. */
 static void
 unjudged_hits(void **state)
@@ -476,6 +537,7 @@ main(void)
 		cmocka_unit_test(one_for_each_writer),
 		cmocka_unit_test(one_for_each_watch),
 		cmocka_unit_test(incomplete_backtraces),
+		cmocka_unit_test(calls_through_pointers),
 		cmocka_unit_test(unjudged_hits),
 		cmocka_unit_test(words),
 	};

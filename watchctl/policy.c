@@ -20,6 +20,7 @@
 
 #include "by_stack.h"
 #include "demangle.h"
+#include "jumps.h"
 #include "line.h"
 
 /* What is known of one backtrace. */
@@ -28,12 +29,21 @@ struct verdict {
 	struct finding *last;	/* that its last hit counted for; NULL: none */
 };
 
+/* Whether who is allowed may have jumped to who runs at a place. */
+struct asked {
+	const struct ex_module *module;
+	uint64_t vaddr;
+	uint64_t modules;	/* a hash of those that were looked at */
+	bool may;
+};
+
 struct policy {
 	const char *const *allow;	/* n patterns */
 	size_t n;
 	bool whole;		/* one of them is for whole or mangled names */
 	struct by_stack verdicts;
 	void *tree;		/* of the findings, by watch and place */
+	void *asked;		/* a tree of struct asked */
 	struct list {		/* in order of first sight */
 		struct finding **at;
 		size_t n, cap;
@@ -83,6 +93,7 @@ policy_free(struct policy *p)
 	if (p == NULL)
 		return;
 	tdestroy(p->tree, keep);
+	tdestroy(p->asked, free);
 	list_free(&p->stray);
 	list_free(&p->unjudged);
 	free(p->verdicts.items);
@@ -208,6 +219,12 @@ file_allowed(const struct policy *p, const struct ex_frame *frame)
 		if (file_matches(p->allow[i], frame->file))
 			return true;
 	return false;
+}
+
+static bool
+frame_allowed(const struct policy *p, const struct ex_frame *frame)
+{
+	return file_allowed(p, frame) || function_allowed(p, frame);
 }
 
 /* --- whom to blame --- */
@@ -344,8 +361,7 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 
 		if (frame->kernel)
 			continue;
-		if ((innermost && is_loader(frame)) ||
-		    file_allowed(p, frame) || function_allowed(p, frame))
+		if ((innermost && is_loader(frame)) || frame_allowed(p, frame))
 			return true;
 		innermost = false;
 	}
@@ -353,6 +369,12 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 }
 
 /* --- findings --- */
+
+static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
 
 /* What a frame's module is known by, in every process and run. */
 static const char *
@@ -364,12 +386,6 @@ module_of(const struct ex_frame *frame)
 		return "";
 	id = ex_module_build_id(frame->module);
 	return *id != '\0' ? id : ex_module_name(frame->module);
-}
-
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int
@@ -454,11 +470,107 @@ count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit)
 	return 0;
 }
 
-/* Whether nobody is missing on a backtrace. */
-static bool
-is_whole(const struct ex_stack *stack)
+#define MODULES_MAX 64	/* of a backtrace, in which jumps are looked for */
+
+/* A function that is allowed, or what is inlined in it there, may have made a
+   jump: 1; else 0. */
+static int
+jump_allowed(void *arg, struct ex_module *module, uint64_t jump)
 {
-	return stack != NULL && stack->end == EX_END_OUTERMOST && !stack->gap;
+	const struct ex_frames *frames = ex_symbol_frames(module, jump, jump);
+
+	for (unsigned i = 0; frames != NULL && i < frames->n; i++) {
+		if (frame_allowed(arg, &frames->frame[i]) ||
+		    frames->frame[i].gap)
+			return 1;
+	}
+	return 0;
+}
+
+/* The modules of a backtrace, once each; result: how many. */
+static unsigned
+modules_of(const struct ex_stack *stack, struct ex_module *out[MODULES_MAX],
+    uint64_t *hash)
+{
+	unsigned n = 0, k;
+
+	*hash = 0;
+	for (unsigned i = 0; i < stack->n && n < MODULES_MAX; i++) {
+		struct ex_module *module =
+		    (struct ex_module *)(uintptr_t)stack->frame[i].module;
+
+		for (k = 0; k < n && out[k] != module; k++)
+			;
+		if (module == NULL || k < n)
+			continue;
+		out[n++] = module;
+		*hash += (uintptr_t)module * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return n;
+}
+
+static int
+compare_asked(const void *a, const void *b)
+{
+	const struct asked *x = a, *y = b;
+	int order = compare_numbers((uintptr_t)x->module,
+	    (uintptr_t)y->module);
+
+	if (order == 0)
+		order = compare_numbers(x->modules, y->modules);
+	return order != 0 ? order : compare_numbers(x->vaddr, y->vaddr);
+}
+
+/* Whether who is allowed may have jumped to the function of a frame, by code of
+   n modules.  The answer is kept. */
+static bool
+may_jump(struct policy *p, const struct asked *key,
+    struct ex_module *const *modules, unsigned n)
+{
+	struct asked **found = tfind(key, &p->asked, compare_asked), *asked;
+	bool may;
+
+	if (found != NULL)
+		return (*found)->may;
+	may = ex_jumps_each(modules, n,
+	    (struct ex_module *)(uintptr_t)key->module, key->vaddr,
+	    jump_allowed, p) != 0;
+	if ((asked = malloc(sizeof(*asked))) == NULL)
+		return may;
+	*asked = *key;
+	asked->may = may;
+	if (tsearch(asked, &p->asked, compare_asked) == NULL)
+		free(asked);
+	return may;
+}
+
+/* Whether who is allowed may be missing where functions were called through
+   pointers: these may have pointed to it, and it ended in a tail call. */
+static bool
+may_be_missing(struct policy *p, const struct ex_stack *stack)
+{
+	struct ex_module *modules[MODULES_MAX];
+	struct asked key;
+	const unsigned n = modules_of(stack, modules, &key.modules);
+
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		key.module = frame->module;
+		key.vaddr = frame->vaddr - (i > 0);
+		if (frame->pointer && frame->module != NULL &&
+		    may_jump(p, &key, modules, n))
+			return true;
+	}
+	return false;
+}
+
+/* Whether nobody who is allowed can be missing on a backtrace. */
+static bool
+is_whole(struct policy *p, const struct ex_stack *stack)
+{
+	return stack != NULL && stack->end == EX_END_OUTERMOST &&
+	    !stack->gap && !may_be_missing(p, stack);
 }
 
 int
@@ -472,7 +584,7 @@ policy_judge(struct policy *p, struct ex_hit *hit)
 		verdict = &own;
 	if (verdict->is == UNKNOWN)
 		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :
-		    p->n > 0 && !is_whole(stack) ? UNJUDGED : STRAY;
+		    p->n > 0 && !is_whole(p, stack) ? UNJUDGED : STRAY;
 	hit->stray = hit->stray || verdict->is == STRAY;
 	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
 	return hit->stray || hit->unjudged ? count(p, verdict, hit) : 0;

@@ -283,3 +283,25 @@ ex_fde_find(struct ex_module *m, uint64_t vaddr, uint64_t *start,
 	*end = found->end;
 	return true;
 }
+
+void
+ex_fde_each(struct ex_module *m, void (*fn)(void *, uint64_t), void *arg)
+{
+	Elf *elf = ex_module_elf(m);
+	const struct ex_ranges *frames;
+	GElf_Phdr ph;
+	uint64_t start, n;
+
+	if (elf == NULL)
+		return;
+	if (find_phdr(elf, &ph) && ph.p_memsz >= HEADER) {
+		n = table_size(m, &ph);
+		for (uint64_t i = 0; i < n &&
+		    table_start(m, ph.p_vaddr, i, &start); i++)
+			fn(arg, start);
+		return;
+	}
+	frames = frames_of(m, elf);
+	for (size_t i = 0; frames != NULL && i < frames->n; i++)
+		fn(arg, frames->at[i].start);
+}

@@ -11,4 +11,8 @@
 bool ex_fde_find(struct ex_module *, uint64_t vaddr, uint64_t *start,
     uint64_t *end);
 
+/* Call fn with the start of each entry. */
+void ex_fde_each(struct ex_module *, void (*fn)(void *arg, uint64_t start),
+    void *arg);
+
 #endif

@@ -45,6 +45,8 @@ ex_module_free(struct ex_module *m)
 		m->unwind_free(m->unwind);
 	if (m->types_free != NULL)
 		m->types_free(m->types);
+	if (m->jumps_free != NULL)
+		m->jumps_free(m->jumps);
 	if (m->insn_free != NULL)
 		m->insn_free(m->insn);
 	if (m->fdes != NULL)

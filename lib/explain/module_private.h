@@ -79,6 +79,8 @@ struct ex_module {
 	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
 	void *types;		/* type.c's objects; NULL: none yet */
 	void (*types_free)(void *);	/* frees them; NULL: nothing to free */
+	void *jumps;		/* jumps.c's; NULL: not asked yet */
+	void (*jumps_free)(void *);	/* frees them; NULL: nothing to free */
 	void *insn;		/* sweep.c's places by pc; NULL: none yet */
 	void (*insn_free)(void *);	/* frees them; NULL: nothing to free */
 };

@@ -385,11 +385,14 @@ add_missing(struct ex_stacks *stacks, struct ex_process *process,
 {
 	const unsigned before = stacks->nframes;
 	const struct ex_tail *tail;
+	bool pointer;
 
 	if (pc->signal || caller->exact)
 		return true;
 	tail = ex_tail_find(stacks->tails, process, pc->pc - !pc->exact,
-	    caller->pc);
+	    caller->pc, &pointer);
+	if (before > 0)
+		stacks->frame[before - 1].pointer = pointer;
 	for (unsigned i = 0; tail != NULL && i < tail->n; i++) {
 		if (!add_tail_frames(stacks, process, &tail->caller[i]))
 			return false;

@@ -28,6 +28,9 @@ struct ex_frame {
 				   is that of its jump */
 	bool gap;		/* functions may be missing between it and the
 				   next inner: tail calls, or inlined ones */
+	bool pointer;		/* who called it, or jumped to it, did so through
+				   a pointer, as far as can be told: that may have
+				   pointed to one that ended in a tail call of it */
 };
 
 /* The frames at one vaddr, innermost inlined function first; at least one. */

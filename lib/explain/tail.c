@@ -563,7 +563,8 @@ is_inlined(const struct graph *g, int from, int to)
    one, or 0.  If all may lead anywhere, they are taken as calls are that may: who
    runs is where they led.  False: they lead to several, and *jump as before. */
 static bool
-next_node(const struct graph *g, int from, int *to, uint64_t *jump)
+next_node(const struct graph *g, int from, int *to, uint64_t *jump,
+    bool *pointer)
 {
 	unsigned n = 0;
 	bool same = true;
@@ -578,8 +579,10 @@ next_node(const struct graph *g, int from, int *to, uint64_t *jump)
 		*to = edge->to;
 		*jump = n++ == 0 ? edge->jump : 0;
 	}
-	if (same && n > 0 && *to == ANYWHERE)
+	if (same && n > 0 && *to == ANYWHERE) {
 		*to = whole_of(g, RUNNING);
+		*pointer = true;
+	}
 	return same && n > 0;
 }
 
@@ -599,7 +602,8 @@ walk(struct graph *g, struct ex_tail *tail)
 			break;
 		}
 		node->passed = true;
-		tail->gap = g->full || !next_node(g, at, &to, &jump);
+		tail->gap = g->full || !next_node(g, at, &to, &jump,
+		    &tail->pointer);
 		if (g->full)
 			jump = 0;
 		if (!tail->gap && jump == 0)
@@ -769,7 +773,7 @@ answer_of(struct ex_tails *tails, struct graph *g, const struct place *called,
 
 const struct ex_tail *
 ex_tail_find(struct ex_tails *tails, struct ex_process *process, uint64_t pc,
-    uint64_t back)
+    uint64_t back, bool *pointer)
 {
 	struct place called, running;
 	const struct answer *answer;
@@ -780,12 +784,20 @@ ex_tail_find(struct ex_tails *tails, struct ex_process *process, uint64_t pc,
 	g.nedges = 0;
 	g.code = 0;
 	g.full = false;
+	*pointer = false;
 	if (ZYAN_FAILED(ZydisDecoderInit(&g.decoder,
 	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !called_by(&g, back, &called) || !place_at(process, pc, &running) ||
-	    is_same(&called, &running) || is_thunk(&called) ||
-	    !is_call(&g, back))
+	    !place_at(process, pc, &running))
+		return NULL;
+	if (!called_by(&g, back, &called) || is_thunk(&called)) {
+		*pointer = true;
+		return NULL;
+	}
+	if (is_same(&called, &running) || !is_call(&g, back))
 		return NULL;
 	answer = answer_of(tails, &g, &called, &running);
-	return answer != NULL && answer->missing ? &answer->tail : NULL;
+	if (answer == NULL || !answer->missing)
+		return NULL;
+	*pointer = answer->tail.pointer;
+	return &answer->tail;
 }

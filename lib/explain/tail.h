@@ -26,6 +26,7 @@ struct ex_tail_caller {
 struct ex_tail {
 	unsigned n;		/* at least one: who was called */
 	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost first */
+	bool pointer;		/* the innermost may have jumped through one */
 	bool gap;		/* others may be missing, behind the innermost:
 				   or it is not known what was inlined there */
 };
@@ -39,9 +40,10 @@ void ex_tails_free(struct ex_tails *);
 /*
  * Who is missing in a process between a function that runs, of which pc is an
  * instruction, and its caller, who is to go on at back.  NULL: nobody, as far
- * as is known.  Valid until the next call.
+ * as is known.  *pointer: that is not far, since it was a call, or the last jump,
+ * through a pointer.  Valid until the next call.
  */
 const struct ex_tail *ex_tail_find(struct ex_tails *, struct ex_process *,
-    uint64_t pc, uint64_t back);
+    uint64_t pc, uint64_t back, bool *pointer);
 
 #endif

@@ -27,9 +27,11 @@
 #include "cfi.h"
 #include "expr.h"
 #include "module_private.h"
+#include "symbol.h"
 
 #define CHAIN_MAX 64		/* frame pointers followed in search of one
 				   return address that a module vouches for */
+#define ENTRY_MAX 128		/* bytes of code where programs are entered */
 #define PC_MIN 4096		/* no code is below: a null pointer's page */
 
 struct walk {
@@ -372,6 +374,25 @@ row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
 	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
 }
 
+/* Whether code without unwind information is where a program is entered, or the
+   dynamic loader, whose entry goes on to call constructors: nobody called it.
+   Without symbols of the loader, what is near its entry. */
+static bool
+is_entry(struct ex_module *module, uint64_t vaddr)
+{
+	Elf *elf = ex_module_elf(module);
+	struct ex_symbol symbol;
+	GElf_Ehdr eh;
+
+	if (elf == NULL || gelf_getehdr(elf, &eh) == NULL ||
+	    vaddr < eh.e_entry || vaddr - eh.e_entry >= ENTRY_MAX)
+		return false;
+	if (ex_symbol_at(module, vaddr, &symbol))
+		return symbol.value == eh.e_entry ||
+		    strcmp(symbol.name, "_dl_start_user") == 0;
+	return strncmp(ex_module_name(module), "ld", 2) == 0;
+}
+
 /* From a frame to its caller.  False: *end says why there is none.  *signal:
    the frame is a signal frame. */
 static bool
@@ -391,6 +412,10 @@ step(struct walk *w, bool *signal, enum ex_end *end)
 		row = ex_cfi_row(module, vaddr, w->exact);
 	if (module != NULL && row == NULL)
 		row = row_of_call(w, module, vaddr);
+	if (row == NULL && module != NULL && is_entry(module, vaddr)) {
+		*end = EX_END_OUTERMOST;
+		return false;
+	}
 	if (row == NULL) {
 		*end = module == NULL ? EX_END_NO_MODULE : EX_END_NO_CFI;
 		return step_frame_pointer(w, end);
