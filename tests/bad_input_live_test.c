@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -104,6 +105,8 @@ refused_specs(void **state)
 		    "kernel"}},
 		{"-w", "0x7fffffffffff:8", {"address"}},
 		{"-x", "main:4", {"length"}},
+		{"-x", "idle.c:20", {"lines of a source file", "function"}},
+		{"-w", "counter:31", {"watch 28 or 32 bytes"}},
 		{"-x", "strlen", {"'strlen'", "IFUNC", "__strlen_"}},
 	};
 
@@ -338,8 +341,8 @@ more_watches_than_slots(void **state)
 
 /* What a child becomes: a user without rights, one without perf_event_open; or
    where it is: in a PID namespace with another's /proc, without /proc, or where
-   /proc hides others' processes. */
-enum plight { NOBODY, FILTERED, OTHER_PROC, NO_PROC, HIDDEN };
+   /proc hides others' processes; or root, but of a user namespace. */
+enum plight { NOBODY, FILTERED, OTHER_PROC, NO_PROC, HIDDEN, SMALL_ROOT };
 
 static bool
 be_nobody(void)
@@ -378,6 +381,21 @@ be_renumbered(void)
 	_exit(WEXITSTATUS(status));
 }
 
+/* Root in a user namespace, as a container may have it. */
+static bool
+be_small_root(void)
+{
+	const char map[] = "0 0 1";
+	int fd;
+
+	if (unshare(CLONE_NEWUSER) != 0 ||
+	    (fd = open("/proc/self/uid_map", O_WRONLY)) < 0)
+		return false;
+	(void)!write(fd, map, sizeof(map) - 1);
+	(void)close(fd);
+	return geteuid() == 0;
+}
+
 static bool
 be_in(enum plight plight)
 {
@@ -388,6 +406,8 @@ be_in(enum plight plight)
 		return be_filtered();
 	case OTHER_PROC:
 		return be_renumbered();
+	case SMALL_ROOT:
+		return be_small_root();
 	default:
 		break;
 	}
@@ -423,7 +443,7 @@ refused(enum plight plight, const char *const words[])
 	w.err = err[0];
 	finish(&w, &o);
 	if (plight >= OTHER_PROC && o.status == 99)
-		print_message("not permitted to mount, even in a namespace\n");
+		print_message("unshare: not permitted\n");
 	else
 		expect_refusal(&o, words);
 	outcome_free(&o);
@@ -440,6 +460,33 @@ not_permitted(void **state)
 	refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
 	refused(FILTERED, (const char *[]){"not permitted", "seccomp",
 	    "add --stop", NULL});
+	refused(SMALL_ROOT, (const char *[]){"not permitted", "though this is "
+	    "root", NULL});
+}
+
+/* With no descriptor left, what cannot be opened is not what is told. */
+static void
+few_descriptors(void **state)
+{
+	unsigned told = 0;
+
+	(void)state;
+	for (unsigned n = 5; n < 20; n++) {
+		char command[512];
+		struct outcome o;
+
+		(void)snprintf(command, sizeof(command), "exec 3<&- 4<&- 5<&- "
+		    "6<&- 7<&- 8<&- 9<&-; ulimit -n %u; exec '%s' -t 0.01 -w "
+		    "counter -p %s", n, watchctl(), pid);
+		run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+		if (o.status != 0 && strstr(o.err, "ulimit -n") == NULL)
+			fail_msg("%u: %s", n, o.err);
+		assert_null(strstr(o.err, " 0 more"));
+		assert_null(strstr(o.err, "nearest"));
+		told += o.status != 0;
+		outcome_free(&o);
+	}
+	assert_true(told > 1);
 }
 
 /* Not "no process": it is there. */
@@ -476,6 +523,7 @@ main(void)
 		with_target(no_slot_is_free),
 		with_target(more_watches_than_slots),
 		with_target(not_permitted),
+		with_target(few_descriptors),
 		with_target(what_proc_does_not_show),
 	};
 

@@ -206,10 +206,16 @@ static const struct {
 	{0x1003, 15, {4, 8}, 4, NULL},
 	{0x1003, 16, {4, 8}, -E2BIG, "16 bytes at 0x1003 take 5 slots"},
 	{0x1001, 32, {4, 8}, -E2BIG, "take 7 slots, and this processor has 4"},
-	{0x1000, 16, {1, 8}, -E2BIG, "at most 8 aligned bytes"},
+	{0x1000, 16, {1, 8}, -E2BIG, "watch 8 bytes (SPEC:LEN)"},
 	{0x1000, 8, {0, 8}, -E2BIG, "has 0"},
+	{0x1000, 31, {4, 8}, -E2BIG, "take 6 slots, and this processor has 4: "
+	    "watch 28 or 32 bytes (SPEC:LEN)"},
+	{0x1000, 100, {4, 8}, -E2BIG, ": watch 32 bytes (SPEC:LEN)"},
+	{0x1001, 20, {4, 8}, -E2BIG, ": watch 15 bytes, or more from an "
+	    "aligned address (SPEC:LEN)"},
+	{0x1004, 23, {4, 8}, -E2BIG, ": watch 22 or 24 bytes"},
 	{0x1000, 16384, {4, 4096}, 4, NULL},
-	{0x1000, 16385, {4, 4096}, -E2BIG, "at most 16384 aligned bytes"},
+	{0x1000, 16385, {4, 4096}, -E2BIG, "watch 16384 bytes"},
 	/* more than can be listed, whatever the processor has */
 	{0x1000, 8 * WP_SLOTS_MAX, {64, 8}, WP_SLOTS_MAX, NULL},
 	{0x1000, 8 * WP_SLOTS_MAX + 1, {64, 8}, -E2BIG, "take 17 slots"},

@@ -415,12 +415,17 @@ static const struct {
 	{"shared", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "libfoo.so.2!shared"},
 	{"exported", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!exported at "
 	 "0x404350 (4 bytes), libfoo.so.1!exported"},
-	{"private", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "libfoo.so.1!private at "
+	/* what libraries have for themselves is hardly meant */
+	{"private", 'w', WP_CAUSE_SYMBOL_UNKNOWN, "no symbol 'private' in "
+	 "victim; 2 that libraries have for themselves: libfoo.so.1!private at "
 	 "0x7f0000002070 (4 bytes), libfoo.so.2!private"},
+	{"libfoo!private", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
+	 "libfoo.so.1!private at "},
 	{"libfoo!shared", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
 	 "libfoo.so.2!shared"},
 	{"own", 'w', WP_CAUSE_SYMBOL_TLS, "'own' is thread-local"},
-	{"own2", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS,
+	{"own2", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
+	 "nearest: own; 2 that libraries have for themselves: "
 	 "libfoo.so.1!own2 (thread-local), libfoo.so.2!own2"},
 	{"counter+8", 'w', WP_CAUSE_SPEC_RANGE, "'counter+8': the offset "
 	 "lies beyond the symbol's end: it has 8 bytes; give a smaller one"},

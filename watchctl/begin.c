@@ -155,7 +155,7 @@ learn(struct run *run, const struct process *process, struct wp_cause *cause)
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)
-		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, process->pid);
+		return wp_cause_denied(cause, process->pid);
 	if (err < 0)
 		return wp_cause_errno(cause, "reading its mappings", -err);
 	earlier_each(&run->earlier, learn_record, run->session.space);

@@ -7,6 +7,7 @@
  */
 #include "spec.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,6 +289,16 @@ syntax_error(const char *text, const char *p, const char *wrong,
 	return rc;
 }
 
+/* Whether what stands for a symbol is rather a file, as in "list.c:20". */
+static bool
+is_file(const struct spec *spec)
+{
+	const char *dot = spec->module != NULL || spec->symbol == NULL ? NULL :
+	    strrchr(spec->symbol, '.');
+
+	return dot != NULL && dot > spec->symbol && isalpha((unsigned char)dot[1]);
+}
+
 int
 spec_parse(const char *text, char access, struct spec *spec,
     struct wp_cause *cause)
@@ -305,7 +316,8 @@ spec_parse(const char *text, char access, struct spec *spec,
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);
 	else if (access == 'x' && spec->len != 0)
-		rc = wp_cause_set(cause, WP_CAUSE_ACCESS);
+		rc = is_file(spec) ? wp_cause_set(cause, WP_CAUSE_LINES, text) :
+		    wp_cause_set(cause, WP_CAUSE_ACCESS);
 	if (rc != 0)
 		spec_free(spec);
 	return rc;

@@ -4,8 +4,10 @@
  * All modules that may be meant are asked for the name.  What they have is
  * ranked; only the best rank counts, and must be one address.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "demangle.h"
 #include "nearest.h"
@@ -60,6 +62,7 @@ struct search {
 	/* when nothing is: */
 	struct nearest near;
 	unsigned seen;		/* symbols looked at for near names */
+	unsigned of_first;	/* of them those of the first module */
 	unsigned demangled;
 };
 
@@ -219,9 +222,13 @@ offer_symbols(void *arg, struct ex_module *module, uint64_t base)
 	struct search *s = arg;
 
 	(void)base;
-	if (module_fit(module, s->want) != s->fit)
+	if (module_fit(module, s->want) != s->fit ||
+	    (s->n > 0 && module != s->first))
 		return 0;
-	return ex_symbol_each(module, offer_symbol, s);
+	(void)ex_symbol_each(module, offer_symbol, s);
+	if (module == s->first)
+		s->of_first = s->seen;
+	return s->seen > OFFERED_MAX;
 }
 
 static int
@@ -276,6 +283,20 @@ module_unknown(struct search *s, struct ex_process *process,
 	return rc;
 }
 
+/* Whether there are not the two descriptors that it takes to read a module. */
+static bool
+no_descriptor(void)
+{
+	const int one = dup(STDERR_FILENO), two = one < 0 ? -1 : dup(one);
+	const bool none = two < 0 && errno == EMFILE;
+
+	if (two >= 0)
+		(void)close(two);
+	if (one >= 0)
+		(void)close(one);
+	return none;
+}
+
 /* Why a symbol may be unknown: near names, or a module that tells none. */
 static void
 put_unknown(struct search *s, struct buffer *b)
@@ -283,44 +304,23 @@ put_unknown(struct search *s, struct buffer *b)
 	const char *problem = s->first == NULL ? NULL :
 	    ex_module_problem(s->first);
 
-	if (s->near.n > 0) {
-		buffer_puts(b, ", nearest: ");
-		nearest_put(&s->near, b);
-	} else if (problem != NULL) {
+	if (no_descriptor()) {
+		buffer_puts(b, ", but no descriptor was left to read all by: "
+		    "raise the limit (ulimit -n)");
+	} else if (problem != NULL && s->of_first == 0) {
+		if (s->asked > 1) {
+			buffer_puts(b, "; ");
+			visible_put_max(b, ex_module_name(s->first),
+			    NAME_SHOWN);
+		}
 		buffer_puts(b, ": ");
 		visible_put_max(b, problem, PROBLEM_SHOWN);
+	} else if (s->near.n > 0) {
+		buffer_puts(b, ", nearest: ");
+		nearest_put(&s->near, b);
 	} else if (s->seen == 0)
 		buffer_puts(b, ", which has no symbols (stripped?): "
 		    "give an address");
-}
-
-static int
-symbol_unknown(struct search *s, struct ex_process *process,
-    struct wp_cause *cause)
-{
-	struct buffer text, symbol, where = {0}, why = {0};
-	int rc;
-
-	if (cause == NULL)	/* near names are found for a reader only */
-		return wp_cause_set(NULL, WP_CAUSE_SYMBOL_UNKNOWN);
-	text = shown(s->spec->text);
-	symbol = shown(s->spec->symbol);
-	nearest_begin(&s->near, s->spec->symbol);
-	(void)ex_process_modules(process, offer_symbols, s);
-	put_unknown(s, &why);
-	if (s->asked != 1)
-		buffer_printf(&where, "the %u modules of ", s->asked);
-	visible_put_max(&where, s->asked != 1 && s->want != NULL ? s->want :
-	    s->first != NULL ? ex_module_name(s->first) : "the process",
-	    TEXT_SHOWN);
-	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
-	    buffer_text(&symbol), buffer_text(&where), buffer_text(&why));
-	nearest_free(&s->near);
-	buffer_free(&text);
-	buffer_free(&symbol);
-	buffer_free(&where);
-	buffer_free(&why);
-	return rc;
 }
 
 /* Candidates are told apart by what they differ in. */
@@ -362,6 +362,58 @@ put_candidate(struct buffer *b, const struct spec *spec,
 		    c->symbol.size == 1 ? "" : "s");
 }
 
+/* The first candidates. */
+static void
+put_candidates(struct buffer *b, const struct search *s, enum apart apart)
+{
+	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
+		if (i > 0)
+			buffer_puts(b, ", ");
+		put_candidate(b, s->spec, &s->found[i], apart);
+	}
+	if (s->n > LISTED_MAX)
+		buffer_puts(b, ", ...");
+}
+
+/* Libraries have static ones of the name, which are hardly meant. */
+static void
+put_statics(const struct search *s, struct buffer *b)
+{
+	buffer_printf(b, "; %zu that libraries have for themselves: ", s->n);
+	put_candidates(b, s, told_apart(&s->found[0], &s->found[1]));
+}
+
+static int
+symbol_unknown(struct search *s, struct ex_process *process,
+    struct wp_cause *cause)
+{
+	struct buffer text, symbol, where = {0}, why = {0};
+	int rc;
+
+	if (cause == NULL)	/* near names are found for a reader only */
+		return wp_cause_set(NULL, WP_CAUSE_SYMBOL_UNKNOWN);
+	text = shown(s->spec->text);
+	symbol = shown(s->spec->symbol);
+	nearest_begin(&s->near, s->spec->symbol);
+	(void)ex_process_modules(process, offer_symbols, s);
+	put_unknown(s, &why);
+	if (s->n > 0)
+		put_statics(s, &why);
+	if (s->asked != 1 && s->n == 0)
+		buffer_printf(&where, "the %u modules of ", s->asked);
+	visible_put_max(&where, s->asked != 1 && s->want != NULL ? s->want :
+	    s->first != NULL ? ex_module_name(s->first) : "the process",
+	    TEXT_SHOWN);
+	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
+	    buffer_text(&symbol), buffer_text(&where), buffer_text(&why));
+	nearest_free(&s->near);
+	buffer_free(&text);
+	buffer_free(&symbol);
+	buffer_free(&where);
+	buffer_free(&why);
+	return rc;
+}
+
 static int
 symbol_ambiguous(const struct search *s, struct wp_cause *cause)
 {
@@ -375,13 +427,7 @@ symbol_ambiguous(const struct search *s, struct wp_cause *cause)
 	enum apart apart = told_apart(&s->found[0], &s->found[1]);
 	int rc;
 
-	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
-		if (i > 0)
-			buffer_puts(&list, ", ");
-		put_candidate(&list, s->spec, &s->found[i], apart);
-	}
-	if (s->n > LISTED_MAX)
-		buffer_puts(&list, ", ...");
+	put_candidates(&list, s, apart);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_AMBIGUOUS,
 	    buffer_text(&text), s->n, buffer_text(&symbol),
 	    buffer_text(&list), by[apart]);
@@ -512,6 +558,15 @@ ask_modules(struct search *s, struct ex_process *process)
 	(void)ex_process_modules(process, ask_module, s);
 }
 
+/* Whether all that is found is what several places in libraries have for
+   themselves, where no module was named. */
+static bool
+are_hardly_meant(const struct search *s)
+{
+	return s->n > 1 && s->fit == FIT_ANY && s->file == NULL &&
+	    s->rank % 3 == 2;
+}
+
 static int
 resolve_symbol(struct search *s, struct ex_process *process,
     struct spec_place *place, struct wp_cause *cause)
@@ -522,7 +577,7 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	ask_modules(s, process);
 	if (s->n == 0 && s->file != NULL)
 		return module_unknown(s, process, cause);
-	if (s->n == 0)
+	if (s->n == 0 || are_hardly_meant(s))
 		return symbol_unknown(s, process, cause);
 	if (s->n > 1)
 		return symbol_ambiguous(s, cause);

@@ -260,6 +260,9 @@ open_live(pid_t pid, int root, const struct ex_mmap *map, const char *path,
 		*problem = "gone from disk since it was mapped, or not "
 		    "readable, and only root may open the mapping itself";
 		break;
+	case EMFILE:
+		*problem = "too many open files; raise the limit (ulimit -n)";
+		break;
 	default:
 		*problem = strerror(-fd);
 		break;

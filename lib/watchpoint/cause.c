@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -65,6 +66,13 @@ wp_cause_errno(struct wp_cause *cause, const char *what, int err)
 		cause->err = err;
 	}
 	return -err;
+}
+
+int
+wp_cause_denied(struct wp_cause *cause, int pid)
+{
+	return wp_cause_set(cause, geteuid() == 0 ? WP_CAUSE_DENIED_ROOT :
+	    WP_CAUSE_DENIED_OTHER, pid);
 }
 
 const char *

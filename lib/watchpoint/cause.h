@@ -29,10 +29,11 @@
 	    "give the address of one of them")				\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
 	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and this " \
-	    "processor has %u: watch a part of at most %u aligned bytes (SPEC:LEN)") \
+	    "processor has %u: watch %s (SPEC:LEN)")		\
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and this " \
 	    "processor has %u: watch less, or shorter and aligned regions") \
 	X(ACCESS, EINVAL, "an execution watch is on one instruction: leave out the length") \
+	X(LINES, ENOTSUP, "'%s': lines of a source file are not looked up: name the function (FILE!FUNCTION) or an address") \
 	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see /proc/%d/maps for what is") \
 	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this processor's user addresses end at %#llx") \
 	X(KERNEL_ADDRESS, EPERM, "%#llx lies in the kernel: watchctl watches a program's memory, below %#llx") \
@@ -53,6 +54,9 @@
 	    "or set it to 2 with sysctl to watch processes of your own") \
 	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs to another user or is " \
 	    "not dumpable; run as root or with CAP_PERFMON and CAP_SYS_PTRACE") \
+	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be looked into though this is root: a container or user " \
+	    "namespace has fewer capabilities than it, or a security module says no; run as root of the machine, or add " \
+	    "CAP_SYS_PTRACE and CAP_PERFMON to the container") \
 	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is refused here with EPERM, " \
 	    "as container seccomp filters do; allow that system call or run outside the container") \
 	X(DENIED_KERNEL, EACCES, "not permitted to watch the kernel's accesses " \
@@ -61,7 +65,7 @@
 	X(SILENT, ENODEV, "breakpoints are accepted on processor %d and do not fire there (they did on %u of %u tried), " \
 	    "as under some hypervisors and emulators: accesses would go unseen; use real hardware or another hypervisor") \
 	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
-	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots) and the limit " \
+	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots), and the limit " \
 	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
 	X(RING, ENOMEM, "no ring buffer could be had, down to %zu KiB for each processor: raise " \
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
@@ -119,6 +123,9 @@ struct wp_cause {
 /* Fill *cause (unless NULL) from the list, with the format's arguments.
    Result: the cause's errno, negated, for `return wp_cause_set(...)`. */
 int wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...);
+
+/* That a process may not be looked into, by who this is. */
+int wp_cause_denied(struct wp_cause *, int pid);
 
 /* The name of a code ("NO_PROCESS"), for tests and logs. */
 const char *wp_cause_name(enum wp_cause_code);

@@ -7,6 +7,7 @@
 #include "slot.h"
 
 #include <linux/hw_breakpoint.h>
+#include <stdio.h>
 
 #include "slot_cpu.h"
 
@@ -45,10 +46,49 @@ split(const struct wp_region *region, uint64_t range, uint32_t type,
 	return n;
 }
 
+static unsigned
+pieces(uint64_t addr, uint64_t len, uint64_t range)
+{
+	const struct wp_region region = {.addr = addr, .len = len};
+	struct wp_slot slots[WP_SLOTS_MAX];
+
+	return split(&region, range, 0, slots);
+}
+
+enum { FITTING_MAX = 80 };
+
+/* "24 or 32 bytes": the lengths next to a region's that fit, the longer one only
+   if there is one. */
+static const char *
+fitting(const struct wp_region *region, const struct wp_slot_caps *caps,
+    char text[FITTING_MAX])
+{
+	const unsigned slots = caps->slots < WP_SLOTS_MAX ? caps->slots :
+	    WP_SLOTS_MAX;
+	const uint64_t most = slots * caps->range;
+	uint64_t less = region->len - 1 < most ? region->len - 1 : most;
+	uint64_t more = region->len;
+	int n;
+
+	while (less > 1 && pieces(region->addr, less, caps->range) > slots)
+		less--;
+	while (more <= most && pieces(region->addr, more, caps->range) > slots)
+		more++;
+	n = snprintf(text, FITTING_MAX, "%llu", (unsigned long long)less);
+	if (more <= most)
+		n += snprintf(text + n, FITTING_MAX - (size_t)n, " or %llu",
+		    (unsigned long long)more);
+	(void)snprintf(text + n, FITTING_MAX - (size_t)n, " byte%s%s",
+	    less == 1 && more > most ? "" : "s", less < most && more > most ?
+	    ", or more from an aligned address" : "");
+	return text;
+}
+
 int
 wp_slot_plan(const struct wp_region *region, const struct wp_slot_caps *caps,
     struct wp_slot out[WP_SLOTS_MAX], struct wp_cause *cause)
 {
+	char text[FITTING_MAX];
 	unsigned n;
 
 	if (region->access == WP_EXEC) {
@@ -63,7 +103,7 @@ wp_slot_plan(const struct wp_region *region, const struct wp_slot_caps *caps,
 		return wp_cause_set(cause, WP_CAUSE_LENGTH,
 		    (unsigned long long)region->len,
 		    (unsigned long long)region->addr, n, caps->slots,
-		    (unsigned)(caps->slots * caps->range));
+		    fitting(region, caps, text));
 	return (int)n;
 }
 

@@ -191,7 +191,7 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 	if (got == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid);
 	if (got == -EACCES || got == -EPERM)
-		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, pid);
+		return wp_cause_denied(cause, pid);
 	if (got < 0)
 		return wp_cause_errno(cause, "reading its mappings", -got);
 	if (got == 0)
@@ -204,6 +204,7 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 struct job {
 	size_t first, n;
 	size_t events;		/* open before, for others */
+	unsigned threads;	/* of the process, as far as they are known */
 };
 
 static unsigned
@@ -221,8 +222,8 @@ static unsigned
 job_descriptors(const struct wp_target *target, const struct job *job,
     unsigned threads)
 {
-	return (unsigned)job->events + threads *
-	    wp_rings_count(target->rings) * job_slots(target, job);
+	return threads * wp_rings_count(target->rings) *
+	    job_slots(target, job);
 }
 
 /* Why an event could not be opened for a thread. */
@@ -249,12 +250,14 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 		    target->features.caps.slots, who);
 	case EMFILE:
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
+		/* without a descriptor /proc cannot be read */
 		return wp_cause_set(cause, WP_CAUSE_DESCRIPTORS,
-		    job_descriptors(target, job, status.threads),
+		    job_descriptors(target, job, job->threads > 0 ?
+		    job->threads : status.threads > 0 ? status.threads : 1),
 		    (unsigned)limit.rlim_cur);
 	case EACCES:
 	case EPERM:
-		return wp_cause_set(cause, WP_CAUSE_DENIED_OTHER, tid);
+		return wp_cause_denied(cause, tid);
 	case ENOMEM:
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	default:
@@ -266,7 +269,7 @@ int
 wp_target_explain(const struct wp_target *target, size_t first, size_t n,
     int err, pid_t tid, struct wp_cause *cause)
 {
-	const struct job job = {first, n, target->events.n};
+	const struct job job = {first, n, target->events.n, 0};
 
 	return explain_open(target, &job, err, tid, cause);
 }
@@ -331,7 +334,9 @@ int
 wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
     size_t first, size_t n, struct wp_cause *cause)
 {
-	const struct job job = {first, n, target->events.n};
+	const struct job job = {
+		first, n, target->events.n, (unsigned)hold->n,
+	};
 	unsigned threads = target->threads;
 
 	for (size_t i = 0; i < hold->n; i++) {
@@ -440,7 +445,7 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 {
 	struct attach attach = {
 		.target = target, .pid = pid,
-		.job = {first, n, target->events.n}, .cause = cause,
+		.job = {first, n, target->events.n, 0}, .cause = cause,
 	};
 	pthread_t thread;
 	int err;
