@@ -867,6 +867,48 @@ reads_and_writes(void **state)
 #define in_scratch(test)						\
 	cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
 
+/* Code that a program makes is called what the program calls it, when it says so;
+   and this allows nothing. */
+static void
+code_made_at_run_time(void **state)
+{
+	static const char *const names[] = {
+		NULL, "made \033[1mat run time", "made beside it",
+	};
+	struct running w;
+	struct target t;
+	struct outcome o;
+	size_t i, n = 0;
+	json_t *line;
+
+	(void)state;
+	target_start(&t, (const char *[]){victim("jit"), NULL});
+	watch_target(&w, &t, "-w", "jit", "--allow=made*");
+	assert_int_equal(target_act(&t), 3);
+	target_end(&t, 7);
+	finish(&w, &o);
+	json_array_foreach(o.lines, i, line) {
+		const json_t *frame;
+
+		if (!is_hit(line))
+			continue;
+		frame = frame_of(line, 0);
+		assert_true(n < 3);
+		assert_true(json_is_true(json_object_get(line, "stray")));
+		assert_string_equal(maybe_text(frame, "function"),
+		    names[n] == NULL ? "" : names[n]);
+		assert_int_equal(json_object_get(frame, "module") != NULL,
+		    n > 0);
+		if (n++ == 0)
+			continue;
+		assert_memory_equal(text_of(frame, "module"), "perf-", 5);
+		assert_true(is_function(line, 1, "call"));
+		assert_true(is_function(line, 2, "main"));
+	}
+	assert_int_equal(n, 3);
+	outcome_free(&o);
+}
+
 /*
  * --- what a hostile one has for who looks at it ---
  */
@@ -969,6 +1011,7 @@ main(void)
 		cmocka_unit_test(a_signal_handler_writes),
 		cmocka_unit_test(executions_of_a_function),
 		cmocka_unit_test(reads_and_writes),
+		cmocka_unit_test(code_made_at_run_time),
 		cmocka_unit_test_setup_teardown(
 		    a_fifo_where_its_debug_file_should_be,
 		    scratch_make, scratch_remove),

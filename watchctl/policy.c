@@ -183,7 +183,8 @@ function_allowed(const struct policy *p, const struct ex_frame *frame)
 	    (struct ex_module *)(uintptr_t)frame->module;
 	struct ex_symbol symbol;
 
-	if (frame->function == NULL)
+	/* what a program calls code of its own making nobody can check */
+	if (frame->function == NULL || frame->jit)
 		return false;
 	if (name_allowed(p, frame->function, false))
 		return true;

@@ -129,6 +129,10 @@ const struct ex_segment *ex_module_segment(struct ex_module *, uint64_t vaddr);
 bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
     uint64_t *base);
 
+/* Names for code that a process made itself; NULL: it is not known for what there
+   could be any.  It belongs to the process. */
+struct ex_jit *ex_process_jit(const struct ex_process *);
+
 /* Free what symbol.c and line.c keep; NULL is fine. */
 void ex_symbols_free(struct ex_symbols *);
 void ex_lines_free(struct ex_lines *);

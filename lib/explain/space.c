@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "files.h"
+#include "jit.h"
 #include "kernel.h"
 #include "maps.h"
 #include "proc.h"
@@ -29,6 +30,7 @@ struct ex_process {
 	int root;		/* for ex_files_module */
 	bool root_asked;	/* root is its own, not that of its parent */
 	bool live;		/* a running one */
+	struct ex_jit *jit;	/* names of its own making; NULL: not known */
 	uint64_t original[1 << CODE_BITS];	/* ends of code that has been
 				   compared, by a hash; 0: none */
 };
@@ -92,6 +94,7 @@ static void
 process_free(void *p)
 {
 	ex_maps_release(((struct ex_process *)p)->maps);
+	ex_jit_free(((struct ex_process *)p)->jit);
 	free(p);
 }
 
@@ -157,6 +160,12 @@ ex_space_process(struct ex_space *space, pid_t pid)
 		return NULL;
 	}
 	return space->last = p;
+}
+
+struct ex_jit *
+ex_process_jit(const struct ex_process *p)
+{
+	return p->jit;
 }
 
 uint64_t
@@ -420,8 +429,10 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 	    (p = ex_space_process(space, record->pid)) == NULL)
 		return;
 	if ((map->prot & PROT_EXEC) != 0) {
-		if (!p->root_asked && space->source == EX_LIVE)
-			(void)ex_files_root(space->files, p->pid, &p->root);
+		if (!p->root_asked && p->live &&
+		    ex_files_root(space->files, p->pid, &p->root) &&
+		    p->jit == NULL)
+			p->jit = ex_jit_new(p->pid, p->root);
 		p->root_asked = true;
 		new.module = ex_files_module(space->files, p->pid, p->root,
 		    map);

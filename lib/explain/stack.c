@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "jit.h"
+#include "module_private.h"
 #include "tail.h"
 
 #define USER_MAX 256		/* pcs of a backtrace */
@@ -52,7 +54,10 @@ struct key {
 	uint64_t word[];
 };
 
-enum { KEY_PROCESS, KEY_GENERATION, KEY_FIRST_PC, KEY_SHAPE, KEY_PCS };
+enum {
+	KEY_PROCESS, KEY_GENERATION, KEY_EDITION, KEY_FIRST_PC, KEY_SHAPE,
+	KEY_PCS,
+};
 
 /* The pcs of a sample, innermost first, and how they are to be shown. */
 struct pcs {
@@ -72,6 +77,8 @@ struct ex_stacks {
 	struct ex_frame *frame;	/* of the stack being made */
 	unsigned nframes, frames_cap;
 	uint64_t id;		/* of the same, so far */
+	bool unnamed;		/* the same: of code outside of all modules a
+				   name may come yet */
 	struct pcs pcs;		/* of the sample at hand */
 	uint64_t word[KEY_PCS + KERNEL_MAX + USER_MAX];	/* their key */
 };
@@ -218,10 +225,12 @@ put_pcs(uint64_t *word, const struct ex_pc *pc, unsigned n)
 static size_t
 make_key(struct ex_stacks *stacks, struct ex_process *process)
 {
+	const struct ex_jit *jit = ex_process_jit(process);
 	const struct pcs *pcs = &stacks->pcs;
 	uint64_t *word = stacks->word;
 	size_t n = KEY_PCS;
 
+	word[KEY_EDITION] = jit == NULL ? 0 : ex_jit_edition(jit);
 	word[KEY_PROCESS] = (uintptr_t)process;
 	word[KEY_GENERATION] = ex_process_generation(process);
 	word[KEY_FIRST_PC] = pcs->first_pc;
@@ -310,6 +319,35 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 	return true;
 }
 
+/* The frame of a user pc outside of all modules, which may be in code that the
+   program made itself. */
+static bool
+add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_pc *pc)
+{
+	struct ex_frame *frame = more_frames(stacks, 1);
+	struct ex_jit *jit = ex_process_jit(process);
+	uint64_t start = 0;
+
+	if (frame == NULL)
+		return false;
+	*frame = (struct ex_frame){ .pc = pc->pc, .signal = pc->signal };
+	if (jit != NULL)
+		frame->function = ex_jit_find(jit, pc->pc - !pc->exact,
+		    &start);
+	if (frame->function == NULL) {
+		stacks->unnamed = true;
+		stacks->id = mix(stacks->id, pc->pc);
+		return true;
+	}
+	frame->module = ex_jit_module(jit);
+	frame->jit = true;
+	frame->vaddr = pc->pc;
+	frame->offset = pc->pc - start;
+	stacks->id = mix(mix_text(stacks->id, frame->function), frame->offset);
+	return true;
+}
+
 /* The frames of one user pc: it and what was inlined there. */
 static bool
 add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
@@ -323,14 +361,8 @@ add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
 	unsigned i;
 
 	module = ex_process_module(process, pc->pc - !pc->exact, &vaddr);
-	if (module == NULL) {
-		frame = more_frames(stacks, 1);
-		if (frame != NULL)
-			*frame = (struct ex_frame){ .pc = pc->pc,
-			    .signal = pc->signal };
-		stacks->id = mix(stacks->id, pc->pc);
-		return frame != NULL;
-	}
+	if (module == NULL)
+		return add_other_frame(stacks, process, pc);
 	frames = ex_symbol_frames(module, vaddr + !pc->exact, vaddr);
 	frame = frames != NULL ? more_frames(stacks, frames->n) : NULL;
 	if (frame == NULL)
@@ -424,6 +456,7 @@ symbolize(struct ex_stacks *stacks, struct ex_process *process)
 	unsigned i;
 
 	stacks->nframes = 0;
+	stacks->unnamed = false;
 	stacks->id = mix(0, pcs->end + 1);
 	for (i = 0; i < pcs->nkernel; i++)
 		if (!add_kernel_frame(stacks, &pcs->kernel[i]))
@@ -444,7 +477,8 @@ same_frame(const struct ex_frame *a, const struct ex_frame *b)
 	return a->pc == b->pc && a->module == b->module &&
 	    a->vaddr == b->vaddr && a->line == b->line &&
 	    a->inlined == b->inlined && a->signal == b->signal &&
-	    a->tail == b->tail && a->gap == b->gap;
+	    a->tail == b->tail && a->gap == b->gap && a->jit == b->jit &&
+	    (!a->jit || strcmp(a->function, b->function) == 0);
 }
 
 static bool
@@ -500,9 +534,38 @@ new_stack(struct ex_stacks *stacks, struct ex_process *process)
 	stack.n = stacks->nframes;
 	stack.frame = stacks->frame;
 	stack.end = stacks->pcs.end;
+	stack.unnamed = stacks->unnamed;
 	for (unsigned i = 0; i < stack.n; i++)
 		stack.gap |= stack.frame[i].gap;
 	return intern(stacks, &stack);
+}
+
+/* Make the key of the pcs at hand; result: its words. */
+static size_t
+hash_key(struct ex_stacks *stacks, struct ex_process *process, uint64_t *hash)
+{
+	const size_t n = make_key(stacks, process);
+
+	*hash = 0;
+	for (size_t i = 0; i < n; i++)
+		*hash = mix(*hash, stacks->word[i]);
+	return n;
+}
+
+/* The stack with this key, unless names for it may have come. */
+static const struct ex_stack *
+known_stack(const struct ex_stacks *stacks, struct ex_process *process,
+    size_t n, uint64_t hash)
+{
+	const struct ex_stack *stack = find_key(stacks, n, hash);
+	struct ex_jit *jit = ex_process_jit(process);
+	uint64_t edition;
+
+	if (stack == NULL || !stack->unnamed || jit == NULL)
+		return stack;
+	edition = ex_jit_edition(jit);
+	ex_jit_look(jit);
+	return ex_jit_edition(jit) == edition ? stack : NULL;
 }
 
 const struct ex_stack *
@@ -511,19 +574,17 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 {
 	struct pcs *pcs = &stacks->pcs;
 	const struct ex_stack *stack;
-	uint64_t hash = 0;
-	size_t n, i;
+	uint64_t hash;
+	size_t n;
 
 	pcs->first_pc = first_pc;
 	pcs->after = after;
 	pcs->nkernel = ex_unwind_kernel(sample, pcs->kernel, KERNEL_MAX);
 	pcs->nuser = ex_unwind(process, sample, pcs->user, USER_MAX, &pcs->end);
-	n = make_key(stacks, process);
-	for (i = 0; i < n; i++)
-		hash = mix(hash, stacks->word[i]);
-	stack = find_key(stacks, n, hash);
-	if (stack != NULL)
+	n = hash_key(stacks, process, &hash);
+	if ((stack = known_stack(stacks, process, n, hash)) != NULL)
 		return stack;
+	/* names that came have changed the first of the pcs, or the key */
 	stack = new_stack(stacks, process);
 	if (stack != NULL)
 		add_key(stacks, n, hash, stack);

@@ -18,6 +18,8 @@ struct ex_stack {
 	const struct ex_frame *frame;	/* innermost first */
 	enum ex_end end;	/* why it ends */
 	bool gap;		/* of a frame: functions may be missing */
+	bool unnamed;		/* a name for code outside of all modules may
+				   come yet */
 	unsigned index;		/* 0, 1, 2...: in the order of first sight */
 };
 

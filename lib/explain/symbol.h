@@ -24,6 +24,8 @@ struct ex_frame {
 	bool inlined;		/* has no frame of its own: inlined in the next */
 	bool signal;		/* a signal frame: the kernel called the next inner */
 	bool kernel;		/* in the kernel */
+	bool jit;		/* code that the program made itself, and named:
+				   nobody can check that */
 	bool tail;		/* it ended in a tail call of the next inner: pc
 				   is that of its jump */
 	bool gap;		/* functions may be missing between it and the

@@ -108,6 +108,21 @@ is_kernel_thread(const char *text, char state)
 	    state != 'X';
 }
 
+/* The last of the ids that a thread has, one in each PID namespace that it is in;
+   older kernels do not say. */
+static pid_t
+inner_id(const char *text)
+{
+	const char *field = status_field(text, "NSpid");
+	size_t len = field == NULL ? 0 : strcspn(field, "\n");
+
+	if (field == NULL)
+		return (pid_t)status_number(text, "Pid", 10);
+	while (len > 0 && field[len - 1] != '\t')
+		len--;
+	return atoi(field + len);
+}
+
 static void
 status_parse(const char *text, struct wp_proc_status *out)
 {
@@ -115,6 +130,7 @@ status_parse(const char *text, struct wp_proc_status *out)
 
 	out->tgid = (pid_t)status_number(text, "Tgid", 10);
 	out->threads = (unsigned)status_number(text, "Threads", 10);
+	out->inner = inner_id(text);
 	out->parent = (pid_t)status_number(text, "PPid", 10);
 	out->tracer = (pid_t)status_number(text, "TracerPid", 10);
 	out->uid = (uid_t)status_number(text, "Uid", 10);

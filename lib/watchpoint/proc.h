@@ -20,6 +20,7 @@
 struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
+	pid_t inner;		/* the thread's id in its own PID namespace */
 	pid_t parent;		/* the process that is told of its end */
 	pid_t tracer;		/* the thread that ptraces it; 0: nobody */
 	uid_t uid;		/* real user id */
