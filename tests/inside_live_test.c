@@ -13,6 +13,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <linux/hw_breakpoint.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -504,6 +506,76 @@ what_a_handler_touches(void **state)
 	assert_int_equal(atomic_load(&w->seen), count);
 	wp_close(w);
 	assert_int_equal(undelivered(), before);
+}
+
+/* The program's own events are what it disables; watches of all its threads and
+   of one, which another thread has opened. */
+static void
+the_program_disables_its_events(void **state)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_W, .bp_len = sizeof(other),
+		.bp_addr = (uintptr_t)&other, .exclude_kernel = 1,
+	};
+	int own = mode->refused ? -1 : wp_perf_open(&attr, 0, -1);
+	struct wp_perf_count count;
+
+	(void)state;
+	assert_true(own >= 0 || mode->refused);
+	for (enum wp_threads threads = WP_ALL_THREADS;
+	    threads <= WP_THIS_THREAD; threads++) {
+		struct wp_attr of = WATCH(&word, .threads = threads);
+		struct wp_watch *w = open_watch(&of);
+		struct crew crew;
+
+		crew_start(&crew, 1);
+		assert_int_equal(prctl(PR_TASK_PERF_EVENTS_DISABLE), 0);
+		write_word(10);
+		other = 1;
+		assert_int_equal(tally.hits, 10);
+		crew_do(&crew, write_word, 10);
+		assert_int_equal(tally.hits, mode->follows &&
+		    threads == WP_ALL_THREADS ? 20 : 10);
+		expect_count(w, tally.hits);
+		wp_close(w);
+		crew_end(&crew);
+	}
+	if (own < 0)
+		return;
+	assert_int_equal(wp_perf_read(own, false, &count), 0);
+	assert_int_equal(count.value, 0);
+	(void)close(own);
+}
+
+/* Events of one watch become those of the next, which counts from 0; and when it
+   is over, no register is taken. */
+static void
+opened_in_quick_succession(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		volatile uint64_t *at = i % 3 == 0 ? &other : &word;
+		const struct wp_attr attr = WATCH(at);
+		struct wp_watch *w = open_watch(&attr);
+
+		expect_count(w, 0);
+		write_both(i % 4);
+		assert_int_equal(tally.hits, i % 4);
+		assert_int_equal(prctl(PR_TASK_PERF_EVENTS_DISABLE), 0);
+		write_both(1);
+		assert_int_equal(tally.hits, i % 4 + 1);
+		expect_count(w, i % 4 + 1);
+		assert_int_equal(atomic_load(&w->seen), i % 4 + 1);
+		wp_close(w);
+		write_both(1);
+		assert_int_equal(tally.hits, i % 4 + 1);
+	}
+	nap_us(2000);
+	wp_close(open_word(0));
+	/* the kernel keeps a register that a tracer has used */
+	if (strcmp(mode->delivery, "ptrace") != 0)
+		live_await_free_slots(0, live_features.caps.slots);
 }
 
 /* Several slots, several watches. */
@@ -1157,6 +1229,7 @@ run_all(const struct mode *m)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(valgrind_is_refused),
+		TEST(opened_in_quick_succession),
 		TEST(numbers_that_are_used_again),
 		TEST(each_write_of_each_thread),
 		TEST(moved_in_all_threads),
@@ -1168,6 +1241,7 @@ run_all(const struct mode *m)
 		TEST(executed_and_written_at_once),
 		TEST(reads_hit_where_asked_for),
 		TEST(what_a_handler_touches),
+		TEST(the_program_disables_its_events),
 		TEST(unaligned_over_two_slots),
 		TEST(one_in_so_many_over_two_slots),
 		TEST(one_instruction_hits_two_watches),

@@ -1561,6 +1561,61 @@ another_process_may_hold_an_event(void **state)
 	(void)close(pidfd);
 }
 
+static struct perf_event_attr
+counting_attr(void)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(struct
+		    perf_event_attr), .bp_type = HW_BREAKPOINT_W,
+		.bp_len = sizeof(area[0]), .bp_addr = (uintptr_t)&area[0],
+		.exclude_kernel = 1, .inherit = 1,
+		.read_format = live_features.format_lost ?
+		    PERF_FORMAT_LOST : 0,
+	};
+}
+
+static void *
+open_for(void *arg)
+{
+	struct perf_event_attr attr = counting_attr();
+
+	*(int *)arg = wp_perf_open(&attr, getpid(), -1);
+	return NULL;
+}
+
+static void *
+store_in_area(void *unused)
+{
+	area[0]++;
+	return unused;
+}
+
+static void
+a_thread_disables_what_it_opened_but_not_what_others_did(void **state)
+{
+	pthread_t thread;
+	int own, others;
+
+	(void)state;
+	own = arm(counting_attr());
+	assert_int_equal(pthread_create(&thread, NULL, open_for, &others), 0);
+	(void)pthread_join(thread, NULL);
+	assert_true(others >= 0);
+	area[0]++;
+	assert_int_equal(prctl(PR_TASK_PERF_EVENTS_DISABLE), 0);
+	area[0]++;
+	assert_int_equal(pthread_create(&thread, NULL, store_in_area, NULL), 0);
+	(void)pthread_join(thread, NULL);
+	assert_int_equal(count_of(own), 1);
+	assert_int_equal(count_of(others), 3);
+	assert_int_equal(prctl(PR_TASK_PERF_EVENTS_ENABLE), 0);
+	area[0]++;
+	assert_int_equal(count_of(own), 2);
+	assert_int_equal(count_of(others), 4);
+	(void)close(others);
+	disarm();
+}
+
 /* Helpers that nobody sees. */
 
 static void
@@ -1966,6 +2021,7 @@ main(int argc, char **argv)
 		trap_test(children_and_their_programs_are_untouched),
 		trap_test(what_execve_reads_signals_the_next_program),
 		trap_test(another_process_may_hold_an_event),
+		trap_test(a_thread_disables_what_it_opened_but_not_what_others_did),
 		trap_test(a_child_without_exit_signal_is_not_seen),
 		trap_test(executing_makes_it_seen),
 		trap_test(its_child_comes_back_to_a_subreaper_only),

@@ -471,7 +471,7 @@ note_and_look(void *arg, pid_t tid)
 	struct calls *calls = arg;
 	struct wp_proc_status status;
 
-	if (calls->undone == MORE && tid != gettid())
+	if (calls->undone == MORE && tid != getpid())	/* the caller */
 		moving += wp_proc_status(tid, &status) != 0 ||
 		    status.state != 't';
 	return note_and_make(arg, tid);

@@ -10,6 +10,9 @@
  * events are opened: when no thread comes to be meanwhile (wp_threads_each).
  * Disabling is not, since it has to be done at once, in signal handlers too: the
  * handler drops what a copy that was missed reports.
+ *
+ * Events are opened by a thread that ends at once (apart.c), lest the program
+ * disable them by prctl(2).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,16 +22,44 @@
 #include <unistd.h>
 
 #include "attr.h"
+#include "clock.h"
 #include "perf.h"
 #include "proc.h"
 #include "watches.h"
+
+/*
+ * Where watches are opened and closed all the time, those that are closed leave
+ * their events to the next: of the program's only thread, disabled.  To open
+ * others takes three times as long.  But each has a debug register, which nobody
+ * else can have then.
+ */
+enum {
+	SPARE = 2,		/* events */
+	QUICK_NS = 1000000,	/* between a closing and an opening, */
+	QUICK_ROW = 8,		/* so often in a row */
+};
+static struct {
+	struct wp_armed event[SPARE];
+	unsigned n;
+	bool kernel;		/* they see the kernel's accesses, too */
+	uint64_t closed;	/* when a watch was, ns */
+	unsigned row;
+} spare;
 
 struct opening {
 	struct wp_watch *watch;
 	uint32_t serial;
 	const struct wp_arming *arming;
 	pid_t failed;		/* whose event could not be opened */
+	pid_t maker;		/* of the thread that opens them */
 };
+
+/* The program may have closed the number, and got it for a file of its own. */
+static int
+check(const struct wp_armed *armed)
+{
+	return wp_armed_is(armed) ? 0 : -EBADF;
+}
 
 static void
 slot_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -58,9 +89,8 @@ open_slot(const struct opening *o, unsigned slot, pid_t tid)
 }
 
 static int
-open_thread(void *arg, pid_t tid)
+open_slots(struct opening *o, pid_t tid)
 {
-	struct opening *o = arg;
 	size_t before = o->watch->narmed;
 	int err = 0;
 
@@ -73,19 +103,97 @@ open_thread(void *arg, pid_t tid)
 	return err;
 }
 
+/* Of the thread that made this one. */
+static int
+open_maker(void *arg)
+{
+	struct opening *o = arg;
+
+	return open_slots(o, o->maker);
+}
+
+static void
+spare_drop(void)
+{
+	while (spare.n > 0)
+		wp_armed_drop(&spare.event[--spare.n]);
+}
+
+/* Those of a watch on all threads, which are the one that there is, can be given
+   another place; but not another period. */
+static bool
+may_spare(const struct wp_watch *w, const struct wp_arming *arming)
+{
+	return arming->inherited && w->tid == 0 && w->attr.period <= 1 &&
+	    __libc_single_threaded;
+}
+
+/* Whether what is spare can be events of this watch, which is to be opened by the
+   only thread there is. */
+static bool
+is_spare(const struct opening *o)
+{
+	const struct wp_watch *w = o->watch;
+
+	return spare.n >= w->nslots && spare.kernel == w->kernel &&
+	    may_spare(w, o->arming) && spare.event[0].tid == gettid();
+}
+
+/* Have a spare event watch a slot. */
+static int
+take_spare(struct opening *o, unsigned slot)
+{
+	struct wp_armed *armed = &spare.event[spare.n - 1];
+	struct perf_event_attr attr;
+	struct wp_perf_count count;
+	int err;
+
+	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
+	if ((err = check(armed)) < 0 ||
+	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
+	    (err = wp_perf_read(armed->fd, false, &count)) < 0 ||
+	    (err = wp_watch_put(o->watch, armed)) < 0)
+		return err;
+	armed = &o->watch->armed[o->watch->narmed - 1];
+	armed->slot = (uint16_t)slot;
+	armed->before = count.value;
+	spare.n--;
+	return 0;
+}
+
+static bool
+take_spares(struct opening *o)
+{
+	int err = is_spare(o) ? 0 : -ENOENT;
+
+	for (unsigned i = 0; i < o->watch->nslots && err == 0; i++)
+		err = take_spare(o, i);
+	if (err < 0) {
+		wp_watch_drop(o->watch, 0);
+		spare_drop();
+	}
+	return err == 0;
+}
+
+/* Its own thread asks for nobody else's events; others are opened apart. */
+static int
+open_thread(void *arg, pid_t tid)
+{
+	struct opening *o = arg;
+
+	if (tid != gettid())
+		return open_slots(o, tid);
+	o->maker = tid;
+	spare.row = wp_clock_ns() - spare.closed < QUICK_NS ? spare.row + 1 : 0;
+	return take_spares(o) ? 0 : wp_apart(open_maker, o);
+}
+
 static void
 open_undo(void *arg)
 {
 	const struct opening *o = arg;
 
 	wp_watch_drop(o->watch, 0);
-}
-
-/* The program may have closed the number, and got it for a file of its own. */
-static int
-check(const struct wp_armed *armed)
-{
-	return wp_armed_is(armed) ? 0 : -EBADF;
 }
 
 static int
@@ -177,6 +285,8 @@ explain(const struct opening *o, int err, struct wp_cause *cause)
 		return no_descriptor(o, cause);
 	case -ENOMEM:
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	case -ECHILD:
+		return wp_cause_set(cause, WP_CAUSE_NO_THREAD);
 	default:
 		return wp_probe_cause(-err, cause);
 	}
@@ -207,6 +317,40 @@ wp_armed_open(struct wp_watch *w, uint32_t serial,
 		err = open_all(&o);
 	w->inexact = err > 0;
 	return err < 0 ? explain(&o, err, cause) : 0;
+}
+
+static void
+keep_spares(struct wp_watch *w)
+{
+	if (spare.kernel != w->kernel || spare.event[0].tid != gettid())
+		spare_drop();
+	spare.kernel = w->kernel;
+	while (w->narmed > 0 && spare.n < SPARE) {
+		struct wp_armed *armed = &w->armed[w->narmed - 1];
+
+		if (check(armed) < 0 || wp_perf_disable(armed->fd) < 0)
+			break;
+		spare.event[spare.n++] = *armed;
+		w->narmed--;
+	}
+}
+
+void
+wp_armed_close(struct wp_watch *w, const struct wp_arming *arming)
+{
+	if (spare.row < QUICK_ROW)
+		spare_drop();
+	else if (may_spare(w, arming) && w->narmed == w->nslots &&
+	    w->armed[0].tid == gettid())
+		keep_spares(w);
+	spare.closed = wp_clock_ns();
+	wp_watch_drop(w, 0);
+}
+
+void
+wp_armed_forked(void)
+{
+	spare_drop();
 }
 
 static int
@@ -361,7 +505,8 @@ wp_armed_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
 		if ((err = check(&w->armed[i])) == 0)
 			err = wp_perf_read(w->armed[i].fd, false, &one);
-		count[w->armed[i].slot] += err == 0 ? one.value : 0;
+		count[w->armed[i].slot] += err == 0 ?
+		    one.value - w->armed[i].before : 0;
 	}
 	return err;
 }

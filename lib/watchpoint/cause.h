@@ -83,6 +83,8 @@
 	X(WATCHES, EMFILE, "%u watches are open, as many as there can be: close one") \
 	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for each thread, and of these no more " \
 	    "can be had (the limit is %llu): raise it (ulimit -n)")	\
+	X(NO_THREAD, EAGAIN, "a watch is opened by a thread that ends at once, and none can be made: " \
+	    "raise the limit of processes (ulimit -u, pids.max), or have clone(2) permitted") \
 	X(CLOSED, EINVAL, "the watch is not open")			\
 	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug registers and not %u: " \
 	    "move it to an address of the same alignment")		\

@@ -165,8 +165,8 @@ struct wp_channel_watch {
 	uint32_t kernel;		/* the kernel's accesses are seen, too */
 	uint32_t exact;			/* each access that is counted is told:
 				   no period, no thread covered twice */
-	_Atomic uint64_t hits;		/* accesses that the handler accounted
-				   for */
+	_Atomic uint64_t hits;		/* what its events have counted and the
+				   handler accounted for */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
 	struct wp_settled settled;	/* not copied from the table */

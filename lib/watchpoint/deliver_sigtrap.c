@@ -39,7 +39,7 @@ sigtrap_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 static void
 sigtrap_close(struct wp_watch *w)
 {
-	wp_watch_drop(w, 0);
+	wp_armed_close(w, &arming);
 }
 
 static int

@@ -411,6 +411,17 @@ is_exact(const struct wp_watch *w)
 	return w->attr.period <= 1 && !w->inexact;
 }
 
+/* What its events had counted for others when it was opened. */
+static uint64_t
+counted_before(const struct wp_watch *w)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < w->narmed; i++)
+		sum += w->armed[i].before;
+	return sum;
+}
+
 static void
 describe(struct wp_channel_watch *told, const struct wp_watch *w)
 {
@@ -426,7 +437,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	    SIGTRAP : WP_SIGNAL);
 	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
 	told->exact = is_exact(w);
-	atomic_store(&told->hits, atomic_load(&w->seen));
+	atomic_store(&told->hits, atomic_load(&w->seen) + counted_before(w));
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
 		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
 }

@@ -162,15 +162,32 @@ struct call {
 	void *arg;
 };
 
+/* Calls for a list. */
+struct calls {
+	const struct call *call;
+	const struct list *list;
+};
+
 static int
-call_all(const struct call *call, const struct list *list)
+call_each(void *arg)
 {
+	const struct calls *calls = arg;
+	const struct list *list = calls->list;
 	int err = 0;
 
 	for (size_t i = 0; i < list->n && err == 0; i++)
-		if ((err = call->fn(call->arg, list->tid[i])) == -ESRCH)
+		if ((err = calls->call->fn(calls->call->arg, list->tid[i])) ==
+		    -ESRCH)
 			err = 0;
 	return err;
+}
+
+static int
+call_all(const struct call *call, const struct list *list)
+{
+	struct calls calls = {call, list};
+
+	return wp_apart(call_each, &calls);
 }
 
 /* Whether a thread sleeps, and not in the midst of making another; or has

@@ -153,6 +153,7 @@ forked(void)
 {
 	wp_helper_forked();
 	lock.counts = NULL;	/* it is the parent's */
+	wp_armed_forked();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		watch_forked(&wp_inside.watch[i], lock.forks);
 	wp_watches_unlock();
@@ -201,18 +202,24 @@ armed_room(struct wp_watch *w)
 }
 
 int
-wp_watch_add(struct wp_watch *w, int fd, unsigned slot, pid_t tid)
+wp_watch_put(struct wp_watch *w, const struct wp_armed *armed)
 {
 	int err = armed_room(w);
 
-	if (err < 0)
-		return err;
-	w->armed[w->narmed] = (struct wp_armed){
+	if (err == 0)
+		w->armed[w->narmed++] = *armed;
+	return err;
+}
+
+int
+wp_watch_add(struct wp_watch *w, int fd, unsigned slot, pid_t tid)
+{
+	struct wp_armed armed = {
 		.fd = fd, .slot = (uint16_t)slot, .tid = tid,
 	};
-	(void)wp_perf_id(fd, &w->armed[w->narmed].id);
-	w->narmed++;
-	return 0;
+
+	(void)wp_perf_id(fd, &armed.id);
+	return wp_watch_put(w, &armed);
 }
 
 bool
@@ -225,12 +232,18 @@ wp_armed_is(const struct wp_armed *armed)
 }
 
 void
+wp_armed_drop(const struct wp_armed *armed)
+{
+	if (wp_armed_is(armed))
+		(void)close(armed->fd);
+}
+
+void
 wp_watch_drop(struct wp_watch *w, size_t first)
 {
 	while (w->narmed > first) {
 		w->narmed--;
-		if (wp_armed_is(&w->armed[w->narmed]))
-			(void)close(w->armed[w->narmed].fd);
+		wp_armed_drop(&w->armed[w->narmed]);
 	}
 	if (first == 0 && w->mapped > ARMED_PAGE && mremap(w->armed, w->mapped,
 	    ARMED_PAGE, 0) != MAP_FAILED)

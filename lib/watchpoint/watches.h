@@ -6,6 +6,7 @@
  *	pin.c		objects that must not be unloaded
  *	watches.c	the table, also after fork(2)
  *	threads.c	the program's threads
+ *	apart.c		a thread that opens events, and ends
  *	deliver_*.c	arming, one file for each delivery
  *	armed.c		what those by the program's own events have in common
  *	settle.c	what a watch's bytes are before it is hit
@@ -41,6 +42,7 @@ struct wp_armed {
 	uint16_t slot;		/* index of the slot */
 	pid_t tid;		/* the thread it was opened on */
 	bool loaded;		/* async: it was given its one overflow */
+	uint64_t before;	/* counted for another watch */
 	uint64_t id;		/* the event's, by which it is known again should
 				   the program close the number and get it for
 				   a file of its own; 0: not an event */
@@ -192,11 +194,13 @@ struct wp_watch *wp_watches_new(uint32_t *serial);
 /* Put an armed event into a watch; room is mapped as needed, and a page of it
    stays with the entry.  0 or -ENOMEM. */
 int wp_watch_add(struct wp_watch *, int fd, unsigned slot, pid_t tid);
+int wp_watch_put(struct wp_watch *, const struct wp_armed *);
 
 /* Whether the descriptor still is the event; async-signal-safe. */
 bool wp_armed_is(const struct wp_armed *);
 
-/* Close its events from index first on. */
+/* Close an event; or its watch's from index first on. */
+void wp_armed_drop(const struct wp_armed *);
 void wp_watch_drop(struct wp_watch *, size_t first);
 
 /* It is open from now on: signals under its serial are for it (inside.c). */
@@ -227,6 +231,9 @@ struct wp_arming {
 int wp_armed_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
     struct wp_cause *);
 
+/* Close them; some are kept, disabled, for the next watch. */
+void wp_armed_close(struct wp_watch *, const struct wp_arming *);
+
 int wp_armed_enable(struct wp_watch *, const struct wp_arming *);
 int wp_armed_disable(struct wp_watch *);
 int wp_armed_move(struct wp_watch *, const struct wp_arming *,
@@ -247,11 +254,23 @@ int wp_async_rearm(struct wp_watch *, int fd, int code);
 int wp_descriptor_high(int fd);
 
 /*
+ * Have fn(arg) called by a thread of its own, which has ended when this returns:
+ * what it opens is nobody's, so that prctl(PR_TASK_PERF_EVENTS_DISABLE) does not
+ * disable it.  Locked; little stack.  Its result, or -ECHILD: none can be made.
+ */
+int wp_apart(int (*fn)(void *), void *arg);
+
+/* In the child of a fork(2), locked: events that are kept for the next watch are
+   its parent's (armed.c). */
+void wp_armed_forked(void);
+
+/*
  * Call fn for every thread of the process until a whole list brings none that is
  * new since fn was first called: then nobody was made meanwhile who could have
  * inherited and be called too.  Otherwise undo is called and it begins anew; if
  * the threads do not settle, the helper holds the others still.  fn's -errno
- * ends it; -ESRCH is passed over.  If they had to be held, held (or NULL) is
+ * ends it; -ESRCH is passed over.  It is called apart (see above), unless there is
+ * but one thread.  If they had to be held, held (or NULL) is
  * called in the end, while they are.  Result: 0; 1 when they did not settle and
  * nobody could hold them (a thread may be missed or covered twice); -errno.
  */
