@@ -123,21 +123,33 @@ setting(const char *name, const char *other)
 	return value != NULL && *value != '\0' ? value : other;
 }
 
-/* Where the kernel is not seen by watches of reads, there are either watches of
-   writes alone or no system calls. */
+static void
+leave_out(struct trial *t, char kind)
+{
+	char *at = strchr(t->kinds, kind);
+
+	if (at != NULL)
+		*at = '-';
+}
+
+/* Of shared memory less can be told: a third of the programs have it.  Where the
+   kernel is not seen by watches of reads, there are either watches of writes
+   alone or no system calls. */
 static void
 choose_kinds(struct trial *t)
 {
-	char *kernel;
+	const char *given = setting("RANDOM_KINDS", "");
 
 	(void)snprintf(t->kinds, sizeof(t->kinds), "%s",
-	    setting("RANDOM_KINDS", t->mode->kinds));
-	kernel = strchr(t->kinds, 'k');
-	if (kernel == NULL || t->mode->kernel_all)
+	    *given != '\0' ? given : t->mode->kinds);
+	if (*given != '\0')
 		return;
-	t->writes = t->mode->kernel_writes && t->seed % 2 == 0;
-	if (!t->writes)
-		*kernel = '-';
+	if (t->seed % 3 != 0)
+		leave_out(t, 's');
+	t->writes = !t->mode->kernel_all && t->mode->kernel_writes &&
+	    t->seed % 2 == 0;
+	if (!t->mode->kernel_all && !t->writes)
+		leave_out(t, 'k');
 }
 
 /* One to three, side by side, as many as there are slots for. */
