@@ -133,7 +133,7 @@ begin(void)
 
 	memset(&order, 0, sizeof(order));
 	atomic_store(&open->serial, watch.serial);
-	open->exact = 1;
+	open->exact = open->kernel = 1;
 	memset(open->settled.byte, 5, sizeof(open->settled.byte));
 }
 
@@ -147,6 +147,7 @@ play(const struct scenario *s)
 	at->nth = s->at.nth;
 	at->counted = s->at.counted;
 	at->silent = s->at.silent;
+	at->time = 1;
 	atomic_store(&at->number, s->at.number);
 	for (unsigned i = 0; i < HITS_MAX && s->hit[i].nth != 0; i++) {
 		uint8_t bytes[WP_SETTLED_MAX] = {0};
@@ -197,12 +198,63 @@ forgets_with_a_watch(void **state)
 	assert_int_equal(take(&m, bytes), ORDER_UNKNOWN);
 }
 
+/* Who is not counted writes, or may. */
+static void
+knows_of_unseen_writers(void **state)
+{
+	struct wp_channel_watch *open = &channel->watch[watch.index];
+	struct made m = {RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN};
+	struct order_hit hit = {.watch = &watch, .flags = RACES, .times = 1};
+	uint8_t bytes[WP_SETTLED_MAX];
+
+	(void)state;
+	begin();
+	open->settled.alone = 0;
+	open->settled.nth = open->settled.counted = open->settled.silent = 0;
+	open->settled.time = 2 * MS / 2;
+	atomic_store(&open->settled.number, 1);
+	/* others' watches are others' */
+	order_forget(&order, watch.index + 1, 9 * MS);
+	assert_int_equal(take(&m, bytes), ORDER_AFTER_SETTLING);
+	m = (struct made){RACES, 2, 2, 0, 1, 1, 3, ORDER_UNKNOWN};
+	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
+	order_forget(&order, watch.index, 2 * MS);
+	m = (struct made){RACES, 3, 3, 0, 1, 1, 4, ORDER_UNKNOWN};
+	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
+	order_forget(&order, watch.index, 4 * MS);
+	order_forget(&order, watch.index, 1 * MS);
+	m = (struct made){RACES, 4, 4, 0, 1, 1, 5, ORDER_UNKNOWN};
+	assert_int_equal(take(&m, bytes), ORDER_UNKNOWN);
+	m = (struct made){RACES, 5, 5, 0, 1, 1, 6, ORDER_UNKNOWN};
+	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
+	/* settled before it, or after */
+	for (unsigned i = 0; i < 2; i++) {
+		begin();
+		order_forget(&order, watch.index, MS + i - 1);
+		m = (struct made){RACES, 1, 1, 0, 1, 1, 5, ORDER_UNKNOWN};
+		assert_int_equal(take(&m, bytes), i == 0 ?
+		    ORDER_AFTER_SETTLING : ORDER_UNKNOWN);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		begin();
+		open->kernel = i;
+		hit.unseen = i == 1;
+		for (hit.nth = 1; hit.nth < 4; hit.nth++) {
+			hit.counted = hit.nth;
+			hit.time = hit.nth * MS;
+			assert_int_equal(order_take(&order, channel, &hit,
+			    bytes), ORDER_UNKNOWN);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_what_follows),
 		cmocka_unit_test(forgets_with_a_watch),
+		cmocka_unit_test(knows_of_unseen_writers),
 	};
 
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);

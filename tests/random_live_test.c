@@ -45,9 +45,9 @@ static const struct mode modes[] = {
 	{"ring -f", {"-f", NULL}, NULL, true, true, true, "ktcvfs"},
 	{"stop", {"--stop", NULL}, NULL, true, true, false, "ktcvfs"},
 	{"stop -f", {"--stop", "-f", NULL}, NULL, true, true, true, "ktcvfs"},
-	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false, "ktcf"},
-	{"async", {"--inside", NULL}, "async", true, false, false, "ktcf"},
-	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "tcf"},
+	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false, "ktcvfs"},
+	{"async", {"--inside", NULL}, "async", true, false, false, "ktcvfs"},
+	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "ktcvfs"},
 };
 
 struct watch {

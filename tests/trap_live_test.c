@@ -833,6 +833,9 @@ reg(const struct ex_record *record, unsigned number)
 	return value;
 }
 
+/* Others may be about: it is counted what they did, and read what was left. */
+enum { READ = WP_CELL_COUNTED | WP_CELL_BYTES };
+
 static void
 a_record_holds_registers_and_stack(void **state)
 {
@@ -865,7 +868,9 @@ a_record_holds_registers_and_stack(void **state)
 	    sizeof(mark), WP_STACK_USUAL);
 	assert_memory_equal(record.sample.stack + ((uintptr_t)mark - sp), mark,
 	    sizeof(mark));
-	assert_int_equal(helper.cell[0].flags, WP_CELL_WAITS | WP_CELL_COUNTED);
+	assert_int_equal(helper.cell[0].flags, WP_CELL_WAITS | READ);
+	assert_memory_equal(helper.cell[0].byte, (const void *)(uintptr_t)&word[0],
+	    sizeof(word[0]));
 	assert_int_equal(helper.cell[0].counted, 1);
 	assert_int_equal(helper.cell[0].silent, 0);
 	assert_string_equal(helper.cell[0].watch.label, "word");
@@ -954,16 +959,16 @@ posts_say_what_is_wanted(void **state)
 		unsigned action, flags, want;
 		const char *text;
 	} cases[] = {
-		{WP_PRINT, 0, WP_CELL_WAITS | WP_CELL_COUNTED, ""},
+		{WP_PRINT, 0, WP_CELL_WAITS | READ, ""},
 		{WP_PRINT, WP_ASYNC, 0, ""},
 		{WP_PRINT | WP_CALL, 0, WP_CELL_WAITS | WP_CELL_REPLY |
-		    WP_CELL_COUNTED, "report 1\n"},
+		    READ, "report 1\n"},
 		{WP_PRINT | WP_CALL, WP_ASYNC, 0, ""},
 		{WP_CALL, 0, UINT32_MAX, ""},	/* nothing */
 		{WP_CALL, WP_STRAY, WP_CELL_WAITS | WP_CELL_REPLY |
-		    WP_CELL_STRAY | WP_CELL_QUIET | WP_CELL_COUNTED, ""},
+		    WP_CELL_STRAY | WP_CELL_QUIET | READ, ""},
 		{WP_PRINT, WP_STRAY, WP_CELL_WAITS | WP_CELL_REPLY |
-		    WP_CELL_STRAY | WP_CELL_COUNTED, ""},
+		    WP_CELL_STRAY | READ, ""},
 	};
 
 	(void)state;

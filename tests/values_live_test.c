@@ -638,6 +638,23 @@ contend(const char *const *options)
 	}
 }
 
+/* Each way in which the inside hears of hits. */
+static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+
+static void
+tells_what_contending_threads_left_inside(void **state)
+{
+	static const char *const options[] = {"-w", "word", "--inside", NULL};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(deliveries) / sizeof(deliveries[0]);
+	    i++) {
+		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
+		contend(options);
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+	}
+}
+
 static void
 tells_what_contending_threads_left(void **state)
 {
@@ -749,6 +766,70 @@ knows_nothing_of_what_it_did_not_see(void **state)
 			(void)check_unseen(&w, w.o.out);
 			watched_free(&w);
 		}
+}
+
+static void
+knows_nothing_of_what_it_did_not_see_inside(void **state)
+{
+	static const char *const modes[] = {"vfork", "kernel", "alias",
+	    "peers"};
+	static const char *const inside[] = {"--inside", NULL};
+
+	(void)state;
+	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+		for (size_t i = 0; i < 6; i++) {
+			struct watched w;
+
+			(void)setenv("WATCHPOINT_DELIVERY", deliveries[i / 2],
+			    1);
+			watch_unseen(&w, inside, i % 2 == 0 ? "-w" : "-a",
+			    i % 2 == 0, modes[m]);
+			(void)unsetenv("WATCHPOINT_DELIVERY");
+			(void)check_unseen(&w, w.o.out);
+			watched_free(&w);
+		}
+}
+
+/* Two processes that take turns, each watched from when they shared it. */
+static void
+knows_nothing_of_what_processes_share(void **state)
+{
+	static const char *const modes[][2] = {
+		{NULL, NULL}, {"--stop", NULL}, {"--user-only", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 6; i++) {
+		struct target t;
+		struct running w;
+		struct outcome o;
+		struct watched report;
+		char line[64], peer[16], log[8192] = "";
+		int child;
+
+		target_start(&t, (const char *[]){victim("unseen"), "wait",
+		    "peers", "20", NULL});
+		hear(&t.run, line, sizeof(line));
+		assert_int_equal(sscanf(line, "pid %d peer", &child), 1);
+		(void)snprintf(peer, sizeof(peer), "%d", child);
+		watch_start(&w, (const char *[]){watchctl(), "-w", "word:8",
+		    "-o", "json", "-p", t.pid, i % 2 == 0 ? "-p" :
+		    modes[i / 2][0], i % 2 == 0 ? peer : NULL,
+		    modes[i / 2][0], NULL});
+		say(&t.run, "go\n");
+		while (hear(&t.run, line, sizeof(line)),
+		    strncmp(line, "write", 5) == 0) {
+			(void)strcat(log, line);
+			(void)strcat(log, "\n");
+		}
+		assert_string_equal(line, "done 40");
+		target_end(&t, 0);
+		finish(&w, &o);
+		assert_int_equal(count_of(&o, "hit"), i % 2 == 0 ? 40 : 20);
+		report = (struct watched){.lines = o.lines};
+		assert_int_equal(check_unseen(&report, log), 0);
+		outcome_free(&o);
+	}
 }
 
 /* Who stored a unique value. */
@@ -926,7 +1007,10 @@ main(void)
 		cmocka_unit_test(invents_nothing_in_a_race),
 		cmocka_unit_test(invents_nothing_inside),
 		cmocka_unit_test(tells_what_contending_threads_left),
+		cmocka_unit_test(tells_what_contending_threads_left_inside),
 		cmocka_unit_test(knows_nothing_of_what_it_did_not_see),
+		cmocka_unit_test(knows_nothing_of_what_it_did_not_see_inside),
+		cmocka_unit_test(knows_nothing_of_what_processes_share),
 		cmocka_unit_test(one_processor_is_in_order),
 		cmocka_unit_test(invents_nothing_afterwards),
 		cmocka_unit_test(tells_values_of_calm_threads),

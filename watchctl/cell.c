@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "inside.h"
 #include "insn.h"
 #include "proc.h"
+#include "stop_value.h"
 #include "wrapper.h"
 
 /* Watches that one instruction can have touched, at most. */
@@ -21,6 +23,7 @@ struct cell {
 	bool kernel;		/* made by the kernel, for a system call */
 	uint64_t nth;		/* the first's hits, with this one, */
 	uint64_t counted, silent;	/* and accesses */
+	uint8_t byte[WP_SETTLED_MAX];	/* as they were before that */
 	bool exact;		/* the instruction and what it touched is known */
 	unsigned nwatches;	/* whose hit it may be: the first's for certain */
 	struct wp_cell_watch watch[TOUCHED_MAX];	/* and their slots */
@@ -62,6 +65,7 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
 	c->nth = shared->nth;
 	c->counted = shared->counted;
 	c->silent = shared->silent;
+	memcpy(c->byte, shared->byte, sizeof(c->byte));
 	c->nwatches = 0;
 	add_watch(c, &shared->watch);
 	for (uint32_t i = 0; i < nalso && i < WP_ALSO_MAX; i++)
@@ -206,9 +210,61 @@ take_order(struct inside *in, const struct cell *c,
 		.counted = first ? c->counted : 0,
 		.silent = first ? c->silent : 0,
 		.times = times_of(c, w), .time = c->record.time,
+		.unseen = known_is_shared(&in->known, w),
 	};
 
 	return order_take(&in->order, in->channel, &hit, bytes);
+}
+
+static void
+take_mapping(void *arg, const struct sideband_mapping *map)
+{
+	struct inside *in = arg;
+
+	known_mapped(&in->known, map->start, map->end, map->shared);
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &in->channel->watch[i];
+
+		if (w->what.addr < map->end &&
+		    map->start < w->what.addr + w->what.len)
+			order_forget(&in->order, i, map->time);
+	}
+}
+
+/* Before a hit is looked at: who else may have written. */
+static void
+look_aside(struct inside *in)
+{
+	if (sideband_is_quiet(&in->sideband, take_mapping, in))
+		return;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		order_forget(&in->order, i, wp_clock_ns());
+}
+
+/* What the thread read behind its access, as a stop tells it: if it was the next
+   one, and nobody else was counted then, it is what this one left; else it is
+   not known whose it is.  The only thread of a program, who waits, is alone with
+   it. */
+static bool
+put_left(const struct cell *c, const struct wp_cell_watch *w,
+    enum ordered ordered, struct wp_stop_value *left)
+{
+	const uint32_t wanted = WP_CELL_COUNTED | WP_CELL_BYTES;
+
+	if ((c->flags & (WP_CELL_ALONE | WP_CELL_WAITS)) ==
+	    (WP_CELL_ALONE | WP_CELL_WAITS))
+		return false;
+	*left = (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = w->addr, .call = -1,
+	};
+	if (ordered == ORDER_UNKNOWN || w != &c->watch[0] ||
+	    (c->flags & wanted) != wanted || w->len > sizeof(c->byte))
+		return true;
+	left->flags = WP_STOP_LEFT;
+	left->len = (uint32_t)w->len;
+	memcpy(left->new, c->byte, w->len);
+	return true;
 }
 
 /* One access makes a sample for each slot, as the kernel would have made them. */
@@ -236,11 +292,17 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	struct ex_record record = c->record;
 	bool late = (c->flags & WP_CELL_LATE) != 0;
 	uint8_t bytes[WP_SETTLED_MAX];
-	const enum ordered ordered = take_order(in, c, w, bytes);
 	const struct ex_watch *watch;
+	struct wp_stop_value left;
+	enum ordered ordered;
 
 	c->now = w;
 	record.attr = known_slot(&in->known, &in->session, w, -1);
+	ordered = take_order(in, c, w, bytes);
+	if (put_left(c, w, ordered, &left)) {
+		record.sample.raw = (const uint8_t *)&left;
+		record.sample.raw_len = sizeof(left);
+	}
 	/* the instruction before the pc is not to be asked */
 	if (late || c->kernel)
 		record.misc = PERF_RECORD_MISC_KERNEL;
@@ -347,6 +409,7 @@ cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
 {
 	struct cell c;
 
+	look_aside(in);
 	if (!copy(&c, in, shared)) {
 		if ((shared->flags & WP_CELL_REPLY) != 0)
 			shared->reply[0] = '\0';

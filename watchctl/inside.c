@@ -38,6 +38,7 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	in->session.amend_arg = in;
 	in->mapped = (struct mapped){.space = in->session.space, .pid = program};
 	in->known = (struct known){.pid = program};
+	sideband_open(&in->sideband, program);
 	if ((in->pidfd = pidfd_open(program, 0)) < 0)
 		return complain("pidfd_open: %s", strerror(errno));
 	wp_channel_attr(&attr);
@@ -59,6 +60,7 @@ inside_close(struct inside *in)
 	vigil_end(&in->vigil);
 	tracing_close(in->tracing);
 	copies_close(&in->copies);
+	sideband_close(&in->sideband);
 	known_free(&in->known);
 	ex_formats_free(in->formats);
 	session_close(&in->session);

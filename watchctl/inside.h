@@ -8,6 +8,7 @@
  *	cell.c		one hit: from its cell to the report
  *	known.c		the watches that the report knows of
  *	order.c		which hits follow each other
+ *	sideband.c	who else may write
  *	mapped.c	what the program has mapped
  *	copies.c	copies of the program's events
  *	vigil.c		waiting for its end
@@ -28,6 +29,7 @@
 #include "order.h"
 #include "room.h"
 #include "session.h"
+#include "sideband.h"
 #include "tracing.h"
 #include "vigil.h"
 
@@ -45,6 +47,7 @@ struct inside {
 	struct mapped mapped;
 	struct known known;
 	struct order order;
+	struct sideband sideband;
 	struct copies copies;
 	struct tracing *tracing;	/* when the program wants it */
 	const struct cell *cell;	/* that is being explained; NULL: none */

@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc.h"
+
 /* One; in the session it has a slot for the whole region, then those that the
    processor takes it by. */
 struct known_watch {
 	struct wp_cell_watch what;
 	size_t slot;		/* index of the first */
 	size_t nslots;
+	bool shared;		/* mapped so, at some time */
+	struct known_watch *next;
 };
 
 static int
@@ -60,7 +64,10 @@ add(struct known *known, struct session *s, const struct wp_cell_watch *what,
 
 	if (w == NULL)
 		return NULL;
-	*w = (struct known_watch){.what = *what, .slot = s->nslots};
+	*w = (struct known_watch){
+		.what = *what, .slot = s->nslots,
+		.shared = wp_proc_shares(known->pid, what->addr, what->len),
+	};
 	err = session_add_watch(s, spec, symbol, what->addr, what->len,
 	    (char)what->access, what->nslots);
 	if (err == 0)
@@ -70,6 +77,8 @@ add(struct known *known, struct session *s, const struct wp_cell_watch *what,
 		free(w);
 		return NULL;
 	}
+	w->next = known->first;
+	known->first = w;
 	return w;
 }
 
@@ -127,8 +136,26 @@ known_slot(struct known *known, struct session *s,
 }
 
 void
+known_mapped(struct known *known, uint64_t start, uint64_t end, bool shared)
+{
+	for (struct known_watch *w = known->first; w != NULL; w = w->next)
+		if (w->what.addr < end && start < w->what.addr + w->what.len)
+			w->shared = w->shared || shared;
+}
+
+bool
+known_is_shared(struct known *known, const struct wp_cell_watch *what)
+{
+	const struct known_watch key = {.what = *what};
+	struct known_watch **found = tfind(&key, &known->tree, compare);
+
+	return found == NULL || (*found)->shared;
+}
+
+void
 known_free(struct known *known)
 {
 	tdestroy(known->tree, free);
+	known->first = NULL;
 	known->tree = NULL;
 }

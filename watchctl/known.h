@@ -13,6 +13,7 @@
 struct known {
 	pid_t pid;		/* the program's */
 	void *tree;		/* by label, region and access */
+	struct known_watch *first;	/* of all that are in it */
 };
 
 /* Make a watch known, and how the report is to call it.  0 or -ENOMEM. */
@@ -23,6 +24,12 @@ int known_add(struct known *, struct session *, const struct wp_cell_watch *,
    or (slot < 0) any; the watch becomes known if it is not.  -ENOMEM. */
 int known_slot(struct known *, struct session *, const struct wp_cell_watch *,
     int slot);
+
+/* Something was mapped there. */
+void known_mapped(struct known *, uint64_t start, uint64_t end, bool shared);
+
+/* Whether others may have a known watch's bytes mapped, too. */
+bool known_is_shared(struct known *, const struct wp_cell_watch *);
 
 void known_free(struct known *);
 

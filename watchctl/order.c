@@ -76,6 +76,7 @@ copy(struct wp_settled *to, const struct wp_settled *from, uint32_t number)
 		return false;
 	to->alone = from->alone;
 	to->nth = from->nth;
+	to->time = from->time;
 	to->counted = from->counted;
 	to->silent = from->silent;
 	memcpy(to->byte, from->byte, sizeof(to->byte));
@@ -107,6 +108,7 @@ keep(struct order_watch *o, const struct order_hit *hit)
 	o->any = true;
 	o->alone = has(hit, WP_CELL_ALONE);
 	o->nth = hit->nth;
+	o->time = hit->time;
 	o->seen = seen_by(hit);
 	o->silent = hit->silent;
 	o->number = hit->watch->settled;
@@ -130,6 +132,13 @@ find(struct order *order, struct wp_channel *channel,
 	return o;
 }
 
+void
+order_forget(struct order *order, unsigned index, uint64_t time)
+{
+	if (order->gap[index] < time)
+		order->gap[index] = time;
+}
+
 enum ordered
 order_take(struct order *order, struct wp_channel *channel,
     const struct order_hit *hit, uint8_t bytes[WP_SETTLED_MAX])
@@ -137,19 +146,24 @@ order_take(struct order *order, struct wp_channel *channel,
 	struct order_watch *o = find(order, channel, hit->watch);
 	const struct wp_channel_watch *open =
 	    &channel->watch[hit->watch->index % WP_WATCHES_MAX];
+	const uint64_t gap =
+	    order->gap[hit->watch->index % WP_WATCHES_MAX];
 	enum ordered ordered = ORDER_UNKNOWN;
 	struct wp_settled at;
 
 	if (atomic_load(&open->serial) != hit->watch->serial ||
-	    open->exact == 0) {
+	    open->exact == 0 || open->kernel == 0 || hit->unseen) {
 		o->any = false;
 		return ORDER_UNKNOWN;
 	}
+	if (o->time <= gap)
+		o->any = false;
 	if (is_after_hit(o, hit))
 		ordered = ORDER_AFTER_HIT;
 	else if ((!o->any || o->number != hit->watch->settled) &&
 	    hit->watch->settled != 0 &&
 	    copy(&at, &open->settled, hit->watch->settled) &&
+	    at.time > gap &&
 	    is_after_settling(o, hit, &at)) {
 		memcpy(bytes, at.byte, sizeof(at.byte));
 		ordered = ORDER_AFTER_SETTLING;

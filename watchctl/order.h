@@ -19,9 +19,15 @@
  * those over several debug registers that cannot be decoded.  After such the
  * difference must be the same for a while, until it is taken for nobody on his
  * way.  A program with one thread has nobody on his way.
+ *
+ * All this is of those that are counted.  Where the kernel's accesses are not, or
+ * others may write the bytes in other ways, no order is known; and from one of
+ * these that is heard of (order_forget) the next hit is not known to be the next.
  */
 #ifndef ORDER_H
 #define ORDER_H
+
+#include <stdbool.h>
 
 #include "channel.h"
 
@@ -39,6 +45,7 @@ struct order_watch {
 	bool settled;		/* nobody was on his way */
 	bool alone;
 	uint64_t nth;
+	uint64_t time;		/* ns */
 	uint64_t seen;		/* counted - silent */
 	uint64_t silent;
 	uint32_t number;	/* of the settling before it */
@@ -48,6 +55,8 @@ struct order_watch {
 struct order {
 	uint32_t gaps;		/* of the channel, as far as it was looked at */
 	struct order_watch of[WP_WATCHES_MAX];
+	uint64_t gap[WP_WATCHES_MAX];	/* until then somebody may have written,
+					   unseen, ns; 0: nobody */
 };
 
 /* A hit, as its cell has it. */
@@ -57,6 +66,8 @@ struct order_hit {
 	uint64_t nth, counted, silent;	/* 0 of a watch that its cell also has */
 	unsigned times;		/* it was counted; 0: not known */
 	uint64_t time;		/* ns */
+	bool unseen;		/* others may write the bytes, and are not
+				   counted */
 };
 
 enum ordered {
@@ -64,6 +75,10 @@ enum ordered {
 	ORDER_AFTER_HIT,	/* it is the next after the watch's last hit, */
 	ORDER_AFTER_SETTLING,	/* or after it was settled: the bytes then */
 };
+
+/* Somebody may have written the bytes of a watch, by its index, unseen, until
+   then, ns. */
+void order_forget(struct order *, unsigned index, uint64_t time);
 
 /* Take in a hit; bytes is for AFTER_SETTLING. */
 enum ordered order_take(struct order *, struct wp_channel *,

@@ -508,9 +508,11 @@ take_left(struct ex_claim *claim, const struct ex_value *left)
 
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
    it fills in what is not known, and others hit who may be told of only after
-   this one: what the hit before left is no old value. */
-static void
-take_stop(struct ex_claim *claim, const struct ex_sample *sample)
+   this one: what the hit before left is no old value, unless it is said to be.
+   Result: whether there is any; then nothing else is to be read. */
+static bool
+take_stop(const struct ex_shadows *s, struct ex_claim *claim,
+    const struct ex_sample *sample)
 {
 	struct ex_hit *hit = claim->hit;
 	struct ex_value old, new;
@@ -518,7 +520,7 @@ take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 
 	if (!wp_stop_value_get(sample->raw, sample->raw_len, &stop) ||
 	    stop.addr != hit->watch->addr || is_execution(hit))
-		return;
+		return false;
 	new.known = old.known = low_bits(stop.len);
 	memcpy(old.byte, stop.old, sizeof(old.byte));
 	memcpy(new.byte, stop.new, sizeof(new.byte));
@@ -526,17 +528,20 @@ take_stop(struct ex_claim *claim, const struct ex_sample *sample)
 		take_before(claim, &old);
 	if (stop.flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
 		take_left(claim, &new);
-		return;
+		return true;
 	}
-	if (claim->listed)
-		unlist(claim->shadow, claim);
-	withdraw(claim);
+	if (s->values == NULL || !s->values->in_order) {
+		if (claim->listed)
+			unlist(claim->shadow, claim);
+		withdraw(claim);
+	}
 	if (!is_read(hit) && (touched(hit) & ~hit->new.known) != 0) {
 		claim->later = new.known & ~hit->new.known;
 		claim->read = hit->time;
 		put_bytes(&hit->new, &new, claim->later);
 		hit->source = claim->later != 0 ? EX_VALUE_LATER : hit->source;
 	}
+	return true;
 }
 
 /* --- hits --- */
@@ -606,7 +611,7 @@ ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
 	apply(hit, claim);
 	if (quiet)
 		tell_before(w, claim);
-	take_stop(claim, sample);
+	claim->looked = take_stop(s, claim, sample);
 	if (w == NULL)
 		return;
 	leave(w, hit, ordered && !is_blind(s, w, hit->time));
@@ -620,8 +625,8 @@ ex_shadows_joined(struct ex_shadows *s, struct ex_claim *claim,
     const struct ex_record *record)
 {
 	struct ex_shadow *w = claim->shadow;
+	const bool stopped = take_stop(s, claim, &record->sample);
 
-	take_stop(claim, &record->sample);
 	if (w == NULL)
 		return;
 	if (w->later != 0)
@@ -630,7 +635,7 @@ ex_shadows_joined(struct ex_shadows *s, struct ex_claim *claim,
 		disorder(w, record->time);
 		w->last = NULL;
 	} else {
-		claim->looked = false;
+		claim->looked = stopped;
 	}
 	if (follow(s, w, record->time, claim->hit->tid, record->cpu))
 		leave(w, claim->hit, true);

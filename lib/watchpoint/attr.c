@@ -125,3 +125,18 @@ wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
 	attr->watermark = 1;
 	attr->wakeup_watermark = watermark;
 }
+
+void
+wp_attr_side(struct perf_event_attr *attr)
+{
+	common(attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->exclude_kernel = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr->sample_id_all = 1;
+	attr->inherit = attr->inherit_thread = 1;
+	attr->mmap = attr->mmap2 = attr->mmap_data = 1;
+	attr->task = 1;
+}

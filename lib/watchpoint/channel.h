@@ -40,7 +40,7 @@
 #include "slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 3,
+	WP_CHANNEL_VERSION = 4,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -68,6 +68,7 @@ enum wp_cell_flags {
 	WP_CELL_COUNTED = 128,	/* counted and silent say what there was of the
 				   watch at a moment after the ticket was
 				   taken; else silent alone does */
+	WP_CELL_BYTES = 256,	/* and byte what its bytes were just before */
 };
 
 /* A watch as a hit knows it: copied, since it may be closed meanwhile. */
@@ -93,6 +94,7 @@ struct wp_cell {
 	uint64_t counted;		/* its accesses so far, of all threads */
 	uint64_t silent;		/* of these, at least so many are of no
 					   cell */
+	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
 	struct wp_cell_watch watch;	/* whose hit the signal said it is */
 	/* watches whose counts have moved without a signal of their own: the
 	   same instruction may have touched them too */
@@ -152,6 +154,7 @@ struct wp_settled {
 	uint32_t alone;			/* the program had one thread then, so
 					   that nobody was counted */
 	uint64_t nth, counted, silent;	/* as in a cell */
+	uint64_t time;			/* before they were read, ns */
 	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
 };
 

@@ -86,16 +86,26 @@ put_name(struct wp_cell *cell, uint64_t now)
 }
 
 /* Where the hit stands among all accesses to its watch.  What else there was is
-   counted only for who waits: it takes as long as the rest. */
+   counted only for who waits: it takes as long as the rest.  With others about,
+   what it left is what is there before they are counted, if they are not. */
 static void
 put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
+	bool looked;
+
 	cell->silent = atomic_load(&w->silent);
 	if (wp_is_alone())
 		cell->flags |= WP_CELL_ALONE;
-	if ((cell->flags & WP_CELL_WAITS) != 0 &&
-	    wp_count_all(w, &cell->counted))
-		cell->flags |= WP_CELL_COUNTED;
+	if ((cell->flags & WP_CELL_WAITS) == 0)
+		return;
+	looked = (cell->flags & WP_CELL_ALONE) == 0 &&
+	    wp_look_at(w, cell->byte);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!wp_count_all(w, &cell->counted))
+		return;
+	cell->flags |= WP_CELL_COUNTED;
+	if (looked)
+		cell->flags |= WP_CELL_BYTES;
 }
 
 /* The first told of is reported. */

@@ -19,7 +19,24 @@
  * Signal safety: everything here is async-signal-safe.
  */
 #include "capture.h"
+#include "clock.h"
 #include "trap_run.h"
+
+/* Whether it can be read without a hit. */
+static bool
+may_look(const struct wp_watch *w)
+{
+	return w->region.access == WP_WRITE &&
+	    w->region.len <= WP_SETTLED_MAX &&
+	    atomic_load(&wp_inside.nreads) == 0;
+}
+
+bool
+wp_look_at(const struct wp_watch *w, uint8_t to[WP_SETTLED_MAX])
+{
+	return may_look(w) && wp_peek(to, w->region.addr, w->region.len) ==
+	    w->region.len;
+}
 
 /* With one thread what could be read a moment ago can be read now. */
 static bool
@@ -38,6 +55,7 @@ read_bytes(struct wp_settled *to, const struct wp_watch *w, bool readable)
 static bool
 look(struct wp_settled *to, const struct wp_watch *w, bool readable)
 {
+	to->time = wp_clock_ns();
 	to->alone = wp_is_alone();
 	to->nth = atomic_load(&w->hits);
 	to->silent = atomic_load(&w->silent);
@@ -61,9 +79,7 @@ wp_settle(struct wp_watch *w, bool readable)
 	const uint32_t number = atomic_load(&w->settled);
 	struct wp_settled *to;
 
-	if (channel == NULL || w->region.access != WP_WRITE ||
-	    w->region.len > sizeof(to->byte) ||
-	    atomic_load(&wp_inside.nreads) > 0 ||
+	if (channel == NULL || !may_look(w) ||
 	    atomic_exchange(&w->settling, true))
 		return;
 	to = &channel->watch[wp_watch_index(w)].settled;

@@ -286,6 +286,10 @@ int wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 void wp_unsettle(struct wp_watch *);
 void wp_settle(struct wp_watch *, bool readable);
 
+/* Read its bytes, if that is no hit of any watch.  False: it could be, or they
+   cannot be read. */
+bool wp_look_at(const struct wp_watch *, uint8_t to[WP_SETTLED_MAX]);
+
 /* Settle the watches of these bytes of which this thread's permits have made
    accesses silent (judge.c). */
 void wp_settle_permitted(const volatile void *, size_t len);

@@ -1,0 +1,174 @@
+/*
+ * sideband: what a child of the test does that is no access, as it is heard of.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "live.h"
+#include "sideband.h"
+
+/* What the child and the test share. */
+static struct shared {
+	atomic_int asked;		/* to do step n */
+	atomic_int done;
+	void *_Atomic at;		/* where it has mapped */
+} *shared;
+
+static struct sideband side;
+static struct sideband_mapping mapping;
+static unsigned mappings;
+
+static void
+await_step(int n)
+{
+	while (shared->asked < n)
+		nap_us(100);
+}
+
+static void
+map(int n, int flags)
+{
+	await_step(n);
+	shared->at = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+	    MAP_ANONYMOUS | flags, -1, 0);
+	shared->done = n;
+}
+
+/* By a thread that was there before, and one that it makes. */
+static void *
+act(void *unused)
+{
+	pid_t pid;
+
+	map(1, MAP_PRIVATE);
+	map(2, MAP_SHARED);
+	await_step(3);
+	if ((pid = vfork()) == 0) {
+		shared->done = 3;
+		await_step(4);
+		_exit(0);
+	}
+	(void)waitpid(pid, NULL, 0);
+	shared->done = 4;
+	await_step(5);
+	return unused;
+}
+
+static void *
+act_by_another(void *unused)
+{
+	pthread_t thread;
+
+	shared->done = -1;
+	await_step(1);
+	if (pthread_create(&thread, NULL, act, NULL) != 0)
+		_exit(1);
+	(void)pthread_join(thread, NULL);
+	return unused;
+}
+
+static void
+run_threads(void *unused)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, act_by_another, unused) != 0)
+		_exit(1);
+	(void)pthread_join(thread, NULL);
+}
+
+static void
+note(void *arg, const struct sideband_mapping *map)
+{
+	(void)arg;
+	if (map->start > (uintptr_t)shared->at ||
+	    map->end <= (uintptr_t)shared->at)
+		return;
+	mapping = *map;
+	mappings++;
+}
+
+static bool
+is_quiet_after(int step)
+{
+	mappings = 0;
+	shared->asked = step;
+	await(shared->done == step);
+	return sideband_is_quiet(&side, note, NULL);
+}
+
+static void
+hears_of_mappings_and_children(void **state)
+{
+	const pid_t pid = child_start(run_threads, NULL);
+	uint64_t before;
+
+	(void)state;
+	await(shared->done == -1);
+	sideband_open(&side, pid);
+	assert_non_null(side.rings);
+	assert_true(sideband_is_quiet(&side, note, NULL));
+	before = now_ns();
+	assert_true(is_quiet_after(1));
+	assert_int_equal(mappings, 1);
+	assert_false(mapping.shared);
+	assert_in_range(mapping.time, before, now_ns());
+	assert_true(is_quiet_after(2));
+	assert_int_equal(mappings, 1);
+	assert_true(mapping.shared);
+	/* it has the memory still, and then had it */
+	assert_false(is_quiet_after(3));
+	assert_false(sideband_is_quiet(&side, note, NULL));
+	assert_false(is_quiet_after(4));
+	assert_true(sideband_is_quiet(&side, note, NULL));
+	shared->asked = 5;
+	assert_int_equal(child_wait(pid), 0);
+	sideband_close(&side);
+	assert_false(sideband_is_quiet(&side, note, NULL));
+}
+
+static void
+knows_nothing_of_nobody(void **state)
+{
+	(void)state;
+	sideband_open(&side, 0x7ffffff0);
+	assert_null(side.rings);
+	assert_false(sideband_is_quiet(&side, note, NULL));
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	shared = shared_memory(sizeof(*shared));
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	sideband_close(&side);
+	(void)munmap(shared, sizeof(*shared));
+	return children_end(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(hears_of_mappings_and_children),
+		TEST(knows_nothing_of_nobody),
+	};
+
+	return run_live("sideband", tests);
+}
