@@ -19,6 +19,7 @@
 
 #define WAY_MAX 64		/* functions that are asked about */
 #define NAMES_MAX 16		/* of one function */
+#define JUMPS_MAX (1U << 22)	/* of one module */
 
 /* By target, then by place. */
 struct table {
@@ -26,6 +27,7 @@ struct table {
 		uint64_t target, at, end;	/* vaddrs */
 	} *jump;
 	size_t n, cap;
+	bool full;		/* there are more */
 };
 
 static void
@@ -53,6 +55,8 @@ add(struct table *table, struct jump jump)
 	size_t cap = table->cap * 2 + 256;
 	struct jump *more;
 
+	if (table->n == JUMPS_MAX)
+		return false;
 	if (table->n == table->cap) {
 		more = realloc(table->jump, cap * sizeof(*more));
 		if (more == NULL)
@@ -76,7 +80,7 @@ looks_like_jump(const uint8_t *code, size_t len, uint64_t vaddr,
 		if (len < 2)
 			return false;
 		out->end = vaddr + 2;
-		offset = (int8_t)code[1];
+		offset = (code[1] ^ 0x80) - 0x80;
 	} else {
 		if (len < opcode + sizeof(offset) || (code[0] != 0xe9 &&
 		    (code[0] != 0x0f || (code[1] & 0xf0) != 0x80)))
@@ -151,17 +155,15 @@ table_of(struct ex_module *m)
 {
 	struct table *table = m->jumps;
 
-	if (table != NULL)
+	if (table != NULL || (table = calloc(1, sizeof(*table))) == NULL)
 		return table;
-	if (!ex_module_open(m) || (table = calloc(1, sizeof(*table))) == NULL)
-		return NULL;
 	m->jumps = table;
 	m->jumps_free = table_free;
-	for (unsigned i = 0; i < m->nsegments; i++) {
+	for (unsigned i = 0; ex_module_open(m) && i < m->nsegments; i++) {
 		const struct ex_segment *s = &m->segment[i];
 
 		if ((s->flags & PF_X) != 0 && !scan(m, s, table))
-			break;
+			table->full = true;
 	}
 	if (table->n > 0)
 		qsort(table->jump, table->n, sizeof(*table->jump), compare);
@@ -217,6 +219,8 @@ jumps_to(struct search *s, struct ex_module *m, uint64_t target)
 	uint64_t start;
 	int result = 0;
 
+	if (table == NULL || table->full)
+		return -E2BIG;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -225,7 +229,7 @@ jumps_to(struct search *s, struct ex_module *m, uint64_t target)
 		else
 			high = middle;
 	}
-	for (; table != NULL && low < table->n && result == 0 &&
+	for (; low < table->n && result == 0 &&
 	    table->jump[low].target == target; low++) {
 		const struct jump *jump = &table->jump[low];
 
