@@ -326,28 +326,41 @@ judges_constructors(void **state)
 }
 
 /* Without what was split off nobody knows what was inlined: a file that is not
-   there, or no file, or in a package, which libdw does not read. */
+   there, is none, or is damaged.  It may be in a package. */
 static void
 judges_without_what_was_split_off(void **state)
 {
-	static const char *const instead[] = {
-		"true", "mkfifo program.dwo",
-		"dwp -e program -o program.dwp && rm program.dwo",
+	static const struct {
+		const char *instead;
+		bool there;
+	} cases[] = {
+		{"rm program.dwo", false},
+		{"rm program.dwo && mkfifo program.dwo", false},
+		{"%s -e program -o whole && rm program.dwo && "
+		    "head -c 700 whole > program.dwp", false},
+		{"%s -e program -o program.dwp && rm program.dwo", true},
 	};
 
 	(void)state;
 	for (size_t i = BUILDS - 4; i < BUILDS; i++) {
-		const size_t k = i % 3;
+		/* binutils' dwp is for DWARF 4 */
+		const char *dwp = strstr(builds[i].command, "-gdwarf-4") !=
+		    NULL ? "dwp" : "llvm-dwp";
 
-		build(builds[i].command);
-		expect_judged("outer", "within", 0, ", 0 stray\n");
-		expect_judged("outer", "middle", 66, "1 stray by 1 writer\n");
-		if (k != 2)
-			scratch_run("rm program.dwo");
-		scratch_run("%s", instead[k]);
-		expect_judged("outer", "within", 120, "1 hit cannot be judged");
-		expect_judged("outer", "outer", 0, ", 0 stray\n");
-		scratch_run("rm -f program.dwo program.dwp");
+		for (size_t k = 0; k < 4; k++) {
+			if (!cases[k].there && k % 3 != i % 3)
+				continue;
+			build(builds[i].command);
+			scratch_run(cases[k].instead, dwp);
+			expect_judged("outer", "within",
+			    cases[k].there ? 0 : 120, cases[k].there ?
+			    ", 0 stray\n" : "1 hit cannot be judged");
+			expect_judged("outer", "outer", 0, ", 0 stray\n");
+			if (cases[k].there)
+				expect_judged("outer", "middle", 66,
+				    "1 stray by 1 writer\n");
+			scratch_run("rm -f program.dw* whole");
+		}
 	}
 }
 

@@ -826,7 +826,7 @@ does_not_wait_for_split_units(void **state)
 		    fifo ? " && rm p.dwo && mkfifo p.dwo" : "");
 		m = module_of("p");
 		cu = NULL;
-		assert_true(ex_die_unit(ex_module_dwarf(m, &bias), &cu, &unit,
+		assert_true(ex_die_unit(m, ex_module_dwarf(m, &bias), &cu, &unit,
 		    &types));
 		name = dwarf_diename(&unit);
 		/* it is in the other file */

@@ -127,7 +127,8 @@ read_units(struct ex_definitions *definitions)
 	bool types, room = dwarf != NULL;
 	unsigned left = WALK_MAX;
 
-	while (room && ex_die_unit(dwarf, &cu, &unit, &types)) {
+	while (room && ex_die_unit(definitions->module, dwarf, &cu, &unit,
+	    &types)) {
 		if (!is_cxx(&unit))
 			continue;
 		for (die = ex_die_walk(&walk, &unit); die != NULL && room;

@@ -4,8 +4,10 @@
 #include <ctype.h>
 #include <dwarf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "module_private.h"
+#include "package.h"
 
 #define REFERENCES_MAX 8	/* from an instance to its declaration */
 #define QUALIFIED_MAX 16384	/* characters of a name with its scopes */
@@ -19,31 +21,40 @@ ex_die_next(Dwarf_Die *die)
 }
 
 bool
-ex_die_unit(Dwarf *dwarf, Dwarf_CU **at, Dwarf_Die *unit, bool *types)
+ex_die_unit(struct ex_module *m, Dwarf *dwarf, Dwarf_CU **at, Dwarf_Die *unit,
+    bool *types)
 {
 	uint8_t type;
 
 	if (dwarf_get_units(dwarf, *at, at, NULL, &type, unit, NULL) != 0)
 		return false;
 	*types = type == DW_UT_type || type == DW_UT_split_type;
-	(void)ex_die_whole_unit(unit);
+	(void)ex_die_whole_unit(m, unit);
 	return true;
 }
 
 bool
-ex_die_whole_unit(Dwarf_Die *unit)
+ex_die_whole_unit(struct ex_module *m, Dwarf_Die *unit)
 {
 	Dwarf_Die split;
+	uint64_t id;
 	uint8_t type;
+	bool there;
+	int fd;
 
-	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL,
+	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, &id, NULL,
 	    NULL) != 0 || type != DW_UT_skeleton)
 		return true;
-	if (dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL,
-	    NULL) != 0 || dwarf_tag(&split) == DW_TAG_invalid)
-		return false;
-	*unit = split;
-	return true;
+	fd = ex_package_unit(m, id);
+	ex_open_instead(fd);
+	there = dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL,
+	    NULL) == 0 && dwarf_tag(&split) != DW_TAG_invalid;
+	ex_open_instead(-1);
+	if (fd >= 0)
+		(void)close(fd);
+	if (there)
+		*unit = split;
+	return there;
 }
 
 Dwarf_Die *

@@ -146,7 +146,7 @@ unit_scan(struct ex_module *m, struct unit *unit)
 		return;
 	unit->scanned = true;
 	unit->tree = unit->die;
-	unit->lacks = !ex_die_whole_unit(&unit->tree);
+	unit->lacks = !ex_die_whole_unit(m, &unit->tree);
 	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_functions)) {
 		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,

@@ -57,6 +57,7 @@ ex_module_free(struct ex_module *m)
 	free(m->slots);
 	ex_symbols_free(m->symbols);
 	ex_lines_free(m->lines);
+	ex_package_free(m->package);
 	if (m->dwfl != NULL)
 		dwfl_end(m->dwfl);
 	if (m->image != NULL)

@@ -79,6 +79,7 @@ struct ex_module {
 	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
 	void *types;		/* type.c's objects; NULL: none yet */
 	void (*types_free)(void *);	/* frees them; NULL: nothing to free */
+	struct ex_package *package;	/* package.c's; NULL: not asked yet */
 	void *jumps;		/* jumps.c's; NULL: not asked yet */
 	void (*jumps_free)(void *);	/* frees them; NULL: nothing to free */
 	void *insn;		/* sweep.c's places by pc; NULL: none yet */
@@ -133,8 +134,13 @@ bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
    could be any.  It belongs to the process. */
 struct ex_jit *ex_process_jit(const struct ex_process *);
 
-/* Free what symbol.c and line.c keep; NULL is fine. */
+/* Free what symbol.c, line.c and package.c keep; NULL is fine. */
 void ex_symbols_free(struct ex_symbols *);
 void ex_lines_free(struct ex_lines *);
+void ex_package_free(struct ex_package *);
+
+/* The next file that libdw opens and that is not there is this one instead; -1:
+   none.  It stays the caller's (open.c). */
+void ex_open_instead(int fd);
 
 #endif

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "claims.h"
+#include "module_private.h"
 #include "proc.h"
 
 /* The object that holds an address; NULL: unknown. */
@@ -42,6 +43,15 @@ is_libdw(const void *caller)
 	return libdw != own && object_of(caller) == libdw;
 }
 
+/* What is opened where nothing is. */
+static int instead = -1;
+
+void
+ex_open_instead(int fd)
+{
+	instead = fd;
+}
+
 static int
 open_checked(const char *path)
 {
@@ -49,6 +59,8 @@ open_checked(const char *path)
 	struct ex_claim claim;
 	Elf *elf;
 
+	if (fd < 0 && instead >= 0)
+		fd = fcntl(instead, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0) {
 		errno = -fd;
 		return -1;

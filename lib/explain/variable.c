@@ -127,8 +127,8 @@ read_unit(struct ex_variables *variables)
 	Dwarf_Die unit, *die;
 	bool types;
 
-	if (variables->dwarf == NULL || !ex_die_unit(variables->dwarf,
-	    &variables->unit, &unit, &types)) {
+	if (variables->dwarf == NULL || !ex_die_unit(variables->module,
+	    variables->dwarf, &variables->unit, &unit, &types)) {
 		variables->dwarf = NULL;
 		return false;
 	}
