@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "channel.h"
 #include "child.h"
@@ -524,6 +525,27 @@ what_a_dead_program_filled_is_served(void **state)
 	assert_int_equal(shared->wrong, 0);
 }
 
+/* A program whose files may not grow goes on without a helper. */
+static void
+make_small(void *unused)
+{
+	const struct rlimit none = {0, 0};
+	sigset_t pending;
+
+	(void)unused;
+	(void)signal(SIGXFSZ, SIG_DFL);
+	_exit(setrlimit(RLIMIT_FSIZE, &none) == 0 &&
+	    wp_channel_make(4096) == -EFBIG && sigpending(&pending) == 0 &&
+	    sigismember(&pending, SIGXFSZ) == 0 ? 0 : 1);
+}
+
+static void
+files_that_may_not_grow(void **state)
+{
+	(void)state;
+	assert_int_equal(child_wait(child_start(make_small, NULL)), 0);
+}
+
 int
 main(void)
 {
@@ -543,6 +565,7 @@ main(void)
 		TEST(a_child_of_the_program_has_no_helper),
 		TEST(what_execve_left_is_cleared_away),
 		TEST(what_a_dead_program_filled_is_served),
+		cmocka_unit_test(files_that_may_not_grow),
 	};
 
 	shared = shared_memory(sizeof(*shared));

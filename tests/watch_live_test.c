@@ -433,6 +433,92 @@ addresses_are_random_by_default(void **state)
 	outcome_free(&o);
 }
 
+/* How many hits are whole in a report. */
+static unsigned
+whole_hits(const char *name)
+{
+	char *text = scratch_read(name, NULL), *at = text, *end;
+	unsigned n = 0;
+
+	for (; (end = strchr(at, '\n')) != NULL; at = end + 1)
+		n += strncmp(at, "{\"type\":\"hit\"", 13) == 0;
+	free(text);
+	return n;
+}
+
+/* The account agrees with the file, wherever that ends. */
+static void
+expect_incomplete(const struct outcome *o, unsigned whole, const char *why)
+{
+	const char *account = strstr(o->err, "watchctl: ");
+	unsigned hits, reported, lost;
+
+	if (account == NULL || sscanf(account, "watchctl: %u hits, %u "
+	    "reported, %u lost", &hits, &reported, &lost) != 3)
+		fail_msg("no account: %s", o->err);
+	if (o->status != 125 || hits != reported + lost || reported != whole)
+		fail_msg("status %d, %u in the file: %s", o->status, whole,
+		    o->err);
+	assert_non_null(strstr(o->err, "the report is incomplete"));
+	assert_non_null(strstr(o->err, why));
+}
+
+/* A limit of so many blocks of 512 bytes, and of none. */
+static void
+a_report_that_finds_no_room(void **state)
+{
+	static const struct {
+		const char *mode;
+		unsigned blocks;
+	} cases[] = {
+		{"--user-only", 0}, {"--user-only", 8}, {"--user-only", 40},
+		{"--stop", 8}, {"--stop", 40},
+	};
+	struct outcome o;
+
+	(void)state;
+	scratch_write("many.c", "volatile long counter;\n"
+	    "static __attribute__((noinline)) void set(long i) { counter = i; }"
+	    "\nint main(void) { for (long i = 0; i < 48; i++) set(i); "
+	    "return 5; }\n");
+	scratch_run("%s -g -O1 -o many many.c", getenv("CC"));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char command[2 * PATH_MAX];
+
+		(void)unlink(scratch_path("report"));
+		(void)snprintf(command, sizeof(command), "ulimit -f %u; cd %s; "
+		    "exec %s %s -w counter -o json -O report -- ./many",
+		    cases[i].blocks, scratch_dir, watchctl(), cases[i].mode);
+		run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+		expect_incomplete(&o, whole_hits("report"), "File too large");
+		outcome_free(&o);
+	}
+	run(&o, (const char *[]){watchctl(), "-w", "counter", "-O",
+	    "/dev/full", "--", scratch_path("many"), NULL});
+	expect_incomplete(&o, 0, "No space left");
+	outcome_free(&o);
+}
+
+/* Then the status says what nobody reads. */
+static void
+an_account_that_finds_no_room(void **state)
+{
+	char command[2 * PATH_MAX];
+	struct outcome o;
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "exec %s -o json -O /dev/null "
+	    "-w 0x10000:8 -- /bin/true 2> /dev/full", watchctl());
+	run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+	assert_int_equal(o.status, 125);
+	outcome_free(&o);
+	/* the command dies of the signal as ever */
+	run(&o, (const char *[]){watchctl(), "-w", "0x10000:8", "--",
+	    "/bin/sh", "-c", "kill -XFSZ $$; exit 1", NULL});
+	assert_int_equal(o.status, 128 + SIGXFSZ);
+	outcome_free(&o);
+}
+
 int
 main(void)
 {
@@ -450,6 +536,8 @@ main(void)
 		cmocka_unit_test(several_slots_are_one_watch),
 		cmocka_unit_test(an_address_that_is_mapped_later),
 		cmocka_unit_test(addresses_are_random_by_default),
+		cmocka_unit_test(a_report_that_finds_no_room),
+		cmocka_unit_test(an_account_that_finds_no_room),
 	};
 
 	return run_live_with("watch", tests, scratch_make, scratch_remove);

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -519,6 +520,8 @@ run_begin(struct run *run)
 		return STATUS_OWN_FAILURE;
 	if (o->command != NULL && (err = launch(run)) != 0)
 		return err;
+	/* a file's limit is an error like others; the command has it as it was */
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if (run_poll_processes(run) < 0)
 		return STATUS_OWN_FAILURE;
 	/* a command that is no more has ended by itself, unwatched */

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "interrupt.h"
 
@@ -145,12 +146,36 @@ await_reader(int fd)
 	return 0;
 }
 
+/* A stream of no descriptor, in memory. */
 static int
-write_out(const char *bytes, size_t len, FILE *out)
+write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
 {
 	errno = 0;
 	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
 		return errno == 0 ? -EIO : -errno;
+	*written += len;
+	return 0;
+}
+
+/* By write(2), which says how much of it found room. */
+static int
+write_out(const char *bytes, size_t len, FILE *out, size_t *written)
+{
+	const int fd = fileno(out);
+	ssize_t n;
+
+	if (fd < 0)
+		return write_stream(bytes, len, out, written);
+	errno = 0;
+	if (fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	while (len > 0) {
+		if ((n = write(fd, bytes, len)) < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+		*written += n > 0 ? (size_t)n : 0;
+	}
 	return 0;
 }
 
@@ -162,13 +187,13 @@ buffer_write(struct buffer *b, FILE *out)
 	size_t left = b->len, n;
 	int err = 0;
 
-	b->len = 0;
+	b->len = b->written = 0;
 	do {
 		n = reader && left > PIPE_BUF ? PIPE_BUF : left;
 		if (reader)
 			err = await_reader(fileno(out));
 		if (err == 0)
-			err = write_out(from, n, out);
+			err = write_out(from, n, out, &b->written);
 		from += n;
 	} while (err == 0 && (left -= n) > 0);
 	return err;

@@ -17,6 +17,7 @@ struct buffer {
 	char *bytes;		/* malloc'd, no NUL at the end; NULL: none */
 	size_t len, cap;
 	bool failed;		/* out of memory: something is missing */
+	size_t written;		/* bytes that buffer_write last got rid of */
 };
 
 void buffer_free(struct buffer *);

@@ -8,6 +8,8 @@
 
 #include "visible.h"
 
+static bool failed;		/* a line found no room */
+
 /* Without memory. */
 static void
 plainly(char *text)
@@ -24,6 +26,7 @@ complain(const char *format, ...)
 	struct buffer line = {0};
 	char text[PATH_MAX + 1024];
 	va_list ap;
+	int err = 0;
 
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
@@ -34,7 +37,14 @@ complain(const char *format, ...)
 	if (line.failed)
 		plainly(text);
 	else
-		(void)buffer_write(&line, stderr);
+		err = buffer_write(&line, stderr);
+	failed |= err == -ENOSPC || err == -EFBIG || err == -EDQUOT;
 	buffer_free(&line);
 	return -EINVAL;
+}
+
+bool
+complain_failed(void)
+{
+	return failed;
 }

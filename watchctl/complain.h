@@ -4,8 +4,13 @@
 #ifndef COMPLAIN_H
 #define COMPLAIN_H
 
+#include <stdbool.h>
+
 /* "watchctl: ..." with control characters made visible.  Result: -EINVAL, for
    `return complain(...)`. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether a line could not be written, since its file or device is full. */
+bool complain_failed(void);
 
 #endif

@@ -181,7 +181,7 @@ static void
 catch_signals(struct wp_channel *channel)
 {
 	static const int caught[] = {
-		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD,
+		SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGCHLD,
 	};
 	struct sigaction old, action = {
 		.sa_handler = on_signal, .sa_flags = SA_RESTART,
@@ -281,7 +281,9 @@ run_on_channel(struct inside *in, const char *library)
 	int err, fd = wp_channel_make(o->stack), status = STATUS_OWN_FAILURE;
 
 	if (fd < 0)
-		return complain("memory to share: %s", strerror(-fd)), status;
+		return complain("memory to share: %s%s", strerror(-fd),
+		    fd == -EFBIG ? "; raise the limit of file sizes (ulimit "
+		    "-f), which it is under" : ""), status;
 	if ((err = wp_channel_map(fd, &channel)) < 0) {
 		(void)complain("memory to share: %s", strerror(-err));
 	} else {

@@ -206,19 +206,20 @@ spawn(const char *command, char **env, pid_t *pid)
 	};
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	sigset_t none, pipe;
+	sigset_t none, ignored;
 	int err;
 
 	/* who reads debug information may not have thought of commands */
 	(void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	(void)sigemptyset(&none);
-	pipe = none;
-	(void)sigaddset(&pipe, SIGPIPE);
+	ignored = none;
+	(void)sigaddset(&ignored, SIGPIPE);
+	(void)sigaddset(&ignored, SIGXFSZ);
 	(void)posix_spawnattr_init(&attr);
 	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP |
 	    POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
-	(void)posix_spawnattr_setsigdefault(&attr, &pipe);
+	(void)posix_spawnattr_setsigdefault(&attr, &ignored);
 	(void)posix_spawn_file_actions_init(&files);
 	err = posix_spawn_file_actions_addopen(&files, STDIN_FILENO,
 	    "/dev/null", O_RDONLY, 0);

@@ -469,6 +469,7 @@ plain(const struct options *o)
 	}
 	/* output whose reader has gone ends by its error */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	last_words_begin(NULL);
 	status = resolve_log(&log, o);
 	last_words_end();

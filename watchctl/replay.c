@@ -263,6 +263,7 @@ replay(const struct options *options)
 
 	/* a report whose reader has gone ends by its error */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	if ((err = ex_perfdata_open(options->file, &data, &why)) < 0)
 		return refuse(options->file, err, why);
 	if (session_open(&s, options, EX_RECORDED, stdout) == 0 &&

@@ -87,7 +87,20 @@ struct report {
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */
+	uint64_t told;		/* hits that are written, whole */
+	/* of those that are not yet: where each ends in what is held back, and
+	   how many there was no memory for */
+	size_t *ends, nends, cap;
+	uint64_t endless;
 };
+
+struct buffer;
+
+/* For the forms.  A hit ends where the buffer does now; write the buffer, and
+   count the hits that thereby are told; the report has ended. */
+void report_hit_ends(struct report *, const struct buffer *);
+int report_write(struct report *, struct buffer *);
+void report_done(struct report *);
 
 /* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
    NO_COLOR unset or empty. */

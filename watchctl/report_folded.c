@@ -134,6 +134,7 @@ put_fold(struct buffer *b, const struct fold *fold)
 struct walk {
 	struct buffer line;
 	FILE *out;
+	uint64_t hits;		/* in the folds so far */
 	int rc;
 };
 
@@ -152,6 +153,7 @@ write_fold(const void *node, VISIT visit, void *closure)
 	    walk->out) != walk->line.len)
 		walk->rc = errno == 0 ? -EIO : -errno;
 	walk->line.len = 0;
+	walk->hits += (*fold)->count;
 }
 
 static int
@@ -163,6 +165,8 @@ folded_end(struct report *r, const struct report_end *end)
 	if (end != NULL) {
 		twalk_r(r->own, write_fold, &walk);
 		flushed = buffer_write(&walk.line, r->out);
+		if (walk.rc == 0 && flushed == 0)
+			r->told = walk.hits;
 	}
 	buffer_free(&walk.line);
 	tdestroy(r->own, free);

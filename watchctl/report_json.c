@@ -97,24 +97,33 @@ line_begin(struct buffer *b, const char *type)
 	field_text(b, "type", type);
 }
 
-/* End the line begun at start, and write when there is enough.  0 or -errno. */
+/* End the line begun at start, of a hit or not, and write when there is enough.
+   0 or -errno. */
 static int
-line_end(struct report *r, size_t start)
+line_end_of(struct report *r, size_t start, bool hit)
 {
 	struct json *json = r->own;
 	int rc;
 
 	buffer_put(&json->out, "}\n", 2);
 	rc = buffer_commit(&json->out, start);
+	if (rc == 0 && hit)
+		report_hit_ends(r, &json->out);
 	if (rc != 0 || json->out.len < WRITE_AT)
 		return rc;
-	return buffer_write(&json->out, r->out);
+	return report_write(r, &json->out);
+}
+
+static int
+line_end(struct report *r, size_t start)
+{
+	return line_end_of(r, start, false);
 }
 
 static int
 json_flush(struct report *r)
 {
-	return buffer_write(&((struct json *)r->own)->out, r->out);
+	return report_write(r, &((struct json *)r->own)->out);
 }
 
 /* Of several processes, which one. */
@@ -188,6 +197,7 @@ json_free(struct report *r)
 	struct json *json = r->own;
 
 	r->own = NULL;
+	report_done(r);
 	summary_free(r->summary);
 	r->summary = NULL;
 	if (json == NULL)
@@ -452,7 +462,7 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	hit_what(b, hit);
 	if (hit->stack != NULL)
 		hit_stack(json, hit->stack);
-	written = line_end(r, start);
+	written = line_end_of(r, start, true);
 	return written != 0 ? written : rc;
 }
 

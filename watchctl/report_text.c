@@ -64,6 +64,7 @@ text_free(struct report *r)
 	struct text *text = r->own;
 
 	r->own = NULL;
+	report_done(r);
 	summary_free(r->summary);
 	r->summary = NULL;
 	if (text == NULL)
@@ -391,6 +392,8 @@ text_hit(struct report *r, const struct ex_hit *hit)
 		put_hit(r, b, hit);
 	if (seq != NULL && *seq == 0)
 		*seq = hit->seq;
+	if (!b->failed)
+		report_hit_ends(r, b);
 	written = text_write(r, start, false);
 	return written != 0 ? written : rc;
 }

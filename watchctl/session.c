@@ -406,7 +406,9 @@ session_flush(struct session *s, uint64_t now)
 		note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)
 		note(s, ex_perfwriter_flush(s->recording));
-	if (s->err == 0 && s->options->form != FORM_FOLDED)
+	if (s->recording == NULL)
+		s->written = s->report.told;
+	else if (s->err == 0)
 		s->written = s->reported;
 	return wants_more(s);
 }
@@ -473,6 +475,26 @@ say_account(const struct session *s, const struct report_end *end)
 		    s->skipped == 1 ? "record of an unknown type was" :
 		    "records of unknown types were");
 	(void)complain("%s", text);
+}
+
+/* Where the report could not be written to its end: what is not in it, is lost. */
+static void
+correct_end(struct session *s, struct report_end *end)
+{
+	const struct ex_tally *tally = s->explainer == NULL ? NULL :
+	    ex_explain_tally(s->explainer);
+	uint64_t taken = tally == NULL ? s->samples :
+	    tally->samples - tally->joined - tally->dropped;
+
+	if (s->err == 0)
+		return;
+	if (s->options->form != FORM_PERF)
+		s->written = s->report.told;
+	if (end->counts != NULL)
+		taken = end->reported;
+	end->hits = taken + s->lost;
+	end->reported = s->written;
+	end->lost = end->hits - end->reported - end->unchanged - end->handled;
 }
 
 /* What was lost in all, as perf record tells it: LOST records, which are there
@@ -572,6 +594,7 @@ session_end(struct session *s, const char *reason, int status,
 	s->report.ops = NULL;
 	record_lost(s);
 	note(s, end_recording(s));
+	correct_end(s, &end);
 	if (!is_quiet(s, &end))
 		say_account(s, &end);
 	last_words_end();
@@ -585,7 +608,7 @@ session_end(struct session *s, const char *reason, int status,
 	if (doubtful)
 		(void)complain("exit status %d: nothing stray was seen, but "
 		    "%s", end.status, s->doubt);
-	return end.status;
+	return complain_failed() ? STATUS_OWN_FAILURE : end.status;
 }
 
 void

@@ -394,7 +394,7 @@ stopping_account(struct run *run)
 	struct wp_perf_count count;
 	uint64_t counts = 0;
 
-	if (!s->full && s->err == 0 && feed(stopping, UINT64_MAX, true)) {
+	if (s->err < 0 || (!s->full && feed(stopping, UINT64_MAX, true))) {
 		for (size_t w = 0; w < s->nwatches; w++)
 			if (wp_stops_count(stopping->stops, w, &count) == 0)
 				counts += count.value;

@@ -35,7 +35,7 @@ text_write(struct report *r, size_t start, bool always)
 
 	if (rc != 0 || (!always && text->out.len < WRITE_AT))
 		return rc;
-	return buffer_write(&text->out, r->out);
+	return report_write(r, &text->out);
 }
 
 void

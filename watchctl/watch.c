@@ -305,6 +305,8 @@ account(struct run *run)
 {
 	struct session *s = &run->session;
 
+	if (s->err < 0)		/* what else was counted is lost */
+		session_counted(s, counted_in_all(run));
 	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
 		return;
 	session_counted(s, counted_in_all(run));

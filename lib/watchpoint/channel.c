@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -41,6 +43,25 @@ memory_file(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Of a file that grows beyond its limit the program would die. */
+static int
+make_large(int fd, off_t size)
+{
+	sigset_t limit, old, pending;
+	int err = 0;
+
+	(void)sigemptyset(&limit);
+	(void)sigaddset(&limit, SIGXFSZ);
+	(void)pthread_sigmask(SIG_BLOCK, &limit, &old);
+	(void)sigpending(&pending);
+	if (ftruncate(fd, size) != 0)
+		err = -errno;
+	if (err == -EFBIG && sigismember(&pending, SIGXFSZ) == 0)
+		(void)sigtimedwait(&limit, NULL, &(struct timespec){0});
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return err;
+}
+
 static struct wp_channel *
 map(int fd)
 {
@@ -57,9 +78,9 @@ wp_channel_make(uint32_t stack)
 	if (fd < 0)
 		return fd;
 	/* whoever has it mapped cannot be made to die of SIGBUS */
-	if (ftruncate(fd, sizeof(*channel)) != 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
-	    (channel = map(fd)) == MAP_FAILED)
+	if ((err = make_large(fd, sizeof(*channel))) == 0 &&
+	    (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
+	    (channel = map(fd)) == MAP_FAILED))
 		err = -errno;
 	if (err < 0) {
 		(void)close(fd);
