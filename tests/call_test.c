@@ -535,6 +535,37 @@ a_call_that_is_done_has_a_result(void **state)
 	ex_space_free(space);
 }
 
+/* Of several parts it is known from where to where they were touched. */
+static void
+a_vector_that_is_done_is_bounded_by_its_result(void **state)
+{
+	static const char *const chain[4] = {"do_readv"};
+	struct ex_call call;
+
+	(void)state;
+	set_chain(chain);
+	set_args((const uint64_t[6]){3, SP, 3});
+	made.stack.iov[0] = (struct iovec){(void *)(WORD - 10), 12};
+	made.stack.iov[1] = (struct iovec){(void *)(WORD + 4), 40};
+	made.stack.iov[2] = (struct iovec){(void *)(WORD + 2), 2};
+	made.user[PERF_REG_X86_AX] = 15;
+	assert_false(explain().bounded);	/* that is no result */
+	made.sample.returned = true;
+	call = explain();
+	assert_true(call.bounded && !call.has_bytes);
+	assert_int_equal(call.buffer, WORD - 10);
+	assert_int_equal(call.done, 17);
+	made.user[PERF_REG_X86_AX] = 12;
+	call = explain();
+	assert_true(call.bounded && call.has_bytes);
+	assert_int_equal(call.bytes, 12);
+	assert_int_equal(call.done, 12);
+	/* a part that is not known may lie anywhere */
+	made.record.sample.stack_len = 24;
+	made.user[PERF_REG_X86_AX] = 15;
+	assert_false(explain().bounded);
+}
+
 static void
 the_end_of_a_long_path_is_told(void **state)
 {
@@ -596,6 +627,8 @@ main(void)
 		    begin),
 		cmocka_unit_test_setup(vectors_are_read_from_the_sampled_stack,
 		    begin),
+		cmocka_unit_test_setup(
+		    a_vector_that_is_done_is_bounded_by_its_result, begin),
 		cmocka_unit_test_setup(messages_have_vectors_names_and_control,
 		    begin),
 		cmocka_unit_test_setup(lengths_are_read_from_the_sampled_stack,

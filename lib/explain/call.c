@@ -269,7 +269,7 @@ consider_done(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 	const struct ex_call_sample *s = look->sample;
 	struct ex_call *out = look->out;
 
-	if (!overlap(at, done, s->addr, s->len) || look->sure ||
+	if (done == 0 || !overlap(at, done, s->addr, s->len) || look->sure ||
 	    (s->access == 'w' && (way & EX_CALL_WRITES) == 0))
 		return;
 	if (s->reached != 0 && s->reached - 1 - at < bytes) {
