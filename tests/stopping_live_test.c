@@ -457,6 +457,12 @@ is_traced(pid_t pid)
 	return traced;
 }
 
+static bool
+is_untraced(pid_t pid)
+{
+	return !is_traced(pid);
+}
+
 /* Start watchctl and kill it so much later.  Result: whether it traced. */
 static bool
 watch_and_kill(pid_t pid, unsigned us)
@@ -596,6 +602,130 @@ another_program(void **state)
 	outcome_free(&o);
 }
 
+/* Who traces a process, and its parent, which stands by. */
+static pid_t
+guardian_of(pid_t pid, bool stands_by)
+{
+	const pid_t guardian = wp_proc_tracer(pid);
+	struct wp_proc_status status;
+
+	assert_true(guardian > 0);
+	assert_int_equal(wp_proc_status(guardian, &status), 0);
+	return stands_by ? status.parent : guardian;
+}
+
+/* Whichever of the two is killed, the registers are cleared. */
+static void
+the_guardian_killed(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
+
+	(void)state;
+	for (int stands_by = 0; stands_by <= 1; stands_by++) {
+		struct target t;
+		struct running w;
+		struct outcome o;
+
+		target_start(&t, argv);
+		start_stop(&w, &t, "-w", "word", NULL);
+		assert_int_equal(kill(guardian_of(t.run.pid, stands_by != 0),
+		    SIGKILL), 0);
+		finish(&w, &o);
+		assert_int_equal(o.status, 125);
+		assert_string_equal(text_of(account_of(&o), "reason"),
+		    "detached");
+		assert_non_null(strstr(o.err, "was killed, which ends"));
+		assert_null(strstr(o.err, "executed"));
+		outcome_free(&o);
+		await_that(is_untraced, t.run.pid);
+		assert_int_equal(target_act(&t), 100);
+		target_end(&t, 7);
+	}
+}
+
+/* Of a command, too; then nothing can be vouched for. */
+static void
+a_commands_guardian_killed(void **state)
+{
+	const char *const argv[] = {watchctl(), "--stop", "-w", "word",
+	    "--allow", "store", "--error-exitcode", "66", "-o", "json", "-O",
+	    "/dev/null", "--", victim("acts"), "writer", "5", NULL};
+	struct running w;
+	struct outcome o;
+	char line[64];
+	int pid;
+
+	(void)state;
+	start(&w, argv);
+	hear(&w, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
+	await_that(is_traced, pid);
+	assert_int_equal(kill(guardian_of(pid, false), SIGKILL), 0);
+	await(w.err, "was killed, which ends");	/* they are cleared */
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "was killed"));
+	assert_non_null(strstr(o.out, "done 5"));
+	outcome_free(&o);
+}
+
+/* The thread stands at its hit as long as the command takes, and then goes
+   on without SIGTRAP. */
+static void
+the_guardian_killed_at_a_hit(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	(void)state;
+	target_start(&t, argv);
+	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
+	    "-o", "json", "--on-hit", "exec kill -KILL $(sed -n "
+	    "'s/TracerPid:.//p' /proc/$WATCHCTL_PID/status)", "-p", t.pid,
+	    NULL});
+	say(&t.run, "go\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 125);
+	assert_int_equal(count_of(&o, "hit"), 1);
+	outcome_free(&o);
+	assert_int_equal(target_done(&t.run), 1);
+	target_end(&t, 7);
+}
+
+static void
+expect_spared(pid_t pid)
+{
+	char path[64], name[32] = "";
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, name, sizeof(name) - 1) > 0);
+	(void)close(fd);
+	assert_null(strstr(name, "watchctl"));
+	assert_int_equal(strncmp(name, "wp-", 3), 0);
+}
+
+static void
+who_kills_watchctl_by_name_spares_them(void **state)
+{
+	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
+	struct target t;
+	struct running w;
+
+	(void)state;
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", "word", NULL);
+	expect_spared(guardian_of(t.run.pid, false));
+	expect_spared(guardian_of(t.run.pid, true));
+	end(&w);
+	await_that(is_untraced, t.run.pid);
+	target_end(&t, 7);
+}
+
 static void
 what_registers_cannot(void **state)
 {
@@ -643,6 +773,10 @@ main(void)
 		cmocka_unit_test(narrow_registers),
 		cmocka_unit_test(a_report_that_nobody_reads),
 		cmocka_unit_test(another_program),
+		cmocka_unit_test(the_guardian_killed),
+		cmocka_unit_test(a_commands_guardian_killed),
+		cmocka_unit_test(the_guardian_killed_at_a_hit),
+		cmocka_unit_test(who_kills_watchctl_by_name_spares_them),
 		cmocka_unit_test(what_registers_cannot),
 		cmocka_unit_test(killed_at_any_moment),
 	};

@@ -184,7 +184,8 @@ resolve(struct run *run, struct process *process, bool early,
 	return err;
 }
 
-/* Start the command, held; its failures have statuses of their own. */
+/* Start the command, held, or what else has to be there first; a command's
+   failures have statuses of their own. */
 static int
 launch(struct run *run)
 {
@@ -194,7 +195,9 @@ launch(struct run *run)
 
 	if (before < 0)
 		return STATUS_OWN_FAILURE;
-	err = wp_target_launch(run->target, run->options->command,
+	err = run->guarding != NULL ? guarding_launch(run, &cause) :
+	    run->options->command == NULL ? 0 :
+	    wp_target_launch(run->target, run->options->command,
 	    &run->process->pid, &cause);
 	aslr_end(before);
 	if (err == 0)
@@ -518,7 +521,7 @@ run_begin(struct run *run)
 
 	if (prepare(run) < 0)
 		return STATUS_OWN_FAILURE;
-	if (o->command != NULL && (err = launch(run)) != 0)
+	if ((err = launch(run)) != 0)
 		return err;
 	/* a file's limit is an error like others; the command has it as it was */
 	(void)signal(SIGXFSZ, SIG_IGN);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +31,32 @@ enum {
 	OURS = 100,		/* the guardian's descriptors, from here on */
 };
 
+/* What comes of it, as an exit status; else 0. */
+enum { GUARDIAN_NO_MEMORY = 1, GUARDIAN_KILLED };
+
 struct guardian {
-	pid_t pid;		/* the guardian; 0: it was waited for */
-	int fd;			/* its socket */
+	pid_t pid;		/* who stands by; 0: was waited for, ... */
+	int status;		/* ... with this result, as of waitpid(2) */
+	int fd;			/* the guardian's socket */
+	int answer;		/* how something went: a pipe; -1: closed */
+	pid_t whom;		/* its process */
 	unsigned threads;
+};
+
+/* What to watch: the first request of all. */
+struct order {
+	struct guardian_job job;	/* watched is not valid there */
+	struct wp_region region[WP_DEBUG_REGISTERS];	/* of each watch */
+	struct wp_slot slot[WP_DEBUG_REGISTERS];	/* by register */
+	size_t of[WP_DEBUG_REGISTERS];		/* which watch, from 0 */
+	unsigned piece[WP_DEBUG_REGISTERS];	/* which of its slots */
+	unsigned nslots;
+};
+
+/* How it went. */
+struct answer {
+	int err;		/* 0 or -errno */
+	unsigned threads;	/* that were armed */
 };
 
 /* What we ask for while a thread stands. */
@@ -69,18 +92,17 @@ guardian_threads(const struct guardian *guardian)
 /* --- the guardian's process --- */
 
 struct watch {
-	struct guardian_job job;
+	pid_t pid;		/* whom to watch */
+	struct wp_command *command;	/* NULL: it runs already */
+	struct wp_hold hold;	/* the command */
+	struct order order;
 	struct wp_tracer *tracer;
 	pid_t parent;
 	int fd;			/* for records, and requests */
 	int answer;		/* for how it began: some may hit before */
 	bool began;
-	const struct wp_watched *watched;	/* the job's */
-	struct wp_slot slot[WP_DEBUG_REGISTERS];
-	size_t of[WP_DEBUG_REGISTERS];		/* which watch, from 0 */
-	unsigned piece[WP_DEBUG_REGISTERS];	/* which of its slots */
-	unsigned nslots;
-	unsigned threads;	/* armed */
+	unsigned threads;	/* armed now, ... */
+	unsigned all;		/* ... and at any time */
 	bool leave;		/* clear them */
 	int err;		/* the first failure */
 	bool shared[WP_DEBUG_REGISTERS];	/* by watch: others may write
@@ -92,10 +114,10 @@ struct watch {
 static bool
 read_value(const struct watch *w, size_t i, uint8_t to[WP_STOP_BYTES])
 {
-	const struct wp_region *region = &w->watched[i].region;
+	const struct wp_region *region = &w->order.region[i];
 
 	return region->access != WP_EXEC && region->len <= WP_STOP_BYTES &&
-	    wp_proc_read(w->job.pid, region->addr, to, region->len) ==
+	    wp_proc_read(w->pid, region->addr, to, region->len) ==
 	    (ssize_t)region->len;
 }
 
@@ -111,8 +133,8 @@ arm(void *arg, struct wp_traced *thread)
 		(void)wp_trace_registers(thread->tid, none, 0);
 		return false;
 	}
-	err = wp_trace_registers(thread->tid, w->slot,
-	    (1u << w->nslots) - 1);
+	err = wp_trace_registers(thread->tid, w->order.slot,
+	    (1u << w->order.nslots) - 1);
 	if (err < 0) {
 		(void)wp_trace_registers(thread->tid, none, 0);
 		if (w->err == 0 && err != -ESRCH)
@@ -120,6 +142,7 @@ arm(void *arg, struct wp_traced *thread)
 		return false;
 	}
 	w->threads += fresh;
+	w->all += fresh;
 	thread->own = w;
 	return true;
 }
@@ -140,7 +163,7 @@ end(void *arg, struct wp_traced *thread)
 static bool
 look(struct watch *w, pid_t tid, size_t i, struct wp_stop_value *value)
 {
-	const struct wp_region *region = &w->watched[i].region;
+	const struct wp_region *region = &w->order.region[i];
 
 	*value = (struct wp_stop_value){
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
@@ -162,11 +185,12 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 	static uint8_t record[ROOM];
 	struct perf_event_header header;
 	struct wp_stop_value value;
+	const struct order *o = &w->order;
 	const struct wp_trace_sampled what = {
-		.id = wp_stops_id(w->job.first + w->of[n], w->piece[n]),
-		.addr = w->slot[n].addr, .pid = w->job.pid, .tid = tid,
-		.stack = w->job.stack,
-		.value = last && look(w, tid, w->of[n], &value) ? &value : NULL,
+		.id = wp_stops_id(o->job.first + o->of[n], o->piece[n]),
+		.addr = o->slot[n].addr, .pid = w->pid, .tid = tid,
+		.stack = o->job.stack,
+		.value = last && look(w, tid, o->of[n], &value) ? &value : NULL,
 	};
 
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
@@ -235,7 +259,7 @@ write_core(struct watch *w, const struct request *request, int fd)
 static void
 leave_stopped(struct watch *w)
 {
-	(void)kill(w->job.pid, SIGSTOP);
+	(void)kill(w->pid, SIGSTOP);
 	w->leave = true;
 	wp_tracer_update(w->tracer);
 }
@@ -272,28 +296,41 @@ stand(struct watch *w)
 	}
 }
 
+/* The trap of a debug register.  It is taken at once: if we were killed, the
+   thread would get it, and die. */
+static void
+take_hit(struct watch *w, pid_t tid)
+{
+	const struct order *o = &w->order;
+	unsigned hit;
+
+	wp_trace_take(tid);
+	hit = wp_trace_registers_hit(tid);
+	for (unsigned n = 0; n < o->nslots && !w->leave; n++) {
+		bool last = true;
+
+		for (unsigned k = n + 1; k < o->nslots; k++)
+			last = last && !((hit >> k & 1) != 0 &&
+			    o->of[k] == o->of[n]);
+		if ((hit >> n & 1) != 0)
+			tell(w, tid, n, last);
+	}
+	if (o->job.stands && !w->leave)
+		stand(w);
+}
+
+/* Until all are armed nobody listens, and a full socket would be waited for for
+   ever. */
 static int
 get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 {
 	struct watch *w = arg;
-	unsigned hit;
 
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_HWBKPT)
 		return info->si_signo;
-	if (w->job.stands && !w->began && !w->leave)
+	if (!w->began && !w->leave)
 		return WP_TRACER_LATER;
-	hit = wp_trace_registers_hit(thread->tid);
-	for (unsigned n = 0; n < w->nslots && !w->leave; n++) {
-		bool last = true;
-
-		for (unsigned k = n + 1; k < w->nslots; k++)
-			last = last && !((hit >> k & 1) != 0 &&
-			    w->of[k] == w->of[n]);
-		if ((hit >> n & 1) != 0)
-			tell(w, thread->tid, n, last);
-	}
-	if (w->job.stands && !w->leave)
-		stand(w);
+	take_hit(w, thread->tid);
 	return 0;
 }
 
@@ -319,12 +356,13 @@ doze(struct watch *w, int ms)
 		w->leave = true;
 }
 
-/* Nothing of ours is kept alive here, and no signal that is meant for us, or
-   for the terminal's processes, ends it. */
+/* No signal that is meant for us, or for the terminal's processes, ends it, and
+   who kills us by name, or for want of memory, spares it. */
 static void
-settle_in(struct watch *w)
+settle_in(struct watch *w, const char *name)
 {
 	sigset_t all;
+	int fd;
 
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
@@ -333,9 +371,28 @@ settle_in(struct watch *w)
 	(void)sigaddset(&w->signals, SIGCHLD);
 	(void)sigaddset(&w->signals, LEAVE);
 	(void)prctl(PR_SET_PDEATHSIG, LEAVE);
-	(void)prctl(PR_SET_NAME, "watchctl-guard");
+	(void)prctl(PR_SET_NAME, name);
 	(void)setsid();
-	/* out of the way, the one above the other */
+	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		(void)!write(fd, "-1000", 5);
+		(void)close(fd);
+	}
+}
+
+/* Nothing of ours is kept alive there. */
+static void
+close_all(void)
+{
+	(void)close_range(0, UINT32_MAX, 0);
+	for (int i = 0; i < 3; i++)
+		(void)open("/dev/null", O_RDWR);
+}
+
+/* The same but for what it needs, out of the way, the one above the other. */
+static void
+close_others(struct watch *w)
+{
 	w->fd = fcntl(w->fd, F_DUPFD, OURS);
 	w->answer = fcntl(w->answer, F_DUPFD, w->fd + 1);
 	(void)close_range(3, (unsigned)w->fd - 1, 0);
@@ -349,11 +406,13 @@ settle_in(struct watch *w)
 	}
 }
 
-/* Every thread is armed, or is not and never was.  0 or -errno. */
+/* Every thread is armed, or is not and never was.  One that was may have ended
+   since.  0 or -errno. */
 static int
 arm_all(struct watch *w)
 {
-	int more = 0, settled = 0, err = wp_tracer_all(w->tracer);
+	int more = 0, settled = 0;
+	int err = wp_tracer_command(w->tracer, &w->hold);
 
 	while (err == 0 && !w->leave &&
 	    (more = wp_tracer_step(w->tracer)) >= 0 &&
@@ -361,7 +420,7 @@ arm_all(struct watch *w)
 		if (more == 0)
 			doze(w, SETTLE_MS);
 	if (err == 0)
-		err = w->err < 0 ? w->err : more < 0 ? -ESRCH :
+		err = w->err < 0 ? w->err : more < 0 && w->all == 0 ? -ESRCH :
 		    settled < 0 ? -ETIMEDOUT : 0;
 	return err;
 }
@@ -382,49 +441,120 @@ clear_all(struct watch *w)
 	}
 }
 
-static _Noreturn void
-guard(struct watch *w)
+/* Say how something went.  Result: whether it is of use to go on. */
+static bool
+tell_how(struct watch *w, int err)
 {
-	int answer[2] = {0, 0}, more = 0;
+	const struct answer answer = {err, w->all};
 
-	settle_in(w);
-	w->leave = getppid() != w->parent;
-	if (wp_tracer_new(&w->tracer, w->job.pid, SIGTRAP, &calls, w) < 0)
-		_exit(1);
-	for (size_t i = 0; i < w->job.n; i++)
-		w->shared[i] = wp_proc_shares(w->job.pid,
-		    w->watched[i].region.addr, w->watched[i].region.len);
-	answer[0] = arm_all(w);
-	answer[1] = (int)w->threads;
-	if (answer[0] < 0)
-		clear_all(w);
-	if (write(w->answer, answer, sizeof(answer)) < 0)
+	if (write(w->answer, &answer, sizeof(answer)) < 0)
 		w->leave = true;
+	return err == 0 && !w->leave;
+}
+
+/* Hold the command, if there is one, until it is known what to watch.  False:
+   there is nothing to watch. */
+static bool
+take_order(struct watch *w)
+{
+	if (w->command != NULL &&
+	    !tell_how(w, wp_command_hold(w->command, &w->hold)))
+		return false;
+	close_others(w);
+	return recv(w->fd, &w->order, sizeof(w->order), 0) ==
+	    (ssize_t)sizeof(w->order);
+}
+
+static void
+watch_on(struct watch *w)
+{
+	const struct wp_region *region = w->order.region;
+	int more = 0;
+
+	for (size_t i = 0; i < w->order.job.n; i++)
+		w->shared[i] = wp_proc_shares(w->pid, region[i].addr,
+		    region[i].len);
+	if (!tell_how(w, arm_all(w)))
+		return;
 	(void)close(w->answer);
 	w->began = true;
-	while (answer[0] == 0 && !w->leave && more >= 0 &&
-	    wp_tracer_busy(w->tracer)) {
+	while (!w->leave && more >= 0 && wp_tracer_busy(w->tracer)) {
 		more = wp_tracer_step(w->tracer);
 		doze(w, more == 0 ? LOOK_MS : 0);
 	}
-	if (more >= 0)
-		clear_all(w);
+}
+
+static _Noreturn void
+guard(struct watch *w)
+{
+	settle_in(w, "wp-guardian");
+	w->leave = getppid() != w->parent;
+	if (wp_tracer_new(&w->tracer, w->pid, SIGTRAP, &calls, w) < 0)
+		_exit(GUARDIAN_NO_MEMORY);
+	if (take_order(w))
+		watch_on(w);
+	wp_hold_release(&w->hold);
+	clear_all(w);
 	_exit(0);
+}
+
+/* The guardian was killed: clear what it has left, before somebody hits it. */
+static _Noreturn void
+rescue(struct watch *w)
+{
+	w->leave = true;
+	if (wp_tracer_new(&w->tracer, w->pid, SIGTRAP, &calls, w) == 0 &&
+	    wp_tracer_all(w->tracer) == 0)
+		clear_all(w);
+	_exit(GUARDIAN_KILLED);
+}
+
+/* The guardian's parent, which has nothing to do unless that is killed. */
+static _Noreturn void
+stand_by(struct watch *w)
+{
+	const pid_t parent = w->parent;
+	pid_t pid;
+	int status, sig = 0;
+
+	settle_in(w, "wp-standby");
+	w->parent = getpid();
+	if ((pid = fork()) == 0)
+		guard(w);
+	/* where that is permitted: every moment counts then */
+	(void)sched_setscheduler(0, SCHED_FIFO,
+	    &(struct sched_param){.sched_priority = 1});
+	close_all();
+	if (pid < 0)
+		_exit(GUARDIAN_NO_MEMORY);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (sig == LEAVE || getppid() != parent)
+			(void)kill(pid, LEAVE);
+		sig = sigwaitinfo(&w->signals, NULL);
+	}
+	if (WIFSIGNALED(status))
+		rescue(w);
+	_exit(WEXITSTATUS(status));
 }
 
 /* --- ours --- */
 
 /* Which register is which slot's. */
 static void
-number_slots(struct watch *w)
+make_order(struct order *order, const struct guardian_job *job)
 {
-	for (size_t i = 0; i < w->job.n; i++)
-		for (unsigned s = 0; s < w->watched[i].nslots &&
-		    w->nslots < WP_DEBUG_REGISTERS; s++) {
-			w->slot[w->nslots] = w->watched[i].slot[s];
-			w->of[w->nslots] = i;
-			w->piece[w->nslots++] = s;
+	const struct wp_watched *watched = job->watched + job->first;
+
+	*order = (struct order){.job = *job};
+	for (size_t i = 0; i < job->n && i < WP_DEBUG_REGISTERS; i++) {
+		order->region[i] = watched[i].region;
+		for (unsigned s = 0; s < watched[i].nslots &&
+		    order->nslots < WP_DEBUG_REGISTERS; s++) {
+			order->slot[order->nslots] = watched[i].slot[s];
+			order->of[order->nslots] = i;
+			order->piece[order->nslots++] = s;
 		}
+	}
 }
 
 static int
@@ -439,42 +569,82 @@ explain(pid_t pid, int err, unsigned nslots, struct wp_cause *cause)
 	return refused(pid, -err, cause);
 }
 
+/* Make the two processes.  0 or -errno. */
+static int
+make(struct guardian *guardian, struct watch *w)
+{
+	int fd[2], answer[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) != 0)
+		return -errno;
+	if (pipe2(answer, O_CLOEXEC) != 0) {
+		(void)close(fd[0]);
+		(void)close(fd[1]);
+		return -errno;
+	}
+	guardian->fd = fd[0];
+	guardian->answer = answer[0];
+	w->fd = fd[1];
+	w->answer = answer[1];
+	w->parent = getpid();
+	if ((guardian->pid = fork()) == 0)
+		stand_by(w);
+	(void)close(fd[1]);
+	(void)close(answer[1]);
+	return guardian->pid < 0 ? -errno : 0;
+}
+
 int
-guardian_start(struct guardian **out, const struct guardian_job *job,
+guardian_new(struct guardian **out, pid_t pid, struct wp_command *command,
     struct wp_cause *cause)
 {
 	struct guardian *guardian = calloc(1, sizeof(*guardian));
-	struct watch w = {
-		.job = *job, .parent = getpid(),
-		.watched = job->watched + job->first,
-	};
-	int fd[2], began[2], answer[2] = {-EPIPE, 0};
+	struct watch w = {.pid = pid, .command = command};
+	int err;
 
 	if (guardian == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	number_slots(&w);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd) != 0 ||
-	    pipe2(began, O_CLOEXEC) != 0 || (guardian->pid = fork()) < 0) {
-		free(guardian);
-		return wp_cause_errno(cause, "a tracing process", errno);
+	*guardian = (struct guardian){.fd = -1, .answer = -1, .whom = pid};
+	if ((err = make(guardian, &w)) < 0) {
+		guardian_free(guardian);
+		return wp_cause_errno(cause, "a tracing process", -err);
 	}
-	if (guardian->pid == 0) {
-		w.fd = fd[1];
-		w.answer = began[1];
-		guard(&w);
-	}
-	(void)close(fd[1]);
-	(void)close(began[1]);
-	guardian->fd = fd[0];
 	*out = guardian;
-	(void)!read(began[0], answer, sizeof(answer));
-	(void)close(began[0]);
-	guardian->threads = (unsigned)answer[1];
-	if (answer[0] == 0)
-		return 0;
-	guardian_free(guardian);
-	*out = NULL;
-	return explain(job->pid, answer[0], w.nslots, cause);
+	return 0;
+}
+
+/* How something went.  Who does not answer was killed, and whoever it held goes
+   on: at the end of the socket that is told. */
+static struct answer
+hear_how(const struct guardian *guardian)
+{
+	struct answer answer = {0};
+
+	(void)!read(guardian->answer, &answer, sizeof(answer));
+	return answer;
+}
+
+int
+guardian_await_command(struct guardian *guardian)
+{
+	return hear_how(guardian).err;
+}
+
+int
+guardian_begin(struct guardian *guardian, const struct guardian_job *job,
+    struct wp_cause *cause)
+{
+	struct answer answer;
+	struct order order;
+
+	make_order(&order, job);
+	(void)send(guardian->fd, &order, sizeof(order), MSG_NOSIGNAL);
+	answer = hear_how(guardian);
+	(void)close(guardian->answer);
+	guardian->answer = -1;
+	guardian->threads = answer.threads;
+	return answer.err == 0 ? 0 :
+	    explain(guardian->whom, answer.err, order.nslots, cause);
 }
 
 /* fd goes with it, if it is not < 0. */
@@ -556,8 +726,23 @@ guardian_pause(struct guardian *guardian)
 void
 guardian_stop(struct guardian *guardian)
 {
-	if (guardian->pid != 0)
+	if (guardian->pid > 0)
 		(void)kill(guardian->pid, LEAVE);
+}
+
+bool
+guardian_was_killed(struct guardian *guardian)
+{
+	if (guardian->pid > 0) {
+		(void)close(guardian->fd);	/* it waits for no room any
+						   more */
+		guardian->fd = -1;
+		while (waitpid(guardian->pid, &guardian->status, 0) < 0 &&
+		    errno == EINTR)
+			;
+		guardian->pid = 0;
+	}
+	return guardian->status != 0;
 }
 
 void
@@ -566,8 +751,8 @@ guardian_free(struct guardian *guardian)
 	if (guardian == NULL)
 		return;
 	guardian_stop(guardian);
-	(void)close(guardian->fd);	/* it waits for no room any more */
-	while (waitpid(guardian->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	(void)guardian_was_killed(guardian);
+	if (guardian->answer >= 0)
+		(void)close(guardian->answer);
 	free(guardian);
 }

@@ -7,11 +7,14 @@
  * reason to kill: in a session of its own, with a name of its own.  It sends a
  * record of each hit, made while the thread stands, by a socket, and lets the
  * thread go on.  When we end, or are killed, it clears all registers, lets
- * everybody go, and ends.
+ * everybody go, and ends.  A command is held by it from the beginning.
  *
  *	thread -- trap --> guardian -- record --> we: explain, report
  *
- * There is one for each process that is watched.
+ * Should it be killed all the same, its parent, who stands by for that, clears
+ * the registers.  A thread that hits in the moment before that dies.
+ *
+ * There are these two for each process that is watched.
  *
  * With --on-hit the thread stands until we say how it goes on, and the guardian
  * does for us meanwhile what only a tracer can.
@@ -26,6 +29,7 @@
 
 #include "cause.h"
 #include "core.h"
+#include "ptrace.h"
 #include "target.h"
 
 /* Types of packets that no record has. */
@@ -38,17 +42,22 @@ struct guardian;
 
 /* What it is for. */
 struct guardian_job {
-	pid_t pid;		/* whom to watch: all its threads, and those to
-				   come, ... */
-	const struct wp_watched *watched;	/* ... by these of a target, */
+	const struct wp_watched *watched;	/* by these of a target, */
 	size_t first, n;	/* n from first on, whose samples have the ids
 				   of wp_stops_id */
 	uint32_t stack;		/* bytes of it in a sample */
 	bool stands;		/* who hits stands until he is let go */
 };
 
-/* Begin to watch.  0; -errno with a cause. */
-int guardian_start(struct guardian **, const struct guardian_job *,
+/* Make a guardian of a running process, or of a command (else NULL) that was
+   just started: then guardian_await_command, 0 when it is held, or -errno as of
+   wp_command_hold.  0; -errno with a cause. */
+int guardian_new(struct guardian **, pid_t pid, struct wp_command *,
+    struct wp_cause *);
+int guardian_await_command(struct guardian *);
+
+/* Watch all threads of it, and those to come.  0; -errno with a cause. */
+int guardian_begin(struct guardian *, const struct guardian_job *,
     struct wp_cause *);
 
 /* The socket: each packet is a record; at its end nobody is watched. */
@@ -71,6 +80,10 @@ void guardian_pause(struct guardian *);
 /* Have it clear everything, and end.  Packets that it sent are still there. */
 void guardian_stop(struct guardian *);
 
+/* Wait until it has ended.  Result: whether it was killed. */
+bool guardian_was_killed(struct guardian *);
+
+/* NULL: nothing to do.  A command that it only holds goes on. */
 void guardian_free(struct guardian *);
 
 #endif

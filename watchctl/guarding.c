@@ -28,8 +28,11 @@ struct guarding {
 	struct guard {
 		struct guardian *guardian;
 		struct mapped mapped;
+		bool ended;
 	} *guard;		/* n of them, one for each process */
 	size_t n;
+	pid_t command;		/* as long as it is not watched; 0: none */
+	bool failed;		/* one was killed */
 	struct on_hit on_hit;	/* what it remembers */
 	struct guard *left;	/* its process is to be left stopped ... */
 	pid_t left_tid;		/* ... where this thread hit; NULL: nobody's */
@@ -88,14 +91,52 @@ await_stopped(pid_t pid)
 	return 0;
 }
 
-/* Let the command be stopped by no tracer, but by SIGSTOP, so that another can
-   take it over. */
 static int
-hand_over(struct run *run, pid_t pid)
+add(struct run *run, pid_t pid, struct wp_command *command,
+    struct wp_cause *cause)
 {
-	(void)kill(pid, SIGSTOP);
-	wp_target_let_go(run->target);
-	return await_stopped(pid);
+	struct guarding *g = run->guarding;
+	struct guard *guard = &g->guard[g->n];
+	int err = guardian_new(&guard->guardian, pid, command, cause);
+
+	if (err < 0)
+		return err;
+	guard->mapped = (struct mapped){
+		.space = run->session.space, .pid = pid,
+	};
+	g->n++;
+	return 0;
+}
+
+/* The guardian holds it from the beginning, so that there is always one who
+   lets it go. */
+static int
+launch(struct run *run, struct wp_cause *cause)
+{
+	char *const *argv = run->options->command;
+	struct wp_command command;
+	int err = wp_command_start(&command, argv);
+
+	if (err < 0)
+		return wp_launch_explain(err, argv[0], cause);
+	run->process->pid = run->guarding->command = command.pid;
+	err = add(run, command.pid, &command, cause);
+	wp_command_leave(&command);
+	if (err == 0 && (err = guardian_await_command(
+	    run->guarding->guard->guardian)) < 0)
+		(void)wp_launch_explain(err, argv[0], cause);
+	return err;
+}
+
+int
+guarding_launch(struct run *run, struct wp_cause *cause)
+{
+	struct guarding *g = run->guarding;
+
+	g->guard = calloc(run->nprocesses, sizeof(*g->guard));
+	if (g->guard == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return run->options->command != NULL ? launch(run, cause) : 0;
 }
 
 int
@@ -103,29 +144,22 @@ guarding_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
 	struct guarding *g = run->guarding;
-	const bool command = run->options->command != NULL;
-	struct guard *more = reallocarray(g->guard, g->n + 1, sizeof(*more));
 	size_t all;
 	const struct guardian_job job = {
-		.pid = process->pid,
 		.watched = wp_target_watches(run->target, &all),
 		.first = process->first, .n = run->options->nspecs,
 		.stack = run->options->stack, .stands = is_acting(g),
 	};
-	int err;
+	int err = run->options->command != NULL ? 0 :
+	    add(run, process->pid, NULL, cause);
 
-	if (more == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	g->guard = more;
-	more[g->n] = (struct guard){
-		.mapped = {.space = run->session.space, .pid = process->pid},
-	};
-	if (command && hand_over(run, process->pid) < 0)
-		return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
-	err = guardian_start(&more[g->n].guardian, &job, cause);
-	if (command)
-		(void)kill(process->pid, err < 0 ? SIGKILL : SIGCONT);
-	g->n += err == 0;
+	if (err < 0)
+		return err;
+	err = guardian_begin(g->guard[g->n - 1].guardian, &job, cause);
+	if (err == 0)
+		g->command = 0;
+	else if (run->options->command == NULL)
+		guardian_free(g->guard[--g->n].guardian);
 	return err;
 }
 
@@ -267,6 +301,30 @@ feed(struct run *run, struct guard *guard, size_t len)
 	return true;
 }
 
+/* A guardian has ended, without us: was it killed, or did the process become
+   another? */
+static void
+tell_end(struct run *run, struct guard *guard)
+{
+	const pid_t pid = guard->mapped.pid;
+
+	if (guard->ended)
+		return;
+	guard->ended = true;
+	if (!guardian_was_killed(guard->guardian)) {
+		if (run->reason == NULL && !wp_proc_exiting(pid))
+			tell_executed(run, pid);
+		return;
+	}
+	run->guarding->failed = true;
+	session_warn(&run->session, "the process that had set the debug "
+	    "registers of process %d was killed, which ends this watch; had "
+	    "they been hit before they were cleared, SIGTRAP would have ended "
+	    "process %d as well", pid, pid);
+	session_doubt(&run->session, "the process that watched process %d was "
+	    "killed", pid);
+}
+
 /* Take what a guardian sent.  False: it has ended, or no more is wanted. */
 static bool
 take_records(struct run *run, struct guard *guard, int flags)
@@ -274,8 +332,12 @@ take_records(struct run *run, struct guard *guard, int flags)
 	for (int i = 0; i < BATCH; i++) {
 		const ssize_t len = receive(run->guarding, guard, flags);
 
-		if (len < 0)
-			return len == -EAGAIN;
+		if (len == -EAGAIN)
+			return true;
+		if (len < 0) {
+			tell_end(run, guard);
+			return false;
+		}
 		if (!feed(run, guard, (size_t)len) ||
 		    (is_acting(run->guarding) && !let_go_on(run, guard)))
 			return false;
@@ -320,16 +382,7 @@ look_at_all(struct run *run, struct pollfd *p)
 	else if (!session_flush(&run->session, wp_clock_ns()) || !is_wanted(run))
 		run->reason = run->session.full ? "count" : "detached";
 	else if (!any && run->reason == NULL)
-		run->reason = "exit";
-}
-
-/* A process that lives on, and nobody watches: the guardian could not say why. */
-static void
-tell_unwatched(struct run *run)
-{
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (!wp_proc_exiting(run->process[i].pid))
-			run_executed(run, &run->process[i]);
+		run->reason = g->failed ? "detached" : "exit";
 }
 
 /* Everything is cleared; what was sent before that is reported. */
@@ -350,6 +403,12 @@ clear(struct run *run)
 	for (size_t i = 0; i < g->n; i++)
 		guardian_free(g->guard[i].guardian);
 	g->n = 0;
+}
+
+bool
+guarding_failed(const struct guarding *guarding)
+{
+	return guarding->failed;
 }
 
 static void
@@ -386,8 +445,6 @@ guarding_loop(struct run *run)
 	}
 	run->session.acted = NULL;
 	free(p);
-	if (strcmp(run->reason, "exit") == 0)
-		tell_unwatched(run);
 	clear(run);
 	if (g->left != NULL)
 		tell_paused(g);
@@ -398,8 +455,12 @@ guarding_close(struct guarding *guarding)
 {
 	if (guarding == NULL)
 		return;
+	if (guarding->command > 0)
+		(void)kill(guarding->command, SIGKILL);
 	for (size_t i = 0; i < guarding->n; i++)
 		guardian_free(guarding->guard[i].guardian);
+	if (guarding->command > 0)
+		wp_command_end(guarding->command);
 	free(guarding->guard);
 	free(guarding->record);
 	free(guarding);

@@ -15,6 +15,10 @@ struct guarding;
    with the cause, or another. */
 int guarding_open(struct run *, struct wp_cause *);
 
+/* Make room; and start the command, if there is one, held: its failures are
+   those of wp_target_launch.  0 or -errno with a cause. */
+int guarding_launch(struct run *, struct wp_cause *);
+
 /* Watch one process, or the held command.  0 or -errno with a cause. */
 int guarding_attach(struct run *, const struct process *, struct wp_cause *);
 
@@ -27,6 +31,11 @@ void guarding_announce(struct run *);
 /* Until there is a reason to end; then everything is cleared. */
 void guarding_loop(struct run *);
 
+/* Whether a process was not watched to the end, since who did that was
+   killed. */
+bool guarding_failed(const struct guarding *);
+
+/* A command that was not watched yet is killed.  NULL: nothing to do. */
 void guarding_close(struct guarding *);
 
 #endif

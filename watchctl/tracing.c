@@ -140,7 +140,7 @@ settle_in(struct serving *serving)
 	(void)sigaddset(&serving->signals, KICK);
 	(void)sigaddset(&serving->signals, LEAVE);
 	(void)prctl(PR_SET_PDEATHSIG, KICK);
-	(void)prctl(PR_SET_NAME, "watchctl-tracer");
+	(void)prctl(PR_SET_NAME, "wp-tracer");
 	(void)close_range(0, UINT32_MAX, 0);
 	for (int i = 0; i < 3; i++)
 		(void)open("/dev/null", O_RDWR);

@@ -357,6 +357,8 @@ finish(struct run *run)
 		recording_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
+	else if (run->guarding != NULL && guarding_failed(run->guarding))
+		status = STATUS_OWN_FAILURE;
 	status = session_end(s, run->reason, status, counts);
 	free(counts);
 	return status;

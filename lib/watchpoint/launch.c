@@ -19,31 +19,37 @@
 enum { RUN_TO_MAX = 4 };
 
 int
+wp_launch_explain(int err, const char *name, struct wp_cause *cause)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+		return wp_cause_set(cause, WP_CAUSE_NOT_FOUND, name);
+	case EACCES:
+	case ENOEXEC:
+	case EISDIR:
+		return wp_cause_set(cause, WP_CAUSE_NOT_EXECUTABLE, name,
+		    -err == ENOEXEC ? "not in a format that the kernel runs" :
+		    "no permission, or not a program");
+	case EPERM:
+		return wp_cause_set(cause, WP_CAUSE_EXEC, name,
+		    "ptrace is not permitted here, which holding it before its "
+		    "first instruction takes");
+	default:
+		return wp_cause_errno(cause, name, -err);
+	}
+}
+
+int
 wp_target_launch(struct wp_target *target, char *const argv[], pid_t *pid,
     struct wp_cause *cause)
 {
 	int err = wp_hold_command(&target->hold, argv, pid);
 
-	switch (-err) {
-	case 0:
-		target->command = *pid;
-		return 0;
-	case ENOENT:
-	case ENOTDIR:
-		return wp_cause_set(cause, WP_CAUSE_NOT_FOUND, argv[0]);
-	case EACCES:
-	case ENOEXEC:
-	case EISDIR:
-		return wp_cause_set(cause, WP_CAUSE_NOT_EXECUTABLE, argv[0],
-		    -err == ENOEXEC ? "not in a format that the kernel runs" :
-		    "no permission, or not a program");
-	case EPERM:
-		return wp_cause_set(cause, WP_CAUSE_EXEC, argv[0],
-		    "ptrace is not permitted here, which holding it before its "
-		    "first instruction takes");
-	default:
-		return wp_cause_errno(cause, argv[0], -err);
-	}
+	if (err < 0)
+		return wp_launch_explain(err, argv[0], cause);
+	target->command = *pid;
+	return 0;
 }
 
 /* A signal that programs ignore by default and that is not blocked. */

@@ -183,6 +183,16 @@ reap(pid_t pid, pid_t tid)
 		(void)waitpid(tid, NULL, __WALL | WNOHANG);
 }
 
+/* Whether a thread that is traced stands, though it has nothing to tell: its
+   stop was taken. */
+static bool
+stands_already(const struct wp_held *held)
+{
+	siginfo_t info;
+
+	return held->ours && wp_trace_get_signal(held->tid, &info) != -ESRCH;
+}
+
 /* Collect stops that have come.  Result: how many are still to come. */
 static size_t
 collect(struct wp_hold *hold, pid_t pid)
@@ -197,7 +207,8 @@ collect(struct wp_hold *hold, pid_t pid)
 			continue;
 		if (waitid(P_PID, (id_t)held->tid, &info, WSTOPPED | WEXITED |
 		    WNOHANG | WNOWAIT | __WALL) == 0 && info.si_pid == 0) {
-			missing++;
+			held->stopped = stands_already(held);
+			missing += !held->stopped;
 		} else if (info.si_code == CLD_TRAPPED ||
 		    info.si_code == CLD_STOPPED) {
 			held->stopped = true;
@@ -369,30 +380,24 @@ await_exec(pid_t pid)
 }
 
 static int
-seize_command(pid_t pid, int go, int result)
+seize_command(const struct wp_command *command)
 {
 	int err = 0;
 
-	if (ptrace(PTRACE_SEIZE, pid, 0, PTRACE_O_TRACEEXEC) != 0) {
-		err = -errno;
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-		return err;
-	}
-	(void)!write(go, "", 1);
-	if ((err = await_exec(pid)) == -ECHILD &&
-	    read(result, &err, sizeof(err)) == sizeof(err))
+	if (ptrace(PTRACE_SEIZE, command->pid, 0, PTRACE_O_TRACEEXEC) != 0)
+		return -errno;
+	(void)!write(command->go, "", 1);
+	if ((err = await_exec(command->pid)) == -ECHILD &&
+	    read(command->result, &err, sizeof(err)) == sizeof(err))
 		err = -err;
 	return err;
 }
 
 int
-wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
+wp_command_start(struct wp_command *command, char *const argv[])
 {
-	int go[2], result[2], err = hold_room(hold);
+	int go[2], result[2], err;
 
-	if (err < 0)
-		return err;
 	if (pipe2(go, O_CLOEXEC) != 0)
 		return -errno;
 	if (pipe2(result, O_CLOEXEC) != 0) {
@@ -401,23 +406,65 @@ wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
 		(void)close(go[1]);
 		return err;
 	}
-	*pid = fork();
-	if (*pid == 0)
+	*command = (struct wp_command){fork(), go[1], result[0]};
+	err = errno;
+	if (command->pid == 0)
 		become(argv, go, result[1]);
-	err = *pid < 0 ? -errno : 0;
-	(void)close(result[1]);
-	if (err == 0)
-		err = seize_command(*pid, go[1], result[0]);
 	(void)close(go[0]);
-	(void)close(go[1]);
-	(void)close(result[0]);
+	(void)close(result[1]);
+	if (command->pid > 0)
+		return 0;
+	wp_command_leave(command);
+	return -err;
+}
+
+void
+wp_command_leave(struct wp_command *command)
+{
+	(void)close(command->go);
+	(void)close(command->result);
+	command->go = command->result = -1;
+}
+
+int
+wp_command_hold(struct wp_command *command, struct wp_hold *hold)
+{
+	int err = hold_room(hold);
+
+	if (err == 0)
+		err = seize_command(command);
+	wp_command_leave(command);
 	if (err == 0)
 		hold->thread[hold->n++] = (struct wp_held){
-			.tid = *pid, .stopped = true,
+			.tid = command->pid, .stopped = true,
 		};
 	else
 		wp_hold_release(hold);
 	return err;
+}
+
+int
+wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
+{
+	struct wp_command command;
+	int err = wp_command_start(&command, argv);
+
+	if (err < 0)
+		return err;
+	*pid = command.pid;
+	if ((err = wp_command_hold(&command, hold)) < 0)
+		wp_command_end(*pid);
+	return err;
+}
+
+void
+wp_command_end(pid_t pid)
+{
+	if (waitpid(pid, NULL, WNOHANG) != 0)
+		return;
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
 }
 
 int
@@ -453,9 +500,7 @@ wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
 int
 wp_trace_process(struct wp_hold *hold, pid_t pid)
 {
-	const struct whom whom = {.pid = pid, .options = TRACE_OPTIONS};
-
-	return hold_all(hold, &whom);
+	return wp_trace_family(hold, pid, false);
 }
 
 int

@@ -54,6 +54,22 @@ void wp_hold_release(struct wp_hold *);
  */
 int wp_hold_command(struct wp_hold *, char *const argv[], pid_t *pid);
 
+/*
+ * The same by two processes: one starts it, as its child, which waits; another,
+ * a child of that one that was made next, holds it.  Should the other not do so,
+ * or be killed before, the command ends.
+ */
+struct wp_command {
+	pid_t pid;
+	int go, result;		/* pipes, until it is left or held */
+};
+int wp_command_start(struct wp_command *, char *const argv[]);
+int wp_command_hold(struct wp_command *, struct wp_hold *);
+void wp_command_leave(struct wp_command *);	/* to the other */
+
+/* Kill a child, unless it has ended, and wait for it. */
+void wp_command_end(pid_t pid);
+
 /* What became of a lone held thread that was let run on. */
 struct wp_stop {
 	bool ended;		/* the process is no more: status is its last */
@@ -77,7 +93,9 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
  * Trace all threads of a process, and all that they make: these stop before
  * their first instruction.  On success everybody is stopped, or stops before he
  * does anything; also those who were traced before.  Free hold->thread.  On
- * failure, as of wp_hold_process, nobody is traced who was not before.
+ * failure, as of wp_hold_process, nobody is traced who was not before.  A hold
+ * that is not empty is a command's (wp_hold_command): its threads stand still
+ * already and have nothing to tell of that.
  */
 int wp_trace_process(struct wp_hold *, pid_t pid);
 
@@ -85,8 +103,7 @@ int wp_trace_process(struct wp_hold *, pid_t pid);
 int wp_trace_thread(pid_t tid);
 
 /* The same, with children if asked, which then stop before their first
-   instruction, too.  A hold that is not empty is a command's (wp_hold_command):
-   its threads stand still already and have nothing to tell of that. */
+   instruction, too. */
 int wp_trace_family(struct wp_hold *, pid_t pid, bool children);
 
 struct wp_trace {

@@ -83,6 +83,10 @@ int wp_target_attach(struct wp_target *, pid_t pid, size_t first, size_t n,
 int wp_target_launch(struct wp_target *, char *const argv[], pid_t *pid,
     struct wp_cause *);
 
+/* Why a command could not be started, by the -errno of wp_hold_command or
+   wp_command_hold. */
+int wp_launch_explain(int err, const char *name, struct wp_cause *);
+
 /*
  * Let a launched command run on until it is about to execute one of n addresses
  * (0: not an address), at most 4.  Result: the index of that one, and the

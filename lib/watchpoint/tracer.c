@@ -104,13 +104,27 @@ wp_tracer_free(struct wp_tracer *tracer)
 int
 wp_tracer_all(struct wp_tracer *tracer)
 {
-	struct wp_hold hold = {0};
-	int err = wp_trace_process(&hold, tracer->pid);
+	struct wp_hold none = {0};
 
-	for (size_t i = 0; i < hold.n && err == 0; i++)
-		if (add(tracer, hold.thread[i].tid) == NULL)
+	return wp_tracer_command(tracer, &none);
+}
+
+/* A command stops again before it does anything, to report that. */
+int
+wp_tracer_command(struct wp_tracer *tracer, struct wp_hold *hold)
+{
+	const size_t known = hold->n;
+	int err = wp_trace_process(hold, tracer->pid);
+
+	for (size_t i = 0; i < hold->n && err == 0; i++)
+		if (add(tracer, hold->thread[i].tid) == NULL)
 			err = -ENOMEM;
-	free(hold.thread);
+	for (size_t i = 0; i < known && err == 0; i++) {
+		wp_trace_interrupt(hold->thread[i].tid);
+		wp_trace_continue(hold->thread[i].tid, 0);
+	}
+	free(hold->thread);
+	*hold = (struct wp_hold){0};
 	tracer->began = wp_clock_ms();
 	return err;
 }

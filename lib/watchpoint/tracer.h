@@ -48,6 +48,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "ptrace.h"
 #include "traced.h"
 
 struct wp_tracer;
@@ -80,9 +81,11 @@ int wp_tracer_new(struct wp_tracer **, pid_t pid, int signal,
    nothing to do. */
 void wp_tracer_free(struct wp_tracer *);
 
-/* Trace all threads and those to come; or one.  Each is armed before it goes
+/* Trace all threads and those to come; or those of a command that is held
+   (wp_command_hold), which is free then; or one.  Each is armed before it goes
    on.  Who is traced already stays so.  0 or -errno: as of wp_hold_process. */
 int wp_tracer_all(struct wp_tracer *);
+int wp_tracer_command(struct wp_tracer *, struct wp_hold *);
 int wp_tracer_one(struct wp_tracer *, pid_t tid);
 
 /* Bring each thread up to date, interrupting it. */
