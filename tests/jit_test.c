@@ -171,7 +171,7 @@ bears_much(void **state)
 	for (unsigned i = 0; i < 100000; i++)
 		(void)fprintf(f, "%x %x f%u\n", 0x100000 + 16 * i, 16, i);
 	/* more than is read: a hole, which is no line */
-	assert_int_equal(fseek(f, 1l << 40, SEEK_SET), 0);
+	assert_int_equal(fseek(f, 1L << 40, SEEK_SET), 0);
 	(void)fprintf(f, "\n2000 10 far\n");
 	assert_int_equal(fclose(f), 0);
 	assert_string_equal(name_at(jit, 0x100000 + 16 * 99999), "f99999");

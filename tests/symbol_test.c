@@ -881,13 +881,13 @@ believes_claims_within_reason(void **state)
 		const char *after;
 	} cases[] = {
 		{ZLIB, "p", ".debug_info", 0, ""},
-		{ZLIB, "p", ".debug_info", 3ull << 30, ""},
-		{ZLIB, "p", ".debug_line", 1ull << 62, ""},
-		{ZLIB, "p", ".debug_str", 1ull << 40, ""},
+		{ZLIB, "p", ".debug_info", 3ULL << 30, ""},
+		{ZLIB, "p", ".debug_line", 1ULL << 62, ""},
+		{ZLIB, "p", ".debug_str", 1ULL << 40, ""},
 		{ZGNU, "p", ".zdebug_info", 0, ""},
-		{ZGNU, "p", ".zdebug_info", 3ull << 30, ""},
+		{ZGNU, "p", ".zdebug_info", 3ULL << 30, ""},
 		{ZLIB ALONE, "p.debug", ".debug_info", 0, ""},
-		{ZLIB ALONE, "p.debug", ".debug_info", 3ull << 30, ""},
+		{ZLIB ALONE, "p.debug", ".debug_info", 3ULL << 30, ""},
 	};
 	static struct nm nm[20000];
 

@@ -11,8 +11,8 @@
 
 #include "module_private.h"
 
-/* libdwfl's callback find_debuginfo; the user data is the module. */
-int ex_debug_file_find(Dwfl_Module *, void **module, const char *name,
+/* libdwfl's callback find_debuginfo; the data is the module. */
+int ex_debug_file_find(Dwfl_Module *, void **data, const char *name,
     Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
     char **found);
 

@@ -326,10 +326,10 @@ ex_module_elf(struct ex_module *m)
 	return ex_module_open(m) ? m->elf : NULL;
 }
 
-static void (*memory_handler)(void) __attribute__((noreturn));
+static __attribute__((noreturn)) void (*memory_handler)(void);
 
 void
-ex_module_memory_handler(void (*fn)(void) __attribute__((noreturn)))
+ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void))
 {
 	memory_handler = fn;
 }

@@ -112,7 +112,7 @@ const struct ex_module *ex_space_disbelieved(struct ex_space *,
 
 /* Have fn called, which does not return, when elfutils finds no memory.  Without
    it, it ends the process. */
-void ex_module_memory_handler(void (*fn)(void) __attribute__((noreturn)));
+void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
 
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.
    Result: bytes copied, which may be fewer or none. */

@@ -30,7 +30,7 @@ enter(int dir, const char *name, bool last)
 {
 	const int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	int err = fd < 0 ? -errno : 0;
-	struct stat st;
+	struct stat st = {.st_mode = 0};
 
 	if (dir >= 0)
 		(void)close(dir);
