@@ -163,6 +163,22 @@ tell_gaps(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
+/* What a child does is nobody's business but of who wants to vouch for all. */
+static void
+tell_children(struct inside *in)
+{
+	if (!in->ours || in->parted || !in->started || in->reason != NULL ||
+	    atomic_load(&in->channel->children) == 0)
+		return;
+	in->parted = true;
+	session_warn(&in->session, "process %d made a child by fork(2), which "
+	    "is not watched; without --inside, -f watches children, too",
+	    in->program);
+	session_doubt(&in->session, "a child that process %d made by fork(2) "
+	    "was not watched", in->program);
+	(void)session_flush(&in->session, 0);
+}
+
 /* That the kernel's accesses are not seen, where nobody said that he does not
    care. */
 static void
@@ -317,6 +333,7 @@ take_rest(struct inside *in)
 	in->session.handled = atomic_load(&channel->handled);
 	tell_warning(in);
 	tell_gaps(in);
+	tell_children(in);
 	if (in->suspicion[0] != '\0' && !in->suspected && in->started &&
 	    atomic_load(&channel->goodbye) == 0)
 		tell_suspicion(in);
@@ -371,6 +388,7 @@ inside_serve(struct inside *in)
 		answer(in);
 		tracing_request(in->tracing, in->channel);
 		tell_gaps(in);
+		tell_children(in);
 		check_limits(in);
 		look(in, idle);
 		before = heard;

@@ -54,6 +54,7 @@ struct inside {
 	uint64_t began;			/* ns */
 	uint32_t warned;		/* warnings of the program's that are told */
 	uint32_t gaps;			/* and the channel's gaps */
+	bool parted;			/* it is told that there is a child */
 	char suspicion[200];		/* why it gets no signals, as the last look
 					   had it; "": it gets them */
 	bool suspected;			/* that has been told */

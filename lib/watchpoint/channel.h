@@ -210,6 +210,9 @@ struct wp_channel {
 	_Atomic uint32_t gaps;		/* by the helper: how often the threads that
 					   it arms were left to themselves, since
 					   who traces them was killed */
+	_Atomic uint32_t children;	/* by children that fork(2) made: how
+					   many there are that a watch did not
+					   follow into */
 	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
 					   another now */
 	_Atomic uint64_t handled;	/* by the program: hits of which handlers

@@ -148,9 +148,27 @@ before_fork(void)
 	lock.forks = gettid();
 }
 
+/* The parent's helper is to know of a child that is not watched. */
+static void
+tell_unfollowed(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	for (unsigned i = 0; channel != NULL && i < WP_WATCHES_MAX; i++) {
+		const struct wp_watch *w = &wp_inside.watch[i];
+
+		if (atomic_load(&w->serial) == 0 ||
+		    (w->attr.flags & WP_FORK) != 0)
+			continue;
+		(void)atomic_fetch_add(&channel->children, 1);
+		return;
+	}
+}
+
 static void
 forked(void)
 {
+	tell_unfollowed();
 	wp_helper_forked();
 	lock.counts = NULL;	/* it is the parent's */
 	wp_armed_forked();

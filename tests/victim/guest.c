@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -241,6 +242,28 @@ end_slowly(void)
 	(void)close(fd);
 }
 
+/* In a child, which tells. */
+static void
+fork_and_store(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		store();
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		abort();
+}
+
+/* Its own events are meant. */
+static void
+disable_events(void)
+{
+	(void)prctl(PR_TASK_PERF_EVENTS_DISABLE);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -250,6 +273,7 @@ static const struct {
 	{"inherited", tell_inherited}, {"descriptors", tell_descriptors},
 	{"children", tell_children}, {"thread", make_thread},
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
+	{"disable_events", disable_events}, {"fork", fork_and_store},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
 	{"close_all", close_all}, {"end_first", end_first},
