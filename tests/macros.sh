@@ -25,8 +25,9 @@ use(struct config *config, volatile int *table, const char *name)
 		WP_FREEZE(local) WP_PERMIT(local) { local = 1; }
 	else
 		WP_FREEZE(*config) { config->limit++; }
-	if (local > 1)
+	if (local > 1) {
 		WP_FREEZE(local) if (local > 2) local--;
+	}
 	WP_FREEZE(table[local++]) WP_FREEZE(name) WP_PERMIT(*name)
 		table[0] = *name;
 	for (int i = 0; i < 3; i++) {
@@ -97,6 +98,69 @@ for opt in '-O0' '-O2' '-O2 -DWP_DISABLE'; do
 			    -Wzero-as-null-pointer-constant -c -o use.o \
 			    objects.cc
 		done
+	done
+done
+
+# a semicolon that takes the block's place is warned of
+cat > semicolon.c <<'E2'
+#include <watchpoint.h>
+int use(int argument);
+int
+use(int argument)
+{
+	MACRO(argument);
+	{
+		argument++;
+	}
+	return argument;
+}
+E2
+for macro in WP_FREEZE WP_PERMIT; do
+	for cc in 'gcc -Wextra' clang 'g++ -Wextra -x c++' 'clang++ -x c++' \
+	    'g++ -std=c++20 -Wextra -x c++' 'clang++ -std=c++20 -x c++'; do
+		$cc -D"MACRO=$macro" -I"$TOP/lib/watchpoint" -fsyntax-only \
+		    semicolon.c 2> said
+		grep -q 'semicolon.c:6:.*\[-Wempty-body\]' said || {
+			echo "$cc does not warn of a semicolon behind $macro"
+			exit 1
+		}
+	done
+done
+
+# in a coroutine all of them compile
+cat > coroutine.cc <<'E2'
+#include <coroutine>
+#include <watchpoint.h>
+
+struct task {
+	struct promise_type {
+		task get_return_object() { return {}; }
+		std::suspend_never initial_suspend() noexcept { return {}; }
+		std::suspend_never final_suspend() noexcept { return {}; }
+		void return_void() {}
+		void unhandled_exception() {}
+	};
+};
+
+task use(int &config);
+task
+use(int &config)
+{
+	WP_FREEZE(config) {
+		co_await std::suspend_never();
+		WP_PERMIT(config) { config = 1; }
+		WP_PERMIT(config) { co_await std::suspend_never(); }
+	}
+	wp::freeze whole(config);
+	wp::permit mine(config);
+	wp::permitted(config, [&] { config = 2; });
+	co_await std::suspend_never();
+}
+E2
+for opt in '-O0' '-O2' '-O2 -DWP_DISABLE'; do
+	for cxx in 'g++ -std=c++20' 'clang++ -std=c++20'; do
+		$cxx $opt -Wall -Wextra -Wshadow -Werror \
+		    -I"$TOP/lib/watchpoint" -c -o use.o coroutine.cc
 	done
 done
 

@@ -162,20 +162,39 @@ the_end_of_a_thread_leaves_blocks(void **)
 
 /* Not in the order of a stack. */
 static void
-objects_may_be_anywhere(void **)
+freezes_may_be_anywhere(void **)
 {
 	std::unique_ptr<wp::freeze> first(new wp::freeze(word));
 	std::unique_ptr<wp::freeze> second(new wp::freeze(word));
-	std::unique_ptr<wp::permit> mine(new wp::permit(word));
-	std::unique_ptr<wp::permit> again(new wp::permit(word));
 
 	first.reset();
-	mine.reset();
-	write_word();
-	assert_int_equal(wp_stray_count(), 0);
-	again.reset();
+	{
+		wp::permit mine(word);
+
+		write_word();
+		assert_int_equal(wp_stray_count(), 0);
+	}
 	write_word();
 	second.reset();
+	expect(1);
+}
+
+/* It could be somebody else's who has it: as a coroutine's. */
+struct holder {
+	wp::permit permit;
+
+	__attribute__((noinline)) holder() : permit(word) {}
+};
+
+static void
+a_permit_in_an_object_is_none(void **)
+{
+	WP_FREEZE(word) {
+		holder holds;
+
+		write_word();
+		assert_int_equal(wp_stray_count(), 1);
+	}
 	expect(1);
 }
 
@@ -221,7 +240,8 @@ main()
 		    begin),
 		cmocka_unit_test_setup(objects_last_as_long_as_they_live,
 		    begin),
-		cmocka_unit_test_setup(objects_may_be_anywhere, begin),
+		cmocka_unit_test_setup(freezes_may_be_anywhere, begin),
+		cmocka_unit_test_setup(a_permit_in_an_object_is_none, begin),
 		cmocka_unit_test_setup(a_watch_is_an_object, begin),
 		cmocka_unit_test_setup(the_address_is_the_true_one, begin),
 	};

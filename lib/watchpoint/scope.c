@@ -359,6 +359,42 @@ wp_scope_permit(struct wp_scope *scope, const volatile void *addr, size_t len)
 	return scope;
 }
 
+/* Whether it is a variable of the call whose frame is given, which called us. */
+static __attribute__((noinline)) bool
+is_local(const struct wp_scope *scope, const void *frame)
+{
+	return (uintptr_t)scope > (uintptr_t)__builtin_frame_address(0) &&
+	    (uintptr_t)scope < (uintptr_t)frame;
+}
+
+struct wp_scope *
+wp_scope_guard_in(struct wp_scope *scope, const void *frame)
+{
+	if (is_local(scope, frame))
+		return wp_scope_guard(scope);
+	*scope = (struct wp_scope){.state = OUTSIDE};
+	return scope;
+}
+
+struct wp_scope *
+wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
+    size_t len, const void *frame, const char *name, const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	struct before before;
+	char text[TEXT_MAX];
+
+	if (is_local(scope, frame))
+		return wp_scope_permit(scope, addr, len);
+	lock(&before);
+	tell(text, &place, "WP_PERMIT", "is not in force: ", "it is a part of "
+	    "a coroutine, or of another object, and others would have it, too; "
+	    "use wp::permitted");
+	unlock(&before);
+	scope->state = LEFT;
+	return scope;
+}
+
 static void
 permit_leave(struct wp_scope *scope)
 {

@@ -289,6 +289,18 @@ struct wp_scope *wp_scope_leave(struct wp_scope *);
    leave too.  It must lie on the stack, in a place made by wp_scope_one. */
 struct wp_scope *wp_scope_guard(struct wp_scope *);
 
+/*
+ * The same two where the scope may be a part of a coroutine, which leaves the
+ * stack at co_await: frame is that of the call which is running
+ * (__builtin_frame_address(0)).  A scope that is no variable of this very call is
+ * not guarded, and its permit is not in force, as who resumes the coroutine would
+ * have it: that is told on standard error, once for each place in the source.
+ */
+struct wp_scope *wp_scope_guard_in(struct wp_scope *, const void *frame);
+struct wp_scope *wp_scope_permit_in(struct wp_scope *,
+    const volatile void *addr, size_t len, const void *frame, const char *name,
+    const char *file, int line);
+
 /* 1, which the compiler does not know: an array of so many scopes gets its place
    when the block is entered, below the stack pointer that an earlier setjmp(3)
    in the same function saved, and gives it back when the block is left. */
@@ -324,11 +336,22 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * exception or the end of the thread; break and continue leave the block.  (A C
  * function that an exception passes through must be compiled with -fexceptions,
  * as always.  longjmp needs the GNU C library, and that the block has its place
- * on the thread's own stack.)  A semicolon before the block would take its place:
- * then nothing is frozen.
+ * on the thread's own stack; from C++20 on, that its setjmp is neither in the
+ * block's own function nor in one that this is inlined into.)  A semicolon before the block would take its place: then nothing
+ * is frozen.  Compilers warn of that: clang always, gcc with -Wextra or
+ * -Wempty-body.  (That is why gcc -Wall suggests braces around a block that is all
+ * that an `if' without `else' has.)
  *
  * In C++ there are objects that do the same for as long as they live, but for
- * longjmp: wp::freeze, wp::permit, wp::watch.
+ * longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit has to be a variable
+ * of its own, no part of another object.
+ *
+ * In a coroutine a freeze holds across co_await, too.  But a permit is a thread's,
+ * and the thread goes on with whoever resumed the coroutine.  So WP_PERMIT and
+ * wp::permit are not in force there, which is told; what is permitted is given to
+ * wp::permitted, where nothing can suspend it:
+ *
+ *	wp::permitted(config, [&] { config.limit = 3; });
  *
  * With WP_DISABLE defined the argument is not evaluated, only type-checked,
  * WP_WATCH and WP_UNWATCH are 0, and nothing is left of the macros in the code.
@@ -340,10 +363,13 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_QUIET_	_Pragma("clang diagnostic push")		\
 			_Pragma("clang diagnostic ignored \"-Wvla\"")
 #define WP_LOUD_	_Pragma("clang diagnostic pop")
+#define WP_BODY_
 #else
 #pragma GCC system_header
 #define WP_QUIET_
 #define WP_LOUD_
+/* Of the empty body of a loop gcc never warns, of an else it does. */
+#define WP_BODY_	if (0) {} else
 #endif
 
 #ifdef __cplusplus
@@ -373,7 +399,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_BLOCK_(lvalue)						\
 	switch (WP_UNEVALUATED_(lvalue), 0)				\
 		while (0)						\
-			case 0:
+			case 0: WP_BODY_
 
 #else
 
@@ -385,21 +411,33 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_FREEZE(lvalue)						\
 	WP_BLOCK_(__COUNTER__, wp_scope_freeze, WP_ADDRESS_(lvalue),	\
 	    sizeof(lvalue), #lvalue, __FILE__, __LINE__)
+#ifdef __cpp_impl_coroutine	/* these have no arrays of variable length */
+#define WP_ONE_			1
+#define WP_GUARD_(scope)						\
+	wp_scope_guard_in(scope, __builtin_frame_address(0))
+#define WP_PERMIT(lvalue)						\
+	WP_BLOCK_(__COUNTER__, wp_scope_permit_in, WP_ADDRESS_(lvalue),	\
+	    sizeof(lvalue), __builtin_frame_address(0), #lvalue,	\
+	    __FILE__, __LINE__)
+#else
+#define WP_ONE_			wp_scope_one()
+#define WP_GUARD_(scope)	wp_scope_guard(scope)
 #define WP_PERMIT(lvalue)						\
 	WP_BLOCK_(__COUNTER__, wp_scope_permit, WP_ADDRESS_(lvalue),	\
 	    sizeof(lvalue))
+#endif
 #define WP_ASSERT_NO_STRAY()						\
 	(wp_stray_count() == 0 && wp_stray_missed() == 0 ? (void)0 :	\
 	    wp_stray_abort(__FILE__, __LINE__))
 
 #define WP_BLOCK_(n, enter, ...)					\
 	WP_QUIET_							\
-	for (struct wp_scope WP_NAME_(scope, n)[wp_scope_one()],	\
+	for (struct wp_scope WP_NAME_(scope, n)[WP_ONE_],		\
 	    *WP_NAME_(in, n) __attribute__((cleanup(wp_scope_cleanup))) = \
-	    enter(wp_scope_guard(WP_NAME_(scope, n)), __VA_ARGS__);	\
+	    enter(WP_GUARD_(WP_NAME_(scope, n)), __VA_ARGS__);		\
 	    WP_NAME_(in, n);						\
 	    WP_NAME_(in, n) = wp_scope_leave(WP_NAME_(in, n)))		\
-	WP_LOUD_
+	WP_LOUD_ WP_BODY_
 
 #endif /* WP_DISABLE */
 
@@ -426,6 +464,12 @@ public:
 
 typedef freeze permit;
 typedef freeze watch;
+
+template <class T, class F>
+auto permitted(const T &, F &&function) -> decltype(function())
+{
+	return function();
+}
 
 } /* namespace disabled */
 
@@ -458,18 +502,30 @@ public:
 	explicit operator bool() const { return scope_.freeze != nullptr; }
 };
 
-/* But this thread may. */
+/* But this thread may.  Leave out all but the object. */
 class permit : public scope {
 public:
 	template <class T>
-	explicit permit(const T &object)
+	explicit permit(const T &object, const char *name = "object",
+	    const char *file = __builtin_FILE(), int line = __builtin_LINE(),
+	    const void *frame = __builtin_frame_address(0))
 	{
-		(void)wp_scope_permit(&scope_, __builtin_addressof(object),
-		    sizeof(object));
+		(void)wp_scope_permit_in(&scope_, __builtin_addressof(object),
+		    sizeof(object), frame, name, file, line);
 	}
 	template <class T>
-	explicit permit(const T &&) = delete;
+	explicit permit(const T &&, const char * = "") = delete;
+	void *operator new(size_t) = delete;
 };
+
+/* And while a function is called, in a coroutine, too.  Its result is passed on. */
+template <class T, class F>
+auto permitted(const T &object, F &&function) -> decltype(function())
+{
+	permit in_force(object);
+
+	return function();
+}
 
 /* Writes to the object are printed for as long as this lives; it does not tell
    if it could not be had, but wp_cause does. */
