@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -2086,6 +2087,66 @@ paranoid_2_leaves_ordinary_users_the_user_part(void **state)
 	(void)munmap(p, sizeof(*p));
 }
 
+/* Features that are not used. */
+
+static void
+do_ten_thousand(void *at)
+{
+	for (unsigned i = 0; i < 10000; i++)
+		do_store(at);
+}
+
+static void
+what_other_events_tell_breakpoints_do_not(void **state)
+{
+	struct perf_event_attr attr = write_attr(&area[0]);
+	struct perf_event_mmap_page *page;
+	struct shot s;
+	int fd;
+
+	(void)state;
+	shoot(&s, attr, do_store, (void *)(uintptr_t)&area[0]);
+	assert_int_equal(s.samples, 1);
+	/* the count is set back, and the sample remains */
+	assert_int_equal(ioctl(s.events.event[0].fd, PERF_EVENT_IOC_RESET, 0),
+	    0);
+	for (size_t i = 0; i < s.events.n; i++)
+		assert_int_equal(ioctl(s.events.event[i].fd,
+		    PERF_EVENT_IOC_RESET, 0), 0);
+	shot_count(&s);
+	assert_int_equal(s.count.value, 0);
+	shot_end(&s);
+
+	attr.precise_ip = 3;
+	shoot(&s, attr, do_store, (void *)(uintptr_t)&area[0]);
+	assert_int_equal(s.samples, 1);
+	shot_end(&s);
+
+	attr.precise_ip = 0;
+	attr.freq = 1;
+	attr.sample_freq = 1000;
+	shoot(&s, attr, do_ten_thousand, (void *)(uintptr_t)&area[0]);
+	assert_int_equal(s.count.value, 10000);
+	assert_true(s.samples + s.told < 5000);
+	shot_end(&s);
+
+	attr = write_attr(&area[0]);
+	attr.sample_type |= PERF_SAMPLE_BRANCH_STACK;
+	attr.branch_sample_type = PERF_SAMPLE_BRANCH_ANY |
+	    PERF_SAMPLE_BRANCH_USER;
+	assert_int_equal(wp_perf_open(&attr, 0, -1), -EOPNOTSUPP);
+
+	attr = write_attr(&area[0]);
+	attr.inherit = attr.inherit_thread = 0;
+	assert_true((fd = wp_perf_open(&attr, 0, -1)) >= 0);
+	assert_int_equal(wp_perf_map(fd, 4096, &page), 0);
+	assert_int_equal(page->cap_user_rdpmc, 0);
+	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "ip == 1"), -1);
+	assert_int_equal(errno, EINVAL);
+	wp_perf_unmap(page, 4096);
+	(void)close(fd);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -2157,6 +2218,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),
 		cmocka_unit_test(the_held_go_on_when_the_holder_is_killed),
 		cmocka_unit_test(a_signal_stops_at_the_very_instruction),
+		cmocka_unit_test(what_other_events_tell_breakpoints_do_not),
 	};
 
 	if (argc == 2 && strcmp(argv[1], "--exec") == 0)

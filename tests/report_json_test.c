@@ -587,6 +587,39 @@ a_read_has_an_old_value_only(void **state)
 	free(m.text);
 }
 
+/* Time 0 by the time of day; where it is not known, there is none. */
+static void
+the_time_of_day(void **state)
+{
+	static const struct {
+		uint64_t wall;
+		const char *line;
+	} cases[] = {
+		{0, "{'type':'start','schema':'watchctl/1','watches':[]}"},
+		{1700000000123456789, "{'type':'start','schema':'watchctl/1',"
+		    "'wall':'2023-11-14T22:13:20.123456Z','watches':[]}"},
+		{1700000000000001000, "{'type':'start','schema':'watchctl/1',"
+		    "'wall':'2023-11-14T22:13:20.000001Z','watches':[]}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct report_start start = {
+			.frozen_ms = -1, .wall = cases[i].wall,
+		};
+		struct lines lines;
+		struct made_report m;
+
+		made_open(&m, &report_json);
+		assert_int_equal(report_json.start(&m.report, &start), 0);
+		made_close(&m, &ended);
+		lines = parse(m.text);
+		assert_line(lines.line[0], cases[i].line);
+		lines_free(&lines);
+		free(m.text);
+	}
+}
+
 int
 main(void)
 {
@@ -605,6 +638,7 @@ main(void)
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(repeats_backtraces),
 		cmocka_unit_test(says_when_the_stream_fails),
+		cmocka_unit_test(the_time_of_day),
 	};
 
 	return cmocka_run_group_tests_name("report_json", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -433,6 +434,30 @@ addresses_are_random_by_default(void **state)
 	outcome_free(&o);
 }
 
+/* Each delivery says when it began by the time of day. */
+static void
+the_time_of_day(void **state)
+{
+	static const char *const modes[] = {"--user-only", "--stop", "--inside"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		const time_t before = time(NULL);
+		struct tm tm = {0};
+		struct outcome o;
+		time_t wall;
+
+		run(&o, (const char *[]){watchctl(), modes[i], "-w",
+		    "0x10000:8", "-o", "json", "-O", "-", "--", "/bin/true",
+		    NULL});
+		assert_non_null(strptime(text_of(first_of(&o, "start"),
+		    "wall"), "%Y-%m-%dT%H:%M:%S", &tm));
+		wall = timegm(&tm);
+		assert_true(before <= wall && wall <= time(NULL));
+		outcome_free(&o);
+	}
+}
+
 /* How many hits are whole in a report. */
 static unsigned
 whole_hits(const char *name)
@@ -536,6 +561,7 @@ main(void)
 		cmocka_unit_test(several_slots_are_one_watch),
 		cmocka_unit_test(an_address_that_is_mapped_later),
 		cmocka_unit_test(addresses_are_random_by_default),
+		cmocka_unit_test(the_time_of_day),
 		cmocka_unit_test(a_report_that_finds_no_room),
 		cmocka_unit_test(an_account_that_finds_no_room),
 	};

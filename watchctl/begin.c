@@ -465,7 +465,7 @@ run_announce(struct run *run)
 		    guarding_threads(run->guarding) :
 		    wp_target_threads(run->target),
 		.frozen_ms = wp_target_frozen_ms(run->target),
-		.time = run->began,
+		.time = run->began, .wall = wp_clock_wall(run->began),
 		.comm = ex_space_comm(run->session.space, run->process->pid,
 		    run->process->pid),
 	};

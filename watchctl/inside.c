@@ -74,7 +74,7 @@ inside_start(struct inside *in)
 	struct wp_proc_status status = {0};
 	struct report_start start = {
 		.pid = in->program, .mode = "inside", .frozen_ms = -1,
-		.time = in->began,
+		.time = in->began, .wall = wp_clock_wall(in->began),
 	};
 
 	if (wp_proc_status(in->program, &status) == 0) {

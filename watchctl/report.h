@@ -24,6 +24,8 @@ struct report_start {
 						   outlive the report */
 	unsigned nwatches;
 	uint64_t time;		/* ns on the records' clock: 0 of the report */
+	uint64_t wall;		/* the same by the time of day, ns since 1970;
+				   0: not known */
 };
 
 /* How it ended. */

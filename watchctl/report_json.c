@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "by_stack.h"
 #include "change.h"
@@ -181,6 +182,22 @@ field_frozen(struct buffer *b, double ms)
 	buffer_digits(b, us % 1000, 3);
 }
 
+/* As RFC 3339 has it, to the microsecond. */
+static void
+field_wall(struct buffer *b, uint64_t ns)
+{
+	const time_t seconds = (time_t)(ns / 1000000000);
+	char text[32];
+	struct tm tm;
+
+	if (ns == 0 || gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		return;
+	field(b, "wall");
+	buffer_printf(b, "\"%s.%06uZ\"", text,
+	    (unsigned)(ns % 1000000000 / 1000));
+}
+
 static void
 forget_stacks(struct json *json)
 {
@@ -234,6 +251,7 @@ json_start(struct report *r, const struct report_start *start)
 	if (start->threads > 0)
 		field_dec(b, "threads", start->threads);
 	field_frozen(b, start->frozen_ms);
+	field_wall(b, start->wall);
 	put_watches(b, start);
 	rc = line_end(r, 0);
 	return rc != 0 ? rc : json_flush(r);

@@ -21,4 +21,16 @@ wp_clock_ms(void)
 	return (long)(wp_clock_ns() / 1000000);
 }
 
+/* The time of day, ns since 1970, that a time of wp_clock_ns was. */
+static inline uint64_t
+wp_clock_wall(uint64_t ns)
+{
+	struct timespec t;
+	uint64_t now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return now - (wp_clock_ns() - ns);
+}
+
 #endif
