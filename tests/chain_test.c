@@ -184,7 +184,7 @@ program(void *arg)
 		(void)sigaddset(&set, SIGUSR2);
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 	act(under_test, now_run);
-	if (ours && wp_trap_install() != 0)
+	if (ours && wp_trap_install(false) != 0)
 		_exit(9);
 	errno = 5;
 	now_run->trigger(under_test);
@@ -334,7 +334,7 @@ who_has_the_signal_is_told(void **state)
 		const struct scenario s = {.action = cases[i].action};
 		struct sigaction old;
 
-		assert_int_equal(wp_trap_install(), 0);
+		assert_int_equal(wp_trap_install(false), 0);
 		w->delivery = cases[i].delivery;
 		atomic_store(&w->serial, w->delivery != NULL);
 		assert_int_equal(wp_trap_check(&cause), 0);
@@ -357,7 +357,7 @@ a_reset_handler_is_installed_again(void **state)
 	struct sigaction action, before;
 
 	(void)state;
-	assert_int_equal(wp_trap_install(), 0);
+	assert_int_equal(wp_trap_install(false), 0);
 	before = wp_inside.old_trap;
 	w->delivery = &wp_deliver_ptrace;
 	atomic_store(&w->serial, 1);

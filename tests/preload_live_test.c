@@ -351,6 +351,28 @@ strays_and_what_was_not_seen(void **state)
 	}
 }
 
+/* All of it, not the one access whose signal is pending. */
+static void
+what_a_deaf_program_does_is_counted(void **state)
+{
+	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+	static const char *const ends[] = {"store", "leave"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(deliveries) * COUNT(ends); i++) {
+		const char *end = ends[i / COUNT(deliveries)];
+		struct outcome o;
+
+		(void)setenv("WATCHPOINT_DELIVERY",
+		    deliveries[i % COUNT(deliveries)], 1);
+		run_inside(&o, LIST("-w", "state", "--user-only"), LIST(guest,
+		    "deaf", "store", "store", "store", "store", end));
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		expect_said(&o, ", 5 lost");
+		outcome_free(&o);
+	}
+}
+
 /* As daemons do: the helper has the events, too. */
 static void
 a_program_that_closes_all_descriptors(void **state)
@@ -708,6 +730,7 @@ main(void)
 		TEST(the_watch_may_end_before),
 		TEST(a_report_that_nobody_reads),
 		TEST(strays_and_what_was_not_seen),
+		TEST(what_a_deaf_program_does_is_counted),
 		TEST(a_program_that_closes_all_descriptors),
 		TEST(another_program_lives),
 		TEST(a_program_is_itself_from_beginning_to_end),

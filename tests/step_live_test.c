@@ -10,11 +10,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <linux/filter.h>
+#include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "child.h"
 #include "live.h"
@@ -156,10 +160,11 @@ call_often(void)
 static void
 without_a_step_the_same_hit_comes_again(void **state)
 {
-	struct wp_watch *w = open_watch(.label = "target");
+	struct wp_watch *w;
 
 	(void)state;
 	steps = false;
+	w = open_watch(.label = "target");
 	seen.at_most = FEW;
 	assert_int_equal(call_target(1), 2);
 	assert_int_equal(seen.hits, FEW);
@@ -357,6 +362,91 @@ without_a_free_breakpoint_the_watch_is_disabled(void **state)
 	wp_close(w);
 }
 
+/* A child that ends by itself. */
+static void
+in_child(void (*fn)(void *), void *arg)
+{
+	int status = child_wait(child_start(fn, arg));
+
+	if (status != 0)
+		fail_msg("wait status %#x", status);
+}
+
+/* In a child: an assertion. */
+#define want(condition)							\
+	do {								\
+		if (!(condition)) {					\
+			(void)fprintf(stderr, "line %d: %s\n",		\
+			    __LINE__, #condition);			\
+			_exit(1);					\
+		}							\
+	} while (0)
+
+static volatile uint64_t frozen;
+
+/* What arms events again is refused from now on; not so for a step's, which have
+   low numbers. */
+static bool
+refuse_refresh(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 100, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_EVENT_IOC_REFRESH, 0,
+		    1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]), .filter = code,
+	};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void
+hit_once_more(void *arg)
+{
+	FILE *said = tmpfile();
+	char line[256] = "";
+
+	(void)arg;
+	want(said != NULL);
+	WP_FREEZE(frozen) {
+		(void)open_watch(.addr = &word, .len = sizeof(word),
+		    .label = "word");
+		wp_inside.output = fileno(said);
+		want(refuse_refresh());
+		store(&word, 1);
+		want(seen.hits == 1);
+		store(&word, 2);
+		want(seen.hits == 1);
+		rewind(said);
+		want(fgets(line, sizeof(line), said) != NULL);
+		want(strstr(line, "word is no longer watched in a thread: ") !=
+		    NULL);
+		/* a freeze that was fine so far */
+		want(wp_stray_missed() == 1);	/* all threads, no helper */
+		store(&frozen, 1);
+	}
+	want(wp_stray_missed() == 2);
+	want(strstr(wp_stray_missed_text(), "by a thread") != NULL);
+}
+
+static void
+an_event_that_is_not_armed_again_is_told_of(void **state)
+{
+	(void)state;
+	in_child(hit_once_more, NULL);
+}
+
 static void
 by_sigtrap_is_refused(void **state)
 {
@@ -429,7 +519,6 @@ static int
 with_none(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(without_a_step_the_same_hit_comes_again),
 		TEST(each_execution_is_one_hit),
 		TEST(a_step_from_behind_the_access_does_no_harm),
 		TEST(all_watches_of_an_instruction_are_hit),
@@ -439,6 +528,8 @@ with_none(void)
 		TEST(a_handler_that_is_left_makes_no_step),
 		TEST(a_watch_may_be_closed_by_its_handler),
 		TEST(without_a_free_breakpoint_the_watch_is_disabled),
+		TEST(an_event_that_is_not_armed_again_is_told_of),
+		TEST(without_a_step_the_same_hit_comes_again),
 	};
 
 	return run_live("step", tests);

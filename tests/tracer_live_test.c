@@ -155,7 +155,8 @@ be_tracer(void *arg)
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (wp_tracer_new(&tracer, whom->pid, SHOWN, &calls, NULL) != 0)
+	if (wp_tracer_new(&tracer, whom->pid, 1ull << (SIGTRAP - 1) |
+	    1ull << (SHOWN - 1), &calls, NULL) != 0)
 		_exit(1);
 	shared->result = whom->tid != 0 ? wp_tracer_one(tracer, whom->tid) :
 	    wp_tracer_all(tracer);

@@ -9,13 +9,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "child.h"
@@ -261,6 +260,15 @@ no_hit_of_many_threads_is_lost_or_doubled(void **state)
 	wp_close(w);
 }
 
+static uint64_t
+uncounted(const struct wp_watch *w)
+{
+	uint64_t count;
+
+	assert_int_equal(wp_count(w, &count), 0);
+	return count - atomic_load(&w->seen);
+}
+
 /*
  * Late signals.
  */
@@ -273,6 +281,8 @@ hit_signals(void)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTRAP);
 	(void)sigaddset(&set, WP_SIGNAL);
+	if (wp_inside.event_signal != 0)
+		(void)sigaddset(&set, wp_inside.event_signal);
 	return set;
 }
 
@@ -429,12 +439,63 @@ hits_in_a_signal_handler_are_hits(void **state)
 	(void)state;
 	(void)sigfillset(&action.sa_mask);
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
+	if (wp_inside.event_signal != 0)
+		(void)sigdelset(&action.sa_mask, wp_inside.event_signal);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
 	assert_int_equal(told.n, 1);
 	assert_false(told.last.late);
 	(void)sigaction(SIGUSR1, &old, NULL);
 	wp_close(w);
+}
+
+/* The thread goes on where it was before the handler: that has nothing to do with
+   the access. */
+static void
+hits_in_a_handler_that_blocks_are_late(void **state)
+{
+	struct sigaction action = {.sa_handler = touch_in_signal}, old;
+	struct wp_watch *w = open_watch(.addr = &word[0]);
+
+	(void)state;
+	(void)sigfillset(&action.sa_mask);
+	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
+	assert_int_equal(raise(SIGUSR1), 0);
+	assert_int_equal(told.n, 1);
+	assert_true(told.last.late);
+	word[0] = 2;
+	assert_int_equal(told.n, 2);
+	assert_false(told.last.late);
+	assert_int_equal(uncounted(w), 0);
+	(void)sigaction(SIGUSR1, &old, NULL);
+	wp_close(w);
+}
+
+/* As many as there may be are pending, of the program's own. */
+static void
+hit_with_a_full_queue(void *arg)
+{
+	const struct rlimit none = {0, 0};
+	struct wp_watch *w = open_watch(.addr = &word[0]);
+	const sigset_t set = hit_signals();
+
+	(void)arg;
+	want(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+	word[0] = 1;
+	want(told.n == 1);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	word[0] = 2;
+	word[0] = 3;
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	want(told.n == 2 && told.last.late);
+	want(atomic_load(&w->seen) == 3);
+}
+
+static void
+a_full_queue_of_signals_loses_nothing(void **state)
+{
+	(void)state;
+	in_child(hit_with_a_full_queue, NULL);
 }
 
 /*
@@ -639,15 +700,6 @@ a_watch_of_two_registers_is_hit_once(void **state)
 	assert_int_equal(atomic_load(&w->seen), 4);
 	wp_close(other);
 	wp_close(w);
-}
-
-static uint64_t
-uncounted(const struct wp_watch *w)
-{
-	uint64_t count;
-
-	assert_int_equal(wp_count(w, &count), 0);
-	return count - atomic_load(&w->seen);
 }
 
 /* What one instruction does to several registers of several watches. */
@@ -1181,64 +1233,6 @@ a_hit_without_helper_is_lines(void **state)
 	wp_close(w);
 }
 
-/* What arms events again is refused from now on. */
-static bool
-refuse_refresh(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_EVENT_IOC_REFRESH, 0,
-		    1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code,
-	};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-static void
-hit_once_more(void *arg)
-{
-	FILE *said = tmpfile();
-	char line[256] = "";
-
-	(void)arg;
-	want(said != NULL);
-	WP_FREEZE(word[1]) {
-		(void)open_watch(.addr = &word[0], .label = "word");
-		wp_inside.output = fileno(said);
-		want(refuse_refresh());
-		word[0] = 1;
-		want(told.n == 1);
-		word[0] = 2;
-		want(told.n == 1);
-		rewind(said);
-		want(fgets(line, sizeof(line), said) != NULL);
-		want(strstr(line, "word is no longer watched in a thread: ") !=
-		    NULL);
-		/* a freeze that was fine so far */
-		want(wp_stray_missed() == 1);	/* all threads, no helper */
-		word[1] = 1;
-	}
-	want(wp_stray_missed() == 2);
-	want(strstr(wp_stray_missed_text(), "by a thread") != NULL);
-}
-
-static void
-an_event_that_is_not_armed_again_is_told_of(void **state)
-{
-	(void)state;
-	in_child(hit_once_more, NULL);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
 #define HELPED(name) cmocka_unit_test_setup_teardown(name, helper_begin, \
 	helper_end)
@@ -1257,6 +1251,8 @@ main(void)
 		TEST(what_a_handler_touches_is_no_hit),
 		TEST(a_watch_on_dead_stack_does_not_loop),
 		TEST(hits_in_a_signal_handler_are_hits),
+		TEST(hits_in_a_handler_that_blocks_are_late),
+		TEST(a_full_queue_of_signals_loses_nothing),
 		TEST(a_permitted_access_is_no_hit),
 		TEST(each_watch_that_a_step_touches_is_hit),
 		TEST(two_watches_on_one_word_are_both_hit),
@@ -1284,9 +1280,14 @@ main(void)
 		TEST(a_watch_on_dead_stack_does_not_loop),
 		TEST(a_permitted_access_is_no_hit),
 		TEST(each_watch_that_a_step_touches_is_hit),
+		TEST(hits_while_blocked_are_one_late_hit),
+		TEST(a_signal_of_a_closed_watch_does_nothing),
+		TEST(hits_in_a_signal_handler_are_hits),
+		TEST(hits_in_a_handler_that_blocks_are_late),
+		TEST(a_full_queue_of_signals_loses_nothing),
 		TEST(a_watch_of_two_registers_is_hit_once),
+		TEST(overlapping_watches_miss_nothing),
 		TEST(a_handler_may_be_left),
-		TEST(an_event_that_is_not_armed_again_is_told_of),
 	};
 	int status = -1;
 	pid_t pid;

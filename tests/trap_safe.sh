@@ -5,7 +5,7 @@
 set -eu
 
 objects="trap.o trap_run.o identify.o chain.o own.o account.o judge.o report.o
-call.o rearm.o settle.o step.o step_$(uname -m).o capture.o
+call.o rearm.o settle.o fired_take.o step.o step_$(uname -m).o capture.o
 capture_$(uname -m).o say.o stray.o channel_post.o"
 
 # of libc: system calls, what the vDSO does, and pure functions
@@ -20,7 +20,7 @@ library='wp_inside wp_deliver_sigtrap wp_deliver_async wp_deliver_ptrace
 wp_async_rearm wp_helper_rearm wp_armed_count_slots'
 
 # what opens an event: perf.c is system calls, these two are pure
-events='wp_perf_open wp_perf_signal wp_perf_once wp_attr_inside
+events='wp_perf_open wp_perf_read wp_perf_signal wp_perf_once wp_attr_inside
 wp_cpu_exec_len'
 
 linker='_GLOBAL_OFFSET_TABLE_ __start_wp_handler __stop_wp_handler'

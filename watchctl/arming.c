@@ -2,6 +2,7 @@
 #include "arming.h"
 
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "clock.h"
 #include "proc.h"
 #include "refused.h"
+#include "trace_sample.h"
 #include "tracer.h"
 #include "watches.h"
 
@@ -49,7 +51,7 @@ struct arming {
 	bool putting;		/* a request waits for what comes of it */
 	int err;		/* the first failure in a thread since, < 0 */
 	pid_t err_tid;
-	bool caught;		/* the program handles WP_SIGNAL ... */
+	uint64_t caught;	/* signals that the program handles ... */
 	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
 };
 
@@ -130,7 +132,7 @@ arm(void *arg, struct wp_traced *thread)
 
 	if (fresh && !any && !arming->unclean)
 		return false;
-	if (fresh && (thread->own = places_new(thread->tid, arming->channel,
+	if (fresh && (thread->own = places_new(thread->tid,
 	    &arming->places)) == NULL) {
 		failed(arming, thread->tid, -ENOMEM);
 		return any;
@@ -163,6 +165,7 @@ executed(void *arg)
 struct hits {
 	const struct place *at[WP_DEBUG_REGISTERS];
 	unsigned slots[WP_DEBUG_REGISTERS];	/* of it, a bit for each */
+	uint64_t times[WP_DEBUG_REGISTERS];	/* of events: how often */
 	unsigned n;
 };
 
@@ -215,20 +218,25 @@ data_of(const struct hits *hits)
 
 /* Whether the program has a handler for the signal; else it would die. */
 static bool
-is_caught(struct arming *arming, pid_t tid)
+is_caught(struct arming *arming, pid_t tid, int sig)
 {
 	struct wp_proc_status status;
+	char text[128];
 	const uint64_t now = (uint64_t)wp_clock_ms();
 
 	if (arming->looked == 0 || now - arming->looked >= CAUGHT_FRESH) {
-		arming->caught = wp_proc_status(tid, &status) == 0 &&
-		    (status.caught >> (WP_SIGNAL - 1) & 1) != 0;
+		arming->caught = wp_proc_status(tid, &status) == 0 ?
+		    status.caught : 0;
 		arming->looked = now;
 	}
-	if (!arming->caught)
-		warn(arming, "hits are not delivered: the program has taken "
-		   "away the handler of signal SIGRTMAX-1, which they come by");
-	return arming->caught;
+	if ((arming->caught >> (sig - 1) & 1) != 0)
+		return true;
+	(void)snprintf(text, sizeof(text), "hits are not delivered: the program "
+	    "has taken away the handler of signal %s%s, which they come by",
+	    sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ? "SIGRTMAX-1" :
+	    sigabbrev_np(sig));
+	warn(arming, text);
+	return false;
 }
 
 /* With the signal blocked, one is kept, of the first hit. */
@@ -255,7 +263,7 @@ hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 	for (unsigned n = 0; places != NULL && n < WP_DEBUG_REGISTERS; n++)
 		if ((bits >> n & 1) != 0 && place_fires(&places->at[n]))
 			add_hit(arming, &hits, &places->at[n]);
-	if (hits.n == 0 || !is_caught(arming, thread->tid) ||
+	if (hits.n == 0 || !is_caught(arming, thread->tid, WP_SIGNAL) ||
 	    !fits(thread->tid, &late))
 		return 0;
 	trap.addr = hits.at[0]->slot.addr;
@@ -264,6 +272,83 @@ hit(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
 	memset(info, 0, sizeof(*info));
 	memcpy(info, &trap, sizeof(trap));
 	return WP_SIGNAL;
+}
+
+/* Take what the events of a thread have seen; of several slots of a watch, into
+   one. */
+static void
+take_events(struct places *places, struct wp_at at, struct hits *hits,
+    bool *late)
+{
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		struct place *place = &places->at[n];
+		uint64_t times = place_take(place, at, late);
+		unsigned i = 0;
+
+		if (times == 0 ||
+		    atomic_load(&place->watch->serial) != place->serial)
+			continue;
+		while (i < hits->n && hits->at[i]->index != place->index)
+			i++;
+		if (i == hits->n) {
+			hits->at[hits->n++] = place;
+			hits->slots[i] = 0;
+			hits->times[i] = 0;
+		}
+		hits->slots[i] |= 1u << place->piece;
+		hits->times[i] += times;
+	}
+}
+
+/* As wp_sig_times has it. */
+static uint64_t
+times_of(const struct hits *hits)
+{
+	uint64_t all = 0;
+
+	if (hits->n == 1)
+		return hits->times[0];
+	for (unsigned i = 0; i < hits->n; i++)
+		all |= wp_sig_times(hits->slots[i], hits->times[i], i);
+	return all;
+}
+
+/* An event's signal: which watches it is of, how often, and whether it is of the
+   step before, only its tracer can say now.  Result: the signal for it. */
+static int
+fired(struct arming *arming, const struct wp_traced *thread, siginfo_t *info)
+{
+	struct trap_info trap = {
+		.signo = info->si_signo, .code = CODE_TRAP_PERF,
+		.type = PERF_TYPE_BREAKPOINT,
+	};
+	struct hits hits = {.n = 0};
+	struct wp_trace_regs regs;
+	bool late = false;
+
+	if (wp_trace_regs(thread->tid, &regs) < 0)
+		return 0;	/* it was killed */
+	take_events(thread->own, (struct wp_at){regs.pc, regs.sp}, &hits,
+	    &late);
+	/* numbers of descriptors are the program's, too */
+	if (hits.n == 0)
+		return trap.signo;
+	if (!is_caught(arming, thread->tid, trap.signo))
+		return 0;
+	trap.addr = times_of(&hits);
+	trap.data = data_of(&hits);
+	trap.flags = late ? FLAG_ASYNC : 0;
+	memset(info, 0, sizeof(*info));
+	memcpy(info, &trap, sizeof(trap));
+	return trap.signo;
+}
+
+static bool
+is_own_event(const struct wp_traced *thread, const siginfo_t *info)
+{
+	return thread->own != NULL && info->si_signo != WP_SIGNAL &&
+	    info->si_code > 0 && info->si_code <= POLL_HUP &&
+	    places_have(thread->own, info->si_fd);
 }
 
 static int
@@ -277,12 +362,13 @@ get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 	if (trap.signo == SIGTRAP)
 		return trap.code == TRAP_HWBKPT ?
 		    hit(arming, thread, info) : SIGTRAP;
-	if (trap.code != SI_QUEUE || (trap.data & ~0xffffull) !=
-	    (wp_sig_data(0, WP_SIG_REARM, 0) & ~0xffffull))
+	if (is_own_event(thread, info))
+		return fired(arming, thread, info);
+	if (trap.code != SI_QUEUE || trap.data !=
+	    wp_sig_data(0, WP_SIG_REARM, 0))
 		return trap.signo;
 	/* the handler of an event's signal has ended */
-	if (thread->own != NULL && (err = places_rearm(thread->own,
-	    (int)(trap.data & 0xffff))) < 0)
+	if (thread->own != NULL && (err = places_rearm(thread->own)) < 0)
 		failed(arming, thread->tid, err);
 	return 0;
 }
@@ -402,13 +488,25 @@ explain(const struct arming *arming, int err, unsigned nslots,
 	    "arming the program's threads", -err);
 }
 
+/* As a set. */
+static uint64_t
+event_signals(void)
+{
+	static const int signals[] = WP_EVENT_SIGNALS;
+	uint64_t set = 0;
+
+	for (unsigned i = 0; signals[i] != 0; i++)
+		set |= 1ull << (signals[i] - 1);
+	return set;
+}
+
 static bool
 is_sound(const struct wp_request *request)
 {
 	return request->index < WP_WATCHES_MAX && request->nslots > 0 &&
 	    request->nslots <= WP_DEBUG_REGISTERS &&
-	    (request->by_signal == 0 ||
-	    request->by_signal == (uint32_t)WP_SIGNAL);
+	    (request->by_signal == 0 || (request->by_signal <= 64 &&
+	    (event_signals() >> (request->by_signal - 1) & 1) != 0));
 }
 
 /* The watch that a request is about; NULL: it is not armed as it says. */
@@ -430,7 +528,7 @@ arming_arm(struct arming *arming, const struct wp_request *request,
 {
 	struct armed *watch, new = {
 		.tid = request->tid, .signal = (int)request->by_signal,
-		.kernel = request->kernel != 0,
+		.kernel = request->kernel != 0, .once = request->once != 0,
 		.period = request->period > 0 ? request->period : 1,
 		.nslots = request->nslots,
 	};
@@ -575,8 +673,8 @@ arming_open(struct arming **out, struct wp_channel *channel, pid_t program,
 	arming->channel = channel;
 	arming->program = program;
 	arming->table = table;
-	err = wp_tracer_new(&arming->tracer, program, WP_SIGNAL, &calls,
-	    arming);
+	err = wp_tracer_new(&arming->tracer, program, event_signals() |
+	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, arming);
 	if (err < 0) {
 		free(arming);
 		return err;
@@ -593,8 +691,10 @@ arming_close(struct arming *arming)
 {
 	if (arming == NULL)
 		return;
-	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		count(arming, i);	/* the last word, if it has ended */
 		atomic_store(&arming->table[i].serial, 0);
+	}
 	if (arming_busy(arming))
 		(void)put(arming);
 	wp_tracer_free(arming->tracer);

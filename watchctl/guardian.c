@@ -31,6 +31,9 @@ enum {
 	OURS = 100,		/* the guardian's descriptors, from here on */
 };
 
+/* The signals that a tracer is to show. */
+#define TRAPS (1ull << (SIGTRAP - 1))
+
 /* What comes of it, as an exit status; else 0. */
 enum { GUARDIAN_NO_MEMORY = 1, GUARDIAN_KILLED };
 
@@ -489,7 +492,7 @@ guard(struct watch *w)
 {
 	settle_in(w, "wp-guardian");
 	w->leave = getppid() != w->parent;
-	if (wp_tracer_new(&w->tracer, w->pid, SIGTRAP, &calls, w) < 0)
+	if (wp_tracer_new(&w->tracer, w->pid, TRAPS, &calls, w) < 0)
 		_exit(GUARDIAN_NO_MEMORY);
 	if (take_order(w))
 		watch_on(w);
@@ -503,7 +506,7 @@ static _Noreturn void
 rescue(struct watch *w)
 {
 	w->leave = true;
-	if (wp_tracer_new(&w->tracer, w->pid, SIGTRAP, &calls, w) == 0 &&
+	if (wp_tracer_new(&w->tracer, w->pid, TRAPS, &calls, w) == 0 &&
 	    wp_tracer_all(w->tracer) == 0)
 		clear_all(w);
 	_exit(GUARDIAN_KILLED);

@@ -327,6 +327,7 @@ take_rest(struct inside *in)
 	uint64_t missed;
 
 	in->room.fd = -1;	/* now nobody waits for us */
+	tracing_await_end(in->tracing);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(in);
 	tell_unreported(in);

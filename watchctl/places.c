@@ -8,22 +8,16 @@
 #include "attr.h"
 #include "perf.h"
 
-/* Descriptors that can have an owner. */
-enum {
-	OWNERS = sizeof(((struct wp_channel *)NULL)->owner) / sizeof(uint16_t),
-};
-
 static const struct place nothing = {.fd = -1};
 
 struct places *
-places_new(pid_t tid, struct wp_channel *channel, struct places **list)
+places_new(pid_t tid, struct places **list)
 {
 	struct places *places = calloc(1, sizeof(*places));
 
 	if (places == NULL)
 		return NULL;
 	places->tid = tid;
-	places->channel = channel;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		places->at[n] = nothing;
 	places->next = *list;
@@ -103,14 +97,14 @@ set_registers(struct places *places,
 }
 
 static void
-close_event(struct places *places, struct place *place)
+close_event(struct place *place)
 {
 	struct wp_perf_count count;
 
 	if (atomic_load(&place->watch->serial) == place->serial &&
 	    wp_perf_read(place->fd, false, &count) == 0)
 		place->watch->gone += count.value;
-	atomic_store(&places->channel->owner[place->fd], 0);
+	wp_fired_close(&place->fired);
 	(void)close(place->fd);
 	*place = nothing;
 }
@@ -130,8 +124,14 @@ open_until_exec(struct perf_event_attr *attr, pid_t tid)
 	return wp_perf_open(attr, tid, -1);
 }
 
-/* The signal says which descriptor it came from; whose that is, is known before
-   one can come. */
+static int
+switch_on(const struct place *place)
+{
+	return !place->on ? 0 : place->watch->once ?
+	    wp_perf_once(place->fd, place->watch->period) :
+	    wp_perf_enable(place->fd);
+}
+
 static int
 open_event(struct places *places, struct place *place, const struct place *want)
 {
@@ -140,19 +140,16 @@ open_event(struct places *places, struct place *place, const struct place *want)
 
 	wp_attr_inside(&attr, &want->slot, want->watch->period,
 	    want->watch->kernel);
+	wp_attr_fires(&attr);
 	if ((fd = open_until_exec(&attr, places->tid)) < 0)
 		return fd;
-	if (fd >= OWNERS) {
-		(void)close(fd);
-		return -EMFILE;
-	}
 	*place = *want;
 	place->fd = fd;
-	atomic_store(&places->channel->owner[fd],
-	    wp_channel_owner(want->index, want->piece));
-	if ((err = wp_perf_signal(fd, places->tid, want->signal)) < 0 ||
-	    (want->on && (err = wp_perf_once(fd, want->watch->period)) < 0))
-		close_event(places, place);
+	place->spent = false;
+	if ((err = wp_fired_open(&place->fired, fd)) < 0 ||
+	    (err = wp_perf_signal(fd, places->tid, want->signal)) < 0 ||
+	    (err = switch_on(place)) < 0)
+		close_event(place);
 	return err;
 }
 
@@ -166,7 +163,7 @@ places_set(struct places *places, const struct place want[WP_DEBUG_REGISTERS],
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (places->at[n].fd >= 0 &&
 		    !same_event(&places->at[n], &want[n]))
-			close_event(places, &places->at[n]);
+			close_event(&places->at[n]);
 	err = set_registers(places, want, anew);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++)
 		if (is_event(&want[n]) && places->at[n].fd < 0)
@@ -174,20 +171,56 @@ places_set(struct places *places, const struct place want[WP_DEBUG_REGISTERS],
 	return err;
 }
 
+uint64_t
+place_take(struct place *place, struct wp_at at, bool *late)
+{
+	uint64_t n = is_event(place) && place->fd >= 0 ?
+	    wp_fired_take(&place->fired, place->fd, at, late) : 0;
+
+	place->spent = place->spent || (n > 0 && place->watch->once);
+	return n;
+}
+
+bool
+places_have(const struct places *places, int fd)
+{
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (is_event(&places->at[n]) && places->at[n].fd == fd)
+			return true;
+	return false;
+}
+
+/* What the handler has touched since is no access that anybody is told of. */
+static void
+forget_own(struct place *place)
+{
+	const uint64_t before = place->fired.told;
+	bool late;
+
+	(void)place_take(place, (struct wp_at){0}, &late);
+	place->watch->gone -= place->fired.told - before;
+}
+
 /* An event whose one overflow is used up is not always revived by another, if
    its thread does not run; a new one is as good. */
 int
-places_rearm(struct places *places, int fd)
+places_rearm(struct places *places)
 {
-	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
-		const struct place was = places->at[n];
+	int err = 0;
 
-		if (was.fd != fd || !was.on)
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++) {
+		struct place *place = &places->at[n], was;
+
+		if (!is_event(place) || place->fd < 0)
 			continue;
-		close_event(places, &places->at[n]);
-		return open_event(places, &places->at[n], &was);
+		forget_own(place);
+		if (!place->spent)
+			continue;
+		was = *place;
+		close_event(place);
+		err = open_event(places, place, &was);
 	}
-	return 0;
+	return err;
 }
 
 uint64_t
@@ -208,7 +241,7 @@ places_free(struct places *places)
 {
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (places->at[n].fd >= 0)
-			close_event(places, &places->at[n]);
+			close_event(&places->at[n]);
 	if (places->next != NULL)
 		places->next->from = places->from;
 	*places->from = places->next;

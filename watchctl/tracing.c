@@ -35,6 +35,7 @@ enum {
 	LEAVE = SIGTERM,	/* from the helper: disarm and end */
 	WATCH_HELPER = 100,	/* ms between looks whether it lives */
 	LINGER = 1000,		/* ms to be there for the next request */
+	LAST_WORD = 5000,	/* ms to end when the program has */
 };
 
 /* What outlives a tracing process. */
@@ -128,6 +129,7 @@ helper_lives(const struct serving *serving)
 static void
 settle_in(struct serving *serving)
 {
+	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_MEMLOCK};
 	struct rlimit limit;
 	sigset_t all;
 
@@ -144,10 +146,12 @@ settle_in(struct serving *serving)
 	(void)close_range(0, UINT32_MAX, 0);
 	for (int i = 0; i < 3; i++)
 		(void)open("/dev/null", O_RDWR);
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
-	}
+	/* each thread's events take descriptors, and a page each */
+	for (unsigned i = 0; i < 2; i++)
+		if (getrlimit(limits[i], &limit) == 0) {
+			limit.rlim_cur = limit.rlim_max;
+			(void)setrlimit(limits[i], &limit);
+		}
 }
 
 /* Hold the others until the thread that asked says go, or is no more, or the
@@ -362,6 +366,18 @@ tracing_request(struct tracing *tracing, struct wp_channel *channel)
 		(void)wp_cause_errno(&cause, "a tracing process", -err);
 		answer(channel, err, &cause);
 	}
+}
+
+void
+tracing_await_end(struct tracing *tracing)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	for (int ms = 0; ms < LAST_WORD && tracing->tracer != 0; ms++)
+		if (waitpid(tracing->tracer, NULL, WNOHANG) != 0)
+			tracing->tracer = 0;
+		else
+			(void)nanosleep(&nap, NULL);
 }
 
 void

@@ -34,4 +34,8 @@ void tracing_request(struct tracing *, struct wp_channel *);
 /* Disarm everything, let go, free.  NULL: nothing to do. */
 void tracing_close(struct tracing *);
 
+/* The program has ended: wait until the tracing process has seen so, too, which
+   has the last word on what was counted. */
+void tracing_await_end(struct tracing *);
+
 #endif

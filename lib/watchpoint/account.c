@@ -135,6 +135,13 @@ wp_account_slots(struct wp_watch *w)
 	return slots;
 }
 
+void
+wp_account_times(struct wp_watch *w, uint64_t times)
+{
+	(void)atomic_fetch_add(&w->seen, times);
+	tell_helper(w, times);
+}
+
 /* An access too many would make up for one that is lost later.  Others claim
    accesses of a watch with several registers, or of one among several. */
 uint32_t

@@ -73,18 +73,16 @@ static int
 open_slot(const struct opening *o, unsigned slot, pid_t tid)
 {
 	struct perf_event_attr attr;
-	int fd, err = 0;
+	int fd, err;
 
 	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
 	if ((fd = wp_perf_open(&attr, tid, -1)) < 0)
 		return fd;
 	fd = wp_descriptor_high(fd);
-	if (o->arming->ready != NULL)
-		err = o->arming->ready(fd, tid);
-	if (err == 0)
-		err = wp_watch_add(o->watch, fd, slot, tid);
-	if (err < 0)
+	if ((err = wp_watch_add(o->watch, fd, slot, tid)) < 0)
 		(void)close(fd);
+	else if (o->arming->ready != NULL)
+		err = o->arming->ready(&o->watch->armed[o->watch->narmed - 1]);
 	return err;
 }
 
@@ -287,6 +285,8 @@ explain(const struct opening *o, int err, struct wp_cause *cause)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	case -ECHILD:
 		return wp_cause_set(cause, WP_CAUSE_NO_THREAD);
+	case -ENOBUFS:
+		return wp_cause_set(cause, WP_CAUSE_RING_INSIDE, o->failed);
 	default:
 		return wp_probe_cause(-err, cause);
 	}

@@ -12,6 +12,7 @@
     ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
       1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
 #define USER_PC PERF_REG_X86_IP
+#define USER_SP PERF_REG_X86_SP
 /* How far a string copy of the kernel has come: its destination and source;
    where its functions that store or load one number do so. */
 #define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI | \
@@ -19,6 +20,7 @@
 #elif defined(__aarch64__)
 #define USER_REGS ((1ull << PERF_REG_ARM64_MAX) - 1)
 #define USER_PC PERF_REG_ARM64_PC
+#define USER_SP PERF_REG_ARM64_SP
 #define KERNEL_REGS (1ull << PERF_REG_ARM64_X0)
 #endif
 
@@ -113,6 +115,14 @@ wp_attr_inside(struct perf_event_attr *attr, const struct wp_slot *slot,
 	watch_slot(attr, slot, kernel);
 	attr->sample_period = period > 0 ? period : 1;
 	attr->disabled = 1;
+}
+
+void
+wp_attr_fires(struct perf_event_attr *attr)
+{
+	_Static_assert(USER_SP < USER_PC, "the order that the kernel has");
+	attr->sample_type = PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = 1ull << USER_SP | 1ull << USER_PC;
 }
 
 void

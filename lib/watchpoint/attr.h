@@ -50,6 +50,10 @@ void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
 void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
     uint64_t period, bool kernel);
 
+/* And what one has whose signal says no more than that it came: in its ring is the
+   stack pointer and the pc, in this order, of each overflow (fired.h). */
+void wp_attr_fires(struct perf_event_attr *);
+
 /* The event that owns a ring and never fires; records wake its poller when
    watermark bytes wait. */
 void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);

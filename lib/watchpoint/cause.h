@@ -69,6 +69,8 @@
 	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
 	X(RING, ENOMEM, "no ring buffer could be had, down to %zu KiB for each processor: raise " \
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
+	X(RING_INSIDE, ENOMEM, "thread %d cannot have a page of its own that the kernel writes to: raise " \
+	    "kernel.perf_event_mlock_kb or ulimit -l")			\
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
 	X(NOT_FOUND, ENOENT, "'%s': no such command")			\
 	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the interpreter or dynamic loader " \

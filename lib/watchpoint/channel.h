@@ -40,7 +40,7 @@
 #include "slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 4,
+	WP_CHANNEL_VERSION = 5,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -135,6 +135,8 @@ struct wp_request {
 	uint32_t index;			/* the watch it is about */
 	uint32_t by_signal;		/* WP_ASK_ARM: 0 debug registers; else a
 				   perf event that raises this signal */
+	uint32_t once;			/* by_signal: for one overflow, and then
+					   when the handler asks for the next */
 	uint64_t period;		/* WP_ASK_ARM */
 	uint32_t serial;		/* WP_ASK_ARM: the watch's */
 	uint32_t kernel;		/* WP_ASK_ARM, by_signal: the kernel's
@@ -224,32 +226,10 @@ struct wp_channel {
 	char warning[256];		/* by the program, one line; told at
 					   goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
-	/* async by the helper: what its descriptors are for: wp_channel_owner;
-	   0: nothing */
-	_Atomic uint16_t owner[65536];
 	struct wp_request request;
 	struct wp_channel_watch watch[WP_WATCHES_MAX];
 	struct wp_cell cell[WP_CELLS];
 };
-
-/* What an event of the helper's is for: 1 + the watch's index, and which slot. */
-static inline uint16_t
-wp_channel_owner(unsigned index, unsigned slot)
-{
-	return (uint16_t)((index + 1) | slot << 9);
-}
-
-static inline unsigned
-wp_channel_owner_index(uint16_t owner)
-{
-	return (owner & 0x1ffu) - 1;
-}
-
-static inline unsigned
-wp_channel_owner_slot(uint16_t owner)
-{
-	return owner >> 9;
-}
 
 /* Make the memory: a memfd that is fit to be mapped by both.  A descriptor,
    close-on-exec, or -errno. */

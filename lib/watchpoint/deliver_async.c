@@ -1,6 +1,6 @@
 /*
- * deliver_async: a hit is a real-time signal of the thread that made it
- * (O_ASYNC, F_SETSIG, F_SETOWN_EX), for kernels without sigtrap events.
+ * deliver_async: a hit is a signal of the thread that made it (O_ASYNC, F_SETSIG,
+ * F_SETOWN_EX), for kernels without sigtrap events.
  *
  * Such a signal goes to the owner of the event that was opened, so events cannot
  * be inherited: each thread needs its own.  The helper traces the program, opens
@@ -8,35 +8,42 @@
  * helper that can do so, they are opened here, and threads to come are not
  * covered.
  *
- * An event is armed for one overflow at a time; the handler's last act is to arm
- * it again.  So what the handler touches is no hit, and a thread that blocks the
- * signal has one pending at most: where real-time signals find no more room the
- * kernel sends SIGIO, which programs die of.
+ * The signal is a standard one: for these the kernel always has room, and one is
+ * pending at most.  Of real-time signals a thread that blocks them could have as
+ * many pending as its user may have at all; and where they find no more room the
+ * kernel sends SIGIO, which programs die of.  What the one signal stands for is
+ * found out by what the thread's events have seen (fired.c).
  *
- * Some kernels stop an event for good when it has used up its overflow; it comes
+ * On processors that trap before the access an event is armed for one overflow at
+ * a time; the handler's last act is to arm it again.  Some kernels stop an event for good when it has used up its overflow; it comes
  * to life only under wp_perf_once, by its own thread and while it is enabled.  So
  * the handler arms it even if the watch was disabled meanwhile, and disables it
  * then; and it does so again when somebody was disabling events just then.
  */
 #include <poll.h>
 
+#include "attr.h"
 #include "perf.h"
+#include "step.h"
 #include "watches.h"
 
 static void
 async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
     uint32_t serial, unsigned slot)
 {
-	(void)attr;		/* all is said */
 	(void)w;
 	(void)serial;
 	(void)slot;
+	wp_attr_fires(attr);
 }
 
 static int
-async_ready(int fd, pid_t tid)
+async_ready(struct wp_armed *armed)
 {
-	return wp_perf_signal(fd, tid, WP_SIGNAL);
+	int err = wp_fired_open(&armed->fired, armed->fd);
+
+	return err < 0 ? err : wp_perf_signal(armed->fd, armed->tid,
+	    wp_inside.event_signal);
 }
 
 /* Changes of any watch that disable events for a while, or more. */
@@ -53,6 +60,8 @@ period_of(const struct wp_watch *w)
 static int
 enable_one(const struct wp_watch *w, struct wp_armed *armed)
 {
+	if (!wp_cpu_traps_before())
+		return wp_perf_enable(armed->fd);
 	if (armed->loaded)
 		return wp_perf_once_again(armed->fd, period_of(w));
 	armed->loaded = true;
@@ -82,8 +91,9 @@ open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 static int
 async_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	return w->tid == 0 && wp_helper_arm(w, serial, WP_SIGNAL, cause) == 0 ?
-	    0 : open_here(w, serial, cause);
+	return w->tid == 0 && wp_helper_arm(w, serial,
+	    wp_inside.event_signal, cause) == 0 ? 0 :
+	    open_here(w, serial, cause);
 }
 
 static void

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "channel_futex.h"
+#include "step.h"
 #include "watches.h"
 
 static struct wp_channel_watch *
@@ -58,6 +59,7 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 	request->tid = w->tid;
 	request->serial = serial;
 	request->by_signal = (uint32_t)by_signal;
+	request->once = wp_cpu_traps_before();
 	request->period = w->attr.period;
 	request->kernel = w->kernel;
 	put_slots(request, w->slot, w->nslots);
@@ -149,21 +151,22 @@ wp_helper_count(const struct wp_watch *w, uint64_t *count)
 
 /* The tracer sees the signal when the handler has returned, before anything
    else is executed, and takes it away. */
-void
-wp_helper_rearm(int fd)
+int
+wp_helper_rearm(void)
 {
 	siginfo_t info = {0};
-	int saved = errno;
+	int saved = errno, err;
 
 	info.si_signo = WP_SIGNAL;
 	info.si_code = SI_QUEUE;
 	info.si_pid = getpid();
 	info.si_uid = getuid();
 	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(0,
-	    WP_SIG_REARM, (unsigned)fd);
-	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
-	    &info);
+	    WP_SIG_REARM, 0);
+	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
+	    &info) == 0 ? 0 : -errno;
 	errno = saved;
+	return err;
 }
 
 /* --- the delivery --- */

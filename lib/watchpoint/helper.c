@@ -434,7 +434,8 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->what.index = (uint16_t)(w - wp_inside.watch);
 	told->stray = (w->attr.flags & WP_STRAY) != 0;
 	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
-	    SIGTRAP : WP_SIGNAL);
+	    SIGTRAP : w->delivery == &wp_deliver_async ?
+	    wp_inside.event_signal : WP_SIGNAL);
 	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
 	told->exact = is_exact(w);
 	atomic_store(&told->hits, atomic_load(&w->seen) + counted_before(w));

@@ -279,7 +279,8 @@ install_handlers(void)
 
 	if (!wp_inside.handling) {
 		wp_output_open();
-		err = wp_trap_install();
+		err = wp_trap_install(machine.delivery ==
+		    &wp_deliver_async);
 	}
 	return err < 0 ? wp_cause_errno(&last, "installing signal handlers",
 	    -err) : 0;

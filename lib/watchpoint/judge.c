@@ -39,7 +39,7 @@ account(struct wp_run *run)
 	    wp_cpu_after_syscall(run->context)) ? WP_STEP_MANY : WP_STEP_ONE;
 	for (unsigned i = 0; i < run->n; i++) {
 		struct wp_told *told = &run->told[i];
-		const uint32_t slots = wp_account(told->watch, run->steps);
+		const uint32_t slots = wp_told_account(told, run->steps);
 
 		/* of all that it touched the signal names one */
 		if (told->watch->delivery == &wp_deliver_sigtrap)
@@ -77,7 +77,7 @@ tell_also(struct wp_run *run)
 		if (is_candidate(run, w) && wp_account_also(w,
 		    told.fired < told.watch->nslots ?
 		    &told.watch->slot[told.fired] : NULL, run->steps))
-			wp_run_tell(run, w, wp_account_slots(w));
+			wp_run_tell(run, w, wp_account_slots(w), 0);
 		else
 			wp_watch_leave(w);
 	}

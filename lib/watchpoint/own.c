@@ -20,30 +20,37 @@ enum {
 };
 
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
-	siginfo_t deferred;	/* a SIGTRAP of others; si_signo 0: none */
+	siginfo_t trap, event;	/* of others, deferred; si_signo 0: none */
 	uint64_t where;		/* of the last hit on the signal's frame; 0 */
 	unsigned repeats;	/* how often it was there again */
 } self;
 
 bool
 wp_own_access(int sig, siginfo_t *info, ucontext_t *context,
-    const ucontext_t *outer)
+    const ucontext_t *outer, bool begins)
 {
-	struct wp_run run = {.context = context};
+	struct wp_run run = {
+		.context = context, .tid = wp_trap_thread(), .begins = begins,
+	};
+	bool ours = true;
 
 	if (!wp_identify(&run, sig, info)) {
-		if (outer == NULL || sig != SIGTRAP || info->si_code > 0)
-			return false;
-		self.deferred = *info;
+		if (outer != NULL && sig == wp_inside.event_signal)
+			self.event = *info;
+		else if (outer != NULL && sig == SIGTRAP && info->si_code <= 0)
+			self.trap = *info;
+		else
+			ours = false;
 	}
 	for (unsigned i = 0; i < run.n; i++) {
-		struct wp_watch *w = run.told[i].watch;
+		const struct wp_told *told = &run.told[i];
 
-		(void)wp_account(w, w->kernel ? WP_STEP_MANY : WP_STEP_ONE);
-		wp_account_silent(w);
-		wp_watch_leave(w);
+		(void)wp_told_account(told, told->watch->kernel ?
+		    WP_STEP_MANY : WP_STEP_ONE);
+		wp_account_silent(told->watch);
+		wp_watch_leave(told->watch);
 	}
-	return true;
+	return ours;
 }
 
 void
@@ -68,14 +75,21 @@ wp_own_counted(void)
 	}
 }
 
+static void
+again(siginfo_t *deferred)
+{
+	if (deferred->si_signo == 0)
+		return;
+	wp_signal_mask_set(UINT64_MAX);
+	wp_signal_again(deferred->si_signo, deferred);
+	deferred->si_signo = 0;
+}
+
 void
 wp_own_deferred(void)
 {
-	if (self.deferred.si_signo == 0)
-		return;
-	wp_signal_mask_set(UINT64_MAX);
-	wp_signal_again(SIGTRAP, &self.deferred);
-	self.deferred.si_signo = 0;
+	again(&self.trap);
+	again(&self.event);
 }
 
 /* Whether the watch has a register on the frame of this signal. */

@@ -17,26 +17,44 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_spent owed[WP_TAKEN_MAX];	/* to be armed when that ends */
 } self;
 
-/* Async events fire once until they are armed again. */
+/* The helper's in this thread, whichever they are. */
+static void
+rearm_helpers(void)
+{
+	if (wp_helper_rearm() < 0)
+		wp_say("watchpoint: a thread is no longer watched: no signal "
+		    "can be queued, as the limit of them (ulimit -i) is "
+		    "reached\n");
+}
+
+static void
+rearm_own(const struct wp_spent *spent)
+{
+	struct wp_watch *w = wp_watch_enter(spent->index, 0, 0);
+
+	if (w == NULL)
+		return;
+	if (wp_watch_has(w, spent->fd) &&
+	    wp_async_rearm(w, spent->fd, spent->code) < 0 &&
+	    !atomic_exchange(&w->deaf, true))
+		wp_say_warning(w, " is no longer watched in a thread: "
+		    "its event cannot be armed again after a hit");
+	wp_watch_leave(w);
+}
+
+/* Events that fire once until they are armed again. */
 static void
 rearm(const struct wp_spent *spent, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		struct wp_watch *w;
+	bool helpers = false;
 
-		if (!spent[i].local) {
-			wp_helper_rearm(spent[i].fd);
-			continue;
-		}
-		if ((w = wp_watch_enter(spent[i].index, 0, 0)) == NULL)
-			continue;
-		if (wp_watch_slot_of(w, spent[i].fd) >= 0 &&
-		    wp_async_rearm(w, spent[i].fd, spent[i].code) < 0 &&
-		    !atomic_exchange(&w->deaf, true))
-			wp_say_warning(w, " is no longer watched in a thread: "
-			    "its event cannot be armed again after a hit");
-		wp_watch_leave(w);
-	}
+	for (unsigned i = 0; i < n; i++)
+		if (spent[i].fd < 0)
+			helpers = true;
+		else
+			rearm_own(&spent[i]);
+	if (helpers)
+		rearm_helpers();
 }
 
 void
@@ -52,8 +70,9 @@ wp_rearm_end_step(ucontext_t *context)
 bool
 wp_rearm_is_step_end(int sig, const siginfo_t *info)
 {
-	return self.step.on && sig == WP_SIGNAL && !wp_signal_is_ours(info) &&
-	    info->si_code > 0 && info->si_fd == self.step.fd;
+	return self.step.on && sig == wp_inside.event_signal &&
+	    !wp_signal_is_ours(info) && info->si_code > 0 &&
+	    info->si_fd == self.step.fd;
 }
 
 /* Without it the same hit would come for ever. */
@@ -75,7 +94,8 @@ cannot_step(const struct wp_run *run)
 static void
 begin_step(struct wp_run *run)
 {
-	if (wp_step_begin(&self.step, run->context, run->tid, WP_SIGNAL) < 0) {
+	if (wp_step_begin(&self.step, run->context, run->tid,
+	    wp_inside.event_signal) < 0) {
 		cannot_step(run);
 		rearm(run->spent, run->nspent);	/* for when it is enabled */
 		return;
@@ -88,15 +108,18 @@ begin_step(struct wp_run *run)
 static void
 drop_own(struct wp_run *run)
 {
+	const int sig = wp_inside.event_signal;
 	siginfo_t info;
 
 	run->n = 0;
-	while (run->nspent < WP_TAKEN_MAX && wp_signal_take(WP_SIGNAL, &info)) {
-		if (!wp_identify(run, WP_SIGNAL, &info)) {
-			wp_signal_again(WP_SIGNAL, &info);
+	while (run->nspent < WP_TAKEN_MAX && wp_signal_take(sig, &info)) {
+		const bool ours = wp_identify(run, sig, &info);
+
+		wp_run_drop(run, WP_STEP_ONE);
+		if (!ours) {
+			wp_signal_again(sig, &info);
 			break;
 		}
-		wp_run_drop(run, WP_STEP_ONE);
 	}
 }
 

@@ -97,6 +97,8 @@ lock(struct before *before)
 	(void)sigfillset(&most);
 	(void)sigdelset(&most, SIGTRAP);
 	(void)sigdelset(&most, WP_SIGNAL);
+	if (wp_inside.event_signal != 0)
+		(void)sigdelset(&most, wp_inside.event_signal);
 	(void)pthread_sigmask(SIG_BLOCK, &most, &before->mask);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 	(void)pthread_once(&once, prepare);

@@ -27,7 +27,7 @@ struct thread {
 
 struct wp_tracer {
 	pid_t pid;
-	int signal;		/* that is shown to the owner, like SIGTRAP */
+	uint64_t signals;	/* that are shown to the owner */
 	const struct wp_tracer_calls *calls;
 	void *arg;
 	uint32_t current;	/* the last update */
@@ -76,7 +76,7 @@ forget_all(struct wp_tracer *tracer)
 }
 
 int
-wp_tracer_new(struct wp_tracer **out, pid_t pid, int signal,
+wp_tracer_new(struct wp_tracer **out, pid_t pid, uint64_t signals,
     const struct wp_tracer_calls *calls, void *arg)
 {
 	struct wp_tracer *tracer = calloc(1, sizeof(*tracer));
@@ -84,7 +84,7 @@ wp_tracer_new(struct wp_tracer **out, pid_t pid, int signal,
 	if (tracer == NULL)
 		return -ENOMEM;
 	tracer->pid = pid;
-	tracer->signal = signal;
+	tracer->signals = signals;
 	tracer->calls = calls;
 	tracer->arg = arg;
 	tracer->current = 1;
@@ -198,14 +198,16 @@ wp_tracer_busy(const struct wp_tracer *tracer)
 static int
 signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 {
-	siginfo_t info;
+	siginfo_t info, was;
 	int other;
 
-	if ((sig != SIGTRAP && sig != tracer->signal) ||
+	if ((tracer->signals >> (sig - 1) & 1) == 0 ||
 	    wp_trace_get_signal(thread->tid, &info) < 0)
 		return sig;
+	was = info;
 	other = tracer->calls->signal(tracer->arg, thread, &info);
-	if (other == sig || other == 0 || other == WP_TRACER_LATER)
+	if (other == 0 || other == WP_TRACER_LATER ||
+	    (other == sig && memcmp(&info, &was, sizeof(info)) == 0))
 		return other;
 	/* killed in between, we would leave it with the one's number and the
 	   other's siginfo, of which the kernel makes a signal sent by a user */

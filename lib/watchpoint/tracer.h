@@ -61,9 +61,9 @@ struct wp_tracer_calls {
 	/* A thread stands still: arm it.  Result: whether it is still to be
 	   traced; if not, nothing must be left armed. */
 	bool (*arm)(void *arg, struct wp_traced *);
-	/* One is about to get SIGTRAP, or the other signal that its owner
-	   named.  Result: the signal that it gets, 0: none; if that is another,
-	   *info has been made its siginfo; WP_TRACER_LATER: it stays where it
+	/* One is about to get a signal that its owner named.  Result: the
+	   signal that it gets, 0: none; if that is another, *info has been made
+	   its siginfo, and else may have been changed; WP_TRACER_LATER: it stays where it
 	   is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_traced *, siginfo_t *info);
 	/* It has ended, or is traced no more: forget it, free own. */
@@ -73,8 +73,9 @@ struct wp_tracer_calls {
 	void (*executed)(void *arg);
 };
 
-/* A tracer that traces nobody yet; calls live as long as it.  0 or -ENOMEM. */
-int wp_tracer_new(struct wp_tracer **, pid_t pid, int signal,
+/* A tracer that traces nobody yet; signals (bit sig - 1 each) are shown to its
+   owner; calls live as long as it.  0 or -ENOMEM. */
+int wp_tracer_new(struct wp_tracer **, pid_t pid, uint64_t signals,
     const struct wp_tracer_calls *, void *arg);
 
 /* Nobody is traced any more, for the calling process is to end now.  NULL:

@@ -17,21 +17,20 @@
  *	report		into a cell of the channel; say.c without a helper
  *	call		the watches' handlers
  *
- * Masks.  SIGTRAP comes from the kernel (sigtrap), WP_SIGNAL from the kernel
- * (async) or from the tracer in the helper (ptrace), which also sees the
- * SIGTRAP of a debug register first.  Handlers have all signals blocked but
- * SIGTRAP: one that is raised while it is blocked (by a debug register of a
- * tracer that has died, or on old kernels by any) kills.  So what the handler
+ * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too (async),
+ * WP_SIGNAL from the tracer in the helper (ptrace), which also sees the SIGTRAP of
+ * a debug register first.  Handlers have all signals blocked but SIGTRAP: one that
+ * is raised while it is blocked (by a debug register of a tracer that has died, or
+ * on old kernels by any) kills; and but the events'.  So what the handler
  * and the user's handler touch of watched memory interrupts them again; that
  * nested run sees that another one is on (`self.context`) and returns.  Nothing
  * is left pending, and nothing loops.  The first and the last instructions,
  * where the handler does not say so yet or any more, and those it returns to,
  * are known by the pc.
  *
- * WP_SIGNAL is queued and stays blocked.  Of async, several may be pending when
- * the handler begins: other watches that the same step touched, taken as such.
- * Of ptrace, one may be pending at the end: the handler's own, taken as the
- * very last thing that writes the stack.
+ * WP_SIGNAL stays blocked, and so does the events' where they fire once: one may be
+ * pending at the end, the handler's own, which is taken; ptrace's as the very last
+ * thing that writes the stack.
  */
 #include "trap.h"
 
@@ -41,6 +40,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "step.h"
 #include "trap_run.h"
 
 enum { RETURN_LEN = 16 };	/* bytes of the code that handlers return to */
@@ -69,7 +69,8 @@ wp_trap_inside(void)
 static struct sigaction *
 displaced(int sig)
 {
-	return sig == SIGTRAP ? &wp_inside.old_trap : &wp_inside.old_signal;
+	return sig == SIGTRAP ? &wp_inside.old_trap :
+	    sig == WP_SIGNAL ? &wp_inside.old_signal : &wp_inside.old_event;
 }
 
 /* What a run keeps besides its frame. */
@@ -131,8 +132,8 @@ wp_leave(const struct wp_hit *hit)
 	wp_signal_mask_set(wp_signal_mask(hit->context));
 }
 
-static pid_t
-thread_id(void)
+pid_t
+wp_trap_thread(void)
 {
 	if (self.tid == 0)
 		self.tid = gettid();
@@ -150,20 +151,19 @@ wp_trap_forked(void)
 static bool
 run_handler(int sig, siginfo_t *info, ucontext_t *context)
 {
-	struct wp_run run = {.context = context, .tid = thread_id()};
+	struct wp_run run = {.context = context, .tid = wp_trap_thread()};
+	const bool ours = wp_identify(&run, sig, info);
 
-	if (!wp_identify(&run, sig, info))
+	if (!ours && run.n == 0)
 		return false;
 	wp_rearm_end_step(context);
 	self.run = &run;
-	if (run.nspent > 0)
-		wp_identify_further(&run);
 	if (run.n > 0)
 		hits(&run);
 	if (self.run != NULL)
 		end(&run, true);
 	self.run = NULL;
-	return true;
+	return ours;
 }
 
 /* Whether the step that was interrupted is the handler's: of the run outer, or
@@ -196,7 +196,8 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 		errno = saved;
 		return outer;
 	}
-	ours = own ? wp_own_access(sig, info, context, outer) :
+	ours = own ? wp_own_access(sig, info, context, outer,
+	    self.run == NULL) :
 	    run_handler(sig, info, context);
 	errno = saved;
 	if (!own)
@@ -234,6 +235,14 @@ wp_trap_is_ours(const struct sigaction *action)
 	    action->sa_sigaction == on_signal;
 }
 
+/* Events that fire once have to be armed again at the end. */
+static bool
+nests(int sig)
+{
+	return sig != 0 && sig == wp_inside.event_signal &&
+	    !wp_cpu_traps_before();
+}
+
 static int
 install(int sig)
 {
@@ -245,7 +254,9 @@ install(int sig)
 	/* also the signals that libc keeps to itself */
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
-	if (sig == SIGTRAP)
+	if (nests(wp_inside.event_signal))
+		(void)sigdelset(&action.sa_mask, wp_inside.event_signal);
+	if (sig == SIGTRAP || nests(sig))
 		action.sa_flags |= SA_NODEFER;
 	return sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
@@ -263,13 +274,33 @@ displace(int sig)
 	return install(sig);
 }
 
-int
-wp_trap_install(void)
+/* One that the program does not handle; if it handles them all, the last. */
+static int
+choose_event_signal(void)
 {
-	int err = displace(SIGTRAP);
+	static const int signals[] = WP_EVENT_SIGNALS;
+	struct sigaction action;
+	unsigned i = 0;
 
+	while (signals[i + 1] != 0 && (sigaction(signals[i], NULL,
+	    &action) != 0 || (action.sa_handler != SIG_DFL &&
+	    action.sa_handler != SIG_IGN)))
+		i++;
+	return signals[i];
+}
+
+int
+wp_trap_install(bool events)
+{
+	int err;
+
+	if (events)
+		wp_inside.event_signal = choose_event_signal();
+	err = displace(SIGTRAP);
 	if (err == 0)
 		err = displace(WP_SIGNAL);
+	if (err == 0 && events)
+		err = displace(wp_inside.event_signal);
 	wp_inside.handling = err == 0;
 	return err;
 }

@@ -59,9 +59,10 @@ enum wp_steps {
 	WP_STEP_MANY		/* no telling: the kernel's, or late */
 };
 
-/* A signal told of an access to this watch (users is raised).  And the helper
-   will not hear of it.  Result: as of the next. */
+/* A signal told of an access to this watch (users is raised), or of so many.  And
+   the helper will not hear of it.  Result: as of the next. */
 uint32_t wp_account(struct wp_watch *, enum wp_steps);
+void wp_account_times(struct wp_watch *, uint64_t times);
 
 /* Which slots of a watch have been touched since this was last asked, a bit for
    each; 0: that is not known. */

@@ -33,7 +33,7 @@ check(int sig, const char *name, struct wp_cause *cause)
 int
 wp_trap_check(struct wp_cause *cause)
 {
-	bool trap = false, signal = false;
+	bool trap = false, signal = false, event = false;
 
 	if (!wp_inside.handling)
 		return 0;
@@ -44,13 +44,16 @@ wp_trap_check(struct wp_cause *cause)
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		trap |= w->delivery == &wp_deliver_sigtrap;
-		signal |= w->delivery == &wp_deliver_async ||
-		    w->delivery == &wp_deliver_ptrace;
+		signal |= w->delivery == &wp_deliver_ptrace;
+		event |= w->delivery == &wp_deliver_async;
 		if (w->delivery == &wp_deliver_ptrace)
 			wp_trap_keep();
 		wp_watch_leave(w);
 	}
 	if (trap && check(SIGTRAP, "SIGTRAP", cause) > 0)
+		return 1;
+	if (event && check(wp_inside.event_signal, "the signal of hits",
+	    cause) > 0)
 		return 1;
 	return signal && check(WP_SIGNAL, "the signal of hits", cause) > 0;
 }

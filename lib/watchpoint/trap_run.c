@@ -34,15 +34,15 @@ wp_watch_index(const struct wp_watch *w)
 	return (unsigned)(w - wp_inside.watch);
 }
 
-int
-wp_watch_slot_of(const struct wp_watch *w, int fd)
+bool
+wp_watch_has(const struct wp_watch *w, int fd)
 {
 	size_t n = atomic_load(&w->narmed);
 
 	for (size_t i = 0; i < n; i++)
 		if (w->armed[i].fd == fd)
-			return w->armed[i].slot;
-	return -1;
+			return true;
+	return false;
 }
 
 struct wp_region
@@ -89,7 +89,8 @@ wp_run_tells(struct wp_run *run, const struct wp_watch *w)
 
 /* Slots that a watch does not have are of one that was there before. */
 void
-wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots)
+wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots,
+    uint64_t times)
 {
 	struct wp_told *told;
 
@@ -106,17 +107,27 @@ wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots)
 		.watch = w, .serial = atomic_load(&w->serial), .slots = slots,
 		.fired = slots == 0 ? WP_SIG_MANY :
 		    (unsigned)__builtin_ctz(slots),
+		.times = times,
 	};
+}
+
+uint32_t
+wp_told_account(const struct wp_told *told, enum wp_steps steps)
+{
+	if (told->times == 0)
+		return wp_account(told->watch, steps);
+	wp_account_times(told->watch, told->times);
+	return told->slots;
 }
 
 void
 wp_run_drop(struct wp_run *run, enum wp_steps steps)
 {
 	for (; run->n > 0; run->n--) {
-		struct wp_watch *w = run->told[run->n - 1].watch;
+		const struct wp_told *told = &run->told[run->n - 1];
 
-		(void)wp_account(w, steps);
-		wp_account_silent(w);
-		wp_watch_leave(w);
+		(void)wp_told_account(told, steps);
+		wp_account_silent(told->watch);
+		wp_watch_leave(told->watch);
 	}
 }

@@ -31,14 +31,14 @@ struct wp_told {
 	uint32_t slots;		/* all that were touched, a bit for each; 0: not
 				   known */
 	uint64_t nth;		/* 0: it is no hit */
+	uint64_t times;		/* how many accesses; 0: not known */
 	bool stray;
 };
 
-/* An event of async's that has fired, and so has to be armed again. */
+/* An event of async's that was armed for one hit, and has to be armed again. */
 struct wp_spent {
-	int fd, code;		/* si_fd, si_code */
+	int fd, code;		/* si_fd, si_code; -1: those of the helper's */
 	unsigned index;		/* of the watch */
-	bool local;		/* opened here, not by the helper */
 };
 
 /* A run of the handler. */
@@ -52,7 +52,16 @@ struct wp_run {
 	enum wp_steps steps;
 	bool late;
 	bool by_ptrace;
+	bool begins;		/* within another, which has not seen yet what
+				   its signal is of: that is not taken */
 };
+
+/*
+ * trap.c
+ */
+
+/* The calling thread's id. */
+pid_t wp_trap_thread(void);
 
 /*
  * trap_run.c
@@ -66,8 +75,8 @@ void wp_watch_leave(struct wp_watch *);
 
 unsigned wp_watch_index(const struct wp_watch *);
 
-/* The slot of a local event; -1: it is none of the watch's. */
-int wp_watch_slot_of(const struct wp_watch *, int fd);
+/* Whether the descriptor is one of the watch's own events. */
+bool wp_watch_has(const struct wp_watch *, int fd);
 
 /* The bytes of the debug register that the signal is of; of the watch, if that is
    not known.  And from the first register that was touched to the last, if these
@@ -78,8 +87,13 @@ struct wp_region wp_told_place(const struct wp_told *);
 bool wp_run_tells(struct wp_run *, const struct wp_watch *);
 
 /* Take an entered watch into the run with these slots (a bit for each; 0: not
-   known which), or leave it; NULL: nothing to do. */
-void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots);
+   known which) and accesses (0: not known how many), or leave it; NULL: nothing
+   to do. */
+void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots,
+    uint64_t times);
+
+/* Account for one that is told.  Its slots. */
+uint32_t wp_told_account(const struct wp_told *, enum wp_steps);
 
 /* Account for what is told, and drop it: it is no hit. */
 void wp_run_drop(struct wp_run *, enum wp_steps);
@@ -91,11 +105,9 @@ void wp_run_drop(struct wp_run *, enum wp_steps);
 /* Whether sig_data, of the kernel or of the tracer, is of our making. */
 bool wp_signal_is_ours(const siginfo_t *);
 
-/* Which watches a signal names.  false: it is not ours. */
+/* Which watches a signal tells of.  false: it is not ours, or the program's as
+   well. */
 bool wp_identify(struct wp_run *, int sig, const siginfo_t *);
-
-/* And those that async has pending, which may be for the same step. */
-void wp_identify_further(struct wp_run *);
 
 /* Take a pending signal. */
 bool wp_signal_take(int sig, siginfo_t *);
@@ -140,10 +152,11 @@ void wp_rearm_forked(void);
  * own.c
  */
 
-/* A signal during the run outer, or (NULL) at its very beginning or end.
-   false: it is not ours. */
+/* A signal during the run outer, or (NULL) at its very beginning or end; begins:
+   what the run's own signal is of has not been seen yet.  false: it is not
+   ours. */
 bool wp_own_access(int sig, siginfo_t *, ucontext_t *,
-    const ucontext_t *outer);
+    const ucontext_t *outer, bool begins);
 
 /* Account for what the tracer of ptrace has counted meanwhile: it keeps one
    signal for all of it. */

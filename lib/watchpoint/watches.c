@@ -128,6 +128,9 @@ watch_forked(struct wp_watch *w, pid_t parent)
 	    (w->tid == 0 || w->tid == parent);
 
 	wp_trap_forked();
+	/* what the child does not have */
+	for (size_t i = 0; i < w->narmed; i++)
+		w->armed[i].fired.ring = NULL;
 	wp_watch_drop(w, 0);
 	atomic_store(&w->users, wp_trap_held() == w);
 	if (w->delivery == NULL)
@@ -250,8 +253,9 @@ wp_armed_is(const struct wp_armed *armed)
 }
 
 void
-wp_armed_drop(const struct wp_armed *armed)
+wp_armed_drop(struct wp_armed *armed)
 {
+	wp_fired_close(&armed->fired);
 	if (wp_armed_is(armed))
 		(void)close(armed->fd);
 }

@@ -33,6 +33,7 @@
 
 #include "cause.h"
 #include "channel.h"
+#include "fired.h"
 #include "slot.h"
 #include "watchpoint.h"
 
@@ -43,6 +44,7 @@ struct wp_armed {
 	pid_t tid;		/* the thread it was opened on */
 	bool loaded;		/* async: it was given its one overflow */
 	uint64_t before;	/* counted for another watch */
+	struct wp_fired fired;	/* async: its thread's alone */
 	uint64_t id;		/* the event's, by which it is known again should
 				   the program close the number and get it for
 				   a file of its own; 0: not an event */
@@ -103,8 +105,13 @@ struct wp_delivery {
 extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
     wp_deliver_ptrace;
 
-/* The signal of the async delivery. */
+/* The signal of the ptrace delivery; and what the handler sends itself for the
+   tracer to see.  The async delivery's is wp_inside.event_signal. */
 #define WP_SIGNAL (SIGRTMAX - 1)
+
+/* What that can be: signals of which a program is not harmed, or that none uses,
+   best first; 0 at the end. */
+#define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
 
 /* Everything that the program has of it; one, zero at first. */
 struct wp_inside {
@@ -118,7 +125,9 @@ struct wp_inside {
 	int output;			/* for lines without a helper: 2, or of
 					   WATCHPOINT_OUTPUT */
 	struct stat standard;	/* what standard error was; st_ino 0: none */
-	struct sigaction old_trap, old_signal;	/* what we displaced */
+	struct sigaction old_trap, old_signal, old_event;	/* what we
+					   displaced */
+	int event_signal;		/* of the async delivery; 0: not used */
 	bool begins;			/* a preloaded library opens what it was to,
 					   before the program's constructors */
 	bool handling;			/* our handlers are installed */
@@ -144,7 +153,7 @@ extern struct wp_inside wp_inside;
 #define WP_SIG_MAGIC	0x5750u
 #define WP_SIG_SLOTS	0x80u
 #define WP_SIG_MANY	0xffu
-/* In a slot's place: no hit, but wp_helper_rearm of descriptor index. */
+/* In a slot's place: no hit, but wp_helper_rearm. */
 #define WP_SIG_REARM	0xfeu
 
 static inline uint64_t
@@ -161,6 +170,16 @@ wp_sig_slots(unsigned slot)
 {
 	return slot < WP_SLOTS_MAX ? 1u << slot :
 	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
+}
+
+/* With the data of several watches that events have seen: the slots, and how many
+   accesses to each, of which those that are more than there is room for are
+   lost. */
+static inline uint64_t
+wp_sig_times(unsigned slots, uint64_t times, unsigned i)
+{
+	return ((slots & 0xf) << 12 | (times < 0xfff ? times : 0xfff)) <<
+	    16 * i;
 }
 
 static inline uint64_t
@@ -200,7 +219,7 @@ int wp_watch_put(struct wp_watch *, const struct wp_armed *);
 bool wp_armed_is(const struct wp_armed *);
 
 /* Close an event; or its watch's from index first on. */
-void wp_armed_drop(const struct wp_armed *);
+void wp_armed_drop(struct wp_armed *);
 void wp_watch_drop(struct wp_watch *, size_t first);
 
 /* It is open from now on: signals under its serial are for it (inside.c). */
@@ -221,7 +240,7 @@ struct wp_arming {
 	/* complete what wp_attr_inside says of a slot's event */
 	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
 	    uint32_t serial, unsigned slot);
-	int (*ready)(int fd, pid_t tid);	/* it is open; NULL: so be it */
+	int (*ready)(struct wp_armed *);	/* it is open; NULL: so be it */
 	int (*enable)(const struct wp_watch *, struct wp_armed *);
 };
 
@@ -244,8 +263,8 @@ int wp_armed_count(const struct wp_watch *, uint64_t *);
 int wp_armed_count_slots(const struct wp_watch *,
     uint64_t count[WP_SLOTS_MAX]);
 
-/* At the end of the handler of an event's signal, of WP_SIGNAL: si_fd and
-   si_code; when its one overflow is used up, it gets another, if the watch is on
+/* At the end of the handler of an event's signal: si_fd and si_code; when its one
+   overflow is used up, it gets another, if the watch is on
    (deliver_async.c).  0 or -errno: it watches no more.  Async-signal-safe. */
 int wp_async_rearm(struct wp_watch *, int fd, int code);
 
@@ -297,9 +316,10 @@ void wp_settle_permitted(const volatile void *, size_t len);
 /* Whether this thread's permits have, since it was last asked (judge.c). */
 bool wp_has_permitted(void);
 
-/* Install the signal handlers (trap.c).  0 or -errno.  And see whether they are
+/* Install the signal handlers, for those of events too if there will be some
+   (trap.c).  0 or -errno.  And see whether they are
    still there: 0, or 1 with a line in *cause that says who took them. */
-int wp_trap_install(void);
+int wp_trap_install(bool events);
 int wp_trap_check(struct wp_cause *);
 
 /* True while the calling thread is in our handler; async-signal-safe. */
@@ -365,9 +385,9 @@ int wp_helper_move(struct wp_watch *, const struct wp_slot *,
 int wp_helper_switch(struct wp_watch *, bool on);
 int wp_helper_count(const struct wp_watch *, uint64_t *);
 
-/* At the end of the handler of such an event's signal: have it armed again, for
-   it is armed for one hit. */
-void wp_helper_rearm(int fd);
+/* At the end of the handler of such events' signal, where they are armed for one
+   hit: have those of this thread armed again.  0 or -errno: they are not. */
+int wp_helper_rearm(void);
 
 /* A variable of our environment; NULL when unset, or the program runs with
    privileges it was given (secure_getenv(3)). */

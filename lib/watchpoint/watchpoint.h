@@ -23,7 +23,7 @@
  * Delivery is found out by trying (signal(7), perf_event_open(2)):
  *
  *	sigtrap	 SIGTRAP, by the kernel, to the thread that made the access
- *	async	 a real-time signal, where the kernel has no such SIGTRAP, and
+ *	async	 SIGURG or the like, where the kernel has no such SIGTRAP, and
  *		 on processors that trap before the access (arm64)
  *	ptrace	 debug registers that the helper sets through ptrace(2), where
  *		 perf_event_open is refused altogether

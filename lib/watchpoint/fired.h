@@ -1,0 +1,43 @@
+/*
+ * fired: what an event that signals one thread has seen (the async delivery).
+ *
+ * Overview.  Its signal is a standard one, so that there always is room for it;
+ * but one that is pending stands for all that comes before it is taken, of this
+ * event and of others.  So each event has a ring, of a page, into which the
+ * kernel writes where in the program the thread was at each overflow.  If it was
+ * where the signal finds it, the signal comes of the step before; else the signal
+ * is late, and comes of something that is not known.  How many accesses there
+ * were, the event's count says.
+ *
+ * Signal safety: wp_fired_take is async-signal-safe.
+ */
+#ifndef WP_FIRED_H
+#define WP_FIRED_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wp_fired {
+	struct perf_event_mmap_page *ring;	/* NULL: none */
+	size_t size;		/* of its data */
+	uint64_t told;		/* accesses that were taken so far */
+};
+
+/* Where a thread goes on after a signal. */
+struct wp_at {
+	uint64_t pc, sp;
+};
+
+/* Of an event as wp_attr_fires has it.  0 or -errno; -ENOBUFS: too much memory
+   would be locked. */
+int wp_fired_open(struct wp_fired *, int fd);
+void wp_fired_close(struct wp_fired *);
+
+/* How many accesses there were since this was last asked; 0: no overflow was
+   among them.  *late is set unless all overflows were of the step that has
+   brought the thread there. */
+uint64_t wp_fired_take(struct wp_fired *, int fd, struct wp_at, bool *late);
+
+#endif
