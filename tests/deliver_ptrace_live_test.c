@@ -488,6 +488,46 @@ programs_outlive_their_helper(void **state)
 	(void)unsetenv("WATCHPOINT_OUTPUT");
 }
 
+/* With the process that traces for it: at the same time, so that none can take
+   over. */
+static void
+lose_both(void)
+{
+	struct wp_watch *w = watch((struct wp_attr){.action = WP_PRINT});
+	const pid_t both[] = {wp_proc_tracer(getpid()), shared->helper};
+	FILE *said = tmpfile();
+	char line[512] = "";
+
+	(void)kill(both[1], SIGSTOP);
+	for (int i = 0; i < 2; i++)
+		if (both[i] <= 0 || kill(both[i], SIGKILL) != 0)
+			_exit(1);
+	while (wp_channel_alive(atomic_load(&wp_inside.channel)))
+		nap_us(1000);
+	if (said == NULL)
+		_exit(2);
+	wp_inside.output = fileno(said);
+	write_word();
+	wp_close(w);
+	wp_inside.output = STDERR_FILENO;
+	rewind(said);
+	while (fgets(line, sizeof(line), said) != NULL)
+		if (strstr(line, " may be not told: the helper, ") != NULL)
+			_exit(0);
+	_exit(3);
+}
+
+static void
+without_it_and_its_tracer_that_is_said(void **state)
+{
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	(void)clear(state);
+	assert_int_equal(child_wait(start_program(lose_both, "async")), 0);
+	(void)clear(state);
+	assert_int_equal(child_wait(start_program(lose_both, "ptrace")), 0);
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
 static void
 watch_without(void)
 {
@@ -514,6 +554,7 @@ main(void)
 		TEST(handlers_wait_for_no_request),
 		TEST(signals_and_status_are_the_programs),
 		TEST(programs_outlive_their_helper),
+		TEST(without_it_and_its_tracer_that_is_said),
 		TEST(without_a_helper_the_cause_says_so),
 	};
 

@@ -106,6 +106,7 @@
 	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the helper, and there is none: %s") \
 	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace") \
 	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while watches by ptrace are open") \
+	X(HELPER_GONE, EPIPE, "accesses to %s may be not told: the helper, which has the program's threads armed, has ended") \
 	X(HELPER_DIED, EPIPE, "the helper has ended: nobody explains hits any more") \
 	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave the signal to libwatchpoint while it watches") \
 	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are told only when it is unblocked") \

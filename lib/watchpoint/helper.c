@@ -533,6 +533,10 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 		(void)wp_cause_set(&cause, WP_CAUSE_EVENTS_CLOSED, w->label);
 		warn(channel, &cause);
 	}
+	if (err == -EPIPE && w->narmed == 0) {
+		(void)wp_cause_set(&cause, WP_CAUSE_HELPER_GONE, w->label);
+		warn(NULL, &cause);
+	}
 	if (err < 0 || !is_exact(w) ||
 	    (missed = undelivered(w, count, ms)) == 0)
 		return;
