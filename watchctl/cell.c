@@ -5,6 +5,7 @@
  * time: what is used is copied first, and checked in the copy.
  */
 #include <linux/hw_breakpoint.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,16 +159,52 @@ find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
 	    w->slots >> n != 0 ? 0 : w->slots;
 }
 
+static bool
+has_watch(const struct cell *c, const struct wp_cell_watch *w)
+{
+	for (unsigned i = 0; i < c->nwatches; i++)
+		if (c->watch[i].serial == w->serial)
+			return true;
+	return false;
+}
+
+/* Add the watches of a command's that the cell does not name.  Of threads that
+   touch several at the same time one may have been told of another's: the one
+   signal of an instruction names one watch, and counts are of all threads. */
+static void
+add_unnamed(struct cell *c, const struct inside *in)
+{
+	if (!in->ours || (c->flags & (WP_CELL_ALONE | WP_CELL_LATE)) != 0 ||
+	    c->kernel)
+		return;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *open = &in->channel->watch[i];
+		struct wp_cell_watch w;
+
+		if (atomic_load(&open->serial) == 0 ||
+		    c->nwatches == TOUCHED_MAX)
+			continue;
+		memcpy(&w, &open->what, sizeof(w));
+		w.slots = 0;
+		w.settled = 0;
+		if (open->signal == SIGTRAP && open->exact != 0 &&
+		    open->stray == 0 && !has_watch(c, &w))
+			add_watch(c, &w);
+	}
+}
+
 /* Which watches it touched, and how: the bytes decide, where they are known;
    else the watches' counts, as the program found them.  Execution is told of by
    a signal of its own, before the instruction. */
 static void
 find_touched(struct cell *c, struct inside *in)
 {
+	const unsigned named = c->nwatches;
 	const bool execution = c->watch[0].access == WP_EXEC;
 	struct ex_insn first, insn;
 	unsigned n = 0;
 
+	add_unnamed(c, in);
 	for (unsigned i = 0; i < c->nwatches; i++) {
 		struct wp_cell_watch *w = &c->watch[i];
 		const bool exact = find_insn(c, in, w, &insn);
@@ -177,7 +214,8 @@ find_touched(struct cell *c, struct inside *in)
 			c->exact = exact;
 		} else if ((w->access == WP_EXEC) != execution ||
 		    (execution && w->addr != c->watch[0].addr) ||
-		    (c->exact && insn.pc != first.pc)) {
+		    (c->exact && insn.pc != first.pc) ||
+		    (i >= named && !(c->exact && exact))) {
 			continue;
 		}
 		w->slots = find_slots(w, &insn, exact);
