@@ -548,8 +548,8 @@ ask_kernel(void)
 
 /* --- phases --- */
 
-/* What may be sampled more than once is followed by what shows that it is
-   over. */
+/* What may be sampled more than once, or not at all, is followed by what shows
+   that it is over. */
 static void
 access_some(unsigned n)
 {
@@ -563,7 +563,8 @@ access_some(unsigned n)
 			(void)store(watch[0].offset, "movb");
 		} else if (is_supported(f)) {
 			execute(f);
-			if ((f->flags & FORM_REPEATED) != 0)
+			if ((f->flags & (FORM_REPEATED | FORM_MASK_C |
+			    FORM_MASK_V)) != 0)
 				(void)store(watch[0].offset, "movb");
 		}
 	}
