@@ -137,7 +137,9 @@ wp_stop_give_up(struct wp_stops *stops, pid_t tid)
 
 /* What a thread did to one watch until it stopped. */
 struct touched {
-	struct wp_stop_record *last;	/* NULL: nothing */
+	struct wp_stop_record record;	/* of the last sample: a copy, since the
+					   queue may be moved */
+	struct wp_stop_record *last;	/* that; NULL: nothing */
 	uint64_t samples;
 	bool one;			/* they are one access ... */
 	bool here;			/* ... that the thread stands behind: it
@@ -185,7 +187,8 @@ find_samples(struct look *look)
 		touched->one = touched->last == NULL ||
 		    (touched->one && touched->last->kernel == r->kernel &&
 		    (r->kernel || touched->last->ip == r->ip));
-		touched->last = r;
+		touched->record = *r;
+		touched->last = &touched->record;
 		touched->here = r->pc != 0 && r->pc == look->pc;
 		look->stops->last = r->time;
 		look->stops->last_cpu = r->cpu;
@@ -300,7 +303,9 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
 
 /* Whether what was read is what the thread's last access left: all that it did
    since others' counts were looked at is in its samples, and nobody else did
-   anything, nor could without being counted. */
+   anything, nor could without being counted.  That look must be one of a single
+   moment: else this access may have come after its own count was read, and
+   another's before his. */
 static bool
 is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 {
@@ -309,7 +314,7 @@ is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 	const struct touched *touched = &look->touched[i];
 	const bool kernel = look->stops->target->options.kernel;
 
-	return look->exact[i] && look->settled[i] &&
+	return look->exact[i] && look->settled[i] && settled->stood &&
 	    thread->counted[i] == thread->taken[i] &&
 	    now == thread->taken[i] + touched->samples && alone &&
 	    !settled->shared && !settled->gap && !look->lent &&
@@ -345,7 +350,7 @@ put_value(struct look *look, size_t i)
 			value->flags |= WP_STOP_EXACT;
 			memcpy(value->old, settled->byte, value->len);
 		}
-	} else if (look->crowded[i] || settled->gap ||
+	} else if (look->crowded[i] || settled->gap || !settled->stood ||
 	    thread->counted[i] != thread->taken[i]) {
 		value->len = 0;		/* others were there, perhaps after it */
 	}
@@ -355,6 +360,7 @@ put_value(struct look *look, size_t i)
 	settled->known = look->settled[i] && alone && !settled->shared &&
 	    !look->lent;
 	settled->gap = look->lent;
+	settled->stood = look->settled[i];
 	memcpy(settled->byte, value->new, sizeof(settled->byte));
 	if (look->read[i])
 		wp_stop_record_value(look->touched[i].last, value);
@@ -412,6 +418,7 @@ wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
 
 		settled->shared = wp_proc_shares(process->pid, region->addr,
 		    region->len);
+		settled->stood = true;
 		settled->known = !settled->shared &&
 		    region->len <= WP_STOP_BYTES &&
 		    wp_proc_read(process->pid, region->addr, settled->byte,

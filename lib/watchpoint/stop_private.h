@@ -19,6 +19,8 @@
 /* What a watch's bytes were, at a moment when nobody accessed them. */
 struct wp_settled {
 	bool known;
+	bool stood;		/* the counts that were looked at last are of
+				   one moment */
 	bool shared;		/* mapped so: others may write them, unseen */
 	bool gap;		/* others have, perhaps, since they were looked
 				   at last: a child that has the memory, a
