@@ -1266,7 +1266,7 @@ the_rings_owner_is_woken_by_others_records(void **state)
 }
 
 static void
-only_later_mappings_and_names_are_told(void **state)
+map_and_name(bool with_data)
 {
 	struct wp_slot w = slot(HW_BREAKPOINT_W, area, 8);
 	struct wp_options options = {0};
@@ -1274,9 +1274,10 @@ only_later_mappings_and_names_are_told(void **state)
 	struct shot s;
 	void *code;
 
-	(void)state;
 	wp_options_fit(&options, &live_features);
 	wp_attr_watch(&attr, &w, &options, true);
+	assert_true(attr.mmap_data);
+	attr.mmap_data = with_data;
 	shot_begin(&s);
 	shot_arm(&s, attr, gettid());
 	shot_read(&s);
@@ -1284,13 +1285,21 @@ only_later_mappings_and_names_are_told(void **state)
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	(void)munmap(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS,
-	    -1, 0), 4096);	/* data is not told */
+	    -1, 0), 4096);
 	(void)prctl(PR_SET_NAME, "another");
 	shot_take(&s);
-	assert_int_equal(s.maps, 1);
+	assert_int_equal(s.maps, with_data ? 2 : 1);
 	assert_int_equal(s.comms, 1);
 	shot_end(&s);
 	(void)munmap(code, 4096);
+}
+
+static void
+only_later_mappings_and_names_are_told(void **state)
+{
+	(void)state;
+	map_and_name(false);
+	map_and_name(true);
 }
 
 static void
