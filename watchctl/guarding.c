@@ -457,8 +457,13 @@ guarding_close(struct guarding *guarding)
 		return;
 	if (guarding->command > 0)
 		(void)kill(guarding->command, SIGKILL);
-	for (size_t i = 0; i < guarding->n; i++)
+	for (size_t i = 0; i < guarding->n; i++) {
+		if (guarding->command > 0 &&
+		    guardian_was_killed(guarding->guard[i].guardian))
+			(void)complain("the process that was to watch the "
+			    "command was killed, so the command was ended");
 		guardian_free(guarding->guard[i].guardian);
+	}
 	if (guarding->command > 0)
 		wp_command_end(guarding->command);
 	free(guarding->guard);

@@ -1,0 +1,696 @@
+/*
+ * storm: watchctl, or a process of its own, is killed by SIGKILL at any moment
+ * in each way of watching that there is; what it watched goes on, comes to its
+ * right result, and nothing is left: nobody stopped or traced, nothing armed, no
+ * stray process.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <glob.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "live.h"
+#include "ptrace.h"
+#include "refuse.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* Sanitizers make watchctl slow to begin. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifdef SANITIZED
+enum { KILLS = 12 };
+#else
+enum { KILLS = 50 };		/* of each mode; with $THOROUGH ... */
+#endif
+
+enum {
+	THOROUGH = 10,		/* ... so many times as often */
+	PROCESSES = 64,		/* at most */
+	ARGS = 24,
+};
+
+static const struct mode {
+	enum { ATTACH, TWO, COMMAND } on;
+	const char *option[6];
+	const char *environment;	/* one variable, or NULL */
+	bool pauses;		/* it may leave its process stopped */
+	bool helper;		/* who is killed is a process of watchctl's */
+} modes[] = {
+	{ATTACH, {"-w", "word"}},
+	{ATTACH, {"-x", "bump"}},
+	{ATTACH, {"-w", "word", "-f"}},
+	{ATTACH, {"-w", "word", "--count"}},
+	{ATTACH, {"-w", "word", "-o", "perf"}},
+	{TWO, {"-w", "word"}},
+	{ATTACH, {"-w", "word", "--stop"}},
+	{TWO, {"-w", "word", "--stop", "-f"}},
+	{ATTACH, {"-w", "word", "--on-hit", "pause"}, .pauses = true},
+	{ATTACH, {"-w", "word", "--on-hit", "core"}},
+	{ATTACH, {"-w", "word", "--on-hit", "exec true"}},
+	{COMMAND, {"-w", "word"}},
+	{COMMAND, {"-w", "libc.so.6!environ", "-f"}},
+	{COMMAND, {"-w", "word", "-o", "perf"}},
+	{COMMAND, {"-w", "word", "--stop"}},
+	{COMMAND, {"-w", "word", "--on-hit", "exec true"}},
+	{COMMAND, {"-w", "word", "--inside"}},
+	{COMMAND, {"-w", "word", "--inside"}, "WATCHPOINT_DELIVERY=async"},
+}, refused[] = {
+	{ATTACH, {"-w", "word", "--stop"}},
+	{TWO, {"-w", "word", "--stop"}},
+	{ATTACH, {"-w", "word", "--on-hit", "pause"}, .pauses = true},
+	{ATTACH, {"-w", "word", "--on-hit", "core"}},
+	{ATTACH, {"-w", "word", "--on-hit", "exec true"}},
+	{COMMAND, {"-w", "word", "--stop"}},
+	{COMMAND, {"-w", "word", "--inside"}},
+	{ATTACH, {"-w", "word", "--stop"}, .helper = true},
+	{COMMAND, {"-w", "word", "--stop"}, .helper = true},
+	{COMMAND, {"-w", "word", "--inside"}, .helper = true},
+};
+
+static struct target target[2];	/* those attached to */
+static unsigned targets;
+static unsigned short seed[3];
+static uint64_t span;		/* us that kills are spread over */
+
+static uint64_t
+now_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
+}
+
+/* Wait until a condition holds.  Result: whether it ever did. */
+#define holds_soon(condition)						\
+	({								\
+		const uint64_t limit = now_us() +			\
+		    COMMAND_PATIENCE_MS * 1000ull;			\
+		bool holds;						\
+		while (!(holds = (condition)) && now_us() < limit)	\
+			(void)usleep(200);				\
+		holds;							\
+	})
+
+/* --- who there is --- */
+
+/* The children of a process that has one thread. */
+static size_t
+children_of(pid_t pid, pid_t child[PROCESSES])
+{
+	char path[64];
+	size_t n = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	f = fopen(path, "re");
+	while (f != NULL && n < PROCESSES && fscanf(f, "%d", &child[n]) == 1)
+		n++;
+	if (f != NULL)
+		(void)fclose(f);
+	return n;
+}
+
+/* One of those that watchctl has for itself, and their own. */
+static pid_t
+find_helper(pid_t pid)
+{
+	pid_t child[PROCESSES], found = 0;
+	char path[64], name[4] = "";
+	size_t n = children_of(pid, child);
+
+	for (size_t i = 0; i < n; i++) {
+		pid_t below = find_helper(child[i]);
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child[i]);
+		if ((f = fopen(path, "re")) == NULL)
+			continue;
+		if (fgets(name, sizeof(name), f) != NULL &&
+		    strcmp(name, "wp-") == 0)
+			found = below == 0 || erand48(seed) < 0.5 ? child[i] :
+			    below;
+		(void)fclose(f);
+	}
+	return found;
+}
+
+static char
+state_of(pid_t tid, pid_t *tracer)
+{
+	struct wp_proc_status status = {0};
+
+	if (wp_proc_status(tid, &status) < 0)
+		return 0;
+	*tracer = status.tracer;
+	return status.state;
+}
+
+static const char *
+name_of(const struct mode *mode)
+{
+	static char name[256];
+	size_t n = 0;
+
+	for (size_t i = 0; i < 6 && mode->option[i] != NULL; i++)
+		n += (size_t)snprintf(name + n, sizeof(name) - n, "%s ",
+		    mode->option[i]);
+	(void)snprintf(name + n, sizeof(name) - n, "%s%s%s",
+	    mode->on == COMMAND ? "--" : mode->on == TWO ? "-p -p" : "-p",
+	    mode->environment != NULL ? ", by events that signal" : "",
+	    mode->helper ? ", a helper" : "");
+	return name;
+}
+
+/* Fail, and tell who is left. */
+static _Noreturn void
+fail_at(const char *name, unsigned i, const char *why)
+{
+	pid_t child[PROCESSES];
+
+	for (size_t n = children_of(getpid(), child); n > 0; n--) {
+		struct wp_proc_status status = {0};
+		char path[64], comm[32] = "\n";
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm",
+		    child[n - 1]);
+		if ((f = fopen(path, "re")) != NULL) {
+			(void)!fgets(comm, sizeof(comm), f);
+			(void)fclose(f);
+		}
+		(void)wp_proc_status(child[n - 1], &status);
+		print_message("%d %c, traced by %d, %u threads: %s",
+		    child[n - 1], status.state, status.tracer, status.threads,
+		    comm);
+	}
+	fail_msg("%s, kill %u: %s", name, i, why);
+	abort();
+}
+
+/* --- processes that are attached to --- */
+
+static bool
+has_ended(const struct target *t)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)t->run.pid, &info, WEXITED | WNOWAIT |
+	    WNOHANG) == 0 && info.si_pid != 0;
+}
+
+/* No thread is stopped or traced. */
+static bool
+runs(const struct target *t, bool pauses)
+{
+	pid_t *tids = NULL, tracer = 0;
+	size_t cap = 0;
+	bool all = true;
+
+	for (int n = wp_proc_threads(t->run.pid, &tids, &cap); n > 0; n--) {
+		const char state = state_of(tids[n - 1], &tracer);
+
+		if (state == 'T' && tracer == 0 && pauses)
+			(void)kill(t->run.pid, SIGCONT);
+		if (state != 0 && (tracer != 0 || strchr("tT", state) != NULL))
+			all = false;
+	}
+	free(tids);
+	return all;
+}
+
+static long
+progress(const struct target *t)
+{
+	long word = -1;
+
+	(void)wp_proc_read(t->run.pid, strtoull(t->addr, NULL, 16), &word,
+	    sizeof(word));
+	return word;
+}
+
+static void
+expect_unharmed(const struct target *t, const struct mode *mode, unsigned i)
+{
+	const long before = progress(t);
+
+	if (!holds_soon(has_ended(t) || runs(t, mode->pauses)))
+		fail_at(name_of(mode), i, "a thread is stopped or traced");
+	if (!holds_soon(has_ended(t) || progress(t) > before))
+		fail_at(name_of(mode), i, "it stands still");
+	if (has_ended(t))
+		fail_at(name_of(mode), i, "it has ended");
+}
+
+static long
+enabled_registers(pid_t tid)
+{
+#ifdef __x86_64__
+	return ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)offsetof(struct user, u_debugreg[7]), NULL) & 0xff;
+#else
+	(void)tid;
+	return 0;
+#endif
+}
+
+/* No debug register is set in any of its threads. */
+static void
+expect_disarmed(const struct target *t)
+{
+	struct wp_hold hold = {0};
+
+	assert_int_equal(wp_hold_process(&hold, t->run.pid), 0);
+	for (size_t i = 0; i < hold.n; i++)
+		if (hold.thread[i].stopped)
+			assert_int_equal(enabled_registers(
+			    hold.thread[i].tid), 0);
+	wp_hold_release(&hold);
+}
+
+static void
+expect_free_slots(const struct target *t)
+{
+	if (live_features.caps.slots > 0)
+		live_await_free_slots(t->run.pid, live_features.caps.slots);
+}
+
+static void
+start_targets(unsigned n)
+{
+	for (targets = 0; targets < n; targets++)
+		target_start(&target[targets], (const char *[]){
+		    victim("storm"), NULL});
+}
+
+static void
+end_targets(void)
+{
+	while (targets > 0) {
+		struct target *t = &target[--targets];
+		struct outcome o;
+
+		expect_disarmed(t);
+		say(&t->run, "end\n");
+		finish(&t->run, &o);
+		assert_string_equal(o.out, "done\n");
+		assert_string_equal(o.err, "");
+		assert_int_equal(o.status, 7);
+		outcome_free(&o);
+	}
+}
+
+/* --- watchctl --- */
+
+static void
+start_watch(struct running *w, const struct mode *mode, const char *report)
+{
+	const char *argv[ARGS] = {"/usr/bin/env"};
+	size_t n = 1;
+
+	if (mode->environment != NULL)
+		argv[n++] = mode->environment;
+	argv[n++] = watchctl();
+	for (size_t i = 0; i < 6 && mode->option[i] != NULL; i++)
+		argv[n++] = mode->option[i];
+	argv[n++] = "-O";
+	argv[n++] = report;
+	for (unsigned i = 0; i < targets; i++) {
+		argv[n++] = "-p";
+		argv[n++] = target[i].pid;
+	}
+	if (mode->on == COMMAND) {
+		argv[n++] = "--";
+		argv[n++] = victim("storm");
+		argv[n++] = "once";
+	}
+	start(w, argv);
+}
+
+/* Find out how long it takes to begin. */
+static void
+find_span(const struct mode *mode)
+{
+	const char *report = scratch_path("report");
+	const uint64_t began = now_us();
+	struct running w;
+	struct stat st = {0};
+
+	start_targets(1);
+	start_watch(&w, mode, report);
+	assert_true(holds_soon(stat(report, &st) == 0 && st.st_size > 0));
+	span = (now_us() - began) * 3 / 2;
+	end(&w);
+	(void)unlink(report);
+	expect_unharmed(target, mode, 0);
+	end_targets();
+}
+
+static bool
+is_watched(const struct target *t)
+{
+	return wp_proc_tracer(t->run.pid) != 0 || (live_features.caps.slots >
+	    0 && live_free_slots(t->run.pid) < live_features.caps.slots);
+}
+
+static bool
+watch_has_ended(const struct running *w)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)w->pid, &info, WEXITED | WNOWAIT |
+	    WNOHANG) == 0 && info.si_pid != 0;
+}
+
+/* A random moment of number i of n; the last one is when it watches. */
+static void
+await_moment(const struct running *w, const struct mode *mode, unsigned i,
+    unsigned n)
+{
+	if (i + 1 < n || mode->on == COMMAND)
+		(void)usleep((useconds_t)(erand48(seed) * (double)span));
+	else
+		assert_true(holds_soon(is_watched(target) ||
+		    watch_has_ended(w)));
+}
+
+static void
+remove_cores(void)
+{
+	glob_t cores;
+
+	if (glob("core.*", 0, NULL, &cores) == 0)
+		for (size_t i = 0; i < cores.gl_pathc; i++)
+			(void)unlink(cores.gl_pathv[i]);
+	globfree(&cores);
+}
+
+/* Kill it, or one of its processes: then it ends by itself, and says so. */
+static void
+kill_watch(struct running *w, const struct mode *mode)
+{
+	const pid_t helper = mode->helper ? find_helper(w->pid) : 0;
+	struct outcome o;
+
+	(void)kill(helper > 0 ? helper : w->pid, SIGKILL);
+	finish(w, &o);
+	if (helper > 0 && strstr(o.err, "was killed") == NULL)
+		fail_msg("helper killed, and status %d: %s", o.status, o.err);
+	if (helper == 0 && o.status != 128 + SIGKILL && o.status != 0)
+		fail_msg("watchctl: status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* Who is left of its processes ends by itself. */
+static bool
+are_alone(void)
+{
+	pid_t child[PROCESSES];
+
+	while (children_of(getpid(), child) > targets) {
+		const size_t n = children_of(getpid(), child);
+
+		for (size_t i = 0; i < n; i++) {
+			bool is_target = false;
+
+			for (unsigned k = 0; k < targets; k++)
+				is_target = is_target ||
+				    target[k].run.pid == child[i];
+			if (!is_target &&
+			    waitpid(child[i], NULL, WNOHANG) == 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Whether a target has died of a hit, as it may when the guardian is killed: a
+   new one takes its place. */
+static bool
+replace_dead(void)
+{
+	struct outcome o;
+
+	if (!has_ended(target))
+		return false;
+	finish(&target->run, &o);
+	assert_int_equal(o.status, 128 + SIGTRAP);
+	outcome_free(&o);
+	start_targets(1);
+	return true;
+}
+
+/* Attach, kill.  Result: whether it was watched by then. */
+static bool
+kill_attached(const struct mode *mode, unsigned i, unsigned n,
+    unsigned *died)
+{
+	struct running w;
+	bool watched;
+
+	start_watch(&w, mode, "/dev/null");
+	await_moment(&w, mode, i, n);
+	watched = is_watched(target);
+	kill_watch(&w, mode);
+	if (!holds_soon(are_alone()))
+		fail_at(name_of(mode), i, "a process of watchctl's is left");
+	if (mode->helper && replace_dead())
+		++*died;
+	for (unsigned k = 0; k < targets; k++)
+		expect_unharmed(&target[k], mode, i);
+	if (live_features.caps.slots > 0)
+		expect_free_slots(target);
+	return watched;
+}
+
+/* --- commands --- */
+
+/* Nobody is left.  Who is left stopped, which he may be if that was asked for,
+   goes on. */
+static bool
+is_childless(const struct mode *mode, unsigned statuses[256])
+{
+	pid_t child[PROCESSES], pid, tracer = 0;
+	int status;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		statuses[WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+		    WEXITSTATUS(status)]++;
+	if (pid < 0)
+		return true;
+	for (size_t n = children_of(getpid(), child); n > 0; n--)
+		if (mode->pauses && state_of(child[n - 1], &tracer) == 'T' &&
+		    tracer == 0)
+			(void)kill(child[n - 1], SIGCONT);
+	return false;
+}
+
+/* Append what there is to a text; of a long one not all is kept. */
+static void
+hear_more(int fd, char *text, size_t size)
+{
+	size_t len = strlen(text);
+	char rest[4096];
+	ssize_t n;
+
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	while ((n = len < size - 1 ? read(fd, text + len, size - 1 - len) :
+	    read(fd, rest, sizeof(rest))) > 0)
+		if (len < size - 1)
+			text[len += (size_t)n] = '\0';
+}
+
+/* Start one, and kill.  It never became what it should be, or comes to its end.
+   Result: whether it does; or the guardian was killed, and it died of a hit, or
+   was not watched yet. */
+static bool
+kill_launched(const struct mode *mode, unsigned i, unsigned n, unsigned *died)
+{
+	unsigned statuses[256] = {0};
+	char out[256] = "", err[4096] = "";
+	struct running w;
+	pid_t helper = 0;
+	bool done;
+
+	start_watch(&w, mode, "/dev/null");
+	await_moment(&w, mode, i, n);
+	if (mode->helper)
+		helper = find_helper(w.pid);
+	(void)kill(helper > 0 ? helper : w.pid, SIGKILL);
+	if (!holds_soon((hear_more(w.err, err, sizeof(err)),
+	    is_childless(mode, statuses))))
+		fail_at(name_of(mode), i, "a process is left");
+	hear_more(w.out, out, sizeof(out));
+	hear_more(w.err, err, sizeof(err));
+	(void)close(w.in);
+	(void)close(w.out);
+	(void)close(w.err);
+	if (*out == '\0')
+		return false;
+	done = strstr(out, "\ndone\n") != NULL;
+	if (helper > 0 && strstr(err, "was killed") != NULL &&
+	    (done || statuses[128 + SIGTRAP] == 1 ||
+	    strstr(err, "so the command was ended") != NULL)) {
+		*died += !done;
+		return true;
+	}
+	/* one that was told already when watchctl was killed is not seen */
+	if (!done || statuses[7] + statuses[128 + SIGKILL] == 0 ||
+	    statuses[7] > 1)
+		fail_msg("%s, kill %u of %d: \"%s\", statuses 7: %u, SIGTRAP: "
+		    "%u, SIGKILL: %u; %s", name_of(mode), i, helper, out,
+		    statuses[7], statuses[128 + SIGTRAP],
+		    statuses[128 + SIGKILL], err);
+	return true;
+}
+
+/* --- storms --- */
+
+static void
+storm(const struct mode *mode)
+{
+	const unsigned n = getenv("THOROUGH") != NULL ? KILLS * THOROUGH :
+	    KILLS;
+	const uint64_t began = now_us();
+	unsigned watched = 0, died = 0;
+
+	start_targets(mode->on == COMMAND ? 0 : mode->on == TWO ? 2 : 1);
+	for (unsigned i = 0; i < n; i++) {
+		watched += mode->on == COMMAND ?
+		    kill_launched(mode, i, n, &died) :
+		    kill_attached(mode, i, n, &died);
+		remove_cores();
+	}
+	end_targets();
+	print_message("%-40s %3u of %u when it watched, %u died, %llu ms\n",
+	    name_of(mode), watched, n, died,
+	    (unsigned long long)(now_us() - began) / 1000);
+	assert_true(watched > 0);
+}
+
+static void
+killed_in_each_mode(void **state)
+{
+	(void)state;
+	find_span(&modes[0]);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		storm(&modes[i]);
+}
+
+static void
+killed_where_events_are_refused(void **state)
+{
+	(void)state;
+	find_span(&refused[0]);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		storm(&refused[i]);
+}
+
+static int
+begin(void **state)
+{
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || scratch_make(state) != 0 ||
+	    chdir(scratch_dir) != 0)
+		return -1;
+	seed[0] = (unsigned short)now_us();
+	print_message("seed %u\n", seed[0]);
+	return plain_library();
+}
+
+/* What a failed test left goes, too. */
+static int
+finish_all(void **state)
+{
+	pid_t child[PROCESSES];
+
+	for (size_t n; (n = children_of(getpid(), child)) > 0;) {
+		for (size_t i = 0; i < n; i++)
+			(void)kill(child[i], SIGKILL);
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+	targets = 0;
+	return chdir("/") == 0 ? scratch_remove(state) : -1;
+}
+
+static int
+begin_refused(void **state)
+{
+	live_features.caps.slots = 0;	/* they cannot be looked at */
+	return be_refused(state) != 0 ? -1 : begin(state);
+}
+
+static int
+run_group(bool with_events)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_in_each_mode),
+	};
+	const struct CMUnitTest without[] = {
+		cmocka_unit_test(killed_where_events_are_refused),
+	};
+
+	return with_events ?
+	    run_live_with("storm", tests, begin, finish_all) :
+	    run_live_with("refused", without, begin_refused, finish_all);
+}
+
+/* Run a group in a process of its own, which ends with this one. */
+static pid_t
+start_group(bool with_events, FILE *output)
+{
+	const pid_t parent = getpid(), pid = fork();
+
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent || dup2(fileno(output), 1) < 0 ||
+	    dup2(fileno(output), 2) < 0)
+		_exit(1);
+	exit(run_group(with_events));
+}
+
+static int
+end_group(pid_t pid, FILE *output)
+{
+	int status = 1, c;
+
+	(void)waitpid(pid, &status, 0);
+	rewind(output);
+	while ((c = getc(output)) != EOF)
+		(void)putchar(c);
+	(void)fclose(output);
+	return status != 0;
+}
+
+/* Both beside each other: they mostly wait. */
+int
+main(void)
+{
+	FILE *output[2] = {tmpfile(), tmpfile()};
+	pid_t pid[2];
+	int failed = 0;
+
+	for (int i = 0; i < 2; i++)
+		if (output[i] == NULL ||
+		    (pid[i] = start_group(i == 0, output[i])) < 0)
+			return 1;
+	for (int i = 0; i < 2; i++)
+		failed += end_group(pid[i], output[i]);
+	return failed;
+}
