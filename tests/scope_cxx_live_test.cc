@@ -98,9 +98,10 @@ return_break_and_longjmp_leave_blocks(void **)
 		break;
 	}
 	expect(0);
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_FREEZE(word)
 			longjmp(outside, 1);
+	}
 	expect(0);
 }
 

@@ -175,17 +175,19 @@ jump(void)
 static void
 by_longjmp(void)
 {
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_FREEZE(other)
 			jump();
+	}
 }
 
 static void
 by_longjmp_in_the_function(void)
 {
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_FREEZE(word)
 			longjmp(outside, 1);
+	}
 }
 
 static void *
@@ -234,11 +236,12 @@ static void
 by_a_handler(void)
 {
 	wp_stray_handler(leave_hit, &outside);
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_FREEZE(word) {
 			write_word();
 			fail();
 		}
+	}
 	wp_stray_handler(NULL, NULL);
 	assert_int_equal(wp_stray_count(), 1);
 	wp_stray_reset();

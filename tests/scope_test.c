@@ -148,9 +148,10 @@ static void
 longjmp_to_another_function(void **state)
 {
 	(void)state;
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_PERMIT(y)
 			jump_out();
+	}
 	expect_outside();
 }
 
@@ -160,11 +161,12 @@ longjmp_to_the_same_function(void **state)
 	volatile unsigned n = 0;
 
 	(void)state;
-	if (setjmp(outside) == 0)
+	if (setjmp(outside) == 0) {
 		WP_PERMIT(x) WP_PERMIT(y) {
 			n = depth(&y);
 			longjmp(outside, 1);
 		}
+	}
 	assert_int_equal(n, 2);
 	expect_outside();
 }
@@ -174,9 +176,10 @@ longjmp_inside_a_block_does_not_leave_it(void **state)
 {
 	(void)state;
 	WP_PERMIT(x) {
-		if (setjmp(outside) == 0)
+		if (setjmp(outside) == 0) {
 			WP_PERMIT(y)
 				jump_out();
+		}
 		assert_int_equal(depth(&x), 1);
 	}
 	expect_outside();

@@ -337,8 +337,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * function that an exception passes through must be compiled with -fexceptions,
  * as always.  longjmp needs the GNU C library, and that the block has its place
  * on the thread's own stack; from C++20 on, that its setjmp is neither in the
- * block's own function nor in one that this is inlined into.)  A semicolon before the block would take its place: then nothing
- * is frozen.  Compilers warn of that: clang always, gcc with -Wextra or
+ * block's own function nor in one that this is inlined into.)  A semicolon before
+ * the block would take its place: then nothing is frozen.  Compilers warn of that: clang always, gcc with -Wextra or
  * -Wempty-body.  (That is why gcc -Wall suggests braces around a block that is all
  * that an `if' without `else' has.)
  *
