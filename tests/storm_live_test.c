@@ -342,22 +342,38 @@ start_watch(struct running *w, const struct mode *mode, const char *report)
 	start(w, argv);
 }
 
-/* Find out how long it takes to begin. */
-static void
-find_span(const struct mode *mode)
+/* How long it takes to begin. */
+static uint64_t
+start_takes(const struct mode *mode)
 {
 	const char *report = scratch_path("report");
 	const uint64_t began = now_us();
 	struct running w;
 	struct stat st = {0};
+	uint64_t took;
 
-	start_targets(1);
 	start_watch(&w, mode, report);
 	assert_true(holds_soon(stat(report, &st) == 0 && st.st_size > 0));
-	span = (now_us() - began) * 3 / 2;
+	took = now_us() - began;
 	end(&w);
 	(void)unlink(report);
 	expect_unharmed(target, mode, 0);
+	return took;
+}
+
+/* By the quickest of some: one that had to wait for a processor would make the
+   storm last for hours. */
+static void
+find_span(const struct mode *mode)
+{
+	start_targets(1);
+	span = UINT64_MAX;
+	for (int i = 0; i < 5; i++) {
+		const uint64_t took = start_takes(mode) * 3 / 2;
+
+		span = took < span ? took : span;
+	}
+	print_message("within %llu ms\n", (unsigned long long)span / 1000);
 	end_targets();
 }
 
