@@ -168,7 +168,7 @@ destroying_it_thaws(void **)
 
 static std::jmp_buf outside;
 
-__attribute__((noinline, noclone)) static void
+__attribute__((noinline)) static void
 jump_permitted()
 {
 	WP_PERMIT(word)

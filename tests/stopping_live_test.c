@@ -675,6 +675,8 @@ a_commands_guardian_killed(void **state)
 static void
 the_guardian_killed_at_a_hit(void **state)
 {
+	static const char kill_tracer[] = "exec kill -KILL "
+	    "$(sed -n 's/TracerPid:.//p' /proc/$WATCHCTL_PID/status)";
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
 	struct target t;
 	struct running w;
@@ -683,9 +685,7 @@ the_guardian_killed_at_a_hit(void **state)
 	(void)state;
 	target_start(&t, argv);
 	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
-	    "-o", "json", "--on-hit", "exec kill -KILL $(sed -n "
-	    "'s/TracerPid:.//p' /proc/$WATCHCTL_PID/status)", "-p", t.pid,
-	    NULL});
+	    "-o", "json", "--on-hit", kill_tracer, "-p", t.pid, NULL});
 	say(&t.run, "go\n");
 	finish(&w, &o);
 	assert_int_equal(o.status, 125);

@@ -106,7 +106,7 @@ speak(const char *why)
 }
 
 /* What libdw calls for want of memory. */
-static _Noreturn void
+static __attribute__((noreturn)) void
 out_of_memory(void)
 {
 	speak("out of memory, and ended");

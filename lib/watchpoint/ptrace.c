@@ -446,7 +446,7 @@ wp_command_hold(struct wp_command *command, struct wp_hold *hold)
 int
 wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
 {
-	struct wp_command command;
+	struct wp_command command = {.pid = -1};
 	int err = wp_command_start(&command, argv);
 
 	if (err < 0)

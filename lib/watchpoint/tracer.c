@@ -207,7 +207,8 @@ signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 	was = info;
 	other = tracer->calls->signal(tracer->arg, thread, &info);
 	if (other == 0 || other == WP_TRACER_LATER ||
-	    (other == sig && memcmp(&info, &was, sizeof(info)) == 0))
+	    (other == sig && memcmp((const char *)&info, (const char *)&was,
+	    sizeof(info)) == 0))
 		return other;
 	/* killed in between, we would leave it with the one's number and the
 	   other's siginfo, of which the kernel makes a signal sent by a user */
