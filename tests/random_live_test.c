@@ -3,7 +3,7 @@
  * each of its modes; and each line of the report beside what they logged.
  * Nothing may be missed, doubled, or wrong.
  *
- * RANDOM_HITS is how many hits each mode is to have (10,000; 30,000 if THOROUGH
+ * RANDOM_HITS is how many hits each mode is to have (10,000; 15,000 if THOROUGH
  * is set), RANDOM_SEED where the seeds begin (1), RANDOM_MODE the only mode,
  * RANDOM_KINDS what the programs are to do, instead of all.
  */
@@ -724,7 +724,7 @@ tells_the_truth(void **state)
 {
 	const struct mode *mode = *state;
 	const size_t wanted = strtoul(setting("RANDOM_HITS",
-	    getenv("THOROUGH") != NULL ? "30000" : "10000"), NULL, 0);
+	    getenv("THOROUGH") != NULL ? "15000" : "10000"), NULL, 0);
 	uint64_t seed = strtoull(setting("RANDOM_SEED", "1"), NULL, 0);
 	size_t hits = 0;
 

@@ -38,7 +38,7 @@ enum { KILLS = 50 };		/* of each mode; with $THOROUGH ... */
 #endif
 
 enum {
-	THOROUGH = 10,		/* ... so many times as often */
+	THOROUGH = 5,		/* ... so many times as often */
 	PROCESSES = 64,		/* at most */
 	ARGS = 24,
 };
