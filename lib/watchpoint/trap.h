@@ -29,11 +29,12 @@
 
 #include "watches.h"
 
-/* The kernel's sigset_t, as system calls and signal frames have it. */
+/* The kernel's sigset_t, as system calls and signal frames have it; of no signal,
+   0, nothing. */
 static inline uint64_t
 wp_signal_bit(int sig)
 {
-	return 1ull << (sig - 1);
+	return sig > 0 ? 1ull << (sig - 1) : 0;
 }
 
 uint64_t wp_signal_mask(const ucontext_t *);	/* at the access */
