@@ -6,7 +6,7 @@
  *	check_suite.c:41:S:config:accepting_changes_nothing:0: stray write
  *	#1   stray write  config (4 of 8 bytes, at 0x55a115b1d414)
  *	     check_suite[7898/7898] cpu 0  +0.000294s
- *	     accepts+0xa  mov %eax,0x198fb(%rip)   check_suite.c:26
+ *	     accepts+0xa  mov %eax, 0x198fb(%rip)   check_suite.c:26
  *	     0  accepts                       check_suite.c:26
  *	     1  accepting_changes_nothing_fn  check_suite.c:34
  *	     ...

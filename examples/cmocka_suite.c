@@ -4,7 +4,7 @@
  *	[ RUN      ] accepting_changes_nothing
  *	#1   stray write  config (4 of 8 bytes, at 0x560fbda3d2f4)
  *	     cmocka_suite[2856/2856] cpu 1  +0.000293s
- *	     accepts+0xa  mov %eax,0x13077(%rip)   cmocka_suite.c:36
+ *	     accepts+0xa  mov %eax, 0x13077(%rip)   cmocka_suite.c:36
  *	     0  accepts                    cmocka_suite.c:36
  *	     1  accepting_changes_nothing  cmocka_suite.c:57
  *	     ...

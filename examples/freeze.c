@@ -4,7 +4,7 @@
  *
  *	#1   stray write  config (4 of 8 bytes, at 0x55e3ec7142d4)
  *	     freeze[7877/7877] cpu 0  +0.000365s
- *	     accepts+0xa  mov %eax,0x11925(%rip)   freeze.c:33
+ *	     accepts+0xa  mov %eax, 0x11925(%rip)   freeze.c:33
  *	     0  accepts  freeze.c:33
  *	     1  serve    freeze.c:43
  *	     2  main     freeze.c:50

@@ -4,7 +4,7 @@
  *
  *	#1   write  first value (8 bytes at 0x55792cb2e2a8)  -> 12
  *	     list[7882/7882] cpu 0  +0.000345s
- *	     add+0x1f  mov %rdx,0x8(%rax)   list.c:44
+ *	     add+0x1f  mov %rdx, 0x8(%rax)   list.c:44
  *	     0  add   list.c:44
  *	     1  main  list.c:63
  *	     ...

@@ -3,7 +3,7 @@
  *
  *	#1   stray write  system (4 bytes at 0x5570806a72d0)  -> 1000
  *	     plain_assert[7887/7887] cpu 1  +0.000358s
- *	     log_in+0xe  mov %edx,(%rax)   plain_assert.c:23
+ *	     log_in+0xe  mov %edx, (%rax)   plain_assert.c:23
  *	     0  log_in  plain_assert.c:23
  *	     1  main    plain_assert.c:34
  *	     ...

@@ -3,7 +3,7 @@
  *
  *	#1   write  balance (4 bytes at 0x56073e15d2d0)  -> 70
  *	     watch[7872/7872] cpu 0  +0.000363s
- *	     pay+0x10  mov %eax,0x11a51(%rip)   watch.c:20
+ *	     pay+0x10  mov %eax, 0x11a51(%rip)   watch.c:20
  *	     0  pay   watch.c:20
  *	     1  main  watch.c:27
  *	     ...

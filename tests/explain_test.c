@@ -278,7 +278,7 @@ one_sample_is_a_hit_at_once(void **state)
 	assert_int_equal(hit->len, 8);
 	assert_int_equal(hit->pc, (uintptr_t)after_store);
 	assert_int_equal(hit->insn.confidence, EX_EXACT);
-	assert_string_equal(hit->insn.text, "mov %rax,(%rdi)");
+	assert_string_equal(hit->insn.text, "mov %rax, (%rdi)");
 	assert_int_equal(hit->samples, 1);
 	assert_non_null(hit->stack);
 	expect_tally(3, 3, 0, 0);

@@ -72,7 +72,7 @@ __asm__(".pushsection .text\n"
 #define FORMS(X)							\
 X(store, "", "mov %rdi,64(%rdi)", "",					\
 	.at = 64, .is = EX_EXACT, .writes = true, .first = 64, .size = 8, \
-	.text = "mov %rdi,0x40(%rdi)")					\
+	.text = "mov %rdi, 0x40(%rdi)")					\
 X(store_same, "", "movl $0,64(%rdi)", "",				\
 	.at = 64, .len = 2, .is = EX_EXACT, .writes = true, .first = 64, \
 	.size = 4)							\
@@ -88,7 +88,7 @@ X(store_nontemporal, "", "movnti %rax,64(%rdi)", "sfence",		\
 	.at = 64, .is = EX_EXACT, .writes = true, .first = 64, .size = 8) \
 X(vector_below, "", "movups %xmm0,56(%rdi)", "",			\
 	.at = 64, .is = EX_EXACT, .writes = true, .first = 56, .size = 16, \
-	.text = "movups %xmm0,0x38(%rdi)")				\
+	.text = "movups %xmm0, 0x38(%rdi)")				\
 X(vector_wide_below, "", "vmovups %ymm0,40(%rdi)", "vzeroupper",	\
 	.at = 64, .need = AVX, .is = EX_EXACT, .writes = true,		\
 	.first = 40, .size = 32)					\
@@ -211,7 +211,7 @@ X(rep_movs_words, "lea 4(%rdi),%rsi; add $508,%rdi; mov $20,%ecx",	\
 	.first = 572, .size = 8)					\
 X(rep_stos, "mov $20,%ecx", "rep stosq", "",				\
 	.at = 64, .is = EX_EXACT, .writes = true, .first = 64, .size = 8, \
-	.text = "rep stos %rax,%es:(%rdi)")				\
+	.text = "rep stosq")				\
 X(rep_stos_half, "mov $20,%ecx", "rep stosl", "",			\
 	.at = 64, .is = EX_EXACT, .samples = 2, .writes = true,		\
 	.first = 64, .size = 4)						\

@@ -59,17 +59,17 @@ static const uint64_t datum[4];
 /* stores, and what they stored */					\
 X(store, "nop", "mov %rdi,0x10(%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000, [DI] = 0x1122334455667788 },		\
-	.addr = 0x1010, .is = EX_EXACT, .text = "mov %rdi,0x10(%rsi)",	\
+	.addr = 0x1010, .is = EX_EXACT, .text = "mov %rdi, 0x10(%rsi)",	\
 	.writes = true, .size = 8,					\
 	.known = true, .value = 0x1122334455667788)			\
 X(store_scaled, "nop", "movw $0xbeef,-0x8(%rsi,%rcx,4)", "ret",		\
 	.reg = { [SI] = 0x1000, [CX] = 4 }, .addr = 0x1008, .len = 2,	\
-	.is = EX_EXACT, .text = "movw $0xbeef,-0x8(%rsi,%rcx,4)",	\
+	.is = EX_EXACT, .text = "movw $-0x4111, -0x8(%rsi,%rcx,4)",	\
 	.writes = true, .size = 2,					\
 	.known = true, .immediate = true, .value = 0xbeef)		\
 X(store_negative, "nop", "movq $-2,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_EXACT,	\
-	.text = "movq $0xfffffffffffffffe,(%rsi)", .writes = true,	\
+	.text = "movq $-0x2, (%rsi)", .writes = true,	\
 	.size = 8, .known = true, .immediate = true,			\
 	.value = 0xfffffffffffffffe)					\
 X(store_rip, "nop", "mov %eax,datum+4(%rip)", "ret",			\
@@ -78,7 +78,7 @@ X(store_rip, "nop", "mov %eax,datum+4(%rip)", "ret",			\
 	.known = true, .value = 7)					\
 X(store_high_byte, "nop", "mov %ah,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1003, [AX] = 0x1234 }, .addr = 0x1003,	\
-	.len = 1, .is = EX_EXACT, .text = "mov %ah,(%rsi)",		\
+	.len = 1, .is = EX_EXACT, .text = "mov %ah, (%rsi)",		\
 	.writes = true, .size = 1, .known = true, .value = 0x12)	\
 X(store_begins_below, "nop", "mov %rax,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1000, [AX] = 0x1122334455667788 },		\
@@ -92,7 +92,7 @@ X(store_part, "nop", "mov %al,(%rsi)", "ret",				\
 	.writes = true, .first = 0x1003, .size = 1)			\
 X(store_vector, "nop", "movups %xmm0,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x0ff8 }, .addr = 0x1000, .is = EX_EXACT,	\
-	.text = "movups %xmm0,(%rsi)", .writes = true,			\
+	.text = "movups %xmm0, (%rsi)", .writes = true,			\
 	.first = 0xff8, .size = 16)					\
 X(store_masked, "nop", "vpmaskmovd %ymm0,%ymm1,(%rsi)", "ret",		\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1010,			\
@@ -102,11 +102,11 @@ X(store_opmask, "nop", "vmovdqu64 %zmm0,(%rsi){%k1}", "ret",		\
 	.is = EX_ADDRESS_UNVERIFIED, .writes = true)			\
 X(store_address32, "nop", "mov %eax,-1(%esi)", "ret",			\
 	.reg = { [SI] = 0xffff00001001, [AX] = 5 }, .addr = 0x1000,	\
-	.len = 1, .is = EX_EXACT, .text = "mov %eax,-0x1(%esi)",	\
+	.len = 1, .is = EX_EXACT, .text = "mov %eax, -0x1(%esi)",	\
 	.writes = true, .size = 4, .known = true, .value = 5)		\
 X(store_absolute, "nop", "movabs %al,0x123456789abc", "ret",		\
 	.addr = 0x123456789abc, .len = 1, .is = EX_EXACT,		\
-	.text = "movabs %al,0x123456789abc", .writes = true, .size = 1,	\
+	.text = "mov %al, 0x123456789abc", .writes = true, .size = 1,	\
 	.known = true)							\
 X(setcc, "nop", "setle (%rsi)", "ret",					\
 	.reg = { [SI] = 0x1000, [FLAGS] = OF }, .addr = 0x1000,		\
@@ -114,7 +114,7 @@ X(setcc, "nop", "setle (%rsi)", "ret",					\
 	.writes = true, .size = 1, .known = true, .value = 1)		\
 X(setcc_not, "nop", "setae (%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000, [FLAGS] = CF }, .addr = 0x1000,		\
-	.len = 1, .is = EX_EXACT, .text = "setae (%rsi)",		\
+	.len = 1, .is = EX_EXACT, .text = "setnb (%rsi)",		\
 	.writes = true, .size = 1, .known = true, .value = 0)		\
 X(xsave, "nop", "xsavec 0x40(%rsp)", "ret",				\
 	.reg = { [SP] = STACK }, .addr = STACK + 0x240,			\
@@ -128,11 +128,11 @@ X(fxsave_reserved, "nop", "fxsave (%rsi)", "ret",			\
 	.is = EX_ADDRESS_UNVERIFIED, .writes = true)			\
 X(clear_line, "nop", "clzero", "ret",					\
 	.reg = { [AX] = 0x1008 }, .addr = 0x1030, .is = EX_EXACT,	\
-	.text = "clzero", .writes = true, .first = 0x1000,		\
+	.text = "clzero %rax", .writes = true, .first = 0x1000,		\
 	.size = 64)							\
 X(store_line, "nop", "movdir64b (%rsi),%rdi", "ret",			\
 	.reg = { [SI] = 0x2000, [DI] = 0x1000 }, .addr = 0x1030,	\
-	.is = EX_EXACT, .text = "movdir64b (%rsi),%rdi",		\
+	.is = EX_EXACT, .text = "movdir64bz (%rsi), %rdi",		\
 	.writes = true, .first = 0x1000, .size = 64)			\
 X(scatter, "nop", "vscatterdps %zmm1,(%rsi,%zmm0,4){%k1}", "ret",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000,			\
@@ -144,7 +144,7 @@ X(increment, "nop", "incl (%rsi)", "ret",				\
 	.writes = true, .size = 4)					\
 X(xchg, "nop", "xchg %rax,(%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000,		\
-	.is = EX_EXACT, .text = "xchg %rax,(%rsi)", .reads = true,	\
+	.is = EX_EXACT, .text = "xchg %rax, (%rsi)", .reads = true,	\
 	.writes = true, .size = 8)					\
 X(xchg_base, "nop", "xchg %rax,(%rax)", "ret",				\
 	.reg = { [AX] = 0x1000 }, .addr = 0x1000,			\
@@ -152,7 +152,7 @@ X(xchg_base, "nop", "xchg %rax,(%rax)", "ret",				\
 	.size = 8)							\
 X(xadd, "nop", "lock xadd %eax,(%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000, [AX] = 1 }, .addr = 0x1000,		\
-	.len = 4, .is = EX_EXACT, .text = "lock xadd %eax,(%rsi)",	\
+	.len = 4, .is = EX_EXACT, .text = "lock xadd %eax, (%rsi)",	\
 	.reads = true, .writes = true, .size = 4)			\
 /* what an exchange stored was in the register that it loaded */	\
 X(xchg_constant, "mov $7,%eax", "xchg %rax,(%rsi)", "ret",		\
@@ -203,7 +203,7 @@ X(xchg_after_call, "mov $7,%eax; call .Lcallee", "xchg %rax,(%rsi)",	\
 X(cmpxchg, "nop", "lock cmpxchg %rcx,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1000, [AX] = 1, [CX] = 2, [FLAGS] = ZF },	\
 	.addr = 0x1000, .is = EX_EXACT,					\
-	.text = "lock cmpxchg %rcx,(%rsi)", .reads = true,		\
+	.text = "lock cmpxchg %rcx, (%rsi)", .reads = true,		\
 	.writes = true, .size = 8, .known = true, .value = 2)		\
 X(cmpxchg_fails, "nop", "lock cmpxchg %rcx,(%rsi)", "ret",		\
 	.reg = { [SI] = 0x1000, [AX] = 1, [CX] = 2 },			\
@@ -211,12 +211,12 @@ X(cmpxchg_fails, "nop", "lock cmpxchg %rcx,(%rsi)", "ret",		\
 	.size = 8, .known = true, .value = 1)				\
 X(bit_far_away, "nop", "btsq %rax,(%rsi)", "ret",			\
 	.reg = { [SI] = 0x1000, [AX] = (uint64_t)-65 },			\
-	.addr = 0xff0, .is = EX_EXACT, .text = "bts %rax,(%rsi)",	\
+	.addr = 0xff0, .is = EX_EXACT, .text = "bts %rax, (%rsi)",	\
 	.reads = true, .writes = true, .size = 8)			\
 /* the base is gone */							\
 X(base_loaded, "nop", "mov 8(%rax),%rax", "ret",			\
 	.reg = { [AX] = 0x1000 }, .addr = 0x1008, .access = 'a',	\
-	.is = EX_ADDRESS_UNVERIFIED, .text = "mov 0x8(%rax),%rax",	\
+	.is = EX_ADDRESS_UNVERIFIED, .text = "mov 0x8(%rax), %rax",	\
 	.reads = true, .size = 8)					\
 X(base_part_loaded, "nop", "movb (%rax),%al", "ret",			\
 	.reg = { [AX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
@@ -226,7 +226,7 @@ X(index_multiplied, "nop", "mulq (%rsi,%rdx)", "ret",			\
 	.is = EX_ADDRESS_UNVERIFIED, .reads = true, .size = 8)		\
 X(thread_local, "nop", "mov %eax,%fs:-4", "ret",			\
 	.addr = 0x1000, .is = EX_ADDRESS_UNVERIFIED,			\
-	.text = "mov %eax,%fs:0xfffffffffffffffc", .writes = true,	\
+	.text = "mov %eax, %fs:0xfffffffffffffffc", .writes = true,	\
 	.size = 4)							\
 X(gather, "nop", "vpgatherdd %ymm2,(%rsi,%ymm1,4),%ymm0", "ret",	\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
@@ -240,7 +240,7 @@ X(load_before_gather, "nop", "mov (%rsi),%eax",				\
 	.reads = true)							\
 X(translate, "nop", "xlat", "ret",					\
 	.reg = { [BX] = 0x1000 }, .addr = 0x1000, .access = 'a',	\
-	.is = EX_ADDRESS_UNVERIFIED, .text = "xlat %ds:(%rbx)",		\
+	.is = EX_ADDRESS_UNVERIFIED, .text = "xlat",		\
 	.reads = true)							\
 /* the stack */								\
 X(push, "nop", "push %rbx", "nop",					\
@@ -249,7 +249,7 @@ X(push, "nop", "push %rbx", "nop",					\
 	.size = 8, .known = true, .value = 9)				\
 X(push_immediate, "nop", "push $-1", "nop",				\
 	.reg = { [SP] = STACK }, .addr = STACK + 4, .len = 4,		\
-	.is = EX_EXACT, .text = "push $0xffffffffffffffff",		\
+	.is = EX_EXACT, .text = "push $-0x1",		\
 	.writes = true, .first = STACK, .size = 8, .known = true,	\
 	.immediate = true, .value = 0xffffffff)				\
 X(push_stack_pointer, "nop", "push %rsp", "nop",			\
@@ -264,11 +264,11 @@ X(push_no_copy, "nop", "push %rbx", "nop",				\
 	.no_stack = true, .is = EX_AMBIGUOUS, .writes = true)		\
 X(push16, "nop", "pushw $0x1234", "nop",				\
 	.reg = { [SP] = STACK + 6 }, .addr = STACK, .is = EX_EXACT,	\
-	.text = "pushw $0x1234", .writes = true, .first = STACK + 6,	\
+	.text = "push $0x1234", .writes = true, .first = STACK + 6,	\
 	.size = 2)							\
 X(push_flags, "nop", "pushf", "nop",					\
 	.reg = { [SP] = STACK }, .addr = STACK, .is = EX_EXACT,		\
-	.text = "pushf", .writes = true, .size = 8)			\
+	.text = "pushfq", .writes = true, .size = 8)			\
 X(pop, "nop", "pop %rbx", "nop",					\
 	.reg = { [SP] = STACK + 8 }, .addr = STACK, .access = 'a',	\
 	.is = EX_EXACT, .text = "pop %rbx", .reads = true, .size = 8)	\
@@ -284,7 +284,7 @@ X(leave, "nop", "leave", "ret",						\
 	.is = EX_EXACT, .text = "leave", .reads = true, .size = 8)	\
 X(enter, "nop", "enter $0x20,$0", "nop",				\
 	.reg = { [SP] = STACK - 0x20, [BP] = STACK }, .addr = STACK,	\
-	.is = EX_EXACT, .text = "enter $0x20,$0x0", .writes = true,	\
+	.is = EX_EXACT, .text = "enter $0x0, $0x20", .writes = true,	\
 	.size = 8)							\
 X(enter_nested, "nop", "enter $0x20,$1", "nop",				\
 	.reg = { [SP] = STACK - 0x28, [BP] = STACK }, .addr = STACK,	\
@@ -301,7 +301,7 @@ X(call_elsewhere, "nop", "call code_store", "nop",			\
 X(call_register, "nop", "call *%rax", "nop",				\
 	.at = code_callee, .top = call_register_after,			\
 	.reg = { [SP] = STACK, [AX] = (uint64_t)code_callee },		\
-	.addr = STACK, .is = EX_EXACT, .text = "call *%rax",		\
+	.addr = STACK, .is = EX_EXACT, .text = "call %rax",		\
 	.writes = true, .size = 8, .known = true, .immediate = true,	\
 	.value = (uint64_t)call_register_after)				\
 X(call_register_elsewhere, "nop", "call *%rax", "nop",			\
@@ -311,7 +311,7 @@ X(call_register_elsewhere, "nop", "call *%rax", "nop",			\
 X(call_pointer, "nop", "call *0x10(%rax)", "nop",			\
 	.at = code_callee, .top = call_pointer_after,			\
 	.reg = { [SP] = STACK, [AX] = 0x1000 }, .addr = 0x1010,		\
-	.access = 'a', .is = EX_EXACT, .text = "call *0x10(%rax)",	\
+	.access = 'a', .is = EX_EXACT, .text = "call 0x10(%rax)",	\
 	.reads = true, .size = 8)					\
 X(call_pointer_on_stack, "nop", "call *0x10(%rsp)", "nop",		\
 	.at = code_callee, .top = call_pointer_on_stack_after,		\
@@ -365,7 +365,7 @@ X(loads, "nop", "mov (%rsi),%eax", "ret",				\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .is = EX_UNKNOWN)	\
 X(loads_watched, "nop", "mov (%rsi),%eax", "ret",			\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1000, .access = 'r',	\
-	.is = EX_EXACT, .text = "mov (%rsi),%eax", .reads = true,	\
+	.is = EX_EXACT, .text = "mov (%rsi), %eax", .reads = true,	\
 	.size = 4)							\
 X(long_nop, "nop", "nopl 8(%rsi)", "ret",				\
 	.reg = { [SI] = 0x1000 }, .addr = 0x1008, .access = 'a',	\
@@ -381,7 +381,7 @@ X(system_call, "nop", "syscall", "ret",					\
 /* strings: the pointers have moved on */				\
 X(movs, "nop", "movsq", "ret",						\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008 }, .addr = 0x1000,	\
-	.is = EX_EXACT, .text = "movsq %ds:(%rsi),%es:(%rdi)",		\
+	.is = EX_EXACT, .text = "movsq",		\
 	.writes = true, .size = 8)					\
 X(movs_source, "nop", "movsq", "ret",					\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008 }, .addr = 0x2000,	\
@@ -389,7 +389,7 @@ X(movs_source, "nop", "movsq", "ret",					\
 X(stos_down, "nop", "stosl", "ret",					\
 	.reg = { [DI] = 0xffc, [AX] = 6, [FLAGS] = DF },		\
 	.addr = 0x1000, .len = 4, .is = EX_EXACT,			\
-	.text = "stos %eax,%es:(%rdi)", .writes = true, .size = 4,	\
+	.text = "stosd", .writes = true, .size = 4,	\
 	.known = true, .value = 6)					\
 X(lods_stack_segment, "nop", ".byte 0x36; lodsb", "ret",		\
 	.reg = { [SI] = 0x1001, [SP] = 0x1001 }, .addr = 0x1000,	\
@@ -397,15 +397,15 @@ X(lods_stack_segment, "nop", ".byte 0x36; lodsb", "ret",		\
 X(scas, "nop", "scasb", "ret",						\
 	.reg = { [DI] = 0x1001 }, .addr = 0x1000, .len = 1,		\
 	.access = 'a', .is = EX_EXACT,					\
-	.text = "scas %es:(%rdi),%al", .reads = true, .size = 1)	\
+	.text = "scasb", .reads = true, .size = 1)	\
 X(cmps_second, "nop", "repz cmpsb", "ret",				\
 	.reg = { [SI] = 0x2001, [DI] = 0x1001, [CX] = 3 },		\
 	.addr = 0x1000, .len = 1, .access = 'a', .is = EX_EXACT,	\
-	.text = "repz cmpsb %es:(%rdi),%ds:(%rsi)", .reads = true,	\
+	.text = "repe cmpsb", .reads = true,	\
 	.size = 1)							\
 X(rep_on_its_way, "nop", "rep stosq", "ret", .rep = true,		\
 	.reg = { [DI] = 0x1008, [CX] = 5, [AX] = 1 }, .addr = 0x1000,	\
-	.is = EX_EXACT, .text = "rep stos %rax,%es:(%rdi)",		\
+	.is = EX_EXACT, .text = "rep stosq",		\
 	.writes = true, .size = 8, .known = true, .value = 1)		\
 X(rep_part, "nop", "rep stosb", "ret", .rep = true,			\
 	.reg = { [DI] = 0x1003, [CX] = 5, [AX] = 1 }, .addr = 0x1000,	\
@@ -422,7 +422,7 @@ X(rep_one_or_both, "nop", "rep movsb", "ret", .rep = true,		\
 	.addr = 0x1000, .access = 'a', .is = EX_ADDRESS_UNVERIFIED)	\
 X(rep_done, "nop", "rep movsq", "ret",					\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008 }, .addr = 0x1000,	\
-	.is = EX_EXACT, .text = "rep movsq %ds:(%rsi),%es:(%rdi)",	\
+	.is = EX_EXACT, .text = "rep movsq",	\
 	.writes = true, .size = 8)					\
 X(rep_not_done, "nop", "rep movsq", "ret",				\
 	.reg = { [SI] = 0x2008, [DI] = 0x1008, [CX] = 1 },		\
@@ -464,11 +464,15 @@ X(end_of_memory, "nop", "mov %rax,-4(%rsi)", "ret",			\
 /* execution */								\
 X(executed, "nop", "mov %eax,(%rsi)", "ret", .rep = true,		\
 	.data = executed_insn, .len = 1, .access = 'x',			\
-	.is = EX_EXACT, .text = "mov %eax,(%rsi)")
+	.is = EX_EXACT, .text = "mov %eax, (%rsi)")
+
+/* Far from the rest of the program, whose bytes could be a jump into it. */
+#define APART ".pushsection .apart,\"ax\",@progbits\n"
+__asm__(APART "	.skip 1 << 20\n	.popsection");
 
 #define CODE(name, lead, insn, tail, ...)				\
 	extern const uint8_t code_##name[], name##_insn[], name##_after[]; \
-	__asm__(".pushsection .text\n"					\
+	__asm__(APART							\
 	    "	.type code_" #name ", @function\n"			\
 	    "code_" #name ":\n	" lead "\n"				\
 	    #name "_insn:\n	" insn "\n"				\

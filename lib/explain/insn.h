@@ -28,7 +28,7 @@ struct ex_insn {
 	enum ex_confidence confidence;
 	uint64_t pc;		/* its address in the process; 0 when unknown */
 	uint8_t len;		/* bytes */
-	char text[96];		/* AT&T syntax, as objdump and gdb print it */
+	char text[96];		/* AT&T syntax, as Zydis prints it */
 	bool reads, writes;	/* memory at the watch; both: read-modify-write */
 	uint64_t addr;		/* exact: first byte touched, if size is known;
 				   else 0 */

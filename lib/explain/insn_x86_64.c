@@ -22,7 +22,6 @@
 #include <asm/perf_regs.h>
 #include <string.h>
 
-#include "att.h"
 #include "code.h"
 #include "insn.h"
 #include "regs.h"
@@ -304,6 +303,41 @@ add_call(const struct ex_query *q, struct candidates *all)
 	add(all, found);
 }
 
+/* The text of an instruction, as Zydis prints AT&T syntax; what would be too
+   long is cut off.  Memory that is the only operand of an instruction says its
+   size, which Zydis leaves out ("inc (%rdi)"). */
+static void
+format(const struct ex_code *c, char *text, size_t size)
+{
+	const ZydisInstructionCategory category = c->insn->meta.category;
+	const struct {
+		ZydisFormatterProperty property;
+		ZyanUPointer value;
+	} set[] = {
+		{ ZYDIS_FORMATTER_PROP_HEX_UPPERCASE, ZYAN_FALSE },
+		{ ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, ZYAN_TRUE },
+		{ ZYDIS_FORMATTER_PROP_FORCE_SIZE,
+		    c->insn->operand_count_visible == 1 &&
+		    (category == ZYDIS_CATEGORY_BINARY ||
+		    category == ZYDIS_CATEGORY_LOGICAL) },
+		{ ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
+		    ZYDIS_PADDING_DISABLED },
+		{ ZYDIS_FORMATTER_PROP_DISP_PADDING, ZYDIS_PADDING_DISABLED },
+		{ ZYDIS_FORMATTER_PROP_IMM_PADDING, ZYDIS_PADDING_DISABLED },
+	};
+	ZydisFormatter formatter;
+
+	*text = '\0';
+	if (ZYAN_FAILED(ZydisFormatterInit(&formatter,
+	    ZYDIS_FORMATTER_STYLE_ATT)))
+		return;
+	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+		(void)ZydisFormatterSetProperty(&formatter, set[i].property,
+		    set[i].value);
+	(void)ZydisFormatterFormatInstruction(&formatter, c->insn, c->op,
+	    c->insn->operand_count_visible, text, size, c->pc, NULL);
+}
+
 static void
 set_insn(const struct ex_code *c, struct ex_insn *out)
 {
@@ -312,8 +346,7 @@ set_insn(const struct ex_code *c, struct ex_insn *out)
 	out->pc = c->pc;
 	out->len = c->insn->length;
 	if (decoded->text_pc != c->pc) {
-		ex_att_text(c->insn, c->op, c->pc, decoded->text,
-		    sizeof(decoded->text));
+		format(c, decoded->text, sizeof(decoded->text));
 		decoded->text_pc = c->pc;
 	}
 	memcpy(out->text, decoded->text, sizeof(out->text));

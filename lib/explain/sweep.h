@@ -55,7 +55,7 @@ struct ex_decoded {
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
 	struct ex_held held;	/* by its register that it also loads */
 	uint64_t text_pc;	/* the pc that text was made for; 0: none yet */
-	char text[96];		/* see att.h */
+	char text[96];		/* AT&T syntax */
 };
 
 /* The instruction of a module at vaddr; NULL: none there, or out of memory. */
