@@ -617,6 +617,7 @@ contend(const char *const *options)
 {
 	static const char *const args[][3] = {
 		{"adds", "4", "3"}, {"adds", "4", "150"},
+		{"copies", "4", "150"},
 		{"swaps", "4", "3"}, {"swaps", "4", "150"},
 	};
 
@@ -624,7 +625,7 @@ contend(const char *const *options)
 		const char *const command[] = {victim("race"), args[i][0],
 		    args[i][1], args[i][2], NULL};
 		const unsigned n = 4 * (unsigned)atoi(args[i][2]);
-		const bool adds = strcmp(args[i][0], "adds") == 0;
+		const bool adds = strcmp(args[i][0], "swaps") != 0;
 		struct watched w;
 		unsigned new;
 

@@ -18,7 +18,10 @@
 #include "module_private.h"
 #include "range.h"
 
-#define HEADER 12	/* bytes before the table: both pointers take 4 */
+enum {
+	HEADER = 12,		/* bytes before the table: both pointers take 4 */
+	ROWS_MAX = 4096,	/* of an entry: no more are looked through */
+};
 
 static bool
 find_phdr(Elf *elf, GElf_Phdr *out)
@@ -64,9 +67,10 @@ table_start(struct ex_module *m, uint64_t base, uint64_t i, uint64_t *start)
 	return true;
 }
 
-/* Whether the nearest entry below reaches so far. */
+/* Whether the nearest entry below reaches so far, and where the row that holds
+   vaddr ends. */
 static bool
-has_entry(struct ex_module *m, uint64_t vaddr)
+has_entry(struct ex_module *m, uint64_t vaddr, uint64_t *end)
 {
 	uint64_t bias;
 	Dwarf_CFI *cfi = ex_module_cfi(m, false, &bias);
@@ -74,8 +78,26 @@ has_entry(struct ex_module *m, uint64_t vaddr)
 
 	if (cfi == NULL || dwarf_cfi_addrframe(cfi, vaddr + bias, &frame) != 0)
 		return false;
+	(void)dwarf_frame_info(frame, NULL, end, NULL);
+	*end -= bias;
 	free(frame);
 	return true;
+}
+
+/* The last entry has no next one: it ends where its last row does. */
+static uint64_t
+last_end(struct ex_module *m, uint64_t row)
+{
+	uint64_t end = row;
+
+	for (unsigned i = 0; i < ROWS_MAX; i++) {
+		if (!has_entry(m, row, &end))
+			return row;
+		if (end <= row)
+			break;
+		row = end;
+	}
+	return UINT64_MAX;
 }
 
 static bool
@@ -83,7 +105,7 @@ table_find(struct ex_module *m, const GElf_Phdr *ph, uint64_t vaddr,
     uint64_t *start, uint64_t *end)
 {
 	const uint64_t n = table_size(m, ph);
-	uint64_t low = 0, high = n;
+	uint64_t low = 0, high = n, row;
 
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2, at;
@@ -96,10 +118,10 @@ table_find(struct ex_module *m, const GElf_Phdr *ph, uint64_t vaddr,
 			high = mid;
 	}
 	if (low == 0 || !table_start(m, ph->p_vaddr, low - 1, start) ||
-	    !has_entry(m, vaddr))
+	    !has_entry(m, vaddr, &row))
 		return false;
 	if (low == n || !table_start(m, ph->p_vaddr, low, end))
-		*end = UINT64_MAX;
+		*end = last_end(m, row);
 	return true;
 }
 

@@ -6,8 +6,9 @@
 
 #include "module.h"
 
-/* The entry that holds vaddr: its start, and where it ends at the latest.
-   False: there is none. */
+/* The entry that holds vaddr: its start, and where it ends at the latest, which
+   is where the next one begins; the last one's end is its own.  False: there is
+   none. */
 bool ex_fde_find(struct ex_module *, uint64_t vaddr, uint64_t *start,
     uint64_t *end);
 

@@ -5,6 +5,7 @@
  *	race calm THREADS WRITES	one at a time, 10 ms apart
  *	race pairs MS WRITES		two threads, both MS ms after the last writes
  *	race adds THREADS WRITES	at once, xadd alone
+ *	race copies THREADS WRITES	the same, the operand is another register's
  *	race swaps THREADS WRITES	at once, xchg alone
  *
  * A stored value is unique, with low byte 0; each addition adds 1.  At the end
@@ -41,7 +42,7 @@ static struct thread {
 } threads[THREADS_MAX];
 
 static unsigned writes, pause_ms;
-static int calm, pairs, adds, swaps;
+static int calm, pairs, adds, copies, swaps;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
 
@@ -124,6 +125,21 @@ put_adds(struct thread *t)
 	}
 }
 
+/* As compilers do it in a loop: the operand is kept in another register.  The
+   linker puts it behind all other code: no other function begins where it
+   ends. */
+__attribute__((noinline, section(".text.last"))) static void
+put_copies(struct thread *t, uint64_t operand)
+{
+	for (unsigned i = 0; i < writes; i++) {
+		uint64_t loaded;
+
+		__asm__ volatile("movq %2,%1; lock xaddq %1,%0" :
+		    "+m"(word), "=&r"(loaded) : "r"(operand));
+		note_loaded(t, i, "xadd", operand, loaded);
+	}
+}
+
 /* The operand comes from further away. */
 static void
 put_swaps(struct thread *t)
@@ -191,6 +207,10 @@ work(void *arg)
 
 	t->tid = gettid();
 	(void)pthread_barrier_wait(&ready);
+	if (copies) {
+		put_copies(t, 1);
+		return NULL;
+	}
 	if (pairs || adds || swaps) {
 		(pairs ? put_pairs : adds ? put_adds : put_swaps)(t);
 		return NULL;
@@ -237,6 +257,7 @@ main(int argc, char **argv)
 	calm = strcmp(argv[1], "calm") == 0;
 	pairs = strcmp(argv[1], "pairs") == 0;
 	adds = strcmp(argv[1], "adds") == 0;
+	copies = strcmp(argv[1], "copies") == 0;
 	swaps = strcmp(argv[1], "swaps") == 0;
 	if (pairs) {
 		pause_ms = n;
