@@ -6,7 +6,8 @@
 #                    fuzzing, static checks
 #   bmake lint       the static checks alone
 #   bmake demo       watch an example program and show a few hits
-#   bmake bench      measure the ratios that tests/bench promises
+#   bmake bench      measure the cost of a watch and the ratios that tests/bench
+#                    promises
 #   bmake install    DESTDIR= and prefix= as usual
 #   bmake clean      remove what was built
 #
@@ -66,8 +67,7 @@ demo: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples demo
 
 bench: .PHONY
-	@${.MAKE} -C ${.CURDIR}/tests -j2 libtest.a
-	@${.MAKE} -C ${.CURDIR}/tests/bench bench
+	@${.MAKE} -C ${.CURDIR}/tests -j2 benchmarks
 
 clean-others: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples clean

@@ -1,24 +1,26 @@
 /*
  * counter: a victim that writes a known number of times.
  *
- *	counter THREADS WRITES
+ *	counter THREADS WRITES [NANOSECONDS]
  *
- * Says "pid PID counter ADDRESS", waits for a line on stdin (not at end of
- * file), then each thread writes the counter so many times, by a chain of 16
- * calls, and the first thread reads(2) 8 bytes over the word `filled` once.
- * Ends, with status 7, at the next line on stdin.
+ * Prints "pid PID counter ADDRESS" and waits for a line on stdin (or its end).
+ * Then each thread writes the counter that many times, through a chain of 16
+ * calls and with that much work between two writes (0 by default), and the first
+ * thread reads (read(2)) 8 bytes over the word `filled` once.  At the next line on
+ * stdin the program ends, with status 7.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 volatile long counter;
 volatile long filled;
 __thread long local;
-static long writes;
+static long writes, nanoseconds;
 
 static __attribute__((noinline)) void
 bump(void)
@@ -58,6 +60,28 @@ fill(void)
 		abort();
 }
 
+static long
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Work that takes as long as the third argument says. */
+static void
+calculate(void)
+{
+	long until;
+
+	if (nanoseconds == 0)
+		return;
+	until = now() + nanoseconds;
+	while (now() < until)
+		;
+}
+
 static void *
 work(void *first)
 {
@@ -65,8 +89,10 @@ work(void *first)
 
 	snprintf(name, sizeof(name), "worker %d", first != NULL);
 	pthread_setname_np(pthread_self(), name);
-	for (long i = 0; i < writes; i++)
+	for (long i = 0; i < writes; i++) {
 		level15();
+		calculate();
+	}
 	if (first != NULL)
 		fill();
 	return NULL;
@@ -90,6 +116,7 @@ main(int argc, char **argv)
 	if (threads > 64)
 		threads = 64;
 	writes = argc > 2 ? atol(argv[2]) : 1;
+	nanoseconds = argc > 3 ? atol(argv[3]) : 0;
 	printf("pid %d counter %p\n", (int)getpid(), (void *)&counter);
 	fflush(stdout);
 	await_line();
