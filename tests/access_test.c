@@ -11,7 +11,7 @@
 #include <asm/perf_regs.h>
 #include <string.h>
 
-#include "access.h"
+#include "hit/access.h"
 
 #define WORD	UINT64_C(0x1000)	/* the first slot; the other follows */
 #define KERNEL	UINT64_C(0xffffffff81000000)

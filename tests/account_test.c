@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "trap.h"
+#include "handler/trap.h"
 
 /* What the kernel has counted. */
 static uint64_t counted[2];

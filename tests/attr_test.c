@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "attr.h"
-#include "record.h"
+#include "os/attr.h"
+#include "record/record.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

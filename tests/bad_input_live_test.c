@@ -24,7 +24,7 @@
 
 #include "command.h"
 #include "live.h"
-#include "proc.h"
+#include "os/proc.h"
 
 #ifndef __has_feature		/* clang's */
 #define __has_feature(feature) 0

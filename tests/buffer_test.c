@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "buffer.h"
+#include "util/buffer.h"
 
 static void
 writes_numbers(void **state)

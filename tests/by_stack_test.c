@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "by_stack.h"
+#include "report/by_stack.h"
 
 static void
 keeps_what_is_put(void **state)

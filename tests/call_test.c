@@ -20,9 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "call.h"
-#include "call_number.h"
-#include "call_table.h"
+#include "hit/call.h"
+#include "hit/call_number.h"
+#include "hit/call_table.h"
 #include "capture.h"
 
 #define WORD	UINT64_C(0x7f0000001000)	/* 8 watched bytes */

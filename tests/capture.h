@@ -16,7 +16,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "module.h"
+#include "module/module.h"
 
 #define CAPTURE_STACK 32768
 

@@ -10,11 +10,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* the library's: here is another one */
-#include <capture.h>
-
-#include "channel.h"
-#include "record.h"
+#include "handler/capture.h"
+#include "handler/channel.h"
+#include "record/record.h"
 
 enum { PAGE = 4096 };
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cause.h"
+#include "os/cause.h"
 
 static void
 formats_arguments(void **state)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "capture.h"
-#include "cfi.h"
+#include "unwind/cfi.h"
 
 /* Each row begins at a label of its own, row_NAME. */
 #define ROW(name, directives) \

@@ -14,7 +14,7 @@
 #include <ucontext.h>
 
 #include "child.h"
-#include "trap.h"
+#include "handler/trap.h"
 
 /* What a program sees; shared with the child. */
 struct seen {

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "channel.h"
+#include "handler/channel.h"
 #include "child.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

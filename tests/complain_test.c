@@ -9,7 +9,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "complain.h"
+#include "util/complain.h"
 #include "said.h"
 
 static void

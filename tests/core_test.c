@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 
 #include "child.h"
-#include "core.h"
-#include "proc.h"
-#include "ptrace.h"
+#include "action/core.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpus.h"
+#include "os/cpus.h"
 
 static struct wp_cpus cpus;
 

@@ -22,8 +22,8 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "watches.h"
+#include "os/proc.h"
+#include "handler/watches.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attr.h"
-#include "earlier.h"
-#include "module.h"
-#include "slot.h"
+#include "os/attr.h"
+#include "watch/earlier.h"
+#include "module/module.h"
+#include "os/slot.h"
 
 /* What was given, in all. */
 struct seen {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "effect.h"
+#include "insn/effect.h"
 
 enum { ROUNDS = 20000 };
 

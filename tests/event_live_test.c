@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 
 #include "child.h"
-#include "event.h"
+#include "attach/event.h"
 #include "live.h"
 
 enum { RING = 64 << 10, MANY = 300 };

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "executable.h"
+#include "util/executable.h"
 #include "said.h"
 #include "scratch.h"
 

@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "capture.h"
-#include "hit.h"
+#include "hit/hit.h"
 
 #define MS UINT64_C(1000000)
 

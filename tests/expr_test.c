@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr.h"
+#include "unwind/expr.h"
 
 #define CFA UINT64_C(0x7ffd0000)
 #define MEMORY UINT64_C(0x1000)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "flow.h"
+#include "insn/flow.h"
 
 #define CODE(name, text)						\
 	extern const uint8_t name[], name##_end[];			\

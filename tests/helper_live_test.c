@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "channel.h"
+#include "handler/channel.h"
 #include "live.h"
 #include "program.h"
 #include "watchpoint.h"

@@ -23,9 +23,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "proc.h"
+#include "os/proc.h"
 #include "program.h"
-#include "watches.h"
+#include "handler/watches.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

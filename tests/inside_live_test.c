@@ -21,7 +21,7 @@
 #include "child.h"
 #include "live.h"
 #include "refuse.h"
-#include "watches.h"
+#include "handler/watches.h"
 
 /* What is used in a process. */
 static const struct mode {

@@ -26,7 +26,7 @@
 
 #include "live.h"
 #include "scratch.h"
-#include "watches.h"
+#include "handler/watches.h"
 #include "watching.h"
 
 #ifdef __clang__

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "watches.h"
+#include "handler/watches.h"
 
 static uint64_t word;
 

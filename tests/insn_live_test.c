@@ -19,9 +19,9 @@
 
 #include "capture.h"
 #include "command.h"
-#include "insn.h"
+#include "insn/insn.h"
 #include "shot.h"
-#include "symbol.h"
+#include "module/symbol.h"
 
 #define AREA	4096		/* bytes that the forms act on */
 #define STACK	2048		/* in there: the stack of forms that have one */

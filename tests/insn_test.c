@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "insn.h"
+#include "insn/insn.h"
 
 enum {
 	AX = PERF_REG_X86_AX, BX = PERF_REG_X86_BX, CX = PERF_REG_X86_CX,

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "jit.h"
-#include "module.h"
+#include "module/jit.h"
+#include "module/module.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

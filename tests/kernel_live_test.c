@@ -29,12 +29,12 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "ptrace.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 #include "puppet.h"
 #include "shot.h"
-#include "symbol.h"
-#include "target.h"
+#include "module/symbol.h"
+#include "attach/target.h"
 
 enum {
 	NOBODY = 65534,

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernel.h"
+#include "module/kernel.h"
 
 /* A function's address as the kernel lists it; 0: unknown or not shown. */
 static uint64_t

@@ -16,10 +16,10 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "record.h"
+#include "os/proc.h"
+#include "record/record.h"
 #include "scratch.h"
-#include "target.h"
+#include "attach/target.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "lent.h"
+#include "stop/lent.h"
 
 enum { STACK = 65536 };
 

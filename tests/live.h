@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
-#include "probe.h"
+#include "os/perf.h"
+#include "os/probe.h"
 
 /* Long enough for a busy machine; only a failure waits so long. */
 #define LIVE_PATIENCE_MS 60000

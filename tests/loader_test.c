@@ -14,10 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "earlier.h"
-#include "loader.h"
-#include "ptrace.h"
-#include "symbol.h"
+#include "watch/earlier.h"
+#include "run/loader.h"
+#include "os/ptrace.h"
+#include "module/symbol.h"
 
 /* A variable of that name is not where to stop. */
 __attribute__((used)) static int _dl_debug_state;

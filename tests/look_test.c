@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "child.h"
-#include "look.h"
+#include "watch/look.h"
 
 static struct shared {
 	volatile bool ready;

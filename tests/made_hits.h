@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
-#include "type.h"
+#include "report/report.h"
+#include "type/type.h"
 
 /* Text that a hostile program may bear. */
 #define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demangle.h"
-#include "symbol.h"
+#include "module/demangle.h"
+#include "module/symbol.h"
 
 struct ex_module {
 	const char *path;

@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 
 #include "capture.h"
-#include "maps.h"
-#include "module_private.h"
+#include "module/maps.h"
+#include "module/module_private.h"
 #include "scratch.h"
 
 /* Says where its things are, then waits to be killed. */

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "nearest.h"
+#include "spec/nearest.h"
 
 static const struct {
 	const char *want;

@@ -16,11 +16,11 @@
 #include <sys/stat.h>
 
 #include "child.h"
-#include "on_hit.h"
-#include "ptrace.h"
+#include "action/on_hit.h"
+#include "os/ptrace.h"
 #include "said.h"
 #include "scratch.h"
-#include "session.h"
+#include "report/session.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "options.h"
+#include "spec/options.h"
 #include "said.h"
 
 enum { ARGS = 12 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "order.h"
+#include "watch/order.h"
 
 #define MS UINT64_C(1000000)
 enum {

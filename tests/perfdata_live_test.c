@@ -19,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "perfdata.h"
+#include "record/perfdata.h"
 #include "scratch.h"
 
 /* Where the victim maps the page that it writes to: out of the way of whatever

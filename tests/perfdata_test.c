@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "perfdata.h"
+#include "record/perfdata.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

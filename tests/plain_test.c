@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "plain.h"
+#include "report/plain.h"
 #include "said.h"
 #include "scratch.h"
 

@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-#include "jumps.h"
-#include "line.h"
+#include "insn/jumps.h"
+#include "module/line.h"
 #include "made_hits.h"
-#include "policy.h"
+#include "report/policy.h"
 
 /* --- modules, and what libexplain would say of them --- */
 

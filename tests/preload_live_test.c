@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "channel.h"
+#include "handler/channel.h"
 #include "live.h"
 #include "refuse.h"
 #include "scratch.h"

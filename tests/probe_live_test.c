@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "perf.h"
-#include "probe.h"
+#include "os/perf.h"
+#include "os/probe.h"
 
 #define NOBODY 65534
 

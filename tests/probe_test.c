@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
-#include "probe.h"
+#include "os/perf.h"
+#include "os/probe.h"
 
 /* What the machine does. */
 struct machine {

@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 
 #include "child.h"
-#include "proc.h"
+#include "os/proc.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

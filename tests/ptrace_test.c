@@ -23,8 +23,8 @@
 #include <sys/stat.h>
 
 #include "child.h"
-#include "proc.h"
-#include "ptrace.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -16,8 +16,8 @@ fi
 # shellcheck disable=SC2046
 cc -g -O1 -std=c11 -fsanitize=thread -pthread -D_GNU_SOURCE \
     -DVERSION='"0"' -I. -I../explain -o "$scratch/races" \
-    "$TOP/tests/victim/races.c" $(bmake -V SRCS | tr ' ' '\n' |
-    sed "s/\${MACHINE}/$(uname -m)/")
+    "$TOP/tests/victim/races.c" \
+    $(find . -name '*.c' ! -name '*_aarch64.c')
 for delivery in sigtrap; do
 	WATCHPOINT_HELPER='' WATCHPOINT_DELIVERY=$delivery \
 	    TSAN_OPTIONS='halt_on_error=0 exitcode=66' "$scratch/races"

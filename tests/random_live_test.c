@@ -20,7 +20,7 @@
 #include "live.h"
 #include "random_log.h"
 #include "scratch.h"
-#include "slot.h"
+#include "os/slot.h"
 #include "watching.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "range.h"
+#include "module/range.h"
 
 static void
 finds_the_nearest_that_reaches(void **state)

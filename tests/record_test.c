@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "record.h"
+#include "record/record.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -17,10 +17,10 @@
 #include <sys/resource.h>
 
 #include "child.h"
-#include "event.h"
+#include "attach/event.h"
 #include "live.h"
-#include "proc.h"
-#include "record.h"
+#include "os/proc.h"
+#include "record/record.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

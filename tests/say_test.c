@@ -13,7 +13,7 @@
 #include <ucontext.h>
 
 #include "scratch.h"
-#include "trap.h"
+#include "handler/trap.h"
 
 enum { PAGE = 4096 };
 

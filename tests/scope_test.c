@@ -14,7 +14,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "watches.h"
+#include "handler/watches.h"
 
 static int x, y;
 static jmp_buf outside;

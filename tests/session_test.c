@@ -18,7 +18,7 @@
 #include "child.h"
 #include "said.h"
 #include "scratch.h"
-#include "session.h"
+#include "report/session.h"
 
 /* Where the watched regions are; nothing is ever there. */
 enum { WORD = 0x10000, OTHER = 0x20000 };

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-#include "shadow.h"
-#include "stop_value.h"
+#include "hit/shadow.h"
+#include "stop/stop_value.h"
 
 #define MS UINT64_C(1000000)
 enum { AREA = 0x1000, UNKNOWN = -1 };

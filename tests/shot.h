@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "event.h"
+#include "attach/event.h"
 #include "live.h"
-#include "record.h"
+#include "record/record.h"
 
 enum {
 	SHOT_KEPT = 64,		/* samples that are kept, the first ones */

@@ -13,7 +13,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "sideband.h"
+#include "watch/sideband.h"
 
 /* What the child and the test share. */
 static struct shared {

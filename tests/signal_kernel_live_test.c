@@ -28,8 +28,8 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "ptrace.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
 #include "shot.h"
 
 enum {

@@ -9,8 +9,8 @@
 #include <linux/hw_breakpoint.h>
 #include <string.h>
 
-#include "slot.h"
-#include "slot_cpu.h"
+#include "os/slot.h"
+#include "os/slot_cpu.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

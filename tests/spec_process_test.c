@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "earlier.h"
-#include "spec.h"
+#include "watch/earlier.h"
+#include "spec/spec.h"
 
 /* What is asked for.  Used, so that the compiler keeps them. */
 extern long spec_test_counter, spec_test_table[8];

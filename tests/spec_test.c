@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "made_process.h"
-#include "spec.h"
+#include "spec/spec.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "capture.h"
-#include "stack.h"
+#include "hit/stack.h"
 
 #define OWN __attribute__((noinline))
 

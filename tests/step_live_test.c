@@ -22,8 +22,8 @@
 
 #include "child.h"
 #include "live.h"
-#include "step.h"
-#include "watches.h"
+#include "handler/step.h"
+#include "handler/watches.h"
 
 #ifdef __x86_64__
 

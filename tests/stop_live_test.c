@@ -20,9 +20,9 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "stop.h"
-#include "stop_value.h"
+#include "os/proc.h"
+#include "stop/stop.h"
+#include "stop/stop_value.h"
 
 enum { THREADS = 5, RECORDS_MAX = 200000, VALUES = 1 << 16 };
 

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "attr.h"
-#include "stop_queue.h"
+#include "os/attr.h"
+#include "stop/stop_queue.h"
 
 enum { REGS = 36 * 8 };		/* bytes after the raw ones */
 

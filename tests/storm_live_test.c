@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "live.h"
-#include "ptrace.h"
+#include "os/ptrace.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trap.h"
+#include "handler/trap.h"
 
 enum { THREADS = 4, TIMES = 20000 };
 

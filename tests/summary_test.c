@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "summary.h"
+#include "report/summary.h"
 
 static const struct ex_watch watches[] = {{.id = 1}, {.id = 2}};
 static const struct ex_stack stacks[] = {{.id = 1}, {.id = 2, .index = 1}};

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "capture.h"
-#include "sweep.h"
+#include "insn/sweep.h"
 
 #define FUNCTION(name, text)						\
 	extern const uint8_t name[], name##_insn[], name##_end[];	\

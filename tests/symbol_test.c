@@ -11,11 +11,11 @@
 #include <endian.h>
 #include <fcntl.h>
 
-#include "demangle.h"
-#include "die.h"
-#include "module_private.h"
+#include "module/demangle.h"
+#include "module/die.h"
+#include "module/module_private.h"
 #include "scratch.h"
-#include "symbol.h"
+#include "module/symbol.h"
 
 static const char c_source[] =
     "#include <stdio.h>\n"

@@ -14,11 +14,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "attr.h"
+#include "os/attr.h"
 #include "child.h"
-#include "record.h"
+#include "record/record.h"
 #include "scratch.h"
-#include "synth.h"
+#include "attach/synth.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -17,9 +17,9 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "record.h"
-#include "target.h"
+#include "os/proc.h"
+#include "record/record.h"
+#include "attach/target.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -18,9 +18,9 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "ptrace.h"
-#include "tracer.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+#include "stop/tracer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -20,9 +20,9 @@
 
 #include "child.h"
 #include "live.h"
-#include "proc.h"
-#include "tracing.h"
-#include "watches.h"
+#include "os/proc.h"
+#include "helper/tracing.h"
+#include "handler/watches.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

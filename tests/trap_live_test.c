@@ -19,8 +19,8 @@
 
 #include "child.h"
 #include "live.h"
-#include "record.h"
-#include "watches.h"
+#include "record/record.h"
+#include "handler/watches.h"
 
 #ifdef __x86_64__
 

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "scratch.h"
-#include "trusted.h"
+#include "inside/trusted.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

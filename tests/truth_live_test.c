@@ -21,7 +21,7 @@
 
 #include "capture.h"
 #include "command.h"
-#include "insn.h"
+#include "insn/insn.h"
 
 #define STEPS		60000	/* at most, in one program */
 #define WANTED		5000	/* accesses compared in one program, */

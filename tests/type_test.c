@@ -15,10 +15,10 @@
 #include <math.h>
 
 #include "capture.h"
-#include "module_private.h"
+#include "module/module_private.h"
 #include "scratch.h"
-#include "symbol.h"
-#include "type.h"
+#include "module/symbol.h"
+#include "type/type.h"
 
 /* --- what is expected --- */
 

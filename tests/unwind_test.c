@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 
 #include "capture.h"
-#include "regs.h"
-#include "unwind.h"
+#include "unwind/regs.h"
+#include "unwind/unwind.h"
 
 #define FRAMES_MAX 64
 #define STEPS_MAX 60000

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "value.h"
+#include "hit/value.h"
 
 static void
 knows_what_is_known(void **state)

@@ -10,7 +10,7 @@
 
 #include "child.h"
 #include "live.h"
-#include "vigil.h"
+#include "watch/vigil.h"
 
 static struct shared {
 	struct wp_channel channel;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "visible.h"
+#include "util/visible.h"
 
 static const struct {
 	const char *text, *shown, *json;

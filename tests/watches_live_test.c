@@ -21,10 +21,10 @@
 #include <unistd.h>
 
 #include "live.h"
-#include "proc.h"
+#include "os/proc.h"
 #include "program.h"
-#include "ptrace.h"
-#include "watches.h"
+#include "os/ptrace.h"
+#include "handler/watches.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

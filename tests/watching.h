@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "proc.h"
+#include "os/proc.h"
 
 /* A victim; its pid and the address it said, as texts. */
 struct target {

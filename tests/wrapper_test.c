@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "wrapper.h"
+#include "spec/wrapper.h"
 
 static void
 names_calls(void **state)

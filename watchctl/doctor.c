@@ -13,11 +13,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "complain.h"
-#include "options.h"
-#include "proc.h"
-#include "report.h"
-#include "visible.h"
+#include "util/complain.h"
+#include "spec/options.h"
+#include "os/proc.h"
+#include "report/report.h"
+#include "util/visible.h"
 
 #define COLUMNS 78	/* text is folded to so many */
 #define INDENT 14	/* column where what follows a heading begins */

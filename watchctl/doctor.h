@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "buffer.h"
-#include "cause.h"
-#include "probe.h"
+#include "util/buffer.h"
+#include "os/cause.h"
+#include "os/probe.h"
 
 /* A sysctl that this kernel does not have, or that cannot be read. */
 #define DOCTOR_ABSENT INT_MIN

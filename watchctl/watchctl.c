@@ -8,17 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cause.h"
-#include "complain.h"
+#include "os/cause.h"
+#include "util/complain.h"
 #include "doctor.h"
-#include "helper.h"
-#include "inside_run.h"
-#include "last_words.h"
-#include "options.h"
-#include "plain.h"
-#include "proc.h"
-#include "replay.h"
-#include "watch.h"
+#include "helper/helper.h"
+#include "helper/inside_run.h"
+#include "report/last_words.h"
+#include "spec/options.h"
+#include "report/plain.h"
+#include "os/proc.h"
+#include "report/replay.h"
+#include "run/watch.h"
 
 static int
 is(const char *word, const char *verb)

@@ -18,8 +18,8 @@
 
 #include "bench.h"
 #include "command.h"
-#include "proc.h"
-#include "target.h"
+#include "os/proc.h"
+#include "attach/target.h"
 
 enum { RUNS = 7 };
 

@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attr.h"
+#include "os/attr.h"
 #include "bench.h"
 #include "command.h"
-#include "perf.h"
+#include "os/perf.h"
 #include <linux/hw_breakpoint.h>
 
 enum { RUNS = 7 };

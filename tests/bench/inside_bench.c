@@ -27,8 +27,8 @@
 
 #include "bench.h"
 #include "command.h"
-#include "perf.h"
-#include "watches.h"
+#include "os/perf.h"
+#include "handler/watches.h"
 
 enum {
 	BURSTS = 400, BURST = 32, DEPTH = 16,

@@ -20,11 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attr.h"
+#include "os/attr.h"
 #include "bench.h"
 #include "command.h"
-#include "perf.h"
-#include "ptrace.h"
+#include "os/perf.h"
+#include "os/ptrace.h"
 
 enum { RUNS = 5 };
 #define WRITES "4000"

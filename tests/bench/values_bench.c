@@ -17,8 +17,8 @@
 
 #include "bench.h"
 #include "command.h"
-#include "perfdata.h"
-#include "report.h"
+#include "record/perfdata.h"
+#include "report/report.h"
 
 enum { PASSES = 31 };
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "perfdata.h"
+#include "record/perfdata.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 

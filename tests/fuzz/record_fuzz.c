@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "record/record.h"
 
 enum { EVENTS_MAX = 4, IDS_MAX = 3 };
 

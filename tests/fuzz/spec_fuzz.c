@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "made_process.h"
-#include "spec.h"
+#include "spec/spec.h"
 
 enum { SYMBOLS_MAX = 16 };
 

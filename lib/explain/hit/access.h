@@ -1,0 +1,76 @@
+/*
+ * access: which samples are of one access.
+ *
+ * An instruction that touches several slots of a watch makes a sample for each;
+ * a system call that copies over a watch makes one for each step of the copy,
+ * up to one a byte.  All of them were made by one thread, with the same user
+ * registers; and no access is twice at the same place of its work.  Where it is
+ * a copy tells by its destination or source register, other work by the
+ * kernel's callchain: so a call that is made again, registers and all, is
+ * another access.
+ */
+#ifndef EX_ACCESS_H
+#define EX_ACCESS_H
+
+#include "record/record.h"
+
+/* More places than a watch of four slots has bytes and ends. */
+#define EX_ACCESS_PLACES 48
+
+struct ex_access {
+	uint64_t last;		/* ns: of its last sample */
+	uint64_t pc;		/* in the program, as sampled */
+	uint64_t moment;	/* thread state that all its samples share, as
+				   a hash */
+	uint64_t slots;		/* bit n: attr first_attr + n has hit */
+	uint64_t reached;	/* kernel: of the last sample, as below */
+	int first_attr;		/* of the watch's formats, the first that hit */
+	unsigned n;		/* how many places there are */
+	bool kernel;
+	uint64_t place[EX_ACCESS_PLACES];	/* kernel: where it was, as
+						   hashes */
+};
+
+bool ex_access_kernel(const struct ex_record *);
+
+/* The pc in the program: of the sample, or of the system call's return. */
+uint64_t ex_access_pc(const struct ex_record *);
+
+/* It is no access of the program's, but was made to take down another sample:
+   the stack that it holds may be watched, too.  The kernel's names must be
+   right for the sample. */
+bool ex_access_recording(const struct ex_record *);
+
+/*
+ * How far a copy of the kernel's over a slot has come: the address behind the
+ * byte that it touched last, or of the one that it is about to.  0: the sample
+ * is of no copy, or does not tell.
+ */
+uint64_t ex_access_reached(const struct ex_record *, uint64_t addr,
+    uint64_t len);
+
+/* The bytes of a sample's one store or load, if the kernel's function that made
+   it (NULL: not known) does nothing else; false: it does. */
+bool ex_access_single(const struct ex_record *, const char *function,
+    uint64_t *addr, uint64_t *len);
+
+/* What such a function does with the program's memory: 'r' or 'w'; '\0': it is
+   not known. */
+char ex_access_way(const char *function);
+
+/* It begins with a sample of the slot at addr, of len bytes. */
+void ex_access_begin(struct ex_access *, const struct ex_record *,
+    uint64_t addr, uint64_t len);
+
+/* Whether a sample of its thread, of any watch, may be of the same moment. */
+bool ex_access_moment(const struct ex_access *, const struct ex_record *);
+
+/* Whether such a sample, of a slot of the same watch, is one more of its;
+   then it is added. */
+bool ex_access_add(struct ex_access *, const struct ex_record *,
+    uint64_t addr, uint64_t len);
+
+/* Whether at this time (ns) it gets no more samples; never after UINT64_MAX. */
+bool ex_access_over(const struct ex_access *, uint64_t now);
+
+#endif

@@ -1,0 +1,721 @@
+/*
+ * explain: records in, hits out.
+ *
+ * Overview: most samples are a hit by themselves.  Where values are not asked
+ * for, or cannot wait, such a hit is given out at once.  Hits that wait, explained
+ * already, are in a queue in order of time: all until their values are settled
+ * (shadow.h), and those that may get more samples (of a watch of several slots,
+ * or from the kernel, whose copies trap once for each step) until these are
+ * there:
+ *
+ *	head: oldest                     open, of thread 1   open, of thread 2
+ *	 [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit]
+ *
+ * A thread has one access at a time, so it has at most one open hit for each
+ * watch: closed by its next sample that is not of the same access, or, once it
+ * is the head, by time.  Hits are given out from the head while the head is
+ * closed and settled, so order is kept.
+ */
+#include "hit/hit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hit/access.h"
+#include "module/kernel.h"
+#include "hit/shadow.h"
+#include "stop/stop_value.h"
+
+#define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
+
+struct pending {
+	struct pending *next;
+	struct pending *next_open;	/* in a list of open ones */
+	struct ex_hit hit;
+	bool open;		/* may get more samples, of this: */
+	struct ex_access access;
+	bool stepping;		/* it is a copy that is sampled at each byte */
+	struct ex_claim claim;	/* to values */
+};
+
+struct ex_explainer {
+	struct ex_space *space;
+	struct ex_stacks *stacks;
+	const struct ex_slot *slots;
+	size_t nslots;
+	int (*give)(void *, const struct ex_hit *);
+	void *arg;
+	struct ex_tally tally;
+	struct pending *head, *tail;	/* waiting; NULL: none */
+	struct pending *open[OPEN_LISTS];	/* may get more, by thread */
+	struct pending *spare;		/* to be used again */
+	struct pending reserve;		/* for want of memory: given out at
+					   once */
+	struct ex_values values;	/* as they are found */
+	pid_t stands;			/* a thread at its last hit; 0: none */
+	struct ex_shadows *shadows;
+};
+
+struct ex_explainer *
+ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
+    size_t nslots, int (*give)(void *, const struct ex_hit *), void *arg)
+{
+	struct ex_explainer *e = calloc(1, sizeof(*e));
+
+	if (e == NULL)
+		return NULL;
+	e->stacks = ex_stacks_new(space);
+	e->shadows = ex_shadows_new(NULL);
+	if (e->stacks == NULL || e->shadows == NULL) {
+		ex_explainer_free(e);
+		return NULL;
+	}
+	e->space = space;
+	e->slots = slots;
+	e->nslots = nslots;
+	e->give = give;
+	e->arg = arg;
+	return e;
+}
+
+void
+ex_explainer_slots(struct ex_explainer *e, const struct ex_slot *slots,
+    size_t nslots)
+{
+	e->slots = slots;
+	e->nslots = nslots;
+}
+
+static void
+free_list(struct pending *list)
+{
+	while (list != NULL) {
+		struct pending *next = list->next;
+
+		free(list);
+		list = next;
+	}
+}
+
+void
+ex_explainer_free(struct ex_explainer *e)
+{
+	if (e == NULL)
+		return;
+	free_list(e->head);
+	free_list(e->spare);
+	ex_shadows_free(e->shadows);
+	ex_stacks_free(e->stacks);
+	free(e);
+}
+
+int
+ex_explainer_values(struct ex_explainer *e, const struct ex_values *values)
+{
+	struct ex_shadows *shadows;
+
+	e->values = *values;
+	if ((shadows = ex_shadows_new(&e->values)) == NULL)
+		return -ENOMEM;
+	ex_shadows_free(e->shadows);
+	e->shadows = shadows;
+	return 0;
+}
+
+void
+ex_explain_known(struct ex_explainer *e, const struct ex_watch *watch,
+    pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
+{
+	ex_shadows_known(e->shadows, watch, pid, bytes, len, time);
+}
+
+void
+ex_explain_missed(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_forget(e->shadows, watch);
+}
+
+void
+ex_explain_unread(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unread(e->shadows, watch);
+}
+
+void
+ex_explain_unseen(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unseen(e->shadows, watch);
+}
+
+void
+ex_explain_unmapped(struct ex_explainer *e, const struct ex_watch *watch)
+{
+	ex_shadows_unmapped(e->shadows, watch);
+}
+
+const struct ex_tally *
+ex_explain_tally(const struct ex_explainer *e)
+{
+	return &e->tally;
+}
+
+static void
+pending_put(struct ex_explainer *e, struct pending *p)
+{
+	if (p == &e->reserve)
+		return;
+	p->next = e->spare;
+	e->spare = p;
+}
+
+/* What an access certainly does; neither: it is not known. */
+static void
+what_it_does(const struct ex_hit *hit, bool *reads, bool *writes)
+{
+	bool known = hit->insn.confidence >= EX_ADDRESS_UNVERIFIED;
+
+	*reads = hit->kernel ? hit->call.reads : known && hit->insn.reads;
+	*writes = hit->kernel ? hit->call.writes : known && hit->insn.writes;
+}
+
+static const char *
+access_text(const struct ex_hit *hit)
+{
+	bool reads, writes;
+
+	if (hit->watch->access == 'w')
+		return "write";
+	if (hit->watch->access == 'x')
+		return "execute";
+	what_it_does(hit, &reads, &writes);
+	if (!reads && !writes)
+		return "access";
+	/* the kernel's call may do either: one of them was seen */
+	if (reads && writes)
+		return hit->kernel ? "access" : "read-write";
+	return reads ? "read" : "write";
+}
+
+/* A write, where only reads are watched. */
+static bool
+is_dropped(const struct ex_hit *hit)
+{
+	bool reads, writes;
+
+	what_it_does(hit, &reads, &writes);
+	return hit->watch->access == 'r' && writes && !reads;
+}
+
+static int
+give_out(struct ex_explainer *e, struct pending *p)
+{
+	int result;
+
+	ex_shadows_given(&p->claim);
+	if (!p->hit.kernel)
+		p->hit.access = access_text(&p->hit);
+	if (!p->hit.kernel && is_dropped(&p->hit)) {
+		e->tally.dropped++;
+		pending_put(e, p);
+		return 0;
+	}
+	p->hit.seq = ++e->tally.hits;
+	result = e->give(e->arg, &p->hit);
+	pending_put(e, p);
+	return result;
+}
+
+static void
+close_hit(struct pending **link)
+{
+	struct pending *p = *link;
+
+	p->open = false;
+	*link = p->next_open;
+}
+
+static void
+close_pending(struct ex_explainer *e, const struct pending *p)
+{
+	struct pending **link = &e->open[(unsigned)p->hit.tid % OPEN_LISTS];
+
+	while (*link != NULL && *link != p)
+		link = &(*link)->next_open;
+	if (*link != NULL)
+		close_hit(link);
+}
+
+/*
+ * The open hit that a sample is one more of, NULL: none.  Those of its thread
+ * that it shows to be complete are closed: all but those of other watches that
+ * the same access may touch.
+ */
+static struct pending *
+open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	struct pending **link = &e->open[(unsigned)record->tid % OPEN_LISTS];
+	struct pending *p, *found = NULL;
+
+	while ((p = *link) != NULL) {
+		bool mine = p->hit.tid == record->tid;
+		bool same = mine && p->hit.watch == slot->watch;
+
+		if (mine && (!ex_access_moment(&p->access, record) || (same &&
+		    !ex_access_add(&p->access, record, slot->addr,
+		    slot->len)))) {
+			close_hit(link);
+			continue;
+		}
+		if (same)
+			found = p;
+		link = &p->next_open;
+	}
+	return found;
+}
+
+/* Give out hits from the head on, as far as they are complete by now. */
+static int
+give_complete(struct ex_explainer *e, uint64_t now)
+{
+	int result = 0;
+
+	while (result == 0 && e->head != NULL) {
+		struct pending *p = e->head;
+
+		if ((p->open && !ex_access_over(&p->access, now)) ||
+		    !ex_shadows_settled(e->shadows, &p->claim, now))
+			break;
+		if (p->open)
+			close_pending(e, p);
+		e->head = p->next;
+		if (e->head == NULL)
+			e->tail = NULL;
+		result = give_out(e, p);
+	}
+	return result;
+}
+
+/* One that is nowhere in the queue. */
+static struct pending *
+pending_take(struct ex_explainer *e)
+{
+	struct pending *p = e->spare;
+
+	if (p != NULL)
+		e->spare = p->next;
+	else if ((p = malloc(sizeof(*p))) == NULL)
+		p = &e->reserve;
+	p->next = NULL;
+	p->open = p->stepping = false;
+	return p;
+}
+
+static void
+pending_add(struct ex_explainer *e, struct pending *p)
+{
+	if (e->tail != NULL)
+		e->tail->next = p;
+	else
+		e->head = p;
+	e->tail = p;
+}
+
+/*
+ * What frame 0 shows.  The instruction, when it is the one before the sampled
+ * pc (or at it); the sampled pc itself, when a call led there: then the
+ * instruction is the caller's, which is frame 1.  0: the sampled pc, looked up
+ * by the byte before it.
+ */
+static uint64_t
+first_pc(struct ex_process *process, const struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	uint64_t vaddr, start;
+	struct ex_module *module;
+
+	if (hit->watch->access == 'x' || insn->pc == hit->pc)
+		return hit->pc;
+	if (insn->confidence >= EX_ADDRESS_UNVERIFIED)
+		return insn->pc + insn->len == hit->pc ? insn->pc : hit->pc;
+	module = ex_process_module(process, hit->pc, &vaddr);
+	return module != NULL && ex_symbol_function_start(module, vaddr,
+	    &start) && start == vaddr ? hit->pc : 0;
+}
+
+/* What the system call's arguments say.  A stop tells its number, with the last
+   of its samples. */
+static void
+explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct ex_hit *hit)
+{
+	const struct ex_sample *s = &record->sample;
+	struct wp_stop_value stop;
+	struct ex_call_sample sample = {
+		.record = record, .stack = hit->stack,
+		.addr = slot->addr, .len = slot->len,
+		.access = slot->watch->access,
+		.reached = ex_access_reached(record, slot->addr, slot->len),
+		.number = wp_stop_value_get(s->raw, s->raw_len, &stop) ?
+		    stop.call : -1,
+		.process = hit->process,
+		.live = ex_space_live(e->space),
+		.stopped = e->stands != 0 && record->tid == e->stands,
+	};
+
+	sample.returned = sample.stopped && s->callchain_len == 0;
+	/* all of its work is done, not only at this slot */
+	if (sample.returned) {
+		sample.addr = slot->watch->addr;
+		sample.len = slot->watch->len;
+	}
+	ex_call_explain(&sample, &hit->call);
+	hit->access = access_text(hit);
+}
+
+static void
+explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct ex_hit *hit)
+{
+	const struct ex_watch *watch = slot->watch;
+	const struct ex_sample *sample = &record->sample;
+	struct ex_process *process = ex_space_process(e->space, record->pid);
+	uint64_t first;
+
+	memset(hit, 0, sizeof(*hit));
+	hit->watch = watch;
+	hit->time = record->time;
+	hit->pid = record->pid;
+	hit->tid = record->tid;
+	hit->cpu = record->cpu;
+	hit->samples = 1;
+	hit->process = process;
+	hit->kernel = ex_access_kernel(record);
+	hit->pc = ex_access_pc(record);
+	(void)strncpy(hit->comm, ex_space_comm(e->space, hit->pid, hit->tid),
+	    sizeof(hit->comm) - 1);
+	hit->access = access_text(hit);
+	if (process == NULL)
+		return;
+	if (!hit->kernel)
+		ex_insn_explain(process, sample, watch->addr,
+		    (uint32_t)watch->len, watch->access, &hit->insn);
+	first = hit->kernel ? 0 : first_pc(process, hit);
+	hit->stack = ex_stack_of(e->stacks, process, sample, first,
+	    first == 0 && !hit->kernel);
+	hit->access = access_text(hit);
+	if (hit->kernel)
+		explain_call(e, slot, record, hit);
+}
+
+/* The watched bytes that a sample is about: its slot's, within the watch. */
+static void
+touch(struct ex_hit *hit, uint64_t addr, uint64_t len)
+{
+	uint64_t end = addr + len, had = hit->addr + hit->len;
+
+	if (hit->len == 0) {
+		hit->addr = addr;
+		hit->len = len;
+		return;
+	}
+	if (addr < hit->addr)
+		hit->addr = addr;
+	hit->len = (end > had ? end : had) - hit->addr;
+}
+
+/* Cut a range of bytes down to what it has in common with another. */
+static void
+cut(uint64_t *from, uint64_t *to, uint64_t addr, uint64_t len)
+{
+	uint64_t end = addr + len;
+
+	if (end < addr || addr >= *to || end <= *from)
+		return;
+	*from = addr > *from ? addr : *from;
+	*to = end < *to ? end : *to;
+}
+
+/* The bytes that an exactly known instruction touched are those, and no
+   more. */
+static void
+narrow(struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_watch *watch = hit->watch;
+	uint64_t from = insn->addr, to = insn->addr + insn->size;
+	uint64_t other = insn->other, end = insn->other + insn->other_size;
+
+	if (insn->confidence != EX_EXACT || insn->size == 0 ||
+	    watch->access == 'x')
+		return;
+	cut(&from, &to, watch->addr, watch->len);
+	cut(&other, &end, watch->addr, watch->len);
+	hit->addr = from;
+	hit->len = to - from;
+	if (insn->other_size != 0)
+		touch(hit, other, end - other);
+}
+
+/* The bytes of one of the slots that an instruction hit: those that it may have
+   touched, if no more is known of it. */
+static void
+touch_slot(struct ex_hit *hit, const struct ex_slot *slot)
+{
+	uint64_t from = slot->addr, to = slot->addr + slot->len;
+
+	if (hit->insn.within_size != 0)
+		cut(&from, &to, hit->insn.within,
+		    hit->insn.within_size);
+	touch(hit, from, to - from);
+}
+
+/* Which way it went: the function that did it may tell more than the call.  Of
+   several samples one may have read, and another written. */
+static void
+take_way(struct ex_hit *hit, const char *function, bool first)
+{
+	struct ex_call *call = &hit->call;
+	const char way = ex_access_way(function);
+
+	if (first) {
+		call->may_read = call->reads;
+		call->may_write = call->writes;
+		call->reads = call->writes = false;
+	}
+	call->reads |= way == 'r' || (way == '\0' && call->may_read);
+	call->writes |= way == 'w' || (way == '\0' && call->may_write);
+	hit->access = access_text(hit);
+}
+
+/* The watched bytes that the kernel touched: those of the slot that its one
+   store has, or that are in the call's buffer; or, if a copy is sampled at each
+   byte, the last of these. */
+static void
+touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
+    const struct ex_slot *slot, const struct ex_record *record, bool first,
+    bool *stepping)
+{
+	const struct ex_call *call = &hit->call;
+	uint64_t reached = ex_access_reached(record, slot->addr, slot->len);
+	uint64_t from = slot->addr, to = slot->addr + slot->len, at, len;
+	const char *function = ex_space_kernel(e->space) ?
+	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
+
+	take_way(hit, function, first);
+	if (call->has_bytes || call->bounded)
+		cut(&from, &to, call->buffer, call->done);
+	if (ex_access_single(record, function, &at, &len)) {
+		cut(&from, &to, at, len);
+		reached = 0;
+	} else if (call->has_bytes && call->each != 0 && reached == 0 &&
+	    hit->watch->access == 'w' && from >= call->buffer) {
+		at = (from - call->buffer) / call->each * call->each;
+		cut(&from, &to, call->buffer + at + call->from,
+		    call->each - call->from);
+	}
+	if (first)
+		*stepping = reached == from + 1;
+	if (*stepping && reached > slot->addr)
+		touch(hit, reached - 1, 1);
+	else
+		touch(hit, from, to - from);
+}
+
+/* A buffer that does not hold all that was touched is not the only one. */
+static void
+check_buffer(struct ex_hit *hit)
+{
+	struct ex_call *call = &hit->call;
+
+	if (hit->addr < call->buffer ||
+	    hit->addr - call->buffer > call->bytes ||
+	    hit->len > call->bytes - (hit->addr - call->buffer))
+		call->has_bytes = false;
+}
+
+/* The last sample of a stop tells the call's number.  What earlier ones did is
+   known by them. */
+static void
+explain_again(const struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct ex_hit *hit)
+{
+	const bool reads = hit->call.reads, writes = hit->call.writes;
+	struct ex_call *call = &hit->call;
+
+	explain_call(e, slot, record, hit);
+	call->may_read = call->reads;
+	call->may_write = call->writes;
+	call->reads = reads;
+	call->writes = writes;
+}
+
+static void
+join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	struct wp_stop_value stop;
+
+	p->hit.samples++;
+	if (p->hit.kernel) {
+		if (wp_stop_value_get(record->sample.raw,
+		    record->sample.raw_len, &stop) && stop.call >= 0)
+			explain_again(e, slot, record, &p->hit);
+		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
+		check_buffer(&p->hit);
+	} else if (p->hit.insn.confidence != EX_EXACT)
+		touch_slot(&p->hit, slot);
+}
+
+/* Whether other samples may be of the same access as this one. */
+static bool
+may_get_more(const struct ex_watch *watch, bool kernel)
+{
+	return kernel || watch->slots > 1;
+}
+
+static void
+open_hit(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	struct pending **link = &e->open[(unsigned)record->tid % OPEN_LISTS];
+
+	p->open = true;
+	p->next_open = *link;
+	*link = p;
+	ex_access_begin(&p->access, record, slot->addr, slot->len);
+}
+
+static void
+explain_access(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record, struct pending *p)
+{
+	struct ex_hit *hit = &p->hit;
+	uint64_t vaddr;
+
+	explain_sample(e, slot, record, hit);
+	if (hit->kernel)
+		touch_kernel(e, hit, slot, record, true, &p->stepping);
+	else
+		touch_slot(hit, slot);
+	narrow(hit);
+	/* data of modules is the process's own */
+	if (ex_shadows_is_unmapped(e->shadows, hit->watch) &&
+	    hit->process != NULL && ex_process_module(hit->process,
+	    hit->watch->addr, &vaddr) != NULL)
+		ex_shadows_mapped(e->shadows, hit->watch, false);
+	ex_shadows_hit(e->shadows, hit, &record->sample, &p->claim);
+	if (e->values.at_once)
+		ex_shadows_look(e->shadows);
+}
+
+static int
+explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	const bool more = may_get_more(slot->watch, ex_access_kernel(record));
+	struct pending *p;
+
+	if (slot->watch->access != 'w' && ex_space_kernel(e->space) &&
+	    ex_access_recording(record)) {
+		e->tally.joined++;
+		return 0;
+	}
+	p = open_hit_of(e, slot, record);
+	if (p != NULL) {
+		join(e, p, slot, record);
+		ex_shadows_joined(e->shadows, &p->claim, record);
+		e->tally.joined++;
+		return 0;
+	}
+	p = pending_take(e);
+	explain_access(e, slot, record, p);
+	if (is_dropped(&p->hit)) {
+		e->tally.dropped++;
+		ex_shadows_given(&p->claim);
+		pending_put(e, p);
+		return give_complete(e, record->time);
+	}
+	if (p == &e->reserve || (e->head == NULL && !more &&
+	    ex_shadows_settled(e->shadows, &p->claim, record->time)))
+		return give_out(e, p);
+	pending_add(e, p);
+	if (more)
+		open_hit(e, p, slot, record);
+	return give_complete(e, record->time);
+}
+
+void
+ex_explain_stands(struct ex_explainer *e, pid_t tid)
+{
+	e->stands = tid;
+}
+
+/* A mapping that is new, or has another protection. */
+static void
+learn_mapping(struct ex_explainer *e, const struct ex_record *record)
+{
+	const struct ex_mmap *map = &record->mmap;
+
+	for (size_t i = 0; i < e->nslots; i++) {
+		const struct ex_watch *watch = e->slots[i].watch;
+
+		if (watch == NULL || watch->addr >= map->start + map->len ||
+		    map->start >= watch->addr + watch->len ||
+		    (watch->pid != 0 && watch->pid != record->pid &&
+		    !e->values.follows))
+			continue;
+		ex_shadows_mapped(e->shadows, watch,
+		    record->type == PERF_RECORD_MMAP ||
+		    (map->flags & MAP_SHARED) != 0);
+	}
+}
+
+/* What a record that is no sample means for values. */
+static void
+learn(struct ex_explainer *e, const struct ex_record *record)
+{
+	ex_space_learn(e->space, record);
+	switch (record->type) {
+	case PERF_RECORD_LOST:
+		ex_shadows_lost(e->shadows, record->time);
+		break;
+	case PERF_RECORD_FORK:
+		ex_shadows_born(e->shadows, record);
+		break;
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		learn_mapping(e, record);
+		break;
+	default:
+		break;
+	}
+}
+
+int
+ex_explain(struct ex_explainer *e, const struct ex_record *record)
+{
+	const struct ex_slot *slot;
+
+	if (record->type != PERF_RECORD_SAMPLE) {
+		learn(e, record);
+		return 0;
+	}
+	if (record->attr < 0 || (size_t)record->attr >= e->nslots)
+		return 0;
+	slot = &e->slots[record->attr];
+	if (slot->watch == NULL)
+		return 0;
+	e->tally.samples++;
+	return explain_hit(e, slot, record);
+}
+
+int
+ex_explain_flush(struct ex_explainer *e, uint64_t now)
+{
+	if (now != UINT64_MAX || e->values.at_once)
+		ex_shadows_look(e->shadows);
+	return give_complete(e, now);
+}

@@ -1,0 +1,164 @@
+/*
+ * hit: one access to a watched region, explained: who, where, what.
+ *
+ * An explainer takes decoded records in time order and gives hits.  Samples
+ * that are one access are one hit: those of several slots of one watch for one
+ * instruction, and those of one system call that copies over a watch.  So that
+ * they can be joined, a hit that may get more is given out only when a later
+ * sample, or ex_explain_flush, shows that it is complete.
+ */
+#ifndef EX_HIT_H
+#define EX_HIT_H
+
+#include "hit/call.h"
+#include "insn/insn.h"
+#include "hit/stack.h"
+#include "hit/value.h"
+
+/* What is watched, as a reader is to see it. */
+struct ex_watch {
+	unsigned id;		/* 1, 2, ...: in the order given */
+	unsigned number;	/* what a reader knows it by, the same in each of
+				   several processes; 0: that is id */
+	pid_t pid;		/* the one process that it is in; 0: any */
+	char comm[32];		/* that one's name; "": not known */
+	const char *spec;	/* as the user wrote it */
+	const char *symbol;	/* NULL: none */
+	uint64_t addr, len;	/* the whole region */
+	char access;		/* 'w', 'r', 'a' or 'x' */
+	unsigned slots;		/* how many events it takes in a thread */
+};
+
+static inline unsigned
+ex_watch_number(const struct ex_watch *watch)
+{
+	return watch->number != 0 ? watch->number : watch->id;
+}
+
+struct ex_hit {
+	uint64_t seq;		/* from 1, in order of being given out */
+	const struct ex_watch *watch;
+	uint64_t time;		/* ns on the records' clock */
+	pid_t pid, tid;
+	struct ex_process *process;	/* whose memory; NULL: out of memory */
+	char comm[64];		/* the thread's name; "" when unknown */
+	uint32_t cpu;		/* UINT32_MAX: unknown */
+	const char *access;	/* "write", "read", "access", "execute",
+				   "read-write" */
+	bool kernel;		/* the kernel's access on the program's behalf */
+	struct ex_call call;	/* kernel: the system call */
+	uint64_t addr;		/* watched bytes touched: first, and how many */
+	uint64_t len;
+	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
+	struct ex_insn insn;	/* not for kernel hits */
+	struct ex_value old, new;	/* of the watch's bytes; of those that
+					   were touched or of more */
+	enum ex_value_source source;	/* of new */
+	bool unchanged;		/* a write that left every touched byte as it
+				   was; both values are known */
+	const struct ex_stack *stack;	/* NULL: out of memory */
+	unsigned samples;	/* how many were joined in this hit */
+	/* set by who knows, not by the explainer: */
+	bool stray;		/* by somebody who may not */
+	bool unjudged;		/* maybe stray: who may is not on the backtrace,
+				   which is not whole */
+	bool late;		/* told when the thread no longer blocked the
+				   signal: pc and backtrace are of then */
+};
+
+/* What an event (by its index in the formats) is a slot of. */
+struct ex_slot {
+	const struct ex_watch *watch;	/* NULL: none, ignored */
+	uint64_t addr, len;	/* the bytes it covers */
+};
+
+struct ex_explainer;
+
+/*
+ * A new explainer over a space.  Space, slots and their watches belong to the
+ * caller and outlive it; slots are indexed by ex_record.attr.  give is called
+ * for each hit, in order; its non-zero result is returned by the call that
+ * caused it.  NULL: out of memory.
+ */
+struct ex_explainer *ex_explainer_new(struct ex_space *,
+    const struct ex_slot *slots, size_t nslots,
+    int (*give)(void *arg, const struct ex_hit *), void *arg);
+
+/* There are more slots now, and they may lie elsewhere. */
+void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,
+    size_t nslots);
+
+void ex_explainer_free(struct ex_explainer *);
+
+/*
+ * How the values of hits are found.
+ *
+ * Without these only what the instruction itself tells is known of a hit.
+ * With them every hit waits until it has shown what else was hit at the same
+ * time, some milliseconds; or is given out at_once, for a thread that waits.
+ * Then an old value is only what the instruction or a stop tells; unless hits
+ * come in_order: it is said (ex_explain_missed, ex_explain_unread) where one
+ * does not find what the one before it left.
+ */
+struct ex_values {
+	/* Read a process's memory as it is now: how many bytes from addr on,
+	   or < 0.  NULL: there is none, as in a recording. */
+	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
+	uint64_t (*now)(void);	/* with read: the records' clock, ns */
+	bool follows;		/* children's hits are told, too; else: */
+	bool (*shares)(pid_t tid, pid_t child);	/* whether it has that one's
+						   memory, so that nobody sees
+						   what it writes; NULL: it
+						   cannot be asked */
+	bool at_once;
+	bool in_order;		/* with at_once */
+};
+
+/* Find values so, from the next record on.  0 or -ENOMEM. */
+int ex_explainer_values(struct ex_explainer *, const struct ex_values *);
+
+/* A watch's bytes were these in a process (as many as len, from its first on)
+   by this time, ns; 0: before anybody could hit it. */
+void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
+    const uint8_t *bytes, size_t len, uint64_t time);
+
+/* Accesses of a watch may have been missed: what its bytes are is no longer
+   known. */
+void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
+
+/* Others may have accessed a watch since its bytes were read: what was known
+   without reading still is. */
+void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
+
+/* Others may write a watch's bytes without a hit: only what an instruction tells
+   of them is known. */
+void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
+
+/* Of a recording: how they are mapped is not known, unless it says so, or they
+   are a module's. */
+void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
+
+/* From now on this thread stands still at its last hit, so that its process can
+   be asked about it; 0: none does. */
+void ex_explain_stands(struct ex_explainer *, pid_t tid);
+
+/* Feed one record: the space learns, a sample of a watch becomes (part of) a
+   hit.  0, or give's result. */
+int ex_explain(struct ex_explainer *, const struct ex_record *);
+
+/* It is now this late, and all records of before have been fed (ns; UINT64_MAX:
+   there will be no more): give out the hits that get no more samples.  0, or
+   give's result. */
+int ex_explain_flush(struct ex_explainer *, uint64_t now);
+
+/* What became of the samples fed: joined into another's hit; dropped, as writes
+   are where only reads are watched. */
+struct ex_tally {
+	uint64_t samples;	/* of watches, in all */
+	uint64_t joined, dropped;
+	uint64_t hits;		/* given out: samples - joined - dropped, once
+				   flushed */
+};
+const struct ex_tally *ex_explain_tally(const struct ex_explainer *);
+
+#endif

@@ -1,0 +1,592 @@
+/*
+ * stack: distinct backtraces, symbolized once.
+ *
+ * Overview: a sample's backtrace is first a key: addresses, and the process and
+ * generation that give them a meaning.  A key seen before leads to its stack by
+ * one look-up.  A new one is symbolized, and its frames lead to a stack that is
+ * there already (of a forked child, of an earlier generation), or make one.
+ *
+ *	sample -> key ----known----> stack
+ *		   |                   ^
+ *		  new -> frames, id ---+  equal ones, or the new one
+ *
+ * Life-cycle: stacks stay until the store is freed.  Keys are but a cache: when
+ * there are far more of them than stacks (a process that maps code all the time
+ * has many generations), all are dropped.
+ */
+#include "hit/stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "module/jit.h"
+#include "module/module_private.h"
+#include "insn/tail.h"
+
+#define USER_MAX 256		/* pcs of a backtrace */
+#define KERNEL_MAX 128
+#define KEYS_MAX (1U << 16)	/* kept however few the stacks are */
+#define CHUNK_SIZE (64U * 1024)
+
+/* Memory that is freed all at once. */
+struct chunk {
+	struct chunk *next;	/* filled before */
+	size_t used, size;	/* bytes of data */
+	_Alignas(max_align_t) char data[];
+};
+
+/* A hash table with open addressing: at most half of its places are used. */
+struct place {
+	uint64_t hash;
+	const void *item;	/* NULL: free */
+};
+
+struct table {
+	struct place *place;
+	size_t size;		/* places: 0 or a power of two */
+	size_t used;
+};
+
+/* A backtrace as addresses. */
+struct key {
+	const struct ex_stack *stack;	/* what it is */
+	size_t n;		/* words */
+	uint64_t word[];
+};
+
+enum {
+	KEY_PROCESS, KEY_GENERATION, KEY_EDITION, KEY_FIRST_PC, KEY_SHAPE,
+	KEY_PCS,
+};
+
+/* The pcs of a sample, innermost first, and how they are to be shown. */
+struct pcs {
+	struct ex_pc kernel[KERNEL_MAX], user[USER_MAX];
+	unsigned nkernel, nuser;
+	enum ex_end end;
+	uint64_t first_pc;	/* as ex_stack_of's */
+	bool after;
+};
+
+struct ex_stacks {
+	struct ex_space *space;
+	struct ex_tails *tails;
+	struct table stacks;	/* of struct ex_stack, by id */
+	struct table keys;	/* of struct key */
+	struct chunk *stack_memory, *key_memory;
+	struct ex_frame *frame;	/* of the stack being made */
+	unsigned nframes, frames_cap;
+	uint64_t id;		/* of the same, so far */
+	bool unnamed;		/* the same: of code outside of all modules a
+				   name may come yet */
+	struct pcs pcs;		/* of the sample at hand */
+	uint64_t word[KEY_PCS + KERNEL_MAX + USER_MAX];	/* their key */
+};
+
+static void *
+chunk_alloc(struct chunk **list, size_t size)
+{
+	const size_t align = _Alignof(max_align_t);
+	struct chunk *chunk = *list;
+	void *memory;
+
+	size = (size + align - 1) / align * align;
+	if (chunk == NULL || size > chunk->size - chunk->used) {
+		const size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+
+		chunk = malloc(sizeof(*chunk) + room);
+		if (chunk == NULL)
+			return NULL;
+		chunk->next = *list;
+		chunk->used = 0;
+		chunk->size = room;
+		*list = chunk;
+	}
+	memory = chunk->data + chunk->used;
+	chunk->used += size;
+	return memory;
+}
+
+static void
+chunks_free(struct chunk **list)
+{
+	struct chunk *chunk;
+
+	while ((chunk = *list) != NULL) {
+		*list = chunk->next;
+		free(chunk);
+	}
+}
+
+static uint64_t
+mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return hash ^ hash >> 32;
+}
+
+static uint64_t
+mix_text(uint64_t hash, const char *text)
+{
+	for (; *text != '\0'; text++)
+		hash = mix(hash, (unsigned char)*text);
+	return mix(hash, 0);
+}
+
+/* The next item with this hash; *i starts out as the hash and goes on. */
+static const void *
+table_next(const struct table *table, uint64_t hash, uint64_t *i)
+{
+	const struct place *place;
+
+	if (table->size == 0)
+		return NULL;
+	do {
+		place = &table->place[(*i)++ & (table->size - 1)];
+	} while (place->item != NULL && place->hash != hash);
+	return place->item;
+}
+
+static void
+table_put(struct table *table, uint64_t hash, const void *item)
+{
+	uint64_t i = hash;
+
+	while (table->place[i & (table->size - 1)].item != NULL)
+		i++;
+	table->place[i & (table->size - 1)] = (struct place){ hash, item };
+	table->used++;
+}
+
+/* Make room for one more item; false: out of memory. */
+static bool
+table_grow(struct table *table)
+{
+	struct table bigger = { 0 };
+	size_t i;
+
+	if (table->used < table->size / 2)
+		return true;
+	bigger.size = table->size != 0 ? table->size * 2 : 256;
+	bigger.place = calloc(bigger.size, sizeof(bigger.place[0]));
+	if (bigger.place == NULL)
+		return false;
+	for (i = 0; i < table->size; i++)
+		if (table->place[i].item != NULL)
+			table_put(&bigger, table->place[i].hash,
+			    table->place[i].item);
+	free(table->place);
+	*table = bigger;
+	return true;
+}
+
+struct ex_stacks *
+ex_stacks_new(struct ex_space *space)
+{
+	struct ex_stacks *stacks = calloc(1, sizeof(*stacks));
+
+	if (stacks == NULL)
+		return NULL;
+	stacks->space = space;
+	if ((stacks->tails = ex_tails_new()) == NULL) {
+		free(stacks);
+		return NULL;
+	}
+	return stacks;
+}
+
+void
+ex_stacks_free(struct ex_stacks *stacks)
+{
+	if (stacks == NULL)
+		return;
+	ex_tails_free(stacks->tails);
+	chunks_free(&stacks->stack_memory);
+	chunks_free(&stacks->key_memory);
+	free(stacks->stacks.place);
+	free(stacks->keys.place);
+	free(stacks->frame);
+	free(stacks);
+}
+
+/* Canonical addresses have their highest bits alike: two are free. */
+static size_t
+put_pcs(uint64_t *word, const struct ex_pc *pc, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		word[i] = pc[i].pc << 2 | (uint64_t)pc[i].exact << 1 |
+		    (uint64_t)pc[i].signal;
+	return n;
+}
+
+/* Write the key of the pcs at hand; result: its words. */
+static size_t
+make_key(struct ex_stacks *stacks, struct ex_process *process)
+{
+	const struct ex_jit *jit = ex_process_jit(process);
+	const struct pcs *pcs = &stacks->pcs;
+	uint64_t *word = stacks->word;
+	size_t n = KEY_PCS;
+
+	word[KEY_EDITION] = jit == NULL ? 0 : ex_jit_edition(jit);
+	word[KEY_PROCESS] = (uintptr_t)process;
+	word[KEY_GENERATION] = ex_process_generation(process);
+	word[KEY_FIRST_PC] = pcs->first_pc;
+	word[KEY_SHAPE] = (uint64_t)pcs->nkernel << 16 |
+	    (uint64_t)pcs->end << 1 | (uint64_t)pcs->after;
+	n += put_pcs(word + n, pcs->kernel, pcs->nkernel);
+	n += put_pcs(word + n, pcs->user, pcs->nuser);
+	return n;
+}
+
+static const struct ex_stack *
+find_key(const struct ex_stacks *stacks, size_t n, uint64_t hash)
+{
+	const struct key *key;
+	uint64_t i = hash;
+
+	while ((key = table_next(&stacks->keys, hash, &i)) != NULL)
+		if (key->n == n && memcmp(key->word, stacks->word,
+		    n * sizeof(key->word[0])) == 0)
+			return key->stack;
+	return NULL;
+}
+
+/* Remember the key at hand.  Without memory it just is not remembered. */
+static void
+add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
+    const struct ex_stack *stack)
+{
+	struct key *key;
+
+	if (stacks->keys.used >= KEYS_MAX &&
+	    stacks->keys.used / 4 >= stacks->stacks.used) {
+		chunks_free(&stacks->key_memory);
+		free(stacks->keys.place);
+		stacks->keys = (struct table){ 0 };
+	}
+	if (!table_grow(&stacks->keys))
+		return;
+	key = chunk_alloc(&stacks->key_memory,
+	    sizeof(*key) + n * sizeof(key->word[0]));
+	if (key == NULL)
+		return;
+	key->stack = stack;
+	key->n = n;
+	memcpy(key->word, stacks->word, n * sizeof(key->word[0]));
+	table_put(&stacks->keys, hash, key);
+}
+
+/* Room for n more frames; NULL: out of memory. */
+static struct ex_frame *
+more_frames(struct ex_stacks *stacks, unsigned n)
+{
+	const unsigned wanted = stacks->nframes + n;
+	struct ex_frame *frame = stacks->frame;
+
+	if (wanted > stacks->frames_cap) {
+		frame = realloc(frame, 2 * (size_t)wanted * sizeof(*frame));
+		if (frame == NULL)
+			return NULL;
+		stacks->frame = frame;
+		stacks->frames_cap = 2 * wanted;
+	}
+	frame += stacks->nframes;
+	stacks->nframes = wanted;
+	return frame;
+}
+
+static bool
+add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
+{
+	struct ex_frame *frame = more_frames(stacks, 1);
+	uint64_t offset = 0;
+
+	if (frame == NULL)
+		return false;
+	*frame = (struct ex_frame){ .pc = pc->pc, .kernel = true };
+	if (ex_space_kernel(stacks->space))
+		frame->function = ex_kernel_symbol(pc->pc - !pc->exact,
+		    &offset);
+	if (frame->function == NULL) {
+		stacks->id = mix(stacks->id, pc->pc);
+		return true;
+	}
+	frame->offset = offset + !pc->exact;
+	stacks->id = mix(mix_text(stacks->id, frame->function), frame->offset);
+	return true;
+}
+
+/* The frame of a user pc outside of all modules, which may be in code that the
+   program made itself. */
+static bool
+add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_pc *pc)
+{
+	struct ex_frame *frame = more_frames(stacks, 1);
+	struct ex_jit *jit = ex_process_jit(process);
+	uint64_t start = 0;
+
+	if (frame == NULL)
+		return false;
+	*frame = (struct ex_frame){ .pc = pc->pc, .signal = pc->signal };
+	if (jit != NULL)
+		frame->function = ex_jit_find(jit, pc->pc - !pc->exact,
+		    &start);
+	if (frame->function == NULL) {
+		stacks->unnamed = true;
+		stacks->id = mix(stacks->id, pc->pc);
+		return true;
+	}
+	frame->module = ex_jit_module(jit);
+	frame->jit = true;
+	frame->vaddr = pc->pc;
+	frame->offset = pc->pc - start;
+	stacks->id = mix(mix_text(stacks->id, frame->function), frame->offset);
+	return true;
+}
+
+/* The frames of one user pc: it and what was inlined there. */
+static bool
+add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_pc *pc)
+{
+	const struct ex_frames *frames;
+	struct ex_module *module;
+	struct ex_frame *frame;
+	const char *build_id;
+	uint64_t vaddr;
+	unsigned i;
+
+	module = ex_process_module(process, pc->pc - !pc->exact, &vaddr);
+	if (module == NULL)
+		return add_other_frame(stacks, process, pc);
+	frames = ex_symbol_frames(module, vaddr + !pc->exact, vaddr);
+	frame = frames != NULL ? more_frames(stacks, frames->n) : NULL;
+	if (frame == NULL)
+		return false;
+	for (i = 0; i < frames->n; i++) {
+		frame[i] = frames->frame[i];
+		frame[i].pc = pc->pc;
+		frame[i].module = module;
+		frame[i].vaddr = vaddr + !pc->exact;
+		frame[i].signal = pc->signal;
+	}
+	build_id = ex_module_build_id(module);
+	stacks->id = mix_text(stacks->id,
+	    *build_id != '\0' ? build_id : ex_module_name(module));
+	stacks->id = mix(mix(stacks->id, vaddr), pc->exact);
+	return true;
+}
+
+/* The frames of a function that ended in a jump, of which nothing is on the
+   stack. */
+static bool
+add_tail_frames(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_tail_caller *caller)
+{
+	const struct ex_pc at = { .exact = true,
+	    .pc = caller->jump != 0 ? caller->jump : caller->entry };
+	const unsigned before = stacks->nframes;
+	struct ex_frame *frame;
+
+	if (!add_user_frames(stacks, process, &at))
+		return false;
+	if (caller->jump == 0) {	/* the function's alone */
+		stacks->frame[before] = stacks->frame[stacks->nframes - 1];
+		stacks->nframes = before + 1;
+	}
+	for (unsigned i = before; i < stacks->nframes; i++) {
+		frame = &stacks->frame[i];
+		frame->tail = true;
+		if (caller->jump != 0)
+			continue;
+		frame->pc = 0;
+		frame->line = frame->column = 0;
+	}
+	stacks->id = mix(stacks->id, caller->jump != 0);
+	return true;
+}
+
+/* The functions that are missing between two of the user's pcs. */
+static bool
+add_missing(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_pc *pc, const struct ex_pc *caller)
+{
+	const unsigned before = stacks->nframes;
+	const struct ex_tail *tail;
+	bool pointer;
+
+	if (pc->signal || caller->exact)
+		return true;
+	tail = ex_tail_find(stacks->tails, process, pc->pc - !pc->exact,
+	    caller->pc, &pointer);
+	if (before > 0)
+		stacks->frame[before - 1].pointer = pointer;
+	for (unsigned i = 0; tail != NULL && i < tail->n; i++) {
+		if (!add_tail_frames(stacks, process, &tail->caller[i]))
+			return false;
+	}
+	if (tail != NULL && tail->gap)
+		stacks->frame[before].gap = true;
+	return true;
+}
+
+/* Make the first of the user's pcs the one to show. */
+static void
+set_first(struct pcs *pcs)
+{
+	struct ex_pc *first = pcs->user;
+
+	if (pcs->first_pc != 0) {
+		first->pc = pcs->first_pc;
+		first->exact = true;
+	} else if (pcs->after) {
+		first->exact = false;
+	}
+}
+
+/* Name the pcs at hand; false: out of memory. */
+static bool
+symbolize(struct ex_stacks *stacks, struct ex_process *process)
+{
+	struct pcs *pcs = &stacks->pcs;
+	unsigned i;
+
+	stacks->nframes = 0;
+	stacks->unnamed = false;
+	stacks->id = mix(0, pcs->end + 1);
+	for (i = 0; i < pcs->nkernel; i++)
+		if (!add_kernel_frame(stacks, &pcs->kernel[i]))
+			return false;
+	set_first(pcs);
+	for (i = 0; i < pcs->nuser; i++) {
+		if (!add_user_frames(stacks, process, &pcs->user[i]) ||
+		    (i + 1 < pcs->nuser && !add_missing(stacks, process,
+		    &pcs->user[i], &pcs->user[i + 1])))
+			return false;
+	}
+	return true;
+}
+
+static bool
+same_frame(const struct ex_frame *a, const struct ex_frame *b)
+{
+	return a->pc == b->pc && a->module == b->module &&
+	    a->vaddr == b->vaddr && a->line == b->line &&
+	    a->inlined == b->inlined && a->signal == b->signal &&
+	    a->tail == b->tail && a->gap == b->gap && a->jit == b->jit &&
+	    (!a->jit || strcmp(a->function, b->function) == 0);
+}
+
+static bool
+same_stack(const struct ex_stack *a, const struct ex_stack *b)
+{
+	unsigned i;
+
+	if (a->n != b->n || a->end != b->end)
+		return false;
+	for (i = 0; i < a->n; i++)
+		if (!same_frame(&a->frame[i], &b->frame[i]))
+			return false;
+	return true;
+}
+
+/* The stack that is equal to this one, which is copied if there is none. */
+static const struct ex_stack *
+intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
+{
+	const size_t size = wanted->n * sizeof(wanted->frame[0]);
+	const struct ex_stack *there;
+	struct ex_frame *frame;
+	struct ex_stack *stack;
+	uint64_t i = wanted->id;
+
+	while ((there = table_next(&stacks->stacks, wanted->id, &i)) != NULL)
+		if (same_stack(there, wanted))
+			return there;
+	if (!table_grow(&stacks->stacks))
+		return NULL;
+	stack = chunk_alloc(&stacks->stack_memory, sizeof(*stack) + size);
+	if (stack == NULL)
+		return NULL;
+	frame = (struct ex_frame *)(stack + 1);
+	if (size > 0)
+		memcpy(frame, wanted->frame, size);
+	*stack = *wanted;
+	stack->frame = frame;
+	stack->index = (unsigned)stacks->stacks.used;
+	table_put(&stacks->stacks, stack->id, stack);
+	return stack;
+}
+
+/* The stack of the pcs at hand, whose key was not known. */
+static const struct ex_stack *
+new_stack(struct ex_stacks *stacks, struct ex_process *process)
+{
+	struct ex_stack stack = { 0 };
+
+	if (!symbolize(stacks, process))
+		return NULL;
+	stack.id = stacks->id != 0 ? stacks->id : 1;
+	stack.n = stacks->nframes;
+	stack.frame = stacks->frame;
+	stack.end = stacks->pcs.end;
+	stack.unnamed = stacks->unnamed;
+	for (unsigned i = 0; i < stack.n; i++)
+		stack.gap |= stack.frame[i].gap;
+	return intern(stacks, &stack);
+}
+
+/* Make the key of the pcs at hand; result: its words. */
+static size_t
+hash_key(struct ex_stacks *stacks, struct ex_process *process, uint64_t *hash)
+{
+	const size_t n = make_key(stacks, process);
+
+	*hash = 0;
+	for (size_t i = 0; i < n; i++)
+		*hash = mix(*hash, stacks->word[i]);
+	return n;
+}
+
+/* The stack with this key, unless names for it may have come. */
+static const struct ex_stack *
+known_stack(const struct ex_stacks *stacks, struct ex_process *process,
+    size_t n, uint64_t hash)
+{
+	const struct ex_stack *stack = find_key(stacks, n, hash);
+	struct ex_jit *jit = ex_process_jit(process);
+	uint64_t edition;
+
+	if (stack == NULL || !stack->unnamed || jit == NULL)
+		return stack;
+	edition = ex_jit_edition(jit);
+	ex_jit_look(jit);
+	return ex_jit_edition(jit) == edition ? stack : NULL;
+}
+
+const struct ex_stack *
+ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
+    const struct ex_sample *sample, uint64_t first_pc, bool after)
+{
+	struct pcs *pcs = &stacks->pcs;
+	const struct ex_stack *stack;
+	uint64_t hash;
+	size_t n;
+
+	pcs->first_pc = first_pc;
+	pcs->after = after;
+	pcs->nkernel = ex_unwind_kernel(sample, pcs->kernel, KERNEL_MAX);
+	pcs->nuser = ex_unwind(process, sample, pcs->user, USER_MAX, &pcs->end);
+	n = hash_key(stacks, process, &hash);
+	if ((stack = known_stack(stacks, process, n, hash)) != NULL)
+		return stack;
+	/* names that came have changed the first of the pcs, or the key */
+	stack = new_stack(stacks, process);
+	if (stack != NULL)
+		add_key(stacks, n, hash, stack);
+	return stack;
+}

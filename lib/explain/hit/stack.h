@@ -1,0 +1,41 @@
+/*
+ * stack: backtraces, each distinct one kept once and named by an id.
+ *
+ * The id is made from modules' build ids (or names) and vaddrs, so the same
+ * backtrace has the same id in another run of the same program.
+ */
+#ifndef EX_STACK_H
+#define EX_STACK_H
+
+#include "module/symbol.h"
+#include "unwind/unwind.h"
+
+struct ex_stacks;	/* all distinct backtraces of a space */
+
+struct ex_stack {
+	uint64_t id;		/* never 0 */
+	unsigned n;		/* frames, inlined ones too */
+	const struct ex_frame *frame;	/* innermost first */
+	enum ex_end end;	/* why it ends */
+	bool gap;		/* of a frame: functions may be missing */
+	bool unnamed;		/* a name for code outside of all modules may
+				   come yet */
+	unsigned index;		/* 0, 1, 2...: in the order of first sight */
+};
+
+/* A new store over a space that outlives it; NULL when out of memory. */
+struct ex_stacks *ex_stacks_new(struct ex_space *);
+void ex_stacks_free(struct ex_stacks *);
+
+/*
+ * The backtrace of a sample: kernel frames (from the callchain) first, then the
+ * user's.  first_pc, when not 0, replaces the sampled user pc as the address of
+ * frame 0 (the exact instruction's); with 0 the sampled pc is shown and, when
+ * after is true, the byte before it is looked up.
+ * The result lives as long as the store; NULL only when out of memory.
+ * Hot path: a backtrace seen before costs the unwind and one look-up.
+ */
+const struct ex_stack *ex_stack_of(struct ex_stacks *, struct ex_process *,
+    const struct ex_sample *, uint64_t first_pc, bool after);
+
+#endif

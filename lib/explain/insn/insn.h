@@ -1,0 +1,59 @@
+/*
+ * insn: which instruction made an access, and what it touches.
+ *
+ * A data watchpoint on x86 reports the instruction after the access.  The code
+ * is swept forward from its function's start to that pc; the last instruction
+ * before it is the one, unless it can be shown that it is not (a call, a jump,
+ * a return, a rep string).  Cached per (module, pc).
+ */
+#ifndef EX_INSN_H
+#define EX_INSN_H
+
+#include "insn/effect.h"
+#include "module/module.h"
+
+/* How sure the answer is. */
+enum ex_confidence {
+	EX_UNKNOWN,		/* no instruction could be named */
+	EX_AMBIGUOUS,		/* one of several */
+	EX_ADDRESS_UNVERIFIED,	/* this one, but its operand's address could not be
+				   computed again from the registers */
+	EX_EXACT,		/* this one, and its operand covers the watch */
+};
+
+/* "unknown", "ambiguous", "address-unverified", "exact". */
+const char *ex_confidence_text(enum ex_confidence);
+
+struct ex_insn {
+	enum ex_confidence confidence;
+	uint64_t pc;		/* its address in the process; 0 when unknown */
+	uint8_t len;		/* bytes */
+	char text[96];		/* AT&T syntax, as Zydis prints it */
+	bool reads, writes;	/* memory at the watch; both: read-modify-write */
+	uint64_t addr;		/* exact: first byte touched, if size is known;
+				   else 0 */
+	uint32_t size;		/* bytes touched; 0: unknown */
+	uint64_t within;	/* address-unverified: those touched are some of */
+	uint32_t within_size;	/* these; 0: not known */
+	uint64_t other;		/* exact: the same of a second operand that touched */
+	uint32_t other_size;	/* the watch, as that asks; 0: there is none */
+	struct ex_effect effect;	/* exact: what it did to those bytes */
+	uint64_t jump;		/* ambiguous only since a jump, to where the
+				   8 bytes at this address said, may have led
+				   here instead: with other bytes there it would
+				   be exact, as effect has it; else 0 */
+};
+
+/* It is known by now that no such jump was made. */
+void ex_insn_no_jump(struct ex_insn *);
+
+/*
+ * Explain a sample taken in user mode in this process, of a watch of len bytes
+ * at addr.  access is what the watch asked for: 'w' writes, 'x' execution of
+ * the instruction at addr, 'r' or 'a' reads and writes (this processor has no
+ * watch of reads alone).  Always fills *out.
+ */
+void ex_insn_explain(struct ex_process *, const struct ex_sample *,
+    uint64_t addr, uint32_t len, char access, struct ex_insn *out);
+
+#endif

@@ -1,0 +1,276 @@
+/*
+ * debug_file: the separate file that holds a module's debug information.
+ *
+ * Where it is looked for is a list, as elsewhere: "" is the directory of the
+ * module's file, a relative name is a directory in that, and an absolute one has
+ * files by build id, and the module's directory once more below it.
+ */
+#include "module/debug_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "module/claims.h"
+#include "os/proc.h"
+
+#define PLACES_USUAL ":.debug:/usr/lib/debug"
+#define CHECKED_MAX ((off_t)1 << 30)	/* bytes of a file that is summed */
+
+enum { ID_MAX = 64 };			/* bytes of a build id */
+
+/* What is looked for. */
+struct wanted {
+	struct ex_module *module;
+	const void *id;		/* build id */
+	ssize_t id_len;		/* <= 0: none, and the sum decides */
+	bool has_crc;
+	uint32_t crc;
+	char **found;		/* its path, malloc'd */
+};
+
+/* The checksum of a debug link. */
+static uint32_t
+crc32_of(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	static uint32_t table[256];
+
+	if (table[1] == 0) {
+		for (uint32_t i = 0; i < 256; i++) {
+			table[i] = i;
+			for (unsigned bit = 0; bit < 8; bit++)
+				table[i] = table[i] >> 1 ^
+				    ((table[i] & 1) != 0 ? 0xedb88320 : 0);
+		}
+	}
+	crc = ~crc;
+	for (size_t i = 0; i < len; i++)
+		crc = table[(crc ^ bytes[i]) & 255] ^ crc >> 8;
+	return ~crc;
+}
+
+static bool
+has_sum(int fd, uint32_t want)
+{
+	static uint8_t bytes[65536];
+	uint32_t crc = 0;
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, bytes, sizeof(bytes), at)) > 0 &&
+	    at < CHECKED_MAX) {
+		crc = crc32_of(crc, bytes, (size_t)n);
+		at += n;
+	}
+	return n == 0 && crc == want;
+}
+
+static bool
+has_id(Elf *elf, const struct wanted *w)
+{
+	const void *id;
+	ssize_t len = dwelf_elf_gnu_build_id(elf, &id);
+
+	return len == w->id_len && memcmp(id, w->id, (size_t)len) == 0;
+}
+
+/* Whether an open file is what is wanted, and may be read. */
+static bool
+is_wanted(const struct wanted *w, int fd)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	struct ex_claim claim;
+	bool is;
+
+	is = elf != NULL && elf_kind(elf) == ELF_K_ELF &&
+	    (w->id_len > 0 ? has_id(elf, w) : w->has_crc && has_sum(fd, w->crc));
+	if (is && !ex_claims_believed(elf, &claim)) {
+		ex_module_disbelieve(w->module, &claim);
+		is = false;
+	}
+	(void)elf_end(elf);
+	return is;
+}
+
+/* The module's own file has its build id, too. */
+static bool
+is_own(const struct ex_module *m, int fd)
+{
+	struct stat own, st;
+
+	return stat(m->host_path != NULL ? m->host_path : m->path, &own) == 0 &&
+	    fstat(fd, &st) == 0 && st.st_dev == own.st_dev &&
+	    st.st_ino == own.st_ino;
+}
+
+/* A descriptor of the file with this name, if it is the one.  -1: no. */
+__attribute__((format(printf, 2, 3)))
+static int
+try(const struct wanted *w, const char *format, ...)
+{
+	char *path = NULL;
+	va_list ap;
+	int fd;
+
+	va_start(ap, format);
+	if (vasprintf(&path, format, ap) < 0)
+		path = NULL;
+	va_end(ap);
+	fd = path == NULL ? -1 : wp_proc_open_regular(path);
+	if (fd >= 0 && (is_own(w->module, fd) || !is_wanted(w, fd))) {
+		(void)close(fd);
+		fd = -1;
+	}
+	if (fd >= 0)
+		*w->found = path;
+	else
+		free(path);
+	return fd < 0 ? -1 : fd;
+}
+
+/* By build id, in the place's tree of these. */
+static int
+try_id(const struct wanted *w, const char *place)
+{
+	char hex[2 * ID_MAX + 1] = "";
+
+	if (w->id_len < 2 || w->id_len > ID_MAX || *place != '/')
+		return -1;
+	for (ssize_t i = 0; i < w->id_len; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x",
+		    ((const uint8_t *)w->id)[i]);
+	return try(w, "%s/.build-id/%.2s/%s.debug", place, hex, hex + 2);
+}
+
+/* By name, below an absolute place: where the module's directory is there, or
+   the end of it. */
+static int
+try_below(const struct wanted *w, const char *place, const char *dir, int len,
+    const char *name)
+{
+	int fd = -1;
+
+	while (fd < 0 && len > 0) {
+		const char *next = memchr(dir + 1, '/', (size_t)len - 1);
+
+		fd = try(w, "%s%.*s/%s", place, len, dir, name);
+		if (next == NULL)
+			break;
+		len -= (int)(next - dir);
+		dir = next;
+	}
+	return fd;
+}
+
+/* By name. */
+static int
+try_name(const struct wanted *w, const char *place, const char *name)
+{
+	const struct ex_module *m = w->module;
+	const char *path = m->host_path != NULL ? m->host_path : m->path;
+	const char *end = strrchr(path, '/'), *own = strrchr(m->path, '/');
+
+	if (end == NULL || own == NULL)
+		return -1;
+	if (*place == '/')
+		return try_below(w, place, m->path, (int)(own - m->path), name);
+	return *place == '\0' ?
+	    try(w, "%.*s/%s", (int)(end - path), path, name) :
+	    try(w, "%.*s/%s/%s", (int)(end - path), path, place, name);
+}
+
+/* By the names that it may have: that of the link, or else those that are usual. */
+static int
+try_names(const struct wanted *w, const char *place, const char *link)
+{
+	const char *own = ex_module_name(w->module);
+	char *name = NULL;
+	int fd;
+
+	if (link != NULL)
+		return strchr(link, '/') != NULL || *link == '\0' ? -1 :
+		    try_name(w, place, link);
+	if (asprintf(&name, "%s.debug", own) < 0)
+		return -1;
+	fd = try_name(w, place, name);
+	free(name);
+	return fd < 0 && *place != '\0' ? try_name(w, place, own) : fd;
+}
+
+/* In all places; by names only if asked for. */
+static int
+search(const struct wanted *w, const char *link, bool by_name)
+{
+	const char *list = w->module->debug_path;
+	char *places = strdup(list != NULL ? list : PLACES_USUAL);
+	char *rest = places, *place;
+	int fd = -1;
+
+	while (fd < 0 && (place = strsep(&rest, ":")) != NULL)
+		fd = try_id(w, place);
+	free(places);
+	places = rest = by_name ?
+	    strdup(list != NULL ? list : PLACES_USUAL) : NULL;
+	while (fd < 0 && (place = strsep(&rest, ":")) != NULL)
+		fd = try_names(w, place, link);
+	free(places);
+	return fd;
+}
+
+/* From the servers of DEBUGINFOD_URLS, if who runs this asks some. */
+static int
+download(const struct wanted *w, Dwfl_Module *module, void **data)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	int fd;
+
+	if (w->id_len <= 0 || urls == NULL || *urls == '\0')
+		return -1;
+	/* without a name, and without places to look in, nothing else is left
+	   for it to try */
+	fd = dwfl_standard_find_debuginfo(module, data, NULL, 0, NULL, NULL, 0,
+	    w->found);
+	if (fd >= 0 && !is_wanted(w, fd)) {
+		(void)close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* What a file of debug information shares with others: found by its build id;
+   else libdw looks for it where the link says. */
+static int
+find_shared(struct wanted *w, Dwfl_Module *module)
+{
+	const char *name;
+	Dwarf_Addr bias;
+
+	w->id_len = dwelf_dwarf_gnu_debugaltlink(
+	    dwfl_module_getdwarf(module, &bias), &name, &w->id);
+	return search(w, NULL, false);
+}
+
+int
+ex_debug_file_find(Dwfl_Module *module, void **data, const char *name,
+    Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
+    char **found)
+{
+	struct ex_module *m = *data;
+	struct wanted w = {.module = m, .has_crc = link != NULL, .crc = crc,
+	    .found = found};
+	GElf_Word own;
+	int fd;
+
+	(void)name;
+	(void)base;
+	(void)file;
+	if (link != dwelf_elf_gnu_debuglink(m->elf, &own))
+		return find_shared(&w, module);
+	w.id_len = dwelf_elf_gnu_build_id(m->elf, &w.id);
+	fd = search(&w, link, true);
+	return fd >= 0 ? fd : download(&w, module, data);
+}

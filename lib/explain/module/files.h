@@ -1,0 +1,38 @@
+/*
+ * files: the modules known, and where their files come from: a running
+ * process, or a recording and this machine's disk.
+ */
+#ifndef EX_FILES_H
+#define EX_FILES_H
+
+#include "module/module_private.h"
+
+struct ex_files;
+
+/* NULL: out of memory.  With the files go all modules. */
+struct ex_files *ex_files_new(enum ex_source);
+void ex_files_free(struct ex_files *);
+
+/* A build id from a recording's table. */
+void ex_files_build_id(struct ex_files *, const char *path, const uint8_t *id,
+    size_t len);
+
+/* The table's build id for a path.  Result: its length; 0: none, or two. */
+size_t ex_files_find_id(const struct ex_files *, const char *path,
+    uint8_t id[20]);
+
+/*
+ * The root directory of a running process, for ex_files_module: -1 when it is
+ * ours.  False: it cannot be had (any more).  It stays open with the files.
+ */
+bool ex_files_root(struct ex_files *, pid_t, int *root);
+
+/* The module behind an executable mapping of a process with this root.  NULL:
+   no module but code made at run time and the like; or out of memory. */
+struct ex_module *ex_files_module(struct ex_files *, pid_t, int root,
+    const struct ex_mmap *);
+
+/* See ex_space_disbelieved. */
+struct ex_module *ex_files_disbelieved(struct ex_files *);
+
+#endif

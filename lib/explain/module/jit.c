@@ -1,0 +1,276 @@
+/* jit: names of code that a running process made itself. */
+#include "module/jit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "module/module_private.h"
+#include "os/proc.h"
+
+#define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's
+					   files in all */
+#define NAME_MAX_ 1024			/* of a name */
+#define LOOKS_NS 1000000u		/* it is not looked at more often */
+
+/* The lines that were there at one look. */
+struct text {
+	struct text *next;
+	char bytes[];
+};
+
+/* A function. */
+struct entry {
+	uint64_t start, end;
+	const char *name;	/* in a text */
+};
+
+struct ex_jit {
+	int root;		/* -1: ours */
+	char name[32];		/* of the file, in tmp */
+	uid_t uid;		/* whose it has to be */
+	time_t began;		/* when the process did */
+	struct ex_module *module;
+	uint64_t looked;	/* ns; when it was last looked at */
+	uint64_t edition;
+	dev_t dev;		/* the file that was read, */
+	ino_t ino;		/* 0: none yet */
+	off_t done;		/* up to here */
+	off_t held;		/* bytes of all texts */
+	struct text *texts;
+	struct entry *entry;	/* in the file's order */
+	size_t n, cap;
+};
+
+/* When a process began, in seconds of the day's clock: field 22 of its stat. */
+static bool
+began(pid_t pid, time_t *when)
+{
+	struct timespec boot, now;
+	unsigned long long ticks;
+	char text[1024];
+	const char *at;
+
+	if (wp_proc_text(pid, "stat", text, sizeof(text)) < 0 ||
+	    (at = strrchr(text, ')')) == NULL ||
+	    sscanf(at + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+	    "%*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1 ||
+	    clock_gettime(CLOCK_BOOTTIME, &boot) != 0 ||
+	    clock_gettime(CLOCK_REALTIME, &now) != 0)
+		return false;
+	*when = now.tv_sec - boot.tv_sec +
+	    (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) - 1;
+	return true;
+}
+
+struct ex_jit *
+ex_jit_new(pid_t pid, int root)
+{
+	static const struct ex_file_id none = {0};
+	struct ex_jit *jit = calloc(1, sizeof(*jit));
+	struct wp_proc_status status;
+	char path[48];
+
+	if (jit == NULL)
+		return NULL;
+	if (wp_proc_status(pid, &status) != 0 || !began(pid, &jit->began)) {
+		free(jit);
+		return NULL;
+	}
+	jit->root = root;
+	jit->uid = status.uid;
+	(void)snprintf(jit->name, sizeof(jit->name), "perf-%d.map",
+	    status.inner);
+	(void)snprintf(path, sizeof(path), "/tmp/%s", jit->name);
+	if ((jit->module = ex_module_new(path, &none)) != NULL)
+		return jit;
+	free(jit);
+	return NULL;
+}
+
+void
+ex_jit_free(struct ex_jit *jit)
+{
+	struct text *text;
+
+	if (jit == NULL)
+		return;
+	while ((text = jit->texts) != NULL) {
+		jit->texts = text->next;
+		free(text);
+	}
+	ex_module_free(jit->module);
+	free(jit->entry);
+	free(jit);
+}
+
+/* Its descriptor for reading, and what it is; -1: there is none to be read. */
+static int
+open_map(const struct ex_jit *jit, struct stat *st)
+{
+	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+	int dir = jit->root < 0 ? open("/tmp", flags | O_DIRECTORY) :
+	    openat(jit->root, "tmp", flags | O_DIRECTORY);
+	int place = dir < 0 ? -1 : openat(dir, jit->name, flags), fd = -1;
+	char link[32];
+
+	if (place >= 0 && fstat(place, st) == 0 && S_ISREG(st->st_mode) &&
+	    st->st_uid == jit->uid && st->st_mtime >= jit->began) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+		fd = open(link, O_RDONLY | O_CLOEXEC);
+	}
+	if (place >= 0)
+		(void)close(place);
+	if (dir >= 0)
+		(void)close(dir);
+	return fd;
+}
+
+/* Take an entry from a line.  False: out of memory. */
+static bool
+take_line(struct ex_jit *jit, char *line)
+{
+	struct entry e;
+	uint64_t size;
+	char *end;
+
+	errno = 0;
+	e.start = strtoull(line, &end, 16);
+	if (end == line || *end != ' ')
+		return true;
+	line = end + 1;
+	size = strtoull(line, &end, 16);
+	if (end == line || *end != ' ' || end[1] == '\0' || errno != 0 ||
+	    size == 0 || e.start + size < e.start)
+		return true;
+	e.end = e.start + size;
+	e.name = end + 1;
+	end[1 + strnlen(e.name, NAME_MAX_)] = '\0';
+	if (jit->n == jit->cap) {
+		size_t cap = jit->cap * 2 + 64;
+		struct entry *more = reallocarray(jit->entry, cap,
+		    sizeof(*more));
+
+		if (more == NULL)
+			return false;
+		jit->entry = more;
+		jit->cap = cap;
+	}
+	jit->entry[jit->n++] = e;
+	return true;
+}
+
+/* Whole lines; the last may still be being written. */
+static void
+take_text(struct ex_jit *jit, struct text *text, size_t len)
+{
+	char *at = text->bytes, *end = at + len, *stop;
+
+	for (; (stop = memchr(at, '\n', (size_t)(end - at))) != NULL;
+	    at = stop + 1) {
+		*stop = '\0';
+		if (!take_line(jit, at))
+			break;
+	}
+	jit->done += at - text->bytes;
+	text->next = jit->texts;
+	jit->texts = text;
+	jit->edition++;
+}
+
+/* What has been added. */
+static void
+read_more(struct ex_jit *jit, int fd, off_t size)
+{
+	struct text *text;
+	ssize_t n;
+
+	if (size > jit->done + (TEXT_MAX - jit->held))
+		size = jit->done + (TEXT_MAX - jit->held);
+	if (size <= jit->done ||
+	    (text = malloc(sizeof(*text) + (size_t)(size - jit->done))) == NULL)
+		return;
+	n = pread(fd, text->bytes, (size_t)(size - jit->done), jit->done);
+	if (n <= 0 || memrchr(text->bytes, '\n', (size_t)n) == NULL) {
+		free(text);
+		return;
+	}
+	jit->held += n;
+	take_text(jit, text, (size_t)n);
+}
+
+void
+ex_jit_look(struct ex_jit *jit)
+{
+	const uint64_t now = wp_clock_ns();
+	struct stat st;
+	int fd;
+
+	if (jit->looked != 0 && now - jit->looked < LOOKS_NS)
+		return;
+	jit->looked = now;
+	if ((fd = open_map(jit, &st)) < 0)
+		return;
+	if (st.st_dev != jit->dev || st.st_ino != jit->ino ||
+	    st.st_size < jit->done) {
+		jit->dev = st.st_dev;
+		jit->ino = st.st_ino;
+		jit->done = 0;
+		jit->n = 0;
+	}
+	read_more(jit, fd, st.st_size);
+	(void)close(fd);
+}
+
+/* NULL: none, or several. */
+static const struct entry *
+find(const struct ex_jit *jit, uint64_t addr)
+{
+	const struct entry *found = NULL;
+
+	for (size_t i = 0; i < jit->n; i++) {
+		const struct entry *e = &jit->entry[i];
+
+		if (addr < e->start || addr >= e->end)
+			continue;
+		if (found != NULL && strcmp(found->name, e->name) != 0)
+			return NULL;
+		found = e;
+	}
+	return found;
+}
+
+const char *
+ex_jit_find(struct ex_jit *jit, uint64_t addr, uint64_t *start)
+{
+	const struct entry *e = find(jit, addr);
+	const uint64_t edition = jit->edition;
+
+	if (e == NULL) {
+		ex_jit_look(jit);
+		if (jit->edition != edition)
+			e = find(jit, addr);
+	}
+	if (e == NULL)
+		return NULL;
+	*start = e->start;
+	return e->name;
+}
+
+uint64_t
+ex_jit_edition(const struct ex_jit *jit)
+{
+	return jit->edition;
+}
+
+const struct ex_module *
+ex_jit_module(const struct ex_jit *jit)
+{
+	return jit->module;
+}

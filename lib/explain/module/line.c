@@ -1,0 +1,417 @@
+/*
+ * line: where in the source an address lies, and which of its jumps are calls,
+ * by DWARF.
+ *
+ * Compilation units are found by the ranges that they give themselves, as not
+ * every compiler writes .debug_aranges.  A unit that is asked about is turned
+ * into a table of its functions once; a function's inlined calls are followed
+ * down from it each time.  Of a unit that was split, ranges and lines are in the
+ * file itself, and the functions in what was split off.
+ */
+#include "module/line.h"
+
+#include <dwarf.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "module/die.h"
+#include "module/module_private.h"
+#include "module/range.h"
+
+/* A compilation unit. */
+struct unit {
+	Dwarf_Die die;		/* with its ranges and lines */
+	Dwarf_Die tree;		/* with its functions; once scanned */
+	bool scanned;
+	bool lacks;		/* functions: they were split off, and are not
+				   there */
+	struct ex_ranges functions;	/* what: the function's DIE offset */
+};
+
+struct ex_lines {
+	Dwarf *dwarf;		/* NULL: no debug information */
+	uint64_t bias;		/* DWARF's address less vaddr */
+	struct unit *unit;
+	size_t nunits, cap;
+	struct ex_ranges code;	/* of the units; what: index in unit */
+};
+
+void
+ex_lines_free(struct ex_lines *lines)
+{
+	if (lines == NULL)
+		return;
+	for (size_t i = 0; i < lines->nunits; i++)
+		ex_ranges_free(&lines->unit[i].functions);
+	ex_ranges_free(&lines->code);
+	free(lines->unit);
+	free(lines);
+}
+
+/* Add the ranges of a unit or function.  Code that the linker threw away
+   remains in DWARF, at address 0 or thereabouts: only what lies in an
+   executable segment counts. */
+static bool
+add_ranges(struct ex_module *m, Dwarf_Die *die, uint64_t what,
+    struct ex_ranges *to)
+{
+	Dwarf_Addr base, start, end;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+		uint64_t vaddr = start - m->lines->bias;
+		const struct ex_segment *s = ex_module_segment(m, vaddr);
+
+		if (s == NULL || (s->flags & PF_X) == 0 || vaddr == 0)
+			continue;
+		if (!ex_ranges_add(to, vaddr, end - m->lines->bias, what))
+			return false;
+	}
+	return true;
+}
+
+static bool
+add_unit(struct ex_module *m, const Dwarf_Die *die)
+{
+	struct ex_lines *lines = m->lines;
+
+	if (lines->nunits == lines->cap) {
+		size_t cap = lines->cap * 2 + 16;
+		struct unit *unit = realloc(lines->unit, cap * sizeof(*unit));
+
+		if (unit == NULL)
+			return false;
+		lines->unit = unit;
+		lines->cap = cap;
+	}
+	lines->unit[lines->nunits] = (struct unit){.die = *die};
+	return add_ranges(m, &lines->unit[lines->nunits].die, lines->nunits,
+	    &lines->code);
+}
+
+/* The module's debug information; NULL: out of memory. */
+static struct ex_lines *
+lines_of(struct ex_module *m)
+{
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+
+	if (m->lines != NULL)
+		return m->lines;
+	if ((m->lines = calloc(1, sizeof(*m->lines))) == NULL)
+		return NULL;
+	m->lines->dwarf = ex_module_dwarf(m, &m->lines->bias);
+	if (m->lines->dwarf == NULL)
+		return m->lines;
+	while (dwarf_get_units(m->lines->dwarf, cu, &cu, NULL, NULL, &die,
+	    NULL) == 0) {
+		size_t before = m->lines->code.n;
+
+		if (!add_unit(m, &die))
+			break;
+		if (m->lines->code.n > before)
+			m->lines->nunits++;
+	}
+	ex_ranges_sort(&m->lines->code);
+	return m->lines;
+}
+
+/* Whether functions may be found inside. */
+static bool
+holds_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Make the table of a unit's functions. */
+static void
+unit_scan(struct ex_module *m, struct unit *unit)
+{
+	struct ex_die_walk walk;
+	Dwarf_Die *die;
+
+	if (unit->scanned)
+		return;
+	unit->scanned = true;
+	unit->tree = unit->die;
+	unit->lacks = !ex_die_whole_unit(m, &unit->tree);
+	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
+	    die = ex_die_walk_on(&walk, holds_functions)) {
+		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,
+		    die, dwarf_dieoffset(die), &unit->functions))
+			break;
+	}
+	ex_ranges_sort(&unit->functions);
+}
+
+/* The scope directly inside of *die that holds an address, into *die. */
+static bool
+scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(die, &child) != 0)
+		return false;
+	do {
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_lexical_block:
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+		case DW_TAG_with_stmt:
+			if (dwarf_haspc(&child, addr) > 0) {
+				*die = child;
+				return true;
+			}
+			break;
+		default:
+			break;
+		}
+	} while (ex_die_next(&child));
+	return false;
+}
+
+/* The inlined calls at an address of a function, the outermost first. */
+static unsigned
+inlined_at(const Dwarf_Die *function, Dwarf_Addr addr,
+    Dwarf_Die out[EX_LINES_MAX - 1])
+{
+	Dwarf_Die scope = *function;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < 4 * EX_DIE_DEPTH && n < EX_LINES_MAX - 1 &&
+	    scope_inside(&scope, addr); i++) {
+		if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine)
+			out[n++] = scope;
+	}
+	return n;
+}
+
+static const char *
+attr_string(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attr;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, name, &attr));
+}
+
+/* A function's name: its linkage name, else its plain one, qualified. */
+static const char *
+function_name(struct ex_module *m, Dwarf_Die *die)
+{
+	const char *name = attr_string(die, DW_AT_linkage_name);
+
+	if (name == NULL)
+		name = attr_string(die, DW_AT_MIPS_linkage_name);
+	if (name == NULL && (name = attr_string(die, DW_AT_name)) != NULL)
+		name = ex_die_qualified(m, die, name);
+	return name;
+}
+
+/* A number of an attribute; 0: absent, or too large to be one. */
+static int
+attr_number(Dwarf_Die *die, unsigned name)
+{
+	uint64_t value;
+
+	return ex_die_number(die, name, &value) && value <= INT_MAX ?
+	    (int)value : 0;
+}
+
+static const char *
+file_name(const char *name)
+{
+	/* libdw's name for no file */
+	return name != NULL && strcmp(name, "???") != 0 ? name : NULL;
+}
+
+/* Where an inlined function was called.  What was split off may have a table of
+   files of its own. */
+static void
+call_place(struct unit *unit, Dwarf_Die *inlined, struct ex_line *out)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	Dwarf_Word file;
+	size_t n;
+
+	out->line = attr_number(inlined, DW_AT_call_line);
+	out->column = attr_number(inlined, DW_AT_call_column);
+	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr),
+	    &file) == 0 && (dwarf_getsrcfiles(&unit->tree, &files, &n) == 0 ||
+	    dwarf_getsrcfiles(&unit->die, &files, &n) == 0) && file < n)
+		out->file = file_name(dwarf_filesrc(files, file, NULL, NULL));
+}
+
+static void
+line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
+{
+	Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
+
+	if (line == NULL)
+		return;
+	out->file = file_name(dwarf_linesrc(line, NULL, NULL));
+	(void)dwarf_lineno(line, &out->line);
+	(void)dwarf_linecol(line, &out->column);
+}
+
+/* The unit whose code lies at vaddr, its functions scanned; NULL: none. */
+static struct unit *
+unit_at(struct ex_module *m, uint64_t vaddr)
+{
+	struct ex_lines *lines = lines_of(m);
+	const struct ex_range *range;
+	struct unit *unit;
+
+	if (lines == NULL ||
+	    (range = ex_ranges_find(&lines->code, vaddr)) == NULL)
+		return NULL;
+	unit = &lines->unit[range->what];
+	unit_scan(m, unit);
+	return unit;
+}
+
+/* The function whose code lies at vaddr; *start: where it begins.  False:
+   none. */
+static bool
+function_at(const struct unit *unit, uint64_t vaddr, Dwarf_Die *function,
+    uint64_t *start)
+{
+	const struct ex_range *range = ex_ranges_find(&unit->functions, vaddr);
+
+	if (range == NULL || dwarf_offdie(dwarf_cu_getdwarf(unit->tree.cu),
+	    range->what, function) == NULL)
+		return false;
+	*start = range->start;
+	return true;
+}
+
+unsigned
+ex_lines_at(struct ex_module *m, uint64_t vaddr,
+    struct ex_line out[EX_LINES_MAX])
+{
+	struct unit *unit = unit_at(m, vaddr);
+	Dwarf_Die function, inlined[EX_LINES_MAX - 1];
+	uint64_t start;
+	unsigned n, i;
+
+	if (unit == NULL)
+		return 0;
+	memset(&out[0], 0, sizeof(out[0]));
+	out[0].partial = unit->lacks;
+	line_place(&unit->die, vaddr + m->lines->bias, &out[0]);
+	if (!function_at(unit, vaddr, &function, &start))
+		return 1;
+	n = inlined_at(&function, vaddr + m->lines->bias, inlined);
+	for (i = 0; i < n; i++) {
+		Dwarf_Die *call = &inlined[n - 1 - i];
+
+		out[i].function = function_name(m, call);
+		memset(&out[i + 1], 0, sizeof(out[i + 1]));
+		call_place(unit, call, &out[i + 1]);
+	}
+	out[n].function = function_name(m, &function);
+	out[n].start = start;
+	return n + 1;
+}
+
+/* --- jumps --- */
+
+/* Whether all of a function's tail calls are told of. */
+static bool
+has_all_calls(Dwarf_Die *function)
+{
+	static const unsigned flags[] = {
+		DW_AT_call_all_calls, DW_AT_call_all_tail_calls,
+		DW_AT_GNU_all_call_sites, DW_AT_GNU_all_tail_call_sites,
+	};
+	Dwarf_Attribute attr;
+	bool is = false;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !is; i++)
+		is = dwarf_hasattr_integrate(function, flags[i]) &&
+		    dwarf_formflag(dwarf_attr_integrate(function, flags[i],
+		    &attr), &is) == 0 && is;
+	return is;
+}
+
+/* Where a call is, or where it would come back to: is it at addr, or behind the
+   len bytes there? */
+static bool
+is_call_at(Dwarf_Die *call, Dwarf_Addr addr, unsigned len)
+{
+	static const unsigned places[] = {
+		DW_AT_call_pc, DW_AT_call_return_pc, DW_AT_low_pc,
+	};
+	Dwarf_Attribute attr;
+	Dwarf_Addr place;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (dwarf_formaddr(dwarf_attr(call, places[i], &attr),
+		    &place) == 0 && (place == addr || place == addr + len))
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_tail_call(Dwarf_Die *call)
+{
+	Dwarf_Attribute attr;
+	bool is = false;
+
+	return (dwarf_formflag(dwarf_attr(call, DW_AT_call_tail_call, &attr),
+	    &is) == 0 && is) ||
+	    (dwarf_formflag(dwarf_attr(call, DW_AT_GNU_tail_call, &attr),
+	    &is) == 0 && is);
+}
+
+/* Whether calls may be found inside. */
+static bool
+holds_calls(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_lexical_block:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+		return true;
+	default:
+		return false;
+	}
+}
+
+enum ex_jump
+ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
+{
+	const struct unit *unit = unit_at(m, vaddr);
+	struct ex_die_walk walk;
+	Dwarf_Die function, *die;
+	uint64_t start;
+
+	if (unit == NULL || !function_at(unit, vaddr, &function, &start) ||
+	    !has_all_calls(&function))
+		return EX_JUMP_UNKNOWN;
+	for (die = ex_die_walk(&walk, &function); die != NULL;
+	    die = ex_die_walk_on(&walk, holds_calls)) {
+		if ((dwarf_tag(die) == DW_TAG_call_site ||
+		    dwarf_tag(die) == DW_TAG_GNU_call_site) &&
+		    is_tail_call(die) &&
+		    is_call_at(die, vaddr + m->lines->bias, len))
+			return EX_JUMP_CALL;
+	}
+	return EX_JUMP_INSIDE;
+}

@@ -1,0 +1,69 @@
+/*
+ * maps: which modules lie where in one address space.
+ *
+ * Only executable mappings of files are kept.  One says where its module was
+ * loaded (its base), and so where all the module's segments lie: data is found
+ * by those, as mappings of data are usually not recorded.
+ *
+ * Life-cycle: counted references.  A forked child shares its parent's table
+ * until one of the two changes; ex_maps_own makes a table its holder's alone.
+ */
+#ifndef EX_MAPS_H
+#define EX_MAPS_H
+
+#include "module/module_private.h"
+#include "module/range.h"
+
+/* An executable mapping of a module. */
+struct ex_mapping {
+	uint64_t start, end;	/* what is left of it */
+	uint64_t first;		/* where it began when it was mapped, */
+	uint64_t pgoff;		/* and what part of the file was there */
+	struct ex_module *module;
+	bool writable;		/* the program can write its code, */
+	bool doubtful;		/* or may have done so since it was mapped */
+	bool unseen;		/* nobody saw how it was mapped */
+};
+
+/* A module at its place. */
+struct ex_image {
+	struct ex_module *module;
+	uint64_t base;		/* what to add to a vaddr */
+};
+
+struct ex_maps {
+	unsigned refs;
+	struct ex_mapping *at;	/* sorted, not overlapping */
+	size_t n, cap;
+	struct ex_module *executable;	/* mapped first; NULL: none yet */
+
+	bool placed;		/* what follows is made from at */
+	struct ex_image *image;	/* each module and base once, by address */
+	size_t nimages;
+	struct ex_ranges segments;	/* theirs; what: index in image */
+};
+
+/* A table with one reference fewer; freed at none.  NULL is fine. */
+void ex_maps_release(struct ex_maps *);
+
+/* Make *maps (NULL: an empty one) a table that nobody shares, for changing.
+   False: out of memory, *maps is as it was. */
+bool ex_maps_own(struct ex_maps **);
+
+/* Change an owned table: take start..end out of all mappings; and, when its
+   module is not NULL, put this one there. */
+bool ex_maps_set(struct ex_maps *, const struct ex_mapping *);
+
+/* The first mapping that ends above addr; at + n: none.  *hint, kept by the
+   caller, makes asking for neighbours cheap. */
+const struct ex_mapping *ex_maps_above(const struct ex_maps *, uint64_t addr,
+    size_t *hint);
+
+/* What lies at an address; false: nothing known. */
+bool ex_maps_find(struct ex_maps *, uint64_t addr, size_t *hint,
+    struct ex_image *out);
+
+/* All images, by address. */
+size_t ex_maps_images(struct ex_maps *, const struct ex_image **);
+
+#endif

@@ -1,0 +1,122 @@
+/*
+ * module: one ELF file that processes map, and what it can tell: names, lines,
+ * unwind rows, code bytes.  A process: which modules lie where in its memory.
+ *
+ * An ELF file has one module however many processes map it; addresses inside a
+ * module are its own ("vaddr": those of its program headers and symbols).
+ * Files come from another process's file system and are hostile until proven
+ * otherwise.
+ *
+ * Life-cycle: an ex_space holds processes and modules; all that is handed out
+ * lives until ex_space_free.  Not thread-safe: one thread per space.
+ */
+#ifndef EX_MODULE_H
+#define EX_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record/record.h"
+
+struct ex_space;	/* all processes and modules known */
+struct ex_process;	/* one address space and the names of its threads */
+struct ex_module;	/* one ELF file */
+
+/* Where modules' files come from. */
+enum ex_source {
+	EX_LIVE,	/* running processes: /proc/PID first */
+	EX_RECORDED,	/* a recording: paths and build ids only */
+};
+
+/* A new space, or NULL when out of memory. */
+struct ex_space *ex_space_new(enum ex_source);
+void ex_space_free(struct ex_space *);
+
+/*
+ * Learn from one record: COMM, MMAP, MMAP2, FORK and EXIT change what is
+ * known; others are ignored.  A mapping replaces what it overlaps.
+ */
+void ex_space_learn(struct ex_space *, const struct ex_record *);
+
+/*
+ * A build id that a recording gives for a path (its build-id table), to be
+ * checked when that path is opened: call it before the records are learnt.
+ */
+void ex_space_build_id(struct ex_space *, const char *path, const uint8_t *id,
+    size_t len);
+
+/* The process with this pid, made when it is not known; NULL: out of memory. */
+struct ex_process *ex_space_process(struct ex_space *, pid_t pid);
+
+/* The name of a thread ("" when unknown); lives until the next learn. */
+const char *ex_space_comm(const struct ex_space *, pid_t pid, pid_t tid);
+
+/* Whether its processes are running ones, and may be asked. */
+bool ex_space_live(const struct ex_space *);
+
+/*
+ * Whether ex_kernel_symbol's names are right for this space: always for running
+ * processes; for a recording if its kernel's build id and address (the record
+ * for "[kernel.kallsyms]_text") are those of the running kernel.
+ */
+bool ex_space_kernel(struct ex_space *);
+
+/*
+ * The process's generation: changes whenever an address in it may have begun
+ * to mean something else, so that what is cached by address can be dropped.
+ */
+uint64_t ex_process_generation(const struct ex_process *);
+
+/*
+ * What lies at an address of a process: the module, and the address inside it
+ * in *vaddr.  NULL: nothing known there.  Data of a module counts as well as
+ * its code: the whole extent of its program headers belongs to it.
+ */
+struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
+    uint64_t *vaddr);
+
+/*
+ * Whether the instruction that ends at an address is as in its module, as far
+ * as can be told: the program cannot write there, and memory, as long as it can
+ * be read, holds the same in the EX_ORIGINAL bytes before.
+ */
+enum { EX_ORIGINAL = 16 };
+bool ex_process_is_original(struct ex_process *, uint64_t end);
+
+/* Read 8 bytes of a running process's memory.  False: there is none to read. */
+bool ex_process_word(const struct ex_process *, uint64_t addr,
+    uint64_t *value);
+
+/* Call fn for each module of the process, the executable first, then by
+   address; base is what to add to a vaddr.  fn's non-zero result ends it and
+   is returned. */
+int ex_process_modules(struct ex_process *,
+    int (*fn)(void *arg, struct ex_module *, uint64_t base), void *arg);
+
+/* The module's path as the process sees it ("[vdso]" too); its last part. */
+const char *ex_module_path(const struct ex_module *);
+const char *ex_module_name(const struct ex_module *);
+
+/* Build id in lower-case hex; "" when it has none. */
+const char *ex_module_build_id(const struct ex_module *);
+
+/* Why the module's file could not be used, in words; NULL when it could. */
+const char *ex_module_problem(const struct ex_module *);
+
+/* A module whose debug information is there and is not used, and in *why the
+   reason, in words; each is told once.  NULL: there is no other. */
+const struct ex_module *ex_space_disbelieved(struct ex_space *,
+    const char **why);
+
+/* Have fn called, which does not return, when elfutils finds no memory.  Without
+   it, it ends the process. */
+void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
+
+/* Copy up to len bytes of the module's contents at vaddr, as in the file.
+   Result: bytes copied, which may be fewer or none. */
+size_t ex_module_bytes(struct ex_module *, uint64_t vaddr, void *to,
+    size_t len);
+
+#endif

@@ -1,0 +1,235 @@
+/*
+ * plt: names for stubs of the procedure linkage table.
+ *
+ * A stub jumps through a slot of the global offset table, and a relocation says
+ * whose address goes into that slot.  Which slot, the stub's code says: there
+ * are too many layouts (lazy or not, with or without endbr64, three linkers) to
+ * go by the order of the stubs.
+ */
+#include "module/plt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "module/module_private.h"
+#include "module/range.h"
+
+#define STUB_MAX 32	/* bytes; most are of 8 or 16 */
+
+/* A stub's slot in the table, of 8 bytes: jmp *slot(%rip). */
+static bool
+slot_x86_64(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *slot)
+{
+	for (size_t i = 0; i + 6 <= len; i++) {
+		int32_t offset;
+
+		if (code[i] != 0xff || code[i + 1] != 0x25)
+			continue;
+		memcpy(&offset, code + i + 2, sizeof(offset));
+		*slot = vaddr + i + 6 + (uint64_t)(int64_t)offset;
+		return true;
+	}
+	return false;
+}
+
+/* adrp x16, page; ldr x17, [x16, offset]; maybe after bti c. */
+static bool
+slot_aarch64(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *slot)
+{
+	for (size_t i = 0; i + 8 <= len; i += 4) {
+		uint32_t adrp, ldr, page;
+
+		memcpy(&adrp, code + i, sizeof(adrp));
+		memcpy(&ldr, code + i + 4, sizeof(ldr));
+		if ((adrp & 0x9f00001f) != 0x90000010 ||
+		    (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		page = (adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
+		*slot = ((vaddr + i) & ~(uint64_t)0xfff) +
+		    ((uint64_t)(int64_t)(int32_t)(page << 11) << 1) +
+		    (ldr >> 10 & 0xfff) * 8;
+		return true;
+	}
+	return false;
+}
+
+static const struct machine {
+	uint16_t machine;
+	uint32_t jump_slot, glob_dat, irelative;	/* relocation types */
+	uint64_t stub;		/* bytes, where a section does not say */
+	bool (*slot)(const uint8_t *code, size_t len, uint64_t vaddr,
+	    uint64_t *slot);
+} machines[] = {
+	{EM_X86_64, R_X86_64_JUMP_SLOT, R_X86_64_GLOB_DAT, R_X86_64_IRELATIVE,
+	    16, slot_x86_64},
+	{EM_AARCH64, R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DAT,
+	    R_AARCH64_IRELATIVE, 16, slot_aarch64},
+};
+
+/* The name that a relocation gives to its slot; NULL: none. */
+static const char *
+slot_name(Elf *elf, const struct machine *machine, const GElf_Rela *rela,
+    Elf_Data *symbols, const GElf_Shdr *symsh)
+{
+	uint64_t type = GELF_R_TYPE(rela->r_info);
+	uint64_t which = GELF_R_SYM(rela->r_info);
+	const char *name;
+	GElf_Sym sym;
+
+	if (type == machine->irelative)
+		return "";
+	if ((type != machine->jump_slot && type != machine->glob_dat) ||
+	    symbols == NULL || which > INT32_MAX ||
+	    gelf_getsym(symbols, (int)which, &sym) == NULL ||
+	    (name = elf_strptr(elf, symsh->sh_link, sym.st_name)) == NULL ||
+	    name[0] == '\0')
+		return NULL;
+	return name;
+}
+
+/* The names that one section of relocations gives to slots; what: the name. */
+static bool
+add_slots(Elf *elf, const struct machine *machine, Elf_Scn *scn,
+    const GElf_Shdr *sh, struct ex_ranges *slots)
+{
+	Elf_Data *relocs = elf_getdata(scn, NULL);
+	Elf_Scn *symscn = elf_getscn(elf, sh->sh_link);
+	Elf_Data *symbols = elf_getdata(symscn, NULL);
+	GElf_Shdr symsh;
+	GElf_Rela rela;
+
+	if (relocs == NULL)
+		return true;
+	if (gelf_getshdr(symscn, &symsh) == NULL)
+		symbols = NULL;
+	for (int i = 0; gelf_getrela(relocs, i, &rela) != NULL; i++) {
+		const char *name = slot_name(elf, machine, &rela, symbols,
+		    &symsh);
+
+		if (name != NULL && !ex_ranges_add(slots, rela.r_offset,
+		    rela.r_offset + 8, (uintptr_t)name))
+			return false;
+	}
+	return true;
+}
+
+/* Go through one section of stubs.  False: fn wants no more. */
+static bool
+section_each(struct ex_module *m, const struct machine *machine,
+    const GElf_Shdr *sh, const struct ex_ranges *slots,
+    bool (*fn)(void *, uint64_t, uint64_t, const char *), void *arg)
+{
+	uint64_t step = sh->sh_entsize, n;
+
+	if (step < 8 || step > STUB_MAX)
+		step = machine->stub;
+	n = sh->sh_size / step;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t vaddr = sh->sh_addr + i * step, slot;
+		const struct ex_range *found;
+		uint8_t code[STUB_MAX];
+		size_t len = ex_module_bytes(m, vaddr, code, step);
+
+		if (len < step)
+			break;
+		if (machine->slot(code, len, vaddr, &slot) &&
+		    (found = ex_ranges_find(slots, slot)) != NULL &&
+		    *(const char *)(uintptr_t)found->what != '\0' &&
+		    !fn(arg, vaddr, step,
+		    (const char *)(uintptr_t)found->what))
+			return false;
+	}
+	return true;
+}
+
+static const struct machine *
+machine_of(Elf *elf)
+{
+	GElf_Ehdr eh;
+
+	if (gelf_getehdr(elf, &eh) == NULL)
+		return NULL;
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		if (machines[i].machine == eh.e_machine)
+			return &machines[i];
+	}
+	return NULL;
+}
+
+/* The section after scn that is of this type and has code or data in memory.
+   Damaged files may have many sections at one place: together they may be as
+   large as the file. */
+static Elf_Scn *
+next_section(struct ex_module *m, Elf_Scn *scn, uint32_t type, GElf_Shdr *sh,
+    uint64_t *budget)
+{
+	while ((scn = elf_nextscn(m->elf, scn)) != NULL) {
+		if (gelf_getshdr(scn, sh) == NULL || sh->sh_type != type ||
+		    (sh->sh_flags & SHF_ALLOC) == 0)
+			continue;
+		if (sh->sh_size > *budget)
+			return NULL;
+		*budget -= sh->sh_size;
+		return scn;
+	}
+	return NULL;
+}
+
+/* The module's slots, by the name that each is for; NULL: out of memory. */
+static const struct ex_ranges *
+slots_of(struct ex_module *m, const struct machine *machine)
+{
+	uint64_t budget = m->image_size;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	if (m->slots != NULL)
+		return m->slots;
+	if ((m->slots = calloc(1, sizeof(*m->slots))) == NULL)
+		return NULL;
+	while ((scn = next_section(m, scn, SHT_RELA, &sh, &budget)) != NULL) {
+		if (!add_slots(m->elf, machine, scn, &sh, m->slots))
+			break;
+	}
+	ex_ranges_sort(m->slots);
+	return m->slots;
+}
+
+void
+ex_plt_each(struct ex_module *m,
+    bool (*fn)(void *, uint64_t, uint64_t, const char *), void *arg)
+{
+	Elf *elf = ex_module_elf(m);
+	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
+	const struct ex_ranges *slots;
+	uint64_t budget = m->image_size;
+	Elf_Scn *scn = NULL;
+	bool more = true;
+	GElf_Shdr sh;
+	size_t names;
+
+	if (machine == NULL || elf_getshdrstrndx(elf, &names) != 0 ||
+	    (slots = slots_of(m, machine)) == NULL)
+		return;
+	while (more && (scn = next_section(m, scn, SHT_PROGBITS, &sh,
+	    &budget)) != NULL) {
+		const char *name = elf_strptr(elf, names, sh.sh_name);
+
+		if (name != NULL && strncmp(name, ".plt", 4) == 0)
+			more = section_each(m, machine, &sh, slots, fn, arg);
+	}
+}
+
+const char *
+ex_plt_slot(struct ex_module *m, uint64_t slot)
+{
+	Elf *elf = ex_module_elf(m);
+	const struct machine *machine = elf != NULL ? machine_of(elf) : NULL;
+	const struct ex_ranges *slots =
+	    machine != NULL ? slots_of(m, machine) : NULL;
+	const struct ex_range *found =
+	    slots != NULL ? ex_ranges_find(slots, slot) : NULL;
+
+	return found != NULL && found->start == slot ?
+	    (const char *)(uintptr_t)found->what : NULL;
+}

@@ -1,0 +1,82 @@
+/* range: sorted address ranges. */
+#include "module/range.h"
+
+#include <stdlib.h>
+
+/* More than the largest programs have; a damaged file may claim any number. */
+#define RANGES_MAX ((size_t)1 << 23)
+
+bool
+ex_ranges_add(struct ex_ranges *ranges, uint64_t start, uint64_t end,
+    uint64_t what)
+{
+	if (start >= end)
+		return true;
+	if (ranges->n == ranges->cap) {
+		size_t cap = ranges->cap == 0 ? 64 : ranges->cap * 2;
+		struct ex_range *at;
+
+		if (cap > RANGES_MAX ||
+		    (at = realloc(ranges->at, cap * sizeof(*at))) == NULL)
+			return false;
+		ranges->at = at;
+		ranges->cap = cap;
+	}
+	/* until it is sorted, reach is the order of adding */
+	ranges->at[ranges->n] =
+	    (struct ex_range){start, end, what, ranges->n};
+	ranges->n++;
+	return true;
+}
+
+static int
+range_compare(const void *pa, const void *pb)
+{
+	const struct ex_range *a = pa, *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->reach > b->reach) - (a->reach < b->reach);
+}
+
+void
+ex_ranges_sort(struct ex_ranges *ranges)
+{
+	uint64_t reach = 0;
+
+	if (ranges->n == 0)
+		return;
+	qsort(ranges->at, ranges->n, sizeof(*ranges->at), range_compare);
+	for (size_t i = 0; i < ranges->n; i++) {
+		if (ranges->at[i].end > reach)
+			reach = ranges->at[i].end;
+		ranges->at[i].reach = reach;
+	}
+}
+
+const struct ex_range *
+ex_ranges_find(const struct ex_ranges *ranges, uint64_t addr)
+{
+	size_t low = 0, high = ranges->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ranges->at[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	while (low-- > 0 && ranges->at[low].reach > addr) {
+		if (ranges->at[low].end > addr)
+			return &ranges->at[low];
+	}
+	return NULL;
+}
+
+void
+ex_ranges_free(struct ex_ranges *ranges)
+{
+	free(ranges->at);
+	*ranges = (struct ex_ranges){0};
+}

@@ -1,0 +1,27 @@
+/* object: what ex_object_at hands out, as type.c makes and type_text.c reads
+   it. */
+#ifndef EX_OBJECT_H
+#define EX_OBJECT_H
+
+#include "type/part.h"
+#include "type/type.h"
+
+struct ex_object {
+	uint64_t vaddr, len;	/* what was asked for */
+	bool known;		/* there is an object */
+	bool copied;		/* there may be: where a library's variable was
+				   copied to, as far as libraries were known, */
+	uint64_t generation;	/* at this generation of its process */
+	const char *path, *type;
+	int64_t offset;		/* see ex_object_offset */
+	uint64_t size;
+	const struct ex_shape *shape;	/* as in a part: */
+	const struct ex_member *field;
+	bool fields;
+	uint64_t within;
+};
+
+/* What is known of a module; belongs to it.  NULL: out of memory. */
+struct ex_parts *ex_object_parts(struct ex_module *);
+
+#endif

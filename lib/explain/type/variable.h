@@ -1,0 +1,34 @@
+/*
+ * variable: where a module's global and static variables lie, by DWARF.
+ *
+ * Units of debug information are read one after the other, once each, and only
+ * until the variable that is asked for has shown: no index that compilers write
+ * knows addresses of data.
+ */
+#ifndef EX_VARIABLE_H
+#define EX_VARIABLE_H
+
+#include <elfutils/libdw.h>
+
+#include "module/module.h"
+
+/* A variable, or a static one of a function or class. */
+struct ex_variable {
+	uint64_t vaddr;		/* where it begins */
+	Dwarf_Die die;		/* what gives it its place */
+	struct ex_declared *declared;	/* part.c's; NULL: not asked yet */
+};
+
+struct ex_variables;
+
+/* A module's table; it belongs to the caller, and what is declared in it is
+   malloc'd.  NULL: out of memory. */
+struct ex_variables *ex_variables_new(struct ex_module *);
+void ex_variables_free(struct ex_variables *);
+
+/* The variable that begins nearest at or below vaddr, or NULL.  It may end
+   before vaddr. */
+struct ex_variable *ex_variables_find(struct ex_variables *,
+    uint64_t vaddr);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * expr: DWARF expressions, as call frame information uses them: PLT stubs,
+ * signal frames, realigned stacks.
+ *
+ * Expressions come from files that nobody vouches for: stack, steps and memory
+ * that one may use are bounded.
+ */
+#ifndef EX_EXPR_H
+#define EX_EXPR_H
+
+#include <elfutils/libdw.h>
+
+#include "unwind/regs.h"
+
+/* What an expression can see. */
+struct ex_expr_env {
+	const struct ex_regs *regs;
+	const uint64_t *cfa;	/* DW_OP_call_frame_cfa; NULL: not known yet */
+	uint64_t base;		/* added to the addresses of DW_OP_addr */
+	/* copy len bytes of the program's memory; false: not to be had */
+	bool (*read)(void *arg, uint64_t addr, void *to, size_t len);
+	void *arg;		/* for read */
+};
+
+/*
+ * Evaluate n operations to the value on top of the stack.  A location that is
+ * a register is not for here.  0; -EINVAL: no valid expression, or it takes too
+ * long; -ENODATA: it needs a register that is not known; -EFAULT: memory that
+ * cannot be read.
+ */
+int ex_expr_eval(const Dwarf_Op *, size_t n, const struct ex_expr_env *,
+    uint64_t *value);
+
+#endif

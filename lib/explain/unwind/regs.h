@@ -1,0 +1,61 @@
+/*
+ * regs: the registers that unwinding needs, by their DWARF numbers.
+ *
+ * What depends on the processor is in regs_x86_64.c: how a sample's registers
+ * are numbered, what a call looks like, where a signal frame keeps what it
+ * interrupted.
+ */
+#ifndef EX_REGS_H
+#define EX_REGS_H
+
+#include "record/record.h"
+
+/* Those that unwinding must know by name (x86-64 psABI, figure 3.36). */
+enum {
+	EX_REG_FP = 6,		/* rbp */
+	EX_REG_SP = 7,		/* rsp */
+	EX_REG_PC = 16,		/* the return address column */
+	EX_NREGS = 17,
+};
+
+/* User addresses end here at the latest (57-bit addressing). */
+#define EX_USER_END (UINT64_C(1) << 56)
+
+struct ex_cfi_row;
+
+struct ex_regs {
+	uint64_t value[EX_NREGS];
+	uint32_t known;		/* bit n: value[n] is known */
+};
+
+static inline bool
+ex_regs_known(const struct ex_regs *regs, unsigned reg)
+{
+	return reg < EX_NREGS && (regs->known >> reg & 1) != 0;
+}
+
+/*
+ * The registers of a sample.  False, and nothing known: it has none, or not
+ * those of a 64-bit program.
+ */
+bool ex_regs_read(const struct ex_perf_regs *, struct ex_regs *);
+
+/* The pc of a sample's registers, also of a 32-bit program; false: none. */
+bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);
+
+/* The most bytes of code that the two below look at. */
+#define EX_REGS_CODE 16
+
+/* Whether code, the len bytes that precede an address, ends in a call. */
+bool ex_regs_after_call(const uint8_t *code, size_t len);
+
+/* Bytes of the instruction that makes a system call; and whether a thread, with
+   these before its pc, has made one and not come back from it. */
+#define EX_REGS_CALL 2
+bool ex_regs_in_call(const struct ex_regs *, const uint8_t code[EX_REGS_CALL]);
+
+/* The row of a signal frame whose return trampoline is the len bytes of code,
+   for those that come without unwind information; NULL: it is none. */
+const struct ex_cfi_row *ex_regs_sigreturn(const uint8_t *code, size_t len);
+
+#endif

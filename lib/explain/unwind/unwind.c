@@ -1,0 +1,544 @@
+/*
+ * unwind: the callers of a sampled pc, by call frame information.
+ *
+ * Overview: a frame is its registers.  The row for its pc (cfi.h) says how the
+ * caller's are found: the CFA, which is the caller's sp, the return address,
+ * and the registers that the function saved, in the sample's copy of the stack:
+ *
+ *	   copy + len  +---------------+
+ *		       |      ...      |
+ *	          CFA  +---------------+  caller's sp
+ *		       |   caller's pc |
+ *		       |   saved rbp   |
+ *		       |      ...      |
+ *		   sp  +---------------+  copy: the sampled sp
+ *
+ * Where there is no row (code made at run time, assembly) frame pointers are
+ * followed, but only as long as they can be seen to lead to a return address.
+ *
+ * Every frame lies above the one before, so a stack that makes no sense cannot
+ * make a loop.  Only what a signal interrupted may be on another stack.
+ */
+#include "unwind/unwind.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "unwind/cfi.h"
+#include "unwind/expr.h"
+#include "module/module_private.h"
+#include "module/symbol.h"
+
+#define CHAIN_MAX 64		/* frame pointers followed in search of one
+				   return address that a module vouches for */
+#define ENTRY_MAX 128		/* bytes of code where programs are entered */
+#define PC_MIN 4096		/* no code is below: a null pointer's page */
+
+struct walk {
+	struct ex_process *process;
+	struct ex_regs regs;	/* of the frame that is looked at */
+	uint32_t cut;		/* registers not known because they were saved
+				   where the copy does not reach */
+	bool exact;		/* regs' pc is no return address */
+	bool switched;		/* a signal frame was passed: regs may belong to
+				   another stack than the copy */
+	const uint8_t *copy;	/* of the stack, from start on */
+	uint64_t start, len;	/* its address and bytes */
+	bool whole;		/* it reaches the stack's end */
+};
+
+/* What a row tells of the caller's registers; bit n is register n. */
+struct caller {
+	uint64_t value[EX_NREGS];	/* of those in set */
+	uint32_t set;		/* known anew */
+	uint32_t lost;		/* not known any more */
+	uint32_t cut;		/* of those: as in struct walk */
+};
+
+const char *
+ex_end_text(enum ex_end end)
+{
+	switch (end) {
+	case EX_END_OUTERMOST:
+		return NULL;
+	case EX_END_STACK:
+		return "stack truncated: the callers are beyond the part of "
+		    "the stack that was copied";
+	case EX_END_NO_CFI:
+		return "stack truncated: no unwind information for the last "
+		    "function";
+	case EX_END_NO_MODULE:
+		return "stack truncated: the last address is in no known "
+		    "module";
+	case EX_END_BAD:
+		return "stack truncated: the stack or its unwind information "
+		    "makes no sense from here";
+	case EX_END_DEPTH:
+		return "stack truncated: more frames than are shown";
+	case EX_END_NO_REGS:
+		break;
+	}
+	return "stack uncertain: no registers were sampled to unwind from";
+}
+
+/* Copy from the stack. */
+static bool
+read_stack(const struct walk *w, uint64_t addr, void *to, size_t len)
+{
+	if (addr < w->start || len > w->len || addr - w->start > w->len - len)
+		return false;
+	memcpy(to, w->copy + (addr - w->start), len);
+	return true;
+}
+
+/* Copy from the stack, or from what a module maps read-only. */
+static bool
+read_memory(void *arg, uint64_t addr, void *to, size_t len)
+{
+	const struct walk *w = arg;
+	const struct ex_segment *segment;
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	if (read_stack(w, addr, to, len))
+		return true;
+	module = ex_process_module(w->process, addr, &vaddr);
+	if (module == NULL)
+		return false;
+	segment = ex_module_segment(module, vaddr);
+	return segment != NULL && (segment->flags & PF_W) == 0 &&
+	    ex_module_bytes(module, vaddr, to, len) == len;
+}
+
+/* Why memory or a register that a frame needs is not to be had. */
+static enum ex_end
+missing(const struct walk *w)
+{
+	return w->whole && !w->switched ? EX_END_BAD : EX_END_STACK;
+}
+
+static int
+rule_base(const struct walk *w, const struct ex_cfi_rule *rule,
+    const uint64_t *cfa, uint64_t *base)
+{
+	if (rule->base == EX_CFI_CFA) {
+		if (cfa == NULL)
+			return -EINVAL;
+		*base = *cfa;
+		return 0;
+	}
+	if (!ex_regs_known(&w->regs, rule->base))
+		return (w->cut >> rule->base & 1) != 0 ? -EFAULT : -ENODATA;
+	*base = w->regs.value[rule->base];
+	return 0;
+}
+
+static int
+rule_expression(struct walk *w, const struct ex_cfi_rule *rule,
+    const uint64_t *cfa, uint64_t base, uint64_t *value)
+{
+	const struct ex_expr_env env = { &w->regs, cfa, base, read_memory, w };
+
+	return ex_expr_eval(rule->expr->op, rule->expr->n, &env, value);
+}
+
+/* What a rule other than SAME and UNDEFINED gives.  cfa is NULL for the CFA's
+   own rule; base is the module's.  0 or as ex_expr_eval; with -EFAULT of a rule
+   AT, *value is where it should be. */
+static int
+rule_value(struct walk *w, const struct ex_cfi_rule *rule,
+    const uint64_t *cfa, uint64_t base, uint64_t *value)
+{
+	int err;
+
+	switch (rule->how) {
+	case EX_CFI_VALUE:
+	case EX_CFI_AT:
+		err = rule_base(w, rule, cfa, value);
+		*value += (uint64_t)rule->offset;
+		break;
+	case EX_CFI_EXPR_VALUE:
+	case EX_CFI_EXPR_AT:
+		err = rule_expression(w, rule, cfa, base, value);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (err != 0 || rule->how == EX_CFI_VALUE ||
+	    rule->how == EX_CFI_EXPR_VALUE)
+		return err;
+	return read_stack(w, *value, value, sizeof(*value)) ? 0 : -EFAULT;
+}
+
+/*
+ * Whether a register that could not be read from its place is back already:
+ * rows do not say that an epilogue has popped it, and what was popped is below
+ * sp, where the copy begins.
+ */
+static bool
+is_popped(const struct walk *w, const struct ex_cfi_rule *rule, uint64_t place)
+{
+	return w->exact && rule->how == EX_CFI_AT &&
+	    place < w->regs.value[EX_REG_SP];
+}
+
+/* Find the caller's registers, but for its pc. */
+static void
+find_caller(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
+    uint64_t base, struct caller *caller)
+{
+	unsigned i;
+
+	caller->value[EX_REG_SP] = cfa;
+	caller->set = 1U << EX_REG_SP;
+	caller->lost = caller->cut = 0;
+	for (i = 0; i < row->n; i++) {
+		const struct ex_cfi_rule *rule = &row->rule[i];
+		const uint32_t bit = 1U << rule->reg;
+		uint64_t value = 0;
+		int err = rule_value(w, rule, &cfa, base, &value);
+
+		if (err == -EFAULT && is_popped(w, rule, value))
+			continue;
+		caller->value[rule->reg] = value;
+		if (err == 0) {
+			caller->set |= bit;
+			continue;
+		}
+		caller->set &= ~bit;
+		caller->lost |= bit;
+		if (err == -EFAULT)
+			caller->cut |= bit;
+	}
+}
+
+/* Make the caller's registers those that are looked at. */
+static void
+enter_caller(struct walk *w, const struct caller *caller)
+{
+	uint32_t set = caller->set;
+
+	w->regs.known = (w->regs.known | set) & ~caller->lost;
+	w->cut = (w->cut & ~set & ~caller->lost) | caller->cut;
+	for (; set != 0; set &= set - 1) {
+		const int reg = __builtin_ctz(set);
+
+		w->regs.value[reg] = caller->value[reg];
+	}
+}
+
+/* Whether the caller's frame is where it can be, seen from the one at hand. */
+static bool
+is_progress(const struct walk *w, const struct ex_cfi_row *row,
+    const struct caller *caller)
+{
+	const uint64_t sp = w->regs.value[EX_REG_SP];
+	const uint64_t next = caller->value[EX_REG_SP];
+
+	if ((caller->set >> EX_REG_SP & 1) == 0)
+		return true;
+	if (next >= EX_USER_END)
+		return false;
+	if (row->signal)	/* another stack, or else further up */
+		return next > sp || next < w->start;
+	/* A function that keeps its return address in a register can have the
+	   same sp as its caller; it calls nobody. */
+	return next > sp || (next == sp && w->exact);
+}
+
+static void
+set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
+{
+	regs->value[reg] = value;
+	regs->known |= 1U << reg;
+}
+
+/* Go on to the caller whose pc this is.  False: there is none. */
+static bool
+go_on(struct walk *w, uint64_t pc, bool exact, enum ex_end *end)
+{
+	if (pc < PC_MIN || pc >= EX_USER_END) {
+		*end = pc == 0 ? EX_END_OUTERMOST : EX_END_BAD;
+		return false;
+	}
+	set_reg(&w->regs, EX_REG_PC, pc);
+	w->exact = exact;
+	return true;
+}
+
+/* From a frame with a row to its caller. */
+static bool
+step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
+    enum ex_end *end)
+{
+	struct caller caller;
+	uint64_t cfa = 0, pc = 0;
+	int err;
+
+	if (row->pc.how == EX_CFI_UNDEFINED) {
+		*end = EX_END_OUTERMOST;
+		return false;
+	}
+	err = rule_value(w, &row->cfa, NULL, base, &cfa);
+	if (err == 0) {
+		find_caller(w, row, cfa, base, &caller);
+		if (!is_progress(w, row, &caller))
+			err = -EINVAL;
+		else
+			err = rule_value(w, &row->pc, &cfa, base, &pc);
+	}
+	if (err != 0) {
+		*end = err == -EFAULT ? missing(w) : EX_END_BAD;
+		return false;
+	}
+	enter_caller(w, &caller);
+	w->switched |= row->signal;
+	return go_on(w, pc, row->signal, end);
+}
+
+/* Whether pc can be a return address.  *known: it is in a module. */
+static bool
+is_return_address(struct walk *w, uint64_t pc, bool *known)
+{
+	uint8_t code[EX_REGS_CODE];
+	const struct ex_segment *segment;
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	*known = false;
+	if (pc < PC_MIN || pc >= EX_USER_END)
+		return false;
+	module = ex_process_module(w->process, pc - 1, &vaddr);
+	if (module == NULL)
+		return true;
+	*known = true;
+	segment = ex_module_segment(module, vaddr);
+	vaddr++;
+	return segment != NULL && (segment->flags & PF_X) != 0 &&
+	    vaddr - segment->vaddr >= sizeof(code) &&
+	    ex_module_bytes(module, vaddr - sizeof(code), code,
+	    sizeof(code)) == sizeof(code) &&
+	    ex_regs_after_call(code, sizeof(code));
+}
+
+/* Whether the frame pointers from fp on lead to a return address in a module,
+   through nothing but what can be code made at run time. */
+static bool
+is_frame_chain(struct walk *w, uint64_t fp)
+{
+	uint64_t low = w->regs.value[EX_REG_SP], frame[2];
+	bool known;
+	unsigned i;
+
+	for (i = 0; i < CHAIN_MAX; i++) {
+		if (fp < low || fp % sizeof(fp) != 0 ||
+		    !read_stack(w, fp, frame, sizeof(frame)) ||
+		    !is_return_address(w, frame[1], &known))
+			return false;
+		if (known)
+			return true;
+		low = fp + sizeof(frame);
+		fp = frame[0];
+	}
+	return false;
+}
+
+/* From a frame without a row to its caller, if there seems to be a frame
+   pointer. */
+static bool
+step_frame_pointer(struct walk *w, enum ex_end *end)
+{
+	uint64_t fp = w->regs.value[EX_REG_FP], frame[2];
+
+	if (!ex_regs_known(&w->regs, EX_REG_FP) || !is_frame_chain(w, fp) ||
+	    !read_stack(w, fp, frame, sizeof(frame)))
+		return false;
+	w->regs.known = 0;
+	w->cut = 0;
+	set_reg(&w->regs, EX_REG_FP, frame[0]);
+	set_reg(&w->regs, EX_REG_SP, fp + sizeof(frame));
+	return go_on(w, frame[1], false, end);
+}
+
+/* clone(2)'s code has no row behind the instruction that makes the call, as a
+   child that goes on there has no callers; but who has yet to come back from
+   the call is the parent. */
+static const struct ex_cfi_row *
+row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
+{
+	uint8_t code[EX_REGS_CALL];
+
+	if (!w->exact || ex_module_bytes(module, vaddr - sizeof(code), code,
+	    sizeof(code)) != sizeof(code) || !ex_regs_in_call(&w->regs, code))
+		return NULL;
+	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
+}
+
+/* Whether code without unwind information is where a program is entered, or the
+   dynamic loader, whose entry goes on to call constructors: nobody called it.
+   Without symbols of the loader, what is near its entry. */
+static bool
+is_entry(struct ex_module *module, uint64_t vaddr)
+{
+	Elf *elf = ex_module_elf(module);
+	struct ex_symbol symbol;
+	GElf_Ehdr eh;
+
+	if (elf == NULL || gelf_getehdr(elf, &eh) == NULL ||
+	    vaddr < eh.e_entry || vaddr - eh.e_entry >= ENTRY_MAX)
+		return false;
+	if (ex_symbol_at(module, vaddr, &symbol))
+		return symbol.value == eh.e_entry ||
+		    strcmp(symbol.name, "_dl_start_user") == 0;
+	return strncmp(ex_module_name(module), "ld", 2) == 0;
+}
+
+/* From a frame to its caller.  False: *end says why there is none.  *signal:
+   the frame is a signal frame. */
+static bool
+step(struct walk *w, bool *signal, enum ex_end *end)
+{
+	const uint64_t pc = w->regs.value[EX_REG_PC] - !w->exact;
+	const struct ex_cfi_row *row = NULL;
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	if (!ex_regs_known(&w->regs, EX_REG_SP)) {
+		*end = (w->cut >> EX_REG_SP & 1) != 0 ? missing(w) : EX_END_BAD;
+		return false;
+	}
+	module = ex_process_module(w->process, pc, &vaddr);
+	if (module != NULL)
+		row = ex_cfi_row(module, vaddr, w->exact);
+	if (module != NULL && row == NULL)
+		row = row_of_call(w, module, vaddr);
+	if (row == NULL && module != NULL && is_entry(module, vaddr)) {
+		*end = EX_END_OUTERMOST;
+		return false;
+	}
+	if (row == NULL) {
+		*end = module == NULL ? EX_END_NO_MODULE : EX_END_NO_CFI;
+		return step_frame_pointer(w, end);
+	}
+	*signal = row->signal;
+	return step_row(w, row, pc - vaddr, end);
+}
+
+static unsigned
+from_stack(struct walk *w, struct ex_pc *out, unsigned max, enum ex_end *end)
+{
+	unsigned n = 0;
+	bool more;
+
+	do {
+		out[n].pc = w->regs.value[EX_REG_PC];
+		out[n].exact = w->exact;
+		out[n].signal = false;
+		more = step(w, &out[n].signal, end);
+		n++;
+	} while (more && n < max);
+	if (more)
+		*end = EX_END_DEPTH;
+	return n;
+}
+
+/* The pcs of the callchain after a marker (PERF_CONTEXT_*), up to the next. */
+static unsigned
+from_callchain(const struct ex_sample *sample, uint64_t marker,
+    struct ex_pc *out, unsigned max)
+{
+	bool inside = false;
+	unsigned n = 0;
+	uint64_t i, pc;
+
+	if (sample->callchain == NULL)
+		return 0;
+	for (i = 0; i < sample->callchain_len && n < max; i++) {
+		memcpy(&pc, sample->callchain + i * sizeof(pc), sizeof(pc));
+		if (pc >= PERF_CONTEXT_MAX) {
+			inside = pc == marker;
+			continue;
+		}
+		if (!inside)
+			continue;
+		out[n].pc = pc;
+		out[n].exact = n == 0;
+		out[n].signal = false;
+		n++;
+	}
+	return n;
+}
+
+static bool
+is_kernel_address(uint64_t addr)
+{
+	return addr >> 63 != 0;
+}
+
+/* A pc without callers. */
+static unsigned
+lone_pc(uint64_t pc, struct ex_pc *out, unsigned max)
+{
+	if (max == 0)
+		return 0;
+	out[0].pc = pc;
+	out[0].exact = true;
+	out[0].signal = false;
+	return 1;
+}
+
+/* What can be told without the registers of a 64-bit program. */
+static unsigned
+without_regs(const struct ex_sample *sample, struct ex_pc *out, unsigned max,
+    enum ex_end *end)
+{
+	uint64_t pc;
+
+	*end = EX_END_NO_CFI;
+	if (ex_regs_pc(&sample->user, &pc))
+		return lone_pc(pc, out, max);
+	*end = EX_END_NO_REGS;
+	if (sample->ip != 0 && !is_kernel_address(sample->ip))
+		return lone_pc(sample->ip, out, max);
+	return 0;
+}
+
+unsigned
+ex_unwind(struct ex_process *process, const struct ex_sample *sample,
+    struct ex_pc *out, unsigned max, enum ex_end *end)
+{
+	struct walk w = { .process = process, .exact = true };
+	unsigned n;
+	bool regs;
+
+	*end = EX_END_DEPTH;
+	if (max == 0)
+		return 0;
+	regs = ex_regs_read(&sample->user, &w.regs) &&
+	    ex_regs_known(&w.regs, EX_REG_PC) &&
+	    ex_regs_known(&w.regs, EX_REG_SP);
+	if (!regs || sample->stack == NULL) {
+		n = from_callchain(sample, PERF_CONTEXT_USER, out, max);
+		*end = EX_END_NO_REGS;
+		if (n > 0)
+			return n;
+	}
+	if (!regs)
+		return without_regs(sample, out, max, end);
+	w.copy = sample->stack;
+	w.start = w.regs.value[EX_REG_SP];
+	w.len = sample->stack != NULL ? sample->stack_len : 0;
+	w.whole = w.len < sample->stack_asked;
+	return from_stack(&w, out, max, end);
+}
+
+unsigned
+ex_unwind_kernel(const struct ex_sample *sample, struct ex_pc *out,
+    unsigned max)
+{
+	unsigned n = from_callchain(sample, PERF_CONTEXT_KERNEL, out, max);
+
+	if (n == 0 && is_kernel_address(sample->ip))
+		return lone_pc(sample->ip, out, max);
+	return n;
+}

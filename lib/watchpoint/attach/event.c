@@ -1,0 +1,94 @@
+/* event: the table of open events. */
+#include "attach/event.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Let this process have as many descriptors as it may. */
+static bool
+raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+	    limit.rlim_cur == limit.rlim_max)
+		return false;
+	limit.rlim_cur = limit.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+static int
+event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	int fd = wp_perf_open(attr, tid, cpu);
+
+	if (fd == -EMFILE && raise_limit())
+		fd = wp_perf_open(attr, tid, cpu);
+	return fd;
+}
+
+static int
+events_room(struct wp_events *events)
+{
+	size_t cap = events->cap == 0 ? 64 : events->cap * 2;
+	void *more;
+
+	if (events->n < events->cap)
+		return 0;
+	if ((more = realloc(events->event, cap * sizeof(*events->event))) ==
+	    NULL)
+		return -ENOMEM;
+	events->event = more;
+	events->cap = cap;
+	return 0;
+}
+
+/* One event, redirected into a ring. */
+static int
+events_add(struct wp_events *events, struct perf_event_attr *attr,
+    struct wp_event event, int cpu, int ring_fd)
+{
+	int err = events_room(events);
+
+	if (err < 0)
+		return err;
+	if ((event.fd = event_open(attr, event.tid, cpu)) < 0)
+		return event.fd;
+	if ((err = wp_perf_redirect(event.fd, ring_fd)) < 0) {
+		(void)close(event.fd);
+		return err;
+	}
+	events->event[events->n++] = event;
+	return 0;
+}
+
+int
+wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
+    uint16_t watch, uint16_t slot, pid_t tid, const struct wp_rings *rings)
+{
+	const struct wp_event event = {
+		.watch = watch, .slot = slot, .tid = tid,
+	};
+	size_t first = events->n;
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings); i++)
+		err = events_add(events, attr, event, wp_rings_cpu(rings, i),
+		    wp_rings_fd(rings, i));
+	if (err < 0)
+		wp_events_close(events, first);
+	return err;
+}
+
+void
+wp_events_close(struct wp_events *events, size_t first)
+{
+	while (events->n > first)
+		(void)close(events->event[--events->n].fd);
+	if (first == 0) {
+		free(events->event);
+		*events = (struct wp_events){0};
+	}
+}

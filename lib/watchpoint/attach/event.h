@@ -1,0 +1,38 @@
+/*
+ * event: the table of open events: one for each slot, thread and processor.
+ */
+#ifndef WP_EVENT_H
+#define WP_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/attr.h"
+#include "os/perf.h"
+#include "attach/ring.h"
+
+struct wp_event {
+	int fd;
+	uint16_t watch, slot;	/* which it is of */
+	pid_t tid;		/* the thread it was opened on */
+};
+
+struct wp_events {
+	struct wp_event *event;
+	size_t n, cap;
+};
+
+/*
+ * Open the event of a slot for a thread: one for each ring, redirected into it.
+ * 0, -ESRCH when the thread has ended, or -errno; then none of these is left
+ * open.
+ */
+int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
+    uint16_t slot, pid_t tid, const struct wp_rings *);
+
+/* Close those from index first on. */
+void wp_events_close(struct wp_events *, size_t first);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * launch: a command under watch from its first instruction.
+ *
+ * To wait for modules that the dynamic loader has yet to map, the command runs
+ * on to an execution breakpoint.  That stops it by a signal which programs
+ * ignore by default and which is taken away from it here; should this process
+ * die meanwhile, the command gets the signal and ignores it.
+ */
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/slot_cpu.h"
+#include "attach/target_private.h"
+
+enum { RUN_TO_MAX = 4 };
+
+int
+wp_launch_explain(int err, const char *name, struct wp_cause *cause)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+		return wp_cause_set(cause, WP_CAUSE_NOT_FOUND, name);
+	case EACCES:
+	case ENOEXEC:
+	case EISDIR:
+		return wp_cause_set(cause, WP_CAUSE_NOT_EXECUTABLE, name,
+		    -err == ENOEXEC ? "not in a format that the kernel runs" :
+		    "no permission, or not a program");
+	case EPERM:
+		return wp_cause_set(cause, WP_CAUSE_EXEC, name,
+		    "ptrace is not permitted here, which holding it before its "
+		    "first instruction takes");
+	default:
+		return wp_cause_errno(cause, name, -err);
+	}
+}
+
+int
+wp_target_launch(struct wp_target *target, char *const argv[], pid_t *pid,
+    struct wp_cause *cause)
+{
+	int err = wp_hold_command(&target->hold, argv, pid);
+
+	if (err < 0)
+		return wp_launch_explain(err, argv[0], cause);
+	target->command = *pid;
+	return 0;
+}
+
+/* A signal that programs ignore by default and that is not blocked. */
+static int
+harmless_signal(void)
+{
+	static const int harmless[] = {SIGURG, SIGWINCH};
+	sigset_t blocked;
+
+	(void)sigprocmask(SIG_BLOCK, NULL, &blocked);
+	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
+		if (sigismember(&blocked, harmless[i]) == 0)
+			return harmless[i];
+	return -EBUSY;
+}
+
+static int
+break_open(pid_t tid, uint64_t addr, int sig)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+		.bp_type = HW_BREAKPOINT_X, .bp_addr = addr,
+		.bp_len = wp_cpu_exec_len(), .sample_period = 1,
+		.wakeup_events = 1, .exclude_kernel = 1, .exclude_hv = 1,
+	};
+	int err, fd = wp_perf_open(&attr, tid, -1);
+
+	if (fd >= 0 && (err = wp_perf_signal(fd, tid, sig)) < 0) {
+		(void)close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* The index of the breakpoint that stopped the command by sig, or -1.  What
+   other signals carry is no descriptor. */
+static int
+which(const int *fds, size_t n, const struct wp_stop *stop, int sig)
+{
+	for (size_t i = 0; i < n && stop->signal == sig; i++)
+		if (fds[i] == stop->fd && stop->fd >= 0)
+			return (int)i;
+	return -1;
+}
+
+int
+wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
+    int *status)
+{
+	struct wp_stop stop = {.fd = -1};
+	int fds[RUN_TO_MAX], sig = harmless_signal(), err = sig < 0 ? sig : 0;
+	size_t open = 0;
+
+	for (; open < n && open < RUN_TO_MAX && err >= 0; open++) {
+		fds[open] = -1;
+		if (addrs[open] != 0)
+			err = fds[open] = break_open(target->command,
+			    addrs[open], sig);
+	}
+	if (err == -ESRCH)	/* killed: going on, it ends */
+		err = 0;
+	while (err >= 0 && !stop.ended && which(fds, open, &stop, sig) < 0)
+		err = wp_hold_continue(&target->hold, &stop);
+	if (err >= 0 && !stop.ended)
+		err = which(fds, open, &stop, sig);
+	for (size_t i = 0; i < open; i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+	if (err >= 0 && stop.ended) {
+		*status = stop.status;
+		wp_target_let_go(target);
+		return -ECHILD;
+	}
+	if (err >= 0)
+		target->hold.thread[0].signal = 0;
+	return err;
+}
+
+int
+wp_target_arm(struct wp_target *target, struct wp_cause *cause)
+{
+	int err;
+
+	/* on its way here it may have made threads */
+	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
+		return err == -ESRCH ?
+		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
+		    wp_cause_errno(cause, "holding the command", -err);
+	err = wp_target_open_events(target, &target->hold, 0,
+	    target->nwatches, cause);
+	if (err == 0)
+		wp_target_let_go(target);
+	return err;
+}
+
+void
+wp_target_let_go(struct wp_target *target)
+{
+	if (target->command == 0)
+		return;
+	wp_hold_release(&target->hold);
+	target->command = 0;
+}
+
+void
+wp_target_abandon(struct wp_target *target)
+{
+	pid_t command = target->command;
+
+	if (command == 0)
+		return;
+	(void)kill(command, SIGKILL);
+	wp_target_let_go(target);
+	while (waitpid(command, NULL, 0) < 0 && errno == EINTR)
+		;
+}

@@ -1,0 +1,169 @@
+/* synth: records for what was there before the watch. */
+#include "attach/synth.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "os/proc.h"
+
+/* Ends every record that is not a sample: pid and tid, time, cpu, identifier. */
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint32_t cpu, zero;
+	uint64_t identifier;
+};
+
+struct comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	char rest[64 + sizeof(struct trailer)];		/* name, trailer */
+};
+
+struct mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+	char rest[PATH_MAX + 16 + sizeof(struct trailer)];	/* path, trailer */
+};
+
+struct mmap_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	char rest[64 + sizeof(struct trailer)];		/* path, trailer */
+};
+
+struct synth {
+	pid_t pid;
+	int (*fn)(void *, const struct perf_event_header *);
+	void *arg;
+};
+
+/* Put a name, padded with NULs to a multiple of 8, and a trailer; set the
+   size. */
+static void
+finish(struct perf_event_header *header, char *rest, const char *name,
+    size_t max, uint32_t pid, uint32_t tid)
+{
+	const struct trailer trailer = {.pid = pid, .tid = tid};
+	size_t len = strnlen(name, max - 1);
+	size_t padded = (len + 8) & ~(size_t)7;
+
+	memset(rest, 0, padded);
+	memcpy(rest, name, len);
+	memcpy(rest + padded, &trailer, sizeof(trailer));
+	header->size = (uint16_t)(rest + padded + sizeof(trailer) -
+	    (char *)header);
+}
+
+static int
+synth_comm(const struct synth *synth, pid_t tid)
+{
+	struct comm_record record = {
+		.header = {.type = PERF_RECORD_COMM},
+		.pid = (uint32_t)synth->pid, .tid = (uint32_t)tid,
+	};
+	char comm[64];
+
+	if (wp_proc_comm(synth->pid, tid, comm) < 0)
+		return 0;
+	finish(&record.header, record.rest, comm, sizeof(comm), record.pid,
+	    record.tid);
+	return synth->fn(synth->arg, &record.header);
+}
+
+static int
+synth_map(void *arg, const struct wp_proc_map *map)
+{
+	const struct synth *synth = arg;
+	struct mmap2_record record = {
+		.header = {
+			.type = PERF_RECORD_MMAP2,
+			.misc = PERF_RECORD_MISC_USER,
+		},
+		.pid = (uint32_t)synth->pid, .tid = (uint32_t)synth->pid,
+		.addr = map->start, .len = map->end - map->start,
+		.pgoff = map->offset, .maj = map->maj, .min = map->min,
+		.ino = map->ino, .prot = map->prot,
+		.flags = map->shared ? MAP_SHARED : MAP_PRIVATE,
+	};
+
+	if ((map->prot & PROT_EXEC) == 0)
+		record.header.misc |= PERF_RECORD_MISC_MMAP_DATA;
+	finish(&record.header, record.rest,
+	    map->path[0] != '\0' ? map->path : "//anon", sizeof(map->path),
+	    record.pid, record.tid);
+	return synth->fn(synth->arg, &record.header);
+}
+
+int
+wp_synth_process(pid_t pid,
+    int (*fn)(void *arg, const struct perf_event_header *), void *arg)
+{
+	const struct synth synth = {pid, fn, arg};
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int result = 0, n = wp_proc_threads(pid, &tids, &cap);
+
+	for (int i = 0; i < n && result == 0; i++)
+		result = synth_comm(&synth, tids[i]);
+	free(tids);
+	if (n < 0 || result != 0)
+		return n < 0 ? n : result;
+	return wp_proc_maps(pid, synth_map, (void *)(uintptr_t)&synth);
+}
+
+/* Where the kernel's code begins and ends; 0: hidden, or not told. */
+static void
+kernel_text(uint64_t *start, uint64_t *end)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long addr;
+	char line[512], name[256];
+
+	*start = *end = 0;
+	if (f == NULL)
+		return;
+	while ((*start == 0 || *end == 0) &&
+	    fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "%llx %*c %255s", &addr, name) != 2)
+			continue;
+		if (addr == 0)
+			break;
+		if (strcmp(name, "_text") == 0)
+			*start = addr;
+		else if (strcmp(name, "_etext") == 0)
+			*end = addr;
+	}
+	(void)fclose(f);
+}
+
+int
+wp_synth_kernel(int (*fn)(void *arg, const struct perf_event_header *),
+    void *arg)
+{
+	struct mmap_record record = {
+		.header = {
+			.type = PERF_RECORD_MMAP,
+			.misc = PERF_RECORD_MISC_KERNEL,
+		},
+		.pid = UINT32_MAX,
+	};
+	uint64_t end;
+
+	kernel_text(&record.addr, &end);
+	if (record.addr == 0 || end <= record.addr)
+		return 0;
+	record.len = end - record.addr;
+	record.pgoff = record.addr;	/* perf: the address of that symbol */
+	finish(&record.header, record.rest, "[kernel.kallsyms]_text", 64,
+	    record.pid, record.tid);
+	return fn(arg, &record.header);
+}

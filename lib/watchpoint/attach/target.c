@@ -1,0 +1,591 @@
+/*
+ * target: processes under watch.
+ *
+ * Attaching is exact because it happens while every thread stands still: a
+ * thread exists and gets events of its own, or is made later by one that has
+ * them and inherits.  Without the stop, a thread made between the look at the
+ * list and the opening of its maker's events is missed or covered twice.
+ *
+ * The stop is made from a thread that lives only for it: where a thread of the
+ * target sleeps in the kernel and cannot be let go yet, the end of the tracing
+ * thread lets it go.
+ */
+#include "attach/target.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "stop/stop.h"
+#include "attach/target_private.h"
+
+/* How long to look for new threads of a process that cannot be held, in ms. */
+enum { RESCAN_LIMIT = 500 };
+
+static double
+now_ms(void)
+{
+	return (double)wp_clock_ns() / 1e6;
+}
+
+int
+wp_target_new(struct wp_target **out, const struct wp_features *features,
+    const struct wp_options *options, struct wp_cause *cause)
+{
+	struct wp_target *target = calloc(1, sizeof(*target));
+	int err;
+
+	if (target == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	target->features = *features;
+	target->options = *options;
+	target->frozen_ms = -1;
+	wp_options_fit(&target->options, features);
+	if (options->registers) {
+		*out = target;
+		return 0;
+	}
+	/* events that only count write no records, but only an event with a
+	   ring tells a poller of its end */
+	if ((err = wp_rings_open(&target->rings, options->count ? 0 :
+	    wp_rings_usual_size(), cause)) < 0) {
+		free(target);
+		return err;
+	}
+	*out = target;
+	return 0;
+}
+
+static int
+plan_watch(const struct wp_target *target, const struct wp_region *region,
+    struct wp_watched *watch, struct wp_cause *cause)
+{
+	int got = wp_slot_check(region, cause);
+
+	if (got < 0)
+		return got;
+	*watch = (struct wp_watched){.region = *region};
+	got = wp_slot_plan(region, &target->features.caps, watch->slot, cause);
+	if (got < 0)
+		return got;
+	watch->nslots = (unsigned)got;
+	return 0;
+}
+
+int
+wp_target_watch(struct wp_target *target, const struct wp_region *regions,
+    size_t n, struct wp_cause *cause)
+{
+	size_t first = target->nwatches;
+	struct wp_watched *watch = realloc(target->watch,
+	    (first + n) * sizeof(*watch));
+	unsigned slots = 0;
+
+	if (watch == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	target->watch = watch;
+	for (size_t i = 0; i < n; i++) {
+		int err = plan_watch(target, &regions[i], &watch[first + i],
+		    cause);
+
+		if (err < 0)
+			return err;
+		slots += watch[first + i].nslots;
+	}
+	if (slots > target->features.caps.slots)
+		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
+		    target->features.caps.slots);
+	target->nwatches += n;
+	return (int)first;
+}
+
+void
+wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
+{
+	struct wp_watched *watch = &target->watch[first];
+
+	target->nwatches -= n;
+	memmove(watch, watch + n,
+	    (target->nwatches - first) * sizeof(*watch));
+}
+
+/* Whether a thread lives: others may after the first has ended. */
+static bool
+has_threads(pid_t pid)
+{
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(pid, &tids, &cap);
+	bool any = false;
+
+	for (int i = 0; i < n && !any; i++)
+		any = !wp_proc_exiting(tids[i]);
+	free(tids);
+	return any;
+}
+
+static int
+no_process(pid_t pid, struct wp_cause *cause)
+{
+	if (!wp_proc_mounted())
+		return wp_cause_set(cause, WP_CAUSE_NO_PROC);
+	return wp_cause_set(cause, pid > 0 && wp_proc_hides(pid) ?
+	    WP_CAUSE_HIDDEN : WP_CAUSE_NO_PROCESS, pid);
+}
+
+int
+wp_target_check(pid_t pid, struct wp_cause *cause)
+{
+	struct wp_proc_status status;
+
+	if (pid <= 0 || wp_proc_status(pid, &status) < 0)
+		return no_process(pid, cause);
+	if (status.tgid == getpid())
+		return wp_cause_set(cause, WP_CAUSE_SELF, pid);
+	if (status.tgid != pid)
+		return wp_cause_set(cause, WP_CAUSE_NOT_A_PROCESS, pid,
+		    status.tgid, status.tgid);
+	if (status.kernel_thread)
+		return wp_cause_set(cause, WP_CAUSE_KERNEL_THREAD, pid);
+	if (has_threads(pid))
+		return 0;
+	return wp_cause_set(cause, status.state == 'Z' ? WP_CAUSE_ZOMBIE :
+	    WP_CAUSE_GONE, pid);
+}
+
+/* Cover a region from its start, mapping by mapping. */
+struct cover {
+	uint64_t at, end;	/* what is still to be found mapped */
+};
+
+static int
+cover_map(void *arg, const struct wp_proc_map *map)
+{
+	struct cover *cover = arg;
+
+	if (map->start <= cover->at && cover->at < map->end)
+		cover->at = map->end;
+	return cover->at >= cover->end;
+}
+
+int
+wp_target_mapped(pid_t pid, const struct wp_region *region,
+    struct wp_cause *cause)
+{
+	struct cover cover = {region->addr,
+	    region->addr + (region->access == WP_EXEC ? 1 : region->len)};
+	int got = wp_slot_check(region, cause);
+
+	if (got < 0)
+		return got;
+	got = wp_proc_maps(pid, cover_map, &cover);
+	if (got == -ESRCH)
+		return wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid);
+	if (got == -EACCES || got == -EPERM)
+		return wp_cause_denied(cause, pid);
+	if (got < 0)
+		return wp_cause_errno(cause, "reading its mappings", -got);
+	if (got == 0)
+		return wp_cause_set(cause, WP_CAUSE_UNMAPPED,
+		    (unsigned long long)cover.at, pid, pid);
+	return 0;
+}
+
+/* The watches that a process is to have. */
+struct job {
+	size_t first, n;
+	size_t events;		/* open before, for others */
+	unsigned threads;	/* of the process, as far as they are known */
+};
+
+static unsigned
+job_slots(const struct wp_target *target, const struct job *job)
+{
+	unsigned slots = 0;
+
+	for (size_t i = 0; i < job->n; i++)
+		slots += target->watch[job->first + i].nslots;
+	return slots;
+}
+
+/* How many descriptors all of a process's threads take. */
+static unsigned
+job_descriptors(const struct wp_target *target, const struct job *job,
+    unsigned threads)
+{
+	return threads * wp_rings_count(target->rings) *
+	    job_slots(target, job);
+}
+
+/* Why an event could not be opened for a thread. */
+static int
+explain_open(const struct wp_target *target, const struct job *job, int err,
+    pid_t tid, struct wp_cause *cause)
+{
+	struct wp_proc_status status = {0}, tracer = {0};
+	struct rlimit limit = {0};
+	char who[128] = "and other perf events hold the rest (see who runs "
+	    "perf, gdb or watchctl on it)";
+
+	(void)wp_proc_status(tid, &status);
+	switch (-err) {
+	case ENOSPC:
+		if (status.tracer != 0 &&
+		    wp_proc_status(status.tracer, &tracer) == 0 &&
+		    tracer.tgid != getpid())
+			(void)snprintf(who, sizeof(who), "and its tracer, "
+			    "%.32s (process %d), may hold the rest",
+			    tracer.comm, tracer.tgid);
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, tid,
+		    job_slots(target, job),
+		    target->features.caps.slots, who);
+	case EMFILE:
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+		/* without a descriptor /proc cannot be read */
+		return wp_cause_set(cause, WP_CAUSE_DESCRIPTORS,
+		    job_descriptors(target, job, job->threads > 0 ?
+		    job->threads : status.threads > 0 ? status.threads : 1),
+		    (unsigned)limit.rlim_cur);
+	case EACCES:
+	case EPERM:
+		return wp_cause_denied(cause, tid);
+	case ENOMEM:
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	default:
+		return wp_cause_errno(cause, "perf_event_open", -err);
+	}
+}
+
+int
+wp_target_explain(const struct wp_target *target, size_t first, size_t n,
+    int err, pid_t tid, struct wp_cause *cause)
+{
+	const struct job job = {first, n, target->events.n, 0};
+
+	return explain_open(target, &job, err, tid, cause);
+}
+
+/* One event of a thread reports its maps and names: the first. */
+static bool
+is_side(size_t first, size_t watch, unsigned slot)
+{
+	return watch == first && slot == 0;
+}
+
+/* Open all events of one thread.  1, 0 when it has ended, or -errno. */
+static int
+open_thread(struct wp_target *target, const struct job *job, pid_t tid)
+{
+	size_t before = target->events.n;
+
+	for (size_t w = job->first; w < job->first + job->n; w++) {
+		const struct wp_watched *watch = &target->watch[w];
+
+		for (unsigned s = 0; s < watch->nslots; s++) {
+			struct perf_event_attr attr;
+			int err;
+
+			wp_attr_watch(&attr, &watch->slot[s],
+			    &target->options, is_side(job->first, w, s));
+			err = wp_events_open(&target->events, &attr,
+			    (uint16_t)w, (uint16_t)s, tid, target->rings);
+			if (err < 0) {
+				wp_events_close(&target->events, before);
+				return err == -ESRCH ? 0 : err;
+			}
+		}
+	}
+	return 1;
+}
+
+/* What a watch's bytes are, by any of the threads that stand still: those that
+   have ended tell nothing. */
+static void
+read_before(struct wp_watched *watched, const struct wp_hold *hold)
+{
+	const size_t size = watched->region.len < sizeof(watched->before) ?
+	    watched->region.len : sizeof(watched->before);
+	ssize_t got = -1;
+
+	for (size_t i = 0; i < hold->n && got <= 0; i++)
+		got = wp_proc_read(hold->thread[i].tid, watched->region.addr,
+		    watched->before, size);
+	watched->nbefore = got > 0 ? (unsigned)got : 0;
+}
+
+void
+wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
+    size_t first, size_t n)
+{
+	for (size_t w = first; w < first + n && hold->n > 0; w++)
+		read_before(&target->watch[w], hold);
+}
+
+int
+wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
+    size_t first, size_t n, struct wp_cause *cause)
+{
+	const struct job job = {
+		first, n, target->events.n, (unsigned)hold->n,
+	};
+	unsigned threads = target->threads;
+
+	for (size_t i = 0; i < hold->n; i++) {
+		pid_t tid = hold->thread[i].tid;
+		int got = open_thread(target, &job, tid);
+
+		if (got < 0) {
+			got = explain_open(target, &job, got, tid, cause);
+			wp_events_close(&target->events, job.events);
+			target->threads = threads;
+			return got;
+		}
+		target->threads += (unsigned)got;
+	}
+	wp_target_read_before(target, hold, first, n);
+	return 0;
+}
+
+/* One attach, and its outcome, between the caller and the tracing thread. */
+struct attach {
+	struct wp_target *target;
+	pid_t pid;
+	struct job job;
+	struct wp_cause *cause;
+	bool held;		/* the process could be held */
+	int result;
+};
+
+static void *
+attach_held(void *arg)
+{
+	struct attach *attach = arg;
+	struct wp_target *target = attach->target;
+	const struct sched_param first = {.sched_priority = 1};
+	struct wp_hold hold = {0};
+	double began, frozen;
+
+	/* the target waits for this thread, which should not wait for its turn
+	   on a busy machine; where that is not permitted, it does */
+	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+	began = now_ms();
+	attach->result = wp_hold_process(&hold, attach->pid);
+	if (attach->result < 0)
+		return NULL;
+	attach->held = true;
+	attach->result = wp_target_open_events(target, &hold, attach->job.first,
+	    attach->job.n, attach->cause);
+	wp_hold_release(&hold);
+	frozen = now_ms() - began;
+	if (frozen > target->frozen_ms)
+		target->frozen_ms = frozen;
+	return NULL;
+}
+
+static bool
+is_covered(const struct wp_events *events, size_t first, pid_t tid)
+{
+	for (size_t i = first; i < events->n; i++)
+		if (events->event[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Where the process cannot be held: look again until two looks find nobody
+   new, or it makes threads for too long.  A thread may still slip through, or
+   be covered twice. */
+static int
+attach_running(struct wp_target *target, const struct attach *attach)
+{
+	const double limit = now_ms() + RESCAN_LIMIT;
+	size_t cap = 0, first = target->events.n;
+	unsigned before = target->threads, quiet = 0;
+	pid_t *tids = NULL;
+	int n = 0, got = 0;
+
+	while (quiet < 2 && got >= 0 && now_ms() < limit &&
+	    (n = wp_proc_threads(attach->pid, &tids, &cap)) > 0) {
+		quiet++;
+		for (int i = 0; i < n && got >= 0; i++) {
+			if (is_covered(&target->events, first, tids[i]))
+				continue;
+			got = open_thread(target, &attach->job, tids[i]);
+			if (got < 0)
+				got = explain_open(target, &attach->job, got,
+				    tids[i], attach->cause);
+			else if (got > 0)
+				quiet = 0;
+			target->threads += got > 0;
+		}
+	}
+	free(tids);
+	if (got >= 0 && target->events.n == first)
+		got = wp_cause_set(attach->cause, WP_CAUSE_GONE, attach->pid);
+	if (got < 0) {
+		wp_events_close(&target->events, first);
+		target->threads = before;
+		return got;
+	}
+	target->inexact = true;
+	return 0;
+}
+
+int
+wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	struct attach attach = {
+		.target = target, .pid = pid,
+		.job = {first, n, target->events.n, 0}, .cause = cause,
+	};
+	pthread_t thread;
+	int err;
+
+	if ((err = wp_target_check(pid, cause)) < 0)
+		return err;
+	if ((err = pthread_create(&thread, NULL, attach_held, &attach)) != 0)
+		return wp_cause_errno(cause, "making a thread", err);
+	(void)pthread_join(thread, NULL);
+	if (attach.held && attach.result == 0 &&
+	    target->events.n == attach.job.events)
+		attach.result = -ESRCH;		/* killed as it was held */
+	else if (attach.held)
+		return attach.result;
+	switch (-attach.result) {
+	case ESRCH:
+		return wp_cause_set(cause, WP_CAUSE_GONE, pid);
+	case EPERM:
+	case ETIMEDOUT:
+		return attach_running(target, &attach);
+	default:
+		return wp_cause_errno(cause, "holding the process",
+		    -attach.result);
+	}
+}
+
+const struct wp_watched *
+wp_target_watches(const struct wp_target *target, size_t *n)
+{
+	*n = target->nwatches;
+	return target->watch;
+}
+
+unsigned
+wp_target_threads(const struct wp_target *target)
+{
+	return target->threads;
+}
+
+double
+wp_target_frozen_ms(const struct wp_target *target)
+{
+	return target->frozen_ms;
+}
+
+bool
+wp_target_inexact(const struct wp_target *target)
+{
+	return target->inexact;
+}
+
+const struct wp_options *
+wp_target_options(const struct wp_target *target)
+{
+	return &target->options;
+}
+
+struct wp_rings *
+wp_target_rings(struct wp_target *target)
+{
+	return target->rings;
+}
+
+int
+wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr, uint64_t **ids)
+{
+	const struct wp_events *events = &target->events;
+	int n = 0;
+
+	wp_attr_watch(attr, &target->watch[watch].slot[slot],
+	    &target->options, is_side(0, watch, slot));
+	if ((*ids = calloc(events->n + 1, sizeof(**ids))) == NULL)
+		return -ENOMEM;
+	if (target->options.stop) {	/* its records have that put in */
+		**ids = wp_stops_id(watch, slot);
+		return 1;
+	}
+	for (size_t i = 0; i < events->n; i++) {
+		const struct wp_event *event = &events->event[i];
+
+		if (event->watch == watch && event->slot == slot &&
+		    wp_perf_id(event->fd, &(*ids)[n]) == 0)
+			n++;
+	}
+	return n;
+}
+
+bool
+wp_target_alive(const struct wp_target *target, size_t first, size_t n)
+{
+	for (size_t i = 0; i < target->events.n; i++) {
+		const struct wp_event *event = &target->events.event[i];
+		struct pollfd p = {.fd = event->fd};
+
+		if (event->watch < first || event->watch >= first + n)
+			continue;
+		if (poll(&p, 1, 0) == 0 || (p.revents & POLLHUP) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+wp_target_stop(struct wp_target *target)
+{
+	for (size_t i = 0; !target->stopped && i < target->events.n; i++)
+		(void)wp_perf_disable(target->events.event[i].fd);
+	target->stopped = true;
+}
+
+int
+wp_target_count(const struct wp_target *target, size_t watch,
+    struct wp_perf_count *count)
+{
+	*count = (struct wp_perf_count){0};
+	if (watch >= target->nwatches)
+		return -EINVAL;
+	for (size_t i = 0; i < target->events.n; i++) {
+		const struct wp_event *event = &target->events.event[i];
+		struct wp_perf_count one;
+
+		if (event->watch == watch && wp_perf_read(event->fd,
+		    target->options.format_lost, &one) == 0) {
+			count->value += one.value;
+			count->lost += one.lost;
+		}
+	}
+	return 0;
+}
+
+void
+wp_target_free(struct wp_target *target)
+{
+	if (target == NULL)
+		return;
+	wp_target_stop(target);
+	wp_target_let_go(target);
+	wp_events_close(&target->events, 0);
+	wp_rings_close(target->rings);
+	free(target->watch);
+	free(target);
+}

@@ -1,0 +1,152 @@
+/*
+ * target: processes under watch, and every event that watches them.
+ *
+ * Overview: a target is made with its watches and options, which allocates what
+ * is slow to allocate; then processes are attached, or a command launched.  An
+ * attached process stands still while an event is opened for each slot, thread
+ * and processor; threads made later inherit them in the kernel.  From then on
+ * the processes run untouched, and go on should this process die.
+ *
+ *	wp_target_new -> wp_target_attach, ... or wp_target_launch
+ *	    -> wp_rings_next ... -> wp_target_stop -> wp_target_free
+ *
+ * One thread uses a target.  No function is async-signal-safe.
+ */
+#ifndef WP_TARGET_H
+#define WP_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/attr.h"
+#include "os/cause.h"
+#include "os/perf.h"
+#include "attach/ring.h"
+#include "os/slot.h"
+
+#pragma GCC visibility push(default)
+
+/* One watch: a region, and the slots it was planned into. */
+struct wp_watched {
+	struct wp_region region;
+	struct wp_slot slot[WP_SLOTS_MAX];
+	unsigned nslots;
+	/* the region's first bytes when the watch began, read while nobody could
+	   write them; nbefore 0: that could not be had */
+	uint8_t before[WP_SLOTS_MAX * 8];
+	unsigned nbefore;
+};
+
+struct wp_target;
+
+/*
+ * A new target.  Rings are allocated (the smallest with options->count).  0 or
+ * -errno with a cause.
+ */
+int wp_target_new(struct wp_target **, const struct wp_features *,
+    const struct wp_options *, struct wp_cause *);
+
+/*
+ * Say what to watch in one process: all that it will have, before it is armed.
+ * Regions are checked against the address space, split over slots and those
+ * counted.  Result: the index of the first of these n watches; or -errno with a
+ * cause.
+ */
+int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
+    struct wp_cause *);
+
+/* Take back n watches from first on, of a process that has not been attached:
+   those behind them move up. */
+void wp_target_unwatch(struct wp_target *, size_t first, size_t n);
+
+/* Whether a process can be attached at all, as far as can be told without
+   trying: 0, or -errno with a cause (no such process, a thread, a zombie, a
+   kernel thread, this very process). */
+int wp_target_check(pid_t pid, struct wp_cause *);
+
+/* Whether the bytes of a region are mapped in a process now: 0, or -EFAULT with
+   a cause (unmapped, not canonical, in the kernel). */
+int wp_target_mapped(pid_t pid, const struct wp_region *, struct wp_cause *);
+
+/*
+ * Watch a running process, by watches first to first + n - 1: all its threads,
+ * and those to come.  On failure nothing is armed for it and it runs on.
+ */
+int wp_target_attach(struct wp_target *, pid_t pid, size_t first, size_t n,
+    struct wp_cause *);
+
+/*
+ * Start a command, held before its first instruction.  Then either
+ * wp_target_arm it, or let it run on to where more of its modules are mapped.
+ */
+int wp_target_launch(struct wp_target *, char *const argv[], pid_t *pid,
+    struct wp_cause *);
+
+/* Why a command could not be started, by the -errno of wp_hold_command or
+   wp_command_hold. */
+int wp_launch_explain(int err, const char *name, struct wp_cause *);
+
+/*
+ * Let a launched command run on until it is about to execute one of n addresses
+ * (0: not an address), at most 4.  Result: the index of that one, and the
+ * command is held there; -ECHILD: it ended first, its wait status is in
+ * *status; or -errno.
+ */
+int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
+    int *status);
+
+/* Arm a launched command with all watches and let it go.  On failure it is still
+   held, unless it ended or cannot be held. */
+int wp_target_arm(struct wp_target *, struct wp_cause *);
+
+/* Let a launched command that is still held go on unwatched. */
+void wp_target_let_go(struct wp_target *);
+
+/* End a launched command that is still held, having run nothing of its own. */
+void wp_target_abandon(struct wp_target *);
+
+/* What is armed.  Lives as long as the target. */
+const struct wp_watched *wp_target_watches(const struct wp_target *, size_t *n);
+
+/* How many threads were covered one by one, and how long, in ms, the process
+   that stood still the longest did; < 0 when it did not (could not be held). */
+unsigned wp_target_threads(const struct wp_target *);
+double wp_target_frozen_ms(const struct wp_target *);
+
+/* Threads that could not be vouched for: the process was traced by another, so
+   it was not held, and a thread may have been missed or covered twice. */
+bool wp_target_inexact(const struct wp_target *);
+
+/* The options as fitted to what is possible here. */
+const struct wp_options *wp_target_options(const struct wp_target *);
+
+/* Its rings; nothing comes with options.count. */
+struct wp_rings *wp_target_rings(struct wp_target *);
+
+/* The events of a slot: their attribute, and their ids (malloc'd, for the
+   caller to free).  Result: how many; -ENOMEM. */
+int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
+    struct perf_event_attr *, uint64_t **ids);
+
+/* Whether watches first to first + n - 1 still watch anybody: false once every
+   thread and process that they cover has ended, or executed another program.
+   Asking takes a pending POLLIN from the rings, so look at those too. */
+bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
+
+/* Disarm: nothing is counted any more.  Processes run on. */
+void wp_target_stop(struct wp_target *);
+
+/*
+ * Hits of one watch so far, over all threads: counted, and of these lost in
+ * delivery (0 where the kernel does not say).  -EINVAL: no such watch.
+ */
+int wp_target_count(const struct wp_target *, size_t watch,
+    struct wp_perf_count *);
+
+/* Stop, close, free. */
+void wp_target_free(struct wp_target *);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,37 @@
+/* target_private: what target.c and launch.c share. */
+#ifndef WP_TARGET_PRIVATE_H
+#define WP_TARGET_PRIVATE_H
+
+#include "attach/event.h"
+#include "os/ptrace.h"
+#include "attach/target.h"
+
+struct wp_target {
+	struct wp_features features;
+	struct wp_options options;	/* fitted to features */
+	struct wp_rings *rings;		/* all events are redirected into them */
+	struct wp_watched *watch;	/* nwatches of them */
+	size_t nwatches;
+	struct wp_events events;
+	unsigned threads;		/* covered by events of their own */
+	double frozen_ms;		/* longest; < 0: nobody was held */
+	bool inexact;			/* somebody could not be held */
+	bool stopped;			/* events are disabled */
+	pid_t command;			/* launched and not yet let go; 0: none */
+	struct wp_hold hold;		/* of the command */
+};
+
+/* Open the events of watches first to first + n - 1 for each thread of a hold.
+   0 or -errno with a cause; then none of them is left. */
+int wp_target_open_events(struct wp_target *, const struct wp_hold *,
+    size_t first, size_t n, struct wp_cause *);
+
+/* Take down what these watches' bytes are, while the threads stand still. */
+void wp_target_read_before(struct wp_target *, const struct wp_hold *,
+    size_t first, size_t n);
+
+/* Why an event of these watches could not be opened for a thread. */
+int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,
+    pid_t tid, struct wp_cause *);
+
+#endif

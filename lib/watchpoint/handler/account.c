@@ -1,0 +1,233 @@
+/*
+ * account: which watches an instruction has touched.
+ *
+ * Overview.  When one step touches several watches, or several debug registers
+ * of one, the kernel sends a single SIGTRAP, for one of them; but it counts each.
+ * So for every watch there are two numbers: what the kernel has counted, and
+ * `seen`, how many of these accesses a handler has accounted for.
+ *
+ *	counted ----+---------------+-------------> what the debug registers saw
+ *	            | on their way  |
+ *	seen    ----+---------------> what handlers know of
+ *
+ * A handler accounts for its own signal's watch first.  If another watch is then
+ * ahead (counted > seen), the step has touched that one as well: it is a hit,
+ * too, and is accounted for.
+ *
+ * With one thread this is exact.  With several, what is ahead may be on its way
+ * to another thread's handler.  If the other watch covers the whole of the debug
+ * register that fired, for at least the same accesses, it was touched for
+ * certain.  Else others get a moment to account for theirs, and what is still
+ * ahead is claimed.  This goes wrong
+ *  - when the other thread is kept from its handler for longer, or has the
+ *    signal blocked: a hit is told of twice, once here;
+ *  - when two threads claim one access at the same time: one of them gets it.
+ * The helper's report decides by the instruction's operands where it can.
+ *
+ * A step of an instruction touches each debug register at most once, but of a
+ * watch that has several it may touch them all.  A system
+ * call may touch it any number of times (a copy counts up to once a byte), and
+ * so may what happens while the signal is blocked: then what is counted is taken
+ * as seen.  Watches with a period have no say: their accesses are no hits.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "handler/trap.h"
+
+enum {
+	READABLE_EVENTS = 64,	/* more are not read for each hit */
+	TRIES = 100,
+	YIELDS = 20,
+	NAPS = 40,
+	NAP_NS = 20000,
+};
+
+/* glibc's; where it is missing, there may always be other threads. */
+extern char __libc_single_threaded __attribute__((weak));
+
+bool
+wp_is_alone(void)
+{
+	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+}
+
+/* What the helper knows of it. */
+static void
+tell_helper(const struct wp_watch *w, uint64_t more)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->watch[w -
+		    wp_inside.watch].hits, more);
+}
+
+/* Change what is seen, unless it has been changed. */
+static bool
+change(struct wp_watch *w, uint64_t from, uint64_t to)
+{
+	if (!atomic_compare_exchange_strong(&w->seen, &from, to))
+		return false;
+	tell_helper(w, to - from);
+	return true;
+}
+
+static void
+see_up_to(struct wp_watch *w, uint64_t count, uint64_t at_most)
+{
+	for (unsigned i = 0; i < TRIES; i++) {
+		uint64_t seen = atomic_load(&w->seen);
+
+		if (seen >= count || change(w, seen,
+		    count - seen < at_most ? count : seen + at_most))
+			return;
+	}
+}
+
+static bool
+is_counted(const struct wp_watch *w, uint64_t *count)
+{
+	return atomic_load(&w->narmed) <= READABLE_EVENTS &&
+	    w->delivery->count(w, count) == 0;
+}
+
+bool
+wp_count_all(const struct wp_watch *w, uint64_t *count)
+{
+	return w->delivery == &wp_deliver_sigtrap && w->tid == 0 &&
+	    is_counted(w, count);
+}
+
+/* Accesses nobody accounts for so far.  seen is read first, so that what it has
+   is counted.  A watch that a handler claimed an access of, just before its own
+   signal's, has seen more than was counted: corrected here. */
+static bool
+is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
+{
+	*seen = atomic_load(&w->seen);
+	if (!is_counted(w, count))
+		return false;
+	if (*seen > *count)
+		(void)change(w, *seen, *count);
+	return *seen < *count;
+}
+
+/* What several threads touch at the same time cannot be told apart. */
+uint32_t
+wp_account_slots(struct wp_watch *w)
+{
+	uint64_t count[WP_SLOTS_MAX];
+	uint32_t slots = 0;
+
+	if (w->nslots == 1)
+		return 1;
+	if (w->delivery != &wp_deliver_sigtrap || !wp_is_alone() ||
+	    atomic_load(&w->narmed) > READABLE_EVENTS ||
+	    wp_armed_count_slots(w, count) != 0)
+		return 0;
+	for (unsigned i = 0; i < w->nslots; i++)
+		if (atomic_exchange(&w->slot_seen[i], count[i]) != count[i])
+			slots |= 1u << i;
+	return slots;
+}
+
+void
+wp_account_times(struct wp_watch *w, uint64_t times)
+{
+	(void)atomic_fetch_add(&w->seen, times);
+	tell_helper(w, times);
+}
+
+/* An access too many would make up for one that is lost later.  Others claim
+   accesses of a watch with several registers, or of one among several. */
+uint32_t
+wp_account(struct wp_watch *w, enum wp_steps steps)
+{
+	uint64_t count, seen;
+
+	(void)atomic_fetch_add(&w->seen, 1);
+	tell_helper(w, 1);
+	if ((steps == WP_STEP_MANY || w->nslots > 1 ||
+	    atomic_load(&wp_inside.nopen) > 1) && is_ahead(w, &seen, &count) &&
+	    (steps == WP_STEP_MANY || w->nslots > 1))
+		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
+		    w->nslots - 1);
+	return wp_account_slots(w);
+}
+
+void
+wp_account_silent(struct wp_watch *w)
+{
+	(void)atomic_fetch_add(&w->silent, 1);
+}
+
+/* Whether an access that fires one register fires another one of w for sure. */
+static bool
+is_covered(const struct wp_watch *w, const struct wp_slot *by)
+{
+	for (unsigned i = 0; i < w->nslots; i++) {
+		const struct wp_slot *slot = &w->slot[i];
+
+		if (slot->addr <= by->addr &&
+		    by->addr + by->len <= slot->addr + slot->len &&
+		    (slot->type & by->type) == by->type)
+			return true;
+	}
+	return false;
+}
+
+/* Give the handlers of other threads the time to account for theirs.  false:
+   they have done so. */
+static bool
+stays_ahead(const struct wp_watch *w, uint64_t count, uint64_t *seen)
+{
+	const struct timespec nap = {.tv_nsec = NAP_NS};
+
+	for (unsigned i = 0; i < YIELDS + NAPS; i++) {
+		if ((*seen = atomic_load(&w->seen)) >= count)
+			return false;
+		if (i < YIELDS)
+			(void)sched_yield();
+		else	/* not nanosleep(3), a point of cancellation */
+			(void)syscall(SYS_nanosleep, &nap, NULL);
+	}
+	return true;
+}
+
+/* One register of w was touched for certain.  Its others may have been: how
+   often they were, less what other threads account for. */
+static bool
+account_sure(struct wp_watch *w, uint64_t seen, uint64_t count)
+{
+	if (!change(w, seen, seen + 1))
+		return false;
+	if (w->nslots > 1 && seen + 1 < count && (wp_is_alone() ||
+	    stays_ahead(w, count, &seen)))
+		see_up_to(w, count, w->nslots - 1);
+	return true;
+}
+
+/* What fails was changed meanwhile, by other threads; or by this very code, if
+   the watch is on its stack: then it would go on for ever. */
+bool
+wp_account_also(struct wp_watch *w, const struct wp_slot *told,
+    enum wp_steps steps)
+{
+	const bool sure = steps == WP_STEP_ONE && told != NULL &&
+	    is_covered(w, told);
+	uint64_t count, seen;
+
+	for (unsigned i = 0; i < TRIES && is_ahead(w, &seen, &count); i++) {
+		if (!sure && !wp_is_alone() &&
+		    !stays_ahead(w, count, &seen))
+			return false;
+		if (sure ? account_sure(w, seen, count) :
+		    change(w, seen, count))
+			return true;
+	}
+	return false;
+}

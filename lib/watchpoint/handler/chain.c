@@ -1,0 +1,96 @@
+/*
+ * chain: signals that are not ours go on to the action that we displaced, and
+ * find what they would have found: the mask, the arguments, and death where that
+ * is the action.
+ *
+ * Signal safety: everything here is async-signal-safe.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "handler/trap.h"
+
+#define CODE_TRAP_PERF 6	/* of siginfo.h; glibc 2.36 lacks it */
+
+uint64_t
+wp_signal_mask(const ucontext_t *context)
+{
+	uint64_t mask;
+
+	memcpy(&mask, &context->uc_sigmask, sizeof(mask));
+	return mask;
+}
+
+void
+wp_context_mask_set(ucontext_t *context, uint64_t mask)
+{
+	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
+}
+
+/* The system call, for libc would keep signals of its own out of it. */
+void
+wp_signal_mask_set(uint64_t mask)
+{
+	(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL,
+	    sizeof(mask));
+}
+
+void
+wp_signal_again(int sig, siginfo_t *info)
+{
+	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, info);
+}
+
+/* The thread gets the signal again where it was interrupted, with the default
+   action: its core and its status are those it would have had. */
+static void
+die(int sig, siginfo_t *info, ucontext_t *context)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+	uint64_t mask = wp_signal_mask(context) & ~wp_signal_bit(sig);
+
+	(void)sigaction(sig, &action, NULL);
+	wp_signal_mask_set(UINT64_MAX);
+	wp_signal_again(sig, info);
+	wp_context_mask_set(context, mask);
+}
+
+/* What an instruction raised kills, ignored or not; perf's signals do not. */
+static bool
+is_forced(int sig, const siginfo_t *info)
+{
+	return sig == SIGTRAP && info->si_code > 0 &&
+	    info->si_code != CODE_TRAP_PERF;
+}
+
+static void
+call(int sig, siginfo_t *info, ucontext_t *context,
+    const struct sigaction *action)
+{
+	uint64_t mask;
+
+	memcpy(&mask, &action->sa_mask, sizeof(mask));
+	mask |= wp_signal_mask(context);
+	if ((action->sa_flags & SA_NODEFER) == 0)
+		mask |= wp_signal_bit(sig);
+	wp_signal_mask_set(mask);
+	if ((action->sa_flags & SA_SIGINFO) != 0)
+		action->sa_sigaction(sig, info, context);
+	else
+		action->sa_handler(sig);
+}
+
+void
+wp_chain(int sig, siginfo_t *info, ucontext_t *context,
+    struct sigaction *wanted)
+{
+	const struct sigaction action = *wanted;
+
+	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
+		if ((action.sa_flags & (int)SA_RESETHAND) != 0)
+			*wanted = (struct sigaction){.sa_handler = SIG_DFL};
+		call(sig, info, context, &action);
+	} else if (action.sa_handler == SIG_DFL || is_forced(sig, info))
+		die(sig, info, context);
+}

@@ -1,0 +1,313 @@
+/*
+ * channel: the memory that a watched program shares with its helper.
+ *
+ * Overview.  One memfd, mapped by both.  The program's signal handler puts each
+ * hit into a cell, as a perf sample; the helper explains it and gives the cell
+ * back.  What is rarer goes by requests, one at a time, which the program makes
+ * and the helper answers.  Neither side trusts the other's memory with more than
+ * words: lengths and indexes that are read from here are checked by the helper,
+ * and nothing in here is a pointer.
+ *
+ * Cells are a bounded queue of many writers and one reader.  A writer takes the
+ * next ticket t and cell t modulo WP_CELLS, whose turn tells whose it is:
+ *
+ *	turn == t		free for ticket t
+ *	turn == t + 1		filled: the helper's
+ *	turn == t + 2		explained, with WP_CELL_REPLY: the writer's, who
+ *				reads the reply and gives the cell back
+ *	turn == t + WP_CELLS	given back: free for the next round
+ *
+ * so hits are explained in the order of their tickets.  A writer that waits for
+ * its report waits until turn is no longer t + 1.  All waiting is by futex(2);
+ * the helper sleeps on bell.
+ *
+ * Life: the word helper holds the helper's thread id and is on that thread's
+ * robust list (set_robust_list(2)): whatever the helper dies of, the kernel sets
+ * FUTEX_OWNER_DIED in it.  Whoever waits for the helper waits with a timeout and
+ * looks there.
+ *
+ * Signal safety: functions marked so are called by the signal handler.
+ */
+#ifndef WP_CHANNEL_H
+#define WP_CHANNEL_H
+
+#include <linux/perf_event.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/slot.h"
+
+enum {
+	WP_CHANNEL_VERSION = 5,
+	WP_CELLS = 64,
+	WP_WATCHES_MAX = 256,		/* open at a time */
+	WP_LABEL_MAX = 64,
+	WP_STACK_USUAL = 4096,
+	WP_STACK_MAX = 16384,
+	WP_RECORD_MAX = WP_STACK_MAX + 1024,
+	WP_REPLY_MAX = 4096,
+	WP_ALSO_MAX = 8,
+	WP_TEXT_MAX = 4096,
+	WP_REGIONS_MAX = 64,
+	WP_SETTLED_MAX = 32,		/* bytes of the largest watch */
+};
+#define WP_CHANNEL_MAGIC 0x6c656e6168637077u	/* "wpchanel" */
+
+/* What a hit in a cell is. */
+enum wp_cell_flags {
+	WP_CELL_WAITS = 1,	/* the thread waits until the cell is given back */
+	WP_CELL_REPLY = 2,	/* and wants the report as text in reply: after
+				   wp_channel_wait it calls wp_channel_give */
+	WP_CELL_STRAY = 4,	/* stray by the program's own rules */
+	WP_CELL_LATE = 8,	/* the signal had been blocked: pc is not it */
+	WP_CELL_FATAL = 16,	/* the thread will abort(3) after this */
+	WP_CELL_QUIET = 32,	/* explain into reply, do not print */
+	WP_CELL_ALONE = 64,	/* the program has one thread */
+	WP_CELL_COUNTED = 128,	/* counted and silent say what there was of the
+				   watch at a moment after the ticket was
+				   taken; else silent alone does */
+	WP_CELL_BYTES = 256,	/* and byte what its bytes were just before */
+};
+
+/* A watch as a hit knows it: copied, since it may be closed meanwhile. */
+struct wp_cell_watch {
+	char label[WP_LABEL_MAX];	/* NUL-terminated */
+	uint64_t addr, len;		/* the whole region */
+	uint32_t serial;		/* one for each wp_open: 1, 2, ... */
+	uint8_t access;			/* enum wp_access */
+	uint8_t nslots;
+	uint16_t index;			/* in watch[] below */
+	uint32_t settled;		/* number of its settling that was last
+					   begun (settle.c) */
+	uint32_t slots;			/* a hit's: which were touched, a bit for
+					   each; 0: not known */
+};
+
+/* What most hits fill lies on as few pages as can be: the first. */
+struct wp_cell {
+	_Alignas(4096)
+	_Atomic uint32_t turn;		/* futex: see above */
+	uint32_t flags;			/* enum wp_cell_flags */
+	uint64_t nth;			/* the watch's hits, with this one */
+	uint64_t counted;		/* its accesses so far, of all threads */
+	uint64_t silent;		/* of these, at least so many are of no
+					   cell */
+	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
+	struct wp_cell_watch watch;	/* whose hit the signal said it is */
+	/* watches whose counts have moved without a signal of their own: the
+	   same instruction may have touched them too */
+	uint32_t nalso;
+	struct wp_cell_watch also[WP_ALSO_MAX];
+	char comm[16];			/* the thread's name */
+	/* a PERF_RECORD_SAMPLE as of the event that wp_channel_attr describes;
+	   its id is watch.serial, its addr the debug register's */
+	union {
+		struct perf_event_header header;
+		uint8_t bytes[WP_RECORD_MAX];
+	} record;
+	char reply[WP_REPLY_MAX];	/* by the helper; with WP_CELL_REPLY "" at
+					   first */
+};
+
+/* What the program asks the helper for. */
+enum wp_ask {
+	WP_ASK_RESOLVE = 1,	/* text: one "ACCESS:SPEC" a line ("ACCESSu:"
+				   with WP_USER_ONLY); answer: as many regions,
+				   their labels; the watches of a preloaded
+				   library */
+	WP_ASK_ARMED,		/* and now they are open; or, with a text, they
+				   cannot be had, for this reason */
+	WP_ASK_HOLD,		/* hold still every thread but tid */
+	WP_ASK_GO,		/* let them go on */
+	WP_ASK_ARM,		/* arm slots of watch index in tid, or (0) in all
+				   threads and those to come: by ptrace */
+	WP_ASK_DISARM,		/* no more */
+	WP_ASK_MOVE,		/* to the slots given */
+};
+
+struct wp_request {
+	_Atomic uint32_t state;		/* futex: 0 none, 1 asked, 2 answered */
+	uint32_t what;			/* enum wp_ask */
+	int32_t result;			/* answer: >= 0, or -errno */
+	pid_t tid;			/* the thread it is about; 0: all */
+	uint32_t index;			/* the watch it is about */
+	uint32_t by_signal;		/* WP_ASK_ARM: 0 debug registers; else a
+				   perf event that raises this signal */
+	uint32_t once;			/* by_signal: for one overflow, and then
+					   when the handler asks for the next */
+	uint64_t period;		/* WP_ASK_ARM */
+	uint32_t serial;		/* WP_ASK_ARM: the watch's */
+	uint32_t kernel;		/* WP_ASK_ARM, by_signal: the kernel's
+					   accesses too */
+	uint32_t nslots;
+	struct wp_slot slot[WP_SLOTS_MAX];
+	uint32_t nregions;
+	struct wp_cell_watch region[WP_REGIONS_MAX];
+	char text[WP_TEXT_MAX];
+	char cause[512];		/* answer, if result < 0: one line */
+};
+
+/* What a watch's bytes were at a moment before its next hit (settle.c). */
+struct wp_settled {
+	_Atomic uint32_t number;	/* which one it is, written last; 0: the
+					   bytes are not known */
+	uint32_t alone;			/* the program had one thread then, so
+					   that nobody was counted */
+	uint64_t nth, counted, silent;	/* as in a cell */
+	uint64_t time;			/* before they were read, ns */
+	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
+};
+
+/* A watch that is open now, for the helper to look at when it likes.  serial is
+   written last on opening and zeroed first on closing. */
+struct wp_channel_watch {
+	_Atomic uint32_t serial;	/* 0: not open */
+	struct wp_cell_watch what;
+	uint32_t stray;			/* WP_STRAY is set */
+	uint32_t signal;		/* that tells of its hits */
+	uint32_t kernel;		/* the kernel's accesses are seen, too */
+	uint32_t exact;			/* each access that is counted is told:
+				   no period, no thread covered twice */
+	_Atomic uint64_t hits;		/* what its events have counted and the
+				   handler accounted for */
+	int32_t fd[8];			/* first descriptors of its events, for
+				   pidfd_getfd(2); -1: none */
+	struct wp_settled settled;	/* not copied from the table */
+	/* Of watches that the helper has armed; not copied from the table.  What
+	   a signal handler wants of them cannot wait for the request. */
+	_Atomic uint32_t on;		/* by the program: enabled */
+	_Atomic uint32_t asked;		/* by the program: how often it wanted on
+				   put into effect, and counted to be up to date */
+	_Atomic uint32_t done;		/* futex, by the helper: asked, when that
+				   is so */
+	_Atomic uint64_t counted;	/* by the helper: accesses so far */
+};
+
+struct wp_channel {
+	uint64_t magic;
+	uint32_t version;		/* WP_CHANNEL_VERSION */
+	uint32_t size;			/* of this structure */
+	_Atomic uint32_t helper;	/* see Life; 0: none yet */
+	_Atomic uint32_t ready;		/* futex: 0 not yet; 1 the helper serves */
+	_Atomic uint32_t off;		/* set by the helper: no more hits wanted */
+	_Atomic pid_t program;		/* whose it is; 0: nobody's yet */
+	pid_t helper_pid;		/* set by the helper */
+	uint32_t stack;			/* bytes to capture, multiple of 8 */
+	/* What each side writes at each hit has a cache line of its own. */
+	_Alignas(64)
+	_Atomic uint32_t ticket;	/* next to be taken */
+	_Atomic uint32_t bell;		/* futex: counts what may interest it */
+	_Alignas(64)
+	_Atomic uint32_t served;	/* next to be explained */
+	_Atomic uint32_t asleep;	/* it sleeps, or is about to */
+	_Alignas(64)
+	_Atomic uint32_t goodbye;	/* the program ended by exit(3), after a last
+				   look at its watches */
+	_Atomic uint32_t locks, unlocks;	/* by the program: how often its
+					   threads began to have their signals
+					   blocked for wp_watches_lock, and had
+					   them no more */
+	_Atomic uint32_t gaps;		/* by the helper: how often the threads that
+					   it arms were left to themselves, since
+					   who traces them was killed */
+	_Atomic uint32_t children;	/* by children that fork(2) made: how
+					   many there are that a watch did not
+					   follow into */
+	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
+					   another now */
+	_Atomic uint64_t handled;	/* by the program: hits of which handlers
+					   were told, and that nobody wants
+					   printed */
+	_Atomic uint64_t undelivered;	/* accesses counted, exact, and of which no
+				   handler was told: SIGTRAP blocked, ignored or
+				   another's */
+	char warning[256];		/* by the program, one line; told at
+					   goodbye or with the next hit */
+	_Atomic uint32_t warned;	/* counts warnings */
+	struct wp_request request;
+	struct wp_channel_watch watch[WP_WATCHES_MAX];
+	struct wp_cell cell[WP_CELLS];
+};
+
+/* Make the memory: a memfd that is fit to be mapped by both.  A descriptor,
+   close-on-exec, or -errno. */
+int wp_channel_make(uint32_t stack);
+
+/* Map it; -EPROTO: it is none, or another version's.  0 or -errno. */
+int wp_channel_map(int fd, struct wp_channel **);
+void wp_channel_unmap(struct wp_channel *);
+
+/* What the samples in cells look like, as an event of the kernel's would. */
+void wp_channel_attr(struct perf_event_attr *);
+
+/*
+ * The program's side.
+ */
+
+/*
+ * Have the channel for this process, if it is nobody's yet, or was this
+ * process's before an execve(2): then what that left unfinished is cleared
+ * away.  -EBUSY: it is another process's.
+ */
+int wp_channel_join(struct wp_channel *);
+
+/* Wait up to ms for the helper to serve.  0; -EPIPE: it died; -ETIMEDOUT. */
+int wp_channel_await(struct wp_channel *, int ms);
+
+/*
+ * From here to wp_channel_ring: async-signal-safe.
+ */
+
+/* Whether the helper serves and lives. */
+bool wp_channel_has_helper(struct wp_channel *);
+
+/* And this process is its program: not a child of it that has the memory, too
+   (which is never hit). */
+bool wp_channel_alive(struct wp_channel *);
+
+/* Take a cell to fill: the next one, once it is free.  NULL: the helper is
+   dead. */
+struct wp_cell *wp_channel_take(struct wp_channel *, uint32_t *ticket);
+
+/* It is filled: hand it over. */
+void wp_channel_post(struct wp_channel *, struct wp_cell *, uint32_t ticket);
+
+/* Wait until it is given back.  false: the helper died before. */
+bool wp_channel_wait(struct wp_channel *, struct wp_cell *, uint32_t ticket);
+
+/* The reply of a cell with WP_CELL_REPLY has been read: give it back. */
+void wp_channel_give(struct wp_cell *, uint32_t ticket);
+
+/* Ring the helper's bell. */
+void wp_channel_ring(struct wp_channel *);
+
+/* Make the request, of which everything is filled in, and wait for the answer.
+   Its result; -EPIPE: there is no helper any more. */
+int wp_channel_ask(struct wp_channel *);
+
+/*
+ * The helper's side, one thread.
+ */
+
+/* Be the helper: put the word on this thread's robust list, say ready. */
+void wp_channel_serve(struct wp_channel *);
+
+/* The next filled cell in order, or NULL; give it back when it is explained.
+   It is the program's memory: copy what must not change under you. */
+struct wp_cell *wp_channel_next(struct wp_channel *);
+void wp_channel_done(struct wp_channel *, struct wp_cell *);
+
+/* The program has ended: pass over cells that it did not finish.  false: no
+   filled one is left. */
+bool wp_channel_skip(struct wp_channel *);
+
+/* Whether there is a request to be answered; answer it. */
+bool wp_channel_asked(const struct wp_channel *);
+void wp_channel_answer(struct wp_channel *, int result);
+
+/* Sleep until the bell rings, at most ms. */
+void wp_channel_sleep(struct wp_channel *, uint32_t *heard, int ms);
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * identify: which watches a signal names.
+ *
+ * Signal safety: everything here is async-signal-safe.
+ */
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "handler/capture.h"
+#include "handler/step.h"
+#include "handler/trap_run.h"
+
+/* Of siginfo.h; glibc 2.36 lacks them. */
+enum {
+	CODE_TRAP_HWBKPT = 4,
+	CODE_TRAP_PERF = 6,
+	FLAG_LATE = 1,		/* TRAP_PERF_FLAG_ASYNC */
+};
+
+/* What the kernel's siginfo holds of an access. */
+struct told_by {
+	int32_t signo, error, code, pad;
+	uint64_t addr;		/* async: si_band; of the tracer: how often */
+	uint64_t data;		/* sig_data; async: si_fd */
+	uint32_t type, flags;
+};
+_Static_assert(sizeof(struct told_by) <= sizeof(siginfo_t), "of 64 bits");
+
+/* sig_data, of the kernel or of the tracer: ours, open or not.  How many accesses
+   there were, 0: is not known. */
+static void
+tell_data(struct wp_run *run, uint64_t data, uint64_t times)
+{
+	unsigned slot = data >> 16 & 0xff, index;
+
+	if (slot != WP_SIG_MANY) {
+		wp_run_tell(run, wp_watch_enter(data & 0xffff,
+		    (uint32_t)(data >> 24), 0xffffff), wp_sig_slots(slot),
+		    times);
+		return;
+	}
+	for (unsigned i = 0; i < 4; i++)
+		if ((index = wp_sig_many_get(data, i)) != 0)
+			wp_run_tell(run, wp_watch_enter(index - 1, 0, 0),
+			    times >> (16 * i + 12) & 0xf,
+			    times >> 16 * i & 0xfff);
+}
+
+static void
+spend(struct wp_run *run, int fd, int code, unsigned index)
+{
+	if (run->nspent < WP_TAKEN_MAX && wp_cpu_traps_before())
+		run->spent[run->nspent++] = (struct wp_spent){
+			.fd = fd, .code = code, .index = index,
+		};
+}
+
+/* What this thread's events of an entered watch have seen.  Of those that did not
+   send the signal that is here, code is not known: they had one overflow. */
+static void
+tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
+{
+	const struct wp_at at = {
+		wp_cpu_pc(run->context), wp_cpu_sp(run->context),
+	};
+	uint32_t slots = 0;
+	uint64_t times = 0, n;
+
+	for (size_t i = 0; i < atomic_load(&w->narmed); i++) {
+		struct wp_armed *armed = &w->armed[i];
+
+		if (armed->tid != run->tid ||
+		    (run->begins && armed->fd != fd) || (n = wp_fired_take(
+		    &armed->fired, armed->fd, at, &run->late)) == 0)
+			continue;
+		slots |= 1u << armed->slot;
+		times += n;
+		spend(run, armed->fd, armed->fd == fd ? code : POLL_HUP,
+		    wp_watch_index(w));
+	}
+	if (times == 0)
+		wp_watch_leave(w);
+	else
+		wp_run_tell(run, w, slots, times);
+}
+
+/* The watches that this thread's events tell of.  Whether the descriptor is that
+   of one of ours. */
+static bool
+tell_events(struct wp_run *run, int fd, int code)
+{
+	struct wp_watch *w;
+	bool ours = false;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
+		    (w = wp_watch_enter(i, 0, 0)) == NULL)
+			continue;
+		if (w->delivery == &wp_deliver_async) {
+			ours = ours || wp_watch_has(w, fd);
+			tell_watch(run, w, fd, code);
+		} else
+			wp_watch_leave(w);
+	}
+	return ours;
+}
+
+static struct told_by
+told_by(const siginfo_t *info)
+{
+	struct told_by by;
+
+	memcpy(&by, info, sizeof(by));
+	return by;
+}
+
+static bool
+has_magic(const struct told_by *by)
+{
+	return by->data >> 48 == WP_SIG_MAGIC;
+}
+
+bool
+wp_signal_is_ours(const siginfo_t *info)
+{
+	const struct told_by by = told_by(info);
+
+	return has_magic(&by);
+}
+
+static void
+tell_perf(struct wp_run *run, const struct told_by *by, uint64_t times)
+{
+	run->late = (by->flags & FLAG_LATE) != 0;
+	tell_data(run, by->data, times);
+}
+
+/* A debug register fired that a tracer had set and could not clear when it was
+   killed.  Which one is not told. */
+static void
+tell_raw(struct wp_run *run)
+{
+	unsigned n = 0, last = 0;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		struct wp_watch *w = wp_watch_enter(i, 0, 0);
+
+		if (w == NULL)
+			continue;
+		if (w->delivery == &wp_deliver_ptrace) {
+			last = i;
+			n++;
+		}
+		wp_watch_leave(w);
+	}
+	if (n == 1)
+		wp_run_tell(run, wp_watch_enter(last, 0, 0), 0, 0);
+	else if (n > 1)
+		wp_say("watchpoint: a hit, and the tracer that knows of which "
+		    "watch has ended\n");
+}
+
+static bool
+identify_trap(struct wp_run *run, const siginfo_t *info)
+{
+	struct told_by by = told_by(info);
+
+	if (by.code == CODE_TRAP_PERF && has_magic(&by))
+		tell_perf(run, &by, 0);
+	else if (by.code == CODE_TRAP_HWBKPT && atomic_load(&wp_inside.traced))
+		tell_raw(run);
+	else
+		return false;
+	return true;
+}
+
+static bool
+identify_signal(struct wp_run *run, const siginfo_t *info)
+{
+	struct told_by by = told_by(info);
+
+	if (!has_magic(&by))
+		return false;
+	run->by_ptrace = true;
+	if (by.code == CODE_TRAP_PERF)
+		tell_perf(run, &by, 0);
+	return true;		/* else for the tracer, which has ended */
+}
+
+/* It may be one with the program's own, whose siginfo is here.  That of an event
+   that is closed, or was the helper's, is ours still; whose else, if the program
+   has no handler for such signals? */
+static bool
+identify_event(struct wp_run *run, const siginfo_t *info)
+{
+	struct told_by by = told_by(info);
+	const bool from_fd = by.code > 0 && by.code <= POLL_HUP;
+
+	if (has_magic(&by) && by.code == CODE_TRAP_PERF) {
+		tell_perf(run, &by, by.addr);
+		for (unsigned i = 0; i < run->n; i++)
+			spend(run, -1, POLL_HUP,
+			    wp_watch_index(run->told[i].watch));
+		return true;
+	}
+	if (!from_fd) {
+		(void)tell_events(run, -1, 0);
+		/* or the kernel had no memory for more than the signal */
+		return run->n > 0 && by.code == SI_USER && by.addr == 0;
+	}
+	return tell_events(run, (int)by.data, by.code) ||
+	    (wp_inside.old_event.sa_flags & SA_SIGINFO) == 0;
+}
+
+bool
+wp_identify(struct wp_run *run, int sig, const siginfo_t *info)
+{
+	return sig == SIGTRAP ? identify_trap(run, info) :
+	    sig == wp_inside.event_signal ? identify_event(run, info) :
+	    identify_signal(run, info);
+}
+
+bool
+wp_signal_take(int sig, siginfo_t *info)
+{
+	static const struct timespec zero;
+	uint64_t set = wp_signal_bit(sig);
+
+	return syscall(SYS_rt_sigtimedwait, &set, info, &zero, sizeof(set)) ==
+	    sig;
+}

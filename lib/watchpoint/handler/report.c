@@ -1,0 +1,260 @@
+/*
+ * report: hits into a cell of the channel, and by lines of say.c where there is
+ * no helper.
+ *
+ * Signal safety: everything here is async-signal-safe.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "handler/capture.h"
+#include "handler/trap_run.h"
+
+enum { NAME_FRESH = 1000000 };	/* ns that a thread's name is taken for good */
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+	char *text;		/* the report, mapped; NULL: none */
+	char name[16];		/* the thread's name, as it was */
+	uint64_t name_good;	/* until then, ns */
+} self;
+
+static bool
+is_printed(const struct wp_told *told)
+{
+	return (told->watch->attr.action & WP_PRINT) != 0;
+}
+
+static bool
+is_reported(const struct wp_told *told)
+{
+	return told->stray || is_printed(told);
+}
+
+static void
+fill_watch(struct wp_cell_watch *to, const struct wp_told *told)
+{
+	const struct wp_watch *w = told->watch;
+
+	memcpy(to->label, w->label, sizeof(to->label));
+	to->addr = w->region.addr;
+	to->len = w->region.len;
+	to->serial = told->serial;
+	to->access = (uint8_t)w->region.access;
+	to->nslots = (uint8_t)w->nslots;
+	to->index = (uint16_t)wp_watch_index(w);
+	to->settled = atomic_load(&w->settled);
+	to->slots = told->slots;
+}
+
+static uint32_t
+cell_flags(const struct wp_run *run)
+{
+	uint32_t flags = WP_CELL_QUIET | (run->late ? WP_CELL_LATE : 0);
+
+	for (unsigned i = 0; i < run->n; i++) {
+		const struct wp_told *told = &run->told[i];
+		const struct wp_attr *attr = &told->watch->attr;
+
+		if (!is_reported(told))
+			continue;
+		if (is_printed(told))
+			flags &= ~(uint32_t)WP_CELL_QUIET;
+		if (told->stray)
+			flags |= WP_CELL_STRAY;
+		if ((attr->action & WP_ABORT) != 0)
+			flags |= WP_CELL_FATAL | WP_CELL_WAITS;
+		if ((attr->flags & WP_ASYNC) != 0)
+			continue;
+		flags |= WP_CELL_WAITS;
+		if (told->stray || (attr->action & WP_CALL) != 0)
+			flags |= WP_CELL_REPLY;
+	}
+	return flags;
+}
+
+/* The thread's name.  In a burst of hits that do not wait, asking for it each
+   time would take a good part of what they take. */
+static void
+put_name(struct wp_cell *cell, uint64_t now)
+{
+	if ((cell->flags & WP_CELL_WAITS) != 0 || now >= self.name_good) {
+		(void)prctl(PR_GET_NAME, self.name);
+		self.name_good = now + NAME_FRESH;
+	}
+	memcpy(cell->comm, self.name, sizeof(cell->comm));
+}
+
+/* Where the hit stands among all accesses to its watch.  What else there was is
+   counted only for who waits: it takes as long as the rest.  With others about,
+   what it left is what is there before they are counted, if they are not. */
+static void
+put_order(struct wp_cell *cell, const struct wp_watch *w)
+{
+	bool looked;
+
+	cell->silent = atomic_load(&w->silent);
+	if (wp_is_alone())
+		cell->flags |= WP_CELL_ALONE;
+	if ((cell->flags & WP_CELL_WAITS) == 0)
+		return;
+	looked = (cell->flags & WP_CELL_ALONE) == 0 &&
+	    wp_look_at(w, cell->byte);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!wp_count_all(w, &cell->counted))
+		return;
+	cell->flags |= WP_CELL_COUNTED;
+	if (looked)
+		cell->flags |= WP_CELL_BYTES;
+}
+
+/* The first told of is reported. */
+static void
+fill(struct wp_cell *cell, const struct wp_run *run,
+    const struct wp_channel *channel)
+{
+	const struct wp_told *told = &run->told[0];
+	uint32_t stack = channel->stack & ~7u;
+	struct wp_captured what = {
+		.id = told->serial,
+		.addr = wp_told_place(told).addr,
+		.pid = atomic_load(&channel->program),
+		.tid = run->tid,
+		.stack = stack < WP_STACK_MAX ? stack : WP_STACK_MAX,
+	};
+
+	cell->flags = cell_flags(run);
+	cell->nth = told->nth;
+	put_order(cell, told->watch);
+	fill_watch(&cell->watch, told);
+	cell->nalso = 0;
+	for (unsigned i = 1; i < run->n; i++)
+		if (is_reported(&run->told[i]))
+			fill_watch(&cell->also[cell->nalso++], &run->told[i]);
+	if ((cell->flags & WP_CELL_REPLY) != 0)
+		cell->reply[0] = '\0';
+	put_name(cell, wp_capture(&cell->record, sizeof(cell->record), &what,
+	    run->context));
+}
+
+/* The helper's reply, before the cell is another hit's. */
+static void
+keep_reply(const struct wp_cell *cell)
+{
+	char *text = mmap(NULL, WP_REPLY_MAX, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (text == MAP_FAILED)
+		return;
+	memcpy(text, cell->reply, WP_REPLY_MAX - 1);
+	self.text = text;
+}
+
+void
+wp_report_forget(void)
+{
+	if (self.text != NULL)
+		(void)munmap(self.text, WP_REPLY_MAX);
+	self.text = NULL;
+}
+
+enum posted {
+	POSTED_NOT,		/* there is no helper (any more) */
+	POSTED,
+	POSTED_REPLY		/* and its report is in self.text */
+};
+
+static enum posted
+post(const struct wp_run *run)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_cell *cell;
+	uint32_t ticket, flags;
+
+	if (channel == NULL || !wp_channel_has_helper(channel))
+		return POSTED_NOT;
+	if (atomic_load(&channel->off) != 0)
+		return POSTED;
+	cell = wp_channel_take(channel, &ticket);
+	if (cell == NULL)
+		return POSTED_NOT;
+	fill(cell, run, channel);
+	flags = cell->flags;
+	wp_channel_post(channel, cell, ticket);
+	if ((flags & WP_CELL_WAITS) == 0)
+		return POSTED;
+	if (!wp_channel_wait(channel, cell, ticket))
+		return POSTED_NOT;
+	if ((flags & WP_CELL_REPLY) == 0)
+		return POSTED;
+	keep_reply(cell);
+	wp_channel_give(cell, ticket);
+	return POSTED_REPLY;
+}
+
+struct wp_hit
+wp_report_hit(const struct wp_run *run, const struct wp_told *told)
+{
+	struct wp_watch *w = told->watch;
+	const struct wp_region place = wp_told_place(told);
+
+	return (struct wp_hit){
+		.watch = w, .label = w->label,
+		.addr = (void *)(uintptr_t)place.addr, .len = place.len,
+		.pc = (const void *)(uintptr_t)wp_cpu_pc(run->context),
+		.tid = run->tid, .nth = told->nth, .stray = told->stray,
+		.late = run->late, .context = run->context,
+		.text = self.text != NULL && is_printed(told) ? self.text : "",
+	};
+}
+
+/* Hits that are not to be printed are for handlers; the helper has them in its
+   account, too. */
+static void
+tell_handled(const struct wp_run *run)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	unsigned n = 0, printed = 0;
+
+	for (unsigned i = 0; i < run->n; i++) {
+		printed += is_printed(&run->told[i]);
+		n += !is_reported(&run->told[i]);
+	}
+	if (printed == 0)	/* what is stray is explained to it alone */
+		n = run->n;
+	if (n > 0 && channel != NULL && atomic_load(&channel->off) == 0)
+		(void)atomic_fetch_add(&channel->handled, n);
+}
+
+void
+wp_report(struct wp_run *run)
+{
+	enum posted posted;
+	unsigned first = 0;
+
+	tell_handled(run);
+	while (first < run->n && !is_reported(&run->told[first]))
+		first++;
+	if (first == run->n)
+		return;
+	if (first > 0) {
+		struct wp_told other = run->told[0];
+
+		run->told[0] = run->told[first];
+		run->told[first] = other;
+	}
+	posted = post(run);
+	for (unsigned i = 0; i < run->n; i++) {
+		const struct wp_told *told = &run->told[i];
+
+		if (posted == POSTED_REPLY && told->stray)
+			wp_stray_note(self.text != NULL ? self.text : "");
+		else if (is_reported(told) && (told->stray ||
+		    posted == POSTED_NOT)) {
+			struct wp_hit hit = wp_report_hit(run, told);
+
+			wp_say_hit(told->watch, &hit,
+			    posted == POSTED_NOT && is_printed(told));
+		}
+	}
+}

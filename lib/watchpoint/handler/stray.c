@@ -1,0 +1,97 @@
+/*
+ * stray: the stray accesses so far.
+ *
+ * Signal safety: all but wp_stray_handler and wp_stray_reset are
+ * async-signal-safe.  Writers of the text take turns; one that would have to wait
+ * leaves it as it is, for which of two accesses at the same time is the last?
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "handler/trap.h"
+
+/* The text to be read is that of the current one; the other is free to write. */
+static struct {
+	char text[2][WP_REPLY_MAX];
+	_Atomic unsigned current;
+	_Atomic pid_t writer;	/* process; a child may have its parent's */
+} last;
+
+/* What is to be called, too. */
+static struct {
+	wp_handler *_Atomic handler;
+	void *_Atomic arg;
+} called;
+
+uint64_t
+wp_stray_count(void)
+{
+	return atomic_load(&wp_inside.strays);
+}
+
+const char *
+wp_stray_text(void)
+{
+	return last.text[atomic_load(&last.current)];
+}
+
+static void
+keep(const char *text)
+{
+	const pid_t pid = getpid();
+	unsigned next;
+	size_t len;
+
+	if (atomic_exchange(&last.writer, pid) == pid)
+		return;
+	next = !atomic_load(&last.current);
+	len = strnlen(text, WP_REPLY_MAX - 1);
+	memcpy(last.text[next], text, len);
+	last.text[next][len] = '\0';
+	atomic_store(&last.current, next);
+	atomic_store(&last.writer, 0);
+}
+
+void
+wp_stray_note(const char *text)
+{
+	keep(text);
+	(void)atomic_fetch_add(&wp_inside.strays, 1);
+}
+
+void
+wp_stray_reset(void)
+{
+	keep("");
+	atomic_store(&wp_inside.strays, 0);
+	atomic_store(&wp_inside.missed, 0);
+}
+
+/* The argument between two looks at the handler is that handler's. */
+void
+wp_stray_handler(wp_handler *handler, void *arg)
+{
+	atomic_store(&called.handler, NULL);
+	atomic_store(&called.arg, arg);
+	atomic_store(&called.handler, handler);
+}
+
+void
+wp_stray_call(const struct wp_hit *hit)
+{
+	wp_handler *handler;
+	void *arg;
+
+	do {
+		handler = atomic_load(&called.handler);
+		arg = atomic_load(&called.arg);
+	} while (handler != atomic_load(&called.handler));
+	if (handler != NULL)
+		handler(hit, arg);
+}
+
+bool
+wp_stray_is_handled(void)
+{
+	return atomic_load(&called.handler) != NULL;
+}

@@ -1,0 +1,317 @@
+/*
+ * trap: the signal handler.
+ *
+ * Signal safety.  All that a handler runs is in the files that trap.h names
+ * and in channel_post.c, and what they call of perf.c, and of the deliveries:
+ * count, disable, rearm.  It calls nothing of libc that is not
+ * async-signal-safe, and nothing that is a point of cancellation, for an access
+ * can be in the middle of malloc(3).  tests/trap_safe.sh holds the objects to it.
+ * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
+ * program's memory by wp_peek only, but for the watches.
+ *
+ * From a signal to what it does:
+ *
+ *	identify	which watches it names; others' signals: chain.c
+ *	account		which other watches the step touched: account.c
+ *	judge		permitted? over the limit?  the rest are hits
+ *	report		into a cell of the channel; say.c without a helper
+ *	call		the watches' handlers
+ *
+ * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too (async),
+ * WP_SIGNAL from the tracer in the helper (ptrace), which also sees the SIGTRAP of
+ * a debug register first.  Handlers have all signals blocked but SIGTRAP: one that
+ * is raised while it is blocked (by a debug register of a tracer that has died, or
+ * on old kernels by any) kills; and but the events'.  So what the handler
+ * and the user's handler touch of watched memory interrupts them again; that
+ * nested run sees that another one is on (`self.context`) and returns.  Nothing
+ * is left pending, and nothing loops.  The first and the last instructions,
+ * where the handler does not say so yet or any more, and those it returns to,
+ * are known by the pc.
+ *
+ * WP_SIGNAL stays blocked, and so does the events' where they fire once: one may be
+ * pending at the end, the handler's own, which is taken; ptrace's as the very last
+ * thing that writes the stack.
+ */
+#include "handler/trap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handler/capture.h"
+#include "handler/step.h"
+#include "handler/trap_run.h"
+
+enum { RETURN_LEN = 16 };	/* bytes of the code that handlers return to */
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+	const ucontext_t *context;	/* of the run that is on; NULL: none */
+	struct wp_run *run;
+	siginfo_t taken;
+	pid_t tid;		/* the thread's id; 0: not asked for yet */
+} self;
+
+/* Where handlers return to, in libc. */
+static _Atomic uintptr_t handler_return;
+
+/* on_signal is alone in a section, whose bounds the linker knows. */
+#define HANDLER __attribute__((section("wp_handler"), noinline))
+extern const char __start_wp_handler[] __attribute__((visibility("hidden")));
+extern const char __stop_wp_handler[] __attribute__((visibility("hidden")));
+
+bool
+wp_trap_inside(void)
+{
+	return self.context != NULL;
+}
+
+static struct sigaction *
+displaced(int sig)
+{
+	return sig == SIGTRAP ? &wp_inside.old_trap :
+	    sig == WP_SIGNAL ? &wp_inside.old_signal : &wp_inside.old_event;
+}
+
+/* What a run keeps besides its frame. */
+static void
+forget(void)
+{
+	wp_call_forget();
+	wp_report_forget();
+}
+
+/* The end of a run, which may go back to the instruction.  Its last access to
+   the stack is the taking of what ptrace has pending. */
+static void
+end(struct wp_run *run, bool back)
+{
+	wp_own_deferred();
+	if (run->nspent > 0)
+		wp_rearm(run, back);
+	if (!run->by_ptrace)
+		return;
+	wp_own_counted();
+	wp_trap_keep();
+	if (wp_signal_take(WP_SIGNAL, &self.taken) &&
+	    !wp_signal_is_ours(&self.taken))
+		wp_signal_again(WP_SIGNAL, &self.taken);
+}
+
+static void
+hits(struct wp_run *run)
+{
+	bool fatal = false;
+
+	if (wp_own_return(run))
+		return;
+	wp_judge(run);
+	wp_report(run);
+	for (unsigned i = 0; i < run->n; i++)
+		wp_watch_leave(run->told[i].watch);
+	for (unsigned i = 0; i < run->n; i++)
+		fatal |= wp_call(run, &run->told[i]);
+	forget();
+	if (fatal) {
+		self.context = NULL;
+		wp_signal_mask_set(wp_signal_mask(run->context));
+		abort();
+	}
+}
+
+void
+wp_leave(const struct wp_hit *hit)
+{
+	if (self.context == NULL)
+		return;
+	forget();
+	if (self.run != NULL)
+		end(self.run, false);
+	self.run = NULL;
+	self.context = NULL;
+	wp_signal_mask_set(wp_signal_mask(hit->context));
+}
+
+pid_t
+wp_trap_thread(void)
+{
+	if (self.tid == 0)
+		self.tid = gettid();
+	return self.tid;
+}
+
+void
+wp_trap_forked(void)
+{
+	self.tid = 0;
+	wp_rearm_forked();
+}
+
+/* false: it is not ours. */
+static bool
+run_handler(int sig, siginfo_t *info, ucontext_t *context)
+{
+	struct wp_run run = {.context = context, .tid = wp_trap_thread()};
+	const bool ours = wp_identify(&run, sig, info);
+
+	if (!ours && run.n == 0)
+		return false;
+	wp_rearm_end_step(context);
+	self.run = &run;
+	if (run.n > 0)
+		hits(&run);
+	if (self.run != NULL)
+		end(&run, true);
+	self.run = NULL;
+	return ours;
+}
+
+/* Whether the step that was interrupted is the handler's: of the run outer, or
+   where none is on yet, or any more. */
+static bool
+is_own_step(const ucontext_t *context, const ucontext_t *outer)
+{
+	uintptr_t pc = wp_cpu_pc(context);
+
+	if (outer != NULL) {
+		if (wp_cpu_sp(context) <= (uintptr_t)outer)
+			return true;
+		forget();	/* left by longjmp(3), without wp_leave */
+	}
+	return (pc >= (uintptr_t)__start_wp_handler &&
+	    pc < (uintptr_t)__stop_wp_handler) ||
+	    pc - atomic_load(&handler_return) < RETURN_LEN;
+}
+
+/* Result: the run that is on after it. */
+static __attribute__((noinline)) const ucontext_t *
+handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
+{
+	const int saved = errno;
+	const bool own = is_own_step(context, outer);
+	bool ours;
+
+	if (wp_rearm_is_step_end(sig, info)) {
+		wp_rearm_end_step(context);
+		errno = saved;
+		return outer;
+	}
+	ours = own ? wp_own_access(sig, info, context, outer,
+	    self.run == NULL) :
+	    run_handler(sig, info, context);
+	errno = saved;
+	if (!own)
+		outer = NULL;
+	if (!ours) {
+		self.context = outer;
+		wp_chain(sig, info, context, displaced(sig));
+	}
+	return outer;
+}
+
+/* It calls nothing before it has said that it is on. */
+HANDLER static void
+on_signal(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *outer = self.context;
+
+	self.context = context;
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&handler_return,
+	    (uintptr_t)__builtin_return_address(0), memory_order_relaxed);
+	outer = handle(sig, info, context, outer);
+	atomic_signal_fence(memory_order_seq_cst);
+	self.context = outer;
+}
+
+/*
+ * Installing.
+ */
+
+bool
+wp_trap_is_ours(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) != 0 &&
+	    action->sa_sigaction == on_signal;
+}
+
+/* Events that fire once have to be armed again at the end. */
+static bool
+nests(int sig)
+{
+	return sig != 0 && sig == wp_inside.event_signal &&
+	    !wp_cpu_traps_before();
+}
+
+static int
+install(int sig)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_signal,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART,
+	};
+
+	/* also the signals that libc keeps to itself */
+	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
+	(void)sigdelset(&action.sa_mask, SIGTRAP);
+	if (nests(wp_inside.event_signal))
+		(void)sigdelset(&action.sa_mask, wp_inside.event_signal);
+	if (sig == SIGTRAP || nests(sig))
+		action.sa_flags |= SA_NODEFER;
+	return sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
+}
+
+/* The displaced action is known before a signal can need it. */
+static int
+displace(int sig)
+{
+	struct sigaction old;
+
+	if (sigaction(sig, NULL, &old) != 0)
+		return -errno;
+	if (!wp_trap_is_ours(&old))
+		*displaced(sig) = old;
+	return install(sig);
+}
+
+/* One that the program does not handle; if it handles them all, the last. */
+static int
+choose_event_signal(void)
+{
+	static const int signals[] = WP_EVENT_SIGNALS;
+	struct sigaction action;
+	unsigned i = 0;
+
+	while (signals[i + 1] != 0 && (sigaction(signals[i], NULL,
+	    &action) != 0 || (action.sa_handler != SIG_DFL &&
+	    action.sa_handler != SIG_IGN)))
+		i++;
+	return signals[i];
+}
+
+int
+wp_trap_install(bool events)
+{
+	int err;
+
+	if (events)
+		wp_inside.event_signal = choose_event_signal();
+	err = displace(SIGTRAP);
+	if (err == 0)
+		err = displace(WP_SIGNAL);
+	if (err == 0 && events)
+		err = displace(wp_inside.event_signal);
+	wp_inside.handling = err == 0;
+	return err;
+}
+
+/* The kernel leaves the flags as they were. */
+void
+wp_trap_keep(void)
+{
+	struct sigaction action;
+
+	if (sigaction(SIGTRAP, NULL, &action) == 0 &&
+	    action.sa_handler == SIG_DFL)
+		(void)install(SIGTRAP);
+}

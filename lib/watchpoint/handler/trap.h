@@ -1,0 +1,98 @@
+/*
+ * trap: what the parts of the signal handler share.
+ *
+ *	trap.c		from a signal to what it does
+ *	trap_run.c	the watches in use meanwhile
+ *	identify.c	which watches a signal names
+ *	account.c	which watches the step touched
+ *	judge.c		which of them were hit
+ *	report.c	their report
+ *	call.c		their handlers
+ *	rearm.c		events that fire once
+ *	own.c		what the handler itself accesses
+ *	chain.c		signals that are not ours
+ *	step.c		over what was trapped before it was executed
+ *	capture.c	registers and stack
+ *	say.c		lines, without a helper
+ *	stray.c		the stray accesses so far
+ *
+ * They and what they use of channel_post.c are the whole of it, but for the
+ * deliveries' async-signal-safe functions.  See trap.c.
+ */
+#ifndef WP_TRAP_H
+#define WP_TRAP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "handler/watches.h"
+
+/* The kernel's sigset_t, as system calls and signal frames have it; of no signal,
+   0, nothing. */
+static inline uint64_t
+wp_signal_bit(int sig)
+{
+	return sig > 0 ? 1ull << (sig - 1) : 0;
+}
+
+uint64_t wp_signal_mask(const ucontext_t *);	/* at the access */
+void wp_context_mask_set(ucontext_t *, uint64_t mask);	/* to be, there */
+void wp_signal_mask_set(uint64_t mask);		/* the thread's, now */
+
+/* Send a signal to this thread again, as it was. */
+void wp_signal_again(int sig, siginfo_t *);
+
+/* Whether this is the action that we have installed. */
+bool wp_trap_is_ours(const struct sigaction *);
+
+/* Install SIGTRAP's handler again if the kernel has reset it, as it does where a
+   debug register fires while SIGTRAP is blocked. */
+void wp_trap_keep(void);
+
+/* A signal that is not ours: do what the program wanted done with it. */
+void wp_chain(int sig, siginfo_t *, ucontext_t *, struct sigaction *wanted);
+
+/* How many accesses a signal stands for. */
+enum wp_steps {
+	WP_STEP_ONE,		/* one instruction */
+	WP_STEP_MANY		/* no telling: the kernel's, or late */
+};
+
+/* A signal told of an access to this watch (users is raised), or of so many.  And
+   the helper will not hear of it.  Result: as of the next. */
+uint32_t wp_account(struct wp_watch *, enum wp_steps);
+void wp_account_times(struct wp_watch *, uint64_t times);
+
+/* Which slots of a watch have been touched since this was last asked, a bit for
+   each; 0: that is not known. */
+uint32_t wp_account_slots(struct wp_watch *);
+void wp_account_silent(struct wp_watch *);
+
+/* All accesses to a watch so far, by whichever thread.  false: not all are
+   counted, or it takes too long. */
+bool wp_count_all(const struct wp_watch *, uint64_t *);
+
+/* Whether the program has one thread; if that is not known, false. */
+bool wp_is_alone(void);
+
+/* Whether the step that was told of by a signal of one watch (its slot; NULL:
+   not known) has touched this other one, too: then it is accounted for. */
+bool wp_account_also(struct wp_watch *, const struct wp_slot *,
+    enum wp_steps);
+
+/* The lines of a hit without a helper: written, if print; and kept, if it is
+   stray. */
+void wp_say_hit(const struct wp_watch *, const struct wp_hit *, bool print);
+
+/* A warning about a watch: its label and what follows, by the helper's way. */
+void wp_say_warning(const struct wp_watch *, const char *what);
+
+/* Count a stray access and keep its report; call wp_stray_handler's, if there is
+   one. */
+void wp_stray_note(const char *report);
+void wp_stray_call(const struct wp_hit *);
+bool wp_stray_is_handled(void);
+
+#endif

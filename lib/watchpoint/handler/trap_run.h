@@ -1,0 +1,172 @@
+/*
+ * trap_run: a run of the signal handler, from a signal to what it does, as its
+ * parts share it.
+ *
+ *	trap_run.c	the watches in use
+ *	identify.c	which watches the signal names
+ *	judge.c		which watches were hit
+ *	report.c	the hits' report
+ *	call.c		the watches' handlers
+ *	rearm.c		events that fire once
+ *	own.c		what the handler itself accesses
+ *
+ * Everything here is async-signal-safe.
+ */
+#ifndef WP_TRAP_RUN_H
+#define WP_TRAP_RUN_H
+
+#include "handler/trap.h"
+
+enum {
+	WP_TOLD_MAX = 1 + WP_ALSO_MAX,
+	WP_TAKEN_MAX = 16,	/* signals, at a time */
+};
+
+/* A watch that the step touched. */
+struct wp_told {
+	struct wp_watch *watch;
+	uint32_t serial;
+	uint32_t fired;		/* the slot that the signal is of; WP_SIG_MANY:
+				   not known */
+	uint32_t slots;		/* all that were touched, a bit for each; 0: not
+				   known */
+	uint64_t nth;		/* 0: it is no hit */
+	uint64_t times;		/* how many accesses; 0: not known */
+	bool stray;
+};
+
+/* An event of async's that was armed for one hit, and has to be armed again. */
+struct wp_spent {
+	int fd, code;		/* si_fd, si_code; -1: those of the helper's */
+	unsigned index;		/* of the watch */
+};
+
+/* A run of the handler. */
+struct wp_run {
+	ucontext_t *context;
+	pid_t tid;
+	unsigned n;		/* of told */
+	struct wp_told told[WP_TOLD_MAX];	/* users is raised */
+	unsigned nspent;
+	struct wp_spent spent[WP_TAKEN_MAX];
+	enum wp_steps steps;
+	bool late;
+	bool by_ptrace;
+	bool begins;		/* within another, which has not seen yet what
+				   its signal is of: that is not taken */
+};
+
+/*
+ * trap.c
+ */
+
+/* The calling thread's id. */
+pid_t wp_trap_thread(void);
+
+/*
+ * trap_run.c
+ */
+
+/* The watch of that index with users raised, if it is open and serial's bits
+   under mask are its; else NULL.  And lower users again. */
+struct wp_watch *wp_watch_enter(unsigned index, uint32_t serial,
+    uint32_t mask);
+void wp_watch_leave(struct wp_watch *);
+
+unsigned wp_watch_index(const struct wp_watch *);
+
+/* Whether the descriptor is one of the watch's own events. */
+bool wp_watch_has(const struct wp_watch *, int fd);
+
+/* The bytes of the debug register that the signal is of; of the watch, if that is
+   not known.  And from the first register that was touched to the last, if these
+   are known. */
+struct wp_region wp_told_fired(const struct wp_told *);
+struct wp_region wp_told_place(const struct wp_told *);
+
+bool wp_run_tells(struct wp_run *, const struct wp_watch *);
+
+/* Take an entered watch into the run with these slots (a bit for each; 0: not
+   known which) and accesses (0: not known how many), or leave it; NULL: nothing
+   to do. */
+void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots,
+    uint64_t times);
+
+/* Account for one that is told.  Its slots. */
+uint32_t wp_told_account(const struct wp_told *, enum wp_steps);
+
+/* Account for what is told, and drop it: it is no hit. */
+void wp_run_drop(struct wp_run *, enum wp_steps);
+
+/*
+ * identify.c
+ */
+
+/* Whether sig_data, of the kernel or of the tracer, is of our making. */
+bool wp_signal_is_ours(const siginfo_t *);
+
+/* Which watches a signal tells of.  false: it is not ours, or the program's as
+   well. */
+bool wp_identify(struct wp_run *, int sig, const siginfo_t *);
+
+/* Take a pending signal. */
+bool wp_signal_take(int sig, siginfo_t *);
+
+/*
+ * judge.c, report.c, call.c
+ */
+
+/* Account for the step; complete the watches that it touched, and drop those
+   that were not hit. */
+void wp_judge(struct wp_run *);
+
+/* Report its hits; the report's text is kept until it is forgotten. */
+void wp_report(struct wp_run *);
+void wp_report_forget(void);
+
+/* A hit as handlers see it. */
+struct wp_hit wp_report_hit(const struct wp_run *, const struct wp_told *);
+
+/* Call the handlers of a watch, if it is still open.  Whether to abort(3). */
+bool wp_call(const struct wp_run *, const struct wp_told *);
+
+/* The handler that was called does not return. */
+void wp_call_forget(void);
+
+/*
+ * rearm.c
+ */
+
+/* The end of a run with spent events: have them armed again, after the
+   instruction at the context, if the thread goes back to it. */
+void wp_rearm(struct wp_run *, bool back);
+
+/* Whether the signal ends a step over such an instruction; its end, if one is
+   on: the thread has made the step, or never will. */
+bool wp_rearm_is_step_end(int sig, const siginfo_t *);
+void wp_rearm_end_step(ucontext_t *);
+
+void wp_rearm_forked(void);
+
+/*
+ * own.c
+ */
+
+/* A signal during the run outer, or (NULL) at its very beginning or end; begins:
+   what the run's own signal is of has not been seen yet.  false: it is not
+   ours. */
+bool wp_own_access(int sig, siginfo_t *, ucontext_t *,
+    const ucontext_t *outer, bool begins);
+
+/* Account for what the tracer of ptrace has counted meanwhile: it keeps one
+   signal for all of it. */
+void wp_own_counted(void);
+
+/* Send what came meanwhile and was not ours again. */
+void wp_own_deferred(void);
+
+/* Whether the last return from a handler made these hits: then they are
+   dropped. */
+bool wp_own_return(struct wp_run *);
+
+#endif

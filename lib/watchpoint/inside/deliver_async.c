@@ -1,0 +1,189 @@
+/*
+ * deliver_async: a hit is a signal of the thread that made it (O_ASYNC, F_SETSIG,
+ * F_SETOWN_EX), for kernels without sigtrap events.
+ *
+ * Such a signal goes to the owner of the event that was opened, so events cannot
+ * be inherited: each thread needs its own.  The helper traces the program, opens
+ * them, and sees new threads before they run.  For one thread, or without a
+ * helper that can do so, they are opened here, and threads to come are not
+ * covered.
+ *
+ * The signal is a standard one: for these the kernel always has room, and one is
+ * pending at most.  Of real-time signals a thread that blocks them could have as
+ * many pending as its user may have at all; and where they find no more room the
+ * kernel sends SIGIO, which programs die of.  What the one signal stands for is
+ * found out by what the thread's events have seen (fired.c).
+ *
+ * On processors that trap before the access an event is armed for one overflow at
+ * a time; the handler's last act is to arm it again.  Some kernels stop an event for good when it has used up its overflow; it comes
+ * to life only under wp_perf_once, by its own thread and while it is enabled.  So
+ * the handler arms it even if the watch was disabled meanwhile, and disables it
+ * then; and it does so again when somebody was disabling events just then.
+ */
+#include <poll.h>
+
+#include "os/attr.h"
+#include "os/perf.h"
+#include "handler/step.h"
+#include "handler/watches.h"
+
+static void
+async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
+    uint32_t serial, unsigned slot)
+{
+	(void)w;
+	(void)serial;
+	(void)slot;
+	wp_attr_fires(attr);
+}
+
+static int
+async_ready(struct wp_armed *armed)
+{
+	int err = wp_fired_open(&armed->fired, armed->fd);
+
+	return err < 0 ? err : wp_perf_signal(armed->fd, armed->tid,
+	    wp_inside.event_signal);
+}
+
+/* Changes of any watch that disable events for a while, or more. */
+static _Atomic unsigned begun, ended;
+
+enum { TRIES = 100 };	/* who is at it may be the interrupted thread */
+
+static uint64_t
+period_of(const struct wp_watch *w)
+{
+	return w->attr.period > 0 ? w->attr.period : 1;
+}
+
+static int
+enable_one(const struct wp_watch *w, struct wp_armed *armed)
+{
+	if (!wp_cpu_traps_before())
+		return wp_perf_enable(armed->fd);
+	if (armed->loaded)
+		return wp_perf_once_again(armed->fd, period_of(w));
+	armed->loaded = true;
+	return wp_perf_once(armed->fd, period_of(w));
+}
+
+static const struct wp_arming arming = {
+	.attr = async_attr, .ready = async_ready, .enable = enable_one,
+};
+
+/* Whether the events are the helper's. */
+static bool
+by_helper(const struct wp_watch *w)
+{
+	return w->narmed == 0;
+}
+
+static int
+open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+{
+	int err = wp_armed_open(w, serial, &arming, cause);
+
+	w->inexact = w->tid == 0;
+	return err;
+}
+
+static int
+async_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+{
+	return w->tid == 0 && wp_helper_arm(w, serial,
+	    wp_inside.event_signal, cause) == 0 ? 0 :
+	    open_here(w, serial, cause);
+}
+
+static void
+async_close(struct wp_watch *w)
+{
+	if (by_helper(w))
+		wp_helper_disarm(w);
+	else
+		wp_watch_drop(w, 0);
+}
+
+static int
+end_change(int err)
+{
+	(void)atomic_fetch_add(&ended, 1);
+	return err;
+}
+
+static int
+async_enable(struct wp_watch *w)
+{
+	if (by_helper(w))
+		return wp_helper_switch(w, true);
+	(void)atomic_fetch_add(&begun, 1);
+	return end_change(wp_armed_enable(w, &arming));
+}
+
+static int
+async_disable(struct wp_watch *w)
+{
+	if (by_helper(w))
+		return wp_helper_switch(w, false);
+	(void)atomic_fetch_add(&begun, 1);
+	return end_change(wp_armed_disable(w));
+}
+
+static int
+async_move(struct wp_watch *w, const struct wp_slot *slots,
+    struct wp_cause *cause)
+{
+	if (by_helper(w))
+		return wp_helper_move(w, slots, cause);
+	(void)atomic_fetch_add(&begun, 1);
+	return end_change(wp_armed_move(w, &arming, slots, cause));
+}
+
+static int
+async_count(const struct wp_watch *w, uint64_t *count)
+{
+	return by_helper(w) ? wp_helper_count(w, count) :
+	    wp_armed_count(w, count);
+}
+
+/* Give it another overflow, with nobody disabling it in between. */
+static int
+load(int fd, uint64_t period)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < TRIES && err == 0; i++) {
+		unsigned before = atomic_load(&begun);
+		bool quiet = atomic_load(&ended) == before;
+
+		err = i == 0 ? wp_perf_once(fd, period) :
+		    wp_perf_once_again(fd, period);
+		if (quiet && atomic_load(&begun) == before)
+			break;
+	}
+	return err;
+}
+
+int
+wp_async_rearm(struct wp_watch *w, int fd, int code)
+{
+	int err;
+
+	if (code != POLL_HUP)
+		return 0;
+	err = load(fd, period_of(w));
+	while (err == 0 && !atomic_load(&w->on)) {
+		(void)wp_perf_disable(fd);
+		if (!atomic_load(&w->on))
+			break;
+		err = wp_perf_once_again(fd, period_of(w));
+	}
+	return err;
+}
+
+const struct wp_delivery wp_deliver_async = {
+	.name = "async", .open = async_open, .close = async_close,
+	.enable = async_enable, .disable = async_disable,
+	.move = async_move, .count = async_count,
+};

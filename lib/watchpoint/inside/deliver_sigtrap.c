@@ -1,0 +1,62 @@
+/*
+ * deliver_sigtrap: a hit is a SIGTRAP of the thread that made it, by the kernel,
+ * with sig_data.
+ *
+ * Each thread that exists has an event for each slot, which the threads that it
+ * makes inherit; children made by fork(2) and programs executed do not.
+ */
+#include "os/perf.h"
+#include "handler/watches.h"
+
+static void
+sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
+    uint32_t serial, unsigned slot)
+{
+	attr->inherit = attr->inherit_thread = w->tid == 0;
+	attr->remove_on_exec = 1;
+	attr->sigtrap = 1;
+	attr->sig_data = wp_sig_data(serial, slot,
+	    (unsigned)(w - wp_inside.watch));
+}
+
+static int
+enable_one(const struct wp_watch *w, struct wp_armed *armed)
+{
+	(void)w;
+	return wp_perf_enable(armed->fd);
+}
+
+static const struct wp_arming arming = {
+	.inherited = true, .attr = sigtrap_attr, .enable = enable_one,
+};
+
+static int
+sigtrap_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
+{
+	return wp_armed_open(w, serial, &arming, cause);
+}
+
+static void
+sigtrap_close(struct wp_watch *w)
+{
+	wp_armed_close(w, &arming);
+}
+
+static int
+sigtrap_enable(struct wp_watch *w)
+{
+	return wp_armed_enable(w, &arming);
+}
+
+static int
+sigtrap_move(struct wp_watch *w, const struct wp_slot *slots,
+    struct wp_cause *cause)
+{
+	return wp_armed_move(w, &arming, slots, cause);
+}
+
+const struct wp_delivery wp_deliver_sigtrap = {
+	.name = "sigtrap", .open = sigtrap_open, .close = sigtrap_close,
+	.enable = sigtrap_enable, .disable = wp_armed_disable,
+	.move = sigtrap_move, .count = wp_armed_count,
+};

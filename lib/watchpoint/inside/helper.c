@@ -1,0 +1,582 @@
+/*
+ * helper: the process that explains this program's hits: starting it or joining
+ * one that is there, asking it, telling it what is open, and the last words.
+ *
+ * Nothing here allocates.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "inside/detached.h"
+#include "inside/trusted.h"
+#include "handler/watches.h"
+
+/* Where it is installed, as the Makefile says. */
+#ifndef WP_HELPER_PATH
+#define WP_HELPER_PATH "/usr/local/bin/watchctl"
+#endif
+
+enum {
+	PATIENCE = 10,		/* seconds for it to begin */
+	LAST_WAIT = 500,	/* ms for hits that are on their way at exit */
+};
+
+static bool unread;		/* a watch's events could not be read */
+
+/* What became of the one attempt to have a helper; under the table's lock. */
+static struct {
+	bool tried;
+	int err;
+	struct wp_cause cause;
+} attempt;
+
+const char *
+wp_setting(const char *name)
+{
+	return secure_getenv(name);
+}
+
+/* The helper that is there, or NULL. */
+static struct wp_channel *
+living(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	return channel != NULL && wp_channel_alive(channel) ? channel : NULL;
+}
+
+static uint32_t
+stack_wanted(void)
+{
+	const char *text = wp_setting("WATCHPOINT_STACK");
+	char *end = NULL;
+	unsigned long n = text == NULL ? 0 : strtoul(text, &end, 10);
+
+	if (end == NULL || end == text || *end != '\0')
+		return WP_STACK_USUAL;
+	return n < WP_STACK_MAX ? (uint32_t)n : WP_STACK_MAX;
+}
+
+/* Whether a variable is for this program alone. */
+static bool
+is_private(const char *variable)
+{
+	static const char *const names[] = {
+		"LD_PRELOAD=", "LD_AUDIT=", "WATCHPOINT_WATCH=",
+		"WATCHPOINT_CHANNEL=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(variable, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the program has privileges that who started it lacks, as set-user-ID
+   programs do.  What he set up is then no reason to do anything. */
+static bool
+is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+/* The helper's environment, in mapped memory of *size bytes; NULL: none. */
+static char **
+environment(size_t *size)
+{
+	size_t n = 0;
+	char **env;
+
+	while (!is_privileged() && environ != NULL && environ[n] != NULL)
+		n++;
+	*size = (n + 1) * sizeof(*env);
+	env = mmap(NULL, *size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (env == MAP_FAILED)
+		return NULL;
+	for (size_t i = 0, to = 0; i < n; i++)
+		if (!is_private(environ[i]))
+			env[to++] = environ[i];
+	return env;
+}
+
+/* bin/watchctl beside the directory that this library was loaded from. */
+static bool
+path_beside(char path[PATH_MAX])
+{
+	const char *end;
+	Dl_info info;
+	int n;
+
+	if (dladdr(&wp_inside, &info) == 0 || info.dli_fname == NULL ||
+	    (end = strrchr(info.dli_fname, '/')) == NULL)
+		return false;
+	n = snprintf(path, PATH_MAX, "%.*s/../bin/watchctl",
+	    (int)(end - info.dli_fname), info.dli_fname);
+	return n > 0 && n < PATH_MAX;
+}
+
+/* Start the one that is built in, if nobody but root can have put it there. */
+static int
+start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
+{
+	int err, fd = wp_trusted_open(WP_HELPER_PATH);
+
+	what->path = WP_HELPER_PATH;
+	if (fd >= 0)
+		fd = what->program = wp_descriptor_high(fd);
+	err = fd < 0 ? fd : wp_detached_start(what, pid);
+	if (fd >= 0)
+		(void)close(fd);
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_PRIVILEGED,
+		    what->path, fd == -EPERM ?
+		    "others than root may have put it there" :
+		    strerrordesc_np(-err));
+		cause->err = -err;
+	}
+	return err;
+}
+
+/* Start the first that can be, of WATCHPOINT_HELPER, or else of the places
+   where it is installed. */
+static int
+start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
+{
+	static char beside[PATH_MAX];
+	const char *path = wp_setting("WATCHPOINT_HELPER");
+	int err;
+
+	if (is_privileged())
+		return start_trusted(what, pid, cause);
+	if (path != NULL && *path == '\0')
+		return wp_cause_set(cause, WP_CAUSE_HELPER_OFF);
+	what->path = path != NULL ? path : WP_HELPER_PATH;
+	err = wp_detached_start(what, pid);
+	if (err == -ENOENT && path == NULL && path_beside(beside)) {
+		what->path = beside;
+		if ((err = wp_detached_start(what, pid)) == -ENOENT)
+			what->path = WP_HELPER_PATH;
+	}
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_EXEC, what->path,
+		    strerrordesc_np(-err));
+		cause->err = -err;
+	}
+	return err;
+}
+
+/* Where Yama restricts ptrace(2) to descendants, the helper has to be named, to
+   read this program's memory. */
+static void
+permit(pid_t helper)
+{
+	(void)prctl(PR_SET_PTRACER, (unsigned long)helper, 0, 0, 0);
+}
+
+static bool
+has_ended(int pidfd)
+{
+	struct pollfd poll_end = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&poll_end, 1, 0) > 0;
+}
+
+/* A descriptor of a process; -1: not to be had; -ESRCH: it has ended, and may have
+   been reaped already, by init(1) for example. */
+static int
+process_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd >= 0 ? wp_descriptor_high(fd) : errno == ESRCH ? -ESRCH : -1;
+}
+
+/* Wait until that process serves the channel.  0; -EPIPE: it ended before;
+   -ETIMEDOUT. */
+static int
+await_served(struct wp_channel *channel, int pidfd)
+{
+	int err = pidfd == -ESRCH ? -EPIPE : -ETIMEDOUT;
+
+	for (unsigned i = 0; err == -ETIMEDOUT && i < 10 * PATIENCE; i++)
+		if ((err = wp_channel_await(channel, 100)) == -ETIMEDOUT &&
+		    has_ended(pidfd))
+			err = -EPIPE;
+	return err;
+}
+
+/* Wait until the new helper serves, or else be rid of it. */
+static int
+await(struct wp_channel *channel, const char *path, pid_t pid,
+    struct wp_cause *cause)
+{
+	int pidfd = process_open(pid);
+	int err = await_served(channel, pidfd);
+
+	if (err == -ETIMEDOUT)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	if (err < 0) {
+		(void)wp_cause_set(cause, WP_CAUSE_HELPER_SILENT, path,
+		    err == -EPIPE ? "it ended at once" : "it does not answer");
+		cause->err = -err;
+	}
+	return err;
+}
+
+static int
+start_on(int fd, struct wp_cause *cause)
+{
+	static const char *const argv[] = {"watchctl", "helper", NULL};
+	struct wp_detached what = {
+		.argv = (char *const *)(uintptr_t)argv, .fd = fd,
+	};
+	struct wp_channel *channel;
+	size_t size;
+	char **env;
+	pid_t pid = 0;
+	int err;
+
+	if ((env = environment(&size)) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	what.env = env;
+	if ((err = wp_channel_map(fd, &channel)) < 0) {
+		(void)munmap(env, size);
+		return wp_cause_errno(cause, "memory to share with a helper",
+		    -err);
+	}
+	(void)wp_channel_join(channel);
+	if ((err = start_first(&what, &pid, cause)) == 0) {
+		permit(pid);
+		err = await(channel, what.path, pid, cause);
+	}
+	(void)munmap(env, size);
+	if (err == 0)
+		atomic_store(&wp_inside.channel, channel);
+	else
+		wp_channel_unmap(channel);
+	return err;
+}
+
+static int
+start(struct wp_cause *cause)
+{
+	int err, fd = wp_channel_make(stack_wanted());
+
+	if (fd < 0)
+		return wp_cause_errno(cause, "memory to share with a helper",
+		    -fd);
+	fd = wp_descriptor_high(fd);
+	err = start_on(fd, cause);
+	(void)close(fd);
+	return err;
+}
+
+/* Join the channel behind a path; made by whoever pidfd is, who may end before he
+   serves. */
+static int
+join_made(const char *path, int pidfd, struct wp_cause *cause)
+{
+	struct wp_channel *channel;
+	int err, fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return wp_cause_errno(cause, path, errno);
+	err = wp_channel_map(fd, &channel);
+	(void)close(fd);
+	if (err < 0)
+		return wp_cause_errno(cause, path, -err);
+	if ((err = wp_channel_join(channel)) == 0)
+		err = await_served(channel, pidfd);
+	if (err < 0) {
+		wp_channel_unmap(channel);
+		return wp_cause_errno(cause, path, -err);
+	}
+	permit(channel->helper_pid);
+	atomic_store(&wp_inside.channel, channel);
+	return 0;
+}
+
+/* The path is one of its maker's descriptors in /proc. */
+static int
+join(const char *path, struct wp_cause *cause)
+{
+	pid_t maker = 0;
+	int pidfd, err;
+
+	if (sscanf(path, "/proc/%d/", &maker) != 1)
+		return join_made(path, -1, cause);
+	pidfd = process_open(maker);
+	err = join_made(path, pidfd, cause);
+	if (err == -EPIPE || (err < 0 && (pidfd == -ESRCH ||
+	    has_ended(pidfd))))
+		err = wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	return err;
+}
+
+int
+wp_helper_join(struct wp_cause *cause)
+{
+	const char *path = wp_setting("WATCHPOINT_CHANNEL");
+
+	if (atomic_load(&wp_inside.channel) != NULL)
+		return 0;
+	if (path == NULL)
+		return wp_cause_errno(cause, "WATCHPOINT_CHANNEL", ENOENT);
+	return join(path, cause);
+}
+
+int
+wp_helper_start(struct wp_cause *cause)
+{
+	if (atomic_load(&wp_inside.channel) != NULL)
+		return living() != NULL ? 0 :
+		    wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (!attempt.tried) {
+		attempt.tried = true;
+		attempt.err = wp_helper_join(&attempt.cause);
+		if (attempt.err < 0)
+			attempt.err = start(&attempt.cause);
+	}
+	if (attempt.err < 0 && cause != NULL)
+		*cause = attempt.cause;
+	return attempt.err;
+}
+
+/* In a child whose fork(2) was made by a handler of a hit, that hit's cell is
+   still in use. */
+void
+wp_helper_forked(void)
+{
+	struct wp_channel *channel = atomic_exchange(&wp_inside.channel, NULL);
+
+	if (channel != NULL && !wp_trap_inside())
+		wp_channel_unmap(channel);
+	attempt.tried = false;
+}
+
+struct wp_request *
+wp_helper_request(uint32_t what)
+{
+	struct wp_channel *channel = living();
+	struct wp_request *request;
+
+	if (channel == NULL)
+		return NULL;
+	request = &channel->request;
+	memset((char *)request + sizeof(request->state), 0,
+	    sizeof(*request) - sizeof(request->state));
+	request->what = what;
+	return request;
+}
+
+int
+wp_helper_ask(struct wp_cause *cause)
+{
+	struct wp_channel *channel = living();
+	int result = channel == NULL ? -EPIPE : wp_channel_ask(channel);
+
+	if (result == -EPIPE)
+		return wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
+	if (result < 0 && cause != NULL) {
+		(void)wp_cause_errno(cause, "the helper", -result);
+		if (channel->request.cause[0] != '\0')
+			(void)snprintf(cause->text, sizeof(cause->text), "%.*s",
+			    (int)sizeof(channel->request.cause) - 1,
+			    channel->request.cause);
+	}
+	return result;
+}
+
+/* Whether what is counted are hits, if all goes well. */
+static bool
+is_exact(const struct wp_watch *w)
+{
+	return w->attr.period <= 1 && !w->inexact;
+}
+
+/* What its events had counted for others when it was opened. */
+static uint64_t
+counted_before(const struct wp_watch *w)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < w->narmed; i++)
+		sum += w->armed[i].before;
+	return sum;
+}
+
+static void
+describe(struct wp_channel_watch *told, const struct wp_watch *w)
+{
+	memcpy(told->what.label, w->label, sizeof(w->label));
+	told->what.addr = w->region.addr;
+	told->what.len = w->region.len;
+	told->what.serial = atomic_load(&w->serial);
+	told->what.access = (uint8_t)w->region.access;
+	told->what.nslots = (uint8_t)w->nslots;
+	told->what.index = (uint16_t)(w - wp_inside.watch);
+	told->stray = (w->attr.flags & WP_STRAY) != 0;
+	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
+	    SIGTRAP : w->delivery == &wp_deliver_async ?
+	    wp_inside.event_signal : WP_SIGNAL);
+	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
+	told->exact = is_exact(w);
+	atomic_store(&told->hits, atomic_load(&w->seen) + counted_before(w));
+	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
+		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
+}
+
+/* A watch that has only moved is looked at with its next hit. */
+void
+wp_helper_tell(struct wp_watch *w)
+{
+	struct wp_channel *channel = living();
+	uint32_t serial = atomic_load(&w->serial), before;
+	struct wp_channel_watch *told;
+
+	if (channel == NULL)
+		return;
+	told = &channel->watch[w - wp_inside.watch];
+	before = atomic_exchange(&told->serial, 0);
+	if (serial != 0) {
+		describe(told, w);
+		atomic_store(&told->serial, serial);
+	}
+	/* it looks soon enough of its own: waking it takes longer than opening
+	   an event */
+	if (serial != before)
+		(void)atomic_fetch_add(&channel->bell, 1);
+}
+
+uint32_t
+wp_helper_gaps(void)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
+	return channel == NULL ? 0 : atomic_load(&channel->gaps);
+}
+
+/* Nothing else, since handlers are counting meanwhile. */
+void
+wp_helper_moved(const struct wp_watch *w)
+{
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel_watch *told;
+
+	if (channel == NULL)
+		return;
+	told = &channel->watch[w - wp_inside.watch];
+	if (atomic_load(&told->serial) != atomic_load(&w->serial))
+		return;
+	told->what.addr = w->region.addr;
+	memcpy(told->what.label, w->label, sizeof(w->label));
+}
+
+/* One line: to the helper, or else as it is. */
+static void
+warn(struct wp_channel *channel, const struct wp_cause *cause)
+{
+	char line[sizeof(cause->text) + 16];
+
+	if (channel == NULL) {
+		(void)snprintf(line, sizeof(line), "watchpoint: %s\n",
+		    cause->text);
+		wp_say(line);
+		return;
+	}
+	(void)snprintf(channel->warning, sizeof(channel->warning), "%.*s",
+	    (int)sizeof(channel->warning) - 1, cause->text);
+	(void)atomic_fetch_add(&channel->warned, 1);
+}
+
+/* Accesses of which no handler was told; but not those that other threads are
+   just being told of: there are *ms left to wait for them. */
+static uint64_t
+undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
+{
+	uint64_t seen;
+
+	while ((seen = atomic_load(&w->seen)) < count && *ms > 0) {
+		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		--*ms;
+	}
+	return seen < count ? count - seen : 0;
+}
+
+void
+wp_helper_look(const struct wp_watch *w, unsigned *ms)
+{
+	struct wp_channel *channel = living();
+	struct wp_cause cause;
+	uint64_t count, missed;
+	int err = w->delivery->count(w, &count);
+
+	unread = unread || err == -EBADF;
+	if (err == -EBADF && !wp_inside.kept) {
+		(void)wp_cause_set(&cause, WP_CAUSE_EVENTS_CLOSED, w->label);
+		warn(channel, &cause);
+	}
+	if (err == -EPIPE && w->narmed == 0) {
+		(void)wp_cause_set(&cause, WP_CAUSE_HELPER_GONE, w->label);
+		warn(NULL, &cause);
+	}
+	if (err < 0 || !is_exact(w) ||
+	    (missed = undelivered(w, count, ms)) == 0)
+		return;
+	if (channel != NULL) {
+		(void)atomic_fetch_add(&channel->undelivered, missed);
+		return;
+	}
+	(void)wp_cause_set(&cause, WP_CAUSE_MISSED, (unsigned long long)missed,
+	    missed == 1 ? "" : "es", w->label);
+	warn(NULL, &cause);
+}
+
+/* A last look at the open watches, which go on watching. */
+static void
+look_at_all(unsigned ms)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&wp_inside.watch[i].serial) != 0)
+			wp_helper_look(&wp_inside.watch[i], &ms);
+}
+
+/* The signals are looked at first: the lock blocks them. */
+static __attribute__((destructor)) void
+at_exit(void)
+{
+	struct wp_channel *channel;
+	struct wp_cause cause;
+	bool taken;
+
+	if (atomic_load(&wp_inside.nopen) == 0)
+		return;
+	taken = wp_trap_check(&cause) > 0;
+	wp_watches_lock();
+	channel = living();
+	if (taken)
+		warn(channel, &cause);
+	look_at_all(taken ? 0 : LAST_WAIT);
+	if (channel != NULL) {
+		atomic_store(&channel->goodbye, !(unread && wp_inside.kept));
+		wp_channel_ring(channel);
+	}
+	wp_watches_unlock();
+}

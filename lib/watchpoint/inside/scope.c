@@ -1,0 +1,514 @@
+/*
+ * scope: what the macros stand for: variables that are watched by name, and
+ * blocks of code in which something is frozen or permitted.
+ *
+ * Overview.  Freezes of the same bytes, nested or in several threads, share one
+ * watch: it is opened by the first to enter and closed by the last to leave.
+ * Permits are a list in each thread, which the signal handler reads.
+ *
+ * A block is left in order by the macro.  When longjmp(3) jumps out of it, or
+ * the thread ends in it, the C library runs the cleanup routines that lie on the
+ * part of the stack that goes away, those of pthread_cleanup_push(3) as it was
+ * before compilers knew exceptions; a guarded scope is on that list.  Unwinding
+ * may do both, so leaving twice is leaving once.
+ *
+ * Lock order: the lock here, then wp_watches_lock.
+ */
+#include "handler/watches.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OUTSIDE, INSIDE, LEFT };		/* wp_scope.state */
+enum {
+	PLACES = 64,			/* in the source, told of */
+	TEXT_MAX = 1024,		/* bytes of a line about a failure */
+	PATIENCE_MS = 100,		/* for a signal that is on its way */
+};
+
+/* A use of a macro. */
+struct place {
+	const char *name;		/* its argument */
+	const char *file;
+	int line;
+};
+
+/* A watch of a macro. */
+struct held {
+	struct wp_watch *watch;		/* NULL: this entry is free */
+	const volatile void *addr;
+	size_t len;
+	pid_t pid;			/* who opened it: a child has it too, but
+					   it watches nothing there */
+	unsigned scopes;		/* freezes in it; 0: of WP_WATCH */
+	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
+	struct place place;		/* where it was opened */
+};
+
+static struct {
+	pthread_mutex_t mutex;
+	struct held held[WP_WATCHES_MAX];
+	struct {
+		const char *file;
+		int line;
+	} told[PLACES];			/* failures there were told */
+	unsigned ntold;
+	char missed[TEXT_MAX];		/* wp_stray_missed_text */
+} table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Whether this thread has it, or is about to. */
+static _Thread_local volatile bool locked
+    __attribute__((tls_model("initial-exec")));
+
+/* What a thread had when it locked. */
+struct before {
+	sigset_t mask;
+	int cancel;
+};
+
+static void
+forked(void)
+{
+	(void)pthread_mutex_init(&table.mutex, NULL);
+}
+
+static void
+prepare(void)
+{
+	(void)pthread_atfork(NULL, NULL, forked);
+}
+
+/*
+ * Nothing of the program's runs in a thread that has the lock, but handlers of
+ * watches, whose signals wp_open wants to see as the program has them; these may
+ * not leave by longjmp meanwhile (wp_scope_locked).
+ */
+static void
+lock(struct before *before)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	sigset_t most;
+
+	(void)sigfillset(&most);
+	(void)sigdelset(&most, SIGTRAP);
+	(void)sigdelset(&most, WP_SIGNAL);
+	if (wp_inside.event_signal != 0)
+		(void)sigdelset(&most, wp_inside.event_signal);
+	(void)pthread_sigmask(SIG_BLOCK, &most, &before->mask);
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
+	(void)pthread_once(&once, prepare);
+	locked = true;
+	(void)pthread_mutex_lock(&table.mutex);
+}
+
+static void
+unlock(const struct before *before)
+{
+	(void)pthread_mutex_unlock(&table.mutex);
+	locked = false;
+	(void)pthread_setcancelstate(before->cancel, NULL);
+	(void)pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+}
+
+bool
+wp_scope_locked(void)
+{
+	return locked;
+}
+
+/* The entry of these bytes, or NULL; locked. */
+static struct held *
+held_find(const volatile void *addr, size_t len, bool frozen)
+{
+	pid_t pid = getpid();
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		struct held *h = &table.held[i];
+
+		if (h->watch != NULL && h->addr == addr && h->len == len &&
+		    (h->scopes > 0) == frozen && h->pid == pid)
+			return h;
+	}
+	return NULL;
+}
+
+/* Open a watch in a free entry, of which there are as many as of watches.  0 or
+   -errno; locked. */
+static int
+held_open(struct held **out, const volatile void *addr, size_t len,
+    const struct place *place, unsigned flags)
+{
+	struct wp_attr attr = {
+		.size = sizeof(attr), .addr = addr, .len = len,
+		.label = place->name, .flags = flags,
+	};
+	struct held *h = table.held;
+	struct wp_watch *watch;
+	int err = wp_open(&attr, &watch);
+
+	if (err < 0)
+		return err;
+	while (h->watch != NULL)
+		h++;
+	*h = (struct held){
+		.watch = watch, .addr = addr, .len = len, .pid = getpid(),
+		.gaps = wp_helper_gaps(), .place = *place,
+	};
+	*out = h;
+	return 0;
+}
+
+static void
+held_close(struct held *h)
+{
+	wp_close(h->watch);
+	h->watch = NULL;
+}
+
+/* Whether a failure at a place is told for the first time; locked. */
+static bool
+first_time(const char *file, int line)
+{
+	for (unsigned i = 0; i < table.ntold; i++)
+		if (table.told[i].file == file && table.told[i].line == line)
+			return false;
+	if (table.ntold == PLACES)
+		return false;
+	table.told[table.ntold].file = file;
+	table.told[table.ntold].line = line;
+	table.ntold++;
+	return true;
+}
+
+/* A line about a macro: "config.c:31: WP_FREEZE(config) is not in force: ...";
+   told once for each place; locked. */
+static void
+tell(char line[TEXT_MAX], const struct place *place, const char *macro,
+    const char *what, const char *why)
+{
+	(void)snprintf(line, TEXT_MAX, "%s:%d: %s(%s) %s%s\n", place->file,
+	    place->line, macro, place->name, what, why);
+	if (first_time(place->file, place->line))
+		wp_say(line);
+}
+
+/* A freeze may have been broken n times without anybody's knowing; locked. */
+static void
+miss(uint64_t n, const struct place *place, const char *what, const char *why)
+{
+	atomic_fetch_add(&wp_inside.missed, n);
+	tell(table.missed, place, "WP_FREEZE", what, why);
+}
+
+int
+wp_watch_variable(const volatile void *addr, size_t len, const char *name,
+    const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	struct before before;
+	struct held *h;
+	char text[TEXT_MAX];
+	int err = 0;
+
+	lock(&before);
+	if (held_find(addr, len, false) == NULL)
+		err = held_open(&h, addr, len, &place, 0);
+	if (err < 0)
+		tell(text, &place, "WP_WATCH", "is not in force: ", wp_cause());
+	unlock(&before);
+	return err;
+}
+
+int
+wp_unwatch_variable(const volatile void *addr, size_t len)
+{
+	struct before before;
+	struct held *h;
+
+	lock(&before);
+	h = held_find(addr, len, false);
+	if (h != NULL)
+		held_close(h);
+	unlock(&before);
+	return h != NULL ? 0 : -ENOENT;
+}
+
+size_t
+wp_scope_one(void)
+{
+	return 1;
+}
+
+/*
+ * The C library's list of cleanup routines, from before they were a part of
+ * unwinding.  Its functions have no declaration any more.
+ */
+#ifdef __GLIBC__
+
+void wp_libc_push(struct _pthread_cleanup_buffer *, void (*)(void *), void *)
+    __asm__("_pthread_cleanup_push");
+void wp_libc_pop(struct _pthread_cleanup_buffer *, int)
+    __asm__("_pthread_cleanup_pop");
+
+_Static_assert(sizeof(struct _pthread_cleanup_buffer) <=
+    sizeof(((struct wp_scope *)0)->cleanup), "a scope has room for it");
+
+static void scope_leave(struct wp_scope *);
+
+static void
+unwound(void *scope)
+{
+	scope_leave(scope);
+}
+
+static void
+nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void
+list_put(struct wp_scope *scope)
+{
+	wp_libc_push((void *)scope->cleanup, unwound, scope);
+}
+
+/* Take it off, if it is on; with coroutines it need not be the innermost. */
+static void
+list_take(struct wp_scope *scope)
+{
+	struct _pthread_cleanup_buffer top, *at = &top;
+	struct _pthread_cleanup_buffer *own = (void *)scope->cleanup;
+
+	wp_libc_push(&top, nothing, NULL);
+	while (at->__prev != NULL && at->__prev != own)
+		at = at->__prev;
+	if (at->__prev == own)
+		at->__prev = own->__prev;
+	wp_libc_pop(&top, 0);
+}
+
+#else
+
+static void
+list_put(struct wp_scope *scope)
+{
+	(void)scope;
+}
+
+static void
+list_take(struct wp_scope *scope)
+{
+	(void)scope;
+}
+
+#endif
+
+struct wp_scope *
+wp_scope_guard(struct wp_scope *scope)
+{
+	*scope = (struct wp_scope){.state = OUTSIDE};
+	list_put(scope);
+	return scope;
+}
+
+struct wp_scope *
+wp_scope_freeze(struct wp_scope *scope, const volatile void *addr, size_t len,
+    const char *name, const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	struct before before;
+	struct held *h;
+	int err = 0;
+
+	lock(&before);
+	h = held_find(addr, len, true);
+	if (h == NULL)
+		err = held_open(&h, addr, len, &place, WP_STRAY);
+	if (err < 0)
+		miss(1, &place, "is not in force: ", wp_cause());
+	else {
+		h->scopes++;
+		scope->freeze = h;
+		if (h->watch->inexact)
+			miss(1, &place, "may not cover every thread", "");
+	}
+	scope->addr = addr;
+	scope->len = len;
+	scope->state = INSIDE;
+	unlock(&before);
+	return scope;
+}
+
+/* The signal handler of this thread may look at the list at any moment. */
+struct wp_scope *
+wp_scope_permit(struct wp_scope *scope, const volatile void *addr, size_t len)
+{
+	struct wp_scope **permits = wp_permits();
+
+	scope->addr = addr;
+	scope->len = len;
+	scope->outer = *permits;
+	scope->state = INSIDE;
+	atomic_signal_fence(memory_order_seq_cst);
+	*permits = scope;
+	atomic_signal_fence(memory_order_seq_cst);
+	return scope;
+}
+
+/* Whether it is a variable of the call whose frame is given, which called us. */
+static __attribute__((noinline)) bool
+is_local(const struct wp_scope *scope, const void *frame)
+{
+	return (uintptr_t)scope > (uintptr_t)__builtin_frame_address(0) &&
+	    (uintptr_t)scope < (uintptr_t)frame;
+}
+
+struct wp_scope *
+wp_scope_guard_in(struct wp_scope *scope, const void *frame)
+{
+	if (is_local(scope, frame))
+		return wp_scope_guard(scope);
+	*scope = (struct wp_scope){.state = OUTSIDE};
+	return scope;
+}
+
+struct wp_scope *
+wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
+    size_t len, const void *frame, const char *name, const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	struct before before;
+	char text[TEXT_MAX];
+
+	if (is_local(scope, frame))
+		return wp_scope_permit(scope, addr, len);
+	lock(&before);
+	tell(text, &place, "WP_PERMIT", "is not in force: ", "it is a part of "
+	    "a coroutine, or of another object, and others would have it, too; "
+	    "use wp::permitted");
+	unlock(&before);
+	scope->state = LEFT;
+	return scope;
+}
+
+static void
+permit_leave(struct wp_scope *scope)
+{
+	struct wp_scope **at = wp_permits();
+
+	atomic_signal_fence(memory_order_seq_cst);
+	while (*at != NULL && *at != scope)
+		at = &(*at)->outer;
+	if (*at == scope)
+		*at = scope->outer;
+	atomic_signal_fence(memory_order_seq_cst);
+	scope->state = LEFT;
+	if (wp_has_permitted())
+		wp_settle_permitted(scope->addr, scope->len);
+}
+
+/* Accesses whose signal does not come, though it gets a while: the watch is to
+   be closed, and then it would be nobody's. */
+static uint64_t
+unseen(const struct wp_watch *w)
+{
+	const struct timespec ms = {.tv_nsec = 1000000};
+	uint64_t count;
+
+	for (unsigned i = 0; ; i++) {
+		uint64_t seen = atomic_load(&w->seen);
+
+		if (wp_count(w, &count) < 0 || count <= seen)
+			return 0;
+		if (i == PATIENCE_MS)
+			return count - seen;
+		(void)nanosleep(&ms, NULL);
+	}
+}
+
+static void
+freeze_leave(struct wp_scope *scope)
+{
+	struct held *h = scope->freeze;
+	struct before before;
+
+	lock(&before);
+	if (scope->state == INSIDE && --h->scopes == 0) {
+		uint64_t count, n = unseen(h->watch);
+
+		if (wp_count(h->watch, &count) < 0)
+			miss(1, &h->place, "ended early: ", wp_cause());
+		if (n > 0)
+			miss(n, &h->place, "was written to, but the signal did "
+			    "not come: is SIGTRAP blocked, or handled by the "
+			    "program?", "");
+		if (atomic_load(&h->watch->deaf))
+			miss(1, &h->place, "was not watched to the end by a "
+			    "thread, whose event could not be armed again", "");
+		held_close(h);	/* which the helper hears of, if it armed it */
+		if (wp_helper_gaps() != h->gaps)
+			miss(1, &h->place, "was not watched for a while: the "
+			    "process that traces this one was killed", "");
+	}
+	scope->state = LEFT;
+	unlock(&before);
+}
+
+static void
+scope_leave(struct wp_scope *scope)
+{
+	if (scope->state != INSIDE)
+		return;
+	if (scope->freeze != NULL)
+		freeze_leave(scope);
+	else
+		permit_leave(scope);
+}
+
+struct wp_scope *
+wp_scope_leave(struct wp_scope *scope)
+{
+	scope_leave(scope);
+	list_take(scope);
+	return NULL;
+}
+
+void
+wp_scope_cleanup(struct wp_scope **scope)
+{
+	if (*scope != NULL)
+		(void)wp_scope_leave(*scope);
+}
+
+uint64_t
+wp_stray_missed(void)
+{
+	return atomic_load(&wp_inside.missed);
+}
+
+const char *
+wp_stray_missed_text(void)
+{
+	return wp_stray_missed() > 0 ? table.missed : "";
+}
+
+void
+wp_stray_abort(const char *file, int line)
+{
+	char text[512];
+
+	(void)snprintf(text, sizeof(text), "%s:%d: stray accesses: %llu; may "
+	    "have been missed: %llu\n", file, line,
+	    (unsigned long long)wp_stray_count(),
+	    (unsigned long long)wp_stray_missed());
+	wp_say(text);
+	if (wp_stray_missed() > 0)
+		wp_say(table.missed);
+	abort();
+}

@@ -1,0 +1,59 @@
+/*
+ * trap_check: whether the signals of hits still come to our handler.  A program
+ * may take them over, ignore or block them at any time.
+ */
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "handler/trap_run.h"
+
+/* What has become of the action of a signal that brings hits. */
+static int
+check(int sig, const char *name, struct wp_cause *cause)
+{
+	struct sigaction action;
+	uint64_t mask = 0;
+
+	if (sigaction(sig, NULL, &action) == 0 && !wp_trap_is_ours(&action)) {
+		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
+		    action.sa_handler == SIG_IGN ? "ignored" :
+		    action.sa_handler == SIG_DFL ? "back to its default action"
+		    : "handled by the program itself");
+		return 1;
+	}
+	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	if ((mask & wp_signal_bit(sig)) == 0 || wp_trap_inside())
+		return 0;
+	(void)wp_cause_set(cause, WP_CAUSE_TRAP_BLOCKED, name);
+	return 1;
+}
+
+/* The table is not locked, which would block the signals: each watch is kept from
+   being closed while it is looked at. */
+int
+wp_trap_check(struct wp_cause *cause)
+{
+	bool trap = false, signal = false, event = false;
+
+	if (!wp_inside.handling)
+		return 0;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		struct wp_watch *w;
+
+		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
+		    (w = wp_watch_enter(i, 0, 0)) == NULL)
+			continue;
+		trap |= w->delivery == &wp_deliver_sigtrap;
+		signal |= w->delivery == &wp_deliver_ptrace;
+		event |= w->delivery == &wp_deliver_async;
+		if (w->delivery == &wp_deliver_ptrace)
+			wp_trap_keep();
+		wp_watch_leave(w);
+	}
+	if (trap && check(SIGTRAP, "SIGTRAP", cause) > 0)
+		return 1;
+	if (event && check(wp_inside.event_signal, "the signal of hits",
+	    cause) > 0)
+		return 1;
+	return signal && check(WP_SIGNAL, "the signal of hits", cause) > 0;
+}

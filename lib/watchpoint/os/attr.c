@@ -1,0 +1,152 @@
+/* attr: the perf_event_attr of each event that is opened. */
+#include "os/attr.h"
+
+#include <asm/perf_regs.h>
+#include <string.h>
+#include <time.h>
+
+/* General registers, ip and flags of a user-mode sample, by PERF_REG_*. */
+#if defined(__x86_64__)
+/* Without the segment registers, which the kernel refuses for 64-bit tasks. */
+#define USER_REGS (((1ull << PERF_REG_X86_64_MAX) - 1) &		\
+    ~(1ull << PERF_REG_X86_DS | 1ull << PERF_REG_X86_ES |		\
+      1ull << PERF_REG_X86_FS | 1ull << PERF_REG_X86_GS))
+#define USER_PC PERF_REG_X86_IP
+#define USER_SP PERF_REG_X86_SP
+/* How far a string copy of the kernel has come: its destination and source;
+   where its functions that store or load one number do so. */
+#define KERNEL_REGS (1ull << PERF_REG_X86_DI | 1ull << PERF_REG_X86_SI | \
+    1ull << PERF_REG_X86_CX | 1ull << PERF_REG_X86_AX)
+#elif defined(__aarch64__)
+#define USER_REGS ((1ull << PERF_REG_ARM64_MAX) - 1)
+#define USER_PC PERF_REG_ARM64_PC
+#define USER_SP PERF_REG_ARM64_SP
+#define KERNEL_REGS (1ull << PERF_REG_ARM64_X0)
+#endif
+
+void
+wp_options_fit(struct wp_options *options, const struct wp_features *features)
+{
+	options->kernel = options->kernel && features->kernel;
+	options->callchain = options->kernel && features->callchain;
+	options->remove_on_exec = features->remove_on_exec;
+	options->inherit_thread = features->inherit_thread;
+	options->format_lost = features->format_lost;
+}
+
+unsigned
+wp_attr_user_pc(void)
+{
+	return (unsigned)__builtin_popcountll(USER_REGS &
+	    ((1ull << USER_PC) - 1));
+}
+
+static void
+sample_what(struct perf_event_attr *attr, const struct wp_options *options,
+    bool side)
+{
+	attr->sample_period = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+	    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
+	    PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = USER_REGS;
+	if (options->stack > 0) {
+		attr->sample_type |= PERF_SAMPLE_STACK_USER;
+		attr->sample_stack_user = options->stack;
+	}
+	if (options->kernel) {
+		attr->sample_type |= PERF_SAMPLE_REGS_INTR;
+		attr->sample_regs_intr = KERNEL_REGS;
+	}
+	if (options->callchain || options->for_perf) {
+		attr->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		attr->exclude_callchain_user = 1;
+		attr->exclude_callchain_kernel = !options->callchain;
+	}
+	if (options->stop)
+		attr->sample_type |= PERF_SAMPLE_RAW;
+	attr->sample_id_all = 1;
+	attr->mmap = attr->mmap2 = attr->mmap_data = side;
+	attr->comm = attr->comm_exec = side;
+	attr->task = side;
+}
+
+static void
+common(struct perf_event_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->use_clockid = 1;
+	attr->clockid = CLOCK_MONOTONIC;
+	attr->exclude_hv = 1;
+}
+
+static void
+watch_slot(struct perf_event_attr *attr, const struct wp_slot *slot,
+    bool kernel)
+{
+	common(attr);
+	attr->type = PERF_TYPE_BREAKPOINT;
+	attr->bp_type = slot->type;
+	attr->bp_addr = slot->addr;
+	attr->bp_len = slot->len;
+	attr->exclude_kernel = !kernel;
+}
+
+void
+wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
+    const struct wp_options *options, bool side)
+{
+	watch_slot(attr, slot, options->kernel);
+	attr->inherit = !options->stop;
+	attr->inherit_thread = attr->inherit && options->inherit_thread &&
+	    !options->follow;
+	attr->remove_on_exec = options->remove_on_exec;
+	if (options->format_lost)
+		attr->read_format = PERF_FORMAT_LOST;
+	if (!options->count)
+		sample_what(attr, options, side);
+}
+
+void
+wp_attr_inside(struct perf_event_attr *attr, const struct wp_slot *slot,
+    uint64_t period, bool kernel)
+{
+	watch_slot(attr, slot, kernel);
+	attr->sample_period = period > 0 ? period : 1;
+	attr->disabled = 1;
+}
+
+void
+wp_attr_fires(struct perf_event_attr *attr)
+{
+	_Static_assert(USER_SP < USER_PC, "the order that the kernel has");
+	attr->sample_type = PERF_SAMPLE_REGS_USER;
+	attr->sample_regs_user = 1ull << USER_SP | 1ull << USER_PC;
+}
+
+void
+wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
+{
+	common(attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->exclude_kernel = 1;
+	attr->watermark = 1;
+	attr->wakeup_watermark = watermark;
+}
+
+void
+wp_attr_side(struct perf_event_attr *attr)
+{
+	common(attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->exclude_kernel = 1;
+	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
+	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+	attr->sample_id_all = 1;
+	attr->inherit = attr->inherit_thread = 1;
+	attr->mmap = attr->mmap2 = attr->mmap_data = 1;
+	attr->task = 1;
+}

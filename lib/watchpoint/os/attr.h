@@ -1,0 +1,81 @@
+/*
+ * attr: the perf_event_attr of each event that is opened, in one place.
+ *
+ * Records of all watches have one layout, so that a ring's reader finds a
+ * record's time without decoding it.  Pure functions.
+ */
+#ifndef WP_ATTR_H
+#define WP_ATTR_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/probe.h"
+#include "os/slot.h"
+
+#pragma GCC visibility push(default)
+
+/* How to watch. */
+struct wp_options {
+	bool count;		/* count only: no records */
+	bool kernel;		/* the kernel's accesses too */
+	bool callchain;		/* with kernel: its callchain */
+	bool follow;		/* child processes too */
+	bool stop;		/* one thread alone, which stops: its sample
+				   has room for a value (stop_value.h) */
+	bool registers;		/* with stop: by debug registers, not events; so
+				   there are no rings */
+	bool remove_on_exec;	/* watches end at execve */
+	bool inherit_thread;	/* the kernel can tell threads from children */
+	bool format_lost;	/* the kernel counts lost records */
+	bool for_perf;		/* what perf needs to unwind by itself: mappings
+				   of data, where unwind tables lie, too; and a
+				   callchain, were it empty */
+	uint32_t stack;		/* bytes of user stack to copy: a multiple of 8,
+				   below 65528 */
+};
+
+/* Take back what features do not allow, and use what they offer: callchain is
+   set with kernel, and the last ones are as the kernel has them. */
+void wp_options_fit(struct wp_options *, const struct wp_features *);
+
+/* The event of one slot.  side: it also reports maps, names, forks and exits of
+   its thread. */
+void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
+    const struct wp_options *, bool side);
+
+/* What all events have that signal the program they watch: of one slot, on its
+   own thread, disabled, without records.  period 0 is 1. */
+void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
+    uint64_t period, bool kernel);
+
+/* And what one has whose signal says no more than that it came: in its ring is the
+   stack pointer and the pc, in this order, of each overflow (fired.h). */
+void wp_attr_fires(struct perf_event_attr *);
+
+/* The event that owns a ring and never fires; records wake its poller when
+   watermark bytes wait. */
+void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
+
+/* Which of a sample's user registers, from 0, is where its thread was in the
+   program. */
+unsigned wp_attr_user_pc(void);
+
+/* Offset of the time (u64 ns, CLOCK_MONOTONIC) in a record of these events. */
+static inline uint32_t
+wp_attr_time_offset(const struct perf_event_header *header)
+{
+	/* sample: identifier, ip, pid and tid, time, ...
+	   others end in: pid and tid, time, cpu, identifier */
+	return header->type == PERF_RECORD_SAMPLE ? 8 + 3 * 8 :
+	    header->size - 3u * 8;
+}
+
+/* One that never fires, and records what a thread maps and makes, in those that it
+   makes as well.  The trailers of its records are as of the others. */
+void wp_attr_side(struct perf_event_attr *);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,715 @@
+/* proc: reading /proc/PID. */
+#include "os/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PROC_PATH_MAX 96	/* "/proc/PID/map_files/START-END", the longest */
+
+/* A process that ends while it is read answers ENOENT or ESRCH. */
+static int
+proc_error(int err)
+{
+	return err == ENOENT ? -ESRCH : -err;
+}
+
+static int
+proc_open(pid_t pid, const char *name, int flags)
+{
+	char path[PROC_PATH_MAX];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd >= 0 ? fd : proc_error(errno);
+}
+
+/* Read a small file whole and end it with NUL.  Result: its length. */
+static ssize_t
+proc_slurp(pid_t pid, const char *name, char *to, size_t size)
+{
+	size_t have = 0;
+	ssize_t n = 0;
+	int err = 0, fd = proc_open(pid, name, O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	while (have < size - 1 &&
+	    (n = read(fd, to + have, size - 1 - have)) > 0)
+		have += (size_t)n;
+	if (n < 0)
+		err = proc_error(errno);
+	(void)close(fd);
+	to[have] = '\0';
+	return err != 0 ? err : (ssize_t)have;
+}
+
+static FILE *
+proc_fopen(pid_t pid, const char *name, int *err)
+{
+	int fd = proc_open(pid, name, O_RDONLY);
+	FILE *f;
+
+	if (fd < 0) {
+		*err = fd;
+		return NULL;
+	}
+	if ((f = fdopen(fd, "r")) == NULL) {
+		(void)close(fd);
+		*err = -ENOMEM;
+	}
+	return f;
+}
+
+/* The text after "\nkey:" and its tabs, or NULL. */
+static const char *
+status_field(const char *text, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (const char *p = text; (p = strchr(p, '\n')) != NULL; ) {
+		p++;
+		if (strncmp(p, key, len) == 0 && p[len] == ':') {
+			p += len + 1;
+			return p + strspn(p, "\t ");
+		}
+	}
+	return NULL;
+}
+
+static unsigned long long
+status_number(const char *text, const char *key, int base)
+{
+	const char *field = status_field(text, key);
+
+	return field == NULL ? 0 : strtoull(field, NULL, base);
+}
+
+/* Older kernels do not say it, but a kernel thread has no memory. */
+static bool
+is_kernel_thread(const char *text, char state)
+{
+	const char *field = status_field(text, "Kthread");
+
+	if (field != NULL)
+		return *field == '1';
+	return status_field(text, "VmSize") == NULL && state != 'Z' &&
+	    state != 'X';
+}
+
+/* The last of the ids that a thread has, one in each PID namespace that it is in;
+   older kernels do not say. */
+static pid_t
+inner_id(const char *text)
+{
+	const char *field = status_field(text, "NSpid");
+	size_t len = field == NULL ? 0 : strcspn(field, "\n");
+
+	if (field == NULL)
+		return (pid_t)status_number(text, "Pid", 10);
+	while (len > 0 && field[len - 1] != '\t')
+		len--;
+	return atoi(field + len);
+}
+
+static void
+status_parse(const char *text, struct wp_proc_status *out)
+{
+	const char *field;
+
+	out->tgid = (pid_t)status_number(text, "Tgid", 10);
+	out->threads = (unsigned)status_number(text, "Threads", 10);
+	out->inner = inner_id(text);
+	out->parent = (pid_t)status_number(text, "PPid", 10);
+	out->tracer = (pid_t)status_number(text, "TracerPid", 10);
+	out->uid = (uid_t)status_number(text, "Uid", 10);
+	out->gid = (gid_t)status_number(text, "Gid", 10);
+	out->blocked = status_number(text, "SigBlk", 16);
+	out->ignored = status_number(text, "SigIgn", 16);
+	out->caught = status_number(text, "SigCgt", 16);
+	field = status_field(text, "Seccomp");
+	out->seccomp = field == NULL ? -1 : atoi(field);
+	field = status_field(text, "State");
+	out->state = field == NULL ? '?' : *field;
+	out->kernel_thread = is_kernel_thread(text, out->state);
+}
+
+int
+wp_proc_status(pid_t pid, struct wp_proc_status *out)
+{
+	char *text = NULL;
+	size_t cap = 0;
+	int err = 0;
+	FILE *f = proc_fopen(pid, "status", &err);
+
+	if (f == NULL)
+		return err;
+	memset(out, 0, sizeof(*out));
+	/* it has no NUL, so this is all of it: groups can make it long */
+	if (getdelim(&text, &cap, '\0', f) <= 0 ||
+	    status_field(text, "Tgid") == NULL)
+		err = -ESRCH;
+	else
+		status_parse(text, out);
+	(void)fclose(f);
+	free(text);
+	if (err == 0)
+		(void)wp_proc_comm(out->tgid, pid, out->comm);
+	return err;
+}
+
+bool
+wp_proc_mounted(void)
+{
+	return access("/proc/self/status", F_OK) == 0;
+}
+
+int
+wp_proc_check(struct wp_cause *cause)
+{
+	char self[16] = "";
+
+	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	    strtol(self, NULL, 10) == getpid())
+		return 0;
+	return wp_cause_set(cause, wp_proc_mounted() ? WP_CAUSE_OTHER_PROC :
+	    WP_CAUSE_NO_PROC);
+}
+
+bool
+wp_proc_hides(pid_t pid)
+{
+	char path[PROC_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", pid);
+	return wp_proc_mounted() && access(path, F_OK) != 0 &&
+	    (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+pid_t
+wp_proc_tracer(pid_t tid)
+{
+	char text[1024];	/* it is one of the first lines */
+
+	return proc_slurp(tid, "status", text, sizeof(text)) < 0 ? 0 :
+	    (pid_t)status_number(text, "TracerPid", 10);
+}
+
+/* What follows the second field of stat, the name: that may hold anything, but
+   nothing after it holds a bracket.  NULL: it is no such file. */
+static const char *
+after_name(const char *stat)
+{
+	const char *end = strrchr(stat, ')');
+
+	return end == NULL ? NULL : end + 1;
+}
+
+/* The ninth field, PF_EXITING of include/linux/sched.h. */
+bool
+wp_proc_exiting(pid_t tid)
+{
+	char text[1024];
+	const char *at;
+	unsigned flags;
+
+	if (proc_slurp(tid, "stat", text, sizeof(text)) < 0 ||
+	    (at = after_name(text)) == NULL)
+		return true;
+	return sscanf(at, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
+	    (flags & 4) != 0;
+}
+
+/* The thread's own file: that of the process adds up all threads. */
+int
+wp_proc_caught_open(pid_t pid)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "task/%d/stat", pid);
+	return proc_open(pid, name, O_RDONLY);
+}
+
+int
+wp_proc_caught(int fd, uint64_t *caught)
+{
+	enum { CAUGHT = 34, NAME = 2 };	/* fields, from 1 */
+	char text[1024];
+	const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+	const char *at;
+
+	if (n < 0)
+		return proc_error(errno);
+	text[n] = '\0';
+	at = after_name(text);
+	for (int field = NAME; at != NULL && field < CAUGHT; field++)
+		if ((at = strchr(at, ' ')) != NULL)
+			at++;
+	if (at == NULL)
+		return -ESRCH;
+	*caught = strtoull(at, NULL, 10);
+	return 0;
+}
+
+int
+wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
+{
+	char path[PROC_PATH_MAX];
+	struct dirent *entry;
+	size_t n = 0;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	if ((dir = opendir(path)) == NULL)
+		return proc_error(errno);
+	while ((entry = readdir(dir)) != NULL) {
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		if (n == *cap) {
+			size_t want = *cap == 0 ? 64 : *cap * 2;
+			pid_t *more = realloc(*tids, want * sizeof(**tids));
+
+			if (more == NULL) {
+				(void)closedir(dir);
+				return -ENOMEM;
+			}
+			*tids = more;
+			*cap = want;
+		}
+		(*tids)[n++] = (pid_t)atoi(entry->d_name);
+	}
+	(void)closedir(dir);
+	return n == 0 ? -ESRCH : (int)n;
+}
+
+/* The first thread of a process may end before the others: then it has no
+   memory and no root any more.  Result: a thread that has. */
+static pid_t
+proc_living(pid_t pid)
+{
+	struct wp_proc_status status;
+	pid_t *tids = NULL, living = pid;
+	size_t cap = 0;
+	int n;
+
+	if (wp_proc_status(pid, &status) != 0 || status.state != 'Z')
+		return pid;
+	n = wp_proc_threads(pid, &tids, &cap);
+	for (int i = 0; tids != NULL && i < n && living == pid; i++)
+		if (tids[i] != pid && wp_proc_status(tids[i], &status) == 0 &&
+		    status.state != 'Z' && status.state != 'X')
+			living = tids[i];
+	free(tids);
+	return living;
+}
+
+/* A newline in a path is written as \012. */
+static void
+unescape(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from != '\0'; to++) {
+		if (strncmp(from, "\\012", 4) == 0) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* One line: "start-end perms offset maj:min inode   path". */
+static bool
+map_parse(char *line, struct wp_proc_map *map)
+{
+	static const char gone[] = " (deleted)";
+	unsigned long long start, end, offset, ino;
+	char perms[5];
+	int path = 0;
+	size_t len;
+
+	if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end,
+	    perms, &offset, &map->maj, &map->min, &ino, &path) < 7 || path == 0)
+		return false;
+	map->start = start;
+	map->end = end;
+	map->offset = offset;
+	map->ino = ino;
+	map->prot = (perms[0] == 'r' ? PROT_READ : 0u) |
+	    (perms[1] == 'w' ? PROT_WRITE : 0u) |
+	    (perms[2] == 'x' ? PROT_EXEC : 0u);
+	map->shared = perms[3] == 's';
+	line[strcspn(line, "\n")] = '\0';
+	len = strnlen(line + path, sizeof(map->path) - 1);
+	memcpy(map->path, line + path, len);
+	map->path[len] = '\0';
+	map->deleted = len > sizeof(gone) - 1 && ino != 0 &&
+	    strcmp(map->path + len - (sizeof(gone) - 1), gone) == 0;
+	if (map->deleted)
+		map->path[len - (sizeof(gone) - 1)] = '\0';
+	unescape(map->path);
+	return true;
+}
+
+int
+wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
+    void *arg)
+{
+	struct wp_proc_map map;
+	char *line = NULL;
+	size_t cap = 0;
+	int result = 0;
+	FILE *f = proc_fopen(proc_living(pid), "maps", &result);
+
+	if (f == NULL)
+		return result;
+	while (result == 0 && getline(&line, &cap, f) > 0)
+		if (map_parse(line, &map))
+			result = fn(arg, &map);
+	if (result == 0 && ferror(f))
+		result = -EIO;
+	free(line);
+	(void)fclose(f);
+	return result;
+}
+
+struct bytes {
+	uint64_t from, to;
+};
+
+static int
+note_shared(void *arg, const struct wp_proc_map *map)
+{
+	const struct bytes *bytes = arg;
+
+	return map->shared && map->start < bytes->to &&
+	    bytes->from < map->end;
+}
+
+bool
+wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
+{
+	struct bytes bytes = {addr, addr + len};
+
+	return wp_proc_maps(pid, note_shared, &bytes) != 0;
+}
+
+/* Whether flags, two letters each, have this one. */
+static bool
+has_flag(const char *flags, const char *flag)
+{
+	const char *at = strstr(flags, flag);
+
+	return at != NULL && at[-1] == ' ' && strchr(" \n", at[2]) != NULL;
+}
+
+/* A line after a mapping's first.  True: it is the last. */
+static bool
+usage_parse(const char *line, struct wp_proc_usage *usage)
+{
+	unsigned long long kb = 0;
+	char name[32];
+
+	if (sscanf(line, "%31[^:]: %llu kB", name, &kb) < 1)
+		return false;
+	if (strcmp(name, "VmFlags") == 0) {
+		usage->io = has_flag(line, "io") || has_flag(line, "pf");
+		usage->no_dump = has_flag(line, "dd");
+		usage->huge = has_flag(line, "ht");
+		return true;
+	}
+	if (strcmp(name, "Rss") == 0 || strcmp(name, "Swap") == 0)
+		usage->present += kb << 10;
+	if (strcmp(name, "Anonymous") == 0 || strcmp(name, "Swap") == 0)
+		usage->own += kb << 10;
+	return false;
+}
+
+int
+wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
+    const struct wp_proc_usage *), void *arg)
+{
+	struct wp_proc_usage usage = {0};
+	struct wp_proc_map map;
+	char *line = NULL;
+	size_t cap = 0;
+	int result = 0;
+	FILE *f = proc_fopen(proc_living(pid), "smaps", &result);
+
+	if (f == NULL)
+		return result;
+	while (result == 0 && getline(&line, &cap, f) > 0) {
+		if (map_parse(line, &map))
+			usage = (struct wp_proc_usage){0};
+		else if (usage_parse(line, &usage))
+			result = fn(arg, &map, &usage);
+	}
+	if (result == 0 && ferror(f))
+		result = -EIO;
+	free(line);
+	(void)fclose(f);
+	return result;
+}
+
+int
+wp_proc_pagemap(pid_t pid)
+{
+	return proc_open(proc_living(pid), "pagemap", O_RDONLY);
+}
+
+/* Bits 62 and 63 of an entry: Documentation/admin-guide/mm/pagemap.rst. */
+static bool
+is_used(uint64_t entry)
+{
+	return entry >> 62 != 0;
+}
+
+bool
+wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t entry[4096];
+
+	while (*start < *end) {
+		uint64_t want = (*end - *start) / page;
+		ssize_t got = pread(pagemap, entry,
+		    want < 4096 ? want * sizeof(*entry) : sizeof(entry),
+		    (off_t)(*start / page * sizeof(*entry)));
+		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0, i = 0, k;
+
+		if (n == 0)
+			return true;	/* not told: they may be */
+		while (i < n && !is_used(entry[i]))
+			i++;
+		for (k = i; k < n && is_used(entry[k]); k++)
+			;
+		*start += i * page;
+		if (k > i) {
+			*end = *start + (k - i) * page;
+			return true;
+		}
+	}
+	return false;
+}
+
+ssize_t
+wp_proc_text(pid_t pid, const char *name, char *to, size_t size)
+{
+	return proc_slurp(proc_living(pid), name, to, size);
+}
+
+/* Take whole lines in: those of executable mappings.  Result: bytes taken. */
+static size_t
+code_hash(const char *text, size_t len, uint64_t *hash)
+{
+	const char *line = text, *end;
+
+	while ((end = memchr(line, '\n', (size_t)(text + len - line))) != NULL) {
+		const char *perms = memchr(line, ' ', (size_t)(end - line));
+		bool code = perms != NULL && end - perms > 3 && perms[3] == 'x';
+
+		for (; code && line < end; line++)	/* FNV-1a */
+			*hash = (*hash ^ (unsigned char)*line) *
+			    1099511628211u;
+		line = end + 1;
+	}
+	return (size_t)(line - text);
+}
+
+int
+wp_proc_code(pid_t pid, uint64_t *code)
+{
+	char text[4 * PATH_MAX];
+	size_t have = 0, taken;
+	ssize_t n;
+	int fd = proc_open(proc_living(pid), "maps", O_RDONLY);
+
+	if (fd < 0)
+		return fd;
+	*code = 14695981039346656037u;
+	while ((n = read(fd, text + have, sizeof(text) - have)) > 0) {
+		have += (size_t)n;
+		taken = code_hash(text, have, code);
+		memmove(text, text + taken, have - taken);
+		have -= taken;
+	}
+	n = n < 0 ? proc_error(errno) : 0;
+	(void)close(fd);
+	return (int)n;
+}
+
+int
+wp_proc_comm(pid_t pid, pid_t tid, char comm[64])
+{
+	char name[32];
+	ssize_t n;
+
+	(void)snprintf(name, sizeof(name), "task/%d/comm", tid);
+	n = proc_slurp(pid, name, comm, 64);
+	if (n < 0) {
+		comm[0] = '\0';
+		return (int)n;
+	}
+	if (n > 0 && comm[n - 1] == '\n')
+		comm[n - 1] = '\0';
+	return 0;
+}
+
+int
+wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
+{
+	char text[4096 + 1];
+	uint64_t pair[2];
+	ssize_t n = proc_slurp(proc_living(pid), "auxv", text, sizeof(text));
+
+	if (n < 0)
+		return (int)n;
+	for (size_t i = 0; i + sizeof(pair) <= (size_t)n; i += sizeof(pair)) {
+		memcpy(pair, text + i, sizeof(pair));
+		if (pair[0] == type) {
+			*value = pair[1];
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+int
+wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
+{
+	char path[PROC_PATH_MAX];
+	ssize_t len;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/fd/%d", pid, tid,
+	    fd);
+	len = readlink(path, name, size);
+	if (len < 0) {	/* that thread has ended */
+		(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+		len = readlink(path, name, size);
+	}
+	if (len < 0)
+		return -errno;
+	if ((size_t)len >= size)
+		return -ENAMETOOLONG;
+	name[len] = '\0';
+	return 0;
+}
+
+int
+wp_proc_root(pid_t pid)
+{
+	return proc_open(proc_living(pid), "root", O_PATH | O_DIRECTORY);
+}
+
+/* Whether an open file is the one that a mapping names.  Some file systems
+   report another device in maps than in stat(2), never another inode. */
+static bool
+same_file(int fd, unsigned maj, unsigned min, uint64_t ino)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return false;
+	if (ino == 0)
+		return true;
+	return st.st_ino == ino && ((maj == 0 && min == 0) ||
+	    major(st.st_dev) == 0 ||
+	    (major(st.st_dev) == maj && minor(st.st_dev) == min));
+}
+
+/* Open a file for reading if it is the one that a mapping names.  -ESTALE: it
+   is another, or no regular file: those are not opened, for that alone can do
+   things. */
+static int
+open_same(int dir, const char *path, unsigned maj, unsigned min, uint64_t ino)
+{
+	char link[PROC_PATH_MAX];
+	int fd, place = openat(dir, path, O_PATH | O_CLOEXEC);
+
+	if (place < 0)
+		return proc_error(errno);
+	if (same_file(place, maj, min, ino)) {
+		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+		fd = open(link, O_RDONLY | O_CLOEXEC);
+		fd = fd >= 0 ? fd : -errno;
+	} else {
+		fd = -ESTALE;
+	}
+	(void)close(place);
+	return fd;
+}
+
+int
+wp_proc_open_regular(const char *path)
+{
+	const int fd = open_same(AT_FDCWD, path, 0, 0, 0);
+
+	return fd == -ESRCH ? -ENOENT : fd;
+}
+
+int
+wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
+    const char *path, unsigned maj, unsigned min, uint64_t ino)
+{
+	char name[PROC_PATH_MAX];
+	int fd, err = 0;
+
+	if (path[0] == '/') {
+		fd = root < 0 ? open_same(AT_FDCWD, path, maj, min, ino) :
+		    open_same(root, path + strspn(path, "/"), maj, min, ino);
+		if (fd >= 0)
+			return fd;
+		err = fd;
+	}
+	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx",
+	    proc_living(pid), (unsigned long long)start,
+	    (unsigned long long)end);
+	fd = open_same(AT_FDCWD, name, maj, min, ino);
+	return fd < 0 && err == -ESTALE ? err : fd;
+}
+
+ssize_t
+wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
+{
+	struct iovec local = {to, len};
+	struct iovec remote = {(void *)(uintptr_t)addr, len};
+	ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+	int fd, err;
+
+	if (n > 0 || len == 0)
+		return n;
+	if ((fd = proc_open(proc_living(pid), "mem", O_RDONLY)) < 0)
+		return fd;
+	n = pread(fd, to, len, (off_t)addr);
+	err = errno;
+	(void)close(fd);
+	return n > 0 ? n : n == 0 ? -EFAULT : -err;
+}
+
+size_t
+wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
+{
+	const struct iovec local = {to, n * sizeof(*to)};
+	struct iovec remote[WP_PROC_WORDS];
+	ssize_t got;
+
+	for (size_t i = 0; i < n && i < WP_PROC_WORDS; i++)
+		remote[i] = (struct iovec){(void *)(uintptr_t)addr[i],
+		    sizeof(*to)};
+	got = process_vm_readv(pid, &local, 1, remote,
+	    n < WP_PROC_WORDS ? n : WP_PROC_WORDS, 0);
+	return got > 0 ? (size_t)got / sizeof(*to) : 0;
+}

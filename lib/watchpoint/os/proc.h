@@ -1,0 +1,156 @@
+/*
+ * proc: what /proc/PID says.  The one file that reads it.
+ *
+ * Answers are snapshots: the process goes on meanwhile.  Functions give 0 (or a
+ * count) or -errno; -ESRCH: no such process or thread.
+ */
+#ifndef WP_PROC_H
+#define WP_PROC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/cause.h"
+
+#pragma GCC visibility push(default)
+
+struct wp_proc_status {
+	pid_t tgid;		/* the process a thread belongs to */
+	unsigned threads;	/* how many that process has now */
+	pid_t inner;		/* the thread's id in its own PID namespace */
+	pid_t parent;		/* the process that is told of its end */
+	pid_t tracer;		/* the thread that ptraces it; 0: nobody */
+	uid_t uid;		/* real user id */
+	gid_t gid;		/* real group id */
+	char state;		/* R, S, D, T, t, Z, X */
+	bool kernel_thread;	/* has no memory of its own */
+	uint64_t blocked, ignored, caught;	/* signals, bit n-1 for n */
+	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 unknown */
+	char comm[64];		/* name, at most 15 bytes but for kernel threads */
+};
+
+int wp_proc_status(pid_t pid, struct wp_proc_status *);
+
+/* Whether there is a /proc at all; and whether a process or thread exists that
+   it does not show. */
+bool wp_proc_mounted(void);
+bool wp_proc_hides(pid_t pid);
+
+/* 0, or -ENOENT with a cause: there is no /proc, or it is another PID
+   namespace's. */
+int wp_proc_check(struct wp_cause *);
+
+/* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates
+   nothing. */
+pid_t wp_proc_tracer(pid_t tid);
+
+/* The file that wp_proc_caught reads, as a descriptor to close, or -errno.  It
+   is good for as long as the process has that id, whatever it executes. */
+int wp_proc_caught_open(pid_t pid);
+
+/* The signals below 32 that a process has handlers for at this moment, bit n-1
+   for n: in a fourth of the time of wp_proc_status.  0 or -errno. */
+int wp_proc_caught(int fd, uint64_t *caught);
+
+/* Whether a thread has begun to end: it executes nothing of its program any
+   more, though it may take its time.  True when there is no such thread. */
+bool wp_proc_exiting(pid_t tid);
+
+/* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
+   its size in elements).  Result: how many. */
+int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
+
+/* One line of /proc/PID/maps. */
+struct wp_proc_map {
+	uint64_t start, end, offset;
+	unsigned prot;		/* PROT_* */
+	bool shared;
+	unsigned maj, min;
+	uint64_t ino;
+	bool deleted;		/* path had " (deleted)", now cut off */
+	char path[PATH_MAX + 16];	/* "" anonymous; "[stack]", "[vdso]" ... */
+};
+
+/* Call fn for each mapping in order; fn's non-zero result ends it and is
+   returned. */
+int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
+    void *arg);
+
+/* Whether others may map some of these bytes as well, and write them there:
+   unless it is known that they cannot. */
+bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
+
+/* What a mapping has in it, as /proc/PID/smaps says. */
+struct wp_proc_usage {
+	uint64_t present;	/* bytes in memory, or swapped out */
+	uint64_t own;		/* those that are no file's (any more) */
+	bool io;		/* not memory */
+	bool no_dump;		/* not for core files: MADV_DONTDUMP */
+	bool huge;		/* huge pages of hugetlbfs */
+};
+
+/* As wp_proc_maps, and what is in each.  This takes the kernel some time. */
+int wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
+    const struct wp_proc_usage *), void *arg);
+
+/*
+ * Narrow start..end, of whole pages in anonymous memory, to the first pages in
+ * it that are in memory or swapped out, by a descriptor of wp_proc_pagemap:
+ * others are zero, and stay unused when they are not read.  False: none.
+ */
+int wp_proc_pagemap(pid_t pid);
+bool wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end);
+
+/* Read a small file of a process ("auxv", "cmdline", ...), at most size - 1
+   bytes, and end it with NUL.  Result: its length. */
+ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
+
+/* A number that changes whenever what a process has mapped to be executed
+   does. */
+int wp_proc_code(pid_t pid, uint64_t *code);
+
+/* The name of a thread, at most 15 bytes and a NUL. */
+int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
+
+/* A value of the auxiliary vector (AT_*). */
+int wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value);
+
+/* What a descriptor of a process's thread, or of the process when that has
+   ended, is open on: "/etc/hosts", "socket:[4711]".  0, or -errno: it is not
+   open, or size is too small. */
+int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
+
+/* An O_PATH descriptor of the process's root directory (its mount namespace),
+   good after the process has ended; -errno. */
+int wp_proc_root(pid_t pid);
+
+/* Open a file for reading if it is a regular one; opening others could block, or
+   do things.  A descriptor, or -errno; -ESTALE: it is none. */
+int wp_proc_open_regular(const char *path);
+
+/*
+ * Open the file that is mapped at start..end of a process, read-only: by its
+ * path under root (a descriptor from wp_proc_root, or -1 for ours) when device
+ * and inode still are those, else through /proc/PID/map_files (which reaches
+ * deleted and replaced files too, with privilege).  ino 0: not checked.
+ * Result: a descriptor, or -errno; -ESTALE: another file has that path now.
+ */
+int wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
+    const char *path, unsigned maj, unsigned min, uint64_t ino);
+
+/* Read a process's memory (process_vm_readv, else /proc/PID/mem).  Result: how
+   many bytes could be read from addr on, or -errno when none. */
+ssize_t wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len);
+
+/* Read n words, at most WP_PROC_WORDS, each at an address of its own.  Result:
+   how many, up to the first that cannot be read. */
+enum { WP_PROC_WORDS = 64 };
+size_t wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to,
+    size_t n);
+
+#pragma GCC visibility pop
+
+#endif

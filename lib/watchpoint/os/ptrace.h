@@ -1,0 +1,178 @@
+/*
+ * ptrace: holding threads still, tracing them while they run, and starting
+ * commands held.  The one file that calls ptrace(2).
+ *
+ * All calls on a held or traced thread come from the thread that holds it.
+ * Should that thread or its process die at any instant, the kernel lets every
+ * held thread go on as it was: no stop used here is one that a target would die
+ * of.  (Debug registers stay set then; see tracer.h.)
+ */
+#ifndef WP_PTRACE_H
+#define WP_PTRACE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/slot.h"
+
+/* Threads held still. */
+struct wp_hold {
+	struct wp_held {
+		pid_t tid;
+		int signal;	/* to be delivered when let go: it came first */
+		bool stopped;	/* false: sleeps in the kernel where no stop can
+				   reach it, and will stop before it returns;
+				   or is just ending */
+		bool ours;	/* was traced by the caller before */
+	} *thread;
+	size_t n, cap;
+};
+
+/*
+ * Hold every thread of a process: SEIZE and INTERRUPT those in the list until,
+ * with all of them stopped, there are no others: then there is nobody left who
+ * could make one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced by
+ * another; -ETIMEDOUT one would not stop.  On failure nobody is held.
+ *
+ * Threads that are not stopped cannot be let go by a call: call this from a
+ * thread that ends soon after it has let the others go.
+ */
+int wp_hold_process(struct wp_hold *, pid_t pid);
+
+/* The same but for one thread, which must make no others meanwhile. */
+int wp_hold_others(struct wp_hold *, pid_t pid, pid_t tid);
+
+/* Let all go, each with the signal it was about to get, and free. */
+void wp_hold_release(struct wp_hold *);
+
+/*
+ * Start a command, held at the end of its execve(2), before its first
+ * instruction: *pid is its only thread and our child.  0 or -errno of execve.
+ */
+int wp_hold_command(struct wp_hold *, char *const argv[], pid_t *pid);
+
+/*
+ * The same by two processes: one starts it, as its child, which waits; another,
+ * a child of that one that was made next, holds it.  Should the other not do so,
+ * or be killed before, the command ends.
+ */
+struct wp_command {
+	pid_t pid;
+	int go, result;		/* pipes, until it is left or held */
+};
+int wp_command_start(struct wp_command *, char *const argv[]);
+int wp_command_hold(struct wp_command *, struct wp_hold *);
+void wp_command_leave(struct wp_command *);	/* to the other */
+
+/* Kill a child, unless it has ended, and wait for it. */
+void wp_command_end(pid_t pid);
+
+/* What became of a lone held thread that was let run on. */
+struct wp_stop {
+	bool ended;		/* the process is no more: status is its last */
+	int status;		/* ended: as of waitpid(2) */
+	int signal;		/* stopped by it, which is not delivered yet */
+	int fd;			/* signal of a descriptor (F_SETSIG): which; -1 */
+};
+
+/* Let the one thread of a hold run on, with the signal it was stopped by, until
+   it stops again or ends.  0 or -errno. */
+int wp_hold_continue(struct wp_hold *, struct wp_stop *);
+
+/*
+ * Tracing.  A traced thread runs, and stops now and then: each stop is told by
+ * wp_trace_next until the thread is let run on, or it has ended.  Its debug
+ * registers and signals can be had only while it is stopped; -ESRCH then means
+ * that it was just killed.
+ */
+
+/*
+ * Trace all threads of a process, and all that they make: these stop before
+ * their first instruction.  On success everybody is stopped, or stops before he
+ * does anything; also those who were traced before.  Free hold->thread.  On
+ * failure, as of wp_hold_process, nobody is traced who was not before.  A hold
+ * that is not empty is a command's (wp_hold_command): its threads stand still
+ * already and have nothing to tell of that.
+ */
+int wp_trace_process(struct wp_hold *, pid_t pid);
+
+/* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
+int wp_trace_thread(pid_t tid);
+
+/* The same, with children if asked, which then stop before their first
+   instruction, too. */
+int wp_trace_family(struct wp_hold *, pid_t pid, bool children);
+
+struct wp_trace {
+	pid_t tid;
+	enum wp_trace_what {
+		WP_TRACE_STOP,		/* new, or interrupted, or continued
+					   with its process (SIGCONT) */
+		WP_TRACE_SIGNAL,	/* about to get a signal */
+		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
+		WP_TRACE_EXEC,		/* executed another program; tid is the
+					   process's.  Told once */
+		WP_TRACE_END,		/* ended.  Not told of the first thread
+					   before all others are gone */
+	} what;
+	int signal;
+	pid_t made;		/* STOP: it has just made this one; else 0 */
+};
+
+/* What a thread (0: some thread) has to tell.  1; 0: nothing now; -errno. */
+int wp_trace_next(pid_t tid, struct wp_trace *);
+
+void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
+void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
+void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
+void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
+
+/* Take what a thread told, so that it is not told again: its end, which leaves
+   a zombie before; or a signal, which it then gets from wp_trace_continue only,
+   and not if its tracer is killed. */
+void wp_trace_take(pid_t tid);
+
+/* The same for an end: its wait status, or < 0. */
+int wp_trace_reap(pid_t tid);
+
+/* Where a stopped thread, of a 32-bit program too, is to go on; 0: not known. */
+uint64_t wp_trace_pc(pid_t tid);
+
+/* The system call that a thread has just come out of, by its number, and what
+   it gives; -1: none. */
+int wp_trace_call(pid_t tid, int64_t *result);
+
+/* The signal that a thread is about to get, as its handler would be told. */
+int wp_trace_get_signal(pid_t tid, siginfo_t *);
+int wp_trace_set_signal(pid_t tid, const siginfo_t *);
+
+/* Whether one with this number and code is pending to the thread; and which
+   signals it blocks (bit n - 1 for n). */
+bool wp_trace_pending(pid_t tid, int sig, int code);
+uint64_t wp_trace_blocked(pid_t tid);
+
+/* Read a register set (NT_*, elf.h) of a stopped thread, as a core file has it.
+   Result: its length; -errno: -ESRCH not stopped, or gone; else the processor
+   has no such set. */
+ssize_t wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len);
+
+#define WP_DEBUG_REGISTERS 4
+
+/* Set all debug registers; a slot of len 0: unused.  Those that are not in on
+   (bit n for n) are taken, and do not fire.  0 or -errno: -ENOSPC, perf events
+   hold them; then none fires.  One that was used once is not free for perf
+   events of that thread any more. */
+int wp_trace_registers(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
+
+/* Which of them the trap hit that the thread stands at, bit n for n. */
+unsigned wp_trace_registers_hit(pid_t tid);
+
+/* Plant (or with addr 0 clear) debug register n of a held thread: its data
+   watch for writes on len bytes.  0 or -errno. */
+int wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * slot: how a region of memory is covered by the processor's debug registers.
+ *
+ * A region may be unaligned and longer than one register holds; it is split
+ * into the fewest naturally aligned pieces that cover it exactly, never more
+ * than it.  What a processor can do differs: slot_x86_64.c, slot_arm64.c.
+ *
+ * Pure functions: thread- and async-signal-safe.
+ */
+#ifndef WP_SLOT_H
+#define WP_SLOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/cause.h"
+#include "watchpoint.h"
+
+#pragma GCC visibility push(default)
+
+struct wp_region {
+	uint64_t addr;		/* first byte */
+	uint64_t len;		/* bytes, at least 1; ignored for WP_EXEC */
+	enum wp_access access;
+};
+
+#define WP_SLOTS_MAX 16		/* more than any processor has */
+
+/* One debug register's worth, as perf_event_open takes it. */
+struct wp_slot {
+	uint64_t addr;		/* bp_addr: aligned to len, but for WP_EXEC */
+	uint64_t len;		/* bp_len */
+	uint32_t type;		/* bp_type: HW_BREAKPOINT_* */
+};
+
+/* What the processor offers. */
+struct wp_slot_caps {
+	unsigned slots;		/* data watches in a thread at the same time */
+	uint64_t range;		/* longest aligned power-of-two region that one
+				   slot takes; 8 unless address masks exist */
+};
+
+/* Those of a processor without masks: 4 slots of at most 8 bytes. */
+extern const struct wp_slot_caps wp_slot_usual;
+
+/*
+ * Split a region.  Result: how many slots, in out (in order of address), or
+ * -E2BIG with a cause when they are more than caps->slots; -ERANGE when the
+ * region runs over the end of the address space.
+ */
+int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
+    struct wp_slot out[WP_SLOTS_MAX], struct wp_cause *);
+
+/* Whether a region is of addresses that a program can have: 0, or -errno with a
+   cause. */
+int wp_slot_check(const struct wp_region *, struct wp_cause *);
+
+/* The first address that is not a user program's. */
+uint64_t wp_slot_user_end(void);
+
+/* Whether addr can be an address at all (canonical, on x86-64). */
+bool wp_slot_canonical(uint64_t addr);
+
+#pragma GCC visibility pop
+
+#endif

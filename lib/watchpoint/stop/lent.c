@@ -1,0 +1,48 @@
+/* lent: the memory of processes that children of theirs have, too. */
+#include "stop/lent.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool
+wp_lent_shares(pid_t tid, pid_t child)
+{
+	const long order = syscall(SYS_kcmp, tid, child, KCMP_VM, 0, 0);
+
+	if (order >= 0)
+		return order == 0;
+	return kill(child, 0) == 0 || errno != ESRCH;
+}
+
+void
+wp_lent_add(struct wp_lent *lent, const struct wp_loan *loan)
+{
+	if (lent->n == WP_LENT_MAX)
+		(void)wp_lent_left(lent, 0, wp_lent_shares);
+	if (lent->n == WP_LENT_MAX)
+		lent->more = true;
+	else
+		lent->loan[lent->n++] = *loan;
+}
+
+bool
+wp_lent_left(struct wp_lent *lent, pid_t pid,
+    bool (*shares)(pid_t tid, pid_t child))
+{
+	bool left = lent->more;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < lent->n; i++) {
+		const struct wp_loan loan = lent->loan[i];
+
+		if (shares != NULL && !shares(loan.tid, loan.child))
+			continue;
+		left = left || pid == 0 || loan.pid == pid;
+		lent->loan[n++] = loan;
+	}
+	lent->n = n;
+	return left;
+}

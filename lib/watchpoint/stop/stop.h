@@ -1,0 +1,118 @@
+/*
+ * stop: processes whose threads stop at each hit, behind the access, so that
+ * memory can be read as it was left.
+ *
+ * Overview.  All threads are traced.  Each one, existing or to come, has events
+ * of its own, which are not inherited: they write into the rings as always, and
+ * signal the thread, by a signal that programs ignore by default.  It comes
+ * before the thread's next instruction, and stops it; it is taken away there.
+ * While the thread stands, its records are taken from the ring, and the watch's
+ * bytes put into them (stop_value.h); then it goes on.
+ *
+ *	trap: sample into ring, signal -> stop: sample joined by value -> queue
+ *
+ * A thread that blocks the signal does not stop, but its records are there, and
+ * are given out without a value.  So nothing is lost if a stop does not come.
+ * One that comes late, somewhere else in the program, is no stop at a hit.
+ *
+ * Exactness.  A value is exact if the thread stands right behind its access,
+ * and no other one to the watch is counted since the value before, in any
+ * thread.  Counts are read of threads that run: that
+ * interrupts the thread's processor, where an access and its trap are done, or
+ * have not begun.
+ *
+ * Death.  Stops are looked at and not taken, so if the tracing process is
+ * killed, every thread goes on, at most with a signal that it ignores; and all
+ * events end.
+ *
+ * Who uses this is a process with one thread, SIGCHLD blocked and not ignored,
+ * and waits for SIGCHLD when there is nothing to do.
+ */
+#ifndef WP_STOP_H
+#define WP_STOP_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/cause.h"
+#include "attach/target.h"
+
+struct wp_stops;
+
+/* What its owner is told; all are called by wp_stops_step. */
+struct wp_stops_calls {
+	/* A thread stands at a hit, whose records are there (wp_stops_next);
+	   kernel: it is one in a system call.  NULL: it goes on at once.
+	   Result: whether the process is to be left stopped (wp_stops_leave is
+	   to be called next). */
+	bool (*hit)(void *arg, pid_t pid, pid_t tid, bool kernel);
+	/* A process executes another program: it is watched no more. */
+	void (*executed)(void *arg, pid_t pid);
+	/* A process has ended, with this status as of waitpid(2); of a child of
+	   ours it is the only time that it is told. */
+	void (*ended)(void *arg, pid_t pid, int status);
+	/* Something that the user has to know. */
+	void (*warn)(void *arg, const char *text);
+};
+
+/* For a target, with options.stop, that outlives it.  0 or -ENOMEM. */
+int wp_stops_new(struct wp_stops **, struct wp_target *,
+    const struct wp_stops_calls *, void *arg);
+
+/*
+ * Watch a running process, or the target's held command, by watches first to
+ * first + n - 1: all its threads, and those to come.  On failure nothing is
+ * armed for it, and it runs on (a command is still held): -errno with a cause;
+ * but if it cannot be traced, the cause is left to the caller (NONE).
+ */
+int wp_stops_attach(struct wp_stops *, pid_t pid, size_t first, size_t n,
+    struct wp_cause *);
+
+/* Handle what threads report now.  1: there may be more; 0: nothing for now. */
+int wp_stops_step(struct wp_stops *);
+
+/* The next record, as of wp_rings_next.  all: also if others that came before
+   have to wait for their values. */
+const struct perf_event_header *wp_stops_next(struct wp_stops *,
+    uint64_t horizon, bool all);
+
+/* Whether any record waits to be given out. */
+bool wp_stops_pending(const struct wp_stops *);
+
+/* When the hit was made that a thread stopped at last (ns; 0: none), on which
+   processor, by which thread. */
+uint64_t wp_stops_last(const struct wp_stops *, int *cpu, pid_t *tid);
+
+/* From calls.hit: have all threads of the process stand until it returns.  0 or
+   -errno. */
+int wp_stops_hold(struct wp_stops *, pid_t pid);
+
+/* Whether a thread stands now, and will until calls.hit returns. */
+bool wp_stops_stands(const struct wp_stops *, pid_t pid, pid_t tid);
+
+/* As wp_target_count, over all threads that there were. */
+int wp_stops_count(const struct wp_stops *, size_t watch,
+    struct wp_perf_count *);
+
+/* Disarm and let everybody go.  Who cannot be let go yet is so by the next
+   wp_stops_step, or by the end of this process. */
+void wp_stops_end(struct wp_stops *);
+
+/* The same, but first stop a process as SIGSTOP does; it then is stopped. */
+void wp_stops_leave(struct wp_stops *, pid_t pid);
+
+/* Whether anybody is traced. */
+bool wp_stops_busy(const struct wp_stops *);
+
+void wp_stops_free(struct wp_stops *);
+
+/* The identifier that samples of a slot of a watch have. */
+static inline uint64_t
+wp_stops_id(size_t watch, unsigned slot)
+{
+	return (uint64_t)watch * WP_SLOTS_MAX + slot + 1;
+}
+
+#endif

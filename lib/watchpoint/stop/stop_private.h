@@ -1,0 +1,175 @@
+/*
+ * stop_private: what the parts of stop share.
+ *
+ *	stop_thread.c	processes and their threads
+ *	stop_arm.c	the events of a thread, and its signal
+ *	stop_attach.c	how it begins
+ *	stop.c		stops, and the end
+ *	stop_join.c	records and values
+ */
+#ifndef WP_STOP_PRIVATE_H
+#define WP_STOP_PRIVATE_H
+
+#include "stop/lent.h"
+#include "stop/stop.h"
+#include "stop/stop_queue.h"
+#include "attach/target_private.h"
+#include "stop/traced.h"
+
+/* What a watch's bytes were, at a moment when nobody accessed them. */
+struct wp_settled {
+	bool known;
+	bool stood;		/* the counts that were looked at last are of
+				   one moment */
+	bool shared;		/* mapped so: others may write them, unseen */
+	bool gap;		/* others have, perhaps, since they were looked
+				   at last: a child that has the memory, a
+				   thread that has ended, who mapped them */
+	uint8_t byte[WP_STOP_BYTES];
+	pid_t memory;		/* whose they are: of processes that share them
+				   the one that made the others */
+};
+
+/* A traced process. */
+struct wp_stop_process {
+	pid_t pid;
+	size_t first, n;	/* its watches */
+	unsigned threads;	/* traced; 0: it has ended */
+	uint64_t caught;	/* signals that it has a handler for, as was
+				   seen last ... */
+	int stat;		/* ... there (wp_proc_caught); < 0: not open */
+	bool warned;		/* that no signal is free */
+	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_stop_thread *thread;	/* the first of them */
+	struct wp_stop_process *next;
+};
+
+/* A traced thread. */
+struct wp_stop_thread {
+	struct wp_traced traced;
+	struct wp_stop_process *process;
+	struct wp_events events;
+	uint64_t *id;		/* of each event */
+	int signal;		/* that its events send; 0: none for now */
+	bool blind;		/* it blocks that: samples wait for no stop */
+	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
+					   watch - first */
+	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
+					   watch was looked at last */
+	bool held;		/* by us; it goes on with ... */
+	int pass;		/* ... this signal */
+	struct wp_stop_thread *sister;	/* in its process */
+};
+
+struct wp_stops {
+	struct wp_target *target;
+	const struct wp_stops_calls *calls;
+	void *arg;
+	struct wp_traced_all all;	/* threads */
+	struct wp_stop_process *process;
+	struct wp_stop_queue queue;
+	struct wp_lent lent;		/* to children that are not traced */
+	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
+					   watch */
+	size_t ngone;
+	uint64_t looked;		/* when at handlers, ns */
+	uint64_t last;			/* hit that a thread stopped at: time */
+	int last_cpu;			/* and processor, */
+	pid_t last_tid;			/* and thread */
+	bool ending;			/* everybody is let go at his stop */
+	bool holds;			/* others than who hit */
+	bool left;			/* leave the process of the last hit */
+};
+
+/* stop_thread.c */
+
+struct wp_stop_thread *wp_stop_find(const struct wp_stops *, pid_t tid);
+struct wp_stop_thread *wp_stop_at(const struct wp_stops *, size_t i);
+struct wp_stop_process *wp_stop_find_process(const struct wp_stops *,
+    pid_t pid);
+
+/* A process with these watches, of which nobody is traced yet.  NULL: out of
+   memory. */
+struct wp_stop_process *wp_stop_add_process(struct wp_stops *, pid_t pid,
+    size_t first, size_t n);
+
+/* A thread of it that stands still, before it does anything: arm it, unless it
+   only waits to be let go; made: before its first instruction.  0 or -errno. */
+int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
+    bool made);
+
+/* A thread that was just made, of a child perhaps.  0; -ESRCH, nothing of ours,
+   or it was let go or killed meanwhile; or -errno. */
+int wp_stop_adopt(struct wp_stops *, pid_t tid);
+
+/* It is traced no more; and its process, if it was the last. */
+void wp_stop_forget(struct wp_stops *, struct wp_stop_thread *);
+
+/* The same for a process, that may have no thread yet, or not be there. */
+void wp_stop_forget_process(struct wp_stops *, pid_t pid);
+
+/* stop.c */
+
+/* Handle what each thread has to report now. */
+void wp_stop_look(struct wp_stops *);
+
+/* stop_arm.c */
+
+/* Open a thread's events: as of wp_stop_add.  0 or -errno: none is open. */
+int wp_stop_arm(struct wp_stops *, struct wp_stop_thread *, bool made);
+
+/* Disable and close them; what they have counted is kept. */
+void wp_stop_disarm(struct wp_stops *, struct wp_stop_thread *);
+
+/* Accesses of a thread to a watch. */
+uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
+    size_t watch);
+
+/* What a signal is that a thread is about to get. */
+enum wp_stop_signal {
+	WP_STOP_SIGNAL_ITS_OWN,
+	WP_STOP_SIGNAL_OURS,	/* of one of its events: to be taken away */
+	WP_STOP_SIGNAL_JOINED,	/* that too, and perhaps one of its own: has
+				   been made to look so, and is to be passed
+				   on */
+};
+enum wp_stop_signal wp_stop_signal_of(struct wp_stops *,
+    struct wp_stop_thread *, int sig);
+
+/* Its events signal no more, until wp_stop_look_at_signals finds it so. */
+void wp_stop_mute(struct wp_stop_thread *);
+
+/* Look whether the thread's signal still is one that does no harm and comes;
+   else take another.  Result: whether one that was sent comes. */
+bool wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
+
+/* The same for all who have none, or one that their process handles; now and
+   then. */
+void wp_stop_look_at_signals(struct wp_stops *);
+
+/* stop_join.c */
+
+/* Take in what is in the rings. */
+void wp_stop_drain(struct wp_stops *);
+
+/* What a thread stands behind. */
+enum wp_stop_at {
+	WP_STOP_AT_NOTHING,
+	WP_STOP_AT_HIT,
+	WP_STOP_AT_CALL,	/* a hit of the kernel, in a system call */
+};
+
+/* A thread stands: give its waiting samples their values. */
+enum wp_stop_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
+
+/* Its samples wait no longer. */
+void wp_stop_give_up(struct wp_stops *, pid_t tid);
+
+/* A thread ends: what it did since a watch was settled makes that void. */
+void wp_stop_unsettle(struct wp_stops *, struct wp_stop_thread *);
+
+/* Each watch of a process: its bytes are as they are now, for everybody stands
+   still. */
+void wp_stop_settle(struct wp_stops *, struct wp_stop_process *);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * traced: the threads that a process traces, by their ids, and what they have
+ * to report.
+ *
+ * Who traces knows more of a thread than is here: he puts struct wp_traced
+ * first into a structure of his own.
+ */
+#ifndef WP_TRACED_H
+#define WP_TRACED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "os/ptrace.h"
+
+struct wp_traced {
+	pid_t tid;
+	void *own;			/* of whom it is traced for; NULL at
+					   first */
+	bool stands;			/* still, with its process (SIGSTOP) */
+};
+
+struct wp_traced_all {
+	struct wp_traced **thread;	/* n of them, by tid */
+	size_t n, cap;
+};
+
+/* A thread; NULL: it is not traced. */
+struct wp_traced *wp_traced_find(const struct wp_traced_all *, pid_t tid);
+
+/* The one with the next higher id; NULL: there is none. */
+struct wp_traced *wp_traced_after(const struct wp_traced_all *, pid_t tid);
+
+/* Add one that is not there, size bytes with all after struct wp_traced 0.
+   NULL: out of memory. */
+void *wp_traced_add(struct wp_traced_all *, pid_t tid, size_t size);
+
+/* Free one. */
+void wp_traced_drop(struct wp_traced_all *, struct wp_traced *);
+
+/* Let one go on with a signal (0: none), or stand with its process. */
+void wp_traced_go_on(const struct wp_traced *, int sig);
+
+/* What becomes of a report, of a thread that may not be there yet.  Result:
+   whether more reports are wanted. */
+typedef bool wp_traced_handle(void *arg, const struct wp_trace *);
+
+/* Handle what each thread has to report now. */
+void wp_traced_look(const struct wp_traced_all *, wp_traced_handle *,
+    void *arg);
+
+/* Handle what there is to report, of threads that were not there as well.
+   Result: whether there may be more. */
+bool wp_traced_step(const struct wp_traced_all *, wp_traced_handle *,
+    void *arg);
+
+#endif

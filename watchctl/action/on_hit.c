@@ -1,0 +1,213 @@
+/*
+ * on_hit: what --on-hit asks to be done at each hit.
+ *
+ * What takes long is given up when a signal for watchctl is there: it stays
+ * pending, for the loop to take.
+ */
+#include "action/on_hit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "action/core.h"
+#include "util/interrupt.h"
+#include "action/on_hit_exec.h"
+#include "report/session.h"
+
+/* How many core files of one process and hit there may be: of earlier runs. */
+enum { NAMES_MAX = 100 };
+
+int
+on_hit_parse(const char *text, struct on_hit *what)
+{
+	static const char exec[] = "exec";
+	const char *command = text + sizeof(exec) - 1;
+
+	*what = (struct on_hit){.what = ON_HIT_PAUSE};
+	if (strcmp(text, "pause") == 0)
+		return 0;
+	what->what = ON_HIT_CORE;
+	if (strcmp(text, "core") == 0)
+		return 0;
+	if (strncmp(text, exec, sizeof(exec) - 1) != 0 ||
+	    strchr(" \t", *command) == NULL)
+		return complain("--on-hit '%s': no such action; there are "
+		    "pause, core and 'exec COMMAND'", text);
+	what->what = ON_HIT_EXEC;
+	what->command = command + strspn(command, " \t\n");
+	return *what->command != '\0' ? 0 : complain("--on-hit '%s': what is "
+	    "to be executed? give a command in the same argument, such as "
+	    "'exec date'", text);
+}
+
+/* --- exec --- */
+
+/* How a shell would tell a wait status. */
+static unsigned
+shell_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + (unsigned)WTERMSIG(status) :
+	    (unsigned)WEXITSTATUS(status);
+}
+
+static void
+tell_status(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit,
+    unsigned status)
+{
+	const uint64_t bit = UINT64_C(1) << status % 64;
+	uint64_t *told = &on_hit->told[status / 64 % 4];
+
+	if (status == 0 || (*told & bit) != 0)
+		return;
+	*told |= bit;
+	session_warn(s, "hit #%" PRIu64 ": the command of --on-hit ended with "
+	    "status %u; that is told once", hit->seq, status);
+}
+
+static void
+execute(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
+{
+	int status, err = on_hit_exec(on_hit->command, s, hit, on_hit->ms,
+	    &status);
+
+	if (err == -EINTR || err == -ETIMEDOUT)
+		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit was "
+		    "ended %s", hit->seq, err == -EINTR ?
+		    "by a signal for watchctl" : "with the time of -t");
+	else if (err < 0)
+		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit "
+		    "could not be started: %s", hit->seq, strerror(-err));
+	else
+		tell_status(on_hit, s, hit, shell_status(status));
+}
+
+/* --- core --- */
+
+/* Make the file: core.PID.SEQ, and if that is there, core.PID.SEQ.2 and so on.
+   A descriptor, or -errno. */
+static int
+core_open(const struct ex_hit *hit, char *name, size_t size)
+{
+	int n = snprintf(name, size, "core.%d.%" PRIu64, (int)hit->pid,
+	    hit->seq), fd = -1;
+
+	for (unsigned i = 2; i < NAMES_MAX; i++) {
+		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+		(void)snprintf(name + n, size - (size_t)n, ".%u", i);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+static const char *
+core_problem(int err)
+{
+	switch (err) {
+	case -EINTR:
+		return "a signal for watchctl came meanwhile";
+	case -ESRCH:
+		return "the process was killed";
+	case -ENOTSUP:
+		return "the process is not of this processor's 64-bit kind";
+	case -EFBIG:
+		return "larger than files may be here; see ulimit -f";
+	default:
+		return strerror(-err);
+	}
+}
+
+/* The first of the process's modules. */
+static int
+take_path(void *path, struct ex_module *module, uint64_t base)
+{
+	(void)base;
+	*(const char **)path = ex_module_path(module);
+	return 1;
+}
+
+static void
+core_tell(struct session *s, const struct ex_hit *hit, const char *name,
+    const struct core_size *size)
+{
+	const char *program = "PROGRAM";
+
+	if (hit->process != NULL)
+		(void)ex_process_modules(hit->process, take_path, &program);
+	(void)complain("hit #%" PRIu64 ": wrote %s (%.1f MB, %u thread%s).  "
+	    "Look: gdb %s %s", hit->seq, name, (double)size->used / 1e6,
+	    size->threads, size->threads == 1 ? "" : "s", program, name);
+	if (size->missing > 0)
+		session_warn(s, "%s lacks %u thread%s that could not be "
+		    "stopped: asleep in the kernel, or ending", name,
+		    size->missing, size->missing == 1 ? "" : "s");
+}
+
+static bool
+is_interrupted(void *arg)
+{
+	(void)arg;
+	return interrupt_pending();
+}
+
+static void
+dump(const struct on_hit_tracer *tracer, struct session *s,
+    const struct ex_hit *hit)
+{
+	const struct core_of of = {
+		.pid = hit->pid, .tid = hit->tid, .why = {
+			.si_signo = SIGTRAP, .si_code = TRAP_HWBKPT,
+			.si_addr = (void *)(uintptr_t)hit->addr,
+		}, .give_up = is_interrupted,
+	};
+	struct core_size size;
+	char name[64];
+	int fd = core_open(hit, name, sizeof(name));
+	int err = fd < 0 ? fd : tracer->core != NULL ?
+	    tracer->core(tracer->arg, fd, &of, &size) :
+	    core_write(fd, &of, &size);
+
+	if (fd >= 0 && close(fd) < 0 && err == 0)
+		err = -errno;
+	if (err == 0) {
+		core_tell(s, hit, name, &size);
+		return;
+	}
+	session_warn(s, "hit #%" PRIu64 ": no core file %s: %s", hit->seq,
+	    name, core_problem(err));
+	if (fd >= 0)
+		(void)unlink(name);
+}
+
+/* --- any --- */
+
+bool
+on_hit_act(struct on_hit *on_hit, const struct on_hit_tracer *tracer,
+    struct session *s, const struct ex_hit *hit)
+{
+	if (on_hit->what == ON_HIT_EXEC) {
+		execute(on_hit, s, hit);
+		return false;
+	}
+	if (tracer->hold(tracer->arg, hit->pid) < 0)
+		session_warn(s, "process %d cannot be held still at hit "
+		    "#%" PRIu64, (int)hit->pid, hit->seq);
+	if (on_hit->what == ON_HIT_CORE)
+		dump(tracer, s, hit);
+	return on_hit->what == ON_HIT_PAUSE;
+}
+
+void
+on_hit_tell_paused(pid_t pid, pid_t tid, uint64_t seq)
+{
+	(void)complain("process %d is stopped at hit #%" PRIu64 " (thread %d)."
+	    "  Attach: gdb -p %d   Go on: kill -CONT %d", (int)pid, seq,
+	    (int)tid, (int)pid, (int)pid);
+}

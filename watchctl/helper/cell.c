@@ -1,0 +1,465 @@
+/*
+ * cell: one hit, from its cell to the report.
+ *
+ * A cell is the program's memory, and whoever corrupts it may write there at any
+ * time: what is used is copied first, and checked in the copy.
+ */
+#include <linux/hw_breakpoint.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "helper/inside.h"
+#include "insn/insn.h"
+#include "os/proc.h"
+#include "stop/stop_value.h"
+#include "spec/wrapper.h"
+
+/* Watches that one instruction can have touched, at most. */
+enum { TOUCHED_MAX = 1 + WP_ALSO_MAX };
+
+struct cell {
+	uint32_t flags;		/* enum wp_cell_flags */
+	bool kernel;		/* made by the kernel, for a system call */
+	uint64_t nth;		/* the first's hits, with this one, */
+	uint64_t counted, silent;	/* and accesses */
+	uint8_t byte[WP_SETTLED_MAX];	/* as they were before that */
+	bool exact;		/* the instruction and what it touched is known */
+	unsigned nwatches;	/* whose hit it may be: the first's for certain */
+	struct wp_cell_watch watch[TOUCHED_MAX];	/* and their slots */
+	char comm[16];
+	struct ex_record record;	/* decoded from the next */
+	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
+	const struct wp_cell_watch *now;	/* whose hit is being reported */
+};
+
+/* Add a copy of a watch, unless it makes no sense. */
+static void
+add_watch(struct cell *c, const struct wp_cell_watch *from)
+{
+	struct wp_cell_watch *w = &c->watch[c->nwatches];
+
+	memcpy(w, from, sizeof(*w));
+	w->label[WP_LABEL_MAX - 1] = '\0';
+	if (w->access == WP_EXEC)
+		w->len = 1;
+	if (w->access != '\0' && strchr("wrax", w->access) != NULL &&
+	    w->len > 0 && w->addr + w->len > w->addr)
+		c->nwatches++;
+}
+
+/* False: it holds no hit of this program. */
+static bool
+copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
+{
+	struct perf_event_header header;
+	uint32_t nalso = shared->nalso;
+
+	memcpy(&header, &shared->record.header, sizeof(header));
+	if (header.type != PERF_RECORD_SAMPLE ||
+	    header.size > sizeof(c->bytes))
+		return false;
+	memcpy(c->bytes, shared->record.bytes, header.size);
+	memcpy(c->bytes, &header, sizeof(header));
+	c->flags = shared->flags;
+	c->nth = shared->nth;
+	c->counted = shared->counted;
+	c->silent = shared->silent;
+	memcpy(c->byte, shared->byte, sizeof(c->byte));
+	c->nwatches = 0;
+	add_watch(c, &shared->watch);
+	for (uint32_t i = 0; i < nalso && i < WP_ALSO_MAX; i++)
+		if (c->nwatches > 0)
+			add_watch(c, &shared->also[i]);
+	memcpy(c->comm, shared->comm, sizeof(c->comm) - 1);
+	c->comm[sizeof(c->comm) - 1] = '\0';
+	memset(&c->record, 0, sizeof(c->record));
+	return c->nwatches > 0 && ex_record_decode(in->formats, c->bytes,
+	    header.size, &c->record) == 1 && c->record.pid == in->program;
+}
+
+/*
+ * Whether the kernel made the access for a system call: then the program goes
+ * on behind the instruction that called it, which touches no memory itself.
+ */
+static bool
+is_kernels(struct inside *in, const struct cell *c)
+{
+#ifdef __x86_64__
+	static const uint8_t syscall[] = {0x0f, 0x05};
+	struct ex_process *process =
+	    ex_space_process(in->session.space, in->program);
+	const uint64_t pc = c->record.sample.ip - sizeof(syscall);
+	uint8_t code[sizeof(syscall)] = {0};
+	struct ex_module *module;
+	uint64_t vaddr;
+
+	if (c->watch[0].access == WP_EXEC || process == NULL)
+		return false;
+	module = ex_process_module(process, pc, &vaddr);
+	if (module == NULL ||
+	    ex_module_bytes(module, vaddr, code, sizeof(code)) != sizeof(code))
+		(void)wp_proc_read(in->program, pc, code, sizeof(code));
+	return memcmp(code, syscall, sizeof(code)) == 0;
+#else
+	(void)in;
+	(void)c;
+	return false;
+#endif
+}
+
+/* Whether the bytes of a watch that it touched are known, by its instruction. */
+static bool
+find_insn(const struct cell *c, struct inside *in,
+    const struct wp_cell_watch *w, struct ex_insn *insn)
+{
+	struct ex_process *process =
+	    ex_space_process(in->session.space, in->program);
+
+	insn->pc = 0;
+	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
+	    w->access == WP_EXEC)
+		return false;
+	ex_insn_explain(process, &c->record.sample, w->addr, (uint32_t)w->len,
+	    (char)w->access, insn);
+	return insn->confidence == EX_EXACT && insn->size > 0;
+}
+
+static unsigned
+slots_of_bytes(const struct wp_slot *slot, int n, uint64_t addr, uint64_t size)
+{
+	unsigned slots = 0;
+
+	for (int i = 0; i < n; i++)
+		if (addr < slot[i].addr + slot[i].len &&
+		    slot[i].addr < addr + size)
+			slots |= 1u << i;
+	return slots;
+}
+
+/* Which slots of a watch were touched, a bit for each: by the bytes that its
+   instruction touched, where they are known; else as the program found by their
+   counts.  0: not known. */
+static unsigned
+find_slots(const struct wp_cell_watch *w, const struct ex_insn *insn,
+    bool exact)
+{
+	const struct wp_region region = {
+		.addr = w->addr, .len = w->len,
+		.access = (enum wp_access)w->access,
+	};
+	struct wp_slot slot[WP_SLOTS_MAX];
+	const int n = wp_slot_plan(&region, &wp_slot_usual, slot, NULL);
+
+	if (n != w->nslots)
+		return 0;
+	return exact ? slots_of_bytes(slot, n, insn->addr, insn->size) |
+	    slots_of_bytes(slot, n, insn->other, insn->other_size) :
+	    w->slots >> n != 0 ? 0 : w->slots;
+}
+
+static bool
+has_watch(const struct cell *c, const struct wp_cell_watch *w)
+{
+	for (unsigned i = 0; i < c->nwatches; i++)
+		if (c->watch[i].serial == w->serial)
+			return true;
+	return false;
+}
+
+/* Add the watches of a command's that the cell does not name.  Of threads that
+   touch several at the same time one may have been told of another's: the one
+   signal of an instruction names one watch, and counts are of all threads. */
+static void
+add_unnamed(struct cell *c, const struct inside *in)
+{
+	if (!in->ours || (c->flags & (WP_CELL_ALONE | WP_CELL_LATE)) != 0 ||
+	    c->kernel)
+		return;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *open = &in->channel->watch[i];
+		struct wp_cell_watch w;
+
+		if (atomic_load(&open->serial) == 0 ||
+		    c->nwatches == TOUCHED_MAX)
+			continue;
+		memcpy(&w, &open->what, sizeof(w));
+		w.slots = 0;
+		w.settled = 0;
+		if (open->signal == SIGTRAP && open->exact != 0 &&
+		    open->stray == 0 && !has_watch(c, &w))
+			add_watch(c, &w);
+	}
+}
+
+/* Which watches it touched, and how: the bytes decide, where they are known;
+   else the watches' counts, as the program found them.  Execution is told of by
+   a signal of its own, before the instruction. */
+static void
+find_touched(struct cell *c, struct inside *in)
+{
+	const unsigned named = c->nwatches;
+	const bool execution = c->watch[0].access == WP_EXEC;
+	struct ex_insn first, insn;
+	unsigned n = 0;
+
+	add_unnamed(c, in);
+	for (unsigned i = 0; i < c->nwatches; i++) {
+		struct wp_cell_watch *w = &c->watch[i];
+		const bool exact = find_insn(c, in, w, &insn);
+
+		if (i == 0) {
+			first = insn;
+			c->exact = exact;
+		} else if ((w->access == WP_EXEC) != execution ||
+		    (execution && w->addr != c->watch[0].addr) ||
+		    (c->exact && insn.pc != first.pc) ||
+		    (i >= named && !(c->exact && exact))) {
+			continue;
+		}
+		w->slots = find_slots(w, &insn, exact);
+		c->watch[n++] = *w;
+	}
+	c->nwatches = n;
+}
+
+/* How often an access was counted: once for each debug register that it
+   touched; 0: not known. */
+static unsigned
+times_of(const struct cell *c, const struct wp_cell_watch *w)
+{
+	if (c->kernel || (c->flags & WP_CELL_LATE) != 0)
+		return 0;
+	if (w->nslots == 1)
+		return w == &c->watch[0] || c->exact;
+	return (unsigned)__builtin_popcount(w->slots);
+}
+
+static enum ordered
+take_order(struct inside *in, const struct cell *c,
+    const struct wp_cell_watch *w, uint8_t bytes[WP_SETTLED_MAX])
+{
+	const bool first = w == &c->watch[0];
+	const struct order_hit hit = {
+		.watch = w, .flags = first ? c->flags :
+		    c->flags & ~(uint32_t)WP_CELL_COUNTED,
+		.nth = first ? c->nth : 0,
+		.counted = first ? c->counted : 0,
+		.silent = first ? c->silent : 0,
+		.times = times_of(c, w), .time = c->record.time,
+		.unseen = known_is_shared(&in->known, w),
+	};
+
+	return order_take(&in->order, in->channel, &hit, bytes);
+}
+
+static void
+take_mapping(void *arg, const struct sideband_mapping *map)
+{
+	struct inside *in = arg;
+
+	known_mapped(&in->known, map->start, map->end, map->shared);
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &in->channel->watch[i];
+
+		if (w->what.addr < map->end &&
+		    map->start < w->what.addr + w->what.len)
+			order_forget(&in->order, i, map->time);
+	}
+}
+
+/* Before a hit is looked at: who else may have written. */
+static void
+look_aside(struct inside *in)
+{
+	if (sideband_is_quiet(&in->sideband, take_mapping, in))
+		return;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		order_forget(&in->order, i, wp_clock_ns());
+}
+
+/* What the thread read behind its access, as a stop tells it: if it was the next
+   one, and nobody else was counted then, it is what this one left; else it is
+   not known whose it is.  The only thread of a program, who waits, is alone with
+   it. */
+static bool
+put_left(const struct cell *c, const struct wp_cell_watch *w,
+    enum ordered ordered, struct wp_stop_value *left)
+{
+	const uint32_t wanted = WP_CELL_COUNTED | WP_CELL_BYTES;
+
+	if ((c->flags & (WP_CELL_ALONE | WP_CELL_WAITS)) ==
+	    (WP_CELL_ALONE | WP_CELL_WAITS))
+		return false;
+	*left = (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = w->addr, .call = -1,
+	};
+	if (ordered == ORDER_UNKNOWN || w != &c->watch[0] ||
+	    (c->flags & wanted) != wanted || w->len > sizeof(c->byte))
+		return true;
+	left->flags = WP_STOP_LEFT;
+	left->len = (uint32_t)w->len;
+	memcpy(left->new, c->byte, w->len);
+	return true;
+}
+
+/* One access makes a sample for each slot, as the kernel would have made them. */
+static void
+record_each(struct inside *in, const struct wp_cell_watch *w,
+    struct ex_record *record)
+{
+	for (unsigned slots = w->slots; slots != 0; slots &= slots - 1) {
+		record->attr = known_slot(&in->known, &in->session, w,
+		    __builtin_ctz(slots));
+		(void)session_record(&in->session, record);
+	}
+	if (w->slots == 0)
+		(void)session_record(&in->session, record);
+}
+
+/* Report it as a hit of one of its watches.  Of threads that race it is not
+   known who was the last, nor was what is read later read before the next
+   hit. */
+static void
+report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
+{
+	struct ex_explainer *explainer = in->session.explainer;
+	const bool alone = (c->flags & WP_CELL_ALONE) != 0;
+	struct ex_record record = c->record;
+	bool late = (c->flags & WP_CELL_LATE) != 0;
+	uint8_t bytes[WP_SETTLED_MAX];
+	const struct ex_watch *watch;
+	struct wp_stop_value left;
+	enum ordered ordered;
+
+	c->now = w;
+	record.attr = known_slot(&in->known, &in->session, w, -1);
+	ordered = take_order(in, c, w, bytes);
+	if (put_left(c, w, ordered, &left)) {
+		record.sample.raw = (const uint8_t *)&left;
+		record.sample.raw_len = sizeof(left);
+	}
+	/* the instruction before the pc is not to be asked */
+	if (late || c->kernel)
+		record.misc = PERF_RECORD_MISC_KERNEL;
+	watch = record.attr < 0 ? NULL : in->session.slots[record.attr].watch;
+	if (watch != NULL && ordered != ORDER_AFTER_HIT)
+		ex_explain_missed(explainer, watch);
+	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
+		ex_explain_known(explainer, watch, in->program, bytes,
+		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
+	/* the thread waits behind its call until this is done */
+	if (c->kernel)
+		ex_explain_stands(explainer, record.tid);
+	record_each(in, w, &record);
+	(void)session_flush(&in->session, UINT64_MAX);
+	ex_explain_stands(explainer, 0);
+	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
+		ex_explain_missed(explainer, watch);
+	else if (watch != NULL && !alone)
+		ex_explain_unread(explainer, watch);
+}
+
+static const char *
+call_of(const struct ex_stack *stack)
+{
+	return stack == NULL || stack->n == 0 ||
+	    stack->frame[0].function == NULL ? NULL :
+	    wrapper_call(stack->frame[0].function);
+}
+
+/* Whether this watch is one of those that the cell's hit is stray for. */
+static bool
+is_stray(const struct inside *in, const struct cell *c)
+{
+	const struct wp_channel_watch *open =
+	    &in->channel->watch[c->now->index % WP_WATCHES_MAX];
+
+	return (c->flags & WP_CELL_STRAY) != 0 && (c->nwatches == 1 ||
+	    atomic_load(&open->serial) != c->now->serial || open->stray != 0);
+}
+
+void
+cell_amend(void *arg, struct ex_hit *hit)
+{
+	const struct inside *in = arg;
+	const struct cell *c = in->cell;
+
+	memcpy(hit->comm, c->comm, sizeof(c->comm));
+	hit->late = (c->flags & WP_CELL_LATE) != 0;
+	hit->kernel = c->kernel;
+	if (hit->kernel && hit->call.name == NULL)
+		hit->call.name = call_of(hit->stack);
+	hit->stray = is_stray(in, c);
+}
+
+/* As much of a text as a reply holds, in whole lines. */
+static void
+put_reply(char to[WP_REPLY_MAX], char *text, size_t len)
+{
+	if (len >= WP_REPLY_MAX) {
+		const char *end = memrchr(text, '\n', WP_REPLY_MAX - 1);
+
+		len = end == NULL ? WP_REPLY_MAX - 1 : (size_t)(end + 1 - text);
+	}
+	memcpy(to, text, len);
+	to[len] = '\0';
+}
+
+static void
+report_all(struct inside *in, struct cell *c)
+{
+	in->cell = c;
+	in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
+	for (unsigned i = 0; i < c->nwatches; i++)
+		report_as(in, c, &c->watch[i]);
+	in->cell = NULL;
+	in->session.reply_only = false;
+}
+
+/* A report of its own, which holds each backtrace in full. */
+static void
+report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
+{
+	const struct report_start start = {.time = in->began};
+	struct report reply = {.ops = &report_text};
+	char *text = NULL;
+	size_t len = 0;
+
+	to[0] = '\0';
+	reply.out = open_memstream(&text, &len);
+	if (reply.out != NULL && reply.ops->start(&reply, &start) == 0)
+		in->session.reply = &reply;
+	report_all(in, c);
+	if (in->session.reply != NULL)
+		(void)reply.ops->flush(&reply);
+	in->session.reply = NULL;
+	(void)reply.ops->end(&reply, NULL);
+	if (reply.out != NULL && fclose(reply.out) == 0)
+		put_reply(to, text, len);
+	free(text);
+}
+
+void
+cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
+{
+	struct cell c;
+
+	look_aside(in);
+	if (!copy(&c, in, shared)) {
+		if ((shared->flags & WP_CELL_REPLY) != 0)
+			shared->reply[0] = '\0';
+		return;
+	}
+	if (!wanted)
+		c.flags |= WP_CELL_QUIET;
+	mapped_check(&in->mapped, &c.record.sample);
+	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(in, &c);
+	find_touched(&c, in);
+	if ((c.flags & WP_CELL_REPLY) != 0)
+		report_with_reply(in, &c, shared->reply);
+	else
+		report_all(in, &c);
+}

@@ -1,0 +1,110 @@
+/*
+ * helper: the process that explains the hits of a program that watches itself.
+ * The program's library starts it, with the channel as descriptor 3 and the
+ * program's standard error; it ends with the program.
+ */
+#include "helper/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "helper/inside.h"
+
+enum { CHANNEL = 3 };
+
+/* It ends with its program, not before: what ends a whole group or system comes
+   to the program too. */
+static void
+ignore_signals(void)
+{
+	static const int ignored[] = {
+		SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP, SIGTTIN,
+		SIGTTOU, SIGXFSZ, SIGUSR1, SIGUSR2, SIGALRM,
+	};
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		(void)signal(ignored[i], SIG_IGN);
+}
+
+static enum form
+form_wanted(void)
+{
+	const char *form = getenv("WATCHPOINT_FORM");
+
+	if (form == NULL || *form == '\0' || strcmp(form, "text") == 0)
+		return FORM_TEXT;
+	if (strcmp(form, "json") != 0)
+		(void)complain("WATCHPOINT_FORM '%s': there are text and json; "
+		    "it is text", form);
+	return strcmp(form, "json") == 0 ? FORM_JSON : FORM_TEXT;
+}
+
+/* The stream for reports. */
+static FILE *
+output_wanted(void)
+{
+	const char *path = getenv("WATCHPOINT_OUTPUT");
+	FILE *out = NULL;
+	int fd;
+
+	if (path == NULL || *path == '\0')
+		return stderr;
+	/* a FIFO that nobody reads is not waited for */
+	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
+	    O_NONBLOCK, 0666);
+	if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0)
+		out = fdopen(fd, "a");
+	if (fd >= 0 && out == NULL)
+		(void)close(fd);
+	if (out == NULL)
+		(void)complain("WATCHPOINT_OUTPUT %s: %s; reports come here",
+		    path, strerror(errno));
+	return out == NULL ? stderr : out;
+}
+
+static int
+serve(const struct options *options, struct wp_channel *channel, FILE *out)
+{
+	struct inside in = {.options = options, .pidfd = -1};
+	int err = session_open(&in.session, options, EX_LIVE, out);
+
+	in.session.quiet = true;
+	if (err == 0)
+		err = inside_open(&in, channel, CHANNEL,
+		    atomic_load(&channel->program));
+	if (err == 0) {
+		inside_start(&in);
+		inside_serve(&in);
+		(void)session_end(&in.session, "exit", 0, NULL);
+	}
+	inside_close(&in);
+	return err == 0 ? 0 : STATUS_OWN_FAILURE;
+}
+
+int
+helper(void)
+{
+	struct options options = {.form = form_wanted()};
+	struct wp_channel *channel;
+	FILE *out;
+	int status;
+
+	if (wp_channel_map(CHANNEL, &channel) < 0) {
+		(void)complain("helper is what libwatchpoint starts; by itself "
+		    "it does nothing");
+		return STATUS_OWN_FAILURE;
+	}
+	ignore_signals();
+	out = output_wanted();
+	status = serve(&options, channel, out);
+	if (out != stderr)
+		(void)fclose(out);
+	wp_channel_unmap(channel);
+	return status;
+}

@@ -1,0 +1,169 @@
+/*
+ * last_words: the account of a run whose end watchctl does not live to see.
+ *
+ * Signal safety: nothing is allocated, and nothing but write(2), getpid(2) and
+ * _exit(2) is called.
+ */
+#include "report/last_words.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/session.h"
+
+#ifndef __has_feature		/* clang's */
+#define __has_feature(feature) 0
+#endif
+
+enum { STACK = 64 * 1024 };
+
+static struct {
+	bool on;			/* an account is still to be given */
+	const struct session *session;	/* NULL: of nothing that is counted */
+	pid_t pid;			/* of watchctl, not of what it starts */
+} words;
+
+/* A text that is being put together. */
+struct text {
+	char bytes[512];
+	size_t len;
+};
+
+static void
+put(struct text *text, const char *s)
+{
+	while (*s != '\0' && text->len < sizeof(text->bytes))
+		text->bytes[text->len++] = *s++;
+}
+
+static void
+put_number(struct text *text, uint64_t n)
+{
+	char digits[21];
+	unsigned at = sizeof(digits) - 1;
+
+	digits[at] = '\0';
+	do {
+		digits[--at] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	put(text, digits + at);
+}
+
+/* Hits that were taken, and not only counted by the kernel. */
+static uint64_t
+taken(const struct session *s)
+{
+	const struct ex_tally *tally;
+
+	if (s->explainer == NULL)
+		return s->samples;
+	tally = ex_explain_tally(s->explainer);
+	return tally->samples - tally->joined - tally->dropped;
+}
+
+/* As session_end gives it.  What was not written yet is lost. */
+static void
+put_account(struct text *text, const struct session *s)
+{
+	const uint64_t hits = taken(s) + s->lost;
+	const uint64_t told = s->written + s->unchanged;
+
+	put(text, "watchctl: ");
+	if (s->options->count) {
+		put(text, "hits were counted, and their number is lost\n");
+		return;
+	}
+	put_number(text, hits);
+	put(text, hits == 1 ? " hit, " : " hits, ");
+	put_number(text, s->written);
+	put(text, " reported, ");
+	put_number(text, hits > told ? hits - told : 0);
+	put(text, " lost");
+	if (s->options->changed) {
+		put(text, ", ");
+		put_number(text, s->unchanged);
+		put(text, " unchanged");
+	}
+	put(text, "\n");
+}
+
+static _Noreturn void
+speak(const char *why)
+{
+	struct text text = {.len = 0};
+
+	if (words.on && words.session != NULL)
+		put_account(&text, words.session);
+	words.on = false;
+	put(&text, "watchctl: ");
+	put(&text, why);
+	put(&text, ": what came after that is not known; begin it again\n");
+	(void)!write(STDERR_FILENO, text.bytes, text.len);
+	_exit(STATUS_OWN_FAILURE);
+}
+
+/* What libdw calls for want of memory. */
+static __attribute__((noreturn)) void
+out_of_memory(void)
+{
+	speak("out of memory, and ended");
+}
+
+static void
+at_exit(void)
+{
+	if (words.on && words.pid == getpid())
+		speak("ended by a library that it is built on, for want of "
+		    "memory");
+}
+
+/* In a process that is not watchctl's own the signal comes again. */
+static void
+on_signal(int sig)
+{
+	if (words.pid != getpid())
+		return;
+	speak(sig == SIGBUS ? "an executable, debug information or recording "
+	    "was cut short while it was read, and the watch has ended" :
+	    "failed for want of memory, or over a damaged file");
+}
+
+void
+last_words_install(void)
+{
+	static char stack[STACK];
+	static const int fatal[] = {
+		SIGBUS, SIGSEGV, SIGABRT, SIGILL, SIGFPE,
+	};
+	const stack_t alternate = {.ss_sp = stack, .ss_size = sizeof(stack)};
+	struct sigaction action = {
+		.sa_handler = on_signal,
+		.sa_flags = SA_ONSTACK | (int)SA_RESETHAND | SA_NODEFER,
+	};
+	/* sanitizers have more to say of the others */
+	const size_t n = __has_feature(address_sanitizer) ? 1 :
+	    sizeof(fatal) / sizeof(fatal[0]);
+
+	words.pid = getpid();
+	(void)sigaltstack(&alternate, NULL);
+	for (size_t i = 0; i < n; i++)
+		(void)sigaction(fatal[i], &action, NULL);
+	(void)atexit(at_exit);
+	ex_module_memory_handler(out_of_memory);
+}
+
+void
+last_words_begin(const struct session *s)
+{
+	words.session = s;
+	words.on = true;
+}
+
+void
+last_words_end(void)
+{
+	words.on = false;
+}

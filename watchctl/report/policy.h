@@ -1,0 +1,72 @@
+/*
+ * policy: who may touch the watched memory, and who did that may not.
+ *
+ * A hit is allowed when a function of its backtrace, inlined ones included, or
+ * the source file of one is among those allowed: they may, and so may whatever
+ * they call.  Any other hit is stray, if its backtrace is whole; else a caller
+ * who may could be missing, and the hit is not judged.  Only the program's frames count, for a
+ * hit of the kernel too.  What the dynamic loader writes itself, such as a
+ * pointer that it relocates, is never stray.
+ *
+ * Stray hits, and those not judged, are summed up in findings: one for each watch
+ * and place in the program that is to be blamed.  That is the innermost function that is not of
+ * the C or C++ library: who calls memcpy, not memcpy.
+ */
+#ifndef POLICY_H
+#define POLICY_H
+
+#include <string.h>
+
+#include "hit/hit.h"
+
+/* One stray writer; or one that may be. */
+struct finding {
+	const struct ex_watch *watch;
+	const struct ex_stack *stack;	/* of the first hit; NULL: unknown */
+	const struct ex_frame *culprit;	/* one of its frames; NULL: unknown */
+	const char *access;	/* of the first hit */
+	uint64_t count;		/* hits */
+	uint64_t first_seq;	/* seq of the first */
+	bool incomplete;	/* its hits are not judged: their backtraces are
+				   not whole */
+};
+
+struct policy;
+
+/*
+ * A policy by these patterns (fnmatch(3)), which outlive it.  Each may match
+ *  - a function's name, demangled and without parameters; one with a '(' or '_'
+ *    at its beginning also that with parameters, and the mangled one;
+ *  - a source file's name: its last part; if the pattern has a '/', its path or
+ *    what follows a '/' of it.
+ * NULL: out of memory.
+ */
+struct policy *policy_new(const char *const *allow, size_t n);
+void policy_free(struct policy *);
+
+/* Set hit->stray, unless it is set already, or hit->unjudged, and count the hit
+   when one is.  Hits come from one explainer, which outlives the policy's last
+   use.  0, or -ENOMEM: one is, but the findings are no longer complete.
+   Hot path: with a backtrace seen before, a look-up by its index. */
+int policy_judge(struct policy *, struct ex_hit *);
+
+/* All findings of stray hits, or of those not judged, in order of their first
+   hits; valid until the next hit. */
+size_t policy_findings(const struct policy *, bool unjudged,
+    const struct finding *const **);
+
+/* What the n findings are, for a sentence: "writer", "writers"; where one did
+   not write, "place", "places". */
+static inline const char *
+policy_word(const struct finding *const *findings, size_t n)
+{
+	bool writers = true;
+
+	for (size_t i = 0; i < n; i++)
+		writers = writers && strcmp(findings[i]->access, "write") == 0;
+	if (n == 1)
+		return writers ? "writer" : "place";
+	return writers ? "writers" : "places";
+}
+
+#endif

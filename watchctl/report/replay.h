@@ -1,0 +1,16 @@
+/*
+ * replay: `watchctl report FILE`: a recording, explained as live hits are.
+ */
+#ifndef REPLAY_H
+#define REPLAY_H
+
+#include "spec/options.h"
+
+/* attr.config of an event in our recordings, which breakpoints do not use:
+   reads alone are wanted, though the processor watches any access. */
+enum { REPLAY_READS = 'r' };
+
+/* Result: the exit status. */
+int replay(const struct options *);
+
+#endif

@@ -1,0 +1,44 @@
+/* report: what of the hits is written for certain. */
+#include "report/report.h"
+
+#include <stdlib.h>
+
+#include "util/buffer.h"
+
+void
+report_hit_ends(struct report *r, const struct buffer *b)
+{
+	size_t cap = r->cap == 0 ? 256 : r->cap * 2, *more;
+
+	if (r->nends == r->cap) {
+		if ((more = reallocarray(r->ends, cap, sizeof(*more))) == NULL) {
+			r->endless++;
+			return;
+		}
+		r->ends = more;
+		r->cap = cap;
+	}
+	r->ends[r->nends++] = b->len;
+}
+
+int
+report_write(struct report *r, struct buffer *b)
+{
+	const int err = buffer_write(b, r->out);
+
+	for (size_t i = 0; i < r->nends; i++)
+		r->told += r->ends[i] <= b->written;
+	if (err == 0)
+		r->told += r->endless;
+	r->nends = 0;
+	r->endless = 0;
+	return err;
+}
+
+void
+report_done(struct report *r)
+{
+	free(r->ends);
+	r->ends = NULL;
+	r->nends = r->cap = 0;
+}

@@ -1,0 +1,111 @@
+/*
+ * report: what a run has to say, in one of several forms.
+ *
+ * The loop tells the report everything that happens, in order; a report writes
+ * to one stream and keeps nothing but what it needs for a summary.  Text that
+ * comes from the target is printed with control characters made visible.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "report/policy.h"
+
+/* How a run began. */
+struct report_start {
+	pid_t pid;		/* the first target; 0: not known */
+	const char *comm;	/* its name, during start; NULL: not known */
+	const char *mode;	/* "ring", "stop"; NULL: not known (a recording) */
+	unsigned threads;	/* covered when it began; 0: not known */
+	double frozen_ms;	/* the target stood still; < 0: not known */
+	const struct ex_watch *const *watches;	/* nwatches of them, which
+						   outlive the report */
+	unsigned nwatches;
+	uint64_t time;		/* ns on the records' clock: 0 of the report */
+	uint64_t wall;		/* the same by the time of day, ns since 1970;
+				   0: not known */
+};
+
+/* How it ended. */
+struct report_end {
+	uint64_t hits, reported, lost;
+	uint64_t unchanged;	/* --changed: hits that are therefore not
+				   reported */
+	bool changed;		/* that was asked for */
+	uint64_t handled;	/* hits that went to handlers of the program, and
+				   no further */
+	uint64_t dropped;	/* -r: accesses that were writes */
+	const char *reason;	/* "count", "time", "exit", "signal",
+				   "detached"; NULL: none */
+	int status;		/* watchctl's exit status */
+	const uint64_t *counts;	/* --count: hits of each watch; else NULL */
+	bool judged;		/* a policy was in force; else there is nothing
+				   of what follows */
+	uint64_t stray;		/* hits */
+	const struct finding *const *findings;	/* nfindings of them */
+	size_t nfindings;
+	uint64_t unjudged;	/* hits */
+	const struct finding *const *doubts;	/* ndoubts findings of them */
+	size_t ndoubts;
+};
+
+struct report;
+
+/*
+ * One form of report.  Verbs return 0, -errno from the stream, or -ENOMEM.  A
+ * form holds lines back until flush, or until it has many, and then writes
+ * whole ones and flushes the stream.  What a form has no words for (folded:
+ * lost hits and warnings) it leaves out.  A start that fails for want
+ * of memory may be followed by end only.
+ */
+struct report_ops {
+	const char *name;	/* as -o names it */
+	int (*start)(struct report *, const struct report_start *);
+	/* there is one watch more, the last of these, which replace start's;
+	   NULL: a reader need not know before its first hit */
+	int (*watch)(struct report *, const struct ex_watch *const *watches,
+	    unsigned nwatches);
+	int (*hit)(struct report *, const struct ex_hit *);
+	int (*lost)(struct report *, uint64_t count);
+	/* a thread began or ended; NULL: of no interest to a reader */
+	int (*thread)(struct report *, bool exited, pid_t tid);
+	int (*warning)(struct report *, const char *text);
+	/* flush what is buffered: called when the loop is about to wait */
+	int (*flush)(struct report *);
+	/* summary and end line, flushed; frees what start made, whatever it
+	   returns; end may be NULL, to free only */
+	int (*end)(struct report *, const struct report_end *);
+};
+
+extern const struct report_ops report_text, report_json, report_folded;
+
+/* The caller fills the first three; start makes the rest. */
+struct report {
+	const struct report_ops *ops;
+	FILE *out;
+	bool colour;		/* text: use ANSI colours */
+	struct report_start begin;	/* as given to start */
+	struct summary *summary;	/* NULL: this form has none */
+	void *own;		/* the form's own state */
+	uint64_t told;		/* hits that are written, whole */
+	/* of those that are not yet: where each ends in what is held back, and
+	   how many there was no memory for */
+	size_t *ends, nends, cap;
+	uint64_t endless;
+};
+
+struct buffer;
+
+/* For the forms.  A hit ends where the buffer does now; write the buffer, and
+   count the hits that thereby are told; the report has ended. */
+void report_hit_ends(struct report *, const struct buffer *);
+int report_write(struct report *, struct buffer *);
+void report_done(struct report *);
+
+/* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
+   NO_COLOR unset or empty. */
+bool report_wants_colour(FILE *);
+
+#endif

@@ -1,0 +1,205 @@
+/*
+ * report_folded: folded stacks, as flamegraph tools read them: a line for each
+ * thread name and backtrace, outermost function first, and its hits.
+ *
+ *	victim;_start;main;level;bump 100
+ *
+ * As perf's are folded: [module] for an unknown function, _[k] after a kernel
+ * function, _[i] after an inlined one.  [truncated] stands for what is missing
+ * at the outer end.
+ */
+#include "report/report.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+
+#include "util/visible.h"
+
+/* The hits of one thread name and backtrace. */
+struct fold {
+	char comm[sizeof(((struct ex_hit *)NULL)->comm)];
+	const struct ex_stack *stack;
+	uint64_t count;
+};
+
+/* Folds in order of comm, then of the backtraces' first sight. */
+static int
+compare_folds(const void *a, const void *b)
+{
+	const struct fold *x = a, *y = b;
+	int order = strcmp(x->comm, y->comm);
+
+	if (order != 0)
+		return order;
+	return (x->stack->index > y->stack->index) -
+	    (x->stack->index < y->stack->index);
+}
+
+static int
+folded_start(struct report *r, const struct report_start *start)
+{
+	r->begin = *start;
+	r->summary = NULL;
+	r->own = NULL;
+	return 0;
+}
+
+static int
+folded_hit(struct report *r, const struct ex_hit *hit)
+{
+	struct fold key = {.stack = hit->stack}, *fold, **found;
+
+	if (hit->stack == NULL)
+		return -ENOMEM;
+	memcpy(key.comm, hit->comm, sizeof(key.comm) - 1);
+	found = tfind(&key, &r->own, compare_folds);
+	if (found != NULL) {
+		(*found)->count++;
+		return 0;
+	}
+	fold = malloc(sizeof(*fold));
+	if (fold == NULL)
+		return -ENOMEM;
+	*fold = key;
+	fold->count = 1;
+	if (tsearch(fold, &r->own, compare_folds) == NULL) {
+		free(fold);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* A name, without the characters that the format gives a meaning. */
+static void
+put_name(struct buffer *b, const char *name)
+{
+	size_t start = b->len;
+
+	visible_put(b, name);
+	for (size_t i = start; i < b->len; i++) {
+		if (b->bytes[i] == ' ')
+			b->bytes[i] = '_';
+		else if (b->bytes[i] == ';')
+			b->bytes[i] = ':';
+	}
+}
+
+static void
+put_frame(struct buffer *b, const struct ex_frame *frame)
+{
+	buffer_puts(b, ";");
+	if (frame->function != NULL && *frame->function != '\0')
+		put_name(b, frame->function);
+	else if (frame->kernel)
+		buffer_puts(b, "[kernel]");
+	else if (frame->module == NULL)
+		buffer_puts(b, "[unknown]");
+	else {
+		const char *module = ex_module_name(frame->module);
+
+		if (*module == '[')	/* "[vdso]" */
+			put_name(b, module);
+		else {
+			buffer_puts(b, "[");
+			put_name(b, module);
+			buffer_puts(b, "]");
+		}
+	}
+	if (frame->kernel)
+		buffer_puts(b, "_[k]");
+	else if (frame->inlined)
+		buffer_puts(b, "_[i]");
+}
+
+static void
+put_fold(struct buffer *b, const struct fold *fold)
+{
+	const struct ex_stack *stack = fold->stack;
+
+	if (*fold->comm != '\0')
+		put_name(b, fold->comm);
+	else
+		buffer_puts(b, "[unknown]");
+	if (stack->end != EX_END_OUTERMOST)
+		buffer_puts(b, ";[truncated]");
+	for (unsigned i = stack->n; i-- > 0;)
+		put_frame(b, &stack->frame[i]);
+	buffer_puts(b, " ");
+	buffer_dec(b, fold->count);
+	buffer_puts(b, "\n");
+}
+
+/* What a walk over the folds writes to. */
+struct walk {
+	struct buffer line;
+	FILE *out;
+	uint64_t hits;		/* in the folds so far */
+	int rc;
+};
+
+static void
+write_fold(const void *node, VISIT visit, void *closure)
+{
+	const struct fold *const *fold = node;
+	struct walk *walk = closure;
+
+	if ((visit != postorder && visit != leaf) || walk->rc != 0)
+		return;
+	put_fold(&walk->line, *fold);
+	walk->rc = buffer_commit(&walk->line, 0);
+	errno = 0;
+	if (walk->rc == 0 && fwrite(walk->line.bytes, 1, walk->line.len,
+	    walk->out) != walk->line.len)
+		walk->rc = errno == 0 ? -EIO : -errno;
+	walk->line.len = 0;
+	walk->hits += (*fold)->count;
+}
+
+static int
+folded_end(struct report *r, const struct report_end *end)
+{
+	struct walk walk = {.out = r->out};
+	int flushed = 0;
+
+	if (end != NULL) {
+		twalk_r(r->own, write_fold, &walk);
+		flushed = buffer_write(&walk.line, r->out);
+		if (walk.rc == 0 && flushed == 0)
+			r->told = walk.hits;
+	}
+	buffer_free(&walk.line);
+	tdestroy(r->own, free);
+	r->own = NULL;
+	return walk.rc != 0 ? walk.rc : flushed;
+}
+
+/* Folded stacks have no words for these. */
+static int
+folded_lost(struct report *r, uint64_t count)
+{
+	(void)r;
+	(void)count;
+	return 0;
+}
+
+static int
+folded_warning(struct report *r, const char *text)
+{
+	(void)r;
+	(void)text;
+	return 0;
+}
+
+/* Nothing is known before the end. */
+static int
+folded_flush(struct report *r)
+{
+	(void)r;
+	return 0;
+}
+
+const struct report_ops report_folded = {
+	.name = "folded", .start = folded_start, .hit = folded_hit,
+	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush, .end = folded_end,
+};

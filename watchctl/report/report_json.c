@@ -1,0 +1,646 @@
+/*
+ * report_json: JSON Lines, schema "watchctl/1", one object a line.
+ *
+ * Most hits repeat a backtrace, and a backtrace is most of a line's bytes: the
+ * text of each is made once and copied from then on.
+ */
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "report/by_stack.h"
+#include "report/change.h"
+#include "report/summary.h"
+#include "util/visible.h"
+
+enum {
+	WRITE_AT = 64 << 10,	/* bytes held back at most */
+	KEPT_MAX = 64 << 20,	/* bytes of backtraces kept at most */
+};
+
+struct json {
+	struct buffer out;	/* lines to be written */
+	struct by_stack stacks;	/* of struct buffer: its fields; or empty */
+	size_t kept;		/* bytes in all of them */
+};
+
+/* A name, with the comma before it unless it is the first of its object. */
+static void
+field(struct buffer *b, const char *name)
+{
+	if (b->len == 0 || b->bytes[b->len - 1] != '{')
+		buffer_put(b, ",", 1);
+	buffer_put(b, "\"", 1);
+	buffer_puts(b, name);
+	buffer_put(b, "\":", 2);
+}
+
+static void
+field_dec(struct buffer *b, const char *name, uint64_t value)
+{
+	field(b, name);
+	buffer_dec(b, value);
+}
+
+static void
+field_hex(struct buffer *b, const char *name, uint64_t value)
+{
+	field(b, name);
+	buffer_put(b, "\"", 1);
+	buffer_hex(b, value);
+	buffer_put(b, "\"", 1);
+}
+
+static void
+field_text(struct buffer *b, const char *name, const char *text)
+{
+	field(b, name);
+	visible_put_json(b, text);
+}
+
+static void
+field_true(struct buffer *b, const char *name)
+{
+	field(b, name);
+	buffer_puts(b, "true");
+}
+
+/* The name of a backtrace. */
+static void
+field_stack(struct buffer *b, const struct ex_stack *stack)
+{
+	field(b, "stack");
+	buffer_printf(b, "\"%016llx\"", (unsigned long long)stack->id);
+}
+
+/* Seconds since the run began, from times on the records' clock. */
+static void
+field_seconds(struct buffer *b, const char *name, uint64_t time,
+    uint64_t begin)
+{
+	uint64_t ns = time >= begin ? time - begin : begin - time;
+
+	field(b, name);
+	if (time < begin)
+		buffer_put(b, "-", 1);
+	buffer_dec(b, ns / 1000000000);
+	buffer_put(b, ".", 1);
+	buffer_digits(b, ns % 1000000000, 9);
+}
+
+static void
+line_begin(struct buffer *b, const char *type)
+{
+	buffer_put(b, "{", 1);
+	field_text(b, "type", type);
+}
+
+/* End the line begun at start, of a hit or not, and write when there is enough.
+   0 or -errno. */
+static int
+line_end_of(struct report *r, size_t start, bool hit)
+{
+	struct json *json = r->own;
+	int rc;
+
+	buffer_put(&json->out, "}\n", 2);
+	rc = buffer_commit(&json->out, start);
+	if (rc == 0 && hit)
+		report_hit_ends(r, &json->out);
+	if (rc != 0 || json->out.len < WRITE_AT)
+		return rc;
+	return report_write(r, &json->out);
+}
+
+static int
+line_end(struct report *r, size_t start)
+{
+	return line_end_of(r, start, false);
+}
+
+static int
+json_flush(struct report *r)
+{
+	return report_write(r, &((struct json *)r->own)->out);
+}
+
+/* Of several processes, which one. */
+static void
+field_pid(struct buffer *b, const struct ex_watch *watch)
+{
+	if (watch->pid > 0)
+		field_dec(b, "pid", (uint64_t)watch->pid);
+}
+
+static void
+watch_fields(struct buffer *b, const struct ex_watch *watch)
+{
+	const char access[] = {watch->access, '\0'};
+
+	field_dec(b, "id", ex_watch_number(watch));
+	field_pid(b, watch);
+	if (watch->spec != NULL)
+		field_text(b, "spec", watch->spec);
+	if (watch->symbol != NULL)
+		field_text(b, "symbol", watch->symbol);
+	field_hex(b, "addr", watch->addr);
+	field_dec(b, "len", watch->len);
+	field_text(b, "access", access);
+	if (watch->slots != 0)
+		field_dec(b, "slots", watch->slots);
+}
+
+static void
+put_watches(struct buffer *b, const struct report_start *start)
+{
+	field(b, "watches");
+	buffer_put(b, "[", 1);
+	for (unsigned i = 0; i < start->nwatches; i++) {
+		if (i > 0)
+			buffer_put(b, ",", 1);
+		buffer_put(b, "{", 1);
+		watch_fields(b, start->watches[i]);
+		buffer_put(b, "}", 1);
+	}
+	buffer_put(b, "]", 1);
+}
+
+/* Milliseconds to the microsecond, with a point in every locale. */
+static void
+field_frozen(struct buffer *b, double ms)
+{
+	uint64_t us;
+
+	if (!isfinite(ms) || ms < 0 || ms > 1e12)
+		return;
+	us = (uint64_t)(ms * 1000 + 0.5);
+	field_dec(b, "frozen_ms", us / 1000);
+	buffer_put(b, ".", 1);
+	buffer_digits(b, us % 1000, 3);
+}
+
+/* As RFC 3339 has it, to the microsecond. */
+static void
+field_wall(struct buffer *b, uint64_t ns)
+{
+	const time_t seconds = (time_t)(ns / 1000000000);
+	char text[32];
+	struct tm tm;
+
+	if (ns == 0 || gmtime_r(&seconds, &tm) == NULL ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+		return;
+	field(b, "wall");
+	buffer_printf(b, "\"%s.%06uZ\"", text,
+	    (unsigned)(ns % 1000000000 / 1000));
+}
+
+static void
+forget_stacks(struct json *json)
+{
+	struct buffer *kept = json->stacks.items;
+
+	for (size_t i = 0; i < json->stacks.n; i++)
+		buffer_free(&kept[i]);
+	json->kept = 0;
+}
+
+static void
+json_free(struct report *r)
+{
+	struct json *json = r->own;
+
+	r->own = NULL;
+	report_done(r);
+	summary_free(r->summary);
+	r->summary = NULL;
+	if (json == NULL)
+		return;
+	forget_stacks(json);
+	free(json->stacks.items);
+	buffer_free(&json->out);
+	free(json);
+}
+
+static int
+json_start(struct report *r, const struct report_start *start)
+{
+	struct json *json = calloc(1, sizeof(*json));
+	struct buffer *b;
+	int rc;
+
+	r->begin = *start;
+	r->own = json;
+	r->summary = summary_new();
+	if (json == NULL || r->summary == NULL) {
+		json_free(r);
+		return -ENOMEM;
+	}
+	b = &json->out;
+	line_begin(b, "start");
+	field_text(b, "schema", "watchctl/1");
+	if (start->pid > 0)
+		field_dec(b, "pid", (uint64_t)start->pid);
+	if (start->comm != NULL)
+		field_text(b, "comm", start->comm);
+	if (start->mode != NULL)
+		field_text(b, "mode", start->mode);
+	if (start->threads > 0)
+		field_dec(b, "threads", start->threads);
+	field_frozen(b, start->frozen_ms);
+	field_wall(b, start->wall);
+	put_watches(b, start);
+	rc = line_end(r, 0);
+	return rc != 0 ? rc : json_flush(r);
+}
+
+static int
+json_watch(struct report *r, const struct ex_watch *const *watches,
+    unsigned nwatches)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	r->begin.watches = watches;
+	r->begin.nwatches = nwatches;
+	line_begin(b, "watch");
+	watch_fields(b, watches[nwatches - 1]);
+	return line_end(r, start);
+}
+
+static void
+field_place(struct buffer *b, const struct ex_frame *frame)
+{
+	if (frame->file != NULL)
+		field_text(b, "file", frame->file);
+	if (frame->line > 0)
+		field_dec(b, "line", (uint64_t)frame->line);
+}
+
+static void
+put_frame(struct buffer *b, const struct ex_frame *frame)
+{
+	const char *build_id;
+
+	buffer_put(b, "{", 1);
+	if (frame->pc != 0)
+		field_hex(b, "pc", frame->pc);
+	if (frame->function != NULL) {
+		field_text(b, "function", frame->function);
+		if (!frame->inlined && frame->pc != 0)
+			field_dec(b, "offset", frame->offset);
+	}
+	if (frame->module != NULL) {
+		field_text(b, "module", ex_module_name(frame->module));
+		build_id = ex_module_build_id(frame->module);
+		if (*build_id != '\0')
+			field_text(b, "build_id", build_id);
+	}
+	field_place(b, frame);
+	if (frame->column > 0)
+		field_dec(b, "column", (uint64_t)frame->column);
+	field(b, "inlined");
+	buffer_puts(b, frame->inlined ? "true" : "false");
+	if (frame->signal)
+		field_true(b, "signal");
+	if (frame->kernel)
+		field_true(b, "kernel");
+	if (frame->tail)
+		field_true(b, "tail_call");
+	if (frame->gap)
+		field_true(b, "gap");
+	buffer_put(b, "}", 1);
+}
+
+/* The fields of a hit that its backtrace decides. */
+static void
+put_stack(struct buffer *b, const struct ex_stack *stack)
+{
+	const char *end = ex_end_text(stack->end);
+
+	field_stack(b, stack);
+	field(b, "frames");
+	buffer_put(b, "[", 1);
+	for (unsigned i = 0; i < stack->n; i++) {
+		if (i > 0)
+			buffer_put(b, ",", 1);
+		put_frame(b, &stack->frame[i]);
+	}
+	buffer_put(b, "]", 1);
+	if (stack->gap)
+		field_true(b, "incomplete");
+	if (end != NULL)
+		field_text(b, "truncated", end);
+}
+
+/* The backtrace's fields in a hit: made once, then copied. */
+static void
+hit_stack(struct json *json, const struct ex_stack *stack)
+{
+	struct buffer *kept;
+
+	if (json->kept > KEPT_MAX)
+		forget_stacks(json);
+	kept = by_stack_at(&json->stacks, stack->index, sizeof(*kept));
+	if (kept != NULL && kept->len == 0) {
+		put_stack(kept, stack);
+		(void)buffer_commit(kept, 0);
+		json->kept += kept->cap;
+	}
+	if (kept != NULL && kept->len > 0)
+		buffer_put(&json->out, kept->bytes, kept->len);
+	else
+		put_stack(&json->out, stack);
+}
+
+static void
+hit_insn(struct buffer *b, const struct ex_insn *insn)
+{
+	field(b, "insn");
+	buffer_put(b, "{", 1);
+	if (insn->confidence != EX_UNKNOWN) {
+		field_hex(b, "pc", insn->pc);
+		field_text(b, "text", insn->text);
+	}
+	field_text(b, "confidence", ex_confidence_text(insn->confidence));
+	if (insn->confidence == EX_EXACT && insn->size != 0) {
+		field_hex(b, "addr", insn->addr);
+		field_dec(b, "size", insn->size);
+	}
+	buffer_put(b, "}", 1);
+}
+
+static void
+field_value(struct buffer *b, const char *name, const struct ex_hit *hit,
+    const struct ex_value *value)
+{
+	field(b, name);
+	buffer_put(b, "\"", 1);
+	change_put_hex(b, hit, value);
+	buffer_put(b, "\"", 1);
+}
+
+static void
+hit_values(struct buffer *b, const struct ex_hit *hit)
+{
+	struct change change;
+
+	change_of(hit, &change);
+	if (change.type != NULL)
+		field_text(b, "value_type", change.type);
+	if (change.path != NULL)
+		field_text(b, "path", change.path);
+	if (change.has_old)
+		field_value(b, "old", hit, &hit->old);
+	if (*change.old_text != '\0')
+		field_text(b, "old_text", change.old_text);
+	if (!change.has_new)
+		return;
+	field_value(b, "new", hit, &hit->new);
+	if (*change.new_text != '\0')
+		field_text(b, "new_text", change.new_text);
+	field_text(b, "value_source", ex_value_source_text(hit->source));
+	if (hit->unchanged)
+		field_true(b, "unchanged");
+}
+
+static void
+hit_who(struct buffer *b, const struct ex_hit *hit)
+{
+	if (hit->pid >= 0)
+		field_dec(b, "pid", (uint64_t)hit->pid);
+	if (hit->tid >= 0)
+		field_dec(b, "tid", (uint64_t)hit->tid);
+	if (*hit->comm != '\0')
+		field_text(b, "comm", hit->comm);
+	if (hit->cpu != UINT32_MAX)
+		field_dec(b, "cpu", hit->cpu);
+}
+
+static void
+hit_call(struct buffer *b, const struct ex_call *call)
+{
+	if (call->name != NULL)
+		field_text(b, "syscall", call->name);
+	if (call->work != NULL)
+		field_text(b, "work", call->work);
+	if (call->has_bytes)
+		field_dec(b, "syscall_bytes", call->bytes);
+	if (!call->has_fd)
+		return;
+	field_dec(b, "fd", (uint64_t)call->fd);
+	if (*call->file == '\0')
+		return;
+	field_text(b, "file", call->file);
+	field_text(b, "file_source", call->file_later ? "later" : "stop");
+}
+
+static void
+hit_what(struct buffer *b, const struct ex_hit *hit)
+{
+	field_text(b, "access", hit->access);
+	if (hit->stray)
+		field_true(b, "stray");
+	if (hit->unjudged)
+		field_true(b, "unjudged");
+	field_text(b, "origin", hit->kernel ? "kernel" : "user");
+	if (hit->kernel)
+		hit_call(b, &hit->call);
+	field_hex(b, "addr", hit->addr);
+	if (hit->len > 0)
+		field_dec(b, "len", hit->len);
+	if (hit->samples > 1)
+		field_dec(b, "samples", hit->samples);
+	if (hit->late)
+		field_true(b, "late");
+	if (hit->pc != 0)
+		field_hex(b, "pc", hit->pc);
+	if (!hit->kernel)
+		hit_insn(b, &hit->insn);
+	hit_values(b, hit);
+}
+
+static int
+json_hit(struct report *r, const struct ex_hit *hit)
+{
+	struct json *json = r->own;
+	struct buffer *b = &json->out;
+	size_t start = b->len;
+	int rc = summary_add(r->summary, hit, NULL);
+	int written;
+
+	line_begin(b, "hit");
+	field_dec(b, "seq", hit->seq);
+	field_dec(b, "watch", ex_watch_number(hit->watch));
+	field_seconds(b, "time", hit->time, r->begin.time);
+	hit_who(b, hit);
+	hit_what(b, hit);
+	if (hit->stack != NULL)
+		hit_stack(json, hit->stack);
+	written = line_end_of(r, start, true);
+	return written != 0 ? written : rc;
+}
+
+static int
+json_lost(struct report *r, uint64_t count)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "lost");
+	field_dec(b, "count", count);
+	return line_end(r, start);
+}
+
+static int
+json_thread(struct report *r, bool exited, pid_t tid)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "thread");
+	field_text(b, "event", exited ? "exit" : "new");
+	field_dec(b, "tid", (uint64_t)tid);
+	return line_end(r, start);
+}
+
+static int
+json_warning(struct report *r, const char *text)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "warning");
+	field_text(b, "text", text);
+	return line_end(r, start);
+}
+
+static int
+put_summary(struct report *r, const struct summary_row *row)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "summary");
+	field_dec(b, "watch", ex_watch_number(row->watch));
+	if (row->stack != NULL)
+		field_stack(b, row->stack);
+	field_text(b, "access", row->access);
+	field_dec(b, "count", row->count);
+	field_seconds(b, "first", row->first, r->begin.time);
+	field_seconds(b, "last", row->last, r->begin.time);
+	field(b, "threads");
+	buffer_put(b, "[", 1);
+	for (unsigned i = 0; i < row->nthreads; i++)
+		buffer_printf(b, i == 0 ? "%d" : ",%d", (int)row->threads[i]);
+	buffer_put(b, "]", 1);
+	return line_end(r, start);
+}
+
+/* With --count: the hits of each watch. */
+static int
+put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "count");
+	field_dec(b, "watch", ex_watch_number(watch));
+	field_pid(b, watch);
+	field_dec(b, "count", count);
+	return line_end(r, start);
+}
+
+/* One writer that is stray, or may be, at the place that is to be blamed. */
+static int
+put_finding(struct report *r, const struct finding *finding)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	const struct ex_frame *frame = finding->culprit;
+	size_t start = b->len;
+
+	line_begin(b, "finding");
+	field_true(b, finding->incomplete ? "unjudged" : "stray");
+	field_dec(b, "watch", ex_watch_number(finding->watch));
+	field_dec(b, "count", finding->count);
+	field_dec(b, "first_seq", finding->first_seq);
+	field_text(b, "access", finding->access);
+	if (frame != NULL) {
+		if (frame->function != NULL)
+			field_text(b, "function", frame->function);
+		field_place(b, frame);
+		if (frame->module != NULL)
+			field_text(b, "module", ex_module_name(frame->module));
+		if (frame->pc != 0)
+			field_hex(b, "pc", frame->pc);
+	}
+	if (finding->stack != NULL)
+		field_stack(b, finding->stack);
+	return line_end(r, start);
+}
+
+static int
+put_end(struct report *r, const struct report_end *end)
+{
+	struct buffer *b = &((struct json *)r->own)->out;
+	size_t start = b->len;
+
+	line_begin(b, "end");
+	field_dec(b, "hits", end->hits);
+	field_dec(b, "reported", end->reported);
+	field_dec(b, "lost", end->lost);
+	if (end->changed)
+		field_dec(b, "unchanged", end->unchanged);
+	if (end->handled > 0)
+		field_dec(b, "handled", end->handled);
+	if (end->dropped > 0)
+		field_dec(b, "dropped", end->dropped);
+	if (end->judged)
+		field_dec(b, "stray", end->stray);
+	if (end->unjudged > 0)
+		field_dec(b, "unjudged", end->unjudged);
+	if (end->reason != NULL)
+		field_text(b, "reason", end->reason);
+	field(b, "status");
+	buffer_printf(b, "%d", end->status);
+	return line_end(r, start);
+}
+
+static int
+json_end(struct report *r, const struct report_end *end)
+{
+	const struct summary_row *rows;
+	size_t n;
+	int rc = 0, flushed;
+
+	if (r->own == NULL)
+		return 0;
+	if (end != NULL) {
+		n = summary_rows(r->summary, &rows);
+		for (size_t i = 0; i < n && rc == 0; i++)
+			rc = put_summary(r, &rows[i]);
+		for (unsigned i = 0; end->counts != NULL && rc == 0 &&
+		    i < r->begin.nwatches; i++)
+			rc = put_count(r, r->begin.watches[i],
+			    end->counts[i]);
+		for (size_t i = 0; i < end->nfindings && rc == 0; i++)
+			rc = put_finding(r, end->findings[i]);
+		for (size_t i = 0; i < end->ndoubts && rc == 0; i++)
+			rc = put_finding(r, end->doubts[i]);
+		if (rc == 0)
+			rc = put_end(r, end);
+	}
+	flushed = json_flush(r);
+	json_free(r);
+	return rc != 0 ? rc : flushed;
+}
+
+const struct report_ops report_json = {
+	.name = "json", .start = json_start, .watch = json_watch,
+	.hit = json_hit,
+	.lost = json_lost, .thread = json_thread, .warning = json_warning,
+	.flush = json_flush, .end = json_end,
+};

@@ -1,0 +1,453 @@
+/*
+ * report_text: for a reader at a terminal.  A backtrace is printed in full at
+ * its first hit, and later hits refer to that one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "report/change.h"
+#include "report/summary.h"
+#include "report/text.h"
+#include "util/visible.h"
+
+enum { NAME_COLUMNS = 40 };	/* names are padded to the longest, at most */
+
+#define INDENT	"     "
+
+static int
+text_flush(struct report *r)
+{
+	return text_write(r, 0, true);
+}
+
+/* In how many processes each watch is; 0: that is not said of each. */
+static unsigned
+count_processes(const struct report_start *start)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < start->nwatches; i++)
+		n += start->watches[i]->pid != 0 &&
+		    ex_watch_number(start->watches[i]) ==
+		    ex_watch_number(start->watches[0]);
+	return n;
+}
+
+static void
+put_target(struct buffer *b, const struct report_start *start)
+{
+	const unsigned processes = count_processes(start);
+
+	if (processes > 0) {
+		buffer_printf(b, "%u process%s", processes,
+		    processes == 1 ? "" : "es");
+	} else if (start->pid > 0 && start->comm != NULL) {
+		buffer_puts(b, "in ");
+		visible_put(b, start->comm);
+		buffer_printf(b, "[%d]", (int)start->pid);
+	} else if (start->pid > 0)
+		buffer_printf(b, "in process %d", (int)start->pid);
+	else
+		buffer_puts(b, "in a recording");
+	if (start->threads > 0)
+		buffer_printf(b, ", %u thread%s", start->threads,
+		    start->threads == 1 ? "" : "s");
+	if (start->frozen_ms >= 0)
+		buffer_printf(b, ", frozen %.1f ms", start->frozen_ms);
+}
+
+static void
+text_free(struct report *r)
+{
+	struct text *text = r->own;
+
+	r->own = NULL;
+	report_done(r);
+	summary_free(r->summary);
+	r->summary = NULL;
+	if (text == NULL)
+		return;
+	buffer_free(&text->out);
+	buffer_free(&text->scratch);
+	free(text->printed.items);
+	free(text);
+}
+
+static int
+text_start(struct report *r, const struct report_start *start)
+{
+	struct text *text = calloc(1, sizeof(*text));
+
+	r->begin = *start;
+	r->own = text;
+	r->summary = summary_new();
+	if (text == NULL || r->summary == NULL) {
+		text_free(r);
+		return -ENOMEM;
+	}
+	if (start->nwatches == 0)	/* they come with their hits */
+		return 0;
+	for (unsigned i = 0; i < start->nwatches; i++) {
+		const struct ex_watch *watch = start->watches[i];
+
+		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
+		text_put_watch_name(r, &text->out, watch);
+		buffer_puts(&text->out, " ");
+		text_put_bytes(r, &text->out, watch, watch->addr, watch->len,
+		    NULL);
+		buffer_puts(&text->out, " for ");
+		buffer_puts(&text->out, text_access_words(watch->access));
+		text_put_process(&text->out, watch);
+	}
+	buffer_puts(&text->out, start->nwatches > 1 ? "\n         " : " ");
+	put_target(&text->out, start);
+	buffer_puts(&text->out, "\n");
+	return text_write(r, 0, true);
+}
+
+static int
+text_watch(struct report *r, const struct ex_watch *const *watches,
+    unsigned nwatches)
+{
+	r->begin.watches = watches;
+	r->begin.nwatches = nwatches;
+	return 0;
+}
+
+/* ", 8 of 64 bytes, fd 3 (/etc/hosts)". */
+static void
+put_call(struct buffer *b, const struct ex_hit *hit)
+{
+	const struct ex_call *call = &hit->call;
+
+	if (call->has_bytes)
+		buffer_printf(b, ", %llu of %llu byte%s",
+		    (unsigned long long)hit->len,
+		    (unsigned long long)call->bytes,
+		    call->bytes == 1 ? "" : "s");
+	if (call->has_fd)
+		buffer_printf(b, ", fd %d", call->fd);
+	if (call->has_fd && *call->file != '\0') {
+		buffer_puts(b, " (");
+		visible_put(b, call->file);
+		buffer_puts(b, call->file_later ? ") looked up later" : ")");
+	}
+}
+
+/* As the program's own type, or as a number. */
+static void
+put_value(struct buffer *b, const struct ex_hit *hit,
+    const struct ex_value *value, const char *text)
+{
+	if (*text != '\0')
+		visible_put(b, text);
+	else
+		change_put_number(b, hit, value);
+}
+
+/* "  41 -> 42", "  -> 42 (value read later)", "  42 (unchanged)", and what the
+   value is of when that is a part of the watch: "  conn.state: OPEN -> CLOSED".
+   Of a read: "  42". */
+static void
+put_change(struct buffer *b, const struct ex_hit *hit, const struct change *c)
+{
+	const struct ex_watch *watch = hit->watch;
+
+	if (!c->has_old && !c->has_new)
+		return;
+	buffer_puts(b, "  ");
+	if (c->path != NULL && strcmp(c->path, watch->spec) != 0 &&
+	    (watch->symbol == NULL || strcmp(c->path, watch->symbol) != 0)) {
+		visible_put(b, c->path);
+		buffer_puts(b, ": ");
+	}
+	if (c->has_old && !hit->unchanged)
+		put_value(b, hit, &hit->old, c->old_text);
+	if (strcmp(hit->access, "read") == 0)
+		return;
+	if (!hit->unchanged)
+		buffer_puts(b, c->has_old ? " -> " : "-> ");
+	if (c->has_new)
+		put_value(b, hit, &hit->new, c->new_text);
+	else
+		buffer_puts(b, "?");
+	if (hit->unchanged)
+		buffer_puts(b, " (unchanged)");
+	else if (c->has_new && hit->source == EX_VALUE_LATER)
+		buffer_puts(b, " (value read later)");
+}
+
+/* "#12  write  counter (long, 8 bytes at 0x404090)  41 -> 42" */
+static void
+put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
+    bool full)
+{
+	const struct ex_watch *watch = hit->watch;
+	struct change change;
+
+	change_of(hit, &change);
+	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
+	if (hit->stray || hit->unjudged)
+		text_paint(r, b, PAINT_BAD);
+	text_put_access(b, text_verdict(hit->stray, hit->unjudged), hit->access, hit->kernel, hit->call.name,
+	    hit->call.work);
+	if (hit->kernel)
+		put_call(b, hit);
+	if (hit->stray || hit->unjudged)
+		text_paint(r, b, PAINT_PLAIN);
+	buffer_puts(b, "  ");
+	text_put_watch_name(r, b, watch);
+	if (full || (hit->len != 0 && hit->len < watch->len)) {
+		buffer_puts(b, " ");
+		text_put_bytes(r, b, watch, hit->addr, hit->len, change.type);
+	}
+	put_change(b, hit, &change);
+}
+
+/* "victim[4335/4340] cpu 1  +12.003417s" */
+static void
+put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
+{
+	bool before = hit->time < r->begin.time;
+	uint64_t us = (before ? r->begin.time - hit->time :
+	    hit->time - r->begin.time) / 1000;
+
+	visible_put(b, hit->comm);
+	buffer_printf(b, "[%d/%d]", (int)hit->pid, (int)hit->tid);
+	if (hit->cpu != UINT32_MAX)
+		buffer_printf(b, " cpu %u", (unsigned)hit->cpu);
+	buffer_puts(b, before ? "  -" : "  +");
+	buffer_dec(b, us / 1000000);
+	buffer_puts(b, ".");
+	buffer_digits(b, us % 1000000, 6);
+	buffer_puts(b, "s");
+}
+
+/* The same, and what kind of frame it is. */
+static void
+put_frame_place(struct report *r, struct buffer *b,
+    const struct ex_frame *frame)
+{
+	text_paint(r, b, PAINT_DIM);
+	text_put_place(b, frame);
+	text_paint(r, b, PAINT_PLAIN);
+	if (frame->inlined)
+		buffer_puts(b, " (inlined)");
+	if (frame->signal)
+		buffer_puts(b, " (signal frame)");
+	if (frame->tail)
+		buffer_puts(b, " (tail call)");
+	if (frame->gap)
+		buffer_puts(b, " (callees missing)");
+}
+
+/* How a function's start is called: an inlined one has no start of its own. */
+static const struct ex_frame *
+real_frame(const struct ex_stack *stack)
+{
+	for (unsigned i = 0; i < stack->n; i++) {
+		if (!stack->frame[i].inlined)
+			return &stack->frame[i];
+	}
+	return NULL;
+}
+
+/* Bytes that an instruction touched, where they are more than are watched. */
+static void
+put_reach(struct buffer *b, const struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_watch *watch = hit->watch;
+
+	if (insn->confidence != EX_EXACT || insn->size == 0 ||
+	    (insn->addr - watch->addr < watch->len &&
+	    insn->size <= watch->len - (insn->addr - watch->addr)))
+		return;
+	buffer_printf(b, "  (%u bytes at ", insn->size);
+	buffer_hex(b, insn->addr);
+	buffer_puts(b, ")");
+}
+
+/* "bump+0x0  mov %rdi,0x2d69(%rip)   victim.c:10" */
+static void
+put_insn(struct report *r, struct buffer *b, const struct ex_hit *hit)
+{
+	const struct ex_insn *insn = &hit->insn;
+	const struct ex_stack *stack = hit->stack;
+	const struct ex_frame *frame = stack == NULL ? NULL : real_frame(stack);
+
+	buffer_puts(b, INDENT);
+	if (frame != NULL && frame->function != NULL) {
+		text_painted(r, b, PAINT_FUNCTION, frame->function);
+		buffer_puts(b, "+");
+		buffer_hex(b, frame->offset);
+	} else
+		buffer_hex(b, insn->pc != 0 ? insn->pc : hit->pc);
+	buffer_puts(b, "  ");
+	if (insn->confidence == EX_UNKNOWN)
+		buffer_puts(b, "instruction unknown");
+	else
+		visible_put(b, insn->text);
+	if (stack != NULL && stack->n > 0 && stack->frame[0].file != NULL) {
+		buffer_puts(b, "   ");
+		put_frame_place(r, b, &stack->frame[0]);
+	}
+	if (insn->confidence == EX_AMBIGUOUS)
+		buffer_puts(b, "  (instruction ambiguous)");
+	else if (insn->confidence == EX_ADDRESS_UNVERIFIED)
+		buffer_puts(b, "  (address unverified)");
+	put_reach(b, hit);
+	buffer_puts(b, "\n");
+}
+
+static void
+put_frame(struct report *r, unsigned i, const struct ex_frame *frame,
+    size_t width)
+{
+	struct text *text = r->own;
+
+	buffer_printf(&text->out, INDENT "%-2u ", i);
+	text->scratch.len = 0;
+	text_put_name(&text->scratch, frame);
+	text_paint(r, &text->out, PAINT_FUNCTION);
+	text_put_cell(text, width, false);
+	text_paint(r, &text->out, PAINT_PLAIN);
+	buffer_puts(&text->out, "  ");
+	put_frame_place(r, &text->out, frame);
+	buffer_puts(&text->out, "\n");
+}
+
+static void
+put_stack(struct report *r, const struct ex_stack *stack)
+{
+	struct text *text = r->own;
+	const char *end = ex_end_text(stack->end);
+	size_t width = 0;
+
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct buffer *s = &text->scratch;
+		size_t columns;
+
+		text->scratch.len = 0;
+		text_put_name(&text->scratch, &stack->frame[i]);
+		columns = visible_columns(s->bytes, s->len);
+		if (columns > width && columns <= NAME_COLUMNS)
+			width = columns;
+	}
+	for (unsigned i = 0; i < stack->n; i++)
+		put_frame(r, i, &stack->frame[i], width);
+	if (stack->gap)
+		buffer_puts(&text->out, INDENT "stack incomplete: functions "
+		    "may be missing where it says so\n");
+	if (end != NULL)
+		buffer_printf(&text->out, INDENT "%s\n", end);
+}
+
+static void
+put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
+    uint64_t seq)
+{
+	put_what(r, b, hit, false);
+	buffer_puts(b, "  ");
+	put_who(r, b, hit);
+	buffer_printf(b, "  (same backtrace as #%llu)\n",
+	    (unsigned long long)seq);
+}
+
+static void
+put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
+{
+	put_what(r, b, hit, true);
+	buffer_puts(b, "\n" INDENT);
+	put_who(r, b, hit);
+	buffer_puts(b, "\n");
+	if (hit->late)
+		buffer_puts(b, INDENT "delivered late: the signal was blocked; "
+		    "this is where it was unblocked\n");
+	else if (!hit->kernel)
+		put_insn(r, b, hit);
+	if (hit->stack != NULL)
+		put_stack(r, hit->stack);
+	else
+		buffer_puts(b, INDENT "no backtrace: out of memory\n");
+}
+
+static int
+text_hit(struct report *r, const struct ex_hit *hit)
+{
+	struct text *text = r->own;
+	struct buffer *b = &text->out;
+	size_t start = b->len;
+	int rc = summary_add(r->summary, hit, NULL);
+	uint64_t *seq = NULL;
+	int written;
+
+	if (hit->stack != NULL)
+		seq = text_printed_at(text, hit->stack->index);
+	if (seq != NULL && *seq != 0)
+		put_hit_again(r, b, hit, *seq);
+	else
+		put_hit(r, b, hit);
+	if (seq != NULL && *seq == 0)
+		*seq = hit->seq;
+	if (!b->failed)
+		report_hit_ends(r, b);
+	written = text_write(r, start, false);
+	return written != 0 ? written : rc;
+}
+
+static int
+text_lost(struct report *r, uint64_t count)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	size_t start = b->len;
+
+	buffer_printf(b, "lost %llu hit%s here\n", (unsigned long long)count,
+	    count == 1 ? "" : "s");
+	return text_write(r, start, false);
+}
+
+static int
+text_warning(struct report *r, const char *warning)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	size_t start = b->len;
+
+	buffer_puts(b, "warning: ");
+	visible_put(b, warning);
+	buffer_puts(b, "\n");
+	return text_write(r, start, false);
+}
+
+static int
+text_end(struct report *r, const struct report_end *end)
+{
+	int rc = 0, flushed;
+
+	if (r->own == NULL)
+		return 0;
+	if (end != NULL)
+		rc = text_tables(r, end);
+	flushed = text_flush(r);
+	text_free(r);
+	return rc != 0 ? rc : flushed;
+}
+
+const struct report_ops report_text = {
+	.name = "text", .start = text_start, .watch = text_watch,
+	.hit = text_hit,
+	.lost = text_lost, .warning = text_warning,
+	.flush = text_flush, .end = text_end,
+};
+
+bool
+report_wants_colour(FILE *out)
+{
+	const char *term = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
+
+	return isatty(fileno(out)) == 1 && (none == NULL || *none == '\0') &&
+	    term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+}

@@ -1,0 +1,635 @@
+/* session: one run from its records to its report. */
+#include "report/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "report/last_words.h"
+
+static const struct report_ops *const forms[] = {
+	[FORM_TEXT] = &report_text,
+	[FORM_JSON] = &report_json,
+	[FORM_FOLDED] = &report_folded,
+};
+
+/* Keep the first failure of the report's stream. */
+static void
+note(struct session *s, int err)
+{
+	if (err < 0 && s->err == 0)
+		s->err = err;
+}
+
+/* Whether there is a report, and it can still be written. */
+static bool
+reporting(const struct session *s)
+{
+	return s->report.ops != NULL && s->err == 0;
+}
+
+/* Whether both are names of one file, which is there. */
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
+	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+/* Open a file of -O, or make it.  The descriptor, or -EINVAL after a line on
+   stderr. */
+static int
+open_path(struct session *s, const char *path, int flags)
+{
+	int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	s->made = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, flags | O_CREAT | O_CLOEXEC, 0666);
+	return fd >= 0 ? fd : complain("-O '%s': cannot be written: %s; name "
+	    "another file", path, strerror(errno));
+}
+
+/* A recording's file.  It stays as it is until the recording begins. */
+static int
+open_file(struct session *s, const char *path)
+{
+	s->file = open_path(s, path, O_RDWR);
+	s->own_file = s->file >= 0;
+	if (!s->own_file)
+		return s->file;
+	if (lseek(s->file, 0, SEEK_CUR) < 0)
+		return complain("-O %s: a recording goes into a file, not "
+		    "into a pipe or terminal", path);
+	return 0;
+}
+
+/* A report's file, likewise. */
+static int
+open_stream(struct session *s, const char *path)
+{
+	int fd = open_path(s, path, O_WRONLY);
+
+	if (fd < 0)
+		return fd;
+	s->report.out = fdopen(fd, "w");
+	s->own_stream = s->report.out != NULL;
+	if (s->own_stream)
+		return 0;
+	(void)close(fd);
+	return complain("out of memory");
+}
+
+/* Have a file forget what it held; others than files hold nothing.  0 or
+   -errno. */
+static int
+empty(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	return ftruncate(fd, 0) < 0 ? -errno : 0;
+}
+
+static int
+open_output(struct session *s, FILE *out)
+{
+	const char *path = s->options->output;
+
+	s->report.out = s->options->to_stdout ? stdout : out;
+	if (s->options->form == FORM_PERF)
+		return open_file(s, path);
+	if (path != NULL && s->options->file != NULL &&
+	    is_same_file(path, s->options->file))
+		return complain("-O %s: that is the recording, which the "
+		    "report would overwrite", path);
+	if (path != NULL && open_stream(s, path) < 0)
+		return -EINVAL;
+	s->report.ops = forms[s->options->form];
+	s->report.colour = report_wants_colour(s->report.out);
+	return 0;
+}
+
+int
+session_open(struct session *s, const struct options *options,
+    enum ex_source source, FILE *out)
+{
+	int err;
+
+	*s = (struct session){.options = options};
+	if ((err = open_output(s, out)) < 0)
+		return err;
+	if (options_judge(options))
+		s->policy = policy_new(options->allow, options->nallow);
+	if ((s->space = ex_space_new(source)) == NULL ||
+	    (options_judge(options) && s->policy == NULL))
+		return complain("out of memory");
+	last_words_begin(s);
+	return 0;
+}
+
+static void
+free_watch(struct ex_watch *watch)
+{
+	if (watch == NULL)
+		return;
+	free((char *)(uintptr_t)watch->spec);
+	free((char *)(uintptr_t)watch->symbol);
+	free(watch);
+}
+
+/* Zero but for its strings; NULL: out of memory. */
+static struct ex_watch *
+new_watch(const char *spec, const char *symbol)
+{
+	struct ex_watch *watch = calloc(1, sizeof(*watch));
+
+	if (watch == NULL)
+		return NULL;
+	watch->spec = strdup(spec);
+	watch->symbol = symbol == NULL ? NULL : strdup(symbol);
+	if (watch->spec != NULL && (symbol == NULL || watch->symbol != NULL))
+		return watch;
+	free_watch(watch);
+	return NULL;
+}
+
+/* The report keeps what it was given; when that has moved it is told. */
+static void
+tell_watch(struct session *s)
+{
+	if (reporting(s) && s->report.ops->watch != NULL)
+		note(s, s->report.ops->watch(&s->report,
+		    (const struct ex_watch *const *)s->watches,
+		    (unsigned)s->nwatches));
+}
+
+int
+session_add_watch(struct session *s, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, char access, unsigned slots)
+{
+	struct ex_watch *watch = new_watch(spec, symbol), **more;
+
+	if (watch == NULL)
+		return -ENOMEM;
+	more = reallocarray(s->watches, s->nwatches + 1, sizeof(*more));
+	if (more == NULL) {
+		free_watch(watch);
+		return -ENOMEM;
+	}
+	watch->id = (unsigned)s->nwatches + 1;
+	watch->addr = addr;
+	watch->len = len;
+	watch->access = access;
+	watch->slots = slots;
+	s->watches = more;
+	s->watches[s->nwatches++] = watch;
+	if (s->started)
+		tell_watch(s);
+	return 0;
+}
+
+int
+session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
+{
+	struct ex_slot *slots = reallocarray(s->slots, s->nslots + 1,
+	    sizeof(*slots));
+
+	if (slots == NULL)
+		return -ENOMEM;
+	s->slots = slots;
+	s->slots[s->nslots++] = (struct ex_slot){
+		watch < 0 ? NULL : s->watches[watch], addr, len,
+	};
+	if (s->explainer != NULL)
+		ex_explainer_slots(s->explainer, s->slots, s->nslots);
+	return 0;
+}
+
+/* A hit is complete: the explainer's way out. */
+static int
+give(void *arg, const struct ex_hit *explained)
+{
+	struct session *s = arg;
+	struct ex_hit hit = *explained;
+
+	hit.seq = s->reported + 1;
+	if (s->amend != NULL)
+		s->amend(s->amend_arg, &hit);
+	if (s->options->changed && hit.unchanged && s->reply == NULL) {
+		s->unchanged++;
+		return 0;
+	}
+	if (s->policy != NULL && !s->reply_only)
+		note(s, policy_judge(s->policy, &hit));
+	if (s->reply != NULL)
+		(void)s->reply->ops->hit(s->reply, &hit);
+	if (s->reply_only)
+		return 0;
+	s->stray += hit.stray;
+	s->unjudged += hit.unjudged;
+	note(s, s->report.ops->hit(&s->report, &hit));
+	s->reported++;
+	s->full = s->reported == s->options->limit;
+	if (s->acted != NULL && (s->policy == NULL || hit.stray)) {
+		note(s, s->report.ops->flush(&s->report));
+		s->acted(s->acted_arg, &hit);
+	}
+	return s->full || s->err < 0;
+}
+
+int
+session_ready(struct session *s)
+{
+	if (s->report.ops == NULL)
+		return 0;
+	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
+	return s->explainer == NULL ? -ENOMEM : 0;
+}
+
+int
+session_record_to_file(struct session *s, const struct ex_perf_event *events,
+    size_t n)
+{
+	int err = empty(s->file);
+
+	s->made = false;
+	if (err == 0) {
+		err = ex_perfwriter_open(s->file, events, n, &s->recording);
+		s->own_file = err < 0;	/* else the writer's now */
+	}
+	return err < 0 ? complain("-O %s: %s", s->options->output,
+	    strerror(-err)) : 0;
+}
+
+void
+session_start(struct session *s, struct report_start *start)
+{
+	start->watches = (const struct ex_watch *const *)s->watches;
+	start->nwatches = (unsigned)s->nwatches;
+	if (s->own_stream)
+		note(s, empty(fileno(s->report.out)));
+	s->made = false;
+	s->started = true;
+	if (reporting(s))
+		note(s, s->report.ops->start(&s->report, start));
+}
+
+void
+session_lost(struct session *s, uint64_t count)
+{
+	if (count == 0)
+		return;
+	s->lost += count;
+	if (reporting(s))
+		note(s, s->report.ops->lost(&s->report, count));
+}
+
+void
+session_counted(struct session *s, uint64_t counts)
+{
+	if (counts > s->samples + s->lost)
+		session_lost(s, counts - s->samples - s->lost);
+	else if (counts >= s->samples)
+		s->lost = counts - s->samples;
+}
+
+void
+session_warn(struct session *s, const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (s->report.ops != &report_text || s->report.out != stderr)
+		(void)complain("warning: %s", text);
+	if (reporting(s))
+		note(s, s->report.ops->warning(&s->report, text));
+}
+
+static void
+thread_event(struct session *s, const struct ex_record *r)
+{
+	bool exited = r->type == PERF_RECORD_EXIT;
+
+	if (!reporting(s) || s->report.ops->thread == NULL)
+		return;
+	if (!exited && r->task.pid != r->task.ppid &&
+	    s->options->file == NULL && !s->options->follow)
+		return;
+	note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
+}
+
+/* What else than a hit a record tells the reader. */
+static void
+tell(struct session *s, const struct ex_record *r)
+{
+	switch (r->type) {
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		session_lost(s, r->lost.count);
+		break;
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		thread_event(s, r);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+is_watch_sample(const struct session *s, const struct ex_record *r)
+{
+	return r->type == PERF_RECORD_SAMPLE && r->attr >= 0 &&
+	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch != NULL;
+}
+
+static bool
+wants_more(const struct session *s)
+{
+	return !s->full && s->err == 0;
+}
+
+bool
+session_record(struct session *s, const struct ex_record *r)
+{
+	bool sample = is_watch_sample(s, r);
+
+	if (!wants_more(s))
+		return false;
+	s->samples += sample;
+	if (!sample)
+		tell(s, r);
+	if (s->recording != NULL) {
+		ex_space_learn(s->space, r);
+		note(s, ex_perfwriter_record(s->recording, r->bytes));
+		s->reported += sample;
+		s->full = s->reported == s->options->limit && sample;
+	} else {
+		(void)ex_explain(s->explainer, r);
+	}
+	return wants_more(s);
+}
+
+/* Names and lines that are missing for want of trust. */
+static void
+tell_disbelief(struct session *s)
+{
+	const struct ex_module *m;
+	const char *why;
+
+	while (s->started &&
+	    (m = ex_space_disbelieved(s->space, &why)) != NULL)
+		session_warn(s, "debug information is not used: %s: %s", why,
+		    ex_module_path(m));
+}
+
+bool
+session_flush(struct session *s, uint64_t now)
+{
+	if (s->explainer != NULL && wants_more(s))
+		(void)ex_explain_flush(s->explainer, now);
+	tell_disbelief(s);
+	if (reporting(s))
+		note(s, s->report.ops->flush(&s->report));
+	if (s->recording != NULL)
+		note(s, ex_perfwriter_flush(s->recording));
+	if (s->recording == NULL)
+		s->written = s->report.told;
+	else if (s->err == 0)
+		s->written = s->reported;
+	return wants_more(s);
+}
+
+void
+session_doubt(struct session *s, const char *format, ...)
+{
+	va_list ap;
+
+	if (s->doubt[0] != '\0')
+		return;
+	va_start(ap, format);
+	(void)vsnprintf(s->doubt, sizeof(s->doubt), format, ap);
+	va_end(ap);
+}
+
+/* Whether nobody needs the account. */
+static bool
+is_quiet(const struct session *s, const struct report_end *end)
+{
+	return s->quiet && (s->options->form == FORM_JSON ||
+	    (end->hits == 0 && s->doubt[0] == '\0'));
+}
+
+/* Add to a text of this size. */
+__attribute__((format(printf, 3, 4)))
+static void
+add(char *text, size_t size, const char *format, ...)
+{
+	const size_t len = strlen(text);
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text + len, size - len, format, ap);
+	va_end(ap);
+}
+
+/* The account, on stderr; also where there is no memory. */
+static void
+say_account(const struct session *s, const struct report_end *end)
+{
+	char text[512] = "";
+
+	add(text, sizeof(text), "%" PRIu64 " hit%s, %" PRIu64 " reported, %"
+	    PRIu64 " lost", end->hits, end->hits == 1 ? "" : "s",
+	    end->reported, end->lost);
+	if (end->changed)
+		add(text, sizeof(text), ", %" PRIu64 " unchanged",
+		    end->unchanged);
+	if (end->judged)
+		add(text, sizeof(text), ", %" PRIu64 " stray", end->stray);
+	if (end->nfindings > 0)
+		add(text, sizeof(text), " by %zu %s", end->nfindings,
+		    policy_word(end->findings, end->nfindings));
+	if (end->unjudged > 0)
+		add(text, sizeof(text), ", %" PRIu64 " not judged",
+		    end->unjudged);
+	if (end->dropped > 0)
+		add(text, sizeof(text), "; %" PRIu64 " %s not wanted",
+		    end->dropped, end->dropped == 1 ?
+		    "access was a write and" : "accesses were writes and");
+	if (s->skipped > 0)
+		add(text, sizeof(text), "; %" PRIu64 " %s skipped", s->skipped,
+		    s->skipped == 1 ? "record of an unknown type was" :
+		    "records of unknown types were");
+	(void)complain("%s", text);
+}
+
+/* Where the report could not be written to its end: what is not in it, is lost. */
+static void
+correct_end(struct session *s, struct report_end *end)
+{
+	const struct ex_tally *tally = s->explainer == NULL ? NULL :
+	    ex_explain_tally(s->explainer);
+	uint64_t taken = tally == NULL ? s->samples :
+	    tally->samples - tally->joined - tally->dropped;
+
+	if (s->err == 0)
+		return;
+	if (s->options->form != FORM_PERF)
+		s->written = s->report.told;
+	if (end->counts != NULL)
+		taken = end->reported;
+	end->hits = taken + s->lost;
+	end->reported = s->written;
+	end->lost = end->hits - end->reported - end->unchanged - end->handled;
+}
+
+/* What was lost in all, as perf record tells it: LOST records, which are there
+   already, tell only of what was lost before another record. */
+static void
+record_lost(struct session *s)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t lost;
+		uint64_t id[4];	/* pid and tid, time, cpu, identifier */
+	} record = {
+		.header = {PERF_RECORD_LOST_SAMPLES, 0, sizeof(record)},
+		.lost = s->lost,
+	};
+
+	if (s->recording != NULL && s->lost > 0)
+		note(s, ex_perfwriter_record(s->recording, &record));
+}
+
+static int
+end_recording(struct session *s)
+{
+	int err = s->recording == NULL ? 0 :
+	    ex_perfwriter_close(s->recording);
+
+	s->recording = NULL;
+	return err;
+}
+
+/* What there is to tell at the end. */
+static void
+fill_end(struct session *s, struct report_end *end)
+{
+	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
+		s->reported += end->counts[i];
+	end->reported = s->reported;
+	end->lost = s->lost;
+	end->hits = s->reported + s->unchanged + s->handled + s->lost;
+	end->handled = s->handled;
+	end->changed = s->options->changed;
+	end->unchanged = s->unchanged;
+	if (s->explainer != NULL)
+		end->dropped = ex_explain_tally(s->explainer)->dropped;
+	if (s->policy == NULL)
+		return;
+	/* what is only counted, nobody may touch */
+	if (end->counts != NULL)
+		s->stray = s->reported;
+	end->judged = true;
+	end->stray = s->stray;
+	end->nfindings = policy_findings(s->policy, false, &end->findings);
+	end->unjudged = s->unjudged;
+	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
+}
+
+/* Whether the exit status is to say that something may have been missed. */
+static bool
+is_doubtful(struct session *s)
+{
+	if (s->options->error_status == 0 || s->stray > 0)
+		return false;
+	if (s->lost > 0)
+		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
+		    s->lost == 1 ? " was" : "s were");
+	if (s->unjudged > 0)
+		session_doubt(s, "%" PRIu64 " hit%s be judged: a caller that "
+		    "is allowed may be missing in %s backtrace%s", s->unjudged,
+		    s->unjudged == 1 ? " cannot" : "s cannot",
+		    s->unjudged == 1 ? "its" : "their",
+		    s->unjudged == 1 ? "" : "s");
+	if (s->err == -EPIPE)
+		session_doubt(s, "the report's reader has gone, which ended "
+		    "the watch");
+	return s->doubt[0] != '\0';
+}
+
+int
+session_end(struct session *s, const char *reason, int status,
+    const uint64_t *counts)
+{
+	struct report_end end = {
+		.reason = reason, .status = status, .counts = counts,
+	};
+	bool doubtful;
+
+	fill_end(s, &end);
+	doubtful = is_doubtful(s);
+	if (doubtful)
+		end.status = STATUS_NOT_VOUCHED;
+	else if (s->options->error_status != 0 && s->stray > 0)
+		end.status = s->options->error_status;
+	if (reporting(s))
+		note(s, s->report.ops->end(&s->report, &end));
+	else if (s->report.ops != NULL)
+		(void)s->report.ops->end(&s->report, NULL);
+	s->report.ops = NULL;
+	record_lost(s);
+	note(s, end_recording(s));
+	correct_end(s, &end);
+	if (!is_quiet(s, &end))
+		say_account(s, &end);
+	last_words_end();
+	if (s->err != 0 && s->err != -EPIPE) {
+		(void)complain("the report is incomplete: %s: %s",
+		    s->options->output != NULL ? s->options->output :
+		    "output", s->err == -EINTR ? "nobody read it when a signal "
+		    "for watchctl came" : strerror(-s->err));
+		return STATUS_OWN_FAILURE;
+	}
+	if (doubtful)
+		(void)complain("exit status %d: nothing stray was seen, but "
+		    "%s", end.status, s->doubt);
+	return complain_failed() ? STATUS_OWN_FAILURE : end.status;
+}
+
+void
+session_close(struct session *s)
+{
+	last_words_end();
+	if (s->report.ops != NULL)
+		(void)s->report.ops->end(&s->report, NULL);
+	(void)end_recording(s);
+	policy_free(s->policy);
+	ex_explainer_free(s->explainer);
+	ex_space_free(s->space);
+	for (size_t i = 0; i < s->nwatches; i++)
+		free_watch(s->watches[i]);
+	free(s->watches);
+	free(s->slots);
+	if (s->own_stream)
+		(void)fclose(s->report.out);
+	if (s->own_file)
+		(void)close(s->file);
+	if (s->made)	/* what failed leaves nothing behind */
+		(void)unlink(s->options->output);
+	*s = (struct session){0};
+}

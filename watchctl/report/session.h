@@ -1,0 +1,127 @@
+/*
+ * session: one run from its records to its report, whether they come from the
+ * rings or from a file.
+ *
+ * Life-cycle: session_open makes the report's stream and the space; the caller
+ * feeds records of before (session_learn) and finds out what is watched;
+ * session_watch fixes that; session_start begins the report; session_record
+ * takes each record; session_end closes the account:
+ *
+ *	hits = reported + unchanged + handled + lost
+ *
+ * With --allow or --error-exitcode each hit is judged on its way into the
+ * report, whatever delivered it; who runs the session tells it what it missed
+ * (session_doubt), and session_end makes the exit status of all that.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "spec/options.h"
+#include "record/perfdata.h"
+#include "report/report.h"
+
+struct session {
+	const struct options *options;
+	struct ex_space *space;
+	struct ex_watch **watches;	/* nwatches of them, with their strings */
+	size_t nwatches;
+	struct ex_slot *slots;		/* by format index; nslots of them */
+	size_t nslots;
+	struct ex_explainer *explainer;	/* NULL: a recording is written instead */
+	int file;			/* -o perf: what is written */
+	bool own_file;			/* it is ours to close */
+	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
+	struct report report;
+	bool own_stream;		/* report.out is ours to close */
+	bool made;			/* the file of -O is ours, and empty */
+	bool started;			/* the report has begun */
+	uint64_t samples;		/* of watches that were delivered */
+	uint64_t reported;		/* hits */
+	uint64_t written;		/* those of them that are in the report,
+					   whatever may become of watchctl */
+	uint64_t unchanged;		/* hits not reported: --changed */
+	uint64_t handled;		/* hits not reported: for handlers of the
+					   program alone */
+	uint64_t lost;			/* hits, as told so far */
+	uint64_t skipped;		/* records of unknown type */
+	struct policy *policy;		/* NULL: nobody asked to judge */
+	uint64_t stray;			/* hits; with --count at the end */
+	uint64_t unjudged;		/* hits */
+	char doubt[160];		/* why the run cannot be vouched for; "":
+					   it can, as far as is known */
+	/* what who delivers the records knows better than they: called with
+	   each hit, before it is judged and reported; NULL: nothing */
+	void (*amend)(void *arg, struct ex_hit *);
+	void *amend_arg;		/* handed to it */
+	/* called with each hit, of those judged with each stray one, once it
+	   has been reported, and written out; NULL: nothing is to be done
+	   then */
+	void (*acted)(void *arg, const struct ex_hit *);
+	void *acted_arg;		/* handed to it */
+	struct report *reply;		/* is told of each hit, too; NULL: none */
+	bool reply_only;		/* and nobody else is */
+	bool quiet;			/* no account on stderr when nothing was
+					   hit, or beside a report that has it */
+	bool full;			/* -n hits are there */
+	int err;			/* first -errno of the report's stream */
+};
+
+/* A session for these options (which outlive it); out is where its report goes
+   without -O.  A file that is there keeps its contents until the report or the
+   recording begins; one that is not is made now, and removed by session_close
+   if nothing began.  0, or -errno after a line on stderr. */
+int session_open(struct session *, const struct options *, enum ex_source,
+    FILE *out);
+
+/* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
+   A report that has begun is told of it.  0 or -ENOMEM. */
+int session_add_watch(struct session *, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, char access, unsigned slots);
+
+/* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
+int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
+
+/* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
+int session_ready(struct session *);
+
+/* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
+int session_record_to_file(struct session *, const struct ex_perf_event *,
+    size_t n);
+
+/* Begin the report; the watches are filled in here. */
+void session_start(struct session *, struct report_start *);
+
+/* Take a record.  False: no more are wanted (-n, or the report failed). */
+bool session_record(struct session *, const struct ex_record *);
+
+/* All records of before now (ns; UINT64_MAX: all there will be) are there: write
+   what can be written.  False as above. */
+bool session_flush(struct session *, uint64_t now);
+
+void session_lost(struct session *, uint64_t count);
+
+/* All records are there, and so many accesses were counted.  What was counted
+   and not delivered is lost, whatever records said of it: they leave out the
+   last ones, and count lost records that were no hits. */
+void session_counted(struct session *, uint64_t counts);
+
+void session_warn(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Why something stray may have been missed, as half a sentence ("5 hits were
+   lost"); the first reason is kept. */
+void session_doubt(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * End the report and say on stderr what became of the hits; counts as in
+ * report_end.  Result: the exit status, which is 125 when the report could not
+ * be written; with --error-exitcode its status when a hit was stray, or 120,
+ * with a line on stderr, when one may have been missed; else status.
+ */
+int session_end(struct session *, const char *reason, int status,
+    const uint64_t *counts);
+
+void session_close(struct session *);
+
+#endif

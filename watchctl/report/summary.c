@@ -1,0 +1,197 @@
+/* summary: rows found by watch and backtrace, and the threads of each. */
+#include "report/summary.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+
+/* A row and what it takes to grow. */
+struct item {
+	struct summary_row row;
+	pid_t *threads;		/* row.threads, for writing */
+	size_t cap;		/* of threads, in elements */
+	void *seen;		/* tree of the tids in threads */
+};
+
+struct summary {
+	void *tree;		/* items by watch and stack */
+	struct item **items;	/* in order of first sight */
+	size_t n, cap;
+	struct summary_row *sorted;	/* as given out last */
+};
+
+struct summary *
+summary_new(void)
+{
+	return calloc(1, sizeof(struct summary));
+}
+
+static void
+keep(void *node)
+{
+	(void)node;
+}
+
+void
+summary_free(struct summary *s)
+{
+	if (s == NULL)
+		return;
+	tdestroy(s->tree, keep);
+	for (size_t i = 0; i < s->n; i++) {
+		tdestroy(s->items[i]->seen, keep);
+		free(s->items[i]->threads);
+		free(s->items[i]);
+	}
+	free(s->items);
+	free(s->sorted);
+	free(s);
+}
+
+static int
+compare_pointers(const void *a, const void *b)
+{
+	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
+}
+
+static int
+compare_numbers(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* In several processes the same backtrace lies at different addresses: there its
+   id tells. */
+static int
+compare_items(const void *a, const void *b)
+{
+	const struct summary_row *x = &((const struct item *)a)->row;
+	const struct summary_row *y = &((const struct item *)b)->row;
+	int order = compare_numbers(ex_watch_number(x->watch),
+	    ex_watch_number(y->watch));
+
+	if (order != 0)
+		return order;
+	if (x->watch->pid == 0 || x->stack == NULL || y->stack == NULL)
+		return compare_pointers(x->stack, y->stack);
+	return compare_numbers(x->stack->id, y->stack->id);
+}
+
+/* Append a new item for the hit; NULL without memory. */
+static struct item *
+item_new(struct summary *s, const struct ex_hit *hit)
+{
+	struct item *e;
+
+	if (s->n == s->cap) {
+		size_t cap = s->cap == 0 ? 64 : s->cap * 2;
+		struct item **more = reallocarray(s->items, cap,
+		    sizeof(*more));
+
+		if (more == NULL)
+			return NULL;
+		s->items = more;
+		s->cap = cap;
+	}
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return NULL;
+	e->row = (struct summary_row){
+		.watch = hit->watch, .stack = hit->stack,
+		.access = hit->access, .kernel = hit->kernel,
+		.syscall = hit->call.name, .work = hit->call.work,
+		.stray = hit->stray, .unjudged = hit->unjudged,
+		.first_seq = hit->seq,
+		.first = hit->time, .last = hit->time,
+	};
+	if (tsearch(e, &s->tree, compare_items) == NULL) {
+		free(e);
+		return NULL;
+	}
+	s->items[s->n++] = e;
+	return e;
+}
+
+static struct item *
+item_of(struct summary *s, const struct ex_hit *hit)
+{
+	struct item key = {
+		.row = {.watch = hit->watch, .stack = hit->stack},
+	};
+	struct item **found = tfind(&key, &s->tree, compare_items);
+
+	return found != NULL ? *found : item_new(s, hit);
+}
+
+/* Note that the thread was seen in the row.  0 or -ENOMEM. */
+static int
+item_thread(struct item *e, pid_t tid)
+{
+	void *key = (void *)(intptr_t)tid;
+	unsigned n = e->row.nthreads;
+
+	if (tfind(key, &e->seen, compare_pointers) != NULL)
+		return 0;
+	if (n == e->cap) {
+		size_t cap = n == 0 ? 4 : (size_t)n * 2;
+		pid_t *more = reallocarray(e->threads, cap, sizeof(*more));
+
+		if (more == NULL)
+			return -ENOMEM;
+		e->row.threads = e->threads = more;
+		e->cap = cap;
+	}
+	if (tsearch(key, &e->seen, compare_pointers) == NULL)
+		return -ENOMEM;
+	e->threads[n] = tid;
+	e->row.nthreads++;
+	return 0;
+}
+
+int
+summary_add(struct summary *s, const struct ex_hit *hit,
+    const struct summary_row **row)
+{
+	struct item *e = item_of(s, hit);
+
+	if (e == NULL)
+		return -ENOMEM;
+	e->row.count++;
+	if (hit->time < e->row.first)
+		e->row.first = hit->time;
+	if (hit->time > e->row.last)
+		e->row.last = hit->time;
+	if (row != NULL)
+		*row = &e->row;
+	return item_thread(e, hit->tid);
+}
+
+/* The most frequent first, then the earliest. */
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct summary_row *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return (x->first_seq > y->first_seq) - (x->first_seq < y->first_seq);
+}
+
+size_t
+summary_rows(struct summary *s, const struct summary_row **rows)
+{
+	struct summary_row *sorted;
+
+	*rows = NULL;
+	if (s->n == 0)
+		return 0;
+	sorted = reallocarray(s->sorted, s->n, sizeof(*sorted));
+	if (sorted == NULL)
+		return 0;
+	s->sorted = sorted;
+	for (size_t i = 0; i < s->n; i++)
+		sorted[i] = s->items[i]->row;
+	qsort(sorted, s->n, sizeof(*sorted), compare_rows);
+	*rows = sorted;
+	return s->n;
+}

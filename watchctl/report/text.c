@@ -1,0 +1,205 @@
+/* text: the words that the text report says hits and tables in. */
+#include "report/text.h"
+
+#include "util/visible.h"
+
+enum { WRITE_AT = 64 << 10 };	/* bytes held back at most */
+
+void
+text_paint(struct report *r, struct buffer *b, enum paint what)
+{
+	static const char *const codes[] = {
+		[PAINT_PLAIN] = "\033[0m", [PAINT_WATCH] = "\033[36m",
+		[PAINT_FUNCTION] = "\033[1m", [PAINT_DIM] = "\033[2m",
+		[PAINT_BAD] = "\033[31m",
+	};
+
+	if (r->colour)
+		buffer_puts(b, codes[what]);
+}
+
+void
+text_painted(struct report *r, struct buffer *b, enum paint what,
+    const char *text)
+{
+	text_paint(r, b, what);
+	visible_put(b, text);
+	text_paint(r, b, PAINT_PLAIN);
+}
+
+int
+text_write(struct report *r, size_t start, bool always)
+{
+	struct text *text = r->own;
+	int rc = buffer_commit(&text->out, start);
+
+	if (rc != 0 || (!always && text->out.len < WRITE_AT))
+		return rc;
+	return report_write(r, &text->out);
+}
+
+void
+text_widen(const struct text *text, size_t *width)
+{
+	const struct buffer *s = &text->scratch;
+	size_t columns = visible_columns(s->bytes, s->len);
+
+	if (columns > *width)
+		*width = columns;
+}
+
+void
+text_put_cell(struct text *text, size_t width, bool right)
+{
+	struct buffer *s = &text->scratch;
+	size_t columns = visible_columns(s->bytes, s->len);
+	size_t pad = columns < width ? width - columns : 0;
+
+	text->out.failed |= s->failed;
+	s->failed = false;
+	buffer_fill(&text->out, ' ', right ? pad : 0);
+	buffer_put(&text->out, s->bytes, s->len);
+	buffer_fill(&text->out, ' ', right ? 0 : pad);
+}
+
+void
+text_put_watch(struct buffer *b, const struct ex_watch *watch)
+{
+	if (watch->symbol != NULL)
+		visible_put(b, watch->symbol);
+	else if (watch->spec != NULL)
+		visible_put(b, watch->spec);
+	else
+		buffer_hex(b, watch->addr);
+}
+
+void
+text_put_watch_name(struct report *r, struct buffer *b,
+    const struct ex_watch *watch)
+{
+	text_paint(r, b, PAINT_WATCH);
+	text_put_watch(b, watch);
+	text_paint(r, b, PAINT_PLAIN);
+}
+
+void
+text_put_process(struct buffer *b, const struct ex_watch *watch)
+{
+	if (watch->pid == 0)
+		return;
+	buffer_puts(b, " in ");
+	visible_put(b, watch->comm[0] != '\0' ? watch->comm : "process");
+	buffer_printf(b, "[%d]", (int)watch->pid);
+}
+
+bool
+text_has_number(const struct ex_watch *const *watches, unsigned n,
+    unsigned number)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (ex_watch_number(watches[i]) == number)
+			return true;
+	return false;
+}
+
+void
+text_put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
+    uint64_t addr, uint64_t len, const char *type)
+{
+	unsigned long long n = len, all = watch->len;
+
+	text_paint(r, b, PAINT_DIM);
+	buffer_puts(b, "(");
+	if (type != NULL) {
+		visible_put(b, type);
+		buffer_puts(b, ", ");
+	}
+	if (watch->access == 'x')
+		buffer_printf(b, "at %#llx)", (unsigned long long)addr);
+	else if (n == 0 || n >= all)
+		buffer_printf(b, "%llu byte%s at %#llx)", all,
+		    all == 1 ? "" : "s", (unsigned long long)watch->addr);
+	else
+		buffer_printf(b, "%llu of %llu bytes, at %#llx)", n, all,
+		    (unsigned long long)addr);
+	text_paint(r, b, PAINT_PLAIN);
+}
+
+const char *
+text_access_words(char access)
+{
+	switch (access) {
+	case 'w':
+		return "writes";
+	case 'r':
+		return "reads";
+	case 'x':
+		return "execution";
+	default:
+		return "any access";
+	}
+}
+
+const char *
+text_verdict(bool stray, bool unjudged)
+{
+	return stray ? "stray " : unjudged ? "unjudged " : "";
+}
+
+void
+text_put_access(struct buffer *b, const char *verdict, const char *access,
+    bool kernel, const char *syscall, const char *work)
+{
+	buffer_puts(b, verdict);
+	buffer_puts(b, access);
+	if (kernel && syscall != NULL) {
+		buffer_puts(b, " by ");
+		visible_put(b, syscall);
+		buffer_puts(b, "(2)");
+	} else if (kernel)
+		buffer_puts(b, " by the kernel");
+	if (kernel && work != NULL)
+		buffer_printf(b, " (%s)", work);
+}
+
+void
+text_put_name(struct buffer *b, const struct ex_frame *frame)
+{
+	if (frame->function == NULL) {
+		buffer_hex(b, frame->pc);
+		return;
+	}
+	visible_put(b, frame->function);
+	if (frame->line <= 0 && !frame->inlined && frame->pc != 0) {
+		buffer_puts(b, "+");
+		buffer_hex(b, frame->offset);
+	}
+}
+
+void
+text_put_place(struct buffer *b, const struct ex_frame *frame)
+{
+	if (frame->file != NULL) {
+		visible_put(b, frame->file);
+		if (frame->line > 0)
+			buffer_printf(b, ":%d", frame->line);
+	} else if (frame->kernel)
+		buffer_puts(b, "(kernel)");
+	else if (frame->module == NULL)
+		buffer_puts(b, "(no module)");
+	else {
+		buffer_puts(b, "(");
+		visible_put(b, ex_module_name(frame->module));
+		if (frame->function == NULL) {
+			buffer_puts(b, "+");
+			buffer_hex(b, frame->vaddr);
+		}
+		buffer_puts(b, ")");
+	}
+}
+
+uint64_t *
+text_printed_at(struct text *text, unsigned index)
+{
+	return by_stack_at(&text->printed, index, sizeof(uint64_t));
+}

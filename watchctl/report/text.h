@@ -1,0 +1,76 @@
+/*
+ * text: what the text report's hits (report_text.c) and its tables
+ * (text_tables.c) have in common.
+ */
+#ifndef TEXT_H
+#define TEXT_H
+
+#include "util/buffer.h"
+#include "report/by_stack.h"
+#include "report/report.h"
+
+/* The report's own state. */
+struct text {
+	struct buffer out;	/* what is to be written */
+	struct buffer scratch;	/* a cell, to be measured and padded */
+	struct by_stack printed;	/* of uint64_t: seq of the hit that has
+					   the backtrace; 0: none yet */
+};
+
+/* ANSI colours, by what they are for. */
+enum paint { PAINT_PLAIN, PAINT_WATCH, PAINT_FUNCTION, PAINT_DIM, PAINT_BAD };
+
+/* Begin a colour, if colours are wanted; or print a text in it. */
+void text_paint(struct report *, struct buffer *, enum paint);
+void text_painted(struct report *, struct buffer *, enum paint,
+    const char *text);
+
+/* End what was begun at start, and write what is held back when it is much, or
+   always.  0 or -errno. */
+int text_write(struct report *, size_t start, bool always);
+
+/* A column that is as wide as what the scratch buffer holds in each line: find
+   the width; print the cell, padded to it. */
+void text_widen(const struct text *, size_t *width);
+void text_put_cell(struct text *, size_t width, bool right);
+
+/* The watch's symbol, or what else it is called; and in its colour. */
+void text_put_watch(struct buffer *, const struct ex_watch *);
+void text_put_watch_name(struct report *, struct buffer *,
+    const struct ex_watch *);
+
+/* " in victim[4335]", of several processes; else nothing. */
+void text_put_process(struct buffer *, const struct ex_watch *);
+
+/* Whether one of the first n watches has this number. */
+bool text_has_number(const struct ex_watch *const *, unsigned n,
+    unsigned number);
+
+/* "(8 bytes at 0x404090)", "(long, 8 bytes at 0x404090)", "(4 of 8 bytes, at
+   0x404094)", "(at 0x401320)"; type may be NULL. */
+void text_put_bytes(struct report *, struct buffer *, const struct ex_watch *,
+    uint64_t addr, uint64_t len, const char *type);
+
+/* "writes", of a watch's access. */
+const char *text_access_words(char access);
+
+/* "write", "stray write by read(2)", "write by the kernel (thread exit)". */
+void text_put_access(struct buffer *, const char *verdict, const char *access,
+    bool kernel, const char *syscall, const char *work);
+
+/* "stray ", "unjudged ", "". */
+const char *text_verdict(bool stray, bool unjudged);
+
+/* What to call a frame: "bump", "main+0x1c" without a line, or its pc. */
+void text_put_name(struct buffer *, const struct ex_frame *);
+
+/* Where a frame is: "victim.c:10", or the module in parentheses. */
+void text_put_place(struct buffer *, const struct ex_frame *);
+
+/* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
+uint64_t *text_printed_at(struct text *, unsigned index);
+
+/* All that is told at the end (text_tables.c).  0 or -errno. */
+int text_tables(struct report *, const struct report_end *);
+
+#endif

@@ -1,0 +1,305 @@
+/*
+ * text_tables: what the text report says at the end: for each watch the
+ * backtraces that it was hit by, or with --count how often; and stray writers.
+ */
+#include <string.h>
+
+#include "report/summary.h"
+#include "report/text.h"
+#include "util/visible.h"
+
+enum { THREADS_SHOWN = 3 };	/* in a row of the summary */
+
+/* The columns of the summary. */
+enum column { COUNT, SHARE, TIME, THREADS, HIT, WHERE, COLUMNS };
+
+static const char *const headings[] = {
+	[COUNT] = "hits", [SHARE] = "share", [TIME] = "first..last",
+	[THREADS] = "threads", [HIT] = "backtrace", [WHERE] = "where",
+};
+
+/* The innermost frame of the program itself; NULL: none. */
+static const struct ex_frame *
+user_frame(const struct ex_stack *stack)
+{
+	for (unsigned i = 0; stack != NULL && i < stack->n; i++) {
+		if (!stack->frame[i].kernel)
+			return &stack->frame[i];
+	}
+	return NULL;
+}
+
+static void
+put_threads(struct buffer *b, const struct summary_row *row)
+{
+	buffer_printf(b, "%u:", row->nthreads);
+	for (unsigned i = 0; i < row->nthreads && i < THREADS_SHOWN; i++)
+		buffer_printf(b, " %d", (int)row->threads[i]);
+	if (row->nthreads > THREADS_SHOWN)
+		buffer_puts(b, " ...");
+}
+
+static void
+put_where(struct buffer *b, const struct summary_row *row)
+{
+	const struct ex_frame *frame = user_frame(row->stack);
+
+	text_put_access(b, text_verdict(row->stray, row->unjudged), row->access, row->kernel, row->syscall,
+	    row->work);
+	if (frame == NULL)
+		return;
+	buffer_puts(b, row->kernel ? " for " : " in ");
+	text_put_name(b, frame);
+	if (frame->file != NULL) {
+		buffer_puts(b, " ");
+		visible_put(b, frame->file);
+		buffer_printf(b, ":%d", frame->line);
+	} else if (frame->module != NULL) {
+		buffer_puts(b, " (");
+		visible_put(b, ex_module_name(frame->module));
+		buffer_puts(b, ")");
+	}
+}
+
+/* Seconds since the run began, to the millisecond. */
+static double
+seconds(const struct report *r, uint64_t time)
+{
+	return (double)(int64_t)(time - r->begin.time) / 1e9;
+}
+
+/* One cell of the summary, into the scratch buffer. */
+static void
+make_cell(struct report *r, const struct summary_row *row, uint64_t total,
+    enum column column)
+{
+	struct text *text = r->own;
+	struct buffer *b = &text->scratch;
+	uint64_t *seq;
+
+	b->len = 0;
+	switch (column) {
+	case COUNT:
+		buffer_dec(b, row->count);
+		break;
+	case SHARE:
+		buffer_printf(b, "%.1f%%",
+		    100.0 * (double)row->count / (double)total);
+		break;
+	case TIME:
+		buffer_printf(b, "%.3f..%.3fs", seconds(r, row->first),
+		    seconds(r, row->last));
+		break;
+	case THREADS:
+		put_threads(b, row);
+		break;
+	case HIT:
+		seq = row->stack == NULL ? NULL :
+		    text_printed_at(text, row->stack->index);
+		buffer_printf(b, "#%llu", (unsigned long long)
+		    (seq != NULL && *seq != 0 ? *seq : row->first_seq));
+		break;
+	default:
+		put_where(b, row);
+	}
+}
+
+/* Rows of one watch, in all processes that have it, in a table of its own. */
+struct table {
+	const struct ex_watch *watch;
+	const struct summary_row *rows;	/* of all watches */
+	size_t n;
+	uint64_t hits;		/* of this watch */
+	size_t backtraces;	/* rows of this watch */
+	size_t width[COLUMNS];
+};
+
+static bool
+is_of(const struct table *t, const struct summary_row *row)
+{
+	return ex_watch_number(row->watch) == ex_watch_number(t->watch);
+}
+
+/* Count the watch's rows and measure their columns. */
+static void
+table_measure(struct report *r, struct table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		if (is_of(t, &t->rows[i])) {
+			t->hits += t->rows[i].count;
+			t->backtraces++;
+		}
+	}
+	for (unsigned c = 0; c < COLUMNS; c++)
+		t->width[c] = strlen(headings[c]);
+	for (size_t i = 0; i < t->n; i++) {
+		if (!is_of(t, &t->rows[i]))
+			continue;
+		for (unsigned c = 0; c < COLUMNS; c++) {
+			make_cell(r, &t->rows[i], t->hits, c);
+			text_widen(r->own, &t->width[c]);
+		}
+	}
+}
+
+/* One line of a table; row NULL: its headings. */
+static void
+table_line(struct report *r, const struct table *t,
+    const struct summary_row *row)
+{
+	struct text *text = r->own;
+
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		if (row == NULL) {
+			text->scratch.len = 0;
+			buffer_puts(&text->scratch, headings[c]);
+		} else
+			make_cell(r, row, t->hits, c);
+		buffer_puts(&text->out, "  ");
+		text_put_cell(text, c == WHERE ? 0 : t->width[c],
+		    c == COUNT || c == SHARE);
+	}
+	buffer_puts(&text->out, "\n");
+}
+
+/* 0 or -errno. */
+static int
+put_table(struct report *r, struct table *t)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	int rc = 0;
+
+	table_measure(r, t);
+	if (t->backtraces == 0)
+		return 0;
+	buffer_puts(b, "\n");
+	text_put_watch_name(r, b, t->watch);
+	buffer_printf(b, ": %llu hit%s, %zu backtrace%s\n",
+	    (unsigned long long)t->hits, t->hits == 1 ? "" : "s",
+	    t->backtraces, t->backtraces == 1 ? "" : "s");
+	table_line(r, t, NULL);
+	for (size_t i = 0; i < t->n && rc == 0; i++) {
+		size_t start = b->len;
+
+		if (!is_of(t, &t->rows[i]))
+			continue;
+		table_line(r, t, &t->rows[i]);
+		rc = text_write(r, start, false);
+	}
+	return rc;
+}
+
+/* The columns of the list of stray writers. */
+enum { TIMES, WRITER, PLACE, TOUCHED, FIRST, FINDING_COLUMNS };
+
+/* One cell of it, into the scratch buffer. */
+static void
+make_finding_cell(struct report *r, const struct finding *f, unsigned column)
+{
+	struct buffer *b = &((struct text *)r->own)->scratch;
+
+	b->len = 0;
+	switch (column) {
+	case TIMES:
+		buffer_printf(b, "%llux", (unsigned long long)f->count);
+		break;
+	case WRITER:
+		if (f->culprit != NULL)
+			text_put_name(b, f->culprit);
+		else
+			buffer_puts(b, "unknown");
+		break;
+	case PLACE:
+		if (f->culprit != NULL)
+			text_put_place(b, f->culprit);
+		break;
+	case TOUCHED:
+		text_put_watch(b, f->watch);
+		break;
+	default:
+		buffer_printf(b, "first #%llu",
+		    (unsigned long long)f->first_seq);
+	}
+}
+
+/* One line for each writer that is stray, or may be. */
+static int
+put_findings(struct report *r, const char *title,
+    const struct finding *const *findings, size_t n)
+{
+	struct text *text = r->own;
+	size_t width[FINDING_COLUMNS] = {0}, start = text->out.len;
+
+	if (n == 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned c = 0; c < FIRST; c++) {
+			make_finding_cell(r, findings[i], c);
+			text_widen(text, &width[c]);
+		}
+	}
+	buffer_puts(&text->out, "\n");
+	text_painted(r, &text->out, PAINT_BAD, title);
+	buffer_printf(&text->out, ": %zu %s\n", n, policy_word(findings, n));
+	for (size_t i = 0; i < n; i++) {
+		for (unsigned c = 0; c < FINDING_COLUMNS; c++) {
+			make_finding_cell(r, findings[i], c);
+			buffer_puts(&text->out, "  ");
+			text_put_cell(text, width[c], c == TIMES);
+		}
+		buffer_puts(&text->out, "\n");
+	}
+	if (findings[0]->incomplete)
+		buffer_puts(&text->out, "  a caller that is allowed may be "
+		    "missing in their backtraces; where these are truncated, "
+		    "--stack copies more\n");
+	return text_write(r, start, false);
+}
+
+/* With --count: the hits of each watch. */
+static int
+put_counts(struct report *r, const uint64_t *counts)
+{
+	struct buffer *b = &((struct text *)r->own)->out;
+	size_t start = b->len;
+
+	buffer_puts(b, "\n      hits  watch\n");
+	for (unsigned i = 0; i < r->begin.nwatches; i++) {
+		const struct ex_watch *watch = r->begin.watches[i];
+
+		buffer_printf(b, "%10llu  ", (unsigned long long)counts[i]);
+		text_put_watch_name(r, b, watch);
+		buffer_puts(b, " ");
+		text_put_bytes(r, b, watch, watch->addr, watch->len, NULL);
+		buffer_puts(b, ", ");
+		buffer_puts(b, text_access_words(watch->access));
+		text_put_process(b, watch);
+		buffer_puts(b, "\n");
+	}
+	return text_write(r, start, false);
+}
+
+int
+text_tables(struct report *r, const struct report_end *end)
+{
+	const struct summary_row *rows;
+	size_t n = summary_rows(r->summary, &rows);
+	int rc = 0;
+
+	for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
+		struct table t = {
+			.watch = r->begin.watches[i], .rows = rows, .n = n,
+		};
+
+		if (!text_has_number(r->begin.watches, i,
+		    ex_watch_number(t.watch)))
+			rc = put_table(r, &t);
+	}
+	if (rc == 0 && end->counts != NULL)
+		rc = put_counts(r, end->counts);
+	if (rc == 0)
+		rc = put_findings(r, "stray", end->findings, end->nfindings);
+	if (rc == 0)
+		rc = put_findings(r, "not judged", end->doubts, end->ndoubts);
+	return rc;
+}

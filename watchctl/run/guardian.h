@@ -1,0 +1,89 @@
+/*
+ * guardian: --stop where perf_event_open(2) is refused and ptrace(2) is not:
+ * debug registers.
+ *
+ * Overview.  A thread that has them set dies at its next hit if nobody traces
+ * it.  So who traces is a process of its own, the guardian, that nobody has a
+ * reason to kill: in a session of its own, with a name of its own.  It sends a
+ * record of each hit, made while the thread stands, by a socket, and lets the
+ * thread go on.  When we end, or are killed, it clears all registers, lets
+ * everybody go, and ends.  A command is held by it from the beginning.
+ *
+ *	thread -- trap --> guardian -- record --> we: explain, report
+ *
+ * Should it be killed all the same, its parent, who stands by for that, clears
+ * the registers.  A thread that hits in the moment before that dies.
+ *
+ * There are these two for each process that is watched.
+ *
+ * With --on-hit the thread stands until we say how it goes on, and the guardian
+ * does for us meanwhile what only a tracer can.
+ *
+ *	guardian -- records, GUARDIAN_STANDS --> we
+ *		<-- hold, core --
+ *		-- how that went -->
+ *		<-- go, or pause --
+ */
+#ifndef GUARDIAN_H
+#define GUARDIAN_H
+
+#include "os/cause.h"
+#include "action/core.h"
+#include "os/ptrace.h"
+#include "attach/target.h"
+
+/* Types of packets that no record has. */
+enum {
+	GUARDIAN_STANDS = 1 << 16,	/* behind the records of a stop */
+	GUARDIAN_EXECUTED,		/* it executes another program */
+};
+
+struct guardian;
+
+/* What it is for. */
+struct guardian_job {
+	const struct wp_watched *watched;	/* by these of a target, */
+	size_t first, n;	/* n from first on, whose samples have the ids
+				   of wp_stops_id */
+	uint32_t stack;		/* bytes of it in a sample */
+	bool stands;		/* who hits stands until he is let go */
+};
+
+/* Make a guardian of a running process, or of a command (else NULL) that was
+   just started: then guardian_await_command, 0 when it is held, or -errno as of
+   wp_command_hold.  0; -errno with a cause. */
+int guardian_new(struct guardian **, pid_t pid, struct wp_command *,
+    struct wp_cause *);
+int guardian_await_command(struct guardian *);
+
+/* Watch all threads of it, and those to come.  0; -errno with a cause. */
+int guardian_begin(struct guardian *, const struct guardian_job *,
+    struct wp_cause *);
+
+/* The socket: each packet is a record; at its end nobody is watched. */
+int guardian_fd(const struct guardian *);
+
+/* How many threads it began with. */
+unsigned guardian_threads(const struct guardian *);
+
+/*
+ * Who hit stands (GUARDIAN_STANDS was read): have all threads stand, 0 or
+ * -errno; write a core file, as core_write, of a process that does; let all go
+ * on; or end, and leave the process stopped as by SIGSTOP.
+ */
+int guardian_hold(struct guardian *);
+int guardian_core(struct guardian *, int fd, const struct core_of *,
+    struct core_size *);
+void guardian_go(struct guardian *);
+void guardian_pause(struct guardian *);
+
+/* Have it clear everything, and end.  Packets that it sent are still there. */
+void guardian_stop(struct guardian *);
+
+/* Wait until it has ended.  Result: whether it was killed. */
+bool guardian_was_killed(struct guardian *);
+
+/* NULL: nothing to do.  A command that it only holds goes on. */
+void guardian_free(struct guardian *);
+
+#endif

@@ -1,0 +1,472 @@
+/* guarding: the loop of --stop by debug registers. */
+#include "run/guarding.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "os/clock.h"
+#include "util/complain.h"
+#include "run/guardian.h"
+#include "watch/mapped.h"
+#include "action/on_hit.h"
+#include "os/proc.h"
+#include "os/ptrace.h"
+
+enum {
+	LOOK_MS = 20,
+	BATCH = 64,		/* records between looks at anything else */
+	STOP_MS = 2000,		/* for a process to stop */
+	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* of a stop's packets */
+};
+
+struct guarding {
+	struct guard {
+		struct guardian *guardian;
+		struct mapped mapped;
+		bool ended;
+	} *guard;		/* n of them, one for each process */
+	size_t n;
+	pid_t command;		/* as long as it is not watched; 0: none */
+	bool failed;		/* one was killed */
+	struct on_hit on_hit;	/* what it remembers */
+	struct guard *left;	/* its process is to be left stopped ... */
+	pid_t left_tid;		/* ... where this thread hit; NULL: nobody's */
+	uint64_t left_seq;	/* the hit's number */
+	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
+	uint8_t *record;	/* ROOM bytes: those of a stop */
+};
+
+/* Whether who hits stands until what was asked for is done. */
+static bool
+is_acting(const struct guarding *guarding)
+{
+	return guarding->on_hit.what != ON_HIT_REPORT;
+}
+
+int
+guarding_open(struct run *run, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct guarding *guarding;
+
+	if (!o->stop || (cause->err != EPERM && cause->err != EACCES &&
+	    cause->err != ENOSYS))
+		return -cause->err;
+	if (o->follow)
+		return wp_cause_set(cause, WP_CAUSE_ATTR,
+		    "-f needs perf_event_open, which is refused here (see "
+		    "watchctl doctor): debug registers are not inherited by "
+		    "child processes");
+	guarding = calloc(1, sizeof(*guarding));
+	if (guarding == NULL ||
+	    (guarding->record = malloc(ROOM)) == NULL) {
+		free(guarding);
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	}
+	guarding->on_hit = o->on_hit;
+	memcpy(guarding->why, cause->text, sizeof(guarding->why));
+	*cause = (struct wp_cause){0};
+	run->features.caps = wp_slot_usual;
+	run->guarding = guarding;
+	return 0;
+}
+
+/* It has got SIGSTOP, and nobody traces it: it stops. */
+static int
+await_stopped(pid_t pid)
+{
+	const uint64_t limit = wp_clock_ns() + STOP_MS * 1000000ull;
+	struct wp_proc_status status;
+
+	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
+		if (wp_clock_ns() > limit || status.state == 'Z')
+			return -ESRCH;
+		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	}
+	return 0;
+}
+
+static int
+add(struct run *run, pid_t pid, struct wp_command *command,
+    struct wp_cause *cause)
+{
+	struct guarding *g = run->guarding;
+	struct guard *guard = &g->guard[g->n];
+	int err = guardian_new(&guard->guardian, pid, command, cause);
+
+	if (err < 0)
+		return err;
+	guard->mapped = (struct mapped){
+		.space = run->session.space, .pid = pid,
+	};
+	g->n++;
+	return 0;
+}
+
+/* The guardian holds it from the beginning, so that there is always one who
+   lets it go. */
+static int
+launch(struct run *run, struct wp_cause *cause)
+{
+	char *const *argv = run->options->command;
+	struct wp_command command;
+	int err = wp_command_start(&command, argv);
+
+	if (err < 0)
+		return wp_launch_explain(err, argv[0], cause);
+	run->process->pid = run->guarding->command = command.pid;
+	err = add(run, command.pid, &command, cause);
+	wp_command_leave(&command);
+	if (err == 0 && (err = guardian_await_command(
+	    run->guarding->guard->guardian)) < 0)
+		(void)wp_launch_explain(err, argv[0], cause);
+	return err;
+}
+
+int
+guarding_launch(struct run *run, struct wp_cause *cause)
+{
+	struct guarding *g = run->guarding;
+
+	g->guard = calloc(run->nprocesses, sizeof(*g->guard));
+	if (g->guard == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return run->options->command != NULL ? launch(run, cause) : 0;
+}
+
+int
+guarding_attach(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	struct guarding *g = run->guarding;
+	size_t all;
+	const struct guardian_job job = {
+		.watched = wp_target_watches(run->target, &all),
+		.first = process->first, .n = run->options->nspecs,
+		.stack = run->options->stack, .stands = is_acting(g),
+	};
+	int err = run->options->command != NULL ? 0 :
+	    add(run, process->pid, NULL, cause);
+
+	if (err < 0)
+		return err;
+	err = guardian_begin(g->guard[g->n - 1].guardian, &job, cause);
+	if (err == 0)
+		g->command = 0;
+	else if (run->options->command == NULL)
+		guardian_free(g->guard[--g->n].guardian);
+	return err;
+}
+
+unsigned
+guarding_threads(const struct guarding *guarding)
+{
+	unsigned threads = 0;
+
+	for (size_t i = 0; i < guarding->n; i++)
+		threads += guardian_threads(guarding->guard[i].guardian);
+	return threads;
+}
+
+void
+guarding_announce(struct run *run)
+{
+	session_warn(&run->session, "debug registers are set through ptrace, "
+	    "so the kernel's accesses on the program's behalf are not watched: "
+	    "%s", run->guarding->why);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		const pid_t pid = run->process[i].pid;
+		struct wp_proc_status status;
+
+		if (wp_proc_status(pid, &status) == 0 &&
+		    ((status.ignored | status.blocked) >>
+		    (SIGTRAP - 1) & 1) != 0)
+			session_warn(&run->session, "process %d ignores or "
+			    "blocks SIGTRAP, and will not any more after a hit",
+			    pid);
+	}
+}
+
+/* --- --on-hit --- */
+
+static int
+hold(void *guardian, pid_t pid)
+{
+	(void)pid;
+	return guardian_hold(guardian);
+}
+
+static int
+core(void *guardian, int fd, const struct core_of *of, struct core_size *size)
+{
+	return guardian_core(guardian, fd, of, size);
+}
+
+/* A hit has been reported; its thread stands. */
+static void
+act(void *arg, const struct ex_hit *hit)
+{
+	struct run *run = arg;
+	struct guarding *g = run->guarding;
+	struct on_hit_tracer tracer = {hold, core, NULL};
+	size_t i = 0;
+
+	while (i < g->n && g->guard[i].mapped.pid != hit->pid)
+		i++;
+	if (i == g->n || g->left != NULL || run_is_ending(run))
+		return;
+	tracer.arg = g->guard[i].guardian;
+	g->on_hit.ms = run_left_for_wait(run);
+	if (!on_hit_act(&g->on_hit, &tracer, &run->session, hit))
+		return;
+	g->left = &g->guard[i];
+	g->left_tid = hit->tid;
+	g->left_seq = hit->seq;
+}
+
+/* All hits of a stop have been reported.  False: no more are wanted. */
+static bool
+let_go_on(struct run *run, struct guard *guard)
+{
+	const bool more = session_flush(&run->session, UINT64_MAX);
+
+	if (guard == run->guarding->left)
+		return false;
+	guardian_go(guard->guardian);
+	return more;
+}
+
+/* --- records --- */
+
+/* Take what a guardian sent: the records of a stop if the thread stands, else
+   one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end, another
+   -errno. */
+static ssize_t
+receive(const struct guarding *g, const struct guard *guard, int flags)
+{
+	struct perf_event_header header;
+	size_t len = 0;
+
+	for (;;) {
+		const ssize_t n = recv(guardian_fd(guard->guardian),
+		    g->record + len, ROOM - len, flags);
+
+		if (n <= 0 && len == 0)
+			return n < 0 ? -errno : -EPIPE;
+		if (n <= 0)
+			return (ssize_t)len;
+		memcpy(&header, g->record + len, sizeof(header));
+		if (header.type == GUARDIAN_STANDS)
+			return (ssize_t)len;
+		len += (size_t)n;
+		if (!is_acting(g))
+			return (ssize_t)len;
+		flags = 0;	/* the others come at once */
+	}
+}
+
+static void
+tell_executed(struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid)
+			run_executed(run, &run->process[i]);
+}
+
+/* Explain so many bytes of records.  False: no more are wanted. */
+static bool
+feed(struct run *run, struct guard *guard, size_t len)
+{
+	const uint8_t *at = run->guarding->record, *end = at + len;
+	struct perf_event_header header;
+	struct ex_record record;
+
+	for (; at < end; at += header.size) {
+		memcpy(&header, at, sizeof(header));
+		if (header.type == GUARDIAN_EXECUTED)
+			tell_executed(run, guard->mapped.pid);
+		if (ex_record_decode(run->formats, at, header.size,
+		    &record) != 1)
+			continue;
+		if (run->options->form != FORM_PERF)
+			mapped_check(&guard->mapped, &record.sample);
+		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return true;
+}
+
+/* A guardian has ended, without us: was it killed, or did the process become
+   another? */
+static void
+tell_end(struct run *run, struct guard *guard)
+{
+	const pid_t pid = guard->mapped.pid;
+
+	if (guard->ended)
+		return;
+	guard->ended = true;
+	if (!guardian_was_killed(guard->guardian)) {
+		if (run->reason == NULL && !wp_proc_exiting(pid))
+			tell_executed(run, pid);
+		return;
+	}
+	run->guarding->failed = true;
+	session_warn(&run->session, "the process that had set the debug "
+	    "registers of process %d was killed, which ends this watch; had "
+	    "they been hit before they were cleared, SIGTRAP would have ended "
+	    "process %d as well", pid, pid);
+	session_doubt(&run->session, "the process that watched process %d was "
+	    "killed", pid);
+}
+
+/* Take what a guardian sent.  False: it has ended, or no more is wanted. */
+static bool
+take_records(struct run *run, struct guard *guard, int flags)
+{
+	for (int i = 0; i < BATCH; i++) {
+		const ssize_t len = receive(run->guarding, guard, flags);
+
+		if (len == -EAGAIN)
+			return true;
+		if (len < 0) {
+			tell_end(run, guard);
+			return false;
+		}
+		if (!feed(run, guard, (size_t)len) ||
+		    (is_acting(run->guarding) && !let_go_on(run, guard)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+is_wanted(const struct run *run)
+{
+	return !run->session.full && run->session.err == 0;
+}
+
+/* Wait for records or signals, but for no longer than there is time. */
+static void
+wait_a_little(struct run *run, struct pollfd *p)
+{
+	const double left = run_left_ms(run);
+
+	(void)poll(p, 1 + run->guarding->n, left < LOOK_MS ?
+	    left > 0 ? (int)left + 1 : 0 : LOOK_MS);
+	if (p->revents != 0)
+		run_take_signals(run);
+	if (run->reason == NULL && left <= 0)
+		run->reason = "time";
+}
+
+static void
+look_at_all(struct run *run, struct pollfd *p)
+{
+	struct guarding *g = run->guarding;
+	bool any = false;
+
+	for (size_t i = 0; i < g->n; i++) {
+		if (p[1 + i].fd >= 0 &&
+		    !take_records(run, &g->guard[i], MSG_DONTWAIT))
+			p[1 + i].fd = -1;	/* poll(2) passes over it */
+		any = any || p[1 + i].fd >= 0;
+	}
+	if (g->left != NULL)
+		run->reason = "paused";
+	else if (!session_flush(&run->session, wp_clock_ns()) || !is_wanted(run))
+		run->reason = run->session.full ? "count" : "detached";
+	else if (!any && run->reason == NULL)
+		run->reason = g->failed ? "detached" : "exit";
+}
+
+/* Everything is cleared; what was sent before that is reported. */
+static void
+clear(struct run *run)
+{
+	struct guarding *g = run->guarding;
+
+	for (size_t i = 0; i < g->n; i++)
+		if (&g->guard[i] == g->left)
+			guardian_pause(g->guard[i].guardian);
+		else
+			guardian_stop(g->guard[i].guardian);
+	for (size_t i = 0; i < g->n; i++)
+		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
+			;
+	(void)session_flush(&run->session, UINT64_MAX);
+	for (size_t i = 0; i < g->n; i++)
+		guardian_free(g->guard[i].guardian);
+	g->n = 0;
+}
+
+bool
+guarding_failed(const struct guarding *guarding)
+{
+	return guarding->failed;
+}
+
+static void
+tell_paused(const struct guarding *g)
+{
+	const pid_t pid = g->left->mapped.pid;
+
+	(void)await_stopped(pid);
+	on_hit_tell_paused(pid, g->left_tid, g->left_seq);
+}
+
+void
+guarding_loop(struct run *run)
+{
+	struct guarding *g = run->guarding;
+	struct pollfd *p = calloc(1 + g->n, sizeof(*p));
+
+	if (p == NULL) {
+		run->reason = "detached";
+		return;
+	}
+	p[0] = run->poll[0];
+	for (size_t i = 0; i < g->n; i++)
+		p[1 + i] = (struct pollfd){
+			guardian_fd(g->guard[i].guardian), POLLIN, 0,
+		};
+	if (is_acting(g)) {
+		run->session.acted = act;
+		run->session.acted_arg = run;
+	}
+	while (run->reason == NULL) {
+		wait_a_little(run, p);
+		look_at_all(run, p);
+	}
+	run->session.acted = NULL;
+	free(p);
+	clear(run);
+	if (g->left != NULL)
+		tell_paused(g);
+}
+
+void
+guarding_close(struct guarding *guarding)
+{
+	if (guarding == NULL)
+		return;
+	if (guarding->command > 0)
+		(void)kill(guarding->command, SIGKILL);
+	for (size_t i = 0; i < guarding->n; i++) {
+		if (guarding->command > 0 &&
+		    guardian_was_killed(guarding->guard[i].guardian))
+			(void)complain("the process that was to watch the "
+			    "command was killed, so the command was ended");
+		guardian_free(guarding->guard[i].guardian);
+	}
+	if (guarding->command > 0)
+		wp_command_end(guarding->command);
+	free(guarding->guard);
+	free(guarding->record);
+	free(guarding);
+}

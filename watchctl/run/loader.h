@@ -1,0 +1,20 @@
+/*
+ * loader: where a starting program stops to have its shared libraries mapped.
+ */
+#ifndef LOADER_H
+#define LOADER_H
+
+#include "module/module.h"
+
+/* The stops of a program that has just been executed. */
+struct loader {
+	uint64_t hook;		/* the dynamic loader's call when its list of
+				   modules changes; 0: it has none */
+	uint64_t entry;		/* the program's own first instruction; 0: unknown */
+};
+
+/* Find them in a process that is held at the end of execve.  The hook is called
+   before any constructor runs, which is why it is wanted. */
+void loader_find(pid_t, struct ex_process *, struct loader *);
+
+#endif

@@ -1,0 +1,455 @@
+/* options: the command line, taken apart. */
+#include "spec/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handler/channel.h"
+#include "util/complain.h"
+#include "spec/nearest.h"
+
+/* Bytes of stack that are copied without --stack: some thirty frames of usual
+   code; and where it matters whether one of the callers is allowed. */
+enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
+
+static const char usage[] =
+"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
+"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
+"       watchctl report [-n N] [-o FORM] [-O FILE] [--changed]\n"
+"                       [--allow PATTERN] ... [--error-exitcode N] FILE\n"
+"       watchctl doctor [-o json]\n"
+"Says who touches a running program's memory: thread, instruction, line, calls.\n"
+"\n"
+"  -w SPEC          watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]\n"
+"  -r SPEC          watch reads                 or MODULE!SYMBOL[+OFF][:LEN]\n"
+"  -a SPEC          watch any access\n"
+"  -x SPEC          watch execution\n"
+"  -p PID           attach to a process: its threads, later ones too; repeatable,\n"
+"                   or several: 12,13\n"
+"  -f               its future child processes too\n"
+"  -n N             end after N hits\n"
+"  -t SECONDS       end after a time\n"
+"  --count          count only: the cheapest\n"
+"  --user-only      not the kernel's accesses on the program's behalf\n"
+"  --changed        not the writes that are known to leave the value as it was\n"
+"  --stop           stop each thread at its hit for a moment: exact values, and\n"
+"                   nothing is lost\n"
+"  --on-hit ACTION  then pause (leave it stopped for a debugger), 'exec COMMAND',\n"
+"                   or core (write a core file); implies --stop\n"
+"  --inside         by a library put into COMMAND: a thread that made a hit goes\n"
+"                   on when it has been reported, and none is lost\n"
+"  --no-aslr        COMMAND and what it executes have the same addresses in each\n"
+"                   run\n"
+"  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
+"  --allow PATTERN  who may touch it: functions or source files that match, and\n"
+"                   all that they call; others are stray; repeatable\n"
+"  --error-exitcode N\n"
+"                   exit with N if a stray access (without --allow: any) was\n"
+"                   seen; with 120 if none was, but one may have been missed\n"
+"  -o FORM          text, json, folded or perf (a perf.data file)\n"
+"  -O FILE          write the report there; -: to standard output\n"
+"  -h, --help       this\n"
+"  -V, --version    the version\n";
+
+/* None is a letter's: getopt then tells which form was misused. */
+enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
+	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_HELP, OPT_VERSION };
+
+static const struct option watch_options[] = {
+	{"count", no_argument, NULL, OPT_COUNT},
+	{"user-only", no_argument, NULL, OPT_USER_ONLY},
+	{"changed", no_argument, NULL, OPT_CHANGED},
+	{"stack", required_argument, NULL, OPT_STACK},
+	{"allow", required_argument, NULL, OPT_ALLOW},
+	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
+	{"inside", no_argument, NULL, OPT_INSIDE},
+	{"stop", no_argument, NULL, OPT_STOP},
+	{"on-hit", required_argument, NULL, OPT_ON_HIT},
+	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0},
+};
+static const struct option report_options[] = {
+	{"changed", no_argument, NULL, OPT_CHANGED},
+	{"allow", required_argument, NULL, OPT_ALLOW},
+	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
+	{"help", no_argument, NULL, OPT_HELP},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+/* A number up to max, which is less than UINT64_MAX. */
+static int
+parse_number(const char *option, const char *text, uint64_t max,
+    uint64_t *value)
+{
+	char *end;
+
+	*value = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || *value == 0 ||
+	    *value > max)
+		return complain("%s '%s': not a whole number from 1 to %llu",
+		    option, text, (unsigned long long)max);
+	return 0;
+}
+
+static int
+parse_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	if (*end != '\0' || !(*seconds > 0) || *seconds > 1e9)
+		return complain("-t '%s': not a time; give seconds, such as "
+		    "10 or 0.5", text);
+	return 0;
+}
+
+static int
+parse_stack(const char *text, uint32_t *stack)
+{
+	uint64_t value;
+	int err = parse_number("--stack", text, STACK_MAX, &value);
+
+	*stack = ((uint32_t)value + 7) & ~7u;
+	return err;
+}
+
+static int
+parse_form(const char *text, enum form *form)
+{
+	static const char *const names[] = {"text", "json", "folded", "perf"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*form = (enum form)i;
+			return 0;
+		}
+	}
+	return complain("-o '%s': no such form; there are text, json, folded "
+	    "and perf", text);
+}
+
+static int
+add_spec(struct options *o, char access, const char *text)
+{
+	struct wp_cause cause;
+	struct spec *more = realloc(o->spec, (o->nspecs + 1) * sizeof(*more));
+
+	if (more == NULL)
+		return complain("out of memory");
+	o->spec = more;
+	if (spec_parse(text, access, &o->spec[o->nspecs], &cause) < 0)
+		return complain("%s", cause.text);
+	o->nspecs++;
+	return 0;
+}
+
+static int
+add_pid(struct options *o, const char *text)
+{
+	uint64_t value;
+	int err = parse_number("-p", text, INT_MAX, &value);
+	pid_t *more;
+
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < o->npids; i++)
+		if (o->pid[i] == (pid_t)value)
+			return complain("-p %s is given twice", text);
+	if ((more = realloc(o->pid, (o->npids + 1) * sizeof(*more))) == NULL)
+		return complain("out of memory");
+	o->pid = more;
+	o->pid[o->npids++] = (pid_t)value;
+	return 0;
+}
+
+/* One process, or as pidof(1) and pgrep(1) list several. */
+static int
+add_pids(struct options *o, const char *text)
+{
+	static const char apart[] = ", \t\n";
+	int err;
+
+	do {
+		size_t before = strspn(text, apart);
+		size_t len = strcspn(text + before, apart);
+		char word[32];
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)len,
+		    text + before);
+		err = add_pid(o, word);
+		text += before + len;
+		text += strspn(text, apart);
+	} while (err == 0 && *text != '\0');
+	return err;
+}
+
+static int
+add_allow(struct options *o, const char *pattern)
+{
+	const char **more;
+
+	if (*pattern == '\0')
+		return complain("--allow '': names nobody; give a function or "
+		    "a source file");
+	more = realloc(o->allow, (o->nallow + 1) * sizeof(*more));
+	if (more == NULL)
+		return complain("out of memory");
+	o->allow = more;
+	o->allow[o->nallow++] = pattern;
+	return 0;
+}
+
+static int
+parse_status(const char *text, int *status)
+{
+	uint64_t value;
+	int err = parse_number("--error-exitcode", text, 255, &value);
+
+	*status = (int)value;
+	return err;
+}
+
+/* There is no such option: which may be meant? */
+static int
+unknown_option(const char *name, const struct option *names)
+{
+	struct buffer near_names = {0};
+	struct nearest near;
+
+	nearest_begin(&near, name);
+	for (; name[1] == '-' && names->name != NULL; names++) {
+		char known[32];
+
+		(void)snprintf(known, sizeof(known), "--%s", names->name);
+		nearest_offer(&near, known);
+	}
+	nearest_put(&near, &near_names);
+	(void)complain("no option %s%s%s; see watchctl --help", name,
+	    near.n > 0 ? ", nearest: " : "", buffer_text(&near_names));
+	nearest_free(&near);
+	buffer_free(&near_names);
+	return -EINVAL;
+}
+
+/* getopt's '?' and ':' in words. */
+static int
+bad_option(int c, char **argv, const struct option *names)
+{
+	char letter[3] = {'-', (char)optopt, '\0'};
+	const char *name = optopt != 0 && optopt < 256 ? letter :
+	    argv[optind - 1];
+
+	if (c == ':')
+		return complain("%s needs an argument; see watchctl --help",
+		    name);
+	if (optopt >= 256)
+		return complain("%s: that option takes no argument; see "
+		    "watchctl --help", name);
+	return unknown_option(name, names);
+}
+
+/* Result: 1, there is nothing else to do; -EINVAL when it cannot be said. */
+static int
+say(const char *text)
+{
+	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
+		return 1;
+	return complain("output: %s", strerror(errno));
+}
+
+static int
+option(struct options *o, int c)
+{
+	switch (c) {
+	case 'w':
+	case 'r':
+	case 'a':
+	case 'x':
+		return add_spec(o, (char)c, optarg);
+	case 'p':
+		return add_pids(o, optarg);
+	case 'f':
+		o->follow = true;
+		return 0;
+	case 'n':
+		return parse_number("-n", optarg, UINT64_MAX / 2, &o->limit);
+	case 't':
+		return parse_seconds(optarg, &o->seconds);
+	case 'o':
+		return parse_form(optarg, &o->form);
+	case 'O':
+		o->to_stdout = strcmp(optarg, "-") == 0;
+		o->output = o->to_stdout ? NULL : optarg;
+		return 0;
+	case OPT_COUNT:
+		o->count = true;
+		return 0;
+	case OPT_USER_ONLY:
+		o->user_only = true;
+		return 0;
+	case OPT_CHANGED:
+		o->changed = true;
+		return 0;
+	case OPT_INSIDE:
+		o->inside = true;
+		return 0;
+	case OPT_STOP:
+		o->stop = true;
+		return 0;
+	case OPT_ON_HIT:
+		o->stop = true;
+		return on_hit_parse(optarg, &o->on_hit);
+	case OPT_NO_ASLR:
+		o->no_aslr = true;
+		return 0;
+	case OPT_STACK:
+		return parse_stack(optarg, &o->stack);
+	case OPT_ALLOW:
+		return add_allow(o, optarg);
+	case OPT_ERROR_EXITCODE:
+		return parse_status(optarg, &o->error_status);
+	case 'h':
+	case OPT_HELP:
+		return say(usage);
+	default:	/* 'V', OPT_VERSION */
+		return say("watchctl " VERSION "\n");
+	}
+}
+
+static int
+each_option(int argc, char **argv, const char *letters,
+    const struct option *names, struct options *o)
+{
+	int c, err;
+
+	*o = (struct options){0};
+	optind = 0;	/* begins anew, also after an error */
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)
+		if ((err = c == '?' || c == ':' ? bad_option(c, argv, names) :
+		    option(o, c)) != 0)
+			return err;
+	if (o->stack == 0)
+		o->stack = options_judge(o) ? STACK_JUDGED : STACK_USUAL;
+	return 0;
+}
+
+/* What a library that is put into the command cannot do. */
+static int
+check_inside(const struct options *o)
+{
+	if (o->npids > 0)
+		return complain("--inside puts a library into a command that "
+		    "it starts, so -p excludes it");
+	if (o->follow)
+		return complain("--inside watches the command alone, not its "
+		    "child processes: leave out -f or --inside");
+	if (o->count)
+		return complain("--inside reports each hit as it is made: "
+		    "leave out --count or --inside");
+	if (o->form == FORM_PERF)
+		return complain("--inside writes no recording: choose text, "
+		    "json or folded, or leave it out");
+	if (o->stack > WP_STACK_MAX)
+		return complain("--stack %u: with --inside at most %u",
+		    (unsigned)o->stack, (unsigned)WP_STACK_MAX);
+	return 0;
+}
+
+/* What does not go with a stop at each hit. */
+static int
+check_stop(const struct options *o)
+{
+	if (o->count)
+		return complain("--count has no hits to stop at: leave out "
+		    "--count or --stop");
+	if (o->inside)
+		return complain("--inside makes a thread wait at its hit by "
+		    "itself: leave out --stop (or --on-hit) or --inside");
+	if (o->form == FORM_PERF && o->on_hit.what != ON_HIT_REPORT)
+		return complain("-o perf explains nothing while it records, "
+		    "and so has no hits for --on-hit: leave out one of them");
+	return 0;
+}
+
+static int
+check_together(const struct options *o)
+{
+	if (o->nspecs == 0)
+		return complain("nothing to watch: give -w, -r, -a or -x with "
+		    "a SPEC; see watchctl --help");
+	if (o->npids > 0 && o->command != NULL)
+		return complain("-p and a command (%s) exclude each other",
+		    o->command[0]);
+	if (o->npids == 0 && o->command == NULL)
+		return complain("whom to watch? give -p PID, or -- COMMAND");
+	if (o->no_aslr && o->command == NULL)
+		return complain("--no-aslr is for a command that watchctl "
+		    "starts: a process that runs has its addresses already");
+	if (o->form == FORM_PERF && o->output == NULL)
+		return complain("-o perf writes a binary file: name it with "
+		    "-O FILE");
+	if (o->form == FORM_PERF && o->count)
+		return complain("--count has no records to write with -o perf");
+	if (o->form == FORM_PERF && options_judge(o))
+		return complain("-o perf explains nothing while it records: "
+		    "give --allow and --error-exitcode to watchctl report");
+	if (o->form == FORM_FOLDED && o->count)
+		return complain("--count has no backtraces for -o folded: "
+		    "leave out one of them");
+	if (o->count && o->nallow > 0)
+		return complain("--count has no backtraces for --allow to "
+		    "judge by: leave out one of them");
+	if (o->changed && (o->count || o->form == FORM_PERF))
+		return complain("--changed goes by values, which %s "
+		    "does not tell: leave out one of them", o->count ?
+		    "--count" : "-o perf");
+	if (o->stop && check_stop(o) < 0)
+		return -EINVAL;
+	return o->inside ? check_inside(o) : 0;
+}
+
+int
+options_parse(int argc, char **argv, struct options *o)
+{
+	int err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV",
+	    watch_options, o);
+
+	if (err == 0 && optind < argc)
+		o->command = argv + optind;
+	return err == 0 ? check_together(o) : err;
+}
+
+int
+options_parse_report(int argc, char **argv, struct options *o)
+{
+	int err = each_option(argc, argv, ":n:o:O:hV", report_options, o);
+
+	if (err != 0)
+		return err;
+	if (optind != argc - 1)
+		return complain("report takes one FILE; see watchctl --help");
+	if (o->form == FORM_PERF)
+		return complain("report reads perf.data files and does not "
+		    "write them: choose text, json or folded");
+	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
+	return 0;
+}
+
+void
+options_free(struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		spec_free(&o->spec[i]);
+	free(o->spec);
+	free(o->pid);
+	free(o->allow);
+	*o = (struct options){0};
+}

@@ -1,0 +1,70 @@
+/*
+ * options: the command line, taken apart.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "action/on_hit.h"
+#include "spec/spec.h"
+
+/* watchctl's own exit statuses; otherwise that of the command, that of
+   --error-exitcode, or 0. */
+enum {
+	STATUS_NOT_VOUCHED = 120,	/* --error-exitcode: nothing stray was
+					   seen, but not all was seen */
+	STATUS_OWN_FAILURE = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+};
+
+enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF };
+
+struct options {
+	struct spec *spec;	/* nspecs of them, in the order given */
+	size_t nspecs;
+	pid_t *pid;		/* npids of them */
+	size_t npids;
+	char **command;		/* NULL-terminated; NULL: none */
+	const char *file;	/* report: what to read; NULL: not that */
+	bool follow;		/* -f */
+	uint64_t limit;		/* -n; 0: none */
+	double seconds;		/* -t; 0: none */
+	bool count;		/* --count */
+	bool user_only;		/* --user-only */
+	bool changed;		/* --changed */
+	bool inside;		/* --inside */
+	bool no_aslr;		/* --no-aslr */
+	bool stop;		/* --stop, or --on-hit, which takes it */
+	struct on_hit on_hit;	/* --on-hit */
+	enum form form;		/* -o */
+	const char *output;	/* -O; NULL: none, or "-" */
+	bool to_stdout;		/* -O - */
+	uint32_t stack;		/* --stack: bytes of stack with each hit */
+	const char **allow;	/* --allow: nallow patterns */
+	size_t nallow;
+	int error_status;	/* --error-exitcode; 0: none */
+};
+
+/*
+ * Take a command line apart, from argv[1] on; of `watchctl report` (argv[0] is
+ * "report") with its own options.  0; 1 when it was --help or --version, which
+ * is then done; -EINVAL after one line on stderr.  Texts in *o are argv's; free
+ * it in any case.
+ */
+int options_parse(int argc, char **argv, struct options *);
+int options_parse_report(int argc, char **argv, struct options *);
+void options_free(struct options *);
+
+/* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
+static inline bool
+options_judge(const struct options *o)
+{
+	return o->nallow > 0 || o->error_status != 0;
+}
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * spec: the text, taken apart.
+ *
+ * A C++ name holds every character that means something in a SPEC, so those
+ * count only outside brackets, and not in "::" or after "operator".  Functions
+ * advance *p and give NULL, or what is wrong at *p.
+ */
+#include "spec/spec.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/visible.h"
+
+enum {
+	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
+	REST_SHOWN = 24,	/* and of what is left of it */
+	NESTING_MAX = 64,	/* brackets within brackets in a name */
+};
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_word(char c)
+{
+	return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') ||
+	    (c >= 'A' && c <= 'Z');
+}
+
+/* The value of a digit in a base up to 16, or -1. */
+static int
+digit_value(char c, unsigned base)
+{
+	int value = is_digit(c) ? c - '0' :
+	    c >= 'a' && c <= 'f' ? c - 'a' + 10 :
+	    c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+
+	return value < (int)base ? value : -1;
+}
+
+static const char *
+parse_number(const char **p, uint64_t *value)
+{
+	const char *begin = *p;
+	unsigned base = 10;
+	int digit;
+
+	*value = 0;
+	if (!is_digit(**p))
+		return "a number is wanted";
+	if (begin[0] == '0' && (begin[1] == 'x' || begin[1] == 'X')) {
+		base = 16;
+		*p += 2;
+		if (digit_value(**p, base) < 0)
+			return "a hexadecimal digit is wanted";
+	}
+	for (; (digit = digit_value(**p, base)) >= 0; ++*p) {
+		if (*value > (UINT64_MAX - (unsigned)digit) / base) {
+			*p = begin;
+			return "the number needs more than 64 bits";
+		}
+		*value = *value * base + (unsigned)digit;
+	}
+	if (base == 10 && digit_value(**p, 16) >= 0)
+		return "not a decimal digit (hexadecimal has 0x before it)";
+	if (is_word(**p))
+		return "not a digit";
+	return NULL;
+}
+
+/* How many characters of an operator's name stand at p; 0: none. */
+static size_t
+operator_length(const char *p)
+{
+	static const char *const names[] = {
+		"<=>", "<<=", ">>=", "->*", "()", "[]", "\"\"", "<<", ">>",
+		"<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=",
+		"*=", "/=", "%=", "&=", "|=", "^=", "->", "+", "-", "*", "/",
+		"%", "&", "|", "^", "~", "!", "=", "<", ">", ",",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t len = strlen(names[i]);
+
+		if (strncmp(p, names[i], len) == 0)
+			return len;
+	}
+	return 0;
+}
+
+/* Whether the word "operator" ends just before p. */
+static bool
+after_operator(const char *begin, const char *p)
+{
+	static const char word[] = "operator";
+	const size_t len = sizeof(word) - 1;
+
+	return (size_t)(p - begin) >= len && memcmp(p - len, word, len) == 0 &&
+	    (p == begin + len || !is_word(p[-(ptrdiff_t)len - 1]));
+}
+
+/* The '!' between module and symbol: not that of a C++ operator. */
+static const char *
+find_separator(const char *text)
+{
+	const char *p;
+
+	for (p = strchr(text, '!'); p != NULL; p = strchr(p + 1, '!')) {
+		if (!after_operator(text, p) && (p == text || p[-1] != '('))
+			return p;
+	}
+	return NULL;
+}
+
+/* Brackets that are open in a name. */
+struct nesting {
+	char open[NESTING_MAX];	/* '(', '[', '{' or '<', the innermost last */
+	const char *at[NESTING_MAX];
+	unsigned depth;
+};
+
+static const char *
+nesting_open(struct nesting *n, const char *p)
+{
+	if (n->depth == NESTING_MAX)
+		return "brackets are nested too deeply";
+	n->open[n->depth] = *p;
+	n->at[n->depth++] = p;
+	return NULL;
+}
+
+/* A '>' closes only '<': elsewhere it is an operator.  Other brackets close
+   what '<' has opened inside them. */
+static const char *
+nesting_close(struct nesting *n, char c)
+{
+	char open = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
+
+	while (open != '<' && n->depth > 0 && n->open[n->depth - 1] == '<')
+		n->depth--;
+	if (n->depth > 0 && n->open[n->depth - 1] == open)
+		n->depth--;
+	else if (open != '<' || n->depth == 0)
+		return "nothing is open that this closes";
+	return NULL;
+}
+
+/* Advance over one step of a name: a character, "::", "->", an operator. */
+static const char *
+name_step(const char *begin, const char **p, struct nesting *n)
+{
+	size_t len = after_operator(begin, *p) ? operator_length(*p) : 0;
+	const char *wrong = NULL;
+
+	if (len > 0) {
+		*p += len;
+		return NULL;
+	}
+	if (strncmp(*p, "::", 2) == 0 || strncmp(*p, "->", 2) == 0) {
+		*p += 2;
+		return NULL;
+	}
+	if (strchr("([{<", **p) != NULL)
+		wrong = nesting_open(n, *p);
+	else if (strchr(")]}>", **p) != NULL)
+		wrong = nesting_close(n, **p);
+	if (wrong == NULL)
+		++*p;
+	return wrong;
+}
+
+/* Advance over a symbol's name, up to what ends it: '+', ':' or NUL. */
+static const char *
+parse_name(const char **p)
+{
+	const char *begin = *p, *wrong = NULL;
+	struct nesting n = {.depth = 0};
+
+	if (is_digit(*begin))
+		return "a symbol's name is wanted, which begins with no digit";
+	while (**p != '\0' && wrong == NULL) {
+		bool plain = n.depth == 0 && !after_operator(begin, *p);
+
+		if (plain && (**p == '+' ||
+		    (**p == ':' && strncmp(*p, "::", 2) != 0)))
+			break;
+		wrong = name_step(begin, p, &n);
+	}
+	if (wrong == NULL && n.depth > 0) {
+		*p = n.at[n.depth - 1];
+		return "this is never closed";
+	}
+	if (wrong == NULL && *p == begin)
+		return "a symbol's name is wanted";
+	return wrong;
+}
+
+/* [MODULE!]SYMBOL[+OFF] into the spec; *memory is cleared without memory. */
+static const char *
+parse_symbol(const char **p, struct spec *spec, bool *memory)
+{
+	const char *separator = find_separator(*p);
+	const char *wrong, *begin;
+
+	if (separator != NULL) {
+		if (separator == *p)
+			return "a module's name is wanted before it";
+		spec->module = strndup(*p, (size_t)(separator - *p));
+		*memory = spec->module != NULL;
+		*p = separator + 1;
+	}
+	begin = *p;
+	wrong = parse_name(p);
+	if (wrong != NULL)
+		return wrong;
+	spec->symbol = strndup(begin, (size_t)(*p - begin));
+	*memory = *memory && spec->symbol != NULL;
+	if (**p != '+')
+		return NULL;
+	++*p;
+	spec->has_off = true;
+	return parse_number(p, &spec->off);
+}
+
+static const char *
+parse_length(const char **p, struct spec *spec)
+{
+	const char *begin = ++*p;
+	const char *wrong = parse_number(p, &spec->len);
+
+	if (wrong != NULL)
+		return wrong;
+	if (**p != '\0')
+		return "nothing is wanted after the length";
+	if (spec->len == 0)
+		wrong = "the length is zero";
+	else if (spec->symbol == NULL && spec->len - 1 > UINT64_MAX -
+	    spec->addr)
+		wrong = "the length reaches beyond the last address";
+	if (wrong != NULL)
+		*p = begin;
+	return wrong;
+}
+
+static const char *
+parse_spec(const char **p, struct spec *spec, bool *memory)
+{
+	bool symbol = find_separator(*p) != NULL || !is_digit(**p);
+	const char *wrong;
+
+	if (**p == '\0')
+		return "something to watch is wanted";
+	wrong = symbol ? parse_symbol(p, spec, memory) :
+	    parse_number(p, &spec->addr);
+	if (wrong != NULL || **p == '\0')
+		return wrong;
+	if (**p == ':')
+		return parse_length(p, spec);
+	return symbol ? "only :LEN can follow an offset" :
+	    "only :LEN can follow an address";
+}
+
+/* Say what is wrong at p in text.  Result: -EINVAL, or -ENOMEM. */
+static int
+syntax_error(const char *text, const char *p, const char *wrong,
+    struct wp_cause *cause)
+{
+	struct buffer shown = {0}, rest = {0};
+	size_t before = visible_columns(text, (size_t)(p - text));
+	int rc;
+
+	visible_put_max(&shown, text, TEXT_SHOWN);
+	if (*p == '\0')
+		buffer_puts(&rest, "its end");
+	else {
+		buffer_puts(&rest, "'");
+		visible_put_max(&rest, p, REST_SHOWN);
+		buffer_puts(&rest, "'");
+	}
+	rc = wp_cause_set(cause, WP_CAUSE_SPEC_SYNTAX, buffer_text(&shown),
+	    wrong, buffer_text(&rest), before + 1);
+	buffer_free(&shown);
+	buffer_free(&rest);
+	return rc;
+}
+
+/* Whether what stands for a symbol is rather a file, as in "list.c:20". */
+static bool
+is_file(const struct spec *spec)
+{
+	const char *dot = spec->module != NULL || spec->symbol == NULL ? NULL :
+	    strrchr(spec->symbol, '.');
+
+	return dot != NULL && dot > spec->symbol && isalpha((unsigned char)dot[1]);
+}
+
+int
+spec_parse(const char *text, char access, struct spec *spec,
+    struct wp_cause *cause)
+{
+	const char *p = text, *wrong;
+	bool memory = true;
+	int rc = 0;
+
+	memset(spec, 0, sizeof(*spec));
+	spec->access = access;
+	spec->text = strdup(text);
+	wrong = parse_spec(&p, spec, &memory);
+	if (spec->text == NULL || !memory)
+		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	else if (wrong != NULL)
+		rc = syntax_error(text, p, wrong, cause);
+	else if (access == 'x' && spec->len != 0)
+		rc = is_file(spec) ? wp_cause_set(cause, WP_CAUSE_LINES, text) :
+		    wp_cause_set(cause, WP_CAUSE_ACCESS);
+	if (rc != 0)
+		spec_free(spec);
+	return rc;
+}
+
+void
+spec_free(struct spec *spec)
+{
+	free(spec->text);
+	free(spec->module);
+	free(spec->symbol);
+	memset(spec, 0, sizeof(*spec));
+}

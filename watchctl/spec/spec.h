@@ -1,0 +1,54 @@
+/*
+ * spec: the text that names what to watch.
+ *
+ *	ADDR[:LEN]  SYMBOL[+OFF][:LEN]  MODULE!SYMBOL[+OFF][:LEN]
+ *
+ * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
+ * for its static names.  Parsing is pure; resolving asks a process's modules.
+ */
+#ifndef SPEC_H
+#define SPEC_H
+
+#include "os/cause.h"
+#include "module/module.h"
+
+struct spec {
+	char *text;		/* as given, malloc'd */
+	char *module;		/* or source file; NULL: any */
+	char *symbol;		/* NULL: an address */
+	uint64_t addr;		/* an address; 0 with a symbol */
+	bool has_off;
+	uint64_t off;
+	uint64_t len;		/* 0: by default */
+	char access;		/* 'w', 'r', 'a', 'x' */
+};
+
+/* What a spec means in one process. */
+struct spec_place {
+	uint64_t addr, len;
+	char *symbol;		/* what to call it ("counter", "table+8"),
+				   malloc'd; NULL for an address that lies in
+				   no symbol */
+	bool later;		/* it is not mapped yet */
+};
+
+/* Parse text.  0, or -EINVAL with a cause that points at the character;
+   -ENOMEM. */
+int spec_parse(const char *text, char access, struct spec *, struct wp_cause *);
+void spec_free(struct spec *);
+
+/*
+ * Find the place in a process.  0 or -errno with a cause: symbol unknown (the
+ * nearest names), ambiguous (the candidates), thread-local, or module not
+ * mapped.  -ENOENT alone may change when more modules are loaded; asking
+ * without a cause then spares the search for near names.
+ */
+int spec_resolve(const struct spec *, struct ex_process *, struct spec_place *,
+    struct wp_cause *);
+
+/* The same, while a command's libraries have still to be mapped: what the
+   dynamic loader has for itself, much of the C library, is not meant. */
+int spec_resolve_early(const struct spec *, struct ex_process *,
+    struct spec_place *, struct wp_cause *);
+
+#endif

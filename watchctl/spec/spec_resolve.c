@@ -1,0 +1,652 @@
+/*
+ * spec_resolve: which symbol a SPEC means in a process, and how much of it.
+ *
+ * All modules that may be meant are asked for the name.  What they have is
+ * ranked; only the best rank counts, and must be one address.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "module/demangle.h"
+#include "spec/nearest.h"
+#include "spec/spec.h"
+#include "module/symbol.h"
+#include "util/visible.h"
+
+enum {
+	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
+	NAME_SHOWN = 40,	/* and of a candidate's names */
+	PROBLEM_SHOWN = 160,	/* and of why a module is of no use */
+	FOUND_MAX = 64,		/* symbols of one name that are told apart */
+	LISTED_MAX = 4,		/* candidates in a message */
+	OFFERED_MAX = 2000000,	/* symbols looked at for near names */
+	DEMANGLED_MAX = 20000,	/* and demangled for it */
+};
+
+/* How well a module fits the name that a SPEC gives. */
+enum fit {
+	FIT_NONE,
+	FIT_SONAME,		/* "libc" for libc.so.6 */
+	FIT_NAME,		/* its last part, or more of its path */
+	FIT_PATH,		/* its whole path */
+	FIT_ANY,		/* no module was named */
+};
+
+struct candidate {
+	struct ex_module *module;
+	uint64_t addr;		/* in the process; thread-local: no address */
+	struct ex_symbol symbol;	/* of the module's table */
+};
+
+struct search {
+	const struct spec *spec;
+	bool early;		/* libraries have still to be mapped */
+	const char *want;	/* modules of this name are asked; NULL: all */
+	char *real;		/* where it leads as a path; NULL: not asked */
+	const char *file;	/* for its static names; NULL: for any */
+	enum fit fit;		/* modules that fit so well are asked */
+	unsigned asked;		/* how many modules were */
+	struct ex_module *first;	/* of them */
+	/* while a module is asked: */
+	struct ex_module *module;
+	uint64_t base;
+	bool own_scope;		/* its global names come before all others */
+	bool executable;	/* its static ones are as good as a library's
+				   global ones */
+	/* found: */
+	unsigned rank;		/* of all that are kept: the lowest seen */
+	size_t n;		/* distinct addresses; FOUND_MAX are kept */
+	struct candidate found[FOUND_MAX];
+	/* when nothing is: */
+	struct nearest near;
+	unsigned seen;		/* symbols looked at for near names */
+	unsigned of_first;	/* of them those of the first module */
+	unsigned demangled;
+};
+
+static enum fit
+module_fit(const struct ex_module *module, const char *want)
+{
+	const char *path = ex_module_path(module);
+	const char *name = ex_module_name(module);
+	size_t len, plen = strlen(path);
+
+	if (want == NULL)
+		return FIT_ANY;
+	if (strcmp(path, want) == 0)
+		return FIT_PATH;
+	if (strncmp(want, "./", 2) == 0)
+		want += 2;
+	len = strlen(want);
+	if (strcmp(name, want) == 0 || (plen > len && len > 0 &&
+	    (path[plen - len - 1] == '/' || *want == '/') &&
+	    strcmp(path + plen - len, want) == 0))
+		return FIT_NAME;
+	if (len > 0 && strncmp(name, want, len) == 0 &&
+	    (name[len] == '.' || (name[len] == '-' && name[len + 1] >= '0' &&
+	    name[len + 1] <= '9')))
+		return FIT_SONAME;
+	return FIT_NONE;
+}
+
+static int
+best_fit(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct search *s = arg;
+	enum fit fit = module_fit(module, s->want);
+
+	(void)base;
+	if (fit > s->fit)
+		s->fit = fit;
+	return 0;
+}
+
+/* Whether a watch of this access cannot mean such a symbol. */
+static bool
+wrong_kind(char access, const struct ex_symbol *symbol)
+{
+	return access == 'x' ? symbol->object || symbol->tls :
+	    symbol->function;
+}
+
+/*
+ * The lower, the likelier it is meant: of the right kind; the name that the
+ * process's modules are bound to, or the module's that was named; what
+ * libraries offer others or the program has for itself.  A library's static
+ * names come last: the dynamic loader has its own of much of the C library.
+ */
+static unsigned
+rank_of(const struct search *s, const struct ex_symbol *symbol)
+{
+	unsigned rank = wrong_kind(s->spec->access, symbol) ? 3 : 0;
+
+	if (s->own_scope && symbol->global)
+		return rank;
+	return rank + (symbol->global || s->executable ? 1 : 2);
+}
+
+/* Whether it is of the source file that was named, if one was; and not the
+   dynamic loader's own, which nobody means before the libraries are there. */
+static bool
+may_be_meant(const struct search *s, const struct ex_symbol *symbol)
+{
+	if (s->file != NULL)
+		return symbol->file != NULL &&
+		    strcmp(symbol->file, s->file) == 0;
+	return !s->early || symbol->global || s->own_scope;
+}
+
+static int
+keep_symbol(void *arg, const struct ex_symbol *symbol)
+{
+	struct search *s = arg;
+	struct candidate c = {
+		.module = s->module, .addr = s->base + symbol->value,
+		.symbol = *symbol,
+	};
+	unsigned rank = rank_of(s, symbol);
+
+	if (!may_be_meant(s, symbol) || (s->n > 0 && rank > s->rank))
+		return 0;
+	if (rank < s->rank)
+		s->n = 0;
+	s->rank = rank;
+	for (size_t i = 0; i < s->n && i < FOUND_MAX; i++) {
+		struct candidate *have = &s->found[i];
+
+		if (have->addr == c.addr && have->symbol.tls == symbol->tls) {
+			if (symbol->size > have->symbol.size)
+				have->symbol.size = symbol->size;
+			return 0;
+		}
+	}
+	if (s->n < FOUND_MAX)
+		s->found[s->n] = c;
+	s->n++;
+	return 0;
+}
+
+/* Ask a module for the symbol; the first of a process is the executable. */
+static int
+ask_module(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct search *s = arg;
+
+	if (module_fit(module, s->want) != s->fit)
+		return 0;
+	if (s->asked++ == 0)
+		s->first = module;
+	s->module = module;
+	s->base = base;
+	s->executable = s->fit == FIT_ANY && s->asked == 1;
+	s->own_scope = s->executable || s->want != NULL;
+	return ex_symbol_find(module, s->spec->symbol, keep_symbol, s);
+}
+
+/* A C++ or Rust name, with parameters if some were given. */
+static void
+offer_pretty(struct search *s, const char *raw)
+{
+	char *owned = strchr(s->spec->symbol, '(') == NULL ? NULL :
+	    ex_demangle_whole(raw);
+
+	nearest_offer(&s->near, owned != NULL ? owned :
+	    ex_demangle(raw, &owned));
+	free(owned);
+}
+
+static int
+offer_symbol(void *arg, const struct ex_symbol *symbol)
+{
+	struct search *s = arg;
+	bool mangled = strncmp(symbol->name, "_Z", 2) == 0 ||
+	    strncmp(symbol->name, "_R", 2) == 0;
+
+	if (++s->seen > OFFERED_MAX)
+		return 1;
+	if (wrong_kind(s->spec->access, symbol) || symbol->indirect)
+		return 0;
+	if (!mangled || strncmp(s->spec->symbol, symbol->name, 2) == 0)
+		nearest_offer(&s->near, symbol->name);
+	else if (strncmp(symbol->name, "_ZT", 3) != 0 &&
+	    ++s->demangled <= DEMANGLED_MAX)
+		offer_pretty(s, symbol->name);
+	return 0;
+}
+
+static int
+offer_symbols(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct search *s = arg;
+
+	(void)base;
+	if (module_fit(module, s->want) != s->fit ||
+	    (s->n > 0 && module != s->first))
+		return 0;
+	(void)ex_symbol_each(module, offer_symbol, s);
+	if (module == s->first)
+		s->of_first = s->seen;
+	return s->seen > OFFERED_MAX;
+}
+
+static int
+offer_module(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct search *s = arg;
+
+	(void)base;
+	nearest_offer(&s->near, ex_module_name(module));
+	return 0;
+}
+
+/* The spec as a message shows it, in a buffer to be freed. */
+static struct buffer
+shown(const char *text)
+{
+	struct buffer b = {0};
+
+	visible_put_max(&b, text, TEXT_SHOWN);
+	return b;
+}
+
+static int
+range_error(const struct spec *spec, const char *why, struct wp_cause *cause)
+{
+	struct buffer text = shown(spec->text);
+	int rc = wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, buffer_text(&text),
+	    why);
+
+	buffer_free(&text);
+	return rc;
+}
+
+static int
+module_unknown(struct search *s, struct ex_process *process,
+    struct wp_cause *cause)
+{
+	struct buffer text = shown(s->spec->text);
+	struct buffer module = shown(s->spec->module), near = {0};
+	int rc;
+
+	nearest_begin(&s->near, s->spec->module);
+	(void)ex_process_modules(process, offer_module, s);
+	nearest_put(&s->near, &near);
+	rc = wp_cause_set(cause, WP_CAUSE_MODULE_UNKNOWN, buffer_text(&text),
+	    buffer_text(&module), near.len > 0 ? ", nearest: " : "",
+	    buffer_text(&near));
+	nearest_free(&s->near);
+	buffer_free(&text);
+	buffer_free(&module);
+	buffer_free(&near);
+	return rc;
+}
+
+/* Whether there are not the two descriptors that it takes to read a module. */
+static bool
+no_descriptor(void)
+{
+	const int one = dup(STDERR_FILENO), two = one < 0 ? -1 : dup(one);
+	const bool none = two < 0 && errno == EMFILE;
+
+	if (two >= 0)
+		(void)close(two);
+	if (one >= 0)
+		(void)close(one);
+	return none;
+}
+
+/* Why a symbol may be unknown: near names, or a module that tells none. */
+static void
+put_unknown(struct search *s, struct buffer *b)
+{
+	const char *problem = s->first == NULL ? NULL :
+	    ex_module_problem(s->first);
+
+	if (no_descriptor()) {
+		buffer_puts(b, ", but no descriptor was left to read all by: "
+		    "raise the limit (ulimit -n)");
+	} else if (problem != NULL && s->of_first == 0) {
+		if (s->asked > 1) {
+			buffer_puts(b, "; ");
+			visible_put_max(b, ex_module_name(s->first),
+			    NAME_SHOWN);
+		}
+		buffer_puts(b, ": ");
+		visible_put_max(b, problem, PROBLEM_SHOWN);
+	} else if (s->near.n > 0) {
+		buffer_puts(b, ", nearest: ");
+		nearest_put(&s->near, b);
+	} else if (s->seen == 0)
+		buffer_puts(b, ", which has no symbols (stripped?): "
+		    "give an address");
+}
+
+/* Candidates are told apart by what they differ in. */
+enum apart { BY_ADDRESS, BY_MODULE, BY_FILE, BY_PARAMETERS };
+
+static enum apart
+told_apart(const struct candidate *a, const struct candidate *b)
+{
+	if (a->module != b->module)
+		return BY_MODULE;
+	if (strcmp(a->symbol.name, b->symbol.name) != 0)
+		return BY_PARAMETERS;
+	return a->symbol.file != NULL && b->symbol.file != NULL &&
+	    strcmp(a->symbol.file, b->symbol.file) != 0 ? BY_FILE : BY_ADDRESS;
+}
+
+/* "libfoo.so!counter at 0x7f2204011050 (8 bytes)", "list.c!counter at ..." */
+static void
+put_candidate(struct buffer *b, const struct spec *spec,
+    const struct candidate *c, enum apart apart)
+{
+	char *whole = apart != BY_PARAMETERS ? NULL :
+	    ex_demangle_whole(c->symbol.name);
+
+	visible_put_max(b, apart == BY_FILE && c->symbol.file != NULL ?
+	    c->symbol.file : ex_module_name(c->module), NAME_SHOWN);
+	buffer_puts(b, "!");
+	visible_put_max(b, whole != NULL ? whole : spec->symbol, NAME_SHOWN);
+	free(whole);
+	if (c->symbol.tls) {
+		buffer_puts(b, " (thread-local)");
+		return;
+	}
+	buffer_puts(b, " at ");
+	buffer_hex(b, c->addr);
+	if (c->symbol.size > 0)
+		buffer_printf(b, " (%llu byte%s)",
+		    (unsigned long long)c->symbol.size,
+		    c->symbol.size == 1 ? "" : "s");
+}
+
+/* The first candidates. */
+static void
+put_candidates(struct buffer *b, const struct search *s, enum apart apart)
+{
+	for (size_t i = 0; i < s->n && i < LISTED_MAX; i++) {
+		if (i > 0)
+			buffer_puts(b, ", ");
+		put_candidate(b, s->spec, &s->found[i], apart);
+	}
+	if (s->n > LISTED_MAX)
+		buffer_puts(b, ", ...");
+}
+
+/* Libraries have static ones of the name, which are hardly meant. */
+static void
+put_statics(const struct search *s, struct buffer *b)
+{
+	buffer_printf(b, "; %zu that libraries have for themselves: ", s->n);
+	put_candidates(b, s, told_apart(&s->found[0], &s->found[1]));
+}
+
+static int
+symbol_unknown(struct search *s, struct ex_process *process,
+    struct wp_cause *cause)
+{
+	struct buffer text, symbol, where = {0}, why = {0};
+	int rc;
+
+	if (cause == NULL)	/* near names are found for a reader only */
+		return wp_cause_set(NULL, WP_CAUSE_SYMBOL_UNKNOWN);
+	text = shown(s->spec->text);
+	symbol = shown(s->spec->symbol);
+	nearest_begin(&s->near, s->spec->symbol);
+	(void)ex_process_modules(process, offer_symbols, s);
+	put_unknown(s, &why);
+	if (s->n > 0)
+		put_statics(s, &why);
+	if (s->asked != 1 && s->n == 0)
+		buffer_printf(&where, "the %u modules of ", s->asked);
+	visible_put_max(&where, s->asked != 1 && s->want != NULL ? s->want :
+	    s->first != NULL ? ex_module_name(s->first) : "the process",
+	    TEXT_SHOWN);
+	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
+	    buffer_text(&symbol), buffer_text(&where), buffer_text(&why));
+	nearest_free(&s->near);
+	buffer_free(&text);
+	buffer_free(&symbol);
+	buffer_free(&where);
+	buffer_free(&why);
+	return rc;
+}
+
+static int
+symbol_ambiguous(const struct search *s, struct wp_cause *cause)
+{
+	static const char *const by[] = {
+		[BY_ADDRESS] = "", [BY_MODULE] = "MODULE!SYMBOL or by ",
+		[BY_FILE] = "FILE!SYMBOL or by ",
+		[BY_PARAMETERS] = "its parameters or by ",
+	};
+	struct buffer text = shown(s->spec->text);
+	struct buffer symbol = shown(s->spec->symbol), list = {0};
+	enum apart apart = told_apart(&s->found[0], &s->found[1]);
+	int rc;
+
+	put_candidates(&list, s, apart);
+	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_AMBIGUOUS,
+	    buffer_text(&text), s->n, buffer_text(&symbol),
+	    buffer_text(&list), by[apart]);
+	buffer_free(&text);
+	buffer_free(&symbol);
+	buffer_free(&list);
+	return rc;
+}
+
+/* The largest of 8, 4, 2, 1 that the address is aligned to. */
+static uint64_t
+alignment(uint64_t addr)
+{
+	return addr % 8 == 0 ? 8 : addr % 4 == 0 ? 4 : addr % 2 == 0 ? 2 : 1;
+}
+
+/* "counter", "table+8"; NULL without memory. */
+static char *
+place_name(const char *symbol, uint64_t off)
+{
+	struct buffer b = {0};
+	char *owned = NULL, *name;
+
+	buffer_puts(&b, ex_demangle(symbol, &owned));
+	if (off != 0) {
+		buffer_puts(&b, "+");
+		buffer_dec(&b, off);
+	}
+	name = b.failed ? NULL : strdup(buffer_text(&b));
+	buffer_free(&b);
+	free(owned);
+	return name;
+}
+
+/* Its code runs once, to choose the function that is called by its name. */
+static int
+symbol_indirect(struct search *s, struct wp_cause *cause)
+{
+	struct buffer why = {0};
+	int rc;
+
+	buffer_puts(&why, "which function is called by this name is chosen "
+	    "when the program starts, for the processor (IFUNC): watch that "
+	    "one, by its name or address");
+	nearest_begin(&s->near, s->spec->symbol);
+	if (cause != NULL)
+		(void)ex_symbol_each(s->found[0].module, offer_symbol, s);
+	if (s->near.n > 0) {
+		buffer_puts(&why, ", nearest: ");
+		nearest_put(&s->near, &why);
+	}
+	rc = range_error(s->spec, buffer_text(&why), cause);
+	nearest_free(&s->near);
+	buffer_free(&why);
+	return rc;
+}
+
+static int
+offset_error(const struct spec *spec, uint64_t size, struct wp_cause *cause)
+{
+	struct buffer why = {0};
+	int rc;
+
+	buffer_printf(&why, "the offset lies beyond the symbol's end: it has "
+	    "%llu byte%s; give a smaller one, or an address",
+	    (unsigned long long)size, size == 1 ? "" : "s");
+	rc = range_error(spec, buffer_text(&why), cause);
+	buffer_free(&why);
+	return rc;
+}
+
+/* Whether the access can be watched there, and from where how far. */
+static int
+place_symbol(const struct spec *spec, const struct candidate *c,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	uint64_t size = c->symbol.size;
+	uint64_t left = size > spec->off ? size - spec->off : 0;
+	uint64_t unit;
+
+	if (spec->access == 'x' && c->symbol.object)
+		return range_error(spec, "this is data, not a function: watch "
+		    "it with -w, -r or -a", cause);
+	if (spec->access != 'x' && c->symbol.function && spec->len == 0)
+		return range_error(spec, "this is a function: watch its "
+		    "execution with -x, or bytes of it with :LEN", cause);
+	if (size > 0 && left == 0)
+		return offset_error(spec, size, cause);
+	if (spec->off > UINT64_MAX - c->addr)
+		return range_error(spec, "the offset reaches beyond the last "
+		    "address", cause);
+	place->addr = c->addr + spec->off;
+	unit = alignment(place->addr);
+	if (spec->access == 'x')
+		place->len = 1;
+	else if (spec->len != 0)
+		place->len = spec->len;
+	else if (size == 0 || (spec->has_off && unit < left))
+		place->len = unit;
+	else
+		place->len = left;
+	if (place->len - 1 > UINT64_MAX - place->addr)
+		return range_error(spec, "it reaches beyond the last address",
+		    cause);
+	place->symbol = place_name(spec->symbol, spec->off);
+	if (place->symbol == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return 0;
+}
+
+/* Ask the modules that are called what the SPEC says, or that such a path leads
+   to; or, where none is, all of them for what is of such a source file. */
+static void
+ask_modules(struct search *s, struct ex_process *process)
+{
+	s->want = s->spec->module;
+	(void)ex_process_modules(process, best_fit, s);
+	if (s->fit == FIT_NONE && s->want != NULL && *s->want == '/' &&
+	    (s->real = realpath(s->want, NULL)) != NULL) {
+		s->want = s->real;
+		(void)ex_process_modules(process, best_fit, s);
+	}
+	if (s->fit == FIT_NONE) {
+		s->file = s->spec->module;
+		s->want = NULL;
+		s->fit = FIT_ANY;
+	}
+	(void)ex_process_modules(process, ask_module, s);
+}
+
+/* Whether all that is found is what several places in libraries have for
+   themselves, where no module was named. */
+static bool
+are_hardly_meant(const struct search *s)
+{
+	return s->n > 1 && s->fit == FIT_ANY && s->file == NULL &&
+	    s->rank % 3 == 2;
+}
+
+static int
+resolve_symbol(struct search *s, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct buffer text;
+	int rc;
+
+	ask_modules(s, process);
+	if (s->n == 0 && s->file != NULL)
+		return module_unknown(s, process, cause);
+	if (s->n == 0 || are_hardly_meant(s))
+		return symbol_unknown(s, process, cause);
+	if (s->n > 1)
+		return symbol_ambiguous(s, cause);
+	if (s->spec->access == 'x' && s->found[0].symbol.indirect &&
+	    !s->spec->has_off)
+		return symbol_indirect(s, cause);
+	if (!s->found[0].symbol.tls)
+		return place_symbol(s->spec, &s->found[0], place, cause);
+	text = shown(s->spec->text);
+	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));
+	buffer_free(&text);
+	return rc;
+}
+
+static int
+resolve_address(const struct spec *spec, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct ex_module *module;
+	struct ex_symbol symbol;
+	uint64_t vaddr, off;
+
+	place->addr = spec->addr;
+	place->len = spec->len != 0 ? spec->len :
+	    spec->access == 'x' ? 1 : alignment(spec->addr);
+	module = ex_process_module(process, spec->addr, &vaddr);
+	if (module == NULL || !ex_symbol_at(module, vaddr, &symbol) ||
+	    symbol.tls || symbol.value > vaddr)
+		return 0;
+	off = vaddr - symbol.value;
+	if (off != 0 && off >= symbol.size)
+		return 0;
+	place->symbol = place_name(symbol.name, off);
+	if (place->symbol == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return 0;
+}
+
+static int
+resolve(const struct spec *spec, struct ex_process *process, bool early,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct search *s;
+	int rc;
+
+	memset(place, 0, sizeof(*place));
+	if (spec->symbol == NULL)
+		return resolve_address(spec, process, place, cause);
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	s->spec = spec;
+	s->early = early;
+	rc = resolve_symbol(s, process, place, cause);
+	free(s->real);
+	free(s);
+	return rc;
+}
+
+int
+spec_resolve(const struct spec *spec, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	return resolve(spec, process, false, place, cause);
+}
+
+int
+spec_resolve_early(const struct spec *spec, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	return resolve(spec, process, true, place, cause);
+}

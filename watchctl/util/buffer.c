@@ -1,0 +1,200 @@
+/* buffer: bytes that grow, and numbers written without printf's cost. */
+#include "util/buffer.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/interrupt.h"
+
+/* ms between looks whether a signal is there, and how long after it a reader may
+   still go on reading. */
+enum { LOOK_MS = 100, GIVE_UP_MS = 500 };
+
+void
+buffer_free(struct buffer *b)
+{
+	free(b->bytes);
+	memset(b, 0, sizeof(*b));
+}
+
+bool
+buffer_grow(struct buffer *b, size_t more)
+{
+	size_t cap = b->cap == 0 ? 256 : b->cap;
+	char *bytes;
+
+	if (b->failed || more > SIZE_MAX / 4 - b->len) {
+		b->failed = true;
+		return false;
+	}
+	if (b->cap - b->len >= more)
+		return true;
+	while (cap - b->len < more)
+		cap *= 2;
+	bytes = realloc(b->bytes, cap);
+	if (bytes == NULL) {
+		b->failed = true;
+		return false;
+	}
+	b->bytes = bytes;
+	b->cap = cap;
+	return true;
+}
+
+void
+buffer_printf(struct buffer *b, const char *format, ...)
+{
+	va_list ap, again;
+	int len;
+
+	va_start(ap, format);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, format, ap);
+	if (len >= 0 && buffer_grow(b, (size_t)len + 1)) {
+		(void)vsnprintf(b->bytes + b->len, (size_t)len + 1, format,
+		    again);
+		b->len += (size_t)len;
+	}
+	va_end(again);
+	va_end(ap);
+}
+
+void
+buffer_fill(struct buffer *b, char c, size_t n)
+{
+	if (n == 0 || !buffer_grow(b, n))
+		return;
+	memset(b->bytes + b->len, c, n);
+	b->len += n;
+}
+
+void
+buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
+{
+	char text[20], *p = text + sizeof(text);
+
+	do {
+		*--p = (char)('0' + n % 10);
+		n /= 10;
+	} while (p > text &&
+	    (n != 0 || (size_t)(text + sizeof(text) - p) < digits));
+	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+void
+buffer_dec(struct buffer *b, uint64_t n)
+{
+	buffer_digits(b, n, 1);
+}
+
+void
+buffer_hex(struct buffer *b, uint64_t n)
+{
+	char text[18], *p = text + sizeof(text);
+
+	do {
+		*--p = "0123456789abcdef"[n % 16];
+		n /= 16;
+	} while (n != 0);
+	*--p = 'x';
+	*--p = '0';
+	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+int
+buffer_commit(struct buffer *b, size_t start)
+{
+	if (!b->failed)
+		return 0;
+	b->failed = false;
+	b->len = start;
+	return -ENOMEM;
+}
+
+const char *
+buffer_text(struct buffer *b)
+{
+	if (!buffer_grow(b, 1))
+		return "";
+	b->bytes[b->len] = '\0';
+	return b->bytes;
+}
+
+/* Whether writing may have to wait for a reader. */
+static bool
+has_reader(int fd)
+{
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
+}
+
+/* Wait until PIPE_BUF bytes can be written. */
+static int
+await_reader(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+
+	for (int waited = 0; poll(&p, 1, LOOK_MS) == 0;)
+		if (interrupt_pending() && (waited += LOOK_MS) >= GIVE_UP_MS)
+			return -EINTR;
+	return 0;
+}
+
+/* A stream of no descriptor, in memory. */
+static int
+write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
+{
+	errno = 0;
+	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	*written += len;
+	return 0;
+}
+
+/* By write(2), which says how much of it found room. */
+static int
+write_out(const char *bytes, size_t len, FILE *out, size_t *written)
+{
+	const int fd = fileno(out);
+	ssize_t n;
+
+	if (fd < 0)
+		return write_stream(bytes, len, out, written);
+	errno = 0;
+	if (fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	while (len > 0) {
+		if ((n = write(fd, bytes, len)) < 0 && errno != EINTR)
+			return -errno;
+		bytes += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+		*written += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int
+buffer_write(struct buffer *b, FILE *out)
+{
+	const bool reader = has_reader(fileno(out));
+	const char *from = b->bytes == NULL ? "" : b->bytes;
+	size_t left = b->len, n;
+	int err = 0;
+
+	b->len = b->written = 0;
+	do {
+		n = reader && left > PIPE_BUF ? PIPE_BUF : left;
+		if (reader)
+			err = await_reader(fileno(out));
+		if (err == 0)
+			err = write_out(from, n, out, &b->written);
+		from += n;
+	} while (err == 0 && (left -= n) > 0);
+	return err;
+}

@@ -1,0 +1,50 @@
+/* complain: what watchctl says on stderr. */
+#include "util/complain.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "util/visible.h"
+
+static bool failed;		/* a line found no room */
+
+/* Without memory. */
+static void
+plainly(char *text)
+{
+	for (char *c = text; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
+	(void)fprintf(stderr, "watchctl: %s\n", text);
+}
+
+int
+complain(const char *format, ...)
+{
+	struct buffer line = {0};
+	char text[PATH_MAX + 1024];
+	va_list ap;
+	int err = 0;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	buffer_puts(&line, "watchctl: ");
+	visible_put(&line, text);
+	buffer_puts(&line, "\n");
+	if (line.failed)
+		plainly(text);
+	else
+		err = buffer_write(&line, stderr);
+	failed |= err == -ENOSPC || err == -EFBIG || err == -EDQUOT;
+	buffer_free(&line);
+	return -EINVAL;
+}
+
+bool
+complain_failed(void)
+{
+	return failed;
+}

@@ -1,0 +1,145 @@
+/* executable: what kind of program a command is. */
+#include "util/executable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "os/proc.h"
+
+enum {
+	SCRIPTS_MAX = 5,	/* interpreters of interpreters, as the kernel */
+	LINE_MAX_ = 256,	/* its first line */
+	HEADERS_MAX = 256,
+};
+
+/* Whether a file can be executed; *err is kept when it only may not. */
+static bool
+is_executable(const char *path, int *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	if (S_ISREG(st.st_mode) && access(path, X_OK) == 0)
+		return true;
+	*err = -EACCES;
+	return false;
+}
+
+int
+executable_find(const char *command, char path[PATH_MAX])
+{
+	const char *dirs = getenv("PATH"), *next;
+	int n, err = -ENOENT;
+
+	if (strchr(command, '/') != NULL || *command == '\0') {
+		(void)snprintf(path, PATH_MAX, "%s", command);
+		return is_executable(path, &err) ? 0 : err;
+	}
+	for (dirs = dirs != NULL ? dirs : "/bin:/usr/bin"; dirs != NULL;
+	    dirs = next) {
+		size_t len = strcspn(dirs, ":");
+
+		next = dirs[len] == ':' ? dirs + len + 1 : NULL;
+		n = snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, dirs,
+		    len > 0 ? "/" : "", command);
+		if (n > 0 && n < PATH_MAX && is_executable(path, &err))
+			return 0;
+	}
+	return err;
+}
+
+/* A program that runs with privileges of its own. */
+static bool
+gets_privileges(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 &&
+	    (((st.st_mode & S_ISUID) != 0 && st.st_uid != geteuid()) ||
+	    ((st.st_mode & S_ISGID) != 0 && st.st_gid != getegid()));
+}
+
+/* Whether one of the program headers names a dynamic loader. */
+static bool
+has_loader(int fd, const Elf64_Ehdr *elf)
+{
+	for (unsigned i = 0; i < elf->e_phnum && i < HEADERS_MAX; i++) {
+		Elf64_Phdr header;
+		off_t at = (off_t)(elf->e_phoff + i * sizeof(header));
+
+		if (at < 0 || pread(fd, &header, sizeof(header), at) !=
+		    (ssize_t)sizeof(header))
+			return false;
+		if (header.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static int
+check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
+{
+	if (elf->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    elf->e_machine != EXECUTABLE_MACHINE)
+		return complain("%s: not a 64-bit program of this processor, "
+		    "as libwatchpoint is: leave out --inside", path);
+	if (elf->e_phentsize != sizeof(Elf64_Phdr) || !has_loader(fd, elf))
+		return complain("%s: statically linked, and so takes no "
+		    "library to watch it from inside: leave out --inside",
+		    path);
+	if (gets_privileges(path))
+		return complain("%s: runs with another's privileges "
+		    "(set-user-ID), and so takes no library to watch it from "
+		    "inside", path);
+	return 0;
+}
+
+/* The interpreter that a script's first line names; false: it is no script. */
+static bool
+interpreter(const char *line, char path[PATH_MAX])
+{
+	size_t len;
+
+	if (strncmp(line, "#!", 2) != 0)
+		return false;
+	line += 2 + strspn(line + 2, " \t");
+	len = strcspn(line, " \t\n");
+	(void)snprintf(path, PATH_MAX, "%.*s", (int)len, line);
+	return len > 0;
+}
+
+int
+executable_check(const char *path)
+{
+	char name[PATH_MAX];
+	union {
+		Elf64_Ehdr elf;
+		char line[LINE_MAX_ + 1];
+	} head;
+	ssize_t n;
+	int err = 0, fd;
+
+	(void)snprintf(name, sizeof(name), "%s", path);
+	for (unsigned i = 0; i <= SCRIPTS_MAX; i++) {
+		memset(&head, 0, sizeof(head));
+		if ((fd = wp_proc_open_regular(name)) < 0)
+			return 0;
+		n = pread(fd, &head, LINE_MAX_, 0);
+		if (n >= (ssize_t)sizeof(head.elf) &&
+		    memcmp(head.elf.e_ident, ELFMAG, SELFMAG) == 0)
+			err = check_elf(name, fd, &head.elf);
+		(void)close(fd);
+		if (!interpreter(head.line, name))
+			break;
+	}
+	return err < 0 ? -ENOEXEC : 0;
+}

@@ -1,0 +1,148 @@
+/* visible: one scanner of UTF-8, and what is written for each character. */
+#include "util/visible.h"
+
+#include <stdint.h>
+
+/* One character of a text. */
+struct character {
+	uint32_t code;		/* code point; a byte when not valid */
+	unsigned len;		/* bytes, 1 to 4 */
+	bool valid;		/* UTF-8 as RFC 3629 has it */
+};
+
+/* The character at text, which does not begin with NUL. */
+static struct character
+scan(const char *text)
+{
+	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *s = (const unsigned char *)text;
+	struct character c = {*s, 1, *s < 0x80};
+	unsigned len = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
+	uint32_t code = *s & (0x7fU >> len);
+
+	if (*s < 0xc2 || *s > 0xf4)
+		return c;
+	for (unsigned i = 1; i < len; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return c;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < smallest[len] || code > 0x10ffff ||
+	    (code >= 0xd800 && code <= 0xdfff))
+		return c;
+	return (struct character){code, len, true};
+}
+
+/* Whether a terminal obeys or hides the character rather than showing it. */
+static bool
+hidden(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
+	    code == 0x61c ||
+	    (code >= 0x200b && code <= 0x200f) ||
+	    (code >= 0x2028 && code <= 0x202e) ||
+	    (code >= 0x2060 && code <= 0x2069) || code == 0xfeff ||
+	    (code >= 0xfff9 && code <= 0xfffb) ||
+	    (code >= 0xe0000 && code <= 0xe007f);
+}
+
+/* Whether the byte stands for itself in every form of output. */
+static bool
+plain(char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* How many bytes at text are plain. */
+static size_t
+run(const char *text)
+{
+	size_t n = 0;
+
+	while (plain(text[n]))
+		n++;
+	return n;
+}
+
+static void
+put_escape(struct buffer *b, struct character c)
+{
+	if (c.valid && c.code == '\n')
+		buffer_puts(b, "\\n");
+	else if (c.valid && c.code == '\t')
+		buffer_puts(b, "\\t");
+	else if (c.valid && c.code == '\r')
+		buffer_puts(b, "\\r");
+	else if (!c.valid || c.code < 0x80)
+		buffer_printf(b, "\\x%02x", (unsigned)c.code);
+	else
+		buffer_printf(b, "\\u%04x", (unsigned)c.code);
+}
+
+void
+visible_put_max(struct buffer *b, const char *text, size_t max)
+{
+	for (; *text != '\0' && max > 0; max--) {
+		struct character c = scan(text);
+
+		if (!c.valid || hidden(c.code))
+			put_escape(b, c);
+		else
+			buffer_put(b, text, c.len);
+		text += c.len;
+	}
+	if (*text != '\0')
+		buffer_puts(b, "...");
+}
+
+void
+visible_put(struct buffer *b, const char *text)
+{
+	visible_put_max(b, text, SIZE_MAX);
+}
+
+static void
+put_json_character(struct buffer *b, const char *text, struct character c)
+{
+	if (!c.valid)
+		buffer_puts(b, "\xef\xbf\xbd");
+	else if (c.code == '"' || c.code == '\\')
+		buffer_printf(b, "\\%c", (int)c.code);
+	else if (!hidden(c.code))
+		buffer_put(b, text, c.len);
+	else if (c.code < 0x10000)
+		buffer_printf(b, "\\u%04x", (unsigned)c.code);
+	else
+		buffer_printf(b, "\\u%04x\\u%04x",
+		    0xd800 + (unsigned)((c.code - 0x10000) >> 10),
+		    0xdc00 + (unsigned)(c.code & 0x3ff));
+}
+
+void
+visible_put_json(struct buffer *b, const char *text)
+{
+	buffer_put(b, "\"", 1);
+	while (*text != '\0') {
+		size_t n = run(text);
+
+		buffer_put(b, text, n);
+		text += n;
+		if (*text != '\0') {
+			struct character c = scan(text);
+
+			put_json_character(b, text, c);
+			text += c.len;
+		}
+	}
+	buffer_put(b, "\"", 1);
+}
+
+size_t
+visible_columns(const char *text, size_t len)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < len; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}

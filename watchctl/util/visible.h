@@ -1,0 +1,29 @@
+/*
+ * visible: text that comes from elsewhere (names, paths, a SPEC), made safe to
+ * show.
+ *
+ * What a terminal would obey or hide is written as an escape: control
+ * characters, line and paragraph separators, marks that turn the direction of
+ * writing, and bytes that are not UTF-8.  Everything else stays as it is.
+ */
+#ifndef VISIBLE_H
+#define VISIBLE_H
+
+#include "util/buffer.h"
+
+/* Append text for a reader: \t \n \r, \xNN for one byte, \uNNNN for one
+   character.  A backslash stays one: this is to be read, not decoded. */
+void visible_put(struct buffer *, const char *text);
+
+/* The same, of at most max characters (escapes count as one); "..." says that
+   there are more. */
+void visible_put_max(struct buffer *, const char *text, size_t max);
+
+/* Append text as a JSON string with its quotes; a byte that is not UTF-8
+   becomes U+FFFD. */
+void visible_put_json(struct buffer *, const char *text);
+
+/* How many characters a UTF-8 text shows: what to align columns by. */
+size_t visible_columns(const char *text, size_t len);
+
+#endif

@@ -1,0 +1,125 @@
+/* copies: descriptors of a program's events. */
+#include "watch/copies.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "os/perf.h"
+
+enum { FDS = sizeof(((struct copy *)0)->fd) / sizeof(int) };
+
+static void
+drop(struct copy *copy)
+{
+	for (int i = 0; i < FDS; i++)
+		if (copy->fd[i] >= 0)
+			(void)close(copy->fd[i]);
+	copy->serial = 0;
+}
+
+void
+copies_close(struct copies *c)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (c->of[i].serial != 0)
+			drop(&c->of[i]);
+}
+
+/* Whether it is an event: by then the program may have another descriptor by
+   that number, from which reading would take something. */
+static bool
+is_event(int fd)
+{
+	static const char event[] = "anon_inode:[perf_event]";
+	char path[64], target[sizeof(event)];
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target)) ==
+	    (ssize_t)sizeof(event) - 1 &&
+	    memcmp(target, event, sizeof(event) - 1) == 0;
+}
+
+static int
+copy_one(int pidfd, int32_t fd)
+{
+	int copy = fd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
+
+	if (copy >= 0 && !is_event(copy)) {
+		(void)close(copy);
+		copy = -1;
+	}
+	return copy;
+}
+
+/* Copies of a watch are complete, or there are none.  Whether they are. */
+static bool
+take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
+{
+	bool complete = true;
+
+	copy->serial = atomic_load(&watch->serial);
+	for (int i = 0; i < FDS; i++) {
+		int32_t fd = watch->fd[i];
+
+		copy->fd[i] = copy_one(pidfd, fd);
+		complete = complete && (fd < 0 || copy->fd[i] >= 0);
+	}
+	if (!complete)
+		drop(copy);
+	return complete;
+}
+
+bool
+copies_take(struct copies *c, struct wp_channel *channel, int pidfd)
+{
+	bool all = true;
+
+	*c = (struct copies){.channel = channel};
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&channel->watch[i].serial) != 0)
+			all = take(&c->of[i], &channel->watch[i], pidfd) && all;
+	return all;
+}
+
+void
+copies_disable(struct copies *c)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		for (int k = 0; c->of[i].serial != 0 && k < FDS; k++)
+			if (c->of[i].fd[k] >= 0)
+				(void)wp_perf_disable(c->of[i].fd[k]);
+}
+
+/* Of many threads not all events are here. */
+static uint64_t
+missed(const struct copies *c, unsigned i)
+{
+	const struct wp_channel_watch *watch = &c->channel->watch[i];
+	const struct copy *copy = &c->of[i];
+	uint64_t hits = atomic_load(&watch->hits);
+	uint64_t counted = atomic_load(&watch->counted);	/* by a tracer */
+	struct wp_perf_count count;
+
+	if (watch->exact == 0 || copy->fd[FDS - 1] >= 0 ||
+	    atomic_load(&watch->serial) != copy->serial)
+		return 0;
+	for (int k = 0; k < FDS; k++)
+		if (copy->fd[k] >= 0 &&
+		    wp_perf_read(copy->fd[k], false, &count) == 0)
+			counted += count.value;
+	return counted > hits ? counted - hits : 0;
+}
+
+uint64_t
+copies_missed(const struct copies *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (c->of[i].serial != 0)
+			sum += missed(c, i);
+	return sum;
+}

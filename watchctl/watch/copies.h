@@ -1,0 +1,35 @@
+/*
+ * copies: descriptors of a program's events, copied into this process: they stop
+ * what is counted, and tell what was when the program is no more.
+ *
+ * A copy keeps its event armed, and with it a debug register, when the program
+ * closes its own.  So only watches that are never closed have copies.
+ */
+#ifndef COPIES_H
+#define COPIES_H
+
+#include <stdbool.h>
+
+#include "handler/channel.h"
+
+struct copies {
+	struct wp_channel *channel;
+	struct copy {
+		uint32_t serial;	/* whose; 0: none */
+		int fd[8];		/* -1: none */
+	} of[WP_WATCHES_MAX];
+};
+
+/* Copy those of all watches that are open now.  pidfd: of the program.  Whether
+   all could be had. */
+bool copies_take(struct copies *, struct wp_channel *, int pidfd);
+void copies_close(struct copies *);
+
+/* Stop what is counted by them. */
+void copies_disable(struct copies *);
+
+/* How many accesses were counted, and not told to the program's handler, of
+   watches where that can be said. */
+uint64_t copies_missed(const struct copies *);
+
+#endif

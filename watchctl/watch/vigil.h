@@ -1,0 +1,38 @@
+/*
+ * vigil: waiting for what a program does not tell by the bell: that it ends, or
+ * executes another program.
+ *
+ * A thread sleeps until then, and rings the bell itself.
+ */
+#ifndef VIGIL_H
+#define VIGIL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "handler/channel.h"
+
+struct vigil {
+	struct wp_channel *channel;
+	pid_t program;
+	int pidfd;			/* of it, the caller's */
+	int event;			/* that tells of execve(2); -1: none */
+	struct perf_event_mmap_page *ring;	/* its; NULL: none */
+	pthread_t thread;
+	bool awake;			/* there is one */
+	_Atomic bool executed;		/* the program is another now */
+	_Atomic bool gone;		/* it has ended */
+};
+
+/* Begin.  Where it is not permitted to be told of execve(2), only the end is
+   seen; without a thread, only by vigil_ended. */
+void vigil_begin(struct vigil *, struct wp_channel *, pid_t program, int pidfd);
+void vigil_end(struct vigil *);
+
+/* The program is the one that is meant: from now on execve(2) means another. */
+void vigil_heed(struct vigil *);
+
+/* Whether it has ended. */
+bool vigil_ended(struct vigil *);
+
+#endif
