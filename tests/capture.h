@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -32,9 +31,8 @@ capture_read(pid_t pid, uint64_t addr, void *to, size_t len)
 {
 	const struct iovec local = { to, len };
 	const struct iovec remote = { (void *)(uintptr_t)addr, len };
-	ssize_t n;
+	const ssize_t n = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 
-	n = syscall(SYS_process_vm_readv, pid, &local, 1, &remote, 1, 0);
 	return n > 0 ? (size_t)n : 0;
 }
 

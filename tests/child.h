@@ -72,6 +72,17 @@ child_note(pid_t from, pid_t to)
 	}
 }
 
+/* A child that crashes is to end by it: cmocka's handlers would go on there with
+   the next test. */
+static inline void
+child_may_crash(void)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS};
+
+	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		(void)signal(signals[i], SIG_DFL);
+}
+
 /* Run fn(arg) in a new process, which exits 0 when fn returns. */
 static inline pid_t
 child_start(void (*fn)(void *), void *arg)
@@ -80,6 +91,7 @@ child_start(void (*fn)(void *), void *arg)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
+		child_may_crash();
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 		if (getppid() == parent)

@@ -282,9 +282,9 @@ knows_kernel_threads(void **state)
 }
 
 static void
-end_at_once(void *arg)
+end_at_once(void *name)
 {
-	(void)prctl(PR_SET_NAME, arg);
+	(void)prctl(PR_SET_NAME, name);
 }
 
 static void
@@ -336,7 +336,8 @@ knows_what_is_handled(void **state)
 static void
 nothing_of_who_is_gone(void **state)
 {
-	const pid_t pid = child_start(end_at_once, NULL);
+	static char name[] = "gone";
+	const pid_t pid = child_start(end_at_once, name);
 	const int fd = wp_proc_caught_open(pid);
 	uint64_t caught;
 
