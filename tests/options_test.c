@@ -212,6 +212,26 @@ forms(void **state)
 	options_free(&o);
 }
 
+/* Of JSON, and of nothing else; in both command lines. */
+static void
+stacks(void **state)
+{
+	struct options o;
+
+	(void)state;
+	ACCEPT(&o, "-w", "a", "-o", "json", "x");
+	assert_false(o.stacks_once);
+	options_free(&o);
+	ACCEPT(&o, "--stacks", "once", "-w", "a", "-o", "json", "x");
+	assert_true(o.stacks_once);
+	assert_int_equal(o.stack, 4096);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "-o", "json", "--stacks",
+	    "once", "file", NULL});
+	assert_true(o.stacks_once);
+	options_free(&o);
+}
+
 static void
 amounts(void **state)
 {
@@ -338,7 +358,7 @@ static const struct {
 	{{"w", "--\033[2J"}, "no option --\\x1b[2J" SEE},
 	{{"w", "--cuont"}, "no option --cuont, nearest: --count" SEE},
 	{{"w", "--user_only"}, "no option --user_only, nearest: --user-only" SEE},
-	{{"w", "--s"}, "no option --s, nearest: --stack, --stop" SEE},
+	{{"w", "--s"}, "no option --s, nearest: --stack, --stacks, --stop" SEE},
 	{{"report", "--cuont"}, "no option --cuont" SEE},
 	{{"w", "--help=x"}, "--help=x: that option takes no argument" SEE},
 	{{"w", "--count=5"}, "--count=5: that option takes no argument" SEE},
@@ -380,6 +400,15 @@ static const struct {
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "folded", "--count", "ls"},
 	    "--count has no backtraces for -o folded: "},
+	{{"w", "--stacks", "all"}, "--stacks 'all': there is only once; "},
+	{{"w", "-w", "a", "--stacks", "once", "x"},
+	    "--stacks once is for -o json: "},
+	{{"w", "-w", "a", "--stacks", "once", "-o", "folded", "x"},
+	    "--stacks once is for -o json: "},
+	{{"report", "--stacks", "once", "x"},
+	    "--stacks once is for -o json: "},
+	{{"w", "-w", "a", "--stacks", "once", "-o", "json", "--count", "x"},
+	    "--count has no backtraces for --stacks: "},
 	{{"w", "--allow"}, "--allow needs an argument" SEE},
 	{{"w", "--allow", ""}, "--allow '': names nobody; "},
 	{{"w", "--error-exitcode", "0"},
@@ -427,7 +456,7 @@ static const struct {
 	{{"report", "-w", "a", "b"}, "no option -w" SEE},
 	{{"report", "a", "-f"}, "no option -f" SEE},
 	{{"report", "--count", "b"}, "no option --count" SEE},
-	{{"report", "b", "--stack", "8"}, "no option --stack" SEE},
+	{{"report", "b", "--stack", "8"}, "--stacks '8': there is only "},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
 	    "does not write them: choose text, json or folded"},
@@ -489,7 +518,7 @@ help_is_whole(void **state)
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
-		"--stack BYTES", "--allow PATTERN", "--error-exitcode N",
+		"--stack BYTES", "--stacks once", "--allow PATTERN", "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",
 		"-V, --version", "watchctl report", "watchctl doctor",
 	};
@@ -519,6 +548,7 @@ main(void)
 		cmocka_unit_test(from_inside),
 		cmocka_unit_test(stops_and_actions),
 		cmocka_unit_test(forms),
+		cmocka_unit_test(stacks),
 		cmocka_unit_test(amounts),
 		cmocka_unit_test(switches),
 		cmocka_unit_test(policies),

@@ -76,7 +76,8 @@ static const struct report_end ended = {
 	.hits = 100, .reported = 98, .lost = 2, .reason = "exit", .status = 3,
 };
 
-#define PLAIN_STACK "'stack':'9f3c000000000001','frames':["		\
+#define PLAIN_STACK "'stack'" PLAIN_FRAMES
+#define PLAIN_FRAMES ":'9f3c000000000001','frames':["			\
 	"{'pc':'0x401320','function':'bump','offset':0,'module':'victim'," \
 	"'build_id':'c0ffee','file':'victim.c','line':10,'column':3,"	\
 	"'inlined':false},"						\
@@ -97,16 +98,18 @@ static const char plain_hit[] =
     "'addr':'0x404090','size':8},'old':'0x29','new':'0x2a',"
     "'value_source':'register'," PLAIN_STACK "}";
 
+#define KERNEL_FRAMES ":'000000000000002b','frames':["			\
+	"{'pc':'0xffffffff81000010','function':'ksys_read','offset':16," \
+	"'inlined':false,'kernel':true},"				\
+	"{'pc':'0x7f00000f0010','module':'libc.so.6','inlined':false}," \
+	"{'pc':'0x12340','inlined':false,'signal':true}],"		\
+	"'truncated':'stack truncated: end of copy'"
+
 static const char kernel_hit[] =
     "{'type':'hit','seq':2,'watch':2,'time':12.0034175,'pid':4335,"
     "'tid':4335,'access':'write','origin':'kernel','syscall':'read',"
     "'addr':'0x4040c8','len':8,'samples':8,'pc':'0x7f00000f0010',"
-    "'stack':'000000000000002b','frames':["
-    "{'pc':'0xffffffff81000010','function':'ksys_read','offset':16,"
-    "'inlined':false,'kernel':true},"
-    "{'pc':'0x7f00000f0010','module':'libc.so.6','inlined':false},"
-    "{'pc':'0x12340','inlined':false,'signal':true}],"
-    "'truncated':'stack truncated: end of copy'}";
+    "'stack'" KERNEL_FRAMES "}";
 
 static void
 writes_the_schema(void **state)
@@ -511,6 +514,81 @@ repeats_backtraces(void **state)
 	free(m.text);
 }
 
+/* --stacks once: a line for each backtrace before its first hit, which has its
+   name only; what is not known of it is on that line. */
+static void
+backtraces_once(void **state)
+{
+	struct ex_stack other = made_plain;
+	struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
+		made_hit(5), made_hit(6),
+	};
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	other.index = 2;	/* the same in another process */
+	other.variant = 1;
+	hits[3].stack = &other;
+	hits[4].stack = NULL;
+	made_open(&m, &report_json);
+	m.report.stacks_once = true;
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 6);
+	made_close(&m, &made_judged);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 18);
+	assert_line(lines.line[1], "{'type':'stack','id'" PLAIN_FRAMES "}");
+	assert_string_equal(json_string_value(json_object_get(lines.line[2],
+	    "stack")), "9f3c000000000001");
+	assert_line(lines.line[3], "{'type':'stack','id'" KERNEL_FRAMES "}");
+	for (size_t i = 2; i < 10; i++)
+		if (strcmp(json_string_value(json_object_get(lines.line[i],
+		    "type")), "hit") == 0)
+			assert_null(json_object_get(lines.line[i], "frames"));
+	assert_null(json_object_get(lines.line[4], "truncated"));
+	assert_string_equal(json_string_value(json_object_get(lines.line[6],
+	    "id")), "9f3c000000000001-2");
+	assert_string_equal(json_string_value(json_object_get(lines.line[7],
+	    "stack")), "9f3c000000000001-2");
+	assert_null(json_object_get(lines.line[8], "stack"));
+	assert_string_equal(json_string_value(json_object_get(lines.line[9],
+	    "stack")), "9f3c000000000001");
+	lines_free(&lines);
+	free(m.text);
+}
+
+/* With very many backtraces, one is written again before it is used again. */
+static void
+very_many_backtraces(void **state)
+{
+	struct ex_stack far = made_kernel;
+	const struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_hit(3),
+	};
+	struct ex_hit between = made_kernel_hit(2);
+	struct made_report m;
+	struct lines lines;
+
+	(void)state;
+	far.index = made_plain.index + (1 << 16);
+	between.stack = &far;
+	made_open(&m, &report_json);
+	m.report.stacks_once = true;
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 3);
+	made_hits(&m, &between, 1);
+	made_hits(&m, hits, 2);
+	made_close(&m, NULL);
+	lines = parse(m.text);
+	/* start, 4 backtraces, of which one twice, 6 hits */
+	assert_int_equal(lines.n, 11);
+	assert_line(lines.line[8], "{'type':'stack','id'" PLAIN_FRAMES "}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 static void
 says_when_the_stream_fails(void **state)
 {
@@ -637,6 +715,8 @@ main(void)
 		cmocka_unit_test(tells_of_tail_calls),
 		cmocka_unit_test(tells_counts),
 		cmocka_unit_test(repeats_backtraces),
+		cmocka_unit_test(backtraces_once),
+		cmocka_unit_test(very_many_backtraces),
 		cmocka_unit_test(says_when_the_stream_fails),
 		cmocka_unit_test(the_time_of_day),
 	};

@@ -307,6 +307,41 @@ shares_stacks_between_processes(void **state)
 	assert_ptr_equal(stack_of(0, false), parents);
 }
 
+/* The same places at other addresses have the same id, and can be told apart;
+   the first of them again is itself. */
+static void
+numbers_those_of_one_id(void **state)
+{
+	enum { PROCESSES = 3, PAGE = 4096 };
+	const struct ex_stack *stack[PROCESSES];
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * PROCESSES; i++) {
+		const pid_t pid = (1 << 29) + (pid_t)(i % PROCESSES);
+		const uint64_t start = UINT64_C(1) << (40 + i % PROCESSES);
+		const uint64_t chain[] = {PERF_CONTEXT_USER, start + PAGE + 8};
+		const struct ex_sample sample = {
+			.callchain = (const uint8_t *)chain,
+			.callchain_len = 2,
+		};
+		const struct ex_stack *found;
+
+		if (i < PROCESSES)
+			learn_mapping(pid, start, 2, "/proc/self/exe");
+		found = ex_stack_of(stacks, ex_space_process(space, pid),
+		    &sample, 0, false);
+		assert_non_null(found);
+		if (i >= PROCESSES) {
+			assert_ptr_equal(found, stack[i % PROCESSES]);
+			continue;
+		}
+		stack[i] = found;
+		assert_int_equal(found->id, stack[0]->id);
+		assert_int_equal(found->variant, i);
+		assert_int_equal(found->frame[0].pc, chain[1]);
+	}
+}
+
 static void
 tells_ends_apart(void **state)
 {
@@ -455,6 +490,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(puts_the_kernel_first),
 		cmocka_unit_test(names_no_other_kernels_functions),
 		cmocka_unit_test(shares_stacks_between_processes),
+		cmocka_unit_test(numbers_those_of_one_id),
 		cmocka_unit_test(tells_ends_apart),
 		cmocka_unit_test(stands_many_generations),
 		cmocka_unit_test(keeps_many),

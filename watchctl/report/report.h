@@ -81,11 +81,12 @@ struct report_ops {
 
 extern const struct report_ops report_text, report_json, report_folded;
 
-/* The caller fills the first three; start makes the rest. */
+/* The caller fills the first four; start makes the rest. */
 struct report {
 	const struct report_ops *ops;
 	FILE *out;
 	bool colour;		/* text: use ANSI colours */
+	bool stacks_once;	/* JSON: each backtrace on a line of its own */
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */

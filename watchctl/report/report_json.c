@@ -2,7 +2,8 @@
  * report_json: JSON Lines, schema "watchctl/1", one object a line.
  *
  * Most hits repeat a backtrace, and a backtrace is most of a line's bytes: the
- * text of each is made once and copied from then on.
+ * text of each is made once and copied from then on; or (stacks_once) it is a
+ * line of its own, which later hits name.
  */
 #include "report/report.h"
 
@@ -19,12 +20,16 @@
 enum {
 	WRITE_AT = 64 << 10,	/* bytes held back at most */
 	KEPT_MAX = 64 << 20,	/* bytes of backtraces kept at most */
+	NAMED_MAX = 1 << 16,	/* backtraces known to have a line */
 };
 
 struct json {
 	struct buffer out;	/* lines to be written */
 	struct by_stack stacks;	/* of struct buffer: its fields; or empty */
 	size_t kept;		/* bytes in all of them */
+	unsigned *named;	/* stacks_once: which backtrace's line was the
+				   last, of those whose index is alike modulo
+				   NAMED_MAX: its index + 1; 0: none's */
 };
 
 /* A name, with the comma before it unless it is the first of its object. */
@@ -68,12 +73,16 @@ field_true(struct buffer *b, const char *name)
 	buffer_puts(b, "true");
 }
 
-/* The name of a backtrace. */
+/* The name of a backtrace; where it has to lead to its frames, of one variant. */
 static void
-field_stack(struct buffer *b, const struct ex_stack *stack)
+field_stack(struct buffer *b, const char *name, const struct report *r,
+    const struct ex_stack *stack)
 {
-	field(b, "stack");
-	buffer_printf(b, "\"%016llx\"", (unsigned long long)stack->id);
+	field(b, name);
+	buffer_printf(b, "\"%016llx", (unsigned long long)stack->id);
+	if (r->stacks_once && stack->variant > 0)
+		buffer_printf(b, "-%u", stack->variant + 1);
+	buffer_puts(b, "\"");
 }
 
 /* Seconds since the run began, from times on the records' clock. */
@@ -221,6 +230,7 @@ json_free(struct report *r)
 		return;
 	forget_stacks(json);
 	free(json->stacks.items);
+	free(json->named);
 	buffer_free(&json->out);
 	free(json);
 }
@@ -235,7 +245,10 @@ json_start(struct report *r, const struct report_start *start)
 	r->begin = *start;
 	r->own = json;
 	r->summary = summary_new();
-	if (json == NULL || r->summary == NULL) {
+	if (json != NULL && r->stacks_once)
+		json->named = calloc(NAMED_MAX, sizeof(*json->named));
+	if (json == NULL || r->summary == NULL ||
+	    (r->stacks_once && json->named == NULL)) {
 		json_free(r);
 		return -ENOMEM;
 	}
@@ -315,13 +328,12 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 	buffer_put(b, "}", 1);
 }
 
-/* The fields of a hit that its backtrace decides. */
+/* What is to be said of a backtrace, but for its name. */
 static void
-put_stack(struct buffer *b, const struct ex_stack *stack)
+put_frames(struct buffer *b, const struct ex_stack *stack)
 {
 	const char *end = ex_end_text(stack->end);
 
-	field_stack(b, stack);
 	field(b, "frames");
 	buffer_put(b, "[", 1);
 	for (unsigned i = 0; i < stack->n; i++) {
@@ -336,24 +348,56 @@ put_stack(struct buffer *b, const struct ex_stack *stack)
 		field_text(b, "truncated", end);
 }
 
+static void
+put_stack(struct buffer *b, const struct report *r,
+    const struct ex_stack *stack)
+{
+	field_stack(b, "stack", r, stack);
+	put_frames(b, stack);
+}
+
+/* The line of a backtrace, unless it is written. */
+static int
+name_stack(struct report *r, const struct ex_stack *stack)
+{
+	struct json *json = r->own;
+	unsigned *named = &json->named[stack->index % NAMED_MAX];
+	size_t start = json->out.len;
+	int rc;
+
+	if (*named == stack->index + 1)
+		return 0;
+	line_begin(&json->out, "stack");
+	field_stack(&json->out, "id", r, stack);
+	put_frames(&json->out, stack);
+	rc = line_end(r, start);
+	*named = rc == 0 ? stack->index + 1 : 0;
+	return rc;
+}
+
 /* The backtrace's fields in a hit: made once, then copied. */
 static void
-hit_stack(struct json *json, const struct ex_stack *stack)
+hit_stack(struct report *r, const struct ex_stack *stack)
 {
+	struct json *json = r->own;
 	struct buffer *kept;
 
+	if (r->stacks_once) {
+		field_stack(&json->out, "stack", r, stack);
+		return;
+	}
 	if (json->kept > KEPT_MAX)
 		forget_stacks(json);
 	kept = by_stack_at(&json->stacks, stack->index, sizeof(*kept));
 	if (kept != NULL && kept->len == 0) {
-		put_stack(kept, stack);
+		put_stack(kept, r, stack);
 		(void)buffer_commit(kept, 0);
 		json->kept += kept->cap;
 	}
 	if (kept != NULL && kept->len > 0)
 		buffer_put(&json->out, kept->bytes, kept->len);
 	else
-		put_stack(&json->out, stack);
+		put_stack(&json->out, r, stack);
 }
 
 static void
@@ -468,10 +512,13 @@ json_hit(struct report *r, const struct ex_hit *hit)
 {
 	struct json *json = r->own;
 	struct buffer *b = &json->out;
-	size_t start = b->len;
 	int rc = summary_add(r->summary, hit, NULL);
-	int written;
+	int written = r->stacks_once && hit->stack != NULL ?
+	    name_stack(r, hit->stack) : 0;
+	size_t start = b->len;
 
+	if (written != 0)	/* a hit without its backtrace is none */
+		return written;
 	line_begin(b, "hit");
 	field_dec(b, "seq", hit->seq);
 	field_dec(b, "watch", ex_watch_number(hit->watch));
@@ -479,7 +526,7 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	hit_who(b, hit);
 	hit_what(b, hit);
 	if (hit->stack != NULL)
-		hit_stack(json, hit->stack);
+		hit_stack(r, hit->stack);
 	written = line_end_of(r, start, true);
 	return written != 0 ? written : rc;
 }
@@ -527,7 +574,7 @@ put_summary(struct report *r, const struct summary_row *row)
 	line_begin(b, "summary");
 	field_dec(b, "watch", ex_watch_number(row->watch));
 	if (row->stack != NULL)
-		field_stack(b, row->stack);
+		field_stack(b, "stack", r, row->stack);
 	field_text(b, "access", row->access);
 	field_dec(b, "count", row->count);
 	field_seconds(b, "first", row->first, r->begin.time);
@@ -578,7 +625,7 @@ put_finding(struct report *r, const struct finding *finding)
 			field_hex(b, "pc", frame->pc);
 	}
 	if (finding->stack != NULL)
-		field_stack(b, finding->stack);
+		field_stack(b, "stack", r, finding->stack);
 	return line_end(r, start);
 }
 

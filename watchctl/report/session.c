@@ -115,6 +115,7 @@ open_output(struct session *s, FILE *out)
 	if (path != NULL && open_stream(s, path) < 0)
 		return -EINVAL;
 	s->report.ops = forms[s->options->form];
+	s->report.stacks_once = s->options->stacks_once;
 	s->report.colour = report_wants_colour(s->report.out);
 	return 0;
 }

@@ -19,7 +19,7 @@ enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
 static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
-"       watchctl report [-n N] [-o FORM] [-O FILE] [--changed]\n"
+"       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
 "                       [--allow PATTERN] ... [--error-exitcode N] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Says who touches a running program's memory: thread, instruction, line, calls.\n"
@@ -51,13 +51,16 @@ static const char usage[] =
 "                   exit with N if a stray access (without --allow: any) was\n"
 "                   seen; with 120 if none was, but one may have been missed\n"
 "  -o FORM          text, json, folded or perf (a perf.data file)\n"
+"  --stacks once    with -o json: each backtrace on a line of its own, once,\n"
+"                   which hits refer to\n"
 "  -O FILE          write the report there; -: to standard output\n"
 "  -h, --help       this\n"
 "  -V, --version    the version\n";
 
 /* None is a letter's: getopt then tells which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
-	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_HELP, OPT_VERSION };
+	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_STACKS,
+	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
@@ -70,12 +73,14 @@ static const struct option watch_options[] = {
 	{"stop", no_argument, NULL, OPT_STOP},
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
 	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
+	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 static const struct option report_options[] = {
 	{"changed", no_argument, NULL, OPT_CHANGED},
+	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -133,6 +138,14 @@ parse_form(const char *text, enum form *form)
 	}
 	return complain("-o '%s': no such form; there are text, json, folded "
 	    "and perf", text);
+}
+
+static int
+parse_stacks(const char *text, bool *once)
+{
+	*once = strcmp(text, "once") == 0;
+	return *once ? 0 : complain("--stacks '%s': there is only once; "
+	    "without the option each hit has its backtrace", text);
 }
 
 static int
@@ -311,6 +324,8 @@ option(struct options *o, int c)
 		return 0;
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
+	case OPT_STACKS:
+		return parse_stacks(optarg, &o->stacks_once);
 	case OPT_ALLOW:
 		return add_allow(o, optarg);
 	case OPT_ERROR_EXITCODE:
@@ -379,6 +394,16 @@ check_stop(const struct options *o)
 	return 0;
 }
 
+/* What is said in both command lines. */
+static int
+check_form(const struct options *o)
+{
+	if (o->stacks_once && o->form != FORM_JSON)
+		return complain("--stacks once is for -o json: add that, or "
+		    "leave it out");
+	return 0;
+}
+
 static int
 check_together(const struct options *o)
 {
@@ -411,7 +436,10 @@ check_together(const struct options *o)
 		return complain("--changed goes by values, which %s "
 		    "does not tell: leave out one of them", o->count ?
 		    "--count" : "-o perf");
-	if (o->stop && check_stop(o) < 0)
+	if (o->count && o->stacks_once)
+		return complain("--count has no backtraces for --stacks: "
+		    "leave out one of them");
+	if (check_form(o) < 0 || (o->stop && check_stop(o) < 0))
 		return -EINVAL;
 	return o->inside ? check_inside(o) : 0;
 }
@@ -440,7 +468,7 @@ options_parse_report(int argc, char **argv, struct options *o)
 		return complain("report reads perf.data files and does not "
 		    "write them: choose text, json or folded");
 	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
-	return 0;
+	return check_form(o);
 }
 
 void

@@ -44,6 +44,7 @@ struct options {
 	enum form form;		/* -o */
 	const char *output;	/* -O; NULL: none, or "-" */
 	bool to_stdout;		/* -O - */
+	bool stacks_once;	/* --stacks once */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;

@@ -503,8 +503,10 @@ intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 	struct ex_frame *frame;
 	struct ex_stack *stack;
 	uint64_t i = wanted->id;
+	unsigned others = 0;
 
-	while ((there = table_next(&stacks->stacks, wanted->id, &i)) != NULL)
+	for (; (there = table_next(&stacks->stacks, wanted->id, &i)) != NULL;
+	    others++)
 		if (same_stack(there, wanted))
 			return there;
 	if (!table_grow(&stacks->stacks))
@@ -517,6 +519,7 @@ intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 		memcpy(frame, wanted->frame, size);
 	*stack = *wanted;
 	stack->frame = frame;
+	stack->variant = others;
 	stack->index = (unsigned)stacks->stacks.used;
 	table_put(&stacks->stacks, stack->id, stack);
 	return stack;

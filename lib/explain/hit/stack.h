@@ -14,6 +14,9 @@ struct ex_stacks;	/* all distinct backtraces of a space */
 
 struct ex_stack {
 	uint64_t id;		/* never 0 */
+	unsigned variant;	/* how many others had this id before it: of the
+				   same places at other addresses, as in another
+				   process */
 	unsigned n;		/* frames, inlined ones too */
 	const struct ex_frame *frame;	/* innermost first */
 	enum ex_end end;	/* why it ends */
