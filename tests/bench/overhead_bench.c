@@ -285,7 +285,7 @@ main(void)
 		print_way(way, bench_median(us[way], RUNS),
 		    bench_median(us[BARE], RUNS),
 		    bench_median(share[way], RUNS));
-	judge(us, RING, PERF_STACK, 1.7);
+	judge(us, RING, PERF_STACK, 1.3);
 	judge(us, STOP, BY_GDB, 0.6);
 	return bench_status();
 }
