@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/record.h"
 #include "hit/stack.h"
+#include "record/record.h"
 
 struct ex_call {
 	const char *name;	/* "read"; NULL: not known, or none */

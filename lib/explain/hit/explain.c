@@ -24,8 +24,8 @@
 #include <sys/mman.h>
 
 #include "hit/access.h"
-#include "module/kernel.h"
 #include "hit/shadow.h"
+#include "module/kernel.h"
 #include "stop/stop_value.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */

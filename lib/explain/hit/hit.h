@@ -11,9 +11,9 @@
 #define EX_HIT_H
 
 #include "hit/call.h"
-#include "insn/insn.h"
 #include "hit/stack.h"
 #include "hit/value.h"
+#include "insn/insn.h"
 
 /* What is watched, as a reader is to see it. */
 struct ex_watch {

@@ -8,13 +8,11 @@
 
 #include "stop/lent.h"
 #include "stop/stop_value.h"
+#include "util/table.h"
 
 /* ns; see shadow.h. */
 #define WINDOW		UINT64_C(2000000)
 #define QUIET		UINT64_C(100000000)
-
-/* Watches have the ids 1, 2, ...; this is against ids that make no sense. */
-#define IDS_MAX		(1U << 20)
 
 struct ex_shadow {
 	const struct ex_watch *watch;
@@ -37,8 +35,7 @@ struct ex_shadow {
 
 struct ex_shadows {
 	const struct ex_values *values;	/* NULL: no shadows are kept */
-	struct ex_shadow **of;	/* of watch id - 1; n of them, some NULL */
-	size_t n;
+	struct ex_table of;	/* by the watch's id */
 	struct wp_lent lent;	/* memory, to children that are not watched; */
 	uint64_t blind;		/* they may have written up to then, ns; 0:
 				   never */
@@ -60,42 +57,23 @@ ex_shadows_free(struct ex_shadows *s)
 {
 	if (s == NULL)
 		return;
-	for (size_t i = 0; i < s->n; i++)
-		free(s->of[i]);
-	free(s->of);
+	ex_table_free(&s->of, free);
 	free(s);
-}
-
-static bool
-make_room(struct ex_shadows *s, size_t n)
-{
-	struct ex_shadow **more;
-
-	if (n <= s->n)
-		return true;
-	more = reallocarray(s->of, n, sizeof(*more));
-	if (more == NULL)
-		return false;
-	memset(more + s->n, 0, (n - s->n) * sizeof(*more));
-	s->of = more;
-	s->n = n;
-	return true;
 }
 
 /* The shadow of a watch; NULL: none is kept, or out of memory. */
 static struct ex_shadow *
 shadow_of(struct ex_shadows *s, const struct ex_watch *watch)
 {
-	const unsigned id = watch->id;
 	struct ex_shadow *w;
 
-	if (s->values == NULL || watch->access == 'x' || id == 0 ||
-	    id > IDS_MAX || !make_room(s, id))
+	if (s->values == NULL || watch->access == 'x' || watch->id == 0)
 		return NULL;
-	w = s->of[id - 1];
-	if (w == NULL && (w = calloc(1, sizeof(*w))) != NULL) {
+	w = ex_table_get(&s->of, watch->id);
+	if (w == NULL && ex_table_reserve(&s->of, 1) &&
+	    (w = calloc(1, sizeof(*w))) != NULL) {
 		w->watch = watch;
-		s->of[id - 1] = w;
+		ex_table_put(&s->of, watch->id, w);
 	}
 	return w;
 }
@@ -550,13 +528,15 @@ take_stop(const struct ex_shadows *s, struct ex_claim *claim,
 static void
 look_at_children(struct ex_shadows *s)
 {
+	struct ex_shadow *w;
+	size_t i = 0;
+
 	if (s->lent.n == 0 && !s->lent.more)
 		return;
 	s->blind = wp_lent_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
 	    s->values->now();
-	for (size_t i = 0; i < s->n; i++)
-		if (s->of[i] != NULL)
-			s->of[i]->value.known = s->of[i]->later = 0;
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		w->value.known = w->later = 0;
 }
 
 /* Whether what others left tells nothing: who is hit is not all who write. */
@@ -756,9 +736,12 @@ look(const struct ex_shadows *s, struct ex_shadow *w)
 void
 ex_shadows_look(struct ex_shadows *s)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->of[i] != NULL && is_wanting(s, s->of[i]))
-			look(s, s->of[i]);
+	struct ex_shadow *w;
+	size_t i = 0;
+
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		if (is_wanting(s, w))
+			look(s, w);
 }
 
 void
@@ -858,7 +841,9 @@ ex_shadows_born(struct ex_shadows *s, const struct ex_record *record)
 void
 ex_shadows_lost(struct ex_shadows *s, uint64_t now)
 {
-	for (size_t i = 0; i < s->n; i++)
-		if (s->of[i] != NULL)
-			disorder(s->of[i], now);
+	struct ex_shadow *w;
+	size_t i = 0;
+
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		disorder(w, now);
 }

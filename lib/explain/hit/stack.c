@@ -19,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insn/tail.h"
 #include "module/jit.h"
 #include "module/module_private.h"
-#include "insn/tail.h"
+#include "util/array.h"
+#include "util/table.h"
 
 #define USER_MAX 256		/* pcs of a backtrace */
 #define KERNEL_MAX 128
@@ -33,18 +35,6 @@ struct chunk {
 	struct chunk *next;	/* filled before */
 	size_t used, size;	/* bytes of data */
 	_Alignas(max_align_t) char data[];
-};
-
-/* A hash table with open addressing: at most half of its places are used. */
-struct place {
-	uint64_t hash;
-	const void *item;	/* NULL: free */
-};
-
-struct table {
-	struct place *place;
-	size_t size;		/* places: 0 or a power of two */
-	size_t used;
 };
 
 /* A backtrace as addresses. */
@@ -71,11 +61,12 @@ struct pcs {
 struct ex_stacks {
 	struct ex_space *space;
 	struct ex_tails *tails;
-	struct table stacks;	/* of struct ex_stack, by id */
-	struct table keys;	/* of struct key */
+	struct ex_table stacks;	/* of struct ex_stack, by id */
+	struct ex_table keys;	/* of struct key, by a hash of it */
 	struct chunk *stack_memory, *key_memory;
 	struct ex_frame *frame;	/* of the stack being made */
-	unsigned nframes, frames_cap;
+	unsigned nframes;
+	size_t frames_cap;
 	uint64_t id;		/* of the same, so far */
 	bool unnamed;		/* the same: of code outside of all modules a
 				   name may come yet */
@@ -119,65 +110,11 @@ chunks_free(struct chunk **list)
 }
 
 static uint64_t
-mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	return hash ^ hash >> 32;
-}
-
-static uint64_t
-mix_text(uint64_t hash, const char *text)
+hash_text(uint64_t hash, const char *text)
 {
 	for (; *text != '\0'; text++)
-		hash = mix(hash, (unsigned char)*text);
-	return mix(hash, 0);
-}
-
-/* The next item with this hash; *i starts out as the hash and goes on. */
-static const void *
-table_next(const struct table *table, uint64_t hash, uint64_t *i)
-{
-	const struct place *place;
-
-	if (table->size == 0)
-		return NULL;
-	do {
-		place = &table->place[(*i)++ & (table->size - 1)];
-	} while (place->item != NULL && place->hash != hash);
-	return place->item;
-}
-
-static void
-table_put(struct table *table, uint64_t hash, const void *item)
-{
-	uint64_t i = hash;
-
-	while (table->place[i & (table->size - 1)].item != NULL)
-		i++;
-	table->place[i & (table->size - 1)] = (struct place){ hash, item };
-	table->used++;
-}
-
-/* Make room for one more item; false: out of memory. */
-static bool
-table_grow(struct table *table)
-{
-	struct table bigger = { 0 };
-	size_t i;
-
-	if (table->used < table->size / 2)
-		return true;
-	bigger.size = table->size != 0 ? table->size * 2 : 256;
-	bigger.place = calloc(bigger.size, sizeof(bigger.place[0]));
-	if (bigger.place == NULL)
-		return false;
-	for (i = 0; i < table->size; i++)
-		if (table->place[i].item != NULL)
-			table_put(&bigger, table->place[i].hash,
-			    table->place[i].item);
-	free(table->place);
-	*table = bigger;
-	return true;
+		hash = ex_hash(hash, (unsigned char)*text);
+	return ex_hash(hash, 0);
 }
 
 struct ex_stacks *
@@ -203,8 +140,8 @@ ex_stacks_free(struct ex_stacks *stacks)
 	ex_tails_free(stacks->tails);
 	chunks_free(&stacks->stack_memory);
 	chunks_free(&stacks->key_memory);
-	free(stacks->stacks.place);
-	free(stacks->keys.place);
+	ex_table_free(&stacks->stacks, NULL);
+	ex_table_free(&stacks->keys, NULL);
 	free(stacks->frame);
 	free(stacks);
 }
@@ -245,9 +182,9 @@ static const struct ex_stack *
 find_key(const struct ex_stacks *stacks, size_t n, uint64_t hash)
 {
 	const struct key *key;
-	uint64_t i = hash;
+	size_t i = 0;
 
-	while ((key = table_next(&stacks->keys, hash, &i)) != NULL)
+	while ((key = ex_table_next(&stacks->keys, hash, &i)) != NULL)
 		if (key->n == n && memcmp(key->word, stacks->word,
 		    n * sizeof(key->word[0])) == 0)
 			return key->stack;
@@ -261,13 +198,12 @@ add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
 {
 	struct key *key;
 
-	if (stacks->keys.used >= KEYS_MAX &&
-	    stacks->keys.used / 4 >= stacks->stacks.used) {
+	if (stacks->keys.n >= KEYS_MAX &&
+	    stacks->keys.n / 4 >= stacks->stacks.n) {
 		chunks_free(&stacks->key_memory);
-		free(stacks->keys.place);
-		stacks->keys = (struct table){ 0 };
+		ex_table_free(&stacks->keys, NULL);
 	}
-	if (!table_grow(&stacks->keys))
+	if (!ex_table_reserve(&stacks->keys, 1))
 		return;
 	key = chunk_alloc(&stacks->key_memory,
 	    sizeof(*key) + n * sizeof(key->word[0]));
@@ -276,26 +212,18 @@ add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
 	key->stack = stack;
 	key->n = n;
 	memcpy(key->word, stacks->word, n * sizeof(key->word[0]));
-	table_put(&stacks->keys, hash, key);
+	ex_table_put(&stacks->keys, hash, key);
 }
 
 /* Room for n more frames; NULL: out of memory. */
 static struct ex_frame *
 more_frames(struct ex_stacks *stacks, unsigned n)
 {
-	const unsigned wanted = stacks->nframes + n;
-	struct ex_frame *frame = stacks->frame;
-
-	if (wanted > stacks->frames_cap) {
-		frame = realloc(frame, 2 * (size_t)wanted * sizeof(*frame));
-		if (frame == NULL)
-			return NULL;
-		stacks->frame = frame;
-		stacks->frames_cap = 2 * wanted;
-	}
-	frame += stacks->nframes;
-	stacks->nframes = wanted;
-	return frame;
+	if (!ex_array_room(&stacks->frame, stacks->nframes, n,
+	    &stacks->frames_cap, sizeof(*stacks->frame), SIZE_MAX))
+		return NULL;
+	stacks->nframes += n;
+	return stacks->frame + stacks->nframes - n;
 }
 
 static bool
@@ -311,11 +239,11 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 		frame->function = ex_kernel_symbol(pc->pc - !pc->exact,
 		    &offset);
 	if (frame->function == NULL) {
-		stacks->id = mix(stacks->id, pc->pc);
+		stacks->id = ex_hash(stacks->id, pc->pc);
 		return true;
 	}
 	frame->offset = offset + !pc->exact;
-	stacks->id = mix(mix_text(stacks->id, frame->function), frame->offset);
+	stacks->id = ex_hash(hash_text(stacks->id, frame->function), frame->offset);
 	return true;
 }
 
@@ -337,14 +265,14 @@ add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
 		    &start);
 	if (frame->function == NULL) {
 		stacks->unnamed = true;
-		stacks->id = mix(stacks->id, pc->pc);
+		stacks->id = ex_hash(stacks->id, pc->pc);
 		return true;
 	}
 	frame->module = ex_jit_module(jit);
 	frame->jit = true;
 	frame->vaddr = pc->pc;
 	frame->offset = pc->pc - start;
-	stacks->id = mix(mix_text(stacks->id, frame->function), frame->offset);
+	stacks->id = ex_hash(hash_text(stacks->id, frame->function), frame->offset);
 	return true;
 }
 
@@ -375,9 +303,9 @@ add_user_frames(struct ex_stacks *stacks, struct ex_process *process,
 		frame[i].signal = pc->signal;
 	}
 	build_id = ex_module_build_id(module);
-	stacks->id = mix_text(stacks->id,
+	stacks->id = hash_text(stacks->id,
 	    *build_id != '\0' ? build_id : ex_module_name(module));
-	stacks->id = mix(mix(stacks->id, vaddr), pc->exact);
+	stacks->id = ex_hash(ex_hash(stacks->id, vaddr), pc->exact);
 	return true;
 }
 
@@ -406,7 +334,7 @@ add_tail_frames(struct ex_stacks *stacks, struct ex_process *process,
 		frame->pc = 0;
 		frame->line = frame->column = 0;
 	}
-	stacks->id = mix(stacks->id, caller->jump != 0);
+	stacks->id = ex_hash(stacks->id, caller->jump != 0);
 	return true;
 }
 
@@ -457,7 +385,7 @@ symbolize(struct ex_stacks *stacks, struct ex_process *process)
 
 	stacks->nframes = 0;
 	stacks->unnamed = false;
-	stacks->id = mix(0, pcs->end + 1);
+	stacks->id = ex_hash(0, pcs->end + 1);
 	for (i = 0; i < pcs->nkernel; i++)
 		if (!add_kernel_frame(stacks, &pcs->kernel[i]))
 			return false;
@@ -502,14 +430,14 @@ intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 	const struct ex_stack *there;
 	struct ex_frame *frame;
 	struct ex_stack *stack;
-	uint64_t i = wanted->id;
+	size_t i = 0;
 	unsigned others = 0;
 
-	for (; (there = table_next(&stacks->stacks, wanted->id, &i)) != NULL;
+	for (; (there = ex_table_next(&stacks->stacks, wanted->id, &i)) != NULL;
 	    others++)
 		if (same_stack(there, wanted))
 			return there;
-	if (!table_grow(&stacks->stacks))
+	if (!ex_table_reserve(&stacks->stacks, 1))
 		return NULL;
 	stack = chunk_alloc(&stacks->stack_memory, sizeof(*stack) + size);
 	if (stack == NULL)
@@ -520,8 +448,8 @@ intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 	*stack = *wanted;
 	stack->frame = frame;
 	stack->variant = others;
-	stack->index = (unsigned)stacks->stacks.used;
-	table_put(&stacks->stacks, stack->id, stack);
+	stack->index = (unsigned)stacks->stacks.n;
+	ex_table_put(&stacks->stacks, stack->id, stack);
 	return stack;
 }
 
@@ -551,7 +479,7 @@ hash_key(struct ex_stacks *stacks, struct ex_process *process, uint64_t *hash)
 
 	*hash = 0;
 	for (size_t i = 0; i < n; i++)
-		*hash = mix(*hash, stacks->word[i]);
+		*hash = ex_hash(*hash, stacks->word[i]);
 	return n;
 }
 

@@ -11,8 +11,8 @@
 #include <Zydis/Zydis.h>
 
 #include "insn/effect.h"
-#include "module/module.h"
 #include "insn/sweep.h"
+#include "module/module.h"
 
 /* General registers by their numbers in x86's encoding. */
 enum {

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "util/array.h"
+
 /* Offsets in the function. */
 struct offsets {
 	uint32_t *at;
@@ -40,16 +42,8 @@ ex_flow_free(struct ex_flow *flow)
 static bool
 add_offset(struct offsets *offsets, uint64_t offset)
 {
-	size_t cap = offsets->cap == 0 ? 64 : offsets->cap * 2;
-	uint32_t *at;
-
-	if (offsets->n == offsets->cap) {
-		at = realloc(offsets->at, cap * sizeof(*at));
-		if (at == NULL)
-			return false;
-		offsets->at = at;
-		offsets->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(offsets, at, SIZE_MAX))
+		return false;
 	offsets->at[offsets->n++] = (uint32_t)offset;
 	return true;
 }

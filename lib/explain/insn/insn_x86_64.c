@@ -24,8 +24,8 @@
 
 #include "insn/code.h"
 #include "insn/insn.h"
-#include "unwind/regs.h"
 #include "module/symbol.h"
+#include "unwind/regs.h"
 
 /* The candidates that are not ruled out. */
 struct candidates {

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insn/sweep.h"
 #include "module/fde.h"
 #include "module/module_private.h"
-#include "insn/sweep.h"
 #include "module/symbol.h"
+#include "util/array.h"
 
 #define WAY_MAX 64		/* functions that are asked about */
 #define NAMES_MAX 16		/* of one function */
@@ -31,12 +32,9 @@ struct table {
 };
 
 static void
-table_free(void *arg)
+table_release(void *table)
 {
-	struct table *table = arg;
-
-	free(table->jump);
-	free(table);
+	free(((struct table *)table)->jump);
 }
 
 static int
@@ -52,18 +50,8 @@ compare(const void *a, const void *b)
 static bool
 add(struct table *table, struct jump jump)
 {
-	size_t cap = table->cap * 2 + 256;
-	struct jump *more;
-
-	if (table->n == JUMPS_MAX)
+	if (!EX_ARRAY_ROOM(table, jump, JUMPS_MAX))
 		return false;
-	if (table->n == table->cap) {
-		more = realloc(table->jump, cap * sizeof(*more));
-		if (more == NULL)
-			return false;
-		table->jump = more;
-		table->cap = cap;
-	}
 	table->jump[table->n++] = jump;
 	return true;
 }
@@ -153,12 +141,12 @@ scan(struct ex_module *m, const struct ex_segment *s, struct table *table)
 static const struct table *
 table_of(struct ex_module *m)
 {
-	struct table *table = m->jumps;
+	bool is_new;
+	struct table *table = ex_module_cache(m, EX_CACHE_JUMPS,
+	    sizeof(*table), table_release, &is_new);
 
-	if (table != NULL || (table = calloc(1, sizeof(*table))) == NULL)
+	if (table == NULL || !is_new)
 		return table;
-	m->jumps = table;
-	m->jumps_free = table_free;
 	for (unsigned i = 0; ex_module_open(m) && i < m->nsegments; i++) {
 		const struct ex_segment *s = &m->segment[i];
 
@@ -215,20 +203,14 @@ static int
 jumps_to(struct search *s, struct ex_module *m, uint64_t target)
 {
 	const struct table *table = table_of(m);
-	size_t low = 0, high = table != NULL ? table->n : 0;
 	uint64_t start;
+	size_t low;
 	int result = 0;
 
 	if (table == NULL || table->full)
 		return -E2BIG;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (table->jump[middle].target < target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = target == 0 ? 0 :
+	    EX_ARRAY_UPTO(table->jump, table->n, target, target - 1);
 	for (; low < table->n && result == 0 &&
 	    table->jump[low].target == target; low++) {
 		const struct jump *jump = &table->jump[low];

@@ -8,25 +8,23 @@
 #include "insn/flow.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
+#include "util/table.h"
 
 #define FAR		(1U << 18)	/* bytes of a function at most: 10 ms */
 #define BEYOND		4096		/* bytes of it beyond the place asked
 					   about, when its end is not known */
 #define NEAR		256		/* bytes swept where no start is known: by
 					   then decoding has found its step */
-#define FIRST_SLOTS	64
 
-/* Answers by key, in open addressing; slots is a power of two, and at least a
-   quarter of them are free. */
+/* What is known of an address. */
+struct place {
+	struct ex_sweep before;		/* of what ends there */
+	struct ex_decoded *code;	/* of what begins there */
+	bool swept, decoded;	/* before, and code, are known */
+};
+
 struct places {
-	struct place {
-		uint64_t key;	/* vaddr, and the mode it is decoded in */
-		struct ex_sweep before;		/* of what ends there */
-		struct ex_decoded *code;	/* of what begins there */
-		bool swept, decoded;	/* before, and code, are known */
-		bool used;
-	} *at;
-	size_t n, slots;
+	struct ex_table at;		/* by vaddr and mode */
 	struct ex_flow *flow;		/* of the function last asked about;
 					   NULL: none */
 	struct ex_jumps *jumps;		/* of functions that have any */
@@ -41,70 +39,34 @@ key_of(const ZydisDecoder *decoder, uint64_t vaddr)
 }
 
 static void
-places_free(void *arg)
+place_free(void *place)
+{
+	free(((struct place *)place)->code);
+	free(place);
+}
+
+static void
+places_release(void *arg)
 {
 	struct places *places = arg;
 	struct ex_jumps *jumps;
 
-	for (size_t i = 0; i < places->slots; i++)
-		free(places->at[i].code);
+	ex_table_free(&places->at, place_free);
 	ex_flow_free(places->flow);
 	while ((jumps = places->jumps) != NULL) {
 		places->jumps = jumps->next;
 		free(jumps);
 	}
-	free(places->at);
-	free(places);
 }
 
-/* The slot of a key, or the free one where it belongs. */
-static struct place *
-places_slot(const struct places *places, uint64_t key)
-{
-	size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	for (;; i++) {
-		struct place *place = &places->at[i & (places->slots - 1)];
-
-		if (!place->used || place->key == key)
-			return place;
-	}
-}
-
-static bool
-places_grow(struct places *places)
-{
-	struct places more = *places;
-
-	more.slots = places->slots == 0 ? FIRST_SLOTS : places->slots * 2;
-	more.at = calloc(more.slots, sizeof(*more.at));
-	if (more.at == NULL)
-		return false;
-	for (size_t i = 0; i < places->slots; i++)
-		if (places->at[i].used)
-			*places_slot(&more, places->at[i].key) =
-			    places->at[i];
-	free(places->at);
-	*places = more;
-	return true;
-}
-
-/* The module's answers, with room for one more; NULL: out of memory. */
+/* What is kept of a module; NULL: out of memory. */
 static struct places *
 places_of(struct ex_module *module)
 {
-	struct places *places = module->insn;
+	bool is_new;
 
-	if (places == NULL) {
-		places = calloc(1, sizeof(*places));
-		if (places == NULL)
-			return NULL;
-		module->insn = places;
-		module->insn_free = places_free;
-	}
-	if (places->n >= places->slots / 4 * 3 && !places_grow(places))
-		return NULL;
-	return places;
+	return ex_module_cache(module, EX_CACHE_INSN, sizeof(struct places),
+	    places_release, &is_new);
 }
 
 /* A way through the code up to end. */
@@ -202,7 +164,7 @@ static const struct ex_flow *
 flow_of(struct ex_module *module, const ZydisDecoder *decoder,
     const struct ex_function *function, uint64_t vaddr)
 {
-	struct places *places = module->insn;
+	struct places *places = places_of(module);
 	const uint64_t far = function->start + FAR;
 	uint64_t end = function->end;
 
@@ -270,7 +232,7 @@ sweep_function(struct ex_module *module, const ZydisDecoder *decoder,
 		found.certain = found.certain && function->sized;
 	}
 	found.last = vaddr >= function->end;
-	found.jumps = jumps_of(module->insn, flow, function->start);
+	found.jumps = jumps_of(places_of(module), flow, function->start);
 	return found;
 }
 
@@ -303,11 +265,10 @@ place_of(struct ex_module *module, uint64_t key)
 
 	if (places == NULL)
 		return NULL;
-	place = places_slot(places, key);
-	if (!place->used) {
-		*place = (struct place){ .key = key, .used = true };
-		places->n++;
-	}
+	place = ex_table_get(&places->at, key);
+	if (place == NULL && ex_table_reserve(&places->at, 1) &&
+	    (place = calloc(1, sizeof(*place))) != NULL)
+		ex_table_put(&places->at, key, place);
 	return place;
 }
 

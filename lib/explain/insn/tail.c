@@ -23,14 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/fde.h"
 #include "insn/flow.h"
+#include "insn/sweep.h"
+#include "module/fde.h"
 #include "module/line.h"
 #include "module/module_private.h"
 #include "module/plt.h"
-#include "unwind/regs.h"
-#include "insn/sweep.h"
 #include "module/symbol.h"
+#include "unwind/regs.h"
 
 #define NODES_MAX 64
 #define EDGES_MAX 512

@@ -265,12 +265,12 @@ frames_of(struct ex_module *m, Elf *elf)
 	Dwarf_CFI_Entry entry;
 	struct frames f = { .cie = UINT64_MAX };
 	Dwarf_Off offset = 0, next;
+	bool is_new;
+	struct ex_ranges *fdes = ex_module_cache(m, EX_CACHE_FDES,
+	    sizeof(*fdes), ex_ranges_release, &is_new);
 
-	if (m->fdes != NULL)
-		return m->fdes;
-	m->fdes = calloc(1, sizeof(*m->fdes));
-	if (m->fdes == NULL || !find_frames(elf, &f))
-		return m->fdes;
+	if (fdes == NULL || !is_new || !find_frames(elf, &f))
+		return fdes;
 	for (;; offset = next) {
 		int rc = dwarf_next_cfi(f.ident, f.data, true, offset, &next,
 		    &entry);
@@ -278,10 +278,10 @@ frames_of(struct ex_module *m, Elf *elf)
 		if (rc > 0 || next <= offset)
 			break;
 		if (rc == 0 && !dwarf_cfi_cie_p(&entry))
-			add_frame(&f, &entry.fde, m->fdes);
+			add_frame(&f, &entry.fde, fdes);
 	}
-	ex_ranges_sort(m->fdes);
-	return m->fdes;
+	ex_ranges_sort(fdes);
+	return fdes;
 }
 
 bool

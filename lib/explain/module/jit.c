@@ -10,9 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/clock.h"
 #include "module/module_private.h"
+#include "os/clock.h"
 #include "os/proc.h"
+#include "util/array.h"
 
 #define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's
 					   files in all */
@@ -152,16 +153,8 @@ take_line(struct ex_jit *jit, char *line)
 	e.end = e.start + size;
 	e.name = end + 1;
 	end[1 + strnlen(e.name, NAME_MAX_)] = '\0';
-	if (jit->n == jit->cap) {
-		size_t cap = jit->cap * 2 + 64;
-		struct entry *more = reallocarray(jit->entry, cap,
-		    sizeof(*more));
-
-		if (more == NULL)
-			return false;
-		jit->entry = more;
-		jit->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(jit, entry, SIZE_MAX))
+		return false;
 	jit->entry[jit->n++] = e;
 	return true;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "module/symbol.h"
+#include "util/array.h"
 
 #define FUNCTION_MAX (1u << 20)	/* bytes: what lies further from the nearest
 				   symbol is no part of it */
@@ -79,16 +80,10 @@ kernel_read(void)
 	size_t cap = 0;
 
 	while ((line = strsep(&rest, "\n")) != NULL) {
-		if (nksyms == cap) {
-			struct ksym *more;
-
-			cap = cap * 2 + 65536;
-			more = realloc(ksyms, cap * sizeof(*more));
-			if (more == NULL) {
-				nksyms = 0;	/* better none than some */
-				break;
-			}
-			ksyms = more;
+		if (!ex_array_room(&ksyms, nksyms, 1, &cap, sizeof(*ksyms),
+		    SIZE_MAX)) {
+			nksyms = 0;	/* better none than some */
+			break;
 		}
 		nksyms += ksym_parse(line, &ksyms[nksyms]);
 	}
@@ -106,19 +101,11 @@ kernel_read(void)
 const char *
 ex_kernel_symbol(uint64_t addr, uint64_t *offset)
 {
-	size_t low = 0, high;
 	const char *name;
+	size_t low;
 
 	(void)pthread_once(&once, kernel_read);
-	high = nksyms;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ksyms[mid].addr <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = EX_ARRAY_UPTO(ksyms, nksyms, addr, addr);
 	if (low == 0 || addr - ksyms[low - 1].addr >= FUNCTION_MAX)
 		return NULL;
 	name = ksyms[low - 1].name;

@@ -18,6 +18,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
+#include "util/array.h"
 
 /* A compilation unit. */
 struct unit {
@@ -29,92 +30,84 @@ struct unit {
 	struct ex_ranges functions;	/* what: the function's DIE offset */
 };
 
-struct ex_lines {
+struct lines {
+	struct ex_module *module;
 	Dwarf *dwarf;		/* NULL: no debug information */
 	uint64_t bias;		/* DWARF's address less vaddr */
 	struct unit *unit;
-	size_t nunits, cap;
+	size_t n, cap;		/* units */
 	struct ex_ranges code;	/* of the units; what: index in unit */
 };
 
-void
-ex_lines_free(struct ex_lines *lines)
+static void
+lines_release(void *arg)
 {
-	if (lines == NULL)
-		return;
-	for (size_t i = 0; i < lines->nunits; i++)
+	struct lines *lines = arg;
+
+	for (size_t i = 0; i < lines->n; i++)
 		ex_ranges_free(&lines->unit[i].functions);
 	ex_ranges_free(&lines->code);
 	free(lines->unit);
-	free(lines);
 }
 
 /* Add the ranges of a unit or function.  Code that the linker threw away
    remains in DWARF, at address 0 or thereabouts: only what lies in an
    executable segment counts. */
 static bool
-add_ranges(struct ex_module *m, Dwarf_Die *die, uint64_t what,
+add_ranges(const struct lines *lines, Dwarf_Die *die, uint64_t what,
     struct ex_ranges *to)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
-		uint64_t vaddr = start - m->lines->bias;
-		const struct ex_segment *s = ex_module_segment(m, vaddr);
+		uint64_t vaddr = start - lines->bias;
+		const struct ex_segment *s =
+		    ex_module_segment(lines->module, vaddr);
 
 		if (s == NULL || (s->flags & PF_X) == 0 || vaddr == 0)
 			continue;
-		if (!ex_ranges_add(to, vaddr, end - m->lines->bias, what))
+		if (!ex_ranges_add(to, vaddr, end - lines->bias, what))
 			return false;
 	}
 	return true;
 }
 
 static bool
-add_unit(struct ex_module *m, const Dwarf_Die *die)
+add_unit(struct lines *lines, const Dwarf_Die *die)
 {
-	struct ex_lines *lines = m->lines;
-
-	if (lines->nunits == lines->cap) {
-		size_t cap = lines->cap * 2 + 16;
-		struct unit *unit = realloc(lines->unit, cap * sizeof(*unit));
-
-		if (unit == NULL)
-			return false;
-		lines->unit = unit;
-		lines->cap = cap;
-	}
-	lines->unit[lines->nunits] = (struct unit){.die = *die};
-	return add_ranges(m, &lines->unit[lines->nunits].die, lines->nunits,
+	if (!EX_ARRAY_ROOM(lines, unit, SIZE_MAX))
+		return false;
+	lines->unit[lines->n] = (struct unit){.die = *die};
+	return add_ranges(lines, &lines->unit[lines->n].die, lines->n,
 	    &lines->code);
 }
 
 /* The module's debug information; NULL: out of memory. */
-static struct ex_lines *
+static struct lines *
 lines_of(struct ex_module *m)
 {
+	bool is_new;
+	struct lines *lines = ex_module_cache(m, EX_CACHE_LINES,
+	    sizeof(*lines), lines_release, &is_new);
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die die;
 
-	if (m->lines != NULL)
-		return m->lines;
-	if ((m->lines = calloc(1, sizeof(*m->lines))) == NULL)
-		return NULL;
-	m->lines->dwarf = ex_module_dwarf(m, &m->lines->bias);
-	if (m->lines->dwarf == NULL)
-		return m->lines;
-	while (dwarf_get_units(m->lines->dwarf, cu, &cu, NULL, NULL, &die,
-	    NULL) == 0) {
-		size_t before = m->lines->code.n;
+	if (lines == NULL || !is_new)
+		return lines;
+	lines->module = m;
+	lines->dwarf = ex_module_dwarf(m, &lines->bias);
+	while (lines->dwarf != NULL && dwarf_get_units(lines->dwarf, cu, &cu,
+	    NULL, NULL, &die, NULL) == 0) {
+		size_t before = lines->code.n;
 
-		if (!add_unit(m, &die))
+		if (!add_unit(lines, &die))
 			break;
-		if (m->lines->code.n > before)
-			m->lines->nunits++;
+		if (lines->code.n > before)
+			lines->n++;
 	}
-	ex_ranges_sort(&m->lines->code);
-	return m->lines;
+	ex_ranges_sort(&lines->code);
+	return lines;
 }
 
 /* Whether functions may be found inside. */
@@ -137,7 +130,7 @@ holds_functions(Dwarf_Die *die)
 
 /* Make the table of a unit's functions. */
 static void
-unit_scan(struct ex_module *m, struct unit *unit)
+unit_scan(const struct lines *lines, struct unit *unit)
 {
 	struct ex_die_walk walk;
 	Dwarf_Die *die;
@@ -146,10 +139,10 @@ unit_scan(struct ex_module *m, struct unit *unit)
 		return;
 	unit->scanned = true;
 	unit->tree = unit->die;
-	unit->lacks = !ex_die_whole_unit(m, &unit->tree);
+	unit->lacks = !ex_die_whole_unit(lines->module, &unit->tree);
 	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_functions)) {
-		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(m,
+		if (dwarf_tag(die) == DW_TAG_subprogram && !add_ranges(lines,
 		    die, dwarf_dieoffset(die), &unit->functions))
 			break;
 	}
@@ -269,9 +262,8 @@ line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
 
 /* The unit whose code lies at vaddr, its functions scanned; NULL: none. */
 static struct unit *
-unit_at(struct ex_module *m, uint64_t vaddr)
+unit_at(const struct lines *lines, uint64_t vaddr)
 {
-	struct ex_lines *lines = lines_of(m);
 	const struct ex_range *range;
 	struct unit *unit;
 
@@ -279,7 +271,7 @@ unit_at(struct ex_module *m, uint64_t vaddr)
 	    (range = ex_ranges_find(&lines->code, vaddr)) == NULL)
 		return NULL;
 	unit = &lines->unit[range->what];
-	unit_scan(m, unit);
+	unit_scan(lines, unit);
 	return unit;
 }
 
@@ -302,7 +294,8 @@ unsigned
 ex_lines_at(struct ex_module *m, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX])
 {
-	struct unit *unit = unit_at(m, vaddr);
+	const struct lines *lines = lines_of(m);
+	struct unit *unit = unit_at(lines, vaddr);
 	Dwarf_Die function, inlined[EX_LINES_MAX - 1];
 	uint64_t start;
 	unsigned n, i;
@@ -311,10 +304,10 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 		return 0;
 	memset(&out[0], 0, sizeof(out[0]));
 	out[0].partial = unit->lacks;
-	line_place(&unit->die, vaddr + m->lines->bias, &out[0]);
+	line_place(&unit->die, vaddr + lines->bias, &out[0]);
 	if (!function_at(unit, vaddr, &function, &start))
 		return 1;
-	n = inlined_at(&function, vaddr + m->lines->bias, inlined);
+	n = inlined_at(&function, vaddr + lines->bias, inlined);
 	for (i = 0; i < n; i++) {
 		Dwarf_Die *call = &inlined[n - 1 - i];
 
@@ -397,7 +390,8 @@ holds_calls(Dwarf_Die *die)
 enum ex_jump
 ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
 {
-	const struct unit *unit = unit_at(m, vaddr);
+	const struct lines *lines = lines_of(m);
+	const struct unit *unit = unit_at(lines, vaddr);
 	struct ex_die_walk walk;
 	Dwarf_Die function, *die;
 	uint64_t start;
@@ -410,7 +404,7 @@ ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
 		if ((dwarf_tag(die) == DW_TAG_call_site ||
 		    dwarf_tag(die) == DW_TAG_GNU_call_site) &&
 		    is_tail_call(die) &&
-		    is_call_at(die, vaddr + m->lines->bias, len))
+		    is_call_at(die, vaddr + lines->bias, len))
 			return EX_JUMP_CALL;
 	}
 	return EX_JUMP_INSIDE;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define PAGE ((uint64_t)4096)	/* what segments are rounded to */
 
 static void
@@ -53,17 +55,7 @@ ex_maps_own(struct ex_maps **owned)
 static size_t
 maps_above(const struct ex_maps *maps, uint64_t addr)
 {
-	size_t low = 0, high = maps->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (maps->at[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return EX_ARRAY_UPTO(maps->at, maps->n, end, addr);
 }
 
 const struct ex_mapping *
@@ -116,15 +108,10 @@ ex_maps_set(struct ex_maps *maps, const struct ex_mapping *mapping)
 {
 	size_t i;
 
-	if (maps->cap - maps->n < 2) {
-		size_t cap = maps->cap * 2 + 16;
-		struct ex_mapping *at = realloc(maps->at, cap * sizeof(*at));
-
-		if (at == NULL)
-			return false;
-		maps->at = at;
-		maps->cap = cap;
-	}
+	/* for what is left of one on both sides, and the new one */
+	if (!ex_array_room(&maps->at, maps->n, 2, &maps->cap,
+	    sizeof(*maps->at), SIZE_MAX))
+		return false;
 	maps_forget_places(maps);
 	i = maps_cut(maps, mapping->start, mapping->end);
 	if (mapping->module == NULL)

@@ -41,23 +41,11 @@ ex_module_free(struct ex_module *m)
 
 	if (m == NULL)
 		return;
-	if (m->unwind_free != NULL)
-		m->unwind_free(m->unwind);
-	if (m->types_free != NULL)
-		m->types_free(m->types);
-	if (m->jumps_free != NULL)
-		m->jumps_free(m->jumps);
-	if (m->insn_free != NULL)
-		m->insn_free(m->insn);
-	if (m->fdes != NULL)
-		ex_ranges_free(m->fdes);
-	free(m->fdes);
-	if (m->slots != NULL)
-		ex_ranges_free(m->slots);
-	free(m->slots);
-	ex_symbols_free(m->symbols);
-	ex_lines_free(m->lines);
-	ex_package_free(m->package);
+	for (unsigned i = 0; i < EX_CACHES; i++) {
+		if (m->cache[i].data != NULL)
+			m->cache[i].release(m->cache[i].data);
+		free(m->cache[i].data);
+	}
 	if (m->dwfl != NULL)
 		dwfl_end(m->dwfl);
 	if (m->image != NULL)
@@ -73,6 +61,19 @@ ex_module_free(struct ex_module *m)
 	free(m->disbelief);
 	free(m->path);
 	free(m);
+}
+
+void *
+ex_module_cache(struct ex_module *m, enum ex_cached which, size_t size,
+    void (*release)(void *), bool *is_new)
+{
+	struct ex_cache *cache = &m->cache[which];
+
+	*is_new = cache->data == NULL;
+	if (*is_new)
+		cache->data = calloc(1, size);
+	cache->release = release;
+	return cache->data;
 }
 
 void

@@ -1,6 +1,5 @@
 /*
- * module_private: what the files that make answers of a module share of it:
- * space.c, module.c, symbol.c, line.c, plt.c, the unwinder, the decoder.
+ * module_private: what the files that make answers of a module share of it.
  *
  * Three kinds of address: the process's; "vaddr", the module's own, as in its
  * program headers; and libdw's, which differs from vaddr by a bias that each
@@ -14,7 +13,6 @@
 
 #include "module/claims.h"
 #include "module/module.h"
-#include "module/range.h"
 
 /* Which file lies behind a path.  Another file at the same path, and the same
    file written anew, is another module. */
@@ -39,6 +37,13 @@ struct ex_segment {
 struct ex_text {
 	struct ex_text *next;
 	char s[];
+};
+
+/* What other files keep of a module, made when it is first asked for. */
+enum ex_cached {
+	EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES, EX_CACHE_PLT,
+	EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_PARTS, EX_CACHE_OBJECTS,
+	EX_CACHE_JUMPS, EX_CACHE_INSN, EX_CACHES,
 };
 
 struct ex_module {
@@ -71,19 +76,10 @@ struct ex_module {
 	char build_id[129];	/* lower-case hex; "": none */
 
 	struct ex_text *texts;	/* strings of ex_module_text */
-	struct ex_symbols *symbols;	/* symbol.c's; NULL: not asked yet */
-	struct ex_lines *lines;	/* line.c's; NULL: not asked yet */
-	struct ex_ranges *fdes;	/* fde.c's; NULL: not asked yet */
-	struct ex_ranges *slots;	/* plt.c's; NULL: not asked yet */
-	void *unwind;		/* unwind.c's rows by pc; NULL: none yet */
-	void (*unwind_free)(void *);	/* frees them; NULL: nothing to free */
-	void *types;		/* type.c's objects; NULL: none yet */
-	void (*types_free)(void *);	/* frees them; NULL: nothing to free */
-	struct ex_package *package;	/* package.c's; NULL: not asked yet */
-	void *jumps;		/* jumps.c's; NULL: not asked yet */
-	void (*jumps_free)(void *);	/* frees them; NULL: nothing to free */
-	void *insn;		/* sweep.c's places by pc; NULL: none yet */
-	void (*insn_free)(void *);	/* frees them; NULL: nothing to free */
+	struct ex_cache {
+		void *data;		/* NULL: none yet */
+		void (*release)(void *);	/* what data holds */
+	} cache[EX_CACHES];
 };
 
 /* A new module without contents; NULL: out of memory. */
@@ -134,10 +130,12 @@ bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
    could be any.  It belongs to the process. */
 struct ex_jit *ex_process_jit(const struct ex_process *);
 
-/* Free what symbol.c, line.c and package.c keep; NULL is fine. */
-void ex_symbols_free(struct ex_symbols *);
-void ex_lines_free(struct ex_lines *);
-void ex_package_free(struct ex_package *);
+/*
+ * What is kept of a module: size bytes, zero when they are new.  Before they are
+ * freed, with the module, release frees what they hold.  NULL: out of memory.
+ */
+void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
+    void (*release)(void *), bool *is_new);
 
 /* The next file that libdw opens and that is not there is this one instead; -1:
    none.  It stays the caller's (open.c). */

@@ -38,25 +38,24 @@ static const char *const names[2][COLUMNS_MAX + 1] = {
 	    ".debug_rnglists.dwo"},
 };
 
-struct ex_package {
+struct package {
 	Elf *elf;		/* NULL: there is none */
 	int fd;
 	uint64_t taken;		/* bytes */
 };
 
-void
-ex_package_free(struct ex_package *package)
+static void
+package_release(void *arg)
 {
-	if (package == NULL)
-		return;
+	struct package *package = arg;
+
 	(void)elf_end(package->elf);
 	if (package->fd >= 0)
 		(void)close(package->fd);
-	free(package);
 }
 
 static bool
-open_file(struct ex_package *package, const char *path)
+open_file(struct package *package, const char *path)
 {
 	struct ex_claim claim;
 	Elf *elf;
@@ -75,22 +74,25 @@ open_file(struct ex_package *package, const char *path)
 }
 
 /* The module's package, looked for once; NULL: there is none. */
-static struct ex_package *
+static struct package *
 package_of(struct ex_module *m)
 {
+	bool is_new;
+	struct package *package = ex_module_cache(m, EX_CACHE_PACKAGE,
+	    sizeof(*package), package_release, &is_new);
 	char *path;
 
-	if (m->package != NULL)
-		return m->package->elf != NULL ? m->package : NULL;
-	if ((m->package = calloc(1, sizeof(*m->package))) == NULL)
+	if (package == NULL)
 		return NULL;
-	m->package->fd = -1;
-	if (asprintf(&path, "%s.dwp", m->host_path != NULL ? m->host_path :
-	    m->path) < 0)
-		return NULL;
-	(void)open_file(m->package, path);
-	free(path);
-	return m->package->elf != NULL ? m->package : NULL;
+	if (is_new) {
+		package->fd = -1;
+		if (asprintf(&path, "%s.dwp", m->host_path != NULL ?
+		    m->host_path : m->path) < 0)
+			return NULL;
+		(void)open_file(package, path);
+		free(path);
+	}
+	return package->elf != NULL ? package : NULL;
 }
 
 /* A section's bytes; NULL: there is none. */
@@ -274,7 +276,7 @@ write_unit(int fd, Elf *elf, const struct unit *unit)
 int
 ex_package_unit(struct ex_module *m, uint64_t id)
 {
-	struct ex_package *package = package_of(m);
+	struct package *package = package_of(m);
 	struct unit unit;
 	int fd;
 

@@ -182,17 +182,18 @@ slots_of(struct ex_module *m, const struct machine *machine)
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
 	GElf_Shdr sh;
+	bool is_new;
+	struct ex_ranges *slots = ex_module_cache(m, EX_CACHE_PLT,
+	    sizeof(*slots), ex_ranges_release, &is_new);
 
-	if (m->slots != NULL)
-		return m->slots;
-	if ((m->slots = calloc(1, sizeof(*m->slots))) == NULL)
-		return NULL;
+	if (slots == NULL || !is_new)
+		return slots;
 	while ((scn = next_section(m, scn, SHT_RELA, &sh, &budget)) != NULL) {
-		if (!add_slots(m->elf, machine, scn, &sh, m->slots))
+		if (!add_slots(m->elf, machine, scn, &sh, slots))
 			break;
 	}
-	ex_ranges_sort(m->slots);
-	return m->slots;
+	ex_ranges_sort(slots);
+	return slots;
 }
 
 void

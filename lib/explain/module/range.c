@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "util/array.h"
+
 /* More than the largest programs have; a damaged file may claim any number. */
 #define RANGES_MAX ((size_t)1 << 23)
 
@@ -12,16 +14,8 @@ ex_ranges_add(struct ex_ranges *ranges, uint64_t start, uint64_t end,
 {
 	if (start >= end)
 		return true;
-	if (ranges->n == ranges->cap) {
-		size_t cap = ranges->cap == 0 ? 64 : ranges->cap * 2;
-		struct ex_range *at;
-
-		if (cap > RANGES_MAX ||
-		    (at = realloc(ranges->at, cap * sizeof(*at))) == NULL)
-			return false;
-		ranges->at = at;
-		ranges->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(ranges, at, RANGES_MAX))
+		return false;
 	/* until it is sorted, reach is the order of adding */
 	ranges->at[ranges->n] =
 	    (struct ex_range){start, end, what, ranges->n};
@@ -57,16 +51,8 @@ ex_ranges_sort(struct ex_ranges *ranges)
 const struct ex_range *
 ex_ranges_find(const struct ex_ranges *ranges, uint64_t addr)
 {
-	size_t low = 0, high = ranges->n;
+	size_t low = EX_ARRAY_UPTO(ranges->at, ranges->n, start, addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (ranges->at[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	while (low-- > 0 && ranges->at[low].reach > addr) {
 		if (ranges->at[low].end > addr)
 			return &ranges->at[low];
@@ -79,4 +65,10 @@ ex_ranges_free(struct ex_ranges *ranges)
 {
 	free(ranges->at);
 	*ranges = (struct ex_ranges){0};
+}
+
+void
+ex_ranges_release(void *ranges)
+{
+	ex_ranges_free(ranges);
 }

@@ -34,5 +34,6 @@ void ex_ranges_sort(struct ex_ranges *);
 const struct ex_range *ex_ranges_find(const struct ex_ranges *, uint64_t addr);
 
 void ex_ranges_free(struct ex_ranges *);
+void ex_ranges_release(void *ranges);	/* the same, for ex_module_cache */
 
 #endif

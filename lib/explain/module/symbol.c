@@ -21,6 +21,8 @@
 #include "module/module_private.h"
 #include "module/plt.h"
 #include "module/range.h"
+#include "util/array.h"
+#include "util/table.h"
 
 /* A mangled name and what it means. */
 struct pretty {
@@ -36,7 +38,8 @@ struct answer {
 	struct ex_frame frame[];
 };
 
-struct ex_symbols {
+struct symbols {
+	struct ex_module *module;
 	struct ex_symbol *at;	/* by value; of those at one value, the best
 				   last */
 	size_t n, cap;
@@ -45,8 +48,7 @@ struct ex_symbols {
 	struct ex_ranges sized;	/* what: index in at */
 	struct ex_ranges unsized;	/* each up to the next symbol */
 	void *pretty;		/* a tree of search.h, by raw */
-	struct answer **answer;	/* open addressing; NULL: free */
-	size_t nanswers, slots;	/* slots: a power of two, or 0 */
+	struct ex_table answers;	/* by vaddr */
 };
 
 /* --- demangled names --- */
@@ -85,7 +87,7 @@ pretty_stub(struct pretty *pretty, const char *suffix)
 
 /* The demangled name; raw lives as long as the module. */
 static const char *
-pretty_name(struct ex_symbols *symbols, const char *raw)
+pretty_name(struct symbols *symbols, const char *raw)
 {
 	struct pretty *pretty, **found, key = {.raw = raw};
 	const char *suffix;
@@ -110,20 +112,17 @@ pretty_name(struct ex_symbols *symbols, const char *raw)
 
 /* --- the table --- */
 
-void
-ex_symbols_free(struct ex_symbols *symbols)
+static void
+symbols_release(void *arg)
 {
-	if (symbols == NULL)
-		return;
-	for (size_t i = 0; i < symbols->slots; i++)
-		free(symbols->answer[i]);
-	free(symbols->answer);
+	struct symbols *symbols = arg;
+
+	ex_table_free(&symbols->answers, free);
 	tdestroy(symbols->pretty, pretty_free);
 	ex_ranges_free(&symbols->sized);
 	ex_ranges_free(&symbols->unsized);
 	free(symbols->named);
 	free(symbols->at);
-	free(symbols);
 }
 
 /* A copy of len bytes of s, then a suffix.  NULL: out of memory. */
@@ -140,19 +139,10 @@ name_copy(struct ex_module *m, const char *s, size_t len, const char *suffix)
 }
 
 static bool
-symbols_add(struct ex_symbols *symbols, struct ex_symbol symbol)
+symbols_add(struct symbols *symbols, struct ex_symbol symbol)
 {
-	if (symbol.name == NULL)
+	if (symbol.name == NULL || !EX_ARRAY_ROOM(symbols, at, SIZE_MAX))
 		return false;
-	if (symbols->n == symbols->cap) {
-		size_t cap = symbols->cap * 2 + 256;
-		struct ex_symbol *at = realloc(symbols->at, cap * sizeof(*at));
-
-		if (at == NULL)
-			return false;
-		symbols->at = at;
-		symbols->cap = cap;
-	}
 	symbols->at[symbols->n++] = symbol;
 	return true;
 }
@@ -160,10 +150,11 @@ symbols_add(struct ex_symbols *symbols, struct ex_symbol symbol)
 static bool
 add_stub(void *arg, uint64_t vaddr, uint64_t size, const char *name)
 {
-	struct ex_module *m = arg;
+	struct symbols *symbols = arg;
 
-	return symbols_add(m->symbols, (struct ex_symbol){
-		.name = name_copy(m, name, strcspn(name, "@"), "@plt"),
+	return symbols_add(symbols, (struct ex_symbol){
+		.name = name_copy(symbols->module, name, strcspn(name, "@"),
+		    "@plt"),
 		.value = vaddr, .size = size, .function = true,
 	});
 }
@@ -204,7 +195,7 @@ elf_symbol(struct ex_module *m, int i, const char **file, struct ex_symbol *out)
 }
 
 static void
-add_symbols(struct ex_module *m)
+add_symbols(struct ex_module *m, struct symbols *symbols)
 {
 	int n = dwfl_module_getsymtab(m->dwfl_module);
 	const char *file = NULL;
@@ -219,10 +210,10 @@ add_symbols(struct ex_module *m)
 		if (version != NULL)
 			symbol.name = name_copy(m, symbol.name,
 			    (size_t)(version - symbol.name), "");
-		if (!symbols_add(m->symbols, symbol))
+		if (!symbols_add(symbols, symbol))
 			break;
 	}
-	ex_plt_each(m, add_stub, m);
+	ex_plt_each(m, add_stub, symbols);
 }
 
 static unsigned
@@ -282,9 +273,8 @@ add_sections(struct ex_module *m, struct ex_ranges *sections)
 /* Make both range tables.  A symbol without a size is taken to reach up to the
    next one, at most to its section's end. */
 static void
-symbols_index(struct ex_module *m)
+symbols_index(struct ex_module *m, struct symbols *symbols)
 {
-	struct ex_symbols *symbols = m->symbols;
 	struct ex_ranges sections = {0};
 	uint64_t next = UINT64_MAX, value = UINT64_MAX;
 
@@ -320,7 +310,7 @@ symbols_index(struct ex_module *m)
 
 /* The same symbol may be in two tables. */
 static void
-symbols_unique(struct ex_symbols *symbols)
+symbols_unique(struct symbols *symbols)
 {
 	size_t n = 0;
 
@@ -336,22 +326,25 @@ symbols_unique(struct ex_symbols *symbols)
 }
 
 /* The module's table; empty when it cannot be used.  NULL: out of memory. */
-static struct ex_symbols *
+static struct symbols *
 symbols_of(struct ex_module *m)
 {
-	if (m->symbols != NULL)
-		return m->symbols;
-	if ((m->symbols = calloc(1, sizeof(*m->symbols))) == NULL)
-		return NULL;
+	bool is_new;
+	struct symbols *symbols = ex_module_cache(m, EX_CACHE_SYMBOLS,
+	    sizeof(*symbols), symbols_release, &is_new);
+
+	if (symbols == NULL || !is_new)
+		return symbols;
+	symbols->module = m;
 	if (!ex_module_open(m))
-		return m->symbols;
-	add_symbols(m);
-	if (m->symbols->n > 0)
-		qsort(m->symbols->at, m->symbols->n, sizeof(*m->symbols->at),
+		return symbols;
+	add_symbols(m, symbols);
+	if (symbols->n > 0)
+		qsort(symbols->at, symbols->n, sizeof(*symbols->at),
 		    symbol_compare);
-	symbols_unique(m->symbols);
-	symbols_index(m);
-	return m->symbols;
+	symbols_unique(symbols);
+	symbols_index(m, symbols);
+	return symbols;
 }
 
 /* --- asking by address --- */
@@ -359,7 +352,7 @@ symbols_of(struct ex_module *m)
 bool
 ex_symbol_at(struct ex_module *m, uint64_t vaddr, struct ex_symbol *out)
 {
-	const struct ex_symbols *symbols = symbols_of(m);
+	const struct symbols *symbols = symbols_of(m);
 	const struct ex_range *found;
 
 	if (symbols == NULL)
@@ -407,23 +400,24 @@ ex_symbol_function_start(struct ex_module *m, uint64_t vaddr, uint64_t *start)
 
 /* The frame of the function whose code lies at the lookup address. */
 static void
-frame_function(struct ex_module *m, const struct answer *answer,
+frame_function(struct symbols *symbols, const struct answer *answer,
     const struct ex_line *line, struct ex_frame *frame)
 {
 	struct ex_symbol symbol;
 
-	if (ex_symbol_at(m, answer->lookup, &symbol) && !symbol.object) {
-		frame->function = pretty_name(m->symbols, symbol.name);
+	if (ex_symbol_at(symbols->module, answer->lookup, &symbol) && !symbol.object) {
+		frame->function = pretty_name(symbols, symbol.name);
 		frame->offset = answer->vaddr - symbol.value;
 	} else if (line->function != NULL) {
-		frame->function = pretty_name(m->symbols, line->function);
+		frame->function = pretty_name(symbols, line->function);
 		frame->offset = answer->vaddr - line->start;
 	}
 }
 
 static struct answer *
-answer_new(struct ex_module *m, uint64_t vaddr, uint64_t lookup)
+answer_new(struct symbols *symbols, uint64_t vaddr, uint64_t lookup)
 {
+	struct ex_module *m = symbols->module;
 	struct ex_line line[EX_LINES_MAX];
 	unsigned n = ex_lines_at(m, lookup, line);
 	struct answer *answer;
@@ -448,68 +442,31 @@ answer_new(struct ex_module *m, uint64_t vaddr, uint64_t lookup)
 			.gap = line[i].partial,
 		};
 		if (i == n - 1)
-			frame_function(m, answer, &line[i], frame);
+			frame_function(symbols, answer, &line[i], frame);
 		else if (line[i].function != NULL)
 			frame->function =
-			    pretty_name(m->symbols, line[i].function);
+			    pretty_name(symbols, line[i].function);
 	}
 	return answer;
-}
-
-/* The slot of an answer, or the free one where it belongs. */
-static struct answer **
-answer_slot(const struct ex_symbols *symbols, uint64_t vaddr, uint64_t lookup)
-{
-	size_t mask = symbols->slots - 1;
-	size_t i = (vaddr * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & mask;
-
-	while (symbols->answer[i] != NULL &&
-	    (symbols->answer[i]->vaddr != vaddr ||
-	    symbols->answer[i]->lookup != lookup))
-		i = (i + 1) & mask;
-	return &symbols->answer[i];
-}
-
-/* Keep at least a quarter of the slots free. */
-static bool
-answers_grow(struct ex_symbols *symbols)
-{
-	struct ex_symbols more = {.slots = symbols->slots * 2};
-
-	if (symbols->nanswers * 4 < symbols->slots * 3)
-		return true;
-	if (more.slots == 0)
-		more.slots = 64;
-	if ((more.answer = calloc(more.slots, sizeof(*more.answer))) == NULL)
-		return false;
-	for (size_t i = 0; i < symbols->slots; i++) {
-		struct answer *answer = symbols->answer[i];
-
-		if (answer != NULL)
-			*answer_slot(&more, answer->vaddr, answer->lookup) =
-			    answer;
-	}
-	free(symbols->answer);
-	symbols->answer = more.answer;
-	symbols->slots = more.slots;
-	return true;
 }
 
 const struct ex_frames *
 ex_symbol_frames(struct ex_module *m, uint64_t vaddr, uint64_t lookup)
 {
-	struct ex_symbols *symbols = symbols_of(m);
-	struct answer **slot;
+	struct symbols *symbols = symbols_of(m);
+	struct answer *answer;
+	size_t i = 0;
 
-	if (symbols == NULL || !answers_grow(symbols))
+	if (symbols == NULL)
 		return NULL;
-	slot = answer_slot(symbols, vaddr, lookup);
-	if (*slot == NULL) {
-		if ((*slot = answer_new(m, vaddr, lookup)) == NULL)
-			return NULL;
-		symbols->nanswers++;
-	}
-	return &(*slot)->frames;
+	while ((answer = ex_table_next(&symbols->answers, vaddr, &i)) != NULL)
+		if (answer->lookup == lookup)
+			return &answer->frames;
+	if (!ex_table_reserve(&symbols->answers, 1) ||
+	    (answer = answer_new(symbols, vaddr, lookup)) == NULL)
+		return NULL;
+	ex_table_put(&symbols->answers, vaddr, answer);
+	return &answer->frames;
 }
 
 /* --- asking by name --- */
@@ -518,7 +475,7 @@ int
 ex_symbol_each(struct ex_module *m,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
 {
-	const struct ex_symbols *symbols = symbols_of(m);
+	const struct symbols *symbols = symbols_of(m);
 	int result = 0;
 
 	for (size_t i = 0; symbols != NULL && i < symbols->n && result == 0;
@@ -540,7 +497,7 @@ named_compare(const void *a, const void *b)
 
 /* Sort pointers to all symbols by their names. */
 static bool
-symbols_name(struct ex_symbols *symbols)
+symbols_name(struct symbols *symbols)
 {
 	if (symbols->named != NULL)
 		return true;
@@ -558,7 +515,7 @@ int
 ex_symbol_find_raw(struct ex_module *m, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
 {
-	struct ex_symbols *symbols = symbols_of(m);
+	struct symbols *symbols = symbols_of(m);
 	size_t low = 0, high;
 	int result = 0;
 
@@ -636,7 +593,7 @@ int
 ex_symbol_find(struct ex_module *m, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
 {
-	const struct ex_symbols *symbols = symbols_of(m);
+	const struct symbols *symbols = symbols_of(m);
 	char *owned, word[256];
 	const char *form = ex_demangle_form(name, &owned);
 	bool has_word = telling_word(name, word);

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "record/cursor.h"
+#include "util/array.h"
 
 #define MAGIC 0x32454c4946524550ULL		/* "PERFILE2" */
 #define MAGIC_SWAPPED 0x50455246494c4532ULL
@@ -101,13 +102,13 @@ struct ex_perfdata {
 	size_t size;		/* of the file */
 	struct ex_formats *formats;
 	struct ex_perf_event *events;	/* ids and names belong to them */
-	size_t nevents;
+	size_t nevents, events_cap;
 	uint64_t nids;		/* of all events */
 	char *arch, *osrelease;
 	struct build_id *build_ids;
-	size_t nbuild_ids;
+	size_t nbuild_ids, build_ids_cap;
 	struct place *places;	/* of the records, in time order */
-	size_t nplaces;
+	size_t nplaces, places_cap;
 	size_t next;		/* place to give next */
 	bool damaged;		/* what follows the last place cannot be read */
 	uint64_t skipped;
@@ -125,18 +126,6 @@ static int
 no_memory(struct ex_perfdata *d)
 {
 	return fail(d, -ENOMEM, "there is not enough memory for it");
-}
-
-/*
- * An array of n elements with room for one more: doubled whenever it is full,
- * that is when n is a power of two.  NULL: no memory, and array is as it was.
- */
-static void *
-with_room(void *array, size_t n, size_t size)
-{
-	if (n > 0 && (n & (n - 1)) != 0)
-		return array;
-	return reallocarray(array, n > 0 ? 2 * n : 1, size);
 }
 
 /* A part of the file; it is bad when the file has no such part. */
@@ -186,7 +175,6 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
     struct cursor *c)
 {
 	size_t i, nids = c->left / sizeof(uint64_t);
-	struct ex_perf_event *events;
 	uint64_t *ids;
 	int result;
 
@@ -194,10 +182,9 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
 	d->nids += nids;
 	if (d->nids > d->size / sizeof(uint64_t))
 		return fail(d, -EBADMSG, "its events' ids are damaged");
-	events = with_room(d->events, d->nevents, sizeof(*events));
-	if (events == NULL)
+	if (!ex_array_room(&d->events, d->nevents, 1, &d->events_cap,
+	    sizeof(*d->events), SIZE_MAX))
 		return no_memory(d);
-	d->events = events;
 	ids = calloc(nids + 1, sizeof(*ids));
 	if (ids == NULL)
 		return no_memory(d);
@@ -214,7 +201,7 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
 			    "cannot be told apart");
 		return no_memory(d);
 	}
-	events[d->nevents++] = (struct ex_perf_event){
+	d->events[d->nevents++] = (struct ex_perf_event){
 		.attr = *attr, .ids = ids, .nids = nids};
 	return 0;
 }
@@ -254,7 +241,7 @@ static int
 read_build_ids(struct ex_perfdata *d, struct cursor c)
 {
 	while (c.left > 0) {
-		struct build_id b, *all;
+		struct build_id b;
 		struct cursor entry = c;
 		uint16_t misc, size;
 		const uint8_t *id;
@@ -274,11 +261,10 @@ read_build_ids(struct ex_perfdata *d, struct cursor c)
 		b.len = misc & MISC_BUILD_ID_SIZE ? id[20] : BUILD_ID_MAX;
 		if (b.len == 0 || b.len > BUILD_ID_MAX)
 			continue;
-		all = with_room(d->build_ids, d->nbuild_ids, sizeof(*all));
-		if (all == NULL)
+		if (!ex_array_room(&d->build_ids, d->nbuild_ids, 1,
+		    &d->build_ids_cap, sizeof(*d->build_ids), SIZE_MAX))
 			return no_memory(d);
-		d->build_ids = all;
-		all[d->nbuild_ids++] = b;
+		d->build_ids[d->nbuild_ids++] = b;
 	}
 	return 0;
 }
@@ -352,14 +338,12 @@ read_user_record(struct ex_perfdata *d, const struct ex_record *r,
 static int
 add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 {
-	struct place *places = with_room(d->places, d->nplaces,
-	    sizeof(*places));
-
-	if (places == NULL)
+	if (!ex_array_room(&d->places, d->nplaces, 1, &d->places_cap,
+	    sizeof(*d->places), SIZE_MAX))
 		return no_memory(d);
-	d->places = places;
-	places[d->nplaces].time = time;
-	places[d->nplaces++].offset = (uint64_t)(record - d->map);
+	d->places[d->nplaces++] = (struct place){
+		.time = time, .offset = (uint64_t)(record - d->map),
+	};
 	return 0;
 }
 
@@ -766,16 +750,9 @@ blob_put(struct ex_perfwriter *w, struct blob *b, const void *bytes, size_t n)
 {
 	if (n == 0)
 		return;
-	if (n > b->room - b->len) {
-		size_t room = 2 * (b->room + n);
-		uint8_t *p = realloc(b->p, room);
-
-		if (p == NULL) {
-			(void)keep(w, -ENOMEM);
-			return;
-		}
-		b->p = p;
-		b->room = room;
+	if (!ex_array_room(&b->p, b->len, n, &b->room, 1, SIZE_MAX)) {
+		(void)keep(w, -ENOMEM);
+		return;
 	}
 	memcpy(b->p + b->len, bytes, n);
 	b->len += n;

@@ -8,11 +8,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "record/cursor.h"
+#include "util/array.h"
+#include "util/table.h"
 
 static_assert(sizeof(struct perf_event_header) == 8, "header of a record");
 static_assert(sizeof(struct perf_branch_entry) == 24, "a branch's entry");
@@ -38,19 +41,11 @@ struct event {
 	bool has_ids;
 };
 
-/* One place of the id table; id 0: free. */
-struct slot {
-	uint64_t id;
-	int attr;
-};
-
 struct ex_formats {
 	struct event *events;
-	int count;
+	size_t count, cap;
 	bool uniform;		/* all events have the layout of the first */
-	struct slot *slots;	/* open addressing, at most half full */
-	size_t nslots;		/* a power of two, or 0 */
-	size_t nused;
+	struct ex_table ids;	/* by id: the event's number, from 1 */
 };
 
 static unsigned
@@ -95,72 +90,26 @@ ex_formats_free(struct ex_formats *f)
 	if (f == NULL)
 		return;
 	free(f->events);
-	free(f->slots);
+	ex_table_free(&f->ids, NULL);
 	free(f);
 }
 
 int
 ex_formats_count(const struct ex_formats *f)
 {
-	return f->count;
+	return (int)f->count;
 }
 
 const struct perf_event_attr *
 ex_formats_attr(const struct ex_formats *f, int i)
 {
-	return i >= 0 && i < f->count ? &f->events[i].attr : NULL;
-}
-
-/* The slot that holds id, or the free one where it belongs. */
-static struct slot *
-find_slot(const struct ex_formats *f, uint64_t id)
-{
-	/* multiplicative hashing: ids are small and consecutive */
-	size_t i = (size_t)((id * 0x9e3779b97f4a7c15ULL) >> 32);
-
-	for (;; i++) {
-		struct slot *slot = &f->slots[i & (f->nslots - 1)];
-
-		if (slot->id == id || slot->id == 0)
-			return slot;
-	}
+	return i >= 0 && (size_t)i < f->count ? &f->events[i].attr : NULL;
 }
 
 int
 ex_formats_find(const struct ex_formats *f, uint64_t id)
 {
-	const struct slot *slot;
-
-	if (id == 0 || f->nslots == 0)
-		return -1;
-	slot = find_slot(f, id);
-	return slot->id == id ? slot->attr : -1;
-}
-
-/* Make room for more ids, so that adding them cannot fail. */
-static int
-reserve_ids(struct ex_formats *f, size_t more)
-{
-	struct slot *old = f->slots;
-	size_t i, nold = f->nslots, n = nold > 0 ? nold : 16;
-
-	if (more > SIZE_MAX / sizeof(*old) / 4 - f->nused)
-		return -ENOMEM;
-	while (n / 2 < f->nused + more)
-		n *= 2;
-	if (n == nold)
-		return 0;
-	f->slots = calloc(n, sizeof(*f->slots));
-	if (f->slots == NULL) {
-		f->slots = old;
-		return -ENOMEM;
-	}
-	f->nslots = n;
-	for (i = 0; i < nold; i++)
-		if (old[i].id != 0)
-			*find_slot(f, old[i].id) = old[i];
-	free(old);
-	return 0;
+	return (int)(uintptr_t)ex_table_get(&f->ids, id) - 1;
 }
 
 /* Whether event attr may have these ids, and there is room for them. */
@@ -175,24 +124,18 @@ check_ids(struct ex_formats *f, int attr, const uint64_t *ids, size_t nids)
 		if (owner >= 0 && owner != attr)
 			return -EINVAL;
 	}
-	return reserve_ids(f, nids);
+	return ex_table_reserve(&f->ids, nids) ? 0 : -ENOMEM;
 }
 
 static void
 put_ids(struct ex_formats *f, int attr, const uint64_t *ids, size_t nids)
 {
-	size_t i;
-
-	for (i = 0; i < nids; i++) {
-		struct slot *slot;
-
+	for (size_t i = 0; i < nids; i++) {
 		if (ids[i] == 0)
 			continue;
-		slot = find_slot(f, ids[i]);
-		if (slot->id == 0)
-			f->nused++;
-		slot->id = ids[i];
-		slot->attr = attr;
+		if (ex_formats_find(f, ids[i]) < 0)
+			ex_table_put(&f->ids, ids[i],
+			    (void *)(uintptr_t)(attr + 1));
 		f->events[attr].has_ids = true;
 	}
 }
@@ -203,7 +146,7 @@ ex_formats_ids(struct ex_formats *f, int attr, const uint64_t *ids,
 {
 	int err;
 
-	if (attr < 0 || attr >= f->count)
+	if (attr < 0 || (size_t)attr >= f->count)
 		return -EINVAL;
 	err = check_ids(f, attr, ids, nids);
 	if (err == 0)
@@ -272,7 +215,7 @@ int
 ex_formats_add(struct ex_formats *f, const struct perf_event_attr *attr,
     const uint64_t *ids, size_t nids)
 {
-	struct event *events;
+	const int event = (int)f->count;
 	bool uniform;
 	int err;
 
@@ -282,17 +225,16 @@ ex_formats_add(struct ex_formats *f, const struct perf_event_attr *attr,
 	    same_layout(attr, &f->events[0].attr));
 	if (!uniform && !same_id_place(attr, &f->events[0].attr))
 		return -EINVAL;
-	events = reallocarray(f->events, (size_t)f->count + 1, sizeof(*events));
-	if (events == NULL)
+	if (!ex_array_room(&f->events, f->count, 1, &f->cap,
+	    sizeof(*f->events), INT_MAX))
 		return -ENOMEM;
-	f->events = events;
-	err = check_ids(f, f->count, ids, nids);
+	err = check_ids(f, event, ids, nids);
 	if (err < 0)
 		return err;
-	events[f->count] = (struct event){.attr = *attr};
-	put_ids(f, f->count, ids, nids);
+	f->events[f->count++] = (struct event){.attr = *attr};
+	put_ids(f, event, ids, nids);
 	f->uniform = uniform;
-	return f->count++;
+	return event;
 }
 
 /* The event of a record, which may carry an id; -1: unknown. */

@@ -2,7 +2,6 @@
 #include "type/copied.h"
 
 #include "module/module_private.h"
-#include "type/object.h"
 #include "module/symbol.h"
 
 struct copied {
@@ -70,10 +69,9 @@ static int
 original(void *arg, const struct ex_symbol *symbol)
 {
 	const struct copied *c = arg;
-	struct ex_parts *parts = ex_object_parts(c->library);
 
-	if (!symbol->object || !symbol->global || parts == NULL ||
-	    !ex_part_find(parts, symbol->value + c->off, c->len, c->part))
+	if (!symbol->object || !symbol->global ||
+	    !ex_part_find(c->library, symbol->value + c->off, c->len, c->part))
 		return 0;
 	c->part->vaddr += c->start - symbol->value;
 	return 1;

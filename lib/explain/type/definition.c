@@ -7,6 +7,7 @@
 
 #include "module/die.h"
 #include "module/module_private.h"
+#include "util/array.h"
 
 enum {
 	CLASSES_MAX = 1 << 20,
@@ -94,16 +95,8 @@ add_class(struct ex_definitions *definitions, Dwarf_Die *die)
 	    dwarf_hasattr(die, DW_AT_declaration) ||
 	    !ex_die_number(die, DW_AT_byte_size, &size))
 		return true;
-	if (definitions->n == definitions->cap) {
-		size_t cap = definitions->cap * 2 + 256;
-		struct definition *at;
-
-		if (cap > CLASSES_MAX || (at = realloc(definitions->at,
-		    cap * sizeof(*at))) == NULL)
-			return false;
-		definitions->at = at;
-		definitions->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(definitions, at, CLASSES_MAX))
+		return false;
 	definitions->at[definitions->n++] = (struct definition){name, *die};
 	return true;
 }

@@ -21,7 +21,4 @@ struct ex_object {
 	uint64_t within;
 };
 
-/* What is known of a module; belongs to it.  NULL: out of memory. */
-struct ex_parts *ex_object_parts(struct ex_module *);
-
 #endif

@@ -9,12 +9,19 @@
 #include <string.h>
 
 #include "module/die.h"
+#include "module/module_private.h"
 #include "module/symbol.h"
 
 enum {
 	STEPS_MAX = 64,		/* members of members, elements of elements */
 	NAME_SHOWN = 256,	/* of a variable's name that is too long */
 	TRIALS_MAX = 1 << 16,	/* members looked at for the best one */
+};
+
+/* What is known of a module; both NULL: out of memory. */
+struct parts {
+	struct ex_variables *variables;
+	struct ex_shapes *shapes;
 };
 
 /* What a variable's declaration says. */
@@ -84,7 +91,8 @@ is_open(const struct ex_shape *shape)
 }
 
 static struct ex_declared *
-declare(struct ex_parts *parts, const struct ex_variable *variable)
+declare(struct ex_module *m, struct ex_shapes *shapes,
+    const struct ex_variable *variable)
 {
 	struct ex_declared *declared = calloc(1, sizeof(*declared));
 	Dwarf_Die die = variable->die;
@@ -98,11 +106,11 @@ declare(struct ex_parts *parts, const struct ex_variable *variable)
 	if (name == NULL || dwarf_formref_die(dwarf_attr_integrate(&die,
 	    DW_AT_type, &attr), &declared->type) == NULL)
 		return declared;
-	declared->name = ex_die_qualified(parts->module, &die, name);
-	declared->shape = ex_shape_of(parts->shapes, &declared->type);
+	declared->name = ex_die_qualified(m, &die, name);
+	declared->shape = ex_shape_of(shapes, &declared->type);
 	declared->size = declared->shape->size;
 	if (is_open(declared->shape) &&
-	    ex_symbol_at(parts->module, variable->vaddr, &symbol) &&
+	    ex_symbol_at(m, variable->vaddr, &symbol) &&
 	    symbol.value == variable->vaddr && symbol.size > declared->size)
 		declared->size = symbol.size;
 	declared_language(declared, &die);
@@ -477,17 +485,44 @@ step(struct walk *walk)
 	}
 }
 
+static void
+parts_release(void *arg)
+{
+	struct parts *parts = arg;
+
+	ex_variables_free(parts->variables);
+	ex_shapes_free(parts->shapes);
+}
+
+/* NULL: out of memory. */
+static const struct parts *
+parts_of(struct ex_module *m)
+{
+	bool is_new;
+	struct parts *parts = ex_module_cache(m, EX_CACHE_PARTS,
+	    sizeof(*parts), parts_release, &is_new);
+
+	if (parts != NULL && is_new) {
+		parts->variables = ex_variables_new(m);
+		parts->shapes = ex_shapes_new(m);
+	}
+	return parts == NULL || parts->variables == NULL ||
+	    parts->shapes == NULL ? NULL : parts;
+}
+
 bool
-ex_part_find(struct ex_parts *parts, uint64_t vaddr, uint64_t len,
+ex_part_find(struct ex_module *m, uint64_t vaddr, uint64_t len,
     struct ex_part *part)
 {
-	struct ex_variable *v = ex_variables_find(parts->variables, vaddr);
+	const struct parts *parts = parts_of(m);
 	struct walk walk = {.part = part, .trials = TRIALS_MAX};
+	struct ex_variable *v;
 
-	if (v == NULL || len == 0)
+	if (parts == NULL || len == 0 ||
+	    (v = ex_variables_find(parts->variables, vaddr)) == NULL)
 		return false;
 	if (v->declared == NULL)
-		v->declared = declare(parts, v);
+		v->declared = declare(m, parts->shapes, v);
 	if (v->declared == NULL || v->declared->name == NULL ||
 	    !holds(v->vaddr, v->declared->size, vaddr, len))
 		return false;

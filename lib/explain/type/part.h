@@ -36,19 +36,12 @@ struct ex_part {
 	bool tags;
 };
 
-/* What is known of one module. */
-struct ex_parts {
-	struct ex_module *module;
-	struct ex_variables *variables;
-	struct ex_shapes *shapes;
-};
-
 /* How many bytes a member has in a structure of this size: an array at its end
    that does not say how long it is has the rest. */
 uint64_t ex_member_size(const struct ex_member *, uint64_t size);
 
-/* The part that the len bytes at vaddr are.  False: none known. */
-bool ex_part_find(struct ex_parts *, uint64_t vaddr, uint64_t len,
+/* The part that the len bytes at a module's vaddr are.  False: none known. */
+bool ex_part_find(struct ex_module *, uint64_t vaddr, uint64_t len,
     struct ex_part *);
 
 #endif

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "type/definition.h"
 #include "module/die.h"
+#include "type/definition.h"
+#include "util/array.h"
 
 enum {
 	NAMES_MAX = 64,		/* typedefs and qualifiers of each other */
@@ -432,26 +433,9 @@ member_make(struct ex_shape *holder, Dwarf_Die *die, struct ex_member *member)
 	    member_inside(holder, member);
 }
 
-/* Room for one more in an array of n.  False: out of memory, or too many. */
-static bool
-grow(void **array, size_t n, size_t each)
-{
-	void *more;
-
-	if ((n & (n - 1)) != 0 && n != 0)
-		return true;
-	if (n >= CHILDREN_MAX || (more = realloc(*array,
-	    (n == 0 ? 1 : n * 2) * each)) == NULL)
-		return false;
-	*array = more;
-	return true;
-}
-
 static bool
 add_member(struct ex_shape *shape, Dwarf_Die *die)
 {
-	void *array = shape->member;
-
 	switch (dwarf_tag(die)) {
 	case DW_TAG_member:
 		if (is_static(die))
@@ -465,9 +449,8 @@ add_member(struct ex_shape *shape, Dwarf_Die *die)
 	default:
 		return true;
 	}
-	if (!grow(&array, shape->n, sizeof(*shape->member)))
+	if (!EX_ARRAY_ROOM(shape, member, CHILDREN_MAX))
 		return false;
-	shape->member = array;
 	if (member_make(shape, die, &shape->member[shape->n]))
 		shape->n++;
 	else
@@ -484,14 +467,12 @@ cut(uint64_t value, uint64_t size)
 static bool
 add_enumerator(struct ex_shape *shape, Dwarf_Die *die)
 {
-	void *array = shape->enumerator;
 	struct ex_enumerator *e;
 
 	if (dwarf_tag(die) != DW_TAG_enumerator)
 		return true;
-	if (!grow(&array, shape->n, sizeof(*shape->enumerator)))
+	if (!EX_ARRAY_ROOM(shape, enumerator, CHILDREN_MAX))
 		return false;
-	shape->enumerator = array;
 	e = &shape->enumerator[shape->n];
 	if ((e->name = dwarf_diename(die)) == NULL ||
 	    !ex_die_number(die, DW_AT_const_value, &e->value))

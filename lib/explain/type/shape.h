@@ -49,7 +49,7 @@ struct ex_shape {
 	bool filled;		/* what follows is known */
 	struct ex_member *member;
 	struct ex_enumerator *enumerator;
-	size_t n;		/* of either */
+	size_t n, cap;		/* of either */
 };
 
 /* A member of a structure, union or class; or its base class. */

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "type/object.h"
 #include "module/symbol.h"
+#include "type/object.h"
 
 enum {
 	NESTED_MAX = 8,		/* structures in each other */
@@ -263,12 +263,10 @@ put_data(struct writer *w, struct ex_module *m, uint64_t vaddr,
     const struct ex_symbol *symbol, uint64_t size)
 {
 	uint64_t offset = symbol != NULL ? vaddr - symbol->value : 1;
-	struct ex_parts *parts = ex_object_parts(m);
 	struct ex_part part;
 	char *owned = NULL;
 
-	if (offset != 0 && size != 0 && parts != NULL &&
-	    ex_part_find(parts, vaddr, size, &part))
+	if (offset != 0 && size != 0 && ex_part_find(m, vaddr, size, &part))
 		put_place(w, part.path, vaddr - part.vaddr);
 	else if (symbol != NULL && (offset == 0 || symbol->size != 0))
 		put_place(w, ex_demangle(symbol->name, &owned), offset);

@@ -8,6 +8,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
+#include "util/array.h"
 
 /* More than the largest programs have; a damaged file may claim any number. */
 #define VARIABLES_MAX ((size_t)1 << 22)
@@ -102,16 +103,8 @@ add_variable(struct ex_variables *variables, Dwarf_Die *die)
 	vaddr = addr - variables->bias;
 	if (vaddr == 0 || ex_module_segment(variables->module, vaddr) == NULL)
 		return true;
-	if (variables->n == variables->cap) {
-		size_t cap = variables->cap * 2 + 256;
-		struct ex_variable *at;
-
-		if (cap > VARIABLES_MAX || (at = realloc(variables->at,
-		    cap * sizeof(*at))) == NULL)
-			return false;
-		variables->at = at;
-		variables->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(variables, at, VARIABLES_MAX))
+		return false;
 	variables->at[variables->n++] = (struct ex_variable){
 		.vaddr = vaddr, .die = *die,
 	};
@@ -158,20 +151,13 @@ variable_compare(const void *pa, const void *pb)
 static struct ex_variable *
 nearest(struct ex_variables *variables, uint64_t vaddr)
 {
-	size_t low = 0, high = variables->n;
+	size_t low;
 
 	if (!variables->sorted)
 		qsort(variables->at, variables->n, sizeof(*variables->at),
 		    variable_compare);
 	variables->sorted = true;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (variables->at[mid].vaddr <= vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
+	low = EX_ARRAY_UPTO(variables->at, variables->n, vaddr, vaddr);
 	return low > 0 ? &variables->at[low - 1] : NULL;
 }
 

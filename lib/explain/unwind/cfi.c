@@ -1,10 +1,9 @@
 /*
  * cfi: from elfutils' call frame information to compact rows, cached.
  *
- * The cache is an open-addressing hash table in the module, keyed by vaddr and
- * by whether that is a pc or the byte before a return address.  That there is
- * no row is kept too.  A table that would grow beyond ROWS_MAX (a recording
- * made to exhaust us) starts anew.
+ * Rows are kept in the module, by vaddr and by whether that is a pc or the byte
+ * before a return address.  That there is no row is kept too.  A table that
+ * would grow beyond ROWS_MAX (a recording made to exhaust us) starts anew.
  */
 #include "unwind/cfi.h"
 
@@ -13,27 +12,15 @@
 #include <string.h>
 
 #include "module/module_private.h"
+#include "util/table.h"
 
-#define ROWS_FIRST 256		/* places of a new table; a power of two */
 #define ROWS_MAX (1U << 20)
 
-/* A row that the table owns, with its rules. */
+/* What is known of a place. */
 struct kept_row {
-	struct ex_cfi_row row;
-	struct ex_cfi_rule rule[];
-};
-
-struct place {
-	uint64_t key;		/* vaddr * 2 + exact */
-	const struct ex_cfi_row *row;	/* NULL: none there */
-	bool used;
-	bool kept;		/* row belongs to a kept_row of ours */
-};
-
-struct ex_cfi {
-	struct place *place;
-	size_t size;		/* places, a power of two */
-	size_t used;		/* of them */
+	const struct ex_cfi_row *row;	/* own, or another's; NULL: none there */
+	struct ex_cfi_row own;
+	struct ex_cfi_rule rule[];	/* of own */
 };
 
 static void
@@ -233,7 +220,7 @@ reduce(Dwarf_Frame *frame, struct ex_cfi_row *row, struct ex_cfi_rule *rules)
 	return true;
 }
 
-static const struct ex_cfi_row *
+static struct kept_row *
 keep(const struct ex_cfi_row *row)
 {
 	struct kept_row *kept;
@@ -241,19 +228,20 @@ keep(const struct ex_cfi_row *row)
 	kept = malloc(sizeof(*kept) + row->n * sizeof(row->rule[0]));
 	if (kept == NULL)
 		return NULL;
-	kept->row = *row;
+	kept->own = *row;
 	memcpy(kept->rule, row->rule, row->n * sizeof(row->rule[0]));
-	kept->row.rule = kept->rule;
-	return &kept->row;
+	kept->own.rule = kept->rule;
+	kept->row = &kept->own;
+	return kept;
 }
 
 /* The row that one section of a module has for vaddr, or NULL. */
-static const struct ex_cfi_row *
+static struct kept_row *
 section_row(struct ex_module *module, bool debug_frame, uint64_t vaddr)
 {
 	struct ex_cfi_rule rules[EX_NREGS] = { 0 };
 	struct ex_cfi_row row = { 0 };
-	const struct ex_cfi_row *kept = NULL;
+	struct kept_row *kept = NULL;
 	Dwarf_Frame *frame;
 	Dwarf_CFI *cfi;
 	uint64_t bias;
@@ -280,116 +268,59 @@ trampoline_row(struct ex_module *module, uint64_t pc)
 }
 
 /* The kernel's return address for a signal handler is where the trampoline
-   begins: the byte before it may be another function's. */
-static void
-look_up(struct ex_module *module, uint64_t vaddr, bool exact,
-    struct place *place)
+   begins: the byte before it may be another function's.  NULL: out of
+   memory. */
+static struct kept_row *
+look_up(struct ex_module *module, uint64_t vaddr, bool exact)
 {
-	place->row = trampoline_row(module, exact ? vaddr : vaddr + 1);
-	if (place->row != NULL)
-		return;
-	place->row = section_row(module, false, vaddr);
-	if (place->row == NULL)
-		place->row = section_row(module, true, vaddr);
-	place->kept = place->row != NULL;
-}
+	const struct ex_cfi_row *trampoline =
+	    trampoline_row(module, exact ? vaddr : vaddr + 1);
+	struct kept_row *kept = NULL;
 
-static void
-empty(struct ex_cfi *cache)
-{
-	size_t i;
-
-	for (i = 0; i < cache->size; i++) {
-		if (!cache->place[i].kept)
-			continue;
-		row_free(cache->place[i].row);
-		free((void *)(uintptr_t)cache->place[i].row);
+	if (trampoline == NULL) {
+		kept = section_row(module, false, vaddr);
+		if (kept == NULL)
+			kept = section_row(module, true, vaddr);
 	}
-	memset(cache->place, 0, cache->size * sizeof(cache->place[0]));
-	cache->used = 0;
+	if (kept == NULL && (kept = calloc(1, sizeof(*kept))) != NULL)
+		kept->row = trampoline;
+	return kept;
 }
 
 static void
-cache_free(void *arg)
+kept_free(void *arg)
 {
-	struct ex_cfi *cache = arg;
+	struct kept_row *kept = arg;
 
-	if (cache->place != NULL)
-		empty(cache);
-	free(cache->place);
-	free(cache);
+	if (kept->row == &kept->own)
+		row_free(kept->row);
+	free(kept);
 }
 
-/* The place of a key, or the free one where it belongs. */
-static struct place *
-find(const struct ex_cfi *cache, uint64_t key)
+static void
+rows_release(void *rows)
 {
-	size_t i = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-
-	for (;; i++) {
-		struct place *place = &cache->place[i & (cache->size - 1)];
-
-		if (!place->used || place->key == key)
-			return place;
-	}
-}
-
-/* Make room for one more; at most half of the places are ever used. */
-static bool
-make_room(struct ex_cfi *cache)
-{
-	struct ex_cfi bigger;
-	size_t i;
-
-	if (cache->used < cache->size / 2)
-		return true;
-	if (cache->used >= ROWS_MAX) {
-		empty(cache);
-		return true;
-	}
-	bigger.size = cache->size != 0 ? cache->size * 2 : ROWS_FIRST;
-	bigger.used = cache->used;
-	bigger.place = calloc(bigger.size, sizeof(bigger.place[0]));
-	if (bigger.place == NULL)
-		return false;
-	for (i = 0; i < cache->size; i++)
-		if (cache->place[i].used)
-			*find(&bigger, cache->place[i].key) = cache->place[i];
-	free(cache->place);
-	*cache = bigger;
-	return true;
-}
-
-static struct ex_cfi *
-cache_of(struct ex_module *module)
-{
-	if (module->unwind == NULL) {
-		module->unwind = calloc(1, sizeof(struct ex_cfi));
-		module->unwind_free = cache_free;
-	}
-	return module->unwind;
+	ex_table_free(rows, kept_free);
 }
 
 const struct ex_cfi_row *
 ex_cfi_row(struct ex_module *module, uint64_t vaddr, bool exact)
 {
 	const uint64_t key = vaddr << 1 | exact;
-	struct ex_cfi *cache = cache_of(module);
-	struct place *place;
+	bool is_new;
+	struct ex_table *rows = ex_module_cache(module, EX_CACHE_CFI,
+	    sizeof(*rows), rows_release, &is_new);
+	struct kept_row *kept;
 
-	if (cache == NULL)
+	if (rows == NULL)
 		return NULL;
-	if (cache->size != 0) {
-		place = find(cache, key);
-		if (place->used)
-			return place->row;
-	}
-	if (!make_room(cache))
+	if ((kept = ex_table_get(rows, key)) != NULL)
+		return kept->row;
+	if (rows->n >= ROWS_MAX)
+		rows_release(rows);
+	if (!ex_table_reserve(rows, 1) ||
+	    (kept = look_up(module, vaddr, exact)) == NULL)
 		return NULL;
-	place = find(cache, key);
-	look_up(module, vaddr, exact, place);
-	place->key = key;
-	place->used = true;
-	cache->used++;
-	return place->row;
+	ex_table_put(rows, key, kept);
+	return kept->row;
 }

@@ -24,10 +24,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "unwind/cfi.h"
-#include "unwind/expr.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
+#include "unwind/cfi.h"
+#include "unwind/expr.h"
 
 #define CHAIN_MAX 64		/* frame pointers followed in search of one
 				   return address that a module vouches for */

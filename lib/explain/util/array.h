@@ -1,0 +1,32 @@
+/*
+ * array: arrays that grow, and searching in sorted ones.
+ */
+#ifndef EX_ARRAY_H
+#define EX_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Make room for more elements in an array of n, of which *cap fit.  array is the
+ * address of the pointer to the first: NULL as long as *cap is 0; malloc'd, the
+ * caller frees it.  False, and nothing has changed: out of memory, or there
+ * would be more than max.
+ */
+bool ex_array_room(void *array, size_t n, size_t more, size_t *cap,
+    size_t element_size, size_t max);
+
+/* Of n elements, sorted by the uint64_t at this offset in each: how many have
+   one that is at most value. */
+size_t ex_array_upto(const void *array, size_t n, size_t element_size,
+    size_t offset, uint64_t value);
+
+/* Room for one more in the array `at' of a structure that has its n and cap. */
+#define EX_ARRAY_ROOM(a, at, max)					\
+	ex_array_room(&(a)->at, (a)->n, 1, &(a)->cap, sizeof(*(a)->at), max)
+#define EX_ARRAY_UPTO(at, n, member, value)				\
+	ex_array_upto(at, n, sizeof(*(at)),				\
+	    offsetof(__typeof__(*(at)), member), value)
+
+#endif

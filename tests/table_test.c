@@ -1,0 +1,131 @@
+/*
+ * table: hash tables, arrays that grow, and searching in sorted ones.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "util/array.h"
+#include "util/table.h"
+
+#define MANY 1000
+
+struct numbers {
+	uint64_t *at;
+	size_t n, cap;
+};
+
+static void
+finds_every_item(void **state)
+{
+	static char item[MANY];
+	struct ex_table table = {0};
+	size_t i = 0, seen = 0;
+
+	(void)state;
+	assert_null(ex_table_get(&table, 0));
+	assert_null(ex_table_each(&table, &i));
+	/* keys that differ in high bits alone, 0 among them */
+	for (uint64_t k = 0; k < MANY; k++) {
+		assert_true(ex_table_reserve(&table, 1));
+		ex_table_put(&table, k << 52 | k, &item[k]);
+	}
+	assert_int_equal(table.n, MANY);
+	for (uint64_t k = 0; k < MANY; k++)
+		assert_ptr_equal(ex_table_get(&table, k << 52 | k), &item[k]);
+	assert_null(ex_table_get(&table, MANY));
+	while (ex_table_each(&table, &i) != NULL)
+		seen++;
+	assert_int_equal(seen, MANY);
+	ex_table_free(&table, NULL);
+	assert_null(ex_table_get(&table, 0));
+}
+
+static void
+gives_all_items_of_a_key(void **state)
+{
+	char item[5];
+	struct ex_table table = {0};
+	size_t i = 0, n = 0;
+
+	(void)state;
+	assert_true(ex_table_reserve(&table, sizeof(item)));
+	for (size_t k = 0; k < sizeof(item); k++)
+		ex_table_put(&table, k < 3 ? 7 : 8, &item[k]);
+	for (char *p; (p = ex_table_next(&table, 7, &i)) != NULL; n++)
+		assert_ptr_equal(p, &item[n]);
+	assert_int_equal(n, 3);
+	ex_table_free(&table, NULL);
+}
+
+static void
+frees_items_with_itself(void **state)
+{
+	struct ex_table table = {0};
+
+	(void)state;
+	for (uint64_t k = 0; k < 100; k++) {
+		assert_true(ex_table_reserve(&table, 1));
+		ex_table_put(&table, k, malloc(16));
+	}
+	ex_table_free(&table, free);	/* a leak checker sees what is left */
+	assert_int_equal(table.size, 0);
+	assert_false(ex_table_reserve(&table, SIZE_MAX));
+}
+
+static void
+grows_to_its_limit(void **state)
+{
+	struct numbers a = {0};
+
+	(void)state;
+	for (size_t i = 0; i < MANY; i++) {
+		assert_true(EX_ARRAY_ROOM(&a, at, MANY));
+		a.at[a.n++] = i;
+	}
+	assert_false(EX_ARRAY_ROOM(&a, at, MANY));
+	for (size_t i = 0; i < MANY; i++)
+		assert_int_equal(a.at[i], i);
+	assert_true(ex_array_room(&a.at, a.n, 5 * MANY, &a.cap, sizeof(*a.at),
+	    SIZE_MAX));
+	assert_true(a.cap >= 6 * MANY);
+	assert_false(ex_array_room(&a.at, a.n, SIZE_MAX / 8, &a.cap,
+	    sizeof(*a.at), SIZE_MAX));
+	assert_int_equal(a.at[MANY - 1], MANY - 1);
+	free(a.at);
+}
+
+static void
+counts_what_is_at_most(void **state)
+{
+	static const struct {
+		char other;
+		uint64_t key;
+	} a[] = {{0, 1}, {0, 3}, {0, 3}, {0, UINT64_MAX}};
+
+	(void)state;
+	assert_int_equal(EX_ARRAY_UPTO(a, 0, key, 5), 0);
+	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 0), 0);
+	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 1), 1);
+	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 3), 3);
+	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, UINT64_MAX - 1), 3);
+	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, UINT64_MAX), 4);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_every_item),
+		cmocka_unit_test(gives_all_items_of_a_key),
+		cmocka_unit_test(frees_items_with_itself),
+		cmocka_unit_test(grows_to_its_limit),
+		cmocka_unit_test(counts_what_is_at_most),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
