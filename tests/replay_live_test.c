@@ -16,6 +16,7 @@
 
 #include "command.h"
 #include "live.h"
+#include "record/perfdata.h"
 
 #define PERF "/usr/bin/perf"
 #define THREADS "2"
@@ -265,6 +266,64 @@ reads_stay_reads(void **state)
 	outcome_free(&o);
 }
 
+/* Two processes with two watches each, which write and end. */
+static void
+record_two(const char *mode)
+{
+	struct running v[2], w;
+	struct outcome o;
+	char pids[32], where[32];
+	struct stat st;
+
+	for (size_t i = 0; i < 2; i++) {
+		start(&v[i], (const char *[]){victim("counter"), "1", "5",
+		    NULL});
+		hear_address(&v[i], where);
+	}
+	(void)snprintf(pids, sizeof(pids), "%d,%d", v[0].pid, v[1].pid);
+	start(&w, (const char *[]){watchctl(), mode, "-w", "counter", "-w",
+	    "filled", "-o", "perf", "-O", file, "-p", pids, NULL});
+	do {
+		assert_int_equal(stat(file, &st), 0);
+		(void)usleep(1000);
+	} while (st.st_size == 0);
+	for (size_t i = 0; i < 2; i++) {
+		say(&v[i], "go\nend\n");
+		finish(&v[i], &o);
+		outcome_free(&o);
+	}
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+}
+
+/* Of each event the file has the attribute that it was opened with: that of each
+   process's first has its mappings recorded. */
+static void
+each_process_has_its_events(void **state)
+{
+	static const char *const modes[] = {"-n1000", "--stop"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		const struct ex_perf_event *events;
+		struct ex_perfdata *data;
+		const char *why;
+
+		record_two(modes[i]);
+		assert_int_equal(ex_perfdata_open(file, &data, &why), 0);
+		assert_int_equal(ex_perfdata_events(data, &events), 4);
+		for (size_t k = 0; k < 4; k++) {
+			assert_int_equal(events[k].attr.task, k % 2 == 0);
+			assert_int_equal(events[k].attr.mmap2, k % 2 == 0);
+			assert_int_equal(events[k].attr.comm_exec, k % 2 == 0);
+			assert_true(events[k].nids > 0);
+		}
+		ex_perfdata_close(data);
+		assert_int_equal(truncate(file, 0), 0);
+	}
+}
+
 /* Who records is killed: what was hit until then is there, and no more told. */
 static void
 one_that_is_not_finished(void **state)
@@ -367,6 +426,7 @@ main(void)
 		with_file(perfs_with_stacks),
 		with_file(perfs_without_stacks),
 		with_file(reads_stay_reads),
+		with_file(each_process_has_its_events),
 		with_file(one_that_is_not_finished),
 		with_file(one_that_is_cut_short_meanwhile),
 		with_file(needs_no_breakpoints),

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 
 #include "child.h"
@@ -570,6 +571,70 @@ knows_its_events(void **state)
 	wp_target_free(target);
 }
 
+static void
+map_and_touch(void *arg)
+{
+	(void)arg;
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
+	while (!shared->go)
+		nap_us(100);
+	(void)mmap(NULL, 4096, PROT_READ | PROT_EXEC,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	shared->word = 1;
+}
+
+/* Of several processes: what is said of an event is what it was opened with, so
+   that one whose records of mappings and ends come has asked for them. */
+static void
+says_what_each_event_records(void **state)
+{
+	enum { PROCESSES = 3, WATCHES = 2 };
+	const struct wp_region regions[WATCHES] = {
+		{(uintptr_t)&shared->far, 8, WP_WRITE},
+		{(uintptr_t)&shared->word, 8, WP_WRITE},
+	};
+	struct wp_target *target = new_target(&sampling);
+	struct ex_formats *formats = ex_formats_new();
+	struct perf_event_attr attr[PROCESSES * WATCHES];
+	unsigned of[PROCESSES * WATCHES][PERF_RECORD_MAX] = {{0}};
+	const struct perf_event_header *header;
+	struct ex_record r;
+	pid_t pid[PROCESSES];
+
+	(void)state;
+	for (unsigned i = 0; i < PROCESSES; i++)
+		pid[i] = child_start(map_and_touch, NULL);
+	await(shared->ready == PROCESSES);
+	for (unsigned i = 0; i < PROCESSES; i++)
+		attach(target, pid[i], watch(target, regions, WATCHES),
+		    WATCHES);
+	for (unsigned i = 0; i < PROCESSES * WATCHES; i++) {
+		uint64_t *ids;
+		int n = wp_target_slot_ids(target, i, 0, &attr[i], &ids);
+
+		assert_int_equal(ex_formats_add(formats, &attr[i], ids,
+		    (size_t)n), i);
+		free(ids);
+	}
+	shared->go = true;
+	for (unsigned i = 0; i < PROCESSES; i++)
+		assert_int_equal(child_wait(pid[i]), 0);
+	while ((header = wp_rings_next(wp_target_rings(target),
+	    UINT64_MAX)) != NULL) {
+		assert_int_equal(ex_record_decode(formats, header,
+		    header->size, &r), 1);
+		assert_in_range(r.attr, 0, PROCESSES * WATCHES - 1);
+		of[r.attr][r.type]++;
+	}
+	for (unsigned i = 0; i < PROCESSES * WATCHES; i++) {
+		assert_int_equal(of[i][PERF_RECORD_EXIT] > 0, attr[i].task);
+		assert_int_equal(of[i][PERF_RECORD_MMAP2] > 0, attr[i].mmap2);
+		assert_int_equal(attr[i].task, i % WATCHES == 0);
+	}
+	ex_formats_free(formats);
+	wp_target_free(target);
+}
+
 /* --- what is told of it --- */
 
 static void
@@ -1020,6 +1085,7 @@ main(void)
 		TEST(counts_each_watch),
 		TEST(watches_each_process_where_told),
 		TEST(knows_its_events),
+		TEST(says_what_each_event_records),
 		TEST(tells_of_the_attach),
 		TEST(counts_no_more_when_stopped),
 		TEST(leaves_nothing_when_slots_are_taken),

@@ -104,6 +104,8 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 	if (slots > target->features.caps.slots)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
 		    target->features.caps.slots);
+	for (size_t i = 0; i < n; i++)
+		watch[first + i].first = i == 0;
 	target->nwatches += n;
 	return (int)first;
 }
@@ -274,11 +276,14 @@ wp_target_explain(const struct wp_target *target, size_t first, size_t n,
 	return explain_open(target, &job, err, tid, cause);
 }
 
-/* One event of a thread reports its maps and names: the first. */
-static bool
-is_side(size_t first, size_t watch, unsigned slot)
+void
+wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr)
 {
-	return watch == first && slot == 0;
+	const struct wp_watched *watched = &target->watch[watch];
+
+	wp_attr_watch(attr, &watched->slot[slot], &target->options,
+	    watched->first && slot == 0);
 }
 
 /* Open all events of one thread.  1, 0 when it has ended, or -errno. */
@@ -288,14 +293,11 @@ open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 	size_t before = target->events.n;
 
 	for (size_t w = job->first; w < job->first + job->n; w++) {
-		const struct wp_watched *watch = &target->watch[w];
-
-		for (unsigned s = 0; s < watch->nslots; s++) {
+		for (unsigned s = 0; s < target->watch[w].nslots; s++) {
 			struct perf_event_attr attr;
 			int err;
 
-			wp_attr_watch(&attr, &watch->slot[s],
-			    &target->options, is_side(job->first, w, s));
+			wp_target_attr(target, w, s, &attr);
 			err = wp_events_open(&target->events, &attr,
 			    (uint16_t)w, (uint16_t)s, tid, target->rings);
 			if (err < 0) {
@@ -516,8 +518,7 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	const struct wp_events *events = &target->events;
 	int n = 0;
 
-	wp_attr_watch(attr, &target->watch[watch].slot[slot],
-	    &target->options, is_side(0, watch, slot));
+	wp_target_attr(target, watch, slot, attr);
 	if ((*ids = calloc(events->n + 1, sizeof(**ids))) == NULL)
 		return -ENOMEM;
 	if (target->options.stop) {	/* its records have that put in */

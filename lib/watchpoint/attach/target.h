@@ -32,6 +32,8 @@ struct wp_watched {
 	struct wp_region region;
 	struct wp_slot slot[WP_SLOTS_MAX];
 	unsigned nslots;
+	bool first;		/* of its process: the events of its first slot
+				   also report maps, names, forks and exits */
 	/* the region's first bytes when the watch began, read while nobody could
 	   write them; nbefore 0: that could not be had */
 	uint8_t before[WP_SLOTS_MAX * 8];

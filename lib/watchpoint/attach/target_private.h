@@ -21,6 +21,10 @@ struct wp_target {
 	struct wp_hold hold;		/* of the command */
 };
 
+/* The attribute of all events of a slot. */
+void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
+    struct perf_event_attr *);
+
 /* Open the events of watches first to first + n - 1 for each thread of a hold.
    0 or -errno with a cause; then none of them is left. */
 int wp_target_open_events(struct wp_target *, const struct wp_hold *,

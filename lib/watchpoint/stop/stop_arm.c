@@ -213,13 +213,12 @@ open_slot(struct wp_stops *stops, struct wp_stop_thread *thread, size_t w,
     unsigned s)
 {
 	const struct wp_target *target = stops->target;
-	const bool side = w == thread->process->first && s == 0;
 	const size_t before = thread->events.n;
 	struct perf_event_attr attr;
 	uint64_t *ids;
 	int err;
 
-	wp_attr_watch(&attr, &target->watch[w].slot[s], &target->options, side);
+	wp_target_attr(target, w, s, &attr);
 	err = wp_events_open(&thread->events, &attr, (uint16_t)w, (uint16_t)s,
 	    thread->traced.tid, target->rings);
 	if (err < 0)
