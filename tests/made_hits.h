@@ -245,8 +245,12 @@ made_open(struct made_report *m, const struct report_ops *ops)
 static inline void
 made_hits(struct made_report *m, const struct ex_hit *hits, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(m->report.ops->hit(&m->report, &hits[i]), 0);
+	for (size_t i = 0; i < n; i++) {
+		struct ex_hit hit = hits[i];
+
+		ex_hit_change(&hit);
+		assert_int_equal(m->report.ops->hit(&m->report, &hit), 0);
+	}
 }
 
 static inline void

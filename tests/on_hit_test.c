@@ -162,12 +162,14 @@ static char *
 at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
 {
 	struct session s = made_session();
+	struct ex_hit given = *hit;
 	bool pause;
 	char *said;
 
+	ex_hit_change(&given);
 	said_begin(STDERR_FILENO);
 	held = 0;
-	pause = on_hit_act(on_hit, &tracer, &s, hit);
+	pause = on_hit_act(on_hit, &tracer, &s, &given);
 	said = said_end(STDERR_FILENO);
 	assert_false(pause);
 	assert_int_equal(held, 0);

@@ -294,7 +294,8 @@ tells_a_store_from_a_jump(void **state)
 			const json_t *insn = json_object_get(hit, "insn");
 
 			if (json_object_get(insn, "text") == NULL ||
-			    strcmp(text_of(insn, "text"), "mov %rdi,(%rdx)") != 0)
+			    strcmp(text_of(insn, "text"),
+			    "mov %rdi, (%rdx)") != 0)
 				continue;
 			stores++;
 			assert_string_equal(text_of(insn, "confidence"),

@@ -40,7 +40,7 @@ give(void *arg, const struct ex_hit *explained)
 	struct ex_hit hit = *explained;
 
 	if (!side->values) {
-		hit.process = NULL;
+		memset(&hit.change, 0, sizeof(hit.change));
 		hit.source = EX_VALUE_UNKNOWN;
 		hit.old.known = hit.new.known = 0;
 	}

@@ -92,12 +92,9 @@ set_value(struct environment *e, const char *name, const struct ex_hit *hit,
 static void
 set_change(struct environment *e, const struct ex_hit *hit)
 {
-	struct change change;
-
-	change_of(hit, &change);
-	if (change.has_old)
+	if (hit->change.has_old)
 		set_value(e, "OLD", hit, &hit->old);
-	if (change.has_new)
+	if (hit->change.has_new)
 		set_value(e, "NEW", hit, &hit->new);
 }
 

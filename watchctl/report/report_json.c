@@ -430,22 +430,21 @@ field_value(struct buffer *b, const char *name, const struct ex_hit *hit,
 static void
 hit_values(struct buffer *b, const struct ex_hit *hit)
 {
-	struct change change;
+	const struct ex_change *c = &hit->change;
 
-	change_of(hit, &change);
-	if (change.type != NULL)
-		field_text(b, "value_type", change.type);
-	if (change.path != NULL)
-		field_text(b, "path", change.path);
-	if (change.has_old)
+	if (c->type != NULL)
+		field_text(b, "value_type", c->type);
+	if (c->path != NULL)
+		field_text(b, "path", c->path);
+	if (c->has_old)
 		field_value(b, "old", hit, &hit->old);
-	if (*change.old_text != '\0')
-		field_text(b, "old_text", change.old_text);
-	if (!change.has_new)
+	if (*c->old_text != '\0')
+		field_text(b, "old_text", c->old_text);
+	if (!c->has_new)
 		return;
 	field_value(b, "new", hit, &hit->new);
-	if (*change.new_text != '\0')
-		field_text(b, "new_text", change.new_text);
+	if (*c->new_text != '\0')
+		field_text(b, "new_text", c->new_text);
 	field_text(b, "value_source", ex_value_source_text(hit->source));
 	if (hit->unchanged)
 		field_true(b, "unchanged");

@@ -151,8 +151,9 @@ put_value(struct buffer *b, const struct ex_hit *hit,
    value is of when that is a part of the watch: "  conn.state: OPEN -> CLOSED".
    Of a read: "  42". */
 static void
-put_change(struct buffer *b, const struct ex_hit *hit, const struct change *c)
+put_change(struct buffer *b, const struct ex_hit *hit)
 {
+	const struct ex_change *c = &hit->change;
 	const struct ex_watch *watch = hit->watch;
 
 	if (!c->has_old && !c->has_new)
@@ -185,9 +186,7 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
     bool full)
 {
 	const struct ex_watch *watch = hit->watch;
-	struct change change;
 
-	change_of(hit, &change);
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray || hit->unjudged)
 		text_paint(r, b, PAINT_BAD);
@@ -201,9 +200,9 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	text_put_watch_name(r, b, watch);
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
 		buffer_puts(b, " ");
-		text_put_bytes(r, b, watch, hit->addr, hit->len, change.type);
+		text_put_bytes(r, b, watch, hit->addr, hit->len, hit->change.type);
 	}
-	put_change(b, hit, &change);
+	put_change(b, hit);
 }
 
 /* "victim[4335/4340] cpu 1  +12.003417s" */

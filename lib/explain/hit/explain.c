@@ -221,6 +221,7 @@ give_out(struct ex_explainer *e, struct pending *p)
 		pending_put(e, p);
 		return 0;
 	}
+	ex_hit_change(&p->hit);
 	p->hit.seq = ++e->tally.hits;
 	result = e->give(e->arg, &p->hit);
 	pending_put(e, p);

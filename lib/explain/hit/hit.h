@@ -35,6 +35,17 @@ ex_watch_number(const struct ex_watch *watch)
 	return watch->number != 0 ? watch->number : watch->id;
 }
 
+/* What a hit made of the bytes that it touched. */
+struct ex_change {
+	bool has_old, has_new;	/* all of them are known: of what the hit has as
+				   old and new */
+	const char *type, *path;	/* of the object that they are, or are a
+					   part of; NULL: not known */
+	/* values of the object, as the program's; "": not known, or of a type
+	   that has no such text.  From the target. */
+	char old_text[256], new_text[256];
+};
+
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of being given out */
 	const struct ex_watch *watch;
@@ -54,6 +65,7 @@ struct ex_hit {
 	struct ex_value old, new;	/* of the watch's bytes; of those that
 					   were touched or of more */
 	enum ex_value_source source;	/* of new */
+	struct ex_change change;	/* in words */
 	bool unchanged;		/* a write that left every touched byte as it
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
@@ -71,6 +83,14 @@ struct ex_slot {
 	const struct ex_watch *watch;	/* NULL: none, ignored */
 	uint64_t addr, len;	/* the bytes it covers */
 };
+
+/* Where the touched bytes are in the watch's values; false: not among those
+   kept. */
+bool ex_hit_bytes(const struct ex_hit *, unsigned *from, unsigned *len);
+
+/* Fill in what the hit changed, from its values; done for each that an explainer
+   gives. */
+void ex_hit_change(struct ex_hit *);
 
 struct ex_explainer;
 

@@ -1,0 +1,65 @@
+/* change: what a hit made of the bytes that it touched, in words. */
+#include <string.h>
+
+#include "hit/hit.h"
+#include "type/type.h"
+
+bool
+ex_hit_bytes(const struct ex_hit *hit, unsigned *from, unsigned *len)
+{
+	const uint64_t at = hit->addr - hit->watch->addr;
+
+	if (hit->addr < hit->watch->addr || at >= EX_VALUE_MAX ||
+	    hit->len == 0 || hit->len > EX_VALUE_MAX - at)
+		return false;
+	*from = (unsigned)at;
+	*len = (unsigned)hit->len;
+	return true;
+}
+
+/* An object's value, if all its bytes are known. */
+static void
+put_text(const struct ex_hit *hit, const struct ex_object *object,
+    const struct ex_value *value, char *text, size_t size)
+{
+	const uint64_t at = hit->addr - hit->watch->addr +
+	    (uint64_t)ex_object_offset(object);
+	const uint64_t len = ex_object_size(object);
+
+	if (at < EX_VALUE_MAX && len <= EX_VALUE_MAX &&
+	    ex_value_known(value, (unsigned)at, (unsigned)len) &&
+	    !ex_object_text(hit->process, object, value->byte + at, text,
+	    size))
+		*text = '\0';
+}
+
+void
+ex_hit_change(struct ex_hit *hit)
+{
+	struct ex_change *c = &hit->change;
+	const struct ex_object *object;
+	unsigned from, len;
+
+	c->has_old = c->has_new = false;
+	c->type = c->path = NULL;
+	c->old_text[0] = c->new_text[0] = '\0';
+	if (hit->watch->access == 'x' || hit->len == 0)
+		return;
+	if (ex_hit_bytes(hit, &from, &len)) {
+		c->has_old = ex_value_known(&hit->old, from, len);
+		c->has_new = hit->source != EX_VALUE_UNKNOWN &&
+		    strcmp(hit->access, "read") != 0 &&
+		    ex_value_known(&hit->new, from, len);
+	}
+	if (hit->process == NULL || (object = ex_object_at(hit->process,
+	    hit->addr, hit->len)) == NULL)
+		return;
+	c->type = ex_object_type(object);
+	c->path = ex_object_path(object);
+	if (c->has_old)
+		put_text(hit, object, &hit->old, c->old_text,
+		    sizeof(c->old_text));
+	if (c->has_new)
+		put_text(hit, object, &hit->new, c->new_text,
+		    sizeof(c->new_text));
+}
