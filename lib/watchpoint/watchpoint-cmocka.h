@@ -1,11 +1,11 @@
 /*
- * watchpoint-cmocka: cmocka tests that fail when something writes where it should
- * not, with the file and line of who did it.
+ * watchpoint-cmocka: cmocka tests that fail when something writes where it
+ * should not, with the file and line of that write.
  *
  *	return wp_cmocka_run_group_tests(tests, setup, teardown);
  *
- * in place of cmocka_run_group_tests.  What is stray is said by WP_FREEZE in the
- * tests, or by watches with WP_STRAY:
+ * in place of cmocka_run_group_tests.  The tests say what is stray, by
+ * WP_FREEZE or by watches with WP_STRAY:
  *
  *	static void
  *	serving_leaves_the_configuration_alone(void **state)
@@ -13,25 +13,25 @@
  *		WP_FREEZE(config) { serve(); }
  *	}
  *
- * A stray access by the thread that runs the tests fails the test right there:
- * what would come next is not run, as with any assertion.  That of another
- * thread, and one inside the C library, which may hold a lock, fails the test
- * when it ends.  A test also fails when a freeze of it could not be armed; where
- * that may be, let it call wp_cmocka_skip_unwatched() in the frozen block.  The
- * report, with its backtrace, comes on standard error at the moment of the
- * access; it is in cmocka's own output too where that is a file's format
+ * A stray access by the thread that runs the tests fails the test right there,
+ * and the rest of the test is not run, as with any assertion.  A stray access
+ * by another thread, or inside the C library, which may hold a lock, fails the
+ * test when it ends.  A test also fails when a freeze in it could not be armed;
+ * to skip it then, call wp_cmocka_skip_unwatched() in the frozen block.  The
+ * report, with its backtrace, is written to standard error at the moment of the
+ * access; it is also in cmocka's own output if that has a format for files
  * (CMOCKA_MESSAGE_OUTPUT=XML, TAP, SUBUNIT).
  *
  * Where the tests must be run by cmocka_run_group_tests itself, the fixture is
- * enough for what the tests' own thread does:
+ * enough for accesses by the tests' own thread:
  *
  *	cmocka_run_group_tests(tests, wp_cmocka_setup, wp_cmocka_teardown);
  *
- * Nothing is called at a test's end then, so what other threads do is told when
- * the group ends; cmocka does not count that, hence the process ends with exit
- * status 1 whatever main returns.
+ * Nothing is called at a test's end then, so accesses by other threads are
+ * reported when the group ends.  cmocka does not count these, so the process
+ * ends with exit status 1 whatever main returns.
  *
- * Include <cmocka.h>, and what it wants to be included before, before this.
+ * Include <cmocka.h>, and the headers that it needs, before this one.
  */
 #ifndef WATCHPOINT_CMOCKA_H
 #define WATCHPOINT_CMOCKA_H
@@ -46,7 +46,7 @@
 
 /* What is known while a group runs. */
 struct wp_cmocka {
-	pthread_t thread;	/* that runs the tests */
+	pthread_t thread;	/* the one that runs the tests */
 	int on;			/* its accesses may fail a test */
 	int whole;		/* cmocka's messages hold whole reports */
 	uint64_t strays;	/* accounted for, by a failed test or otherwise */
@@ -57,7 +57,7 @@ struct wp_cmocka {
 	CMFixtureFunction setup, teardown;	/* of the group; may be NULL */
 	void *state;		/* of the group: from setup */
 	char message[8192];	/* to fail with */
-	struct wp_place place;	/* and where */
+	struct wp_place place;	/* where to fail */
 };
 
 /* A test that is run by wp_cmocka_run. */
@@ -88,8 +88,8 @@ wp_cmocka_what(const char *report, char *to, size_t size)
 	return snprintf(to, size, "%.*s", (int)len, report);
 }
 
-/* What to fail with, and where, as a report tells; without a helper there is none
-   ("") in a handler. */
+/* What to fail with, and where, as a report tells; without a helper there is
+   none ("") in a handler. */
 static inline void
 wp_cmocka_learn(const char *report, const struct wp_hit *hit)
 {

@@ -3,24 +3,25 @@
  *
  *	int balance;
  *
- *	WP_WATCH(balance);			each write is printed, with its
+ *	WP_WATCH(balance);			each write is reported, with its
  *						backtrace, as it happens
- *	WP_FREEZE(config) { serve(); }		nobody may write to config now
+ *	WP_FREEZE(config) { serve(); }		no thread may write to config
  *	WP_PERMIT(config) { reload(); }		but this thread may, here
  *
- * and, underneath, wp_open and friends.  Link with -lwatchpoint; nothing else is
- * needed but, for source lines and callers in the reports, the watchctl command.
+ * The functions underneath are wp_open and those around it.  Link with
+ * -lwatchpoint.  Source lines and callers in the reports need the watchctl
+ * command; nothing else is needed.
  *
  * Overview.  A watch takes one of the processor's few debug registers (four, on
  * x86-64, in each thread) for up to 8 aligned bytes.  The thread that touches
  * them is interrupted by a signal right after the instruction, captures its
  * registers and a piece of its stack into memory that it shares with a helper
- * process, and goes on once the helper has printed who it was and from where.
- * The helper is the command watchctl, started by the first watch; the program
- * cannot notice it: it is no child of the program's and takes no low descriptor.
- * It prints a summary, and ends, when the program has ended.
+ * process, and goes on once the helper has printed the report.  The helper is
+ * the command watchctl, started by the first watch.  The program cannot notice
+ * it: it is not a child of the program, and takes no low descriptor.  When the
+ * program has ended, the helper prints a summary and ends too.
  *
- * Delivery is found out by trying (signal(7), perf_event_open(2)):
+ * The delivery is found by trying (signal(7), perf_event_open(2)):
  *
  *	sigtrap	 SIGTRAP, by the kernel, to the thread that made the access
  *	async	 SIGURG or the like, where the kernel has no such SIGTRAP, and
@@ -28,13 +29,13 @@
  *	ptrace	 debug registers that the helper sets through ptrace(2), where
  *		 perf_event_open is refused altogether
  *
- * With the last two, threads made later are covered by the helper, which then
- * traces the program for as long as it watches all threads.
+ * With the last two, the helper covers threads that are created later, and so
+ * it traces the program for as long as all of its threads are watched.
  *
  * Environment, read at the first use and ignored in set-user-ID programs:
  *
- *	WATCHPOINT_HELPER	path of the helper; empty: none
- *	WATCHPOINT_DELIVERY	sigtrap, async or ptrace: no other is tried
+ *	WATCHPOINT_HELPER	path of the helper; empty: no helper
+ *	WATCHPOINT_DELIVERY	sigtrap, async or ptrace: try no other
  *	WATCHPOINT_FORM		text (the default) or json: the helper's reports
  *	WATCHPOINT_OUTPUT	a file for them, instead of standard error
  *	WATCHPOINT_STACK	bytes of stack to capture (4096; at most 16384)
@@ -42,9 +43,9 @@
  *				--inside, which sets it
  *
  * Unless it says otherwise a function may be called by any thread, but not from
- * a signal handler, and returns 0 or -errno; wp_cause then tells the reason.
+ * a signal handler, and returns 0 or -errno; wp_cause then returns the reason.
  *
- * Compiled with -DWP_DISABLE, the macros are there and do nothing.
+ * With -DWP_DISABLE the macros are defined and do nothing.
  */
 #ifndef WATCHPOINT_H
 #define WATCHPOINT_H
@@ -61,14 +62,15 @@ extern "C" {
 /* What to watch for. */
 enum wp_access {
 	WP_WRITE = 'w',
-	WP_READ = 'r',		/* x86: both are trapped, and the helper drops
-				   writes; a handler of yours sees both */
+	WP_READ = 'r',		/* x86: writes are trapped as well, and the
+				   helper drops them; your handler sees both */
 	WP_ACCESS = 'a',	/* reads and writes */
 	WP_EXEC = 'x'		/* execution of the instruction at an address;
 				   the hit comes before it is executed */
 };
 
-/* What a hit does, or'ed together.  0: WP_CALL with a handler, else WP_PRINT. */
+/* What happens at a hit, combined by or.  0: WP_CALL if there is a handler,
+   else WP_PRINT. */
 enum wp_action {
 	WP_PRINT = 1,		/* report it */
 	WP_CALL = 2,		/* call the handler, after the report */
@@ -77,46 +79,47 @@ enum wp_action {
 
 /* Whose accesses. */
 enum wp_threads {
-	WP_ALL_THREADS = 0,	/* those that exist and those to come */
+	WP_ALL_THREADS = 0,	/* the existing and all future ones */
 	WP_THIS_THREAD = 1
 };
 
 enum wp_flags {
-	WP_ASYNC = 1,		/* the thread does not wait for the report (it
-				   does when many reports are behind) */
+	WP_ASYNC = 1,		/* the thread does not wait for the report
+				   (unless many reports are outstanding) */
 	WP_STRAY = 2,		/* an access is stray, unless a WP_PERMIT of the
 				   thread covers the watch: then it is neither
 				   reported nor counted as a hit */
 	WP_FORK = 4,		/* also in children made by fork(2), where each
 				   has a watch and a helper of its own; without
 				   it children are not watched */
-	WP_DISABLED = 8,	/* wp_enable it when wanted */
-	WP_USER_ONLY = 16	/* not what the kernel touches on the program's
-				   behalf (read(2) into it); such accesses are
-				   seen where the kernel permits it only, and
-				   of WP_WRITE only: what execve(2) reads would
-				   end the next program by a signal */
+	WP_DISABLED = 8,	/* do not watch before wp_enable */
+	WP_USER_ONLY = 16	/* leave out accesses that the kernel makes on
+				   the program's behalf (read(2) into the
+				   bytes).  They are seen only where the kernel
+				   permits it, and only with WP_WRITE: otherwise
+				   a read by execve(2) would end the next
+				   program with a signal */
 };
 
 struct wp_watch;		/* a watch that is open */
 
-/* One access, as a handler is told of it; valid during the call. */
+/* One access, as it is passed to a handler; valid during the call. */
 struct wp_hit {
 	struct wp_watch *watch;
-	const char *label;	/* the watch's */
+	const char *label;	/* of the watch */
 	void *addr;		/* watched bytes around the access: those of the
-				   debug register that saw it; of several that did,
-				   from the first to the last, but in a program
-				   of several threads perhaps of one of them */
+				   debug register that saw it.  If several did,
+				   from the first to the last; in a program with
+				   several threads perhaps those of one only */
 	size_t len;
-	const void *pc;		/* where the thread goes on: on x86 behind the
-				   instruction, of WP_EXEC before it */
+	const void *pc;		/* where the thread goes on: on x86 after the
+				   instruction, or, with WP_EXEC, before it */
 	pid_t tid;
 	uint64_t nth;		/* the watch's hits so far, this one included */
 	int stray;		/* by WP_STRAY */
-	int late;		/* the thread had the signal blocked: pc is where
-				   it unblocked it, and accesses in between are
-				   this one hit */
+	int late;		/* the thread had the signal blocked: pc is
+				   where it unblocked the signal, and this one
+				   hit is for all accesses in between */
 	void *context;		/* the thread's registers: a ucontext_t */
 	const char *text;	/* the report as text, with WP_PRINT and a
 				   helper; else "" */
@@ -124,50 +127,55 @@ struct wp_hit {
 
 /*
  * Called in the thread that made the access, from a signal handler that has all
- * signals blocked: what it calls must be async-signal-safe (signal-safety(7)),
- * as far as the program does not know better.  It may read and write what is
- * watched: that is no hit.  It may call wp_enable, wp_disable and wp_count.  It
- * may leave by longjmp(3), after wp_leave.
+ * signals blocked.  What it calls must be async-signal-safe (signal-safety(7)),
+ * unless the program knows what its own code was doing at the access.  It may
+ * read and write what is watched; that is not a hit.  It may call wp_enable,
+ * wp_disable and wp_count.  It may leave by longjmp(3), after wp_leave.
  */
 typedef void wp_handler(const struct wp_hit *, void *arg);
 
-/* What wp_open is to do.  Fields that are 0 have the meaning that most want. */
+/* What wp_open should do.  For each field, 0 is a usual default. */
 struct wp_attr {
 	size_t size;		/* sizeof(struct wp_attr) */
 	const volatile void *addr;	/* first byte; any alignment */
-	size_t len;		/* bytes, at least 1, but for WP_EXEC: as many as
-				   the free debug registers cover */
+	size_t len;		/* bytes: at least 1, at most as many as the
+				   free debug registers cover; ignored for
+				   WP_EXEC */
 	enum wp_access access;	/* 0: WP_WRITE */
-	const char *label;	/* how reports call it: copied, cut after 63
-				   bytes; NULL: by its address */
-	uint64_t period;	/* each so many-th access is a hit; 0 and 1: each */
-	uint64_t limit;		/* it is disabled after so many hits, and again
-				   so many after each wp_enable; 0: never */
+	const char *label;	/* its name in reports: copied, at most 63
+				   bytes; NULL: its address */
+	uint64_t period;	/* only every period-th access counts as a hit;
+				   0 and 1: each access */
+	uint64_t limit;		/* the watch is disabled after this many hits,
+				   and again this many after each wp_enable; 0:
+				   no limit */
 	unsigned action;	/* enum wp_action */
 	wp_handler *handler;	/* NULL: none */
-	void *arg;		/* handed to it */
+	void *arg;		/* passed to it */
 	enum wp_threads threads;
 	unsigned flags;		/* enum wp_flags */
 };
 
 /*
- * Open a watch.  It watches when this returns.  A shared object that has the
- * bytes or the handler stays: dlclose(3) does not unload it any more.  -errno:
- *	EINVAL	the attribute makes no sense: cause says what
+ * Open a watch, which is in force when this returns.  A shared object that
+ * contains the bytes or the handler is no longer unloaded by dlclose(3).
+ * -errno:
+ *	EINVAL	the attribute is not valid: wp_cause says why
  *	E2BIG	it has fields that this library does not know, or the region
  *		takes more debug registers than there are
  *	EFAULT	the region is not mapped
  *	ENOSPC	no debug register is free in some thread
- *	EACCES, EPERM	not permitted: cause says by what
- *	ENODEV	no hardware breakpoints here
- *	ENOTSUP	the delivery asked for is not there, or cannot do this
+ *	EACCES, EPERM	not permitted: wp_cause says what refused it
+ *	ENODEV	this machine has no hardware breakpoints
+ *	ENOTSUP	the requested delivery is not available, or cannot do this
  *	EMFILE	too many watches (256), or descriptors
  */
 int wp_open(const struct wp_attr *, struct wp_watch **);
 
 /*
- * Close it.  When this returns its handler runs in no other thread any more, and
- * a signal that is still on its way does nothing.  NULL: nothing to do.
+ * Close it.  When this returns, its handler is no longer running in any other
+ * thread, and a signal that is still pending does nothing.  NULL: nothing to
+ * do.
  */
 void wp_close(struct wp_watch *);
 
@@ -176,140 +184,154 @@ int wp_enable(struct wp_watch *);
 int wp_disable(struct wp_watch *);
 
 /*
- * Watch another place of the same length instead, in all its threads, as the
- * alignment allows: -EINVAL when it would take another number of debug
- * registers.  -EFAULT: not mapped.  On failure it watches where it did.
+ * Watch another place of the same length instead, in all its threads.  -EINVAL:
+ * by its alignment that place would take another number of debug registers.
+ * -EFAULT: it is not mapped.  On failure the watch stays where it was.
  */
 int wp_move(struct wp_watch *, const volatile void *addr);
 
 /*
- * How many accesses there were, in *count, by all its threads; those without a
- * report (period, WP_PERMIT) too.  By whatever delivery, what is counted is how
- * often one of the watch's debug registers was touched while it was enabled: once
- * by an instruction; twice by one that touches two of them, as a watch of bytes
- * that are not within 8 aligned ones has; by each step of a rep string
- * instruction; and where the kernel's accesses are seen, by a system call up to
- * once for each byte.  What a handler touches itself may be among it.  -EPIPE: the
- * helper counted, and has ended.  Async-signal-safe.
+ * Store in *count the number of accesses by all its threads, including those
+ * without a report (period, WP_PERMIT).  With every delivery, it counts how
+ * often one of the watch's debug registers was touched while the watch was
+ * enabled: once by an instruction; twice by one that touches two of them (a
+ * watch has two if its bytes are not within 8 aligned ones); once by each step
+ * of a rep string instruction; and, where the kernel's accesses are seen, up to
+ * once for each byte by a system call.  Accesses by a handler may be included.
+ * -EPIPE: the helper did the counting, and has ended.  Async-signal-safe.
  */
 int wp_count(const struct wp_watch *, uint64_t *count);
 
-/* Why the calling thread's last call failed, in a line of words.  Valid until
-   its next call. */
+/* Why the calling thread's last call failed, in one line.  Valid until its next
+   call. */
 const char *wp_cause(void);
 
-/* Before leaving a handler by longjmp(3): the thread gets back the signal mask
-   that it had at the access, and the hit is void.  Async-signal-safe. */
+/* Call this before leaving a handler by longjmp(3): it restores the signal mask
+   that the thread had at the access.  The hit is no longer valid then.
+   Async-signal-safe. */
 void wp_leave(const struct wp_hit *);
 
 /*
- * Whether a handler may leave this hit so without a deadlock to fear: not when
- * the access was made in the C library or the dynamic loader, which may hold
- * locks; nor when that cannot be told, in a statically linked program, or late.
- * What the program's own code holds is for it to know.  Async-signal-safe.
+ * Whether a handler may leave this hit in this way without risking a deadlock.
+ * It may not when the access was made in the C library or the dynamic loader,
+ * which may hold locks, or when that is not known: in a statically linked
+ * program, or if the hit is late.  Locks of the program itself are not
+ * considered.  Async-signal-safe.
  */
 int wp_may_leave(const struct wp_hit *);
 
 /* Stray accesses so far, of all watches with WP_STRAY.  Async-signal-safe. */
 uint64_t wp_stray_count(void);
 
-/* The last stray access as its report has it; "" when there is none.  It may
-   change while another thread makes one. */
+/* The report of the last stray access; "" if there is none.  It may change
+   while another thread makes one. */
 const char *wp_stray_text(void);
 
 /*
- * Where the count may be too low: freezes that could not be armed or may not
- * cover every thread, and accesses that were counted but whose signal never came
- * (blocked, ignored, or taken by another handler).  A test may trust a count of
- * no stray accesses when this is 0 too.  Async-signal-safe.
+ * How often that count may be too low: freezes that could not be armed or may
+ * not cover every thread, and accesses that were counted but whose signal never
+ * came (it was blocked, ignored, or taken by another handler).  A test may
+ * trust that there were no stray accesses when this is 0 too.
+ * Async-signal-safe.
  */
 uint64_t wp_stray_missed(void);
 
-/* The last of them, in a line that begins with the place in the source if it is
-   of a macro; "" when there is none. */
+/* The last of these, in one line, which begins with the place in the source if
+   a macro was used; "" if there is none. */
 const char *wp_stray_missed_text(void);
 
-/* Forget both: another test begins. */
+/* Reset both counts, for the next test. */
 void wp_stray_reset(void);
 
 /*
- * Have a handler called at each stray access, of any watch, after the watch's
- * own; NULL: none.  It is a handler as above, so it may leave by longjmp(3).
+ * Install a handler that is called at each stray access to any watch, after the
+ * watch's own; NULL removes it.  Like any other handler it may leave by
+ * longjmp(3).
  */
 void wp_stray_handler(wp_handler *handler, void *arg);
 
-/* What a report says of where the access was made. */
+/* Where an access was made, according to its report. */
 struct wp_place {
-	char function[128];	/* of the innermost frame whose source is here to
-				   be read, else of that which has a line, else
-				   of the innermost; "": none is told */
+	char function[128];	/* of the innermost frame whose source file can
+				   be read here, else of the innermost with a
+				   line, else of the innermost; "": not reported
+				   */
 	char file[256];		/* "": no frame has a line */
-	int line;		/* 0: the same */
+	int line;		/* 0: no frame has a line */
 };
 
-/* Find it in a report's text (of a hit, or wp_stray_text).  Async-signal-safe. */
+/* Find it in a report's text (of a hit, or wp_stray_text).  Async-signal-safe.
+   */
 void wp_report_place(const char *text, struct wp_place *);
 
 /*
  * What the macros below stand for.
  */
 
-/* Watch writes to a variable, under a name; twice is once.  0 or -errno; a
-   failure is told on standard error too, once for each place in the source. */
+/* Watch writes to a variable, under a name.  A second call for the same
+   variable has no effect.  0 or -errno; a failure is also reported on standard
+   error, once for each place in the source. */
 int wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line);
 int wp_unwatch_variable(const volatile void *addr, size_t len);
 
-/* A block of code in which something holds.  The members are the library's. */
+/* A freeze or a permit for a block of code.  The members belong to the library.
+   */
 struct wp_scope {
-	void *cleanup[4];	/* how longjmp(3) and the thread's end find it */
+	void *cleanup[4];	/* how longjmp(3) and the thread's end find it
+				   */
 	struct wp_scope *outer;	/* the thread's permit around this one */
 	const volatile void *addr;
 	size_t len;
-	void *freeze;		/* what it shares with other freezes of the same;
-				   NULL: a permit, or it could not be had */
-	int state;		/* 0: not entered yet; 1: in it; 2: left */
+	void *freeze;		/* what it shares with other freezes of the same
+				   bytes; NULL: a permit, or it could not be
+				   armed */
+	int state;		/* 0: not entered yet; 1: inside; 2: left */
 };
 
 /*
  * Enter a scope, whose members are 0 or which is guarded.  Result: the scope.
- * Freezes of the same bytes, nested or in several threads, share one watch.  One
- * that cannot be had is told on standard error, once for each place in the
- * source, and counted by wp_stray_missed; the block is run in any case.
+ * Freezes of the same bytes, nested or in several threads, share one watch.
+ * One that cannot be armed is reported on standard error, once for each place
+ * in the source, and counted by wp_stray_missed; the block runs in any case.
  */
 struct wp_scope *wp_scope_freeze(struct wp_scope *, const volatile void *addr,
     size_t len, const char *name, const char *file, int line);
 struct wp_scope *wp_scope_permit(struct wp_scope *, const volatile void *addr,
     size_t len);
 
-/* Leave it; twice is once.  Result: NULL. */
+/* Leave it.  Leaving it again has no effect.  Result: NULL. */
 struct wp_scope *wp_scope_leave(struct wp_scope *);
 
-/* Make it, about to be entered, one that longjmp(3) and the end of the thread
-   leave too.  It must lie on the stack, in a place made by wp_scope_one. */
+/* Prepare a scope that is about to be entered, so that longjmp(3) and the end
+   of the thread leave it too.  It must be on the stack, in an array whose size
+   came from wp_scope_one. */
 struct wp_scope *wp_scope_guard(struct wp_scope *);
 
 /*
- * The same two where the scope may be a part of a coroutine, which leaves the
- * stack at co_await: frame is that of the call which is running
- * (__builtin_frame_address(0)).  A scope that is no variable of this very call is
- * not guarded, and its permit is not in force, as who resumes the coroutine would
- * have it: that is told on standard error, once for each place in the source.
+ * The same two where the scope may be part of a coroutine, which leaves the
+ * stack at co_await: frame is that of the running call
+ * (__builtin_frame_address(0)).  A scope that is not a variable of this very
+ * call is not guarded, and its permit is not in force, because the code that
+ * resumes the coroutine would have it too: a line on standard error says so,
+ * once for each place in the source.
  */
 struct wp_scope *wp_scope_guard_in(struct wp_scope *, const void *frame);
 struct wp_scope *wp_scope_permit_in(struct wp_scope *,
     const volatile void *addr, size_t len, const void *frame, const char *name,
     const char *file, int line);
 
-/* 1, which the compiler does not know: an array of so many scopes gets its place
-   when the block is entered, below the stack pointer that an earlier setjmp(3)
-   in the same function saved, and gives it back when the block is left. */
+/* Returns 1, which the compiler does not know: an array of that many scopes
+   gets its place when the block is entered, below the stack pointer that an
+   earlier setjmp(3) in the same function saved, and gives it up when the block
+   is left. */
 size_t wp_scope_one(void);
 
 /* Cleanup handler: leave the scope, unless NULL. */
 void wp_scope_cleanup(struct wp_scope **);
 
-/* Say how many stray accesses there were and may have been missed, and abort(3). */
+/* Print how many stray accesses there were and may have been missed, and
+   abort(3). */
 void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 
 #ifdef __cplusplus
@@ -318,38 +340,40 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #pragma GCC visibility pop
 
 /*
- * WP_WATCH(lvalue)	watch writes to a variable from here on, by all threads:
- *			each is printed; the program goes on.  0 or -errno.
- * WP_UNWATCH(lvalue)	and no more.
+ * WP_WATCH(lvalue)	report each write to a variable from here on, by any
+ *			thread; the program goes on.  0 or -errno.
+ * WP_UNWATCH(lvalue)	end that.
  * WP_FREEZE(lvalue) { ... }
- *			a write in the block, by any thread, is stray: printed,
- *			and counted by wp_stray_count.
+ *			a write during the block, by any thread, is stray: it is
+ *			reported, and counted by wp_stray_count.
  * WP_PERMIT(lvalue) { ... }
- *			in the block this thread may write; functions that it
- *			calls there too.
- * WP_ASSERT_NO_STRAY()	abort(3) if there was a stray write so far, or one may
- *			have been missed.
+ *			during the block this thread may write, and so may the
+ *			functions that it calls there.
+ * WP_ASSERT_NO_STRAY()	abort(3) if there has been a stray write, or one may
+ * have
+ *			been missed.
  *
- * The argument is evaluated once; it can be anything that has an address, but a
- * bit-field.  It is as long as the debug registers cover: a member, if not the
- * whole structure.  A block may be left by return, break, goto, longjmp(3), a C++
- * exception or the end of the thread; break and continue leave the block.  (A C
- * function that an exception passes through must be compiled with -fexceptions,
- * as always.  longjmp needs the GNU C library, and that the block has its place
- * on the thread's own stack; from C++20 on, that its setjmp is neither in the
- * block's own function nor in one that this is inlined into.)  A semicolon before
- * the block would take its place: then nothing is frozen.  Compilers warn of that: clang always, gcc with -Wextra or
- * -Wempty-body.  (That is why gcc -Wall suggests braces around a block that is all
- * that an `if' without `else' has.)
+ * The argument is evaluated once; it can be anything that has an address,
+ * except a bit-field.  The debug registers must cover it: watch a member if the
+ * whole structure is too large.  A block may be left by return, break, goto,
+ * longjmp(3), a C++ exception or the end of the thread; break and continue
+ * leave the block.  (A C function that an exception passes through must be
+ * compiled with -fexceptions, as always.  longjmp needs the GNU C library, and
+ * a block that is on the thread's own stack; from C++20 on, the setjmp may be
+ * neither in the block's own function nor in one that this is inlined into.) A
+ * semicolon before the block would take its place, and nothing would be frozen:
+ * clang always warns about that, gcc with -Wextra or -Wempty-body.  (That is
+ * why gcc -Wall suggests braces around a block that is the whole body of an
+ * `if' without `else'.)
  *
- * In C++ there are objects that do the same for as long as they live, but for
- * longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit has to be a variable
- * of its own, no part of another object.
+ * In C++ there are objects that do the same for as long as they live, except
+ * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
+ * variable of its own, not part of another object.
  *
- * In a coroutine a freeze holds across co_await, too.  But a permit is a thread's,
- * and the thread goes on with whoever resumed the coroutine.  So WP_PERMIT and
- * wp::permit are not in force there, which is told; what is permitted is given to
- * wp::permitted, where nothing can suspend it:
+ * In a coroutine a freeze also holds across co_await.  But a permit belongs to
+ * a thread, and the thread goes on with the code that resumed the coroutine.
+ * So WP_PERMIT and wp::permit are not in force there, and say so.  Pass what is
+ * permitted to wp::permitted, where nothing can suspend it:
  *
  *	wp::permitted(config, [&] { config.limit = 3; });
  *
@@ -357,8 +381,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * WP_WATCH and WP_UNWATCH are 0, and nothing is left of the macros in the code.
  */
 
-/* Blocks use an array of variable length on purpose, see wp_scope_one: a program
-   that wants to hear of its own is not told of these. */
+/* Blocks use an array of variable length on purpose, see wp_scope_one: a
+   program that is compiled with -Wvla gets no warning for these. */
 #ifdef __clang__
 #define WP_QUIET_	_Pragma("clang diagnostic push")		\
 			_Pragma("clang diagnostic ignored \"-Wvla\"")
@@ -368,7 +392,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #pragma GCC system_header
 #define WP_QUIET_
 #define WP_LOUD_
-/* Of the empty body of a loop gcc never warns, of an else it does. */
+/* gcc never warns about the empty body of a loop, but does about that of an
+   else. */
 #define WP_BODY_	if (0) {} else
 #endif
 
@@ -378,8 +403,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_ADDRESS_(lvalue)	(&(lvalue))
 #endif
 
-/* To be compiled, and nothing more: no warning says that what is named is not
-   used. */
+/* Compile the argument without evaluating it, so that nothing in it counts as
+   unused. */
 #define WP_UNEVALUATED_(lvalue)	(0 ? (void)WP_ADDRESS_(lvalue) : (void)0)
 
 /* Names that are new at each use. */
@@ -394,8 +419,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 #define WP_PERMIT(lvalue)	WP_BLOCK_(lvalue)
 #define WP_ASSERT_NO_STRAY()	((void)0)
 
-/* The block, once; break and continue leave it, as they do otherwise.  A jump
-   into the loop leaves less in the code than one that counts to 1. */
+/* Run the block once; break and continue leave it, as without WP_DISABLE.  A
+   jump into the loop leaves less code than a loop that counts to 1. */
 #define WP_BLOCK_(lvalue)						\
 	switch (WP_UNEVALUATED_(lvalue), 0)				\
 		while (0)						\
@@ -518,7 +543,8 @@ public:
 	void *operator new(size_t) = delete;
 };
 
-/* And while a function is called, in a coroutine, too.  Its result is passed on. */
+/* The same while a function is called, in a coroutine too.  Its result is
+   returned. */
 template <class T, class F>
 auto permitted(const T &object, F &&function) -> decltype(function())
 {
@@ -527,8 +553,8 @@ auto permitted(const T &object, F &&function) -> decltype(function())
 	return function();
 }
 
-/* Writes to the object are printed for as long as this lives; it does not tell
-   if it could not be had, but wp_cause does. */
+/* Writes to the object are reported for as long as this lives.  If it could not
+   be armed, it converts to false, and wp_cause returns the reason. */
 class watch {
 public:
 	template <class T>
