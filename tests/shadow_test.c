@@ -126,10 +126,8 @@ make(struct ex_hit *hit, const struct made *m, const struct ex_watch *of)
 static void
 put(unsigned i, const struct made *m)
 {
-	static const struct ex_sample sample;
-
 	make(&hits[i], m, &watch);
-	ex_shadows_hit(shadows, &hits[i], &sample, &claims[i]);
+	ex_shadows_hit(shadows, &hits[i], NULL, &claims[i]);
 }
 
 static int
@@ -185,8 +183,6 @@ tells_a_store_from_a_jump(void **state)
 		.flags = WP_STOP_EXACT, .addr = AREA, .len = 8, .old = {5},
 		.new = {6},
 	};
-	const struct ex_sample stopped = {.raw = (const uint8_t *)&stop,
-	    .raw_len = sizeof(stop)}, plain = {0};
 	static const struct {
 		bool before, stopped;	/* the old value is known by this */
 		uint64_t pc;
@@ -212,8 +208,8 @@ tells_a_store_from_a_jump(void **state)
 		hits[1].insn.confidence = EX_AMBIGUOUS;
 		hits[1].insn.jump = hits[1].insn.addr;
 		hits[1].insn.addr = 0;
-		ex_shadows_hit(shadows, &hits[1], cases[i].stopped ? &stopped :
-		    &plain, &claims[1]);
+		ex_shadows_hit(shadows, &hits[1], cases[i].stopped ? &stop :
+		    NULL, &claims[1]);
 		expect("jump", 1, cases[i].old, cases[i].new);
 		assert_int_equal(hits[1].insn.confidence, cases[i].is);
 		assert_int_equal(hits[1].source, cases[i].source);
@@ -335,7 +331,6 @@ believes_flags(void **state)
 {
 	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made add = {1010, 1, 0, ADD, 1, 0, 0};
-	static const struct ex_sample sample;
 
 	(void)state;
 	begin(&recorded);
@@ -343,7 +338,7 @@ believes_flags(void **state)
 	make(&hits[1], &add, &watch);
 	hits[1].insn.effect.has_flags = true;
 	hits[1].insn.effect.flags = 1 << 6;	/* zero */
-	ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+	ex_shadows_hit(shadows, &hits[1], NULL, &claims[1]);
 	expect("store", 0, UNKNOWN, 5);
 	expect("add", 1, UNKNOWN, UNKNOWN);
 }
@@ -423,14 +418,13 @@ keeps_to_one_process(void **state)
 {
 	static const struct made a = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made b = {1010, 1, 0, STORE, 6, 0, 0};
-	static const struct ex_sample sample;
 
 	(void)state;
 	begin(&recorded);
 	put(0, &a);
 	make(&hits[1], &b, &watch);
 	hits[1].pid = 11;
-	ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+	ex_shadows_hit(shadows, &hits[1], NULL, &claims[1]);
 	expect("the first", 0, UNKNOWN, 5);
 	expect("another process", 1, UNKNOWN, 6);
 }
@@ -563,7 +557,6 @@ knows_the_bytes_that_overlap(void **state)
 		{8, 4, true, 0xf00, 8, 4},
 	};
 	static const struct made load = {1010, 1, 0, VECTOR, 0, 0, 0};
-	static const struct ex_sample sample;
 	uint8_t ones[32];
 
 	(void)state;
@@ -581,9 +574,9 @@ knows_the_bytes_that_overlap(void **state)
 			hit->insn.effect.stored[b] = (uint8_t)(b + 1);
 		hit->addr = AREA + cases[i].first;
 		hit->len = cases[i].n;
-		ex_shadows_hit(shadows, hit, &sample, &claims[0]);
+		ex_shadows_hit(shadows, hit, NULL, &claims[0]);
 		make(&hits[1], &load, &wide);
-		ex_shadows_hit(shadows, &hits[1], &sample, &claims[1]);
+		ex_shadows_hit(shadows, &hits[1], NULL, &claims[1]);
 		ex_shadows_given(&claims[0]);
 		assert_int_equal(hit->source, EX_VALUE_REGISTER);
 		assert_int_equal(hits[1].old.known, cases[i].known);
@@ -744,14 +737,11 @@ believes_a_stop(void **state)
 			.flags = cases[i].flags, .addr = cases[i].addr,
 			.len = 8, .old = {3}, .new = {4},
 		};
-		const struct ex_sample sample = {
-			.raw = (const uint8_t *)&stop, .raw_len = sizeof(stop),
-		};
 
 		begin(&at_once);
 		make(&hits[0], &(struct made){1000, 1, 0, cases[i].what, 5, 0,
 		    0}, &watch);
-		ex_shadows_hit(shadows, &hits[0], &sample, &claims[0]);
+		ex_shadows_hit(shadows, &hits[0], &stop, &claims[0]);
 		expect("stop", 0, cases[i].old, cases[i].new);
 		assert_int_equal(hits[0].source, cases[i].source);
 	}
@@ -785,10 +775,7 @@ joins_a_stop(void **state)
 			.len = 8, .old = {3}, .new = {4},
 		};
 		const struct ex_record record = {
-			.time = 1100 * 1000, .sample = {
-				.raw = (const uint8_t *)&stop,
-				.raw_len = sizeof(stop),
-			},
+			.time = 1100 * 1000,
 		};
 
 		begin(&at_once);
@@ -799,7 +786,7 @@ joins_a_stop(void **state)
 		put(1, &(struct made){1100, 1, 0, cases[i].what, 5, 0, 0});
 		if (cases[i].look)
 			ex_shadows_look(shadows);
-		ex_shadows_joined(shadows, &claims[1], &record);
+		ex_shadows_joined(shadows, &claims[1], &record, &stop);
 		put(2, &(struct made){1200, 2, 1, STORE, 7, 0, 0});
 		expect("stop", 1, cases[i].old, cases[i].new);
 		assert_int_equal(hits[1].source, cases[i].source);

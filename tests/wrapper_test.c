@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "spec/wrapper.h"
+#include "hit/call_wrapper.h"
 
 static void
 names_calls(void **state)
@@ -24,7 +24,7 @@ names_calls(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const char *call = wrapper_call(names[i].function);
+		const char *call = ex_call_of_wrapper(names[i].function);
 
 		if (names[i].call == NULL)
 			assert_null(call);

@@ -14,7 +14,6 @@
 #include "insn/insn.h"
 #include "os/proc.h"
 #include "stop/stop_value.h"
-#include "spec/wrapper.h"
 
 /* Watches that one instruction can have touched, at most. */
 enum { TOUCHED_MAX = 1 + WP_ALSO_MAX };
@@ -31,7 +30,6 @@ struct cell {
 	char comm[16];
 	struct ex_record record;	/* decoded from the next */
 	_Alignas(8) uint8_t bytes[WP_RECORD_MAX];
-	const struct wp_cell_watch *now;	/* whose hit is being reported */
 };
 
 /* Add a copy of a watch, unless it makes no sense. */
@@ -292,10 +290,7 @@ put_left(const struct cell *c, const struct wp_cell_watch *w,
 	if ((c->flags & (WP_CELL_ALONE | WP_CELL_WAITS)) ==
 	    (WP_CELL_ALONE | WP_CELL_WAITS))
 		return false;
-	*left = (struct wp_stop_value){
-		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
-		.addr = w->addr, .call = -1,
-	};
+	*left = (struct wp_stop_value){.addr = w->addr, .call = -1};
 	if (ordered == ORDER_UNKNOWN || w != &c->watch[0] ||
 	    (c->flags & wanted) != wanted || w->len > sizeof(c->byte))
 		return true;
@@ -319,6 +314,18 @@ record_each(struct inside *in, const struct wp_cell_watch *w,
 		(void)session_record(&in->session, record);
 }
 
+/* Whether this watch is one of those that the cell's hit is stray for. */
+static bool
+is_stray(const struct inside *in, const struct cell *c,
+    const struct wp_cell_watch *w)
+{
+	const struct wp_channel_watch *open =
+	    &in->channel->watch[w->index % WP_WATCHES_MAX];
+
+	return (c->flags & WP_CELL_STRAY) != 0 && (c->nwatches == 1 ||
+	    atomic_load(&open->serial) != w->serial || open->stray != 0);
+}
+
 /* Report it as a hit of one of its watches.  Of threads that race it is not
    known who was the last, nor was what is read later read before the next
    hit. */
@@ -328,71 +335,35 @@ report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
 	struct ex_explainer *explainer = in->session.explainer;
 	const bool alone = (c->flags & WP_CELL_ALONE) != 0;
 	struct ex_record record = c->record;
-	bool late = (c->flags & WP_CELL_LATE) != 0;
+	struct ex_hints hints = {
+		.late = (c->flags & WP_CELL_LATE) != 0, .kernel = c->kernel,
+		/* the thread waits behind its call until this is done */
+		.stopped = c->kernel,
+		.stray = is_stray(in, c, w), .comm = c->comm,
+	};
 	uint8_t bytes[WP_SETTLED_MAX];
 	const struct ex_watch *watch;
 	struct wp_stop_value left;
 	enum ordered ordered;
 
-	c->now = w;
 	record.attr = known_slot(&in->known, &in->session, w, -1);
 	ordered = take_order(in, c, w, bytes);
-	if (put_left(c, w, ordered, &left)) {
-		record.sample.raw = (const uint8_t *)&left;
-		record.sample.raw_len = sizeof(left);
-	}
-	/* the instruction before the pc is not to be asked */
-	if (late || c->kernel)
-		record.misc = PERF_RECORD_MISC_KERNEL;
+	if (put_left(c, w, ordered, &left))
+		hints.read = &left;
 	watch = record.attr < 0 ? NULL : in->session.slots[record.attr].watch;
 	if (watch != NULL && ordered != ORDER_AFTER_HIT)
 		ex_explain_missed(explainer, watch);
 	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
 		ex_explain_known(explainer, watch, in->program, bytes,
 		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
-	/* the thread waits behind its call until this is done */
-	if (c->kernel)
-		ex_explain_stands(explainer, record.tid);
+	ex_explain_hints(explainer, &hints);
 	record_each(in, w, &record);
 	(void)session_flush(&in->session, UINT64_MAX);
-	ex_explain_stands(explainer, 0);
+	ex_explain_hints(explainer, NULL);
 	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
 		ex_explain_missed(explainer, watch);
 	else if (watch != NULL && !alone)
 		ex_explain_unread(explainer, watch);
-}
-
-static const char *
-call_of(const struct ex_stack *stack)
-{
-	return stack == NULL || stack->n == 0 ||
-	    stack->frame[0].function == NULL ? NULL :
-	    wrapper_call(stack->frame[0].function);
-}
-
-/* Whether this watch is one of those that the cell's hit is stray for. */
-static bool
-is_stray(const struct inside *in, const struct cell *c)
-{
-	const struct wp_channel_watch *open =
-	    &in->channel->watch[c->now->index % WP_WATCHES_MAX];
-
-	return (c->flags & WP_CELL_STRAY) != 0 && (c->nwatches == 1 ||
-	    atomic_load(&open->serial) != c->now->serial || open->stray != 0);
-}
-
-void
-cell_amend(void *arg, struct ex_hit *hit)
-{
-	const struct inside *in = arg;
-	const struct cell *c = in->cell;
-
-	memcpy(hit->comm, c->comm, sizeof(c->comm));
-	hit->late = (c->flags & WP_CELL_LATE) != 0;
-	hit->kernel = c->kernel;
-	if (hit->kernel && hit->call.name == NULL)
-		hit->call.name = call_of(hit->stack);
-	hit->stray = is_stray(in, c);
 }
 
 /* As much of a text as a reply holds, in whole lines. */
@@ -411,11 +382,9 @@ put_reply(char to[WP_REPLY_MAX], char *text, size_t len)
 static void
 report_all(struct inside *in, struct cell *c)
 {
-	in->cell = c;
 	in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
 	for (unsigned i = 0; i < c->nwatches; i++)
 		report_as(in, c, &c->watch[i]);
-	in->cell = NULL;
 	in->session.reply_only = false;
 }
 

@@ -34,8 +34,6 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	in->began = wp_clock_ns();
 	/* who starts a command is there to read; others may have forgotten */
 	room_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
-	in->session.amend = cell_amend;
-	in->session.amend_arg = in;
 	in->mapped = (struct mapped){.space = in->session.space, .pid = program};
 	in->known = (struct known){.pid = program};
 	sideband_open(&in->sideband, program);

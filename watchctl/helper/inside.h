@@ -50,7 +50,6 @@ struct inside {
 	struct sideband sideband;
 	struct copies copies;
 	struct tracing *tracing;	/* when the program wants it */
-	const struct cell *cell;	/* that is being explained; NULL: none */
 	uint64_t began;			/* ns */
 	uint32_t warned;		/* warnings of the program's that are told */
 	uint32_t gaps;			/* and the channel's gaps */
@@ -82,9 +81,6 @@ void inside_close(struct inside *);
 
 /* Explain the hit in a cell, report it if wanted, and fill in its reply. */
 void cell_report(struct inside *, struct wp_cell *, bool wanted);
-
-/* For the session (arg: struct inside): what the cell knows of a hit. */
-void cell_amend(void *arg, struct ex_hit *);
 
 /* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.  Result:
    how many regions, or -errno with a cause in the request. */

@@ -224,8 +224,6 @@ give(void *arg, const struct ex_hit *explained)
 	struct ex_hit hit = *explained;
 
 	hit.seq = s->reported + 1;
-	if (s->amend != NULL)
-		s->amend(s->amend_arg, &hit);
 	if (s->options->changed && hit.unchanged && s->reply == NULL) {
 		s->unchanged++;
 		return 0;

@@ -49,10 +49,6 @@ struct session {
 	uint64_t unjudged;		/* hits */
 	char doubt[160];		/* why the run cannot be vouched for; "":
 					   it can, as far as is known */
-	/* what who delivers the records knows better than they: called with
-	   each hit, before it is judged and reported; NULL: nothing */
-	void (*amend)(void *arg, struct ex_hit *);
-	void *amend_arg;		/* handed to it */
 	/* called with each hit, of those judged with each stray one, once it
 	   has been reported, and written out; NULL: nothing is to be done
 	   then */

@@ -247,14 +247,15 @@ stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
 	struct stopping *stopping = arg;
 	struct session *s = &stopping->run->session;
+	const struct ex_hints hints = {.tid = tid, .stopped = true};
 
 	(void)pid;
 	if (!stopping->loops || s->explainer == NULL ||
 	    (s->acted == NULL && !kernel))
 		return false;
-	ex_explain_stands(s->explainer, tid);
+	ex_explain_hints(s->explainer, &hints);
 	(void)feed(stopping, UINT64_MAX, true);
-	ex_explain_stands(s->explainer, 0);
+	ex_explain_hints(s->explainer, NULL);
 	if (stopping->leave)
 		stopping->run->reason = "paused";
 	return stopping->leave;

@@ -24,9 +24,9 @@
 #include <sys/mman.h>
 
 #include "hit/access.h"
+#include "hit/call_wrapper.h"
 #include "hit/shadow.h"
 #include "module/kernel.h"
-#include "stop/stop_value.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
 
@@ -54,7 +54,7 @@ struct ex_explainer {
 	struct pending reserve;		/* for want of memory: given out at
 					   once */
 	struct ex_values values;	/* as they are found */
-	pid_t stands;			/* a thread at its last hit; 0: none */
+	struct ex_hints hints;		/* of the samples that are fed */
 	struct ex_shadows *shadows;
 };
 
@@ -346,6 +346,44 @@ first_pc(struct ex_process *process, const struct ex_hit *hit)
 	    &start) && start == vaddr ? hit->pc : 0;
 }
 
+/* What is known of a record's sample beforehand. */
+static const struct ex_hints *
+hints_of(const struct ex_explainer *e, const struct ex_record *record)
+{
+	static const struct ex_hints none;
+
+	return e->hints.tid == 0 || e->hints.tid == record->tid ? &e->hints :
+	    &none;
+}
+
+/* What a stop has read, put into *stop.  NULL: nothing. */
+static const struct wp_stop_value *
+read_at_stop(const struct ex_explainer *e, const struct ex_record *record,
+    struct wp_stop_value *stop)
+{
+	const struct ex_hints *hints = hints_of(e, record);
+
+	if (hints->read != NULL)
+		return hints->read;
+	return wp_stop_value_get(record->sample.raw, record->sample.raw_len,
+	    stop) ? stop : NULL;
+}
+
+static bool
+is_kernels(const struct ex_explainer *e, const struct ex_record *record)
+{
+	return ex_access_kernel(record) || hints_of(e, record)->kernel;
+}
+
+/* The system call that the C library's function at the top is for; NULL: none. */
+static const char *
+call_of_wrapper(const struct ex_stack *stack)
+{
+	return stack == NULL || stack->n == 0 ||
+	    stack->frame[0].function == NULL ? NULL :
+	    ex_call_of_wrapper(stack->frame[0].function);
+}
+
 /* What the system call's arguments say.  A stop tells its number, with the last
    of its samples. */
 static void
@@ -353,17 +391,18 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
 {
 	const struct ex_sample *s = &record->sample;
-	struct wp_stop_value stop;
+	const struct ex_hints *hints = hints_of(e, record);
+	struct wp_stop_value room;
+	const struct wp_stop_value *stop = read_at_stop(e, record, &room);
 	struct ex_call_sample sample = {
 		.record = record, .stack = hit->stack,
 		.addr = slot->addr, .len = slot->len,
 		.access = slot->watch->access,
 		.reached = ex_access_reached(record, slot->addr, slot->len),
-		.number = wp_stop_value_get(s->raw, s->raw_len, &stop) ?
-		    stop.call : -1,
+		.number = stop != NULL ? stop->call : -1,
 		.process = hit->process,
 		.live = ex_space_live(e->space),
-		.stopped = e->stands != 0 && record->tid == e->stands,
+		.stopped = hints->stopped,
 	};
 
 	sample.returned = sample.stopped && s->callchain_len == 0;
@@ -373,6 +412,8 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 		sample.len = slot->watch->len;
 	}
 	ex_call_explain(&sample, &hit->call);
+	if (hints->kernel && hit->call.name == NULL)
+		hit->call.name = call_of_wrapper(hit->stack);
 	hit->access = access_text(hit);
 }
 
@@ -382,8 +423,10 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 {
 	const struct ex_watch *watch = slot->watch;
 	const struct ex_sample *sample = &record->sample;
+	const struct ex_hints *hints = hints_of(e, record);
 	struct ex_process *process = ex_space_process(e->space, record->pid);
-	uint64_t first;
+	uint64_t first = 0;
+	bool user;
 
 	memset(hit, 0, sizeof(*hit));
 	hit->watch = watch;
@@ -393,19 +436,25 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->cpu = record->cpu;
 	hit->samples = 1;
 	hit->process = process;
-	hit->kernel = ex_access_kernel(record);
+	hit->kernel = is_kernels(e, record);
+	hit->late = hints->late;
+	hit->stray = hints->stray;
 	hit->pc = ex_access_pc(record);
-	(void)strncpy(hit->comm, ex_space_comm(e->space, hit->pid, hit->tid),
+	(void)strncpy(hit->comm, hints->comm != NULL ? hints->comm :
+	    ex_space_comm(e->space, hit->pid, hit->tid),
 	    sizeof(hit->comm) - 1);
+	/* whether the pc is the access's */
+	user = !hit->kernel && !hit->late;
 	hit->access = access_text(hit);
 	if (process == NULL)
 		return;
-	if (!hit->kernel)
+	if (user) {
 		ex_insn_explain(process, sample, watch->addr,
 		    (uint32_t)watch->len, watch->access, &hit->insn);
-	first = hit->kernel ? 0 : first_pc(process, hit);
+		first = first_pc(process, hit);
+	}
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
-	    first == 0 && !hit->kernel);
+	    first == 0 && user);
 	hit->access = access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);
@@ -557,17 +606,18 @@ static void
 join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
     const struct ex_record *record)
 {
-	struct wp_stop_value stop;
+	struct wp_stop_value room;
+	const struct wp_stop_value *stop = read_at_stop(e, record, &room);
 
 	p->hit.samples++;
 	if (p->hit.kernel) {
-		if (wp_stop_value_get(record->sample.raw,
-		    record->sample.raw_len, &stop) && stop.call >= 0)
+		if (stop != NULL && stop->call >= 0)
 			explain_again(e, slot, record, &p->hit);
 		touch_kernel(e, &p->hit, slot, record, false, &p->stepping);
 		check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
 		touch_slot(&p->hit, slot);
+	ex_shadows_joined(e->shadows, &p->claim, record, stop);
 }
 
 /* Whether other samples may be of the same access as this one. */
@@ -594,6 +644,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct pending *p)
 {
 	struct ex_hit *hit = &p->hit;
+	struct wp_stop_value stop;
 	uint64_t vaddr;
 
 	explain_sample(e, slot, record, hit);
@@ -607,7 +658,8 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	    hit->process != NULL && ex_process_module(hit->process,
 	    hit->watch->addr, &vaddr) != NULL)
 		ex_shadows_mapped(e->shadows, hit->watch, false);
-	ex_shadows_hit(e->shadows, hit, &record->sample, &p->claim);
+	ex_shadows_hit(e->shadows, hit, read_at_stop(e, record, &stop),
+	    &p->claim);
 	if (e->values.at_once)
 		ex_shadows_look(e->shadows);
 }
@@ -616,7 +668,7 @@ static int
 explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record)
 {
-	const bool more = may_get_more(slot->watch, ex_access_kernel(record));
+	const bool more = may_get_more(slot->watch, is_kernels(e, record));
 	struct pending *p;
 
 	if (slot->watch->access != 'w' && ex_space_kernel(e->space) &&
@@ -627,7 +679,6 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	p = open_hit_of(e, slot, record);
 	if (p != NULL) {
 		join(e, p, slot, record);
-		ex_shadows_joined(e->shadows, &p->claim, record);
 		e->tally.joined++;
 		return 0;
 	}
@@ -649,9 +700,9 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 }
 
 void
-ex_explain_stands(struct ex_explainer *e, pid_t tid)
+ex_explain_hints(struct ex_explainer *e, const struct ex_hints *hints)
 {
-	e->stands = tid;
+	e->hints = hints != NULL ? *hints : (struct ex_hints){0};
 }
 
 /* A mapping that is new, or has another protection. */

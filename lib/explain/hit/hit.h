@@ -14,6 +14,7 @@
 #include "hit/stack.h"
 #include "hit/value.h"
 #include "insn/insn.h"
+#include "stop/stop_value.h"
 
 /* What is watched, as a reader is to see it. */
 struct ex_watch {
@@ -70,11 +71,10 @@ struct ex_hit {
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
 	unsigned samples;	/* how many were joined in this hit */
-	/* set by who knows, not by the explainer: */
-	bool stray;		/* by somebody who may not */
+	bool stray;		/* by somebody who may not: by hints, or later */
 	bool unjudged;		/* maybe stray: who may is not on the backtrace,
 				   which is not whole */
-	bool late;		/* told when the thread no longer blocked the
+	bool late;		/* by hints: told when the thread no longer blocked the
 				   signal: pc and backtrace are of then */
 };
 
@@ -158,9 +158,22 @@ void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
    are a module's. */
 void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
 
-/* From now on this thread stands still at its last hit, so that its process can
-   be asked about it; 0: none does. */
-void ex_explain_stands(struct ex_explainer *, pid_t tid);
+/* What is known of samples besides what they say themselves. */
+struct ex_hints {
+	pid_t tid;		/* of this thread's alone; 0: of all */
+	bool stopped;		/* it stands still where it was sampled, so that
+				   its process can be asked about the hit */
+	bool kernel;		/* the kernel made the access, for the system
+				   call that the thread has come back from */
+	bool late, stray;	/* as in struct ex_hit */
+	const char *comm;	/* the thread's name then; NULL: by records */
+	const struct wp_stop_value *read;	/* what was read of the watch;
+				   NULL: by the sample */
+};
+
+/* Take these for the samples that are fed from now on; NULL: nothing is known
+   of them. */
+void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 
 /* Feed one record: the space learns, a sample of a watch becomes (part of) a
    hit.  0, or give's result. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "stop/lent.h"
-#include "stop/stop_value.h"
 #include "util/table.h"
 
 /* ns; see shadow.h. */
@@ -490,21 +489,19 @@ take_left(struct ex_claim *claim, const struct ex_value *left)
    Result: whether there is any; then nothing else is to be read. */
 static bool
 take_stop(const struct ex_shadows *s, struct ex_claim *claim,
-    const struct ex_sample *sample)
+    const struct wp_stop_value *stop)
 {
 	struct ex_hit *hit = claim->hit;
 	struct ex_value old, new;
-	struct wp_stop_value stop;
 
-	if (!wp_stop_value_get(sample->raw, sample->raw_len, &stop) ||
-	    stop.addr != hit->watch->addr || is_execution(hit))
+	if (stop == NULL || stop->addr != hit->watch->addr || is_execution(hit))
 		return false;
-	new.known = old.known = low_bits(stop.len);
-	memcpy(old.byte, stop.old, sizeof(old.byte));
-	memcpy(new.byte, stop.new, sizeof(new.byte));
-	if (stop.flags & WP_STOP_EXACT)
+	new.known = old.known = low_bits(stop->len);
+	memcpy(old.byte, stop->old, sizeof(old.byte));
+	memcpy(new.byte, stop->new, sizeof(new.byte));
+	if (stop->flags & WP_STOP_EXACT)
 		take_before(claim, &old);
-	if (stop.flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
+	if (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
 		take_left(claim, &new);
 		return true;
 	}
@@ -569,7 +566,7 @@ tell_before(struct ex_shadow *w, const struct ex_claim *claim)
 
 void
 ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
-    const struct ex_sample *sample, struct ex_claim *claim)
+    const struct wp_stop_value *stop, struct ex_claim *claim)
 {
 	struct ex_shadow *w = shadow_of(s, hit->watch);
 	bool ordered = false, quiet = false;
@@ -591,7 +588,7 @@ ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
 	apply(hit, claim);
 	if (quiet)
 		tell_before(w, claim);
-	claim->looked = take_stop(s, claim, sample);
+	claim->looked = take_stop(s, claim, stop);
 	if (w == NULL)
 		return;
 	leave(w, hit, ordered && !is_blind(s, w, hit->time));
@@ -602,10 +599,10 @@ ex_shadows_hit(struct ex_shadows *s, struct ex_hit *hit,
 
 void
 ex_shadows_joined(struct ex_shadows *s, struct ex_claim *claim,
-    const struct ex_record *record)
+    const struct ex_record *record, const struct wp_stop_value *stop)
 {
 	struct ex_shadow *w = claim->shadow;
-	const bool stopped = take_stop(s, claim, &record->sample);
+	const bool stopped = take_stop(s, claim, stop);
 
 	if (w == NULL)
 		return;

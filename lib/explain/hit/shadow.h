@@ -69,13 +69,14 @@ struct ex_shadows *ex_shadows_new(const struct ex_values *values);
 void ex_shadows_free(struct ex_shadows *);
 
 /* A hit was explained: fill in its values, as far as they are known by now, and
-   *claim, which lives until ex_shadows_given, as the hit does. */
+   *claim, which lives until ex_shadows_given, as the hit does.  The bytes that
+   a stop has read: NULL: none. */
 void ex_shadows_hit(struct ex_shadows *, struct ex_hit *,
-    const struct ex_sample *, struct ex_claim *);
+    const struct wp_stop_value *, struct ex_claim *);
 
 /* One more sample of a hit. */
 void ex_shadows_joined(struct ex_shadows *, struct ex_claim *,
-    const struct ex_record *);
+    const struct ex_record *, const struct wp_stop_value *);
 
 /* Whether its values are settled, when all hits of before now are known. */
 bool ex_shadows_settled(const struct ex_shadows *, const struct ex_claim *,

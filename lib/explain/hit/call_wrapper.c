@@ -1,5 +1,5 @@
-/* wrapper: the C library's functions that do no more than a system call. */
-#include "spec/wrapper.h"
+/* call_wrapper: the C library's functions that do no more than a system call. */
+#include "hit/call_wrapper.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ without(const char *name, const char *prefix)
 }
 
 const char *
-wrapper_call(const char *function)
+ex_call_of_wrapper(const char *function)
 {
 	const char *name = function + strspn(function, "_");
 	const char *const *found;
