@@ -194,6 +194,35 @@ gives_an_execution_watch_no_length(void **state)
 	spec_free(&spec);
 }
 
+/* A line of a file has a message of its own; a dot alone is not yet a file. */
+static void
+knows_the_lines_of_a_file(void **state)
+{
+	static const struct {
+		const char *text;
+		enum wp_cause_code code;
+	} rows[] = {
+		{"list.c:20", WP_CAUSE_LINES},
+		{"src/list.cpp:20", WP_CAUSE_LINES},
+		{"list.c+8:20", WP_CAUSE_ACCESS},
+		{"v!list.c:20", WP_CAUSE_ACCESS},
+		{"count[abi:.xx11]:4", WP_CAUSE_ACCESS},
+		{"count[abi:.xx11]+8:4", WP_CAUSE_ACCESS},
+		{".text:4", WP_CAUSE_ACCESS},
+		{"f.0:4", WP_CAUSE_ACCESS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct wp_cause cause;
+		struct spec spec;
+
+		assert_true(spec_parse(rows[i].text, 'x', &spec, &cause) < 0);
+		if (cause.code != rows[i].code)
+			fail_msg("%s: %s", rows[i].text, cause.text);
+	}
+}
+
 /* A long SPEC leaves room for what is wrong with it. */
 static void
 shows_a_part_of_a_long_spec(void **state)
@@ -577,6 +606,7 @@ main(void)
 		cmocka_unit_test(parses),
 		cmocka_unit_test(points_at_what_is_wrong),
 		cmocka_unit_test(gives_an_execution_watch_no_length),
+		cmocka_unit_test(knows_the_lines_of_a_file),
 		cmocka_unit_test(shows_a_part_of_a_long_spec),
 		cmocka_unit_test(resolves),
 		cmocka_unit_test(refuses_with_the_reason),

@@ -289,14 +289,21 @@ syntax_error(const char *text, const char *p, const char *wrong,
 	return rc;
 }
 
-/* Whether what stands for a symbol is rather a file, as in "list.c:20". */
+/* Whether what stands for a symbol is rather a file, as in "list.c:20": the dot
+   and what follows can also be a part of a C++ name, as in "f[abi:.x]". */
 static bool
 is_file(const struct spec *spec)
 {
-	const char *dot = spec->module != NULL || spec->symbol == NULL ? NULL :
-	    strrchr(spec->symbol, '.');
+	const char *p;
 
-	return dot != NULL && dot > spec->symbol && isalpha((unsigned char)dot[1]);
+	if (spec->module != NULL || spec->symbol == NULL || spec->has_off)
+		return false;
+	p = strrchr(spec->symbol, '.');
+	if (p == NULL || p == spec->symbol || !isalpha((unsigned char)p[1]))
+		return false;
+	while (*++p != '\0' && is_word(*p))
+		;
+	return *p == '\0';
 }
 
 int
