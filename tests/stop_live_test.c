@@ -33,6 +33,7 @@ static struct shared {
 	uint32_t before[VALUES];	/* the value that this one replaced */
 	atomic_uint made, handled;
 	atomic_uint wanted, answered;	/* by a signal's handler */
+	_Atomic uint64_t granted;	/* writes, in all, until more are granted */
 	bool uses[3];		/* of own_signals */
 	unsigned lost;
 } *shared;
@@ -611,7 +612,10 @@ a_signal_taken_into_use(void **state)
 
 /* --- signals that mean something --- */
 
-enum { HANDSHAKES = 2500 };	/* of each of four kinds */
+enum {
+	HANDSHAKES = 2500,	/* of each of four kinds */
+	WRITES_EACH = RECORDS_MAX / HANDSHAKES,
+};
 
 static const int own_signals[] = {SIGURG, SIGWINCH, SIGCHLD};
 
@@ -639,6 +643,10 @@ static void *
 write_on(void *over)
 {
 	while (!*(atomic_bool *)over) {
+		if (word[0] == shared->granted) {
+			(void)sched_yield();
+			continue;
+		}
 		word[0]++;
 		for (volatile int i = 0; i < 2000; i++)
 			;
@@ -647,7 +655,8 @@ write_on(void *over)
 }
 
 /* A thread that has written twice since has been to the kernel, and cannot have
-   missed a signal. */
+   missed a signal.  It is granted only so many writes for each: who waits may
+   have no processor for long, and all the records have to find room. */
 static void
 shake_hands(pthread_t thread, int sig)
 {
@@ -656,6 +665,7 @@ shake_hands(pthread_t thread, int sig)
 	shared->wanted++;
 	(void)pthread_kill(thread, sig);
 	writes = word[0];
+	shared->granted = writes + WRITES_EACH;
 	while (shared->answered != shared->wanted &&
 	    word[0] - writes < 3)
 		(void)sched_yield();
