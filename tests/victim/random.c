@@ -35,7 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../random_log.h"
+#include "../support/random_log.h"
 #include "random_forms.h"
 
 enum {

@@ -5,7 +5,7 @@
  * and in channel_post.c, and what they call of perf.c, and of the deliveries:
  * count, disable, rearm.  It calls nothing of libc that is not
  * async-signal-safe, and nothing that is a point of cancellation, for an access
- * can be in the middle of malloc(3).  tests/trap_safe.sh holds the objects to it.
+ * can be in the middle of malloc(3).  tests/script/trap_safe.sh holds the objects to it.
  * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
  * program's memory by wp_peek only, but for the watches.
  *
