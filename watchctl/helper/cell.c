@@ -120,7 +120,7 @@ find_insn(const struct cell *c, struct inside *in,
 	    w->access == WP_EXEC)
 		return false;
 	ex_insn_explain(process, &c->record.sample, w->addr, (uint32_t)w->len,
-	    (char)w->access, insn);
+	    (enum wp_access)w->access, insn);
 	return insn->confidence == EX_EXACT && insn->size > 0;
 }
 

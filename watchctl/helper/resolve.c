@@ -28,11 +28,11 @@ answer(struct inside *in, const struct spec *spec,
 {
 	const struct wp_region what = {
 		.addr = place->addr, .len = place->len,
-		.access = (enum wp_access)(unsigned char)spec->access,
+		.access = spec->access,
 	};
 
 	*region = (struct wp_cell_watch){
-		.addr = what.addr, .len = spec->access == 'x' ? 1 : what.len,
+		.addr = what.addr, .len = what.len,
 		.access = (uint8_t)spec->access, .nslots = count_slots(&what),
 	};
 	(void)snprintf(region->label, sizeof(region->label), "%s", spec->text);
@@ -56,7 +56,7 @@ resolve_line(struct inside *in, char *line, struct wp_cell_watch *region,
 		return wp_cause_errno(cause, line, EINVAL);
 	if (process == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if ((err = spec_parse(text + 1, *line, &spec, cause)) < 0)
+	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec, cause)) < 0)
 		return err;
 	if ((err = spec_resolve(&spec, process, &place, cause)) == 0 &&
 	    (err = answer(in, &spec, &place, region)) < 0)

@@ -16,26 +16,22 @@
 #include "util/complain.h"
 #include "report/session.h"
 #include "module/symbol.h"
+#include "os/slot.h"
 
-static char
+static enum wp_access
 access_of(const struct perf_event_attr *attr)
 {
 	switch (attr->bp_type) {
 	case HW_BREAKPOINT_X:
-		return 'x';
+		return WP_EXEC;
 	case HW_BREAKPOINT_W:
-		return 'w';
+		return WP_WRITE;
 	case HW_BREAKPOINT_R:
-		return 'r';
+		return WP_READ;
 	default:
-		return attr->config == REPLAY_READS ? 'r' : 'a';
+		return attr->config == REPLAY_READS ?
+		    WP_READ : WP_ACCESS;
 	}
-}
-
-static uint64_t
-length_of(const struct perf_event_attr *attr)
-{
-	return attr->bp_type == HW_BREAKPOINT_X ? 1 : attr->bp_len;
 }
 
 static bool
@@ -61,7 +57,7 @@ add_watch(struct session *s, const struct ex_perf_event *events, size_t n,
     size_t i)
 {
 	const struct perf_event_attr *attr = &events[i].attr;
-	uint64_t len = length_of(attr);
+	uint64_t len = wp_slot_bytes(attr->bp_type, attr->bp_len);
 	unsigned slots = 1;
 	char name[64];
 
@@ -83,6 +79,7 @@ add_watches(struct session *s, const struct ex_perfdata *data)
 	size_t n = ex_perfdata_events(data, &events);
 
 	for (size_t i = 0; i < n; i++) {
+		const struct perf_event_attr *attr = &events[i].attr;
 		int err = 0;
 
 		if (is_watch(&events[i]) &&
@@ -90,8 +87,8 @@ add_watches(struct session *s, const struct ex_perfdata *data)
 			err = add_watch(s, events, n, i);
 		if (err == 0)
 			err = session_add_slot(s, is_watch(&events[i]) ?
-			    (int)s->nwatches - 1 : -1, events[i].attr.bp_addr,
-			    length_of(&events[i].attr));
+			    (int)s->nwatches - 1 : -1, attr->bp_addr,
+			    wp_slot_bytes(attr->bp_type, attr->bp_len));
 		if (err < 0)
 			return complain("out of memory");
 	}

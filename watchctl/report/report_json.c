@@ -147,7 +147,7 @@ field_pid(struct buffer *b, const struct ex_watch *watch)
 static void
 watch_fields(struct buffer *b, const struct ex_watch *watch)
 {
-	const char access[] = {watch->access, '\0'};
+	const char access[] = {(char)watch->access, '\0'};
 
 	field_dec(b, "id", ex_watch_number(watch));
 	field_pid(b, watch);

@@ -176,7 +176,7 @@ tell_watch(struct session *s)
 
 int
 session_add_watch(struct session *s, const char *spec, const char *symbol,
-    uint64_t addr, uint64_t len, char access, unsigned slots)
+    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots)
 {
 	struct ex_watch *watch = new_watch(spec, symbol), **more;
 

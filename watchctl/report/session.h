@@ -72,7 +72,7 @@ int session_open(struct session *, const struct options *, enum ex_source,
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun is told of it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
-    uint64_t addr, uint64_t len, char access, unsigned slots);
+    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
 
 /* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
 int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);

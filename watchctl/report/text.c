@@ -114,7 +114,7 @@ text_put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
 		visible_put(b, type);
 		buffer_puts(b, ", ");
 	}
-	if (watch->access == 'x')
+	if (watch->access == WP_EXEC)
 		buffer_printf(b, "at %#llx)", (unsigned long long)addr);
 	else if (n == 0 || n >= all)
 		buffer_printf(b, "%llu byte%s at %#llx)", all,
@@ -126,14 +126,14 @@ text_put_bytes(struct report *r, struct buffer *b, const struct ex_watch *watch,
 }
 
 const char *
-text_access_words(char access)
+text_access_words(enum wp_access access)
 {
 	switch (access) {
-	case 'w':
+	case WP_WRITE:
 		return "writes";
-	case 'r':
+	case WP_READ:
 		return "reads";
-	case 'x':
+	case WP_EXEC:
 		return "execution";
 	default:
 		return "any access";

@@ -52,7 +52,7 @@ void text_put_bytes(struct report *, struct buffer *, const struct ex_watch *,
     uint64_t addr, uint64_t len, const char *type);
 
 /* "writes", of a watch's access. */
-const char *text_access_words(char access);
+const char *text_access_words(enum wp_access);
 
 /* "write", "stray write by read(2)", "write by the kernel (thread exit)". */
 void text_put_access(struct buffer *, const char *verdict, const char *access,

@@ -309,8 +309,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 		regions[i] = (struct wp_region){
 			.addr = process->place[i].addr,
 			.len = process->place[i].len,
-			.access = (enum wp_access)(unsigned char)
-			    o->spec[i].access,
+			.access = o->spec[i].access,
 		};
 	if (err >= 0)
 		err = wp_target_watch(run->target, regions, o->nspecs, cause);
@@ -368,7 +367,7 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	event->nids = (size_t)n;
 	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
 	return err < 0 ? err : session_add_slot(&run->session, (int)w,
-	    slot->addr, slot->type == HW_BREAKPOINT_X ? 1 : slot->len);
+	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
 /* Which of several processes a watch is in. */
@@ -398,8 +397,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	const struct wp_region *region = &watched->region;
 	int err = session_add_watch(&run->session, spec->text,
 	    process->place[w % nspecs].symbol, region->addr,
-	    spec->access == 'x' ? 1 : region->len, spec->access,
-	    watched->nslots);
+	    region->len, spec->access, watched->nslots);
 
 	if (err >= 0 && run->nprocesses > 1)
 		say_process(run, process, run->session.watches[w],
@@ -407,7 +405,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
-		events[i].attr.config = spec->access == 'r' ? REPLAY_READS : 0;
+		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS : 0;
 	}
 	return err < 0 ? err : (int)watched->nslots;
 }

@@ -149,7 +149,7 @@ parse_stacks(const char *text, bool *once)
 }
 
 static int
-add_spec(struct options *o, char access, const char *text)
+add_spec(struct options *o, enum wp_access access, const char *text)
 {
 	struct wp_cause cause;
 	struct spec *more = realloc(o->spec, (o->nspecs + 1) * sizeof(*more));
@@ -281,11 +281,11 @@ static int
 option(struct options *o, int c)
 {
 	switch (c) {
-	case 'w':
-	case 'r':
-	case 'a':
-	case 'x':
-		return add_spec(o, (char)c, optarg);
+	case WP_WRITE:
+	case WP_READ:
+	case WP_ACCESS:
+	case WP_EXEC:
+		return add_spec(o, (enum wp_access)c, optarg);
 	case 'p':
 		return add_pids(o, optarg);
 	case 'f':

@@ -307,7 +307,7 @@ is_file(const struct spec *spec)
 }
 
 int
-spec_parse(const char *text, char access, struct spec *spec,
+spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
 {
 	const char *p = text, *wrong;
@@ -322,7 +322,7 @@ spec_parse(const char *text, char access, struct spec *spec,
 		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);
-	else if (access == 'x' && spec->len != 0)
+	else if (access == WP_EXEC && spec->len != 0)
 		rc = is_file(spec) ? wp_cause_set(cause, WP_CAUSE_LINES, text) :
 		    wp_cause_set(cause, WP_CAUSE_ACCESS);
 	if (rc != 0)

@@ -11,6 +11,7 @@
 
 #include "os/cause.h"
 #include "module/module.h"
+#include "watchpoint.h"
 
 struct spec {
 	char *text;		/* as given, malloc'd */
@@ -20,7 +21,7 @@ struct spec {
 	bool has_off;
 	uint64_t off;
 	uint64_t len;		/* 0: by default */
-	char access;		/* 'w', 'r', 'a', 'x' */
+	enum wp_access access;
 };
 
 /* What a spec means in one process. */
@@ -34,7 +35,8 @@ struct spec_place {
 
 /* Parse text.  0, or -EINVAL with a cause that points at the character;
    -ENOMEM. */
-int spec_parse(const char *text, char access, struct spec *, struct wp_cause *);
+int spec_parse(const char *text, enum wp_access, struct spec *,
+    struct wp_cause *);
 void spec_free(struct spec *);
 
 /*

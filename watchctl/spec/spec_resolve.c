@@ -105,9 +105,9 @@ best_fit(void *arg, struct ex_module *module, uint64_t base)
 
 /* Whether a watch of this access cannot mean such a symbol. */
 static bool
-wrong_kind(char access, const struct ex_symbol *symbol)
+wrong_kind(enum wp_access access, const struct ex_symbol *symbol)
 {
-	return access == 'x' ? symbol->object || symbol->tls :
+	return access == WP_EXEC ? symbol->object || symbol->tls :
 	    symbol->function;
 }
 
@@ -508,10 +508,10 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 	uint64_t left = size > spec->off ? size - spec->off : 0;
 	uint64_t unit;
 
-	if (spec->access == 'x' && c->symbol.object)
+	if (spec->access == WP_EXEC && c->symbol.object)
 		return range_error(spec, "this is data, not a function: watch "
 		    "it with -w, -r or -a", cause);
-	if (spec->access != 'x' && c->symbol.function && spec->len == 0)
+	if (spec->access != WP_EXEC && c->symbol.function && spec->len == 0)
 		return range_error(spec, "this is a function: watch its "
 		    "execution with -x, or bytes of it with :LEN", cause);
 	if (size > 0 && left == 0)
@@ -521,7 +521,7 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 		    "address", cause);
 	place->addr = c->addr + spec->off;
 	unit = alignment(place->addr);
-	if (spec->access == 'x')
+	if (spec->access == WP_EXEC)
 		place->len = 1;
 	else if (spec->len != 0)
 		place->len = spec->len;
@@ -581,7 +581,7 @@ resolve_symbol(struct search *s, struct ex_process *process,
 		return symbol_unknown(s, process, cause);
 	if (s->n > 1)
 		return symbol_ambiguous(s, cause);
-	if (s->spec->access == 'x' && s->found[0].symbol.indirect &&
+	if (s->spec->access == WP_EXEC && s->found[0].symbol.indirect &&
 	    !s->spec->has_off)
 		return symbol_indirect(s, cause);
 	if (!s->found[0].symbol.tls)
@@ -602,7 +602,7 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 
 	place->addr = spec->addr;
 	place->len = spec->len != 0 ? spec->len :
-	    spec->access == 'x' ? 1 : alignment(spec->addr);
+	    spec->access == WP_EXEC ? 1 : alignment(spec->addr);
 	module = ex_process_module(process, spec->addr, &vaddr);
 	if (module == NULL || !ex_symbol_at(module, vaddr, &symbol) ||
 	    symbol.tls || symbol.value > vaddr)

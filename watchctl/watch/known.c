@@ -51,7 +51,7 @@ add_slots(struct known_watch *w, struct session *s, int watch)
 
 	for (int i = 0; i < n && err == 0; i++)
 		err = session_add_slot(s, watch, slot[i].addr,
-		    region.access == WP_EXEC ? 1 : slot[i].len);
+		    wp_slot_bytes(slot[i].type, slot[i].len));
 	return err;
 }
 
@@ -69,7 +69,7 @@ add(struct known *known, struct session *s, const struct wp_cell_watch *what,
 		.shared = wp_proc_shares(known->pid, what->addr, what->len),
 	};
 	err = session_add_watch(s, spec, symbol, what->addr, what->len,
-	    (char)what->access, what->nslots);
+	    (enum wp_access)what->access, what->nslots);
 	if (err == 0)
 		err = add_slots(w, s, (int)s->nwatches - 1);
 	w->nslots = s->nslots - w->slot;
@@ -104,7 +104,7 @@ symbol_of(const struct known *known, const struct session *s,
 	char label[WP_LABEL_MAX];
 	const struct spec spec = {
 		.addr = what->addr, .len = what->len,
-		.access = (char)what->access, .text = label,
+		.access = (enum wp_access)what->access, .text = label,
 	};
 
 	memcpy(label, what->label, sizeof(label));

@@ -270,7 +270,7 @@ consider_done(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
 	struct ex_call *out = look->out;
 
 	if (done == 0 || !overlap(at, done, s->addr, s->len) || look->sure ||
-	    (s->access == 'w' && (way & EX_CALL_WRITES) == 0))
+	    (s->access == WP_WRITE && (way & EX_CALL_WRITES) == 0))
 		return;
 	if (s->reached != 0 && s->reached - 1 - at < bytes) {
 		look->sure = true;

@@ -16,6 +16,7 @@
 
 #include "hit/stack.h"
 #include "record/record.h"
+#include "watchpoint.h"
 
 struct ex_call {
 	const char *name;	/* "read"; NULL: not known, or none */
@@ -48,7 +49,7 @@ struct ex_call_sample {
 	const struct ex_record *record;	/* taken in the kernel */
 	const struct ex_stack *stack;	/* its backtrace; NULL: none */
 	uint64_t addr, len;	/* the watched bytes that it is about */
-	char access;		/* as of struct ex_watch */
+	enum wp_access access;	/* as of struct ex_watch */
 	uint64_t reached;	/* as of ex_access_reached */
 	struct ex_process *process;	/* its code may tell the number; NULL:
 				   no */

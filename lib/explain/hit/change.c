@@ -43,7 +43,7 @@ ex_hit_change(struct ex_hit *hit)
 	c->has_old = c->has_new = false;
 	c->type = c->path = NULL;
 	c->old_text[0] = c->new_text[0] = '\0';
-	if (hit->watch->access == 'x' || hit->len == 0)
+	if (hit->watch->access == WP_EXEC || hit->len == 0)
 		return;
 	if (ex_hit_bytes(hit, &from, &len)) {
 		c->has_old = ex_value_known(&hit->old, from, len);

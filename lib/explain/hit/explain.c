@@ -185,9 +185,9 @@ access_text(const struct ex_hit *hit)
 {
 	bool reads, writes;
 
-	if (hit->watch->access == 'w')
+	if (hit->watch->access == WP_WRITE)
 		return "write";
-	if (hit->watch->access == 'x')
+	if (hit->watch->access == WP_EXEC)
 		return "execute";
 	what_it_does(hit, &reads, &writes);
 	if (!reads && !writes)
@@ -205,7 +205,7 @@ is_dropped(const struct ex_hit *hit)
 	bool reads, writes;
 
 	what_it_does(hit, &reads, &writes);
-	return hit->watch->access == 'r' && writes && !reads;
+	return hit->watch->access == WP_READ && writes && !reads;
 }
 
 static int
@@ -337,7 +337,7 @@ first_pc(struct ex_process *process, const struct ex_hit *hit)
 	uint64_t vaddr, start;
 	struct ex_module *module;
 
-	if (hit->watch->access == 'x' || insn->pc == hit->pc)
+	if (hit->watch->access == WP_EXEC || insn->pc == hit->pc)
 		return hit->pc;
 	if (insn->confidence >= EX_ADDRESS_UNVERIFIED)
 		return insn->pc + insn->len == hit->pc ? insn->pc : hit->pc;
@@ -499,7 +499,7 @@ narrow(struct ex_hit *hit)
 	uint64_t other = insn->other, end = insn->other + insn->other_size;
 
 	if (insn->confidence != EX_EXACT || insn->size == 0 ||
-	    watch->access == 'x')
+	    watch->access == WP_EXEC)
 		return;
 	cut(&from, &to, watch->addr, watch->len);
 	cut(&other, &end, watch->addr, watch->len);
@@ -561,7 +561,7 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 		cut(&from, &to, at, len);
 		reached = 0;
 	} else if (call->has_bytes && call->each != 0 && reached == 0 &&
-	    hit->watch->access == 'w' && from >= call->buffer) {
+	    hit->watch->access == WP_WRITE && from >= call->buffer) {
 		at = (from - call->buffer) / call->each * call->each;
 		cut(&from, &to, call->buffer + at + call->from,
 		    call->each - call->from);
@@ -671,7 +671,7 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	const bool more = may_get_more(slot->watch, is_kernels(e, record));
 	struct pending *p;
 
-	if (slot->watch->access != 'w' && ex_space_kernel(e->space) &&
+	if (slot->watch->access != WP_WRITE && ex_space_kernel(e->space) &&
 	    ex_access_recording(record)) {
 		e->tally.joined++;
 		return 0;

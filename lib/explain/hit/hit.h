@@ -26,7 +26,7 @@ struct ex_watch {
 	const char *spec;	/* as the user wrote it */
 	const char *symbol;	/* NULL: none */
 	uint64_t addr, len;	/* the whole region */
-	char access;		/* 'w', 'r', 'a' or 'x' */
+	enum wp_access access;	/* what is watched for */
 	unsigned slots;		/* how many events it takes in a thread */
 };
 

@@ -66,7 +66,7 @@ shadow_of(struct ex_shadows *s, const struct ex_watch *watch)
 {
 	struct ex_shadow *w;
 
-	if (s->values == NULL || watch->access == 'x' || watch->id == 0)
+	if (s->values == NULL || watch->access == WP_EXEC || watch->id == 0)
 		return NULL;
 	w = ex_table_get(&s->of, watch->id);
 	if (w == NULL && ex_table_reserve(&s->of, 1) &&
@@ -157,7 +157,7 @@ agree(const struct ex_value *a, const struct ex_value *b)
 static bool
 is_execution(const struct ex_hit *hit)
 {
-	return hit->watch->access == 'x';
+	return hit->watch->access == WP_EXEC;
 }
 
 /* Whether the instruction is known, and the bytes that it touched. */

@@ -33,7 +33,8 @@ ex_insn_no_jump(struct ex_insn *insn)
 #ifndef __x86_64__
 void
 ex_insn_explain(struct ex_process *process, const struct ex_sample *sample,
-    uint64_t addr, uint32_t len, char access, struct ex_insn *out)
+    uint64_t addr, uint32_t len, enum wp_access access,
+    struct ex_insn *out)
 {
 	(void)process;
 	(void)sample;

@@ -11,6 +11,7 @@
 
 #include "insn/effect.h"
 #include "module/module.h"
+#include "watchpoint.h"
 
 /* How sure the answer is. */
 enum ex_confidence {
@@ -49,11 +50,11 @@ void ex_insn_no_jump(struct ex_insn *);
 
 /*
  * Explain a sample taken in user mode in this process, of a watch of len bytes
- * at addr.  access is what the watch asked for: 'w' writes, 'x' execution of
- * the instruction at addr, 'r' or 'a' reads and writes (this processor has no
- * watch of reads alone).  Always fills *out.
+ * at addr.  access is what the watch asked for; WP_READ counts as WP_ACCESS,
+ * since this processor has no watch of reads alone.  Always fills *out.
  */
 void ex_insn_explain(struct ex_process *, const struct ex_sample *,
-    uint64_t addr, uint32_t len, char access, struct ex_insn *out);
+    uint64_t addr, uint32_t len, enum wp_access access,
+    struct ex_insn *out);
 
 #endif

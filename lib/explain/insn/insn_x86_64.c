@@ -408,16 +408,17 @@ query_init(struct ex_query *q, const struct ex_sample *sample)
 
 void
 ex_insn_explain(struct ex_process *process, const struct ex_sample *sample,
-    uint64_t addr, uint32_t len, char access, struct ex_insn *out)
+    uint64_t addr, uint32_t len, enum wp_access access,
+    struct ex_insn *out)
 {
 	struct ex_query q = { .process = process, .addr = addr, .len = len,
-	    .reads_too = access != 'w' };
+	    .reads_too = access != WP_WRITE };
 	struct candidates all = { .n = 0 };
 
 	memset(out, 0, sizeof(*out));
 	if (!query_init(&q, sample))
 		return;
-	if (access == 'x') {
+	if (access == WP_EXEC) {
 		out->confidence = EX_EXACT;
 		out->pc = q.pc;
 		if (decode(&q, q.pc, &all.code[0]))

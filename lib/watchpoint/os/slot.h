@@ -10,6 +10,7 @@
 #ifndef WP_SLOT_H
 #define WP_SLOT_H
 
+#include <linux/hw_breakpoint.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,14 @@ struct wp_slot {
 	uint64_t len;		/* bp_len */
 	uint32_t type;		/* bp_type: HW_BREAKPOINT_* */
 };
+
+/* How many bytes a slot watches, by bp_type and bp_len: of execution, that at
+   its address. */
+static inline uint64_t
+wp_slot_bytes(uint32_t type, uint64_t len)
+{
+	return type == HW_BREAKPOINT_X ? 1 : len;
+}
 
 /* What the processor offers. */
 struct wp_slot_caps {
