@@ -331,7 +331,7 @@ text_limits(const struct doctor *d, struct buffer *b)
 	else
 		buffer_printf(&line, "; %llu descriptors: one slot in %llu "
 		    "threads", (unsigned long long)d->nofile,
-		    (unsigned long long)(d->nofile / cpus));
+		    (unsigned long long)(d->nofile / (cpus + 1)));
 	put_heading(b, "limits");
 	put_folded(b, buffer_text(&line));
 	buffer_free(&line);

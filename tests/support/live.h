@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/attr.h"
 #include "os/perf.h"
 #include "os/probe.h"
 
@@ -19,6 +20,15 @@
 
 /* What may be used. */
 static struct wp_features live_features;
+
+/* What events opened as wp_attr_watch has them give when they are read. */
+static inline uint64_t
+live_format(void)
+{
+	return wp_attr_format(&(struct wp_options){
+		.format_lost = live_features.format_lost,
+	});
+}
 
 static inline void
 live_skip(void **state)

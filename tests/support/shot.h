@@ -96,7 +96,7 @@ shot_count(struct shot *s)
 		struct wp_perf_count one;
 
 		assert_int_equal(wp_perf_read(s->events.event[i].fd,
-		    live_features.format_lost, &one), 0);
+		    live_format(), &one), 0);
 		s->count.value += one.value;
 		s->count.lost += one.lost;
 	}

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "report/policy.h"
+#include "attach/uptime.h"
 
 /* How a run began. */
 struct report_start {
@@ -37,6 +38,7 @@ struct report_end {
 	uint64_t handled;	/* hits that went to handlers of the program, and
 				   no further */
 	uint64_t dropped;	/* -r: accesses that were writes */
+	struct wp_uptime uptime;	/* as of session_uptime */
 	const char *reason;	/* "count", "time", "exit", "signal",
 				   "detached"; NULL: none */
 	int status;		/* watchctl's exit status */

@@ -648,6 +648,12 @@ put_end(struct report *r, const struct report_end *end)
 		field_dec(b, "stray", end->stray);
 	if (end->unjudged > 0)
 		field_dec(b, "unjudged", end->unjudged);
+	if (end->uptime.known && end->uptime.threads > 0)
+		field_dec(b, "threads", end->uptime.threads);
+	if (end->uptime.known) {
+		field_dec(b, "watched_ns", end->uptime.ran - end->uptime.off);
+		field_dec(b, "gap_ns", end->uptime.off);
+	}
 	if (end->reason != NULL)
 		field_text(b, "reason", end->reason);
 	field(b, "status");

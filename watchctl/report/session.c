@@ -424,6 +424,25 @@ session_doubt(struct session *s, const char *format, ...)
 	va_end(ap);
 }
 
+void
+session_uptime(struct session *s, const struct wp_uptime *uptime)
+{
+	const char *spec;
+
+	s->uptime = *uptime;
+	if (uptime->worst == 0)
+		return;
+	spec = uptime->watch < s->nwatches ? s->watches[uptime->watch]->spec :
+	    "?";
+	session_warn(s, "%s was not watched for %.6f s in thread %d, or those "
+	    "that it made: the events were disabled by another process, or "
+	    "there are none for a processor; what was accessed then was "
+	    "neither seen nor counted", spec, (double)uptime->worst / 1e9,
+	    uptime->tid);
+	session_doubt(s, "%s was not watched for %.6f s in thread %d, or those "
+	    "that it made", spec, (double)uptime->worst / 1e9, uptime->tid);
+}
+
 /* Whether nobody needs the account. */
 static bool
 is_quiet(const struct session *s, const struct report_end *end)
@@ -443,6 +462,25 @@ add(char *text, size_t size, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text + len, size - len, format, ap);
 	va_end(ap);
+}
+
+static void
+say_uptime(const struct wp_uptime *uptime)
+{
+	char text[128] = "the watches were on for ";
+
+	if (!uptime->known)
+		return;
+	if (uptime->off > 0)
+		add(text, sizeof(text), "%.3f of ",
+		    (double)(uptime->ran - uptime->off) / 1e9);
+	add(text, sizeof(text), "the %.3f s that ", (double)uptime->ran / 1e9);
+	if (uptime->threads > 0)
+		add(text, sizeof(text), "%u thread%s ran", uptime->threads,
+		    uptime->threads == 1 ? "" : "s");
+	else
+		add(text, sizeof(text), "the threads ran");
+	(void)complain("%s", text);
 }
 
 /* The account, on stderr; also where there is no memory. */
@@ -474,6 +512,7 @@ say_account(const struct session *s, const struct report_end *end)
 		    s->skipped == 1 ? "record of an unknown type was" :
 		    "records of unknown types were");
 	(void)complain("%s", text);
+	say_uptime(&s->uptime);
 }
 
 /* Where the report could not be written to its end: what is not in it, is lost. */
@@ -534,6 +573,7 @@ fill_end(struct session *s, struct report_end *end)
 	end->lost = s->lost;
 	end->hits = s->reported + s->unchanged + s->handled + s->lost;
 	end->handled = s->handled;
+	end->uptime = s->uptime;
 	end->changed = s->options->changed;
 	end->unchanged = s->unchanged;
 	if (s->explainer != NULL)

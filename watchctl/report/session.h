@@ -19,6 +19,7 @@
 #include "spec/options.h"
 #include "record/perfdata.h"
 #include "report/report.h"
+#include "attach/uptime.h"
 
 struct session {
 	const struct options *options;
@@ -43,6 +44,7 @@ struct session {
 	uint64_t handled;		/* hits not reported: for handlers of the
 					   program alone */
 	uint64_t lost;			/* hits, as told so far */
+	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* NULL: nobody asked to judge */
 	uint64_t stray;			/* hits; with --count at the end */
@@ -108,6 +110,10 @@ void session_warn(struct session *, const char *format, ...)
    lost"); the first reason is kept. */
 void session_doubt(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* For how long watches were on, when they are so no more; threads 0: in how many
+   threads is not known.  That one was off is told. */
+void session_uptime(struct session *, const struct wp_uptime *);
 
 /*
  * End the report and say on stderr what became of the hits; counts as in

@@ -32,6 +32,8 @@ struct run {
 		bool executed;		/* another program, as is told already */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
+	unsigned made;			/* threads under watch, as records
+					   tell */
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;

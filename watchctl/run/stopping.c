@@ -406,6 +406,12 @@ stopping_account(struct run *run)
 }
 
 void
+stopping_uptime(const struct stopping *stopping, struct wp_uptime *uptime)
+{
+	wp_stops_uptime(stopping->stops, uptime);
+}
+
+void
 stopping_close(struct stopping *stopping)
 {
 	if (stopping == NULL)

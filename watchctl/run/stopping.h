@@ -24,6 +24,9 @@ void stopping_loop(struct run *);
 /* What was counted and not delivered is lost. */
 void stopping_account(struct run *);
 
+/* For how long watches were on, in each thread that there was. */
+void stopping_uptime(const struct stopping *, struct wp_uptime *);
+
 void stopping_close(struct stopping *);
 
 #endif

@@ -212,6 +212,8 @@ count_threads(struct run *run, const struct ex_record *r)
 {
 	bool thread = r->task.pid == r->task.ppid;
 
+	run->made += r->type == PERF_RECORD_FORK &&
+	    (thread || run->options->follow);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
 
@@ -336,6 +338,23 @@ command_status(struct run *run)
 	    WEXITSTATUS(status);
 }
 
+/* Threads that were made under watch are known by their records. */
+static void
+account_uptime(struct run *run)
+{
+	struct session *s = &run->session;
+	struct wp_uptime uptime = {0};
+
+	if (run->stopping != NULL) {
+		stopping_uptime(run->stopping, &uptime);
+	} else {
+		wp_target_uptime(run->target, &uptime);
+		uptime.threads = run->options->count || s->lost > 0 ||
+		    s->full || s->err < 0 ? 0 : uptime.threads + run->made;
+	}
+	session_uptime(s, &uptime);
+}
+
 static int
 finish(struct run *run)
 {
@@ -353,6 +372,7 @@ finish(struct run *run)
 	} else if (run->guarding == NULL) {
 		account(run);
 	}
+	account_uptime(run);
 	if (s->recording != NULL)
 		recording_build_ids(run);
 	if (run->options->command != NULL)

@@ -108,7 +108,7 @@ missed(const struct copies *c, unsigned i)
 		return 0;
 	for (int k = 0; k < FDS; k++)
 		if (copy->fd[k] >= 0 &&
-		    wp_perf_read(copy->fd[k], false, &count) == 0)
+		    wp_perf_read(copy->fd[k], 0, &count) == 0)
 			counted += count.value;
 	return counted > hits ? counted - hits : 0;
 }

@@ -45,7 +45,7 @@ events_room(struct wp_events *events)
 	return 0;
 }
 
-/* One event, redirected into a ring. */
+/* One event, redirected into a ring, if it is to have one. */
 static int
 events_add(struct wp_events *events, struct perf_event_attr *attr,
     struct wp_event event, int cpu, int ring_fd)
@@ -56,7 +56,7 @@ events_add(struct wp_events *events, struct perf_event_attr *attr,
 		return err;
 	if ((event.fd = event_open(attr, event.tid, cpu)) < 0)
 		return event.fd;
-	if ((err = wp_perf_redirect(event.fd, ring_fd)) < 0) {
+	if (ring_fd >= 0 && (err = wp_perf_redirect(event.fd, ring_fd)) < 0) {
 		(void)close(event.fd);
 		return err;
 	}
@@ -80,6 +80,24 @@ wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
 	if (err < 0)
 		wp_events_close(events, first);
 	return err;
+}
+
+int
+wp_events_reference(struct wp_events *events, const struct wp_options *options,
+    pid_t tid)
+{
+	const struct wp_event event = {.watch = WP_EVENT_REFERENCE, .tid = tid};
+	struct perf_event_attr attr;
+
+	wp_attr_reference(&attr, options);
+	return events_add(events, &attr, event, -1, -1);
+}
+
+void
+wp_events_disable(const struct wp_events *events)
+{
+	for (size_t i = events->n; i > 0; i--)
+		(void)wp_perf_disable(events->event[i - 1].fd);
 }
 
 void

@@ -13,6 +13,9 @@
 #include "os/perf.h"
 #include "attach/ring.h"
 
+/* As watch: it is a reference (uptime.h). */
+#define WP_EVENT_REFERENCE UINT16_MAX
+
 struct wp_event {
 	int fd;
 	uint16_t watch, slot;	/* which it is of */
@@ -31,6 +34,13 @@ struct wp_events {
  */
 int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
     uint16_t slot, pid_t tid, const struct wp_rings *);
+
+/* Open the reference of a thread, behind all its slots.  0 or -errno. */
+int wp_events_reference(struct wp_events *, const struct wp_options *,
+    pid_t tid);
+
+/* Disable all, a thread's reference before its slots. */
+void wp_events_disable(const struct wp_events *);
 
 /* Close those from index first on. */
 void wp_events_close(struct wp_events *, size_t first);

@@ -27,6 +27,7 @@
 #include "os/proc.h"
 #include "stop/stop.h"
 #include "attach/target_private.h"
+#include "attach/uptime.h"
 
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };
@@ -224,8 +225,8 @@ static unsigned
 job_descriptors(const struct wp_target *target, const struct job *job,
     unsigned threads)
 {
-	return threads * wp_rings_count(target->rings) *
-	    job_slots(target, job);
+	return threads * (wp_rings_count(target->rings) *
+	    job_slots(target, job) + 1);
 }
 
 /* Why an event could not be opened for a thread. */
@@ -286,27 +287,36 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
 	    watched->first && slot == 0);
 }
 
+static int
+open_slots(struct wp_target *target, size_t w, pid_t tid)
+{
+	struct perf_event_attr attr;
+	int err = 0;
+
+	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
+		wp_target_attr(target, w, s, &attr);
+		err = wp_events_open(&target->events, &attr, (uint16_t)w,
+		    (uint16_t)s, tid, target->rings);
+	}
+	return err;
+}
+
 /* Open all events of one thread.  1, 0 when it has ended, or -errno. */
 static int
 open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 {
 	size_t before = target->events.n;
+	int err = 0;
 
-	for (size_t w = job->first; w < job->first + job->n; w++) {
-		for (unsigned s = 0; s < target->watch[w].nslots; s++) {
-			struct perf_event_attr attr;
-			int err;
-
-			wp_target_attr(target, w, s, &attr);
-			err = wp_events_open(&target->events, &attr,
-			    (uint16_t)w, (uint16_t)s, tid, target->rings);
-			if (err < 0) {
-				wp_events_close(&target->events, before);
-				return err == -ESRCH ? 0 : err;
-			}
-		}
-	}
-	return 1;
+	for (size_t w = job->first; w < job->first + job->n && err == 0; w++)
+		err = open_slots(target, w, tid);
+	if (err == 0)
+		err = wp_events_reference(&target->events, &target->options,
+		    tid);
+	if (err == 0)
+		return 1;
+	wp_events_close(&target->events, before);
+	return err == -ESRCH ? 0 : err;
 }
 
 /* What a watch's bytes are, by any of the threads that stand still: those that
@@ -553,8 +563,8 @@ wp_target_alive(const struct wp_target *target, size_t first, size_t n)
 void
 wp_target_stop(struct wp_target *target)
 {
-	for (size_t i = 0; !target->stopped && i < target->events.n; i++)
-		(void)wp_perf_disable(target->events.event[i].fd);
+	if (!target->stopped)
+		wp_events_disable(&target->events);
 	target->stopped = true;
 }
 
@@ -562,6 +572,8 @@ int
 wp_target_count(const struct wp_target *target, size_t watch,
     struct wp_perf_count *count)
 {
+	const uint64_t format = wp_attr_format(&target->options);
+
 	*count = (struct wp_perf_count){0};
 	if (watch >= target->nwatches)
 		return -EINVAL;
@@ -569,13 +581,19 @@ wp_target_count(const struct wp_target *target, size_t watch,
 		const struct wp_event *event = &target->events.event[i];
 		struct wp_perf_count one;
 
-		if (event->watch == watch && wp_perf_read(event->fd,
-		    target->options.format_lost, &one) == 0) {
+		if (event->watch == watch &&
+		    wp_perf_read(event->fd, format, &one) == 0) {
 			count->value += one.value;
 			count->lost += one.lost;
 		}
 	}
 	return 0;
+}
+
+void
+wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
+{
+	wp_uptime_add(uptime, &target->events, &target->options);
 }
 
 void

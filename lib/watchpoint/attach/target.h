@@ -146,6 +146,11 @@ void wp_target_stop(struct wp_target *);
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
+struct wp_uptime;
+
+/* For how long they were on, once they are stopped (uptime.h). */
+void wp_target_uptime(const struct wp_target *, struct wp_uptime *);
+
 /* Stop, close, free. */
 void wp_target_free(struct wp_target *);
 

@@ -63,7 +63,7 @@ wp_fired_take(struct wp_fired *fired, int fd, struct wp_at now, bool *late)
 	uint64_t n;
 
 	if (fired->ring == NULL || !take_records(fired, now, late) ||
-	    wp_perf_read(fd, false, &count) < 0 || count.value <= fired->told)
+	    wp_perf_read(fd, 0, &count) < 0 || count.value <= fired->told)
 		return 0;
 	n = count.value - fired->told;
 	fired->told = count.value;

@@ -149,7 +149,7 @@ take_spare(struct opening *o, unsigned slot)
 	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
 	if ((err = check(armed)) < 0 ||
 	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
-	    (err = wp_perf_read(armed->fd, false, &count)) < 0 ||
+	    (err = wp_perf_read(armed->fd, 0, &count)) < 0 ||
 	    (err = wp_watch_put(o->watch, armed)) < 0)
 		return err;
 	armed = &o->watch->armed[o->watch->narmed - 1];
@@ -504,7 +504,7 @@ wp_armed_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 	memset(count, 0, WP_SLOTS_MAX * sizeof(*count));
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
 		if ((err = check(&w->armed[i])) == 0)
-			err = wp_perf_read(w->armed[i].fd, false, &one);
+			err = wp_perf_read(w->armed[i].fd, 0, &one);
 		count[w->armed[i].slot] += err == 0 ?
 		    one.value - w->armed[i].before : 0;
 	}

@@ -82,6 +82,15 @@ common(struct perf_event_attr *attr)
 }
 
 static void
+never_fires(struct perf_event_attr *attr)
+{
+	common(attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->exclude_kernel = 1;
+}
+
+static void
 watch_slot(struct perf_event_attr *attr, const struct wp_slot *slot,
     bool kernel)
 {
@@ -93,17 +102,38 @@ watch_slot(struct perf_event_attr *attr, const struct wp_slot *slot,
 	attr->exclude_kernel = !kernel;
 }
 
+uint64_t
+wp_attr_format(const struct wp_options *options)
+{
+	return PERF_FORMAT_TOTAL_TIME_RUNNING |
+	    (options->format_lost ? PERF_FORMAT_LOST : 0u);
+}
+
+/* Whose it is, and what is read of it. */
+static void
+lifetime(struct perf_event_attr *attr, const struct wp_options *options)
+{
+	attr->inherit = !options->stop;
+	attr->inherit_thread = attr->inherit && options->inherit_thread &&
+	    !options->follow;
+	attr->remove_on_exec = options->remove_on_exec;
+	attr->read_format = wp_attr_format(options);
+}
+
+void
+wp_attr_reference(struct perf_event_attr *attr,
+    const struct wp_options *options)
+{
+	never_fires(attr);
+	lifetime(attr, options);
+}
+
 void
 wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
     const struct wp_options *options, bool side)
 {
 	watch_slot(attr, slot, options->kernel);
-	attr->inherit = !options->stop;
-	attr->inherit_thread = attr->inherit && options->inherit_thread &&
-	    !options->follow;
-	attr->remove_on_exec = options->remove_on_exec;
-	if (options->format_lost)
-		attr->read_format = PERF_FORMAT_LOST;
+	lifetime(attr, options);
 	if (!options->count)
 		sample_what(attr, options, side);
 }
@@ -128,10 +158,7 @@ wp_attr_fires(struct perf_event_attr *attr)
 void
 wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
 {
-	common(attr);
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_DUMMY;
-	attr->exclude_kernel = 1;
+	never_fires(attr);
 	attr->watermark = 1;
 	attr->wakeup_watermark = watermark;
 }
@@ -139,10 +166,7 @@ wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
 void
 wp_attr_side(struct perf_event_attr *attr)
 {
-	common(attr);
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_DUMMY;
-	attr->exclude_kernel = 1;
+	never_fires(attr);
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr->sample_id_all = 1;

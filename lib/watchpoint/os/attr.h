@@ -45,6 +45,13 @@ void wp_options_fit(struct wp_options *, const struct wp_features *);
 void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
     const struct wp_options *, bool side);
 
+/* The read_format of these, and of their references. */
+uint64_t wp_attr_format(const struct wp_options *);
+
+/* One that never fires, and runs whenever a thread does that is watched with these
+   options, or one that inherits. */
+void wp_attr_reference(struct perf_event_attr *, const struct wp_options *);
+
 /* What all events have that signal the program they watch: of one slot, on its
    own thread, disabled, without records.  period 0 is 1. */
 void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,

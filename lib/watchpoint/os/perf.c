@@ -114,19 +114,22 @@ wp_perf_signal(int fd, pid_t tid, int sig)
 }
 
 int
-wp_perf_read(int fd, bool has_lost, struct wp_perf_count *count)
+wp_perf_read(int fd, uint64_t format, struct wp_perf_count *count)
 {
-	uint64_t values[2] = {0, 0};
-	size_t want = has_lost ? sizeof(values) : sizeof(values[0]);
+	const bool has_running = (format & PERF_FORMAT_TOTAL_TIME_RUNNING) != 0;
+	const bool has_lost = (format & PERF_FORMAT_LOST) != 0;
+	const size_t want = 1u + has_running + has_lost;
+	uint64_t values[3];
 	/* not read(2), where a thread can be cancelled: in a signal handler */
-	long n = syscall(SYS_read, fd, values, want);
+	long n = syscall(SYS_read, fd, values, want * sizeof(*values));
 
 	if (n < 0)
 		return -errno;
-	if ((size_t)n != want)
+	if ((size_t)n != want * sizeof(*values))
 		return -EIO;
 	count->value = values[0];
-	count->lost = values[1];
+	count->running = has_running ? values[1] : 0;
+	count->lost = has_lost ? values[want - 1] : 0;
 	return 0;
 }
 

@@ -36,14 +36,19 @@ int wp_perf_set_bpf(int fd, int prog_fd);
    fcntl(2)); 0: they do not any more. */
 int wp_perf_signal(int fd, pid_t tid, int sig);
 
-/* What read(2) gives of an event opened with read_format 0 or, with has_lost,
-   PERF_FORMAT_LOST. */
+/* What read(2) gives of an event; all three are of children that inherited it,
+   too. */
 struct wp_perf_count {
-	uint64_t value;		/* hits, of children that inherited the event too */
-	uint64_t lost;		/* of these, records that found no room; 0 on
+	uint64_t value;		/* hits */
+	uint64_t running;	/* ns that it was on a processor, with its
+				   thread */
+	uint64_t lost;		/* of the hits, records that found no room; 0 on
 				   kernels before 6.0, which do not say */
 };
-int wp_perf_read(int fd, bool has_lost, struct wp_perf_count *);
+
+/* format is the event's read_format: of PERF_FORMAT_TOTAL_TIME_RUNNING and
+   PERF_FORMAT_LOST; what is not in it is 0. */
+int wp_perf_read(int fd, uint64_t format, struct wp_perf_count *);
 
 /* The ring of an event: a control page and size bytes (a power of two). */
 int wp_perf_map(int fd, size_t size, struct perf_event_mmap_page **ring);

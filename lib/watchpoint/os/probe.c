@@ -85,7 +85,7 @@ fires(void)
 	if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
 		return fd;
 	word = 1;
-	err = wp_perf_read(fd, false, &count);
+	err = wp_perf_read(fd, 0, &count);
 	(void)close(fd);
 	return err < 0 ? err : count.value > 0;
 }

@@ -44,7 +44,7 @@ store_watched(void)
 	if (fd < 0)
 		return fd;
 	word = 1;
-	err = wp_perf_read(fd, false, &count);
+	err = wp_perf_read(fd, 0, &count);
 	(void)close(fd);
 	return err < 0 ? err : count.value > 0;
 }

@@ -180,7 +180,7 @@ shoot_at(int fd, void (*act)(void *), void *arg, struct shot *shot,
 		act(arg);
 		*step = "reading the count";
 		if ((err = wp_perf_disable(fd)) == 0 &&
-		    (err = wp_perf_read(fd, false, &count)) == 0) {
+		    (err = wp_perf_read(fd, 0, &count)) == 0) {
 			shot->count = count.value;
 			read_ring(ring, size, shot);
 		}

@@ -361,8 +361,7 @@ wp_stops_end(struct wp_stops *stops)
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
 
 		tid = traced->tid;
-		for (size_t k = 0; k < t->events.n; k++)
-			(void)wp_perf_disable(t->events.event[k].fd);
+		wp_events_disable(&t->events);
 		if (t->held)
 			let_go(stops, t);
 	}

@@ -96,6 +96,11 @@ bool wp_stops_stands(const struct wp_stops *, pid_t pid, pid_t tid);
 int wp_stops_count(const struct wp_stops *, size_t watch,
     struct wp_perf_count *);
 
+struct wp_uptime;
+
+/* For how long they were on, when all are disarmed (uptime.h). */
+void wp_stops_uptime(const struct wp_stops *, struct wp_uptime *);
+
 /* Disarm and let everybody go.  Who cannot be let go yet is so by the next
    wp_stops_step, or by the end of this process. */
 void wp_stops_end(struct wp_stops *);

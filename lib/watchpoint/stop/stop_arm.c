@@ -255,6 +255,9 @@ wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 		for (unsigned s = 0; err == 0 &&
 		    s < stops->target->watch[w].nslots; s++)
 			err = open_slot(stops, thread, w, s);
+	if (err == 0)
+		err = wp_events_reference(&thread->events,
+		    &stops->target->options, thread->traced.tid);
 	if (err < 0)
 		wp_events_close(&thread->events, 0);
 	else
@@ -265,16 +268,16 @@ wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 void
 wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
-	const bool has_lost = stops->target->options.format_lost;
+	const uint64_t format = wp_attr_format(&stops->target->options);
 
-	for (size_t i = 0; i < thread->events.n; i++)
-		(void)wp_perf_disable(thread->events.event[i].fd);
+	wp_events_disable(&thread->events);
+	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
 	for (size_t i = 0; i < thread->events.n; i++) {
 		const struct wp_event *event = &thread->events.event[i];
 		struct wp_perf_count one;
 
 		if (event->watch < stops->ngone &&
-		    wp_perf_read(event->fd, has_lost, &one) == 0) {
+		    wp_perf_read(event->fd, format, &one) == 0) {
 			stops->gone[event->watch].value += one.value;
 			stops->gone[event->watch].lost += one.lost;
 		}
@@ -288,7 +291,7 @@ static uint64_t
 counted(const struct wp_stops *stops, const struct wp_stop_thread *thread,
     size_t watch, uint64_t *lost)
 {
-	const bool has_lost = stops->target->options.format_lost;
+	const uint64_t format = wp_attr_format(&stops->target->options);
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < thread->events.n; i++) {
@@ -296,7 +299,7 @@ counted(const struct wp_stops *stops, const struct wp_stop_thread *thread,
 		struct wp_perf_count one;
 
 		if (event->watch == watch &&
-		    wp_perf_read(event->fd, has_lost, &one) == 0) {
+		    wp_perf_read(event->fd, format, &one) == 0) {
 			sum += one.value;
 			*lost += one.lost;
 		}
@@ -325,4 +328,13 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 		count->value += counted(stops, wp_stop_at(stops, i), watch,
 		    &count->lost);
 	return 0;
+}
+
+void
+wp_stops_uptime(const struct wp_stops *stops, struct wp_uptime *uptime)
+{
+	*uptime = stops->uptime;
+	for (size_t i = 0; i < stops->all.n; i++)
+		wp_uptime_add(uptime, &wp_stop_at(stops, i)->events,
+		    &stops->target->options);
 }

@@ -27,11 +27,12 @@
    many for it, and values are not exact. */
 enum { COUNTS_MAX = 512 };
 
-/* A thread's event by its id: NULL, not one of its. */
+/* A thread's event by its id: NULL, not one of its.  The last is its reference,
+   which has no samples. */
 static const struct wp_event *
 event_of(const struct wp_stop_thread *thread, uint64_t id)
 {
-	for (size_t i = 0; i < thread->events.n; i++)
+	for (size_t i = 0; i + 1 < thread->events.n; i++)
 		if (thread->id[i] == id)
 			return &thread->events.event[i];
 	return NULL;

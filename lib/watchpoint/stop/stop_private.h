@@ -15,6 +15,7 @@
 #include "stop/stop_queue.h"
 #include "attach/target_private.h"
 #include "stop/traced.h"
+#include "attach/uptime.h"
 
 /* What a watch's bytes were, at a moment when nobody accessed them. */
 struct wp_settled {
@@ -72,6 +73,7 @@ struct wp_stops {
 	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
 					   watch */
 	size_t ngone;
+	struct wp_uptime uptime;	/* of those threads */
 	uint64_t looked;		/* when at handlers, ns */
 	uint64_t last;			/* hit that a thread stopped at: time */
 	int last_cpu;			/* and processor, */

@@ -240,7 +240,7 @@ counted(const struct watched *w)
 
 	for (size_t i = 0; i < w->events.n; i++) {
 		assert_int_equal(wp_perf_read(w->events.event[i].fd,
-		    live_features.format_lost, &one), 0);
+		    live_format(), &one), 0);
 		sum.value += one.value;
 		sum.lost += one.lost;
 	}

@@ -543,7 +543,7 @@ the_program_disables_its_events(void **state)
 	}
 	if (own < 0)
 		return;
-	assert_int_equal(wp_perf_read(own, false, &count), 0);
+	assert_int_equal(wp_perf_read(own, 0, &count), 0);
 	assert_int_equal(count.value, 0);
 	(void)close(own);
 }
@@ -1111,7 +1111,7 @@ ticks_of(int fd)
 {
 	struct wp_perf_count count = {0};
 
-	assert_int_equal(wp_perf_read(fd, false, &count), 0);
+	assert_int_equal(wp_perf_read(fd, 0, &count), 0);
 	return count.value;
 }
 

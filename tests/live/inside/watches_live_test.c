@@ -611,7 +611,7 @@ storm_is_counted(long pause)
 	}
 	storm_end();
 	for (size_t i = 0; i < w->narmed && result == 0; i++) {
-		assert_int_equal(wp_perf_read(w->armed[i].fd, false, &one), 0);
+		assert_int_equal(wp_perf_read(w->armed[i].fd, 0, &one), 0);
 		counted += one.value;
 	}
 	wp_watch_drop(w, 0);

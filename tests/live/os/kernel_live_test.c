@@ -35,6 +35,7 @@
 #include "shot.h"
 #include "module/symbol.h"
 #include "attach/target.h"
+#include "attach/uptime.h"
 
 enum {
 	NOBODY = 65534,
@@ -1372,6 +1373,112 @@ inherited_events_bear_the_opened_events_id(void **state)
 	puppet_end(&p);
 }
 
+/* --- how long events run --- */
+
+enum { SPINS = 3000000 };
+
+static void *
+spin(void *at)
+{
+	for (int i = 0; i < SPINS; i++)
+		__asm__ volatile("" : : : "memory");
+	do_store(at);
+	return NULL;
+}
+
+/* Threads that come and go, and those that they make, on all processors. */
+static void
+spin_in_threads(void *arg)
+{
+	pthread_t thread[4];
+
+	(void)arg;
+	while (!shared->armed)
+		(void)usleep(1000);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 4; i++)
+			(void)pthread_create(&thread[i], NULL, spin,
+			    (void *)(uintptr_t)area);
+		for (int i = 0; i < 4; i++)
+			(void)pthread_join(thread[i], NULL);
+	}
+	shared->stored = 1;
+	for (;;)
+		(void)pause();
+}
+
+static void
+a_reference_runs_as_long_as_a_slots_events(void **state)
+{
+	struct wp_options options = {.follow = true};
+
+	(void)state;
+	wp_options_fit(&options, &live_features);
+	for (int round = 0; round < 20; round++) {
+		struct wp_uptime uptime = {0};
+		struct shot s;
+		pid_t pid;
+
+		memset(shared, 0, sizeof(*shared));
+		pid = child_start(spin_in_threads, NULL);
+		shot_begin(&s);
+		shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8), options),
+		    pid);
+		assert_int_equal(wp_events_reference(&s.events, &options, pid),
+		    0);
+		shared->armed = 1;
+		if (round % 2 == 0)
+			await(shared->stored == 1);
+		else	/* in their midst */
+			(void)usleep((unsigned)round * 500);
+		wp_events_disable(&s.events);
+		wp_uptime_add(&uptime, &s.events, &options);
+		assert_true(uptime.known);
+		assert_int_equal(uptime.off, 0);
+		assert_true(round % 2 != 0 || uptime.ran > 0);
+		shot_end(&s);
+		child_kill(pid);
+	}
+}
+
+/* Where a thread ends, its events on other processors are not looked at. */
+static void
+the_time_enabled_of_the_ended_is_not_kept(void **state)
+{
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, area, 8),
+	    (struct wp_options){0});
+	uint64_t times[3], least = UINT64_MAX, running = 0;
+	struct shot s;
+	pid_t pid;
+
+	(void)state;
+	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+	    PERF_FORMAT_TOTAL_TIME_RUNNING;
+	memset(shared, 0, sizeof(*shared));
+	pid = child_start(spin_in_threads, NULL);
+	shot_begin(&s);
+	assert_int_equal(wp_events_open(&s.events, &attr, 0, 0, pid, s.rings),
+	    0);
+	if (s.events.n < 2) {
+		print_message("one processor: nothing to compare\n");
+		shot_end(&s);
+		child_kill(pid);
+		skip();
+	}
+	shared->armed = 1;
+	await(shared->stored == 1);
+	for (size_t i = 0; i < s.events.n; i++) {
+		assert_int_equal(read(s.events.event[i].fd, times,
+		    sizeof(times)), sizeof(times));
+		running += times[2];
+		if (times[1] < least)
+			least = times[1];
+	}
+	assert_true(least < running);
+	shot_end(&s);
+	child_kill(pid);
+}
+
 /* Hits of a second process's or thread's store, when the leader is watched
    before it makes the second. */
 static uint64_t
@@ -2050,7 +2157,7 @@ a_signal_stops_at_the_very_instruction(void **state)
 	wp_hold_release(&hold);	/* with the signal, which it ignores */
 	puppet_hear(&p);
 	assert_int_equal(shared->passed, 1);
-	assert_int_equal(wp_perf_read(fd, live_features.format_lost, &count),
+	assert_int_equal(wp_perf_read(fd, live_format(), &count),
 	    0);
 	assert_int_equal(count.value, 1);
 	(void)close(fd);
@@ -2207,6 +2314,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(only_later_mappings_and_names_are_told),
 		cmocka_unit_test(locked_memory_limits_rings),
 		cmocka_unit_test(inherited_events_bear_the_opened_events_id),
+		cmocka_unit_test(a_reference_runs_as_long_as_a_slots_events),
+		cmocka_unit_test(the_time_enabled_of_the_ended_is_not_kept),
 		cmocka_unit_test(inherit_thread_leaves_children_out),
 		cmocka_unit_test(disabling_reaches_those_that_inherited),
 		cmocka_unit_test(

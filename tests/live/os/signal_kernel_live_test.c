@@ -139,7 +139,7 @@ count_of(int fd)
 {
 	struct wp_perf_count count = {0};
 
-	return wp_perf_read(fd, live_features.format_lost, &count) < 0 ?
+	return wp_perf_read(fd, live_format(), &count) < 0 ?
 	    UINT64_MAX : count.value;
 }
 
@@ -1569,8 +1569,7 @@ counting_attr(void)
 		    perf_event_attr), .bp_type = HW_BREAKPOINT_W,
 		.bp_len = sizeof(area[0]), .bp_addr = (uintptr_t)&area[0],
 		.exclude_kernel = 1, .inherit = 1,
-		.read_format = live_features.format_lost ?
-		    PERF_FORMAT_LOST : 0,
+		.read_format = live_format(),
 	};
 }
 

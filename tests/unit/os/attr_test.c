@@ -89,7 +89,8 @@ does_as_the_options_say(void **state)
 		    o.inherit_thread && !o.follow);
 		assert_int_equal(attr.remove_on_exec, o.remove_on_exec);
 		assert_int_equal(attr.read_format,
-		    o.format_lost ? PERF_FORMAT_LOST : 0);
+		    PERF_FORMAT_TOTAL_TIME_RUNNING |
+		    (o.format_lost ? PERF_FORMAT_LOST : 0));
 		assert_int_equal(attr.use_clockid, 1);
 		assert_int_equal(attr.clockid, CLOCK_MONOTONIC);
 		assert_int_equal(attr.sigtrap, 0);
@@ -394,6 +395,29 @@ rings_belong_to_events_that_never_fire(void **state)
 	assert_int_equal(attr.clockid, CLOCK_MONOTONIC);
 }
 
+/* Whatever it is measured by it lives and dies with. */
+static void
+references_are_as_what_they_measure(void **state)
+{
+	(void)state;
+	for (unsigned bits = 0; bits < COMBINATIONS; bits++) {
+		const struct wp_options o = combination(bits);
+		const struct perf_event_attr watch = make(&o, false);
+		struct perf_event_attr attr;
+
+		memset(&attr, 0xff, sizeof(attr));
+		wp_attr_reference(&attr, &o);
+		assert_int_equal(attr.type, PERF_TYPE_SOFTWARE);
+		assert_int_equal(attr.config, PERF_COUNT_SW_DUMMY);
+		assert_int_equal(attr.sample_period, 0);
+		assert_int_equal(attr.disabled, watch.disabled);
+		assert_int_equal(attr.inherit, watch.inherit);
+		assert_int_equal(attr.inherit_thread, watch.inherit_thread);
+		assert_int_equal(attr.remove_on_exec, watch.remove_on_exec);
+		assert_int_equal(attr.read_format, watch.read_format);
+	}
+}
+
 int
 main(void)
 {
@@ -407,6 +431,7 @@ main(void)
 		cmocka_unit_test(one_layout_for_all_watches),
 		cmocka_unit_test(wishes_are_fitted),
 		cmocka_unit_test(rings_belong_to_events_that_never_fire),
+		cmocka_unit_test(references_are_as_what_they_measure),
 	};
 
 	return cmocka_run_group_tests_name("attr", tests, NULL, NULL);

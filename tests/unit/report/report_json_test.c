@@ -481,6 +481,36 @@ tells_counts(void **state)
 	free(m.text);
 }
 
+static void
+tells_for_how_long(void **state)
+{
+	static const char *const told[] = {
+		"{'type':'end','hits':100,'reported':98,'lost':2,'threads':3,"
+		    "'watched_ns':70,'gap_ns':20,'reason':'exit','status':3}",
+		"{'type':'end','hits':100,'reported':98,'lost':2,"
+		    "'watched_ns':70,'gap_ns':20,'reason':'exit','status':3}",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct report_end end = ended;
+		struct made_report m;
+		struct lines lines;
+
+		end.uptime = (struct wp_uptime){
+			.known = true, .threads = i == 0 ? 3 : 0, .ran = 90,
+			.off = 20,
+		};
+		made_open(&m, &report_json);
+		assert_int_equal(report_json.start(&m.report, &made_start), 0);
+		made_close(&m, &end);
+		lines = parse(m.text);
+		assert_line(lines.line[lines.n - 1], told[i]);
+		lines_free(&lines);
+		free(m.text);
+	}
+}
+
 /* A backtrace's text is copied, also when others came between; and lines are
    whole in the stream after a flush. */
 static void
@@ -714,6 +744,7 @@ main(void)
 		cmocka_unit_test(tells_of_stray_writers),
 		cmocka_unit_test(tells_of_tail_calls),
 		cmocka_unit_test(tells_counts),
+		cmocka_unit_test(tells_for_how_long),
 		cmocka_unit_test(repeats_backtraces),
 		cmocka_unit_test(backtraces_once),
 		cmocka_unit_test(very_many_backtraces),

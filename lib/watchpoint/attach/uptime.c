@@ -1,0 +1,82 @@
+/* uptime: for how long watches were on.  See uptime.h. */
+#include "attach/uptime.h"
+
+#include "attach/event.h"
+
+static uint64_t
+running(const struct wp_event *event, uint64_t format)
+{
+	struct wp_perf_count count;
+
+	return wp_perf_read(event->fd, format, &count) < 0 ? 0 : count.running;
+}
+
+/* The events of a slot are one after the other: from first on.  Result: the first
+   behind them. */
+static size_t
+end_of_slot(const struct wp_events *events, size_t first)
+{
+	const struct wp_event *event = &events->event[first];
+	size_t i = first;
+
+	while (i < events->n && events->event[i].watch == event->watch &&
+	    events->event[i].slot == event->slot)
+		i++;
+	return i;
+}
+
+/* A slot whose thread ran for so long.  Result: how long it was off. */
+static uint64_t
+slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
+    uint64_t ran, uint64_t format)
+{
+	const struct wp_event *event = &events->event[first];
+	const size_t end = end_of_slot(events, first);
+	uint64_t on = 0;
+
+	for (size_t i = first; i < end; i++)
+		on += running(&events->event[i], format);
+	if (on >= ran)
+		return 0;
+	if (ran - on > uptime->worst) {
+		uptime->worst = ran - on;
+		uptime->watch = event->watch;
+		uptime->tid = event->tid;
+	}
+	return ran - on;
+}
+
+/* A thread, whose slots' events are these from first on, and then its
+   reference. */
+static void
+add_thread(struct wp_uptime *uptime, const struct wp_events *events,
+    size_t first, size_t reference, uint64_t format)
+{
+	const uint64_t ran = running(&events->event[reference], format);
+	uint64_t off = 0;
+
+	for (size_t i = first; i < reference; i = end_of_slot(events, i)) {
+		uint64_t one = slot_off(uptime, events, i, ran, format);
+
+		if (one > off)
+			off = one;
+	}
+	uptime->known = true;
+	uptime->threads++;
+	uptime->ran += ran;
+	uptime->off += off;
+}
+
+void
+wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
+    const struct wp_options *options)
+{
+	const uint64_t format = wp_attr_format(options);
+	size_t first = 0;
+
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].watch == WP_EVENT_REFERENCE) {
+			add_thread(uptime, events, first, i, format);
+			first = i + 1;
+		}
+}

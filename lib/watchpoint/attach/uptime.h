@@ -1,0 +1,45 @@
+/*
+ * uptime: for how long watches were on.
+ *
+ * Overview.  An event runs while its thread does, on its processor.  Each thread
+ * has one more that never fires, on any processor: its reference.  It is opened
+ * after the events of the thread's slots, in the same way inherited, and disabled
+ * before them.  So a slot's events run together at least as long as the reference;
+ * where they do not, the slot was off: its events were disabled by somebody else,
+ * or the thread was on a processor where it has none.
+ *
+ * Times are the kernel's, of the same clock and the same switches of the thread,
+ * so they agree to the nanosecond.
+ */
+#ifndef WP_UPTIME_H
+#define WP_UPTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/attr.h"
+
+#pragma GCC visibility push(default)
+
+struct wp_events;
+
+struct wp_uptime {
+	bool known;		/* there was something to be measured */
+	unsigned threads;	/* that had events of their own */
+	uint64_t ran;		/* ns that they, and those that inherited, ran */
+	uint64_t off;		/* of these ns: not all of a thread's watches
+				   were on */
+	/* the longest that one was off; 0: none was */
+	uint64_t worst;
+	unsigned watch;		/* its number */
+	pid_t tid;		/* where, or in a thread that inherited from it */
+};
+
+/* Add the events of threads, which are all disabled. */
+void wp_uptime_add(struct wp_uptime *, const struct wp_events *,
+    const struct wp_options *);
+
+#pragma GCC visibility pop
+
+#endif

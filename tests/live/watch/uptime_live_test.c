@@ -1,0 +1,200 @@
+/*
+ * uptime: for how long, and in how many threads, watches were on; and what is
+ * said if one was not, because somebody switched its events off.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/pidfd.h>
+#include <time.h>
+
+#include "live.h"
+#include "watching.h"
+
+enum {
+	NOT_VOUCHED = 120,
+	SHARE = 4,		/* of a process's time that has to be found again:
+				   the scheduler's clock is another */
+};
+
+/* What a process has run so far, ns. */
+static uint64_t
+has_run(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	assert_int_equal(clock_gettime(clock, &t), 0);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Let it run for a while.  Result: how long it did, ns. */
+static uint64_t
+let_run(pid_t pid)
+{
+	const uint64_t before = has_run(pid);
+
+	while (has_run(pid) < before + 50000000)
+		(void)usleep(1000);
+	return has_run(pid) - before;
+}
+
+/* The kernel says of which type an event is. */
+static bool
+is_breakpoint(int fd)
+{
+	const struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+	};
+
+	return wp_perf_modify(fd, &attr) == -EINVAL;
+}
+
+static bool
+is_event(pid_t pid, const char *fd)
+{
+	char path[300], target[64] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 &&
+	    strcmp(target, "anon_inode:[perf_event]") == 0;
+}
+
+/* Switch off all watches that a process has opened.  Result: how many. */
+static unsigned
+switch_off(pid_t pid)
+{
+	const int pidfd = pidfd_open(pid, 0);
+	const struct dirent *entry;
+	unsigned n = 0;
+	char path[64];
+	DIR *dir;
+
+	assert_true(pidfd >= 0);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	assert_non_null(dir = opendir(path));
+	while ((entry = readdir(dir)) != NULL) {
+		int fd = !is_event(pid, entry->d_name) ? -1 :
+		    pidfd_getfd(pidfd, atoi(entry->d_name), 0);
+
+		if (fd >= 0 && is_breakpoint(fd))
+			n += wp_perf_disable(fd) == 0;
+		if (fd >= 0)
+			(void)close(fd);
+	}
+	(void)closedir(dir);
+	(void)close(pidfd);
+	return n;
+}
+
+/* Watch what nobody writes, of a process with threads that calculate, sleep, and
+   come and go. */
+static void
+watch_busy(struct running *w, const struct target *t, const char *option)
+{
+	watch_start(w, (const char *[]){watchctl(), "-w", "wrong", "-o", "json",
+	    "--error-exitcode", "66", "-p", t->pid, option, NULL});
+}
+
+static void
+watch_end(struct running *w, struct outcome *o)
+{
+	assert_int_equal(kill(w->pid, SIGINT), 0);
+	finish(w, o);
+}
+
+/* It has not noticed anything. */
+static void
+busy_end(struct target *t)
+{
+	struct outcome o;
+
+	say(&t->run, "end\n");
+	finish(&t->run, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+static const char *const ways[] = {NULL, "--stop", "-f", "--count"};
+
+static void
+watches_are_on_all_the_time(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct running w;
+		struct outcome o;
+		struct target t;
+		const json_t *end;
+		uint64_t ran;
+
+		target_start(&t, (const char *[]){victim("busy"), NULL});
+		watch_busy(&w, &t, ways[i]);
+		ran = let_run(t.run.pid);
+		watch_end(&w, &o);
+		busy_end(&t);
+		if (o.status != 0)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		end = first_of(&o, "end");
+		assert_int_equal(number_of(end, "gap_ns"), 0);
+		assert_true(number_of(end, "watched_ns") >=
+		    (json_int_t)ran / SHARE);
+		/* all of busy's, and those that it made meanwhile */
+		if (ways[i] == NULL || strcmp(ways[i], "--count") != 0)
+			assert_true(number_of(end, "threads") > 6);
+		else
+			assert_null(json_object_get(end, "threads"));
+		assert_non_null(strstr(o.err, "\nwatchctl: the watches were on "
+		    "for the "));
+		outcome_free(&o);
+	}
+}
+
+static void
+a_gap_is_no_green_exit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct running w;
+		struct outcome o;
+		struct target t;
+		const json_t *end;
+		uint64_t ran;
+
+		target_start(&t, (const char *[]){victim("busy"), NULL});
+		watch_busy(&w, &t, ways[i]);
+		(void)let_run(t.run.pid);
+		assert_true(switch_off(w.pid) > 0);
+		ran = let_run(t.run.pid);
+		watch_end(&w, &o);
+		busy_end(&t);
+		if (o.status != NOT_VOUCHED)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		end = first_of(&o, "end");
+		assert_true(number_of(end, "gap_ns") >=
+		    (json_int_t)ran / SHARE);
+		assert_true(number_of(end, "watched_ns") > 0);
+		assert_non_null(strstr(o.err, "wrong was not watched for "));
+		assert_non_null(strstr(o.err, " in thread "));
+		outcome_free(&o);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(watches_are_on_all_the_time),
+		cmocka_unit_test(a_gap_is_no_green_exit),
+	};
+
+	return run_live("uptime", tests);
+}
