@@ -60,6 +60,7 @@ verify: .PHONY
 .endif
 
 lint: .PHONY
+	@${.MAKE} -C ${.CURDIR} -j2 all
 	@${.MAKE} -C ${.CURDIR}/tests -j2 lint
 	@sh ${.CURDIR}/tests/run.sh
 

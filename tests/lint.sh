@@ -1,7 +1,7 @@
 #!/bin/sh
 # lint: one static checker over every source file of the project.
 #
-#   lint.sh clang-tidy | cppcheck | mandoc | arm64
+#   lint.sh arrows | clang-tidy | cppcheck | mandoc | arm64
 set -eu
 cd "$TOP"
 
@@ -14,6 +14,9 @@ sources()
 }
 
 case $1 in
+arrows)
+	sh tests/arrows.sh
+	;;
 clang-tidy)
 	# One file at a time: with several, clang 14 loses track of va_lists.
 	# Its stderr only counts the warnings of system headers.

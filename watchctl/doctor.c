@@ -15,6 +15,7 @@
 
 #include "util/complain.h"
 #include "spec/options.h"
+#include "os/probe.h"
 #include "os/proc.h"
 #include "report/report.h"
 #include "util/visible.h"

@@ -18,6 +18,7 @@
 
 #include "bench.h"
 #include "command.h"
+#include "os/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"
 

@@ -13,17 +13,13 @@ objects=$(basename -s .c $objects | sed 's/$/.o/')
 # of libc: system calls, what the vDSO does, and pure functions
 libc='__errno_location syscall
 abort mmap munmap prctl sched_yield sigaction
-clock_gettime getpid gettid sched_getcpu
+clock_gettime getpid getuid gettid sched_getcpu
 memcpy memset strcmp strlen strncmp strnlen sigdelset
 __libc_current_sigrtmax __libc_single_threaded'
 
-# of the library: its table, and what deliveries say is async-signal-safe
-library='wp_inside wp_deliver_sigtrap wp_deliver_async wp_deliver_ptrace
-wp_async_rearm wp_helper_rearm wp_armed_count_slots'
-
-# what opens an event: perf.c is system calls, these two are pure
-events='wp_perf_open wp_perf_read wp_perf_signal wp_perf_once wp_attr_inside
-wp_cpu_exec_len'
+# of os/perf.c, which is system calls; and two that are pure
+os='wp_perf_open wp_perf_read wp_perf_id wp_perf_signal wp_perf_disable
+wp_perf_once wp_perf_once_again wp_attr_inside wp_cpu_exec_len'
 
 linker='_GLOBAL_OFFSET_TABLE_ __start_wp_handler __stop_wp_handler'
 
@@ -34,7 +30,7 @@ ar x "$(dirname "$WATCHCTL")/../lib/watchpoint/libwatchpoint.a" $objects
 
 {
 	nm -g --defined-only $objects | awk 'NF == 3 { print $3 }'
-	echo $libc $library $events $linker | tr ' ' '\n'
+	echo $libc $os $linker | tr ' ' '\n'
 } | sort -u > allowed
 nm -u $objects | awk 'NF == 2 { print $2 }' | sort -u > used
 [ -s used ]

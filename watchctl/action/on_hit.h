@@ -14,27 +14,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "spec/on_hit_option.h"
+
 struct core_of;
 struct core_size;
 struct ex_hit;
 struct session;
-
-struct on_hit {
-	enum on_hit_what {
-		ON_HIT_REPORT,		/* nothing but the report */
-		ON_HIT_PAUSE,
-		ON_HIT_EXEC,
-		ON_HIT_CORE,
-	} what;
-	const char *command;		/* EXEC: the caller's */
-	int ms;				/* EXEC: what is left for it; 0: it may
-					   take any time */
-	uint64_t told[4];		/* EXEC: bit n: it was told that the
-					   command ended with status n */
-};
-
-/* Take the option's argument apart.  0; -EINVAL after a line on stderr. */
-int on_hit_parse(const char *text, struct on_hit *);
 
 /* What only the tracer of a process can do. */
 struct on_hit_tracer {

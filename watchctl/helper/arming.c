@@ -16,7 +16,7 @@
 #include "watch/refused.h"
 #include "stop/trace_sample.h"
 #include "stop/tracer.h"
-#include "handler/watches.h"
+#include "handler/sig_data.h"
 
 /* Of TRAP_* and TRAP_PERF_FLAG_* in siginfo.h, not in glibc 2.36. */
 #define CODE_TRAP_PERF 6

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "watch/aslr.h"
+#include "os/probe.h"
 #include "os/clock.h"
 #include "util/complain.h"
 #include "util/executable.h"

@@ -190,7 +190,7 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 	struct wp_stop_value value;
 	const struct order *o = &w->order;
 	const struct wp_trace_sampled what = {
-		.id = wp_stops_id(o->job.first + o->of[n], o->piece[n]),
+		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
 		.addr = o->slot[n].addr, .pid = w->pid, .tid = tid,
 		.stack = o->job.stack,
 		.value = last && look(w, tid, o->of[n], &value) ? &value : NULL,

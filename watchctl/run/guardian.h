@@ -44,7 +44,7 @@ struct guardian;
 struct guardian_job {
 	const struct wp_watched *watched;	/* by these of a target, */
 	size_t first, n;	/* n from first on, whose samples have the ids
-				   of wp_stops_id */
+				   of wp_target_stop_id */
 	uint32_t stack;		/* bytes of it in a sample */
 	bool stands;		/* who hits stands until he is let go */
 };

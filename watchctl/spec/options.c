@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handler/channel.h"
+#include "os/attr.h"
 #include "util/complain.h"
 #include "spec/nearest.h"
 

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "action/on_hit.h"
+#include "spec/on_hit_option.h"
 #include "spec/spec.h"
 
 /* watchctl's own exit statuses; otherwise that of the command, that of

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "stop/lent.h"
-#include "util/table.h"
+#include "base/table.h"
 
 /* ns; see shadow.h. */
 #define WINDOW		UINT64_C(2000000)

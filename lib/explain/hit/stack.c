@@ -22,8 +22,8 @@
 #include "insn/tail.h"
 #include "module/jit.h"
 #include "module/module_private.h"
-#include "util/array.h"
-#include "util/table.h"
+#include "base/array.h"
+#include "base/table.h"
 
 #define USER_MAX 256		/* pcs of a backtrace */
 #define KERNEL_MAX 128

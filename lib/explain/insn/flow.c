@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "util/array.h"
+#include "base/array.h"
 
 /* Offsets in the function. */
 struct offsets {

@@ -16,7 +16,7 @@
 #include "module/fde.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define WAY_MAX 64		/* functions that are asked about */
 #define NAMES_MAX 16		/* of one function */

@@ -8,7 +8,7 @@
 #include "insn/flow.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
-#include "util/table.h"
+#include "base/table.h"
 
 #define FAR		(1U << 18)	/* bytes of a function at most: 10 ms */
 #define BEYOND		4096		/* bytes of it beyond the place asked

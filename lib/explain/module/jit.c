@@ -13,7 +13,7 @@
 #include "module/module_private.h"
 #include "os/clock.h"
 #include "os/proc.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's
 					   files in all */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "module/symbol.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define FUNCTION_MAX (1u << 20)	/* bytes: what lies further from the nearest
 				   symbol is no part of it */

@@ -18,7 +18,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
-#include "util/array.h"
+#include "base/array.h"
 
 /* A compilation unit. */
 struct unit {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/array.h"
+#include "base/array.h"
 
 #define PAGE ((uint64_t)4096)	/* what segments are rounded to */
 

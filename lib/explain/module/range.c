@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "util/array.h"
+#include "base/array.h"
 
 /* More than the largest programs have; a damaged file may claim any number. */
 #define RANGES_MAX ((size_t)1 << 23)

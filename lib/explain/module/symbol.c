@@ -21,8 +21,8 @@
 #include "module/module_private.h"
 #include "module/plt.h"
 #include "module/range.h"
-#include "util/array.h"
-#include "util/table.h"
+#include "base/array.h"
+#include "base/table.h"
 
 /* A mangled name and what it means. */
 struct pretty {

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "record/cursor.h"
-#include "util/array.h"
+#include "base/array.h"
 
 #define MAGIC 0x32454c4946524550ULL		/* "PERFILE2" */
 #define MAGIC_SWAPPED 0x50455246494c4532ULL

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 
 #include "record/cursor.h"
-#include "util/array.h"
-#include "util/table.h"
+#include "base/array.h"
+#include "base/table.h"
 
 static_assert(sizeof(struct perf_event_header) == 8, "header of a record");
 static_assert(sizeof(struct perf_branch_entry) == 24, "a branch's entry");

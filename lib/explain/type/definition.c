@@ -7,7 +7,7 @@
 
 #include "module/die.h"
 #include "module/module_private.h"
-#include "util/array.h"
+#include "base/array.h"
 
 enum {
 	CLASSES_MAX = 1 << 20,

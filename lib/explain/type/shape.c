@@ -8,7 +8,7 @@
 
 #include "module/die.h"
 #include "type/definition.h"
-#include "util/array.h"
+#include "base/array.h"
 
 enum {
 	NAMES_MAX = 64,		/* typedefs and qualifiers of each other */

@@ -8,7 +8,7 @@
 #include "type/copied.h"
 #include "type/object.h"
 #include "type/type_name.h"
-#include "util/table.h"
+#include "base/table.h"
 
 #define OBJECTS_MAX (1 << 14)	/* kept by a module; as they live as long as
 				   it, there are no others */

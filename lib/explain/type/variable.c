@@ -8,7 +8,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
-#include "util/array.h"
+#include "base/array.h"
 
 /* More than the largest programs have; a damaged file may claim any number. */
 #define VARIABLES_MAX ((size_t)1 << 22)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "util/table.h"
+#include "base/table.h"
 
 #define ROWS_MAX (1U << 20)
 

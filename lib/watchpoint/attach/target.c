@@ -25,7 +25,6 @@
 
 #include "os/clock.h"
 #include "os/proc.h"
-#include "stop/stop.h"
 #include "attach/target_private.h"
 #include "attach/uptime.h"
 
@@ -532,7 +531,7 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	if ((*ids = calloc(events->n + 1, sizeof(**ids))) == NULL)
 		return -ENOMEM;
 	if (target->options.stop) {	/* its records have that put in */
-		**ids = wp_stops_id(watch, slot);
+		**ids = wp_target_stop_id(watch, slot);
 		return 1;
 	}
 	for (size_t i = 0; i < events->n; i++) {

@@ -156,4 +156,11 @@ void wp_target_free(struct wp_target *);
 
 #pragma GCC visibility pop
 
+/* The identifier that samples of a slot of a watch have with options.stop. */
+static inline uint64_t
+wp_target_stop_id(size_t watch, unsigned slot)
+{
+	return (uint64_t)watch * WP_SLOTS_MAX + slot + 1;
+}
+
 #endif

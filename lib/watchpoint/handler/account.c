@@ -98,7 +98,7 @@ is_counted(const struct wp_watch *w, uint64_t *count)
 bool
 wp_count_all(const struct wp_watch *w, uint64_t *count)
 {
-	return w->delivery == &wp_deliver_sigtrap && w->tid == 0 &&
+	return w->delivery->counts_all && w->tid == 0 &&
 	    is_counted(w, count);
 }
 
@@ -125,9 +125,9 @@ wp_account_slots(struct wp_watch *w)
 
 	if (w->nslots == 1)
 		return 1;
-	if (w->delivery != &wp_deliver_sigtrap || !wp_is_alone() ||
+	if (!w->delivery->counts_all || !wp_is_alone() ||
 	    atomic_load(&w->narmed) > READABLE_EVENTS ||
-	    wp_armed_count_slots(w, count) != 0)
+	    wp_events_count_slots(w, count) != 0)
 		return 0;
 	for (unsigned i = 0; i < w->nslots; i++)
 		if (atomic_exchange(&w->slot_seen[i], count[i]) != count[i])

@@ -37,7 +37,7 @@ wp_call(const struct wp_run *run, const struct wp_told *told)
 	fatal = (w->attr.action & WP_ABORT) != 0;
 	held = w;
 	/* what handlers write themselves is not counted with the others */
-	if (w->delivery != &wp_deliver_sigtrap && is_handled(told))
+	if (!w->delivery->counts_all && is_handled(told))
 		wp_unsettle(w);
 	if ((w->attr.action & WP_CALL) != 0 && w->attr.handler != NULL)
 		w->attr.handler(&hit, w->attr.arg);

@@ -37,6 +37,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "os/attr.h"
 #include "os/slot.h"
 
 enum {
@@ -45,7 +46,6 @@ enum {
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
 	WP_STACK_USUAL = 4096,
-	WP_STACK_MAX = 16384,
 	WP_RECORD_MAX = WP_STACK_MAX + 1024,
 	WP_REPLY_MAX = 4096,
 	WP_ALSO_MAX = 8,

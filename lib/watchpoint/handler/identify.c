@@ -98,7 +98,7 @@ tell_events(struct wp_run *run, int fd, int code)
 		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
-		if (w->delivery == &wp_deliver_async) {
+		if (w->delivery->by_descriptor) {
 			ours = ours || wp_watch_has(w, fd);
 			tell_watch(run, w, fd, code);
 		} else
@@ -149,7 +149,7 @@ tell_raw(struct wp_run *run)
 
 		if (w == NULL)
 			continue;
-		if (w->delivery == &wp_deliver_ptrace) {
+		if (w->delivery->by_tracer) {
 			last = i;
 			n++;
 		}

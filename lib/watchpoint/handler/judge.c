@@ -42,7 +42,7 @@ account(struct wp_run *run)
 		const uint32_t slots = wp_told_account(told, run->steps);
 
 		/* of all that it touched the signal names one */
-		if (told->watch->delivery == &wp_deliver_sigtrap)
+		if (told->watch->delivery->counts_all)
 			told->slots = slots;
 	}
 }
@@ -63,7 +63,7 @@ tell_also(struct wp_run *run)
 	const struct wp_told told = run->told[0];
 	unsigned left = atomic_load(&wp_inside.nopen);
 
-	if (told.watch->delivery != &wp_deliver_sigtrap || left < 2)
+	if (!told.watch->delivery->counts_all || left < 2)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX && left > 0; i++) {
 		struct wp_watch *w;

@@ -69,7 +69,7 @@ wp_own_counted(void)
 
 		if (w == NULL)
 			continue;
-		if (w->delivery == &wp_deliver_ptrace)
+		if (w->delivery->by_tracer)
 			(void)wp_account_also(w, NULL, WP_STEP_MANY);
 		wp_watch_leave(w);
 	}

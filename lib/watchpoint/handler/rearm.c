@@ -2,12 +2,20 @@
  * rearm: events that fire once, of the async delivery: after a hit they are
  * armed again, once the thread is behind the access (step.c).
  *
+ * Some kernels stop an event for good when it has used up its overflow; it comes
+ * to life only under wp_perf_once, by its own thread and while it is enabled.  So
+ * it is armed even if the watch was disabled meanwhile, and disabled then; and
+ * that is done again when somebody was disabling events just then.
+ *
  * Signal safety: everything here is async-signal-safe.
  */
+#include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/perf.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
 
@@ -17,11 +25,90 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_spent owed[WP_TAKEN_MAX];	/* to be armed when that ends */
 } self;
 
+/* Changes of any watch that disable events for a while, or more. */
+static _Atomic unsigned begun, ended;
+
+enum { TRIES = 100 };	/* who is at it may be the interrupted thread */
+
+void
+wp_async_change_begin(void)
+{
+	(void)atomic_fetch_add(&begun, 1);
+}
+
+void
+wp_async_change_end(void)
+{
+	(void)atomic_fetch_add(&ended, 1);
+}
+
+static uint64_t
+period_of(const struct wp_watch *w)
+{
+	return w->attr.period > 0 ? w->attr.period : 1;
+}
+
+/* Give it another overflow, with nobody disabling it in between. */
+static int
+load(int fd, uint64_t period)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < TRIES && err == 0; i++) {
+		unsigned before = atomic_load(&begun);
+		bool quiet = atomic_load(&ended) == before;
+
+		err = i == 0 ? wp_perf_once(fd, period) :
+		    wp_perf_once_again(fd, period);
+		if (quiet && atomic_load(&begun) == before)
+			break;
+	}
+	return err;
+}
+
+static int
+rearm_event(struct wp_watch *w, int fd, int code)
+{
+	int err;
+
+	if (code != POLL_HUP)
+		return 0;
+	err = load(fd, period_of(w));
+	while (err == 0 && !atomic_load(&w->on)) {
+		(void)wp_perf_disable(fd);
+		if (!atomic_load(&w->on))
+			break;
+		err = wp_perf_once_again(fd, period_of(w));
+	}
+	return err;
+}
+
+/* Have the events of this thread that are the helper's armed again.  The tracer
+   sees the signal when the handler has returned, before anything
+   else is executed, and takes it away. */
+static int
+ask_tracer(void)
+{
+	siginfo_t info = {0};
+	int saved = errno, err;
+
+	info.si_signo = WP_SIGNAL;
+	info.si_code = SI_QUEUE;
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(0,
+	    WP_SIG_REARM, 0);
+	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
+	    &info) == 0 ? 0 : -errno;
+	errno = saved;
+	return err;
+}
+
 /* The helper's in this thread, whichever they are. */
 static void
 rearm_helpers(void)
 {
-	if (wp_helper_rearm() < 0)
+	if (ask_tracer() < 0)
 		wp_say("watchpoint: a thread is no longer watched: no signal "
 		    "can be queued, as the limit of them (ulimit -i) is "
 		    "reached\n");
@@ -35,7 +122,7 @@ rearm_own(const struct wp_spent *spent)
 	if (w == NULL)
 		return;
 	if (wp_watch_has(w, spent->fd) &&
-	    wp_async_rearm(w, spent->fd, spent->code) < 0 &&
+	    rearm_event(w, spent->fd, spent->code) < 0 &&
 	    !atomic_exchange(&w->deaf, true))
 		wp_say_warning(w, " is no longer watched in a thread: "
 		    "its event cannot be armed again after a hit");

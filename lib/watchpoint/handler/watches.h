@@ -1,25 +1,10 @@
 /*
- * watches: the table of watches that this program has on itself, and what its
- * parts share.
+ * watches: the table of watches that this program has on itself, as the signal
+ * handler sees it, and how a watch is armed.
  *
- *	inside.c	wp_open and friends: from an attribute to an open watch
- *	pin.c		objects that must not be unloaded
- *	watches.c	the table, also after fork(2)
- *	threads.c	the program's threads
- *	apart.c		a thread that opens events, and ends
- *	deliver_*.c	arming, one file for each delivery
- *	armed.c		what those by the program's own events have in common
- *	settle.c	what a watch's bytes are before it is hit
- *	trap.c		the signal handler
- *	helper.c	the helper process: starting it, asking it
- *	scope.c		what the macros stand for
- *	preload.c	watches from the environment
- *
- * Lock order: wp_watches_lock alone.  The signal handler takes no lock: it reads
- * entries whose serial says that they are open.
- *
- * Nothing here allocates by malloc(3): the program's heap may be the very thing
- * that is being corrupted, and its lock may be held by a thread held still.
+ * The handler takes no lock: it reads entries whose serial says that they are
+ * open.  Everything declared here is async-signal-safe, but where it says that it
+ * is called with the table locked (inside/table.h).
  */
 #ifndef WP_WATCHES_H
 #define WP_WATCHES_H
@@ -35,6 +20,7 @@
 #include "handler/channel.h"
 #include "handler/fired.h"
 #include "os/slot.h"
+#include "handler/sig_data.h"
 #include "watchpoint.h"
 
 /* One armed event. */
@@ -88,9 +74,18 @@ struct wp_watch {
 /* How a watch is armed and signals its hits. */
 struct wp_delivery {
 	const char *name;		/* "sigtrap", "async", "ptrace" */
+	/* Its events count every access of every thread, and can be read at any
+	   time.  A signal names one of the slots that were touched: the others,
+	   and the other watches, are found by their counts. */
+	bool counts_all;
+	/* A signal says which descriptor it is of, and no sig_data. */
+	bool by_descriptor;
+	/* The helper traces the threads and passes the hits on: of the program's
+	   own accesses, not of the kernel's. */
+	bool by_tracer;
+	int (*signal)(void);		/* that brings its hits */
 	/*
-	 * All are called with the table locked, but disable and count, which
-	 * are async-signal-safe.  0 or -errno with a cause; a failed open
+	 * Called with the table locked: 0 or -errno with a cause; a failed open
 	 * or move leaves things as they were.  What open opens is disabled, and
 	 * signals under a serial that the watch is given afterwards, but see
 	 * wp_armed_open; move sets the watch's slots and region.
@@ -98,20 +93,11 @@ struct wp_delivery {
 	int (*open)(struct wp_watch *, uint32_t serial, struct wp_cause *);
 	void (*close)(struct wp_watch *);
 	int (*enable)(struct wp_watch *);
-	int (*disable)(struct wp_watch *);
 	int (*move)(struct wp_watch *, const struct wp_slot *, struct wp_cause *);
+	/* Async-signal-safe, the table may be locked or not.  0 or -errno. */
+	int (*disable)(struct wp_watch *);
 	int (*count)(const struct wp_watch *, uint64_t *);
 };
-extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
-    wp_deliver_ptrace;
-
-/* The signal of the ptrace delivery; and what the handler sends itself for the
-   tracer to see.  The async delivery's is wp_inside.event_signal. */
-#define WP_SIGNAL (SIGRTMAX - 1)
-
-/* What that can be: signals of which a program is not harmed, or that none uses,
-   best first; 0 at the end. */
-#define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
 
 /* Everything that the program has of it; one, zero at first. */
 struct wp_inside {
@@ -139,164 +125,6 @@ struct wp_inside {
 extern struct wp_inside wp_inside;
 
 /*
- * sig_data of our events, and of the SIGTRAPs that the helper passes on: who it
- * is for, and of which use.
- *
- *	63      48 47           24 23       16 15           0
- *	[ "WP"    | serial, low   | slot      | index        ]
- *
- * From ptrace(2), when one instruction hit several slots of a watch, slot is 0x80
- * and a bit for each of them, 1 << slot.  When it hit several watches, slot is
- * 0xff and index and serial hold four bytes: 1 + index of each, or 0; watch
- * indexes of that delivery are below 255.
- */
-#define WP_SIG_MAGIC	0x5750u
-#define WP_SIG_SLOTS	0x80u
-#define WP_SIG_MANY	0xffu
-/* In a slot's place: no hit, but wp_helper_rearm. */
-#define WP_SIG_REARM	0xfeu
-
-static inline uint64_t
-wp_sig_data(uint32_t serial, unsigned slot, unsigned index)
-{
-	return (uint64_t)WP_SIG_MAGIC << 48 |
-	    (uint64_t)(serial & 0xffffff) << 24 | (uint64_t)(slot & 0xff) << 16 |
-	    (index & 0xffff);
-}
-
-/* The slots that a slot's place names, a bit for each; 0: not known. */
-static inline uint32_t
-wp_sig_slots(unsigned slot)
-{
-	return slot < WP_SLOTS_MAX ? 1u << slot :
-	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
-}
-
-/* With the data of several watches that events have seen: the slots, and how many
-   accesses to each, of which those that are more than there is room for are
-   lost. */
-static inline uint64_t
-wp_sig_times(unsigned slots, uint64_t times, unsigned i)
-{
-	return ((slots & 0xf) << 12 | (times < 0xfff ? times : 0xfff)) <<
-	    16 * i;
-}
-
-static inline uint64_t
-wp_sig_many(const uint8_t watch[4])
-{
-	return wp_sig_data((uint32_t)(watch[2] | watch[3] << 8), WP_SIG_MANY,
-	    (unsigned)(watch[0] | watch[1] << 8));
-}
-
-/* The i-th of them, below 4: 1 + index, or 0. */
-static inline unsigned
-wp_sig_many_get(uint64_t data, unsigned i)
-{
-	return data >> (i < 2 ? 8 * i : 24 + 8 * (i - 2)) & 0xff;
-}
-
-/* Have dlclose(3) not unload the object, if any, that this lies in; not locked
-   (pin.c). */
-void wp_pin(const volatile void *);
-
-/* While it is locked the thread has all signals blocked and cannot be cancelled,
-   so nothing that could want the lock runs in it.  fork(2) waits for it.  errno
-   is afterwards what it was before. */
-void wp_watches_lock(void);
-void wp_watches_unlock(void);
-
-/* A free entry (serial is 0 and delivery NULL) with its serial drawn but not
-   set, or NULL; locked. */
-struct wp_watch *wp_watches_new(uint32_t *serial);
-
-/* Put an armed event into a watch; room is mapped as needed, and a page of it
-   stays with the entry.  0 or -ENOMEM. */
-int wp_watch_add(struct wp_watch *, int fd, unsigned slot, pid_t tid);
-int wp_watch_put(struct wp_watch *, const struct wp_armed *);
-
-/* Whether the descriptor still is the event; async-signal-safe. */
-bool wp_armed_is(const struct wp_armed *);
-
-/* Close an event; or its watch's from index first on. */
-void wp_armed_drop(struct wp_armed *);
-void wp_watch_drop(struct wp_watch *, size_t first);
-
-/* It is open from now on: signals under its serial are for it (inside.c). */
-void wp_watch_publish(struct wp_watch *, uint32_t serial);
-
-/* Open a watch anew in a child made by fork(2) (inside.c); locked.  0, or -errno
-   after a line that says why: it watches nothing then. */
-int wp_watch_reopen(struct wp_watch *);
-
-/*
- * Watches by perf events of the program's own (armed.c), one for each slot and
- * thread that exists: what deliveries are made of.
- */
-
-/* How the events of a delivery differ. */
-struct wp_arming {
-	bool inherited;		/* threads to come have copies */
-	/* complete what wp_attr_inside says of a slot's event */
-	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
-	    uint32_t serial, unsigned slot);
-	int (*ready)(struct wp_armed *);	/* it is open; NULL: so be it */
-	int (*enable)(const struct wp_watch *, struct wp_armed *);
-};
-
-/* Open them, for all threads or w->tid, disabled: unless threads had to be held
-   for it; then the watch is open and enabled (but for WP_DISABLED) when they go
-   on.  0 or -errno with a cause. */
-int wp_armed_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
-    struct wp_cause *);
-
-/* Close them; some are kept, disabled, for the next watch. */
-void wp_armed_close(struct wp_watch *, const struct wp_arming *);
-
-int wp_armed_enable(struct wp_watch *, const struct wp_arming *);
-int wp_armed_disable(struct wp_watch *);
-int wp_armed_move(struct wp_watch *, const struct wp_arming *,
-    const struct wp_slot *, struct wp_cause *);
-int wp_armed_count(const struct wp_watch *, uint64_t *);
-
-/* The same of each slot by itself.  Both are async-signal-safe. */
-int wp_armed_count_slots(const struct wp_watch *,
-    uint64_t count[WP_SLOTS_MAX]);
-
-/* At the end of the handler of an event's signal: si_fd and si_code; when its one
-   overflow is used up, it gets another, if the watch is on
-   (deliver_async.c).  0 or -errno: it watches no more.  Async-signal-safe. */
-int wp_async_rearm(struct wp_watch *, int fd, int code);
-
-/* The same descriptor with a high number, close-on-exec; the old one is closed,
-   unless no higher one can be had: then it is the result. */
-int wp_descriptor_high(int fd);
-
-/*
- * Have fn(arg) called by a thread of its own, which has ended when this returns:
- * what it opens is nobody's, so that prctl(PR_TASK_PERF_EVENTS_DISABLE) does not
- * disable it.  Locked; little stack.  Its result, or -ECHILD: none can be made.
- */
-int wp_apart(int (*fn)(void *), void *arg);
-
-/* In the child of a fork(2), locked: events that are kept for the next watch are
-   its parent's (armed.c). */
-void wp_armed_forked(void);
-
-/*
- * Call fn for every thread of the process until a whole list brings none that is
- * new since fn was first called: then nobody was made meanwhile who could have
- * inherited and be called too.  Otherwise undo is called and it begins anew; if
- * the threads do not settle, the helper holds the others still.  fn's -errno
- * ends it; -ESRCH is passed over.  It is called apart (see above), unless there is
- * but one thread.  If they had to be held, held (or NULL) is
- * called in the end, while they are.  Result: 0; 1 when they did not settle and
- * nobody could hold them (a thread may be missed or covered twice); -errno.
- */
-int wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
-    void (*held)(void *arg), void *arg);
-
-/*
  * What the watch's bytes are is known by the last hit or the last settling
  * (settle.c).  Before something that may change this unseen: the old value of
  * the next hit is not known.  And when it has been done, to settle it anew, if
@@ -317,10 +145,8 @@ void wp_settle_permitted(const volatile void *, size_t len);
 bool wp_has_permitted(void);
 
 /* Install the signal handlers, for those of events too if there will be some
-   (trap.c).  0 or -errno.  And see whether they are
-   still there: 0, or 1 with a line in *cause that says who took them. */
+   (trap.c).  0 or -errno. */
 int wp_trap_install(bool events);
-int wp_trap_check(struct wp_cause *);
 
 /* True while the calling thread is in our handler; async-signal-safe. */
 bool wp_trap_inside(void);
@@ -336,68 +162,34 @@ void wp_trap_forked(void);
    outer.  In initial-exec TLS: async-signal-safe. */
 struct wp_scope **wp_permits(void);
 
-/* Whether the thread has the lock of scope.c, so that a handler must not leave;
-   async-signal-safe. */
-bool wp_scope_locked(void);
-
-/* The helper (helper.c).  Start or join it once, locked; 0 when there is one,
-   -errno with a cause when there is none. */
-int wp_helper_start(struct wp_cause *);
-
-/* Join the one of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none; -EBUSY:
-   it is another process's, whose environment was passed on. */
-int wp_helper_join(struct wp_cause *);
-
-/* Ask it: fill the request between these (locked), which is all 0 but for what
-   and slots.  -EPIPE: none. */
-struct wp_request *wp_helper_request(uint32_t what);	/* NULL: no helper */
-int wp_helper_ask(struct wp_cause *);
-
-/* In a child made by fork(2), locked: the helper is its parent's. */
-void wp_helper_forked(void);
-
-/* Tell it what is open now; NULL-safe without a helper. */
-void wp_helper_tell(struct wp_watch *);
-
-/* Whether all accesses to an open watch have come to the handler, and tell of
-   those that did not; *ms, which grows less, is there to wait for threads that
-   are on their way.  Locked. */
-void wp_helper_look(const struct wp_watch *, unsigned *ms);
-
-/* How often so far threads that the helper arms may have made accesses that were
-   not told; see channel.h. */
-uint32_t wp_helper_gaps(void);
-
-/* And that an open one has been moved. */
-void wp_helper_moved(const struct wp_watch *);
-
-/*
- * Watches that the helper arms in the program's threads, all or one: by debug
- * registers, or (by_signal) by perf events that raise that signal, whose numbers
- * are in channel->owner.  Locked, but for the last three, which are
- * async-signal-safe.  In deliver_ptrace.c.
- */
-int wp_helper_arm(struct wp_watch *, uint32_t serial, int by_signal,
-    struct wp_cause *);
-void wp_helper_disarm(struct wp_watch *);
-int wp_helper_move(struct wp_watch *, const struct wp_slot *,
-    struct wp_cause *);
-int wp_helper_switch(struct wp_watch *, bool on);
-int wp_helper_count(const struct wp_watch *, uint64_t *);
-
-/* At the end of the handler of such events' signal, where they are armed for one
-   hit: have those of this thread armed again.  0 or -errno: they are not. */
-int wp_helper_rearm(void);
-
-/* A variable of our environment; NULL when unset, or the program runs with
-   privileges it was given (secure_getenv(3)). */
-const char *wp_setting(const char *name);
-
-/* Have wp_inside.output; once, locked (output.c). */
-void wp_output_open(void);
-
 /* Write a line, or lines, to the output; "watchpoint: " and a newline are added
    where they lack.  Async-signal-safe (say.c). */
 void wp_say(const char *text);
+
+/*
+ * What deliveries do in the handler.
+ */
+
+/* Whether the descriptor still is the event; async-signal-safe. */
+bool wp_armed_is(const struct wp_armed *);
+int wp_armed_check(const struct wp_armed *);	/* 0, or -EBADF */
+
+/* Of a watch by events of the program's own (events.c): disable it, or its events
+   alone; count all accesses, and those to each slot by itself.  0 or -errno. */
+int wp_events_disable(struct wp_watch *);
+int wp_events_off(struct wp_watch *);
+int wp_events_count(const struct wp_watch *, uint64_t *);
+int wp_events_count_slots(const struct wp_watch *,
+    uint64_t count[WP_SLOTS_MAX]);
+
+/* A change by the program that disables events of the async delivery for a while,
+   or more, is made between these (rearm.c). */
+void wp_async_change_begin(void);
+void wp_async_change_end(void);
+
+/* Of a watch that the helper arms, which is told by words in the channel
+   (by_helper.c): switch it, and count its accesses.  0 or -errno. */
+int wp_helper_switch(struct wp_watch *, bool on);
+int wp_helper_count(const struct wp_watch *, uint64_t *);
 
 #endif

@@ -13,11 +13,12 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "handler/watches.h"
+#include "inside/threads.h"
 
 enum {
 	STACK = 32 * 1024,

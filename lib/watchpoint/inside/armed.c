@@ -24,8 +24,12 @@
 #include "os/attr.h"
 #include "os/clock.h"
 #include "os/perf.h"
+#include "os/probe.h"
 #include "os/proc.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
+#include "inside/table.h"
+#include "inside/threads.h"
 
 /*
  * Where watches are opened and closed all the time, those that are closed leave
@@ -53,13 +57,6 @@ struct opening {
 	pid_t failed;		/* whose event could not be opened */
 	pid_t maker;		/* of the thread that opens them */
 };
-
-/* The program may have closed the number, and got it for a file of its own. */
-static int
-check(const struct wp_armed *armed)
-{
-	return wp_armed_is(armed) ? 0 : -EBADF;
-}
 
 static void
 slot_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -147,7 +144,7 @@ take_spare(struct opening *o, unsigned slot)
 	int err;
 
 	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
-	if ((err = check(armed)) < 0 ||
+	if ((err = wp_armed_check(armed)) < 0 ||
 	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
 	    (err = wp_perf_read(armed->fd, 0, &count)) < 0 ||
 	    (err = wp_watch_put(o->watch, armed)) < 0)
@@ -200,7 +197,7 @@ enable_all(struct wp_watch *w, const struct wp_arming *arming)
 	int err = 0;
 
 	for (size_t i = 0; i < w->narmed && err == 0; i++)
-		if ((err = check(&w->armed[i])) == 0)
+		if ((err = wp_armed_check(&w->armed[i])) == 0)
 			err = arming->enable(w, &w->armed[i]);
 	return err;
 }
@@ -328,7 +325,7 @@ keep_spares(struct wp_watch *w)
 	while (w->narmed > 0 && spare.n < SPARE) {
 		struct wp_armed *armed = &w->armed[w->narmed - 1];
 
-		if (check(armed) < 0 || wp_perf_disable(armed->fd) < 0)
+		if (wp_armed_check(armed) < 0 || wp_perf_disable(armed->fd) < 0)
 			break;
 		spare.event[spare.n++] = *armed;
 		w->narmed--;
@@ -354,20 +351,6 @@ wp_armed_forked(void)
 }
 
 static int
-disable_all(struct wp_watch *w)
-{
-	int err, first = 0;
-
-	for (size_t i = 0; i < w->narmed; i++) {
-		if ((err = check(&w->armed[i])) == 0)
-			err = wp_perf_disable(w->armed[i].fd);
-		if (err < 0 && first == 0)
-			first = err;
-	}
-	return first;
-}
-
-static int
 retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
 {
 	struct perf_event_attr attr;
@@ -377,7 +360,7 @@ retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
 		slot_attr(&attr, w, atomic_load(&w->serial), arming,
 		    w->armed[i].slot);
 		attr.disabled = off;
-		if ((err = check(&w->armed[i])) == 0)
+		if ((err = wp_armed_check(&w->armed[i])) == 0)
 			err = wp_perf_modify(w->armed[i].fd, &attr);
 	}
 	return err;
@@ -437,7 +420,7 @@ settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
 	bool on;
 
 	while ((on = atomic_load(&w->on)) != before) {
-		(void)(on ? enable_all(w, arming) : disable_all(w));
+		(void)(on ? enable_all(w, arming) : wp_events_off(w));
 		before = on;
 	}
 	return err;
@@ -450,13 +433,6 @@ wp_armed_enable(struct wp_watch *w, const struct wp_arming *arming)
 	return settle(w, arming, true,
 	    arming->inherited && !__libc_single_threaded ?
 	    change_all(w, arming, false) : enable_all(w, arming));
-}
-
-int
-wp_armed_disable(struct wp_watch *w)
-{
-	atomic_store(&w->on, false);
-	return disable_all(w);
 }
 
 /*
@@ -493,32 +469,4 @@ wp_armed_move(struct wp_watch *w, const struct wp_arming *arming,
 		(void)wp_cause_errno(cause, "retargeting an event", -err);
 	}
 	return settle(w, arming, on, err);
-}
-
-int
-wp_armed_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
-{
-	struct wp_perf_count one;
-	int err = 0;
-
-	memset(count, 0, WP_SLOTS_MAX * sizeof(*count));
-	for (size_t i = 0; i < w->narmed && err == 0; i++) {
-		if ((err = check(&w->armed[i])) == 0)
-			err = wp_perf_read(w->armed[i].fd, 0, &one);
-		count[w->armed[i].slot] += err == 0 ?
-		    one.value - w->armed[i].before : 0;
-	}
-	return err;
-}
-
-int
-wp_armed_count(const struct wp_watch *w, uint64_t *count)
-{
-	uint64_t each[WP_SLOTS_MAX];
-	int err = wp_armed_count_slots(w, each);
-
-	*count = 0;
-	for (unsigned i = 0; i < w->nslots; i++)
-		*count += each[i];
-	return err;
 }

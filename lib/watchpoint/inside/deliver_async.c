@@ -15,17 +15,12 @@
  * found out by what the thread's events have seen (fired.c).
  *
  * On processors that trap before the access an event is armed for one overflow at
- * a time; the handler's last act is to arm it again.  Some kernels stop an event for good when it has used up its overflow; it comes
- * to life only under wp_perf_once, by its own thread and while it is enabled.  So
- * the handler arms it even if the watch was disabled meanwhile, and disables it
- * then; and it does so again when somebody was disabling events just then.
+ * a time; the handler's last act is to arm it again (handler/rearm.c).
  */
-#include <poll.h>
-
 #include "os/attr.h"
 #include "os/perf.h"
 #include "handler/step.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
 
 static void
 async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -45,11 +40,6 @@ async_ready(struct wp_armed *armed)
 	return err < 0 ? err : wp_perf_signal(armed->fd, armed->tid,
 	    wp_inside.event_signal);
 }
-
-/* Changes of any watch that disable events for a while, or more. */
-static _Atomic unsigned begun, ended;
-
-enum { TRIES = 100 };	/* who is at it may be the interrupted thread */
 
 static uint64_t
 period_of(const struct wp_watch *w)
@@ -108,7 +98,7 @@ async_close(struct wp_watch *w)
 static int
 end_change(int err)
 {
-	(void)atomic_fetch_add(&ended, 1);
+	wp_async_change_end();
 	return err;
 }
 
@@ -117,7 +107,7 @@ async_enable(struct wp_watch *w)
 {
 	if (by_helper(w))
 		return wp_helper_switch(w, true);
-	(void)atomic_fetch_add(&begun, 1);
+	wp_async_change_begin();
 	return end_change(wp_armed_enable(w, &arming));
 }
 
@@ -126,8 +116,8 @@ async_disable(struct wp_watch *w)
 {
 	if (by_helper(w))
 		return wp_helper_switch(w, false);
-	(void)atomic_fetch_add(&begun, 1);
-	return end_change(wp_armed_disable(w));
+	wp_async_change_begin();
+	return end_change(wp_events_disable(w));
 }
 
 static int
@@ -136,7 +126,7 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 {
 	if (by_helper(w))
 		return wp_helper_move(w, slots, cause);
-	(void)atomic_fetch_add(&begun, 1);
+	wp_async_change_begin();
 	return end_change(wp_armed_move(w, &arming, slots, cause));
 }
 
@@ -144,46 +134,18 @@ static int
 async_count(const struct wp_watch *w, uint64_t *count)
 {
 	return by_helper(w) ? wp_helper_count(w, count) :
-	    wp_armed_count(w, count);
+	    wp_events_count(w, count);
 }
 
-/* Give it another overflow, with nobody disabling it in between. */
 static int
-load(int fd, uint64_t period)
+async_signal(void)
 {
-	int err = 0;
-
-	for (unsigned i = 0; i < TRIES && err == 0; i++) {
-		unsigned before = atomic_load(&begun);
-		bool quiet = atomic_load(&ended) == before;
-
-		err = i == 0 ? wp_perf_once(fd, period) :
-		    wp_perf_once_again(fd, period);
-		if (quiet && atomic_load(&begun) == before)
-			break;
-	}
-	return err;
-}
-
-int
-wp_async_rearm(struct wp_watch *w, int fd, int code)
-{
-	int err;
-
-	if (code != POLL_HUP)
-		return 0;
-	err = load(fd, period_of(w));
-	while (err == 0 && !atomic_load(&w->on)) {
-		(void)wp_perf_disable(fd);
-		if (!atomic_load(&w->on))
-			break;
-		err = wp_perf_once_again(fd, period_of(w));
-	}
-	return err;
+	return wp_inside.event_signal;
 }
 
 const struct wp_delivery wp_deliver_async = {
-	.name = "async", .open = async_open, .close = async_close,
+	.name = "async", .by_descriptor = true, .signal = async_signal,
+	.open = async_open, .close = async_close,
 	.enable = async_enable, .disable = async_disable,
 	.move = async_move, .count = async_count,
 };

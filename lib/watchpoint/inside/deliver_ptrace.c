@@ -1,20 +1,13 @@
 /*
  * deliver_ptrace: watches that the helper arms in the program's threads by
  * ptrace(2): by debug registers, and for deliver_async by events.
- *
- * Signal safety: wp_helper_switch, wp_helper_count and wp_helper_rearm are
- * called by the signal handler.  They cannot wait for the one request that
- * there is, which the interrupted thread may be making, so each watch has words
- * of its own in the channel.
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "handler/channel_futex.h"
 #include "handler/step.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
 
 static struct wp_channel_watch *
 told(struct wp_channel *channel, const struct wp_watch *w)
@@ -95,82 +88,6 @@ wp_helper_move(struct wp_watch *w, const struct wp_slot *slots,
 	return 0;
 }
 
-/* Have the helper look at a watch's words, and wait until it has. */
-static int
-have_done(struct wp_channel *channel, struct wp_channel_watch *words)
-{
-	uint32_t asked = atomic_fetch_add(&words->asked, 1) + 1, done;
-
-	wp_channel_ring(channel);
-	while ((int32_t)((done = atomic_load(&words->done)) - asked) < 0) {
-		if (!wp_channel_alive(channel))
-			return -EPIPE;
-		(void)wp_futex_wait(&words->done, done, WP_FUTEX_PATIENCE);
-	}
-	return 0;
-}
-
-/* A debug register that is off makes no hit any more, even before it is
-   disarmed, for which nobody needs to wait. */
-int
-wp_helper_switch(struct wp_watch *w, bool on)
-{
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
-	struct wp_channel_watch *words;
-
-	if (channel == NULL)
-		return -EPIPE;
-	words = told(channel, w);
-	atomic_store(&w->on, on);
-	atomic_store(&words->on, on);
-	if (on || w->delivery != &wp_deliver_ptrace)
-		return have_done(channel, words);
-	(void)atomic_fetch_add(&words->asked, 1);
-	wp_channel_ring(channel);
-	return 0;
-}
-
-/* Hits of debug registers are counted as they come; events have to be asked. */
-int
-wp_helper_count(const struct wp_watch *w, uint64_t *count)
-{
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
-	struct wp_channel_watch *words;
-	int err = 0;
-
-	if (channel == NULL)
-		return -EPIPE;
-	words = told(channel, w);
-	if (w->delivery != &wp_deliver_ptrace)
-		err = have_done(channel, words);
-	else if (!wp_channel_alive(channel))
-		err = -EPIPE;
-	*count = atomic_load(&words->counted);
-	return err;
-}
-
-/* The tracer sees the signal when the handler has returned, before anything
-   else is executed, and takes it away. */
-int
-wp_helper_rearm(void)
-{
-	siginfo_t info = {0};
-	int saved = errno, err;
-
-	info.si_signo = WP_SIGNAL;
-	info.si_code = SI_QUEUE;
-	info.si_pid = getpid();
-	info.si_uid = getuid();
-	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(0,
-	    WP_SIG_REARM, 0);
-	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
-	    &info) == 0 ? 0 : -errno;
-	errno = saved;
-	return err;
-}
-
-/* --- the delivery --- */
-
 static int
 ptrace_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
@@ -189,8 +106,15 @@ ptrace_disable(struct wp_watch *w)
 	return wp_helper_switch(w, false);
 }
 
+static int
+ptrace_signal(void)
+{
+	return WP_SIGNAL;
+}
+
 const struct wp_delivery wp_deliver_ptrace = {
-	.name = "ptrace", .open = ptrace_open, .close = wp_helper_disarm,
+	.name = "ptrace", .by_tracer = true, .signal = ptrace_signal,
+	.open = ptrace_open, .close = wp_helper_disarm,
 	.enable = ptrace_enable, .disable = ptrace_disable,
 	.move = wp_helper_move, .count = wp_helper_count,
 };

@@ -6,7 +6,7 @@
  * makes inherit; children made by fork(2) and programs executed do not.
  */
 #include "os/perf.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
 
 static void
 sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -55,8 +55,15 @@ sigtrap_move(struct wp_watch *w, const struct wp_slot *slots,
 	return wp_armed_move(w, &arming, slots, cause);
 }
 
+static int
+sigtrap_signal(void)
+{
+	return SIGTRAP;
+}
+
 const struct wp_delivery wp_deliver_sigtrap = {
-	.name = "sigtrap", .open = sigtrap_open, .close = sigtrap_close,
-	.enable = sigtrap_enable, .disable = wp_armed_disable,
-	.move = sigtrap_move, .count = wp_armed_count,
+	.name = "sigtrap", .counts_all = true, .signal = sigtrap_signal,
+	.open = sigtrap_open, .close = sigtrap_close,
+	.enable = sigtrap_enable, .disable = wp_events_disable,
+	.move = sigtrap_move, .count = wp_events_count,
 };

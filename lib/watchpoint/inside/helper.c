@@ -21,7 +21,9 @@
 
 #include "inside/detached.h"
 #include "inside/trusted.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 
 /* Where it is installed, as the Makefile says. */
 #ifndef WP_HELPER_PATH
@@ -433,10 +435,8 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->what.nslots = (uint8_t)w->nslots;
 	told->what.index = (uint16_t)(w - wp_inside.watch);
 	told->stray = (w->attr.flags & WP_STRAY) != 0;
-	told->signal = (uint32_t)(w->delivery == &wp_deliver_sigtrap ?
-	    SIGTRAP : w->delivery == &wp_deliver_async ?
-	    wp_inside.event_signal : WP_SIGNAL);
-	told->kernel = w->kernel && w->delivery != &wp_deliver_ptrace;
+	told->signal = (uint32_t)w->delivery->signal();
+	told->kernel = w->kernel && !w->delivery->by_tracer;
 	told->exact = is_exact(w);
 	atomic_store(&told->hits, atomic_load(&w->seen) + counted_before(w));
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)

@@ -21,7 +21,9 @@
 #include "handler/channel_futex.h"
 #include "os/probe.h"
 #include "handler/step.h"
-#include "handler/watches.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 
 enum {
 	ATTR_MAX = 4096,	/* no struct wp_attr will ever be as long */
@@ -279,8 +281,7 @@ install_handlers(void)
 
 	if (!wp_inside.handling) {
 		wp_output_open();
-		err = wp_trap_install(machine.delivery ==
-		    &wp_deliver_async);
+		err = wp_trap_install(machine.delivery->by_descriptor);
 	}
 	return err < 0 ? wp_cause_errno(&last, "installing signal handlers",
 	    -err) : 0;
@@ -383,7 +384,7 @@ tell_inexact(const struct wp_watch *w)
 	if (!w->inexact || told)
 		return;
 	told = true;
-	wp_say(w->delivery == &wp_deliver_async ?
+	wp_say(w->delivery->by_descriptor ?
 	    "threads to come are not watched: that takes a helper which may "
 	    "trace this program" :
 	    "a thread may be missed, or counted twice: threads come and go, and "
@@ -687,7 +688,7 @@ static bool
 is_alone(const struct wp_watch *w)
 {
 	return w != NULL && __libc_single_threaded &&
-	    w->delivery == &wp_deliver_sigtrap;
+	    w->delivery->counts_all;
 }
 
 int

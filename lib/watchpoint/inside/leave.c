@@ -3,7 +3,7 @@
  *
  * Signal safety: async-signal-safe; _dl_find_object(3) takes no lock.
  */
-#include "handler/watches.h"
+#include "inside/table.h"
 
 #include <dlfcn.h>
 #include <link.h>

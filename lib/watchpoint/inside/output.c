@@ -5,7 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "handler/watches.h"
+#include "inside/delivery.h"
+#include "inside/table.h"
 
 void
 wp_output_open(void)

@@ -12,7 +12,7 @@
 #include <link.h>
 #include <stdatomic.h>
 
-#include "handler/watches.h"
+#include "inside/table.h"
 
 enum { PINNED_MAX = 64 };	/* more are pinned again each time */
 

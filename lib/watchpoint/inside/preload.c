@@ -17,7 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 
 enum { STATUS_UNWATCHED = 125 };
 

@@ -14,7 +14,8 @@
  *
  * Lock order: the lock here, then wp_watches_lock.
  */
-#include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 
 #include <errno.h>
 #include <pthread.h>

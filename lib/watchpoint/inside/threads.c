@@ -36,7 +36,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/threads.h"
 
 #define TASKS "/proc/self/task"
 

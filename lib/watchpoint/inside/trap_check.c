@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "handler/trap_run.h"
+#include "inside/table.h"
 
 /* What has become of the action of a signal that brings hits. */
 static int
@@ -43,10 +44,10 @@ wp_trap_check(struct wp_cause *cause)
 		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
-		trap |= w->delivery == &wp_deliver_sigtrap;
-		signal |= w->delivery == &wp_deliver_ptrace;
-		event |= w->delivery == &wp_deliver_async;
-		if (w->delivery == &wp_deliver_ptrace)
+		trap |= w->delivery->counts_all;
+		signal |= w->delivery->by_tracer;
+		event |= w->delivery->by_descriptor;
+		if (w->delivery->by_tracer)
 			wp_trap_keep();
 		wp_watch_leave(w);
 	}

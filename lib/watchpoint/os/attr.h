@@ -11,10 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "os/probe.h"
+#include "os/features.h"
 #include "os/slot.h"
 
 #pragma GCC visibility push(default)
+
+/* Bytes of its own stack that a program copies at most. */
+enum { WP_STACK_MAX = 16384 };
 
 /* How to watch. */
 struct wp_options {

@@ -13,24 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "os/features.h"
 #include "os/slot.h"
 
 #pragma GCC visibility push(default)
 
-/* What events may be opened, by this user, here.  Cheap: opens, and one store. */
-struct wp_features {
-	struct wp_slot_caps caps;	/* slots free in this thread; range */
-	bool inherit_thread;	/* watches follow threads but not children */
-	bool remove_on_exec;	/* watches end at execve */
-	bool sigtrap;		/* synchronous SIGTRAP with sig_data */
-	bool format_lost;	/* PERF_FORMAT_LOST */
-	bool kernel;		/* the kernel's accesses may be watched */
-	bool callchain;		/* kernel callchains may be asked for */
-	int paranoid;		/* kernel.perf_event_paranoid; INT_MIN:
-				   cannot be read */
-};
-
 /*
+ * What events may be opened.  Cheap: opens, and one store.
  * 0, or -errno with a cause when no data watch can be opened at all: no
  * breakpoints (ENODEV), no perf_event_open (ENOSYS), not permitted (which of
  * paranoid and seccomp), no free slot; or when one does not fire on this

@@ -113,11 +113,4 @@ bool wp_stops_busy(const struct wp_stops *);
 
 void wp_stops_free(struct wp_stops *);
 
-/* The identifier that samples of a slot of a watch have. */
-static inline uint64_t
-wp_stops_id(size_t watch, unsigned slot)
-{
-	return (uint64_t)watch * WP_SLOTS_MAX + slot + 1;
-}
-
 #endif

@@ -106,7 +106,7 @@ take_in(struct wp_stops *stops, const struct perf_event_header *header)
 		if ((thread = wp_stop_find(stops, (pid_t)tid)) != NULL)
 			event = event_of(thread, id);
 		if (event != NULL)
-			id = wp_stops_id(event->watch, event->slot);
+			id = wp_target_stop_id(event->watch, event->slot);
 	}
 	record = wp_stop_queue_add(&stops->queue, header, callchain, id);
 	if (record == NULL || !record->waits)

@@ -17,6 +17,7 @@
 #include <sys/resource.h>
 
 #include "child.h"
+#include "os/probe.h"
 #include "attach/event.h"
 #include "live.h"
 #include "os/proc.h"

@@ -21,6 +21,7 @@
 #include "live.h"
 #include "record/record.h"
 #include "handler/watches.h"
+#include "inside/table.h"
 
 #ifdef __x86_64__
 

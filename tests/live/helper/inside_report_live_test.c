@@ -27,6 +27,8 @@
 #include "live.h"
 #include "scratch.h"
 #include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 #include "watching.h"
 
 #ifdef __clang__

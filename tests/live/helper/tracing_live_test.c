@@ -23,6 +23,8 @@
 #include "os/proc.h"
 #include "helper/tracing.h"
 #include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/table.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

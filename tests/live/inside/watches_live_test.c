@@ -25,6 +25,9 @@
 #include "program.h"
 #include "os/ptrace.h"
 #include "handler/watches.h"
+#include "inside/table.h"
+#include "inside/threads.h"
+#include "inside/delivery.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

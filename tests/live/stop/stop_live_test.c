@@ -1035,7 +1035,7 @@ two_watches_at_once(void **state)
 	assert_int_equal(watching.n, 100);
 	for (size_t i = 0; i < 100; i++) {
 		const struct told *told = &watching.told[i];
-		const size_t w = told->id == wp_stops_id(1, 0);
+		const size_t w = told->id == wp_target_stop_id(1, 0);
 
 		expect(told, seen[w] == 1000 ? 0 : seen[w], seen[w] + 1);
 		seen[w]++;

@@ -15,6 +15,8 @@
 
 #include "child.h"
 #include "handler/trap.h"
+#include "inside/delivery.h"
+#include "inside/table.h"
 
 /* What a program sees; shared with the child. */
 struct seen {

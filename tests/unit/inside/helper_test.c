@@ -26,6 +26,9 @@
 #include "os/proc.h"
 #include "program.h"
 #include "handler/watches.h"
+#include "inside/helper.h"
+#include "inside/table.h"
+#include "inside/delivery.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -595,6 +598,7 @@ tell(void *arg)
 	atomic_store(&w->serial, 77);
 	atomic_store(&w->seen, 5);
 	wp_watches_lock();
+	w->delivery = &wp_deliver_sigtrap;
 	for (int i = 0; i < 3; i++)
 		CHECK(wp_watch_add(w, 900 + i, 0, getpid()) == 0);
 	wp_helper_tell(w);

@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-#include "util/array.h"
-#include "util/table.h"
+#include "base/array.h"
+#include "base/table.h"
 
 #define MANY 1000
 

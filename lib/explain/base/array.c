@@ -1,5 +1,5 @@
 /* array: arrays that grow, and searching in sorted ones. */
-#include "util/array.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 #include <string.h>

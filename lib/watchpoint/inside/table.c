@@ -1,8 +1,8 @@
 /*
- * watches: the table of watches that this program has on itself, its lock, and
+ * table: the table of watches that this program has on itself, its lock, and
  * what becomes of it in a child made by fork(2).
  */
-#include "handler/watches.h"
+#include "inside/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,10 +13,10 @@
 
 #include "handler/channel_futex.h"
 #include "os/perf.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
 
 enum { ARMED_PAGE = 4096, DESCRIPTOR_HIGH = 3072 };
-
-struct wp_inside wp_inside = {.output = 2};
 
 /* 0 free, 1 locked, 2 locked and somebody waits; and what the holder had. */
 static struct {
@@ -113,8 +113,14 @@ none_count(const struct wp_watch *w, uint64_t *count)
 	return 0;
 }
 
+static int
+none_signal(void)
+{
+	return 0;
+}
+
 static const struct wp_delivery deliver_none = {
-	.name = "none", .close = none_close, .enable = none_do,
+	.name = "none", .signal = none_signal, .close = none_close, .enable = none_do,
 	.disable = none_do, .move = none_move, .count = none_count,
 };
 
@@ -241,15 +247,6 @@ wp_watch_add(struct wp_watch *w, int fd, unsigned slot, pid_t tid)
 
 	(void)wp_perf_id(fd, &armed.id);
 	return wp_watch_put(w, &armed);
-}
-
-bool
-wp_armed_is(const struct wp_armed *armed)
-{
-	uint64_t id;
-
-	return armed->id == 0 || (wp_perf_id(armed->fd, &id) == 0 &&
-	    id == armed->id);
 }
 
 void

@@ -1,5 +1,5 @@
 /* table: a hash table with open addressing, at most half full. */
-#include "util/table.h"
+#include "base/table.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,80 @@
+/*
+ * sig_data: what a signal of a hit says: which watch, which use of its entry,
+ * which slots.  The kernel's signals have it from the event; those that the helper
+ * passes on, from the helper.
+ */
+#ifndef WP_SIG_DATA_H
+#define WP_SIG_DATA_H
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "os/slot.h"
+
+/* The signal of the ptrace delivery; and what the handler sends itself for the
+   tracer to see.  The async delivery's is wp_inside.event_signal. */
+#define WP_SIGNAL (SIGRTMAX - 1)
+
+/* What that one can be: signals of which a program is not harmed, or that none uses,
+   best first; 0 at the end. */
+#define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
+
+/*
+ * sig_data of our events, and of the SIGTRAPs that the helper passes on: who it
+ * is for, and of which use.
+ *
+ *	63      48 47           24 23       16 15           0
+ *	[ "WP"    | serial, low   | slot      | index        ]
+ *
+ * From ptrace(2), when one instruction hit several slots of a watch, slot is 0x80
+ * and a bit for each of them, 1 << slot.  When it hit several watches, slot is
+ * 0xff and index and serial hold four bytes: 1 + index of each, or 0; watch
+ * indexes of that delivery are below 255.
+ */
+#define WP_SIG_MAGIC	0x5750u
+#define WP_SIG_SLOTS	0x80u
+#define WP_SIG_MANY	0xffu
+/* In a slot's place: no hit, but wp_helper_rearm. */
+#define WP_SIG_REARM	0xfeu
+
+static inline uint64_t
+wp_sig_data(uint32_t serial, unsigned slot, unsigned index)
+{
+	return (uint64_t)WP_SIG_MAGIC << 48 |
+	    (uint64_t)(serial & 0xffffff) << 24 | (uint64_t)(slot & 0xff) << 16 |
+	    (index & 0xffff);
+}
+
+/* The slots that a slot's place names, a bit for each; 0: not known. */
+static inline uint32_t
+wp_sig_slots(unsigned slot)
+{
+	return slot < WP_SLOTS_MAX ? 1u << slot :
+	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
+}
+
+/* With the data of several watches that events have seen: the slots, and how many
+   accesses to each, of which those that are more than there is room for are
+   lost. */
+static inline uint64_t
+wp_sig_times(unsigned slots, uint64_t times, unsigned i)
+{
+	return ((slots & 0xf) << 12 | (times < 0xfff ? times : 0xfff)) <<
+	    16 * i;
+}
+
+static inline uint64_t
+wp_sig_many(const uint8_t watch[4])
+{
+	return wp_sig_data((uint32_t)(watch[2] | watch[3] << 8), WP_SIG_MANY,
+	    (unsigned)(watch[0] | watch[1] << 8));
+}
+
+/* The i-th of them, below 4: 1 + index, or 0. */
+static inline unsigned
+wp_sig_many_get(uint64_t data, unsigned i)
+{
+	return data >> (i < 2 ? 8 * i : 24 + 8 * (i - 2)) & 0xff;
+}
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * delivery: how watches are armed: by perf events of the program's own, one for
+ * each slot and thread that exists (armed.c), or by the helper.
+ */
+#ifndef WP_DELIVERY_H
+#define WP_DELIVERY_H
+
+#include "os/attr.h"
+#include "handler/watches.h"
+
+extern const struct wp_delivery wp_deliver_sigtrap, wp_deliver_async,
+    wp_deliver_ptrace;
+
+/* Put an armed event into a watch; room is mapped as needed, and a page of it
+   stays with the entry.  0 or -ENOMEM. */
+int wp_watch_add(struct wp_watch *, int fd, unsigned slot, pid_t tid);
+int wp_watch_put(struct wp_watch *, const struct wp_armed *);
+
+/* Close an event; or its watch's from index first on. */
+void wp_armed_drop(struct wp_armed *);
+void wp_watch_drop(struct wp_watch *, size_t first);
+
+/* How the events of a delivery differ. */
+struct wp_arming {
+	bool inherited;		/* threads to come have copies */
+	/* complete what wp_attr_inside says of a slot's event */
+	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
+	    uint32_t serial, unsigned slot);
+	int (*ready)(struct wp_armed *);	/* it is open; NULL: so be it */
+	int (*enable)(const struct wp_watch *, struct wp_armed *);
+};
+
+/* Open them, for all threads or w->tid, disabled: unless threads had to be held
+   for it; then the watch is open and enabled (but for WP_DISABLED) when they go
+   on.  0 or -errno with a cause. */
+int wp_armed_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
+    struct wp_cause *);
+
+/* Close them; some are kept, disabled, for the next watch. */
+void wp_armed_close(struct wp_watch *, const struct wp_arming *);
+
+int wp_armed_enable(struct wp_watch *, const struct wp_arming *);
+int wp_armed_move(struct wp_watch *, const struct wp_arming *,
+    const struct wp_slot *, struct wp_cause *);
+
+/* In the child of a fork(2), locked: events that are kept for the next watch are
+   its parent's (armed.c). */
+void wp_armed_forked(void);
+
+/* The same descriptor with a high number, close-on-exec; the old one is closed,
+   unless no higher one can be had: then it is the result. */
+int wp_descriptor_high(int fd);
+
+/*
+ * Watches that the helper arms in the program's threads, all or one: by debug
+ * registers, or (by_signal) by perf events that raise that signal, whose numbers
+ * are in channel->owner.  Locked.  In deliver_ptrace.c.
+ */
+int wp_helper_arm(struct wp_watch *, uint32_t serial, int by_signal,
+    struct wp_cause *);
+void wp_helper_disarm(struct wp_watch *);
+int wp_helper_move(struct wp_watch *, const struct wp_slot *,
+    struct wp_cause *);
+
+#endif

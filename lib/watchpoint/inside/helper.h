@@ -1,0 +1,45 @@
+/*
+ * helper: the process that explains this program's hits: starting it or joining
+ * one that is there, asking it, telling it what is open.
+ */
+#ifndef WP_HELPER_H
+#define WP_HELPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/cause.h"
+#include "handler/watches.h"
+
+/* The helper (helper.c).  Start or join it once, locked; 0 when there is one,
+   -errno with a cause when there is none. */
+int wp_helper_start(struct wp_cause *);
+
+/* Join the one of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none; -EBUSY:
+   it is another process's, whose environment was passed on. */
+int wp_helper_join(struct wp_cause *);
+
+/* Ask it: fill the request between these (locked), which is all 0 but for what
+   and slots.  -EPIPE: none. */
+struct wp_request *wp_helper_request(uint32_t what);	/* NULL: no helper */
+int wp_helper_ask(struct wp_cause *);
+
+/* In a child made by fork(2), locked: the helper is its parent's. */
+void wp_helper_forked(void);
+
+/* Tell it what is open now; NULL-safe without a helper. */
+void wp_helper_tell(struct wp_watch *);
+
+/* Whether all accesses to an open watch have come to the handler, and tell of
+   those that did not; *ms, which grows less, is there to wait for threads that
+   are on their way.  Locked. */
+void wp_helper_look(const struct wp_watch *, unsigned *ms);
+
+/* How often so far threads that the helper arms may have made accesses that were
+   not told; see channel.h. */
+uint32_t wp_helper_gaps(void);
+
+/* And that an open one has been moved. */
+void wp_helper_moved(const struct wp_watch *);
+
+#endif

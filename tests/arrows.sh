@@ -1,0 +1,52 @@
+#!/bin/sh
+# arrows: which room uses which, held against the table of docs/design.md: every
+# include of the sources, and every name that an object takes from another.
+set -eu
+cd "$TOP"
+
+built=$(dirname "$WATCHCTL")/..
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# "ROOM USED" for each arrow; a room may use itself
+awk '/^```/ { on = $0 == "```arrows"; next }
+    on && /^  / { print $1, $1; for (i = 2; i <= NF; i++) print $1, $i }
+    ' docs/design.md | sort -u > "$scratch/allowed"
+[ "$(wc -l < "$scratch/allowed")" -gt 30 ]
+
+# Sources outside of all rooms (main, the public headers) may use all of them.
+find lib watchctl -mindepth 2 -name '*.[ch]' | awk -F/ '
+    { n = NF - 1 } $1 != "lib" || NF == 4 { print $n, $NF, $0 }' |
+    grep -v '^watchctl ' > "$scratch/files"
+
+while read -r room name path; do
+	sed -n 's,^#include "\([a-z]*\)/.*,\1,p' "$path" | sort -u |
+	    while read -r used; do
+		echo "$room $used $path includes $used/"
+	done
+done < "$scratch/files" > "$scratch/uses"
+
+# Objects have their files' names, and no two of a library have the same.  What
+# takes the place of libc's open(2) is no name of ours.
+for library in lib/watchpoint/libwatchpoint.a lib/explain/libexplain.a \
+    watchctl/libwatchctl.a; do
+	nm "$built/$library" | awk -v from="${library%/*}/" '
+	NR == FNR { if (index($3, from) == 1) room[$2] = $1; next }
+	/\.o:$/ { object = $1; sub(/\.o:$/, ".c", object); next }
+	NF == 3 && $2 ~ /[TDBRVW]/ && $3 !~ /^open(64)?$/ { home[$3] = object }
+	NF == 2 && $1 == "U" { uses[object " " $2] = 1 }
+	END {
+		for (use in uses) {
+			split(use, u, " ")
+			if (u[2] in home && u[1] in room)
+				print room[u[1]], room[home[u[2]]], u[1],
+				    "uses", u[2], "of", home[u[2]]
+		}
+	}' "$scratch/files" -
+done >> "$scratch/uses"
+[ "$(grep -c ' uses ' "$scratch/uses")" -gt 1000 ]
+
+awk 'NR == FNR { allowed[$1 " " $2] = 1; next }
+    !(($1 " " $2) in allowed) { print "not in the table: " $1 " -> " $2 ": " \
+	substr($0, length($1 $2) + 3); bad = 1 }
+    END { exit bad }' "$scratch/allowed" "$scratch/uses"

@@ -1,0 +1,26 @@
+/*
+ * on_hit_option: what --on-hit asks for.
+ */
+#ifndef ON_HIT_OPTION_H
+#define ON_HIT_OPTION_H
+
+#include <stdint.h>
+
+struct on_hit {
+	enum on_hit_what {
+		ON_HIT_REPORT,		/* nothing but the report */
+		ON_HIT_PAUSE,
+		ON_HIT_EXEC,
+		ON_HIT_CORE,
+	} what;
+	const char *command;		/* EXEC: the caller's */
+	int ms;				/* EXEC: what is left for it; 0: it may
+					   take any time */
+	uint64_t told[4];		/* EXEC: bit n: it was told that the
+					   command ended with status n */
+};
+
+/* Take the option's argument apart.  0; -EINVAL after a line on stderr. */
+int on_hit_parse(const char *text, struct on_hit *);
+
+#endif
