@@ -10,19 +10,44 @@
  *	            | on their way  |
  *	seen    ----+---------------> what handlers know of
  *
- * A handler accounts for its own signal's watch first.  If another watch is then
- * ahead (counted > seen), the step has touched that one as well: it is a hit,
- * too, and is accounted for.
+ * A handler accounts for its own signal's access first.  If its watch, or another
+ * one, is then ahead (counted > seen), the step has touched that as well: for
+ * another watch it is a hit, too, and all of it is accounted for: it is claimed.
  *
- * With one thread this is exact.  With several, what is ahead may be on its way
- * to another thread's handler.  If the other watch covers the whole of the debug
- * register that fired, for at least the same accesses, it was touched for
- * certain.  Else others get a moment to account for theirs, and what is still
- * ahead is claimed.  This goes wrong
+ * With one thread this is exact, if nothing was lost.  With several, what is
+ * ahead may be on its way to another thread's handler.  If the other watch covers
+ * the whole of the debug register that fired, for at least the same accesses, it
+ * was touched for certain.  Else others get a moment to account for theirs, and
+ * what is still ahead is claimed.  This goes wrong
  *  - when the other thread is kept from its handler for longer, or has the
  *    signal blocked: a hit is told of twice, once here;
- *  - when two threads claim one access at the same time: one of them gets it.
- * The helper's report decides by the instruction's operands where it can.
+ *  - when two threads claim one access at the same time: one of them gets it;
+ *  - when accesses had been lost before: they are claimed.
+ * The helper decides by the instruction's operands where it can, what was a hit,
+ * and also how many accesses there were (watch/tally.c).
+ *
+ * Nothing that was told may be left over, however, for that would be said to be
+ * lost.  So nobody leaves while a watch is ahead, unless he has claimed as much
+ * as his step can have touched.  And what is ahead is seen only in this order:
+ * seen is read, then counted, and then seen is changed if it still is what was
+ * read.  Two steps of two registers each, with the count of before:
+ *
+ *	first thread		second thread		counted	seen
+ *	access						2	0
+ *	accounts for its own				2	1
+ *	reads seen 1, counted 2				2	1
+ *				access			4	1
+ *				accounts for its own	4	2
+ *	(sees 2 of 2: leaves)				4	2
+ *				claims one		4	3
+ *
+ * The one left over is the first thread's: what its count says is seen was the
+ * second's.  With the change of seen, which fails, it reads both again, and finds
+ * 2 or 3 of 4.  It is the same with those who give others a moment.
+ *
+ * Who leaves when nothing is ahead, leaves nothing over: what is counted later has
+ * handlers of its own.  Who claims more than is his has claimed another one's: that
+ * one's handler finds more seen than counted, and corrects it.
  *
  * A step of an instruction touches each debug register at most once, but of a
  * watch that has several it may touch them all.  A system
@@ -66,26 +91,24 @@ tell_helper(const struct wp_watch *w, uint64_t more)
 		    wp_inside.watch].hits, more);
 }
 
+/* The counts of a watch, read one after the other. */
+struct counts {
+	uint64_t raw;		/* w->seen, */
+	uint64_t seen;		/* and what it says; */
+	uint64_t counted;
+};
+
 /* Change what is seen, unless it has been changed. */
 static bool
-change(struct wp_watch *w, uint64_t from, uint64_t to)
+change(struct wp_watch *w, const struct counts *from, uint64_t to)
 {
-	if (!atomic_compare_exchange_strong(&w->seen, &from, to))
+	uint64_t raw = from->raw;
+
+	if (!atomic_compare_exchange_strong(&w->seen, &raw, (to < from->seen ?
+	    (raw & ~WP_SEEN_MAX) + WP_SEEN_MAX + 1 : raw & ~WP_SEEN_MAX) | to))
 		return false;
-	tell_helper(w, to - from);
+	tell_helper(w, to - from->seen);
 	return true;
-}
-
-static void
-see_up_to(struct wp_watch *w, uint64_t count, uint64_t at_most)
-{
-	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t seen = atomic_load(&w->seen);
-
-		if (seen >= count || change(w, seen,
-		    count - seen < at_most ? count : seen + at_most))
-			return;
-	}
 }
 
 static bool
@@ -102,18 +125,45 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 	    is_counted(w, count);
 }
 
-/* Accesses nobody accounts for so far.  seen is read first, so that what it has
-   is counted.  A watch that a handler claimed an access of, just before its own
-   signal's, has seen more than was counted: corrected here. */
+/* Whether there are accesses nobody accounts for so far.  seen is read first, so
+   that what it has is counted.  A watch that a handler claimed an access of, just
+   before its own signal's, has seen more than was counted: corrected here. */
 static bool
-is_ahead(struct wp_watch *w, uint64_t *seen, uint64_t *count)
+is_ahead(struct wp_watch *w, struct counts *now)
 {
-	*seen = atomic_load(&w->seen);
-	if (!is_counted(w, count))
+	now->raw = atomic_load(&w->seen);
+	now->seen = now->raw & WP_SEEN_MAX;
+	if (!is_counted(w, &now->counted))
 		return false;
-	if (*seen > *count)
-		(void)change(w, *seen, *count);
-	return *seen < *count;
+	if (now->seen > now->counted)
+		(void)change(w, now, now->counted);
+	return now->seen < now->counted;
+}
+
+/* Account for what was ahead, at most so much.  false: that was changed. */
+static bool
+claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
+{
+	return change(w, then, then->counted - then->seen < at_most ?
+	    then->counted : then->seen + at_most);
+}
+
+/* The same of what is ahead now. */
+static void
+claim_now(struct wp_watch *w, uint64_t at_most)
+{
+	struct counts now;
+
+	for (unsigned i = 0; i < TRIES && is_ahead(w, &now); i++)
+		if (claim(w, &now, at_most))
+			return;
+}
+
+/* How many accesses one step can be. */
+static uint64_t
+most(const struct wp_watch *w, enum wp_steps steps)
+{
+	return steps == WP_STEP_MANY ? UINT64_MAX : w->nslots;
 }
 
 /* What several threads touch at the same time cannot be told apart. */
@@ -147,15 +197,14 @@ wp_account_times(struct wp_watch *w, uint64_t times)
 uint32_t
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
-	uint64_t count, seen;
+	struct counts now;
 
 	(void)atomic_fetch_add(&w->seen, 1);
 	tell_helper(w, 1);
-	if ((steps == WP_STEP_MANY || w->nslots > 1 ||
-	    atomic_load(&wp_inside.nopen) > 1) && is_ahead(w, &seen, &count) &&
-	    (steps == WP_STEP_MANY || w->nslots > 1))
-		see_up_to(w, count, steps == WP_STEP_MANY ? UINT64_MAX :
-		    w->nslots - 1);
+	if (most(w, steps) > 1)
+		claim_now(w, most(w, steps) - 1);
+	else if (atomic_load(&wp_inside.nopen) > 1)
+		(void)is_ahead(w, &now);
 	return wp_account_slots(w);
 }
 
@@ -181,33 +230,36 @@ is_covered(const struct wp_watch *w, const struct wp_slot *by)
 }
 
 /* Give the handlers of other threads the time to account for theirs.  false:
-   they have done so. */
+   they have done so.  As long as less is seen than was counted before, nobody
+   has to count again. */
 static bool
-stays_ahead(const struct wp_watch *w, uint64_t count, uint64_t *seen)
+stays_ahead(struct wp_watch *w, struct counts *now)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 
 	for (unsigned i = 0; i < YIELDS + NAPS; i++) {
-		if ((*seen = atomic_load(&w->seen)) >= count)
+		if (wp_seen(w) >= now->counted && !is_ahead(w, now))
 			return false;
 		if (i < YIELDS)
 			(void)sched_yield();
 		else	/* not nanosleep(3), a point of cancellation */
 			(void)syscall(SYS_nanosleep, &nap, NULL);
 	}
-	return true;
+	return is_ahead(w, now);
 }
 
 /* One register of w was touched for certain.  Its others may have been: how
    often they were, less what other threads account for. */
 static bool
-account_sure(struct wp_watch *w, uint64_t seen, uint64_t count)
+account_sure(struct wp_watch *w, const struct counts *then)
 {
-	if (!change(w, seen, seen + 1))
+	struct counts now;
+
+	if (!claim(w, then, 1))
 		return false;
-	if (w->nslots > 1 && seen + 1 < count && (wp_is_alone() ||
-	    stays_ahead(w, count, &seen)))
-		see_up_to(w, count, w->nslots - 1);
+	if (w->nslots > 1 && is_ahead(w, &now) && (wp_is_alone() ||
+	    stays_ahead(w, &now)))
+		claim_now(w, w->nslots - 1);
 	return true;
 }
 
@@ -219,14 +271,13 @@ wp_account_also(struct wp_watch *w, const struct wp_slot *told,
 {
 	const bool sure = steps == WP_STEP_ONE && told != NULL &&
 	    is_covered(w, told);
-	uint64_t count, seen;
+	struct counts now;
 
-	for (unsigned i = 0; i < TRIES && is_ahead(w, &seen, &count); i++) {
-		if (!sure && !wp_is_alone() &&
-		    !stays_ahead(w, count, &seen))
+	for (unsigned i = 0; i < TRIES && is_ahead(w, &now); i++) {
+		if (!sure && !wp_is_alone() && !stays_ahead(w, &now))
 			return false;
-		if (sure ? account_sure(w, seen, count) :
-		    change(w, seen, count))
+		if (sure ? account_sure(w, &now) : claim(w, &now,
+		    most(w, steps)))
 			return true;
 	}
 	return false;

@@ -56,8 +56,8 @@ struct wp_watch {
 	size_t mapped;			/* bytes of armed */
 	_Atomic uint64_t hits;		/* the handler was told of */
 	_Atomic uint64_t until;		/* it is disabled at so many hits */
-	_Atomic uint64_t seen;		/* accesses accounted for: see
-					   account.c */
+	_Atomic uint64_t seen;		/* accesses accounted for, by wp_seen:
+					   see account.c */
 	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
 					   signal was last accounted for */
 	_Atomic uint64_t silent;	/* of these, dropped: the helper does not
@@ -70,6 +70,16 @@ struct wp_watch {
 	_Atomic bool deaf;		/* async: an event could not be armed again
 					   after a hit */
 };
+
+/* How many of a watch's accesses are accounted for.  Above them in seen is how
+   often that was corrected downwards, so that no value comes back. */
+#define WP_SEEN_MAX ((UINT64_C(1) << 48) - 1)
+
+static inline uint64_t
+wp_seen(const struct wp_watch *w)
+{
+	return atomic_load(&w->seen) & WP_SEEN_MAX;
+}
 
 /* How a watch is armed and signals its hits. */
 struct wp_delivery {

@@ -438,7 +438,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->signal = (uint32_t)w->delivery->signal();
 	told->kernel = w->kernel && !w->delivery->by_tracer;
 	told->exact = is_exact(w);
-	atomic_store(&told->hits, atomic_load(&w->seen) + counted_before(w));
+	atomic_store(&told->hits, wp_seen(w) + counted_before(w));
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
 		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
 }
@@ -513,7 +513,7 @@ undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
 {
 	uint64_t seen;
 
-	while ((seen = atomic_load(&w->seen)) < count && *ms > 0) {
+	while ((seen = wp_seen(w)) < count && *ms > 0) {
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 		--*ms;
 	}

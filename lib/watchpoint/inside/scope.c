@@ -423,7 +423,7 @@ unseen(const struct wp_watch *w)
 	uint64_t count;
 
 	for (unsigned i = 0; ; i++) {
-		uint64_t seen = atomic_load(&w->seen);
+		uint64_t seen = wp_seen(w);
 
 		if (wp_count(w, &count) < 0 || count <= seen)
 			return 0;

@@ -257,7 +257,7 @@ no_hit_of_many_threads_is_lost_or_doubled(void **state)
 	(void)state;
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
 	assert_int_equal(told.n, THREADS * TIMES);
-	assert_int_equal(atomic_load(&w->seen), THREADS * TIMES);
+	assert_int_equal(wp_seen(w), THREADS * TIMES);
 	wp_close(w);
 }
 
@@ -267,7 +267,7 @@ uncounted(const struct wp_watch *w)
 	uint64_t count;
 
 	assert_int_equal(wp_count(w, &count), 0);
-	return count - atomic_load(&w->seen);
+	return count - wp_seen(w);
 }
 
 /*
@@ -305,7 +305,7 @@ hits_while_blocked_are_one_late_hit(void **state)
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	assert_int_equal(told.n, 1);
 	assert_true(told.last.late);
-	assert_int_equal(atomic_load(&w->seen), 3);
+	assert_int_equal(wp_seen(w), 3);
 	assert_int_equal(wp_trap_check(&cause), 0);
 	wp_close(w);
 }
@@ -377,7 +377,7 @@ what_a_handler_touches_is_no_hit(void **state)
 			word[0] = j;
 		assert_int_equal(told.n, 5);
 		assert_int_equal(wp_count(w, &count), 0);
-		assert_int_equal(count, atomic_load(&w->seen));
+		assert_int_equal(count, wp_seen(w));
 		wp_close(w);
 	}
 }
@@ -489,7 +489,7 @@ hit_with_a_full_queue(void *arg)
 	word[0] = 3;
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	want(told.n == 2 && told.last.late);
-	want(atomic_load(&w->seen) == 3);
+	want(wp_seen(w) == 3);
 }
 
 static void
@@ -529,7 +529,7 @@ a_permitted_access_is_no_hit(void **state)
 	assert_int_equal(told.n, 2);
 	assert_int_equal(told.last.nth, 2);
 	assert_int_equal(wp_stray_count(), 2);
-	assert_int_equal(atomic_load(&w->seen), 3);
+	assert_int_equal(wp_seen(w), 3);
 	(void)wp_scope_leave(&outer);
 	wp_close(plain);
 	wp_close(w);
@@ -698,7 +698,7 @@ a_watch_of_two_registers_is_hit_once(void **state)
 	word[1] = 1;
 	assert_int_equal(told.n, 3);
 	assert_ptr_equal(told.last.addr, &word[1]);
-	assert_int_equal(atomic_load(&w->seen), 4);
+	assert_int_equal(wp_seen(w), 4);
 	wp_close(other);
 	wp_close(w);
 }

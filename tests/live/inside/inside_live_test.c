@@ -503,7 +503,7 @@ what_a_handler_touches(void **state)
 	write_word(100);
 	assert_int_equal(tally.hits, 100);
 	assert_int_equal(wp_count(w, &count), 0);
-	assert_int_equal(atomic_load(&w->seen), count);
+	assert_int_equal(wp_seen(w), count);
 	wp_close(w);
 	assert_int_equal(undelivered(), before);
 }
@@ -566,7 +566,7 @@ opened_in_quick_succession(void **state)
 		write_both(1);
 		assert_int_equal(tally.hits, i % 4 + 1);
 		expect_count(w, i % 4 + 1);
-		assert_int_equal(atomic_load(&w->seen), i % 4 + 1);
+		assert_int_equal(wp_seen(w), i % 4 + 1);
 		wp_close(w);
 		write_both(1);
 		assert_int_equal(tally.hits, i % 4 + 1);
@@ -613,7 +613,7 @@ unaligned_over_two_slots(void **state)
 		store_two(1);
 	assert_int_equal(tally.hits, 103);
 	expect_count(w, 204);
-	assert_int_equal(atomic_load(&w->seen), 204);
+	assert_int_equal(wp_seen(w), 204);
 	wp_close(w);
 }
 

@@ -670,17 +670,6 @@ match_all(struct trial *t)
 
 /* --- the whole --- */
 
-/* Of threads that contend for a watch of several registers the handlers share
-   the counts out among them (account.c), and may leave one over: a loss is said
-   where there was none, but never the other way round. */
-static bool
-may_claim_loss(const struct trial *t)
-{
-	return t->mode->delivery != NULL &&
-	    strcmp(t->mode->delivery, "sigtrap") == 0 &&
-	    strchr(t->kinds, 'c') != NULL;
-}
-
 static void
 check_account(struct trial *t)
 {
@@ -690,8 +679,7 @@ check_account(struct trial *t)
 	assert_string_equal(text_of(end, "type"), "end");
 	if (number_of(end, "reported") != (json_int_t)t->nhits ||
 	    number_of(end, "hits") != number_of(end, "reported") +
-	    number_of(end, "lost") ||
-	    (number_of(end, "lost") != 0 && !may_claim_loss(t)))
+	    number_of(end, "lost") || number_of(end, "lost") != 0)
 		complain(t, "the account", NULL, NULL, end);
 }
 

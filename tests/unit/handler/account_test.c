@@ -7,20 +7,49 @@
 
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+#include <ucontext.h>
 
 #include "handler/trap.h"
 
 /* What the kernel has counted. */
 static uint64_t counted[2];
 static int refused;		/* -errno of counting */
+static void (*meanwhile)(void);	/* what others do while this thread counts */
 
 static int
 count(const struct wp_watch *w, uint64_t *n)
 {
+	if (meanwhile != NULL)
+		meanwhile();
 	*n = counted[w - wp_inside.watch];
+	if (meanwhile != NULL)
+		meanwhile();
 	return refused;
+}
+
+/* What account.c waits by, instead of libc's. */
+int
+sched_yield(void)
+{
+	if (meanwhile != NULL)
+		meanwhile();
+	return 0;
+}
+
+long
+syscall(long number, ...)
+{
+	assert_int_equal(number, SYS_nanosleep);
+	if (meanwhile != NULL)
+		meanwhile();
+	else
+		(void)nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	return 0;
 }
 
 static const struct wp_delivery deliver = {.name = "made", .count = count};
@@ -66,9 +95,9 @@ a_signal_accounts_for_its_own(void **state)
 
 		counted[0] = cases[i].counted;
 		wp_account(w, cases[i].steps);
-		if (atomic_load(&w->seen) != cases[i].then)
+		if (wp_seen(w) != cases[i].then)
 			fail_msg("%s: %llu", cases[i].what,
-			    (unsigned long long)atomic_load(&w->seen));
+			    (unsigned long long)wp_seen(w));
 	}
 }
 
@@ -93,7 +122,8 @@ static const struct also {
 	{"more than them", 3, 4, &wider, WP_STEP_ONE, true, 4},
 	{"they may have been read", 3, 4, &reads, WP_STEP_ONE, true, 4},
 	{"elsewhere", 3, 4, &far, WP_STEP_ONE, true, 4},
-	{"elsewhere, several registers", 3, 7, &far, WP_STEP_ONE, true, 7},
+	{"elsewhere, no more than it has registers", 3, 7, &far, WP_STEP_ONE,
+	    true, 4},
 	{"a system call", 3, 11, &same, WP_STEP_MANY, true, 11},
 	{"not known where", 3, 4, NULL, WP_STEP_ONE, true, 4},
 	{"more seen than counted", 4, 3, &same, WP_STEP_ONE, false, 3},
@@ -108,9 +138,9 @@ try_all(void)
 
 		counted[1] = a->counted;
 		if (wp_account_also(w, a->told, a->steps) != a->is ||
-		    atomic_load(&w->seen) != a->then)
+		    wp_seen(w) != a->then)
 			fail_msg("%s: %llu", a->what,
-			    (unsigned long long)atomic_load(&w->seen));
+			    (unsigned long long)wp_seen(w));
 	}
 }
 
@@ -133,7 +163,7 @@ nothing_is_claimed_of_what_cannot_be_counted(void **state)
 	refused = 0;
 	atomic_store(&w->narmed, 1000);
 	assert_false(wp_account_also(w, &same, WP_STEP_ONE));
-	assert_int_equal(atomic_load(&w->seen), 3);
+	assert_int_equal(wp_seen(w), 3);
 }
 
 /* Another thread, whose handler accounts for its own hit a little later. */
@@ -183,6 +213,198 @@ what_others_account_for_is_theirs(void **state)
 	assert_int_equal(pthread_join(idle, NULL), 0);
 }
 
+/* --- other threads, at given moments --- */
+
+static unsigned looks;		/* at meanwhile, until something happens */
+
+/* Another thread's step, and its handler from beginning to end. */
+static void
+another_touches_both(void)
+{
+	if (looks-- != 1)
+		return;
+	meanwhile = NULL;
+	counted[1] += 2;
+	(void)wp_account(&wp_inside.watch[1], WP_STEP_ONE);
+}
+
+static void
+another_touches_one(void)
+{
+	if (looks-- != 1)
+		return;
+	meanwhile = NULL;
+	counted[1]++;
+	(void)wp_account(&wp_inside.watch[1], WP_STEP_ONE);
+}
+
+/* Of two steps that touch two registers each nothing is left over, wherever the
+   one's handler comes between what the other's does. */
+static void
+nothing_is_left_over_by_its_own(void **state)
+{
+	(void)state;
+	for (unsigned i = 1; i <= 4; i++) {
+		struct wp_watch *w = watch(1, 0, 2);
+
+		counted[1] = 2;
+		looks = i;
+		meanwhile = another_touches_both;
+		(void)wp_account(w, WP_STEP_ONE);
+		meanwhile = NULL;
+		if (wp_seen(w) < counted[1])
+			fail_msg("%u: %u of %u", i, (unsigned)wp_seen(w),
+			    (unsigned)counted[1]);
+	}
+}
+
+static pthread_mutex_t idle_end = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t idle;
+
+/* The program has several threads. */
+static int
+begin_idle(void **state)
+{
+	(void)state;
+	(void)pthread_mutex_lock(&idle_end);
+	return pthread_create(&idle, NULL, wait_for_end, &idle_end);
+}
+
+static int
+end_idle(void **state)
+{
+	(void)state;
+	meanwhile = NULL;
+	(void)pthread_mutex_unlock(&idle_end);
+	(void)pthread_join(idle, NULL);
+	return pthread_mutex_unlock(&idle_end);
+}
+
+/* Of another watch that the step touched, too, whether that is certain or not. */
+static void
+nothing_is_left_over_of_others(void **state)
+{
+	static const struct wp_slot *const told[] = {&far, &same};
+
+	(void)state;
+	for (unsigned i = 0; i < 24; i++) {
+		const unsigned nslots = 1 + i / 12;
+		struct wp_watch *w = watch(1, 0, nslots);
+
+		counted[1] = nslots;
+		looks = 1 + i % 6;
+		meanwhile = nslots == 1 ? another_touches_one :
+		    another_touches_both;
+		(void)wp_account_also(w, told[i / 6 % 2], WP_STEP_ONE);
+		meanwhile = NULL;
+		if (wp_seen(w) < counted[1])
+			fail_msg("%u: %u of %u", i, (unsigned)wp_seen(w),
+			    (unsigned)counted[1]);
+	}
+}
+
+/* --- other threads, at any moment --- */
+
+enum { THREADS = 3, STEPS = 3, STACK = 64 << 10 };
+
+/* Threads that take turns by chance, all in this one. */
+static ucontext_t ended, thread[THREADS];
+static bool runs[THREADS];
+static unsigned now_runs;
+static uint64_t chance;
+
+static unsigned
+below(unsigned n)
+{
+	chance = chance * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(chance >> 33) % n;
+}
+
+static void
+run_another(void)
+{
+	const unsigned was = now_runs, next = below(THREADS);
+
+	if (below(2) == 0 || !runs[next] || next == was)
+		return;
+	now_runs = next;
+	(void)swapcontext(&thread[was], &thread[next]);
+}
+
+/* A step touches some of both watches' registers, and is told of by one of them;
+   its handler. */
+static void
+step(void)
+{
+	struct wp_watch *const w = wp_inside.watch;
+	unsigned touched[2], by;
+
+	do {
+		touched[0] = below(w[0].nslots + 1);
+		touched[1] = below(w[1].nslots + 1);
+	} while (touched[0] + touched[1] == 0);
+	by = touched[0] == 0 || (touched[1] != 0 && below(2) == 0);
+	counted[0] += touched[0];
+	counted[1] += touched[1];
+	run_another();
+	(void)wp_account(&w[by], WP_STEP_ONE);
+	run_another();
+	(void)wp_account_also(&w[!by], touched[!by] != 0 && below(2) == 0 ?
+	    &same : &far, WP_STEP_ONE);
+	run_another();
+}
+
+static void
+run_thread(void)
+{
+	for (unsigned i = 0; i < STEPS; i++)
+		step();
+	runs[now_runs] = false;
+	for (unsigned i = 0; i < THREADS; i++)
+		if (runs[i]) {
+			now_runs = i;
+			(void)setcontext(&thread[i]);
+		}
+	(void)setcontext(&ended);
+}
+
+static void
+nothing_is_left_over_by_chance(void **state)
+{
+	static _Alignas(64) char stack[THREADS][STACK];
+
+	(void)state;
+	atomic_store(&wp_inside.nopen, 2);
+	for (unsigned seed = 0; seed < 2000; seed++) {
+		volatile bool over = false;
+
+		chance = seed;
+		for (unsigned i = 0; i < 2; i++)
+			(void)watch(i, counted[i] = 0, 1 + (seed >> i) % 2);
+		for (unsigned i = 0; i < THREADS; i++) {
+			runs[i] = true;
+			(void)getcontext(&thread[i]);
+			thread[i].uc_stack.ss_sp = stack[i];
+			thread[i].uc_stack.ss_size = STACK;
+			makecontext(&thread[i], run_thread, 0);
+		}
+		now_runs = 0;
+		meanwhile = run_another;
+		(void)getcontext(&ended);
+		if (!over) {
+			over = true;
+			(void)setcontext(&thread[0]);
+		}
+		meanwhile = NULL;
+		for (unsigned i = 0; i < 2; i++)
+			if (wp_seen(&wp_inside.watch[i]) < counted[i])
+				fail_msg("seed %u, watch %u: %u of %u", seed, i,
+				    (unsigned)wp_seen(&wp_inside.watch[i]),
+				    (unsigned)counted[i]);
+	}
+	atomic_store(&wp_inside.nopen, 0);
+}
+
 int
 main(void)
 {
@@ -191,6 +413,11 @@ main(void)
 		cmocka_unit_test(one_that_is_ahead_was_touched),
 		cmocka_unit_test(nothing_is_claimed_of_what_cannot_be_counted),
 		cmocka_unit_test(what_others_account_for_is_theirs),
+		cmocka_unit_test(nothing_is_left_over_by_its_own),
+		cmocka_unit_test_setup_teardown(nothing_is_left_over_of_others,
+		    begin_idle, end_idle),
+		cmocka_unit_test_setup_teardown(nothing_is_left_over_by_chance,
+		    begin_idle, end_idle),
 	};
 
 	return cmocka_run_group_tests_name("account", tests, NULL, NULL);
