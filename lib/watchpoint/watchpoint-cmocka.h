@@ -212,12 +212,12 @@ wp_cmocka_end(void)
 	group->on = 0;
 	wp_stray_handler(NULL, NULL);
 	if (group->left > 0)
-		print_error("stray accesses outside of tests, or not told by "
+		print_error("stray accesses outside of tests, or not reported by "
 		    "one: %llu, the last:\n%s",
 		    (unsigned long long)group->left, wp_stray_text());
 	if (group->left_missed > 0)
 		print_error("stray accesses that may have been missed outside "
-		    "of tests, or not told by one: %llu, the last: %s",
+		    "of tests, or not reported by one: %llu, the last: %s",
 		    (unsigned long long)group->left_missed,
 		    wp_stray_missed_text());
 	return group->left + group->left_missed;

@@ -45,7 +45,7 @@ tell_status(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit,
 		return;
 	*told |= bit;
 	session_warn(s, "hit #%" PRIu64 ": the command of --on-hit ended with "
-	    "status %u; that is told once", hit->seq, status);
+	    "status %u; this is reported once", hit->seq, status);
 }
 
 static void
@@ -89,7 +89,7 @@ core_problem(int err)
 {
 	switch (err) {
 	case -EINTR:
-		return "a signal for watchctl came meanwhile";
+		return "a signal for watchctl came in the meantime";
 	case -ESRCH:
 		return "the process was killed";
 	case -ENOTSUP:

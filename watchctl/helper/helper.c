@@ -41,7 +41,7 @@ form_wanted(void)
 		return FORM_TEXT;
 	if (strcmp(form, "json") != 0)
 		(void)complain("WATCHPOINT_FORM '%s': there are text and json; "
-		    "it is text", form);
+		    "text is used", form);
 	return strcmp(form, "json") == 0 ? FORM_JSON : FORM_TEXT;
 }
 
@@ -96,7 +96,7 @@ helper(void)
 	int status;
 
 	if (wp_channel_map(CHANNEL, &channel) < 0) {
-		(void)complain("helper is what libwatchpoint starts; by itself "
+		(void)complain("libwatchpoint starts the helper; on its own "
 		    "it does nothing");
 		return STATUS_OWN_FAILURE;
 	}

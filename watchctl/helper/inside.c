@@ -154,8 +154,8 @@ tell_gaps(struct inside *in)
 		return;
 	in->gaps = gaps;
 	session_warn(&in->session, "the process that traces the program's "
-	    "threads was killed, and replaced: accesses in between may be not "
-	    "told, nor counted as lost");
+	    "threads was killed, and replaced: accesses in between may be neither "
+	    "reported nor counted as lost");
 	session_doubt(&in->session, "the process that traces the program's "
 	    "threads was killed");
 	(void)session_flush(&in->session, 0);
@@ -169,10 +169,10 @@ tell_children(struct inside *in)
 	    atomic_load(&in->channel->children) == 0)
 		return;
 	in->parted = true;
-	session_warn(&in->session, "process %d made a child by fork(2), which "
-	    "is not watched; without --inside, -f watches children, too",
+	session_warn(&in->session, "process %d created a child by fork(2), "
+	    "which is not watched; without --inside, -f watches children too",
 	    in->program);
-	session_doubt(&in->session, "a child that process %d made by fork(2) "
+	session_doubt(&in->session, "a child that process %d created by fork(2) "
 	    "was not watched", in->program);
 	(void)session_flush(&in->session, 0);
 }

@@ -245,7 +245,7 @@ finish(struct inside *in)
 	if (!in->armed) {
 		session_doubt(s, "the command never began to watch itself");
 		if (in->options->error_status == 0)
-			return complain("%s: ended, with status %d, without "
+			return complain("%s: ended with status %d without "
 			    "having loaded " LIBRARY ": it was not watched",
 			    in->options->command[0], status),
 			    STATUS_OWN_FAILURE;

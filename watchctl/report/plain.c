@@ -462,9 +462,9 @@ plain(const struct options *o)
 	int status;
 
 	if (o->form != FORM_TEXT || o->limit != 0 || options_judge(o)) {
-		(void)complain("%s: not a recording but a log, whose lines are "
-		    "only given names: -n, -o, --allow and --error-exitcode "
-		    "are for recordings", o->file);
+		(void)complain("%s: not a recording but a log, to whose lines "
+		    "only names are added: -n, -o, --allow and "
+		    "--error-exitcode are for recordings", o->file);
 		return STATUS_OWN_FAILURE;
 	}
 	/* output whose reader has gone ends by its error */

@@ -225,8 +225,8 @@ play(struct session *s, struct ex_perfdata *data)
 	s->skipped = ex_perfdata_skipped(data);
 	if (got < 0) {
 		session_doubt(s, "the recording is damaged");
-		session_warn(s, "%s is damaged, or was not finished; what "
-		    "follows is missing", s->options->file);
+		session_warn(s, "%s is damaged, or was not finished; the "
+		    "rest is missing", s->options->file);
 	}
 	return session_end(s, s->full ? "count" : "exit", 0, NULL);
 }

@@ -640,8 +640,8 @@ session_end(struct session *s, const char *reason, int status,
 	if (s->err != 0 && s->err != -EPIPE) {
 		(void)complain("the report is incomplete: %s: %s",
 		    s->options->output != NULL ? s->options->output :
-		    "output", s->err == -EINTR ? "nobody read it when a signal "
-		    "for watchctl came" : strerror(-s->err));
+		    "output", s->err == -EINTR ? "it was not being read when a "
+		    "signal for watchctl came" : strerror(-s->err));
 		return STATUS_OWN_FAILURE;
 	}
 	if (doubtful)

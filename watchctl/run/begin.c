@@ -447,9 +447,9 @@ tell_later(struct run *run)
 	for (size_t i = 0; i < run->options->nspecs; i++)
 		if (run->process->place[i].later)
 			session_warn(&run->session, "%s is not mapped yet, and "
-			    "watched all the same%s",
+			    "is watched all the same%s",
 			    run->options->spec[i].text, run->options->no_aslr ?
-			    "" : "; --no-aslr has addresses be the same in "
+			    "" : "; --no-aslr keeps addresses the same in "
 			    "each run");
 }
 
@@ -485,7 +485,7 @@ run_announce(struct run *run)
 		    "while attaching");
 		session_warn(&run->session, "the process could not be held "
 		    "while attaching (another traces it, or ptrace is not "
-		    "permitted): a thread made meanwhile may be missed or "
+		    "permitted): a thread created then may be missed or "
 		    "counted twice");
 	}
 	tell_later(run);

@@ -187,7 +187,7 @@ guarding_announce(struct run *run)
 		    ((status.ignored | status.blocked) >>
 		    (SIGTRAP - 1) & 1) != 0)
 			session_warn(&run->session, "process %d ignores or "
-			    "blocks SIGTRAP, and will not any more after a hit",
+			    "blocks SIGTRAP, and no longer does so after a hit",
 			    pid);
 	}
 }

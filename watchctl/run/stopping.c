@@ -207,8 +207,8 @@ tell_missed(struct stopping *stopping, const struct ex_hit *hit)
 		return;
 	stopping->missed = true;
 	session_warn(&stopping->run->session, "hit #%" PRIu64 ": --on-hit did "
-	    "nothing, for thread %d did not stand at it: it blocks the signal "
-	    "that stops it, or hit while others were being attached",
+	    "nothing, because thread %d was not stopped there: it blocks the "
+	    "signal that stops it, or hit while others were being attached",
 	    hit->seq, hit->tid);
 }
 

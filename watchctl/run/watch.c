@@ -125,8 +125,8 @@ run_check_processors(struct run *run)
 		return;
 	run->uncovered = true;
 	session_warn(&run->session, "processor %d runs and cannot be watched: "
-	    "perf_event_open(2) refused it; what is accessed there is neither "
-	    "seen nor counted", cpu);
+	    "perf_event_open(2) refused it; accesses there are neither seen nor "
+	    "counted", cpu);
 	session_doubt(&run->session, "processor %d was not watched", cpu);
 }
 

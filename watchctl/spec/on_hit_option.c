@@ -23,7 +23,6 @@ on_hit_parse(const char *text, struct on_hit *what)
 		    "pause, core and 'exec COMMAND'", text);
 	what->what = ON_HIT_EXEC;
 	what->command = command + strspn(command, " \t\n");
-	return *what->command != '\0' ? 0 : complain("--on-hit '%s': what is "
-	    "to be executed? give a command in the same argument, such as "
-	    "'exec date'", text);
+	return *what->command != '\0' ? 0 : complain("--on-hit '%s': no "
+	    "command: give it in the same argument, such as 'exec date'", text);
 }

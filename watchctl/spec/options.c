@@ -22,40 +22,40 @@ static const char usage[] =
 "       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
 "                       [--allow PATTERN] ... [--error-exitcode N] FILE\n"
 "       watchctl doctor [-o json]\n"
-"Says who touches a running program's memory: thread, instruction, line, calls.\n"
+"Reports what touches a running program's memory: thread, instruction, callers.\n"
 "\n"
 "  -w SPEC          watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]\n"
 "  -r SPEC          watch reads                 or MODULE!SYMBOL[+OFF][:LEN]\n"
 "  -a SPEC          watch any access\n"
 "  -x SPEC          watch execution\n"
-"  -p PID           attach to a process: its threads, later ones too; repeatable,\n"
-"                   or several: 12,13\n"
-"  -f               its future child processes too\n"
+"  -p PID           attach to a process and all its threads, future ones too;\n"
+"                   repeatable, or a list: 12,13\n"
+"  -f               watch its future child processes too\n"
 "  -n N             end after N hits\n"
-"  -t SECONDS       end after a time\n"
-"  --count          count only: the cheapest\n"
-"  --user-only      not the kernel's accesses on the program's behalf\n"
-"  --changed        not the writes that are known to leave the value as it was\n"
+"  -t SECONDS       end after this time\n"
+"  --count          only count hits, which is the cheapest\n"
+"  --user-only      leave out the kernel's accesses on the program's behalf\n"
+"  --changed        leave out writes that are known not to change the value\n"
 "  --stop           stop each thread at its hit for a moment: exact values, and\n"
 "                   nothing is lost\n"
-"  --on-hit ACTION  then pause (leave it stopped for a debugger), 'exec COMMAND',\n"
-"                   or core (write a core file); implies --stop\n"
-"  --inside         by a library put into COMMAND: a thread that made a hit goes\n"
-"                   on when it has been reported, and none is lost\n"
-"  --no-aslr        COMMAND and what it executes have the same addresses in each\n"
+"  --on-hit ACTION  at each hit pause (leave the process stopped for a debugger),\n"
+"                   core (write a core file) or 'exec COMMAND'; implies --stop\n"
+"  --inside         watch by a library loaded into COMMAND: a thread goes on when\n"
+"                   its hit has been reported, and no hit is lost\n"
+"  --no-aslr        give COMMAND and what it executes the same addresses in each\n"
 "                   run\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
-"  --allow PATTERN  who may touch it: functions or source files that match, and\n"
-"                   all that they call; others are stray; repeatable\n"
+"  --allow PATTERN  allow accesses by functions or source files that match, and\n"
+"                   by all that they call; others are stray; repeatable\n"
 "  --error-exitcode N\n"
 "                   exit with N if a stray access (without --allow: any) was\n"
 "                   seen; with 120 if none was, but one may have been missed\n"
 "  -o FORM          text, json, folded or perf (a perf.data file)\n"
-"  --stacks once    with -o json: each backtrace on a line of its own, once,\n"
-"                   which hits refer to\n"
+"  --stacks once    with -o json: write each backtrace once, on a line of its\n"
+"                   own, to which hits refer\n"
 "  -O FILE          write the report there; -: to standard output\n"
-"  -h, --help       this\n"
-"  -V, --version    the version\n";
+"  -h, --help       print this help\n"
+"  -V, --version    print the version\n";
 
 /* None is a letter's: getopt then tells which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
@@ -145,7 +145,7 @@ parse_stacks(const char *text, bool *once)
 {
 	*once = strcmp(text, "once") == 0;
 	return *once ? 0 : complain("--stacks '%s': there is only once; "
-	    "without the option each hit has its backtrace", text);
+	    "without the option each hit has its whole backtrace", text);
 }
 
 static int
@@ -209,8 +209,8 @@ add_allow(struct options *o, const char *pattern)
 	const char **more;
 
 	if (*pattern == '\0')
-		return complain("--allow '': names nobody; give a function or "
-		    "a source file");
+		return complain("--allow '': matches nothing; give a function "
+		    "or a source file");
 	more = realloc(o->allow, (o->nallow + 1) * sizeof(*more));
 	if (more == NULL)
 		return complain("out of memory");
@@ -361,10 +361,10 @@ static int
 check_inside(const struct options *o)
 {
 	if (o->npids > 0)
-		return complain("--inside puts a library into a command that "
-		    "it starts, so -p excludes it");
+		return complain("--inside loads a library into a command that "
+		    "it starts, so it excludes -p");
 	if (o->follow)
-		return complain("--inside watches the command alone, not its "
+		return complain("--inside watches only the command, not its "
 		    "child processes: leave out -f or --inside");
 	if (o->count)
 		return complain("--inside reports each hit as it is made: "
@@ -386,8 +386,8 @@ check_stop(const struct options *o)
 		return complain("--count has no hits to stop at: leave out "
 		    "--count or --stop");
 	if (o->inside)
-		return complain("--inside makes a thread wait at its hit by "
-		    "itself: leave out --stop (or --on-hit) or --inside");
+		return complain("--inside already makes a thread wait at its "
+		    "hit: leave out --stop (or --on-hit) or --inside");
 	if (o->form == FORM_PERF && o->on_hit.what != ON_HIT_REPORT)
 		return complain("-o perf explains nothing while it records, "
 		    "and so has no hits for --on-hit: leave out one of them");
@@ -414,10 +414,10 @@ check_together(const struct options *o)
 		return complain("-p and a command (%s) exclude each other",
 		    o->command[0]);
 	if (o->npids == 0 && o->command == NULL)
-		return complain("whom to watch? give -p PID, or -- COMMAND");
+		return complain("no process to watch: give -p PID, or -- COMMAND");
 	if (o->no_aslr && o->command == NULL)
 		return complain("--no-aslr is for a command that watchctl "
-		    "starts: a process that runs has its addresses already");
+		    "starts: a running process has its addresses already");
 	if (o->form == FORM_PERF && o->output == NULL)
 		return complain("-o perf writes a binary file: name it with "
 		    "-O FILE");
@@ -433,8 +433,8 @@ check_together(const struct options *o)
 		return complain("--count has no backtraces for --allow to "
 		    "judge by: leave out one of them");
 	if (o->changed && (o->count || o->form == FORM_PERF))
-		return complain("--changed goes by values, which %s "
-		    "does not tell: leave out one of them", o->count ?
+		return complain("--changed needs values, which %s "
+		    "does not find: leave out one of them", o->count ?
 		    "--count" : "-o perf");
 	if (o->count && o->stacks_once)
 		return complain("--count has no backtraces for --stacks: "

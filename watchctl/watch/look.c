@@ -62,7 +62,7 @@ find_blocking(const struct wp_channel *channel, int sig, char *why,
 		found = is_blocking(channel, tids[i], sig, &status);
 		if (found)
 			(void)snprintf(why, size, "thread %d (%s) blocks %s: "
-			    "accesses that it makes meanwhile are told of "
+			    "accesses made while it does are reported "
 			    "late, several as one, or never", tids[i],
 			    status.comm, name_of(sig));
 	}
@@ -82,7 +82,7 @@ look_deaf(const struct wp_channel *channel, int sig, bool threads, char *why,
 	if (has(status.caught, sig))
 		return threads && find_blocking(channel, sig, why, size);
 	(void)snprintf(why, size, has(status.ignored, sig) ?
-	    "process %d ignores %s: accesses are counted, but not told of" :
+	    "process %d ignores %s: accesses are counted, but not reported" :
 	    "process %d no longer catches %s: an access will end it", program,
 	    name_of(sig));
 	return true;

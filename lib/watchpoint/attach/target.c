@@ -235,7 +235,7 @@ explain_open(const struct wp_target *target, const struct job *job, int err,
 {
 	struct wp_proc_status status = {0}, tracer = {0};
 	struct rlimit limit = {0};
-	char who[128] = "and other perf events hold the rest (see who runs "
+	char who[128] = "and other perf events hold the rest (see what runs "
 	    "perf, gdb or watchctl on it)";
 
 	(void)wp_proc_status(tid, &status);

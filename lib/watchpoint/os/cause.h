@@ -61,13 +61,13 @@
 	    "as container seccomp filters do; allow that system call or run outside the container") \
 	X(DENIED_KERNEL, EACCES, "not permitted to watch the kernel's accesses " \
 	    "(kernel.perf_event_paranoid is %d): use --user-only, or run as root or with CAP_PERFMON") \
-	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` tells more") \
+	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` shows more") \
 	X(SILENT, ENODEV, "breakpoints are accepted on processor %d and do not fire there (they did on %u of %u tried), " \
 	    "as under some hypervisors and emulators: accesses would go unseen; use real hardware or another hypervisor") \
 	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
 	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots), and the limit " \
 	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
-	X(RING, ENOMEM, "no ring buffer could be had, down to %zu KiB for each processor: raise " \
+	X(RING, ENOMEM, "no ring buffer could be allocated, down to %zu KiB for each processor: raise " \
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
 	X(RING_INSIDE, ENOMEM, "thread %d cannot have a page of its own that the kernel writes to: raise " \
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
@@ -79,13 +79,13 @@
 	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed") \
 	X(ATTR, EINVAL, "%s")						\
 	X(ATTR_NEWER, E2BIG, "struct wp_attr has %zu bytes here, and this libwatchpoint " \
-	    "knows %zu of them: what stands in the others needs a newer one")	\
+	    "knows %zu of them: the others need a newer one")	\
 	X(WATCH_LENGTH, E2BIG, "%zu bytes at %#llx take more than the %u debug registers of this " \
 	    "processor: watch a part of at most %u bytes, aligned to 8")	\
 	X(WATCHES, EMFILE, "%u watches are open, as many as there can be: close one") \
-	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for each thread, and of these no more " \
-	    "can be had (the limit is %llu): raise it (ulimit -n)")	\
-	X(NO_THREAD, EAGAIN, "a watch is opened by a thread that ends at once, and none can be made: " \
+	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for each thread, and no more are " \
+	    "available (the limit is %llu): raise it (ulimit -n)")	\
+	X(NO_THREAD, EAGAIN, "a watch is opened by a thread that ends at once, and none can be created: " \
 	    "raise the limit of processes (ulimit -u, pids.max), or have clone(2) permitted") \
 	X(CLOSED, EINVAL, "the watch is not open")			\
 	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug registers and not %u: " \
@@ -98,20 +98,20 @@
 	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; name another in WATCHPOINT_HELPER") \
 	X(HELPER_PRIVILEGED, EPERM, "the helper %s cannot be started: %s; " \
 	    "a program that runs with privileges of its file takes no other") \
-	X(HELPER_SILENT, EPIPE, "the helper %s is of no use: %s")	\
-	X(TRACED, EPERM, "thread %d is traced by process %d (%s) already, and a thread has one tracer: end that one") \
+	X(HELPER_SILENT, EPIPE, "the helper %s does not work: %s")	\
+	X(TRACED, EPERM, "thread %d is already traced by process %d (%s), and a thread has one tracer only: end that one") \
 	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: kernel.yama.ptrace_scope is %d; set it to 1 or 0 with sysctl") \
 	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: ptrace(2) is refused, as container seccomp filters do; " \
 	    "or it belongs to another user or is not dumpable")	\
 	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the helper, and there is none: %s") \
 	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace") \
 	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while watches by ptrace are open") \
-	X(HELPER_GONE, EPIPE, "accesses to %s may be not told: the helper, which has the program's threads armed, has ended") \
-	X(HELPER_DIED, EPIPE, "the helper has ended: nobody explains hits any more") \
+	X(HELPER_GONE, EPIPE, "accesses to %s may go unreported: the helper, which arms the program's threads, has ended") \
+	X(HELPER_DIED, EPIPE, "the helper has ended: hits are no longer explained") \
 	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave the signal to libwatchpoint while it watches") \
-	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are told only when it is unblocked") \
-	X(EVENTS_CLOSED, EBADF, "the watch on %s ended when the program closed its descriptors, as closefrom(3) does: accesses since then are not told") \
-	X(MISSED, EINTR, "of %llu access%s to %s no signal came: it was blocked, ignored or taken by another")
+	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are reported only when it is unblocked") \
+	X(EVENTS_CLOSED, EBADF, "the watch on %s ended when the program closed its descriptors, as closefrom(3) does: accesses since then are not reported") \
+	X(MISSED, EINTR, "no signal came for %llu access%s to %s: it was blocked, ignored or taken by another handler")
 
 enum wp_cause_code {
 #define X(code, err, text) WP_CAUSE_##code,

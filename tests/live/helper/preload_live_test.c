@@ -330,7 +330,7 @@ strays_and_what_was_not_seen(void **state)
 		{"guest.c", {"deaf", "store"}, 120, "1 hit was lost"},
 		{"guest.c", {"deaf", "leave"}, 120, "1 hit was lost"},
 		{"guest.c", {"become_another"}, 120, "another program"},
-		{"guest.c", {"fork"}, 120, "made a child by fork(2)"},
+		{"guest.c", {"fork"}, 120, "created a child by fork(2)"},
 		{"prepare", {"disable_events", "store"}, STRAY,
 		    "1 stray by 1 writer"},
 	};

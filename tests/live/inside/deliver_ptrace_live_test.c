@@ -512,7 +512,7 @@ lose_both(void)
 	wp_inside.output = STDERR_FILENO;
 	rewind(said);
 	while (fgets(line, sizeof(line), said) != NULL)
-		if (strstr(line, " may be not told: the helper, ") != NULL)
+		if (strstr(line, " may go unreported: the helper, ") != NULL)
 			_exit(0);
 	_exit(3);
 }

@@ -180,7 +180,7 @@ refused_options(void **state)
 		const char *word;
 	} cases[] = {
 		{{NULL}, "nothing to watch"},
-		{{"-w", "x"}, "whom to watch"},
+		{{"-w", "x"}, "no process to watch"},
 		{{"-p", "1"}, "nothing to watch"},
 		{{"-w"}, "-w needs an argument"},
 		{{"--nonsense"}, "--nonsense"},

@@ -369,7 +369,7 @@ a_report_that_nobody_reads(void **state)
 	assert_string_equal(line, "done");
 	finish(&w, &o);
 	assert_int_equal(o.status, 125);
-	assert_non_null(strstr(o.err, "nobody read it"));
+	assert_non_null(strstr(o.err, "it was not being read"));
 	outcome_free(&o);
 	target_end(&t, 7);
 }

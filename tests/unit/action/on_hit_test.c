@@ -66,10 +66,10 @@ static const struct {
 	 "pause, core and 'exec COMMAND'\n"},
 	{"\033c", "watchctl: --on-hit '\\x1bc': no such action; there are "
 	 "pause, core and 'exec COMMAND'\n"},
-	{"exec", "watchctl: --on-hit 'exec': what is to be executed? give a "
-	 "command in the same argument, such as 'exec date'\n"},
-	{"exec \t", "watchctl: --on-hit 'exec \\t': what is to be executed? "
-	 "give a command in the same argument, such as 'exec date'\n"},
+	{"exec", "watchctl: --on-hit 'exec': no command: give it in "
+	 "the same argument, such as 'exec date'\n"},
+	{"exec \t", "watchctl: --on-hit 'exec \\t': no command: give it in "
+	 "the same argument, such as 'exec date'\n"},
 };
 
 static void
@@ -268,14 +268,14 @@ tells_a_failure_once(void **state)
 	} runs[] = {
 		{"exit 0", ""},
 		{"exit 3", "watchctl: warning: hit #3: the command of --on-hit "
-		    "ended with status 3; that is told once\n"},
+		    "ended with status 3; this is reported once\n"},
 		{"exit 3", ""},
 		{"kill -KILL $$", "watchctl: warning: hit #3: the command of "
-		    "--on-hit ended with status 137; that is told once\n"},
+		    "--on-hit ended with status 137; this is reported once\n"},
 		{"kill -KILL $$", ""},
 		{"exit 3", ""},
 		{"exit 255", "watchctl: warning: hit #3: the command of "
-		    "--on-hit ended with status 255; that is told once\n"},
+		    "--on-hit ended with status 255; this is reported once\n"},
 	};
 	const struct ex_hit hit = user_hit();
 	struct on_hit on_hit = exec(NULL);
@@ -368,11 +368,11 @@ leaves_signals_to_the_command(void **state)
 	(void)sigfillset(&signals);
 	(void)sigprocmask(SIG_BLOCK, &signals, &mask);
 	expect_said("kill -HUP $$; echo no", &hit, "watchctl: warning: hit #3: "
-	    "the command of --on-hit ended with status 129; that is told "
-	    "once\n");
+	    "the command of --on-hit ended with status 129; this is "
+	    "reported once\n");
 	expect_said("kill -PIPE $$; echo no", &hit, "watchctl: warning: hit "
-	    "#3: the command of --on-hit ended with status 141; that is told "
-	    "once\n");
+	    "#3: the command of --on-hit ended with status 141; this is "
+	    "reported once\n");
 	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
 	(void)signal(SIGPIPE, before);
 }
