@@ -94,7 +94,7 @@ wp_events_reference(struct wp_events *events, const struct wp_options *options,
 }
 
 void
-wp_events_disable(const struct wp_events *events)
+wp_events_stop(const struct wp_events *events)
 {
 	for (size_t i = events->n; i > 0; i--)
 		(void)wp_perf_disable(events->event[i - 1].fd);

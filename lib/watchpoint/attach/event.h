@@ -40,7 +40,7 @@ int wp_events_reference(struct wp_events *, const struct wp_options *,
     pid_t tid);
 
 /* Disable all, a thread's reference before its slots. */
-void wp_events_disable(const struct wp_events *);
+void wp_events_stop(const struct wp_events *);
 
 /* Close those from index first on. */
 void wp_events_close(struct wp_events *, size_t first);

@@ -563,7 +563,7 @@ void
 wp_target_stop(struct wp_target *target)
 {
 	if (!target->stopped)
-		wp_events_disable(&target->events);
+		wp_events_stop(&target->events);
 	target->stopped = true;
 }
 

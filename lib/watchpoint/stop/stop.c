@@ -361,7 +361,7 @@ wp_stops_end(struct wp_stops *stops)
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
 
 		tid = traced->tid;
-		wp_events_disable(&t->events);
+		wp_events_stop(&t->events);
 		if (t->held)
 			let_go(stops, t);
 	}

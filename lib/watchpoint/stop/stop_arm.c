@@ -270,7 +270,7 @@ wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	const uint64_t format = wp_attr_format(&stops->target->options);
 
-	wp_events_disable(&thread->events);
+	wp_events_stop(&thread->events);
 	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
 	for (size_t i = 0; i < thread->events.n; i++) {
 		const struct wp_event *event = &thread->events.event[i];

@@ -1431,7 +1431,7 @@ a_reference_runs_as_long_as_a_slots_events(void **state)
 			await(shared->stored == 1);
 		else	/* in their midst */
 			(void)usleep((unsigned)round * 500);
-		wp_events_disable(&s.events);
+		wp_events_stop(&s.events);
 		wp_uptime_add(&uptime, &s.events, &options);
 		assert_true(uptime.known);
 		assert_int_equal(uptime.off, 0);
