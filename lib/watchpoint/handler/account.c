@@ -177,7 +177,7 @@ wp_account_slots(struct wp_watch *w)
 		return 1;
 	if (!w->delivery->counts_all || !wp_is_alone() ||
 	    atomic_load(&w->narmed) > READABLE_EVENTS ||
-	    wp_events_count_slots(w, count) != 0)
+	    wp_watch_count_slots(w, count) != 0)
 		return 0;
 	for (unsigned i = 0; i < w->nslots; i++)
 		if (atomic_exchange(&w->slot_seen[i], count[i]) != count[i])

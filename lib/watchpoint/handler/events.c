@@ -26,7 +26,7 @@ wp_armed_check(const struct wp_armed *armed)
 }
 
 int
-wp_events_off(struct wp_watch *w)
+wp_watch_off(struct wp_watch *w)
 {
 	int err, first = 0;
 
@@ -40,14 +40,14 @@ wp_events_off(struct wp_watch *w)
 }
 
 int
-wp_events_disable(struct wp_watch *w)
+wp_watch_disable(struct wp_watch *w)
 {
 	atomic_store(&w->on, false);
-	return wp_events_off(w);
+	return wp_watch_off(w);
 }
 
 int
-wp_events_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
+wp_watch_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 {
 	struct wp_perf_count one;
 	int err = 0;
@@ -63,10 +63,10 @@ wp_events_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 }
 
 int
-wp_events_count(const struct wp_watch *w, uint64_t *count)
+wp_watch_count(const struct wp_watch *w, uint64_t *count)
 {
 	uint64_t each[WP_SLOTS_MAX];
-	int err = wp_events_count_slots(w, each);
+	int err = wp_watch_count_slots(w, each);
 
 	*count = 0;
 	for (unsigned i = 0; i < w->nslots; i++)

@@ -186,10 +186,10 @@ int wp_armed_check(const struct wp_armed *);	/* 0, or -EBADF */
 
 /* Of a watch by events of the program's own (events.c): disable it, or its events
    alone; count all accesses, and those to each slot by itself.  0 or -errno. */
-int wp_events_disable(struct wp_watch *);
-int wp_events_off(struct wp_watch *);
-int wp_events_count(const struct wp_watch *, uint64_t *);
-int wp_events_count_slots(const struct wp_watch *,
+int wp_watch_disable(struct wp_watch *);
+int wp_watch_off(struct wp_watch *);
+int wp_watch_count(const struct wp_watch *, uint64_t *);
+int wp_watch_count_slots(const struct wp_watch *,
     uint64_t count[WP_SLOTS_MAX]);
 
 /* A change by the program that disables events of the async delivery for a while,

@@ -420,7 +420,7 @@ settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
 	bool on;
 
 	while ((on = atomic_load(&w->on)) != before) {
-		(void)(on ? enable_all(w, arming) : wp_events_off(w));
+		(void)(on ? enable_all(w, arming) : wp_watch_off(w));
 		before = on;
 	}
 	return err;

@@ -117,7 +117,7 @@ async_disable(struct wp_watch *w)
 	if (by_helper(w))
 		return wp_helper_switch(w, false);
 	wp_async_change_begin();
-	return end_change(wp_events_disable(w));
+	return end_change(wp_watch_disable(w));
 }
 
 static int
@@ -134,7 +134,7 @@ static int
 async_count(const struct wp_watch *w, uint64_t *count)
 {
 	return by_helper(w) ? wp_helper_count(w, count) :
-	    wp_events_count(w, count);
+	    wp_watch_count(w, count);
 }
 
 static int

@@ -64,6 +64,6 @@ sigtrap_signal(void)
 const struct wp_delivery wp_deliver_sigtrap = {
 	.name = "sigtrap", .counts_all = true, .signal = sigtrap_signal,
 	.open = sigtrap_open, .close = sigtrap_close,
-	.enable = sigtrap_enable, .disable = wp_events_disable,
-	.move = sigtrap_move, .count = wp_events_count,
+	.enable = sigtrap_enable, .disable = wp_watch_disable,
+	.move = sigtrap_move, .count = wp_watch_count,
 };
