@@ -3,8 +3,8 @@
  *
  * To wait for modules that the dynamic loader has yet to map, the command runs
  * on to an execution breakpoint.  That stops it by a signal which programs
- * ignore by default and which is taken away from it here; should this process
- * die meanwhile, the command gets the signal and ignores it.
+ * ignore by default and which is taken away from it here; if this process dies
+ * in the meantime, the command gets the signal and ignores it.
  */
 #include <errno.h>
 #include <linux/hw_breakpoint.h>

@@ -8,9 +8,9 @@
  *	      given out      waiting         the kernel writes on
  *	      before
  *
- * The kernel is told of tail only now and then, since each telling is a store
- * to a line that its processor holds.  A record that wraps around the end is
- * copied to be whole.
+ * The kernel learns of tail only now and then, because each update is a store
+ * to a cache line that its processor holds.  A record that wraps around the end
+ * is copied to be whole.
  */
 #include "attach/ring.h"
 
@@ -31,7 +31,7 @@ struct wp_ring {
 	const uint8_t *data;
 	uint64_t head;		/* the kernel's, when last looked at */
 	uint64_t at;		/* the next record */
-	uint64_t tail;		/* what the kernel has been told is free */
+	uint64_t tail;		/* what the kernel knows to be free */
 	uint64_t time;		/* of the next record; valid while at < head */
 	int cpu, fd;
 	uint8_t *whole;		/* a record that wrapped, of up to 64 KiB */
@@ -40,7 +40,7 @@ struct wp_ring {
 struct wp_rings {
 	size_t size;		/* bytes of data in each */
 	unsigned n;
-	struct wp_ring *current;	/* whose record was given out; NULL */
+	struct wp_ring *current;	/* whose record was delivered; NULL */
 	const struct perf_event_header *record;	/* that record */
 	bool looked;		/* heads are fresh enough to go on with */
 	struct wp_cpus without;	/* processors that could not have a ring */
@@ -264,7 +264,7 @@ rings_look(struct wp_rings *rings)
 	}
 }
 
-/* Leave the record that was given out. */
+/* Leave the delivered record. */
 static void
 rings_advance(struct wp_rings *rings)
 {

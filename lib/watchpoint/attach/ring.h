@@ -38,9 +38,9 @@ int wp_rings_cpu(const struct wp_rings *, unsigned i);
 int wp_rings_fd(const struct wp_rings *, unsigned i);
 size_t wp_rings_size(const struct wp_rings *);
 
-/* A processor that runs and has no ring, since the kernel gave it none (while it
-   was offline, perhaps): what happens there comes to nobody.  -1: there is none,
-   of NULL neither. */
+/* A processor that runs and has no ring, since the kernel gave it none (while
+   it was offline, perhaps): what happens there is not delivered.  -1: there is
+   none, of NULL neither. */
 int wp_rings_uncovered(const struct wp_rings *);
 
 /*

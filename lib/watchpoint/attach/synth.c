@@ -120,7 +120,7 @@ wp_synth_process(pid_t pid,
 	return wp_proc_maps(pid, synth_map, (void *)(uintptr_t)&synth);
 }
 
-/* Where the kernel's code begins and ends; 0: hidden, or not told. */
+/* Where the kernel's code begins and ends; 0: hidden, or not known. */
 static void
 kernel_text(uint64_t *start, uint64_t *end)
 {

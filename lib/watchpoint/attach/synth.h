@@ -1,7 +1,7 @@
 /*
- * synth: what happened before the watch, told as perf records: the names of a
- * process's threads and its mappings, as COMM and MMAP2 records of time 0 in the
- * layout of wp_attr_watch's events.
+ * synth: what happened before the watch, as perf records: the names of a
+ * process's threads and its mappings, as COMM and MMAP2 records of time 0 in
+ * the layout of wp_attr_watch's events.
  */
 #ifndef WP_SYNTH_H
 #define WP_SYNTH_H

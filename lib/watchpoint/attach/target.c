@@ -1,14 +1,14 @@
 /*
  * target: processes under watch.
  *
- * Attaching is exact because it happens while every thread stands still: a
+ * Attaching is exact because it happens while every thread is stopped: a
  * thread exists and gets events of its own, or is made later by one that has
  * them and inherits.  Without the stop, a thread made between the look at the
  * list and the opening of its maker's events is missed or covered twice.
  *
  * The stop is made from a thread that lives only for it: where a thread of the
- * target sleeps in the kernel and cannot be let go yet, the end of the tracing
- * thread lets it go.
+ * target sleeps in the kernel and cannot be released yet, the end of the
+ * tracing thread releases it.
  */
 #include "attach/target.h"
 
@@ -55,7 +55,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 		return 0;
 	}
 	/* events that only count write no records, but only an event with a
-	   ring tells a poller of its end */
+	   ring reports its end to a poller */
 	if ((err = wp_rings_open(&target->rings, options->count ? 0 :
 	    wp_rings_usual_size(), cause)) < 0) {
 		free(target);
@@ -318,8 +318,8 @@ open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 	return err == -ESRCH ? 0 : err;
 }
 
-/* What a watch's bytes are, by any of the threads that stand still: those that
-   have ended tell nothing. */
+/* What a watch's bytes are, read through any of the stopped threads: those that
+   have ended do not help. */
 static void
 read_before(struct wp_watched *watched, const struct wp_hold *hold)
 {
@@ -411,9 +411,9 @@ is_covered(const struct wp_events *events, size_t first, pid_t tid)
 	return false;
 }
 
-/* Where the process cannot be held: look again until two looks find nobody
-   new, or it makes threads for too long.  A thread may still slip through, or
-   be covered twice. */
+/* Where the process cannot be held: read the list again until it has no new
+   thread twice in a row, or the process creates threads for too long.  A thread
+   may still slip through, or be covered twice. */
 static int
 attach_running(struct wp_target *target, const struct attach *attach)
 {

@@ -3,7 +3,7 @@
  *
  * Overview: a target is made with its watches and options, which allocates what
  * is slow to allocate; then processes are attached, or a command launched.  An
- * attached process stands still while an event is opened for each slot, thread
+ * attached process is stopped while an event is opened for each slot, thread
  * and processor; threads made later inherit them in the kernel.  From then on
  * the processes run untouched, and go on should this process die.
  *
@@ -34,8 +34,8 @@ struct wp_watched {
 	unsigned nslots;
 	bool first;		/* of its process: the events of its first slot
 				   also report maps, names, forks and exits */
-	/* the region's first bytes when the watch began, read while nobody could
-	   write them; nbefore 0: that could not be had */
+	/* the region's first bytes when the watch began, read while no thread
+	   could write them; nbefore 0: that could not be had */
 	uint8_t before[WP_SLOTS_MAX * 8];
 	unsigned nbefore;
 };
@@ -62,7 +62,7 @@ int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
    those behind them move up. */
 void wp_target_unwatch(struct wp_target *, size_t first, size_t n);
 
-/* Whether a process can be attached at all, as far as can be told without
+/* Whether a process can be attached at all, as far as is known without
    trying: 0, or -errno with a cause (no such process, a thread, a zombie, a
    kernel thread, this very process). */
 int wp_target_check(pid_t pid, struct wp_cause *);
@@ -111,8 +111,8 @@ void wp_target_abandon(struct wp_target *);
 /* What is armed.  Lives as long as the target. */
 const struct wp_watched *wp_target_watches(const struct wp_target *, size_t *n);
 
-/* How many threads were covered one by one, and how long, in ms, the process
-   that stood still the longest did; < 0 when it did not (could not be held). */
+/* How many threads were covered one by one, and the longest time, in ms, for
+   which a process was stopped; < 0 if none was (they could not be held). */
 unsigned wp_target_threads(const struct wp_target *);
 double wp_target_frozen_ms(const struct wp_target *);
 
@@ -131,9 +131,10 @@ struct wp_rings *wp_target_rings(struct wp_target *);
 int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *, uint64_t **ids);
 
-/* Whether watches first to first + n - 1 still watch anybody: false once every
-   thread and process that they cover has ended, or executed another program.
-   Asking takes a pending POLLIN from the rings, so look at those too. */
+/* Whether watches first to first + n - 1 still watch any process: false once
+   every thread and process that they cover has ended, or executed another
+   program.  Asking takes a pending POLLIN from the rings, so look at those
+   too. */
 bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
 
 /* Disarm: nothing is counted any more.  Processes run on. */

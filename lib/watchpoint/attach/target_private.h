@@ -14,10 +14,11 @@ struct wp_target {
 	size_t nwatches;
 	struct wp_events events;
 	unsigned threads;		/* covered by events of their own */
-	double frozen_ms;		/* longest; < 0: nobody was held */
-	bool inexact;			/* somebody could not be held */
+	double frozen_ms;		/* longest; < 0: none was held */
+	bool inexact;			/* one of them could not be held */
 	bool stopped;			/* events are disabled */
-	pid_t command;			/* launched and not yet let go; 0: none */
+	pid_t command;			/* launched and not yet released; 0:
+					   none */
 	struct wp_hold hold;		/* of the command */
 };
 
@@ -30,7 +31,7 @@ void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
 int wp_target_open_events(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n, struct wp_cause *);
 
-/* Take down what these watches' bytes are, while the threads stand still. */
+/* Take down what these watches' bytes are, while the threads are stopped. */
 void wp_target_read_before(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n);
 

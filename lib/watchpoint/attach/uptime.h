@@ -1,15 +1,15 @@
 /*
  * uptime: for how long watches were on.
  *
- * Overview.  An event runs while its thread does, on its processor.  Each thread
- * has one more that never fires, on any processor: its reference.  It is opened
- * after the events of the thread's slots, in the same way inherited, and disabled
- * before them.  So a slot's events run together at least as long as the reference;
- * where they do not, the slot was off: its events were disabled by somebody else,
- * or the thread was on a processor where it has none.
+ * Overview.  An event runs while its thread does, on its processor.  Each
+ * thread has one more that never fires, on any processor: its reference.  It is
+ * opened after the events of the thread's slots, in the same way inherited, and
+ * disabled before them.  So a slot's events run together at least as long as
+ * the reference; where they do not, the slot was off: its events were disabled
+ * by someone else, or the thread was on a processor where it has none.
  *
- * Times are the kernel's, of the same clock and the same switches of the thread,
- * so they agree to the nanosecond.
+ * Times are the kernel's, of the same clock and the same switches of the
+ * thread, so they agree to the nanosecond.
  */
 #ifndef WP_UPTIME_H
 #define WP_UPTIME_H

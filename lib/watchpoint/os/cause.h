@@ -129,7 +129,7 @@ struct wp_cause {
    Result: the cause's errno, negated, for `return wp_cause_set(...)`. */
 int wp_cause_set(struct wp_cause *cause, enum wp_cause_code code, ...);
 
-/* That a process may not be looked into, by who this is. */
+/* That this user may not inspect a process. */
 int wp_cause_denied(struct wp_cause *, int pid);
 
 /* The name of a code ("NO_PROCESS"), for tests and logs. */

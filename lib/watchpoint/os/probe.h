@@ -72,7 +72,7 @@ struct wp_probe_result {
 void wp_probe_fire(enum wp_probe_kind, struct wp_probe_result *out);
 
 /* Slots free now in this thread (0 too when none can be opened at all), and in
-   all on this processor: what is free when nobody holds any. */
+   all on this processor: what is free when none is held. */
 unsigned wp_probe_free_slots(void);
 unsigned wp_probe_all_slots(void);
 

@@ -49,7 +49,7 @@ store_watched(void)
 	return err < 0 ? err : count.value > 0;
 }
 
-/* A processor that goes offline meanwhile sends its threads elsewhere. */
+/* A processor that goes offline in the meantime sends its threads elsewhere. */
 static void *
 shoot(void *arg)
 {

@@ -6,7 +6,7 @@
  * some hypervisors and emulators accept breakpoints that never fire.
  *
  * Signal safety: the handler disables its event, for on processors that trap
- * before the access (arm64) returning would trap again for ever.
+ * before the access (arm64) returning would trap again and again.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -606,7 +606,7 @@ fire_async(struct wp_probe_result *out)
 		judge_signal(out, caught.fd_told == fd, prompt, "SIGURG");
 }
 
-/* ptrace: a child is held, given a debug register, let go, and stores. */
+/* ptrace: a child is held, given a debug register, released, and stores. */
 
 /* The child.  Storing waits for a byte; without one (the parent is gone)
    nothing is stored. */

@@ -1,8 +1,8 @@
 /*
  * proc: what /proc/PID says.  The one file that reads it.
  *
- * Answers are snapshots: the process goes on meanwhile.  Functions give 0 (or a
- * count) or -errno; -ESRCH: no such process or thread.
+ * Answers are snapshots: the process goes on in the meantime.  Functions give 0
+ * (or a count) or -errno; -ESRCH: no such process or thread.
  */
 #ifndef WP_PROC_H
 #define WP_PROC_H
@@ -21,8 +21,8 @@ struct wp_proc_status {
 	pid_t tgid;		/* the process a thread belongs to */
 	unsigned threads;	/* how many that process has now */
 	pid_t inner;		/* the thread's id in its own PID namespace */
-	pid_t parent;		/* the process that is told of its end */
-	pid_t tracer;		/* the thread that ptraces it; 0: nobody */
+	pid_t parent;		/* the process that is notified of its end */
+	pid_t tracer;		/* the thread that ptraces it; 0: none */
 	uid_t uid;		/* real user id */
 	gid_t gid;		/* real group id */
 	char state;		/* R, S, D, T, t, Z, X */
@@ -43,7 +43,7 @@ bool wp_proc_hides(pid_t pid);
    namespace's. */
 int wp_proc_check(struct wp_cause *);
 
-/* The thread that ptraces it; 0: nobody, or it cannot be told.  Allocates
+/* The thread that ptraces it; 0: none, or not known.  Allocates
    nothing. */
 pid_t wp_proc_tracer(pid_t tid);
 

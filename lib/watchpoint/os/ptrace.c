@@ -3,12 +3,12 @@
  *
  * Overview: a thread is SEIZEd, which by itself changes nothing for it, then
  * INTERRUPTed, and waited for.  Either it reports the interruption, or a signal
- * that came first (which it gets when it is let go), or a stop of its own
- * (SIGSTOP), in which it stays when it is let go.  A thread that sleeps
+ * that came first (which it gets when it is released), or a stop of its
+ * own (SIGSTOP), in which it stays when it is released.  A thread that sleeps
  * uninterruptibly (a vfork parent, a page being read) cannot report before it
  * wakes, but its stop is pending and comes before its next user instruction:
- * it counts as held, and so does one that is just ending.  It is let go by the
- * kernel when the holding thread exits.
+ * it counts as held, and so does one that is just ending.  The kernel releases
+ * it when the holding thread exits.
  *
  * Stops are looked at and not taken (WNOWAIT): of one that was taken the kernel
  * forgets the signal, and it would be lost if the holding thread died before it
@@ -141,8 +141,8 @@ seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
  * others; 1: the list has to be looked at again; or -errno.
  *
  * The kernel passes over a thread if the one before it ends while the list is
- * read.  But what it says afterwards of their number is exact: when it is that
- * of those who stand still, there is nobody else.
+ * read.  But what it says afterwards of their number is exact: when it equals
+ * the number of stopped threads, there are no others.
  */
 static int
 seize_new(struct wp_hold *hold, const struct whom *whom, pid_t **tids,
@@ -183,7 +183,7 @@ reap(pid_t pid, pid_t tid)
 		(void)waitpid(tid, NULL, __WALL | WNOHANG);
 }
 
-/* Whether a thread that is traced stands, though it has nothing to tell: its
+/* Whether a traced thread is stopped, though it has nothing to report: its
    stop was taken. */
 static bool
 stands_already(const struct wp_held *held)
@@ -265,8 +265,8 @@ hold_all(struct wp_hold *hold, const struct whom *whom)
 
 	do {
 		again = seize_new(hold, whom, &tids, &cap);
-		/* also before giving up: only what stands still can be let
-		   go */
+		/* also before giving up: only a stopped thread can be
+		   released */
 		err = await_stops(hold, whom->pid, limit);
 		if (again < 0)
 			err = again;
@@ -340,8 +340,8 @@ is_group_stop(int status)
 	    WSTOPSIG(status) != SIGTRAP;
 }
 
-/* Wait until a thread stops by itself or ends; meanwhile it may be stopped and
-   continued with its process.  0 or -errno. */
+/* Wait until a thread stops by itself or ends; in the meantime it may be
+   stopped and continued with its process.  0 or -errno. */
 static int
 next_stop(pid_t tid, int *status)
 {
@@ -494,7 +494,8 @@ wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
 	return 0;
 }
 
-/* Threads that are made are traced; execve(2) is told, for it ends all. */
+/* Threads that are made are traced; execve(2) is reported, because it ends
+   everything. */
 #define TRACE_OPTIONS (PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC)
 
 int
@@ -554,8 +555,9 @@ made_by(pid_t tid, int event)
 	return (pid_t)made;
 }
 
-/* An execve(2) is taken: the thread may be another than had this id before, and
-   as long as who traces it may not know, the kernel refuses him everything. */
+/* An execve(2) is taken: the thread may be another than the one that had this
+   id before, and the kernel refuses everything to a tracer that may not know
+   this. */
 int
 wp_trace_next(pid_t tid, struct wp_trace *trace)
 {

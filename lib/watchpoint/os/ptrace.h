@@ -22,7 +22,7 @@
 struct wp_hold {
 	struct wp_held {
 		pid_t tid;
-		int signal;	/* to be delivered when let go: it came first */
+		int signal;	/* to be delivered on release: it came first */
 		bool stopped;	/* false: sleeps in the kernel where no stop can
 				   reach it, and will stop before it returns;
 				   or is just ending */
@@ -33,16 +33,17 @@ struct wp_hold {
 
 /*
  * Hold every thread of a process: SEIZE and INTERRUPT those in the list until,
- * with all of them stopped, there are no others: then there is nobody left who
- * could make one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced by
- * another; -ETIMEDOUT one would not stop.  On failure nobody is held.
+ * with all of them stopped, there are no others: then no thread is left that
+ * could create one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced
+ * by another; -ETIMEDOUT one would not stop.  On failure none is held.
  *
- * Threads that are not stopped cannot be let go by a call: call this from a
+ * Threads that are not stopped cannot be released by a call: call this from a
  * thread that ends soon after it has let the others go.
  */
 int wp_hold_process(struct wp_hold *, pid_t pid);
 
-/* The same but for one thread, which must make no others meanwhile. */
+/* The same for one thread only, which must not create others in the
+   meantime. */
 int wp_hold_others(struct wp_hold *, pid_t pid, pid_t tid);
 
 /* Let all go, each with the signal it was about to get, and free. */
@@ -72,7 +73,7 @@ void wp_command_end(pid_t pid);
 
 /* What became of a lone held thread that was let run on. */
 struct wp_stop {
-	bool ended;		/* the process is no more: status is its last */
+	bool ended;		/* the process is gone: status is its last */
 	int status;		/* ended: as of waitpid(2) */
 	int signal;		/* stopped by it, which is not delivered yet */
 	int fd;			/* signal of a descriptor (F_SETSIG): which; -1 */
@@ -83,19 +84,19 @@ struct wp_stop {
 int wp_hold_continue(struct wp_hold *, struct wp_stop *);
 
 /*
- * Tracing.  A traced thread runs, and stops now and then: each stop is told by
- * wp_trace_next until the thread is let run on, or it has ended.  Its debug
- * registers and signals can be had only while it is stopped; -ESRCH then means
- * that it was just killed.
+ * Tracing.  A traced thread runs, and stops now and then: each stop is reported
+ * by wp_trace_next until the thread is resumed, or has ended.  Its debug
+ * registers and signals can be accessed only while it is stopped; -ESRCH then
+ * means that it was just killed.
  */
 
 /*
  * Trace all threads of a process, and all that they make: these stop before
- * their first instruction.  On success everybody is stopped, or stops before he
- * does anything; also those who were traced before.  Free hold->thread.  On
- * failure, as of wp_hold_process, nobody is traced who was not before.  A hold
- * that is not empty is a command's (wp_hold_command): its threads stand still
- * already and have nothing to tell of that.
+ * their first instruction.  On success every thread is stopped, or stops before
+ * it does anything, including those that were traced before.  Free
+ * hold->thread.  On failure, as for wp_hold_process, no thread is traced that
+ * was not before.  A hold that is not empty is a command's (wp_hold_command):
+ * its threads are stopped already, and no stop of them is to be reported.
  */
 int wp_trace_process(struct wp_hold *, pid_t pid);
 
@@ -115,8 +116,8 @@ struct wp_trace {
 		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
 		WP_TRACE_EXEC,		/* executed another program; tid is the
 					   process's.  Told once */
-		WP_TRACE_END,		/* ended.  Not told of the first thread
-					   before all others are gone */
+		WP_TRACE_END,		/* ended.  For the first thread only
+					   when all others are gone */
 	} what;
 	int signal;
 	pid_t made;		/* STOP: it has just made this one; else 0 */
@@ -130,9 +131,9 @@ void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
 void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */
 void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
 
-/* Take what a thread told, so that it is not told again: its end, which leaves
-   a zombie before; or a signal, which it then gets from wp_trace_continue only,
-   and not if its tracer is killed. */
+/* Take what a thread reported, so that it is not reported again: its end, which
+   leaves a zombie before; or a signal, which it then gets from
+   wp_trace_continue only, and not if its tracer is killed. */
 void wp_trace_take(pid_t tid);
 
 /* The same for an end: its wait status, or < 0. */
@@ -145,7 +146,7 @@ uint64_t wp_trace_pc(pid_t tid);
    it gives; -1: none. */
 int wp_trace_call(pid_t tid, int64_t *result);
 
-/* The signal that a thread is about to get, as its handler would be told. */
+/* The signal that a thread is about to get, as its handler would get it. */
 int wp_trace_get_signal(pid_t tid, siginfo_t *);
 int wp_trace_set_signal(pid_t tid, const siginfo_t *);
 
@@ -168,7 +169,8 @@ ssize_t wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len);
 int wp_trace_registers(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
-/* Which of them the trap hit that the thread stands at, bit n for n. */
+/* Which of them were hit by the trap at which the thread is stopped, bit n for
+   n. */
 unsigned wp_trace_registers_hit(pid_t tid);
 
 /* Plant (or with addr 0 clear) debug register n of a held thread: its data
