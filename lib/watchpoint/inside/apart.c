@@ -1,15 +1,16 @@
 /*
  * apart: something done by a thread that lives no longer than that.
  *
- * Overview.  prctl(PR_TASK_PERF_EVENTS_DISABLE) switches off whatever events the
- * calling thread has opened, for itself or for others, and a program may call it
- * at any time, for events of its own.  But an event whose opener has ended is
- * nobody's.  So events are opened by a thread that ends at once.
+ * Overview.  prctl(PR_TASK_PERF_EVENTS_DISABLE) switches off whatever events
+ * the calling thread has opened, for itself or for others, and a program may
+ * call it at any time, for events of its own.  But an event whose opener has
+ * ended belongs to no thread.  So events are opened by a thread that ends at
+ * once.
  *
- * The program does not notice it: the C library does not know of it, no tracer is
- * told of it, all its signals are blocked, and its maker waits until it is gone,
- * also from the list of threads.  It uses its maker's thread-local memory, that is
- * errno, which its maker does not use meanwhile.
+ * The program does not notice it: the C library does not know of it, no tracer
+ * is notified of it, all its signals are blocked, and its creator waits until
+ * it is gone, from the list of threads too.  It uses its maker's thread-local
+ * memory, that is errno, which its creator does not use in the meantime.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,15 +1,15 @@
 /*
- * armed: watches by perf events of the program's own: one for each slot and each
- * thread that exists.
+ * armed: watches by perf events of the program's own: one for each slot and
+ * each thread that exists.
  *
- * An event that is inherited has copies in the threads that its thread made, and
- * in theirs; what is done to it is done to them.  A new copy is enabled if the
- * maker's copy is, and watches what the event does; but the kernel looks at both
- * a moment before it lists the copy, so a thread that is just being made can
- * miss a change, and those that it makes with it.  Therefore changes are made as
- * events are opened: when no thread comes to be meanwhile (wp_threads_each).
- * Disabling is not, since it has to be done at once, in signal handlers too: the
- * handler drops what a copy that was missed reports.
+ * An event that is inherited has copies in the threads that its thread made,
+ * and in theirs; what is done to it is done to them.  A new copy is enabled if
+ * the maker's copy is, and watches what the event does; but the kernel looks at
+ * both a moment before it lists the copy, so a thread that is just being made
+ * can miss a change, and those that it makes with it.  Therefore changes are
+ * made as events are opened: when no thread is created in the meantime
+ * (wp_threads_each).  Disabling is not, since it has to be done at once, in
+ * signal handlers too: the handler drops what a copy that was missed reports.
  *
  * Events are opened by a thread that ends at once (apart.c), lest the program
  * disable them by prctl(2).
@@ -34,8 +34,8 @@
 /*
  * Where watches are opened and closed all the time, those that are closed leave
  * their events to the next: of the program's only thread, disabled.  To open
- * others takes three times as long.  But each has a debug register, which nobody
- * else can have then.
+ * others takes three times as long.  But each has a debug register, which no
+ * other program can have then.
  */
 enum {
 	SPARE = 2,		/* events */
@@ -170,7 +170,7 @@ take_spares(struct opening *o)
 	return err == 0;
 }
 
-/* Its own thread asks for nobody else's events; others are opened apart. */
+/* Its own thread asks for no other thread's events; others are opened apart. */
 static int
 open_thread(void *arg, pid_t tid)
 {
@@ -289,7 +289,7 @@ explain(const struct opening *o, int err, struct wp_cause *cause)
 	}
 }
 
-/* Whether what was refused may be had now: a helper may hold copies of the
+/* Whether what was refused may be possible now: a helper may hold copies of the
    events of a watch that was closed, until it is asked for something; and since
    the probe this program may have given up privileges. */
 static bool

@@ -77,7 +77,7 @@ wp_channel_make(uint32_t stack)
 
 	if (fd < 0)
 		return fd;
-	/* whoever has it mapped cannot be made to die of SIGBUS */
+	/* no process that maps it can be made to die of SIGBUS */
 	if ((err = make_large(fd, sizeof(*channel))) == 0 &&
 	    (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0 ||
 	    (channel = map(fd)) == MAP_FAILED))
@@ -155,7 +155,8 @@ finish(struct wp_channel *channel, uint32_t ticket, bool taken)
 		wp_channel_give(cell, ticket);
 }
 
-/* After execve(2) there is nobody who would finish what threads had begun. */
+/* After execve(2) no thread is left that would finish what threads had
+   begun. */
 static void
 clear_away(struct wp_channel *channel)
 {

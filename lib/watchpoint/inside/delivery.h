@@ -23,7 +23,8 @@ void wp_watch_drop(struct wp_watch *, size_t first);
 /* How the events of a delivery differ. */
 struct wp_arming {
 	bool inherited;		/* threads to come have copies */
-	/* complete what wp_attr_inside says of a slot's event */
+	/* complete the attribute that wp_attr_inside makes for a slot's
+	   event */
 	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
 	    uint32_t serial, unsigned slot);
 	int (*ready)(struct wp_armed *);	/* it is open; NULL: so be it */
@@ -48,7 +49,7 @@ int wp_armed_move(struct wp_watch *, const struct wp_arming *,
 void wp_armed_forked(void);
 
 /* The same descriptor with a high number, close-on-exec; the old one is closed,
-   unless no higher one can be had: then it is the result. */
+   unless no higher one is available: then it is the result. */
 int wp_descriptor_high(int fd);
 
 /*

@@ -44,7 +44,7 @@ struct way {
 int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
     __asm__("__clone");
 
-/* Not traced even if the program is: nobody asked for it. */
+/* Not traced even if the program is: no caller asked for it. */
 static pid_t
 begin(int (*fn)(void *), char *stack, struct way *way)
 {

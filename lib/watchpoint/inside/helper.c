@@ -86,7 +86,7 @@ is_private(const char *variable)
 	return false;
 }
 
-/* Whether the program has privileges that who started it lacks, as set-user-ID
+/* Whether the program has privileges that its caller lacks, as set-user-ID
    programs do.  What he set up is then no reason to do anything. */
 static bool
 is_privileged(void)
@@ -130,7 +130,7 @@ path_beside(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
-/* Start the one that is built in, if nobody but root can have put it there. */
+/* Start the built-in one, if only root can have put it there. */
 static int
 start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 {
@@ -196,8 +196,8 @@ has_ended(int pidfd)
 	return poll(&poll_end, 1, 0) > 0;
 }
 
-/* A descriptor of a process; -1: not to be had; -ESRCH: it has ended, and may have
-   been reaped already, by init(1) for example. */
+/* A descriptor of a process; -1: not available; -ESRCH: it has ended, and may
+   have been reaped already, by init(1) for example. */
 static int
 process_open(pid_t pid)
 {
@@ -288,8 +288,8 @@ start(struct wp_cause *cause)
 	return err;
 }
 
-/* Join the channel behind a path; made by whoever pidfd is, who may end before he
-   serves. */
+/* Join the channel behind a path; made by the process that pidfd refers to,
+   which may end before it serves. */
 static int
 join_made(const char *path, int pidfd, struct wp_cause *cause)
 {
@@ -473,7 +473,7 @@ wp_helper_gaps(void)
 	return channel == NULL ? 0 : atomic_load(&channel->gaps);
 }
 
-/* Nothing else, since handlers are counting meanwhile. */
+/* Nothing else, because handlers are counting at the same time. */
 void
 wp_helper_moved(const struct wp_watch *w)
 {
@@ -506,8 +506,8 @@ warn(struct wp_channel *channel, const struct wp_cause *cause)
 	(void)atomic_fetch_add(&channel->warned, 1);
 }
 
-/* Accesses of which no handler was told; but not those that other threads are
-   just being told of: there are *ms left to wait for them. */
+/* Accesses that reached no handler; but not those that are just being
+   reported to other threads: there are *ms left to wait for them. */
 static uint64_t
 undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
 {

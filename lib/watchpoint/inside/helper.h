@@ -30,13 +30,13 @@ void wp_helper_forked(void);
 /* Tell it what is open now; NULL-safe without a helper. */
 void wp_helper_tell(struct wp_watch *);
 
-/* Whether all accesses to an open watch have come to the handler, and tell of
-   those that did not; *ms, which grows less, is there to wait for threads that
-   are on their way.  Locked. */
+/* Whether all accesses to an open watch have come to the handler, and report
+   those that did not; *ms, which is decreased, is the time to wait for threads
+   that are on their way.  Locked. */
 void wp_helper_look(const struct wp_watch *, unsigned *ms);
 
-/* How often so far threads that the helper arms may have made accesses that were
-   not told; see channel.h. */
+/* How often so far threads that the helper arms may have made accesses that
+   were not reported; see channel.h. */
 uint32_t wp_helper_gaps(void);
 
 /* And that an open one has been moved. */

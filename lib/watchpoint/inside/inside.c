@@ -258,7 +258,8 @@ choose(void)
 	return take_ptrace();
 }
 
-/* Without a helper there are plain lines; but who did not want that is told. */
+/* Without a helper there are plain lines; but a caller that did not want that
+   gets a message. */
 static void
 tell_short(const struct wp_attr *attr)
 {
@@ -287,8 +288,8 @@ install_handlers(void)
 	    -err) : 0;
 }
 
-/* Whoever took our signals, or blocks them here, is told of once; whether that
-   is so.  Not locked, since that blocks them, too. */
+/* If the program took our signals, or blocks them here, this is reported once;
+   whether that is so.  Not locked, since that blocks them, too. */
 static bool
 tell_taken(void)
 {
@@ -361,8 +362,8 @@ begin(struct wp_watch *w)
 	atomic_store(&w->deaf, false);
 }
 
-/* Where perf_event_open is refused, ptrace is what is left: if that fails both
-   have to be told. */
+/* Where perf_event_open is refused, ptrace is what is left: if that fails, both
+   have to be reported. */
 static int
 explain_refusal(int err)
 {
@@ -552,8 +553,8 @@ wp_watch_reopen(struct wp_watch *w)
  * Open watches.
  */
 
-/* Until its handlers have returned, or somebody else has closed it and the entry
-   is in use again.  Not a point at which a thread could be cancelled. */
+/* Until its handlers have returned, or another thread has closed it and the
+   entry is in use again.  Not a point at which a thread could be cancelled. */
 static void
 await_users(struct wp_watch *w)
 {
@@ -625,8 +626,8 @@ enable(struct wp_watch *w)
 	return switched(err);
 }
 
-/* The lock is safe in a signal handler: who holds it has all signals blocked, and
-   does not wait for handlers. */
+/* The lock is safe in a signal handler: a thread that holds it has all signals
+   blocked, and does not wait for handlers. */
 int
 wp_enable(struct wp_watch *w)
 {

@@ -32,7 +32,7 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "     0  reload   config.c:31": the name and what stands behind it. */
+/* "     0  reload   config.c:31": the name and what follows it. */
 static bool
 read_frame(struct piece line, struct piece *name, struct piece *rest)
 {
@@ -81,8 +81,8 @@ read_source(struct piece rest, struct piece *file)
 	return line;
 }
 
-/* The higher the better: that the source can be looked at here tells the program's
-   own code from that of the libraries. */
+/* The higher the better: the program's own code differs from that of the
+   libraries in that its source can be read here. */
 static unsigned
 rank(const struct wp_place *place)
 {

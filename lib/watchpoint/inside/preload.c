@@ -1,5 +1,5 @@
 /*
- * preload: watches from the environment, for programs that nobody may rebuild.
+ * preload: watches from the environment, for programs that cannot be rebuilt.
  *
  *	LD_PRELOAD=libwatchpoint.so.0 WATCHPOINT_WATCH='w:config' program
  *
@@ -86,9 +86,10 @@ is_ours_alone(char *variable)
 
 /*
  * Take our variables out.  Behind the kernel's list lies the auxiliary vector,
- * which some look for behind the first NULL.  So the room that becomes free is
- * made entries of that vector, of the kind that everybody passes over.  Such an
- * entry takes the room of two variables: of an odd number one stays, empty.
+ * which some programs look for behind the first NULL.  So the room that becomes
+ * free is filled with entries of that vector, of a kind that every reader
+ * skips.  Such an entry takes the room of two variables; if their number is
+ * odd, one stays, empty.
  */
 static void
 clean_environment(char **env)
@@ -193,7 +194,7 @@ tell(int err, const struct wp_cause *cause)
 	return told;
 }
 
-/* Whether there was somebody who wanted the program watched, and is no more. */
+/* Whether the process that wanted the program watched has ended. */
 static bool
 is_abandoned(int told, const struct wp_cause *cause)
 {
@@ -201,7 +202,8 @@ is_abandoned(int told, const struct wp_cause *cause)
 	    cause->code == WP_CAUSE_HELPER_DIED);
 }
 
-/* The program does not begin unwatched; but nobody ends for watchctl's end. */
+/* The program does not begin unwatched; but the program does not end because
+   watchctl has. */
 static void
 decide(int err, int told, const struct wp_cause *cause)
 {

@@ -27,7 +27,7 @@
 
 enum { OUTSIDE, INSIDE, LEFT };		/* wp_scope.state */
 enum {
-	PLACES = 64,			/* in the source, told of */
+	PLACES = 64,			/* in the source, reported */
 	TEXT_MAX = 1024,		/* bytes of a line about a failure */
 	PATIENCE_MS = 100,		/* for a signal that is on its way */
 };
@@ -44,8 +44,9 @@ struct held {
 	struct wp_watch *watch;		/* NULL: this entry is free */
 	const volatile void *addr;
 	size_t len;
-	pid_t pid;			/* who opened it: a child has it too, but
-					   it watches nothing there */
+	pid_t pid;			/* the thread that opened it: a child
+					   has it too, but it watches nothing
+					   there */
 	unsigned scopes;		/* freezes in it; 0: of WP_WATCH */
 	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
 	struct place place;		/* where it was opened */
@@ -57,7 +58,7 @@ static struct {
 	struct {
 		const char *file;
 		int line;
-	} told[PLACES];			/* failures there were told */
+	} told[PLACES];			/* failures there were reported */
 	unsigned ntold;
 	char missed[TEXT_MAX];		/* wp_stray_missed_text */
 } table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -86,8 +87,8 @@ prepare(void)
 
 /*
  * Nothing of the program's runs in a thread that has the lock, but handlers of
- * watches, whose signals wp_open wants to see as the program has them; these may
- * not leave by longjmp meanwhile (wp_scope_locked).
+ * watches, whose signals wp_open wants to see as the program has them; these
+ * may not leave by longjmp in the meantime (wp_scope_locked).
  */
 static void
 lock(struct before *before)
@@ -171,7 +172,7 @@ held_close(struct held *h)
 	h->watch = NULL;
 }
 
-/* Whether a failure at a place is told for the first time; locked. */
+/* Whether a failure at a place is reported for the first time; locked. */
 static bool
 first_time(const char *file, int line)
 {
@@ -187,7 +188,7 @@ first_time(const char *file, int line)
 }
 
 /* A line about a macro: "config.c:31: WP_FREEZE(config) is not in force: ...";
-   told once for each place; locked. */
+   reported once for each place; locked. */
 static void
 tell(char line[TEXT_MAX], const struct place *place, const char *macro,
     const char *what, const char *why)
@@ -198,7 +199,7 @@ tell(char line[TEXT_MAX], const struct place *place, const char *macro,
 		wp_say(line);
 }
 
-/* A freeze may have been broken n times without anybody's knowing; locked. */
+/* A freeze may have been broken n times without a report; locked. */
 static void
 miss(uint64_t n, const struct place *place, const char *what, const char *why)
 {
@@ -415,7 +416,7 @@ permit_leave(struct wp_scope *scope)
 }
 
 /* Accesses whose signal does not come, though it gets a while: the watch is to
-   be closed, and then it would be nobody's. */
+   be closed, and then no one would own it. */
 static uint64_t
 unseen(const struct wp_watch *w)
 {

@@ -18,13 +18,14 @@
 
 enum { ARMED_PAGE = 4096, DESCRIPTOR_HIGH = 3072 };
 
-/* 0 free, 1 locked, 2 locked and somebody waits; and what the holder had. */
+/* 0 free, 1 locked, 2 locked, and a thread waits; and what the holder had. */
 static struct {
 	_Atomic uint32_t word;
 	uint64_t mask;			/* signals blocked */
 	int cancel;			/* cancelability */
 	int saved;			/* errno */
-	struct wp_channel *counts;	/* who is told of it; NULL: nobody */
+	struct wp_channel *counts;	/* the handler that gets it; NULL:
+					   nobody */
 	pid_t forks;			/* the thread that is in fork(2) */
 } lock;
 

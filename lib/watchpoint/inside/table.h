@@ -54,7 +54,7 @@ const char *wp_setting(const char *name);
 void wp_output_open(void);
 
 /* Whether the signals of hits still come to our handler (trap_check.c): 0, or 1
-   with a line in *cause that says who took them. */
+   with a line in *cause that says what took them. */
 int wp_trap_check(struct wp_cause *);
 
 #endif

@@ -1,24 +1,27 @@
 /*
  * threads: every thread of this program, while it goes on making others.
  *
- * Overview.  Inherited events cover whom a covered thread makes, so it takes an
- * instant at which nobody is left out: every thread is covered, or was made by
- * one that was.  The threads are listed, covered, and listed again:
+ * Overview.  Inherited events cover the threads that a covered thread creates,
+ * so there must be an instant at which none is left out: every thread is
+ * covered, or was created by one that was.  The threads are listed, covered,
+ * and listed again:
  *
- *	list -> cover each -> each seen asleep -> list: has it anybody new?
+ *	list -> cover each -> each seen asleep -> list: is any new?
  *
- * Whoever is not in the first list was made later, by a covered thread and so
- * covered, or by one that was yet to be.  If the second list has nobody new,
- * there is none of the latter kind.  Nobody is covered twice, as those in the
- * first list were made when nothing was there to be inherited.
+ * A thread that is not in the first list was created later: by a covered
+ * thread, and so it is covered, or by one that was yet to be covered.  If the
+ * second list has no new thread, there is none of the latter kind.  None is
+ * covered twice, because those in the first list were created when there was
+ * nothing to inherit.
  *
- * One that is being made while its maker is covered inherits nothing, and may
- * come into the list late.  But a thread that is seen asleep, not in clone(2),
- * is making nobody: whom it made before is in the list, and whom it makes later
- * inherits.  Threads that do not sleep are held still by the helper.
+ * A thread that is being created while its creator is covered inherits nothing,
+ * and may appear in the list late.  But a thread that is seen asleep, not in
+ * clone(2), is creating none: those that it created before are in the list, and
+ * those that it creates later inherit.  Threads that do not sleep are held
+ * still by the helper.
  *
  * The kernel may leave threads out of a list while others end.  But the number
- * of threads, which the directory tells as its links, is exact.  The list is
+ * of threads, which is in the directory's link count, is exact.  The list is
  * complete if it has that many, and all of them are still there after the
  * number was read: for then they were there when it was read.
  */
@@ -306,7 +309,7 @@ wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 
 	if (told && st.st_nlink > 3 && same_ids())
 		return each_of_many(&call);
-	/* alone, there is nobody who could make another */
+	/* alone, no thread could create another */
 	err = fn(arg, gettid());
 	if (err < 0)
 		return err;

@@ -8,21 +8,22 @@
 #include <sys/types.h>
 
 /*
- * Have fn(arg) called by a thread of its own, which has ended when this returns:
- * what it opens is nobody's, so that prctl(PR_TASK_PERF_EVENTS_DISABLE) does not
- * disable it.  Locked; little stack.  Its result, or -ECHILD: none can be made.
+ * Have fn(arg) called by a thread of its own, which has ended when this
+ * returns: what it opens belongs to no thread, so that
+ * prctl(PR_TASK_PERF_EVENTS_DISABLE) does not disable it.  Locked; little
+ * stack.  Its result, or -ECHILD: none can be made.
  */
 int wp_apart(int (*fn)(void *), void *arg);
 
 /*
- * Call fn for every thread of the process until a whole list brings none that is
- * new since fn was first called: then nobody was made meanwhile who could have
- * inherited and be called too.  Otherwise undo is called and it begins anew; if
- * the threads do not settle, the helper holds the others still.  fn's -errno
- * ends it; -ESRCH is passed over.  It is called apart (see above), unless there is
- * but one thread.  If they had to be held, held (or NULL) is
+ * Call fn for every thread of the process until a whole list brings none that
+ * is new since fn was first called: then no thread was created in the meantime
+ * that could have inherited and be called too.  Otherwise undo is called and it
+ * begins anew; if the threads do not settle, the helper holds the others still.
+ * fn's -errno ends it; -ESRCH is passed over.  It is called apart (see above),
+ * unless there is but one thread.  If they had to be held, held (or NULL) is
  * called in the end, while they are.  Result: 0; 1 when they did not settle and
- * nobody could hold them (a thread may be missed or covered twice); -errno.
+ * could not be held (a thread may be missed or covered twice); -errno.
  */
 int wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
     void (*held)(void *arg), void *arg);

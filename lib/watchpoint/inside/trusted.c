@@ -1,4 +1,4 @@
-/* trusted: programs that nobody but root can have put where they are. */
+/* trusted: programs that only root can have put where they are. */
 #include "inside/trusted.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where everybody may write, the sticky bit keeps what is root's in its place. */
+/* Where every user may write, the sticky bit keeps root's files in place. */
 static bool
 is_trusted(const struct stat *st, bool last)
 {

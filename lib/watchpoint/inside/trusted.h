@@ -1,15 +1,14 @@
 /*
- * trusted: programs that nobody but root can have put where they are.
+ * trusted: programs that only root can have put where they are.
  */
 #ifndef WP_TRUSTED_H
 #define WP_TRUSTED_H
 
 /*
- * A descriptor (O_PATH, close-on-exec) of the program at an absolute path, to be
- * executed by execveat(2).  All directories on the way and the program itself
- * are root's, and nobody but root and its group may write there; none of them is
- * a symbolic link.
- * -EPERM: that is not so; or -errno.
+ * A descriptor (O_PATH, close-on-exec) of the program at an absolute path, to
+ * be executed by execveat(2).  Root owns all directories on the way and the
+ * program itself, and only root and its group may write there; none of them is
+ * a symbolic link. -EPERM: that is not so; or -errno.
  *
  * Nothing is allocated.
  */

@@ -15,11 +15,11 @@ enum { WP_LENT_MAX = 32 };
 /* All zero: nobody has any. */
 struct wp_lent {
 	struct wp_loan {
-		pid_t pid, tid;		/* who made it */
+		pid_t pid, tid;		/* its maker */
 		pid_t child;
 	} loan[WP_LENT_MAX];
 	unsigned n;
-	bool more;		/* children for whom there was no room */
+	bool more;		/* children for which there was no room */
 };
 
 /* Whether a thread and a child may have one memory: unless the child has ended,
@@ -29,7 +29,7 @@ bool wp_lent_shares(pid_t tid, pid_t child);
 /* A thread has made another process: by which call is not known. */
 void wp_lent_add(struct wp_lent *, const struct wp_loan *);
 
-/* Whether a child may still have the memory of process pid (0: of anybody), as
+/* Whether a child may still have the memory of process pid (0: of any), as
    shares says; NULL: that cannot be asked.  Those that have not are
    forgotten. */
 bool wp_lent_left(struct wp_lent *, pid_t pid,

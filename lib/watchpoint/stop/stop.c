@@ -1,9 +1,9 @@
 /*
  * stop: processes whose threads stop at each hit.
  *
- * A thread that stands still, for whatever reason, has all its samples in the
- * rings, so each stop is a time to join them with values; what the signal was
- * tells only whether it is to be taken away.
+ * A thread that is stopped, for whatever reason, has all its samples in the
+ * rings, so each stop is an opportunity to join them with values; the kind of
+ * signal only decides whether it is removed.
  */
 #include "stop/stop.h"
 
@@ -24,7 +24,7 @@ enum {
 	LATE = 50000000,	/* ns that a sample waits for its stop before it
 				   is asked why, ... */
 	TOO_LATE = 1000000000,	/* ... and at most: its processor may be busy */
-	PATIENCE = 200,		/* ms for all to be let go, or held */
+	PATIENCE = 200,		/* ms for all to be released, or held */
 };
 
 int
@@ -69,9 +69,9 @@ warn(struct wp_stops *stops, pid_t tid, int err)
 	stops->calls->warn(stops->arg, text);
 }
 
-/* A thread has just made another.  It is taken in while its maker stands still,
-   who else may have ended when it is heard of: then nobody knew a child's
-   parent any more. */
+/* A thread has just made another.  It is added while its creator is stopped,
+   which might otherwise have ended by the time it is reported: then a child's
+   parent would not be known any more. */
 static void
 take_made(struct wp_stops *stops, pid_t tid)
 {
@@ -96,9 +96,9 @@ let_go(struct wp_stops *stops, struct wp_stop_thread *thread)
 	wp_trace_let_go(tid, sig);
 }
 
-/* Take down what a stop tells; the thread then is held.  A signal that is
-   passed on makes its handler run: should that hit too, the next stop comes as
-   the handler ends, and so on for ever. */
+/* Record what a stop says; the thread then is held.  A signal that is
+   passed on makes its handler run: if that hits too, the next stop comes as the
+   handler ends, and so on without end. */
 static enum wp_stop_at
 take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
     const struct wp_trace *trace)
@@ -143,7 +143,7 @@ handle_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	    at == WP_STOP_AT_CALL);
 	if (!stops->left && !stops->holds)
 		go_on(thread);
-	/* this one may have been killed meanwhile */
+	/* this one may have been killed in the meantime */
 	for (size_t i = 0; i < stops->all.n && stops->holds && !stops->left;
 	    i++)
 		if (wp_stop_at(stops, i)->held)
@@ -295,7 +295,7 @@ interrupt_all(struct wp_stops *stops, pid_t pid)
 	}
 }
 
-/* Take the stops of a process's threads as they come; nobody goes on.  Result:
+/* Take the stops of a process's threads as they come; none goes on.  Result:
    how many are still to come. */
 static size_t
 collect(struct wp_stops *stops, pid_t pid)

@@ -6,20 +6,20 @@
  * of its own, which are not inherited: they write into the rings as always, and
  * signal the thread, by a signal that programs ignore by default.  It comes
  * before the thread's next instruction, and stops it; it is taken away there.
- * While the thread stands, its records are taken from the ring, and the watch's
- * bytes put into them (stop_value.h); then it goes on.
+ * While the thread is stopped, its records are taken from the ring, and the
+ * watch's bytes put into them (stop_value.h); then it goes on.
  *
  *	trap: sample into ring, signal -> stop: sample joined by value -> queue
  *
  * A thread that blocks the signal does not stop, but its records are there, and
- * are given out without a value.  So nothing is lost if a stop does not come.
+ * are delivered without a value.  So nothing is lost if a stop does not come.
  * One that comes late, somewhere else in the program, is no stop at a hit.
  *
- * Exactness.  A value is exact if the thread stands right behind its access,
- * and no other one to the watch is counted since the value before, in any
- * thread.  Counts are read of threads that run: that
- * interrupts the thread's processor, where an access and its trap are done, or
- * have not begun.
+ * Exactness.  A value is exact if the thread is stopped right behind its
+ * access, and no other access to the watch has been counted since the previous
+ * value, in any thread.  Counts are read of threads that run: that interrupts
+ * the thread's processor, where an access and its trap are done, or have not
+ * begun.
  *
  * Death.  Stops are looked at and not taken, so if the tracing process is
  * killed, every thread goes on, at most with a signal that it ignores; and all
@@ -41,17 +41,17 @@
 
 struct wp_stops;
 
-/* What its owner is told; all are called by wp_stops_step. */
+/* What is reported to its owner; all are called by wp_stops_step. */
 struct wp_stops_calls {
-	/* A thread stands at a hit, whose records are there (wp_stops_next);
-	   kernel: it is one in a system call.  NULL: it goes on at once.
-	   Result: whether the process is to be left stopped (wp_stops_leave is
-	   to be called next). */
+	/* A thread is stopped at a hit, whose records are there
+	   (wp_stops_next); kernel: it is one in a system call.  NULL: it goes
+	   on at once.  Result: whether the process is to be left stopped
+	   (wp_stops_leave is to be called next). */
 	bool (*hit)(void *arg, pid_t pid, pid_t tid, bool kernel);
 	/* A process executes another program: it is watched no more. */
 	void (*executed)(void *arg, pid_t pid);
-	/* A process has ended, with this status as of waitpid(2); of a child of
-	   ours it is the only time that it is told. */
+	/* A process has ended, with this status as of waitpid(2); for a child
+	   of ours this is the only report. */
 	void (*ended)(void *arg, pid_t pid, int status);
 	/* Something that the user has to know. */
 	void (*warn)(void *arg, const char *text);
@@ -78,18 +78,18 @@ int wp_stops_step(struct wp_stops *);
 const struct perf_event_header *wp_stops_next(struct wp_stops *,
     uint64_t horizon, bool all);
 
-/* Whether any record waits to be given out. */
+/* Whether any record waits to be delivered. */
 bool wp_stops_pending(const struct wp_stops *);
 
 /* When the hit was made that a thread stopped at last (ns; 0: none), on which
    processor, by which thread. */
 uint64_t wp_stops_last(const struct wp_stops *, int *cpu, pid_t *tid);
 
-/* From calls.hit: have all threads of the process stand until it returns.  0 or
-   -errno. */
+/* From calls.hit: keep all threads of the process stopped until it returns.  0
+   or -errno. */
 int wp_stops_hold(struct wp_stops *, pid_t pid);
 
-/* Whether a thread stands now, and will until calls.hit returns. */
+/* Whether a thread is stopped now, and will be until calls.hit returns. */
 bool wp_stops_stands(const struct wp_stops *, pid_t pid, pid_t tid);
 
 /* As wp_target_count, over all threads that there were. */
@@ -101,14 +101,14 @@ struct wp_uptime;
 /* For how long they were on, when all are disarmed (uptime.h). */
 void wp_stops_uptime(const struct wp_stops *, struct wp_uptime *);
 
-/* Disarm and let everybody go.  Who cannot be let go yet is so by the next
-   wp_stops_step, or by the end of this process. */
+/* Disarm and release all threads.  Threads that cannot be released yet are
+   released by the next wp_stops_step, or by the end of this process. */
 void wp_stops_end(struct wp_stops *);
 
 /* The same, but first stop a process as SIGSTOP does; it then is stopped. */
 void wp_stops_leave(struct wp_stops *, pid_t pid);
 
-/* Whether anybody is traced. */
+/* Whether any thread is traced. */
 bool wp_stops_busy(const struct wp_stops *);
 
 void wp_stops_free(struct wp_stops *);

@@ -232,8 +232,8 @@ open_slot(struct wp_stops *stops, struct wp_stop_thread *thread, size_t w,
 	return err;
 }
 
-/* Who makes a thread blocks all signals meanwhile, and so does the new one at
-   first: that means nothing. */
+/* While a thread is being created, its creator blocks all signals, and so does
+   the new one at first: that means nothing. */
 static int
 first_signal(struct wp_stop_thread *thread, bool made)
 {

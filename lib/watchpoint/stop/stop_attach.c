@@ -20,7 +20,7 @@ make_room(struct wp_stops *stops)
 	return 0;
 }
 
-/* Arm all who stand still. */
+/* Arm all stopped threads. */
 static int
 arm_all(struct wp_stops *stops, const struct wp_hold *hold,
     const struct wp_stop_process *at, struct wp_cause *cause)

@@ -5,16 +5,18 @@
  * known for one moment.  From one such moment to the next, its value is exact
  * if all that was counted are the samples of this stop, and these are one
  * access, which the thread has not gone on from: had it blocked the signal for
- * a while, they might be several.  The thread that stands has all its samples
- * in the rings.  Others' events are read after the memory: counts only grow, so
- * if they are as they were, they were so all the time.  If not, memory is read
- * once more between that and another look at them; but then somebody may have
- * written between the access and the reading, and that is no value of it.
+ * a while, they might be several.  The stopped thread has all its samples in
+ * the rings.  The events of other threads are read after the memory: counts
+ * only grow, so if they are unchanged, they were so all the time.  If not,
+ * memory is read once more between this and another reading of the counts; but
+ * then another thread may have written between the access and the reading, and
+ * what was read is not the value of this access.
  *
- * Who writes without being counted is not vouched for: who has the bytes mapped
- * as well, in whatever process; a child that has the memory until it executes a
- * program, which a FORK record tells of before it can do anything; and the
- * kernel where its accesses are not seen, but not while the only thread stands.
+ * Writers that are not counted are taken into account: other mappings of the
+ * bytes, in whatever process; a child that has the memory until it executes a
+ * program, which a FORK record reports before it can do anything; and the
+ * kernel where its accesses are not seen, but not while the only thread is
+ * stopped.
  */
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>
@@ -38,7 +40,7 @@ event_of(const struct wp_stop_thread *thread, uint64_t id)
 	return NULL;
 }
 
-/* A child that nobody traces may have its parent's memory. */
+/* A child that is not traced may have its parent's memory. */
 static void
 take_child(struct wp_stops *stops, const struct perf_event_header *header)
 {
@@ -153,7 +155,7 @@ struct look {
 	struct wp_stop_thread *thread;
 	struct touched touched[WP_SLOTS_MAX];	/* by watch - first */
 	bool read[WP_SLOTS_MAX];	/* memory could be read */
-	bool exact[WP_SLOTS_MAX];	/* nobody else accessed it */
+	bool exact[WP_SLOTS_MAX];	/* no other thread accessed it */
 	bool crowded[WP_SLOTS_MAX];	/* it is known that others did */
 	bool lent;			/* others have the memory */
 	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
@@ -303,7 +305,7 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
 }
 
 /* Whether what was read is what the thread's last access left: all that it did
-   since others' counts were looked at is in its samples, and nobody else did
+   since the others' counts were read is in its samples, and no other thread did
    anything, nor could without being counted.  That look must be one of a single
    moment: else this access may have come after its own count was read, and
    another's before his. */
@@ -388,7 +390,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i))
 			look_at_value(&look, i);
-	/* a child that was made meanwhile */
+	/* a child that was created in the meantime */
 	wp_stop_drain(stops);
 	look.lent = wp_lent_left(&stops->lent, thread->process->pid, NULL);
 	for (size_t i = 0; i < thread->process->n; i++)

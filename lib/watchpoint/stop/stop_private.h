@@ -17,7 +17,7 @@
 #include "stop/traced.h"
 #include "attach/uptime.h"
 
-/* What a watch's bytes were, at a moment when nobody accessed them. */
+/* What a watch's bytes were, at a moment when no thread accessed them. */
 struct wp_settled {
 	bool known;
 	bool stood;		/* the counts that were looked at last are of
@@ -25,7 +25,8 @@ struct wp_settled {
 	bool shared;		/* mapped so: others may write them, unseen */
 	bool gap;		/* others have, perhaps, since they were looked
 				   at last: a child that has the memory, a
-				   thread that has ended, who mapped them */
+				   thread that has ended, or another process
+				   that mapped them */
 	uint8_t byte[WP_STOP_BYTES];
 	pid_t memory;		/* whose they are: of processes that share them
 				   the one that made the others */
@@ -78,8 +79,10 @@ struct wp_stops {
 	uint64_t last;			/* hit that a thread stopped at: time */
 	int last_cpu;			/* and processor, */
 	pid_t last_tid;			/* and thread */
-	bool ending;			/* everybody is let go at his stop */
-	bool holds;			/* others than who hit */
+	bool ending;			/* each thread is released at its
+					   stop */
+	bool holds;			/* other threads than the one that
+					   hit */
 	bool left;			/* leave the process of the last hit */
 };
 
@@ -90,18 +93,18 @@ struct wp_stop_thread *wp_stop_at(const struct wp_stops *, size_t i);
 struct wp_stop_process *wp_stop_find_process(const struct wp_stops *,
     pid_t pid);
 
-/* A process with these watches, of which nobody is traced yet.  NULL: out of
+/* A process with these watches, of which no thread is traced yet.  NULL: out of
    memory. */
 struct wp_stop_process *wp_stop_add_process(struct wp_stops *, pid_t pid,
     size_t first, size_t n);
 
-/* A thread of it that stands still, before it does anything: arm it, unless it
-   only waits to be let go; made: before its first instruction.  0 or -errno. */
+/* A stopped thread of it, before it does anything: arm it, unless it only waits
+   to be released; made: before its first instruction.  0 or -errno. */
 int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
     bool made);
 
-/* A thread that was just made, of a child perhaps.  0; -ESRCH, nothing of ours,
-   or it was let go or killed meanwhile; or -errno. */
+/* A thread that was just created, perhaps of a child.  0; -ESRCH, nothing of
+   ours, or it was released or killed in the meantime; or -errno. */
 int wp_stop_adopt(struct wp_stops *, pid_t tid);
 
 /* It is traced no more; and its process, if it was the last. */
@@ -145,7 +148,7 @@ void wp_stop_mute(struct wp_stop_thread *);
    else take another.  Result: whether one that was sent comes. */
 bool wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
 
-/* The same for all who have none, or one that their process handles; now and
+/* The same for all that have none, or one that their process handles; now and
    then. */
 void wp_stop_look_at_signals(struct wp_stops *);
 
@@ -154,14 +157,14 @@ void wp_stop_look_at_signals(struct wp_stops *);
 /* Take in what is in the rings. */
 void wp_stop_drain(struct wp_stops *);
 
-/* What a thread stands behind. */
+/* What a thread is stopped behind. */
 enum wp_stop_at {
 	WP_STOP_AT_NOTHING,
 	WP_STOP_AT_HIT,
 	WP_STOP_AT_CALL,	/* a hit of the kernel, in a system call */
 };
 
-/* A thread stands: give its waiting samples their values. */
+/* A thread is stopped: give its waiting samples their values. */
 enum wp_stop_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
 
 /* Its samples wait no longer. */
@@ -170,8 +173,8 @@ void wp_stop_give_up(struct wp_stops *, pid_t tid);
 /* A thread ends: what it did since a watch was settled makes that void. */
 void wp_stop_unsettle(struct wp_stops *, struct wp_stop_thread *);
 
-/* Each watch of a process: its bytes are as they are now, for everybody stands
-   still. */
+/* Each watch of a process: its bytes are as they are now, because all threads
+   are stopped. */
 void wp_stop_settle(struct wp_stops *, struct wp_stop_process *);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * stop_queue: the records of stops, on their way from the rings to whoever
- * explains them.
+ * stop_queue: the records of stops, on their way from the rings to the
+ * explainer.
  *
  * A sample waits here, in order of time with all other records, until the
  * thread that made it has stopped, and the value has been put into it.  Then,
- * or when it has waited for too long, it is given out.
+ * or when it has waited for too long, it is delivered.
  */
 #ifndef WP_STOP_QUEUE_H
 #define WP_STOP_QUEUE_H
@@ -36,7 +36,7 @@ struct wp_stop_record {
 struct wp_stop_queue {
 	struct wp_stop_record *record;	/* from first to end, by time */
 	size_t first, end, cap;
-	struct perf_event_header *given;	/* that was given out last */
+	struct perf_event_header *given;	/* that was delivered last */
 };
 
 /* Add a copy of a record of the events of wp_attr_watch; of a sample with its

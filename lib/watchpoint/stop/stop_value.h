@@ -33,13 +33,13 @@ struct wp_stop_value {
 	uint16_t flags;		/* enum wp_stop_flags */
 	uint64_t addr;		/* the watch: its first byte */
 	uint32_t len;		/* how many bytes there are in old and new; 0:
-				   others may have written after the access
-				   who are known to have been there */
+				   other threads are known to have been there,
+				   and may have written after the access */
 	int32_t call;		/* an access of the kernel: the number of the
 				   system call; < 0: not known */
 	int64_t result;		/* call >= 0: what the call gives */
 	uint8_t old[WP_STOP_BYTES];	/* before; only if EXACT */
-	uint8_t new[WP_STOP_BYTES];	/* as read while the thread stood
+	uint8_t new[WP_STOP_BYTES];	/* as read while the thread was stopped
 					   behind its access: if not LEFT,
 					   others may have written, too */
 };

@@ -1,5 +1,5 @@
 /*
- * trace_sample: what a traced thread is about, taken while it stands: its
+ * trace_sample: what a traced thread is doing, taken while it is stopped: its
  * registers, a piece of its stack and a watch's value, as a PERF_RECORD_SAMPLE
  * in the layout of wp_attr_watch's events with options.stop, without kernel.
  */
@@ -14,7 +14,7 @@
 
 enum { WP_TRACE_REGS_MAX = 40 };
 
-/* What of a sample the thread does not tell. */
+/* The part of a sample that the thread does not have. */
 struct wp_trace_sampled {
 	uint64_t id;
 	uint64_t addr;		/* watched */

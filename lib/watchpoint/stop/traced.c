@@ -86,7 +86,7 @@ wp_traced_go_on(const struct wp_traced *thread, int sig)
 		wp_trace_continue(thread->tid, sig);
 }
 
-/* Those that are made meanwhile have their turn another time. */
+/* Those that are created in the meantime have their turn another time. */
 void
 wp_traced_look(const struct wp_traced_all *all, wp_traced_handle *handle,
     void *arg)
@@ -104,8 +104,8 @@ wp_traced_look(const struct wp_traced_all *all, wp_traced_handle *handle,
 	}
 }
 
-/* The kernel tells first of those made last, and would tell of nobody else as
-   long as they have hits. */
+/* The kernel reports the threads created last first, and would report no
+   others as long as these have hits. */
 bool
 wp_traced_step(const struct wp_traced_all *all, wp_traced_handle *handle,
     void *arg)

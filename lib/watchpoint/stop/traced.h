@@ -16,7 +16,7 @@
 
 struct wp_traced {
 	pid_t tid;
-	void *own;			/* of whom it is traced for; NULL at
+	void *own;			/* of the tracer's owner; NULL at
 					   first */
 	bool stands;			/* still, with its process (SIGSTOP) */
 };
@@ -39,7 +39,7 @@ void *wp_traced_add(struct wp_traced_all *, pid_t tid, size_t size);
 /* Free one. */
 void wp_traced_drop(struct wp_traced_all *, struct wp_traced *);
 
-/* Let one go on with a signal (0: none), or stand with its process. */
+/* Let one go on with a signal (0: none), or stop with its process. */
 void wp_traced_go_on(const struct wp_traced *, int sig);
 
 /* What becomes of a report, of a thread that may not be there yet.  Result:

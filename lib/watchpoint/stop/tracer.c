@@ -1,8 +1,8 @@
 /*
  * tracer: a process whose threads are traced while they run.  See tracer.h.
  *
- * Threads are told from others that it makes by clone(2) without being threads,
- * which the kernel lets trace too: those are let go.
+ * Threads are distinguished from processes that it creates by clone(2), which
+ * the kernel lets us trace too: those are released.
  */
 #include "stop/tracer.h"
 
@@ -100,7 +100,8 @@ wp_tracer_free(struct wp_tracer *tracer)
 	free(tracer);
 }
 
-/* The held report their stops by and by, like those who will be made. */
+/* Held threads report their stops one after the other, like those that are
+   created later. */
 int
 wp_tracer_all(struct wp_tracer *tracer)
 {
@@ -144,7 +145,7 @@ wp_tracer_one(struct wp_tracer *tracer, pid_t tid)
 	return add(tracer, tid) == NULL ? -ENOMEM : 0;
 }
 
-/* Those who have yet to report their first stop are not interrupted again. */
+/* Those that have yet to report their first stop are not interrupted again. */
 void
 wp_tracer_update(struct wp_tracer *tracer)
 {
@@ -217,7 +218,7 @@ signal_for(struct wp_tracer *tracer, struct wp_traced *thread, int sig)
 	return other;
 }
 
-/* A hit on what is armed now has still to be told. */
+/* A hit on what is armed now has still to be reported. */
 static bool
 hit_pending(const struct thread *thread)
 {
@@ -226,7 +227,7 @@ hit_pending(const struct thread *thread)
 }
 
 /* Bring a stopped thread up to date; with a hit pending, at its next stop,
-   which tells that.  false: it is traced no more. */
+   which reports that.  false: it is traced no more. */
 static bool
 update(struct wp_tracer *tracer, struct thread *thread,
     enum wp_trace_what what)

@@ -3,9 +3,9 @@
  * something is armed in them that is not inherited: debug registers, or events
  * that signal one thread.
  *
- * Overview.  Each thread, when it stands still for whatever reason, is first
+ * Overview.  Each thread, when it is stopped for whatever reason, is first
  * brought up to date: the owner of the tracer arms it as it should be by now,
- * or has it let go.  Then it goes on as it would have: with its signal, its
+ * or has it released.  Then it goes on as it would have: with its signal, its
  * siginfo untouched; or stopped with its process until SIGCONT; a thread that
  * is made stops before its first instruction, so it is armed from there on.
  * Children made by fork(2) are not traced, and have no debug registers.
@@ -35,9 +35,10 @@
  * thread goes on at once, and gets the signal it was about to get (but for one
  * whose siginfo was just being changed: that is lost).  But its debug registers
  * stay set.  From then on a hit is a SIGTRAP of the kernel's making
- * (TRAP_HWBKPT, which does not tell the register), and a program dies of it
- * that has no handler, or in a thread that blocks SIGTRAP.  So who arms debug
- * registers installs a handler first, and the tracer outlives its helper.
+ * (TRAP_HWBKPT, which does not name the register), and it kills a program that
+ * has no handler, or that hits in a thread which blocks SIGTRAP.  So a caller
+ * that arms debug registers installs a handler first, and the tracer outlives
+ * its helper.
  *
  * One thread uses a tracer.
  */
@@ -58,7 +59,7 @@ enum { WP_TRACER_LATER = -1 };
 /* What its owner does; all are called by functions below.  Each thread's own is
    the owner's. */
 struct wp_tracer_calls {
-	/* A thread stands still: arm it.  Result: whether it is still to be
+	/* A thread is stopped: arm it.  Result: whether it is still to be
 	   traced; if not, nothing must be left armed. */
 	bool (*arm)(void *arg, struct wp_traced *);
 	/* One is about to get a signal that its owner named.  Result: the
@@ -69,12 +70,12 @@ struct wp_tracer_calls {
 	/* It has ended, or is traced no more: forget it, free own. */
 	void (*end)(void *arg, struct wp_traced *);
 	/* The process executes another program, which has not begun yet; end
-	   has been called for all threads.  NULL: it is not told. */
+	   has been called for all threads.  NULL: not reported. */
 	void (*executed)(void *arg);
 };
 
-/* A tracer that traces nobody yet; signals (bit sig - 1 each) are shown to its
-   owner; calls live as long as it.  0 or -ENOMEM. */
+/* A tracer that traces no thread yet; signals (bit sig - 1 each) are shown to
+   its owner; calls live as long as it.  0 or -ENOMEM. */
 int wp_tracer_new(struct wp_tracer **, pid_t pid, uint64_t signals,
     const struct wp_tracer_calls *, void *arg);
 
@@ -106,7 +107,7 @@ bool wp_tracer_others(const struct wp_tracer *, pid_t tid);
 bool wp_tracer_busy(const struct wp_tracer *);
 
 /* Handle what threads report now.  1: there may be more; 0: nothing for now;
-   -ESRCH: the process has ended, or executed another program: nobody is traced
+   -ESRCH: the process has ended, or executed another program: nothing is traced
    any more. */
 int wp_tracer_step(struct wp_tracer *);
 
