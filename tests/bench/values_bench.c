@@ -52,7 +52,7 @@ give(void *arg, const struct ex_hit *explained)
 static void
 side_open(struct side *side, const char *file, bool values)
 {
-	static const struct ex_values found = {.read = NULL};
+	static const struct ex_value_options found = {.read = NULL};
 	const struct report_start start = {.frozen_ms = -1};
 	const struct ex_perf_event *events;
 	struct ex_perfdata *data;

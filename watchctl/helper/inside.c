@@ -22,7 +22,7 @@ int
 inside_open(struct inside *in, struct wp_channel *channel, int fd,
     pid_t program)
 {
-	static const struct ex_values values = {
+	static const struct ex_value_options values = {
 		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
 		.in_order = true,
 	};
@@ -34,7 +34,8 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	in->began = wp_clock_ns();
 	/* who starts a command is there to read; others may have forgotten */
 	room_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
-	in->mapped = (struct mapped){.space = in->session.space, .pid = program};
+	in->mapped = (struct mapped){.space = in->session.space, .pid =
+	    program};
 	in->known = (struct known){.pid = program};
 	sideband_open(&in->sideband, program);
 	if ((in->pidfd = pidfd_open(program, 0)) < 0)

@@ -440,7 +440,7 @@ resolve_log(struct log *log, const struct options *o)
 	log->terminal = isatty(fileno(log->out)) == 1;
 	live = fstat(fileno(log->in), &st) == 0 && !S_ISREG(st.st_mode);
 	read_log(log, live);
-	while ((module = ex_space_disbelieved(log->space, &why)) != NULL)
+	while ((module = ex_space_rejected_debug(log->space, &why)) != NULL)
 		(void)complain("warning: debug information is not used: "
 		    "%s: %s", why, ex_module_path(module));
 	if (ferror(log->in))

@@ -20,7 +20,7 @@
 
 #include "report/by_stack.h"
 #include "module/demangle.h"
-#include "insn/jumps.h"
+#include "insn/jump_index.h"
 #include "module/line.h"
 
 /* What is known of one backtrace. */
@@ -533,7 +533,7 @@ may_jump(struct policy *p, const struct asked *key,
 
 	if (found != NULL)
 		return (*found)->may;
-	may = ex_jumps_each(modules, n,
+	may = ex_jump_index_each(modules, n,
 	    (struct ex_module *)(uintptr_t)key->module, key->vaddr,
 	    jump_allowed, p) != 0;
 	if ((asked = malloc(sizeof(*asked))) == NULL)

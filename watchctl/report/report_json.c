@@ -464,7 +464,7 @@ hit_who(struct buffer *b, const struct ex_hit *hit)
 }
 
 static void
-hit_call(struct buffer *b, const struct ex_call *call)
+hit_call(struct buffer *b, const struct ex_syscall *call)
 {
 	if (call->name != NULL)
 		field_text(b, "syscall", call->name);

@@ -120,7 +120,7 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 static void
 put_call(struct buffer *b, const struct ex_hit *hit)
 {
-	const struct ex_call *call = &hit->call;
+	const struct ex_syscall *call = &hit->call;
 
 	if (call->has_bytes)
 		buffer_printf(b, ", %llu of %llu byte%s",
@@ -190,7 +190,8 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	buffer_printf(b, "#%-3llu ", (unsigned long long)hit->seq);
 	if (hit->stray || hit->unjudged)
 		text_paint(r, b, PAINT_BAD);
-	text_put_access(b, text_verdict(hit->stray, hit->unjudged), hit->access, hit->kernel, hit->call.name,
+	text_put_access(b, text_verdict(hit->stray, hit->unjudged), hit->access,
+	    hit->kernel, hit->call.name,
 	    hit->call.work);
 	if (hit->kernel)
 		put_call(b, hit);
@@ -200,7 +201,8 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	text_put_watch_name(r, b, watch);
 	if (full || (hit->len != 0 && hit->len < watch->len)) {
 		buffer_puts(b, " ");
-		text_put_bytes(r, b, watch, hit->addr, hit->len, hit->change.type);
+		text_put_bytes(r, b, watch, hit->addr, hit->len,
+		    hit->change.type);
 	}
 	put_change(b, hit);
 }

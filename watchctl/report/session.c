@@ -390,7 +390,7 @@ tell_disbelief(struct session *s)
 	const char *why;
 
 	while (s->started &&
-	    (m = ex_space_disbelieved(s->space, &why)) != NULL)
+	    (m = ex_space_rejected_debug(s->space, &why)) != NULL)
 		session_warn(s, "debug information is not used: %s: %s", why,
 		    ex_module_path(m));
 }

@@ -14,7 +14,7 @@ struct summary_row {
 	const char *access;	/* of the first hit */
 	bool kernel;
 	const char *syscall, *work;	/* of the first hit, as of struct
-					   ex_call */
+					   ex_syscall */
 	bool stray, unjudged;	/* as all hits of a backtrace are, or none */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */

@@ -28,7 +28,7 @@
 #include "report/replay.h"
 #include "run/run.h"
 #include "run/stopping.h"
-#include "type/type.h"
+#include "type/object.h"
 
 /* Room for what is found out about each process. */
 static int
@@ -406,7 +406,8 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
-		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS : 0;
+		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS :
+		    0;
 	}
 	return err < 0 ? err : (int)watched->nslots;
 }

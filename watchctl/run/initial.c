@@ -42,7 +42,7 @@ tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
 int
 initial_tell(struct run *run)
 {
-	const struct ex_values values = {
+	const struct ex_value_options values = {
 		/* at a stop it was read while the thread stood, or never */
 		.read = run->options->stop ? NULL : wp_proc_read,
 		.now = wp_clock_ns,

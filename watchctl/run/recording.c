@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "module/kernel.h"
+#include "module/kallsyms.h"
 #include "run/run.h"
 #include "attach/synth.h"
 

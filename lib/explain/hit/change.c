@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "hit/hit.h"
-#include "type/type.h"
+#include "type/object.h"
 
 bool
 ex_hit_bytes(const struct ex_hit *hit, unsigned *from, unsigned *len)

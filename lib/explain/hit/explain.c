@@ -4,7 +4,7 @@
  * Overview: most samples are a hit by themselves.  Where values are not asked
  * for, or cannot wait, such a hit is given out at once.  Hits that wait, explained
  * already, are in a queue in order of time: all until their values are settled
- * (shadow.h), and those that may get more samples (of a watch of several slots,
+ * (value_tracker.h), and those that may get more samples (of a watch of several slots,
  * or from the kernel, whose copies trap once for each step) until these are
  * there:
  *
@@ -23,10 +23,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hit/access.h"
-#include "hit/call_wrapper.h"
-#include "hit/shadow.h"
-#include "module/kernel.h"
+#include "hit/sample_group.h"
+#include "hit/syscall_wrapper.h"
+#include "hit/value_tracker.h"
+#include "module/kallsyms.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
 
@@ -35,9 +35,9 @@ struct pending {
 	struct pending *next_open;	/* in a list of open ones */
 	struct ex_hit hit;
 	bool open;		/* may get more samples, of this: */
-	struct ex_access access;
+	struct ex_sample_group access;
 	bool stepping;		/* it is a copy that is sampled at each byte */
-	struct ex_claim claim;	/* to values */
+	struct ex_tentative tentative;	/* to values */
 };
 
 struct ex_explainer {
@@ -53,9 +53,9 @@ struct ex_explainer {
 	struct pending *spare;		/* to be used again */
 	struct pending reserve;		/* for want of memory: given out at
 					   once */
-	struct ex_values values;	/* as they are found */
+	struct ex_value_options values;	/* as they are found */
 	struct ex_hints hints;		/* of the samples that are fed */
-	struct ex_shadows *shadows;
+	struct ex_value_tracker *tracker;
 };
 
 struct ex_explainer *
@@ -67,8 +67,8 @@ ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
 	if (e == NULL)
 		return NULL;
 	e->stacks = ex_stacks_new(space);
-	e->shadows = ex_shadows_new(NULL);
-	if (e->stacks == NULL || e->shadows == NULL) {
+	e->tracker = ex_tracker_new(NULL);
+	if (e->stacks == NULL || e->tracker == NULL) {
 		ex_explainer_free(e);
 		return NULL;
 	}
@@ -106,21 +106,22 @@ ex_explainer_free(struct ex_explainer *e)
 		return;
 	free_list(e->head);
 	free_list(e->spare);
-	ex_shadows_free(e->shadows);
+	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
 	free(e);
 }
 
 int
-ex_explainer_values(struct ex_explainer *e, const struct ex_values *values)
+ex_explainer_values(struct ex_explainer *e,
+    const struct ex_value_options *values)
 {
-	struct ex_shadows *shadows;
+	struct ex_value_tracker *tracker;
 
 	e->values = *values;
-	if ((shadows = ex_shadows_new(&e->values)) == NULL)
+	if ((tracker = ex_tracker_new(&e->values)) == NULL)
 		return -ENOMEM;
-	ex_shadows_free(e->shadows);
-	e->shadows = shadows;
+	ex_tracker_free(e->tracker);
+	e->tracker = tracker;
 	return 0;
 }
 
@@ -128,31 +129,31 @@ void
 ex_explain_known(struct ex_explainer *e, const struct ex_watch *watch,
     pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
 {
-	ex_shadows_known(e->shadows, watch, pid, bytes, len, time);
+	ex_tracker_known(e->tracker, watch, pid, bytes, len, time);
 }
 
 void
 ex_explain_missed(struct ex_explainer *e, const struct ex_watch *watch)
 {
-	ex_shadows_forget(e->shadows, watch);
+	ex_tracker_forget(e->tracker, watch);
 }
 
 void
 ex_explain_unread(struct ex_explainer *e, const struct ex_watch *watch)
 {
-	ex_shadows_unread(e->shadows, watch);
+	ex_tracker_unread(e->tracker, watch);
 }
 
 void
 ex_explain_unseen(struct ex_explainer *e, const struct ex_watch *watch)
 {
-	ex_shadows_unseen(e->shadows, watch);
+	ex_tracker_unseen(e->tracker, watch);
 }
 
 void
 ex_explain_unmapped(struct ex_explainer *e, const struct ex_watch *watch)
 {
-	ex_shadows_unmapped(e->shadows, watch);
+	ex_tracker_unmapped(e->tracker, watch);
 }
 
 const struct ex_tally *
@@ -213,7 +214,7 @@ give_out(struct ex_explainer *e, struct pending *p)
 {
 	int result;
 
-	ex_shadows_given(&p->claim);
+	ex_tracker_given(&p->tentative);
 	if (!p->hit.kernel)
 		p->hit.access = access_text(&p->hit);
 	if (!p->hit.kernel && is_dropped(&p->hit)) {
@@ -264,8 +265,8 @@ open_hit_of(struct ex_explainer *e, const struct ex_slot *slot,
 		bool mine = p->hit.tid == record->tid;
 		bool same = mine && p->hit.watch == slot->watch;
 
-		if (mine && (!ex_access_moment(&p->access, record) || (same &&
-		    !ex_access_add(&p->access, record, slot->addr,
+		if (mine && (!ex_group_moment(&p->access, record) || (same &&
+		    !ex_group_add(&p->access, record, slot->addr,
 		    slot->len)))) {
 			close_hit(link);
 			continue;
@@ -286,8 +287,8 @@ give_complete(struct ex_explainer *e, uint64_t now)
 	while (result == 0 && e->head != NULL) {
 		struct pending *p = e->head;
 
-		if ((p->open && !ex_access_over(&p->access, now)) ||
-		    !ex_shadows_settled(e->shadows, &p->claim, now))
+		if ((p->open && !ex_group_over(&p->access, now)) ||
+		    !ex_tracker_settled(e->tracker, &p->tentative, now))
 			break;
 		if (p->open)
 			close_pending(e, p);
@@ -372,7 +373,7 @@ read_at_stop(const struct ex_explainer *e, const struct ex_record *record,
 static bool
 is_kernels(const struct ex_explainer *e, const struct ex_record *record)
 {
-	return ex_access_kernel(record) || hints_of(e, record)->kernel;
+	return ex_group_kernel(record) || hints_of(e, record)->kernel;
 }
 
 /* The system call that the C library's function at the top is for; NULL: none. */
@@ -381,7 +382,7 @@ call_of_wrapper(const struct ex_stack *stack)
 {
 	return stack == NULL || stack->n == 0 ||
 	    stack->frame[0].function == NULL ? NULL :
-	    ex_call_of_wrapper(stack->frame[0].function);
+	    ex_syscall_of_wrapper(stack->frame[0].function);
 }
 
 /* What the system call's arguments say.  A stop tells its number, with the last
@@ -394,11 +395,11 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 	const struct ex_hints *hints = hints_of(e, record);
 	struct wp_stop_value room;
 	const struct wp_stop_value *stop = read_at_stop(e, record, &room);
-	struct ex_call_sample sample = {
+	struct ex_syscall_sample sample = {
 		.record = record, .stack = hit->stack,
 		.addr = slot->addr, .len = slot->len,
 		.access = slot->watch->access,
-		.reached = ex_access_reached(record, slot->addr, slot->len),
+		.reached = ex_group_reached(record, slot->addr, slot->len),
 		.number = stop != NULL ? stop->call : -1,
 		.process = hit->process,
 		.live = ex_space_live(e->space),
@@ -411,7 +412,7 @@ explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
 		sample.addr = slot->watch->addr;
 		sample.len = slot->watch->len;
 	}
-	ex_call_explain(&sample, &hit->call);
+	ex_syscall_explain(&sample, &hit->call);
 	if (hints->kernel && hit->call.name == NULL)
 		hit->call.name = call_of_wrapper(hit->stack);
 	hit->access = access_text(hit);
@@ -439,7 +440,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	hit->kernel = is_kernels(e, record);
 	hit->late = hints->late;
 	hit->stray = hints->stray;
-	hit->pc = ex_access_pc(record);
+	hit->pc = ex_group_pc(record);
 	(void)strncpy(hit->comm, hints->comm != NULL ? hints->comm :
 	    ex_space_comm(e->space, hit->pid, hit->tid),
 	    sizeof(hit->comm) - 1);
@@ -527,8 +528,8 @@ touch_slot(struct ex_hit *hit, const struct ex_slot *slot)
 static void
 take_way(struct ex_hit *hit, const char *function, bool first)
 {
-	struct ex_call *call = &hit->call;
-	const char way = ex_access_way(function);
+	struct ex_syscall *call = &hit->call;
+	const char way = ex_group_way(function);
 
 	if (first) {
 		call->may_read = call->reads;
@@ -548,8 +549,8 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
     const struct ex_slot *slot, const struct ex_record *record, bool first,
     bool *stepping)
 {
-	const struct ex_call *call = &hit->call;
-	uint64_t reached = ex_access_reached(record, slot->addr, slot->len);
+	const struct ex_syscall *call = &hit->call;
+	uint64_t reached = ex_group_reached(record, slot->addr, slot->len);
 	uint64_t from = slot->addr, to = slot->addr + slot->len, at, len;
 	const char *function = ex_space_kernel(e->space) ?
 	    ex_kernel_symbol(record->sample.ip, &at) : NULL;
@@ -557,7 +558,7 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 	take_way(hit, function, first);
 	if (call->has_bytes || call->bounded)
 		cut(&from, &to, call->buffer, call->done);
-	if (ex_access_single(record, function, &at, &len)) {
+	if (ex_group_single(record, function, &at, &len)) {
 		cut(&from, &to, at, len);
 		reached = 0;
 	} else if (call->has_bytes && call->each != 0 && reached == 0 &&
@@ -578,7 +579,7 @@ touch_kernel(const struct ex_explainer *e, struct ex_hit *hit,
 static void
 check_buffer(struct ex_hit *hit)
 {
-	struct ex_call *call = &hit->call;
+	struct ex_syscall *call = &hit->call;
 
 	if (hit->addr < call->buffer ||
 	    hit->addr - call->buffer > call->bytes ||
@@ -593,7 +594,7 @@ explain_again(const struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct ex_hit *hit)
 {
 	const bool reads = hit->call.reads, writes = hit->call.writes;
-	struct ex_call *call = &hit->call;
+	struct ex_syscall *call = &hit->call;
 
 	explain_call(e, slot, record, hit);
 	call->may_read = call->reads;
@@ -617,7 +618,7 @@ join(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 		check_buffer(&p->hit);
 	} else if (p->hit.insn.confidence != EX_EXACT)
 		touch_slot(&p->hit, slot);
-	ex_shadows_joined(e->shadows, &p->claim, record, stop);
+	ex_tracker_joined(e->tracker, &p->tentative, record, stop);
 }
 
 /* Whether other samples may be of the same access as this one. */
@@ -636,7 +637,7 @@ open_hit(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 	p->open = true;
 	p->next_open = *link;
 	*link = p;
-	ex_access_begin(&p->access, record, slot->addr, slot->len);
+	ex_group_begin(&p->access, record, slot->addr, slot->len);
 }
 
 static void
@@ -654,14 +655,14 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 		touch_slot(hit, slot);
 	narrow(hit);
 	/* data of modules is the process's own */
-	if (ex_shadows_is_unmapped(e->shadows, hit->watch) &&
+	if (ex_tracker_is_unmapped(e->tracker, hit->watch) &&
 	    hit->process != NULL && ex_process_module(hit->process,
 	    hit->watch->addr, &vaddr) != NULL)
-		ex_shadows_mapped(e->shadows, hit->watch, false);
-	ex_shadows_hit(e->shadows, hit, read_at_stop(e, record, &stop),
-	    &p->claim);
+		ex_tracker_mapped(e->tracker, hit->watch, false);
+	ex_tracker_hit(e->tracker, hit, read_at_stop(e, record, &stop),
+	    &p->tentative);
 	if (e->values.at_once)
-		ex_shadows_look(e->shadows);
+		ex_tracker_look(e->tracker);
 }
 
 static int
@@ -672,7 +673,7 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	struct pending *p;
 
 	if (slot->watch->access != WP_WRITE && ex_space_kernel(e->space) &&
-	    ex_access_recording(record)) {
+	    ex_group_recording(record)) {
 		e->tally.joined++;
 		return 0;
 	}
@@ -686,12 +687,12 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	explain_access(e, slot, record, p);
 	if (is_dropped(&p->hit)) {
 		e->tally.dropped++;
-		ex_shadows_given(&p->claim);
+		ex_tracker_given(&p->tentative);
 		pending_put(e, p);
 		return give_complete(e, record->time);
 	}
 	if (p == &e->reserve || (e->head == NULL && !more &&
-	    ex_shadows_settled(e->shadows, &p->claim, record->time)))
+	    ex_tracker_settled(e->tracker, &p->tentative, record->time)))
 		return give_out(e, p);
 	pending_add(e, p);
 	if (more)
@@ -719,7 +720,7 @@ learn_mapping(struct ex_explainer *e, const struct ex_record *record)
 		    (watch->pid != 0 && watch->pid != record->pid &&
 		    !e->values.follows))
 			continue;
-		ex_shadows_mapped(e->shadows, watch,
+		ex_tracker_mapped(e->tracker, watch,
 		    record->type == PERF_RECORD_MMAP ||
 		    (map->flags & MAP_SHARED) != 0);
 	}
@@ -732,10 +733,10 @@ learn(struct ex_explainer *e, const struct ex_record *record)
 	ex_space_learn(e->space, record);
 	switch (record->type) {
 	case PERF_RECORD_LOST:
-		ex_shadows_lost(e->shadows, record->time);
+		ex_tracker_lost(e->tracker, record->time);
 		break;
 	case PERF_RECORD_FORK:
-		ex_shadows_born(e->shadows, record);
+		ex_tracker_born(e->tracker, record);
 		break;
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
@@ -768,6 +769,6 @@ int
 ex_explain_flush(struct ex_explainer *e, uint64_t now)
 {
 	if (now != UINT64_MAX || e->values.at_once)
-		ex_shadows_look(e->shadows);
+		ex_tracker_look(e->tracker);
 	return give_complete(e, now);
 }

@@ -10,7 +10,7 @@
 #ifndef EX_HIT_H
 #define EX_HIT_H
 
-#include "hit/call.h"
+#include "hit/syscall.h"
 #include "hit/stack.h"
 #include "hit/value.h"
 #include "insn/insn.h"
@@ -58,7 +58,7 @@ struct ex_hit {
 	const char *access;	/* "write", "read", "access", "execute",
 				   "read-write" */
 	bool kernel;		/* the kernel's access on the program's behalf */
-	struct ex_call call;	/* kernel: the system call */
+	struct ex_syscall call;	/* kernel: the system call */
 	uint64_t addr;		/* watched bytes touched: first, and how many */
 	uint64_t len;
 	uint64_t pc;		/* as sampled (user pc, for kernel hits too) */
@@ -120,7 +120,7 @@ void ex_explainer_free(struct ex_explainer *);
  * come in_order: it is said (ex_explain_missed, ex_explain_unread) where one
  * does not find what the one before it left.
  */
-struct ex_values {
+struct ex_value_options {
 	/* Read a process's memory as it is now: how many bytes from addr on,
 	   or < 0.  NULL: there is none, as in a recording. */
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
@@ -135,7 +135,7 @@ struct ex_values {
 };
 
 /* Find values so, from the next record on.  0 or -ENOMEM. */
-int ex_explainer_values(struct ex_explainer *, const struct ex_values *);
+int ex_explainer_values(struct ex_explainer *, const struct ex_value_options *);
 
 /* A watch's bytes were these in a process (as many as len, from its first on)
    by this time, ns; 0: before anybody could hit it. */

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "insn/tail.h"
+#include "insn/tail_call.h"
 #include "module/jit.h"
 #include "module/module_private.h"
 #include "base/array.h"
@@ -60,7 +60,7 @@ struct pcs {
 
 struct ex_stacks {
 	struct ex_space *space;
-	struct ex_tails *tails;
+	struct ex_tail_calls *tails;
 	struct ex_table stacks;	/* of struct ex_stack, by id */
 	struct ex_table keys;	/* of struct key, by a hash of it */
 	struct chunk *stack_memory, *key_memory;
@@ -125,7 +125,7 @@ ex_stacks_new(struct ex_space *space)
 	if (stacks == NULL)
 		return NULL;
 	stacks->space = space;
-	if ((stacks->tails = ex_tails_new()) == NULL) {
+	if ((stacks->tails = ex_tail_calls_new()) == NULL) {
 		free(stacks);
 		return NULL;
 	}
@@ -137,7 +137,7 @@ ex_stacks_free(struct ex_stacks *stacks)
 {
 	if (stacks == NULL)
 		return;
-	ex_tails_free(stacks->tails);
+	ex_tail_calls_free(stacks->tails);
 	chunks_free(&stacks->stack_memory);
 	chunks_free(&stacks->key_memory);
 	ex_table_free(&stacks->stacks, NULL);
@@ -243,7 +243,8 @@ add_kernel_frame(struct ex_stacks *stacks, const struct ex_pc *pc)
 		return true;
 	}
 	frame->offset = offset + !pc->exact;
-	stacks->id = ex_hash(hash_text(stacks->id, frame->function), frame->offset);
+	stacks->id = ex_hash(hash_text(stacks->id, frame->function),
+	    frame->offset);
 	return true;
 }
 
@@ -272,7 +273,8 @@ add_other_frame(struct ex_stacks *stacks, struct ex_process *process,
 	frame->jit = true;
 	frame->vaddr = pc->pc;
 	frame->offset = pc->pc - start;
-	stacks->id = ex_hash(hash_text(stacks->id, frame->function), frame->offset);
+	stacks->id = ex_hash(hash_text(stacks->id, frame->function),
+	    frame->offset);
 	return true;
 }
 

@@ -7,7 +7,7 @@
  * it derived from the old value (add, inc, xor, ...) by the old value; else
  * memory is read, when its process is stopped at the hit, or later.  The old
  * value is what the hit before left, as far as nobody else can have written in
- * between (shadow.h); or what the instruction itself loaded (xchg, xadd,
+ * between (value_tracker.h); or what the instruction itself loaded (xchg, xadd,
  * cmpxchg); or what it computed a known new one from.
  */
 #ifndef EX_VALUE_H

@@ -34,13 +34,13 @@ struct ex_sweep {
 struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
     uint64_t vaddr);
 
-/* What a register that an instruction overwrote held before (held.h). */
-struct ex_held {
+/* What a register that an instruction overwrote held before (prior_value.h). */
+struct ex_prior_value {
 	enum {
-		EX_HELD_UNKNOWN,	/* nobody has looked */
-		EX_HELD_NOT,		/* it cannot be told */
-		EX_HELD_CONSTANT,
-		EX_HELD_REGISTER,	/* what another one holds still */
+		EX_PRIOR_UNKNOWN,	/* nobody has looked */
+		EX_PRIOR_NOT,		/* it cannot be told */
+		EX_PRIOR_CONSTANT,
+		EX_PRIOR_REGISTER,	/* what another one holds still */
 	} kind;
 	bool narrow;		/* the low 32 bits; the others were zero */
 	uint8_t number;		/* REGISTER */
@@ -53,7 +53,7 @@ struct ex_held {
 struct ex_decoded {
 	ZydisDecodedInstruction insn;
 	ZydisDecodedOperand op[ZYDIS_MAX_OPERAND_COUNT];
-	struct ex_held held;	/* by its register that it also loads */
+	struct ex_prior_value held;	/* by its register that it also loads */
 	uint64_t text_pc;	/* the pc that text was made for; 0: none yet */
 	char text[96];		/* AT&T syntax */
 };

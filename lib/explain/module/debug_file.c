@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "module/claims.h"
+#include "module/compressed.h"
 #include "os/proc.h"
 
 #define PLACES_USUAL ":.debug:/usr/lib/debug"
@@ -83,13 +83,14 @@ static bool
 is_wanted(const struct wanted *w, int fd)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	struct ex_claim claim;
+	struct ex_compressed claim;
 	bool is;
 
 	is = elf != NULL && elf_kind(elf) == ELF_K_ELF &&
-	    (w->id_len > 0 ? has_id(elf, w) : w->has_crc && has_sum(fd, w->crc));
-	if (is && !ex_claims_believed(elf, &claim)) {
-		ex_module_disbelieve(w->module, &claim);
+	    (w->id_len > 0 ? has_id(elf, w) : w->has_crc && has_sum(fd,
+	    w->crc));
+	if (is && !ex_compressed_plausible(elf, &claim)) {
+		ex_module_reject_debug(w->module, &claim);
 		is = false;
 	}
 	(void)elf_end(elf);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "module/module_private.h"
-#include "module/package.h"
+#include "module/dwp.h"
 
 #define REFERENCES_MAX 8	/* from an instance to its declaration */
 #define QUALIFIED_MAX 16384	/* characters of a name with its scopes */
@@ -45,7 +45,7 @@ ex_die_whole_unit(struct ex_module *m, Dwarf_Die *unit)
 	if (dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, &id, NULL,
 	    NULL) != 0 || type != DW_UT_skeleton)
 		return true;
-	fd = ex_package_unit(m, id);
+	fd = ex_dwp_unit(m, id);
 	ex_open_instead(fd);
 	there = dwarf_cu_info(unit->cu, NULL, NULL, NULL, &split, NULL, NULL,
 	    NULL) == 0 && dwarf_tag(&split) != DW_TAG_invalid;

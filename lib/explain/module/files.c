@@ -224,7 +224,7 @@ find_disbelief(const void *node, VISIT visit, void *arg)
 }
 
 struct ex_module *
-ex_files_disbelieved(struct ex_files *files)
+ex_files_rejected_debug(struct ex_files *files)
 {
 	struct ex_module *m = NULL;
 

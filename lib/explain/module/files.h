@@ -32,7 +32,7 @@ bool ex_files_root(struct ex_files *, pid_t, int *root);
 struct ex_module *ex_files_module(struct ex_files *, pid_t, int root,
     const struct ex_mmap *);
 
-/* See ex_space_disbelieved. */
-struct ex_module *ex_files_disbelieved(struct ex_files *);
+/* See ex_space_rejected_debug. */
+struct ex_module *ex_files_rejected_debug(struct ex_files *);
 
 #endif

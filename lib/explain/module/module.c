@@ -5,7 +5,7 @@
  * still there, and parsed when something is asked of it.  libdwfl reads it from
  * that mapping, so that a file that has gone from disk is like any other; the
  * separate debug file is found for it by debug_file.c.  What is compressed is
- * only read if what it claims to become is believed (claims.c).
+ * only read if what it claims to become is believed (compressed.c).
  */
 #include <elfutils/libdwelf.h>
 #include <errno.h>
@@ -84,7 +84,7 @@ ex_module_fail(struct ex_module *m, const char *problem)
 }
 
 void
-ex_module_disbelieve(struct ex_module *m, const struct ex_claim *claim)
+ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 {
 	if (m->disbelief != NULL)
 		return;
@@ -255,7 +255,7 @@ dwfl_open(struct ex_module *m)
 	/* libdwfl looks for nothing by itself */
 	static char none[] = "", *nowhere = none;
 	const char *host_path = m->host_path != NULL ? m->host_path : m->path;
-	struct ex_claim claim;
+	struct ex_compressed claim;
 	void **userdata;
 
 	m->callbacks = (Dwfl_Callbacks){
@@ -276,9 +276,9 @@ dwfl_open(struct ex_module *m)
 	    NULL, NULL, NULL);
 	*userdata = m;
 	m->elf = dwfl_module_getelf(m->dwfl_module, &m->bias);
-	if (m->elf != NULL && !ex_claims_believed(m->elf, &claim)) {
-		ex_module_disbelieve(m, &claim);
-		ex_claims_hide(m->elf);
+	if (m->elf != NULL && !ex_compressed_plausible(m->elf, &claim)) {
+		ex_module_reject_debug(m, &claim);
+		ex_compressed_hide(m->elf);
 	}
 	return m->elf != NULL;
 }

@@ -107,7 +107,7 @@ const char *ex_module_problem(const struct ex_module *);
 
 /* A module whose debug information is there and is not used, and in *why the
    reason, in words; each is told once.  NULL: there is no other. */
-const struct ex_module *ex_space_disbelieved(struct ex_space *,
+const struct ex_module *ex_space_rejected_debug(struct ex_space *,
     const char **why);
 
 /* Have fn called, which does not return, when elfutils finds no memory.  Without

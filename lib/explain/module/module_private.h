@@ -11,7 +11,7 @@
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
 
-#include "module/claims.h"
+#include "module/compressed.h"
 #include "module/module.h"
 
 /* Which file lies behind a path.  Another file at the same path, and the same
@@ -42,7 +42,7 @@ struct ex_text {
 /* What other files keep of a module, made when it is first asked for. */
 enum ex_cached {
 	EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES, EX_CACHE_PLT,
-	EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_PARTS, EX_CACHE_OBJECTS,
+	EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_TYPES, EX_CACHE_OBJECTS,
 	EX_CACHE_JUMPS, EX_CACHE_INSN, EX_CACHES,
 };
 
@@ -95,7 +95,7 @@ void ex_module_copy(struct ex_module *, const void *image, size_t size);
 void ex_module_fail(struct ex_module *, const char *problem);
 
 /* Say that debug information is not used for what it claims. */
-void ex_module_disbelieve(struct ex_module *, const struct ex_claim *);
+void ex_module_reject_debug(struct ex_module *, const struct ex_compressed *);
 
 /* Parse the file unless that is done.  False: unusable, see problem.  Every
    function below calls it. */
@@ -138,7 +138,7 @@ void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
     void (*release)(void *), bool *is_new);
 
 /* The next file that libdw opens and that is not there is this one instead; -1:
-   none.  It stays the caller's (open.c). */
+   none.  It stays the caller's (libdw_open.c). */
 void ex_open_instead(int fd);
 
 #endif

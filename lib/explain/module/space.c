@@ -12,7 +12,7 @@
 
 #include "module/files.h"
 #include "module/jit.h"
-#include "module/kernel.h"
+#include "module/kallsyms.h"
 #include "module/maps.h"
 #include "os/proc.h"
 
@@ -350,9 +350,9 @@ mmap_known(struct ex_process *p, const struct ex_mmap *map,
 }
 
 const struct ex_module *
-ex_space_disbelieved(struct ex_space *space, const char **why)
+ex_space_rejected_debug(struct ex_space *space, const char **why)
 {
-	const struct ex_module *m = ex_files_disbelieved(space->files);
+	const struct ex_module *m = ex_files_rejected_debug(space->files);
 
 	*why = m == NULL ? NULL : m->disbelief;
 	return m;

@@ -1,24 +1,57 @@
-/* object: what ex_object_at hands out, as type.c makes and type_text.c reads
-   it. */
+/*
+ * object: what lies at an address, as the program's debug information declares
+ * it, and values of it as its programmer would write them.
+ *
+ * A place has a path ("conn.state", "table[3].next", "counter") and a type.  It
+ * is the smallest object that holds all the bytes asked for, as subobject.h says; a
+ * bit-field only when they are one alone, else all that are in its storage unit
+ * (the path is their structure's, the type the unit's).
+ *
+ * Answers are cached per module, vaddr and length, and live as long as the
+ * space.  DWARF is hostile input: depths, counts and sizes are bounded.
+ */
 #ifndef EX_OBJECT_H
 #define EX_OBJECT_H
 
-#include "type/part.h"
-#include "type/type.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-struct ex_object {
-	uint64_t vaddr, len;	/* what was asked for */
-	bool known;		/* there is an object */
-	bool copied;		/* there may be: where a library's variable was
-				   copied to, as far as libraries were known, */
-	uint64_t generation;	/* at this generation of its process */
-	const char *path, *type;
-	int64_t offset;		/* see ex_object_offset */
-	uint64_t size;
-	const struct ex_shape *shape;	/* as in a part: */
-	const struct ex_member *field;
-	bool fields;
-	uint64_t within;
-};
+#include "module/module.h"
+
+struct ex_object;
+
+/* The object that holds the len bytes at addr of a process: a global or static
+   variable, or a part of one.  NULL: none known there, as of stack, heap and
+   thread-local variables.  The first call for a module may take a while (0.2 s
+   where there is 10 MB of debug information), later ones for the same bytes are
+   a look-up. */
+const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
+    uint64_t len);
+
+/* Its path, and its type as C (or C++) names it: "long", "enum state",
+   "struct conn *". */
+const char *ex_object_path(const struct ex_object *);
+const char *ex_object_type(const struct ex_object *);
+
+/* Where it begins, relative to the addr asked for (0 or below); its size. */
+int64_t ex_object_offset(const struct ex_object *);
+uint64_t ex_object_size(const struct ex_object *);
+
+/*
+ * A value of the object, from its bytes (size of them), into text: a number by
+ * its sign and size; true or false; a character with its number ('a' (97));
+ * an enumerator's name, several if they are bits (FLAG_A | FLAG_B | 0x40), or
+ * a number; a floating point number with as many digits as tell it from its
+ * neighbours; a pointer with what it points to (0x5581 <main+4>, NULL); of a
+ * structure or array of up to 32 bytes its members ({1, 2}, {on = 1, way = 3}),
+ * or its characters ("abc").
+ *
+ * At most size - 1 characters and a NUL, "..." at the end if that is too few;
+ * names come from the target and are not made visible here.  False: this type
+ * has no text, print hex; what is in text then has no meaning.
+ */
+bool ex_object_text(struct ex_process *, const struct ex_object *,
+    const uint8_t *bytes, char *text, size_t size);
 
 #endif

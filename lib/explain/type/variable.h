@@ -16,7 +16,7 @@
 struct ex_variable {
 	uint64_t vaddr;		/* where it begins */
 	Dwarf_Die die;		/* what gives it its place */
-	struct ex_declared *declared;	/* part.c's; NULL: not asked yet */
+	struct ex_declared *declared;	/* subobject.c's; NULL: not asked yet */
 };
 
 struct ex_variables;

@@ -846,7 +846,7 @@ time_threads(unsigned threads, unsigned samples)
 static void
 waits_for_values(void **state)
 {
-	static const struct ex_values values = {.read = NULL};
+	static const struct ex_value_options values = {.read = NULL};
 	const struct ex_record lost = {.type = PERF_RECORD_LOST, .attr = -1,
 	    .time = 3 * MS + 100, .lost = {.count = 1}};
 	const struct ex_hit *hit = given.hit;
@@ -883,7 +883,7 @@ waits_for_values(void **state)
 static void
 values_of_dropped_writes_count(void **state)
 {
-	static const struct ex_values values = {.read = NULL};
+	static const struct ex_value_options values = {.read = NULL};
 	const uint8_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	    1};
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "insn/jumps.h"
+#include "insn/jump_index.h"
 #include "module/line.h"
 #include "made_hits.h"
 #include "report/policy.h"
@@ -54,7 +54,8 @@ ex_lines_at(struct ex_module *module, uint64_t vaddr,
 enum { JUMPED = 0x4000, JUMP = 0x5000 };
 
 int
-ex_jumps_each(struct ex_module *const *in, unsigned n, struct ex_module *of,
+ex_jump_index_each(struct ex_module *const *in, unsigned n,
+    struct ex_module *of,
     uint64_t vaddr, int (*fn)(void *, struct ex_module *, uint64_t), void *arg)
 {
 	assert_true(n > 0);

@@ -639,10 +639,11 @@ static void
 tells_what_a_call_was_given(void **state)
 {
 	static const struct {
-		struct ex_call call;
+		struct ex_syscall call;
 		const char *text;
 	} cases[] = {
-		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd = true,
+		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd =
+		    true,
 		    .fd = 3, .file = "/etc/hosts"},
 		    "\"origin\":\"kernel\",\"syscall\":\"read\","
 		    "\"syscall_bytes\":64,\"fd\":3,\"file\":\"/etc/hosts\","

@@ -356,17 +356,19 @@ static void
 tells_what_a_call_was_given(void **state)
 {
 	static const struct {
-		struct ex_call call;
+		struct ex_syscall call;
 		const char *text;
 	} cases[] = {
-		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd = true,
+		{{.name = "read", .has_bytes = true, .bytes = 64, .has_fd =
+		    true,
 		    .fd = 3, .file = "/etc/hosts"},
 		    "write by read(2), 8 of 64 bytes, fd 3 (/etc/hosts)  0x"},
 		{{.name = "read", .has_bytes = true, .bytes = 1, .has_fd = true,
 		    .fd = 3, .file = "/etc/hosts", .file_later = true},
 		    "write by read(2), 8 of 1 byte, fd 3 (/etc/hosts) looked "
 		    "up later  0x"},
-		{{.name = "recvmsg", .has_fd = true}, "write by recvmsg(2), fd 0"
+		{{.name = "recvmsg", .has_fd = true},
+		    "write by recvmsg(2), fd 0"
 		    "  0x"},
 		{{.name = "read", .has_fd = true, .fd = 1, .file = HOSTILE},
 		    "write by read(2), fd 1 (a\\x1b[2Jb\\n\""},

@@ -604,7 +604,7 @@ accounts_for_writes_that_were_dropped(void **state)
 static void
 leaves_out_what_is_unchanged(void **state)
 {
-	static const struct ex_values values = {.read = NULL};
+	static const struct ex_value_options values = {.read = NULL};
 	const uint64_t regs[] = {[PERF_REG_X86_DI] = WORD,
 	    [PERF_REG_X86_IP] = (uintptr_t)after_store};
 

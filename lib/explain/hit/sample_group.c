@@ -1,0 +1,261 @@
+/* sample_group: which samples are of one access. */
+#include "hit/sample_group.h"
+
+#include <asm/perf_regs.h>
+#include <string.h>
+
+#include "module/kallsyms.h"
+
+/* Samples of one access are no further apart than this, in ns; a thread may be
+   off its processor in between. */
+#define ACCESS_SPAN 100000000u
+
+#define HASH_BEGIN 14695981039346656037u	/* FNV-1a */
+
+static uint64_t
+hash(uint64_t so_far, uint64_t value)
+{
+	return (so_far ^ value) * 1099511628211u;
+}
+
+bool
+ex_group_kernel(const struct ex_record *record)
+{
+	return (record->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	    PERF_RECORD_MISC_KERNEL;
+}
+
+uint64_t
+ex_group_pc(const struct ex_record *record)
+{
+	uint64_t pc = record->sample.ip;
+
+	if (!ex_group_kernel(record))
+		return pc;
+#ifdef __x86_64__
+	(void)ex_regs_get(&record->sample.user, PERF_REG_X86_IP, &pc);
+#elif defined(__aarch64__)
+	(void)ex_regs_get(&record->sample.user, PERF_REG_ARM64_PC, &pc);
+#endif
+	return pc;
+}
+
+/* Entries of the callchain's kernel part, which comes first; its marker is the
+   entry before them. */
+static uint64_t
+kernel_entries(const struct ex_sample *sample)
+{
+	uint64_t n = 0;
+
+	if (sample->callchain_len == 0 ||
+	    ex_callchain_at(sample, 0) != (uint64_t)PERF_CONTEXT_KERNEL)
+		return 0;
+	while (n + 1 < sample->callchain_len &&
+	    ex_callchain_at(sample, n + 1) < (uint64_t)PERF_CONTEXT_MAX)
+		n++;
+	return n;
+}
+
+bool
+ex_group_recording(const struct ex_record *record)
+{
+	uint64_t n = ex_group_kernel(record) ?
+	    kernel_entries(&record->sample) : 0;
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t offset;
+		const char *function = ex_kernel_symbol(
+		    ex_callchain_at(&record->sample, i + 1), &offset);
+
+		if (function != NULL && strcmp(function, "perf_bp_event") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* User registers, and where the kernel was entered and went on from there:
+   the call's number is in neither. */
+static uint64_t
+moment_of(const struct ex_record *record)
+{
+	const struct ex_sample *sample = &record->sample;
+	const struct ex_perf_regs *regs = &sample->user;
+	size_t nregs = regs->values == NULL ? 0 :
+	    (size_t)__builtin_popcountll(regs->mask);
+	uint64_t sum = HASH_BEGIN, n = kernel_entries(sample);
+
+	for (size_t i = 0; i < nregs; i++) {
+		uint64_t value;
+
+		memcpy(&value, regs->values + i * sizeof(value), sizeof(value));
+		sum = hash(sum, value);
+	}
+	for (uint64_t i = n > 2 ? n - 2 : n; i < n; i++)
+		sum = hash(sum, ex_callchain_at(sample, i + 1));
+	return sum;
+}
+
+uint64_t
+ex_group_reached(const struct ex_record *record, uint64_t addr, uint64_t len)
+{
+#ifdef __x86_64__
+	static const unsigned copies[] = {PERF_REG_X86_DI, PERF_REG_X86_SI};
+
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+		uint64_t at;
+
+		if (ex_regs_get(&record->sample.intr, copies[i], &at) &&
+		    at >= addr && at - addr <= len)
+			return at;
+	}
+#else
+	(void)record, (void)addr, (void)len;
+#endif
+	return 0;
+}
+
+/* __put_user_4 and __put_user_nocheck_4 store 4 bytes where rcx points to,
+   __get_user_4 loads them from rax. */
+bool
+ex_group_single(const struct ex_record *record, const char *function,
+    uint64_t *addr, uint64_t *len)
+{
+#ifdef __x86_64__
+	static const struct {
+		const char *prefix;
+		unsigned reg;
+	} kinds[] = {
+		{"__put_user_nocheck_", PERF_REG_X86_CX},
+		{"__put_user_", PERF_REG_X86_CX},
+		{"__get_user_nocheck_", PERF_REG_X86_AX},
+		{"__get_user_", PERF_REG_X86_AX},
+	};
+
+	for (size_t i = 0; function != NULL &&
+	    i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const size_t n = strlen(kinds[i].prefix);
+
+		if (strncmp(function, kinds[i].prefix, n) != 0 ||
+		    strchr("1248", function[n]) == NULL ||
+		    function[n] == '\0' || function[n + 1] != '\0')
+			continue;
+		*len = (uint64_t)(function[n] - '0');
+		return ex_regs_get(&record->sample.intr, kinds[i].reg, addr);
+	}
+#else
+	(void)record, (void)function, (void)addr, (void)len;
+#endif
+	return false;
+}
+
+char
+ex_group_way(const char *function)
+{
+	static const struct {
+		const char *prefix;
+		char way;
+	} ways[] = {
+		{"__put_user_", 'w'}, {"__get_user_", 'r'},
+		{"_copy_to_user", 'w'}, {"_copy_from_user", 'r'},
+		{"_copy_to_iter", 'w'}, {"_copy_from_iter", 'r'},
+	};
+
+	for (size_t i = 0; function != NULL &&
+	    i < sizeof(ways) / sizeof(ways[0]); i++)
+		if (strncmp(function, ways[i].prefix,
+		    strlen(ways[i].prefix)) == 0)
+			return ways[i].way;
+	return '\0';
+}
+
+/* Where in its work the kernel was. */
+static uint64_t
+place_of(const struct ex_record *record, unsigned slot, uint64_t reached)
+{
+	uint64_t sum = hash(HASH_BEGIN, slot);
+	uint64_t n = kernel_entries(&record->sample);
+
+	if (reached != 0)
+		return hash(sum, reached);
+	sum = hash(sum, record->sample.ip);
+	for (uint64_t i = 0; i < n; i++)
+		sum = hash(sum, ex_callchain_at(&record->sample, i + 1));
+	return sum;
+}
+
+static unsigned
+slot_of(const struct ex_sample_group *a, const struct ex_record *record)
+{
+	return (unsigned)(record->attr - a->first_attr) & 63;
+}
+
+static void
+note(struct ex_sample_group *a, const struct ex_record *record, uint64_t addr,
+    uint64_t len)
+{
+	unsigned slot = slot_of(a, record);
+
+	a->last = record->time;
+	a->slots |= 1ull << slot;
+	if (!a->kernel)
+		return;
+	a->reached = ex_group_reached(record, addr, len);
+	if (a->n < EX_GROUP_PLACES)
+		a->place[a->n++] = place_of(record, slot, a->reached);
+}
+
+void
+ex_group_begin(struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t addr, uint64_t len)
+{
+	*a = (struct ex_sample_group){
+		.pc = ex_group_pc(record),
+		.moment = moment_of(record),
+		.first_attr = record->attr,
+		.kernel = ex_group_kernel(record),
+	};
+	note(a, record, addr, len);
+}
+
+bool
+ex_group_over(const struct ex_sample_group *a, uint64_t now)
+{
+	return now == UINT64_MAX ||
+	    (now > a->last && now - a->last > ACCESS_SPAN);
+}
+
+bool
+ex_group_moment(const struct ex_sample_group *a, const struct ex_record *record)
+{
+	/* a thread of the kernel's own has no pc in the program */
+	return a->kernel == ex_group_kernel(record) &&
+	    (a->kernel || a->pc == ex_group_pc(record)) &&
+	    !ex_group_over(a, record->time) &&
+	    a->moment == moment_of(record);
+}
+
+/* Whether the kernel has been at this place in the same access. */
+static bool
+was_there(const struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t addr, uint64_t len)
+{
+	uint64_t reached = ex_group_reached(record, addr, len);
+	uint64_t place = place_of(record, slot_of(a, record), reached);
+
+	for (unsigned i = 0; i < a->n; i++)
+		if (a->place[i] == place)
+			return true;
+	return a->n == EX_GROUP_PLACES && reached <= a->reached;
+}
+
+bool
+ex_group_add(struct ex_sample_group *a, const struct ex_record *record,
+    uint64_t addr, uint64_t len)
+{
+	bool before = (a->slots >> slot_of(a, record) & 1) != 0;
+
+	if (a->kernel ? was_there(a, record, addr, len) : before)
+		return false;
+	note(a, record, addr, len);
+	return true;
+}

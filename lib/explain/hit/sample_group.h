@@ -1,0 +1,76 @@
+/*
+ * sample_group: which samples are of one access.
+ *
+ * An instruction that touches several slots of a watch makes a sample for each;
+ * a system call that copies over a watch makes one for each step of the copy,
+ * up to one a byte.  All of them were made by one thread, with the same user
+ * registers; and no access is twice at the same place of its work.  Where it is
+ * a copy tells by its destination or source register, other work by the
+ * kernel's callchain: so a call that is made again, registers and all, is
+ * another access.
+ */
+#ifndef EX_SAMPLE_GROUP_H
+#define EX_SAMPLE_GROUP_H
+
+#include "record/record.h"
+
+/* More places than a watch of four slots has bytes and ends. */
+#define EX_GROUP_PLACES 48
+
+struct ex_sample_group {
+	uint64_t last;		/* ns: of its last sample */
+	uint64_t pc;		/* in the program, as sampled */
+	uint64_t moment;	/* thread state that all its samples share, as
+				   a hash */
+	uint64_t slots;		/* bit n: attr first_attr + n has hit */
+	uint64_t reached;	/* kernel: of the last sample, as below */
+	int first_attr;		/* of the watch's formats, the first that hit */
+	unsigned n;		/* how many places there are */
+	bool kernel;
+	uint64_t place[EX_GROUP_PLACES];	/* kernel: where it was, as
+						   hashes */
+};
+
+bool ex_group_kernel(const struct ex_record *);
+
+/* The pc in the program: of the sample, or of the system call's return. */
+uint64_t ex_group_pc(const struct ex_record *);
+
+/* It is no access of the program's, but was made to take down another sample:
+   the stack that it holds may be watched, too.  The kernel's names must be
+   right for the sample. */
+bool ex_group_recording(const struct ex_record *);
+
+/*
+ * How far a copy of the kernel's over a slot has come: the address behind the
+ * byte that it touched last, or of the one that it is about to.  0: the sample
+ * is of no copy, or does not tell.
+ */
+uint64_t ex_group_reached(const struct ex_record *, uint64_t addr,
+    uint64_t len);
+
+/* The bytes of a sample's one store or load, if the kernel's function that made
+   it (NULL: not known) does nothing else; false: it does. */
+bool ex_group_single(const struct ex_record *, const char *function,
+    uint64_t *addr, uint64_t *len);
+
+/* What such a function does with the program's memory: 'r' or 'w'; '\0': it is
+   not known. */
+char ex_group_way(const char *function);
+
+/* It begins with a sample of the slot at addr, of len bytes. */
+void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
+    uint64_t addr, uint64_t len);
+
+/* Whether a sample of its thread, of any watch, may be of the same moment. */
+bool ex_group_moment(const struct ex_sample_group *, const struct ex_record *);
+
+/* Whether such a sample, of a slot of the same watch, is one more of its;
+   then it is added. */
+bool ex_group_add(struct ex_sample_group *, const struct ex_record *,
+    uint64_t addr, uint64_t len);
+
+/* Whether at this time (ns) it gets no more samples; never after UINT64_MAX. */
+bool ex_group_over(const struct ex_sample_group *, uint64_t now);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * syscall_table: which of its arguments a system call has the kernel touch memory
+ * by.  Sizes are those of x86-64's structures; a part is in the order of the
+ * call's arguments, which are numbered from 0.
+ */
+#ifndef EX_SYSCALL_TABLE_H
+#define EX_SYSCALL_TABLE_H
+
+#include <stdint.h>
+
+enum ex_syscall_way {
+	EX_SYSCALL_READS = 1,	/* the kernel reads it */
+	EX_SYSCALL_WRITES = 2,
+};
+
+enum ex_syscall_kind {
+	EX_SYSCALL_NO_PART,
+	EX_SYSCALL_FIXED,		/* size bytes */
+	EX_SYSCALL_COUNTED,	/* as many elements of size as argument len
+				   says, a size_t */
+	EX_SYSCALL_COUNTED_INT,	/* the same, an int */
+	EX_SYSCALL_HEADED,		/* size bytes, and as many more as argument len
+				   says, a size_t */
+	EX_SYSCALL_UPTO,		/* at most size, how many is not known */
+	EX_SYSCALL_POINTED,	/* argument len points to an int that says how
+				   many bytes */
+	EX_SYSCALL_VECTOR,		/* an array of len struct iovec */
+	EX_SYSCALL_MESSAGE,	/* a struct msghdr */
+	EX_SYSCALL_MESSAGES,	/* an array of len struct mmsghdr */
+	EX_SYSCALL_POLL,		/* an array of len struct pollfd */
+	EX_SYSCALL_SET,		/* an fd_set of len descriptors */
+	EX_SYSCALL_IOCTL,		/* as argument len, the request, says */
+};
+
+struct ex_syscall_part {
+	uint8_t kind;		/* enum ex_syscall_kind */
+	uint8_t way;		/* enum ex_syscall_way; of vectors and messages
+				   what becomes of the data */
+	uint8_t at;		/* the argument that points to it */
+	uint8_t len;		/* an argument, as the kind says */
+	uint16_t size;		/* bytes, as the kind says */
+};
+
+enum { EX_SYSCALL_PARTS = 5 };
+
+struct ex_syscall_row {
+	const char *name;	/* "read" */
+	int number;		/* < 0: not of this processor */
+	int8_t fd;		/* the argument that is one; < 0: none */
+	int8_t flags;		/* fd is one only if this argument has
+				   AT_EMPTY_PATH; < 0: always */
+	struct ex_syscall_part part[EX_SYSCALL_PARTS];
+};
+
+/* The row of a name, up to a dot, or of a number; NULL: none. */
+const struct ex_syscall_row *ex_syscall_row(const char *name);
+const struct ex_syscall_row *ex_syscall_row_number(int number);
+
+#endif

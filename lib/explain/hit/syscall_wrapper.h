@@ -1,0 +1,14 @@
+/*
+ * syscall_wrapper: the C library's functions that do no more than a system call.
+ */
+#ifndef EX_SYSCALL_WRAPPER_H
+#define EX_SYSCALL_WRAPPER_H
+
+/*
+ * The system call that a function makes, when its name tells: "read" of "read",
+ * "__read", "__libc_read" and "__GI___libc_read".  NULL: it is none that passes
+ * the kernel an address, or it may make another one.
+ */
+const char *ex_syscall_of_wrapper(const char *function);
+
+#endif

@@ -1,0 +1,851 @@
+/*
+ * value_tracker: what each watch's bytes were left as, and what a hit made of them.
+ */
+#include "hit/value_tracker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "stop/lent.h"
+#include "base/table.h"
+
+/* ns; see value_tracker.h. */
+#define WINDOW		UINT64_C(2000000)
+#define QUIET		UINT64_C(100000000)
+
+struct ex_tracked {
+	const struct ex_watch *watch;
+	struct ex_value value;	/* after the last hit */
+	pid_t pid;		/* in this process; 0: none yet */
+	bool unseen;		/* others write it, or may, without a hit */
+	bool unmapped;		/* it is not known how it is mapped */
+	bool hit;		/* there was a hit; the last one was: */
+	uint64_t time;		/* ns */
+	pid_t tid;
+	uint32_t cpu;
+	bool disordered;	/* there was disorder, at the latest */
+	uint64_t disorder;	/* then, ns */
+	uint32_t later;		/* value's bytes that were read in memory */
+	uint64_t read;		/* by this time, ns */
+	struct ex_tentative *first, *end;	/* those that have something to lose,
+					   oldest first; NULL: none */
+	struct ex_tentative *last;	/* the last hit's, while it waits */
+};
+
+struct ex_value_tracker {
+	const struct ex_value_options *values;	/* NULL: no tracker are kept */
+	struct ex_table of;	/* by the watch's id */
+	struct wp_lent lent;	/* memory, to children that are not watched; */
+	uint64_t blind;		/* they may have written up to then, ns; 0:
+				   never */
+};
+
+struct ex_value_tracker *
+ex_tracker_new(const struct ex_value_options *values)
+{
+	struct ex_value_tracker *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->values = values;
+	return s;
+}
+
+void
+ex_tracker_free(struct ex_value_tracker *s)
+{
+	if (s == NULL)
+		return;
+	ex_table_free(&s->of, free);
+	free(s);
+}
+
+/* What is tracked of a watch; NULL: nothing, or out of memory. */
+static struct ex_tracked *
+tracked_of(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	struct ex_tracked *w;
+
+	if (s->values == NULL || watch->access == WP_EXEC || watch->id == 0)
+		return NULL;
+	w = ex_table_get(&s->of, watch->id);
+	if (w == NULL && ex_table_reserve(&s->of, 1) &&
+	    (w = calloc(1, sizeof(*w))) != NULL) {
+		w->watch = watch;
+		ex_table_put(&s->of, watch->id, w);
+	}
+	return w;
+}
+
+/* --- bytes --- */
+
+/* How many of a watch's bytes are kept. */
+static uint64_t
+size_of(const struct ex_watch *watch)
+{
+	return watch->len < EX_VALUE_MAX ? watch->len : EX_VALUE_MAX;
+}
+
+static uint32_t
+low_bits(uint64_t n)
+{
+	return (uint32_t)((UINT64_C(1) << n) - 1);
+}
+
+/* The bits of those among len bytes at addr that are a watch's. */
+static uint32_t
+bits_of(const struct ex_watch *watch, uint64_t addr, uint64_t len)
+{
+	const uint64_t size = size_of(watch);
+	uint64_t from = addr - watch->addr, to = from + len;
+
+	if (addr < watch->addr) {
+		from = 0;
+		to = addr + len <= watch->addr ? 0 : addr + len - watch->addr;
+	}
+	if (to < from || to > size)
+		to = size;
+	return from >= to ? 0 : low_bits(to) & ~low_bits(from);
+}
+
+static uint32_t
+touched(const struct ex_hit *hit)
+{
+	return bits_of(hit->watch, hit->addr, hit->len);
+}
+
+/* Those that the instruction's operand covers. */
+static uint32_t
+operand_bits(const struct ex_hit *hit)
+{
+	return bits_of(hit->watch, hit->insn.addr, hit->insn.effect.size);
+}
+
+/* Put the operand's bytes where they lie in the watch. */
+static void
+put_operand(struct ex_value *value, const struct ex_hit *hit,
+    const uint8_t *bytes)
+{
+	const uint32_t bits = operand_bits(hit);
+	const uint64_t skip = hit->watch->addr - hit->insn.addr;
+
+	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
+		if (bits >> i & 1)
+			value->byte[i] = bytes[i + skip];
+	value->known |= bits;
+}
+
+static void
+put_bytes(struct ex_value *value, const struct ex_value *from, uint32_t bits)
+{
+	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
+		if (bits >> i & 1)
+			value->byte[i] = from->byte[i];
+	value->known |= bits;
+}
+
+/* Whether the bytes that are known of both are the same. */
+static bool
+agree(const struct ex_value *a, const struct ex_value *b)
+{
+	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
+		if ((a->known & b->known) >> i & 1 && a->byte[i] != b->byte[i])
+			return false;
+	return true;
+}
+
+static bool
+is_execution(const struct ex_hit *hit)
+{
+	return hit->watch->access == WP_EXEC;
+}
+
+/* Whether the instruction is known, and the bytes that it touched. */
+static bool
+is_exact(const struct ex_hit *hit)
+{
+	return !hit->kernel && hit->insn.confidence == EX_EXACT &&
+	    hit->insn.effect.size > 0;
+}
+
+/* Whether it certainly did not write. */
+static bool
+is_read(const struct ex_hit *hit)
+{
+	if (hit->kernel)
+		return hit->call.reads && !hit->call.writes;
+	return hit->insn.confidence >= EX_ADDRESS_UNVERIFIED &&
+	    hit->insn.reads && !hit->insn.writes;
+}
+
+/* --- tentative values --- */
+
+/* Take back what rests on the order of hits. */
+static void
+withdraw(struct ex_tentative *tentative)
+{
+	struct ex_hit *hit = tentative->hit;
+
+	hit->old.known &= tentative->loaded;
+	hit->new.known &= tentative->stored | tentative->later;
+	if (tentative->stored == 0 && (hit->source == EX_VALUE_DERIVED ||
+	    hit->source == EX_VALUE_PROVED))
+		hit->source = EX_VALUE_UNKNOWN;
+	tentative->listed = false;
+}
+
+static void
+withdraw_all(struct ex_tracked *w)
+{
+	for (struct ex_tentative *c = w->first; c != NULL; c = c->next)
+		withdraw(c);
+	w->first = w->end = NULL;
+}
+
+/* Keep it in mind: it has something to lose. */
+static void
+list(struct ex_tracked *w, struct ex_tentative *tentative)
+{
+	if (tentative->listed)
+		return;
+	tentative->listed = true;
+	tentative->next = NULL;
+	if (w->first == NULL)
+		w->first = tentative;
+	else
+		w->end->next = tentative;
+	w->end = tentative;
+}
+
+static void
+unlist(struct ex_tracked *w, const struct ex_tentative *tentative)
+{
+	struct ex_tentative **link = &w->first, *before = NULL;
+
+	while (*link != NULL && *link != tentative) {
+		before = *link;
+		link = &before->next;
+	}
+	if (*link == NULL)
+		return;
+	*link = tentative->next;
+	if (w->end == tentative)
+		w->end = before;
+}
+
+/* What was read for a hit says nothing of it: others were there too early. */
+static void
+withdraw_later(struct ex_tentative *tentative)
+{
+	struct ex_hit *hit = tentative->hit;
+
+	hit->new.known &= ~tentative->later;
+	if (tentative->later != 0 && hit->source == EX_VALUE_LATER)
+		hit->source = EX_VALUE_UNKNOWN;
+	tentative->later = 0;
+}
+
+/* Somebody writes the watch who makes no hit of it: what one left is not what
+   the next finds. */
+static void
+doubt(struct ex_tentative *tentative)
+{
+	struct ex_tracked *w = tentative->tracked;
+
+	if (w == NULL)
+		return;
+	withdraw_all(w);
+	w->unseen = true;
+}
+
+/* --- what the instruction tells --- */
+
+/* The new value by the old one, all of whose bytes have to be known.  If flags
+   contradict, the old value was another. */
+static void
+derive(struct ex_hit *hit, struct ex_tentative *tentative)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+	const uint64_t at = hit->insn.addr - hit->watch->addr;
+	uint8_t bytes[EX_EFFECT_MAX] = {0};
+	uint64_t value = 0;
+
+	if (at >= EX_VALUE_MAX || !ex_value_known(&hit->old, (unsigned)at,
+	    effect->size) || effect->size > sizeof(value))
+		return;
+	switch (ex_effect_derive(effect, ex_value_number(&hit->old,
+	    (unsigned)at, effect->size), &value)) {
+	case EX_DERIVED:
+		memcpy(bytes, &value, sizeof(value));
+		put_operand(&hit->new, hit, bytes);
+		hit->source = EX_VALUE_DERIVED;
+		if ((operand_bits(hit) & ~tentative->loaded) == 0)
+			tentative->stored = operand_bits(hit);
+		break;
+	case EX_CONTRADICTED:
+		if ((operand_bits(hit) & ~tentative->loaded) != 0)
+			doubt(tentative);
+		hit->old.known &= tentative->loaded;
+		break;
+	case EX_NOT_DERIVED:
+		break;
+	}
+}
+
+/* What it loaded is certain: if it is not what was known, that was not so. */
+static void
+take_loaded(struct ex_tentative *tentative)
+{
+	struct ex_hit *hit = tentative->hit;
+	struct ex_value loaded = {.known = 0};
+
+	put_operand(&loaded, hit, hit->insn.effect.loaded);
+	tentative->loaded = loaded.known;
+	if (!agree(&loaded, &hit->old)) {
+		hit->old.known = 0;
+		doubt(tentative);
+	}
+	put_bytes(&hit->old, &loaded, loaded.known);
+}
+
+/* Complete the values by what the instruction did.  old holds what is known so
+   far. */
+static void
+apply(struct ex_hit *hit, struct ex_tentative *tentative)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+
+	if (!is_exact(hit) || is_execution(hit))
+		return;
+	if (effect->has_loaded)
+		take_loaded(tentative);
+	switch (effect->operation) {
+	case EX_OP_UNKNOWN:
+	case EX_OP_NONE:
+		break;
+	case EX_OP_STORE:
+		put_operand(&hit->new, hit, effect->stored);
+		tentative->stored = operand_bits(hit);
+		hit->source = effect->immediate ? EX_VALUE_IMMEDIATE :
+		    EX_VALUE_REGISTER;
+		break;
+	default:
+		derive(hit, tentative);
+	}
+	/* what it did not touch is what it was */
+	if (!effect->repeated && !is_read(hit))
+		put_bytes(&hit->new, &hit->old,
+		    hit->old.known & ~operand_bits(hit));
+}
+
+/* --- order --- */
+
+static bool
+is_ordered(const struct ex_value_tracker *s, const struct ex_tracked *w,
+    uint64_t time, pid_t tid, uint32_t cpu)
+{
+	if (s->values->at_once)
+		return s->values->in_order;
+	if (!w->hit)
+		return true;
+	if (time == 0 || time < w->time)
+		return false;
+	return (tid == w->tid && tid > 0) || time - w->time >= WINDOW ||
+	    (cpu == w->cpu && cpu != UINT32_MAX);
+}
+
+static void
+disorder(struct ex_tracked *w, uint64_t time)
+{
+	w->disordered = true;
+	if (time > w->disorder)
+		w->disorder = time;
+	withdraw_all(w);
+	w->value.known = 0;
+	w->later = 0;
+}
+
+/* Somebody hits the watch.  Result: whether it is known that he did after all
+   that were there before. */
+static bool
+follow(const struct ex_value_tracker *s, struct ex_tracked *w, uint64_t time,
+    pid_t tid, uint32_t cpu)
+{
+	const bool ordered = is_ordered(s, w, time, tid, cpu);
+
+	if (!ordered)
+		disorder(w, time > w->time ? time : w->time);
+	w->hit = true;
+	if (time > w->time)
+		w->time = time;
+	w->tid = tid;
+	w->cpu = cpu;
+	return ordered;
+}
+
+static bool
+is_quiet(const struct ex_tracked *w, uint64_t time)
+{
+	return !w->disordered ||
+	    (time > w->disorder && time - w->disorder >= QUIET);
+}
+
+/* Memory that was read too short before a hit may hold what that wrote. */
+static void
+judge_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
+    uint64_t time)
+{
+	if (!s->values->in_order &&
+	    (time < w->read || time - w->read < WINDOW)) {
+		w->value.known &= ~w->later;
+		if (w->last != NULL)
+			withdraw_later(w->last);
+	}
+	w->later = 0;
+}
+
+/* What a hit left behind. */
+static void
+leave(struct ex_tracked *w, const struct ex_hit *hit, bool ordered)
+{
+	if (is_read(hit))
+		return;
+	if (!ordered || !is_exact(hit) || hit->insn.effect.repeated)
+		w->value.known = 0;
+	else
+		w->value.known &= ~operand_bits(hit);
+	if (!ordered)
+		return;
+	if (hit->source == EX_VALUE_STOP)
+		put_bytes(&w->value, &hit->new, hit->new.known);
+	else if (is_exact(hit))
+		put_bytes(&w->value, &hit->new, hit->new.known &
+		    operand_bits(hit));
+}
+
+/* What a stop knows that the access found. */
+static void
+take_before(struct ex_tentative *tentative, const struct ex_value *before)
+{
+	struct ex_hit *hit = tentative->hit;
+
+	if (tentative->tracked != NULL && tentative->tracked->unseen)
+		return;
+	if (!agree(before, &hit->old)) {
+		doubt(tentative);
+		return;
+	}
+	put_bytes(&hit->old, before, before->known);
+	tentative->loaded = before->known;
+}
+
+/* What it computed a value from that is certain. */
+static void
+take_back(struct ex_tentative *tentative)
+{
+	struct ex_hit *hit = tentative->hit;
+	const struct ex_effect *effect = &hit->insn.effect;
+	const uint64_t at = hit->insn.addr - hit->watch->addr;
+	uint8_t bytes[EX_EFFECT_MAX] = {0};
+	uint64_t old;
+
+	if (!is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
+	    effect->size > sizeof(old) ||
+	    (operand_bits(hit) & ~hit->old.known) == 0 ||
+	    !ex_value_known(&hit->new, (unsigned)at, effect->size) ||
+	    !ex_effect_invert(effect, ex_value_number(&hit->new, (unsigned)at,
+	    effect->size), &old))
+		return;
+	memcpy(bytes, &old, sizeof(old));
+	put_operand(&hit->old, hit, bytes);
+	tentative->loaded |= operand_bits(hit);
+}
+
+/* The bytes that the thread's access left, for certain: those that it did not
+   touch are what it found, and if it only read, all of them. */
+static void
+take_left(struct ex_tentative *tentative, const struct ex_value *left)
+{
+	struct ex_hit *hit = tentative->hit;
+	uint32_t kept = 0;
+
+	if (is_read(hit))
+		kept = left->known;
+	else if (is_exact(hit) && !hit->insn.effect.repeated)
+		kept = left->known & ~operand_bits(hit);
+	put_bytes(&hit->old, left, kept & ~tentative->loaded);
+	tentative->loaded |= kept;
+	if (is_read(hit))
+		return;
+	put_bytes(&hit->new, left, left->known);
+	tentative->stored = left->known;
+	tentative->later = 0;
+	hit->source = EX_VALUE_STOP;
+	take_back(tentative);
+}
+
+/* What a stop has read.  If it vouches for it, there is nothing to doubt; else
+   it fills in what is not known, and others hit who may be told of only after
+   this one: what the hit before left is no old value, unless it is said to be.
+   Result: whether there is any; then nothing else is to be read. */
+static bool
+take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
+    const struct wp_stop_value *stop)
+{
+	struct ex_hit *hit = tentative->hit;
+	struct ex_value old, new;
+
+	if (stop == NULL || stop->addr != hit->watch->addr || is_execution(hit))
+		return false;
+	new.known = old.known = low_bits(stop->len);
+	memcpy(old.byte, stop->old, sizeof(old.byte));
+	memcpy(new.byte, stop->new, sizeof(new.byte));
+	if (stop->flags & WP_STOP_EXACT)
+		take_before(tentative, &old);
+	if (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) {
+		take_left(tentative, &new);
+		return true;
+	}
+	if (s->values == NULL || !s->values->in_order) {
+		if (tentative->listed)
+			unlist(tentative->tracked, tentative);
+		withdraw(tentative);
+	}
+	if (!is_read(hit) && (touched(hit) & ~hit->new.known) != 0) {
+		tentative->later = new.known & ~hit->new.known;
+		tentative->read = hit->time;
+		put_bytes(&hit->new, &new, tentative->later);
+		hit->source = tentative->later != 0 ? EX_VALUE_LATER :
+		    hit->source;
+	}
+	return true;
+}
+
+/* --- hits --- */
+
+/* Children that are not watched may have written until now, or still. */
+static void
+look_at_children(struct ex_value_tracker *s)
+{
+	struct ex_tracked *w;
+	size_t i = 0;
+
+	if (s->lent.n == 0 && !s->lent.more)
+		return;
+	s->blind = wp_lent_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
+	    s->values->now();
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		w->value.known = w->later = 0;
+}
+
+/* Whether what others left tells nothing: who is hit is not all who write. */
+static bool
+is_blind(const struct ex_value_tracker *s, const struct ex_tracked *w,
+    uint64_t time)
+{
+	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
+}
+
+/* What this hit loaded is what the one before it left, which waits still. */
+static void
+tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
+{
+	struct ex_tentative *before = w->last;
+	struct ex_hit *hit;
+	uint32_t wanted;
+
+	if (before == NULL || is_read(before->hit))
+		return;
+	hit = before->hit;
+	wanted = touched(hit) & (~hit->new.known | before->later);
+	if (wanted == 0 || (wanted & ~tentative->loaded) != 0)
+		return;
+	put_bytes(&hit->new, &tentative->hit->old, wanted);
+	before->later = 0;
+	before->read = tentative->hit->time;
+	hit->source = EX_VALUE_PROVED;
+	list(w, before);
+}
+
+void
+ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
+    const struct wp_stop_value *stop, struct ex_tentative *tentative)
+{
+	struct ex_tracked *w = tracked_of(s, hit->watch);
+	bool ordered = false, quiet = false;
+
+	*tentative = (struct ex_tentative){ .hit = hit, .tracked = w };
+	if (w != NULL) {
+		look_at_children(s);
+		if (w->later != 0)
+			judge_reading(s, w, hit->time);
+		ordered = follow(s, w, hit->time, hit->tid, hit->cpu);
+		if (w->pid != hit->pid || is_blind(s, w, hit->time))
+			w->value.known = 0;
+		quiet = ordered && w->pid == hit->pid &&
+		    is_quiet(w, hit->time) && !is_blind(s, w, hit->time);
+		w->pid = hit->pid;
+		if (quiet)
+			hit->old = w->value;
+	}
+	apply(hit, tentative);
+	if (quiet)
+		tell_before(w, tentative);
+	tentative->looked = take_stop(s, tentative, stop);
+	if (w == NULL)
+		return;
+	leave(w, hit, ordered && !is_blind(s, w, hit->time));
+	if ((hit->old.known & ~tentative->loaded) != 0)
+		list(w, tentative);
+	w->last = tentative;
+}
+
+void
+ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
+    const struct ex_record *record, const struct wp_stop_value *stop)
+{
+	struct ex_tracked *w = tentative->tracked;
+	const bool stopped = take_stop(s, tentative, stop);
+
+	if (w == NULL)
+		return;
+	if (w->later != 0)
+		judge_reading(s, w, record->time);
+	if (w->last != tentative) {
+		disorder(w, record->time);
+		w->last = NULL;
+	} else {
+		tentative->looked = stopped;
+	}
+	if (follow(s, w, record->time, tentative->hit->tid, record->cpu))
+		leave(w, tentative->hit, true);
+}
+
+/* --- time --- */
+
+/* Whether at now a time is so long ago that no hit of then is to come. */
+static bool
+is_past(uint64_t time, uint64_t now)
+{
+	return now > time && now - time >= WINDOW;
+}
+
+/* Whether there is something that reading memory would tell. */
+static bool
+is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
+{
+	return s->values->read != NULL && w->last != NULL &&
+	    !w->last->looked &&
+	    ((low_bits(size_of(w->watch)) & ~w->value.known) != 0 ||
+	    (touched(w->last->hit) & ~w->last->hit->new.known) != 0);
+}
+
+bool
+ex_tracker_settled(const struct ex_value_tracker *s,
+    const struct ex_tentative *tentative,
+    uint64_t now)
+{
+	const struct ex_tracked *w = tentative->tracked;
+
+	if (now == UINT64_MAX || w == NULL || s->values->at_once)
+		return true;
+	if (w->last == tentative && is_wanting(s, w))
+		return false;
+	return is_past(tentative->hit->time, now) && is_past(tentative->read,
+	    now);
+}
+
+/* A store, or a jump through what is there?  Who jumped found the address of
+   where he went, and left it there. */
+static void
+settle_jump(struct ex_tentative *tentative)
+{
+	struct ex_hit *hit = tentative->hit;
+	const uint64_t at = hit->insn.jump - hit->watch->addr;
+	const enum ex_value_source source = hit->source;
+
+	if (hit->insn.jump == 0 || at >= EX_VALUE_MAX ||
+	    !ex_value_known(&hit->old, (unsigned)at, sizeof(hit->pc)) ||
+	    ex_value_number(&hit->old, (unsigned)at, sizeof(hit->pc)) ==
+	    hit->pc)
+		return;
+	ex_insn_no_jump(&hit->insn);
+	apply(hit, tentative);
+	if (source == EX_VALUE_STOP)
+		hit->source = source;
+}
+
+void
+ex_tracker_given(struct ex_tentative *tentative)
+{
+	struct ex_tracked *w = tentative->tracked;
+	struct ex_hit *hit = tentative->hit;
+	const uint32_t bits = touched(hit);
+
+	if (w != NULL && tentative->listed)
+		unlist(w, tentative);
+	if (w != NULL && w->last == tentative)
+		w->last = NULL;
+	settle_jump(tentative);
+	if ((bits & ~hit->new.known) != 0 || hit->len > size_of(hit->watch))
+		hit->source = EX_VALUE_UNKNOWN;
+	hit->unchanged = hit->source != EX_VALUE_UNKNOWN &&
+	    hit->source != EX_VALUE_LATER && (bits & ~hit->old.known) == 0;
+	for (unsigned i = 0; i < EX_VALUE_MAX && hit->unchanged; i++)
+		if (bits >> i & 1)
+			hit->unchanged = hit->old.byte[i] == hit->new.byte[i];
+}
+
+/* --- memory --- */
+
+/* Fill in what is not known of a hit and of its watch by what was read. */
+static void
+take_reading(const struct ex_value_tracker *s, struct ex_tracked *w,
+    const struct ex_value *got, uint64_t time)
+{
+	struct ex_tentative *tentative = w->last;
+	struct ex_hit *hit = tentative->hit;
+
+	if (!is_blind(s, w, hit->time)) {
+		w->later = got->known & ~w->value.known;
+		w->read = time;
+		put_bytes(&w->value, got, w->later);
+	}
+	if (is_read(hit) || (touched(hit) & ~hit->new.known) == 0)
+		return;
+	tentative->later = got->known & ~hit->new.known;
+	tentative->read = time;
+	put_bytes(&hit->new, got, tentative->later);
+	hit->source = EX_VALUE_LATER;
+}
+
+static void
+look(const struct ex_value_tracker *s, struct ex_tracked *w)
+{
+	const uint64_t size = size_of(w->watch);
+	struct ex_value got = {.known = 0};
+	const uint64_t before = s->values->now();
+	ssize_t n;
+
+	w->last->looked = true;
+	n = s->values->read(w->pid, w->watch->addr, got.byte, size);
+	if (n <= 0 || before < w->time)
+		return;
+	got.known = low_bits((uint64_t)n < size ? (uint64_t)n : size);
+	take_reading(s, w, &got, s->values->now());
+}
+
+void
+ex_tracker_look(struct ex_value_tracker *s)
+{
+	struct ex_tracked *w;
+	size_t i = 0;
+
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		if (is_wanting(s, w))
+			look(s, w);
+}
+
+void
+ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
+    pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w == NULL || w->hit)
+		return;
+	w->pid = pid;
+	if (is_blind(s, w, time))
+		return;
+	if (len > size_of(watch))
+		len = size_of(watch);
+	memcpy(w->value.byte, bytes, len);
+	w->value.known = low_bits(len);
+	w->later = time == 0 ? 0 : w->value.known;
+	w->read = time;
+}
+
+void
+ex_tracker_forget(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->value.known = 0;
+	w->later = 0;
+	w->hit = false;
+}
+
+void
+ex_tracker_unread(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->value.known &= ~w->later;
+	w->later = 0;
+}
+
+void
+ex_tracker_unseen(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->unseen = true;
+	w->value.known = w->later = 0;
+}
+
+void
+ex_tracker_unmapped(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w != NULL)
+		w->unmapped = true;
+}
+
+bool
+ex_tracker_is_unmapped(struct ex_value_tracker *s, const struct ex_watch *watch)
+{
+	const struct ex_tracked *w = tracked_of(s, watch);
+
+	return w != NULL && w->unmapped;
+}
+
+void
+ex_tracker_mapped(struct ex_value_tracker *s, const struct ex_watch *watch,
+    bool shared)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w == NULL)
+		return;
+	w->unseen = w->unseen || shared;
+	w->unmapped = false;
+	w->value.known = w->later = 0;
+}
+
+void
+ex_tracker_born(struct ex_value_tracker *s, const struct ex_record *record)
+{
+	if (s->values == NULL || s->values->follows ||
+	    record->task.pid == record->task.ppid)
+		return;
+	wp_lent_add(&s->lent, &(struct wp_loan){record->task.ppid,
+	    record->task.ptid, record->task.pid});
+	look_at_children(s);
+}
+
+void
+ex_tracker_lost(struct ex_value_tracker *s, uint64_t now)
+{
+	struct ex_tracked *w;
+	size_t i = 0;
+
+	while ((w = ex_table_each(&s->of, &i)) != NULL)
+		disorder(w, now);
+}

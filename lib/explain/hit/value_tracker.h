@@ -1,0 +1,120 @@
+/*
+ * value_tracker: what a watch's bytes were left as, so that the next hit's old value
+ * is known; and what the hit made of them.
+ *
+ * Order.  A hit's time is taken in the trap, soon after the access, but never
+ * at it; on a virtual machine the processor may be taken away in between.  So
+ * times alone do not tell which of two accesses came first.  What does:
+ *
+ *  - accesses of one thread, and of one processor, are in the order of their
+ *    times, since nothing else runs there before the time is taken;
+ *  - others are if their times are at least WINDOW apart.
+ *
+ * Two hits of a watch that follow each other and are neither are in disorder.
+ * No old value is taken from what was tracked
+ *
+ *  - for either of them: a hit waits for WINDOW before it is given out, so that
+ *    one that comes after it can still take its value back;
+ *  - for any hit in the time QUIET after that: who hits often, and has not for
+ *    a while, may have done so unseen, and be held up on its way to the time;
+ *  - for a hit after one that left bytes which nothing tells (a vector store, a
+ *    copy by the kernel): these bytes alone;
+ *  - when records were lost, until the next hit.
+ *
+ * What an instruction loaded itself is known whatever others do.  It is also
+ * what the hit before left, if nothing else tells that, and the two are in
+ * order.
+ *
+ * Writers that make no hit.  What is tracked holds where all writers are seen.  It
+ * is not used for a watch whose bytes others may write in other ways (the
+ * kernel, where its accesses are not watched; whoever maps them, too): that is
+ * said; nor while a child that is not watched may have its parent's memory
+ * (lent.h), nor for what was left in that time.  What an instruction loaded, or
+ * its flags, may contradict: then there is such a writer after all.
+ *
+ * Reading memory.  When nothing tells what a hit left, and it is the last one
+ * that there is, memory is read; that is taken for what it left if no other hit
+ * comes before WINDOW after the reading.
+ *
+ * Where hits must be given out at once times are of no use, since nobody waits
+ * to take a value back.  Then who gives them says whether they are in order.
+ *
+ * What else passes by the watch unseen, the tracker does not know of: see the
+ * manual.
+ */
+#ifndef EX_VALUE_TRACKER_H
+#define EX_VALUE_TRACKER_H
+
+#include "hit/hit.h"
+
+struct ex_value_tracker;
+
+/* What a hit that waits may still lose: its old value; a new one derived from
+   that, or from what the next one loaded; bytes that were read later. */
+struct ex_tentative {
+	struct ex_tentative *next;	/* of a later hit of the same watch */
+	struct ex_tracked *tracked;	/* NULL: there is nothing to lose */
+	struct ex_hit *hit;
+	uint32_t loaded;	/* old's bytes that are certain: it loaded them */
+	uint32_t stored;	/* new's bytes that are: it stored them */
+	uint32_t later;		/* new's bytes that were read later, ... */
+	uint64_t read;		/* ... by this time, ns; or what tells others */
+	bool looked;		/* memory has been read for it, or tried */
+	bool listed;		/* what is tracked has it in mind */
+};
+
+/* A new, empty set for all watches, or NULL when out of memory.  values
+   outlive it. */
+struct ex_value_tracker *ex_tracker_new(const struct ex_value_options *values);
+void ex_tracker_free(struct ex_value_tracker *);
+
+/* A hit was explained: fill in its values, as far as they are known by now, and
+   *tentative, which lives until ex_tracker_given, as the hit does.  The bytes that
+   a stop has read: NULL: none. */
+void ex_tracker_hit(struct ex_value_tracker *, struct ex_hit *,
+    const struct wp_stop_value *, struct ex_tentative *);
+
+/* One more sample of a hit. */
+void ex_tracker_joined(struct ex_value_tracker *, struct ex_tentative *,
+    const struct ex_record *, const struct wp_stop_value *);
+
+/* Whether its values are settled, when all hits of before now are known. */
+bool ex_tracker_settled(const struct ex_value_tracker *,
+    const struct ex_tentative *,
+    uint64_t now);
+
+/* It is given out now. */
+void ex_tracker_given(struct ex_tentative *);
+
+/* Read memory for the hits that are their watches' last. */
+void ex_tracker_look(struct ex_value_tracker *);
+
+/* A watch's first len bytes were these in a process by this time; 0: before
+   anybody could hit it. */
+void ex_tracker_known(struct ex_value_tracker *, const struct ex_watch *, pid_t,
+    const uint8_t *bytes, size_t len, uint64_t time);
+
+/* A watch's bytes are no longer known. */
+void ex_tracker_forget(struct ex_value_tracker *, const struct ex_watch *);
+
+/* What was read of them may be of later. */
+void ex_tracker_unread(struct ex_value_tracker *, const struct ex_watch *);
+
+/* Others may write a watch's bytes without a hit. */
+void ex_tracker_unseen(struct ex_value_tracker *, const struct ex_watch *);
+
+/* How a watch's bytes are mapped is not known: others may write them; then it
+   is.  They are no longer what hits left. */
+void ex_tracker_unmapped(struct ex_value_tracker *, const struct ex_watch *);
+bool ex_tracker_is_unmapped(struct ex_value_tracker *, const struct ex_watch *);
+void ex_tracker_mapped(struct ex_value_tracker *, const struct ex_watch *,
+    bool shared);
+
+/* A FORK record: perhaps a child that is not watched and has its parent's
+   memory. */
+void ex_tracker_born(struct ex_value_tracker *, const struct ex_record *);
+
+/* Hits were lost until now, of any watch. */
+void ex_tracker_lost(struct ex_value_tracker *, uint64_t now);
+
+#endif

@@ -1,0 +1,22 @@
+/*
+ * jump_index: the other way round: which jumps lead to a function.
+ *
+ * Who was called through a pointer may have been the function that runs, or one
+ * that ended in a jump to it.
+ */
+#ifndef EX_JUMP_INDEX_H
+#define EX_JUMP_INDEX_H
+
+#include "module/module.h"
+
+/*
+ * Call fn for each direct jump in some modules that leads to the function that
+ * holds vaddr of another or one of these, maybe by way of other functions; once
+ * each.  fn's non-zero result ends it and is returned; -E2BIG: there are too
+ * many, or too little memory for them; -ENOMEM.  Jumps through pointers are not found.
+ */
+int ex_jump_index_each(struct ex_module *const *in, unsigned n,
+    struct ex_module *of, uint64_t vaddr,
+    int (*fn)(void *arg, struct ex_module *, uint64_t jump), void *arg);
+
+#endif

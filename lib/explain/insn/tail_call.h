@@ -1,0 +1,49 @@
+/*
+ * tail_call: the callers that a stack does not show, since they ended in a jump.
+ *
+ * A function whose last act is a call may jump there instead (a tail call), and
+ * leave nothing of itself on the stack.  But who was called, the instruction
+ * before the return address says: if that is not the function that runs now,
+ * jumps lead from one to the other.  All that may have been made are looked for
+ * in the code; DWARF's call sites tell them from jumps inside of a function.
+ *
+ * Of a call or a jump through a register, or through memory that can change,
+ * nothing is known: whoever runs is taken for the one who was called.
+ */
+#ifndef EX_TAIL_CALL_H
+#define EX_TAIL_CALL_H
+
+#include "module/module.h"
+
+#define EX_TAIL_MAX 16		/* functions between a frame and the next */
+
+/* A function that ended in a jump. */
+struct ex_tail_caller {
+	uint64_t jump;		/* the jump's address; 0: it is one of several */
+	uint64_t entry;		/* address where the function was entered */
+};
+
+struct ex_tail {
+	unsigned n;		/* at least one: who was called */
+	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost first */
+	bool pointer;		/* the innermost may have jumped through one */
+	bool gap;		/* others may be missing, behind the innermost:
+				   or it is not known what was inlined there */
+};
+
+struct ex_tail_calls;		/* answers that were found before */
+
+/* NULL: out of memory. */
+struct ex_tail_calls *ex_tail_calls_new(void);
+void ex_tail_calls_free(struct ex_tail_calls *);
+
+/*
+ * Who is missing in a process between a function that runs, of which pc is an
+ * instruction, and its caller, who is to go on at back.  NULL: nobody, as far
+ * as is known.  *pointer: that is not far, since it was a call, or the last jump,
+ * through a pointer.  Valid until the next call.
+ */
+const struct ex_tail *ex_tail_find(struct ex_tail_calls *, struct ex_process *,
+    uint64_t pc, uint64_t back, bool *pointer);
+
+#endif

@@ -1,0 +1,17 @@
+/*
+ * dwp: what the compiler split off of a program's units, collected in one
+ * file beside it (.dwp).
+ *
+ * libdw reads it one unit a file only.  So a unit is taken out of the package
+ * into such a file, in memory.
+ */
+#ifndef EX_DWP_H
+#define EX_DWP_H
+
+#include "module/module.h"
+
+/* A file with what was split off of the unit with this id; -1: the module has no
+   package, or that has no such unit, or makes no sense. */
+int ex_dwp_unit(struct ex_module *, uint64_t id);
+
+#endif

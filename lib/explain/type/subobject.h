@@ -1,0 +1,47 @@
+/*
+ * subobject: the smallest object that holds some bytes of a variable: the variable
+ * itself, a member, an element, some elements in a row, a bit-field.
+ *
+ *	table[3].peer.port	bytes of a member
+ *	name[4]@8		of eight elements: as gdb writes it
+ *	counter			of std::atomic<long> counter
+ *
+ * Base classes and members without a name add nothing to a path.  Of a union it
+ * is the first member that has an object of exactly these bytes, else the first
+ * that holds them.  Where a library's class is nothing but its one member (as
+ * std::atomic and std::unique_ptr are), and that has a name that only libraries
+ * may use, value and bytes are the member's, path and type those of the class.
+ */
+#ifndef EX_SUBOBJECT_H
+#define EX_SUBOBJECT_H
+
+#include "type/type_layout.h"
+#include "type/variable.h"
+
+#define EX_PATH_MAX 512	/* characters of a path, with its NUL */
+
+struct ex_subobject {
+	char path[EX_PATH_MAX];
+	uint64_t vaddr, size;	/* where it lies */
+	const struct ex_layout *layout;	/* what it is; or the structure that it
+					   is bit-fields of */
+	const struct ex_member *field;	/* it is this bit-field; NULL: none */
+	bool fields;		/* it is the bit-fields that these bytes hold */
+	uint64_t within;	/* where it begins in their structure */
+
+	/* its type's name, for ex_type_name */
+	Dwarf_Die type;
+	unsigned dimension;
+	uint64_t slice;
+	bool tags;
+};
+
+/* How many bytes a member has in a structure of this size: an array at its end
+   that does not say how long it is has the rest. */
+uint64_t ex_member_size(const struct ex_member *, uint64_t size);
+
+/* The part that the len bytes at a module's vaddr are.  False: none known. */
+bool ex_subobject_find(struct ex_module *, uint64_t vaddr, uint64_t len,
+    struct ex_subobject *);
+
+#endif

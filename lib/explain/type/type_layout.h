@@ -1,0 +1,93 @@
+/*
+ * type_layout: a type as its values need it: what kind of number, which members
+ * where.  Made from debug information once, kept for its module.
+ *
+ * Names that types only have for their readers (typedef) or compilers (const,
+ * volatile, _Atomic) have no layout of their own.  Members and enumerators are
+ * read when they are first asked for, so types may refer to each other in
+ * circles.
+ */
+#ifndef EX_TYPE_LAYOUT_H
+#define EX_TYPE_LAYOUT_H
+
+#include <elfutils/libdw.h>
+
+#include "module/module.h"
+
+enum ex_kind {
+	EX_OPAQUE,	/* nothing is known of its values */
+	EX_SIGNED,	/* numbers of 1 to 8, or 16 bytes */
+	EX_UNSIGNED,
+	EX_BOOL,
+	EX_CHAR,	/* one byte that may be a character */
+	EX_UTF,		/* a Unicode code unit */
+	EX_FLOAT,
+	EX_COMPLEX,	/* two of those */
+	EX_ENUM,
+	EX_POINTER,	/* references too */
+	EX_STRUCT,	/* classes and unions too */
+	EX_ARRAY,
+	EX_STRING,	/* of characters, as many as it has bytes (Fortran) */
+};
+
+struct ex_layout {
+	enum ex_kind kind;
+	uint64_t size;		/* bytes; 0: not known */
+	const char *name;	/* of a base type; NULL: none */
+	bool is_signed;		/* ENUM: its numbers */
+	bool flags;		/* ENUM: its enumerators are bits (members) */
+	bool partial;		/* STRUCT: there is more to it (members) */
+	bool is_union;		/* STRUCT: members lie over each other */
+	bool open;		/* ARRAY: how many it has is not known */
+	uint64_t first, count;	/* ARRAY: the first index, and how many */
+	const struct ex_layout *element;	/* ARRAY: of each */
+	Dwarf_Die type;		/* the debug information's type, */
+	unsigned dimension;	/* ARRAY: from this dimension of it on */
+
+	/* type_layout.c's own */
+	struct ex_layout_cache *layouts;
+	bool filled;		/* what follows is known */
+	struct ex_member *member;
+	struct ex_enumerator *enumerator;
+	size_t n, cap;		/* of either */
+};
+
+/* A member of a structure, union or class; or its base class. */
+struct ex_member {
+	const char *name;	/* NULL: none; its own members are as its
+				   holder's */
+	const struct ex_layout *layout;
+	Dwarf_Die type;		/* as it is declared */
+	uint64_t offset;	/* bytes from its holder's start */
+	uint64_t bit;		/* a bit-field: its lowest bit, from the */
+	unsigned bits;		/* holder's start; how many (up to 128); 0: no
+				   bit-field */
+};
+
+struct ex_enumerator {
+	const char *name;
+	uint64_t value;		/* cut to the type's size */
+};
+
+struct ex_layout_cache;
+
+/* The layouts of a module.  NULL: out of memory. */
+struct ex_layout_cache *ex_layout_cache_new(struct ex_module *);
+void ex_layout_cache_free(struct ex_layout_cache *);
+
+/* The layout of a type; one of no kind and size when none can be had. */
+const struct ex_layout *ex_layout_of(struct ex_layout_cache *,
+    const Dwarf_Die *type);
+
+/* The members of an EX_STRUCT, in the order of their declaration; all but those
+   of open arrays lie inside of it. */
+size_t ex_layout_members(const struct ex_layout *, const struct ex_member **);
+
+/* The enumerators of an EX_ENUM. */
+size_t ex_layout_enumerators(const struct ex_layout *,
+    const struct ex_enumerator **);
+
+/* What an EX_POINTER points to; nothing, if its unit only declares that. */
+const struct ex_layout *ex_layout_target(const struct ex_layout *);
+
+#endif
