@@ -2,35 +2,37 @@
  * account: which watches an instruction has touched.
  *
  * Overview.  When one step touches several watches, or several debug registers
- * of one, the kernel sends a single SIGTRAP, for one of them; but it counts each.
- * So for every watch there are two numbers: what the kernel has counted, and
- * `seen`, how many of these accesses a handler has accounted for.
+ * of one, the kernel sends a single SIGTRAP, for one of them; but it counts
+ * each.  So for every watch there are two numbers: what the kernel has counted,
+ * and `seen`, how many of these accesses a handler has accounted for.
  *
  *	counted ----+---------------+-------------> what the debug registers saw
  *	            | on their way  |
  *	seen    ----+---------------> what handlers know of
  *
- * A handler accounts for its own signal's access first.  If its watch, or another
- * one, is then ahead (counted > seen), the step has touched that as well: for
- * another watch it is a hit, too, and all of it is accounted for: it is claimed.
+ * A handler accounts for its own signal's access first.  If its watch, or
+ * another one, is then ahead (counted > seen), the step has touched that as
+ * well: for another watch it is a hit, too, and all of it is accounted for: it
+ * is claimed.
  *
  * With one thread this is exact, if nothing was lost.  With several, what is
- * ahead may be on its way to another thread's handler.  If the other watch covers
- * the whole of the debug register that fired, for at least the same accesses, it
- * was touched for certain.  Else others get a moment to account for theirs, and
- * what is still ahead is claimed.  This goes wrong
+ * ahead may be on its way to another thread's handler.  If the other watch
+ * covers the whole of the debug register that fired, for at least the same
+ * accesses, it was touched for certain.  Else others get a moment to account
+ * for theirs, and what is still ahead is claimed.  This goes wrong
  *  - when the other thread is kept from its handler for longer, or has the
- *    signal blocked: a hit is told of twice, once here;
+ *    signal blocked: a hit is reported twice, once here;
  *  - when two threads claim one access at the same time: one of them gets it;
  *  - when accesses had been lost before: they are claimed.
- * The helper decides by the instruction's operands where it can, what was a hit,
- * and also how many accesses there were (watch/tally.c).
+ * Where it can, the helper decides by the instruction's operands what was a
+ * hit, and also how many accesses there were (watch/tally.c).
  *
- * Nothing that was told may be left over, however, for that would be said to be
- * lost.  So nobody leaves while a watch is ahead, unless he has claimed as much
- * as his step can have touched.  And what is ahead is seen only in this order:
- * seen is read, then counted, and then seen is changed if it still is what was
- * read.  Two steps of two registers each, with the count of before:
+ * Nothing that was reported may be left over, however, because it would be
+ * counted as lost.  So a thread does not leave while a watch is ahead, unless
+ * it has claimed as much as its step can have touched.  And what is ahead is
+ * seen only in this order: seen is read, then counted, and then seen is changed
+ * if it still is what was read.  Two steps of two registers each, with the
+ * count of before:
  *
  *	first thread		second thread		counted	seen
  *	access						2	0
@@ -42,18 +44,19 @@
  *				claims one		4	3
  *
  * The one left over is the first thread's: what its count says is seen was the
- * second's.  With the change of seen, which fails, it reads both again, and finds
- * 2 or 3 of 4.  It is the same with those who give others a moment.
+ * second's.  With the change of seen, which fails, it reads both again, and
+ * finds 2 or 3 of 4.  The same holds for threads that give others a moment.
  *
- * Who leaves when nothing is ahead, leaves nothing over: what is counted later has
- * handlers of its own.  Who claims more than is his has claimed another one's: that
- * one's handler finds more seen than counted, and corrects it.
+ * A thread that leaves when nothing is ahead leaves nothing over: what is
+ * counted later has handlers of its own.  A thread that claims too much has
+ * claimed an access of another: that one's handler finds more seen than
+ * counted, and corrects it.
  *
  * A step of an instruction touches each debug register at most once, but of a
- * watch that has several it may touch them all.  A system
- * call may touch it any number of times (a copy counts up to once a byte), and
- * so may what happens while the signal is blocked: then what is counted is taken
- * as seen.  Watches with a period have no say: their accesses are no hits.
+ * watch that has several it may touch them all. A system call may touch it any
+ * number of times (a copy counts up to once a byte), and so may what happens
+ * while the signal is blocked: then what is counted is taken as seen.  Watches
+ * with a period are left out: their accesses are not hits.
  */
 #include <sched.h>
 #include <string.h>
@@ -125,9 +128,10 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 	    is_counted(w, count);
 }
 
-/* Whether there are accesses nobody accounts for so far.  seen is read first, so
-   that what it has is counted.  A watch that a handler claimed an access of, just
-   before its own signal's, has seen more than was counted: corrected here. */
+/* Whether there are accesses that no thread has accounted for so far.  seen is
+   read first, so that what it has is counted.  A watch that a handler claimed
+   an access of, just before its own signal's, has seen more than was counted:
+   corrected here. */
 static bool
 is_ahead(struct wp_watch *w, struct counts *now)
 {
@@ -166,7 +170,7 @@ most(const struct wp_watch *w, enum wp_steps steps)
 	return steps == WP_STEP_MANY ? UINT64_MAX : w->nslots;
 }
 
-/* What several threads touch at the same time cannot be told apart. */
+/* Accesses by several threads at the same time cannot be distinguished. */
 uint32_t
 wp_account_slots(struct wp_watch *w)
 {
@@ -230,8 +234,8 @@ is_covered(const struct wp_watch *w, const struct wp_slot *by)
 }
 
 /* Give the handlers of other threads the time to account for theirs.  false:
-   they have done so.  As long as less is seen than was counted before, nobody
-   has to count again. */
+   they have done so.  As long as less is seen than was counted before, no
+   thread has to count again. */
 static bool
 stays_ahead(struct wp_watch *w, struct counts *now)
 {
@@ -263,8 +267,8 @@ account_sure(struct wp_watch *w, const struct counts *then)
 	return true;
 }
 
-/* What fails was changed meanwhile, by other threads; or by this very code, if
-   the watch is on its stack: then it would go on for ever. */
+/* If it fails, other threads have changed it in the meantime; or by this very
+   code, if the watch is on its stack: then it would go on for ever. */
 bool
 wp_account_also(struct wp_watch *w, const struct wp_slot *told,
     enum wp_steps steps)

@@ -34,7 +34,7 @@ have_done(struct wp_channel *channel, struct wp_channel_watch *words)
 }
 
 /* A debug register that is off makes no hit any more, even before it is
-   disarmed, for which nobody needs to wait. */
+   disarmed, so no thread needs to wait for that. */
 int
 wp_helper_switch(struct wp_watch *w, bool on)
 {

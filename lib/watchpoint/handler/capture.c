@@ -3,10 +3,10 @@
  *
  * How memory is read that may not be there: rt_sigprocmask(2) with a `how` that
  * does not exist reads the 8 bytes of the mask first, and says EFAULT when it
- * cannot, else EINVAL.  One such call for each two pages, where they meet, and the
- * copy cannot fault: nobody unmaps the stack of a thread that is in this handler.
- * It takes a fifth of what process_vm_readv(2) takes, and is a call that no
- * seccomp filter refuses.
+ * cannot, else EINVAL.  One such call for each two pages, where they meet, and
+ * the copy cannot fault: the stack of a thread that is in this handler is not
+ * unmapped.  It takes a fifth of what process_vm_readv(2) takes, and is a call
+ * that no seccomp filter refuses.
  */
 #include "handler/capture.h"
 

@@ -15,7 +15,7 @@
 #include <sys/types.h>
 #include <ucontext.h>
 
-/* What of a sample the registers do not tell. */
+/* The part of a sample that the registers do not contain. */
 struct wp_captured {
 	uint64_t id;
 	uint64_t addr;		/* watched */

@@ -4,17 +4,17 @@
  * Overview.  One memfd, mapped by both.  The program's signal handler puts each
  * hit into a cell, as a perf sample; the helper explains it and gives the cell
  * back.  What is rarer goes by requests, one at a time, which the program makes
- * and the helper answers.  Neither side trusts the other's memory with more than
- * words: lengths and indexes that are read from here are checked by the helper,
- * and nothing in here is a pointer.
+ * and the helper answers.  Neither side trusts the other's memory with more
+ * than words: lengths and indexes that are read from here are checked by the
+ * helper, and nothing in here is a pointer.
  *
  * Cells are a bounded queue of many writers and one reader.  A writer takes the
- * next ticket t and cell t modulo WP_CELLS, whose turn tells whose it is:
+ * next ticket t and cell t modulo WP_CELLS, whose turn says which side owns it:
  *
  *	turn == t		free for ticket t
  *	turn == t + 1		filled: the helper's
- *	turn == t + 2		explained, with WP_CELL_REPLY: the writer's, who
- *				reads the reply and gives the cell back
+ *	turn == t + 2		explained, with WP_CELL_REPLY: the writer's,
+ *				which reads the reply and gives the cell back
  *	turn == t + WP_CELLS	given back: free for the next round
  *
  * so hits are explained in the order of their tickets.  A writer that waits for
@@ -22,9 +22,9 @@
  * the helper sleeps on bell.
  *
  * Life: the word helper holds the helper's thread id and is on that thread's
- * robust list (set_robust_list(2)): whatever the helper dies of, the kernel sets
- * FUTEX_OWNER_DIED in it.  Whoever waits for the helper waits with a timeout and
- * looks there.
+ * robust list (set_robust_list(2)): whatever the helper dies of, the kernel
+ * sets FUTEX_OWNER_DIED in it.  Whoever waits for the helper waits with a
+ * timeout and looks there.
  *
  * Signal safety: functions marked so are called by the signal handler.
  */
@@ -71,7 +71,8 @@ enum wp_cell_flags {
 	WP_CELL_BYTES = 256,	/* and byte what its bytes were just before */
 };
 
-/* A watch as a hit knows it: copied, since it may be closed meanwhile. */
+/* A watch as a hit knows it: copied, since the watch may be closed in the
+   meantime. */
 struct wp_cell_watch {
 	char label[WP_LABEL_MAX];	/* NUL-terminated */
 	uint64_t addr, len;		/* the whole region */
@@ -92,8 +93,8 @@ struct wp_cell {
 	uint32_t flags;			/* enum wp_cell_flags */
 	uint64_t nth;			/* the watch's hits, with this one */
 	uint64_t counted;		/* its accesses so far, of all threads */
-	uint64_t silent;		/* of these, at least so many are of no
-					   cell */
+	uint64_t silent;		/* of these, at least this many belong
+					   to no cell */
 	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
 	struct wp_cell_watch watch;	/* whose hit the signal said it is */
 	/* watches whose counts have moved without a signal of their own: the
@@ -117,8 +118,8 @@ enum wp_ask {
 				   with WP_USER_ONLY); answer: as many regions,
 				   their labels; the watches of a preloaded
 				   library */
-	WP_ASK_ARMED,		/* and now they are open; or, with a text, they
-				   cannot be had, for this reason */
+	WP_ASK_ARMED,		/* and now they are open; or, with a text, why
+				   they cannot be had */
 	WP_ASK_HOLD,		/* hold still every thread but tid */
 	WP_ASK_GO,		/* let them go on */
 	WP_ASK_ARM,		/* arm slots of watch index in tid, or (0) in all
@@ -154,7 +155,7 @@ struct wp_settled {
 	_Atomic uint32_t number;	/* which one it is, written last; 0: the
 					   bytes are not known */
 	uint32_t alone;			/* the program had one thread then, so
-					   that nobody was counted */
+					   that no other thread was counted */
 	uint64_t nth, counted, silent;	/* as in a cell */
 	uint64_t time;			/* before they were read, ns */
 	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
@@ -168,7 +169,7 @@ struct wp_channel_watch {
 	uint32_t stray;			/* WP_STRAY is set */
 	uint32_t signal;		/* that tells of its hits */
 	uint32_t kernel;		/* the kernel's accesses are seen, too */
-	uint32_t exact;			/* each access that is counted is told:
+	uint32_t exact;			/* each counted access is reported:
 				   no period, no thread covered twice */
 	_Atomic uint64_t hits;		/* what its events have counted and the
 				   handler accounted for */
@@ -192,7 +193,7 @@ struct wp_channel {
 	_Atomic uint32_t helper;	/* see Life; 0: none yet */
 	_Atomic uint32_t ready;		/* futex: 0 not yet; 1 the helper serves */
 	_Atomic uint32_t off;		/* set by the helper: no more hits wanted */
-	_Atomic pid_t program;		/* whose it is; 0: nobody's yet */
+	_Atomic pid_t program;		/* whose it is; 0: not owned yet */
 	pid_t helper_pid;		/* set by the helper */
 	uint32_t stack;			/* bytes to capture, multiple of 8 */
 	/* What each side writes at each hit has a cache line of its own. */
@@ -209,22 +210,22 @@ struct wp_channel {
 					   threads began to have their signals
 					   blocked for wp_watches_lock, and had
 					   them no more */
-	_Atomic uint32_t gaps;		/* by the helper: how often the threads that
-					   it arms were left to themselves, since
-					   who traces them was killed */
+	_Atomic uint32_t gaps;		/* by the helper: how often the threads
+					   that it arms were untraced, because
+					   their tracer was killed */
 	_Atomic uint32_t children;	/* by children that fork(2) made: how
 					   many there are that a watch did not
 					   follow into */
 	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
 					   another now */
-	_Atomic uint64_t handled;	/* by the program: hits of which handlers
-					   were told, and that nobody wants
+	_Atomic uint64_t handled;	/* by the program: hits that only
+					   handlers got, and that are not to be
 					   printed */
-	_Atomic uint64_t undelivered;	/* accesses counted, exact, and of which no
-				   handler was told: SIGTRAP blocked, ignored or
-				   another's */
-	char warning[256];		/* by the program, one line; told at
-					   goodbye or with the next hit */
+	_Atomic uint64_t undelivered;	/* accesses counted, exact, and accesses
+				   that reached no handler: SIGTRAP blocked,
+				   ignored or another's */
+	char warning[256];		/* by the program, one line; reported
+					   at goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
 	struct wp_request request;
 	struct wp_channel_watch watch[WP_WATCHES_MAX];
@@ -247,7 +248,7 @@ void wp_channel_attr(struct perf_event_attr *);
  */
 
 /*
- * Have the channel for this process, if it is nobody's yet, or was this
+ * Have the channel for this process, if it is not owned yet, or was this
  * process's before an execve(2): then what that left unfinished is cleared
  * away.  -EBUSY: it is another process's.
  */

@@ -30,7 +30,7 @@ wp_futex_wait(const _Atomic uint32_t *word, uint32_t value, int ms)
 	return err;
 }
 
-/* Wake all who sleep there. */
+/* Wake all threads that sleep there. */
 static inline void
 wp_futex_wake(const _Atomic uint32_t *word)
 {

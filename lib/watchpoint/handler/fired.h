@@ -2,11 +2,11 @@
  * fired: what an event that signals one thread has seen (the async delivery).
  *
  * Overview.  Its signal is a standard one, so that there always is room for it;
- * but one that is pending stands for all that comes before it is taken, of this
- * event and of others.  So each event has a ring, of a page, into which the
- * kernel writes where in the program the thread was at each overflow.  If it was
- * where the signal finds it, the signal comes of the step before; else the signal
- * is late, and comes of something that is not known.  How many accesses there
+ * but while one is pending it stands for all that follow, of this event and of
+ * others.  So each event has a ring, of a page, into which the kernel writes
+ * where in the program the thread was at each overflow.  If it was where the
+ * signal finds it, the signal comes of the step before; else the signal is
+ * late, and comes of something that is not known.  How many accesses there
  * were, the event's count says.
  *
  * Signal safety: wp_fired_take is async-signal-safe.

@@ -86,7 +86,7 @@ tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 		wp_run_tell(run, w, slots, times);
 }
 
-/* The watches that this thread's events tell of.  Whether the descriptor is that
+/* The watches that this thread's events name.  Whether the descriptor is that
    of one of ours. */
 static bool
 tell_events(struct wp_run *run, int fd, int code)
@@ -138,7 +138,7 @@ tell_perf(struct wp_run *run, const struct told_by *by, uint64_t times)
 }
 
 /* A debug register fired that a tracer had set and could not clear when it was
-   killed.  Which one is not told. */
+   killed.  Which one is not known. */
 static void
 tell_raw(struct wp_run *run)
 {

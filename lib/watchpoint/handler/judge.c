@@ -47,7 +47,7 @@ account(struct wp_run *run)
 	}
 }
 
-/* Whether it may have been hit, too, and counts tell of it. */
+/* Whether it may have been hit too, and counts show it. */
 static bool
 is_candidate(struct wp_run *run, const struct wp_watch *w)
 {
@@ -56,7 +56,7 @@ is_candidate(struct wp_run *run, const struct wp_watch *w)
 	    (w->tid == 0 || w->tid == run->tid) && !wp_run_tells(run, w);
 }
 
-/* The other watches that the step touched; async and ptrace tell them all. */
+/* The other watches that the step touched; async and ptrace report them all. */
 static void
 tell_also(struct wp_run *run)
 {

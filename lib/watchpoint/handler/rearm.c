@@ -2,10 +2,11 @@
  * rearm: events that fire once, of the async delivery: after a hit they are
  * armed again, once the thread is behind the access (step.c).
  *
- * Some kernels stop an event for good when it has used up its overflow; it comes
- * to life only under wp_perf_once, by its own thread and while it is enabled.  So
- * it is armed even if the watch was disabled meanwhile, and disabled then; and
- * that is done again when somebody was disabling events just then.
+ * Some kernels stop an event for good when it has used up its overflow; it
+ * comes to life only under wp_perf_once, by its own thread and while it is
+ * enabled.  So it is armed even if the watch has been disabled in the meantime,
+ * and disabled then; and this is repeated if another thread was disabling
+ * events just then.
  *
  * Signal safety: everything here is async-signal-safe.
  */
@@ -28,7 +29,7 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 /* Changes of any watch that disable events for a while, or more. */
 static _Atomic unsigned begun, ended;
 
-enum { TRIES = 100 };	/* who is at it may be the interrupted thread */
+enum { TRIES = 100 };	/* the thread that is at it may be the interrupted one */
 
 void
 wp_async_change_begin(void)
@@ -48,7 +49,7 @@ period_of(const struct wp_watch *w)
 	return w->attr.period > 0 ? w->attr.period : 1;
 }
 
-/* Give it another overflow, with nobody disabling it in between. */
+/* Give it another overflow, without another thread disabling it in between. */
 static int
 load(int fd, uint64_t period)
 {
@@ -162,7 +163,7 @@ wp_rearm_is_step_end(int sig, const siginfo_t *info)
 	    info->si_fd == self.step.fd;
 }
 
-/* Without it the same hit would come for ever. */
+/* Without it the same hit would come again and again. */
 static void
 cannot_step(const struct wp_run *run)
 {

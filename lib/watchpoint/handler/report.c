@@ -85,9 +85,10 @@ put_name(struct wp_cell *cell, uint64_t now)
 	memcpy(cell->comm, self.name, sizeof(cell->comm));
 }
 
-/* Where the hit stands among all accesses to its watch.  What else there was is
-   counted only for who waits: it takes as long as the rest.  With others about,
-   what it left is what is there before they are counted, if they are not. */
+/* The place of the hit among all accesses to its watch.  Other accesses are
+   counted only for a thread that waits: it takes as long as the rest.  With
+   other threads, what it left is what is there before they are counted, if they
+   are not. */
 static void
 put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
@@ -108,7 +109,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 		cell->flags |= WP_CELL_BYTES;
 }
 
-/* The first told of is reported. */
+/* The first that is named is reported. */
 static void
 fill(struct wp_cell *cell, const struct wp_run *run,
     const struct wp_channel *channel)

@@ -11,13 +11,14 @@
  *	    ") by " COMM "[" PID "/" TID "]" { " (" REMARK ")" }
  *	"watchpoint:   #" NUMBER " frame " INDEX " " PC [ " " MODULE "+" OFFSET ]
  *
- * NUMBER counts the hits that this process has told so.  ACCESS is write, read,
- * access or execute: what was watched for.  REMARK is "stray", or "late": the
- * signal had been blocked.  ADDRESS, PC and OFFSET are 0x and hexadecimal
- * digits, LEN and the rest decimal.  Frame 0 is where the thread goes on (behind
- * the instruction, but for execute), the others are return addresses.  OFFSET is
- * counted from where the first mapping of the file begins.  In LABEL, COMM and
- * MODULE control characters and \ are shown as \xNN.
+ * NUMBER counts the hits that this process has reported in this way.  ACCESS is
+ * write, read, access or execute: what was watched for.  REMARK is "stray", or
+ * "late": the signal had been blocked.  ADDRESS, PC and OFFSET are 0x and
+ * hexadecimal digits, LEN and the rest decimal.  Frame 0 is where the thread
+ * goes on (behind the instruction, but for execute), the others are return
+ * addresses.  OFFSET is counted from where the first mapping of the file
+ * begins.  In LABEL, COMM and MODULE control characters and \ are shown as
+ * \xNN.
  *
  * Callers are found by frame pointers, as far as they make sense: upwards, and
  * return addresses in code.

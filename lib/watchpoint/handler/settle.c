@@ -2,19 +2,20 @@
  * settle: what a watch's bytes are before it is hit, for the old value of that
  * hit.
  *
- * Overview.  A hit finds what the hit before it left, if nobody came between
- * them.  Before the first hit, and after what changes bytes or the watch itself
- * (wp_enable, wp_move, permitted accesses), they are read here, and told to the
- * helper with a number.  A hit's cell says the last number that it found.
+ * Overview.  A hit finds what the previous hit left, if no other access came
+ * between them.  Before the first hit, and after what changes bytes or the
+ * watch itself (wp_enable, wp_move, permitted accesses), they are read here,
+ * and passed to the helper with a number.  A hit's cell says the last number
+ * that it found.
  *
  *	wp_unsettle	a new number
  *	...		the watch is enabled, moved
  *	wp_settle	its bytes
  *
  * Where a watch sees reads nothing is read, since that would be a hit of it.
- * Whether somebody accessed the bytes meanwhile, before or after they were
- * read, the helper finds out by the counts that are told with both (order.c).
- * With one thread there is nobody to be counted.
+ * The helper finds out whether another thread accessed the bytes in the
+ * meantime, before or after they were read, by the counts that come with both
+ * (order.c).  With one thread there is no other to be counted.
  *
  * Signal safety: everything here is async-signal-safe.
  */

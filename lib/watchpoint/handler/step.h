@@ -2,10 +2,10 @@
  * step: over an instruction that was trapped before it was executed.
  *
  * Some processors (arm64) trap before the access.  A thread that goes on from
- * there meets the watch again, and so on for ever: the kernel would step over the
- * instruction, but what it steps over is the first one of the signal handler.  So
- * the watch stays off, in this thread alone, until the thread has come to the
- * next instruction:
+ * there meets the watch again, and so on without end: the kernel would step
+ * over the instruction, but what it steps over is the first one of the signal
+ * handler.  So the watch stays off, in this thread alone, until the thread has
+ * come to the next instruction:
  *
  *	hit		its event has used up its one overflow (deliver_async.c)
  *	handler		an event on the execution of the next instruction

@@ -209,7 +209,7 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 	return outer;
 }
 
-/* It calls nothing before it has said that it is on. */
+/* It calls nothing before it has marked itself as running. */
 HANDLER static void
 on_signal(int sig, siginfo_t *info, void *context)
 {

@@ -2,7 +2,7 @@
  * trap: what the parts of the signal handler share.
  *
  *	trap.c		from a signal to what it does
- *	trap_run.c	the watches in use meanwhile
+ *	trap_run.c the watches in use during that
  *	identify.c	which watches a signal names
  *	account.c	which watches the step touched
  *	judge.c		which of them were hit
@@ -57,11 +57,11 @@ void wp_chain(int sig, siginfo_t *, ucontext_t *, struct sigaction *wanted);
 /* How many accesses a signal stands for. */
 enum wp_steps {
 	WP_STEP_ONE,		/* one instruction */
-	WP_STEP_MANY		/* no telling: the kernel's, or late */
+	WP_STEP_MANY		/* not known: the kernel's, or late */
 };
 
-/* A signal told of an access to this watch (users is raised), or of so many.  And
-   the helper will not hear of it.  Result: as of the next. */
+/* A signal reported an access to this watch (users is raised), or that many.
+   And the helper will not hear of it.  Result: as of the next. */
 uint32_t wp_account(struct wp_watch *, enum wp_steps);
 void wp_account_times(struct wp_watch *, uint64_t times);
 
@@ -70,14 +70,14 @@ void wp_account_times(struct wp_watch *, uint64_t times);
 uint32_t wp_account_slots(struct wp_watch *);
 void wp_account_silent(struct wp_watch *);
 
-/* All accesses to a watch so far, by whichever thread.  false: not all are
+/* All accesses to a watch so far, by any thread.  false: not all are
    counted, or it takes too long. */
 bool wp_count_all(const struct wp_watch *, uint64_t *);
 
 /* Whether the program has one thread; if that is not known, false. */
 bool wp_is_alone(void);
 
-/* Whether the step that was told of by a signal of one watch (its slot; NULL:
+/* Whether the step that a signal of one watch reported (its slot; NULL:
    not known) has touched this other one, too: then it is accounted for. */
 bool wp_account_also(struct wp_watch *, const struct wp_slot *,
     enum wp_steps);

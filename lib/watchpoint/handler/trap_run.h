@@ -92,10 +92,10 @@ bool wp_run_tells(struct wp_run *, const struct wp_watch *);
 void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots,
     uint64_t times);
 
-/* Account for one that is told.  Its slots. */
+/* Account for one that is reported.  Its slots. */
 uint32_t wp_told_account(const struct wp_told *, enum wp_steps);
 
-/* Account for what is told, and drop it: it is no hit. */
+/* Account for what is reported, and drop it: it is no hit. */
 void wp_run_drop(struct wp_run *, enum wp_steps);
 
 /*
@@ -105,7 +105,7 @@ void wp_run_drop(struct wp_run *, enum wp_steps);
 /* Whether sig_data, of the kernel or of the tracer, is of our making. */
 bool wp_signal_is_ours(const siginfo_t *);
 
-/* Which watches a signal tells of.  false: it is not ours, or the program's as
+/* Which watches a signal reports.  false: it is not ours, or the program's as
    well. */
 bool wp_identify(struct wp_run *, int sig, const siginfo_t *);
 
@@ -158,11 +158,11 @@ void wp_rearm_forked(void);
 bool wp_own_access(int sig, siginfo_t *, ucontext_t *,
     const ucontext_t *outer, bool begins);
 
-/* Account for what the tracer of ptrace has counted meanwhile: it keeps one
-   signal for all of it. */
+/* Account for what the tracer of ptrace has counted in the meantime: it keeps
+   one signal for all of it. */
 void wp_own_counted(void);
 
-/* Send what came meanwhile and was not ours again. */
+/* Send again what came in the meantime and was not ours. */
 void wp_own_deferred(void);
 
 /* Whether the last return from a handler made these hits: then they are

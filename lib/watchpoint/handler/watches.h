@@ -54,8 +54,8 @@ struct wp_watch {
 	struct wp_armed *armed;		/* narmed of them, mapped memory */
 	_Atomic size_t narmed;		/* the handler may look at these */
 	size_t mapped;			/* bytes of armed */
-	_Atomic uint64_t hits;		/* the handler was told of */
-	_Atomic uint64_t until;		/* it is disabled at so many hits */
+	_Atomic uint64_t hits;		/* the handler got */
+	_Atomic uint64_t until;		/* it is disabled at this many hits */
 	_Atomic uint64_t seen;		/* accesses accounted for, by wp_seen:
 					   see account.c */
 	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
@@ -63,7 +63,7 @@ struct wp_watch {
 	_Atomic uint64_t silent;	/* of these, dropped: the helper does not
 					   hear of them */
 	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
-	_Atomic bool settling;		/* somebody is at it */
+	_Atomic bool settling;		/* a thread is at it */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;			/* a thread may be missed or counted twice */
@@ -197,8 +197,8 @@ int wp_watch_count_slots(const struct wp_watch *,
 void wp_async_change_begin(void);
 void wp_async_change_end(void);
 
-/* Of a watch that the helper arms, which is told by words in the channel
-   (by_helper.c): switch it, and count its accesses.  0 or -errno. */
+/* Of a watch that the helper arms, which learns of it through words in the
+   channel (by_helper.c): switch it, and count its accesses.  0 or -errno. */
 int wp_helper_switch(struct wp_watch *, bool on);
 int wp_helper_count(const struct wp_watch *, uint64_t *);
 
