@@ -10,7 +10,10 @@
 
 #include "os/proc.h"
 
-enum { SAMPLES = 10 };	/* of a thread, a millisecond apart */
+enum {
+	SAMPLES = 10,		/* of a thread, a millisecond apart */
+	LIBC_SIGNAL = 33,	/* which the C library lets nobody block */
+};
 
 static bool
 has(uint64_t signals, int sig)
@@ -25,7 +28,8 @@ name_of(int sig)
 }
 
 /* Whether a thread blocks a signal, and not only for a moment, nor for the
-   library's lock. */
+   library's lock.  The C library blocks all signals while it makes a thread, which
+   a program may do most of the time. */
 static bool
 is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
     struct wp_proc_status *status)
@@ -40,6 +44,7 @@ is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
 		blocks = wp_proc_status(tid, status) == 0 &&
 		    status->tgid == atomic_load(&channel->program) &&
 		    has(status->blocked, sig) &&
+		    !has(status->blocked, LIBC_SIGNAL) &&
 		    atomic_load(&channel->locks) == locks &&
 		    atomic_load(&channel->unlocks) == locks;
 	}

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "child.h"
 #include "watch/look.h"
@@ -18,6 +19,7 @@ static struct shared {
 /* A program whose only thread deals with SIGTRAP so. */
 struct dealing {
 	bool caught, ignored, blocked;
+	bool all;			/* signals, as only libc blocks them */
 	uint32_t locks, unlocks;	/* of the library's lock, so far */
 	const char *threads, *alone;	/* what is said if threads are looked at,
 					   and if not; NULL: nothing */
@@ -33,6 +35,7 @@ static void
 be_like(void *arg)
 {
 	const struct dealing *c = arg;
+	const uint64_t all = UINT64_MAX;
 	sigset_t set;
 
 	(void)sigemptyset(&set);
@@ -40,6 +43,9 @@ be_like(void *arg)
 	(void)signal(SIGTRAP, c->caught ? nothing :
 	    c->ignored ? SIG_IGN : SIG_DFL);
 	(void)sigprocmask(c->blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+	if (c->all)
+		(void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL,
+		    sizeof(all));
 	shared->ready = true;
 	(void)pause();
 }
@@ -60,13 +66,14 @@ static void
 programs_that_are_deaf(void **state)
 {
 	static const struct dealing cases[] = {
-		{true, false, false, 0, 0, NULL, NULL},
-		{true, false, true, 0, 0, "blocks SIGTRAP", NULL},
-		{true, false, true, 7, 7, "blocks SIGTRAP", NULL},
+		{true, false, false, false, 0, 0, NULL, NULL},
+		{true, false, true, false, 0, 0, "blocks SIGTRAP", NULL},
+		{true, false, true, false, 7, 7, "blocks SIGTRAP", NULL},
+		{true, false, true, true, 0, 0, NULL, NULL},
 		/* a thread has it, or waits for it */
-		{true, false, true, 7, 6, NULL, NULL},
-		{false, true, false, 0, 0, "ignores", "ignores"},
-		{false, false, false, 0, 0, "no longer catches",
+		{true, false, true, false, 7, 6, NULL, NULL},
+		{false, true, false, false, 0, 0, "ignores", "ignores"},
+		{false, false, false, false, 0, 0, "no longer catches",
 		    "no longer catches"},
 	};
 	struct wp_channel *channel = shared_memory(sizeof(*channel));
