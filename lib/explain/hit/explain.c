@@ -2,18 +2,18 @@
  * explain: records in, hits out.
  *
  * Overview: most samples are a hit by themselves.  Where values are not asked
- * for, or cannot wait, such a hit is given out at once.  Hits that wait, explained
- * already, are in a queue in order of time: all until their values are settled
- * (value_tracker.h), and those that may get more samples (of a watch of several slots,
- * or from the kernel, whose copies trap once for each step) until these are
- * there:
+ * for, or cannot wait, such a hit is delivered at once.  Hits that wait,
+ * explained already, are in a queue in order of time: all until their values
+ * are settled (value_tracker.h), and those that may get more samples (of a
+ * watch of several slots, or from the kernel, whose copies trap once for each
+ * step) until these are there:
  *
  *	head: oldest                     open, of thread 1   open, of thread 2
  *	 [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit] ----> [hit]
  *
  * A thread has one access at a time, so it has at most one open hit for each
  * watch: closed by its next sample that is not of the same access, or, once it
- * is the head, by time.  Hits are given out from the head while the head is
+ * is the head, by time.  Hits are delivered from the head while the head is
  * closed and settled, so order is kept.
  */
 #include "hit/hit.h"
@@ -385,7 +385,7 @@ call_of_wrapper(const struct ex_stack *stack)
 	    ex_syscall_of_wrapper(stack->frame[0].function);
 }
 
-/* What the system call's arguments say.  A stop tells its number, with the last
+/* What the system call's arguments say.  A stop gives its number, with the last
    of its samples. */
 static void
 explain_call(const struct ex_explainer *e, const struct ex_slot *slot,
@@ -523,7 +523,7 @@ touch_slot(struct ex_hit *hit, const struct ex_slot *slot)
 	touch(hit, from, to - from);
 }
 
-/* Which way it went: the function that did it may tell more than the call.  Of
+/* Which way it went: the function that did it may say more than the call.  Of
    several samples one may have read, and another written. */
 static void
 take_way(struct ex_hit *hit, const char *function, bool first)
@@ -587,7 +587,7 @@ check_buffer(struct ex_hit *hit)
 		call->has_bytes = false;
 }
 
-/* The last sample of a stop tells the call's number.  What earlier ones did is
+/* The last sample of a stop gives the call's number.  What earlier ones did is
    known by them. */
 static void
 explain_again(const struct ex_explainer *e, const struct ex_slot *slot,

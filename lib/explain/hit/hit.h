@@ -1,10 +1,10 @@
 /*
  * hit: one access to a watched region, explained: who, where, what.
  *
- * An explainer takes decoded records in time order and gives hits.  Samples
+ * An explainer takes decoded records in time order and delivers hits.  Samples
  * that are one access are one hit: those of several slots of one watch for one
  * instruction, and those of one system call that copies over a watch.  So that
- * they can be joined, a hit that may get more is given out only when a later
+ * they can be joined, a hit that may get more is delivered only when a later
  * sample, or ex_explain_flush, shows that it is complete.
  */
 #ifndef EX_HIT_H
@@ -48,7 +48,7 @@ struct ex_change {
 };
 
 struct ex_hit {
-	uint64_t seq;		/* from 1, in order of being given out */
+	uint64_t seq;		/* from 1, in order of delivery */
 	const struct ex_watch *watch;
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
@@ -71,11 +71,13 @@ struct ex_hit {
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
 	unsigned samples;	/* how many were joined in this hit */
-	bool stray;		/* by somebody who may not: by hints, or later */
-	bool unjudged;		/* maybe stray: who may is not on the backtrace,
-				   which is not whole */
-	bool late;		/* by hints: told when the thread no longer blocked the
-				   signal: pc and backtrace are of then */
+	bool stray;		/* by a function that may not: by hints, or
+				   later */
+	bool unjudged;		/* maybe stray: no allowed function is on the
+				   backtrace, which is not whole */
+	bool late;		/* by hints: delivered when the thread no longer
+				   blocked the signal: pc and backtrace are of
+				   then */
 };
 
 /* What an event (by its index in the formats) is a slot of. */
@@ -113,22 +115,22 @@ void ex_explainer_free(struct ex_explainer *);
 /*
  * How the values of hits are found.
  *
- * Without these only what the instruction itself tells is known of a hit.
- * With them every hit waits until it has shown what else was hit at the same
- * time, some milliseconds; or is given out at_once, for a thread that waits.
- * Then an old value is only what the instruction or a stop tells; unless hits
- * come in_order: it is said (ex_explain_missed, ex_explain_unread) where one
- * does not find what the one before it left.
+ * Without these only what the instruction itself shows is known of a hit.  With
+ * them every hit waits some milliseconds, until it is known what else was hit
+ * at the same time; or it is delivered at_once, for a thread that waits.  Then
+ * an old value is only what the instruction or a stop shows, unless hits come
+ * in_order: the caller says (ex_explain_missed, ex_explain_unread) where a hit
+ * does not find what the previous one left.
  */
 struct ex_value_options {
 	/* Read a process's memory as it is now: how many bytes from addr on,
 	   or < 0.  NULL: there is none, as in a recording. */
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
 	uint64_t (*now)(void);	/* with read: the records' clock, ns */
-	bool follows;		/* children's hits are told, too; else: */
+	bool follows;		/* children's hits are reported too; else: */
 	bool (*shares)(pid_t tid, pid_t child);	/* whether it has that one's
-						   memory, so that nobody sees
-						   what it writes; NULL: it
+						   memory, so that its writes
+						   are not seen; NULL: it
 						   cannot be asked */
 	bool at_once;
 	bool in_order;		/* with at_once */
@@ -138,7 +140,7 @@ struct ex_value_options {
 int ex_explainer_values(struct ex_explainer *, const struct ex_value_options *);
 
 /* A watch's bytes were these in a process (as many as len, from its first on)
-   by this time, ns; 0: before anybody could hit it. */
+   by this time, ns; 0: before any thread could hit it. */
 void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 
@@ -150,8 +152,8 @@ void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
    without reading still is. */
 void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
 
-/* Others may write a watch's bytes without a hit: only what an instruction tells
-   of them is known. */
+/* Others may write a watch's bytes without a hit: only what an instruction
+   shows of them is known. */
 void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
 
 /* Of a recording: how they are mapped is not known, unless it says so, or they
@@ -161,7 +163,7 @@ void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
 /* What is known of samples besides what they say themselves. */
 struct ex_hints {
 	pid_t tid;		/* of this thread's alone; 0: of all */
-	bool stopped;		/* it stands still where it was sampled, so that
+	bool stopped;		/* it is stopped where it was sampled, so that
 				   its process can be asked about the hit */
 	bool kernel;		/* the kernel made the access, for the system
 				   call that the thread has come back from */
@@ -180,7 +182,7 @@ void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
 int ex_explain(struct ex_explainer *, const struct ex_record *);
 
 /* It is now this late, and all records of before have been fed (ns; UINT64_MAX:
-   there will be no more): give out the hits that get no more samples.  0, or
+   there will be no more): deliver the hits that get no more samples.  0, or
    give's result. */
 int ex_explain_flush(struct ex_explainer *, uint64_t now);
 
@@ -189,7 +191,7 @@ int ex_explain_flush(struct ex_explainer *, uint64_t now);
 struct ex_tally {
 	uint64_t samples;	/* of watches, in all */
 	uint64_t joined, dropped;
-	uint64_t hits;		/* given out: samples - joined - dropped, once
+	uint64_t hits;		/* delivered: samples - joined - dropped, once
 				   flushed */
 };
 const struct ex_tally *ex_explain_tally(const struct ex_explainer *);

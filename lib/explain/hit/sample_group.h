@@ -44,7 +44,7 @@ bool ex_group_recording(const struct ex_record *);
 /*
  * How far a copy of the kernel's over a slot has come: the address behind the
  * byte that it touched last, or of the one that it is about to.  0: the sample
- * is of no copy, or does not tell.
+ * is of no copy, or does not show it.
  */
 uint64_t ex_group_reached(const struct ex_record *, uint64_t addr,
     uint64_t len);

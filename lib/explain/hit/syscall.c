@@ -261,7 +261,7 @@ bound(struct ex_syscall *out, uint64_t at, uint64_t done)
 
 /* Here are memory and way of a part; known: bytes is what was asked for, else
    what it is at most; done of them were touched at most.  If several hold
-   watched bytes, the copy tells which. */
+   watched bytes, the copy shows which. */
 static void
 consider_done(struct look *look, unsigned way, uint64_t at, uint64_t bytes,
     uint64_t done, bool known)
@@ -383,7 +383,7 @@ times(uint64_t n, uint64_t size)
 	return __builtin_mul_overflow(n, size, &product) ? UINT64_MAX : product;
 }
 
-/* Of a call that has come back the result may tell how many bytes it wrote. */
+/* The result of a call that has returned may show how many bytes it wrote. */
 static void
 take_result(struct look *look, const struct ex_syscall_part *part, uint64_t at)
 {
@@ -458,7 +458,7 @@ consider_part(struct look *look, const struct ex_syscall_part *part)
 
 /* --- the descriptor --- */
 
-/* Of a long path the end tells more. */
+/* The end of a long path says more. */
 static void
 take_file(struct ex_syscall *out, const char *file)
 {

@@ -6,7 +6,7 @@
  * not its number; the name is that of the kernel's function for it in the
  * callchain.  What the arguments point to is looked up in the sample's copy of
  * the stack, which is as old as the access; elsewhere only while the thread
- * stands still.
+ * is stopped.
  */
 #ifndef EX_SYSCALL_H
 #define EX_SYSCALL_H
@@ -51,11 +51,12 @@ struct ex_syscall_sample {
 	uint64_t addr, len;	/* the watched bytes that it is about */
 	enum wp_access access;	/* as of struct ex_watch */
 	uint64_t reached;	/* as of ex_group_reached */
-	struct ex_process *process;	/* its code may tell the number; NULL:
+	struct ex_process *process;	/* its code may show the number; NULL:
 				   no */
 	int number;		/* of the call; < 0: not known */
 	bool live;		/* the process may be asked, by /proc */
-	bool stopped;		/* live: its thread stands behind the call */
+	bool stopped;		/* live: its thread is stopped behind the
+				   call */
 	bool returned;		/* the registers are from there, too; else they
 				   are as of the call's entry */
 };

@@ -1,8 +1,8 @@
 /*
  * syscall_number: which system call a thread made, by its code.
  *
- * The kernel's callchain may not tell, and a program that watches itself has
- * none.  But most code sets the number by the instruction before.
+ * The kernel's callchain may not show it, and a program that watches itself
+ * has none.  But most code sets the number by the instruction before.
  */
 #ifndef EX_SYSCALL_NUMBER_H
 #define EX_SYSCALL_NUMBER_H

@@ -6,7 +6,7 @@
  * known by the registers sampled after it, in part or in full (effect.h); what
  * it derived from the old value (add, inc, xor, ...) by the old value; else
  * memory is read, when its process is stopped at the hit, or later.  The old
- * value is what the hit before left, as far as nobody else can have written in
+ * value is what the previous hit left, if no other writer can have come in
  * between (value_tracker.h); or what the instruction itself loaded (xchg, xadd,
  * cmpxchg); or what it computed a known new one from.
  */
@@ -31,8 +31,8 @@ enum ex_value_source {
 	EX_VALUE_REGISTER,	/* the instruction stored a register */
 	EX_VALUE_IMMEDIATE,	/* or what is part of it */
 	EX_VALUE_DERIVED,	/* it computed it from the old value */
-	EX_VALUE_STOP,		/* read while the thread stood at the hit, and
-				   nobody else had written */
+	EX_VALUE_STOP,		/* read while the thread was stopped at the
+				   hit, and no other had written */
 	EX_VALUE_PROVED,	/* the next access loaded it */
 	EX_VALUE_LATER,		/* read later: others may have written since */
 };

@@ -245,7 +245,7 @@ withdraw_later(struct ex_tentative *tentative)
 	tentative->later = 0;
 }
 
-/* Somebody writes the watch who makes no hit of it: what one left is not what
+/* There is a writer of the watch that makes no hits: what one left is not what
    the next finds. */
 static void
 doubt(struct ex_tentative *tentative)
@@ -258,7 +258,7 @@ doubt(struct ex_tentative *tentative)
 	w->unseen = true;
 }
 
-/* --- what the instruction tells --- */
+/* --- what the instruction shows --- */
 
 /* The new value by the old one, all of whose bytes have to be known.  If flags
    contradict, the old value was another. */
@@ -485,9 +485,10 @@ take_left(struct ex_tentative *tentative, const struct ex_value *left)
 }
 
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
-   it fills in what is not known, and others hit who may be told of only after
-   this one: what the hit before left is no old value, unless it is said to be.
-   Result: whether there is any; then nothing else is to be read. */
+   it fills in what is not known, and other threads hit that may be reported
+   only after this one: what the previous hit left is no old value, unless the
+   caller says so.  Result: whether there is any; then nothing else is to be
+   read. */
 static bool
 take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
     const struct wp_stop_value *stop)
@@ -538,7 +539,7 @@ look_at_children(struct ex_value_tracker *s)
 		w->value.known = w->later = 0;
 }
 
-/* Whether what others left tells nothing: who is hit is not all who write. */
+/* Whether what others left shows nothing: not all writers make hits. */
 static bool
 is_blind(const struct ex_value_tracker *s, const struct ex_tracked *w,
     uint64_t time)
@@ -630,7 +631,7 @@ is_past(uint64_t time, uint64_t now)
 	return now > time && now - time >= WINDOW;
 }
 
-/* Whether there is something that reading memory would tell. */
+/* Whether reading memory would add anything. */
 static bool
 is_wanting(const struct ex_value_tracker *s, const struct ex_tracked *w)
 {

@@ -1,10 +1,10 @@
 /*
- * value_tracker: what a watch's bytes were left as, so that the next hit's old value
- * is known; and what the hit made of them.
+ * value_tracker: what a watch's bytes were left as, so that the next hit's old
+ * value is known; and what the hit made of them.
  *
  * Order.  A hit's time is taken in the trap, soon after the access, but never
  * at it; on a virtual machine the processor may be taken away in between.  So
- * times alone do not tell which of two accesses came first.  What does:
+ * times alone do not show which of two accesses came first. What does:
  *
  *  - accesses of one thread, and of one processor, are in the order of their
  *    times, since nothing else runs there before the time is taken;
@@ -13,34 +13,35 @@
  * Two hits of a watch that follow each other and are neither are in disorder.
  * No old value is taken from what was tracked
  *
- *  - for either of them: a hit waits for WINDOW before it is given out, so that
+ *  - for either of them: a hit waits for WINDOW before it is delivered, so that
  *    one that comes after it can still take its value back;
- *  - for any hit in the time QUIET after that: who hits often, and has not for
- *    a while, may have done so unseen, and be held up on its way to the time;
- *  - for a hit after one that left bytes which nothing tells (a vector store, a
- *    copy by the kernel): these bytes alone;
+ *  - for any hit in the time QUIET after that: a thread that hits often, and
+ *    has not for a while, may have written already and be held up before its time is taken;
+ *  - for a hit after one that left bytes which nothing shows (a vector store, a
+ *    copy by the kernel): these bytes only;
  *  - when records were lost, until the next hit.
  *
  * What an instruction loaded itself is known whatever others do.  It is also
- * what the hit before left, if nothing else tells that, and the two are in
+ * what the previous hit left, if nothing else shows that, and the two are in
  * order.
  *
- * Writers that make no hit.  What is tracked holds where all writers are seen.  It
- * is not used for a watch whose bytes others may write in other ways (the
- * kernel, where its accesses are not watched; whoever maps them, too): that is
- * said; nor while a child that is not watched may have its parent's memory
- * (lent.h), nor for what was left in that time.  What an instruction loaded, or
- * its flags, may contradict: then there is such a writer after all.
+ * Writers that make no hit.  What is tracked holds where all writers are seen.
+ * It is not used for a watch whose bytes others may write in other ways (the
+ * kernel, where its accesses are not watched; another process that maps them):
+ * the caller says so; nor while a child that is not watched may have its
+ * parent's memory (lent.h), nor for what was left in that time.  If what an
+ * instruction loaded, or its flags, contradict it, there is such a writer after
+ * all.
  *
- * Reading memory.  When nothing tells what a hit left, and it is the last one
- * that there is, memory is read; that is taken for what it left if no other hit
+ * Reading memory.  When nothing shows what a hit left, and it is the last one
+ * so far, memory is read; the result is taken for what it left if no other hit
  * comes before WINDOW after the reading.
  *
- * Where hits must be given out at once times are of no use, since nobody waits
- * to take a value back.  Then who gives them says whether they are in order.
+ * Where hits must be delivered at once, times are of no use, because no hit
+ * waits to take a value back. The caller then says whether they are in order.
  *
- * What else passes by the watch unseen, the tracker does not know of: see the
- * manual.
+ * Other accesses that bypass the watch are not known here: see the manual.
+ *
  */
 #ifndef EX_VALUE_TRACKER_H
 #define EX_VALUE_TRACKER_H
@@ -58,7 +59,8 @@ struct ex_tentative {
 	uint32_t loaded;	/* old's bytes that are certain: it loaded them */
 	uint32_t stored;	/* new's bytes that are: it stored them */
 	uint32_t later;		/* new's bytes that were read later, ... */
-	uint64_t read;		/* ... by this time, ns; or what tells others */
+	uint64_t read;		/* ... by this time, ns; or what distinguishes
+				   others */
 	bool looked;		/* memory has been read for it, or tried */
 	bool listed;		/* what is tracked has it in mind */
 };
@@ -83,14 +85,14 @@ bool ex_tracker_settled(const struct ex_value_tracker *,
     const struct ex_tentative *,
     uint64_t now);
 
-/* It is given out now. */
+/* It is delivered now. */
 void ex_tracker_given(struct ex_tentative *);
 
 /* Read memory for the hits that are their watches' last. */
 void ex_tracker_look(struct ex_value_tracker *);
 
 /* A watch's first len bytes were these in a process by this time; 0: before
-   anybody could hit it. */
+   any thread could hit it. */
 void ex_tracker_known(struct ex_value_tracker *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 

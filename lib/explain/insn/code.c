@@ -6,7 +6,7 @@
 #include <asm/perf_regs.h>
 
 /* A rep string instruction may be stopped after a group of steps, not after
-   the very one that touched the watch: at most so many bytes later. */
+   the very one that touched the watch: at most this many bytes later. */
 #define REP_GROUP	64
 
 /* An XSAVE area's size depends on the processor; none is larger (AMX's is
@@ -284,7 +284,7 @@ add_bit_offset(const struct ex_query *q, const struct ex_code *c,
 	return true;
 }
 
-/* The address of a memory operand; false: not to be had from the sample. */
+/* The address of a memory operand; false: not available from the sample. */
 static bool
 operand_address(const struct ex_query *q, const struct ex_code *c,
     const ZydisDecodedOperand *op, uint64_t *addr)

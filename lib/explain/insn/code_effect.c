@@ -132,8 +132,8 @@ push(const struct ex_query *q, const struct ex_code *c,
 	store(effect, value);
 }
 
-/* Either it stored the register over what ax said, or ax was loaded with what
-   memory holds, which then was written back. */
+/* Either it stored the register over the value that was in ax, or ax was
+   loaded with what memory holds, which was then written back. */
 static void
 compare_exchange(const struct ex_query *q, const struct ex_code *c,
     struct ex_effect *effect)

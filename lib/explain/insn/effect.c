@@ -19,7 +19,7 @@ enum {
 /* A computation at a width, and which flags it defines. */
 struct result {
 	unsigned bits;		/* 8, 16, 32 or 64 */
-	uint64_t mask;		/* of so many bits */
+	uint64_t mask;		/* of this many bits */
 	uint64_t value;
 	uint32_t flags;		/* of those defined, the ones that are set */
 	uint32_t defined;
@@ -38,7 +38,7 @@ define(struct result *r, uint32_t flag, bool set)
 	r->flags |= set ? flag : 0;
 }
 
-/* The flags that tell of the value alone. */
+/* The flags that depend on the value alone. */
 static void
 define_value(struct result *r)
 {
@@ -163,7 +163,7 @@ shift(struct result *r, enum ex_operation operation, uint64_t a,
 	}
 }
 
-/* The carry tells what the bit was. */
+/* The carry shows what the bit was. */
 static void
 bit(struct result *r, enum ex_operation operation, uint64_t a,
     uint64_t operand)
@@ -240,7 +240,7 @@ ex_effect_derive(const struct ex_effect *e, uint64_t old, uint64_t *value)
 	if (e->size == 0 || e->size > 8 || (e->size & (e->size - 1)) != 0 ||
 	    (with_carry && !e->has_flags))
 		return EX_NOT_DERIVED;
-	/* the carry that went in is lost, but the flags may tell it */
+	/* the carry that went in is lost, but the flags may show it */
 	for (unsigned carry = 0; carry < (with_carry ? 2 : 1); carry++) {
 		struct result r = { .bits = bits,
 		    .mask = ~UINT64_C(0) >> (64 - bits) };

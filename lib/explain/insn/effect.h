@@ -5,7 +5,7 @@
  * It stored bytes that a register or the instruction itself still holds; or
  * computed the new value from the old one and an operand (add, xor, shl, ...);
  * and some say what they loaded (xchg, xadd, cmpxchg, mov): that is the old
- * value for certain, whoever else writes there.
+ * value for certain, whatever other threads write there.
  */
 #ifndef EX_EFFECT_H
 #define EX_EFFECT_H

@@ -11,13 +11,13 @@
  *	call	the one before the return address at the top of the stack called
  *		pc: it wrote that address, and maybe read its target from memory
  *
- * A jump or a return can also have read its target from the watch; where it
- * stood, nothing tells.  But a jump changes no register: whether one of the
- * function's can have done it is known.
+ * A jump or a return can also have read its target from the watch; where that
+ * instruction was, nothing shows.  But a jump changes no register: whether one
+ * of the function's can have done it is known.
  *
  * A candidate's memory operands are computed again from the sampled registers
- * (code.h).  One then touches the watch, or does not, or nobody knows.  The
- * answer is exact when one candidate touches and all others are ruled out.
+ * (code.h).  One then touches the watch, or does not, or that is not known.
+ * The answer is exact when one candidate touches and all others are ruled out.
  */
 #include <asm/perf_regs.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /*
- * prior_value: what a register held that an instruction has overwritten: the operand of
- * an exchange, say, which loads the old value into it.
+ * prior_value: what a register held that an instruction has overwritten: the
+ * operand of an exchange, say, which loads the old value into it.
  *
- * The instructions before tell, if they put a constant there, or a register that
- * is still as it was, and if there is no other way to the exchange: nothing in
- * the module jumps in between, and the function has no jump whose target only a
- * register or memory knows.
+ * The preceding instructions show it if they put a constant there, or a
+ * register that is still as it was, and if there is no other way to the
+ * exchange: nothing in the module jumps in between, and the function has no
+ * jump whose target only a register or memory knows.
  */
 #ifndef EX_PRIOR_VALUE_H
 #define EX_PRIOR_VALUE_H

@@ -37,7 +37,7 @@ struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
 /* What a register that an instruction overwrote held before (prior_value.h). */
 struct ex_prior_value {
 	enum {
-		EX_PRIOR_UNKNOWN,	/* nobody has looked */
+		EX_PRIOR_UNKNOWN,	/* not looked at yet */
 		EX_PRIOR_NOT,		/* it cannot be told */
 		EX_PRIOR_CONSTANT,
 		EX_PRIOR_REGISTER,	/* what another one holds still */

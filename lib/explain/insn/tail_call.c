@@ -8,11 +8,11 @@
  *	called --jump--> a --jump--> running
  *	   \--jump--> b --jump through a register--> anywhere
  *
- * Edges that cannot end in the running function are left out.  From the one who
- * was called on, each node with one edge left is certain, and so is its jump.
+ * Edges that cannot end in the running function are left out.  From the called
+ * function on, each node with one edge left is certain, and so is its jump.
  * Where there are several, what follows is not known: a gap.  A jump through a
  * register that is the only way is taken as a call through one is: it led to
- * who runs.
+ * the running function.
  *
  * Functions that jump into each other's middle are parts of one, such as those
  * that compilers move away because they are seldom needed.
@@ -51,7 +51,7 @@ struct node {
 	struct place entry;	/* where it was first entered */
 	uint64_t start, end;	/* its vaddrs */
 	int part_of;		/* a node; itself: it is no part */
-	bool leads;		/* to who runs, or maybe */
+	bool leads;		/* to the running function, or maybe */
 	bool passed;
 };
 
@@ -79,7 +79,7 @@ struct answer {
 	/* the question */
 	const struct ex_process *process;
 	uint64_t generation, called, running;
-	bool missing;		/* there is somebody */
+	bool missing;		/* a function is missing */
 	struct ex_tail tail;
 };
 
@@ -502,7 +502,7 @@ explore(struct graph *g, int from)
 
 /* --- the way --- */
 
-/* Whether an edge may lead to who runs. */
+/* Whether an edge may lead to the running function. */
 static bool
 leads(const struct graph *g, const struct edge *edge)
 {
@@ -560,8 +560,9 @@ is_inlined(const struct graph *g, int from, int to)
 }
 
 /* Where a node's jumps lead, if they all lead to one place: *jump is the only
-   one, or 0.  If all may lead anywhere, they are taken as calls are that may: who
-   runs is where they led.  False: they lead to several, and *jump as before. */
+   one, or 0.  If all may lead anywhere, they are taken as calls are that may:
+   the running function is where they led.  False: they lead to several, and
+   *jump as before. */
 static bool
 next_node(const struct graph *g, int from, int *to, uint64_t *jump,
     bool *pointer)
@@ -586,7 +587,7 @@ next_node(const struct graph *g, int from, int *to, uint64_t *jump,
 	return same && n > 0;
 }
 
-/* Go from who was called to who runs, as far as it is certain. */
+/* Go from the called to the running function, as far as the way is certain. */
 static void
 walk(struct graph *g, struct ex_tail *tail)
 {
@@ -627,8 +628,8 @@ reverse(struct ex_tail *tail)
 	}
 }
 
-/* Find who is missing between two different functions.  False: nobody, or how
-   one led to the other cannot be seen. */
+/* Find the functions that are missing between two different ones. False: none,
+   or how one led to the other cannot be seen. */
 static bool
 find(struct graph *g, const struct place *called, const struct place *running,
     struct ex_tail *tail)

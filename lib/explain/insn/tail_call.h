@@ -1,14 +1,16 @@
 /*
- * tail_call: the callers that a stack does not show, since they ended in a jump.
+ * tail_call: the callers that a stack does not show, since they ended in a
+ * jump.
  *
  * A function whose last act is a call may jump there instead (a tail call), and
- * leave nothing of itself on the stack.  But who was called, the instruction
- * before the return address says: if that is not the function that runs now,
- * jumps lead from one to the other.  All that may have been made are looked for
- * in the code; DWARF's call sites tell them from jumps inside of a function.
+ * leave nothing of itself on the stack.  But the instruction before the return
+ * address says which function was called: if that is not the function that runs
+ * now, jumps lead from one to the other.  All that may have been made are
+ * looked for in the code; DWARF's call sites distinguish them from jumps inside
+ * a function.
  *
  * Of a call or a jump through a register, or through memory that can change,
- * nothing is known: whoever runs is taken for the one who was called.
+ * nothing is known: the running function is taken for the one that was called.
  */
 #ifndef EX_TAIL_CALL_H
 #define EX_TAIL_CALL_H
@@ -24,7 +26,7 @@ struct ex_tail_caller {
 };
 
 struct ex_tail {
-	unsigned n;		/* at least one: who was called */
+	unsigned n;		/* at least one: the function that was called */
 	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost first */
 	bool pointer;		/* the innermost may have jumped through one */
 	bool gap;		/* others may be missing, behind the innermost:
@@ -38,10 +40,10 @@ struct ex_tail_calls *ex_tail_calls_new(void);
 void ex_tail_calls_free(struct ex_tail_calls *);
 
 /*
- * Who is missing in a process between a function that runs, of which pc is an
- * instruction, and its caller, who is to go on at back.  NULL: nobody, as far
- * as is known.  *pointer: that is not far, since it was a call, or the last jump,
- * through a pointer.  Valid until the next call.
+ * The functions that are missing in a process between the running function, of
+ * which pc is an instruction, and its caller, which is to continue at back.
+ * NULL: none, as far as is known.  *pointer: that is not far, since it was a
+ * call, or the last jump, through a pointer.  Valid until the next call.
  */
 const struct ex_tail *ex_tail_find(struct ex_tail_calls *, struct ex_process *,
     uint64_t pc, uint64_t back, bool *pointer);

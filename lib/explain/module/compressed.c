@@ -114,7 +114,7 @@ name_of(Elf *elf, const GElf_Shdr *sh)
 	return name != NULL ? name : "";
 }
 
-/* What a section claims; false: it is not one that anybody would unpack. */
+/* What a section claims; false: it is not one that any program would unpack. */
 static bool
 claim_of(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh,
     struct ex_compressed *claim)

@@ -222,7 +222,7 @@ search(const struct wanted *w, const char *link, bool by_name)
 	return fd;
 }
 
-/* From the servers of DEBUGINFOD_URLS, if who runs this asks some. */
+/* From the servers of DEBUGINFOD_URLS, if the user has set it. */
 static int
 download(const struct wanted *w, Dwfl_Module *module, void **data)
 {

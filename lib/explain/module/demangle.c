@@ -2,9 +2,9 @@
  * demangle: C++ and Rust names as their programmers wrote them.
  *
  * A mangled name may stand for one of any length (each part may be two copies
- * of the one before), and libiberty's printer cannot be told that there is no more
- * room.  In the callback form it has nothing on the heap, so it is left with
- * longjmp.
+ * of the one before), and libiberty's printer cannot be stopped when there is
+ * no more room.  In the callback form it has nothing on the heap, so it is left
+ * with longjmp.
  */
 #include "module/demangle.h"
 
@@ -122,7 +122,8 @@ ex_demangle_form(const char *name, char **owned)
 	if (leading_const(name, name + strlen(name)) == NULL ||
 	    (text = strdup(name)) == NULL)
 		return name;
-	/* from the last on: what stands in <> is done before what holds it */
+	/* from the last on: what is inside <> is done before what contains
+	   it */
 	at = text + strlen(text);
 	while ((at = leading_const(text, at)) != NULL) {
 		for (end = type_end(at + 6); end[-1] == ' '; end--)

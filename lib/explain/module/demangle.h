@@ -6,9 +6,9 @@
    memory. */
 char *ex_demangle_whole(const char *raw);
 
-/* A C++ name as demanglers write it, who put `const` behind what it is said of:
-   f(char const*) for f(const char*).  The name itself, or malloc'd in *owned, to
-   be freed. */
+/* A C++ name as demanglers write it, which put `const` behind what it applies
+   to: f(char const*) for f(const char*).  The name itself, or malloc'd in
+   *owned, to be freed. */
 const char *ex_demangle_form(const char *name, char **owned);
 
 #endif

@@ -32,12 +32,12 @@ bool ex_die_whole_unit(struct ex_module *, Dwarf_Die *unit);
 
 /* A walk over all DIEs below one, where they are worth it. */
 struct ex_die_walk {
-	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is where it stands */
+	Dwarf_Die path[EX_DIE_DEPTH];	/* path[depth] is where it is */
 	size_t depth;
 };
 
 /* Begin below a DIE; step on: down, where enter says so, or on, or up and on.
-   Result: where it stands, valid until the next step; NULL: at the end. */
+   Result: where it is, valid until the next step; NULL: at the end. */
 Dwarf_Die *ex_die_walk(struct ex_die_walk *, Dwarf_Die *below);
 Dwarf_Die *ex_die_walk_on(struct ex_die_walk *, bool (*enter)(Dwarf_Die *));
 

@@ -24,7 +24,7 @@
 struct root {
 	int fd;
 	uint64_t dev, ino;
-	uint64_t mount;		/* its mount: tells mount namespaces apart */
+	uint64_t mount;		/* its mount: distinguishes mount namespaces */
 	struct root *next;
 };
 
@@ -40,7 +40,8 @@ struct ex_files {
 	enum ex_source source;
 	void *modules;		/* a tree of search.h, by path and file id */
 	void *build_ids;	/* another, by path */
-	bool disbelief;		/* of a module there may be some to tell */
+	bool disbelief;		/* there may be a module with something to
+				   report */
 	struct root *roots;
 };
 
@@ -176,8 +177,8 @@ id_of_record(struct ex_file_id *id, const struct ex_mmap *map)
 	memcpy(id->build_id, map->build_id, map->build_id_len);
 }
 
-/* A live file's id is what it is now, so that one that was written anew in
-   place is told from what it was. */
+/* A live file's id is what it is now, so that a file that was rewritten in
+   place differs from what it was. */
 static void
 id_of_file(struct ex_file_id *id, int fd)
 {
@@ -212,7 +213,7 @@ files_intern(struct ex_files *files, const char *path,
 	return found != NULL ? *found : NULL;
 }
 
-/* Keep in *arg a module whose disbelief nobody has been told of. */
+/* Keep in *arg a module whose rejection has not been reported yet. */
 static void
 find_disbelief(const void *node, VISIT visit, void *arg)
 {
@@ -435,7 +436,7 @@ root_same(const struct root *a, const struct root *b)
 	return a->dev == b->dev && a->ino == b->ino && a->mount == b->mount;
 }
 
-/* The descriptor that stands for this root, opened before; -1: ours; -2: it is
+/* The descriptor of this root, opened before; -1: ours; -2: it is
    new. */
 static int
 root_known(const struct ex_files *files, const struct root *key)

@@ -23,7 +23,7 @@ size_t ex_files_find_id(const struct ex_files *, const char *path,
 
 /*
  * The root directory of a running process, for ex_files_module: -1 when it is
- * ours.  False: it cannot be had (any more).  It stays open with the files.
+ * ours.  False: it is not available (any more).  It stays open with the files.
  */
 bool ex_files_root(struct ex_files *, pid_t, int *root);
 

@@ -3,10 +3,11 @@
  * /tmp/perf-PID.map: a line "START SIZE NAME" for each function, with hexadecimal
  * numbers, as perf takes them.
  *
- * The file is the one in the process's own root directory, by the id that it has
- * in its own PID namespace.  It is read only if it is a regular file, no link,
- * belongs to the process's user, and was written since the process began: it may
- * be left from another that had the same id.  What it says nobody can check.
+ * The file is the one in the process's own root directory, by the id that it
+ * has in its own PID namespace.  It is read only if it is a regular file, no
+ * link, belongs to the process's user, and was written since the process began:
+ * it may be left from another that had the same id.  What it says cannot be
+ * checked.
  */
 #ifndef EX_JIT_H
 #define EX_JIT_H
@@ -36,7 +37,7 @@ uint64_t ex_jit_edition(const struct ex_jit *);
 /* Look at the file again. */
 void ex_jit_look(struct ex_jit *);
 
-/* What stands for the file in frames: it has a name, and no contents. */
+/* What is shown as the file in frames: it has a name, and no contents. */
 const struct ex_module *ex_jit_module(const struct ex_jit *);
 
 #endif

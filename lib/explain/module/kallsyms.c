@@ -89,7 +89,7 @@ kernel_read(void)
 	}
 	if (nksyms > 0)
 		qsort(ksyms, nksyms, sizeof(*ksyms), ksym_compare);
-	/* to those who may not know them all addresses are shown as 0 */
+	/* users that may not know the addresses see 0 for all of them */
 	if (nksyms == 0 || ksyms[nksyms - 1].addr == 0) {
 		free(ksyms);
 		free(text);

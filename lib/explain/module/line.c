@@ -322,7 +322,7 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 
 /* --- jumps --- */
 
-/* Whether all of a function's tail calls are told of. */
+/* Whether all of a function's tail calls are described. */
 static bool
 has_all_calls(Dwarf_Die *function)
 {

@@ -7,7 +7,7 @@
 
 #include "module/module.h"
 
-#define EX_LINES_MAX 64		/* levels of inlining that are told */
+#define EX_LINES_MAX 64		/* levels of inlining that are reported */
 
 /* One level: a function, and the place in it. */
 struct ex_line {

@@ -128,7 +128,7 @@ mapping_image(const struct ex_mapping *mapping)
 {
 	struct ex_image image = {.module = mapping->module};
 
-	/* of a file that cannot be read, at least offsets can be told */
+	/* of a file that cannot be read, at least offsets can be given */
 	if (!ex_module_base(mapping->module, mapping->first, mapping->pgoff,
 	    &image.base))
 		image.base = mapping->first - mapping->pgoff;
@@ -142,7 +142,7 @@ page_up(uint64_t addr)
 }
 
 /* Add the segments of an image.  What an executable one has of the file is a
-   mapping that is known, or was and is no more. */
+   mapping that is known, or was. */
 static bool
 maps_place_segments(struct ex_maps *maps, size_t which)
 {

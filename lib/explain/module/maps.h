@@ -22,7 +22,7 @@ struct ex_mapping {
 	struct ex_module *module;
 	bool writable;		/* the program can write its code, */
 	bool doubtful;		/* or may have done so since it was mapped */
-	bool unseen;		/* nobody saw how it was mapped */
+	bool unseen;		/* not known how it was mapped */
 };
 
 /* A module at its place. */
@@ -46,7 +46,7 @@ struct ex_maps {
 /* A table with one reference fewer; freed at none.  NULL is fine. */
 void ex_maps_release(struct ex_maps *);
 
-/* Make *maps (NULL: an empty one) a table that nobody shares, for changing.
+/* Make *maps (NULL: an empty one) a table that is not shared, for changing.
    False: out of memory, *maps is as it was. */
 bool ex_maps_own(struct ex_maps **);
 

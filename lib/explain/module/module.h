@@ -1,6 +1,7 @@
 /*
- * module: one ELF file that processes map, and what it can tell: names, lines,
- * unwind rows, code bytes.  A process: which modules lie where in its memory.
+ * module: one ELF file that processes map, and what is known from it: names,
+ * lines, unwind rows, code bytes.  A process: which modules lie where in its
+ * memory.
  *
  * An ELF file has one module however many processes map it; addresses inside a
  * module are its own ("vaddr": those of its program headers and symbols).
@@ -106,7 +107,7 @@ const char *ex_module_build_id(const struct ex_module *);
 const char *ex_module_problem(const struct ex_module *);
 
 /* A module whose debug information is there and is not used, and in *why the
-   reason, in words; each is told once.  NULL: there is no other. */
+   reason, in words; each is reported once.  NULL: there is no other. */
 const struct ex_module *ex_space_rejected_debug(struct ex_space *,
     const char **why);
 

@@ -60,9 +60,9 @@ struct ex_module {
 				   takes them; NULL: the usual; malloc'd */
 	char *disbelief;	/* why debug information that there is is not
 				   used, in words; NULL: it is; malloc'd */
-	bool told;		/* somebody has been told why */
-	bool *news;		/* set when there is something to tell; NULL:
-				   nobody asks */
+	bool told;		/* the reason has been reported */
+	bool *news;		/* set when there is something to report; NULL:
+				   no caller asks */
 	Dwfl_Callbacks callbacks;
 
 	bool opened;		/* ex_module_open has been here; what follows

@@ -18,7 +18,7 @@
 
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */
-#define CODE_BITS 6	/* places of code known to be the file's: 2 ^ so many */
+#define CODE_BITS 6	/* places of code known to be the file's: 2 to this power */
 #define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {
@@ -214,7 +214,7 @@ ex_process_is_original(struct ex_process *p, uint64_t end)
 		return p->maps != NULL;
 	at = ex_maps_above(p->maps, end - 1, &p->hint);
 	if (at == p->maps->at + p->maps->n || at->start >= end)
-		return true;	/* no code that a record told of */
+		return true;	/* no code that a record reported */
 	len = end - at->start < EX_ORIGINAL ? end - at->start : EX_ORIGINAL;
 	if (at->writable || ((at->doubtful || at->unseen) &&
 	    !is_in_memory(p, at, end - len, len)))
@@ -323,7 +323,7 @@ ex_space_comm(const struct ex_space *space, pid_t pid, pid_t tid)
 {
 	const struct thread *thread = thread_find(space, tid);
 
-	/* a thread nobody named began with the name of its process */
+	/* a thread without a name of its own began with that of its process */
 	if (thread == NULL || thread->process->pid != pid)
 		thread = thread_find(space, pid);
 	return thread != NULL && thread->process->pid == pid ?
@@ -331,7 +331,7 @@ ex_space_comm(const struct ex_space *space, pid_t pid, pid_t tid)
 }
 
 /* Whether this very mapping is known: a program that changes the protection of
-   its code causes records that tell nothing new. */
+   its code causes records that say nothing new. */
 static bool
 mmap_known(struct ex_process *p, const struct ex_mmap *map,
     const struct ex_module *m)

@@ -25,14 +25,15 @@ struct ex_frame {
 	bool signal;		/* a signal frame: the kernel called the next inner */
 	bool kernel;		/* in the kernel */
 	bool jit;		/* code that the program made itself, and named:
-				   nobody can check that */
+				   it cannot be checked */
 	bool tail;		/* it ended in a tail call of the next inner: pc
 				   is that of its jump */
 	bool gap;		/* functions may be missing between it and the
 				   next inner: tail calls, or inlined ones */
-	bool pointer;		/* who called it, or jumped to it, did so through
-				   a pointer, as far as can be told: that may have
-				   pointed to one that ended in a tail call of it */
+	bool pointer;		/* its caller, or what jumped to it, did so
+				   through a pointer, as far as can be told:
+				   that may have pointed to one that ended in a
+				   tail call of it */
 };
 
 /* The frames at one vaddr, innermost inlined function first; at least one. */

@@ -1,9 +1,9 @@
 /*
  * perfdata: perf.data files.
  *
- * Two shapes of file hold the same things.  File mode: a header that tells
+ * Two shapes of file hold the same things.  File mode: a header that says
  * where events, records and features are.  Pipe mode: records only, of which
- * some (types from 64 on) tell events and features.
+ * some (types from 64 on) describe events and features.
  *
  *	header | ids | events | records ... | feature table | features
  *	header | (event, feature)* records ...
@@ -60,7 +60,7 @@ enum {
 	USER_COMPRESSED2 = 83,
 };
 
-/* In misc of an entry of the build-id table: it tells the id's length. */
+/* In misc of an entry of the build-id table: it gives the id's length. */
 #define MISC_BUILD_ID_SIZE (1 << 15)
 
 struct section {
@@ -479,7 +479,8 @@ read_file(struct ex_perfdata *d)
 	if (data.bad)
 		return fail(d, -EBADMSG, "its records are missing");
 	data.left = d->size - h.data.offset;
-	/* size 0: a recorder that was killed has not told how much it wrote */
+	/* size 0: a recorder that was killed has not recorded how much it
+	   wrote */
 	if (h.data.size > data.left || h.data.size == 0) {
 		d->damaged = true;
 	} else {

@@ -339,7 +339,7 @@ take_numbers(struct cursor *c, uint64_t type, struct ex_record *r)
 		r->sample.period = take64(c);
 }
 
-/* From READ to STACK_USER: parts that tell their own length. */
+/* From READ to STACK_USER: parts that give their own length. */
 static void
 take_parts(struct cursor *c, const struct perf_event_attr *attr,
     struct ex_sample *s)

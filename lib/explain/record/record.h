@@ -3,7 +3,7 @@
  *
  * Whatever delivered a hit (the kernel's ring buffer, a perf.data file), it is
  * a perf record, and this is the only decoder of them.  It takes bytes that
- * nobody vouches for: every length is checked against the record's own size,
+ * cannot be trusted: every length is checked against the record's own size,
  * and what does not fit is refused with -EBADMSG.
  *
  * Layouts and their order are those of perf_event_open(2) and the kernel's
@@ -81,9 +81,10 @@ struct ex_record {
 				   it; -1: unknown or none */
 	uint64_t id;		/* event id; 0: not carried */
 	uint64_t stream_id;	/* id of the inherited copy; 0: not carried */
-	pid_t pid, tid;		/* whom the record is about: as its body says,
-				   else who ran; -1: not carried (and mappings
-				   of the kernel) */
+	pid_t pid, tid;		/* the process and thread that the record is
+				   about: as its body says, else those that ran;
+				   -1: not carried (and mappings of the
+				   kernel) */
 	uint64_t time;		/* ns on the event's clock; 0: not carried */
 	uint32_t cpu;		/* UINT32_MAX: not carried */
 	union {

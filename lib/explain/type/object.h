@@ -40,9 +40,9 @@ uint64_t ex_object_size(const struct ex_object *);
 
 /*
  * A value of the object, from its bytes (size of them), into text: a number by
- * its sign and size; true or false; a character with its number ('a' (97));
- * an enumerator's name, several if they are bits (FLAG_A | FLAG_B | 0x40), or
- * a number; a floating point number with as many digits as tell it from its
+ * its sign and size; true or false; a character with its number ('a' (97)); an
+ * enumerator's name, several if they are bits (FLAG_A | FLAG_B | 0x40), or a
+ * number; a floating-point number with enough digits to distinguish it from its
  * neighbours; a pointer with what it points to (0x5581 <main+4>, NULL); of a
  * structure or array of up to 32 bytes its members ({1, 2}, {on = 1, way = 3}),
  * or its characters ("abc").

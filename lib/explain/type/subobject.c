@@ -35,7 +35,7 @@ struct ex_declared {
 				   other order */
 };
 
-/* Where the walk stands: bytes from off on of the part found so far. */
+/* Where the walk is: bytes from off on of the part found so far. */
 struct walk {
 	struct ex_subobject *sub;
 	uint64_t off, len;	/* of the bytes asked for */

@@ -75,7 +75,7 @@ struct ex_layout_cache;
 struct ex_layout_cache *ex_layout_cache_new(struct ex_module *);
 void ex_layout_cache_free(struct ex_layout_cache *);
 
-/* The layout of a type; one of no kind and size when none can be had. */
+/* The layout of a type; one without kind and size if there is none. */
 const struct ex_layout *ex_layout_of(struct ex_layout_cache *,
     const Dwarf_Die *type);
 

@@ -41,7 +41,7 @@ row_free(const struct ex_cfi_row *row)
 		rule_free(&row->rule[i]);
 }
 
-/* Keep an expression that no simple rule stands for. */
+/* Keep an expression that no simple rule can replace. */
 static bool
 rule_expression(struct ex_cfi_rule *rule, const Dwarf_Op *ops, size_t n,
     bool value)
@@ -165,8 +165,8 @@ reduce_register(Dwarf_Frame *frame, unsigned reg, struct ex_cfi_rule *rule)
 /*
  * A register that a row does not mention keeps its value, as for gdb and
  * libgcc.  libdw calls most of those undefined (rbx too, which its defaults for
- * x86-64 number wrongly), and that cannot be told from registers that the row
- * calls so.
+ * x86-64 number wrongly), and that cannot be distinguished from registers that
+ * the row calls so.
  */
 static bool
 is_unchanged(const struct ex_cfi_rule *rule)

@@ -1,7 +1,7 @@
 /*
  * cfi: rows of call frame information, in a few words each.
  *
- * A row tells, at one pc, how to find the caller's registers.  elfutils reads
+ * A row says, for one pc, how to find the caller's registers.  elfutils reads
  * it from .eh_frame or .debug_frame; it is reduced once and kept in a hash
  * table of its module, so that a pc seen before costs one look-up.
  */

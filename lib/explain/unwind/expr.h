@@ -2,7 +2,7 @@
  * expr: DWARF expressions, as call frame information uses them: PLT stubs,
  * signal frames, realigned stacks.
  *
- * Expressions come from files that nobody vouches for: stack, steps and memory
+ * Expressions come from files that cannot be trusted: stack, steps and memory
  * that one may use are bounded.
  */
 #ifndef EX_EXPR_H

@@ -47,7 +47,7 @@ struct walk {
 	bool whole;		/* it reaches the stack's end */
 };
 
-/* What a row tells of the caller's registers; bit n is register n. */
+/* What a row says of the caller's registers; bit n is register n. */
 struct caller {
 	uint64_t value[EX_NREGS];	/* of those in set */
 	uint32_t set;		/* known anew */
@@ -110,7 +110,7 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 	    ex_module_bytes(module, vaddr, to, len) == len;
 }
 
-/* Why memory or a register that a frame needs is not to be had. */
+/* Why memory or a register that a frame needs is not available. */
 static enum ex_end
 missing(const struct walk *w)
 {
@@ -242,7 +242,7 @@ is_progress(const struct walk *w, const struct ex_cfi_row *row,
 	if (row->signal)	/* another stack, or else further up */
 		return next > sp || next < w->start;
 	/* A function that keeps its return address in a register can have the
-	   same sp as its caller; it calls nobody. */
+	   same sp as its caller; it calls no function. */
 	return next > sp || (next == sp && w->exact);
 }
 
@@ -361,8 +361,8 @@ step_frame_pointer(struct walk *w, enum ex_end *end)
 }
 
 /* clone(2)'s code has no row behind the instruction that makes the call, as a
-   child that goes on there has no callers; but who has yet to come back from
-   the call is the parent. */
+   child that goes on there has no callers; but the parent is the one that has
+   yet to return from the call. */
 static const struct ex_cfi_row *
 row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
 {
@@ -375,7 +375,7 @@ row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
 }
 
 /* Whether code without unwind information is where a program is entered, or the
-   dynamic loader, whose entry goes on to call constructors: nobody called it.
+   dynamic loader, whose entry goes on to call constructors: nothing called it.
    Without symbols of the loader, what is near its entry. */
 static bool
 is_entry(struct ex_module *module, uint64_t vaddr)
@@ -487,7 +487,7 @@ lone_pc(uint64_t pc, struct ex_pc *out, unsigned max)
 	return 1;
 }
 
-/* What can be told without the registers of a 64-bit program. */
+/* What can be known without the registers of a 64-bit program. */
 static unsigned
 without_regs(const struct ex_sample *sample, struct ex_pc *out, unsigned max,
     enum ex_end *end)
