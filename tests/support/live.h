@@ -30,6 +30,21 @@ live_format(void)
 	});
 }
 
+static inline bool
+live_possible(void)
+{
+	struct wp_cause cause;
+
+	if (wp_probe_features(&live_features, &cause) == 0)
+		return true;
+	print_message("wp_probe_features: %s\n", cause.text);
+	return false;
+}
+
+/* The tests of a program that sets breakpoints. */
+#define RUN_LIVE_TESTS(...) RUN_TESTS(.possible = live_possible, __VA_ARGS__)
+#define run_live_tests(...) run_all_tests(.possible = live_possible, __VA_ARGS__)
+
 static inline void
 live_skip(void **state)
 {
@@ -42,14 +57,12 @@ live_group(const char *name, const struct CMUnitTest *tests, size_t n,
     CMFixtureFunction setup, CMFixtureFunction teardown)
 {
 	struct CMUnitTest *run = calloc(n, sizeof(*run));
-	struct wp_cause cause;
 	int failed;
 
 	if (run == NULL)
 		return 1;
 	memcpy(run, tests, n * sizeof(*run));
-	if (wp_probe_features(&live_features, &cause) < 0) {
-		print_message("wp_probe_features: %s\n", cause.text);
+	if (!live_possible()) {
 		for (size_t i = 0; i < n; i++)
 			run[i] = (struct CMUnitTest){
 				.name = tests[i].name, .test_func = live_skip,

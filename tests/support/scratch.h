@@ -44,6 +44,19 @@ scratch_remove(void **state)
 	return nftw(scratch_dir, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/* The same, as the working directory. */
+static inline int
+scratch_enter(void **state)
+{
+	return scratch_make(state) != 0 || chdir(scratch_dir) != 0;
+}
+
+static inline int
+scratch_leave(void **state)
+{
+	return chdir("/") != 0 || scratch_remove(state) != 0;
+}
+
 /* The path of a file there; of the last few calls only. */
 static inline const char *
 scratch_path(const char *name)

@@ -2,11 +2,7 @@
  * on_hit: a process is paused at a hit, a command is run or a core file
  * written while it stands there, and then it is what it would have been.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -82,8 +78,7 @@ expect_debuggable(const char *pid)
 	outcome_free(&o);
 }
 
-static void
-pauses_for_a_debugger(void **state)
+TEST(pauses_for_a_debugger)
 {
 	char expected[128];
 	struct running w;
@@ -91,7 +86,6 @@ pauses_for_a_debugger(void **state)
 	struct outcome o;
 	pid_t tid;
 
-	(void)state;
 	start_counter(&t);
 	watch_counter(&w, &t, "pause", NULL);
 	say(&t.run, "go\n");
@@ -121,15 +115,13 @@ pauses_for_a_debugger(void **state)
  * ends, and the kernel then ends those of it that are stopped.  Under
  * timeout(1) it has a process group of its own, as under a shell.
  */
-static void
-pauses_a_command(void **state)
+TEST(pauses_a_command)
 {
 	struct running w;
 	struct outcome o;
 	char line[256];
 	int pid;
 
-	(void)state;
 	start(&w, (const char *[]){"/usr/bin/timeout", "60", watchctl(), "-w",
 	    "counter", "--on-hit", "pause", "--", victim("counter"), "1", "5",
 	    NULL});
@@ -236,15 +228,13 @@ watch_busy(struct outcome *o, pid_t pid, const char *action)
 
 /* Hits come while threads are still being armed, too: nobody is left behind,
    and who hit has not gone on. */
-static void
-pauses_where_it_hit(void **state)
+TEST(pauses_where_it_hit)
 {
 	const pid_t pid = busy_start();
 	struct outcome o;
 	struct busy was;
 	uint64_t value;
 
-	(void)state;
 	for (int i = 0; i < PAUSES; i++) {
 		expect_busy();
 		watch_busy(&o, pid, "pause");
@@ -263,13 +253,11 @@ pauses_where_it_hit(void **state)
 	busy_end(pid);
 }
 
-static void
-acts_at_each_hit(void **state)
+TEST(acts_at_each_hit)
 {
 	const pid_t pid = busy_start();
 	struct outcome o;
 
-	(void)state;
 	expect_busy();
 	watch_busy(&o, pid, "exec echo acted");
 	expect_hits(&o, 20);
@@ -283,8 +271,7 @@ acts_at_each_hit(void **state)
 
 /* --- exec --- */
 
-static void
-runs_a_command(void **state)
+TEST_WITH(runs_a_command, scratch_enter, scratch_leave)
 {
 	/* the thread that hit stands while the command runs */
 	static const char action[] = "exec echo $WATCHCTL_SEQ $WATCHCTL_TID "
@@ -297,7 +284,6 @@ runs_a_command(void **state)
 	char *log, *line, expected[128], n[16];
 	size_t i;
 
-	(void)state;
 	start_counter(&t);
 	(void)snprintf(n, sizeof(n), "%d", WRITES);
 	watch_counter(&w, &t, action, n);
@@ -324,12 +310,10 @@ runs_a_command(void **state)
 
 /* A command that takes long keeps neither watchctl nor, when that is killed,
    the program. */
-static void
-does_not_wait_for_ever(void **state)
+TEST(does_not_wait_for_ever)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGKILL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		struct running w;
 		struct target t;
@@ -356,14 +340,12 @@ does_not_wait_for_ever(void **state)
 	}
 }
 
-static void
-does_not_wait_beyond_its_time(void **state)
+TEST(does_not_wait_beyond_its_time)
 {
 	struct running w;
 	struct target t;
 	struct outcome o;
 
-	(void)state;
 	start_counter(&t);
 	watch_start(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
 	    "json", "-t", "1", "-p", t.pid, "--on-hit", "exec sleep 100",
@@ -380,8 +362,7 @@ does_not_wait_beyond_its_time(void **state)
 
 /* --- core --- */
 
-static void
-writes_a_core(void **state)
+TEST_WITH(writes_a_core, scratch_enter, scratch_leave)
 {
 	static const char gdb[] = "gdb -q -nx -batch "
 	    "-iex 'set debuginfod enabled off' -ex bt -ex 'print counter' "
@@ -393,7 +374,6 @@ writes_a_core(void **state)
 	struct outcome o;
 	char *out, text[128];
 
-	(void)state;
 	start_counter(&t);
 	watch_counter(&w, &t, "core", "2");
 	say(&t.run, "go\n");
@@ -421,33 +401,11 @@ writes_a_core(void **state)
 	target_end(&t, 7);
 }
 
-static int
-enter(void **state)
-{
-	return scratch_make(state) != 0 || chdir(scratch_dir) != 0;
-}
-
-static int
-leave(void **state)
-{
-	return chdir("/") != 0 || scratch_remove(state) != 0;
-}
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pauses_for_a_debugger),
-		cmocka_unit_test(pauses_a_command),
-		cmocka_unit_test(pauses_where_it_hit),
-		cmocka_unit_test(acts_at_each_hit),
-		cmocka_unit_test_setup_teardown(runs_a_command, enter, leave),
-		cmocka_unit_test(does_not_wait_for_ever),
-		cmocka_unit_test(does_not_wait_beyond_its_time),
-		cmocka_unit_test_setup_teardown(writes_a_core, enter, leave),
-	};
-	int failed = run_live("on_hit_live", tests);
+	int failed = run_live_tests();
 
 	/* the same by debug registers; what is refused stays so */
-	return failed + run_live_with("refused", tests, be_refused, NULL);
+	return failed + run_live_tests(.before_all = be_refused);
 }

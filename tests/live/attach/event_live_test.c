@@ -1,9 +1,5 @@
 /* event: events are opened whole or not at all, whatever is asked for. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <sys/resource.h>
@@ -124,13 +120,11 @@ try_combination(pid_t pid, unsigned bits)
 	wp_events_close(&events, 0);
 }
 
-static void
-every_combination_is_taken(void **state)
+TEST(every_combination_is_taken)
 {
 	unsigned slots, before = open_descriptors();
 	pid_t pid = start_resting(&slots);
 
-	(void)state;
 	for (unsigned bits = 0; bits < 64; bits++)
 		try_combination(pid, bits);
 	assert_int_equal(live_free_slots(pid), slots);
@@ -138,8 +132,7 @@ every_combination_is_taken(void **state)
 	child_kill(pid);
 }
 
-static void
-covers_each_processor(void **state)
+TEST(covers_each_processor)
 {
 	const struct wp_options options = {.stack = 512};
 	struct perf_event_attr attr = watch(&options, true);
@@ -147,7 +140,6 @@ covers_each_processor(void **state)
 	unsigned slots;
 	pid_t pid = start_resting(&slots);
 
-	(void)state;
 	assert_int_equal(wp_events_open(&events, &attr, 0, 0, pid, rings), 0);
 	assert_int_equal(events.n, wp_rings_count(rings));
 	/* one slot, on whichever of them the thread runs */
@@ -169,8 +161,7 @@ covers_each_processor(void **state)
 
 /* --- what fails leaves nothing --- */
 
-static void
-fails_whole(void **state)
+TEST(fails_whole)
 {
 	const struct wp_options options = {.stack = 512};
 	struct perf_event_attr attr = watch(&options, false), plain = dummy();
@@ -179,7 +170,6 @@ fails_whole(void **state)
 	struct wp_events events = {0};
 	int taken[WP_SLOTS_MAX];
 
-	(void)state;
 	/* all slots are taken on the last processor only */
 	for (unsigned i = 0; i < slots; i++) {
 		taken[i] = wp_perf_open(&attr, pid, wp_rings_cpu(rings, last));
@@ -200,14 +190,12 @@ fails_whole(void **state)
 }
 
 /* An event whose clock is another cannot share a ring. */
-static void
-keeps_no_event_without_its_ring(void **state)
+TEST(keeps_no_event_without_its_ring)
 {
 	struct perf_event_attr attr = dummy();
 	unsigned before = open_descriptors();
 	struct wp_events events = {0};
 
-	(void)state;
 	attr.clockid = CLOCK_REALTIME;
 	assert_int_equal(wp_events_open(&events, &attr, 0, 0, 0, rings),
 	    -EINVAL);
@@ -216,8 +204,7 @@ keeps_no_event_without_its_ring(void **state)
 	wp_events_close(&events, 0);
 }
 
-static void
-tells_that_a_thread_has_ended(void **state)
+TEST(tells_that_a_thread_has_ended)
 {
 	const struct wp_options options = {.count = true};
 	struct perf_event_attr attr = watch(&options, false);
@@ -225,7 +212,6 @@ tells_that_a_thread_has_ended(void **state)
 	unsigned slots;
 	pid_t pid = start_resting(&slots);
 
-	(void)state;
 	child_kill(pid);
 	assert_int_equal(wp_events_open(&events, &attr, 0, 0, pid, rings),
 	    -ESRCH);
@@ -235,15 +221,13 @@ tells_that_a_thread_has_ended(void **state)
 
 /* --- many --- */
 
-static void
-closes_those_from_an_index_on(void **state)
+TEST(closes_those_from_an_index_on)
 {
 	struct perf_event_attr attr = dummy();
 	struct wp_events events = {0};
 	const unsigned each = wp_rings_count(rings);
 	unsigned before = open_descriptors();
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		assert_int_equal(wp_events_open(&events, &attr, (uint16_t)i,
 		    (uint16_t)(i + 1), 0, rings), 0);
@@ -282,12 +266,10 @@ open_many(void *arg)
 	shared->all_raised = limit.rlim_cur == limit.rlim_max;
 }
 
-static void
-takes_as_many_descriptors_as_it_may(void **state)
+TEST(takes_as_many_descriptors_as_it_may)
 {
 	rlim_t most = MANY + 1000;
 
-	(void)state;
 	assert_int_equal(child_wait(child_start(open_many, &most)), 0);
 	assert_int_equal(shared->result, 0);
 	assert_true(shared->n >= MANY);
@@ -301,19 +283,5 @@ takes_as_many_descriptors_as_it_may(void **state)
 	assert_int_equal(shared->n % wp_rings_count(rings), 0);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(every_combination_is_taken),
-		TEST(covers_each_processor),
-		TEST(fails_whole),
-		TEST(keeps_no_event_without_its_ring),
-		TEST(tells_that_a_thread_has_ended),
-		TEST(closes_those_from_an_index_on),
-		TEST(takes_as_many_descriptors_as_it_may),
-	};
-
-	return run_live_with("event", tests, begin, end);
-}
+RUN_LIVE_TESTS(.before_all = begin, .after_all = end, .before_each = clear,
+    .after_each = children_end)

@@ -2,11 +2,7 @@
  * launch: commands are watched from their first instruction on, or from where
  * they were let run to.  Most of them are this program, with arguments.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -20,8 +16,6 @@
 #include "record/record.h"
 #include "scratch.h"
 #include "attach/target.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { EARLY = 7, LATE = 5, STATUS = 9, THREADS = 3, CHILDREN = 40 };
 
@@ -241,12 +235,10 @@ static const struct wp_options sampling = {.stack = 256};
 
 /* --- from the first instruction on --- */
 
-static void
-sees_constructors(void **state)
+TEST(sees_constructors)
 {
 	struct launched l;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	watch(&l, address(&l, &written), WP_WRITE);
 	assert_int_equal(counted(&l), 0);
@@ -293,8 +285,7 @@ read_elf(const char *path)
 	return elf;
 }
 
-static void
-sees_the_first_instruction(void **state)
+TEST(sees_the_first_instruction)
 {
 	const char *victims = getenv("VICTIMS");
 	char path[PATH_MAX];
@@ -309,7 +300,6 @@ sees_the_first_instruction(void **state)
 	uint64_t *ids;
 	int n;
 
-	(void)state;
 	assert_non_null(victims);
 	(void)snprintf(path, sizeof(path), "%s/start", victims);
 	elf = read_elf(path);
@@ -342,14 +332,12 @@ sees_the_first_instruction(void **state)
 
 /* --- from an address on --- */
 
-static void
-runs_to_addresses(void **state)
+TEST(runs_to_addresses)
 {
 	struct launched l;
 	uint64_t stops[3];
 	int status;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	stops[0] = 0;
 	stops[1] = address(&l, (void *)(uintptr_t)stage_two);
@@ -371,14 +359,12 @@ runs_to_addresses(void **state)
 }
 
 /* What is written on the way there does not count. */
-static void
-arms_where_it_was_let_run_to(void **state)
+TEST(arms_where_it_was_let_run_to)
 {
 	struct launched l;
 	uint64_t stop;
 	int status;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
 	for (int i = 0; i < 3; i++)
@@ -391,14 +377,12 @@ arms_where_it_was_let_run_to(void **state)
 	wp_target_free(l.target);
 }
 
-static void
-arms_threads_made_on_the_way(void **state)
+TEST(arms_threads_made_on_the_way)
 {
 	struct launched l;
 	uint64_t stop;
 	int status;
 
-	(void)state;
 	launch(&l, "--threads", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
 	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status), 0);
@@ -411,14 +395,12 @@ arms_threads_made_on_the_way(void **state)
 }
 
 /* Signals of its own are not taken for arrivals, and reach it. */
-static void
-is_not_stopped_by_other_signals(void **state)
+TEST(is_not_stopped_by_other_signals)
 {
 	struct launched l;
 	uint64_t stop;
 	int status;
 
-	(void)state;
 	launch(&l, "--children", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
 	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status), 0);
@@ -429,14 +411,12 @@ is_not_stopped_by_other_signals(void **state)
 	wp_target_free(l.target);
 }
 
-static void
-tells_how_it_ended_before(void **state)
+TEST(tells_how_it_ended_before)
 {
 	const uint64_t nowhere = 0;
 	struct launched l;
 	int status;
 
-	(void)state;
 	launch(&l, "--fatal", &counting);
 	assert_int_equal(wp_target_run_to(l.target, &nowhere, 1, &status),
 	    -ECHILD);
@@ -447,8 +427,7 @@ tells_how_it_ended_before(void **state)
 
 /* --- ends --- */
 
-static void
-keeps_the_commands_status(void **state)
+TEST(keeps_the_commands_status)
 {
 	static const struct {
 		const char *script;
@@ -461,7 +440,6 @@ keeps_the_commands_status(void **state)
 	};
 	unsigned before = open_descriptors();
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *const argv[] = {(char *)"sh", (char *)"-c",
 		    (char *)(uintptr_t)rows[i].script, NULL};
@@ -479,14 +457,12 @@ keeps_the_commands_status(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void
-abandons_without_a_trace(void **state)
+TEST(abandons_without_a_trace)
 {
 	const char *file = scratch_path("made");
 	char *const argv[] = {(char *)"touch", (char *)(uintptr_t)file, NULL};
 	struct launched l;
 
-	(void)state;
 	launch_argv(&l, argv, &counting);
 	wp_target_abandon(l.target);
 	assert_int_equal(kill(l.pid, 0), -1);
@@ -498,12 +474,10 @@ abandons_without_a_trace(void **state)
 }
 
 /* A target that goes lets its command go on. */
-static void
-lets_go_unwatched(void **state)
+TEST(lets_go_unwatched)
 {
 	struct launched l;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	watch(&l, address(&l, &written), WP_WRITE);
 	wp_target_let_go(l.target);
@@ -516,8 +490,7 @@ lets_go_unwatched(void **state)
 	expect_status(l.pid, STATUS);
 }
 
-static void
-tells_why_it_cannot(void **state)
+TEST(tells_why_it_cannot)
 {
 	static const struct {
 		const char *name;
@@ -531,7 +504,6 @@ tells_why_it_cannot(void **state)
 		{"/", -EACCES, WP_CAUSE_NOT_EXECUTABLE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		char *const argv[] = {(char *)(uintptr_t)rows[i].name, NULL};
 		struct wp_target *target;
@@ -550,8 +522,7 @@ tells_why_it_cannot(void **state)
 	}
 }
 
-static void
-holds_on_when_it_cannot_arm(void **state)
+TEST(holds_on_when_it_cannot_arm)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
@@ -564,7 +535,6 @@ holds_on_when_it_cannot_arm(void **state)
 	unsigned n = 0;
 	struct launched l;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	watch(&l, address(&l, &written), WP_WRITE);
 	while (n < WP_SLOTS_MAX &&
@@ -583,8 +553,7 @@ holds_on_when_it_cannot_arm(void **state)
 	wp_target_free(l.target);
 }
 
-static void
-bears_commands_that_are_killed(void **state)
+TEST(bears_commands_that_are_killed)
 {
 	struct wp_proc_status state_now;
 	struct wp_cause cause = {0};
@@ -592,7 +561,6 @@ bears_commands_that_are_killed(void **state)
 	uint64_t stop;
 	int status;
 
-	(void)state;
 	launch(&l, "--write", &counting);
 	watch(&l, address(&l, &written), WP_WRITE);
 	assert_int_equal(kill(l.pid, SIGKILL), 0);
@@ -634,23 +602,7 @@ begin(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sees_constructors),
-		cmocka_unit_test(sees_the_first_instruction),
-		cmocka_unit_test(runs_to_addresses),
-		cmocka_unit_test(arms_where_it_was_let_run_to),
-		cmocka_unit_test(arms_threads_made_on_the_way),
-		cmocka_unit_test(is_not_stopped_by_other_signals),
-		cmocka_unit_test(tells_how_it_ended_before),
-		cmocka_unit_test(keeps_the_commands_status),
-		cmocka_unit_test(abandons_without_a_trace),
-		cmocka_unit_test(lets_go_unwatched),
-		cmocka_unit_test(tells_why_it_cannot),
-		cmocka_unit_test(holds_on_when_it_cannot_arm),
-		cmocka_unit_test(bears_commands_that_are_killed),
-	};
-
 	if (argc > 1)
 		_exit(command(argv[1]));
-	return run_live_with("launch", tests, begin, scratch_remove);
+	return run_live_tests(.before_all = begin, .after_all = scratch_remove);
 }

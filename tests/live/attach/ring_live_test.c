@@ -2,11 +2,7 @@
  * ring: hits of real breakpoints come out whole, in order, and all of them or
  * accounted for.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <asm/perf_regs.h>
 #include <grp.h>
@@ -22,8 +18,6 @@
 #include "live.h"
 #include "os/proc.h"
 #include "record/record.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
 	RING = 64 << 10,	/* the smallest */
@@ -273,8 +267,7 @@ reg(const struct ex_record *record, unsigned n)
 
 /* --- order --- */
 
-static void
-merges_processors_by_time(void **state)
+TEST(merges_processors_by_time)
 {
 	struct watched w;
 	struct ex_record record;
@@ -282,7 +275,6 @@ merges_processors_by_time(void **state)
 	uint32_t cpu[2] = {UINT32_MAX, UINT32_MAX};
 	bool ended = false;
 
-	(void)state;
 	watch_start(&w, write_by_turns, 0);
 	shared->wanted = 1;
 	while (horizon != UINT64_MAX) {
@@ -307,15 +299,13 @@ merges_processors_by_time(void **state)
 	watch_end(&w);
 }
 
-static void
-gives_nothing_younger_than_asked(void **state)
+TEST(gives_nothing_younger_than_asked)
 {
 	struct ex_record record;
 	struct watched w;
 	uint64_t start, between;
 	int n = 0;
 
-	(void)state;
 	watch_start(&w, write_on_demand, 0);
 	start = now_ns();
 	let_write(5);
@@ -359,14 +349,12 @@ check_stack(const struct ex_record *record)
 			    (unsigned long long)(skip + i));
 }
 
-static void
-joins_records_that_wrap(void **state)
+TEST(joins_records_that_wrap)
 {
 	static const uint32_t stacks[] = {512, 4096, 20000, 32768, 60000};
 	struct ex_record record;
 	struct watched w;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(stacks); i++) {
 		const int each = stacks[i] <= 4096 ? 10 : 1;
 		size_t at = 0, wrapped = 0;
@@ -395,15 +383,13 @@ joins_records_that_wrap(void **state)
 
 /* --- what is lost --- */
 
-static void
-accounts_for_what_is_lost(void **state)
+TEST(accounts_for_what_is_lost)
 {
 	struct wp_perf_count count;
 	struct ex_record record;
 	struct watched w;
 	uint64_t samples = 0, told = 0;
 
-	(void)state;
 	watch_start(&w, write_on_demand, 8192);
 	let_write(1000);		/* and nobody reads */
 	for (; next(&w, UINT64_MAX, &record); samples++) {
@@ -436,8 +422,7 @@ accounts_for_what_is_lost(void **state)
 }
 
 /* The kernel writes as fast as it can while we read. */
-static void
-keeps_account_while_reading(void **state)
+TEST(keeps_account_while_reading)
 {
 	struct wp_perf_count count;
 	struct ex_record record;
@@ -445,7 +430,6 @@ keeps_account_while_reading(void **state)
 	uint64_t samples = 0, told = 0, value, expected = 0;
 	bool ended = false, more = true;
 
-	(void)state;
 	watch_start(&w, write_on_demand, 256);
 	shared->wanted = WRITES;
 	while (more) {
@@ -475,8 +459,7 @@ keeps_account_while_reading(void **state)
 
 /* --- rings themselves --- */
 
-static void
-has_a_ring_for_each_processor(void **state)
+TEST(has_a_ring_for_each_processor)
 {
 	static const struct {
 		size_t asked, got;
@@ -487,7 +470,6 @@ has_a_ring_for_each_processor(void **state)
 	};
 	unsigned before = open_descriptors();
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct wp_rings *rings;
 		struct wp_cause cause;
@@ -508,14 +490,12 @@ has_a_ring_for_each_processor(void **state)
 	assert_in_range(wp_rings_usual_size(), RING, 64 << 20);
 }
 
-static void
-wakes_whoever_polls(void **state)
+TEST(wakes_whoever_polls)
 {
 	struct pollfd p[256] = {0};
 	struct watched w;
 	unsigned n;
 
-	(void)state;
 	watch_start(&w, write_on_demand, 4096);
 	n = wp_rings_count(w.rings) < COUNT(p) ? wp_rings_count(w.rings) :
 	    COUNT(p);
@@ -572,10 +552,8 @@ open_as_nobody(void *arg)
 	    wp_rings_size(rings[0]) == shared->size;
 }
 
-static void
-shrinks_where_memory_is_short(void **state)
+TEST(shrinks_where_memory_is_short)
 {
-	(void)state;
 	assert_int_equal(child_wait(child_start(open_as_nobody, NULL)), 0);
 	if (shared->ready == 0) {
 		print_message("as nobody: %s\n", shared->cause.text);
@@ -589,15 +567,13 @@ shrinks_where_memory_is_short(void **state)
 	assert_int_equal(shared->n, 1);
 }
 
-static void
-leaves_nothing_behind(void **state)
+TEST(leaves_nothing_behind)
 {
 	unsigned before = open_descriptors(), mapped = 0;
 	struct watched w;
 	char line[512];
 	FILE *f;
 
-	(void)state;
 	watch_start(&w, write_on_demand, 512);
 	let_write(3);
 	assert_non_null(wp_rings_next(w.rings, UINT64_MAX));
@@ -611,21 +587,5 @@ leaves_nothing_behind(void **state)
 	assert_int_equal(mapped, 0);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(merges_processors_by_time),
-		TEST(gives_nothing_younger_than_asked),
-		TEST(joins_records_that_wrap),
-		TEST(accounts_for_what_is_lost),
-		TEST(keeps_account_while_reading),
-		TEST(has_a_ring_for_each_processor),
-		TEST(wakes_whoever_polls),
-		TEST(shrinks_where_memory_is_short),
-		TEST(leaves_nothing_behind),
-	};
-
-	return run_live_with("ring", tests, begin, NULL);
-}
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+    .after_each = children_end)

@@ -2,11 +2,7 @@
  * target: what is counted is what the programs did, exactly, whatever their
  * threads and children are doing; and what fails leaves nothing behind.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -21,8 +17,6 @@
 #include "os/proc.h"
 #include "record/record.h"
 #include "attach/target.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Large rings take time to make: fewer attaches with them. */
 enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50 };
@@ -300,19 +294,15 @@ attach_to_maker(size_t maker, const struct wp_options *options)
 	wp_target_free(target);
 }
 
-static void
-counts_every_thread_once(void **state)
+TEST(counts_every_thread_once)
 {
-	(void)state;
 	for (int i = 0; i < ATTACHES; i++)
 		for (size_t maker = 0; maker < COUNT(makers); maker++)
 			attach_to_maker(maker, &counting);
 }
 
-static void
-samples_every_thread_once(void **state)
+TEST(samples_every_thread_once)
 {
-	(void)state;
 	for (int i = 0; i < RING_ATTACHES; i++)
 		for (size_t maker = 0; maker < COUNT(makers); maker++)
 			attach_to_maker(maker, &sampling);
@@ -379,10 +369,8 @@ watch_family(bool follow, bool count)
 	wp_target_free(target);
 }
 
-static void
-follows_children_when_told_to(void **state)
+TEST(follows_children_when_told_to)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		watch_family(i & 1, i & 2);
 }
@@ -466,10 +454,8 @@ watch_layout(size_t row, const struct wp_options *options)
 	wp_target_free(target);
 }
 
-static void
-counts_each_watch(void **state)
+TEST(counts_each_watch)
 {
-	(void)state;
 	for (size_t row = 0; row < COUNT(layouts); row++) {
 		watch_layout(row, &counting);
 		if (row % 2 == 1)
@@ -494,15 +480,13 @@ write_both(void *arg)
 }
 
 /* Of two that write both words, one is watched at each. */
-static void
-watches_each_process_where_told(void **state)
+TEST(watches_each_process_where_told)
 {
 	struct wp_target *target = new_target(&sampling);
 	pid_t one = child_start(write_both, (void *)10);
 	pid_t two = child_start(write_both, (void *)70);
 	size_t first, second;
 
-	(void)state;
 	await(shared->ready == 2);
 	first = watch_at(target, &shared->word, 8);
 	second = watch_at(target, &shared->far, 8);
@@ -522,8 +506,7 @@ watches_each_process_where_told(void **state)
 
 /* --- records can be told apart --- */
 
-static void
-knows_its_events(void **state)
+TEST(knows_its_events)
 {
 	const struct wp_region regions[] = {
 		{(uintptr_t)shared->area + 4, 12, WP_WRITE},
@@ -536,7 +519,6 @@ knows_its_events(void **state)
 	struct ex_record record;
 	pid_t pid = child_start(touch_all, NULL);
 
-	(void)state;
 	await(shared->ready == 1);
 	watch(target, regions, COUNT(regions));
 	attach(target, pid, 0, COUNT(regions));
@@ -585,8 +567,7 @@ map_and_touch(void *arg)
 
 /* Of several processes: what is said of an event is what it was opened with, so
    that one whose records of mappings and ends come has asked for them. */
-static void
-says_what_each_event_records(void **state)
+TEST(says_what_each_event_records)
 {
 	enum { PROCESSES = 3, WATCHES = 2 };
 	const struct wp_region regions[WATCHES] = {
@@ -601,7 +582,6 @@ says_what_each_event_records(void **state)
 	struct ex_record r;
 	pid_t pid[PROCESSES];
 
-	(void)state;
 	for (unsigned i = 0; i < PROCESSES; i++)
 		pid[i] = child_start(map_and_touch, NULL);
 	await(shared->ready == PROCESSES);
@@ -637,14 +617,12 @@ says_what_each_event_records(void **state)
 
 /* --- what is told of it --- */
 
-static void
-tells_of_the_attach(void **state)
+TEST(tells_of_the_attach)
 {
 	struct wp_target *target = new_target(&counting);
 	pid_t pid = start_threads(THREADS);
 	uint64_t began, took;
 
-	(void)state;
 	assert_int_equal(wp_target_threads(target), 0);
 	assert_true(wp_target_frozen_ms(target) < 0);
 	assert_false(wp_target_alive(target, 0, 1));
@@ -679,15 +657,13 @@ write_slowly(void *arg)
 	}
 }
 
-static void
-counts_no_more_when_stopped(void **state)
+TEST(counts_no_more_when_stopped)
 {
 	pid_t pid = child_start(write_slowly, NULL);
 	struct wp_target *target = watch_word(pid, &sampling);
 	uint64_t before;
 	unsigned writes;
 
-	(void)state;
 	await(counted(target, 0).value > 10);
 	wp_target_stop(target);
 	before = counted(target, 0).value;
@@ -705,8 +681,7 @@ counts_no_more_when_stopped(void **state)
 
 /* --- what fails leaves nothing --- */
 
-static void
-leaves_nothing_when_slots_are_taken(void **state)
+TEST(leaves_nothing_when_slots_are_taken)
 {
 	const struct wp_region region = {
 		(uintptr_t)shared->area + 1, 7, WP_WRITE,
@@ -724,7 +699,6 @@ leaves_nothing_when_slots_are_taken(void **state)
 	unsigned before;
 	int taken[WP_SLOTS_MAX];
 
-	(void)state;
 	if (all < 4) {
 		print_message("only %u slots are free here\n", all);
 		wp_target_free(target);
@@ -762,14 +736,12 @@ leaves_nothing_when_slots_are_taken(void **state)
 }
 
 /* One process of a target that already has another. */
-static void
-keeps_what_was_attached_before(void **state)
+TEST(keeps_what_was_attached_before)
 {
 	struct wp_target *target = new_target(&counting);
 	pid_t pid = child_start(write_slowly, NULL);
 	struct wp_cause cause;
 
-	(void)state;
 	attach(target, pid, watch_at(target, &shared->word, 8), 1);
 	assert_true(wp_target_attach(target, getpid(), 0, 1, &cause) < 0);
 	assert_int_equal(cause.code, WP_CAUSE_SELF);
@@ -794,12 +766,10 @@ is_end(enum wp_cause_code code)
 	    code == WP_CAUSE_ZOMBIE;
 }
 
-static void
-bears_processes_that_end(void **state)
+TEST(bears_processes_that_end)
 {
 	unsigned before = open_descriptors();
 
-	(void)state;
 	for (int i = 0; i < RACES; i++) {
 		struct wp_target *target = new_target(&counting);
 		struct wp_cause cause = {0};
@@ -837,13 +807,11 @@ watch_and_wait(void *arg)
 }
 
 /* Whoever watches is killed: the watched go on as if nothing had been. */
-static void
-targets_outlive_their_watcher(void **state)
+TEST(targets_outlive_their_watcher)
 {
 	pid_t pid = start_threads(5);
 	pid_t watcher = child_start(watch_and_wait, &pid);
 
-	(void)state;
 	await(shared->ready == 2);
 	assert_int_equal(shared->result, 0);
 	assert_int_equal(live_free_slots(pid), live_features.caps.slots - 1);
@@ -875,15 +843,13 @@ start_tracer(pid_t *pid, pid_t *tracer)
 	assert_int_equal(shared->result, 1);
 }
 
-static void
-attaches_without_holding(void **state)
+TEST(attaches_without_holding)
 {
 	struct wp_target *target;
 	pid_t pid = child_start(write_slowly, NULL), tracer;
 	uint64_t before;
 	unsigned writes;
 
-	(void)state;
 	start_tracer(&pid, &tracer);
 	target = watch_word(pid, &counting);
 	assert_true(wp_target_inexact(target));
@@ -900,15 +866,13 @@ attaches_without_holding(void **state)
 }
 
 /* It makes threads faster than they can be looked at: that has an end. */
-static void
-does_not_look_for_ever(void **state)
+TEST(does_not_look_for_ever)
 {
 	void *(*fn)(void *) = chain;
 	pid_t pid = child_start(make_threads, &fn), tracer;
 	struct wp_target *target;
 	uint64_t began;
 
-	(void)state;
 	await(shared->made > 20);
 	start_tracer(&pid, &tracer);
 	began = now_ns();
@@ -944,13 +908,11 @@ expect_checked(pid_t pid, enum wp_cause_code code)
 	assert_int_equal(err, -cause.err);
 }
 
-static void
-checks_what_can_be_attached(void **state)
+TEST(checks_what_can_be_attached)
 {
 	struct wp_proc_status status;
 	pid_t pid = start_threads(2), zombie = start_zombie();
 
-	(void)state;
 	expect_checked(pid, WP_CAUSE_NONE);
 	expect_checked(shared->tid[0], WP_CAUSE_NOT_A_PROCESS);
 	expect_checked(zombie, WP_CAUSE_ZOMBIE);
@@ -981,15 +943,13 @@ expect_mapped(pid_t pid, uint64_t addr, uint64_t len, enum wp_access access,
 	assert_int_equal(err, -cause.err);
 }
 
-static void
-checks_what_is_mapped(void **state)
+TEST(checks_what_is_mapped)
 {
 	const uint64_t end = wp_slot_user_end();
 	uint64_t at = (uintptr_t)mmap(NULL, 3 * 4096, PROT_READ, MAP_PRIVATE |
 	    MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
 
-	(void)state;
 	/* two mappings side by side, and then none */
 	assert_int_equal(mprotect((void *)at, 4096, PROT_NONE), 0);
 	assert_int_equal(munmap((void *)(at + 2 * 4096), 4096), 0);
@@ -1014,8 +974,7 @@ checks_what_is_mapped(void **state)
 	(void)munmap((void *)at, 8192);
 }
 
-static void
-refuses_more_than_there_are_slots(void **state)
+TEST(refuses_more_than_there_are_slots)
 {
 	const uint64_t at = (uintptr_t)shared->area;
 	const struct wp_region regions[] = {
@@ -1030,7 +989,6 @@ refuses_more_than_there_are_slots(void **state)
 	struct wp_perf_count count;
 	size_t n;
 
-	(void)state;
 	features.caps = usual;
 	assert_int_equal(wp_target_new(&target, &features, &counting, &cause),
 	    0);
@@ -1054,15 +1012,13 @@ refuses_more_than_there_are_slots(void **state)
 }
 
 /* What nobody has read is not known, whatever the memory held before. */
-static void
-knows_nothing_before(void **state)
+TEST(knows_nothing_before)
 {
 	const struct wp_options options = {.count = true};
 	const struct wp_watched *watched;
 	struct wp_target *target;
 	size_t n;
 
-	(void)state;
 	(void)mallopt(M_PERTURB, 0x5a);
 	target = new_target(&options);
 	(void)watch_at(target, &shared->word, 8);
@@ -1073,31 +1029,5 @@ knows_nothing_before(void **state)
 	wp_target_free(target);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(knows_nothing_before),
-		TEST(counts_every_thread_once),
-		TEST(samples_every_thread_once),
-		TEST(follows_children_when_told_to),
-		TEST(counts_each_watch),
-		TEST(watches_each_process_where_told),
-		TEST(knows_its_events),
-		TEST(says_what_each_event_records),
-		TEST(tells_of_the_attach),
-		TEST(counts_no_more_when_stopped),
-		TEST(leaves_nothing_when_slots_are_taken),
-		TEST(keeps_what_was_attached_before),
-		TEST(bears_processes_that_end),
-		TEST(targets_outlive_their_watcher),
-		TEST(attaches_without_holding),
-		TEST(does_not_look_for_ever),
-		TEST(checks_what_can_be_attached),
-		TEST(checks_what_is_mapped),
-		TEST(refuses_more_than_there_are_slots),
-	};
-
-	return run_live_with("target", tests, begin, NULL);
-}
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+    .after_each = children_end)

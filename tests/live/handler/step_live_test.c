@@ -4,11 +4,7 @@
  * handler that takes that away this processor behaves like those that need a
  * step, and this program says that it is one.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/filter.h>
 #include <linux/perf_event.h>
@@ -492,7 +488,7 @@ threads_to_come_make_steps_too(void **state)
 	wp_close(w);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
 
 /* A process has one delivery, and one helper or none. */
 static int
@@ -519,17 +515,17 @@ static int
 with_none(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_execution_is_one_hit),
-		TEST(a_step_from_behind_the_access_does_no_harm),
-		TEST(all_watches_of_an_instruction_are_hit),
-		TEST(every_tenth_is_a_hit),
-		TEST(a_limit_ends_it),
-		TEST(a_signal_waits_until_the_step_is_made),
-		TEST(a_handler_that_is_left_makes_no_step),
-		TEST(a_watch_may_be_closed_by_its_handler),
-		TEST(without_a_free_breakpoint_the_watch_is_disabled),
-		TEST(an_event_that_is_not_armed_again_is_told_of),
-		TEST(without_a_step_the_same_hit_comes_again),
+		CASE(each_execution_is_one_hit),
+		CASE(a_step_from_behind_the_access_does_no_harm),
+		CASE(all_watches_of_an_instruction_are_hit),
+		CASE(every_tenth_is_a_hit),
+		CASE(a_limit_ends_it),
+		CASE(a_signal_waits_until_the_step_is_made),
+		CASE(a_handler_that_is_left_makes_no_step),
+		CASE(a_watch_may_be_closed_by_its_handler),
+		CASE(without_a_free_breakpoint_the_watch_is_disabled),
+		CASE(an_event_that_is_not_armed_again_is_told_of),
+		CASE(without_a_step_the_same_hit_comes_again),
 	};
 
 	return run_live("step", tests);
@@ -538,7 +534,7 @@ with_none(void)
 static int
 by_sigtrap(void)
 {
-	const struct CMUnitTest tests[] = {TEST(by_sigtrap_is_refused)};
+	const struct CMUnitTest tests[] = {CASE(by_sigtrap_is_refused)};
 
 	return run_live("step, by sigtrap", tests);
 }
@@ -547,8 +543,8 @@ static int
 with_helper(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(threads_to_come_make_steps_too),
-		TEST(each_execution_is_one_hit),
+		CASE(threads_to_come_make_steps_too),
+		CASE(each_execution_is_one_hit),
 	};
 
 	whose = WP_ALL_THREADS;

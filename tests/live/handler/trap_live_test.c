@@ -2,11 +2,7 @@
  * trap: what the signal handler makes of hits, by the kernel's own signals.  What
  * may kill a program or make it run for ever is tried in a child.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -1234,7 +1230,7 @@ a_hit_without_helper_is_lines(void **state)
 	wp_close(w);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
 #define HELPED(name) cmocka_unit_test_setup_teardown(name, helper_begin, \
 	helper_end)
 
@@ -1242,53 +1238,53 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_store_is_a_hit),
-		TEST(each_execution_is_one_hit_before_it),
-		TEST(errno_and_registers_are_kept),
-		TEST(a_limit_is_exact_with_threads_racing),
-		TEST(no_hit_of_many_threads_is_lost_or_doubled),
-		TEST(hits_while_blocked_are_one_late_hit),
-		TEST(a_signal_of_a_closed_watch_does_nothing),
-		TEST(what_a_handler_touches_is_no_hit),
-		TEST(a_watch_on_dead_stack_does_not_loop),
-		TEST(hits_in_a_signal_handler_are_hits),
-		TEST(hits_in_a_handler_that_blocks_are_late),
-		TEST(a_full_queue_of_signals_loses_nothing),
-		TEST(a_permitted_access_is_no_hit),
-		TEST(each_watch_that_a_step_touches_is_hit),
-		TEST(two_watches_on_one_word_are_both_hit),
-		TEST(neighbours_are_told_apart),
-		TEST(a_watch_of_two_registers_is_hit_once),
-		TEST(overlapping_watches_miss_nothing),
-		TEST(no_access_is_accounted_for_twice),
-		TEST(a_nearly_full_stack_survives),
+		CASE(a_store_is_a_hit),
+		CASE(each_execution_is_one_hit_before_it),
+		CASE(errno_and_registers_are_kept),
+		CASE(a_limit_is_exact_with_threads_racing),
+		CASE(no_hit_of_many_threads_is_lost_or_doubled),
+		CASE(hits_while_blocked_are_one_late_hit),
+		CASE(a_signal_of_a_closed_watch_does_nothing),
+		CASE(what_a_handler_touches_is_no_hit),
+		CASE(a_watch_on_dead_stack_does_not_loop),
+		CASE(hits_in_a_signal_handler_are_hits),
+		CASE(hits_in_a_handler_that_blocks_are_late),
+		CASE(a_full_queue_of_signals_loses_nothing),
+		CASE(a_permitted_access_is_no_hit),
+		CASE(each_watch_that_a_step_touches_is_hit),
+		CASE(two_watches_on_one_word_are_both_hit),
+		CASE(neighbours_are_told_apart),
+		CASE(a_watch_of_two_registers_is_hit_once),
+		CASE(overlapping_watches_miss_nothing),
+		CASE(no_access_is_accounted_for_twice),
+		CASE(a_nearly_full_stack_survives),
 		HELPED(a_record_holds_registers_and_stack),
 		HELPED(the_copy_ends_where_the_stack_does),
-		TEST(a_nearly_full_stack_is_reported),
+		CASE(a_nearly_full_stack_is_reported),
 		HELPED(posts_say_what_is_wanted),
 		HELPED(a_post_names_all_that_are_hit),
-		TEST(a_handler_may_be_left),
-		TEST(a_handler_that_was_left_rudely_is_forgotten),
-		TEST(a_foreign_signal_waits_for_the_handler),
-		TEST(a_hit_may_abort),
-		TEST(a_hit_without_helper_is_lines),
+		CASE(a_handler_may_be_left),
+		CASE(a_handler_that_was_left_rudely_is_forgotten),
+		CASE(a_foreign_signal_waits_for_the_handler),
+		CASE(a_hit_may_abort),
+		CASE(a_hit_without_helper_is_lines),
 	};
 
 	const struct CMUnitTest by_async[] = {
-		TEST(a_store_is_a_hit),
-		TEST(each_execution_is_one_hit_before_it),
-		TEST(what_a_handler_touches_is_no_hit),
-		TEST(a_watch_on_dead_stack_does_not_loop),
-		TEST(a_permitted_access_is_no_hit),
-		TEST(each_watch_that_a_step_touches_is_hit),
-		TEST(hits_while_blocked_are_one_late_hit),
-		TEST(a_signal_of_a_closed_watch_does_nothing),
-		TEST(hits_in_a_signal_handler_are_hits),
-		TEST(hits_in_a_handler_that_blocks_are_late),
-		TEST(a_full_queue_of_signals_loses_nothing),
-		TEST(a_watch_of_two_registers_is_hit_once),
-		TEST(overlapping_watches_miss_nothing),
-		TEST(a_handler_may_be_left),
+		CASE(a_store_is_a_hit),
+		CASE(each_execution_is_one_hit_before_it),
+		CASE(what_a_handler_touches_is_no_hit),
+		CASE(a_watch_on_dead_stack_does_not_loop),
+		CASE(a_permitted_access_is_no_hit),
+		CASE(each_watch_that_a_step_touches_is_hit),
+		CASE(hits_while_blocked_are_one_late_hit),
+		CASE(a_signal_of_a_closed_watch_does_nothing),
+		CASE(hits_in_a_signal_handler_are_hits),
+		CASE(hits_in_a_handler_that_blocks_are_late),
+		CASE(a_full_queue_of_signals_loses_nothing),
+		CASE(a_watch_of_two_registers_is_hit_once),
+		CASE(overlapping_watches_miss_nothing),
+		CASE(a_handler_may_be_left),
 	};
 	int status = -1;
 	pid_t pid;

@@ -3,11 +3,7 @@
  * each delivery, with the helper, and without one.  They end as they would
  * without a watch, and each access is reported.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +11,6 @@
 #include "command.h"
 #include "live.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { ANY = -1, AT_A_TIME = 4 };
 
@@ -124,31 +118,23 @@ play(const char *helper, const char *delivery)
 	}
 }
 
-static void
-by_sigtrap(void **state)
+TEST(by_sigtrap)
 {
-	(void)state;
 	play(watchctl(), "sigtrap");
 }
 
-static void
-by_async(void **state)
+TEST(by_async)
 {
-	(void)state;
 	play(watchctl(), "async");
 }
 
-static void
-by_ptrace(void **state)
+TEST(by_ptrace)
 {
-	(void)state;
 	play(watchctl(), "ptrace");
 }
 
-static void
-without_a_helper(void **state)
+TEST(without_a_helper)
 {
-	(void)state;
 	play("", "sigtrap");
 }
 
@@ -166,12 +152,10 @@ privileges_work(void)
 
 /* What who starts it has set up is not executed, nor written to: neither where
    its environment says, nor beside what it is called. */
-static void
-with_privileges_of_its_file(void **state)
+TEST(with_privileges_of_its_file)
 {
 	struct outcome o;
 
-	(void)state;
 	if (!privileges_work())
 		skip();
 	scratch_run("chmod 755 . && mkdir -p lib bin && install -d -m 1777 out "
@@ -234,8 +218,7 @@ static const char unloaded[] =
     "	wp_open(&attr, &w);\n"
     "}\n";
 
-static void
-in_an_object_that_is_unloaded(void **state)
+TEST(in_an_object_that_is_unloaded)
 {
 	static const struct {
 		const char *name, *object, *program;
@@ -247,7 +230,6 @@ in_an_object_that_is_unloaded(void **state)
 	};
 	struct outcome o;
 
-	(void)state;
 	assert_int_equal(setenv("WATCHPOINT_HELPER", "", 1), 0);
 	scratch_write("program.c", unloads);
 	scratch_write("object.c", unloaded);
@@ -266,17 +248,4 @@ in_an_object_that_is_unloaded(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_sigtrap),
-		cmocka_unit_test(by_async),
-		cmocka_unit_test(by_ptrace),
-		cmocka_unit_test(without_a_helper),
-		cmocka_unit_test(with_privileges_of_its_file),
-		cmocka_unit_test(in_an_object_that_is_unloaded),
-	};
-
-	return run_live_with("hard", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

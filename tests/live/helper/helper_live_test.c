@@ -4,11 +4,7 @@
  * The test makes the channel and has it served; programs join it, so it can be
  * looked at when they are gone.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,8 +16,6 @@
 #include "live.h"
 #include "program.h"
 #include "watchpoint.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { STORES = 20 };
 
@@ -207,8 +201,7 @@ act(void *arg)
 	exit(0);
 }
 
-static void
-what_was_not_delivered_is_told_at_the_end(void **state)
+TEST(what_was_not_delivered_is_told_at_the_end)
 {
 	for (size_t i = 0; i < COUNT(scenes); i++) {
 		const struct scene *scene = &scenes[i];
@@ -244,10 +237,8 @@ close_and_exit(void *arg)
 	exit(0);
 }
 
-static void
-a_program_without_watches_ends_plainly(void **state)
+TEST(a_program_without_watches_ends_plainly)
 {
-	(void)state;
 	program(close_and_exit, NULL);
 	assert_int_equal(channel->undelivered, 0);
 	assert_int_equal(shared->served, STORES);
@@ -270,10 +261,8 @@ child_exits(void *arg)
 	exit(0);
 }
 
-static void
-a_child_that_ends_is_not_the_program(void **state)
+TEST(a_child_that_ends_is_not_the_program)
 {
-	(void)state;
 	program(child_exits, NULL);
 	assert_int_equal(channel->goodbye, 1);
 	assert_int_equal(shared->served, STORES);
@@ -282,13 +271,6 @@ a_child_that_ends_is_not_the_program(void **state)
 int
 main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, finish)
-	const struct CMUnitTest tests[] = {
-		TEST(what_was_not_delivered_is_told_at_the_end),
-		TEST(a_program_without_watches_ends_plainly),
-		TEST(a_child_that_ends_is_not_the_program),
-	};
-
 	shared = shared_memory(sizeof(*shared));
-	return run_live("helper", tests);
+	return run_live_tests(.before_each = begin, .after_each = finish);
 }

@@ -5,11 +5,7 @@
  * The programs are children of this one.  They write marks into the file that the
  * reports go to, so that the order of both shows.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -36,8 +32,6 @@
 #else
 #define OWN __attribute__((noinline, noclone))
 #endif
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static volatile long word;
 static _Alignas(16) struct {
 	volatile long a, b, c, d;
@@ -201,13 +195,11 @@ stores_and_marks(void)
 	mark("end");
 }
 
-static void
-a_hit_is_reported_before_the_program_goes_on(void **state)
+TEST(a_hit_is_reported_before_the_program_goes_on)
 {
 	struct outcome o;
 	size_t at = 1;
 
-	(void)state;
 	run_program(&o, stores_and_marks, EXITS);
 	assert_int_equal(o.status, 0);
 	assert_string_equal(o.err, "");
@@ -248,8 +240,7 @@ opens_and_closes(void)
 	store(4);
 }
 
-static void
-a_watch_is_told_of_before_its_first_hit(void **state)
+TEST(a_watch_is_told_of_before_its_first_hit)
 {
 	static const char *const types[] = {
 		"start", "watch", "hit", "hit", "watch", "hit",
@@ -258,7 +249,6 @@ a_watch_is_told_of_before_its_first_hit(void **state)
 	struct outcome o;
 	char addr[32];
 
-	(void)state;
 	run_program(&o, opens_and_closes, EXITS);
 	for (size_t i = 0; i < COUNT(types); i++)
 		assert_string_equal(type_at(&o, i), types[i]);
@@ -306,13 +296,11 @@ stores_without_waiting(void)
 	(void)store_often(NULL);
 }
 
-static void
-every_hit_of_every_thread(void **state)
+TEST(every_hit_of_every_thread)
 {
 	struct outcome o;
 	json_t *tids = json_object();
 
-	(void)state;
 	run_program(&o, stores_by_threads, EXITS);
 	expect_account(&o, THREADS * TIMES, 0);
 	for (size_t i = 0; i < THREADS * TIMES; i++) {
@@ -373,8 +361,7 @@ dies_without_waiting(void)
 	_exit(5);
 }
 
-static void
-a_hit_outlives_its_program(void **state)
+TEST(a_hit_outlives_its_program)
 {
 	static const struct {
 		void (*fn)(void);
@@ -385,7 +372,6 @@ a_hit_outlives_its_program(void **state)
 		{dies_without_waiting, 5},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(ends); i++) {
 		struct outcome o;
 
@@ -435,12 +421,10 @@ stores_on_a_ruined_stack(void)
 #endif
 }
 
-static void
-a_ruined_program_is_explained(void **state)
+TEST(a_ruined_program_is_explained)
 {
 	struct outcome o;
 
-	(void)state;
 	run_program(&o, corrupts_its_heap, ENDS);
 	expect_account(&o, 2, 0);
 	expect_function(hit_at(&o, 1), 0, "store");
@@ -476,8 +460,7 @@ touches_several(void)
 	store_two();
 }
 
-static void
-one_instruction_is_a_hit_of_each_watch(void **state)
+TEST(one_instruction_is_a_hit_of_each_watch)
 {
 	static const struct {
 		const char *function;
@@ -487,7 +470,6 @@ one_instruction_is_a_hit_of_each_watch(void **state)
 	struct outcome o;
 	size_t at = 0;
 
-	(void)state;
 	run_program(&o, touches_several, EXITS);
 	expect_account(&o, 5, 0);
 	for (size_t i = 0; i < COUNT(steps); i++) {
@@ -518,13 +500,11 @@ has_it_filled(void)
 	store(1);
 }
 
-static void
-the_kernels_access_names_the_call(void **state)
+TEST(the_kernels_access_names_the_call)
 {
 	const json_t *hit;
 	struct outcome o;
 
-	(void)state;
 	if (!live_features.kernel)
 		skip();
 	run_program(&o, has_it_filled, EXITS);
@@ -563,13 +543,11 @@ exits_while_blocked(void)
 	store(3);
 }
 
-static void
-what_comes_late_says_so(void **state)
+TEST(what_comes_late_says_so)
 {
 	const json_t *hit;
 	struct outcome o;
 
-	(void)state;
 	run_program(&o, stores_while_blocked, EXITS);
 	expect_account(&o, 1, 0);
 	hit = hit_at(&o, 0);
@@ -616,15 +594,13 @@ is_frozen(void)
 	quad.a = 5;
 }
 
-static void
-stray_accesses_are_marked_and_told(void **state)
+TEST(stray_accesses_are_marked_and_told)
 {
 	static const char *const texts[] = {"stray", "stray", "hit"};
 	struct outcome o;
 	size_t i, n = 0;
 	json_t *line;
 
-	(void)state;
 	run_program(&o, is_frozen, EXITS);
 	assert_int_equal(number_of(account_of(&o), "hits"), 4);
 	assert_int_equal(number_of(account_of(&o), "reported"), 3);
@@ -738,13 +714,11 @@ is_not_alone(void)
 }
 
 /* A watch on one thread does not see what the others write. */
-static void
-others_are_not_seen(void **state)
+TEST(others_are_not_seen)
 {
 	static const char *const old[] = {"0x0", "", ""};
 	struct outcome o;
 
-	(void)state;
 	word = 0;
 	run_program(&o, is_not_alone, EXITS);
 	expect_account(&o, COUNT(old), 0);
@@ -755,8 +729,7 @@ others_are_not_seen(void **state)
 
 /* The first hit's old value is known, too, and the next after what no hit tells
    of: but what a handler wrote. */
-static void
-old_values_are_those_there_were(void **state)
+TEST(old_values_are_those_there_were)
 {
 	static const struct {
 		void (*program)(void);
@@ -773,7 +746,6 @@ old_values_are_those_there_were(void **state)
 		{"0x16", 23}, {"", 24}, {"", 25},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < COUNT(cases); c++) {
 		struct outcome o;
 
@@ -828,14 +800,12 @@ plugs_in_and_out(void)
 	}
 }
 
-static void
-another_library_at_the_same_place(void **state)
+TEST(another_library_at_the_same_place)
 {
 	static const char *const names[] = {"alpha", "alpha", "bravo"};
 	struct outcome o;
 	char name[32];
 
-	(void)state;
 	for (unsigned i = 1; i < 3; i++)
 		scratch_run("echo 'static void %s(volatile long *p) "
 		    "{ *p = %u; __asm__ volatile(\"\"); } "
@@ -909,12 +879,10 @@ has_a_deaf_thread(void)
 	(void)pthread_join(thread, NULL);
 }
 
-static void
-deafness_is_noticed(void **state)
+TEST(deafness_is_noticed)
 {
 	struct outcome o;
 
-	(void)state;
 	run_program(&o, ignores_its_hits, EXITS);
 	assert_int_equal(o.status, 0);
 	expect_account(&o, 0, 1);
@@ -988,15 +956,13 @@ ruins_the_channel(void)
 }
 
 /* Made-up hits may be reported, but nothing keeps the true ones out. */
-static void
-a_ruined_channel_is_survived(void **state)
+TEST(a_ruined_channel_is_survived)
 {
 	const json_t *hit = NULL;
 	struct outcome o;
 	json_t *line;
 	size_t i;
 
-	(void)state;
 	run_program(&o, ruins_the_channel, EXITS);
 	assert_int_equal(o.status, 0);
 	(void)account_of(&o);
@@ -1065,15 +1031,13 @@ asks_for_more(void)
 }
 
 /* Freed memory is not what it was. */
-static void
-more_may_be_asked_for_after_the_first_hit(void **state)
+TEST(more_may_be_asked_for_after_the_first_hit)
 {
 	unsigned told = 0;
 	struct outcome o;
 	json_t *line;
 	size_t i;
 
-	(void)state;
 	assert_int_equal(setenv("MALLOC_PERTURB_", "165", 1), 0);
 	run_program(&o, asks_for_more, EXITS);
 	expect_account(&o, 2, 0);
@@ -1102,12 +1066,10 @@ stores_nothing(void)
 	(void)open_watch(.label = "word");
 }
 
-static void
-in_words_there_is_no_more_than_hits(void **state)
+TEST(in_words_there_is_no_more_than_hits)
 {
 	struct outcome o;
 
-	(void)state;
 	run_in_words(&o, stores_nothing, NULL);
 	assert_string_equal(o.err, "");
 	outcome_free(&o);
@@ -1120,12 +1082,10 @@ in_words_there_is_no_more_than_hits(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_useless_output_is_replaced(void **state)
+TEST(a_useless_output_is_replaced)
 {
 	struct outcome o;
 
-	(void)state;
 	run_in_words(&o, stores_once, "/nowhere/at/all");
 	assert_non_null(strstr(o.err, "/nowhere/at/all: No such file"));
 	assert_non_null(strstr(o.err, "#1   write  word"));
@@ -1145,8 +1105,7 @@ stores_often(void)
 }
 
 /* Hits that find no room are lost, but their threads go on, and it is said. */
-static void
-nobody_need_read_the_report(void **state)
+TEST(nobody_need_read_the_report)
 {
 	struct running r = {.in = -1};
 	struct outcome o;
@@ -1154,7 +1113,6 @@ nobody_need_read_the_report(void **state)
 	const char *account;
 	char *path = strdup(getenv("WATCHPOINT_OUTPUT"));
 
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(mkfifo(scratch_path("pipe"), 0600), 0);
 	r.out = open(scratch_path("pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -1194,30 +1152,4 @@ begin(void **state)
 	return 0;
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test(f)
-	const struct CMUnitTest tests[] = {
-		TEST(a_hit_is_reported_before_the_program_goes_on),
-		TEST(a_watch_is_told_of_before_its_first_hit),
-		TEST(every_hit_of_every_thread),
-		TEST(a_hit_outlives_its_program),
-		TEST(a_ruined_program_is_explained),
-		TEST(one_instruction_is_a_hit_of_each_watch),
-		TEST(the_kernels_access_names_the_call),
-		TEST(what_comes_late_says_so),
-		TEST(stray_accesses_are_marked_and_told),
-		TEST(others_are_not_seen),
-		TEST(old_values_are_those_there_were),
-		TEST(another_library_at_the_same_place),
-		TEST(deafness_is_noticed),
-		TEST(a_ruined_channel_is_survived),
-		TEST(more_may_be_asked_for_after_the_first_hit),
-		TEST(in_words_there_is_no_more_than_hits),
-		TEST(a_useless_output_is_replaced),
-		TEST(nobody_need_read_the_report),
-	};
-
-	return run_live_with("inside_report", tests, begin, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)

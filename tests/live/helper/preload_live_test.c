@@ -2,11 +2,7 @@
  * preload: `watchctl --inside`: programs that were not written to be watched,
  * with libwatchpoint put into them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -24,8 +20,6 @@
 enum { ARGS = 32, STRAY = 66 };
 
 #define LIST(...) (const char *const []){__VA_ARGS__, NULL}
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 static const char *guest;		/* the victim */
 
 /* --- runs --- */
@@ -719,33 +713,33 @@ begin_refused(void **state)
 int
 main(void)
 {
-#define TEST(f) cmocka_unit_test(f)
+#define CASE(f) cmocka_unit_test(f)
 	const struct CMUnitTest tests[] = {
-		TEST(hits_come_before_what_is_next),
-		TEST(the_report_is_as_ever),
-		TEST(libraries_are_watched_from_the_beginning),
-		TEST(a_hit_outlives_its_program),
-		TEST(the_program_notices_nothing),
-		TEST(a_signal_is_for_the_command),
-		TEST(the_watch_may_end_before),
-		TEST(a_report_that_nobody_reads),
-		TEST(strays_and_what_was_not_seen),
-		TEST(what_a_deaf_program_does_is_counted),
-		TEST(a_program_that_closes_all_descriptors),
-		TEST(another_program_lives),
-		TEST(a_program_is_itself_from_beginning_to_end),
-		TEST(a_command_that_never_joins),
-		TEST(killed_before_it_serves),
-		TEST(what_cannot_be_done_is_not_begun),
-		TEST(programs_of_another_kind),
-		TEST(a_script_is_its_interpreter),
-		TEST(python_and_its_environment),
-		TEST(tools_do_what_they_do),
+		CASE(hits_come_before_what_is_next),
+		CASE(the_report_is_as_ever),
+		CASE(libraries_are_watched_from_the_beginning),
+		CASE(a_hit_outlives_its_program),
+		CASE(the_program_notices_nothing),
+		CASE(a_signal_is_for_the_command),
+		CASE(the_watch_may_end_before),
+		CASE(a_report_that_nobody_reads),
+		CASE(strays_and_what_was_not_seen),
+		CASE(what_a_deaf_program_does_is_counted),
+		CASE(a_program_that_closes_all_descriptors),
+		CASE(another_program_lives),
+		CASE(a_program_is_itself_from_beginning_to_end),
+		CASE(a_command_that_never_joins),
+		CASE(killed_before_it_serves),
+		CASE(what_cannot_be_done_is_not_begun),
+		CASE(programs_of_another_kind),
+		CASE(a_script_is_its_interpreter),
+		CASE(python_and_its_environment),
+		CASE(tools_do_what_they_do),
 	};
 
 	/* with debug registers, and nothing else that would tell */
 	const struct CMUnitTest refused[] = {
-		TEST(strays_and_what_was_not_seen),
+		CASE(strays_and_what_was_not_seen),
 	};
 	int failed = run_live_with("preload", tests, begin, scratch_remove);
 

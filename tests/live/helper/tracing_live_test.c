@@ -5,11 +5,7 @@
  * The test is a helper of its own, which explains nothing; programs are its
  * children, and watch themselves by wp_open.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -25,8 +21,6 @@
 #include "handler/watches.h"
 #include "inside/helper.h"
 #include "inside/table.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { THREADS = 4, TRACER_KILLS = 100, HELPER_KILLS = 40 };
 
@@ -262,26 +256,22 @@ hold_others(void *arg)
 		shared->result = -4;
 }
 
-static void
-all_others_are_held(void **state)
+TEST(all_others_are_held)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(hold_others, NULL);
 
-	(void)state;
 	assert_int_equal(child_wait(program), 0);
 	assert_int_equal(shared->result, 0);
 	shared->end = true;
 	assert_int_equal(child_wait(helper), 0);
 }
 
-static void
-the_held_go_on_without_a_helper(void **state)
+TEST(the_held_go_on_without_a_helper)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(hold_others, channel);
 
-	(void)state;
 	await(shared->ready == 99);
 	child_kill(helper);
 	assert_int_equal(child_wait(program), 0);
@@ -330,15 +320,13 @@ expect_hits(void)
 }
 
 /* Killed at any moment, another takes its place and arms all again. */
-static void
-killed_tracers_are_replaced(void **state)
+TEST(killed_tracers_are_replaced)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(write_all_the_time, NULL);
 	pid_t tracer, last = 0;
 	unsigned short seed[3] = {1, 2, 3};
 
-	(void)state;
 	await(shared->ready == 1);
 	assert_int_equal(shared->result, 0);
 	for (int i = 0; i < TRACER_KILLS; i++) {
@@ -371,8 +359,7 @@ freeze(void *arg)
 }
 
 /* Nobody can tell what was written meanwhile. */
-static void
-a_freeze_without_a_tracer_for_a_while_is_doubtful(void **state)
+TEST(a_freeze_without_a_tracer_for_a_while_is_doubtful)
 {
 	static const struct {
 		const char *delivery;
@@ -382,7 +369,6 @@ a_freeze_without_a_tracer_for_a_while_is_doubtful(void **state)
 		{"async", false}, {"async", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		pid_t helper, program, tracer;
 
@@ -425,12 +411,10 @@ count_without_helper(void *arg)
 	wp_close(w);
 }
 
-static void
-a_count_needs_the_helper(void **state)
+TEST(a_count_needs_the_helper)
 {
 	static const char *const deliveries[] = {"ptrace", "async"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(deliveries); i++) {
 		pid_t helper, program;
 
@@ -448,13 +432,11 @@ a_count_needs_the_helper(void **state)
 }
 
 /* The watch goes on without the helper, until the program ends. */
-static void
-helpers_can_be_killed_at_any_moment(void **state)
+TEST(helpers_can_be_killed_at_any_moment)
 {
 	unsigned short seed[3] = {4, 5, 6};
 	unsigned watched = 0;
 
-	(void)state;
 	for (int i = 0; i < HELPER_KILLS; i++) {
 		pid_t helper, program, tracer;
 
@@ -522,13 +504,11 @@ take_signals_away(void *arg)
 	(void)wp_count(w, (uint64_t *)(uintptr_t)&shared->count);
 }
 
-static void
-the_programs_signals_are_its_own(void **state)
+TEST(the_programs_signals_are_its_own)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(take_signals_away, NULL);
 
-	(void)state;
 	assert_int_equal(child_wait(program), 0);
 	assert_int_equal(shared->result, 0);
 	assert_int_equal(shared->count, 9);
@@ -561,13 +541,11 @@ lose_everybody(void *arg)
 	shared->result += shared->hits != 6;
 }
 
-static void
-hits_go_on_when_all_are_killed(void **state)
+TEST(hits_go_on_when_all_are_killed)
 {
 	pid_t helper = start_helper(), tracer;
 	pid_t program = start_program(lose_everybody, NULL);
 
-	(void)state;
 	await(shared->ready == 1);
 	assert_int_equal(shared->hits, 1);
 	tracer = tracer_of(program);
@@ -611,14 +589,12 @@ expect_refused(int err, const char *const words[])
 			    *words);
 }
 
-static void
-another_tracer_is_named(void **state)
+TEST(another_tracer_is_named)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(open_one, NULL), other;
 	char id[16];
 
-	(void)state;
 	await(shared->ready == 1);
 	other = child_start(trace_one, &program);
 	await(shared->result == 1);
@@ -635,8 +611,7 @@ another_tracer_is_named(void **state)
 }
 
 /* Perf events hold slots of one of the program's threads. */
-static void
-slots_taken_by_others(void **state)
+TEST(slots_taken_by_others)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
@@ -649,7 +624,6 @@ slots_taken_by_others(void **state)
 	char id[16];
 	int fd[4];
 
-	(void)state;
 	await(shared->ready == 1);
 	for (size_t i = 0; i < COUNT(fd); i++) {
 		fd[i] = wp_perf_open(&attr, program, -1);
@@ -712,13 +686,11 @@ have_two_threads(void *arg)
 	wp_close(w);
 }
 
-static void
-threads_have_four_each(void **state)
+TEST(threads_have_four_each)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(have_two_threads, NULL);
 
-	(void)state;
 	assert_int_equal(child_wait(program), 0);
 	assert_int_equal(shared->step, 0);
 	assert_int_equal(shared->result, 0);
@@ -797,13 +769,11 @@ ask_badly(void *arg)
 	shared->word[0] = 1;
 }
 
-static void
-bad_requests_are_refused(void **state)
+TEST(bad_requests_are_refused)
 {
 	pid_t helper = start_helper();
 	pid_t program = start_program(ask_badly, NULL);
 
-	(void)state;
 	assert_int_equal(child_wait(program), 0);
 	if (shared->step != 0)
 		fail_msg("%s: %d", bads[shared->step - 1].name, shared->result);
@@ -813,24 +783,5 @@ bad_requests_are_refused(void **state)
 	assert_int_equal(child_wait(helper), 0);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(all_others_are_held),
-		TEST(the_held_go_on_without_a_helper),
-		TEST(killed_tracers_are_replaced),
-		TEST(a_freeze_without_a_tracer_for_a_while_is_doubtful),
-		TEST(a_count_needs_the_helper),
-		TEST(helpers_can_be_killed_at_any_moment),
-		TEST(the_programs_signals_are_its_own),
-		TEST(hits_go_on_when_all_are_killed),
-		TEST(another_tracer_is_named),
-		TEST(slots_taken_by_others),
-		TEST(threads_have_four_each),
-		TEST(bad_requests_are_refused),
-	};
-
-	return run_live_with("tracing", tests, begin, NULL);
-}
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+    .after_each = children_end)

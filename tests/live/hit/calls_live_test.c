@@ -2,11 +2,7 @@
  * calls: the kernel's accesses on a program's behalf: one hit for each system
  * call, with its name and what its arguments say, by victims that make each.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -229,18 +225,14 @@ make_calls(const struct row *row, size_t n, const char *access)
 	end(&w);
 }
 
-static void
-each_call_is_one_hit_and_named(void **state)
+TEST(each_call_is_one_hit_and_named)
 {
-	(void)state;
 	need_the_kernel();
 	make_calls(rows, sizeof(rows) / sizeof(rows[0]), "-w");
 }
 
-static void
-what_the_kernel_reads_is_a_read(void **state)
+TEST(what_the_kernel_reads_is_a_read)
 {
-	(void)state;
 	need_the_kernel();
 	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++)
 		make_calls(&reads[i], 1, "-a");
@@ -278,8 +270,7 @@ expect_all(const struct outcome *o, json_int_t hits, json_int_t len)
 		}
 }
 
-static void
-calls_that_repeat_are_hits_of_their_own(void **state)
+TEST(calls_that_repeat_are_hits_of_their_own)
 {
 	static const struct {
 		const char *act;
@@ -290,7 +281,6 @@ calls_that_repeat_are_hits_of_their_own(void **state)
 		{"readv_apart", 8, 8}, {"waitid", 8, 8}, {"socketpair", 8, 8},
 	};
 
-	(void)state;
 	need_the_kernel();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct outcome o;
@@ -301,12 +291,10 @@ calls_that_repeat_are_hits_of_their_own(void **state)
 	}
 }
 
-static void
-threads_that_read_at_once(void **state)
+TEST(threads_that_read_at_once)
 {
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	run_calls(&o, "threads", 1, 16, "-w", NULL);
 	expect_all(&o, 100, 16);
@@ -314,14 +302,12 @@ threads_that_read_at_once(void **state)
 }
 
 /* Two watches that share bytes: a copy's samples come by turns. */
-static void
-each_watch_has_its_hit(void **state)
+TEST(each_watch_has_its_hit)
 {
 	struct running w;
 	struct outcome o;
 	struct target t;
 
-	(void)state;
 	need_the_kernel();
 	start_calls(&t, "pread64", 50);
 	watch_start(&w, (const char *[]){watchctl(), "-w", bytes(&t, 8), "-w",
@@ -333,13 +319,11 @@ each_watch_has_its_hit(void **state)
 	outcome_free(&o);
 }
 
-static void
-signal_frames_are_no_call(void **state)
+TEST(signal_frames_are_no_call)
 {
 	const json_t *hit;
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	run_calls(&o, "signal", 3, 8, "-w", NULL);
 	expect_all(&o, 3, 8);
@@ -350,12 +334,10 @@ signal_frames_are_no_call(void **state)
 }
 
 /* The kernel writes the child's id into the child's memory. */
-static void
-a_childs_first_write_is_no_call(void **state)
+TEST(a_childs_first_write_is_no_call)
 {
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	run_calls(&o, "thread_start", 2, 4, "-w", "-f");
 	expect_all(&o, 2, 4);
@@ -364,12 +346,10 @@ a_childs_first_write_is_no_call(void **state)
 	outcome_free(&o);
 }
 
-static void
-reads_alone_leave_out_what_the_kernel_writes(void **state)
+TEST(reads_alone_leave_out_what_the_kernel_writes)
 {
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	run_calls(&o, "read", 5, 8, "-r", NULL);
 	expect_hits(&o, 0);
@@ -379,12 +359,10 @@ reads_alone_leave_out_what_the_kernel_writes(void **state)
 	outcome_free(&o);
 }
 
-static void
-user_only_leaves_the_kernel_out(void **state)
+TEST(user_only_leaves_the_kernel_out)
 {
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	run_calls(&o, "blame", 3, 8, "-w", "--user-only");
 	expect_hits(&o, 3);
@@ -426,12 +404,10 @@ expect_both_writers(const struct outcome *o, bool stopped)
 		    "unchanged")));
 }
 
-static void
-both_writers_of_a_value_are_named(void **state)
+TEST(both_writers_of_a_value_are_named)
 {
 	static const char *const modes[] = {NULL, "--stop"};
 
-	(void)state;
 	need_the_kernel();
 	for (size_t i = 0; i < 2; i++) {
 		struct outcome o;
@@ -444,12 +420,10 @@ both_writers_of_a_value_are_named(void **state)
 
 /* What execve(2) clears is no hit: neither of a command, whatever its kind, nor
    of children that execute. */
-static void
-the_kernels_clearing_at_execve_is_not_shown(void **state)
+TEST(the_kernels_clearing_at_execve_is_not_shown)
 {
 	static const char *const commands[] = {"counter", "counter_static"};
 
-	(void)state;
 	need_the_kernel();
 	for (size_t i = 0; i < 2; i++) {
 		struct running w;
@@ -467,14 +441,12 @@ the_kernels_clearing_at_execve_is_not_shown(void **state)
 	}
 }
 
-static void
-a_recording_has_the_calls_and_no_files(void **state)
+TEST(a_recording_has_the_calls_and_no_files)
 {
 	const char *data = scratch_path("calls.data");
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	need_the_kernel();
 	start(&w, (const char *[]){watchctl(), "-w", "memory+4096:8", "-o",
 	    "perf", "-O", data, "--", victim("calls"), "read", "3", NULL});
@@ -492,14 +464,12 @@ a_recording_has_the_calls_and_no_files(void **state)
 	outcome_free(&o);
 }
 
-static void
-text_says_what_json_does(void **state)
+TEST(text_says_what_json_does)
 {
 	struct running w;
 	struct outcome o;
 	struct target t;
 
-	(void)state;
 	need_the_kernel();
 	start_calls(&t, "read", 1);
 	start(&w, (const char *[]){watchctl(), "-n1", "-w", bytes(&t, 8),
@@ -513,24 +483,4 @@ text_says_what_json_does(void **state)
 	outcome_free(&o);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_call_is_one_hit_and_named),
-		cmocka_unit_test(what_the_kernel_reads_is_a_read),
-		cmocka_unit_test(calls_that_repeat_are_hits_of_their_own),
-		cmocka_unit_test(threads_that_read_at_once),
-		cmocka_unit_test(each_watch_has_its_hit),
-		cmocka_unit_test(signal_frames_are_no_call),
-		cmocka_unit_test(a_childs_first_write_is_no_call),
-		cmocka_unit_test(reads_alone_leave_out_what_the_kernel_writes),
-		cmocka_unit_test(user_only_leaves_the_kernel_out),
-		cmocka_unit_test(both_writers_of_a_value_are_named),
-		cmocka_unit_test(the_kernels_clearing_at_execve_is_not_shown),
-		cmocka_unit_test(a_recording_has_the_calls_and_no_files),
-		cmocka_unit_test(text_says_what_json_does),
-	};
-
-	return run_live_with("calls", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

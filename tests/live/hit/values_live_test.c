@@ -2,11 +2,7 @@
  * values, live: what watchctl says that a word was before each write and after
  * it, beside what the program that wrote it logged.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -185,8 +181,7 @@ check_forms(struct watched *w)
 	return n;
 }
 
-static void
-tells_all_forms(void **state)
+TEST(tells_all_forms)
 {
 	static const char *const options[][4] = {
 		{"-w", "words+8:8"},
@@ -195,7 +190,6 @@ tells_all_forms(void **state)
 	};
 	const char *const command[] = {victim("forms"), NULL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		struct watched w;
 
@@ -206,8 +200,7 @@ tells_all_forms(void **state)
 }
 
 /* A watch that wide stores go beyond has but its own bytes. */
-static void
-tells_partial_and_wide_stores(void **state)
+TEST(tells_partial_and_wide_stores)
 {
 	static const struct {
 		const char *spec;
@@ -219,7 +212,6 @@ tells_partial_and_wide_stores(void **state)
 	};
 	const char *const command[] = {victim("forms"), NULL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *const options[] = {"-w", cases[i].spec, NULL};
 		struct watched w;
@@ -239,8 +231,7 @@ tells_partial_and_wide_stores(void **state)
 	}
 }
 
-static void
-drops_what_is_unchanged(void **state)
+TEST(drops_what_is_unchanged)
 {
 	const char *const command[] = {victim("forms"), NULL};
 	const char *const all[] = {"-w", "words+8:8", NULL};
@@ -251,7 +242,6 @@ drops_what_is_unchanged(void **state)
 	size_t at = 0;
 	char text[64];
 
-	(void)state;
 	watch_with(&w, all, command);
 	hits = number_of(end_of(&w), "reported");
 	while ((hit = next_hit(&w, &at, 0)) != NULL)
@@ -274,13 +264,11 @@ drops_what_is_unchanged(void **state)
 
 /* A store and the jump behind it touch the same pointer: the store is the one
    that changed it.  The jump, which goes on elsewhere, cannot be told. */
-static void
-tells_a_store_from_a_jump(void **state)
+TEST(tells_a_store_from_a_jump)
 {
 	static const char *const more[][3] = {{"--stop", NULL}, {NULL}};
 	const char *const command[] = {victim("jumps"), NULL};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		const char *const options[] = {"-a", "place", more[i][0],
 		    NULL};
@@ -329,14 +317,12 @@ act(const char *name, const char *access, const char *more, struct outcome *o)
 }
 
 /* The sample's copy of the stack is read by the kernel. */
-static void
-takes_no_sample_for_an_access(void **state)
+TEST(takes_no_sample_for_an_access)
 {
 	struct outcome o;
 	json_t *hit;
 	size_t i;
 
-	(void)state;
 	for (int stop = 0; stop <= 1; stop++) {
 		act("on_the_stack", "-a", stop ? "--stop" : NULL, &o);
 		json_array_foreach(o.lines, i, hit) {
@@ -354,14 +340,12 @@ takes_no_sample_for_an_access(void **state)
 }
 
 /* Code that is no longer the file's is not explained by that. */
-static void
-believes_no_changed_code(void **state)
+TEST(believes_no_changed_code)
 {
 	struct outcome o;
 	json_t *hit;
 	size_t i;
 
-	(void)state;
 	act("patch_itself", "-w", NULL, &o);
 	json_array_foreach(o.lines, i, hit)
 		if (is_hit(hit))
@@ -371,8 +355,7 @@ believes_no_changed_code(void **state)
 	outcome_free(&o);
 }
 
-static void
-knows_values_in_32_bit_programs(void **state)
+TEST(knows_values_in_32_bit_programs)
 {
 	struct running victims, w;
 	struct outcome o;
@@ -380,7 +363,6 @@ knows_values_in_32_bit_programs(void **state)
 	json_t *hit;
 	size_t i;
 
-	(void)state;
 	start(&victims, (const char *[]){victim("narrow"), NULL});
 	await_state(victims.pid, "T");
 	(void)snprintf(pid, sizeof(pid), "%d", victims.pid);
@@ -520,8 +502,7 @@ check_race(const char *log, const struct watched *w, struct tally *t)
 
 static struct tally tally;
 
-static void
-invents_nothing_in_a_race(void **state)
+TEST(invents_nothing_in_a_race)
 {
 	static const char *const options[][4] = {
 		{"-w", "word"}, {"-w", "word", "--stop"},
@@ -529,7 +510,6 @@ invents_nothing_in_a_race(void **state)
 	const char *const command[] = {victim("race"), "hot", "3", "1500",
 	    NULL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		struct watched w;
 
@@ -547,15 +527,13 @@ invents_nothing_in_a_race(void **state)
 /* Two threads write at the same time after a pause, for which each of them is
    settled: whoever is told first need not have been it.  And many at once.  From
    inside the program's own counts tell, so pauses need not be long. */
-static void
-invents_nothing_inside(void **state)
+TEST(invents_nothing_inside)
 {
 	static const char *const option[] = {"-w", "word", "--inside", NULL};
 	static const char *const args[][3] = {
 		{"pairs", "1", "200"}, {"hot", "3", "200"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
 		const char *const command[] = {victim("race"), args[i][0],
 		    args[i][1], args[i][2], NULL};
@@ -643,12 +621,10 @@ contend(const char *const *options)
 /* Each way in which the inside hears of hits. */
 static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 
-static void
-tells_what_contending_threads_left_inside(void **state)
+TEST(tells_what_contending_threads_left_inside)
 {
 	static const char *const options[] = {"-w", "word", "--inside", NULL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(deliveries) / sizeof(deliveries[0]);
 	    i++) {
 		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
@@ -657,15 +633,13 @@ tells_what_contending_threads_left_inside(void **state)
 	}
 }
 
-static void
-tells_what_contending_threads_left(void **state)
+TEST(tells_what_contending_threads_left)
 {
 	static const char *const options[][5] = {
 		{"-w", "word"}, {"-w", "word", "--stop"},
 		{"-w", "word", "--stop", "--user-only"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		contend(options[i]);
 }
@@ -752,13 +726,11 @@ watch_unseen(struct watched *w, const char *const *by, const char *access,
 
 /* What others left is never told as what the program's last access did; and a
    write that changed something is not left out. */
-static void
-knows_nothing_of_what_it_did_not_see(void **state)
+TEST(knows_nothing_of_what_it_did_not_see)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
 	    "peers"};
 
-	(void)state;
 	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
 		for (size_t i = 0; i < sizeof(found_by) / sizeof(found_by[0]);
 		    i++) {
@@ -770,14 +742,12 @@ knows_nothing_of_what_it_did_not_see(void **state)
 		}
 }
 
-static void
-knows_nothing_of_what_it_did_not_see_inside(void **state)
+TEST(knows_nothing_of_what_it_did_not_see_inside)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
 	    "peers"};
 	static const char *const inside[] = {"--inside", NULL};
 
-	(void)state;
 	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
 		for (size_t i = 0; i < 6; i++) {
 			struct watched w;
@@ -793,14 +763,12 @@ knows_nothing_of_what_it_did_not_see_inside(void **state)
 }
 
 /* Two processes that take turns, each watched from when they shared it. */
-static void
-knows_nothing_of_what_processes_share(void **state)
+TEST(knows_nothing_of_what_processes_share)
 {
 	static const char *const modes[][2] = {
 		{NULL, NULL}, {"--stop", NULL}, {"--user-only", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		struct target t;
 		struct running w;
@@ -889,15 +857,13 @@ check_order(const struct write *write, const json_t *hit, void *arg)
 }
 
 /* Times tell the order of what one processor or one thread does. */
-static void
-one_processor_is_in_order(void **state)
+TEST(one_processor_is_in_order)
 {
 	static const char *const options[] = {"-w", "word", NULL};
 	const char *const command[] = {victim("race"), "hot", "4", "1000",
 	    NULL};
 	struct watched w;
 
-	(void)state;
 	watch_with(&w, options, command);
 	each_write(w.o.out, &w, note_store, NULL);
 	qsort(stores.at, stores.n, sizeof(stores.at[0]), compare_stored);
@@ -907,13 +873,11 @@ one_processor_is_in_order(void **state)
 }
 
 /* A recording has no memory to be read. */
-static void
-invents_nothing_afterwards(void **state)
+TEST(invents_nothing_afterwards)
 {
 	struct outcome o, report;
 	struct watched w = {.lines = NULL};
 
-	(void)state;
 	run(&o, (const char *[]){watchctl(), "-w", "word", "-o", "perf", "-O",
 	    scratch_path("recording"), "--", victim("race"), "hot", "2", "500",
 	    NULL});
@@ -930,8 +894,7 @@ invents_nothing_afterwards(void **state)
 }
 
 /* Writes that are 10 ms apart are in order, whoever makes them. */
-static void
-tells_values_of_calm_threads(void **state)
+TEST(tells_values_of_calm_threads)
 {
 	static const char *const options[][4] = {
 		{"-w", "word"}, {"-w", "word", "--inside"},
@@ -939,7 +902,6 @@ tells_values_of_calm_threads(void **state)
 	const char *const command[] = {victim("race"), "calm", "3", "20",
 	    NULL};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		struct watched w;
 
@@ -955,8 +917,7 @@ tells_values_of_calm_threads(void **state)
 
 /* --- a process that ran before --- */
 
-static void
-knows_what_there_was(void **state)
+TEST(knows_what_there_was)
 {
 	const char *const argv[] = {victim("counter"), "1", "50", NULL};
 	struct running v, w;
@@ -966,7 +927,6 @@ knows_what_there_was(void **state)
 	size_t at = 0, i = 0;
 	struct watched report;
 
-	(void)state;
 	start(&v, argv);
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
 	hear_address(&v, addr);
@@ -996,29 +956,4 @@ begin(void **state)
 	return scratch_make(state) < 0 ? -1 : plain_library();
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_all_forms),
-		cmocka_unit_test(tells_partial_and_wide_stores),
-		cmocka_unit_test(drops_what_is_unchanged),
-		cmocka_unit_test(tells_a_store_from_a_jump),
-		cmocka_unit_test(takes_no_sample_for_an_access),
-		cmocka_unit_test(believes_no_changed_code),
-		cmocka_unit_test(knows_values_in_32_bit_programs),
-		cmocka_unit_test(invents_nothing_in_a_race),
-		cmocka_unit_test(invents_nothing_inside),
-		cmocka_unit_test(tells_what_contending_threads_left),
-		cmocka_unit_test(tells_what_contending_threads_left_inside),
-		cmocka_unit_test(knows_nothing_of_what_it_did_not_see),
-		cmocka_unit_test(knows_nothing_of_what_it_did_not_see_inside),
-		cmocka_unit_test(knows_nothing_of_what_processes_share),
-		cmocka_unit_test(one_processor_is_in_order),
-		cmocka_unit_test(invents_nothing_afterwards),
-		cmocka_unit_test(tells_values_of_calm_threads),
-		cmocka_unit_test(knows_what_there_was),
-	};
-
-	return run_live_with("values_live", tests, begin, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)

@@ -2,11 +2,7 @@
  * watchpoint-cmocka: suites that are run as programs, with an argument that says
  * which, and what cmocka has to say of them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -4,11 +4,7 @@
  * helper arms.  What holds for watches of all deliveries is in
  * inside_live_test.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -24,8 +20,6 @@
 #include "live.h"
 #include "os/proc.h"
 #include "handler/watches.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
 	NOBODY = 65534, THREADS = 4, SIGNALS = 64, KILLS = 30, SWITCHES = 100,
@@ -212,8 +206,7 @@ storm(void)
 	shared->count = count;
 }
 
-static void
-every_access_of_a_storm_of_threads(void **state)
+TEST(every_access_of_a_storm_of_threads)
 {
 	static const char *const deliveries[] = {NULL, "ptrace", "async"};
 
@@ -239,8 +232,7 @@ write_periodically(void)
 }
 
 /* Also those that are no hits. */
-static void
-all_accesses_are_counted(void **state)
+TEST(all_accesses_are_counted)
 {
 	static const char *const deliveries[] = {"ptrace", "async"};
 
@@ -310,8 +302,7 @@ switch_while_opening(void)
 	shared->other = 3;
 }
 
-static void
-handlers_wait_for_no_request(void **state)
+TEST(handlers_wait_for_no_request)
 {
 	static const char *const deliveries[] = {"ptrace", "async"};
 
@@ -404,13 +395,11 @@ expect_turns(void)
 	}
 }
 
-static void
-signals_and_status_are_the_programs(void **state)
+TEST(signals_and_status_are_the_programs)
 {
 	unsigned before[THREADS];
 	pid_t pid = start_program(get_signals, NULL);
 
-	(void)state;
 	await(shared->step == 1);
 	assert_true(wp_proc_tracer(pid) > 0);
 	for (int i = 0; i < SIGNALS; i++)
@@ -461,8 +450,7 @@ write_until_told(void)
 }
 
 /* Reports go to nobody here; killed in the middle of one or not, it goes on. */
-static void
-programs_outlive_their_helper(void **state)
+TEST(programs_outlive_their_helper)
 {
 	static const char *const deliveries[] = {NULL, "ptrace", "async"};
 	unsigned short seed[3] = {7, 8, 9};
@@ -517,8 +505,7 @@ lose_both(void)
 	_exit(3);
 }
 
-static void
-without_it_and_its_tracer_that_is_said(void **state)
+TEST(without_it_and_its_tracer_that_is_said)
 {
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
 	(void)clear(state);
@@ -535,28 +522,12 @@ watch_without(void)
 	(void)watch((struct wp_attr){0});
 }
 
-static void
-without_a_helper_the_cause_says_so(void **state)
+TEST(without_a_helper_the_cause_says_so)
 {
-	(void)state;
 	assert_int_equal(child_wait(start_program(watch_without, "ptrace")), 0);
 	assert_int_equal(shared->result, -ENOTSUP);
 	assert_non_null(strstr(shared->cause, "helper"));
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(every_access_of_a_storm_of_threads),
-		TEST(all_accesses_are_counted),
-		TEST(handlers_wait_for_no_request),
-		TEST(signals_and_status_are_the_programs),
-		TEST(programs_outlive_their_helper),
-		TEST(without_it_and_its_tracer_that_is_said),
-		TEST(without_a_helper_the_cause_says_so),
-	};
-
-	return run_live_with("deliver_ptrace", tests, begin, NULL);
-}
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+    .after_each = children_end)

@@ -2,11 +2,7 @@
  * Tests of inside: watches of this program on its own memory, by each delivery
  * in a process of its own, with the helper and without one.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -1190,20 +1186,20 @@ close_all(void **state)
 	return children_end(state);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, close_all)
+#define CASE(name) cmocka_unit_test_teardown(name, close_all)
 
 static int
 run_refused(const struct mode *m)
 {
 	const struct CMUnitTest helped[] = {
-		TEST(each_write_of_each_thread),
-		TEST(moved_in_all_threads),
-		TEST(one_instruction_hits_two_watches),
-		TEST(children_may_be_followed),
-		TEST(exact_in_a_storm_of_threads),
+		CASE(each_write_of_each_thread),
+		CASE(moved_in_all_threads),
+		CASE(one_instruction_hits_two_watches),
+		CASE(children_may_be_followed),
+		CASE(exact_in_a_storm_of_threads),
 	};
 	const struct CMUnitTest alone[] = {
-		TEST(both_refusals_are_told),
+		CASE(both_refusals_are_told),
 	};
 
 	return m->helped ?
@@ -1228,35 +1224,35 @@ static int
 run_all(const struct mode *m)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(valgrind_is_refused),
-		TEST(opened_in_quick_succession),
-		TEST(numbers_that_are_used_again),
-		TEST(each_write_of_each_thread),
-		TEST(moved_in_all_threads),
-		TEST(toggled_while_others_hit),
-		TEST(one_in_so_many),
-		TEST(no_more_than_so_many),
-		TEST(one_thread_alone),
-		TEST(executed_once_and_not_yet),
-		TEST(executed_and_written_at_once),
-		TEST(reads_hit_where_asked_for),
-		TEST(what_a_handler_touches),
-		TEST(the_program_disables_its_events),
-		TEST(unaligned_over_two_slots),
-		TEST(one_in_so_many_over_two_slots),
-		TEST(one_instruction_hits_two_watches),
-		TEST(closed_by_its_handler),
-		TEST(opened_and_closed_by_many),
-		TEST(closed_while_others_hit),
-		TEST(children_are_not_watched),
-		TEST(children_may_be_followed),
-		TEST(executed_programs_are_not_watched),
-		TEST(regions_that_cannot_be),
-		TEST(no_more_slots),
-		TEST(moves_that_cannot_be),
-		TEST(what_the_kernel_writes),
-		TEST(exact_in_a_storm_of_threads),
-		TEST(no_more_descriptors),
+		CASE(valgrind_is_refused),
+		CASE(opened_in_quick_succession),
+		CASE(numbers_that_are_used_again),
+		CASE(each_write_of_each_thread),
+		CASE(moved_in_all_threads),
+		CASE(toggled_while_others_hit),
+		CASE(one_in_so_many),
+		CASE(no_more_than_so_many),
+		CASE(one_thread_alone),
+		CASE(executed_once_and_not_yet),
+		CASE(executed_and_written_at_once),
+		CASE(reads_hit_where_asked_for),
+		CASE(what_a_handler_touches),
+		CASE(the_program_disables_its_events),
+		CASE(unaligned_over_two_slots),
+		CASE(one_in_so_many_over_two_slots),
+		CASE(one_instruction_hits_two_watches),
+		CASE(closed_by_its_handler),
+		CASE(opened_and_closed_by_many),
+		CASE(closed_while_others_hit),
+		CASE(children_are_not_watched),
+		CASE(children_may_be_followed),
+		CASE(executed_programs_are_not_watched),
+		CASE(regions_that_cannot_be),
+		CASE(no_more_slots),
+		CASE(moves_that_cannot_be),
+		CASE(what_the_kernel_writes),
+		CASE(exact_in_a_storm_of_threads),
+		CASE(no_more_descriptors),
 	};
 	struct CMUnitTest fit[sizeof(tests) / sizeof(tests[0])];
 	size_t n = 0;

@@ -2,11 +2,7 @@
  * scope: what is frozen is watched in the block and nowhere else, however the
  * block is left; and nobody takes a freeze for granted that was not there.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -62,12 +58,10 @@ expect_thawed(uint64_t strays)
 	live_await_free_slots(0, all_slots);
 }
 
-static void
-a_write_in_the_block_is_stray(void **state)
+TEST(a_write_in_the_block_is_stray)
 {
 	struct wp_place place;
 
-	(void)state;
 	assert_string_equal(wp_stray_text(), "");
 	WP_FREEZE(word) {
 		write_word();
@@ -83,10 +77,8 @@ a_write_in_the_block_is_stray(void **state)
 	assert_string_equal(wp_stray_text(), "");
 }
 
-static void
-so_is_another_threads(void **state)
+TEST(so_is_another_threads)
 {
-	(void)state;
 	WP_FREEZE(word) {
 		run_thread(write_in_thread);
 		write_word();
@@ -103,10 +95,8 @@ write_permitted(void *unused)
 	return unused;
 }
 
-static void
-a_permit_is_the_threads_own(void **state)
+TEST(a_permit_is_the_threads_own)
 {
-	(void)state;
 	WP_FREEZE(word) {
 		WP_PERMIT(word) {
 			write_word();
@@ -124,12 +114,10 @@ a_permit_is_the_threads_own(void **state)
 	expect_thawed(3);
 }
 
-static void
-a_member_may_be_permitted(void **state)
+TEST(a_member_may_be_permitted)
 {
 	static volatile struct { uint64_t port, limit; } config;
 
-	(void)state;
 	WP_FREEZE(config) {
 		WP_PERMIT(config.limit) {
 			config.limit = 1;
@@ -247,8 +235,7 @@ by_a_handler(void)
 	wp_stray_reset();
 }
 
-static void
-however_it_is_left(void **state)
+TEST(however_it_is_left)
 {
 	void (*const ways[])(void) = {
 		by_return, by_break, by_goto, by_longjmp,
@@ -256,7 +243,6 @@ however_it_is_left(void **state)
 		by_a_handler,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		ways[i]();
 		expect_thawed(0);
@@ -276,12 +262,10 @@ freeze_in_thread(void *unused)
 }
 
 /* Also when the one that opened it leaves first. */
-static void
-freezes_of_the_same_share_a_register(void **state)
+TEST(freezes_of_the_same_share_a_register)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
 	WP_FREEZE(word) WP_FREEZE(word) {
 		assert_int_equal(pthread_create(&thread, NULL,
@@ -298,14 +282,12 @@ freezes_of_the_same_share_a_register(void **state)
 	expect_thawed(2);
 }
 
-static void
-a_freeze_that_cannot_be_had_is_counted(void **state)
+TEST(a_freeze_that_cannot_be_had_is_counted)
 {
 	static volatile uint64_t taken[WP_SLOTS_MAX];
 	volatile unsigned ran = 0;
 	unsigned n = 0;
 
-	(void)state;
 	while (n < all_slots && WP_WATCH(taken[n]) == 0)
 		n++;
 	assert_int_equal(n, all_slots);
@@ -328,22 +310,18 @@ a_freeze_that_cannot_be_had_is_counted(void **state)
 	expect_thawed(0);
 }
 
-static void
-what_is_too_long_is_counted(void **state)
+TEST(what_is_too_long_is_counted)
 {
 	static char text[1024];
 
-	(void)state;
 	WP_FREEZE(text)
 		text[0] = 'x';
 	assert_int_equal(wp_stray_missed(), 1);
 	assert_int_equal(wp_stray_count(), 0);
 }
 
-static void
-a_watch_is_once(void **state)
+TEST(a_watch_is_once)
 {
-	(void)state;
 	assert_int_equal(WP_WATCH(word), 0);
 	assert_int_equal(WP_WATCH(word), 0);
 	live_await_free_slots(0, all_slots - 1);
@@ -380,10 +358,8 @@ write_in_child(void)
 	return wp_stray_count() == 1 && wp_stray_missed() == 0 ? 0 : 2;
 }
 
-static void
-a_child_is_not_frozen_but_can_freeze(void **state)
+TEST(a_child_is_not_frozen_but_can_freeze)
 {
-	(void)state;
 	WP_FREEZE(word) {
 		assert_int_equal(in_child(write_in_child), 0);
 		write_word();
@@ -391,12 +367,10 @@ a_child_is_not_frozen_but_can_freeze(void **state)
 	expect_thawed(1);
 }
 
-static void
-writes_that_no_signal_tells_are_counted(void **state)
+TEST(writes_that_no_signal_tells_are_counted)
 {
 	sigset_t trap, before;
 
-	(void)state;
 	(void)sigemptyset(&trap);
 	(void)sigaddset(&trap, SIGTRAP);
 	assert_int_equal(pthread_sigmask(SIG_BLOCK, &trap, &before), 0);
@@ -442,10 +416,8 @@ assert_after_nothing(void)
 	return 0;
 }
 
-static void
-the_assertion_aborts(void **state)
+TEST(the_assertion_aborts)
 {
-	(void)state;
 	assert_int_equal(in_child(assert_after_a_stray_write), 128 + SIGABRT);
 	assert_int_equal(in_child(assert_after_a_freeze_that_was_none),
 	    128 + SIGABRT);
@@ -455,26 +427,7 @@ the_assertion_aborts(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_write_in_the_block_is_stray, begin),
-		cmocka_unit_test_setup(so_is_another_threads, begin),
-		cmocka_unit_test_setup(a_permit_is_the_threads_own, begin),
-		cmocka_unit_test_setup(a_member_may_be_permitted, begin),
-		cmocka_unit_test_setup(however_it_is_left, begin),
-		cmocka_unit_test_setup(freezes_of_the_same_share_a_register,
-		    begin),
-		cmocka_unit_test_setup(a_freeze_that_cannot_be_had_is_counted,
-		    begin),
-		cmocka_unit_test_setup(what_is_too_long_is_counted, begin),
-		cmocka_unit_test_setup(a_watch_is_once, begin),
-		cmocka_unit_test_setup(a_child_is_not_frozen_but_can_freeze,
-		    begin),
-		cmocka_unit_test_setup(writes_that_no_signal_tells_are_counted,
-		    begin),
-		cmocka_unit_test_setup(the_assertion_aborts, begin),
-	};
-
 	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
 	all_slots = live_free_slots(0);
-	return run_live("scope", tests);
+	return run_live_tests(.before_each = begin);
 }

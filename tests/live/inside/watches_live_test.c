@@ -2,11 +2,7 @@
  * watches: the table, the threads of a program that goes on making some, and
  * what fork(2) leaves of both.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,8 +25,6 @@
 #include "inside/threads.h"
 #include "inside/delivery.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 enum { STACK = 64 * 1024, CHAINS = 6, ROUNDS = 25, OPENED_MAX = 4096 };
 
 static volatile uint64_t word;		/* watched */
@@ -39,13 +33,11 @@ static volatile uint64_t word;		/* watched */
  * The table.
  */
 
-static void
-the_lock_holds_signals_and_cancellation_off(void **state)
+TEST(the_lock_holds_signals_and_cancellation_off)
 {
 	sigset_t before, locked, after;
 	int cancel;
 
-	(void)state;
 	(void)sigemptyset(&before);
 	(void)sigaddset(&before, SIGUSR2);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -94,12 +86,10 @@ add_often(void *arg)
 	return arg;
 }
 
-static void
-the_lock_excludes(void **state)
+TEST(the_lock_excludes)
 {
 	pthread_t thread[4];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(thread); i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, add_often,
 		    NULL), 0);
@@ -110,12 +100,10 @@ the_lock_excludes(void **state)
 }
 
 /* A signal tells 24 bits of a serial; one whose 24 are 0 would be nobody's. */
-static void
-serials_are_never_nothing(void **state)
+TEST(serials_are_never_nothing)
 {
 	uint32_t serial;
 
-	(void)state;
 	atomic_store(&wp_inside.serials, 0xfffffe);
 	wp_watches_lock();
 	for (unsigned i = 0; i < 4; i++) {
@@ -126,14 +114,12 @@ serials_are_never_nothing(void **state)
 	assert_int_equal(serial, 0x1000003);
 }
 
-static void
-the_table_has_an_end(void **state)
+TEST(the_table_has_an_end)
 {
 	static const struct wp_delivery some;
 	struct wp_watch *w = NULL;
 	uint32_t serial;
 
-	(void)state;
 	wp_watches_lock();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		w = wp_watches_new(&serial);
@@ -152,14 +138,12 @@ the_table_has_an_end(void **state)
 	wp_watches_unlock();
 }
 
-static void
-events_of_a_watch_come_and_go(void **state)
+TEST(events_of_a_watch_come_and_go)
 {
 	struct wp_watch *w = &wp_inside.watch[0];
 	const unsigned before = open_descriptors();
 	const struct wp_armed *first;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++)
 		assert_int_equal(wp_watch_add(w, open("/dev/null",
 		    O_RDONLY | O_CLOEXEC), i % 4, (pid_t)i), 0);
@@ -181,8 +165,7 @@ events_of_a_watch_come_and_go(void **state)
 	wp_watch_drop(w, 0);
 }
 
-static void
-descriptors_are_out_of_the_way(void **state)
+TEST(descriptors_are_out_of_the_way)
 {
 	static const struct { rlim_t limit; int lowest; } cases[] = {
 		{20000, 3072}, {4096, 3072}, {1024, 768}, {256, 192}, {64, 48},
@@ -191,7 +174,6 @@ descriptors_are_out_of_the_way(void **state)
 	struct rlimit limit, was;
 	int fd, lowest;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		limit = was;
@@ -257,12 +239,10 @@ each(struct calls *calls, int (*fn)(void *, pid_t), void (*undo)(void *))
 	return result;
 }
 
-static void
-a_single_thread_is_called_once(void **state)
+TEST(a_single_thread_is_called_once)
 {
 	static struct calls calls;
 
-	(void)state;
 	assert_int_equal(each(&calls, note, unnote), 0);
 	assert_int_equal(calls.n, 1);
 	assert_int_equal(calls.tid[0], gettid());
@@ -323,13 +303,11 @@ rest_end(void **state)
 	return 0;
 }
 
-static void
-each_thread_is_called_once(void **state)
+TEST_WITH(each_thread_is_called_once, rest_begin, rest_end)
 {
 	static struct calls calls;
 	unsigned found = 0;
 
-	(void)state;
 	assert_int_equal(each(&calls, note, unnote), 0);
 	assert_int_equal(calls.n, RESTING + 1);
 	assert_int_equal(calls.undone, 0);
@@ -339,13 +317,12 @@ each_thread_is_called_once(void **state)
 	assert_int_equal(found, RESTING);
 }
 
-static void
-an_ended_thread_is_passed_over_and_an_error_is_not(void **state)
+TEST_WITH(an_ended_thread_is_passed_over_and_an_error_is_not, rest_begin,
+    rest_end)
 {
 	static struct calls ended = {.answer = -ESRCH};
 	static struct calls full = {.answer = -ENOSPC};
 
-	(void)state;
 	assert_int_equal(each(&ended, note, unnote), 0);
 	assert_int_equal(ended.n, RESTING + 1);
 	assert_int_equal(each(&full, note, unnote), -ENOSPC);
@@ -367,13 +344,11 @@ note_and_make(void *arg, pid_t tid)
 }
 
 /* The second list has the new one: another try, which calls it. */
-static void
-who_is_made_meanwhile_is_called(void **state)
+TEST_WITH(who_is_made_meanwhile_is_called, rest_begin, rest_end)
 {
 	static struct calls calls = {.answer = 1};
 	unsigned found = 0;
 
-	(void)state;
 	assert_int_equal(each(&calls, note_and_make, unnote), 0);
 	assert_int_equal(calls.undone, 1);
 	assert_int_equal(calls.n, 1 + RESTING + 1);
@@ -383,12 +358,10 @@ who_is_made_meanwhile_is_called(void **state)
 }
 
 /* The last to be made is missed. */
-static void
-without_a_helper_unsettled_threads_are_told(void **state)
+TEST_WITH(without_a_helper_unsettled_threads_are_told, rest_begin, rest_end)
 {
 	static struct calls calls = {.answer = MORE};
 
-	(void)state;
 	assert_int_equal(each(&calls, note_and_make, unnote), 1);
 	assert_int_equal(calls.undone, MORE - 1);
 	assert_int_equal(calls.n, 1 + RESTING + MORE - 1);
@@ -480,8 +453,7 @@ note_and_look(void *arg, pid_t tid)
 	return note_and_make(arg, tid);
 }
 
-static void
-a_helper_holds_unsettled_threads(void **state)
+TEST_WITH(a_helper_holds_unsettled_threads, helper_begin, helper_end)
 {
 	static struct calls calls = {.answer = MORE};
 
@@ -623,21 +595,17 @@ storm_is_counted(long pause)
 	return result == 0;
 }
 
-static void
-a_calm_storm_is_counted_exactly(void **state)
+TEST(a_calm_storm_is_counted_exactly)
 {
 	unsigned settled = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++)
 		settled += storm_is_counted(1000);
 	print_message("settled by themselves: %u of %d\n", settled, ROUNDS);
 }
 
-static void
-a_storm_is_held_and_counted_exactly(void **state)
+TEST_WITH(a_storm_is_held_and_counted_exactly, helper_begin, helper_end)
 {
-	(void)state;
 	for (unsigned i = 0; i < ROUNDS; i++)
 		assert_true(storm_is_counted(i % 2 == 0 ? 0 : 1000));
 	print_message("held: %u of %d\n", shared->held, ROUNDS);
@@ -734,10 +702,8 @@ fork_plainly(void *arg)
 	CHECK(wp_count(w, &count) == 0 && count == 2);
 }
 
-static void
-a_child_is_not_watched(void **state)
+TEST_WITH(a_child_is_not_watched, NULL, children_end)
 {
-	(void)state;
 	program(fork_plainly, NULL);
 }
 
@@ -768,10 +734,8 @@ close_before_child_ends(void *arg)
 	check_child(pid);
 }
 
-static void
-a_child_keeps_no_register_taken(void **state)
+TEST_WITH(a_child_keeps_no_register_taken, NULL, children_end)
 {
-	(void)state;
 	program(close_before_child_ends, NULL);
 }
 
@@ -812,14 +776,12 @@ fork_followed(void *arg)
 	follow(watch_word(count_hit, threads, WP_FORK), 3);
 }
 
-static void
-with_wp_fork_children_are_watched(void **state)
+TEST_WITH(with_wp_fork_children_are_watched, NULL, children_end)
 {
 	static const enum wp_threads threads[] = {
 		WP_ALL_THREADS, WP_THIS_THREAD,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(threads); i++)
 		program(fork_followed, &threads[i]);
 }
@@ -856,10 +818,8 @@ fork_by_another(void *arg)
 	CHECK(hits == 2);
 }
 
-static void
-another_threads_watch_is_not_followed(void **state)
+TEST_WITH(another_threads_watch_is_not_followed, NULL, children_end)
 {
-	(void)state;
 	program(fork_by_another, NULL);
 }
 
@@ -895,12 +855,10 @@ fork_in_handler(void *arg)
 	check_child(forked_pid);
 }
 
-static void
-a_handler_may_fork(void **state)
+TEST_WITH(a_handler_may_fork, NULL, children_end)
 {
 	static const unsigned flags[] = {0, WP_FORK};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(flags); i++)
 		program(fork_in_handler, &flags[i]);
 }
@@ -947,10 +905,8 @@ fork_while_handled(void *arg)
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void
-a_parents_handler_is_not_waited_for(void **state)
+TEST_WITH(a_parents_handler_is_not_waited_for, NULL, children_end)
 {
-	(void)state;
 	program(fork_while_handled, NULL);
 }
 
@@ -1005,14 +961,12 @@ make_otherwise(void *arg)
 	CHECK(wp_count(w, &count) == 0 && count == 2);
 }
 
-static void
-children_made_otherwise_are_not_watched(void **state)
+TEST_WITH(children_made_otherwise_are_not_watched, NULL, children_end)
 {
 	static pid_t (*const make[])(void) = {
 		by_vfork, by_spawn, by_system_call,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(make); i++)
 		program(make_otherwise, &make[i]);
 }
@@ -1055,48 +1009,16 @@ fork_meanwhile(void *arg)
 		CHECK(pthread_join(thread[i], NULL) == 0);
 }
 
-static void
-forking_while_others_open_is_safe(void **state)
+TEST_WITH(forking_while_others_open_is_safe, NULL, children_end)
 {
-	(void)state;
 	program(fork_meanwhile, NULL);
 }
 
 int
 main(void)
 {
-#define TEST(fn) cmocka_unit_test(fn)
-#define AT_REST(fn) cmocka_unit_test_setup_teardown(fn, rest_begin, rest_end)
-#define PROGRAM(fn) cmocka_unit_test_teardown(fn, children_end)
-#define WITH_HELPER(fn)							\
-	cmocka_unit_test_setup_teardown(fn, helper_begin, helper_end)
-	const struct CMUnitTest tests[] = {
-		TEST(the_lock_holds_signals_and_cancellation_off),
-		TEST(the_lock_excludes),
-		TEST(serials_are_never_nothing),
-		TEST(the_table_has_an_end),
-		TEST(events_of_a_watch_come_and_go),
-		TEST(descriptors_are_out_of_the_way),
-		TEST(a_single_thread_is_called_once),
-		AT_REST(each_thread_is_called_once),
-		AT_REST(an_ended_thread_is_passed_over_and_an_error_is_not),
-		AT_REST(who_is_made_meanwhile_is_called),
-		AT_REST(without_a_helper_unsettled_threads_are_told),
-		WITH_HELPER(a_helper_holds_unsettled_threads),
-		TEST(a_calm_storm_is_counted_exactly),
-		WITH_HELPER(a_storm_is_held_and_counted_exactly),
-		PROGRAM(a_child_is_not_watched),
-		PROGRAM(a_child_keeps_no_register_taken),
-		PROGRAM(with_wp_fork_children_are_watched),
-		PROGRAM(another_threads_watch_is_not_followed),
-		PROGRAM(a_handler_may_fork),
-		PROGRAM(a_parents_handler_is_not_waited_for),
-		PROGRAM(children_made_otherwise_are_not_watched),
-		PROGRAM(forking_while_others_open_is_safe),
-	};
-
 	if (setenv("WATCHPOINT_HELPER", "", 1) != 0)
 		return 1;
 	shared = shared_memory(sizeof(*shared));
-	return run_live("watches", tests);
+	return run_live_tests();
 }

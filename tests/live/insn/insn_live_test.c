@@ -4,11 +4,7 @@
  * bytes and what it did must be named right, and how sure that is; also in a
  * program of 32 bits.  Real programs are for truth_live_test.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <asm/perf_regs.h>
 #include <cpuid.h>
@@ -435,14 +431,12 @@ try_form(struct ex_process *process, const struct form *f)
 	return wrong != NULL;
 }
 
-static void
-names_every_form(void **state)
+TEST(names_every_form)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	unsigned failed = 0, lacking = 0;
 	struct ex_process *process;
 
-	(void)state;
 	assert_non_null(space);
 	capture_maps(space, getpid());
 	assert_non_null(process = ex_space_process(space, getpid()));
@@ -488,8 +482,7 @@ start_narrow(void)
 }
 
 /* Its list begins anew, and is inserted into: nothing else writes its head. */
-static void
-names_32_bit_code(void **state)
+TEST(names_32_bit_code)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	const pid_t pid = start_narrow();
@@ -499,7 +492,6 @@ names_32_bit_code(void **state)
 	struct ex_insn insn;
 	struct shot shot;
 
-	(void)state;
 	assert_non_null(space);
 	if (pid == 0) {
 		ex_space_free(space);
@@ -543,13 +535,4 @@ names_32_bit_code(void **state)
 	ex_space_free(space);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_every_form),
-		cmocka_unit_test(names_32_bit_code),
-	};
-
-	return run_live("insn_live", tests);
-}
+RUN_LIVE_TESTS()

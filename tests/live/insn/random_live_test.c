@@ -7,11 +7,7 @@
  * is set), RANDOM_SEED where the seeds begin (1), RANDOM_MODE the only mode,
  * RANDOM_KINDS what the programs are to do, instead of all.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

@@ -4,11 +4,7 @@
  * before, and the processor's own watchpoint tells whether the access took
  * place.  What the sample of after it tells must agree.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <Zydis/Zydis.h>
 #include <cpuid.h>
@@ -679,20 +675,17 @@ agree(void **state, const char *const argv[])
 	assert_true(s->count[1][EX_EXACT] * 100 >= s->any * EXACT_ANY);
 }
 
-static void
-the_c_library(void **state)
+TEST(the_c_library)
 {
 	agree(state, (const char *[]){victim("library"), NULL});
 }
 
-static void
-cxx(void **state)
+TEST(cxx)
 {
 	agree(state, (const char *[]){victim("containers"), NULL});
 }
 
-static void
-without_symbols(void **state)
+TEST(without_symbols)
 {
 	agree(state, (const char *[]){victim("containers_static"), NULL});
 }
@@ -721,8 +714,7 @@ static const char script[] =
     "    n += 1\n"
     "    work(n)\n";
 
-static void
-an_interpreter(void **state)
+TEST(an_interpreter)
 {
 	agree(state, (const char *[]){"/usr/bin/python3", "-S", "-c", script,
 	    NULL});
@@ -730,8 +722,7 @@ an_interpreter(void **state)
 
 /* A mask is in no sample, so no such access is exact.  Some processors' watches
    trigger by the elements that it leaves alone, too, others' do not. */
-static void
-under_masks(void **state)
+TEST(under_masks)
 {
 	struct stepper *s = *state;
 
@@ -755,8 +746,7 @@ under_masks(void **state)
 	assert_int_equal(s->unnamed, 0);
 }
 
-static void
-of_32_bits(void **state)
+TEST(of_32_bits)
 {
 	struct stepper *s = *state;
 
@@ -764,20 +754,4 @@ of_32_bits(void **state)
 	agree(state, (const char *[]){victim("narrow"), NULL});
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_c_library, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(cxx, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_symbols, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(an_interpreter, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(under_masks, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_32_bits, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("truth_live", tests, NULL, NULL);
-}
+RUN_TESTS(.before_each = setup, .after_each = teardown)

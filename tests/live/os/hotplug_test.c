@@ -5,11 +5,7 @@
  * For some tenths of a second the machine has one less.  Whatever becomes of
  * the test, another process gives it back.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -130,12 +126,10 @@ watch_on_it(const char *mode, bool before)
 	outcome_free(&o);
 }
 
-static void
-watches_are_on_it_at_once(void **state)
+TEST(watches_are_on_it_at_once)
 {
 	static const char *const modes[] = {NULL, "--count", "--stop"};
 
-	(void)state;
 	if (cpu < 0) {
 		print_message("/sys/devices/system/cpu: no processor can be "
 		    "taken offline\n");
@@ -147,12 +141,4 @@ watches_are_on_it_at_once(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(watches_are_on_it_at_once),
-	};
-
-	return run_live_with("hotplug", tests, choose, restore);
-}
+RUN_LIVE_TESTS(.before_all = choose, .after_all = restore)

@@ -2,11 +2,7 @@
  * kernel: what Linux does with breakpoint events, measured again on real ones:
  * one test for each fact of docs/kernel.md, in its order.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #ifdef __x86_64__
 
@@ -160,15 +156,13 @@ close_all(const int *fd, unsigned n)
 		(void)close(fd[--n]);
 }
 
-static void
-four_slots_for_data_and_execution(void **state)
+TEST(four_slots_for_data_and_execution)
 {
 	struct perf_event_attr exec = attr_of(slot(HW_BREAKPOINT_X,
 	    (void *)(uintptr_t)landmark, sizeof(long)), (struct wp_options){0});
 	int fd[WP_SLOTS_MAX], err;
 	unsigned n;
 
-	(void)state;
 	n = fill(write_attr(area), -1, fd, &err);
 	assert_int_equal(n, live_features.caps.slots);
 	assert_in_range(n, 1, 4);
@@ -180,14 +174,12 @@ four_slots_for_data_and_execution(void **state)
 	close_all(fd, n);
 }
 
-static void
-disabled_and_equal_events_take_slots(void **state)
+TEST(disabled_and_equal_events_take_slots)
 {
 	struct perf_event_attr attr = write_attr(area);
 	int fd[WP_SLOTS_MAX], err;
 	unsigned n;
 
-	(void)state;
 	attr.disabled = 1;
 	n = fill(attr, -1, fd, &err);
 	assert_int_equal(n, live_features.caps.slots);
@@ -195,8 +187,7 @@ disabled_and_equal_events_take_slots(void **state)
 	close_all(fd, n);
 }
 
-static void
-an_event_for_one_processor_takes_a_slot_there_only(void **state)
+TEST(an_event_for_one_processor_takes_a_slot_there_only)
 {
 	const unsigned slots = live_features.caps.slots;
 	const int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -204,7 +195,6 @@ an_event_for_one_processor_takes_a_slot_there_only(void **state)
 	struct perf_event_attr attr = write_attr(area);
 	int err;
 
-	(void)state;
 	assert_non_null(fd);
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		assert_int_equal(fill(attr, cpu, fd[cpu], &err), slots);
@@ -216,13 +206,11 @@ an_event_for_one_processor_takes_a_slot_there_only(void **state)
 	free(fd);
 }
 
-static void
-debug_registers_of_a_tracer_take_slots(void **state)
+TEST(debug_registers_of_a_tracer_take_slots)
 {
 	struct wp_hold hold = {0};
 	struct puppet p;
 
-	(void)state;
 	puppet_start(&p);
 	assert_int_equal(live_free_slots(p.pid), live_features.caps.slots);
 	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
@@ -235,8 +223,7 @@ debug_registers_of_a_tracer_take_slots(void **state)
 	puppet_end(&p);
 }
 
-static void
-what_is_refused(void **state)
+TEST(what_is_refused)
 {
 	struct perf_event_attr plain = write_attr(area);
 	struct {
@@ -255,7 +242,6 @@ what_is_refused(void **state)
 		{"a kernel address, user accesses only", -EINVAL, plain},
 	};
 
-	(void)state;
 	refused[0].attr.bp_type = HW_BREAKPOINT_R;
 	refused[1].attr.bp_addr += 4;
 	refused[2].attr.bp_len = 3;
@@ -277,13 +263,11 @@ what_is_refused(void **state)
 	}
 }
 
-static void
-longer_than_a_register_needs_masks(void **state)
+TEST(longer_than_a_register_needs_masks)
 {
 	struct perf_event_attr attr = write_attr(area);
 	int fd;
 
-	(void)state;
 	attr.bp_len = 16;
 	fd = wp_perf_open(&attr, 0, -1);
 	if (live_features.caps.range > 8)
@@ -294,14 +278,12 @@ longer_than_a_register_needs_masks(void **state)
 		(void)close(fd);
 }
 
-static void
-addresses_without_memory_are_accepted(void **state)
+TEST(addresses_without_memory_are_accepted)
 {
 	void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 	    -1, 0);
 	void *const addr[] = {NULL, page};
 
-	(void)state;
 	(void)munmap(page, 4096);
 	for (size_t i = 0; i < sizeof(addr) / sizeof(addr[0]); i++) {
 		struct perf_event_attr attr = write_attr(addr[i]);
@@ -312,14 +294,12 @@ addresses_without_memory_are_accepted(void **state)
 	}
 }
 
-static void
-ended_threads_are_refused(void **state)
+TEST(ended_threads_are_refused)
 {
 	struct perf_event_attr attr = write_attr(area);
 	siginfo_t info;
 	pid_t pid;
 
-	(void)state;
 	pid = child_start(do_nothing, NULL);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT),
 	    0);
@@ -330,8 +310,7 @@ ended_threads_are_refused(void **state)
 
 /* Hits. */
 
-static void
-which_accesses_hit(void **state)
+TEST(which_accesses_hit)
 {
 	static const struct {
 		const char *what;
@@ -346,7 +325,6 @@ which_accesses_hit(void **state)
 		{"prefetch", do_prefetch, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
 		const unsigned want[] = {accesses[i].w, accesses[i].rw};
 		const uint32_t type[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_RW};
@@ -365,13 +343,11 @@ which_accesses_hit(void **state)
 	}
 }
 
-static void
-stores_that_change_nothing_hit(void **state)
+TEST(stores_that_change_nothing_hit)
 {
 	static void (*const act[])(void *) = {do_same_value,
 	    do_failing_cmpxchg};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
 		const uint64_t before = area[0];
 		struct shot s;
@@ -383,13 +359,11 @@ stores_that_change_nothing_hit(void **state)
 	}
 }
 
-static void
-a_data_watch_reports_the_instruction_after(void **state)
+TEST(a_data_watch_reports_the_instruction_after)
 {
 	uint64_t after;
 	struct shot s;
 
-	(void)state;
 	shoot(&s, write_attr(area), do_store_and_say, &after);
 	assert_int_equal(s.samples, 1);
 	assert_int_equal(s.sample[0].sample.ip, after);
@@ -404,14 +378,12 @@ call_landmark(void *times)
 		puppet_call(NULL);
 }
 
-static void
-an_execution_watch_reports_the_instruction_itself(void **state)
+TEST(an_execution_watch_reports_the_instruction_itself)
 {
 	const uint64_t at = (uintptr_t)landmark;
 	int times = 20;
 	struct shot s;
 
-	(void)state;
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)at,
 	    sizeof(long)), (struct wp_options){0}), call_landmark, &times);
 	assert_int_equal(s.count.value, times);
@@ -432,14 +404,12 @@ do_long_instruction(void *arg)
 	*(uint64_t *)arg = at;
 }
 
-static void
-inside_an_instruction_execution_never_fires(void **state)
+TEST(inside_an_instruction_execution_never_fires)
 {
 	void (*volatile act)(void *) = do_long_instruction;
 	uint64_t at;
 	struct shot s;
 
-	(void)state;
 	act(&at);
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_X, (void *)(uintptr_t)at,
 	    sizeof(long)), (struct wp_options){0}), act, &at);
@@ -465,13 +435,11 @@ do_rep_stosb(void *arg)
 	*(uint64_t *)arg = at;
 }
 
-static void
-an_unfinished_rep_reports_itself(void **state)
+TEST(an_unfinished_rep_reports_itself)
 {
 	uint64_t at, left;
 	struct shot s;
 
-	(void)state;
 	shoot(&s, write_attr(&text[128]), do_rep_stosb, &at);
 	assert_true(s.samples >= 1);
 	left = user_reg(&s.sample[0], PERF_REG_X86_CX);
@@ -505,13 +473,11 @@ do_call(void *arg)
 	*(uint64_t *)arg = entry;
 }
 
-static void
-a_call_reports_its_target(void **state)
+TEST(a_call_reports_its_target)
 {
 	uint64_t entry;
 	struct shot s;
 
-	(void)state;
 	shoot(&s, write_attr(stack_top - 1), do_call, &entry);
 	assert_int_equal(s.samples, 1);
 	assert_int_equal(s.sample[0].sample.ip, entry);
@@ -520,13 +486,11 @@ a_call_reports_its_target(void **state)
 	shot_end(&s);
 }
 
-static void
-the_address_is_that_of_the_watch(void **state)
+TEST(the_address_is_that_of_the_watch)
 {
 	static void (*const act[])(void *) = {do_store, do_byte_inside,
 	    do_wide_store_from_below};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
 		struct shot s;
 
@@ -551,13 +515,11 @@ do_copy(void *at)
 	    "r"(secret), "r"(at) : "xmm0", "memory");
 }
 
-static void
-no_field_of_a_sample_is_the_value(void **state)
+TEST(no_field_of_a_sample_is_the_value)
 {
 	struct perf_event_attr attr = write_attr(area);
 	struct shot s;
 
-	(void)state;
 	attr.sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_DATA_SRC |
 	    PERF_SAMPLE_WEIGHT | PERF_SAMPLE_PERIOD | PERF_SAMPLE_REGS_INTR;
 	attr.sample_regs_intr = attr.sample_regs_user;
@@ -576,12 +538,10 @@ do_straddling_store(void *unused)
 	do_store((char *)(uintptr_t)area + 4);
 }
 
-static void
-one_store_over_two_slots_is_two_equal_samples(void **state)
+TEST(one_store_over_two_slots_is_two_equal_samples)
 {
 	struct shot s;
 
-	(void)state;
 	shot_begin(&s);
 	shot_arm(&s, write_attr(&area[0]), gettid());
 	shot_arm(&s, write_attr(&area[1]), gettid());
@@ -596,13 +556,11 @@ one_store_over_two_slots_is_two_equal_samples(void **state)
 	shot_end(&s);
 }
 
-static void
-times_are_of_the_monotonic_clock(void **state)
+TEST(times_are_of_the_monotonic_clock)
 {
 	uint64_t before, after;
 	struct shot s;
 
-	(void)state;
 	before = now_ns();
 	shoot(&s, write_attr(area), do_store, (void *)(uintptr_t)area);
 	after = now_ns();
@@ -620,14 +578,12 @@ do_store_on_stack(void *sp)
 	    "rbx", "memory");
 }
 
-static void
-the_stack_copy_ends_where_nothing_is_in_memory(void **state)
+TEST(the_stack_copy_ends_where_nothing_is_in_memory)
 {
 	const struct wp_options options = {.stack = 48 << 10};
 	char *at = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(at != MAP_FAILED);
 	assert_int_equal(mprotect(at + 4 * 4096, 4096, PROT_NONE), 0);
 	memset(at, 1, 4 * 4096);
@@ -657,13 +613,11 @@ store_often(void *times)
 		area[0] = (uint64_t)i;
 }
 
-static void
-nothing_is_throttled_and_every_hit_is_counted(void **state)
+TEST(nothing_is_throttled_and_every_hit_is_counted)
 {
 	int times = 20000;
 	struct shot s;
 
-	(void)state;
 	shoot(&s, write_attr(area), store_often, &times);
 	assert_int_equal(s.count.value, times);
 	assert_int_equal(s.throttles, 0);
@@ -685,15 +639,13 @@ stay_here(cpu_set_t *before)
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
-static void
-lost_hits_are_told_with_the_next_record(void **state)
+TEST(lost_hits_are_told_with_the_next_record)
 {
 	cpu_set_t before;
 	int times = 2000;
 	uint64_t lost;
 	struct shot s;
 
-	(void)state;
 	stay_here(&before);
 	shot_begin(&s);
 	shot_arm(&s, write_attr(area), gettid());
@@ -758,13 +710,11 @@ is_kernel(const struct ex_record *r)
 	    PERF_RECORD_MISC_KERNEL;
 }
 
-static void
-one_system_call_is_up_to_a_sample_a_byte(void **state)
+TEST(one_system_call_is_up_to_a_sample_a_byte)
 {
 	struct shot s;
 	uint64_t di, last = 0;
 
-	(void)state;
 	if (!shoot_read(&s, (struct wp_options){.kernel = true}))
 		return;
 	assert_in_range(s.samples, 1, 8);
@@ -790,14 +740,12 @@ do_write(void *fd)
 	assert_int_equal(write(*(int *)fd, (void *)(uintptr_t)area, 8), 8);
 }
 
-static void
-a_copy_out_of_memory_tells_its_source(void **state)
+TEST(a_copy_out_of_memory_tells_its_source)
 {
 	uint64_t si, last = 0;
 	struct shot s;
 	int fd[2];
 
-	(void)state;
 	if (!live_features.kernel)
 		return;
 	assert_int_equal(pipe(fd), 0);
@@ -816,12 +764,10 @@ a_copy_out_of_memory_tells_its_source(void **state)
 	(void)close(fd[1]);
 }
 
-static void
-user_registers_are_those_of_the_system_calls_entry(void **state)
+TEST(user_registers_are_those_of_the_system_calls_entry)
 {
 	struct shot s;
 
-	(void)state;
 	if (!shoot_read(&s, (struct wp_options){.kernel = true}))
 		return;
 	for (unsigned i = 0; i < s.samples; i++) {
@@ -839,14 +785,12 @@ user_registers_are_those_of_the_system_calls_entry(void **state)
 	shot_end(&s);
 }
 
-static void
-the_callchain_names_the_system_call(void **state)
+TEST(the_callchain_names_the_system_call)
 {
 	const char *name = "";
 	uint64_t offset;
 	struct shot s;
 
-	(void)state;
 	if (!shoot_read(&s, (struct wp_options){.kernel = true,
 	    .callchain = true}))
 		return;
@@ -929,8 +873,7 @@ by_proc_mem(void *page)
 	(void)close(fd);
 }
 
-static void
-writes_that_no_watch_sees(void **state)
+TEST(writes_that_no_watch_sees)
 {
 	static const struct {
 		const char *what;
@@ -942,7 +885,6 @@ writes_that_no_watch_sees(void **state)
 		{"/proc/self/mem", by_proc_mem},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct page p;
 		struct shot s;
@@ -958,15 +900,13 @@ writes_that_no_watch_sees(void **state)
 	}
 }
 
-static void
-direct_input_is_not_seen(void **state)
+TEST(direct_input_is_not_seen)
 {
 	struct page p;
 	struct statfs fs;
 	struct shot s;
 	int fd = open("/proc/self/exe", O_RDONLY | O_DIRECT | O_CLOEXEC);
 
-	(void)state;
 	if (fd < 0 || fstatfs(fd, &fs) != 0 || fs.f_type != 0xEF53) {
 		print_message("this program lies on no ext4\n");
 		return;
@@ -990,14 +930,12 @@ give_back(void *page)
 	assert_int_equal(madvise(page, 4096, MADV_DONTNEED), 0);
 }
 
-static void
-memory_that_is_given_back_is_not_seen(void **state)
+TEST(memory_that_is_given_back_is_not_seen)
 {
 	volatile uint64_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct shot s;
 
-	(void)state;
 	assert_true(page != MAP_FAILED);
 	page[0] = unseen;
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_W, page, 8),
@@ -1034,12 +972,10 @@ end_a_thread(void *unused)
 	await(area[0] == 0);
 }
 
-static void
-a_threads_last_write_may_not_be_seen(void **state)
+TEST(a_threads_last_write_may_not_be_seen)
 {
 	struct shot s;
 
-	(void)state;
 	if (!live_features.kernel)
 		return;
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
@@ -1099,12 +1035,10 @@ submit(void *arg)
 	    IORING_ENTER_GETEVENTS, NULL, 0), 1);
 }
 
-static void
-what_io_uring_reads_is_seen(void **state)
+TEST(what_io_uring_reads_is_seen)
 {
 	static const uint8_t flags[] = {0, IOSQE_ASYNC};
 
-	(void)state;
 	if (!live_features.kernel)
 		return;
 	for (size_t i = 0; i < sizeof(flags); i++) {
@@ -1136,12 +1070,10 @@ read_from_outside(void *unused)
 	    8);
 }
 
-static void
-reading_memory_from_outside_does_not_hit(void **state)
+TEST(reading_memory_from_outside_does_not_hit)
 {
 	struct shot s;
 
-	(void)state;
 	shoot(&s, attr_of(slot(HW_BREAKPOINT_RW, area, 8),
 	    (struct wp_options){.kernel = true}), read_from_outside, NULL);
 	assert_int_equal(s.count.value, 0);
@@ -1157,14 +1089,12 @@ map_anew_and_store(void *page)
 	do_store(page);
 }
 
-static void
-a_watch_is_on_an_address_whatever_is_mapped(void **state)
+TEST(a_watch_is_on_an_address_whatever_is_mapped)
 {
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct shot s;
 
-	(void)state;
 	assert_true(page != MAP_FAILED);
 	shoot(&s, write_attr(page), map_anew_and_store, page);
 	assert_int_equal(s.count.value, 1);
@@ -1174,14 +1104,12 @@ a_watch_is_on_an_address_whatever_is_mapped(void **state)
 
 /* Rings. */
 
-static void
-an_inherited_events_ring_is_for_one_processor(void **state)
+TEST(an_inherited_events_ring_is_for_one_processor)
 {
 	struct perf_event_attr attr = write_attr(area);
 	struct perf_event_mmap_page *ring;
 	int any = wp_perf_open(&attr, 0, -1), one = wp_perf_open(&attr, 0, 0);
 
-	(void)state;
 	assert_true(any >= 0 && one >= 0);
 	assert_int_equal(wp_perf_map(any, SHOT_RING, &ring), -EINVAL);
 	assert_int_equal(wp_perf_map(one, SHOT_RING, &ring), 0);
@@ -1190,14 +1118,12 @@ an_inherited_events_ring_is_for_one_processor(void **state)
 	(void)close(one);
 }
 
-static void
-a_rings_size_is_a_power_of_two(void **state)
+TEST(a_rings_size_is_a_power_of_two)
 {
 	struct perf_event_mmap_page *ring;
 	struct perf_event_attr attr;
 	int fd;
 
-	(void)state;
 	wp_attr_ring(&attr, 4096);
 	assert_true((fd = wp_perf_open(&attr, 0, 0)) >= 0);
 	assert_int_equal(wp_perf_map(fd, 3 * 4096, &ring), -EINVAL);
@@ -1206,15 +1132,13 @@ a_rings_size_is_a_power_of_two(void **state)
 	(void)close(fd);
 }
 
-static void
-records_go_to_a_ring_of_the_same_processor_only(void **state)
+TEST(records_go_to_a_ring_of_the_same_processor_only)
 {
 	struct perf_event_attr attr = write_attr(area);
 	struct wp_rings *rings;
 	struct puppet p;
 	int any, one;
 
-	(void)state;
 	assert_int_equal(wp_rings_open(&rings, SHOT_RING, NULL), 0);
 	puppet_start(&p);
 	one = wp_perf_open(&attr, p.pid, wp_rings_cpu(rings, 0));
@@ -1243,15 +1167,13 @@ ring_here(const struct wp_rings *rings)
 	return -1;
 }
 
-static void
-the_rings_owner_is_woken_by_others_records(void **state)
+TEST(the_rings_owner_is_woken_by_others_records)
 {
 	struct pollfd ring = {.events = POLLIN};
 	cpu_set_t before;
 	struct shot s;
 	int few = 10, many = 200;
 
-	(void)state;
 	stay_here(&before);
 	shot_begin(&s);
 	shot_arm(&s, write_attr(area), gettid());
@@ -1295,10 +1217,8 @@ map_and_name(bool with_data)
 	(void)munmap(code, 4096);
 }
 
-static void
-only_later_mappings_and_names_are_told(void **state)
+TEST(only_later_mappings_and_names_are_told)
 {
-	(void)state;
 	map_and_name(false);
 	map_and_name(true);
 }
@@ -1333,13 +1253,11 @@ read_number(const char *path)
 	return value;
 }
 
-static void
-locked_memory_limits_rings(void **state)
+TEST(locked_memory_limits_rings)
 {
 	size_t *size = shared_memory(sizeof(*size));
 	size_t most;
 
-	(void)state;
 	if (live_features.paranoid < 0 || live_features.paranoid > 2)
 		return;		/* no limit applies; or no event is allowed */
 	most = (size_t)read_number("/proc/sys/kernel/perf_event_mlock_kb") *
@@ -1352,13 +1270,11 @@ locked_memory_limits_rings(void **state)
 
 /* Threads, children and programs. */
 
-static void
-inherited_events_bear_the_opened_events_id(void **state)
+TEST(inherited_events_bear_the_opened_events_id)
 {
 	struct puppet p;
 	struct shot s;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	shot_arm(&s, write_attr(area), p.pid);
@@ -1407,12 +1323,10 @@ spin_in_threads(void *arg)
 		(void)pause();
 }
 
-static void
-a_reference_runs_as_long_as_a_slots_events(void **state)
+TEST(a_reference_runs_as_long_as_a_slots_events)
 {
 	struct wp_options options = {.follow = true};
 
-	(void)state;
 	wp_options_fit(&options, &live_features);
 	for (int round = 0; round < 20; round++) {
 		struct wp_uptime uptime = {0};
@@ -1442,8 +1356,7 @@ a_reference_runs_as_long_as_a_slots_events(void **state)
 }
 
 /* Where a thread ends, its events on other processors are not looked at. */
-static void
-the_time_enabled_of_the_ended_is_not_kept(void **state)
+TEST(the_time_enabled_of_the_ended_is_not_kept)
 {
 	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, area, 8),
 	    (struct wp_options){0});
@@ -1451,7 +1364,6 @@ the_time_enabled_of_the_ended_is_not_kept(void **state)
 	struct shot s;
 	pid_t pid;
 
-	(void)state;
 	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
 	    PERF_FORMAT_TOTAL_TIME_RUNNING;
 	memset(shared, 0, sizeof(*shared));
@@ -1501,10 +1413,8 @@ hits_of_second(char make, bool follow)
 	return hits;
 }
 
-static void
-inherit_thread_leaves_children_out(void **state)
+TEST(inherit_thread_leaves_children_out)
 {
-	(void)state;
 	assert_int_equal(hits_of_second('t', false), 1);
 	assert_int_equal(hits_of_second('t', true), 1);
 	assert_int_equal(hits_of_second('f', true), 1);
@@ -1525,13 +1435,11 @@ shot_alive(const struct shot *s)
 	return false;
 }
 
-static void
-an_event_hangs_up_with_the_last_that_inherited_it(void **state)
+TEST(an_event_hangs_up_with_the_last_that_inherited_it)
 {
 	struct puppet p;
 	struct shot s;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	shot_arm(&s, attr_of(slot(HW_BREAKPOINT_W, area, 8),
@@ -1553,26 +1461,22 @@ an_event_hangs_up_with_the_last_that_inherited_it(void **state)
 	puppet_hang_up(&p);
 }
 
-static void
-without_a_ring_an_event_always_hangs_up(void **state)
+TEST(without_a_ring_an_event_always_hangs_up)
 {
 	struct perf_event_attr attr = write_attr(area);
 	struct pollfd p = {.fd = wp_perf_open(&attr, 0, -1), .events = POLLIN};
 
-	(void)state;
 	assert_true(p.fd >= 0);
 	assert_int_equal(poll(&p, 1, 0), 1);
 	assert_int_equal(p.revents & POLLHUP, POLLHUP);
 	(void)close(p.fd);
 }
 
-static void
-disabling_reaches_those_that_inherited(void **state)
+TEST(disabling_reaches_those_that_inherited)
 {
 	struct puppet p;
 	struct shot s;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	shot_arm(&s, write_attr(area), p.pid);
@@ -1600,10 +1504,8 @@ store_at_fixed(void)
 	return 0;
 }
 
-static void
-events_survive_exec_unless_told_otherwise(void **state)
+TEST(events_survive_exec_unless_told_otherwise)
 {
-	(void)state;
 	for (int remove = 0; remove <= live_features.remove_on_exec;
 	    remove++) {
 		struct perf_event_attr attr = write_attr((void *)FIXED);
@@ -1623,14 +1525,12 @@ events_survive_exec_unless_told_otherwise(void **state)
 	}
 }
 
-static void
-removed_events_hang_up_at_exec(void **state)
+TEST(removed_events_hang_up_at_exec)
 {
 	struct perf_event_attr attr = write_attr((void *)FIXED);
 	struct puppet p;
 	struct shot s;
 
-	(void)state;
 	if (!live_features.remove_on_exec)
 		return;
 	puppet_start(&p);
@@ -1643,8 +1543,7 @@ removed_events_hang_up_at_exec(void **state)
 	puppet_end(&p);
 }
 
-static void
-a_look_at_the_list_misses(void **state)
+TEST(a_look_at_the_list_misses)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
@@ -1652,7 +1551,6 @@ a_look_at_the_list_misses(void **state)
 	struct shot s;
 	int n;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	n = wp_proc_threads(p.pid, &tids, &cap);
@@ -1667,8 +1565,7 @@ a_look_at_the_list_misses(void **state)
 	puppet_end(&p);
 }
 
-static void
-a_second_look_counts_twice(void **state)
+TEST(a_second_look_counts_twice)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
@@ -1676,7 +1573,6 @@ a_second_look_counts_twice(void **state)
 	struct shot s;
 	int n;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	shot_arm(&s, write_attr(area), p.pid);
@@ -1731,13 +1627,11 @@ make_chains(void *unused)
 		(void)pause();
 }
 
-static void
-a_held_process_is_covered_exactly(void **state)
+TEST(a_held_process_is_covered_exactly)
 {
 	const struct wp_region region = {(uintptr_t)area, 8, WP_WRITE};
 	const struct wp_options options = {.count = true};
 
-	(void)state;
 	for (int round = 0; round < 5; round++) {
 		struct wp_perf_count count;
 		struct wp_target *target;
@@ -1772,13 +1666,11 @@ a_thread_has_one_tracer(void *pid)
 	_exit(wp_hold_process(&hold, *(pid_t *)pid) == -EPERM ? 0 : 1);
 }
 
-static void
-who_is_traced_cannot_be_held(void **state)
+TEST(who_is_traced_cannot_be_held)
 {
 	struct wp_hold hold = {0};
 	struct puppet p;
 
-	(void)state;
 	puppet_start(&p);
 	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
 	assert_int_equal(child_wait(child_start(a_thread_has_one_tracer,
@@ -1787,12 +1679,10 @@ who_is_traced_cannot_be_held(void **state)
 	puppet_end(&p);
 }
 
-static void
-a_signal_on_its_way_must_be_passed_on(void **state)
+TEST(a_signal_on_its_way_must_be_passed_on)
 {
 	static const int passed[] = {0, SIGUSR1};
 
-	(void)state;
 	shared->signals = 0;
 	for (int i = 0; i < 2; i++) {
 		struct puppet p;
@@ -1835,10 +1725,8 @@ trace_until_killed(void *arg)
 		(void)pause();
 }
 
-static void
-a_stop_that_was_taken_forgets_its_signal(void **state)
+TEST(a_stop_that_was_taken_forgets_its_signal)
 {
-	(void)state;
 	for (int take = 0; take <= 1; take++) {
 		struct puppet p;
 		struct tracer t = {&p, take};
@@ -1871,14 +1759,12 @@ take_signal(const sigset_t *signals)
 	return info.si_code > 0 ? info.si_fd : 0;
 }
 
-static void
-a_thread_keeps_one_of_each_signal(void **state)
+TEST(a_thread_keeps_one_of_each_signal)
 {
 	struct perf_event_attr attr = write_attr(area);
 	sigset_t urgent, before;
 	int fd;
 
-	(void)state;
 	(void)sigemptyset(&urgent);
 	(void)sigaddset(&urgent, SIGURG);
 	(void)sigprocmask(SIG_BLOCK, &urgent, &before);
@@ -1911,8 +1797,7 @@ let_tell(const struct wp_hold *hold, unsigned told[2])
 		}
 }
 
-static void
-sigcont_stops_all_traced_threads(void **state)
+TEST(sigcont_stops_all_traced_threads)
 {
 	static const int signals[] = {SIGURG, SIGWINCH, SIGCHLD, SIGCONT};
 	struct wp_hold hold = {0};
@@ -1920,7 +1805,6 @@ sigcont_stops_all_traced_threads(void **state)
 	struct puppet p;
 	size_t first;
 
-	(void)state;
 	puppet_start(&p);
 	puppet_lead(&p, 't');
 	assert_int_equal(wp_trace_process(&hold, p.pid), 0);
@@ -1952,13 +1836,11 @@ state_of(pid_t pid)
 	return wp_proc_status(pid, &status) < 0 ? 0 : status.state;
 }
 
-static void
-a_stopped_process_stays_stopped(void **state)
+TEST(a_stopped_process_stays_stopped)
 {
 	struct wp_hold hold = {0};
 	struct puppet p;
 
-	(void)state;
 	puppet_start(&p);
 	assert_int_equal(kill(p.pid, SIGSTOP), 0);
 	await(state_of(p.pid) == 'T');
@@ -2024,12 +1906,10 @@ hold_waiter(struct waiter *w, void (*wait)(void *))
 	(void)close(fd[1]);
 }
 
-static void
-being_held_interrupts_few_system_calls(void **state)
+TEST(being_held_interrupts_few_system_calls)
 {
 	struct waiter *w = shared_memory(sizeof(*w));
 
-	(void)state;
 	hold_waiter(w, wait_by_poll);
 	assert_int_equal(w->polled, 1);
 	hold_waiter(w, wait_by_epoll);
@@ -2060,15 +1940,13 @@ hold_vfork_parent(void *arg)
 	return NULL;
 }
 
-static void
-a_vfork_parent_cannot_stop_and_is_covered(void **state)
+TEST(a_vfork_parent_cannot_stop_and_is_covered)
 {
 	struct vfork_hold v = {0};
 	pthread_t thread;
 	struct puppet p;
 	struct shot s;
 
-	(void)state;
 	puppet_start(&p);
 	shot_begin(&s);
 	v.shot = &s;
@@ -2102,13 +1980,11 @@ hold_for_ever(void *arg)
 		(void)pause();
 }
 
-static void
-the_held_go_on_when_the_holder_is_killed(void **state)
+TEST(the_held_go_on_when_the_holder_is_killed)
 {
 	struct puppet p;
 	pid_t holder;
 
-	(void)state;
 	puppet_start(&p);
 	puppet_lead(&p, 't');
 	holder = child_start(hold_for_ever, &p);
@@ -2129,8 +2005,7 @@ pc_of(pid_t tid)
 	return regs.rip;
 }
 
-static void
-a_signal_stops_at_the_very_instruction(void **state)
+TEST(a_signal_stops_at_the_very_instruction)
 {
 	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_X,
 	    (void *)(uintptr_t)landmark, sizeof(long)), (struct wp_options){0});
@@ -2140,7 +2015,6 @@ a_signal_stops_at_the_very_instruction(void **state)
 	struct puppet p;
 	int fd;
 
-	(void)state;
 	attr.inherit = attr.inherit_thread = 0;
 	shared->passed = 0;
 	puppet_start(&p);
@@ -2187,12 +2061,10 @@ ask_permission(void *arg)
 	p->kernel = fd < 0 ? fd : 0;
 }
 
-static void
-paranoid_2_leaves_ordinary_users_the_user_part(void **state)
+TEST(paranoid_2_leaves_ordinary_users_the_user_part)
 {
 	struct permission *p = shared_memory(sizeof(*p));
 
-	(void)state;
 	assert_int_equal(child_wait(child_start(ask_permission, p)), 0);
 	if (live_features.paranoid <= 1)
 		assert_int_equal(p->kernel, 0);
@@ -2212,15 +2084,13 @@ do_ten_thousand(void *at)
 		do_store(at);
 }
 
-static void
-what_other_events_tell_breakpoints_do_not(void **state)
+TEST(what_other_events_tell_breakpoints_do_not)
 {
 	struct perf_event_attr attr = write_attr(&area[0]);
 	struct perf_event_mmap_page *page;
 	struct shot s;
 	int fd;
 
-	(void)state;
 	shoot(&s, attr, do_store, (void *)(uintptr_t)&area[0]);
 	assert_int_equal(s.samples, 1);
 	/* the count is set back, and the sample remains */
@@ -2266,86 +2136,13 @@ what_other_events_tell_breakpoints_do_not(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(four_slots_for_data_and_execution),
-		cmocka_unit_test(disabled_and_equal_events_take_slots),
-		cmocka_unit_test(
-		    an_event_for_one_processor_takes_a_slot_there_only),
-		cmocka_unit_test(debug_registers_of_a_tracer_take_slots),
-		cmocka_unit_test(what_is_refused),
-		cmocka_unit_test(longer_than_a_register_needs_masks),
-		cmocka_unit_test(addresses_without_memory_are_accepted),
-		cmocka_unit_test(ended_threads_are_refused),
-		cmocka_unit_test(
-		    paranoid_2_leaves_ordinary_users_the_user_part),
-		cmocka_unit_test(which_accesses_hit),
-		cmocka_unit_test(stores_that_change_nothing_hit),
-		cmocka_unit_test(a_data_watch_reports_the_instruction_after),
-		cmocka_unit_test(
-		    an_execution_watch_reports_the_instruction_itself),
-		cmocka_unit_test(inside_an_instruction_execution_never_fires),
-		cmocka_unit_test(an_unfinished_rep_reports_itself),
-		cmocka_unit_test(a_call_reports_its_target),
-		cmocka_unit_test(the_address_is_that_of_the_watch),
-		cmocka_unit_test(no_field_of_a_sample_is_the_value),
-		cmocka_unit_test(one_store_over_two_slots_is_two_equal_samples),
-		cmocka_unit_test(times_are_of_the_monotonic_clock),
-		cmocka_unit_test(
-		    the_stack_copy_ends_where_nothing_is_in_memory),
-		cmocka_unit_test(a_watch_is_on_an_address_whatever_is_mapped),
-		cmocka_unit_test(one_system_call_is_up_to_a_sample_a_byte),
-		cmocka_unit_test(a_copy_out_of_memory_tells_its_source),
-		cmocka_unit_test(
-		    user_registers_are_those_of_the_system_calls_entry),
-		cmocka_unit_test(the_callchain_names_the_system_call),
-		cmocka_unit_test(writes_that_no_watch_sees),
-		cmocka_unit_test(direct_input_is_not_seen),
-		cmocka_unit_test(memory_that_is_given_back_is_not_seen),
-		cmocka_unit_test(a_threads_last_write_may_not_be_seen),
-		cmocka_unit_test(what_io_uring_reads_is_seen),
-		cmocka_unit_test(reading_memory_from_outside_does_not_hit),
-		cmocka_unit_test(nothing_is_throttled_and_every_hit_is_counted),
-		cmocka_unit_test(lost_hits_are_told_with_the_next_record),
-		cmocka_unit_test(an_inherited_events_ring_is_for_one_processor),
-		cmocka_unit_test(a_rings_size_is_a_power_of_two),
-		cmocka_unit_test(
-		    records_go_to_a_ring_of_the_same_processor_only),
-		cmocka_unit_test(the_rings_owner_is_woken_by_others_records),
-		cmocka_unit_test(only_later_mappings_and_names_are_told),
-		cmocka_unit_test(locked_memory_limits_rings),
-		cmocka_unit_test(inherited_events_bear_the_opened_events_id),
-		cmocka_unit_test(a_reference_runs_as_long_as_a_slots_events),
-		cmocka_unit_test(the_time_enabled_of_the_ended_is_not_kept),
-		cmocka_unit_test(inherit_thread_leaves_children_out),
-		cmocka_unit_test(disabling_reaches_those_that_inherited),
-		cmocka_unit_test(
-		    an_event_hangs_up_with_the_last_that_inherited_it),
-		cmocka_unit_test(without_a_ring_an_event_always_hangs_up),
-		cmocka_unit_test(events_survive_exec_unless_told_otherwise),
-		cmocka_unit_test(removed_events_hang_up_at_exec),
-		cmocka_unit_test(a_look_at_the_list_misses),
-		cmocka_unit_test(a_second_look_counts_twice),
-		cmocka_unit_test(a_held_process_is_covered_exactly),
-		cmocka_unit_test(who_is_traced_cannot_be_held),
-		cmocka_unit_test(a_signal_on_its_way_must_be_passed_on),
-		cmocka_unit_test(a_stop_that_was_taken_forgets_its_signal),
-		cmocka_unit_test(a_thread_keeps_one_of_each_signal),
-		cmocka_unit_test(sigcont_stops_all_traced_threads),
-		cmocka_unit_test(a_stopped_process_stays_stopped),
-		cmocka_unit_test(being_held_interrupts_few_system_calls),
-		cmocka_unit_test(a_vfork_parent_cannot_stop_and_is_covered),
-		cmocka_unit_test(the_held_go_on_when_the_holder_is_killed),
-		cmocka_unit_test(a_signal_stops_at_the_very_instruction),
-		cmocka_unit_test(what_other_events_tell_breakpoints_do_not),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "--exec") == 0)
 		return store_at_fixed();
 	shared = shared_memory(sizeof(*shared));
 	puppet_word = area;
 	puppet_call = landmark;
 	puppet_signals = &shared->signals;
-	return run_live("kernel", tests);
+	return run_live_tests();
 }
 
 #else

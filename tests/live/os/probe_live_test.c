@@ -1,9 +1,5 @@
 /* probe: what is found agrees with what is so, and every kind fires. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -78,13 +74,11 @@ is_power_of_two(uint64_t n)
 	return n != 0 && (n & (n - 1)) == 0;
 }
 
-static void
-features_hang_together(void **state)
+TEST(features_hang_together)
 {
 	struct wp_features features;
 	unsigned slots;
 
-	(void)state;
 	need_breakpoints();
 	assert_int_equal(wp_probe_features(&features, NULL), 0);
 	slots = features.caps.slots;
@@ -121,13 +115,11 @@ may_fail(const struct wp_probe_result *result, const struct wp_features *has)
 	}
 }
 
-static void
-every_kind_fires(void **state)
+TEST(every_kind_fires)
 {
 	struct wp_features features;
 	struct wp_probe_result r;
 
-	(void)state;
 	need_breakpoints();
 	assert_int_equal(wp_probe_features(&features, NULL), 0);
 	for (unsigned k = 0; k < WP_PROBE_KINDS; k++) {
@@ -166,15 +158,13 @@ not_this_one(int sig)
 	abort();
 }
 
-static void
-leaves_nothing_behind(void **state)
+TEST(leaves_nothing_behind)
 {
 	struct sigaction action = {.sa_handler = not_this_one}, old, now;
 	struct wp_probe_result r;
 	unsigned before = count_descriptors();
 	sigset_t mask, was, is;
 
-	(void)state;
 	need_breakpoints();
 	(void)sigemptyset(&mask);
 	(void)sigaddset(&mask, SIGTRAP);
@@ -203,15 +193,13 @@ leaves_nothing_behind(void **state)
 
 /* Blocked and ignored by the caller, the signals come to the probe all the
    same. */
-static void
-fires_where_signals_are_blocked(void **state)
+TEST(fires_where_signals_are_blocked)
 {
 	struct wp_features features;
 	struct wp_probe_result r;
 	struct sigaction old;
 	sigset_t all, was;
 
-	(void)state;
 	need_breakpoints();
 	(void)wp_probe_features(&features, NULL);
 	(void)sigfillset(&all);
@@ -228,8 +216,7 @@ fires_where_signals_are_blocked(void **state)
 
 static volatile uint64_t held_word;
 
-static void
-counts_the_slots_left(void **state)
+TEST(counts_the_slots_left)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT,
@@ -247,7 +234,6 @@ counts_the_slots_left(void **state)
 	int fd[WP_SLOTS_MAX];
 	unsigned slots;
 
-	(void)state;
 	need_breakpoints();
 	slots = wp_probe_free_slots();
 	for (unsigned held = 0; held < slots; held++) {
@@ -293,8 +279,7 @@ refuse_with(const void *arg)
 		_exit(1);
 }
 
-static void
-names_who_refuses(void **state)
+TEST(names_who_refuses)
 {
 	static const struct {
 		int err;
@@ -310,7 +295,6 @@ names_who_refuses(void **state)
 		{EMFILE, WP_CAUSE_SYSTEM, "Too many open files"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct wp_probe_result *r = finding->probe;
 
@@ -329,12 +313,10 @@ names_who_refuses(void **state)
 }
 
 /* What EACCES means turns on the sysctl. */
-static void
-tells_paranoid_from_security_modules(void **state)
+TEST(tells_paranoid_from_security_modules)
 {
 	const int err = EACCES;
 
-	(void)state;
 	find_in_child(refuse_with, &err);
 	assert_int_equal(finding->err, -EACCES);
 	if (finding->features.paranoid > 2) {
@@ -347,13 +329,11 @@ tells_paranoid_from_security_modules(void **state)
 }
 
 /* Debug registers planted by ptrace need no perf_event_open. */
-static void
-ptrace_works_without_perf(void **state)
+TEST(ptrace_works_without_perf)
 {
 	const int err = EPERM;
 	struct wp_probe_result r;
 
-	(void)state;
 	need_breakpoints();
 	wp_probe_fire(WP_PROBE_PTRACE, &r);
 	find_in_child(refuse_with, &err);
@@ -372,13 +352,11 @@ become_ordinary(const void *arg)
 		_exit(1);
 }
 
-static void
-ordinary_users_get_what_paranoid_says(void **state)
+TEST(ordinary_users_get_what_paranoid_says)
 {
 	const struct wp_probe_result *r = finding->probe;
 	bool kernel;
 
-	(void)state;
 	need_breakpoints();
 	find_in_child(become_ordinary, NULL);
 	assert_int_not_equal(finding->features.paranoid, INT_MIN);
@@ -413,20 +391,4 @@ share_memory(void **state)
 	return finding == MAP_FAILED;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(features_hang_together),
-		cmocka_unit_test(every_kind_fires),
-		cmocka_unit_test(leaves_nothing_behind),
-		cmocka_unit_test(fires_where_signals_are_blocked),
-		cmocka_unit_test(counts_the_slots_left),
-		cmocka_unit_test(names_who_refuses),
-		cmocka_unit_test(tells_paranoid_from_security_modules),
-		cmocka_unit_test(ptrace_works_without_perf),
-		cmocka_unit_test(ordinary_users_get_what_paranoid_says),
-	};
-
-	return cmocka_run_group_tests_name("probe", tests, share_memory, NULL);
-}
+RUN_TESTS(.before_all = share_memory)

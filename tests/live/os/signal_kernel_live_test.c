@@ -3,11 +3,7 @@
  * program, and what else a watch from inside stands on: one test for each fact
  * of docs/kernel.md from "Signals" on, in its order.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #ifdef __x86_64__
 
@@ -463,10 +459,8 @@ count_hits_of_threads(void *unused)
 	need(count_of(fd) == (uint64_t)THREADS * TIMES);
 }
 
-static void
-each_hit_signals_its_thread_at_once(void **state)
+TEST(each_hit_signals_its_thread_at_once)
 {
-	(void)state;
 	must_have_sigtrap();
 	run_child(count_hits_of_threads, NULL);
 }
@@ -490,10 +484,8 @@ move_watch_of_threads(void *unused)
 	need(count_of(fd) == 2ull * THREADS * TIMES);
 }
 
-static void
-moving_reaches_threads_that_inherited(void **state)
+TEST(moving_reaches_threads_that_inherited)
 {
-	(void)state;
 	must_have_sigtrap();
 	run_child(move_watch_of_threads, NULL);
 }
@@ -522,18 +514,14 @@ switch_while_others_hit(void *unused)
 	crew_end(&crew);
 }
 
-static void
-switching_while_others_hit_does_not_hang(void **state)
+TEST(switching_while_others_hit_does_not_hang)
 {
-	(void)state;
 	must_have_sigtrap();
 	run_child(switch_while_others_hit, NULL);
 }
 
-static void
-a_period_signals_every_so_many_hits(void **state)
+TEST(a_period_signals_every_so_many_hits)
 {
-	(void)state;
 	for (int by_descriptor = 0; by_descriptor <= 1; by_descriptor++)
 		for (int exec = 0; exec <= 1; exec++) {
 			struct perf_event_attr attr = exec ?
@@ -568,12 +556,10 @@ look_whether_passed(const struct trap *t)
 		premature++;
 }
 
-static void
-an_execution_signal_comes_before_the_instruction(void **state)
+TEST(an_execution_signal_comes_before_the_instruction)
 {
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	fd = arm(landmark_attr(1));
 	and_then = look_whether_passed;
@@ -596,10 +582,8 @@ call_landmark_after_store(const struct trap *t)
 		premature = passed;
 }
 
-static void
-hits_in_a_handler_nest_with_nodefer(void **state)
+TEST(hits_in_a_handler_nest_with_nodefer)
 {
-	(void)state;
 	must_have_sigtrap();
 	for (int nodefer = 0; nodefer <= 1; nodefer++) {
 		const struct trap *inner = &shared->trap[1];
@@ -646,12 +630,10 @@ on_second(int sig, siginfo_t *info, void *context)
 	second_runs++;
 }
 
-static void
-a_watched_handler_signals_at_each_run(void **state)
+TEST(a_watched_handler_signals_at_each_run)
 {
 	int function, word, handler;
 
-	(void)state;
 	second_runs = 0;
 	handle_by(SIGRTMIN + 1, 0, on_second);
 	function = arm_signal(watch_attr(HW_BREAKPOINT_X,
@@ -671,14 +653,12 @@ a_watched_handler_signals_at_each_run(void **state)
 	(void)signal(SIGRTMIN + 1, SIG_DFL);
 }
 
-static void
-a_blocked_signal_comes_once_and_says_so(void **state)
+TEST(a_blocked_signal_comes_once_and_says_so)
 {
 	const struct trap *t = &shared->trap[0];
 	uint64_t after;
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	fd = arm(trap_attr(HW_BREAKPOINT_W, area, 7));
 	(void)arm(trap_attr(HW_BREAKPOINT_W, &area[1], 8));
@@ -699,12 +679,10 @@ a_blocked_signal_comes_once_and_says_so(void **state)
 	assert_false(t->blocked);
 }
 
-static void
-an_ignored_signal_is_lost(void **state)
+TEST(an_ignored_signal_is_lost)
 {
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	fd = arm(trap_attr(HW_BREAKPOINT_W, area, 7));
 	(void)signal(SIGTRAP, SIG_IGN);
@@ -717,12 +695,10 @@ an_ignored_signal_is_lost(void **state)
 	assert_int_equal(shared->n, 1);
 }
 
-static void
-a_signal_outlives_its_event(void **state)
+TEST(a_signal_outlives_its_event)
 {
 	const struct trap *t = &shared->trap[0];
 
-	(void)state;
 	must_have_sigtrap();
 	(void)arm(trap_attr(HW_BREAKPOINT_W, area, 7));
 	mask(SIG_BLOCK, SIGTRAP);
@@ -740,10 +716,8 @@ a_signal_outlives_its_event(void **state)
 
 /* One instruction, several watches. */
 
-static void
-one_step_over_two_watches_is_one_signal(void **state)
+TEST(one_step_over_two_watches_is_one_signal)
 {
-	(void)state;
 	must_have_sigtrap();
 	for (unsigned first = 0; first <= 1; first++) {
 		const unsigned last = 1 - first;
@@ -775,8 +749,7 @@ tell_apart(const struct trap *t)
 		told_of[t->data]++;
 }
 
-static void
-a_rep_signals_at_each_step(void **state)
+TEST(a_rep_signals_at_each_step)
 {
 	static const char from[sizeof(area)];
 	volatile void *to = area;
@@ -784,7 +757,6 @@ a_rep_signals_at_each_step(void **state)
 	uint64_t n = sizeof(area);
 	int fd[3];
 
-	(void)state;
 	must_have_sigtrap();
 	memset(told_of, 0, sizeof(told_of));
 	and_then = tell_apart;
@@ -799,13 +771,11 @@ a_rep_signals_at_each_step(void **state)
 	assert_int_equal(shared->n, told_of[0] + told_of[1] + told_of[2]);
 }
 
-static void
-each_watch_queues_a_signal_of_its_descriptor(void **state)
+TEST(each_watch_queues_a_signal_of_its_descriptor)
 {
 	uint64_t after;
 	int fd[2];
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		fd[i] = arm_signal(watch_attr(HW_BREAKPOINT_W, &area[i],
 		    false), SIGRTMIN);
@@ -833,12 +803,10 @@ look_at_watched(const struct trap *t)
 		taken++;
 }
 
-static void
-a_handler_that_hits_is_run_again(void **state)
+TEST(a_handler_that_hits_is_run_again)
 {
 	const struct trap *t = shared->trap;
 
-	(void)state;
 	must_have_sigtrap();
 	taking = false;
 	and_then = look_at_watched;
@@ -853,12 +821,10 @@ a_handler_that_hits_is_run_again(void **state)
 	}
 }
 
-static void
-a_handler_can_take_the_signal_it_caused(void **state)
+TEST(a_handler_can_take_the_signal_it_caused)
 {
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	taking = true;
 	taken = 0;
@@ -953,8 +919,7 @@ runs_on_watched_frame(const struct frame_watch *w, bool take, int flags)
 	return frame.runs;
 }
 
-static void
-the_signals_own_frame_hits(void **state)
+TEST(the_signals_own_frame_hits)
 {
 	enum { W = HW_BREAKPOINT_W, RW = HW_BREAKPOINT_RW };
 	static const struct frame_watch watches[] = {
@@ -972,7 +937,6 @@ the_signals_own_frame_hits(void **state)
 	    .ss_size = sizeof(elsewhere)};
 	const bool kernel = may_watch_kernel();
 
-	(void)state;
 	must_have_sigtrap();
 	learn_frame();
 	assert_int_equal(sigaltstack(&stack, NULL), 0);
@@ -1007,14 +971,12 @@ read_and_say(int fd, volatile void *to, size_t len, uint64_t *after)
 	return n;
 }
 
-static void
-the_kernels_hits_are_one_signal_after_the_call(void **state)
+TEST(the_kernels_hits_are_one_signal_after_the_call)
 {
 	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_W, area, true);
 	uint64_t after;
 	int fd[2], event;
 
-	(void)state;
 	must_have_sigtrap();
 	if (!may_watch_kernel())
 		return;
@@ -1069,12 +1031,10 @@ receive(void)
 	return n;
 }
 
-static void
-only_signals_of_descriptors_shorten_the_call(void **state)
+TEST(only_signals_of_descriptors_shorten_the_call)
 {
 	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_W, area, true);
 
-	(void)state;
 	if (!may_watch_kernel())
 		return;
 	if (live_features.sigtrap) {
@@ -1105,14 +1065,12 @@ count_signals_of_threads(void *unused)
 	crew_end(&crew);
 }
 
-static void
-a_descriptors_signal_comes_at_the_very_instruction(void **state)
+TEST(a_descriptors_signal_comes_at_the_very_instruction)
 {
 	const struct trap *t = &shared->trap[0];
 	uint64_t after;
 	int fd;
 
-	(void)state;
 	run_child(count_signals_of_threads, NULL);
 	fd = arm_signal(watch_attr(HW_BREAKPOINT_W, area, false), SIGRTMIN);
 	for (int i = 0; i < TIMES; i++) {
@@ -1125,10 +1083,8 @@ a_descriptors_signal_comes_at_the_very_instruction(void **state)
 	}
 }
 
-static void
-a_descriptors_signals_queue(void **state)
+TEST(a_descriptors_signals_queue)
 {
-	(void)state;
 	(void)arm_signal(watch_attr(HW_BREAKPOINT_W, area, false), SIGRTMIN);
 	mask(SIG_BLOCK, SIGRTMIN);
 	for (int i = 0; i < 8; i++)
@@ -1138,12 +1094,10 @@ a_descriptors_signals_queue(void **state)
 	assert_int_equal(shared->n, 8);
 }
 
-static void
-a_refreshed_event_needs_its_period_again(void **state)
+TEST(a_refreshed_event_needs_its_period_again)
 {
 	int fd;
 
-	(void)state;
 	fd = arm_signal(watch_attr(HW_BREAKPOINT_W, area, false), SIGRTMIN);
 	assert_int_equal(wp_perf_disable(fd), 0);
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1), 0);
@@ -1176,13 +1130,11 @@ renew_period(void *fd)
 }
 
 /* Where REFRESH alone arms again, it has done so already. */
-static void
-only_its_own_thread_revives_an_event(void **state)
+TEST(only_its_own_thread_revives_an_event)
 {
 	pthread_t thread;
 	int fd;
 
-	(void)state;
 	fd = arm_signal(watch_attr(HW_BREAKPOINT_W, area, false), SIGRTMIN);
 	assert_int_equal(wp_perf_disable(fd), 0);
 	assert_int_equal(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1), 0);
@@ -1203,13 +1155,11 @@ only_its_own_thread_revives_an_event(void **state)
 	assert_int_equal(shared->n, 1);
 }
 
-static void
-a_new_period_begins_with_an_overflow(void **state)
+TEST(a_new_period_begins_with_an_overflow)
 {
 	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_W, area, false);
 	int fd;
 
-	(void)state;
 	attr.sample_period = 4;
 	fd = arm_signal(attr, SIGRTMIN);
 	for (int i = 0; i < 4; i++) {
@@ -1266,13 +1216,11 @@ execute_what_is_watched(void *path)
 	(void)execl(path, "test", "--exec", NULL);
 }
 
-static void
-what_execve_reads_signals_the_next_program(void **state)
+TEST(what_execve_reads_signals_the_next_program)
 {
 	static _Alignas(8) char path[] = "/proc/self/exe";
 	int status;
 
-	(void)state;
 	if (!live_features.sigtrap || !may_watch_kernel())
 		return;
 	status = child_wait(child_start(execute_what_is_watched, path));
@@ -1280,14 +1228,12 @@ what_execve_reads_signals_the_next_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGTRAP);
 }
 
-static void
-children_and_their_programs_are_untouched(void **state)
+TEST(children_and_their_programs_are_untouched)
 {
 	void *at = mmap((void *)FIXED, 4096, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	assert_true(at == (void *)FIXED);
 	fd = arm(trap_attr(HW_BREAKPOINT_W, at, 3));
@@ -1394,15 +1340,13 @@ plant(struct wp_hold *hold, pid_t pid)
 		    (uintptr_t)&area[i], 8), 0);
 }
 
-static void
-planted_registers_signal_their_thread(void **state)
+TEST(planted_registers_signal_their_thread)
 {
 	static const enum deed by_others[] = {THREAD_STORES, CHILD_STORES};
 	static const enum deed deeds[] = {STORE, STORE_SECOND, STORE_BOTH};
 	struct wp_hold hold;
 	pid_t pid;
 
-	(void)state;
 	pid = victim_start(HANDLED);
 	plant(&hold, pid);
 	wp_hold_release(&hold);
@@ -1430,8 +1374,7 @@ registers_hit(pid_t tid)
 	    offsetof(struct user, u_debugreg[6]), 0) & 15;
 }
 
-static void
-a_tracer_is_told_which_registers_hit(void **state)
+TEST(a_tracer_is_told_which_registers_hit)
 {
 	static const struct {
 		enum deed deed;
@@ -1441,7 +1384,6 @@ a_tracer_is_told_which_registers_hit(void **state)
 	struct wp_stop stop;
 	pid_t pid;
 
-	(void)state;
 	pid = victim_start(HANDLED);
 	plant(&hold, pid);
 	for (size_t i = 0; i < sizeof(hits) / sizeof(hits[0]); i++) {
@@ -1458,12 +1400,10 @@ a_tracer_is_told_which_registers_hit(void **state)
 	child_kill(pid);
 }
 
-static void
-a_planted_hit_cannot_be_blocked_or_ignored(void **state)
+TEST(a_planted_hit_cannot_be_blocked_or_ignored)
 {
 	struct wp_hold hold;
 
-	(void)state;
 	for (enum how how = BLOCKED; how <= IGNORED; how++) {
 		pid_t pid = victim_start(how);
 		int status;
@@ -1479,12 +1419,10 @@ a_planted_hit_cannot_be_blocked_or_ignored(void **state)
 	}
 }
 
-static void
-a_tracer_can_avert_that_but_the_handler_is_gone(void **state)
+TEST(a_tracer_can_avert_that_but_the_handler_is_gone)
 {
 	static const uint64_t trap = 1ull << (SIGTRAP - 1);
 
-	(void)state;
 	for (enum how how = HANDLED; how <= IGNORED; how++) {
 		const pid_t pid = victim_start(how);
 		const uint64_t caught = how == HANDLED ? trap : 0;
@@ -1526,15 +1464,13 @@ be_armed_victim(void *how)
 	be_victim(how);
 }
 
-static void
-another_process_may_hold_an_event(void **state)
+TEST(another_process_may_hold_an_event)
 {
 	enum how how = HANDLED;
 	siginfo_t info;
 	int pidfd, fd;
 	pid_t pid;
 
-	(void)state;
 	must_have_sigtrap();
 	pid = child_start(be_armed_victim, &how);
 	order(STORE);
@@ -1589,13 +1525,11 @@ store_in_area(void *unused)
 	return unused;
 }
 
-static void
-a_thread_disables_what_it_opened_but_not_what_others_did(void **state)
+TEST(a_thread_disables_what_it_opened_but_not_what_others_did)
 {
 	pthread_t thread;
 	int own, others;
 
-	(void)state;
 	own = arm(counting_attr());
 	assert_int_equal(pthread_create(&thread, NULL, open_for, &others), 0);
 	(void)pthread_join(thread, NULL);
@@ -1648,10 +1582,8 @@ have_unseen_child(void *on_sigchld)
 	need(shared->n == 0);
 }
 
-static void
-a_child_without_exit_signal_is_not_seen(void **state)
+TEST(a_child_without_exit_signal_is_not_seen)
 {
-	(void)state;
 	run_child(have_unseen_child, NULL);
 	run_child(have_unseen_child, shared);
 }
@@ -1673,10 +1605,8 @@ have_unseen_child_that_executes(void *unused)
 	need(shared->n == 1);
 }
 
-static void
-executing_makes_it_seen(void **state)
+TEST(executing_makes_it_seen)
 {
-	(void)state;
 	run_child(have_unseen_child_that_executes, NULL);
 }
 
@@ -1719,10 +1649,8 @@ have_unseen_grandchild(void *arg)
 	}
 }
 
-static void
-its_child_comes_back_to_a_subreaper_only(void **state)
+TEST(its_child_comes_back_to_a_subreaper_only)
 {
-	(void)state;
 	for (enum reaper r = NO_REAPER; r <= REAPER_BUT_THEN; r++) {
 		shared->n = 0;
 		run_child(have_unseen_grandchild, &r);
@@ -1754,15 +1682,13 @@ kill_for_sleeper(void *owner)
 	(void)kill(*(pid_t *)owner, SIGKILL);
 }
 
-static void
-a_robust_word_tells_of_its_owners_death(void **state)
+TEST(a_robust_word_tells_of_its_owners_death)
 {
 	static const struct timespec patience = {CHILD_PATIENCE_MS / 1000, 0};
 	siginfo_t info;
 	pid_t owner, killer;
 	int word;
 
-	(void)state;
 	owner = child_start(own_word, NULL);
 	await(shared->lock.word == owner);
 	(void)kill(owner, SIGKILL);
@@ -1805,15 +1731,13 @@ read_watched(const struct trap *t)
 		seen = UINT64_MAX;
 }
 
-static void
-reading_oneself_hits_only_where_it_is_read_to(void **state)
+TEST(reading_oneself_hits_only_where_it_is_read_to)
 {
 	const bool kernel = may_watch_kernel();
 	struct perf_event_attr attr = watch_attr(HW_BREAKPOINT_RW, area,
 	    kernel);
 	int fd;
 
-	(void)state;
 	must_have_sigtrap();
 	attr.sigtrap = 1;
 	fd = arm(attr);
@@ -1827,8 +1751,7 @@ reading_oneself_hits_only_where_it_is_read_to(void **state)
 	assert_int_equal(shared->n, kernel ? 2 : 1);
 }
 
-static void
-reading_oneself_ends_where_nothing_is_mapped(void **state)
+TEST(reading_oneself_ends_where_nothing_is_mapped)
 {
 	enum { PAGE = 4096 };
 	static char to[6 * PAGE];
@@ -1837,7 +1760,6 @@ reading_oneself_ends_where_nothing_is_mapped(void **state)
 	char *file;
 	int fd = memfd_create("short", MFD_CLOEXEC);
 
-	(void)state;
 	assert_true(at != MAP_FAILED && fd >= 0);
 	/* 0..2 of them mapped and 1..2 never touched, 4 readable, 5 not */
 	assert_int_equal(munmap(at + 3 * PAGE, PAGE), 0);
@@ -1940,14 +1862,12 @@ leave_by(void *how)
 	return NULL;
 }
 
-static void
-cleanup_buffers_are_run_however_the_frame_is_left(void **state)
+TEST(cleanup_buffers_are_run_however_the_frame_is_left)
 {
 	static const unsigned due[] = {[RETURN] = 0, [RETURN_AND_RUN] = 12,
 	    [JUMP] = 12, [SIGJUMP] = 12, [JUMP_FROM_HANDLER] = 12,
 	    [EXIT] = 12, [CANCEL] = 12};
 
-	(void)state;
 	for (enum leaving how = RETURN; how <= CANCEL; how++) {
 		pthread_t thread;
 
@@ -1976,60 +1896,15 @@ jump_within_frame(void)
 	assert_int_equal(cleaned, 1);
 }
 
-static void
-a_jump_within_the_frame_leaves_them(void **state)
+TEST(a_jump_within_the_frame_leaves_them)
 {
-	(void)state;
 	cleaned = 0;
 	jump_within_frame();
 }
 
-#define trap_test(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
-
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		trap_test(each_hit_signals_its_thread_at_once),
-		trap_test(moving_reaches_threads_that_inherited),
-		trap_test(switching_while_others_hit_does_not_hang),
-		trap_test(a_period_signals_every_so_many_hits),
-		trap_test(an_execution_signal_comes_before_the_instruction),
-		trap_test(hits_in_a_handler_nest_with_nodefer),
-		trap_test(a_watched_handler_signals_at_each_run),
-		trap_test(a_blocked_signal_comes_once_and_says_so),
-		trap_test(an_ignored_signal_is_lost),
-		trap_test(a_signal_outlives_its_event),
-		trap_test(one_step_over_two_watches_is_one_signal),
-		trap_test(a_rep_signals_at_each_step),
-		trap_test(a_handler_that_hits_is_run_again),
-		trap_test(a_handler_can_take_the_signal_it_caused),
-		trap_test(the_signals_own_frame_hits),
-		trap_test(the_kernels_hits_are_one_signal_after_the_call),
-		trap_test(a_descriptors_signal_comes_at_the_very_instruction),
-		trap_test(a_descriptors_signals_queue),
-		trap_test(each_watch_queues_a_signal_of_its_descriptor),
-		trap_test(only_signals_of_descriptors_shorten_the_call),
-		trap_test(a_refreshed_event_needs_its_period_again),
-		trap_test(only_its_own_thread_revives_an_event),
-		trap_test(a_new_period_begins_with_an_overflow),
-		trap_test(planted_registers_signal_their_thread),
-		trap_test(a_tracer_is_told_which_registers_hit),
-		trap_test(a_planted_hit_cannot_be_blocked_or_ignored),
-		trap_test(a_tracer_can_avert_that_but_the_handler_is_gone),
-		trap_test(children_and_their_programs_are_untouched),
-		trap_test(what_execve_reads_signals_the_next_program),
-		trap_test(another_process_may_hold_an_event),
-		trap_test(a_thread_disables_what_it_opened_but_not_what_others_did),
-		trap_test(a_child_without_exit_signal_is_not_seen),
-		trap_test(executing_makes_it_seen),
-		trap_test(its_child_comes_back_to_a_subreaper_only),
-		trap_test(a_robust_word_tells_of_its_owners_death),
-		trap_test(reading_oneself_hits_only_where_it_is_read_to),
-		trap_test(reading_oneself_ends_where_nothing_is_mapped),
-		trap_test(cleanup_buffers_are_run_however_the_frame_is_left),
-		trap_test(a_jump_within_the_frame_leaves_them),
-	};
 	char c;
 
 	if (argc == 2 && strcmp(argv[1], "--exec") == 0)
@@ -2037,7 +1912,7 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "--read") == 0)
 		return read(0, &c, 1) == 0 ? 0 : 1;
 	shared = shared_memory(sizeof(*shared));
-	return run_live("signal_kernel", tests);
+	return run_live_tests(.before_each = begin, .after_each = end);
 }
 
 #else

@@ -2,11 +2,7 @@
  * perfdata, live: what the real perf record writes of real breakpoints, in its
  * several shapes, reads as the real perf script says it should.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <asm/perf_regs.h>
 #include <errno.h>
@@ -183,31 +179,23 @@ record_and_compare(const char *options, bool stream)
 	compare_with_perf_script();
 }
 
-static void
-plain_file(void **state)
+TEST(plain_file)
 {
-	(void)state;
 	record_and_compare("", false);
 }
 
-static void
-plain_stream(void **state)
+TEST(plain_stream)
 {
-	(void)state;
 	record_and_compare("", true);
 }
 
-static void
-file_with_several_events(void **state)
+TEST(file_with_several_events)
 {
-	(void)state;
 	record_and_compare("-e dummy:u --switch-events", false);
 }
 
-static void
-file_with_build_ids_in_mappings(void **state)
+TEST(file_with_build_ids_in_mappings)
 {
-	(void)state;
 	record_and_compare("--buildid-mmap --clockid mono", false);
 }
 
@@ -235,31 +223,25 @@ check_stacks(void)
 	ex_perfdata_close(d);
 }
 
-static void
-file_with_stacks(void **state)
+TEST(file_with_stacks)
 {
-	(void)state;
 	record_and_compare("--call-graph dwarf", false);
 	check_stacks();
 }
 
-static void
-stream_with_stacks(void **state)
+TEST(stream_with_stacks)
 {
-	(void)state;
 	record_and_compare("--call-graph dwarf", true);
 	check_stacks();
 }
 
 /* Nearly every field that a breakpoint's sample can have: their order. */
-static void
-file_with_all_fields(void **state)
+TEST(file_with_all_fields)
 {
 	struct ex_perfdata *d;
 	const struct ex_record *r;
 	uint64_t lost = 0;
 
-	(void)state;
 	if (!can_record)
 		skip();
 	if (record("-d -T -W -s --phys-data --data-page-size --code-page-size"
@@ -302,13 +284,11 @@ find_self(void *found, const char *path, const uint8_t *id, size_t len)
 	*(bool *)found = strstr(said("out"), line) != NULL;
 }
 
-static void
-build_ids(void **state)
+TEST(build_ids)
 {
 	struct ex_perfdata *d;
 	bool found = false;
 
-	(void)state;
 	if (!can_record)
 		skip();
 	assert_int_equal(record("", false), 0);
@@ -329,8 +309,7 @@ copy_build_id(void *writer, const char *path, const uint8_t *id, size_t len)
 	" -F comm,tid,time,event,ip,sym,addr -i %s"
 
 /* What perf unwinds and names from a copy is what it does from its own. */
-static void
-copied_file(void **state)
+TEST(copied_file)
 {
 	const struct ex_perf_event *events;
 	struct ex_perfwriter *w;
@@ -340,7 +319,6 @@ copied_file(void **state)
 	size_t n;
 	int fd;
 
-	(void)state;
 	if (!can_record)
 		skip();
 	assert_int_equal(record("-e dummy:u --call-graph dwarf", false), 0);
@@ -361,13 +339,11 @@ copied_file(void **state)
 	free(own);
 }
 
-static void
-compressed_file(void **state)
+TEST(compressed_file)
 {
 	struct ex_perfdata *d;
 	const char *why;
 
-	(void)state;
 	if (!can_record)
 		skip();
 	if (record("-z", false) != 0) {
@@ -383,21 +359,8 @@ compressed_file(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_file),
-		cmocka_unit_test(plain_stream),
-		cmocka_unit_test(file_with_several_events),
-		cmocka_unit_test(file_with_build_ids_in_mappings),
-		cmocka_unit_test(file_with_stacks),
-		cmocka_unit_test(stream_with_stacks),
-		cmocka_unit_test(file_with_all_fields),
-		cmocka_unit_test(build_ids),
-		cmocka_unit_test(copied_file),
-		cmocka_unit_test(compressed_file),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "victim") == 0)
 		return victim();
-	return cmocka_run_group_tests_name("perfdata_live", tests, prepare,
-	    scratch_remove);
+	return run_all_tests(.before_all = prepare,
+	    .after_all = scratch_remove);
 }

@@ -3,11 +3,7 @@
  * they end in a jump, and those that were inlined: both can be allowed to write,
  * and both can be lost.  Programs as compilers make them are watched.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -241,12 +237,10 @@ watch_all(struct outcome *o, const char *const *options)
 
 #define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
 
-static void
-finds_who_ended_in_a_jump(void **state)
+TEST(finds_who_ended_in_a_jump)
 {
 	struct outcome o;
 
-	(void)state;
 	for (size_t i = 0; i < BUILDS; i++) {
 		build(builds[i].command);
 		watch_all(&o, OPTIONS("-o", "json", "-O", "-", "--stop"));
@@ -256,13 +250,11 @@ finds_who_ended_in_a_jump(void **state)
 }
 
 /* From a recording, when the program is gone. */
-static void
-finds_them_afterwards(void **state)
+TEST(finds_them_afterwards)
 {
 	const struct build *library = &builds[7];
 	struct outcome o;
 
-	(void)state;
 	build(library->command);
 	watch_all(&o, OPTIONS("-o", "perf", "-O", scratch_path("data")));
 	outcome_free(&o);
@@ -289,10 +281,8 @@ expect_judged(const char *way, const char *allowed, int status,
 	outcome_free(&o);
 }
 
-static void
-judges_who_ended_in_a_jump(void **state)
+TEST(judges_who_ended_in_a_jump)
 {
-	(void)state;
 	build(builds[0].command);
 	expect_judged("reload", "reload", 0, ", 0 stray\n");
 	expect_judged("reload", "program.c", 0, ", 0 stray\n");
@@ -308,10 +298,8 @@ judges_who_ended_in_a_jump(void **state)
 }
 
 /* The loader's first code, which calls constructors, has no callers. */
-static void
-judges_constructors(void **state)
+TEST(judges_constructors)
 {
-	(void)state;
 	scratch_write("program.c", "long config;\n"
 	    "__attribute__((constructor)) static void early(void) {\n"
 	    "	config = 1; __asm__ volatile(\"\" ::: \"memory\");\n"
@@ -327,8 +315,7 @@ judges_constructors(void **state)
 
 /* Without what was split off nobody knows what was inlined: a file that is not
    there, is none, or is damaged.  It may be in a package. */
-static void
-judges_without_what_was_split_off(void **state)
+TEST(judges_without_what_was_split_off)
 {
 	static const struct {
 		const char *instead;
@@ -341,7 +328,6 @@ judges_without_what_was_split_off(void **state)
 		{"%s -e program -o program.dwp && rm program.dwo", true},
 	};
 
-	(void)state;
 	for (size_t i = BUILDS - 4; i < BUILDS; i++) {
 		/* binutils' dwp is for DWARF 4 */
 		const char *dwp = strstr(builds[i].command, "-gdwarf-4") !=
@@ -366,13 +352,11 @@ judges_without_what_was_split_off(void **state)
 
 /* Who was called through a pointer may have ended in a jump: nothing tells.  Who
    is allowed and has no such jump was not the one. */
-static void
-judges_calls_through_pointers(void **state)
+TEST(judges_calls_through_pointers)
 {
 	const size_t plain = 0, library = 7;
 	const size_t made[] = {plain, library};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		build(builds[made[i]].command);
 		expect_judged("calls_other", "reload", 120,
@@ -385,17 +369,4 @@ judges_calls_through_pointers(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_who_ended_in_a_jump),
-		cmocka_unit_test(finds_them_afterwards),
-		cmocka_unit_test(judges_who_ended_in_a_jump),
-		cmocka_unit_test(judges_constructors),
-		cmocka_unit_test(judges_without_what_was_split_off),
-		cmocka_unit_test(judges_calls_through_pointers),
-	};
-
-	return run_live_with("callers", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

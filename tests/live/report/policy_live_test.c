@@ -2,11 +2,7 @@
  * policy: who may write and who may not, in real programs, and the exit status
  * that a test suite goes by.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 
@@ -177,8 +173,7 @@ check_act(const char *act, const char *pattern, const char *culprit,
 	}
 }
 
-static void
-who_may_and_who_may_not(void **state)
+TEST(who_may_and_who_may_not)
 {
 	static const struct {
 		const char *act, *pattern, *culprit;
@@ -205,7 +200,6 @@ who_may_and_who_may_not(void **state)
 		{"print", "config_load", "print", 1},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		check_act(cases[i].act, cases[i].pattern, cases[i].culprit,
 		    cases[i].findings);
@@ -213,15 +207,13 @@ who_may_and_who_may_not(void **state)
 }
 
 /* Writers in loops, one of them reached by two ways, among those who may. */
-static void
-one_finding_for_each_writer(void **state)
+TEST(one_finding_for_each_writer)
 {
 	struct outcome o;
 	const json_t *scribble, *smudge, *smear, *hit;
 	json_t *line;
 	size_t i, memcpys = 0;
 
-	(void)state;
 	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
 	    "--allow", "config_*"), CONFIG("load", "scribbles", "smudge",
 	    "load", "smear", "scribbles", "read"));
@@ -257,12 +249,10 @@ one_finding_for_each_writer(void **state)
 }
 
 /* Without --allow nobody may; without --error-exitcode it is only told. */
-static void
-either_option_alone(void **state)
+TEST(either_option_alone)
 {
 	struct outcome o;
 
-	(void)state;
 	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "1"),
 	    CONFIG("update"));
 	expect_status(&o, 1);
@@ -281,12 +271,10 @@ either_option_alone(void **state)
 }
 
 /* Pointers that are relocated before the program begins have no writer. */
-static void
-relocations_are_not_stray(void **state)
+TEST(relocations_are_not_stray)
 {
 	static const char *const victims[] = {"config", "config_static"};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct outcome o;
 
@@ -300,12 +288,10 @@ relocations_are_not_stray(void **state)
 }
 
 /* A C library inside the program is not to be blamed either. */
-static void
-a_static_program(void **state)
+TEST(a_static_program)
 {
 	struct outcome o;
 
-	(void)state;
 	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
 	    "--allow", "config_load"), OPTIONS(victim("config_static"), "load",
 	    "smudge", "smear", "print", "fill"));
@@ -339,8 +325,7 @@ run_ledger(struct outcome *o, const char *const *allow)
 
 /* C++, by each form of a name.  All writes are of a template that is inlined;
    who called it tells them apart. */
-static void
-names_of_cpp(void **state)
+TEST(names_of_cpp)
 {
 #define DEPOSIT "ledger::Account::deposit"
 #define WITHDRAW "ledger::Account::withdraw<double>"
@@ -362,7 +347,6 @@ names_of_cpp(void **state)
 		    {DEPOSIT, WITHDRAW}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct outcome o;
 		json_t *line;
@@ -388,15 +372,13 @@ names_of_cpp(void **state)
 
 /* A caller that is allowed is found by a deeper copy of the stack than is
    usual; where that is not deep enough nobody is blamed. */
-static void
-incomplete_backtraces(void **state)
+TEST(incomplete_backtraces)
 {
 	static const struct {
 		const char *option;
 		int status;
 	} cases[] = {{NULL, 7}, {"--stack=16384", 7}, {"--stack=4096", 120}};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		struct outcome o;
 
@@ -433,11 +415,9 @@ expect_run(const char *const *argv, int status, const char *words)
 	outcome_free(&o);
 }
 
-static void
-statuses_of_commands(void **state)
+TEST(statuses_of_commands)
 {
 #define W watchctl(), "-w", "config:8", "--error-exitcode", "66"
-	(void)state;
 	expect_run(OPTIONS(W, "--", victim("config"), "scribble"), 66,
 	    "\nstray: 1 writer\n  1x  scribble  ");
 	expect_run(OPTIONS(W, "--", victim("config")), 7, ", 0 stray\n");
@@ -471,12 +451,10 @@ statuses_of_commands(void **state)
 
 /* A program that lacks a library ends in the dynamic loader, before any of its
    symbols could be found. */
-static void
-a_command_that_was_never_watched(void **state)
+TEST(a_command_that_was_never_watched)
 {
 	const char *lacking;
 
-	(void)state;
 	scratch_run("echo 'int gone(void); int main(void) { return gone(); }'"
 	    " > main.c && echo 'int gone(void) { return 0; }' > gone.c &&"
 	    " %s -shared -fPIC -o libgone.so gone.c &&"
@@ -490,14 +468,12 @@ a_command_that_was_never_watched(void **state)
 }
 
 /* Hits that were lost may have been stray. */
-static void
-lost_hits_are_not_vouched_for(void **state)
+TEST(lost_hits_are_not_vouched_for)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, OPTIONS(victim("counter"), "1", "40000"));
 	watch_start(&w, OPTIONS(watchctl(), "-w", "counter", "-o", "json",
 	    "--stack", "32768", "--allow", "bump", "--error-exitcode", "66",
@@ -517,14 +493,12 @@ lost_hits_are_not_vouched_for(void **state)
 }
 
 /* Who cannot be held may have had a thread that was missed. */
-static void
-a_traced_process_is_not_vouched_for(void **state)
+TEST(a_traced_process_is_not_vouched_for)
 {
 	struct target t;
 	struct running g, w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, CONFIG("load"));
 	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
 	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
@@ -544,14 +518,12 @@ a_traced_process_is_not_vouched_for(void **state)
 }
 
 /* A watch that ends as it was told to is whole. */
-static void
-an_end_that_was_asked_for(void **state)
+TEST(an_end_that_was_asked_for)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, CONFIG("load"));
 	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "json", "-t",
 	    "0.05", "--error-exitcode", "66", "-p", t.pid));
@@ -567,13 +539,11 @@ an_end_that_was_asked_for(void **state)
 }
 
 /* A recording is judged as the run would have been. */
-static void
-recordings_are_judged(void **state)
+TEST(recordings_are_judged)
 {
 	const char *data = scratch_path("perf.data");
 	struct outcome o;
 
-	(void)state;
 	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "perf", "-O", data,
 	    "--", victim("config"), "load", "scribbles"));
 	assert_int_equal(o.status, 7);
@@ -597,13 +567,11 @@ recordings_are_judged(void **state)
 }
 
 /* A report of another day is there until the watch begins. */
-static void
-a_report_is_kept_until_there_is_another(void **state)
+TEST(a_report_is_kept_until_there_is_another)
 {
 	const char *path = scratch_path("old");
 	char *text;
 
-	(void)state;
 	scratch_write("old", "a report of another day\n");
 	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "-O", path, "--",
 	    victim("config")), 125, "no symbol 'nowhere'");
@@ -619,25 +587,4 @@ a_report_is_kept_until_there_is_another(void **state)
 	free(text);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_may_and_who_may_not),
-		cmocka_unit_test(one_finding_for_each_writer),
-		cmocka_unit_test(either_option_alone),
-		cmocka_unit_test(relocations_are_not_stray),
-		cmocka_unit_test(a_static_program),
-		cmocka_unit_test(names_of_cpp),
-		cmocka_unit_test(incomplete_backtraces),
-		cmocka_unit_test(statuses_of_commands),
-		cmocka_unit_test(a_command_that_was_never_watched),
-		cmocka_unit_test(lost_hits_are_not_vouched_for),
-		cmocka_unit_test(a_traced_process_is_not_vouched_for),
-		cmocka_unit_test(an_end_that_was_asked_for),
-		cmocka_unit_test(recordings_are_judged),
-		cmocka_unit_test(a_report_is_kept_until_there_is_another),
-	};
-
-	return run_live_with("policy", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -1,11 +1,7 @@
 /*
  * replay: recordings, ours read by perf, perf's read by us.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -179,23 +175,19 @@ static const char *const chain[] = {
 	"level13", "level14", "level15", "work", NULL
 };
 
-static void
-ours_has_all(void **state)
+TEST(ours_has_all)
 {
-	(void)state;
 	record_ours();
 	expect_report(chain);
 	expect_same_hits();
 }
 
 /* perf unwinds by itself, from our registers, stacks and mappings. */
-static void
-perf_unwinds_ours(void **state)
+TEST(perf_unwinds_ours)
 {
 	struct outcome o;
 	const char *at;
 
-	(void)state;
 	record_ours();
 	run(&o, (const char *[]){PERF, "script", "-i", file, "-F", "ip,sym",
 	    NULL});
@@ -214,33 +206,27 @@ perf_unwinds_ours(void **state)
 	outcome_free(&o);
 }
 
-static void
-perfs_with_stacks(void **state)
+TEST(perfs_with_stacks)
 {
-	(void)state;
 	record_perfs("--call-graph=dwarf");
 	expect_report(chain);
 }
 
-static void
-perfs_without_stacks(void **state)
+TEST(perfs_without_stacks)
 {
 	static const char *const only[] = {"bump", NULL};
 
-	(void)state;
 	record_perfs("--no-buildid");
 	expect_report(only);
 }
 
 /* Reading needs no breakpoints, and no perf_event_open. */
 /* What -r drops is not shown afterwards either; perf minds nothing. */
-static void
-reads_stay_reads(void **state)
+TEST(reads_stay_reads)
 {
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	start(&w, (const char *[]){watchctl(), "-r", "filled", "-a", "filled",
 	    "-o", "perf", "-O", file, "--", victim("counter"), "1", "1",
 	    NULL});
@@ -299,12 +285,10 @@ record_two(const char *mode)
 
 /* Of each event the file has the attribute that it was opened with: that of each
    process's first has its mappings recorded. */
-static void
-each_process_has_its_events(void **state)
+TEST(each_process_has_its_events)
 {
 	static const char *const modes[] = {"-n1000", "--stop"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		const struct ex_perf_event *events;
 		struct ex_perfdata *data;
@@ -325,8 +309,7 @@ each_process_has_its_events(void **state)
 }
 
 /* Who records is killed: what was hit until then is there, and no more told. */
-static void
-one_that_is_not_finished(void **state)
+TEST(one_that_is_not_finished)
 {
 	struct running w, v;
 	struct outcome o;
@@ -334,7 +317,6 @@ one_that_is_not_finished(void **state)
 	struct stat st;
 	bool written;
 
-	(void)state;
 	start(&v, (const char *[]){victim("counter"), "1", "20", NULL});
 	hear_address(&v, where);
 	(void)snprintf(its, sizeof(its), "%d", v.pid);
@@ -363,14 +345,12 @@ one_that_is_not_finished(void **state)
 
 /* Somebody cuts the file short while it is read: the pipe for the report is full
    long before its end. */
-static void
-one_that_is_cut_short_meanwhile(void **state)
+TEST(one_that_is_cut_short_meanwhile)
 {
 	struct running w;
 	struct outcome o;
 	char line[1024];
 
-	(void)state;
 	record_ours();
 	start(&w, (const char *[]){watchctl(), "report", "-o", "json", file,
 	    NULL});
@@ -382,12 +362,10 @@ one_that_is_cut_short_meanwhile(void **state)
 	outcome_free(&o);
 }
 
-static void
-needs_no_breakpoints(void **state)
+TEST(needs_no_breakpoints)
 {
 	struct outcome o;
 
-	(void)state;
 	record_ours();
 	/* the leak sanitizer does not work under a tracer */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
@@ -400,12 +378,10 @@ needs_no_breakpoints(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_damaged_one_says_so(void **state)
+TEST(a_damaged_one_says_so)
 {
 	struct outcome o;
 
-	(void)state;
 	record_ours();
 	assert_int_equal(truncate(file, 100000), 0);
 	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
@@ -415,23 +391,4 @@ a_damaged_one_says_so(void **state)
 	outcome_free(&o);
 }
 
-int
-main(void)
-{
-#define with_file(test)							\
-	cmocka_unit_test_setup_teardown(test, make_file, remove_file)
-	const struct CMUnitTest tests[] = {
-		with_file(ours_has_all),
-		with_file(perf_unwinds_ours),
-		with_file(perfs_with_stacks),
-		with_file(perfs_without_stacks),
-		with_file(reads_stay_reads),
-		with_file(each_process_has_its_events),
-		with_file(one_that_is_not_finished),
-		with_file(one_that_is_cut_short_meanwhile),
-		with_file(needs_no_breakpoints),
-		with_file(a_damaged_one_says_so),
-	};
-
-	return run_live("replay", tests);
-}
+RUN_LIVE_TESTS(.before_each = make_file, .after_each = remove_file)

@@ -3,11 +3,7 @@
  * backtrace is there before its first use, once, and with it every hit says
  * what it says without the option.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sys/stat.h>
 
@@ -110,12 +106,10 @@ watch_counter(const char *mode, const char *form, const char *file,
 	outcome_free(&o);
 }
 
-static void
-each_way_of_watching(void **state)
+TEST(each_way_of_watching)
 {
 	static const char *const modes[] = {"-n200", "--stop", "--inside"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		struct outcome o;
 		json_t *hit;
@@ -141,17 +135,14 @@ each_way_of_watching(void **state)
 	}
 }
 
-static void
-recordings(void **state)
+TEST(recordings)
 {
-	(void)state;
 	watch_counter("-n200", "perf", "data", NULL);
 	assert_in_range(compare_reports("data"), 1, 3);
 }
 
 /* The same program twice, at addresses of its own each time. */
-static void
-several_processes(void **state)
+TEST(several_processes)
 {
 	struct target t[2];
 	struct running w;
@@ -159,7 +150,6 @@ several_processes(void **state)
 	char pids[40];
 	struct stat st;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++)
 		target_start(&t[i], (const char *[]){victim("counter"), "1",
 		    "50", NULL});
@@ -180,15 +170,13 @@ several_processes(void **state)
 }
 
 /* What --on-hit exec gets of a hit is whole by itself. */
-static void
-a_command_gets_the_frames(void **state)
+TEST(a_command_gets_the_frames)
 {
 	struct running w;
 	struct outcome o;
 	json_t *hit;
 	char *text;
 
-	(void)state;
 	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "json",
 	    "--stacks", "once", "-O", scratch_path("report"), "-n", "1",
 	    "--on-hit", "exec printf %s \"$WATCHCTL_HIT\" >&2", "--",
@@ -204,15 +192,4 @@ a_command_gets_the_frames(void **state)
 	outcome_free(&o);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_way_of_watching),
-		cmocka_unit_test(recordings),
-		cmocka_unit_test(several_processes),
-		cmocka_unit_test(a_command_gets_the_frames),
-	};
-
-	return run_live_with("stacks", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -2,11 +2,7 @@
  * bad input: one line that names the thing, the reason and the way out, status
  * 125, and nothing armed.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -80,8 +76,7 @@ expect_refusal(const struct outcome *o, const char *const *words)
 		assert_true((unsigned char)*p >= ' ');
 }
 
-static void
-refused_specs(void **state)
+TEST_WITH(refused_specs, start_target, end_target)
 {
 	static const struct {
 		const char *access, *spec;
@@ -110,7 +105,6 @@ refused_specs(void **state)
 		{"-x", "strlen", {"'strlen'", "IFUNC", "__strlen_"}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct outcome o;
 
@@ -122,8 +116,7 @@ refused_specs(void **state)
 	}
 }
 
-static void
-refused_processes(void **state)
+TEST_WITH(refused_processes, start_target, end_target)
 {
 	const struct {
 		const char *pid;
@@ -137,7 +130,6 @@ refused_processes(void **state)
 		{"99999999999", {"-p"}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *words[4] = {cases[i].words[0], cases[i].words[1],
 		    cases[i].words[2], NULL};
@@ -150,14 +142,12 @@ refused_processes(void **state)
 	}
 }
 
-static void
-a_kernel_thread(void **state)
+TEST_WITH(a_kernel_thread, start_target, end_target)
 {
 	FILE *comm = fopen("/proc/2/comm", "r");
 	char name[32] = "";
 	struct outcome o;
 
-	(void)state;
 	if (comm != NULL) {
 		(void)fscanf(comm, "%31s", name);
 		(void)fclose(comm);
@@ -172,8 +162,7 @@ a_kernel_thread(void **state)
 	outcome_free(&o);
 }
 
-static void
-refused_options(void **state)
+TEST(refused_options)
 {
 	static const struct {
 		const char *args[6];
@@ -198,7 +187,6 @@ refused_options(void **state)
 		{{"doctor", "-o", "xml"}, "xml"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *const *a = cases[i].args;
 		struct outcome o;
@@ -210,14 +198,12 @@ refused_options(void **state)
 	}
 }
 
-static void
-a_bad_spec_starts_no_command(void **state)
+TEST(a_bad_spec_starts_no_command)
 {
 	char made[] = "/tmp/bad_input.XXXXXX", touch[64];
 	int fd = mkstemp(made);
 	struct outcome o;
 
-	(void)state;
 	assert_true(fd >= 0);
 	(void)close(fd);
 	(void)unlink(made);
@@ -230,14 +216,12 @@ a_bad_spec_starts_no_command(void **state)
 }
 
 /* The file is there, what its first line names is not. */
-static void
-a_command_without_its_interpreter(void **state)
+TEST(a_command_without_its_interpreter)
 {
 	static const char *const modes[] = {"--user-only", "--inside"};
 	char script[] = "/tmp/bad_input.XXXXXX";
 	int fd = mkstemp(script);
 
-	(void)state;
 	assert_int_equal(write(fd, "#!/no/such/shell\n", 17), 17);
 	assert_int_equal(fchmod(fd, 0700), 0);
 	(void)close(fd);
@@ -255,12 +239,10 @@ a_command_without_its_interpreter(void **state)
 }
 
 /* A report goes nowhere else than where it was to go. */
-static void
-a_standard_output_that_is_closed(void **state)
+TEST_WITH(a_standard_output_that_is_closed, start_target, end_target)
 {
 	struct outcome o;
 
-	(void)state;
 	run(&o, (const char *[]){"/bin/sh", "-c",
 	    "exec \"$0\" -w counter -t 0.1 -p \"$1\" >&-", watchctl(), pid,
 	    NULL});
@@ -269,14 +251,12 @@ a_standard_output_that_is_closed(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_symbol_that_is_thread_local(void **state)
+TEST(a_symbol_that_is_thread_local)
 {
 	struct running v;
 	struct outcome o;
 	char where[32], its[16];
 
-	(void)state;
 	start(&v, (const char *[]){victim("counter"), "1", "1", NULL});
 	hear_address(&v, where);
 	(void)snprintf(its, sizeof(its), "%d", v.pid);
@@ -287,14 +267,12 @@ a_symbol_that_is_thread_local(void **state)
 }
 
 /* A static variable of the program with the name of a library's. */
-static void
-a_symbol_that_is_ambiguous(void **state)
+TEST(a_symbol_that_is_ambiguous)
 {
 	struct running v;
 	struct outcome o;
 	char where[32], its[16];
 
-	(void)state;
 	start(&v, (const char *[]){victim("twins"), NULL});
 	hear_address(&v, where);
 	(void)snprintf(its, sizeof(its), "%d", v.pid);
@@ -305,8 +283,7 @@ a_symbol_that_is_ambiguous(void **state)
 	end(&v);
 }
 
-static void
-no_slot_is_free(void **state)
+TEST_WITH(no_slot_is_free, start_target, end_target)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
@@ -316,7 +293,6 @@ no_slot_is_free(void **state)
 	struct outcome o;
 	int fd[WP_SLOTS_MAX], n = 0;
 
-	(void)state;
 	while (n < WP_SLOTS_MAX &&
 	    (fd[n] = wp_perf_open(&attr, target.pid, -1)) >= 0)
 		n++;
@@ -327,12 +303,10 @@ no_slot_is_free(void **state)
 	outcome_free(&o);
 }
 
-static void
-more_watches_than_slots(void **state)
+TEST_WITH(more_watches_than_slots, start_target, end_target)
 {
 	struct outcome o;
 
-	(void)state;
 	run(&o, (const char *[]){watchctl(), "-w", addr, "-w", addr, "-w", addr,
 	    "-w", addr, "-w", addr, "-p", pid, NULL});
 	expect_refusal(&o, (const char *[]){"5 slots", "has 4", NULL});
@@ -449,10 +423,8 @@ refused(enum plight plight, const char *const words[])
 	outcome_free(&o);
 }
 
-static void
-not_permitted(void **state)
+TEST_WITH(not_permitted, start_target, end_target)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("setresuid: not root\n");
 		skip();
@@ -465,12 +437,10 @@ not_permitted(void **state)
 }
 
 /* With no descriptor left, what cannot be opened is not what is told. */
-static void
-few_descriptors(void **state)
+TEST_WITH(few_descriptors, start_target, end_target)
 {
 	unsigned told = 0;
 
-	(void)state;
 	for (unsigned n = 5; n < 20; n++) {
 		char command[512];
 		struct outcome o;
@@ -490,10 +460,8 @@ few_descriptors(void **state)
 }
 
 /* Not "no process": it is there. */
-static void
-what_proc_does_not_show(void **state)
+TEST_WITH(what_proc_does_not_show, start_target, end_target)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("unshare: not root\n");
 		skip();
@@ -505,27 +473,4 @@ what_proc_does_not_show(void **state)
 	refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define with_target(test)						\
-	cmocka_unit_test_setup_teardown(test, start_target, end_target)
-		with_target(refused_specs),
-		with_target(refused_processes),
-		with_target(a_kernel_thread),
-		cmocka_unit_test(refused_options),
-		cmocka_unit_test(a_bad_spec_starts_no_command),
-		cmocka_unit_test(a_command_without_its_interpreter),
-		with_target(a_standard_output_that_is_closed),
-		cmocka_unit_test(a_symbol_that_is_thread_local),
-		cmocka_unit_test(a_symbol_that_is_ambiguous),
-		with_target(no_slot_is_free),
-		with_target(more_watches_than_slots),
-		with_target(not_permitted),
-		with_target(few_descriptors),
-		with_target(what_proc_does_not_show),
-	};
-
-	return run_live("bad input", tests);
-}
+RUN_LIVE_TESTS()

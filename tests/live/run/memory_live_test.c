@@ -3,11 +3,7 @@
  * gives its account, ends with a status that is documented, and what it watches
  * goes on.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,8 +11,6 @@
 #include "command.h"
 #include "live.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
 	ACCESSES = 10,		/* of the acts below: what read(2) copies, a
@@ -178,31 +172,25 @@ fail_at_points(const struct mode *mode, const char *how)
 	}
 }
 
-static void
-one_fails(void **state)
+TEST(one_fails)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(modes); i++)
 		fail_at_points(&modes[i], "FAIL_AT");
 }
 
-static void
-all_fail_from_one_on(void **state)
+TEST(all_fail_from_one_on)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(modes); i++)
 		fail_at_points(&modes[i], "FAIL_FROM");
 }
 
 /* As a user has it: a limit. */
-static void
-large_ones_fail(void **state)
+TEST(large_ones_fail)
 {
 	static const unsigned long over[] = {1000000, 10000, 1000};
 	struct account usual;
 	struct running r;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		(void)count(&modes[i], &usual);
 		for (size_t j = 0; j < COUNT(over); j++) {
@@ -214,15 +202,13 @@ large_ones_fail(void **state)
 }
 
 /* A process that is attached to goes on, too. */
-static void
-a_running_process_goes_on(void **state)
+TEST(a_running_process_goes_on)
 {
 	static const unsigned long from[] = {1, 1500, 4500};
 	char pid[16], addr[32], line[64];
 	struct running target, r;
 	struct outcome o;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(from); i++) {
 		const struct mode mode = {
 			"attached", {"--stop", "-w", "config", "-p", pid, NULL},
@@ -262,15 +248,4 @@ prepare(void **state)
 	    watchctl(), in);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_fails),
-		cmocka_unit_test(all_fail_from_one_on),
-		cmocka_unit_test(large_ones_fail),
-		cmocka_unit_test(a_running_process_goes_on),
-	};
-
-	return run_live_with("memory", tests, prepare, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = prepare, .after_all = scratch_remove)

@@ -2,11 +2,7 @@
  * processes: the command on processes in every state and with every kind of
  * offspring, by victims that know how often they write.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,8 +18,7 @@ start_act(struct target *t, const char *act, const char *argument)
 }
 
 /* The victim is stopped before, during and after the attach, then goes on. */
-static void
-a_stopped_process_stays_stopped(void **state)
+TEST(a_stopped_process_stays_stopped)
 {
 	struct target t;
 	struct running w;
@@ -31,7 +26,6 @@ a_stopped_process_stays_stopped(void **state)
 	struct pollfd said;
 	json_int_t n;
 
-	(void)state;
 	start_act(&t, "writer", "20");
 	(void)kill(t.run.pid, SIGSTOP);
 	await_state(t.run.pid, "T");
@@ -60,15 +54,13 @@ a_stopped_process_stays_stopped(void **state)
 	outcome_free(&o);
 }
 
-static void
-traced_by_gdb(void **state)
+TEST(traced_by_gdb)
 {
 	struct target t;
 	struct running g, w;
 	struct outcome o;
 	json_int_t n;
 
-	(void)state;
 	start_act(&t, "writer", "50");
 	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
 	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
@@ -90,15 +82,13 @@ traced_by_gdb(void **state)
 	outcome_free(&o);
 }
 
-static void
-the_first_thread_has_ended(void **state)
+TEST(the_first_thread_has_ended)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	json_int_t n;
 
-	(void)state;
 	start_act(&t, "headless", "30");
 	await_state(t.run.pid, "Z");
 	watch_target(&w, &t, "-w", "word", NULL);
@@ -150,20 +140,16 @@ watch_father(const char *follow, json_int_t hits)
 	return n;
 }
 
-static void
-children_are_followed_when_asked(void **state)
+TEST(children_are_followed_when_asked)
 {
-	(void)state;
 	assert_int_equal(watch_father(NULL, 3), 1);
 	assert_int_equal(watch_father("-f", 33), 4);
 }
 
 /* The child's other program writes at the same address: that is another
    word. */
-static void
-a_child_executes_another_program(void **state)
+TEST(a_child_executes_another_program)
 {
-	(void)state;
 	for (int follow = 0; follow < 2; follow++) {
 		struct target t;
 		struct running w;
@@ -193,15 +179,13 @@ expect_another(const struct outcome *o)
 	assert_non_null(strstr(o->err, "executed another program"));
 }
 
-static void
-the_process_executes_another_program(void **state)
+TEST(the_process_executes_another_program)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char again[32];
 
-	(void)state;
 	start_act(&t, "become_another", NULL);
 	watch_target(&w, &t, "-w", "word", NULL);
 	say(&t.run, "go\n");
@@ -217,15 +201,13 @@ the_process_executes_another_program(void **state)
 }
 
 /* The command's status is still the command's. */
-static void
-a_command_executes_another_program(void **state)
+TEST(a_command_executes_another_program)
 {
 	char report[] = "/tmp/watchctl-test-XXXXXX", addr[32];
 	int fd = mkstemp(report);
 	struct running w;
 	struct outcome o, r;
 
-	(void)state;
 	assert_true(fd >= 0);
 	(void)close(fd);
 	start(&w, (const char *[]){watchctl(), "-w", "word", "-o", "json",
@@ -248,10 +230,8 @@ a_command_executes_another_program(void **state)
 }
 
 /* A process that ends has lost its watches a while before it has ended. */
-static void
-ending_is_no_execve(void **state)
+TEST(ending_is_no_execve)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		struct outcome o;
 
@@ -265,15 +245,13 @@ ending_is_no_execve(void **state)
 }
 
 /* Threads come and go as fast as they can while the command attaches. */
-static void
-a_storm_of_threads(void **state)
+TEST(a_storm_of_threads)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	json_int_t n;
 
-	(void)state;
 	start_act(&t, "storm", "1000");
 	watch_target(&w, &t, "-w", "word", "--count");
 	n = target_act(&t);
@@ -348,8 +326,7 @@ expect_each(const json_t *line, const struct target *t, const char *number)
 	assert_int_equal(number_of(line, "pid"), t->run.pid);
 }
 
-static void
-several_processes_are_told_apart(void **state)
+TEST(several_processes_are_told_apart)
 {
 	struct target t[2];
 	struct outcome o;
@@ -357,7 +334,6 @@ several_processes_are_told_apart(void **state)
 	json_t *start, *watches, *line;
 	size_t i, n = 0;
 
-	(void)state;
 	watch_two(t, "json", NULL, head, 1, 20, &o);
 	start = json_loads(head, 0, NULL);
 	assert_non_null(start);
@@ -384,15 +360,13 @@ several_processes_are_told_apart(void **state)
 	outcome_free(&o);
 }
 
-static void
-several_processes_in_text(void **state)
+TEST(several_processes_in_text)
 {
 	struct target t[2];
 	struct outcome o;
 	static char head[3 * LINE];
 	char text[128];
 
-	(void)state;
 	watch_two(t, "text", "--count", head, 3, 0, &o);
 	for (size_t i = 0; i < 2; i++) {
 		(void)snprintf(text, sizeof(text), "for writes in acts[%s]%s",
@@ -417,12 +391,10 @@ map_word(const char *addr)
 }
 
 /* Some end before they are looked at, some while they are attached. */
-static void
-those_that_vanish_are_skipped(void **state)
+TEST(those_that_vanish_are_skipped)
 {
 	enum { SHORT = 24 };
 
-	(void)state;
 	for (unsigned round = 0; round < 5; round++) {
 		char list[SHORT * 12 + 32];
 		struct target t;
@@ -456,23 +428,4 @@ those_that_vanish_are_skipped(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stopped_process_stays_stopped),
-		cmocka_unit_test(traced_by_gdb),
-		cmocka_unit_test(the_first_thread_has_ended),
-		cmocka_unit_test(children_are_followed_when_asked),
-		cmocka_unit_test(a_child_executes_another_program),
-		cmocka_unit_test(the_process_executes_another_program),
-		cmocka_unit_test(a_command_executes_another_program),
-		cmocka_unit_test(ending_is_no_execve),
-		cmocka_unit_test(a_storm_of_threads),
-		cmocka_unit_test(several_processes_are_told_apart),
-		cmocka_unit_test(several_processes_in_text),
-		cmocka_unit_test(those_that_vanish_are_skipped),
-	};
-
-	return run_live("processes", tests);
-}
+RUN_LIVE_TESTS()

@@ -2,11 +2,7 @@
  * programs: the command on programs nobody prepared for it, and on the ways in
  * which programs are made, started and moved.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -100,8 +96,7 @@ expect_python(const struct outcome *o)
 	return complete;
 }
 
-static void
-python_by_its_process(void **state)
+TEST(python_by_its_process)
 {
 	static const char script[] =
 	    "import os, sys\n"
@@ -115,7 +110,6 @@ python_by_its_process(void **state)
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, (const char *[]){"/usr/bin/python3", "-I", "-S", "-c",
 	    script, NULL});
 	watch_target(&w, &t, "-w", "_Py_NoneStruct:8", "--stack=8192");
@@ -128,13 +122,11 @@ python_by_its_process(void **state)
 	outcome_free(&o);
 }
 
-static void
-python_as_a_command(void **state)
+TEST_WITH(python_as_a_command, scratch_make, scratch_remove)
 {
 	const char *report = scratch_path("python");
 	struct outcome o, r;
 
-	(void)state;
 	run(&o, (const char *[]){watchctl(), "-w", "_Py_TrueStruct:8", "-o",
 	    "json", "-O", report, "--", "/usr/bin/python3", "-I", "-S", "-c",
 	    "print([True] * 3); raise SystemExit(9)", NULL});
@@ -253,8 +245,7 @@ word_at(pid_t pid, uint64_t addr)
 	return word;
 }
 
-static void
-redis_under_load(void **state)
+TEST_WITH(redis_under_load, scratch_make, scratch_remove)
 {
 	const char *socket = scratch_path("socket");
 	struct running r, w;
@@ -264,7 +255,6 @@ redis_under_load(void **state)
 	json_t *watch, *line;
 	size_t i;
 
-	(void)state;
 	start_redis(&r, socket);
 	(void)snprintf(pid, sizeof(pid), "%d", r.pid);
 	addr = find_counter(r.pid, socket);
@@ -441,8 +431,7 @@ hear_ledger(struct outcome *o)
 	finish(&r, o);
 }
 
-static void
-exceptions_on_threads(void **state)
+TEST(exceptions_on_threads)
 {
 	struct outcome alone, beside, o;
 	struct running w;
@@ -451,7 +440,6 @@ exceptions_on_threads(void **state)
 	long writes;
 	size_t i;
 
-	(void)state;
 	hear_ledger(&alone);
 	assert_int_equal(alone.status, 3);
 	assert_int_equal(sscanf(alone.out, "writes %ld", &writes), 1);
@@ -533,12 +521,10 @@ watch_counter(struct target *t)
 }
 
 /* Without .debug_aranges, for one. */
-static void
-made_by_clang(void **state)
+TEST_WITH(made_by_clang, scratch_make, scratch_remove)
 {
 	struct target t;
 
-	(void)state;
 	scratch_run("clang -g -O1 -pthread -o by_clang "
 	    "%s/tests/victim/counter.c", getenv("TOP"));
 	target_start(&t, (const char *[]){scratch_path("by_clang"), "2", "10",
@@ -546,12 +532,10 @@ made_by_clang(void **state)
 	watch_counter(&t);
 }
 
-static void
-statically_linked(void **state)
+TEST(statically_linked)
 {
 	struct target t;
 
-	(void)state;
 	target_start(&t, (const char *[]){victim("counter_static"), "2", "10",
 	    NULL});
 	watch_counter(&t);
@@ -561,12 +545,10 @@ statically_linked(void **state)
  * --- where its file is ---
  */
 
-static void
-its_file_is_gone(void **state)
+TEST_WITH(its_file_is_gone, scratch_make, scratch_remove)
 {
 	struct target t;
 
-	(void)state;
 	scratch_run("cp %s gone", victim("counter"));
 	target_start(&t, (const char *[]){scratch_path("gone"), "2", "10",
 	    NULL});
@@ -575,12 +557,10 @@ its_file_is_gone(void **state)
 }
 
 /* The new one has a counter as well, elsewhere. */
-static void
-its_file_is_another_now(void **state)
+TEST_WITH(its_file_is_another_now, scratch_make, scratch_remove)
 {
 	struct target t;
 
-	(void)state;
 	scratch_run("cp %s other && cp %s newer", victim("counter"),
 	    victim("idle"));
 	target_start(&t, (const char *[]){scratch_path("other"), "2", "10",
@@ -602,14 +582,12 @@ may_unshare(void)
 }
 
 /* The same path is another program here. */
-static void
-in_another_mount_namespace(void **state)
+TEST_WITH(in_another_mount_namespace, scratch_make, scratch_remove)
 {
 	static const char script[] = "mount -t tmpfs none \"$1/inner\" && "
 	    "cp \"$2\" \"$1/inner/prog\" && exec \"$1/inner/prog\" 2 10";
 	struct target t;
 
-	(void)state;
 	if (!may_unshare()) {
 		print_message("a mount namespace is not permitted\n");
 		skip();
@@ -631,14 +609,12 @@ make_plug(void)
 	    "%s/tests/victim/plug.c", getenv("CC"), getenv("TOP"));
 }
 
-static void
-a_library_loaded_later(void **state)
+TEST_WITH(a_library_loaded_later, scratch_make, scratch_remove)
 {
 	struct outcome o;
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	make_plug();
 	expect_hits(&o, watch_act(&o, "load_library",
 	    scratch_path("libplug.so"), "-w", "word"));
@@ -659,8 +635,7 @@ a_library_loaded_later(void **state)
 
 /* Before the program's first instruction, in a library that the dynamic loader
    has yet to map when the command is started. */
-static void
-a_constructor_writes(void **state)
+TEST_WITH(a_constructor_writes, scratch_make, scratch_remove)
 {
 	const char *report = scratch_path("plugged.json");
 	struct outcome o, r;
@@ -668,7 +643,6 @@ a_constructor_writes(void **state)
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	make_plug();
 	scratch_write("plugged.c", "extern volatile long plug_state;\n"
 	    "int main(void) { return (int)plug_state; }\n");
@@ -700,8 +674,7 @@ a_constructor_writes(void **state)
 
 /* main -> qsort -> compare -> memcpy, memset, strcpy: two of these are called
    through the PLT. */
-static void
-functions_of_the_c_library(void **state)
+TEST(functions_of_the_c_library)
 {
 	static const char *const by[] = {"by_memcpy", "by_memset", "by_strcpy"};
 	unsigned seen[3] = {0};
@@ -709,7 +682,6 @@ functions_of_the_c_library(void **state)
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	assert_true(watch_act(&o, "library", NULL, "-w", "word") >= 9);
 	assert_true(number_of(account_of(&o), "hits") >= 9);
 	json_array_foreach(o.lines, i, hit) {
@@ -732,14 +704,12 @@ functions_of_the_c_library(void **state)
 
 /* The kernel's code in the process; or the kernel's own, on machines whose
    clock only it can read. */
-static void
-the_vdso_writes(void **state)
+TEST(the_vdso_writes)
 {
 	struct outcome o;
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	expect_hits(&o, watch_act(&o, "tell_time", "20", "-w", "moment:8"));
 	json_array_foreach(o.lines, i, hit) {
 		if (!is_hit(hit))
@@ -761,15 +731,13 @@ the_vdso_writes(void **state)
 
 /* handler, the signal frame, raise, handle; from another stack the copy does
    not reach the interrupted function's callers. */
-static void
-a_signal_handler_writes(void **state)
+TEST(a_signal_handler_writes)
 {
 	unsigned complete = 0, other_stack = 0;
 	struct outcome o;
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	expect_hits(&o, watch_act(&o, "handle", "10", "-w", "word"));
 	json_array_foreach(o.lines, i, hit) {
 		if (!is_hit(hit))
@@ -798,14 +766,12 @@ a_signal_handler_writes(void **state)
  * --- kinds of access ---
  */
 
-static void
-executions_of_a_function(void **state)
+TEST(executions_of_a_function)
 {
 	struct outcome o;
 	size_t i;
 	json_t *hit;
 
-	(void)state;
 	expect_hits(&o, watch_act(&o, "call", "1000", "-x", "called"));
 	json_array_foreach(o.lines, i, hit) {
 		const json_t *frame;
@@ -825,8 +791,7 @@ executions_of_a_function(void **state)
 }
 
 /* Of N each: stores, loads twice, and instructions that do both three times. */
-static void
-reads_and_writes(void **state)
+TEST(reads_and_writes)
 {
 	static const struct {
 		const char *access;
@@ -835,7 +800,6 @@ reads_and_writes(void **state)
 		{"-a", 1, 2, 3}, {"-r", 0, 2, 3}, {"-w", 1, 0, 3},
 	};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		json_int_t stores = 0, loads = 0, both = 0, n;
 		struct outcome o;
@@ -864,13 +828,9 @@ reads_and_writes(void **state)
 	}
 }
 
-#define in_scratch(test)						\
-	cmocka_unit_test_setup_teardown(test, scratch_make, scratch_remove)
-
 /* Code that a program makes is called what the program calls it; and this allows
    nothing. */
-static void
-code_made_at_run_time(void **state)
+TEST(code_made_at_run_time)
 {
 	static const char *const names[] = {
 		"made \033[1mat run time", "made beside it",
@@ -882,7 +842,6 @@ code_made_at_run_time(void **state)
 	char map[64];
 	json_t *line;
 
-	(void)state;
 	target_start(&t, (const char *[]){victim("jit"), NULL});
 	(void)snprintf(map, sizeof(map), "/tmp/perf-%s.map", t.pid);
 	watch_target(&w, &t, "-w", "jit", "--allow=made*");
@@ -965,10 +924,8 @@ expect_symbols_everywhere(const char *path, const char *said)
 }
 
 /* Nobody writes into the FIFO: who opens it waits for ever. */
-static void
-a_fifo_where_its_debug_file_should_be(void **state)
+TEST_WITH(a_fifo_where_its_debug_file_should_be, scratch_make, scratch_remove)
 {
-	(void)state;
 	scratch_run("cp '%s' trap && objcopy --only-keep-debug trap trap.debug "
 	    "&& objcopy --strip-debug --add-gnu-debuglink=trap.debug trap && "
 	    "rm trap.debug && mkfifo trap.debug", victim("config"));
@@ -976,10 +933,8 @@ a_fifo_where_its_debug_file_should_be(void **state)
 }
 
 /* In a few bytes. */
-static void
-debug_information_that_claims_gigabytes(void **state)
+TEST_WITH(debug_information_that_claims_gigabytes, scratch_make, scratch_remove)
 {
-	(void)state;
 	scratch_run("objcopy --compress-debug-sections=zlib '%s' trap && "
 	    "at=$(readelf -SW trap | sed -n 's/.* \\.debug_info *PROGBITS "
 	    "*[0-9a-f]* \\([0-9a-f]*\\) .*/\\1/p') && "
@@ -989,34 +944,4 @@ debug_information_that_claims_gigabytes(void **state)
 	    "debug information is not used: ");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(python_by_its_process),
-		in_scratch(python_as_a_command),
-		in_scratch(redis_under_load),
-		cmocka_unit_test(exceptions_on_threads),
-		in_scratch(made_by_clang),
-		cmocka_unit_test(statically_linked),
-		in_scratch(its_file_is_gone),
-		in_scratch(its_file_is_another_now),
-		in_scratch(in_another_mount_namespace),
-		in_scratch(a_library_loaded_later),
-		in_scratch(a_constructor_writes),
-		cmocka_unit_test(functions_of_the_c_library),
-		cmocka_unit_test(the_vdso_writes),
-		cmocka_unit_test(a_signal_handler_writes),
-		cmocka_unit_test(executions_of_a_function),
-		cmocka_unit_test(reads_and_writes),
-		cmocka_unit_test(code_made_at_run_time),
-		cmocka_unit_test_setup_teardown(
-		    a_fifo_where_its_debug_file_should_be,
-		    scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(
-		    debug_information_that_claims_gigabytes,
-		    scratch_make, scratch_remove),
-	};
-
-	return run_live("programs", tests);
-}
+RUN_LIVE_TESTS()

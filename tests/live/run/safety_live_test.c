@@ -2,11 +2,7 @@
  * safety: watchctl is killed by SIGKILL at any moment, and what it watched goes
  * on as if it had never been watched.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -229,20 +225,16 @@ expect_good_end(void)
 	outcome_free(&o);
 }
 
-static void
-the_victim_alone(void **state)
+TEST(the_victim_alone)
 {
-	(void)state;
 	expect_unharmed();
 	expect_good_end();
 }
 
-static void
-killed_at_any_moment(void **state)
+TEST(killed_at_any_moment)
 {
 	unsigned span, armed = 0;
 
-	(void)state;
 	span = find_span();
 	for (unsigned i = 0; i < KILLS; i++) {
 		struct running w;
@@ -275,12 +267,10 @@ await_tracer(pid_t pid)
 	return true;
 }
 
-static void
-killed_while_it_holds_the_process(void **state)
+TEST(killed_while_it_holds_the_process)
 {
 	unsigned met = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < HELD_KILLS; i++) {
 		struct running w;
 		uint64_t seen;
@@ -347,13 +337,11 @@ kill_command(unsigned i, unsigned span)
 	return began;
 }
 
-static void
-killed_with_a_command(void **state)
+TEST(killed_with_a_command)
 {
 	struct sigaction action = {.sa_handler = on_pipe};
 	unsigned span, went_on = 0;
 
-	(void)state;
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
 	(void)sigaction(SIGPIPE, &action, NULL);
 	span = find_span();
@@ -367,18 +355,4 @@ killed_with_a_command(void **state)
 	assert_in_range(went_on, 1, COMMAND_KILLS - 1);
 }
 
-#define beside_busy(test)						\
-	cmocka_unit_test_setup_teardown(test, start_busy, kill_busy)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		beside_busy(the_victim_alone),
-		beside_busy(killed_at_any_moment),
-		beside_busy(killed_while_it_holds_the_process),
-		beside_busy(killed_with_a_command),
-	};
-
-	return run_live("safety", tests);
-}
+RUN_LIVE_TESTS(.before_each = start_busy, .after_each = kill_busy)

@@ -2,11 +2,7 @@
  * stopping: watchctl --stop on programs, what it reports, and what they notice
  * of it, also when it is killed.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,11 +4,7 @@
  * right result, and nothing is left: nobody stopped or traced, nothing armed, no
  * stray process.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <glob.h>

@@ -2,11 +2,7 @@
  * watch: the command as a user runs it, on victims that know how often they
  * write.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -98,8 +94,7 @@ expect_chain(const json_t *hit)
 	assert_null(json_object_get(hit, "truncated"));
 }
 
-static void
-every_write_of_every_thread(void **state)
+TEST(every_write_of_every_thread)
 {
 	struct target t;
 	struct running w;
@@ -109,7 +104,6 @@ every_write_of_every_thread(void **state)
 	json_int_t seq = 0;
 	size_t i;
 
-	(void)state;
 	start_counter(&t, "3", "500");
 	start_watch(&w, (const char *[]){watchctl(), "-w", t.addr, "-o",
 	    "json", "-p", t.pid, NULL}, line);
@@ -140,8 +134,7 @@ every_write_of_every_thread(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_symbol_and_a_system_call(void **state)
+TEST(a_symbol_and_a_system_call)
 {
 	struct target t;
 	struct running w;
@@ -149,7 +142,6 @@ a_symbol_and_a_system_call(void **state)
 	char line[4096];
 	json_t *hit;
 
-	(void)state;
 	start_counter(&t, "1", "1");
 	start_watch(&w, (const char *[]){watchctl(), "-w", "filled", "-o",
 	    "json", "-p", t.pid, NULL}, line);
@@ -164,15 +156,13 @@ a_symbol_and_a_system_call(void **state)
 	outcome_free(&o);
 }
 
-static void
-user_only_leaves_the_kernel_out(void **state)
+TEST(user_only_leaves_the_kernel_out)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096];
 
-	(void)state;
 	start_counter(&t, "1", "1");
 	start_watch(&w, (const char *[]){watchctl(), "--user-only", "-w",
 	    "filled", "-o", "json", "-p", t.pid, NULL}, line);
@@ -182,15 +172,13 @@ user_only_leaves_the_kernel_out(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_command_keeps_its_output_and_status(void **state)
+TEST(a_command_keeps_its_output_and_status)
 {
 	char report[] = "/tmp/watch_test.XXXXXX";
 	int fd = mkstemp(report);
 	struct running w;
 	struct outcome o, r;
 
-	(void)state;
 	assert_true(fd >= 0);
 	(void)close(fd);
 	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "json",
@@ -211,8 +199,7 @@ a_command_keeps_its_output_and_status(void **state)
 	(void)unlink(report);
 }
 
-static void
-exit_statuses(void **state)
+TEST(exit_statuses)
 {
 	static const struct {
 		const char *command[4];
@@ -227,7 +214,6 @@ exit_statuses(void **state)
 		{{"/"}, 126},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *const *c = cases[i].command;
 		struct outcome o;
@@ -241,15 +227,13 @@ exit_statuses(void **state)
 	}
 }
 
-static void
-ends_after_n_hits(void **state)
+TEST(ends_after_n_hits)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096];
 
-	(void)state;
 	start_counter(&t, "2", "2000");
 	start_watch(&w, (const char *[]){watchctl(), "-n", "5", "-w", "counter",
 	    "-o", "json", "-p", t.pid, NULL}, line);
@@ -265,15 +249,13 @@ ends_after_n_hits(void **state)
 	outcome_free(&o);
 }
 
-static void
-ends_after_a_time_and_by_a_signal(void **state)
+TEST(ends_after_a_time_and_by_a_signal)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096];
 
-	(void)state;
 	start_counter(&t, "1", "1");
 	run(&o, (const char *[]){watchctl(), "-t", "0.2", "-w", "counter",
 	    "-o", "json", "-p", t.pid, NULL});
@@ -291,15 +273,13 @@ ends_after_a_time_and_by_a_signal(void **state)
 	let_write(&t, 7);
 }
 
-static void
-count_only(void **state)
+TEST(count_only)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096];
 
-	(void)state;
 	start_counter(&t, "4", "1000");
 	start_watch(&w, (const char *[]){watchctl(), "--count", "-w", "counter",
 	    "-o", "json", "-p", t.pid, NULL}, line);
@@ -311,13 +291,11 @@ count_only(void **state)
 	outcome_free(&o);
 }
 
-static void
-folded_stacks(void **state)
+TEST(folded_stacks)
 {
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "folded",
 	    "--", victim("counter"), "1", "20", NULL});
 	say(&w, "go\nend\n");
@@ -328,15 +306,13 @@ folded_stacks(void **state)
 }
 
 /* What is not delivered in time is lost, counted and told. */
-static void
-the_lost_are_counted(void **state)
+TEST(the_lost_are_counted)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096];
 
-	(void)state;
 	start_counter(&t, "1", "40000");
 	start_watch(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
 	    "json", "--stack", "32768", "-p", t.pid, NULL}, line);
@@ -350,15 +326,13 @@ the_lost_are_counted(void **state)
 	outcome_free(&o);
 }
 
-static void
-several_slots_are_one_watch(void **state)
+TEST(several_slots_are_one_watch)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 	char line[4096], spec[64];
 
-	(void)state;
 	start_counter(&t, "1", "30");
 	/* from 2 below the counter, 7 bytes: 2 + 4 + 1 */
 	(void)snprintf(spec, sizeof(spec), "%#llx:7",
@@ -374,14 +348,12 @@ several_slots_are_one_watch(void **state)
 
 /* A place in the heap, as known from the run before: nothing is there when the
    watch begins. */
-static void
-an_address_that_is_mapped_later(void **state)
+TEST(an_address_that_is_mapped_later)
 {
 	static const char *const modes[] = {
 		"--user-only", "--stop", "--inside", "--count",
 	};
 
-	(void)state;
 	assert_int_equal(plain_library(), 0);
 	scratch_write("heap.c", "#include <stdio.h>\n#include <stdlib.h>\n"
 	    "int main(void)\n{\n	volatile long *p = malloc(999);\n"
@@ -412,14 +384,12 @@ an_address_that_is_mapped_later(void **state)
 }
 
 /* What the test itself is, a command is too, unless it is asked for. */
-static void
-addresses_are_random_by_default(void **state)
+TEST(addresses_are_random_by_default)
 {
 	const unsigned own = (unsigned)personality(0xffffffff);
 	struct outcome o;
 	char said[32];
 
-	(void)state;
 	(void)snprintf(said, sizeof(said), "%08x\n", own);
 	run(&o, (const char *[]){watchctl(), "-w", "0x10000:8", "--",
 	    "/bin/cat", "/proc/self/personality", NULL});
@@ -435,12 +405,10 @@ addresses_are_random_by_default(void **state)
 }
 
 /* Each delivery says when it began by the time of day. */
-static void
-the_time_of_day(void **state)
+TEST(the_time_of_day)
 {
 	static const char *const modes[] = {"--user-only", "--stop", "--inside"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		const time_t before = time(NULL);
 		struct tm tm = {0};
@@ -489,8 +457,7 @@ expect_incomplete(const struct outcome *o, unsigned whole, const char *why)
 }
 
 /* A limit of so many blocks of 512 bytes, and of none. */
-static void
-a_report_that_finds_no_room(void **state)
+TEST(a_report_that_finds_no_room)
 {
 	static const struct {
 		const char *mode;
@@ -501,7 +468,6 @@ a_report_that_finds_no_room(void **state)
 	};
 	struct outcome o;
 
-	(void)state;
 	scratch_write("many.c", "volatile long counter;\n"
 	    "static __attribute__((noinline)) void set(long i) { counter = i; }"
 	    "\nint main(void) { for (long i = 0; i < 48; i++) set(i); "
@@ -525,13 +491,11 @@ a_report_that_finds_no_room(void **state)
 }
 
 /* Then the status says what nobody reads. */
-static void
-an_account_that_finds_no_room(void **state)
+TEST(an_account_that_finds_no_room)
 {
 	char command[2 * PATH_MAX];
 	struct outcome o;
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "exec %s -o json -O /dev/null "
 	    "-w 0x10000:8 -- /bin/true 2> /dev/full", watchctl());
 	run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
@@ -544,27 +508,4 @@ an_account_that_finds_no_room(void **state)
 	outcome_free(&o);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_write_of_every_thread),
-		cmocka_unit_test(a_symbol_and_a_system_call),
-		cmocka_unit_test(user_only_leaves_the_kernel_out),
-		cmocka_unit_test(a_command_keeps_its_output_and_status),
-		cmocka_unit_test(exit_statuses),
-		cmocka_unit_test(ends_after_n_hits),
-		cmocka_unit_test(ends_after_a_time_and_by_a_signal),
-		cmocka_unit_test(count_only),
-		cmocka_unit_test(folded_stacks),
-		cmocka_unit_test(the_lost_are_counted),
-		cmocka_unit_test(several_slots_are_one_watch),
-		cmocka_unit_test(an_address_that_is_mapped_later),
-		cmocka_unit_test(addresses_are_random_by_default),
-		cmocka_unit_test(the_time_of_day),
-		cmocka_unit_test(a_report_that_finds_no_room),
-		cmocka_unit_test(an_account_that_finds_no_room),
-	};
-
-	return run_live_with("watch", tests, scratch_make, scratch_remove);
-}
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -4,11 +4,7 @@
  * Programs are children; they log in memory that is shared with the test, so what
  * they did can be compared with what was told of it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -500,10 +496,8 @@ expect(const struct told *told, uint64_t old, uint64_t new)
 	assert_int_equal(number(told->value.new), new);
 }
 
-static void
-each_value_is_exact(void **state)
+TEST(each_value_is_exact)
 {
-	(void)state;
 	watch_child(count_up, 1, &calls);
 	assert_int_equal(watching.n, 1000);
 	for (uint64_t i = 0; i < 1000; i++) {
@@ -514,20 +508,16 @@ each_value_is_exact(void **state)
 	}
 }
 
-static void
-also_with_a_look_at_each(void **state)
+TEST(also_with_a_look_at_each)
 {
-	(void)state;
 	watch_child(count_up, 1, &calls_held);
 	assert_int_equal(watching.n, 1000);
 	for (uint64_t i = 0; i < 1000; i++)
 		expect(&watching.told[i], i, i + 1);
 }
 
-static void
-what_was_stored_again(void **state)
+TEST(what_was_stored_again)
 {
-	(void)state;
 	watch_child(same_again, 1, &calls);
 	assert_int_equal(watching.n, 10);
 	expect(&watching.told[0], 0, 7);
@@ -554,10 +544,8 @@ expect_replaced(size_t n)
 
 /* Of racing threads each access is told once, and what is called exact is what
    the instructions saw. */
-static void
-racing_threads(void **state)
+TEST(racing_threads)
 {
-	(void)state;
 	watch_child(race, 1, &calls);
 	expect_replaced(THREADS * 400);
 	for (size_t i = 0; i < watching.n; i++)
@@ -565,10 +553,8 @@ racing_threads(void **state)
 }
 
 /* What processes share is written by all of them. */
-static void
-racing_processes(void **state)
+TEST(racing_processes)
 {
-	(void)state;
 	watching.follow = true;
 	word = &shared->word;
 	attach(child_start(race_a_child, NULL), 1, &calls);
@@ -578,19 +564,15 @@ racing_processes(void **state)
 	assert_int_equal(watching.exact, 0);
 }
 
-static void
-threads_made_meanwhile(void **state)
+TEST(threads_made_meanwhile)
 {
-	(void)state;
 	watch_child(make_threads, 1, &calls);
 	assert_int_equal(watching.n, 300);
 	assert_int_equal(shared->made, 300);
 }
 
-static void
-signals_of_the_program(void **state)
+TEST(signals_of_the_program)
 {
-	(void)state;
 	watch_child(use_both_signals, 1, &calls);
 	assert_int_equal(watching.n, 100);
 	assert_int_equal(shared->handled, 300);
@@ -599,10 +581,8 @@ signals_of_the_program(void **state)
 		expect(&watching.told[i], i, i + 1);
 }
 
-static void
-a_signal_taken_into_use(void **state)
+TEST(a_signal_taken_into_use)
 {
-	(void)state;
 	watch_child(use_one_later, 1, &calls);
 	assert_int_equal(shared->handled, 1);
 	assert_int_equal(watching.n, 10);
@@ -692,8 +672,7 @@ shake_many_hands(void *unused)
 
 /* What a handler is called for is there, and nothing else if one of the signals
    is not handled. */
-static void
-no_signal_is_lost(void **state)
+TEST(no_signal_is_lost)
 {
 	static const bool uses[][3] = {
 		{true, false, false}, {true, true, false}, {true, true, true},
@@ -732,10 +711,8 @@ shake_hands_by_turns(void *unused)
 	(void)pthread_join(thread, NULL);
 }
 
-static void
-nor_while_handlers_change(void **state)
+TEST(nor_while_handlers_change)
 {
-	(void)state;
 	watch_child(shake_hands_by_turns, 1, &calls);
 	assert_int_equal(shared->lost, 0);
 	assert_int_equal(watching.warned, 0);
@@ -762,10 +739,8 @@ write_in_handlers(void *unused)
 }
 
 /* Who is called at each hit and hits is not called for ever. */
-static void
-handlers_that_hit(void **state)
+TEST(handlers_that_hit)
 {
-	(void)state;
 	watch_child(write_in_handlers, 1, &calls);
 	assert_int_equal(watching.warned, 1);
 	assert_in_range(watching.n, 20, 100);
@@ -805,19 +780,15 @@ read_while_blocked(void *unused)
 	(void)sigprocmask(SIG_UNBLOCK, &all, NULL);
 }
 
-static void
-signals_blocked_for_a_moment(void **state)
+TEST(signals_blocked_for_a_moment)
 {
-	(void)state;
 	watch_child(block_for_a_moment, 1, &calls);
 	assert_int_equal(watching.n, 100);
 	assert_int_equal(watching.exact, 0);
 }
 
-static void
-a_call_while_signals_are_blocked(void **state)
+TEST(a_call_while_signals_are_blocked)
 {
-	(void)state;
 	watch_child(read_while_blocked, 1, &calls);
 	assert_int_equal(watching.exact, 0);
 	for (size_t i = 0; i < watching.n; i++)
@@ -846,10 +817,8 @@ leave_orphans(void *unused)
 }
 
 /* Children whose parents have ended before these are heard of. */
-static void
-orphans_are_followed(void **state)
+TEST(orphans_are_followed)
 {
-	(void)state;
 	watching.follow = true;
 	attach(child_start(leave_orphans, NULL), 1, &calls);
 	watch_to_its_end(1);
@@ -889,10 +858,8 @@ execute_by_threads(void *unused)
 }
 
 /* A child may be let go before it is heard of who made it. */
-static void
-children_that_execute(void **state)
+TEST(children_that_execute)
 {
-	(void)state;
 	watching.follow = true;
 	attach(child_start(execute_by_threads, NULL), 1, &calls);
 	watch_to_its_end(1);
@@ -915,10 +882,8 @@ share_with_a_child(void *unused)
 	(void)wait(NULL);
 }
 
-static void
-values_that_a_child_left(void **state)
+TEST(values_that_a_child_left)
 {
-	(void)state;
 	watching.follow = true;
 	attach(child_start(share_with_a_child, NULL), 1, &calls);
 	watch_to_its_end(1);
@@ -956,19 +921,15 @@ end_first(void *unused)
 }
 
 /* The first thread has ended, others have not: nobody else can be held. */
-static void
-held_without_its_first(void **state)
+TEST(held_without_its_first)
 {
-	(void)state;
 	watch_child(end_first, 1, &calls_hold);
 	assert_int_equal(watching.n, 1);
 	assert_int_equal(watching.held, 1);
 }
 
-static void
-signals_blocked(void **state)
+TEST(signals_blocked)
 {
-	(void)state;
 	watch_child(block_all, 1, &calls);
 	assert_int_equal(watching.n, 20);
 	for (size_t i = 0; i < 19; i++)
@@ -976,10 +937,8 @@ signals_blocked(void **state)
 		    watching.told[i].value.flags & WP_STOP_EXACT);
 }
 
-static void
-another_program(void **state)
+TEST(another_program)
 {
-	(void)state;
 	attach(child_start(become_true, NULL), 1, &calls);
 	watch_to_its_end(1);
 	assert_int_equal(watching.executed, 1);
@@ -987,12 +946,10 @@ another_program(void **state)
 }
 
 /* What executes it has another id from then on. */
-static void
-another_program_by_a_thread(void **state)
+TEST(another_program_by_a_thread)
 {
 	const pid_t pid = child_start(become_true_by_a_thread, NULL);
 
-	(void)state;
 	attach(pid, 1, &calls);
 	watch_to_its_end(1);
 	assert_int_equal(watching.executed, 1);
@@ -1002,12 +959,10 @@ another_program_by_a_thread(void **state)
 }
 
 /* The kernel's copy is several samples: the last has value and call. */
-static void
-what_the_kernel_writes(void **state)
+TEST(what_the_kernel_writes)
 {
 	const struct told *last;
 
-	(void)state;
 	watch_child(read_into_it, 1, &calls);
 	if (!live_features.kernel) {
 		assert_int_equal(watching.n, 2);
@@ -1025,12 +980,10 @@ what_the_kernel_writes(void **state)
 	expect(&watching.told[watching.n - 1], 0x3736353433323130, 2);
 }
 
-static void
-two_watches_at_once(void **state)
+TEST(two_watches_at_once)
 {
 	uint64_t seen[2] = {0, 1000};
 
-	(void)state;
 	watch_child(touch_two, 2, &calls);
 	assert_int_equal(watching.n, 100);
 	for (size_t i = 0; i < 100; i++) {
@@ -1054,8 +1007,7 @@ sleep_on(void *unused)
 }
 
 /* Without a free slot nobody is watched, and the program runs on. */
-static void
-no_slot(void **state)
+TEST(no_slot)
 {
 	const struct wp_options options = {.stop = true, .stack = 256};
 	const struct wp_region region = {
@@ -1066,7 +1018,6 @@ no_slot(void **state)
 	int fd[WP_SLOTS_MAX], n = 0;
 	pid_t pid;
 
-	(void)state;
 	pid = child_start(sleep_on, NULL);
 	await(shared->ready);
 	shared->go = 1;
@@ -1093,12 +1044,10 @@ no_slot(void **state)
 }
 
 /* Ended early, the program runs on as it was. */
-static void
-let_go(void **state)
+TEST(let_go)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = child_start(sleep_on, NULL);
 	attach(pid, 1, &calls);
 	wp_stops_end(watching.stops);
@@ -1109,37 +1058,4 @@ let_go(void **state)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_value_is_exact),
-		TEST(also_with_a_look_at_each),
-		TEST(what_was_stored_again),
-		TEST(racing_threads),
-		TEST(racing_processes),
-		TEST(threads_made_meanwhile),
-		TEST(signals_of_the_program),
-		TEST(a_signal_taken_into_use),
-		TEST(no_signal_is_lost),
-		TEST(nor_while_handlers_change),
-		TEST(handlers_that_hit),
-		TEST(signals_blocked),
-		TEST(signals_blocked_for_a_moment),
-		TEST(a_call_while_signals_are_blocked),
-		TEST(orphans_are_followed),
-		TEST(children_that_execute),
-		TEST(values_that_a_child_left),
-		TEST(held_without_its_first),
-		TEST(another_program),
-		TEST(another_program_by_a_thread),
-		TEST(what_the_kernel_writes),
-		TEST(two_watches_at_once),
-		TEST(no_slot),
-		TEST(let_go),
-	};
-
-	return run_live("stop", tests);
-}
+RUN_LIVE_TESTS(.before_each = setup, .after_each = teardown)

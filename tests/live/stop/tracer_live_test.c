@@ -2,11 +2,7 @@
  * tracer: every thread is armed before it does anything, and the program is
  * what it would be without a tracer, whatever becomes of that.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -21,8 +17,6 @@
 #include "os/proc.h"
 #include "os/ptrace.h"
 #include "stop/tracer.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum {
 	THREADS = 8, HOT = 12, KILLS = 100, CYCLES = 30, UPDATES = 200,
@@ -376,12 +370,10 @@ have_storm(void *arg)
 	write_word();
 }
 
-static void
-every_write_of_a_storm_of_threads(void **state)
+TEST(every_write_of_a_storm_of_threads)
 {
 	pid_t pid = child_start(have_storm, NULL), tracer;
 
-	(void)state;
 	await(shared->alive > 0);
 	tracer = trace(pid, 0);
 	await(shared->made > STORM);
@@ -391,13 +383,11 @@ every_write_of_a_storm_of_threads(void **state)
 	assert_int_equal(shared->hits, shared->writes);
 }
 
-static void
-one_thread_alone_is_traced(void **state)
+TEST(one_thread_alone_is_traced)
 {
 	pid_t pid = start_threads(3), tracer = trace(pid, shared->tid[1]);
 	unsigned hits;
 
-	(void)state;
 	assert_int_equal(tracer_of(shared->tid[1]), tracer);
 	assert_int_equal(tracer_of(shared->tid[0]), 0);
 	assert_int_equal(tracer_of(pid), 0);
@@ -430,12 +420,10 @@ have_hot_threads(void *arg)
 	nap_us(10000);
 }
 
-static void
-busy_threads_do_not_hide_others(void **state)
+TEST(busy_threads_do_not_hide_others)
 {
 	pid_t pid = child_start(have_hot_threads, NULL), tracer;
 
-	(void)state;
 	await(shared->other != 0);
 	tracer = trace(pid, 0);
 	for (int i = 0; i < 5; i++)
@@ -445,12 +433,10 @@ busy_threads_do_not_hide_others(void **state)
 
 /* Whoever is let go has no debug register set any more, and no trap pending, of
    which it would die. */
-static void
-nothing_is_left_behind(void **state)
+TEST(nothing_is_left_behind)
 {
 	pid_t pid = child_start(have_hot_threads, NULL);
 
-	(void)state;
 	await(shared->other != 0);
 	for (int i = 0; i < CYCLES; i++) {
 		pid_t tracer = trace(pid, 0);
@@ -477,27 +463,23 @@ have_threads_that_end(void *arg)
 }
 
 /* The zombie of a traced thread would keep an execve(2) from going on. */
-static void
-ended_threads_are_reaped(void **state)
+TEST(ended_threads_are_reaped)
 {
 	pid_t pid = child_start(have_threads_that_end, NULL);
 	pid_t tracer = trace(pid, 0);
 	struct wp_proc_status status;
 
-	(void)state;
 	shared->ready = 1;
 	await(shared->made == 50);
 	await(wp_proc_status(pid, &status) == 0 && status.threads == 1);
 	expect_end(pid, tracer);
 }
 
-static void
-updates_reach_everybody(void **state)
+TEST(updates_reach_everybody)
 {
 	pid_t pid = child_start(have_storm, NULL), tracer;
 	unsigned hits;
 
-	(void)state;
 	await(shared->alive > 0);
 	tracer = trace(pid, 0);
 	for (int i = 0; i < UPDATES; i++)
@@ -649,13 +631,11 @@ run_noted(void (*fn)(void *), bool traced, char log[4096])
 	return status;
 }
 
-static void
-signals_are_as_without_it(void **state)
+TEST(signals_are_as_without_it)
 {
 	static char alone[4096], traced[4096];
 	int status = run_noted(signal_itself, false, alone);
 
-	(void)state;
 	assert_int_equal(status, 41 << 8);
 	assert_non_null(strstr(alone, "40: code -1 value 9 from me\n"));
 	assert_non_null(strstr(alone, "17: code 1 status 17\n"));
@@ -742,10 +722,8 @@ static const struct ending {
 	{execute_in_a_thread, 6 << 8, 1},
 };
 
-static void
-programs_end_as_without_it(void **state)
+TEST(programs_end_as_without_it)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(endings); i++) {
 		pid_t pid, tracer;
 
@@ -780,13 +758,11 @@ expect_standing(size_t n)
 	    n * sizeof(before[0]));
 }
 
-static void
-job_control_is_as_without_it(void **state)
+TEST(job_control_is_as_without_it)
 {
 	static const int stops[] = {SIGSTOP, SIGTSTP, SIGSTOP};
 	pid_t pid = start_threads(3), tracer = trace(pid, 0);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(stops); i++) {
 		expect_turns(3);
 		assert_int_equal(kill(pid, stops[i]), 0);
@@ -844,10 +820,8 @@ have_child(void *arg)
 	write_word();
 }
 
-static void
-children_are_neither_traced_nor_armed(void **state)
+TEST(children_are_neither_traced_nor_armed)
 {
-	(void)state;
 	for (uintptr_t i = 0; i < 2; i++) {
 		pid_t pid, tracer;
 
@@ -881,12 +855,10 @@ wait_in_vfork(void *arg)
 }
 
 /* A vfork parent cannot stop: it counts as armed, and is, when it wakes. */
-static void
-deep_sleepers_are_not_waited_for(void **state)
+TEST(deep_sleepers_are_not_waited_for)
 {
 	pid_t pid = child_start(wait_in_vfork, NULL), tracer;
 
-	(void)state;
 	await(shared->other > 0 && state_of(pid) == 'D');
 	tracer = trace(pid, 0);
 	update();
@@ -898,13 +870,11 @@ deep_sleepers_are_not_waited_for(void **state)
 
 /* --- the tracer is killed --- */
 
-static void
-programs_outlive_their_tracer(void **state)
+TEST(programs_outlive_their_tracer)
 {
 	pid_t pid = start_threads(THREADS);
 	unsigned short seed[3] = {1, 2, 3};
 
-	(void)state;
 	for (int i = 0; i < KILLS; i++) {
 		unsigned before = shared->hits;
 		struct whom whom = {pid, 0};
@@ -925,24 +895,5 @@ programs_outlive_their_tracer(void **state)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(every_write_of_a_storm_of_threads),
-		TEST(one_thread_alone_is_traced),
-		TEST(busy_threads_do_not_hide_others),
-		TEST(nothing_is_left_behind),
-		TEST(ended_threads_are_reaped),
-		TEST(updates_reach_everybody),
-		TEST(signals_are_as_without_it),
-		TEST(programs_end_as_without_it),
-		TEST(job_control_is_as_without_it),
-		TEST(children_are_neither_traced_nor_armed),
-		TEST(deep_sleepers_are_not_waited_for),
-		TEST(programs_outlive_their_tracer),
-	};
-
-	return run_live_with("tracer", tests, begin, NULL);
-}
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+    .after_each = children_end)

@@ -1,11 +1,7 @@
 /*
  * type: what the command says of a victim's variables and their values.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <unistd.h>
 
@@ -66,14 +62,12 @@ typed_start(struct target *t)
 	target_start(t, (const char *[]){victim("typed"), NULL});
 }
 
-static void
-tells_typed_values(void **state)
+TEST(tells_typed_values)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	typed_start(&t);
 	watch_start(&w, (const char *[]){watchctl(), WATCHES, "-o", "json",
 	    "-p", t.pid, NULL});
@@ -85,14 +79,12 @@ tells_typed_values(void **state)
 	outcome_free(&o);
 }
 
-static void
-tells_readers(void **state)
+TEST(tells_readers)
 {
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	typed_start(&t);
 	start(&w, (const char *[]){watchctl(), WATCHES, "-p", t.pid, NULL});
 	await(w.out, "1 thread");
@@ -109,13 +101,4 @@ tells_readers(void **state)
 	outcome_free(&o);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_typed_values),
-		cmocka_unit_test(tells_readers),
-	};
-
-	return run_live("type_live_test", tests);
-}
+RUN_LIVE_TESTS()

@@ -2,11 +2,7 @@
  * processors: machines on whose processors no watch fires, or none can be had,
  * made of this one: what watchctl asks of the kernel is changed on the way.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sched.h>
 

@@ -1,11 +1,7 @@
 /*
  * sideband: what a child of the test does that is no access, as it is heard of.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -105,13 +101,11 @@ is_quiet_after(int step)
 	return sideband_is_quiet(&side, note, NULL);
 }
 
-static void
-hears_of_mappings_and_children(void **state)
+TEST(hears_of_mappings_and_children)
 {
 	const pid_t pid = child_start(run_threads, NULL);
 	uint64_t before;
 
-	(void)state;
 	await(shared->done == -1);
 	sideband_open(&side, pid);
 	assert_non_null(side.rings);
@@ -135,10 +129,8 @@ hears_of_mappings_and_children(void **state)
 	assert_false(sideband_is_quiet(&side, note, NULL));
 }
 
-static void
-knows_nothing_of_nobody(void **state)
+TEST(knows_nothing_of_nobody)
 {
-	(void)state;
 	sideband_open(&side, 0x7ffffff0);
 	assert_null(side.rings);
 	assert_false(sideband_is_quiet(&side, note, NULL));
@@ -160,15 +152,4 @@ teardown(void **state)
 	return children_end(state);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(hears_of_mappings_and_children),
-		TEST(knows_nothing_of_nobody),
-	};
-
-	return run_live("sideband", tests);
-}
+RUN_LIVE_TESTS(.before_each = setup, .after_each = teardown)

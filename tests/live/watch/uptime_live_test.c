@@ -2,11 +2,7 @@
  * uptime: for how long, and in how many threads, watches were on; and what is
  * said if one was not, because somebody switched its events off.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -125,10 +121,8 @@ busy_end(struct target *t)
 
 static const char *const ways[] = {NULL, "--stop", "-f", "--count"};
 
-static void
-watches_are_on_all_the_time(void **state)
+TEST(watches_are_on_all_the_time)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct running w;
 		struct outcome o;
@@ -158,10 +152,8 @@ watches_are_on_all_the_time(void **state)
 	}
 }
 
-static void
-a_gap_is_no_green_exit(void **state)
+TEST(a_gap_is_no_green_exit)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct running w;
 		struct outcome o;
@@ -188,13 +180,4 @@ a_gap_is_no_green_exit(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(watches_are_on_all_the_time),
-		cmocka_unit_test(a_gap_is_no_green_exit),
-	};
-
-	return run_live("uptime", tests);
-}
+RUN_LIVE_TESTS()

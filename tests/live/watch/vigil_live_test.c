@@ -1,9 +1,5 @@
 /* vigil: a program's execve(2), its own and another's. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <sys/pidfd.h>
@@ -42,14 +38,12 @@ is_now(pid_t pid, const char *name)
 
 /* The execve(2) that makes a command what it is may come after the vigil has
    begun. */
-static void
-a_programs_own_start_is_no_other_program(void **state)
+TEST(a_programs_own_start_is_no_other_program)
 {
 	struct vigil vigil;
 	int go[2];
 	pid_t pid;
 
-	(void)state;
 	shared = shared_memory(sizeof(*shared));
 	assert_int_equal(pipe(go), 0);
 	assert_int_equal(dup2(go[0], STDIN_FILENO), STDIN_FILENO);
@@ -69,13 +63,4 @@ a_programs_own_start_is_no_other_program(void **state)
 	vigil_end(&vigil);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(
-		    a_programs_own_start_is_no_other_program, children_end),
-	};
-
-	return run_live("vigil", tests);
-}
+RUN_LIVE_TESTS(.after_each = children_end)

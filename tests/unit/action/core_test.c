@@ -2,11 +2,7 @@
  * core: what a debugger finds in a core file of a process that lives on, and
  * that the process cannot tell.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -27,7 +23,6 @@
 #include "os/ptrace.h"
 #include "scratch.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define OWN __attribute__((noinline))
 
 enum { THREADS = 4, PATTERN = 0x5ca1ab1e };
@@ -309,10 +304,8 @@ open_elf(void)
 	return elf;
 }
 
-static void
-honours_the_filter(void **state)
+TEST(honours_the_filter)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(filters); i++) {
 		const struct filtered *f = &filters[i];
 		pid_t pid;
@@ -347,15 +340,13 @@ kilobytes(pid_t pid, const char *name)
 	return strtoul(at + strlen(name), NULL, 10);
 }
 
-static void
-holds_the_memory(void **state)
+TEST(holds_the_memory)
 {
 	unsigned long resident, tables;
 	struct stat st;
 	pid_t pid;
 	Elf *elf;
 
-	(void)state;
 	make_data();
 	pid = start_many("0x33");
 	resident = kilobytes(pid, "VmRSS:");
@@ -456,14 +447,12 @@ read_notes(Elf *elf, struct said *said)
 		    note.n_descsz);
 }
 
-static void
-tells_of_the_process(void **state)
+TEST(tells_of_the_process)
 {
 	struct said said = {0};
 	pid_t pid;
 	Elf *elf;
 
-	(void)state;
 	make_data();
 	pid = start_many("0x33");
 	assert_int_equal(write_core(pid, NULL), 0);
@@ -536,8 +525,7 @@ take_thread(Dwfl_Thread *thread, void *arg)
 	return DWARF_CB_OK;
 }
 
-static void
-is_unwound(void **state)
+TEST(is_unwound)
 {
 	static char *debug_path;
 	const Dwfl_Callbacks callbacks = {
@@ -549,7 +537,6 @@ is_unwound(void **state)
 	pid_t pid;
 	Elf *elf;
 
-	(void)state;
 	/* libdwfl takes a second mapping of the program for the program */
 	shared->plain = true;
 	pid = start_many("0x33");
@@ -578,8 +565,7 @@ count(const char *text, const char *what)
 	return n;
 }
 
-static void
-is_read_by_gdb(void **state)
+TEST(is_read_by_gdb)
 {
 	static char thread[32];
 	const char *const expected[] = {
@@ -588,7 +574,6 @@ is_read_by_gdb(void **state)
 	char program[PATH_MAX] = "", *out;
 	pid_t pid;
 
-	(void)state;
 	make_data();
 	assert_true(readlink("/proc/self/exe", program,
 	    sizeof(program) - 1) > 0);
@@ -634,12 +619,10 @@ kill_it(void *arg)
 	return false;
 }
 
-static void
-fails_as_it_should(void **state)
+TEST(fails_as_it_should)
 {
 	struct rlimit before, small = {.rlim_cur = 4 << 20};
 
-	(void)state;
 	make_data();
 	victim = start_many("0x33");
 	asked = 0;
@@ -662,19 +645,6 @@ fails_as_it_should(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(honours_the_filter, begin,
-		    finish),
-		cmocka_unit_test_setup_teardown(holds_the_memory, begin,
-		    finish),
-		cmocka_unit_test_setup_teardown(tells_of_the_process, begin,
-		    finish),
-		cmocka_unit_test_setup_teardown(is_unwound, begin, finish),
-		cmocka_unit_test_setup_teardown(is_read_by_gdb, begin, finish),
-		cmocka_unit_test_setup_teardown(fails_as_it_should, begin,
-		    finish),
-	};
-
 	shared = shared_memory(sizeof(*shared));
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(.before_each = begin, .after_each = finish);
 }

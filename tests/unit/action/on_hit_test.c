@@ -2,11 +2,7 @@
  * on_hit: what is asked for, what a command is told of a hit, how its end is
  * awaited, and where a core file goes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,8 +17,6 @@
 #include "said.h"
 #include "scratch.h"
 #include "report/session.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* --- what is asked for --- */
 
@@ -39,10 +33,8 @@ static const struct asked {
 	{"exec\techo 'a b'", ON_HIT_EXEC, "echo 'a b'"},
 };
 
-static void
-understands(void **state)
+TEST(understands)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(asked); i++) {
 		struct on_hit on_hit;
 
@@ -72,10 +64,8 @@ static const struct {
 	 "the same argument, such as 'exec date'\n"},
 };
 
-static void
-refuses(void **state)
+TEST(refuses)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(refused); i++) {
 		struct on_hit on_hit;
 		char *said;
@@ -193,14 +183,12 @@ expect_said(const char *command, const struct ex_hit *hit, const char *expected)
 }
 
 /* What is not known is not there, also if watchctl itself is such a command. */
-static void
-tells_of_the_hit(void **state)
+TEST(tells_of_the_hit)
 {
 	static const char command[] =
 	    "env | grep ^WATCHCTL_ | grep -v ^WATCHCTL_HIT | LC_ALL=C sort";
 	const struct ex_hit hit = user_hit(), kernel = kernel_hit();
 
-	(void)state;
 	assert_int_equal(setenv("WATCHCTL_LINE", "99", 1), 0);
 	expect_said(command, &hit,
 	    "WATCHCTL_ACCESS=write\n"
@@ -231,15 +219,13 @@ tells_of_the_hit(void **state)
 	(void)unsetenv("WATCHCTL_LINE");
 }
 
-static void
-tells_it_as_json(void **state)
+TEST(tells_it_as_json)
 {
 	const struct ex_hit hit = user_hit();
 	struct on_hit on_hit = exec("printf '%s' \"$WATCHCTL_HIT\"");
 	char *said = at_hit(&on_hit, &hit);
 	json_t *json = json_loads(said, JSON_REJECT_DUPLICATES, NULL);
 
-	(void)state;
 	assert_non_null(json);
 	assert_string_equal(json_string_value(json_object_get(json, "type")),
 	    "hit");
@@ -251,17 +237,14 @@ tells_it_as_json(void **state)
 }
 
 /* Nothing to read, and nothing that watchctl's output is disturbed by. */
-static void
-has_streams_of_its_own(void **state)
+TEST(has_streams_of_its_own)
 {
 	const struct ex_hit hit = user_hit();
 
-	(void)state;
 	expect_said("cat; echo out; echo err >&2", &hit, "out\nerr\n");
 }
 
-static void
-tells_a_failure_once(void **state)
+TEST(tells_a_failure_once)
 {
 	static const struct {
 		const char *command, *said;
@@ -280,7 +263,6 @@ tells_a_failure_once(void **state)
 	const struct ex_hit hit = user_hit();
 	struct on_hit on_hit = exec(NULL);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		char *said;
 
@@ -328,14 +310,12 @@ is_gone(pid_t group)
 	return gone;
 }
 
-static void
-gives_up_for_a_signal(void **state)
+TEST_WITH(gives_up_for_a_signal, scratch_enter, scratch_leave)
 {
 	const struct ex_hit hit = user_hit();
 	const struct timespec none = {0};
 	sigset_t signals, before;
 
-	(void)state;
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGINT);
 	(void)sigaddset(&signals, SIGTERM);
@@ -357,14 +337,12 @@ gives_up_for_a_signal(void **state)
 }
 
 /* The command has signals as a program expects them. */
-static void
-leaves_signals_to_the_command(void **state)
+TEST(leaves_signals_to_the_command)
 {
 	const struct ex_hit hit = user_hit();
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	sigset_t signals, mask;
 
-	(void)state;
 	(void)sigfillset(&signals);
 	(void)sigprocmask(SIG_BLOCK, &signals, &mask);
 	expect_said("kill -HUP $$; echo no", &hit, "watchctl: warning: hit #3: "
@@ -400,8 +378,7 @@ expect_core(const char *format, pid_t pid)
 	assert_int_equal(unlink(scratch_path(name)), 0);
 }
 
-static void
-writes_core_files(void **state)
+TEST_WITH(writes_core_files, scratch_enter, scratch_leave)
 {
 	struct session s = made_session();
 	struct on_hit on_hit = {.what = ON_HIT_CORE};
@@ -409,7 +386,6 @@ writes_core_files(void **state)
 	struct wp_hold hold = {0};
 	char *said, expected[128];
 
-	(void)state;
 	hit.pid = hit.tid = child_start(be_idle, NULL);
 	assert_int_equal(wp_hold_process(&hold, hit.pid), 0);
 	said_begin(STDERR_FILENO);
@@ -433,15 +409,13 @@ writes_core_files(void **state)
 }
 
 /* Nothing is left of one that could not be written. */
-static void
-leaves_no_half_of_one(void **state)
+TEST_WITH(leaves_no_half_of_one, scratch_enter, scratch_leave)
 {
 	struct session s = made_session();
 	struct on_hit on_hit = {.what = ON_HIT_CORE};
 	struct ex_hit hit = user_hit();
 	char *said, expected[256];
 
-	(void)state;
 	hit.pid = hit.tid = child_start(be_idle, NULL);
 	child_kill(hit.pid);
 	said_begin(STDERR_FILENO);
@@ -463,15 +437,13 @@ leaves_no_half_of_one(void **state)
 
 /* --- pause --- */
 
-static void
-pauses_who_stands(void **state)
+TEST(pauses_who_stands)
 {
 	struct session s = made_session();
 	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
 	const struct ex_hit hit = user_hit();
 	char *said;
 
-	(void)state;
 	for (cannot = 0; cannot >= -ETIMEDOUT; cannot -= ETIMEDOUT) {
 		held = 0;
 		said_begin(STDERR_FILENO);
@@ -485,12 +457,10 @@ pauses_who_stands(void **state)
 	cannot = 0;
 }
 
-static void
-tells_how_to_go_on(void **state)
+TEST(tells_how_to_go_on)
 {
 	char *said;
 
-	(void)state;
 	said_begin(STDERR_FILENO);
 	on_hit_tell_paused(4711, 4712, 3);
 	said = said_end(STDERR_FILENO);
@@ -499,38 +469,4 @@ tells_how_to_go_on(void **state)
 	free(said);
 }
 
-static int
-enter(void **state)
-{
-	return scratch_make(state) != 0 || chdir(scratch_dir) != 0;
-}
-
-static int
-leave(void **state)
-{
-	return chdir("/") != 0 || scratch_remove(state) != 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(understands),
-		cmocka_unit_test(refuses),
-		cmocka_unit_test(tells_of_the_hit),
-		cmocka_unit_test(tells_it_as_json),
-		cmocka_unit_test(has_streams_of_its_own),
-		cmocka_unit_test(tells_a_failure_once),
-		cmocka_unit_test_setup_teardown(gives_up_for_a_signal,
-		    enter, leave),
-		cmocka_unit_test(leaves_signals_to_the_command),
-		cmocka_unit_test_setup_teardown(writes_core_files,
-		    enter, leave),
-		cmocka_unit_test_setup_teardown(leaves_no_half_of_one,
-		    enter, leave),
-		cmocka_unit_test(pauses_who_stands),
-		cmocka_unit_test(tells_how_to_go_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, children_end);
-}
+RUN_TESTS(.after_all = children_end)

@@ -1,9 +1,5 @@
 /* synth: what is told of a process is what /proc says, in decodable records. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +15,6 @@
 #include "record/record.h"
 #include "scratch.h"
 #include "attach/synth.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { PAGE = 4096, RECORDS = 512 };
 
@@ -212,12 +206,10 @@ finish(void **state)
 	return scratch_remove(state);
 }
 
-static void
-tells_names(void **state)
+TEST(tells_names)
 {
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < told.n; i++) {
 		const struct ex_record *record = &told.record[i];
 		size_t k = 0;
@@ -242,14 +234,12 @@ tells_names(void **state)
 }
 
 /* Every line of /proc/PID/maps, in order. */
-static void
-tells_mappings(void **state)
+TEST(tells_mappings)
 {
 	char name[64], *line = NULL;
 	size_t cap = 0, i = COUNT(names);
 	FILE *f;
 
-	(void)state;
 	(void)snprintf(name, sizeof(name), "/proc/%d/maps", process);
 	f = fopen(name, "r");
 	assert_non_null(f);
@@ -284,12 +274,10 @@ tells_mappings(void **state)
 	(void)fclose(f);
 }
 
-static void
-tells_paths(void **state)
+TEST(tells_paths)
 {
 	char self[PATH_MAX] = "";
 
-	(void)state;
 	for (size_t i = 0; i < FILES; i++) {
 		const struct ex_mmap *map = map_at(&told, shared->at[i]);
 
@@ -329,24 +317,20 @@ end_at_map(void *arg, const struct perf_event_header *header)
 	return header->type == PERF_RECORD_MMAP2 ? -EIO : 0;
 }
 
-static void
-ends_when_told_to(void **state)
+TEST(ends_when_told_to)
 {
 	int calls = 0;
 
-	(void)state;
 	assert_int_equal(wp_synth_process(process, end_at_third, &calls), 77);
 	assert_int_equal(calls, 3);
 	assert_int_equal(wp_synth_process(process, end_at_map, NULL), -EIO);
 }
 
-static void
-tells_nothing_of_nobody(void **state)
+TEST(tells_nothing_of_nobody)
 {
 	pid_t pid = child_start(have_all, NULL);
 	int calls = 0;
 
-	(void)state;
 	child_kill(pid);
 	assert_int_equal(wp_synth_process(pid, end_at_third, &calls), -ESRCH);
 	assert_int_equal(calls, 0);
@@ -363,14 +347,12 @@ leave_first(void *arg)
 }
 
 /* The others still have it all when the first thread has ended. */
-static void
-tells_all_without_the_first_thread(void **state)
+TEST(tells_all_without_the_first_thread)
 {
 	struct told later;
 	pid_t pid;
 	size_t maps = 0;
 
-	(void)state;
 	shared->ready = 0;
 	pid = child_start(leave_first, NULL);
 	await(shared->ready == 1);
@@ -402,15 +384,13 @@ kernel_address(const char *symbol)
 	return found;
 }
 
-static void
-tells_of_the_kernel(void **state)
+TEST(tells_of_the_kernel)
 {
 	const uint64_t start = kernel_address("_text"),
 	    end = kernel_address("_etext");
 	struct told kernel = {.formats = told.formats};
 	const struct ex_record *record = &kernel.record[0];
 
-	(void)state;
 	assert_int_equal(wp_synth_kernel(take, &kernel), 0);
 	assert_int_equal(kernel.n, start != 0 && end != 0);
 	if (kernel.n == 0)
@@ -425,18 +405,4 @@ tells_of_the_kernel(void **state)
 	free(kernel.bytes[0]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_names),
-		cmocka_unit_test(tells_mappings),
-		cmocka_unit_test(tells_paths),
-		cmocka_unit_test(ends_when_told_to),
-		cmocka_unit_test(tells_nothing_of_nobody),
-		cmocka_unit_test(tells_all_without_the_first_thread),
-		cmocka_unit_test(tells_of_the_kernel),
-	};
-
-	return cmocka_run_group_tests_name("synth", tests, begin, finish);
-}
+RUN_TESTS(.before_all = begin, .after_all = finish)

@@ -1,9 +1,5 @@
 /* account: which watches a step touched, by made counts. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
@@ -69,8 +65,7 @@ watch(unsigned i, uint64_t seen, unsigned nslots)
 	return w;
 }
 
-static void
-a_signal_accounts_for_its_own(void **state)
+TEST(a_signal_accounts_for_its_own)
 {
 	static const struct {
 		const char *what;
@@ -89,7 +84,6 @@ a_signal_accounts_for_its_own(void **state)
 		{"claimed before", 5, 5, 1, WP_STEP_ONE, 6},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct wp_watch *w = watch(0, cases[i].seen, cases[i].nslots);
 
@@ -144,19 +138,15 @@ try_all(void)
 	}
 }
 
-static void
-one_that_is_ahead_was_touched(void **state)
+TEST(one_that_is_ahead_was_touched)
 {
-	(void)state;
 	try_all();
 }
 
-static void
-nothing_is_claimed_of_what_cannot_be_counted(void **state)
+TEST(nothing_is_claimed_of_what_cannot_be_counted)
 {
 	struct wp_watch *w = watch(1, 3, 1);
 
-	(void)state;
 	counted[1] = 9;
 	refused = -5;
 	assert_false(wp_account_also(w, &same, WP_STEP_ONE));
@@ -187,14 +177,12 @@ wait_for_end(void *arg)
 }
 
 /* With several threads: what stays ahead was touched, too. */
-static void
-what_others_account_for_is_theirs(void **state)
+TEST(what_others_account_for_is_theirs)
 {
 	pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t idle, other;
 	unsigned theirs = 0;
 
-	(void)state;
 	(void)pthread_mutex_lock(&end);
 	assert_int_equal(pthread_create(&idle, NULL, wait_for_end, &end), 0);
 	try_all();
@@ -240,10 +228,8 @@ another_touches_one(void)
 
 /* Of two steps that touch two registers each nothing is left over, wherever the
    one's handler comes between what the other's does. */
-static void
-nothing_is_left_over_by_its_own(void **state)
+TEST(nothing_is_left_over_by_its_own)
 {
-	(void)state;
 	for (unsigned i = 1; i <= 4; i++) {
 		struct wp_watch *w = watch(1, 0, 2);
 
@@ -281,12 +267,10 @@ end_idle(void **state)
 }
 
 /* Of another watch that the step touched, too, whether that is certain or not. */
-static void
-nothing_is_left_over_of_others(void **state)
+TEST_WITH(nothing_is_left_over_of_others, begin_idle, end_idle)
 {
 	static const struct wp_slot *const told[] = {&far, &same};
 
-	(void)state;
 	for (unsigned i = 0; i < 24; i++) {
 		const unsigned nslots = 1 + i / 12;
 		struct wp_watch *w = watch(1, 0, nslots);
@@ -368,12 +352,10 @@ run_thread(void)
 	(void)setcontext(&ended);
 }
 
-static void
-nothing_is_left_over_by_chance(void **state)
+TEST_WITH(nothing_is_left_over_by_chance, begin_idle, end_idle)
 {
 	static _Alignas(64) char stack[THREADS][STACK];
 
-	(void)state;
 	atomic_store(&wp_inside.nopen, 2);
 	for (unsigned seed = 0; seed < 2000; seed++) {
 		volatile bool over = false;
@@ -405,20 +387,4 @@ nothing_is_left_over_by_chance(void **state)
 	atomic_store(&wp_inside.nopen, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_signal_accounts_for_its_own),
-		cmocka_unit_test(one_that_is_ahead_was_touched),
-		cmocka_unit_test(nothing_is_claimed_of_what_cannot_be_counted),
-		cmocka_unit_test(what_others_account_for_is_theirs),
-		cmocka_unit_test(nothing_is_left_over_by_its_own),
-		cmocka_unit_test_setup_teardown(nothing_is_left_over_of_others,
-		    begin_idle, end_idle),
-		cmocka_unit_test_setup_teardown(nothing_is_left_over_by_chance,
-		    begin_idle, end_idle),
-	};
-
-	return cmocka_run_group_tests_name("account", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,10 +1,6 @@
 /* capture: records that the signal handler makes, and reading memory that may
    not be there. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 #include <sys/mman.h>

@@ -2,11 +2,7 @@
  * chain: signals that are not ours.  Each scenario is run in a process with our
  * handler and in one without, and the program must not see a difference.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -269,19 +265,15 @@ compare(const struct scenario *s)
 #undef SAME
 }
 
-static void
-a_foreign_sigtrap_does_what_it_did(void **state)
+TEST_WITH(a_foreign_sigtrap_does_what_it_did, NULL, children_end)
 {
-	(void)state;
 	under_test = SIGTRAP;
 	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		compare(&scenarios[i]);
 }
 
-static void
-so_does_the_other_signal(void **state)
+TEST_WITH(so_does_the_other_signal, NULL, children_end)
 {
-	(void)state;
 	under_test = WP_SIGNAL;
 	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		if (scenarios[i].trigger != by_breakpoint &&
@@ -290,12 +282,10 @@ so_does_the_other_signal(void **state)
 }
 
 /* The scenarios themselves: some die, some are handled. */
-static void
-the_scenarios_are_what_they_say(void **state)
+TEST_WITH(the_scenarios_are_what_they_say, NULL, children_end)
 {
 	struct seen s;
 
-	(void)state;
 	under_test = SIGTRAP;
 	assert_int_equal(run_program(&scenarios[0], true, &s) & 0x7f, SIGTRAP);
 	assert_int_equal(run_program(&scenarios[5], true, &s) & 0x7f, SIGTRAP);
@@ -312,8 +302,7 @@ the_scenarios_are_what_they_say(void **state)
 
 static struct wp_cause cause;
 
-static void
-who_has_the_signal_is_told(void **state)
+TEST(who_has_the_signal_is_told)
 {
 	static const struct {
 		const struct wp_delivery *delivery;
@@ -331,7 +320,6 @@ who_has_the_signal_is_told(void **state)
 	};
 	struct wp_watch *w = &wp_inside.watch[0];
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct scenario s = {.action = cases[i].action};
 		struct sigaction old;
@@ -351,14 +339,12 @@ who_has_the_signal_is_told(void **state)
 }
 
 /* The kernel resets SIGTRAP when a debug register fires that ptrace set. */
-static void
-a_reset_handler_is_installed_again(void **state)
+TEST(a_reset_handler_is_installed_again)
 {
 	const struct scenario reset = {.action = ACT_DEFAULT};
 	struct wp_watch *w = &wp_inside.watch[0];
 	struct sigaction action, before;
 
-	(void)state;
 	assert_int_equal(wp_trap_install(false), 0);
 	before = wp_inside.old_trap;
 	w->delivery = &wp_deliver_ptrace;
@@ -374,17 +360,6 @@ a_reset_handler_is_installed_again(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_foreign_sigtrap_does_what_it_did,
-		    children_end),
-		cmocka_unit_test_teardown(so_does_the_other_signal,
-		    children_end),
-		cmocka_unit_test_teardown(the_scenarios_are_what_they_say,
-		    children_end),
-		cmocka_unit_test(who_has_the_signal_is_told),
-		cmocka_unit_test(a_reset_handler_is_installed_again),
-	};
-
 	seen = shared_memory(sizeof(*seen));
-	return cmocka_run_group_tests_name("chain", tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -1,9 +1,5 @@
 /* say: the lines of a hit without a helper. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -51,8 +47,7 @@ heard(void)
 	return said;
 }
 
-static void
-a_text_gets_what_it_lacks(void **state)
+TEST(a_text_gets_what_it_lacks)
 {
 	static const struct {
 		const char *text, *line;
@@ -65,7 +60,6 @@ a_text_gets_what_it_lacks(void **state)
 		{"", "watchpoint: \n"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		wp_say(cases[i].text);
 		assert_string_equal(heard(), cases[i].line);
@@ -73,14 +67,12 @@ a_text_gets_what_it_lacks(void **state)
 }
 
 /* The program is not killed; a SIGPIPE of its own is left to it. */
-static void
-a_pipe_without_reader_kills_nobody(void **state)
+TEST(a_pipe_without_reader_kills_nobody)
 {
 	const int out = wp_inside.output;
 	sigset_t set, pending;
 	int fds[2], sig;
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	(void)close(fds[0]);
 	wp_inside.output = fds[1];
@@ -167,8 +159,7 @@ frame_line(unsigned i, const void *pc)
 	return line[i % 4];
 }
 
-static void
-the_first_line_says_what_and_who(void **state)
+TEST(the_first_line_says_what_and_who)
 {
 	static const struct {
 		enum wp_access access;
@@ -186,7 +177,6 @@ the_first_line_says_what_and_who(void **state)
 	};
 	char who[128], line[256], want[512];
 
-	(void)state;
 	(void)snprintf(who, sizeof(who), "8 bytes at 0x404060) by a\\x09name"
 	    "[%d/124]", getpid());
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -204,13 +194,11 @@ the_first_line_says_what_and_who(void **state)
 	}
 }
 
-static void
-numbers_go_on(void **state)
+TEST(numbers_go_on)
 {
 	const struct wp_hit hit = hit_at(1, NULL, 0);
 	unsigned first, second;
 
-	(void)state;
 	wp_say_hit(made, &hit, true);
 	assert_int_equal(sscanf(heard(), "watchpoint: #%u", &first), 1);
 	wp_say_hit(made, &hit, true);
@@ -219,8 +207,7 @@ numbers_go_on(void **state)
 }
 
 /* Frames: the caller's, the return address. */
-static void
-callers_are_found_by_frame_pointers(void **state)
+TEST(callers_are_found_by_frame_pointers)
 {
 	/* upwards, as on a stack */
 	uint64_t stack[16] = {0};
@@ -228,7 +215,6 @@ callers_are_found_by_frame_pointers(void **state)
 	    (uintptr_t)&stack[2]);
 	char want[4 * (PATH_MAX + 256)];
 
-	(void)state;
 	stack[2] = (uintptr_t)&stack[8];
 	stack[3] = (uintptr_t)heard + 4;
 	stack[8] = 0;			/* the outermost */
@@ -242,8 +228,7 @@ callers_are_found_by_frame_pointers(void **state)
 }
 
 /* A chain that makes no sense ends where it does not. */
-static void
-bad_chains_end(void **state)
+TEST(bad_chains_end)
 {
 	uint64_t stack[64];
 	const uint64_t code = (uintptr_t)hit_at + 4, at = (uintptr_t)stack;
@@ -264,7 +249,6 @@ bad_chains_end(void **state)
 		{"nothing mapped", at + 64, 0, 8, 1},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct wp_hit hit = hit_at((uintptr_t)hit_at, stack,
 		    cases[i].fp);
@@ -282,14 +266,12 @@ bad_chains_end(void **state)
 	}
 }
 
-static void
-the_chain_has_a_limit(void **state)
+TEST(the_chain_has_a_limit)
 {
 	uint64_t stack[256] = {0};
 	struct wp_hit hit = hit_at((uintptr_t)hit_at, stack, (uintptr_t)stack);
 	unsigned lines = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 256; i += 2) {
 		stack[i] = i < 254 ? (uintptr_t)&stack[i + 2] : 0;
 		stack[i + 1] = (uintptr_t)hit_at + 4;
@@ -301,8 +283,7 @@ the_chain_has_a_limit(void **state)
 }
 
 /* A file that is mapped in parts, whose name is hostile. */
-static void
-modules_are_shown_visibly(void **state)
+TEST(modules_are_shown_visibly)
 {
 	const char *name = "a\033b\\c+0x1";
 	char want[PATH_MAX + 256];
@@ -310,7 +291,6 @@ modules_are_shown_visibly(void **state)
 	char *at;
 	int fd;
 
-	(void)state;
 	fd = open(scratch_path(name), O_RDWR | O_CREAT | O_CLOEXEC, 0700);
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
@@ -340,12 +320,10 @@ modules_are_shown_visibly(void **state)
 	(void)close(fd);
 }
 
-static void
-a_stray_hit_is_kept(void **state)
+TEST(a_stray_hit_is_kept)
 {
 	struct wp_hit hit = hit_at(1, NULL, 0);
 
-	(void)state;
 	wp_stray_reset();
 	hit.stray = 1;
 	wp_say_hit(made, &hit, false);
@@ -361,14 +339,12 @@ a_stray_hit_is_kept(void **state)
 }
 
 /* By the helper, if it lives. */
-static void
-a_warning_goes_to_the_helper(void **state)
+TEST(a_warning_goes_to_the_helper)
 {
 	struct wp_channel *channel = mmap(NULL, sizeof(*channel), PROT_READ |
 	    PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char longer[WP_LABEL_MAX];
 
-	(void)state;
 	assert_true(channel != MAP_FAILED);
 	(void)hit_at(1, NULL, 0);
 	wp_say_warning(made, " is odd");
@@ -392,22 +368,4 @@ a_warning_goes_to_the_helper(void **state)
 	(void)munmap(channel, sizeof(*channel));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_gets_what_it_lacks),
-		cmocka_unit_test(a_pipe_without_reader_kills_nobody),
-		cmocka_unit_test(the_first_line_says_what_and_who),
-		cmocka_unit_test(numbers_go_on),
-		cmocka_unit_test(callers_are_found_by_frame_pointers),
-		cmocka_unit_test(bad_chains_end),
-		cmocka_unit_test(the_chain_has_a_limit),
-		cmocka_unit_test(modules_are_shown_visibly),
-		cmocka_unit_test(a_stray_hit_is_kept),
-		cmocka_unit_test(a_warning_goes_to_the_helper),
-	};
-
-	return cmocka_run_group_tests_name("say", tests, begin,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove)

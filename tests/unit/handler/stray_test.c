@@ -1,9 +1,5 @@
 /* stray: counting stray accesses, keeping the last report. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -23,12 +19,10 @@ reset(void **state)
 	return 0;
 }
 
-static void
-the_last_one_is_kept(void **state)
+TEST(the_last_one_is_kept)
 {
 	static char longer[2 * WP_REPLY_MAX];
 
-	(void)state;
 	assert_int_equal(wp_stray_count(), 0);
 	assert_string_equal(wp_stray_text(), "");
 	wp_stray_note("one");
@@ -53,14 +47,12 @@ note_often(void *arg)
 }
 
 /* All are counted, and the text is one of them. */
-static void
-several_threads_take_turns(void **state)
+TEST(several_threads_take_turns)
 {
 	static char texts[THREADS][16] = {"aaaaaaaa", "bbbb", "cc", "d"};
 	pthread_t thread[THREADS];
 	bool found = false;
 
-	(void)state;
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, note_often,
 		    texts[i]), 0);
@@ -73,13 +65,11 @@ several_threads_take_turns(void **state)
 }
 
 /* fork(2) may come while a thread writes: its child has no such thread. */
-static void
-a_child_does_not_wait_for_its_parents_threads(void **state)
+TEST(a_child_does_not_wait_for_its_parents_threads)
 {
 	static char theirs[] = "theirs";
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, note_often, theirs),
 	    0);
 	for (unsigned i = 0; i < 20; i++) {
@@ -106,13 +96,11 @@ remember(const struct wp_hit *hit, void *arg)
 	called_arg = arg;
 }
 
-static void
-a_handler_is_called(void **state)
+TEST(a_handler_is_called)
 {
 	const struct wp_hit hit = {.nth = 1};
 	int arg;
 
-	(void)state;
 	wp_stray_call(&hit);
 	assert_null(called_with);
 	wp_stray_handler(remember, &arg);
@@ -125,16 +113,4 @@ a_handler_is_called(void **state)
 	assert_null(called_with);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_last_one_is_kept, reset),
-		cmocka_unit_test_setup(several_threads_take_turns, reset),
-		cmocka_unit_test_setup(
-		    a_child_does_not_wait_for_its_parents_threads, reset),
-		cmocka_unit_test_setup(a_handler_is_called, reset),
-	};
-
-	return cmocka_run_group_tests_name("stray", tests, NULL, NULL);
-}
+RUN_TESTS(.before_each = reset)

@@ -2,11 +2,7 @@
  * explain: samples made by hand, of this program's own code and data: what is
  * one hit, in which order hits come, and what becomes of each sample.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -248,8 +244,7 @@ end(void **state)
 
 /* --- tests --- */
 
-static void
-one_sample_is_a_hit_at_once(void **state)
+TEST(one_sample_is_a_hit_at_once)
 {
 	const struct ex_record name = {
 		.type = PERF_RECORD_COMM, .pid = getpid(), .tid = 42,
@@ -257,7 +252,6 @@ one_sample_is_a_hit_at_once(void **state)
 	};
 	const struct ex_hit *hit = &given.hit[2];
 
-	(void)state;
 	assert_int_equal(ex_explain(explainer, &name), 0);
 	for (uint64_t i = 0; i < 3; i++) {
 		assert_int_equal(feed(&(struct sample){ONE, 100 + i, 42,
@@ -284,12 +278,10 @@ one_sample_is_a_hit_at_once(void **state)
 	expect_tally(3, 3, 0, 0);
 }
 
-static void
-what_is_no_watch_is_no_sample(void **state)
+TEST(what_is_no_watch_is_no_sample)
 {
 	struct ex_record record = *make(&(struct sample){NONE, 1, 1, nowhere});
 
-	(void)state;
 	assert_int_equal(ex_explain(explainer, &record), 0);
 	record.attr = -1;
 	assert_int_equal(ex_explain(explainer, &record), 0);
@@ -472,8 +464,7 @@ play(const struct scenario *s)
 	assert_int_equal(tally->joined, n - given.n);
 }
 
-static void
-joins_what_is_one_access(void **state)
+TEST(joins_what_is_one_access)
 {
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		(void)end(state);
@@ -482,10 +473,8 @@ joins_what_is_one_access(void **state)
 	}
 }
 
-static void
-waits_no_longer_than_an_access(void **state)
+TEST(waits_no_longer_than_an_access)
 {
-	(void)state;
 	assert_int_equal(feed(&(struct sample){PAIR, 10, 1, nowhere}), 0);
 	assert_int_equal(ex_explain_flush(explainer, 10 + 100 * MS), 0);
 	expect_tally(1, 0, 0, 0);
@@ -505,10 +494,8 @@ waits_no_longer_than_an_access(void **state)
 }
 
 /* What give refuses is told to whoever caused it, and the rest comes later. */
-static void
-stops_when_told_to(void **state)
+TEST(stops_when_told_to)
 {
-	(void)state;
 	given.refuse = 1;
 	assert_int_equal(feed(&(struct sample){ONE, 1, 1, nowhere}), 7);
 	given.refuse = 3;
@@ -532,8 +519,7 @@ stops_when_told_to(void **state)
 }
 
 /* What an instruction does, as each kind of watch has it; NULL: dropped. */
-static void
-says_what_kind_of_access(void **state)
+TEST(says_what_kind_of_access)
 {
 	static const struct {
 		int event;
@@ -560,7 +546,6 @@ says_what_kind_of_access(void **state)
 		{EXEC, code, false, "execute"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		given.n = 0;
 		(void)end(state);
@@ -579,10 +564,8 @@ says_what_kind_of_access(void **state)
 }
 
 /* Writes are dropped, slot by slot; what was read before is complete. */
-static void
-drops_writes_where_reads_are_watched(void **state)
+TEST(drops_writes_where_reads_are_watched)
 {
-	(void)state;
 	assert_int_equal(feed(&(struct sample){READ, 1, 1, after_load}), 0);
 	assert_int_equal(feed(&(struct sample){READ, 2, 1, after_store, 4}),
 	    0);
@@ -596,8 +579,7 @@ drops_writes_where_reads_are_watched(void **state)
 	assert_int_equal(given.hit[1].time, 4);
 }
 
-static void
-shows_the_instruction_first(void **state)
+TEST(shows_the_instruction_first)
 {
 	static const struct {
 		const char *name;
@@ -627,7 +609,6 @@ shows_the_instruction_first(void **state)
 		    EX_UNKNOWN, NULL, nowhere, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct ex_hit *hit = &given.hit[i];
 		const struct ex_frame *frame;
@@ -655,13 +636,11 @@ shows_the_instruction_first(void **state)
 }
 
 /* What comes after a function's last instruction is still called by it. */
-static void
-names_a_function_by_the_byte_before(void **state)
+TEST(names_a_function_by_the_byte_before)
 {
 	const char *past = (const char *)((uintptr_t)callee + 2);
 	const struct ex_frame *frame;
 
-	(void)state;
 	assert_int_equal(feed(&(struct sample){ONE, 1, 1, past, 100}), 0);
 	frame = given.hit[0].stack->frame;
 	assert_int_equal(frame->pc, (uintptr_t)past);
@@ -688,8 +667,7 @@ kernel_function(const char *name)
 	return found;
 }
 
-static void
-names_the_system_call(void **state)
+TEST(names_the_system_call)
 {
 	static const struct {
 		const char *chain[4];	/* innermost first */
@@ -704,7 +682,6 @@ names_the_system_call(void **state)
 		{{"vfs_read", "do_syscall_64"}, NULL},
 	};
 
-	(void)state;
 	if (kernel_function("ksys_read") == 0) {
 		print_message("/proc/kallsyms tells no addresses\n");
 		skip();
@@ -794,8 +771,7 @@ expect_order(void)
 	assert_int_equal(samples, tally->samples - tally->dropped);
 }
 
-static void
-leaves_no_sample_out(void **state)
+TEST(leaves_no_sample_out)
 {
 	uint64_t seed = 88172645463325252, joined = 0, dropped = 0;
 
@@ -843,15 +819,13 @@ time_threads(unsigned threads, unsigned samples)
 }
 
 /* With values every hit waits; without them it has but its own. */
-static void
-waits_for_values(void **state)
+TEST(waits_for_values)
 {
 	static const struct ex_value_options values = {.read = NULL};
 	const struct ex_record lost = {.type = PERF_RECORD_LOST, .attr = -1,
 	    .time = 3 * MS + 100, .lost = {.count = 1}};
 	const struct ex_hit *hit = given.hit;
 
-	(void)state;
 	assert_int_equal(feed(&(struct sample){ONE, 1, 1, after_store}), 0);
 	assert_int_equal(given.n, 1);
 	assert_true(ex_value_known(&hit[0].new, 0, 8));
@@ -880,14 +854,12 @@ waits_for_values(void **state)
 }
 
 /* A write that is dropped has written all the same. */
-static void
-values_of_dropped_writes_count(void **state)
+TEST(values_of_dropped_writes_count)
 {
 	static const struct ex_value_options values = {.read = NULL};
 	const uint8_t ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	    1};
 
-	(void)state;
 	assert_int_equal(ex_explainer_values(explainer, &values), 0);
 	ex_explain_known(explainer, &watches[2], getpid(), ones, 16, 0);
 	assert_int_equal(feed(&(struct sample){READ, 1, 1, after_store}), 0);
@@ -902,13 +874,11 @@ values_of_dropped_writes_count(void **state)
 	assert_int_equal(given.hit[1].old.known, 0xff);
 }
 
-static void
-many_threads_are_no_burden(void **state)
+TEST(many_threads_are_no_burden)
 {
 	enum { FEW = 10, MANY = 10000, SAMPLES = 200000 };
 	uint64_t few, many;
 
-	(void)state;
 	few = time_threads(FEW, SAMPLES);
 	expect_tally(SAMPLES, SAMPLES / 2, SAMPLES / 2, 0);
 	many = time_threads(MANY, SAMPLES);
@@ -938,27 +908,5 @@ tear_down(void **state)
 	return 0;
 }
 
-int
-main(void)
-{
-#define test(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	const struct CMUnitTest tests[] = {
-		test(one_sample_is_a_hit_at_once),
-		test(what_is_no_watch_is_no_sample),
-		test(joins_what_is_one_access),
-		test(waits_no_longer_than_an_access),
-		test(stops_when_told_to),
-		test(says_what_kind_of_access),
-		test(drops_writes_where_reads_are_watched),
-		test(shows_the_instruction_first),
-		test(names_a_function_by_the_byte_before),
-		test(names_the_system_call),
-		test(leaves_no_sample_out),
-		test(waits_for_values),
-		test(values_of_dropped_writes_count),
-		test(many_threads_are_no_burden),
-	};
-
-	return cmocka_run_group_tests_name("explain", tests, set_up,
-	    tear_down);
-}
+RUN_TESTS(.before_all = set_up, .after_all = tear_down, .before_each = begin,
+    .after_each = end)

@@ -2,11 +2,7 @@
  * sample_group: which samples are of one access.  Samples are made by hand: of two
  * slots of a watch, by an instruction or by the kernel.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <asm/perf_regs.h>
 #include <string.h>
@@ -128,10 +124,8 @@ goes_on(struct ex_sample_group *a, const struct sample *s)
 	    ex_group_add(a, record, WORD + 8 * (uint64_t)s->slot, 8);
 }
 
-static void
-samples_of_one_access(void **state)
+TEST(samples_of_one_access)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		const struct sample *s = &pairs[i].a;
 		struct ex_sample_group a;
@@ -142,12 +136,10 @@ samples_of_one_access(void **state)
 	}
 }
 
-static void
-an_access_ends_where_it_began(void **state)
+TEST(an_access_ends_where_it_began)
 {
 	struct ex_sample_group a;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		ex_group_begin(&a, make(&(struct sample){true, 0, WORD + 1}),
 		    WORD, 8);
@@ -161,13 +153,11 @@ an_access_ends_where_it_began(void **state)
 }
 
 /* A slot longer than is noted: what goes up goes on. */
-static void
-many_places_are_no_burden(void **state)
+TEST(many_places_are_no_burden)
 {
 	struct ex_sample_group a;
 	uint64_t n;
 
-	(void)state;
 	ex_group_begin(&a, make(&(struct sample){true, 0, WORD + 1}), WORD,
 	    4096);
 	for (n = 2; n <= 4096; n++) {
@@ -183,8 +173,7 @@ many_places_are_no_burden(void **state)
 	    4096));
 }
 
-static void
-where_a_copy_has_come_to(void **state)
+TEST(where_a_copy_has_come_to)
 {
 	static const struct {
 		uint64_t di, si, reached;
@@ -194,14 +183,12 @@ where_a_copy_has_come_to(void **state)
 		{WORD + 1, WORD + 3, WORD + 1}, {KERNEL, KERNEL, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(ex_group_reached(make(&(struct sample){true,
 		    0, cases[i].di, cases[i].si}), WORD, 8), cases[i].reached);
 }
 
-static void
-what_one_store_or_load_touched(void **state)
+TEST(what_one_store_or_load_touched)
 {
 	static const struct {
 		const char *function;
@@ -219,7 +206,6 @@ what_one_store_or_load_touched(void **state)
 	const struct ex_record *record = make(&(struct sample){true,
 	    .cx = WORD + 2, .kernel_ax = WORD + 4});
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t addr = 0, len = 0;
 
@@ -230,8 +216,7 @@ what_one_store_or_load_touched(void **state)
 	}
 }
 
-static void
-which_way_the_kernels_functions_go(void **state)
+TEST(which_way_the_kernels_functions_go)
 {
 	static const struct {
 		const char *function;
@@ -243,16 +228,13 @@ which_way_the_kernels_functions_go(void **state)
 		{"rep_movs_alternative", '\0'}, {"", '\0'}, {NULL, '\0'},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(ex_group_way(cases[i].function),
 		    cases[i].way);
 }
 
-static void
-the_kernels_samples_have_the_programs_pc(void **state)
+TEST(the_kernels_samples_have_the_programs_pc)
 {
-	(void)state;
 	assert_int_equal(ex_group_pc(make(&(struct sample){.pc = 5})),
 	    0x400005);
 	assert_int_equal(ex_group_pc(make(&(struct sample){true, .pc = 5,
@@ -261,18 +243,4 @@ the_kernels_samples_have_the_programs_pc(void **state)
 	assert_true(ex_group_kernel(make(&(struct sample){true})));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_of_one_access),
-		cmocka_unit_test(an_access_ends_where_it_began),
-		cmocka_unit_test(many_places_are_no_burden),
-		cmocka_unit_test(where_a_copy_has_come_to),
-		cmocka_unit_test(what_one_store_or_load_touched),
-		cmocka_unit_test(which_way_the_kernels_functions_go),
-		cmocka_unit_test(the_kernels_samples_have_the_programs_pc),
-	};
-
-	return cmocka_run_group_tests_name("sample_group", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -2,11 +2,7 @@
  * stack: backtraces of this program, named, kept once each, and with ids that
  * another run gives them too.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -104,8 +100,7 @@ assert_functions(const struct ex_stack *stack, const char *const *name,
 			    stack->frame[i].function, name[i]);
 }
 
-static void
-names_frames(void **state)
+TEST(names_frames)
 {
 	static const char *const names[] = {
 		"inlined", "trap", "nest", "nest", "thread"
@@ -113,7 +108,6 @@ names_frames(void **state)
 	const struct ex_stack *stack;
 	const struct ex_frame *frame;
 
-	(void)state;
 	catch(1);
 	stack = stack_of(0, false);
 	assert_functions(stack, names, 5);
@@ -133,12 +127,10 @@ names_frames(void **state)
 	    frame[1].line < frame[2].line && frame[2].line < frame[4].line);
 }
 
-static void
-keeps_each_once(void **state)
+TEST(keeps_each_once)
 {
 	const struct ex_stack *one, *two;
 
-	(void)state;
 	catch(1);
 	one = stack_of(0, false);
 	assert_ptr_equal(stack_of(0, false), one);
@@ -157,13 +149,11 @@ keeps_each_once(void **state)
 	assert_int_equal(two->end, EX_END_STACK);
 }
 
-static void
-shows_the_instruction(void **state)
+TEST(shows_the_instruction)
 {
 	const struct ex_stack *sampled, *before, *first;
 	const uint64_t pc = (uintptr_t)after_trap;
 
-	(void)state;
 	catch(1);
 	sampled = stack_of(0, false);
 	before = stack_of(0, true);
@@ -195,8 +185,7 @@ kernel_function(const char *name)
 	return found;
 }
 
-static void
-puts_the_kernel_first(void **state)
+TEST(puts_the_kernel_first)
 {
 	const uint64_t read = kernel_function("ksys_read");
 	static uint64_t chain[] = {
@@ -205,7 +194,6 @@ puts_the_kernel_first(void **state)
 	};
 	const struct ex_stack *user, *stack;
 
-	(void)state;
 	catch(0);
 	user = stack_of(0, false);
 	chain[1] = read + 16;
@@ -230,15 +218,13 @@ puts_the_kernel_first(void **state)
 }
 
 /* Of a recording that does not tell which kernel it was made by. */
-static void
-names_no_other_kernels_functions(void **state)
+TEST(names_no_other_kernels_functions)
 {
 	struct ex_space *recorded = ex_space_new(EX_RECORDED);
 	struct ex_stacks *store = ex_stacks_new(recorded);
 	const struct ex_sample sample = { .ip = kernel_function("ksys_read") };
 	const struct ex_stack *stack;
 
-	(void)state;
 	assert_non_null(store);
 	stack = ex_stack_of(store, ex_space_process(recorded, 1), &sample, 0,
 	    false);
@@ -280,8 +266,7 @@ child_chain(pid_t child)
 }
 
 /* A forked child has its parent's code at its parent's addresses. */
-static void
-shares_stacks_between_processes(void **state)
+TEST(shares_stacks_between_processes)
 {
 	const pid_t child = 1 << 30;
 	const struct ex_record fork = {
@@ -290,7 +275,6 @@ shares_stacks_between_processes(void **state)
 	};
 	const struct ex_stack *parents, *before, *after;
 
-	(void)state;
 	catch(1);
 	parents = stack_of(0, false);
 	ex_space_learn(space, &fork);
@@ -309,13 +293,11 @@ shares_stacks_between_processes(void **state)
 
 /* The same places at other addresses have the same id, and can be told apart;
    the first of them again is itself. */
-static void
-numbers_those_of_one_id(void **state)
+TEST(numbers_those_of_one_id)
 {
 	enum { PROCESSES = 3, PAGE = 4096 };
 	const struct ex_stack *stack[PROCESSES];
 
-	(void)state;
 	for (unsigned i = 0; i < 2 * PROCESSES; i++) {
 		const pid_t pid = (1 << 29) + (pid_t)(i % PROCESSES);
 		const uint64_t start = UINT64_C(1) << (40 + i % PROCESSES);
@@ -342,8 +324,7 @@ numbers_those_of_one_id(void **state)
 	}
 }
 
-static void
-tells_ends_apart(void **state)
+TEST(tells_ends_apart)
 {
 	static const uint64_t chain[] = { PERF_CONTEXT_USER, 0x5000 };
 	const struct ex_sample chained = {
@@ -355,7 +336,6 @@ tells_ends_apart(void **state)
 	};
 	const struct ex_stack *one, *other;
 
-	(void)state;
 	one = ex_stack_of(stacks, process, &chained, 0, false);
 	other = ex_stack_of(stacks, process, &compat, 0, false);
 	assert_true(one->n == 1 && other->n == 1);
@@ -366,14 +346,12 @@ tells_ends_apart(void **state)
 }
 
 /* A process that keeps changing its code: no key is good for long. */
-static void
-stands_many_generations(void **state)
+TEST(stands_many_generations)
 {
 	const uint64_t start = UINT64_C(1) << 40, pages = 70000;
 	const struct ex_stack *stack;
 	uint64_t i, generation;
 
-	(void)state;
 	catch(1);
 	stack = stack_of(0, false);
 	learn_mapping(getpid(), start, pages, "/no/such/file");
@@ -398,15 +376,13 @@ chain_stack(uint64_t *chain, unsigned n, unsigned number)
 	return ex_stack_of(stacks, process, &sample, 0, false);
 }
 
-static void
-keeps_many(void **state)
+TEST(keeps_many)
 {
 	const unsigned many = 100000;
 	const struct ex_stack **stack = calloc(many, sizeof(stack[0]));
 	uint64_t chain[12] = { 0 };
 	unsigned i, base;
 
-	(void)state;
 	assert_non_null(stack);
 	for (i = 0; i < many; i++) {
 		stack[i] = chain_stack(chain, 10, i);
@@ -423,13 +399,11 @@ keeps_many(void **state)
 	free(stack);
 }
 
-static void
-has_no_frames_of_nothing(void **state)
+TEST(has_no_frames_of_nothing)
 {
 	const struct ex_sample sample = { .ip = 0 };
 	const struct ex_stack *stack;
 
-	(void)state;
 	stack = ex_stack_of(stacks, process, &sample, 0x1234, true);
 	assert_non_null(stack);
 	assert_int_equal(stack->n, 0);
@@ -444,13 +418,11 @@ id_here(void)
 }
 
 /* Another run, which the loader puts elsewhere. */
-static void
-gives_the_same_id_in_another_run(void **state)
+TEST(gives_the_same_id_in_another_run)
 {
 	uint64_t id = 0;
 	FILE *run;
 
-	(void)state;
 	run = popen("exec ./stack_test id", "r");
 	assert_non_null(run);
 	assert_int_equal(fscanf(run, "%" SCNx64, &id), 1);
@@ -483,21 +455,6 @@ tear_down(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_frames),
-		cmocka_unit_test(keeps_each_once),
-		cmocka_unit_test(shows_the_instruction),
-		cmocka_unit_test(puts_the_kernel_first),
-		cmocka_unit_test(names_no_other_kernels_functions),
-		cmocka_unit_test(shares_stacks_between_processes),
-		cmocka_unit_test(numbers_those_of_one_id),
-		cmocka_unit_test(tells_ends_apart),
-		cmocka_unit_test(stands_many_generations),
-		cmocka_unit_test(keeps_many),
-		cmocka_unit_test(has_no_frames_of_nothing),
-		cmocka_unit_test(gives_the_same_id_in_another_run),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "id") == 0) {
 		if (set_up(NULL) != 0)
 			return 1;
@@ -505,5 +462,5 @@ main(int argc, char **argv)
 		(void)tear_down(NULL);
 		return 0;
 	}
-	return cmocka_run_group_tests_name("stack", tests, set_up, tear_down);
+	return run_all_tests(.before_all = set_up, .after_all = tear_down);
 }

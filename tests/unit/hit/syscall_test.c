@@ -2,11 +2,7 @@
  * syscall: from a kernel sample's callchain, registers and stack to the system
  * call and its buffer.  Samples are made by hand.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <asm/perf_regs.h>
 #include <errno.h>
@@ -110,8 +106,7 @@ assert_text(const char *what, const char *is, const char *should)
 		    should == NULL ? "nothing" : should);
 }
 
-static void
-the_outermost_function_names_the_call(void **state)
+TEST_WITH(the_outermost_function_names_the_call, begin, NULL)
 {
 	static const struct {
 		const char *chain[4], *name, *work;
@@ -153,7 +148,6 @@ the_outermost_function_names_the_call(void **state)
 		    NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_syscall call;
 
@@ -170,13 +164,11 @@ the_outermost_function_names_the_call(void **state)
 	assert_null(explain().name);
 }
 
-static void
-a_number_names_the_call(void **state)
+TEST_WITH(a_number_names_the_call, begin, NULL)
 {
 	static const char *const preadv[4] = {"do_preadv"};
 	static const char *const delivery[4] = {"arch_do_signal_or_restart"};
 
-	(void)state;
 	made.sample.number = SYS_recvfrom;
 	assert_text("the call", explain().name, "recvfrom");
 	set_chain(preadv);
@@ -267,12 +259,10 @@ expect_call(size_t i, const struct ex_syscall *call)
 	assert_string_equal(call->file, "");
 }
 
-static void
-arguments_tell_the_buffer(void **state)
+TEST_WITH(arguments_tell_the_buffer, begin, NULL)
 {
 	char entry[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		const char *const chain[4] = {entry};
 		struct ex_syscall call;
@@ -287,14 +277,12 @@ arguments_tell_the_buffer(void **state)
 	}
 }
 
-static void
-arguments_of_32_bit_programs_are_others(void **state)
+TEST_WITH(arguments_of_32_bit_programs_are_others, begin, NULL)
 {
 	static const char *const old[4] = {"ksys_read", "__ia32_sys_read"};
 	static const char *const new[4] = {"ksys_read", "__x64_sys_read"};
 	struct ex_syscall call;
 
-	(void)state;
 	set_args((const uint64_t[6]){3, WORD, 64});
 	set_chain(old);
 	call = explain();
@@ -314,13 +302,11 @@ arguments_of_32_bit_programs_are_others(void **state)
 	assert_false(explain().has_bytes);
 }
 
-static void
-vectors_are_read_from_the_sampled_stack(void **state)
+TEST_WITH(vectors_are_read_from_the_sampled_stack, begin, NULL)
 {
 	static const char *const chain[4] = {"do_readv"};
 	struct ex_syscall call;
 
-	(void)state;
 	set_chain(chain);
 	set_args((const uint64_t[6]){3, SP + 16, 3});
 	made.stack.iov[1] = (struct iovec){(void *)(WORD - 100), 100};
@@ -354,15 +340,13 @@ vectors_are_read_from_the_sampled_stack(void **state)
 	assert_false(explain().has_bytes);
 }
 
-static void
-messages_have_vectors_names_and_control(void **state)
+TEST_WITH(messages_have_vectors_names_and_control, begin, NULL)
 {
 	static const char *const recvmsg[4] = {"__sys_recvmsg"};
 	static const char *const recvmmsg[4] = {"__x64_sys_recvmmsg"};
 	struct iovec iov = {(void *)WORD, 40};
 	struct ex_syscall call;
 
-	(void)state;
 	set_chain(recvmsg);
 	set_args((const uint64_t[6]){3, SP + 64, 0});
 	memcpy(&made.stack.bytes[1024], &iov, sizeof(iov));
@@ -401,12 +385,10 @@ messages_have_vectors_names_and_control(void **state)
 	assert_int_equal(call.bytes, sizeof(struct msghdr));
 }
 
-static void
-lengths_are_read_from_the_sampled_stack(void **state)
+TEST_WITH(lengths_are_read_from_the_sampled_stack, begin, NULL)
 {
 	static const char *const chain[4] = {"__x64_sys_getsockopt"};
 
-	(void)state;
 	set_chain(chain);
 	set_args((const uint64_t[6]){3, SOL_SOCKET, SO_TYPE, WORD, SP});
 	made.stack.len = 12;
@@ -417,8 +399,7 @@ lengths_are_read_from_the_sampled_stack(void **state)
 }
 
 /* This process stands still: it is the one that asks. */
-static void
-a_standing_process_is_asked(void **state)
+TEST_WITH(a_standing_process_is_asked, begin, NULL)
 {
 	static const char *const readv[4] = {"do_readv"};
 	struct iovec iov = {(void *)WORD, 24};
@@ -426,7 +407,6 @@ a_standing_process_is_asked(void **state)
 	int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct ex_syscall call;
 
-	(void)state;
 	assert_true(fd >= 0);
 	set_chain(readv);
 	set_args((const uint64_t[6]){(uint64_t)fd, (uintptr_t)&iov, 1});
@@ -480,8 +460,7 @@ __asm__(".text\n"
 extern const char after_mov[], after_xor[], after_two_ways[], after_another[],
     after_none[], after_far[], after_no_call[];
 
-static void
-code_tells_the_number(void **state)
+TEST_WITH(code_tells_the_number, begin, NULL)
 {
 	static const struct {
 		const char *pc;
@@ -494,7 +473,6 @@ code_tells_the_number(void **state)
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	struct ex_process *process;
 
-	(void)state;
 	capture_maps(space, getpid());
 	process = ex_space_process(space, getpid());
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -513,13 +491,11 @@ code_tells_the_number(void **state)
 }
 
 /* The result tells how many bytes were written. */
-static void
-a_call_that_is_done_has_a_result(void **state)
+TEST_WITH(a_call_that_is_done_has_a_result, begin, NULL)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	struct ex_syscall call;
 
-	(void)state;
 	capture_maps(space, getpid());
 	made.sample.process = ex_space_process(space, getpid());
 	made.sample.returned = true;
@@ -536,13 +512,11 @@ a_call_that_is_done_has_a_result(void **state)
 }
 
 /* Of several parts it is known from where to where they were touched. */
-static void
-a_vector_that_is_done_is_bounded_by_its_result(void **state)
+TEST_WITH(a_vector_that_is_done_is_bounded_by_its_result, begin, NULL)
 {
 	static const char *const chain[4] = {"do_readv"};
 	struct ex_syscall call;
 
-	(void)state;
 	set_chain(chain);
 	set_args((const uint64_t[6]){3, SP, 3});
 	made.stack.iov[0] = (struct iovec){(void *)(WORD - 10), 12};
@@ -566,15 +540,13 @@ a_vector_that_is_done_is_bounded_by_its_result(void **state)
 	assert_false(explain().bounded);
 }
 
-static void
-the_end_of_a_long_path_is_told(void **state)
+TEST_WITH(the_end_of_a_long_path_is_told, begin, NULL)
 {
 	static const char *const read[4] = {"ksys_read"};
 	char name[NAME_MAX + 1], path[] = "/tmp/call_test.XXXXXX";
 	struct ex_syscall call;
 	int dir, fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(path));
 	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	memset(name, 'n', sizeof(name) - 1);
@@ -595,10 +567,8 @@ the_end_of_a_long_path_is_told(void **state)
 	(void)close(dir);
 }
 
-static void
-rows_are_found_by_name_and_number(void **state)
+TEST(rows_are_found_by_name_and_number)
 {
-	(void)state;
 	assert_null(ex_syscall_row("no_such"));
 	assert_null(ex_syscall_row_number(-1));
 	assert_null(ex_syscall_row_number(100000));
@@ -616,30 +586,4 @@ rows_are_found_by_name_and_number(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_outermost_function_names_the_call,
-		    begin),
-		cmocka_unit_test_setup(a_number_names_the_call, begin),
-		cmocka_unit_test_setup(arguments_tell_the_buffer, begin),
-		cmocka_unit_test_setup(arguments_of_32_bit_programs_are_others,
-		    begin),
-		cmocka_unit_test_setup(vectors_are_read_from_the_sampled_stack,
-		    begin),
-		cmocka_unit_test_setup(
-		    a_vector_that_is_done_is_bounded_by_its_result, begin),
-		cmocka_unit_test_setup(messages_have_vectors_names_and_control,
-		    begin),
-		cmocka_unit_test_setup(lengths_are_read_from_the_sampled_stack,
-		    begin),
-		cmocka_unit_test_setup(a_standing_process_is_asked, begin),
-		cmocka_unit_test_setup(code_tells_the_number, begin),
-		cmocka_unit_test_setup(a_call_that_is_done_has_a_result, begin),
-		cmocka_unit_test_setup(the_end_of_a_long_path_is_told, begin),
-		cmocka_unit_test(rows_are_found_by_name_and_number),
-	};
-
-	return cmocka_run_group_tests_name("syscall", tests, NULL, NULL);
-}
+RUN_TESTS()

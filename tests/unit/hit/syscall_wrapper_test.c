@@ -1,14 +1,9 @@
 /* syscall_wrapper: functions' names, and the system calls that they are for. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "hit/syscall_wrapper.h"
 
-static void
-names_calls(void **state)
+TEST(names_calls)
 {
 	static const struct {
 		const char *function, *call;	/* NULL: none */
@@ -22,7 +17,6 @@ names_calls(void **state)
 		{"libc_read", NULL}, {"GI_read", NULL}, {"reader", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *call = ex_syscall_of_wrapper(names[i].function);
 
@@ -33,12 +27,4 @@ names_calls(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_calls),
-	};
-
-	return cmocka_run_group_tests_name("syscall_wrapper", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,16 +1,11 @@
 /*
  * value: bytes that are known, as numbers.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "hit/value.h"
 
-static void
-knows_what_is_known(void **state)
+TEST(knows_what_is_known)
 {
 	static const struct {
 		uint32_t known;
@@ -27,7 +22,6 @@ knows_what_is_known(void **state)
 		{UINT32_MAX, 1, UINT32_MAX, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct ex_value value = {.known = cases[i].known};
 
@@ -37,15 +31,13 @@ knows_what_is_known(void **state)
 	}
 }
 
-static void
-is_a_number(void **state)
+TEST(is_a_number)
 {
 	const struct ex_value value = {
 		.byte = {1, 2, 3, 4, 5, 6, 7, 8, 9, [31] = 0xff},
 		.known = UINT32_MAX,
 	};
 
-	(void)state;
 	assert_int_equal(ex_value_number(&value, 0, 1), 1);
 	assert_int_equal(ex_value_number(&value, 0, 2), 0x201);
 	assert_int_equal(ex_value_number(&value, 1, 8), 0x0908070605040302);
@@ -53,10 +45,8 @@ is_a_number(void **state)
 	assert_int_equal(ex_value_number(&value, 0, 0), 0);
 }
 
-static void
-has_words_for_its_source(void **state)
+TEST(has_words_for_its_source)
 {
-	(void)state;
 	assert_null(ex_value_source_text(EX_VALUE_UNKNOWN));
 	assert_string_equal(ex_value_source_text(EX_VALUE_REGISTER),
 	    "register");
@@ -68,14 +58,4 @@ has_words_for_its_source(void **state)
 	assert_string_equal(ex_value_source_text(EX_VALUE_LATER), "later");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_what_is_known),
-		cmocka_unit_test(is_a_number),
-		cmocka_unit_test(has_words_for_its_source),
-	};
-
-	return cmocka_run_group_tests_name("value", tests, NULL, NULL);
-}
+RUN_TESTS()

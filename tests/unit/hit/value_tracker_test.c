@@ -2,11 +2,7 @@
  * value_tracker: which old values are known, and which new ones follow from them, by
  * the order of hits and what is read of memory.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -174,8 +170,7 @@ tear_down(void **state)
 
 /* Who jumped found the address of where he went.  A stop's word counts, as does
    what an ordered hit left. */
-static void
-tells_a_store_from_a_jump(void **state)
+TEST(tells_a_store_from_a_jump)
 {
 	static const struct made before = {1000, 1, 0, STORE, 5, UNKNOWN, 5};
 	static const struct made then = {1010, 1, 0, STORE, 6, 5, 6};
@@ -199,7 +194,6 @@ tells_a_store_from_a_jump(void **state)
 		{false, true, 5, EX_AMBIGUOUS, 5, 6, EX_VALUE_STOP},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&recorded);
 		if (cases[i].before)
@@ -310,10 +304,8 @@ static const struct scenario {
 	    {1020, 1, 0, ADD, 1, 5, 6}}},
 };
 
-static void
-tracks_by_order(void **state)
+TEST(tracks_by_order)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		const struct scenario *s = &scenarios[i];
 		unsigned n = 0;
@@ -327,13 +319,11 @@ tracks_by_order(void **state)
 }
 
 /* Flags that contradict say that what was tracked is wrong. */
-static void
-believes_flags(void **state)
+TEST(believes_flags)
 {
 	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made add = {1010, 1, 0, ADD, 1, 0, 0};
 
-	(void)state;
 	begin(&recorded);
 	put(0, &store);
 	make(&hits[1], &add, &watch);
@@ -344,12 +334,10 @@ believes_flags(void **state)
 	expect("add", 1, UNKNOWN, UNKNOWN);
 }
 
-static void
-waits_until_it_is_settled(void **state)
+TEST(waits_until_it_is_settled)
 {
 	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
 
-	(void)state;
 	begin(&recorded);
 	put(0, &store);
 	assert_false(ex_tracker_settled(tracker, &tentative[0], 0));
@@ -370,8 +358,7 @@ waits_until_it_is_settled(void **state)
 }
 
 /* Times tell nothing then: only what is said to be in order is. */
-static void
-tracks_at_once(void **state)
+TEST(tracks_at_once)
 {
 	static const struct {
 		struct made hit;
@@ -390,7 +377,6 @@ tracks_at_once(void **state)
 	};
 	const struct ex_value_options *const values[] = {&at_once, &in_order};
 
-	(void)state;
 	for (size_t v = 0; v < 2; v++) {
 		begin(values[v]);
 		memory.readable = 8;
@@ -414,13 +400,11 @@ tracks_at_once(void **state)
 	tracker = NULL;
 }
 
-static void
-keeps_to_one_process(void **state)
+TEST(keeps_to_one_process)
 {
 	static const struct made a = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made b = {1010, 1, 0, STORE, 6, 0, 0};
 
-	(void)state;
 	begin(&recorded);
 	put(0, &a);
 	make(&hits[1], &b, &watch);
@@ -432,8 +416,7 @@ keeps_to_one_process(void **state)
 
 /* --- who writes unseen --- */
 
-static void
-knows_no_unseen_writers(void **state)
+TEST(knows_no_unseen_writers)
 {
 	static const struct made hit[] = {
 		{1000, 1, 0, STORE, 5, UNKNOWN, 5},
@@ -443,7 +426,6 @@ knows_no_unseen_writers(void **state)
 	};
 	const uint8_t bytes[8] = {4};
 
-	(void)state;
 	begin(&recorded);
 	ex_tracker_unseen(tracker, &watch);
 	ex_tracker_known(tracker, &watch, 10, bytes, 8, 0);
@@ -464,8 +446,7 @@ shares(pid_t tid, pid_t child)
 }
 
 /* From a child's birth until it certainly has not its parent's memory. */
-static void
-knows_of_children(void **state)
+TEST(knows_of_children)
 {
 	static const struct ex_value_options alone = {.read = read_memory,
 	    .now = now,
@@ -489,7 +470,6 @@ knows_of_children(void **state)
 	const struct ex_record child = {.type = PERF_RECORD_FORK,
 	    .task = {.pid = 20, .ppid = 10, .tid = 20, .ptid = 12}};
 
-	(void)state;
 	for (size_t v = 0; v < 3; v++) {
 		begin(values[v]);
 		shared = true;
@@ -511,14 +491,12 @@ knows_of_children(void **state)
 	}
 }
 
-static void
-forgets(void **state)
+TEST(forgets)
 {
 	static const struct made a = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made b = {1010, 1, 0, STORE, 6, 0, 0};
 	static const struct made c = {1020, 1, 0, STORE, 7, 0, 0};
 
-	(void)state;
 	begin(&recorded);
 	put(0, &a);
 	put(1, &b);
@@ -541,8 +519,7 @@ forgets(void **state)
 
 /* A store somewhere about a watch of 32 bytes, all of which are 0xff before:
    what is known after it. */
-static void
-knows_the_bytes_that_overlap(void **state)
+TEST(knows_the_bytes_that_overlap)
 {
 	static const struct {
 		int64_t from;		/* of the store, from the watch on */
@@ -562,7 +539,6 @@ knows_the_bytes_that_overlap(void **state)
 	static const struct made load = {1010, 1, 0, VECTOR, 0, 0, 0};
 	uint8_t ones[32];
 
-	(void)state;
 	memset(ones, 0xff, sizeof(ones));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit *hit = &hits[0];
@@ -597,15 +573,13 @@ knows_the_bytes_that_overlap(void **state)
 	}
 }
 
-static void
-tells_what_is_unchanged(void **state)
+TEST(tells_what_is_unchanged)
 {
 	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made again = {1010, 1, 0, STORE, 5, 0, 0};
 	static const struct made other = {1020, 1, 0, STORE, 0x105, 0, 0};
 	static const struct made load = {1030, 1, 0, LOAD, 0x105, 0, 0};
 
-	(void)state;
 	begin(&recorded);
 	put(0, &store);
 	put(1, &again);
@@ -622,8 +596,7 @@ tells_what_is_unchanged(void **state)
 
 /* --- what was there before, and memory --- */
 
-static void
-begins_with_what_there_was(void **state)
+TEST(begins_with_what_there_was)
 {
 	static const struct {
 		uint64_t read, hit;	/* us */
@@ -634,7 +607,6 @@ begins_with_what_there_was(void **state)
 	};
 	const uint64_t three = 3;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&recorded);
 		ex_tracker_known(tracker, &watch, 10,
@@ -645,8 +617,7 @@ begins_with_what_there_was(void **state)
 }
 
 /* A vector store, what is read after it, and the next hit. */
-static void
-reads_what_nothing_tells(void **state)
+TEST(reads_what_nothing_tells)
 {
 	static const struct {
 		uint64_t read, next;	/* us; the store is at 1000 */
@@ -662,7 +633,6 @@ reads_what_nothing_tells(void **state)
 		{1500, 5000, -1, UNKNOWN, UNKNOWN},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		begin(&live);
 		memory.byte[0] = 9;
@@ -687,10 +657,8 @@ reads_what_nothing_tells(void **state)
 }
 
 /* Once for the last hit, however many there were, and only if it is of use. */
-static void
-reads_little(void **state)
+TEST(reads_little)
 {
-	(void)state;
 	begin(&live);
 	memory.readable = 8;
 	memory.now = 2 * MS;
@@ -707,8 +675,7 @@ reads_little(void **state)
 
 /* --- stops --- */
 
-static void
-believes_a_stop(void **state)
+TEST(believes_a_stop)
 {
 	static const struct {
 		uint16_t flags;
@@ -733,7 +700,6 @@ believes_a_stop(void **state)
 		    EX_VALUE_UNKNOWN},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct wp_stop_value stop = {
 			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
@@ -753,8 +719,7 @@ believes_a_stop(void **state)
 /* Two samples of one access, the second with a value; between them memory may
    be read.  Before it there was another hit of this thread, and perhaps others
    that nobody has told yet. */
-static void
-joins_a_stop(void **state)
+TEST(joins_a_stop)
 {
 	static const struct {
 		uint16_t flags;
@@ -770,7 +735,6 @@ joins_a_stop(void **state)
 		{0, STORE, false, UNKNOWN, 5, EX_VALUE_REGISTER},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct wp_stop_value stop = {
 			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
@@ -797,32 +761,4 @@ joins_a_stop(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(tells_a_store_from_a_jump,
-		    tear_down),
-		cmocka_unit_test_teardown(tracks_by_order, tear_down),
-		cmocka_unit_test_teardown(believes_flags, tear_down),
-		cmocka_unit_test_teardown(waits_until_it_is_settled,
-		    tear_down),
-		cmocka_unit_test_teardown(tracks_at_once, tear_down),
-		cmocka_unit_test_teardown(keeps_to_one_process, tear_down),
-		cmocka_unit_test_teardown(knows_no_unseen_writers, tear_down),
-		cmocka_unit_test_teardown(knows_of_children, tear_down),
-		cmocka_unit_test_teardown(forgets, tear_down),
-		cmocka_unit_test_teardown(knows_the_bytes_that_overlap,
-		    tear_down),
-		cmocka_unit_test_teardown(tells_what_is_unchanged, tear_down),
-		cmocka_unit_test_teardown(begins_with_what_there_was,
-		    tear_down),
-		cmocka_unit_test_teardown(reads_what_nothing_tells,
-		    tear_down),
-		cmocka_unit_test_teardown(reads_little, tear_down),
-		cmocka_unit_test_teardown(believes_a_stop, tear_down),
-		cmocka_unit_test_teardown(joins_a_stop, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("value_tracker", tests, NULL, NULL);
-}
+RUN_TESTS(.after_each = tear_down)

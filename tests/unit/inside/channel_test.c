@@ -4,11 +4,7 @@
  * The helper is a child of the test, the program the test itself.  What it
  * explains is a number that the program puts into nth; the reply is that.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +17,6 @@
 
 #include "handler/channel.h"
 #include "child.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { WRITERS = 6, EACH = 500, LONG = 60 * 1000 };
 
@@ -156,13 +150,11 @@ hit(unsigned writer, uint64_t nth, uint32_t flags)
 	return same;
 }
 
-static void
-what_is_no_channel_is_refused(void **state)
+TEST_WITH(what_is_no_channel_is_refused, setup, teardown)
 {
 	struct wp_channel *other;
 	int fd;
 
-	(void)state;
 	assert_int_equal(wp_channel_map(-1, &other), -EPROTO);
 	/* of the right size, but it could shrink */
 	fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -190,15 +182,13 @@ what_is_no_channel_is_refused(void **state)
 	wp_channel_unmap(other);
 }
 
-static void
-the_memory_stays_as_it_is(void **state)
+TEST_WITH(the_memory_stays_as_it_is, setup, teardown)
 {
 	static const struct { uint32_t asked, has; } stacks[] = {
 		{0, 0}, {8192, 8192}, {8191, 8184}, {16384, 16384},
 		{16385, 16384}, {UINT32_MAX, 16384},
 	};
 
-	(void)state;
 	assert_int_equal(ftruncate(memory, 0), -1);
 	assert_int_equal(errno, EPERM);
 	assert_int_equal(fcntl(memory, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
@@ -215,13 +205,11 @@ the_memory_stays_as_it_is(void **state)
 
 /* identifier, ip, pid and tid, time, addr, cpu; registers and their abi; the
    stack's size, the stack, and how much of it there is. */
-static void
-a_cell_has_room_for_the_longest_record(void **state)
+TEST_WITH(a_cell_has_room_for_the_longest_record, setup, teardown)
 {
 	struct perf_event_attr attr;
 	size_t size;
 
-	(void)state;
 	wp_channel_attr(&attr);
 	assert_int_equal(attr.sample_stack_user, WP_STACK_MAX);
 	assert_int_equal(attr.sample_type & (PERF_SAMPLE_CALLCHAIN |
@@ -246,13 +234,11 @@ write_hits(void *arg)
 	return NULL;
 }
 
-static void
-every_hit_comes_once_and_in_order(void **state)
+TEST_WITH(every_hit_comes_once_and_in_order, setup, teardown)
 {
 	pthread_t thread[WRITERS];
 	void *failed;
 
-	(void)state;
 	/* tickets come round on the way */
 	channel->ticket = channel->served = (uint32_t)-(WRITERS * EACH / 2);
 	for (uint32_t i = channel->ticket; i != channel->ticket + WP_CELLS; i++)
@@ -273,13 +259,11 @@ every_hit_comes_once_and_in_order(void **state)
 }
 
 /* More than there are cells, and nobody reads. */
-static void
-when_all_is_full_writers_wait(void **state)
+TEST_WITH(when_all_is_full_writers_wait, setup, teardown)
 {
 	pthread_t thread;
 	void *failed;
 
-	(void)state;
 	shared->deaf = true;
 	start_helper();
 	assert_int_equal(pthread_create(&thread, NULL, write_hits, (void *)0),
@@ -298,15 +282,13 @@ when_all_is_full_writers_wait(void **state)
 }
 
 /* The cell of a reply is not used again before that was read. */
-static void
-a_reply_is_kept_until_it_is_read(void **state)
+TEST_WITH(a_reply_is_kept_until_it_is_read, setup, teardown)
 {
 	struct wp_cell *cell;
 	pthread_t thread;
 	uint32_t ticket;
 	void *failed;
 
-	(void)state;
 	start_helper();
 	cell = post(2, 0, WP_CELL_REPLY, &ticket);
 	assert_true(wp_channel_wait(channel, cell, ticket));
@@ -325,10 +307,8 @@ a_reply_is_kept_until_it_is_read(void **state)
 	assert_int_equal(shared->wrong, 0);
 }
 
-static void
-requests_are_answered(void **state)
+TEST_WITH(requests_are_answered, setup, teardown)
 {
-	(void)state;
 	start_helper();
 	for (int i = 0; i < 100; i++) {
 		channel->request.tid = i - 50;
@@ -340,13 +320,11 @@ requests_are_answered(void **state)
 }
 
 /* If the helper slept over it, this would take a minute. */
-static void
-a_bell_before_sleep_is_heard(void **state)
+TEST_WITH(a_bell_before_sleep_is_heard, setup, teardown)
 {
 	uint64_t began = now_ns();
 	uint32_t heard = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		wp_channel_ring(channel);
 		wp_channel_sleep(channel, &heard, LONG);
@@ -355,12 +333,10 @@ a_bell_before_sleep_is_heard(void **state)
 	assert_int_equal(heard, 1000);
 }
 
-static void
-without_a_helper_nothing_waits(void **state)
+TEST_WITH(without_a_helper_nothing_waits, setup, teardown)
 {
 	uint32_t ticket;
 
-	(void)state;
 	assert_false(wp_channel_alive(channel));
 	assert_null(wp_channel_take(channel, &ticket));
 	assert_int_equal(wp_channel_ask(channel), -EPIPE);
@@ -392,8 +368,7 @@ wait_for_first(void *arg)
 	    0);
 }
 
-static void
-whoever_waits_learns_that_the_helper_died(void **state)
+TEST_WITH(whoever_waits_learns_that_the_helper_died, setup, teardown)
 {
 	static const struct {
 		void *(*fn)(void *);
@@ -403,7 +378,6 @@ whoever_waits_learns_that_the_helper_died(void **state)
 	};
 	pthread_t thread[COUNT(waiters)];
 
-	(void)state;
 	shared->deaf = true;
 	start_helper();
 	for (unsigned i = 0; i < WP_CELLS; i++)
@@ -433,12 +407,10 @@ serve_and_end(void *arg)
 	return arg;
 }
 
-static void
-a_helper_is_a_thread(void **state)
+TEST_WITH(a_helper_is_a_thread, setup, teardown)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, serve_and_end, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_not_equal(channel->ready, 0);
@@ -455,10 +427,8 @@ post_in_child(void *arg)
 		_exit(1);
 }
 
-static void
-a_child_of_the_program_has_no_helper(void **state)
+TEST_WITH(a_child_of_the_program_has_no_helper, setup, teardown)
 {
-	(void)state;
 	start_helper();
 	assert_int_equal(child_wait(child_start(post_in_child, NULL)), 0);
 	assert_true(hit(0, 0, WP_CELL_WAITS));
@@ -468,13 +438,11 @@ a_child_of_the_program_has_no_helper(void **state)
 
 /* After execve(2), what threads had begun in the former image is not finished,
    and yet the queue goes on. */
-static void
-what_execve_left_is_cleared_away(void **state)
+TEST_WITH(what_execve_left_is_cleared_away, setup, teardown)
 {
 	struct wp_cell *cell;
 	uint32_t ticket;
 
-	(void)state;
 	start_helper();
 	cell = post(0, 0, WP_CELL_REPLY, &ticket);	/* not read */
 	assert_true(wp_channel_wait(channel, cell, ticket));
@@ -499,14 +467,12 @@ what_execve_left_is_cleared_away(void **state)
 }
 
 /* The program died while one thread was filling its cell. */
-static void
-what_a_dead_program_filled_is_served(void **state)
+TEST_WITH(what_a_dead_program_filled_is_served, setup, teardown)
 {
 	struct wp_cell *cell;
 	uint32_t ticket;
 	uint64_t nth = 0;
 
-	(void)state;
 	wp_channel_serve(channel);
 	for (unsigned i = 0; i < 12; i++)
 		if (i % 3 == 0)
@@ -539,35 +505,14 @@ make_small(void *unused)
 	    sigismember(&pending, SIGXFSZ) == 0 ? 0 : 1);
 }
 
-static void
-files_that_may_not_grow(void **state)
+TEST(files_that_may_not_grow)
 {
-	(void)state;
 	assert_int_equal(child_wait(child_start(make_small, NULL)), 0);
 }
 
 int
 main(void)
 {
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_no_channel_is_refused),
-		TEST(the_memory_stays_as_it_is),
-		TEST(a_cell_has_room_for_the_longest_record),
-		TEST(every_hit_comes_once_and_in_order),
-		TEST(when_all_is_full_writers_wait),
-		TEST(a_reply_is_kept_until_it_is_read),
-		TEST(requests_are_answered),
-		TEST(a_bell_before_sleep_is_heard),
-		TEST(without_a_helper_nothing_waits),
-		TEST(whoever_waits_learns_that_the_helper_died),
-		TEST(a_helper_is_a_thread),
-		TEST(a_child_of_the_program_has_no_helper),
-		TEST(what_execve_left_is_cleared_away),
-		TEST(what_a_dead_program_filled_is_served),
-		cmocka_unit_test(files_that_may_not_grow),
-	};
-
 	shared = shared_memory(sizeof(*shared));
-	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -5,11 +5,7 @@
  * test's own executable, which serves the channel and answers what it finds
  * itself to be; HELPER_DOES tells it to fail.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +25,6 @@
 #include "inside/helper.h"
 #include "inside/table.h"
 #include "inside/delivery.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static struct shared {
 	volatile pid_t helper, other;	/* of helpers that were started */
@@ -274,8 +268,7 @@ unnoticed(void *arg)
 	CHECK(kill(shared->helper, 0) == 0);
 }
 
-static void
-a_program_cannot_notice_its_helper(void **state)
+TEST(a_program_cannot_notice_its_helper)
 {
 	for (size_t i = 0; i < COUNT(scenes); i++) {
 		(void)begin(state);
@@ -303,8 +296,7 @@ look_at_helper(void *arg)
 	CHECK(strcmp(ask_look(), expected) == 0);
 }
 
-static void
-a_helper_begins_as_new(void **state)
+TEST(a_helper_begins_as_new)
 {
 	for (size_t i = 0; i < COUNT(scenes); i++) {
 		(void)begin(state);
@@ -358,8 +350,7 @@ fail_to_start(void *arg)
 	wp_watches_unlock();
 }
 
-static void
-a_helper_that_cannot_be_started_has_a_cause(void **state)
+TEST(a_helper_that_cannot_be_started_has_a_cause)
 {
 	for (size_t i = 0; i < COUNT(failures); i++) {
 		(void)begin(state);
@@ -388,10 +379,8 @@ ask_in_vain(void *arg)
 	wp_watches_unlock();
 }
 
-static void
-a_refusal_has_the_helpers_words(void **state)
+TEST(a_refusal_has_the_helpers_words)
 {
-	(void)state;
 	program_and_helpers(ask_in_vain, NULL);
 }
 
@@ -412,10 +401,8 @@ lose_helper(void *arg)
 	wp_watches_unlock();
 }
 
-static void
-the_death_of_a_helper_is_noticed(void **state)
+TEST(the_death_of_a_helper_is_noticed)
 {
-	(void)state;
 	program_and_helpers(lose_helper, NULL);
 }
 
@@ -446,10 +433,8 @@ fork_with_helper(void *arg)
 	(void)ask_look();
 }
 
-static void
-a_child_has_a_helper_of_its_own(void **state)
+TEST(a_child_has_a_helper_of_its_own)
 {
-	(void)state;
 	program_and_helpers(fork_with_helper, NULL);
 }
 
@@ -482,10 +467,8 @@ start_in_thread(void *arg)
 	(void)ask_look();
 }
 
-static void
-a_cancelled_thread_starts_it_whole(void **state)
+TEST(a_cancelled_thread_starts_it_whole)
 {
-	(void)state;
 	program_and_helpers(start_in_thread, NULL);
 }
 
@@ -534,14 +517,12 @@ join_given(void *arg)
 	shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
 }
 
-static void
-a_given_channel_is_joined_by_one_process(void **state)
+TEST(a_given_channel_is_joined_by_one_process)
 {
 	char path[64];
 	int fd = wp_channel_make(WP_STACK_USUAL);
 	pid_t given;
 
-	(void)state;
 	assert_true(fd >= 0);
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
 	given = child_start(serve_given, &fd);
@@ -570,10 +551,8 @@ join_nothing(void *arg)
 	CHECK(atomic_load(&wp_inside.channel) == NULL);
 }
 
-static void
-what_is_no_channel_is_not_joined(void **state)
+TEST(what_is_no_channel_is_not_joined)
 {
-	(void)state;
 	program_and_helpers(join_nothing, NULL);
 }
 
@@ -624,10 +603,8 @@ tell(void *arg)
 	wp_watches_unlock();
 }
 
-static void
-the_helper_is_told_of_watches(void **state)
+TEST(the_helper_is_told_of_watches)
 {
-	(void)state;
 	program_and_helpers(tell, NULL);
 }
 
@@ -649,8 +626,7 @@ stack_setting(void *arg)
 	CHECK(atomic_load(&wp_inside.channel)->stack == cases[i].bytes);
 }
 
-static void
-the_size_of_stacks_is_a_setting(void **state)
+TEST(the_size_of_stacks_is_a_setting)
 {
 	for (uintptr_t i = 0; i == 0 || shared->ready; i++) {
 		(void)begin(state);
@@ -661,22 +637,6 @@ the_size_of_stacks_is_a_setting(void **state)
 int
 main(int argc, char **argv)
 {
-#define TEST(fn)							\
-	cmocka_unit_test_setup_teardown(fn, begin, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(a_program_cannot_notice_its_helper),
-		TEST(a_helper_begins_as_new),
-		TEST(a_helper_that_cannot_be_started_has_a_cause),
-		TEST(a_refusal_has_the_helpers_words),
-		TEST(the_death_of_a_helper_is_noticed),
-		TEST(a_child_has_a_helper_of_its_own),
-		TEST(a_cancelled_thread_starts_it_whole),
-		TEST(a_given_channel_is_joined_by_one_process),
-		TEST(what_is_no_channel_is_not_joined),
-		TEST(the_helper_is_told_of_watches),
-		TEST(the_size_of_stacks_is_a_setting),
-	};
-
 	if (argc == 2 && strcmp(argv[1], "helper") == 0)
 		return be_helper();
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
@@ -684,5 +644,5 @@ main(int argc, char **argv)
 		return 1;
 	(void)argv;
 	shared = shared_memory(sizeof(*shared));
-	return cmocka_run_group_tests_name("helper", tests, NULL, NULL);
+	return run_all_tests(.before_each = begin, .after_each = children_end);
 }

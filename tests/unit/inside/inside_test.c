@@ -1,9 +1,5 @@
 /* Tests of inside: attributes that make no sense, before anything is armed. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -48,10 +44,8 @@ static const struct refused {
 	{"a period beyond all", ATTR(.period = UINT64_MAX), "period"},
 };
 
-static void
-attributes_that_make_no_sense(void **state)
+TEST(attributes_that_make_no_sense)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		struct wp_watch *w = (void *)&word;
 		int err = wp_open(&refused[i].attr, &w);
@@ -65,13 +59,11 @@ attributes_that_make_no_sense(void **state)
 }
 
 /* An older program's struct ends earlier: what stands behind it is not ours. */
-static void
-older_attributes_are_shorter(void **state)
+TEST(older_attributes_are_shorter)
 {
 	struct wp_attr attr = EMPTY(offsetof(struct wp_attr, action));
 	struct wp_watch *w;
 
-	(void)state;
 	attr.action = 8;
 	attr.flags = ~0u;
 	assert_int_equal(wp_open(&attr, &w), -EINVAL);
@@ -79,8 +71,7 @@ older_attributes_are_shorter(void **state)
 }
 
 /* A newer one's ends later: if nothing stands there it is understood. */
-static void
-newer_attributes_are_longer(void **state)
+TEST(newer_attributes_are_longer)
 {
 	struct {
 		struct wp_attr known;
@@ -88,7 +79,6 @@ newer_attributes_are_longer(void **state)
 	} attr = {EMPTY(sizeof(attr)), 0};
 	struct wp_watch *w;
 
-	(void)state;
 	assert_int_equal(wp_open(&attr.known, &w), -EINVAL);
 	assert_non_null(strstr(wp_cause(), "len is 0"));
 	attr.unknown = 1ull << 63;
@@ -106,15 +96,13 @@ ask_cause(void *arg)
 	return (void *)(uintptr_t)wp_cause();
 }
 
-static void
-a_cause_is_the_threads_own(void **state)
+TEST(a_cause_is_the_threads_own)
 {
 	struct wp_attr attr = EMPTY(sizeof(attr));
 	struct wp_watch *w;
 	pthread_t thread;
 	void *other;
 
-	(void)state;
 	assert_int_equal(wp_open(&attr, &w), -EINVAL);
 	assert_int_equal(pthread_create(&thread, NULL, ask_cause, NULL), 0);
 	assert_int_equal(pthread_join(thread, &other), 0);
@@ -122,12 +110,10 @@ a_cause_is_the_threads_own(void **state)
 	assert_string_not_equal(wp_cause(), "no error");
 }
 
-static void
-there_need_not_be_a_watch(void **state)
+TEST(there_need_not_be_a_watch)
 {
 	uint64_t count;
 
-	(void)state;
 	wp_close(NULL);
 	/* an entry that nobody has opened */
 	assert_int_equal(wp_enable(&wp_inside.watch[0]), -EINVAL);
@@ -138,16 +124,4 @@ there_need_not_be_a_watch(void **state)
 	wp_close(&wp_inside.watch[0]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attributes_that_make_no_sense),
-		cmocka_unit_test(older_attributes_are_shorter),
-		cmocka_unit_test(newer_attributes_are_longer),
-		cmocka_unit_test(a_cause_is_the_threads_own),
-		cmocka_unit_test(there_need_not_be_a_watch),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* place: the source line in a report's text. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -50,12 +46,10 @@ static const struct {
 	{"     stack truncated\n", "", "", 0},
 };
 
-static void
-the_innermost_source_line(void **state)
+TEST(the_innermost_source_line)
 {
 	struct wp_place place;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
 		memset(&place, 0x55, sizeof(place));
 		wp_report_place(reports[i].text, &place);
@@ -65,13 +59,11 @@ the_innermost_source_line(void **state)
 	}
 }
 
-static void
-long_names_are_cut(void **state)
+TEST(long_names_are_cut)
 {
 	char text[2048] = "     0  ";
 	struct wp_place place;
 
-	(void)state;
 	memset(text + strlen(text), 'f', 500);
 	(void)strcat(text, "  ");
 	memset(text + strlen(text), 'p', 1000);
@@ -84,13 +76,4 @@ long_names_are_cut(void **state)
 	assert_int_equal(strlen(place.file), sizeof(place.file) - 1);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_innermost_source_line),
-		cmocka_unit_test(long_names_are_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

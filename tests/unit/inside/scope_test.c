@@ -2,11 +2,7 @@
  * scope: blocks are left, however they are left.  Permits show it without a
  * breakpoint: they are a list, which must be as it was.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -56,12 +52,10 @@ expect_outside(void)
 	assert_int_equal(depth(NULL), 0);
 }
 
-static void
-blocks_nest(void **state)
+TEST(blocks_nest)
 {
 	unsigned times = 0;
 
-	(void)state;
 	WP_PERMIT(x) {
 		assert_int_equal(depth(&x), 1);
 		WP_PERMIT(y) WP_PERMIT(x) {
@@ -85,12 +79,10 @@ leave_by_return(int n)
 	return (int)depth(NULL);
 }
 
-static void
-break_continue_goto_and_return(void **state)
+TEST(break_continue_goto_and_return)
 {
 	unsigned rounds = 0;
 
-	(void)state;
 	assert_int_equal(leave_by_return(1), 2);
 	expect_outside();
 	assert_int_equal(leave_by_return(0), 0);
@@ -113,12 +105,10 @@ out:
 	expect_outside();
 }
 
-static void
-the_argument_is_evaluated_once(void **state)
+TEST(the_argument_is_evaluated_once)
 {
 	int table[4], i = 0;
 
-	(void)state;
 	WP_PERMIT(table[i++])
 		assert_int_equal(depth(&table[0]), 1);
 	assert_int_equal(i, 1);
@@ -126,10 +116,8 @@ the_argument_is_evaluated_once(void **state)
 }
 
 /* Whether a block is entered a million times on the same stack. */
-static void
-a_block_gives_its_place_back(void **state)
+TEST(a_block_gives_its_place_back)
 {
-	(void)state;
 	for (volatile unsigned i = 0; i < 1000000; i++)
 		WP_PERMIT(x)
 			if (i % 2 == 0)
@@ -144,10 +132,8 @@ jump_out(void)
 		longjmp(outside, 1);
 }
 
-static void
-longjmp_to_another_function(void **state)
+TEST(longjmp_to_another_function)
 {
-	(void)state;
 	if (setjmp(outside) == 0) {
 		WP_PERMIT(y)
 			jump_out();
@@ -155,12 +141,10 @@ longjmp_to_another_function(void **state)
 	expect_outside();
 }
 
-static void
-longjmp_to_the_same_function(void **state)
+TEST(longjmp_to_the_same_function)
 {
 	volatile unsigned n = 0;
 
-	(void)state;
 	if (setjmp(outside) == 0) {
 		WP_PERMIT(x) WP_PERMIT(y) {
 			n = depth(&y);
@@ -171,10 +155,8 @@ longjmp_to_the_same_function(void **state)
 	expect_outside();
 }
 
-static void
-longjmp_inside_a_block_does_not_leave_it(void **state)
+TEST(longjmp_inside_a_block_does_not_leave_it)
 {
-	(void)state;
 	WP_PERMIT(x) {
 		if (setjmp(outside) == 0) {
 			WP_PERMIT(y)
@@ -245,12 +227,10 @@ is_cancelled(void *unused)
 	return run_and_look(wait_in_a_block);
 }
 
-static void
-a_thread_ends_in_a_block(void **state)
+TEST(a_thread_ends_in_a_block)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, ends, NULL), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(left_over, 0);
@@ -295,12 +275,10 @@ run_coroutines(void *unused)
 	pthread_exit(NULL);
 }
 
-static void
-coroutines_leave_in_any_order(void **state)
+TEST(coroutines_leave_in_any_order)
 {
 	pthread_t thread;
 
-	(void)state;
 	left_over = 99;
 	assert_int_equal(pthread_create(&thread, NULL, run_coroutines, NULL),
 	    0);
@@ -308,12 +286,10 @@ coroutines_leave_in_any_order(void **state)
 	assert_int_equal(left_over, 0);
 }
 
-static void
-a_scope_is_left_once(void **state)
+TEST(a_scope_is_left_once)
 {
 	struct wp_scope first = {.state = 0}, second = {.state = 0};
 
-	(void)state;
 	assert_ptr_equal(wp_scope_permit(&first, &x, sizeof(x)), &first);
 	assert_ptr_equal(wp_scope_permit(&second, &y, sizeof(y)), &second);
 	assert_null(wp_scope_leave(&first));
@@ -324,21 +300,4 @@ a_scope_is_left_once(void **state)
 	expect_outside();
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_nest),
-		cmocka_unit_test(break_continue_goto_and_return),
-		cmocka_unit_test(the_argument_is_evaluated_once),
-		cmocka_unit_test(a_block_gives_its_place_back),
-		cmocka_unit_test(longjmp_to_another_function),
-		cmocka_unit_test(longjmp_to_the_same_function),
-		cmocka_unit_test(longjmp_inside_a_block_does_not_leave_it),
-		cmocka_unit_test(a_thread_ends_in_a_block),
-		cmocka_unit_test(coroutines_leave_in_any_order),
-		cmocka_unit_test(a_scope_is_left_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* trusted: whose files, in whose directories, are taken. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +7,6 @@
 
 #include "scratch.h"
 #include "inside/trusted.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static int
 result(const char *path)
@@ -49,10 +43,8 @@ static const struct {
 	{"mkfifo bin/fifo", "bin/fifo", -EPERM},
 };
 
-static void
-takes_what_only_root_can_have_put_there(void **state)
+TEST(takes_what_only_root_can_have_put_there)
 {
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("the files have to be root's\n");
 		skip();
@@ -73,13 +65,11 @@ takes_what_only_root_can_have_put_there(void **state)
 }
 
 /* What was opened is executed, whatever takes its place. */
-static void
-gives_the_file_itself(void **state)
+TEST(gives_the_file_itself)
 {
 	struct stat before, after;
 	int fd;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("the file has to be root's\n");
 		skip();
@@ -95,14 +85,4 @@ gives_the_file_itself(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_what_only_root_can_have_put_there),
-		cmocka_unit_test(gives_the_file_itself),
-	};
-
-	return cmocka_run_group_tests_name("trusted", tests, scratch_make,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

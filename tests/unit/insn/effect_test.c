@@ -2,11 +2,7 @@
  * effect: what read-modify-write instructions make of a value, as the processor
  * itself computes it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -139,12 +135,10 @@ check(const struct form *form, uint64_t old, uint64_t operand, bool carry,
 	*told += derived == EX_DERIVED;
 }
 
-static void
-computes_as_the_processor_does(void **state)
+TEST(computes_as_the_processor_does)
 {
 	uint64_t x = 1;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		const struct form *form = &forms[i];
 		const bool with_carry = form->operation == EX_OP_ADC ||
@@ -162,15 +156,13 @@ computes_as_the_processor_does(void **state)
 }
 
 /* An old value that was another shows more often than not. */
-static void
-sees_by_the_flags(void **state)
+TEST(sees_by_the_flags)
 {
 	static const enum ex_operation tell[] = {
 		EX_OP_ADD, EX_OP_SUB, EX_OP_XOR, EX_OP_INC, EX_OP_NEG,
 	};
 	uint64_t x = 2, value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(tell) / sizeof(tell[0]); i++) {
 		unsigned seen = 0;
 
@@ -195,8 +187,7 @@ sees_by_the_flags(void **state)
 	}
 }
 
-static void
-does_not_guess(void **state)
+TEST(does_not_guess)
 {
 	static const struct ex_effect cases[] = {
 		{.operation = EX_OP_UNKNOWN, .size = 8},
@@ -209,7 +200,6 @@ does_not_guess(void **state)
 	};
 	uint64_t value;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(ex_effect_derive(&cases[i], 1, &value),
 		    EX_NOT_DERIVED);
@@ -221,8 +211,7 @@ does_not_guess(void **state)
 }
 
 /* What was there before, where no other value leads to the new one. */
-static void
-goes_back(void **state)
+TEST(goes_back)
 {
 	static const struct {
 		enum ex_operation operation;
@@ -236,7 +225,6 @@ goes_back(void **state)
 		{EX_OP_UNKNOWN, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_effect effect = {.operation = cases[i].operation,
 		    .size = 4, .operand = 5};
@@ -255,15 +243,4 @@ goes_back(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(computes_as_the_processor_does),
-		cmocka_unit_test(sees_by_the_flags),
-		cmocka_unit_test(does_not_guess),
-		cmocka_unit_test(goes_back),
-	};
-
-	return cmocka_run_group_tests_name("effect", tests, NULL, NULL);
-}
+RUN_TESTS()

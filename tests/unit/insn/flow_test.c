@@ -2,11 +2,7 @@
  * flow: which instructions of a function are reached, in code of this program's
  * own that never runs.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -101,8 +97,7 @@ vaddr_of(const struct fixture *f, const uint8_t *at)
 	return (uint64_t)(uintptr_t)at - f->base;
 }
 
-static void
-reaches(void **state)
+TEST(reaches)
 {
 	const struct fixture *f = *state;
 
@@ -125,8 +120,7 @@ reaches(void **state)
 	}
 }
 
-static void
-knows_several_that_end_together(void **state)
+TEST(knows_several_that_end_together)
 {
 	const struct fixture *f = *state;
 	struct ex_flow *flow = flow_of(f, overlapping, overlapping_end);
@@ -138,8 +132,7 @@ knows_several_that_end_together(void **state)
 	ex_flow_free(flow);
 }
 
-static void
-knows_where_it_was_last_seen(void **state)
+TEST(knows_where_it_was_last_seen)
 {
 	const struct fixture *f = *state;
 	struct ex_flow *flow = flow_of(f, indirect, indirect_end);
@@ -154,8 +147,7 @@ knows_where_it_was_last_seen(void **state)
 	ex_flow_free(flow);
 }
 
-static void
-finds_jumps_through_memory(void **state)
+TEST(finds_jumps_through_memory)
 {
 	const struct fixture *f = *state;
 	struct ex_flow *flow = flow_of(f, jumps, jumps_end);
@@ -172,8 +164,7 @@ finds_jumps_through_memory(void **state)
 }
 
 /* How a piece is left: the jumps that do, and whether it goes on behind. */
-static void
-finds_its_exits(void **state)
+TEST(finds_its_exits)
 {
 	static const struct {
 		const uint8_t *start, *end;
@@ -205,8 +196,7 @@ finds_its_exits(void **state)
 	}
 }
 
-static void
-finds_nothing_where_nothing_is(void **state)
+TEST(finds_nothing_where_nothing_is)
 {
 	const struct fixture *f = *state;
 	unsigned n;
@@ -221,17 +211,4 @@ finds_nothing_where_nothing_is(void **state)
 	    (UINT64_C(1) << 40) + 100));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reaches),
-		cmocka_unit_test(knows_several_that_end_together),
-		cmocka_unit_test(knows_where_it_was_last_seen),
-		cmocka_unit_test(finds_jumps_through_memory),
-		cmocka_unit_test(finds_its_exits),
-		cmocka_unit_test(finds_nothing_where_nothing_is),
-	};
-
-	return cmocka_run_group_tests_name("flow", tests, setup, teardown);
-}
+RUN_TESTS(.before_all = setup, .after_all = teardown)

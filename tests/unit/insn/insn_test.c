@@ -2,11 +2,7 @@
  * insn: scenarios of code, registers and a watch, and the instruction that must
  * be named for each.  The code is this program's own, and never runs.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -603,8 +599,7 @@ difference(const struct scenario *s, const struct ex_insn *insn, uint64_t addr)
 	return s->known && value != s->value ? "value" : NULL;
 }
 
-static void
-names_the_instruction(void **state)
+TEST_WITH(names_the_instruction, setup, teardown)
 {
 	struct fixture *f = *state;
 	const char *wrong;
@@ -629,15 +624,13 @@ names_the_instruction(void **state)
 	assert_int_equal(failed, 0);
 }
 
-static void
-answers_the_same_again(void **state)
+TEST_WITH(answers_the_same_again, setup, teardown)
 {
 	names_the_instruction(state);
 	names_the_instruction(state);
 }
 
-static void
-reads_32_bit_code(void **state)
+TEST_WITH(reads_32_bit_code, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct scenario s = { .at = narrow_store, .reg = {
@@ -667,8 +660,7 @@ reads_32_bit_code(void **state)
 }
 
 /* Registers without flags: which way a string went is not known. */
-static void
-does_without_flags(void **state)
+TEST_WITH(does_without_flags, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct scenario s = { .at = movs_after,
@@ -682,8 +674,7 @@ does_without_flags(void **state)
 	assert_int_equal(insn.pc, (uint64_t)(uintptr_t)movs_insn);
 }
 
-static void
-knows_nothing_outside_modules(void **state)
+TEST_WITH(knows_nothing_outside_modules, setup, teardown)
 {
 	struct fixture *f = *state;
 	const uint8_t data = 0x90;
@@ -703,10 +694,8 @@ knows_nothing_outside_modules(void **state)
 	assert_string_equal(insn.text, "");
 }
 
-static void
-has_words_for_its_confidence(void **state)
+TEST(has_words_for_its_confidence)
 {
-	(void)state;
 	assert_string_equal(ex_confidence_text(EX_UNKNOWN), "unknown");
 	assert_string_equal(ex_confidence_text(EX_AMBIGUOUS), "ambiguous");
 	assert_string_equal(ex_confidence_text(EX_ADDRESS_UNVERIFIED),
@@ -714,22 +703,4 @@ has_words_for_its_confidence(void **state)
 	assert_string_equal(ex_confidence_text(EX_EXACT), "exact");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_the_instruction, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(answers_the_same_again, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(reads_32_bit_code, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(does_without_flags, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(knows_nothing_outside_modules,
-		    setup, teardown),
-		cmocka_unit_test(has_words_for_its_confidence),
-	};
-
-	return cmocka_run_group_tests_name("insn", tests, NULL, NULL);
-}
+RUN_TESTS()

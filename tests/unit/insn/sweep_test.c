@@ -2,11 +2,7 @@
  * sweep: instructions found by where they end, in code of this program's own
  * that never runs.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -96,8 +92,7 @@ static const uint8_t lengths[PERIOD + 1] = {
 	[1] = 1, [3] = 2, [6] = 3, [10] = 4, [11] = 1, [12] = 1, [13] = 1,
 };
 
-static void
-finds_every_instruction(void **state)
+TEST(finds_every_instruction)
 {
 	const struct fixture *f = *state;
 	const uint8_t *at = longest;
@@ -118,8 +113,7 @@ finds_every_instruction(void **state)
 	}
 }
 
-static void
-knows_it_again(void **state)
+TEST(knows_it_again)
 {
 	const struct fixture *f = *state;
 
@@ -136,8 +130,7 @@ knows_it_again(void **state)
 	}
 }
 
-static void
-doubts(void **state)
+TEST(doubts)
 {
 	const struct fixture *f = *state;
 	const struct {
@@ -163,8 +156,7 @@ doubts(void **state)
 	}
 }
 
-static void
-finds_nothing_where_nothing_is(void **state)
+TEST(finds_nothing_where_nothing_is)
 {
 	const struct fixture *f = *state;
 
@@ -175,18 +167,4 @@ finds_nothing_where_nothing_is(void **state)
 	    UINT64_MAX).len, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(finds_every_instruction, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(knows_it_again, setup,
-		    teardown),
-		cmocka_unit_test_setup_teardown(doubts, setup, teardown),
-		cmocka_unit_test_setup_teardown(finds_nothing_where_nothing_is,
-		    setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
-}
+RUN_TESTS(.before_each = setup, .after_each = teardown)

@@ -1,9 +1,5 @@
 /* jit: names that processes write for code of their own making. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +17,6 @@
 #include "child.h"
 #include "module/jit.h"
 #include "module/module.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static char path[64];		/* this process's file */
 
@@ -69,8 +63,7 @@ wait_a_look(void)
 	nap_us(2000);
 }
 
-static void
-names_what_the_file_names(void **state)
+TEST_WITH(names_what_the_file_names, set_up, tear_down)
 {
 	static const struct {
 		uint64_t addr;
@@ -90,7 +83,6 @@ names_what_the_file_names(void **state)
 	};
 	struct ex_jit *jit = ex_jit_new(getpid(), -1);
 
-	(void)state;
 	assert_non_null(jit);
 	assert_null(name_at(jit, 0x1000));
 	write_map("1000 100 first\n2000 1 with some words\n"
@@ -123,14 +115,12 @@ names_what_the_file_names(void **state)
 }
 
 /* A line that is still being written is none yet. */
-static void
-reads_what_is_added(void **state)
+TEST_WITH(reads_what_is_added, set_up, tear_down)
 {
 	struct ex_jit *jit = ex_jit_new(getpid(), -1);
 	const char *first;
 	uint64_t edition;
 
-	(void)state;
 	write_map("1000 100 first\n2000 10", "w");
 	first = name_at(jit, 0x1000);
 	assert_non_null(first);
@@ -154,14 +144,12 @@ reads_what_is_added(void **state)
 	ex_jit_free(jit);
 }
 
-static void
-bears_much(void **state)
+TEST_WITH(bears_much, set_up, tear_down)
 {
 	struct ex_jit *jit = ex_jit_new(getpid(), -1);
 	static char line[100000];
 	FILE *f;
 
-	(void)state;
 	memset(line, 'x', sizeof(line) - 2);
 	memcpy(line, "1000 100 ", 9);
 	line[sizeof(line) - 2] = '\n';
@@ -182,14 +170,12 @@ bears_much(void **state)
 }
 
 /* Files that are not read. */
-static void
-believes_only_the_process_itself(void **state)
+TEST_WITH(believes_only_the_process_itself, set_up, tear_down)
 {
 	const struct timespec old[2] = {{1000000000, 0}, {1000000000, 0}};
 	struct ex_jit *jit = ex_jit_new(getpid(), -1);
 	char other[80];
 
-	(void)state;
 	(void)snprintf(other, sizeof(other), "%s.other", path);
 	write_map("1000 100 first\n", "w");
 	/* of a process of before, with this id */
@@ -261,8 +247,7 @@ make_elsewhere(void *pid)
 		(void)pause();
 }
 
-static void
-looks_where_the_process_is(void **state)
+TEST(looks_where_the_process_is)
 {
 	volatile pid_t *pid = shared_memory(sizeof(*pid));
 	struct ex_jit *jit;
@@ -270,7 +255,6 @@ looks_where_the_process_is(void **state)
 	int root;
 	char name[64];
 
-	(void)state;
 	ready = shared_memory(sizeof(*ready));
 	maker = child_start(make_elsewhere, (void *)(uintptr_t)pid);
 	await(*ready != 0);
@@ -292,32 +276,14 @@ looks_where_the_process_is(void **state)
 	(void)child_wait(maker);
 }
 
-static void
-needs_a_process(void **state)
+TEST(needs_a_process)
 {
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_null(ex_jit_new(pid, -1));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_what_the_file_names,
-		    set_up, tear_down),
-		cmocka_unit_test_setup_teardown(reads_what_is_added, set_up,
-		    tear_down),
-		cmocka_unit_test_setup_teardown(bears_much, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-		    believes_only_the_process_itself, set_up, tear_down),
-		cmocka_unit_test(looks_where_the_process_is),
-		cmocka_unit_test(needs_a_process),
-	};
-
-	return cmocka_run_group_tests_name("jit", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* kallsyms: names of kernel functions against /proc/kallsyms itself. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +29,11 @@ address_of(const char *function)
 }
 
 /* In a child, before this process has read anything: it is read only once. */
-static void
-knows_nothing_when_not_allowed(void **state)
+TEST(knows_nothing_when_not_allowed)
 {
 	pid_t child;
 	int status;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("setuid(2) takes root, not tried\n");
 		skip();
@@ -62,15 +56,13 @@ knows_nothing_when_not_allowed(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void
-names_functions(void **state)
+TEST(names_functions)
 {
 	static const char *const functions[] = {
 		"vfs_read", "ksys_read", "schedule", "do_exit",
 	};
 	uint64_t offset;
 
-	(void)state;
 	if (address_of("vfs_read") == 0) {
 		print_message("/proc/kallsyms shows no addresses\n");
 		skip();
@@ -117,14 +109,12 @@ build_id(uint8_t id[20])
 	return 0;
 }
 
-static void
-knows_its_own_recordings(void **state)
+TEST(knows_its_own_recordings)
 {
 	uint64_t text = address_of("_text");
 	uint8_t id[20], other[20] = {1};
 	size_t len = build_id(id);
 
-	(void)state;
 	if (text == 0 || len == 0) {
 		print_message("no address of _text, or no build id\n");
 		skip();
@@ -153,14 +143,4 @@ knows_its_own_recordings(void **state)
 	assert_false(ex_kernel_is("no such function", text, id, len));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(knows_nothing_when_not_allowed),
-		cmocka_unit_test(names_functions),
-		cmocka_unit_test(knows_its_own_recordings),
-	};
-
-	return cmocka_run_group_tests_name("kallsyms", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -2,11 +2,7 @@
  * module: spaces are taught what real processes map, and asked where things
  * are; the processes themselves and nm know the truth.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -169,8 +165,7 @@ expect_at(struct ex_process *p, uint64_t addr, const char *file,
 	"cc -shared -fPIC " flags " -o lib.so lib.c && cc -DLIB -fPIE -pie " \
 	"-mno-direct-extern-access -o p p.c -L. -l:lib.so -Wl,-rpath,'$ORIGIN'"
 
-static void
-places_segments_of_live_processes(void **state)
+TEST(places_segments_of_live_processes)
 {
 	static const struct {
 		const char *made;
@@ -187,7 +182,6 @@ places_segments_of_live_processes(void **state)
 		{"clang -fuse-ld=lld -o p p.c", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		struct ex_space *space = ex_space_new(EX_LIVE);
 		struct ex_process *p;
@@ -299,8 +293,7 @@ text_of(const char *file)
 
 /* A mapping replaces what it overlaps: one module at 0x100000..0x104000, then
    another mapping; who is at each page? */
-static void
-replaces_what_is_overlapped(void **state)
+TEST(replaces_what_is_overlapped)
 {
 	static const struct {
 		struct map over;
@@ -322,7 +315,6 @@ replaces_what_is_overlapped(void **state)
 		{{0x101000, UINT64_MAX, 0, RX, "2nd"}, ".1111."},
 	};
 
-	(void)state;
 	/* nothing but an executable segment */
 	scratch_write("text.c", "void _start(void) {}\n");
 	scratch_run("cc -static -nostdlib -no-pie -Wl,-z,noseparate-code "
@@ -353,8 +345,7 @@ replaces_what_is_overlapped(void **state)
 	}
 }
 
-static void
-has_no_module_for(void **state)
+TEST(has_no_module_for)
 {
 	static const char *const paths[] = {
 		"//anon", "[heap]", "[stack]", "[anon:jit]", "[vsyscall]",
@@ -372,7 +363,6 @@ has_no_module_for(void **state)
 	};
 	uint64_t vaddr;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct ex_record record = kernel;
 
@@ -392,8 +382,7 @@ has_no_module_for(void **state)
 
 /* --- processes and threads --- */
 
-static void
-follows_fork_and_exec(void **state)
+TEST(follows_fork_and_exec)
 {
 	const struct map a = {0x100000, 0x1000, text_of("a").offset, RX, "a"};
 	const struct map b = {0x200000, 0x1000, text_of("a").offset, RX, "b"};
@@ -401,7 +390,6 @@ follows_fork_and_exec(void **state)
 	struct ex_process *one, *two;
 	uint64_t vaddr, before, generation;
 
-	(void)state;
 	learn_comm(space, 1, 1, "one", false);
 	learn_map(space, 1, &a);
 	one = ex_space_process(space, 1);
@@ -454,8 +442,7 @@ follows_fork_and_exec(void **state)
 
 /* Generations tell when a cache by address must go; records that tell nothing
    new must not make it go. */
-static void
-changes_generation(void **state)
+TEST(changes_generation)
 {
 	static const struct {
 		struct map map;
@@ -474,7 +461,6 @@ changes_generation(void **state)
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct ex_process *p = ex_space_process(space, 1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		uint64_t before = ex_process_generation(p);
 
@@ -485,8 +471,7 @@ changes_generation(void **state)
 	ex_space_free(space);
 }
 
-static void
-doubts_code_that_may_be_other(void **state)
+TEST(doubts_code_that_may_be_other)
 {
 	static const struct {
 		struct map map;
@@ -500,7 +485,6 @@ doubts_code_that_may_be_other(void **state)
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct ex_process *p = ex_space_process(space, 1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		learn_map(space, 1, &steps[i].map);
 		if (ex_process_is_original(p, 0x101003) != steps[i].original)
@@ -511,8 +495,7 @@ doubts_code_that_may_be_other(void **state)
 }
 
 /* A file's text, mapped here; one of its bytes is changed. */
-static void
-compares_code_with_memory(void **state)
+TEST(compares_code_with_memory)
 {
 	const int fd = open(scratch_path("a"), O_RDONLY | O_CLOEXEC);
 	struct ex_space *space = ex_space_new(EX_LIVE);
@@ -521,7 +504,6 @@ compares_code_with_memory(void **state)
 	    fd, (off_t)text_of("a").offset);
 	const uint64_t at = (uintptr_t)text;
 
-	(void)state;
 	assert_ptr_not_equal(text, MAP_FAILED);
 	capture_maps(space, getpid());
 	assert_true(ex_process_is_original(p, at + 1));
@@ -540,15 +522,13 @@ compares_code_with_memory(void **state)
 	(void)close(fd);
 }
 
-static void
-bears_many(void **state)
+TEST(bears_many)
 {
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	const uint64_t offset = text_of("a").offset;
 	struct ex_process *p;
 	uint64_t vaddr;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2000; i++) {
 		/* in no order */
 		const struct map map = {
@@ -602,8 +582,7 @@ list_module(void *arg, struct ex_module *m, uint64_t base)
 	return list->n == 4 ? 99 : 0;
 }
 
-static void
-lists_the_executable_first(void **state)
+TEST(lists_the_executable_first)
 {
 	const uint64_t offset = text_of("a").offset;
 	const struct map maps[] = {
@@ -617,7 +596,6 @@ lists_the_executable_first(void **state)
 	const uint64_t vaddr = text_of("a").vaddr;
 	struct list list = {.n = 0};
 
-	(void)state;
 	assert_int_equal(ex_process_modules(p, list_module, &list), 0);
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		learn_map(space, 1, &maps[i]);
@@ -698,8 +676,7 @@ learn_recorded(struct ex_space *space, int how, const char *change,
 	ex_space_learn(space, &record);
 }
 
-static void
-checks_recorded_files(void **state)
+TEST(checks_recorded_files)
 {
 	static const struct {
 		const char *made;	/* the file as it is now */
@@ -726,7 +703,6 @@ checks_recorded_files(void **state)
 		{"rm r && : >r", BY_TABLE, "not an ELF file"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		struct ex_module *m;
@@ -756,8 +732,7 @@ checks_recorded_files(void **state)
 }
 
 /* A shorter id, as the record's room is filled up with zeros. */
-static void
-takes_short_build_ids(void **state)
+TEST(takes_short_build_ids)
 {
 	static const struct {
 		const char *id;
@@ -771,7 +746,6 @@ takes_short_build_ids(void **state)
 		{"\x11\x22\x33\x44\x55\x66\x77\x89", 8, false},
 	};
 
-	(void)state;
 	scratch_run("cc -shared -fPIC -Wl,--build-id=0x1122334455667788 "
 	    "-o s lib.c");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -796,8 +770,7 @@ takes_short_build_ids(void **state)
 }
 
 /* What is no program or library says what it is instead. */
-static void
-refuses_other_files(void **state)
+TEST(refuses_other_files)
 {
 	static const struct {
 		const char *made, *problem;
@@ -818,7 +791,6 @@ refuses_other_files(void **state)
 		    "damaged"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		const struct map map = {0x100000, 0x1000, 0, RX, "x"};
@@ -842,8 +814,7 @@ refuses_other_files(void **state)
 	}
 }
 
-static void
-copies_bytes(void **state)
+TEST(copies_bytes)
 {
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct ex_segment text;
@@ -852,7 +823,6 @@ copies_bytes(void **state)
 	uint64_t vaddr;
 	size_t len;
 
-	(void)state;
 	scratch_run("cc -shared -fPIC -o a lib.c");
 	text = text_of("a");
 	const struct map map = {0x100000, 0x1000, text.offset, RX, "a"};
@@ -903,8 +873,7 @@ expect_function(struct ex_space *space, struct victim *v, const char *symbol,
 	assert_non_null(ex_module_cfi(m, false, &bias));
 }
 
-static void
-finds_files_that_changed(void **state)
+TEST(finds_files_that_changed)
 {
 	static const struct {
 		const char *change;
@@ -916,7 +885,6 @@ finds_files_that_changed(void **state)
 		{"mv p elsewhere", false}, {"mv p elsewhere", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_space *space = ex_space_new(EX_LIVE);
 		struct victim v;
@@ -946,13 +914,11 @@ finds_files_that_changed(void **state)
 
 /* An ordinary user may not open the mapping itself: names of exported functions
    and unwind information are read from the process's memory. */
-static void
-reads_memory_when_there_is_no_file(void **state)
+TEST(reads_memory_when_there_is_no_file)
 {
 	pid_t child;
 	int status;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("setuid(2) takes root, not tried\n");
 		skip();
@@ -989,13 +955,11 @@ reads_memory_when_there_is_no_file(void **state)
 }
 
 /* The file is open before the process has gone. */
-static void
-outlives_the_process(void **state)
+TEST(outlives_the_process)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	struct victim v;
 
-	(void)state;
 	scratch_run("rm -f p && cc -g -o p p.c && cp p copy");
 	victim_start(&v, scratch_path("p"), NULL);
 	capture_maps(space, v.pid);
@@ -1006,15 +970,13 @@ outlives_the_process(void **state)
 }
 
 /* A file written anew in place is another one for those who map it later. */
-static void
-tells_versions_apart(void **state)
+TEST(tells_versions_apart)
 {
 	const struct map a = {0x100000, 0x1000, 0, RX, "a"};
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	struct ex_module *before, *same, *after;
 	uint64_t vaddr;
 
-	(void)state;
 	scratch_run("cc -shared -fPIC -o a lib.c");
 	learn_map(space, getpid(), &a);
 	before = ex_process_module(ex_space_process(space, getpid()),
@@ -1032,15 +994,13 @@ tells_versions_apart(void **state)
 	ex_space_free(space);
 }
 
-static void
-reads_the_vdso(void **state)
+TEST(reads_the_vdso)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), vaddr, bias;
 	struct ex_process *p = ex_space_process(space, getpid());
 	struct ex_module *m;
 
-	(void)state;
 	if (vdso == 0) {
 		print_message("this kernel has no vDSO\n");
 		skip();
@@ -1095,8 +1055,7 @@ hide_in_a_namespace(void)
 		_exit(126);
 }
 
-static void
-looks_in_the_mount_namespace(void **state)
+TEST(looks_in_the_mount_namespace)
 {
 	struct ex_space *space;
 	uint64_t vaddr, bias;
@@ -1105,7 +1064,6 @@ looks_in_the_mount_namespace(void **state)
 	pid_t probe = fork();
 	int status;
 
-	(void)state;
 	assert_true(probe >= 0);
 	if (probe == 0)
 		_exit(unshare(CLONE_NEWNS) == 0 ? 0 : errno);
@@ -1131,31 +1089,4 @@ looks_in_the_mount_namespace(void **state)
 	ex_space_free(space);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_segments_of_live_processes),
-		cmocka_unit_test(replaces_what_is_overlapped),
-		cmocka_unit_test(has_no_module_for),
-		cmocka_unit_test(follows_fork_and_exec),
-		cmocka_unit_test(changes_generation),
-		cmocka_unit_test(doubts_code_that_may_be_other),
-		cmocka_unit_test(compares_code_with_memory),
-		cmocka_unit_test(bears_many),
-		cmocka_unit_test(lists_the_executable_first),
-		cmocka_unit_test(checks_recorded_files),
-		cmocka_unit_test(takes_short_build_ids),
-		cmocka_unit_test(refuses_other_files),
-		cmocka_unit_test(copies_bytes),
-		cmocka_unit_test(finds_files_that_changed),
-		cmocka_unit_test(reads_memory_when_there_is_no_file),
-		cmocka_unit_test(outlives_the_process),
-		cmocka_unit_test(tells_versions_apart),
-		cmocka_unit_test(reads_the_vdso),
-		cmocka_unit_test(looks_in_the_mount_namespace),
-	};
-
-	return cmocka_run_group_tests_name("module", tests, make,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = make, .after_all = scratch_remove)

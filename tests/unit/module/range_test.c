@@ -1,14 +1,9 @@
 /* range: against looking through all of them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "module/range.h"
 
-static void
-finds_the_nearest_that_reaches(void **state)
+TEST(finds_the_nearest_that_reaches)
 {
 	static const struct {
 		uint64_t addr;
@@ -21,7 +16,6 @@ finds_the_nearest_that_reaches(void **state)
 	};
 	struct ex_ranges r = {0};
 
-	(void)state;
 	ex_ranges_sort(&r);
 	assert_null(ex_ranges_find(&r, 0));
 	assert_true(ex_ranges_add(&r, UINT64_MAX - 1, UINT64_MAX, 7));
@@ -59,15 +53,13 @@ look_through(const uint64_t (*all)[2], int n, uint64_t addr)
 	return best;
 }
 
-static void
-finds_among_many(void **state)
+TEST(finds_among_many)
 {
 	enum { N = 300 };
 	static uint64_t all[N][2];
 	struct ex_ranges r = {0};
 	uint32_t random = 1;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		random = random * 1664525 + 1013904223;
 		all[i][0] = random >> 22;
@@ -85,13 +77,4 @@ finds_among_many(void **state)
 	ex_ranges_free(&r);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_nearest_that_reaches),
-		cmocka_unit_test(finds_among_many),
-	};
-
-	return cmocka_run_group_tests_name("range", tests, NULL, NULL);
-}
+RUN_TESTS()

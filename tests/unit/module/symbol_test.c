@@ -2,11 +2,7 @@
  * symbol: programs are compiled in many ways, and names, lines and inlined
  * calls compared with what binutils (addr2line, nm, objdump) make of them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <endian.h>
 #include <fcntl.h>
@@ -357,8 +353,7 @@ compare_levels(const char *compiler, const char *file, const char *word)
 	return inlined;
 }
 
-static void
-lines_as_addr2line(void **state)
+TEST(lines_as_addr2line)
 {
 	static const struct {
 		const char *compiler, *flags, *source, *word;
@@ -383,7 +378,6 @@ lines_as_addr2line(void **state)
 		{"rustc", "-O -g", "p.rs", "4bump", false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		size_t inlined;
 
@@ -427,15 +421,13 @@ frames_are(const struct ex_frames *frames, const char *inner, const char *outer)
 	    strcmp(frames->frame[1].function, outer) == 0;
 }
 
-static void
-qualifies_inlined_names(void **state)
+TEST(qualifies_inlined_names)
 {
 	int body = line_with(cxx_source, "static inline int add");
 	int call = line_with(cxx_source, "v = add(v, i)");
 	static const char *const compilers[] = {"c++ -O2 -g", "clang++ -O2 -g"};
 	static struct nm nm[20000];
 
-	(void)state;
 	for (size_t c = 0; c < 2; c++) {
 		unsigned seen = 0;	/* in the body of add itself */
 		struct ex_module *m;
@@ -468,8 +460,7 @@ qualifies_inlined_names(void **state)
 	}
 }
 
-static void
-demangles(void **state)
+TEST(demangles)
 {
 	static const struct {
 		const char *raw, *expect;
@@ -505,7 +496,6 @@ demangles(void **state)
 	    "PFvS1C_S1C_EPFvS1E_S1E_EPFvS1G_S1G_EPFvS1I_S1I_EEvv";
 	char deep[40000] = "_Z1f", *rest;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *owned;
 		const char *text = ex_demangle(names[i].raw, &owned);
@@ -535,8 +525,7 @@ demangles(void **state)
 
 /* --- the symbol table against nm --- */
 
-static void
-symbols_as_nm(void **state)
+TEST(symbols_as_nm)
 {
 	static const struct {
 		const char *build, *flags;	/* nm's */
@@ -548,7 +537,6 @@ symbols_as_nm(void **state)
 	};
 	static struct nm nm[20000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		struct ex_module *m;
 		size_t n;
@@ -615,8 +603,7 @@ static const char asm_source[] =
     "	.quad 0\n"
     "	.section .note.GNU-stack, \"\", @progbits\n";
 
-static void
-prefers_the_better_symbol(void **state)
+TEST(prefers_the_better_symbol)
 {
 	static const struct {
 		unsigned at;	/* bytes after "unsized" */
@@ -638,7 +625,6 @@ prefers_the_better_symbol(void **state)
 	struct ex_module *m;
 	uint64_t base;
 
-	(void)state;
 	scratch_write("p.s", asm_source);
 	scratch_run("cc -nostdlib -shared -o p p.s");
 	m = module_of("p");
@@ -660,8 +646,7 @@ prefers_the_better_symbol(void **state)
 
 /* --- the procedure linkage table against objdump --- */
 
-static void
-names_plt_stubs(void **state)
+TEST(names_plt_stubs)
 {
 	static const char *const builds[] = {
 		"c++ -O1 -o p p.cc", "cc -O1 -no-pie -o p p.c",
@@ -672,7 +657,6 @@ names_plt_stubs(void **state)
 	};
 	size_t seen = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		char *text, *line, *rest, name[256];
 		unsigned long long vaddr;
@@ -729,8 +713,7 @@ expect_outer(struct ex_module *m, uint64_t vaddr, bool lines)
 
 enum { PATIENCE = 60 };		/* seconds for what must not wait at all */
 
-static void
-finds_separate_debug_files(void **state)
+TEST(finds_separate_debug_files)
 {
 	static const struct {
 		const char *made;
@@ -774,7 +757,6 @@ finds_separate_debug_files(void **state)
 	};
 	static struct nm nm[20000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		struct ex_file_id id;
 		struct ex_module *m;
@@ -807,15 +789,13 @@ finds_separate_debug_files(void **state)
 }
 
 /* What debug information names, libdw opens. */
-static void
-does_not_wait_for_split_units(void **state)
+TEST(does_not_wait_for_split_units)
 {
 	Dwarf_Die unit;
 	Dwarf_CU *cu = NULL;
 	bool types;
 	uint64_t bias;
 
-	(void)state;
 	for (int fifo = 0; fifo < 2; fifo++) {
 		struct ex_module *m;
 		const char *name;
@@ -872,8 +852,7 @@ claim(const char *file, const char *section, uint64_t size)
 #define ALONE " && objcopy --only-keep-debug p p.debug && strip p && "	\
 	"objcopy --add-gnu-debuglink=p.debug p"
 
-static void
-believes_claims_within_reason(void **state)
+TEST(believes_claims_within_reason)
 {
 	static const struct {
 		const char *flags, *file, *section;
@@ -891,7 +870,6 @@ believes_claims_within_reason(void **state)
 	};
 	static struct nm nm[20000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_module *m;
 		uint64_t outer;
@@ -915,8 +893,7 @@ believes_claims_within_reason(void **state)
 
 /* What is taken for true is not more than libelf makes of it, and more than this
    is never claimed by what compilers write. */
-static void
-knows_what_xz_streams_become(void **state)
+TEST(knows_what_xz_streams_become)
 {
 	static const struct {
 		const char *made;
@@ -933,7 +910,6 @@ knows_what_xz_streams_become(void **state)
 		{"echo hello >x", false},
 	};
 
-	(void)state;
 	if (!scratch_has("xz")) {
 		print_message("xz: not here, not tried\n");
 		skip();
@@ -951,8 +927,7 @@ knows_what_xz_streams_become(void **state)
 	}
 }
 
-static void
-reads_minidebuginfo(void **state)
+TEST(reads_minidebuginfo)
 {
 	static struct nm nm[20000];
 	uint64_t guarded;
@@ -960,7 +935,6 @@ reads_minidebuginfo(void **state)
 	struct ex_symbol s;
 	size_t n;
 
-	(void)state;
 	if (!scratch_has("xz")) {
 		print_message("xz: not here, not tried\n");
 		skip();
@@ -1013,18 +987,15 @@ do_without_symbols(const char *flags)
 	ex_module_free(m);
 }
 
-static void
-does_without_symbols(void **state)
+TEST(does_without_symbols)
 {
-	(void)state;
 	do_without_symbols("");
 	do_without_symbols("-Wl,--no-eh-frame-hdr");
 }
 
 /* A call that does not return may be a function's last instruction: its return
    address lies in the next function. */
-static void
-looks_up_the_byte_before(void **state)
+TEST(looks_up_the_byte_before)
 {
 	const struct ex_frames *a, *b, *c;
 	static struct nm nm[20000];
@@ -1032,7 +1003,6 @@ looks_up_the_byte_before(void **state)
 	uint64_t end;
 	size_t n;
 
-	(void)state;
 	scratch_run("cc -O0 -g -o p p.c");
 	n = nm_read("p", "", nm, 20000);
 	end = nm_find(nm, n, "ending")->value + nm_find(nm, n, "ending")->size;
@@ -1090,8 +1060,7 @@ stop(void *arg, const struct ex_symbol *s)
 	return 17;
 }
 
-static void
-finds_by_name(void **state)
+TEST(finds_by_name)
 {
 	static const struct {
 		const char *source, *name;
@@ -1129,7 +1098,6 @@ finds_by_name(void **state)
 	};
 	struct ex_module *c, *cxx;
 
-	(void)state;
 	scratch_run("cc -O0 -o c p.c && c++ -O0 -o cxx p.cc");
 	c = module_of("c");
 	cxx = module_of("cxx");
@@ -1153,8 +1121,7 @@ finds_by_name(void **state)
 }
 
 /* `const` is said of what stands before it. */
-static void
-writes_const_as_demanglers_do(void **state)
+TEST(writes_const_as_demanglers_do)
 {
 	static const char *const forms[][2] = {
 		{"f(const char*)", "f(char const*)"},
@@ -1169,7 +1136,6 @@ writes_const_as_demanglers_do(void **state)
 		{"f(char const*)", "f(char const*)"}, {"", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		char *owned;
 
@@ -1180,13 +1146,11 @@ writes_const_as_demanglers_do(void **state)
 }
 
 /* Names come without the version that shared libraries give them. */
-static void
-cuts_versions(void **state)
+TEST(cuts_versions)
 {
 	struct found found = {0};
 	struct ex_module *m;
 
-	(void)state;
 	scratch_write("v.map", "V_1 { global: versioned; local: *; };\n");
 	scratch_write("v.c", "int versioned(void) { return 1; }\n");
 	scratch_run("cc -shared -fPIC -Wl,--version-script=v.map -o v v.c");
@@ -1198,14 +1162,12 @@ cuts_versions(void **state)
 	ex_module_free(m);
 }
 
-static void
-tells_thread_local_symbols(void **state)
+TEST(tells_thread_local_symbols)
 {
 	struct found found = {0};
 	struct ex_module *m;
 	struct ex_symbol s;
 
-	(void)state;
 	scratch_run("cc -O1 -o p p.c");
 	m = module_of("p");
 	(void)ex_symbol_find(m, "local_to_thread", take, &found);
@@ -1292,38 +1254,10 @@ survive_damage(const char *flags)
 	free(file);
 }
 
-static void
-survives_damage(void **state)
+TEST(survives_damage)
 {
-	(void)state;
 	survive_damage("-g");
 	survive_damage("-s -Wl,--no-eh-frame-hdr");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_as_addr2line),
-		cmocka_unit_test(qualifies_inlined_names),
-		cmocka_unit_test(demangles),
-		cmocka_unit_test(symbols_as_nm),
-		cmocka_unit_test(prefers_the_better_symbol),
-		cmocka_unit_test(names_plt_stubs),
-		cmocka_unit_test(finds_separate_debug_files),
-		cmocka_unit_test(does_not_wait_for_split_units),
-		cmocka_unit_test(believes_claims_within_reason),
-		cmocka_unit_test(knows_what_xz_streams_become),
-		cmocka_unit_test(reads_minidebuginfo),
-		cmocka_unit_test(does_without_symbols),
-		cmocka_unit_test(looks_up_the_byte_before),
-		cmocka_unit_test(finds_by_name),
-		cmocka_unit_test(writes_const_as_demanglers_do),
-		cmocka_unit_test(cuts_versions),
-		cmocka_unit_test(tells_thread_local_symbols),
-		cmocka_unit_test(survives_damage),
-	};
-
-	return cmocka_run_group_tests_name("symbol", tests, write_sources,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = write_sources, .after_all = scratch_remove)

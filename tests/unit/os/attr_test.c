@@ -2,11 +2,7 @@
  * attr: every combination of options makes events whose records the decoder
  * takes, and whose time is where a ring's reader looks for it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/hw_breakpoint.h>
 #include <string.h>
@@ -14,8 +10,6 @@
 
 #include "os/attr.h"
 #include "record/record.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const uint64_t id = 1234, when = 0x1122334455667788;
 
@@ -51,8 +45,7 @@ make(const struct wp_options *options, bool side)
 	return attr;
 }
 
-static void
-says_what_is_watched(void **state)
+TEST(says_what_is_watched)
 {
 	static const struct wp_slot slots[] = {
 		{0x404090, 8, HW_BREAKPOINT_W}, {0x1, 1, HW_BREAKPOINT_RW},
@@ -62,7 +55,6 @@ says_what_is_watched(void **state)
 	const struct wp_options options = {0};
 	struct perf_event_attr attr;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(slots); i++) {
 		wp_attr_watch(&attr, &slots[i], &options, false);
 		assert_int_equal(attr.type, PERF_TYPE_BREAKPOINT);
@@ -73,10 +65,8 @@ says_what_is_watched(void **state)
 	}
 }
 
-static void
-does_as_the_options_say(void **state)
+TEST(does_as_the_options_say)
 {
-	(void)state;
 	for (unsigned bits = 0; bits < COMBINATIONS; bits++) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr attr = make(&o, bits % 3 == 0);
@@ -99,10 +89,8 @@ does_as_the_options_say(void **state)
 	}
 }
 
-static void
-counting_takes_no_samples(void **state)
+TEST(counting_takes_no_samples)
 {
-	(void)state;
 	for (unsigned bits = 1; bits < COMBINATIONS; bits += 2) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr attr = make(&o, true);
@@ -114,14 +102,12 @@ counting_takes_no_samples(void **state)
 	}
 }
 
-static void
-samples_what_is_needed(void **state)
+TEST(samples_what_is_needed)
 {
 	const uint64_t always = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
 	    PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR |
 	    PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER;
 
-	(void)state;
 	for (unsigned bits = 0; bits < COMBINATIONS; bits += 2) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr attr = make(&o, false);
@@ -144,10 +130,8 @@ samples_what_is_needed(void **state)
 }
 
 /* One event of a thread tells of maps and names, all are read alike. */
-static void
-side_events_differ_in_nothing_else(void **state)
+TEST(side_events_differ_in_nothing_else)
 {
-	(void)state;
 	for (unsigned bits = 0; bits < COMBINATIONS; bits += 2) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr plain = make(&o, false);
@@ -291,10 +275,8 @@ check_sample(const struct ex_record *record, const struct wp_options *o)
 #endif
 }
 
-static void
-time_is_where_it_is_looked_for(void **state)
+TEST(time_is_where_it_is_looked_for)
 {
-	(void)state;
 	for (unsigned bits = 0; bits < COMBINATIONS; bits += 2) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr attr = make(&o, bits & 16);
@@ -312,8 +294,7 @@ time_is_where_it_is_looked_for(void **state)
 }
 
 /* Watches of several slots, side events or not, in one stream. */
-static void
-one_layout_for_all_watches(void **state)
+TEST(one_layout_for_all_watches)
 {
 	const struct wp_options o = {.kernel = true, .stack = 1024};
 	const struct perf_event_attr side = make(&o, true),
@@ -323,7 +304,6 @@ one_layout_for_all_watches(void **state)
 	struct ex_record record;
 	struct bytes bytes;
 
-	(void)state;
 	assert_int_equal(ex_formats_add(formats, &side, &ids[0], 1), 0);
 	assert_int_equal(ex_formats_add(formats, &plain, &ids[1], 2), 1);
 	check_time(formats, make_sample(&bytes, &plain), &record);
@@ -337,8 +317,7 @@ one_layout_for_all_watches(void **state)
 
 /* --- wishes and what is possible --- */
 
-static void
-wishes_are_fitted(void **state)
+TEST(wishes_are_fitted)
 {
 	/* the callchain comes with the kernel's accesses: it names them */
 	static const struct {
@@ -352,7 +331,6 @@ wishes_are_fitted(void **state)
 		{true, true, true, true, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct wp_features can = {
 			.kernel = rows[i].can_kernel,
@@ -377,12 +355,10 @@ wishes_are_fitted(void **state)
 	}
 }
 
-static void
-rings_belong_to_events_that_never_fire(void **state)
+TEST(rings_belong_to_events_that_never_fire)
 {
 	struct perf_event_attr attr;
 
-	(void)state;
 	memset(&attr, 0xff, sizeof(attr));
 	wp_attr_ring(&attr, 4096);
 	assert_int_equal(attr.type, PERF_TYPE_SOFTWARE);
@@ -396,10 +372,8 @@ rings_belong_to_events_that_never_fire(void **state)
 }
 
 /* Whatever it is measured by it lives and dies with. */
-static void
-references_are_as_what_they_measure(void **state)
+TEST(references_are_as_what_they_measure)
 {
-	(void)state;
 	for (unsigned bits = 0; bits < COMBINATIONS; bits++) {
 		const struct wp_options o = combination(bits);
 		const struct perf_event_attr watch = make(&o, false);
@@ -418,21 +392,4 @@ references_are_as_what_they_measure(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(says_what_is_watched),
-		cmocka_unit_test(does_as_the_options_say),
-		cmocka_unit_test(counting_takes_no_samples),
-		cmocka_unit_test(samples_what_is_needed),
-		cmocka_unit_test(side_events_differ_in_nothing_else),
-		cmocka_unit_test(time_is_where_it_is_looked_for),
-		cmocka_unit_test(one_layout_for_all_watches),
-		cmocka_unit_test(wishes_are_fitted),
-		cmocka_unit_test(rings_belong_to_events_that_never_fire),
-		cmocka_unit_test(references_are_as_what_they_measure),
-	};
-
-	return cmocka_run_group_tests_name("attr", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* cpus: lists of processors, as the kernel writes them. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +9,7 @@
 
 static struct wp_cpus cpus;
 
-static void
-lists_of_processors(void **state)
+TEST(lists_of_processors)
 {
 	static const struct {
 		const char *list;
@@ -38,7 +33,6 @@ lists_of_processors(void **state)
 		{"0-99999999999999999999", -EINVAL, 0, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (wp_cpus_parse(cases[i].list, &cpus) != cases[i].n)
 			fail_msg("'%s'", cases[i].list);
@@ -51,13 +45,11 @@ lists_of_processors(void **state)
 }
 
 /* Those that run are some of those that may. */
-static void
-this_machine(void **state)
+TEST(this_machine)
 {
 	static struct wp_cpus online;
 	int n;
 
-	(void)state;
 	assert_true(wp_cpus_possible(&cpus) > 0);
 	n = wp_cpus_online(&online);
 	if (n < 0)
@@ -67,13 +59,4 @@ this_machine(void **state)
 		assert_true(!online.has[cpu] || cpus.has[cpu]);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_of_processors),
-		cmocka_unit_test(this_machine),
-	};
-
-	return cmocka_run_group_tests_name("cpus", tests, NULL, NULL);
-}
+RUN_TESTS()

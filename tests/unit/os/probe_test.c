@@ -3,11 +3,7 @@
  *
  * This file takes the place of perf.c: its functions are the made-up machine.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -189,8 +185,7 @@ wp_perf_set_bpf(int fd, int prog_fd)
 	return -EINVAL;
 }
 
-static void
-finds_what_each_kernel_has(void **state)
+TEST(finds_what_each_kernel_has)
 {
 	static const struct machine machines[] = {
 		{"Linux 5.10", 0, 4, 8, false, false, true, true, 1, 1, 0, 0},
@@ -205,7 +200,6 @@ finds_what_each_kernel_has(void **state)
 		{"most slots", 0, 64, 8, true, true, true, true, 1, 1, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
 		struct machine *const m = &machine;
 		const uint64_t range = machines[i].range;
@@ -232,13 +226,11 @@ finds_what_each_kernel_has(void **state)
 	}
 }
 
-static void
-has_no_features_without_watches(void **state)
+TEST(has_no_features_without_watches)
 {
 	static const int errs[] = {EACCES, EPERM, ENODEV, ENOENT, EOPNOTSUPP,
 	    ENOSYS, ENOSPC, EMFILE, EINVAL, E2BIG};
 
-	(void)state;
 	machine = usual;
 	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
 		struct wp_features has;
@@ -259,14 +251,12 @@ has_no_features_without_watches(void **state)
 }
 
 /* One that opens and does not count is no feature, here or elsewhere. */
-static void
-has_no_features_where_nothing_fires(void **state)
+TEST(has_no_features_where_nothing_fires)
 {
 	struct wp_probe_cpus cpus;
 	struct wp_features has;
 	struct wp_cause cause;
 
-	(void)state;
 	machine = usual;
 	machine.hits = 0;
 	assert_int_equal(wp_probe_features(&has, &cause), -ENODEV);
@@ -280,15 +270,13 @@ has_no_features_where_nothing_fires(void **state)
 }
 
 /* Of the last processor that this test may run on, each time. */
-static void
-tries_each_processor(void **state)
+TEST(tries_each_processor)
 {
 	struct wp_probe_result r;
 	struct wp_probe_cpus cpus;
 	cpu_set_t all;
 	int last = 0;
 
-	(void)state;
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &all))
@@ -318,8 +306,7 @@ tries_each_processor(void **state)
 }
 
 /* Machines that take a watch and then fire wrongly, or not at all. */
-static void
-believes_only_what_fires(void **state)
+TEST(believes_only_what_fires)
 {
 	static const struct {
 		unsigned hits, samples;
@@ -337,7 +324,6 @@ believes_only_what_fires(void **state)
 		{1, 1, 0, true, "another address or thread"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		machine = usual;
 		machine.hits = cases[i].hits;
@@ -361,14 +347,12 @@ believes_only_what_fires(void **state)
 }
 
 /* A signal that never comes is waited for, not for ever. */
-static void
-signals_that_never_come(void **state)
+TEST(signals_that_never_come)
 {
 	static const enum wp_probe_kind kinds[] = {
 		WP_PROBE_SIGTRAP, WP_PROBE_ASYNC,
 	};
 
-	(void)state;
 	machine = usual;
 	for (size_t i = 0; i < 2; i++) {
 		struct wp_probe_result r;
@@ -382,12 +366,10 @@ signals_that_never_come(void **state)
 }
 
 /* A user's record of a read(2) is not a kernel hit. */
-static void
-kernel_hits_are_the_kernels(void **state)
+TEST(kernel_hits_are_the_kernels)
 {
 	struct wp_probe_result r;
 
-	(void)state;
 	machine = usual;
 	wp_probe_fire(WP_PROBE_KERNEL, &r);
 	assert_false(r.ok);
@@ -398,12 +380,10 @@ kernel_hits_are_the_kernels(void **state)
 	assert_non_null(strstr(r.advice, "unseen"));
 }
 
-static void
-old_kernels_have_no_sigtrap(void **state)
+TEST(old_kernels_have_no_sigtrap)
 {
 	struct wp_probe_result r;
 
-	(void)state;
 	machine = usual;
 	machine.sigtrap = false;
 	wp_probe_fire(WP_PROBE_SIGTRAP, &r);
@@ -412,19 +392,4 @@ old_kernels_have_no_sigtrap(void **state)
 	assert_non_null(strstr(r.advice, "5.13"));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_each_kernel_has),
-		cmocka_unit_test(has_no_features_without_watches),
-		cmocka_unit_test(has_no_features_where_nothing_fires),
-		cmocka_unit_test(tries_each_processor),
-		cmocka_unit_test(believes_only_what_fires),
-		cmocka_unit_test(signals_that_never_come),
-		cmocka_unit_test(kernel_hits_are_the_kernels),
-		cmocka_unit_test(old_kernels_have_no_sigtrap),
-	};
-
-	return cmocka_run_group_tests_name("probe", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,7 @@
 /*
  * proc: what is read of real processes, which do what makes /proc hard to read.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +20,6 @@
 #include "child.h"
 #include "os/proc.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { THREADS = 300, FILES = 8, PAGE = 4096 };
 
@@ -74,8 +68,7 @@ gone(void)
 
 /* --- names --- */
 
-static void
-takes_any_name(void **state)
+TEST(takes_any_name)
 {
 	static const char *const names[] = {
 		"plain", "", " ", "two words", "a) R 1 (b", "x\ny", "\n",
@@ -84,7 +77,6 @@ takes_any_name(void **state)
 	};
 	char before[64], comm[64];
 
-	(void)state;
 	assert_int_equal(prctl(PR_GET_NAME, before), 0);
 	for (size_t i = 0; i < COUNT(names); i++) {
 		struct wp_proc_status status;
@@ -121,12 +113,10 @@ wait_for_a_vfork_child(void *arg)
 	}
 }
 
-static void
-tells_the_state(void **state)
+TEST(tells_the_state)
 {
 	pid_t pid = child_start(rest, NULL);
 
-	(void)state;
 	await(state_of(pid) == 'S');
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	await(state_of(pid) == 'Z');
@@ -139,14 +129,12 @@ tells_the_state(void **state)
 }
 
 /* A process whose child is still to go, and which goes with it. */
-static void
-tells_who_sleeps_deeply(void **state)
+TEST(tells_who_sleeps_deeply)
 {
 	pid_t pid = child_start(wait_for_a_vfork_child, NULL);
 	char name[64];
 	int child = 0;
 
-	(void)state;
 	await(state_of(pid) == 'D');
 	(void)snprintf(name, sizeof(name), "/proc/%d/task/%d/children", pid,
 	    pid);
@@ -185,13 +173,11 @@ set_signals(void *arg)
 	rest(NULL);
 }
 
-static void
-tells_signals(void **state)
+TEST(tells_signals)
 {
 	pid_t pid = child_start(set_signals, NULL);
 	struct wp_proc_status status;
 
-	(void)state;
 	await(shared->ready == 1);
 	assert_int_equal(wp_proc_status(pid, &status), 0);
 	assert_int_equal(status.blocked, bit(SIGUSR1) | bit(SIGRTMAX));
@@ -215,14 +201,12 @@ confine(void *arg)
 	(void)!read(*(int *)arg, &c, 1);
 }
 
-static void
-tells_seccomp(void **state)
+TEST(tells_seccomp)
 {
 	struct wp_proc_status status;
 	int fd[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
 	pid = child_start(confine, fd);
 	await(shared->ready != 0);
@@ -246,14 +230,12 @@ join_groups(void *arg)
 }
 
 /* The list of groups stands in the midst of what else is to be found. */
-static void
-is_not_led_astray_by_groups(void **state)
+TEST(is_not_led_astray_by_groups)
 {
 	struct wp_proc_status status;
 	bool *joined = shared_memory(sizeof(*joined));
 	pid_t pid = child_start(join_groups, joined);
 
-	(void)state;
 	await(shared->ready == 1);
 	assert_int_equal(wp_proc_status(pid, &status), 0);
 	assert_false(status.kernel_thread);
@@ -265,12 +247,10 @@ is_not_led_astray_by_groups(void **state)
 	}
 }
 
-static void
-knows_kernel_threads(void **state)
+TEST(knows_kernel_threads)
 {
 	struct wp_proc_status status;
 
-	(void)state;
 	if (wp_proc_status(2, &status) != 0 ||
 	    strcmp(status.comm, "kthreadd") != 0) {
 		print_message("no kernel threads are to be seen here\n");
@@ -287,13 +267,11 @@ end_at_once(void *name)
 	(void)prctl(PR_SET_NAME, name);
 }
 
-static void
-knows_who_exits(void **state)
+TEST(knows_who_exits)
 {
 	static char name[] = "a) Z 1 1 1 1 4 (";
 	pid_t pid = child_start(end_at_once, name);
 
-	(void)state;
 	assert_false(wp_proc_exiting(getpid()));
 	await(state_of(pid) == 'Z');
 	assert_true(wp_proc_exiting(pid));
@@ -311,15 +289,13 @@ on_signal(int sig)
 }
 
 /* Its name is no obstacle. */
-static void
-knows_what_is_handled(void **state)
+TEST(knows_what_is_handled)
 {
 	static const int signals[] = {SIGHUP, SIGURG, SIGWINCH, SIGSYS};
 	const struct sigaction action = {.sa_handler = on_signal};
 	const int fd = wp_proc_caught_open(getpid());
 	uint64_t before, caught;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(prctl(PR_SET_NAME, "a) S 1 2 (3"), 0);
 	assert_int_equal(wp_proc_caught(fd, &before), 0);
@@ -333,15 +309,13 @@ knows_what_is_handled(void **state)
 	(void)close(fd);
 }
 
-static void
-nothing_of_who_is_gone(void **state)
+TEST(nothing_of_who_is_gone)
 {
 	static char name[] = "gone";
 	const pid_t pid = child_start(end_at_once, name);
 	const int fd = wp_proc_caught_open(pid);
 	uint64_t caught;
 
-	(void)state;
 	(void)child_wait(pid);
 	assert_int_equal(wp_proc_caught(fd, &caught), -ESRCH);
 	assert_int_equal(wp_proc_caught_open(pid), -ESRCH);
@@ -395,15 +369,13 @@ is_in(const pid_t *tids, int n, pid_t tid)
 	return false;
 }
 
-static void
-lists_every_thread_once(void **state)
+TEST(lists_every_thread_once)
 {
 	pid_t pid = child_start(have_many_threads, NULL), *tids = NULL;
 	struct wp_proc_status status;
 	size_t cap = 0, before;
 	int n;
 
-	(void)state;
 	await(shared->ready == THREADS);
 	n = wp_proc_threads(pid, &tids, &cap);
 	assert_int_equal(n, THREADS + 1);
@@ -521,12 +493,10 @@ map_at(pid_t pid, uint64_t start)
 	return find.map;
 }
 
-static void
-reads_mappings(void **state)
+TEST(reads_mappings)
 {
 	pid_t pid = start_mapper();
 
-	(void)state;
 	for (size_t i = 0; i < FILES; i++) {
 		const struct wp_proc_map map = map_at(pid, shared->at[i]);
 		struct stat st;
@@ -555,12 +525,10 @@ count_maps(void *arg, const struct wp_proc_map *map)
 	return ++*(int *)arg == 3 ? 77 : 0;
 }
 
-static void
-ends_when_told_to(void **state)
+TEST(ends_when_told_to)
 {
 	int calls = 0;
 
-	(void)state;
 	assert_int_equal(wp_proc_maps(getpid(), count_maps, &calls), 77);
 	assert_int_equal(calls, 3);
 	assert_int_equal(wp_proc_maps(gone(), count_maps, &calls), -ESRCH);
@@ -623,14 +591,12 @@ unmap(uint8_t *at)
 	assert_int_equal(munmap(at - PAGE, (MANY + 2) * PAGE), 0);
 }
 
-static void
-reads_usage(void **state)
+TEST(reads_usage)
 {
 	uint8_t *private = map_alone(MAP_PRIVATE);
 	uint8_t *shared_pages = map_alone(MAP_SHARED);
 	struct wp_proc_usage usage;
 
-	(void)state;
 	assert_int_equal(usage_of(private).present, 0);
 	for (int i = 0; i < 3; i++)
 		private[i * PAGE] = shared_pages[i * PAGE] = 1;
@@ -648,8 +614,7 @@ reads_usage(void **state)
 	assert_int_equal(wp_proc_smaps(gone(), take_usage, NULL), -ESRCH);
 }
 
-static void
-finds_used_pages(void **state)
+TEST(finds_used_pages)
 {
 	static const struct {
 		uint64_t from, start, end;	/* pages */
@@ -661,7 +626,6 @@ finds_used_pages(void **state)
 	int pagemap = wp_proc_pagemap(getpid());
 	uint64_t start, end;
 
-	(void)state;
 	assert_true(pagemap >= 0);
 	at[0] = at[5000 * PAGE] = at[5001 * PAGE] = at[5002 * PAGE] = 1;
 	at[(MANY - 1) * PAGE] = 1;
@@ -680,12 +644,10 @@ finds_used_pages(void **state)
 	assert_int_equal(wp_proc_pagemap(gone()), -ESRCH);
 }
 
-static void
-reads_small_files(void **state)
+TEST(reads_small_files)
 {
 	char text[64], few[4];
 
-	(void)state;
 	assert_int_equal(wp_proc_text(getpid(), "comm", text, sizeof(text)),
 	    strlen(program_invocation_short_name) + 1);
 	assert_int_equal(wp_proc_text(getpid(), "comm", few, sizeof(few)), 3);
@@ -731,12 +693,10 @@ may_follow_maps(pid_t pid, const struct wp_proc_map *map)
 	return fd >= 0;
 }
 
-static void
-opens_the_very_file(void **state)
+TEST(opens_the_very_file)
 {
 	pid_t pid = start_mapper();
 
-	(void)state;
 	for (size_t i = 0; i < FILES; i++) {
 		const struct wp_proc_map map = map_at(pid, shared->at[i]);
 
@@ -748,13 +708,11 @@ opens_the_very_file(void **state)
 	child_kill(pid);
 }
 
-static void
-opens_no_other_file(void **state)
+TEST(opens_no_other_file)
 {
 	pid_t pid = start_mapper();
 	struct wp_proc_map map = map_at(pid, shared->at[0]);
 
-	(void)state;
 	map.ino++;
 	assert_int_equal(open_map(pid, -1, &map), -ESTALE);
 	map.ino--;
@@ -784,15 +742,13 @@ write_to_fifo(void *arg)
 }
 
 /* Such are not even opened: that alone may do things. */
-static void
-opens_no_device_or_fifo(void **state)
+TEST(opens_no_device_or_fifo)
 {
 	const struct wp_proc_map none = {0};
 	struct wp_proc_map map = none;
 	char fifo[PATH_MAX];
 	pid_t pid;
 
-	(void)state;
 	(void)snprintf(fifo, sizeof(fifo), "%s", scratch_path("fifo"));
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	pid = child_start(write_to_fifo, fifo);
@@ -832,15 +788,13 @@ out:
 	rest(NULL);
 }
 
-static void
-looks_where_the_process_lives(void **state)
+TEST(looks_where_the_process_lives)
 {
 	char dir[PATH_MAX];
 	struct wp_proc_map map;
 	pid_t pid;
 	int root;
 
-	(void)state;
 	(void)snprintf(dir, sizeof(dir), "%s", scratch_path("mount"));
 	assert_int_equal(mkdir(dir, 0700), 0);
 	pid = child_start(live_elsewhere, dir);
@@ -864,10 +818,8 @@ looks_where_the_process_lives(void **state)
 	assert_int_equal(wp_proc_root(pid), -ESRCH);
 }
 
-static void
-hides_nobody_here(void **state)
+TEST(hides_nobody_here)
 {
-	(void)state;
 	assert_true(wp_proc_mounted());
 	assert_int_equal(wp_proc_check(NULL), 0);
 	assert_false(wp_proc_hides(getpid()));
@@ -875,14 +827,12 @@ hides_nobody_here(void **state)
 	assert_false(wp_proc_hides(gone()));
 }
 
-static void
-tells_what_a_descriptor_is_open_on(void **state)
+TEST(tells_what_a_descriptor_is_open_on)
 {
 	char name[256], small[4];
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	const pid_t pid = getpid();
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(wp_proc_fd(pid, gettid(), fd, name, sizeof(name)), 0);
 	assert_string_equal(name, "/proc");
@@ -914,8 +864,7 @@ leave_first(void *arg)
 	pthread_exit(NULL);
 }
 
-static void
-sees_what_the_first_thread_left(void **state)
+TEST(sees_what_the_first_thread_left)
 {
 	pid_t pid = child_start(leave_first, NULL), *tids = NULL;
 	struct wp_proc_status status;
@@ -925,7 +874,6 @@ sees_what_the_first_thread_left(void **state)
 	size_t cap = 0;
 	int root;
 
-	(void)state;
 	await(state_of(pid) == 'Z');
 	assert_int_equal(wp_proc_status(pid, &status), 0);
 	assert_false(status.kernel_thread);
@@ -945,14 +893,12 @@ sees_what_the_first_thread_left(void **state)
 }
 
 /* Its mapped files can be reached, if those of any process can. */
-static void
-opens_what_the_first_thread_left(void **state)
+TEST(opens_what_the_first_thread_left)
 {
 	pid_t pid = child_start(leave_first, NULL);
 	struct find find = {.ordered = true};
 	int fd;
 
-	(void)state;
 	await(state_of(pid) == 'Z');
 	/* the program itself is mapped where we have it */
 	find.start = (uintptr_t)getauxval(AT_PHDR) & ~(uintptr_t)(PAGE - 1);
@@ -983,14 +929,12 @@ three_pages(void)
 	return at;
 }
 
-static void
-reads_as_far_as_there_is(void **state)
+TEST(reads_as_far_as_there_is)
 {
 	static uint8_t got[3 * PAGE];
 	uint8_t *at = three_pages();
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
 	pid = child_start(rest, NULL);
 	await(shared->ready == 1);
@@ -1018,8 +962,7 @@ reads_as_far_as_there_is(void **state)
 
 /* What the process itself may not read is there nevertheless. */
 /* One word from each of several places, up to the first bad one. */
-static void
-reads_words(void **state)
+TEST(reads_words)
 {
 	uint8_t *at = three_pages();
 	const uint64_t addr[] = {
@@ -1029,7 +972,6 @@ reads_words(void **state)
 	uint64_t got[COUNT(addr)], many[WP_PROC_WORDS + 1];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
 	pid = child_start(rest, NULL);
 	await(shared->ready == 1);
@@ -1069,13 +1011,11 @@ map_things(void *arg)
 }
 
 /* What can be executed counts, and nothing else. */
-static void
-tells_when_code_changes(void **state)
+TEST(tells_when_code_changes)
 {
 	uint64_t code[4];
 	pid_t pid = child_start(map_things, NULL);
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(wp_proc_code(pid, &code[i]), 0);
 		if (i < 3) {
@@ -1090,13 +1030,11 @@ tells_when_code_changes(void **state)
 	assert_int_equal(wp_proc_code(pid, &code[0]), -ESRCH);
 }
 
-static void
-reads_what_is_protected(void **state)
+TEST(reads_what_is_protected)
 {
 	uint8_t *at = three_pages(), got[8];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
 	pid = child_start(rest, NULL);
 	await(shared->ready == 1);
@@ -1106,8 +1044,7 @@ reads_what_is_protected(void **state)
 	(void)munmap(at, 3 * PAGE);
 }
 
-static void
-reads_the_auxiliary_vector(void **state)
+TEST(reads_the_auxiliary_vector)
 {
 	static const uint64_t types[] = {
 		AT_PAGESZ, AT_ENTRY, AT_PHDR, AT_BASE, AT_SYSINFO_EHDR, AT_UID,
@@ -1115,7 +1052,6 @@ reads_the_auxiliary_vector(void **state)
 	pid_t pid = child_start(rest, NULL);
 	uint64_t value;
 
-	(void)state;
 	await(shared->ready == 1);
 	for (size_t i = 0; i < COUNT(types); i++) {
 		assert_int_equal(wp_proc_auxv(pid, types[i], &value), 0);
@@ -1128,8 +1064,7 @@ reads_the_auxiliary_vector(void **state)
 
 /* --- none of all that leaves anything open --- */
 
-static void
-leaves_nothing_open(void **state)
+TEST(leaves_nothing_open)
 {
 	unsigned before = open_descriptors();
 
@@ -1150,43 +1085,5 @@ begin(void **state)
 	return scratch_make(state);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(takes_any_name),
-		TEST(tells_the_state),
-		TEST(tells_who_sleeps_deeply),
-		TEST(tells_signals),
-		TEST(tells_seccomp),
-		TEST(is_not_led_astray_by_groups),
-		TEST(knows_kernel_threads),
-		TEST(knows_who_exits),
-		TEST(knows_what_is_handled),
-		TEST(nothing_of_who_is_gone),
-		TEST(lists_every_thread_once),
-		TEST(reads_mappings),
-		TEST(ends_when_told_to),
-		TEST(reads_usage),
-		TEST(finds_used_pages),
-		TEST(reads_small_files),
-		TEST(opens_the_very_file),
-		TEST(opens_no_other_file),
-		TEST(opens_no_device_or_fifo),
-		TEST(looks_where_the_process_lives),
-		TEST(hides_nobody_here),
-		TEST(tells_what_a_descriptor_is_open_on),
-		TEST(sees_what_the_first_thread_left),
-		TEST(opens_what_the_first_thread_left),
-		TEST(reads_as_far_as_there_is),
-		TEST(reads_words),
-		TEST(tells_when_code_changes),
-		TEST(reads_what_is_protected),
-		TEST(reads_the_auxiliary_vector),
-		TEST(leaves_nothing_open),
-	};
-
-	return cmocka_run_group_tests_name("proc", tests, begin,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove,
+    .before_each = clear, .after_each = children_end)

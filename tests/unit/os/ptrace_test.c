@@ -2,11 +2,7 @@
  * ptrace: processes are held and let go in the worst of moments, and must not
  * be able to tell.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,8 +22,6 @@
 #include "os/proc.h"
 #include "os/ptrace.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 enum { THREADS = 100, SIGNALS = 64, KILLS = 50, LAUNCHES = 25 };
 
@@ -176,14 +170,12 @@ expect_own_end(pid_t pid)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-static void
-every_thread_stands_still(void **state)
+TEST(every_thread_stands_still)
 {
 	unsigned turns[THREADS];
 	struct wp_hold hold = {0};
 	pid_t pid = start_process(THREADS);
 
-	(void)state;
 	assert_int_equal(wp_hold_process(&hold, pid), 0);
 	assert_int_equal(hold.n, THREADS + 1);
 	for (size_t i = 0; i < hold.n; i++)
@@ -234,12 +226,10 @@ have_chains(void *arg)
 }
 
 /* No thread slips through by being made while the list is looked at. */
-static void
-nobody_slips_through(void **state)
+TEST(nobody_slips_through)
 {
 	pid_t pid = child_start(have_chains, NULL);
 
-	(void)state;
 	await(shared->turns[0] > 100);
 	for (int i = 0; i < 120; i++) {
 		struct wp_hold hold = {0};
@@ -299,13 +289,11 @@ expect_each_once(int n)
 	}
 }
 
-static void
-signals_wait_while_held(void **state)
+TEST(signals_wait_while_held)
 {
 	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
 	struct wp_hold hold = {0};
 
-	(void)state;
 	await(shared->other == 1);
 	assert_int_equal(wp_hold_process(&hold, pid), 0);
 	for (int i = 0; i < 20; i++)
@@ -321,12 +309,10 @@ signals_wait_while_held(void **state)
 }
 
 /* Signals that come just when the process is being held or let go. */
-static void
-signals_come_once_however_they_race(void **state)
+TEST(signals_come_once_however_they_race)
 {
 	pid_t pid = child_start(await_signals, (void *)(uintptr_t)3);
 
-	(void)state;
 	await(shared->other == 1);
 	for (int i = 0; i < SIGNALS; i++) {
 		struct wp_hold hold = {0};
@@ -374,13 +360,11 @@ signal_before_interrupt(enum __ptrace_request request, pid_t tid)
 		nap_us(10);
 }
 
-static void
-signals_that_stop_a_thread_reach_it(void **state)
+TEST(signals_that_stop_a_thread_reach_it)
 {
 	pid_t pid = child_start(await_signals, NULL);
 	struct wp_hold hold = {0};
 
-	(void)state;
 	await(shared->other == 1);
 	before_ptrace = signal_before_interrupt;
 	assert_int_equal(wp_hold_process(&hold, pid), 0);
@@ -394,12 +378,10 @@ signals_that_stop_a_thread_reach_it(void **state)
 }
 
 /* Nor are they lost when the holder ends. */
-static void
-signals_outlive_the_holder(void **state)
+TEST(signals_outlive_the_holder)
 {
 	pid_t pid = child_start(await_signals, NULL);
 
-	(void)state;
 	await(shared->other == 1);
 	before_ptrace = signal_before_interrupt;
 	in_a_thread(hold_and_leave, pid);
@@ -423,13 +405,11 @@ expect_standing(void)
 	    sizeof(before));
 }
 
-static void
-stopped_stays_stopped(void **state)
+TEST(stopped_stays_stopped)
 {
 	pid_t pid = start_process(2);
 	int status;
 
-	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	for (int i = 0; i < 20; i++) {
@@ -448,13 +428,11 @@ stopped_stays_stopped(void **state)
 	expect_own_end(pid);
 }
 
-static void
-stop_signals_work_while_held(void **state)
+TEST(stop_signals_work_while_held)
 {
 	pid_t pid = start_process(2);
 	struct wp_hold hold = {0};
 
-	(void)state;
 	assert_int_equal(wp_hold_process(&hold, pid), 0);
 	assert_int_equal(kill(pid, SIGSTOP), 0);
 	wp_hold_release(&hold);
@@ -501,12 +479,10 @@ hold_and_release(void *arg)
 	return NULL;
 }
 
-static void
-deep_sleepers_do_not_hinder(void **state)
+TEST(deep_sleepers_do_not_hinder)
 {
 	pid_t pid = child_start(wait_in_vfork, NULL);
 
-	(void)state;
 	await(shared->other > 0 && status_of(pid).state == 'D');
 	in_a_thread(hold_and_release, pid);
 	assert_int_equal(shared->result, 0);
@@ -527,13 +503,11 @@ leave_first(void *arg)
 	pthread_exit(NULL);
 }
 
-static void
-holds_what_the_first_thread_left(void **state)
+TEST(holds_what_the_first_thread_left)
 {
 	pid_t pid = child_start(leave_first, (void *)(uintptr_t)4);
 	struct wp_hold hold = {0};
 
-	(void)state;
 	await(status_of(pid).state == 'Z');
 	assert_int_equal(wp_hold_process(&hold, pid), 0);
 	assert_int_equal(hold.n, 4);
@@ -555,8 +529,7 @@ leave_first_soon(void *arg)
 }
 
 /* The first thread ends while it is being held. */
-static void
-first_threads_may_end_meanwhile(void **state)
+TEST(first_threads_may_end_meanwhile)
 {
 	for (int i = 0; i < 40; i++) {
 		pid_t pid;
@@ -598,13 +571,11 @@ leave_when_told(void *arg)
 	pthread_exit(NULL);
 }
 
-static void
-first_threads_may_end_when_seized(void **state)
+TEST(first_threads_may_end_when_seized)
 {
 	bool all = false;
 	pid_t pid = child_start(leave_when_told, &all);
 
-	(void)state;
 	await(shared->other == pid);
 	before_ptrace = leave_before_interrupt;
 	in_a_thread(hold_and_release, pid);
@@ -615,14 +586,12 @@ first_threads_may_end_when_seized(void **state)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-static void
-processes_may_end_when_seized(void **state)
+TEST(processes_may_end_when_seized)
 {
 	bool all = true;
 	pid_t pid = child_start(leave_when_told, &all);
 	int status;
 
-	(void)state;
 	await(shared->other == pid);
 	before_ptrace = leave_before_interrupt;
 	in_a_thread(hold_and_release, pid);
@@ -642,8 +611,7 @@ end_soon(void *arg)
 }
 
 /* It ends as it would have, for its parent to see. */
-static void
-processes_may_end_meanwhile(void **state)
+TEST(processes_may_end_meanwhile)
 {
 	for (int i = 0; i < 40; i++) {
 		pid_t pid;
@@ -671,10 +639,8 @@ hold_and_kill(void *arg)
 	return NULL;
 }
 
-static void
-held_processes_can_be_killed(void **state)
+TEST(held_processes_can_be_killed)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		pid_t pid;
 		int status;
@@ -689,13 +655,11 @@ held_processes_can_be_killed(void **state)
 	}
 }
 
-static void
-refuses_what_is_not_there(void **state)
+TEST(refuses_what_is_not_there)
 {
 	struct wp_hold hold = {0};
 	pid_t pid = start_process(1);
 
-	(void)state;
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	await(status_of(pid).state == 'Z');
 	assert_int_equal(wp_hold_process(&hold, pid), -ESRCH);
@@ -717,13 +681,11 @@ trace_one(void *arg)
 }
 
 /* One thread is traced by another: then none is held, or stays so. */
-static void
-refuses_what_others_trace(void **state)
+TEST(refuses_what_others_trace)
 {
 	pid_t pid = start_process(20), tid = shared->tid[10];
 	pid_t tracer = child_start(trace_one, &tid);
 
-	(void)state;
 	await(shared->result != 0);
 	assert_int_equal(shared->result, 1);
 	for (int i = 0; i < 10; i++) {
@@ -756,13 +718,11 @@ hold_for_ever(void *arg)
 	}
 }
 
-static void
-targets_outlive_their_holder(void **state)
+TEST(targets_outlive_their_holder)
 {
 	pid_t pid = start_process(10);
 	unsigned short seed[3] = {1, 2, 3};
 
-	(void)state;
 	for (int i = 0; i < KILLS; i++) {
 		pid_t holder = child_start(hold_for_ever, &pid);
 		unsigned before = shared->usr1;
@@ -788,13 +748,11 @@ hold_once(void *arg)
 }
 
 /* The holder dies at each of its calls. */
-static void
-targets_outlive_each_call(void **state)
+TEST(targets_outlive_each_call)
 {
 	pid_t pid = start_process(3);
 	int status = -1, calls;
 
-	(void)state;
 	for (calls = 1; status != 0; calls++) {
 		calls_left = calls;
 		status = child_wait(child_start(hold_once, &pid));
@@ -833,8 +791,7 @@ maps_libc(pid_t pid)
 	return found;
 }
 
-static void
-commands_begin_held(void **state)
+TEST(commands_begin_held)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 7",
 	    NULL};
@@ -844,7 +801,6 @@ commands_begin_held(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	assert_int_equal(hold.n, 1);
 	assert_int_equal(hold.thread[0].tid, pid);
@@ -873,12 +829,10 @@ static const struct {
 	{"./no-interpreter", -ENOENT},
 };
 
-static void
-commands_fail_as_execve_does(void **state)
+TEST(commands_fail_as_execve_does)
 {
 	unsigned before = open_descriptors();
 
-	(void)state;
 	assert_int_equal(chdir(scratch_dir), 0);
 	scratch_write("plain", "not a program\n");
 	scratch_write("no-interpreter", "#!/no/such/interpreter\n");
@@ -1002,8 +956,7 @@ tell(bool held)
 	return text;
 }
 
-static void
-commands_are_as_without_us(void **state)
+TEST(commands_are_as_without_us)
 {
 	char *env[] = {(char *)"PATH=/usr/bin:/bin", (char *)"EMPTY=",
 	    (char *)"ODD=two words", (char *)"ODD=again", NULL};
@@ -1012,7 +965,6 @@ commands_are_as_without_us(void **state)
 	sigset_t block, mask;
 	int extra = open("/dev/null", O_RDWR);	/* for commands too */
 
-	(void)state;
 	(void)sigemptyset(&block);
 	(void)sigaddset(&block, SIGUSR1);
 	(void)sigaddset(&block, SIGRTMIN + 3);
@@ -1037,8 +989,7 @@ commands_are_as_without_us(void **state)
 	free(held);
 }
 
-static void
-commands_get_their_signals(void **state)
+TEST(commands_get_their_signals)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c",
 	    (char *)"trap 'exit 9' TERM; kill -TERM $$; exit 1", NULL};
@@ -1047,7 +998,6 @@ commands_get_their_signals(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	status = let_run(&hold, pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 9);
@@ -1058,8 +1008,7 @@ commands_get_their_signals(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-static void
-tells_how_a_command_goes_on(void **state)
+TEST(tells_how_a_command_goes_on)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c",
 	    (char *)"trap 'exit 9' USR1; kill -USR1 $$; exit 1", NULL};
@@ -1067,7 +1016,6 @@ tells_how_a_command_goes_on(void **state)
 	struct wp_stop stop;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
 	assert_false(stop.ended);
@@ -1097,8 +1045,7 @@ continue_later(void *arg)
 }
 
 /* A command that stops itself stays so until it is continued. */
-static void
-commands_can_be_stopped(void **state)
+TEST(commands_can_be_stopped)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c",
 	    (char *)"kill -STOP $$; exit 5", NULL};
@@ -1106,7 +1053,6 @@ commands_can_be_stopped(void **state)
 	struct wp_stop stop;
 	pid_t pid, other;
 
-	(void)state;
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	other = child_start(continue_later, &pid);
 	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
@@ -1178,12 +1124,10 @@ expect_all_ended(int alive)
 }
 
 /* Whoever launches is killed: the command runs or not, but never hangs. */
-static void
-commands_outlive_their_launcher(void **state)
+TEST(commands_outlive_their_launcher)
 {
 	unsigned short seed[3] = {4, 5, 6};
 
-	(void)state;
 	for (int i = 0; i < LAUNCHES; i++) {
 		unsigned before = shared->usr1;
 		int alive;
@@ -1196,12 +1140,10 @@ commands_outlive_their_launcher(void **state)
 	}
 }
 
-static void
-commands_outlive_each_call(void **state)
+TEST(commands_outlive_each_call)
 {
 	int status = -1, calls;
 
-	(void)state;
 	for (calls = 1; status != 0; calls++) {
 		int alive;
 
@@ -1221,40 +1163,5 @@ begin(void **state)
 	return scratch_make(state);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, clear, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(every_thread_stands_still),
-		TEST(nobody_slips_through),
-		TEST(signals_wait_while_held),
-		TEST(signals_come_once_however_they_race),
-		TEST(signals_that_stop_a_thread_reach_it),
-		TEST(signals_outlive_the_holder),
-		TEST(stopped_stays_stopped),
-		TEST(stop_signals_work_while_held),
-		TEST(deep_sleepers_do_not_hinder),
-		TEST(holds_what_the_first_thread_left),
-		TEST(first_threads_may_end_meanwhile),
-		TEST(first_threads_may_end_when_seized),
-		TEST(processes_may_end_meanwhile),
-		TEST(processes_may_end_when_seized),
-		TEST(held_processes_can_be_killed),
-		TEST(refuses_what_is_not_there),
-		TEST(refuses_what_others_trace),
-		TEST(targets_outlive_their_holder),
-		TEST(targets_outlive_each_call),
-		TEST(commands_begin_held),
-		TEST(commands_fail_as_execve_does),
-		TEST(commands_are_as_without_us),
-		TEST(commands_get_their_signals),
-		TEST(tells_how_a_command_goes_on),
-		TEST(commands_can_be_stopped),
-		TEST(commands_outlive_their_launcher),
-		TEST(commands_outlive_each_call),
-	};
-
-	return cmocka_run_group_tests_name("ptrace", tests, begin,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove,
+    .before_each = clear, .after_each = children_end)

@@ -1,9 +1,5 @@
 /* slot: regions of all alignments and lengths, split as tables say. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <linux/hw_breakpoint.h>
@@ -11,8 +7,6 @@
 
 #include "os/slot.h"
 #include "os/slot_cpu.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct wp_slot_caps plenty = {.slots = WP_SLOTS_MAX, .range = 8};
 
@@ -71,10 +65,8 @@ static const struct {
 	{UINT64_MAX - 4095, 4096, 4096, 1, {{UINT64_MAX - 4095, 4096}}},
 };
 
-static void
-splits_as_the_table_says(void **state)
+TEST(splits_as_the_table_says)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(splits); i++) {
 		const struct wp_slot_caps caps = {8, splits[i].range};
 		struct wp_slot out[WP_SLOTS_MAX];
@@ -133,10 +125,8 @@ check_cover(uint64_t addr, uint64_t len, uint64_t range)
 	assert_int_equal(at, base + addr + len);
 }
 
-static void
-covers_exactly_with_the_fewest(void **state)
+TEST(covers_exactly_with_the_fewest)
 {
-	(void)state;
 	for (uint64_t range = 8; range <= 4096; range *= 2)
 		for (uint64_t addr = 0; addr < 64; addr++)
 			for (uint64_t len = 1; len <= 32; len++)
@@ -145,8 +135,7 @@ covers_exactly_with_the_fewest(void **state)
 
 /* --- what is asked for --- */
 
-static void
-watches_for_what_is_asked(void **state)
+TEST(watches_for_what_is_asked)
 {
 	static const struct {
 		enum wp_access access;
@@ -163,7 +152,6 @@ watches_for_what_is_asked(void **state)
 	struct wp_slot out[WP_SLOTS_MAX];
 	struct wp_cause cause;
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(types); i++) {
 		assert_int_equal(plan(0x1006, 4, types[i].access, &plenty, out,
 		    &cause), 2);
@@ -172,8 +160,7 @@ watches_for_what_is_asked(void **state)
 	}
 }
 
-static void
-executes_at_one_address(void **state)
+TEST(executes_at_one_address)
 {
 	static const uint64_t lengths[] = {0, 1, 8, 4096, UINT64_MAX};
 	static const uint64_t addrs[] = {0, 0x401001, UINT64_MAX};
@@ -181,7 +168,6 @@ executes_at_one_address(void **state)
 	struct wp_slot out[WP_SLOTS_MAX];
 	struct wp_cause cause;
 
-	(void)state;
 	for (size_t a = 0; a < COUNT(addrs); a++) {
 		for (size_t i = 0; i < COUNT(lengths); i++) {
 			assert_int_equal(plan(addrs[a], lengths[i], WP_EXEC,
@@ -229,10 +215,8 @@ static const struct {
 	{0, 0, {4, 8}, -ERANGE, NULL},
 };
 
-static void
-refuses_what_does_not_fit(void **state)
+TEST(refuses_what_does_not_fit)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(refused); i++) {
 		struct wp_slot out[WP_SLOTS_MAX];
 		struct wp_cause cause;
@@ -249,25 +233,21 @@ refuses_what_does_not_fit(void **state)
 	}
 }
 
-static void
-needs_no_cause(void **state)
+TEST(needs_no_cause)
 {
 	const struct wp_region region = {0x1000, 64, WP_WRITE};
 	struct wp_slot out[WP_SLOTS_MAX];
 
-	(void)state;
 	assert_int_equal(wp_slot_plan(&region, &wp_slot_usual, out, NULL),
 	    -E2BIG);
 }
 
 /* --- the address space --- */
 
-static void
-knows_what_is_an_address(void **state)
+TEST(knows_what_is_an_address)
 {
 	uint64_t here = (uintptr_t)&here;
 
-	(void)state;
 	assert_true(here < wp_slot_user_end());
 	assert_int_equal(wp_slot_user_end() % 4096, 0);
 	assert_true(wp_slot_canonical(0));
@@ -280,18 +260,4 @@ knows_what_is_an_address(void **state)
 	assert_false(wp_slot_canonical(0xdeadbeefdeadbeef));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(splits_as_the_table_says),
-		cmocka_unit_test(covers_exactly_with_the_fewest),
-		cmocka_unit_test(watches_for_what_is_asked),
-		cmocka_unit_test(executes_at_one_address),
-		cmocka_unit_test(refuses_what_does_not_fit),
-		cmocka_unit_test(needs_no_cause),
-		cmocka_unit_test(knows_what_is_an_address),
-	};
-
-	return cmocka_run_group_tests_name("slot", tests, NULL, NULL);
-}
+RUN_TESTS()

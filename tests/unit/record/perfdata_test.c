@@ -2,11 +2,7 @@
  * perfdata: what the writer writes is what the reader and perf read; files of
  * both shapes built byte by byte, whole, cut and damaged.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +17,6 @@
 
 #include "record/perfdata.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #define WATCH_IDS {101, 102}
 #define OTHER_IDS {103}
@@ -384,8 +378,7 @@ written_session(size_t n)
  * Written and read back.
  */
 
-static void
-reads_the_records_in_time_order(void **state)
+TEST(reads_the_records_in_time_order)
 {
 	struct bytes b = {.len = 0};
 	struct ex_perfdata *d;
@@ -394,7 +387,6 @@ reads_the_records_in_time_order(void **state)
 	int fd = written_session(ALL);
 	size_t i;
 
-	(void)state;
 	put_session(&b);
 	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
 	for (i = 0; i < COUNT(expected); i++) {
@@ -419,8 +411,7 @@ reads_the_records_in_time_order(void **state)
 	(void)close(fd);
 }
 
-static void
-reads_events_and_features(void **state)
+TEST(reads_events_and_features)
 {
 	const struct perf_event_attr attr = watch_attr(0x404090);
 	const struct perf_event_attr dummy = dummy_attr();
@@ -430,7 +421,6 @@ reads_events_and_features(void **state)
 	const char *why;
 	int fd = written_session(ALL);
 
-	(void)state;
 	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
 	assert_int_equal(ex_perfdata_events(d, &events), 3);
 	assert_memory_equal(&events[0].attr, &attr, sizeof(attr));
@@ -461,15 +451,13 @@ note_build_id(void *arg, const char *path, const uint8_t *id, size_t len)
 	put(text, len == 20 ? "20\n" : "8\n", len == 20 ? 3 : 2);
 }
 
-static void
-reads_build_ids(void **state)
+TEST(reads_build_ids)
 {
 	struct bytes text = {.len = 0};
 	struct ex_perfdata *d;
 	const char *why;
 	int fd = written_session(ALL);
 
-	(void)state;
 	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
 	ex_perfdata_build_ids(d, note_build_id, &text);
 	put(&text, "", 1);
@@ -479,8 +467,7 @@ reads_build_ids(void **state)
 	(void)close(fd);
 }
 
-static void
-writes_more_than_its_buffer(void **state)
+TEST(writes_more_than_its_buffer)
 {
 	const uint64_t ids[] = WATCH_IDS;
 	const struct ex_perf_event event = {watch_attr(0x404090), "w", ids, 2};
@@ -492,7 +479,6 @@ writes_more_than_its_buffer(void **state)
 	int fd = memory_file();
 	uint64_t i, n = 5000;
 
-	(void)state;
 	assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
 	for (i = 0; i < n; i++) {
 		b.len = 0;
@@ -512,8 +498,7 @@ writes_more_than_its_buffer(void **state)
 	(void)close(fd);
 }
 
-static void
-writes_a_recording_without_records(void **state)
+TEST(writes_a_recording_without_records)
 {
 	const uint64_t ids[] = WATCH_IDS;
 	const struct ex_perf_event event = {watch_attr(0x404090), NULL, ids, 2};
@@ -523,7 +508,6 @@ writes_a_recording_without_records(void **state)
 	const char *why;
 	int fd = memory_file(), last;
 
-	(void)state;
 	assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
 	assert_int_equal(ex_perfwriter_close(w), 0);
 	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
@@ -537,8 +521,7 @@ writes_a_recording_without_records(void **state)
 }
 
 /* A recorder that was killed: what had been written can be read. */
-static void
-reads_what_a_killed_writer_left(void **state)
+TEST(reads_what_a_killed_writer_left)
 {
 	const uint64_t ids[] = WATCH_IDS;
 	const struct ex_perf_event event = {watch_attr(0x404090), "w", ids, 2};
@@ -549,7 +532,6 @@ reads_what_a_killed_writer_left(void **state)
 	int fd = memory_file(), last;
 	size_t i, n;
 
-	(void)state;
 	assert_int_equal(ex_perfwriter_open(dup(fd), &event, 1, &w), 0);
 	assert_int_equal(ex_perfdata_open(path_of(fd), &d, &why), 0);
 	assert_int_equal(count_records(d, &last), 0);
@@ -571,15 +553,13 @@ reads_what_a_killed_writer_left(void **state)
 	(void)close(fd);
 }
 
-static void
-writer_refuses_what_it_cannot_seek(void **state)
+TEST(writer_refuses_what_it_cannot_seek)
 {
 	const uint64_t ids[] = WATCH_IDS;
 	const struct ex_perf_event event = {watch_attr(0x404090), "w", ids, 2};
 	struct ex_perfwriter *w;
 	int pipe_fds[2], fd = memory_file();
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fds), 0);
 	assert_int_equal(ex_perfwriter_open(pipe_fds[1], &event, 1, &w),
 	    -ESPIPE);
@@ -593,8 +573,7 @@ writer_refuses_what_it_cannot_seek(void **state)
 	assert_int_equal(ex_perfwriter_open(-1, &event, 1, &w), -ESPIPE);
 }
 
-static void
-writer_keeps_the_first_error(void **state)
+TEST(writer_keeps_the_first_error)
 {
 	const uint64_t ids[] = WATCH_IDS;
 	const struct ex_perf_event event = {watch_attr(0x404090), "w", ids, 2};
@@ -604,7 +583,6 @@ writer_keeps_the_first_error(void **state)
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	int fd = memory_file(), err = 0, i;
 
-	(void)state;
 	assert_true(full >= 0);
 	assert_int_equal(ex_perfwriter_open(full, &event, 1, &w), -ENOSPC);
 	assert_int_equal(close(full), 0);
@@ -650,8 +628,7 @@ run_perf(const char *options)
 	return text;
 }
 
-static void
-perf_script_lists_the_samples(void **state)
+TEST(perf_script_lists_the_samples)
 {
 	const char *text = run_perf(
 	    "script -G -F comm,tid,time,event,ip,addr");
@@ -660,7 +637,6 @@ perf_script_lists_the_samples(void **state)
 	unsigned long addr, ip;
 	double time;
 
-	(void)state;
 	for (line = copy; *line != '\0'; line = end + 1) {
 		end = strchr(line, '\n');
 		assert_non_null(end);
@@ -685,23 +661,19 @@ perf_script_lists_the_samples(void **state)
 	free(copy);
 }
 
-static void
-perf_report_accepts_it(void **state)
+TEST(perf_report_accepts_it)
 {
 	const char *text = run_perf("report --stdio");
 
-	(void)state;
 	assert_non_null(strstr(text, "of event 'mem:0x404090/8:w'"));
 	assert_non_null(strstr(text, "worker thread"));
 	assert_null(strcasestr(text, "warning"));
 }
 
-static void
-perf_lists_events_clock_and_build_ids(void **state)
+TEST(perf_lists_events_clock_and_build_ids)
 {
 	const char *text;
 
-	(void)state;
 	text = run_perf("evlist");
 	assert_string_equal(text, "mem:0x404090/8:w\nmem:0x404098/8:w\n"
 	    "dummy:u\n");
@@ -786,8 +758,7 @@ set_data_size(struct bytes *b)
 	set64(b, AT_DATA + 8, b->len - offset);
 }
 
-static void
-reads_attributes_of_other_sizes(void **state)
+TEST(reads_attributes_of_other_sizes)
 {
 	static const size_t sizes[] = {PERF_ATTR_SIZE_VER0, PERF_ATTR_SIZE_VER1,
 		PERF_ATTR_SIZE_VER3, PERF_ATTR_SIZE_VER4, PERF_ATTR_SIZE_VER6,
@@ -799,7 +770,6 @@ reads_attributes_of_other_sizes(void **state)
 	size_t i;
 	int last;
 
-	(void)state;
 	for (i = 0; i < COUNT(sizes); i++) {
 		build_file(&b, sizes[i]);
 		set_data_size(&b);
@@ -819,8 +789,7 @@ reads_attributes_of_other_sizes(void **state)
 }
 
 /* Cut at every byte: never a crash, and no record that is whole is lost. */
-static void
-reads_what_is_left_of_a_cut_file(void **state)
+TEST(reads_what_is_left_of_a_cut_file)
 {
 	size_t size, start, full, i;
 	struct ex_perfdata *d;
@@ -829,7 +798,6 @@ reads_what_is_left_of_a_cut_file(void **state)
 	uint64_t offset;
 	int sized, err, last;
 
-	(void)state;
 	for (sized = 0; sized < 2; sized++) {
 		build_file(&b, sizeof(struct perf_event_attr));
 		if (sized)
@@ -854,8 +822,7 @@ reads_what_is_left_of_a_cut_file(void **state)
 	}
 }
 
-static void
-ends_where_a_record_is_damaged(void **state)
+TEST(ends_where_a_record_is_damaged)
 {
 	struct ex_perfdata *d;
 	struct bytes b;
@@ -864,7 +831,6 @@ ends_where_a_record_is_damaged(void **state)
 	uint64_t offset;
 	int last;
 
-	(void)state;
 	build_file(&b, sizeof(struct perf_event_attr));
 	set_data_size(&b);
 	memcpy(&offset, b.b + AT_DATA, sizeof(offset));
@@ -883,8 +849,7 @@ ends_where_a_record_is_damaged(void **state)
 	ex_perfdata_close(d);
 }
 
-static void
-refuses_damaged_headers(void **state)
+TEST(refuses_damaged_headers)
 {
 	static const struct {
 		size_t at;
@@ -920,7 +885,6 @@ refuses_damaged_headers(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		build_file(&b, sizeof(struct perf_event_attr));
 		set_data_size(&b);
@@ -930,8 +894,7 @@ refuses_damaged_headers(void **state)
 }
 
 /* Features that lead nowhere are only missing. */
-static void
-ignores_damaged_features(void **state)
+TEST(ignores_damaged_features)
 {
 	static const struct {
 		uint64_t offset, size;
@@ -945,7 +908,6 @@ ignores_damaged_features(void **state)
 	size_t i, bit;
 	int last;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		build_file(&b, sizeof(struct perf_event_attr));
 		set_data_size(&b);
@@ -963,8 +925,7 @@ ignores_damaged_features(void **state)
 	}
 }
 
-static void
-refuses_what_is_no_file(void **state)
+TEST(refuses_what_is_no_file)
 {
 	static const struct {
 		const char *path;
@@ -980,7 +941,6 @@ refuses_what_is_no_file(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		why = NULL;
 		assert_int_equal(ex_perfdata_open(cases[i].path, &d, &why),
@@ -1087,8 +1047,7 @@ build_stream(struct bytes *b)
 	put_unknown(b, 40);
 }
 
-static void
-reads_streams(void **state)
+TEST(reads_streams)
 {
 	const struct ex_perf_event *events;
 	struct bytes b, text = {.len = 0};
@@ -1096,7 +1055,6 @@ reads_streams(void **state)
 	struct ex_record r;
 	const char *why;
 
-	(void)state;
 	build_stream(&b);
 	assert_int_equal(open_bytes(&b, &d, &why), 0);
 	assert_int_equal(ex_perfdata_events(d, &events), 2);
@@ -1118,8 +1076,7 @@ reads_streams(void **state)
 	ex_perfdata_close(d);
 }
 
-static void
-cut_streams_do_not_hurt(void **state)
+TEST(cut_streams_do_not_hurt)
 {
 	struct ex_perfdata *d;
 	struct bytes b;
@@ -1127,7 +1084,6 @@ cut_streams_do_not_hurt(void **state)
 	size_t full, n, most = 0;
 	int err, last;
 
-	(void)state;
 	build_stream(&b);
 	full = b.len;
 	for (b.len = 0; b.len < full; b.len++) {
@@ -1142,15 +1098,13 @@ cut_streams_do_not_hurt(void **state)
 	assert_int_equal(most, 2);
 }
 
-static void
-refuses_streams(void **state)
+TEST(refuses_streams)
 {
 	struct ex_perfdata *d;
 	struct bytes b;
 	const char *why;
 	uint32_t type;
 
-	(void)state;
 	/* compressed, in two ways */
 	for (type = 81; type <= 83; type += 2) {
 		build_stream(&b);
@@ -1172,8 +1126,7 @@ refuses_streams(void **state)
 }
 
 /* A record that could be read before a second event was named. */
-static void
-ends_where_events_contradict(void **state)
+TEST(ends_where_events_contradict)
 {
 	struct perf_event_attr attr = watch_attr(0x404090);
 	struct ex_perfdata *d;
@@ -1182,7 +1135,6 @@ ends_where_events_contradict(void **state)
 	size_t at;
 	int last;
 
-	(void)state;
 	put(&b, MAGIC, 8);
 	put64(&b, 16);
 	at = begin(&b, 64, 0);
@@ -1202,8 +1154,7 @@ ends_where_events_contradict(void **state)
 }
 
 /* The table's second entry damaged: the first is there, and no more. */
-static void
-reads_build_ids_until_damage(void **state)
+TEST(reads_build_ids_until_damage)
 {
 	static const struct {
 		size_t at;
@@ -1224,7 +1175,6 @@ reads_build_ids_until_damage(void **state)
 	const char *why;
 	size_t i, at;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		build_stream(&b);
 		at = b.len;
@@ -1250,8 +1200,7 @@ reads_build_ids_until_damage(void **state)
 }
 
 /* Many events with one long list of ids between them, all of them 0. */
-static void
-shared_ids_do_not_fill_memory(void **state)
+TEST(shared_ids_do_not_fill_memory)
 {
 	struct perf_event_attr attr = watch_attr(0x404090);
 	struct ex_perfdata *d;
@@ -1259,7 +1208,6 @@ shared_ids_do_not_fill_memory(void **state)
 	const char *why;
 	size_t i;
 
-	(void)state;
 	build_file(&b, sizeof(attr));
 	set64(&b, AT_ATTRS, b.len);
 	set64(&b, AT_ATTRS + 8, 200 * (sizeof(attr) + 16));
@@ -1273,35 +1221,4 @@ shared_ids_do_not_fill_memory(void **state)
 	assert_non_null(strstr(why, "ids"));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_the_records_in_time_order),
-		cmocka_unit_test(reads_events_and_features),
-		cmocka_unit_test(reads_build_ids),
-		cmocka_unit_test(writes_more_than_its_buffer),
-		cmocka_unit_test(writes_a_recording_without_records),
-		cmocka_unit_test(reads_what_a_killed_writer_left),
-		cmocka_unit_test(writer_refuses_what_it_cannot_seek),
-		cmocka_unit_test(writer_keeps_the_first_error),
-		cmocka_unit_test(perf_script_lists_the_samples),
-		cmocka_unit_test(perf_report_accepts_it),
-		cmocka_unit_test(perf_lists_events_clock_and_build_ids),
-		cmocka_unit_test(reads_attributes_of_other_sizes),
-		cmocka_unit_test(reads_what_is_left_of_a_cut_file),
-		cmocka_unit_test(ends_where_a_record_is_damaged),
-		cmocka_unit_test(refuses_damaged_headers),
-		cmocka_unit_test(ignores_damaged_features),
-		cmocka_unit_test(refuses_what_is_no_file),
-		cmocka_unit_test(reads_streams),
-		cmocka_unit_test(cut_streams_do_not_hurt),
-		cmocka_unit_test(refuses_streams),
-		cmocka_unit_test(ends_where_events_contradict),
-		cmocka_unit_test(reads_build_ids_until_damage),
-		cmocka_unit_test(shared_ids_do_not_fill_memory),
-	};
-
-	return cmocka_run_group_tests_name("perfdata", tests, scratch_make,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -2,11 +2,7 @@
  * record: every type and field of perf records, built byte by byte from the
  * documented layouts, and everything that can be wrong with them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +10,6 @@
 #include <sys/mman.h>
 
 #include "record/record.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 #define ID 77
 #define BRANCH_COUNTERS (1ULL << 19)
@@ -513,12 +507,10 @@ is_possible(uint64_t type)
 	return (type & PERF_SAMPLE_WEIGHT_TYPE) != PERF_SAMPLE_WEIGHT_TYPE;
 }
 
-static void
-sample_fields_alone_and_in_pairs(void **state)
+TEST(sample_fields_alone_and_in_pairs)
 {
 	size_t i, j;
 
-	(void)state;
 	assert_int_equal(1ULL << COUNT(fields), PERF_SAMPLE_MAX);
 	check_sample(0);
 	for (i = 0; i < COUNT(fields); i++)
@@ -527,13 +519,11 @@ sample_fields_alone_and_in_pairs(void **state)
 				check_sample(fields[i].bit | fields[j].bit);
 }
 
-static void
-sample_fields_all_and_mixed(void **state)
+TEST(sample_fields_all_and_mixed)
 {
 	uint64_t all = PERF_SAMPLE_MAX - 1, mix = 1;
 	int i;
 
-	(void)state;
 	check_sample(all & ~(uint64_t)PERF_SAMPLE_WEIGHT);
 	check_sample(all & ~(uint64_t)PERF_SAMPLE_WEIGHT_STRUCT);
 	for (i = 0; i < 2000; i++) {
@@ -543,8 +533,7 @@ sample_fields_all_and_mixed(void **state)
 	}
 }
 
-static void
-sample_sizes_must_fit(void **state)
+TEST(sample_sizes_must_fit)
 {
 	uint64_t type = PERF_SAMPLE_MAX - 1 - PERF_SAMPLE_WEIGHT;
 	struct perf_event_attr attr = attr_of(type);
@@ -553,7 +542,6 @@ sample_sizes_must_fit(void **state)
 	struct ex_record r;
 	size_t full;
 
-	(void)state;
 	build_sample(&b, type);
 	full = b.len;
 	for (b.len = sizeof(struct perf_event_header); b.len < full; b.len++)
@@ -565,8 +553,7 @@ sample_sizes_must_fit(void **state)
 }
 
 /* Numbers inside a sample that claim more than there is. */
-static void
-sample_counts_must_fit(void **state)
+TEST(sample_counts_must_fit)
 {
 	static const uint64_t types[] = {
 		PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_AUX,
@@ -580,7 +567,6 @@ sample_counts_must_fit(void **state)
 	struct ex_record r;
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < COUNT(types); i++) {
 		struct perf_event_attr attr = attr_of(types[i]);
 		struct ex_formats *f = formats_of(&attr);
@@ -595,8 +581,7 @@ sample_counts_must_fit(void **state)
 	}
 }
 
-static void
-stack_without_room_has_no_length(void **state)
+TEST(stack_without_room_has_no_length)
 {
 	static const struct {
 		uint64_t asked, words, copied;
@@ -616,7 +601,6 @@ stack_without_room_has_no_length(void **state)
 	struct ex_record r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		begin(&b, PERF_RECORD_SAMPLE, 0);
 		put64(&b, cases[i].asked);
@@ -635,8 +619,7 @@ stack_without_room_has_no_length(void **state)
 	ex_formats_free(f);
 }
 
-static void
-registers_depend_on_the_abi(void **state)
+TEST(registers_depend_on_the_abi)
 {
 	static const struct {
 		uint64_t abi, values;
@@ -658,7 +641,6 @@ registers_depend_on_the_abi(void **state)
 	uint64_t v;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		begin(&b, PERF_RECORD_SAMPLE, 0);
 		put64(&b, cases[i].abi);
@@ -673,14 +655,12 @@ registers_depend_on_the_abi(void **state)
 	ex_formats_free(f);
 }
 
-static void
-branch_stack_parts(void **state)
+TEST(branch_stack_parts)
 {
 	uint64_t n, parts;
 	struct bytes b;
 	struct ex_record r;
 
-	(void)state;
 	for (parts = 0; parts < 4; parts++) {
 		struct perf_event_attr attr = attr_of(PERF_SAMPLE_BRANCH_STACK);
 		struct ex_formats *f;
@@ -775,12 +755,10 @@ check_counts(uint64_t format, uint64_t n)
 	ex_formats_free(f);
 }
 
-static void
-read_formats(void **state)
+TEST(read_formats)
 {
 	uint64_t format;
 
-	(void)state;
 	for (format = 0; format < PERF_FORMAT_MAX; format++) {
 		check_counts(format, 0);
 		check_counts(format, 1);
@@ -1226,15 +1204,13 @@ check_trailer(const struct body *body, unsigned which,
 	}
 }
 
-static void
-bodies_with_every_trailer(void **state)
+TEST(bodies_with_every_trailer)
 {
 	struct bytes b;
 	struct ex_record r;
 	unsigned which;
 	size_t i;
 
-	(void)state;
 	for (which = 0; which < 1U << COUNT(trailer); which++) {
 		struct perf_event_attr attr = trailer_attr(which);
 		struct ex_formats *f = formats_of(&attr);
@@ -1256,8 +1232,7 @@ bodies_with_every_trailer(void **state)
 	}
 }
 
-static void
-bodies_must_fit(void **state)
+TEST(bodies_must_fit)
 {
 	/* what samples have tells nothing of others, without sample_id_all */
 	struct perf_event_attr plain = attr_of(PERF_SAMPLE_IP |
@@ -1267,7 +1242,6 @@ bodies_must_fit(void **state)
 	struct ex_record r;
 	size_t i, full;
 
-	(void)state;
 	for (i = 0; i < COUNT(bodies); i++) {
 		begin(&b, bodies[i].type, bodies[i].misc);
 		bodies[i].put(&b);
@@ -1283,8 +1257,7 @@ bodies_must_fit(void **state)
 	ex_formats_free(f);
 }
 
-static void
-trailers_must_fit(void **state)
+TEST(trailers_must_fit)
 {
 	/* the id last, and the id before others */
 	static const unsigned trailers[] = {0x3f, 0x1f};
@@ -1292,7 +1265,6 @@ trailers_must_fit(void **state)
 	struct ex_record r;
 	size_t i, full;
 
-	(void)state;
 	for (i = 0; i < COUNT(trailers); i++) {
 		struct perf_event_attr attr = trailer_attr(trailers[i]);
 		struct ex_formats *f = formats_of(&attr);
@@ -1312,8 +1284,7 @@ trailers_must_fit(void **state)
 }
 
 /* One number in a body made too large for it. */
-static void
-body_counts_must_fit(void **state)
+TEST(body_counts_must_fit)
 {
 	static const struct {
 		uint32_t type;
@@ -1342,7 +1313,6 @@ body_counts_must_fit(void **state)
 	struct ex_record r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		begin(&b, cases[i].type, cases[i].misc);
 		cases[i].put(&b);
@@ -1355,15 +1325,13 @@ body_counts_must_fit(void **state)
 	ex_formats_free(f);
 }
 
-static void
-short_build_ids(void **state)
+TEST(short_build_ids)
 {
 	struct ex_formats *f = ex_formats_new();
 	struct bytes b;
 	struct ex_record r;
 	uint8_t len;
 
-	(void)state;
 	for (len = 0; len <= 20; len++) {
 		begin(&b, PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID);
 		put_mmap2_build_id(&b);
@@ -1375,8 +1343,7 @@ short_build_ids(void **state)
 	ex_formats_free(f);
 }
 
-static void
-unknown_types_are_told_apart(void **state)
+TEST(unknown_types_are_told_apart)
 {
 	static const uint32_t types[] = {0, PERF_RECORD_AUX_OUTPUT_HW_ID + 1,
 		63, 64, 68, 81, 1000, INT32_MAX, UINT32_MAX};
@@ -1386,7 +1353,6 @@ unknown_types_are_told_apart(void **state)
 	struct ex_record r;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(types); i++) {
 		begin(&b, types[i], 5);
 		put64(&b, 1);
@@ -1399,8 +1365,7 @@ unknown_types_are_told_apart(void **state)
 	ex_formats_free(f);
 }
 
-static void
-headers_must_fit(void **state)
+TEST(headers_must_fit)
 {
 	static const struct {
 		uint16_t size;
@@ -1415,7 +1380,6 @@ headers_must_fit(void **state)
 	uint8_t block[16] = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		header.size = cases[i].size;
 		memcpy(block, &header, sizeof(header));
@@ -1429,14 +1393,12 @@ headers_must_fit(void **state)
  * The formats.
  */
 
-static void
-ids_lead_to_their_event(void **state)
+TEST(ids_lead_to_their_event)
 {
 	struct perf_event_attr a = attr_of(PERF_SAMPLE_IDENTIFIER);
 	struct ex_formats *f = ex_formats_new();
 	uint64_t id, ids[3];
 
-	(void)state;
 	assert_int_equal(ex_formats_find(f, 1), -1);
 	assert_int_equal(ex_formats_add(f, &a, NULL, 0), 0);
 	assert_int_equal(ex_formats_add(f, &a, NULL, 0), 1);
@@ -1466,8 +1428,7 @@ ids_lead_to_their_event(void **state)
 	ex_formats_free(NULL);
 }
 
-static void
-samples_of_several_events(void **state)
+TEST(samples_of_several_events)
 {
 	const uint64_t ids[] = {5, 6};
 	struct perf_event_attr a = attr_of(PERF_SAMPLE_IDENTIFIER |
@@ -1478,7 +1439,6 @@ samples_of_several_events(void **state)
 	struct bytes b;
 	struct ex_record r;
 
-	(void)state;
 	a.sample_id_all = other.sample_id_all = 1;
 	assert_int_equal(ex_formats_add(f, &a, &ids[0], 1), 0);
 	assert_int_equal(ex_formats_add(f, &other, &ids[1], 1), 1);
@@ -1506,8 +1466,7 @@ samples_of_several_events(void **state)
 }
 
 /* Records that perf makes up carry zeros in their trailer. */
-static void
-others_of_several_events(void **state)
+TEST(others_of_several_events)
 {
 	struct perf_event_attr a = trailer_attr(0x33);
 	struct perf_event_attr other = trailer_attr(0x20);
@@ -1515,7 +1474,6 @@ others_of_several_events(void **state)
 	struct bytes b;
 	struct ex_record r;
 
-	(void)state;
 	assert_int_equal(ex_formats_add(f, &a, &(uint64_t){5}, 1), 0);
 	assert_int_equal(ex_formats_add(f, &other, &(uint64_t){6}, 1), 1);
 
@@ -1545,8 +1503,7 @@ others_of_several_events(void **state)
 	ex_formats_free(f);
 }
 
-static void
-events_that_cannot_be_told_apart(void **state)
+TEST(events_that_cannot_be_told_apart)
 {
 	static const struct {
 		uint64_t a, b;
@@ -1573,7 +1530,6 @@ events_that_cannot_be_told_apart(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(cases); i++) {
 		struct perf_event_attr a = attr_of(cases[i].a);
 		struct perf_event_attr b = attr_of(cases[i].b);
@@ -1592,14 +1548,12 @@ events_that_cannot_be_told_apart(void **state)
 }
 
 /* A look-up of what is not there ends, however many ids there are. */
-static void
-any_number_of_ids(void **state)
+TEST(any_number_of_ids)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IDENTIFIER);
 	uint64_t ids[64];
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < COUNT(ids); i++)
 		ids[i] = i + 1;
 	for (n = 0; n <= COUNT(ids); n++) {
@@ -1613,14 +1567,12 @@ any_number_of_ids(void **state)
 }
 
 /* Each alone makes the layout of samples or of READ another one. */
-static void
-parts_of_a_layout(void **state)
+TEST(parts_of_a_layout)
 {
 	struct perf_event_attr first = attr_of(PERF_SAMPLE_REGS_USER);
 	struct perf_event_attr other[5] = {first, first, first, first, first};
 	size_t i;
 
-	(void)state;
 	other[0].sample_regs_user ^= 1;
 	other[1].sample_regs_intr ^= 1;
 	other[2].read_format ^= PERF_FORMAT_LOST;
@@ -1637,15 +1589,13 @@ parts_of_a_layout(void **state)
 }
 
 /* One event: any id is its own as long as it has named none. */
-static void
-ids_of_a_single_event(void **state)
+TEST(ids_of_a_single_event)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IDENTIFIER);
 	struct ex_formats *f = ex_formats_new();
 	struct bytes b;
 	struct ex_record r;
 
-	(void)state;
 	begin(&b, PERF_RECORD_SAMPLE, 0);
 	put64(&b, 9);
 	assert_int_equal(ex_formats_add(f, &attr, &(uint64_t){0}, 1), 0);
@@ -1659,15 +1609,13 @@ ids_of_a_single_event(void **state)
 	ex_formats_free(f);
 }
 
-static void
-records_of_a_nameless_event(void **state)
+TEST(records_of_a_nameless_event)
 {
 	struct perf_event_attr attr = attr_of(PERF_SAMPLE_IP);
 	struct ex_formats *f = ex_formats_new();
 	struct bytes b;
 	struct ex_record r;
 
-	(void)state;
 	begin(&b, PERF_RECORD_SAMPLE, 0);
 	put64(&b, 0x401327);
 	assert_int_equal(decode(f, &b, &r), -ENOENT);
@@ -1687,8 +1635,7 @@ records_of_a_nameless_event(void **state)
 	ex_formats_free(f);
 }
 
-static void
-foreign_fields_are_refused(void **state)
+TEST(foreign_fields_are_refused)
 {
 	struct perf_event_attr attr[3] = {
 		attr_of((uint64_t)PERF_SAMPLE_MAX),
@@ -1698,7 +1645,6 @@ foreign_fields_are_refused(void **state)
 	struct ex_formats *f = ex_formats_new();
 	size_t i;
 
-	(void)state;
 	attr[1].branch_sample_type = BRANCH_COUNTERS << 1;
 	attr[2].read_format = PERF_FORMAT_MAX;
 	for (i = 0; i < COUNT(attr); i++)
@@ -1708,35 +1654,4 @@ foreign_fields_are_refused(void **state)
 	ex_formats_free(f);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sample_fields_alone_and_in_pairs),
-		cmocka_unit_test(sample_fields_all_and_mixed),
-		cmocka_unit_test(sample_sizes_must_fit),
-		cmocka_unit_test(sample_counts_must_fit),
-		cmocka_unit_test(stack_without_room_has_no_length),
-		cmocka_unit_test(registers_depend_on_the_abi),
-		cmocka_unit_test(branch_stack_parts),
-		cmocka_unit_test(read_formats),
-		cmocka_unit_test(bodies_with_every_trailer),
-		cmocka_unit_test(bodies_must_fit),
-		cmocka_unit_test(trailers_must_fit),
-		cmocka_unit_test(body_counts_must_fit),
-		cmocka_unit_test(short_build_ids),
-		cmocka_unit_test(unknown_types_are_told_apart),
-		cmocka_unit_test(headers_must_fit),
-		cmocka_unit_test(ids_lead_to_their_event),
-		cmocka_unit_test(samples_of_several_events),
-		cmocka_unit_test(others_of_several_events),
-		cmocka_unit_test(events_that_cannot_be_told_apart),
-		cmocka_unit_test(any_number_of_ids),
-		cmocka_unit_test(parts_of_a_layout),
-		cmocka_unit_test(ids_of_a_single_event),
-		cmocka_unit_test(records_of_a_nameless_event),
-		cmocka_unit_test(foreign_fields_are_refused),
-	};
-
-	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
-}
+RUN_TESTS()

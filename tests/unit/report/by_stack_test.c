@@ -1,23 +1,17 @@
 /* by_stack: items are all zero at first, and stay what they are. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
 #include "report/by_stack.h"
 
-static void
-keeps_what_is_put(void **state)
+TEST(keeps_what_is_put)
 {
 	static const unsigned indexes[] = {0, 63, 64, 5000, 70, 1, 10000};
 	enum { N = sizeof(indexes) / sizeof(indexes[0]) };
 	struct item { uint64_t a; char b[5]; } *item;
 	struct by_stack b = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < N; i++) {
 		item = by_stack_at(&b, indexes[i], sizeof(*item));
 		assert_non_null(item);
@@ -36,12 +30,4 @@ keeps_what_is_put(void **state)
 	free(b.items);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keeps_what_is_put),
-	};
-
-	return cmocka_run_group_tests_name("by_stack", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -2,11 +2,7 @@
  * plain: logs with lines of hits, as libwatchpoint writes them without a helper,
  * and logs that only look like it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -20,8 +16,6 @@
 #include "report/plain.h"
 #include "said.h"
 #include "scratch.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* What frames lie in. */
 __attribute__((noinline)) static int
@@ -69,12 +63,10 @@ expect_text(const char *text, const char *part)
 		fail_msg("no \"%s\" in: %s", part, text);
 }
 
-static void
-frames_get_names_and_lines(void **state)
+TEST(frames_get_names_and_lines)
 {
 	char log[3 * PATH_MAX], part[2 * PATH_MAX], *text;
 
-	(void)state;
 	(void)snprintf(log, sizeof(log),
 	    "begin\n"
 	    "watchpoint: #3 write x (8 bytes at 0x404060) by prog[1/2]\n"
@@ -94,13 +86,11 @@ frames_get_names_and_lines(void **state)
 
 /* The pc of an execution is the instruction's; of others it lies behind it, and
    belongs to the line before. */
-static void
-an_execution_is_where_it_is(void **state)
+TEST(an_execution_is_where_it_is)
 {
 	static const char *const words[] = {"execute", "write"};
 	char log[2 * PATH_MAX], *text[2], *frame[2];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		(void)snprintf(log, sizeof(log),
 		    "watchpoint: #1 %s x (1 bytes at 0x1) by prog[1/2]\n"
@@ -117,13 +107,11 @@ an_execution_is_where_it_is(void **state)
 }
 
 /* Its first mapping is not at 0. */
-static void
-a_program_at_a_fixed_place(void **state)
+TEST(a_program_at_a_fixed_place)
 {
 	unsigned long long addr;
 	char log[2 * PATH_MAX], *nm, *text;
 
-	(void)state;
 	scratch_write("fixed.c", "static int inner(int n) { return n + 1; }\n"
 	    "int outer(int n) { return inner(n); }\n"
 	    "int main(void) { return outer(1); }\n");
@@ -142,13 +130,11 @@ a_program_at_a_fixed_place(void **state)
 }
 
 /* Each level of inlining has its line. */
-static void
-inlined_calls_are_told(void **state)
+TEST(inlined_calls_are_told)
 {
 	unsigned long long addr;
 	char log[2 * PATH_MAX], *nm, *text;
 
-	(void)state;
 	scratch_write("inl.c", "volatile int x;\n"
 	    "static inline __attribute__((always_inline)) void inner(void)\n"
 	    "{ x = 1; }\n"
@@ -167,8 +153,7 @@ inlined_calls_are_told(void **state)
 	free(text);
 }
 
-static void
-other_lines_stay_as_they_are(void **state)
+TEST(other_lines_stay_as_they_are)
 {
 	static const char *const lines[] = {
 		"", "\n", "no line's end", "\tTab \033[1mbold\033[0m \x01\xff\n",
@@ -191,14 +176,12 @@ other_lines_stay_as_they_are(void **state)
 		" watchpoint:   #1 frame 0 0x1 /bin/sh+0x1\n",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lines); i++)
 		expect_unchanged(lines[i]);
 }
 
 /* Neither is a piece of a long line, nor a line with a NUL in it. */
-static void
-long_lines_and_nuls_are_passed_on(void **state)
+TEST(long_lines_and_nuls_are_passed_on)
 {
 	const size_t size = 100000;
 	char *log = malloc(size + 2 * PATH_MAX), *text;
@@ -209,7 +192,6 @@ long_lines_and_nuls_are_passed_on(void **state)
 	size_t len, got;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(log);
 	memset(log, ' ', size);
 	(void)snprintf(log + 16383, 2 * PATH_MAX,
@@ -231,12 +213,10 @@ long_lines_and_nuls_are_passed_on(void **state)
 	free((char *)(uintptr_t)options.file);
 }
 
-static void
-many_files_are_too_many(void **state)
+TEST(many_files_are_too_many)
 {
 	char *log = malloc(5000 * 128), *text, *at = log;
 
-	(void)state;
 	assert_non_null(log);
 	for (int i = 0; i < 5000; i++)
 		at += sprintf(at, "watchpoint:   #1 frame 1 0x1 /no/%d+0x1\n",
@@ -249,8 +229,7 @@ many_files_are_too_many(void **state)
 
 /* --- what is a log --- */
 
-static void
-a_log_is_told_from_a_recording(void **state)
+TEST(a_log_is_told_from_a_recording)
 {
 	static const struct {
 		const char *text;
@@ -264,7 +243,6 @@ a_log_is_told_from_a_recording(void **state)
 		{"text\nwatchpoint: #1 write\n", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(files); i++) {
 		scratch_write("log", files[i].text);
 		assert_int_equal(plain_is_log(scratch_path("log")),
@@ -284,8 +262,7 @@ write_to_fifo(void *log)
 		_exit(1);
 }
 
-static void
-a_pipe_is_read(void **state)
+TEST(a_pipe_is_read)
 {
 	char log[2 * PATH_MAX], *path = strdup(scratch_path("fifo")), *text;
 	const struct options options = {
@@ -293,7 +270,6 @@ a_pipe_is_read(void **state)
 	};
 	pid_t pid;
 
-	(void)state;
 	(void)snprintf(log, sizeof(log),
 	    "watchpoint:   #1 frame 1 0x1 %s+0x%llx\n", self, offset + 1);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -308,8 +284,7 @@ a_pipe_is_read(void **state)
 }
 
 /* It would be taken for a log without end of line. */
-static void
-a_recording_in_a_pipe_is_refused(void **state)
+TEST(a_recording_in_a_pipe_is_refused)
 {
 	static char recording[] = "PERFILE2h";
 	char *path = strdup(scratch_path("fifo")), *said;
@@ -318,7 +293,6 @@ a_recording_in_a_pipe_is_refused(void **state)
 	};
 	pid_t pid;
 
-	(void)state;
 	pid = child_start(write_to_fifo, recording);
 	said_begin(STDERR_FILENO);
 	assert_int_equal(plain(&options), 125);
@@ -333,15 +307,13 @@ a_recording_in_a_pipe_is_refused(void **state)
 }
 
 /* A terminal would obey. */
-static void
-a_terminal_is_not_controlled(void **state)
+TEST(a_terminal_is_not_controlled)
 {
 	char *path = strdup(scratch_path("log")), got[256];
 	struct options options = {.file = path};
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY);
 	ssize_t n;
 
-	(void)state;
 	assert_true(terminal >= 0);
 	assert_int_equal(grantpt(terminal), 0);
 	assert_int_equal(unlockpt(terminal), 0);
@@ -372,13 +344,11 @@ expect_refused(struct options options, const char *why)
 	free(said);
 }
 
-static void
-what_logs_are_not_for(void **state)
+TEST(what_logs_are_not_for)
 {
 	static const char *allow = "x";
 	char *path = strdup(scratch_path("log")), *text;
 
-	(void)state;
 	scratch_write("log", "watchpoint: #1\n");
 	expect_refused((struct options){.file = path, .form = FORM_JSON},
 	    "for recordings");
@@ -416,25 +386,5 @@ begin(void **state)
 	return scratch_make(state);
 }
 
-int
-main(void)
-{
-#define TEST(f) cmocka_unit_test_teardown(f, children_end)
-	const struct CMUnitTest tests[] = {
-		TEST(frames_get_names_and_lines),
-		TEST(an_execution_is_where_it_is),
-		TEST(a_program_at_a_fixed_place),
-		TEST(inlined_calls_are_told),
-		TEST(other_lines_stay_as_they_are),
-		TEST(long_lines_and_nuls_are_passed_on),
-		TEST(many_files_are_too_many),
-		TEST(a_log_is_told_from_a_recording),
-		TEST(a_pipe_is_read),
-		TEST(a_recording_in_a_pipe_is_refused),
-		TEST(a_terminal_is_not_controlled),
-		TEST(what_logs_are_not_for),
-	};
-
-	return cmocka_run_group_tests_name("plain", tests, begin,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove,
+    .after_each = children_end)

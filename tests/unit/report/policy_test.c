@@ -2,11 +2,7 @@
  * policy: which backtraces are allowed, whom others are blamed on, and how
  * stray hits are summed up.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -122,8 +118,7 @@ is_stray(const char *const *allow, size_t n, const struct ex_frame *frames)
 
 /* --- who is allowed --- */
 
-static void
-patterns(void **state)
+TEST(patterns)
 {
 	static const struct {
 		const char *pattern;
@@ -184,7 +179,6 @@ patterns(void **state)
 		{"*", KERNEL("ksys_read"), false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct ex_frame frames[FRAMES_MAX] = {cases[i].frame};
 
@@ -195,8 +189,7 @@ patterns(void **state)
 }
 
 /* Any of the frames, by any of the patterns. */
-static void
-anybody_who_calls(void **state)
+TEST(anybody_who_calls)
 {
 	static const char *const allow[] = {"nobody", "config_load", "set"};
 	static const struct {
@@ -220,7 +213,6 @@ anybody_who_calls(void **state)
 		{{{0}}, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (is_stray(allow, 3, cases[i].frames) != cases[i].stray)
 			fail_msg("case %zu", i);
@@ -230,8 +222,7 @@ anybody_who_calls(void **state)
 }
 
 /* The loader's relocations are never stray; whom it calls may be. */
-static void
-the_loader(void **state)
+TEST(the_loader)
 {
 	static const struct {
 		struct ex_frame frames[FRAMES_MAX];
@@ -247,7 +238,6 @@ the_loader(void **state)
 		{{IN(libc, "__libc_start_main"), NAMED("_start")}, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (is_stray(NULL, 0, cases[i].frames) != cases[i].stray)
 			fail_msg("case %zu", i);
@@ -255,8 +245,7 @@ the_loader(void **state)
 
 /* --- whom to blame --- */
 
-static void
-culprits(void **state)
+TEST(culprits)
 {
 	static const struct {
 		struct ex_frame frames[FRAMES_MAX];
@@ -307,7 +296,6 @@ culprits(void **state)
 		{{KERNEL("f"), KERNEL("g")}, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct policy *p = policy_new(NULL, 0);
 		const struct ex_stack stack = stack_of(cases[i].frames);
@@ -337,8 +325,7 @@ judge(struct policy *p, struct ex_stack *stack, unsigned index, unsigned watch,
 	return hit.stray;
 }
 
-static void
-one_for_each_writer(void **state)
+TEST(one_for_each_writer)
 {
 	static const char *const allow[] = {"config_load"};
 	static const struct ex_frame frames[][FRAMES_MAX] = {
@@ -359,7 +346,6 @@ one_for_each_writer(void **state)
 	struct policy *p = policy_new(allow, 1);
 	const struct finding *const *f;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3; turn++) {
 		for (unsigned i = 0; i < STACKS; i++) {
 			stack[i] = stack_of(frames[i]);
@@ -384,8 +370,7 @@ one_for_each_writer(void **state)
 }
 
 /* One backtrace that hits two watches by turns; and what has none. */
-static void
-one_for_each_watch(void **state)
+TEST(one_for_each_watch)
 {
 	const struct ex_frame frames[FRAMES_MAX] = {NAMED("scribble")};
 	struct ex_stack stack = stack_of(frames);
@@ -393,7 +378,6 @@ one_for_each_watch(void **state)
 	struct ex_hit hit = hit_of(NULL, 9);
 	const struct finding *const *f;
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(judge(p, &stack, 0, i % 2, i + 1));
 	for (unsigned i = 0; i < 2; i++)
@@ -412,8 +396,7 @@ one_for_each_watch(void **state)
 
 /* A backtrace that is not whole may lack who is allowed: nobody is blamed, unless
    all are. */
-static void
-incomplete_backtraces(void **state)
+TEST(incomplete_backtraces)
 {
 	static const char *const allow[] = {"config_load"};
 	const struct ex_frame frames[FRAMES_MAX] = {NAMED("scribble")};
@@ -422,7 +405,6 @@ incomplete_backtraces(void **state)
 	struct ex_stack cut = stack_of(frames), gap = stack_of(frames);
 	struct ex_stack whole = stack_of(frames), allowed = stack_of(loads);
 
-	(void)state;
 	cut.end = EX_END_STACK;
 	gap.gap = allowed.gap = true;
 	gap.index = 1;
@@ -455,8 +437,7 @@ incomplete_backtraces(void **state)
 
 /* Who was called through a pointer may have been one who is allowed, and jumped
    to who wrote. */
-static void
-calls_through_pointers(void **state)
+TEST(calls_through_pointers)
 {
 	static const struct {
 		const char *allowed;
@@ -470,7 +451,6 @@ calls_through_pointers(void **state)
 		{"config_load", true, OTHER, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct ex_frame frames[FRAMES_MAX] = {
 			{.module = &program, .function = "scribble",
@@ -490,8 +470,7 @@ calls_through_pointers(void **state)
 }
 
 /* Neither stray nor fine is told of what is not judged. */
-static void
-unjudged_hits(void **state)
+TEST(unjudged_hits)
 {
 	static const char *const allow[] = {"config_load"};
 	const struct ex_frame frames[FRAMES_MAX] = {NAMED("scribble")};
@@ -499,7 +478,6 @@ unjudged_hits(void **state)
 	struct policy *p = policy_new(allow, 1);
 	struct ex_hit hit = hit_of(&gap, 1);
 
-	(void)state;
 	gap.gap = true;
 	assert_int_equal(policy_judge(p, &hit), 0);
 	assert_true(hit.unjudged && !hit.stray);
@@ -513,35 +491,16 @@ unjudged_hits(void **state)
 	policy_free(p);
 }
 
-static void
-words(void **state)
+TEST(words)
 {
 	const struct finding w = {.access = "write"}, r = {.access = "read"};
 	const struct finding *const writers[] = {&w, &w};
 	const struct finding *const both[] = {&w, &r};
 
-	(void)state;
 	assert_string_equal(policy_word(writers, 1), "writer");
 	assert_string_equal(policy_word(writers, 2), "writers");
 	assert_string_equal(policy_word(both, 2), "places");
 	assert_string_equal(policy_word(&both[1], 1), "place");
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns),
-		cmocka_unit_test(anybody_who_calls),
-		cmocka_unit_test(the_loader),
-		cmocka_unit_test(culprits),
-		cmocka_unit_test(one_for_each_writer),
-		cmocka_unit_test(one_for_each_watch),
-		cmocka_unit_test(incomplete_backtraces),
-		cmocka_unit_test(calls_through_pointers),
-		cmocka_unit_test(unjudged_hits),
-		cmocka_unit_test(words),
-	};
-
-	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* report_folded: lines that flamegraph tools read. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <regex.h>
 
@@ -33,8 +29,7 @@ assert_folded(char *text)
 	regfree(&folded);
 }
 
-static void
-folds(void **state)
+TEST(folds)
 {
 	struct ex_hit hits[] = {
 		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
@@ -42,7 +37,6 @@ folds(void **state)
 	};
 	struct made_report m;
 
-	(void)state;
 	/* a thread name has its own line, a thread or a watch has not */
 	(void)strcpy(hits[2].comm, "a worker");
 	hits[3].tid = 1;
@@ -67,8 +61,7 @@ folds(void **state)
 	free(m.text);
 }
 
-static void
-names_what_has_no_name(void **state)
+TEST(names_what_has_no_name)
 {
 	static const struct ex_module vdso = {"[vdso]", ""};
 	static const struct ex_frame frames[] = {
@@ -79,7 +72,6 @@ names_what_has_no_name(void **state)
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	hit.stack = &stack;
 	made_open(&m, &report_folded);
 	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
@@ -90,13 +82,11 @@ names_what_has_no_name(void **state)
 	free(m.text);
 }
 
-static void
-writes_nothing_for_no_hits(void **state)
+TEST(writes_nothing_for_no_hits)
 {
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	made_open(&m, &report_folded);
 	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
 	made_close(&m, &ended);
@@ -111,13 +101,11 @@ writes_nothing_for_no_hits(void **state)
 	free(m.text);
 }
 
-static void
-says_when_the_stream_fails(void **state)
+TEST(says_when_the_stream_fails)
 {
 	struct report r = {.ops = &report_folded};
 	struct ex_hit hit = made_hit(1);
 
-	(void)state;
 	r.out = fopen("/dev/full", "w");
 	assert_non_null(r.out);
 	assert_int_equal(report_folded.start(&r, &made_start), 0);
@@ -126,15 +114,4 @@ says_when_the_stream_fails(void **state)
 	(void)fclose(r.out);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folds),
-		cmocka_unit_test(names_what_has_no_name),
-		cmocka_unit_test(writes_nothing_for_no_hits),
-		cmocka_unit_test(says_when_the_stream_fails),
-	};
-
-	return cmocka_run_group_tests_name("report_folded", tests, NULL, NULL);
-}
+RUN_TESTS()

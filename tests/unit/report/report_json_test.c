@@ -1,9 +1,5 @@
 /* report_json: every line is an object of schema "watchctl/1". */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -111,8 +107,7 @@ static const char kernel_hit[] =
     "'addr':'0x4040c8','len':8,'samples':8,'pc':'0x7f00000f0010',"
     "'stack'" KERNEL_FRAMES "}";
 
-static void
-writes_the_schema(void **state)
+TEST(writes_the_schema)
 {
 	struct ex_hit hits[] = {
 		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
@@ -120,7 +115,6 @@ writes_the_schema(void **state)
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	/* an immediate; and nothing known but that it happened */
 	hits[2].source = EX_VALUE_IMMEDIATE;
 	hits[3].source = EX_VALUE_UNKNOWN;
@@ -182,8 +176,7 @@ writes_the_schema(void **state)
 }
 
 /* A hit's fields of values, as of its line. */
-static void
-tells_values(void **state)
+TEST(tells_values)
 {
 	static const struct {
 		struct ex_value old, new;
@@ -213,7 +206,6 @@ tells_values(void **state)
 		    false, "\"size\":8},\"stack\""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
@@ -236,8 +228,7 @@ tells_values(void **state)
 }
 
 /* The whole object's bytes are needed for a value of its type. */
-static void
-tells_types(void **state)
+TEST(tells_types)
 {
 	static const struct {
 		struct ex_object object;
@@ -257,7 +248,6 @@ tells_types(void **state)
 		{{HOSTILE, HOSTILE, 0, 4}, 0xff, "\\u001b[2Jb"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
@@ -287,13 +277,11 @@ tells_types(void **state)
 }
 
 /* Times keep their nanoseconds, which a double of jansson's would hide. */
-static void
-keeps_nanoseconds(void **state)
+TEST(keeps_nanoseconds)
 {
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	hit.time = 1000000000 + 86400ULL * 1000000000 + 7;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &made_start), 0);
@@ -303,8 +291,7 @@ keeps_nanoseconds(void **state)
 	free(m.text);
 }
 
-static void
-survives_hostile_names(void **state)
+TEST(survives_hostile_names)
 {
 	const struct ex_hit hits[] = {
 		made_evil_hit(1), made_hit(2), made_evil_hit(3),
@@ -314,7 +301,6 @@ survives_hostile_names(void **state)
 	const char *text;
 	json_t *frame;
 
-	(void)state;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &made_start), 0);
 	made_hits(&m, hits, 3);
@@ -338,15 +324,13 @@ survives_hostile_names(void **state)
 	free(m.text);
 }
 
-static void
-leaves_out_what_is_unknown(void **state)
+TEST(leaves_out_what_is_unknown)
 {
 	const struct report_start start = {.frozen_ms = -1};
 	const struct report_end end = {.hits = 0};
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &start), 0);
 	made_close(&m, &end);
@@ -361,15 +345,13 @@ leaves_out_what_is_unknown(void **state)
 }
 
 /* A watch that was opened meanwhile, and its hit, which came late. */
-static void
-tells_of_later_watches(void **state)
+TEST(tells_of_later_watches)
 {
 	struct report_start start = made_start;
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	start.nwatches = 1;
 	hit.watch = made_list[1];
 	hit.late = true;
@@ -390,14 +372,12 @@ tells_of_later_watches(void **state)
 }
 
 /* A stray hit says so, others nothing; findings come before the end. */
-static void
-tells_of_stray_writers(void **state)
+TEST(tells_of_stray_writers)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2)};
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	hits[1].stray = true;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &made_start), 0);
@@ -425,8 +405,7 @@ tells_of_stray_writers(void **state)
 
 /* What ended in a tail call has no address unless its jump is known; what is
    not judged is neither stray nor fine. */
-static void
-tells_of_tail_calls(void **state)
+TEST(tells_of_tail_calls)
 {
 	struct ex_frame frames[] = {
 		{.pc = 0x401320, .function = "set", .module = &made_victim},
@@ -441,7 +420,6 @@ tells_of_tail_calls(void **state)
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	hit.stack = &stack;
 	hit.unjudged = true;
 	made_open(&m, &report_json);
@@ -459,15 +437,13 @@ tells_of_tail_calls(void **state)
 	free(m.text);
 }
 
-static void
-tells_counts(void **state)
+TEST(tells_counts)
 {
 	const uint64_t counts[] = {7, 0, UINT64_C(1) << 40};
 	struct report_end end = ended;
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	end.counts = counts;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &made_start), 0);
@@ -481,8 +457,7 @@ tells_counts(void **state)
 	free(m.text);
 }
 
-static void
-tells_for_how_long(void **state)
+TEST(tells_for_how_long)
 {
 	static const char *const told[] = {
 		"{'type':'end','hits':100,'reported':98,'lost':2,'threads':3,"
@@ -491,7 +466,6 @@ tells_for_how_long(void **state)
 		    "'watched_ns':70,'gap_ns':20,'reason':'exit','status':3}",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct report_end end = ended;
 		struct made_report m;
@@ -513,14 +487,12 @@ tells_for_how_long(void **state)
 
 /* A backtrace's text is copied, also when others came between; and lines are
    whole in the stream after a flush. */
-static void
-repeats_backtraces(void **state)
+TEST(repeats_backtraces)
 {
 	struct made_report m;
 	struct lines lines;
 	json_t *first, *later;
 
-	(void)state;
 	made_open(&m, &report_json);
 	assert_int_equal(report_json.start(&m.report, &made_start), 0);
 	for (uint64_t i = 0; i < 20; i++) {
@@ -546,8 +518,7 @@ repeats_backtraces(void **state)
 
 /* --stacks once: a line for each backtrace before its first hit, which has its
    name only; what is not known of it is on that line. */
-static void
-backtraces_once(void **state)
+TEST(backtraces_once)
 {
 	struct ex_stack other = made_plain;
 	struct ex_hit hits[] = {
@@ -557,7 +528,6 @@ backtraces_once(void **state)
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	other.index = 2;	/* the same in another process */
 	other.variant = 1;
 	hits[3].stack = &other;
@@ -590,8 +560,7 @@ backtraces_once(void **state)
 }
 
 /* With very many backtraces, one is written again before it is used again. */
-static void
-very_many_backtraces(void **state)
+TEST(very_many_backtraces)
 {
 	struct ex_stack far = made_kernel;
 	const struct ex_hit hits[] = {
@@ -601,7 +570,6 @@ very_many_backtraces(void **state)
 	struct made_report m;
 	struct lines lines;
 
-	(void)state;
 	far.index = made_plain.index + (1 << 16);
 	between.stack = &far;
 	made_open(&m, &report_json);
@@ -619,13 +587,11 @@ very_many_backtraces(void **state)
 	free(m.text);
 }
 
-static void
-says_when_the_stream_fails(void **state)
+TEST(says_when_the_stream_fails)
 {
 	struct report r = {.ops = &report_json};
 	struct ex_hit hit = made_hit(1);
 
-	(void)state;
 	r.out = fopen("/dev/full", "w");
 	assert_non_null(r.out);
 	assert_int_equal(report_json.start(&r, &made_start), -ENOSPC);
@@ -635,8 +601,7 @@ says_when_the_stream_fails(void **state)
 	(void)fclose(r.out);
 }
 
-static void
-tells_what_a_call_was_given(void **state)
+TEST(tells_what_a_call_was_given)
 {
 	static const struct {
 		struct ex_syscall call;
@@ -660,7 +625,6 @@ tells_what_a_call_was_given(void **state)
 		{{.name = NULL}, "\"origin\":\"kernel\",\"addr\""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_kernel_hit(1);
 		struct made_report m;
@@ -678,13 +642,11 @@ tells_what_a_call_was_given(void **state)
 }
 
 /* A read leaves nothing new, whatever is known of it. */
-static void
-a_read_has_an_old_value_only(void **state)
+TEST(a_read_has_an_old_value_only)
 {
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	hit.access = "read";
 	made_open(&m, &report_json);
 	assert_int_equal(m.report.ops->start(&m.report, &made_start), 0);
@@ -697,8 +659,7 @@ a_read_has_an_old_value_only(void **state)
 }
 
 /* Time 0 by the time of day; where it is not known, there is none. */
-static void
-the_time_of_day(void **state)
+TEST(the_time_of_day)
 {
 	static const struct {
 		uint64_t wall;
@@ -711,7 +672,6 @@ the_time_of_day(void **state)
 		    "'wall':'2023-11-14T22:13:20.000001Z','watches':[]}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct report_start start = {
 			.frozen_ms = -1, .wall = cases[i].wall,
@@ -729,29 +689,4 @@ the_time_of_day(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_the_schema),
-		cmocka_unit_test(tells_values),
-		cmocka_unit_test(tells_types),
-		cmocka_unit_test(tells_what_a_call_was_given),
-		cmocka_unit_test(a_read_has_an_old_value_only),
-		cmocka_unit_test(keeps_nanoseconds),
-		cmocka_unit_test(survives_hostile_names),
-		cmocka_unit_test(leaves_out_what_is_unknown),
-		cmocka_unit_test(tells_of_later_watches),
-		cmocka_unit_test(tells_of_stray_writers),
-		cmocka_unit_test(tells_of_tail_calls),
-		cmocka_unit_test(tells_counts),
-		cmocka_unit_test(tells_for_how_long),
-		cmocka_unit_test(repeats_backtraces),
-		cmocka_unit_test(backtraces_once),
-		cmocka_unit_test(very_many_backtraces),
-		cmocka_unit_test(says_when_the_stream_fails),
-		cmocka_unit_test(the_time_of_day),
-	};
-
-	return cmocka_run_group_tests_name("report_json", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* report_text: what a reader sees, and colours only where they are wanted. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <pty.h>
@@ -30,8 +26,7 @@ run(struct made_report *m, const struct report_start *start,
 	made_close(m, end);
 }
 
-static void
-begins_with_what_is_watched(void **state)
+TEST(begins_with_what_is_watched)
 {
 	struct report_start one = start_with(1), two = start_with(2);
 	const struct report_start recorded = {
@@ -51,7 +46,6 @@ begins_with_what_is_watched(void **state)
 		    "writes in a recording\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_report m;
 
@@ -71,14 +65,12 @@ static const char first_hit[] =
     "     2  main                         victim.c:13\n"
     "     3  __libc_start_call_main+0x79  (libc.so.6)\n";
 
-static void
-prints_a_backtrace_once(void **state)
+TEST(prints_a_backtrace_once)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_hit(3)};
 	struct report_start start = start_with(1);
 	struct made_report m;
 
-	(void)state;
 	hits[1].tid = 4341;
 	memset(hits[1].new.byte, 0xff, 8);
 	hits[2].addr += 4;
@@ -96,14 +88,12 @@ prints_a_backtrace_once(void **state)
 	free(m.text);
 }
 
-static void
-prints_the_kernels_hits(void **state)
+TEST(prints_the_kernels_hits)
 {
 	struct ex_hit hits[] = {made_kernel_hit(7), made_kernel_hit(8)};
 	struct report_start start = start_with(2);
 	struct made_report m;
 
-	(void)state;
 	hits[1].call.name = NULL;
 	made_open(&m, &report_text);
 	run(&m, &start, hits, 2, NULL);
@@ -119,8 +109,7 @@ prints_the_kernels_hits(void **state)
 	free(m.text);
 }
 
-static void
-says_what_is_uncertain(void **state)
+TEST(says_what_is_uncertain)
 {
 	static const struct {
 		enum ex_confidence confidence;
@@ -143,7 +132,6 @@ says_what_is_uncertain(void **state)
 	};
 	struct report_start start = start_with(1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
@@ -158,8 +146,7 @@ says_what_is_uncertain(void **state)
 }
 
 /* What is known of a value, and how. */
-static void
-tells_values(void **state)
+TEST(tells_values)
 {
 	static const struct {
 		const char *access;
@@ -190,7 +177,6 @@ tells_values(void **state)
 	};
 	struct report_start start = start_with(1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
@@ -213,8 +199,7 @@ tells_values(void **state)
 }
 
 /* An access may begin below what is watched, and reach beyond. */
-static void
-tells_how_far_an_access_reaches(void **state)
+TEST(tells_how_far_an_access_reaches)
 {
 #define PLACE "mov %rdi,0x2d69(%rip)   victim.c:10"
 	static const struct {
@@ -231,7 +216,6 @@ tells_how_far_an_access_reaches(void **state)
 	};
 	struct report_start start = start_with(1);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
@@ -245,14 +229,12 @@ tells_how_far_an_access_reaches(void **state)
 	}
 }
 
-static void
-prints_what_has_no_backtrace(void **state)
+TEST(prints_what_has_no_backtrace)
 {
 	struct ex_hit hit = made_hit(1);
 	struct report_start start = start_with(1);
 	struct made_report m;
 
-	(void)state;
 	hit.stack = NULL;
 	hit.insn = (struct ex_insn){.confidence = EX_UNKNOWN};
 	hit.source = EX_VALUE_UNKNOWN;
@@ -267,13 +249,11 @@ prints_what_has_no_backtrace(void **state)
 	free(m.text);
 }
 
-static void
-tells_events_as_they_come(void **state)
+TEST(tells_events_as_they_come)
 {
 	struct report_start start = start_with(1);
 	struct made_report m;
 
-	(void)state;
 	made_open(&m, &report_text);
 	assert_int_equal(report_text.start(&m.report, &start), 0);
 	assert_int_equal(report_text.lost(&m.report, 1), 0);
@@ -288,8 +268,7 @@ tells_events_as_they_come(void **state)
 	free(m.text);
 }
 
-static void
-sums_up(void **state)
+TEST(sums_up)
 {
 	const struct report_end end = {.hits = 7};
 	struct ex_hit hits[7];
@@ -297,7 +276,6 @@ sums_up(void **state)
 	struct made_report m;
 	const char *table;
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		hits[i] = made_hit(i + 1);
 		hits[i].tid = 4340 + (pid_t)i;
@@ -327,15 +305,13 @@ sums_up(void **state)
 
 /* Watches come with their hits; of one that came late the instruction is not
    known, and the words say why. */
-static void
-tells_of_later_watches(void **state)
+TEST(tells_of_later_watches)
 {
 	const struct report_end end = {.hits = 1, .reported = 1};
 	struct report_start start = made_start;
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	start.nwatches = 0;
 	hit.watch = made_list[1];
 	hit.late = true;
@@ -352,8 +328,7 @@ tells_of_later_watches(void **state)
 }
 
 /* Stray hits, and at the end who made them. */
-static void
-tells_what_a_call_was_given(void **state)
+TEST(tells_what_a_call_was_given)
 {
 	static const struct {
 		struct ex_syscall call;
@@ -378,7 +353,6 @@ tells_what_a_call_was_given(void **state)
 	};
 	struct report_start start = start_with(2);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ex_hit hit = made_kernel_hit(1);
 		struct made_report m;
@@ -393,14 +367,12 @@ tells_what_a_call_was_given(void **state)
 	}
 }
 
-static void
-tells_of_stray_writers(void **state)
+TEST(tells_of_stray_writers)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_kernel_hit(3)};
 	struct report_start start = start_with(2);
 	struct made_report m;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		hits[i].stray = true;
 	made_open(&m, &report_text);
@@ -425,8 +397,7 @@ tells_of_stray_writers(void **state)
 	free(m.text);
 }
 
-static void
-tells_of_tail_calls(void **state)
+TEST(tells_of_tail_calls)
 {
 	struct ex_frame frames[] = {
 		{.pc = 0x401320, .function = "set", .module = &made_victim,
@@ -441,7 +412,6 @@ tells_of_tail_calls(void **state)
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	(void)state;
 	hit.stack = &stack;
 	hit.unjudged = true;
 	made_open(&m, &report_text);
@@ -458,15 +428,13 @@ tells_of_tail_calls(void **state)
 	free(m.text);
 }
 
-static void
-tells_counts(void **state)
+TEST(tells_counts)
 {
 	const uint64_t counts[] = {100, 0};
 	const struct report_end end = {.counts = counts};
 	struct report_start start = start_with(2);
 	struct made_report m;
 
-	(void)state;
 	made_open(&m, &report_text);
 	run(&m, &start, NULL, 0, &end);
 	assert_string_equal(strstr(m.text, "\n\n"), "\n\n"
@@ -476,14 +444,12 @@ tells_counts(void **state)
 	free(m.text);
 }
 
-static void
-makes_hostile_names_visible(void **state)
+TEST(makes_hostile_names_visible)
 {
 	const struct ex_hit hits[] = {made_evil_hit(1), made_evil_hit(2)};
 	const struct report_end end = {.hits = 2};
 	struct made_report m;
 
-	(void)state;
 	made_open(&m, &report_text);
 	run(&m, &made_start, hits, 2, &end);
 	assert_visible(m.text);
@@ -493,8 +459,7 @@ makes_hostile_names_visible(void **state)
 }
 
 /* With its colours taken out, a coloured report is the plain one. */
-static void
-colours_change_no_text(void **state)
+TEST(colours_change_no_text)
 {
 	struct ex_hit hits[] = {
 		made_hit(1), made_kernel_hit(2), made_evil_hit(3), made_hit(4),
@@ -503,7 +468,6 @@ colours_change_no_text(void **state)
 	struct made_report plain, coloured;
 	char *to, *from;
 
-	(void)state;
 	hits[0].stray = true;
 	made_open(&plain, &report_text);
 	run(&plain, &made_start, hits, 4, &end);
@@ -524,12 +488,10 @@ colours_change_no_text(void **state)
 	free(coloured.text);
 }
 
-static void
-says_when_the_stream_fails(void **state)
+TEST(says_when_the_stream_fails)
 {
 	struct report r = {.ops = &report_text};
 
-	(void)state;
 	r.out = fopen("/dev/full", "w");
 	assert_non_null(r.out);
 	assert_int_equal(report_text.start(&r, &made_start), -ENOSPC);
@@ -537,8 +499,7 @@ says_when_the_stream_fails(void **state)
 	(void)fclose(r.out);
 }
 
-static void
-wants_colour_on_terminals_only(void **state)
+TEST(wants_colour_on_terminals_only)
 {
 	static const struct {
 		const char *term, *no_colour;
@@ -551,7 +512,6 @@ wants_colour_on_terminals_only(void **state)
 	FILE *file = tmpfile(), *terminal;
 	int master, slave;
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
 	terminal = fdopen(slave, "w");
@@ -572,29 +532,4 @@ wants_colour_on_terminals_only(void **state)
 	(void)fclose(file);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(begins_with_what_is_watched),
-		cmocka_unit_test(prints_a_backtrace_once),
-		cmocka_unit_test(prints_the_kernels_hits),
-		cmocka_unit_test(says_what_is_uncertain),
-		cmocka_unit_test(tells_values),
-		cmocka_unit_test(tells_how_far_an_access_reaches),
-		cmocka_unit_test(prints_what_has_no_backtrace),
-		cmocka_unit_test(tells_events_as_they_come),
-		cmocka_unit_test(sums_up),
-		cmocka_unit_test(tells_of_later_watches),
-		cmocka_unit_test(tells_what_a_call_was_given),
-		cmocka_unit_test(tells_of_stray_writers),
-		cmocka_unit_test(tells_of_tail_calls),
-		cmocka_unit_test(tells_counts),
-		cmocka_unit_test(makes_hostile_names_visible),
-		cmocka_unit_test(colours_change_no_text),
-		cmocka_unit_test(says_when_the_stream_fails),
-		cmocka_unit_test(wants_colour_on_terminals_only),
-	};
-
-	return cmocka_run_group_tests_name("report_text", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -2,11 +2,7 @@
  * session: records in, a report, a recording or an account out, and what is
  * said when they cannot be written.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -226,8 +222,7 @@ tear_down(void **state)
 	return fclose(out);
 }
 
-static void
-writes_each_form(void **state)
+TEST(writes_each_form)
 {
 	static const struct {
 		enum form form;
@@ -251,12 +246,10 @@ writes_each_form(void **state)
 }
 
 /* However many come, the report knows them all. */
-static void
-is_told_of_watches_that_come_later(void **state)
+TEST(is_told_of_watches_that_come_later)
 {
 	enum { MORE = 100 };
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON});
 	for (unsigned i = 0; i < MORE; i++)
 		assert_int_equal(session_add_watch(&s, "later", NULL,
@@ -275,13 +268,11 @@ is_told_of_watches_that_come_later(void **state)
 	assert_ptr_equal(s.report.begin.watches, s.watches);
 }
 
-static void
-writes_into_a_file(void **state)
+TEST(writes_into_a_file)
 {
 	const char *path = scratch_path("report");
 	struct stat st;
 
-	(void)state;
 	scratch_write("report", "of another day, and longer than what comes "
 	    "now\n");
 	begin((struct options){.form = FORM_FOLDED, .output = path});
@@ -293,12 +284,10 @@ writes_into_a_file(void **state)
 }
 
 /* What fails before it begins leaves no file. */
-static void
-removes_a_file_that_never_began(void **state)
+TEST(removes_a_file_that_never_began)
 {
 	static const enum form forms[] = {FORM_TEXT, FORM_PERF};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		options = (struct options){.form = forms[i],
 		    .output = scratch_path("new")};
@@ -310,15 +299,13 @@ removes_a_file_that_never_began(void **state)
 }
 
 /* What a file held is there until there is something to write. */
-static void
-keeps_a_file_until_it_begins(void **state)
+TEST(keeps_a_file_until_it_begins)
 {
 	static const enum form forms[] = {FORM_TEXT, FORM_JSON, FORM_FOLDED,
 	    FORM_PERF};
 	const char *path = scratch_path("kept");
 	char *text;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		scratch_write("kept", "a report of another day\n");
 		options = (struct options){.form = forms[i], .output = path};
@@ -341,8 +328,7 @@ keeps_a_file_until_it_begins(void **state)
 }
 
 /* What cannot be opened: a line, and nothing is left open. */
-static void
-refuses_outputs(void **state)
+TEST(refuses_outputs)
 {
 	const struct {
 		enum form form;
@@ -357,7 +343,6 @@ refuses_outputs(void **state)
 	};
 	unsigned before;
 
-	(void)state;
 	scratch_write("input", "a recording\n");
 	assert_int_equal(symlink("input", scratch_path("link")), 0);
 	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
@@ -383,10 +368,8 @@ refuses_outputs(void **state)
 	free(scratch_read("input", NULL));
 }
 
-static void
-ends_at_a_limit(void **state)
+TEST(ends_at_a_limit)
 {
-	(void)state;
 	begin((struct options){.form = FORM_JSON, .limit = 2});
 	assert_true(session_record(&s, sample(0, 1)));
 	assert_false(s.full);
@@ -399,13 +382,11 @@ ends_at_a_limit(void **state)
 }
 
 /* The last one wanted is complete only when time shows it; one more waits. */
-static void
-ends_at_a_limit_by_time(void **state)
+TEST(ends_at_a_limit_by_time)
 {
 	const uint64_t late = 1000000000;
 	struct ex_record other;
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON, .limit = 1});
 	assert_true(session_record(&s, sample(2, 1)));
 	assert_true(session_record(&s, sample(3, 2)));
@@ -417,10 +398,8 @@ ends_at_a_limit_by_time(void **state)
 	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 }
 
-static void
-counts_samples_of_watches(void **state)
+TEST(counts_samples_of_watches)
 {
-	(void)state;
 	begin((struct options){.form = FORM_JSON});
 	assert_true(session_record(&s, sample(2, 1)));
 	assert_true(session_record(&s, sample(3, 1)));
@@ -431,13 +410,11 @@ counts_samples_of_watches(void **state)
 	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 }
 
-static void
-tells_what_was_lost(void **state)
+TEST(tells_what_was_lost)
 {
 	const struct ex_record lost = loss(PERF_RECORD_LOST, 5);
 	const struct ex_record more = loss(PERF_RECORD_LOST_SAMPLES, 2);
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON});
 	assert_true(session_record(&s, sample(0, 1)));
 	assert_true(session_record(&s, &lost));
@@ -450,12 +427,10 @@ tells_what_was_lost(void **state)
 }
 
 /* What else became of records is in the account. */
-static void
-accounts_for_all(void **state)
+TEST(accounts_for_all)
 {
 	static const uint64_t each[] = {4, 5};
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON});
 	s.skipped = 3;
 	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost; 3 records of "
@@ -468,8 +443,7 @@ accounts_for_all(void **state)
 }
 
 /* What a policy makes of a run: its exit status, and what it says of that. */
-static void
-judges_a_run(void **state)
+TEST(judges_a_run)
 {
 	static const char *const allow[] = {"store"};
 	static const uint64_t none[] = {0, 0}, some[] = {3, 0};
@@ -549,14 +523,12 @@ judges_a_run(void **state)
 
 /* A report that cannot be written is watchctl's own failure; one whose reader
    has gone ended the watch too early. */
-static void
-judges_a_run_that_was_cut_short(void **state)
+TEST(judges_a_run_that_was_cut_short)
 {
 	FILE *file = out;
 	char *said;
 	int ends[2];
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON, .output = "/dev/full",
 	    .error_status = 66});
 	(void)session_record(&s, sample(0, 1));
@@ -578,14 +550,12 @@ judges_a_run_that_was_cut_short(void **state)
 }
 
 /* A write, by an instruction that is known, where reads are watched. */
-static void
-accounts_for_writes_that_were_dropped(void **state)
+TEST(accounts_for_writes_that_were_dropped)
 {
 	const uint64_t regs[] = {[PERF_REG_X86_DI] = OTHER,
 	    [PERF_REG_X86_IP] = (uintptr_t)after_store};
 	struct ex_record record = *sample(2, 1);
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON});
 	capture_maps(s.space, getpid());
 	record.pid = record.tid = getpid();
@@ -601,14 +571,12 @@ accounts_for_writes_that_were_dropped(void **state)
 }
 
 /* The same value, stored over and over. */
-static void
-leaves_out_what_is_unchanged(void **state)
+TEST(leaves_out_what_is_unchanged)
 {
 	static const struct ex_value_options values = {.read = NULL};
 	const uint64_t regs[] = {[PERF_REG_X86_DI] = WORD,
 	    [PERF_REG_X86_IP] = (uintptr_t)after_store};
 
-	(void)state;
 	begin((struct options){.form = FORM_JSON, .changed = true, .limit = 2});
 	assert_int_equal(ex_explainer_values(s.explainer, &values), 0);
 	capture_maps(s.space, getpid());
@@ -630,8 +598,7 @@ leaves_out_what_is_unchanged(void **state)
 	    "\"unchanged\":3,", 1);
 }
 
-static void
-tells_of_threads(void **state)
+TEST(tells_of_threads)
 {
 	const struct ex_record thread = task(PERF_RECORD_FORK, 10, 10, 12);
 	const struct ex_record child = task(PERF_RECORD_FORK, 13, 10, 13);
@@ -657,8 +624,7 @@ tells_of_threads(void **state)
 }
 
 /* A warning reaches whoever reads: the report, and stderr once. */
-static void
-warns(void **state)
+TEST(warns)
 {
 	static const struct {
 		enum form form;
@@ -694,12 +660,10 @@ warns(void **state)
 }
 
 /* No space: the rest is not wanted, status 125, and a line that says so. */
-static void
-says_when_a_report_cannot_be_written(void **state)
+TEST(says_when_a_report_cannot_be_written)
 {
 	static const enum form forms[] = {FORM_TEXT, FORM_JSON, FORM_FOLDED};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		char *said;
 
@@ -720,14 +684,12 @@ says_when_a_report_cannot_be_written(void **state)
 }
 
 /* Its reader has gone, and knows: nothing is said of that. */
-static void
-ends_quietly_without_a_reader(void **state)
+TEST(ends_quietly_without_a_reader)
 {
 	FILE *file = out;
 	char *said;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	(void)close(ends[0]);
 	out = fdopen(ends[1], "w");
@@ -774,13 +736,11 @@ expect_recording(const char *path, unsigned samples, uint64_t lost)
 	ex_perfdata_close(data);
 }
 
-static void
-writes_a_recording(void **state)
+TEST(writes_a_recording)
 {
 	const char *path = scratch_path("perf.data");
 	const unsigned before = open_descriptors();
 
-	(void)state;
 	begin((struct options){.form = FORM_PERF, .output = path, .limit = 3});
 	assert_null(s.explainer);
 	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
@@ -804,8 +764,7 @@ writes_a_recording(void **state)
 	assert_int_equal(lseek(fileno(out), 0, SEEK_END), 0);
 }
 
-static void
-says_when_a_recording_cannot_be_written(void **state)
+TEST(says_when_a_recording_cannot_be_written)
 {
 	const struct rlimit small = {100000, RLIM_INFINITY};
 	const struct rlimit any = {RLIM_INFINITY, RLIM_INFINITY};
@@ -814,7 +773,6 @@ says_when_a_recording_cannot_be_written(void **state)
 	char *said;
 	int result;
 
-	(void)state;
 	begin((struct options){.form = FORM_PERF, .output = path});
 	assert_int_equal(session_record_to_file(&s, &event, 1), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -838,13 +796,11 @@ says_when_a_recording_cannot_be_written(void **state)
 }
 
 /* A session can be given up at any stage; a sanitizer sees what is left. */
-static void
-can_be_given_up(void **state)
+TEST(can_be_given_up)
 {
 	const unsigned before = open_descriptors();
 	const char *path = scratch_path("given up");
 
-	(void)state;
 	for (enum form form = FORM_TEXT; form <= FORM_PERF; form++) {
 		options = (struct options){.form = form, .output = path};
 		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
@@ -867,34 +823,9 @@ can_be_given_up(void **state)
 int
 main(void)
 {
-#define test(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		test(writes_each_form),
-		test(is_told_of_watches_that_come_later),
-		test(writes_into_a_file),
-		test(removes_a_file_that_never_began),
-		test(keeps_a_file_until_it_begins),
-		test(refuses_outputs),
-		test(ends_at_a_limit),
-		test(ends_at_a_limit_by_time),
-		test(counts_samples_of_watches),
-		test(tells_what_was_lost),
-		test(accounts_for_all),
-		test(accounts_for_writes_that_were_dropped),
-		test(leaves_out_what_is_unchanged),
-		test(judges_a_run),
-		test(judges_a_run_that_was_cut_short),
-		test(tells_of_threads),
-		test(warns),
-		test(says_when_a_report_cannot_be_written),
-		test(ends_quietly_without_a_reader),
-		test(writes_a_recording),
-		test(says_when_a_recording_cannot_be_written),
-		test(can_be_given_up),
-	};
-
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
-	return cmocka_run_group_tests_name("session", tests, scratch_make,
-	    scratch_remove);
+	return run_all_tests(.before_all = scratch_make,
+	    .after_all = scratch_remove, .before_each = set_up,
+	    .after_each = tear_down);
 }

@@ -1,9 +1,5 @@
 /* summary: rows, counts, threads and order. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "report/summary.h"
 
@@ -18,8 +14,7 @@ hit(uint64_t seq, unsigned watch, const struct ex_stack *stack, pid_t tid,
 	    .stack = stack, .tid = tid, .time = time, .access = "write"};
 }
 
-static void
-counts_by_watch_and_backtrace(void **state)
+TEST(counts_by_watch_and_backtrace)
 {
 	const struct ex_hit hits[] = {
 		hit(1, 0, &stacks[0], 10, 100),
@@ -32,7 +27,6 @@ counts_by_watch_and_backtrace(void **state)
 	struct summary *s = summary_new();
 	const struct summary_row *row;
 
-	(void)state;
 	assert_non_null(s);
 	assert_int_equal(summary_rows(s, &row), 0);
 	for (unsigned i = 0; i < 6; i++) {
@@ -64,13 +58,11 @@ counts_by_watch_and_backtrace(void **state)
 	summary_free(s);
 }
 
-static void
-gives_the_row_of_a_hit(void **state)
+TEST(gives_the_row_of_a_hit)
 {
 	struct summary *s = summary_new();
 	const struct summary_row *row;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3; i++) {
 		struct ex_hit h = hit(i + 6, 0, &stacks[0], 10, i);
 
@@ -82,8 +74,7 @@ gives_the_row_of_a_hit(void **state)
 }
 
 /* In several processes the same backtrace has an id, and places of their own. */
-static void
-processes_share_a_row(void **state)
+TEST(processes_share_a_row)
 {
 	static const struct ex_watch in[] = {
 		{.id = 1, .number = 1, .pid = 10}, {.id = 2, .number = 2, .pid = 10},
@@ -98,7 +89,6 @@ processes_share_a_row(void **state)
 	struct summary *s = summary_new();
 	const struct summary_row *row;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		struct ex_hit h = hit(i + 1, 0, &of[hits[i].stack], in[
 		    hits[i].watch].pid, i);
@@ -117,15 +107,13 @@ processes_share_a_row(void **state)
 }
 
 /* Many backtraces, each hit by many threads. */
-static void
-holds_many(void **state)
+TEST(holds_many)
 {
 	enum { STACKS = 500, THREADS = 40 };
 	static struct ex_stack many[STACKS];
 	struct summary *s = summary_new();
 	const struct summary_row *rows;
 
-	(void)state;
 	for (unsigned i = 0; i < STACKS * THREADS; i++) {
 		struct ex_hit h = hit(i + 1, 0, &many[i % STACKS],
 		    (pid_t)(i / STACKS), i);
@@ -144,15 +132,4 @@ holds_many(void **state)
 	summary_free(s);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(counts_by_watch_and_backtrace),
-		cmocka_unit_test(gives_the_row_of_a_hit),
-		cmocka_unit_test(processes_share_a_row),
-		cmocka_unit_test(holds_many),
-	};
-
-	return cmocka_run_group_tests_name("summary", tests, NULL, NULL);
-}
+RUN_TESTS()

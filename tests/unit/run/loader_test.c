@@ -1,9 +1,5 @@
 /* loader: where this program, and others that are held, stop for libraries. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -44,13 +40,11 @@ space_of(pid_t pid)
 
 /* What this very process was started with: the loader itself says where
    debuggers are to stop. */
-static void
-finds_what_the_loader_says(void **state)
+TEST(finds_what_the_loader_says)
 {
 	struct ex_space *space = space_of(getpid());
 	struct loader loader;
 
-	(void)state;
 	assert_int_not_equal(_r_debug.r_brk, 0);
 	loader_find(getpid(), ex_space_process(space, getpid()), &loader);
 	assert_int_equal(loader.hook, _r_debug.r_brk);
@@ -72,8 +66,7 @@ entry_of(const char *path)
 }
 
 /* At the end of execve nothing but the program and its loader is mapped. */
-static void
-finds_them_in_a_held_command(void **state)
+TEST(finds_them_in_a_held_command)
 {
 	char path[] = "/bin/true", *const argv[] = {path, NULL};
 	struct wp_hold hold = {0};
@@ -85,7 +78,6 @@ finds_them_in_a_held_command(void **state)
 	uint64_t vaddr;
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	space = space_of(pid);
 	process = ex_space_process(space, pid);
@@ -108,14 +100,12 @@ finds_them_in_a_held_command(void **state)
 	ex_space_free(space);
 }
 
-static void
-finds_nothing_in_a_process_that_is_gone(void **state)
+TEST(finds_nothing_in_a_process_that_is_gone)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
 	struct loader loader = {1, 1};
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(0);
@@ -127,14 +117,4 @@ finds_nothing_in_a_process_that_is_gone(void **state)
 	ex_space_free(space);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_the_loader_says),
-		cmocka_unit_test(finds_them_in_a_held_command),
-		cmocka_unit_test(finds_nothing_in_a_process_that_is_gone),
-	};
-
-	return cmocka_run_group_tests_name("loader", tests, NULL, NULL);
-}
+RUN_TESTS()

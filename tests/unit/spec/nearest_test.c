@@ -1,9 +1,5 @@
 /* nearest: the likeliest names, in a stable order. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -38,10 +34,8 @@ static const struct {
 	{"", {"a", "b"}, ""},
 };
 
-static void
-finds_the_nearest(void **state)
+TEST(finds_the_nearest)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct nearest near;
 		struct buffer b = {0};
@@ -56,14 +50,12 @@ finds_the_nearest(void **state)
 	}
 }
 
-static void
-bounds_what_it_compares(void **state)
+TEST(bounds_what_it_compares)
 {
 	size_t len = 1 << 20;
 	char *name = malloc(len + 1);
 	struct nearest near;
 
-	(void)state;
 	assert_non_null(name);
 	memset(name, 'a', len);
 	name[len] = '\0';
@@ -80,13 +72,4 @@ bounds_what_it_compares(void **state)
 	free(name);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_nearest),
-		cmocka_unit_test(bounds_what_it_compares),
-	};
-
-	return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* options: what each option sets, what goes together, and what is refused. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,12 +43,10 @@ accept(struct options *o, const char *const args[])
 #define ACCEPT(o, ...)							\
 	accept(o, (const char *const []){"watchctl", __VA_ARGS__, NULL})
 
-static void
-defaults(void **state)
+TEST(defaults)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "0x1000", "true");
 	assert_int_equal(o.nspecs, 1);
 	assert_int_equal(o.spec[0].addr, 0x1000);
@@ -74,12 +68,10 @@ defaults(void **state)
 }
 
 /* "-" is standard output, and for `report` standard input. */
-static void
-a_dash_is_no_file(void **state)
+TEST(a_dash_is_no_file)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "-O", "-", "ls");
 	assert_null(o.output);
 	assert_true(o.to_stdout);
@@ -93,13 +85,11 @@ a_dash_is_no_file(void **state)
 	options_free(&o);
 }
 
-static void
-what_to_watch(void **state)
+TEST(what_to_watch)
 {
 	static const char access[] = "wraxw";
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "-r", "b", "-a", "c", "-xd", "-wlib!e+4:2", "x");
 	assert_int_equal(o.nspecs, 5);
 	for (size_t i = 0; i < 5; i++)
@@ -110,12 +100,10 @@ what_to_watch(void **state)
 	options_free(&o);
 }
 
-static void
-whom_to_watch(void **state)
+TEST(whom_to_watch)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "-p", "17", "-f", "-p2147483647");
 	assert_int_equal(o.npids, 2);
 	assert_int_equal(o.pid[0], 17);
@@ -145,12 +133,10 @@ whom_to_watch(void **state)
 	options_free(&o);
 }
 
-static void
-from_inside(void **state)
+TEST(from_inside)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "--inside", "--user-only", "ls", "--inside");
 	assert_true(o.inside && o.user_only);
 	assert_string_equal(o.command[1], "--inside");
@@ -164,12 +150,10 @@ from_inside(void **state)
 	options_free(&o);
 }
 
-static void
-stops_and_actions(void **state)
+TEST(stops_and_actions)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "--no-aslr", "ls");
 	assert_true(o.no_aslr);
 	options_free(&o);
@@ -188,8 +172,7 @@ stops_and_actions(void **state)
 	options_free(&o);
 }
 
-static void
-forms(void **state)
+TEST(forms)
 {
 	static const struct {
 		const char *name;
@@ -200,7 +183,6 @@ forms(void **state)
 	};
 	struct options o;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ACCEPT(&o, "-w", "a", "-o", cases[i].name, "-O", "file", "x");
 		assert_int_equal(o.form, cases[i].form);
@@ -213,12 +195,10 @@ forms(void **state)
 }
 
 /* Of JSON, and of nothing else; in both command lines. */
-static void
-stacks(void **state)
+TEST(stacks)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "-o", "json", "x");
 	assert_false(o.stacks_once);
 	options_free(&o);
@@ -232,8 +212,7 @@ stacks(void **state)
 	options_free(&o);
 }
 
-static void
-amounts(void **state)
+TEST(amounts)
 {
 	static const struct {
 		const char *option, *value;
@@ -248,7 +227,6 @@ amounts(void **state)
 	};
 	struct options o;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		ACCEPT(&o, "-w", "a", cases[i].option, cases[i].value, "x");
 		assert_int_equal(cases[i].n, cases[i].option[1] == 'n' ?
@@ -258,12 +236,10 @@ amounts(void **state)
 	}
 }
 
-static void
-switches(void **state)
+TEST(switches)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "--count", "--user-only", "-fw", "a", "x");
 	assert_true(o.count && o.user_only && o.follow && !o.changed);
 	options_free(&o);
@@ -282,12 +258,10 @@ switches(void **state)
 }
 
 /* Who may touch it; judging takes deeper stacks, unless told otherwise. */
-static void
-policies(void **state)
+TEST(policies)
 {
 	struct options o;
 
-	(void)state;
 	ACCEPT(&o, "-w", "a", "--allow", "config_*", "--allow=*.c", "x");
 	assert_int_equal(o.nallow, 2);
 	assert_string_equal(o.allow[0], "config_*");
@@ -314,12 +288,10 @@ policies(void **state)
 	options_free(&o);
 }
 
-static void
-a_report(void **state)
+TEST(a_report)
 {
 	struct options o;
 
-	(void)state;
 	accept(&o, (const char *const []){"report", "f", "-o", "folded", "-O",
 	    "out", "-n", "3", NULL});
 	assert_string_equal(o.file, "f");
@@ -462,10 +434,8 @@ static const struct {
 	    "does not write them: choose text, json or folded"},
 };
 
-static void
-refusals(void **state)
+TEST(refusals)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		const char *want = refused[i].line;
 		struct options o;
@@ -483,8 +453,7 @@ refusals(void **state)
 	}
 }
 
-static void
-help_and_version(void **state)
+TEST(help_and_version)
 {
 	static const struct {
 		const char *args[4];
@@ -497,7 +466,6 @@ help_and_version(void **state)
 		{{"report", "--version"}, "watchctl " VERSION "\n"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct options o;
 		char *said;
@@ -512,8 +480,7 @@ help_and_version(void **state)
 }
 
 /* Every option is in the help, which fits a terminal. */
-static void
-help_is_whole(void **state)
+TEST(help_is_whole)
 {
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
@@ -525,7 +492,6 @@ help_is_whole(void **state)
 	struct options o;
 	char *said;
 
-	(void)state;
 	assert_int_equal(parse((const char *const []){"w", "-h", NULL}, &o,
 	    STDOUT_FILENO, &said), 1);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
@@ -538,26 +504,4 @@ help_is_whole(void **state)
 	free(said);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),
-		cmocka_unit_test(what_to_watch),
-		cmocka_unit_test(whom_to_watch),
-		cmocka_unit_test(from_inside),
-		cmocka_unit_test(stops_and_actions),
-		cmocka_unit_test(forms),
-		cmocka_unit_test(stacks),
-		cmocka_unit_test(amounts),
-		cmocka_unit_test(switches),
-		cmocka_unit_test(policies),
-		cmocka_unit_test(a_report),
-		cmocka_unit_test(a_dash_is_no_file),
-		cmocka_unit_test(refusals),
-		cmocka_unit_test(help_and_version),
-		cmocka_unit_test(help_is_whole),
-	};
-
-	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
-}
+RUN_TESTS()

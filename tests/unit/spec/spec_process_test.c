@@ -2,11 +2,7 @@
  * spec_process: SPECs resolved in a real process, this one, and compared with
  * what the compiler and the dynamic linker say of the same names.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -91,10 +87,8 @@ assert_place(const char *text, char access, const volatile void *addr,
 	free(place.symbol);
 }
 
-static void
-finds_the_programs_variables(void **state)
+TEST(finds_the_programs_variables)
 {
-	(void)state;
 	assert_place("spec_test_counter", 'w', &spec_test_counter,
 	    sizeof(long), "spec_test_counter");
 	assert_place("spec_test_table", 'r', spec_test_table,
@@ -109,13 +103,11 @@ finds_the_programs_variables(void **state)
 	    "look_at_self");
 }
 
-static void
-finds_variables_of_libraries(void **state)
+TEST(finds_variables_of_libraries)
 {
 	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
 	void *function;
 
-	(void)state;
 	assert_non_null(libc);
 	function = dlsym(libc, "getpid");
 	/* the executable's copy, if it has one: where all modules look */
@@ -125,18 +117,15 @@ finds_variables_of_libraries(void **state)
 	(void)dlclose(libc);
 }
 
-static void
-names_an_address(void **state)
+TEST(names_an_address)
 {
 	char text[32];
 
-	(void)state;
 	(void)snprintf(text, sizeof(text), "%p", (void *)&spec_test_table[3]);
 	assert_place(text, 'w', &spec_test_table[3], 8, "spec_test_table+24");
 }
 
-static void
-refuses_with_the_reason(void **state)
+TEST(refuses_with_the_reason)
 {
 	static const struct {
 		const char *text;
@@ -150,7 +139,6 @@ refuses_with_the_reason(void **state)
 		{"spec_test_table+64", -ERANGE, "beyond the symbol's end"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct spec_place place;
 		struct wp_cause cause = {.text = ""};
@@ -163,16 +151,4 @@ refuses_with_the_reason(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_the_programs_variables),
-		cmocka_unit_test(finds_variables_of_libraries),
-		cmocka_unit_test(names_an_address),
-		cmocka_unit_test(refuses_with_the_reason),
-	};
-
-	return cmocka_run_group_tests_name("spec_process", tests, look_at_self,
-	    forget_self);
-}
+RUN_TESTS(.before_all = look_at_self, .after_all = forget_self)

@@ -1,9 +1,5 @@
 /* spec: what is understood, what is pointed at, and which symbol is meant. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,8 +7,6 @@
 
 #include "made_process.h"
 #include "spec/spec.h"
-
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct {
 	const char *text, *module, *symbol;
@@ -79,10 +73,8 @@ assert_same(const char *got, const char *want)
 		assert_string_equal(got, want);
 }
 
-static void
-parses(void **state)
+TEST(parses)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
 		struct wp_cause cause = {.text = ""};
 		struct spec spec;
@@ -161,10 +153,8 @@ assert_one_line(const char *text)
 		assert_true((unsigned char)*p >= 0x20 && *p != 0x7f);
 }
 
-static void
-points_at_what_is_wrong(void **state)
+TEST(points_at_what_is_wrong)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct wp_cause cause;
 		struct spec spec;
@@ -181,13 +171,11 @@ points_at_what_is_wrong(void **state)
 	}
 }
 
-static void
-gives_an_execution_watch_no_length(void **state)
+TEST(gives_an_execution_watch_no_length)
 {
 	struct wp_cause cause;
 	struct spec spec;
 
-	(void)state;
 	assert_int_equal(spec_parse("main:8", 'x', &spec, &cause), -EINVAL);
 	assert_int_equal(cause.code, WP_CAUSE_ACCESS);
 	assert_int_equal(spec_parse("main+4", 'x', &spec, &cause), 0);
@@ -195,8 +183,7 @@ gives_an_execution_watch_no_length(void **state)
 }
 
 /* A line of a file has a message of its own; a dot alone is not yet a file. */
-static void
-knows_the_lines_of_a_file(void **state)
+TEST(knows_the_lines_of_a_file)
 {
 	static const struct {
 		const char *text;
@@ -212,7 +199,6 @@ knows_the_lines_of_a_file(void **state)
 		{"f.0:4", WP_CAUSE_ACCESS},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct wp_cause cause;
 		struct spec spec;
@@ -224,14 +210,12 @@ knows_the_lines_of_a_file(void **state)
 }
 
 /* A long SPEC leaves room for what is wrong with it. */
-static void
-shows_a_part_of_a_long_spec(void **state)
+TEST(shows_a_part_of_a_long_spec)
 {
 	struct wp_cause cause;
 	struct spec spec;
 	char text[4096];
 
-	(void)state;
 	memset(text, '\033', sizeof(text));
 	memcpy(text + sizeof(text) - 4, ":8x", 4);
 	assert_int_equal(spec_parse(text, 'w', &spec, &cause), -EINVAL);
@@ -373,10 +357,8 @@ static const struct {
 	{"libfoo.so.1!shadow", 'w', 0x7f0000002050, 4, "shadow"},
 };
 
-static void
-resolves(void **state)
+TEST(resolves)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(found); i++) {
 		struct wp_cause cause = {.text = ""};
 		struct spec_place place;
@@ -470,10 +452,8 @@ static const struct {
 	{"counter", 'x', WP_CAUSE_SPEC_RANGE, "'counter': this is data"},
 };
 
-static void
-refuses_with_the_reason(void **state)
+TEST(refuses_with_the_reason)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(refused); i++) {
 		struct wp_cause cause;
 		struct spec_place place;
@@ -493,14 +473,12 @@ refuses_with_the_reason(void **state)
 	}
 }
 
-static void
-names_nothing_that_is_not_near(void **state)
+TEST(names_nothing_that_is_not_near)
 {
 	struct wp_cause cause;
 	struct spec_place place;
 	struct spec spec;
 
-	(void)state;
 	assert_int_equal(spec_parse("quite_another", 'w', &spec, NULL), 0);
 	assert_int_equal(spec_resolve(&spec, &process, &place, &cause),
 	    -ENOENT);
@@ -511,8 +489,7 @@ names_nothing_that_is_not_near(void **state)
 
 /* What a library has for itself may be the dynamic loader's while there is no
    other yet. */
-static void
-means_no_library_s_own_early(void **state)
+TEST(means_no_library_s_own_early)
 {
 	static const struct {
 		const char *text;
@@ -525,7 +502,6 @@ means_no_library_s_own_early(void **state)
 		{"__chosen_fast", 0, -ENOENT},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct spec_place place;
 		struct spec spec;
@@ -543,8 +519,7 @@ means_no_library_s_own_early(void **state)
 }
 
 /* A module of very many symbols, none of which is meant. */
-static void
-looks_for_near_names_quickly(void **state)
+TEST(looks_for_near_names_quickly)
 {
 	enum { SYMBOLS = 1000000 };
 	struct ex_symbol *symbols = calloc(SYMBOLS, sizeof(*symbols));
@@ -556,7 +531,6 @@ looks_for_near_names_quickly(void **state)
 	struct spec_place place;
 	struct spec spec;
 
-	(void)state;
 	assert_non_null(symbols);
 	assert_non_null(names);
 	for (unsigned i = 0; i < SYMBOLS; i++) {
@@ -576,8 +550,7 @@ looks_for_near_names_quickly(void **state)
 }
 
 /* More symbols of one name than are told apart. */
-static void
-counts_many_of_one_name(void **state)
+TEST(counts_many_of_one_name)
 {
 	struct ex_symbol symbols[300];
 	struct ex_module module = {"m\033", NULL, 0, 0, symbols, 300};
@@ -586,7 +559,6 @@ counts_many_of_one_name(void **state)
 	struct spec_place place;
 	struct spec spec;
 
-	(void)state;
 	for (unsigned i = 0; i < 300; i++)
 		symbols[i] = (struct ex_symbol)OBJECT("x\n", i, 1);
 	assert_int_equal(spec_parse("x\n", 'w', &spec, NULL), 0);
@@ -599,22 +571,4 @@ counts_many_of_one_name(void **state)
 	spec_free(&spec);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parses),
-		cmocka_unit_test(points_at_what_is_wrong),
-		cmocka_unit_test(gives_an_execution_watch_no_length),
-		cmocka_unit_test(knows_the_lines_of_a_file),
-		cmocka_unit_test(shows_a_part_of_a_long_spec),
-		cmocka_unit_test(resolves),
-		cmocka_unit_test(refuses_with_the_reason),
-		cmocka_unit_test(names_nothing_that_is_not_near),
-		cmocka_unit_test(means_no_library_s_own_early),
-		cmocka_unit_test(looks_for_near_names_quickly),
-		cmocka_unit_test(counts_many_of_one_name),
-	};
-
-	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,11 +1,7 @@
 /*
  * lent: children that have their parent's memory, and those that have not.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -47,14 +43,12 @@ add(struct wp_lent *lent, pid_t pid, pid_t child)
 }
 
 /* Until it ends, and not after that, reaped or not. */
-static void
-asks_the_kernel(void **state)
+TEST(asks_the_kernel)
 {
 	struct wp_lent lent = {.n = 0};
 	siginfo_t info;
 	pid_t pid;
 
-	(void)state;
 	go = 0;
 	pid = start_child(CLONE_VM);
 	add(&lent, getpid(), pid);
@@ -72,13 +66,11 @@ asks_the_kernel(void **state)
 }
 
 /* A child of fork(2) has a memory of its own. */
-static void
-lets_fork_be(void **state)
+TEST(lets_fork_be)
 {
 	struct wp_lent lent = {.n = 0};
 	const pid_t pid = start_child(0);
 
-	(void)state;
 	add(&lent, getpid(), pid);
 	assert_true(wp_lent_left(&lent, getpid(), NULL));
 	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
@@ -87,13 +79,11 @@ lets_fork_be(void **state)
 }
 
 /* What there is no room for may be. */
-static void
-forgets_nobody(void **state)
+TEST(forgets_nobody)
 {
 	struct wp_lent lent = {.n = 0};
 	pid_t pid;
 
-	(void)state;
 	go = 0;
 	pid = start_child(CLONE_VM);
 	for (unsigned i = 0; i < WP_LENT_MAX; i++)
@@ -107,14 +97,4 @@ forgets_nobody(void **state)
 	assert_int_equal(lent.n, 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(asks_the_kernel),
-		cmocka_unit_test(lets_fork_be),
-		cmocka_unit_test(forgets_nobody),
-	};
-
-	return cmocka_run_group_tests_name("lent", tests, NULL, NULL);
-}
+RUN_TESTS()

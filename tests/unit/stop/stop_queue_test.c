@@ -1,9 +1,5 @@
 /* stop_queue: records wait in order of time, and get their values. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include "os/attr.h"
 #include "stop/stop_queue.h"
@@ -90,10 +86,8 @@ word(const struct perf_event_header *header, size_t at)
 	return value;
 }
 
-static void
-a_value_is_put_in(void **state)
+TEST(a_value_is_put_in)
 {
-	(void)state;
 	for (size_t chain = 0; chain < 3; chain += 2) {
 		const size_t raw = 56 + (chain > 0 ? 8 + 8 * chain : 0);
 		const struct perf_event_header *got;
@@ -127,25 +121,21 @@ a_value_is_put_in(void **state)
 	}
 }
 
-static void
-without_one_there_is_none(void **state)
+TEST(without_one_there_is_none)
 {
 	const struct perf_event_header *got;
 	struct wp_stop_value value;
 
-	(void)state;
 	add(sample(5, 42, 0), false)->waits = false;
 	got = wp_stop_queue_next(&queue, UINT64_MAX, true);
 	assert_false(wp_stop_value_get((const uint8_t *)got + 60,
 	    sizeof(value), &value));
 }
 
-static void
-in_order_of_time(void **state)
+TEST(in_order_of_time)
 {
 	const struct perf_event_header *got;
 
-	(void)state;
 	(void)add(other(30), false);
 	(void)add(sample(10, 1, 0), false);
 	(void)add(other(20), false);
@@ -165,12 +155,10 @@ in_order_of_time(void **state)
 	assert_null(wp_stop_queue_waiting(&queue));
 }
 
-static void
-many_pass_through(void **state)
+TEST(many_pass_through)
 {
 	uint64_t out = 0;
 
-	(void)state;
 	for (uint64_t in = 1; in <= 1000; in++) {
 		add(sample(in, 1, 0), false)->waits = false;
 		while (in % 70 == 0 && out + 30 < in) {
@@ -187,8 +175,7 @@ many_pass_through(void **state)
 
 /* What would not fit in a record, or is no sample with raw bytes, stays as it
    is. */
-static void
-no_room_for_a_value(void **state)
+TEST(no_room_for_a_value)
 {
 	static union {
 		struct perf_event_header header;
@@ -196,7 +183,6 @@ no_room_for_a_value(void **state)
 	} big;
 	struct wp_stop_record *r;
 
-	(void)state;
 	memcpy(&big, sample(5, 1, 0), sizeof(struct sample));
 	big.header.size = 65528;
 	r = add(&big.header, false);
@@ -207,18 +193,4 @@ no_room_for_a_value(void **state)
 	assert_int_equal(r->header->size, sample(5, 1, 0)->size);
 }
 
-#define TEST(name) cmocka_unit_test_teardown(name, empty)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_value_is_put_in),
-		TEST(without_one_there_is_none),
-		TEST(in_order_of_time),
-		TEST(many_pass_through),
-		TEST(no_room_for_a_value),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+RUN_TESTS(.after_each = empty)

@@ -3,11 +3,7 @@
  * their variables compared with how they were written; then their debug
  * information is damaged.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -395,8 +391,7 @@ compare(const char *compiler, const char *flags, const struct row *row,
 		fail_msg("%zu are wrong with %s %s", wrong, compiler, flags);
 }
 
-static void
-tells_c(void **state)
+TEST(tells_c)
 {
 	static const char *const builds[][2] = {
 		{"gcc", "-gdwarf-5"},
@@ -412,7 +407,6 @@ tells_c(void **state)
 		{"clang", "-gdwarf-5 -gsplit-dwarf"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		if (scratch_has(builds[i][0]))
 			compare(builds[i][0], builds[i][1], c_rows,
@@ -423,8 +417,7 @@ tells_c(void **state)
 	}
 }
 
-static void
-tells_cxx(void **state)
+TEST(tells_cxx)
 {
 	static const char *const builds[][2] = {
 		{"g++", "-std=c++17 -gdwarf-5"},
@@ -433,7 +426,6 @@ tells_cxx(void **state)
 		{"clang++", "-std=c++17 -gdwarf-5 -fstandalone-debug"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		if (scratch_has(builds[i][0]))
 			compare(builds[i][0], builds[i][1], cxx_rows,
@@ -446,8 +438,7 @@ tells_cxx(void **state)
 
 /* Arrays begin at 1, and their first index runs fastest: they are told as a
    whole. */
-static void
-tells_fortran(void **state)
+TEST(tells_fortran)
 {
 	static const struct row rows[] = {
 		{"__state_MOD_count", 0, 4, "state::count", "integer(kind=4)",
@@ -467,7 +458,6 @@ tells_fortran(void **state)
 	};
 	struct loaded l = {.name = "fortran.so"};
 
-	(void)state;
 	if (!scratch_has("gfortran")) {
 		print_message("gfortran: not here, not tried\n");
 		return;
@@ -498,15 +488,13 @@ tells_fortran(void **state)
 }
 
 /* Go has places in a form that is older than its DWARF 4. */
-static void
-takes_old_blocks(void **state)
+TEST(takes_old_blocks)
 {
 	static const struct row row = {
 		"blocked", 0, 8, "blocked", "long", 0, 8, "3",
 	};
 	struct loaded l = {.name = "block.so"};
 
-	(void)state;
 	scratch_write("block.c", "long blocked = 3;\n");
 	scratch_run("gcc -gdwarf-4 -dA -fPIC -S -o block.s block.c");
 	scratch_run("sed '/DW_AT_location/{n;s/0x18/0xa/}' block.s > old.s");
@@ -519,15 +507,13 @@ takes_old_blocks(void **state)
 
 /* Functions of 16 functions of 16 functions of 16 types with names of 8,000
    characters. */
-static void
-long_names_take_little_room(void **state)
+TEST(long_names_take_little_room)
 {
 	static char source[16384];
 	struct loaded l = {.name = "long.so"};
 	const struct ex_object *o;
 	size_t before;
 
-	(void)state;
 	(void)snprintf(source, sizeof(source), "#define A struct %08000d *\n",
 	    0);
 	memset(strchr(source, '0'), 'a', 8000);
@@ -549,8 +535,7 @@ long_names_take_little_room(void **state)
 
 /* A class whose virtual functions are compiled elsewhere is described there
    only. */
-static void
-finds_definitions(void **state)
+TEST(finds_definitions)
 {
 	static const struct row rows[] = {
 		{"away", 8, 4, "away.x", "int", 0, 4, "5"},
@@ -560,7 +545,6 @@ finds_definitions(void **state)
 	};
 	struct loaded l = {.name = "homed.so"};
 
-	(void)state;
 	if (!scratch_has("g++")) {
 		print_message("g++: not here, not tried\n");
 		return;
@@ -617,14 +601,12 @@ load_plain(struct loaded *l, const char *name)
 }
 
 /* Floating point numbers read back as the same. */
-static void
-floats_read_back(void **state)
+TEST(floats_read_back)
 {
 	const struct ex_object *single, *twice;
 	struct loaded l;
 	char text[64];
 
-	(void)state;
 	load_plain(&l, "floats.so");
 	single = object_of(&l, "ratio", 4);
 	twice = object_of(&l, "precise", 8);
@@ -647,8 +629,7 @@ floats_read_back(void **state)
 	unload(&l);
 }
 
-static void
-other_bytes(void **state)
+TEST(other_bytes)
 {
 	static const struct {
 		const char *symbol;
@@ -677,7 +658,6 @@ other_bytes(void **state)
 	struct loaded l;
 	char text[256];
 
-	(void)state;
 	load_plain(&l, "bytes.so");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_true(ex_object_text(l.process, object_of(&l,
@@ -689,15 +669,13 @@ other_bytes(void **state)
 }
 
 /* A text never takes more than its room, and shows that there was more. */
-static void
-little_room(void **state)
+TEST(little_room)
 {
 	static const uint8_t bytes[32] = {1, 2, 3, 4, 5, 6, 7, 8};
 	const struct ex_object *o;
 	struct loaded l;
 	char whole[128];
 
-	(void)state;
 	load_plain(&l, "room.so");
 	o = object_of(&l, "table", 32);
 	assert_true(ex_object_text(l.process, o, bytes, whole, sizeof(whole)));
@@ -725,14 +703,12 @@ little_room(void **state)
 
 /* --- where there is nothing to tell --- */
 
-static void
-tells_nothing(void **state)
+TEST(tells_nothing)
 {
 	struct loaded l;
 	uint64_t counter;
 	long on_stack = 0;
 
-	(void)state;
 	load_plain(&l, "nothing.so");
 	counter = address_of(&l, "counter");
 	assert_null(ex_object_at(l.process, counter, 0));
@@ -754,13 +730,11 @@ tells_nothing(void **state)
 
 /* Nothing is said of thread-local variables, in whose place another one could
    seem to be. */
-static void
-leaves_out_thread_local(void **state)
+TEST(leaves_out_thread_local)
 {
 	struct loaded l = {.name = "tls.so"};
 	uint64_t end;
 
-	(void)state;
 	scratch_write("tls.c", "__thread long own[1000] = {1};\n"
 	    "long shared = 1;\n");
 	scratch_run("gcc -g -shared -fPIC -o tls.so tls.c");
@@ -799,15 +773,13 @@ recorded(struct ex_space *space, const char *path, uint64_t base)
 
 /* A library's variable that lies in the program, whose own debug information
    does not tell of it: known as soon as the library is. */
-static void
-follows_copies(void **state)
+TEST(follows_copies)
 {
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct loaded l = {.name = "program", .space = space};
 	const struct ex_object *o;
 	uint64_t copy;
 
-	(void)state;
 	scratch_write("lib.c", "long lib_first = 1;\n"
 	    "struct { int on, how; } lib_config = {2, 3};\n");
 	scratch_write("p.c", "extern int lib_config[2];\n"
@@ -909,8 +881,7 @@ write_file(const char *name, const char *bytes, size_t len)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void
-survives_damage(void **state)
+TEST(survives_damage)
 {
 	static const char *const sections[] = {
 		".debug_info", ".debug_abbrev", ".debug_info",
@@ -921,7 +892,6 @@ survives_damage(void **state)
 	unsigned whole, less = 0;
 	char *file;
 
-	(void)state;
 	load_plain(&l, "whole.so");
 	(void)ex_symbol_each(l.module, take_place, &places);
 	unload(&l);
@@ -950,8 +920,7 @@ survives_damage(void **state)
  * Types that hold themselves, and arrays and members beyond every bound, as no
  * compiler writes them: in assembler.
  */
-static void
-survives_lies(void **state)
+TEST(survives_lies)
 {
 	/* a typedef, and an array, of itself; 2^62 + 1 longs */
 	static const char *const unknown[] = {"alias", "array", "endless"};
@@ -960,7 +929,6 @@ survives_lies(void **state)
 	char path[600] = "self";
 	char text[64];
 
-	(void)state;
 	scratch_run("gcc -shared -fPIC -nostdlib -o lies.so "
 	    "%s/tests/victim/lies.S", getenv("TOP"));
 	load(&l);
@@ -986,25 +954,4 @@ survives_lies(void **state)
 	unload(&l);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_c),
-		cmocka_unit_test(tells_cxx),
-		cmocka_unit_test(tells_fortran),
-		cmocka_unit_test(finds_definitions),
-		cmocka_unit_test(takes_old_blocks),
-		cmocka_unit_test(long_names_take_little_room),
-		cmocka_unit_test(floats_read_back),
-		cmocka_unit_test(other_bytes),
-		cmocka_unit_test(little_room),
-		cmocka_unit_test(tells_nothing),
-		cmocka_unit_test(leaves_out_thread_local),
-		cmocka_unit_test(follows_copies),
-		cmocka_unit_test(survives_damage),
-		cmocka_unit_test(survives_lies),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -2,11 +2,7 @@
  * cfi: the rows of functions written here with every directive there is, and
  * the cache that keeps them.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -179,12 +175,10 @@ assert_rule(const struct ex_cfi_rule *rule, const struct ex_cfi_rule *want,
 	}
 }
 
-static void
-reduces_rows(void **state)
+TEST(reduces_rows)
 {
 	size_t i, k;
 
-	(void)state;
 	for (i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		const struct scenario *s = &scenarios[i];
 		const struct ex_cfi_row *row = row_at(s->at, true);
@@ -201,12 +195,10 @@ reduces_rows(void **state)
 	}
 }
 
-static void
-keeps_expressions(void **state)
+TEST(keeps_expressions)
 {
 	const struct ex_cfi_row *row = row_at(row_at_expression, true);
 
-	(void)state;
 	assert_non_null(row);
 	assert_int_equal(row->n, 4);
 	assert_int_equal(row->rule[2].reg, R12);
@@ -222,12 +214,10 @@ keeps_expressions(void **state)
 	assert_int_equal(row->rule[0].how, EX_CFI_EXPR_AT);
 }
 
-static void
-gives_the_same_row_again(void **state)
+TEST(gives_the_same_row_again)
 {
 	const struct ex_cfi_row *row = row_at(row_frame, true);
 
-	(void)state;
 	assert_ptr_equal(row_at(row_frame, true), row);
 	assert_null(row_at(row_none, true));
 	assert_null(row_at(row_none, true));
@@ -235,8 +225,7 @@ gives_the_same_row_again(void **state)
 }
 
 /* More pcs than the first tables have room for. */
-static void
-keeps_many_rows(void **state)
+TEST(keeps_many_rows)
 {
 	uint64_t vaddr;
 	struct ex_module *libc = module_at((const void *)(uintptr_t)qsort,
@@ -245,7 +234,6 @@ keeps_many_rows(void **state)
 	const struct ex_cfi_row **row = calloc(n, sizeof(*row));
 	unsigned i, there = 0;
 
-	(void)state;
 	assert_non_null(row);
 	for (i = 0; i < n; i++)
 		row[i] = ex_cfi_row(libc, vaddr - n / 2 + i, true);
@@ -260,14 +248,12 @@ keeps_many_rows(void **state)
 
 /* A return address may be the first byte of a trampoline, whatever is before;
    an interrupted pc in it is just as good. */
-static void
-knows_trampolines(void **state)
+TEST(knows_trampolines)
 {
 	static const uint8_t *const code = (const uint8_t *)
 	    "\x90\x48\xc7\xc0\x0f\0\0\0\x0f\x05\xb8\x0f\0\0\0\x0f\x05";
 	const struct ex_cfi_row *row = ex_regs_sigreturn(code + 1, 9);
 
-	(void)state;
 	assert_non_null(row);
 	assert_true(row->signal);
 	assert_int_equal(row->cfa.how, EX_CFI_AT);
@@ -305,16 +291,4 @@ tear_down(void **state)
 	return 0;
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reduces_rows),
-		cmocka_unit_test(keeps_expressions),
-		cmocka_unit_test(gives_the_same_row_again),
-		cmocka_unit_test(keeps_many_rows),
-		cmocka_unit_test(knows_trampolines),
-	};
-
-	return cmocka_run_group_tests_name("cfi", tests, set_up, tear_down);
-}
+RUN_TESTS(.before_all = set_up, .after_all = tear_down)

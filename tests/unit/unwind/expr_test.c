@@ -1,9 +1,5 @@
 /* expr: each operation of the stack machine, and what must not be evaluated. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -184,12 +180,10 @@ static const struct scenario scenarios[] = {
 	{ "an operation of the future", -EINVAL, 0, { { .atom = 0xff } } },
 };
 
-static void
-evaluates(void **state)
+TEST(evaluates)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		const struct scenario *s = &scenarios[i];
 		uint64_t value = 0;
@@ -205,27 +199,23 @@ evaluates(void **state)
 	}
 }
 
-static void
-needs_a_cfa(void **state)
+TEST(needs_a_cfa)
 {
 	const Dwarf_Op op = OP(call_frame_cfa);
 	const struct ex_regs regs = { .known = 0 };
 	const struct ex_expr_env env = { &regs, NULL, 0, read_memory, NULL };
 	uint64_t value;
 
-	(void)state;
 	assert_int_equal(ex_expr_eval(&op, 1, &env, &value), -EINVAL);
 }
 
-static void
-stands_any_program(void **state)
+TEST(stands_any_program)
 {
 	Dwarf_Op op[16];
 	unsigned round, seed = 1;
 	uint64_t value;
 	size_t i;
 
-	(void)state;
 	for (round = 0; round < 100000; round++) {
 		for (i = 0; i < 16; i++) {
 			op[i].atom = (uint8_t)rand_r(&seed);
@@ -237,14 +227,4 @@ stands_any_program(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(evaluates),
-		cmocka_unit_test(needs_a_cfa),
-		cmocka_unit_test(stands_any_program),
-	};
-
-	return cmocka_run_group_tests_name("expr", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -3,11 +3,7 @@
  * is true is what they did: each call pushed a return address, which stays
  * where it is until sp is above it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <execinfo.h>
 #include <pthread.h>

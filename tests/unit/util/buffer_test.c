@@ -1,9 +1,5 @@
 /* buffer: numbers as printf writes them, and lines whole or not at all. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,15 +7,13 @@
 
 #include "util/buffer.h"
 
-static void
-writes_numbers(void **state)
+TEST(writes_numbers)
 {
 	static const uint64_t numbers[] = {
 		0, 1, 9, 10, 15, 16, 99, 100, 4711, 0x404090,
 		UINT64_MAX / 10, UINT64_MAX - 1, UINT64_MAX,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		struct buffer b = {0};
 		char want[80];
@@ -37,12 +31,10 @@ writes_numbers(void **state)
 	}
 }
 
-static void
-grows(void **state)
+TEST(grows)
 {
 	struct buffer b = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < 10000; i++)
 		buffer_printf(&b, "%u,", i % 10);
 	buffer_fill(&b, '.', 5000);
@@ -54,12 +46,10 @@ grows(void **state)
 	buffer_free(&b);
 }
 
-static void
-takes_back_what_is_not_whole(void **state)
+TEST(takes_back_what_is_not_whole)
 {
 	struct buffer b = {0};
 
-	(void)state;
 	buffer_puts(&b, "whole\n");
 	buffer_puts(&b, "par");
 	buffer_fill(&b, 'x', SIZE_MAX / 2);
@@ -72,13 +62,11 @@ takes_back_what_is_not_whole(void **state)
 	buffer_free(&b);
 }
 
-static void
-says_when_a_stream_fails(void **state)
+TEST(says_when_a_stream_fails)
 {
 	struct buffer b = {0};
 	FILE *full = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(full);
 	buffer_puts(&b, "lost\n");
 	assert_int_equal(buffer_write(&b, full), -ENOSPC);
@@ -87,15 +75,4 @@ says_when_a_stream_fails(void **state)
 	buffer_free(&b);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(writes_numbers),
-		cmocka_unit_test(grows),
-		cmocka_unit_test(takes_back_what_is_not_whole),
-		cmocka_unit_test(says_when_a_stream_fails),
-	};
-
-	return cmocka_run_group_tests_name("buffer", tests, NULL, NULL);
-}
+RUN_TESTS()

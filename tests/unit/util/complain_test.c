@@ -1,9 +1,5 @@
 /* complain: one line on stderr, whatever is in it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,13 +8,11 @@
 #include "util/complain.h"
 #include "said.h"
 
-static void
-says_a_line(void **state)
+TEST(says_a_line)
 {
 	char *said;
 	int result;
 
-	(void)state;
 	said_begin(STDERR_FILENO);
 	result = complain("process %d: %s", 12, "gone");
 	said = said_end(STDERR_FILENO);
@@ -27,12 +21,10 @@ says_a_line(void **state)
 	free(said);
 }
 
-static void
-makes_text_visible(void **state)
+TEST(makes_text_visible)
 {
 	char *said;
 
-	(void)state;
 	said_begin(STDERR_FILENO);
 	(void)complain("'%s'", "a\033[2J\n\xff caf\303\251 \xe2\x80\xae");
 	said = said_end(STDERR_FILENO);
@@ -42,13 +34,11 @@ makes_text_visible(void **state)
 }
 
 /* The longest path there is, and what is said of it, are not cut. */
-static void
-has_room_for_a_path(void **state)
+TEST(has_room_for_a_path)
 {
 	static char path[PATH_MAX], huge[1 << 16];
 	char *said;
 
-	(void)state;
 	memset(path, 'p', sizeof(path) - 1);
 	said_begin(STDERR_FILENO);
 	(void)complain("-O %s: no such directory", path);
@@ -66,14 +56,4 @@ has_room_for_a_path(void **state)
 	free(said);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(says_a_line),
-		cmocka_unit_test(makes_text_visible),
-		cmocka_unit_test(has_room_for_a_path),
-	};
-
-	return cmocka_run_group_tests_name("complain", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* executable: commands found, and what takes no library. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -17,14 +13,10 @@
 #include "said.h"
 #include "scratch.h"
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-static void
-finds_commands(void **state)
+TEST(finds_commands)
 {
 	char path[PATH_MAX], dirs[3 * PATH_MAX];
 
-	(void)state;
 	scratch_run("mkdir one two two/three && cp /bin/true two/tool && "
 	    "cp /bin/true two/hidden && chmod 644 two/hidden && "
 	    "ln -s tool two/link");
@@ -78,14 +70,12 @@ patch(const char *name, off_t at, const void *bytes, size_t len)
 	assert_int_equal(close(fd), 0);
 }
 
-static void
-tells_what_takes_no_library(void **state)
+TEST(tells_what_takes_no_library)
 {
 	const uint16_t machine = EM_SPARCV9, many = 65535;
 	const uint64_t far = UINT64_MAX - 8;
 	const unsigned char class32 = ELFCLASS32;
 
-	(void)state;
 	scratch_write("main.c", "int main(void) { return 0; }\n");
 	scratch_run("%s -o plain main.c && %s -static -o static main.c && "
 	    "cp plain other && cp plain class && cp plain many && "
@@ -110,12 +100,10 @@ tells_what_takes_no_library(void **state)
 }
 
 /* Of a script its interpreter counts, and of that, if it is one, too. */
-static void
-looks_behind_scripts(void **state)
+TEST(looks_behind_scripts)
 {
 	char text[PATH_MAX + 32];
 
-	(void)state;
 	(void)snprintf(text, sizeof(text), "#! \t%s -x\n",
 	    scratch_path("static"));
 	scratch_write("first", text);
@@ -132,15 +120,4 @@ looks_behind_scripts(void **state)
 	expect("nobody", NULL);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_commands),
-		cmocka_unit_test(tells_what_takes_no_library),
-		cmocka_unit_test(looks_behind_scripts),
-	};
-
-	return cmocka_run_group_tests_name("executable", tests, scratch_make,
-	    scratch_remove);
-}
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -1,11 +1,7 @@
 /*
  * table: hash tables, arrays that grow, and searching in sorted ones.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdlib.h>
 
@@ -19,14 +15,12 @@ struct numbers {
 	size_t n, cap;
 };
 
-static void
-finds_every_item(void **state)
+TEST(finds_every_item)
 {
 	static char item[MANY];
 	struct ex_table table = {0};
 	size_t i = 0, seen = 0;
 
-	(void)state;
 	assert_null(ex_table_get(&table, 0));
 	assert_null(ex_table_each(&table, &i));
 	/* keys that differ in high bits alone, 0 among them */
@@ -45,14 +39,12 @@ finds_every_item(void **state)
 	assert_null(ex_table_get(&table, 0));
 }
 
-static void
-gives_all_items_of_a_key(void **state)
+TEST(gives_all_items_of_a_key)
 {
 	char item[5];
 	struct ex_table table = {0};
 	size_t i = 0, n = 0;
 
-	(void)state;
 	assert_true(ex_table_reserve(&table, sizeof(item)));
 	for (size_t k = 0; k < sizeof(item); k++)
 		ex_table_put(&table, k < 3 ? 7 : 8, &item[k]);
@@ -62,12 +54,10 @@ gives_all_items_of_a_key(void **state)
 	ex_table_free(&table, NULL);
 }
 
-static void
-frees_items_with_itself(void **state)
+TEST(frees_items_with_itself)
 {
 	struct ex_table table = {0};
 
-	(void)state;
 	for (uint64_t k = 0; k < 100; k++) {
 		assert_true(ex_table_reserve(&table, 1));
 		ex_table_put(&table, k, malloc(16));
@@ -77,12 +67,10 @@ frees_items_with_itself(void **state)
 	assert_false(ex_table_reserve(&table, SIZE_MAX));
 }
 
-static void
-grows_to_its_limit(void **state)
+TEST(grows_to_its_limit)
 {
 	struct numbers a = {0};
 
-	(void)state;
 	for (size_t i = 0; i < MANY; i++) {
 		assert_true(EX_ARRAY_ROOM(&a, at, MANY));
 		a.at[a.n++] = i;
@@ -99,15 +87,13 @@ grows_to_its_limit(void **state)
 	free(a.at);
 }
 
-static void
-counts_what_is_at_most(void **state)
+TEST(counts_what_is_at_most)
 {
 	static const struct {
 		char other;
 		uint64_t key;
 	} a[] = {{0, 1}, {0, 3}, {0, 3}, {0, UINT64_MAX}};
 
-	(void)state;
 	assert_int_equal(EX_ARRAY_UPTO(a, 0, key, 5), 0);
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 0), 0);
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 1), 1);
@@ -116,16 +102,4 @@ counts_what_is_at_most(void **state)
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, UINT64_MAX), 4);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_every_item),
-		cmocka_unit_test(gives_all_items_of_a_key),
-		cmocka_unit_test(frees_items_with_itself),
-		cmocka_unit_test(grows_to_its_limit),
-		cmocka_unit_test(counts_what_is_at_most),
-	};
-
-	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
-}
+RUN_TESTS()

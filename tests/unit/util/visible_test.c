@@ -1,9 +1,5 @@
 /* visible: what is shown is safe to show, and valid where it must be. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -43,10 +39,8 @@ static const struct {
 	 "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
 };
 
-static void
-shows_what_is_hidden(void **state)
+TEST(shows_what_is_hidden)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buffer b = {0};
 
@@ -56,10 +50,8 @@ shows_what_is_hidden(void **state)
 	}
 }
 
-static void
-writes_json_strings(void **state)
+TEST(writes_json_strings)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct buffer b = {0};
 
@@ -70,10 +62,8 @@ writes_json_strings(void **state)
 }
 
 /* Every byte, alone and after each lead byte: JSON that jansson reads. */
-static void
-writes_valid_json_for_any_bytes(void **state)
+TEST(writes_valid_json_for_any_bytes)
 {
-	(void)state;
 	for (unsigned i = 1; i < 256; i++) {
 		for (unsigned j = 0; j < 256; j++) {
 			const char text[] = {(char)i, (char)j, 'x', '\0'};
@@ -90,12 +80,10 @@ writes_valid_json_for_any_bytes(void **state)
 	}
 }
 
-static void
-cuts_between_characters(void **state)
+TEST(cuts_between_characters)
 {
 	struct buffer b = {0};
 
-	(void)state;
 	visible_put_max(&b, "\xe2\x82\xac\033x", 2);
 	assert_string_equal(buffer_text(&b), "\xe2\x82\xac\\x1b...");
 	b.len = 0;
@@ -104,25 +92,11 @@ cuts_between_characters(void **state)
 	buffer_free(&b);
 }
 
-static void
-counts_columns(void **state)
+TEST(counts_columns)
 {
-	(void)state;
 	assert_int_equal(visible_columns("", 0), 0);
 	assert_int_equal(visible_columns("abc", 3), 3);
 	assert_int_equal(visible_columns("a\xe2\x82\xac" "b", 5), 3);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shows_what_is_hidden),
-		cmocka_unit_test(writes_json_strings),
-		cmocka_unit_test(writes_valid_json_for_any_bytes),
-		cmocka_unit_test(cuts_between_characters),
-		cmocka_unit_test(counts_columns),
-	};
-
-	return cmocka_run_group_tests_name("visible", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,9 +1,5 @@
 /* earlier: records of this process as it was, kept, decoded and learnt from. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -46,13 +42,11 @@ see(void *arg, const struct ex_record *r)
 		ex_space_learn(seen->space, r);
 }
 
-static void
-tells_a_process(void **state)
+TEST(tells_a_process)
 {
 	struct earlier e = {0};
 	struct seen seen = {0};
 
-	(void)state;
 	(void)prctl(PR_SET_NAME, "earlier \033");
 	assert_int_equal(earlier_take(&e, getpid()), 0);
 	earlier_each(&e, see, &seen);
@@ -66,15 +60,13 @@ tells_a_process(void **state)
 	earlier_free(&e);
 }
 
-static void
-a_space_learns_from_it(void **state)
+TEST(a_space_learns_from_it)
 {
 	struct seen seen = {.space = ex_space_new(EX_LIVE)};
 	struct ex_module *module;
 	struct earlier e = {0};
 	uint64_t vaddr;
 
-	(void)state;
 	assert_non_null(seen.space);
 	assert_int_equal(earlier_take(&e, getpid()), 0);
 	earlier_each(&e, see, &seen);
@@ -87,8 +79,7 @@ a_space_learns_from_it(void **state)
 }
 
 /* More than the first allocation holds, of several processes in turn. */
-static void
-keeps_as_much_as_there_is(void **state)
+TEST(keeps_as_much_as_there_is)
 {
 	enum { TIMES = 40, PAGES = 2000 };
 	const size_t page = 4096;
@@ -97,7 +88,6 @@ keeps_as_much_as_there_is(void **state)
 	char *pages = mmap(NULL, PAGES * page, PROT_READ,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(pages != MAP_FAILED);
 	for (size_t i = 0; i < PAGES; i += 2)	/* a mapping each */
 		assert_int_equal(mprotect(pages + i * page, page,
@@ -116,8 +106,7 @@ keeps_as_much_as_there_is(void **state)
 }
 
 /* Records of before go into a recording of any watch: one layout. */
-static void
-has_the_layout_of_any_watch(void **state)
+TEST(has_the_layout_of_any_watch)
 {
 	static const struct wp_options options[] = {
 		{.kernel = true, .callchain = true, .stack = 4096},
@@ -126,7 +115,6 @@ has_the_layout_of_any_watch(void **state)
 	const struct wp_slot slot = {0x1000, 8, 1};
 	struct earlier e = {0};
 
-	(void)state;
 	assert_int_equal(earlier_take(&e, getpid()), 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct seen seen = {0};
@@ -145,14 +133,12 @@ has_the_layout_of_any_watch(void **state)
 	earlier_free(&e);
 }
 
-static void
-says_when_there_is_no_process(void **state)
+TEST(says_when_there_is_no_process)
 {
 	struct earlier e = {0};
 	struct seen seen = {0};
 	pid_t pid = fork();
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(0);
@@ -163,16 +149,4 @@ says_when_there_is_no_process(void **state)
 	earlier_free(&e);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_a_process),
-		cmocka_unit_test(a_space_learns_from_it),
-		cmocka_unit_test(keeps_as_much_as_there_is),
-		cmocka_unit_test(has_the_layout_of_any_watch),
-		cmocka_unit_test(says_when_there_is_no_process),
-	};
-
-	return cmocka_run_group_tests_name("earlier", tests, NULL, NULL);
-}
+RUN_TESTS()

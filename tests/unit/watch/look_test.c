@@ -1,9 +1,5 @@
 /* look: what is seen of a program from outside. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,8 +58,7 @@ expect(struct wp_channel *channel, const struct dealing *c, bool threads,
 		    why);
 }
 
-static void
-programs_that_are_deaf(void **state)
+TEST(programs_that_are_deaf)
 {
 	static const struct dealing cases[] = {
 		{true, false, false, false, 0, 0, NULL, NULL},
@@ -78,7 +73,6 @@ programs_that_are_deaf(void **state)
 	};
 	struct wp_channel *channel = shared_memory(sizeof(*channel));
 
-	(void)state;
 	shared = shared_memory(sizeof(*shared));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		pid_t pid;
@@ -97,13 +91,4 @@ programs_that_are_deaf(void **state)
 	(void)munmap(shared, sizeof(*shared));
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(programs_that_are_deaf,
-		    children_end),
-	};
-
-	return cmocka_run_group_tests_name("look", tests, NULL, NULL);
-}
+RUN_TESTS(.after_each = children_end)

@@ -1,9 +1,5 @@
 /* order: which hits are said to follow each other, by made cells. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <string.h>
 
@@ -160,23 +156,19 @@ play(const struct scenario *s)
 	}
 }
 
-static void
-tells_what_follows(void **state)
+TEST(tells_what_follows)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		play(&scenarios[i]);
 }
 
 /* What is not counted, not seen, or of another use of the table's entry. */
-static void
-forgets_with_a_watch(void **state)
+TEST(forgets_with_a_watch)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
 	struct made m = {RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN};
 	uint8_t bytes[WP_SETTLED_MAX];
 
-	(void)state;
 	begin();
 	atomic_store(&open->settled.number, 0);
 	(void)take(&m, bytes);
@@ -199,15 +191,13 @@ forgets_with_a_watch(void **state)
 }
 
 /* Who is not counted writes, or may. */
-static void
-knows_of_unseen_writers(void **state)
+TEST(knows_of_unseen_writers)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
 	struct made m = {RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN};
 	struct order_hit hit = {.watch = &watch, .flags = RACES, .times = 1};
 	uint8_t bytes[WP_SETTLED_MAX];
 
-	(void)state;
 	begin();
 	open->settled.alone = 0;
 	open->settled.nth = open->settled.counted = open->settled.silent = 0;
@@ -248,14 +238,4 @@ knows_of_unseen_writers(void **state)
 	}
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_what_follows),
-		cmocka_unit_test(forgets_with_a_watch),
-		cmocka_unit_test(knows_of_unseen_writers),
-	};
-
-	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
-}
+RUN_TESTS()

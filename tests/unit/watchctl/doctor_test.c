@@ -1,9 +1,5 @@
 /* doctor: what is told of machines that are made up here. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -127,25 +123,21 @@ static const char refused_text[] =
 "\n"
 "the main job does not work here: perf_event_open: refused\n";
 
-static void
-tells_a_healthy_machine(void **state)
+TEST(tells_a_healthy_machine)
 {
 	struct buffer b = {0};
 
-	(void)state;
 	assert_true(doctor_ok(&healthy));
 	doctor_text(&healthy, false, &b);
 	assert_string_equal(buffer_text(&b), healthy_text);
 	buffer_free(&b);
 }
 
-static void
-tells_a_refusal_once(void **state)
+TEST(tells_a_refusal_once)
 {
 	struct doctor d = refused();
 	struct buffer b = {0};
 
-	(void)state;
 	assert_false(doctor_ok(&d));
 	doctor_text(&d, false, &b);
 	assert_string_equal(buffer_text(&b), refused_text);
@@ -153,13 +145,11 @@ tells_a_refusal_once(void **state)
 }
 
 /* Every watchpoint fires, and yet watchctl will not begin. */
-static void
-tells_that_proc_is_of_no_use(void **state)
+TEST(tells_that_proc_is_of_no_use)
 {
 	struct doctor d = healthy;
 	struct buffer b = {0};
 
-	(void)state;
 	(void)wp_cause_set(&d.no_proc, WP_CAUSE_NO_PROC);
 	assert_false(doctor_ok(&d));
 	doctor_text(&d, false, &b);
@@ -172,13 +162,11 @@ tells_that_proc_is_of_no_use(void **state)
 	buffer_free(&b);
 }
 
-static void
-colours_only_when_told(void **state)
+TEST(colours_only_when_told)
 {
 	struct doctor d = refused();
 	struct buffer b = {0};
 
-	(void)state;
 	doctor_text(&d, true, &b);
 	assert_non_null(strstr(buffer_text(&b), "\033[32mok\033[0m  ptrace"));
 	assert_non_null(strstr(buffer_text(&b), "\033[31mNO\033[0m  write"));
@@ -186,14 +174,12 @@ colours_only_when_told(void **state)
 }
 
 /* What a hypervisor writes into a processor's name is not obeyed. */
-static void
-makes_foreign_text_visible(void **state)
+TEST(makes_foreign_text_visible)
 {
 	struct doctor d = healthy;
 	struct buffer b = {0};
 	json_t *root;
 
-	(void)state;
 	(void)strcpy(d.processor, "A\033[2J\"\\\xff\nB");
 	(void)strcpy(d.probe[WP_PROBE_WRITE].detail, "one\nhit\a");
 	doctor_text(&d, false, &b);
@@ -240,8 +226,7 @@ tells(const char *text, const char *heading, const char *told)
 }
 
 /* What users may do turns on the sysctl, privileges and what was refused. */
-static void
-tells_who_may(void **state)
+TEST(tells_who_may)
 {
 	static const struct {
 		const char *name;
@@ -272,7 +257,6 @@ tells_who_may(void **state)
 		    NULL, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doctor d = healthy;
 		struct buffer b = {0};
@@ -299,8 +283,7 @@ tells_who_may(void **state)
 }
 
 /* Slots are told when they are known: by opening, or by ENOSPC. */
-static void
-tells_slots_only_when_known(void **state)
+TEST(tells_slots_only_when_known)
 {
 	static const struct {
 		bool opened;
@@ -313,7 +296,6 @@ tells_slots_only_when_known(void **state)
 		{false, WP_CAUSE_NO_BREAKPOINTS, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct doctor d = healthy;
 		struct buffer b = {0};
@@ -340,8 +322,7 @@ tells_slots_only_when_known(void **state)
 	}
 }
 
-static void
-reckons_rings(void **state)
+TEST(reckons_rings)
 {
 	static const struct {
 		int mlock_kb;
@@ -364,7 +345,6 @@ reckons_rings(void **state)
 		{516, 0, 0, INT_MIN, false, 512},
 	};
 
-	(void)state;
 	if (sysconf(_SC_PAGESIZE) != 4096)
 		skip();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -379,8 +359,7 @@ reckons_rings(void **state)
 	}
 }
 
-static void
-json_of_a_healthy_machine(void **state)
+TEST(json_of_a_healthy_machine)
 {
 	const char *type, *schema, *kernel, *arch, *seccomp;
 	json_int_t cpus, free_slots, all_slots, range, uid, paranoid, kptr,
@@ -389,7 +368,6 @@ json_of_a_healthy_machine(void **state)
 	json_t *root, *probes, *user, *ring;
 	struct buffer b = {0};
 
-	(void)state;
 	doctor_json(&healthy, &b);
 	assert_ptr_equal(strchr(buffer_text(&b), '\n'),
 	    buffer_text(&b) + b.len - 1);
@@ -425,8 +403,7 @@ json_of_a_healthy_machine(void **state)
 	buffer_free(&b);
 }
 
-static void
-json_of_a_refusal(void **state)
+TEST(json_of_a_refusal)
 {
 	struct doctor d = refused();
 	const char *name, *err, *advice, *refusal;
@@ -435,7 +412,6 @@ json_of_a_refusal(void **state)
 	json_t *root;
 	int ok, first;
 
-	(void)state;
 	doctor_json(&d, &b);
 	root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(root);
@@ -476,8 +452,7 @@ run_doctor(char **argv, FILE *out, char text[512])
 	return status;
 }
 
-static void
-refuses_bad_usage(void **state)
+TEST(refuses_bad_usage)
 {
 	static char doctor_name[] = "doctor", o[] = "-o", xml[] = "xml",
 	    q[] = "-q", pid[] = "4711", bad[] = "-o\n\033[2J",
@@ -488,7 +463,6 @@ refuses_bad_usage(void **state)
 	};
 	char text[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		FILE *out = tmpfile();
 
@@ -504,8 +478,7 @@ refuses_bad_usage(void **state)
 }
 
 /* On whatever machine this is: status, JSON and text are of one mind. */
-static void
-agrees_with_itself(void **state)
+TEST(agrees_with_itself)
 {
 	static char doctor_name[] = "doctor", o[] = "-o", json[] = "json";
 	char *as_json[] = {doctor_name, o, json, NULL};
@@ -516,7 +489,6 @@ agrees_with_itself(void **state)
 	json_t *root;
 	int status;
 
-	(void)state;
 	assert_non_null(out);
 	status = run_doctor(as_json, out, text);
 	(void)fclose(out);
@@ -538,38 +510,16 @@ agrees_with_itself(void **state)
 	free(told);
 }
 
-static void
-says_when_it_cannot_write(void **state)
+TEST(says_when_it_cannot_write)
 {
 	static char doctor_name[] = "doctor";
 	char *argv[] = {doctor_name, NULL}, text[512];
 	FILE *full = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(full);
 	assert_int_equal(run_doctor(argv, full, text), 125);
 	assert_non_null(strstr(text, "No space left"));
 	(void)fclose(full);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tells_a_healthy_machine),
-		cmocka_unit_test(tells_a_refusal_once),
-		cmocka_unit_test(tells_that_proc_is_of_no_use),
-		cmocka_unit_test(colours_only_when_told),
-		cmocka_unit_test(makes_foreign_text_visible),
-		cmocka_unit_test(tells_who_may),
-		cmocka_unit_test(tells_slots_only_when_known),
-		cmocka_unit_test(reckons_rings),
-		cmocka_unit_test(json_of_a_healthy_machine),
-		cmocka_unit_test(json_of_a_refusal),
-		cmocka_unit_test(refuses_bad_usage),
-		cmocka_unit_test(agrees_with_itself),
-		cmocka_unit_test(says_when_it_cannot_write),
-	};
-
-	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
-}
+RUN_TESTS()

@@ -1,0 +1,59 @@
+/*
+ * test: what every test program is made of.
+ *
+ *	TEST(adds_up)
+ *	{
+ *		assert_int_equal(1 + 1, 2);
+ *	}
+ *
+ *	RUN_TESTS(.before_each = clear)
+ *
+ * Each TEST is run, in the order of the file.  With CASE in the environment only
+ * those whose names match it are, a pattern as in "adds_*".
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* How the tests of a program are run; what is left out is not done. */
+struct test_group {
+	CMFixtureFunction before_all, after_all;
+	CMFixtureFunction before_each, after_each;
+	bool (*possible)(void);	/* says why, and false, where all are skipped */
+};
+
+/* A test; the second has what is done before and after this one only. */
+#define TEST(fn) TEST_WITH(fn, NULL, NULL)
+#define TEST_WITH(fn, before, after)					\
+	static void fn(void **);					\
+	static __attribute__((constructor)) void			\
+	add_##fn(void)							\
+	{								\
+		test_add(__LINE__, #fn, fn, before, after);		\
+	}								\
+	static void fn(__attribute__((unused)) void **state)
+
+/* Run them all: as the program's main(), or in it. */
+#define RUN_TESTS(...)							\
+	int								\
+	main(void)							\
+	{								\
+		return run_all_tests(__VA_ARGS__);				\
+	}
+#define run_all_tests(...) test_run(&(struct test_group){__VA_ARGS__})
+
+void test_add(int line, const char *name, CMUnitTestFunction,
+    CMFixtureFunction before, CMFixtureFunction after);
+
+/* Result: how many failed. */
+int test_run(const struct test_group *);
+
+#endif
