@@ -1,5 +1,5 @@
 /*
- * doctor: examine the machine, and tell what was found.
+ * doctor: examine the machine, and report what was found.
  */
 #include "doctor.h"
 
@@ -20,7 +20,7 @@
 #include "report/report.h"
 #include "util/visible.h"
 
-#define COLUMNS 78	/* text is folded to so many */
+#define COLUMNS 78	/* text is folded to this many */
 #define INDENT 14	/* column where what follows a heading begins */
 
 /* Examining. */
@@ -183,7 +183,7 @@ has_feature(const struct doctor *d, const struct feature *feature)
 }
 
 /* Whether something refuses every event to everyone here, so that neither slots
-   nor permissions can be told. */
+   nor permissions are known. */
 static bool
 is_shut(const struct doctor *d)
 {

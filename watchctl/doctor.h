@@ -2,8 +2,8 @@
  * doctor: `watchctl doctor`: whether watching works on this machine, proved by
  * firing breakpoints; if not, why and what to do.
  *
- * Examining and telling are apart, so that what is told can be tested without
- * the machine it is told of.
+ * Examining and reporting are separate, so that the report can be tested
+ * without the machine it describes.
  */
 #ifndef DOCTOR_H
 #define DOCTOR_H

@@ -26,7 +26,8 @@ is(const char *word, const char *verb)
 	return word != NULL && strcmp(word, verb) == 0;
 }
 
-/* Without its own /proc all that could be said of a process would be wrong. */
+/* With the /proc of another namespace everything known of a process would be
+   wrong. */
 static bool
 has_proc(void)
 {

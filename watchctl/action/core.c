@@ -62,7 +62,7 @@ struct core {
 	uint64_t page;
 	struct load *load;	/* nloads of them */
 	size_t nloads, cap;
-	uint64_t nfiles;	/* mapped, with what NT_FILE says of them: */
+	uint64_t nfiles;	/* mapped, with their entries in NT_FILE: */
 	struct buffer ranges, names;
 	struct buffer notes;
 	int pagemap;
@@ -206,8 +206,8 @@ put_note(struct core *core, const char *name, unsigned type, const void *desc,
 	put_padded(&core->notes, desc, len);
 }
 
-/* Who is who, by the fields of stat that follow the name, which may hold
-   anything; nothing after it holds a bracket. */
+/* The process's relations, from the fields of stat that follow the name,
+   which may contain anything; nothing after it holds a bracket. */
 struct family {
 	char state;
 	int parent, group, session;
@@ -352,7 +352,7 @@ put_others(struct core *core, const struct family *family)
 	return n < 0 ? n : err == -ESRCH ? 0 : err;
 }
 
-/* Readers take what is said of the process for the first thread's. */
+/* Readers take what describes the process from the first thread. */
 static int
 put_notes(struct core *core)
 {
@@ -393,7 +393,7 @@ place_loads(struct core *core, uint64_t at)
 	return at;
 }
 
-/* What does not fit into e_phnum is told by section header 0: elf(5). */
+/* A number that does not fit into e_phnum is in section header 0: elf(5). */
 static void
 put_elf_header(struct buffer *b, size_t nheaders)
 {

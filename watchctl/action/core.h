@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Of whom, and why. */
+/* The process, and the reason. */
 struct core_of {
 	pid_t pid;
 	pid_t tid;		/* the thread that it is about, which comes
 				   first */
 	siginfo_t why;		/* what a reader is to take for the signal that
 				   it got */
-	/* asked now and then: true ends the writing; NULL: nobody to ask */
+	/* asked now and then: true ends the writing; NULL: no one to ask */
 	bool (*give_up)(void *arg);
 	void *arg;		/* handed to it */
 };
@@ -35,10 +35,10 @@ struct core_size {
 };
 
 /*
- * Write a core file into an empty file.  All threads of the process stand
- * still, traced by the calling thread; memory that nobody used stays unused.
- * 0 or -errno: -ESRCH the process was killed; -EINTR given up; -ENOTSUP a
- * 32-bit process, or out of ELF's bounds; or of write(2).
+ * Write a core file into an empty file.  All threads of the process are
+ * stopped, traced by the calling thread; memory that was never used stays
+ * unused. 0 or -errno: -ESRCH the process was killed; -EINTR given up; -ENOTSUP
+ * a 32-bit process, or out of ELF's bounds; or of write(2).
  */
 int core_write(int fd, const struct core_of *, struct core_size *);
 

@@ -26,7 +26,7 @@ enum { NAMES_MAX = 100 };
 
 /* --- exec --- */
 
-/* How a shell would tell a wait status. */
+/* A wait status as a shell shows it. */
 static unsigned
 shell_status(int status)
 {

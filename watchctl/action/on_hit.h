@@ -1,8 +1,8 @@
 /*
- * on_hit: what --on-hit asks to be done at each hit, while the thread that made
- * it stands still.
+ * on_hit: what --on-hit requests at each hit, while the thread that made it is
+ * stopped.
  *
- *	pause		leave the process stopped and untraced, tell how to
+ *	pause		leave the process stopped and untraced, print how to
  *			attach a debugger, and end
  *	exec CMD	run CMD by sh -c with the hit in its environment
  *	core		write a core file of the live process
@@ -23,7 +23,7 @@ struct session;
 
 /* What only the tracer of a process can do. */
 struct on_hit_tracer {
-	/* Have all its threads stand still until the one that hit is let go.
+	/* Keep all its threads stopped until the one that hit is released.
 	   0 or -errno. */
 	int (*hold)(void *arg, pid_t pid);
 	/* As core_write; NULL: the calling thread is the tracer. */
@@ -33,16 +33,16 @@ struct on_hit_tracer {
 };
 
 /*
- * Do it, after the hit's report was flushed; the thread that hit stands still.
- * Failures are told by session_warn, and the target goes on.  Result: whether
- * the process is to be left stopped (pause), which the caller then does: with
- * all its watches gone, SIGSTOP pending or in effect, and no tracer.
+ * Do it, after the hit's report was flushed; the thread that hit is stopped.
+ * Failures are reported by session_warn, and the target goes on.  Result:
+ * whether the process is to be left stopped (pause), which the caller then
+ * does: with all its watches gone, SIGSTOP pending or in effect, and no tracer.
  */
 bool on_hit_act(struct on_hit *, const struct on_hit_tracer *,
     struct session *, const struct ex_hit *);
 
-/* With pause: tell, on stderr, once the process is stopped and let go, how to
-   attach a debugger and how to let it go on. */
+/* With pause: once the process is stopped and released, print on stderr how to
+   attach a debugger and how to let the process go on. */
 void on_hit_tell_paused(pid_t pid, pid_t tid, uint64_t seq);
 
 #endif

@@ -206,7 +206,7 @@ spawn(const char *command, char **env, pid_t *pid)
 	sigset_t none, ignored;
 	int err;
 
-	/* who reads debug information may not have thought of commands */
+	/* code that reads debug information may not have considered commands */
 	(void)close_range(STDERR_FILENO + 1, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	(void)sigemptyset(&none);
 	ignored = none;
@@ -230,8 +230,8 @@ spawn(const char *command, char **env, pid_t *pid)
 	return -err;
 }
 
-/* Wait until the process ends (0), or a signal for watchctl or so many ms have
-   come. */
+/* Wait until the process ends (0), or a signal for watchctl arrives, or this
+   many ms have passed. */
 static int
 await_end(int process, int signals, int ms)
 {

@@ -12,7 +12,7 @@
  * goes to stderr: a report, or the watched command's output, is disturbed by
  * neither.  0, and *status as of waitpid(2); -EINTR when it was ended because a
  * signal came that is to end watchctl, which stays pending; -ETIMEDOUT, or
- * because it took more than so many ms (0: any time); or -errno.
+ * because it took more than this many ms (0: any time); or -errno.
  */
 int on_hit_exec(const char *command, const struct session *,
     const struct ex_hit *, int ms, int *status);

@@ -47,7 +47,7 @@ struct arming {
 	struct places *places;	/* of all threads that have some */
 	bool all;		/* all threads are traced, and those to come */
 	bool unclean;		/* a tracer was killed: threads may have debug
-				   registers set that nobody knows of */
+				   registers set that are not known */
 	bool putting;		/* a request waits for what comes of it */
 	int err;		/* the first failure in a thread since, < 0 */
 	pid_t err_tid;
@@ -55,7 +55,7 @@ struct arming {
 	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
 };
 
-/* Have the helper tell a line, once for each kind. */
+/* Have the helper report a line, once for each kind. */
 static void
 warn(struct arming *arming, const char *text)
 {
@@ -161,7 +161,7 @@ executed(void *arg)
 	wp_channel_ring(arming->channel);
 }
 
-/* Watches that one instruction hit, and that want to be told. */
+/* Watches that one instruction hit, and that are to be reported. */
 struct hits {
 	const struct place *at[WP_DEBUG_REGISTERS];
 	unsigned slots[WP_DEBUG_REGISTERS];	/* of it, a bit for each */
@@ -181,9 +181,10 @@ add_slot(struct hits *hits, const struct place *place)
 	return false;
 }
 
-/* A slot of a watch was touched: count it, as an event of its own would, and tell
-   of it if the period makes it a hit; of an instruction that touches several slots
-   of a watch, once.  A watch that is off by now, or closed, is not hit. */
+/* A slot of a watch was touched: count it, as an event of its own would, and
+   report it if the period makes it a hit; of an instruction that touches
+   several slots of a watch, once.  A watch that is off by now, or closed, is
+   not hit. */
 static void
 add_hit(struct arming *arming, struct hits *hits,
     const struct place *place)

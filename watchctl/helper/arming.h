@@ -4,15 +4,15 @@
  *
  * Overview.  The table says what is to be armed.  A watch takes a place in each
  * thread for each of its slots (places.h); watches of one thread may share
- * places with watches of others.  A thread that stands still is given what the
- * table says.  So to change anything, the table is changed, and then each
+ * places with watches of others.  A stopped thread gets what the table says.
+ *   So to change anything, the table is changed, and then each
  * thread is interrupted once.
  *
- * A hit of a debug register is a SIGTRAP that does not tell which it was, and
- * which a program can have blocked, or use itself.  The thread gets the
- * library's own signal instead, with the siginfo of a sigtrap event.  A program
- * that does not handle that signal any more (it would die of it) gets none, and
- * is warned.
+ * A hit of a debug register is a SIGTRAP that does not say which register it
+ * was, and which a program can have blocked, or use itself.  The thread gets
+ * the library's own signal instead, with the siginfo of a sigtrap event.  A
+ * program that does not handle that signal any more (it would die of it) gets
+ * none, and is warned.
  *
  * All is done by the tracing process, which has one thread.  Requests come from
  * the program, and are not trusted.

@@ -1,8 +1,8 @@
 /*
  * cell: one hit, from its cell to the report.
  *
- * A cell is the program's memory, and whoever corrupts it may write there at any
- * time: what is used is copied first, and checked in the copy.
+ * A cell is the program's memory, and code that corrupts memory may write there
+ * at any time: what is used is copied first, and checked in the copy.
  */
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
@@ -166,8 +166,8 @@ has_watch(const struct cell *c, const struct wp_cell_watch *w)
 	return false;
 }
 
-/* Add the watches of a command's that the cell does not name.  Of threads that
-   touch several at the same time one may have been told of another's: the one
+/* Add the watches of a command's that the cell does not name.  When threads
+   touch several at the same time, one may have got another's: the one
    signal of an instruction names one watch, and counts are of all threads. */
 static void
 add_unnamed(struct cell *c, const struct inside *in)
@@ -192,8 +192,8 @@ add_unnamed(struct cell *c, const struct inside *in)
 }
 
 /* Which watches it touched, and how: the bytes decide, where they are known;
-   else the watches' counts, as the program found them.  Execution is told of by
-   a signal of its own, before the instruction. */
+   else the watches' counts, as the program found them.  Execution has a signal
+   of its own, before the instruction. */
 static void
 find_touched(struct cell *c, struct inside *in)
 {
@@ -267,7 +267,7 @@ take_mapping(void *arg, const struct sideband_mapping *map)
 	}
 }
 
-/* Before a hit is looked at: who else may have written. */
+/* Before a hit is looked at: what else may have written. */
 static void
 look_aside(struct inside *in)
 {
@@ -277,10 +277,10 @@ look_aside(struct inside *in)
 		order_forget(&in->order, i, wp_clock_ns());
 }
 
-/* What the thread read behind its access, as a stop tells it: if it was the next
-   one, and nobody else was counted then, it is what this one left; else it is
-   not known whose it is.  The only thread of a program, who waits, is alone with
-   it. */
+/* What the thread read after its access, in the form of a stop's value: if it
+   was the next one, and no other access was counted then, it is what this one
+   left; else it is not known whose it is.  The only thread of a program,
+   which waits, is alone with it. */
 static bool
 put_left(const struct cell *c, const struct wp_cell_watch *w,
     enum ordered ordered, struct wp_stop_value *left)
@@ -326,8 +326,8 @@ is_stray(const struct inside *in, const struct cell *c,
 	    atomic_load(&open->serial) != w->serial || open->stray != 0);
 }
 
-/* Report it as a hit of one of its watches.  Of threads that race it is not
-   known who was the last, nor was what is read later read before the next
+/* Report it as a hit of one of its watches.  When threads race it is not
+   known which was the last, nor was what is read later read before the next
    hit. */
 static void
 report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)

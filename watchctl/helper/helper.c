@@ -55,7 +55,7 @@ output_wanted(void)
 
 	if (path == NULL || *path == '\0')
 		return stderr;
-	/* a FIFO that nobody reads is not waited for */
+	/* do not wait for a FIFO that has no reader */
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY |
 	    O_NONBLOCK, 0666);
 	if (fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0)

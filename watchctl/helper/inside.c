@@ -32,7 +32,8 @@ inside_open(struct inside *in, struct wp_channel *channel, int fd,
 	in->fd = fd;
 	in->program = program;
 	in->began = wp_clock_ns();
-	/* who starts a command is there to read; others may have forgotten */
+	/* the process that starts a command is there to read; others may have
+	   forgotten */
 	room_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
 	in->mapped = (struct mapped){.space = in->session.space, .pid =
 	    program};
@@ -94,7 +95,7 @@ end_watch(struct inside *in, const char *reason)
 	copies_disable(&in->copies);
 }
 
-/* The hits for which there was no room are told of when there is. */
+/* Hits for which there was no room are reported when there is. */
 static void
 tell_unreported(struct inside *in)
 {
@@ -145,7 +146,7 @@ tell_warning(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
-/* Hits that nobody counted: that they may have been is all that is known. */
+/* Hits that were not counted: that they may have been is all that is known. */
 static void
 tell_gaps(struct inside *in)
 {
@@ -162,7 +163,7 @@ tell_gaps(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
-/* What a child does is nobody's business but of who wants to vouch for all. */
+/* What a child does matters only to a run that has to be vouched for. */
 static void
 tell_children(struct inside *in)
 {
@@ -178,8 +179,8 @@ tell_children(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
-/* That the kernel's accesses are not seen, where nobody said that he does not
-   care. */
+/* Warn that the kernel's accesses are not seen, unless the user accepts that.
+    */
 static void
 tell_unseen(struct inside *in)
 {
@@ -224,7 +225,7 @@ take_armed(struct inside *in, const struct wp_request *request)
 	return kept;
 }
 
-/* The other requests are for who traces the program. */
+/* The other requests are for the process that traces the program. */
 static void
 answer(struct inside *in)
 {
@@ -244,7 +245,7 @@ answer(struct inside *in)
 	}
 }
 
-/* The signal that tells of hits; 0: nothing is watched. */
+/* The signal that reports hits; 0: nothing is watched. */
 static int
 signal_of_hits(const struct wp_channel *channel)
 {
@@ -266,9 +267,9 @@ tell_suspicion(struct inside *in)
 	(void)session_flush(&in->session, 0);
 }
 
-/* Nothing has happened for so many ticks.  What two looks in a row see is told,
-   once.  That the signal is caught is looked at each time, since the next access
-   may end the program. */
+/* Nothing has happened for this many ticks.  What two looks in a row see is
+   reported, once.  That the signal is caught is looked at each time, since the
+   next access may end the program. */
 static void
 look(struct inside *in, unsigned idle)
 {
@@ -318,14 +319,14 @@ nap(const struct inside *in)
 	    left < 0 ? TICK : (int)left + 1;
 }
 
-/* What the program left behind, and what it was not told of. */
+/* What the program left behind, and what did not reach it. */
 static void
 take_rest(struct inside *in)
 {
 	struct wp_channel *channel = in->channel;
 	uint64_t missed;
 
-	in->room.fd = -1;	/* now nobody waits for us */
+	in->room.fd = -1;	/* now no thread waits for us */
 	tracing_await_end(in->tracing);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(in);

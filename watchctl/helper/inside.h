@@ -1,6 +1,6 @@
 /*
- * inside: reporting the hits of a program that watches itself, which come by the
- * channel that it shares with this process.
+ * inside: reporting the hits of a program that watches itself, which come by
+ * the channel that it shares with this process.
  *
  *	helper.c	`watchctl helper`, which the program's library starts
  *	inside_run.c	`watchctl --inside`, which starts the program
@@ -8,7 +8,7 @@
  *	cell.c		one hit: from its cell to the report
  *	known.c		the watches that the report knows of
  *	order.c		which hits follow each other
- *	sideband.c	who else may write
+ *	sideband.c	what else may write
  *	mapped.c	what the program has mapped
  *	copies.c	copies of the program's events
  *	vigil.c		waiting for its end
@@ -16,8 +16,8 @@
  *	resolve.c	what SPECs of its environment mean
  *	room.c		room for reports
  *
- * A thread that made a hit goes on when its report has been written, so whatever
- * fails here, cells are given back.
+ * A thread that made a hit goes on when its report has been written, so
+ * whatever fails here, cells are given back.
  */
 #ifndef INSIDE_H
 #define INSIDE_H
@@ -51,17 +51,20 @@ struct inside {
 	struct copies copies;
 	struct tracing *tracing;	/* when the program wants it */
 	uint64_t began;			/* ns */
-	uint32_t warned;		/* warnings of the program's that are told */
+	uint32_t warned;		/* warnings of the program that have
+					   been reported */
 	uint32_t gaps;			/* and the channel's gaps */
-	bool parted;			/* it is told that there is a child */
+	bool parted;			/* it has been reported that there is a
+					   child */
 	char suspicion[200];		/* why it gets no signals, as the last look
 					   had it; "": it gets them */
-	bool suspected;			/* that has been told */
+	bool suspected;			/* that has been reported */
 	bool ours;			/* --inside: the report can end before the
 					   program does */
 	bool armed;			/* watches of a preloaded library are open */
-	bool refused;			/* or cannot be had: the program ends */
-	bool left;			/* it is told that another is executed */
+	bool refused;			/* or not available: the program ends */
+	bool left;			/* it has been reported that another
+					   program is executed */
 	const char *reason;		/* why the report ended; NULL: it has not */
 	struct vigil vigil;
 };
@@ -71,7 +74,7 @@ struct inside {
 int inside_open(struct inside *, struct wp_channel *, int fd, pid_t program);
 
 /* Serve until the program has ended; not ours, or executed another.  Then all
-   that it handed over is reported, and what it did not is told. */
+   that it handed over is reported, and so is what it did not hand over. */
 void inside_serve(struct inside *);
 
 /* Begin the report, with the watches that are known. */

@@ -42,8 +42,8 @@ static struct {
 	struct wp_channel *volatile channel;
 } handlers;
 
-/* Where the library is: where it is said to be, beside this program as installed
-   or as built, or where it is to be installed.  0 or -ENOENT. */
+/* Where the library is: where the user says it is, beside this program as
+   installed or as built, or where it is to be installed.  0 or -ENOENT. */
 static int
 find_library(char path[PATH_MAX])
 {
@@ -307,7 +307,7 @@ inside_run(const struct options *options)
 
 	if (status != 0)
 		return status;
-	/* who is refused events has debug registers set by the library */
+	/* where events are refused, the library has debug registers set */
 	if (check_library(library) < 0 || firing_try(false) < 0)
 		return STATUS_OWN_FAILURE;
 	return run_on_channel(&in, library);

@@ -190,7 +190,7 @@ places_have(const struct places *places, int fd)
 	return false;
 }
 
-/* What the handler has touched since is no access that anybody is told of. */
+/* What the handler has touched since is not reported as an access. */
 static void
 forget_own(struct place *place)
 {

@@ -2,7 +2,7 @@
  * places: what is armed in one traced thread.  It has as many places as debug
  * registers; in each is a debug register, or an event, which takes one too.
  *
- * A debug register is set by ptrace(2), so the thread has to stand still.  An
+ * A debug register is set by ptrace(2), so the thread has to be stopped.  An
  * event raises a signal in it; where it does so for one hit only, it is then
  * opened anew.
  */
@@ -27,7 +27,7 @@ struct armed {
 	bool on;			/* as put into effect */
 	uint64_t period;		/* at least 1 */
 	uint64_t counted[WP_DEBUG_REGISTERS];	/* accesses to each slot that
-						   debug registers told of */
+						   debug registers reported */
 	uint64_t gone;			/* counted by events that are closed */
 	unsigned nslots;		/* at most WP_DEBUG_REGISTERS */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];

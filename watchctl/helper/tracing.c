@@ -5,7 +5,7 @@
  * tracing process; the tracing process does it, and answers in the channel.
  *
  * State is shared by the two: the tracing process may end only if the helper
- * has not woken it meanwhile:
+ * has not woken it in the meantime:
  *
  *	helper		RUNS -> WOKEN, and signal it; GONE: start another
  *	tracing process	WOKEN -> RUNS, and look; idle: RUNS -> GONE, and end
@@ -154,8 +154,8 @@ settle_in(struct serving *serving)
 		}
 }
 
-/* Hold the others until the thread that asked says go, or is no more, or the
-   helper, which it would say it to. */
+/* Hold the others until the thread that asked says go, or has ended, or the
+   helper has, to which it would say so. */
 static void
 hold(struct serving *serving, pid_t tid)
 {
@@ -208,14 +208,14 @@ serve_request(struct serving *serving, uint32_t what)
 			(void)wp_cause_errno(&cause, "disarming the program's "
 			    "threads", -result);
 		break;
-	default:		/* WP_ASK_GO, and nobody is held */
+	default:		/* WP_ASK_GO, and no thread is held */
 		break;
 	}
 	answer(serving->channel, result, &cause);
 }
 
-/* Wait for what comes next.  false: this process ends, for nothing is traced,
-   and nobody has woken it; but not at once, if it is of use. */
+/* Wait for what comes next.  false: this process ends, because nothing is
+   traced, and the helper has not woken it; but not at once, if it is of use. */
 static bool
 await_work(struct serving *serving, bool more)
 {
@@ -317,7 +317,7 @@ is_armed(const struct tracing *tracing)
 }
 
 /* See whether the tracing process has ended.  Until another takes over, threads
-   that are made are not watched, and hits of others may be not told. */
+   that are created are not watched, and hits of others may be lost. */
 static void
 reap(struct tracing *tracing, struct wp_channel *channel)
 {

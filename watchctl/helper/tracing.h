@@ -31,7 +31,7 @@ int tracing_open(struct tracing **, pid_t program);
  */
 void tracing_request(struct tracing *, struct wp_channel *);
 
-/* Disarm everything, let go, free.  NULL: nothing to do. */
+/* Disarm everything, release the threads, free.  NULL: nothing to do. */
 void tracing_close(struct tracing *);
 
 /* The program has ended: wait until the tracing process has seen so, too, which

@@ -8,7 +8,7 @@
  *	watchpoint:   #3 frame 0 0x55d4c0de1139 bump victim.c:7 (inlined)
  *	watchpoint:   #3 frame 0 0x55d4c0de1139 level+0x10 victim.c:12 (/path/to/prog+0x1139)
  *
- * from the module's file as it is now.  The log may come from anybody.
+ * from the module's file as it is now.  The log is not trusted.
  */
 #include "report/plain.h"
 
@@ -41,7 +41,7 @@ static const uint64_t place = UINT64_C(1) << 40;
 /* A file that frames lie in. */
 struct file {
 	char *path;
-	pid_t pid;		/* stands for it in the space */
+	pid_t pid;		/* represents it in the space */
 };
 
 struct log {

@@ -29,7 +29,8 @@ struct verdict {
 	struct finding *last;	/* that its last hit counted for; NULL: none */
 };
 
-/* Whether who is allowed may have jumped to who runs at a place. */
+/* Whether an allowed function may have jumped to the one that runs at a
+   place. */
 struct asked {
 	const struct ex_module *module;
 	uint64_t vaddr;
@@ -100,7 +101,7 @@ policy_free(struct policy *p)
 	free(p);
 }
 
-/* --- who is allowed --- */
+/* --- allowed functions --- */
 
 static bool
 matches(const struct policy *p, const char *name, bool whole)
@@ -183,7 +184,7 @@ function_allowed(const struct policy *p, const struct ex_frame *frame)
 	    (struct ex_module *)(uintptr_t)frame->module;
 	struct ex_symbol symbol;
 
-	/* what a program calls code of its own making nobody can check */
+	/* names that a program gives to generated code cannot be checked */
 	if (frame->function == NULL || frame->jit)
 		return false;
 	if (name_allowed(p, frame->function, false))
@@ -228,7 +229,7 @@ frame_allowed(const struct policy *p, const struct ex_frame *frame)
 	return file_allowed(p, frame) || function_allowed(p, frame);
 }
 
-/* --- whom to blame --- */
+/* --- the frame to blame --- */
 
 /* A module's last part of its path. */
 static bool
@@ -244,7 +245,7 @@ is_module(const struct ex_frame *frame, const char *const *patterns, size_t n)
 }
 
 /* Whether a frame is the dynamic loader's own; in a position-independent static
-   program, what stands for it. */
+   program, what takes its place. */
 static bool
 is_loader(const struct ex_frame *frame)
 {
@@ -254,8 +255,8 @@ is_loader(const struct ex_frame *frame)
 	    strcmp(frame->function, "_dl_relocate_static_pie") == 0);
 }
 
-/* Whether a frame is of the C or C++ library, as their files, and the names
-   that are reserved for them, tell. */
+/* Whether a frame is of the C or C++ library, by their files and the names
+   that are reserved for them. */
 static bool
 is_runtime(const struct ex_frame *frame)
 {
@@ -522,8 +523,8 @@ compare_asked(const void *a, const void *b)
 	return order != 0 ? order : compare_numbers(x->vaddr, y->vaddr);
 }
 
-/* Whether who is allowed may have jumped to the function of a frame, by code of
-   n modules.  The answer is kept. */
+/* Whether an allowed function may have jumped to the function of a frame, by
+   code of n modules.  The answer is kept. */
 static bool
 may_jump(struct policy *p, const struct asked *key,
     struct ex_module *const *modules, unsigned n)
@@ -545,8 +546,9 @@ may_jump(struct policy *p, const struct asked *key,
 	return may;
 }
 
-/* Whether who is allowed may be missing where functions were called through
-   pointers: these may have pointed to it, and it ended in a tail call. */
+/* Whether an allowed function may be missing where functions were called
+   through pointers: these may have pointed to it, and it ended in a tail
+   call. */
 static bool
 may_be_missing(struct policy *p, const struct ex_stack *stack)
 {
@@ -566,7 +568,7 @@ may_be_missing(struct policy *p, const struct ex_stack *stack)
 	return false;
 }
 
-/* Whether nobody who is allowed can be missing on a backtrace. */
+/* Whether no allowed function can be missing on a backtrace. */
 static bool
 is_whole(struct policy *p, const struct ex_stack *stack)
 {

@@ -1,16 +1,18 @@
 /*
- * policy: who may touch the watched memory, and who did that may not.
+ * policy: which code may touch the watched memory, and which touched it without
+ * being allowed.
  *
  * A hit is allowed when a function of its backtrace, inlined ones included, or
  * the source file of one is among those allowed: they may, and so may whatever
- * they call.  Any other hit is stray, if its backtrace is whole; else a caller
- * who may could be missing, and the hit is not judged.  Only the program's frames count, for a
- * hit of the kernel too.  What the dynamic loader writes itself, such as a
- * pointer that it relocates, is never stray.
+ * they call.  Any other hit is stray, if its backtrace is whole; otherwise an
+ * allowed caller could be missing, and the hit is not judged.  Only the
+ * program's frames count, for a hit of the kernel too.  What the dynamic loader
+ * writes itself, such as a pointer that it relocates, is never stray.
  *
- * Stray hits, and those not judged, are summed up in findings: one for each watch
- * and place in the program that is to be blamed.  That is the innermost function that is not of
- * the C or C++ library: who calls memcpy, not memcpy.
+ * Stray hits, and those not judged, are summed up in findings: one for each
+ * watch and place in the program that is to be blamed.  That is the innermost
+ * function that is not of the C or C++ library: the function that calls memcpy,
+ * not memcpy.
  */
 #ifndef POLICY_H
 #define POLICY_H

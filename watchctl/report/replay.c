@@ -175,7 +175,7 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 		watch->symbol = place.symbol;
 }
 
-/* The recording's own beginning: the first record that is told of. */
+/* The recording's own beginning: the first record that is reported. */
 static void
 start(struct session *s, const struct ex_record *first)
 {
@@ -193,7 +193,7 @@ start(struct session *s, const struct ex_record *first)
 	session_start(s, &begin);
 }
 
-/* LOST records tell of what was lost before another record; LOST_SAMPLES, which
+/* LOST records report what was lost before another record; LOST_SAMPLES, which
    perf record adds, of all that was. */
 static int
 play(struct session *s, struct ex_perfdata *data)

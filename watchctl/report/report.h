@@ -1,9 +1,9 @@
 /*
- * report: what a run has to say, in one of several forms.
+ * report: what a run reports, in one of several forms.
  *
- * The loop tells the report everything that happens, in order; a report writes
- * to one stream and keeps nothing but what it needs for a summary.  Text that
- * comes from the target is printed with control characters made visible.
+ * The loop passes everything that happens to the report, in order; a report
+ * writes to one stream and keeps nothing but what it needs for a summary.  Text
+ * that comes from the target is printed with control characters made visible.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -20,7 +20,7 @@ struct report_start {
 	const char *comm;	/* its name, during start; NULL: not known */
 	const char *mode;	/* "ring", "stop"; NULL: not known (a recording) */
 	unsigned threads;	/* covered when it began; 0: not known */
-	double frozen_ms;	/* the target stood still; < 0: not known */
+	double frozen_ms;	/* the target was held; < 0: not known */
 	const struct ex_watch *const *watches;	/* nwatches of them, which
 						   outlive the report */
 	unsigned nwatches;
@@ -102,7 +102,7 @@ struct report {
 struct buffer;
 
 /* For the forms.  A hit ends where the buffer does now; write the buffer, and
-   count the hits that thereby are told; the report has ended. */
+   count the hits that are thereby written; the report has ended. */
 void report_hit_ends(struct report *, const struct buffer *);
 int report_write(struct report *, struct buffer *);
 void report_done(struct report *);

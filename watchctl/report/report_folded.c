@@ -5,8 +5,8 @@
  *	victim;_start;main;level;bump 100
  *
  * As perf's are folded: [module] for an unknown function, _[k] after a kernel
- * function, _[i] after an inlined one.  [truncated] stands for what is missing
- * at the outer end.
+ * function, _[i] after an inlined one.  [truncated] replaces what is missing at
+ * the outer end.
  */
 #include "report/report.h"
 

@@ -328,7 +328,7 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 	buffer_put(b, "}", 1);
 }
 
-/* What is to be said of a backtrace, but for its name. */
+/* The fields of a backtrace, except its name. */
 static void
 put_frames(struct buffer *b, const struct ex_stack *stack)
 {

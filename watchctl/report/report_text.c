@@ -22,7 +22,7 @@ text_flush(struct report *r)
 	return text_write(r, 0, true);
 }
 
-/* In how many processes each watch is; 0: that is not said of each. */
+/* In how many processes each watch is; 0: that is not repeated for each. */
 static unsigned
 count_processes(const struct report_start *start)
 {

@@ -164,7 +164,8 @@ new_watch(const char *spec, const char *symbol)
 	return NULL;
 }
 
-/* The report keeps what it was given; when that has moved it is told. */
+/* The report keeps what it was given; when that has moved, it gets the new
+   one. */
 static void
 tell_watch(struct session *s)
 {
@@ -330,7 +331,7 @@ thread_event(struct session *s, const struct ex_record *r)
 	note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
 }
 
-/* What else than a hit a record tells the reader. */
+/* What a record that is not a hit means to the reader. */
 static void
 tell(struct session *s, const struct ex_record *r)
 {
@@ -443,7 +444,7 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 	    "that it made", spec, (double)uptime->worst / 1e9, uptime->tid);
 }
 
-/* Whether nobody needs the account. */
+/* Whether the account is not needed. */
 static bool
 is_quiet(const struct session *s, const struct report_end *end)
 {
@@ -535,8 +536,8 @@ correct_end(struct session *s, struct report_end *end)
 	end->lost = end->hits - end->reported - end->unchanged - end->handled;
 }
 
-/* What was lost in all, as perf record tells it: LOST records, which are there
-   already, tell only of what was lost before another record. */
+/* What was lost in all, as perf record reports it: LOST records, which are
+   there already, report only what was lost before another record. */
 static void
 record_lost(struct session *s)
 {
@@ -563,7 +564,7 @@ end_recording(struct session *s)
 	return err;
 }
 
-/* What there is to tell at the end. */
+/* What there is to report at the end. */
 static void
 fill_end(struct session *s, struct report_end *end)
 {
@@ -580,7 +581,7 @@ fill_end(struct session *s, struct report_end *end)
 		end->dropped = ex_explain_tally(s->explainer)->dropped;
 	if (s->policy == NULL)
 		return;
-	/* what is only counted, nobody may touch */
+	/* no code may touch what is only counted */
 	if (end->counts != NULL)
 		s->stray = s->reported;
 	end->judged = true;

@@ -10,8 +10,8 @@
  *	hits = reported + unchanged + handled + lost
  *
  * With --allow or --error-exitcode each hit is judged on its way into the
- * report, whatever delivered it; who runs the session tells it what it missed
- * (session_doubt), and session_end makes the exit status of all that.
+ * report, whatever delivered it; the owner of the session reports what it
+ * missed (session_doubt), and session_end makes the exit status of all that.
  */
 #ifndef SESSION_H
 #define SESSION_H
@@ -43,10 +43,10 @@ struct session {
 	uint64_t unchanged;		/* hits not reported: --changed */
 	uint64_t handled;		/* hits not reported: for handlers of the
 					   program alone */
-	uint64_t lost;			/* hits, as told so far */
+	uint64_t lost;			/* hits, as reported so far */
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
-	struct policy *policy;		/* NULL: nobody asked to judge */
+	struct policy *policy;		/* NULL: judging was not requested */
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits */
 	char doubt[160];		/* why the run cannot be vouched for; "":
@@ -56,8 +56,8 @@ struct session {
 	   then */
 	void (*acted)(void *arg, const struct ex_hit *);
 	void *acted_arg;		/* handed to it */
-	struct report *reply;		/* is told of each hit, too; NULL: none */
-	bool reply_only;		/* and nobody else is */
+	struct report *reply;		/* gets each hit, too; NULL: none */
+	bool reply_only;		/* and nothing else does */
 	bool quiet;			/* no account on stderr when nothing was
 					   hit, or beside a report that has it */
 	bool full;			/* -n hits are there */
@@ -72,7 +72,7 @@ int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
-   A report that has begun is told of it.  0 or -ENOMEM. */
+   A report that has begun gets it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
 
@@ -98,7 +98,7 @@ bool session_flush(struct session *, uint64_t now);
 
 void session_lost(struct session *, uint64_t count);
 
-/* All records are there, and so many accesses were counted.  What was counted
+/* All records are there, and this many accesses were counted.  What was counted
    and not delivered is lost, whatever records said of it: they leave out the
    last ones, and count lost records that were no hits. */
 void session_counted(struct session *, uint64_t counts);
@@ -111,8 +111,8 @@ void session_warn(struct session *, const char *format, ...)
 void session_doubt(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* For how long watches were on, when they are so no more; threads 0: in how many
-   threads is not known.  That one was off is told. */
+/* For how long watches were on, when they are so no more; threads 0: in how
+   many threads is not known.  If one was off, this is reported. */
 void session_uptime(struct session *, const struct wp_uptime *);
 
 /*

@@ -17,7 +17,7 @@ struct summary {
 	void *tree;		/* items by watch and stack */
 	struct item **items;	/* in order of first sight */
 	size_t n, cap;
-	struct summary_row *sorted;	/* as given out last */
+	struct summary_row *sorted;	/* as delivered last */
 };
 
 struct summary *
@@ -60,8 +60,8 @@ compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-/* In several processes the same backtrace lies at different addresses: there its
-   id tells. */
+/* In several processes the same backtrace lies at different addresses: there
+   its id decides. */
 static int
 compare_items(const void *a, const void *b)
 {

@@ -70,7 +70,7 @@ void text_put_place(struct buffer *, const struct ex_frame *);
 /* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
 uint64_t *text_printed_at(struct text *, unsigned index);
 
-/* All that is told at the end (text_tables.c).  0 or -errno. */
+/* All that is reported at the end (text_tables.c).  0 or -errno. */
 int text_tables(struct report *, const struct report_end *);
 
 #endif

@@ -353,8 +353,8 @@ arm(struct run *run)
 	return err;
 }
 
-/* Tell session and formats of one slot; event is what a recording says of
-   it, its ids malloc'd. */
+/* Tell session and formats of one slot; event describes it for a
+   recording, its ids malloc'd. */
 static int
 describe_slot(struct run *run, size_t w, unsigned i,
     const struct wp_slot *slot, struct ex_perf_event *event)
@@ -412,7 +412,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	return err < 0 ? err : (int)watched->nslots;
 }
 
-/* Everything that is armed, told to the session. */
+/* Pass everything that is armed to the session. */
 static int
 describe(struct run *run)
 {
@@ -527,7 +527,7 @@ run_begin(struct run *run)
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (run_poll_processes(run) < 0)
 		return STATUS_OWN_FAILURE;
-	/* a command that is no more has ended by itself, unwatched */
+	/* a command that is gone has ended by itself, unwatched */
 	if ((err = find_and_arm(run)) == -ESRCH && o->command != NULL &&
 	    o->error_status != 0)
 		return STATUS_NOT_VOUCHED;

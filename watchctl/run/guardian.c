@@ -1,5 +1,5 @@
-/* guardian: debug registers of a process, and who makes certain that they are
-   cleared. */
+/* guardian: debug registers of a process, and the process that makes certain
+   that they are cleared. */
 #include "run/guardian.h"
 
 #include <errno.h>
@@ -38,7 +38,8 @@ enum {
 enum { GUARDIAN_NO_MEMORY = 1, GUARDIAN_KILLED };
 
 struct guardian {
-	pid_t pid;		/* who stands by; 0: was waited for, ... */
+	pid_t pid;		/* the process that stands by; 0: was waited
+				   for, ... */
 	int status;		/* ... with this result, as of waitpid(2) */
 	int fd;			/* the guardian's socket */
 	int answer;		/* how something went: a pipe; -1: closed */
@@ -62,7 +63,7 @@ struct answer {
 	unsigned threads;	/* that were armed */
 };
 
-/* What we ask for while a thread stands. */
+/* What we ask for while a thread is stopped. */
 struct request {
 	enum {
 		ASK_HOLD,		/* all its threads; is replied to */
@@ -95,7 +96,7 @@ guardian_threads(const struct guardian *guardian)
 /* --- the guardian's process --- */
 
 struct watch {
-	pid_t pid;		/* whom to watch */
+	pid_t pid;		/* the process to watch */
 	struct wp_command *command;	/* NULL: it runs already */
 	struct wp_hold hold;	/* the command */
 	struct order order;
@@ -159,10 +160,10 @@ end(void *arg, struct wp_traced *thread)
 	thread->own = NULL;
 }
 
-/* What a watch holds while a thread stands behind its access.  With one thread
-   nobody else can have written since; but the kernel may have before, unseen, so
-   what the access found is not known.  With others who stand as well, behind
-   accesses of theirs perhaps, nothing is. */
+/* What a watch holds while a thread is stopped behind its access.  With one
+   thread no other can have written since; but the kernel may have before,
+   unseen, so what the access found is not known.  With others who stand as
+   well, behind accesses of theirs perhaps, nothing is. */
 static bool
 look(struct watch *w, pid_t tid, size_t i, struct wp_stop_value *value)
 {
@@ -199,7 +200,7 @@ tell(struct watch *w, pid_t tid, unsigned n, bool last)
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
 		return;
 	memcpy(&header, record, sizeof(header));
-	/* waits until there is room, or nobody is there to read it */
+	/* waits until there is room, or there is no reader */
 	if (send(w->fd, record, header.size, MSG_NOSIGNAL) < 0)
 		w->leave = true;
 }
@@ -257,8 +258,8 @@ write_core(struct watch *w, const struct request *request, int fd)
 	reply(w, &made);
 }
 
-/* All are let go from their next stop on, which is before they do anything if
-   they stand, and find SIGSTOP there. */
+/* All are released at their next stop, which is before they do anything if
+   they are stopped, and find SIGSTOP there. */
 static void
 leave_stopped(struct watch *w)
 {
@@ -278,7 +279,7 @@ say(const struct watch *w, uint32_t type)
 	return send(w->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
 }
 
-/* A thread stands, until we let it go on, or are no more. */
+/* A thread is stopped, until we let it go on, or have ended. */
 static void
 stand(struct watch *w)
 {
@@ -322,8 +323,8 @@ take_hit(struct watch *w, pid_t tid)
 		stand(w);
 }
 
-/* Until all are armed nobody listens, and a full socket would be waited for for
-   ever. */
+/* Until all are armed there is no reader, and waiting for a full socket would
+   never end. */
 static int
 get_signal(void *arg, struct wp_traced *thread, siginfo_t *info)
 {
@@ -360,7 +361,7 @@ doze(struct watch *w, int ms)
 }
 
 /* No signal that is meant for us, or for the terminal's processes, ends it, and
-   who kills us by name, or for want of memory, spares it. */
+   killing us by name, or for want of memory, spares it. */
 static void
 settle_in(struct watch *w, const char *name)
 {
@@ -428,7 +429,7 @@ arm_all(struct watch *w)
 	return err;
 }
 
-/* Until everybody is let go: then this process may end. */
+/* Until all are released: then this process may end. */
 static void
 clear_all(struct watch *w)
 {
@@ -501,7 +502,7 @@ guard(struct watch *w)
 	_exit(0);
 }
 
-/* The guardian was killed: clear what it has left, before somebody hits it. */
+/* The guardian was killed: clear what it has left, before a thread hits it. */
 static _Noreturn void
 rescue(struct watch *w)
 {
@@ -616,8 +617,8 @@ guardian_new(struct guardian **out, pid_t pid, struct wp_command *command,
 	return 0;
 }
 
-/* How something went.  Who does not answer was killed, and whoever it held goes
-   on: at the end of the socket that is told. */
+/* How something went.  One that does not answer was killed, and the threads
+   that it held go on: the end of the socket reports that. */
 static struct answer
 hear_how(const struct guardian *guardian)
 {
@@ -668,7 +669,7 @@ ask(struct guardian *guardian, const struct request *request, int fd)
 		control->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	}
-	/* if nobody is there any more, there is no reply either */
+	/* if there is no reader any more, there is no reply either */
 	(void)sendmsg(guardian->fd, &message, MSG_NOSIGNAL);
 }
 

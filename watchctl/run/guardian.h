@@ -2,22 +2,22 @@
  * guardian: --stop where perf_event_open(2) is refused and ptrace(2) is not:
  * debug registers.
  *
- * Overview.  A thread that has them set dies at its next hit if nobody traces
- * it.  So who traces is a process of its own, the guardian, that nobody has a
- * reason to kill: in a session of its own, with a name of its own.  It sends a
- * record of each hit, made while the thread stands, by a socket, and lets the
- * thread go on.  When we end, or are killed, it clears all registers, lets
- * everybody go, and ends.  A command is held by it from the beginning.
+ * Overview.  A thread that has them set dies at its next hit if it is not
+ * traced.  So the tracer is a process of its own, the guardian, that users have
+ * no reason to kill: in a session of its own, with a name of its own.  It sends
+ * a record of each hit, made while the thread is stopped, by a socket, and lets
+ * the thread go on.  When we end, or are killed, it clears all registers,
+ * releases all threads, and ends.  A command is held by it from the beginning.
  *
  *	thread -- trap --> guardian -- record --> we: explain, report
  *
- * Should it be killed all the same, its parent, who stands by for that, clears
+ * If it is killed all the same, its parent, which stands by for that, clears
  * the registers.  A thread that hits in the moment before that dies.
  *
  * There are these two for each process that is watched.
  *
- * With --on-hit the thread stands until we say how it goes on, and the guardian
- * does for us meanwhile what only a tracer can.
+ * With --on-hit the thread is stopped until we say how it goes on, and the
+ * guardian does for us in the meantime what only a tracer can.
  *
  *	guardian -- records, GUARDIAN_STANDS --> we
  *		<-- hold, core --
@@ -46,7 +46,8 @@ struct guardian_job {
 	size_t first, n;	/* n from first on, whose samples have the ids
 				   of wp_target_stop_id */
 	uint32_t stack;		/* bytes of it in a sample */
-	bool stands;		/* who hits stands until he is let go */
+	bool stands;		/* a thread that hits is stopped until it is
+				   released */
 };
 
 /* Make a guardian of a running process, or of a command (else NULL) that was
@@ -60,16 +61,16 @@ int guardian_await_command(struct guardian *);
 int guardian_begin(struct guardian *, const struct guardian_job *,
     struct wp_cause *);
 
-/* The socket: each packet is a record; at its end nobody is watched. */
+/* The socket: each packet is a record; at its end nothing is watched. */
 int guardian_fd(const struct guardian *);
 
 /* How many threads it began with. */
 unsigned guardian_threads(const struct guardian *);
 
 /*
- * Who hit stands (GUARDIAN_STANDS was read): have all threads stand, 0 or
- * -errno; write a core file, as core_write, of a process that does; let all go
- * on; or end, and leave the process stopped as by SIGSTOP.
+ * The thread that hit is stopped (GUARDIAN_STANDS was read): stop all threads,
+ * 0 or -errno; write a core file, as core_write, of a process that does; let
+ * all go on; or end, and leave the process stopped as by SIGSTOP.
  */
 int guardian_hold(struct guardian *);
 int guardian_core(struct guardian *, int fd, const struct core_of *,

@@ -35,13 +35,13 @@ struct guarding {
 	bool failed;		/* one was killed */
 	struct on_hit on_hit;	/* what it remembers */
 	struct guard *left;	/* its process is to be left stopped ... */
-	pid_t left_tid;		/* ... where this thread hit; NULL: nobody's */
+	pid_t left_tid;		/* ... where this thread hit; NULL: none */
 	uint64_t left_seq;	/* the hit's number */
 	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
 	uint8_t *record;	/* ROOM bytes: those of a stop */
 };
 
-/* Whether who hits stands until what was asked for is done. */
+/* Whether a thread that hits is stopped until what was requested is done. */
 static bool
 is_acting(const struct guarding *guarding)
 {
@@ -76,7 +76,7 @@ guarding_open(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* It has got SIGSTOP, and nobody traces it: it stops. */
+/* It has got SIGSTOP, and is not traced: it stops. */
 static int
 await_stopped(pid_t pid)
 {
@@ -108,8 +108,8 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 	return 0;
 }
 
-/* The guardian holds it from the beginning, so that there is always one who
-   lets it go. */
+/* The guardian holds it from the beginning, so that there is always a
+   process that releases it. */
 static int
 launch(struct run *run, struct wp_cause *cause)
 {
@@ -207,7 +207,7 @@ core(void *guardian, int fd, const struct core_of *of, struct core_size *size)
 	return guardian_core(guardian, fd, of, size);
 }
 
-/* A hit has been reported; its thread stands. */
+/* A hit has been reported; its thread is stopped. */
 static void
 act(void *arg, const struct ex_hit *hit)
 {
@@ -243,9 +243,9 @@ let_go_on(struct run *run, struct guard *guard)
 
 /* --- records --- */
 
-/* Take what a guardian sent: the records of a stop if the thread stands, else
-   one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end, another
-   -errno. */
+/* Take what a guardian sent: the records of a stop if the thread is stopped,
+   else one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end,
+   another -errno. */
 static ssize_t
 receive(const struct guarding *g, const struct guard *guard, int flags)
 {
@@ -278,7 +278,7 @@ tell_executed(struct run *run, pid_t pid)
 			run_executed(run, &run->process[i]);
 }
 
-/* Explain so many bytes of records.  False: no more are wanted. */
+/* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct guard *guard, size_t len)
 {

@@ -31,7 +31,7 @@ void guarding_announce(struct run *);
 /* Until there is a reason to end; then everything is cleared. */
 void guarding_loop(struct run *);
 
-/* Whether a process was not watched to the end, since who did that was
+/* Whether a process was not watched to the end, because its tracer was
    killed. */
 bool guarding_failed(const struct guarding *);
 

@@ -1,5 +1,5 @@
 /* initial: what the watched bytes were when the watch began, and whether all
-   who write them are seen. */
+   of their writers are seen. */
 #include "run/initial.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ int
 initial_tell(struct run *run)
 {
 	const struct ex_value_options values = {
-		/* at a stop it was read while the thread stood, or never */
+		/* at a stop it was read while the thread was stopped, or never */
 		.read = run->options->stop ? NULL : wp_proc_read,
 		.now = wp_clock_ns,
 		.follows = run->options->follow, .shares = wp_lent_shares,

@@ -27,25 +27,27 @@ struct run {
 		pid_t pid;
 		size_t first;		/* of its watches, one for each SPEC */
 		struct spec_place *place;	/* what each SPEC means there */
-		long threads;		/* covered, as its records tell: those
+		long threads;		/* covered, by its records: those
 					   there were, and made, and ended */
-		bool executed;		/* another program, as is told already */
+		bool executed;		/* another program, as reported
+					   already */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
-	unsigned made;			/* threads under watch, as records
-					   tell */
+	unsigned made;			/* threads under watch, by records
+					    */
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
-	bool uncovered;			/* a processor is not watched, as is told */
+	bool uncovered;			/* a processor is not watched, as
+					   reported */
 	const char *reason;		/* why it ended; NULL: it has not */
 };
 
-/* ms until the time of -t is over; without -t more than anybody waits for. */
+/* ms until the time of -t is over; without -t longer than any run. */
 double run_left_ms(const struct run *);
 
-/* The same for who counts in int; 0: there is no -t. */
+/* The same for callers that count in int; 0: there is no -t. */
 int run_left_for_wait(const struct run *);
 
 /* Whether the loop will end, or look at a signal, as soon as it comes to that:
@@ -83,7 +85,7 @@ void run_announce(struct run *);
    0 or -errno. */
 int recording_begin(struct run *, const struct ex_perf_event *, size_t n);
 
-/* What the modules were, for who reads the file on another day. */
+/* What the modules were, for a reader of the file on another day. */
 void recording_build_ids(struct run *);
 
 #endif

@@ -44,7 +44,7 @@ struct stopping {
 	struct wp_stops *stops;
 	struct on_hit on_hit;	/* what it remembers */
 	bool loops;		/* hits are reported: they can be acted at */
-	bool missed;		/* a hit was not acted at, as is told */
+	bool missed;		/* a hit was not acted at, as reported */
 	bool leave;		/* it is to be left stopped ... */
 	pid_t left, left_tid;	/* ... and which, and where */
 	uint64_t left_seq;	/* the hit's number */
@@ -60,7 +60,7 @@ struct stopping {
 	uint64_t yields;	/* ... and so long it is left to them */
 };
 
-/* --- told by stops --- */
+/* --- reported by stops --- */
 
 static struct process *
 find_process(struct run *run, pid_t pid)
@@ -212,8 +212,8 @@ tell_missed(struct stopping *stopping, const struct ex_hit *hit)
 	    hit->seq, hit->tid);
 }
 
-/* It has been reported: act, if its thread stands at it (one that blocks the
-   signal does not). */
+/* It has been reported: act, if its thread is stopped there (one that blocks
+   the signal is not). */
 static void
 act(void *arg, const struct ex_hit *hit)
 {
@@ -239,9 +239,10 @@ act(void *arg, const struct ex_hit *hit)
 	stopping->left_seq = hit->seq;
 }
 
-/* Explain it while the thread stands: if there is something to do at hits, and
-   if it is in a system call, whose descriptors and vectors are there only now.
-   While other processes are still being attached there is no report yet. */
+/* Explain it while the thread is stopped: if there is something to do at hits,
+   and if it is in a system call, whose descriptors and vectors are there only
+   now.  While other processes are still being attached there is no report
+   yet. */
 static bool
 stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
@@ -373,7 +374,7 @@ stopping_loop(struct run *run)
 	be_anywhere(stopping);
 }
 
-/* Who could not be let go yet is so as soon as he wakes. */
+/* Threads that could not be released yet are released as soon as they wake. */
 static void
 let_all_go(struct stopping *stopping)
 {

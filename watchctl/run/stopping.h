@@ -1,7 +1,7 @@
 /*
  * stopping: the main job with --stop: each thread stops at its hit, and its
- * record gets the watch's bytes; with --on-hit it stands until what was asked
- * for is done.
+ * record gets the watch's bytes; with --on-hit it is stopped until what was
+ * requested is done.
  */
 #ifndef STOPPING_H
 #define STOPPING_H

@@ -290,8 +290,8 @@ loop(struct run *run)
 }
 
 /* Who executes another program and soon ends may not be caught at it.  But all
-   who end under watch leave a record of that, thread by thread; if none was
-   lost, those missing tell. */
+   threads that end under watch leave a record of that; if none was lost, the
+   missing ones show it. */
 static void
 tell_all_executed(struct run *run)
 {
@@ -433,7 +433,7 @@ watch(const struct options *options)
 
 	if (status == 0) {
 		take_over_signals();
-		/* who reads that it has begun may send a signal */
+		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
 		if (run.guarding != NULL)
 			guarding_loop(&run);

@@ -16,8 +16,8 @@ struct on_hit {
 	const char *command;		/* EXEC: the caller's */
 	int ms;				/* EXEC: what is left for it; 0: it may
 					   take any time */
-	uint64_t told[4];		/* EXEC: bit n: it was told that the
-					   command ended with status n */
+	uint64_t told[4];		/* EXEC: bit n: it was reported that
+					   the command ended with status n */
 };
 
 /* Take the option's argument apart.  0; -EINVAL after a line on stderr. */

@@ -57,7 +57,7 @@ static const char usage[] =
 "  -h, --help       print this help\n"
 "  -V, --version    print the version\n";
 
-/* None is a letter's: getopt then tells which form was misused. */
+/* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_STACKS,
 	OPT_HELP, OPT_VERSION };
@@ -268,7 +268,7 @@ bad_option(int c, char **argv, const struct option *names)
 	return unknown_option(name, names);
 }
 
-/* Result: 1, there is nothing else to do; -EINVAL when it cannot be said. */
+/* Result: 1, there is nothing else to do; -EINVAL when it cannot be written. */
 static int
 say(const char *text)
 {
@@ -394,7 +394,7 @@ check_stop(const struct options *o)
 	return 0;
 }
 
-/* What is said in both command lines. */
+/* What both command lines have in common. */
 static int
 check_form(const struct options *o)
 {

@@ -73,7 +73,7 @@ parse_number(const char **p, uint64_t *value)
 	return NULL;
 }
 
-/* How many characters of an operator's name stand at p; 0: none. */
+/* How many characters of an operator's name are at p; 0: none. */
 static size_t
 operator_length(const char *p)
 {
@@ -289,7 +289,7 @@ syntax_error(const char *text, const char *p, const char *wrong,
 	return rc;
 }
 
-/* Whether what stands for a symbol is rather a file, as in "list.c:20": the dot
+/* Whether the symbol's place has a file instead, as in "list.c:20": the dot
    and what follows can also be a part of a C++ name, as in "f[abi:.x]". */
 static bool
 is_file(const struct spec *spec)

@@ -19,7 +19,8 @@ enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
 	NAME_SHOWN = 40,	/* and of a candidate's names */
 	PROBLEM_SHOWN = 160,	/* and of why a module is of no use */
-	FOUND_MAX = 64,		/* symbols of one name that are told apart */
+	FOUND_MAX = 64,		/* symbols of one name that are listed
+				   separately */
 	LISTED_MAX = 4,		/* candidates in a message */
 	OFFERED_MAX = 2000000,	/* symbols looked at for near names */
 	DEMANGLED_MAX = 20000,	/* and demangled for it */
@@ -128,7 +129,7 @@ rank_of(const struct search *s, const struct ex_symbol *symbol)
 }
 
 /* Whether it is of the source file that was named, if one was; and not the
-   dynamic loader's own, which nobody means before the libraries are there. */
+   dynamic loader's own, which is not meant before the libraries are there. */
 static bool
 may_be_meant(const struct search *s, const struct ex_symbol *symbol)
 {
@@ -297,7 +298,7 @@ no_descriptor(void)
 	return none;
 }
 
-/* Why a symbol may be unknown: near names, or a module that tells none. */
+/* Why a symbol may be unknown: near names, or a module that has none. */
 static void
 put_unknown(struct search *s, struct buffer *b)
 {
@@ -323,7 +324,7 @@ put_unknown(struct search *s, struct buffer *b)
 		    "give an address");
 }
 
-/* Candidates are told apart by what they differ in. */
+/* Candidates are listed by what they differ in. */
 enum apart { BY_ADDRESS, BY_MODULE, BY_FILE, BY_PARAMETERS };
 
 static enum apart

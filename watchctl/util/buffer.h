@@ -63,7 +63,7 @@ int buffer_commit(struct buffer *, size_t start);
 const char *buffer_text(struct buffer *);
 
 /* Write the contents to the stream, flush it, and be empty.  0 or -errno:
-   -EINTR, nobody reads, and a signal for watchctl is pending. */
+   -EINTR: there is no reader, and a signal for watchctl is pending. */
 int buffer_write(struct buffer *, FILE *);
 
 #endif

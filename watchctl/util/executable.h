@@ -22,8 +22,8 @@ int executable_find(const char *command, char path[PATH_MAX]);
 
 /*
  * Whether the dynamic loader can put a library of ours into a program (or into
- * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.  Of what
- * cannot be read nothing is said.
+ * the interpreter of a script).  0, or -ENOEXEC after a line on stderr.
+ * Nothing is reported of what cannot be read.
  */
 int executable_check(const char *path);
 

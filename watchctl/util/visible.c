@@ -46,7 +46,7 @@ hidden(uint32_t code)
 	    (code >= 0xe0000 && code <= 0xe007f);
 }
 
-/* Whether the byte stands for itself in every form of output. */
+/* Whether the byte is printed as itself in every form of output. */
 static bool
 plain(char c)
 {

@@ -1,6 +1,6 @@
 /*
- * copies: descriptors of a program's events, copied into this process: they stop
- * what is counted, and tell what was when the program is no more.
+ * copies: descriptors of a program's events, copied into this process: they
+ * stop the counting, and have the counts when the program is gone.
  *
  * A copy keeps its event armed, and with it a debug register, when the program
  * closes its own.  So only watches that are never closed have copies.
@@ -21,15 +21,15 @@ struct copies {
 };
 
 /* Copy those of all watches that are open now.  pidfd: of the program.  Whether
-   all could be had. */
+   all were available. */
 bool copies_take(struct copies *, struct wp_channel *, int pidfd);
 void copies_close(struct copies *);
 
 /* Stop what is counted by them. */
 void copies_disable(struct copies *);
 
-/* How many accesses were counted, and not told to the program's handler, of
-   watches where that can be said. */
+/* How many accesses were counted and did not reach the program's handler, of
+   watches where that is known. */
 uint64_t copies_missed(const struct copies *);
 
 #endif

@@ -12,7 +12,8 @@
 
 enum {
 	SAMPLES = 10,		/* of a thread, a millisecond apart */
-	LIBC_SIGNAL = 33,	/* which the C library lets nobody block */
+	LIBC_SIGNAL = 33,	/* which the C library does not let programs
+				   block */
 };
 
 static bool

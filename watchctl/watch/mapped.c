@@ -19,7 +19,7 @@
 #include "os/proc.h"
 #include "unwind/unwind.h"
 
-/* Looking may take one part in so many of the time. */
+/* Looking may take one part in this many of the time. */
 enum { SPARED = 20 };
 
 static void

@@ -1,6 +1,6 @@
 /*
  * mapped: what a running process has mapped, learnt by a space and kept up to
- * date.  Nobody tells of changes, so each sample is looked at for signs of one.
+ * date.  Changes are not reported, so each sample is examined for signs of one.
  */
 #ifndef MAPPED_H
 #define MAPPED_H

@@ -20,7 +20,7 @@ has(const struct order_hit *hit, uint32_t flag)
 	return (hit->flags & flag) != 0;
 }
 
-/* Whether nobody is on his way, with the hit among those that are told. */
+/* Whether no other hit is under way, with this one among the reported. */
 static bool
 is_settled(struct order_watch *o, const struct order_hit *hit)
 {
@@ -40,7 +40,7 @@ is_settled(struct order_watch *o, const struct order_hit *hit)
 	return true;
 }
 
-/* Whether it is the only one that was counted after so many were seen. */
+/* Whether it is the only one that was counted after this many were seen. */
 static bool
 is_only(const struct order_hit *hit, uint64_t seen)
 {
@@ -48,8 +48,9 @@ is_only(const struct order_hit *hit, uint64_t seen)
 	    (hit->times == 0 ? 1 : hit->times);
 }
 
-/* With one thread hits are told in order; but it may have had the signal
-   blocked at others, if these can be told from one that is counted often. */
+/* With one thread hits are reported in order; but it may have had the signal
+   blocked at others, if these can be distinguished from one that is counted
+   several times. */
 static bool
 is_next(const struct order_hit *hit, uint64_t nth, uint64_t seen, bool known)
 {
@@ -83,7 +84,7 @@ copy(struct wp_settled *to, const struct wp_settled *from, uint32_t number)
 	return atomic_load(&from->number) == number;
 }
 
-/* No hit was told of since the settling. */
+/* No hit was reported since the settling. */
 static bool
 is_after_settling(const struct order_watch *o, const struct order_hit *hit,
     const struct wp_settled *at)

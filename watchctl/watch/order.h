@@ -1,28 +1,30 @@
 /*
  * order: whether a hit is the next access to its watch after the one that was
- * told before it, so that it found what that left.
+ * reported before it, so that it found what that left.
  *
- * Overview.  Threads hit at any time, and tell of it a little later: what is
- * told first need not have come first.  But the kernel counts an access as it
- * is made.  A thread that is about to tell of a hit takes a ticket, and then
+ * Overview.  Threads hit at any time, and report it a little later: what is
+ * reported first need not have come first.  But the kernel counts an access as
+ * it is made.  A thread that is about to tell of a hit takes a ticket, and then
  * reads that count, of all threads.  All hits of earlier tickets are in it.  If
  * there is nothing else in it, nobody is on his way: the watch is settled.
  *
- *	counted = told + silent + on their way
+ *	counted = reported + silent + under way
  *
  * A hit that comes next, and after which just one more is counted, is that one
- * more: it was not there before, and nobody else was.  After hits that raced,
- * the last to tell finds the watch settled again, but nobody knows which of them
- * was the last to write; so what is left is known from the hit after that on.
+ * more: it was not there before, and no other was.  After hits that raced, the
+ * last to report finds the watch settled again, but it is not known which of
+ * them was the last to write; so what is left is known from the hit after that
+ * on.
  *
  * How often a hit was counted is not known of the kernel's accesses, and of
  * those over several debug registers that cannot be decoded.  After such the
- * difference must be the same for a while, until it is taken for nobody on his
- * way.  A program with one thread has nobody on his way.
+ * difference must be the same for a while, until it is taken to mean that no
+ * hit is under way.  In a program with one thread no other hit is under way.
  *
- * All this is of those that are counted.  Where the kernel's accesses are not, or
- * others may write the bytes in other ways, no order is known; and from one of
- * these that is heard of (order_forget) the next hit is not known to be the next.
+ * All this is of those that are counted.  Where the kernel's accesses are not,
+ * or others may write the bytes in other ways, no order is known; and from one
+ * of these that is heard of (order_forget) the next hit is not known to be the
+ * next.
  */
 #ifndef ORDER_H
 #define ORDER_H
@@ -31,18 +33,18 @@
 
 #include "handler/channel.h"
 
-/* What the cells of a watch have told so far. */
+/* What the cells of a watch have reported so far. */
 struct order_watch {
 	uint32_t serial;	/* of which use; 0: none */
 	uint64_t told;		/* as they were counted */
-	uint64_t base;		/* counted - silent - told, if nobody is on his
-				   way; modulo 2^64 */
+	uint64_t base;		/* counted - silent - reported, if no hit is
+				   under way; modulo 2^64 */
 	bool based;		/* that is known */
 	uint64_t excess;	/* it was so much at the last hit, */
 	uint64_t since;		/* and has been since then, ns; 0: not known */
 	/* of the last hit: */
 	bool any;		/* there was one */
-	bool settled;		/* nobody was on his way */
+	bool settled;		/* no hit was under way */
 	bool alone;
 	uint64_t nth;
 	uint64_t time;		/* ns */
@@ -55,8 +57,8 @@ struct order_watch {
 struct order {
 	uint32_t gaps;		/* of the channel, as far as it was looked at */
 	struct order_watch of[WP_WATCHES_MAX];
-	uint64_t gap[WP_WATCHES_MAX];	/* until then somebody may have written,
-					   unseen, ns; 0: nobody */
+	uint64_t gap[WP_WATCHES_MAX];	/* until then there may have been unseen
+					   writes, ns; 0: nobody */
 };
 
 /* A hit, as its cell has it. */

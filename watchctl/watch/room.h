@@ -1,6 +1,6 @@
 /*
- * room: whether what a report is written to takes more of it, so that nobody
- * waits for ever for a reader that does not read.
+ * room: whether what a report is written to accepts more of it, so that no
+ * thread waits without end for a reader that does not read.
  */
 #ifndef ROOM_H
 #define ROOM_H
@@ -9,8 +9,8 @@
 
 struct room {
 	int fd;			/* a pipe or socket; others always have room */
-	bool full;		/* nobody has read for a while: it is not waited
-				   for any more */
+	bool full;		/* nothing has been read for a while: it is not
+				   waited for any more */
 };
 
 void room_open(struct room *, int fd);

@@ -68,7 +68,7 @@ open_others(struct sideband *side, struct perf_event_attr *attr)
 }
 
 /* Who is made by one that has them has them, too: so it is done when a look
-   finds nobody new. */
+   finds no new one. */
 static int
 open_all(struct sideband *side)
 {
@@ -146,7 +146,8 @@ sideband_is_quiet(struct sideband *side,
 				(get32(header, MMAP_FLAGS) & MAP_SHARED) != 0,
 				get64(header, wp_attr_time_offset(header)),
 			});
-	/* looked at before, for who has it no more may have written until now */
+	/* looked at before, because a process that no longer has it may have
+	   written until now */
 	if (side->lent.n > 0 || side->lent.more)
 		quiet = false;
 	(void)wp_lent_left(&side->lent, side->pid, wp_lent_shares);

@@ -1,10 +1,11 @@
 /*
- * sideband: what a program does that is no access and yet changes what its
- * watches' bytes are, or who can write them: children that may have its memory
- * (lent.h), and what it maps.  The kernel records it, in rings of this process.
+ * sideband: what a program does that is not an access and yet changes its
+ * watches' bytes, or which processes can write them: children that may have its
+ * memory (lent.h), and what it maps.  The kernel records it, in rings of this
+ * process.
  *
- * It is there before the program can go on, so who looks after he has heard of a
- * hit knows all that was before that hit.
+ * The record is there before the program can go on, so a look that follows a
+ * hit finds everything that came before that hit.
  */
 #ifndef SIDEBAND_H
 #define SIDEBAND_H

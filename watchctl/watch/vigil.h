@@ -1,6 +1,6 @@
 /*
- * vigil: waiting for what a program does not tell by the bell: that it ends, or
- * executes another program.
+ * vigil: waiting for what a program does not announce by the bell: that it
+ * ends, or executes another program.
  *
  * A thread sleeps until then, and rings the bell itself.
  */
@@ -16,7 +16,7 @@ struct vigil {
 	struct wp_channel *channel;
 	pid_t program;
 	int pidfd;			/* of it, the caller's */
-	int event;			/* that tells of execve(2); -1: none */
+	int event;			/* that reports execve(2); -1: none */
 	struct perf_event_mmap_page *ring;	/* its; NULL: none */
 	pthread_t thread;
 	bool awake;			/* there is one */
@@ -24,7 +24,7 @@ struct vigil {
 	_Atomic bool gone;		/* it has ended */
 };
 
-/* Begin.  Where it is not permitted to be told of execve(2), only the end is
+/* Begin.  Where watching for execve(2) is not permitted, only the end is
    seen; without a thread, only by vigil_ended. */
 void vigil_begin(struct vigil *, struct wp_channel *, pid_t program, int pidfd);
 void vigil_end(struct vigil *);

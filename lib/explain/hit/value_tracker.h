@@ -41,7 +41,6 @@
  * waits to take a value back. The caller then says whether they are in order.
  *
  * Other accesses that bypass the watch are not known here: see the manual.
- *
  */
 #ifndef EX_VALUE_TRACKER_H
 #define EX_VALUE_TRACKER_H
