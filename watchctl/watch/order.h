@@ -4,9 +4,9 @@
  *
  * Overview.  Threads hit at any time, and report it a little later: what is
  * reported first need not have come first.  But the kernel counts an access as
- * it is made.  A thread that is about to tell of a hit takes a ticket, and then
+ * it is made.  A thread that is about to report a hit takes a ticket, and then
  * reads that count, of all threads.  All hits of earlier tickets are in it.  If
- * there is nothing else in it, nobody is on his way: the watch is settled.
+ * there is nothing else in it, no other hit is under way: the watch is settled.
  *
  *	counted = reported + silent + under way
  *

@@ -1,7 +1,7 @@
 /*
- * capture: what a thread was about, taken in its signal handler: registers and a
- * piece of its stack, as a PERF_RECORD_SAMPLE of the event that wp_channel_attr
- * describes.
+ * capture: what a thread was doing, taken in its signal handler: registers and
+ * a piece of its stack, as a PERF_RECORD_SAMPLE of the event that
+ * wp_channel_attr describes.
  *
  * Everything here is async-signal-safe, no point of cancellation, uses little
  * stack and survives any stack pointer.

@@ -23,8 +23,8 @@
  *
  * Life: the word helper holds the helper's thread id and is on that thread's
  * robust list (set_robust_list(2)): whatever the helper dies of, the kernel
- * sets FUTEX_OWNER_DIED in it.  Whoever waits for the helper waits with a
- * timeout and looks there.
+ * sets FUTEX_OWNER_DIED in it.  A thread that waits for the helper waits
+ * with a timeout and looks there.
  *
  * Signal safety: functions marked so are called by the signal handler.
  */

@@ -2,7 +2,7 @@
  * trap: what the parts of the signal handler share.
  *
  *	trap.c		from a signal to what it does
- *	trap_run.c the watches in use during that
+ *	trap_run.c	the watches in use during that
  *	identify.c	which watches a signal names
  *	account.c	which watches the step touched
  *	judge.c		which of them were hit
@@ -16,8 +16,8 @@
  *	say.c		lines, without a helper
  *	stray.c		the stray accesses so far
  *
- * They and what they use of channel_post.c are the whole of it, but for the
- * deliveries' async-signal-safe functions.  See trap.c.
+ * Apart from the deliveries' async-signal-safe functions, these and what
+ * they use of channel_post.c are all that runs in it.  See trap.c.
  */
 #ifndef WP_TRAP_H
 #define WP_TRAP_H

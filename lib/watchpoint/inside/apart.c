@@ -1,5 +1,5 @@
 /*
- * apart: something done by a thread that lives no longer than that.
+ * apart: something done by a thread that exists only for it.
  *
  * Overview.  prctl(PR_TASK_PERF_EVENTS_DISABLE) switches off whatever events
  * the calling thread has opened, for itself or for others, and a program may
@@ -9,8 +9,8 @@
  *
  * The program does not notice it: the C library does not know of it, no tracer
  * is notified of it, all its signals are blocked, and its creator waits until
- * it is gone, from the list of threads too.  It uses its maker's thread-local
- * memory, that is errno, which its creator does not use in the meantime.
+ * it is gone, from the list of threads too.  It uses its creator's thread-local
+ * memory, that is errno, which the creator does not use in the meantime.
  */
 #include <errno.h>
 #include <sched.h>

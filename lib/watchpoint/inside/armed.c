@@ -11,8 +11,8 @@
  * (wp_threads_each).  Disabling is not, since it has to be done at once, in
  * signal handlers too: the handler drops what a copy that was missed reports.
  *
- * Events are opened by a thread that ends at once (apart.c), lest the program
- * disable them by prctl(2).
+ * Events are opened by a thread that ends at once (apart.c), so that the
+ * program cannot disable them by prctl(2).
  */
 #include <errno.h>
 #include <stdio.h>

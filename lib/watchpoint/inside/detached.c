@@ -6,8 +6,8 @@
  * A child whose exit signal is 0 is passed over by wait(2), unless it is asked
  * for with __WCLONE, and by SIGCHLD.  execve(2) would make it an ordinary one.
  * So it is the intermediate's child that executes the helper.  When the
- * intermediate has ended, init(1) adopts that; until then the program must be
- * no subreaper, or it would get it.
+ * intermediate has ended, init(1) adopts that; until then the program must not
+ * be a subreaper, or it would get it.
  *
  * Both begin in the program's memory, on a stack of their own, while the maker
  * waits (as with vfork(2)): nothing is copied, and results go back in memory.

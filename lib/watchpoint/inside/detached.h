@@ -1,9 +1,9 @@
 /*
  * detached: a process that the program which starts it cannot notice.
  *
- * It is no child: wait(2) does not give it, no SIGCHLD comes of it.  It has no
- * terminal, nothing of the program's descriptors but standard error, and its
- * signals as a new process has them.
+ * It is not a child: wait(2) does not return it, and it raises no SIGCHLD.  It
+ * has no terminal, nothing of the program's descriptors but standard error, and
+ * its signals as a new process has them.
  *
  * Nothing is allocated.  All signals have to be blocked, and cancellation
  * disabled, by the caller: the new process begins in the program's memory.

@@ -1,6 +1,6 @@
 /*
  * helper: the process that explains this program's hits: starting it or joining
- * one that is there, asking it, telling it what is open, and the last words.
+ * one that is there, sending it requests and what is open, and the last words.
  *
  * Nothing here allocates.
  */

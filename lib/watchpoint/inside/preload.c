@@ -4,11 +4,11 @@
  *	LD_PRELOAD=libwatchpoint.so.0 WATCHPOINT_WATCH='w:config' program
  *
  * which is what `watchctl --inside` sets up.  The watches are opened by a
- * constructor, before the program begins, and stay open.  Should one fail, the
+ * constructor, before the program begins, and stay open.  If one fails, the
  * program does not begin: it ends with status 125.
  *
  * The variables are taken out of the environment, so the program's children are
- * not concerned; and so does the library's name in LD_PRELOAD.
+ * not affected; and so is the library's name in LD_PRELOAD.
  */
 #include <errno.h>
 #include <link.h>

@@ -1,9 +1,9 @@
 /*
  * cause: why a call failed, in words.
  *
- * Calls that can fail for reasons of the field give 0 or -errno and, through a
- * struct wp_cause, the reason and the way out in one line.  Code, errno and
- * text of each cause are one line of one list.
+ * Calls that can fail for reasons that concern the user return 0 or -errno and,
+ * through a struct wp_cause, the reason and the way out in one line.  Code,
+ * errno and text of each cause are one line of one list.
  *
  * Thread-safe on distinct objects; wp_cause_set is not async-signal-safe.
  */

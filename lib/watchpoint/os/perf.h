@@ -2,7 +2,7 @@
  * perf: the kernel's perf events.  The one file that calls perf_event_open(2),
  * its ioctls, its mmap and fcntl(2)'s signal owners; a test can wrap it.
  *
- * Functions give 0 (or a descriptor) or -errno, and are thread-safe and
+ * Functions return 0 (or a descriptor) or -errno, and are thread-safe and
  * async-signal-safe.
  */
 #ifndef WP_PERF_H

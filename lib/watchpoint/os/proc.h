@@ -1,8 +1,8 @@
 /*
  * proc: what /proc/PID says.  The one file that reads it.
  *
- * Answers are snapshots: the process goes on in the meantime.  Functions give 0
- * (or a count) or -errno; -ESRCH: no such process or thread.
+ * Answers are snapshots: the process goes on in the meantime.  Functions return
+ * 0 (or a count) or -errno; -ESRCH: no such process or thread.
  */
 #ifndef WP_PROC_H
 #define WP_PROC_H

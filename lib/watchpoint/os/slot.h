@@ -3,7 +3,7 @@
  *
  * A region may be unaligned and longer than one register holds; it is split
  * into the fewest naturally aligned pieces that cover it exactly, never more
- * than it.  What a processor can do differs: slot_x86_64.c, slot_arm64.c.
+ * than it.  What a processor can do differs: slot_x86_64.c, slot_aarch64.c.
  *
  * Pure functions: thread- and async-signal-safe.
  */

@@ -1,4 +1,4 @@
-/* lent: the memory of processes that children of theirs have, too. */
+/* lent: the memory of processes that their children share. */
 #include "stop/lent.h"
 
 #include <errno.h>

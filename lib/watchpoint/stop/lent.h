@@ -1,6 +1,6 @@
 /*
- * lent: the memory of processes that children of theirs have, too, and in which
- * nobody watches these: vfork(2) lends it until the child executes a program or
+ * lent: the memory of processes that their children share, while these are not
+ * watched: vfork(2) lends it until the child executes a program or
  * ends, clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they
  * write is seen by no event.
  */

@@ -25,8 +25,8 @@
  * killed, every thread goes on, at most with a signal that it ignores; and all
  * events end.
  *
- * Who uses this is a process with one thread, SIGCHLD blocked and not ignored,
- * and waits for SIGCHLD when there is nothing to do.
+ * Its user is a process with one thread, with SIGCHLD blocked and not ignored,
+ * which waits for SIGCHLD when there is nothing to do.
  */
 #ifndef WP_STOP_H
 #define WP_STOP_H

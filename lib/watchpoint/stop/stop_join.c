@@ -12,11 +12,11 @@
  * then another thread may have written between the access and the reading, and
  * what was read is not the value of this access.
  *
- * Writers that are not counted are taken into account: other mappings of the
- * bytes, in whatever process; a child that has the memory until it executes a
- * program, which a FORK record reports before it can do anything; and the
- * kernel where its accesses are not seen, but not while the only thread is
- * stopped.
+ * Nothing is claimed where there may be writers that are not counted: other
+ * mappings of the bytes, in whatever process; a child that has the memory until
+ * it executes a program, which a FORK record reports before it can do anything;
+ * and the kernel where its accesses are not seen, but not while the only thread
+ * is stopped.
  */
 #include <linux/hw_breakpoint.h>
 #include <stdlib.h>

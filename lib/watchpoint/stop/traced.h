@@ -2,8 +2,8 @@
  * traced: the threads that a process traces, by their ids, and what they have
  * to report.
  *
- * Who traces knows more of a thread than is here: he puts struct wp_traced
- * first into a structure of his own.
+ * A tracer knows more of a thread than is here: it puts struct wp_traced
+ * first into a structure of its own.
  */
 #ifndef WP_TRACED_H
 #define WP_TRACED_H
