@@ -1,7 +1,7 @@
 #!/bin/sh
 # lint: one static checker over every source file of the project.
 #
-#   lint.sh arrows | clang-tidy | cppcheck | mandoc | arm64
+#   lint.sh arrows | documents | clang-tidy | cppcheck | mandoc | arm64
 set -eu
 cd "$TOP"
 
@@ -16,6 +16,9 @@ sources()
 case $1 in
 arrows)
 	sh tests/arrows.sh
+	;;
+documents)
+	sh tests/documents.sh
 	;;
 clang-tidy)
 	# One file at a time: with several, clang 14 loses track of va_lists.

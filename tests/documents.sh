@@ -1,0 +1,32 @@
+#!/bin/sh
+# documents: what the documents name is there: source files, functions, tests.
+set -eu
+cd "$TOP"
+
+documents=$(ls README.md HACKING.md docs/*.md tests/README.md)
+kernels='/usr/include/linux/perf_event.h /usr/include/asm-generic/siginfo.h'
+missing=0
+
+complain()
+{
+	echo "$(grep -lF "$1" $documents | head -n 1): \`$1\`: $2"
+	missing=1
+}
+
+# `FILE.c` or `room/FILE.c`; in capitals are places to be filled in
+for file in $(grep -ohE '`[a-z0-9_./-]+\.(c|cc|h|sh)`' $documents |
+    tr -d '\`' | sort -u); do
+	[ -n "$(find lib watchctl tests examples -path "*/$file" -print -quit)" ] ||
+	    [ -f "$file" ] || complain "$file" 'there is no such file'
+done
+
+# `words_like_this`, of the sources or of the kernel
+for word in $(grep -ohE '`[a-z][a-z0-9]*_[a-z0-9_]+`' $documents |
+    tr -d '\`' | sort -u); do
+	grep -rqwI --include='*.[ch]' --include='*.cc' -e "$word" \
+	    lib watchctl tests examples ||
+	    [ -n "$(find tests -name "$word.c*" -print -quit)" ] ||
+	    cat $kernels | grep -qw -e "$word" ||
+	    complain "$word" 'the sources have no such name'
+done
+exit $missing
