@@ -1,14 +1,14 @@
 #!/bin/sh
-# run: one test, its summary in a line, and its counts.
+# run: one test, its summary in a line with its seconds, and its counts.
 #
 #   run.sh NAME COMMAND...   run, and append its counts to $RESULTS; the output
 #                            is shown unless all passed
 #   run.sh                   the tally of $RESULTS
 #
 # A cmocka program counts as many as its tests.  Any other command counts as
-# one: passed with exit status 0, else failed; a shell script is skipped with 77,
-# which of a program made with fuzzing is a crash.  KIND=live marks a test that a
-# machine with breakpoints never skips.
+# one: passed with exit status 0, skipped with 77, else failed.  KIND=live marks
+# a test that a machine with breakpoints never skips, KIND=fuzz one whose 77 is a
+# crash.
 set -u
 
 # "Running N test(s)." begins a group of cmocka's, "N test(s) run." ends it.
@@ -68,11 +68,13 @@ fi
 name=$1${UNDER:-}
 log=$1.log
 shift
+begin=$(date +%s)
 timeout -k 5 "${TIMEOUT:-300}" "$@" > "$log" 2>&1 < /dev/null
 status=$?
+seconds=$(($(date +%s) - begin))
 
 skipped=no
-[ "$1" != sh ] || [ "$status" -ne 77 ] || skipped=yes
+[ "$status" -ne 77 ] || [ "${KIND:-}" = fuzz ] || skipped=yes
 set -- $(counts)
 [ "$status" -eq 0 ] || [ $skipped = yes ] || [ "$2" -ne 0 ] ||
     set -- "$1" 1 "$3"
@@ -82,6 +84,6 @@ word=ok
 [ "$2" -eq 0 ] || word=FAIL
 [ $word = ok ] || cat "$log"
 [ "$status" -ne 124 ] || echo "$name: no end after ${TIMEOUT:-300} seconds"
-printf '%-4s  %-32s %3d passed, %d failed, %d skipped\n' \
-    $word "$name" "$1" "$2" "$3"
+printf '%-4s  %-32s %3d passed, %d failed, %d skipped  %3d s\n' \
+    $word "$name" "$1" "$2" "$3" $seconds
 echo "$1 $2 $3 ${KIND:-pure} $name" >> "$RESULTS"
