@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -56,6 +57,29 @@ shared_memory(size_t size)
 
 	assert_true(at != MAP_FAILED);
 	return at;
+}
+
+/* After `static struct ... *shared`: it is made before main(), and clear_shared()
+   may be what is done before each test. */
+#define SHARED_FIXTURE							\
+	static __attribute__((constructor)) void			\
+	make_shared(void)						\
+	{								\
+		shared = shared_memory(sizeof(*shared));		\
+	}								\
+	static __attribute__((unused)) int				\
+	clear_shared(void **state)					\
+	{								\
+		(void)state;						\
+		memset(shared, 0, sizeof(*shared));			\
+		return 0;						\
+	}
+
+/* Of what several threads, or processes, count. */
+static inline void
+add(volatile unsigned *n, int by)
+{
+	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
 }
 
 /* Those that were started and not waited for. */

@@ -18,15 +18,9 @@ static struct shared {
 	volatile long word;
 } *shared;
 
-static struct wp_rings *rings;
+SHARED_FIXTURE
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
+static struct wp_rings *rings;
 
 static int
 begin(void **state)
@@ -34,7 +28,6 @@ begin(void **state)
 	struct wp_cause cause;
 
 	(void)state;
-	shared = shared_memory(sizeof(*shared));
 	if (wp_rings_open(&rings, RING, &cause) == 0)
 		return 0;
 	print_message("%s\n", cause.text);
@@ -275,7 +268,7 @@ TEST(takes_as_many_descriptors_as_it_may)
 	assert_true(shared->n >= MANY);
 	assert_true(shared->all_raised);
 
-	clear(state);
+	clear_shared(state);
 	most = 128;
 	assert_int_equal(child_wait(child_start(open_many, &most)), 0);
 	assert_int_equal(shared->result, -EMFILE);
@@ -283,5 +276,5 @@ TEST(takes_as_many_descriptors_as_it_may)
 	assert_int_equal(shared->n % wp_rings_count(rings), 0);
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .after_all = end, .before_each = clear,
-    .after_each = children_end)
+RUN_LIVE_TESTS(.before_all = begin, .after_all = end,
+    .before_each = clear_shared, .after_each = children_end)

@@ -41,21 +41,7 @@ static struct shared {
 	struct wp_cause cause;
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
-
-static int
-begin(void **state)
-{
-	(void)state;
-	shared = shared_memory(sizeof(*shared));
-	return 0;
-}
+SHARED_FIXTURE
 
 /* --- processes that write, each time a value one more than before --- */
 
@@ -360,7 +346,7 @@ TEST(joins_records_that_wrap)
 		size_t at = 0, wrapped = 0;
 		int n = 0;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		watch_start(&w, write_with_stack, stacks[i]);
 		for (int round = 0; round < 40; round++) {
 			let_write(each);
@@ -587,5 +573,5 @@ TEST(leaves_nothing_behind)
 	assert_int_equal(mapped, 0);
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+RUN_LIVE_TESTS(.before_each = clear_shared,
     .after_each = children_end)

@@ -36,27 +36,7 @@ static struct shared {
 	volatile int result;
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
-
-static int
-begin(void **state)
-{
-	(void)state;
-	shared = shared_memory(sizeof(*shared));
-	return 0;
-}
-
-static void
-add(volatile unsigned *n, int by)
-{
-	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
-}
+SHARED_FIXTURE
 
 /* One write of the watched word, counted by who does it. */
 static void
@@ -1029,5 +1009,5 @@ TEST(knows_nothing_before)
 	wp_target_free(target);
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+RUN_LIVE_TESTS(.before_each = clear_shared,
     .after_each = children_end)

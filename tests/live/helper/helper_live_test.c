@@ -23,6 +23,8 @@ static struct shared {
 	volatile bool end;
 	volatile unsigned served;
 } *shared;
+
+SHARED_FIXTURE
 static int memory;
 static struct wp_channel *channel;
 static pid_t helper;
@@ -268,9 +270,4 @@ TEST(a_child_that_ends_is_not_the_program)
 	assert_int_equal(shared->served, STORES);
 }
 
-int
-main(void)
-{
-	shared = shared_memory(sizeof(*shared));
-	return run_live_tests(.before_each = begin, .after_each = finish);
-}
+RUN_LIVE_TESTS(.before_each = begin, .after_each = finish)

@@ -35,6 +35,8 @@ static struct shared {
 	char cause[512];
 } *shared;
 
+SHARED_FIXTURE
+
 static struct wp_channel *channel;
 static int channel_fd = -1;
 
@@ -50,20 +52,6 @@ clear(void **state)
 	channel_fd = wp_channel_make(WP_STACK_USUAL);
 	return channel_fd < 0 || wp_channel_map(channel_fd, &channel) < 0 ?
 	    -1 : 0;
-}
-
-static int
-begin(void **state)
-{
-	(void)state;
-	shared = shared_memory(sizeof(*shared));
-	return 0;
-}
-
-static void
-add(volatile unsigned *n)
-{
-	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
 }
 
 static void
@@ -132,7 +120,7 @@ handler(const struct wp_hit *hit, void *arg)
 	(void)arg;
 	shared->nth = (unsigned)hit->nth;
 	shared->late += (unsigned)hit->late;
-	add(&shared->hits);
+	add(&shared->hits, 1);
 }
 
 /* A watch on a word; shared->result and cause tell why not. */
@@ -286,7 +274,7 @@ write_on(void *arg)
 {
 	while (!shared->end) {
 		shared->word[0] = (uintptr_t)arg;
-		add(&shared->turns[(uintptr_t)arg]);
+		add(&shared->turns[(uintptr_t)arg], 1);
 	}
 	return NULL;
 }
@@ -783,5 +771,5 @@ TEST(bad_requests_are_refused)
 	assert_int_equal(child_wait(helper), 0);
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+RUN_LIVE_TESTS(.before_each = clear,
     .after_each = children_end)

@@ -40,26 +40,13 @@ static struct shared {
 	char cause[512];
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
+SHARED_FIXTURE
 
 static int
 begin(void **state)
 {
 	(void)state;
-	shared = shared_memory(sizeof(*shared));
 	return getenv("WATCHCTL") == NULL ? -1 : 0;
-}
-
-static void
-add(volatile unsigned *n, int by)
-{
-	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
 }
 
 static void
@@ -211,7 +198,7 @@ TEST(every_access_of_a_storm_of_threads)
 	static const char *const deliveries[] = {NULL, "ptrace", "async"};
 
 	for (size_t i = 0; i < COUNT(deliveries); i++) {
-		(void)clear(state);
+		(void)clear_shared(state);
 		run_program(storm, deliveries[i]);
 		assert_true(shared->writes > CHAINS);
 		assert_int_equal(shared->hits, shared->writes);
@@ -237,7 +224,7 @@ TEST(all_accesses_are_counted)
 	static const char *const deliveries[] = {"ptrace", "async"};
 
 	for (size_t i = 0; i < COUNT(deliveries); i++) {
-		(void)clear(state);
+		(void)clear_shared(state);
 		run_program(write_periodically, deliveries[i]);
 		assert_int_equal(shared->hits, 10);
 		assert_int_equal(shared->count, 105);
@@ -307,7 +294,7 @@ TEST(handlers_wait_for_no_request)
 	static const char *const deliveries[] = {"ptrace", "async"};
 
 	for (size_t i = 0; i < COUNT(deliveries); i++) {
-		(void)clear(state);
+		(void)clear_shared(state);
 		run_program(switch_while_opening, deliveries[i]);
 		assert_int_equal(shared->ready, 0);
 		assert_int_equal(shared->hits, 2);
@@ -460,7 +447,7 @@ TEST(programs_outlive_their_helper)
 		unsigned before;
 		pid_t pid;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = start_program(write_until_told,
 		    deliveries[i % COUNT(deliveries)]);
 		await(shared->ready == 1);
@@ -508,9 +495,9 @@ lose_both(void)
 TEST(without_it_and_its_tracer_that_is_said)
 {
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
-	(void)clear(state);
+	(void)clear_shared(state);
 	assert_int_equal(child_wait(start_program(lose_both, "async")), 0);
-	(void)clear(state);
+	(void)clear_shared(state);
 	assert_int_equal(child_wait(start_program(lose_both, "ptrace")), 0);
 	(void)unsetenv("WATCHPOINT_OUTPUT");
 }
@@ -529,5 +516,5 @@ TEST(without_a_helper_the_cause_says_so)
 	assert_non_null(strstr(shared->cause, "helper"));
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+RUN_LIVE_TESTS(.before_all = begin, .before_each = clear_shared,
     .after_each = children_end)

@@ -375,6 +375,8 @@ static struct shared {
 	volatile bool end;
 	volatile unsigned held;
 } *shared;
+
+SHARED_FIXTURE
 static int memory;
 static struct wp_channel *channel;
 static pid_t helper;
@@ -1019,6 +1021,5 @@ main(void)
 {
 	if (setenv("WATCHPOINT_HELPER", "", 1) != 0)
 		return 1;
-	shared = shared_memory(sizeof(*shared));
 	return run_live_tests();
 }

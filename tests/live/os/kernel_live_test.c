@@ -50,6 +50,8 @@ static struct {
 	volatile int chains;	/* chains of threads that have ended */
 } *shared;
 
+SHARED_FIXTURE
+
 /* Actions. */
 
 static void
@@ -2138,7 +2140,6 @@ main(int argc, char **argv)
 {
 	if (argc == 2 && strcmp(argv[1], "--exec") == 0)
 		return store_at_fixed();
-	shared = shared_memory(sizeof(*shared));
 	puppet_word = area;
 	puppet_call = landmark;
 	puppet_signals = &shared->signals;

@@ -75,6 +75,8 @@ static struct {
 	} lock;			/* on that list */
 } *shared;
 
+SHARED_FIXTURE
+
 /* In a child: this must be so. */
 #define need(condition)							\
 	do {								\
@@ -1911,7 +1913,6 @@ main(int argc, char **argv)
 		return store_at_fixed();
 	if (argc == 2 && strcmp(argv[1], "--read") == 0)
 		return read(0, &c, 1) == 0 ? 0 : 1;
-	shared = shared_memory(sizeof(*shared));
 	return run_live_tests(.before_each = begin, .after_each = end);
 }
 

@@ -42,27 +42,7 @@ static struct shared {
 	volatile unsigned logged;
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
-
-static int
-begin(void **state)
-{
-	(void)state;
-	shared = shared_memory(sizeof(*shared));
-	return 0;
-}
-
-static void
-add(volatile unsigned *n, int by)
-{
-	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
-}
+SHARED_FIXTURE
 
 /* --- a tracing process, that watches the word --- */
 
@@ -617,7 +597,7 @@ run_noted(void (*fn)(void *), bool traced, char log[4096])
 	pid_t pid, tracer = 0;
 	int status;
 
-	(void)clear(NULL);
+	(void)clear_shared(NULL);
 	pid = child_start(fn, NULL);
 	if (traced)
 		tracer = trace(pid, 0);
@@ -727,7 +707,7 @@ TEST(programs_end_as_without_it)
 	for (size_t i = 0; i < COUNT(endings); i++) {
 		pid_t pid, tracer;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = child_start(endings[i].fn, NULL);
 		await(shared->ready == endings[i].ready);
 		tracer = trace(pid, 0);
@@ -825,7 +805,7 @@ TEST(children_are_neither_traced_nor_armed)
 	for (uintptr_t i = 0; i < 2; i++) {
 		pid_t pid, tracer;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = child_start(have_child, (void *)i);
 		tracer = trace(pid, 0);
 		shared->ready = 1;
@@ -895,5 +875,5 @@ TEST(programs_outlive_their_tracer)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .before_each = clear,
+RUN_LIVE_TESTS(.before_each = clear_shared,
     .after_each = children_end)

@@ -42,6 +42,8 @@ static struct shared {
 	uint8_t *at[KINDS];		/* four pages, of SPARSE many */
 } *shared;
 
+SHARED_FIXTURE
+
 /* The child's is another. */
 static volatile long marker = 1;
 
@@ -642,9 +644,4 @@ TEST(fails_as_it_should)
 	assert_int_equal(child_wait(victim), SIGKILL);
 }
 
-int
-main(void)
-{
-	shared = shared_memory(sizeof(*shared));
-	return run_all_tests(.before_each = begin, .after_each = finish);
-}
+RUN_TESTS(.before_each = begin, .after_each = finish)

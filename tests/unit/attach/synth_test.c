@@ -39,6 +39,8 @@ static struct shared {
 	char long_path[PATH_MAX];
 } *shared;
 
+SHARED_FIXTURE
+
 /* --- the process --- */
 
 static void *
@@ -188,7 +190,6 @@ static struct told told;
 static int
 begin(void **state)
 {
-	shared = shared_memory(sizeof(*shared));
 	if (scratch_make(state) != 0)
 		return -1;
 	process = child_start(have_all, NULL);

@@ -27,6 +27,8 @@ static struct shared {
 	volatile uint64_t next[WRITERS];	/* of each, nth that is due */
 	volatile unsigned wrong, empty, served, asked;
 } *shared;
+
+SHARED_FIXTURE
 static struct wp_channel *channel;
 static int memory;
 static pid_t helper;
@@ -510,9 +512,4 @@ TEST(files_that_may_not_grow)
 	assert_int_equal(child_wait(child_start(make_small, NULL)), 0);
 }
 
-int
-main(void)
-{
-	shared = shared_memory(sizeof(*shared));
-	return run_all_tests();
-}
+RUN_TESTS()

@@ -31,6 +31,8 @@ static struct shared {
 	volatile unsigned chld;		/* SIGCHLDs that came */
 	volatile bool ready;
 } *shared;
+
+SHARED_FIXTURE
 static char self[PATH_MAX];		/* this executable */
 
 /*
@@ -643,6 +645,5 @@ main(int argc, char **argv)
 	    setenv("WATCHPOINT_HELPER", self, 1) != 0)
 		return 1;
 	(void)argv;
-	shared = shared_memory(sizeof(*shared));
 	return run_all_tests(.before_each = begin, .after_each = children_end);
 }

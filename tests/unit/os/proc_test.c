@@ -31,13 +31,7 @@ static struct shared {
 	volatile uintptr_t at[FILES];	/* where files are mapped */
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
+SHARED_FIXTURE
 
 static void
 rest(void *arg)
@@ -1069,21 +1063,14 @@ TEST(leaves_nothing_open)
 	unsigned before = open_descriptors();
 
 	reads_mappings(state);
-	(void)clear(state);
+	(void)clear_shared(state);
 	opens_the_very_file(state);
-	(void)clear(state);
+	(void)clear_shared(state);
 	opens_no_other_file(state);
-	(void)clear(state);
+	(void)clear_shared(state);
 	reads_as_far_as_there_is(state);
 	assert_int_equal(open_descriptors(), before);
 }
 
-static int
-begin(void **state)
-{
-	shared = shared_memory(sizeof(*shared));
-	return scratch_make(state);
-}
-
-RUN_TESTS(.before_all = begin, .after_all = scratch_remove,
-    .before_each = clear, .after_each = children_end)
+RUN_TESTS(.before_all = scratch_make, .after_all = scratch_remove,
+    .before_each = clear_shared, .after_each = children_end)

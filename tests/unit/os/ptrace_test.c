@@ -37,13 +37,7 @@ static struct shared {
 	volatile int result;
 } *shared;
 
-static int
-clear(void **state)
-{
-	(void)state;
-	memset(shared, 0, sizeof(*shared));
-	return 0;
-}
+SHARED_FIXTURE
 
 /* --- what is tested calls this, so tests can choose the moment --- */
 
@@ -534,7 +528,7 @@ TEST(first_threads_may_end_meanwhile)
 	for (int i = 0; i < 40; i++) {
 		pid_t pid;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = child_start(leave_first_soon, (void *)(uintptr_t)i);
 		await(shared->other == 1);
 		in_a_thread(hold_and_release, pid);
@@ -617,7 +611,7 @@ TEST(processes_may_end_meanwhile)
 		pid_t pid;
 		int status;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = child_start(end_soon, (void *)(uintptr_t)i);
 		await(shared->other == 1);
 		in_a_thread(hold_and_release, pid);
@@ -645,7 +639,7 @@ TEST(held_processes_can_be_killed)
 		pid_t pid;
 		int status;
 
-		(void)clear(state);
+		(void)clear_shared(state);
 		pid = start_process(5);
 		in_a_thread(hold_and_kill, pid);
 		assert_int_equal(shared->result, 0);
@@ -1159,9 +1153,8 @@ static int
 begin(void **state)
 {
 	(void)setenv("PATH", "/usr/bin:/bin", 1);
-	shared = shared_memory(sizeof(*shared));
 	return scratch_make(state);
 }
 
 RUN_TESTS(.before_all = begin, .after_all = scratch_remove,
-    .before_each = clear, .after_each = children_end)
+    .before_each = clear_shared, .after_each = children_end)

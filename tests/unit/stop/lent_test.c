@@ -37,7 +37,7 @@ start_child(int flags)
 }
 
 static void
-add(struct wp_lent *lent, pid_t pid, pid_t child)
+lend(struct wp_lent *lent, pid_t pid, pid_t child)
 {
 	wp_lent_add(lent, &(struct wp_loan){pid, pid, child});
 }
@@ -51,7 +51,7 @@ TEST(asks_the_kernel)
 
 	go = 0;
 	pid = start_child(CLONE_VM);
-	add(&lent, getpid(), pid);
+	lend(&lent, getpid(), pid);
 	assert_true(wp_lent_left(&lent, getpid(), wp_lent_shares));
 	assert_true(wp_lent_left(&lent, 0, wp_lent_shares));
 	assert_false(wp_lent_left(&lent, pid, wp_lent_shares));
@@ -60,7 +60,7 @@ TEST(asks_the_kernel)
 	    0);
 	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
 	assert_int_equal(lent.n, 0);
-	add(&lent, getpid(), pid);
+	lend(&lent, getpid(), pid);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
 }
@@ -71,7 +71,7 @@ TEST(lets_fork_be)
 	struct wp_lent lent = {.n = 0};
 	const pid_t pid = start_child(0);
 
-	add(&lent, getpid(), pid);
+	lend(&lent, getpid(), pid);
 	assert_true(wp_lent_left(&lent, getpid(), NULL));
 	assert_false(wp_lent_left(&lent, getpid(), wp_lent_shares));
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -87,9 +87,9 @@ TEST(forgets_nobody)
 	go = 0;
 	pid = start_child(CLONE_VM);
 	for (unsigned i = 0; i < WP_LENT_MAX; i++)
-		add(&lent, getpid(), pid);
+		lend(&lent, getpid(), pid);
 	assert_false(lent.more);
-	add(&lent, getpid(), pid);
+	lend(&lent, getpid(), pid);
 	assert_true(lent.more);
 	go = 1;
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
