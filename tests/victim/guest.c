@@ -8,15 +8,18 @@
  * with status 7.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <link.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -264,6 +267,17 @@ disable_events(void)
 	(void)prctl(PR_TASK_PERF_EVENTS_DISABLE);
 }
 
+/* Whatever event it can get hold of. */
+static void
+disable_descriptors(void)
+{
+	const struct dirent *entry;
+	DIR *dir = opendir("/proc/self/fd");
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		(void)ioctl(atoi(entry->d_name), PERF_EVENT_IOC_DISABLE, 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -273,7 +287,8 @@ static const struct {
 	{"inherited", tell_inherited}, {"descriptors", tell_descriptors},
 	{"children", tell_children}, {"thread", make_thread},
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
-	{"disable_events", disable_events}, {"fork", fork_and_store},
+	{"disable_events", disable_events},
+	{"disable_descriptors", disable_descriptors}, {"fork", fork_and_store},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
 	{"close_all", close_all}, {"end_first", end_first},

@@ -4,6 +4,7 @@
 #include "helper/inside.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,10 +87,38 @@ inside_start(struct inside *in)
 	in->started = true;
 }
 
+static void
+ignore(void *arg, const struct sideband_mapping *map)
+{
+	(void)arg;
+	(void)map;
+}
+
+/* For how long the watches have been on.  Nothing is explained any more. */
+static void
+measure(struct inside *in)
+{
+	const struct wp_channel_watch *watch;
+	int slot;
+
+	if (in->left || in->measured)
+		return;
+	in->measured = true;
+	(void)sideband_is_quiet(&in->sideband, ignore, NULL);
+	presence_end(&in->presence, &in->uptime);
+	if (in->uptime.worst == 0)
+		return;
+	watch = &in->channel->watch[in->uptime.watch];
+	slot = known_slot(&in->known, &in->session, &watch->what, -1);
+	in->uptime.watch = slot < 0 ? UINT_MAX :
+	    in->session.slots[slot].watch->id - 1;
+}
+
 /* No more hits are wanted: the program goes on without. */
 static void
 end_watch(struct inside *in, const char *reason)
 {
+	measure(in);
 	in->reason = reason;
 	atomic_store(&in->channel->off, 1);
 	copies_disable(&in->copies);
@@ -204,6 +233,7 @@ static int
 take_armed(struct inside *in, const struct wp_request *request)
 {
 	char text[sizeof(request->text)];
+	struct wp_proc_status status;
 	bool kept;
 
 	memcpy(text, request->text, sizeof(text));
@@ -218,6 +248,10 @@ take_armed(struct inside *in, const struct wp_request *request)
 	in->armed = true;
 	vigil_heed(&in->vigil);
 	kept = copies_take(&in->copies, in->channel, in->pidfd);
+	if (kept)
+		presence_begin(&in->presence, &in->copies, &in->sideband,
+		    wp_proc_status(in->program, &status) == 0 &&
+		    status.threads == 1);
 	if (!in->started)
 		inside_start(in);
 	if (in->ours && !in->options->user_only)
@@ -331,6 +365,8 @@ take_rest(struct inside *in)
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(in);
 	tell_unreported(in);
+	if (in->armed)
+		measure(in);
 	in->session.handled = atomic_load(&channel->handled);
 	tell_warning(in);
 	tell_gaps(in);

@@ -11,6 +11,7 @@
  *	sideband.c	what else may write
  *	mapped.c	what the program has mapped
  *	copies.c	copies of the program's events
+ *	presence.c	how long they were on
  *	vigil.c		waiting for its end
  *	look.c		what is seen of it from outside
  *	resolve.c	what SPECs of its environment mean
@@ -27,6 +28,7 @@
 #include "watch/known.h"
 #include "watch/mapped.h"
 #include "watch/order.h"
+#include "watch/presence.h"
 #include "watch/room.h"
 #include "report/session.h"
 #include "watch/sideband.h"
@@ -49,6 +51,10 @@ struct inside {
 	struct order order;
 	struct sideband sideband;
 	struct copies copies;
+	struct presence presence;
+	struct wp_uptime uptime;	/* of a preloaded library's watches, when
+					   they are no more ... */
+	bool measured;			/* ... which was looked at */
 	struct tracing *tracing;	/* when the program wants it */
 	uint64_t began;			/* ns */
 	uint32_t warned;		/* warnings of the program that have

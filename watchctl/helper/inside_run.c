@@ -250,6 +250,7 @@ finish(struct inside *in)
 			    in->options->command[0], status),
 			    STATUS_OWN_FAILURE;
 	}
+	session_uptime(s, &in->uptime);
 	return session_end(s, in->reason == NULL ? "exit" : in->reason, status,
 	    NULL);
 }

@@ -102,7 +102,7 @@ close_event(struct place *place)
 	struct wp_perf_count count;
 
 	if (atomic_load(&place->watch->serial) == place->serial &&
-	    wp_perf_read(place->fd, 0, &count) == 0)
+	    wp_perf_read(place->fd, WP_INSIDE_FORMAT, &count) == 0)
 		place->watch->gone += count.value;
 	wp_fired_close(&place->fired);
 	(void)close(place->fd);
@@ -231,7 +231,7 @@ places_count(const struct places *places, uint32_t serial)
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (places->at[n].fd >= 0 && places->at[n].serial == serial &&
-		    wp_perf_read(places->at[n].fd, 0, &count) == 0)
+		    wp_perf_read(places->at[n].fd, WP_INSIDE_FORMAT, &count) == 0)
 			total += count.value;
 	return total;
 }

@@ -7,6 +7,7 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "os/attr.h"
 #include "os/perf.h"
 
 enum { FDS = sizeof(((struct copy *)0)->fd) / sizeof(int) };
@@ -61,6 +62,7 @@ take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
 	bool complete = true;
 
 	copy->serial = atomic_load(&watch->serial);
+	copy->nslots = watch->what.nslots;
 	for (int i = 0; i < FDS; i++) {
 		int32_t fd = watch->fd[i];
 
@@ -108,9 +110,31 @@ missed(const struct copies *c, unsigned i)
 		return 0;
 	for (int k = 0; k < FDS; k++)
 		if (copy->fd[k] >= 0 &&
-		    wp_perf_read(copy->fd[k], 0, &count) == 0)
+		    wp_perf_read(copy->fd[k], WP_INSIDE_FORMAT, &count) == 0)
 			counted += count.value;
 	return counted > hits ? counted - hits : 0;
+}
+
+/* Each thread has an event for each slot, one after the other; of many threads not
+   all are here, and those of a tracer not at all. */
+bool
+copies_running(const struct copies *c, unsigned watch,
+    uint64_t on[WP_SLOTS_MAX])
+{
+	const struct copy *copy = &c->of[watch];
+	struct wp_perf_count count;
+
+	memset(on, 0, WP_SLOTS_MAX * sizeof(*on));
+	if (copy->serial == 0 || c->channel->watch[watch].exact == 0 ||
+	    copy->fd[0] < 0 || copy->fd[FDS - 1] >= 0 || copy->nslots == 0 ||
+	    copy->nslots > WP_SLOTS_MAX)
+		return false;
+	for (unsigned k = 0; copy->fd[k] >= 0; k++) {
+		if (wp_perf_read(copy->fd[k], WP_INSIDE_FORMAT, &count) < 0)
+			return false;
+		on[k % copy->nslots] += count.running;
+	}
+	return true;
 }
 
 uint64_t

@@ -16,6 +16,7 @@ struct copies {
 	struct wp_channel *channel;
 	struct copy {
 		uint32_t serial;	/* whose; 0: none */
+		unsigned nslots;	/* that it has */
 		int fd[8];		/* -1: none */
 	} of[WP_WATCHES_MAX];
 };
@@ -27,6 +28,11 @@ void copies_close(struct copies *);
 
 /* Stop what is counted by them. */
 void copies_disable(struct copies *);
+
+/* For how long, in ns, each slot of a watch was on since it was opened, in all
+   threads together.  false: that is not known. */
+bool copies_running(const struct copies *, unsigned watch,
+    uint64_t on[WP_SLOTS_MAX]);
 
 /* How many accesses were counted and did not reach the program's handler, of
    watches where that is known. */

@@ -107,6 +107,25 @@ sideband_close(struct sideband *side)
 	side->rings = NULL;
 }
 
+uint64_t
+sideband_ran(const struct sideband *side)
+{
+	struct wp_perf_count count;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < side->events.n; i++)
+		if (wp_perf_read(side->events.event[i].fd, WP_INSIDE_FORMAT,
+		    &count) == 0)
+			sum += count.running;
+	return sum;
+}
+
+unsigned
+sideband_threads(const struct sideband *side)
+{
+	return side->since == 0 || side->lost ? 0 : 1 + side->made;
+}
+
 /* Result: whether it means nothing. */
 static bool
 take_child(struct sideband *side, const struct perf_event_header *header)
@@ -117,6 +136,9 @@ take_child(struct sideband *side, const struct perf_event_header *header)
 		.child = (pid_t)get32(header, FORK_PID),
 	};
 
+	if (loan.child == loan.pid && side->since > 0 && side->since <=
+	    get64(header, wp_attr_time_offset(header)))
+		side->made++;
 	if (loan.child == loan.pid || loan.pid != side->pid)
 		return true;
 	wp_lent_add(&side->lent, &loan);

@@ -26,6 +26,9 @@ struct sideband {
 	struct wp_events events;
 	struct wp_lent lent;
 	bool lost;			/* records */
+	uint64_t since;			/* ns: threads made later are counted,
+					   ...; 0: not yet */
+	unsigned made;			/* ... as far as they have been heard of */
 };
 
 /* What has been mapped, or has another protection. */
@@ -39,6 +42,14 @@ struct sideband_mapping {
    nothing is known of it. */
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
+
+/* For how long, in ns, its threads have run since, on all processors together;
+   0: nothing is known. */
+uint64_t sideband_ran(const struct sideband *);
+
+/* In how many threads it ran, if there was one when since was set, and everything
+   has been looked at; 0: that is not known. */
+unsigned sideband_threads(const struct sideband *);
 
 /* Look: fn is called for each new mapping.  Result: whether nothing happened
    since the last look that others could have written by, nor can they now. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/attr.h"
 #include "os/perf.h"
 #include "handler/watches.h"
 
@@ -55,7 +56,8 @@ wp_watch_count_slots(const struct wp_watch *w, uint64_t count[WP_SLOTS_MAX])
 	memset(count, 0, WP_SLOTS_MAX * sizeof(*count));
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
 		if ((err = wp_armed_check(&w->armed[i])) == 0)
-			err = wp_perf_read(w->armed[i].fd, 0, &one);
+			err = wp_perf_read(w->armed[i].fd,
+			    WP_INSIDE_FORMAT, &one);
 		count[w->armed[i].slot] += err == 0 ?
 		    one.value - w->armed[i].before : 0;
 	}

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "handler/fired.h"
+#include "os/attr.h"
 #include "os/perf.h"
 
 /* A record, in words: its header; the kind of registers; as wp_attr_fires has
@@ -63,7 +64,8 @@ wp_fired_take(struct wp_fired *fired, int fd, struct wp_at now, bool *late)
 	uint64_t n;
 
 	if (fired->ring == NULL || !take_records(fired, now, late) ||
-	    wp_perf_read(fd, 0, &count) < 0 || count.value <= fired->told)
+	    wp_perf_read(fd, WP_INSIDE_FORMAT, &count) < 0 ||
+	    count.value <= fired->told)
 		return 0;
 	n = count.value - fired->told;
 	fired->told = count.value;

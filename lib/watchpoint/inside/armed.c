@@ -146,7 +146,7 @@ take_spare(struct opening *o, unsigned slot)
 	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
 	if ((err = wp_armed_check(armed)) < 0 ||
 	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
-	    (err = wp_perf_read(armed->fd, 0, &count)) < 0 ||
+	    (err = wp_perf_read(armed->fd, WP_INSIDE_FORMAT, &count)) < 0 ||
 	    (err = wp_watch_put(o->watch, armed)) < 0)
 		return err;
 	armed = &o->watch->armed[o->watch->narmed - 1];

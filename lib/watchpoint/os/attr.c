@@ -144,6 +144,7 @@ wp_attr_inside(struct perf_event_attr *attr, const struct wp_slot *slot,
 {
 	watch_slot(attr, slot, kernel);
 	attr->sample_period = period > 0 ? period : 1;
+	attr->read_format = WP_INSIDE_FORMAT;
 	attr->disabled = 1;
 }
 
@@ -171,6 +172,7 @@ wp_attr_side(struct perf_event_attr *attr)
 	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr->sample_id_all = 1;
 	attr->inherit = attr->inherit_thread = 1;
+	attr->read_format = WP_INSIDE_FORMAT;
 	attr->mmap = attr->mmap2 = attr->mmap_data = 1;
 	attr->task = 1;
 }

@@ -57,6 +57,7 @@ void wp_attr_reference(struct perf_event_attr *, const struct wp_options *);
 
 /* What all events have that signal the program they watch: of one slot, on its
    own thread, disabled, without records.  period 0 is 1. */
+#define WP_INSIDE_FORMAT PERF_FORMAT_TOTAL_TIME_RUNNING	/* their read_format */
 void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
     uint64_t period, bool kernel);
 

@@ -367,6 +367,22 @@ what_a_deaf_program_does_is_counted(void **state)
 	}
 }
 
+/* By descriptors, as it may do with events of its own. */
+static void
+a_program_that_disables_all_descriptors(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_told(&o, LIST("-w", "state", "--allow", "guest.c",
+	    "--error-exitcode", "66"), LIST(guest, "disable_descriptors",
+	    "store"));
+	assert_int_equal(o.status, 120);
+	expect_said(&o, "state was not watched for ");
+	assert_true(number_of(account_of(&o), "gap_ns") > 0);
+	outcome_free(&o);
+}
+
 /* As daemons do: the helper has the events, too. */
 static void
 a_program_that_closes_all_descriptors(void **state)
@@ -725,6 +741,7 @@ main(void)
 		CASE(a_report_that_nobody_reads),
 		CASE(strays_and_what_was_not_seen),
 		CASE(what_a_deaf_program_does_is_counted),
+		CASE(a_program_that_disables_all_descriptors),
 		CASE(a_program_that_closes_all_descriptors),
 		CASE(another_program_lives),
 		CASE(a_program_is_itself_from_beginning_to_end),

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "live.h"
+#include "scratch.h"
 #include "watching.h"
 
 enum {
@@ -180,4 +181,99 @@ TEST(a_gap_is_no_green_exit)
 	}
 }
 
-RUN_LIVE_TESTS()
+/* What a report in a file says at its end. */
+static void
+take_report(struct outcome *o)
+{
+	struct outcome report;
+
+	run(&report, (const char *[]){"/bin/cat", scratch_path("report"),
+	    NULL});
+	json_decref(o->lines);
+	o->lines = report.lines;
+	report.lines = NULL;
+	outcome_free(&report);
+	if (first_of(o, "end") == NULL)
+		fail_msg("no report: %s", o->err);
+}
+
+/* A program with a library of ours, that calculates until it is told to end, or
+   until it is watched no more. */
+static void
+watch_inside(struct running *w, const char *seconds)
+{
+	char address[32];
+
+	(void)unlink(scratch_path("report"));
+	start(w, (const char *[]){watchctl(), "--inside", "-w", "wrong",
+	    "--error-exitcode", "66", "-t", seconds, "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("busy"), NULL});
+	hear_address(w, address);
+}
+
+TEST(inside_too_they_are_on_all_the_time)
+{
+	static const char *const seconds[] = {"60", "0.1"};
+
+	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
+		struct running w;
+		struct outcome o;
+		const json_t *end;
+
+		watch_inside(&w, seconds[i]);
+		(void)usleep(200000);
+		say(&w, "end\n");
+		finish(&w, &o);
+		take_report(&o);
+		end = first_of(&o, "end");
+		/* busy makes children, which is a reason of its own */
+		if (number_of(end, "gap_ns") != 0 ||
+		    number_of(end, "watched_ns") <= 0 ||
+		    strstr(o.err, "was not watched for") != NULL)
+			fail_msg("%s: status %d: %s", seconds[i], o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
+TEST(threads_inside_are_counted)
+{
+	struct outcome o;
+
+	(void)unlink(scratch_path("report"));
+	run(&o, (const char *[]){watchctl(), "--inside", "-w", "state",
+	    "--allow", "guest.c", "--error-exitcode", "66", "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("guest"), "store", "thread",
+	    "thread", NULL});
+	take_report(&o);
+	assert_int_equal(o.status, 7);
+	assert_int_equal(number_of(first_of(&o, "end"), "threads"), 3);
+	assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
+	outcome_free(&o);
+}
+
+TEST(a_gap_inside_is_told)
+{
+	struct running w;
+	struct outcome o;
+
+	watch_inside(&w, "60");
+	assert_true(switch_off(w.pid) > 0);
+	(void)usleep(20000);
+	say(&w, "end\n");
+	finish(&w, &o);
+	take_report(&o);
+	assert_int_equal(o.status, NOT_VOUCHED);
+	assert_true(number_of(first_of(&o, "end"), "gap_ns") > 0);
+	if (strstr(o.err, "wrong was not watched for ") == NULL)
+		fail_msg("%s", o.err);
+	outcome_free(&o);
+}
+
+static int
+begin(void **state)
+{
+	return scratch_make(state) < 0 ? -1 : plain_library();
+}
+
+RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
