@@ -50,12 +50,9 @@ ex_confidence_text(enum ex_confidence confidence)
 }
 
 /* One object has a type: for hits with a process. */
-struct ex_object {
-	const char *path, *type;
-	int64_t offset;
-	uint64_t size;
+static struct ex_object made_object = {
+	.path = "counter", .type = "long", .size = 8,
 };
-static struct ex_object made_object = {"counter", "long", 0, 8};
 #define MADE_PROCESS ((struct ex_process *)(uintptr_t)&made_object)
 
 const struct ex_object *
@@ -63,30 +60,6 @@ ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
 {
 	(void)addr;
 	return process == MADE_PROCESS && len > 0 ? &made_object : NULL;
-}
-
-const char *
-ex_object_path(const struct ex_object *object)
-{
-	return object->path;
-}
-
-const char *
-ex_object_type(const struct ex_object *object)
-{
-	return object->type;
-}
-
-int64_t
-ex_object_offset(const struct ex_object *object)
-{
-	return object->offset;
-}
-
-uint64_t
-ex_object_size(const struct ex_object *object)
-{
-	return object->size;
 }
 
 bool

@@ -40,8 +40,7 @@ add_watch(struct cell *c, const struct wp_cell_watch *from)
 
 	memcpy(w, from, sizeof(*w));
 	w->label[WP_LABEL_MAX - 1] = '\0';
-	if (w->access == WP_EXEC)
-		w->len = 1;
+	w->len = wp_region_bytes((enum wp_access)w->access, w->len);
 	if (w->access != '\0' && strchr("wrax", w->access) != NULL &&
 	    w->len > 0 && w->addr + w->len > w->addr)
 		c->nwatches++;

@@ -11,7 +11,7 @@ ex_array_room(void *array, size_t n, size_t more, size_t *cap,
     size_t element_size, size_t max)
 {
 	size_t wanted = *cap < FIRST ? FIRST : *cap * 2;
-	void *at;
+	void *at, *bigger;
 
 	if (more <= *cap - n)
 		return true;
@@ -23,9 +23,9 @@ ex_array_room(void *array, size_t n, size_t more, size_t *cap,
 		wanted = n + more;
 	/* the pointer's own type is the caller's */
 	memcpy(&at, array, sizeof(at));
-	if ((at = reallocarray(at, wanted, element_size)) == NULL)
+	if ((bigger = reallocarray(at, wanted, element_size)) == NULL)
 		return false;
-	memcpy(array, &at, sizeof(at));
+	memcpy(array, &bigger, sizeof(bigger));
 	*cap = wanted;
 	return true;
 }

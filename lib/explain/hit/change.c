@@ -23,8 +23,8 @@ put_text(const struct ex_hit *hit, const struct ex_object *object,
     const struct ex_value *value, char *text, size_t size)
 {
 	const uint64_t at = hit->addr - hit->watch->addr +
-	    (uint64_t)ex_object_offset(object);
-	const uint64_t len = ex_object_size(object);
+	    (uint64_t)object->offset;
+	const uint64_t len = object->size;
 
 	if (at < EX_VALUE_MAX && len <= EX_VALUE_MAX &&
 	    ex_value_known(value, (unsigned)at, (unsigned)len) &&
@@ -54,8 +54,8 @@ ex_hit_change(struct ex_hit *hit)
 	if (hit->process == NULL || (object = ex_object_at(hit->process,
 	    hit->addr, hit->len)) == NULL)
 		return;
-	c->type = ex_object_type(object);
-	c->path = ex_object_path(object);
+	c->type = object->type;
+	c->path = object->path;
 	if (c->has_old)
 		put_text(hit, object, &hit->old, c->old_text,
 		    sizeof(c->old_text));

@@ -19,7 +19,19 @@
 
 #include "module/module.h"
 
-struct ex_object;
+struct ex_object {
+	const char *path;	/* "conn.state" */
+	const char *type;	/* as C (or C++) names it: "long", "enum state",
+				   "struct conn *" */
+	int64_t offset;		/* where it begins, from the addr asked for: 0
+				   or below */
+	uint64_t size;		/* bytes */
+	/* as in struct ex_subobject, for its text */
+	const struct ex_layout *layout;
+	const struct ex_member *field;
+	bool fields;
+	uint64_t within;
+};
 
 /* The object that holds the len bytes at addr of a process: a global or static
    variable, or a part of one.  NULL: none known there, as of stack, heap and
@@ -28,15 +40,6 @@ struct ex_object;
    a look-up. */
 const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
     uint64_t len);
-
-/* Its path, and its type as C (or C++) names it: "long", "enum state",
-   "struct conn *". */
-const char *ex_object_path(const struct ex_object *);
-const char *ex_object_type(const struct ex_object *);
-
-/* Where it begins, relative to the addr asked for (0 or below); its size. */
-int64_t ex_object_offset(const struct ex_object *);
-uint64_t ex_object_size(const struct ex_object *);
 
 /*
  * A value of the object, from its bytes (size of them), into text: a number by

@@ -12,7 +12,8 @@
 
 #include "module/module_private.h"
 #include "module/symbol.h"
-#include "type/object_private.h"
+#include "type/object.h"
+#include "type/subobject.h"
 
 enum {
 	NESTED_MAX = 8,		/* structures in each other */

@@ -184,7 +184,7 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
     struct wp_cause *cause)
 {
 	struct cover cover = {region->addr,
-	    region->addr + (region->access == WP_EXEC ? 1 : region->len)};
+	    region->addr + wp_region_bytes(region->access, region->len)};
 	int got = wp_slot_check(region, cause);
 
 	if (got < 0)

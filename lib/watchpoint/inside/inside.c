@@ -323,7 +323,7 @@ fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 
 	w->region = (struct wp_region){
 		.addr = (uintptr_t)attr->addr,
-		.len = attr->access == WP_EXEC ? 1 : attr->len,
+		.len = wp_region_bytes(attr->access, attr->len),
 		.access = attr->access,
 	};
 	if ((n = plan(&w->region, w->slot, readable)) < 0)

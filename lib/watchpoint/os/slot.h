@@ -34,12 +34,20 @@ struct wp_slot {
 	uint32_t type;		/* bp_type: HW_BREAKPOINT_* */
 };
 
+/* How many bytes of a region are watched: of execution, that at its address. */
+static inline uint64_t
+wp_region_bytes(enum wp_access access, uint64_t len)
+{
+	return access == WP_EXEC ? 1 : len;
+}
+
 /* How many bytes a slot watches, by bp_type and bp_len: of execution, that at
    its address. */
 static inline uint64_t
 wp_slot_bytes(uint32_t type, uint64_t len)
 {
-	return type == HW_BREAKPOINT_X ? 1 : len;
+	return wp_region_bytes(type == HW_BREAKPOINT_X ? WP_EXEC : WP_ACCESS,
+	    len);
 }
 
 /* What the processor offers. */

@@ -329,7 +329,7 @@ text_of_memory(const struct loaded *l, const struct ex_object *o,
     uint64_t addr, char text[256])
 {
 	const uint8_t *bytes = (const uint8_t *)(uintptr_t)(addr +
-	    (uint64_t)ex_object_offset(o));
+	    (uint64_t)o->offset);
 	char *pointed;
 
 	if (!ex_object_text(l->process, o, bytes, text, 256))
@@ -352,22 +352,22 @@ same(const struct loaded *l, const struct row *row)
 		if (o != NULL || row->path != NULL)
 			print_message("%s+%d %d: %s\n", row->symbol,
 			    (int)row->off, (int)row->len,
-			    o != NULL ? ex_object_path(o) : "nothing");
+			    o != NULL ? o->path : "nothing");
 		return o == NULL && row->path == NULL;
 	}
 	text_of_memory(l, o, addr, text);
-	as_it_is = strcmp(ex_object_path(o), row->path) == 0 &&
-	    is_one_of(ex_object_type(o), row->type) &&
-	    ex_object_offset(o) == row->at &&
-	    (row->size == 0 || ex_object_size(o) == row->size) &&
+	as_it_is = strcmp(o->path, row->path) == 0 &&
+	    is_one_of(o->type, row->type) &&
+	    o->offset == row->at &&
+	    (row->size == 0 || o->size == row->size) &&
 	    (row->text != NULL && strcmp(row->text, ANY) == 0 ?
 	    text[0] != '\0' :
 	    strcmp(text, row->text != NULL ? row->text : "") == 0);
 	if (!as_it_is)
 		print_message("%s+%d %d: %s (%s) at %d of %d: %s\n",
 		    row->symbol, (int)row->off, (int)row->len,
-		    ex_object_path(o), ex_object_type(o),
-		    (int)ex_object_offset(o), (int)ex_object_size(o), text);
+		    o->path, o->type,
+		    (int)o->offset, (int)o->size, text);
 	return as_it_is;
 }
 
@@ -528,7 +528,7 @@ TEST(long_names_take_little_room)
 	before = mallinfo2().uordblks;
 	o = ex_object_at(l.process, address_of(&l, "deep"), 8);
 	assert_non_null(o);
-	assert_non_null(strstr(ex_object_type(o), "..."));
+	assert_non_null(strstr(o->type, "..."));
 	assert_true(mallinfo2().uordblks - before < 1 << 20);
 	unload(&l);
 }
@@ -744,7 +744,7 @@ TEST(leaves_out_thread_local)
 		const struct ex_object *o = ex_object_at(l.process, addr, 8);
 
 		assert_true(o == NULL ||
-		    strcmp(ex_object_path(o), "shared") == 0);
+		    strcmp(o->path, "shared") == 0);
 	}
 	unload(&l);
 }
@@ -796,13 +796,13 @@ TEST(follows_copies)
 	(void)recorded(space, scratch_path("libcopied.so"), LIBRARY);
 	o = ex_object_at(l.process, copy + 4, 2);
 	assert_non_null(o);
-	assert_string_equal(ex_object_path(o), "lib_config.how");
-	assert_string_equal(ex_object_type(o), "int");
-	assert_int_equal(ex_object_offset(o), 0);
-	assert_int_equal(ex_object_size(o), 4);
+	assert_string_equal(o->path, "lib_config.how");
+	assert_string_equal(o->type, "int");
+	assert_int_equal(o->offset, 0);
+	assert_int_equal(o->size, 4);
 	o = ex_object_at(l.process, copy, 4);
 	assert_non_null(o);
-	assert_string_equal(ex_object_path(o), "lib_config.on");
+	assert_string_equal(o->path, "lib_config.on");
 	ex_space_free(space);
 }
 
@@ -827,10 +827,10 @@ ask_everything(const char *name, const uint64_t *vaddr, size_t n)
 			if (o == NULL)
 				continue;
 			known++;
-			assert_true(ex_object_offset(o) <= 0);
-			assert_non_null(ex_object_path(o));
-			assert_non_null(ex_object_type(o));
-			if (ex_object_size(o) <= sizeof(bytes))
+			assert_true(o->offset <= 0);
+			assert_non_null(o->path);
+			assert_non_null(o->type);
+			if (o->size <= sizeof(bytes))
 				(void)ex_object_text(process, o, bytes, text,
 				    sizeof(text));
 		}
@@ -934,21 +934,21 @@ TEST(survives_lies)
 	load(&l);
 	/* struct self { struct self me; } */
 	o = object_of(&l, "self", 8);
-	while (strlen(path) + 3 <= strlen(ex_object_path(o)))
+	while (strlen(path) + 3 <= strlen(o->path))
 		(void)strcat(path, ".me");
-	assert_string_equal(ex_object_path(o), path);
+	assert_string_equal(o->path, path);
 	assert_false(ex_object_text(l.process, o, (const uint8_t *)"12345678",
 	    text, sizeof(text)));
 	for (size_t i = 0; i < 3; i++) {
 		o = object_of(&l, unknown[i], 8);
-		assert_string_equal(ex_object_path(o), unknown[i]);
-		assert_int_equal(ex_object_size(o), 8);
+		assert_string_equal(o->path, unknown[i]);
+		assert_int_equal(o->size, 8);
 		assert_false(ex_object_text(l.process, o,
 		    (const uint8_t *)"12345678", text, sizeof(text)));
 	}
 	/* members that begin or end outside, bit-fields of 100 bits */
 	o = object_of(&l, "beyond", 8);
-	assert_string_equal(ex_object_path(o), "beyond");
+	assert_string_equal(o->path, "beyond");
 	assert_false(ex_object_text(l.process, o, (const uint8_t *)"12345678",
 	    text, sizeof(text)));
 	unload(&l);
