@@ -25,6 +25,7 @@ struct cell {
 	uint64_t counted, silent;	/* and accesses */
 	uint8_t byte[WP_SETTLED_MAX];	/* as they were before that */
 	bool exact;		/* the instruction and what it touched is known */
+	bool whole;		/* of all watches, and it is not repeated */
 	unsigned nwatches;	/* whose hit it may be: the first's for certain */
 	struct wp_cell_watch watch[TOUCHED_MAX];	/* and their slots */
 	char comm[16];
@@ -171,8 +172,7 @@ has_watch(const struct cell *c, const struct wp_cell_watch *w)
 static void
 add_unnamed(struct cell *c, const struct inside *in)
 {
-	if (!in->ours || (c->flags & (WP_CELL_ALONE | WP_CELL_LATE)) != 0 ||
-	    c->kernel)
+	if (!in->ours || (c->flags & WP_CELL_LATE) != 0 || c->kernel)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_channel_watch *open = &in->channel->watch[i];
@@ -215,6 +215,8 @@ find_touched(struct cell *c, struct inside *in)
 		    (i >= named && !(c->exact && exact))) {
 			continue;
 		}
+		c->whole = (i == 0 || c->whole) && exact &&
+		    !insn.effect.repeated;
 		w->slots = find_slots(w, &insn, exact);
 		c->watch[n++] = *w;
 	}
@@ -231,6 +233,28 @@ times_of(const struct cell *c, const struct wp_cell_watch *w)
 	if (w->nslots == 1)
 		return w == &c->watch[0] || c->exact;
 	return (unsigned)__builtin_popcount(w->slots);
+}
+
+/* Whether there is but one debug register that a step can have touched. */
+static bool
+is_only(const struct inside *in, const struct cell *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		n += atomic_load(&in->channel->watch[i].serial) != 0;
+	return n == 1 && c->nwatches == 1 && c->watch[0].nslots == 1;
+}
+
+static void
+take_tally(struct inside *in, const struct cell *c)
+{
+	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 ||
+	    (!c->whole && !is_only(in, c)))
+		in->tally.unknown = true;
+	for (unsigned i = 0; i < c->nwatches; i++)
+		tally_add(&in->tally, &c->watch[i], c->watch[i].nslots == 1 ?
+		    1 : (unsigned)__builtin_popcount(c->watch[i].slots));
 }
 
 static enum ordered
@@ -417,6 +441,7 @@ cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
 
 	look_aside(in);
 	if (!copy(&c, in, shared)) {
+		in->tally.unknown = true;
 		if ((shared->flags & WP_CELL_REPLY) != 0)
 			shared->reply[0] = '\0';
 		return;
@@ -426,6 +451,7 @@ cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
 	mapped_check(&in->mapped, &c.record.sample);
 	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(in, &c);
 	find_touched(&c, in);
+	take_tally(in, &c);
 	if ((c.flags & WP_CELL_REPLY) != 0)
 		report_with_reply(in, &c, shared->reply);
 	else

@@ -353,6 +353,30 @@ nap(const struct inside *in)
 	    left < 0 ? TICK : (int)left + 1;
 }
 
+/* How many accesses the program was not told of: as it says itself, or if it has
+   not come to that, as is seen from here; but as instructions say, where all of
+   them are known. */
+static uint64_t
+count_missed(const struct inside *in)
+{
+	const struct wp_channel *channel = in->channel;
+	uint64_t sum = atomic_load(&channel->undelivered);
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &channel->watch[i];
+		const uint64_t told = atomic_load(&w->hits) - w->before;
+		uint64_t counted, missed;
+
+		if (!copies_counted(&in->copies, i, &counted))
+			continue;
+		if (tally_missed(&in->tally, channel, i, counted, &missed))
+			sum += missed - atomic_load(&w->undelivered);
+		else if (atomic_load(&channel->goodbye) == 0)
+			sum += counted > told ? counted - told : 0;
+	}
+	return sum;
+}
+
 /* What the program left behind, and what did not reach it. */
 static void
 take_rest(struct inside *in)
@@ -374,9 +398,7 @@ take_rest(struct inside *in)
 	if (in->suspicion[0] != '\0' && !in->suspected && in->started &&
 	    atomic_load(&channel->goodbye) == 0)
 		tell_suspicion(in);
-	missed = atomic_load(&channel->undelivered) +
-	    (atomic_load(&channel->goodbye) != 0 ? 0 :
-	    copies_missed(&in->copies));
+	missed = count_missed(in);
 	if (missed == 0 || !in->started || in->reason != NULL)
 		return;
 	session_lost(&in->session, missed);

@@ -8,6 +8,7 @@
  *	cell.c		one hit: from its cell to the report
  *	known.c		the watches that the report knows of
  *	order.c		which hits follow each other
+ *	tally.c		how many accesses they are
  *	sideband.c	what else may write
  *	mapped.c	what the program has mapped
  *	copies.c	copies of the program's events
@@ -32,6 +33,7 @@
 #include "watch/room.h"
 #include "report/session.h"
 #include "watch/sideband.h"
+#include "helper/tally.h"
 #include "helper/tracing.h"
 #include "watch/vigil.h"
 
@@ -49,6 +51,7 @@ struct inside {
 	struct mapped mapped;
 	struct known known;
 	struct order order;
+	struct tally tally;
 	struct sideband sideband;
 	struct copies copies;
 	struct presence presence;

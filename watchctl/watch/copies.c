@@ -96,23 +96,25 @@ copies_disable(struct copies *c)
 }
 
 /* Of many threads not all events are here. */
-static uint64_t
-missed(const struct copies *c, unsigned i)
+bool
+copies_counted(const struct copies *c, unsigned i, uint64_t *counted)
 {
-	const struct wp_channel_watch *watch = &c->channel->watch[i];
 	const struct copy *copy = &c->of[i];
-	uint64_t hits = atomic_load(&watch->hits);
-	uint64_t counted = atomic_load(&watch->counted);	/* by a tracer */
+	const struct wp_channel_watch *watch;
 	struct wp_perf_count count;
 
+	if (copy->serial == 0)
+		return false;
+	watch = &c->channel->watch[i];
 	if (watch->exact == 0 || copy->fd[FDS - 1] >= 0 ||
 	    atomic_load(&watch->serial) != copy->serial)
-		return 0;
+		return false;
+	*counted = atomic_load(&watch->counted) - watch->before;
 	for (int k = 0; k < FDS; k++)
 		if (copy->fd[k] >= 0 &&
 		    wp_perf_read(copy->fd[k], WP_INSIDE_FORMAT, &count) == 0)
-			counted += count.value;
-	return counted > hits ? counted - hits : 0;
+			*counted += count.value;
+	return true;
 }
 
 /* Each thread has an event for each slot, one after the other; of many threads not
@@ -135,15 +137,4 @@ copies_running(const struct copies *c, unsigned watch,
 		on[k % copy->nslots] += count.running;
 	}
 	return true;
-}
-
-uint64_t
-copies_missed(const struct copies *c)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (c->of[i].serial != 0)
-			sum += missed(c, i);
-	return sum;
 }

@@ -34,8 +34,7 @@ void copies_disable(struct copies *);
 bool copies_running(const struct copies *, unsigned watch,
     uint64_t on[WP_SLOTS_MAX]);
 
-/* How many accesses were counted and did not reach the program's handler, of
-   watches where that is known. */
-uint64_t copies_missed(const struct copies *);
+/* How many accesses to watch i were counted.  False: that cannot be said. */
+bool copies_counted(const struct copies *, unsigned i, uint64_t *counted);
 
 #endif

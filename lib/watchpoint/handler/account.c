@@ -25,7 +25,7 @@
  *  - when two threads claim one access at the same time: one of them gets it;
  *  - when accesses had been lost before: they are claimed.
  * Where it can, the helper decides by the instruction's operands what was a
- * hit, and also how many accesses there were (watch/tally.c).
+ * hit, and also how many accesses there were (helper/tally.c).
  *
  * Nothing that was reported may be left over, however, because it would be
  * counted as lost.  So a thread does not leave while a watch is ahead, unless
@@ -215,7 +215,12 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 void
 wp_account_silent(struct wp_watch *w)
 {
+	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+
 	(void)atomic_fetch_add(&w->silent, 1);
+	if (channel != NULL)
+		(void)atomic_fetch_add(&channel->watch[w -
+		    wp_inside.watch].silent, 1);
 }
 
 /* Whether an access that fires one register fires another one of w for sure. */

@@ -41,7 +41,7 @@
 #include "os/slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 5,
+	WP_CHANNEL_VERSION = 6,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -173,6 +173,10 @@ struct wp_channel_watch {
 				   no period, no thread covered twice */
 	_Atomic uint64_t hits;		/* what its events have counted and the
 				   handler accounted for */
+	uint64_t before;		/* of these, for other watches */
+	_Atomic uint64_t undelivered;	/* of its accesses: its part of the
+				   channel's */
+	_Atomic uint64_t silent;	/* steps of no cell */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
 	struct wp_settled settled;	/* not copied from the table */

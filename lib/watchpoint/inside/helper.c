@@ -438,7 +438,8 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->signal = (uint32_t)w->delivery->signal();
 	told->kernel = w->kernel && !w->delivery->by_tracer;
 	told->exact = is_exact(w);
-	atomic_store(&told->hits, wp_seen(w) + counted_before(w));
+	told->before = counted_before(w);
+	atomic_store(&told->hits, wp_seen(w) + told->before);
 	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
 		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
 }
@@ -455,6 +456,10 @@ wp_helper_tell(struct wp_watch *w)
 		return;
 	told = &channel->watch[w - wp_inside.watch];
 	before = atomic_exchange(&told->serial, 0);
+	if (serial != before) {
+		atomic_store(&told->undelivered, 0);
+		atomic_store(&told->silent, atomic_load(&w->silent));
+	}
 	if (serial != 0) {
 		describe(told, w);
 		atomic_store(&told->serial, serial);
@@ -542,6 +547,8 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 		return;
 	if (channel != NULL) {
 		(void)atomic_fetch_add(&channel->undelivered, missed);
+		(void)atomic_fetch_add(&channel->watch[w -
+		    wp_inside.watch].undelivered, missed);
 		return;
 	}
 	(void)wp_cause_set(&cause, WP_CAUSE_MISSED, (unsigned long long)missed,

@@ -383,6 +383,29 @@ a_program_that_disables_all_descriptors(void **state)
 	outcome_free(&o);
 }
 
+/* Nor is an access that was not told of taken for one that another watch's hits
+   made: their instructions tell what they touched. */
+static void
+nothing_makes_up_for_what_was_not_told(void **state)
+{
+	static const char *const with[] = {"alone", "together"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(with); i++) {
+		struct outcome o;
+
+		(void)setenv("WATCHPOINT_DELIVERY", "sigtrap", 1);
+		run_inside(&o, LIST("-w", "words:8", "-w", "words+520:8",
+		    "--allow", "taken.c", "--error-exitcode", "66"),
+		    LIST(victim("taken"), with[i]));
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		expect_said(&o, "6 hits, 5 reported, 1 lost");
+		expect_said(&o, "1 hit was lost");
+		assert_int_equal(o.status, 120);
+		outcome_free(&o);
+	}
+}
+
 /* As daemons do: the helper has the events, too. */
 static void
 a_program_that_closes_all_descriptors(void **state)
@@ -742,6 +765,7 @@ main(void)
 		CASE(strays_and_what_was_not_seen),
 		CASE(what_a_deaf_program_does_is_counted),
 		CASE(a_program_that_disables_all_descriptors),
+		CASE(nothing_makes_up_for_what_was_not_told),
 		CASE(a_program_that_closes_all_descriptors),
 		CASE(another_program_lives),
 		CASE(a_program_is_itself_from_beginning_to_end),

@@ -1,0 +1,74 @@
+/* tally: what was not told, by made counts. */
+#include "test.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "helper/tally.h"
+
+static struct wp_channel channel;
+
+static struct wp_channel_watch *
+begin(struct tally *t)
+{
+	struct wp_channel_watch *w = &channel.watch[3];
+	const struct wp_cell_watch first = {.index = 3, .serial = 9},
+	    other = {.index = 4, .serial = 10}, before = {.index = 3,
+	    .serial = 8};
+
+	memset(&channel, 0, sizeof(channel));
+	memset(t, 0, sizeof(*t));
+	w->signal = SIGTRAP;
+	atomic_store(&w->serial, 9);
+	tally_add(t, &before, 7);
+	tally_add(t, &first, 1);
+	tally_add(t, &other, 3);
+	tally_add(t, &first, 2);
+	return w;
+}
+
+TEST(what_no_hit_is_was_missed)
+{
+	struct tally t;
+	uint64_t missed;
+
+	(void)begin(&t);
+	assert_true(tally_missed(&t, &channel, 3, 3, &missed));
+	assert_int_equal(missed, 0);
+	assert_true(tally_missed(&t, &channel, 3, 5, &missed));
+	assert_int_equal(missed, 2);
+	/* a hit that came after the count */
+	assert_true(tally_missed(&t, &channel, 3, 2, &missed));
+	assert_int_equal(missed, 0);
+}
+
+TEST(of_a_watch_that_was_never_hit_all_were)
+{
+	struct tally t;
+	uint64_t missed;
+
+	atomic_store(&begin(&t)->serial, 11);
+	assert_true(tally_missed(&t, &channel, 3, 4, &missed));
+	assert_int_equal(missed, 4);
+}
+
+TEST(nothing_is_known_where_a_step_is_not)
+{
+	struct tally t;
+	uint64_t missed;
+
+	(void)begin(&t);
+	t.unknown = true;
+	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
+	begin(&t)->signal = SIGURG;
+	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
+	begin(&t)->stray = 1;
+	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
+	atomic_store(&begin(&t)->silent, 1);
+	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
+	(void)begin(&t);
+	atomic_store(&channel.handled, 1);
+	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
+}
+
+RUN_TESTS()

@@ -1,0 +1,34 @@
+/* tally: how many accesses hits are. */
+#include "helper/tally.h"
+
+#include <signal.h>
+
+void
+tally_add(struct tally *t, const struct wp_cell_watch *w, unsigned times)
+{
+	const unsigned i = w->index % WP_WATCHES_MAX;
+
+	if (t->of[i].serial != w->serial) {
+		t->of[i].serial = w->serial;
+		t->of[i].told = 0;
+	}
+	t->of[i].told += times;
+}
+
+/* What was dropped, or handled without a cell, was not explained.  Other signals
+   than SIGTRAP tell of each access by themselves. */
+bool
+tally_missed(const struct tally *t, const struct wp_channel *channel,
+    unsigned i, uint64_t counted, uint64_t *missed)
+{
+	const struct wp_channel_watch *w = &channel->watch[i];
+	const uint64_t told = t->of[i].serial == atomic_load(&w->serial) ?
+	    t->of[i].told : 0;
+
+	if (t->unknown || w->signal != SIGTRAP || w->stray != 0 ||
+	    atomic_load(&w->silent) != 0 ||
+	    atomic_load(&channel->handled) != 0)
+		return false;
+	*missed = counted > told ? counted - told : 0;
+	return true;
+}
