@@ -233,7 +233,7 @@ is_caught(struct arming *arming, pid_t tid, int sig)
 	if ((arming->caught >> (sig - 1) & 1) != 0)
 		return true;
 	(void)snprintf(text, sizeof(text), "hits are not delivered: the program "
-	    "has taken away the handler of signal %s%s, which they come by",
+	    "has replaced the handler of signal %s%s, by which they come",
 	    sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ? "SIGRTMAX-1" :
 	    sigabbrev_np(sig));
 	warn(arming, text);

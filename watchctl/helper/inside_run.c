@@ -284,7 +284,7 @@ run_on_channel(struct inside *in, const char *library)
 	if (fd < 0)
 		return complain("memory to share: %s%s", strerror(-fd),
 		    fd == -EFBIG ? "; raise the limit of file sizes (ulimit "
-		    "-f), which it is under" : ""), status;
+		    "-f), which applies to it" : ""), status;
 	if ((err = wp_channel_map(fd, &channel)) < 0) {
 		(void)complain("memory to share: %s", strerror(-err));
 	} else {

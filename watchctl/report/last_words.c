@@ -100,7 +100,7 @@ speak(const char *why)
 	words.on = false;
 	put(&text, "watchctl: ");
 	put(&text, why);
-	put(&text, ": what came after that is not known; begin it again\n");
+	put(&text, ": what came after that is not known; start it again\n");
 	(void)!write(STDERR_FILENO, text.bytes, text.len);
 	_exit(STATUS_OWN_FAILURE);
 }
@@ -116,7 +116,7 @@ static void
 at_exit(void)
 {
 	if (words.on && words.pid == getpid())
-		speak("ended by a library that it is built on, for want of "
+		speak("ended by a library that it uses, which ran out of "
 		    "memory");
 }
 
@@ -128,7 +128,7 @@ on_signal(int sig)
 		return;
 	speak(sig == SIGBUS ? "an executable, debug information or recording "
 	    "was cut short while it was read, and the watch has ended" :
-	    "failed for want of memory, or over a damaged file");
+	    "ran out of memory, or met a damaged file");
 }
 
 void

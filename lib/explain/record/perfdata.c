@@ -198,7 +198,7 @@ add_event(struct ex_perfdata *d, const struct perf_event_attr *attr,
 			    "known here: it is from a newer system");
 		if (result == -EINVAL)
 			return fail(d, -EBADMSG, "the records of its events "
-			    "cannot be told apart");
+			    "cannot be distinguished");
 		return no_memory(d);
 	}
 	d->events[d->nevents++] = (struct ex_perf_event){

@@ -33,8 +33,8 @@ wp_launch_explain(int err, const char *name, struct wp_cause *cause)
 		    "no permission, or not a program");
 	case EPERM:
 		return wp_cause_set(cause, WP_CAUSE_EXEC, name,
-		    "ptrace is not permitted here, which holding it before its "
-		    "first instruction takes");
+		    "ptrace is not permitted here, and holding it before its "
+		    "first instruction needs that");
 	default:
 		return wp_cause_errno(cause, name, -err);
 	}

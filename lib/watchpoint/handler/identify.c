@@ -158,8 +158,8 @@ tell_raw(struct wp_run *run)
 	if (n == 1)
 		wp_run_tell(run, wp_watch_enter(last, 0, 0), 0, 0);
 	else if (n > 1)
-		wp_say("watchpoint: a hit, and the tracer that knows of which "
-		    "watch has ended\n");
+		wp_say("watchpoint: a hit of an unknown watch: the tracer that "
+		    "knew it has ended\n");
 }
 
 static bool

@@ -173,7 +173,7 @@ cannot_step(const struct wp_run *run)
 		if (w == NULL)
 			continue;
 		(void)w->delivery->disable(w);
-		wp_say_warning(w, " is disabled: to go on behind a hit takes "
+		wp_say_warning(w, " is disabled: going on after a hit needs "
 		    "a free execution breakpoint and a descriptor");
 		wp_watch_leave(w);
 	}

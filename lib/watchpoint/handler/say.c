@@ -398,7 +398,7 @@ wp_say_hit(const struct wp_watch *w, const struct wp_hit *hit, bool print)
 
 	if (scratch == MAP_FAILED) {
 		if (print)
-			wp_say("watchpoint: a hit, and no memory to tell more\n");
+			wp_say("watchpoint: a hit, and no memory to report it\n");
 		if (hit->stray)
 			wp_stray_note("");
 		return;

@@ -386,8 +386,8 @@ tell_inexact(const struct wp_watch *w)
 		return;
 	told = true;
 	wp_say(w->delivery->by_descriptor ?
-	    "threads to come are not watched: that takes a helper which may "
-	    "trace this program" :
+	    "threads created later are not watched: that needs a helper which "
+	    "may trace this program" :
 	    "a thread may be missed, or counted twice: threads come and go, and "
 	    "there is no helper to hold them still");
 }
@@ -606,7 +606,7 @@ switched(int err)
 {
 	return err == 0 ? 0 : failed_plainly(-err, err == -EBADF ?
 	    "the program has closed its descriptors, as closefrom(3) does: "
-	    "it watches no more" : err == -EPIPE ?
+	    "it no longer watches" : err == -EPIPE ?
 	    "the helper, which armed its threads, has ended" :
 	    "its events cannot be changed");
 }

@@ -391,8 +391,8 @@ wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
 	if (is_local(scope, frame))
 		return wp_scope_permit(scope, addr, len);
 	lock(&before);
-	tell(text, &place, "WP_PERMIT", "is not in force: ", "it is a part of "
-	    "a coroutine, or of another object, and others would have it, too; "
+	tell(text, &place, "WP_PERMIT", "is not in force: ", "it is part of a "
+	    "coroutine or of another object, and other code would have it too; "
 	    "use wp::permitted");
 	unlock(&before);
 	scope->state = LEFT;

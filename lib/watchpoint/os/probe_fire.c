@@ -271,7 +271,7 @@ fire_cpus(struct wp_probe_result *out)
 		if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
 			open_failed(out, fd);
 		else
-			misfired(out, "no thread could be made to try",
+			misfired(out, "no thread could be created to try it",
 			    "raise the limits of processes and memory (ulimit "
 			    "-u and -v)");
 		if (fd >= 0)
@@ -539,9 +539,9 @@ judge_signal(struct wp_probe_result *out, bool right, bool prompt,
 	else if (caught.hits == 0)
 		misfired(out, "the store raised no signal", never_fires);
 	else if (!right || caught.hits != 1 || caught.tid != gettid())
-		misfired(out, "the signal came, not as it has to be: once, in "
+		misfired(out, "the signal did not come as it should: once, in "
 		    "the thread, naming its watch", "watches inside a program "
-		    "cannot tell what was hit here");
+		    "cannot know what was hit here");
 	else
 		worked(out, "%s %s, naming its watch", what, !prompt ?
 		    "some time after the store" : caught.value == STORED ?
@@ -711,11 +711,11 @@ judge_child(struct wp_probe_result *out, int err, const char *step)
 		    never_fires);
 	else if (caught.hits != 1 || caught.code != CODE_TRAP_HWBKPT ||
 	    caught.value != STORED)
-		misfired(out, "the trap came, not as it has to be: once, after "
+		misfired(out, "the trap did not come as it should: once, after "
 		    "the store", "debug registers cannot be trusted here");
 	else
 		worked(out, "a register set in a child trapped after ptrace "
-		    "had let it go");
+		    "had released it");
 }
 
 static void

@@ -79,8 +79,8 @@ warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
 	else
 		(void)snprintf(text, sizeof(text), "process %d handles SIGURG, "
 		    "SIGWINCH and SIGCHLD, which would stop it: its handler of "
-		    "one is called after each hit, for a signal of its own may "
-		    "have been joined with that of the hit",
+		    "one is called after each hit, because a signal of its own "
+		    "may have been merged with that of the hit",
 		    thread->process->pid);
 	stops->calls->warn(stops->arg, text);
 }
