@@ -1,5 +1,5 @@
 /*
- * watch: one line more, and each write to a variable is told:
+ * watch: add one line, and each write to a variable is reported:
  *
  *	#1   write  balance (4 bytes at 0x56073e15d2d0)  -> 70
  *	     watch[7872/7872] cpu 0  +0.000363s

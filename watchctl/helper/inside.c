@@ -353,7 +353,7 @@ nap(const struct inside *in)
 	    left < 0 ? TICK : (int)left + 1;
 }
 
-/* How many accesses the program was not told of: as it says itself, or if it has
+/* How many accesses did not reach the program: as it says itself, or if it has
    not come to that, as is seen from here; but as instructions say, where all of
    them are known. */
 static uint64_t

@@ -102,7 +102,7 @@ struct serving {
 	sigset_t signals;		/* that wake it */
 	bool leave;			/* the helper wants it to end */
 	bool spent;			/* threads were held that only the end
-					   of this process lets go */
+					   of this process releases */
 };
 
 /* Sleep until there is something; ms < 0: for as long as it takes.  Whether

@@ -38,7 +38,7 @@ enum {
 enum { GUARDIAN_NO_MEMORY = 1, GUARDIAN_KILLED };
 
 struct guardian {
-	pid_t pid;		/* the process that stands by; 0: was waited
+	pid_t pid;		/* the standby process; 0: was waited
 				   for, ... */
 	int status;		/* ... with this result, as of waitpid(2) */
 	int fd;			/* the guardian's socket */
@@ -162,8 +162,8 @@ end(void *arg, struct wp_traced *thread)
 
 /* What a watch holds while a thread is stopped behind its access.  With one
    thread no other can have written since; but the kernel may have before,
-   unseen, so what the access found is not known.  With others who stand as
-   well, behind accesses of theirs perhaps, nothing is. */
+   unseen, so what the access found is not known.  With others that are
+   stopped too, perhaps behind accesses of their own, nothing is. */
 static bool
 look(struct watch *w, pid_t tid, size_t i, struct wp_stop_value *value)
 {

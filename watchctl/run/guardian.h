@@ -11,8 +11,8 @@
  *
  *	thread -- trap --> guardian -- record --> we: explain, report
  *
- * If it is killed all the same, its parent, which stands by for that, clears
- * the registers.  A thread that hits in the moment before that dies.
+ * If it is killed all the same, its parent, which waits for that, clears the
+ * registers.  A thread that hits in the moment before that dies.
  *
  * There are these two for each process that is watched.
  *

@@ -28,7 +28,7 @@ struct sideband {
 	bool lost;			/* records */
 	uint64_t since;			/* ns: threads made later are counted,
 					   ...; 0: not yet */
-	unsigned made;			/* ... as far as they have been heard of */
+	unsigned made;			/* ... as far as they are known */
 };
 
 /* What has been mapped, or has another protection. */

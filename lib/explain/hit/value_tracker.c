@@ -365,8 +365,8 @@ disorder(struct ex_tracked *w, uint64_t time)
 	w->later = 0;
 }
 
-/* Somebody hits the watch.  Result: whether it is known that he did after all
-   that were there before. */
+/* Somebody hits the watch.  Result: whether it is known to have done so after
+   all that were there before. */
 static bool
 follow(const struct ex_value_tracker *s, struct ex_tracked *w, uint64_t time,
     pid_t tid, uint32_t cpu)
@@ -656,8 +656,8 @@ ex_tracker_settled(const struct ex_value_tracker *s,
 	    now);
 }
 
-/* A store, or a jump through what is there?  Who jumped found the address of
-   where he went, and left it there. */
+/* A store, or a jump through what is there?  A jump found the address of its
+   target there, and left it there. */
 static void
 settle_jump(struct ex_tentative *tentative)
 {

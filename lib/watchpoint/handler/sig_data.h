@@ -20,16 +20,16 @@
 #define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
 
 /*
- * sig_data of our events, and of the SIGTRAPs that the helper passes on: who it
- * is for, and of which use.
+ * sig_data of our events, and of the SIGTRAPs that the helper passes on: the
+ * watch that it is for, and which use of the watch's entry.
  *
  *	63      48 47           24 23       16 15           0
  *	[ "WP"    | serial, low   | slot      | index        ]
  *
- * From ptrace(2), when one instruction hit several slots of a watch, slot is 0x80
- * and a bit for each of them, 1 << slot.  When it hit several watches, slot is
- * 0xff and index and serial hold four bytes: 1 + index of each, or 0; watch
- * indexes of that delivery are below 255.
+ * From ptrace(2), when one instruction hit several slots of a watch, slot is
+ * 0x80 and a bit for each of them, 1 << slot.  When it hit several watches,
+ * slot is 0xff and index and serial hold four bytes: 1 + index of each, or 0;
+ * watch indexes of that delivery are below 255.
  */
 #define WP_SIG_MAGIC	0x5750u
 #define WP_SIG_SLOTS	0x80u

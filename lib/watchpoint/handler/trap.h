@@ -61,7 +61,7 @@ enum wp_steps {
 };
 
 /* A signal reported an access to this watch (users is raised), or that many.
-   And the helper will not hear of it.  Result: as of the next. */
+   And the helper does not learn of it.  Result: as of the next. */
 uint32_t wp_account(struct wp_watch *, enum wp_steps);
 void wp_account_times(struct wp_watch *, uint64_t times);
 

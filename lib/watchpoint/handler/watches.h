@@ -60,8 +60,8 @@ struct wp_watch {
 					   see account.c */
 	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
 					   signal was last accounted for */
-	_Atomic uint64_t silent;	/* of these, dropped: the helper does not
-					   hear of them */
+	_Atomic uint64_t silent;	/* of these, dropped: the helper does
+					   not learn of them */
 	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
 	_Atomic bool settling;		/* a thread is at it */
 	_Atomic bool on;		/* enabled */

@@ -87,7 +87,7 @@ is_private(const char *variable)
 }
 
 /* Whether the program has privileges that its caller lacks, as set-user-ID
-   programs do.  What he set up is then no reason to do anything. */
+   programs do.  What the caller set up is then ignored. */
 static bool
 is_privileged(void)
 {

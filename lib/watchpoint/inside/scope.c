@@ -453,7 +453,7 @@ freeze_leave(struct wp_scope *scope)
 		if (atomic_load(&h->watch->deaf))
 			miss(1, &h->place, "was not watched to the end by a "
 			    "thread, whose event could not be armed again", "");
-		held_close(h);	/* which the helper hears of, if it armed it */
+		held_close(h);	/* which the helper learns, if it armed it */
 		if (wp_helper_gaps() != h->gaps)
 			miss(1, &h->place, "was not watched for a while: the "
 			    "process that traces this one was killed", "");

@@ -12,7 +12,7 @@
 
 enum { WP_LENT_MAX = 32 };
 
-/* All zero: nobody has any. */
+/* All zero: no process has any. */
 struct wp_lent {
 	struct wp_loan {
 		pid_t pid, tid;		/* its maker */

@@ -371,7 +371,7 @@ wp_stops_end(struct wp_stops *stops)
 			nap();
 }
 
-/* The first to go takes the signal, and stops the others, who get to know of it
+/* The first to go takes the signal, and stops the others, which learn of it
    before they go on. */
 void
 wp_stops_leave(struct wp_stops *stops, pid_t pid)

@@ -113,7 +113,8 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 	return !has(status.blocked, before);
 }
 
-/* Whoever has a signal that his process handles, or none, takes another. */
+/* A thread whose signal its process handles, or that has none, takes
+   another. */
 static void
 check_all(struct wp_stops *stops, struct wp_stop_process *process)
 {

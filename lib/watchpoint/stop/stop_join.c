@@ -145,8 +145,9 @@ struct touched {
 	struct wp_stop_record *last;	/* that; NULL: nothing */
 	uint64_t samples;
 	bool one;			/* they are one access ... */
-	bool here;			/* ... that the thread stands behind: it
-					   had not blocked the signal */
+	bool here;			/* ... that the thread is stopped
+					   behind: it had not blocked the
+					   signal */
 };
 
 /* A stop, as it is looked at. */
@@ -160,7 +161,8 @@ struct look {
 	bool lent;			/* others have the memory */
 	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
 	struct wp_stop_value value[WP_SLOTS_MAX];
-	uint64_t pc;			/* where the thread stands; 0: not known */
+	uint64_t pc;			/* where the thread is stopped; 0: not
+					   known */
 	int call;
 	int64_t result;
 };
@@ -307,8 +309,8 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
 /* Whether what was read is what the thread's last access left: all that it did
    since the others' counts were read is in its samples, and no other thread did
    anything, nor could without being counted.  That look must be one of a single
-   moment: else this access may have come after its own count was read, and
-   another's before his. */
+   moment: otherwise this access may have come after its own count was read,
+   and that of another thread before it. */
 static bool
 is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 {
