@@ -226,9 +226,10 @@ TEST(inside_too_they_are_on_all_the_time)
 		finish(&w, &o);
 		take_report(&o);
 		end = first_of(&o, "end");
-		/* busy makes children, which is a reason of its own */
+		/* busy makes children, which is a reason of its own; and it may
+		   not have run yet when the time is over */
 		if (number_of(end, "gap_ns") != 0 ||
-		    number_of(end, "watched_ns") <= 0 ||
+		    number_of(end, "watched_ns") < (i == 0) ||
 		    strstr(o.err, "was not watched for") != NULL)
 			fail_msg("%s: status %d: %s", seconds[i], o.status,
 			    o.err);
