@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "record/perfdata.h"
 #include "scratch.h"
 
@@ -25,42 +26,6 @@
 #define NREGS 20
 #define STACK 512
 #define PID 4335
-
-/* Bytes under construction: a record, or a whole file. */
-struct bytes {
-	uint8_t b[1 << 16];
-	size_t len;
-};
-
-static void
-put(struct bytes *b, const void *p, size_t n)
-{
-	assert_true(b->len + n <= sizeof(b->b));
-	memcpy(b->b + b->len, p, n);
-	b->len += n;
-}
-
-static void
-put64(struct bytes *b, uint64_t v)
-{
-	put(b, &v, sizeof(v));
-}
-
-static void
-put32(struct bytes *b, uint32_t v)
-{
-	put(b, &v, sizeof(v));
-}
-
-static void
-put_string(struct bytes *b, const char *s)
-{
-	static const char pad[8];
-	size_t n = strlen(s) + 1;
-
-	put(b, s, n);
-	put(b, pad, -n & 7);
-}
 
 /* Begin a record at the end of b; its place is for finish. */
 static size_t
