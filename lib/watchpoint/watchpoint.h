@@ -90,7 +90,8 @@ enum wp_flags {
 				   thread covers the watch: then it is neither
 				   reported nor counted as a hit */
 	WP_FORK = 4,		/* also in children made by fork(2), where each
-				   has a watch and a helper of its own; without
+				   has a watch of its own that counts from 0;
+				   its hits are in its parent's report; without
 				   it children are not watched */
 	WP_DISABLED = 8,	/* do not watch before wp_enable */
 	WP_USER_ONLY = 16	/* leave out accesses that the kernel makes on

@@ -14,7 +14,9 @@
 #include <pthread.h>
 #include <link.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -260,6 +263,173 @@ fork_and_store(void)
 		abort();
 }
 
+/* In children and grandchildren, many at a time. */
+static void
+fork_and_store_often(void)
+{
+	for (int i = 0; i < 20; i++)
+		if (fork() == 0) {
+			store();
+			if (fork() == 0)
+				store();
+			store();
+			while (wait(NULL) > 0)
+				;
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		;
+}
+
+static void *
+fork_in(void *unused)
+{
+	fork_and_store();
+	return unused;
+}
+
+static void
+fork_in_thread(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fork_in, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		abort();
+}
+
+static void
+fork_and_execute(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		store();
+		(void)execl("/proc/self/exe", "guest", "store", NULL);
+		_exit(1);
+	}
+	if (waitpid(pid, NULL, 0) != pid)
+		abort();
+}
+
+static void
+fork_and_die(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		store();
+		store();
+		(void)raise(SIGKILL);
+	}
+	if (waitpid(pid, NULL, 0) != pid)
+		abort();
+}
+
+/* In a child that the program does not wait for. */
+static void
+fork_and_outlive(void)
+{
+	pid_t parent = getpid();
+
+	if (fork() != 0)
+		return;
+	store();
+	while (getppid() == parent)
+		(void)usleep(1000);
+	store();
+	_exit(0);
+}
+
+/* --- children that no handler of pthread_atfork(3) hears of --- */
+
+static void
+await_child(pid_t pid)
+{
+	if (pid < 0 || waitpid(pid, NULL, __WALL) != pid)
+		abort();
+}
+
+/* It says nothing: it has the program's memory. */
+static void
+vfork_and_store(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		state++;
+		_exit(0);
+	}
+	await_child(pid);
+}
+
+static void
+vfork_and_execute(void)
+{
+	pid_t pid = vfork();
+
+	if (pid == 0) {
+		state++;
+		(void)execl("/bin/true", "true", NULL);
+		_exit(1);
+	}
+	await_child(pid);
+}
+
+static void
+fork_by_call(void)
+{
+	pid_t pid = (pid_t)syscall(SYS_fork);
+
+	if (pid == 0) {
+		state++;
+		_exit(0);
+	}
+	await_child(pid);
+}
+
+static int
+store_in_clone(void *unused)
+{
+	(void)unused;
+	state++;
+	return 0;
+}
+
+static void
+clone_and_store(void)
+{
+	static _Alignas(64) char stack[16384];
+
+	await_child(clone(store_in_clone, stack + sizeof(stack), CLONE_VM,
+	    NULL));
+}
+
+static void
+spawn(void)
+{
+	static char *const argv[] = {"true", NULL};
+	pid_t pid, none;
+
+	if (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) != 0 ||
+	    posix_spawnp(&none, "no-such-program", NULL, NULL, argv,
+	    environ) == 0)
+		abort();
+	await_child(pid);
+	if (posix_spawnp(&pid, "true", NULL, NULL, argv, environ) != 0)
+		abort();
+	await_child(pid);
+}
+
+static void
+run_commands(void)
+{
+	FILE *pipe = popen("true", "r");
+
+	if (system("true; true") != 0 || pipe == NULL || pclose(pipe) != 0)
+		abort();
+}
+
 /* Its own events are meant. */
 static void
 disable_events(void)
@@ -289,6 +459,12 @@ static const struct {
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
 	{"disable_events", disable_events},
 	{"disable_descriptors", disable_descriptors}, {"fork", fork_and_store},
+	{"forks", fork_and_store_often}, {"fork_in_thread", fork_in_thread},
+	{"fork_and_execute", fork_and_execute}, {"fork_and_die", fork_and_die},
+	{"outlive", fork_and_outlive}, {"vfork", vfork_and_store},
+	{"vfork_and_execute", vfork_and_execute},
+	{"fork_by_call", fork_by_call}, {"clone", clone_and_store},
+	{"spawn", spawn}, {"system", run_commands},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
 	{"close_all", close_all}, {"end_first", end_first},

@@ -49,7 +49,7 @@ add_watch(struct cell *c, const struct wp_cell_watch *from)
 
 /* False: it holds no hit of this program. */
 static bool
-copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
+copy(struct cell *c, const struct program *p, const struct wp_cell *shared)
 {
 	struct perf_event_header header;
 	uint32_t nalso = shared->nalso;
@@ -73,8 +73,8 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
 	memcpy(c->comm, shared->comm, sizeof(c->comm) - 1);
 	c->comm[sizeof(c->comm) - 1] = '\0';
 	memset(&c->record, 0, sizeof(c->record));
-	return c->nwatches > 0 && ex_record_decode(in->formats, c->bytes,
-	    header.size, &c->record) == 1 && c->record.pid == in->program;
+	return c->nwatches > 0 && ex_record_decode(p->in->formats, c->bytes,
+	    header.size, &c->record) == 1 && c->record.pid == p->pid;
 }
 
 /*
@@ -82,12 +82,12 @@ copy(struct cell *c, const struct inside *in, const struct wp_cell *shared)
  * on behind the instruction that called it, which touches no memory itself.
  */
 static bool
-is_kernels(struct inside *in, const struct cell *c)
+is_kernels(struct program *p, const struct cell *c)
 {
 #ifdef __x86_64__
 	static const uint8_t syscall[] = {0x0f, 0x05};
 	struct ex_process *process =
-	    ex_space_process(in->session.space, in->program);
+	    ex_space_process(p->in->session.space, p->pid);
 	const uint64_t pc = c->record.sample.ip - sizeof(syscall);
 	uint8_t code[sizeof(syscall)] = {0};
 	struct ex_module *module;
@@ -98,10 +98,10 @@ is_kernels(struct inside *in, const struct cell *c)
 	module = ex_process_module(process, pc, &vaddr);
 	if (module == NULL ||
 	    ex_module_bytes(module, vaddr, code, sizeof(code)) != sizeof(code))
-		(void)wp_proc_read(in->program, pc, code, sizeof(code));
+		(void)wp_proc_read(p->pid, pc, code, sizeof(code));
 	return memcmp(code, syscall, sizeof(code)) == 0;
 #else
-	(void)in;
+	(void)p;
 	(void)c;
 	return false;
 #endif
@@ -109,11 +109,11 @@ is_kernels(struct inside *in, const struct cell *c)
 
 /* Whether the bytes of a watch that it touched are known, by its instruction. */
 static bool
-find_insn(const struct cell *c, struct inside *in,
+find_insn(const struct cell *c, struct program *p,
     const struct wp_cell_watch *w, struct ex_insn *insn)
 {
 	struct ex_process *process =
-	    ex_space_process(in->session.space, in->program);
+	    ex_space_process(p->in->session.space, p->pid);
 
 	insn->pc = 0;
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
@@ -170,12 +170,12 @@ has_watch(const struct cell *c, const struct wp_cell_watch *w)
    touch several at the same time, one may have got another's: the one
    signal of an instruction names one watch, and counts are of all threads. */
 static void
-add_unnamed(struct cell *c, const struct inside *in)
+add_unnamed(struct cell *c, const struct program *p)
 {
-	if (!in->ours || (c->flags & WP_CELL_LATE) != 0 || c->kernel)
+	if (!p->in->ours || (c->flags & WP_CELL_LATE) != 0 || c->kernel)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct wp_channel_watch *open = &in->channel->watch[i];
+		const struct wp_channel_watch *open = &p->channel->watch[i];
 		struct wp_cell_watch w;
 
 		if (atomic_load(&open->serial) == 0 ||
@@ -194,17 +194,17 @@ add_unnamed(struct cell *c, const struct inside *in)
    else the watches' counts, as the program found them.  Execution has a signal
    of its own, before the instruction. */
 static void
-find_touched(struct cell *c, struct inside *in)
+find_touched(struct cell *c, struct program *p)
 {
 	const unsigned named = c->nwatches;
 	const bool execution = c->watch[0].access == WP_EXEC;
 	struct ex_insn first, insn;
 	unsigned n = 0;
 
-	add_unnamed(c, in);
+	add_unnamed(c, p);
 	for (unsigned i = 0; i < c->nwatches; i++) {
 		struct wp_cell_watch *w = &c->watch[i];
-		const bool exact = find_insn(c, in, w, &insn);
+		const bool exact = find_insn(c, p, w, &insn);
 
 		if (i == 0) {
 			first = insn;
@@ -237,28 +237,28 @@ times_of(const struct cell *c, const struct wp_cell_watch *w)
 
 /* Whether there is but one debug register that a step can have touched. */
 static bool
-is_only(const struct inside *in, const struct cell *c)
+is_only(const struct program *p, const struct cell *c)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		n += atomic_load(&in->channel->watch[i].serial) != 0;
+		n += atomic_load(&p->channel->watch[i].serial) != 0;
 	return n == 1 && c->nwatches == 1 && c->watch[0].nslots == 1;
 }
 
 static void
-take_tally(struct inside *in, const struct cell *c)
+take_tally(struct program *p, const struct cell *c)
 {
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 ||
-	    (!c->whole && !is_only(in, c)))
-		in->tally.unknown = true;
+	    (!c->whole && !is_only(p, c)))
+		p->tally.unknown = true;
 	for (unsigned i = 0; i < c->nwatches; i++)
-		tally_add(&in->tally, &c->watch[i], c->watch[i].nslots == 1 ?
+		tally_add(&p->tally, &c->watch[i], c->watch[i].nslots == 1 ?
 		    1 : (unsigned)__builtin_popcount(c->watch[i].slots));
 }
 
 static enum ordered
-take_order(struct inside *in, const struct cell *c,
+take_order(struct program *p, const struct cell *c,
     const struct wp_cell_watch *w, uint8_t bytes[WP_SETTLED_MAX])
 {
 	const bool first = w == &c->watch[0];
@@ -269,35 +269,18 @@ take_order(struct inside *in, const struct cell *c,
 		.counted = first ? c->counted : 0,
 		.silent = first ? c->silent : 0,
 		.times = times_of(c, w), .time = c->record.time,
-		.unseen = known_is_shared(&in->known, w),
+		.unseen = known_is_shared(&p->in->known, w),
 	};
 
-	return order_take(&in->order, in->channel, &hit, bytes);
-}
-
-static void
-take_mapping(void *arg, const struct sideband_mapping *map)
-{
-	struct inside *in = arg;
-
-	known_mapped(&in->known, map->start, map->end, map->shared);
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct wp_channel_watch *w = &in->channel->watch[i];
-
-		if (w->what.addr < map->end &&
-		    map->start < w->what.addr + w->what.len)
-			order_forget(&in->order, i, map->time);
-	}
+	return order_take(&p->order, p->channel, &hit, bytes);
 }
 
 /* Before a hit is looked at: what else may have written. */
 static void
-look_aside(struct inside *in)
+look_aside(struct program *p)
 {
-	if (sideband_is_quiet(&in->sideband, take_mapping, in))
-		return;
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		order_forget(&in->order, i, wp_clock_ns());
+	if (!inside_look_aside(p->in))
+		program_forget(p, wp_clock_ns());
 }
 
 /* What the thread read after its access, in the form of a stop's value: if it
@@ -325,25 +308,25 @@ put_left(const struct cell *c, const struct wp_cell_watch *w,
 
 /* One access makes a sample for each slot, as the kernel would have made them. */
 static void
-record_each(struct inside *in, const struct wp_cell_watch *w,
+record_each(struct program *p, const struct wp_cell_watch *w,
     struct ex_record *record)
 {
 	for (unsigned slots = w->slots; slots != 0; slots &= slots - 1) {
-		record->attr = known_slot(&in->known, &in->session, w,
+		record->attr = known_slot(&p->in->known, &p->in->session, p->pid, w,
 		    __builtin_ctz(slots));
-		(void)session_record(&in->session, record);
+		(void)session_record(&p->in->session, record);
 	}
 	if (w->slots == 0)
-		(void)session_record(&in->session, record);
+		(void)session_record(&p->in->session, record);
 }
 
 /* Whether this watch is one of those that the cell's hit is stray for. */
 static bool
-is_stray(const struct inside *in, const struct cell *c,
+is_stray(const struct program *p, const struct cell *c,
     const struct wp_cell_watch *w)
 {
 	const struct wp_channel_watch *open =
-	    &in->channel->watch[w->index % WP_WATCHES_MAX];
+	    &p->channel->watch[w->index % WP_WATCHES_MAX];
 
 	return (c->flags & WP_CELL_STRAY) != 0 && (c->nwatches == 1 ||
 	    atomic_load(&open->serial) != w->serial || open->stray != 0);
@@ -353,35 +336,35 @@ is_stray(const struct inside *in, const struct cell *c,
    known which was the last, nor was what is read later read before the next
    hit. */
 static void
-report_as(struct inside *in, struct cell *c, const struct wp_cell_watch *w)
+report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 {
-	struct ex_explainer *explainer = in->session.explainer;
+	struct ex_explainer *explainer = p->in->session.explainer;
 	const bool alone = (c->flags & WP_CELL_ALONE) != 0;
 	struct ex_record record = c->record;
 	struct ex_hints hints = {
 		.late = (c->flags & WP_CELL_LATE) != 0, .kernel = c->kernel,
 		/* the thread waits behind its call until this is done */
 		.stopped = c->kernel,
-		.stray = is_stray(in, c, w), .comm = c->comm,
+		.stray = is_stray(p, c, w), .comm = c->comm,
 	};
 	uint8_t bytes[WP_SETTLED_MAX];
 	const struct ex_watch *watch;
 	struct wp_stop_value left;
 	enum ordered ordered;
 
-	record.attr = known_slot(&in->known, &in->session, w, -1);
-	ordered = take_order(in, c, w, bytes);
+	record.attr = known_slot(&p->in->known, &p->in->session, p->pid, w, -1);
+	ordered = take_order(p, c, w, bytes);
 	if (put_left(c, w, ordered, &left))
 		hints.read = &left;
-	watch = record.attr < 0 ? NULL : in->session.slots[record.attr].watch;
+	watch = record.attr < 0 ? NULL : p->in->session.slots[record.attr].watch;
 	if (watch != NULL && ordered != ORDER_AFTER_HIT)
 		ex_explain_missed(explainer, watch);
 	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
-		ex_explain_known(explainer, watch, in->program, bytes,
+		ex_explain_known(explainer, watch, p->pid, bytes,
 		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
 	ex_explain_hints(explainer, &hints);
-	record_each(in, w, &record);
-	(void)session_flush(&in->session, UINT64_MAX);
+	record_each(p, w, &record);
+	(void)session_flush(&p->in->session, UINT64_MAX);
 	ex_explain_hints(explainer, NULL);
 	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
 		ex_explain_missed(explainer, watch);
@@ -403,19 +386,19 @@ put_reply(char to[WP_REPLY_MAX], char *text, size_t len)
 }
 
 static void
-report_all(struct inside *in, struct cell *c)
+report_all(struct program *p, struct cell *c)
 {
-	in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
+	p->in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
 	for (unsigned i = 0; i < c->nwatches; i++)
-		report_as(in, c, &c->watch[i]);
-	in->session.reply_only = false;
+		report_as(p, c, &c->watch[i]);
+	p->in->session.reply_only = false;
 }
 
 /* A report of its own, which holds each backtrace in full. */
 static void
-report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
+report_with_reply(struct program *p, struct cell *c, char to[WP_REPLY_MAX])
 {
-	const struct report_start start = {.time = in->began};
+	const struct report_start start = {.time = p->in->began};
 	struct report reply = {.ops = &report_text};
 	char *text = NULL;
 	size_t len = 0;
@@ -423,11 +406,11 @@ report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
 	to[0] = '\0';
 	reply.out = open_memstream(&text, &len);
 	if (reply.out != NULL && reply.ops->start(&reply, &start) == 0)
-		in->session.reply = &reply;
-	report_all(in, c);
-	if (in->session.reply != NULL)
+		p->in->session.reply = &reply;
+	report_all(p, c);
+	if (p->in->session.reply != NULL)
 		(void)reply.ops->flush(&reply);
-	in->session.reply = NULL;
+	p->in->session.reply = NULL;
 	(void)reply.ops->end(&reply, NULL);
 	if (reply.out != NULL && fclose(reply.out) == 0)
 		put_reply(to, text, len);
@@ -435,25 +418,25 @@ report_with_reply(struct inside *in, struct cell *c, char to[WP_REPLY_MAX])
 }
 
 void
-cell_report(struct inside *in, struct wp_cell *shared, bool wanted)
+cell_report(struct program *p, struct wp_cell *shared, bool wanted)
 {
 	struct cell c;
 
-	look_aside(in);
-	if (!copy(&c, in, shared)) {
-		in->tally.unknown = true;
+	look_aside(p);
+	if (!copy(&c, p, shared)) {
+		p->tally.unknown = true;
 		if ((shared->flags & WP_CELL_REPLY) != 0)
 			shared->reply[0] = '\0';
 		return;
 	}
 	if (!wanted)
 		c.flags |= WP_CELL_QUIET;
-	mapped_check(&in->mapped, &c.record.sample);
-	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(in, &c);
-	find_touched(&c, in);
-	take_tally(in, &c);
+	mapped_check(&p->mapped, &c.record.sample);
+	c.kernel = (c.flags & WP_CELL_LATE) == 0 && is_kernels(p, &c);
+	find_touched(&c, p);
+	take_tally(p, &c);
 	if ((c.flags & WP_CELL_REPLY) != 0)
-		report_with_reply(in, &c, shared->reply);
+		report_with_reply(p, &c, shared->reply);
 	else
-		report_all(in, &c);
+		report_all(p, &c);
 }

@@ -71,7 +71,7 @@ output_wanted(void)
 static int
 serve(const struct options *options, struct wp_channel *channel, FILE *out)
 {
-	struct inside in = {.options = options, .pidfd = -1};
+	struct inside in = {.options = options};
 	int err = session_open(&in.session, options, EX_LIVE, out);
 
 	in.session.quiet = true;

@@ -4,19 +4,24 @@
  *
  *	helper.c	`watchctl helper`, which the program's library starts
  *	inside_run.c	`watchctl --inside`, which starts the program
- *	inside.c	what both do: serve the channel until the program ends
+ *	inside.c	what both do: serve the program, and children of its that
+ *			are watched, until all have ended
+ *	program.c	one of them
+ *	tally.c		how many accesses its hits are
  *	cell.c		one hit: from its cell to the report
  *	known.c		the watches that the report knows of
  *	order.c		which hits follow each other
- *	tally.c		how many accesses they are
  *	sideband.c	what else may write
- *	mapped.c	what the program has mapped
- *	copies.c	copies of the program's events
- *	presence.c	how long they were on
+ *	mapped.c	what a program has mapped
+ *	copies.c	copies of a program's events
+ *	presence.c	how long the root's were on
  *	vigil.c		waiting for its end
  *	look.c		what is seen of it from outside
  *	resolve.c	what SPECs of its environment mean
  *	room.c		room for reports
+ *
+ * The first program is the root: its channel has the bell.  What is one for all
+ * is here: the session, with its policy and account, and what the report knows.
  *
  * A thread that made a hit goes on when its report has been written, so
  * whatever fails here, cells are given back.
@@ -24,67 +29,60 @@
 #ifndef INSIDE_H
 #define INSIDE_H
 
-#include "handler/channel.h"
-#include "watch/copies.h"
 #include "watch/known.h"
-#include "watch/mapped.h"
-#include "watch/order.h"
+#include "helper/program.h"
 #include "watch/presence.h"
 #include "watch/room.h"
 #include "report/session.h"
 #include "watch/sideband.h"
-#include "helper/tally.h"
-#include "helper/tracing.h"
-#include "watch/vigil.h"
 
 struct inside {
 	const struct options *options;
-	struct wp_channel *channel;
-	int fd;				/* the channel's */
-	pid_t program;
-	int pidfd;			/* of it */
 	struct session session;
+	struct program *first;		/* of all that are served */
+	struct program *root;		/* that came first; it stays when it has
+					   ended */
 	bool started;			/* the report has begun */
 	struct room room;		/* for it */
 	uint64_t unreported;		/* hits for which there was none */
 	struct ex_formats *formats;	/* of records in cells */
-	struct mapped mapped;
 	struct known known;
-	struct order order;
-	struct tally tally;
 	struct sideband sideband;
-	struct copies copies;
 	struct presence presence;
-	struct wp_uptime uptime;	/* of a preloaded library's watches, when
-					   they are no more ... */
+	struct wp_uptime uptime;	/* of a preloaded library's watches in
+					   the root, when they are no more ... */
 	bool measured;			/* ... which was looked at */
-	struct tracing *tracing;	/* when the program wants it */
 	uint64_t began;			/* ns */
-	uint32_t warned;		/* warnings of the program that have
-					   been reported */
-	uint32_t gaps;			/* and the channel's gaps */
-	bool parted;			/* it has been reported that there is a
-					   child */
-	char suspicion[200];		/* why it gets no signals, as the last look
-					   had it; "": it gets them */
-	bool suspected;			/* that has been reported */
+	bool parted;			/* it has been reported that a child is
+					   not watched */
 	bool ours;			/* --inside: the report can end before the
 					   program does */
-	bool armed;			/* watches of a preloaded library are open */
-	bool refused;			/* or not available: the program ends */
-	bool left;			/* it has been reported that another
-					   program is executed */
+	bool refused;			/* the root cannot be watched: it ends */
 	const char *reason;		/* why the report ended; NULL: it has not */
-	struct vigil vigil;
 };
 
 /* Set up for a program that lives, with a session that is open and the channel
    behind fd.  0, or -errno after a line on stderr. */
 int inside_open(struct inside *, struct wp_channel *, int fd, pid_t program);
 
-/* Serve until the program has ended; not ours, or executed another.  Then all
-   that it handed over is reported, and so is what it did not hand over. */
+/* Serve until the program and its children that are watched have ended; or
+   executed another, but for the first of a command's.  Then all that they handed
+   over is reported, and what they did not is told. */
 void inside_serve(struct inside *);
+
+/* The program of that pid; NULL: it is not served. */
+struct program *inside_find(struct inside *, pid_t);
+
+/* Hear what the programs have done since that is no access.  False: that cannot be
+   known. */
+bool inside_look_aside(struct inside *);
+
+/* For how long the root's watches have been on.  Nothing of it is explained any
+   more. */
+void inside_measure(struct inside *);
+
+/* Take a hit out of its cell, and report it if there is room. */
+void inside_take(struct program *, struct wp_cell *);
 
 /* Begin the report, with the watches that are known. */
 void inside_start(struct inside *);
@@ -92,10 +90,10 @@ void inside_start(struct inside *);
 void inside_close(struct inside *);
 
 /* Explain the hit in a cell, report it if wanted, and fill in its reply. */
-void cell_report(struct inside *, struct wp_cell *, bool wanted);
+void cell_report(struct program *, struct wp_cell *, bool wanted);
 
 /* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.  Result:
    how many regions, or -errno with a cause in the request. */
-int inside_resolve(struct inside *, struct wp_request *);
+int inside_resolve(struct program *, struct wp_request *);
 
 #endif

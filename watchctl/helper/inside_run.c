@@ -133,8 +133,9 @@ set_watches(const struct options *o)
 		if (strchr(o->spec[i].text, '\n') != NULL)
 			err = complain("'%s': no symbol has a line's end in "
 			    "its name", o->spec[i].text);
-		buffer_printf(&b, "%c%s:%s\n", o->spec[i].access,
-		    o->user_only ? "u" : "", o->spec[i].text);
+		buffer_printf(&b, "%c%s%s:%s\n", o->spec[i].access,
+		    o->user_only ? "u" : "", o->follow ? "f" : "",
+		    o->spec[i].text);
 	}
 	if (err == 0 && (b.len >= WP_TEXT_MAX || o->nspecs > WP_REGIONS_MAX))
 		err = complain("with --inside at most %d SPECs, of %d bytes "
@@ -238,11 +239,11 @@ static int
 finish(struct inside *in)
 {
 	struct session *s = &in->session;
-	int status = wait_for(in->program);
+	int status = wait_for(in->root->pid);
 
 	if (in->refused)
 		return STATUS_OWN_FAILURE;
-	if (!in->armed) {
+	if (!in->root->armed) {
 		session_doubt(s, "the command never began to watch itself");
 		if (in->options->error_status == 0)
 			return complain("%s: ended with status %d without "
@@ -302,7 +303,7 @@ run_on_channel(struct inside *in, const char *library)
 int
 inside_run(const struct options *options)
 {
-	struct inside in = {.options = options, .pidfd = -1, .ours = true};
+	struct inside in = {.options = options, .ours = true};
 	char library[PATH_MAX];
 	int status = check_command(options->command[0]);
 

@@ -1,7 +1,7 @@
 /*
  * resolve: what the SPECs of a program's own environment mean in it.
  *
- * One is a line "ACCESS:SPEC", or "ACCESSu:SPEC" without the kernel's accesses.
+ * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the library's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ count_slots(const struct wp_region *region)
 
 /* Answer with a place, and have the report know it. */
 static int
-answer(struct inside *in, const struct spec *spec,
+answer(struct program *p, const struct spec *spec,
     const struct spec_place *place, struct wp_cell_watch *region)
 {
 	const struct wp_region what = {
@@ -36,17 +36,17 @@ answer(struct inside *in, const struct spec *spec,
 		.access = (uint8_t)spec->access, .nslots = count_slots(&what),
 	};
 	(void)snprintf(region->label, sizeof(region->label), "%s", spec->text);
-	return known_add(&in->known, &in->session, region, spec->text,
+	return known_add(&p->in->known, &p->in->session, p->pid, region, spec->text,
 	    place->symbol);
 }
 
 /* Resolve one line.  0 or -errno with a cause. */
 static int
-resolve_line(struct inside *in, char *line, struct wp_cell_watch *region,
+resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
     struct wp_cause *cause)
 {
 	struct ex_process *process =
-	    ex_space_process(in->session.space, in->program);
+	    ex_space_process(p->in->session.space, p->pid);
 	char *text = strchr(line, ':');
 	struct spec_place place = {.symbol = NULL};
 	struct spec spec;
@@ -59,7 +59,7 @@ resolve_line(struct inside *in, char *line, struct wp_cell_watch *region,
 	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec, cause)) < 0)
 		return err;
 	if ((err = spec_resolve(&spec, process, &place, cause)) == 0 &&
-	    (err = answer(in, &spec, &place, region)) < 0)
+	    (err = answer(p, &spec, &place, region)) < 0)
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	free(place.symbol);
 	spec_free(&spec);
@@ -67,10 +67,10 @@ resolve_line(struct inside *in, char *line, struct wp_cell_watch *region,
 }
 
 static int
-resolve_lines(struct inside *in, char *text, struct wp_request *request,
+resolve_lines(struct program *p, char *text, struct wp_request *request,
     struct wp_cause *cause)
 {
-	int n = 0, err = mapped_look(&in->mapped);
+	int n = 0, err = mapped_look(&p->mapped);
 	char *at = NULL;
 
 	if (err < 0)
@@ -80,7 +80,7 @@ resolve_lines(struct inside *in, char *text, struct wp_request *request,
 	    line = strtok_r(NULL, "\n", &at)) {
 		if (n == WP_REGIONS_MAX)
 			return wp_cause_errno(cause, "what to watch", E2BIG);
-		err = resolve_line(in, line, &request->region[n], cause);
+		err = resolve_line(p, line, &request->region[n], cause);
 		if (err < 0)
 			return err;
 		n++;
@@ -90,7 +90,7 @@ resolve_lines(struct inside *in, char *text, struct wp_request *request,
 }
 
 int
-inside_resolve(struct inside *in, struct wp_request *request)
+inside_resolve(struct program *p, struct wp_request *request)
 {
 	struct wp_cause cause = {0};
 	char text[WP_TEXT_MAX + 1];
@@ -98,7 +98,7 @@ inside_resolve(struct inside *in, struct wp_request *request)
 
 	memcpy(text, request->text, WP_TEXT_MAX);
 	text[WP_TEXT_MAX] = '\0';
-	if ((n = resolve_lines(in, text, request, &cause)) < 0)
+	if ((n = resolve_lines(p, text, request, &cause)) < 0)
 		(void)snprintf(request->cause, sizeof(request->cause), "%s",
 		    cause.text);
 	return n;

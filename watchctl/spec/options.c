@@ -363,9 +363,6 @@ check_inside(const struct options *o)
 	if (o->npids > 0)
 		return complain("--inside loads a library into a command that "
 		    "it starts, so it excludes -p");
-	if (o->follow)
-		return complain("--inside watches only the command, not its "
-		    "child processes: leave out -f or --inside");
 	if (o->count)
 		return complain("--inside reports each hit as it is made: "
 		    "leave out --count or --inside");

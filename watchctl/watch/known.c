@@ -56,8 +56,8 @@ add_slots(struct known_watch *w, struct session *s, int watch)
 }
 
 static struct known_watch *
-add(struct known *known, struct session *s, const struct wp_cell_watch *what,
-    const char *spec, const char *symbol)
+add(struct known *known, struct session *s, pid_t pid,
+    const struct wp_cell_watch *what, const char *spec, const char *symbol)
 {
 	struct known_watch *w = malloc(sizeof(*w));
 	int err;
@@ -66,7 +66,7 @@ add(struct known *known, struct session *s, const struct wp_cell_watch *what,
 		return NULL;
 	*w = (struct known_watch){
 		.what = *what, .slot = s->nslots,
-		.shared = wp_proc_shares(known->pid, what->addr, what->len),
+		.shared = wp_proc_shares(pid, what->addr, what->len),
 	};
 	err = session_add_watch(s, spec, symbol, what->addr, what->len,
 	    (enum wp_access)what->access, what->nslots);
@@ -83,23 +83,22 @@ add(struct known *known, struct session *s, const struct wp_cell_watch *what,
 }
 
 int
-known_add(struct known *known, struct session *s,
+known_add(struct known *known, struct session *s, pid_t pid,
     const struct wp_cell_watch *what, const char *spec, const char *symbol)
 {
 	const struct known_watch key = {.what = *what};
 
 	if (tfind(&key, &known->tree, compare) != NULL)
 		return 0;
-	return add(known, s, what, spec, symbol) == NULL ? -ENOMEM : 0;
+	return add(known, s, pid, what, spec, symbol) == NULL ? -ENOMEM : 0;
 }
 
 /* What lies at a place that is called by its address; malloc'd, NULL: nothing
    that has a name. */
 static char *
-symbol_of(const struct known *known, const struct session *s,
-    const struct wp_cell_watch *what)
+symbol_of(const struct session *s, pid_t pid, const struct wp_cell_watch *what)
 {
-	struct ex_process *process = ex_space_process(s->space, known->pid);
+	struct ex_process *process = ex_space_process(s->space, pid);
 	struct spec_place place = {.symbol = NULL};
 	char label[WP_LABEL_MAX];
 	const struct spec spec = {
@@ -115,7 +114,7 @@ symbol_of(const struct known *known, const struct session *s,
 }
 
 int
-known_slot(struct known *known, struct session *s,
+known_slot(struct known *known, struct session *s, pid_t pid,
     const struct wp_cell_watch *what, int slot)
 {
 	const struct known_watch key = {.what = *what};
@@ -123,8 +122,8 @@ known_slot(struct known *known, struct session *s,
 	char *symbol = NULL;
 
 	if (found == NULL) {
-		symbol = symbol_of(known, s, what);
-		w = add(known, s, what, what->label, symbol);
+		symbol = symbol_of(s, pid, what);
+		w = add(known, s, pid, what, what->label, symbol);
 		free(symbol);
 		if (w == NULL)
 			return -ENOMEM;

@@ -1,4 +1,4 @@
-/* sideband: what a program does that is no access. */
+/* sideband: what programs do that is no access. */
 #include "watch/sideband.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum {
 
 /* Where these records have what is looked at. */
 enum {
-	FORK_PID = 8, FORK_PPID = 12, FORK_PTID = 20,
+	FORK_PID = 8, FORK_PPID = 12, FORK_PTID = 20, FORK_TIME = 24,
 	MMAP_PID = 8, MMAP_START = 16, MMAP_LEN = 24, MMAP_FLAGS = 68,
 };
 
@@ -37,28 +37,28 @@ get64(const struct perf_event_header *header, size_t at)
 }
 
 static bool
-has(const struct sideband *side, pid_t tid)
+has(const struct wp_events *events, pid_t tid)
 {
-	for (size_t i = 0; i < side->events.n; i++)
-		if (side->events.event[i].tid == tid)
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].tid == tid)
 			return true;
 	return false;
 }
 
 /* Open the events of those that have none.  Result: how many; or -errno. */
 static int
-open_others(struct sideband *side, struct perf_event_attr *attr)
+open_others(struct sideband *side, struct wp_events *events,
+    struct perf_event_attr *attr)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
 	int err = 0, opened = 0, n = wp_proc_threads(side->pid, &tids, &cap);
 
 	for (int i = 0; i < n && err == 0; i++) {
-		if (has(side, tids[i]))
+		if (has(events, tids[i]))
 			continue;
-		err = side->events.n > EVENTS_MAX ? -EMFILE :
-		    wp_events_open(&side->events, attr, 0, 0, tids[i],
-		    side->rings);
+		err = events->n > EVENTS_MAX ? -EMFILE :
+		    wp_events_open(events, attr, 0, 0, tids[i], side->rings);
 		opened += err == 0;
 		if (err == -ESRCH)
 			err = 0;
@@ -70,20 +70,36 @@ open_others(struct sideband *side, struct perf_event_attr *attr)
 /* Who is made by one that has them has them, too: so it is done when a look
    finds no new one. */
 static int
-open_all(struct sideband *side)
+open_all(struct sideband *side, struct wp_events *events,
+    struct perf_event_attr *attr)
 {
-	struct perf_event_attr attr;
 	int opened;
 
-	wp_attr_side(&attr);
-	while ((opened = open_others(side, &attr)) > 0)
+	while ((opened = open_others(side, events, attr)) > 0)
 		;
 	if (opened == -EINVAL) {	/* older kernels */
-		attr.inherit_thread = 0;
-		while ((opened = open_others(side, &attr)) > 0)
+		attr->inherit_thread = attr->remove_on_exec = 0;
+		while ((opened = open_others(side, events, attr)) > 0)
 			;
 	}
 	return opened;
+}
+
+/* An older kernel's clock goes on in children, and is none. */
+static int
+open_events(struct sideband *side)
+{
+	struct perf_event_attr attr;
+	int err;
+
+	wp_attr_side(&attr);
+	if ((err = open_all(side, &side->events, &attr)) < 0)
+		return err;
+	wp_attr_clock(&attr);
+	if (open_all(side, &side->clocks, &attr) < 0 ||
+	    attr.inherit_thread == 0)
+		wp_events_close(&side->clocks, 0);
+	return side->events.n == 0 ? -ESRCH : 0;
 }
 
 void
@@ -91,10 +107,11 @@ sideband_open(struct sideband *side, pid_t pid)
 {
 	struct wp_cause cause;
 
+	sideband_close(side);
 	*side = (struct sideband){.pid = pid};
 	if (wp_rings_open(&side->rings, ROOM, &cause) < 0)
 		side->rings = NULL;
-	else if (open_all(side) < 0 || side->events.n == 0)
+	else if (open_events(side) < 0)
 		sideband_close(side);
 }
 
@@ -102,6 +119,7 @@ void
 sideband_close(struct sideband *side)
 {
 	wp_events_close(&side->events, 0);
+	wp_events_close(&side->clocks, 0);
 	if (side->rings != NULL)
 		wp_rings_close(side->rings);
 	side->rings = NULL;
@@ -113,8 +131,8 @@ sideband_ran(const struct sideband *side)
 	struct wp_perf_count count;
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < side->events.n; i++)
-		if (wp_perf_read(side->events.event[i].fd, WP_INSIDE_FORMAT,
+	for (size_t i = 0; i < side->clocks.n; i++)
+		if (wp_perf_read(side->clocks.event[i].fd, WP_INSIDE_FORMAT,
 		    &count) == 0)
 			sum += count.running;
 	return sum;
@@ -126,52 +144,59 @@ sideband_threads(const struct sideband *side)
 	return side->since == 0 || side->lost ? 0 : 1 + side->made;
 }
 
-/* Result: whether it means nothing. */
-static bool
-take_child(struct sideband *side, const struct perf_event_header *header)
+static void
+take_child(struct sideband *side, const struct perf_event_header *header,
+    const struct sideband_calls *calls, void *arg)
 {
-	const struct wp_loan loan = {
-		.pid = (pid_t)get32(header, FORK_PPID),
-		.tid = (pid_t)get32(header, FORK_PTID),
-		.child = (pid_t)get32(header, FORK_PID),
+	const struct sideband_child child = {
+		(pid_t)get32(header, FORK_PID), (pid_t)get32(header, FORK_PPID),
+		(pid_t)get32(header, FORK_PTID), get64(header, FORK_TIME),
+	};
+	const struct wp_loan loan = {child.parent, child.tid, child.pid};
+
+	if (child.pid == child.parent) {	/* a thread */
+		side->made += child.pid == side->pid && side->since > 0 &&
+		    side->since <= child.time;
+		return;
+	}
+	wp_lent_add(&side->lent, &loan);
+	calls->made(arg, &child);
+}
+
+static void
+take_mapping(const struct perf_event_header *header,
+    const struct sideband_calls *calls, void *arg)
+{
+	const uint64_t start = get64(header, MMAP_START);
+	const struct sideband_mapping map = {
+		(pid_t)get32(header, MMAP_PID),
+		start, start + get64(header, MMAP_LEN),
+		(get32(header, MMAP_FLAGS) & MAP_SHARED) != 0,
+		get64(header, wp_attr_time_offset(header)),
 	};
 
-	if (loan.child == loan.pid && side->since > 0 && side->since <=
-	    get64(header, wp_attr_time_offset(header)))
-		side->made++;
-	if (loan.child == loan.pid || loan.pid != side->pid)
-		return true;
-	wp_lent_add(&side->lent, &loan);
-	return false;
+	calls->mapped(arg, &map);
 }
 
 bool
-sideband_is_quiet(struct sideband *side,
-    void (*fn)(void *arg, const struct sideband_mapping *), void *arg)
+sideband_look(struct sideband *side, const struct sideband_calls *calls,
+    void *arg)
 {
 	const struct perf_event_header *header;
-	bool quiet = side->rings != NULL &&
-	    wp_rings_uncovered(side->rings) < 0;
 
 	while (side->rings != NULL &&
 	    (header = wp_rings_next(side->rings, UINT64_MAX)) != NULL)
 		if (header->type == PERF_RECORD_FORK)
-			quiet = take_child(side, header) && quiet;
+			take_child(side, header, calls, arg);
 		else if (header->type == PERF_RECORD_LOST)
 			side->lost = true;
-		else if (header->type == PERF_RECORD_MMAP2 &&
-		    (pid_t)get32(header, MMAP_PID) == side->pid)
-			fn(arg, &(struct sideband_mapping){
-				get64(header, MMAP_START),
-				get64(header, MMAP_START) +
-				get64(header, MMAP_LEN),
-				(get32(header, MMAP_FLAGS) & MAP_SHARED) != 0,
-				get64(header, wp_attr_time_offset(header)),
-			});
-	/* looked at before, because a process that no longer has it may have
+		else if (header->type == PERF_RECORD_MMAP2)
+			take_mapping(header, calls, arg);
+	/* before it is asked, because a process that no longer has it may have
 	   written until now */
-	if (side->lent.n > 0 || side->lent.more)
-		quiet = false;
-	(void)wp_lent_left(&side->lent, side->pid, wp_lent_shares);
-	return quiet && !side->lost;
+	for (unsigned i = 0; i < side->lent.n; i++)
+		calls->lent(arg, side->lent.loan[i].pid);
+	(void)wp_lent_left(&side->lent, 0, wp_lent_shares);
+	return side->rings != NULL && !side->lost && !side->lent.more &&
+	    wp_rings_uncovered(side->rings) < 0;
 }

@@ -1,11 +1,12 @@
 /*
- * sideband: what a program does that is not an access and yet changes its
- * watches' bytes, or which processes can write them: children that may have its
- * memory (lent.h), and what it maps.  The kernel records it, in rings of this
- * process.
+ * sideband: what programs do that is no access and yet changes what their
+ * watches' bytes are, or who can write them: children that may have their memory
+ * (lent.h), and what they map; and which children there are.  The kernel records
+ * it, in rings of this process.
  *
- * The record is there before the program can go on, so a look that follows a
- * hit finds everything that came before that hit.
+ * The record is there before a program can go on, so a look that follows a hit
+ * finds everything that came before that hit; and one that follows a program's end
+ * finds all children that it made.
  */
 #ifndef SIDEBAND_H
 #define SIDEBAND_H
@@ -21,9 +22,10 @@ struct wp_rings;
 
 /* All zero: not open. */
 struct sideband {
-	pid_t pid;
+	pid_t pid;			/* whose it is, */
 	struct wp_rings *rings;		/* NULL: nothing is known */
-	struct wp_events events;
+	struct wp_events events;	/* with children, */
+	struct wp_events clocks;	/* of its threads alone */
 	struct wp_lent lent;
 	bool lost;			/* records */
 	uint64_t since;			/* ns: threads made later are counted,
@@ -33,13 +35,31 @@ struct sideband {
 
 /* What has been mapped, or has another protection. */
 struct sideband_mapping {
+	pid_t pid;
 	uint64_t start, end;
 	bool shared;
 	uint64_t time;			/* ns */
 };
 
-/* Of all threads of a program, and those to come.  Where that is not permitted
-   nothing is known of it. */
+/* A process that another one made, by fork(2) or else. */
+struct sideband_child {
+	pid_t pid;
+	pid_t parent, tid;		/* which process, and its thread */
+	uint64_t time;			/* ns */
+};
+
+/* What is to be done when it is heard of. */
+struct sideband_calls {
+	void (*mapped)(void *arg, const struct sideband_mapping *);
+	void (*made)(void *arg, const struct sideband_child *);
+	/* another process may have this one's memory, or had it since the last
+	   look */
+	void (*lent)(void *arg, pid_t);
+};
+
+/* Of all threads of a program, and those to come; and of its children, until they
+   execute another program.  Where that is not permitted nothing is known of it.
+   Who is covered already is so anew. */
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 
@@ -51,9 +71,7 @@ uint64_t sideband_ran(const struct sideband *);
    has been looked at; 0: that is not known. */
 unsigned sideband_threads(const struct sideband *);
 
-/* Look: fn is called for each new mapping.  Result: whether nothing happened
-   since the last look that others could have written by, nor can they now. */
-bool sideband_is_quiet(struct sideband *,
-    void (*fn)(void *arg, const struct sideband_mapping *), void *arg);
+/* Look.  Result: whether all that was done is known. */
+bool sideband_look(struct sideband *, const struct sideband_calls *, void *arg);
 
 #endif

@@ -26,6 +26,12 @@
  * sets FUTEX_OWNER_DIED in it.  A thread that waits for the helper waits
  * with a timeout and looks there.
  *
+ * Family: a child made by fork(2) that watches itself, too, has a channel of its
+ * own, and the helper of its parent, which serves both.  The first channel that
+ * the helper serves, the root, stays mapped in all of them: its bell is the only
+ * one, its word tells whether the helper lives, and by it a child asks to be
+ * adopted.
+ *
  * Signal safety: functions marked so are called by the signal handler.
  */
 #ifndef WP_CHANNEL_H
@@ -52,6 +58,8 @@ enum {
 	WP_TEXT_MAX = 4096,
 	WP_REGIONS_MAX = 64,
 	WP_SETTLED_MAX = 32,		/* bytes of the largest watch */
+	WP_ADOPTIONS_MAX = 64,
+	WP_MAKINGS_MAX = 1024,
 };
 #define WP_CHANNEL_MAGIC 0x6c656e6168637077u	/* "wpchanel" */
 
@@ -114,10 +122,10 @@ struct wp_cell {
 
 /* What the program asks the helper for. */
 enum wp_ask {
-	WP_ASK_RESOLVE = 1,	/* text: one "ACCESS:SPEC" a line ("ACCESSu:"
-				   with WP_USER_ONLY); answer: as many regions,
-				   their labels; the watches of a preloaded
-				   library */
+	WP_ASK_RESOLVE = 1,	/* text: one "ACCESS:SPEC" a line (with letters
+				   behind ACCESS: u for WP_USER_ONLY, f for
+				   WP_FORK); answer: as many regions, their
+				   labels; the watches of a preloaded library */
 	WP_ASK_ARMED,		/* and now they are open; or, with a text, why
 				   they cannot be had */
 	WP_ASK_HOLD,		/* hold still every thread but tid */
@@ -190,6 +198,34 @@ struct wp_channel_watch {
 	_Atomic uint64_t counted;	/* by the helper: accesses so far */
 };
 
+/* A child, made by fork(2), that wants its own channel served. */
+struct wp_adoption {
+	_Atomic pid_t pid;		/* whose it is; 0: nobody's */
+	_Atomic uint32_t state;		/* futex: 0 none, 1 asked, 2 answered */
+	pid_t parent;			/* the program that made it */
+	int32_t fd;			/* the channel, by its descriptor there */
+	int32_t result;			/* answer: 0, or -errno */
+};
+
+/* A thread makes another process, in a way that the library knows (making.c). */
+enum wp_makes {
+	WP_MAKES_FORK = 1,	/* fork(2), and no watch is the child's, too */
+	WP_MAKES_WATCHED,	/* and one is */
+	WP_MAKES_PROGRAM,	/* posix_spawn(3) and the like: the child executes
+				   another program, and before that the C
+				   library's code alone */
+};
+
+struct wp_making {
+	_Atomic uint64_t begin, end;	/* ns; begin 0: it is being written, end
+					   UINT64_MAX: it is not at its end */
+	_Atomic pid_t tid;
+	_Atomic uint32_t how;		/* enum wp_makes */
+	_Atomic pid_t child;		/* by the helper; 0: not heard of yet */
+	_Atomic uint32_t settled;	/* by the child: it is watched, or cannot
+					   be */
+};
+
 struct wp_channel {
 	uint64_t magic;
 	uint32_t version;		/* WP_CHANNEL_VERSION */
@@ -220,6 +256,11 @@ struct wp_channel {
 	_Atomic uint32_t children;	/* by children that fork(2) made: how
 					   many there are that a watch did not
 					   follow into */
+	_Atomic uint32_t strangers;	/* by the helper: how many processes the
+					   program made of which the library
+					   knew nothing */
+	_Atomic uint32_t makings;	/* how many have been begun */
+	struct wp_making making[WP_MAKINGS_MAX];
 	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
 					   another now */
 	_Atomic uint64_t handled;	/* by the program: hits that only
@@ -231,6 +272,7 @@ struct wp_channel {
 	char warning[256];		/* by the program, one line; reported
 					   at goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
+	struct wp_adoption adoption[WP_ADOPTIONS_MAX];	/* of the root */
 	struct wp_request request;
 	struct wp_channel_watch watch[WP_WATCHES_MAX];
 	struct wp_cell cell[WP_CELLS];
@@ -261,6 +303,15 @@ int wp_channel_join(struct wp_channel *);
 /* Wait up to ms for the helper to serve.  0; -EPIPE: it died; -ETIMEDOUT. */
 int wp_channel_await(struct wp_channel *, int ms);
 
+/* In a child of fork(2), with its own channel behind fd: ask the root's helper to
+   serve that, too.  0; -EPIPE: there is none any more; or the helper's
+   -errno. */
+int wp_channel_be_adopted(struct wp_channel *root, int fd, pid_t parent);
+
+/* The root of all channels of this process, in the program's children and in the
+   helper; NULL: there is one channel. */
+void wp_channel_set_root(struct wp_channel *);
+
 /*
  * From here to wp_channel_ring: async-signal-safe.
  */
@@ -288,6 +339,18 @@ void wp_channel_give(struct wp_cell *, uint32_t ticket);
 /* Ring the helper's bell. */
 void wp_channel_ring(struct wp_channel *);
 
+/* This thread is about to make a process; and has made it, or could not.  There is
+   room for so many; what was before is forgotten. */
+struct wp_making_now {
+	struct wp_making *at;
+	uint64_t begin;
+};
+struct wp_making_now wp_making_begin(struct wp_channel *, enum wp_makes);
+void wp_making_end(struct wp_making_now);
+
+/* In the child: what there was to do has been done. */
+void wp_making_settle(struct wp_making_now);
+
 /* Make the request, of which everything is filled in, and wait for the answer.
    Its result; -EPIPE: there is no helper any more. */
 int wp_channel_ask(struct wp_channel *);
@@ -296,8 +359,15 @@ int wp_channel_ask(struct wp_channel *);
  * The helper's side, one thread.
  */
 
-/* Be the helper: put the word on this thread's robust list, say ready. */
+/* Be the helper: put the word on this thread's robust list, say ready.  And of
+   another channel, than the root. */
 void wp_channel_serve(struct wp_channel *);
+void wp_channel_serve_too(struct wp_channel *);
+
+/* The next child that asks to be adopted, or NULL: its place is its own until it
+   is answered.  Places of children that ended meanwhile become free. */
+struct wp_adoption *wp_channel_adoption(struct wp_channel *root);
+void wp_channel_adopted(struct wp_adoption *, int result);
 
 /* The next filled cell in order, or NULL; give it back when it is explained.
    It is the program's memory: copy what must not change under you. */
@@ -311,6 +381,17 @@ bool wp_channel_skip(struct wp_channel *);
 /* Whether there is a request to be answered; answer it. */
 bool wp_channel_asked(const struct wp_channel *);
 void wp_channel_answer(struct wp_channel *, int result);
+
+/* How a thread made a process at that time, ns; 0: not in a way that is known.
+   Each making is of one. */
+uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
+    pid_t child);
+
+/* Whether a child that is to be watched is on its way. */
+bool wp_making_pending(struct wp_channel *);
+
+/* The helper serves no more. */
+void wp_channel_leave(struct wp_channel *);
 
 /* Sleep until the bell rings, at most ms. */
 void wp_channel_sleep(struct wp_channel *, uint32_t *heard, int ms);

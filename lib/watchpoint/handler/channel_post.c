@@ -7,11 +7,25 @@
 #include "handler/channel.h"
 #include "handler/channel_futex.h"
 
+static struct wp_channel *family;	/* the root; NULL: none but one */
+
+void
+wp_channel_set_root(struct wp_channel *root)
+{
+	family = root;
+}
+
+static struct wp_channel *
+root_of(struct wp_channel *channel)
+{
+	return family != NULL ? family : channel;
+}
+
 /* The word of Life (channel.h): 0 before the helper came. */
 static bool
 helper_lives(struct wp_channel *channel)
 {
-	uint32_t word = atomic_load(&channel->helper);
+	uint32_t word = atomic_load(&root_of(channel)->helper);
 
 	return (word & FUTEX_TID_MASK) != 0 && (word & FUTEX_OWNER_DIED) == 0;
 }
@@ -88,7 +102,9 @@ wp_channel_give(struct wp_cell *cell, uint32_t ticket)
 void
 wp_channel_ring(struct wp_channel *channel)
 {
-	atomic_fetch_add(&channel->bell, 1);
-	if (atomic_load(&channel->asleep) != 0)
-		wp_futex_wake(&channel->bell);
+	struct wp_channel *root = root_of(channel);
+
+	atomic_fetch_add(&root->bell, 1);
+	if (atomic_load(&root->asleep) != 0)
+		wp_futex_wake(&root->bell);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/attr.h"
@@ -207,6 +208,43 @@ wp_channel_await(struct wp_channel *channel, int ms)
 	    -EPIPE : 0;
 }
 
+/* A place of the root's, once there is one.  NULL: its helper has ended. */
+static struct wp_adoption *
+find_place(struct wp_channel *root)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	for (; wp_channel_has_helper(root); (void)nanosleep(&nap, NULL))
+		for (unsigned i = 0; i < WP_ADOPTIONS_MAX; i++) {
+			pid_t nobody = 0;
+
+			if (atomic_compare_exchange_strong(
+			    &root->adoption[i].pid, &nobody, getpid()))
+				return &root->adoption[i];
+		}
+	return NULL;
+}
+
+int
+wp_channel_be_adopted(struct wp_channel *root, int fd, pid_t parent)
+{
+	struct wp_adoption *a = find_place(root);
+	int result;
+
+	if (a == NULL)
+		return -EPIPE;
+	a->parent = parent;
+	a->fd = fd;
+	atomic_store(&a->state, 1);
+	wp_channel_ring(root);
+	while (atomic_load(&a->state) == 1 && wp_channel_has_helper(root))
+		(void)wp_futex_wait(&a->state, 1, WP_FUTEX_PATIENCE);
+	result = atomic_load(&a->state) == 2 ? a->result : -EPIPE;
+	atomic_store(&a->state, 0);
+	atomic_store(&a->pid, 0);
+	return result;
+}
+
 int
 wp_channel_ask(struct wp_channel *channel)
 {
@@ -243,11 +281,51 @@ wp_channel_serve(struct wp_channel *channel)
 	head.list.next = &entry;
 	head.futex_offset = (char *)&channel->helper - (char *)&entry;
 	head.list_op_pending = NULL;
-	channel->helper_pid = getpid();
 	atomic_store(&channel->helper, (uint32_t)gettid());
 	(void)syscall(SYS_set_robust_list, &head, sizeof(head));
+	wp_channel_serve_too(channel);
+}
+
+void
+wp_channel_serve_too(struct wp_channel *channel)
+{
+	channel->helper_pid = getpid();
+	atomic_store(&channel->helper, (uint32_t)gettid());
 	atomic_store(&channel->ready, 1);
 	wp_futex_wake(&channel->ready);
+}
+
+/* What is unmapped before the thread ends, the kernel does not find. */
+void
+wp_channel_leave(struct wp_channel *channel)
+{
+	(void)atomic_fetch_or(&channel->helper, FUTEX_OWNER_DIED);
+}
+
+struct wp_adoption *
+wp_channel_adoption(struct wp_channel *root)
+{
+	for (unsigned i = 0; i < WP_ADOPTIONS_MAX; i++) {
+		struct wp_adoption *a = &root->adoption[i];
+		const pid_t pid = atomic_load(&a->pid);
+
+		if (pid == 0)
+			continue;
+		if (kill(pid, 0) != 0 && errno == ESRCH) {
+			atomic_store(&a->state, 0);
+			atomic_store(&a->pid, 0);
+		} else if (atomic_load(&a->state) == 1)
+			return a;
+	}
+	return NULL;
+}
+
+void
+wp_channel_adopted(struct wp_adoption *a, int result)
+{
+	a->result = result;
+	atomic_store(&a->state, 2);
+	wp_futex_wake(&a->state);
 }
 
 struct wp_cell *

@@ -37,6 +37,14 @@ enum {
 
 static bool unread;		/* a watch's events could not be read */
 
+/* Of a process that fork(2) made: who made it, and its channel, for now; and the
+   first channel of them all; NULL: none, or its helper does not serve this one. */
+static struct {
+	struct wp_channel *root;
+	struct wp_channel *channel;
+	pid_t parent;
+} family;
+
 /* What became of the one attempt to have a helper; under the table's lock. */
 static struct {
 	bool tried;
@@ -240,14 +248,14 @@ await(struct wp_channel *channel, const char *path, pid_t pid,
 	return err;
 }
 
+/* Start a helper of its own, for the channel behind fd. */
 static int
-start_on(int fd, struct wp_cause *cause)
+start_own(struct wp_channel *channel, int fd, struct wp_cause *cause)
 {
 	static const char *const argv[] = {"watchctl", "helper", NULL};
 	struct wp_detached what = {
 		.argv = (char *const *)(uintptr_t)argv, .fd = fd,
 	};
-	struct wp_channel *channel;
 	size_t size;
 	char **env;
 	pid_t pid = 0;
@@ -256,17 +264,43 @@ start_on(int fd, struct wp_cause *cause)
 	if ((env = environment(&size)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	what.env = env;
-	if ((err = wp_channel_map(fd, &channel)) < 0) {
-		(void)munmap(env, size);
-		return wp_cause_errno(cause, "memory to share with a helper",
-		    -err);
-	}
-	(void)wp_channel_join(channel);
 	if ((err = start_first(&what, &pid, cause)) == 0) {
 		permit(pid);
 		err = await(channel, what.path, pid, cause);
 	}
 	(void)munmap(env, size);
+	return err;
+}
+
+/* Whether the parent's helper serves the channel behind fd, too.  If it does not,
+   who counts on it is told. */
+static bool
+is_adopted(int fd)
+{
+	struct wp_channel *root = family.root;
+
+	if (root == NULL)
+		return false;
+	permit(root->helper_pid);
+	if (wp_channel_be_adopted(root, fd, family.parent) == 0)
+		return true;
+	wp_helper_unfollowed();
+	family.root = NULL;
+	wp_channel_set_root(NULL);
+	return false;
+}
+
+static int
+start_on(int fd, struct wp_cause *cause)
+{
+	struct wp_channel *channel;
+	int err;
+
+	if ((err = wp_channel_map(fd, &channel)) < 0)
+		return wp_cause_errno(cause, "memory to share with a helper",
+		    -err);
+	(void)wp_channel_join(channel);
+	err = is_adopted(fd) ? 0 : start_own(channel, fd, cause);
 	if (err == 0)
 		atomic_store(&wp_inside.channel, channel);
 	else
@@ -361,16 +395,52 @@ wp_helper_start(struct wp_cause *cause)
 	return attempt.err;
 }
 
-/* In a child whose fork(2) was made by a handler of a hit, that hit's cell is
-   still in use. */
 void
 wp_helper_forked(void)
 {
 	struct wp_channel *channel = atomic_exchange(&wp_inside.channel, NULL);
 
-	if (channel != NULL && !wp_trap_inside())
-		wp_channel_unmap(channel);
 	attempt.tried = false;
+	if (channel == NULL)
+		return;
+	family.parent = atomic_load(&channel->program);
+	family.channel = channel;
+	if (family.root == NULL)
+		family.root = channel;
+	wp_channel_set_root(family.root);
+}
+
+/* In a child whose fork(2) was made by a handler of a hit, that hit's cell is
+   still in use. */
+void
+wp_helper_part(void)
+{
+	if (family.channel != NULL && family.channel != family.root &&
+	    !wp_trap_inside())
+		wp_channel_unmap(family.channel);
+	family.channel = NULL;
+}
+
+void
+wp_helper_unfollowed(void)
+{
+	if (family.root != NULL)
+		(void)atomic_fetch_add(&family.root->children, 1);
+}
+
+int
+wp_helper_armed(const struct wp_cause *cause)
+{
+	struct wp_request *request = wp_helper_request(WP_ASK_ARMED);
+	int told;
+
+	if (request == NULL)
+		return -EPIPE;
+	if (cause != NULL)
+		memcpy(request->text, cause->text, sizeof(cause->text));
+	told = wp_helper_ask(NULL);
+	wp_inside.kept = told > 0;
+	return told;
 }
 
 struct wp_request *

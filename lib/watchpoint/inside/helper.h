@@ -24,8 +24,19 @@ int wp_helper_join(struct wp_cause *);
 struct wp_request *wp_helper_request(uint32_t what);	/* NULL: no helper */
 int wp_helper_ask(struct wp_cause *);
 
-/* In a child made by fork(2), locked: the helper is its parent's. */
+/* In a child made by fork(2), locked: the channel is its parent's.  The helper of
+   that is asked to serve a channel of the child's, when one is started. */
 void wp_helper_forked(void);
+
+/* And now nothing of the parent's is needed any more, but the root. */
+void wp_helper_part(void);
+
+/* There: the parent's helper is to know that this child is not watched. */
+void wp_helper_unfollowed(void);
+
+/* Tell the helper that began this program, or adopted it, that its watches are
+   open; or (a cause) why not; locked. */
+int wp_helper_armed(const struct wp_cause *);
 
 /* Tell it what is open now; NULL-safe without a helper. */
 void wp_helper_tell(struct wp_watch *);

@@ -137,8 +137,21 @@ resolve(struct wp_cause *cause)
 	return n;
 }
 
-/* Open a region's watch; its line of the text begins with "ACCESS" or
-   "ACCESSu". */
+/* What the letters behind a line's access say. */
+static unsigned
+flags_of(const char *line)
+{
+	const size_t n = strcspn(line, ":");
+	unsigned flags = 0;
+
+	for (size_t i = 1; i < n; i++)
+		flags |= line[i] == 'u' ? WP_USER_ONLY :
+		    line[i] == 'f' ? WP_FORK : 0;
+	return flags;
+}
+
+/* Open a region's watch; its line of the text begins with "ACCESS", and letters
+   for flags. */
 static int
 open_one(const struct wp_cell_watch *region, const char *line,
     struct wp_cause *cause)
@@ -148,7 +161,7 @@ open_one(const struct wp_cell_watch *region, const char *line,
 		.addr = (const volatile void *)(uintptr_t)region->addr,
 		.len = region->len, .access = (enum wp_access)region->access,
 		.label = region->label, .action = WP_PRINT,
-		.flags = line[0] != '\0' && line[1] == 'u' ? WP_USER_ONLY : 0,
+		.flags = flags_of(line),
 	};
 	struct wp_watch *watch;
 	int err = wp_open(&attr, &watch);
@@ -180,16 +193,10 @@ open_all(int n, struct wp_cause *cause)
 static int
 tell(int err, const struct wp_cause *cause)
 {
-	struct wp_request *request;
-	int told = -EPIPE;
+	int told;
 
 	wp_watches_lock();
-	if ((request = wp_helper_request(WP_ASK_ARMED)) != NULL) {
-		if (err < 0)
-			memcpy(request->text, cause->text, sizeof(cause->text));
-		told = wp_helper_ask(NULL);
-		wp_inside.kept = told > 0;
-	}
+	told = wp_helper_armed(err < 0 ? cause : NULL);
 	wp_watches_unlock();
 	return told;
 }

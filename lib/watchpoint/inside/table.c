@@ -27,6 +27,7 @@ static struct {
 	struct wp_channel *counts;	/* the handler that gets it; NULL:
 					   nobody */
 	pid_t forks;			/* the thread that is in fork(2) */
+	struct wp_making_now making;	/* which is known to who has counts */
 } lock;
 
 /* The system call takes all of them, also those that libc keeps to itself. */
@@ -125,14 +126,21 @@ static const struct wp_delivery deliver_none = {
 	.disable = none_do, .move = none_move, .count = none_count,
 };
 
+/* Not where no hits are wanted any more. */
+static bool
+follows(const struct wp_watch *w, pid_t parent)
+{
+	return (lock.counts == NULL || atomic_load(&lock.counts->off) == 0) &&
+	    atomic_load(&w->serial) != 0 && (w->attr.flags & WP_FORK) != 0 &&
+	    (w->tid == 0 || w->tid == parent);
+}
+
 /* The child has the thread that forked alone, under another id.  Its copies are
    closed and nothing else: the events are its parent's. */
 static void
 watch_forked(struct wp_watch *w, pid_t parent)
 {
-	bool follows = atomic_load(&w->serial) != 0 &&
-	    (w->attr.flags & WP_FORK) != 0 &&
-	    (w->tid == 0 || w->tid == parent);
+	const bool followed = follows(w, parent);
 
 	wp_trap_forked();
 	/* what the child does not have */
@@ -144,11 +152,22 @@ watch_forked(struct wp_watch *w, pid_t parent)
 		return;
 	if (w->tid == parent)
 		w->tid = gettid();
-	if (follows && wp_watch_reopen(w) == 0)
+	if (followed && wp_watch_reopen(w) == 0)
 		return;
+	if (followed)
+		wp_helper_unfollowed();
 	wp_watch_drop(w, 0);
 	atomic_store(&w->on, false);
 	w->delivery = &deliver_none;
+}
+
+static bool
+any_follows(pid_t tid)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		if (follows(&wp_inside.watch[i], tid))
+			return true;
+	return false;
 }
 
 static void
@@ -156,6 +175,15 @@ before_fork(void)
 {
 	wp_watches_lock();
 	lock.forks = gettid();
+	lock.making = wp_making_begin(lock.counts, any_follows(lock.forks) ?
+	    WP_MAKES_WATCHED : WP_MAKES_FORK);
+}
+
+static void
+after_fork(void)
+{
+	wp_making_end(lock.making);
+	wp_watches_unlock();
 }
 
 /* The parent's helper is to know of a child that is not watched. */
@@ -178,12 +206,19 @@ tell_unfollowed(void)
 static void
 forked(void)
 {
+	const bool kept = wp_inside.kept;
+
 	tell_unfollowed();
 	wp_helper_forked();
-	lock.counts = NULL;	/* it is the parent's */
+	wp_inside.kept = false;
 	wp_armed_forked();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		watch_forked(&wp_inside.watch[i], lock.forks);
+	if (kept)
+		(void)wp_helper_armed(NULL);
+	wp_making_settle(lock.making);
+	lock.counts = NULL;	/* it is the parent's */
+	wp_helper_part();
 	wp_watches_unlock();
 }
 
@@ -192,7 +227,7 @@ wp_watches_new(uint32_t *serial)
 {
 	static bool prepared;
 
-	if (!prepared && pthread_atfork(before_fork, wp_watches_unlock,
+	if (!prepared && pthread_atfork(before_fork, after_fork,
 	    forked) != 0)
 		return NULL;
 	prepared = true;

@@ -171,8 +171,18 @@ wp_attr_side(struct perf_event_attr *attr)
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr->sample_id_all = 1;
-	attr->inherit = attr->inherit_thread = 1;
-	attr->read_format = WP_INSIDE_FORMAT;
+	attr->inherit = attr->remove_on_exec = 1;
 	attr->mmap = attr->mmap2 = attr->mmap_data = 1;
 	attr->task = 1;
+}
+
+void
+wp_attr_clock(struct perf_event_attr *attr)
+{
+	common(attr);
+	attr->type = PERF_TYPE_SOFTWARE;
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->exclude_kernel = 1;
+	attr->inherit = attr->inherit_thread = 1;
+	attr->read_format = WP_INSIDE_FORMAT;
 }

@@ -345,6 +345,116 @@ strays_and_what_was_not_seen(void **state)
 	}
 }
 
+/* --- children --- */
+
+/* What hits have in common that are of the program itself, or of none but it. */
+static unsigned
+count_hits(const struct outcome *o, bool own)
+{
+	const json_int_t pid = number_of(json_array_get(o->lines, 0), "pid");
+	unsigned n = 0;
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		n += is_hit(line) && (number_of(line, "pid") == pid) == own;
+	return n;
+}
+
+/* All that they do is in one account, and judged by one policy; also what a child
+   does when its parent has ended.  A child that executes another program is no
+   matter; nor is one that is killed. */
+static void
+children_are_watched_too(void **state)
+{
+	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+	static const struct {
+		const char *act;
+		unsigned own, of_children;
+		const char *allow;
+		int status;
+	} runs[] = {
+		{"fork", 1, 1, "guest.c", 7},
+		{"fork", 1, 1, "prepare", STRAY},
+		{"forks", 1, 80, "guest.c", 7},
+		{"fork_in_thread", 1, 1, "prepare", STRAY},
+		{"fork_and_execute", 1, 1, "guest.c", 7},
+		{"fork_and_die", 1, 2, "guest.c", 7},
+		{"outlive", 1, 2, "prepare", STRAY},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(runs) * COUNT(deliveries); i++) {
+		const char *delivery = deliveries[i % COUNT(deliveries)];
+		const size_t k = i / COUNT(deliveries);
+		struct outcome o;
+
+		(void)setenv("WATCHPOINT_DELIVERY", delivery, 1);
+		run_told(&o, LIST("-w", "state", "-f", "--user-only",
+		    "--allow", runs[k].allow, "--error-exitcode", "66"),
+		    LIST(guest, runs[k].act));
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		if (o.status != runs[k].status ||
+		    count_hits(&o, true) != runs[k].own ||
+		    count_hits(&o, false) != runs[k].of_children ||
+		    strstr(o.err, "warning") != NULL)
+			fail_msg("%s, %s: status %d, %u hits, of children %u: "
+			    "%s", delivery, runs[k].act, o.status,
+			    count_hits(&o, true), count_hits(&o, false), o.err);
+		assert_int_equal(number_of(account_of(&o), "lost"), 0);
+		outcome_free(&o);
+	}
+}
+
+/* A child that nobody hears of who watches: it may have written, and in the
+   program's own memory at that, also before it executes a program.  But nothing of
+   the program's runs in those that only do that. */
+static void
+children_that_are_not_watched(void **state)
+{
+	static const char *const follow[] = {"--user-only", "-f"};
+	static const struct {
+		const char *act;
+		int status;
+	} runs[] = {
+		{"vfork", 120}, {"vfork_and_execute", 120},
+		{"fork_by_call", 120}, {"clone", 120},
+		{"spawn", 7}, {"system", 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(runs) * COUNT(follow); i++) {
+		const size_t k = i / COUNT(follow);
+		struct outcome o;
+
+		run_told(&o, LIST("-w", "state", "--user-only",
+		    follow[i % COUNT(follow)], "--allow", "guest.c",
+		    "--error-exitcode", "66"), LIST(guest, runs[k].act));
+		if (o.status != runs[k].status ||
+		    (strstr(o.err, "which is not watched") != NULL) !=
+		    (o.status == 120))
+			fail_msg("%s: status %d: %s", runs[k].act, o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
+/* With -n, hits of all together; and the children go on. */
+static void
+the_watch_of_children_may_end_before(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	run_told(&o, LIST("-w", "state", "-f", "-n", "10"),
+	    LIST(guest, "forks"));
+	assert_int_equal(o.status, 7);
+	assert_int_equal(number_of(account_of(&o), "hits"), 10);
+	assert_string_equal(text_of(account_of(&o), "reason"), "count");
+	assert_null(strstr(o.err, "warning"));
+	outcome_free(&o);
+}
+
 /* All of it, not the one access whose signal is pending. */
 static void
 what_a_deaf_program_does_is_counted(void **state)
@@ -632,7 +742,6 @@ what_cannot_be_done_is_not_begun(void **state)
 	    "cannot be executed");
 	expect_refused(LIST("-w", "state"), LIST(victim("counter_static")),
 	    125, "statically linked");
-	expect_refused(LIST("-w", "state", "-f"), LIST(guest), 125, "-f");
 	expect_refused(LIST("-w", "state", "--count"), LIST(guest), 125,
 	    "--count");
 	expect_refused(LIST("-w", "state", "-o", "perf", "-O", "/dev/null"),
@@ -763,6 +872,9 @@ main(void)
 		CASE(the_watch_may_end_before),
 		CASE(a_report_that_nobody_reads),
 		CASE(strays_and_what_was_not_seen),
+		CASE(children_are_watched_too),
+		CASE(children_that_are_not_watched),
+		CASE(the_watch_of_children_may_end_before),
 		CASE(what_a_deaf_program_does_is_counted),
 		CASE(a_program_that_disables_all_descriptors),
 		CASE(nothing_makes_up_for_what_was_not_told),

@@ -20,7 +20,8 @@ static struct shared {
 
 static struct sideband side;
 static struct sideband_mapping mapping;
-static unsigned mappings;
+static struct sideband_child child;
+static unsigned mappings, children, loans;
 
 static void
 await_step(int n)
@@ -55,6 +56,11 @@ act(void *unused)
 	(void)waitpid(pid, NULL, 0);
 	shared->done = 4;
 	await_step(5);
+	if (fork() == 0) {
+		map(5, MAP_PRIVATE);
+		_exit(0);
+	}
+	await_step(6);
 	return unused;
 }
 
@@ -92,13 +98,42 @@ note(void *arg, const struct sideband_mapping *map)
 	mappings++;
 }
 
+static void
+note_child(void *arg, const struct sideband_child *made)
+{
+	(void)arg;
+	child = *made;
+	children++;
+}
+
+static void
+note_loan(void *arg, pid_t pid)
+{
+	*(pid_t *)arg = pid;
+	loans++;
+}
+
+static const struct sideband_calls calls = {note, note_child, note_loan};
+
+/* Nobody else has, or had, the memory of this process. */
 static bool
-is_quiet_after(int step)
+is_quiet(pid_t pid)
+{
+	pid_t lent = 0;
+
+	loans = children = 0;
+	assert_true(sideband_look(&side, &calls, &lent));
+	if (loans > 0)
+		assert_int_equal(lent, pid);
+	return loans == 0;
+}
+
+static void
+do_step(int step)
 {
 	mappings = 0;
 	shared->asked = step;
 	await(shared->done == step);
-	return sideband_is_quiet(&side, note, NULL);
 }
 
 TEST(hears_of_mappings_and_children)
@@ -109,31 +144,47 @@ TEST(hears_of_mappings_and_children)
 	await(shared->done == -1);
 	sideband_open(&side, pid);
 	assert_non_null(side.rings);
-	assert_true(sideband_is_quiet(&side, note, NULL));
+	assert_true(is_quiet(pid));
 	before = now_ns();
-	assert_true(is_quiet_after(1));
+	do_step(1);
+	assert_true(is_quiet(pid));
 	assert_int_equal(mappings, 1);
+	assert_int_equal(mapping.pid, pid);
 	assert_false(mapping.shared);
 	assert_in_range(mapping.time, before, now_ns());
-	assert_true(is_quiet_after(2));
+	do_step(2);
+	assert_true(is_quiet(pid));
 	assert_int_equal(mappings, 1);
 	assert_true(mapping.shared);
 	/* it has the memory still, and then had it */
-	assert_false(is_quiet_after(3));
-	assert_false(sideband_is_quiet(&side, note, NULL));
-	assert_false(is_quiet_after(4));
-	assert_true(sideband_is_quiet(&side, note, NULL));
-	shared->asked = 5;
+	before = now_ns();
+	do_step(3);
+	assert_false(is_quiet(pid));
+	assert_int_equal(children, 1);
+	assert_int_equal(child.parent, pid);
+	assert_int_not_equal(child.pid, pid);
+	assert_in_range(child.time, before, now_ns());
+	assert_false(is_quiet(pid));
+	do_step(4);
+	assert_false(is_quiet(pid));
+	assert_true(is_quiet(pid));
+	/* of a child it is heard, too */
+	do_step(5);
+	assert_false(is_quiet(pid));
+	assert_int_equal(children, 1);
+	assert_int_equal(mappings, 1);
+	assert_int_equal(mapping.pid, child.pid);
+	shared->asked = 6;
 	assert_int_equal(child_wait(pid), 0);
 	sideband_close(&side);
-	assert_false(sideband_is_quiet(&side, note, NULL));
+	assert_false(sideband_look(&side, &calls, NULL));
 }
 
 TEST(knows_nothing_of_nobody)
 {
 	sideband_open(&side, 0x7ffffff0);
 	assert_null(side.rings);
-	assert_false(sideband_is_quiet(&side, note, NULL));
+	assert_false(sideband_look(&side, &calls, NULL));
 }
 
 static int

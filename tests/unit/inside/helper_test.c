@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "os/proc.h"
 #include "program.h"
@@ -81,6 +82,37 @@ answer(struct wp_request *request)
 	}
 }
 
+static bool
+does(const char *what)
+{
+	const char *text = getenv("HELPER_DOES");
+
+	return text != NULL && strcmp(text, what) == 0;
+}
+
+/* A child whose channel can be had, if it is to be. */
+static void
+adopt(struct wp_channel *channel)
+{
+	struct wp_adoption *a = wp_channel_adoption(channel);
+	struct wp_channel *other;
+	int pidfd, fd;
+
+	if (a == NULL)
+		return;
+	if (!does("adopt")) {
+		wp_channel_adopted(a, -EBUSY);
+		return;
+	}
+	pidfd = (int)syscall(SYS_pidfd_open, a->pid, 0);
+	fd = (int)syscall(SYS_pidfd_getfd, pidfd, a->fd, 0);
+	CHECK(a->parent == channel->program);
+	CHECK(wp_channel_map(fd, &other) == 0);
+	CHECK(other->program == a->pid);
+	wp_channel_serve_too(other);
+	wp_channel_adopted(a, 0);
+}
+
 static void
 serve(struct wp_channel *channel)
 {
@@ -93,6 +125,7 @@ serve(struct wp_channel *channel)
 			wp_channel_answer(channel, answer(&channel->request));
 		while ((cell = wp_channel_next(channel)) != NULL)
 			wp_channel_done(channel, cell);
+		adopt(channel);
 		wp_channel_sleep(channel, &heard, 20);
 	}
 }
@@ -100,10 +133,9 @@ serve(struct wp_channel *channel)
 static int
 be_helper(void)
 {
-	const char *does = getenv("HELPER_DOES");
 	struct wp_channel *channel;
 
-	if (does != NULL && strcmp(does, "exit") == 0)
+	if (does("exit"))
 		return 3;
 	if (wp_channel_map(3, &channel) < 0)
 		return 2;
@@ -426,8 +458,10 @@ fork_with_helper(void *arg)
 	if (pid == 0) {
 		CHECK(atomic_load(&wp_inside.channel) == NULL);
 		CHECK(start(NULL) == 0);
-		CHECK(shared->helper != shared->other);
-		(void)ask_look();
+		CHECK(atomic_load(&wp_inside.channel)->program == getpid());
+		CHECK((shared->helper == shared->other) == does("adopt"));
+		if (!does("adopt"))
+			(void)ask_look();
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -435,7 +469,14 @@ fork_with_helper(void *arg)
 	(void)ask_look();
 }
 
-TEST(a_child_has_a_helper_of_its_own)
+TEST(a_child_is_adopted_by_the_helper)
+{
+	(void)setenv("HELPER_DOES", "adopt", 1);
+	program_and_helpers(fork_with_helper, NULL);
+	(void)unsetenv("HELPER_DOES");
+}
+
+TEST(or_has_one_of_its_own)
 {
 	program_and_helpers(fork_with_helper, NULL);
 }

@@ -142,7 +142,7 @@ TEST(from_inside)
 	assert_string_equal(o.command[1], "--inside");
 	assert_int_equal(o.stack, 4096);
 	options_free(&o);
-	ACCEPT(&o, "-w", "a", "--inside", "--error-exitcode", "9", "ls");
+	ACCEPT(&o, "-w", "a", "--inside", "-f", "--error-exitcode", "9", "ls");
 	assert_int_equal(o.stack, 16384);
 	options_free(&o);
 	ACCEPT(&o, "-w", "a", "ls");
@@ -397,8 +397,6 @@ static const struct {
 	    "--count has no backtraces for --allow to judge by: "},
 	{{"w", "-w", "a", "--inside", "-p", "1"},
 	    "--inside loads a library into a command that it starts, so it "},
-	{{"w", "-w", "a", "--inside", "-f", "ls"},
-	    "--inside watches only the command, not its child processes: "},
 	{{"w", "-w", "a", "--inside", "--count", "ls"},
 	    "--inside reports each hit as it is made: leave out --count "},
 	{{"w", "-w", "a", "--inside", "-o", "perf", "-O", "f", "ls"},

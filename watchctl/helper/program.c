@@ -1,0 +1,415 @@
+/* program: one program that is served.  See program.h. */
+#include "helper/program.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "helper/inside.h"
+#include "watch/look.h"
+#include "os/proc.h"
+
+/* What a child maps is what the one that made it did. */
+static void
+learn_child(struct program *p, const struct program *parent)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_FORK,
+		.task = {p->pid, parent->pid, p->pid, parent->pid, 0},
+	};
+
+	ex_space_learn(p->in->session.space, &record);
+	p->mapped = parent->mapped;
+	p->mapped.pid = p->pid;
+}
+
+struct program *
+program_open(struct inside *in, struct wp_channel *channel, int fd, pid_t pid,
+    const struct program *parent)
+{
+	struct program *p = calloc(1, sizeof(*p));
+
+	if (p == NULL || tracing_open(&p->tracing, pid) < 0) {
+		free(p);
+		return complain("out of memory"), NULL;
+	}
+	p->in = in;
+	p->pid = pid;
+	p->channel = channel;
+	p->fd = fd;
+	p->mapped = (struct mapped){.space = in->session.space, .pid = pid};
+	if (parent != NULL)
+		learn_child(p, parent);
+	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {
+		(void)complain("pidfd_open: %s", strerror(errno));
+		program_close(p);
+		return NULL;
+	}
+	/* it may be no more when its first hit is explained */
+	(void)mapped_look(&p->mapped);
+	return p;
+}
+
+void
+program_close(struct program *p)
+{
+	vigil_end(&p->vigil);
+	tracing_close(p->tracing);
+	copies_close(&p->copies);
+	if (p->pidfd >= 0)
+		(void)close(p->pidfd);
+	free(p);
+}
+
+void
+program_begin(struct program *p, bool at_once)
+{
+	vigil_begin(&p->vigil, p->channel, p->pid, p->pidfd);
+	if (at_once)
+		vigil_heed(&p->vigil);
+}
+
+void
+program_silence(struct program *p)
+{
+	atomic_store(&p->channel->off, 1);
+	copies_disable(&p->copies);
+}
+
+void
+program_forget(struct program *p, uint64_t time)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+		order_forget(&p->order, i, time);
+}
+
+void
+program_mapped(struct program *p, uint64_t start, uint64_t end, uint64_t time)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_cell_watch *w = &p->channel->watch[i].what;
+
+		if (w->addr < end && start < w->addr + w->len)
+			order_forget(&p->order, i, time);
+	}
+}
+
+static void
+take_cells(struct program *p)
+{
+	struct wp_cell *cell;
+
+	for (unsigned i = 0; i < WP_CELLS; i++) {
+		if ((cell = wp_channel_next(p->channel)) == NULL)
+			return;
+		inside_take(p, cell);
+		wp_channel_done(p->channel, cell);
+	}
+}
+
+/* Until a report has begun, warnings wait. */
+static void
+tell_warning(struct program *p)
+{
+	uint32_t warned = atomic_load(&p->channel->warned);
+	char text[sizeof(p->channel->warning)];
+
+	if (warned == p->warned || !p->in->started)
+		return;
+	p->warned = warned;
+	memcpy(text, p->channel->warning, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	session_warn(&p->in->session, "%s", text);
+	(void)session_flush(&p->in->session, 0);
+}
+
+/* Hits that were not counted: that they may have been is all that is known. */
+static void
+tell_gaps(struct program *p)
+{
+	uint32_t gaps = atomic_load(&p->channel->gaps);
+
+	if (gaps == p->gaps || !p->in->started)
+		return;
+	p->gaps = gaps;
+	session_warn(&p->in->session, "the process that traces the program's "
+	    "threads was killed, and replaced: accesses in between may be neither "
+	    "reported nor counted as lost");
+	session_doubt(&p->in->session, "the process that traces the program's "
+	    "threads was killed");
+	(void)session_flush(&p->in->session, 0);
+}
+
+/* What a child does matters only to a run that has to be vouched for.  One is
+   reported, once. */
+static void
+tell_child(struct program *p)
+{
+	const bool forked = atomic_load(&p->channel->children) != 0;
+	struct inside *in = p->in;
+
+	if (!in->ours || in->parted || !in->started || in->reason != NULL ||
+	    (!forked && atomic_load(&p->channel->strangers) == 0))
+		return;
+	in->parted = true;
+	session_warn(&in->session, forked ? "process %d created a child by "
+	    "fork(2), which is not watched%s" : "process %d created a child by "
+	    "vfork(2), clone(2) or the like, which is not watched%s", p->pid,
+	    forked && !in->options->follow ? "; -f watches it too" : "");
+	session_doubt(&in->session, "a child that process %d created%s was "
+	    "not watched", p->pid, forked ? " by fork(2)" : "");
+	(void)session_flush(&in->session, 0);
+}
+
+/* Warn that the kernel's accesses are not seen, unless the user accepts that. */
+static void
+tell_unseen(struct program *p)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &p->channel->watch[i];
+
+		if (atomic_load(&w->serial) == 0 || w->kernel != 0 ||
+		    w->what.access == WP_EXEC)
+			continue;
+		session_warn(&p->in->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted, or not "
+		    "seen this way; --user-only accepts that");
+		(void)session_flush(&p->in->session, 0);
+		return;
+	}
+}
+
+/* The command's own program cannot be watched as it was asked for. */
+static void
+refuse(struct program *p, const struct wp_request *request)
+{
+	char text[sizeof(request->text)];
+
+	memcpy(text, request->text, sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	p->in->refused = true;
+	(void)complain("%s", text);
+}
+
+/* A preloaded library has opened what it was to open, or could not.  What is
+   open now stays so.  Result: 1 if that is so even if the program closes it. */
+static int
+take_armed(struct program *p, const struct wp_request *request)
+{
+	struct wp_proc_status status;
+	bool kept;
+
+	if (request->text[0] != '\0' && p == p->in->root) {
+		refuse(p, request);
+		return 0;
+	}
+	if (p->armed)
+		return 0;
+	p->armed = true;
+	vigil_heed(&p->vigil);
+	kept = copies_take(&p->copies, p->channel, p->pidfd);
+	if (kept && p == p->in->root)
+		presence_begin(&p->in->presence, &p->copies, &p->in->sideband,
+		    wp_proc_status(p->pid, &status) == 0 &&
+		    status.threads == 1);
+	if (p->in->reason != NULL)
+		program_silence(p);
+	if (!p->in->started)
+		inside_start(p->in);
+	if (p->in->ours && p == p->in->root && !p->in->options->user_only)
+		tell_unseen(p);
+	return kept;
+}
+
+/* The other requests are for the process that traces the program. */
+static void
+answer(struct program *p)
+{
+	struct wp_request *request = &p->channel->request;
+
+	if (!wp_channel_asked(p->channel))
+		return;
+	switch (request->what) {
+	case WP_ASK_RESOLVE:
+		wp_channel_answer(p->channel, inside_resolve(p, request));
+		break;
+	case WP_ASK_ARMED:
+		wp_channel_answer(p->channel, take_armed(p, request));
+		break;
+	default:
+		break;
+	}
+}
+
+/* The signal that reports hits; 0: nothing is watched. */
+static int
+signal_of_hits(const struct wp_channel *channel)
+{
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		uint32_t sig = channel->watch[i].signal;
+
+		if (atomic_load(&channel->watch[i].serial) != 0 &&
+		    sig > 0 && sig <= (uint32_t)SIGRTMAX)
+			return (int)sig;
+	}
+	return 0;
+}
+
+static void
+tell_suspicion(struct program *p)
+{
+	p->suspected = true;
+	session_warn(&p->in->session, "%s", p->suspicion);
+	(void)session_flush(&p->in->session, 0);
+}
+
+/* Nothing has happened for this many ticks.  What two looks in a row see is
+   reported, once.  That the signal is caught is looked at each time, since the next access
+   may end the program. */
+static void
+look(struct program *p, unsigned idle)
+{
+	const bool far = idle <= 2 || idle % 20 == 0;
+	char why[sizeof(p->suspicion)] = "";
+	int sig;
+
+	if (idle == 0 || p->left || (p->in->ours && !p->armed))
+		return;
+	if (far && !look_has(p->pid, p->fd)) {
+		atomic_store(&p->vigil.executed, true);
+		return;
+	}
+	if (p->suspected || (sig = signal_of_hits(p->channel)) == 0)
+		return;
+	if (!look_deaf(p->channel, sig, far, why, sizeof(why)) && !far)
+		return;
+	if (why[0] != '\0' && strcmp(why, p->suspicion) == 0)
+		tell_suspicion(p);
+	memcpy(p->suspicion, why, sizeof(why));
+}
+
+static void
+tell_missed(struct program *p, uint64_t missed)
+{
+	session_lost(&p->in->session, missed);
+	session_warn(&p->in->session, "%llu access%s counted, but the program got "
+	    "no signal of %s: it was blocked, ignored, taken by another or "
+	    "reset to its default action, or the program ended before it came",
+	    (unsigned long long)missed, missed == 1 ? " was" : "es were",
+	    missed == 1 ? "it" : "them");
+}
+
+/* How many accesses did not reach the program: as it says itself, or if it has
+   not come to that, as is seen from here; but as instructions say, where all of
+   them are known. */
+static uint64_t
+count_missed(const struct program *p)
+{
+	const struct wp_channel *channel = p->channel;
+	uint64_t sum = atomic_load(&channel->undelivered);
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_channel_watch *w = &channel->watch[i];
+		const uint64_t told = atomic_load(&w->hits) - w->before;
+		uint64_t counted, missed;
+
+		if (!copies_counted(&p->copies, i, &counted))
+			continue;
+		if (tally_missed(&p->tally, channel, i, counted, &missed))
+			sum += missed - atomic_load(&w->undelivered);
+		else if (atomic_load(&channel->goodbye) == 0)
+			sum += counted > told ? counted - told : 0;
+	}
+	return sum;
+}
+
+static bool
+is_last(const struct program *p)
+{
+	const struct program *other = p->in->first;
+
+	while (other != NULL && (other == p || other->ended))
+		other = other->next;
+	return other == NULL;
+}
+
+/* What the program left behind, and what did not reach it. */
+static void
+take_rest(struct program *p)
+{
+	struct wp_channel *channel = p->channel;
+	uint64_t missed;
+
+	if (is_last(p))
+		p->in->room.fd = -1;	/* now no thread waits for us */
+	tracing_await_end(p->tracing);
+	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
+		take_cells(p);
+	if (p == p->in->root && p->armed)
+		inside_measure(p->in);
+	p->in->session.handled += atomic_load(&channel->handled);
+	tell_warning(p);
+	tell_gaps(p);
+	tell_child(p);
+	if (p->suspicion[0] != '\0' && !p->suspected && p->in->started &&
+	    atomic_load(&channel->goodbye) == 0)
+		tell_suspicion(p);
+	missed = count_missed(p);
+	if (missed != 0 && p->in->started && p->in->reason == NULL)
+		tell_missed(p, missed);
+}
+
+/* Whether the program is another now, and nothing is left to do.  A command of
+   ours is served to its end, whatever it has become. */
+static bool
+has_left(struct program *p)
+{
+	if (!atomic_load(&p->vigil.executed) &&
+	    atomic_load(&p->channel->executed) == 0)
+		return false;
+	if (!p->in->ours || p != p->in->root)
+		return true;
+	if (!p->left && p->in->started && p->in->reason == NULL) {
+		session_warn(&p->in->session, "process %d executed another "
+		    "program, where addresses mean something else: its "
+		    "watches have ended", p->pid);
+		session_doubt(&p->in->session, "process %d executed another "
+		    "program, which was not watched", p->pid);
+		(void)session_flush(&p->in->session, 0);
+	}
+	p->left = true;
+	return false;
+}
+
+/* Whether a child that is to be watched has not asked for it yet. */
+static bool
+awaits_child(struct program *p)
+{
+	(void)inside_look_aside(p->in);
+	return p->in->reason == NULL && wp_making_pending(p->channel);
+}
+
+void
+program_step(struct program *p, unsigned idle)
+{
+	const bool ended = vigil_ended(&p->vigil), left = has_left(p);
+
+	/* what a child needs of it stays until then */
+	if ((ended || left) && !awaits_child(p)) {
+		take_rest(p);
+		p->ended = true;
+		return;
+	}
+	take_cells(p);
+	tell_warning(p);
+	answer(p);
+	tracing_request(p->tracing, p->channel);
+	tell_gaps(p);
+	tell_child(p);
+	if (!ended)
+		look(p, idle);
+}

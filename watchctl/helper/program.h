@@ -1,0 +1,70 @@
+/*
+ * program: one program whose hits are reported, by the channel that it shares
+ * with this process.  A child that fork(2) made, and that is watched, is one by
+ * itself.
+ */
+#ifndef PROGRAM_H
+#define PROGRAM_H
+
+#include "handler/channel.h"
+#include "watch/copies.h"
+#include "watch/mapped.h"
+#include "watch/order.h"
+#include "helper/tally.h"
+#include "helper/tracing.h"
+#include "watch/vigil.h"
+
+struct inside;
+
+struct program {
+	struct inside *in;
+	struct program *next;
+	pid_t pid;
+	int pidfd;
+	struct wp_channel *channel;
+	int fd;				/* behind which that is */
+	struct mapped mapped;
+	struct order order;
+	struct copies copies;
+	struct tally tally;
+	struct tracing *tracing;	/* when the program wants it */
+	struct vigil vigil;
+	uint32_t warned;		/* warnings of the program that have
+					   been reported */
+	uint32_t gaps;			/* and the channel's gaps */
+	char suspicion[200];		/* why it gets no signals, as the last look
+					   had it; "": it gets them */
+	bool suspected;			/* that has been reported */
+	bool armed;			/* watches of a preloaded library are open */
+	bool left;			/* it has been reported that another
+					   program is executed */
+	bool ended;			/* and all of it is reported */
+};
+
+/* Set up for a program that lives; parent: the one that made it, NULL: nobody who
+   is known.  Channel and descriptor stay the caller's.  NULL: a line on stderr
+   says why. */
+struct program *program_open(struct inside *, struct wp_channel *, int fd,
+    pid_t pid, const struct program *parent);
+void program_close(struct program *);
+
+/* From now on it is looked at, and its end is noticed; at_once: so is that it
+   executes another program, even before its watches are said to be open. */
+void program_begin(struct program *, bool at_once);
+
+/* Do what is to be done for it; idle: how many ticks there was nothing.  When it
+   has ended, or is another program that nobody waits for, all that it handed
+   over is reported, and what it did not is told: it is ended then. */
+void program_step(struct program *, unsigned idle);
+
+/* No more of its hits are wanted. */
+void program_silence(struct program *);
+
+/* Its bytes may be others than was known, since then, ns. */
+void program_forget(struct program *, uint64_t time);
+
+/* So may these, since they are mapped anew. */
+void program_mapped(struct program *, uint64_t start, uint64_t end,
+    uint64_t time);
+
+#endif
