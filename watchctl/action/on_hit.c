@@ -165,26 +165,32 @@ dump(const struct on_hit_tracer *tracer, struct session *s,
 
 /* --- any --- */
 
-bool
+void
 on_hit_act(struct on_hit *on_hit, const struct on_hit_tracer *tracer,
     struct session *s, const struct ex_hit *hit)
 {
 	if (on_hit->what == ON_HIT_EXEC) {
 		execute(on_hit, s, hit);
-		return false;
+		return;
 	}
 	if (tracer->hold(tracer->arg, hit->pid) < 0)
 		session_warn(s, "process %d cannot be held still at hit "
 		    "#%" PRIu64, (int)hit->pid, hit->seq);
 	if (on_hit->what == ON_HIT_CORE)
 		dump(tracer, s, hit);
-	return on_hit->what == ON_HIT_PAUSE;
+	if (on_hit->what != ON_HIT_PAUSE)
+		return;
+	on_hit->left = hit->pid;
+	on_hit->left_tid = hit->tid;
+	on_hit->left_seq = hit->seq;
 }
 
 void
-on_hit_tell_paused(pid_t pid, pid_t tid, uint64_t seq)
+on_hit_tell_paused(const struct on_hit *on_hit)
 {
+	const int pid = on_hit->left;
+
 	(void)complain("process %d is stopped at hit #%" PRIu64 " (thread %d)."
-	    "  Attach: gdb -p %d   Go on: kill -CONT %d", (int)pid, seq,
-	    (int)tid, (int)pid, (int)pid);
+	    "  Attach: gdb -p %d   Go on: kill -CONT %d", pid,
+	    on_hit->left_seq, (int)on_hit->left_tid, pid, pid);
 }

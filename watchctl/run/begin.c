@@ -23,11 +23,9 @@
 #include "util/executable.h"
 #include "watch/firing.h"
 #include "run/initial.h"
-#include "run/guarding.h"
 #include "run/loader.h"
 #include "report/replay.h"
 #include "run/run.h"
-#include "run/stopping.h"
 #include "type/object.h"
 
 /* Room for what is found out about each process. */
@@ -126,17 +124,18 @@ prepare(struct run *run)
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && check_processes(run) < 0))
 		return -EINVAL;
+	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
-	    guarding_open(run, &cause) < 0)
+	    run_choose_debugreg(run, &cause) < 0)
 		return complain("%s%s", cause.text, may_stop(o, &cause) ?
 		    "; or add --stop, which does without" : "");
-	if (firing_try(run->guarding != NULL) < 0)
+	if (firing_try(run->ops->registers) < 0)
 		return -ENODEV;
-	wish.registers = run->guarding != NULL;
+	wish.registers = run->ops->registers;
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);
 	if (run_poll_make(run) < 0 ||
-	    (o->stop && run->guarding == NULL && stopping_open(run) < 0))
+	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
 	return session_open(&run->session, o, EX_LIVE,
 	    o->command != NULL ? stderr : stdout);
@@ -185,6 +184,14 @@ resolve(struct run *run, struct process *process, bool early,
 	return err;
 }
 
+int
+run_launch(struct run *run, struct wp_cause *cause)
+{
+	return run->options->command == NULL ? 0 :
+	    wp_target_launch(run->target, run->options->command,
+	    &run->process->pid, cause);
+}
+
 /* Start the command, held, or what else has to be there first; a command's
    failures have statuses of their own. */
 static int
@@ -196,10 +203,7 @@ launch(struct run *run)
 
 	if (before < 0)
 		return STATUS_OWN_FAILURE;
-	err = run->guarding != NULL ? guarding_launch(run, &cause) :
-	    run->options->command == NULL ? 0 :
-	    wp_target_launch(run->target, run->options->command,
-	    &run->process->pid, &cause);
+	err = run->ops->launch(run, &cause);
 	aslr_end(before);
 	if (err == 0)
 		return 0;
@@ -247,7 +251,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	    process->pid), &loader);
 	/* it takes an event to stop it elsewhere */
 	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
-	    at == HOOK && run->guarding == NULL) {
+	    at == HOOK && !run->ops->registers) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
 		at = wp_target_run_to(run->target, stop, STOPS,
@@ -327,7 +331,6 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 static int
 arm(struct run *run)
 {
-	const struct options *o = run->options;
 	struct wp_cause cause = {0};
 	int err = 0;
 
@@ -336,13 +339,7 @@ arm(struct run *run)
 		struct process *process = &run->process[i];
 		unsigned before = wp_target_threads(run->target);
 
-		err = run->guarding != NULL ?
-		    guarding_attach(run, process, &cause) :
-		    run->stopping != NULL ?
-		    stopping_attach(run, process, &cause) :
-		    o->command != NULL ? wp_target_arm(run->target, &cause) :
-		    wp_target_attach(run->target, process->pid, process->first,
-		    o->nspecs, &cause);
+		err = run->ops->attach(run, process, &cause);
 		process->threads =
 		    (long)(wp_target_threads(run->target) - before);
 		if (err == 0)
@@ -454,16 +451,29 @@ tell_later(struct run *run)
 			    "each run");
 }
 
+unsigned
+run_threads(const struct run *run)
+{
+	return wp_target_threads(run->target);
+}
+
+void
+run_announce_kernel(struct run *run)
+{
+	if (!run->options->user_only && !wp_target_options(run->target)->kernel)
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted "
+		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
+		    "that", run->features.paranoid);
+}
+
 void
 run_announce(struct run *run)
 {
 	const struct wp_options *got = wp_target_options(run->target);
 	struct report_start start = {
 		.pid = run->process->pid,
-		.mode = run->options->stop ? "stop" : "ring",
-		.threads = run->guarding != NULL ?
-		    guarding_threads(run->guarding) :
-		    wp_target_threads(run->target),
+		.mode = run->ops->mode, .threads = run->ops->threads(run),
 		.frozen_ms = wp_target_frozen_ms(run->target),
 		.time = run->began, .wall = wp_clock_wall(run->began),
 		.comm = ex_space_comm(run->session.space, run->process->pid,
@@ -471,13 +481,7 @@ run_announce(struct run *run)
 	};
 
 	session_start(&run->session, &start);
-	if (run->guarding != NULL)
-		guarding_announce(run);
-	else if (!run->options->user_only && !got->kernel)
-		session_warn(&run->session, "the kernel's accesses on the "
-		    "program's behalf are not watched: not permitted "
-		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
-		    "that", run->features.paranoid);
+	run->ops->announce(run);
 	if (!run->options->follow && !got->inherit_thread && !got->stop)
 		session_warn(&run->session, "this kernel cannot tell threads "
 		    "from children: child processes are watched too");

@@ -14,7 +14,7 @@ static bool
 is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
 {
 	return wp_target_options(run->target)->kernel &&
-	    run->guarding == NULL && !wp_proc_shares(pid,
+	    !run->ops->registers && !wp_proc_shares(pid,
 	    watched->region.addr, watched->region.len);
 }
 

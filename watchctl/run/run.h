@@ -2,24 +2,58 @@
  * run: one watch of live processes, as its stages share it.
  *
  *	begin.c		from the command line to armed watches
- *	watch.c		the loop, and the end
- *	stopping.c	the loop of --stop
- *	guarding.c	the same where there are no events to stop by
+ *	watch.c		from there to the end
+ *	run_ring.c	how hits are delivered: by the rings,
+ *	run_stop.c	by a stop at each (--stop),
+ *	run_debugreg.c	the same where there are no events to stop by
  *	recording.c	-o perf
  */
 #ifndef RUN_H
 #define RUN_H
 
+#include "os/cause.h"
 #include "watch/earlier.h"
 #include "report/session.h"
 #include "attach/target.h"
 
+struct process;
+struct run;
+
+/* One way for hits to be delivered. */
+struct run_ops {
+	const char *mode;	/* as the report names it */
+	bool registers;		/* no events: debug registers are set */
+	/* be ready, once there is a target; NULL: nothing is needed.  0, or
+	   -errno after a line on stderr */
+	int (*open)(struct run *);
+	/* start the command, held; without one, whatever has to be there before
+	   the watches are looked for.  0 or -errno with a cause */
+	int (*launch)(struct run *, struct wp_cause *);
+	/* watch one process, or the held command.  0 or -errno with a cause */
+	int (*attach)(struct run *, const struct process *, struct wp_cause *);
+	/* how many threads were covered when it began */
+	unsigned (*threads)(const struct run *);
+	/* say what is not watched this way */
+	void (*announce)(struct run *);
+	/* report hits until there is a reason to end; then disarm */
+	void (*loop)(struct run *);
+	/* what was counted and not delivered is lost.  0 or -ENOMEM */
+	int (*account)(struct run *);
+	/* then: for how long watches were on.  NULL: nothing is known */
+	void (*uptime)(const struct run *, struct wp_uptime *);
+	/* free what open and launch made; a command that was not watched yet
+	   ends.  NULL: there is nothing */
+	void (*close)(struct run *);
+};
+
+extern const struct run_ops run_by_ring, run_by_stop, run_by_debugreg;
+
 struct run {
 	const struct options *options;
+	const struct run_ops *ops;
+	void *own;			/* of these; NULL: nothing */
 	struct wp_features features;
 	struct wp_target *target;
-	struct stopping *stopping;	/* --stop; NULL: not that */
-	struct guarding *guarding;	/* or by debug registers */
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
 	struct earlier earlier;		/* what was there before the watch */
@@ -42,6 +76,10 @@ struct run {
 	bool uncovered;			/* a processor is not watched, as
 					   reported */
 	const char *reason;		/* why it ended; NULL: it has not */
+	bool failed;			/* it ended too early, for what delivers
+					   hits was killed */
+	uint64_t *counts;		/* --count, at the end: the hits of each
+					   watch */
 };
 
 /* ms until the time of -t is over; without -t longer than any run. */
@@ -60,6 +98,13 @@ void run_signal(struct run *, int sig);
 /* The same for all that the first of the poll set has. */
 void run_take_signals(struct run *);
 
+/* Sleep until something of a poll set comes, whose first are the signals, but not
+   for long; and take those. */
+void run_poll(struct run *, struct pollfd *, size_t n);
+
+/* Give the reason to end when the time of -t is over. */
+void run_check_time(struct run *);
+
 /* A process executed another program: tell it, once. */
 void run_executed(struct run *, struct process *);
 
@@ -68,6 +113,16 @@ void run_check_processors(struct run *);
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
+
+/* No event can be opened, for this cause: if --stop can do without, choose that,
+   and put what is possible so into run->features.  0; -errno with the cause, or
+   another. */
+int run_choose_debugreg(struct run *, struct wp_cause *);
+
+/* What several ways of delivery do alike. */
+int run_launch(struct run *, struct wp_cause *);
+unsigned run_threads(const struct run *);
+void run_announce_kernel(struct run *);
 
 /* Make what the loop sleeps on: signals and rings, once these are there; then
    the processes, once their ids are known.  0, or -errno after a line on

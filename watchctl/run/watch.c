@@ -1,8 +1,8 @@
 /*
  * watch: the main job.
  *
- * Overview: begin (begin.c); read the rings until there is a reason to end;
- * disarm; close the account, which must come out even; wait for the command.
+ * Overview: begin (begin.c); report hits until there is a reason to end; disarm;
+ * close the account, which must come out even; wait for the command.
  */
 #include "run/watch.h"
 
@@ -20,15 +20,10 @@
 
 #include "os/clock.h"
 #include "util/complain.h"
-#include "run/guarding.h"
 #include "util/interrupt.h"
-#include "os/proc.h"
 #include "run/run.h"
-#include "run/stopping.h"
 
-/* How often the rings are looked at when nothing wakes us, in ms; and how long
-   a record may be on its way into a ring, in ns. */
-enum { LOOK_MS = 20, ON_ITS_WAY = 1000000 };
+enum { LOOK_MS = 20 };		/* between looks when nothing happens */
 
 int
 run_poll_make(struct run *run)
@@ -130,40 +125,6 @@ run_check_processors(struct run *run)
 	session_doubt(&run->session, "processor %d was not watched", cpu);
 }
 
-/*
- * Whether a process has nothing to watch any more: it ended (and with -f its
- * children too), or executed another program, which ends its watches.  Its
- * slot in the poll set is then empty.
- */
-static bool
-has_ended(struct run *run, size_t i)
-{
-	struct process *process = &run->process[i];
-	struct pollfd *p = &run->poll[1 + i];
-	bool watched = wp_target_alive(run->target, process->first,
-	    run->options->nspecs);
-
-	if (p->fd < 0)
-		return !run->options->follow || !watched;
-	if (p->revents == 0 && watched)
-		return false;
-	if (p->revents == 0 && !wp_proc_exiting(process->pid))
-		run_executed(run, process);
-	(void)close(p->fd);
-	p->fd = -1;	/* poll(2) passes over it */
-	return !run->options->follow || !watched;
-}
-
-static bool
-all_ended(struct run *run)
-{
-	bool all = true;
-
-	for (size_t i = 0; i < run->nprocesses; i++)
-		all = has_ended(run, i) && all;
-	return all;
-}
-
 double
 run_left_ms(const struct run *run)
 {
@@ -187,132 +148,22 @@ run_is_ending(const struct run *run)
 	    run_left_ms(run) <= 0;
 }
 
-/* Wait for something to happen, but not for long. */
-static void
-wait_a_little(struct run *run)
+void
+run_poll(struct run *run, struct pollfd *p, size_t n)
 {
 	const double left = run_left_ms(run);
-	int ms = LOOK_MS;
 
-	if (left < ms)
-		ms = left > 0 ? (int)left + 1 : 0;
-	(void)poll(run->poll, run->npoll, ms);
-	if (run->poll[0].revents != 0)
+	(void)poll(p, n, left < LOOK_MS ? left > 0 ? (int)left + 1 : 0 :
+	    LOOK_MS);
+	if (p->revents != 0)
 		run_take_signals(run);
-	run_check_processors(run);
-	if (run->reason == NULL && all_ended(run))
-		run->reason = "exit";
-	if (run->reason == NULL && left <= 0)
+}
+
+void
+run_check_time(struct run *run)
+{
+	if (run->reason == NULL && run_left_ms(run) <= 0)
 		run->reason = "time";
-}
-
-/* Keep count of the threads that are covered. */
-static void
-count_threads(struct run *run, const struct ex_record *r)
-{
-	bool thread = r->task.pid == r->task.ppid;
-
-	run->made += r->type == PERF_RECORD_FORK &&
-	    (thread || run->options->follow);
-	for (size_t i = 0; i < run->nprocesses; i++) {
-		struct process *process = &run->process[i];
-
-		if (process->pid != r->task.pid)
-			continue;
-		if (r->type == PERF_RECORD_EXIT)
-			process->threads--;
-		else if (thread)
-			process->threads++;
-	}
-}
-
-/* Read what the rings hold up to a time.  False: no more are wanted. */
-static bool
-read_rings(struct run *run, uint64_t horizon)
-{
-	struct wp_rings *rings = wp_target_rings(run->target);
-	const struct perf_event_header *header;
-	struct ex_record record;
-
-	while ((header = wp_rings_next(rings, horizon)) != NULL) {
-		int got = ex_record_decode(run->formats, header, header->size,
-		    &record);
-
-		if (got == 0)
-			run->session.skipped++;
-		if (got <= 0)
-			continue;
-		if (record.type == PERF_RECORD_FORK ||
-		    record.type == PERF_RECORD_EXIT)
-			count_threads(run, &record);
-		if (!session_record(&run->session, &record))
-			return false;
-	}
-	return session_flush(&run->session, horizon);
-}
-
-static uint64_t
-counted(const struct run *run, size_t watch)
-{
-	struct wp_perf_count count;
-
-	return wp_target_count(run->target, watch, &count) < 0 ? 0 :
-	    count.value;
-}
-
-static uint64_t
-counted_in_all(const struct run *run)
-{
-	uint64_t sum = 0;
-
-	for (size_t w = 0; w < run->session.nwatches; w++)
-		sum += counted(run, w);
-	return sum;
-}
-
-static void
-loop(struct run *run)
-{
-	bool more = true;
-
-	while (run->reason == NULL) {
-		wait_a_little(run);
-		if (run->options->count)
-			more = run->options->limit == 0 ||
-			    counted_in_all(run) < run->options->limit;
-		else
-			more = read_rings(run, wp_clock_ns() - ON_ITS_WAY);
-		if (!more)
-			run->reason = run->session.full ||
-			    run->options->count ? "count" : "detached";
-	}
-	wp_target_stop(run->target);
-}
-
-/* Who executes another program and soon ends may not be caught at it.  But all
-   threads that end under watch leave a record of that; if none was lost, the
-   missing ones show it. */
-static void
-tell_all_executed(struct run *run)
-{
-	if (strcmp(run->reason, "exit") != 0 || run->session.lost > 0)
-		return;
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].threads > 0)
-			run_executed(run, &run->process[i]);
-}
-
-static void
-account(struct run *run)
-{
-	struct session *s = &run->session;
-
-	if (s->err < 0)		/* what else was counted is lost */
-		session_counted(s, counted_in_all(run));
-	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
-		return;
-	session_counted(s, counted_in_all(run));
-	tell_all_executed(run);
 }
 
 /* Wait for the command, also for one that was left stopped (--on-hit pause):
@@ -338,50 +189,22 @@ command_status(struct run *run)
 	    WEXITSTATUS(status);
 }
 
-/* Threads that were made under watch are known by their records. */
-static void
-account_uptime(struct run *run)
-{
-	struct session *s = &run->session;
-	struct wp_uptime uptime = {0};
-
-	if (run->stopping != NULL) {
-		stopping_uptime(run->stopping, &uptime);
-	} else {
-		wp_target_uptime(run->target, &uptime);
-		uptime.threads = run->options->count || s->lost > 0 ||
-		    s->full || s->err < 0 ? 0 : uptime.threads + run->made;
-	}
-	session_uptime(s, &uptime);
-}
-
 static int
 finish(struct run *run)
 {
-	struct session *s = &run->session;
-	uint64_t *counts = NULL;
-	int status = 0;
+	struct wp_uptime uptime = {0};
+	int status = run->failed ? STATUS_OWN_FAILURE : 0;
 
-	if (run->options->count) {
-		if ((counts = calloc(s->nwatches, sizeof(*counts))) == NULL)
-			return complain("out of memory"), STATUS_OWN_FAILURE;
-		for (size_t w = 0; w < s->nwatches; w++)
-			counts[w] = counted(run, w);
-	} else if (run->stopping != NULL) {
-		stopping_account(run);
-	} else if (run->guarding == NULL) {
-		account(run);
-	}
-	account_uptime(run);
-	if (s->recording != NULL)
+	if (run->ops->account(run) < 0)
+		return complain("out of memory"), STATUS_OWN_FAILURE;
+	if (run->ops->uptime != NULL)
+		run->ops->uptime(run, &uptime);
+	session_uptime(&run->session, &uptime);
+	if (run->session.recording != NULL)
 		recording_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
-	else if (run->guarding != NULL && guarding_failed(run->guarding))
-		status = STATUS_OWN_FAILURE;
-	status = session_end(s, run->reason, status, counts);
-	free(counts);
-	return status;
+	return session_end(&run->session, run->reason, status, run->counts);
 }
 
 void
@@ -418,8 +241,9 @@ run_free(struct run *run)
 	earlier_free(&run->earlier);
 	session_close(&run->session);
 	ex_formats_free(run->formats);
-	stopping_close(run->stopping);
-	guarding_close(run->guarding);
+	if (run->own != NULL)
+		run->ops->close(run);
+	free(run->counts);
 	if (run->target != NULL)
 		wp_target_abandon(run->target);
 	wp_target_free(run->target);
@@ -435,12 +259,7 @@ watch(const struct options *options)
 		take_over_signals();
 		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
-		if (run.guarding != NULL)
-			guarding_loop(&run);
-		else if (run.stopping != NULL)
-			stopping_loop(&run);
-		else
-			loop(&run);
+		run.ops->loop(&run);
 		status = finish(&run);
 	}
 	run_free(&run);

@@ -5,6 +5,7 @@
 #define ON_HIT_OPTION_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 struct on_hit {
 	enum on_hit_what {
@@ -16,6 +17,10 @@ struct on_hit {
 	const char *command;		/* EXEC: the caller's */
 	int ms;				/* EXEC: what is left for it; 0: it may
 					   take any time */
+	pid_t left, left_tid;		/* PAUSE, once it is done: the process
+					   that is to be left stopped, and the
+					   thread that hit there; 0: none */
+	uint64_t left_seq;		/* the hit's number */
 	uint64_t told[4];		/* EXEC: bit n: it was reported that
 					   the command ended with status n */
 };

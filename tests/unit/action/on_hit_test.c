@@ -153,15 +153,14 @@ at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
 {
 	struct session s = made_session();
 	struct ex_hit given = *hit;
-	bool pause;
 	char *said;
 
 	ex_hit_change(&given);
 	said_begin(STDERR_FILENO);
 	held = 0;
-	pause = on_hit_act(on_hit, &tracer, &s, &given);
+	on_hit_act(on_hit, &tracer, &s, &given);
 	said = said_end(STDERR_FILENO);
-	assert_false(pause);
+	assert_int_equal(on_hit->left, 0);
 	assert_int_equal(held, 0);
 	return said;
 }
@@ -390,7 +389,7 @@ TEST_WITH(writes_core_files, scratch_enter, scratch_leave)
 	assert_int_equal(wp_hold_process(&hold, hit.pid), 0);
 	said_begin(STDERR_FILENO);
 	for (int i = 0; i < 3; i++)
-		(void)on_hit_act(&on_hit, &tracer, &s, &hit);
+		on_hit_act(&on_hit, &tracer, &s, &hit);
 	said = said_end(STDERR_FILENO);
 	wp_hold_release(&hold);
 	for (int i = 1; i <= 3; i++) {
@@ -419,11 +418,11 @@ TEST_WITH(leaves_no_half_of_one, scratch_enter, scratch_leave)
 	hit.pid = hit.tid = child_start(be_idle, NULL);
 	child_kill(hit.pid);
 	said_begin(STDERR_FILENO);
-	(void)on_hit_act(&on_hit, &tracer, &s, &hit);
+	on_hit_act(&on_hit, &tracer, &s, &hit);
 	assert_int_equal(mkdir("gone", 0700), 0);
 	assert_int_equal(chdir("gone"), 0);
 	assert_int_equal(rmdir("../gone"), 0);
-	(void)on_hit_act(&on_hit, &tracer, &s, &hit);
+	on_hit_act(&on_hit, &tracer, &s, &hit);
 	said = said_end(STDERR_FILENO);
 	assert_int_equal(chdir(scratch_dir), 0);
 	(void)snprintf(expected, sizeof(expected), "watchctl: warning: hit #3: "
@@ -447,9 +446,10 @@ TEST(pauses_who_stands)
 	for (cannot = 0; cannot >= -ETIMEDOUT; cannot -= ETIMEDOUT) {
 		held = 0;
 		said_begin(STDERR_FILENO);
-		assert_true(on_hit_act(&on_hit, &tracer, &s, &hit));
+		on_hit_act(&on_hit, &tracer, &s, &hit);
 		said = said_end(STDERR_FILENO);
 		assert_int_equal(held, hit.pid);
+		assert_int_equal(on_hit.left, hit.pid);
 		assert_string_equal(said, cannot == 0 ? "" : "watchctl: "
 		    "warning: process 4711 cannot be held still at hit #3\n");
 		free(said);
@@ -459,10 +459,13 @@ TEST(pauses_who_stands)
 
 TEST(tells_how_to_go_on)
 {
+	const struct on_hit on_hit = {
+		.left = 4711, .left_tid = 4712, .left_seq = 3,
+	};
 	char *said;
 
 	said_begin(STDERR_FILENO);
-	on_hit_tell_paused(4711, 4712, 3);
+	on_hit_tell_paused(&on_hit);
 	said = said_end(STDERR_FILENO);
 	assert_string_equal(said, "watchctl: process 4711 is stopped at hit #3 "
 	    "(thread 4712).  Attach: gdb -p 4711   Go on: kill -CONT 4711\n");

@@ -1,6 +1,7 @@
-/* guarding: the loop of --stop by debug registers. */
-#include "run/guarding.h"
-
+/*
+ * run_debugreg: --stop where perf_event_open(2) is refused: by debug registers,
+ * which guardian processes set.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -12,13 +13,13 @@
 #include "os/clock.h"
 #include "util/complain.h"
 #include "run/guardian.h"
+#include "run/run.h"
 #include "watch/mapped.h"
 #include "action/on_hit.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 
 enum {
-	LOOK_MS = 20,
 	BATCH = 64,		/* records between looks at anything else */
 	STOP_MS = 2000,		/* for a process to stop */
 	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* of a stop's packets */
@@ -32,11 +33,7 @@ struct guarding {
 	} *guard;		/* n of them, one for each process */
 	size_t n;
 	pid_t command;		/* as long as it is not watched; 0: none */
-	bool failed;		/* one was killed */
 	struct on_hit on_hit;	/* what it remembers */
-	struct guard *left;	/* its process is to be left stopped ... */
-	pid_t left_tid;		/* ... where this thread hit; NULL: none */
-	uint64_t left_seq;	/* the hit's number */
 	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
 	uint8_t *record;	/* ROOM bytes: those of a stop */
 };
@@ -49,7 +46,7 @@ is_acting(const struct guarding *guarding)
 }
 
 int
-guarding_open(struct run *run, struct wp_cause *cause)
+run_choose_debugreg(struct run *run, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct guarding *guarding;
@@ -72,7 +69,8 @@ guarding_open(struct run *run, struct wp_cause *cause)
 	memcpy(guarding->why, cause->text, sizeof(guarding->why));
 	*cause = (struct wp_cause){0};
 	run->features.caps = wp_slot_usual;
-	run->guarding = guarding;
+	run->ops = &run_by_debugreg;
+	run->own = guarding;
 	return 0;
 }
 
@@ -95,7 +93,7 @@ static int
 add(struct run *run, pid_t pid, struct wp_command *command,
     struct wp_cause *cause)
 {
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 	struct guard *guard = &g->guard[g->n];
 	int err = guardian_new(&guard->guardian, pid, command, cause);
 
@@ -114,24 +112,25 @@ static int
 launch(struct run *run, struct wp_cause *cause)
 {
 	char *const *argv = run->options->command;
+	struct guarding *g = run->own;
 	struct wp_command command;
 	int err = wp_command_start(&command, argv);
 
 	if (err < 0)
 		return wp_launch_explain(err, argv[0], cause);
-	run->process->pid = run->guarding->command = command.pid;
+	run->process->pid = g->command = command.pid;
 	err = add(run, command.pid, &command, cause);
 	wp_command_leave(&command);
-	if (err == 0 && (err = guardian_await_command(
-	    run->guarding->guard->guardian)) < 0)
+	if (err == 0 &&
+	    (err = guardian_await_command(g->guard->guardian)) < 0)
 		(void)wp_launch_explain(err, argv[0], cause);
 	return err;
 }
 
-int
-guarding_launch(struct run *run, struct wp_cause *cause)
+static int
+debugreg_launch(struct run *run, struct wp_cause *cause)
 {
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 
 	g->guard = calloc(run->nprocesses, sizeof(*g->guard));
 	if (g->guard == NULL)
@@ -139,11 +138,11 @@ guarding_launch(struct run *run, struct wp_cause *cause)
 	return run->options->command != NULL ? launch(run, cause) : 0;
 }
 
-int
-guarding_attach(struct run *run, const struct process *process,
+static int
+debugreg_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 	size_t all;
 	const struct guardian_job job = {
 		.watched = wp_target_watches(run->target, &all),
@@ -163,22 +162,25 @@ guarding_attach(struct run *run, const struct process *process,
 	return err;
 }
 
-unsigned
-guarding_threads(const struct guarding *guarding)
+static unsigned
+debugreg_threads(const struct run *run)
 {
+	const struct guarding *g = run->own;
 	unsigned threads = 0;
 
-	for (size_t i = 0; i < guarding->n; i++)
-		threads += guardian_threads(guarding->guard[i].guardian);
+	for (size_t i = 0; i < g->n; i++)
+		threads += guardian_threads(g->guard[i].guardian);
 	return threads;
 }
 
-void
-guarding_announce(struct run *run)
+static void
+debugreg_announce(struct run *run)
 {
+	const struct guarding *g = run->own;
+
 	session_warn(&run->session, "debug registers are set through ptrace, "
 	    "so the kernel's accesses on the program's behalf are not watched: "
-	    "%s", run->guarding->why);
+	    "%s", g->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
 		struct wp_proc_status status;
@@ -212,30 +214,34 @@ static void
 act(void *arg, const struct ex_hit *hit)
 {
 	struct run *run = arg;
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 	struct on_hit_tracer tracer = {hold, core, NULL};
 	size_t i = 0;
 
 	while (i < g->n && g->guard[i].mapped.pid != hit->pid)
 		i++;
-	if (i == g->n || g->left != NULL || run_is_ending(run))
+	if (i == g->n || g->on_hit.left != 0 || run_is_ending(run))
 		return;
 	tracer.arg = g->guard[i].guardian;
 	g->on_hit.ms = run_left_for_wait(run);
-	if (!on_hit_act(&g->on_hit, &tracer, &run->session, hit))
-		return;
-	g->left = &g->guard[i];
-	g->left_tid = hit->tid;
-	g->left_seq = hit->seq;
+	on_hit_act(&g->on_hit, &tracer, &run->session, hit);
+}
+
+/* Whether its process is to be left stopped. */
+static bool
+is_left(const struct guarding *g, const struct guard *guard)
+{
+	return guard->mapped.pid == g->on_hit.left;
 }
 
 /* All hits of a stop have been reported.  False: no more are wanted. */
 static bool
 let_go_on(struct run *run, struct guard *guard)
 {
+	const struct guarding *g = run->own;
 	const bool more = session_flush(&run->session, UINT64_MAX);
 
-	if (guard == run->guarding->left)
+	if (is_left(g, guard))
 		return false;
 	guardian_go(guard->guardian);
 	return more;
@@ -282,7 +288,8 @@ tell_executed(struct run *run, pid_t pid)
 static bool
 feed(struct run *run, struct guard *guard, size_t len)
 {
-	const uint8_t *at = run->guarding->record, *end = at + len;
+	const struct guarding *g = run->own;
+	const uint8_t *at = g->record, *end = at + len;
 	struct perf_event_header header;
 	struct ex_record record;
 
@@ -316,7 +323,7 @@ tell_end(struct run *run, struct guard *guard)
 			tell_executed(run, pid);
 		return;
 	}
-	run->guarding->failed = true;
+	run->failed = true;
 	session_warn(&run->session, "the process that had set the debug "
 	    "registers of process %d was killed, which ends this watch; had "
 	    "they been hit before they were cleared, SIGTRAP would have ended "
@@ -329,8 +336,10 @@ tell_end(struct run *run, struct guard *guard)
 static bool
 take_records(struct run *run, struct guard *guard, int flags)
 {
+	const struct guarding *g = run->own;
+
 	for (int i = 0; i < BATCH; i++) {
-		const ssize_t len = receive(run->guarding, guard, flags);
+		const ssize_t len = receive(g, guard, flags);
 
 		if (len == -EAGAIN)
 			return true;
@@ -339,7 +348,7 @@ take_records(struct run *run, struct guard *guard, int flags)
 			return false;
 		}
 		if (!feed(run, guard, (size_t)len) ||
-		    (is_acting(run->guarding) && !let_go_on(run, guard)))
+		    (is_acting(g) && !let_go_on(run, guard)))
 			return false;
 	}
 	return true;
@@ -351,24 +360,10 @@ is_wanted(const struct run *run)
 	return !run->session.full && run->session.err == 0;
 }
 
-/* Wait for records or signals, but for no longer than there is time. */
-static void
-wait_a_little(struct run *run, struct pollfd *p)
-{
-	const double left = run_left_ms(run);
-
-	(void)poll(p, 1 + run->guarding->n, left < LOOK_MS ?
-	    left > 0 ? (int)left + 1 : 0 : LOOK_MS);
-	if (p->revents != 0)
-		run_take_signals(run);
-	if (run->reason == NULL && left <= 0)
-		run->reason = "time";
-}
-
 static void
 look_at_all(struct run *run, struct pollfd *p)
 {
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 	bool any = false;
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -377,22 +372,22 @@ look_at_all(struct run *run, struct pollfd *p)
 			p[1 + i].fd = -1;	/* poll(2) passes over it */
 		any = any || p[1 + i].fd >= 0;
 	}
-	if (g->left != NULL)
+	if (g->on_hit.left != 0)
 		run->reason = "paused";
 	else if (!session_flush(&run->session, wp_clock_ns()) || !is_wanted(run))
 		run->reason = run->session.full ? "count" : "detached";
 	else if (!any && run->reason == NULL)
-		run->reason = g->failed ? "detached" : "exit";
+		run->reason = run->failed ? "detached" : "exit";
 }
 
 /* Everything is cleared; what was sent before that is reported. */
 static void
 clear(struct run *run)
 {
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 
 	for (size_t i = 0; i < g->n; i++)
-		if (&g->guard[i] == g->left)
+		if (is_left(g, &g->guard[i]))
 			guardian_pause(g->guard[i].guardian);
 		else
 			guardian_stop(g->guard[i].guardian);
@@ -405,25 +400,10 @@ clear(struct run *run)
 	g->n = 0;
 }
 
-bool
-guarding_failed(const struct guarding *guarding)
-{
-	return guarding->failed;
-}
-
 static void
-tell_paused(const struct guarding *g)
+debugreg_loop(struct run *run)
 {
-	const pid_t pid = g->left->mapped.pid;
-
-	(void)await_stopped(pid);
-	on_hit_tell_paused(pid, g->left_tid, g->left_seq);
-}
-
-void
-guarding_loop(struct run *run)
-{
-	struct guarding *g = run->guarding;
+	struct guarding *g = run->own;
 	struct pollfd *p = calloc(1 + g->n, sizeof(*p));
 
 	if (p == NULL) {
@@ -440,21 +420,32 @@ guarding_loop(struct run *run)
 		run->session.acted_arg = run;
 	}
 	while (run->reason == NULL) {
-		wait_a_little(run, p);
+		run_poll(run, p, 1 + g->n);
+		run_check_time(run);
 		look_at_all(run, p);
 	}
 	run->session.acted = NULL;
 	free(p);
 	clear(run);
-	if (g->left != NULL)
-		tell_paused(g);
+	if (g->on_hit.left != 0) {
+		(void)await_stopped(g->on_hit.left);
+		on_hit_tell_paused(&g->on_hit);
+	}
 }
 
-void
-guarding_close(struct guarding *guarding)
+/* Guardians send all that they count. */
+static int
+debugreg_account(struct run *run)
 {
-	if (guarding == NULL)
-		return;
+	(void)run;
+	return 0;
+}
+
+static void
+debugreg_close(struct run *run)
+{
+	struct guarding *guarding = run->own;
+
 	if (guarding->command > 0)
 		(void)kill(guarding->command, SIGKILL);
 	for (size_t i = 0; i < guarding->n; i++) {
@@ -470,3 +461,10 @@ guarding_close(struct guarding *guarding)
 	free(guarding->record);
 	free(guarding);
 }
+
+const struct run_ops run_by_debugreg = {
+	.mode = "stop", .registers = true, .launch = debugreg_launch,
+	.attach = debugreg_attach, .threads = debugreg_threads,
+	.announce = debugreg_announce, .loop = debugreg_loop,
+	.account = debugreg_account, .close = debugreg_close,
+};

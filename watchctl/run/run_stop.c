@@ -1,5 +1,6 @@
 /*
- * stopping: the loop of --stop.
+ * run_stop: each thread stops at its hit, and its record gets the watch's bytes
+ * (--stop); with --on-hit it stands until what was asked for is done.
  *
  * Overview: let threads that have stopped go on, each with its records joined
  * by values; explain these; sleep until another one stops.  Records are taken a
@@ -10,8 +11,6 @@
  * processor, if it is bound to one; else it stays awake while hits are dense,
  * unless others want the processor.
  */
-#include "run/stopping.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
@@ -25,6 +24,7 @@
 #include "util/complain.h"
 #include "util/interrupt.h"
 #include "action/on_hit.h"
+#include "run/run.h"
 #include "watch/refused.h"
 #include "stop/stop.h"
 
@@ -45,9 +45,6 @@ struct stopping {
 	struct on_hit on_hit;	/* what it remembers */
 	bool loops;		/* hits are reported: they can be acted at */
 	bool missed;		/* a hit was not acted at, as reported */
-	bool leave;		/* it is to be left stopped ... */
-	pid_t left, left_tid;	/* ... and which, and where */
-	uint64_t left_seq;	/* the hit's number */
 	cpu_set_t all;		/* processors that we may use */
 	int cpu;		/* where we are; -1: on any */
 	pid_t followed;		/* the thread that hit last, ... */
@@ -222,7 +219,7 @@ act(void *arg, const struct ex_hit *hit)
 		.hold = hold, .arg = stopping->stops,
 	};
 
-	if (stopping->leave || run_is_ending(stopping->run))
+	if (stopping->on_hit.left != 0 || run_is_ending(stopping->run))
 		return;
 	if (!wp_stops_stands(stopping->stops, hit->pid, hit->tid)) {
 		tell_missed(stopping, hit);
@@ -230,13 +227,7 @@ act(void *arg, const struct ex_hit *hit)
 	}
 	be_anywhere(stopping);
 	stopping->on_hit.ms = run_left_for_wait(stopping->run);
-	if (!on_hit_act(&stopping->on_hit, &tracer, &stopping->run->session,
-	    hit))
-		return;
-	stopping->leave = true;
-	stopping->left = hit->pid;
-	stopping->left_tid = hit->tid;
-	stopping->left_seq = hit->seq;
+	on_hit_act(&stopping->on_hit, &tracer, &stopping->run->session, hit);
 }
 
 /* Explain it while the thread is stopped: if there is something to do at hits,
@@ -257,9 +248,10 @@ stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 	ex_explain_hints(s->explainer, &hints);
 	(void)feed(stopping, UINT64_MAX, true);
 	ex_explain_hints(s->explainer, NULL);
-	if (stopping->leave)
-		stopping->run->reason = "paused";
-	return stopping->leave;
+	if (stopping->on_hit.left == 0)
+		return false;
+	stopping->run->reason = "paused";
+	return true;
 }
 
 /* --- the run --- */
@@ -268,8 +260,8 @@ static const struct wp_stops_calls calls = {
 	stands_at_hit, executed, ended, warn,
 };
 
-int
-stopping_open(struct run *run)
+static int
+stop_open(struct run *run)
 {
 	struct stopping *stopping = calloc(1, sizeof(*stopping));
 
@@ -282,15 +274,16 @@ stopping_open(struct run *run)
 	stopping->on_hit = run->options->on_hit;
 	stopping->cpu = stopping->seen = -1;
 	(void)sched_getaffinity(0, sizeof(stopping->all), &stopping->all);
-	run->stopping = stopping;
+	run->own = stopping;
 	return 0;
 }
 
-int
-stopping_attach(struct run *run, const struct process *process,
+static int
+stop_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
-	int err = wp_stops_attach(run->stopping->stops, process->pid,
+	struct stopping *stopping = run->own;
+	int err = wp_stops_attach(stopping->stops, process->pid,
 	    process->first, run->options->nspecs, cause);
 
 	return err < 0 && cause->code == WP_CAUSE_NONE ?
@@ -339,10 +332,10 @@ wait_a_little(struct stopping *stopping, const sigset_t *signals, bool more)
 		(void)sched_yield();	/* others may want the processor */
 }
 
-void
-stopping_loop(struct run *run)
+static void
+stop_loop(struct run *run)
 {
-	struct stopping *stopping = run->stopping;
+	struct stopping *stopping = run->own;
 	const bool on_hit = run->options->on_hit.what != ON_HIT_REPORT;
 	sigset_t signals;
 
@@ -364,10 +357,9 @@ stopping_loop(struct run *run)
 	}
 	stopping->loops = false;
 	run->session.acted = NULL;
-	if (stopping->leave) {
-		wp_stops_leave(stopping->stops, stopping->left);
-		on_hit_tell_paused(stopping->left, stopping->left_tid,
-		    stopping->left_seq);
+	if (stopping->on_hit.left != 0) {
+		wp_stops_leave(stopping->stops, stopping->on_hit.left);
+		on_hit_tell_paused(&stopping->on_hit);
 	} else {
 		wp_stops_end(stopping->stops);
 	}
@@ -388,10 +380,10 @@ let_all_go(struct stopping *stopping)
 	}
 }
 
-void
-stopping_account(struct run *run)
+static int
+stop_account(struct run *run)
 {
-	struct stopping *stopping = run->stopping;
+	struct stopping *stopping = run->own;
 	struct session *s = &run->session;
 	struct wp_perf_count count;
 	uint64_t counts = 0;
@@ -404,19 +396,30 @@ stopping_account(struct run *run)
 	}
 	if (run->options->command != NULL)
 		let_all_go(stopping);
+	return 0;
 }
 
-void
-stopping_uptime(const struct stopping *stopping, struct wp_uptime *uptime)
+static void
+stop_uptime(const struct run *run, struct wp_uptime *uptime)
 {
+	const struct stopping *stopping = run->own;
+
 	wp_stops_uptime(stopping->stops, uptime);
 }
 
-void
-stopping_close(struct stopping *stopping)
+static void
+stop_close(struct run *run)
 {
-	if (stopping == NULL)
-		return;
+	struct stopping *stopping = run->own;
+
 	wp_stops_free(stopping->stops);
 	free(stopping);
 }
+
+const struct run_ops run_by_stop = {
+	.mode = "stop", .open = stop_open, .launch = run_launch,
+	.attach = stop_attach, .threads = run_threads,
+	.announce = run_announce_kernel, .loop = stop_loop,
+	.account = stop_account, .uptime = stop_uptime,
+	.close = stop_close,
+};

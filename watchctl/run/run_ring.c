@@ -1,0 +1,213 @@
+/*
+ * run_ring: hits come by the rings, and nobody waits for their report; or
+ * (--count) they are counted only.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "run/run.h"
+
+enum { ON_ITS_WAY = 1000000 };	/* ns that a record may take into a ring */
+
+static int
+ring_attach(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	return run->options->command != NULL ?
+	    wp_target_arm(run->target, cause) :
+	    wp_target_attach(run->target, process->pid, process->first,
+	    run->options->nspecs, cause);
+}
+
+/*
+ * Whether a process has nothing to watch any more: it ended (and with -f its
+ * children too), or executed another program, which ends its watches.  Its
+ * slot in the poll set is then empty.
+ */
+static bool
+has_ended(struct run *run, size_t i)
+{
+	struct process *process = &run->process[i];
+	struct pollfd *p = &run->poll[1 + i];
+	bool watched = wp_target_alive(run->target, process->first,
+	    run->options->nspecs);
+
+	if (p->fd < 0)
+		return !run->options->follow || !watched;
+	if (p->revents == 0 && watched)
+		return false;
+	if (p->revents == 0 && !wp_proc_exiting(process->pid))
+		run_executed(run, process);
+	(void)close(p->fd);
+	p->fd = -1;	/* poll(2) passes over it */
+	return !run->options->follow || !watched;
+}
+
+static bool
+all_ended(struct run *run)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		all = has_ended(run, i) && all;
+	return all;
+}
+
+/* Wait for something to happen, but not for long. */
+static void
+wait_a_little(struct run *run)
+{
+	run_poll(run, run->poll, run->npoll);
+	run_check_processors(run);
+	if (run->reason == NULL && all_ended(run))
+		run->reason = "exit";
+	run_check_time(run);
+}
+
+/* Keep count of the threads that are covered. */
+static void
+count_threads(struct run *run, const struct ex_record *r)
+{
+	bool thread = r->task.pid == r->task.ppid;
+
+	run->made += r->type == PERF_RECORD_FORK &&
+	    (thread || run->options->follow);
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != r->task.pid)
+			continue;
+		if (r->type == PERF_RECORD_EXIT)
+			process->threads--;
+		else if (thread)
+			process->threads++;
+	}
+}
+
+/* Read what the rings hold up to a time.  False: no more are wanted. */
+static bool
+read_rings(struct run *run, uint64_t horizon)
+{
+	struct wp_rings *rings = wp_target_rings(run->target);
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	while ((header = wp_rings_next(rings, horizon)) != NULL) {
+		int got = ex_record_decode(run->formats, header, header->size,
+		    &record);
+
+		if (got == 0)
+			run->session.skipped++;
+		if (got <= 0)
+			continue;
+		if (record.type == PERF_RECORD_FORK ||
+		    record.type == PERF_RECORD_EXIT)
+			count_threads(run, &record);
+		if (!session_record(&run->session, &record))
+			return false;
+	}
+	return session_flush(&run->session, horizon);
+}
+
+static uint64_t
+counted(const struct run *run, size_t watch)
+{
+	struct wp_perf_count count;
+
+	return wp_target_count(run->target, watch, &count) < 0 ? 0 :
+	    count.value;
+}
+
+static uint64_t
+counted_in_all(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (size_t w = 0; w < run->session.nwatches; w++)
+		sum += counted(run, w);
+	return sum;
+}
+
+static void
+ring_loop(struct run *run)
+{
+	bool more = true;
+
+	while (run->reason == NULL) {
+		wait_a_little(run);
+		if (run->options->count)
+			more = run->options->limit == 0 ||
+			    counted_in_all(run) < run->options->limit;
+		else
+			more = read_rings(run, wp_clock_ns() - ON_ITS_WAY);
+		if (!more)
+			run->reason = run->session.full ||
+			    run->options->count ? "count" : "detached";
+	}
+	wp_target_stop(run->target);
+}
+
+/* Who executes another program and soon ends may not be caught at it.  But all
+   threads that end under watch leave a record of that; if none was lost, the
+   missing ones show it. */
+static void
+tell_all_executed(struct run *run)
+{
+	if (strcmp(run->reason, "exit") != 0 || run->session.lost > 0)
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].threads > 0)
+			run_executed(run, &run->process[i]);
+}
+
+static int
+take_counts(struct run *run)
+{
+	const size_t n = run->session.nwatches;
+
+	if ((run->counts = calloc(n, sizeof(*run->counts))) == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < n; w++)
+		run->counts[w] = counted(run, w);
+	return 0;
+}
+
+static int
+ring_account(struct run *run)
+{
+	struct session *s = &run->session;
+
+	if (run->options->count)
+		return take_counts(run);
+	if (s->err < 0)		/* what else was counted is lost */
+		session_counted(s, counted_in_all(run));
+	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
+		return 0;
+	session_counted(s, counted_in_all(run));
+	tell_all_executed(run);
+	return 0;
+}
+
+
+/* Threads that were made under watch are known by their records. */
+static void
+ring_uptime(const struct run *run, struct wp_uptime *uptime)
+{
+	const struct session *s = &run->session;
+
+	wp_target_uptime(run->target, uptime);
+	uptime->threads = run->options->count || s->lost > 0 || s->full ||
+	    s->err < 0 ? 0 : uptime->threads + run->made;
+}
+
+const struct run_ops run_by_ring = {
+	.mode = "ring", .launch = run_launch, .attach = ring_attach,
+	.threads = run_threads, .announce = run_announce_kernel,
+	.loop = ring_loop, .account = ring_account,
+	.uptime = ring_uptime,
+};
