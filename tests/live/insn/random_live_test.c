@@ -44,6 +44,13 @@ static const struct mode modes[] = {
 	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false, "ktcvfs"},
 	{"async", {"--inside", NULL}, "async", true, false, false, "ktcvfs"},
 	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "ktcvfs"},
+	/* children of vfork are never watched from inside */
+	{"sigtrap -f", {"--inside", "-f", NULL}, "sigtrap", true, false, true,
+	    "ktcfs"},
+	{"async -f", {"--inside", "-f", NULL}, "async", true, false, true,
+	    "ktcfs"},
+	{"ptrace -f", {"--inside", "-f", NULL}, "ptrace", false, false, true,
+	    "ktcfs"},
 };
 
 struct watch {
