@@ -1,6 +1,11 @@
 /*
  * ptrace: holding threads still, tracing them while they run, and starting
- * commands held.  The one file that calls ptrace(2).
+ * commands held.  Nobody else calls ptrace(2).
+ *
+ *	hold.c		threads held still
+ *	trace.c		threads that run traced
+ *	command.c	commands started held
+ *	debugreg_*.c	registers, by processor
  *
  * All calls on a held or traced thread come from the thread that holds it.
  * Should that thread or its process die at any instant, the kernel lets every

@@ -1,0 +1,193 @@
+/* command: a command that is held at its first instruction, and runs held. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/ptrace_private.h"
+
+/* The new process: wait to be seized, then become the command; what execve
+   answers otherwise goes back through the pipe. */
+static _Noreturn void
+become(char *const argv[], const int go[2], int result)
+{
+	ssize_t n;
+	char c;
+	int err;
+
+	/* ours would keep the pipe open should the launcher die */
+	(void)close(go[1]);
+	/* a process that the launcher starts may trace it, too: Yama asks */
+	(void)prctl(PR_SET_PTRACER, getppid(), 0, 0, 0);
+	while ((n = read(go[0], &c, 1)) < 0 && errno == EINTR)
+		;
+	if (n != 1)
+		_exit(127);
+	(void)execvp(argv[0], argv);
+	err = errno;
+	(void)!write(result, &err, sizeof(err));
+	_exit(127);
+}
+
+static bool
+is_group_stop(int status)
+{
+	return WIFSTOPPED(status) && status >> 16 == PTRACE_EVENT_STOP &&
+	    WSTOPSIG(status) != SIGTRAP;
+}
+
+/* Wait until a thread stops by itself or ends; in the meantime it may be
+   stopped and continued with its process.  0 or -errno. */
+static int
+next_stop(pid_t tid, int *status)
+{
+	for (;;) {
+		if (waitpid(tid, status, __WALL) < 0) {
+			if (errno != EINTR)
+				return -errno;
+		} else if (!is_group_stop(*status)) {
+			return 0;
+		} else if (ptrace(PTRACE_LISTEN, tid, 0, 0) != 0 &&
+		    errno != ESRCH) {
+			return -errno;
+		}
+	}
+}
+
+/* Wait for the stop at the end of execve; signals on the way are delivered.
+   0, or -ECHILD when the process ended instead. */
+static int
+await_exec(pid_t pid)
+{
+	int status, err;
+
+	for (;;) {
+		if ((err = next_stop(pid, &status)) < 0)
+			return err;
+		if (!WIFSTOPPED(status))
+			return -ECHILD;
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+			return 0;
+		if (ptrace(PTRACE_CONT, pid, 0,
+		    (void *)(intptr_t)wp_stop_signal_in(status >> 8)) != 0 &&
+		    errno != ESRCH)
+			return -errno;
+	}
+}
+
+static int
+seize_command(const struct wp_command *command)
+{
+	int err = 0;
+
+	if (ptrace(PTRACE_SEIZE, command->pid, 0, PTRACE_O_TRACEEXEC) != 0)
+		return -errno;
+	(void)!write(command->go, "", 1);
+	if ((err = await_exec(command->pid)) == -ECHILD &&
+	    read(command->result, &err, sizeof(err)) == sizeof(err))
+		err = -err;
+	return err;
+}
+
+int
+wp_command_start(struct wp_command *command, char *const argv[])
+{
+	int go[2], result[2], err;
+
+	if (pipe2(go, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(result, O_CLOEXEC) != 0) {
+		err = -errno;
+		(void)close(go[0]);
+		(void)close(go[1]);
+		return err;
+	}
+	*command = (struct wp_command){fork(), go[1], result[0]};
+	err = errno;
+	if (command->pid == 0)
+		become(argv, go, result[1]);
+	(void)close(go[0]);
+	(void)close(result[1]);
+	if (command->pid > 0)
+		return 0;
+	wp_command_leave(command);
+	return -err;
+}
+
+void
+wp_command_leave(struct wp_command *command)
+{
+	(void)close(command->go);
+	(void)close(command->result);
+	command->go = command->result = -1;
+}
+
+int
+wp_command_hold(struct wp_command *command, struct wp_hold *hold)
+{
+	int err = wp_hold_room(hold);
+
+	if (err == 0)
+		err = seize_command(command);
+	wp_command_leave(command);
+	if (err == 0)
+		hold->thread[hold->n++] = (struct wp_held){
+			.tid = command->pid, .stopped = true,
+		};
+	else
+		wp_hold_release(hold);
+	return err;
+}
+
+int
+wp_hold_command(struct wp_hold *hold, char *const argv[], pid_t *pid)
+{
+	struct wp_command command = {.pid = -1};
+	int err = wp_command_start(&command, argv);
+
+	if (err < 0)
+		return err;
+	*pid = command.pid;
+	if ((err = wp_command_hold(&command, hold)) < 0)
+		wp_command_end(*pid);
+	return err;
+}
+
+void
+wp_command_end(pid_t pid)
+{
+	if (waitpid(pid, NULL, WNOHANG) != 0)
+		return;
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+int
+wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
+{
+	struct wp_held *held = &hold->thread[0];
+	siginfo_t info;
+	int status, err;
+
+	if (ptrace(PTRACE_CONT, held->tid, 0,
+	    (void *)(intptr_t)held->signal) != 0 && errno != ESRCH)
+		return -errno;
+	if ((err = next_stop(held->tid, &status)) < 0)
+		return err;
+	*stop = (struct wp_stop){.fd = -1};
+	if (!WIFSTOPPED(status)) {
+		stop->ended = true;
+		stop->status = status;
+		hold->n = 0;
+		return 0;
+	}
+	stop->signal = held->signal = wp_stop_signal_in(status >> 8);
+	if (stop->signal != 0 &&
+	    ptrace(PTRACE_GETSIGINFO, held->tid, 0, &info) == 0 &&
+	    info.si_code > 0 && info.si_code != SI_KERNEL)
+		stop->fd = info.si_fd;
+	return 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * debugreg_aarch64: a traced thread's program counter.  Its debug registers are
+ * not set.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <sys/user.h>
+
+#include "os/ptrace.h"
+
+#ifdef __aarch64__	/* static checks see it elsewhere, too */
+
+uint64_t
+wp_trace_pc(pid_t tid)
+{
+	struct user_regs_struct regs;
+
+	return wp_trace_regset(tid, NT_PRSTATUS, &regs, sizeof(regs)) ==
+	    (ssize_t)sizeof(regs) ? regs.pc : 0;
+}
+
+int
+wp_trace_call(pid_t tid, int64_t *result)
+{
+	(void)tid;
+	(void)result;
+	return -1;
+}
+
+int
+wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
+    unsigned on)
+{
+	(void)tid;
+	(void)slot;
+	(void)on;
+	return -ENOTSUP;
+}
+
+unsigned
+wp_trace_registers_hit(pid_t tid)
+{
+	(void)tid;
+	return 0;
+}
+
+int
+wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
+{
+	(void)tid;
+	(void)n;
+	(void)addr;
+	(void)len;
+	return -ENOTSUP;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * debugreg_x86_64: a traced thread's program counter, system call and debug
+ * registers.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <linux/hw_breakpoint.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+
+#include "os/ptrace.h"
+
+#ifdef __x86_64__	/* static checks see it elsewhere, too */
+
+uint64_t
+wp_trace_pc(pid_t tid)
+{
+	const size_t at = offsetof(struct user, regs.rip);
+	long pc;
+
+	errno = 0;
+	pc = ptrace(PTRACE_PEEKUSER, tid, (void *)at, NULL);
+	return errno != 0 ? 0 : (uint64_t)pc;
+}
+
+int
+wp_trace_call(pid_t tid, int64_t *result)
+{
+	struct user_regs_struct regs;
+
+	/* that of a 32-bit program is shorter */
+	if (wp_trace_regset(tid, NT_PRSTATUS, &regs, sizeof(regs)) !=
+	    (ssize_t)sizeof(regs) || (int64_t)regs.orig_rax < 0 ||
+	    regs.orig_rax > INT_MAX)
+		return -1;
+	*result = (int64_t)regs.rax;
+	return (int)regs.orig_rax;
+}
+
+/* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
+   (write = 1; length 1, 2, 8, 4 = 0..3) for each register. */
+static unsigned long
+debug_control(unsigned n, unsigned len)
+{
+	static const unsigned char code[] = {[1] = 0, [2] = 1, [4] = 3, [8] = 2};
+
+	return 1ul << (2 * n) | (1ul | (unsigned long)code[len] << 2) <<
+	    (16 + 4 * n);
+}
+
+static int
+poke_register(pid_t tid, unsigned n, unsigned long value)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+
+	return ptrace(PTRACE_POKEUSER, tid, (void *)(base + n * sizeof(value)),
+	    (void *)value) != 0 ? -errno : 0;
+}
+
+static bool
+fits_register(uint64_t len)
+{
+	return len == 1 || len == 2 || len == 4 || len == 8;
+}
+
+/* Bits of DR7 for a slot.  The condition is 0 for execution, which has no
+   length, 1 for writes, 3 for reads too. */
+static unsigned long
+slot_control(unsigned n, const struct wp_slot *slot)
+{
+	if (slot->type == HW_BREAKPOINT_X)
+		return 1ul << (2 * n);
+	return debug_control(n, (unsigned)slot->len) |
+	    (slot->type == HW_BREAKPOINT_W ? 0ul : 2ul) << (16 + 4 * n);
+}
+
+/* What each holds is free to change once none is enabled. */
+int
+wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
+    unsigned on)
+{
+	unsigned long control = 0;
+	int err = poke_register(tid, 7, 0);
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++) {
+		if (slot[n].len == 0)
+			continue;
+		if (!fits_register(slot[n].len))
+			return -EINVAL;
+		if ((on >> n & 1) != 0)
+			control |= slot_control(n, &slot[n]);
+		err = poke_register(tid, n, slot[n].addr);
+	}
+	if (err == 0 && control != 0 &&
+	    (err = poke_register(tid, 7, control)) < 0)
+		(void)poke_register(tid, 7, 0);
+	return err;
+}
+
+/* The kernel makes DR6 anew for each trap. */
+unsigned
+wp_trace_registers_hit(pid_t tid)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+	long status;
+
+	errno = 0;
+	status = ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)(base + 6 * sizeof(status)), 0);
+	return errno == 0 ? (unsigned)status & 15 : 0;
+}
+
+int
+wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+	unsigned long control;
+	int err;
+
+	if (n >= WP_DEBUG_REGISTERS || !fits_register(len))
+		return -EINVAL;
+	errno = 0;
+	control = (unsigned long)ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)(base + 7 * sizeof(control)), 0);
+	if (errno != 0)
+		return -errno;
+	control &= ~debug_control(n, 8) & ~(15ul << (16 + 4 * n));
+	if ((err = poke_register(tid, 7, control)) < 0 ||
+	    (err = poke_register(tid, n, addr)) < 0 || addr == 0)
+		return err;
+	return poke_register(tid, 7, control | debug_control(n, len));
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* trace: threads that run traced: their stops, signals and registers. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "os/ptrace_private.h"
+
+int
+wp_trace_thread(pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, 0, (void *)WP_TRACE_OPTIONS) != 0 ||
+	    ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
+		return -errno;
+	return 0;
+}
+
+static enum wp_trace_what
+stop_kind(int event, int sig)
+{
+	switch (event) {
+	case 0:
+		return WP_TRACE_SIGNAL;
+	case PTRACE_EVENT_STOP:
+		return sig == SIGTRAP ? WP_TRACE_STOP : WP_TRACE_GROUP;
+	case PTRACE_EVENT_EXEC:
+		return WP_TRACE_EXEC;
+	default:
+		return WP_TRACE_STOP;
+	}
+}
+
+/* Whom a thread has made that stopped for this event; 0: nobody. */
+static pid_t
+made_by(pid_t tid, int event)
+{
+	unsigned long made = 0;
+
+	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
+	    event == PTRACE_EVENT_VFORK)
+		(void)ptrace(PTRACE_GETEVENTMSG, tid, 0, &made);
+	return (pid_t)made;
+}
+
+/* An execve(2) is taken: the thread may be another than the one that had this
+   id before, and the kernel refuses everything to a tracer that may not know
+   this. */
+int
+wp_trace_next(pid_t tid, struct wp_trace *trace)
+{
+	siginfo_t info = {0};
+
+	if (waitid(tid == 0 ? P_ALL : P_PID, (id_t)tid, &info, WSTOPPED |
+	    WEXITED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD) != 0)
+		return errno == ECHILD ? 0 : -errno;
+	if (info.si_pid == 0)
+		return 0;
+	*trace = (struct wp_trace){.tid = info.si_pid, .what = WP_TRACE_END};
+	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED) {
+		trace->signal = info.si_status & 0xff;
+		trace->what = stop_kind(info.si_status >> 8, trace->signal);
+		trace->made = made_by(trace->tid, info.si_status >> 8);
+	}
+	if (trace->what == WP_TRACE_EXEC)
+		wp_trace_take(trace->tid);
+	return 1;
+}
+
+void
+wp_trace_interrupt(pid_t tid)
+{
+	(void)ptrace(PTRACE_INTERRUPT, tid, 0, 0);
+}
+
+void
+wp_trace_continue(pid_t tid, int sig)
+{
+	(void)ptrace(PTRACE_CONT, tid, 0, (void *)(intptr_t)sig);
+}
+
+void
+wp_trace_listen(pid_t tid)
+{
+	(void)ptrace(PTRACE_LISTEN, tid, 0, 0);
+}
+
+void
+wp_trace_let_go(pid_t tid, int sig)
+{
+	(void)ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)sig);
+}
+
+void
+wp_trace_take(pid_t tid)
+{
+	(void)waitpid(tid, NULL, __WALL | __WNOTHREAD | WNOHANG);
+}
+
+int
+wp_trace_reap(pid_t tid)
+{
+	int status;
+
+	return waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid ?
+	    status : -1;
+}
+
+int
+wp_trace_get_signal(pid_t tid, siginfo_t *info)
+{
+	return ptrace(PTRACE_GETSIGINFO, tid, 0, info) != 0 ? -errno : 0;
+}
+
+int
+wp_trace_set_signal(pid_t tid, const siginfo_t *info)
+{
+	return ptrace(PTRACE_SETSIGINFO, tid, 0, info) != 0 ? -errno : 0;
+}
+
+bool
+wp_trace_pending(pid_t tid, int sig, int code)
+{
+	struct __ptrace_peeksiginfo_args some = {.nr = 8};
+	siginfo_t info[8];
+	long n;
+
+	for (; (n = ptrace(PTRACE_PEEKSIGINFO, tid, &some, info)) > 0;
+	    some.off += (uint64_t)n)
+		for (long i = 0; i < n; i++)
+			if (info[i].si_signo == sig && info[i].si_code == code)
+				return true;
+	return false;
+}
+
+uint64_t
+wp_trace_blocked(pid_t tid)
+{
+	uint64_t mask = 0;
+
+	(void)ptrace(PTRACE_GETSIGMASK, tid, (void *)sizeof(mask), &mask);
+	return mask;
+}
+
+ssize_t
+wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len)
+{
+	struct iovec io = {to, len};
+
+	return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)set, &io) != 0 ?
+	    -errno : (ssize_t)io.iov_len;
+}
