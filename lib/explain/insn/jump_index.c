@@ -160,7 +160,7 @@ table_of(struct ex_module *m)
 
 /* --- from one function to those that jump to it --- */
 
-struct search {
+struct jump_search {
 	struct ex_module *const *in;
 	unsigned n;		/* modules */
 	int (*fn)(void *, struct ex_module *, uint64_t);
@@ -175,7 +175,7 @@ struct search {
 
 /* Whether code has this jump. */
 static bool
-is_jump(struct search *s, struct ex_module *m, const struct jump *jump)
+is_jump(struct jump_search *s, struct ex_module *m, const struct jump *jump)
 {
 	const struct ex_sweep sweep = ex_sweep_before(m, &s->decoder,
 	    jump->end);
@@ -184,7 +184,7 @@ is_jump(struct search *s, struct ex_module *m, const struct jump *jump)
 }
 
 static int
-add_way(struct search *s, struct ex_module *m, uint64_t start)
+add_way(struct jump_search *s, struct ex_module *m, uint64_t start)
 {
 	for (unsigned i = 0; i < s->nway; i++) {
 		if (s->way[i].module == m && s->way[i].start == start)
@@ -200,7 +200,7 @@ add_way(struct search *s, struct ex_module *m, uint64_t start)
 /* The jumps of one module to an address in it, but for those of the function
    there itself. */
 static int
-jumps_to(struct search *s, struct ex_module *m, uint64_t target)
+jumps_to(struct jump_search *s, struct ex_module *m, uint64_t target)
 {
 	const struct table *table = table_of(m);
 	uint64_t start;
@@ -244,7 +244,7 @@ add_name(void *arg, const struct ex_symbol *symbol)
 }
 
 struct stubs {
-	struct search *search;
+	struct jump_search *search;
 	struct ex_module *module;
 };
 
@@ -258,7 +258,7 @@ add_stub(void *arg, const struct ex_symbol *symbol)
 
 /* The jumps to stubs that lead to a function. */
 static int
-jumps_to_stubs(struct search *s, struct ex_module *of, uint64_t start)
+jumps_to_stubs(struct jump_search *s, struct ex_module *of, uint64_t start)
 {
 	struct names names = {.value = start};
 	int result = 0;
@@ -282,7 +282,7 @@ ex_jump_index_each(struct ex_module *const *in, unsigned n,
     struct ex_module *of,
     uint64_t vaddr, int (*fn)(void *, struct ex_module *, uint64_t), void *arg)
 {
-	struct search s = {.in = in, .n = n, .fn = fn, .arg = arg};
+	struct jump_search s = {.in = in, .n = n, .fn = fn, .arg = arg};
 	uint64_t start;
 	int result = 0;
 

@@ -17,13 +17,13 @@
 					   then decoding has found its step */
 
 /* What is known of an address. */
-struct place {
+struct swept_place {
 	struct ex_sweep before;		/* of what ends there */
 	struct ex_decoded *code;	/* of what begins there */
 	bool swept, decoded;	/* before, and code, are known */
 };
 
-struct places {
+struct swept_places {
 	struct ex_table at;		/* by vaddr and mode */
 	struct ex_flow *flow;		/* of the function last asked about;
 					   NULL: none */
@@ -41,14 +41,14 @@ key_of(const ZydisDecoder *decoder, uint64_t vaddr)
 static void
 place_free(void *place)
 {
-	free(((struct place *)place)->code);
+	free(((struct swept_place *)place)->code);
 	free(place);
 }
 
 static void
 places_release(void *arg)
 {
-	struct places *places = arg;
+	struct swept_places *places = arg;
 	struct ex_jumps *jumps;
 
 	ex_table_free(&places->at, place_free);
@@ -60,12 +60,13 @@ places_release(void *arg)
 }
 
 /* What is kept of a module; NULL: out of memory. */
-static struct places *
+static struct swept_places *
 places_of(struct ex_module *module)
 {
 	bool is_new;
 
-	return ex_module_cache(module, EX_CACHE_INSN, sizeof(struct places),
+	return ex_module_cache(module, EX_CACHE_INSN,
+	    sizeof(struct swept_places),
 	    places_release, &is_new);
 }
 
@@ -149,7 +150,8 @@ sweep(struct ex_module *module, const ZydisDecoder *decoder, uint64_t start,
 	uint16_t inside;
 
 	while (way.at < end) {
-		want = end - way.at < sizeof(code) ? end - way.at : sizeof(code);
+		want = end - way.at < sizeof(code) ? end - way.at :
+		    sizeof(code);
 		len = ex_module_bytes(module, way.at, code, want);
 		if (len < want || !walk(&way, decoder, code, len))
 			return none;
@@ -164,7 +166,7 @@ static const struct ex_flow *
 flow_of(struct ex_module *module, const ZydisDecoder *decoder,
     const struct ex_function *function, uint64_t vaddr)
 {
-	struct places *places = places_of(module);
+	struct swept_places *places = places_of(module);
 	const uint64_t far = function->start + FAR;
 	uint64_t end = function->end;
 
@@ -184,7 +186,8 @@ flow_of(struct ex_module *module, const ZydisDecoder *decoder,
 
 /* The function's jumps; NULL: none, or out of memory. */
 static const struct ex_jumps *
-jumps_of(struct places *places, const struct ex_flow *flow, uint64_t start)
+jumps_of(struct swept_places *places, const struct ex_flow *flow,
+    uint64_t start)
 {
 	const uint32_t *offsets;
 	const size_t n = ex_flow_jumps(flow, &offsets);
@@ -257,11 +260,11 @@ sweep_from_start(struct ex_module *module, const ZydisDecoder *decoder,
 }
 
 /* What is known of a key; NULL: out of memory. */
-static struct place *
+static struct swept_place *
 place_of(struct ex_module *module, uint64_t key)
 {
-	struct places *places = places_of(module);
-	struct place *place;
+	struct swept_places *places = places_of(module);
+	struct swept_place *place;
 
 	if (places == NULL)
 		return NULL;
@@ -276,7 +279,7 @@ struct ex_sweep
 ex_sweep_before(struct ex_module *module, const ZydisDecoder *decoder,
     uint64_t vaddr)
 {
-	struct place *place = place_of(module, key_of(decoder, vaddr));
+	struct swept_place *place = place_of(module, key_of(decoder, vaddr));
 
 	if (place == NULL)
 		return sweep_from_start(module, decoder, vaddr);
@@ -305,7 +308,7 @@ struct ex_decoded *
 ex_sweep_at(struct ex_module *module, const ZydisDecoder *decoder,
     uint64_t vaddr)
 {
-	struct place *place = place_of(module, key_of(decoder, vaddr));
+	struct swept_place *place = place_of(module, key_of(decoder, vaddr));
 
 	if (place == NULL)
 		return NULL;

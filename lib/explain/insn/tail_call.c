@@ -75,7 +75,7 @@ struct graph {
 enum { CALLED, RUNNING };
 
 /* An answer of before. */
-struct answer {
+struct kept_tail {
 	/* the question */
 	const struct ex_process *process;
 	uint64_t generation, called, running;
@@ -194,7 +194,7 @@ add_named(void *arg, const struct ex_symbol *symbol)
 	return 0;
 }
 
-struct search {
+struct name_search {
 	const char *name;
 	struct named named;
 };
@@ -202,7 +202,7 @@ struct search {
 static int
 search_module(void *arg, struct ex_module *module, uint64_t base)
 {
-	struct search *search = arg;
+	struct name_search *search = arg;
 
 	search->named.module = module;
 	search->named.base = base;
@@ -215,7 +215,7 @@ static bool
 function_called(struct ex_process *process, const char *name,
     struct place *out)
 {
-	struct search search = {.name = name};
+	struct name_search search = {.name = name};
 
 	(void)ex_process_modules(process, search_module, &search);
 	*out = search.named.place;
@@ -734,7 +734,7 @@ compare_numbers(uint64_t a, uint64_t b)
 static int
 compare_answers(const void *a, const void *b)
 {
-	const struct answer *x = a, *y = b;
+	const struct kept_tail *x = a, *y = b;
 	int order = compare_numbers((uintptr_t)x->process,
 	    (uintptr_t)y->process);
 
@@ -746,13 +746,13 @@ compare_answers(const void *a, const void *b)
 }
 
 /* The answer for two functions, found before or now; NULL: out of memory. */
-static const struct answer *
+static const struct kept_tail *
 answer_of(struct ex_tail_calls *tails, struct graph *g,
     const struct place *called,
     const struct place *running)
 {
 	uint64_t start = running->vaddr, end;
-	struct answer *answer = calloc(1, sizeof(*answer)), **found;
+	struct kept_tail *answer = calloc(1, sizeof(*answer)), **found;
 
 	if (answer == NULL)
 		return NULL;
@@ -779,7 +779,7 @@ ex_tail_find(struct ex_tail_calls *tails, struct ex_process *process,
     uint64_t back, bool *pointer)
 {
 	struct place called, running;
-	const struct answer *answer;
+	const struct kept_tail *answer;
 	struct graph g;
 
 	g.process = process;

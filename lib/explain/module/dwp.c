@@ -38,7 +38,7 @@ static const char *const names[2][COLUMNS_MAX + 1] = {
 	    ".debug_rnglists.dwo"},
 };
 
-struct package {
+struct dwp {
 	Elf *elf;		/* NULL: there is none */
 	int fd;
 	uint64_t taken;		/* bytes */
@@ -47,7 +47,7 @@ struct package {
 static void
 package_release(void *arg)
 {
-	struct package *package = arg;
+	struct dwp *package = arg;
 
 	(void)elf_end(package->elf);
 	if (package->fd >= 0)
@@ -55,7 +55,7 @@ package_release(void *arg)
 }
 
 static bool
-open_file(struct package *package, const char *path)
+open_file(struct dwp *package, const char *path)
 {
 	struct ex_compressed claim;
 	Elf *elf;
@@ -74,11 +74,11 @@ open_file(struct package *package, const char *path)
 }
 
 /* The module's package, looked for once; NULL: there is none. */
-static struct package *
+static struct dwp *
 package_of(struct ex_module *m)
 {
 	bool is_new;
-	struct package *package = ex_module_cache(m, EX_CACHE_PACKAGE,
+	struct dwp *package = ex_module_cache(m, EX_CACHE_PACKAGE,
 	    sizeof(*package), package_release, &is_new);
 	char *path;
 
@@ -130,19 +130,19 @@ number(const uint8_t *at)
 }
 
 /* What belongs to a unit. */
-struct part {
+struct dwp_part {
 	const char *name;	/* its section's */
 	const uint8_t *bytes;
 	size_t size;
 };
 
-struct unit {
-	struct part part[COLUMNS_MAX + 1];	/* the strings, too */
+struct dwp_unit {
+	struct dwp_part part[COLUMNS_MAX + 1];	/* the strings, too */
 	unsigned n;
 };
 
 static bool
-add_part(struct unit *unit, Elf *elf, const char *name, uint32_t offset,
+add_part(struct dwp_unit *unit, Elf *elf, const char *name, uint32_t offset,
     uint32_t size)
 {
 	size_t all = 0;
@@ -150,7 +150,7 @@ add_part(struct unit *unit, Elf *elf, const char *name, uint32_t offset,
 
 	if (bytes == NULL || offset > all || size > all - offset)
 		return false;
-	unit->part[unit->n++] = (struct part){name, bytes + offset, size};
+	unit->part[unit->n++] = (struct dwp_part){name, bytes + offset, size};
 	return true;
 }
 
@@ -170,7 +170,7 @@ row_of(const uint8_t *ids, uint32_t slots, uint64_t id)
 
 /* Find a unit's parts. */
 static bool
-find_unit(Elf *elf, uint64_t id, struct unit *unit)
+find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 {
 	size_t size = 0, text = 0;
 	const uint8_t *index = section(elf, ".debug_cu_index", &size);
@@ -208,7 +208,7 @@ find_unit(Elf *elf, uint64_t id, struct unit *unit)
 	}
 	strings = section(elf, ".debug_str.dwo", &text);
 	if (strings != NULL)
-		unit->part[unit->n++] = (struct part){".debug_str.dwo",
+		unit->part[unit->n++] = (struct dwp_part){".debug_str.dwo",
 		    strings, text};
 	return true;
 }
@@ -235,7 +235,7 @@ enum { SECTIONS_MAX = COLUMNS_MAX + 3, NAMES_SIZE = 512 };
 
 /* Header, section headers, their names, and the parts as they are. */
 static bool
-write_unit(int fd, Elf *elf, const struct unit *unit)
+write_unit(int fd, Elf *elf, const struct dwp_unit *unit)
 {
 	const unsigned sections = unit->n + 2;
 	Elf64_Shdr sh[SECTIONS_MAX] = {{0}};
@@ -257,7 +257,7 @@ write_unit(int fd, Elf *elf, const struct unit *unit)
 	    .sh_offset = at - sizeof(text), .sh_size = sizeof(text),
 	    .sh_addralign = 1};
 	for (unsigned i = 0; i < unit->n; i++) {
-		const struct part *part = &unit->part[i];
+		const struct dwp_part *part = &unit->part[i];
 
 		sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
 		    .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXCLUDE,
@@ -276,8 +276,8 @@ write_unit(int fd, Elf *elf, const struct unit *unit)
 int
 ex_dwp_unit(struct ex_module *m, uint64_t id)
 {
-	struct package *package = package_of(m);
-	struct unit unit;
+	struct dwp *package = package_of(m);
+	struct dwp_unit unit;
 	int fd;
 
 	if (package == NULL || !find_unit(package->elf, id, &unit))

@@ -40,7 +40,7 @@ struct ex_files {
 	enum ex_source source;
 	void *modules;		/* a tree of search.h, by path and file id */
 	void *build_ids;	/* another, by path */
-	bool disbelief;		/* there may be a module with something to
+	bool unreported;	/* there may be a module with something to
 				   report */
 	struct root *roots;
 };
@@ -209,18 +209,18 @@ files_intern(struct ex_files *files, const char *path,
 	if (!*is_new)
 		ex_module_free(m);
 	else
-		m->news = &files->disbelief;
+		m->unreported = &files->unreported;
 	return found != NULL ? *found : NULL;
 }
 
 /* Keep in *arg a module whose rejection has not been reported yet. */
 static void
-find_disbelief(const void *node, VISIT visit, void *arg)
+find_unreported(const void *node, VISIT visit, void *arg)
 {
 	struct ex_module *m = *(struct ex_module *const *)node, **found = arg;
 
-	if ((visit == postorder || visit == leaf) && m->disbelief != NULL &&
-	    !m->told)
+	if ((visit == postorder || visit == leaf) && m->rejection != NULL &&
+	    !m->reported)
 		*found = m;
 }
 
@@ -229,12 +229,12 @@ ex_files_rejected_debug(struct ex_files *files)
 {
 	struct ex_module *m = NULL;
 
-	if (!files->disbelief)
+	if (!files->unreported)
 		return NULL;
-	twalk_r(files->modules, find_disbelief, &m);
+	twalk_r(files->modules, find_unreported, &m);
 	if (m != NULL)
-		m->told = true;
-	files->disbelief = m != NULL;
+		m->reported = true;
+	files->unreported = m != NULL;
 	return m;
 }
 

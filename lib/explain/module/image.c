@@ -52,7 +52,7 @@ ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size)
 }
 
 /* Looking for the mapping of a file's first page, by one of its others. */
-struct search {
+struct header_search {
 	uint64_t start;		/* where the known mapping begins */
 	uint64_t header;	/* the last first page seen, */
 	unsigned maj, min;	/* and whose it is */
@@ -63,7 +63,7 @@ struct search {
 static int
 search_header(void *arg, const struct wp_proc_map *map)
 {
-	struct search *s = arg;
+	struct header_search *s = arg;
 
 	if (map->ino != 0 && map->offset == 0) {
 		s->header = map->start;
@@ -103,7 +103,8 @@ assembly_headers(struct assembly *a, uint64_t header)
 	    memcmp(a->eh.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    a->eh.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    a->eh.e_phentsize != sizeof(a->ph[0]) ||
-	    a->eh.e_phnum > PHDRS_MAX || !read_all(a->pid, header + a->eh.e_phoff, a->ph,
+	    a->eh.e_phnum > PHDRS_MAX || !read_all(a->pid, header +
+	    a->eh.e_phoff, a->ph,
 	    a->eh.e_phnum * sizeof(a->ph[0])))
 		return false;
 	for (const Elf64_Phdr *ph = a->ph; ph < a->ph + a->eh.e_phnum; ph++) {
@@ -181,7 +182,7 @@ assembly_contents(struct assembly *a)
 void *
 ex_image_of_file(pid_t pid, uint64_t start, size_t *size)
 {
-	struct search search = {.start = start};
+	struct header_search search = {.start = start};
 	struct assembly a = {.pid = pid};
 
 	if (wp_proc_maps(pid, search_header, &search) < 0 || !search.found ||

@@ -21,8 +21,8 @@
 #define LOOKS_NS 1000000u		/* it is not looked at more often */
 
 /* The lines that were there at one look. */
-struct text {
-	struct text *next;
+struct map_text {
+	struct map_text *next;
 	char bytes[];
 };
 
@@ -44,7 +44,7 @@ struct ex_jit {
 	ino_t ino;		/* 0: none yet */
 	off_t done;		/* up to here */
 	off_t held;		/* bytes of all texts */
-	struct text *texts;
+	struct map_text *texts;
 	struct entry *entry;	/* in the file's order */
 	size_t n, cap;
 };
@@ -98,7 +98,7 @@ ex_jit_new(pid_t pid, int root)
 void
 ex_jit_free(struct ex_jit *jit)
 {
-	struct text *text;
+	struct map_text *text;
 
 	if (jit == NULL)
 		return;
@@ -161,7 +161,7 @@ take_line(struct ex_jit *jit, char *line)
 
 /* Whole lines; the last may still be being written. */
 static void
-take_text(struct ex_jit *jit, struct text *text, size_t len)
+take_text(struct ex_jit *jit, struct map_text *text, size_t len)
 {
 	char *at = text->bytes, *end = at + len, *stop;
 
@@ -181,7 +181,7 @@ take_text(struct ex_jit *jit, struct text *text, size_t len)
 static void
 read_more(struct ex_jit *jit, int fd, off_t size)
 {
-	struct text *text;
+	struct map_text *text;
 	ssize_t n;
 
 	if (size > jit->done + (TEXT_MAX - jit->held))

@@ -58,7 +58,7 @@ ex_module_free(struct ex_module *m)
 	free(m->debug_path);
 	free(m->host_path);
 	free(m->problem);
-	free(m->disbelief);
+	free(m->rejection);
 	free(m->path);
 	free(m);
 }
@@ -86,16 +86,16 @@ ex_module_fail(struct ex_module *m, const char *problem)
 void
 ex_module_reject_debug(struct ex_module *m, const struct ex_compressed *claim)
 {
-	if (m->disbelief != NULL)
+	if (m->rejection != NULL)
 		return;
-	if ((claim->size == UINT64_MAX ? asprintf(&m->disbelief,
+	if ((claim->size == UINT64_MAX ? asprintf(&m->rejection,
 	    "%" PRIu64 " compressed bytes do not say how many they become",
-	    claim->stored) : asprintf(&m->disbelief,
+	    claim->stored) : asprintf(&m->rejection,
 	    "%" PRIu64 " compressed bytes claim to become %" PRIu64,
 	    claim->stored, claim->size)) < 0)
-		m->disbelief = NULL;
-	if (m->news != NULL)
-		*m->news = true;
+		m->rejection = NULL;
+	if (m->unreported != NULL)
+		*m->unreported = true;
 }
 
 void

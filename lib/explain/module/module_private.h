@@ -58,10 +58,10 @@ struct ex_module {
 				   begins; NULL: at path; malloc'd */
 	char *debug_path;	/* directories of debug files, as debug_file.c
 				   takes them; NULL: the usual; malloc'd */
-	char *disbelief;	/* why debug information that there is is not
+	char *rejection;	/* why debug information that there is is not
 				   used, in words; NULL: it is; malloc'd */
-	bool told;		/* the reason has been reported */
-	bool *news;		/* set when there is something to report; NULL:
+	bool reported;		/* the reason has been reported */
+	bool *unreported;	/* set when there is something to report; NULL:
 				   no caller asks */
 	Dwfl_Callbacks callbacks;
 

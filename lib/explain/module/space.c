@@ -354,7 +354,7 @@ ex_space_rejected_debug(struct ex_space *space, const char **why)
 {
 	const struct ex_module *m = ex_files_rejected_debug(space->files);
 
-	*why = m == NULL ? NULL : m->disbelief;
+	*why = m == NULL ? NULL : m->rejection;
 	return m;
 }
 

@@ -32,7 +32,7 @@ struct pretty {
 };
 
 /* An answer of ex_symbol_frames. */
-struct answer {
+struct kept_frames {
 	uint64_t vaddr, lookup;	/* the question */
 	struct ex_frames frames;
 	struct ex_frame frame[];
@@ -400,12 +400,13 @@ ex_symbol_function_start(struct ex_module *m, uint64_t vaddr, uint64_t *start)
 
 /* The frame of the function whose code lies at the lookup address. */
 static void
-frame_function(struct symbols *symbols, const struct answer *answer,
+frame_function(struct symbols *symbols, const struct kept_frames *answer,
     const struct ex_line *line, struct ex_frame *frame)
 {
 	struct ex_symbol symbol;
 
-	if (ex_symbol_at(symbols->module, answer->lookup, &symbol) && !symbol.object) {
+	if (ex_symbol_at(symbols->module, answer->lookup, &symbol) &&
+	    !symbol.object) {
 		frame->function = pretty_name(symbols, symbol.name);
 		frame->offset = answer->vaddr - symbol.value;
 	} else if (line->function != NULL) {
@@ -414,13 +415,13 @@ frame_function(struct symbols *symbols, const struct answer *answer,
 	}
 }
 
-static struct answer *
+static struct kept_frames *
 answer_new(struct symbols *symbols, uint64_t vaddr, uint64_t lookup)
 {
 	struct ex_module *m = symbols->module;
 	struct ex_line line[EX_LINES_MAX];
 	unsigned n = ex_lines_at(m, lookup, line);
-	struct answer *answer;
+	struct kept_frames *answer;
 
 	if (n == 0) {
 		memset(&line[0], 0, sizeof(line[0]));
@@ -454,7 +455,7 @@ const struct ex_frames *
 ex_symbol_frames(struct ex_module *m, uint64_t vaddr, uint64_t lookup)
 {
 	struct symbols *symbols = symbols_of(m);
-	struct answer *answer;
+	struct kept_frames *answer;
 	size_t i = 0;
 
 	if (symbols == NULL)

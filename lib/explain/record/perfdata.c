@@ -92,7 +92,7 @@ struct build_id {
 };
 
 /* A record: when, and where in the file. */
-struct place {
+struct record_place {
 	uint64_t time;
 	uint64_t offset;
 };
@@ -107,7 +107,7 @@ struct ex_perfdata {
 	char *arch, *osrelease;
 	struct build_id *build_ids;
 	size_t nbuild_ids, build_ids_cap;
-	struct place *places;	/* of the records, in time order */
+	struct record_place *places;	/* of the records, in time order */
 	size_t nplaces, places_cap;
 	size_t next;		/* place to give next */
 	bool damaged;		/* what follows the last place cannot be read */
@@ -341,7 +341,7 @@ add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 	if (!ex_array_room(&d->places, d->nplaces, 1, &d->places_cap,
 	    sizeof(*d->places), SIZE_MAX))
 		return no_memory(d);
-	d->places[d->nplaces++] = (struct place){
+	d->places[d->nplaces++] = (struct record_place){
 		.time = time, .offset = (uint64_t)(record - d->map),
 	};
 	return 0;
@@ -381,7 +381,7 @@ read_records(struct ex_perfdata *d, struct cursor c)
 static int
 compare_places(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct record_place *x = a, *y = b;
 
 	if (x->time != y->time)
 		return x->time < y->time ? -1 : 1;

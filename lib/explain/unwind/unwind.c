@@ -34,7 +34,7 @@
 #define ENTRY_MAX 128		/* bytes of code where programs are entered */
 #define PC_MIN 4096		/* no code is below: a null pointer's page */
 
-struct walk {
+struct frame_walk {
 	struct ex_process *process;
 	struct ex_regs regs;	/* of the frame that is looked at */
 	uint32_t cut;		/* registers not known because they were saved
@@ -83,7 +83,7 @@ ex_end_text(enum ex_end end)
 
 /* Copy from the stack. */
 static bool
-read_stack(const struct walk *w, uint64_t addr, void *to, size_t len)
+read_stack(const struct frame_walk *w, uint64_t addr, void *to, size_t len)
 {
 	if (addr < w->start || len > w->len || addr - w->start > w->len - len)
 		return false;
@@ -95,7 +95,7 @@ read_stack(const struct walk *w, uint64_t addr, void *to, size_t len)
 static bool
 read_memory(void *arg, uint64_t addr, void *to, size_t len)
 {
-	const struct walk *w = arg;
+	const struct frame_walk *w = arg;
 	const struct ex_segment *segment;
 	struct ex_module *module;
 	uint64_t vaddr;
@@ -112,13 +112,13 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 
 /* Why memory or a register that a frame needs is not available. */
 static enum ex_end
-missing(const struct walk *w)
+missing(const struct frame_walk *w)
 {
 	return w->whole && !w->switched ? EX_END_BAD : EX_END_STACK;
 }
 
 static int
-rule_base(const struct walk *w, const struct ex_cfi_rule *rule,
+rule_base(const struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t *base)
 {
 	if (rule->base == EX_CFI_CFA) {
@@ -134,7 +134,7 @@ rule_base(const struct walk *w, const struct ex_cfi_rule *rule,
 }
 
 static int
-rule_expression(struct walk *w, const struct ex_cfi_rule *rule,
+rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
 {
 	const struct ex_expr_env env = { &w->regs, cfa, base, read_memory, w };
@@ -146,7 +146,7 @@ rule_expression(struct walk *w, const struct ex_cfi_rule *rule,
    own rule; base is the module's.  0 or as ex_expr_eval; with -EFAULT of a rule
    AT, *value is where it should be. */
 static int
-rule_value(struct walk *w, const struct ex_cfi_rule *rule,
+rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
 {
 	int err;
@@ -176,7 +176,8 @@ rule_value(struct walk *w, const struct ex_cfi_rule *rule,
  * sp, where the copy begins.
  */
 static bool
-is_popped(const struct walk *w, const struct ex_cfi_rule *rule, uint64_t place)
+is_popped(const struct frame_walk *w, const struct ex_cfi_rule *rule,
+    uint64_t place)
 {
 	return w->exact && rule->how == EX_CFI_AT &&
 	    place < w->regs.value[EX_REG_SP];
@@ -184,7 +185,7 @@ is_popped(const struct walk *w, const struct ex_cfi_rule *rule, uint64_t place)
 
 /* Find the caller's registers, but for its pc. */
 static void
-find_caller(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
+find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
     uint64_t base, struct caller *caller)
 {
 	unsigned i;
@@ -214,7 +215,7 @@ find_caller(struct walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 
 /* Make the caller's registers those that are looked at. */
 static void
-enter_caller(struct walk *w, const struct caller *caller)
+enter_caller(struct frame_walk *w, const struct caller *caller)
 {
 	uint32_t set = caller->set;
 
@@ -229,7 +230,7 @@ enter_caller(struct walk *w, const struct caller *caller)
 
 /* Whether the caller's frame is where it can be, seen from the one at hand. */
 static bool
-is_progress(const struct walk *w, const struct ex_cfi_row *row,
+is_progress(const struct frame_walk *w, const struct ex_cfi_row *row,
     const struct caller *caller)
 {
 	const uint64_t sp = w->regs.value[EX_REG_SP];
@@ -255,7 +256,7 @@ set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
 
 /* Go on to the caller whose pc this is.  False: there is none. */
 static bool
-go_on(struct walk *w, uint64_t pc, bool exact, enum ex_end *end)
+go_on(struct frame_walk *w, uint64_t pc, bool exact, enum ex_end *end)
 {
 	if (pc < PC_MIN || pc >= EX_USER_END) {
 		*end = pc == 0 ? EX_END_OUTERMOST : EX_END_BAD;
@@ -268,7 +269,7 @@ go_on(struct walk *w, uint64_t pc, bool exact, enum ex_end *end)
 
 /* From a frame with a row to its caller. */
 static bool
-step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
+step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
     enum ex_end *end)
 {
 	struct caller caller;
@@ -298,7 +299,7 @@ step_row(struct walk *w, const struct ex_cfi_row *row, uint64_t base,
 
 /* Whether pc can be a return address.  *known: it is in a module. */
 static bool
-is_return_address(struct walk *w, uint64_t pc, bool *known)
+is_return_address(struct frame_walk *w, uint64_t pc, bool *known)
 {
 	uint8_t code[EX_REGS_CODE];
 	const struct ex_segment *segment;
@@ -324,7 +325,7 @@ is_return_address(struct walk *w, uint64_t pc, bool *known)
 /* Whether the frame pointers from fp on lead to a return address in a module,
    through nothing but what can be code made at run time. */
 static bool
-is_frame_chain(struct walk *w, uint64_t fp)
+is_frame_chain(struct frame_walk *w, uint64_t fp)
 {
 	uint64_t low = w->regs.value[EX_REG_SP], frame[2];
 	bool known;
@@ -346,7 +347,7 @@ is_frame_chain(struct walk *w, uint64_t fp)
 /* From a frame without a row to its caller, if there seems to be a frame
    pointer. */
 static bool
-step_frame_pointer(struct walk *w, enum ex_end *end)
+step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 {
 	uint64_t fp = w->regs.value[EX_REG_FP], frame[2];
 
@@ -364,7 +365,8 @@ step_frame_pointer(struct walk *w, enum ex_end *end)
    child that goes on there has no callers; but the parent is the one that has
    yet to return from the call. */
 static const struct ex_cfi_row *
-row_of_call(const struct walk *w, struct ex_module *module, uint64_t vaddr)
+row_of_call(const struct frame_walk *w, struct ex_module *module,
+    uint64_t vaddr)
 {
 	uint8_t code[EX_REGS_CALL];
 
@@ -396,7 +398,7 @@ is_entry(struct ex_module *module, uint64_t vaddr)
 /* From a frame to its caller.  False: *end says why there is none.  *signal:
    the frame is a signal frame. */
 static bool
-step(struct walk *w, bool *signal, enum ex_end *end)
+step(struct frame_walk *w, bool *signal, enum ex_end *end)
 {
 	const uint64_t pc = w->regs.value[EX_REG_PC] - !w->exact;
 	const struct ex_cfi_row *row = NULL;
@@ -425,7 +427,8 @@ step(struct walk *w, bool *signal, enum ex_end *end)
 }
 
 static unsigned
-from_stack(struct walk *w, struct ex_pc *out, unsigned max, enum ex_end *end)
+from_stack(struct frame_walk *w, struct ex_pc *out, unsigned max,
+    enum ex_end *end)
 {
 	unsigned n = 0;
 	bool more;
@@ -507,7 +510,7 @@ unsigned
 ex_unwind(struct ex_process *process, const struct ex_sample *sample,
     struct ex_pc *out, unsigned max, enum ex_end *end)
 {
-	struct walk w = { .process = process, .exact = true };
+	struct frame_walk w = { .process = process, .exact = true };
 	unsigned n;
 	bool regs;
 

@@ -884,9 +884,9 @@ TEST(believes_claims_within_reason)
 		m = module_of("p");
 		expect_outer(m, outer, cases[i].size == 0);
 		if (cases[i].size == 0)
-			assert_null(m->disbelief);
+			assert_null(m->rejection);
 		else
-			assert_non_null(strstr(m->disbelief, "claim to become"));
+			assert_non_null(strstr(m->rejection, "claim to become"));
 		ex_module_free(m);
 	}
 }
@@ -921,8 +921,8 @@ TEST(knows_what_xz_streams_become)
 		    "objcopy --add-section .gnu_debugdata=x p", cases[i].made);
 		m = module_of("p");
 		assert_true(ex_module_open(m));
-		if ((m->disbelief == NULL) != cases[i].believed)
-			fail_msg("%s: %s", cases[i].made, m->disbelief);
+		if ((m->rejection == NULL) != cases[i].believed)
+			fail_msg("%s: %s", cases[i].made, m->rejection);
 		ex_module_free(m);
 	}
 }
