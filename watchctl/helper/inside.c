@@ -258,7 +258,7 @@ adopt(struct inside *in, pid_t pid, int theirs, pid_t parent)
 	int err, fd = -1;
 
 	if (in->ours && !in->options->follow)
-		return -EBUSY;	/* it is nobody's business here */
+		return -EBUSY;	/* it does not matter here */
 	if ((err = take_channel(pid, theirs, &channel, &fd)) < 0)
 		return err;
 	p = program_open(in, channel, fd, pid, inside_find(in, parent));

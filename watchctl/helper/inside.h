@@ -66,8 +66,8 @@ struct inside {
 int inside_open(struct inside *, struct wp_channel *, int fd, pid_t program);
 
 /* Serve until the program and its children that are watched have ended; or
-   executed another, but for the first of a command's.  Then all that they handed
-   over is reported, and what they did not is told. */
+   executed another, but for the first of a command's.  Then all that they
+   handed over is reported, and so is what they did not hand over. */
 void inside_serve(struct inside *);
 
 /* The program of that pid; NULL: it is not served. */

@@ -4,7 +4,7 @@
  *
  * A debug register is set by ptrace(2), so the thread has to be stopped.  An
  * event raises a signal in it; where it does so for one hit only, it is then
- * opened anew.
+ * opened again.
  */
 #ifndef PLACES_H
 #define PLACES_H

@@ -41,9 +41,9 @@ struct program {
 	bool ended;			/* and all of it is reported */
 };
 
-/* Set up for a program that lives; parent: the one that made it, NULL: nobody who
-   is known.  Channel and descriptor stay the caller's.  NULL: a line on stderr
-   says why. */
+/* Set up for a program that lives; parent: the one that made it, NULL: none
+   that is known.  Channel and descriptor stay the caller's.  NULL: a line on
+   stderr says why. */
 struct program *program_open(struct inside *, struct wp_channel *, int fd,
     pid_t pid, const struct program *parent);
 void program_close(struct program *);
@@ -52,9 +52,10 @@ void program_close(struct program *);
    executes another program, even before its watches are said to be open. */
 void program_begin(struct program *, bool at_once);
 
-/* Do what is to be done for it; idle: how many ticks there was nothing.  When it
-   has ended, or is another program that nobody waits for, all that it handed
-   over is reported, and what it did not is told: it is ended then. */
+/* Do what is to be done for it; idle: how many ticks there was nothing.  When
+   it has ended, or is another program that is not waited for, all that it
+   handed over is reported, and so is what it did not hand over: it is ended
+   then. */
 void program_step(struct program *, unsigned idle);
 
 /* No more of its hits are wanted. */
@@ -63,7 +64,7 @@ void program_silence(struct program *);
 /* Its bytes may be others than was known, since then, ns. */
 void program_forget(struct program *, uint64_t time);
 
-/* So may these, since they are mapped anew. */
+/* So may these, because they are mapped again. */
 void program_mapped(struct program *, uint64_t start, uint64_t end,
     uint64_t time);
 

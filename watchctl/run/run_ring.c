@@ -1,5 +1,5 @@
 /*
- * run_ring: hits come by the rings, and nobody waits for their report; or
+ * run_ring: hits come by the rings, and no thread waits for their report; or
  * (--count) they are counted only.
  */
 #include <errno.h>

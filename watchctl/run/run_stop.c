@@ -1,6 +1,6 @@
 /*
  * run_stop: each thread stops at its hit, and its record gets the watch's bytes
- * (--stop); with --on-hit it stands until what was asked for is done.
+ * (--stop); with --on-hit it is stopped until what was requested is done.
  *
  * Overview: let threads that have stopped go on, each with its records joined
  * by values; explain these; sleep until another one stops.  Records are taken a

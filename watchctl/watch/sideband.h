@@ -1,12 +1,12 @@
 /*
- * sideband: what programs do that is no access and yet changes what their
- * watches' bytes are, or who can write them: children that may have their memory
- * (lent.h), and what they map; and which children there are.  The kernel records
- * it, in rings of this process.
+ * sideband: what programs do that is not an access and yet changes their
+ * watches' bytes, or which processes can write them: children that may have
+ * their memory (lent.h), and what they map; and which children there are.  The
+ * kernel records it, in rings of this process.
  *
  * The record is there before a program can go on, so a look that follows a hit
- * finds everything that came before that hit; and one that follows a program's end
- * finds all children that it made.
+ * finds everything that came before that hit; and one that follows a program's
+ * end finds all children that it made.
  */
 #ifndef SIDEBAND_H
 #define SIDEBAND_H
@@ -48,7 +48,7 @@ struct sideband_child {
 	uint64_t time;			/* ns */
 };
 
-/* What is to be done when it is heard of. */
+/* What is to be done when it becomes known. */
 struct sideband_calls {
 	void (*mapped)(void *arg, const struct sideband_mapping *);
 	void (*made)(void *arg, const struct sideband_child *);
@@ -57,9 +57,9 @@ struct sideband_calls {
 	void (*lent)(void *arg, pid_t);
 };
 
-/* Of all threads of a program, and those to come; and of its children, until they
-   execute another program.  Where that is not permitted nothing is known of it.
-   Who is covered already is so anew. */
+/* Of all threads of a program, and those to come; and of its children, until
+   they execute another program.  Where that is not permitted nothing is known
+   of it.  A process that is covered already is covered again. */
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 

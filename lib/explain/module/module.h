@@ -80,7 +80,7 @@ struct ex_module *ex_process_module(struct ex_process *, uint64_t addr,
 
 /*
  * Whether the instruction that ends at an address is as in its module, as far
- * as can be told: the program cannot write there, and memory, as long as it can
+ * as is known: the program cannot write there, and memory, as long as it can
  * be read, holds the same in the EX_ORIGINAL bytes before.
  */
 enum { EX_ORIGINAL = 16 };

@@ -537,8 +537,8 @@ ex_symbol_find_raw(struct ex_module *m, const char *name,
 }
 
 /* The word that a symbol's mangled name must hold to mean this name: its last
-   identifier before template arguments or parameters.  False: none can be
-   told. */
+   identifier before template arguments or parameters.  False: none is
+   known. */
 static bool
 telling_word(const char *name, char word[256])
 {

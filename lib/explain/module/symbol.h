@@ -31,7 +31,7 @@ struct ex_frame {
 	bool gap;		/* functions may be missing between it and the
 				   next inner: tail calls, or inlined ones */
 	bool pointer;		/* its caller, or what jumped to it, did so
-				   through a pointer, as far as can be told:
+				   through a pointer, as far as is known:
 				   that may have pointed to one that ended in a
 				   tail call of it */
 };

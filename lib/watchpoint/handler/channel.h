@@ -221,7 +221,7 @@ struct wp_making {
 					   UINT64_MAX: it is not at its end */
 	_Atomic pid_t tid;
 	_Atomic uint32_t how;		/* enum wp_makes */
-	_Atomic pid_t child;		/* by the helper; 0: not heard of yet */
+	_Atomic pid_t child;		/* by the helper; 0: not known yet */
 	_Atomic uint32_t settled;	/* by the child: it is watched, or cannot
 					   be */
 };

@@ -37,8 +37,9 @@ enum {
 
 static bool unread;		/* a watch's events could not be read */
 
-/* Of a process that fork(2) made: who made it, and its channel, for now; and the
-   first channel of them all; NULL: none, or its helper does not serve this one. */
+/* Of a process that fork(2) made: the process that made it, and its channel,
+   for now; and the first channel of them all; NULL: none, or its helper does
+   not serve this one. */
 static struct {
 	struct wp_channel *root;
 	struct wp_channel *channel;
@@ -272,8 +273,8 @@ start_own(struct wp_channel *channel, int fd, struct wp_cause *cause)
 	return err;
 }
 
-/* Whether the parent's helper serves the channel behind fd, too.  If it does not,
-   who counts on it is told. */
+/* Whether the parent's helper serves the channel behind fd, too.  If it does
+   not, a user that relies on it gets a message. */
 static bool
 is_adopted(int fd)
 {

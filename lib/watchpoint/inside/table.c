@@ -27,7 +27,8 @@ static struct {
 	struct wp_channel *counts;	/* the handler that gets it; NULL:
 					   nobody */
 	pid_t forks;			/* the thread that is in fork(2) */
-	struct wp_making_now making;	/* which is known to who has counts */
+	struct wp_making_now making;	/* which is known to a holder of
+					   counts */
 } lock;
 
 /* The system call takes all of them, also those that libc keeps to itself. */

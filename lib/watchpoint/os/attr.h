@@ -83,8 +83,9 @@ wp_attr_time_offset(const struct perf_event_header *header)
 	    header->size - 3u * 8;
 }
 
-/* One that never fires, and records what a thread maps and makes, and whoever it
-   makes, until he executes another program.  The trailers of its records are as of the others. */
+/* One that never fires, and records what a thread maps and creates, and the
+   threads and processes that it creates, until they execute another program.
+   The trailers of its records are as of the others. */
 void wp_attr_side(struct perf_event_attr *);
 
 /* One that says nothing but for how long its thread, and threads that it makes, have
