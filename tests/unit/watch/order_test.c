@@ -13,14 +13,16 @@ enum {
 	ASYNC_ALONE = WP_CELL_ALONE,
 };
 
-/* A hit of the watch; the end of a list has no nth. */
+/* A hit of the watch, and what is to be said of it; the end of a list has no
+   nth. */
 struct made {
 	uint32_t flags;
-	uint64_t nth, counted, silent;
-	uint32_t settled;
-	unsigned times;
-	uint64_t ms;
 	enum ordered ordered;
+	uint64_t nth, counted, silent;
+	uint32_t settled;	/* 0: 1 */
+	unsigned times;		/* 0: 1 */
+	bool repeated;		/* the times are unknown */
+	uint64_t ms;
 };
 
 enum { HITS_MAX = 8 };
@@ -33,70 +35,84 @@ static const struct scenario {
 	} at;				/* as it was settled; 0: not */
 	struct made hit[HITS_MAX];
 } scenarios[] = {
-	{"settled, then one after the other", {1, 0, 0, 0, 0}, {
-		{RACES, 1, 1, 0, 1, 1, 1, ORDER_AFTER_SETTLING},
-		{RACES, 2, 2, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{RACES, 3, 3, 0, 1, 1, 3, ORDER_AFTER_HIT}}},
-	{"two at once", {1, 0, 0, 0, 0}, {
-		{RACES, 1, 2, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 2, 2, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 3, 3, 0, 1, 1, 2, ORDER_AFTER_HIT}}},
-	{"one before it was settled", {1, 0, 0, 1, 0}, {
-		{RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 2, 2, 0, 1, 1, 2, ORDER_AFTER_HIT}}},
-	{"one on his way all the while", {1, 1, 0, 0, 0}, {
-		{RACES, 1, 1, 0, 1, 1, 1, ORDER_AFTER_SETTLING},
-		{RACES, 2, 3, 0, 1, 1, 2, ORDER_UNKNOWN},
-		{RACES, 3, 4, 0, 1, 1, 3, ORDER_UNKNOWN},
-		{RACES, 4, 4, 0, 1, 1, 4, ORDER_UNKNOWN},
-		{RACES, 5, 5, 0, 1, 1, 5, ORDER_AFTER_HIT}}},
-	{"one that never tells", {1, 1, 0, 0, 0}, {
-		{RACES, 1, 2, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 2, 3, 0, 1, 1, 500, ORDER_UNKNOWN},
-		{RACES, 3, 4, 0, 1, 1, 1001, ORDER_UNKNOWN},
-		{RACES, 4, 5, 0, 1, 1, 1002, ORDER_AFTER_HIT}}},
-	{"races with long pauses", {0, 0, 0, 0, 0}, {
-		{RACES, 1, 2, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 2, 2, 0, 1, 1, 2, ORDER_UNKNOWN},
-		{RACES, 3, 4, 0, 1, 1, 2000, ORDER_UNKNOWN},
-		{RACES, 4, 4, 0, 1, 1, 2001, ORDER_UNKNOWN},
-		{RACES, 5, 6, 0, 1, 1, 4000, ORDER_UNKNOWN},
-		{RACES, 6, 7, 0, 1, 1, 4001, ORDER_UNKNOWN}}},
-	{"dropped ones", {1, 0, 0, 1, 1}, {
-		{RACES, 1, 2, 1, 1, 1, 1, ORDER_AFTER_SETTLING},
-		{RACES, 2, 4, 2, 1, 1, 2, ORDER_UNKNOWN},
-		{RACES, 3, 5, 2, 1, 1, 3, ORDER_AFTER_HIT}}},
-	{"begun to be settled anew", {2, 0, 0, 0, 0}, {
-		{RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{RACES, 2, 2, 0, 3, 1, 2, ORDER_UNKNOWN},
-		{RACES, 3, 3, 0, 3, 1, 3, ORDER_AFTER_HIT}}},
-	{"several registers", {1, 0, 0, 0, 0}, {
-		{RACES, 1, 2, 0, 1, 2, 1, ORDER_AFTER_SETTLING},
-		{RACES, 2, 3, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{RACES, 3, 5, 0, 1, 1, 3, ORDER_UNKNOWN}}},
-	{"by the kernel, once and often", {1, 0, 0, 0, 0}, {
-		{RACES, 1, 1, 0, 1, 0, 1, ORDER_AFTER_SETTLING},
-		{RACES, 2, 2, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{RACES, 3, 9, 0, 1, 0, 3, ORDER_UNKNOWN},
-		{RACES, 4, 10, 0, 1, 1, 4, ORDER_UNKNOWN},
-		{RACES, 5, 11, 0, 1, 1, 1500, ORDER_UNKNOWN},
-		{RACES, 6, 12, 0, 1, 1, 1501, ORDER_AFTER_HIT}}},
-	{"one thread", {1, 1, 0, 0, 0}, {
-		{ALONE, 1, 9, 0, 1, 0, 1, ORDER_AFTER_SETTLING},
-		{ALONE, 2, 10, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{ALONE, 3, 20, 0, 1, 0, 3, ORDER_AFTER_HIT},
-		{RACES, 4, 21, 0, 1, 1, 4, ORDER_AFTER_HIT},
-		{RACES, 5, 23, 0, 1, 1, 5, ORDER_UNKNOWN}}},
-	{"one thread whose signal was blocked", {1, 1, 0, 0, 0}, {
-		{ALONE, 1, 2, 0, 1, 1, 1, ORDER_UNKNOWN},
-		{ALONE, 2, 3, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{ALONE, 4, 4, 0, 1, 1, 2, ORDER_UNKNOWN}}},
-	{"nobody counts", {1, 1, 0, 0, 0}, {
-		{ASYNC_ALONE, 1, 0, 0, 1, 1, 1, ORDER_AFTER_SETTLING},
-		{ASYNC_ALONE, 2, 0, 0, 1, 1, 2, ORDER_AFTER_HIT},
-		{ASYNC, 3, 0, 0, 1, 1, 3, ORDER_UNKNOWN},
-		{ASYNC, 4, 0, 0, 1, 1, 4, ORDER_UNKNOWN},
-		{ASYNC_ALONE, 5, 0, 0, 1, 1, 5, ORDER_UNKNOWN}}},
+	{"settled, then one after the other", .at = {.number = 1}, .hit = {
+		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2},
+		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 3, .ms = 3}}},
+	{"two at once", .at = {.number = 1}, .hit = {
+		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 2, .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2, .ms = 1},
+		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 3, .ms = 2}}},
+	{"one before it was settled", .at = {.number = 1, .counted = 1},
+	    .hit = {
+		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2}}},
+	{"one on his way all the while", .at = {.number = 1, .alone = 1},
+	    .hit = {
+		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 3, .ms = 2},
+		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 4, .ms = 3},
+		{RACES, ORDER_UNKNOWN, .nth = 4, .counted = 4, .ms = 4},
+		{RACES, ORDER_AFTER_HIT, .nth = 5, .counted = 5, .ms = 5}}},
+	{"one that never tells", .at = {.number = 1, .alone = 1}, .hit = {
+		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 2, .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 3, .ms = 500},
+		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 4, .ms = 1001},
+		{RACES, ORDER_AFTER_HIT, .nth = 4, .counted = 5, .ms = 1002}}},
+	{"races with long pauses", .hit = {
+		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 2, .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2, .ms = 2},
+		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 4, .ms = 2000},
+		{RACES, ORDER_UNKNOWN, .nth = 4, .counted = 4, .ms = 2001},
+		{RACES, ORDER_UNKNOWN, .nth = 5, .counted = 6, .ms = 4000},
+		{RACES, ORDER_UNKNOWN, .nth = 6, .counted = 7, .ms = 4001}}},
+	{"dropped ones", .at = {.number = 1, .counted = 1, .silent = 1},
+	    .hit = {
+		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 2, .silent = 1,
+		    .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 4, .silent = 2,
+		    .ms = 2},
+		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 5, .silent = 2,
+		    .ms = 3}}},
+	{"begun to be settled anew", .at = {.number = 2}, .hit = {
+		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2, .settled = 3,
+		    .ms = 2},
+		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 3, .settled = 3,
+		    .ms = 3}}},
+	{"several registers", .at = {.number = 1}, .hit = {
+		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 2, .times = 2,
+		    .ms = 1},
+		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 3, .ms = 2},
+		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 5, .ms = 3}}},
+	{"by the kernel, once and often", .at = {.number = 1}, .hit = {
+		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .repeated = true,
+		    .ms = 1},
+		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2},
+		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 9, .repeated = true,
+		    .ms = 3},
+		{RACES, ORDER_UNKNOWN, .nth = 4, .counted = 10, .ms = 4},
+		{RACES, ORDER_UNKNOWN, .nth = 5, .counted = 11, .ms = 1500},
+		{RACES, ORDER_AFTER_HIT, .nth = 6, .counted = 12, .ms = 1501}}},
+	{"one thread", .at = {.number = 1, .alone = 1}, .hit = {
+		{ALONE, ORDER_AFTER_SETTLING, .nth = 1, .counted = 9, .repeated = true,
+		    .ms = 1},
+		{ALONE, ORDER_AFTER_HIT, .nth = 2, .counted = 10, .ms = 2},
+		{ALONE, ORDER_AFTER_HIT, .nth = 3, .counted = 20, .repeated = true,
+		    .ms = 3},
+		{RACES, ORDER_AFTER_HIT, .nth = 4, .counted = 21, .ms = 4},
+		{RACES, ORDER_UNKNOWN, .nth = 5, .counted = 23, .ms = 5}}},
+	{"one thread whose signal was blocked", .at = {.number = 1, .alone = 1},
+	    .hit = {
+		{ALONE, ORDER_UNKNOWN, .nth = 1, .counted = 2, .ms = 1},
+		{ALONE, ORDER_AFTER_HIT, .nth = 2, .counted = 3, .ms = 2},
+		{ALONE, ORDER_UNKNOWN, .nth = 4, .counted = 4, .ms = 2}}},
+	{"nobody counts", .at = {.number = 1, .alone = 1}, .hit = {
+		{ASYNC_ALONE, ORDER_AFTER_SETTLING, .nth = 1, .ms = 1},
+		{ASYNC_ALONE, ORDER_AFTER_HIT, .nth = 2, .ms = 2},
+		{ASYNC, ORDER_UNKNOWN, .nth = 3, .ms = 3},
+		{ASYNC, ORDER_UNKNOWN, .nth = 4, .ms = 4},
+		{ASYNC_ALONE, ORDER_UNKNOWN, .nth = 5, .ms = 5}}},
 };
 
 static struct wp_channel shared;
@@ -115,10 +131,11 @@ take(const struct made *m, uint8_t bytes[WP_SETTLED_MAX])
 	const struct order_hit hit = {
 		.watch = &of, .flags = m->flags, .nth = m->nth,
 		.counted = m->counted, .silent = m->silent,
-		.times = m->times, .time = m->ms * MS,
+		.times = m->repeated ? 0 : m->times == 0 ? 1 : m->times,
+		.time = m->ms * MS,
 	};
 
-	of.settled = m->settled;
+	of.settled = m->settled == 0 ? 1 : m->settled;
 	return order_take(&order, channel, &hit, bytes);
 }
 
@@ -166,7 +183,7 @@ TEST(tells_what_follows)
 TEST(forgets_with_a_watch)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
-	struct made m = {RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN};
+	struct made m = {RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1};
 	uint8_t bytes[WP_SETTLED_MAX];
 
 	begin();
@@ -194,7 +211,7 @@ TEST(forgets_with_a_watch)
 TEST(knows_of_unseen_writers)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
-	struct made m = {RACES, 1, 1, 0, 1, 1, 1, ORDER_UNKNOWN};
+	struct made m = {RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1};
 	struct order_hit hit = {.watch = &watch, .flags = RACES, .times = 1};
 	uint8_t bytes[WP_SETTLED_MAX];
 
@@ -206,22 +223,27 @@ TEST(knows_of_unseen_writers)
 	/* others' watches are others' */
 	order_forget(&order, watch.index + 1, 9 * MS);
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_SETTLING);
-	m = (struct made){RACES, 2, 2, 0, 1, 1, 3, ORDER_UNKNOWN};
+	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2,
+	    .ms = 3};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
 	order_forget(&order, watch.index, 2 * MS);
-	m = (struct made){RACES, 3, 3, 0, 1, 1, 4, ORDER_UNKNOWN};
+	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 3, .counted = 3,
+	    .ms = 4};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
 	order_forget(&order, watch.index, 4 * MS);
 	order_forget(&order, watch.index, 1 * MS);
-	m = (struct made){RACES, 4, 4, 0, 1, 1, 5, ORDER_UNKNOWN};
+	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 4, .counted = 4,
+	    .ms = 5};
 	assert_int_equal(take(&m, bytes), ORDER_UNKNOWN);
-	m = (struct made){RACES, 5, 5, 0, 1, 1, 6, ORDER_UNKNOWN};
+	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 5, .counted = 5,
+	    .ms = 6};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
 	/* settled before it, or after */
 	for (unsigned i = 0; i < 2; i++) {
 		begin();
 		order_forget(&order, watch.index, MS + i - 1);
-		m = (struct made){RACES, 1, 1, 0, 1, 1, 5, ORDER_UNKNOWN};
+		m = (struct made){RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1,
+		    .ms = 5};
 		assert_int_equal(take(&m, bytes), i == 0 ?
 		    ORDER_AFTER_SETTLING : ORDER_UNKNOWN);
 	}
