@@ -848,7 +848,7 @@ begin(void **state)
 {
 	if (scratch_make(state) < 0)
 		return -1;
-	guest = victim("guest");
+	guest = strdup(victim("guest"));
 	return plain_library();
 }
 
