@@ -81,8 +81,10 @@ TEST(grows_to_its_limit)
 	assert_true(ex_array_room(&a.at, a.n, 5 * MANY, &a.cap, sizeof(*a.at),
 	    SIZE_MAX));
 	assert_true(a.cap >= 6 * MANY);
-	assert_false(ex_array_room(&a.at, a.n, SIZE_MAX / 8, &a.cap,
-	    sizeof(*a.at), SIZE_MAX));
+	assert_false(ex_array_room(&a.at, a.n, 8 * MANY, &a.cap,
+	    sizeof(*a.at), 8 * MANY));
+	assert_false(ex_array_room(&a.at, a.n, SIZE_MAX, &a.cap,
+	    sizeof(*a.at), 8 * MANY));
 	assert_int_equal(a.at[MANY - 1], MANY - 1);
 	free(a.at);
 }
