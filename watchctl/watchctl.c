@@ -12,10 +12,10 @@
 #include "util/complain.h"
 #include "doctor.h"
 #include "helper/helper.h"
-#include "helper/inside_run.h"
+#include "helper/run_inside.h"
 #include "report/last_words.h"
 #include "spec/options.h"
-#include "report/plain.h"
+#include "report/symbolize_log.h"
 #include "os/proc.h"
 #include "report/replay.h"
 #include "run/watch.h"
@@ -71,12 +71,12 @@ main(int argc, char **argv)
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {
-		status = plain_is_log(options.file) ? plain(&options) :
+		status = symbolize_log_is_log(options.file) ? plain(&options) :
 		    replay(&options);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;
 	} else if (options.inside) {
-		status = inside_run(&options);
+		status = run_inside(&options);
 	} else {
 		status = watch(&options);
 	}

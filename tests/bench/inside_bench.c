@@ -117,7 +117,7 @@ hit_bare(void)
 static double
 hit_watch(unsigned flags)
 {
-	struct wp_channel *channel = wp_inside.channel;
+	struct wp_channel *channel = wp_state.channel;
 	struct wp_watch *w = open_watch(flags);
 	double took = hit(DEPTH);
 
@@ -144,7 +144,7 @@ part_from_helper(void)
 	if (CPU_COUNT(&there) == 0)
 		return;
 	(void)sched_setaffinity(0, sizeof(here), &here);
-	(void)sched_setaffinity(wp_inside.channel->helper_pid, sizeof(there),
+	(void)sched_setaffinity(wp_state.channel->helper_pid, sizeof(there),
 	    &there);
 }
 
@@ -299,7 +299,7 @@ main(void)
 	assert_int_equal(setenv("WATCHPOINT_HELPER", watchctl(), 1), 0);
 	assert_int_equal(setenv("WATCHPOINT_OUTPUT", "/dev/null", 1), 0);
 	wp_close(open_watch(0));
-	if (wp_inside.channel == NULL)
+	if (wp_state.channel == NULL)
 		fail_msg("there is no helper: %s", watchctl());
 	bench_calls();
 	bench_unhit();

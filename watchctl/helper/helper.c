@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "util/complain.h"
-#include "helper/inside.h"
+#include "helper/serve.h"
 
 enum { CHANNEL = 3 };
 
@@ -71,19 +71,19 @@ output_wanted(void)
 static int
 serve(const struct options *options, struct wp_channel *channel, FILE *out)
 {
-	struct inside in = {.options = options};
+	struct serve in = {.options = options};
 	int err = session_open(&in.session, options, EX_LIVE, out);
 
 	in.session.quiet = true;
 	if (err == 0)
-		err = inside_open(&in, channel, CHANNEL,
+		err = serve_open(&in, channel, CHANNEL,
 		    atomic_load(&channel->program));
 	if (err == 0) {
-		inside_start(&in);
-		inside_serve(&in);
+		serve_start(&in);
+		serve_channel(&in);
 		(void)session_end(&in.session, "exit", 0, NULL);
 	}
-	inside_close(&in);
+	serve_close(&in);
 	return err == 0 ? 0 : STATUS_OWN_FAILURE;
 }
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "util/complain.h"
-#include "helper/inside.h"
-#include "watch/look.h"
+#include "helper/serve.h"
+#include "watch/signal_check.h"
 #include "os/proc.h"
 
 /* What a child maps is what the one that made it did. */
@@ -28,12 +28,12 @@ learn_child(struct program *p, const struct program *parent)
 }
 
 struct program *
-program_open(struct inside *in, struct wp_channel *channel, int fd, pid_t pid,
+program_open(struct serve *in, struct wp_channel *channel, int fd, pid_t pid,
     const struct program *parent)
 {
 	struct program *p = calloc(1, sizeof(*p));
 
-	if (p == NULL || tracing_open(&p->tracing, pid) < 0) {
+	if (p == NULL || tracer_process_open(&p->tracing, pid) < 0) {
 		free(p);
 		return complain("out of memory"), NULL;
 	}
@@ -41,7 +41,7 @@ program_open(struct inside *in, struct wp_channel *channel, int fd, pid_t pid,
 	p->pid = pid;
 	p->channel = channel;
 	p->fd = fd;
-	p->mapped = (struct mapped){.space = in->session.space, .pid = pid};
+	p->mapped = (struct live_maps){.space = in->session.space, .pid = pid};
 	if (parent != NULL)
 		learn_child(p, parent);
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {
@@ -50,16 +50,16 @@ program_open(struct inside *in, struct wp_channel *channel, int fd, pid_t pid,
 		return NULL;
 	}
 	/* it may be no more when its first hit is explained */
-	(void)mapped_look(&p->mapped);
+	(void)live_maps_look(&p->mapped);
 	return p;
 }
 
 void
 program_close(struct program *p)
 {
-	vigil_end(&p->vigil);
-	tracing_close(p->tracing);
-	copies_close(&p->copies);
+	exec_monitor_end(&p->vigil);
+	tracer_process_close(p->tracing);
+	event_dups_close(&p->copies);
 	if (p->pidfd >= 0)
 		(void)close(p->pidfd);
 	free(p);
@@ -68,23 +68,23 @@ program_close(struct program *p)
 void
 program_begin(struct program *p, bool at_once)
 {
-	vigil_begin(&p->vigil, p->channel, p->pid, p->pidfd);
+	exec_monitor_begin(&p->vigil, p->channel, p->pid, p->pidfd);
 	if (at_once)
-		vigil_heed(&p->vigil);
+		exec_monitor_heed(&p->vigil);
 }
 
 void
 program_silence(struct program *p)
 {
 	atomic_store(&p->channel->off, 1);
-	copies_disable(&p->copies);
+	event_dups_disable(&p->copies);
 }
 
 void
 program_forget(struct program *p, uint64_t time)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		order_forget(&p->order, i, time);
+		hit_order_forget(&p->order, i, time);
 }
 
 void
@@ -94,7 +94,7 @@ program_mapped(struct program *p, uint64_t start, uint64_t end, uint64_t time)
 		const struct wp_cell_watch *w = &p->channel->watch[i].what;
 
 		if (w->addr < end && start < w->addr + w->len)
-			order_forget(&p->order, i, time);
+			hit_order_forget(&p->order, i, time);
 	}
 }
 
@@ -150,7 +150,7 @@ static void
 tell_child(struct program *p)
 {
 	const bool forked = atomic_load(&p->channel->children) != 0;
-	struct inside *in = p->in;
+	struct serve *in = p->in;
 
 	if (!in->ours || in->parted || !in->started || in->reason != NULL ||
 	    (!forked && atomic_load(&p->channel->strangers) == 0))
@@ -210,8 +210,8 @@ take_armed(struct program *p, const struct wp_request *request)
 	if (p->armed)
 		return 0;
 	p->armed = true;
-	vigil_heed(&p->vigil);
-	kept = copies_take(&p->copies, p->channel, p->pidfd);
+	exec_monitor_heed(&p->vigil);
+	kept = event_dups_take(&p->copies, p->channel, p->pidfd);
 	if (kept && p == p->in->root)
 		presence_begin(&p->in->presence, &p->copies, &p->in->sideband,
 		    wp_proc_status(p->pid, &status) == 0 &&
@@ -219,7 +219,7 @@ take_armed(struct program *p, const struct wp_request *request)
 	if (p->in->reason != NULL)
 		program_silence(p);
 	if (!p->in->started)
-		inside_start(p->in);
+		serve_start(p->in);
 	if (p->in->ours && p == p->in->root && !p->in->options->user_only)
 		tell_unseen(p);
 	return kept;
@@ -235,7 +235,7 @@ answer(struct program *p)
 		return;
 	switch (request->what) {
 	case WP_ASK_RESOLVE:
-		wp_channel_answer(p->channel, inside_resolve(p, request));
+		wp_channel_answer(p->channel, serve_resolve(p, request));
 		break;
 	case WP_ASK_ARMED:
 		wp_channel_answer(p->channel, take_armed(p, request));
@@ -279,13 +279,13 @@ look(struct program *p, unsigned idle)
 
 	if (idle == 0 || p->left || (p->in->ours && !p->armed))
 		return;
-	if (far && !look_has(p->pid, p->fd)) {
+	if (far && !signal_check_has(p->pid, p->fd)) {
 		atomic_store(&p->vigil.executed, true);
 		return;
 	}
 	if (p->suspected || (sig = signal_of_hits(p->channel)) == 0)
 		return;
-	if (!look_deaf(p->channel, sig, far, why, sizeof(why)) && !far)
+	if (!signal_check_deaf(p->channel, sig, far, why, sizeof(why)) && !far)
 		return;
 	if (why[0] != '\0' && strcmp(why, p->suspicion) == 0)
 		tell_suspicion(p);
@@ -346,7 +346,7 @@ take_rest(struct program *p)
 
 	if (is_last(p))
 		p->in->room.fd = -1;	/* now no thread waits for us */
-	tracing_await_end(p->tracing);
+	tracer_process_await_end(p->tracing);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
 	if (p == p->in->root && p->armed)
@@ -396,7 +396,7 @@ awaits_child(struct program *p)
 void
 program_step(struct program *p, unsigned idle)
 {
-	const bool ended = vigil_ended(&p->vigil), left = has_left(p);
+	const bool ended = exec_monitor_ended(&p->vigil), left = has_left(p);
 
 	/* what a child needs of it stays until then */
 	if ((ended || left) && !awaits_child(p)) {
@@ -407,7 +407,7 @@ program_step(struct program *p, unsigned idle)
 	take_cells(p);
 	tell_warning(p);
 	answer(p);
-	tracing_request(p->tracing, p->channel);
+	tracer_process_request(p->tracing, p->channel);
 	tell_gaps(p);
 	tell_child(p);
 	if (!ended)

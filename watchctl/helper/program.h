@@ -7,28 +7,28 @@
 #define PROGRAM_H
 
 #include "handler/channel.h"
-#include "watch/copies.h"
-#include "watch/mapped.h"
-#include "watch/order.h"
+#include "watch/event_dups.h"
+#include "watch/live_maps.h"
+#include "watch/hit_order.h"
 #include "helper/tally.h"
-#include "helper/tracing.h"
-#include "watch/vigil.h"
+#include "helper/tracer_process.h"
+#include "watch/exec_monitor.h"
 
-struct inside;
+struct serve;
 
 struct program {
-	struct inside *in;
+	struct serve *in;
 	struct program *next;
 	pid_t pid;
 	int pidfd;
 	struct wp_channel *channel;
 	int fd;				/* behind which that is */
-	struct mapped mapped;
-	struct order order;
-	struct copies copies;
+	struct live_maps mapped;
+	struct hit_order order;
+	struct event_dups copies;
 	struct tally tally;
-	struct tracing *tracing;	/* when the program wants it */
-	struct vigil vigil;
+	struct tracer_process *tracing;	/* when the program wants it */
+	struct exec_monitor vigil;
 	uint32_t warned;		/* warnings of the program that have
 					   been reported */
 	uint32_t gaps;			/* and the channel's gaps */
@@ -44,7 +44,7 @@ struct program {
 /* Set up for a program that lives; parent: the one that made it, NULL: none
    that is known.  Channel and descriptor stay the caller's.  NULL: a line on
    stderr says why. */
-struct program *program_open(struct inside *, struct wp_channel *, int fd,
+struct program *program_open(struct serve *, struct wp_channel *, int fd,
     pid_t pid, const struct program *parent);
 void program_close(struct program *);
 

@@ -26,7 +26,7 @@ tally_missed(const struct tally *t, const struct wp_channel *channel,
 	    t->of[i].told : 0;
 
 	if (t->unknown || w->signal != SIGTRAP || w->stray != 0 ||
-	    atomic_load(&w->silent) != 0 ||
+	    atomic_load(&w->suppressed) != 0 ||
 	    atomic_load(&channel->handled) != 0)
 		return false;
 	*missed = counted > told ? counted - told : 0;

@@ -33,7 +33,7 @@ recording_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 		return err;
 	if (wp_target_options(run->target)->kernel)
 		(void)wp_synth_kernel(record_header, &run->session);
-	earlier_each(&run->earlier, record_earlier, &run->session);
+	synthetic_records_each(&run->earlier, record_earlier, &run->session);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * run: one watch of live processes, as its stages share it.
  *
- *	begin.c		from the command line to armed watches
+ *	setup.c		from the command line to armed watches
  *	watch.c		from there to the end
  *	run_ring.c	how hits are delivered: by the rings,
  *	run_stop.c	by a stop at each (--stop),
@@ -12,7 +12,7 @@
 #define RUN_H
 
 #include "os/cause.h"
-#include "watch/earlier.h"
+#include "watch/synthetic_records.h"
 #include "report/session.h"
 #include "attach/target.h"
 
@@ -56,7 +56,7 @@ struct run {
 	struct wp_target *target;
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
-	struct earlier earlier;		/* what was there before the watch */
+	struct synthetic_records earlier;		/* what was there before the watch */
 	struct process {
 		pid_t pid;
 		size_t first;		/* of its watches, one for each SPEC */

@@ -12,9 +12,9 @@
 
 #include "os/clock.h"
 #include "util/complain.h"
-#include "run/guardian.h"
+#include "run/debugreg_tracer.h"
 #include "run/run.h"
-#include "watch/mapped.h"
+#include "watch/live_maps.h"
 #include "action/on_hit.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
@@ -27,8 +27,8 @@ enum {
 
 struct guarding {
 	struct guard {
-		struct guardian *guardian;
-		struct mapped mapped;
+		struct debugreg_tracer *guardian;
+		struct live_maps mapped;
 		bool ended;
 	} *guard;		/* n of them, one for each process */
 	size_t n;
@@ -95,11 +95,11 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 {
 	struct guarding *g = run->own;
 	struct guard *guard = &g->guard[g->n];
-	int err = guardian_new(&guard->guardian, pid, command, cause);
+	int err = debugreg_tracer_new(&guard->guardian, pid, command, cause);
 
 	if (err < 0)
 		return err;
-	guard->mapped = (struct mapped){
+	guard->mapped = (struct live_maps){
 		.space = run->session.space, .pid = pid,
 	};
 	g->n++;
@@ -122,7 +122,7 @@ launch(struct run *run, struct wp_cause *cause)
 	err = add(run, command.pid, &command, cause);
 	wp_command_leave(&command);
 	if (err == 0 &&
-	    (err = guardian_await_command(g->guard->guardian)) < 0)
+	    (err = debugreg_tracer_await_command(g->guard->guardian)) < 0)
 		(void)wp_launch_explain(err, argv[0], cause);
 	return err;
 }
@@ -144,7 +144,7 @@ debugreg_attach(struct run *run, const struct process *process,
 {
 	struct guarding *g = run->own;
 	size_t all;
-	const struct guardian_job job = {
+	const struct debugreg_tracer_job job = {
 		.watched = wp_target_watches(run->target, &all),
 		.first = process->first, .n = run->options->nspecs,
 		.stack = run->options->stack, .stands = is_acting(g),
@@ -154,11 +154,11 @@ debugreg_attach(struct run *run, const struct process *process,
 
 	if (err < 0)
 		return err;
-	err = guardian_begin(g->guard[g->n - 1].guardian, &job, cause);
+	err = debugreg_tracer_begin(g->guard[g->n - 1].guardian, &job, cause);
 	if (err == 0)
 		g->command = 0;
 	else if (run->options->command == NULL)
-		guardian_free(g->guard[--g->n].guardian);
+		debugreg_tracer_free(g->guard[--g->n].guardian);
 	return err;
 }
 
@@ -169,7 +169,7 @@ debugreg_threads(const struct run *run)
 	unsigned threads = 0;
 
 	for (size_t i = 0; i < g->n; i++)
-		threads += guardian_threads(g->guard[i].guardian);
+		threads += debugreg_tracer_threads(g->guard[i].guardian);
 	return threads;
 }
 
@@ -200,13 +200,13 @@ static int
 hold(void *guardian, pid_t pid)
 {
 	(void)pid;
-	return guardian_hold(guardian);
+	return debugreg_tracer_hold(guardian);
 }
 
 static int
 core(void *guardian, int fd, const struct core_of *of, struct core_size *size)
 {
-	return guardian_core(guardian, fd, of, size);
+	return debugreg_tracer_core(guardian, fd, of, size);
 }
 
 /* A hit has been reported; its thread is stopped. */
@@ -243,7 +243,7 @@ let_go_on(struct run *run, struct guard *guard)
 
 	if (is_left(g, guard))
 		return false;
-	guardian_go(guard->guardian);
+	debugreg_tracer_go(guard->guardian);
 	return more;
 }
 
@@ -259,7 +259,7 @@ receive(const struct guarding *g, const struct guard *guard, int flags)
 	size_t len = 0;
 
 	for (;;) {
-		const ssize_t n = recv(guardian_fd(guard->guardian),
+		const ssize_t n = recv(debugreg_tracer_fd(guard->guardian),
 		    g->record + len, ROOM - len, flags);
 
 		if (n <= 0 && len == 0)
@@ -301,7 +301,7 @@ feed(struct run *run, struct guard *guard, size_t len)
 		    &record) != 1)
 			continue;
 		if (run->options->form != FORM_PERF)
-			mapped_check(&guard->mapped, &record.sample);
+			live_maps_check(&guard->mapped, &record.sample);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -318,7 +318,7 @@ tell_end(struct run *run, struct guard *guard)
 	if (guard->ended)
 		return;
 	guard->ended = true;
-	if (!guardian_was_killed(guard->guardian)) {
+	if (!debugreg_tracer_was_killed(guard->guardian)) {
 		if (run->reason == NULL && !wp_proc_exiting(pid))
 			tell_executed(run, pid);
 		return;
@@ -388,15 +388,15 @@ clear(struct run *run)
 
 	for (size_t i = 0; i < g->n; i++)
 		if (is_left(g, &g->guard[i]))
-			guardian_pause(g->guard[i].guardian);
+			debugreg_tracer_pause(g->guard[i].guardian);
 		else
-			guardian_stop(g->guard[i].guardian);
+			debugreg_tracer_stop(g->guard[i].guardian);
 	for (size_t i = 0; i < g->n; i++)
 		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
 			;
 	(void)session_flush(&run->session, UINT64_MAX);
 	for (size_t i = 0; i < g->n; i++)
-		guardian_free(g->guard[i].guardian);
+		debugreg_tracer_free(g->guard[i].guardian);
 	g->n = 0;
 }
 
@@ -413,7 +413,7 @@ debugreg_loop(struct run *run)
 	p[0] = run->poll[0];
 	for (size_t i = 0; i < g->n; i++)
 		p[1 + i] = (struct pollfd){
-			guardian_fd(g->guard[i].guardian), POLLIN, 0,
+			debugreg_tracer_fd(g->guard[i].guardian), POLLIN, 0,
 		};
 	if (is_acting(g)) {
 		run->session.acted = act;
@@ -450,10 +450,10 @@ debugreg_close(struct run *run)
 		(void)kill(guarding->command, SIGKILL);
 	for (size_t i = 0; i < guarding->n; i++) {
 		if (guarding->command > 0 &&
-		    guardian_was_killed(guarding->guard[i].guardian))
+		    debugreg_tracer_was_killed(guarding->guard[i].guardian))
 			(void)complain("the process that was to watch the "
 			    "command was killed, so the command was ended");
-		guardian_free(guarding->guard[i].guardian);
+		debugreg_tracer_free(guarding->guard[i].guardian);
 	}
 	if (guarding->command > 0)
 		wp_command_end(guarding->command);

@@ -25,7 +25,7 @@
 #include "util/interrupt.h"
 #include "action/on_hit.h"
 #include "run/run.h"
-#include "watch/refused.h"
+#include "watch/ptrace_refused.h"
 #include "stop/stop.h"
 
 enum {
@@ -287,7 +287,7 @@ stop_attach(struct run *run, const struct process *process,
 	    process->first, run->options->nspecs, cause);
 
 	return err < 0 && cause->code == WP_CAUSE_NONE ?
-	    refused(process->pid, -err, cause) : err;
+	    ptrace_refused(process->pid, -err, cause) : err;
 }
 
 /* What wakes us: stops, and the signals that are ours to take. */

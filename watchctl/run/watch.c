@@ -1,7 +1,7 @@
 /*
  * watch: the main job.
  *
- * Overview: begin (begin.c); report hits until there is a reason to end; disarm;
+ * Overview: begin (setup.c); report hits until there is a reason to end; disarm;
  * close the account, which must come out even; wait for the command.
  */
 #include "run/watch.h"
@@ -238,7 +238,7 @@ run_free(struct run *run)
 	if (run->poll != NULL && run->poll->fd >= 0)
 		(void)close(run->poll->fd);
 	free(run->poll);
-	earlier_free(&run->earlier);
+	synthetic_records_free(&run->earlier);
 	session_close(&run->session);
 	ex_formats_free(run->formats);
 	if (run->own != NULL)

@@ -4,7 +4,7 @@
 #include "os/clock.h"
 
 void
-presence_begin(struct presence *p, const struct copies *copies,
+presence_begin(struct presence *p, const struct event_dups *copies,
     struct sideband *sideband, bool alone)
 {
 	p->copies = copies;

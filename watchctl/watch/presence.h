@@ -11,11 +11,11 @@
 #define PRESENCE_H
 
 #include "attach/uptime.h"
-#include "watch/copies.h"
+#include "watch/event_dups.h"
 #include "watch/sideband.h"
 
 struct presence {
-	const struct copies *copies;	/* NULL: it has not begun */
+	const struct event_dups *copies;	/* NULL: it has not begun */
 	struct sideband *sideband;
 	uint64_t ran;			/* by the sideband, when it began */
 	uint64_t on[WP_WATCHES_MAX][WP_SLOTS_MAX];	/* by the copies */
@@ -24,7 +24,7 @@ struct presence {
 
 /* From here on.  Both outlive it.  alone: the program has one thread, so that those
    to come can be counted. */
-void presence_begin(struct presence *, const struct copies *,
+void presence_begin(struct presence *, const struct event_dups *,
     struct sideband *, bool alone);
 
 /* Up to now, of a program that may run or have ended: not known if it has not

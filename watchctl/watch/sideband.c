@@ -159,7 +159,7 @@ take_child(struct sideband *side, const struct perf_event_header *header,
 		    side->since <= child.time;
 		return;
 	}
-	wp_lent_add(&side->lent, &loan);
+	wp_shared_vm_add(&side->lent, &loan);
 	calls->made(arg, &child);
 }
 
@@ -196,7 +196,7 @@ sideband_look(struct sideband *side, const struct sideband_calls *calls,
 	   written until now */
 	for (unsigned i = 0; i < side->lent.n; i++)
 		calls->lent(arg, side->lent.loan[i].pid);
-	(void)wp_lent_left(&side->lent, 0, wp_lent_shares);
+	(void)wp_shared_vm_left(&side->lent, 0, wp_shared_vm_shares);
 	return side->rings != NULL && !side->lost && !side->lent.more &&
 	    wp_rings_uncovered(side->rings) < 0;
 }

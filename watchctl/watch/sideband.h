@@ -16,7 +16,7 @@
 #include <sys/types.h>
 
 #include "attach/event.h"
-#include "stop/lent.h"
+#include "stop/shared_vm.h"
 
 struct wp_rings;
 
@@ -26,7 +26,7 @@ struct sideband {
 	struct wp_rings *rings;		/* NULL: nothing is known */
 	struct wp_events events;	/* with children, */
 	struct wp_events clocks;	/* of its threads alone */
-	struct wp_lent lent;
+	struct wp_shared_vm lent;
 	bool lost;			/* records */
 	uint64_t since;			/* ns: threads made later are counted,
 					   ...; 0: not yet */

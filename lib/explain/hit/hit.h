@@ -14,7 +14,7 @@
 #include "hit/stack.h"
 #include "hit/value.h"
 #include "insn/insn.h"
-#include "stop/stop_value.h"
+#include "stop/value_sample.h"
 
 /* What is watched, as a reader is to see it. */
 struct ex_watch {

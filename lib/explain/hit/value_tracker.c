@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stop/lent.h"
+#include "stop/shared_vm.h"
 #include "base/table.h"
 
 /* ns; see value_tracker.h. */
@@ -35,7 +35,7 @@ struct ex_tracked {
 struct ex_value_tracker {
 	const struct ex_value_options *values;	/* NULL: no tracker are kept */
 	struct ex_table of;	/* by the watch's id */
-	struct wp_lent lent;	/* memory, to children that are not watched; */
+	struct wp_shared_vm lent;	/* memory, to children that are not watched; */
 	uint64_t blind;		/* they may have written up to then, ns; 0:
 				   never */
 };
@@ -533,7 +533,7 @@ look_at_children(struct ex_value_tracker *s)
 
 	if (s->lent.n == 0 && !s->lent.more)
 		return;
-	s->blind = wp_lent_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
+	s->blind = wp_shared_vm_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
 	    s->values->now();
 	while ((w = ex_table_each(&s->of, &i)) != NULL)
 		w->value.known = w->later = 0;
@@ -836,7 +836,7 @@ ex_tracker_born(struct ex_value_tracker *s, const struct ex_record *record)
 	if (s->values == NULL || s->values->follows ||
 	    record->task.pid == record->task.ppid)
 		return;
-	wp_lent_add(&s->lent, &(struct wp_loan){record->task.ppid,
+	wp_shared_vm_add(&s->lent, &(struct wp_loan){record->task.ppid,
 	    record->task.ptid, record->task.pid});
 	look_at_children(s);
 }

@@ -87,17 +87,17 @@ wp_is_alone(void)
 static void
 tell_helper(const struct wp_watch *w, uint64_t more)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	if (channel != NULL)
 		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_inside.watch].hits, more);
+		    wp_state.watch].hits, more);
 }
 
 /* The counts of a watch, read one after the other. */
 struct counts {
-	uint64_t raw;		/* w->seen, */
-	uint64_t seen;		/* and what it says; */
+	uint64_t raw;		/* w->accounted, */
+	uint64_t accounted;		/* and what it says; */
 	uint64_t counted;
 };
 
@@ -107,10 +107,10 @@ change(struct wp_watch *w, const struct counts *from, uint64_t to)
 {
 	uint64_t raw = from->raw;
 
-	if (!atomic_compare_exchange_strong(&w->seen, &raw, (to < from->seen ?
+	if (!atomic_compare_exchange_strong(&w->accounted, &raw, (to < from->accounted ?
 	    (raw & ~WP_SEEN_MAX) + WP_SEEN_MAX + 1 : raw & ~WP_SEEN_MAX) | to))
 		return false;
-	tell_helper(w, to - from->seen);
+	tell_helper(w, to - from->accounted);
 	return true;
 }
 
@@ -135,21 +135,21 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 static bool
 is_ahead(struct wp_watch *w, struct counts *now)
 {
-	now->raw = atomic_load(&w->seen);
-	now->seen = now->raw & WP_SEEN_MAX;
+	now->raw = atomic_load(&w->accounted);
+	now->accounted = now->raw & WP_SEEN_MAX;
 	if (!is_counted(w, &now->counted))
 		return false;
-	if (now->seen > now->counted)
+	if (now->accounted > now->counted)
 		(void)change(w, now, now->counted);
-	return now->seen < now->counted;
+	return now->accounted < now->counted;
 }
 
 /* Account for what was ahead, at most so much.  false: that was changed. */
 static bool
 claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
 {
-	return change(w, then, then->counted - then->seen < at_most ?
-	    then->counted : then->seen + at_most);
+	return change(w, then, then->counted - then->accounted < at_most ?
+	    then->counted : then->accounted + at_most);
 }
 
 /* The same of what is ahead now. */
@@ -192,7 +192,7 @@ wp_account_slots(struct wp_watch *w)
 void
 wp_account_times(struct wp_watch *w, uint64_t times)
 {
-	(void)atomic_fetch_add(&w->seen, times);
+	(void)atomic_fetch_add(&w->accounted, times);
 	tell_helper(w, times);
 }
 
@@ -203,11 +203,11 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 {
 	struct counts now;
 
-	(void)atomic_fetch_add(&w->seen, 1);
+	(void)atomic_fetch_add(&w->accounted, 1);
 	tell_helper(w, 1);
 	if (most(w, steps) > 1)
 		claim_now(w, most(w, steps) - 1);
-	else if (atomic_load(&wp_inside.nopen) > 1)
+	else if (atomic_load(&wp_state.nopen) > 1)
 		(void)is_ahead(w, &now);
 	return wp_account_slots(w);
 }
@@ -215,12 +215,12 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 void
 wp_account_silent(struct wp_watch *w)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
-	(void)atomic_fetch_add(&w->silent, 1);
+	(void)atomic_fetch_add(&w->suppressed, 1);
 	if (channel != NULL)
 		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_inside.watch].silent, 1);
+		    wp_state.watch].suppressed, 1);
 }
 
 /* Whether an access that fires one register fires another one of w for sure. */

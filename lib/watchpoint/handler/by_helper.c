@@ -15,7 +15,7 @@
 static struct wp_channel_watch *
 told(struct wp_channel *channel, const struct wp_watch *w)
 {
-	return &channel->watch[w - wp_inside.watch];
+	return &channel->watch[w - wp_state.watch];
 }
 
 /* Have the helper look at a watch's words, and wait until it has. */
@@ -38,7 +38,7 @@ have_done(struct wp_channel *channel, struct wp_channel_watch *words)
 int
 wp_helper_switch(struct wp_watch *w, bool on)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	struct wp_channel_watch *words;
 
 	if (channel == NULL)
@@ -57,7 +57,7 @@ wp_helper_switch(struct wp_watch *w, bool on)
 int
 wp_helper_count(const struct wp_watch *w, uint64_t *count)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	struct wp_channel_watch *words;
 	int err = 0;
 

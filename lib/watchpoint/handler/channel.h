@@ -57,7 +57,7 @@ enum {
 	WP_ALSO_MAX = 8,
 	WP_TEXT_MAX = 4096,
 	WP_REGIONS_MAX = 64,
-	WP_SETTLED_MAX = 32,		/* bytes of the largest watch */
+	WP_BASELINE_MAX = 32,		/* bytes of the largest watch */
 	WP_ADOPTIONS_MAX = 64,
 	WP_MAKINGS_MAX = 1024,
 };
@@ -89,7 +89,7 @@ struct wp_cell_watch {
 	uint8_t nslots;
 	uint16_t index;			/* in watch[] below */
 	uint32_t settled;		/* number of its settling that was last
-					   begun (settle.c) */
+					   begun (baseline.c) */
 	uint32_t slots;			/* a hit's: which were touched, a bit for
 					   each; 0: not known */
 };
@@ -101,9 +101,9 @@ struct wp_cell {
 	uint32_t flags;			/* enum wp_cell_flags */
 	uint64_t nth;			/* the watch's hits, with this one */
 	uint64_t counted;		/* its accesses so far, of all threads */
-	uint64_t silent;		/* of these, at least this many belong
+	uint64_t suppressed;		/* of these, at least this many belong
 					   to no cell */
-	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
+	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
 	struct wp_cell_watch watch;	/* whose hit the signal said it is */
 	/* watches whose counts have moved without a signal of their own: the
 	   same instruction may have touched them too */
@@ -158,15 +158,15 @@ struct wp_request {
 	char cause[512];		/* answer, if result < 0: one line */
 };
 
-/* What a watch's bytes were at a moment before its next hit (settle.c). */
-struct wp_settled {
+/* What a watch's bytes were at a moment before its next hit (baseline.c). */
+struct wp_baseline {
 	_Atomic uint32_t number;	/* which one it is, written last; 0: the
 					   bytes are not known */
 	uint32_t alone;			/* the program had one thread then, so
 					   that no other thread was counted */
-	uint64_t nth, counted, silent;	/* as in a cell */
+	uint64_t nth, counted, suppressed;	/* as in a cell */
 	uint64_t time;			/* before they were read, ns */
-	uint8_t byte[WP_SETTLED_MAX];	/* as many as the watch has */
+	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
 };
 
 /* A watch that is open now, for the helper to look at when it likes.  serial is
@@ -184,10 +184,10 @@ struct wp_channel_watch {
 	uint64_t before;		/* of these, for other watches */
 	_Atomic uint64_t undelivered;	/* of its accesses: its part of the
 				   channel's */
-	_Atomic uint64_t silent;	/* steps of no cell */
+	_Atomic uint64_t suppressed;	/* steps of no cell */
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
-	struct wp_settled settled;	/* not copied from the table */
+	struct wp_baseline settled;	/* not copied from the table */
 	/* Of watches that the helper has armed; not copied from the table.  What
 	   a signal handler wants of them cannot wait for the request. */
 	_Atomic uint32_t on;		/* by the program: enabled */

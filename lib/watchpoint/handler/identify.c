@@ -20,13 +20,13 @@ enum {
 };
 
 /* What the kernel's siginfo holds of an access. */
-struct told_by {
+struct siginfo_perf {
 	int32_t signo, error, code, pad;
 	uint64_t addr;		/* async: si_band; of the tracer: how often */
 	uint64_t data;		/* sig_data; async: si_fd */
 	uint32_t type, flags;
 };
-_Static_assert(sizeof(struct told_by) <= sizeof(siginfo_t), "of 64 bits");
+_Static_assert(sizeof(struct siginfo_perf) <= sizeof(siginfo_t), "of 64 bits");
 
 /* sig_data, of the kernel or of the tracer: ours, open or not.  How many accesses
    there were, 0: is not known. */
@@ -52,7 +52,7 @@ static void
 spend(struct wp_run *run, int fd, int code, unsigned index)
 {
 	if (run->nspent < WP_TAKEN_MAX && wp_cpu_traps_before())
-		run->spent[run->nspent++] = (struct wp_spent){
+		run->spent[run->nspent++] = (struct wp_fired){
 			.fd = fd, .code = code, .index = index,
 		};
 }
@@ -72,7 +72,7 @@ tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 		struct wp_armed *armed = &w->armed[i];
 
 		if (armed->tid != run->tid ||
-		    (run->begins && armed->fd != fd) || (n = wp_fired_take(
+		    (run->begins && armed->fd != fd) || (n = wp_async_count_take(
 		    &armed->fired, armed->fd, at, &run->late)) == 0)
 			continue;
 		slots |= 1u << armed->slot;
@@ -95,7 +95,7 @@ tell_events(struct wp_run *run, int fd, int code)
 	bool ours = false;
 
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
+		if (atomic_load(&wp_state.watch[i].serial) == 0 ||
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		if (w->delivery->by_descriptor) {
@@ -107,17 +107,17 @@ tell_events(struct wp_run *run, int fd, int code)
 	return ours;
 }
 
-static struct told_by
-told_by(const siginfo_t *info)
+static struct siginfo_perf
+siginfo_perf(const siginfo_t *info)
 {
-	struct told_by by;
+	struct siginfo_perf by;
 
 	memcpy(&by, info, sizeof(by));
 	return by;
 }
 
 static bool
-has_magic(const struct told_by *by)
+has_magic(const struct siginfo_perf *by)
 {
 	return by->data >> 48 == WP_SIG_MAGIC;
 }
@@ -125,13 +125,13 @@ has_magic(const struct told_by *by)
 bool
 wp_signal_is_ours(const siginfo_t *info)
 {
-	const struct told_by by = told_by(info);
+	const struct siginfo_perf by = siginfo_perf(info);
 
 	return has_magic(&by);
 }
 
 static void
-tell_perf(struct wp_run *run, const struct told_by *by, uint64_t times)
+tell_perf(struct wp_run *run, const struct siginfo_perf *by, uint64_t times)
 {
 	run->late = (by->flags & FLAG_LATE) != 0;
 	tell_data(run, by->data, times);
@@ -158,18 +158,18 @@ tell_raw(struct wp_run *run)
 	if (n == 1)
 		wp_run_tell(run, wp_watch_enter(last, 0, 0), 0, 0);
 	else if (n > 1)
-		wp_say("watchpoint: a hit of an unknown watch: the tracer that "
+		wp_fallback_line("watchpoint: a hit of an unknown watch: the tracer that "
 		    "knew it has ended\n");
 }
 
 static bool
 identify_trap(struct wp_run *run, const siginfo_t *info)
 {
-	struct told_by by = told_by(info);
+	struct siginfo_perf by = siginfo_perf(info);
 
 	if (by.code == CODE_TRAP_PERF && has_magic(&by))
 		tell_perf(run, &by, 0);
-	else if (by.code == CODE_TRAP_HWBKPT && atomic_load(&wp_inside.traced))
+	else if (by.code == CODE_TRAP_HWBKPT && atomic_load(&wp_state.traced))
 		tell_raw(run);
 	else
 		return false;
@@ -179,7 +179,7 @@ identify_trap(struct wp_run *run, const siginfo_t *info)
 static bool
 identify_signal(struct wp_run *run, const siginfo_t *info)
 {
-	struct told_by by = told_by(info);
+	struct siginfo_perf by = siginfo_perf(info);
 
 	if (!has_magic(&by))
 		return false;
@@ -195,7 +195,7 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 static bool
 identify_event(struct wp_run *run, const siginfo_t *info)
 {
-	struct told_by by = told_by(info);
+	struct siginfo_perf by = siginfo_perf(info);
 	const bool from_fd = by.code > 0 && by.code <= POLL_HUP;
 
 	if (has_magic(&by) && by.code == CODE_TRAP_PERF) {
@@ -211,14 +211,14 @@ identify_event(struct wp_run *run, const siginfo_t *info)
 		return run->n > 0 && by.code == SI_USER && by.addr == 0;
 	}
 	return tell_events(run, (int)by.data, by.code) ||
-	    (wp_inside.old_event.sa_flags & SA_SIGINFO) == 0;
+	    (wp_state.old_event.sa_flags & SA_SIGINFO) == 0;
 }
 
 bool
 wp_identify(struct wp_run *run, int sig, const siginfo_t *info)
 {
 	return sig == SIGTRAP ? identify_trap(run, info) :
-	    sig == wp_inside.event_signal ? identify_event(run, info) :
+	    sig == wp_state.event_signal ? identify_event(run, info) :
 	    identify_signal(run, info);
 }
 

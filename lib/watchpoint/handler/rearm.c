@@ -23,7 +23,7 @@
 static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_step step;
 	unsigned nowed;
-	struct wp_spent owed[WP_TAKEN_MAX];	/* to be armed when that ends */
+	struct wp_fired owed[WP_TAKEN_MAX];	/* to be armed when that ends */
 } self;
 
 /* Changes of any watch that disable events for a while, or more. */
@@ -110,13 +110,13 @@ static void
 rearm_helpers(void)
 {
 	if (ask_tracer() < 0)
-		wp_say("watchpoint: a thread is no longer watched: no signal "
+		wp_fallback_line("watchpoint: a thread is no longer watched: no signal "
 		    "can be queued, as the limit of them (ulimit -i) is "
 		    "reached\n");
 }
 
 static void
-rearm_own(const struct wp_spent *spent)
+rearm_own(const struct wp_fired *spent)
 {
 	struct wp_watch *w = wp_watch_enter(spent->index, 0, 0);
 
@@ -124,15 +124,15 @@ rearm_own(const struct wp_spent *spent)
 		return;
 	if (wp_watch_has(w, spent->fd) &&
 	    rearm_event(w, spent->fd, spent->code) < 0 &&
-	    !atomic_exchange(&w->deaf, true))
-		wp_say_warning(w, " is no longer watched in a thread: "
+	    !atomic_exchange(&w->disarmed, true))
+		wp_fallback_warning(w, " is no longer watched in a thread: "
 		    "its event cannot be armed again after a hit");
 	wp_watch_leave(w);
 }
 
 /* Events that fire once until they are armed again. */
 static void
-rearm(const struct wp_spent *spent, unsigned n)
+rearm(const struct wp_fired *spent, unsigned n)
 {
 	bool helpers = false;
 
@@ -158,7 +158,7 @@ wp_rearm_end_step(ucontext_t *context)
 bool
 wp_rearm_is_step_end(int sig, const siginfo_t *info)
 {
-	return self.step.on && sig == wp_inside.event_signal &&
+	return self.step.on && sig == wp_state.event_signal &&
 	    !wp_signal_is_ours(info) && info->si_code > 0 &&
 	    info->si_fd == self.step.fd;
 }
@@ -173,7 +173,7 @@ cannot_step(const struct wp_run *run)
 		if (w == NULL)
 			continue;
 		(void)w->delivery->disable(w);
-		wp_say_warning(w, " is disabled: going on after a hit needs "
+		wp_fallback_warning(w, " is disabled: going on after a hit needs "
 		    "a free execution breakpoint and a descriptor");
 		wp_watch_leave(w);
 	}
@@ -183,7 +183,7 @@ static void
 begin_step(struct wp_run *run)
 {
 	if (wp_step_begin(&self.step, run->context, run->tid,
-	    wp_inside.event_signal) < 0) {
+	    wp_state.event_signal) < 0) {
 		cannot_step(run);
 		rearm(run->spent, run->nspent);	/* for when it is enabled */
 		return;
@@ -196,7 +196,7 @@ begin_step(struct wp_run *run)
 static void
 drop_own(struct wp_run *run)
 {
-	const int sig = wp_inside.event_signal;
+	const int sig = wp_state.event_signal;
 	siginfo_t info;
 
 	run->n = 0;

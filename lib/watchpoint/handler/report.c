@@ -1,5 +1,5 @@
 /*
- * report: hits into a cell of the channel, and by lines of say.c where there is
+ * report: hits into a cell of the channel, and by lines of fallback_report.c where there is
  * no helper.
  *
  * Signal safety: everything here is async-signal-safe.
@@ -20,19 +20,19 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 } self;
 
 static bool
-is_printed(const struct wp_told *told)
+is_printed(const struct wp_match *told)
 {
 	return (told->watch->attr.action & WP_PRINT) != 0;
 }
 
 static bool
-is_reported(const struct wp_told *told)
+is_reported(const struct wp_match *told)
 {
 	return told->stray || is_printed(told);
 }
 
 static void
-fill_watch(struct wp_cell_watch *to, const struct wp_told *told)
+fill_watch(struct wp_cell_watch *to, const struct wp_match *told)
 {
 	const struct wp_watch *w = told->watch;
 
@@ -53,7 +53,7 @@ cell_flags(const struct wp_run *run)
 	uint32_t flags = WP_CELL_QUIET | (run->late ? WP_CELL_LATE : 0);
 
 	for (unsigned i = 0; i < run->n; i++) {
-		const struct wp_told *told = &run->told[i];
+		const struct wp_match *told = &run->told[i];
 		const struct wp_attr *attr = &told->watch->attr;
 
 		if (!is_reported(told))
@@ -94,7 +94,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 {
 	bool looked;
 
-	cell->silent = atomic_load(&w->silent);
+	cell->suppressed = atomic_load(&w->suppressed);
 	if (wp_is_alone())
 		cell->flags |= WP_CELL_ALONE;
 	if ((cell->flags & WP_CELL_WAITS) == 0)
@@ -114,11 +114,11 @@ static void
 fill(struct wp_cell *cell, const struct wp_run *run,
     const struct wp_channel *channel)
 {
-	const struct wp_told *told = &run->told[0];
+	const struct wp_match *told = &run->told[0];
 	uint32_t stack = channel->stack & ~7u;
 	struct wp_captured what = {
 		.id = told->serial,
-		.addr = wp_told_place(told).addr,
+		.addr = wp_match_place(told).addr,
 		.pid = atomic_load(&channel->program),
 		.tid = run->tid,
 		.stack = stack < WP_STACK_MAX ? stack : WP_STACK_MAX,
@@ -168,7 +168,7 @@ enum posted {
 static enum posted
 post(const struct wp_run *run)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	struct wp_cell *cell;
 	uint32_t ticket, flags;
 
@@ -194,10 +194,10 @@ post(const struct wp_run *run)
 }
 
 struct wp_hit
-wp_report_hit(const struct wp_run *run, const struct wp_told *told)
+wp_report_hit(const struct wp_run *run, const struct wp_match *told)
 {
 	struct wp_watch *w = told->watch;
-	const struct wp_region place = wp_told_place(told);
+	const struct wp_region place = wp_match_place(told);
 
 	return (struct wp_hit){
 		.watch = w, .label = w->label,
@@ -214,7 +214,7 @@ wp_report_hit(const struct wp_run *run, const struct wp_told *told)
 static void
 tell_handled(const struct wp_run *run)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	unsigned n = 0, printed = 0;
 
 	for (unsigned i = 0; i < run->n; i++) {
@@ -239,14 +239,14 @@ wp_report(struct wp_run *run)
 	if (first == run->n)
 		return;
 	if (first > 0) {
-		struct wp_told other = run->told[0];
+		struct wp_match other = run->told[0];
 
 		run->told[0] = run->told[first];
 		run->told[first] = other;
 	}
 	posted = post(run);
 	for (unsigned i = 0; i < run->n; i++) {
-		const struct wp_told *told = &run->told[i];
+		const struct wp_match *told = &run->told[i];
 
 		if (posted == POSTED_REPLY && told->stray)
 			wp_stray_note(self.text != NULL ? self.text : "");
@@ -254,7 +254,7 @@ wp_report(struct wp_run *run)
 		    posted == POSTED_NOT)) {
 			struct wp_hit hit = wp_report_hit(run, told);
 
-			wp_say_hit(told->watch, &hit,
+			wp_fallback_hit(told->watch, &hit,
 			    posted == POSTED_NOT && is_printed(told));
 		}
 	}

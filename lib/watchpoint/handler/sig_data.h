@@ -12,7 +12,7 @@
 #include "os/slot.h"
 
 /* The signal of the ptrace delivery; and what the handler sends itself for the
-   tracer to see.  The async delivery's is wp_inside.event_signal. */
+   tracer to see.  The async delivery's is wp_state.event_signal. */
 #define WP_SIGNAL (SIGRTMAX - 1)
 
 /* What that one can be: signals of which a program is not harmed, or that none uses,

@@ -26,7 +26,7 @@ static struct {
 uint64_t
 wp_stray_count(void)
 {
-	return atomic_load(&wp_inside.strays);
+	return atomic_load(&wp_state.strays);
 }
 
 const char *
@@ -56,15 +56,15 @@ void
 wp_stray_note(const char *text)
 {
 	keep(text);
-	(void)atomic_fetch_add(&wp_inside.strays, 1);
+	(void)atomic_fetch_add(&wp_state.strays, 1);
 }
 
 void
 wp_stray_reset(void)
 {
 	keep("");
-	atomic_store(&wp_inside.strays, 0);
-	atomic_store(&wp_inside.missed, 0);
+	atomic_store(&wp_state.strays, 0);
+	atomic_store(&wp_state.missed, 0);
 }
 
 /* The argument between two looks at the handler is that handler's. */

@@ -14,7 +14,7 @@
  *	identify	which watches it names; others' signals: chain.c
  *	account		which other watches the step touched: account.c
  *	judge		permitted? over the limit?  the rest are hits
- *	report		into a cell of the channel; say.c without a helper
+ *	report		into a cell of the channel; fallback_report.c without a helper
  *	call		the watches' handlers
  *
  * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too (async),
@@ -69,15 +69,15 @@ wp_trap_inside(void)
 static struct sigaction *
 displaced(int sig)
 {
-	return sig == SIGTRAP ? &wp_inside.old_trap :
-	    sig == WP_SIGNAL ? &wp_inside.old_signal : &wp_inside.old_event;
+	return sig == SIGTRAP ? &wp_state.old_trap :
+	    sig == WP_SIGNAL ? &wp_state.old_signal : &wp_state.old_event;
 }
 
 /* What a run keeps besides its frame. */
 static void
 forget(void)
 {
-	wp_call_forget();
+	wp_callbacks_forget();
 	wp_report_forget();
 }
 
@@ -86,12 +86,12 @@ forget(void)
 static void
 end(struct wp_run *run, bool back)
 {
-	wp_own_deferred();
+	wp_reentry_deferred();
 	if (run->nspent > 0)
 		wp_rearm(run, back);
 	if (!run->by_ptrace)
 		return;
-	wp_own_counted();
+	wp_reentry_counted();
 	wp_trap_keep();
 	if (wp_signal_take(WP_SIGNAL, &self.taken) &&
 	    !wp_signal_is_ours(&self.taken))
@@ -103,14 +103,14 @@ hits(struct wp_run *run)
 {
 	bool fatal = false;
 
-	if (wp_own_return(run))
+	if (wp_reentry_return(run))
 		return;
-	wp_judge(run);
+	wp_classify(run);
 	wp_report(run);
 	for (unsigned i = 0; i < run->n; i++)
 		wp_watch_leave(run->told[i].watch);
 	for (unsigned i = 0; i < run->n; i++)
-		fatal |= wp_call(run, &run->told[i]);
+		fatal |= wp_callbacks(run, &run->told[i]);
 	forget();
 	if (fatal) {
 		self.context = NULL;
@@ -196,7 +196,7 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 		errno = saved;
 		return outer;
 	}
-	ours = own ? wp_own_access(sig, info, context, outer,
+	ours = own ? wp_reentry_access(sig, info, context, outer,
 	    self.run == NULL) :
 	    run_handler(sig, info, context);
 	errno = saved;
@@ -239,7 +239,7 @@ wp_trap_is_ours(const struct sigaction *action)
 static bool
 nests(int sig)
 {
-	return sig != 0 && sig == wp_inside.event_signal &&
+	return sig != 0 && sig == wp_state.event_signal &&
 	    !wp_cpu_traps_before();
 }
 
@@ -254,8 +254,8 @@ install(int sig)
 	/* also the signals that libc keeps to itself */
 	memset(&action.sa_mask, 0xff, sizeof(action.sa_mask));
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
-	if (nests(wp_inside.event_signal))
-		(void)sigdelset(&action.sa_mask, wp_inside.event_signal);
+	if (nests(wp_state.event_signal))
+		(void)sigdelset(&action.sa_mask, wp_state.event_signal);
 	if (sig == SIGTRAP || nests(sig))
 		action.sa_flags |= SA_NODEFER;
 	return sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
@@ -295,13 +295,13 @@ wp_trap_install(bool events)
 	int err;
 
 	if (events)
-		wp_inside.event_signal = choose_event_signal();
+		wp_state.event_signal = choose_event_signal();
 	err = displace(SIGTRAP);
 	if (err == 0)
 		err = displace(WP_SIGNAL);
 	if (err == 0 && events)
-		err = displace(wp_inside.event_signal);
-	wp_inside.handling = err == 0;
+		err = displace(wp_state.event_signal);
+	wp_state.handling = err == 0;
 	return err;
 }
 

@@ -5,15 +5,15 @@
  *	trap_run.c	the watches in use during that
  *	identify.c	which watches a signal names
  *	account.c	which watches the step touched
- *	judge.c		which of them were hit
+ *	classify.c		which of them were hit
  *	report.c	their report
- *	call.c		their handlers
+ *	callbacks.c		their handlers
  *	rearm.c		events that fire once
- *	own.c		what the handler itself accesses
+ *	reentry.c		what the handler itself accesses
  *	chain.c		signals that are not ours
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
- *	say.c		lines, without a helper
+ *	fallback_report.c		lines, without a helper
  *	stray.c		the stray accesses so far
  *
  * Apart from the deliveries' async-signal-safe functions, these and what
@@ -84,10 +84,10 @@ bool wp_account_also(struct wp_watch *, const struct wp_slot *,
 
 /* The lines of a hit without a helper: written, if print; and kept, if it is
    stray. */
-void wp_say_hit(const struct wp_watch *, const struct wp_hit *, bool print);
+void wp_fallback_hit(const struct wp_watch *, const struct wp_hit *, bool print);
 
 /* A warning about a watch: its label and what follows, by the helper's way. */
-void wp_say_warning(const struct wp_watch *, const char *what);
+void wp_fallback_warning(const struct wp_watch *, const char *what);
 
 /* Count a stray access and keep its report; call wp_stray_handler's, if there is
    one. */

@@ -5,7 +5,7 @@
  */
 #include "handler/trap_run.h"
 
-struct wp_inside wp_inside = {.output = 2};
+struct wp_state wp_state = {.output = 2};
 
 struct wp_watch *
 wp_watch_enter(unsigned index, uint32_t serial, uint32_t mask)
@@ -15,7 +15,7 @@ wp_watch_enter(unsigned index, uint32_t serial, uint32_t mask)
 
 	if (index >= WP_WATCHES_MAX)
 		return NULL;
-	w = &wp_inside.watch[index];
+	w = &wp_state.watch[index];
 	(void)atomic_fetch_add(&w->users, 1);
 	now = atomic_load(&w->serial);
 	if (now != 0 && ((now ^ serial) & mask) == 0)
@@ -33,7 +33,7 @@ wp_watch_leave(struct wp_watch *w)
 unsigned
 wp_watch_index(const struct wp_watch *w)
 {
-	return (unsigned)(w - wp_inside.watch);
+	return (unsigned)(w - wp_state.watch);
 }
 
 bool
@@ -48,7 +48,7 @@ wp_watch_has(const struct wp_watch *w, int fd)
 }
 
 struct wp_region
-wp_told_fired(const struct wp_told *told)
+wp_match_fired(const struct wp_match *told)
 {
 	const struct wp_watch *w = told->watch;
 
@@ -59,13 +59,13 @@ wp_told_fired(const struct wp_told *told)
 }
 
 struct wp_region
-wp_told_place(const struct wp_told *told)
+wp_match_place(const struct wp_match *told)
 {
 	const struct wp_watch *w = told->watch;
 	const struct wp_slot *first, *last;
 
 	if (told->slots == 0)
-		return wp_told_fired(told);
+		return wp_match_fired(told);
 	first = &w->slot[__builtin_ctz(told->slots)];
 	last = &w->slot[31 - __builtin_clz(told->slots)];
 	return (struct wp_region){
@@ -74,7 +74,7 @@ wp_told_place(const struct wp_told *told)
 	};
 }
 
-static struct wp_told *
+static struct wp_match *
 find(struct wp_run *run, const struct wp_watch *w)
 {
 	for (unsigned i = 0; i < run->n; i++)
@@ -94,18 +94,18 @@ void
 wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots,
     uint64_t times)
 {
-	struct wp_told *told;
+	struct wp_match *told;
 
 	if (w == NULL)
 		return;
 	slots = w->nslots == 1 ? 1 : slots >> w->nslots != 0 ? 0 : slots;
 	if ((told = find(run, w)) != NULL && told->slots != 0)
 		told->slots = slots == 0 ? 0 : told->slots | slots;
-	if (told != NULL || run->n == WP_TOLD_MAX) {
+	if (told != NULL || run->n == WP_MATCH_MAX) {
 		wp_watch_leave(w);
 		return;
 	}
-	run->told[run->n++] = (struct wp_told){
+	run->told[run->n++] = (struct wp_match){
 		.watch = w, .serial = atomic_load(&w->serial), .slots = slots,
 		.fired = slots == 0 ? WP_SIG_MANY :
 		    (unsigned)__builtin_ctz(slots),
@@ -114,7 +114,7 @@ wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots,
 }
 
 uint32_t
-wp_told_account(const struct wp_told *told, enum wp_steps steps)
+wp_match_account(const struct wp_match *told, enum wp_steps steps)
 {
 	if (told->times == 0)
 		return wp_account(told->watch, steps);
@@ -126,9 +126,9 @@ void
 wp_run_drop(struct wp_run *run, enum wp_steps steps)
 {
 	for (; run->n > 0; run->n--) {
-		const struct wp_told *told = &run->told[run->n - 1];
+		const struct wp_match *told = &run->told[run->n - 1];
 
-		(void)wp_told_account(told, steps);
+		(void)wp_match_account(told, steps);
 		wp_account_silent(told->watch);
 		wp_watch_leave(told->watch);
 	}

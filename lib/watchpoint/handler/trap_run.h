@@ -4,11 +4,11 @@
  *
  *	trap_run.c	the watches in use
  *	identify.c	which watches the signal names
- *	judge.c		which watches were hit
+ *	classify.c		which watches were hit
  *	report.c	the hits' report
- *	call.c		the watches' handlers
+ *	callbacks.c		the watches' handlers
  *	rearm.c		events that fire once
- *	own.c		what the handler itself accesses
+ *	reentry.c		what the handler itself accesses
  *
  * Everything here is async-signal-safe.
  */
@@ -18,12 +18,12 @@
 #include "handler/trap.h"
 
 enum {
-	WP_TOLD_MAX = 1 + WP_ALSO_MAX,
+	WP_MATCH_MAX = 1 + WP_ALSO_MAX,
 	WP_TAKEN_MAX = 16,	/* signals, at a time */
 };
 
 /* A watch that the step touched. */
-struct wp_told {
+struct wp_match {
 	struct wp_watch *watch;
 	uint32_t serial;
 	uint32_t fired;		/* the slot that the signal is of; WP_SIG_MANY:
@@ -36,7 +36,7 @@ struct wp_told {
 };
 
 /* An event of async's that was armed for one hit, and has to be armed again. */
-struct wp_spent {
+struct wp_fired {
 	int fd, code;		/* si_fd, si_code; -1: those of the helper's */
 	unsigned index;		/* of the watch */
 };
@@ -46,9 +46,9 @@ struct wp_run {
 	ucontext_t *context;
 	pid_t tid;
 	unsigned n;		/* of told */
-	struct wp_told told[WP_TOLD_MAX];	/* users is raised */
+	struct wp_match told[WP_MATCH_MAX];	/* users is raised */
 	unsigned nspent;
-	struct wp_spent spent[WP_TAKEN_MAX];
+	struct wp_fired spent[WP_TAKEN_MAX];
 	enum wp_steps steps;
 	bool late;
 	bool by_ptrace;
@@ -81,8 +81,8 @@ bool wp_watch_has(const struct wp_watch *, int fd);
 /* The bytes of the debug register that the signal is of; of the watch, if that is
    not known.  And from the first register that was touched to the last, if these
    are known. */
-struct wp_region wp_told_fired(const struct wp_told *);
-struct wp_region wp_told_place(const struct wp_told *);
+struct wp_region wp_match_fired(const struct wp_match *);
+struct wp_region wp_match_place(const struct wp_match *);
 
 bool wp_run_tells(struct wp_run *, const struct wp_watch *);
 
@@ -93,7 +93,7 @@ void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots,
     uint64_t times);
 
 /* Account for one that is reported.  Its slots. */
-uint32_t wp_told_account(const struct wp_told *, enum wp_steps);
+uint32_t wp_match_account(const struct wp_match *, enum wp_steps);
 
 /* Account for what is reported, and drop it: it is no hit. */
 void wp_run_drop(struct wp_run *, enum wp_steps);
@@ -113,25 +113,25 @@ bool wp_identify(struct wp_run *, int sig, const siginfo_t *);
 bool wp_signal_take(int sig, siginfo_t *);
 
 /*
- * judge.c, report.c, call.c
+ * classify.c, report.c, callbacks.c
  */
 
 /* Account for the step; complete the watches that it touched, and drop those
    that were not hit. */
-void wp_judge(struct wp_run *);
+void wp_classify(struct wp_run *);
 
 /* Report its hits; the report's text is kept until it is forgotten. */
 void wp_report(struct wp_run *);
 void wp_report_forget(void);
 
 /* A hit as handlers see it. */
-struct wp_hit wp_report_hit(const struct wp_run *, const struct wp_told *);
+struct wp_hit wp_report_hit(const struct wp_run *, const struct wp_match *);
 
 /* Call the handlers of a watch, if it is still open.  Whether to abort(3). */
-bool wp_call(const struct wp_run *, const struct wp_told *);
+bool wp_callbacks(const struct wp_run *, const struct wp_match *);
 
 /* The handler that was called does not return. */
-void wp_call_forget(void);
+void wp_callbacks_forget(void);
 
 /*
  * rearm.c
@@ -149,24 +149,24 @@ void wp_rearm_end_step(ucontext_t *);
 void wp_rearm_forked(void);
 
 /*
- * own.c
+ * reentry.c
  */
 
 /* A signal during the run outer, or (NULL) at its very beginning or end; begins:
    what the run's own signal is of has not been seen yet.  false: it is not
    ours. */
-bool wp_own_access(int sig, siginfo_t *, ucontext_t *,
+bool wp_reentry_access(int sig, siginfo_t *, ucontext_t *,
     const ucontext_t *outer, bool begins);
 
 /* Account for what the tracer of ptrace has counted in the meantime: it keeps
    one signal for all of it. */
-void wp_own_counted(void);
+void wp_reentry_counted(void);
 
 /* Send again what came in the meantime and was not ours. */
-void wp_own_deferred(void);
+void wp_reentry_deferred(void);
 
 /* Whether the last return from a handler made these hits: then they are
    dropped. */
-bool wp_own_return(struct wp_run *);
+bool wp_reentry_return(struct wp_run *);
 
 #endif

@@ -18,7 +18,7 @@
 
 #include "os/cause.h"
 #include "handler/channel.h"
-#include "handler/fired.h"
+#include "handler/async_count.h"
 #include "os/slot.h"
 #include "handler/sig_data.h"
 #include "watchpoint.h"
@@ -30,7 +30,7 @@ struct wp_armed {
 	pid_t tid;		/* the thread it was opened on */
 	bool loaded;		/* async: it was given its one overflow */
 	uint64_t before;	/* counted for another watch */
-	struct wp_fired fired;	/* async: its thread's alone */
+	struct wp_async_count fired;	/* async: its thread's alone */
 	uint64_t id;		/* the event's, by which it is known again should
 				   the program close the number and get it for
 				   a file of its own; 0: not an event */
@@ -56,18 +56,18 @@ struct wp_watch {
 	size_t mapped;			/* bytes of armed */
 	_Atomic uint64_t hits;		/* the handler got */
 	_Atomic uint64_t until;		/* it is disabled at this many hits */
-	_Atomic uint64_t seen;		/* accesses accounted for, by wp_seen:
+	_Atomic uint64_t accounted;		/* accesses accounted for, by wp_seen:
 					   see account.c */
 	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
 					   signal was last accounted for */
-	_Atomic uint64_t silent;	/* of these, dropped: the helper does
+	_Atomic uint64_t suppressed;	/* of these, dropped: the helper does
 					   not learn of them */
 	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
 	_Atomic bool settling;		/* a thread is at it */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;			/* a thread may be missed or counted twice */
-	_Atomic bool deaf;		/* async: an event could not be armed again
+	_Atomic bool disarmed;		/* async: an event could not be armed again
 					   after a hit */
 };
 
@@ -78,7 +78,7 @@ struct wp_watch {
 static inline uint64_t
 wp_seen(const struct wp_watch *w)
 {
-	return atomic_load(&w->seen) & WP_SEEN_MAX;
+	return atomic_load(&w->accounted) & WP_SEEN_MAX;
 }
 
 /* How a watch is armed and signals its hits. */
@@ -98,7 +98,7 @@ struct wp_delivery {
 	 * Called with the table locked: 0 or -errno with a cause; a failed open
 	 * or move leaves things as they were.  What open opens is disabled, and
 	 * signals under a serial that the watch is given afterwards, but see
-	 * wp_armed_open; move sets the watch's slots and region.
+	 * wp_own_events_open; move sets the watch's slots and region.
 	 */
 	int (*open)(struct wp_watch *, uint32_t serial, struct wp_cause *);
 	void (*close)(struct wp_watch *);
@@ -110,7 +110,7 @@ struct wp_delivery {
 };
 
 /* Everything that the program has of it; one, zero at first. */
-struct wp_inside {
+struct wp_state {
 	struct wp_watch watch[WP_WATCHES_MAX];
 	_Atomic unsigned nopen;		/* how many are open */
 	_Atomic unsigned nreads;	/* of these, how many see reads */
@@ -132,26 +132,26 @@ struct wp_inside {
 	_Atomic bool traced;		/* the ptrace delivery was used: SIGTRAPs of
 					   debug registers are ours */
 };
-extern struct wp_inside wp_inside;
+extern struct wp_state wp_state;
 
 /*
  * What the watch's bytes are is known by the last hit or the last settling
- * (settle.c).  Before something that may change this unseen: the old value of
+ * (baseline.c).  Before something that may change this unseen: the old value of
  * the next hit is not known.  And when it has been done, to settle it anew, if
  * that can be; readable: a moment ago its bytes were.  Async-signal-safe, both.
  */
-void wp_unsettle(struct wp_watch *);
-void wp_settle(struct wp_watch *, bool readable);
+void wp_baseline_drop(struct wp_watch *);
+void wp_baseline_take(struct wp_watch *, bool readable);
 
 /* Read its bytes, if that is no hit of any watch.  False: it could be, or they
    cannot be read. */
-bool wp_look_at(const struct wp_watch *, uint8_t to[WP_SETTLED_MAX]);
+bool wp_look_at(const struct wp_watch *, uint8_t to[WP_BASELINE_MAX]);
 
 /* Settle the watches of these bytes of which this thread's permits have made
-   accesses silent (judge.c). */
-void wp_settle_permitted(const volatile void *, size_t len);
+   accesses silent (classify.c). */
+void wp_baseline_permitted(const volatile void *, size_t len);
 
-/* Whether this thread's permits have, since it was last asked (judge.c). */
+/* Whether this thread's permits have, since it was last asked (classify.c). */
 bool wp_has_permitted(void);
 
 /* Install the signal handlers, for those of events too if there will be some
@@ -173,8 +173,8 @@ void wp_trap_forked(void);
 struct wp_scope **wp_permits(void);
 
 /* Write a line, or lines, to the output; "watchpoint: " and a newline are added
-   where they lack.  Async-signal-safe (say.c). */
-void wp_say(const char *text);
+   where they lack.  Async-signal-safe (fallback_report.c). */
+void wp_fallback_line(const char *text);
 
 /*
  * What deliveries do in the handler.

@@ -12,7 +12,7 @@
  * pending at most.  Of real-time signals a thread that blocks them could have as
  * many pending as its user may have at all; and where they find no more room the
  * kernel sends SIGIO, which programs die of.  What the one signal stands for is
- * found out by what the thread's events have seen (fired.c).
+ * found out by what the thread's events have seen (async_count.c).
  *
  * On processors that trap before the access an event is armed for one overflow at
  * a time; the handler's last act is to arm it again (handler/rearm.c).
@@ -35,10 +35,10 @@ async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
 static int
 async_ready(struct wp_armed *armed)
 {
-	int err = wp_fired_open(&armed->fired, armed->fd);
+	int err = wp_async_count_open(&armed->fired, armed->fd);
 
 	return err < 0 ? err : wp_perf_signal(armed->fd, armed->tid,
-	    wp_inside.event_signal);
+	    wp_state.event_signal);
 }
 
 static uint64_t
@@ -72,7 +72,7 @@ by_helper(const struct wp_watch *w)
 static int
 open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	int err = wp_armed_open(w, serial, &arming, cause);
+	int err = wp_own_events_open(w, serial, &arming, cause);
 
 	w->inexact = w->tid == 0;
 	return err;
@@ -82,7 +82,7 @@ static int
 async_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
 	return w->tid == 0 && wp_helper_arm(w, serial,
-	    wp_inside.event_signal, cause) == 0 ? 0 :
+	    wp_state.event_signal, cause) == 0 ? 0 :
 	    open_here(w, serial, cause);
 }
 
@@ -108,7 +108,7 @@ async_enable(struct wp_watch *w)
 	if (by_helper(w))
 		return wp_helper_switch(w, true);
 	wp_async_change_begin();
-	return end_change(wp_armed_enable(w, &arming));
+	return end_change(wp_own_events_enable(w, &arming));
 }
 
 static int
@@ -127,7 +127,7 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 	if (by_helper(w))
 		return wp_helper_move(w, slots, cause);
 	wp_async_change_begin();
-	return end_change(wp_armed_move(w, &arming, slots, cause));
+	return end_change(wp_own_events_move(w, &arming, slots, cause));
 }
 
 static int
@@ -140,7 +140,7 @@ async_count(const struct wp_watch *w, uint64_t *count)
 static int
 async_signal(void)
 {
-	return wp_inside.event_signal;
+	return wp_state.event_signal;
 }
 
 const struct wp_delivery wp_deliver_async = {

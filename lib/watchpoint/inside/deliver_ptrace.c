@@ -12,7 +12,7 @@
 static struct wp_channel_watch *
 told(struct wp_channel *channel, const struct wp_watch *w)
 {
-	return &channel->watch[w - wp_inside.watch];
+	return &channel->watch[w - wp_state.watch];
 }
 
 static struct wp_request *
@@ -21,7 +21,7 @@ request_for(const struct wp_watch *w, uint32_t what)
 	struct wp_request *request = wp_helper_request(what);
 
 	if (request != NULL)
-		request->index = (uint32_t)(w - wp_inside.watch);
+		request->index = (uint32_t)(w - wp_state.watch);
 	return request;
 }
 
@@ -45,8 +45,8 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 		return wp_cause_set(cause, WP_CAUSE_TRACE_NO_HELPER,
 		    why.text[0] != '\0' ? why.text : "it has ended");
 	if (by_signal == 0)
-		atomic_store(&wp_inside.traced, true);
-	words = told(atomic_load(&wp_inside.channel), w);
+		atomic_store(&wp_state.traced, true);
+	words = told(atomic_load(&wp_state.channel), w);
 	atomic_store(&words->on, false);
 	atomic_store(&words->counted, 0);
 	request->tid = w->tid;
@@ -63,7 +63,7 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 void
 wp_helper_disarm(struct wp_watch *w)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	if (channel != NULL)
 		atomic_store(&told(channel, w)->on, false);

@@ -16,7 +16,7 @@ sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
 	attr->remove_on_exec = 1;
 	attr->sigtrap = 1;
 	attr->sig_data = wp_sig_data(serial, slot,
-	    (unsigned)(w - wp_inside.watch));
+	    (unsigned)(w - wp_state.watch));
 }
 
 static int
@@ -33,26 +33,26 @@ static const struct wp_arming arming = {
 static int
 sigtrap_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	return wp_armed_open(w, serial, &arming, cause);
+	return wp_own_events_open(w, serial, &arming, cause);
 }
 
 static void
 sigtrap_close(struct wp_watch *w)
 {
-	wp_armed_close(w, &arming);
+	wp_own_events_close(w, &arming);
 }
 
 static int
 sigtrap_enable(struct wp_watch *w)
 {
-	return wp_armed_enable(w, &arming);
+	return wp_own_events_enable(w, &arming);
 }
 
 static int
 sigtrap_move(struct wp_watch *w, const struct wp_slot *slots,
     struct wp_cause *cause)
 {
-	return wp_armed_move(w, &arming, slots, cause);
+	return wp_own_events_move(w, &arming, slots, cause);
 }
 
 static int

@@ -1,6 +1,6 @@
 /*
  * delivery: how watches are armed: by perf events of the program's own, one for
- * each slot and thread that exists (armed.c), or by the helper.
+ * each slot and thread that exists (own_events.c), or by the helper.
  */
 #ifndef WP_DELIVERY_H
 #define WP_DELIVERY_H
@@ -34,19 +34,19 @@ struct wp_arming {
 /* Open them, for all threads or w->tid, disabled: unless threads had to be held
    for it; then the watch is open and enabled (but for WP_DISABLED) when they go
    on.  0 or -errno with a cause. */
-int wp_armed_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
+int wp_own_events_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
     struct wp_cause *);
 
 /* Close them; some are kept, disabled, for the next watch. */
-void wp_armed_close(struct wp_watch *, const struct wp_arming *);
+void wp_own_events_close(struct wp_watch *, const struct wp_arming *);
 
-int wp_armed_enable(struct wp_watch *, const struct wp_arming *);
-int wp_armed_move(struct wp_watch *, const struct wp_arming *,
+int wp_own_events_enable(struct wp_watch *, const struct wp_arming *);
+int wp_own_events_move(struct wp_watch *, const struct wp_arming *,
     const struct wp_slot *, struct wp_cause *);
 
 /* In the child of a fork(2), locked: events that are kept for the next watch are
-   its parent's (armed.c). */
-void wp_armed_forked(void);
+   its parent's (own_events.c). */
+void wp_own_events_forked(void);
 
 /* The same descriptor with a high number, close-on-exec; the old one is closed,
    unless no higher one is available: then it is the result. */

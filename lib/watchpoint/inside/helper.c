@@ -63,7 +63,7 @@ wp_setting(const char *name)
 static struct wp_channel *
 living(void)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	return channel != NULL && wp_channel_alive(channel) ? channel : NULL;
 }
@@ -131,7 +131,7 @@ path_beside(char path[PATH_MAX])
 	Dl_info info;
 	int n;
 
-	if (dladdr(&wp_inside, &info) == 0 || info.dli_fname == NULL ||
+	if (dladdr(&wp_state, &info) == 0 || info.dli_fname == NULL ||
 	    (end = strrchr(info.dli_fname, '/')) == NULL)
 		return false;
 	n = snprintf(path, PATH_MAX, "%.*s/../bin/watchctl",
@@ -303,7 +303,7 @@ start_on(int fd, struct wp_cause *cause)
 	(void)wp_channel_join(channel);
 	err = is_adopted(fd) ? 0 : start_own(channel, fd, cause);
 	if (err == 0)
-		atomic_store(&wp_inside.channel, channel);
+		atomic_store(&wp_state.channel, channel);
 	else
 		wp_channel_unmap(channel);
 	return err;
@@ -344,7 +344,7 @@ join_made(const char *path, int pidfd, struct wp_cause *cause)
 		return wp_cause_errno(cause, path, -err);
 	}
 	permit(channel->helper_pid);
-	atomic_store(&wp_inside.channel, channel);
+	atomic_store(&wp_state.channel, channel);
 	return 0;
 }
 
@@ -372,7 +372,7 @@ wp_helper_join(struct wp_cause *cause)
 {
 	const char *path = wp_setting("WATCHPOINT_CHANNEL");
 
-	if (atomic_load(&wp_inside.channel) != NULL)
+	if (atomic_load(&wp_state.channel) != NULL)
 		return 0;
 	if (path == NULL)
 		return wp_cause_errno(cause, "WATCHPOINT_CHANNEL", ENOENT);
@@ -382,7 +382,7 @@ wp_helper_join(struct wp_cause *cause)
 int
 wp_helper_start(struct wp_cause *cause)
 {
-	if (atomic_load(&wp_inside.channel) != NULL)
+	if (atomic_load(&wp_state.channel) != NULL)
 		return living() != NULL ? 0 :
 		    wp_cause_set(cause, WP_CAUSE_HELPER_DIED);
 	if (!attempt.tried) {
@@ -399,7 +399,7 @@ wp_helper_start(struct wp_cause *cause)
 void
 wp_helper_forked(void)
 {
-	struct wp_channel *channel = atomic_exchange(&wp_inside.channel, NULL);
+	struct wp_channel *channel = atomic_exchange(&wp_state.channel, NULL);
 
 	attempt.tried = false;
 	if (channel == NULL)
@@ -440,7 +440,7 @@ wp_helper_armed(const struct wp_cause *cause)
 	if (cause != NULL)
 		memcpy(request->text, cause->text, sizeof(cause->text));
 	told = wp_helper_ask(NULL);
-	wp_inside.kept = told > 0;
+	wp_state.kept = told > 0;
 	return told;
 }
 
@@ -504,7 +504,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->what.serial = atomic_load(&w->serial);
 	told->what.access = (uint8_t)w->region.access;
 	told->what.nslots = (uint8_t)w->nslots;
-	told->what.index = (uint16_t)(w - wp_inside.watch);
+	told->what.index = (uint16_t)(w - wp_state.watch);
 	told->stray = (w->attr.flags & WP_STRAY) != 0;
 	told->signal = (uint32_t)w->delivery->signal();
 	told->kernel = w->kernel && !w->delivery->by_tracer;
@@ -525,11 +525,11 @@ wp_helper_tell(struct wp_watch *w)
 
 	if (channel == NULL)
 		return;
-	told = &channel->watch[w - wp_inside.watch];
+	told = &channel->watch[w - wp_state.watch];
 	before = atomic_exchange(&told->serial, 0);
 	if (serial != before) {
 		atomic_store(&told->undelivered, 0);
-		atomic_store(&told->silent, atomic_load(&w->silent));
+		atomic_store(&told->suppressed, atomic_load(&w->suppressed));
 	}
 	if (serial != 0) {
 		describe(told, w);
@@ -544,7 +544,7 @@ wp_helper_tell(struct wp_watch *w)
 uint32_t
 wp_helper_gaps(void)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	return channel == NULL ? 0 : atomic_load(&channel->gaps);
 }
@@ -553,12 +553,12 @@ wp_helper_gaps(void)
 void
 wp_helper_moved(const struct wp_watch *w)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	struct wp_channel_watch *told;
 
 	if (channel == NULL)
 		return;
-	told = &channel->watch[w - wp_inside.watch];
+	told = &channel->watch[w - wp_state.watch];
 	if (atomic_load(&told->serial) != atomic_load(&w->serial))
 		return;
 	told->what.addr = w->region.addr;
@@ -574,7 +574,7 @@ warn(struct wp_channel *channel, const struct wp_cause *cause)
 	if (channel == NULL) {
 		(void)snprintf(line, sizeof(line), "watchpoint: %s\n",
 		    cause->text);
-		wp_say(line);
+		wp_fallback_line(line);
 		return;
 	}
 	(void)snprintf(channel->warning, sizeof(channel->warning), "%.*s",
@@ -605,7 +605,7 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 	int err = w->delivery->count(w, &count);
 
 	unread = unread || err == -EBADF;
-	if (err == -EBADF && !wp_inside.kept) {
+	if (err == -EBADF && !wp_state.kept) {
 		(void)wp_cause_set(&cause, WP_CAUSE_EVENTS_CLOSED, w->label);
 		warn(channel, &cause);
 	}
@@ -619,7 +619,7 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 	if (channel != NULL) {
 		(void)atomic_fetch_add(&channel->undelivered, missed);
 		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_inside.watch].undelivered, missed);
+		    wp_state.watch].undelivered, missed);
 		return;
 	}
 	(void)wp_cause_set(&cause, WP_CAUSE_MISSED, (unsigned long long)missed,
@@ -632,8 +632,8 @@ static void
 look_at_all(unsigned ms)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&wp_inside.watch[i].serial) != 0)
-			wp_helper_look(&wp_inside.watch[i], &ms);
+		if (atomic_load(&wp_state.watch[i].serial) != 0)
+			wp_helper_look(&wp_state.watch[i], &ms);
 }
 
 /* The signals are looked at first: the lock blocks them. */
@@ -644,7 +644,7 @@ at_exit(void)
 	struct wp_cause cause;
 	bool taken;
 
-	if (atomic_load(&wp_inside.nopen) == 0)
+	if (atomic_load(&wp_state.nopen) == 0)
 		return;
 	taken = wp_trap_check(&cause) > 0;
 	wp_watches_lock();
@@ -653,7 +653,7 @@ at_exit(void)
 		warn(channel, &cause);
 	look_at_all(taken ? 0 : LAST_WAIT);
 	if (channel != NULL) {
-		atomic_store(&channel->goodbye, !(unread && wp_inside.kept));
+		atomic_store(&channel->goodbye, !(unread && wp_state.kept));
 		wp_channel_ring(channel);
 	}
 	wp_watches_unlock();

@@ -14,7 +14,7 @@ wp_output_open(void)
 	const char *path = wp_setting("WATCHPOINT_OUTPUT");
 	int fd = -1;
 
-	if (wp_inside.output != STDERR_FILENO)
+	if (wp_state.output != STDERR_FILENO)
 		return;
 	if (path != NULL && *path != '\0')
 		/* do not wait for a FIFO that has no reader */
@@ -22,7 +22,7 @@ wp_output_open(void)
 		    O_NOCTTY | O_NONBLOCK, 0666);
 	if (fd >= 0)
 		(void)fcntl(fd, F_SETFL, O_APPEND);
-	if (fd < 0 && fstat(STDERR_FILENO, &wp_inside.standard) == 0)
+	if (fd < 0 && fstat(STDERR_FILENO, &wp_state.standard) == 0)
 		fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
-	wp_inside.output = fd >= 0 ? wp_descriptor_high(fd) : -1;
+	wp_state.output = fd >= 0 ? wp_descriptor_high(fd) : -1;
 }

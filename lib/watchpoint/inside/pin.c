@@ -83,7 +83,7 @@ wp_pin(const volatile void *addr)
 {
 	struct looked looked = {.addr = (uintptr_t)addr};
 
-	if (addr != NULL && !wp_inside.begins &&
+	if (addr != NULL && !wp_state.begins &&
 	    dl_iterate_phdr(look, &looked) != 0 && looked.name != NULL &&
 	    *looked.name != '\0' && !note(looked.begin))
 		keep(looked.name);

@@ -205,7 +205,7 @@ tell(int err, const struct wp_cause *cause)
 static bool
 is_abandoned(int told, const struct wp_cause *cause)
 {
-	return told == -EPIPE && (atomic_load(&wp_inside.channel) != NULL ||
+	return told == -EPIPE && (atomic_load(&wp_state.channel) != NULL ||
 	    cause->code == WP_CAUSE_HELPER_DIED);
 }
 
@@ -220,7 +220,7 @@ decide(int err, int told, const struct wp_cause *cause)
 	if (err < 0 && told < 0) {
 		(void)snprintf(line, sizeof(line), "%s%s", abandoned ?
 		    "not watched: " : "", cause->text);
-		wp_say(line);
+		wp_fallback_line(line);
 	}
 	if ((err < 0 || told < 0) && !abandoned)
 		_exit(STATUS_UNWATCHED);
@@ -255,10 +255,10 @@ watch(const char *text, char **env)
 	wp_watches_unlock();
 	if (n == -EBUSY && joins)
 		return;
-	wp_inside.begins = true;
+	wp_state.begins = true;
 	if (n >= 0)
 		n = open_all(n, &cause);
-	wp_inside.begins = false;
+	wp_state.begins = false;
 	decide(n, tell(n, &cause), &cause);
 }
 

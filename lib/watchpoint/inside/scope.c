@@ -99,8 +99,8 @@ lock(struct before *before)
 	(void)sigfillset(&most);
 	(void)sigdelset(&most, SIGTRAP);
 	(void)sigdelset(&most, WP_SIGNAL);
-	if (wp_inside.event_signal != 0)
-		(void)sigdelset(&most, wp_inside.event_signal);
+	if (wp_state.event_signal != 0)
+		(void)sigdelset(&most, wp_state.event_signal);
 	(void)pthread_sigmask(SIG_BLOCK, &most, &before->mask);
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 	(void)pthread_once(&once, prepare);
@@ -196,14 +196,14 @@ tell(char line[TEXT_MAX], const struct place *place, const char *macro,
 	(void)snprintf(line, TEXT_MAX, "%s:%d: %s(%s) %s%s\n", place->file,
 	    place->line, macro, place->name, what, why);
 	if (first_time(place->file, place->line))
-		wp_say(line);
+		wp_fallback_line(line);
 }
 
 /* A freeze may have been broken n times without a report; locked. */
 static void
 miss(uint64_t n, const struct place *place, const char *what, const char *why)
 {
-	atomic_fetch_add(&wp_inside.missed, n);
+	atomic_fetch_add(&wp_state.missed, n);
 	tell(table.missed, place, "WP_FREEZE", what, why);
 }
 
@@ -412,7 +412,7 @@ permit_leave(struct wp_scope *scope)
 	atomic_signal_fence(memory_order_seq_cst);
 	scope->state = LEFT;
 	if (wp_has_permitted())
-		wp_settle_permitted(scope->addr, scope->len);
+		wp_baseline_permitted(scope->addr, scope->len);
 }
 
 /* Accesses whose signal does not come, though it gets a while: the watch is to
@@ -450,7 +450,7 @@ freeze_leave(struct wp_scope *scope)
 			miss(n, &h->place, "was written to, but the signal did "
 			    "not come: is SIGTRAP blocked, or handled by the "
 			    "program?", "");
-		if (atomic_load(&h->watch->deaf))
+		if (atomic_load(&h->watch->disarmed))
 			miss(1, &h->place, "was not watched to the end by a "
 			    "thread, whose event could not be armed again", "");
 		held_close(h);	/* which the helper learns, if it armed it */
@@ -491,7 +491,7 @@ wp_scope_cleanup(struct wp_scope **scope)
 uint64_t
 wp_stray_missed(void)
 {
-	return atomic_load(&wp_inside.missed);
+	return atomic_load(&wp_state.missed);
 }
 
 const char *
@@ -509,8 +509,8 @@ wp_stray_abort(const char *file, int line)
 	    "have been missed: %llu\n", file, line,
 	    (unsigned long long)wp_stray_count(),
 	    (unsigned long long)wp_stray_missed());
-	wp_say(text);
+	wp_fallback_line(text);
 	if (wp_stray_missed() > 0)
-		wp_say(table.missed);
+		wp_fallback_line(table.missed);
 	abort();
 }

@@ -28,7 +28,7 @@ EXPORTED __typeof__(popen) next_popen;
 static struct wp_making_now
 begin(void)
 {
-	return wp_making_begin(atomic_load(&wp_inside.channel),
+	return wp_making_begin(atomic_load(&wp_state.channel),
 	    WP_MAKES_PROGRAM);
 }
 

@@ -45,7 +45,7 @@ signal_mask(uint64_t mask)
 void
 wp_watches_lock(void)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	uint64_t mask;
 	int saved = errno, cancel;
 	uint32_t was = 0;
@@ -166,7 +166,7 @@ static bool
 any_follows(pid_t tid)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (follows(&wp_inside.watch[i], tid))
+		if (follows(&wp_state.watch[i], tid))
 			return true;
 	return false;
 }
@@ -191,10 +191,10 @@ after_fork(void)
 static void
 tell_unfollowed(void)
 {
-	struct wp_channel *channel = atomic_load(&wp_inside.channel);
+	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	for (unsigned i = 0; channel != NULL && i < WP_WATCHES_MAX; i++) {
-		const struct wp_watch *w = &wp_inside.watch[i];
+		const struct wp_watch *w = &wp_state.watch[i];
 
 		if (atomic_load(&w->serial) == 0 ||
 		    (w->attr.flags & WP_FORK) != 0)
@@ -207,14 +207,14 @@ tell_unfollowed(void)
 static void
 forked(void)
 {
-	const bool kept = wp_inside.kept;
+	const bool kept = wp_state.kept;
 
 	tell_unfollowed();
 	wp_helper_forked();
-	wp_inside.kept = false;
-	wp_armed_forked();
+	wp_state.kept = false;
+	wp_own_events_forked();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		watch_forked(&wp_inside.watch[i], lock.forks);
+		watch_forked(&wp_state.watch[i], lock.forks);
 	if (kept)
 		(void)wp_helper_armed(NULL);
 	wp_making_settle(lock.making);
@@ -233,13 +233,13 @@ wp_watches_new(uint32_t *serial)
 		return NULL;
 	prepared = true;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		struct wp_watch *w = &wp_inside.watch[i];
+		struct wp_watch *w = &wp_state.watch[i];
 
 		if (atomic_load(&w->serial) != 0 || w->delivery != NULL)
 			continue;
 		/* a signal says 24 bits of it, and 0 is no use */
 		do
-			*serial = atomic_fetch_add(&wp_inside.serials, 1) + 1;
+			*serial = atomic_fetch_add(&wp_state.serials, 1) + 1;
 		while ((*serial & 0xffffff) == 0);
 		return w;
 	}
@@ -289,7 +289,7 @@ wp_watch_add(struct wp_watch *w, int fd, unsigned slot, pid_t tid)
 void
 wp_armed_drop(struct wp_armed *armed)
 {
-	wp_fired_close(&armed->fired);
+	wp_async_count_close(&armed->fired);
 	if (wp_armed_is(armed))
 		(void)close(armed->fd);
 }

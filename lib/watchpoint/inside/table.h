@@ -2,7 +2,7 @@
  * table: the lock of the table of watches, its free entries, and what becomes of
  * it in a child made by fork(2); and what else the parts of inside share.
  *
- *	inside.c	wp_open and friends: from an attribute to an open watch
+ *	open.c	wp_open and friends: from an attribute to an open watch
  *	scope.c		what the macros stand for
  *	preload.c	watches from the environment
  *	table.c		the table
@@ -31,10 +31,10 @@ void wp_watches_unlock(void);
    set, or NULL; locked. */
 struct wp_watch *wp_watches_new(uint32_t *serial);
 
-/* It is open from now on: signals under its serial are for it (inside.c). */
+/* It is open from now on: signals under its serial are for it (open.c). */
 void wp_watch_publish(struct wp_watch *, uint32_t serial);
 
-/* Open a watch anew in a child made by fork(2) (inside.c); locked.  0, or -errno
+/* Open a watch anew in a child made by fork(2) (open.c); locked.  0, or -errno
    after a line that says why: it watches nothing then. */
 int wp_watch_reopen(struct wp_watch *);
 
@@ -50,7 +50,7 @@ bool wp_scope_locked(void);
    privileges it was given (secure_getenv(3)). */
 const char *wp_setting(const char *name);
 
-/* Have wp_inside.output; once, locked (output.c). */
+/* Have wp_state.output; once, locked (output.c). */
 void wp_output_open(void);
 
 /* Whether the signals of hits still come to our handler (trap_check.c): 0, or 1

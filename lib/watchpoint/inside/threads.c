@@ -191,7 +191,7 @@ call_all(const struct call *call, const struct list *list)
 {
 	struct calls calls = {call, list};
 
-	return wp_apart(call_each, &calls);
+	return wp_short_thread(call_each, &calls);
 }
 
 /* Whether a thread sleeps, and not in the midst of making another; or has

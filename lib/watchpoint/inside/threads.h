@@ -13,7 +13,7 @@
  * prctl(PR_TASK_PERF_EVENTS_DISABLE) does not disable it.  Locked; little
  * stack.  Its result, or -ECHILD: none can be made.
  */
-int wp_apart(int (*fn)(void *), void *arg);
+int wp_short_thread(int (*fn)(void *), void *arg);
 
 /*
  * Call fn for every thread of the process until a whole list brings none that

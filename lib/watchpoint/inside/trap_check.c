@@ -36,12 +36,12 @@ wp_trap_check(struct wp_cause *cause)
 {
 	bool trap = false, signal = false, event = false;
 
-	if (!wp_inside.handling)
+	if (!wp_state.handling)
 		return 0;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		struct wp_watch *w;
 
-		if (atomic_load(&wp_inside.watch[i].serial) == 0 ||
+		if (atomic_load(&wp_state.watch[i].serial) == 0 ||
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		trap |= w->delivery->counts_all;
@@ -53,7 +53,7 @@ wp_trap_check(struct wp_cause *cause)
 	}
 	if (trap && check(SIGTRAP, "SIGTRAP", cause) > 0)
 		return 1;
-	if (event && check(wp_inside.event_signal, "the signal of hits",
+	if (event && check(wp_state.event_signal, "the signal of hits",
 	    cause) > 0)
 		return 1;
 	return signal && check(WP_SIGNAL, "the signal of hits", cause) > 0;

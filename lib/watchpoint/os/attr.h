@@ -26,7 +26,7 @@ struct wp_options {
 	bool callchain;		/* with kernel: its callchain */
 	bool follow;		/* child processes too */
 	bool stop;		/* one thread alone, which stops: its sample
-				   has room for a value (stop_value.h) */
+				   has room for a value (value_sample.h) */
 	bool registers;		/* with stop: by debug registers, not events; so
 				   there are no rings */
 	bool remove_on_exec;	/* watches end at execve */
@@ -62,7 +62,7 @@ void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
     uint64_t period, bool kernel);
 
 /* And what one has whose signal says no more than that it came: in its ring is the
-   stack pointer and the pc, in this order, of each overflow (fired.h). */
+   stack pointer and the pc, in this order, of each overflow (async_count.h). */
 void wp_attr_fires(struct perf_event_attr *);
 
 /* The event that owns a ring and never fires; records wake its poller when

@@ -10,7 +10,7 @@
  * All calls on a held or traced thread come from the thread that holds it.
  * Should that thread or its process die at any instant, the kernel lets every
  * held thread go on as it was: no stop used here is one that a target would die
- * of.  (Debug registers stay set then; see tracer.h.)
+ * of.  (Debug registers stay set then; see ptrace_loop.h.)
  */
 #ifndef WP_PTRACE_H
 #define WP_PTRACE_H

@@ -51,7 +51,7 @@ wp_stops_free(struct wp_stops *stops)
 	while (stops->all.n > 0)
 		wp_stop_forget(stops, wp_stop_at(stops, 0));
 	wp_stop_queue_free(&stops->queue);
-	free(stops->gone);
+	free(stops->closed_total);
 	free(stops);
 }
 
@@ -83,7 +83,7 @@ static void
 go_on(struct wp_stop_thread *thread)
 {
 	thread->held = false;
-	wp_traced_go_on(&thread->traced, thread->pass);
+	wp_thread_go_on(&thread->traced, thread->pass);
 }
 
 static void
@@ -112,7 +112,7 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	if (trace->what == WP_TRACE_SIGNAL)
 		what = wp_stop_signal_of(stops, thread, trace->signal);
 	if (what != WP_STOP_SIGNAL_ITS_OWN)
-		thread->blind = false;
+		thread->signal_blocked = false;
 	thread->pass = trace->what == WP_TRACE_SIGNAL &&
 	    what != WP_STOP_SIGNAL_OURS ? trace->signal : 0;
 	thread->traced.stands = trace->what == WP_TRACE_GROUP;
@@ -208,7 +208,7 @@ handle(void *arg, const struct wp_trace *trace)
 void
 wp_stop_look(struct wp_stops *stops)
 {
-	wp_traced_look(&stops->all, handle, stops);
+	wp_thread_look(&stops->all, handle, stops);
 }
 
 /* A sample waits too long: its thread blocks the signal, perhaps, or sleeps
@@ -233,7 +233,7 @@ look_at_late(struct wp_stops *stops)
 		if (wp_stop_signal_check(stops, thread) &&
 		    record->time + TOO_LATE > now)
 			return;
-		thread->blind = true;
+		thread->signal_blocked = true;
 	}
 	wp_stop_give_up(stops, record->tid);
 }
@@ -241,7 +241,7 @@ look_at_late(struct wp_stops *stops)
 int
 wp_stops_step(struct wp_stops *stops)
 {
-	const bool more = wp_traced_step(&stops->all, handle, stops);
+	const bool more = wp_thread_step(&stops->all, handle, stops);
 
 	wp_stop_drain(stops);
 	look_at_late(stops);
@@ -300,11 +300,11 @@ interrupt_all(struct wp_stops *stops, pid_t pid)
 static size_t
 collect(struct wp_stops *stops, pid_t pid)
 {
-	struct wp_traced *traced;
+	struct wp_thread *traced;
 	struct wp_trace trace;
 	size_t missing = 0;
 
-	for (pid_t tid = 0; (traced = wp_traced_after(&stops->all, tid)) !=
+	for (pid_t tid = 0; (traced = wp_thread_after(&stops->all, tid)) !=
 	    NULL;) {
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
 
@@ -350,14 +350,14 @@ void
 wp_stops_end(struct wp_stops *stops)
 {
 	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
-	struct wp_traced *traced;
+	struct wp_thread *traced;
 	pid_t tid = 0;
 
 	if (stops->ending)
 		return;
 	stops->ending = true;
 	stops->left = false;
-	while ((traced = wp_traced_after(&stops->all, tid)) != NULL) {
+	while ((traced = wp_thread_after(&stops->all, tid)) != NULL) {
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
 
 		tid = traced->tid;

@@ -7,7 +7,7 @@
  * signal the thread, by a signal that programs ignore by default.  It comes
  * before the thread's next instruction, and stops it; it is taken away there.
  * While the thread is stopped, its records are taken from the ring, and the
- * watch's bytes put into them (stop_value.h); then it goes on.
+ * watch's bytes put into them (value_sample.h); then it goes on.
  *
  *	trap: sample into ring, signal -> stop: sample joined by value -> queue
  *

@@ -1,24 +1,24 @@
 /*
  * stop_private: what the parts of stop share.
  *
- *	stop_thread.c	processes and their threads
- *	stop_arm.c	the events of a thread, and its signal
- *	stop_attach.c	how it begins
+ *	stop_threads.c	processes and their threads
+ *	stop_events.c	the events of a thread, and its signal
+ *	stop_setup.c	how it begins
  *	stop.c		stops, and the end
- *	stop_join.c	records and values
+ *	value_match.c	records and values
  */
 #ifndef WP_STOP_PRIVATE_H
 #define WP_STOP_PRIVATE_H
 
-#include "stop/lent.h"
+#include "stop/shared_vm.h"
 #include "stop/stop.h"
 #include "stop/stop_queue.h"
 #include "attach/target_private.h"
-#include "stop/traced.h"
+#include "stop/thread_table.h"
 #include "attach/uptime.h"
 
 /* What a watch's bytes were, at a moment when no thread accessed them. */
-struct wp_settled {
+struct wp_baseline {
 	bool known;
 	bool stood;		/* the counts that were looked at last are of
 				   one moment */
@@ -41,37 +41,37 @@ struct wp_stop_process {
 				   seen last ... */
 	int stat;		/* ... there (wp_proc_caught); < 0: not open */
 	bool warned;		/* that no signal is free */
-	struct wp_settled settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_baseline settled[WP_SLOTS_MAX];	/* by watch - first */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;
 };
 
 /* A traced thread. */
 struct wp_stop_thread {
-	struct wp_traced traced;
+	struct wp_thread traced;
 	struct wp_stop_process *process;
 	struct wp_events events;
 	uint64_t *id;		/* of each event */
 	int signal;		/* that its events send; 0: none for now */
-	bool blind;		/* it blocks that: samples wait for no stop */
+	bool signal_blocked;		/* it blocks that: samples wait for no stop */
 	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
 					   watch - first */
 	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
 					   watch was looked at last */
 	bool held;		/* by us; it goes on with ... */
 	int pass;		/* ... this signal */
-	struct wp_stop_thread *sister;	/* in its process */
+	struct wp_stop_thread *next_in_process;	/* in its process */
 };
 
 struct wp_stops {
 	struct wp_target *target;
 	const struct wp_stops_calls *calls;
 	void *arg;
-	struct wp_traced_all all;	/* threads */
+	struct wp_thread_table all;	/* threads */
 	struct wp_stop_process *process;
 	struct wp_stop_queue queue;
-	struct wp_lent lent;		/* to children that are not traced */
-	struct wp_perf_count *gone;	/* of threads that have ended: ngone, by
+	struct wp_shared_vm lent;		/* to children that are not traced */
+	struct wp_perf_count *closed_total;	/* of threads that have ended: ngone, by
 					   watch */
 	size_t ngone;
 	struct wp_uptime uptime;	/* of those threads */
@@ -86,7 +86,7 @@ struct wp_stops {
 	bool left;			/* leave the process of the last hit */
 };
 
-/* stop_thread.c */
+/* stop_threads.c */
 
 struct wp_stop_thread *wp_stop_find(const struct wp_stops *, pid_t tid);
 struct wp_stop_thread *wp_stop_at(const struct wp_stops *, size_t i);
@@ -118,7 +118,7 @@ void wp_stop_forget_process(struct wp_stops *, pid_t pid);
 /* Handle what each thread has to report now. */
 void wp_stop_look(struct wp_stops *);
 
-/* stop_arm.c */
+/* stop_events.c */
 
 /* Open a thread's events: as of wp_stop_add.  0 or -errno: none is open. */
 int wp_stop_arm(struct wp_stops *, struct wp_stop_thread *, bool made);
@@ -152,7 +152,7 @@ bool wp_stop_signal_check(struct wp_stops *, struct wp_stop_thread *);
    then. */
 void wp_stop_look_at_signals(struct wp_stops *);
 
-/* stop_join.c */
+/* value_match.c */
 
 /* Take in what is in the rings. */
 void wp_stop_drain(struct wp_stops *);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "stop/stop_value.h"
+#include "stop/value_sample.h"
 
 /* A record, and what was found out about it. */
 struct wp_stop_record {

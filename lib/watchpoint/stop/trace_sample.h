@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "stop/stop_value.h"
+#include "stop/value_sample.h"
 
 enum { WP_TRACE_REGS_MAX = 40 };
 

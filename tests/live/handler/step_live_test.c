@@ -116,8 +116,8 @@ close_all(void **state)
 
 	(void)pthread_sigmask(SIG_BLOCK, NULL, &mask);
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&wp_inside.watch[i].serial) != 0)
-			wp_close(&wp_inside.watch[i]);
+		if (atomic_load(&wp_state.watch[i].serial) != 0)
+			wp_close(&wp_state.watch[i]);
 	return children_end(state) |
 	    (memcmp(&mask, &mask_before, sizeof(uint64_t)) != 0);
 }
@@ -340,9 +340,9 @@ without_a_free_breakpoint_the_watch_is_disabled(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		other[i] = open_watch(.addr = &others[i],
 		    .len = sizeof(others[i]));
-	wp_inside.output = fileno(said);
+	wp_state.output = fileno(said);
 	call_often();
-	wp_inside.output = STDERR_FILENO;
+	wp_state.output = STDERR_FILENO;
 	rewind(said);
 	assert_non_null(fgets(line, sizeof(line), said));
 	(void)fclose(said);
@@ -418,7 +418,7 @@ hit_once_more(void *arg)
 	WP_FREEZE(frozen) {
 		(void)open_watch(.addr = &word, .len = sizeof(word),
 		    .label = "word");
-		wp_inside.output = fileno(said);
+		wp_state.output = fileno(said);
 		want(refuse_refresh());
 		store(&word, 1);
 		want(seen.hits == 1);

@@ -75,8 +75,8 @@ static int
 close_all(void **state)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&wp_inside.watch[i].serial) != 0)
-			wp_close(&wp_inside.watch[i]);
+		if (atomic_load(&wp_state.watch[i].serial) != 0)
+			wp_close(&wp_state.watch[i]);
 	return children_end(state);
 }
 
@@ -278,8 +278,8 @@ hit_signals(void)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTRAP);
 	(void)sigaddset(&set, WP_SIGNAL);
-	if (wp_inside.event_signal != 0)
-		(void)sigaddset(&set, wp_inside.event_signal);
+	if (wp_state.event_signal != 0)
+		(void)sigaddset(&set, wp_state.event_signal);
 	return set;
 }
 
@@ -391,7 +391,7 @@ watch_dead_stack(void *arg)
 	uintptr_t sp = (uintptr_t)__builtin_frame_address(0) & ~(uintptr_t)7;
 
 	/* of those that have to be disabled */
-	wp_inside.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	wp_state.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (unsigned offset = 256 + (thorough ? 0 : own->phase);
 	    offset < DEAD_STACK; offset += thorough ? 8 : 32) {
 		unsigned before = told.n;
@@ -440,8 +440,8 @@ hits_in_a_signal_handler_are_hits(void **state)
 	(void)state;
 	(void)sigfillset(&action.sa_mask);
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
-	if (wp_inside.event_signal != 0)
-		(void)sigdelset(&action.sa_mask, wp_inside.event_signal);
+	if (wp_state.event_signal != 0)
+		(void)sigdelset(&action.sa_mask, wp_state.event_signal);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
 	assert_int_equal(told.n, 1);
@@ -778,7 +778,7 @@ static void
 hit_without_helper(void *arg)
 {
 	(void)arg;
-	wp_inside.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	wp_state.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	hit_with_nearly_full_stack(open_watch(.addr = &word[0],
 	    .action = WP_PRINT, .flags = WP_STRAY));
 }
@@ -848,7 +848,7 @@ helper_begin(void **state)
 	    wp_channel_await(helper.channel, CHILD_PATIENCE_MS) < 0)
 		return -1;
 	(void)close(fd);
-	atomic_store(&wp_inside.channel, helper.channel);
+	atomic_store(&wp_state.channel, helper.channel);
 	return 0;
 }
 
@@ -859,7 +859,7 @@ helper_end(void **state)
 	atomic_store(&helper.end, true);
 	wp_channel_ring(helper.channel);
 	(void)pthread_join(helper_thread, NULL);
-	atomic_store(&wp_inside.channel, NULL);
+	atomic_store(&wp_state.channel, NULL);
 	wp_channel_unmap(helper.channel);
 	ex_formats_free(helper.formats);
 	return 0;
@@ -925,7 +925,7 @@ a_record_holds_registers_and_stack(void **state)
 	assert_memory_equal(helper.cell[0].byte, (const void *)(uintptr_t)&word[0],
 	    sizeof(word[0]));
 	assert_int_equal(helper.cell[0].counted, 1);
-	assert_int_equal(helper.cell[0].silent, 0);
+	assert_int_equal(helper.cell[0].suppressed, 0);
 	assert_string_equal(helper.cell[0].watch.label, "word");
 	assert_int_equal(helper.cell[0].nth, 1);
 	assert_string_equal(helper.cell[0].comm, "trap_live_test");
@@ -1163,18 +1163,18 @@ raise_trap(const struct wp_hit *hit, void *arg)
 static void
 a_foreign_signal_waits_for_the_handler(void **state)
 {
-	const struct sigaction old = wp_inside.old_trap;
+	const struct sigaction old = wp_state.old_trap;
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = raise_trap);
 
 	(void)state;
 	theirs = theirs_inside = 0;
-	wp_inside.old_trap = (struct sigaction){.sa_handler = their_trap};
+	wp_state.old_trap = (struct sigaction){.sa_handler = their_trap};
 	word[0] = 1;
 	assert_int_equal(told.n, 1);
 	assert_int_equal(theirs, 1);
 	assert_int_equal(theirs_inside, 0);
-	wp_inside.old_trap = old;
+	wp_state.old_trap = old;
 	wp_close(w);
 }
 
@@ -1213,11 +1213,11 @@ a_hit_without_helper_is_lines(void **state)
 
 	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-	wp_inside.output = fds[1];
+	wp_state.output = fds[1];
 	atomic_signal_fence(memory_order_seq_cst);
 	word[0] = 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	wp_inside.output = 2;
+	wp_state.output = 2;
 	n = read(fds[0], text, sizeof(text) - 1);
 	assert_in_range(n, 1, sizeof(text) - 1);
 	text[n] = '\0';

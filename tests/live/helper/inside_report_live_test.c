@@ -932,7 +932,7 @@ ruins_the_channel(void)
 
 	(void)open_watch(.label = "word");
 	store(1);
-	channel = atomic_load(&wp_inside.channel);
+	channel = atomic_load(&wp_state.channel);
 	for (unsigned i = 0; i < 300; i++)
 		ruin_cell(channel, i);
 	memset(channel->warning, 'x', sizeof(channel->warning));

@@ -100,8 +100,8 @@ watch(struct wp_attr attr)
 		attr.handler = count_hit;
 	shared->result = wp_open(&attr, &w);
 	(void)snprintf(shared->cause, sizeof(shared->cause), "%s", wp_cause());
-	if (atomic_load(&wp_inside.channel) != NULL)
-		shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
+	if (atomic_load(&wp_state.channel) != NULL)
+		shared->helper = atomic_load(&wp_state.channel)->helper_pid;
 	return w;
 }
 
@@ -477,14 +477,14 @@ lose_both(void)
 	for (int i = 0; i < 2; i++)
 		if (both[i] <= 0 || kill(both[i], SIGKILL) != 0)
 			_exit(1);
-	while (wp_channel_alive(atomic_load(&wp_inside.channel)))
+	while (wp_channel_alive(atomic_load(&wp_state.channel)))
 		nap_us(1000);
 	if (said == NULL)
 		_exit(2);
-	wp_inside.output = fileno(said);
+	wp_state.output = fileno(said);
 	write_word();
 	wp_close(w);
-	wp_inside.output = STDERR_FILENO;
+	wp_state.output = STDERR_FILENO;
 	rewind(said);
 	while (fgets(line, sizeof(line), said) != NULL)
 		if (strstr(line, " may go unreported: the helper, ") != NULL)

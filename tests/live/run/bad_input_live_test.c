@@ -393,7 +393,7 @@ be_in(enum plight plight)
 }
 
 static void
-refused(enum plight plight, const char *const words[])
+ptrace_refused(enum plight plight, const char *const words[])
 {
 	struct running w;
 	struct outcome o;
@@ -429,10 +429,10 @@ TEST_WITH(not_permitted, start_target, end_target)
 		print_message("setresuid: not root\n");
 		skip();
 	}
-	refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
-	refused(FILTERED, (const char *[]){"not permitted", "seccomp",
+	ptrace_refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
+	ptrace_refused(FILTERED, (const char *[]){"not permitted", "seccomp",
 	    "add --stop", NULL});
-	refused(SMALL_ROOT, (const char *[]){"not permitted", "though this is "
+	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though this is "
 	    "root", NULL});
 }
 
@@ -466,11 +466,11 @@ TEST_WITH(what_proc_does_not_show, start_target, end_target)
 		print_message("unshare: not root\n");
 		skip();
 	}
-	refused(HIDDEN, (const char *[]){"hidepid", pid, NULL});
+	ptrace_refused(HIDDEN, (const char *[]){"hidepid", pid, NULL});
 #if !__has_feature(address_sanitizer)	/* which does not run without */
-	refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
+	ptrace_refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
 #endif
-	refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
+	ptrace_refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
 }
 
 RUN_LIVE_TESTS()

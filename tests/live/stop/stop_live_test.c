@@ -18,7 +18,7 @@
 #include "live.h"
 #include "os/proc.h"
 #include "stop/stop.h"
-#include "stop/stop_value.h"
+#include "stop/value_sample.h"
 
 enum { THREADS = 5, RECORDS_MAX = 200000, VALUES = 1 << 16 };
 

@@ -22,7 +22,7 @@ count(const struct wp_watch *w, uint64_t *n)
 {
 	if (meanwhile != NULL)
 		meanwhile();
-	*n = counted[w - wp_inside.watch];
+	*n = counted[w - wp_state.watch];
 	if (meanwhile != NULL)
 		meanwhile();
 	return refused;
@@ -53,7 +53,7 @@ static const struct wp_delivery deliver = {.name = "made", .count = count};
 static struct wp_watch *
 watch(unsigned i, uint64_t seen, unsigned nslots)
 {
-	struct wp_watch *w = &wp_inside.watch[i];
+	struct wp_watch *w = &wp_state.watch[i];
 
 	memset(w, 0, sizeof(*w));
 	w->delivery = &deliver;
@@ -61,7 +61,7 @@ watch(unsigned i, uint64_t seen, unsigned nslots)
 	for (unsigned j = 0; j < nslots; j++)
 		w->slot[j] = (struct wp_slot){0x1000 + 8 * j, 8,
 		    HW_BREAKPOINT_W};
-	atomic_store(&w->seen, seen);
+	atomic_store(&w->accounted, seen);
 	return w;
 }
 
@@ -213,7 +213,7 @@ another_touches_both(void)
 		return;
 	meanwhile = NULL;
 	counted[1] += 2;
-	(void)wp_account(&wp_inside.watch[1], WP_STEP_ONE);
+	(void)wp_account(&wp_state.watch[1], WP_STEP_ONE);
 }
 
 static void
@@ -223,7 +223,7 @@ another_touches_one(void)
 		return;
 	meanwhile = NULL;
 	counted[1]++;
-	(void)wp_account(&wp_inside.watch[1], WP_STEP_ONE);
+	(void)wp_account(&wp_state.watch[1], WP_STEP_ONE);
 }
 
 /* Of two steps that touch two registers each nothing is left over, wherever the
@@ -320,7 +320,7 @@ run_another(void)
 static void
 step(void)
 {
-	struct wp_watch *const w = wp_inside.watch;
+	struct wp_watch *const w = wp_state.watch;
 	unsigned touched[2], by;
 
 	do {
@@ -356,7 +356,7 @@ TEST_WITH(nothing_is_left_over_by_chance, begin_idle, end_idle)
 {
 	static _Alignas(64) char stack[THREADS][STACK];
 
-	atomic_store(&wp_inside.nopen, 2);
+	atomic_store(&wp_state.nopen, 2);
 	for (unsigned seed = 0; seed < 2000; seed++) {
 		volatile bool over = false;
 
@@ -379,12 +379,12 @@ TEST_WITH(nothing_is_left_over_by_chance, begin_idle, end_idle)
 		}
 		meanwhile = NULL;
 		for (unsigned i = 0; i < 2; i++)
-			if (wp_seen(&wp_inside.watch[i]) < counted[i])
+			if (wp_seen(&wp_state.watch[i]) < counted[i])
 				fail_msg("seed %u, watch %u: %u of %u", seed, i,
-				    (unsigned)wp_seen(&wp_inside.watch[i]),
+				    (unsigned)wp_seen(&wp_state.watch[i]),
 				    (unsigned)counted[i]);
 	}
-	atomic_store(&wp_inside.nopen, 0);
+	atomic_store(&wp_state.nopen, 0);
 }
 
 RUN_TESTS()

@@ -61,8 +61,8 @@ is_default(int sig)
 
 	(void)sigaction(sig, NULL, &action);
 	if (ours)
-		action = sig == SIGTRAP ? wp_inside.old_trap :
-		    wp_inside.old_signal;
+		action = sig == SIGTRAP ? wp_state.old_trap :
+		    wp_state.old_signal;
 	return (action.sa_flags & SA_SIGINFO) == 0 &&
 	    action.sa_handler == SIG_DFL;
 }
@@ -318,7 +318,7 @@ TEST(who_has_the_signal_is_told)
 		{&wp_deliver_async, SIGTRAP, ACT_IGNORE, NULL},
 		{NULL, SIGTRAP, ACT_IGNORE, NULL},
 	};
-	struct wp_watch *w = &wp_inside.watch[0];
+	struct wp_watch *w = &wp_state.watch[0];
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct scenario s = {.action = cases[i].action};
@@ -342,11 +342,11 @@ TEST(who_has_the_signal_is_told)
 TEST(a_reset_handler_is_installed_again)
 {
 	const struct scenario reset = {.action = ACT_DEFAULT};
-	struct wp_watch *w = &wp_inside.watch[0];
+	struct wp_watch *w = &wp_state.watch[0];
 	struct sigaction action, before;
 
 	assert_int_equal(wp_trap_install(false), 0);
-	before = wp_inside.old_trap;
+	before = wp_state.old_trap;
 	w->delivery = &wp_deliver_ptrace;
 	atomic_store(&w->serial, 1);
 	act(SIGTRAP, &reset);
@@ -354,7 +354,7 @@ TEST(a_reset_handler_is_installed_again)
 	atomic_store(&w->serial, 0);
 	(void)sigaction(SIGTRAP, NULL, &action);
 	assert_true(wp_trap_is_ours(&action));
-	assert_true(wp_inside.old_trap.sa_handler == before.sa_handler);
+	assert_true(wp_state.old_trap.sa_handler == before.sa_handler);
 }
 
 int

@@ -64,7 +64,7 @@ TEST(nothing_is_known_where_a_step_is_not)
 	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
 	begin(&t)->stray = 1;
 	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
-	atomic_store(&begin(&t)->silent, 1);
+	atomic_store(&begin(&t)->suppressed, 1);
 	assert_false(tally_missed(&t, &channel, 3, 5, &missed));
 	(void)begin(&t);
 	atomic_store(&channel.handled, 1);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hit/value_tracker.h"
-#include "stop/stop_value.h"
+#include "stop/value_sample.h"
 
 #define MS UINT64_C(1000000)
 enum { AREA = 0x1000, UNKNOWN = -1 };

@@ -183,7 +183,7 @@ start(struct wp_cause *cause)
 	err = wp_helper_start(cause);
 	wp_watches_unlock();
 	if (err == 0)
-		shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
+		shared->helper = atomic_load(&wp_state.channel)->helper_pid;
 	return err;
 }
 
@@ -368,7 +368,7 @@ fail_to_start(void *arg)
 	CHECK(cause.code == failure->code);
 	CHECK(cause.err == -failure->err);
 	CHECK(strstr(cause.text, failure->text) != NULL);
-	CHECK(atomic_load(&wp_inside.channel) == NULL);
+	CHECK(atomic_load(&wp_state.channel) == NULL);
 	CHECK(open_descriptors() == before);
 	CHECK(waitpid(-1, NULL, WNOHANG | __WALL) == -1 && errno == ECHILD);
 	CHECK(shared->chld == 0);
@@ -380,7 +380,7 @@ fail_to_start(void *arg)
 	wp_watches_lock();
 	CHECK(wp_helper_request(WP_ASK_GO) == NULL);
 	CHECK(wp_helper_ask(&cause) == -EPIPE);
-	wp_helper_tell(&wp_inside.watch[0]);
+	wp_helper_tell(&wp_state.watch[0]);
 	wp_watches_unlock();
 }
 
@@ -456,16 +456,16 @@ fork_with_helper(void *arg)
 	shared->other = shared->helper;
 	pid = fork();
 	if (pid == 0) {
-		CHECK(atomic_load(&wp_inside.channel) == NULL);
+		CHECK(atomic_load(&wp_state.channel) == NULL);
 		CHECK(start(NULL) == 0);
-		CHECK(atomic_load(&wp_inside.channel)->program == getpid());
+		CHECK(atomic_load(&wp_state.channel)->program == getpid());
 		CHECK((shared->helper == shared->other) == does("adopt"));
 		if (!does("adopt"))
 			(void)ask_look();
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(atomic_load(&wp_inside.channel)->helper_pid == shared->other);
+	CHECK(atomic_load(&wp_state.channel)->helper_pid == shared->other);
 	(void)ask_look();
 }
 
@@ -506,7 +506,7 @@ start_in_thread(void *arg)
 	CHECK(pthread_join(thread, &result) == 0);
 	CHECK(result == PTHREAD_CANCELED);
 	CHECK(err == 0);
-	shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
+	shared->helper = atomic_load(&wp_state.channel)->helper_pid;
 	(void)ask_look();
 }
 
@@ -557,7 +557,7 @@ join_given(void *arg)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	shared->helper = atomic_load(&wp_inside.channel)->helper_pid;
+	shared->helper = atomic_load(&wp_state.channel)->helper_pid;
 }
 
 TEST(a_given_channel_is_joined_by_one_process)
@@ -591,7 +591,7 @@ join_nothing(void *arg)
 	CHECK(wp_helper_join(&cause) == -EPROTO);
 	CHECK(strstr(cause.text, "/dev/null") != NULL);
 	wp_watches_unlock();
-	CHECK(atomic_load(&wp_inside.channel) == NULL);
+	CHECK(atomic_load(&wp_state.channel) == NULL);
 }
 
 TEST(what_is_no_channel_is_not_joined)
@@ -606,19 +606,19 @@ TEST(what_is_no_channel_is_not_joined)
 static void
 tell(void *arg)
 {
-	struct wp_watch *w = &wp_inside.watch[3];
+	struct wp_watch *w = &wp_state.watch[3];
 	const struct wp_channel_watch *told;
 	uint32_t bell;
 
 	(void)arg;
 	CHECK(start(NULL) == 0);
-	told = &atomic_load(&wp_inside.channel)->watch[3];
+	told = &atomic_load(&wp_state.channel)->watch[3];
 	(void)strcpy(w->label, "counter");
 	w->region = (struct wp_region){0x1000, 12, WP_ACCESS};
 	w->nslots = 2;
 	w->attr.flags = WP_STRAY;
 	atomic_store(&w->serial, 77);
-	atomic_store(&w->seen, 5);
+	atomic_store(&w->accounted, 5);
 	wp_watches_lock();
 	w->delivery = &wp_deliver_sigtrap;
 	for (int i = 0; i < 3; i++)
@@ -632,16 +632,16 @@ tell(void *arg)
 	CHECK(told->stray == 1 && told->exact == 1 && told->hits == 5);
 	CHECK(told->fd[0] == 900 && told->fd[2] == 902 && told->fd[3] == -1);
 	/* moved: nothing that cannot wait */
-	bell = atomic_load(&wp_inside.channel)->bell;
+	bell = atomic_load(&wp_state.channel)->bell;
 	w->region.addr = 0x2000;
 	w->attr.period = 2;
 	wp_helper_tell(w);
 	CHECK(told->what.addr == 0x2000 && told->exact == 0);
-	CHECK(bell == atomic_load(&wp_inside.channel)->bell);
+	CHECK(bell == atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->serial, 0);
 	wp_helper_tell(w);
 	CHECK(told->serial == 0);
-	CHECK(bell != atomic_load(&wp_inside.channel)->bell);
+	CHECK(bell != atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->narmed, 0);
 	wp_watches_unlock();
 }
@@ -666,7 +666,7 @@ stack_setting(void *arg)
 	shared->ready = true;
 	(void)setenv("WATCHPOINT_STACK", cases[i].text, 1);
 	CHECK(start(NULL) == 0);
-	CHECK(atomic_load(&wp_inside.channel)->stack == cases[i].bytes);
+	CHECK(atomic_load(&wp_state.channel)->stack == cases[i].bytes);
 }
 
 TEST(the_size_of_stacks_is_a_setting)

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/earlier.h"
+#include "watch/synthetic_records.h"
 #include "run/loader.h"
 #include "os/ptrace.h"
 #include "module/symbol.h"
@@ -29,12 +29,12 @@ static struct ex_space *
 space_of(pid_t pid)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
-	struct earlier e = {0};
+	struct synthetic_records e = {0};
 
 	assert_non_null(space);
-	assert_int_equal(earlier_take(&e, pid), 0);
-	earlier_each(&e, learn, space);
-	earlier_free(&e);
+	assert_int_equal(synthetic_records_take(&e, pid), 0);
+	synthetic_records_each(&e, learn, space);
+	synthetic_records_free(&e);
 	return space;
 }
 

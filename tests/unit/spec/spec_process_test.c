@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "watch/earlier.h"
+#include "watch/synthetic_records.h"
 #include "spec/spec.h"
 
 /* What is asked for.  Used, so that the compiler keeps them. */
@@ -34,16 +34,16 @@ learn(void *arg, const struct ex_record *record)
 static int
 look_at_self(void **state)
 {
-	struct earlier earlier = {NULL};
+	struct synthetic_records earlier = {NULL};
 
 	(void)state;
 	spec_test_counter = spec_test_own = spec_test_hidden = 1;
 	spec_test_table[0] = spec_test_counter;
 	space = ex_space_new(EX_LIVE);
 	assert_non_null(space);
-	assert_int_equal(earlier_take(&earlier, getpid()), 0);
-	earlier_each(&earlier, learn, space);
-	earlier_free(&earlier);
+	assert_int_equal(synthetic_records_take(&earlier, getpid()), 0);
+	synthetic_records_each(&earlier, learn, space);
+	synthetic_records_free(&earlier);
 	self = ex_space_process(space, getpid());
 	assert_non_null(self);
 	return 0;

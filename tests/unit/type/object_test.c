@@ -839,7 +839,7 @@ ask_everything(const char *name, const uint64_t *vaddr, size_t n)
 	return known;
 }
 
-struct places {
+struct thread_regs {
 	uint64_t vaddr[128];
 	size_t n;
 };
@@ -847,7 +847,7 @@ struct places {
 static int
 take_place(void *arg, const struct ex_symbol *s)
 {
-	struct places *places = arg;
+	struct thread_regs *places = arg;
 
 	if (s->object && s->size != 0 && places->n < 128)
 		places->vaddr[places->n++] = s->value;
@@ -886,7 +886,7 @@ TEST(survives_damage)
 	static const char *const sections[] = {
 		".debug_info", ".debug_abbrev", ".debug_info",
 	};
-	struct places places = {.n = 0};
+	struct thread_regs places = {.n = 0};
 	struct loaded l;
 	size_t len, from, size;
 	unsigned whole, less = 0;

@@ -68,7 +68,7 @@ static const char healthy_text[] =
 
 /* An ordinary user whom the sysctl refuses everything but ptrace. */
 static struct doctor
-refused(void)
+ptrace_refused(void)
 {
 	struct doctor d = healthy;
 
@@ -135,7 +135,7 @@ TEST(tells_a_healthy_machine)
 
 TEST(tells_a_refusal_once)
 {
-	struct doctor d = refused();
+	struct doctor d = ptrace_refused();
 	struct buffer b = {0};
 
 	assert_false(doctor_ok(&d));
@@ -164,7 +164,7 @@ TEST(tells_that_proc_is_of_no_use)
 
 TEST(colours_only_when_told)
 {
-	struct doctor d = refused();
+	struct doctor d = ptrace_refused();
 	struct buffer b = {0};
 
 	doctor_text(&d, true, &b);
@@ -405,7 +405,7 @@ TEST(json_of_a_healthy_machine)
 
 TEST(json_of_a_refusal)
 {
-	struct doctor d = refused();
+	struct doctor d = ptrace_refused();
 	const char *name, *err, *advice, *refusal;
 	json_int_t scope, ring;
 	struct buffer b = {0};

@@ -1,0 +1,43 @@
+/*
+ * fired: what an event that signals one thread has seen (the async delivery).
+ *
+ * Overview.  Its signal is a standard one, so that there always is room for it;
+ * but while one is pending it stands for all that follow, of this event and of
+ * others.  So each event has a ring, of a page, into which the kernel writes
+ * where in the program the thread was at each overflow.  If it was where the
+ * signal finds it, the signal comes of the step before; else the signal is
+ * late, and comes of something that is not known.  How many accesses there
+ * were, the event's count says.
+ *
+ * Signal safety: wp_async_count_take is async-signal-safe.
+ */
+#ifndef WP_ASYNC_COUNT_H
+#define WP_ASYNC_COUNT_H
+
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wp_async_count {
+	struct perf_event_mmap_page *ring;	/* NULL: none */
+	size_t size;		/* of its data */
+	uint64_t told;		/* accesses that were taken so far */
+};
+
+/* Where a thread goes on after a signal. */
+struct wp_at {
+	uint64_t pc, sp;
+};
+
+/* Of an event as wp_attr_fires has it.  0 or -errno; -ENOBUFS: too much memory
+   would be locked. */
+int wp_async_count_open(struct wp_async_count *, int fd);
+void wp_async_count_close(struct wp_async_count *);
+
+/* How many accesses there were since this was last asked; 0: no overflow was
+   among them.  *late is set unless all overflows were of the step that has
+   brought the thread there. */
+uint64_t wp_async_count_take(struct wp_async_count *, int fd, struct wp_at, bool *late);
+
+#endif

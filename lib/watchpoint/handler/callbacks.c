@@ -1,0 +1,57 @@
+/*
+ * call: the handlers of the watches that were hit.
+ *
+ * Signal safety: everything here is async-signal-safe; what the handlers do is
+ * theirs.
+ */
+#include "handler/trap_run.h"
+
+/* The thread's watch whose handler is called; NULL: none. */
+static _Thread_local __attribute__((tls_model("initial-exec")))
+    struct wp_watch *held;
+
+const struct wp_watch *
+wp_trap_held(void)
+{
+	return held;
+}
+
+static bool
+is_handled(const struct wp_match *told)
+{
+	return (told->watch->attr.action & WP_CALL) != 0 ||
+	    (told->stray && wp_stray_is_handled());
+}
+
+bool
+wp_callbacks(const struct wp_run *run, const struct wp_match *told)
+{
+	struct wp_watch *w = wp_watch_enter(wp_watch_index(told->watch),
+	    told->serial, UINT32_MAX);
+	struct wp_hit hit;
+	bool fatal;
+
+	if (w == NULL)
+		return false;
+	hit = wp_report_hit(run, told);
+	fatal = (w->attr.action & WP_ABORT) != 0;
+	held = w;
+	/* what handlers write themselves is not counted with the others */
+	if (!w->delivery->counts_all && is_handled(told))
+		wp_baseline_drop(w);
+	if ((w->attr.action & WP_CALL) != 0 && w->attr.handler != NULL)
+		w->attr.handler(&hit, w->attr.arg);
+	if (told->stray)
+		wp_stray_call(&hit);
+	held = NULL;
+	wp_watch_leave(w);
+	return fatal;
+}
+
+void
+wp_callbacks_forget(void)
+{
+	if (held != NULL)
+		wp_watch_leave(held);
+	held = NULL;
+}

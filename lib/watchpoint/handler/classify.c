@@ -1,0 +1,158 @@
+/*
+ * judge: which of the watches that a step touched were hit: all that it touched
+ * and whose counts say so (account.c), but those whose access is permitted, or
+ * over the limit.
+ *
+ * Signal safety: everything here is async-signal-safe.
+ */
+#include "handler/capture.h"
+#include "handler/trap_run.h"
+
+enum { PERMITS_MAX = 1000 };
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+	struct wp_scope *permits;	/* the innermost, or NULL */
+	bool permitted;			/* an access, since it was last asked */
+} self;
+
+struct wp_scope **
+wp_permits(void)
+{
+	return &self.permits;
+}
+
+bool
+wp_has_permitted(void)
+{
+	bool permitted = self.permitted;
+
+	self.permitted = false;
+	return permitted;
+}
+
+static void
+account(struct wp_run *run)
+{
+	struct wp_watch *w = run->told[0].watch;
+
+	run->steps = run->late || (w->kernel &&
+	    wp_cpu_after_syscall(run->context)) ? WP_STEP_MANY : WP_STEP_ONE;
+	for (unsigned i = 0; i < run->n; i++) {
+		struct wp_match *told = &run->told[i];
+		const uint32_t slots = wp_match_account(told, run->steps);
+
+		/* of all that it touched the signal names one */
+		if (told->watch->delivery->counts_all)
+			told->slots = slots;
+	}
+}
+
+/* Whether it may have been hit too, and counts show it. */
+static bool
+is_candidate(struct wp_run *run, const struct wp_watch *w)
+{
+	return w->delivery == run->told[0].watch->delivery &&
+	    w->attr.period <= 1 && atomic_load(&w->on) &&
+	    (w->tid == 0 || w->tid == run->tid) && !wp_run_tells(run, w);
+}
+
+/* The other watches that the step touched; async and ptrace report them all. */
+static void
+tell_also(struct wp_run *run)
+{
+	const struct wp_match told = run->told[0];
+	unsigned left = atomic_load(&wp_state.nopen);
+
+	if (!told.watch->delivery->counts_all || left < 2)
+		return;
+	for (unsigned i = 0; i < WP_WATCHES_MAX && left > 0; i++) {
+		struct wp_watch *w;
+
+		if (atomic_load(&wp_state.watch[i].serial) == 0)
+			continue;
+		left--;
+		if (run->n == WP_MATCH_MAX ||
+		    (w = wp_watch_enter(i, 0, 0)) == NULL)
+			continue;
+		if (is_candidate(run, w) && wp_account_also(w,
+		    told.fired < told.watch->nslots ?
+		    &told.watch->slot[told.fired] : NULL, run->steps))
+			wp_run_tell(run, w, wp_account_slots(w), 0);
+		else
+			wp_watch_leave(w);
+	}
+}
+
+/* The thread's permits lie on a stack that may be damaged. */
+static bool
+is_permitted(const struct wp_match *told)
+{
+	const struct wp_region place = wp_match_fired(told);
+	const struct wp_scope *at = self.permits;
+	struct wp_scope scope;
+
+	for (unsigned i = 0; i < PERMITS_MAX && at != NULL; i++) {
+		uint64_t addr;
+
+		if (wp_peek(&scope, (uintptr_t)at, sizeof(scope)) !=
+		    sizeof(scope))
+			return false;
+		addr = (uintptr_t)scope.addr;
+		if (place.addr < addr + scope.len &&
+		    addr < place.addr + place.len) {
+			self.permitted = true;
+			return true;
+		}
+		at = scope.outer;
+	}
+	return false;
+}
+
+/* The hit's number; 0: it is over the limit. */
+static uint64_t
+count_hit(struct wp_watch *w)
+{
+	uint64_t n = atomic_load(&w->hits), until = atomic_load(&w->until);
+
+	do
+		if (n >= until)
+			return 0;
+	while (!atomic_compare_exchange_weak(&w->hits, &n, n + 1));
+	if (n + 1 == until)
+		(void)w->delivery->disable(w);
+	return n + 1;
+}
+
+/* Drop those that are no hits. */
+static void
+sift(struct wp_run *run)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < run->n; i++) {
+		struct wp_match *told = &run->told[i];
+		struct wp_watch *w = told->watch;
+
+		told->stray = (w->attr.flags & WP_STRAY) != 0;
+		/* where events are switched off one after the other, some fire
+		   a moment longer */
+		if (atomic_load(&w->on) &&
+		    (!told->stray || !is_permitted(told)))
+			told->nth = count_hit(w);
+		if (told->nth != 0) {
+			run->told[n++] = *told;
+			continue;
+		}
+		wp_account_silent(w);
+		wp_watch_leave(w);
+	}
+	run->n = n;
+}
+
+void
+wp_classify(struct wp_run *run)
+{
+	account(run);
+	tell_also(run);
+	sift(run);
+}

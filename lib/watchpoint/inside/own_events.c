@@ -1,0 +1,472 @@
+/*
+ * armed: watches by perf events of the program's own: one for each slot and
+ * each thread that exists.
+ *
+ * An event that is inherited has copies in the threads that its thread made,
+ * and in theirs; what is done to it is done to them.  A new copy is enabled if
+ * the maker's copy is, and watches what the event does; but the kernel looks at
+ * both a moment before it lists the copy, so a thread that is just being made
+ * can miss a change, and those that it makes with it.  Therefore changes are
+ * made as events are opened: when no thread is created in the meantime
+ * (wp_threads_each).  Disabling is not, since it has to be done at once, in
+ * signal handlers too: the handler drops what a copy that was missed reports.
+ *
+ * Events are opened by a thread that ends at once (short_thread.c), so that the
+ * program cannot disable them by prctl(2).
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include "os/attr.h"
+#include "os/clock.h"
+#include "os/perf.h"
+#include "os/probe.h"
+#include "os/proc.h"
+#include "inside/delivery.h"
+#include "inside/helper.h"
+#include "inside/table.h"
+#include "inside/threads.h"
+
+/*
+ * Where watches are opened and closed all the time, those that are closed leave
+ * their events to the next: of the program's only thread, disabled.  To open
+ * others takes three times as long.  But each has a debug register, which no
+ * other program can have then.
+ */
+enum {
+	SPARE = 2,		/* events */
+	QUICK_NS = 1000000,	/* between a closing and an opening, */
+	QUICK_ROW = 8,		/* so often in a row */
+};
+static struct {
+	struct wp_armed event[SPARE];
+	unsigned n;
+	bool kernel;		/* they see the kernel's accesses, too */
+	uint64_t closed;	/* when a watch was, ns */
+	unsigned row;
+} spare;
+
+struct opening {
+	struct wp_watch *watch;
+	uint32_t serial;
+	const struct wp_arming *arming;
+	pid_t failed;		/* whose event could not be opened */
+	pid_t maker;		/* of the thread that opens them */
+};
+
+static void
+slot_attr(struct perf_event_attr *attr, const struct wp_watch *w,
+    uint32_t serial, const struct wp_arming *arming, unsigned slot)
+{
+	wp_attr_inside(attr, &w->slot[slot], w->attr.period, w->kernel);
+	arming->attr(attr, w, serial, slot);
+}
+
+static int
+open_slot(const struct opening *o, unsigned slot, pid_t tid)
+{
+	struct perf_event_attr attr;
+	int fd, err;
+
+	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
+	if ((fd = wp_perf_open(&attr, tid, -1)) < 0)
+		return fd;
+	fd = wp_descriptor_high(fd);
+	if ((err = wp_watch_add(o->watch, fd, slot, tid)) < 0)
+		(void)close(fd);
+	else if (o->arming->ready != NULL)
+		err = o->arming->ready(&o->watch->armed[o->watch->narmed - 1]);
+	return err;
+}
+
+static int
+open_slots(struct opening *o, pid_t tid)
+{
+	size_t before = o->watch->narmed;
+	int err = 0;
+
+	for (unsigned i = 0; i < o->watch->nslots && err == 0; i++)
+		err = open_slot(o, i, tid);
+	if (err < 0) {
+		wp_watch_drop(o->watch, before);
+		o->failed = tid;
+	}
+	return err;
+}
+
+/* Of the thread that made this one. */
+static int
+open_maker(void *arg)
+{
+	struct opening *o = arg;
+
+	return open_slots(o, o->maker);
+}
+
+static void
+spare_drop(void)
+{
+	while (spare.n > 0)
+		wp_armed_drop(&spare.event[--spare.n]);
+}
+
+/* Those of a watch on all threads, which are the one that there is, can be given
+   another place; but not another period. */
+static bool
+may_spare(const struct wp_watch *w, const struct wp_arming *arming)
+{
+	return arming->inherited && w->tid == 0 && w->attr.period <= 1 &&
+	    __libc_single_threaded;
+}
+
+/* Whether what is spare can be events of this watch, which is to be opened by the
+   only thread there is. */
+static bool
+is_spare(const struct opening *o)
+{
+	const struct wp_watch *w = o->watch;
+
+	return spare.n >= w->nslots && spare.kernel == w->kernel &&
+	    may_spare(w, o->arming) && spare.event[0].tid == gettid();
+}
+
+/* Have a spare event watch a slot. */
+static int
+take_spare(struct opening *o, unsigned slot)
+{
+	struct wp_armed *armed = &spare.event[spare.n - 1];
+	struct perf_event_attr attr;
+	struct wp_perf_count count;
+	int err;
+
+	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
+	if ((err = wp_armed_check(armed)) < 0 ||
+	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
+	    (err = wp_perf_read(armed->fd, WP_INSIDE_FORMAT, &count)) < 0 ||
+	    (err = wp_watch_put(o->watch, armed)) < 0)
+		return err;
+	armed = &o->watch->armed[o->watch->narmed - 1];
+	armed->slot = (uint16_t)slot;
+	armed->before = count.value;
+	spare.n--;
+	return 0;
+}
+
+static bool
+take_spares(struct opening *o)
+{
+	int err = is_spare(o) ? 0 : -ENOENT;
+
+	for (unsigned i = 0; i < o->watch->nslots && err == 0; i++)
+		err = take_spare(o, i);
+	if (err < 0) {
+		wp_watch_drop(o->watch, 0);
+		spare_drop();
+	}
+	return err == 0;
+}
+
+/* Its own thread asks for no other thread's events; others are opened apart. */
+static int
+open_thread(void *arg, pid_t tid)
+{
+	struct opening *o = arg;
+
+	if (tid != gettid())
+		return open_slots(o, tid);
+	o->maker = tid;
+	spare.row = wp_clock_ns() - spare.closed < QUICK_NS ? spare.row + 1 : 0;
+	return take_spares(o) ? 0 : wp_short_thread(open_maker, o);
+}
+
+static void
+open_undo(void *arg)
+{
+	const struct opening *o = arg;
+
+	wp_watch_drop(o->watch, 0);
+}
+
+static int
+enable_all(struct wp_watch *w, const struct wp_arming *arming)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < w->narmed && err == 0; i++)
+		if ((err = wp_armed_check(&w->armed[i])) == 0)
+			err = arming->enable(w, &w->armed[i]);
+	return err;
+}
+
+/* What would take holding them a second time. */
+static void
+open_held(void *arg)
+{
+	const struct opening *o = arg;
+	struct wp_watch *w = o->watch;
+
+	if ((w->attr.flags & WP_DISABLED) != 0)
+		return;
+	wp_watch_publish(w, o->serial);
+	atomic_store(&w->on, enable_all(w, o->arming) == 0);
+}
+
+static int
+open_all(struct opening *o)
+{
+	int err = o->watch->tid != 0 ? open_thread(o, o->watch->tid) :
+	    wp_threads_each(open_thread, open_undo, open_held, o);
+
+	if (err < 0)
+		wp_watch_drop(o->watch, 0);
+	return err;
+}
+
+/* How many the other watches of this program hold in the thread. */
+static unsigned
+own_slots(const struct opening *o)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct wp_watch *w = &wp_state.watch[i];
+
+		if (w != o->watch && atomic_load(&w->serial) != 0 &&
+		    (w->tid == 0 || w->tid == o->failed))
+			n += w->nslots;
+	}
+	return n;
+}
+
+static int
+no_slot(const struct opening *o, struct wp_cause *cause)
+{
+	const unsigned own = own_slots(o);
+	pid_t tracer = wp_proc_tracer(o->failed);
+	char who[96] = "other watches, perf events or a debugger hold the rest";
+
+	if (own + o->watch->nslots > wp_slot_usual.slots)
+		(void)snprintf(who, sizeof(who), "this program's other watches "
+		    "hold %u: close one, or wp_move it", own);
+	else if (tracer != 0)
+		(void)snprintf(who, sizeof(who), "other watches or the "
+		    "debugger that traces it, process %d, hold the rest",
+		    tracer);
+	return wp_cause_set(cause, WP_CAUSE_NO_SLOT, o->failed,
+	    o->watch->nslots, wp_slot_usual.slots, who);
+}
+
+static int
+no_descriptor(const struct opening *o, struct wp_cause *cause)
+{
+	struct rlimit limit = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	return wp_cause_set(cause, WP_CAUSE_NO_DESCRIPTOR,
+	    o->watch->nslots, (unsigned long long)limit.rlim_cur);
+}
+
+static int
+explain(const struct opening *o, int err, struct wp_cause *cause)
+{
+	switch (err) {
+	case -ENOSPC:
+		return no_slot(o, cause);
+	case -EMFILE:
+		return no_descriptor(o, cause);
+	case -ENOMEM:
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	case -ECHILD:
+		return wp_cause_set(cause, WP_CAUSE_NO_THREAD);
+	case -ENOBUFS:
+		return wp_cause_set(cause, WP_CAUSE_RING_INSIDE, o->failed);
+	default:
+		return wp_probe_cause(-err, cause);
+	}
+}
+
+/* Whether what was refused may be possible now: a helper may hold copies of the
+   events of a watch that was closed, until it is asked for something; and since
+   the probe this program may have given up privileges. */
+static bool
+may_retry(struct wp_watch *w, int err)
+{
+	if (err == -ENOSPC && wp_helper_request(WP_ASK_GO) != NULL)
+		return wp_helper_ask(NULL) >= 0;
+	if ((err != -EACCES && err != -EPERM) || !w->kernel)
+		return false;
+	w->kernel = false;
+	return true;
+}
+
+int
+wp_own_events_open(struct wp_watch *w, uint32_t serial,
+    const struct wp_arming *arming, struct wp_cause *cause)
+{
+	struct opening o = {.watch = w, .serial = serial, .arming = arming};
+	int err = open_all(&o);
+
+	if (err < 0 && may_retry(w, err))
+		err = open_all(&o);
+	w->inexact = err > 0;
+	return err < 0 ? explain(&o, err, cause) : 0;
+}
+
+static void
+keep_spares(struct wp_watch *w)
+{
+	if (spare.kernel != w->kernel || spare.event[0].tid != gettid())
+		spare_drop();
+	spare.kernel = w->kernel;
+	while (w->narmed > 0 && spare.n < SPARE) {
+		struct wp_armed *armed = &w->armed[w->narmed - 1];
+
+		if (wp_armed_check(armed) < 0 || wp_perf_disable(armed->fd) < 0)
+			break;
+		spare.event[spare.n++] = *armed;
+		w->narmed--;
+	}
+}
+
+void
+wp_own_events_close(struct wp_watch *w, const struct wp_arming *arming)
+{
+	if (spare.row < QUICK_ROW)
+		spare_drop();
+	else if (may_spare(w, arming) && w->narmed == w->nslots &&
+	    w->armed[0].tid == gettid())
+		keep_spares(w);
+	spare.closed = wp_clock_ns();
+	wp_watch_drop(w, 0);
+}
+
+void
+wp_own_events_forked(void)
+{
+	spare_drop();
+}
+
+static int
+retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
+{
+	struct perf_event_attr attr;
+	int err = 0;
+
+	for (size_t i = 0; i < w->narmed && err == 0; i++) {
+		slot_attr(&attr, w, atomic_load(&w->serial), arming,
+		    w->armed[i].slot);
+		attr.disabled = off;
+		if ((err = wp_armed_check(&w->armed[i])) == 0)
+			err = wp_perf_modify(w->armed[i].fd, &attr);
+	}
+	return err;
+}
+
+/* A change that is to reach all copies. */
+struct change {
+	struct wp_watch *watch;
+	const struct wp_arming *arming;
+	bool retarget;		/* to the watch's slots, before it is enabled */
+	bool made;
+};
+
+/* Make it twice: copies that were being made the first time are listed now. */
+static int
+make_change(void *arg, pid_t tid)
+{
+	struct change *change = arg;
+	struct wp_watch *w = change->watch;
+	int err = 0;
+
+	(void)tid;
+	if (change->made)
+		return 0;
+	change->made = true;
+	for (int i = 0; i < 2 && err == 0 && change->retarget; i++)
+		err = retarget_all(w, change->arming, true);
+	for (int i = 0; i < 2 && err == 0 && atomic_load(&w->on); i++)
+		err = enable_all(w, change->arming);
+	return err;
+}
+
+static void
+make_again(void *arg)
+{
+	struct change *change = arg;
+
+	change->made = false;
+}
+
+static int
+change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
+{
+	struct change change = {w, arming, retarget, false};
+	int err = wp_threads_each(make_change, make_again, NULL, &change);
+
+	if (err > 0)
+		w->inexact = true;
+	return err < 0 ? err : 0;
+}
+
+/* Handlers may disable it at any time, or enable it, when it is not locked:
+   before is how the events are now, or may be. */
+static int
+settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
+{
+	bool on;
+
+	while ((on = atomic_load(&w->on)) != before) {
+		(void)(on ? enable_all(w, arming) : wp_watch_off(w));
+		before = on;
+	}
+	return err;
+}
+
+int
+wp_own_events_enable(struct wp_watch *w, const struct wp_arming *arming)
+{
+	atomic_store(&w->on, true);
+	return settle(w, arming, true,
+	    arming->inherited && !__libc_single_threaded ?
+	    change_all(w, arming, false) : enable_all(w, arming));
+}
+
+/*
+ * To be retargeted and enabled can be done in one, which is all that a program
+ * with one thread needs.  With others all are disabled first, so that none hits
+ * while some still are elsewhere.
+ */
+static int
+retarget(struct wp_watch *w, const struct wp_arming *arming,
+    const struct wp_slot *slots, bool on)
+{
+	int err;
+
+	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
+	w->region.addr = slots[0].addr;
+	if (arming->inherited)
+		return __libc_single_threaded ? retarget_all(w, arming, !on) :
+		    change_all(w, arming, true);
+	err = retarget_all(w, arming, true);
+	return err == 0 && on ? enable_all(w, arming) : err;
+}
+
+int
+wp_own_events_move(struct wp_watch *w, const struct wp_arming *arming,
+    const struct wp_slot *slots, struct wp_cause *cause)
+{
+	struct wp_slot old[WP_SLOTS_MAX];
+	bool on = atomic_load(&w->on);
+	int err;
+
+	memcpy(old, w->slot, w->nslots * sizeof(*old));
+	if ((err = retarget(w, arming, slots, on)) < 0) {
+		(void)retarget(w, arming, old, on);
+		(void)wp_cause_errno(cause, "retargeting an event", -err);
+	}
+	return settle(w, arming, on, err);
+}

@@ -1,0 +1,48 @@
+/* shared_vm: the memory of processes that their children share. */
+#include "stop/shared_vm.h"
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool
+wp_shared_vm_shares(pid_t tid, pid_t child)
+{
+	const long order = syscall(SYS_kcmp, tid, child, KCMP_VM, 0, 0);
+
+	if (order >= 0)
+		return order == 0;
+	return kill(child, 0) == 0 || errno != ESRCH;
+}
+
+void
+wp_shared_vm_add(struct wp_shared_vm *lent, const struct wp_loan *loan)
+{
+	if (lent->n == WP_LENT_MAX)
+		(void)wp_shared_vm_left(lent, 0, wp_shared_vm_shares);
+	if (lent->n == WP_LENT_MAX)
+		lent->more = true;
+	else
+		lent->loan[lent->n++] = *loan;
+}
+
+bool
+wp_shared_vm_left(struct wp_shared_vm *lent, pid_t pid,
+    bool (*shares)(pid_t tid, pid_t child))
+{
+	bool left = lent->more;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < lent->n; i++) {
+		const struct wp_loan loan = lent->loan[i];
+
+		if (shares != NULL && !shares(loan.tid, loan.child))
+			continue;
+		left = left || pid == 0 || loan.pid == pid;
+		lent->loan[n++] = loan;
+	}
+	lent->n = n;
+	return left;
+}

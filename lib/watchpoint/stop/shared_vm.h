@@ -1,0 +1,38 @@
+/*
+ * lent: the memory of processes that their children share, while these are not
+ * watched: vfork(2) lends it until the child executes a program or
+ * ends, clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they
+ * write is seen by no event.
+ */
+#ifndef WP_SHARED_VM_H
+#define WP_SHARED_VM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum { WP_LENT_MAX = 32 };
+
+/* All zero: no process has any. */
+struct wp_shared_vm {
+	struct wp_loan {
+		pid_t pid, tid;		/* its maker */
+		pid_t child;
+	} loan[WP_LENT_MAX];
+	unsigned n;
+	bool more;		/* children for which there was no room */
+};
+
+/* Whether a thread and a child may have one memory: unless the child has ended,
+   or it is known that they have not. */
+bool wp_shared_vm_shares(pid_t tid, pid_t child);
+
+/* A thread has made another process: by which call is not known. */
+void wp_shared_vm_add(struct wp_shared_vm *, const struct wp_loan *);
+
+/* Whether a child may still have the memory of process pid (0: of any), as
+   shares says; NULL: that cannot be asked.  Those that have not are
+   forgotten. */
+bool wp_shared_vm_left(struct wp_shared_vm *, pid_t pid,
+    bool (*shares)(pid_t tid, pid_t child));
+
+#endif

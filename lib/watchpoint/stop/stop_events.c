@@ -1,0 +1,341 @@
+/* stop_events: the events of a thread that stops at its hits. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "stop/stop_private.h"
+
+/* How long what was seen of a process's handlers is good for, in ns. */
+enum { CAUGHT_FRESH = 100000000 };
+
+static bool
+has(uint64_t signals, int sig)
+{
+	return sig != 0 && (signals >> (sig - 1) & 1) != 0;
+}
+
+/* Signals that programs ignore by default.  SIGCONT, which they ignore too,
+   cancels a SIGSTOP that is on its way and interrupts all threads. */
+static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
+
+enum { HARMLESS = sizeof(harmless) / sizeof(harmless[0]) };
+
+/* One that is not blocked, and if possible has no handler; 0: none. */
+static int
+choose(uint64_t blocked, uint64_t caught)
+{
+	int chosen = 0;
+
+	for (size_t i = 0; i < HARMLESS; i++) {
+		if (has(blocked, harmless[i]))
+			continue;
+		if (!has(caught, harmless[i]))
+			return harmless[i];
+		if (chosen == 0)
+			chosen = harmless[i];
+	}
+	return chosen;
+}
+
+/* See which signals the process handles at this moment.  Result: whether they
+   are others than they were. */
+static bool
+look_at_handlers(struct wp_stop_process *process)
+{
+	const uint64_t before = process->caught;
+	struct wp_proc_status status;
+
+	if (wp_proc_caught(process->stat, &process->caught) < 0 &&
+	    wp_proc_status(process->pid, &status) == 0)
+		process->caught = status.caught;
+	return process->caught != before;
+}
+
+/* The C library blocks even the signals that programs cannot while it makes a
+   thread: that says nothing of what the program blocks. */
+static bool
+is_making_a_thread(uint64_t blocked)
+{
+	return has(blocked, 32) && has(blocked, 33);
+}
+
+static void
+warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
+    int chosen)
+{
+	char text[256];
+
+	if (thread->process->warned)
+		return;
+	thread->process->warned = true;
+	if (chosen == 0)
+		(void)snprintf(text, sizeof(text), "thread %d blocks SIGURG, "
+		    "SIGWINCH and SIGCHLD, which would stop it: its hits are "
+		    "reported, but their values are not exact",
+		    thread->traced.tid);
+	else
+		(void)snprintf(text, sizeof(text), "process %d handles SIGURG, "
+		    "SIGWINCH and SIGCHLD, which would stop it: its handler of "
+		    "one is called after each hit, because a signal of its own "
+		    "may have been merged with that of the hit",
+		    thread->process->pid);
+	stops->calls->warn(stops->arg, text);
+}
+
+static void
+set_signal(struct wp_stop_thread *thread, int sig)
+{
+	for (size_t i = 0; i < thread->events.n; i++)
+		(void)wp_perf_signal(thread->events.event[i].fd, thread->traced.tid,
+		    sig);
+	thread->signal = sig;
+}
+
+bool
+wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	const int before = thread->signal;
+	const uint64_t caught = thread->process->caught;
+	struct wp_proc_status status = {0};
+	int chosen;
+
+	if (wp_proc_status(thread->traced.tid, &status) < 0)
+		return false;
+	chosen = choose(status.blocked, caught);
+	if ((chosen == 0 && !is_making_a_thread(status.blocked)) ||
+	    has(caught, chosen))
+		warn_of_signal(stops, thread, chosen);
+	if (chosen != 0 && chosen != before)
+		set_signal(thread, chosen);
+	return !has(status.blocked, before);
+}
+
+/* A thread whose signal its process handles, or that has none, takes
+   another. */
+static void
+check_all(struct wp_stops *stops, struct wp_stop_process *process)
+{
+	for (struct wp_stop_thread *t = process->thread; t != NULL;
+	    t = t->next_in_process)
+		if (t->signal == 0 || has(process->caught, t->signal))
+			(void)wp_stop_signal_check(stops, t);
+}
+
+/* Whether programs have come to use what stops them. */
+void
+wp_stop_look_at_signals(struct wp_stops *stops)
+{
+	const uint64_t now = wp_clock_ns();
+
+	if (now - stops->looked < CAUGHT_FRESH)
+		return;
+	stops->looked = now;
+	for (struct wp_stop_process *p = stops->process; p != NULL;
+	    p = p->next) {
+		(void)look_at_handlers(p);
+		check_all(stops, p);
+	}
+}
+
+static bool
+is_harmless(int sig)
+{
+	for (size_t i = 0; i < HARMLESS; i++)
+		if (harmless[i] == sig)
+			return true;
+	return false;
+}
+
+/* Whether a signal that a thread is about to get is that of one of its
+   events. */
+static bool
+is_ours(const struct wp_stop_thread *thread, const siginfo_t *info)
+{
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
+		return false;
+	for (size_t i = 0; i < thread->events.n; i++)
+		if (thread->events.event[i].fd == info->si_fd)
+			return true;
+	return false;
+}
+
+/* As if a thread of the process had sent it, as which the one must have been
+   that it was joined with. */
+static void
+make_its_own(const struct wp_stop_thread *thread, int sig)
+{
+	struct wp_proc_status status;
+	siginfo_t info = {.si_signo = sig, .si_code = SI_TKILL};
+
+	info.si_pid = thread->process->pid;
+	if (wp_proc_status(thread->process->pid, &status) == 0)
+		info.si_uid = status.uid;
+	(void)wp_trace_set_signal(thread->traced.tid, &info);
+}
+
+/*
+ * The kernel keeps one of each of these signals for a thread: one of the
+ * program's that comes while ours is there is gone.  Ours stops the thread as
+ * soon as it can, and nothing is joined with it from then on.  So if the program
+ * has no handler now, it had none for what was joined, and would have ignored
+ * that; if it has one, that is called.
+ */
+enum wp_stop_signal
+wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread, int sig)
+{
+	siginfo_t info;
+
+	if (!is_harmless(sig) ||
+	    wp_trace_get_signal(thread->traced.tid, &info) < 0)
+		return WP_STOP_SIGNAL_ITS_OWN;
+	if (look_at_handlers(thread->process))
+		check_all(stops, thread->process);
+	if (!is_ours(thread, &info))
+		return WP_STOP_SIGNAL_ITS_OWN;
+	if (!has(thread->process->caught, sig))
+		return WP_STOP_SIGNAL_OURS;
+	make_its_own(thread, sig);
+	return WP_STOP_SIGNAL_JOINED;
+}
+
+void
+wp_stop_mute(struct wp_stop_thread *thread)
+{
+	set_signal(thread, 0);
+	thread->signal_blocked = true;
+}
+
+/* Open the events of one slot, with their ids. */
+static int
+open_slot(struct wp_stops *stops, struct wp_stop_thread *thread, size_t w,
+    unsigned s)
+{
+	const struct wp_target *target = stops->target;
+	const size_t before = thread->events.n;
+	struct perf_event_attr attr;
+	uint64_t *ids;
+	int err;
+
+	wp_target_attr(target, w, s, &attr);
+	err = wp_events_open(&thread->events, &attr, (uint16_t)w, (uint16_t)s,
+	    thread->traced.tid, target->rings);
+	if (err < 0)
+		return err;
+	ids = realloc(thread->id, thread->events.n * sizeof(*ids));
+	if (ids == NULL)
+		return -ENOMEM;
+	thread->id = ids;
+	for (size_t i = before; i < thread->events.n && err == 0; i++)
+		err = wp_perf_id(thread->events.event[i].fd, &ids[i]);
+	return err;
+}
+
+/* While a thread is being created, its creator blocks all signals, and so does
+   the new one at first: that means nothing. */
+static int
+first_signal(struct wp_stop_thread *thread, bool made)
+{
+	int sig;
+
+	(void)look_at_handlers(thread->process);
+	sig = choose(made ? 0 : wp_trace_blocked(thread->traced.tid),
+	    thread->process->caught);
+	return sig != 0 ? sig : choose(0, thread->process->caught);
+}
+
+int
+wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
+{
+	const struct wp_stop_process *process = thread->process;
+	int err = 0;
+
+	for (size_t w = process->first; w < process->first + process->n; w++)
+		for (unsigned s = 0; err == 0 &&
+		    s < stops->target->watch[w].nslots; s++)
+			err = open_slot(stops, thread, w, s);
+	if (err == 0)
+		err = wp_events_reference(&thread->events,
+		    &stops->target->options, thread->traced.tid);
+	if (err < 0)
+		wp_events_close(&thread->events, 0);
+	else
+		set_signal(thread, first_signal(thread, made));
+	return err;
+}
+
+void
+wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	const uint64_t format = wp_attr_format(&stops->target->options);
+
+	wp_events_stop(&thread->events);
+	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
+	for (size_t i = 0; i < thread->events.n; i++) {
+		const struct wp_event *event = &thread->events.event[i];
+		struct wp_perf_count one;
+
+		if (event->watch < stops->ngone &&
+		    wp_perf_read(event->fd, format, &one) == 0) {
+			stops->closed_total[event->watch].value += one.value;
+			stops->closed_total[event->watch].lost += one.lost;
+		}
+	}
+	wp_events_close(&thread->events, 0);
+	free(thread->id);
+	thread->id = NULL;
+}
+
+static uint64_t
+counted(const struct wp_stops *stops, const struct wp_stop_thread *thread,
+    size_t watch, uint64_t *lost)
+{
+	const uint64_t format = wp_attr_format(&stops->target->options);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < thread->events.n; i++) {
+		const struct wp_event *event = &thread->events.event[i];
+		struct wp_perf_count one;
+
+		if (event->watch == watch &&
+		    wp_perf_read(event->fd, format, &one) == 0) {
+			sum += one.value;
+			*lost += one.lost;
+		}
+	}
+	return sum;
+}
+
+uint64_t
+wp_stop_counted(const struct wp_stops *stops,
+    const struct wp_stop_thread *thread, size_t watch)
+{
+	uint64_t lost = 0;
+
+	return counted(stops, thread, watch, &lost);
+}
+
+int
+wp_stops_count(const struct wp_stops *stops, size_t watch,
+    struct wp_perf_count *count)
+{
+	*count = (struct wp_perf_count){0};
+	if (watch >= stops->ngone)
+		return -EINVAL;
+	*count = stops->closed_total[watch];
+	for (size_t i = 0; i < stops->all.n; i++)
+		count->value += counted(stops, wp_stop_at(stops, i), watch,
+		    &count->lost);
+	return 0;
+}
+
+void
+wp_stops_uptime(const struct wp_stops *stops, struct wp_uptime *uptime)
+{
+	*uptime = stops->uptime;
+	for (size_t i = 0; i < stops->all.n; i++)
+		wp_uptime_add(uptime, &wp_stop_at(stops, i)->events,
+		    &stops->target->options);
+}

@@ -1,0 +1,125 @@
+/* stop_setup: how a process comes to stop at its hits. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "stop/stop_private.h"
+
+static int
+make_room(struct wp_stops *stops)
+{
+	const size_t n = stops->target->nwatches;
+	struct wp_perf_count *gone = realloc(stops->closed_total, n * sizeof(*gone));
+
+	if (gone == NULL)
+		return -ENOMEM;
+	memset(gone + stops->ngone, 0, (n - stops->ngone) * sizeof(*gone));
+	stops->closed_total = gone;
+	stops->ngone = n;
+	return 0;
+}
+
+/* Arm all stopped threads. */
+static int
+arm_all(struct wp_stops *stops, const struct wp_hold *hold,
+    const struct wp_stop_process *at, struct wp_cause *cause)
+{
+	struct wp_stop_process *process = wp_stop_add_process(stops, at->pid,
+	    at->first, at->n);
+	int err;
+
+	if (process == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	for (size_t i = 0; i < hold->n; i++) {
+		const pid_t tid = hold->thread[i].tid;
+
+		err = wp_stop_add(stops, process, tid, false);
+		if (err == 0 || err == -ESRCH)
+			continue;
+		err = wp_target_explain(stops->target, process->first,
+		    process->n, err, tid, cause);
+		wp_stop_forget_process(stops, at->pid);
+		return err;
+	}
+	if (process->threads == 0) {
+		wp_stop_forget_process(stops, at->pid);
+		return wp_cause_set(cause, WP_CAUSE_GONE, at->pid);
+	}
+	wp_target_read_before(stops->target, hold, process->first, process->n);
+	wp_stop_settle(stops, process);
+	return 0;
+}
+
+static int
+attach_running(struct wp_stops *stops, const struct wp_stop_process *at,
+    struct wp_cause *cause)
+{
+	struct wp_hold hold = {0};
+	int err = wp_trace_family(&hold, at->pid,
+	    stops->target->options.follow);
+
+	if (err == -ESRCH)
+		return wp_cause_set(cause, WP_CAUSE_GONE, at->pid);
+	if (err < 0) {
+		*cause = (struct wp_cause){0};
+		return err;
+	}
+	if ((err = arm_all(stops, &hold, at, cause)) < 0)
+		wp_hold_release(&hold);
+	free(hold.thread);
+	return err;
+}
+
+/* The command has nothing to report of its stop: it goes on from here. */
+static int
+attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
+    struct wp_cause *cause)
+{
+	struct wp_target *target = stops->target;
+	const size_t known = target->hold.n;
+	int err = wp_trace_family(&target->hold, at->pid,
+	    target->options.follow);
+
+	if (err < 0)
+		return err == -ESRCH ?
+		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
+		    wp_cause_errno(cause, "holding the command", -err);
+	if ((err = arm_all(stops, &target->hold, at, cause)) < 0)
+		return err;
+	for (size_t i = 0; i < known; i++)
+		wp_trace_continue(target->hold.thread[i].tid,
+		    target->hold.thread[i].signal);
+	free(target->hold.thread);
+	target->hold = (struct wp_hold){0};
+	target->command = 0;
+	return 0;
+}
+
+int
+wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	struct wp_target *target = stops->target;
+	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n};
+	const bool command = target->command == pid;
+	const size_t before = stops->all.n;
+	const uint64_t began = wp_clock_ns();
+	double frozen;
+	int err;
+
+	if (make_room(stops) < 0)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if (!command && (err = wp_target_check(pid, cause)) < 0)
+		return err;
+	err = command ? attach_command(stops, &at, cause) :
+	    attach_running(stops, &at, cause);
+	if (err < 0)
+		return err;
+	wp_stop_look(stops);
+	target->threads += (unsigned)(stops->all.n - before);
+	frozen = (double)(wp_clock_ns() - began) / 1e6;
+	if (!command && frozen > target->frozen_ms)
+		target->frozen_ms = frozen;
+	return 0;
+}

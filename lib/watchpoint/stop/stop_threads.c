@@ -1,0 +1,155 @@
+/* stop_threads: the processes whose threads stop at hits, and these threads. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+#include "stop/stop_private.h"
+
+struct wp_stop_thread *
+wp_stop_find(const struct wp_stops *stops, pid_t tid)
+{
+	return (struct wp_stop_thread *)wp_thread_find(&stops->all, tid);
+}
+
+struct wp_stop_thread *
+wp_stop_at(const struct wp_stops *stops, size_t i)
+{
+	return (struct wp_stop_thread *)stops->all.thread[i];
+}
+
+struct wp_stop_process *
+wp_stop_find_process(const struct wp_stops *stops, pid_t pid)
+{
+	struct wp_stop_process *process = stops->process;
+
+	while (process != NULL && process->pid != pid)
+		process = process->next;
+	return process;
+}
+
+struct wp_stop_process *
+wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
+{
+	struct wp_stop_process *process = calloc(1, sizeof(*process));
+
+	if (process == NULL)
+		return NULL;
+	process->pid = pid;
+	process->stat = wp_proc_caught_open(pid);
+	process->first = first;
+	process->n = n;
+	for (size_t i = 0; i < n; i++)
+		process->settled[i].memory = pid;
+	process->next = stops->process;
+	stops->process = process;
+	return process;
+}
+
+static void
+drop_process(struct wp_stops *stops, struct wp_stop_process *process)
+{
+	struct wp_stop_process **at = &stops->process;
+
+	while (*at != process)
+		at = &(*at)->next;
+	*at = process->next;
+	if (process->stat >= 0)
+		(void)close(process->stat);
+	free(process);
+}
+
+int
+wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
+    bool made)
+{
+	struct wp_stop_thread *thread = wp_thread_add(&stops->all, tid,
+	    sizeof(*thread));
+	int err;
+
+	if (thread == NULL)
+		return -ENOMEM;
+	thread->process = process;
+	err = stops->ending ? 0 : wp_stop_arm(stops, thread, made);
+	if (err < 0) {
+		wp_stop_disarm(stops, thread);
+		wp_thread_drop(&stops->all, &thread->traced);
+		return err;
+	}
+	thread->next_in_process = process->thread;
+	process->thread = thread;
+	process->threads++;
+	return 0;
+}
+
+void
+wp_stop_forget(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	struct wp_stop_process *process = thread->process;
+	struct wp_stop_thread **at = &process->thread;
+
+	wp_stop_drain(stops);
+	wp_stop_give_up(stops, thread->traced.tid);
+	wp_stop_unsettle(stops, thread);
+	wp_stop_disarm(stops, thread);
+	while (*at != thread)
+		at = &(*at)->next_in_process;
+	*at = thread->next_in_process;
+	wp_thread_drop(&stops->all, &thread->traced);
+	if (--process->threads == 0)
+		drop_process(stops, process);
+}
+
+void
+wp_stop_forget_process(struct wp_stops *stops, pid_t pid)
+{
+	struct wp_stop_process *process;
+
+	while ((process = wp_stop_find_process(stops, pid)) != NULL)
+		if (process->thread != NULL)
+			wp_stop_forget(stops, process->thread);
+		else
+			drop_process(stops, process);
+}
+
+/* A new child, with the watches of the process that made it. */
+static struct wp_stop_process *
+adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
+{
+	struct wp_stop_process *parent = wp_stop_find_process(stops,
+	    status->parent);
+	struct wp_stop_process *process;
+
+	if (parent == NULL || !stops->target->options.follow)
+		return NULL;
+	process = wp_stop_add_process(stops, status->tgid, parent->first,
+	    parent->n);
+	if (process == NULL)
+		return NULL;
+	if (wp_shared_vm_shares(parent->pid, process->pid))
+		for (size_t i = 0; i < process->n; i++)
+			process->settled[i].memory = parent->settled[i].memory;
+	wp_stop_settle(stops, process);
+	return process;
+}
+
+int
+wp_stop_adopt(struct wp_stops *stops, pid_t tid)
+{
+	struct wp_stop_process *process;
+	struct wp_proc_status status;
+	int err = wp_proc_status(tid, &status);
+
+	if (err < 0)
+		return err;
+	if (status.tracer != gettid())
+		return -ESRCH;
+	process = wp_stop_find_process(stops, status.tgid);
+	if (process == NULL &&
+	    (process = adopt_process(stops, &status)) == NULL)
+		return -ESRCH;
+	err = wp_stop_add(stops, process, tid, true);
+	if (err < 0 && process->threads == 0)
+		drop_process(stops, process);
+	return err;
+}

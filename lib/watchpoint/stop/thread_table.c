@@ -1,0 +1,123 @@
+/* thread_table: the threads that a process traces. */
+#include "stop/thread_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Reports, at least, before each thread is looked at once. */
+enum { STEPS = 64 };
+
+/* Where a thread is, or would be. */
+static size_t
+place(const struct wp_thread_table *all, pid_t tid)
+{
+	size_t low = 0, high = all->n;
+
+	while (low < high) {
+		const size_t mid = (low + high) / 2;
+
+		if (all->thread[mid]->tid < tid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct wp_thread *
+wp_thread_find(const struct wp_thread_table *all, pid_t tid)
+{
+	const size_t i = place(all, tid);
+
+	return i < all->n && all->thread[i]->tid == tid ? all->thread[i] : NULL;
+}
+
+struct wp_thread *
+wp_thread_after(const struct wp_thread_table *all, pid_t tid)
+{
+	const size_t i = place(all, tid + 1);
+
+	return i < all->n ? all->thread[i] : NULL;
+}
+
+void *
+wp_thread_add(struct wp_thread_table *all, pid_t tid, size_t size)
+{
+	const size_t i = place(all, tid);
+	const size_t cap = all->cap == 0 ? 64 : all->cap * 2;
+	struct wp_thread *thread, **more;
+
+	if (all->n == all->cap) {
+		more = realloc(all->thread, cap * sizeof(struct wp_thread *));
+		if (more == NULL)
+			return NULL;
+		all->thread = more;
+		all->cap = cap;
+	}
+	if ((thread = calloc(1, size)) == NULL)
+		return NULL;
+	thread->tid = tid;
+	memmove(&all->thread[i + 1], &all->thread[i],
+	    (all->n++ - i) * sizeof(struct wp_thread *));
+	all->thread[i] = thread;
+	return thread;
+}
+
+void
+wp_thread_drop(struct wp_thread_table *all, struct wp_thread *thread)
+{
+	const size_t i = place(all, thread->tid);
+
+	memmove(&all->thread[i], &all->thread[i + 1],
+	    (--all->n - i) * sizeof(struct wp_thread *));
+	free(thread);
+	if (all->n == 0) {
+		free(all->thread);
+		*all = (struct wp_thread_table){0};
+	}
+}
+
+void
+wp_thread_go_on(const struct wp_thread *thread, int sig)
+{
+	if (thread->stands)
+		wp_trace_listen(thread->tid);
+	else
+		wp_trace_continue(thread->tid, sig);
+}
+
+/* Those that are created in the meantime have their turn another time. */
+void
+wp_thread_look(const struct wp_thread_table *all, wp_thread_handle *handle,
+    void *arg)
+{
+	const pid_t last = all->n > 0 ? all->thread[all->n - 1]->tid : 0;
+	const struct wp_thread *thread;
+	struct wp_trace trace;
+	bool wanted = true;
+
+	for (pid_t tid = 0; wanted && tid < last &&
+	    (thread = wp_thread_after(all, tid)) != NULL;) {
+		tid = thread->tid;
+		if (wp_trace_next(tid, &trace) > 0)
+			wanted = handle(arg, &trace);
+	}
+}
+
+/* The kernel reports the threads created last first, and would report no
+   others as long as these have hits. */
+bool
+wp_thread_step(const struct wp_thread_table *all, wp_thread_handle *handle,
+    void *arg)
+{
+	struct wp_trace trace;
+
+	for (size_t i = 0; i < STEPS || i < all->n; i++) {
+		if (wp_trace_next(0, &trace) <= 0)
+			return false;
+		if (!handle(arg, &trace))
+			return true;
+	}
+	wp_thread_look(all, handle, arg);
+	return true;
+}

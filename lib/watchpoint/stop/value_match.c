@@ -1,0 +1,432 @@
+/*
+ * stop_join: the value of each hit, at the stop of the thread that made it.
+ *
+ * A watch is settled when its bytes and the counts of all accesses to it are
+ * known for one moment.  From one such moment to the next, its value is exact
+ * if all that was counted are the samples of this stop, and these are one
+ * access, which the thread has not gone on from: had it blocked the signal for
+ * a while, they might be several.  The stopped thread has all its samples in
+ * the rings.  The events of other threads are read after the memory: counts
+ * only grow, so if they are unchanged, they were so all the time.  If not,
+ * memory is read once more between this and another reading of the counts; but
+ * then another thread may have written between the access and the reading, and
+ * what was read is not the value of this access.
+ *
+ * Nothing is claimed where there may be writers that are not counted: other
+ * mappings of the bytes, in whatever process; a child that has the memory until
+ * it executes a program, which a FORK record reports before it can do anything;
+ * and the kernel where its accesses are not seen, but not while the only thread
+ * is stopped.
+ */
+#include <linux/hw_breakpoint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "os/proc.h"
+#include "stop/stop_private.h"
+
+/* Reading others' counts takes time; with more events than this there are too
+   many for it, and values are not exact. */
+enum { COUNTS_MAX = 512 };
+
+/* A thread's event by its id: NULL, not one of its.  The last is its reference,
+   which has no samples. */
+static const struct wp_event *
+event_of(const struct wp_stop_thread *thread, uint64_t id)
+{
+	for (size_t i = 0; i + 1 < thread->events.n; i++)
+		if (thread->id[i] == id)
+			return &thread->events.event[i];
+	return NULL;
+}
+
+/* A child that is not traced may have its parent's memory. */
+static void
+take_child(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	struct wp_stop_process *process;
+	uint32_t pid, ppid, tid;
+
+	memcpy(&pid, (const uint8_t *)header + 8, sizeof(pid));
+	memcpy(&ppid, (const uint8_t *)header + 12, sizeof(ppid));
+	memcpy(&tid, (const uint8_t *)header + 20, sizeof(tid));
+	process = wp_stop_find_process(stops, (pid_t)ppid);
+	if (pid == ppid || stops->target->options.follow || process == NULL)
+		return;
+	wp_shared_vm_add(&stops->lent, &(struct wp_loan){
+		(pid_t)ppid, (pid_t)tid, (pid_t)pid});
+	for (size_t i = 0; i < process->n; i++)
+		process->settled[i].gap = true;
+}
+
+/* What lies there now is no access's doing; and others may have it, too. */
+static void
+take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	const uint8_t *at = (const uint8_t *)header;
+	struct wp_stop_process *process;
+	uint64_t start, len;
+	uint32_t pid, flags;
+
+	memcpy(&pid, at + 8, sizeof(pid));
+	memcpy(&start, at + 16, sizeof(start));
+	memcpy(&len, at + 24, sizeof(len));
+	memcpy(&flags, at + 68, sizeof(flags));
+	if ((process = wp_stop_find_process(stops, (pid_t)pid)) == NULL)
+		return;
+	for (size_t i = 0; i < process->n; i++) {
+		const struct wp_region *region =
+		    &stops->target->watch[process->first + i].region;
+
+		if (region->addr < start + len &&
+		    start < region->addr + region->len) {
+			process->settled[i].gap = true;
+			process->settled[i].shared |=
+			    (flags & MAP_SHARED) != 0;
+		}
+	}
+}
+
+static void
+take_in(struct wp_stops *stops, const struct perf_event_header *header)
+{
+	const bool callchain = stops->target->options.callchain ||
+	    stops->target->options.for_perf;
+	const struct wp_stop_thread *thread = NULL;
+	const struct wp_event *event = NULL;
+	struct wp_stop_record *record;
+	uint64_t id = 0;
+	uint32_t tid;
+
+	if (header->type == PERF_RECORD_FORK)
+		take_child(stops, header);
+	if (header->type == PERF_RECORD_MMAP2)
+		take_mapping(stops, header);
+	if (header->type == PERF_RECORD_SAMPLE) {
+		memcpy(&id, (const uint8_t *)header + 8, sizeof(id));
+		memcpy(&tid, (const uint8_t *)header + 28, sizeof(tid));
+		if ((thread = wp_stop_find(stops, (pid_t)tid)) != NULL)
+			event = event_of(thread, id);
+		if (event != NULL)
+			id = wp_target_stop_id(event->watch, event->slot);
+	}
+	record = wp_stop_queue_add(&stops->queue, header, callchain, id);
+	if (record == NULL || !record->waits)
+		return;
+	if (event != NULL)
+		record->watch = event->watch;
+	record->waits = event != NULL && !thread->signal_blocked;
+}
+
+void
+wp_stop_drain(struct wp_stops *stops)
+{
+	const struct perf_event_header *header;
+
+	while ((header = wp_rings_next(stops->target->rings, UINT64_MAX)) !=
+	    NULL)
+		take_in(stops, header);
+}
+
+void
+wp_stop_give_up(struct wp_stops *stops, pid_t tid)
+{
+	struct wp_stop_queue *q = &stops->queue;
+
+	for (size_t i = q->first; i < q->end; i++)
+		if (q->record[i].tid == tid)
+			q->record[i].waits = false;
+}
+
+/* What a thread did to one watch until it stopped. */
+struct touched {
+	struct wp_stop_record record;	/* of the last sample: a copy, since the
+					   queue may be moved */
+	struct wp_stop_record *last;	/* that; NULL: nothing */
+	uint64_t samples;
+	bool one;			/* they are one access ... */
+	bool here;			/* ... that the thread is stopped
+					   behind: it had not blocked the
+					   signal */
+};
+
+/* A stop, as it is looked at. */
+struct look {
+	struct wp_stops *stops;
+	struct wp_stop_thread *thread;
+	struct touched touched[WP_SLOTS_MAX];	/* by watch - first */
+	bool read[WP_SLOTS_MAX];	/* memory could be read */
+	bool exact[WP_SLOTS_MAX];	/* no other thread accessed it */
+	bool crowded[WP_SLOTS_MAX];	/* it is known that others did */
+	bool lent;			/* others have the memory */
+	bool settled[WP_SLOTS_MAX];	/* nor did so while memory was read */
+	struct wp_stop_value value[WP_SLOTS_MAX];
+	uint64_t pc;			/* where the thread is stopped; 0: not
+					   known */
+	int call;
+	int64_t result;
+};
+
+/* Find the thread's samples.  Result: whether there are any. */
+static bool
+find_samples(struct look *look)
+{
+	const struct wp_stop_process *process = look->thread->process;
+	struct wp_stop_queue *q = &look->stops->queue;
+	bool any = false;
+
+	for (size_t i = q->first; i < q->end; i++) {
+		struct wp_stop_record *r = &q->record[i];
+		struct touched *touched;
+
+		if (!r->waits || r->tid != look->thread->traced.tid)
+			continue;
+		any = true;
+		r->waits = false;
+		touched = &look->touched[r->watch - process->first];
+		touched->samples++;
+		/* what the kernel read to take the sample down */
+		if (touched->last != NULL && r->kernel &&
+		    !touched->last->kernel && r->pc == touched->last->ip)
+			continue;
+		touched->one = touched->last == NULL ||
+		    (touched->one && touched->last->kernel == r->kernel &&
+		    (r->kernel || touched->last->ip == r->ip));
+		touched->record = *r;
+		touched->last = &touched->record;
+		touched->here = r->pc != 0 && r->pc == look->pc;
+		look->stops->last = r->time;
+		look->stops->last_cpu = r->cpu;
+		look->stops->last_tid = r->tid;
+	}
+	return any;
+}
+
+/* The other threads' counts of one watch: as they were when it was settled?  If
+   not, so they are kept.  Result: whether they were. */
+static bool
+counts_stand(const struct look *look, size_t i)
+{
+	const struct wp_stops *stops = look->stops;
+	const size_t watch = look->thread->process->first + i;
+	bool same = true;
+
+	for (struct wp_stop_thread *thread = look->thread->process->thread;
+	    thread != NULL; thread = thread->next_in_process) {
+		uint64_t now;
+
+		if (thread == look->thread)
+			continue;
+		now = wp_stop_counted(stops, thread, watch);
+		same = same && now == thread->counted[i];
+		thread->counted[i] = now;
+	}
+	return same;
+}
+
+static bool
+is_data(const struct look *look, size_t i)
+{
+	return look->stops->target->watch[look->thread->process->first + i]
+	    .slot[0].type != HW_BREAKPOINT_X;
+}
+
+/* Whether others' counts can be read in a reasonable time. */
+static bool
+are_countable(const struct look *look)
+{
+	const struct wp_stop_process *process = look->thread->process;
+
+	return process->threads * look->thread->events.n <= COUNTS_MAX;
+}
+
+/* Read what is watched. */
+static bool
+read_bytes(struct look *look, size_t i)
+{
+	struct wp_stop_value *value = &look->value[i];
+	const struct wp_region *region = &look->stops->target->
+	    watch[look->thread->process->first + i].region;
+	uint32_t len = region->len < WP_STOP_BYTES ? (uint32_t)region->len :
+	    WP_STOP_BYTES;
+
+	*value = (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = region->addr, .len = len,
+		.call = look->call, .result = look->result,
+	};
+	look->read[i] = wp_proc_read(look->thread->process->pid,
+	    region->addr, value->new, len) == (ssize_t)len;
+	return look->read[i];
+}
+
+static bool
+is_wanted(const struct look *look, size_t i)
+{
+	return look->touched[i].last != NULL && is_data(look, i);
+}
+
+/* Look at one watch's value.  A lone thread has no others. */
+static void
+look_at_value(struct look *look, size_t i)
+{
+	const struct wp_stop_process *process = look->thread->process;
+	const bool alone = process->threads == 1;
+
+	look->settled[i] = read_bytes(look, i) &&
+	    (alone || are_countable(look));
+	look->exact[i] = look->settled[i] && (alone || counts_stand(look, i));
+	look->crowded[i] = look->settled[i] && !look->exact[i];
+	if (look->crowded[i])
+		look->settled[i] = read_bytes(look, i) &&
+		    counts_stand(look, i);
+}
+
+/* Another process that has the same bytes in its memory, from that one on. */
+static struct wp_stop_process *
+sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
+    size_t i)
+{
+	while (from != NULL && (from == process ||
+	    from->first != process->first ||
+	    from->settled[i].memory != process->settled[i].memory))
+		from = from->next;
+	return from;
+}
+
+/* Somebody accessed it whose counts are not those that are looked at. */
+static void
+unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
+    size_t i)
+{
+	struct wp_stop_process *other = stops->process;
+
+	process->settled[i].gap = true;
+	for (; (other = sharer(other, process, i)) != NULL; other = other->next)
+		other->settled[i].gap = true;
+}
+
+/* Whether what was read is what the thread's last access left: all that it did
+   since the others' counts were read is in its samples, and no other thread did
+   anything, nor could without being counted.  That look must be one of a single
+   moment: otherwise this access may have come after its own count was read,
+   and that of another thread before it. */
+static bool
+is_left(const struct look *look, size_t i, uint64_t now, bool alone)
+{
+	const struct wp_stop_thread *thread = look->thread;
+	const struct wp_baseline *settled = &thread->process->settled[i];
+	const struct touched *touched = &look->touched[i];
+	const bool kernel = look->stops->target->options.kernel;
+
+	return look->exact[i] && look->settled[i] && settled->stood &&
+	    thread->counted[i] == thread->taken[i] &&
+	    now == thread->taken[i] + touched->samples && alone &&
+	    !settled->shared && !settled->gap && !look->lent &&
+	    (kernel || (touched->here && thread->process->threads == 1));
+}
+
+/* And what was known before is what it found: it is one, and the kernel did
+   nothing unseen. */
+static bool
+is_exact(const struct look *look, size_t i)
+{
+	const struct touched *touched = &look->touched[i];
+
+	return look->thread->process->settled[i].known && touched->one &&
+	    touched->here && look->stops->target->options.kernel;
+}
+
+/* Put a watch's value into the last sample of it. */
+static void
+put_value(struct look *look, size_t i)
+{
+	struct wp_stop_thread *thread = look->thread;
+	struct wp_baseline *settled = &thread->process->settled[i];
+	struct wp_stop_value *value = &look->value[i];
+	const uint64_t now = wp_stop_counted(look->stops, thread,
+	    thread->process->first + i);
+	const bool alone = sharer(look->stops->process, thread->process, i) ==
+	    NULL;
+
+	if (is_left(look, i, now, alone)) {
+		value->flags |= WP_STOP_LEFT;
+		if (is_exact(look, i)) {
+			value->flags |= WP_STOP_EXACT;
+			memcpy(value->old, settled->byte, value->len);
+		}
+	} else if (look->crowded[i] || settled->gap || !settled->stood ||
+	    thread->counted[i] != thread->taken[i]) {
+		value->len = 0;		/* others were there, perhaps after it */
+	}
+	thread->taken[i] = thread->counted[i] = now;
+	if (!alone)
+		unsettle(look->stops, thread->process, i);
+	settled->known = look->settled[i] && alone && !settled->shared &&
+	    !look->lent;
+	settled->gap = look->lent;
+	settled->stood = look->settled[i];
+	memcpy(settled->byte, value->new, sizeof(settled->byte));
+	if (look->read[i])
+		wp_stop_record_value(look->touched[i].last, value);
+}
+
+enum wp_stop_at
+wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	struct look look = {.stops = stops, .thread = thread, .call = -1};
+	bool here = false, kernel = false;
+
+	look.pc = wp_trace_pc(thread->traced.tid);
+	if (!find_samples(&look))
+		return WP_STOP_AT_NOTHING;
+	for (size_t i = 0; i < thread->process->n; i++) {
+		here = here || look.touched[i].here;
+		kernel = kernel || (look.touched[i].here &&
+		    look.touched[i].last->kernel);
+	}
+	if (kernel)
+		look.call = wp_trace_call(thread->traced.tid, &look.result);
+	look.lent = wp_shared_vm_left(&stops->lent, thread->process->pid,
+	    wp_shared_vm_shares);
+	for (size_t i = 0; i < thread->process->n; i++)
+		if (is_wanted(&look, i))
+			look_at_value(&look, i);
+	/* a child that was created in the meantime */
+	wp_stop_drain(stops);
+	look.lent = wp_shared_vm_left(&stops->lent, thread->process->pid, NULL);
+	for (size_t i = 0; i < thread->process->n; i++)
+		if (is_wanted(&look, i))
+			put_value(&look, i);
+	return kernel ? WP_STOP_AT_CALL : here ? WP_STOP_AT_HIT :
+	    WP_STOP_AT_NOTHING;
+}
+
+void
+wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
+{
+	struct wp_stop_process *process = thread->process;
+
+	for (size_t i = 0; i < process->n; i++)
+		if (wp_stop_counted(stops, thread, process->first + i) !=
+		    thread->counted[i])
+			unsettle(stops, process, i);
+}
+
+void
+wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
+{
+	for (size_t i = 0; i < process->n; i++) {
+		const struct wp_region *region =
+		    &stops->target->watch[process->first + i].region;
+		struct wp_baseline *settled = &process->settled[i];
+
+		settled->shared = wp_proc_shares(process->pid, region->addr,
+		    region->len);
+		settled->stood = true;
+		settled->known = !settled->shared &&
+		    region->len <= WP_STOP_BYTES &&
+		    wp_proc_read(process->pid, region->addr, settled->byte,
+		    region->len) == (ssize_t)region->len;
+	}
+}

@@ -1,0 +1,66 @@
+/* vigil: a program's execve(2), its own and another's. */
+#include "test.h"
+
+#include <stdio.h>
+#include <sys/pidfd.h>
+
+#include "child.h"
+#include "live.h"
+#include "watch/exec_monitor.h"
+
+static struct shared {
+	struct wp_channel channel;
+	volatile bool go;
+} *shared;
+
+static void
+become_a_program_and_another(void *unused)
+{
+	(void)unused;
+	await(shared->go);
+	(void)execl("/bin/sh", "sh", "-c", "read go; exec sleep 100",
+	    (char *)NULL);
+}
+
+static bool
+is_now(pid_t pid, const char *name)
+{
+	char path[64], comm[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	if ((f = fopen(path, "r")) != NULL) {
+		(void)fscanf(f, "%31s", comm);
+		(void)fclose(f);
+	}
+	return strcmp(comm, name) == 0;
+}
+
+/* The execve(2) that makes a command what it is may come after the vigil has
+   begun. */
+TEST(a_programs_own_start_is_no_other_program)
+{
+	struct exec_monitor vigil;
+	int go[2];
+	pid_t pid;
+
+	shared = shared_memory(sizeof(*shared));
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(dup2(go[0], STDIN_FILENO), STDIN_FILENO);
+	pid = child_start(become_a_program_and_another, NULL);
+	exec_monitor_begin(&vigil, &shared->channel, pid, pidfd_open(pid, 0));
+	shared->go = true;
+	await(is_now(pid, "sh"));
+	exec_monitor_heed(&vigil);
+	nap_us(100000);
+	assert_false(atomic_load(&vigil.executed));
+	assert_int_equal(write(go[1], "\n", 1), 1);
+	await(atomic_load(&vigil.executed));
+	assert_false(exec_monitor_ended(&vigil));
+	child_kill(pid);
+	await(exec_monitor_ended(&vigil));
+	(void)close(vigil.pidfd);
+	exec_monitor_end(&vigil);
+}
+
+RUN_LIVE_TESTS(.after_each = children_end)

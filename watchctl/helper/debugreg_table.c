@@ -1,0 +1,703 @@
+/* debugreg_table: the watches that are armed in a program's threads.  See debugreg_table.h. */
+#include "helper/debugreg_table.h"
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "handler/channel_futex.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "watch/ptrace_refused.h"
+#include "stop/trace_sample.h"
+#include "stop/ptrace_loop.h"
+#include "handler/sig_data.h"
+
+/* Of TRAP_* and TRAP_PERF_FLAG_* in siginfo.h, not in glibc 2.36. */
+#define CODE_TRAP_PERF 6
+#define FLAG_ASYNC 1u
+
+enum {
+	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
+	NAP = 5,		/* ms, while threads are to be armed */
+	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
+};
+
+/* siginfo_t of a sigtrap event, which glibc does not know. */
+struct trap_info {
+	int32_t signo, error, code, pad;
+	uint64_t addr;
+	uint64_t data;		/* sig_data */
+	uint32_t type, flags;	/* TRAP_PERF_FLAG_* */
+};
+_Static_assert(offsetof(struct trap_info, data) == 24 &&
+    offsetof(struct trap_info, data) == offsetof(siginfo_t, si_value) &&
+    sizeof(struct trap_info) <= sizeof(siginfo_t), "as the kernel has it");
+
+struct debugreg_table {
+	struct wp_channel *channel;
+	pid_t program;
+	struct wp_ptrace_loop *tracer;
+	struct armed *table;
+	struct thread_regs *places;	/* of all threads that have some */
+	bool all;		/* all threads are traced, and those to come */
+	bool unclean;		/* a tracer was killed: threads may have debug
+				   registers set that are not known */
+	bool putting;		/* a request waits for what comes of it */
+	int err;		/* the first failure in a thread since, < 0 */
+	pid_t err_tid;
+	uint64_t caught;	/* signals that the program handles ... */
+	uint64_t looked;	/* ... as was seen then, in ms; 0: never */
+};
+
+/* Have the helper report a line, once for each kind. */
+static void
+warn(struct debugreg_table *arming, const char *text)
+{
+	struct wp_channel *channel = arming->channel;
+
+	if (strncmp(channel->warning, text, sizeof(channel->warning) - 1) == 0)
+		return;
+	(void)snprintf(channel->warning, sizeof(channel->warning), "%s", text);
+	(void)atomic_fetch_add(&channel->warned, 1);
+	wp_channel_ring(channel);
+}
+
+static void
+failed(struct debugreg_table *arming, pid_t tid, int err)
+{
+	char text[128];
+
+	if (err == -ESRCH)	/* it was killed */
+		return;
+	if (!arming->putting) {
+		(void)snprintf(text, sizeof(text), "thread %d cannot be "
+		    "watched: %s", tid, strerror(-err));
+		warn(arming, text);
+	} else if (arming->err == 0) {
+		arming->err = err;
+		arming->err_tid = tid;
+	}
+}
+
+/* --- what the tracer calls --- */
+
+static bool
+is_for(const struct armed *watch, pid_t tid)
+{
+	return atomic_load(&watch->serial) != 0 &&
+	    (watch->tid == 0 || watch->tid == tid);
+}
+
+/* What a thread is to have.  Result: whether that is anything. */
+static bool
+wish(const struct debugreg_table *arming, pid_t tid,
+    struct thread_reg want[WP_DEBUG_REGISTERS])
+{
+	bool any = false;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		want[n] = (struct thread_reg){.fd = -1};
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		struct armed *watch = &arming->table[i];
+
+		if (!is_for(watch, tid))
+			continue;
+		any = true;
+		for (unsigned k = 0; k < watch->nslots; k++)
+			want[watch->place[k]] = (struct thread_reg){
+				.watch = watch,
+				.serial = atomic_load(&watch->serial),
+				.index = i, .piece = k, .slot = watch->slot[k],
+				.on = watch->on, .signal = watch->signal,
+				.fd = -1,
+			};
+	}
+	return any;
+}
+
+static bool
+arm(void *arg, struct wp_thread *thread)
+{
+	struct thread_reg want[WP_DEBUG_REGISTERS];
+	struct debugreg_table *arming = arg;
+	bool any = wish(arming, thread->tid, want);
+	bool fresh = thread->own == NULL;
+	int err;
+
+	if (fresh && !any && !arming->unclean)
+		return false;
+	if (fresh && (thread->own = thread_regs_new(thread->tid,
+	    &arming->places)) == NULL) {
+		failed(arming, thread->tid, -ENOMEM);
+		return any;
+	}
+	err = thread_regs_set(thread->own, want, fresh);
+	if (err < 0)
+		failed(arming, thread->tid, err);
+	return any;
+}
+
+static void
+end(void *arg, struct wp_thread *thread)
+{
+	(void)arg;
+	if (thread->own != NULL)
+		thread_regs_free(thread->own);
+	thread->own = NULL;
+}
+
+static void
+executed(void *arg)
+{
+	const struct debugreg_table *arming = arg;
+
+	atomic_store(&arming->channel->executed, 1);
+	wp_channel_ring(arming->channel);
+}
+
+/* Watches that one instruction hit, and that are to be reported. */
+struct hits {
+	const struct thread_reg *at[WP_DEBUG_REGISTERS];
+	unsigned slots[WP_DEBUG_REGISTERS];	/* of it, a bit for each */
+	uint64_t times[WP_DEBUG_REGISTERS];	/* of events: how often */
+	unsigned n;
+};
+
+/* Add a slot to those of its watch; false: that is not among the hits yet. */
+static bool
+add_slot(struct hits *hits, const struct thread_reg *place)
+{
+	for (unsigned i = 0; i < hits->n; i++)
+		if (hits->at[i]->index == place->index) {
+			hits->slots[i] |= 1u << place->piece;
+			return true;
+		}
+	return false;
+}
+
+/* A slot of a watch was touched: count it, as an event of its own would, and
+   report it if the period makes it a hit; of an instruction that touches
+   several slots of a watch, once.  A watch that is off by now, or closed, is
+   not hit. */
+static void
+add_hit(struct debugreg_table *arming, struct hits *hits,
+    const struct thread_reg *place)
+{
+	struct wp_channel_watch *told = &arming->channel->watch[place->index];
+	struct armed *watch = place->watch;
+
+	if (atomic_load(&watch->serial) != place->serial ||
+	    atomic_load(&told->on) == 0)
+		return;
+	(void)atomic_fetch_add(&told->counted, 1);
+	if (++watch->counted[place->piece] % watch->period == 0 &&
+	    !add_slot(hits, place)) {
+		hits->at[hits->n] = place;
+		hits->slots[hits->n++] = 1u << place->piece;
+	}
+}
+
+static uint64_t
+data_of(const struct hits *hits)
+{
+	const struct thread_reg *first = hits->at[0];
+	uint8_t many[WP_DEBUG_REGISTERS] = {0};
+
+	if (hits->n == 1)
+		return wp_sig_data(first->serial, WP_SIG_SLOTS |
+		    hits->slots[0], first->index);
+	for (unsigned i = 0; i < hits->n; i++)
+		many[i] = (uint8_t)(hits->at[i]->index + 1);
+	return wp_sig_many(many);
+}
+
+/* Whether the program has a handler for the signal; else it would die. */
+static bool
+is_caught(struct debugreg_table *arming, pid_t tid, int sig)
+{
+	struct wp_proc_status status;
+	char text[128];
+	const uint64_t now = (uint64_t)wp_clock_ms();
+
+	if (arming->looked == 0 || now - arming->looked >= CAUGHT_FRESH) {
+		arming->caught = wp_proc_status(tid, &status) == 0 ?
+		    status.caught : 0;
+		arming->looked = now;
+	}
+	if ((arming->caught >> (sig - 1) & 1) != 0)
+		return true;
+	(void)snprintf(text, sizeof(text), "hits are not delivered: the program "
+	    "has replaced the handler of signal %s%s, by which they come",
+	    sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ? "SIGRTMAX-1" :
+	    sigabbrev_np(sig));
+	warn(arming, text);
+	return false;
+}
+
+/* With the signal blocked, one is kept, of the first hit. */
+static bool
+fits(pid_t tid, bool *late)
+{
+	*late = (wp_trace_blocked(tid) >> (WP_SIGNAL - 1) & 1) != 0;
+	return !*late || !wp_trace_pending(tid, WP_SIGNAL, CODE_TRAP_PERF);
+}
+
+/* The trap of a debug register.  Result: the signal for it. */
+static int
+hit(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *info)
+{
+	unsigned bits = wp_trace_registers_hit(thread->tid);
+	const struct thread_regs *places = thread->own;
+	struct trap_info trap = {
+		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
+		.type = PERF_TYPE_BREAKPOINT,
+	};
+	struct hits hits = {.n = 0};
+	bool late;
+
+	for (unsigned n = 0; places != NULL && n < WP_DEBUG_REGISTERS; n++)
+		if ((bits >> n & 1) != 0 && thread_reg_fires(&places->at[n]))
+			add_hit(arming, &hits, &places->at[n]);
+	if (hits.n == 0 || !is_caught(arming, thread->tid, WP_SIGNAL) ||
+	    !fits(thread->tid, &late))
+		return 0;
+	trap.addr = hits.at[0]->slot.addr;
+	trap.data = data_of(&hits);
+	trap.flags = late ? FLAG_ASYNC : 0;
+	memset(info, 0, sizeof(*info));
+	memcpy(info, &trap, sizeof(trap));
+	return WP_SIGNAL;
+}
+
+/* Take what the events of a thread have seen; of several slots of a watch, into
+   one. */
+static void
+take_events(struct thread_regs *places, struct wp_at at, struct hits *hits,
+    bool *late)
+{
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		struct thread_reg *place = &places->at[n];
+		uint64_t times = thread_reg_take(place, at, late);
+		unsigned i = 0;
+
+		if (times == 0 ||
+		    atomic_load(&place->watch->serial) != place->serial)
+			continue;
+		while (i < hits->n && hits->at[i]->index != place->index)
+			i++;
+		if (i == hits->n) {
+			hits->at[hits->n++] = place;
+			hits->slots[i] = 0;
+			hits->times[i] = 0;
+		}
+		hits->slots[i] |= 1u << place->piece;
+		hits->times[i] += times;
+	}
+}
+
+/* As wp_sig_times has it. */
+static uint64_t
+times_of(const struct hits *hits)
+{
+	uint64_t all = 0;
+
+	if (hits->n == 1)
+		return hits->times[0];
+	for (unsigned i = 0; i < hits->n; i++)
+		all |= wp_sig_times(hits->slots[i], hits->times[i], i);
+	return all;
+}
+
+/* An event's signal: which watches it is of, how often, and whether it is of the
+   step before, only its tracer can say now.  Result: the signal for it. */
+static int
+fired(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *info)
+{
+	struct trap_info trap = {
+		.signo = info->si_signo, .code = CODE_TRAP_PERF,
+		.type = PERF_TYPE_BREAKPOINT,
+	};
+	struct hits hits = {.n = 0};
+	struct wp_trace_regs regs;
+	bool late = false;
+
+	if (wp_trace_regs(thread->tid, &regs) < 0)
+		return 0;	/* it was killed */
+	take_events(thread->own, (struct wp_at){regs.pc, regs.sp}, &hits,
+	    &late);
+	/* numbers of descriptors are the program's, too */
+	if (hits.n == 0)
+		return trap.signo;
+	if (!is_caught(arming, thread->tid, trap.signo))
+		return 0;
+	trap.addr = times_of(&hits);
+	trap.data = data_of(&hits);
+	trap.flags = late ? FLAG_ASYNC : 0;
+	memset(info, 0, sizeof(*info));
+	memcpy(info, &trap, sizeof(trap));
+	return trap.signo;
+}
+
+static bool
+is_own_event(const struct wp_thread *thread, const siginfo_t *info)
+{
+	return thread->own != NULL && info->si_signo != WP_SIGNAL &&
+	    info->si_code > 0 && info->si_code <= POLL_HUP &&
+	    thread_regs_have(thread->own, info->si_fd);
+}
+
+static int
+get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
+{
+	struct debugreg_table *arming = arg;
+	struct trap_info trap;
+	int err;
+
+	memcpy(&trap, info, sizeof(trap));
+	if (trap.signo == SIGTRAP)
+		return trap.code == TRAP_HWBKPT ?
+		    hit(arming, thread, info) : SIGTRAP;
+	if (is_own_event(thread, info))
+		return fired(arming, thread, info);
+	if (trap.code != SI_QUEUE || trap.data !=
+	    wp_sig_data(0, WP_SIG_REARM, 0))
+		return trap.signo;
+	/* the handler of an event's signal has ended */
+	if (thread->own != NULL && (err = thread_regs_rearm(thread->own)) < 0)
+		failed(arming, thread->tid, err);
+	return 0;
+}
+
+static const struct wp_ptrace_loop_calls calls = {
+	arm, get_signal, end, executed,
+};
+
+/* --- the table --- */
+
+static bool
+any_armed(const struct debugreg_table *arming, bool for_all)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&arming->table[i].serial) != 0 &&
+		    (!for_all || arming->table[i].tid == 0))
+			return true;
+	return false;
+}
+
+static int
+attach(struct debugreg_table *arming, pid_t tid)
+{
+	int err;
+
+	if (tid != 0)
+		return wp_ptrace_loop_one(arming->tracer, tid);
+	if (arming->all)
+		return 0;
+	if ((err = wp_ptrace_loop_all(arming->tracer)) == 0)
+		arming->all = true;
+	return err;
+}
+
+static void
+await_reports(void)
+{
+	const struct timespec nap = {.tv_nsec = NAP * 1000000};
+	sigset_t reports;
+
+	(void)sigemptyset(&reports);
+	(void)sigaddset(&reports, SIGCHLD);
+	(void)sigtimedwait(&reports, NULL, &nap);
+}
+
+/* Put the table into effect in every thread.  0, or the first failure. */
+static int
+put(struct debugreg_table *arming)
+{
+	int more, settled = 0;
+
+	arming->all = arming->all && any_armed(arming, true);
+	arming->putting = true;
+	arming->err = 0;
+	wp_ptrace_loop_update(arming->tracer);
+	while ((more = wp_ptrace_loop_step(arming->tracer)) >= 0 &&
+	    (settled = wp_ptrace_loop_settled(arming->tracer)) == 0)
+		if (more == 0)
+			await_reports();
+	arming->putting = false;
+	if (more < 0)
+		return -ESRCH;
+	return settled < 0 ? -ETIMEDOUT : arming->err;
+}
+
+/* Whether a place is free for a watch of this thread, or (0) of all. */
+static bool
+is_free(const struct debugreg_table *arming, unsigned place, pid_t tid)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		const struct armed *watch = &arming->table[i];
+
+		if (atomic_load(&watch->serial) == 0 ||
+		    (tid != 0 && watch->tid != 0 && tid != watch->tid))
+			continue;
+		for (unsigned k = 0; k < watch->nslots; k++)
+			if (watch->place[k] == place)
+				return false;
+	}
+	return true;
+}
+
+/* Give each slot of a watch a place, if there are enough. */
+static bool
+find_places(const struct debugreg_table *arming, struct armed *watch)
+{
+	unsigned found = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS &&
+	    found < watch->nslots; n++)
+		if (is_free(arming, n, watch->tid))
+			watch->place[found++] = n;
+	return found == watch->nslots;
+}
+
+static int
+no_place(const struct debugreg_table *arming, unsigned nslots, struct wp_cause *cause)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&arming->table[i].serial) != 0)
+			nslots += arming->table[i].nslots;
+	return wp_cause_set(cause, WP_CAUSE_TOO_MANY, nslots,
+	    (unsigned)WP_DEBUG_REGISTERS);
+}
+
+/* Why it could not be put into effect. */
+static int
+explain(const struct debugreg_table *arming, int err, unsigned nslots,
+    struct wp_cause *cause)
+{
+	if (err == -ENOSPC)
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, arming->err_tid,
+		    nslots, (unsigned)WP_DEBUG_REGISTERS, "perf events or a "
+		    "debugger hold the others");
+	return wp_cause_errno(cause, err == -ETIMEDOUT ?
+	    "interrupting the program's threads" :
+	    "arming the program's threads", -err);
+}
+
+/* As a set. */
+static uint64_t
+event_signals(void)
+{
+	static const int signals[] = WP_EVENT_SIGNALS;
+	uint64_t set = 0;
+
+	for (unsigned i = 0; signals[i] != 0; i++)
+		set |= 1ull << (signals[i] - 1);
+	return set;
+}
+
+static bool
+is_sound(const struct wp_request *request)
+{
+	return request->index < WP_WATCHES_MAX && request->nslots > 0 &&
+	    request->nslots <= WP_DEBUG_REGISTERS &&
+	    (request->by_signal == 0 || (request->by_signal <= 64 &&
+	    (event_signals() >> (request->by_signal - 1) & 1) != 0));
+}
+
+/* The watch that a request is about; NULL: it is not armed as it says. */
+static struct armed *
+find_armed(struct debugreg_table *arming, const struct wp_request *request)
+{
+	struct armed *watch;
+
+	if (!is_sound(request))
+		return NULL;
+	watch = &arming->table[request->index];
+	return atomic_load(&watch->serial) != 0 &&
+	    watch->nslots == request->nslots ? watch : NULL;
+}
+
+int
+debugreg_table_arm(struct debugreg_table *arming, const struct wp_request *request,
+    struct wp_cause *cause)
+{
+	struct armed *watch, new = {
+		.tid = request->tid, .signal = (int)request->by_signal,
+		.kernel = request->kernel != 0, .once = request->once != 0,
+		.period = request->period > 0 ? request->period : 1,
+		.nslots = request->nslots,
+	};
+	int err;
+
+	if (!is_sound(request) || request->serial == 0)
+		return wp_cause_errno(cause, "the request", EINVAL);
+	if (request->index >= INDEX_MAX)
+		return wp_cause_set(cause, WP_CAUSE_TRACE_INDEX,
+		    (unsigned)INDEX_MAX);
+	watch = &arming->table[request->index];
+	if (atomic_load(&watch->serial) != 0 &&
+	    (err = debugreg_table_disarm(arming, request->index)) < 0)
+		return wp_cause_errno(cause, "the last watch there", -err);
+	if (!find_places(arming, &new))
+		return no_place(arming, new.nslots, cause);
+	memcpy(new.slot, request->slot, new.nslots * sizeof(new.slot[0]));
+	new.on = atomic_load(&arming->channel->watch[request->index].on) != 0;
+	*watch = new;
+	atomic_store(&watch->serial, request->serial);
+	if ((err = attach(arming, watch->tid)) < 0)
+		(void)ptrace_refused(arming->program, -err, cause);
+	else if ((err = put(arming)) < 0)
+		(void)explain(arming, err, new.nslots, cause);
+	if (err < 0)
+		(void)debugreg_table_disarm(arming, request->index);
+	return err;
+}
+
+int
+debugreg_table_disarm(struct debugreg_table *arming, uint32_t index)
+{
+	if (index >= WP_WATCHES_MAX ||
+	    atomic_exchange(&arming->table[index].serial, 0) == 0)
+		return 0;
+	return put(arming);
+}
+
+int
+debugreg_table_move(struct debugreg_table *arming, const struct wp_request *request,
+    struct wp_cause *cause)
+{
+	struct armed *watch = find_armed(arming, request);
+	struct wp_slot was[WP_DEBUG_REGISTERS];
+	int err;
+
+	if (watch == NULL)
+		return wp_cause_errno(cause, "the request", EINVAL);
+	memcpy(was, watch->slot, sizeof(was));
+	memcpy(watch->slot, request->slot, watch->nslots * sizeof(was[0]));
+	if ((err = put(arming)) == 0)
+		return 0;
+	memcpy(watch->slot, was, sizeof(was));
+	(void)explain(arming, err, watch->nslots, cause);
+	(void)put(arming);
+	return err;
+}
+
+/* Bring up to date what the program may read of a watch's count. */
+static void
+count(struct debugreg_table *arming, uint32_t index)
+{
+	const struct armed *watch = &arming->table[index];
+	uint32_t serial = atomic_load(&watch->serial);
+	uint64_t total = watch->closed_total;
+
+	if (serial == 0 || watch->signal == 0)
+		return;		/* each hit is counted as it comes */
+	for (const struct thread_regs *places = arming->places; places != NULL;
+	    places = places->next)
+		total += thread_regs_count(places, serial);
+	atomic_store(&arming->channel->watch[index].counted, total);
+}
+
+void
+debugreg_table_look(struct debugreg_table *arming)
+{
+	struct wp_channel_watch *told = arming->channel->watch;
+	uint32_t asked[WP_WATCHES_MAX];
+	bool differs = false;
+
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		struct armed *watch = &arming->table[i];
+		bool on;
+
+		asked[i] = atomic_load(&told[i].asked);
+		on = atomic_load(&told[i].on) != 0;
+		if (asked[i] == atomic_load(&told[i].done) ||
+		    atomic_load(&watch->serial) == 0 || watch->on == on)
+			continue;
+		watch->on = on;
+		differs = true;
+	}
+	if (differs)
+		(void)put(arming);
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		if (asked[i] == atomic_load(&told[i].done))
+			continue;
+		count(arming, i);
+		atomic_store(&told[i].done, asked[i]);
+		wp_futex_wake(&told[i].done);
+	}
+}
+
+bool
+debugreg_table_busy(const struct debugreg_table *arming)
+{
+	return wp_ptrace_loop_busy(arming->tracer);
+}
+
+int
+debugreg_table_step(struct debugreg_table *arming)
+{
+	return wp_ptrace_loop_step(arming->tracer);
+}
+
+/* Arm what the table says, and nothing else, in a program whose tracing process
+   was killed. */
+static int
+take_over(struct debugreg_table *arming)
+{
+	int err = wp_ptrace_loop_all(arming->tracer);
+
+	if (err < 0)
+		return err;
+	arming->unclean = true;
+	arming->all = true;
+	err = put(arming);
+	arming->unclean = false;
+	return err;
+}
+
+int
+debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel, pid_t program,
+    struct armed *table, bool again)
+{
+	struct debugreg_table *arming = calloc(1, sizeof(*arming));
+	int err;
+
+	if (arming == NULL)
+		return -ENOMEM;
+	arming->channel = channel;
+	arming->program = program;
+	arming->table = table;
+	err = wp_ptrace_loop_new(&arming->tracer, program, event_signals() |
+	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, arming);
+	if (err < 0) {
+		free(arming);
+		return err;
+	}
+	*out = arming;
+	if (again && (err = take_over(arming)) < 0 && err != -ESRCH)
+		warn(arming, "the tracing process was killed, and its "
+		    "successor could not arm all watches again");
+	return 0;
+}
+
+void
+debugreg_table_close(struct debugreg_table *arming)
+{
+	if (arming == NULL)
+		return;
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
+		count(arming, i);	/* the last word, if it has ended */
+		atomic_store(&arming->table[i].serial, 0);
+	}
+	if (debugreg_table_busy(arming))
+		(void)put(arming);
+	wp_ptrace_loop_free(arming->tracer);
+	free(arming);
+}

@@ -1,0 +1,54 @@
+/*
+ * arming: the watches that are armed in a program's threads by tracing them,
+ * and what becomes of a debug register's hit.
+ *
+ * Overview.  The table says what is to be armed.  A watch takes a place in each
+ * thread for each of its slots (thread_regs.h); watches of one thread may share
+ * places with watches of others.  A stopped thread gets what the table says.
+ *   So to change anything, the table is changed, and then each
+ * thread is interrupted once.
+ *
+ * A hit of a debug register is a SIGTRAP that does not say which register it
+ * was, and which a program can have blocked, or use itself.  The thread gets
+ * the library's own signal instead, with the siginfo of a sigtrap event.  A
+ * program that does not handle that signal any more (it would die of it) gets
+ * none, and is warned.
+ *
+ * All is done by the tracing process, which has one thread.  Requests come from
+ * the program, and are not trusted.
+ */
+#ifndef DEBUGREG_TABLE_H
+#define DEBUGREG_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/cause.h"
+#include "handler/channel.h"
+#include "helper/thread_regs.h"
+
+struct debugreg_table;
+
+/* The table has WP_WATCHES_MAX entries.  again: it was that of another tracing
+   process, which was killed: what it says is armed again.  0 or -errno. */
+int debugreg_table_open(struct debugreg_table **, struct wp_channel *, pid_t program,
+    struct armed *table, bool again);
+
+/* Disarm all, if the program lives, and free. */
+void debugreg_table_close(struct debugreg_table *);
+
+/* Do what a request says.  0 or -errno with a cause; then all is as it was. */
+int debugreg_table_arm(struct debugreg_table *, const struct wp_request *, struct wp_cause *);
+int debugreg_table_move(struct debugreg_table *, const struct wp_request *, struct wp_cause *);
+int debugreg_table_disarm(struct debugreg_table *, uint32_t index);
+
+/* Look which watches want to be switched or counted (struct wp_channel_watch).
+   */
+void debugreg_table_look(struct debugreg_table *);
+
+/* As wp_ptrace_loop_busy and wp_ptrace_loop_step. */
+bool debugreg_table_busy(const struct debugreg_table *);
+int debugreg_table_step(struct debugreg_table *);
+
+#endif

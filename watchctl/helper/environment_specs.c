@@ -1,0 +1,105 @@
+/*
+ * resolve: what the SPECs of a program's own environment mean in it.
+ *
+ * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the library's.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "helper/serve.h"
+
+/* How a region is covered, for the report; 0: it is not possible, as the program
+   will find out. */
+static uint8_t
+count_slots(const struct wp_region *region)
+{
+	struct wp_slot slot[WP_SLOTS_MAX];
+	int n = wp_slot_plan(region, &wp_slot_usual, slot, NULL);
+
+	return n > 0 ? (uint8_t)n : 0;
+}
+
+/* Answer with a place, and have the report know it. */
+static int
+answer(struct program *p, const struct spec *spec,
+    const struct spec_place *place, struct wp_cell_watch *region)
+{
+	const struct wp_region what = {
+		.addr = place->addr, .len = place->len,
+		.access = spec->access,
+	};
+
+	*region = (struct wp_cell_watch){
+		.addr = what.addr, .len = what.len,
+		.access = (uint8_t)spec->access, .nslots = count_slots(&what),
+	};
+	(void)snprintf(region->label, sizeof(region->label), "%s", spec->text);
+	return watch_registry_add(&p->in->known, &p->in->session, p->pid, region, spec->text,
+	    place->symbol);
+}
+
+/* Resolve one line.  0 or -errno with a cause. */
+static int
+resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
+    struct wp_cause *cause)
+{
+	struct ex_process *process =
+	    ex_space_process(p->in->session.space, p->pid);
+	char *text = strchr(line, ':');
+	struct spec_place place = {.symbol = NULL};
+	struct spec spec;
+	int err;
+
+	if (text == NULL || strchr("wrax", *line) == NULL)
+		return wp_cause_errno(cause, line, EINVAL);
+	if (process == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec, cause)) < 0)
+		return err;
+	if ((err = spec_resolve(&spec, process, &place, cause)) == 0 &&
+	    (err = answer(p, &spec, &place, region)) < 0)
+		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	free(place.symbol);
+	spec_free(&spec);
+	return err;
+}
+
+static int
+resolve_lines(struct program *p, char *text, struct wp_request *request,
+    struct wp_cause *cause)
+{
+	int n = 0, err = live_maps_look(&p->mapped);
+	char *at = NULL;
+
+	if (err < 0)
+		return wp_cause_errno(cause, "reading what the program maps",
+		    -err);
+	for (char *line = strtok_r(text, "\n", &at); line != NULL;
+	    line = strtok_r(NULL, "\n", &at)) {
+		if (n == WP_REGIONS_MAX)
+			return wp_cause_errno(cause, "what to watch", E2BIG);
+		err = resolve_line(p, line, &request->region[n], cause);
+		if (err < 0)
+			return err;
+		n++;
+	}
+	request->nregions = (uint32_t)n;
+	return n;
+}
+
+int
+serve_resolve(struct program *p, struct wp_request *request)
+{
+	struct wp_cause cause = {0};
+	char text[WP_TEXT_MAX + 1];
+	int n;
+
+	memcpy(text, request->text, WP_TEXT_MAX);
+	text[WP_TEXT_MAX] = '\0';
+	if ((n = resolve_lines(p, text, request, &cause)) < 0)
+		(void)snprintf(request->cause, sizeof(request->cause), "%s",
+		    cause.text);
+	return n;
+}

@@ -1,0 +1,99 @@
+/*
+ * inside: reporting the hits of a program that watches itself, which come by
+ * the channel that it shares with this process.
+ *
+ *	helper.c	`watchctl helper`, which the program's library starts
+ *	run_inside.c	`watchctl --inside`, which starts the program
+ *	serve.c	what both do: serve the program, and children of its that
+ *			are watched, until all have ended
+ *	program.c	one of them
+ *	tally.c		how many accesses its hits are
+ *	channel_hit.c		one hit: from its cell to the report
+ *	watch_registry.c		the watches that the report knows of
+ *	hit_order.c		which hits follow each other
+ *	sideband.c	what else may write
+ *	live_maps.c	what a program has mapped
+ *	event_dups.c	copies of a program's events
+ *	presence.c	how long the root's were on
+ *	exec_monitor.c		waiting for its end
+ *	signal_check.c		what is seen of it from outside
+ *	environment_specs.c	what SPECs of its environment mean
+ *	backpressure.c		room for reports
+ *
+ * The first program is the root: its channel has the bell.  What is one for all
+ * is here: the session, with its policy and account, and what the report knows.
+ *
+ * A thread that made a hit goes on when its report has been written, so
+ * whatever fails here, cells are given back.
+ */
+#ifndef SERVE_H
+#define SERVE_H
+
+#include "watch/watch_registry.h"
+#include "helper/program.h"
+#include "watch/presence.h"
+#include "watch/backpressure.h"
+#include "report/session.h"
+#include "watch/sideband.h"
+
+struct serve {
+	const struct options *options;
+	struct session session;
+	struct program *first;		/* of all that are served */
+	struct program *root;		/* that came first; it stays when it has
+					   ended */
+	bool started;			/* the report has begun */
+	struct backpressure room;		/* for it */
+	uint64_t unreported;		/* hits for which there was none */
+	struct ex_formats *formats;	/* of records in cells */
+	struct watch_registry known;
+	struct sideband sideband;
+	struct presence presence;
+	struct wp_uptime uptime;	/* of a preloaded library's watches in
+					   the root, when they are no more ... */
+	bool measured;			/* ... which was looked at */
+	uint64_t began;			/* ns */
+	bool parted;			/* it has been reported that a child is
+					   not watched */
+	bool ours;			/* --inside: the report can end before the
+					   program does */
+	bool refused;			/* the root cannot be watched: it ends */
+	const char *reason;		/* why the report ended; NULL: it has not */
+};
+
+/* Set up for a program that lives, with a session that is open and the channel
+   behind fd.  0, or -errno after a line on stderr. */
+int serve_open(struct serve *, struct wp_channel *, int fd, pid_t program);
+
+/* Serve until the program and its children that are watched have ended; or
+   executed another, but for the first of a command's.  Then all that they
+   handed over is reported, and so is what they did not hand over. */
+void serve_channel(struct serve *);
+
+/* The program of that pid; NULL: it is not served. */
+struct program *inside_find(struct serve *, pid_t);
+
+/* Hear what the programs have done since that is no access.  False: that cannot be
+   known. */
+bool inside_look_aside(struct serve *);
+
+/* For how long the root's watches have been on.  Nothing of it is explained any
+   more. */
+void inside_measure(struct serve *);
+
+/* Take a hit out of its cell, and report it if there is room. */
+void inside_take(struct program *, struct wp_cell *);
+
+/* Begin the report, with the watches that are known. */
+void serve_start(struct serve *);
+
+void serve_close(struct serve *);
+
+/* Explain the hit in a cell, report it if wanted, and fill in its reply. */
+void channel_hit_report(struct program *, struct wp_cell *, bool wanted);
+
+/* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.  Result:
+   how many regions, or -errno with a cause in the request. */
+int serve_resolve(struct program *, struct wp_request *);
+
+#endif

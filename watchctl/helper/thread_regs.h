@@ -1,0 +1,83 @@
+/*
+ * places: what is armed in one traced thread.  It has as many places as debug
+ * registers; in each is a debug register, or an event, which takes one too.
+ *
+ * A debug register is set by ptrace(2), so the thread has to be stopped.  An
+ * event raises a signal in it; where it does so for one hit only, it is then
+ * opened again.
+ */
+#ifndef THREAD_REGS_H
+#define THREAD_REGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "handler/channel.h"
+#include "handler/async_count.h"
+#include "os/ptrace.h"
+
+/* A watch that is armed in threads; in memory that tracing processes share. */
+struct armed {
+	_Atomic uint32_t serial;	/* as in sig_data; 0: no watch */
+	pid_t tid;			/* one thread's; 0: all threads' */
+	int signal;			/* of its events; 0: debug registers */
+	bool once;			/* they fire for one hit */
+	bool kernel;			/* events: the kernel's accesses too */
+	bool on;			/* as put into effect */
+	uint64_t period;		/* at least 1 */
+	uint64_t counted[WP_DEBUG_REGISTERS];	/* accesses to each slot that
+						   debug registers reported */
+	uint64_t closed_total;			/* counted by events that are closed */
+	unsigned nslots;		/* at most WP_DEBUG_REGISTERS */
+	struct wp_slot slot[WP_DEBUG_REGISTERS];
+	unsigned place[WP_DEBUG_REGISTERS];	/* of each slot */
+};
+
+/* What is in a place, or is to be. */
+struct thread_reg {
+	struct armed *watch;	/* NULL: nothing */
+	uint32_t serial;	/* of the watch; it may be another's by now */
+	uint32_t index;		/* of the watch */
+	unsigned piece;		/* which of its slots */
+	struct wp_slot slot;
+	bool on;		/* off: taken, and makes no hits */
+	int signal;		/* 0: a debug register */
+	int fd;			/* else the event's; -1: not open */
+	bool spent;		/* it has fired, and watches no more */
+	struct wp_async_count fired;
+};
+
+struct thread_regs {
+	pid_t tid;
+	struct thread_reg at[WP_DEBUG_REGISTERS];
+	struct thread_regs *next, **from;	/* a list of all */
+};
+
+/* Those of a thread of which nothing is known, in a list.  NULL: no memory. */
+struct thread_regs *thread_regs_new(pid_t tid, struct thread_regs **list);
+
+/* Close events, leave the list, free. */
+void thread_regs_free(struct thread_regs *);
+
+/* Make them as wanted; anew: whatever is known.  0 or -errno. */
+int thread_regs_set(struct thread_regs *, const struct thread_reg want[WP_DEBUG_REGISTERS],
+    bool anew);
+
+/* Whether a debug register fires there. */
+bool thread_reg_fires(const struct thread_reg *);
+
+/* How many accesses the event there has seen, if it is one, since this was last
+   asked; as of wp_async_count_take. */
+uint64_t thread_reg_take(struct thread_reg *, struct wp_at, bool *late);
+
+/* Whether the descriptor is of one of these. */
+bool thread_regs_have(const struct thread_regs *, int fd);
+
+/* Arm those that have fired again.  0 or -errno. */
+int thread_regs_rearm(struct thread_regs *);
+
+/* What the events of a use of a watch have counted here. */
+uint64_t thread_regs_count(const struct thread_regs *, uint32_t serial);
+
+#endif

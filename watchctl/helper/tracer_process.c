@@ -1,0 +1,395 @@
+/*
+ * tracing: requests of the watched program that take ptrace(2).  See tracer_process.h.
+ *
+ * Overview: the helper's part sees that there is work, and wakes or starts the
+ * tracing process; the tracing process does it, and answers in the channel.
+ *
+ * State is shared by the two: the tracing process may end only if the helper
+ * has not woken it in the meantime:
+ *
+ *	helper		RUNS -> WOKEN, and signal it; GONE: start another
+ *	tracing process	WOKEN -> RUNS, and look; idle: RUNS -> GONE, and end
+ */
+#include "helper/tracer_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "helper/debugreg_table.h"
+#include "watch/ptrace_refused.h"
+
+enum { GONE, RUNS, WOKEN };
+
+enum {
+	KICK = SIGURG,		/* from the helper: look; or it has ended */
+	LEAVE = SIGTERM,	/* from the helper: disarm and end */
+	WATCH_HELPER = 100,	/* ms between looks whether it lives */
+	LINGER = 1000,		/* ms to be there for the next request */
+	LAST_WORD = 5000,	/* ms to end when the program has */
+};
+
+/* What outlives a tracing process. */
+struct shared {
+	_Atomic uint32_t state;
+	struct armed table[WP_WATCHES_MAX];
+};
+
+struct tracer_process {
+	pid_t program;
+	struct shared *shared;
+	pid_t tracer;			/* the process; 0: none */
+	bool killed;			/* it was, and has no successor yet */
+};
+
+int
+tracer_process_open(struct tracer_process **out, pid_t program)
+{
+	struct tracer_process *tracing = calloc(1, sizeof(*tracing));
+	void *shared;
+
+	if (tracing == NULL)
+		return -ENOMEM;
+	shared = mmap(NULL, sizeof(*tracing->shared), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		free(tracing);
+		return -ENOMEM;
+	}
+	tracing->program = program;
+	tracing->shared = shared;
+	*out = tracing;
+	return 0;
+}
+
+/* Whether a request waits for an answer that is given here.  *what is which. */
+static bool
+is_asked(const struct wp_channel *channel, uint32_t *what)
+{
+	if (!wp_channel_asked(channel))
+		return false;
+	*what = channel->request.what;
+	return *what == WP_ASK_HOLD || *what == WP_ASK_GO ||
+	    *what == WP_ASK_ARM || *what == WP_ASK_DISARM ||
+	    *what == WP_ASK_MOVE;
+}
+
+static void
+answer(struct wp_channel *channel, int result, const struct wp_cause *cause)
+{
+	if (result < 0)
+		(void)snprintf(channel->request.cause,
+		    sizeof(channel->request.cause), "%s", cause->text);
+	wp_channel_answer(channel, result);
+}
+
+/* --- the tracing process --- */
+
+struct serving {
+	struct wp_channel *channel;
+	struct shared *shared;
+	struct debugreg_table *arming;
+	pid_t program, helper;
+	sigset_t signals;		/* that wake it */
+	bool leave;			/* the helper wants it to end */
+	bool spent;			/* threads were held that only the end
+					   of this process releases */
+};
+
+/* Sleep until there is something; ms < 0: for as long as it takes.  Whether
+   there is. */
+static bool
+doze(struct serving *serving, int ms)
+{
+	const struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
+	int sig = ms < 0 ? sigwaitinfo(&serving->signals, NULL) :
+	    sigtimedwait(&serving->signals, NULL, &limit);
+
+	serving->leave = serving->leave || sig == LEAVE;
+	return sig > 0;
+}
+
+static bool
+helper_lives(const struct serving *serving)
+{
+	return getppid() == serving->helper;
+}
+
+/* Nothing of the helper's is needed or kept alive here; it may have had 0 to 2
+   closed, which must not become events. */
+static void
+settle_in(struct serving *serving)
+{
+	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_MEMLOCK};
+	struct rlimit limit;
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	/* ignored, it would not be waited for */
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigemptyset(&serving->signals);
+	(void)sigaddset(&serving->signals, SIGCHLD);
+	(void)sigaddset(&serving->signals, KICK);
+	(void)sigaddset(&serving->signals, LEAVE);
+	(void)prctl(PR_SET_PDEATHSIG, KICK);
+	(void)prctl(PR_SET_NAME, "wp-tracer");
+	(void)close_range(0, UINT32_MAX, 0);
+	for (int i = 0; i < 3; i++)
+		(void)open("/dev/null", O_RDWR);
+	/* each thread's events take descriptors, and a page each */
+	for (unsigned i = 0; i < 2; i++)
+		if (getrlimit(limits[i], &limit) == 0) {
+			limit.rlim_cur = limit.rlim_max;
+			(void)setrlimit(limits[i], &limit);
+		}
+}
+
+/* Hold the others until the thread that asked says go, or has ended, or the
+   helper has, to which it would say so. */
+static void
+hold(struct serving *serving, pid_t tid)
+{
+	struct wp_channel *channel = serving->channel;
+	struct wp_cause cause = {0};
+	struct wp_hold held = {0};
+	uint32_t what = 0;
+	int err;
+
+	if (debugreg_table_busy(serving->arming))
+		err = wp_cause_set(&cause, WP_CAUSE_TRACE_BUSY);
+	else if ((err = wp_hold_others(&held, serving->program, tid)) < 0)
+		(void)ptrace_refused(serving->program, -err, &cause);
+	answer(channel, err, &cause);
+	if (err < 0)
+		return;
+	for (size_t i = 0; i < held.n; i++)
+		serving->spent = serving->spent || !held.thread[i].stopped;
+	while (!(is_asked(channel, &what) && what == WP_ASK_GO) &&
+	    !serving->leave && helper_lives(serving) &&
+	    tgkill(serving->program, tid, 0) == 0)
+		(void)doze(serving, WATCH_HELPER);
+	wp_hold_release(&held);
+	if (what == WP_ASK_GO)
+		answer(channel, 0, NULL);
+}
+
+/* The program can write to the request while it is looked at. */
+static void
+serve_request(struct serving *serving, uint32_t what)
+{
+	static struct wp_request request;
+	struct wp_cause cause = {0};
+	int result = 0;
+
+	memcpy(&request, &serving->channel->request, sizeof(request));
+	switch (what) {
+	case WP_ASK_HOLD:
+		hold(serving, request.tid);
+		return;
+	case WP_ASK_ARM:
+		result = debugreg_table_arm(serving->arming, &request, &cause);
+		break;
+	case WP_ASK_MOVE:
+		result = debugreg_table_move(serving->arming, &request, &cause);
+		break;
+	case WP_ASK_DISARM:
+		if ((result = debugreg_table_disarm(serving->arming,
+		    request.index)) < 0)
+			(void)wp_cause_errno(&cause, "disarming the program's "
+			    "threads", -result);
+		break;
+	default:		/* WP_ASK_GO, and no thread is held */
+		break;
+	}
+	answer(serving->channel, result, &cause);
+}
+
+/* Wait for what comes next.  false: this process ends, because nothing is
+   traced, and the helper has not woken it; but not at once, if it is of use. */
+static bool
+await_work(struct serving *serving, bool more)
+{
+	uint32_t runs = RUNS;
+
+	if (debugreg_table_busy(serving->arming)) {
+		(void)doze(serving, more ? 0 : -1);
+		return true;
+	}
+	if (!serving->spent && helper_lives(serving) && doze(serving, LINGER))
+		return true;
+	return !atomic_compare_exchange_strong(&serving->shared->state, &runs,
+	    GONE);
+}
+
+/* Until there is nothing to do any more, or the program has ended, or become
+   another. */
+static void
+serve(struct serving *serving)
+{
+	bool goes_on = true;
+
+	while (goes_on && !serving->leave) {
+		uint32_t woken = WOKEN, what;
+		int more = debugreg_table_step(serving->arming);
+
+		if (more < 0)
+			return;
+		(void)atomic_compare_exchange_strong(&serving->shared->state,
+		    &woken, RUNS);
+		debugreg_table_look(serving->arming);
+		if (is_asked(serving->channel, &what))
+			serve_request(serving, what);
+		else
+			goes_on = await_work(serving, more > 0);
+	}
+}
+
+/* Of a program that has executed another, nothing is left to be asked. */
+static _Noreturn void
+be_tracer(struct serving *serving, bool again)
+{
+	const struct wp_cause gone = {.text = "watching has ended"};
+	uint32_t what;
+
+	settle_in(serving);
+	if (debugreg_table_open(&serving->arming, serving->channel, serving->program,
+	    serving->shared->table, again) < 0)
+		_exit(1);
+	serve(serving);
+	debugreg_table_close(serving->arming);
+	if (is_asked(serving->channel, &what) &&
+	    atomic_load(&serving->shared->state) != GONE)
+		answer(serving->channel, -ESRCH, &gone);
+	atomic_store(&serving->shared->state, GONE);
+	_exit(0);
+}
+
+/* --- the helper --- */
+
+/* Have the tracing process look.  false: it is about to end. */
+static bool
+wake(const struct tracer_process *tracing)
+{
+	uint32_t runs = RUNS;
+
+	if (!atomic_compare_exchange_strong(&tracing->shared->state, &runs,
+	    WOKEN) && runs == GONE)
+		return false;
+	return kill(tracing->tracer, KICK) == 0;
+}
+
+static int
+start(struct tracer_process *tracing, struct wp_channel *channel)
+{
+	struct serving serving = {
+		.channel = channel, .shared = tracing->shared,
+		.program = tracing->program, .helper = getpid(),
+	};
+	pid_t pid;
+
+	atomic_store(&tracing->shared->state, WOKEN);
+	if ((pid = fork()) == 0)
+		be_tracer(&serving, tracing->killed);
+	if (pid < 0)
+		return -errno;
+	tracing->tracer = pid;
+	tracing->killed = false;
+	return 0;
+}
+
+static bool
+is_armed(const struct tracer_process *tracing)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&tracing->shared->table[i].serial) != 0)
+			return true;
+	return false;
+}
+
+/* See whether the tracing process has ended.  Until another takes over, threads
+   that are created are not watched, and hits of others may be lost. */
+static void
+reap(struct tracer_process *tracing, struct wp_channel *channel)
+{
+	int how = atomic_load(&tracing->shared->state) == GONE ? 0 : WNOHANG;
+
+	if (tracing->tracer == 0 ||
+	    waitpid(tracing->tracer, NULL, how) != tracing->tracer)
+		return;
+	tracing->tracer = 0;
+	if (atomic_load(&tracing->shared->state) == GONE)
+		return;
+	tracing->killed = true;
+	if (is_armed(tracing))
+		(void)atomic_fetch_add(&channel->gaps, 1);
+}
+
+static bool
+wants_look(const struct wp_channel *channel)
+{
+	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
+		if (atomic_load(&channel->watch[i].asked) !=
+		    atomic_load(&channel->watch[i].done))
+			return true;
+	return false;
+}
+
+void
+tracer_process_request(struct tracer_process *tracing, struct wp_channel *channel)
+{
+	struct wp_cause cause;
+	uint32_t what = 0;
+	int err;
+
+	reap(tracing, channel);
+	if (!is_asked(channel, &what) && !wants_look(channel) &&
+	    !tracing->killed)
+		return;
+	while (tracing->tracer != 0) {
+		if (wake(tracing))
+			return;
+		reap(tracing, channel);
+	}
+	if (what == WP_ASK_GO && !tracing->killed) {
+		answer(channel, 0, NULL);
+	} else if ((err = start(tracing, channel)) < 0 && what != 0) {
+		(void)wp_cause_errno(&cause, "a tracing process", -err);
+		answer(channel, err, &cause);
+	}
+}
+
+void
+tracer_process_await_end(struct tracer_process *tracing)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+
+	for (int ms = 0; ms < LAST_WORD && tracing->tracer != 0; ms++)
+		if (waitpid(tracing->tracer, NULL, WNOHANG) != 0)
+			tracing->tracer = 0;
+		else
+			(void)nanosleep(&nap, NULL);
+}
+
+void
+tracer_process_close(struct tracer_process *tracing)
+{
+	if (tracing == NULL)
+		return;
+	if (tracing->tracer != 0) {
+		(void)kill(tracing->tracer, LEAVE);
+		while (waitpid(tracing->tracer, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	(void)munmap(tracing->shared, sizeof(*tracing->shared));
+	free(tracing);
+}

@@ -1,0 +1,41 @@
+/*
+ * tracing: requests of the watched program that take ptrace(2): holding its
+ * threads still, and watches that are armed in each thread.
+ *
+ * The helper forwards them to a tracing process, which it forks when it is
+ * first needed and which ends when nothing is traced any more (tracer.h says
+ * why it is a process).  That one answers.  The two look after each other: if
+ * the tracing process is killed, another takes its place and arms everything
+ * again; if the helper is killed, the tracing process goes on until the program
+ * ends, for the debug registers of a program must not be left to themselves.
+ *
+ * For the helper it is a child, whose end raises SIGCHLD: it should wait(2) for
+ * children by their ids.
+ */
+#ifndef TRACER_PROCESS_H
+#define TRACER_PROCESS_H
+
+#include <sys/types.h>
+
+#include "handler/channel.h"
+
+struct tracer_process;
+
+/* Ready to trace a program; nothing is started yet.  0 or -errno. */
+int tracer_process_open(struct tracer_process **, pid_t program);
+
+/*
+ * See whether the program wants something, or the tracing process has been
+ * killed: to be called whenever the bell rings, and now and then.  Does not
+ * wait.  Requests that are others' to answer are left alone.
+ */
+void tracer_process_request(struct tracer_process *, struct wp_channel *);
+
+/* Disarm everything, release the threads, free.  NULL: nothing to do. */
+void tracer_process_close(struct tracer_process *);
+
+/* The program has ended: wait until the tracing process has seen so, too, which
+   has the last word on what was counted. */
+void tracer_process_await_end(struct tracer_process *);
+
+#endif

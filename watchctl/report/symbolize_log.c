@@ -1,0 +1,484 @@
+/*
+ * plain: lines of hits without names, given names.
+ *
+ *	watchpoint:   #3 frame 0 0x55d4c0de1139 /path/to/prog+0x1139
+ *
+ * becomes, for each level of inlining, innermost first,
+ *
+ *	watchpoint:   #3 frame 0 0x55d4c0de1139 bump victim.c:7 (inlined)
+ *	watchpoint:   #3 frame 0 0x55d4c0de1139 level+0x10 victim.c:12 (/path/to/prog+0x1139)
+ *
+ * from the module's file as it is now.  The log is not trusted.
+ */
+#include "report/symbolize_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <search.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/complain.h"
+#include "report/last_words.h"
+#include "module/module.h"
+#include "module/symbol.h"
+#include "util/visible.h"
+
+enum {
+	LINE = 16384,		/* longer ones are passed on in pieces */
+	FILES_MAX = 4096,	/* that are looked into */
+};
+
+/* Where a file is put, to look into it: each in a process of its own. */
+static const uint64_t place = UINT64_C(1) << 40;
+
+/* A file that frames lie in. */
+struct file {
+	char *path;
+	pid_t pid;		/* represents it in the space */
+};
+
+struct log {
+	FILE *in, *out;
+	bool terminal;		/* out is one: nothing may control it */
+	struct ex_space *space;
+	void *files;		/* a tree, by path */
+	pid_t nfiles;
+	struct buffer buffer;	/* what is to be written */
+	uint64_t hit;		/* the last hit's number */
+	bool execution;		/* that hit was one of execution */
+	int err;		/* of out: the first -errno */
+};
+
+/* A frame's line, taken apart. */
+struct frame_line {
+	uint64_t hit, pc, offset;
+	unsigned index;
+	char path[LINE];
+};
+
+/* A line with its end, or as much of it as there is room for.  Result: bytes; 0:
+   there is no more. */
+static size_t
+read_line(FILE *in, char line[LINE])
+{
+	size_t len = 0;
+	int c = 0;
+
+	while (len < LINE - 1 && c != '\n' && (c = getc_unlocked(in)) != EOF)
+		line[len++] = (char)c;
+	line[len] = '\0';
+	return len;
+}
+
+static bool
+begins_with(const char *line, const char *text)
+{
+	return strncmp(line, text, strlen(text)) == 0;
+}
+
+/* Whether a line of it is of a hit.  A recording may hold one, too. */
+static bool
+has_hits(FILE *in)
+{
+	char line[LINE];
+	bool begun = false, found = false;
+	size_t len = read_line(in, line);
+
+	if (begins_with(line, "PERFILE2"))
+		return false;
+	for (; len > 0 && !found; len = read_line(in, line)) {
+		found = !begun && begins_with(line, "watchpoint: #");
+		begun = line[len - 1] != '\n';
+	}
+	return found;
+}
+
+/* A pipe is not opened to look: what is read there is gone. */
+bool
+symbolize_log_is_log(const char *path)
+{
+	struct stat st;
+	bool is_log;
+	FILE *in;
+
+	if (stat(path, &st) < 0)
+		return false;
+	if (!S_ISREG(st.st_mode) || (in = fopen(path, "re")) == NULL)
+		return S_ISFIFO(st.st_mode);
+	is_log = has_hits(in);
+	(void)fclose(in);
+	return is_log;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->path,
+	    ((const struct file *)b)->path);
+}
+
+static void
+free_file(void *file)
+{
+	free(((struct file *)file)->path);
+	free(file);
+}
+
+/* As if it were mapped whole, from its first byte on. */
+static void
+map_file(struct log *log, const struct file *file)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .attr = -1, .pid = file->pid,
+		.tid = file->pid,
+		.mmap = {
+			.start = place, .len = place, .prot = PROT_EXEC,
+			.path = file->path,
+		},
+	};
+
+	ex_space_learn(log->space, &record);
+}
+
+static struct file *
+add_file(struct log *log, const char *path)
+{
+	struct file *file = malloc(sizeof(*file));
+
+	if (file == NULL || log->nfiles == FILES_MAX ||
+	    (file->path = strdup(path)) == NULL) {
+		free(file);
+		return NULL;
+	}
+	file->pid = ++log->nfiles;
+	if (tsearch(file, &log->files, compare) == NULL) {
+		free_file(file);
+		return NULL;
+	}
+	map_file(log, file);
+	return file;
+}
+
+/* The module behind a path, and the vaddr that is so far behind its first
+   mapping; NULL: unknown. */
+static struct ex_module *
+find_module(struct log *log, char *path, uint64_t offset, uint64_t *vaddr)
+{
+	const struct file key = {.path = path};
+	struct file **found = tfind(&key, &log->files, compare);
+	struct file *file = found != NULL ? *found : add_file(log, path);
+	struct ex_process *process;
+	struct ex_module *module;
+
+	if (file == NULL || offset >= place ||
+	    (process = ex_space_process(log->space, file->pid)) == NULL)
+		return NULL;
+	module = ex_process_module(process, place + offset, vaddr);
+	return module == NULL || ex_module_problem(module) != NULL ? NULL :
+	    module;
+}
+
+static int
+hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' :
+	    c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What was written as \xNN, as it was. */
+static void
+unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from != '\0'; to++) {
+		if (from[0] == '\\' && from[1] == 'x' &&
+		    hex_digit(from[2]) >= 0 && hex_digit(from[3]) >= 0) {
+			*to = (char)(hex_digit(from[2]) << 4 |
+			    hex_digit(from[3]));
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* The number that a text begins with; *end is what follows.  False: none. */
+static bool
+take_number(const char *text, int base, uint64_t *value, const char **end)
+{
+	char *after;
+
+	errno = 0;
+	*value = strtoull(text, &after, base);
+	*end = after;
+	return after != text && errno == 0 && *text != '-' && *text != ' ' &&
+	    *text != '+';
+}
+
+/* What follows a text's beginning, or NULL. */
+static const char *
+after(const char *text, const char *beginning)
+{
+	return text != NULL && begins_with(text, beginning) ?
+	    text + strlen(beginning) : NULL;
+}
+
+/* "watchpoint:   #HIT frame INDEX PC MODULE+OFFSET" */
+static bool
+parse_frame(const char *line, struct frame_line *f)
+{
+	const char *at = after(line, "watchpoint:   #"), *plus = NULL, *end;
+	uint64_t index;
+
+	if (at == NULL || !take_number(at, 10, &f->hit, &at) ||
+	    (at = after(at, " frame ")) == NULL ||
+	    !take_number(at, 10, &index, &at) || index > UINT16_MAX ||
+	    (at = after(at, " 0x")) == NULL ||
+	    !take_number(at, 16, &f->pc, &at) ||
+	    (at = after(at, " ")) == NULL || *at != '/')
+		return false;
+	f->index = (unsigned)index;
+	for (const char *p = at; (p = strstr(p, "+0x")) != NULL; p++)
+		plus = p;
+	if (plus == NULL || (size_t)(plus - at) >= sizeof(f->path) ||
+	    !take_number(plus + 3, 16, &f->offset, &end) || *end != '\0')
+		return false;
+	memcpy(f->path, at, (size_t)(plus - at));
+	f->path[plus - at] = '\0';
+	unescape(f->path);
+	return true;
+}
+
+/* "watchpoint: #HIT ACCESS ..." */
+static void
+note_hit(struct log *log, const char *line)
+{
+	const char *at = after(line, "watchpoint: #");
+	uint64_t number;
+
+	if (at == NULL || !take_number(at, 10, &number, &at))
+		return;
+	log->hit = number;
+	log->execution = after(at, " execute ") != NULL;
+}
+
+static void
+put_level(struct log *log, const struct frame_line *f,
+    const struct ex_frame *frame)
+{
+	struct buffer *b = &log->buffer;
+
+	buffer_printf(b, "watchpoint:   #%" PRIu64 " frame %u ", f->hit,
+	    f->index);
+	buffer_hex(b, f->pc);
+	if (frame->function != NULL) {
+		buffer_puts(b, " ");
+		visible_put(b, frame->function);
+		if (!frame->inlined) {
+			buffer_puts(b, "+");
+			buffer_hex(b, frame->offset);
+		}
+	}
+	if (frame->file != NULL) {
+		buffer_puts(b, " ");
+		visible_put(b, frame->file);
+		buffer_printf(b, ":%d", frame->line);
+	}
+	if (frame->inlined) {
+		buffer_puts(b, " (inlined)\n");
+		return;
+	}
+	buffer_puts(b, " (");
+	visible_put(b, f->path);
+	buffer_puts(b, "+");
+	buffer_hex(b, f->offset);
+	buffer_puts(b, ")\n");
+}
+
+/* False: nothing is known of it. */
+static bool
+put_frame(struct log *log, struct frame_line *f)
+{
+	const struct ex_frames *frames;
+	struct ex_module *module;
+	uint64_t vaddr;
+	/* others are return addresses, or behind the instruction */
+	bool exact = f->index == 0 && f->hit == log->hit && log->execution;
+
+	module = find_module(log, f->path, f->offset, &vaddr);
+	if (module == NULL)
+		return false;
+	frames = ex_symbol_frames(module, vaddr, exact ? vaddr : vaddr - 1);
+	if (frames == NULL || (frames->frame[0].function == NULL &&
+	    frames->frame[0].file == NULL))
+		return false;
+	for (unsigned i = 0; i < frames->n; i++)
+		put_level(log, f, &frames->frame[i]);
+	return true;
+}
+
+/* As it is; on a terminal without what that would obey. */
+static void
+put_other(struct log *log, char *text, size_t len)
+{
+	struct buffer *b = &log->buffer;
+
+	if (!log->terminal) {
+		buffer_put(b, text, len);
+		return;
+	}
+	for (char *end = text + len; text < end; ) {
+		char *stop = text, was;
+
+		while (stop < end && strchr("\t\n", *stop) == NULL)
+			stop++;		/* strchr finds the NUL, too */
+		was = *stop;
+		*stop = '\0';
+		visible_put(b, text);
+		if (stop < end && was == '\0')
+			buffer_puts(b, "\\x00");
+		else if (stop < end)
+			buffer_put(b, &was, 1);
+		text = stop + 1;
+	}
+}
+
+static void
+write_out(struct log *log)
+{
+	int err = buffer_commit(&log->buffer, 0);
+
+	if (err == 0)
+		err = buffer_write(&log->buffer, log->out);
+	if (log->err == 0)
+		log->err = err;
+}
+
+/* A whole line, without its end: whether it was one to be changed. */
+static bool
+put_ours(struct log *log, const char *line)
+{
+	struct frame_line f;
+
+	note_hit(log, line);
+	return parse_frame(line, &f) && put_frame(log, &f);
+}
+
+static void
+read_log(struct log *log, bool live)
+{
+	char line[LINE];
+	bool begun = false;	/* the next piece continues a line */
+	bool first = true;
+	size_t len;
+
+	while (log->err == 0 && (len = read_line(log->in, line)) > 0) {
+		bool ends = line[len - 1] == '\n';
+		bool done = false;
+
+		if (first && strncmp(line, "PERFILE2", 8) == 0)
+			log->err = -ESPIPE;	/* it cannot be gone about in */
+		first = false;
+		if (log->err != 0)
+			break;
+		if (ends && !begun && strlen(line) == len) {
+			line[len - 1] = '\0';
+			done = put_ours(log, line);
+			line[len - 1] = '\n';
+		}
+		if (!done)
+			put_other(log, line, len);
+		begun = !ends;
+		if (live || log->buffer.len > 4 * LINE)
+			write_out(log);
+	}
+	write_out(log);
+}
+
+/* Open the log, and what it is written to.  0, or -errno after a line. */
+static int
+open_log(struct log *log, const struct options *o)
+{
+	struct stat in, out;
+
+	if ((log->in = fopen(o->file, "re")) == NULL)
+		return complain("%s: %s", o->file, strerror(errno));
+	log->out = stdout;
+	if (o->output == NULL)
+		return 0;
+	if (fstat(fileno(log->in), &in) == 0 && stat(o->output, &out) == 0 &&
+	    in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+		return complain("-O %s: that is the log, which the report "
+		    "would overwrite", o->output);
+	if ((log->out = fopen(o->output, "we")) == NULL)
+		return complain("-O '%s': cannot be written: %s; name "
+		    "another file", o->output, strerror(errno));
+	return 0;
+}
+
+static int
+resolve_log(struct log *log, const struct options *o)
+{
+	const struct ex_module *module;
+	const char *why;
+	struct stat st;
+	bool live;
+
+	if (open_log(log, o) < 0)
+		return STATUS_OWN_FAILURE;
+	if ((log->space = ex_space_new(EX_RECORDED)) == NULL)
+		return complain("out of memory"), STATUS_OWN_FAILURE;
+	log->terminal = isatty(fileno(log->out)) == 1;
+	live = fstat(fileno(log->in), &st) == 0 && !S_ISREG(st.st_mode);
+	read_log(log, live);
+	while ((module = ex_space_rejected_debug(log->space, &why)) != NULL)
+		(void)complain("warning: debug information is not used: "
+		    "%s: %s", why, ex_module_path(module));
+	if (ferror(log->in))
+		return complain("%s: cannot be read to its end", o->file),
+		    STATUS_OWN_FAILURE;
+	if (log->err == -ESPIPE)
+		return complain("%s: a recording is read from a file, not "
+		    "from a pipe: save it first", o->file), STATUS_OWN_FAILURE;
+	if (log->err != 0 && log->err != -EPIPE)
+		return complain("the report is incomplete: %s",
+		    strerror(-log->err)), STATUS_OWN_FAILURE;
+	return 0;
+}
+
+int
+plain(const struct options *o)
+{
+	struct log log = {0};
+	int status;
+
+	if (o->form != FORM_TEXT || o->limit != 0 || options_judge(o)) {
+		(void)complain("%s: not a recording but a log, to whose lines "
+		    "only names are added: -n, -o, --allow and "
+		    "--error-exitcode are for recordings", o->file);
+		return STATUS_OWN_FAILURE;
+	}
+	/* output whose reader has gone ends by its error */
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	last_words_begin(NULL);
+	status = resolve_log(&log, o);
+	last_words_end();
+	tdestroy(log.files, free_file);
+	ex_space_free(log.space);
+	buffer_free(&log.buffer);
+	if (log.in != NULL)
+		(void)fclose(log.in);
+	if (log.out != NULL && log.out != stdout)
+		(void)fclose(log.out);
+	return status;
+}

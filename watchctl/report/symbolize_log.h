@@ -1,0 +1,19 @@
+/*
+ * plain: a log with the lines that libwatchpoint writes of hits where it has no
+ * helper (lib/watchpoint/handler/say.c), read later, with names for their addresses.
+ */
+#ifndef SYMBOLIZE_LOG_H
+#define SYMBOLIZE_LOG_H
+
+#include <stdbool.h>
+
+#include "spec/options.h"
+
+/* Whether a file is to be read as a log: one with lines of hits, or a pipe. */
+bool symbolize_log_is_log(const char *path);
+
+/* `watchctl report` of a log: lines of other origin stay as they are.  Result:
+   the exit status. */
+int plain(const struct options *);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * guardian: --stop where perf_event_open(2) is refused and ptrace(2) is not:
+ * debug registers.
+ *
+ * Overview.  A thread that has them set dies at its next hit if it is not
+ * traced.  So the tracer is a process of its own, the guardian, that users have
+ * no reason to kill: in a session of its own, with a name of its own.  It sends
+ * a record of each hit, made while the thread is stopped, by a socket, and lets
+ * the thread go on.  When we end, or are killed, it clears all registers,
+ * releases all threads, and ends.  A command is held by it from the beginning.
+ *
+ *	thread -- trap --> guardian -- record --> we: explain, report
+ *
+ * If it is killed all the same, its parent, which waits for that, clears the
+ * registers.  A thread that hits in the moment before that dies.
+ *
+ * There are these two for each process that is watched.
+ *
+ * With --on-hit the thread is stopped until we say how it goes on, and the
+ * guardian does for us in the meantime what only a tracer can.
+ *
+ *	guardian -- records, GUARDIAN_STANDS --> we
+ *		<-- hold, core --
+ *		-- how that went -->
+ *		<-- go, or pause --
+ */
+#ifndef DEBUGREG_TRACER_H
+#define DEBUGREG_TRACER_H
+
+#include "os/cause.h"
+#include "action/core.h"
+#include "os/ptrace.h"
+#include "attach/target.h"
+
+/* Types of packets that no record has. */
+enum {
+	GUARDIAN_STANDS = 1 << 16,	/* behind the records of a stop */
+	GUARDIAN_EXECUTED,		/* it executes another program */
+};
+
+struct debugreg_tracer;
+
+/* What it is for. */
+struct debugreg_tracer_job {
+	const struct wp_watched *watched;	/* by these of a target, */
+	size_t first, n;	/* n from first on, whose samples have the ids
+				   of wp_target_stop_id */
+	uint32_t stack;		/* bytes of it in a sample */
+	bool stands;		/* a thread that hits is stopped until it is
+				   released */
+};
+
+/* Make a guardian of a running process, or of a command (else NULL) that was
+   just started: then debugreg_tracer_await_command, 0 when it is held, or -errno as of
+   wp_command_hold.  0; -errno with a cause. */
+int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid, struct wp_command *,
+    struct wp_cause *);
+int debugreg_tracer_await_command(struct debugreg_tracer *);
+
+/* Watch all threads of it, and those to come.  0; -errno with a cause. */
+int debugreg_tracer_begin(struct debugreg_tracer *, const struct debugreg_tracer_job *,
+    struct wp_cause *);
+
+/* The socket: each packet is a record; at its end nothing is watched. */
+int debugreg_tracer_fd(const struct debugreg_tracer *);
+
+/* How many threads it began with. */
+unsigned debugreg_tracer_threads(const struct debugreg_tracer *);
+
+/*
+ * The thread that hit is stopped (GUARDIAN_STANDS was read): stop all threads,
+ * 0 or -errno; write a core file, as core_write, of a process that does; let
+ * all go on; or end, and leave the process stopped as by SIGSTOP.
+ */
+int debugreg_tracer_hold(struct debugreg_tracer *);
+int debugreg_tracer_core(struct debugreg_tracer *, int fd, const struct core_of *,
+    struct core_size *);
+void debugreg_tracer_go(struct debugreg_tracer *);
+void debugreg_tracer_pause(struct debugreg_tracer *);
+
+/* Have it clear everything, and end.  Packets that it sent are still there. */
+void debugreg_tracer_stop(struct debugreg_tracer *);
+
+/* Wait until it has ended.  Result: whether it was killed. */
+bool debugreg_tracer_was_killed(struct debugreg_tracer *);
+
+/* NULL: nothing to do.  A command that it only holds goes on. */
+void debugreg_tracer_free(struct debugreg_tracer *);
+
+#endif

@@ -1,0 +1,65 @@
+/* initial_values: what the watched bytes were when the watch began, and whether all
+   of their writers are seen. */
+#include "run/initial_values.h"
+
+#include <errno.h>
+
+#include "os/clock.h"
+#include "stop/shared_vm.h"
+#include "os/proc.h"
+
+/* Others that map the same pages, and the kernel where its accesses are not
+   watched, write without a hit.  Who all the others are is not known. */
+static bool
+is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
+{
+	return wp_target_options(run->target)->kernel &&
+	    !run->ops->registers && !wp_proc_shares(pid,
+	    watched->region.addr, watched->region.len);
+}
+
+static void
+tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
+    const struct wp_watched *watched)
+{
+	uint8_t bytes[EX_VALUE_MAX];
+	ssize_t n;
+
+	if (!is_seen(run, pid, watched))
+		ex_explain_unseen(run->session.explainer, watch);
+	if (watched->nbefore > 0) {
+		ex_explain_known(run->session.explainer, watch, pid,
+		    watched->before, watched->nbefore, 0);
+		return;
+	}
+	n = wp_proc_read(pid, watch->addr, bytes, watch->len < sizeof(bytes) ?
+	    watch->len : sizeof(bytes));
+	if (n > 0)
+		ex_explain_known(run->session.explainer, watch, pid, bytes,
+		    (size_t)n, wp_clock_ns());
+}
+
+int
+initial_values_tell(struct run *run)
+{
+	const struct ex_value_options values = {
+		/* at a stop it was read while the thread was stopped, or never */
+		.read = run->options->stop ? NULL : wp_proc_read,
+		.now = wp_clock_ns,
+		.follows = run->options->follow, .shares = wp_shared_vm_shares,
+		.at_once = run->options->stop,
+	};
+	const struct session *s = &run->session;
+	const struct wp_watched *watched;
+	size_t n;
+
+	if (s->explainer == NULL)
+		return 0;
+	if (ex_explainer_values(s->explainer, &values) < 0)
+		return -ENOMEM;
+	watched = wp_target_watches(run->target, &n);
+	for (size_t w = 0; w < s->nwatches && w < n; w++)
+		tell(run, s->watches[w],
+		    run->process[w / run->options->nspecs].pid, &watched[w]);
+	return 0;
+}

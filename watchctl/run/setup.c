@@ -1,0 +1,541 @@
+/*
+ * begin: from the command line to armed watches.
+ *
+ * Overview: probe what is possible; make the target and, with it, the rings;
+ * hold the command or look at the processes; find out what the SPECs mean
+ * there; arm; and only then describe what is armed to the session, since its
+ * events have their ids by then.
+ *
+ *	prepare -> launch -> learn -> find_watches -> arm -> describe
+ *
+ * What can fail comes before the arming, as far as it can.
+ */
+#include <errno.h>
+#include <linux/hw_breakpoint.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "watch/aslr.h"
+#include "os/probe.h"
+#include "os/clock.h"
+#include "util/complain.h"
+#include "util/executable.h"
+#include "watch/fire_check.h"
+#include "run/initial_values.h"
+#include "run/loader.h"
+#include "report/replay.h"
+#include "run/run.h"
+#include "type/object.h"
+
+/* Room for what is found out about each process. */
+static int
+make_processes(struct run *run)
+{
+	const struct options *o = run->options;
+
+	run->nprocesses = o->command != NULL ? 1 : o->npids;
+	run->process = calloc(run->nprocesses, sizeof(*run->process));
+	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		process->pid = o->command != NULL ? 0 : o->pid[i];
+		process->place = calloc(o->nspecs, sizeof(*process->place));
+		if (process->place == NULL)
+			return complain("out of memory");
+	}
+	return run->process == NULL ? complain("out of memory") : 0;
+}
+
+/* Whether stops by debug registers may do what events are refused for. */
+static bool
+may_stop(const struct options *o, const struct wp_cause *cause)
+{
+	return !o->stop && !o->count && !o->follow && o->form != FORM_PERF &&
+	    (cause->err == EPERM || cause->err == EACCES ||
+	    cause->err == ENOSYS);
+}
+
+/* Forget a process, and the watches planned for it. */
+static void
+leave_out(struct run *run, size_t i)
+{
+	const size_t nspecs = run->options->nspecs;
+	size_t planned = 0;
+
+	if (run->target != NULL)
+		(void)wp_target_watches(run->target, &planned);
+	if (planned > i * nspecs) {
+		wp_target_unwatch(run->target, i * nspecs, nspecs);
+		for (size_t k = i + 1; k < run->nprocesses; k++)
+			run->process[k].first -= nspecs;
+	}
+	run_leave_out(run, i);
+}
+
+/* A process cannot be watched.  If it has ended, and others are to be watched,
+   it is left out.  0, or err; with a line on stderr. */
+static int
+skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
+{
+	struct wp_cause now = {0};
+	bool skipped;
+
+	if (run->options->command == NULL)
+		(void)wp_target_check(run->process[i].pid, &now);
+	skipped = run->nprocesses > 1 && (now.code == WP_CAUSE_NO_PROCESS ||
+	    now.code == WP_CAUSE_ZOMBIE || now.code == WP_CAUSE_GONE);
+	if (skipped)
+		leave_out(run, i);
+	if (skipped || cause->code != WP_CAUSE_NONE)
+		(void)complain("%s%s", skipped ? now.text : cause->text,
+		    skipped ? "; skipped" : "");
+	return skipped ? 0 : err;
+}
+
+/* Those that were named. */
+static int
+check_processes(struct run *run)
+{
+	struct wp_cause cause = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
+		if ((err = wp_target_check(run->process[i].pid, &cause)) == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
+	}
+	return err;
+}
+
+/* What is possible here, and with it the target and its rings. */
+static int
+prepare(struct run *run)
+{
+	const struct options *o = run->options;
+	struct wp_options wish = {
+		.count = o->count, .kernel = !o->user_only,
+		.follow = o->follow, .stack = o->stack, .stop = o->stop,
+		.for_perf = o->form == FORM_PERF,
+	};
+	struct wp_cause cause = {0};
+
+	if (make_processes(run) < 0 ||
+	    (o->command == NULL && check_processes(run) < 0))
+		return -EINVAL;
+	run->ops = o->stop ? &run_by_stop : &run_by_ring;
+	if (wp_probe_features(&run->features, &cause) < 0 &&
+	    run_choose_debugreg(run, &cause) < 0)
+		return complain("%s%s", cause.text, may_stop(o, &cause) ?
+		    "; or add --stop, which does without" : "");
+	if (fire_check_try(run->ops->registers) < 0)
+		return -ENODEV;
+	wish.registers = run->ops->registers;
+	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
+		return complain("%s", cause.text);
+	if (run_poll_make(run) < 0 ||
+	    (run->ops->open != NULL && run->ops->open(run) < 0))
+		return -ENOMEM;
+	return session_open(&run->session, o, EX_LIVE,
+	    o->command != NULL ? stderr : stdout);
+}
+
+static void
+learn_record(void *arg, const struct ex_record *record)
+{
+	ex_space_learn(arg, record);
+}
+
+/* Learn what a process maps now. */
+static int
+learn(struct run *run, const struct process *process, struct wp_cause *cause)
+{
+	int err = synthetic_records_take(&run->earlier, process->pid);
+
+	if (err == -ESRCH)
+		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
+	if (err == -EACCES || err == -EPERM)
+		return wp_cause_denied(cause, process->pid);
+	if (err < 0)
+		return wp_cause_errno(cause, "reading its mappings", -err);
+	synthetic_records_each(&run->earlier, learn_record, run->session.space);
+	return 0;
+}
+
+/* Find each SPEC in a process; early: before its libraries are mapped.  0 or
+   -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
+static int
+resolve(struct run *run, struct process *process, bool early,
+    struct wp_cause *cause)
+{
+	struct ex_process *memory =
+	    ex_space_process(run->session.space, process->pid);
+	int err = 0;
+
+	if (memory == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
+		free(process->place[i].symbol);
+		process->place[i].symbol = NULL;
+		err = (early ? spec_resolve_early : spec_resolve)(
+		    &run->options->spec[i], memory, &process->place[i], cause);
+	}
+	return err;
+}
+
+int
+run_launch(struct run *run, struct wp_cause *cause)
+{
+	return run->options->command == NULL ? 0 :
+	    wp_target_launch(run->target, run->options->command,
+	    &run->process->pid, cause);
+}
+
+/* Start the command, held, or what else has to be there first; a command's
+   failures have statuses of their own. */
+static int
+launch(struct run *run)
+{
+	struct wp_cause cause = {0};
+	char path[PATH_MAX];
+	int err, before = aslr_begin(run->options);
+
+	if (before < 0)
+		return STATUS_OWN_FAILURE;
+	err = run->ops->launch(run, &cause);
+	aslr_end(before);
+	if (err == 0)
+		return 0;
+	if (cause.code == WP_CAUSE_NOT_FOUND &&
+	    executable_find(run->options->command[0], path) == 0)
+		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, path);
+	(void)complain("%s", cause.text);
+	return cause.err == ENOENT ? STATUS_NOT_FOUND :
+	    cause.code == WP_CAUSE_NOT_EXECUTABLE ? STATUS_NOT_EXECUTABLE :
+	    STATUS_OWN_FAILURE;
+}
+
+static int
+count_module(void *arg, struct ex_module *module, uint64_t base)
+{
+	(void)module;
+	(void)base;
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static unsigned
+count_modules(struct run *run, const struct process *process)
+{
+	unsigned n = 0;
+
+	(void)ex_process_modules(ex_space_process(run->session.space,
+	    process->pid), count_module, &n);
+	return n;
+}
+
+/* Let the held command's loader map more modules, until the SPECs are found or
+   the program itself begins. */
+static int
+resolve_launched(struct run *run, struct wp_cause *cause)
+{
+	enum { HOOK, ENTRY, STOPS };
+	struct process *process = run->process;
+	const unsigned first = count_modules(run, process);
+	struct loader loader;
+	bool early = true;
+	int err, at = HOOK;
+
+	loader_find(process->pid, ex_space_process(run->session.space,
+	    process->pid), &loader);
+	/* it takes an event to stop it elsewhere */
+	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
+	    at == HOOK && !run->ops->registers) {
+		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
+
+		at = wp_target_run_to(run->target, stop, STOPS,
+		    &run->command_status);
+		if (at == -ECHILD)
+			return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);
+		if (at < 0)
+			return wp_cause_errno(cause, "running the command up "
+			    "to its libraries", -at);
+		synthetic_records_free(&run->earlier);
+		if ((err = learn(run, process, cause)) < 0)
+			return err;
+		early = at == HOOK && count_modules(run, process) == first;
+	}
+	return err;
+}
+
+/* Look for what a region is in the debug information now: with much of it that
+   takes longer than hits could wait. */
+static void
+find_type(const struct run *run, pid_t pid, const struct wp_region *region)
+{
+	struct ex_process *memory = ex_space_process(run->session.space, pid);
+
+	if (memory != NULL && !run->options->count &&
+	    run->options->form != FORM_PERF)
+		(void)ex_object_at(memory, region->addr, region->len);
+}
+
+/* Whether the bytes are there; of a command an address need not be yet, such as
+   one of a heap. */
+static int
+check_mapped(const struct run *run, struct process *process, size_t i,
+    const struct wp_region *region, struct wp_cause *cause)
+{
+	int err = wp_target_mapped(process->pid, region, cause);
+
+	if (err == 0 || run->options->command == NULL ||
+	    cause->code != WP_CAUSE_UNMAPPED ||
+	    run->options->spec[i].symbol != NULL)
+		return err;
+	*cause = (struct wp_cause){0};
+	process->place[i].later = true;
+	return 0;
+}
+
+/* What the SPECs mean in a process, and that it can be watched there. */
+static int
+find_watches(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct wp_region *regions = calloc(o->nspecs, sizeof(*regions));
+	int err;
+
+	if (regions == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	err = o->command != NULL ? resolve_launched(run, cause) :
+	    resolve(run, process, false, cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		regions[i] = (struct wp_region){
+			.addr = process->place[i].addr,
+			.len = process->place[i].len,
+			.access = o->spec[i].access,
+		};
+	if (err >= 0)
+		err = wp_target_watch(run->target, regions, o->nspecs, cause);
+	process->first = err >= 0 ? (size_t)err : 0;
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		err = check_mapped(run, process, i, &regions[i], cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		find_type(run, process->pid, &regions[i]);
+	free(regions);
+	return err < 0 ? err : 0;
+}
+
+/* From here on every access counts. */
+static int
+arm(struct run *run)
+{
+	struct wp_cause cause = {0};
+	int err = 0;
+
+	run->began = wp_clock_ns();
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
+		struct process *process = &run->process[i];
+		unsigned before = wp_target_threads(run->target);
+
+		err = run->ops->attach(run, process, &cause);
+		process->threads =
+		    (long)(wp_target_threads(run->target) - before);
+		if (err == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
+	}
+	return err;
+}
+
+/* Tell session and formats of one slot; event describes it for a
+   recording, its ids malloc'd. */
+static int
+describe_slot(struct run *run, size_t w, unsigned i,
+    const struct wp_slot *slot, struct ex_perf_event *event)
+{
+	uint64_t *ids;
+	int err, n = wp_target_slot_ids(run->target, w, i, &event->attr, &ids);
+
+	if (n < 0)
+		return n;
+	event->ids = ids;
+	event->nids = (size_t)n;
+	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
+	return err < 0 ? err : session_add_slot(&run->session, (int)w,
+	    slot->addr, wp_slot_bytes(slot->type, slot->len));
+}
+
+/* Which of several processes a watch is in. */
+static void
+say_process(const struct run *run, const struct process *process,
+    struct ex_watch *watch, unsigned number)
+{
+	const char *comm = ex_space_comm(run->session.space, process->pid,
+	    process->pid);
+
+	watch->number = number;
+	watch->pid = process->pid;
+	(void)snprintf(watch->comm, sizeof(watch->comm), "%s",
+	    comm != NULL ? comm : "");
+}
+
+/* Tell the session of one watch.  Result: how many events it has. */
+static int
+describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
+{
+	const size_t nspecs = run->options->nspecs;
+	const struct process *process = &run->process[w / nspecs];
+	const struct spec *spec = &run->options->spec[w % nspecs];
+	size_t n;
+	const struct wp_watched *watched =
+	    &wp_target_watches(run->target, &n)[w];
+	const struct wp_region *region = &watched->region;
+	int err = session_add_watch(&run->session, spec->text,
+	    process->place[w % nspecs].symbol, region->addr,
+	    region->len, spec->access, watched->nslots);
+
+	if (err >= 0 && run->nprocesses > 1)
+		say_process(run, process, run->session.watches[w],
+		    (unsigned)(w % nspecs) + 1);
+	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
+		events[i].name = spec->text;
+		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
+		events[i].attr.config = spec->access == WP_READ ? REPLAY_READS :
+		    0;
+	}
+	return err < 0 ? err : (int)watched->nslots;
+}
+
+/* Pass everything that is armed to the session. */
+static int
+describe(struct run *run)
+{
+	struct ex_perf_event *events;
+	size_t n, nevents = 0;
+	int err;
+
+	(void)wp_target_watches(run->target, &n);
+	events = calloc(n, WP_SLOTS_MAX * sizeof(*events));
+	err = events == NULL ? -ENOMEM : 0;
+	run->formats = ex_formats_new();
+	if (run->formats == NULL)
+		err = -ENOMEM;
+	for (size_t w = 0; w < n && err >= 0; w++) {
+		err = describe_watch(run, w, events + nevents);
+		nevents += err > 0 ? (size_t)err : 0;
+	}
+	if (err >= 0 && (err = session_ready(&run->session)) == 0)
+		err = run->options->form == FORM_PERF ?
+		    recording_begin(run, events, nevents) : initial_values_tell(run);
+	else if (err < 0)
+		(void)complain("preparing the report: %s", strerror(-err));
+	for (size_t i = 0; events != NULL && i < nevents; i++)
+		free((uint64_t *)(uintptr_t)events[i].ids);
+	free(events);
+	return err;
+}
+
+/* What is not mapped yet may be a slip of the pen. */
+static void
+tell_later(struct run *run)
+{
+	for (size_t i = 0; i < run->options->nspecs; i++)
+		if (run->process->place[i].later)
+			session_warn(&run->session, "%s is not mapped yet, and "
+			    "is watched all the same%s",
+			    run->options->spec[i].text, run->options->no_aslr ?
+			    "" : "; --no-aslr keeps addresses the same in "
+			    "each run");
+}
+
+unsigned
+run_threads(const struct run *run)
+{
+	return wp_target_threads(run->target);
+}
+
+void
+run_announce_kernel(struct run *run)
+{
+	if (!run->options->user_only && !wp_target_options(run->target)->kernel)
+		session_warn(&run->session, "the kernel's accesses on the "
+		    "program's behalf are not watched: not permitted "
+		    "(kernel.perf_event_paranoid is %d); --user-only accepts "
+		    "that", run->features.paranoid);
+}
+
+void
+run_announce(struct run *run)
+{
+	const struct wp_options *got = wp_target_options(run->target);
+	struct report_start start = {
+		.pid = run->process->pid,
+		.mode = run->ops->mode, .threads = run->ops->threads(run),
+		.frozen_ms = wp_target_frozen_ms(run->target),
+		.time = run->began, .wall = wp_clock_wall(run->began),
+		.comm = ex_space_comm(run->session.space, run->process->pid,
+		    run->process->pid),
+	};
+
+	session_start(&run->session, &start);
+	run->ops->announce(run);
+	if (!run->options->follow && !got->inherit_thread && !got->stop)
+		session_warn(&run->session, "this kernel cannot tell threads "
+		    "from children: child processes are watched too");
+	if (wp_target_inexact(run->target)) {
+		session_doubt(&run->session, "a thread may have been missed "
+		    "while attaching");
+		session_warn(&run->session, "the process could not be held "
+		    "while attaching (another traces it, or ptrace is not "
+		    "permitted): a thread created then may be missed or "
+		    "counted twice");
+	}
+	tell_later(run);
+	run_check_processors(run);
+	(void)session_flush(&run->session, 0);
+}
+
+/* Find the watches of each process, and arm them. */
+static int
+find_and_arm(struct run *run)
+{
+	struct wp_cause cause = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < run->nprocesses && err == 0;) {
+		struct process *process = &run->process[i];
+
+		if ((err = learn(run, process, &cause)) == 0 &&
+		    (err = find_watches(run, process, &cause)) == 0)
+			i++;
+		else
+			err = skip(run, i, err, &cause);
+	}
+	return err == 0 ? arm(run) : err;
+}
+
+int
+run_begin(struct run *run)
+{
+	const struct options *o = run->options;
+	int err;
+
+	if (prepare(run) < 0)
+		return STATUS_OWN_FAILURE;
+	if ((err = launch(run)) != 0)
+		return err;
+	/* a file's limit is an error like others; the command has it as it was */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	if (run_poll_processes(run) < 0)
+		return STATUS_OWN_FAILURE;
+	/* a command that is gone has ended by itself, unwatched */
+	if ((err = find_and_arm(run)) == -ESRCH && o->command != NULL &&
+	    o->error_status != 0)
+		return STATUS_NOT_VOUCHED;
+	if (err < 0 || describe(run) < 0)
+		return STATUS_OWN_FAILURE;
+	return 0;
+}

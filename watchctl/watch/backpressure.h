@@ -1,0 +1,22 @@
+/*
+ * room: whether what a report is written to accepts more of it, so that no
+ * thread waits without end for a reader that does not read.
+ */
+#ifndef BACKPRESSURE_H
+#define BACKPRESSURE_H
+
+#include <stdbool.h>
+
+struct backpressure {
+	int fd;			/* a pipe or socket; others always have room */
+	bool full;		/* nothing has been read for a while: it is not
+				   waited for any more */
+};
+
+void backpressure_open(struct backpressure *, int fd);
+
+/* Whether there is room for a report of a hit.  Waits some seconds when there is
+   none, once, and then only looks until there is. */
+bool backpressure_wait(struct backpressure *);
+
+#endif

@@ -1,0 +1,41 @@
+/* fire_check: a shot before the first use. */
+#include "watch/fire_check.h"
+
+#include <errno.h>
+
+#include "util/complain.h"
+#include "os/probe.h"
+
+static int
+try_register(void)
+{
+	struct wp_probe_result shot;
+
+	wp_probe_fire(WP_PROBE_PTRACE, &shot);
+	if (shot.ok || shot.err != 0)
+		return 0;
+	(void)complain("%s: %s", shot.detail, shot.advice);
+	return -ENODEV;
+}
+
+static int
+try_processors(void)
+{
+	struct wp_probe_cpus cpus;
+	struct wp_cause cause;
+	int err;
+
+	wp_probe_cpus(&cpus);
+	if (cpus.silent < 0)
+		return 0;
+	err = wp_cause_set(&cause, WP_CAUSE_SILENT, cpus.silent, cpus.fired,
+	    cpus.tried);
+	(void)complain("%s", cause.text);
+	return err;
+}
+
+int
+fire_check_try(bool registers)
+{
+	return registers ? try_register() : try_processors();
+}

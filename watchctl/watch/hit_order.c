@@ -1,0 +1,177 @@
+/* hit_order: which hits of a watch are known to follow each other. */
+#include "watch/hit_order.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* How long the difference must be the same, ns: longer than a thread is kept
+   from telling. */
+enum { STEADY = 1000000000 };
+
+static uint64_t
+seen_by(const struct hit_order_hit *hit)
+{
+	return hit->counted - hit->suppressed;
+}
+
+static bool
+has(const struct hit_order_hit *hit, uint32_t flag)
+{
+	return (hit->flags & flag) != 0;
+}
+
+/* Whether no other hit is under way, with this one among the reported. */
+static bool
+is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
+{
+	const uint64_t excess = seen_by(hit) - o->told;
+
+	if (!has(hit, WP_CELL_COUNTED))
+		return has(hit, WP_CELL_ALONE);
+	if (o->since == 0 || excess != o->excess) {
+		o->since = hit->time;
+		o->excess = excess;
+	}
+	if (!has(hit, WP_CELL_ALONE) && !(o->based && excess == o->base) &&
+	    (hit->time < o->since || hit->time - o->since < STEADY))
+		return false;
+	o->base = excess;
+	o->based = true;
+	return true;
+}
+
+/* Whether it is the only one that was counted after this many were seen. */
+static bool
+is_only(const struct hit_order_hit *hit, uint64_t seen)
+{
+	return has(hit, WP_CELL_COUNTED) && seen_by(hit) - seen ==
+	    (hit->times == 0 ? 1 : hit->times);
+}
+
+/* With one thread hits are reported in order; but it may have had the signal
+   blocked at others, if these can be distinguished from one that is counted
+   several times. */
+static bool
+is_next(const struct hit_order_hit *hit, uint64_t nth, uint64_t seen, bool known)
+{
+	return hit->nth == nth + 1 && (!known || hit->times == 0 ||
+	    !has(hit, WP_CELL_COUNTED) || is_only(hit, seen));
+}
+
+static bool
+is_after_hit(const struct hit_order_watch *o, const struct hit_order_hit *hit)
+{
+	if (!o->any || o->number != hit->watch->settled ||
+	    o->suppressed != hit->suppressed)
+		return false;
+	if (o->alone && has(hit, WP_CELL_ALONE))
+		return is_next(hit, o->nth, o->seen, o->based);
+	return o->settled && o->based && is_only(hit, o->seen);
+}
+
+/* A copy of what the program says; false: it is not of this number. */
+static bool
+copy(struct wp_baseline *to, const struct wp_baseline *from, uint32_t number)
+{
+	if (atomic_load(&from->number) != number)
+		return false;
+	to->alone = from->alone;
+	to->nth = from->nth;
+	to->time = from->time;
+	to->counted = from->counted;
+	to->suppressed = from->suppressed;
+	memcpy(to->byte, from->byte, sizeof(to->byte));
+	return atomic_load(&from->number) == number;
+}
+
+/* No hit was reported since the settling. */
+static bool
+is_after_settling(const struct hit_order_watch *o, const struct hit_order_hit *hit,
+    const struct wp_baseline *at)
+{
+	const uint64_t seen = o->told + o->base;
+
+	if (at->suppressed != hit->suppressed)
+		return false;
+	if (at->alone && has(hit, WP_CELL_ALONE))
+		return is_next(hit, at->nth, seen, o->based);
+	return o->based && (at->alone ||
+	    at->counted - at->suppressed == seen) && is_only(hit, seen);
+}
+
+/* What it is for the next one. */
+static void
+keep(struct hit_order_watch *o, const struct hit_order_hit *hit)
+{
+	/* just one was counted, if it follows */
+	o->told += hit->times == 0 ? 1 : hit->times;
+	o->settled = is_settled(o, hit);
+	o->any = true;
+	o->alone = has(hit, WP_CELL_ALONE);
+	o->nth = hit->nth;
+	o->time = hit->time;
+	o->seen = seen_by(hit);
+	o->suppressed = hit->suppressed;
+	o->number = hit->watch->settled;
+}
+
+static struct hit_order_watch *
+find(struct hit_order *order, struct wp_channel *channel,
+    const struct wp_cell_watch *watch)
+{
+	struct hit_order_watch *o = &order->of[watch->index % WP_WATCHES_MAX];
+	const uint32_t gaps = atomic_load(&channel->gaps);
+
+	if (gaps != order->gaps)
+		for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
+			order->of[i].any = false;
+	order->gaps = gaps;
+	if (o->serial != watch->serial)
+		*o = (struct hit_order_watch){
+			.serial = watch->serial, .based = true,
+		};
+	return o;
+}
+
+void
+hit_order_forget(struct hit_order *order, unsigned index, uint64_t time)
+{
+	if (order->gap[index] < time)
+		order->gap[index] = time;
+}
+
+enum ordered
+hit_order_take(struct hit_order *order, struct wp_channel *channel,
+    const struct hit_order_hit *hit, uint8_t bytes[WP_BASELINE_MAX])
+{
+	struct hit_order_watch *o = find(order, channel, hit->watch);
+	const struct wp_channel_watch *open =
+	    &channel->watch[hit->watch->index % WP_WATCHES_MAX];
+	const uint64_t gap =
+	    order->gap[hit->watch->index % WP_WATCHES_MAX];
+	enum ordered ordered = ORDER_UNKNOWN;
+	struct wp_baseline at;
+
+	if (atomic_load(&open->serial) != hit->watch->serial ||
+	    open->exact == 0 || open->kernel == 0 || hit->unseen) {
+		o->any = false;
+		return ORDER_UNKNOWN;
+	}
+	if (o->time <= gap)
+		o->any = false;
+	if (is_after_hit(o, hit))
+		ordered = ORDER_AFTER_HIT;
+	else if ((!o->any || o->number != hit->watch->settled) &&
+	    hit->watch->settled != 0 &&
+	    copy(&at, &open->settled, hit->watch->settled) &&
+	    at.time > gap &&
+	    is_after_settling(o, hit, &at)) {
+		memcpy(bytes, at.byte, sizeof(at.byte));
+		ordered = ORDER_AFTER_SETTLING;
+	}
+	if (hit->times == 0 && (ordered == ORDER_UNKNOWN ||
+	    has(hit, WP_CELL_ALONE)))
+		o->based = false;
+	keep(o, hit);
+	return ordered;
+}

@@ -1,0 +1,118 @@
+/*
+ * mapped: what a running process has mapped.
+ *
+ * Looking at /proc/PID/maps for each sample would cost more than explaining it.
+ * So it is done when the sample's backtrace cannot be right:
+ *
+ *	a pc lies in no module, or cannot be unwound
+ *	the code before a pc is not that of its module's file: another module
+ *	has come to its place
+ *
+ * and otherwise as often as it takes no more than a small part of the time.
+ */
+#include "watch/live_maps.h"
+
+#include <string.h>
+
+#include "os/clock.h"
+#include "watch/synthetic_records.h"
+#include "os/proc.h"
+#include "unwind/unwind.h"
+
+/* Looking may take one part in this many of the time. */
+enum { SPARED = 20 };
+
+static void
+learn_record(void *arg, const struct ex_record *record)
+{
+	ex_space_learn(arg, record);
+}
+
+static int
+learn(struct live_maps *m)
+{
+	struct synthetic_records earlier = {0};
+	int err = synthetic_records_take(&earlier, m->pid);
+
+	if (err == 0)
+		synthetic_records_each(&earlier, learn_record, m->space);
+	synthetic_records_free(&earlier);
+	return err;
+}
+
+int
+live_maps_look(struct live_maps *m)
+{
+	const uint64_t began = wp_clock_ns();
+	uint64_t code;
+	int err = wp_proc_code(m->pid, &code);
+
+	if (err == 0 && code != m->code && (err = learn(m)) == 0) {
+		m->code = code;
+		memset(m->doubted, 0, sizeof(m->doubted));
+	}
+	m->looked = wp_clock_ns();
+	m->cost = m->looked - began;
+	return err;
+}
+
+/* Where it is kept that a pc was in doubt, and looking did not help. */
+static uint64_t *
+doubted_at(struct live_maps *m, uint64_t pc)
+{
+	return &m->doubted[(pc ^ pc >> 6) % 64];
+}
+
+/* Whether a word that the process has at an address is what its module has. */
+static bool
+is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
+{
+	uint64_t own = 0, vaddr;
+	struct ex_module *module = ex_process_module(process, addr, &vaddr);
+
+	return module != NULL && memcmp(&own, &word,
+	    ex_module_bytes(module, vaddr, &own, sizeof(own))) == 0;
+}
+
+/* The first pc of a backtrace that cannot be right; 0: none. */
+static uint64_t
+doubtful(struct live_maps *m, struct ex_process *process, const struct ex_pc *pc,
+    size_t n, enum ex_end end)
+{
+	const bool stuck = n > 0 && (end == EX_END_NO_MODULE ||
+	    end == EX_END_NO_CFI || end == EX_END_BAD);
+	const size_t good = stuck ? n - 1 : n;
+	uint64_t addr[WP_PROC_WORDS], word[WP_PROC_WORDS];
+	size_t got;
+
+	for (size_t i = 0; i < n; i++)
+		addr[i] = pc[i].pc - sizeof(word[i]);
+	got = wp_proc_read_words(m->pid, addr, word, good);
+	for (size_t i = 0; i < good; i++)
+		if ((i >= got || !is_own_code(process, addr[i], word[i])) &&
+		    *doubted_at(m, addr[i]) != addr[i])
+			return addr[i];
+	return stuck && *doubted_at(m, addr[n - 1]) != addr[n - 1] ?
+	    addr[n - 1] : 0;
+}
+
+void
+live_maps_check(struct live_maps *m, const struct ex_sample *sample)
+{
+	struct ex_process *process = ex_space_process(m->space, m->pid);
+	struct ex_pc pc[WP_PROC_WORDS];
+	enum ex_end end;
+	uint64_t doubt, code;
+	size_t n;
+
+	if (process == NULL)
+		return;
+	n = ex_unwind(process, sample, pc, WP_PROC_WORDS, &end);
+	doubt = doubtful(m, process, pc, n, end);
+	if (doubt == 0 && wp_clock_ns() - m->looked < SPARED * m->cost)
+		return;
+	code = m->code;
+	(void)live_maps_look(m);
+	if (doubt != 0 && m->code == code)
+		*doubted_at(m, doubt) = doubt;
+}

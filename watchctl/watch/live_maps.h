@@ -1,0 +1,26 @@
+/*
+ * mapped: what a running process has mapped, learnt by a space and kept up to
+ * date.  Changes are not reported, so each sample is examined for signs of one.
+ */
+#ifndef LIVE_MAPS_H
+#define LIVE_MAPS_H
+
+#include "module/module.h"
+
+struct live_maps {
+	struct ex_space *space;
+	pid_t pid;
+	uint64_t code;		/* wp_proc_code when it was learnt; 0: never */
+	uint64_t looked;	/* when, ns */
+	uint64_t cost;		/* what looking took, ns */
+	uint64_t doubted[64];	/* pcs that a look did not help, hashed; 0: none */
+};
+
+/* Learn what the process maps now, if that has changed.  0 or -errno. */
+int live_maps_look(struct live_maps *);
+
+/* The same, if this sample of the process says that something has, or it is
+   time again. */
+void live_maps_check(struct live_maps *, const struct ex_sample *);
+
+#endif

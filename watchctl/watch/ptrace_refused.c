@@ -1,0 +1,70 @@
+/* ptrace_refused: why ptrace(2) on a process is refused. */
+#include "watch/ptrace_refused.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+
+/* Name the thread that has another tracer, if there is one. */
+static bool
+is_traced(pid_t pid, struct wp_cause *cause)
+{
+	struct wp_proc_status status;
+	pid_t *tids = NULL;
+	size_t cap = 0;
+	int n = wp_proc_threads(pid, &tids, &cap);
+	bool traced = false;
+	char comm[64];
+
+	for (int i = 0; i < n && !traced; i++) {
+		traced = wp_proc_status(tids[i], &status) == 0 &&
+		    status.tracer != 0 && status.tracer != getpid();
+		if (!traced)
+			continue;
+		if (wp_proc_comm(status.tracer, status.tracer, comm) < 0)
+			(void)strcpy(comm, "?");
+		(void)wp_cause_set(cause, WP_CAUSE_TRACED, tids[i],
+		    status.tracer, comm);
+	}
+	free(tids);
+	return traced;
+}
+
+/* kernel.yama.ptrace_scope; 0 where there is none. */
+static int
+yama_scope(void)
+{
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
+	    O_RDONLY | O_CLOEXEC);
+	char digit = '0';
+
+	if (fd < 0)
+		return 0;
+	(void)!read(fd, &digit, 1);
+	(void)close(fd);
+	return digit - '0';
+}
+
+/* In scope 1 the program has named us by PR_SET_PTRACER. */
+int
+ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
+{
+	int scope = yama_scope();
+
+	if (err != EPERM && err != EACCES && err != ENOSYS)
+		return wp_cause_errno(cause, err == ETIMEDOUT ?
+		    "holding the program's threads still" :
+		    "tracing the program", err);
+	if (is_traced(pid, cause))
+		return -err;
+	if (scope > 1)
+		(void)wp_cause_set(cause, WP_CAUSE_TRACE_YAMA, pid, scope);
+	else
+		(void)wp_cause_set(cause, WP_CAUSE_TRACE_DENIED, pid);
+	return -err;
+}

@@ -1,0 +1,74 @@
+/* synthetic_records: what was there before the watch, as records. */
+#include "watch/synthetic_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/attr.h"
+#include "attach/synth.h"
+
+static int
+keep(void *arg, const struct perf_event_header *header)
+{
+	struct synthetic_records *e = arg;
+
+	if (e->len + header->size > e->cap) {
+		size_t cap = e->cap == 0 ? 64 << 10 : e->cap * 2;
+		uint8_t *more = realloc(e->bytes, cap);
+
+		if (more == NULL)
+			return -ENOMEM;
+		e->bytes = more;
+		e->cap = cap;
+	}
+	memcpy(e->bytes + e->len, header, header->size);
+	e->len += header->size;
+	return 0;
+}
+
+/* Records of before have the layout of every watch's, whatever it watches. */
+static int
+make_formats(struct synthetic_records *e)
+{
+	const struct wp_options options = {0};
+	const struct wp_slot slot = {0};
+	struct perf_event_attr attr;
+
+	if (e->formats != NULL)
+		return 0;
+	if ((e->formats = ex_formats_new()) == NULL)
+		return -ENOMEM;
+	wp_attr_watch(&attr, &slot, &options, true);
+	return ex_formats_add(e->formats, &attr, NULL, 0) < 0 ? -ENOMEM : 0;
+}
+
+int
+synthetic_records_take(struct synthetic_records *e, pid_t pid)
+{
+	int err = make_formats(e);
+
+	return err < 0 ? err : wp_synth_process(pid, keep, e);
+}
+
+void
+synthetic_records_each(const struct synthetic_records *e,
+    void (*fn)(void *arg, const struct ex_record *), void *arg)
+{
+	struct ex_record record;
+
+	for (size_t at = 0; at < e->len; at += record.size) {
+		if (ex_record_decode(e->formats, e->bytes + at, e->len - at,
+		    &record) <= 0)
+			return;
+		fn(arg, &record);
+	}
+}
+
+void
+synthetic_records_free(struct synthetic_records *e)
+{
+	ex_formats_free(e->formats);
+	free(e->bytes);
+	*e = (struct synthetic_records){0};
+}

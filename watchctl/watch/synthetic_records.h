@@ -1,0 +1,25 @@
+/*
+ * earlier: what was there before the watch, as records: kept, since both the
+ * explaining and a recording begin with them.
+ */
+#ifndef SYNTHETIC_RECORDS_H
+#define SYNTHETIC_RECORDS_H
+
+#include "record/record.h"
+
+struct synthetic_records {
+	uint8_t *bytes;		/* records, one after the other */
+	size_t len, cap;
+	struct ex_formats *formats;	/* to decode them by; NULL: none yet */
+};
+
+/* Add the records of a process as it is now.  0 or -errno. */
+int synthetic_records_take(struct synthetic_records *, pid_t);
+
+/* Call fn for each record, in order. */
+void synthetic_records_each(const struct synthetic_records *,
+    void (*fn)(void *arg, const struct ex_record *), void *arg);
+
+void synthetic_records_free(struct synthetic_records *);
+
+#endif
