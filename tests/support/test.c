@@ -34,26 +34,49 @@ skip_it(void **state)
 	skip();
 }
 
+static bool
+listed(const CMUnitTestFunction *list, CMUnitTestFunction fn)
+{
+	while (*list != NULL && *list != fn)
+		list++;
+	return *list != NULL;
+}
+
+static bool
+is_in(const struct test_group *group, CMUnitTestFunction fn)
+{
+	return (group->only == NULL || listed(group->only, fn)) &&
+	    (group->except == NULL || !listed(group->except, fn));
+}
+
+/* As the group has it run. */
+static struct CMUnitTest
+fitted(const struct test_group *group, struct CMUnitTest test, bool possible)
+{
+	if (!possible)
+		return (struct CMUnitTest){
+			.name = test.name, .test_func = skip_it,
+		};
+	if (test.setup_func == NULL && test.teardown_func == NULL) {
+		test.setup_func = group->before_each;
+		test.teardown_func = group->after_each;
+	}
+	return test;
+}
+
 int
 test_run(const struct test_group *group)
 {
 	bool possible = group->possible == NULL || group->possible();
 	struct CMUnitTest run[TESTS_MAX];
+	const char *some = getenv("CASE");
+	size_t n = 0;
 
-	for (size_t i = 0; i < all.n; i++) {
-		run[i] = all.test[i];
-		if (!possible)
-			run[i] = (struct CMUnitTest){
-				.name = run[i].name, .test_func = skip_it,
-			};
-		else if (run[i].setup_func == NULL &&
-		    run[i].teardown_func == NULL) {
-			run[i].setup_func = group->before_each;
-			run[i].teardown_func = group->after_each;
-		}
-	}
-	cmocka_set_test_filter(getenv("CASE"));
-	return _cmocka_run_group_tests(program_invocation_short_name, run,
-	    all.n, possible ? group->before_all : NULL,
+	for (size_t i = 0; i < all.n; i++)
+		if (is_in(group, all.test[i].test_func))
+			run[n++] = fitted(group, all.test[i], possible);
+	cmocka_set_test_filter(some == NULL || *some == '\0' ? NULL : some);
+	return _cmocka_run_group_tests(program_invocation_short_name, run, n,
+	    possible ? group->before_all : NULL,
 	    possible ? group->after_all : NULL);
 }

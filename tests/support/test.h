@@ -28,6 +28,7 @@ struct test_group {
 	CMFixtureFunction before_all, after_all;
 	CMFixtureFunction before_each, after_each;
 	bool (*possible)(void);	/* says why, and false, where all are skipped */
+	const CMUnitTestFunction *only, *except;	/* NULL ends the list */
 };
 
 /* A test; the second has what is done before and after this one only. */

@@ -153,12 +153,10 @@ call_often(void)
 }
 
 /* Else none of this would test anything. */
-static void
-without_a_step_the_same_hit_comes_again(void **state)
+TEST(without_a_step_the_same_hit_comes_again)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	steps = false;
 	w = open_watch(.label = "target");
 	seen.at_most = FEW;
@@ -167,14 +165,12 @@ without_a_step_the_same_hit_comes_again(void **state)
 	wp_close(w);
 }
 
-static void
-each_execution_is_one_hit(void **state)
+TEST(each_execution_is_one_hit)
 {
 	struct wp_watch *w = open_watch(.label = "target");
 	const unsigned descriptors = open_descriptors();
 	uint64_t count;
 
-	(void)state;
 	call_often();
 	assert_int_equal(seen.hits, TIMES);
 	assert_int_equal(wp_count(w, &count), 0);
@@ -186,25 +182,21 @@ each_execution_is_one_hit(void **state)
 }
 
 /* As on kernels where the signal comes some instructions late. */
-static void
-a_step_from_behind_the_access_does_no_harm(void **state)
+TEST(a_step_from_behind_the_access_does_no_harm)
 {
 	struct wp_watch *w = open_watch(.addr = &word, .len = sizeof(word));
 
-	(void)state;
 	for (unsigned i = 0; i < TIMES; i++)
 		store(&word, i);
 	assert_int_equal(seen.hits, TIMES);
 	wp_close(w);
 }
 
-static void
-all_watches_of_an_instruction_are_hit(void **state)
+TEST(all_watches_of_an_instruction_are_hit)
 {
 	struct wp_watch *a = open_watch(.label = "a");
 	struct wp_watch *b = open_watch(.label = "b", .arg = &seen.other);
 
-	(void)state;
 	call_often();
 	assert_int_equal(seen.hits, TIMES);
 	assert_int_equal(seen.other, TIMES);
@@ -212,23 +204,19 @@ all_watches_of_an_instruction_are_hit(void **state)
 	wp_close(b);
 }
 
-static void
-every_tenth_is_a_hit(void **state)
+TEST(every_tenth_is_a_hit)
 {
 	struct wp_watch *w = open_watch(.period = 10);
 
-	(void)state;
 	call_often();
 	assert_int_equal(seen.hits, TIMES / 10);
 	wp_close(w);
 }
 
-static void
-a_limit_ends_it(void **state)
+TEST(a_limit_ends_it)
 {
 	struct wp_watch *w = open_watch(.limit = FEW);
 
-	(void)state;
 	call_often();
 	assert_int_equal(seen.hits, FEW);
 	assert_int_equal(wp_enable(w), 0);
@@ -257,14 +245,12 @@ note_and_signal(const struct wp_hit *hit, void *arg)
 	take_resume(hit);
 }
 
-static void
-a_signal_waits_until_the_step_is_made(void **state)
+TEST(a_signal_waits_until_the_step_is_made)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
 	struct sigaction old;
 	struct wp_watch *w = open_watch(.handler = note_and_signal);
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(call_target(1), 2);
 	assert_int_equal(seen.signals, 1);
@@ -294,13 +280,11 @@ call_and_be_left(void)
 	}
 }
 
-static void
-a_handler_that_is_left_makes_no_step(void **state)
+TEST(a_handler_that_is_left_makes_no_step)
 {
 	struct wp_watch *w = open_watch(.handler = leave);
 	const unsigned descriptors = open_descriptors();
 
-	(void)state;
 	for (unsigned i = 0; i < FEW; i++)
 		call_and_be_left();
 	assert_int_equal(seen.hits, FEW);
@@ -317,25 +301,21 @@ close_it(const struct wp_hit *hit, void *arg)
 	wp_close(hit->watch);
 }
 
-static void
-a_watch_may_be_closed_by_its_handler(void **state)
+TEST(a_watch_may_be_closed_by_its_handler)
 {
-	(void)state;
 	(void)open_watch(.handler = close_it);
 	call_often();
 	assert_int_equal(seen.hits, 1);
 }
 
 /* It cannot be told from a loop, so it must not be one. */
-static void
-without_a_free_breakpoint_the_watch_is_disabled(void **state)
+TEST(without_a_free_breakpoint_the_watch_is_disabled)
 {
 	static volatile uint64_t others[3];
 	struct wp_watch *w = open_watch(.label = "target"), *other[3];
 	char line[256];
 	FILE *said = tmpfile();
 
-	(void)state;
 	assert_non_null(said);
 	for (unsigned i = 0; i < 3; i++)
 		other[i] = open_watch(.addr = &others[i],
@@ -436,22 +416,18 @@ hit_once_more(void *arg)
 	want(strstr(wp_stray_missed_text(), "by a thread") != NULL);
 }
 
-static void
-an_event_that_is_not_armed_again_is_told_of(void **state)
+TEST(an_event_that_is_not_armed_again_is_told_of)
 {
-	(void)state;
 	in_child(hit_once_more, NULL);
 }
 
-static void
-by_sigtrap_is_refused(void **state)
+TEST(by_sigtrap_is_refused)
 {
 	const struct wp_attr attr = {
 		.size = sizeof(attr), .addr = &word, .len = sizeof(word),
 	};
 	struct wp_watch *w;
 
-	(void)state;
 	assert_int_equal(wp_open(&attr, &w), -ENOTSUP);
 	assert_non_null(strstr(wp_cause(), "takes async"));
 }
@@ -465,15 +441,13 @@ call_in_thread(void *arg)
 	return NULL;
 }
 
-static void
-threads_to_come_make_steps_too(void **state)
+TEST(threads_to_come_make_steps_too)
 {
 	struct wp_watch *w = open_watch(.label = "target");
 	pthread_t thread[THREADS];
 	uint64_t count;
 	void *wrong;
 
-	(void)state;
 	assert_false(w->inexact);
 	for (unsigned i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL,
@@ -487,8 +461,6 @@ threads_to_come_make_steps_too(void **state)
 	assert_int_equal(count, THREADS * TIMES);
 	wp_close(w);
 }
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
 
 /* A process has one delivery, and one helper or none. */
 static int
@@ -514,41 +486,26 @@ in_process(int (*fn)(void), const char *delivery, bool helped)
 static int
 with_none(void)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(each_execution_is_one_hit),
-		CASE(a_step_from_behind_the_access_does_no_harm),
-		CASE(all_watches_of_an_instruction_are_hit),
-		CASE(every_tenth_is_a_hit),
-		CASE(a_limit_ends_it),
-		CASE(a_signal_waits_until_the_step_is_made),
-		CASE(a_handler_that_is_left_makes_no_step),
-		CASE(a_watch_may_be_closed_by_its_handler),
-		CASE(without_a_free_breakpoint_the_watch_is_disabled),
-		CASE(an_event_that_is_not_armed_again_is_told_of),
-		CASE(without_a_step_the_same_hit_comes_again),
-	};
-
-	return run_live("step", tests);
+	return run_live_tests(.except = (const CMUnitTestFunction[]){
+	    by_sigtrap_is_refused, threads_to_come_make_steps_too, NULL},
+	    .before_each = reset, .after_each = close_all);
 }
 
 static int
 by_sigtrap(void)
 {
-	const struct CMUnitTest tests[] = {CASE(by_sigtrap_is_refused)};
-
-	return run_live("step, by sigtrap", tests);
+	return run_live_tests(.only = (const CMUnitTestFunction[]){
+	    by_sigtrap_is_refused, NULL},
+	    .before_each = reset, .after_each = close_all);
 }
 
 static int
 with_helper(void)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(threads_to_come_make_steps_too),
-		CASE(each_execution_is_one_hit),
-	};
-
 	whose = WP_ALL_THREADS;
-	return run_live("step, with a helper", tests);
+	return run_live_tests(.only = (const CMUnitTestFunction[]){
+	    threads_to_come_make_steps_too, each_execution_is_one_hit, NULL},
+	    .before_each = reset, .after_each = close_all);
 }
 
 int

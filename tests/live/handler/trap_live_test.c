@@ -135,13 +135,11 @@ in_child(void (*fn)(void *), void *arg)
  * Hits.
  */
 
-static void
-a_store_is_a_hit(void **state)
+TEST(a_store_is_a_hit)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .label = "word");
 	uint64_t count;
 
-	(void)state;
 	word[0] = 1;
 	assert_int_equal(told.n, 1);
 	assert_ptr_equal(told.last.watch, w);
@@ -169,13 +167,11 @@ called(void)
 	__asm__ volatile("" : : : "memory");
 }
 
-static void
-each_execution_is_one_hit_before_it(void **state)
+TEST(each_execution_is_one_hit_before_it)
 {
 	struct wp_watch *w = open_watch(.addr = (void *)(uintptr_t)called,
 	    .access = WP_EXEC);
 
-	(void)state;
 	for (unsigned i = 0; i < TIMES; i++)
 		called();
 	assert_int_equal(told.n, TIMES);
@@ -183,13 +179,11 @@ each_execution_is_one_hit_before_it(void **state)
 	wp_close(w);
 }
 
-static void
-errno_and_registers_are_kept(void **state)
+TEST(errno_and_registers_are_kept)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 	uint64_t sum = 0;
 
-	(void)state;
 	errno = 4711;
 	for (uint64_t i = 0; i < 10; i++) {
 		word[0] = i;
@@ -232,25 +226,21 @@ with_threads(void *(*fn)(void *), void *arg)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 }
 
-static void
-a_limit_is_exact_with_threads_racing(void **state)
+TEST(a_limit_is_exact_with_threads_racing)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .limit = 100,
 	    .handler = count_limited);
 
-	(void)state;
 	exact_limit = 0;
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
 	assert_int_equal(exact_limit, 100);
 	wp_close(w);
 }
 
-static void
-no_hit_of_many_threads_is_lost_or_doubled(void **state)
+TEST(no_hit_of_many_threads_is_lost_or_doubled)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 
-	(void)state;
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
 	assert_int_equal(told.n, THREADS * TIMES);
 	assert_int_equal(wp_seen(w), THREADS * TIMES);
@@ -283,14 +273,12 @@ hit_signals(void)
 	return set;
 }
 
-static void
-hits_while_blocked_are_one_late_hit(void **state)
+TEST(hits_while_blocked_are_one_late_hit)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 	const sigset_t set = hit_signals();
 	struct wp_cause cause;
 
-	(void)state;
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	word[0] = 1;
 	word[0] = 2;
@@ -306,13 +294,11 @@ hits_while_blocked_are_one_late_hit(void **state)
 	wp_close(w);
 }
 
-static void
-a_signal_of_a_closed_watch_does_nothing(void **state)
+TEST(a_signal_of_a_closed_watch_does_nothing)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0]), *other;
 	const sigset_t set = hit_signals();
 
-	(void)state;
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	word[0] = 1;
 	wp_close(w);
@@ -353,8 +339,7 @@ touch(const struct wp_hit *hit, void *arg)
 	(void)atomic_fetch_add(&told.n, 1);
 }
 
-static void
-what_a_handler_touches_is_no_hit(void **state)
+TEST(what_a_handler_touches_is_no_hit)
 {
 	static struct own owns[] = {
 		{WP_WRITE, true, false, 0}, {WP_WRITE, true, true, 0},
@@ -362,7 +347,6 @@ what_a_handler_touches_is_no_hit(void **state)
 		{WP_ACCESS, true, true, WP_USER_ONLY},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(owns) / sizeof(owns[0]); i++) {
 		struct wp_watch *w = open_watch(.addr = &word[0],
 		    .access = owns[i].access, .flags = owns[i].flags,
@@ -409,8 +393,7 @@ watch_dead_stack(void *arg)
 	wp_close(other);
 }
 
-static void
-a_watch_on_dead_stack_does_not_loop(void **state)
+TEST(a_watch_on_dead_stack_does_not_loop)
 {
 	static struct own owns[] = {
 		{WP_WRITE, .flags = WP_USER_ONLY, .phase = 0},
@@ -419,7 +402,6 @@ a_watch_on_dead_stack_does_not_loop(void **state)
 		{WP_ACCESS, .phase = 24},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(owns) / sizeof(owns[0]); i++)
 		in_child(watch_dead_stack, &owns[i]);
 }
@@ -431,13 +413,11 @@ touch_in_signal(int sig)
 	word[0] = 1;
 }
 
-static void
-hits_in_a_signal_handler_are_hits(void **state)
+TEST(hits_in_a_signal_handler_are_hits)
 {
 	struct sigaction action = {.sa_handler = touch_in_signal}, old;
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 
-	(void)state;
 	(void)sigfillset(&action.sa_mask);
 	(void)sigdelset(&action.sa_mask, SIGTRAP);
 	if (wp_state.event_signal != 0)
@@ -452,13 +432,11 @@ hits_in_a_signal_handler_are_hits(void **state)
 
 /* The thread goes on where it was before the handler: that has nothing to do with
    the access. */
-static void
-hits_in_a_handler_that_blocks_are_late(void **state)
+TEST(hits_in_a_handler_that_blocks_are_late)
 {
 	struct sigaction action = {.sa_handler = touch_in_signal}, old;
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 
-	(void)state;
 	(void)sigfillset(&action.sa_mask);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
@@ -492,10 +470,8 @@ hit_with_a_full_queue(void *arg)
 	want(wp_seen(w) == 3);
 }
 
-static void
-a_full_queue_of_signals_loses_nothing(void **state)
+TEST(a_full_queue_of_signals_loses_nothing)
 {
-	(void)state;
 	in_child(hit_with_a_full_queue, NULL);
 }
 
@@ -503,8 +479,7 @@ a_full_queue_of_signals_loses_nothing(void **state)
  * Permits.
  */
 
-static void
-a_permitted_access_is_no_hit(void **state)
+TEST(a_permitted_access_is_no_hit)
 {
 	struct wp_scope inner = {.addr = &word[0], .len = sizeof(word[0])};
 	struct wp_scope outer = {.addr = &word[5], .len = 1};
@@ -512,7 +487,6 @@ a_permitted_access_is_no_hit(void **state)
 	struct wp_watch *plain = open_watch(.addr = &word[1],
 	    .arg = &told_other);
 
-	(void)state;
 	(void)wp_scope_permit(&outer, &word[5], 1);
 	word[0] = 1;
 	assert_int_equal(told.n, 1);
@@ -611,10 +585,8 @@ static const struct several severals[] = {
 	{"read(2)", WP_WRITE, act_read, 1, 1},
 };
 
-static void
-each_watch_that_a_step_touches_is_hit(void **state)
+TEST(each_watch_that_a_step_touches_is_hit)
 {
-	(void)state;
 	for (unsigned i = 0; i < sizeof(severals) / sizeof(severals[0]); i++) {
 		const struct several *s = &severals[i];
 		struct wp_watch *one = open_watch(.addr = &word[0],
@@ -637,14 +609,12 @@ each_watch_that_a_step_touches_is_hit(void **state)
 	}
 }
 
-static void
-two_watches_on_one_word_are_both_hit(void **state)
+TEST(two_watches_on_one_word_are_both_hit)
 {
 	struct wp_watch *one = open_watch(.addr = &word[0]);
 	struct wp_watch *other = open_watch(.addr = (char *)(uintptr_t)&word[0],
 	    .len = 4, .arg = &told_other);
 
-	(void)state;
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
 	assert_int_equal(told_other.n, THREADS * TIMES);
 	assert_int_equal(told.n, THREADS * TIMES);
@@ -666,15 +636,13 @@ store_one_or_the_other(void *arg)
 
 /* Threads that hit neighbours at the same time are not taken for one that hits
    both; but a thread that is kept from its handler may be. */
-static void
-neighbours_are_told_apart(void **state)
+TEST(neighbours_are_told_apart)
 {
 	const unsigned all = THREADS * (TIMES / 4) / 2;
 	struct wp_watch *one = open_watch(.addr = &word[0]);
 	struct wp_watch *other = open_watch(.addr = &word[1],
 	    .arg = &told_other);
 
-	(void)state;
 	with_threads(store_one_or_the_other, NULL);
 	assert_in_range(told.n, all, all + all / 10);
 	assert_in_range(told_other.n, all, all + all / 10);
@@ -682,14 +650,12 @@ neighbours_are_told_apart(void **state)
 	wp_close(other);
 }
 
-static void
-a_watch_of_two_registers_is_hit_once(void **state)
+TEST(a_watch_of_two_registers_is_hit_once)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
 	struct wp_watch *other = open_watch(.addr = &word[2],
 	    .arg = &told_other);
 
-	(void)state;
 	store_16(word);
 	assert_int_equal(told.n, 1);
 	word[2] = 1;
@@ -704,15 +670,13 @@ a_watch_of_two_registers_is_hit_once(void **state)
 }
 
 /* What one instruction does to several registers of several watches. */
-static void
-overlapping_watches_miss_nothing(void **state)
+TEST(overlapping_watches_miss_nothing)
 {
 	volatile char *bytes = (volatile char *)word;
 	struct wp_watch *two = open_watch(.addr = bytes + 6, .len = 4);
 	struct wp_watch *one = open_watch(.addr = bytes + 8, .len = 1,
 	    .arg = &told_other);
 
-	(void)state;
 	assert_int_equal(two->nslots, 2);
 	__asm__ volatile("movl $1, 6(%0)" : : "r"(bytes) : "memory");
 	assert_int_equal(told.n, 1);
@@ -730,12 +694,10 @@ overlapping_watches_miss_nothing(void **state)
 }
 
 /* It would make up for one that is lost. */
-static void
-no_access_is_accounted_for_twice(void **state)
+TEST(no_access_is_accounted_for_twice)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
 
-	(void)state;
 	with_threads(store_one_or_the_other, NULL);
 	assert_int_equal(uncounted(w), 0);
 	wp_close(w);
@@ -783,10 +745,8 @@ hit_without_helper(void *arg)
 	    .action = WP_PRINT, .flags = WP_STRAY));
 }
 
-static void
-a_nearly_full_stack_survives(void **state)
+TEST(a_nearly_full_stack_survives)
 {
-	(void)state;
 	in_child(hit_without_helper, NULL);
 }
 
@@ -889,8 +849,7 @@ reg(const struct ex_record *record, unsigned number)
 /* Others may be about: it is counted what they did, and read what was left. */
 enum { READ = WP_CELL_COUNTED | WP_CELL_BYTES };
 
-static void
-a_record_holds_registers_and_stack(void **state)
+TEST_WITH(a_record_holds_registers_and_stack, helper_begin, helper_end)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .label = "word",
 	    .action = WP_PRINT);
@@ -899,7 +858,6 @@ a_record_holds_registers_and_stack(void **state)
 	struct ex_record record;
 	uintptr_t sp;
 
-	(void)state;
 	__asm__ volatile("mov %%rsp, %[sp]\n\t"
 	    "mov %[value], (%[at])"
 	    : [sp] "=&r"(sp)
@@ -933,8 +891,7 @@ a_record_holds_registers_and_stack(void **state)
 }
 
 /* Where the stack lies, and how much of it there is to be copied. */
-static void
-the_copy_ends_where_the_stack_does(void **state)
+TEST_WITH(the_copy_ends_where_the_stack_does, helper_begin, helper_end)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .action = WP_PRINT);
 	char *stack = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE |
@@ -959,7 +916,6 @@ the_copy_ends_where_the_stack_does(void **state)
 	};
 	struct ex_record record;
 
-	(void)state;
 	assert_int_equal(mprotect(stack + PAGE, 2 * PAGE, PROT_READ |
 	    PROT_WRITE), 0);
 	assert_int_equal(sigaltstack(&ss, NULL), 0);
@@ -988,10 +944,8 @@ hit_with_helper(void *arg)
 	want(helper.n == 3);
 }
 
-static void
-a_nearly_full_stack_is_reported(void **state)
+TEST(a_nearly_full_stack_is_reported)
 {
-	(void)state;
 	in_child(hit_with_helper, &told);
 }
 
@@ -1005,8 +959,7 @@ keep_text(const struct wp_hit *hit, void *arg)
 }
 
 /* What is posted to the helper, and how. */
-static void
-posts_say_what_is_wanted(void **state)
+TEST_WITH(posts_say_what_is_wanted, helper_begin, helper_end)
 {
 	static const struct {
 		unsigned action, flags, want;
@@ -1024,7 +977,6 @@ posts_say_what_is_wanted(void **state)
 		    WP_CELL_STRAY | READ, ""},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool calls = (cases[i].action & WP_CALL) != 0;
 		struct wp_watch *w = open_watch(.addr = &word[0],
@@ -1050,8 +1002,7 @@ posts_say_what_is_wanted(void **state)
 	}
 }
 
-static void
-a_post_names_all_that_are_hit(void **state)
+TEST_WITH(a_post_names_all_that_are_hit, helper_begin, helper_end)
 {
 	struct wp_watch *quiet = open_watch(.addr = &word[0], .label = "quiet");
 	struct wp_watch *one = open_watch(.addr = &word[0], .label = "one",
@@ -1059,7 +1010,6 @@ a_post_names_all_that_are_hit(void **state)
 	struct wp_watch *two = open_watch(.addr = &word[1], .label = "two",
 	    .action = WP_PRINT);
 
-	(void)state;
 	store_16(word);
 	assert_int_equal(told.n, 1);
 	assert_int_equal(helper.n, 1);
@@ -1090,14 +1040,12 @@ leave_by_jump(const struct wp_hit *hit, void *arg)
 	siglongjmp(away, 1);
 }
 
-static void
-a_handler_may_be_left(void **state)
+TEST(a_handler_may_be_left)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = leave_by_jump);
 	sigset_t before, after;
 
-	(void)state;
 	(void)sigprocmask(SIG_BLOCK, NULL, &before);
 	for (volatile unsigned i = 0; i < 3; i++)
 		if (sigsetjmp(away, 0) == 0) {
@@ -1122,13 +1070,11 @@ jump_rudely(const struct wp_hit *hit, void *arg)
 }
 
 /* Not as documented: but the next hit is one. */
-static void
-a_handler_that_was_left_rudely_is_forgotten(void **state)
+TEST(a_handler_that_was_left_rudely_is_forgotten)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = jump_rudely);
 
-	(void)state;
 	for (volatile unsigned i = 0; i < 3; i++)
 		if (sigsetjmp(away, 1) == 0) {
 			word[0] = i;
@@ -1160,14 +1106,12 @@ raise_trap(const struct wp_hit *hit, void *arg)
 		told.n += 100;
 }
 
-static void
-a_foreign_signal_waits_for_the_handler(void **state)
+TEST(a_foreign_signal_waits_for_the_handler)
 {
 	const struct sigaction old = wp_state.old_trap;
 	struct wp_watch *w = open_watch(.addr = &word[0],
 	    .handler = raise_trap);
 
-	(void)state;
 	theirs = theirs_inside = 0;
 	wp_state.old_trap = (struct sigaction){.sa_handler = their_trap};
 	word[0] = 1;
@@ -1188,12 +1132,10 @@ abort_on_hit(void *arg)
 	word[0] = 1;
 }
 
-static void
-a_hit_may_abort(void **state)
+TEST(a_hit_may_abort)
 {
 	pid_t pid;
 
-	(void)state;
 	pid = child_start(abort_on_hit, NULL);
 	assert_int_equal(child_wait(pid) & 0x7f, SIGABRT);
 }
@@ -1202,8 +1144,7 @@ a_hit_may_abort(void **state)
  * No helper.
  */
 
-static void
-a_hit_without_helper_is_lines(void **state)
+TEST(a_hit_without_helper_is_lines)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .label = "config",
 	    .action = WP_PRINT, .flags = WP_STRAY);
@@ -1211,7 +1152,6 @@ a_hit_without_helper_is_lines(void **state)
 	int fds[2];
 	ssize_t n;
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	wp_state.output = fds[1];
 	atomic_signal_fence(memory_order_seq_cst);
@@ -1234,61 +1174,23 @@ a_hit_without_helper_is_lines(void **state)
 	wp_close(w);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, reset, close_all)
-#define HELPED(name) cmocka_unit_test_setup_teardown(name, helper_begin, \
-	helper_end)
-
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(a_store_is_a_hit),
-		CASE(each_execution_is_one_hit_before_it),
-		CASE(errno_and_registers_are_kept),
-		CASE(a_limit_is_exact_with_threads_racing),
-		CASE(no_hit_of_many_threads_is_lost_or_doubled),
-		CASE(hits_while_blocked_are_one_late_hit),
-		CASE(a_signal_of_a_closed_watch_does_nothing),
-		CASE(what_a_handler_touches_is_no_hit),
-		CASE(a_watch_on_dead_stack_does_not_loop),
-		CASE(hits_in_a_signal_handler_are_hits),
-		CASE(hits_in_a_handler_that_blocks_are_late),
-		CASE(a_full_queue_of_signals_loses_nothing),
-		CASE(a_permitted_access_is_no_hit),
-		CASE(each_watch_that_a_step_touches_is_hit),
-		CASE(two_watches_on_one_word_are_both_hit),
-		CASE(neighbours_are_told_apart),
-		CASE(a_watch_of_two_registers_is_hit_once),
-		CASE(overlapping_watches_miss_nothing),
-		CASE(no_access_is_accounted_for_twice),
-		CASE(a_nearly_full_stack_survives),
-		HELPED(a_record_holds_registers_and_stack),
-		HELPED(the_copy_ends_where_the_stack_does),
-		CASE(a_nearly_full_stack_is_reported),
-		HELPED(posts_say_what_is_wanted),
-		HELPED(a_post_names_all_that_are_hit),
-		CASE(a_handler_may_be_left),
-		CASE(a_handler_that_was_left_rudely_is_forgotten),
-		CASE(a_foreign_signal_waits_for_the_handler),
-		CASE(a_hit_may_abort),
-		CASE(a_hit_without_helper_is_lines),
-	};
-
-	const struct CMUnitTest by_async[] = {
-		CASE(a_store_is_a_hit),
-		CASE(each_execution_is_one_hit_before_it),
-		CASE(what_a_handler_touches_is_no_hit),
-		CASE(a_watch_on_dead_stack_does_not_loop),
-		CASE(a_permitted_access_is_no_hit),
-		CASE(each_watch_that_a_step_touches_is_hit),
-		CASE(hits_while_blocked_are_one_late_hit),
-		CASE(a_signal_of_a_closed_watch_does_nothing),
-		CASE(hits_in_a_signal_handler_are_hits),
-		CASE(hits_in_a_handler_that_blocks_are_late),
-		CASE(a_full_queue_of_signals_loses_nothing),
-		CASE(a_watch_of_two_registers_is_hit_once),
-		CASE(overlapping_watches_miss_nothing),
-		CASE(a_handler_may_be_left),
+	const CMUnitTestFunction by_async[] = {
+		a_store_is_a_hit, each_execution_is_one_hit_before_it,
+		what_a_handler_touches_is_no_hit,
+		a_watch_on_dead_stack_does_not_loop,
+		a_permitted_access_is_no_hit,
+		each_watch_that_a_step_touches_is_hit,
+		hits_while_blocked_are_one_late_hit,
+		a_signal_of_a_closed_watch_does_nothing,
+		hits_in_a_signal_handler_are_hits,
+		hits_in_a_handler_that_blocks_are_late,
+		a_full_queue_of_signals_loses_nothing,
+		a_watch_of_two_registers_is_hit_once,
+		overlapping_watches_miss_nothing, a_handler_may_be_left,
+		NULL,
 	};
 	int status = -1;
 	pid_t pid;
@@ -1300,12 +1202,14 @@ main(void)
 	if (pid == 0) {
 		(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
 		whose = WP_THIS_THREAD;
-		exit(run_live("trap, by async", by_async));
+		exit(run_live_tests(.only = by_async, .before_each = reset,
+		    .after_each = close_all));
 	}
 	if (waitpid(pid, &status, 0) != pid || status != 0)
 		(void)fprintf(stderr, "by async: status %#x\n", status);
 	(void)setenv("WATCHPOINT_DELIVERY", "sigtrap", 1);
-	return run_live("trap", tests) + (status != 0);
+	return run_live_tests(.before_each = reset, .after_each = close_all) +
+	    (status != 0);
 }
 
 #else

@@ -101,8 +101,7 @@ expect_said(const struct outcome *o, const char *text)
 
 /* The constructor's store and those of main, each before what the program says
    next; both say it on stderr. */
-static void
-hits_come_before_what_is_next(void **state)
+TEST(hits_come_before_what_is_next)
 {
 	static const char *const order[] = {
 		"watching state", "#1   write  state", "mark prepared",
@@ -112,7 +111,6 @@ hits_come_before_what_is_next(void **state)
 	const char *at;
 	struct outcome o;
 
-	(void)state;
 	run_inside(&o, LIST("-w", "state"), LIST(guest, "store", "store"));
 	assert_int_equal(o.status, 7);
 	at = o.err;
@@ -127,13 +125,11 @@ hits_come_before_what_is_next(void **state)
 	outcome_free(&o);
 }
 
-static void
-the_report_is_as_ever(void **state)
+TEST(the_report_is_as_ever)
 {
 	const json_t *start, *watch;
 	struct outcome o;
 
-	(void)state;
 	run_told(&o, LIST("-w", "state", "-w", "text:8"),
 	    LIST(guest, "store", "thread", "fill"));
 	assert_int_equal(o.status, 7);
@@ -169,12 +165,10 @@ the_report_is_as_ever(void **state)
 }
 
 /* A library's constructor, which runs before the program's own. */
-static void
-libraries_are_watched_from_the_beginning(void **state)
+TEST(libraries_are_watched_from_the_beginning)
 {
 	struct outcome o;
 
-	(void)state;
 	scratch_run("%s -g -O1 -shared -fPIC -o libplug.so "
 	    "%s/tests/victim/plug.c", getenv("CC"), getenv("TOP"));
 	scratch_run("echo 'extern long plug_state; int main(void) "
@@ -189,15 +183,13 @@ libraries_are_watched_from_the_beginning(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_hit_outlives_its_program(void **state)
+TEST(a_hit_outlives_its_program)
 {
 	static const struct {
 		const char *act;
 		int status;
 	} ends[] = {{"crash", 128 + SIGSEGV}, {"leave", 3}};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(ends); i++) {
 		struct outcome o;
 
@@ -213,14 +205,12 @@ a_hit_outlives_its_program(void **state)
 
 /* --- the program's own --- */
 
-static void
-the_program_notices_nothing(void **state)
+TEST(the_program_notices_nothing)
 {
 	const char *nothing = scratch_path("libnothing.so");
 	struct outcome with, without;
 	char *old = getenv("LD_PRELOAD");
 
-	(void)state;
 	if (old != NULL)	/* the sanitizers' */
 		skip();
 	scratch_run("echo 'int nothing;' > nothing.c && "
@@ -241,15 +231,13 @@ the_program_notices_nothing(void **state)
 	(void)unsetenv("LD_PRELOAD");
 }
 
-static void
-a_signal_is_for_the_command(void **state)
+TEST(a_signal_is_for_the_command)
 {
 	const char *argv[ARGS];
 	struct running r;
 	struct outcome o;
 	char line[64];
 
-	(void)state;
 	make_command(argv, LIST("-w", "state"), LIST(guest, "wait"));
 	start(&r, argv);
 	hear(&r, line, sizeof(line));
@@ -261,12 +249,10 @@ a_signal_is_for_the_command(void **state)
 	outcome_free(&o);
 }
 
-static void
-the_watch_may_end_before(void **state)
+TEST(the_watch_may_end_before)
 {
 	struct outcome o;
 
-	(void)state;
 	run_told(&o, LIST("-w", "state", "-n", "2"),
 	    LIST(guest, "store", "store", "store"));
 	assert_int_equal(o.status, 7);
@@ -284,14 +270,12 @@ the_watch_may_end_before(void **state)
 }
 
 /* Nobody reads the report: the command goes on. */
-static void
-a_report_that_nobody_reads(void **state)
+TEST(a_report_that_nobody_reads)
 {
 	const char *argv[ARGS];
 	struct running r;
 	struct outcome o;
 
-	(void)state;
 	make_command(argv, LIST("-w", "state", "-O", "/dev/full"),
 	    LIST(guest, "store", "store"));
 	run(&o, argv);
@@ -311,8 +295,7 @@ a_report_that_nobody_reads(void **state)
 
 /* --- whether it can be vouched for --- */
 
-static void
-strays_and_what_was_not_seen(void **state)
+TEST(strays_and_what_was_not_seen)
 {
 	static const struct {
 		const char *allow, *act[2];
@@ -329,7 +312,6 @@ strays_and_what_was_not_seen(void **state)
 		    "1 stray by 1 writer"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(runs); i++) {
 		struct outcome o;
 
@@ -364,8 +346,7 @@ count_hits(const struct outcome *o, bool own)
 /* All that they do is in one account, and judged by one policy; also what a child
    does when its parent has ended.  A child that executes another program is no
    matter; nor is one that is killed. */
-static void
-children_are_watched_too(void **state)
+TEST(children_are_watched_too)
 {
 	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 	static const struct {
@@ -383,7 +364,6 @@ children_are_watched_too(void **state)
 		{"outlive", 1, 2, "prepare", STRAY},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(runs) * COUNT(deliveries); i++) {
 		const char *delivery = deliveries[i % COUNT(deliveries)];
 		const size_t k = i / COUNT(deliveries);
@@ -409,8 +389,7 @@ children_are_watched_too(void **state)
 /* A child that nobody hears of who watches: it may have written, and in the
    program's own memory at that, also before it executes a program.  But nothing of
    the program's runs in those that only do that. */
-static void
-children_that_are_not_watched(void **state)
+TEST(children_that_are_not_watched)
 {
 	static const char *const follow[] = {"--user-only", "-f"};
 	static const struct {
@@ -422,7 +401,6 @@ children_that_are_not_watched(void **state)
 		{"spawn", 7}, {"system", 7},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(runs) * COUNT(follow); i++) {
 		const size_t k = i / COUNT(follow);
 		struct outcome o;
@@ -440,12 +418,10 @@ children_that_are_not_watched(void **state)
 }
 
 /* With -n, hits of all together; and the children go on. */
-static void
-the_watch_of_children_may_end_before(void **state)
+TEST(the_watch_of_children_may_end_before)
 {
 	struct outcome o;
 
-	(void)state;
 	run_told(&o, LIST("-w", "state", "-f", "-n", "10"),
 	    LIST(guest, "forks"));
 	assert_int_equal(o.status, 7);
@@ -456,13 +432,11 @@ the_watch_of_children_may_end_before(void **state)
 }
 
 /* All of it, not the one access whose signal is pending. */
-static void
-what_a_deaf_program_does_is_counted(void **state)
+TEST(what_a_deaf_program_does_is_counted)
 {
 	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 	static const char *const ends[] = {"store", "leave"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(deliveries) * COUNT(ends); i++) {
 		const char *end = ends[i / COUNT(deliveries)];
 		struct outcome o;
@@ -478,12 +452,10 @@ what_a_deaf_program_does_is_counted(void **state)
 }
 
 /* By descriptors, as it may do with events of its own. */
-static void
-a_program_that_disables_all_descriptors(void **state)
+TEST(a_program_that_disables_all_descriptors)
 {
 	struct outcome o;
 
-	(void)state;
 	run_told(&o, LIST("-w", "state", "--allow", "guest.c",
 	    "--error-exitcode", "66"), LIST(guest, "disable_descriptors",
 	    "store"));
@@ -495,12 +467,10 @@ a_program_that_disables_all_descriptors(void **state)
 
 /* Nor is an access that was not told of taken for one that another watch's hits
    made: their instructions tell what they touched. */
-static void
-nothing_makes_up_for_what_was_not_told(void **state)
+TEST(nothing_makes_up_for_what_was_not_told)
 {
 	static const char *const with[] = {"alone", "together"};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(with); i++) {
 		struct outcome o;
 
@@ -517,12 +487,10 @@ nothing_makes_up_for_what_was_not_told(void **state)
 }
 
 /* As daemons do: the helper has the events, too. */
-static void
-a_program_that_closes_all_descriptors(void **state)
+TEST(a_program_that_closes_all_descriptors)
 {
 	struct outcome o;
 
-	(void)state;
 	run_inside(&o, LIST("-w", "state"), LIST(guest, "close_all", "store"));
 	expect_said(&o, "watchctl: 2 hits, 2 reported, 0 lost");
 	assert_null(strstr(o.err, "warning"));
@@ -538,8 +506,7 @@ a_program_that_closes_all_descriptors(void **state)
 /* It writes to the same address, and the kernel clears it at execve(2), which
    reads what it is to execute: of none of that may a signal come, which it has
    no handler for. */
-static void
-another_program_lives(void **state)
+TEST(another_program_lives)
 {
 	static const struct {
 		const char *delivery, *option, *spec;
@@ -552,7 +519,6 @@ another_program_lives(void **state)
 		{"async", "-a", "self:8", "executed another program"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *argv[ARGS];
 		struct running r;
@@ -578,8 +544,7 @@ another_program_lives(void **state)
 
 /* Neither is a program another one because it takes long to end, or to begin: a
    loader that audits keeps the library waiting. */
-static void
-a_program_is_itself_from_beginning_to_end(void **state)
+TEST(a_program_is_itself_from_beginning_to_end)
 {
 	static const struct {
 		const char *audit, *act, *end;
@@ -591,7 +556,6 @@ a_program_is_itself_from_beginning_to_end(void **state)
 		{"slow.so", "store", "become_another", true},
 	};
 
-	(void)state;
 	scratch_run("echo '#include <unistd.h>\n"
 	    "unsigned la_version(unsigned v) "
 	    "{ if (getenv(\"WATCHPOINT_WATCH\") != 0) usleep(500000); "
@@ -617,13 +581,11 @@ a_program_is_itself_from_beginning_to_end(void **state)
 }
 
 /* A library that does not do what ours does. */
-static void
-a_command_that_never_joins(void **state)
+TEST(a_command_that_never_joins)
 {
 	char *library = strdup(getenv("WATCHPOINT_LIBRARY"));
 	struct outcome o;
 
-	(void)state;
 	scratch_run("echo 'int nothing;' > nothing.c && "
 	    "%s -shared -fPIC -o libnothing.so nothing.c", getenv("CC"));
 	(void)setenv("WATCHPOINT_LIBRARY", scratch_path("libnothing.so"), 1);
@@ -668,10 +630,8 @@ no_maker(void)
 
 /* watchctl, killed when the command has been started and waits for it, or
    before: the command goes on. */
-static void
-killed_before_it_serves(void **state)
+TEST(killed_before_it_serves)
 {
-	(void)state;
 	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
 		skip();
 	for (int waits = 0; waits < 2; waits++) {
@@ -724,10 +684,8 @@ expect_refused(const char *const *options, const char *const *command,
 	outcome_free(&o);
 }
 
-static void
-what_cannot_be_done_is_not_begun(void **state)
+TEST(what_cannot_be_done_is_not_begun)
 {
-	(void)state;
 	expect_refused(LIST("-w", "nosuch"), LIST(guest), 125,
 	    "no symbol 'nosuch'");
 	expect_refused(LIST("-w", "guest!nosuch"), LIST(guest), 125,
@@ -751,15 +709,13 @@ what_cannot_be_done_is_not_begun(void **state)
 }
 
 /* Programs that take no library. */
-static void
-programs_of_another_kind(void **state)
+TEST(programs_of_another_kind)
 {
 	const char *copy = scratch_path("copy");
 	const struct passwd *nobody = getpwnam("nobody");
 	const char class32 = ELFCLASS32;
 	int fd;
 
-	(void)state;
 	scratch_run("cp '%s' copy", guest);
 	assert_true((fd = open(copy, O_WRONLY | O_CLOEXEC)) >= 0);
 	assert_int_equal(pwrite(fd, &class32, 1, EI_CLASS), 1);
@@ -775,12 +731,10 @@ programs_of_another_kind(void **state)
 
 /* --- programs that were not made for tests --- */
 
-static void
-a_script_is_its_interpreter(void **state)
+TEST(a_script_is_its_interpreter)
 {
 	struct outcome o;
 
-	(void)state;
 	scratch_write("script", "#!/bin/sh\necho \"told $1\"\n");
 	scratch_run("chmod 755 script");
 	run_inside(&o, LIST("-w", "environ"), LIST(scratch_path("script"),
@@ -791,12 +745,10 @@ a_script_is_its_interpreter(void **state)
 	outcome_free(&o);
 }
 
-static void
-python_and_its_environment(void **state)
+TEST(python_and_its_environment)
 {
 	struct outcome o;
 
-	(void)state;
 	if (access("/usr/bin/python3", X_OK) != 0)
 		skip();
 	/* it would set a variable where no locale is set */
@@ -814,8 +766,7 @@ python_and_its_environment(void **state)
 	outcome_free(&o);
 }
 
-static void
-tools_do_what_they_do(void **state)
+TEST(tools_do_what_they_do)
 {
 	static const struct {
 		const char *command[3], *watch;
@@ -825,7 +776,6 @@ tools_do_what_they_do(void **state)
 		{{"/usr/bin/env"}, "libc.so.6!stderr"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(tools); i++) {
 		struct outcome with, without;
 		const char *const *command = LIST(tools[i].command[0],
@@ -861,41 +811,11 @@ begin_refused(void **state)
 int
 main(void)
 {
-#define CASE(f) cmocka_unit_test(f)
-	const struct CMUnitTest tests[] = {
-		CASE(hits_come_before_what_is_next),
-		CASE(the_report_is_as_ever),
-		CASE(libraries_are_watched_from_the_beginning),
-		CASE(a_hit_outlives_its_program),
-		CASE(the_program_notices_nothing),
-		CASE(a_signal_is_for_the_command),
-		CASE(the_watch_may_end_before),
-		CASE(a_report_that_nobody_reads),
-		CASE(strays_and_what_was_not_seen),
-		CASE(children_are_watched_too),
-		CASE(children_that_are_not_watched),
-		CASE(the_watch_of_children_may_end_before),
-		CASE(what_a_deaf_program_does_is_counted),
-		CASE(a_program_that_disables_all_descriptors),
-		CASE(nothing_makes_up_for_what_was_not_told),
-		CASE(a_program_that_closes_all_descriptors),
-		CASE(another_program_lives),
-		CASE(a_program_is_itself_from_beginning_to_end),
-		CASE(a_command_that_never_joins),
-		CASE(killed_before_it_serves),
-		CASE(what_cannot_be_done_is_not_begun),
-		CASE(programs_of_another_kind),
-		CASE(a_script_is_its_interpreter),
-		CASE(python_and_its_environment),
-		CASE(tools_do_what_they_do),
-	};
+	int failed = run_live_tests(.before_all = begin,
+	    .after_all = scratch_remove);
 
 	/* with debug registers, and nothing else that would tell */
-	const struct CMUnitTest refused[] = {
-		CASE(strays_and_what_was_not_seen),
-	};
-	int failed = run_live_with("preload", tests, begin, scratch_remove);
-
-	return failed + run_live_with("refused", refused, begin_refused,
-	    scratch_remove);
+	return failed + run_live_tests(.only = (const CMUnitTestFunction[]){
+	    strays_and_what_was_not_seen, NULL}, .before_all = begin_refused,
+	    .after_all = scratch_remove);
 }

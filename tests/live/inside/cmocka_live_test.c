@@ -257,10 +257,8 @@ expect_said(const struct outcome *o, const char *what)
 		    said ? "true" : "not true", o->out, o->err);
 }
 
-static void
-suites_turn_red(void **state)
+TEST(suites_turn_red)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
 		struct outcome o;
 
@@ -274,12 +272,10 @@ suites_turn_red(void **state)
 }
 
 /* A file's format has the whole report, and the place of who did it. */
-static void
-the_report_is_in_the_xml(void **state)
+TEST(the_report_is_in_the_xml)
 {
 	struct outcome o;
 
-	(void)state;
 	(void)setenv("CMOCKA_MESSAGE_OUTPUT", "XML", 1);
 	run(&o, (const char *[]){"/proc/self/exe", "own", NULL});
 	(void)unsetenv("CMOCKA_MESSAGE_OUTPUT");
@@ -291,12 +287,10 @@ the_report_is_in_the_xml(void **state)
 }
 
 /* Without a helper there are addresses, and a red test all the same. */
-static void
-it_takes_no_helper(void **state)
+TEST(it_takes_no_helper)
 {
 	struct outcome o;
 
-	(void)state;
 	(void)setenv("WATCHPOINT_HELPER", "", 1);
 	run(&o, (const char *[]){"/proc/self/exe", "own", NULL});
 	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
@@ -309,14 +303,8 @@ it_takes_no_helper(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(suites_turn_red),
-		cmocka_unit_test(the_report_is_in_the_xml),
-		cmocka_unit_test(it_takes_no_helper),
-	};
-
 	if (argc > 1)
 		return suite(argv[1]);
 	(void)setenv("WATCHPOINT_HELPER", watchctl(), 1);
-	return run_live("watchpoint-cmocka", tests);
+	return run_live_tests();
 }

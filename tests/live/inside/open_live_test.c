@@ -193,14 +193,12 @@ crew_end(struct crew *c)
 
 /* The tests. */
 
-static void
-each_write_of_each_thread(void **state)
+TEST(each_write_of_each_thread)
 {
 	struct wp_watch *w;
 	struct crew old, new;
 	unsigned n = 0;
 
-	(void)state;
 	crew_start(&old, 3);
 	w = open_word(WP_DISABLED);
 	tally.addr = &word;
@@ -237,14 +235,12 @@ write_both(unsigned n)
 		word = other = i;
 }
 
-static void
-moved_in_all_threads(void **state)
+TEST(moved_in_all_threads)
 {
 	struct crew before, between, after;
 	struct wp_watch *w;
 	unsigned n;
 
-	(void)state;
 	crew_start(&before, 2);
 	w = open_word(0);
 	crew_start(&between, 1);
@@ -284,14 +280,12 @@ write_until_stop(unsigned n)
 		word = 1;
 }
 
-static void
-toggled_while_others_hit(void **state)
+TEST(toggled_while_others_hit)
 {
 	struct wp_watch *w;
 	struct crew crew;
 	uint64_t hits;
 
-	(void)state;
 	crew_start(&crew, 4);
 	w = open_word(WP_DISABLED);
 	atomic_store(&stop, false);
@@ -314,13 +308,11 @@ toggled_while_others_hit(void **state)
 	crew_end(&crew);
 }
 
-static void
-one_in_so_many(void **state)
+TEST(one_in_so_many)
 {
 	const struct wp_attr attr = WATCH(&word, .period = 100);
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_watch(&attr);
 	write_word(10000);
 	assert_int_equal(tally.hits, 100);
@@ -328,13 +320,11 @@ one_in_so_many(void **state)
 	wp_close(w);
 }
 
-static void
-no_more_than_so_many(void **state)
+TEST(no_more_than_so_many)
 {
 	const struct wp_attr attr = WATCH(&word, .limit = 5);
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_watch(&attr);
 	write_word(100);
 	assert_int_equal(tally.hits, 5);
@@ -344,13 +334,11 @@ no_more_than_so_many(void **state)
 	wp_close(w);
 }
 
-static void
-one_thread_alone(void **state)
+TEST(one_thread_alone)
 {
 	struct wp_watch *w;
 	struct crew crew;
 
-	(void)state;
 	crew_start(&crew, 2);
 	{
 		const struct wp_attr attr = WATCH(&word,
@@ -396,8 +384,7 @@ count_call(const struct wp_hit *hit, void *arg)
 	(void)atomic_fetch_add(&t->hits, 1);
 }
 
-static void
-executed_once_and_not_yet(void **state)
+TEST(executed_once_and_not_yet)
 {
 	const struct wp_attr attr = {
 		.size = sizeof(attr), .addr = (void *)(uintptr_t)store_first,
@@ -405,7 +392,6 @@ executed_once_and_not_yet(void **state)
 	};
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_watch(&attr);
 	other = 0;
 	for (calls = 0; calls < 1000; calls++) {
@@ -429,8 +415,7 @@ note_order(const struct wp_hit *hit, void *arg)
 	(void)strncat(order, arg, sizeof(order) - strlen(order) - 1);
 }
 
-static void
-executed_and_written_at_once(void **state)
+TEST(executed_and_written_at_once)
 {
 	const struct wp_attr code = {
 		.size = sizeof(code), .addr = (void *)(uintptr_t)store_first,
@@ -443,7 +428,6 @@ executed_and_written_at_once(void **state)
 	};
 	struct wp_watch *x, *w;
 
-	(void)state;
 	order[0] = '\0';
 	x = open_watch(&code);
 	w = open_watch(&data);
@@ -454,13 +438,11 @@ executed_and_written_at_once(void **state)
 	assert_string_equal(order, "xwxw");
 }
 
-static void
-reads_hit_where_asked_for(void **state)
+TEST(reads_hit_where_asked_for)
 {
 	const struct wp_attr attr = WATCH(&word, .access = WP_ACCESS);
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_watch(&attr);
 	for (unsigned i = 0; i < 10; i++)
 		(void)word;
@@ -485,15 +467,13 @@ undelivered(void)
 }
 
 /* No hits, and none that are missed. */
-static void
-what_a_handler_touches(void **state)
+TEST(what_a_handler_touches)
 {
 	struct wp_attr attr = WATCH(&word, .access = WP_ACCESS);
 	const uint64_t before = undelivered();
 	struct wp_watch *w;
 	uint64_t count;
 
-	(void)state;
 	attr.handler = touch_it;
 	w = open_watch(&attr);
 	write_word(100);
@@ -506,8 +486,7 @@ what_a_handler_touches(void **state)
 
 /* The program's own events are what it disables; watches of all its threads and
    of one, which another thread has opened. */
-static void
-the_program_disables_its_events(void **state)
+TEST(the_program_disables_its_events)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
@@ -517,7 +496,6 @@ the_program_disables_its_events(void **state)
 	int own = mode->refused ? -1 : wp_perf_open(&attr, 0, -1);
 	struct wp_perf_count count;
 
-	(void)state;
 	assert_true(own >= 0 || mode->refused);
 	for (enum wp_threads threads = WP_ALL_THREADS;
 	    threads <= WP_THIS_THREAD; threads++) {
@@ -546,10 +524,8 @@ the_program_disables_its_events(void **state)
 
 /* Events of one watch become those of the next, which counts from 0; and when it
    is over, no register is taken. */
-static void
-opened_in_quick_succession(void **state)
+TEST(opened_in_quick_succession)
 {
-	(void)state;
 	for (unsigned i = 0; i < 60; i++) {
 		volatile uint64_t *at = i % 3 == 0 ? &other : &word;
 		const struct wp_attr attr = WATCH(at);
@@ -587,13 +563,11 @@ store_two(unsigned at)
 	    "memory");
 }
 
-static void
-unaligned_over_two_slots(void **state)
+TEST(unaligned_over_two_slots)
 {
 	struct wp_attr attr = WATCH(&quad[1]);
 	struct wp_watch *w;
 
-	(void)state;
 	attr.len = 8;
 	w = open_watch(&attr);
 	assert_int_equal(w->nslots, 2);
@@ -614,13 +588,11 @@ unaligned_over_two_slots(void **state)
 }
 
 /* A period is of each slot, and makes one hit of those that come together. */
-static void
-one_in_so_many_over_two_slots(void **state)
+TEST(one_in_so_many_over_two_slots)
 {
 	struct wp_attr attr = WATCH(&quad[1], .period = 3);
 	struct wp_watch *w;
 
-	(void)state;
 	attr.len = 8;
 	w = open_watch(&attr);
 	for (unsigned i = 0; i < 300; i++)
@@ -630,14 +602,12 @@ one_in_so_many_over_two_slots(void **state)
 	wp_close(w);
 }
 
-static void
-one_instruction_hits_two_watches(void **state)
+TEST(one_instruction_hits_two_watches)
 {
 	struct wp_watch *a, *b;
 	struct wp_attr attr;
 	uint64_t hits[2];
 
-	(void)state;
 	attr = WATCH(&quad[0]);
 	a = open_watch(&attr);
 	attr = WATCH(&quad[1]);
@@ -662,13 +632,11 @@ close_it(const struct wp_hit *hit, void *arg)
 	wp_close(hit->watch);
 }
 
-static void
-closed_by_its_handler(void **state)
+TEST(closed_by_its_handler)
 {
 	struct wp_attr attr = WATCH(&word);
 	struct wp_watch *w[4];
 
-	(void)state;
 	attr.handler = close_it;
 	for (unsigned i = 0; i < 20; i++) {
 		(void)open_watch(&attr);
@@ -711,12 +679,10 @@ open_hit_close(unsigned n)
 	}
 }
 
-static void
-opened_and_closed_by_many(void **state)
+TEST(opened_and_closed_by_many)
 {
 	struct crew crew;
 
-	(void)state;
 	atomic_store(&missed, 0);
 	crew_start(&crew, 4);
 	crew_do(&crew, open_hit_close, 25);
@@ -725,12 +691,10 @@ opened_and_closed_by_many(void **state)
 	assert_int_equal(wp_state.nopen, 0);
 }
 
-static void
-closed_while_others_hit(void **state)
+TEST(closed_while_others_hit)
 {
 	struct crew crew;
 
-	(void)state;
 	crew_start(&crew, 3);
 	atomic_store(&stop, false);
 	crew_begin(&crew, write_until_stop, 0);
@@ -765,12 +729,10 @@ read_into_word(void)
 	(void)close(fds[1]);
 }
 
-static void
-what_the_kernel_writes(void **state)
+TEST(what_the_kernel_writes)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	if (!live_features.kernel)
 		skip();
 	w = open_word(0);
@@ -807,12 +769,10 @@ write_untold(void *arg)
 	wp_close(arg);		/* as the parent does */
 }
 
-static void
-children_are_not_watched(void **state)
+TEST(children_are_not_watched)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_word(0);
 	for (unsigned i = 0; i < 3; i++) {
 		expect_child(child_start(write_untold, w));
@@ -836,12 +796,10 @@ write_told(void *arg)
 		_exit(2);
 }
 
-static void
-children_may_be_followed(void **state)
+TEST(children_may_be_followed)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_word(WP_FORK);
 	for (unsigned i = 0; i < 3; i++) {
 		expect_child(child_start(write_told, w));
@@ -872,13 +830,11 @@ execute(void *arg)
 	_exit(3);
 }
 
-static void
-executed_programs_are_not_watched(void **state)
+TEST(executed_programs_are_not_watched)
 {
 	const struct wp_attr attr = WATCH(fixed);
 	struct wp_watch *w;
 
-	(void)state;
 	assert_ptr_equal(mmap((void *)(uintptr_t)fixed, 4096,
 	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
 	    MAP_FIXED_NOREPLACE, -1, 0), (void *)(uintptr_t)fixed);
@@ -970,12 +926,10 @@ storm_write(unsigned n)
 	assert_true(storm.writes - writes >= CHAINS * (n - 1));
 }
 
-static void
-exact_in_a_storm_of_threads(void **state)
+TEST(exact_in_a_storm_of_threads)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	storm_start();
 	for (unsigned i = 0; i < 3; i++) {
 		w = open_word(0);
@@ -1010,15 +964,13 @@ expect_refused(const struct wp_attr *attr, int err, const char *cause)
 	assert_null(w);
 }
 
-static void
-regions_that_cannot_be(void **state)
+TEST(regions_that_cannot_be)
 {
 	static _Alignas(64) volatile char many[64];
 	struct wp_attr attr = WATCH(&word);
 	char *gone = mmap(NULL, 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 	    -1, 0);
 
-	(void)state;
 	assert_ptr_not_equal(gone, MAP_FAILED);
 	assert_int_equal(munmap(gone + 4096, 4096), 0);
 	attr.addr = NULL;
@@ -1036,13 +988,11 @@ regions_that_cannot_be(void **state)
 	(void)munmap(gone, 4096);
 }
 
-static void
-no_more_slots(void **state)
+TEST(no_more_slots)
 {
 	const struct wp_attr attr = WATCH(&word);
 	struct wp_watch *w[4];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		w[i] = open_word(0);
 	expect_refused(&attr, -ENOSPC, "slot");
@@ -1053,14 +1003,12 @@ no_more_slots(void **state)
 	wp_close(open_word(0));
 }
 
-static void
-no_more_descriptors(void **state)
+TEST(no_more_descriptors)
 {
 	const struct wp_attr attr = WATCH(&word);
 	struct rlimit limit, none;
 	struct wp_watch *w;
 
-	(void)state;
 	wp_close(open_word(0));	/* what the first one needs is there */
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
@@ -1074,12 +1022,10 @@ no_more_descriptors(void **state)
 	wp_close(w);
 }
 
-static void
-moves_that_cannot_be(void **state)
+TEST(moves_that_cannot_be)
 {
 	struct wp_watch *w;
 
-	(void)state;
 	w = open_word(0);
 	assert_int_equal(wp_move(w, (volatile char *)&other + 2), -EINVAL);
 	assert_non_null(strstr(wp_cause(), "same alignment"));
@@ -1092,12 +1038,10 @@ moves_that_cannot_be(void **state)
 	assert_int_equal(wp_enable(w), -EINVAL);
 }
 
-static void
-both_refusals_are_told(void **state)
+TEST(both_refusals_are_told)
 {
 	const struct wp_attr attr = WATCH(&word);
 
-	(void)state;
 	expect_refused(&attr, -EPERM, "perf_event_open is refused");
 	assert_non_null(strstr(wp_cause(), "helper"));
 }
@@ -1113,8 +1057,7 @@ ticks_of(int fd)
 
 /* The program closes everything, and opens something of its own under the same
    number: that is left alone. */
-static void
-numbers_that_are_used_again(void **state)
+TEST(numbers_that_are_used_again)
 {
 	struct perf_event_attr clock = {
 		.type = PERF_TYPE_SOFTWARE, .size = sizeof(clock),
@@ -1126,7 +1069,6 @@ numbers_that_are_used_again(void **state)
 	uint64_t count, ticks;
 	int fd, own;
 
-	(void)state;
 	attr.threads = WP_THIS_THREAD;
 	assert_int_equal(wp_open(&attr, &w), 0);
 	if (w->narmed > 0) {	/* else they are the helper's */
@@ -1165,10 +1107,8 @@ open_under_valgrind(void *arg)
 }
 
 /* The first test: what the machine offers is found out once. */
-static void
-valgrind_is_refused(void **state)
+TEST(valgrind_is_refused)
 {
-	(void)state;
 	assert_int_equal(child_wait(child_start(open_under_valgrind, NULL)),
 	    0);
 }
@@ -1186,81 +1126,35 @@ close_all(void **state)
 	return children_end(state);
 }
 
-#define CASE(name) cmocka_unit_test_teardown(name, close_all)
-
 static int
 run_refused(const struct mode *m)
 {
-	const struct CMUnitTest helped[] = {
-		CASE(each_write_of_each_thread),
-		CASE(moved_in_all_threads),
-		CASE(one_instruction_hits_two_watches),
-		CASE(children_may_be_followed),
-		CASE(exact_in_a_storm_of_threads),
+	static const CMUnitTestFunction helped[] = {
+		each_write_of_each_thread, moved_in_all_threads,
+		one_instruction_hits_two_watches, children_may_be_followed,
+		exact_in_a_storm_of_threads, NULL,
 	};
-	const struct CMUnitTest alone[] = {
-		CASE(both_refusals_are_told),
-	};
+	static const CMUnitTestFunction alone[] = {both_refusals_are_told, NULL};
 
-	return m->helped ?
-	    run_live_with(m->name, helped, be_refused, NULL) :
-	    run_live_with(m->name, alone, be_refused, NULL);
+	return run_live_tests(.only = m->helped ? helped : alone,
+	    .before_all = be_refused, .after_each = close_all);
 }
 
-/* Whether a test is about what this mode can do. */
-static bool
-fits(const struct mode *m, CMUnitTestFunction test)
-{
-	if (test == what_the_kernel_writes)
-		return m->kernel;	/* a debug register does not see it */
-	if (test == exact_in_a_storm_of_threads)
-		return m->helped && m->follows;
-	if (test == no_more_descriptors)	/* else they are the helper's */
-		return !m->helped || strcmp(m->delivery, "sigtrap") == 0;
-	return true;
-}
-
+/* But for what this mode cannot do. */
 static int
 run_all(const struct mode *m)
 {
-	const struct CMUnitTest tests[] = {
-		CASE(valgrind_is_refused),
-		CASE(opened_in_quick_succession),
-		CASE(numbers_that_are_used_again),
-		CASE(each_write_of_each_thread),
-		CASE(moved_in_all_threads),
-		CASE(toggled_while_others_hit),
-		CASE(one_in_so_many),
-		CASE(no_more_than_so_many),
-		CASE(one_thread_alone),
-		CASE(executed_once_and_not_yet),
-		CASE(executed_and_written_at_once),
-		CASE(reads_hit_where_asked_for),
-		CASE(what_a_handler_touches),
-		CASE(the_program_disables_its_events),
-		CASE(unaligned_over_two_slots),
-		CASE(one_in_so_many_over_two_slots),
-		CASE(one_instruction_hits_two_watches),
-		CASE(closed_by_its_handler),
-		CASE(opened_and_closed_by_many),
-		CASE(closed_while_others_hit),
-		CASE(children_are_not_watched),
-		CASE(children_may_be_followed),
-		CASE(executed_programs_are_not_watched),
-		CASE(regions_that_cannot_be),
-		CASE(no_more_slots),
-		CASE(moves_that_cannot_be),
-		CASE(what_the_kernel_writes),
-		CASE(exact_in_a_storm_of_threads),
-		CASE(no_more_descriptors),
-	};
-	struct CMUnitTest fit[sizeof(tests) / sizeof(tests[0])];
-	size_t n = 0;
+	CMUnitTestFunction not[5] = {both_refusals_are_told};
+	size_t n = 1;
 
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		if (fits(m, tests[i].test_func))
-			fit[n++] = tests[i];
-	return live_group(m->name, fit, n, NULL, NULL);
+	if (!m->kernel)		/* a debug register does not see it */
+		not[n++] = what_the_kernel_writes;
+	if (!m->helped || !m->follows)
+		not[n++] = exact_in_a_storm_of_threads;
+	/* else they are the helper's */
+	if (m->helped && strcmp(m->delivery, "sigtrap") != 0)
+		not[n++] = no_more_descriptors;
+	return run_live_tests(.except = not, .after_each = close_all);
 }
 
 static int

@@ -45,8 +45,7 @@ hex_of(const json_t *hit, const char *key)
 	return strtoull(text_of(hit, key), NULL, 16);
 }
 
-static void
-each_hit_with_its_values(void **state)
+TEST(each_hit_with_its_values)
 {
 	const char *const argv[] = {victim("counter"), "1", "300", NULL};
 	struct target t;
@@ -56,7 +55,6 @@ each_hit_with_its_values(void **state)
 	uint64_t value = 0;
 	size_t i;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "counter", NULL);
 	act_and_end(&t, &w, &o);
@@ -74,15 +72,13 @@ each_hit_with_its_values(void **state)
 	outcome_free(&o);
 }
 
-static void
-nothing_is_lost_of_threads(void **state)
+TEST(nothing_is_lost_of_threads)
 {
 	const char *const argv[] = {victim("counter"), "5", "400", NULL};
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "counter", NULL);
 	act_and_end(&t, &w, &o);
@@ -92,15 +88,13 @@ nothing_is_lost_of_threads(void **state)
 	outcome_free(&o);
 }
 
-static void
-storm_of_threads(void **state)
+TEST(storm_of_threads)
 {
 	const char *const argv[] = {victim("acts"), "storm", "300", NULL};
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	act_and_end(&t, &w, &o);
@@ -108,8 +102,7 @@ storm_of_threads(void **state)
 	outcome_free(&o);
 }
 
-static void
-so_many_hits(void **state)
+TEST(so_many_hits)
 {
 	const char *const argv[] = {victim("counter"), "1", "300", NULL};
 	struct target t;
@@ -117,7 +110,6 @@ so_many_hits(void **state)
 	struct outcome o;
 	char done[32];
 
-	(void)state;
 	target_start(&t, argv);
 	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "counter",
 	    "-o", "json", "-n", "10", "-p", t.pid, NULL});
@@ -133,8 +125,7 @@ so_many_hits(void **state)
 	outcome_free(&o);
 }
 
-static void
-children_too(void **state)
+TEST(children_too)
 {
 	const char *const argv[] = {victim("acts"), "father", "5", NULL};
 	static const struct {
@@ -142,7 +133,6 @@ children_too(void **state)
 		json_int_t hits;
 	} table[] = {{NULL, 5}, {"-f", 55}};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct target t;
 		struct running w;
@@ -156,8 +146,7 @@ children_too(void **state)
 	}
 }
 
-static void
-two_processes(void **state)
+TEST(two_processes)
 {
 	/* the report of the first's hits has room in the pipe */
 	const char *const argv[] = {victim("acts"), "writer", "5", NULL};
@@ -165,7 +154,6 @@ two_processes(void **state)
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&one, argv);
 	target_start(&two, argv);
 	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
@@ -177,13 +165,11 @@ two_processes(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_command(void **state)
+TEST(a_command)
 {
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	start(&w, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
 	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
 	    NULL});
@@ -203,15 +189,13 @@ a_command(void **state)
 
 /* A program that checks signals, calculations, sleeps and children notices
    nothing. */
-static void
-nothing_is_noticed(void **state)
+TEST(nothing_is_noticed)
 {
 	const char *const argv[] = {victim("busy"), NULL};
 	struct running w, v;
 	struct outcome o;
 	char pid[16], addr[32];
 
-	(void)state;
 	start(&v, argv);
 	(void)snprintf(pid, sizeof(pid), "%d", v.pid);
 	hear_address(&v, addr);
@@ -226,8 +210,7 @@ nothing_is_noticed(void **state)
 	outcome_free(&o);
 }
 
-static void
-stopped_and_continued(void **state)
+TEST(stopped_and_continued)
 {
 	const char *const argv[] = {victim("acts"), "writer", "50", NULL};
 	struct target t;
@@ -235,7 +218,6 @@ stopped_and_continued(void **state)
 	struct outcome o;
 	int status;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	assert_int_equal(kill(t.run.pid, SIGSTOP), 0);
@@ -247,15 +229,13 @@ stopped_and_continued(void **state)
 	outcome_free(&o);
 }
 
-static void
-ended_by_a_signal(void **state)
+TEST(ended_by_a_signal)
 {
 	const char *const argv[] = {victim("acts"), "writer", "50", NULL};
 	struct target t;
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	assert_int_equal(kill(w.pid, SIGTERM), 0);
@@ -269,15 +249,13 @@ ended_by_a_signal(void **state)
 }
 
 /* A program of 32 bits, which stops itself before it works. */
-static void
-narrow_registers(void **state)
+TEST(narrow_registers)
 {
 	struct running v, w;
 	struct outcome o;
 	char pid[16];
 	int status;
 
-	(void)state;
 	start(&v, (const char *[]){victim("narrow"), NULL});
 	assert_int_equal(waitpid(v.pid, &status, WUNTRACED), v.pid);
 	if (!WIFSTOPPED(status))
@@ -340,8 +318,7 @@ await_that(bool (*holds)(pid_t), pid_t pid)
 }
 
 /* Who does not read does not keep watchctl, and the program by it, for ever. */
-static void
-a_report_that_nobody_reads(void **state)
+TEST(a_report_that_nobody_reads)
 {
 	const char *const argv[] = {victim("counter"), "1", "5000", NULL};
 	struct target t;
@@ -350,7 +327,6 @@ a_report_that_nobody_reads(void **state)
 	char line[64];
 	int fd;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "counter", NULL);
 	/* few hits fill it, however many tasks run beside them */
@@ -488,8 +464,7 @@ watch_and_kill(pid_t pid, unsigned us)
 	return traced;
 }
 
-static void
-killed_at_any_moment(void **state)
+TEST(killed_at_any_moment)
 {
 	static const struct {
 		int others;
@@ -497,7 +472,6 @@ killed_at_any_moment(void **state)
 	} table[] = {{0, false}, {4, false}, {4, true}};
 	unsigned short seed[3] = {1, 2, 3};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		unsigned traced = 0;
 		int status;
@@ -526,8 +500,7 @@ killed_at_any_moment(void **state)
 
 /* --- refused --- */
 
-static void
-by_debug_registers(void **state)
+TEST(by_debug_registers)
 {
 	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
 	struct target t;
@@ -537,7 +510,6 @@ by_debug_registers(void **state)
 	uint64_t value = 0;
 	size_t i;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	act_and_end(&t, &w, &o);
@@ -556,19 +528,16 @@ by_debug_registers(void **state)
 	outcome_free(&o);
 }
 
-static void
-threads_by_debug_registers(void **state)
+TEST(threads_by_debug_registers)
 {
 	nothing_is_lost_of_threads(state);
 	storm_of_threads(state);
 }
 
-static void
-a_command_by_debug_registers(void **state)
+TEST(a_command_by_debug_registers)
 {
 	struct outcome o;
 
-	(void)state;
 	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "-o",
 	    "json", "-O", "/dev/stderr", "--", victim("acts"), "at_once", "40",
 	    NULL});
@@ -583,15 +552,13 @@ a_command_by_debug_registers(void **state)
 }
 
 /* However soon that ends: it may have written. */
-static void
-another_program(void **state)
+TEST(another_program)
 {
 	const char *const argv[] = {watchctl(), "--stop", "-w", "state",
 	    "--allow", "guest.c", "--error-exitcode", "66", "-O", "/dev/null",
 	    "--", victim("guest"), "become_another", NULL};
 	struct outcome o;
 
-	(void)state;
 	run(&o, argv);
 	assert_int_equal(o.status, 120);
 	assert_non_null(strstr(o.err, "executed another program"));
@@ -611,12 +578,10 @@ guardian_of(pid_t pid, bool stands_by)
 }
 
 /* Whichever of the two is killed, the registers are cleared. */
-static void
-the_guardian_killed(void **state)
+TEST(the_guardian_killed)
 {
 	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
 
-	(void)state;
 	for (int stands_by = 0; stands_by <= 1; stands_by++) {
 		struct target t;
 		struct running w;
@@ -640,8 +605,7 @@ the_guardian_killed(void **state)
 }
 
 /* Of a command, too; then nothing can be vouched for. */
-static void
-a_commands_guardian_killed(void **state)
+TEST(a_commands_guardian_killed)
 {
 	const char *const argv[] = {watchctl(), "--stop", "-w", "word",
 	    "--allow", "store", "--error-exitcode", "66", "-o", "json", "-O",
@@ -651,7 +615,6 @@ a_commands_guardian_killed(void **state)
 	char line[64];
 	int pid;
 
-	(void)state;
 	start(&w, argv);
 	hear(&w, line, sizeof(line));
 	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
@@ -668,8 +631,7 @@ a_commands_guardian_killed(void **state)
 
 /* The thread stands at its hit as long as the command takes, and then goes
    on without SIGTRAP. */
-static void
-the_guardian_killed_at_a_hit(void **state)
+TEST(the_guardian_killed_at_a_hit)
 {
 	static const char kill_tracer[] = "exec kill -KILL "
 	    "$(sed -n 's/TracerPid:.//p' /proc/$WATCHCTL_PID/status)";
@@ -678,7 +640,6 @@ the_guardian_killed_at_a_hit(void **state)
 	struct running w;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, argv);
 	watch_start(&w, (const char *[]){watchctl(), "--stop", "-w", "word",
 	    "-o", "json", "--on-hit", kill_tracer, "-p", t.pid, NULL});
@@ -705,14 +666,12 @@ expect_spared(pid_t pid)
 	assert_int_equal(strncmp(name, "wp-", 3), 0);
 }
 
-static void
-who_kills_watchctl_by_name_spares_them(void **state)
+TEST(who_kills_watchctl_by_name_spares_them)
 {
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
 	struct target t;
 	struct running w;
 
-	(void)state;
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
 	expect_spared(guardian_of(t.run.pid, false));
@@ -722,14 +681,12 @@ who_kills_watchctl_by_name_spares_them(void **state)
 	target_end(&t, 7);
 }
 
-static void
-what_registers_cannot(void **state)
+TEST(what_registers_cannot)
 {
 	const char *const argv[] = {victim("acts"), "writer", "1", NULL};
 	struct target t;
 	struct outcome o;
 
-	(void)state;
 	target_start(&t, argv);
 	run(&o, (const char *[]){watchctl(), "--stop", "-w", "word", "-p",
 	    t.pid, "-f", NULL});
@@ -743,41 +700,23 @@ what_registers_cannot(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_hit_with_its_values),
-		cmocka_unit_test(nothing_is_lost_of_threads),
-		cmocka_unit_test(storm_of_threads),
-		cmocka_unit_test(so_many_hits),
-		cmocka_unit_test(children_too),
-		cmocka_unit_test(two_processes),
-		cmocka_unit_test(a_command),
-		cmocka_unit_test(nothing_is_noticed),
-		cmocka_unit_test(stopped_and_continued),
-		cmocka_unit_test(ended_by_a_signal),
-		cmocka_unit_test(narrow_registers),
-		cmocka_unit_test(a_report_that_nobody_reads),
-		cmocka_unit_test(killed_at_any_moment),
+	const CMUnitTestFunction by_registers[] = {
+		by_debug_registers, threads_by_debug_registers,
+		a_command_by_debug_registers, another_program,
+		the_guardian_killed, a_commands_guardian_killed,
+		the_guardian_killed_at_a_hit,
+		who_kills_watchctl_by_name_spares_them, what_registers_cannot,
+		NULL,
 	};
-	const struct CMUnitTest refused[] = {
-		cmocka_unit_test(by_debug_registers),
-		cmocka_unit_test(threads_by_debug_registers),
-		cmocka_unit_test(so_many_hits),
-		cmocka_unit_test(two_processes),
-		cmocka_unit_test(a_command_by_debug_registers),
-		cmocka_unit_test(nothing_is_noticed),
-		cmocka_unit_test(ended_by_a_signal),
-		cmocka_unit_test(narrow_registers),
-		cmocka_unit_test(a_report_that_nobody_reads),
-		cmocka_unit_test(another_program),
-		cmocka_unit_test(the_guardian_killed),
-		cmocka_unit_test(a_commands_guardian_killed),
-		cmocka_unit_test(the_guardian_killed_at_a_hit),
-		cmocka_unit_test(who_kills_watchctl_by_name_spares_them),
-		cmocka_unit_test(what_registers_cannot),
-		cmocka_unit_test(killed_at_any_moment),
+	const CMUnitTestFunction by_events[] = {
+		each_hit_with_its_values, nothing_is_lost_of_threads,
+		storm_of_threads, children_too, a_command,
+		stopped_and_continued,
+		NULL,
 	};
-	int failed = run_live("stopping", tests);
+	int failed = run_live_tests(.except = by_registers);
 
 	/* what is refused stays so */
-	return failed + run_live_with("refused", refused, be_refused, NULL);
+	return failed + run_live_tests(.except = by_events,
+	    .before_all = be_refused);
 }

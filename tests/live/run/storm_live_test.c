@@ -655,31 +655,23 @@ storms(const struct mode *mode, size_t n, bool commands)
 			storm(&mode[i]);
 }
 
-static void
-killed_attached(void **state)
+TEST(killed_attached)
 {
-	(void)state;
 	storms(modes, sizeof(modes) / sizeof(modes[0]), false);
 }
 
-static void
-killed_with_a_command(void **state)
+TEST(killed_with_a_command)
 {
-	(void)state;
 	storms(modes, sizeof(modes) / sizeof(modes[0]), true);
 }
 
-static void
-killed_attached_without_events(void **state)
+TEST(killed_attached_without_events)
 {
-	(void)state;
 	storms(refused, sizeof(refused) / sizeof(refused[0]), false);
 }
 
-static void
-killed_with_a_command_without_events(void **state)
+TEST(killed_with_a_command_without_events)
 {
-	(void)state;
 	storms(refused, sizeof(refused) / sizeof(refused[0]), true);
 }
 
@@ -722,31 +714,16 @@ enum { GROUPS = 4 };
 static int
 run_group(unsigned group)
 {
-	const struct CMUnitTest attached[] = {
-		cmocka_unit_test(killed_attached),
-	};
-	const struct CMUnitTest commands[] = {
-		cmocka_unit_test(killed_with_a_command),
-	};
-	const struct CMUnitTest attached_without[] = {
-		cmocka_unit_test(killed_attached_without_events),
-	};
-	const struct CMUnitTest commands_without[] = {
-		cmocka_unit_test(killed_with_a_command_without_events),
+	const CMUnitTestFunction of[GROUPS] = {
+		killed_attached, killed_with_a_command,
+		killed_attached_without_events,
+		killed_with_a_command_without_events,
 	};
 
-	switch (group) {
-	case 0:
-		return run_live_with("attached", attached, begin, finish_all);
-	case 1:
-		return run_live_with("commands", commands, begin, finish_all);
-	case 2:
-		return run_live_with("attached, without events",
-		    attached_without, begin_refused, finish_all);
-	default:
-		return run_live_with("commands, without events",
-		    commands_without, begin_refused, finish_all);
-	}
+	return run_live_tests(
+	    .only = (const CMUnitTestFunction[]){of[group], NULL},
+	    .before_all = group < 2 ? begin : begin_refused,
+	    .after_all = finish_all);
 }
 
 /* Run a group in a process of its own, which ends with this one. */

@@ -109,12 +109,10 @@ static const char *const *const modes[] = {
 	OPTIONS("-n", "9"), OPTIONS("--stop"), OPTIONS("--inside"),
 };
 
-static void
-watches_that_never_fire(void **state)
+TEST(watches_that_never_fire)
 {
 	struct outcome o;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
 		expect_silence_is_told(modes[i], "do not fire there (they did "
 		    "on 0 of");
@@ -126,12 +124,10 @@ watches_that_never_fire(void **state)
 	outcome_free(&o);
 }
 
-static void
-a_processor_on_which_none_fires(void **state)
+TEST(a_processor_on_which_none_fires)
 {
 	char number[16], why[64];
 
-	(void)state;
 	(void)snprintf(number, sizeof(number), "%d", last_cpu);
 	(void)snprintf(why, sizeof(why), "accepted on processor %d and do not "
 	    "fire there", last_cpu);
@@ -143,10 +139,8 @@ a_processor_on_which_none_fires(void **state)
 
 /* --- where there are no events --- */
 
-static void
-registers_that_never_fire(void **state)
+TEST(registers_that_never_fire)
 {
-	(void)state;
 	expect_silence_is_told(OPTIONS("--stop"), "did not fire");
 }
 
@@ -174,8 +168,7 @@ refuse_processor(int cpu)
 }
 
 /* The program may have run there. */
-static void
-a_processor_that_is_not_watched(void **state)
+TEST(a_processor_that_is_not_watched)
 {
 	const char *const *const options[] = {
 		OPTIONS("-n", "9"), OPTIONS("-f"), OPTIONS("--stop"),
@@ -183,7 +176,6 @@ a_processor_that_is_not_watched(void **state)
 	struct outcome o;
 	char said[64];
 
-	(void)state;
 	if (cpus < 2) {
 		print_message("sched_getaffinity: one processor\n");
 		skip();
@@ -239,20 +231,19 @@ begin_without(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(watches_that_never_fire),
-		cmocka_unit_test(a_processor_on_which_none_fires),
+	const CMUnitTestFunction without[] = {
+		a_processor_that_is_not_watched, NULL,
 	};
-	const struct CMUnitTest without[] = {
-		cmocka_unit_test(a_processor_that_is_not_watched),
+	const CMUnitTestFunction refused[] = {registers_that_never_fire, NULL};
+	const CMUnitTestFunction others[] = {
+		a_processor_that_is_not_watched, registers_that_never_fire,
+		NULL,
 	};
-	const struct CMUnitTest refused[] = {
-		cmocka_unit_test(registers_that_never_fire),
-	};
-	int failed = run_live_with("processors", tests, begin, scratch_remove);
+	int failed = run_live_tests(.except = others, .before_all = begin,
+	    .after_all = scratch_remove);
 
-	failed += run_live_with("without", without, begin_without,
-	    scratch_remove);
-	return failed + run_live_with("refused", refused, begin_refused,
-	    scratch_remove);
+	failed += run_live_tests(.only = without, .before_all = begin_without,
+	    .after_all = scratch_remove);
+	return failed + run_live_tests(.only = refused,
+	    .before_all = begin_refused, .after_all = scratch_remove);
 }
