@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "util/buffer.h"
 #include "util/executable.h"
 #include "os/proc.h"
@@ -155,16 +156,9 @@ add_load(void *arg, const struct wp_proc_map *map,
 
 	if (is_named(map, "[vsyscall]"))	/* the kernel's */
 		return 0;
-	if (core->nloads == core->cap) {
-		size_t cap = core->cap == 0 ? 256 : core->cap * 2;
-		struct load *more = reallocarray(core->load, cap,
-		    sizeof(*more));
-
-		if (more == NULL)
-			return -ENOMEM;
-		core->load = more;
-		core->cap = cap;
-	}
+	if (!ex_array_room(&core->load, core->nloads, 1, &core->cap,
+	    sizeof(*core->load), SIZE_MAX))
+		return -ENOMEM;
 	core->load[core->nloads++] = (struct load){
 		.start = map->start, .end = map->end, .prot = map->prot,
 		.size = wanted(core, map, usage), .sparse = is_plain(map),

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "report/by_stack.h"
 #include "module/demangle.h"
 #include "insn/jump_index.h"
@@ -422,16 +423,8 @@ finding_add(struct policy *p, const struct finding *new)
 	struct list *list = new->incomplete ? &p->unjudged : &p->stray;
 	struct finding *f;
 
-	if (list->n == list->cap) {
-		size_t cap = list->cap == 0 ? 16 : list->cap * 2;
-		struct finding **more = reallocarray(list->at, cap,
-		    sizeof(*more));
-
-		if (more == NULL)
-			return NULL;
-		list->at = more;
-		list->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(list, at, SIZE_MAX))
+		return NULL;
 	if ((f = malloc(sizeof(*f))) == NULL)
 		return NULL;
 	*f = *new;

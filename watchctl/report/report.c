@@ -3,22 +3,17 @@
 
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "util/buffer.h"
 
 void
 report_hit_ends(struct report *r, const struct buffer *b)
 {
-	size_t cap = r->cap == 0 ? 256 : r->cap * 2, *more;
-
-	if (r->nends == r->cap) {
-		if ((more = reallocarray(r->ends, cap, sizeof(*more))) == NULL) {
-			r->endless++;
-			return;
-		}
-		r->ends = more;
-		r->cap = cap;
-	}
-	r->ends[r->nends++] = b->len;
+	if (ex_array_room(&r->ends, r->nends, 1, &r->cap, sizeof(*r->ends),
+	    SIZE_MAX))
+		r->ends[r->nends++] = b->len;
+	else
+		r->endless++;
 }
 
 int

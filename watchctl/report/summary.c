@@ -2,8 +2,11 @@
 #include "report/summary.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <search.h>
 #include <stdlib.h>
+
+#include "base/array.h"
 
 /* A row and what it takes to grow. */
 struct item {
@@ -83,16 +86,8 @@ item_new(struct summary *s, const struct ex_hit *hit)
 {
 	struct item *e;
 
-	if (s->n == s->cap) {
-		size_t cap = s->cap == 0 ? 64 : s->cap * 2;
-		struct item **more = reallocarray(s->items, cap,
-		    sizeof(*more));
-
-		if (more == NULL)
-			return NULL;
-		s->items = more;
-		s->cap = cap;
-	}
+	if (!EX_ARRAY_ROOM(s, items, SIZE_MAX))
+		return NULL;
 	e = calloc(1, sizeof(*e));
 	if (e == NULL)
 		return NULL;
@@ -132,15 +127,10 @@ item_thread(struct item *e, pid_t tid)
 
 	if (tfind(key, &e->seen, compare_pointers) != NULL)
 		return 0;
-	if (n == e->cap) {
-		size_t cap = n == 0 ? 4 : (size_t)n * 2;
-		pid_t *more = reallocarray(e->threads, cap, sizeof(*more));
-
-		if (more == NULL)
-			return -ENOMEM;
-		e->row.threads = e->threads = more;
-		e->cap = cap;
-	}
+	if (!ex_array_room(&e->threads, n, 1, &e->cap, sizeof(*e->threads),
+	    UINT_MAX))
+		return -ENOMEM;
+	e->row.threads = e->threads;
 	if (tsearch(key, &e->seen, compare_pointers) == NULL)
 		return -ENOMEM;
 	e->threads[n] = tid;

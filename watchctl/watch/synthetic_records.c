@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "os/attr.h"
 #include "attach/synth.h"
 
@@ -13,15 +14,9 @@ keep(void *arg, const struct perf_event_header *header)
 {
 	struct synthetic_records *e = arg;
 
-	if (e->len + header->size > e->cap) {
-		size_t cap = e->cap == 0 ? 64 << 10 : e->cap * 2;
-		uint8_t *more = realloc(e->bytes, cap);
-
-		if (more == NULL)
-			return -ENOMEM;
-		e->bytes = more;
-		e->cap = cap;
-	}
+	if (!ex_array_room(&e->bytes, e->len, header->size, &e->cap, 1,
+	    SIZE_MAX))
+		return -ENOMEM;
 	memcpy(e->bytes + e->len, header, header->size);
 	e->len += header->size;
 	return 0;
