@@ -1,6 +1,7 @@
 /*
  * plain: a log with the lines that libwatchpoint writes of hits where it has no
- * helper (lib/watchpoint/handler/say.c), read later, with names for their addresses.
+ * helper (lib/watchpoint/handler/fallback_report.c), read later, with names for
+ * their addresses.
  */
 #ifndef SYMBOLIZE_LOG_H
 #define SYMBOLIZE_LOG_H
