@@ -1,5 +1,5 @@
 /*
- * cell: one hit, from its cell to the report.
+ * channel_hit: one hit, from its cell to the report.
  *
  * A cell is the program's memory, and code that corrupts memory may write there
  * at any time: what is used is copied first, and checked in the copy.

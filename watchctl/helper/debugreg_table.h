@@ -1,5 +1,5 @@
 /*
- * arming: the watches that are armed in a program's threads by tracing them,
+ * debugreg_table: the watches that are armed in a program's threads by tracing them,
  * and what becomes of a debug register's hit.
  *
  * Overview.  The table says what is to be armed.  A watch takes a place in each

@@ -1,5 +1,5 @@
 /*
- * resolve: what the SPECs of a program's own environment mean in it.
+ * environment_specs: what the SPECs of a program's own environment mean in it.
  *
  * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the library's.
  */

@@ -1,5 +1,5 @@
 /*
- * inside: serving programs that watch themselves: the one that this process is
+ * serve: serving programs that watch themselves: the one that this process is
  * the helper of, and children of it that ask for the same.
  */
 #include "helper/serve.h"

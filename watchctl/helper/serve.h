@@ -1,5 +1,5 @@
 /*
- * inside: reporting the hits of a program that watches itself, which come by
+ * serve: reporting the hits of a program that watches itself, which come by
  * the channel that it shares with this process.
  *
  *	helper.c	`watchctl helper`, which the program's library starts

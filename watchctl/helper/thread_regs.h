@@ -1,5 +1,5 @@
 /*
- * places: what is armed in one traced thread.  It has as many places as debug
+ * thread_regs: what is armed in one traced thread.  It has as many places as debug
  * registers; in each is a debug register, or an event, which takes one too.
  *
  * A debug register is set by ptrace(2), so the thread has to be stopped.  An

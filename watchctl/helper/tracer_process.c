@@ -1,5 +1,5 @@
 /*
- * tracing: requests of the watched program that take ptrace(2).  See tracer_process.h.
+ * tracer_process: requests of the watched program that take ptrace(2).  See tracer_process.h.
  *
  * Overview: the helper's part sees that there is work, and wakes or starts the
  * tracing process; the tracing process does it, and answers in the channel.

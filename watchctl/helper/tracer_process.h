@@ -1,5 +1,5 @@
 /*
- * tracing: requests of the watched program that take ptrace(2): holding its
+ * tracer_process: requests of the watched program that take ptrace(2): holding its
  * threads still, and watches that are armed in each thread.
  *
  * The helper forwards them to a tracing process, which it forks when it is

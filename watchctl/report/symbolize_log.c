@@ -1,5 +1,5 @@
 /*
- * plain: lines of hits without names, given names.
+ * symbolize_log: lines of hits without names, given names.
  *
  *	watchpoint:   #3 frame 0 0x55d4c0de1139 /path/to/prog+0x1139
  *

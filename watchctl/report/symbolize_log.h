@@ -1,5 +1,5 @@
 /*
- * plain: a log with the lines that libwatchpoint writes of hits where it has no
+ * symbolize_log: a log with the lines that libwatchpoint writes of hits where it has no
  * helper (lib/watchpoint/handler/fallback_report.c), read later, with names for
  * their addresses.
  */

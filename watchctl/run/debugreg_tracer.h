@@ -1,5 +1,5 @@
 /*
- * guardian: --stop where perf_event_open(2) is refused and ptrace(2) is not:
+ * debugreg_tracer: --stop where perf_event_open(2) is refused and ptrace(2) is not:
  * debug registers.
  *
  * Overview.  A thread that has them set dies at its next hit if it is not

@@ -1,5 +1,5 @@
 /*
- * initial: how values are found, and what the watched bytes were when the watch
+ * initial_values: how values are found, and what the watched bytes were when the watch
  * began, so that the first hit has an old value.
  *
  * Where all threads were stopped, it was read then.  Else it is read now, which

@@ -1,5 +1,5 @@
 /*
- * begin: from the command line to armed watches.
+ * setup: from the command line to armed watches.
  *
  * Overview: probe what is possible; make the target and, with it, the rings;
  * hold the command or look at the processes; find out what the SPECs mean

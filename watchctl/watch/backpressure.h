@@ -1,5 +1,5 @@
 /*
- * room: whether what a report is written to accepts more of it, so that no
+ * backpressure: whether what a report is written to accepts more of it, so that no
  * thread waits without end for a reader that does not read.
  */
 #ifndef BACKPRESSURE_H

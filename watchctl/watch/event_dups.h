@@ -1,5 +1,5 @@
 /*
- * copies: descriptors of a program's events, copied into this process: they
+ * event_dups: descriptors of a program's events, copied into this process: they
  * stop the counting, and have the counts when the program is gone.
  *
  * A copy keeps its event armed, and with it a debug register, when the program

@@ -1,5 +1,5 @@
 /*
- * vigil: waiting for what a program does not announce by the bell: that it
+ * exec_monitor: waiting for what a program does not announce by the bell: that it
  * ends, or executes another program.
  *
  * A thread sleeps until then, and rings the bell itself.

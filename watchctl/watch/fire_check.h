@@ -1,5 +1,5 @@
 /*
- * firing: whether breakpoints fire here at all, tried before the first use.
+ * fire_check: whether breakpoints fire here at all, tried before the first use.
  *
  * Some hypervisors and emulators accept them and trap nothing.  Without this
  * every program would be found innocent there.

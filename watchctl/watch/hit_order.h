@@ -1,5 +1,5 @@
 /*
- * order: whether a hit is the next access to its watch after the one that was
+ * hit_order: whether a hit is the next access to its watch after the one that was
  * reported before it, so that it found what that left.
  *
  * Overview.  Threads hit at any time, and report it a little later: what is

@@ -1,5 +1,5 @@
 /*
- * mapped: what a running process has mapped.
+ * live_maps: what a running process has mapped.
  *
  * Looking at /proc/PID/maps for each sample would cost more than explaining it.
  * So it is done when the sample's backtrace cannot be right:

@@ -1,5 +1,5 @@
 /*
- * mapped: what a running process has mapped, learnt by a space and kept up to
+ * live_maps: what a running process has mapped, learnt by a space and kept up to
  * date.  Changes are not reported, so each sample is examined for signs of one.
  */
 #ifndef LIVE_MAPS_H

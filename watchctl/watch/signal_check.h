@@ -1,5 +1,5 @@
 /*
- * look: what can be seen of a program from outside, now and then: that it takes
+ * signal_check: what can be seen of a program from outside, now and then: that it takes
  * no signals, and so none of its hits; that it has executed another program.
  */
 #ifndef SIGNAL_CHECK_H

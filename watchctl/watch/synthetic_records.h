@@ -1,5 +1,5 @@
 /*
- * earlier: what was there before the watch, as records: kept, since both the
+ * synthetic_records: what was there before the watch, as records: kept, since both the
  * explaining and a recording begin with them.
  */
 #ifndef SYNTHETIC_RECORDS_H

@@ -1,5 +1,5 @@
 /*
- * known: the watches that a session's report knows of.  A program opens and
+ * watch_registry: the watches that a session's report knows of.  A program opens and
  * closes watches as it likes; the report learns of one when it is first hit, and
  * one that is opened anew, with the same name and place, is the same; so is that
  * of a child.

@@ -1,5 +1,5 @@
 /*
- * fired: what an event that signals one thread has seen (the async delivery).
+ * async_count: what an event that signals one thread has seen (the async delivery).
  *
  * Overview.  Its signal is a standard one, so that there always is room for it;
  * but while one is pending it stands for all that follow, of this event and of

@@ -1,5 +1,5 @@
 /*
- * fired_take: what an event that signals one thread has seen, as the signal
+ * async_count_take: what an event that signals one thread has seen, as the signal
  * handler asks.  See async_count.h.
  *
  * Signal safety: everything here is async-signal-safe.

@@ -1,5 +1,5 @@
 /*
- * settle: what a watch's bytes are before it is hit, for the old value of that
+ * baseline: what a watch's bytes are before it is hit, for the old value of that
  * hit.
  *
  * Overview.  A hit finds what the previous hit left, if no other access came

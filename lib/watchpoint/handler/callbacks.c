@@ -1,5 +1,5 @@
 /*
- * call: the handlers of the watches that were hit.
+ * callbacks: the handlers of the watches that were hit.
  *
  * Signal safety: everything here is async-signal-safe; what the handlers do is
  * theirs.

@@ -1,5 +1,5 @@
 /*
- * judge: which of the watches that a step touched were hit: all that it touched
+ * classify: which of the watches that a step touched were hit: all that it touched
  * and whose counts say so (account.c), but those whose access is permitted, or
  * over the limit.
  *

@@ -1,5 +1,5 @@
 /*
- * say: the lines of a hit where there is no helper to explain it.
+ * fallback_report: the lines of a hit where there is no helper to explain it.
  *
  *	watchpoint: #3 write config (8 bytes at 0x404060) by prog[123/124] (stray)
  *	watchpoint:   #3 frame 0 0x55d4c0de1139 /path/to/prog+0x1139

@@ -1,5 +1,5 @@
 /*
- * own: the accesses that the signal handler makes itself, which are not hits.
+ * reentry: the accesses that the signal handler makes itself, which are not hits.
  *
  * Those in the course of a run interrupt it, and return at once (trap.c).  One
  * case would make a loop: a watch on the dead part of the stack where the

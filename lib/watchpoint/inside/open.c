@@ -1,5 +1,5 @@
 /*
- * inside: wp_open and friends: from an attribute to an open watch.
+ * open: wp_open and friends: from an attribute to an open watch.
  *
  * Life-cycle of a watch.  An entry of the table is free; it gets a delivery,
  * which opens its events, disabled; then a serial, under which signals are

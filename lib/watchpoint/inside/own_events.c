@@ -1,5 +1,5 @@
 /*
- * armed: watches by perf events of the program's own: one for each slot and
+ * own_events: watches by perf events of the program's own: one for each slot and
  * each thread that exists.
  *
  * An event that is inherited has copies in the threads that its thread made,

@@ -1,5 +1,5 @@
 /*
- * tracer: a process whose threads are traced while they run, for as long as
+ * ptrace_loop: a process whose threads are traced while they run, for as long as
  * something is armed in them that is not inherited: debug registers, or events
  * that signal one thread.
  *

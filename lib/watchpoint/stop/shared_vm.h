@@ -1,5 +1,5 @@
 /*
- * lent: the memory of processes that their children share, while these are not
+ * shared_vm: the memory of processes that their children share, while these are not
  * watched: vfork(2) lends it until the child executes a program or
  * ends, clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they
  * write is seen by no event.

@@ -1,5 +1,5 @@
 /*
- * traced: the threads that a process traces, by their ids, and what they have
+ * thread_table: the threads that a process traces, by their ids, and what they have
  * to report.
  *
  * A tracer knows more of a thread than is here: it puts struct wp_thread

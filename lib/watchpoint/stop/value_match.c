@@ -1,5 +1,5 @@
 /*
- * stop_join: the value of each hit, at the stop of the thread that made it.
+ * value_match: the value of each hit, at the stop of the thread that made it.
  *
  * A watch is settled when its bytes and the counts of all accesses to it are
  * known for one moment.  From one such moment to the next, its value is exact

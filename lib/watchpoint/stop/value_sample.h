@@ -1,5 +1,5 @@
 /*
- * stop_value: what a stop at a hit adds to its record: the watch's bytes, as
+ * value_sample: what a stop at a hit adds to its record: the watch's bytes, as
  * PERF_SAMPLE_RAW of the kernel's own sample of that access.
  *
  * A sample that could be given none has four zero bytes there instead, as the

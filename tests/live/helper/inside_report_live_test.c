@@ -1,5 +1,5 @@
 /*
- * inside: what is reported of programs that watch themselves, by the helper that
+ * inside_report: what is reported of programs that watch themselves, by the helper that
  * their library starts.
  *
  * The programs are children of this one.  They write marks into the file that the

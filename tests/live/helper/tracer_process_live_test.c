@@ -1,5 +1,5 @@
 /*
- * tracing: what the helper does for a program by ptrace(2), whoever of the
+ * tracer_process: what the helper does for a program by ptrace(2), whoever of the
  * three processes is killed, and whatever the program asks.
  *
  * The test is a helper of its own, which explains nothing; programs are its

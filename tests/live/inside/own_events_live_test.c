@@ -1,5 +1,5 @@
 /*
- * watches: the table, the threads of a program that goes on making some, and
+ * own_events: the table, the threads of a program that goes on making some, and
  * what fork(2) leaves of both.
  */
 #include "test.h"

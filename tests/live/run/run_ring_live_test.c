@@ -1,5 +1,5 @@
 /*
- * watch: the command as a user runs it, on victims that know how often they
+ * run_ring: the command as a user runs it, on victims that know how often they
  * write.
  */
 #include "test.h"

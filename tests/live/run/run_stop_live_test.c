@@ -1,5 +1,5 @@
 /*
- * stopping: watchctl --stop on programs, what it reports, and what they notice
+ * run_stop: watchctl --stop on programs, what it reports, and what they notice
  * of it, also when it is killed.
  */
 #include "test.h"

@@ -1,5 +1,5 @@
 /*
- * tracer: every thread is armed before it does anything, and the program is
+ * ptrace_loop: every thread is armed before it does anything, and the program is
  * what it would be without a tracer, whatever becomes of that.
  */
 #include "test.h"

@@ -1,4 +1,4 @@
-/* vigil: a program's execve(2), its own and another's. */
+/* exec_monitor: a program's execve(2), its own and another's. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* say: the lines of a hit without a helper. */
+/* fallback_report: the lines of a hit without a helper. */
 #include "test.h"
 
 #include <dlfcn.h>

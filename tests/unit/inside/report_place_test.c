@@ -1,4 +1,4 @@
-/* place: the source line in a report's text. */
+/* report_place: the source line in a report's text. */
 #include "test.h"
 
 #include <string.h>

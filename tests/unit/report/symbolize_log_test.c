@@ -1,5 +1,5 @@
 /*
- * plain: logs with lines of hits, as libwatchpoint writes them without a helper,
+ * symbolize_log: logs with lines of hits, as libwatchpoint writes them without a helper,
  * and logs that only look like it.
  */
 #include "test.h"

@@ -1,5 +1,5 @@
 /*
- * lent: children that have their parent's memory, and those that have not.
+ * shared_vm: children that have their parent's memory, and those that have not.
  */
 #include "test.h"
 

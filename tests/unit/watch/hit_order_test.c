@@ -1,4 +1,4 @@
-/* order: which hits are said to follow each other, by made cells. */
+/* hit_order: which hits are said to follow each other, by made cells. */
 #include "test.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* earlier: records of this process as it was, kept, decoded and learnt from. */
+/* synthetic_records: records of this process as it was, kept, decoded and learnt from. */
 #include "test.h"
 
 #include <errno.h>
