@@ -60,7 +60,7 @@ struct pcs {
 
 struct ex_stacks {
 	struct ex_space *space;
-	struct ex_tail_calls *tails;
+	struct ex_table tails;	/* of ex_tail_find */
 	struct ex_table stacks;	/* of struct ex_stack, by id */
 	struct ex_table keys;	/* of struct key, by a hash of it */
 	struct chunk *stack_memory, *key_memory;
@@ -125,10 +125,6 @@ ex_stacks_new(struct ex_space *space)
 	if (stacks == NULL)
 		return NULL;
 	stacks->space = space;
-	if ((stacks->tails = ex_tail_calls_new()) == NULL) {
-		free(stacks);
-		return NULL;
-	}
 	return stacks;
 }
 
@@ -137,7 +133,7 @@ ex_stacks_free(struct ex_stacks *stacks)
 {
 	if (stacks == NULL)
 		return;
-	ex_tail_calls_free(stacks->tails);
+	ex_table_free(&stacks->tails, free);
 	chunks_free(&stacks->stack_memory);
 	chunks_free(&stacks->key_memory);
 	ex_table_free(&stacks->stacks, NULL);
@@ -351,7 +347,7 @@ add_missing(struct ex_stacks *stacks, struct ex_process *process,
 
 	if (pc->signal || caller->exact)
 		return true;
-	tail = ex_tail_find(stacks->tails, process, pc->pc - !pc->exact,
+	tail = ex_tail_find(&stacks->tails, process, pc->pc - !pc->exact,
 	    caller->pc, &pointer);
 	if (before > 0)
 		stacks->frame[before - 1].pointer = pointer;

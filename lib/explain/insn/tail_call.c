@@ -19,7 +19,6 @@
  */
 #include "insn/tail_call.h"
 
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,34 +81,6 @@ struct kept_tail {
 	bool missing;		/* a function is missing */
 	struct ex_tail tail;
 };
-
-struct ex_tail_calls {
-	void *answers;		/* a tree of search.h */
-	size_t n;
-};
-
-struct ex_tail_calls *
-ex_tail_calls_new(void)
-{
-	return calloc(1, sizeof(struct ex_tail_calls));
-}
-
-static void
-forget(struct ex_tail_calls *tails)
-{
-	tdestroy(tails->answers, free);
-	tails->answers = NULL;
-	tails->n = 0;
-}
-
-void
-ex_tail_calls_free(struct ex_tail_calls *tails)
-{
-	if (tails == NULL)
-		return;
-	forget(tails);
-	free(tails);
-}
 
 /* --- places --- */
 
@@ -725,58 +696,41 @@ is_same(const struct place *called, const struct place *running)
 	    running->vaddr < end) || are_parts(called, running);
 }
 
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int
-compare_answers(const void *a, const void *b)
-{
-	const struct kept_tail *x = a, *y = b;
-	int order = compare_numbers((uintptr_t)x->process,
-	    (uintptr_t)y->process);
-
-	if (order == 0)
-		order = compare_numbers(x->generation, y->generation);
-	if (order == 0)
-		order = compare_numbers(x->called, y->called);
-	return order != 0 ? order : compare_numbers(x->running, y->running);
-}
-
 /* The answer for two functions, found before or now; NULL: out of memory. */
 static const struct kept_tail *
-answer_of(struct ex_tail_calls *tails, struct graph *g,
-    const struct place *called,
-    const struct place *running)
+answer_of(struct ex_table *answers, struct graph *g,
+    const struct place *called, const struct place *running)
 {
-	uint64_t start = running->vaddr, end;
-	struct kept_tail *answer = calloc(1, sizeof(*answer)), **found;
+	uint64_t start = running->vaddr, end, hash;
+	struct kept_tail key = {.process = g->process}, *answer;
+	size_t i = 0;
 
-	if (answer == NULL)
-		return NULL;
 	(void)extent_of(running, &start, &end);
-	answer->process = g->process;
-	answer->generation = ex_process_generation(g->process);
-	answer->called = address_of(called);
-	answer->running = running->base + start;
-	if (tails->n >= ANSWERS_MAX)
-		forget(tails);
-	found = tsearch(answer, &tails->answers, compare_answers);
-	if (found == NULL || *found != answer) {
-		free(answer);
-		return found != NULL ? *found : NULL;
-	}
-	tails->n++;
+	key.generation = ex_process_generation(g->process);
+	key.called = address_of(called);
+	key.running = running->base + start;
+	hash = ex_hash(ex_hash(ex_hash((uintptr_t)key.process, key.generation),
+	    key.called), key.running);
+	while ((answer = ex_table_next(answers, hash, &i)) != NULL)
+		if (answer->process == key.process &&
+		    answer->generation == key.generation &&
+		    answer->called == key.called &&
+		    answer->running == key.running)
+			return answer;
+	if (answers->n >= ANSWERS_MAX)
+		ex_table_free(answers, free);
+	if (!ex_table_reserve(answers, 1) ||
+	    (answer = malloc(sizeof(*answer))) == NULL)
+		return NULL;
+	*answer = key;
 	answer->missing = find(g, called, running, &answer->tail);
+	ex_table_put(answers, hash, answer);
 	return answer;
 }
 
 const struct ex_tail *
-ex_tail_find(struct ex_tail_calls *tails, struct ex_process *process,
-    uint64_t pc,
-    uint64_t back, bool *pointer)
+ex_tail_find(struct ex_table *answers, struct ex_process *process,
+    uint64_t pc, uint64_t back, bool *pointer)
 {
 	struct place called, running;
 	const struct kept_tail *answer;
@@ -798,7 +752,7 @@ ex_tail_find(struct ex_tail_calls *tails, struct ex_process *process,
 	}
 	if (is_same(&called, &running) || !is_call(&g, back))
 		return NULL;
-	answer = answer_of(tails, &g, &called, &running);
+	answer = answer_of(answers, &g, &called, &running);
 	if (answer == NULL || !answer->missing)
 		return NULL;
 	*pointer = answer->tail.pointer;

@@ -15,6 +15,7 @@
 #ifndef EX_TAIL_CALL_H
 #define EX_TAIL_CALL_H
 
+#include "base/table.h"
 #include "module/module.h"
 
 #define EX_TAIL_MAX 16		/* functions between a frame and the next */
@@ -33,19 +34,14 @@ struct ex_tail {
 				   or it is not known what was inlined there */
 };
 
-struct ex_tail_calls;		/* answers that were found before */
-
-/* NULL: out of memory. */
-struct ex_tail_calls *ex_tail_calls_new(void);
-void ex_tail_calls_free(struct ex_tail_calls *);
-
 /*
  * The functions that are missing in a process between the running function, of
  * which pc is an instruction, and its caller, which is to continue at back.
  * NULL: none, as far as is known.  *pointer: that is not far, since it was a
- * call, or the last jump, through a pointer.  Valid until the next call.
+ * call, or the last jump, through a pointer.  Valid until the next call.  The
+ * table keeps answers, to be freed with free(3).
  */
-const struct ex_tail *ex_tail_find(struct ex_tail_calls *, struct ex_process *,
+const struct ex_tail *ex_tail_find(struct ex_table *, struct ex_process *,
     uint64_t pc, uint64_t back, bool *pointer);
 
 #endif
