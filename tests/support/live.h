@@ -45,41 +45,6 @@ live_possible(void)
 #define RUN_LIVE_TESTS(...) RUN_TESTS(.possible = live_possible, __VA_ARGS__)
 #define run_live_tests(...) run_all_tests(.possible = live_possible, __VA_ARGS__)
 
-static inline void
-live_skip(void **state)
-{
-	(void)state;
-	skip();
-}
-
-static inline int
-live_group(const char *name, const struct CMUnitTest *tests, size_t n,
-    CMFixtureFunction setup, CMFixtureFunction teardown)
-{
-	struct CMUnitTest *run = calloc(n, sizeof(*run));
-	int failed;
-
-	if (run == NULL)
-		return 1;
-	memcpy(run, tests, n * sizeof(*run));
-	if (!live_possible()) {
-		for (size_t i = 0; i < n; i++)
-			run[i] = (struct CMUnitTest){
-				.name = tests[i].name, .test_func = live_skip,
-			};
-		setup = teardown = NULL;
-	}
-	failed = _cmocka_run_group_tests(name, run, n, setup, teardown);
-	free(run);
-	return failed;
-}
-
-/* Run a group of tests, all of them skipped without breakpoints. */
-#define run_live_with(name, tests, setup, teardown)			\
-	live_group(name, tests, sizeof(tests) / sizeof((tests)[0]),	\
-	    setup, teardown)
-#define run_live(name, tests) run_live_with(name, tests, NULL, NULL)
-
 /* Slots that are free in a thread, found by filling them. */
 static inline unsigned
 live_free_slots(pid_t tid)

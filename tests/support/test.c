@@ -12,8 +12,7 @@ static struct {
 } all;
 
 void
-test_add(int line, const char *name, CMUnitTestFunction fn,
-    CMFixtureFunction before, CMFixtureFunction after)
+test_add(int line, struct CMUnitTest test)
 {
 	size_t i = all.n++;
 
@@ -24,7 +23,7 @@ test_add(int line, const char *name, CMUnitTestFunction fn,
 		all.line[i] = all.line[i - 1];
 	}
 	all.line[i] = line;
-	all.test[i] = (struct CMUnitTest){name, fn, before, after, NULL};
+	all.test[i] = test;
 }
 
 static void

@@ -38,7 +38,8 @@ struct test_group {
 	static __attribute__((constructor)) void			\
 	add_##fn(void)							\
 	{								\
-		test_add(__LINE__, #fn, fn, before, after);		\
+		test_add(__LINE__, (struct CMUnitTest){#fn, fn, before,	\
+		    after, NULL});					\
 	}								\
 	static void fn(__attribute__((unused)) void **state)
 
@@ -51,8 +52,8 @@ struct test_group {
 	}
 #define run_all_tests(...) test_run(&(struct test_group){__VA_ARGS__})
 
-void test_add(int line, const char *name, CMUnitTestFunction,
-    CMFixtureFunction before, CMFixtureFunction after);
+/* One more test, run in the order of the lines. */
+void test_add(int line, struct CMUnitTest);
 
 /* Result: how many failed. */
 int test_run(const struct test_group *);

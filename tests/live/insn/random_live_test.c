@@ -729,15 +729,13 @@ tells_the_truth(void **state)
 int
 main(void)
 {
-	struct CMUnitTest tests[sizeof(modes) / sizeof(modes[0])];
-
 	if (plain_library() != 0)
 		return 1;
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-		tests[i] = (struct CMUnitTest){
+	for (size_t i = 0; i < COUNT(modes); i++)
+		test_add((int)i, (struct CMUnitTest){
 			.name = modes[i].name, .test_func = tells_the_truth,
 			.initial_state = (void *)(uintptr_t)&modes[i],
-		};
-	return run_live_with("random_live", tests, scratch_make,
-	    scratch_remove);
+		});
+	return run_live_tests(.before_all = scratch_make,
+	    .after_all = scratch_remove);
 }
