@@ -192,4 +192,10 @@ TEST(a_command_gets_the_frames)
 	outcome_free(&o);
 }
 
-RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)
+static int
+prepare(void **state)
+{
+	return scratch_make(state) < 0 ? -1 : plain_library();
+}
+
+RUN_LIVE_TESTS(.before_all = prepare, .after_all = scratch_remove)
