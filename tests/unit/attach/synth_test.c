@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "kernel_symbol.h"
 #include "os/attr.h"
 #include "child.h"
 #include "record/record.h"
@@ -367,28 +368,10 @@ TEST(tells_all_without_the_first_thread)
 	child_kill(pid);
 }
 
-/* The address of a symbol of the kernel; 0: hidden. */
-static uint64_t
-kernel_address(const char *symbol)
-{
-	char line[512], name[256];
-	unsigned long long addr, found = 0;
-	FILE *f = fopen("/proc/kallsyms", "r");
-
-	if (f == NULL)
-		return 0;
-	while (found == 0 && fgets(line, sizeof(line), f) != NULL)
-		if (sscanf(line, "%llx %*c %255s", &addr, name) == 2 &&
-		    strcmp(name, symbol) == 0)
-			found = addr;
-	(void)fclose(f);
-	return found;
-}
-
 TEST(tells_of_the_kernel)
 {
-	const uint64_t start = kernel_address("_text"),
-	    end = kernel_address("_etext");
+	const uint64_t start = kernel_symbol("_text"),
+	    end = kernel_symbol("_etext");
 	struct told kernel = {.formats = told.formats};
 	const struct ex_record *record = &kernel.record[0];
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "kernel_symbol.h"
 #include "capture.h"
 #include "hit/hit.h"
 
@@ -649,24 +650,6 @@ TEST(names_a_function_by_the_byte_before)
 	assert_int_equal(frame->offset, 2);
 }
 
-/* The address of a kernel function, 0: not told. */
-static uint64_t
-kernel_function(const char *name)
-{
-	char line[512], symbol[256];
-	uint64_t addr, found = 0;
-	FILE *syms = fopen("/proc/kallsyms", "r");
-
-	while (syms != NULL && found == 0 &&
-	    fgets(line, sizeof(line), syms) != NULL)
-		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, symbol) == 2 &&
-		    strcmp(symbol, name) == 0)
-			found = addr;
-	if (syms != NULL)
-		(void)fclose(syms);
-	return found;
-}
-
 TEST(names_the_system_call)
 {
 	static const struct {
@@ -682,7 +665,7 @@ TEST(names_the_system_call)
 		{{"vfs_read", "do_syscall_64"}, NULL},
 	};
 
-	if (kernel_function("ksys_read") == 0) {
+	if (kernel_symbol("ksys_read") == 0) {
 		print_message("/proc/kallsyms tells no addresses\n");
 		skip();
 	}
@@ -691,7 +674,7 @@ TEST(names_the_system_call)
 
 		memset(made.chain, 0, sizeof(made.chain));
 		for (size_t k = 0; k < 4 && cases[i].chain[k] != NULL; k++)
-			made.chain[k] = kernel_function(cases[i].chain[k]) + 8;
+			made.chain[k] = kernel_symbol(cases[i].chain[k]) + 8;
 		assert_int_equal(feed(&(struct sample){ONE, i, 1, after_store,
 		    0, true}), 0);
 		assert_int_equal(flush_all(), 0);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "kernel_symbol.h"
 #include "capture.h"
 #include "hit/stack.h"
 
@@ -167,27 +168,9 @@ TEST(shows_the_instruction)
 	assert_int_equal(first->frame[2].pc, sampled->frame[2].pc);
 }
 
-/* The address of a kernel function, 0: not told. */
-static uint64_t
-kernel_function(const char *name)
-{
-	char line[512], symbol[256];
-	uint64_t addr, found = 0;
-	FILE *syms = fopen("/proc/kallsyms", "r");
-
-	while (syms != NULL && found == 0 &&
-	    fgets(line, sizeof(line), syms) != NULL)
-		if (sscanf(line, "%" SCNx64 " %*c %255s", &addr, symbol) == 2 &&
-		    strcmp(symbol, name) == 0)
-			found = addr;
-	if (syms != NULL)
-		(void)fclose(syms);
-	return found;
-}
-
 TEST(puts_the_kernel_first)
 {
-	const uint64_t read = kernel_function("ksys_read");
+	const uint64_t read = kernel_symbol("ksys_read");
 	static uint64_t chain[] = {
 		PERF_CONTEXT_KERNEL, 0, 0, UINT64_C(1) << 63,
 		PERF_CONTEXT_USER, 0x1000,
@@ -222,7 +205,7 @@ TEST(names_no_other_kernels_functions)
 {
 	struct ex_space *recorded = ex_space_new(EX_RECORDED);
 	struct ex_stacks *store = ex_stacks_new(recorded);
-	const struct ex_sample sample = { .ip = kernel_function("ksys_read") };
+	const struct ex_sample sample = { .ip = kernel_symbol("ksys_read") };
 	const struct ex_stack *stack;
 
 	assert_non_null(store);

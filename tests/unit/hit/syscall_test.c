@@ -271,7 +271,7 @@ TEST_WITH(arguments_tell_the_buffer, begin, NULL)
 		    calls[i].name);
 		set_chain(chain);
 		set_args(calls[i].arg);
-		made.sample.access = calls[i].access;
+		made.sample.access = (unsigned char)calls[i].access;
 		call = explain();
 		expect_call(i, &call);
 	}

@@ -371,24 +371,29 @@ same(const struct loaded *l, const struct row *row)
 	return as_it_is;
 }
 
+/* A build: the compiler, and its flags. */
 static void
-compare(const char *compiler, const char *flags, const struct row *row,
-    size_t n)
+compare(const char *const build[2], const struct row *row, size_t n)
 {
 	static unsigned count;
 	struct loaded l;
 	size_t wrong = 0;
 	const char *source = row == c_rows ? "typed.c" : "typed_cxx.cc";
 
+	if (!scratch_has(build[0])) {
+		print_message("%s: not here, not tried\n", build[0]);
+		return;
+	}
 	(void)snprintf(l.name, sizeof(l.name), "typed%u.so", count++);
-	scratch_run("%s %s -shared -fPIC -o %s %s/tests/victim/%s", compiler,
-	    flags, l.name, getenv("TOP"), source);
+	scratch_run("%s %s -shared -fPIC -o %s %s/tests/victim/%s", build[0],
+	    build[1], l.name, getenv("TOP"), source);
 	load(&l);
 	for (size_t i = 0; i < n; i++)
 		wrong += !same(&l, &row[i]);
 	unload(&l);
 	if (wrong != 0)
-		fail_msg("%zu are wrong with %s %s", wrong, compiler, flags);
+		fail_msg("%zu are wrong with %s %s", wrong, build[0],
+		    build[1]);
 }
 
 TEST(tells_c)
@@ -407,14 +412,8 @@ TEST(tells_c)
 		{"clang", "-gdwarf-5 -gsplit-dwarf"},
 	};
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
-		if (scratch_has(builds[i][0]))
-			compare(builds[i][0], builds[i][1], c_rows,
-			    sizeof(c_rows) / sizeof(c_rows[0]));
-		else
-			print_message("%s: not here, not tried\n",
-			    builds[i][0]);
-	}
+	for (size_t i = 0; i < COUNT(builds); i++)
+		compare(builds[i], c_rows, COUNT(c_rows));
 }
 
 TEST(tells_cxx)
@@ -426,14 +425,8 @@ TEST(tells_cxx)
 		{"clang++", "-std=c++17 -gdwarf-5 -fstandalone-debug"},
 	};
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
-		if (scratch_has(builds[i][0]))
-			compare(builds[i][0], builds[i][1], cxx_rows,
-			    sizeof(cxx_rows) / sizeof(cxx_rows[0]));
-		else
-			print_message("%s: not here, not tried\n",
-			    builds[i][0]);
-	}
+	for (size_t i = 0; i < COUNT(builds); i++)
+		compare(builds[i], cxx_rows, COUNT(cxx_rows));
 }
 
 /* Arrays begin at 1, and their first index runs fastest: they are told as a
