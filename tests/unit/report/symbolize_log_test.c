@@ -77,7 +77,7 @@ TEST(frames_get_names_and_lines)
 	assert_memory_equal(text, log, strcspn(log, "("));
 	expect_text(text, "#3 frame 0 0x1234 landmark+0x2 ");
 	expect_text(text, "#3 frame 1 0x5678 landmark+0x3 ");
-	expect_text(text, "plain_test.c:");
+	expect_text(text, "symbolize_log_test.c:");
 	(void)snprintf(part, sizeof(part), " (%s+0x%llx)\nend", self,
 	    offset + 3);
 	expect_text(text, part);

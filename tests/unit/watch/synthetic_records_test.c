@@ -37,7 +37,7 @@ see(void *arg, const struct ex_record *r)
 		seen->name = strcmp(r->comm.name, "earlier \033") == 0;
 	if (r->type == PERF_RECORD_MMAP2 && here - r->mmap.start < r->mmap.len)
 		seen->code = (r->mmap.prot & PROT_EXEC) != 0 &&
-		    strstr(r->mmap.path, "/earlier_test") != NULL;
+		    strstr(r->mmap.path, "/synthetic_records_test") != NULL;
 	if (seen->space != NULL)
 		ex_space_learn(seen->space, r);
 }
@@ -74,7 +74,7 @@ TEST(a_space_learns_from_it)
 	module = ex_process_module(ex_space_process(seen.space, getpid()),
 	    (uintptr_t)see, &vaddr);
 	assert_non_null(module);
-	assert_string_equal(ex_module_name(module), "earlier_test");
+	assert_string_equal(ex_module_name(module), "synthetic_records_test");
 	ex_space_free(seen.space);
 }
 
