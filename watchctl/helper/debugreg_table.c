@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "handler/channel_futex.h"
 #include "os/clock.h"
@@ -407,12 +406,11 @@ attach(struct debugreg_table *arming, pid_t tid)
 static void
 await_reports(void)
 {
-	const struct timespec nap = {.tv_nsec = NAP * 1000000};
 	sigset_t reports;
 
 	(void)sigemptyset(&reports);
 	(void)sigaddset(&reports, SIGCHLD);
-	(void)sigtimedwait(&reports, NULL, &nap);
+	(void)wp_ptrace_loop_await(&reports, NAP);
 }
 
 /* Put the table into effect in every thread.  0, or the first failure. */

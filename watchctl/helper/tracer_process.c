@@ -19,13 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "helper/debugreg_table.h"
+#include "stop/ptrace_loop.h"
 #include "watch/ptrace_refused.h"
 
 enum { GONE, RUNS, WOKEN };
@@ -105,14 +105,11 @@ struct serving {
 					   of this process releases */
 };
 
-/* Sleep until there is something; ms < 0: for as long as it takes.  Whether
-   there is. */
+/* Whether there is something, in this time. */
 static bool
 doze(struct serving *serving, int ms)
 {
-	const struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
-	int sig = ms < 0 ? sigwaitinfo(&serving->signals, NULL) :
-	    sigtimedwait(&serving->signals, NULL, &limit);
+	const int sig = wp_ptrace_loop_await(&serving->signals, ms);
 
 	serving->leave = serving->leave || sig == LEAVE;
 	return sig > 0;
@@ -131,18 +128,8 @@ settle_in(struct serving *serving)
 {
 	static const int limits[] = {RLIMIT_NOFILE, RLIMIT_MEMLOCK};
 	struct rlimit limit;
-	sigset_t all;
 
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	/* ignored, it would not be waited for */
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)sigemptyset(&serving->signals);
-	(void)sigaddset(&serving->signals, SIGCHLD);
-	(void)sigaddset(&serving->signals, KICK);
-	(void)sigaddset(&serving->signals, LEAVE);
-	(void)prctl(PR_SET_PDEATHSIG, KICK);
-	(void)prctl(PR_SET_NAME, "wp-tracer");
+	wp_ptrace_loop_process(&serving->signals, "wp-tracer", KICK);
 	(void)close_range(0, UINT32_MAX, 0);
 	for (int i = 0; i < 3; i++)
 		(void)open("/dev/null", O_RDWR);

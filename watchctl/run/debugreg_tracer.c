@@ -10,10 +10,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/proc.h"
@@ -353,10 +351,8 @@ static const struct wp_ptrace_loop_calls calls = {
 static void
 doze(struct watch *w, int ms)
 {
-	const struct timespec limit = {.tv_nsec = ms * 1000000L};
-	int sig = sigtimedwait(&w->signals, NULL, &limit);
-
-	if (sig == LEAVE || getppid() != w->parent)
+	if (wp_ptrace_loop_await(&w->signals, ms) == LEAVE ||
+	    getppid() != w->parent)
 		w->leave = true;
 }
 
@@ -365,17 +361,9 @@ doze(struct watch *w, int ms)
 static void
 settle_in(struct watch *w, const char *name)
 {
-	sigset_t all;
 	int fd;
 
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)signal(SIGCHLD, SIG_DFL);
-	(void)sigemptyset(&w->signals);
-	(void)sigaddset(&w->signals, SIGCHLD);
-	(void)sigaddset(&w->signals, LEAVE);
-	(void)prctl(PR_SET_PDEATHSIG, LEAVE);
-	(void)prctl(PR_SET_NAME, name);
+	wp_ptrace_loop_process(&w->signals, name, LEAVE);
 	(void)setsid();
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
@@ -534,7 +522,7 @@ stand_by(struct watch *w)
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (sig == LEAVE || getppid() != parent)
 			(void)kill(pid, LEAVE);
-		sig = sigwaitinfo(&w->signals, NULL);
+		sig = wp_ptrace_loop_await(&w->signals, -1);
 	}
 	if (WIFSIGNALED(status))
 		rescue(w);

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "os/clock.h"
 #include "util/complain.h"
@@ -26,6 +25,7 @@
 #include "action/on_hit.h"
 #include "run/run.h"
 #include "watch/ptrace_refused.h"
+#include "stop/ptrace_loop.h"
 #include "stop/stop.h"
 
 enum {
@@ -301,8 +301,7 @@ wake_signals(sigset_t *signals)
 static void
 wait_ms(struct run *run, const sigset_t *signals, int ms)
 {
-	const struct timespec limit = {0, ms * 1000000L};
-	int sig = sigtimedwait(signals, NULL, &limit);
+	const int sig = wp_ptrace_loop_await(signals, ms);
 
 	if (sig > 0 && sig != SIGCHLD)
 		run_signal(run, sig);

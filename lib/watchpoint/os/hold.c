@@ -202,19 +202,23 @@ collect(struct wp_hold *hold, pid_t pid)
 	return missing;
 }
 
-/* Whether none of those that have not stopped can run: they sleep where no stop
-   reaches them, or are ending. */
+bool
+wp_trace_asleep(pid_t tid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(tid, &status) == 0 &&
+	    strchr("DZX", status.state) != NULL;
+}
+
+/* Whether none of those that have not stopped can run. */
 static bool
 rest_asleep(const struct wp_hold *hold)
 {
-	for (size_t i = 0; i < hold->n; i++) {
-		struct wp_proc_status status;
-
+	for (size_t i = 0; i < hold->n; i++)
 		if (!hold->thread[i].stopped &&
-		    wp_proc_status(hold->thread[i].tid, &status) == 0 &&
-		    strchr("DZX", status.state) == NULL)
+		    !wp_trace_asleep(hold->thread[i].tid))
 			return false;
-	}
 	return true;
 }
 

@@ -144,6 +144,9 @@ void wp_trace_take(pid_t tid);
 /* The same for an end: its wait status, or < 0. */
 int wp_trace_reap(pid_t tid);
 
+/* Whether a thread is known to sleep where no stop reaches it, or to end. */
+bool wp_trace_asleep(pid_t tid);
+
 /* Where a stopped thread, of a 32-bit program too, is to go on; 0: not known. */
 uint64_t wp_trace_pc(pid_t tid);
 

@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include "os/clock.h"
-#include "os/proc.h"
 #include "os/ptrace.h"
 
 enum {
@@ -73,6 +74,29 @@ forget_all(struct wp_ptrace_loop *tracer)
 {
 	while (tracer->all.n > 0)
 		forget(tracer, thread_at(tracer, 0));
+}
+
+void
+wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned)
+{
+	(void)sigfillset(wake);
+	(void)sigprocmask(SIG_SETMASK, wake, NULL);
+	/* ignored, it would not be waited for */
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)sigemptyset(wake);
+	(void)sigaddset(wake, SIGCHLD);
+	(void)sigaddset(wake, SIGTERM);
+	(void)sigaddset(wake, orphaned);
+	(void)prctl(PR_SET_PDEATHSIG, orphaned);
+	(void)prctl(PR_SET_NAME, name);
+}
+
+int
+wp_ptrace_loop_await(const sigset_t *wake, int ms)
+{
+	const struct timespec limit = {ms / 1000, ms % 1000 * 1000000L};
+
+	return sigtimedwait(wake, NULL, ms < 0 ? NULL : &limit);
 }
 
 int
@@ -158,20 +182,12 @@ wp_ptrace_loop_update(struct wp_ptrace_loop *tracer)
 }
 
 static bool
-is_asleep(const struct wp_thread *thread)
-{
-	struct wp_proc_status status;
-
-	return thread->stands || (wp_proc_status(thread->tid, &status) == 0 &&
-	    strchr("DZX", status.state) != NULL);
-}
-
-static bool
 rest_asleep(const struct wp_ptrace_loop *tracer)
 {
 	for (size_t i = 0; i < tracer->all.n; i++)
 		if (thread_at(tracer, i)->current != tracer->current &&
-		    !is_asleep(tracer->all.thread[i]))
+		    !tracer->all.thread[i]->stands &&
+		    !wp_trace_asleep(tracer->all.thread[i]->tid))
 			return false;
 	return true;
 }

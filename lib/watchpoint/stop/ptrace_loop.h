@@ -74,6 +74,13 @@ struct wp_ptrace_loop_calls {
 	void (*executed)(void *arg);
 };
 
+/* Make the calling process a tracer's, of this name: it blocks all signals, and
+   gets one when its parent ends.  *wake: that one, SIGTERM and SIGCHLD. */
+void wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned);
+
+/* Sleep until one comes, for ms at most; < 0: any time.  Which; < 0: none. */
+int wp_ptrace_loop_await(const sigset_t *wake, int ms);
+
 /* A tracer that traces no thread yet; signals (bit sig - 1 each) are shown to
    its owner; calls live as long as it.  0 or -ENOMEM. */
 int wp_ptrace_loop_new(struct wp_ptrace_loop **, pid_t pid, uint64_t signals,
