@@ -191,28 +191,6 @@ crew_end(struct crew *c)
 		(void)pthread_join(c->thread[i], NULL);
 }
 
-/* It is known by what it preloads. */
-static void
-open_under_valgrind(void *arg)
-{
-	const struct wp_attr attr = WATCH(&word);
-	struct wp_watch *w;
-
-	(void)arg;
-	(void)setenv("LD_PRELOAD",
-	    "/usr/libexec/valgrind/vgpreload_core-amd64-linux.so", 1);
-	if (wp_open(&attr, &w) != -ENOTSUP ||
-	    strstr(wp_cause(), "valgrind") == NULL)
-		_exit(1);
-}
-
-/* The first test: what the machine offers is found out once. */
-TEST(valgrind_is_refused)
-{
-	assert_int_equal(child_wait(child_start(open_under_valgrind, NULL)),
-	    0);
-}
-
 /* The tests. */
 
 /* It is known by what it preloads. */
