@@ -7,20 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "os/attr.h"
 #include "os/proc.h"
-
-/* Ends every record that is not a sample: pid and tid, time, cpu, identifier. */
-struct trailer {
-	uint32_t pid, tid;
-	uint64_t time;
-	uint32_t cpu, zero;
-	uint64_t identifier;
-};
 
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	char rest[64 + sizeof(struct trailer)];		/* name, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];		/* name, trailer */
 };
 
 struct mmap2_record {
@@ -30,14 +23,14 @@ struct mmap2_record {
 	uint32_t maj, min;
 	uint64_t ino, ino_generation;
 	uint32_t prot, flags;
-	char rest[PATH_MAX + 16 + sizeof(struct trailer)];	/* path, trailer */
+	char rest[PATH_MAX + 16 + sizeof(struct wp_trailer)];	/* path, trailer */
 };
 
 struct mmap_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	char rest[64 + sizeof(struct trailer)];		/* path, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];		/* path, trailer */
 };
 
 struct synth {
@@ -52,7 +45,7 @@ static void
 finish(struct perf_event_header *header, char *rest, const char *name,
     size_t max, uint32_t pid, uint32_t tid)
 {
-	const struct trailer trailer = {.pid = pid, .tid = tid};
+	const struct wp_trailer trailer = {.pid = pid, .tid = tid};
 	size_t len = strnlen(name, max - 1);
 	size_t padded = (len + 8) & ~(size_t)7;
 

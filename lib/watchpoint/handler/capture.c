@@ -11,13 +11,13 @@
 #include "handler/capture.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/attr.h"
 #include "os/clock.h"
 
 enum {
@@ -27,11 +27,7 @@ enum {
 
 /* The part of the sample before the registers. */
 struct head {
-	struct perf_event_header header;
-	uint64_t id, ip;
-	uint32_t pid, tid;
-	uint64_t time, addr;
-	uint32_t cpu, zero;
+	struct wp_sample sample;
 	uint64_t abi;
 	uint64_t regs[];
 };
@@ -97,44 +93,33 @@ wp_peek(void *to, uint64_t from, size_t len)
 	return len;
 }
 
-/* Room, the stack, how much of it is there; nothing but a 0 if none is. */
-static size_t
-put_stack(uint8_t *to, uint64_t sp, size_t max)
-{
-	uint64_t size = wp_peek(to + sizeof(size), sp, max) & ~7ull;
-
-	memcpy(to, &size, sizeof(size));
-	if (size == 0)
-		return sizeof(size);
-	memcpy(to + sizeof(size) + size, &size, sizeof(size));
-	return size + 2 * sizeof(size);
-}
-
 uint64_t
 wp_capture(void *bytes, size_t room, const struct wp_captured *what,
     const ucontext_t *context)
 {
 	struct head *head = bytes;
+	struct wp_sample *sample = &head->sample;
 	uint8_t *at;
 	size_t left;
 
-	head->id = what->id;
-	head->ip = wp_cpu_pc(context);
-	head->pid = (uint32_t)what->pid;
-	head->tid = (uint32_t)what->tid;
-	head->time = wp_clock_ns();
-	head->addr = what->addr;
-	head->cpu = (uint32_t)sched_getcpu();
-	head->zero = 0;
+	sample->id = what->id;
+	sample->ip = wp_cpu_pc(context);
+	sample->pid = (uint32_t)what->pid;
+	sample->tid = (uint32_t)what->tid;
+	sample->time = wp_clock_ns();
+	sample->addr = what->addr;
+	sample->cpu = (uint32_t)sched_getcpu();
+	sample->zero = 0;
 	head->abi = PERF_SAMPLE_REGS_ABI_64;
 	at = (uint8_t *)(head->regs + wp_cpu_regs(context, head->regs));
 	left = room - (size_t)(at - (uint8_t *)bytes) - 2 * sizeof(uint64_t);
-	at += put_stack(at, wp_cpu_sp(context), what->stack < left ?
-	    what->stack : left & ~(size_t)7);
-	head->header = (struct perf_event_header){
+	at += wp_sample_end(at, wp_peek(at + sizeof(uint64_t),
+	    wp_cpu_sp(context), what->stack < left ? what->stack :
+	    left & ~(size_t)7));
+	sample->header = (struct perf_event_header){
 		.type = PERF_RECORD_SAMPLE,
 		.misc = PERF_RECORD_MISC_USER,
 		.size = (uint16_t)(at - (uint8_t *)bytes),
 	};
-	return head->time;
+	return sample->time;
 }

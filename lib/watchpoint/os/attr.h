@@ -9,7 +9,9 @@
 
 #include <linux/perf_event.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "os/features.h"
 #include "os/slot.h"
@@ -73,14 +75,44 @@ void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
    program. */
 unsigned wp_attr_user_pc(void);
 
-/* Offset of the time (u64 ns, CLOCK_MONOTONIC) in a record of these events. */
+/* How a sample of these events begins, and their other records end.  In a sample
+   these follow, if its event has them: callchain, raw bytes, the user's
+   registers behind their ABI, the user's stack. */
+struct wp_sample {
+	struct perf_event_header header;
+	uint64_t id, ip;
+	uint32_t pid, tid;
+	uint64_t time, addr;
+	uint32_t cpu, zero;
+};
+struct wp_trailer {
+	uint32_t pid, tid;
+	uint64_t time;		/* ns, CLOCK_MONOTONIC */
+	uint32_t cpu, zero;
+	uint64_t id;
+};
+
 static inline uint32_t
 wp_attr_time_offset(const struct perf_event_header *header)
 {
-	/* sample: identifier, ip, pid and tid, time, ...
-	   others end in: pid and tid, time, cpu, identifier */
-	return header->type == PERF_RECORD_SAMPLE ? 8 + 3 * 8 :
-	    header->size - 3u * 8;
+	return header->type == PERF_RECORD_SAMPLE ?
+	    offsetof(struct wp_sample, time) : header->size -
+	    (sizeof(struct wp_trailer) - offsetof(struct wp_trailer, time));
+}
+
+/* End a sample by n bytes of the stack, that are at to + 8 already: before them
+   their room, behind them their number; but for none, a 0 alone.  How many bytes
+   these are. */
+static inline size_t
+wp_sample_end(uint8_t *to, size_t n)
+{
+	const uint64_t size = n & ~(size_t)7;
+
+	memcpy(to, &size, sizeof(size));
+	if (size == 0)
+		return sizeof(size);
+	memcpy(to + sizeof(size) + size, &size, sizeof(size));
+	return size + 2 * sizeof(size);
 }
 
 /* One that never fires, and records what a thread maps and creates, and the

@@ -5,10 +5,7 @@
 
 #include "os/attr.h"
 
-/* Offsets in a sample of these events, and in the others. */
 enum {
-	SAMPLE_ID = 8, SAMPLE_IP = 16, SAMPLE_TID = 28, SAMPLE_CPU = 48,
-	SAMPLE_END = 56,
 	RAW_EMPTY = 8,		/* as the kernel writes it: 4, and 4 zeros */
 	RAW_SIZE = sizeof(struct wp_stop_value) + 4,
 };
@@ -59,7 +56,7 @@ room(struct wp_stop_queue *q)
 static size_t
 raw_offset(const struct perf_event_header *header, bool callchain)
 {
-	size_t at = SAMPLE_END;
+	size_t at = sizeof(struct wp_sample);
 
 	if (callchain && at + 8 <= header->size) {
 		uint64_t n = get64(header, at);
@@ -125,18 +122,20 @@ wp_stop_queue_add(struct wp_stop_queue *q,
 		.time = get64(header, wp_attr_time_offset(header)),
 		.waits = sample,
 	};
+	struct wp_sample *its;
 
 	if (room(q) < 0 ||
 	    (new.header = copy(header, raw, &new.value)) == NULL)
 		return NULL;
 	if (sample) {
 		new.pc = user_pc(header, raw);
-		new.tid = (pid_t)get32(header, SAMPLE_TID);
-		new.ip = get64(header, SAMPLE_IP);
-		new.cpu = (int)get32(header, SAMPLE_CPU);
+		its = (void *)new.header;
+		its->id = id;
+		new.tid = (pid_t)its->tid;
+		new.ip = its->ip;
+		new.cpu = (int)its->cpu;
 		new.kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 		    PERF_RECORD_MISC_KERNEL;
-		memcpy((uint8_t *)new.header + SAMPLE_ID, &id, sizeof(id));
 	}
 	q->end++;
 	return sort_in(q, new);

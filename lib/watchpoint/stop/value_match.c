@@ -94,18 +94,17 @@ take_in(struct wp_stops *stops, const struct perf_event_header *header)
 	    stops->target->options.for_perf;
 	const struct wp_stop_thread *thread = NULL;
 	const struct wp_event *event = NULL;
+	const struct wp_sample *sample = (const void *)header;
 	struct wp_stop_record *record;
 	uint64_t id = 0;
-	uint32_t tid;
 
 	if (header->type == PERF_RECORD_FORK)
 		take_child(stops, header);
 	if (header->type == PERF_RECORD_MMAP2)
 		take_mapping(stops, header);
 	if (header->type == PERF_RECORD_SAMPLE) {
-		memcpy(&id, (const uint8_t *)header + 8, sizeof(id));
-		memcpy(&tid, (const uint8_t *)header + 28, sizeof(tid));
-		if ((thread = wp_stop_find(stops, (pid_t)tid)) != NULL)
+		id = sample->id;
+		if ((thread = wp_stop_find(stops, (pid_t)sample->tid)) != NULL)
 			event = event_of(thread, id);
 		if (event != NULL)
 			id = wp_target_stop_id(event->watch, event->slot);
