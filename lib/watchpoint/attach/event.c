@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "os/array.h"
+
 /* Let this process have as many descriptors as it may. */
 static bool
 raise_limit(void)
@@ -29,28 +31,12 @@ event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd;
 }
 
-static int
-events_room(struct wp_events *events)
-{
-	size_t cap = events->cap == 0 ? 64 : events->cap * 2;
-	void *more;
-
-	if (events->n < events->cap)
-		return 0;
-	if ((more = realloc(events->event, cap * sizeof(*events->event))) ==
-	    NULL)
-		return -ENOMEM;
-	events->event = more;
-	events->cap = cap;
-	return 0;
-}
-
 /* One event, redirected into a ring, if it is to have one. */
 static int
 events_add(struct wp_events *events, struct perf_event_attr *attr,
     struct wp_event event, int cpu, int ring_fd)
 {
-	int err = events_room(events);
+	int err = WP_ARRAY_ROOM(events, event);
 
 	if (err < 0)
 		return err;

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/array.h"
 #include "os/ptrace_private.h"
 
 /* The new process: wait to be seized, then become the command; what execve
@@ -127,7 +128,7 @@ wp_command_leave(struct wp_command *command)
 int
 wp_command_hold(struct wp_command *command, struct wp_hold *hold)
 {
-	int err = wp_hold_room(hold);
+	int err = WP_ARRAY_ROOM(hold, thread);
 
 	if (err == 0)
 		err = seize_command(command);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "os/array.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/ptrace_private.h"
@@ -53,22 +54,6 @@ is_held(const struct wp_hold *hold, size_t n, pid_t tid)
 	    held_order) != NULL;
 }
 
-/* Have room for one more: to be found out before a thread is seized. */
-int
-wp_hold_room(struct wp_hold *hold)
-{
-	size_t cap = hold->cap == 0 ? 64 : hold->cap * 2;
-	void *more;
-
-	if (hold->n < hold->cap)
-		return 0;
-	if ((more = realloc(hold->thread, cap * sizeof(*hold->thread))) == NULL)
-		return -ENOMEM;
-	hold->thread = more;
-	hold->cap = cap;
-	return 0;
-}
-
 static void
 hold_drop(struct wp_hold *hold, size_t i)
 {
@@ -97,7 +82,7 @@ seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
     unsigned *others)
 {
 	struct wp_proc_status status;
-	int err = wp_hold_room(hold);
+	int err = WP_ARRAY_ROOM(hold, thread);	/* before it is seized */
 
 	if (err < 0)
 		return err;

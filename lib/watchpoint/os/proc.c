@@ -15,6 +15,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "os/array.h"
+
 #define PROC_PATH_MAX 96	/* "/proc/PID/map_files/START-END", the longest */
 
 /* A process that ends while it is read answers ENOENT or ESRCH. */
@@ -276,16 +278,9 @@ wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
 	while ((entry = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (n == *cap) {
-			size_t want = *cap == 0 ? 64 : *cap * 2;
-			pid_t *more = realloc(*tids, want * sizeof(**tids));
-
-			if (more == NULL) {
-				(void)closedir(dir);
-				return -ENOMEM;
-			}
-			*tids = more;
-			*cap = want;
+		if (wp_array_room(tids, n, cap, sizeof(**tids)) < 0) {
+			(void)closedir(dir);
+			return -ENOMEM;
 		}
 		(*tids)[n++] = (pid_t)atoi(entry->d_name);
 	}

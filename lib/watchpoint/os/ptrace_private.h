@@ -18,7 +18,4 @@ wp_stop_signal_in(int code)
 	return code >> 8 == 0 ? code : 0;
 }
 
-/* Have room for one more held thread.  0 or -ENOMEM. */
-int wp_hold_room(struct wp_hold *);
-
 #endif

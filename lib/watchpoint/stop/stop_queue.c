@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "os/array.h"
 #include "os/attr.h"
 
 enum {
@@ -32,23 +33,13 @@ get64(const struct perf_event_header *header, size_t at)
 static int
 room(struct wp_stop_queue *q)
 {
-	size_t cap = q->cap == 0 ? 64 : q->cap * 2;
-	void *more;
-
-	if (q->end < q->cap)
-		return 0;
-	if (q->first >= q->cap / 2 && q->first > 0) {
+	if (q->end == q->cap && q->first >= q->cap / 2 && q->first > 0) {
 		memmove(q->record, q->record + q->first,
 		    (q->end - q->first) * sizeof(*q->record));
 		q->end -= q->first;
 		q->first = 0;
-		return 0;
 	}
-	if ((more = realloc(q->record, cap * sizeof(*q->record))) == NULL)
-		return -1;
-	q->record = more;
-	q->cap = cap;
-	return 0;
+	return wp_array_room(&q->record, q->end, &q->cap, sizeof(*q->record));
 }
 
 /* Where a sample's raw bytes begin; 0: not where they should be, or with them

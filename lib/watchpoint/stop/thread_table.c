@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/array.h"
+
 /* Reports, at least, before each thread is looked at once. */
 enum { STEPS = 64 };
 
@@ -44,17 +46,10 @@ void *
 wp_thread_add(struct wp_thread_table *all, pid_t tid, size_t size)
 {
 	const size_t i = place(all, tid);
-	const size_t cap = all->cap == 0 ? 64 : all->cap * 2;
-	struct wp_thread *thread, **more;
+	struct wp_thread *thread;
 
-	if (all->n == all->cap) {
-		more = realloc(all->thread, cap * sizeof(struct wp_thread *));
-		if (more == NULL)
-			return NULL;
-		all->thread = more;
-		all->cap = cap;
-	}
-	if ((thread = calloc(1, size)) == NULL)
+	if (WP_ARRAY_ROOM(all, thread) < 0 ||
+	    (thread = calloc(1, size)) == NULL)
 		return NULL;
 	thread->tid = tid;
 	memmove(&all->thread[i + 1], &all->thread[i],
