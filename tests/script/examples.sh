@@ -9,7 +9,7 @@ set -eu
 }
 export WATCHPOINT_HELPER="$WATCHCTL"
 out=$(mktemp)
-trap 'rm -f "$out" doctor.out' EXIT
+trap 'rm -f "$out" doctor.out plain_suite' EXIT
 
 # run NAME STATUS: what it and its helper say, until both have ended, is in $out
 run()
@@ -80,6 +80,32 @@ run check_suite 1
 culprit 2 accepts 'config.limit = clients'	# told, and in Check's message
 says '0%: Checks: 1, Failures: 1, Errors: 0'
 says 'accepting_changes_nothing:0: stray write'
+
+# the same without watches of its own, and each test in a child of its own
+# forked STATUS OPTION ...: watched from outside, it ends so
+forked()
+{
+	want=$1
+	shift
+	status=0
+	CK_FORK=yes "$WATCHCTL" --inside -w config --error-exitcode 66 "$@" \
+	    -- ./plain_suite > "$out" 2>&1 < /dev/null || status=$?
+	[ $status -eq "$want" ] || wrong "$* ends with $status, not $want"
+}
+
+# a sanitizer's library can be put into no other program
+if [ "${UNDER:-}" != sanitized ]; then
+	name='check_suite, in children'
+	${CC:-cc} -g -DWP_DISABLE -I"$TOP/lib/watchpoint" -o plain_suite \
+	    "$TOP/examples/check_suite.c" \
+	    "$(dirname "$EXAMPLES")/lib/watchpoint/libwatchpoint.a" \
+	    $(pkg-config --cflags --libs check) -pthread
+	forked 66 -f --allow no_stray_writes
+	says 'stray write  config (int, 4 of 8 bytes'
+	forked 0 -f --allow accepts
+	forked 120 --allow no_stray_writes
+	says 'created a child by fork(2), which is not watched; -f watches it too'
+fi
 
 run gtest_suite 1
 culprit 2 accepts 'config.limit = clients'
