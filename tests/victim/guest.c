@@ -430,6 +430,42 @@ run_commands(void)
 		abort();
 }
 
+static void *
+return_at_once(void *unused)
+{
+	return unused;
+}
+
+/* The one that started it does not run meanwhile, so there is no room for all
+   records of one processor. */
+static void
+make_threads_behind_back(void)
+{
+	const pid_t parent = getppid();
+	pthread_t thread;
+	cpu_set_t cpus;
+	char path[64], line[512] = "";
+	FILE *stat;
+
+	CPU_ZERO(&cpus);
+	CPU_SET((size_t)sched_getcpu(), &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0 ||
+	    kill(parent, SIGSTOP) != 0)
+		abort();
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", parent);
+	while (strstr(line, ") T ") == NULL)
+		if ((stat = fopen(path, "re")) == NULL ||
+		    fgets(line, sizeof(line), stat) == NULL ||
+		    fclose(stat) != 0)
+			abort();
+	for (int i = 0; i < 2000; i++)
+		if (pthread_create(&thread, NULL, return_at_once, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0)
+			abort();
+	if (kill(parent, SIGCONT) != 0)
+		abort();
+}
+
 /* Its own events are meant. */
 static void
 disable_events(void)
@@ -465,6 +501,7 @@ static const struct {
 	{"vfork_and_execute", vfork_and_execute},
 	{"fork_by_call", fork_by_call}, {"clone", clone_and_store},
 	{"spawn", spawn}, {"system", run_commands},
+	{"threads_behind_back", make_threads_behind_back},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},
 	{"close_all", close_all}, {"end_first", end_first},

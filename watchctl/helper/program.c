@@ -355,6 +355,7 @@ take_rest(struct program *p)
 	tell_warning(p);
 	tell_gaps(p);
 	tell_child(p);
+	inside_doubt_children(p->in);
 	if (p->suspicion[0] != '\0' && !p->suspected && p->in->started &&
 	    atomic_load(&channel->goodbye) == 0)
 		tell_suspicion(p);

@@ -123,11 +123,34 @@ inside_measure(struct serve *in)
 	    in->session.slots[slot].watch->id - 1;
 }
 
+/* Where no program can have events, that is how it is, and is said.  One that
+   has executed another is doubted already, and has no events any more. */
+void
+inside_doubt_children(struct serve *in)
+{
+	const struct sideband *side = &in->sideband;
+
+	if (!in->ours || in->unheard || !in->started || in->reason != NULL ||
+	    in->options->error_status == 0 || in->root->left ||
+	    sideband_knows_tasks(side))
+		return;
+	in->unheard = true;
+	session_warn(&in->session, "a child that was not created by fork(2) "
+	    "was perhaps not noticed: %s", side->tasks.rings == NULL ?
+	    side->cause.text : "so many threads and processes were created that "
+	    "records of them were lost, or a processor has none");
+	if (!side->refused)
+		session_doubt(&in->session, "a child that was not watched was "
+		    "perhaps not noticed");
+	(void)session_flush(&in->session, 0);
+}
+
 /* No more hits are wanted: the programs go on without. */
 static void
 end_watch(struct serve *in, const char *reason)
 {
 	inside_measure(in);
+	inside_doubt_children(in);
 	in->reason = reason;
 	for (struct program *p = in->first; p != NULL; p = p->next)
 		program_silence(p);

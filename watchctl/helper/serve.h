@@ -54,7 +54,8 @@ struct serve {
 	bool measured;			/* ... which was looked at */
 	uint64_t began;			/* ns */
 	bool parted;			/* it has been reported that a child is
-					   not watched */
+					   not watched, ... */
+	bool unheard;			/* ... or may not have been noticed */
 	bool ours;			/* --inside: the report can end before the
 					   program does */
 	bool refused;			/* the root cannot be watched: it ends */
@@ -80,6 +81,10 @@ bool inside_look_aside(struct serve *);
 /* For how long the root's watches have been on.  Nothing of it is explained any
    more. */
 void inside_measure(struct serve *);
+
+/* Report, once, that children may not have been noticed, if a run has to be
+   vouched for: for those that a library knows nothing of. */
+void inside_doubt_children(struct serve *);
 
 /* Take a hit out of its cell, and report it if there is room. */
 void inside_take(struct program *, struct wp_cell *);

@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os/proc.h"
 
 enum {
 	ROOM = 1 << 16,		/* bytes of each ring */
+	MANY = ROOM / 4,	/* bytes of records in one look: if there are
+				   fewer, none can have found no room, as what
+				   fills a ring is taken by two looks at most */
 	EVENTS_MAX = 4096,	/* more are not opened */
 };
 
@@ -47,18 +51,18 @@ has(const struct wp_events *events, pid_t tid)
 
 /* Open the events of those that have none.  Result: how many; or -errno. */
 static int
-open_others(struct sideband *side, struct wp_events *events,
-    struct perf_event_attr *attr)
+open_others(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
+    const struct wp_rings *rings)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
-	int err = 0, opened = 0, n = wp_proc_threads(side->pid, &tids, &cap);
+	int err = 0, opened = 0, n = wp_proc_threads(pid, &tids, &cap);
 
 	for (int i = 0; i < n && err == 0; i++) {
 		if (has(events, tids[i]))
 			continue;
 		err = events->n > EVENTS_MAX ? -EMFILE :
-		    wp_events_open(events, attr, 0, 0, tids[i], side->rings);
+		    wp_events_open(events, attr, 0, 0, tids[i], rings);
 		opened += err == 0;
 		if (err == -ESRCH)
 			err = 0;
@@ -67,62 +71,108 @@ open_others(struct sideband *side, struct wp_events *events,
 	return err < 0 ? err : n < 0 ? n : opened;
 }
 
+/* Ask for what older kernels have, too.  False: it was all that. */
+static bool
+ask_for_less(struct perf_event_attr *attr)
+{
+	if ((attr->read_format & PERF_FORMAT_LOST) != 0) {
+		attr->read_format &= ~(uint64_t)PERF_FORMAT_LOST;
+		return true;
+	}
+	if (!attr->inherit_thread && !attr->remove_on_exec)
+		return false;
+	attr->inherit_thread = attr->remove_on_exec = 0;
+	return true;
+}
+
 /* Who is made by one that has them has them, too: so it is done when a look
    finds no new one. */
 static int
-open_all(struct sideband *side, struct wp_events *events,
-    struct perf_event_attr *attr)
+open_all(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
+    const struct wp_rings *rings)
 {
 	int opened;
 
-	while ((opened = open_others(side, events, attr)) > 0)
-		;
-	if (opened == -EINVAL) {	/* older kernels */
-		attr->inherit_thread = attr->remove_on_exec = 0;
-		while ((opened = open_others(side, events, attr)) > 0)
-			;
-	}
+	do
+		opened = open_others(pid, events, attr, rings);
+	while (opened > 0 || (opened == -EINVAL && ask_for_less(attr)));
 	return opened;
 }
 
-/* An older kernel's clock goes on in children, and is none. */
-static int
-open_events(struct sideband *side)
+static void
+close_stream(struct sideband_stream *stream)
+{
+	wp_events_close(&stream->events, 0);
+	if (stream->rings != NULL)
+		wp_rings_close(stream->rings);
+	stream->rings = NULL;
+}
+
+static void
+open_stream(struct sideband *side, struct sideband_stream *stream)
 {
 	struct perf_event_attr attr;
 	int err;
 
-	wp_attr_side(&attr);
-	if ((err = open_all(side, &side->events, &attr)) < 0)
-		return err;
+	if (wp_rings_open(&stream->rings, ROOM, &side->cause) < 0) {
+		stream->rings = NULL;
+		return;
+	}
+	wp_attr_side(&attr, stream == &side->tasks);
+	err = open_all(side->pid, &stream->events, &attr, stream->rings);
+	stream->format = attr.read_format;
+	if (err >= 0 && stream->events.n > 0)
+		return;
+	(void)wp_cause_errno(&side->cause, "opening an event that records what "
+	    "a program creates", err < 0 ? -err : ESRCH);
+	close_stream(stream);
+}
+
+static bool
+is_refused(void)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	wp_attr_ring(&attr, 1);
+	if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
+		return true;
+	(void)close(fd);
+	return false;
+}
+
+/* An older kernel's clock goes on in children, and is none. */
+static void
+open_clocks(struct sideband *side)
+{
+	struct perf_event_attr attr;
+
 	wp_attr_clock(&attr);
-	if (open_all(side, &side->clocks, &attr) < 0 ||
+	if (open_all(side->pid, &side->clocks, &attr, side->tasks.rings) < 0 ||
 	    attr.inherit_thread == 0)
 		wp_events_close(&side->clocks, 0);
-	return side->events.n == 0 ? -ESRCH : 0;
 }
 
 void
 sideband_open(struct sideband *side, pid_t pid)
 {
-	struct wp_cause cause;
-
 	sideband_close(side);
 	*side = (struct sideband){.pid = pid};
-	if (wp_rings_open(&side->rings, ROOM, &cause) < 0)
-		side->rings = NULL;
-	else if (open_events(side) < 0)
-		sideband_close(side);
+	open_stream(side, &side->tasks);
+	if (side->tasks.rings == NULL) {
+		side->refused = is_refused();
+		return;
+	}
+	open_stream(side, &side->maps);
+	open_clocks(side);
 }
 
 void
 sideband_close(struct sideband *side)
 {
-	wp_events_close(&side->events, 0);
+	close_stream(&side->tasks);
+	close_stream(&side->maps);
 	wp_events_close(&side->clocks, 0);
-	if (side->rings != NULL)
-		wp_rings_close(side->rings);
-	side->rings = NULL;
 }
 
 uint64_t
@@ -141,7 +191,34 @@ sideband_ran(const struct sideband *side)
 unsigned
 sideband_threads(const struct sideband *side)
 {
-	return side->since == 0 || side->lost ? 0 : 1 + side->made;
+	return side->since == 0 || side->tasks.lost ? 0 : 1 + side->made;
+}
+
+static bool
+is_complete(const struct sideband_stream *stream)
+{
+	return stream->rings != NULL && !stream->lost &&
+	    wp_rings_uncovered(stream->rings) < 0;
+}
+
+bool
+sideband_knows_tasks(const struct sideband *side)
+{
+	return is_complete(&side->tasks);
+}
+
+/* The kernel records a loss only in front of the ring's next record, which may
+   never come; so the events are asked.  Older ones do not say. */
+static bool
+has_lost(const struct sideband_stream *stream)
+{
+	struct wp_perf_count count;
+
+	for (size_t i = 0; i < stream->events.n; i++)
+		if (wp_perf_read(stream->events.event[i].fd, stream->format,
+		    &count) < 0 || count.lost > 0)
+			return true;
+	return stream->format == 0;
 }
 
 static void
@@ -178,25 +255,42 @@ take_mapping(const struct perf_event_header *header,
 	calls->mapped(arg, &map);
 }
 
+/* Take its records; the kernel records what is created among what is mapped,
+   too.  Result: whether there are all. */
+static bool
+look_at(struct sideband *side, struct sideband_stream *stream,
+    const struct sideband_calls *calls, void *arg)
+{
+	const struct perf_event_header *header;
+	const bool tasks = stream == &side->tasks;
+	size_t taken = 0;
+
+	while (stream->rings != NULL &&
+	    (header = wp_rings_next(stream->rings, UINT64_MAX)) != NULL) {
+		taken += header->size;
+		if (header->type == PERF_RECORD_FORK && tasks)
+			take_child(side, header, calls, arg);
+		else if (header->type == PERF_RECORD_LOST)
+			stream->lost = true;
+		else if (header->type == PERF_RECORD_MMAP2)
+			take_mapping(header, calls, arg);
+	}
+	if (taken >= MANY && !stream->lost)
+		stream->lost = has_lost(stream);
+	return is_complete(stream);
+}
+
 bool
 sideband_look(struct sideband *side, const struct sideband_calls *calls,
     void *arg)
 {
-	const struct perf_event_header *header;
+	const bool tasks = look_at(side, &side->tasks, calls, arg),
+	    maps = look_at(side, &side->maps, calls, arg);
 
-	while (side->rings != NULL &&
-	    (header = wp_rings_next(side->rings, UINT64_MAX)) != NULL)
-		if (header->type == PERF_RECORD_FORK)
-			take_child(side, header, calls, arg);
-		else if (header->type == PERF_RECORD_LOST)
-			side->lost = true;
-		else if (header->type == PERF_RECORD_MMAP2)
-			take_mapping(header, calls, arg);
 	/* before it is asked, because a process that no longer has it may have
 	   written until now */
 	for (unsigned i = 0; i < side->lent.n; i++)
 		calls->lent(arg, side->lent.loan[i].pid);
 	(void)wp_shared_vm_left(&side->lent, 0, wp_shared_vm_shares);
-	return side->rings != NULL && !side->lost && !side->lent.more &&
-	    wp_rings_uncovered(side->rings) < 0;
+	return tasks && maps && !side->lent.more;
 }

@@ -16,18 +16,29 @@
 #include <sys/types.h>
 
 #include "attach/event.h"
+#include "os/cause.h"
 #include "stop/shared_vm.h"
 
 struct wp_rings;
 
+/* Records of one kind, in rings of their own: many of one kind make none of
+   another lost. */
+struct sideband_stream {
+	struct wp_rings *rings;		/* NULL: nothing is known */
+	struct wp_events events;	/* with children */
+	uint64_t format;		/* of what is read of them */
+	bool lost;			/* records */
+};
+
 /* All zero: not open. */
 struct sideband {
 	pid_t pid;			/* whose it is, */
-	struct wp_rings *rings;		/* NULL: nothing is known */
-	struct wp_events events;	/* with children, */
+	struct sideband_stream tasks;	/* who is created, */
+	struct sideband_stream maps;	/* what is mapped */
+	struct wp_cause cause;		/* why one of them is not open ... */
+	bool refused;			/* ... and nor is any other event */
 	struct wp_events clocks;	/* of its threads alone */
 	struct wp_shared_vm lent;
-	bool lost;			/* records */
 	uint64_t since;			/* ns: threads made later are counted,
 					   ...; 0: not yet */
 	unsigned made;			/* ... as far as they are known */
@@ -70,6 +81,10 @@ uint64_t sideband_ran(const struct sideband *);
 /* In how many threads it ran, if there was one when since was set, and everything
    has been looked at; 0: that is not known. */
 unsigned sideband_threads(const struct sideband *);
+
+/* Whether all threads and children are known that were created before the last
+   look. */
+bool sideband_knows_tasks(const struct sideband *);
 
 /* Look.  Result: whether all that was done is known. */
 bool sideband_look(struct sideband *, const struct sideband_calls *, void *arg);

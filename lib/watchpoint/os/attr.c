@@ -165,15 +165,16 @@ wp_attr_ring(struct perf_event_attr *attr, uint32_t watermark)
 }
 
 void
-wp_attr_side(struct perf_event_attr *attr)
+wp_attr_side(struct perf_event_attr *attr, bool tasks)
 {
 	never_fires(attr);
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID |
 	    PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
 	attr->sample_id_all = 1;
 	attr->inherit = attr->remove_on_exec = 1;
-	attr->mmap = attr->mmap2 = attr->mmap_data = 1;
-	attr->task = 1;
+	attr->mmap = attr->mmap2 = attr->mmap_data = !tasks;
+	attr->task = tasks;
+	attr->read_format = PERF_FORMAT_LOST;
 }
 
 void

@@ -115,10 +115,11 @@ wp_sample_end(uint8_t *to, size_t n)
 	return size + 2 * sizeof(size);
 }
 
-/* One that never fires, and records what a thread maps and creates, and the
-   threads and processes that it creates, until they execute another program.
-   The trailers of its records are as of the others. */
-void wp_attr_side(struct perf_event_attr *);
+/* One that never fires, and records what a thread maps (or, tasks, which threads
+   and processes it creates), and so of those, until they execute another program.
+   The trailers of its records are as of the others.  Its read_format is
+   PERF_FORMAT_LOST. */
+void wp_attr_side(struct perf_event_attr *, bool tasks);
 
 /* One that says nothing but for how long its thread, and threads that it makes, have
    run. */

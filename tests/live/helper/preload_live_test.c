@@ -21,6 +21,7 @@ enum { ARGS = 32, STRAY = 66 };
 
 #define LIST(...) (const char *const []){__VA_ARGS__, NULL}
 static const char *guest;		/* the victim */
+static bool refused;			/* are perf events */
 
 /* --- runs --- */
 
@@ -321,6 +322,9 @@ TEST(strays_and_what_was_not_seen)
 		if (o.status != runs[i].status)
 			fail_msg("%zu: status %d: %s", i, o.status, o.err);
 		expect_said(&o, runs[i].why);
+		/* another program is doubted anyway */
+		assert_int_equal(strstr(o.err, "perhaps not noticed") != NULL,
+		    refused && strcmp(runs[i].act[0], "become_another") != 0);
 		assert_int_equal(number_of(account_of(&o), "status"),
 		    o.status);
 		outcome_free(&o);
@@ -415,6 +419,62 @@ TEST(children_that_are_not_watched)
 			    o.err);
 		outcome_free(&o);
 	}
+}
+
+/* A child may be among them. */
+TEST(children_of_which_records_were_lost)
+{
+	struct outcome o;
+
+	run_told(&o, LIST("-w", "state", "--user-only", "-f", "--allow",
+	    "guest.c", "--error-exitcode", "66"), LIST(guest,
+	    "threads_behind_back"));
+	assert_int_equal(o.status, 120);
+	expect_said(&o, "records of them were lost");
+	outcome_free(&o);
+}
+
+/* A ring is refused as where there is no more memory to lock. */
+static void
+refuse_rings(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+		    (uint32_t)sysconf(_SC_PAGESIZE) + (64 << 10), 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {COUNT(code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0)
+		_exit(1);
+}
+
+TEST(children_that_are_not_heard_of)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		struct outcome o;
+
+		refuse_rings();
+		run_told(&o, LIST("-w", "state", "--user-only", "-f",
+		    "--allow", "guest.c", "--error-exitcode", "66"),
+		    LIST(guest, "vfork"));
+		if (o.status != 120)
+			(void)fprintf(stderr, "%d: %s", o.status, o.err);
+		_exit(o.status != 120 || strstr(o.err, "perhaps not noticed: no "
+		    "ring buffer") == NULL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* With -n, hits of all together; and the children go on. */
@@ -805,6 +865,7 @@ begin(void **state)
 static int
 begin_refused(void **state)
 {
+	refused = true;
 	return be_refused(state) < 0 ? -1 : begin(state);
 }
 

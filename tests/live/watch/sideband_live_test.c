@@ -65,6 +65,12 @@ act(void *unused)
 }
 
 static void *
+do_nothing(void *unused)
+{
+	return unused;
+}
+
+static void *
 act_by_another(void *unused)
 {
 	pthread_t thread;
@@ -143,7 +149,8 @@ TEST(hears_of_mappings_and_children)
 
 	await(shared->done == -1);
 	sideband_open(&side, pid);
-	assert_non_null(side.rings);
+	assert_non_null(side.tasks.rings);
+	assert_non_null(side.maps.rings);
 	assert_true(is_quiet(pid));
 	before = now_ns();
 	do_step(1);
@@ -180,10 +187,65 @@ TEST(hears_of_mappings_and_children)
 	assert_false(sideband_look(&side, &calls, NULL));
 }
 
+/* More than there is room for, and then a child. */
+static void
+map_and_create(void *threads)
+{
+	pthread_t thread;
+
+	shared->done = 1;
+	await_step(2);
+	for (int i = 0; i < 5000; i++)
+		if (threads == NULL ? munmap(mmap(NULL, 4096, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096) != 0 :
+		    pthread_create(&thread, NULL, do_nothing, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0)
+			_exit(1);
+	if (fork() == 0)
+		_exit(0);
+	shared->done = 2;
+	await_step(3);
+}
+
+TEST(many_mappings_are_in_the_way_of_no_child)
+{
+	pid_t lent;
+	const pid_t pid = child_start(map_and_create, NULL);
+
+	await(shared->done == 1);
+	sideband_open(&side, pid);
+	if (side.tasks.rings == NULL || side.maps.rings == NULL)
+		fail_msg("%s", side.cause.text);
+	assert_true(sideband_look(&side, &calls, &lent));
+	assert_true(sideband_knows_tasks(&side));
+	do_step(2);
+	children = 0;
+	assert_false(sideband_look(&side, &calls, &lent));
+	assert_int_equal(children, 1);
+	assert_true(sideband_knows_tasks(&side));
+	shared->asked = 3;
+	assert_int_equal(child_wait(pid), 0);
+}
+
+TEST(too_many_threads_are_not_all_known)
+{
+	pid_t lent;
+	const pid_t pid = child_start(map_and_create, shared);
+
+	await(shared->done == 1);
+	sideband_open(&side, pid);
+	do_step(2);
+	(void)sideband_look(&side, &calls, &lent);
+	assert_false(sideband_knows_tasks(&side));
+	shared->asked = 3;
+	assert_int_equal(child_wait(pid), 0);
+}
+
 TEST(knows_nothing_of_nobody)
 {
 	sideband_open(&side, 0x7ffffff0);
-	assert_null(side.rings);
+	assert_null(side.tasks.rings);
+	assert_false(sideband_knows_tasks(&side));
 	assert_false(sideband_look(&side, &calls, NULL));
 }
 
