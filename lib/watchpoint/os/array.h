@@ -13,15 +13,15 @@ static inline int
 wp_array_room(void *array, size_t n, size_t *cap, size_t size)
 {
 	const size_t wanted = *cap == 0 ? 64 : *cap * 2;
-	void *at;
+	void *at, *bigger;
 
 	if (n < *cap)
 		return 0;
 	/* the pointer's own type is the caller's */
 	memcpy(&at, array, sizeof(at));
-	if ((at = realloc(at, wanted * size)) == NULL)
+	if ((bigger = realloc(at, wanted * size)) == NULL)
 		return -ENOMEM;
-	memcpy(array, &at, sizeof(at));
+	memcpy(array, &bigger, sizeof(bigger));
 	*cap = wanted;
 	return 0;
 }
