@@ -289,6 +289,18 @@ syntax_error(const char *text, const char *p, const char *wrong,
 	return rc;
 }
 
+static int
+no_lines(const char *text, struct wp_cause *cause)
+{
+	struct buffer shown = {0};
+	int rc;
+
+	visible_put_max(&shown, text, TEXT_SHOWN);
+	rc = wp_cause_set(cause, WP_CAUSE_LINES, buffer_text(&shown));
+	buffer_free(&shown);
+	return rc;
+}
+
 /* Whether the symbol's place has a file instead, as in "list.c:20": the dot
    and what follows can also be a part of a C++ name, as in "f[abi:.x]". */
 static bool
@@ -323,7 +335,7 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);
 	else if (access == WP_EXEC && spec->len != 0)
-		rc = is_file(spec) ? wp_cause_set(cause, WP_CAUSE_LINES, text) :
+		rc = is_file(spec) ? no_lines(text, cause) :
 		    wp_cause_set(cause, WP_CAUSE_ACCESS);
 	if (rc != 0)
 		spec_free(spec);

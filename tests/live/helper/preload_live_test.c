@@ -20,7 +20,7 @@
 enum { ARGS = 32, STRAY = 66 };
 
 #define LIST(...) (const char *const []){__VA_ARGS__, NULL}
-static const char *guest;		/* the victim */
+static char guest[PATH_MAX];		/* the victim */
 static bool refused;			/* are perf events */
 
 /* --- runs --- */
@@ -858,7 +858,7 @@ begin(void **state)
 {
 	if (scratch_make(state) < 0)
 		return -1;
-	guest = strdup(victim("guest"));
+	(void)snprintf(guest, sizeof(guest), "%s", victim("guest"));
 	return plain_library();
 }
 

@@ -191,6 +191,7 @@ TEST(knows_the_lines_of_a_file)
 	} rows[] = {
 		{"list.c:20", WP_CAUSE_LINES},
 		{"src/list.cpp:20", WP_CAUSE_LINES},
+		{"list\a.c:20", WP_CAUSE_LINES},
 		{"list.c+8:20", WP_CAUSE_ACCESS},
 		{"v!list.c:20", WP_CAUSE_ACCESS},
 		{"count[abi:.xx11]:4", WP_CAUSE_ACCESS},
@@ -206,6 +207,7 @@ TEST(knows_the_lines_of_a_file)
 		assert_true(spec_parse(rows[i].text, 'x', &spec, &cause) < 0);
 		if (cause.code != rows[i].code)
 			fail_msg("%s: %s", rows[i].text, cause.text);
+		assert_null(strchr(cause.text, '\a'));
 	}
 }
 
