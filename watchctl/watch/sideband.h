@@ -1,7 +1,7 @@
 /*
  * sideband: what programs do that is not an access and yet changes their
  * watches' bytes, or which processes can write them: children that may have
- * their memory (lent.h), and what they map; and which children there are.  The
+ * their memory (shared_vm.h), and what they map; and which children there are.  The
  * kernel records it, in rings of this process.
  *
  * The record is there before a program can go on, so a look that follows a hit

@@ -29,7 +29,7 @@
  * It is not used for a watch whose bytes others may write in other ways (the
  * kernel, where its accesses are not watched; another process that maps them):
  * the caller says so; nor while a child that is not watched may have its
- * parent's memory (lent.h), nor for what was left in that time.  If what an
+ * parent's memory (shared_vm.h), nor for what was left in that time.  If what an
  * instruction loaded, or its flags, contradict it, there is such a writer after
  * all.
  *

@@ -15,7 +15,7 @@
  * Where a watch sees reads nothing is read, since that would be a hit of it.
  * The helper finds out whether another thread accessed the bytes in the
  * meantime, before or after they were read, by the counts that come with both
- * (order.c).  With one thread there is no other to be counted.
+ * (hit_order.c).  With one thread there is no other to be counted.
  *
  * Signal safety: everything here is async-signal-safe.
  */
