@@ -16,30 +16,6 @@ enum {
 	EVENTS_MAX = 4096,	/* more are not opened */
 };
 
-/* Where these records have what is looked at. */
-enum {
-	FORK_PID = 8, FORK_PPID = 12, FORK_PTID = 20, FORK_TIME = 24,
-	MMAP_PID = 8, MMAP_START = 16, MMAP_LEN = 24, MMAP_FLAGS = 68,
-};
-
-static uint32_t
-get32(const struct perf_event_header *header, size_t at)
-{
-	uint32_t value;
-
-	memcpy(&value, (const uint8_t *)header + at, sizeof(value));
-	return value;
-}
-
-static uint64_t
-get64(const struct perf_event_header *header, size_t at)
-{
-	uint64_t value;
-
-	memcpy(&value, (const uint8_t *)header + at, sizeof(value));
-	return value;
-}
-
 static bool
 has(const struct wp_events *events, pid_t tid)
 {
@@ -225,9 +201,10 @@ static void
 take_child(struct sideband *side, const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
 {
+	const struct wp_task_record *task = (const void *)header;
 	const struct sideband_child child = {
-		(pid_t)get32(header, FORK_PID), (pid_t)get32(header, FORK_PPID),
-		(pid_t)get32(header, FORK_PTID), get64(header, FORK_TIME),
+		(pid_t)task->pid, (pid_t)task->ppid, (pid_t)task->ptid,
+		task->time,
 	};
 	const struct wp_loan loan = {child.parent, child.tid, child.pid};
 
@@ -244,12 +221,10 @@ static void
 take_mapping(const struct perf_event_header *header,
     const struct sideband_calls *calls, void *arg)
 {
-	const uint64_t start = get64(header, MMAP_START);
+	const struct wp_mmap2_record *mmap2 = (const void *)header;
 	const struct sideband_mapping map = {
-		(pid_t)get32(header, MMAP_PID),
-		start, start + get64(header, MMAP_LEN),
-		(get32(header, MMAP_FLAGS) & MAP_SHARED) != 0,
-		get64(header, wp_attr_time_offset(header)),
+		(pid_t)mmap2->pid, mmap2->addr, mmap2->addr + mmap2->len,
+		(mmap2->flags & MAP_SHARED) != 0, wp_attr_time(header),
 	};
 
 	calls->mapped(arg, &map);

@@ -17,12 +17,7 @@ struct comm_record {
 };
 
 struct mmap2_record {
-	struct perf_event_header header;
-	uint32_t pid, tid;
-	uint64_t addr, len, pgoff;
-	uint32_t maj, min;
-	uint64_t ino, ino_generation;
-	uint32_t prot, flags;
+	struct wp_mmap2_record mmap2;
 	char rest[PATH_MAX + 16 + sizeof(struct wp_trailer)];	/* path, trailer */
 };
 
@@ -76,7 +71,7 @@ static int
 synth_map(void *arg, const struct wp_proc_map *map)
 {
 	const struct synth *synth = arg;
-	struct mmap2_record record = {
+	struct mmap2_record record = {.mmap2 = {
 		.header = {
 			.type = PERF_RECORD_MMAP2,
 			.misc = PERF_RECORD_MISC_USER,
@@ -86,14 +81,15 @@ synth_map(void *arg, const struct wp_proc_map *map)
 		.pgoff = map->offset, .maj = map->maj, .min = map->min,
 		.ino = map->ino, .prot = map->prot,
 		.flags = map->shared ? MAP_SHARED : MAP_PRIVATE,
-	};
+	}};
+	struct perf_event_header *header = &record.mmap2.header;
 
 	if ((map->prot & PROT_EXEC) == 0)
-		record.header.misc |= PERF_RECORD_MISC_MMAP_DATA;
-	finish(&record.header, record.rest,
+		header->misc |= PERF_RECORD_MISC_MMAP_DATA;
+	finish(header, record.rest,
 	    map->path[0] != '\0' ? map->path : "//anon", sizeof(map->path),
-	    record.pid, record.tid);
-	return synth->fn(synth->arg, &record.header);
+	    record.mmap2.pid, record.mmap2.tid);
+	return synth->fn(synth->arg, header);
 }
 
 int

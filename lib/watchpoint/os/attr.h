@@ -100,6 +100,32 @@ wp_attr_time_offset(const struct perf_event_header *header)
 	    (sizeof(struct wp_trailer) - offsetof(struct wp_trailer, time));
 }
 
+/* When a whole record was made, ns. */
+static inline uint64_t
+wp_attr_time(const struct perf_event_header *header)
+{
+	uint64_t time;
+
+	memcpy(&time, (const uint8_t *)header + wp_attr_time_offset(header),
+	    sizeof(time));
+	return time;
+}
+
+/* How their records begin of what is created, and mapped; the path follows. */
+struct wp_task_record {
+	struct perf_event_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+struct wp_mmap2_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino, ino_generation;
+	uint32_t prot, flags;
+};
+
 /* End a sample by n bytes of the stack, that are at to + 8 already: before them
    their room, behind them their number; but for none, a 0 alone.  How many bytes
    these are. */

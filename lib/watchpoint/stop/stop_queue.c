@@ -110,7 +110,7 @@ wp_stop_queue_add(struct wp_stop_queue *q,
 	const bool sample = header->type == PERF_RECORD_SAMPLE;
 	const size_t raw = sample ? raw_offset(header, callchain) : 0;
 	struct wp_stop_record new = {
-		.time = get64(header, wp_attr_time_offset(header)),
+		.time = wp_attr_time(header),
 		.waits = sample,
 	};
 	struct wp_sample *its;

@@ -44,17 +44,15 @@ event_of(const struct wp_stop_thread *thread, uint64_t id)
 static void
 take_child(struct wp_stops *stops, const struct perf_event_header *header)
 {
-	struct wp_stop_process *process;
-	uint32_t pid, ppid, tid;
+	const struct wp_task_record *task = (const void *)header;
+	struct wp_stop_process *process =
+	    wp_stop_find_process(stops, (pid_t)task->ppid);
 
-	memcpy(&pid, (const uint8_t *)header + 8, sizeof(pid));
-	memcpy(&ppid, (const uint8_t *)header + 12, sizeof(ppid));
-	memcpy(&tid, (const uint8_t *)header + 20, sizeof(tid));
-	process = wp_stop_find_process(stops, (pid_t)ppid);
-	if (pid == ppid || stops->target->options.follow || process == NULL)
+	if (task->pid == task->ppid || stops->target->options.follow ||
+	    process == NULL)
 		return;
 	wp_shared_vm_add(&stops->lent, &(struct wp_loan){
-		(pid_t)ppid, (pid_t)tid, (pid_t)pid});
+		(pid_t)task->ppid, (pid_t)task->ptid, (pid_t)task->pid});
 	for (size_t i = 0; i < process->n; i++)
 		process->settled[i].gap = true;
 }
@@ -63,26 +61,21 @@ take_child(struct wp_stops *stops, const struct perf_event_header *header)
 static void
 take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
 {
-	const uint8_t *at = (const uint8_t *)header;
-	struct wp_stop_process *process;
-	uint64_t start, len;
-	uint32_t pid, flags;
+	const struct wp_mmap2_record *map = (const void *)header;
+	struct wp_stop_process *process =
+	    wp_stop_find_process(stops, (pid_t)map->pid);
 
-	memcpy(&pid, at + 8, sizeof(pid));
-	memcpy(&start, at + 16, sizeof(start));
-	memcpy(&len, at + 24, sizeof(len));
-	memcpy(&flags, at + 68, sizeof(flags));
-	if ((process = wp_stop_find_process(stops, (pid_t)pid)) == NULL)
+	if (process == NULL)
 		return;
 	for (size_t i = 0; i < process->n; i++) {
 		const struct wp_region *region =
 		    &stops->target->watch[process->first + i].region;
 
-		if (region->addr < start + len &&
-		    start < region->addr + region->len) {
+		if (region->addr < map->addr + map->len &&
+		    map->addr < region->addr + region->len) {
 			process->settled[i].gap = true;
 			process->settled[i].shared |=
-			    (flags & MAP_SHARED) != 0;
+			    (map->flags & MAP_SHARED) != 0;
 		}
 	}
 }
