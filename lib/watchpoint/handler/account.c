@@ -90,8 +90,8 @@ tell_helper(const struct wp_watch *w, uint64_t more)
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	if (channel != NULL)
-		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_state.watch].hits, more);
+		(void)atomic_fetch_add(&wp_watch_words(w, channel)->hits,
+		    more);
 }
 
 /* The counts of a watch, read one after the other. */
@@ -219,8 +219,8 @@ wp_account_silent(struct wp_watch *w)
 
 	(void)atomic_fetch_add(&w->suppressed, 1);
 	if (channel != NULL)
-		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_state.watch].suppressed, 1);
+		(void)atomic_fetch_add(
+		    &wp_watch_words(w, channel)->suppressed, 1);
 }
 
 /* Whether an access that fires one register fires another one of w for sure. */

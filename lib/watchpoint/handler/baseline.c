@@ -83,7 +83,7 @@ wp_baseline_take(struct wp_watch *w, bool readable)
 	if (channel == NULL || !may_look(w) ||
 	    atomic_exchange(&w->settling, true))
 		return;
-	to = &channel->watch[wp_watch_index(w)].settled;
+	to = &wp_watch_words(w, channel)->settled;
 	atomic_store(&to->number, 0);
 	if (look(to, w, readable))
 		atomic_store(&to->number, number);

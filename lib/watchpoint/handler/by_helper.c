@@ -12,12 +12,6 @@
 #include "handler/channel_futex.h"
 #include "handler/watches.h"
 
-static struct wp_channel_watch *
-told(struct wp_channel *channel, const struct wp_watch *w)
-{
-	return &channel->watch[w - wp_state.watch];
-}
-
 /* Have the helper look at a watch's words, and wait until it has. */
 static int
 have_done(struct wp_channel *channel, struct wp_channel_watch *words)
@@ -43,7 +37,7 @@ wp_helper_switch(struct wp_watch *w, bool on)
 
 	if (channel == NULL)
 		return -EPIPE;
-	words = told(channel, w);
+	words = wp_watch_words(w, channel);
 	atomic_store(&w->on, on);
 	atomic_store(&words->on, on);
 	if (on || !w->delivery->by_tracer)
@@ -63,7 +57,7 @@ wp_helper_count(const struct wp_watch *w, uint64_t *count)
 
 	if (channel == NULL)
 		return -EPIPE;
-	words = told(channel, w);
+	words = wp_watch_words(w, channel);
 	if (!w->delivery->by_tracer)
 		err = have_done(channel, words);
 	else if (!wp_channel_alive(channel))

@@ -30,12 +30,6 @@ wp_watch_leave(struct wp_watch *w)
 	(void)atomic_fetch_sub(&w->users, 1);
 }
 
-unsigned
-wp_watch_index(const struct wp_watch *w)
-{
-	return (unsigned)(w - wp_state.watch);
-}
-
 bool
 wp_watch_has(const struct wp_watch *w, int fd)
 {

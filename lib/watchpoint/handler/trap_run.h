@@ -73,8 +73,6 @@ struct wp_watch *wp_watch_enter(unsigned index, uint32_t serial,
     uint32_t mask);
 void wp_watch_leave(struct wp_watch *);
 
-unsigned wp_watch_index(const struct wp_watch *);
-
 /* Whether the descriptor is one of the watch's own events. */
 bool wp_watch_has(const struct wp_watch *, int fd);
 

@@ -134,6 +134,19 @@ struct wp_state {
 };
 extern struct wp_state wp_state;
 
+static inline unsigned
+wp_watch_index(const struct wp_watch *w)
+{
+	return (unsigned)(w - wp_state.watch);
+}
+
+/* What the helper is told of it, and tells. */
+static inline struct wp_channel_watch *
+wp_watch_words(const struct wp_watch *w, struct wp_channel *channel)
+{
+	return &channel->watch[wp_watch_index(w)];
+}
+
 /*
  * What the watch's bytes are is known by the last hit or the last settling
  * (baseline.c).  Before something that may change this unseen: the old value of

@@ -9,19 +9,13 @@
 #include "inside/delivery.h"
 #include "inside/helper.h"
 
-static struct wp_channel_watch *
-told(struct wp_channel *channel, const struct wp_watch *w)
-{
-	return &channel->watch[w - wp_state.watch];
-}
-
 static struct wp_request *
 request_for(const struct wp_watch *w, uint32_t what)
 {
 	struct wp_request *request = wp_helper_request(what);
 
 	if (request != NULL)
-		request->index = (uint32_t)(w - wp_state.watch);
+		request->index = wp_watch_index(w);
 	return request;
 }
 
@@ -46,7 +40,7 @@ wp_helper_arm(struct wp_watch *w, uint32_t serial, int by_signal,
 		    why.text[0] != '\0' ? why.text : "it has ended");
 	if (by_signal == 0)
 		atomic_store(&wp_state.traced, true);
-	words = told(atomic_load(&wp_state.channel), w);
+	words = wp_watch_words(w, atomic_load(&wp_state.channel));
 	atomic_store(&words->on, false);
 	atomic_store(&words->counted, 0);
 	request->tid = w->tid;
@@ -66,7 +60,7 @@ wp_helper_disarm(struct wp_watch *w)
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
 	if (channel != NULL)
-		atomic_store(&told(channel, w)->on, false);
+		atomic_store(&wp_watch_words(w, channel)->on, false);
 	if (request_for(w, WP_ASK_DISARM) != NULL)
 		(void)wp_helper_ask(NULL);
 }

@@ -15,8 +15,7 @@ sigtrap_attr(struct perf_event_attr *attr, const struct wp_watch *w,
 	attr->inherit = attr->inherit_thread = w->tid == 0;
 	attr->remove_on_exec = 1;
 	attr->sigtrap = 1;
-	attr->sig_data = wp_sig_data(serial, slot,
-	    (unsigned)(w - wp_state.watch));
+	attr->sig_data = wp_sig_data(serial, slot, wp_watch_index(w));
 }
 
 static int

@@ -504,7 +504,7 @@ describe(struct wp_channel_watch *told, const struct wp_watch *w)
 	told->what.serial = atomic_load(&w->serial);
 	told->what.access = (uint8_t)w->region.access;
 	told->what.nslots = (uint8_t)w->nslots;
-	told->what.index = (uint16_t)(w - wp_state.watch);
+	told->what.index = (uint16_t)wp_watch_index(w);
 	told->stray = (w->attr.flags & WP_STRAY) != 0;
 	told->signal = (uint32_t)w->delivery->signal();
 	told->kernel = w->kernel && !w->delivery->by_tracer;
@@ -525,7 +525,7 @@ wp_helper_tell(struct wp_watch *w)
 
 	if (channel == NULL)
 		return;
-	told = &channel->watch[w - wp_state.watch];
+	told = wp_watch_words(w, channel);
 	before = atomic_exchange(&told->serial, 0);
 	if (serial != before) {
 		atomic_store(&told->undelivered, 0);
@@ -558,7 +558,7 @@ wp_helper_moved(const struct wp_watch *w)
 
 	if (channel == NULL)
 		return;
-	told = &channel->watch[w - wp_state.watch];
+	told = wp_watch_words(w, channel);
 	if (atomic_load(&told->serial) != atomic_load(&w->serial))
 		return;
 	told->what.addr = w->region.addr;
@@ -618,8 +618,8 @@ wp_helper_look(const struct wp_watch *w, unsigned *ms)
 		return;
 	if (channel != NULL) {
 		(void)atomic_fetch_add(&channel->undelivered, missed);
-		(void)atomic_fetch_add(&channel->watch[w -
-		    wp_state.watch].undelivered, missed);
+		(void)atomic_fetch_add(
+		    &wp_watch_words(w, channel)->undelivered, missed);
 		return;
 	}
 	(void)wp_cause_set(&cause, WP_CAUSE_MISSED, (unsigned long long)missed,
