@@ -102,6 +102,11 @@ void run_take_signals(struct run *);
    for long; and take those. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
+/* Decode a record.  False: nothing is to be done with it; what is of no known
+   event is counted. */
+bool run_decode(struct run *, const struct perf_event_header *,
+    struct ex_record *);
+
 /* Give the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
 

@@ -98,12 +98,7 @@ read_rings(struct run *run, uint64_t horizon)
 	struct ex_record record;
 
 	while ((header = wp_rings_next(rings, horizon)) != NULL) {
-		int got = ex_record_decode(run->formats, header, header->size,
-		    &record);
-
-		if (got == 0)
-			run->session.skipped++;
-		if (got <= 0)
+		if (!run_decode(run, header, &record))
 			continue;
 		if (record.type == PERF_RECORD_FORK ||
 		    record.type == PERF_RECORD_EXIT)

@@ -173,12 +173,7 @@ feed(struct stopping *stopping, uint64_t horizon, bool all)
 
 	while ((header = wp_stops_next(stopping->stops, horizon, all)) !=
 	    NULL) {
-		int got = ex_record_decode(run->formats, header, header->size,
-		    &record);
-
-		if (got == 0)
-			run->session.skipped++;
-		if (got <= 0)
+		if (!run_decode(run, header, &record))
 			continue;
 		if (!session_record(&run->session, &record))
 			return false;

@@ -159,6 +159,17 @@ run_poll(struct run *run, struct pollfd *p, size_t n)
 		run_take_signals(run);
 }
 
+bool
+run_decode(struct run *run, const struct perf_event_header *header,
+    struct ex_record *record)
+{
+	int got = ex_record_decode(run->formats, header, header->size, record);
+
+	if (got == 0)
+		run->session.skipped++;
+	return got > 0;
+}
+
 void
 run_check_time(struct run *run)
 {
