@@ -2,13 +2,10 @@
 #include "report/session.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "util/complain.h"
 #include "report/last_words.h"
@@ -34,89 +31,22 @@ reporting(const struct session *s)
 	return s->report.ops != NULL && s->err == 0;
 }
 
-/* Whether both are names of one file, which is there. */
-static bool
-is_same_file(const char *a, const char *b)
-{
-	struct stat of_a, of_b;
-
-	return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 &&
-	    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-/* Open a file of -O, or make it.  The descriptor, or -EINVAL after a line on
-   stderr. */
+/* With an output, or where a report goes without one. */
 static int
-open_path(struct session *s, const char *path, int flags)
+begin(struct session *s, enum ex_source source)
 {
-	int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	const struct options *o = s->options;
 
-	s->made = fd >= 0;
-	if (fd < 0 && errno == EEXIST)
-		fd = open(path, flags | O_CREAT | O_CLOEXEC, 0666);
-	return fd >= 0 ? fd : complain("-O '%s': cannot be written: %s; name "
-	    "another file", path, strerror(errno));
-}
-
-/* A recording's file.  It stays as it is until the recording begins. */
-static int
-open_file(struct session *s, const char *path)
-{
-	s->file = open_path(s, path, O_RDWR);
-	s->own_file = s->file >= 0;
-	if (!s->own_file)
-		return s->file;
-	if (lseek(s->file, 0, SEEK_CUR) < 0)
-		return complain("-O %s: a recording goes into a file, not "
-		    "into a pipe or terminal", path);
-	return 0;
-}
-
-/* A report's file, likewise. */
-static int
-open_stream(struct session *s, const char *path)
-{
-	int fd = open_path(s, path, O_WRONLY);
-
-	if (fd < 0)
-		return fd;
-	s->report.out = fdopen(fd, "w");
-	s->own_stream = s->report.out != NULL;
-	if (s->own_stream)
-		return 0;
-	(void)close(fd);
-	return complain("out of memory");
-}
-
-/* Have a file forget what it held; others than files hold nothing.  0 or
-   -errno. */
-static int
-empty(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return 0;
-	return ftruncate(fd, 0) < 0 ? -errno : 0;
-}
-
-static int
-open_output(struct session *s, FILE *out)
-{
-	const char *path = s->options->output;
-
-	s->report.out = s->options->to_stdout ? stdout : out;
-	if (s->options->form == FORM_PERF)
-		return open_file(s, path);
-	if (path != NULL && s->options->file != NULL &&
-	    is_same_file(path, s->options->file))
-		return complain("-O %s: that is the recording, which the "
-		    "report would overwrite", path);
-	if (path != NULL && open_stream(s, path) < 0)
-		return -EINVAL;
-	s->report.ops = forms[s->options->form];
-	s->report.stacks_once = s->options->stacks_once;
-	s->report.colour = report_wants_colour(s->report.out);
+	if (o->form != FORM_PERF) {
+		s->report.ops = forms[o->form];
+		s->report.stacks_once = o->stacks_once;
+	}
+	if (options_judge(o))
+		s->policy = policy_new(o->allow, o->nallow);
+	if ((s->space = ex_space_new(source)) == NULL ||
+	    (options_judge(o) && s->policy == NULL))
+		return complain("out of memory");
+	last_words_begin(s);
 	return 0;
 }
 
@@ -127,15 +57,21 @@ session_open(struct session *s, const struct options *options,
 	int err;
 
 	*s = (struct session){.options = options};
-	if ((err = open_output(s, out)) < 0)
+	if ((err = output_open(&s->output, options, out)) < 0)
 		return err;
-	if (options_judge(options))
-		s->policy = policy_new(options->allow, options->nallow);
-	if ((s->space = ex_space_new(source)) == NULL ||
-	    (options_judge(options) && s->policy == NULL))
-		return complain("out of memory");
-	last_words_begin(s);
-	return 0;
+	if ((s->report.out = s->output.stream) != NULL)
+		s->report.colour = report_wants_colour(s->report.out);
+	return begin(s, source);
+}
+
+int
+session_open_stream(struct session *s, const struct options *options,
+    enum ex_source source, FILE *out, bool colour)
+{
+	*s = (struct session){.options = options};
+	s->report.out = out;
+	s->report.colour = colour;
+	return begin(s, source);
 }
 
 static void
@@ -260,12 +196,12 @@ int
 session_record_to_file(struct session *s, const struct ex_perf_event *events,
     size_t n)
 {
-	int err = empty(s->file);
+	int err = output_begin(&s->output);
 
-	s->made = false;
 	if (err == 0) {
-		err = ex_perfwriter_open(s->file, events, n, &s->recording);
-		s->own_file = err < 0;	/* else the writer's now */
+		err = ex_perfwriter_open(s->output.file, events, n,
+		    &s->recording);
+		s->output.own = err < 0;	/* else the writer's now */
 	}
 	return err < 0 ? complain("-O %s: %s", s->options->output,
 	    strerror(-err)) : 0;
@@ -276,9 +212,7 @@ session_start(struct session *s, struct report_start *start)
 {
 	start->watches = (const struct ex_watch *const *)s->watches;
 	start->nwatches = (unsigned)s->nwatches;
-	if (s->own_stream)
-		note(s, empty(fileno(s->report.out)));
-	s->made = false;
+	note(s, output_begin(&s->output));
 	s->started = true;
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
@@ -665,11 +599,6 @@ session_close(struct session *s)
 		free_watch(s->watches[i]);
 	free(s->watches);
 	free(s->slots);
-	if (s->own_stream)
-		(void)fclose(s->report.out);
-	if (s->own_file)
-		(void)close(s->file);
-	if (s->made)	/* what failed leaves nothing behind */
-		(void)unlink(s->options->output);
+	output_close(&s->output);
 	*s = (struct session){0};
 }

@@ -18,6 +18,7 @@
 
 #include "spec/options.h"
 #include "record/perfdata.h"
+#include "report/output.h"
 #include "report/report.h"
 #include "attach/uptime.h"
 
@@ -29,12 +30,9 @@ struct session {
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
 	struct ex_explainer *explainer;	/* NULL: a recording is written instead */
-	int file;			/* -o perf: what is written */
-	bool own_file;			/* it is ours to close */
+	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
-	bool own_stream;		/* report.out is ours to close */
-	bool made;			/* the file of -O is ours, and empty */
 	bool started;			/* the report has begun */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
@@ -70,6 +68,11 @@ struct session {
    if nothing began.  0, or -errno after a line on stderr. */
 int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
+
+/* The same for a report that goes into an open stream, which stays the caller's,
+   with or without colour. */
+int session_open_stream(struct session *, const struct options *,
+    enum ex_source, FILE *out, bool colour);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */

@@ -1,0 +1,31 @@
+/*
+ * output: where a report or a recording goes.
+ */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include <stdio.h>
+
+#include "spec/options.h"
+
+struct output {
+	const char *path;	/* of -O; NULL: none */
+	FILE *stream;		/* a report's; NULL: there is none */
+	int file;		/* -o perf: the recording's; else -1 */
+	bool own;		/* the stream or file is ours to close */
+	bool made;		/* the file is ours, and empty */
+};
+
+/* Open what -O names, or take what reports go to without it.  A file that is
+   there keeps its contents until output_begin; one that is not is made now, and
+   removed by output_close if nothing began.  0, or -errno after a line on
+   stderr. */
+int output_open(struct output *, const struct options *, FILE *otherwise);
+
+/* The report or recording begins: forget what the file held.  0 or -errno. */
+int output_begin(struct output *);
+
+/* All zero, or open. */
+void output_close(struct output *);
+
+#endif
