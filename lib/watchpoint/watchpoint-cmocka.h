@@ -49,7 +49,8 @@ struct wp_cmocka {
 	pthread_t thread;	/* the one that runs the tests */
 	int on;			/* its accesses may fail a test */
 	int whole;		/* cmocka's messages hold whole reports */
-	uint64_t strays;	/* accounted for, by a failed test or otherwise */
+	uint64_t strays;	/* accounted for, by a failed test or
+				   otherwise */
 	uint64_t missed;	/* the same of wp_stray_missed */
 	uint64_t left;		/* strays, not in a test, or in one that failed
 				   anyway */

@@ -194,11 +194,11 @@ thread_regs_have(const struct thread_regs *places, int fd)
 static void
 forget_own(struct thread_reg *place)
 {
-	const uint64_t before = place->fired.told;
+	const uint64_t before = place->fired.taken;
 	bool late;
 
 	(void)thread_reg_take(place, (struct wp_at){0}, &late);
-	place->watch->closed_total -= place->fired.told - before;
+	place->watch->closed_total -= place->fired.taken - before;
 }
 
 /* An event whose one overflow is used up is not always revived by another, if

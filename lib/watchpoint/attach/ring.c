@@ -242,7 +242,7 @@ ring_record(const struct wp_rings *rings, struct wp_ring *ring)
 }
 
 static void
-ring_tell(struct wp_ring *ring)
+ring_release(struct wp_ring *ring)
 {
 	ring->tail = ring->at;
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
@@ -256,7 +256,7 @@ rings_look(struct wp_rings *rings)
 		bool waited = ring->at < ring->head;
 
 		if (ring->tail != ring->at)
-			ring_tell(ring);
+			ring_release(ring);
 		ring->head = __atomic_load_n(&ring->page->data_head,
 		    __ATOMIC_ACQUIRE);
 		if (!waited)
@@ -274,7 +274,7 @@ rings_advance(struct wp_rings *rings)
 		return;
 	ring->at += rings->record->size;
 	if (ring->at - ring->tail >= rings->size / 8)
-		ring_tell(ring);
+		ring_release(ring);
 	ring_read_time(rings, ring);
 	rings->current = NULL;
 }

@@ -31,8 +31,8 @@ void wp_rings_close(struct wp_rings *);
 /* A size that keeps all rings together within 64 MiB, at most 32 MiB each. */
 size_t wp_rings_usual_size(void);
 
-/* How many processors have a ring (none of NULL), which one ring i is of, its descriptor (to
-   redirect to, and to poll for POLLIN), and its size. */
+/* How many processors have a ring (none of NULL), which one ring i is of, its
+   descriptor (to redirect to, and to poll for POLLIN), and its size. */
 unsigned wp_rings_count(const struct wp_rings *);
 int wp_rings_cpu(const struct wp_rings *, unsigned i);
 int wp_rings_fd(const struct wp_rings *, unsigned i);

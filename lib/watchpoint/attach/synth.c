@@ -13,19 +13,20 @@
 struct comm_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
-	char rest[64 + sizeof(struct wp_trailer)];		/* name, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];	/* name, trailer */
 };
 
 struct mmap2_record {
 	struct wp_mmap2_record mmap2;
-	char rest[PATH_MAX + 16 + sizeof(struct wp_trailer)];	/* path, trailer */
+	/* path, trailer */
+	char rest[PATH_MAX + 16 + sizeof(struct wp_trailer)];
 };
 
 struct mmap_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
 	uint64_t addr, len, pgoff;
-	char rest[64 + sizeof(struct wp_trailer)];		/* path, trailer */
+	char rest[64 + sizeof(struct wp_trailer)];	/* path, trailer */
 };
 
 struct synth {

@@ -98,8 +98,8 @@ int wp_launch_explain(int err, const char *name, struct wp_cause *);
 int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
     int *status);
 
-/* Arm a launched command with all watches and let it go.  On failure it is still
-   held, unless it ended or cannot be held. */
+/* Arm a launched command with all watches and let it go.  On failure it is
+   still held, unless it ended or cannot be held. */
 int wp_target_arm(struct wp_target *, struct wp_cause *);
 
 /* Let a launched command that is still held go on unwatched. */

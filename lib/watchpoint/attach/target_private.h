@@ -9,7 +9,7 @@
 struct wp_target {
 	struct wp_features features;
 	struct wp_options options;	/* fitted to features */
-	struct wp_rings *rings;		/* all events are redirected into them */
+	struct wp_rings *rings;	/* all events are redirected into them */
 	struct wp_watched *watch;	/* nwatches of them */
 	size_t nwatches;
 	struct wp_events events;

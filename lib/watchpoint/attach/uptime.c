@@ -11,8 +11,8 @@ running(const struct wp_event *event, uint64_t format)
 	return wp_perf_read(event->fd, format, &count) < 0 ? 0 : count.running;
 }
 
-/* The events of a slot are one after the other: from first on.  Result: the first
-   behind them. */
+/* The events of a slot are one after the other: from first on.  Result: the
+   first behind them. */
 static size_t
 end_of_slot(const struct wp_events *events, size_t first)
 {

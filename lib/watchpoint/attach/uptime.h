@@ -27,13 +27,13 @@ struct wp_events;
 struct wp_uptime {
 	bool known;		/* there was something to be measured */
 	unsigned threads;	/* that had events of their own */
-	uint64_t ran;		/* ns that they, and those that inherited, ran */
+	uint64_t ran;	/* ns that they, and those that inherited, ran */
 	uint64_t off;		/* of these ns: not all of a thread's watches
 				   were on */
 	/* the longest that one was off; 0: none was */
 	uint64_t worst;
 	unsigned watch;		/* its number */
-	pid_t tid;		/* where, or in a thread that inherited from it */
+	pid_t tid;	/* where, or in a thread that inherited from it */
 };
 
 /* Add the events of threads, which are all disabled. */

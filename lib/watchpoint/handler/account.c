@@ -4,16 +4,16 @@
  * Overview.  When one step touches several watches, or several debug registers
  * of one, the kernel sends a single SIGTRAP, for one of them; but it counts
  * each.  So for every watch there are two numbers: what the kernel has counted,
- * and `seen`, how many of these accesses a handler has accounted for.
+ * and how many of these accesses handlers have accounted for.
  *
- *	counted ----+---------------+-------------> what the debug registers saw
- *	            | on their way  |
- *	seen    ----+---------------> what handlers know of
+ *	counted   ----+---------------+-----------> what the debug registers saw
+ *	              | on their way  |
+ *	accounted ----+---------------> what handlers know of
  *
  * A handler accounts for its own signal's access first.  If its watch, or
- * another one, is then ahead (counted > seen), the step has touched that as
- * well: for another watch it is a hit, too, and all of it is accounted for: it
- * is claimed.
+ * another one, is then ahead (counted > accounted), the step has touched that
+ * as well: for another watch it is a hit, too, and all of it is accounted for:
+ * it is claimed.
  *
  * With one thread this is exact, if nothing was lost.  With several, what is
  * ahead may be on its way to another thread's handler.  If the other watch
@@ -30,33 +30,34 @@
  * Nothing that was reported may be left over, however, because it would be
  * counted as lost.  So a thread does not leave while a watch is ahead, unless
  * it has claimed as much as its step can have touched.  And what is ahead is
- * seen only in this order: seen is read, then counted, and then seen is changed
- * if it still is what was read.  Two steps of two registers each, with the
- * count of before:
+ * found only in this order: accounted is read, then counted, and then accounted
+ * is changed if it still is what was read.  Two steps of two registers each,
+ * with the count of before:
  *
- *	first thread		second thread		counted	seen
+ *	first thread		second thread		counted	accounted
  *	access						2	0
  *	accounts for its own				2	1
- *	reads seen 1, counted 2				2	1
+ *	reads accounted 1, counted 2			2	1
  *				access			4	1
  *				accounts for its own	4	2
  *	(sees 2 of 2: leaves)				4	2
  *				claims one		4	3
  *
- * The one left over is the first thread's: what its count says is seen was the
- * second's.  With the change of seen, which fails, it reads both again, and
- * finds 2 or 3 of 4.  The same holds for threads that give others a moment.
+ * The one left over is the first thread's: what its count says is accounted for
+ * was the second's.  With the change of accounted, which fails, it reads both
+ * again, and finds 2 or 3 of 4.  The same holds for threads that give others a
+ * moment.
  *
  * A thread that leaves when nothing is ahead leaves nothing over: what is
  * counted later has handlers of its own.  A thread that claims too much has
- * claimed an access of another: that one's handler finds more seen than
- * counted, and corrects it.
+ * claimed an access of another: that one's handler finds more accounted for
+ * than counted, and corrects it.
  *
  * A step of an instruction touches each debug register at most once, but of a
  * watch that has several it may touch them all. A system call may touch it any
  * number of times (a copy counts up to once a byte), and so may what happens
- * while the signal is blocked: then what is counted is taken as seen.  Watches
- * with a period are left out: their accesses are not hits.
+ * while the signal is blocked: then what is counted is taken as accounted for.
+ * Watches with a period are left out: their accesses are not hits.
  */
 #include <sched.h>
 #include <string.h>
@@ -85,7 +86,7 @@ wp_is_alone(void)
 
 /* What the helper knows of it. */
 static void
-tell_helper(const struct wp_watch *w, uint64_t more)
+count_for_helper(const struct wp_watch *w, uint64_t more)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
@@ -97,20 +98,22 @@ tell_helper(const struct wp_watch *w, uint64_t more)
 /* The counts of a watch, read one after the other. */
 struct counts {
 	uint64_t raw;		/* w->accounted, */
-	uint64_t accounted;		/* and what it says; */
+	uint64_t accounted;	/* and what it says; */
 	uint64_t counted;
 };
 
-/* Change what is seen, unless it has been changed. */
+/* Change what is accounted for, unless it has been changed. */
 static bool
 change(struct wp_watch *w, const struct counts *from, uint64_t to)
 {
-	uint64_t raw = from->raw;
+	uint64_t raw = from->raw, corrected = raw & ~WP_ACCOUNTED_MAX;
 
-	if (!atomic_compare_exchange_strong(&w->accounted, &raw, (to < from->accounted ?
-	    (raw & ~WP_SEEN_MAX) + WP_SEEN_MAX + 1 : raw & ~WP_SEEN_MAX) | to))
+	if (to < from->accounted)
+		corrected += WP_ACCOUNTED_MAX + 1;
+	if (!atomic_compare_exchange_strong(&w->accounted, &raw,
+	    corrected | to))
 		return false;
-	tell_helper(w, to - from->accounted);
+	count_for_helper(w, to - from->accounted);
 	return true;
 }
 
@@ -128,15 +131,15 @@ wp_count_all(const struct wp_watch *w, uint64_t *count)
 	    is_counted(w, count);
 }
 
-/* Whether there are accesses that no thread has accounted for so far.  seen is
-   read first, so that what it has is counted.  A watch that a handler claimed
-   an access of, just before its own signal's, has seen more than was counted:
-   corrected here. */
+/* Whether there are accesses that no thread has accounted for so far.
+   accounted is read first, so that what it has is counted.  A watch that a
+   handler claimed an access of, just before its own signal's, has more
+   accounted for than was counted: corrected here. */
 static bool
 is_ahead(struct wp_watch *w, struct counts *now)
 {
 	now->raw = atomic_load(&w->accounted);
-	now->accounted = now->raw & WP_SEEN_MAX;
+	now->accounted = now->raw & WP_ACCOUNTED_MAX;
 	if (!is_counted(w, &now->counted))
 		return false;
 	if (now->accounted > now->counted)
@@ -184,7 +187,8 @@ wp_account_slots(struct wp_watch *w)
 	    wp_watch_count_slots(w, count) != 0)
 		return 0;
 	for (unsigned i = 0; i < w->nslots; i++)
-		if (atomic_exchange(&w->slot_seen[i], count[i]) != count[i])
+		if (atomic_exchange(&w->slot_accounted[i], count[i]) !=
+		    count[i])
 			slots |= 1u << i;
 	return slots;
 }
@@ -193,7 +197,7 @@ void
 wp_account_times(struct wp_watch *w, uint64_t times)
 {
 	(void)atomic_fetch_add(&w->accounted, times);
-	tell_helper(w, times);
+	count_for_helper(w, times);
 }
 
 /* An access too many would make up for one that is lost later.  Others claim
@@ -204,7 +208,7 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 	struct counts now;
 
 	(void)atomic_fetch_add(&w->accounted, 1);
-	tell_helper(w, 1);
+	count_for_helper(w, 1);
 	if (most(w, steps) > 1)
 		claim_now(w, most(w, steps) - 1);
 	else if (atomic_load(&wp_state.nopen) > 1)
@@ -213,7 +217,7 @@ wp_account(struct wp_watch *w, enum wp_steps steps)
 }
 
 void
-wp_account_silent(struct wp_watch *w)
+wp_account_suppressed(struct wp_watch *w)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
@@ -239,15 +243,15 @@ is_covered(const struct wp_watch *w, const struct wp_slot *by)
 }
 
 /* Give the handlers of other threads the time to account for theirs.  false:
-   they have done so.  As long as less is seen than was counted before, no
-   thread has to count again. */
+   they have done so.  As long as less is accounted for than was counted before,
+   no thread has to count again. */
 static bool
 stays_ahead(struct wp_watch *w, struct counts *now)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};
 
 	for (unsigned i = 0; i < YIELDS + NAPS; i++) {
-		if (wp_seen(w) >= now->counted && !is_ahead(w, now))
+		if (wp_accounted(w) >= now->counted && !is_ahead(w, now))
 			return false;
 		if (i < YIELDS)
 			(void)sched_yield();
@@ -275,11 +279,11 @@ account_sure(struct wp_watch *w, const struct counts *then)
 /* If it fails, other threads have changed it in the meantime; or by this very
    code, if the watch is on its stack: then it would go on for ever. */
 bool
-wp_account_also(struct wp_watch *w, const struct wp_slot *told,
+wp_account_also(struct wp_watch *w, const struct wp_slot *fired,
     enum wp_steps steps)
 {
-	const bool sure = steps == WP_STEP_ONE && told != NULL &&
-	    is_covered(w, told);
+	const bool sure = steps == WP_STEP_ONE && fired != NULL &&
+	    is_covered(w, fired);
 	struct counts now;
 
 	for (unsigned i = 0; i < TRIES && is_ahead(w, &now); i++) {

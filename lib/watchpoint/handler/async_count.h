@@ -1,5 +1,6 @@
 /*
- * async_count: what an event that signals one thread has seen (the async delivery).
+ * async_count: what an event that signals one thread has seen (the async
+ * delivery).
  *
  * Overview.  Its signal is a standard one, so that there always is room for it;
  * but while one is pending it stands for all that follow, of this event and of
@@ -22,7 +23,7 @@
 struct wp_async_count {
 	struct perf_event_mmap_page *ring;	/* NULL: none */
 	size_t size;		/* of its data */
-	uint64_t told;		/* accesses that were taken so far */
+	uint64_t taken;		/* accesses that were taken so far */
 };
 
 /* Where a thread goes on after a signal. */
@@ -38,6 +39,7 @@ void wp_async_count_close(struct wp_async_count *);
 /* How many accesses there were since this was last asked; 0: no overflow was
    among them.  *late is set unless all overflows were of the step that has
    brought the thread there. */
-uint64_t wp_async_count_take(struct wp_async_count *, int fd, struct wp_at, bool *late);
+uint64_t wp_async_count_take(struct wp_async_count *, int fd, struct wp_at,
+    bool *late);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * async_count_take: what an event that signals one thread has seen, as the signal
- * handler asks.  See async_count.h.
+ * async_count_take: what an event that signals one thread has seen, as the
+ * signal handler asks.  See async_count.h.
  *
  * Signal safety: everything here is async-signal-safe.
  */
@@ -23,7 +23,8 @@ word_at(const struct wp_async_count *fired, uint64_t at)
 	return data[at % fired->size / sizeof(*data)];
 }
 
-/* Whether a record says that the thread was elsewhere; *size is the record's. */
+/* Whether a record says that the thread was elsewhere; *size is the
+   record's. */
 static bool
 is_elsewhere(const struct wp_async_count *fired, uint64_t at, struct wp_at now,
     uint64_t *size)
@@ -58,16 +59,17 @@ take_records(struct wp_async_count *fired, struct wp_at now, bool *late)
 }
 
 uint64_t
-wp_async_count_take(struct wp_async_count *fired, int fd, struct wp_at now, bool *late)
+wp_async_count_take(struct wp_async_count *fired, int fd, struct wp_at now,
+    bool *late)
 {
 	struct wp_perf_count count;
 	uint64_t n;
 
 	if (fired->ring == NULL || !take_records(fired, now, late) ||
 	    wp_perf_read(fd, WP_INSIDE_FORMAT, &count) < 0 ||
-	    count.value <= fired->told)
+	    count.value <= fired->taken)
 		return 0;
-	n = count.value - fired->told;
-	fired->told = count.value;
+	n = count.value - fired->taken;
+	fired->taken = count.value;
 	return n;
 }

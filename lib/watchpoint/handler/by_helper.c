@@ -1,9 +1,9 @@
 /*
- * by_helper: watches that the helper arms in the program's threads, as the signal
- * handler switches and counts them.
+ * by_helper: watches that the helper arms in the program's threads, as the
+ * signal handler switches and counts them.
  *
- * It cannot wait for the one request that there is, which the interrupted thread
- * may be making, so each watch has words of its own in the channel.
+ * It cannot wait for the one request that there is, which the interrupted
+ * thread may be making, so each watch has words of its own in the channel.
  *
  * Signal safety: everything here is async-signal-safe.
  */

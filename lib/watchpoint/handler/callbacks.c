@@ -17,31 +17,31 @@ wp_trap_held(void)
 }
 
 static bool
-is_handled(const struct wp_match *told)
+is_handled(const struct wp_match *match)
 {
-	return (told->watch->attr.action & WP_CALL) != 0 ||
-	    (told->stray && wp_stray_is_handled());
+	return (match->watch->attr.action & WP_CALL) != 0 ||
+	    (match->stray && wp_stray_is_handled());
 }
 
 bool
-wp_callbacks(const struct wp_run *run, const struct wp_match *told)
+wp_callbacks(const struct wp_run *run, const struct wp_match *match)
 {
-	struct wp_watch *w = wp_watch_enter(wp_watch_index(told->watch),
-	    told->serial, UINT32_MAX);
+	struct wp_watch *w = wp_watch_enter(wp_watch_index(match->watch),
+	    match->serial, UINT32_MAX);
 	struct wp_hit hit;
 	bool fatal;
 
 	if (w == NULL)
 		return false;
-	hit = wp_report_hit(run, told);
+	hit = wp_report_hit(run, match);
 	fatal = (w->attr.action & WP_ABORT) != 0;
 	held = w;
 	/* what handlers write themselves is not counted with the others */
-	if (!w->delivery->counts_all && is_handled(told))
+	if (!w->delivery->counts_all && is_handled(match))
 		wp_baseline_drop(w);
 	if ((w->attr.action & WP_CALL) != 0 && w->attr.handler != NULL)
 		w->attr.handler(&hit, w->attr.arg);
-	if (told->stray)
+	if (match->stray)
 		wp_stray_call(&hit);
 	held = NULL;
 	wp_watch_leave(w);

@@ -24,7 +24,8 @@ struct wp_captured {
 };
 
 /* Make the record at bytes, of which room are there: enough for the stack and
-   512 more.  Stack that is not mapped is not copied.  Result: the record's time. */
+   512 more.  Stack that is not mapped is not copied.  Result: the record's
+   time. */
 uint64_t wp_capture(void *bytes, size_t room, const struct wp_captured *,
     const ucontext_t *);
 

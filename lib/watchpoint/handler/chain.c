@@ -1,7 +1,7 @@
 /*
  * chain: signals that are not ours go on to the action that we displaced, and
- * find what they would have found: the mask, the arguments, and death where that
- * is the action.
+ * find what they would have found: the mask, the arguments, and death where
+ * that is the action.
  *
  * Signal safety: everything here is async-signal-safe.
  */

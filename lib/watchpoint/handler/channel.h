@@ -26,11 +26,11 @@
  * sets FUTEX_OWNER_DIED in it.  A thread that waits for the helper waits
  * with a timeout and looks there.
  *
- * Family: a child made by fork(2) that watches itself, too, has a channel of its
- * own, and the helper of its parent, which serves both.  The first channel that
- * the helper serves, the root, stays mapped in all of them: its bell is the only
- * one, its word tells whether the helper lives, and by it a child asks to be
- * adopted.
+ * Family: a child made by fork(2) that watches itself, too, has a channel of
+ * its own, and the helper of its parent, which serves both.  The first channel
+ * that the helper serves, the root, stays mapped in all of them: its bell is
+ * the only one, its word says whether the helper lives, and by it a child asks
+ * to be adopted.
  *
  * Signal safety: functions marked so are called by the signal handler.
  */
@@ -65,7 +65,8 @@ enum {
 
 /* What a hit in a cell is. */
 enum wp_cell_flags {
-	WP_CELL_WAITS = 1,	/* the thread waits until the cell is given back */
+	WP_CELL_WAITS = 1,	/* the thread waits until the cell is given
+				   back */
 	WP_CELL_REPLY = 2,	/* and wants the report as text in reply: after
 				   wp_channel_wait it calls wp_channel_give */
 	WP_CELL_STRAY = 4,	/* stray by the program's own rules */
@@ -90,8 +91,8 @@ struct wp_cell_watch {
 	uint16_t index;			/* in watch[] below */
 	uint32_t settled;		/* number of its settling that was last
 					   begun (baseline.c) */
-	uint32_t slots;			/* a hit's: which were touched, a bit for
-					   each; 0: not known */
+	uint32_t slots;			/* a hit's: which were touched, a bit
+					   for each; 0: not known */
 };
 
 /* What most hits fill lies on as few pages as can be: the first. */
@@ -100,7 +101,7 @@ struct wp_cell {
 	_Atomic uint32_t turn;		/* futex: see above */
 	uint32_t flags;			/* enum wp_cell_flags */
 	uint64_t nth;			/* the watch's hits, with this one */
-	uint64_t counted;		/* its accesses so far, of all threads */
+	uint64_t counted;	/* its accesses so far, of all threads */
 	uint64_t suppressed;		/* of these, at least this many belong
 					   to no cell */
 	uint8_t byte[WP_BASELINE_MAX];	/* as many as the watch has */
@@ -116,8 +117,8 @@ struct wp_cell {
 		struct perf_event_header header;
 		uint8_t bytes[WP_RECORD_MAX];
 	} record;
-	char reply[WP_REPLY_MAX];	/* by the helper; with WP_CELL_REPLY "" at
-					   first */
+	char reply[WP_REPLY_MAX];	/* by the helper; with WP_CELL_REPLY ""
+					   at first */
 };
 
 /* What the program asks the helper for. */
@@ -130,8 +131,8 @@ enum wp_ask {
 				   they cannot be had */
 	WP_ASK_HOLD,		/* hold still every thread but tid */
 	WP_ASK_GO,		/* let them go on */
-	WP_ASK_ARM,		/* arm slots of watch index in tid, or (0) in all
-				   threads and those to come: by ptrace */
+	WP_ASK_ARM,		/* arm slots of watch index in tid, or (0) in
+				   all threads and those to come: by ptrace */
 	WP_ASK_DISARM,		/* no more */
 	WP_ASK_MOVE,		/* to the slots given */
 };
@@ -175,8 +176,8 @@ struct wp_channel_watch {
 	_Atomic uint32_t serial;	/* 0: not open */
 	struct wp_cell_watch what;
 	uint32_t stray;			/* WP_STRAY is set */
-	uint32_t signal;		/* that tells of its hits */
-	uint32_t kernel;		/* the kernel's accesses are seen, too */
+	uint32_t signal;		/* that reports its hits */
+	uint32_t kernel;	/* the kernel's accesses are seen, too */
 	uint32_t exact;			/* each counted access is reported:
 				   no period, no thread covered twice */
 	_Atomic uint64_t hits;		/* what its events have counted and the
@@ -188,13 +189,13 @@ struct wp_channel_watch {
 	int32_t fd[8];			/* first descriptors of its events, for
 				   pidfd_getfd(2); -1: none */
 	struct wp_baseline settled;	/* not copied from the table */
-	/* Of watches that the helper has armed; not copied from the table.  What
-	   a signal handler wants of them cannot wait for the request. */
+	/* Of watches that the helper has armed; not copied from the table.
+	   What a signal handler wants of them cannot wait for the request. */
 	_Atomic uint32_t on;		/* by the program: enabled */
-	_Atomic uint32_t asked;		/* by the program: how often it wanted on
-				   put into effect, and counted to be up to date */
-	_Atomic uint32_t done;		/* futex, by the helper: asked, when that
-				   is so */
+	_Atomic uint32_t asked;	/* by the program: how often it wanted on put
+				   into effect, and counted to be up to date */
+	_Atomic uint32_t done;	/* futex, by the helper: asked, when that is
+				   so */
 	_Atomic uint64_t counted;	/* by the helper: accesses so far */
 };
 
@@ -203,17 +204,18 @@ struct wp_adoption {
 	_Atomic pid_t pid;		/* whose it is; 0: nobody's */
 	_Atomic uint32_t state;		/* futex: 0 none, 1 asked, 2 answered */
 	pid_t parent;			/* the program that made it */
-	int32_t fd;			/* the channel, by its descriptor there */
+	int32_t fd;		/* the channel, by its descriptor there */
 	int32_t result;			/* answer: 0, or -errno */
 };
 
-/* A thread makes another process, in a way that the library knows (making.c). */
+/* A thread makes another process, in a way that the library knows
+   (making.c). */
 enum wp_makes {
 	WP_MAKES_FORK = 1,	/* fork(2), and no watch is the child's, too */
 	WP_MAKES_WATCHED,	/* and one is */
-	WP_MAKES_PROGRAM,	/* posix_spawn(3) and the like: the child executes
-				   another program, and before that the C
-				   library's code alone */
+	WP_MAKES_PROGRAM,	/* posix_spawn(3) and the like: the child
+				   executes another program, and before that the
+				   C library's code alone */
 };
 
 struct wp_making {
@@ -222,8 +224,8 @@ struct wp_making {
 	_Atomic pid_t tid;
 	_Atomic uint32_t how;		/* enum wp_makes */
 	_Atomic pid_t child;		/* by the helper; 0: not known yet */
-	_Atomic uint32_t settled;	/* by the child: it is watched, or cannot
-					   be */
+	_Atomic uint32_t settled;	/* by the child: it is watched, or
+					   cannot be */
 };
 
 struct wp_channel {
@@ -231,8 +233,8 @@ struct wp_channel {
 	uint32_t version;		/* WP_CHANNEL_VERSION */
 	uint32_t size;			/* of this structure */
 	_Atomic uint32_t helper;	/* see Life; 0: none yet */
-	_Atomic uint32_t ready;		/* futex: 0 not yet; 1 the helper serves */
-	_Atomic uint32_t off;		/* set by the helper: no more hits wanted */
+	_Atomic uint32_t ready;	/* futex: 0 not yet; 1 the helper serves */
+	_Atomic uint32_t off;	/* set by the helper: no more hits wanted */
 	_Atomic pid_t program;		/* whose it is; 0: not owned yet */
 	pid_t helper_pid;		/* set by the helper */
 	uint32_t stack;			/* bytes to capture, multiple of 8 */
@@ -244,7 +246,7 @@ struct wp_channel {
 	_Atomic uint32_t served;	/* next to be explained */
 	_Atomic uint32_t asleep;	/* it sleeps, or is about to */
 	_Alignas(64)
-	_Atomic uint32_t goodbye;	/* the program ended by exit(3), after a last
+	_Atomic uint32_t goodbye; /* the program ended by exit(3), after a last
 				   look at its watches */
 	_Atomic uint32_t locks, unlocks;	/* by the program: how often its
 					   threads began to have their signals
@@ -261,8 +263,8 @@ struct wp_channel {
 					   knew nothing */
 	_Atomic uint32_t makings;	/* how many have been begun */
 	struct wp_making making[WP_MAKINGS_MAX];
-	_Atomic uint32_t executed;	/* by the helper: the program, traced, is
-					   another now */
+	_Atomic uint32_t executed;	/* by the helper: the program, traced,
+					   is another now */
 	_Atomic uint64_t handled;	/* by the program: hits that only
 					   handlers got, and that are not to be
 					   printed */
@@ -303,13 +305,13 @@ int wp_channel_join(struct wp_channel *);
 /* Wait up to ms for the helper to serve.  0; -EPIPE: it died; -ETIMEDOUT. */
 int wp_channel_await(struct wp_channel *, int ms);
 
-/* In a child of fork(2), with its own channel behind fd: ask the root's helper to
-   serve that, too.  0; -EPIPE: there is none any more; or the helper's
+/* In a child of fork(2), with its own channel behind fd: ask the root's helper
+   to serve that, too.  0; -EPIPE: there is none any more; or the helper's
    -errno. */
 int wp_channel_be_adopted(struct wp_channel *root, int fd, pid_t parent);
 
-/* The root of all channels of this process, in the program's children and in the
-   helper; NULL: there is one channel. */
+/* The root of all channels of this process, in the program's children and in
+   the helper; NULL: there is one channel. */
 void wp_channel_set_root(struct wp_channel *);
 
 /*
@@ -339,8 +341,8 @@ void wp_channel_give(struct wp_cell *, uint32_t ticket);
 /* Ring the helper's bell. */
 void wp_channel_ring(struct wp_channel *);
 
-/* This thread is about to make a process; and has made it, or could not.  There is
-   room for so many; what was before is forgotten. */
+/* This thread is about to make a process; and has made it, or could not.  There
+   is room for so many; what was before is forgotten. */
 struct wp_making_now {
 	struct wp_making *at;
 	uint64_t begin;
@@ -364,8 +366,8 @@ int wp_channel_ask(struct wp_channel *);
 void wp_channel_serve(struct wp_channel *);
 void wp_channel_serve_too(struct wp_channel *);
 
-/* The next child that asks to be adopted, or NULL: its place is its own until it
-   is answered.  Places of children that ended meanwhile become free. */
+/* The next child that asks to be adopted, or NULL: its place is its own until
+   it is answered.  Places of children that ended meanwhile become free. */
 struct wp_adoption *wp_channel_adoption(struct wp_channel *root);
 void wp_channel_adopted(struct wp_adoption *, int result);
 

@@ -1,7 +1,7 @@
 /*
- * classify: which of the watches that a step touched were hit: all that it touched
- * and whose counts say so (account.c), but those whose access is permitted, or
- * over the limit.
+ * classify: which of the watches that a step touched were hit: all that it
+ * touched and whose counts say so (account.c), but those whose access is
+ * permitted, or over the limit.
  *
  * Signal safety: everything here is async-signal-safe.
  */
@@ -33,17 +33,17 @@ wp_has_permitted(void)
 static void
 account(struct wp_run *run)
 {
-	struct wp_watch *w = run->told[0].watch;
+	struct wp_watch *w = run->match[0].watch;
 
 	run->steps = run->late || (w->kernel &&
 	    wp_cpu_after_syscall(run->context)) ? WP_STEP_MANY : WP_STEP_ONE;
 	for (unsigned i = 0; i < run->n; i++) {
-		struct wp_match *told = &run->told[i];
-		const uint32_t slots = wp_match_account(told, run->steps);
+		struct wp_match *match = &run->match[i];
+		const uint32_t slots = wp_match_account(match, run->steps);
 
 		/* of all that it touched the signal names one */
-		if (told->watch->delivery->counts_all)
-			told->slots = slots;
+		if (match->watch->delivery->counts_all)
+			match->slots = slots;
 	}
 }
 
@@ -51,19 +51,19 @@ account(struct wp_run *run)
 static bool
 is_candidate(struct wp_run *run, const struct wp_watch *w)
 {
-	return w->delivery == run->told[0].watch->delivery &&
+	return w->delivery == run->match[0].watch->delivery &&
 	    w->attr.period <= 1 && atomic_load(&w->on) &&
-	    (w->tid == 0 || w->tid == run->tid) && !wp_run_tells(run, w);
+	    (w->tid == 0 || w->tid == run->tid) && !wp_run_has(run, w);
 }
 
 /* The other watches that the step touched; async and ptrace report them all. */
 static void
-tell_also(struct wp_run *run)
+match_also(struct wp_run *run)
 {
-	const struct wp_match told = run->told[0];
+	const struct wp_match match = run->match[0];
 	unsigned left = atomic_load(&wp_state.nopen);
 
-	if (!told.watch->delivery->counts_all || left < 2)
+	if (!match.watch->delivery->counts_all || left < 2)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX && left > 0; i++) {
 		struct wp_watch *w;
@@ -75,9 +75,9 @@ tell_also(struct wp_run *run)
 		    (w = wp_watch_enter(i, 0, 0)) == NULL)
 			continue;
 		if (is_candidate(run, w) && wp_account_also(w,
-		    told.fired < told.watch->nslots ?
-		    &told.watch->slot[told.fired] : NULL, run->steps))
-			wp_run_tell(run, w, wp_account_slots(w), 0);
+		    match.fired < match.watch->nslots ?
+		    &match.watch->slot[match.fired] : NULL, run->steps))
+			wp_run_add(run, w, wp_account_slots(w), 0);
 		else
 			wp_watch_leave(w);
 	}
@@ -85,9 +85,9 @@ tell_also(struct wp_run *run)
 
 /* The thread's permits lie on a stack that may be damaged. */
 static bool
-is_permitted(const struct wp_match *told)
+is_permitted(const struct wp_match *match)
 {
-	const struct wp_region place = wp_match_fired(told);
+	const struct wp_region place = wp_match_fired(match);
 	const struct wp_scope *at = self.permits;
 	struct wp_scope scope;
 
@@ -130,20 +130,20 @@ sift(struct wp_run *run)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < run->n; i++) {
-		struct wp_match *told = &run->told[i];
-		struct wp_watch *w = told->watch;
+		struct wp_match *match = &run->match[i];
+		struct wp_watch *w = match->watch;
 
-		told->stray = (w->attr.flags & WP_STRAY) != 0;
+		match->stray = (w->attr.flags & WP_STRAY) != 0;
 		/* where events are switched off one after the other, some fire
 		   a moment longer */
 		if (atomic_load(&w->on) &&
-		    (!told->stray || !is_permitted(told)))
-			told->nth = count_hit(w);
-		if (told->nth != 0) {
-			run->told[n++] = *told;
+		    (!match->stray || !is_permitted(match)))
+			match->nth = count_hit(w);
+		if (match->nth != 0) {
+			run->match[n++] = *match;
 			continue;
 		}
-		wp_account_silent(w);
+		wp_account_suppressed(w);
 		wp_watch_leave(w);
 	}
 	run->n = n;
@@ -153,6 +153,6 @@ void
 wp_classify(struct wp_run *run)
 {
 	account(run);
-	tell_also(run);
+	match_also(run);
 	sift(run);
 }

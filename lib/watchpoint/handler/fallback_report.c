@@ -126,8 +126,8 @@ put_hex(struct text *text, uint64_t n)
 	put_number(text, n, 16);
 }
 
-/* Ours, or, when the program has closed that (closefrom(3)), standard error if it
-   still is what it was. */
+/* Ours, or, when the program has closed that (closefrom(3)), standard error if
+   it still is what it was. */
 static int
 where(void)
 {
@@ -137,7 +137,8 @@ where(void)
 	if (wp_state.output < 0 ||
 	    syscall(SYS_fcntl, wp_state.output, F_GETFD) >= 0)
 		return wp_state.output;
-	return was->st_ino != 0 && syscall(SYS_fstat, STDERR_FILENO, &st) == 0 &&
+	return was->st_ino != 0 &&
+	    syscall(SYS_fstat, STDERR_FILENO, &st) == 0 &&
 	    st.st_dev == was->st_dev && st.st_ino == was->st_ino ?
 	    STDERR_FILENO : -1;
 }
@@ -398,7 +399,8 @@ wp_fallback_hit(const struct wp_watch *w, const struct wp_hit *hit, bool print)
 
 	if (scratch == MAP_FAILED) {
 		if (print)
-			wp_fallback_line("watchpoint: a hit, and no memory to report it\n");
+			wp_fallback_line("watchpoint: a hit, and no memory to "
+			    "report it\n");
 		if (hit->stray)
 			wp_stray_note("");
 		return;

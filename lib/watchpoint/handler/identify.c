@@ -28,22 +28,22 @@ struct siginfo_perf {
 };
 _Static_assert(sizeof(struct siginfo_perf) <= sizeof(siginfo_t), "of 64 bits");
 
-/* sig_data, of the kernel or of the tracer: ours, open or not.  How many accesses
-   there were, 0: is not known. */
+/* sig_data, of the kernel or of the tracer: ours, open or not.  How many
+   accesses there were, 0: is not known. */
 static void
-tell_data(struct wp_run *run, uint64_t data, uint64_t times)
+match_data(struct wp_run *run, uint64_t data, uint64_t times)
 {
 	unsigned slot = data >> 16 & 0xff, index;
 
 	if (slot != WP_SIG_MANY) {
-		wp_run_tell(run, wp_watch_enter(data & 0xffff,
+		wp_run_add(run, wp_watch_enter(data & 0xffff,
 		    (uint32_t)(data >> 24), 0xffffff), wp_sig_slots(slot),
 		    times);
 		return;
 	}
 	for (unsigned i = 0; i < 4; i++)
 		if ((index = wp_sig_many_get(data, i)) != 0)
-			wp_run_tell(run, wp_watch_enter(index - 1, 0, 0),
+			wp_run_add(run, wp_watch_enter(index - 1, 0, 0),
 			    times >> (16 * i + 12) & 0xf,
 			    times >> 16 * i & 0xfff);
 }
@@ -57,10 +57,11 @@ spend(struct wp_run *run, int fd, int code, unsigned index)
 		};
 }
 
-/* What this thread's events of an entered watch have seen.  Of those that did not
-   send the signal that is here, code is not known: they had one overflow. */
+/* What this thread's events of an entered watch have seen.  Of those that did
+   not send the signal that is here, code is not known: they had one
+   overflow. */
 static void
-tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
+match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 {
 	const struct wp_at at = {
 		wp_cpu_pc(run->context), wp_cpu_sp(run->context),
@@ -72,8 +73,10 @@ tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 		struct wp_armed *armed = &w->armed[i];
 
 		if (armed->tid != run->tid ||
-		    (run->begins && armed->fd != fd) || (n = wp_async_count_take(
-		    &armed->fired, armed->fd, at, &run->late)) == 0)
+		    (run->begins && armed->fd != fd))
+			continue;
+		if ((n = wp_async_count_take(&armed->fired, armed->fd, at,
+		    &run->late)) == 0)
 			continue;
 		slots |= 1u << armed->slot;
 		times += n;
@@ -83,13 +86,13 @@ tell_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 	if (times == 0)
 		wp_watch_leave(w);
 	else
-		wp_run_tell(run, w, slots, times);
+		wp_run_add(run, w, slots, times);
 }
 
 /* The watches that this thread's events name.  Whether the descriptor is that
    of one of ours. */
 static bool
-tell_events(struct wp_run *run, int fd, int code)
+match_events(struct wp_run *run, int fd, int code)
 {
 	struct wp_watch *w;
 	bool ours = false;
@@ -100,7 +103,7 @@ tell_events(struct wp_run *run, int fd, int code)
 			continue;
 		if (w->delivery->by_descriptor) {
 			ours = ours || wp_watch_has(w, fd);
-			tell_watch(run, w, fd, code);
+			match_watch(run, w, fd, code);
 		} else
 			wp_watch_leave(w);
 	}
@@ -131,16 +134,16 @@ wp_signal_is_ours(const siginfo_t *info)
 }
 
 static void
-tell_perf(struct wp_run *run, const struct siginfo_perf *by, uint64_t times)
+match_perf(struct wp_run *run, const struct siginfo_perf *by, uint64_t times)
 {
 	run->late = (by->flags & FLAG_LATE) != 0;
-	tell_data(run, by->data, times);
+	match_data(run, by->data, times);
 }
 
 /* A debug register fired that a tracer had set and could not clear when it was
    killed.  Which one is not known. */
 static void
-tell_raw(struct wp_run *run)
+match_raw(struct wp_run *run)
 {
 	unsigned n = 0, last = 0;
 
@@ -156,10 +159,10 @@ tell_raw(struct wp_run *run)
 		wp_watch_leave(w);
 	}
 	if (n == 1)
-		wp_run_tell(run, wp_watch_enter(last, 0, 0), 0, 0);
+		wp_run_add(run, wp_watch_enter(last, 0, 0), 0, 0);
 	else if (n > 1)
-		wp_fallback_line("watchpoint: a hit of an unknown watch: the tracer that "
-		    "knew it has ended\n");
+		wp_fallback_line("watchpoint: a hit of an unknown watch: the "
+		    "tracer that knew it has ended\n");
 }
 
 static bool
@@ -168,9 +171,9 @@ identify_trap(struct wp_run *run, const siginfo_t *info)
 	struct siginfo_perf by = siginfo_perf(info);
 
 	if (by.code == CODE_TRAP_PERF && has_magic(&by))
-		tell_perf(run, &by, 0);
+		match_perf(run, &by, 0);
 	else if (by.code == CODE_TRAP_HWBKPT && atomic_load(&wp_state.traced))
-		tell_raw(run);
+		match_raw(run);
 	else
 		return false;
 	return true;
@@ -185,13 +188,13 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 		return false;
 	run->by_ptrace = true;
 	if (by.code == CODE_TRAP_PERF)
-		tell_perf(run, &by, 0);
+		match_perf(run, &by, 0);
 	return true;		/* else for the tracer, which has ended */
 }
 
-/* It may be one with the program's own, whose siginfo is here.  That of an event
-   that is closed, or was the helper's, is ours still; whose else, if the program
-   has no handler for such signals? */
+/* It may be one with the program's own, whose siginfo is here.  That of an
+   event that is closed, or was the helper's, is ours still; whose else, if the
+   program has no handler for such signals? */
 static bool
 identify_event(struct wp_run *run, const siginfo_t *info)
 {
@@ -199,18 +202,18 @@ identify_event(struct wp_run *run, const siginfo_t *info)
 	const bool from_fd = by.code > 0 && by.code <= POLL_HUP;
 
 	if (has_magic(&by) && by.code == CODE_TRAP_PERF) {
-		tell_perf(run, &by, by.addr);
+		match_perf(run, &by, by.addr);
 		for (unsigned i = 0; i < run->n; i++)
 			spend(run, -1, POLL_HUP,
-			    wp_watch_index(run->told[i].watch));
+			    wp_watch_index(run->match[i].watch));
 		return true;
 	}
 	if (!from_fd) {
-		(void)tell_events(run, -1, 0);
+		(void)match_events(run, -1, 0);
 		/* or the kernel had no memory for more than the signal */
 		return run->n > 0 && by.code == SI_USER && by.addr == 0;
 	}
-	return tell_events(run, (int)by.data, by.code) ||
+	return match_events(run, (int)by.data, by.code) ||
 	    (wp_state.old_event.sa_flags & SA_SIGINFO) == 0;
 }
 

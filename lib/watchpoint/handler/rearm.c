@@ -29,7 +29,8 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 /* Changes of any watch that disable events for a while, or more. */
 static _Atomic unsigned begun, ended;
 
-enum { TRIES = 100 };	/* the thread that is at it may be the interrupted one */
+enum { TRIES = 100 };	/* the thread that is at it may be the interrupted
+			   one */
 
 void
 wp_async_change_begin(void)
@@ -110,9 +111,9 @@ static void
 rearm_helpers(void)
 {
 	if (ask_tracer() < 0)
-		wp_fallback_line("watchpoint: a thread is no longer watched: no signal "
-		    "can be queued, as the limit of them (ulimit -i) is "
-		    "reached\n");
+		wp_fallback_line("watchpoint: a thread is no longer watched: "
+		    "no signal can be queued, as the limit of them (ulimit -i) "
+		    "is reached\n");
 }
 
 static void
@@ -173,8 +174,8 @@ cannot_step(const struct wp_run *run)
 		if (w == NULL)
 			continue;
 		(void)w->delivery->disable(w);
-		wp_fallback_warning(w, " is disabled: going on after a hit needs "
-		    "a free execution breakpoint and a descriptor");
+		wp_fallback_warning(w, " is disabled: going on after a hit "
+		    "needs a free execution breakpoint and a descriptor");
 		wp_watch_leave(w);
 	}
 }

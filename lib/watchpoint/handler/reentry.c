@@ -1,5 +1,6 @@
 /*
- * reentry: the accesses that the signal handler makes itself, which are not hits.
+ * reentry: the accesses that the signal handler makes itself, which are not
+ * hits.
  *
  * Those in the course of a run interrupt it, and return at once (trap.c).  One
  * case would make a loop: a watch on the dead part of the stack where the
@@ -43,12 +44,12 @@ wp_reentry_access(int sig, siginfo_t *info, ucontext_t *context,
 			ours = false;
 	}
 	for (unsigned i = 0; i < run.n; i++) {
-		const struct wp_match *told = &run.told[i];
+		const struct wp_match *match = &run.match[i];
 
-		(void)wp_match_account(told, told->watch->kernel ?
+		(void)wp_match_account(match, match->watch->kernel ?
 		    WP_STEP_MANY : WP_STEP_ONE);
-		wp_account_silent(told->watch);
-		wp_watch_leave(told->watch);
+		wp_account_suppressed(match->watch);
+		wp_watch_leave(match->watch);
 	}
 	return ours;
 }
@@ -123,7 +124,7 @@ where(const ucontext_t *context)
 bool
 wp_reentry_return(struct wp_run *run)
 {
-	struct wp_watch *w = run->told[0].watch;
+	struct wp_watch *w = run->match[0].watch;
 	uint64_t last = self.where;
 
 	self.where = (w->region.access != WP_WRITE || run->nspent > 0) &&

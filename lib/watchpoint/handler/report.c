@@ -1,6 +1,6 @@
 /*
- * report: hits into a cell of the channel, and by lines of fallback_report.c where there is
- * no helper.
+ * report: hits into a cell of the channel, and by lines of fallback_report.c
+ * where there is no helper.
  *
  * Signal safety: everything here is async-signal-safe.
  */
@@ -20,31 +20,31 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 } self;
 
 static bool
-is_printed(const struct wp_match *told)
+is_printed(const struct wp_match *match)
 {
-	return (told->watch->attr.action & WP_PRINT) != 0;
+	return (match->watch->attr.action & WP_PRINT) != 0;
 }
 
 static bool
-is_reported(const struct wp_match *told)
+is_reported(const struct wp_match *match)
 {
-	return told->stray || is_printed(told);
+	return match->stray || is_printed(match);
 }
 
 static void
-fill_watch(struct wp_cell_watch *to, const struct wp_match *told)
+fill_watch(struct wp_cell_watch *to, const struct wp_match *match)
 {
-	const struct wp_watch *w = told->watch;
+	const struct wp_watch *w = match->watch;
 
 	memcpy(to->label, w->label, sizeof(to->label));
 	to->addr = w->region.addr;
 	to->len = w->region.len;
-	to->serial = told->serial;
+	to->serial = match->serial;
 	to->access = (uint8_t)w->region.access;
 	to->nslots = (uint8_t)w->nslots;
 	to->index = (uint16_t)wp_watch_index(w);
 	to->settled = atomic_load(&w->settled);
-	to->slots = told->slots;
+	to->slots = match->slots;
 }
 
 static uint32_t
@@ -53,21 +53,21 @@ cell_flags(const struct wp_run *run)
 	uint32_t flags = WP_CELL_QUIET | (run->late ? WP_CELL_LATE : 0);
 
 	for (unsigned i = 0; i < run->n; i++) {
-		const struct wp_match *told = &run->told[i];
-		const struct wp_attr *attr = &told->watch->attr;
+		const struct wp_match *match = &run->match[i];
+		const struct wp_attr *attr = &match->watch->attr;
 
-		if (!is_reported(told))
+		if (!is_reported(match))
 			continue;
-		if (is_printed(told))
+		if (is_printed(match))
 			flags &= ~(uint32_t)WP_CELL_QUIET;
-		if (told->stray)
+		if (match->stray)
 			flags |= WP_CELL_STRAY;
 		if ((attr->action & WP_ABORT) != 0)
 			flags |= WP_CELL_FATAL | WP_CELL_WAITS;
 		if ((attr->flags & WP_ASYNC) != 0)
 			continue;
 		flags |= WP_CELL_WAITS;
-		if (told->stray || (attr->action & WP_CALL) != 0)
+		if (match->stray || (attr->action & WP_CALL) != 0)
 			flags |= WP_CELL_REPLY;
 	}
 	return flags;
@@ -114,24 +114,24 @@ static void
 fill(struct wp_cell *cell, const struct wp_run *run,
     const struct wp_channel *channel)
 {
-	const struct wp_match *told = &run->told[0];
+	const struct wp_match *match = &run->match[0];
 	uint32_t stack = channel->stack & ~7u;
 	struct wp_captured what = {
-		.id = told->serial,
-		.addr = wp_match_place(told).addr,
+		.id = match->serial,
+		.addr = wp_match_place(match).addr,
 		.pid = atomic_load(&channel->program),
 		.tid = run->tid,
 		.stack = stack < WP_STACK_MAX ? stack : WP_STACK_MAX,
 	};
 
 	cell->flags = cell_flags(run);
-	cell->nth = told->nth;
-	put_order(cell, told->watch);
-	fill_watch(&cell->watch, told);
+	cell->nth = match->nth;
+	put_order(cell, match->watch);
+	fill_watch(&cell->watch, match);
 	cell->nalso = 0;
 	for (unsigned i = 1; i < run->n; i++)
-		if (is_reported(&run->told[i]))
-			fill_watch(&cell->also[cell->nalso++], &run->told[i]);
+		if (is_reported(&run->match[i]))
+			fill_watch(&cell->also[cell->nalso++], &run->match[i]);
 	if ((cell->flags & WP_CELL_REPLY) != 0)
 		cell->reply[0] = '\0';
 	put_name(cell, wp_capture(&cell->record, sizeof(cell->record), &what,
@@ -194,32 +194,32 @@ post(const struct wp_run *run)
 }
 
 struct wp_hit
-wp_report_hit(const struct wp_run *run, const struct wp_match *told)
+wp_report_hit(const struct wp_run *run, const struct wp_match *match)
 {
-	struct wp_watch *w = told->watch;
-	const struct wp_region place = wp_match_place(told);
+	struct wp_watch *w = match->watch;
+	const struct wp_region place = wp_match_place(match);
 
 	return (struct wp_hit){
 		.watch = w, .label = w->label,
 		.addr = (void *)(uintptr_t)place.addr, .len = place.len,
 		.pc = (const void *)(uintptr_t)wp_cpu_pc(run->context),
-		.tid = run->tid, .nth = told->nth, .stray = told->stray,
+		.tid = run->tid, .nth = match->nth, .stray = match->stray,
 		.late = run->late, .context = run->context,
-		.text = self.text != NULL && is_printed(told) ? self.text : "",
+		.text = self.text != NULL && is_printed(match) ? self.text : "",
 	};
 }
 
 /* Hits that are not to be printed are for handlers; the helper has them in its
    account, too. */
 static void
-tell_handled(const struct wp_run *run)
+count_handled(const struct wp_run *run)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 	unsigned n = 0, printed = 0;
 
 	for (unsigned i = 0; i < run->n; i++) {
-		printed += is_printed(&run->told[i]);
-		n += !is_reported(&run->told[i]);
+		printed += is_printed(&run->match[i]);
+		n += !is_reported(&run->match[i]);
 	}
 	if (printed == 0)	/* what is stray is explained to it alone */
 		n = run->n;
@@ -233,29 +233,29 @@ wp_report(struct wp_run *run)
 	enum posted posted;
 	unsigned first = 0;
 
-	tell_handled(run);
-	while (first < run->n && !is_reported(&run->told[first]))
+	count_handled(run);
+	while (first < run->n && !is_reported(&run->match[first]))
 		first++;
 	if (first == run->n)
 		return;
 	if (first > 0) {
-		struct wp_match other = run->told[0];
+		struct wp_match other = run->match[0];
 
-		run->told[0] = run->told[first];
-		run->told[first] = other;
+		run->match[0] = run->match[first];
+		run->match[first] = other;
 	}
 	posted = post(run);
 	for (unsigned i = 0; i < run->n; i++) {
-		const struct wp_match *told = &run->told[i];
+		const struct wp_match *match = &run->match[i];
 
-		if (posted == POSTED_REPLY && told->stray)
+		if (posted == POSTED_REPLY && match->stray)
 			wp_stray_note(self.text != NULL ? self.text : "");
-		else if (is_reported(told) && (told->stray ||
+		else if (is_reported(match) && (match->stray ||
 		    posted == POSTED_NOT)) {
-			struct wp_hit hit = wp_report_hit(run, told);
+			struct wp_hit hit = wp_report_hit(run, match);
 
-			wp_fallback_hit(told->watch, &hit,
-			    posted == POSTED_NOT && is_printed(told));
+			wp_fallback_hit(match->watch, &hit,
+			    posted == POSTED_NOT && is_printed(match));
 		}
 	}
 }

@@ -1,5 +1,6 @@
 /* step_aarch64: where an instruction leads to, by its code (Arm Architecture
-   Reference Manual, "Branches, Exception Generating and System instructions"). */
+   Reference Manual, "Branches, Exception Generating and System
+   instructions"). */
 #include "handler/step.h"
 
 #include "handler/capture.h"

@@ -2,15 +2,17 @@
  * stray: the stray accesses so far.
  *
  * Signal safety: all but wp_stray_handler and wp_stray_reset are
- * async-signal-safe.  Writers of the text take turns; one that would have to wait
- * leaves it as it is, for which of two accesses at the same time is the last?
+ * async-signal-safe.  Writers of the text take turns; one that would have to
+ * wait leaves it as it is, for which of two accesses at the same time is the
+ * last?
  */
 #include <string.h>
 #include <unistd.h>
 
 #include "handler/trap.h"
 
-/* The text to be read is that of the current one; the other is free to write. */
+/* The text to be read is that of the current one; the other is free to
+   write. */
 static struct {
 	char text[2][WP_REPLY_MAX];
 	_Atomic unsigned current;

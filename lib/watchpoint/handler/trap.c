@@ -5,32 +5,33 @@
  * and in channel_post.c, and what they call of perf.c, and of the deliveries:
  * count, disable, rearm.  It calls nothing of libc that is not
  * async-signal-safe, and nothing that is a point of cancellation, for an access
- * can be in the middle of malloc(3).  tests/script/trap_safe.sh holds the objects to it.
- * It keeps its own use of the stack below 1.5 KiB, takes no lock, and reads the
- * program's memory by wp_peek only, but for the watches.
+ * can be in the middle of malloc(3).  tests/script/trap_safe.sh holds the
+ * objects to it.  It keeps its own use of the stack below 1.5 KiB, takes no
+ * lock, and reads the program's memory by wp_peek only, but for the watches.
  *
  * From a signal to what it does:
  *
  *	identify	which watches it names; others' signals: chain.c
  *	account		which other watches the step touched: account.c
  *	judge		permitted? over the limit?  the rest are hits
- *	report		into a cell of the channel; fallback_report.c without a helper
+ *	report		into a cell of the channel; without a helper by
+ *			fallback_report.c
  *	call		the watches' handlers
  *
- * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too (async),
- * WP_SIGNAL from the tracer in the helper (ptrace), which also sees the SIGTRAP of
- * a debug register first.  Handlers have all signals blocked but SIGTRAP: one that
- * is raised while it is blocked (by a debug register of a tracer that has died, or
- * on old kernels by any) kills; and but the events'.  So what the handler
- * and the user's handler touch of watched memory interrupts them again; that
- * nested run sees that another one is on (`self.context`) and returns.  Nothing
- * is left pending, and nothing loops.  The first and the last instructions,
- * where the handler does not say so yet or any more, and those it returns to,
- * are known by the pc.
+ * Masks.  SIGTRAP comes from the kernel (sigtrap), the events' signal too
+ * (async), WP_SIGNAL from the tracer in the helper (ptrace), which also sees
+ * the SIGTRAP of a debug register first.  Handlers have all signals blocked but
+ * SIGTRAP: one that is raised while it is blocked (by a debug register of a
+ * tracer that has died, or on old kernels by any) kills; and but the events'.
+ * So what the handler and the user's handler touch of watched memory interrupts
+ * them again; that nested run sees that another one is on (`self.context`) and
+ * returns.  Nothing is left pending, and nothing loops.  The first and the last
+ * instructions, where the handler does not say so yet or any more, and those it
+ * returns to, are known by the pc.
  *
- * WP_SIGNAL stays blocked, and so does the events' where they fire once: one may be
- * pending at the end, the handler's own, which is taken; ptrace's as the very last
- * thing that writes the stack.
+ * WP_SIGNAL stays blocked, and so does the events' where they fire once: one
+ * may be pending at the end, the handler's own, which is taken; ptrace's as the
+ * very last thing that writes the stack.
  */
 #include "handler/trap.h"
 
@@ -108,9 +109,9 @@ hits(struct wp_run *run)
 	wp_classify(run);
 	wp_report(run);
 	for (unsigned i = 0; i < run->n; i++)
-		wp_watch_leave(run->told[i].watch);
+		wp_watch_leave(run->match[i].watch);
 	for (unsigned i = 0; i < run->n; i++)
-		fatal |= wp_callbacks(run, &run->told[i]);
+		fatal |= wp_callbacks(run, &run->match[i]);
 	forget();
 	if (fatal) {
 		self.context = NULL;

@@ -29,8 +29,8 @@
 
 #include "handler/watches.h"
 
-/* The kernel's sigset_t, as system calls and signal frames have it; of no signal,
-   0, nothing. */
+/* The kernel's sigset_t, as system calls and signal frames have it; of no
+   signal, 0, nothing. */
 static inline uint64_t
 wp_signal_bit(int sig)
 {
@@ -47,8 +47,8 @@ void wp_signal_again(int sig, siginfo_t *);
 /* Whether this is the action that we have installed. */
 bool wp_trap_is_ours(const struct sigaction *);
 
-/* Install SIGTRAP's handler again if the kernel has reset it, as it does where a
-   debug register fires while SIGTRAP is blocked. */
+/* Install SIGTRAP's handler again if the kernel has reset it, as it does where
+   a debug register fires while SIGTRAP is blocked. */
 void wp_trap_keep(void);
 
 /* A signal that is not ours: do what the program wanted done with it. */
@@ -68,7 +68,7 @@ void wp_account_times(struct wp_watch *, uint64_t times);
 /* Which slots of a watch have been touched since this was last asked, a bit for
    each; 0: that is not known. */
 uint32_t wp_account_slots(struct wp_watch *);
-void wp_account_silent(struct wp_watch *);
+void wp_account_suppressed(struct wp_watch *);
 
 /* All accesses to a watch so far, by any thread.  false: not all are
    counted, or it takes too long. */
@@ -84,13 +84,14 @@ bool wp_account_also(struct wp_watch *, const struct wp_slot *,
 
 /* The lines of a hit without a helper: written, if print; and kept, if it is
    stray. */
-void wp_fallback_hit(const struct wp_watch *, const struct wp_hit *, bool print);
+void wp_fallback_hit(const struct wp_watch *, const struct wp_hit *,
+    bool print);
 
 /* A warning about a watch: its label and what follows, by the helper's way. */
 void wp_fallback_warning(const struct wp_watch *, const char *what);
 
-/* Count a stray access and keep its report; call wp_stray_handler's, if there is
-   one. */
+/* Count a stray access and keep its report; call wp_stray_handler's, if there
+   is one. */
 void wp_stray_note(const char *report);
 void wp_stray_call(const struct wp_hit *);
 bool wp_stray_is_handled(void);

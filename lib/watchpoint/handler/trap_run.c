@@ -42,26 +42,26 @@ wp_watch_has(const struct wp_watch *w, int fd)
 }
 
 struct wp_region
-wp_match_fired(const struct wp_match *told)
+wp_match_fired(const struct wp_match *match)
 {
-	const struct wp_watch *w = told->watch;
+	const struct wp_watch *w = match->watch;
 
-	return told->fired < w->nslots ? (struct wp_region){
-		.addr = w->slot[told->fired].addr,
-		.len = w->slot[told->fired].len,
+	return match->fired < w->nslots ? (struct wp_region){
+		.addr = w->slot[match->fired].addr,
+		.len = w->slot[match->fired].len,
 	} : w->region;
 }
 
 struct wp_region
-wp_match_place(const struct wp_match *told)
+wp_match_place(const struct wp_match *match)
 {
-	const struct wp_watch *w = told->watch;
+	const struct wp_watch *w = match->watch;
 	const struct wp_slot *first, *last;
 
-	if (told->slots == 0)
-		return wp_match_fired(told);
-	first = &w->slot[__builtin_ctz(told->slots)];
-	last = &w->slot[31 - __builtin_clz(told->slots)];
+	if (match->slots == 0)
+		return wp_match_fired(match);
+	first = &w->slot[__builtin_ctz(match->slots)];
+	last = &w->slot[31 - __builtin_clz(match->slots)];
 	return (struct wp_region){
 		.addr = first->addr,
 		.len = last->addr + last->len - first->addr,
@@ -72,34 +72,34 @@ static struct wp_match *
 find(struct wp_run *run, const struct wp_watch *w)
 {
 	for (unsigned i = 0; i < run->n; i++)
-		if (run->told[i].watch == w)
-			return &run->told[i];
+		if (run->match[i].watch == w)
+			return &run->match[i];
 	return NULL;
 }
 
 bool
-wp_run_tells(struct wp_run *run, const struct wp_watch *w)
+wp_run_has(struct wp_run *run, const struct wp_watch *w)
 {
 	return find(run, w) != NULL;
 }
 
 /* Slots that a watch does not have are of one that was there before. */
 void
-wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots,
+wp_run_add(struct wp_run *run, struct wp_watch *w, uint32_t slots,
     uint64_t times)
 {
-	struct wp_match *told;
+	struct wp_match *match;
 
 	if (w == NULL)
 		return;
 	slots = w->nslots == 1 ? 1 : slots >> w->nslots != 0 ? 0 : slots;
-	if ((told = find(run, w)) != NULL && told->slots != 0)
-		told->slots = slots == 0 ? 0 : told->slots | slots;
-	if (told != NULL || run->n == WP_MATCH_MAX) {
+	if ((match = find(run, w)) != NULL && match->slots != 0)
+		match->slots = slots == 0 ? 0 : match->slots | slots;
+	if (match != NULL || run->n == WP_MATCH_MAX) {
 		wp_watch_leave(w);
 		return;
 	}
-	run->told[run->n++] = (struct wp_match){
+	run->match[run->n++] = (struct wp_match){
 		.watch = w, .serial = atomic_load(&w->serial), .slots = slots,
 		.fired = slots == 0 ? WP_SIG_MANY :
 		    (unsigned)__builtin_ctz(slots),
@@ -108,22 +108,22 @@ wp_run_tell(struct wp_run *run, struct wp_watch *w, uint32_t slots,
 }
 
 uint32_t
-wp_match_account(const struct wp_match *told, enum wp_steps steps)
+wp_match_account(const struct wp_match *match, enum wp_steps steps)
 {
-	if (told->times == 0)
-		return wp_account(told->watch, steps);
-	wp_account_times(told->watch, told->times);
-	return told->slots;
+	if (match->times == 0)
+		return wp_account(match->watch, steps);
+	wp_account_times(match->watch, match->times);
+	return match->slots;
 }
 
 void
 wp_run_drop(struct wp_run *run, enum wp_steps steps)
 {
 	for (; run->n > 0; run->n--) {
-		const struct wp_match *told = &run->told[run->n - 1];
+		const struct wp_match *match = &run->match[run->n - 1];
 
-		(void)wp_match_account(told, steps);
-		wp_account_silent(told->watch);
-		wp_watch_leave(told->watch);
+		(void)wp_match_account(match, steps);
+		wp_account_suppressed(match->watch);
+		wp_watch_leave(match->watch);
 	}
 }

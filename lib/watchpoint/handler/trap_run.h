@@ -45,8 +45,8 @@ struct wp_fired {
 struct wp_run {
 	ucontext_t *context;
 	pid_t tid;
-	unsigned n;		/* of told */
-	struct wp_match told[WP_MATCH_MAX];	/* users is raised */
+	unsigned n;		/* of match */
+	struct wp_match match[WP_MATCH_MAX];	/* users is raised */
 	unsigned nspent;
 	struct wp_fired spent[WP_TAKEN_MAX];
 	enum wp_steps steps;
@@ -76,18 +76,18 @@ void wp_watch_leave(struct wp_watch *);
 /* Whether the descriptor is one of the watch's own events. */
 bool wp_watch_has(const struct wp_watch *, int fd);
 
-/* The bytes of the debug register that the signal is of; of the watch, if that is
-   not known.  And from the first register that was touched to the last, if these
-   are known. */
+/* The bytes of the debug register that the signal is of; of the watch, if that
+   is not known.  And from the first register that was touched to the last, if
+   these are known. */
 struct wp_region wp_match_fired(const struct wp_match *);
 struct wp_region wp_match_place(const struct wp_match *);
 
-bool wp_run_tells(struct wp_run *, const struct wp_watch *);
+bool wp_run_has(struct wp_run *, const struct wp_watch *);
 
 /* Take an entered watch into the run with these slots (a bit for each; 0: not
    known which) and accesses (0: not known how many), or leave it; NULL: nothing
    to do. */
-void wp_run_tell(struct wp_run *, struct wp_watch *, uint32_t slots,
+void wp_run_add(struct wp_run *, struct wp_watch *, uint32_t slots,
     uint64_t times);
 
 /* Account for one that is reported.  Its slots. */
@@ -150,9 +150,9 @@ void wp_rearm_forked(void);
  * reentry.c
  */
 
-/* A signal during the run outer, or (NULL) at its very beginning or end; begins:
-   what the run's own signal is of has not been seen yet.  false: it is not
-   ours. */
+/* A signal during the run outer, or (NULL) at its very beginning or end;
+   begins: what the run's own signal is of has not been seen yet.  false: it is
+   not ours. */
 bool wp_reentry_access(int sig, siginfo_t *, ucontext_t *,
     const ucontext_t *outer, bool begins);
 

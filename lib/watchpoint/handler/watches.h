@@ -3,8 +3,8 @@
  * handler sees it, and how a watch is armed.
  *
  * The handler takes no lock: it reads entries whose serial says that they are
- * open.  Everything declared here is async-signal-safe, but where it says that it
- * is called with the table locked (inside/table.h).
+ * open.  Everything declared here is async-signal-safe, but where it says that
+ * it is called with the table locked (inside/table.h).
  */
 #ifndef WP_WATCHES_H
 #define WP_WATCHES_H
@@ -31,17 +31,17 @@ struct wp_armed {
 	bool loaded;		/* async: it was given its one overflow */
 	uint64_t before;	/* counted for another watch */
 	struct wp_async_count fired;	/* async: its thread's alone */
-	uint64_t id;		/* the event's, by which it is known again should
-				   the program close the number and get it for
-				   a file of its own; 0: not an event */
+	uint64_t id;		/* the event's, by which it is known again
+				   should the program close the number and get
+				   it for a file of its own; 0: not an event */
 };
 
 struct wp_delivery;
 
 struct wp_watch {
-	/* Which use of this entry is open; 0: none.  The handler reads it first,
-	   after users was raised; closing zeroes it first, then waits for
-	   users. */
+	/* Which use of this entry is open; 0: none.  The handler reads it
+	   first, after users was raised; closing zeroes it first, then waits
+	   for users. */
 	_Atomic uint32_t serial;
 	_Atomic uint32_t users;		/* handlers at work on it */
 	struct wp_attr attr;		/* label points to the next */
@@ -56,29 +56,30 @@ struct wp_watch {
 	size_t mapped;			/* bytes of armed */
 	_Atomic uint64_t hits;		/* the handler got */
 	_Atomic uint64_t until;		/* it is disabled at this many hits */
-	_Atomic uint64_t accounted;		/* accesses accounted for, by wp_seen:
-					   see account.c */
-	_Atomic uint64_t slot_seen[WP_SLOTS_MAX];	/* of each slot, when its
+	_Atomic uint64_t accounted;	/* accesses accounted for, by
+					   wp_accounted: see account.c */
+	_Atomic uint64_t slot_accounted[WP_SLOTS_MAX]; /* of each slot, when its
 					   signal was last accounted for */
 	_Atomic uint64_t suppressed;	/* of these, dropped: the helper does
 					   not learn of them */
-	_Atomic uint32_t settled;	/* how often it was settled, or begun to be */
+	_Atomic uint32_t settled;	/* how often it was settled, or begun to
+					   be */
 	_Atomic bool settling;		/* a thread is at it */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
-	bool inexact;			/* a thread may be missed or counted twice */
-	_Atomic bool disarmed;		/* async: an event could not be armed again
-					   after a hit */
+	bool inexact;		/* a thread may be missed or counted twice */
+	_Atomic bool disarmed;		/* async: an event could not be armed
+					   again after a hit */
 };
 
-/* How many of a watch's accesses are accounted for.  Above them in seen is how
-   often that was corrected downwards, so that no value comes back. */
-#define WP_SEEN_MAX ((UINT64_C(1) << 48) - 1)
+/* How many of a watch's accesses are accounted for.  Above them in accounted is
+   how often that was corrected downwards, so that no value comes back. */
+#define WP_ACCOUNTED_MAX ((UINT64_C(1) << 48) - 1)
 
 static inline uint64_t
-wp_seen(const struct wp_watch *w)
+wp_accounted(const struct wp_watch *w)
 {
-	return atomic_load(&w->accounted) & WP_SEEN_MAX;
+	return atomic_load(&w->accounted) & WP_ACCOUNTED_MAX;
 }
 
 /* How a watch is armed and signals its hits. */
@@ -90,8 +91,8 @@ struct wp_delivery {
 	bool counts_all;
 	/* A signal says which descriptor it is of, and no sig_data. */
 	bool by_descriptor;
-	/* The helper traces the threads and passes the hits on: of the program's
-	   own accesses, not of the kernel's. */
+	/* The helper traces the threads and passes the hits on: of the
+	   program's own accesses, not of the kernel's. */
 	bool by_tracer;
 	int (*signal)(void);		/* that brings its hits */
 	/*
@@ -103,7 +104,8 @@ struct wp_delivery {
 	int (*open)(struct wp_watch *, uint32_t serial, struct wp_cause *);
 	void (*close)(struct wp_watch *);
 	int (*enable)(struct wp_watch *);
-	int (*move)(struct wp_watch *, const struct wp_slot *, struct wp_cause *);
+	int (*move)(struct wp_watch *, const struct wp_slot *,
+	    struct wp_cause *);
 	/* Async-signal-safe, the table may be locked or not.  0 or -errno. */
 	int (*disable)(struct wp_watch *);
 	int (*count)(const struct wp_watch *, uint64_t *);
@@ -124,13 +126,16 @@ struct wp_state {
 	struct sigaction old_trap, old_signal, old_event;	/* what we
 					   displaced */
 	int event_signal;		/* of the async delivery; 0: not used */
-	bool begins;			/* a preloaded library opens what it was to,
-					   before the program's constructors */
+	bool begins;			/* a preloaded library opens what it was
+					   to, before the program's
+					   constructors */
 	bool handling;			/* our handlers are installed */
-	bool kept;			/* the helper has the events, too: they go
-					   on when the program closes its own */
-	_Atomic bool traced;		/* the ptrace delivery was used: SIGTRAPs of
-					   debug registers are ours */
+	bool kept;			/* the helper has the events, too: they
+					   go on when the program closes its
+					   own */
+	_Atomic bool traced;		/* the ptrace delivery was used:
+					   SIGTRAPs of debug registers are
+					   ours */
 };
 extern struct wp_state wp_state;
 
@@ -174,8 +179,8 @@ int wp_trap_install(bool events);
 /* True while the calling thread is in our handler; async-signal-safe. */
 bool wp_trap_inside(void);
 
-/* The watch whose handler the calling thread is in, and which has that in users;
-   or NULL. */
+/* The watch whose handler the calling thread is in, and which has that in
+   users; or NULL. */
 const struct wp_watch *wp_trap_held(void);
 
 /* In the child of a fork(2): its thread has another id. */
@@ -197,16 +202,17 @@ void wp_fallback_line(const char *text);
 bool wp_armed_is(const struct wp_armed *);
 int wp_armed_check(const struct wp_armed *);	/* 0, or -EBADF */
 
-/* Of a watch by events of the program's own (events.c): disable it, or its events
-   alone; count all accesses, and those to each slot by itself.  0 or -errno. */
+/* Of a watch by events of the program's own (events.c): disable it, or its
+   events alone; count all accesses, and those to each slot by itself.  0 or
+   -errno. */
 int wp_watch_disable(struct wp_watch *);
 int wp_watch_off(struct wp_watch *);
 int wp_watch_count(const struct wp_watch *, uint64_t *);
 int wp_watch_count_slots(const struct wp_watch *,
     uint64_t count[WP_SLOTS_MAX]);
 
-/* A change by the program that disables events of the async delivery for a while,
-   or more, is made between these (rearm.c). */
+/* A change by the program that disables events of the async delivery for a
+   while, or more, is made between these (rearm.c). */
 void wp_async_change_begin(void);
 void wp_async_change_end(void);
 

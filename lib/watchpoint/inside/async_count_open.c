@@ -1,4 +1,5 @@
-/* async_count_open: what an event that signals one thread has seen.  See async_count.h. */
+/* async_count_open: what an event that signals one thread has seen.  See
+   async_count.h. */
 #include "handler/async_count.h"
 
 #include <errno.h>

@@ -1,21 +1,22 @@
 /*
- * deliver_async: a hit is a signal of the thread that made it (O_ASYNC, F_SETSIG,
- * F_SETOWN_EX), for kernels without sigtrap events.
+ * deliver_async: a hit is a signal of the thread that made it (O_ASYNC,
+ * F_SETSIG, F_SETOWN_EX), for kernels without sigtrap events.
  *
- * Such a signal goes to the owner of the event that was opened, so events cannot
- * be inherited: each thread needs its own.  The helper traces the program, opens
- * them, and sees new threads before they run.  For one thread, or without a
- * helper that can do so, they are opened here, and threads to come are not
- * covered.
+ * Such a signal goes to the owner of the event that was opened, so events
+ * cannot be inherited: each thread needs its own.  The helper traces the
+ * program, opens them, and sees new threads before they run.  For one thread,
+ * or without a helper that can do so, they are opened here, and threads to come
+ * are not covered.
  *
- * The signal is a standard one: for these the kernel always has room, and one is
- * pending at most.  Of real-time signals a thread that blocks them could have as
- * many pending as its user may have at all; and where they find no more room the
- * kernel sends SIGIO, which programs die of.  What the one signal stands for is
- * found out by what the thread's events have seen (async_count.c).
+ * The signal is a standard one: for these the kernel always has room, and one
+ * is pending at most.  Of real-time signals a thread that blocks them could
+ * have as many pending as its user may have at all; and where they find no more
+ * room the kernel sends SIGIO, which programs die of.  What the one signal
+ * stands for is found out by what the thread's events have seen
+ * (async_count.c).
  *
- * On processors that trap before the access an event is armed for one overflow at
- * a time; the handler's last act is to arm it again (handler/rearm.c).
+ * On processors that trap before the access an event is armed for one overflow
+ * at a time; the handler's last act is to arm it again (handler/rearm.c).
  */
 #include "os/attr.h"
 #include "os/perf.h"

@@ -1,6 +1,6 @@
 /*
- * deliver_sigtrap: a hit is a SIGTRAP of the thread that made it, by the kernel,
- * with sig_data.
+ * deliver_sigtrap: a hit is a SIGTRAP of the thread that made it, by the
+ * kernel, with sig_data.
  *
  * Each thread that exists has an event for each slot, which the threads that it
  * makes inherit; children made by fork(2) and programs executed do not.

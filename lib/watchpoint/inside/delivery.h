@@ -34,8 +34,8 @@ struct wp_arming {
 /* Open them, for all threads or w->tid, disabled: unless threads had to be held
    for it; then the watch is open and enabled (but for WP_DISABLED) when they go
    on.  0 or -errno with a cause. */
-int wp_own_events_open(struct wp_watch *, uint32_t serial, const struct wp_arming *,
-    struct wp_cause *);
+int wp_own_events_open(struct wp_watch *, uint32_t serial,
+    const struct wp_arming *, struct wp_cause *);
 
 /* Close them; some are kept, disabled, for the next watch. */
 void wp_own_events_close(struct wp_watch *, const struct wp_arming *);
@@ -44,8 +44,8 @@ int wp_own_events_enable(struct wp_watch *, const struct wp_arming *);
 int wp_own_events_move(struct wp_watch *, const struct wp_arming *,
     const struct wp_slot *, struct wp_cause *);
 
-/* In the child of a fork(2), locked: events that are kept for the next watch are
-   its parent's (own_events.c). */
+/* In the child of a fork(2), locked: events that are kept for the next watch
+   are its parent's (own_events.c). */
 void wp_own_events_forked(void);
 
 /* The same descriptor with a high number, close-on-exec; the old one is closed,
@@ -54,8 +54,8 @@ int wp_descriptor_high(int fd);
 
 /*
  * Watches that the helper arms in the program's threads, all or one: by debug
- * registers, or (by_signal) by perf events that raise that signal, whose numbers
- * are in channel->owner.  Locked.  In deliver_ptrace.c.
+ * registers, or (by_signal) by perf events that raise that signal, whose
+ * numbers are in channel->owner.  Locked.  In deliver_ptrace.c.
  */
 int wp_helper_arm(struct wp_watch *, uint32_t serial, int by_signal,
     struct wp_cause *);

@@ -39,8 +39,8 @@ struct way {
 	int err;			/* an errno value; 0: it is started */
 };
 
-/* clone(2) by the name that clang's thread sanitizer does not take for a fork(2),
-   of which it would say that it is in the middle of another. */
+/* clone(2) by the name that clang's thread sanitizer does not take for a
+   fork(2), of which it would say that it is in the middle of another. */
 int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
     __asm__("__clone");
 
@@ -66,8 +66,8 @@ default_signals(void)
 	    sizeof(mask));
 }
 
-/* 0 and 1 are /dev/null, 2 too if it was closed; 3 is fd; 4 is the program, until
-   it is executed, if there is one to choose; no others. */
+/* 0 and 1 are /dev/null, 2 too if it was closed; 3 is fd; 4 is the program,
+   until it is executed, if there is one to choose; no others. */
 static bool
 descriptors(int fd, int program)
 {

@@ -433,15 +433,15 @@ int
 wp_helper_armed(const struct wp_cause *cause)
 {
 	struct wp_request *request = wp_helper_request(WP_ASK_ARMED);
-	int told;
+	int answer;
 
 	if (request == NULL)
 		return -EPIPE;
 	if (cause != NULL)
 		memcpy(request->text, cause->text, sizeof(cause->text));
-	told = wp_helper_ask(NULL);
-	wp_state.kept = told > 0;
-	return told;
+	answer = wp_helper_ask(NULL);
+	wp_state.kept = answer > 0;
+	return answer;
 }
 
 struct wp_request *
@@ -496,44 +496,44 @@ counted_before(const struct wp_watch *w)
 }
 
 static void
-describe(struct wp_channel_watch *told, const struct wp_watch *w)
+describe(struct wp_channel_watch *words, const struct wp_watch *w)
 {
-	memcpy(told->what.label, w->label, sizeof(w->label));
-	told->what.addr = w->region.addr;
-	told->what.len = w->region.len;
-	told->what.serial = atomic_load(&w->serial);
-	told->what.access = (uint8_t)w->region.access;
-	told->what.nslots = (uint8_t)w->nslots;
-	told->what.index = (uint16_t)wp_watch_index(w);
-	told->stray = (w->attr.flags & WP_STRAY) != 0;
-	told->signal = (uint32_t)w->delivery->signal();
-	told->kernel = w->kernel && !w->delivery->by_tracer;
-	told->exact = is_exact(w);
-	told->before = counted_before(w);
-	atomic_store(&told->hits, wp_seen(w) + told->before);
-	for (size_t i = 0; i < sizeof(told->fd) / sizeof(told->fd[0]); i++)
-		told->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
+	memcpy(words->what.label, w->label, sizeof(w->label));
+	words->what.addr = w->region.addr;
+	words->what.len = w->region.len;
+	words->what.serial = atomic_load(&w->serial);
+	words->what.access = (uint8_t)w->region.access;
+	words->what.nslots = (uint8_t)w->nslots;
+	words->what.index = (uint16_t)wp_watch_index(w);
+	words->stray = (w->attr.flags & WP_STRAY) != 0;
+	words->signal = (uint32_t)w->delivery->signal();
+	words->kernel = w->kernel && !w->delivery->by_tracer;
+	words->exact = is_exact(w);
+	words->before = counted_before(w);
+	atomic_store(&words->hits, wp_accounted(w) + words->before);
+	for (size_t i = 0; i < sizeof(words->fd) / sizeof(words->fd[0]); i++)
+		words->fd[i] = i < w->narmed ? w->armed[i].fd : -1;
 }
 
 /* A watch that has only moved is looked at with its next hit. */
 void
-wp_helper_tell(struct wp_watch *w)
+wp_helper_describe(struct wp_watch *w)
 {
 	struct wp_channel *channel = living();
 	uint32_t serial = atomic_load(&w->serial), before;
-	struct wp_channel_watch *told;
+	struct wp_channel_watch *words;
 
 	if (channel == NULL)
 		return;
-	told = wp_watch_words(w, channel);
-	before = atomic_exchange(&told->serial, 0);
+	words = wp_watch_words(w, channel);
+	before = atomic_exchange(&words->serial, 0);
 	if (serial != before) {
-		atomic_store(&told->undelivered, 0);
-		atomic_store(&told->suppressed, atomic_load(&w->suppressed));
+		atomic_store(&words->undelivered, 0);
+		atomic_store(&words->suppressed, atomic_load(&w->suppressed));
 	}
 	if (serial != 0) {
-		describe(told, w);
-		atomic_store(&told->serial, serial);
+		describe(words, w);
+		atomic_store(&words->serial, serial);
 	}
 	/* it looks soon enough of its own: waking it takes longer than opening
 	   an event */
@@ -554,15 +554,15 @@ void
 wp_helper_moved(const struct wp_watch *w)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
-	struct wp_channel_watch *told;
+	struct wp_channel_watch *words;
 
 	if (channel == NULL)
 		return;
-	told = wp_watch_words(w, channel);
-	if (atomic_load(&told->serial) != atomic_load(&w->serial))
+	words = wp_watch_words(w, channel);
+	if (atomic_load(&words->serial) != atomic_load(&w->serial))
 		return;
-	told->what.addr = w->region.addr;
-	memcpy(told->what.label, w->label, sizeof(w->label));
+	words->what.addr = w->region.addr;
+	memcpy(words->what.label, w->label, sizeof(w->label));
 }
 
 /* One line: to the helper, or else as it is. */
@@ -589,7 +589,7 @@ undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
 {
 	uint64_t seen;
 
-	while ((seen = wp_seen(w)) < count && *ms > 0) {
+	while ((seen = wp_accounted(w)) < count && *ms > 0) {
 		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 		--*ms;
 	}

@@ -15,8 +15,8 @@
    -errno with a cause when there is none. */
 int wp_helper_start(struct wp_cause *);
 
-/* Join the one of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none; -EBUSY:
-   it is another process's, whose environment was passed on. */
+/* Join the one of WATCHPOINT_CHANNEL, locked: 0; -ENOENT: there is none;
+   -EBUSY: it is another process's, whose environment was passed on. */
 int wp_helper_join(struct wp_cause *);
 
 /* Ask it: fill the request between these (locked), which is all 0 but for what
@@ -24,8 +24,8 @@ int wp_helper_join(struct wp_cause *);
 struct wp_request *wp_helper_request(uint32_t what);	/* NULL: no helper */
 int wp_helper_ask(struct wp_cause *);
 
-/* In a child made by fork(2), locked: the channel is its parent's.  The helper of
-   that is asked to serve a channel of the child's, when one is started. */
+/* In a child made by fork(2), locked: the channel is its parent's.  The helper
+   of that is asked to serve a channel of the child's, when one is started. */
 void wp_helper_forked(void);
 
 /* And now nothing of the parent's is needed any more, but the root. */
@@ -39,7 +39,7 @@ void wp_helper_unfollowed(void);
 int wp_helper_armed(const struct wp_cause *);
 
 /* Tell it what is open now; NULL-safe without a helper. */
-void wp_helper_tell(struct wp_watch *);
+void wp_helper_describe(struct wp_watch *);
 
 /* Whether all accesses to an open watch have come to the handler, and report
    those that did not; *ms, which is decreased, is the time to wait for threads

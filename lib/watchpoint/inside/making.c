@@ -1,9 +1,9 @@
 /*
  * making: processes that a program makes, as the library knows of them.
  *
- * The kernel tells the helper of every process that is made, with the thread that
- * made it, and when.  What it does not tell is how: so the library notes when a
- * thread is in a call that makes one.
+ * The kernel reports to the helper every process that is made, with the thread
+ * that made it, and when.  What it does not report is how: so the library notes
+ * when a thread is in a call that makes one.
  */
 #include <unistd.h>
 

@@ -3,10 +3,11 @@
  *
  * Life-cycle of a watch.  An entry of the table is free; it gets a delivery,
  * which opens its events, disabled; then a serial, under which signals are
- * taken for it; then it is enabled.  wp_close takes the serial away, waits until
- * no handler uses the entry, has the delivery close the events, and takes the
- * delivery away: the entry is free.  A handler that closes a watch cannot wait;
- * what is left to be done then is done by the next call that opens or closes.
+ * taken for it; then it is enabled.  wp_close takes the serial away, waits
+ * until no handler uses the entry, has the delivery close the events, and takes
+ * the delivery away: the entry is free.  A handler that closes a watch cannot
+ * wait; what is left to be done then is done by the next call that opens or
+ * closes.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@
 
 enum {
 	ATTR_MAX = 4096,	/* no struct wp_attr will ever be as long */
-	LAST_WAIT = 50,		/* ms for hits that are on their way at closing */
+	LAST_WAIT = 50,	/* ms for hits that are on their way at closing */
 };
 
 /* Why the thread's last call failed.  Not by malloc(3), as other kinds of
@@ -71,8 +72,8 @@ bad_attr(const char *text)
  * The attribute.
  */
 
-/* Into zeroed memory.  An older program's struct is shorter: what it lacks is 0.
-   A newer one's is longer: what is not known here must be 0. */
+/* Into zeroed memory.  An older program's struct is shorter: what it lacks is
+   0.  A newer one's is longer: what is not known here must be 0. */
 static int
 take_attr(struct wp_attr *attr, const struct wp_attr *from)
 {
@@ -261,16 +262,16 @@ choose(void)
 /* Without a helper there are plain lines; but a caller that did not want that
    gets a message. */
 static void
-tell_short(const struct wp_attr *attr)
+warn_short(const struct wp_attr *attr)
 {
-	static bool told;
+	static bool warned;
 	struct wp_cause cause;
 	char line[sizeof(cause.text) + 64];
 
-	if ((attr->action & WP_PRINT) == 0 || told ||
+	if ((attr->action & WP_PRINT) == 0 || warned ||
 	    wp_helper_start(&cause) == 0 || cause.code == WP_CAUSE_HELPER_OFF)
 		return;
-	told = true;
+	warned = true;
 	(void)snprintf(line, sizeof(line), "reports are short: %s", cause.text);
 	wp_fallback_line(line);
 }
@@ -291,14 +292,14 @@ install_handlers(void)
 /* If the program took our signals, or blocks them here, this is reported once;
    whether that is so.  Not locked, since that blocks them, too. */
 static bool
-tell_taken(void)
+warn_taken(void)
 {
-	static _Atomic bool told;
+	static _Atomic bool warned;
 	struct wp_cause cause;
 
 	if (wp_trap_check(&cause) == 0)
 		return false;
-	if (!atomic_exchange(&told, true))
+	if (!atomic_exchange(&warned, true))
 		wp_fallback_line(cause.text);
 	return true;
 }
@@ -352,7 +353,7 @@ begin(struct wp_watch *w)
 	atomic_store(&w->hits, 0);
 	atomic_store(&w->accounted, 0);
 	for (unsigned i = 0; i < WP_SLOTS_MAX; i++)
-		atomic_store(&w->slot_seen[i], 0);
+		atomic_store(&w->slot_accounted[i], 0);
 	atomic_store(&w->suppressed, 0);
 	atomic_store(&w->settling, false);
 	wp_baseline_drop(w);
@@ -378,13 +379,13 @@ explain_refusal(int err)
 }
 
 static void
-tell_inexact(const struct wp_watch *w)
+warn_inexact(const struct wp_watch *w)
 {
-	static bool told;
+	static bool warned;
 
-	if (!w->inexact || told)
+	if (!w->inexact || warned)
 		return;
-	told = true;
+	warned = true;
 	wp_fallback_line(w->delivery->by_descriptor ?
 	    "threads created later are not watched: that needs a helper which "
 	    "may trace this program" :
@@ -396,7 +397,7 @@ void
 wp_watch_publish(struct wp_watch *w, uint32_t serial)
 {
 	atomic_store(&w->serial, serial);
-	wp_helper_tell(w);
+	wp_helper_describe(w);
 }
 
 /* Its events, its serial; enabled, if on.  On failure it has its serial, if it
@@ -415,7 +416,7 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	}
 	if (atomic_load(&w->serial) == 0)
 		wp_watch_publish(w, serial);
-	tell_inexact(w);
+	warn_inexact(w);
 	if (on && !atomic_load(&w->on) && (err = delivery->enable(w)) < 0)
 		return wp_cause_errno(&last, "enabling it", -err);
 	if (on)
@@ -458,7 +459,7 @@ unpublish(struct wp_watch *w)
 	(void)atomic_fetch_sub(&wp_state.nopen, 1);
 	(void)atomic_fetch_sub(&wp_state.nreads, sees_reads(w));
 	(void)atomic_fetch_add(&unfinished, 1);
-	wp_helper_tell(w);
+	wp_helper_describe(w);
 	if (atomic_load(&w->users) != 0)
 		(void)w->delivery->disable(w);
 	finish(w);
@@ -478,7 +479,8 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 		return err;
 	if ((w = wp_watches_new(&serial)) == NULL)
 		return wp_cause_set(&last, WP_CAUSE_WATCHES, WP_WATCHES_MAX);
-	if ((err = fill(w, attr, &readable)) < 0 || (err = install_handlers()) < 0)
+	if ((err = fill(w, attr, &readable)) < 0 ||
+	    (err = install_handlers()) < 0)
 		return err;
 	(void)wp_helper_start(NULL);	/* there are other ways */
 	(void)atomic_fetch_add(&wp_state.nreads, sees_reads(w));
@@ -493,7 +495,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 			(void)unpublish(w);
 		return err;
 	}
-	tell_short(&w->attr);
+	warn_short(&w->attr);
 	*out = w;
 	return 0;
 }
@@ -525,7 +527,7 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 		wp_watches_unlock();
 	}
 	if (err == 0)
-		(void)tell_taken();
+		(void)warn_taken();
 	*out = w;
 	return err;
 }
@@ -573,7 +575,7 @@ wp_close(struct wp_watch *w)
 
 	if (w == NULL)
 		return;
-	if (!wp_trap_inside() && !tell_taken())
+	if (!wp_trap_inside() && !warn_taken())
 		ms = LAST_WAIT;
 	wp_watches_lock();
 	finish_all();
@@ -683,8 +685,8 @@ move_watch(struct wp_watch *w, uint64_t addr)
 }
 
 /* With one thread only signal handlers can come in between, and what these may
-   do to a watch does no harm there (see own_events.c).  Locking takes a fourth of the
-   time that moving takes. */
+   do to a watch does no harm there (see own_events.c).  Locking takes a fourth
+   of the time that moving takes. */
 static bool
 is_alone(const struct wp_watch *w)
 {

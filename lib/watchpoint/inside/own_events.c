@@ -1,6 +1,6 @@
 /*
- * own_events: watches by perf events of the program's own: one for each slot and
- * each thread that exists.
+ * own_events: watches by perf events of the program's own: one for each slot
+ * and each thread that exists.
  *
  * An event that is inherited has copies in the threads that its thread made,
  * and in theirs; what is done to it is done to them.  A new copy is enabled if
@@ -114,8 +114,8 @@ spare_drop(void)
 		wp_armed_drop(&spare.event[--spare.n]);
 }
 
-/* Those of a watch on all threads, which are the one that there is, can be given
-   another place; but not another period. */
+/* Those of a watch on all threads, which are the one that there is, can be
+   given another place; but not another period. */
 static bool
 may_spare(const struct wp_watch *w, const struct wp_arming *arming)
 {
@@ -123,8 +123,8 @@ may_spare(const struct wp_watch *w, const struct wp_arming *arming)
 	    __libc_single_threaded;
 }
 
-/* Whether what is spare can be events of this watch, which is to be opened by the
-   only thread there is. */
+/* Whether what is spare can be events of this watch, which is to be opened by
+   the only thread there is. */
 static bool
 is_spare(const struct opening *o)
 {

@@ -191,38 +191,38 @@ open_all(int n, struct wp_cause *cause)
 /* Tell the helper that all are open; or why not: it says so, as it says
    everything else.  -EPIPE: there is none. */
 static int
-tell(int err, const struct wp_cause *cause)
+report_armed(int err, const struct wp_cause *cause)
 {
-	int told;
+	int answer;
 
 	wp_watches_lock();
-	told = wp_helper_armed(err < 0 ? cause : NULL);
+	answer = wp_helper_armed(err < 0 ? cause : NULL);
 	wp_watches_unlock();
-	return told;
+	return answer;
 }
 
 /* Whether the process that wanted the program watched has ended. */
 static bool
-is_abandoned(int told, const struct wp_cause *cause)
+is_abandoned(int answer, const struct wp_cause *cause)
 {
-	return told == -EPIPE && (atomic_load(&wp_state.channel) != NULL ||
+	return answer == -EPIPE && (atomic_load(&wp_state.channel) != NULL ||
 	    cause->code == WP_CAUSE_HELPER_DIED);
 }
 
 /* The program does not begin unwatched; but the program does not end because
    watchctl has. */
 static void
-decide(int err, int told, const struct wp_cause *cause)
+decide(int err, int answer, const struct wp_cause *cause)
 {
-	const bool abandoned = is_abandoned(told, cause);
+	const bool abandoned = is_abandoned(answer, cause);
 	char line[sizeof(cause->text) + 32];
 
-	if (err < 0 && told < 0) {
+	if (err < 0 && answer < 0) {
 		(void)snprintf(line, sizeof(line), "%s%s", abandoned ?
 		    "not watched: " : "", cause->text);
 		wp_fallback_line(line);
 	}
-	if ((err < 0 || told < 0) && !abandoned)
+	if ((err < 0 || answer < 0) && !abandoned)
 		_exit(STATUS_UNWATCHED);
 }
 
@@ -259,7 +259,7 @@ watch(const char *text, char **env)
 	if (n >= 0)
 		n = open_all(n, &cause);
 	wp_state.begins = false;
-	decide(n, tell(n, &cause), &cause);
+	decide(n, report_armed(n, &cause), &cause);
 }
 
 /* Constructors may run before the C library's own, which sets environ. */

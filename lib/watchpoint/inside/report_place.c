@@ -1,6 +1,6 @@
 /*
- * report_place: where an access was made, taken from its report's text.  Frames look
- * like "     0  reload   config.c:31 (inlined)"; see watchctl(1).
+ * report_place: where an access was made, taken from its report's text.  Frames
+ * look like " 0 reload config.c:31 (inlined)"; see watchctl(1).
  *
  * Signal safety: everything here is async-signal-safe.
  */

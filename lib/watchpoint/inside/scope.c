@@ -7,10 +7,10 @@
  * Permits are a list in each thread, which the signal handler reads.
  *
  * A block is left in order by the macro.  When longjmp(3) jumps out of it, or
- * the thread ends in it, the C library runs the cleanup routines that lie on the
- * part of the stack that goes away, those of pthread_cleanup_push(3) as it was
- * before compilers knew exceptions; a guarded scope is on that list.  Unwinding
- * may do both, so leaving twice is leaving once.
+ * the thread ends in it, the C library runs the cleanup routines that lie on
+ * the part of the stack that goes away, those of pthread_cleanup_push(3) as it
+ * was before compilers knew exceptions; a guarded scope is on that list.
+ * Unwinding may do both, so leaving twice is leaving once.
  *
  * Lock order: the lock here, then wp_watches_lock.
  */
@@ -58,8 +58,8 @@ static struct {
 	struct {
 		const char *file;
 		int line;
-	} told[PLACES];			/* failures there were reported */
-	unsigned ntold;
+	} reported[PLACES];		/* failures there were reported */
+	unsigned nreported;
 	char missed[TEXT_MAX];		/* wp_stray_missed_text */
 } table = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -176,21 +176,22 @@ held_close(struct held *h)
 static bool
 first_time(const char *file, int line)
 {
-	for (unsigned i = 0; i < table.ntold; i++)
-		if (table.told[i].file == file && table.told[i].line == line)
+	for (unsigned i = 0; i < table.nreported; i++)
+		if (table.reported[i].file == file &&
+		    table.reported[i].line == line)
 			return false;
-	if (table.ntold == PLACES)
+	if (table.nreported == PLACES)
 		return false;
-	table.told[table.ntold].file = file;
-	table.told[table.ntold].line = line;
-	table.ntold++;
+	table.reported[table.nreported].file = file;
+	table.reported[table.nreported].line = line;
+	table.nreported++;
 	return true;
 }
 
 /* A line about a macro: "config.c:31: WP_FREEZE(config) is not in force: ...";
    reported once for each place; locked. */
 static void
-tell(char line[TEXT_MAX], const struct place *place, const char *macro,
+put_line(char line[TEXT_MAX], const struct place *place, const char *macro,
     const char *what, const char *why)
 {
 	(void)snprintf(line, TEXT_MAX, "%s:%d: %s(%s) %s%s\n", place->file,
@@ -204,7 +205,7 @@ static void
 miss(uint64_t n, const struct place *place, const char *what, const char *why)
 {
 	atomic_fetch_add(&wp_state.missed, n);
-	tell(table.missed, place, "WP_FREEZE", what, why);
+	put_line(table.missed, place, "WP_FREEZE", what, why);
 }
 
 int
@@ -221,7 +222,8 @@ wp_watch_variable(const volatile void *addr, size_t len, const char *name,
 	if (held_find(addr, len, false) == NULL)
 		err = held_open(&h, addr, len, &place, 0);
 	if (err < 0)
-		tell(text, &place, "WP_WATCH", "is not in force: ", wp_cause());
+		put_line(text, &place, "WP_WATCH", "is not in force: ",
+		    wp_cause());
 	unlock(&before);
 	return err;
 }
@@ -363,7 +365,8 @@ wp_scope_permit(struct wp_scope *scope, const volatile void *addr, size_t len)
 	return scope;
 }
 
-/* Whether it is a variable of the call whose frame is given, which called us. */
+/* Whether it is a variable of the call whose frame is given, which called
+   us. */
 static __attribute__((noinline)) bool
 is_local(const struct wp_scope *scope, const void *frame)
 {
@@ -391,9 +394,9 @@ wp_scope_permit_in(struct wp_scope *scope, const volatile void *addr,
 	if (is_local(scope, frame))
 		return wp_scope_permit(scope, addr, len);
 	lock(&before);
-	tell(text, &place, "WP_PERMIT", "is not in force: ", "it is part of a "
-	    "coroutine or of another object, and other code would have it too; "
-	    "use wp::permitted");
+	put_line(text, &place, "WP_PERMIT", "is not in force: ",
+	    "it is part of a coroutine or of another object, and other code "
+	    "would have it too; use wp::permitted");
 	unlock(&before);
 	scope->state = LEFT;
 	return scope;
@@ -424,7 +427,7 @@ unseen(const struct wp_watch *w)
 	uint64_t count;
 
 	for (unsigned i = 0; ; i++) {
-		uint64_t seen = wp_seen(w);
+		uint64_t seen = wp_accounted(w);
 
 		if (wp_count(w, &count) < 0 || count <= seen)
 			return 0;

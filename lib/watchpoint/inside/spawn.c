@@ -1,11 +1,12 @@
 /*
  * spawn: the C library's functions that execute a program in a child, noted as
- * such while they do (making.c).  Between its making and the program nothing but
- * the C library runs in that child, and nothing of the program's is written.
+ * such while they do (making.c).  Between its making and the program nothing
+ * but the C library runs in that child, and nothing of the program's is
+ * written.
  *
- * In the shared library these have the C library's names, too (Makefile), and come
- * before those if it is preloaded; such a name has no version, so that it is found
- * in the place of one that has.
+ * In the shared library these have the C library's names, too (Makefile), and
+ * come before those if it is preloaded; such a name has no version, so that it
+ * is found in the place of one that has.
  */
 #include <dlfcn.h>
 #include <spawn.h>

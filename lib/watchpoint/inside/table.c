@@ -123,8 +123,9 @@ none_signal(void)
 }
 
 static const struct wp_delivery deliver_none = {
-	.name = "none", .signal = none_signal, .close = none_close, .enable = none_do,
-	.disable = none_do, .move = none_move, .count = none_count,
+	.name = "none", .signal = none_signal, .close = none_close,
+	.enable = none_do, .disable = none_do, .move = none_move,
+	.count = none_count,
 };
 
 /* Not where no hits are wanted any more. */
@@ -189,7 +190,7 @@ after_fork(void)
 
 /* The parent's helper is to know of a child that is not watched. */
 static void
-tell_unfollowed(void)
+count_unfollowed(void)
 {
 	struct wp_channel *channel = atomic_load(&wp_state.channel);
 
@@ -209,7 +210,7 @@ forked(void)
 {
 	const bool kept = wp_state.kept;
 
-	tell_unfollowed();
+	count_unfollowed();
 	wp_helper_forked();
 	wp_state.kept = false;
 	wp_own_events_forked();

@@ -1,6 +1,6 @@
 /*
- * table: the lock of the table of watches, its free entries, and what becomes of
- * it in a child made by fork(2); and what else the parts of inside share.
+ * table: the lock of the table of watches, its free entries, and what becomes
+ * of it in a child made by fork(2); and what else the parts of inside share.
  *
  *	open.c	wp_open and friends: from an attribute to an open watch
  *	scope.c		what the macros stand for
@@ -21,9 +21,9 @@
 
 #include "handler/watches.h"
 
-/* While it is locked the thread has all signals blocked and cannot be cancelled,
-   so nothing that could want the lock runs in it.  fork(2) waits for it.  errno
-   is afterwards what it was before. */
+/* While it is locked the thread has all signals blocked and cannot be
+   cancelled, so nothing that could want the lock runs in it.  fork(2) waits for
+   it.  errno is afterwards what it was before. */
 void wp_watches_lock(void);
 void wp_watches_unlock(void);
 

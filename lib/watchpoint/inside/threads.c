@@ -304,14 +304,14 @@ wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 {
 	const struct call call = {fn, undo, held, arg};
 	struct stat st;
-	bool told = stat(TASKS, &st) == 0;
+	bool counted = stat(TASKS, &st) == 0;
 	int err;
 
-	if (told && st.st_nlink > 3 && same_ids())
+	if (counted && st.st_nlink > 3 && same_ids())
 		return each_of_many(&call);
 	/* alone, no thread could create another */
 	err = fn(arg, gettid());
 	if (err < 0)
 		return err;
-	return told ? st.st_nlink > 3 : !__libc_single_threaded;
+	return counted ? st.st_nlink > 3 : !__libc_single_threaded;
 }

@@ -29,8 +29,8 @@ check(int sig, const char *name, struct wp_cause *cause)
 	return 1;
 }
 
-/* The table is not locked, which would block the signals: each watch is kept from
-   being closed while it is looked at. */
+/* The table is not locked, which would block the signals: each watch is kept
+   from being closed while it is looked at. */
 int
 wp_trap_check(struct wp_cause *cause)
 {

@@ -53,8 +53,8 @@ void wp_attr_watch(struct perf_event_attr *, const struct wp_slot *,
 /* The read_format of these, and of their references. */
 uint64_t wp_attr_format(const struct wp_options *);
 
-/* One that never fires, and runs whenever a thread does that is watched with these
-   options, or one that inherits. */
+/* One that never fires, and runs whenever a thread does that is watched with
+   these options, or one that inherits. */
 void wp_attr_reference(struct perf_event_attr *, const struct wp_options *);
 
 /* What all events have that signal the program they watch: of one slot, on its
@@ -63,8 +63,9 @@ void wp_attr_reference(struct perf_event_attr *, const struct wp_options *);
 void wp_attr_inside(struct perf_event_attr *, const struct wp_slot *,
     uint64_t period, bool kernel);
 
-/* And what one has whose signal says no more than that it came: in its ring is the
-   stack pointer and the pc, in this order, of each overflow (async_count.h). */
+/* And what one has whose signal says no more than that it came: in its ring is
+   the stack pointer and the pc, in this order, of each overflow
+   (async_count.h). */
 void wp_attr_fires(struct perf_event_attr *);
 
 /* The event that owns a ring and never fires; records wake its poller when
@@ -75,8 +76,8 @@ void wp_attr_ring(struct perf_event_attr *, uint32_t watermark);
    program. */
 unsigned wp_attr_user_pc(void);
 
-/* How a sample of these events begins, and their other records end.  In a sample
-   these follow, if its event has them: callchain, raw bytes, the user's
+/* How a sample of these events begins, and their other records end.  In a
+   sample these follow, if its event has them: callchain, raw bytes, the user's
    registers behind their ABI, the user's stack. */
 struct wp_sample {
 	struct perf_event_header header;
@@ -127,8 +128,8 @@ struct wp_mmap2_record {
 };
 
 /* End a sample by n bytes of the stack, that are at to + 8 already: before them
-   their room, behind them their number; but for none, a 0 alone.  How many bytes
-   these are. */
+   their room, behind them their number; but for none, a 0 alone.  How many
+   bytes these are. */
 static inline size_t
 wp_sample_end(uint8_t *to, size_t n)
 {
@@ -141,14 +142,14 @@ wp_sample_end(uint8_t *to, size_t n)
 	return size + 2 * sizeof(size);
 }
 
-/* One that never fires, and records what a thread maps (or, tasks, which threads
-   and processes it creates), and so of those, until they execute another program.
-   The trailers of its records are as of the others.  Its read_format is
-   PERF_FORMAT_LOST. */
+/* One that never fires, and records what a thread maps (or, tasks, which
+   threads and processes it creates), and so of those, until they execute
+   another program.  The trailers of its records are as of the others.  Its
+   read_format is PERF_FORMAT_LOST. */
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
-/* One that says nothing but for how long its thread, and threads that it makes, have
-   run. */
+/* One that says nothing but for how long its thread, and threads that it makes,
+   have run. */
 void wp_attr_clock(struct perf_event_attr *);
 
 #pragma GCC visibility pop

@@ -64,8 +64,8 @@ wp_perf_period(int fd, uint64_t period)
 /*
  * Some kernels stop an event whose overflows are used up for good: only a new
  * period revives it, while it is enabled.  That new period begins with an
- * overflow at once, unless it is one; taking it off the processor and putting it
- * on again sets it right.
+ * overflow at once, unless it is one; taking it off the processor and putting
+ * it on again sets it right.
  */
 static int
 revive(int fd, uint64_t period)

@@ -26,8 +26,8 @@ int wp_perf_id(int fd, uint64_t *id);
 int wp_perf_redirect(int fd, int ring_fd);	/* records go to that ring */
 int wp_perf_modify(int fd, const struct perf_event_attr *attr);
 int wp_perf_period(int fd, uint64_t period);
-/* Enable it for one overflow; then it disables itself.  And enable it again, when
-   it was disabled before that (or by it). */
+/* Enable it for one overflow; then it disables itself.  And enable it again,
+   when it was disabled before that (or by it). */
 int wp_perf_once(int fd, uint64_t period);
 int wp_perf_once_again(int fd, uint64_t period);
 int wp_perf_set_bpf(int fd, int prog_fd);

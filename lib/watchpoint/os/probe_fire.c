@@ -41,7 +41,7 @@ static struct {
 	volatile sig_atomic_t hits;
 	int fd;			/* the event to be disabled; -1: none */
 	int code;		/* si_code */
-	int fd_told;		/* si_fd */
+	int fd_reported;		/* si_fd */
 	pid_t tid;		/* of the thread that got it */
 	uint64_t addr;		/* si_addr */
 	uint64_t data;		/* si_perf_data */
@@ -454,7 +454,7 @@ handler(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (caught.hits == 0) {
 		caught.code = info->si_code;
-		caught.fd_told = info->si_fd;
+		caught.fd_reported = info->si_fd;
 		caught.tid = gettid();
 		caught.addr = (uintptr_t)info->si_addr;
 		/* si_perf_data, a name that glibc 2.36 does not have */
@@ -603,7 +603,7 @@ fire_async(struct wp_probe_result *out)
 	if (err < 0)
 		step_failed(out, step, err, "");
 	else
-		judge_signal(out, caught.fd_told == fd, prompt, "SIGURG");
+		judge_signal(out, caught.fd_reported == fd, prompt, "SIGURG");
 }
 
 /* ptrace: a child is held, given a debug register, released, and stores. */
@@ -611,7 +611,7 @@ fire_async(struct wp_probe_result *out)
 /* The child.  Storing waits for a byte; without one (the parent is gone)
    nothing is stored. */
 static _Noreturn void
-store_when_told(int go, int back)
+store_when_asked(int go, int back)
 {
 	struct borrowed from;
 	char c;
@@ -680,7 +680,7 @@ run_child(int go[2], int back[2], const char **step)
 	if (pid == 0) {
 		(void)close(go[1]);
 		(void)close(back[0]);
-		store_when_told(go[0], back[1]);
+		store_when_asked(go[0], back[1]);
 	}
 	(void)close(back[1]);
 	back[1] = -1;		/* so that its end is seen */

@@ -110,8 +110,8 @@ is_kernel_thread(const char *text, char state)
 	    state != 'X';
 }
 
-/* The last of the ids that a thread has, one in each PID namespace that it is in;
-   older kernels do not say. */
+/* The last of the ids that a thread has, one in each PID namespace that it is
+   in; older kernels do not say. */
 static pid_t
 inner_id(const char *text)
 {
@@ -486,7 +486,7 @@ wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
 		size_t n = got > 0 ? (size_t)got / sizeof(*entry) : 0, i = 0, k;
 
 		if (n == 0)
-			return true;	/* not told: they may be */
+			return true;	/* not known: they may be */
 		while (i < n && !is_used(entry[i]))
 			i++;
 		for (k = i; k < n && is_used(entry[k]); k++)

@@ -29,7 +29,7 @@ struct wp_proc_status {
 	bool kernel_thread;	/* has no memory of its own */
 	uint64_t blocked, ignored, caught;	/* signals, bit n-1 for n */
 	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 unknown */
-	char comm[64];		/* name, at most 15 bytes but for kernel threads */
+	char comm[64];	/* name, at most 15 bytes but for kernel threads */
 };
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
@@ -71,7 +71,7 @@ struct wp_proc_map {
 	unsigned maj, min;
 	uint64_t ino;
 	bool deleted;		/* path had " (deleted)", now cut off */
-	char path[PATH_MAX + 16];	/* "" anonymous; "[stack]", "[vdso]" ... */
+	char path[PATH_MAX + 16];	/* "" anonymous; "[stack]", ... */
 };
 
 /* Call fn for each mapping in order; fn's non-zero result ends it and is
@@ -127,8 +127,8 @@ int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
    good after the process has ended; -errno. */
 int wp_proc_root(pid_t pid);
 
-/* Open a file for reading if it is a regular one; opening others could block, or
-   do things.  A descriptor, or -errno; -ESTALE: it is none. */
+/* Open a file for reading if it is a regular one; opening others could block,
+   or do things.  A descriptor, or -errno; -ESTALE: it is none. */
 int wp_proc_open_regular(const char *path);
 
 /*

@@ -62,8 +62,8 @@ int wp_hold_command(struct wp_hold *, char *const argv[], pid_t *pid);
 
 /*
  * The same by two processes: one starts it, as its child, which waits; another,
- * a child of that one that was made next, holds it.  Should the other not do so,
- * or be killed before, the command ends.
+ * a child of that one that was made next, holds it.  Should the other not do
+ * so, or be killed before, the command ends.
  */
 struct wp_command {
 	pid_t pid;
@@ -81,7 +81,7 @@ struct wp_stop {
 	bool ended;		/* the process is gone: status is its last */
 	int status;		/* ended: as of waitpid(2) */
 	int signal;		/* stopped by it, which is not delivered yet */
-	int fd;			/* signal of a descriptor (F_SETSIG): which; -1 */
+	int fd;		/* signal of a descriptor (F_SETSIG): which; -1 */
 };
 
 /* Let the one thread of a hold run on, with the signal it was stopped by, until
@@ -120,7 +120,7 @@ struct wp_trace {
 		WP_TRACE_SIGNAL,	/* about to get a signal */
 		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
 		WP_TRACE_EXEC,		/* executed another program; tid is the
-					   process's.  Told once */
+					   process's.  Reported once */
 		WP_TRACE_END,		/* ended.  For the first thread only
 					   when all others are gone */
 	} what;
@@ -128,7 +128,7 @@ struct wp_trace {
 	pid_t made;		/* STOP: it has just made this one; else 0 */
 };
 
-/* What a thread (0: some thread) has to tell.  1; 0: nothing now; -errno. */
+/* What a thread (0: some thread) has to report.  1; 0: nothing now; -errno. */
 int wp_trace_next(pid_t tid, struct wp_trace *);
 
 void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
@@ -147,7 +147,8 @@ int wp_trace_reap(pid_t tid);
 /* Whether a thread is known to sleep where no stop reaches it, or to end. */
 bool wp_trace_asleep(pid_t tid);
 
-/* Where a stopped thread, of a 32-bit program too, is to go on; 0: not known. */
+/* Where a stopped thread, of a 32-bit program too, is to go on; 0: not
+   known. */
 uint64_t wp_trace_pc(pid_t tid);
 
 /* The system call that a thread has just come out of, by its number, and what

@@ -35,7 +35,8 @@ split(const struct wp_region *region, uint64_t range, uint32_t type,
 	while (left > 0) {
 		uint64_t piece = largest_piece(addr, left, range);
 
-		if (n == WP_SLOTS_MAX)	/* by now addr is aligned for the rest */
+		/* by now addr is aligned for the rest */
+		if (n == WP_SLOTS_MAX)
 			return n + (unsigned)(left / range < UINT16_MAX ?
 			    left / range : UINT16_MAX) +
 			    (unsigned)__builtin_popcountll(left % range);
@@ -57,8 +58,8 @@ pieces(uint64_t addr, uint64_t len, uint64_t range)
 
 enum { FITTING_MAX = 80 };
 
-/* "24 or 32 bytes": the lengths next to a region's that fit, the longer one only
-   if there is one. */
+/* "24 or 32 bytes": the lengths next to a region's that fit, the longer one
+   only if there is one. */
 static const char *
 fitting(const struct wp_region *region, const struct wp_slot_caps *caps,
     char text[FITTING_MAX])

@@ -1,5 +1,6 @@
 /*
- * ptrace_loop: a process whose threads are traced while they run.  See ptrace_loop.h.
+ * ptrace_loop: a process whose threads are traced while they run.  See
+ * ptrace_loop.h.
  *
  * Threads are distinguished from processes that it creates by clone(2), which
  * the kernel lets us trace too: those are released.

@@ -1,7 +1,7 @@
 /*
- * ptrace_loop: a process whose threads are traced while they run, for as long as
- * something is armed in them that is not inherited: debug registers, or events
- * that signal one thread.
+ * ptrace_loop: a process whose threads are traced while they run, for as long
+ * as something is armed in them that is not inherited: debug registers, or
+ * events that signal one thread.
  *
  * Overview.  Each thread, when it is stopped for whatever reason, is first
  * brought up to date: the owner of the tracer arms it as it should be by now,
@@ -11,7 +11,8 @@
  * Children made by fork(2) are not traced, and have no debug registers.
  *
  *	wp_ptrace_loop_new -> wp_ptrace_loop_all, wp_ptrace_loop_one
- *	    -> (wp_ptrace_loop_update), wp_ptrace_loop_step ... -> wp_ptrace_loop_free
+ *	    -> (wp_ptrace_loop_update), wp_ptrace_loop_step ...
+ *	    -> wp_ptrace_loop_free
  *
  * What tracing lets a program notice: TracerPid in /proc; no debugger can
  * attach; and a signal that it ignores interrupts its sleeping system calls for
@@ -64,8 +65,8 @@ struct wp_ptrace_loop_calls {
 	bool (*arm)(void *arg, struct wp_thread *);
 	/* One is about to get a signal that its owner named.  Result: the
 	   signal that it gets, 0: none; if that is another, *info has been made
-	   its siginfo, and else may have been changed; WP_TRACER_LATER: it stays where it
-	   is, and this is asked again by another step. */
+	   its siginfo, and else may have been changed; WP_TRACER_LATER: it
+	   stays where it is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_thread *, siginfo_t *info);
 	/* It has ended, or is traced no more: forget it, free own. */
 	void (*end)(void *arg, struct wp_thread *);

@@ -1,8 +1,8 @@
 /*
- * shared_vm: the memory of processes that their children share, while these are not
- * watched: vfork(2) lends it until the child executes a program or
- * ends, clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they
- * write is seen by no event.
+ * shared_vm: the memory of processes that their children share, while these are
+ * not watched: vfork(2) lends it until the child executes a program or ends,
+ * clone(2) with CLONE_VM and without CLONE_THREAD for longer.  What they write
+ * is seen by no event.
  */
 #ifndef WP_SHARED_VM_H
 #define WP_SHARED_VM_H

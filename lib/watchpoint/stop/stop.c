@@ -76,7 +76,8 @@ static void
 take_made(struct wp_stops *stops, pid_t tid)
 {
 	if (wp_stop_find(stops, tid) == NULL)
-		(void)wp_stop_adopt(stops, tid);	/* if not, at its first stop */
+		/* if not, at its first stop */
+		(void)wp_stop_adopt(stops, tid);
 }
 
 static void

@@ -89,8 +89,8 @@ static void
 set_signal(struct wp_stop_thread *thread, int sig)
 {
 	for (size_t i = 0; i < thread->events.n; i++)
-		(void)wp_perf_signal(thread->events.event[i].fd, thread->traced.tid,
-		    sig);
+		(void)wp_perf_signal(thread->events.event[i].fd,
+		    thread->traced.tid, sig);
 	thread->signal = sig;
 }
 
@@ -179,12 +179,13 @@ make_its_own(const struct wp_stop_thread *thread, int sig)
 /*
  * The kernel keeps one of each of these signals for a thread: one of the
  * program's that comes while ours is there is gone.  Ours stops the thread as
- * soon as it can, and nothing is joined with it from then on.  So if the program
- * has no handler now, it had none for what was joined, and would have ignored
- * that; if it has one, that is called.
+ * soon as it can, and nothing is joined with it from then on.  So if the
+ * program has no handler now, it had none for what was joined, and would have
+ * ignored that; if it has one, that is called.
  */
 enum wp_stop_signal
-wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread, int sig)
+wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
+    int sig)
 {
 	siginfo_t info;
 

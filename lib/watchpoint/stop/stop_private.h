@@ -53,7 +53,7 @@ struct wp_stop_thread {
 	struct wp_events events;
 	uint64_t *id;		/* of each event */
 	int signal;		/* that its events send; 0: none for now */
-	bool signal_blocked;		/* it blocks that: samples wait for no stop */
+	bool signal_blocked;	/* it blocks that: samples wait for no stop */
 	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
 					   watch - first */
 	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
@@ -70,9 +70,9 @@ struct wp_stops {
 	struct wp_thread_table all;	/* threads */
 	struct wp_stop_process *process;
 	struct wp_stop_queue queue;
-	struct wp_shared_vm lent;		/* to children that are not traced */
-	struct wp_perf_count *closed_total;	/* of threads that have ended: ngone, by
-					   watch */
+	struct wp_shared_vm lent;	/* to children that are not traced */
+	struct wp_perf_count *closed_total; /* of threads that have ended:
+					   ngone, by watch */
 	size_t ngone;
 	struct wp_uptime uptime;	/* of those threads */
 	uint64_t looked;		/* when at handlers, ns */

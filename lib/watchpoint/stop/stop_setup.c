@@ -10,7 +10,8 @@ static int
 make_room(struct wp_stops *stops)
 {
 	const size_t n = stops->target->nwatches;
-	struct wp_perf_count *gone = realloc(stops->closed_total, n * sizeof(*gone));
+	struct wp_perf_count *gone = realloc(stops->closed_total,
+	    n * sizeof(*gone));
 
 	if (gone == NULL)
 		return -ENOMEM;

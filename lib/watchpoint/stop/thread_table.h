@@ -1,6 +1,6 @@
 /*
- * thread_table: the threads that a process traces, by their ids, and what they have
- * to report.
+ * thread_table: the threads that a process traces, by their ids, and what they
+ * have to report.
  *
  * A tracer knows more of a thread than is here: it puts struct wp_thread
  * first into a structure of its own.

@@ -349,7 +349,7 @@ put_value(struct look *look, size_t i)
 		}
 	} else if (look->crowded[i] || settled->gap || !settled->stood ||
 	    thread->counted[i] != thread->taken[i]) {
-		value->len = 0;		/* others were there, perhaps after it */
+		value->len = 0;	/* others were there, perhaps after it */
 	}
 	thread->taken[i] = thread->counted[i] = now;
 	if (!alone)

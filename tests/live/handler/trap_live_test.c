@@ -243,7 +243,7 @@ TEST(no_hit_of_many_threads_is_lost_or_doubled)
 
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
 	assert_int_equal(told.n, THREADS * TIMES);
-	assert_int_equal(wp_seen(w), THREADS * TIMES);
+	assert_int_equal(wp_accounted(w), THREADS * TIMES);
 	wp_close(w);
 }
 
@@ -253,7 +253,7 @@ uncounted(const struct wp_watch *w)
 	uint64_t count;
 
 	assert_int_equal(wp_count(w, &count), 0);
-	return count - wp_seen(w);
+	return count - wp_accounted(w);
 }
 
 /*
@@ -289,7 +289,7 @@ TEST(hits_while_blocked_are_one_late_hit)
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	assert_int_equal(told.n, 1);
 	assert_true(told.last.late);
-	assert_int_equal(wp_seen(w), 3);
+	assert_int_equal(wp_accounted(w), 3);
 	assert_int_equal(wp_trap_check(&cause), 0);
 	wp_close(w);
 }
@@ -358,7 +358,7 @@ TEST(what_a_handler_touches_is_no_hit)
 			word[0] = j;
 		assert_int_equal(told.n, 5);
 		assert_int_equal(wp_count(w, &count), 0);
-		assert_int_equal(count, wp_seen(w));
+		assert_int_equal(count, wp_accounted(w));
 		wp_close(w);
 	}
 }
@@ -467,7 +467,7 @@ hit_with_a_full_queue(void *arg)
 	word[0] = 3;
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	want(told.n == 2 && told.last.late);
-	want(wp_seen(w) == 3);
+	want(wp_accounted(w) == 3);
 }
 
 TEST(a_full_queue_of_signals_loses_nothing)
@@ -503,7 +503,7 @@ TEST(a_permitted_access_is_no_hit)
 	assert_int_equal(told.n, 2);
 	assert_int_equal(told.last.nth, 2);
 	assert_int_equal(wp_stray_count(), 2);
-	assert_int_equal(wp_seen(w), 3);
+	assert_int_equal(wp_accounted(w), 3);
 	(void)wp_scope_leave(&outer);
 	wp_close(plain);
 	wp_close(w);
@@ -664,7 +664,7 @@ TEST(a_watch_of_two_registers_is_hit_once)
 	word[1] = 1;
 	assert_int_equal(told.n, 3);
 	assert_ptr_equal(told.last.addr, &word[1]);
-	assert_int_equal(wp_seen(w), 4);
+	assert_int_equal(wp_accounted(w), 4);
 	wp_close(other);
 	wp_close(w);
 }

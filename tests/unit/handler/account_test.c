@@ -89,9 +89,9 @@ TEST(a_signal_accounts_for_its_own)
 
 		counted[0] = cases[i].counted;
 		wp_account(w, cases[i].steps);
-		if (wp_seen(w) != cases[i].then)
+		if (wp_accounted(w) != cases[i].then)
 			fail_msg("%s: %llu", cases[i].what,
-			    (unsigned long long)wp_seen(w));
+			    (unsigned long long)wp_accounted(w));
 	}
 }
 
@@ -132,9 +132,9 @@ try_all(void)
 
 		counted[1] = a->counted;
 		if (wp_account_also(w, a->told, a->steps) != a->is ||
-		    wp_seen(w) != a->then)
+		    wp_accounted(w) != a->then)
 			fail_msg("%s: %llu", a->what,
-			    (unsigned long long)wp_seen(w));
+			    (unsigned long long)wp_accounted(w));
 	}
 }
 
@@ -153,7 +153,7 @@ TEST(nothing_is_claimed_of_what_cannot_be_counted)
 	refused = 0;
 	atomic_store(&w->narmed, 1000);
 	assert_false(wp_account_also(w, &same, WP_STEP_ONE));
-	assert_int_equal(wp_seen(w), 3);
+	assert_int_equal(wp_accounted(w), 3);
 }
 
 /* Another thread, whose handler accounts for its own hit a little later. */
@@ -238,8 +238,8 @@ TEST(nothing_is_left_over_by_its_own)
 		meanwhile = another_touches_both;
 		(void)wp_account(w, WP_STEP_ONE);
 		meanwhile = NULL;
-		if (wp_seen(w) < counted[1])
-			fail_msg("%u: %u of %u", i, (unsigned)wp_seen(w),
+		if (wp_accounted(w) < counted[1])
+			fail_msg("%u: %u of %u", i, (unsigned)wp_accounted(w),
 			    (unsigned)counted[1]);
 	}
 }
@@ -281,8 +281,8 @@ TEST_WITH(nothing_is_left_over_of_others, begin_idle, end_idle)
 		    another_touches_both;
 		(void)wp_account_also(w, told[i / 6 % 2], WP_STEP_ONE);
 		meanwhile = NULL;
-		if (wp_seen(w) < counted[1])
-			fail_msg("%u: %u of %u", i, (unsigned)wp_seen(w),
+		if (wp_accounted(w) < counted[1])
+			fail_msg("%u: %u of %u", i, (unsigned)wp_accounted(w),
 			    (unsigned)counted[1]);
 	}
 }
@@ -379,9 +379,9 @@ TEST_WITH(nothing_is_left_over_by_chance, begin_idle, end_idle)
 		}
 		meanwhile = NULL;
 		for (unsigned i = 0; i < 2; i++)
-			if (wp_seen(&wp_state.watch[i]) < counted[i])
+			if (wp_accounted(&wp_state.watch[i]) < counted[i])
 				fail_msg("seed %u, watch %u: %u of %u", seed, i,
-				    (unsigned)wp_seen(&wp_state.watch[i]),
+				    (unsigned)wp_accounted(&wp_state.watch[i]),
 				    (unsigned)counted[i]);
 	}
 	atomic_store(&wp_state.nopen, 0);

@@ -380,7 +380,7 @@ fail_to_start(void *arg)
 	wp_watches_lock();
 	CHECK(wp_helper_request(WP_ASK_GO) == NULL);
 	CHECK(wp_helper_ask(&cause) == -EPIPE);
-	wp_helper_tell(&wp_state.watch[0]);
+	wp_helper_describe(&wp_state.watch[0]);
 	wp_watches_unlock();
 }
 
@@ -623,7 +623,7 @@ tell(void *arg)
 	w->delivery = &wp_deliver_sigtrap;
 	for (int i = 0; i < 3; i++)
 		CHECK(wp_watch_add(w, 900 + i, 0, getpid()) == 0);
-	wp_helper_tell(w);
+	wp_helper_describe(w);
 	CHECK(told->serial == 77 && told->what.serial == 77);
 	CHECK(strcmp(told->what.label, "counter") == 0);
 	CHECK(told->what.addr == 0x1000 && told->what.len == 12);
@@ -635,11 +635,11 @@ tell(void *arg)
 	bell = atomic_load(&wp_state.channel)->bell;
 	w->region.addr = 0x2000;
 	w->attr.period = 2;
-	wp_helper_tell(w);
+	wp_helper_describe(w);
 	CHECK(told->what.addr == 0x2000 && told->exact == 0);
 	CHECK(bell == atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->serial, 0);
-	wp_helper_tell(w);
+	wp_helper_describe(w);
 	CHECK(told->serial == 0);
 	CHECK(bell != atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->narmed, 0);
