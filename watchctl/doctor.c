@@ -357,7 +357,7 @@ text_features(const struct doctor *d, struct buffer *b)
 static void
 text_probes(const struct doctor *d, bool colour, struct buffer *b)
 {
-	const char *told = "";	/* one refusal often fails many probes */
+	const char *shown = "";	/* one refusal often fails many probes */
 
 	for (unsigned i = 0; i < WP_PROBE_KINDS; i++) {
 		const struct wp_probe_result *p = &d->probe[i];
@@ -367,11 +367,11 @@ text_probes(const struct doctor *d, bool colour, struct buffer *b)
 		buffer_printf(b, "%s  %-*s", colour ? "\033[0m" : "",
 		    INDENT - 4, p->name);
 		put_foreign(b, p->detail);
-		if (p->ok || strcmp(p->advice, told) == 0)
+		if (p->ok || strcmp(p->advice, shown) == 0)
 			continue;
 		buffer_fill(b, ' ', INDENT);
 		put_foreign(b, p->advice);
-		told = p->advice;
+		shown = p->advice;
 	}
 }
 

@@ -41,15 +41,15 @@ struct doctor {
 	struct wp_features features;	/* but for paranoid, only when opened */
 	bool opened;		/* a write watch can be opened; else refusal */
 	struct wp_cause refusal;
-	struct wp_cause no_proc;	/* why /proc is of no use; code 0: it is */
+	struct wp_cause no_proc;	/* why /proc is no use; code 0: it is */
 	struct wp_probe_result probe[WP_PROBE_KINDS];
 };
 
 /* Find out.  Fires every probe: see probe.h for what that takes. */
 void doctor_examine(struct doctor *);
 
-/* The main job works: a write watch fires and is recorded, on each processor, and
-   processes can be asked about. */
+/* The main job works: a write watch fires and is recorded, on each processor,
+   and processes can be asked about. */
 bool doctor_ok(const struct doctor *);
 
 /* The largest ring that every processor can have, in KiB, by the two limits on

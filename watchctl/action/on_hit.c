@@ -35,15 +35,15 @@ shell_status(int status)
 }
 
 static void
-tell_status(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit,
-    unsigned status)
+report_status(struct on_hit *on_hit, struct session *s,
+    const struct ex_hit *hit, unsigned status)
 {
 	const uint64_t bit = UINT64_C(1) << status % 64;
-	uint64_t *told = &on_hit->told[status / 64 % 4];
+	uint64_t *reported = &on_hit->reported[status / 64 % 4];
 
-	if (status == 0 || (*told & bit) != 0)
+	if (status == 0 || (*reported & bit) != 0)
 		return;
-	*told |= bit;
+	*reported |= bit;
 	session_warn(s, "hit #%" PRIu64 ": the command of --on-hit ended with "
 	    "status %u; this is reported once", hit->seq, status);
 }
@@ -62,7 +62,7 @@ execute(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
 		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit "
 		    "could not be started: %s", hit->seq, strerror(-err));
 	else
-		tell_status(on_hit, s, hit, shell_status(status));
+		report_status(on_hit, s, hit, shell_status(status));
 }
 
 /* --- core --- */
@@ -111,7 +111,7 @@ take_path(void *path, struct ex_module *module, uint64_t base)
 }
 
 static void
-core_tell(struct session *s, const struct ex_hit *hit, const char *name,
+report_core(struct session *s, const struct ex_hit *hit, const char *name,
     const struct core_size *size)
 {
 	const char *program = "PROGRAM";
@@ -154,7 +154,7 @@ dump(const struct on_hit_tracer *tracer, struct session *s,
 	if (fd >= 0 && close(fd) < 0 && err == 0)
 		err = -errno;
 	if (err == 0) {
-		core_tell(s, hit, name, &size);
+		report_core(s, hit, name, &size);
 		return;
 	}
 	session_warn(s, "hit #%" PRIu64 ": no core file %s: %s", hit->seq,
@@ -186,7 +186,7 @@ on_hit_act(struct on_hit *on_hit, const struct on_hit_tracer *tracer,
 }
 
 void
-on_hit_tell_paused(const struct on_hit *on_hit)
+on_hit_report_paused(const struct on_hit *on_hit)
 {
 	const int pid = on_hit->left;
 

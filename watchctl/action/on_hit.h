@@ -34,15 +34,15 @@ struct on_hit_tracer {
 
 /*
  * Do it, after the hit's report was flushed; the thread that hit is stopped.
- * Failures are reported by session_warn, and the target goes on.  A process that
- * is to be left stopped (pause) the caller then leaves: with all its watches
- * gone, SIGSTOP pending or in effect, and no tracer.
+ * Failures are reported by session_warn, and the target goes on.  A process
+ * that is to be left stopped (pause) the caller then leaves: with all its
+ * watches gone, SIGSTOP pending or in effect, and no tracer.
  */
 void on_hit_act(struct on_hit *, const struct on_hit_tracer *,
     struct session *, const struct ex_hit *);
 
 /* With pause: once the process is stopped and released, print on stderr how to
    attach a debugger and how to let the process go on. */
-void on_hit_tell_paused(const struct on_hit *);
+void on_hit_report_paused(const struct on_hit *);
 
 #endif

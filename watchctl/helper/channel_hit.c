@@ -24,9 +24,9 @@ struct cell {
 	uint64_t nth;		/* the first's hits, with this one, */
 	uint64_t counted, suppressed;	/* and accesses */
 	uint8_t byte[WP_BASELINE_MAX];	/* as they were before that */
-	bool exact;		/* the instruction and what it touched is known */
+	bool exact;		/* its instruction and bytes are known */
 	bool whole;		/* of all watches, and it is not repeated */
-	unsigned nwatches;	/* whose hit it may be: the first's for certain */
+	unsigned nwatches;	/* whose hit it may be: surely the first's */
 	struct wp_cell_watch watch[TOUCHED_MAX];	/* and their slots */
 	char comm[16];
 	struct ex_record record;	/* decoded from the next */
@@ -73,7 +73,7 @@ copy(struct cell *c, const struct program *p, const struct wp_cell *shared)
 	memcpy(c->comm, shared->comm, sizeof(c->comm) - 1);
 	c->comm[sizeof(c->comm) - 1] = '\0';
 	memset(&c->record, 0, sizeof(c->record));
-	return c->nwatches > 0 && ex_record_decode(p->in->formats, c->bytes,
+	return c->nwatches > 0 && ex_record_decode(p->serve->formats, c->bytes,
 	    header.size, &c->record) == 1 && c->record.pid == p->pid;
 }
 
@@ -87,7 +87,7 @@ is_kernels(struct program *p, const struct cell *c)
 #ifdef __x86_64__
 	static const uint8_t syscall[] = {0x0f, 0x05};
 	struct ex_process *process =
-	    ex_space_process(p->in->session.space, p->pid);
+	    ex_space_process(p->serve->session.space, p->pid);
 	const uint64_t pc = c->record.sample.ip - sizeof(syscall);
 	uint8_t code[sizeof(syscall)] = {0};
 	struct ex_module *module;
@@ -107,13 +107,13 @@ is_kernels(struct program *p, const struct cell *c)
 #endif
 }
 
-/* Whether the bytes of a watch that it touched are known, by its instruction. */
+/* Whether the instruction shows which bytes of a watch were touched. */
 static bool
 find_insn(const struct cell *c, struct program *p,
     const struct wp_cell_watch *w, struct ex_insn *insn)
 {
 	struct ex_process *process =
-	    ex_space_process(p->in->session.space, p->pid);
+	    ex_space_process(p->serve->session.space, p->pid);
 
 	insn->pc = 0;
 	if (c->kernel || (c->flags & WP_CELL_LATE) != 0 || process == NULL ||
@@ -172,7 +172,7 @@ has_watch(const struct cell *c, const struct wp_cell_watch *w)
 static void
 add_unnamed(struct cell *c, const struct program *p)
 {
-	if (!p->in->ours || (c->flags & WP_CELL_LATE) != 0 || c->kernel)
+	if (!p->serve->ours || (c->flags & WP_CELL_LATE) != 0 || c->kernel)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_channel_watch *open = &p->channel->watch[i];
@@ -269,7 +269,7 @@ take_order(struct program *p, const struct cell *c,
 		.counted = first ? c->counted : 0,
 		.suppressed = first ? c->suppressed : 0,
 		.times = times_of(c, w), .time = c->record.time,
-		.unseen = watch_registry_is_shared(&p->in->known, w),
+		.unseen = watch_registry_is_shared(&p->serve->registry, w),
 	};
 
 	return hit_order_take(&p->order, p->channel, &hit, bytes);
@@ -277,9 +277,9 @@ take_order(struct program *p, const struct cell *c,
 
 /* Before a hit is looked at: what else may have written. */
 static void
-look_aside(struct program *p)
+read_sideband(struct program *p)
 {
-	if (!inside_look_aside(p->in))
+	if (!serve_read_sideband(p->serve))
 		program_forget(p, wp_clock_ns());
 }
 
@@ -306,18 +306,18 @@ put_left(const struct cell *c, const struct wp_cell_watch *w,
 	return true;
 }
 
-/* One access makes a sample for each slot, as the kernel would have made them. */
+/* One access makes a sample for each slot, as the kernel's would. */
 static void
 record_each(struct program *p, const struct wp_cell_watch *w,
     struct ex_record *record)
 {
 	for (unsigned slots = w->slots; slots != 0; slots &= slots - 1) {
-		record->attr = watch_registry_slot(&p->in->known, &p->in->session, p->pid, w,
-		    __builtin_ctz(slots));
-		(void)session_record(&p->in->session, record);
+		record->attr = watch_registry_slot(&p->serve->registry,
+		    &p->serve->session, p->pid, w, __builtin_ctz(slots));
+		(void)session_record(&p->serve->session, record);
 	}
 	if (w->slots == 0)
-		(void)session_record(&p->in->session, record);
+		(void)session_record(&p->serve->session, record);
 }
 
 /* Whether this watch is one of those that the cell's hit is stray for. */
@@ -338,7 +338,7 @@ is_stray(const struct program *p, const struct cell *c,
 static void
 report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 {
-	struct ex_explainer *explainer = p->in->session.explainer;
+	struct ex_explainer *explainer = p->serve->session.explainer;
 	const bool alone = (c->flags & WP_CELL_ALONE) != 0;
 	struct ex_record record = c->record;
 	struct ex_hints hints = {
@@ -352,11 +352,13 @@ report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 	struct wp_stop_value left;
 	enum ordered ordered;
 
-	record.attr = watch_registry_slot(&p->in->known, &p->in->session, p->pid, w, -1);
+	record.attr = watch_registry_slot(&p->serve->registry,
+	    &p->serve->session, p->pid, w, -1);
 	ordered = take_order(p, c, w, bytes);
 	if (put_left(c, w, ordered, &left))
 		hints.read = &left;
-	watch = record.attr < 0 ? NULL : p->in->session.slots[record.attr].watch;
+	watch = record.attr < 0 ? NULL :
+	    p->serve->session.slots[record.attr].watch;
 	if (watch != NULL && ordered != ORDER_AFTER_HIT)
 		ex_explain_missed(explainer, watch);
 	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
@@ -364,7 +366,7 @@ report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
 	ex_explain_hints(explainer, &hints);
 	record_each(p, w, &record);
-	(void)session_flush(&p->in->session, UINT64_MAX);
+	(void)session_flush(&p->serve->session, UINT64_MAX);
 	ex_explain_hints(explainer, NULL);
 	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
 		ex_explain_missed(explainer, watch);
@@ -388,17 +390,17 @@ put_reply(char to[WP_REPLY_MAX], char *text, size_t len)
 static void
 report_all(struct program *p, struct cell *c)
 {
-	p->in->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
+	p->serve->session.reply_only = (c->flags & WP_CELL_QUIET) != 0;
 	for (unsigned i = 0; i < c->nwatches; i++)
 		report_as(p, c, &c->watch[i]);
-	p->in->session.reply_only = false;
+	p->serve->session.reply_only = false;
 }
 
 /* A report of its own, which holds each backtrace in full. */
 static void
 report_with_reply(struct program *p, struct cell *c, char to[WP_REPLY_MAX])
 {
-	const struct report_start start = {.time = p->in->began};
+	const struct report_start start = {.time = p->serve->began};
 	struct report reply = {.ops = &report_text};
 	char *text = NULL;
 	size_t len = 0;
@@ -406,11 +408,11 @@ report_with_reply(struct program *p, struct cell *c, char to[WP_REPLY_MAX])
 	to[0] = '\0';
 	reply.out = open_memstream(&text, &len);
 	if (reply.out != NULL && reply.ops->start(&reply, &start) == 0)
-		p->in->session.reply = &reply;
+		p->serve->session.reply = &reply;
 	report_all(p, c);
-	if (p->in->session.reply != NULL)
+	if (p->serve->session.reply != NULL)
 		(void)reply.ops->flush(&reply);
-	p->in->session.reply = NULL;
+	p->serve->session.reply = NULL;
 	(void)reply.ops->end(&reply, NULL);
 	if (reply.out != NULL && fclose(reply.out) == 0)
 		put_reply(to, text, len);
@@ -422,7 +424,7 @@ channel_hit_report(struct program *p, struct wp_cell *shared, bool wanted)
 {
 	struct cell c;
 
-	look_aside(p);
+	read_sideband(p);
 	if (!copy(&c, p, shared)) {
 		p->tally.unknown = true;
 		if ((shared->flags & WP_CELL_REPLY) != 0)

@@ -1,4 +1,5 @@
-/* debugreg_table: the watches that are armed in a program's threads.  See debugreg_table.h. */
+/* debugreg_table: the watches that are armed in a program's threads.  See
+   debugreg_table.h. */
 #include "helper/debugreg_table.h"
 
 #include <linux/perf_event.h>
@@ -41,9 +42,9 @@ _Static_assert(offsetof(struct trap_info, data) == 24 &&
 struct debugreg_table {
 	struct wp_channel *channel;
 	pid_t program;
-	struct wp_ptrace_loop *tracer;
-	struct armed *table;
-	struct thread_regs *places;	/* of all threads that have some */
+	struct wp_ptrace_loop *loop;
+	struct armed *armed;
+	struct thread_regs *regs;	/* of all threads that have some */
 	bool all;		/* all threads are traced, and those to come */
 	bool unclean;		/* a tracer was killed: threads may have debug
 				   registers set that are not known */
@@ -56,9 +57,9 @@ struct debugreg_table {
 
 /* Have the helper report a line, once for each kind. */
 static void
-warn(struct debugreg_table *arming, const char *text)
+warn(struct debugreg_table *table, const char *text)
 {
-	struct wp_channel *channel = arming->channel;
+	struct wp_channel *channel = table->channel;
 
 	if (strncmp(channel->warning, text, sizeof(channel->warning) - 1) == 0)
 		return;
@@ -68,19 +69,19 @@ warn(struct debugreg_table *arming, const char *text)
 }
 
 static void
-failed(struct debugreg_table *arming, pid_t tid, int err)
+failed(struct debugreg_table *table, pid_t tid, int err)
 {
 	char text[128];
 
 	if (err == -ESRCH)	/* it was killed */
 		return;
-	if (!arming->putting) {
+	if (!table->putting) {
 		(void)snprintf(text, sizeof(text), "thread %d cannot be "
 		    "watched: %s", tid, strerror(-err));
-		warn(arming, text);
-	} else if (arming->err == 0) {
-		arming->err = err;
-		arming->err_tid = tid;
+		warn(table, text);
+	} else if (table->err == 0) {
+		table->err = err;
+		table->err_tid = tid;
 	}
 }
 
@@ -95,7 +96,7 @@ is_for(const struct armed *watch, pid_t tid)
 
 /* What a thread is to have.  Result: whether that is anything. */
 static bool
-wish(const struct debugreg_table *arming, pid_t tid,
+wish(const struct debugreg_table *table, pid_t tid,
     struct thread_reg want[WP_DEBUG_REGISTERS])
 {
 	bool any = false;
@@ -103,7 +104,7 @@ wish(const struct debugreg_table *arming, pid_t tid,
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		want[n] = (struct thread_reg){.fd = -1};
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		struct armed *watch = &arming->table[i];
+		struct armed *watch = &table->armed[i];
 
 		if (!is_for(watch, tid))
 			continue;
@@ -124,21 +125,21 @@ static bool
 arm(void *arg, struct wp_thread *thread)
 {
 	struct thread_reg want[WP_DEBUG_REGISTERS];
-	struct debugreg_table *arming = arg;
-	bool any = wish(arming, thread->tid, want);
+	struct debugreg_table *table = arg;
+	bool any = wish(table, thread->tid, want);
 	bool fresh = thread->own == NULL;
 	int err;
 
-	if (fresh && !any && !arming->unclean)
+	if (fresh && !any && !table->unclean)
 		return false;
 	if (fresh && (thread->own = thread_regs_new(thread->tid,
-	    &arming->places)) == NULL) {
-		failed(arming, thread->tid, -ENOMEM);
+	    &table->regs)) == NULL) {
+		failed(table, thread->tid, -ENOMEM);
 		return any;
 	}
 	err = thread_regs_set(thread->own, want, fresh);
 	if (err < 0)
-		failed(arming, thread->tid, err);
+		failed(table, thread->tid, err);
 	return any;
 }
 
@@ -154,10 +155,10 @@ end(void *arg, struct wp_thread *thread)
 static void
 executed(void *arg)
 {
-	const struct debugreg_table *arming = arg;
+	const struct debugreg_table *table = arg;
 
-	atomic_store(&arming->channel->executed, 1);
-	wp_channel_ring(arming->channel);
+	atomic_store(&table->channel->executed, 1);
+	wp_channel_ring(table->channel);
 }
 
 /* Watches that one instruction hit, and that are to be reported. */
@@ -170,11 +171,11 @@ struct hits {
 
 /* Add a slot to those of its watch; false: that is not among the hits yet. */
 static bool
-add_slot(struct hits *hits, const struct thread_reg *place)
+add_slot(struct hits *hits, const struct thread_reg *reg)
 {
 	for (unsigned i = 0; i < hits->n; i++)
-		if (hits->at[i]->index == place->index) {
-			hits->slots[i] |= 1u << place->piece;
+		if (hits->at[i]->index == reg->index) {
+			hits->slots[i] |= 1u << reg->piece;
 			return true;
 		}
 	return false;
@@ -185,20 +186,20 @@ add_slot(struct hits *hits, const struct thread_reg *place)
    several slots of a watch, once.  A watch that is off by now, or closed, is
    not hit. */
 static void
-add_hit(struct debugreg_table *arming, struct hits *hits,
-    const struct thread_reg *place)
+add_hit(struct debugreg_table *table, struct hits *hits,
+    const struct thread_reg *reg)
 {
-	struct wp_channel_watch *told = &arming->channel->watch[place->index];
-	struct armed *watch = place->watch;
+	struct wp_channel_watch *told = &table->channel->watch[reg->index];
+	struct armed *watch = reg->watch;
 
-	if (atomic_load(&watch->serial) != place->serial ||
+	if (atomic_load(&watch->serial) != reg->serial ||
 	    atomic_load(&told->on) == 0)
 		return;
 	(void)atomic_fetch_add(&told->counted, 1);
-	if (++watch->counted[place->piece] % watch->period == 0 &&
-	    !add_slot(hits, place)) {
-		hits->at[hits->n] = place;
-		hits->slots[hits->n++] = 1u << place->piece;
+	if (++watch->counted[reg->piece] % watch->period == 0 &&
+	    !add_slot(hits, reg)) {
+		hits->at[hits->n] = reg;
+		hits->slots[hits->n++] = 1u << reg->piece;
 	}
 }
 
@@ -218,24 +219,24 @@ data_of(const struct hits *hits)
 
 /* Whether the program has a handler for the signal; else it would die. */
 static bool
-is_caught(struct debugreg_table *arming, pid_t tid, int sig)
+is_caught(struct debugreg_table *table, pid_t tid, int sig)
 {
 	struct wp_proc_status status;
 	char text[128];
 	const uint64_t now = (uint64_t)wp_clock_ms();
 
-	if (arming->looked == 0 || now - arming->looked >= CAUGHT_FRESH) {
-		arming->caught = wp_proc_status(tid, &status) == 0 ?
+	if (table->looked == 0 || now - table->looked >= CAUGHT_FRESH) {
+		table->caught = wp_proc_status(tid, &status) == 0 ?
 		    status.caught : 0;
-		arming->looked = now;
+		table->looked = now;
 	}
-	if ((arming->caught >> (sig - 1) & 1) != 0)
+	if ((table->caught >> (sig - 1) & 1) != 0)
 		return true;
-	(void)snprintf(text, sizeof(text), "hits are not delivered: the program "
-	    "has replaced the handler of signal %s%s, by which they come",
-	    sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ? "SIGRTMAX-1" :
-	    sigabbrev_np(sig));
-	warn(arming, text);
+	(void)snprintf(text, sizeof(text), "hits are not delivered: the "
+	    "program has replaced the handler of signal %s%s, by which they "
+	    "come", sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ?
+	    "SIGRTMAX-1" : sigabbrev_np(sig));
+	warn(table, text);
 	return false;
 }
 
@@ -249,10 +250,11 @@ fits(pid_t tid, bool *late)
 
 /* The trap of a debug register.  Result: the signal for it. */
 static int
-hit(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *info)
+hit(struct debugreg_table *table, const struct wp_thread *thread,
+    siginfo_t *info)
 {
 	unsigned bits = wp_trace_registers_hit(thread->tid);
-	const struct thread_regs *places = thread->own;
+	const struct thread_regs *regs = thread->own;
 	struct trap_info trap = {
 		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
@@ -260,10 +262,10 @@ hit(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *in
 	struct hits hits = {.n = 0};
 	bool late;
 
-	for (unsigned n = 0; places != NULL && n < WP_DEBUG_REGISTERS; n++)
-		if ((bits >> n & 1) != 0 && thread_reg_fires(&places->at[n]))
-			add_hit(arming, &hits, &places->at[n]);
-	if (hits.n == 0 || !is_caught(arming, thread->tid, WP_SIGNAL) ||
+	for (unsigned n = 0; regs != NULL && n < WP_DEBUG_REGISTERS; n++)
+		if ((bits >> n & 1) != 0 && thread_reg_fires(&regs->at[n]))
+			add_hit(table, &hits, &regs->at[n]);
+	if (hits.n == 0 || !is_caught(table, thread->tid, WP_SIGNAL) ||
 	    !fits(thread->tid, &late))
 		return 0;
 	trap.addr = hits.at[0]->slot.addr;
@@ -277,25 +279,25 @@ hit(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *in
 /* Take what the events of a thread have seen; of several slots of a watch, into
    one. */
 static void
-take_events(struct thread_regs *places, struct wp_at at, struct hits *hits,
+take_events(struct thread_regs *regs, struct wp_at at, struct hits *hits,
     bool *late)
 {
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
-		struct thread_reg *place = &places->at[n];
-		uint64_t times = thread_reg_take(place, at, late);
+		struct thread_reg *reg = &regs->at[n];
+		uint64_t times = thread_reg_take(reg, at, late);
 		unsigned i = 0;
 
 		if (times == 0 ||
-		    atomic_load(&place->watch->serial) != place->serial)
+		    atomic_load(&reg->watch->serial) != reg->serial)
 			continue;
-		while (i < hits->n && hits->at[i]->index != place->index)
+		while (i < hits->n && hits->at[i]->index != reg->index)
 			i++;
 		if (i == hits->n) {
-			hits->at[hits->n++] = place;
+			hits->at[hits->n++] = reg;
 			hits->slots[i] = 0;
 			hits->times[i] = 0;
 		}
-		hits->slots[i] |= 1u << place->piece;
+		hits->slots[i] |= 1u << reg->piece;
 		hits->times[i] += times;
 	}
 }
@@ -313,10 +315,11 @@ times_of(const struct hits *hits)
 	return all;
 }
 
-/* An event's signal: which watches it is of, how often, and whether it is of the
-   step before, only its tracer can say now.  Result: the signal for it. */
+/* An event's signal: which watches it is of, how often, and whether it is of
+   the step before, only its tracer can say now.  Result: the signal for it. */
 static int
-fired(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *info)
+fired(struct debugreg_table *table, const struct wp_thread *thread,
+    siginfo_t *info)
 {
 	struct trap_info trap = {
 		.signo = info->si_signo, .code = CODE_TRAP_PERF,
@@ -333,7 +336,7 @@ fired(struct debugreg_table *arming, const struct wp_thread *thread, siginfo_t *
 	/* numbers of descriptors are the program's, too */
 	if (hits.n == 0)
 		return trap.signo;
-	if (!is_caught(arming, thread->tid, trap.signo))
+	if (!is_caught(table, thread->tid, trap.signo))
 		return 0;
 	trap.addr = times_of(&hits);
 	trap.data = data_of(&hits);
@@ -354,22 +357,22 @@ is_own_event(const struct wp_thread *thread, const siginfo_t *info)
 static int
 get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
-	struct debugreg_table *arming = arg;
+	struct debugreg_table *table = arg;
 	struct trap_info trap;
 	int err;
 
 	memcpy(&trap, info, sizeof(trap));
 	if (trap.signo == SIGTRAP)
 		return trap.code == TRAP_HWBKPT ?
-		    hit(arming, thread, info) : SIGTRAP;
+		    hit(table, thread, info) : SIGTRAP;
 	if (is_own_event(thread, info))
-		return fired(arming, thread, info);
+		return fired(table, thread, info);
 	if (trap.code != SI_QUEUE || trap.data !=
 	    wp_sig_data(0, WP_SIG_REARM, 0))
 		return trap.signo;
 	/* the handler of an event's signal has ended */
 	if (thread->own != NULL && (err = thread_regs_rearm(thread->own)) < 0)
-		failed(arming, thread->tid, err);
+		failed(table, thread->tid, err);
 	return 0;
 }
 
@@ -380,26 +383,26 @@ static const struct wp_ptrace_loop_calls calls = {
 /* --- the table --- */
 
 static bool
-any_armed(const struct debugreg_table *arming, bool for_all)
+any_armed(const struct debugreg_table *table, bool for_all)
 {
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&arming->table[i].serial) != 0 &&
-		    (!for_all || arming->table[i].tid == 0))
+		if (atomic_load(&table->armed[i].serial) != 0 &&
+		    (!for_all || table->armed[i].tid == 0))
 			return true;
 	return false;
 }
 
 static int
-attach(struct debugreg_table *arming, pid_t tid)
+attach(struct debugreg_table *table, pid_t tid)
 {
 	int err;
 
 	if (tid != 0)
-		return wp_ptrace_loop_one(arming->tracer, tid);
-	if (arming->all)
+		return wp_ptrace_loop_one(table->loop, tid);
+	if (table->all)
 		return 0;
-	if ((err = wp_ptrace_loop_all(arming->tracer)) == 0)
-		arming->all = true;
+	if ((err = wp_ptrace_loop_all(table->loop)) == 0)
+		table->all = true;
 	return err;
 }
 
@@ -415,30 +418,30 @@ await_reports(void)
 
 /* Put the table into effect in every thread.  0, or the first failure. */
 static int
-put(struct debugreg_table *arming)
+put(struct debugreg_table *table)
 {
 	int more, settled = 0;
 
-	arming->all = arming->all && any_armed(arming, true);
-	arming->putting = true;
-	arming->err = 0;
-	wp_ptrace_loop_update(arming->tracer);
-	while ((more = wp_ptrace_loop_step(arming->tracer)) >= 0 &&
-	    (settled = wp_ptrace_loop_settled(arming->tracer)) == 0)
+	table->all = table->all && any_armed(table, true);
+	table->putting = true;
+	table->err = 0;
+	wp_ptrace_loop_update(table->loop);
+	while ((more = wp_ptrace_loop_step(table->loop)) >= 0 &&
+	    (settled = wp_ptrace_loop_settled(table->loop)) == 0)
 		if (more == 0)
 			await_reports();
-	arming->putting = false;
+	table->putting = false;
 	if (more < 0)
 		return -ESRCH;
-	return settled < 0 ? -ETIMEDOUT : arming->err;
+	return settled < 0 ? -ETIMEDOUT : table->err;
 }
 
 /* Whether a place is free for a watch of this thread, or (0) of all. */
 static bool
-is_free(const struct debugreg_table *arming, unsigned place, pid_t tid)
+is_free(const struct debugreg_table *table, unsigned place, pid_t tid)
 {
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		const struct armed *watch = &arming->table[i];
+		const struct armed *watch = &table->armed[i];
 
 		if (atomic_load(&watch->serial) == 0 ||
 		    (tid != 0 && watch->tid != 0 && tid != watch->tid))
@@ -452,34 +455,35 @@ is_free(const struct debugreg_table *arming, unsigned place, pid_t tid)
 
 /* Give each slot of a watch a place, if there are enough. */
 static bool
-find_places(const struct debugreg_table *arming, struct armed *watch)
+find_places(const struct debugreg_table *table, struct armed *watch)
 {
 	unsigned found = 0;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS &&
 	    found < watch->nslots; n++)
-		if (is_free(arming, n, watch->tid))
+		if (is_free(table, n, watch->tid))
 			watch->place[found++] = n;
 	return found == watch->nslots;
 }
 
 static int
-no_place(const struct debugreg_table *arming, unsigned nslots, struct wp_cause *cause)
+no_place(const struct debugreg_table *table, unsigned nslots,
+    struct wp_cause *cause)
 {
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&arming->table[i].serial) != 0)
-			nslots += arming->table[i].nslots;
+		if (atomic_load(&table->armed[i].serial) != 0)
+			nslots += table->armed[i].nslots;
 	return wp_cause_set(cause, WP_CAUSE_TOO_MANY, nslots,
 	    (unsigned)WP_DEBUG_REGISTERS);
 }
 
 /* Why it could not be put into effect. */
 static int
-explain(const struct debugreg_table *arming, int err, unsigned nslots,
+explain(const struct debugreg_table *table, int err, unsigned nslots,
     struct wp_cause *cause)
 {
 	if (err == -ENOSPC)
-		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, arming->err_tid,
+		return wp_cause_set(cause, WP_CAUSE_NO_SLOT, table->err_tid,
 		    nslots, (unsigned)WP_DEBUG_REGISTERS, "perf events or a "
 		    "debugger hold the others");
 	return wp_cause_errno(cause, err == -ETIMEDOUT ?
@@ -510,20 +514,20 @@ is_sound(const struct wp_request *request)
 
 /* The watch that a request is about; NULL: it is not armed as it says. */
 static struct armed *
-find_armed(struct debugreg_table *arming, const struct wp_request *request)
+find_armed(struct debugreg_table *table, const struct wp_request *request)
 {
 	struct armed *watch;
 
 	if (!is_sound(request))
 		return NULL;
-	watch = &arming->table[request->index];
+	watch = &table->armed[request->index];
 	return atomic_load(&watch->serial) != 0 &&
 	    watch->nslots == request->nslots ? watch : NULL;
 }
 
 int
-debugreg_table_arm(struct debugreg_table *arming, const struct wp_request *request,
-    struct wp_cause *cause)
+debugreg_table_arm(struct debugreg_table *table,
+    const struct wp_request *request, struct wp_cause *cause)
 {
 	struct armed *watch, new = {
 		.tid = request->tid, .signal = (int)request->by_signal,
@@ -538,39 +542,39 @@ debugreg_table_arm(struct debugreg_table *arming, const struct wp_request *reque
 	if (request->index >= INDEX_MAX)
 		return wp_cause_set(cause, WP_CAUSE_TRACE_INDEX,
 		    (unsigned)INDEX_MAX);
-	watch = &arming->table[request->index];
+	watch = &table->armed[request->index];
 	if (atomic_load(&watch->serial) != 0 &&
-	    (err = debugreg_table_disarm(arming, request->index)) < 0)
+	    (err = debugreg_table_disarm(table, request->index)) < 0)
 		return wp_cause_errno(cause, "the last watch there", -err);
-	if (!find_places(arming, &new))
-		return no_place(arming, new.nslots, cause);
+	if (!find_places(table, &new))
+		return no_place(table, new.nslots, cause);
 	memcpy(new.slot, request->slot, new.nslots * sizeof(new.slot[0]));
-	new.on = atomic_load(&arming->channel->watch[request->index].on) != 0;
+	new.on = atomic_load(&table->channel->watch[request->index].on) != 0;
 	*watch = new;
 	atomic_store(&watch->serial, request->serial);
-	if ((err = attach(arming, watch->tid)) < 0)
-		(void)ptrace_refused(arming->program, -err, cause);
-	else if ((err = put(arming)) < 0)
-		(void)explain(arming, err, new.nslots, cause);
+	if ((err = attach(table, watch->tid)) < 0)
+		(void)ptrace_refused(table->program, -err, cause);
+	else if ((err = put(table)) < 0)
+		(void)explain(table, err, new.nslots, cause);
 	if (err < 0)
-		(void)debugreg_table_disarm(arming, request->index);
+		(void)debugreg_table_disarm(table, request->index);
 	return err;
 }
 
 int
-debugreg_table_disarm(struct debugreg_table *arming, uint32_t index)
+debugreg_table_disarm(struct debugreg_table *table, uint32_t index)
 {
 	if (index >= WP_WATCHES_MAX ||
-	    atomic_exchange(&arming->table[index].serial, 0) == 0)
+	    atomic_exchange(&table->armed[index].serial, 0) == 0)
 		return 0;
-	return put(arming);
+	return put(table);
 }
 
 int
-debugreg_table_move(struct debugreg_table *arming, const struct wp_request *request,
-    struct wp_cause *cause)
+debugreg_table_move(struct debugreg_table *table,
+    const struct wp_request *request, struct wp_cause *cause)
 {
-	struct armed *watch = find_armed(arming, request);
+	struct armed *watch = find_armed(table, request);
 	struct wp_slot was[WP_DEBUG_REGISTERS];
 	int err;
 
@@ -578,39 +582,39 @@ debugreg_table_move(struct debugreg_table *arming, const struct wp_request *requ
 		return wp_cause_errno(cause, "the request", EINVAL);
 	memcpy(was, watch->slot, sizeof(was));
 	memcpy(watch->slot, request->slot, watch->nslots * sizeof(was[0]));
-	if ((err = put(arming)) == 0)
+	if ((err = put(table)) == 0)
 		return 0;
 	memcpy(watch->slot, was, sizeof(was));
-	(void)explain(arming, err, watch->nslots, cause);
-	(void)put(arming);
+	(void)explain(table, err, watch->nslots, cause);
+	(void)put(table);
 	return err;
 }
 
 /* Bring up to date what the program may read of a watch's count. */
 static void
-count(struct debugreg_table *arming, uint32_t index)
+count(struct debugreg_table *table, uint32_t index)
 {
-	const struct armed *watch = &arming->table[index];
+	const struct armed *watch = &table->armed[index];
 	uint32_t serial = atomic_load(&watch->serial);
 	uint64_t total = watch->closed_total;
 
 	if (serial == 0 || watch->signal == 0)
 		return;		/* each hit is counted as it comes */
-	for (const struct thread_regs *places = arming->places; places != NULL;
-	    places = places->next)
-		total += thread_regs_count(places, serial);
-	atomic_store(&arming->channel->watch[index].counted, total);
+	for (const struct thread_regs *regs = table->regs; regs != NULL;
+	    regs = regs->next)
+		total += thread_regs_count(regs, serial);
+	atomic_store(&table->channel->watch[index].counted, total);
 }
 
 void
-debugreg_table_look(struct debugreg_table *arming)
+debugreg_table_look(struct debugreg_table *table)
 {
-	struct wp_channel_watch *told = arming->channel->watch;
+	struct wp_channel_watch *told = table->channel->watch;
 	uint32_t asked[WP_WATCHES_MAX];
 	bool differs = false;
 
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		struct armed *watch = &arming->table[i];
+		struct armed *watch = &table->armed[i];
 		bool on;
 
 		asked[i] = atomic_load(&told[i].asked);
@@ -622,80 +626,80 @@ debugreg_table_look(struct debugreg_table *arming)
 		differs = true;
 	}
 	if (differs)
-		(void)put(arming);
+		(void)put(table);
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
 		if (asked[i] == atomic_load(&told[i].done))
 			continue;
-		count(arming, i);
+		count(table, i);
 		atomic_store(&told[i].done, asked[i]);
 		wp_futex_wake(&told[i].done);
 	}
 }
 
 bool
-debugreg_table_busy(const struct debugreg_table *arming)
+debugreg_table_busy(const struct debugreg_table *table)
 {
-	return wp_ptrace_loop_busy(arming->tracer);
+	return wp_ptrace_loop_busy(table->loop);
 }
 
 int
-debugreg_table_step(struct debugreg_table *arming)
+debugreg_table_step(struct debugreg_table *table)
 {
-	return wp_ptrace_loop_step(arming->tracer);
+	return wp_ptrace_loop_step(table->loop);
 }
 
 /* Arm what the table says, and nothing else, in a program whose tracing process
    was killed. */
 static int
-take_over(struct debugreg_table *arming)
+take_over(struct debugreg_table *table)
 {
-	int err = wp_ptrace_loop_all(arming->tracer);
+	int err = wp_ptrace_loop_all(table->loop);
 
 	if (err < 0)
 		return err;
-	arming->unclean = true;
-	arming->all = true;
-	err = put(arming);
-	arming->unclean = false;
+	table->unclean = true;
+	table->all = true;
+	err = put(table);
+	table->unclean = false;
 	return err;
 }
 
 int
-debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel, pid_t program,
-    struct armed *table, bool again)
+debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
+    pid_t program, struct armed *armed, bool again)
 {
-	struct debugreg_table *arming = calloc(1, sizeof(*arming));
+	struct debugreg_table *table = calloc(1, sizeof(*table));
 	int err;
 
-	if (arming == NULL)
+	if (table == NULL)
 		return -ENOMEM;
-	arming->channel = channel;
-	arming->program = program;
-	arming->table = table;
-	err = wp_ptrace_loop_new(&arming->tracer, program, event_signals() |
-	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, arming);
+	table->channel = channel;
+	table->program = program;
+	table->armed = armed;
+	err = wp_ptrace_loop_new(&table->loop, program, event_signals() |
+	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, table);
 	if (err < 0) {
-		free(arming);
+		free(table);
 		return err;
 	}
-	*out = arming;
-	if (again && (err = take_over(arming)) < 0 && err != -ESRCH)
-		warn(arming, "the tracing process was killed, and its "
+	*out = table;
+	if (again && (err = take_over(table)) < 0 && err != -ESRCH)
+		warn(table, "the tracing process was killed, and its "
 		    "successor could not arm all watches again");
 	return 0;
 }
 
 void
-debugreg_table_close(struct debugreg_table *arming)
+debugreg_table_close(struct debugreg_table *table)
 {
-	if (arming == NULL)
+	if (table == NULL)
 		return;
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		count(arming, i);	/* the last word, if it has ended */
-		atomic_store(&arming->table[i].serial, 0);
+		count(table, i);	/* the last word, if it has ended */
+		atomic_store(&table->armed[i].serial, 0);
 	}
-	if (debugreg_table_busy(arming))
-		(void)put(arming);
-	wp_ptrace_loop_free(arming->tracer);
-	free(arming);
+	if (debugreg_table_busy(table))
+		(void)put(table);
+	wp_ptrace_loop_free(table->loop);
+	free(table);
 }

@@ -1,6 +1,6 @@
 /*
- * debugreg_table: the watches that are armed in a program's threads by tracing them,
- * and what becomes of a debug register's hit.
+ * debugreg_table: the watches that are armed in a program's threads by tracing
+ * them, and what becomes of a debug register's hit.
  *
  * Overview.  The table says what is to be armed.  A watch takes a place in each
  * thread for each of its slots (thread_regs.h); watches of one thread may share
@@ -32,15 +32,17 @@ struct debugreg_table;
 
 /* The table has WP_WATCHES_MAX entries.  again: it was that of another tracing
    process, which was killed: what it says is armed again.  0 or -errno. */
-int debugreg_table_open(struct debugreg_table **, struct wp_channel *, pid_t program,
-    struct armed *table, bool again);
+int debugreg_table_open(struct debugreg_table **, struct wp_channel *,
+    pid_t program, struct armed *armed, bool again);
 
 /* Disarm all, if the program lives, and free. */
 void debugreg_table_close(struct debugreg_table *);
 
 /* Do what a request says.  0 or -errno with a cause; then all is as it was. */
-int debugreg_table_arm(struct debugreg_table *, const struct wp_request *, struct wp_cause *);
-int debugreg_table_move(struct debugreg_table *, const struct wp_request *, struct wp_cause *);
+int debugreg_table_arm(struct debugreg_table *, const struct wp_request *,
+    struct wp_cause *);
+int debugreg_table_move(struct debugreg_table *, const struct wp_request *,
+    struct wp_cause *);
 int debugreg_table_disarm(struct debugreg_table *, uint32_t index);
 
 /* Look which watches want to be switched or counted (struct wp_channel_watch).

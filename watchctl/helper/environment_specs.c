@@ -1,7 +1,8 @@
 /*
  * environment_specs: what the SPECs of a program's own environment mean in it.
  *
- * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the library's.
+ * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the
+ * library's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 
 #include "helper/serve.h"
 
-/* How a region is covered, for the report; 0: it is not possible, as the program
-   will find out. */
+/* How a region is covered, for the report; 0: it is not possible, as the
+   program will find out. */
 static uint8_t
 count_slots(const struct wp_region *region)
 {
@@ -36,8 +37,8 @@ answer(struct program *p, const struct spec *spec,
 		.access = (uint8_t)spec->access, .nslots = count_slots(&what),
 	};
 	(void)snprintf(region->label, sizeof(region->label), "%s", spec->text);
-	return watch_registry_add(&p->in->known, &p->in->session, p->pid, region, spec->text,
-	    place->symbol);
+	return watch_registry_add(&p->serve->registry, &p->serve->session,
+	    p->pid, region, spec->text, place->symbol);
 }
 
 /* Resolve one line.  0 or -errno with a cause. */
@@ -46,7 +47,7 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
     struct wp_cause *cause)
 {
 	struct ex_process *process =
-	    ex_space_process(p->in->session.space, p->pid);
+	    ex_space_process(p->serve->session.space, p->pid);
 	char *text = strchr(line, ':');
 	struct spec_place place = {.symbol = NULL};
 	struct spec spec;
@@ -56,7 +57,8 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 		return wp_cause_errno(cause, line, EINVAL);
 	if (process == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec, cause)) < 0)
+	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec,
+	    cause)) < 0)
 		return err;
 	if ((err = spec_resolve(&spec, process, &place, cause)) == 0 &&
 	    (err = answer(p, &spec, &place, region)) < 0)

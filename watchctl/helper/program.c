@@ -22,26 +22,27 @@ learn_child(struct program *p, const struct program *parent)
 		.task = {p->pid, parent->pid, p->pid, parent->pid, 0},
 	};
 
-	ex_space_learn(p->in->session.space, &record);
+	ex_space_learn(p->serve->session.space, &record);
 	p->mapped = parent->mapped;
 	p->mapped.pid = p->pid;
 }
 
 struct program *
-program_open(struct serve *in, struct wp_channel *channel, int fd, pid_t pid,
+program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
     const struct program *parent)
 {
 	struct program *p = calloc(1, sizeof(*p));
 
-	if (p == NULL || tracer_process_open(&p->tracing, pid) < 0) {
+	if (p == NULL || tracer_process_open(&p->tracer, pid) < 0) {
 		free(p);
 		return complain("out of memory"), NULL;
 	}
-	p->in = in;
+	p->serve = serve;
 	p->pid = pid;
 	p->channel = channel;
 	p->fd = fd;
-	p->mapped = (struct live_maps){.space = in->session.space, .pid = pid};
+	p->mapped = (struct live_maps){.space = serve->session.space,
+	    .pid = pid};
 	if (parent != NULL)
 		learn_child(p, parent);
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {
@@ -57,9 +58,9 @@ program_open(struct serve *in, struct wp_channel *channel, int fd, pid_t pid,
 void
 program_close(struct program *p)
 {
-	exec_monitor_end(&p->vigil);
-	tracer_process_close(p->tracing);
-	event_dups_close(&p->copies);
+	exec_monitor_end(&p->exec_monitor);
+	tracer_process_close(p->tracer);
+	event_dups_close(&p->dups);
 	if (p->pidfd >= 0)
 		(void)close(p->pidfd);
 	free(p);
@@ -68,16 +69,16 @@ program_close(struct program *p)
 void
 program_begin(struct program *p, bool at_once)
 {
-	exec_monitor_begin(&p->vigil, p->channel, p->pid, p->pidfd);
+	exec_monitor_begin(&p->exec_monitor, p->channel, p->pid, p->pidfd);
 	if (at_once)
-		exec_monitor_heed(&p->vigil);
+		exec_monitor_heed(&p->exec_monitor);
 }
 
 void
 program_silence(struct program *p)
 {
 	atomic_store(&p->channel->off, 1);
-	event_dups_disable(&p->copies);
+	event_dups_disable(&p->dups);
 }
 
 void
@@ -106,68 +107,69 @@ take_cells(struct program *p)
 	for (unsigned i = 0; i < WP_CELLS; i++) {
 		if ((cell = wp_channel_next(p->channel)) == NULL)
 			return;
-		inside_take(p, cell);
+		serve_take_hit(p, cell);
 		wp_channel_done(p->channel, cell);
 	}
 }
 
 /* Until a report has begun, warnings wait. */
 static void
-tell_warning(struct program *p)
+report_warning(struct program *p)
 {
 	uint32_t warned = atomic_load(&p->channel->warned);
 	char text[sizeof(p->channel->warning)];
 
-	if (warned == p->warned || !p->in->started)
+	if (warned == p->warned || !p->serve->started)
 		return;
 	p->warned = warned;
 	memcpy(text, p->channel->warning, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	session_warn(&p->in->session, "%s", text);
-	(void)session_flush(&p->in->session, 0);
+	session_warn(&p->serve->session, "%s", text);
+	(void)session_flush(&p->serve->session, 0);
 }
 
 /* Hits that were not counted: that they may have been is all that is known. */
 static void
-tell_gaps(struct program *p)
+report_gaps(struct program *p)
 {
 	uint32_t gaps = atomic_load(&p->channel->gaps);
 
-	if (gaps == p->gaps || !p->in->started)
+	if (gaps == p->gaps || !p->serve->started)
 		return;
 	p->gaps = gaps;
-	session_warn(&p->in->session, "the process that traces the program's "
-	    "threads was killed, and replaced: accesses in between may be neither "
-	    "reported nor counted as lost");
-	session_doubt(&p->in->session, "the process that traces the program's "
-	    "threads was killed");
-	(void)session_flush(&p->in->session, 0);
+	session_warn(&p->serve->session, "the process that traces the "
+	    "program's threads was killed, and replaced: accesses in between "
+	    "may be neither reported nor counted as lost");
+	session_doubt(&p->serve->session, "the process that traces the "
+	    "program's threads was killed");
+	(void)session_flush(&p->serve->session, 0);
 }
 
 /* What a child does matters only to a run that has to be vouched for.  One is
    reported, once. */
 static void
-tell_child(struct program *p)
+report_child(struct program *p)
 {
 	const bool forked = atomic_load(&p->channel->children) != 0;
-	struct serve *in = p->in;
+	struct serve *serve = p->serve;
 
-	if (!in->ours || in->parted || !in->started || in->reason != NULL ||
-	    (!forked && atomic_load(&p->channel->strangers) == 0))
+	if (!serve->ours || serve->parted || !serve->started ||
+	    serve->reason != NULL || (!forked &&
+	    atomic_load(&p->channel->strangers) == 0))
 		return;
-	in->parted = true;
-	session_warn(&in->session, forked ? "process %d created a child by "
+	serve->parted = true;
+	session_warn(&serve->session, forked ? "process %d created a child by "
 	    "fork(2), which is not watched%s" : "process %d created a child by "
 	    "vfork(2), clone(2) or the like, which is not watched%s", p->pid,
-	    forked && !in->options->follow ? "; -f watches it too" : "");
-	session_doubt(&in->session, "a child that process %d created%s was "
+	    forked && !serve->options->follow ? "; -f watches it too" : "");
+	session_doubt(&serve->session, "a child that process %d created%s was "
 	    "not watched", p->pid, forked ? " by fork(2)" : "");
-	(void)session_flush(&in->session, 0);
+	(void)session_flush(&serve->session, 0);
 }
 
-/* Warn that the kernel's accesses are not seen, unless the user accepts that. */
+/* Warn that the kernel's accesses are not seen. */
 static void
-tell_unseen(struct program *p)
+report_unseen(struct program *p)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_channel_watch *w = &p->channel->watch[i];
@@ -175,10 +177,10 @@ tell_unseen(struct program *p)
 		if (atomic_load(&w->serial) == 0 || w->kernel != 0 ||
 		    w->what.access == WP_EXEC)
 			continue;
-		session_warn(&p->in->session, "the kernel's accesses on the "
+		session_warn(&p->serve->session, "the kernel's accesses on the "
 		    "program's behalf are not watched: not permitted, or not "
 		    "seen this way; --user-only accepts that");
-		(void)session_flush(&p->in->session, 0);
+		(void)session_flush(&p->serve->session, 0);
 		return;
 	}
 }
@@ -191,7 +193,7 @@ refuse(struct program *p, const struct wp_request *request)
 
 	memcpy(text, request->text, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	p->in->refused = true;
+	p->serve->refused = true;
 	(void)complain("%s", text);
 }
 
@@ -203,25 +205,26 @@ take_armed(struct program *p, const struct wp_request *request)
 	struct wp_proc_status status;
 	bool kept;
 
-	if (request->text[0] != '\0' && p == p->in->root) {
+	if (request->text[0] != '\0' && p == p->serve->root) {
 		refuse(p, request);
 		return 0;
 	}
 	if (p->armed)
 		return 0;
 	p->armed = true;
-	exec_monitor_heed(&p->vigil);
-	kept = event_dups_take(&p->copies, p->channel, p->pidfd);
-	if (kept && p == p->in->root)
-		presence_begin(&p->in->presence, &p->copies, &p->in->sideband,
-		    wp_proc_status(p->pid, &status) == 0 &&
+	exec_monitor_heed(&p->exec_monitor);
+	kept = event_dups_take(&p->dups, p->channel, p->pidfd);
+	if (kept && p == p->serve->root)
+		presence_begin(&p->serve->presence, &p->dups,
+		    &p->serve->sideband, wp_proc_status(p->pid, &status) == 0 &&
 		    status.threads == 1);
-	if (p->in->reason != NULL)
+	if (p->serve->reason != NULL)
 		program_silence(p);
-	if (!p->in->started)
-		serve_start(p->in);
-	if (p->in->ours && p == p->in->root && !p->in->options->user_only)
-		tell_unseen(p);
+	if (!p->serve->started)
+		serve_start(p->serve);
+	if (p->serve->ours && p == p->serve->root &&
+	    !p->serve->options->user_only)
+		report_unseen(p);
 	return kept;
 }
 
@@ -260,16 +263,16 @@ signal_of_hits(const struct wp_channel *channel)
 }
 
 static void
-tell_suspicion(struct program *p)
+report_suspicion(struct program *p)
 {
 	p->suspected = true;
-	session_warn(&p->in->session, "%s", p->suspicion);
-	(void)session_flush(&p->in->session, 0);
+	session_warn(&p->serve->session, "%s", p->suspicion);
+	(void)session_flush(&p->serve->session, 0);
 }
 
 /* Nothing has happened for this many ticks.  What two looks in a row see is
-   reported, once.  That the signal is caught is looked at each time, since the next access
-   may end the program. */
+   reported, once.  That the signal is caught is looked at each time, since the
+   next access may end the program. */
 static void
 look(struct program *p, unsigned idle)
 {
@@ -277,10 +280,10 @@ look(struct program *p, unsigned idle)
 	char why[sizeof(p->suspicion)] = "";
 	int sig;
 
-	if (idle == 0 || p->left || (p->in->ours && !p->armed))
+	if (idle == 0 || p->left || (p->serve->ours && !p->armed))
 		return;
 	if (far && !signal_check_has(p->pid, p->fd)) {
-		atomic_store(&p->vigil.executed, true);
+		atomic_store(&p->exec_monitor.executed, true);
 		return;
 	}
 	if (p->suspected || (sig = signal_of_hits(p->channel)) == 0)
@@ -288,19 +291,19 @@ look(struct program *p, unsigned idle)
 	if (!signal_check_deaf(p->channel, sig, far, why, sizeof(why)) && !far)
 		return;
 	if (why[0] != '\0' && strcmp(why, p->suspicion) == 0)
-		tell_suspicion(p);
+		report_suspicion(p);
 	memcpy(p->suspicion, why, sizeof(why));
 }
 
 static void
-tell_missed(struct program *p, uint64_t missed)
+report_missed(struct program *p, uint64_t missed)
 {
-	session_lost(&p->in->session, missed);
-	session_warn(&p->in->session, "%llu access%s counted, but the program got "
-	    "no signal of %s: it was blocked, ignored, taken by another or "
-	    "reset to its default action, or the program ended before it came",
-	    (unsigned long long)missed, missed == 1 ? " was" : "es were",
-	    missed == 1 ? "it" : "them");
+	session_lost(&p->serve->session, missed);
+	session_warn(&p->serve->session, "%llu access%s counted, but the "
+	    "program got no signal of %s: it was blocked, ignored, taken by "
+	    "another or reset to its default action, or the program ended "
+	    "before it came", (unsigned long long)missed, missed == 1 ? " was" :
+	    "es were", missed == 1 ? "it" : "them");
 }
 
 /* How many accesses did not reach the program: as it says itself, or if it has
@@ -317,7 +320,7 @@ count_missed(const struct program *p)
 		const uint64_t told = atomic_load(&w->hits) - w->before;
 		uint64_t counted, missed;
 
-		if (!copies_counted(&p->copies, i, &counted))
+		if (!event_dups_counted(&p->dups, i, &counted))
 			continue;
 		if (tally_missed(&p->tally, channel, i, counted, &missed))
 			sum += missed - atomic_load(&w->undelivered);
@@ -330,7 +333,7 @@ count_missed(const struct program *p)
 static bool
 is_last(const struct program *p)
 {
-	const struct program *other = p->in->first;
+	const struct program *other = p->serve->first;
 
 	while (other != NULL && (other == p || other->ended))
 		other = other->next;
@@ -345,23 +348,23 @@ take_rest(struct program *p)
 	uint64_t missed;
 
 	if (is_last(p))
-		p->in->room.fd = -1;	/* now no thread waits for us */
-	tracer_process_await_end(p->tracing);
+		p->serve->backpressure.fd = -1;	/* now no thread waits for us */
+	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
-	if (p == p->in->root && p->armed)
-		inside_measure(p->in);
-	p->in->session.handled += atomic_load(&channel->handled);
-	tell_warning(p);
-	tell_gaps(p);
-	tell_child(p);
-	inside_doubt_children(p->in);
-	if (p->suspicion[0] != '\0' && !p->suspected && p->in->started &&
+	if (p == p->serve->root && p->armed)
+		serve_measure_uptime(p->serve);
+	p->serve->session.handled += atomic_load(&channel->handled);
+	report_warning(p);
+	report_gaps(p);
+	report_child(p);
+	serve_doubt_children(p->serve);
+	if (p->suspicion[0] != '\0' && !p->suspected && p->serve->started &&
 	    atomic_load(&channel->goodbye) == 0)
-		tell_suspicion(p);
+		report_suspicion(p);
 	missed = count_missed(p);
-	if (missed != 0 && p->in->started && p->in->reason == NULL)
-		tell_missed(p, missed);
+	if (missed != 0 && p->serve->started && p->serve->reason == NULL)
+		report_missed(p, missed);
 }
 
 /* Whether the program is another now, and nothing is left to do.  A command of
@@ -369,18 +372,18 @@ take_rest(struct program *p)
 static bool
 has_left(struct program *p)
 {
-	if (!atomic_load(&p->vigil.executed) &&
+	if (!atomic_load(&p->exec_monitor.executed) &&
 	    atomic_load(&p->channel->executed) == 0)
 		return false;
-	if (!p->in->ours || p != p->in->root)
+	if (!p->serve->ours || p != p->serve->root)
 		return true;
-	if (!p->left && p->in->started && p->in->reason == NULL) {
-		session_warn(&p->in->session, "process %d executed another "
+	if (!p->left && p->serve->started && p->serve->reason == NULL) {
+		session_warn(&p->serve->session, "process %d executed another "
 		    "program, where addresses mean something else: its "
 		    "watches have ended", p->pid);
-		session_doubt(&p->in->session, "process %d executed another "
+		session_doubt(&p->serve->session, "process %d executed another "
 		    "program, which was not watched", p->pid);
-		(void)session_flush(&p->in->session, 0);
+		(void)session_flush(&p->serve->session, 0);
 	}
 	p->left = true;
 	return false;
@@ -390,14 +393,15 @@ has_left(struct program *p)
 static bool
 awaits_child(struct program *p)
 {
-	(void)inside_look_aside(p->in);
-	return p->in->reason == NULL && wp_making_pending(p->channel);
+	(void)serve_read_sideband(p->serve);
+	return p->serve->reason == NULL && wp_making_pending(p->channel);
 }
 
 void
 program_step(struct program *p, unsigned idle)
 {
-	const bool ended = exec_monitor_ended(&p->vigil), left = has_left(p);
+	const bool ended = exec_monitor_ended(&p->exec_monitor),
+	    left = has_left(p);
 
 	/* what a child needs of it stays until then */
 	if ((ended || left) && !awaits_child(p)) {
@@ -406,11 +410,11 @@ program_step(struct program *p, unsigned idle)
 		return;
 	}
 	take_cells(p);
-	tell_warning(p);
+	report_warning(p);
 	answer(p);
-	tracer_process_request(p->tracing, p->channel);
-	tell_gaps(p);
-	tell_child(p);
+	tracer_process_request(p->tracer, p->channel);
+	report_gaps(p);
+	report_child(p);
 	if (!ended)
 		look(p, idle);
 }

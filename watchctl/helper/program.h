@@ -17,7 +17,7 @@
 struct serve;
 
 struct program {
-	struct serve *in;
+	struct serve *serve;
 	struct program *next;
 	pid_t pid;
 	int pidfd;
@@ -25,17 +25,18 @@ struct program {
 	int fd;				/* behind which that is */
 	struct live_maps mapped;
 	struct hit_order order;
-	struct event_dups copies;
+	struct event_dups dups;
 	struct tally tally;
-	struct tracer_process *tracing;	/* when the program wants it */
-	struct exec_monitor vigil;
+	struct tracer_process *tracer;	/* when the program wants it */
+	struct exec_monitor exec_monitor;
 	uint32_t warned;		/* warnings of the program that have
 					   been reported */
 	uint32_t gaps;			/* and the channel's gaps */
-	char suspicion[200];		/* why it gets no signals, as the last look
-					   had it; "": it gets them */
+	char suspicion[200];		/* why it gets no signals, by the last
+					   look; "": it gets them */
 	bool suspected;			/* that has been reported */
-	bool armed;			/* watches of a preloaded library are open */
+	bool armed;			/* a preloaded library's watches are
+					   open */
 	bool left;			/* it has been reported that another
 					   program is executed */
 	bool ended;			/* and all of it is reported */

@@ -1,8 +1,8 @@
 /*
  * run_inside: `watchctl --inside`.
  *
- * Overview: see whether the command can take the library; make the channel; start
- * the command, as its parent would without us, but for variables that the
+ * Overview: see whether the command can take the library; make the channel;
+ * start the command, as its parent would without us, but for variables that the
  * library takes out of its environment (preload.c):
  *
  *	LD_PRELOAD		the library, before what is there
@@ -236,49 +236,49 @@ wait_for(pid_t pid)
 
 /* Close the account of a command that has ended.  Result: the exit status. */
 static int
-finish(struct serve *in)
+finish(struct serve *serve)
 {
-	struct session *s = &in->session;
-	int status = wait_for(in->root->pid);
+	struct session *s = &serve->session;
+	int status = wait_for(serve->root->pid);
 
-	if (in->refused)
+	if (serve->refused)
 		return STATUS_OWN_FAILURE;
-	if (!in->root->armed) {
+	if (!serve->root->armed) {
 		session_doubt(s, "the command never began to watch itself");
-		if (in->options->error_status == 0)
+		if (serve->options->error_status == 0)
 			return complain("%s: ended with status %d without "
 			    "having loaded " LIBRARY ": it was not watched",
-			    in->options->command[0], status),
+			    serve->options->command[0], status),
 			    STATUS_OWN_FAILURE;
 	}
-	session_uptime(s, &in->uptime);
-	return session_end(s, in->reason == NULL ? "exit" : in->reason, status,
-	    NULL);
+	session_uptime(s, &serve->uptime);
+	return session_end(s, serve->reason == NULL ? "exit" : serve->reason,
+	    status, NULL);
 }
 
 /* With a session, a channel and an environment: run the command. */
 static int
-run(struct serve *in, struct wp_channel *channel, int fd)
+run(struct serve *serve, struct wp_channel *channel, int fd)
 {
 	pid_t pid;
 	int status;
 
 	catch_signals(channel);
-	if ((status = launch(in->options, &pid)) != 0)
+	if ((status = launch(serve->options, &pid)) != 0)
 		return status;
-	if (serve_open(in, channel, fd, pid) < 0) {
+	if (serve_open(serve, channel, fd, pid) < 0) {
 		(void)kill(pid, SIGKILL);
 		(void)wait_for(pid);
 		return STATUS_OWN_FAILURE;
 	}
-	serve_channel(in);
-	return finish(in);
+	serve_channel(serve);
+	return finish(serve);
 }
 
 static int
-run_on_channel(struct serve *in, const char *library)
+run_on_channel(struct serve *serve, const char *library)
 {
-	const struct options *o = in->options;
+	const struct options *o = serve->options;
 	struct wp_channel *channel;
 	int err, fd = wp_channel_make(o->stack), status = STATUS_OWN_FAILURE;
 
@@ -290,9 +290,9 @@ run_on_channel(struct serve *in, const char *library)
 		(void)complain("memory to share: %s", strerror(-err));
 	} else {
 		if (set_environment(o, library, fd) == 0 &&
-		    session_open(&in->session, o, EX_LIVE, stderr) == 0)
-			status = run(in, channel, fd);
-		serve_close(in);
+		    session_open(&serve->session, o, EX_LIVE, stderr) == 0)
+			status = run(serve, channel, fd);
+		serve_close(serve);
 		handlers.channel = NULL;
 		wp_channel_unmap(channel);
 	}
@@ -303,7 +303,7 @@ run_on_channel(struct serve *in, const char *library)
 int
 run_inside(const struct options *options)
 {
-	struct serve in = {.options = options, .ours = true};
+	struct serve serve = {.options = options, .ours = true};
 	char library[PATH_MAX];
 	int status = check_command(options->command[0]);
 
@@ -312,5 +312,5 @@ run_inside(const struct options *options)
 	/* where events are refused, the library has debug registers set */
 	if (check_library(library) < 0 || fire_check_try(false) < 0)
 		return STATUS_OWN_FAILURE;
-	return run_on_channel(&in, library);
+	return run_on_channel(&serve, library);
 }

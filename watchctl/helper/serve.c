@@ -20,7 +20,7 @@
 enum { TICK = 100 };
 
 int
-serve_open(struct serve *in, struct wp_channel *channel, int fd,
+serve_open(struct serve *serve, struct wp_channel *channel, int fd,
     pid_t program)
 {
 	static const struct ex_value_options values = {
@@ -29,27 +29,29 @@ serve_open(struct serve *in, struct wp_channel *channel, int fd,
 	};
 	struct perf_event_attr attr;
 
-	in->began = wp_clock_ns();
+	serve->began = wp_clock_ns();
 	/* the process that starts a command is there to read; others may have
 	   forgotten */
-	backpressure_open(&in->room, in->ours ? -1 : fileno(in->session.report.out));
+	backpressure_open(&serve->backpressure, serve->ours ? -1 :
+	    fileno(serve->session.report.out));
 	wp_channel_set_root(channel);
-	sideband_open(&in->sideband, program);
+	sideband_open(&serve->sideband, program);
 	wp_channel_attr(&attr);
-	in->formats = ex_formats_new();
-	if (in->formats == NULL ||
-	    ex_formats_add(in->formats, &attr, NULL, 0) < 0 ||
-	    session_ready(&in->session) < 0 ||
-	    ex_explainer_values(in->session.explainer, &values) < 0)
+	serve->formats = ex_formats_new();
+	if (serve->formats == NULL ||
+	    ex_formats_add(serve->formats, &attr, NULL, 0) < 0 ||
+	    session_ready(&serve->session) < 0 ||
+	    ex_explainer_values(serve->session.explainer, &values) < 0)
 		return complain("out of memory");
-	in->root = in->first = program_open(in, channel, fd, program, NULL);
-	return in->root == NULL ? -EINVAL : 0;
+	serve->root = serve->first = program_open(serve, channel, fd, program,
+	    NULL);
+	return serve->root == NULL ? -EINVAL : 0;
 }
 
 struct program *
-inside_find(struct serve *in, pid_t pid)
+serve_find(struct serve *serve, pid_t pid)
 {
-	struct program *p = in->first;
+	struct program *p = serve->first;
 
 	while (p != NULL && p->pid != pid)
 		p = p->next;
@@ -63,7 +65,7 @@ drop(struct program **at)
 	struct program *p = *at;
 	struct wp_channel *channel = p->channel;
 	const int fd = p->fd;
-	const bool root = p == p->in->root;
+	const bool root = p == p->serve->root;
 
 	*at = p->next;
 	program_close(p);
@@ -74,108 +76,108 @@ drop(struct program **at)
 }
 
 void
-serve_close(struct serve *in)
+serve_close(struct serve *serve)
 {
-	while (in->first != NULL)
-		drop(&in->first);
+	while (serve->first != NULL)
+		drop(&serve->first);
 	wp_channel_set_root(NULL);
-	sideband_close(&in->sideband);
-	watch_registry_free(&in->known);
-	ex_formats_free(in->formats);
-	session_close(&in->session);
+	sideband_close(&serve->sideband);
+	watch_registry_free(&serve->registry);
+	ex_formats_free(serve->formats);
+	session_close(&serve->session);
 }
 
 void
-serve_start(struct serve *in)
+serve_start(struct serve *serve)
 {
 	struct wp_proc_status status = {0};
 	struct report_start start = {
-		.pid = in->root->pid, .mode = "inside", .frozen_ms = -1,
-		.time = in->began, .wall = wp_clock_wall(in->began),
+		.pid = serve->root->pid, .mode = "inside", .frozen_ms = -1,
+		.time = serve->began, .wall = wp_clock_wall(serve->began),
 	};
 
-	if (wp_proc_status(in->root->pid, &status) == 0) {
+	if (wp_proc_status(serve->root->pid, &status) == 0) {
 		start.threads = status.threads;
 		start.comm = status.comm;
 	}
-	session_start(&in->session, &start);
-	(void)session_flush(&in->session, 0);
-	in->started = true;
+	session_start(&serve->session, &start);
+	(void)session_flush(&serve->session, 0);
+	serve->started = true;
 }
 
 void
-inside_measure(struct serve *in)
+serve_measure_uptime(struct serve *serve)
 {
 	const struct wp_channel_watch *watch;
 	int slot;
 
-	if (in->root->left || in->measured)
+	if (serve->root->left || serve->measured)
 		return;
-	in->measured = true;
-	(void)inside_look_aside(in);
-	presence_end(&in->presence, &in->uptime);
-	if (in->uptime.worst == 0)
+	serve->measured = true;
+	(void)serve_read_sideband(serve);
+	presence_end(&serve->presence, &serve->uptime);
+	if (serve->uptime.worst == 0)
 		return;
-	watch = &in->root->channel->watch[in->uptime.watch];
-	slot = watch_registry_slot(&in->known, &in->session, in->root->pid,
-	    &watch->what, -1);
-	in->uptime.watch = slot < 0 ? UINT_MAX :
-	    in->session.slots[slot].watch->id - 1;
+	watch = &serve->root->channel->watch[serve->uptime.watch];
+	slot = watch_registry_slot(&serve->registry, &serve->session,
+	    serve->root->pid, &watch->what, -1);
+	serve->uptime.watch = slot < 0 ? UINT_MAX :
+	    serve->session.slots[slot].watch->id - 1;
 }
 
 /* Where no program can have events, that is how it is, and is said.  One that
    has executed another is doubted already, and has no events any more. */
 void
-inside_doubt_children(struct serve *in)
+serve_doubt_children(struct serve *serve)
 {
-	const struct sideband *side = &in->sideband;
+	const struct sideband *side = &serve->sideband;
 
-	if (!in->ours || in->unheard || !in->started || in->reason != NULL ||
-	    in->options->error_status == 0 || in->root->left ||
-	    sideband_knows_tasks(side))
+	if (!serve->ours || serve->unheard || !serve->started ||
+	    serve->reason != NULL || serve->options->error_status == 0 ||
+	    serve->root->left || sideband_knows_tasks(side))
 		return;
-	in->unheard = true;
-	session_warn(&in->session, "a child that was not created by fork(2) "
+	serve->unheard = true;
+	session_warn(&serve->session, "a child that was not created by fork(2) "
 	    "was perhaps not noticed: %s", side->tasks.rings == NULL ?
-	    side->cause.text : "so many threads and processes were created that "
-	    "records of them were lost, or a processor has none");
+	    side->cause.text : "so many threads and processes were created "
+	    "that records of them were lost, or a processor has none");
 	if (!side->refused)
-		session_doubt(&in->session, "a child that was not watched was "
-		    "perhaps not noticed");
-	(void)session_flush(&in->session, 0);
+		session_doubt(&serve->session, "a child that was not watched "
+		    "was perhaps not noticed");
+	(void)session_flush(&serve->session, 0);
 }
 
 /* No more hits are wanted: the programs go on without. */
 static void
-end_watch(struct serve *in, const char *reason)
+end_watch(struct serve *serve, const char *reason)
 {
-	inside_measure(in);
-	inside_doubt_children(in);
-	in->reason = reason;
-	for (struct program *p = in->first; p != NULL; p = p->next)
+	serve_measure_uptime(serve);
+	serve_doubt_children(serve);
+	serve->reason = reason;
+	for (struct program *p = serve->first; p != NULL; p = p->next)
 		program_silence(p);
 }
 
 /* Hits for which there was no room are reported when there is. */
 static void
-tell_unreported(struct serve *in)
+report_unreported(struct serve *serve)
 {
-	session_lost(&in->session, in->unreported);
-	in->unreported = 0;
+	session_lost(&serve->session, serve->unreported);
+	serve->unreported = 0;
 }
 
 void
-inside_take(struct program *p, struct wp_cell *cell)
+serve_take_hit(struct program *p, struct wp_cell *cell)
 {
-	struct serve *in = p->in;
+	struct serve *serve = p->serve;
 	bool room;
 
-	if (!in->started)
-		serve_start(in);
-	if ((room = backpressure_wait(&in->room)))
-		tell_unreported(in);
+	if (!serve->started)
+		serve_start(serve);
+	if ((room = backpressure_wait(&serve->backpressure)))
+		report_unreported(serve);
 	else
-		in->unreported++;
+		serve->unreported++;
 	channel_hit_report(p, cell, room);
 }
 
@@ -184,19 +186,20 @@ inside_take(struct program *p, struct wp_cell *cell)
 static void
 take_mapping(void *arg, const struct sideband_mapping *map)
 {
-	struct serve *in = arg;
-	struct program *p = inside_find(in, map->pid);
+	struct serve *serve = arg;
+	struct program *p = serve_find(serve, map->pid);
 
 	if (p == NULL)
 		return;
-	watch_registry_mapped(&in->known, map->start, map->end, map->shared);
+	watch_registry_mapped(&serve->registry, map->start, map->end,
+	    map->shared);
 	program_mapped(p, map->start, map->end, map->time);
 }
 
 static void
 take_loan(void *arg, pid_t pid)
 {
-	struct program *p = inside_find(arg, pid);
+	struct program *p = serve_find(arg, pid);
 
 	if (p != NULL)
 		program_forget(p, wp_clock_ns());
@@ -205,7 +208,7 @@ take_loan(void *arg, pid_t pid)
 static void
 take_child(void *arg, const struct sideband_child *child)
 {
-	struct program *p = inside_find(arg, child->parent);
+	struct program *p = serve_find(arg, child->parent);
 
 	if (p != NULL && wp_making_claim(p->channel, child->tid, child->time,
 	    child->pid) == 0)
@@ -213,45 +216,46 @@ take_child(void *arg, const struct sideband_child *child)
 }
 
 bool
-inside_look_aside(struct serve *in)
+serve_read_sideband(struct serve *serve)
 {
 	static const struct sideband_calls calls = {
 		take_mapping, take_child, take_loan,
 	};
 
-	return sideband_look(&in->sideband, &calls, in);
+	return sideband_look(&serve->sideband, &calls, serve);
 }
 
 static void
-check_limits(struct serve *in)
+check_limits(struct serve *serve)
 {
-	const struct session *s = &in->session;
+	const struct session *s = &serve->session;
 
-	if (!in->ours || in->reason != NULL)
+	if (!serve->ours || serve->reason != NULL)
 		return;
 	if (s->err < 0)
-		end_watch(in, "detached");
+		end_watch(serve, "detached");
 	else if (s->full)
-		end_watch(in, "count");
-	else if (s->options->seconds > 0 && in->started &&
-	    (double)(wp_clock_ns() - in->began) >= s->options->seconds * 1e9)
-		end_watch(in, "time");
+		end_watch(serve, "count");
+	else if (s->options->seconds > 0 && serve->started &&
+	    (double)(wp_clock_ns() - serve->began) >= s->options->seconds * 1e9)
+		end_watch(serve, "time");
 }
 
 /* How long to sleep, ms. */
 static int
-nap(const struct serve *in)
+nap(const struct serve *serve)
 {
-	double left = in->session.options->seconds * 1e3 -
-	    (double)(wp_clock_ns() - in->began) / 1e6;
+	double left = serve->session.options->seconds * 1e3 -
+	    (double)(wp_clock_ns() - serve->began) / 1e6;
 
-	return in->session.options->seconds <= 0 || left >= TICK ||
+	return serve->session.options->seconds <= 0 || left >= TICK ||
 	    left < 0 ? TICK : (int)left + 1;
 }
 
 /* --- children --- */
 
-/* The channel that a process has behind a descriptor, and ours.  0 or -errno. */
+/* A process's channel, behind a descriptor of its and then of ours.  0 or
+   -errno. */
 static int
 take_channel(pid_t pid, int theirs, struct wp_channel **channel, int *fd)
 {
@@ -274,25 +278,25 @@ take_channel(pid_t pid, int theirs, struct wp_channel **channel, int *fd)
 
 /* The places of the root are the program's memory. */
 static int
-adopt(struct serve *in, pid_t pid, int theirs, pid_t parent)
+adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 {
 	struct wp_channel *channel = NULL;
 	struct program *p;
 	int err, fd = -1;
 
-	if (in->ours && !in->options->follow)
+	if (serve->ours && !serve->options->follow)
 		return -EBUSY;	/* it does not matter here */
 	if ((err = take_channel(pid, theirs, &channel, &fd)) < 0)
 		return err;
-	p = program_open(in, channel, fd, pid, inside_find(in, parent));
+	p = program_open(serve, channel, fd, pid, serve_find(serve, parent));
 	if (p == NULL) {
 		wp_channel_unmap(channel);
 		(void)close(fd);
 		return -ENOMEM;
 	}
-	p->next = in->root->next;
-	in->root->next = p;
-	if (in->reason != NULL)
+	p->next = serve->root->next;
+	serve->root->next = p;
+	if (serve->reason != NULL)
 		program_silence(p);
 	program_begin(p, true);
 	wp_channel_serve_too(channel);
@@ -300,26 +304,26 @@ adopt(struct serve *in, pid_t pid, int theirs, pid_t parent)
 }
 
 static void
-adopt_children(struct serve *in)
+adopt_children(struct serve *serve)
 {
 	struct wp_adoption *a;
 
-	while ((a = wp_channel_adoption(in->root->channel)) != NULL)
-		wp_channel_adopted(a, adopt(in, atomic_load(&a->pid), a->fd,
+	while ((a = wp_channel_adoption(serve->root->channel)) != NULL)
+		wp_channel_adopted(a, adopt(serve, atomic_load(&a->pid), a->fd,
 		    a->parent));
 }
 
 /* A program that has ended is forgotten; but not the root, whose channel is the
    others' too. */
 static void
-step_all(struct serve *in, unsigned idle)
+step_all(struct serve *serve, unsigned idle)
 {
-	for (struct program **at = &in->first; *at != NULL;) {
+	for (struct program **at = &serve->first; *at != NULL;) {
 		struct program *p = *at;
 
 		if (!p->ended)
 			program_step(p, idle);
-		if (p->ended && p != in->root)
+		if (p->ended && p != serve->root)
 			drop(at);
 		else
 			at = &p->next;
@@ -328,32 +332,32 @@ step_all(struct serve *in, unsigned idle)
 
 /* With -n or -t the children are not waited for. */
 static bool
-all_ended(const struct serve *in)
+all_ended(const struct serve *serve)
 {
-	return in->root->ended &&
-	    (in->root->next == NULL || in->reason != NULL);
+	return serve->root->ended &&
+	    (serve->root->next == NULL || serve->reason != NULL);
 }
 
 void
-serve_channel(struct serve *in)
+serve_channel(struct serve *serve)
 {
-	struct wp_channel *root = in->root->channel;
+	struct wp_channel *root = serve->root->channel;
 	uint32_t heard = 0, before;
 	unsigned idle = 0;
 
 	wp_channel_serve(root);
-	program_begin(in->root, !in->ours);
-	while (!all_ended(in)) {
-		step_all(in, idle);
-		adopt_children(in);
-		(void)inside_look_aside(in);
-		check_limits(in);
-		if (all_ended(in))
+	program_begin(serve->root, !serve->ours);
+	while (!all_ended(serve)) {
+		step_all(serve, idle);
+		adopt_children(serve);
+		(void)serve_read_sideband(serve);
+		check_limits(serve);
+		if (all_ended(serve))
 			break;
 		before = heard;
-		wp_channel_sleep(root, &heard, nap(in));
+		wp_channel_sleep(root, &heard, nap(serve));
 		idle = heard == before ? idle + 1 : 0;
 	}
-	tell_unreported(in);
+	report_unreported(serve);
 	wp_channel_leave(root);
 }

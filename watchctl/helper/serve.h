@@ -43,23 +43,25 @@ struct serve {
 	struct program *root;		/* that came first; it stays when it has
 					   ended */
 	bool started;			/* the report has begun */
-	struct backpressure room;		/* for it */
+	struct backpressure backpressure;		/* for it */
 	uint64_t unreported;		/* hits for which there was none */
 	struct ex_formats *formats;	/* of records in cells */
-	struct watch_registry known;
+	struct watch_registry registry;
 	struct sideband sideband;
 	struct presence presence;
 	struct wp_uptime uptime;	/* of a preloaded library's watches in
-					   the root, when they are no more ... */
+					   the root, when they have ended ... */
 	bool measured;			/* ... which was looked at */
 	uint64_t began;			/* ns */
 	bool parted;			/* it has been reported that a child is
 					   not watched, ... */
 	bool unheard;			/* ... or may not have been noticed */
-	bool ours;			/* --inside: the report can end before the
-					   program does */
-	bool refused;			/* the root cannot be watched: it ends */
-	const char *reason;		/* why the report ended; NULL: it has not */
+	bool ours;			/* --inside: the report can end before
+					   the program does */
+	bool refused;			/* the root cannot be watched, and
+					   ends */
+	const char *reason;		/* why the report ended; NULL: it has
+					   not */
 };
 
 /* Set up for a program that lives, with a session that is open and the channel
@@ -72,22 +74,22 @@ int serve_open(struct serve *, struct wp_channel *, int fd, pid_t program);
 void serve_channel(struct serve *);
 
 /* The program of that pid; NULL: it is not served. */
-struct program *inside_find(struct serve *, pid_t);
+struct program *serve_find(struct serve *, pid_t);
 
-/* Hear what the programs have done since that is no access.  False: that cannot be
-   known. */
-bool inside_look_aside(struct serve *);
+/* Hear what the programs have done since that is no access.  False: that cannot
+   be known. */
+bool serve_read_sideband(struct serve *);
 
 /* For how long the root's watches have been on.  Nothing of it is explained any
    more. */
-void inside_measure(struct serve *);
+void serve_measure_uptime(struct serve *);
 
 /* Report, once, that children may not have been noticed, if a run has to be
    vouched for: for those that a library knows nothing of. */
-void inside_doubt_children(struct serve *);
+void serve_doubt_children(struct serve *);
 
 /* Take a hit out of its cell, and report it if there is room. */
-void inside_take(struct program *, struct wp_cell *);
+void serve_take_hit(struct program *, struct wp_cell *);
 
 /* Begin the report, with the watches that are known. */
 void serve_start(struct serve *);
@@ -97,8 +99,8 @@ void serve_close(struct serve *);
 /* Explain the hit in a cell, report it if wanted, and fill in its reply. */
 void channel_hit_report(struct program *, struct wp_cell *, bool wanted);
 
-/* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.  Result:
-   how many regions, or -errno with a cause in the request. */
+/* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.
+   Result: how many regions, or -errno with a cause in the request. */
 int serve_resolve(struct program *, struct wp_request *);
 
 #endif

@@ -10,25 +10,25 @@ tally_add(struct tally *t, const struct wp_cell_watch *w, unsigned times)
 
 	if (t->of[i].serial != w->serial) {
 		t->of[i].serial = w->serial;
-		t->of[i].told = 0;
+		t->of[i].reached = 0;
 	}
-	t->of[i].told += times;
+	t->of[i].reached += times;
 }
 
-/* What was dropped, or handled without a cell, was not explained.  Other signals
-   than SIGTRAP tell of each access by themselves. */
+/* What was dropped, or handled without a cell, was not explained.  Other
+   signals than SIGTRAP tell of each access by themselves. */
 bool
 tally_missed(const struct tally *t, const struct wp_channel *channel,
     unsigned i, uint64_t counted, uint64_t *missed)
 {
 	const struct wp_channel_watch *w = &channel->watch[i];
-	const uint64_t told = t->of[i].serial == atomic_load(&w->serial) ?
-	    t->of[i].told : 0;
+	const uint64_t reached = t->of[i].serial == atomic_load(&w->serial) ?
+	    t->of[i].reached : 0;
 
 	if (t->unknown || w->signal != SIGTRAP || w->stray != 0 ||
 	    atomic_load(&w->suppressed) != 0 ||
 	    atomic_load(&channel->handled) != 0)
 		return false;
-	*missed = counted > told ? counted - told : 0;
+	*missed = counted > reached ? counted - reached : 0;
 	return true;
 }

@@ -20,7 +20,7 @@
 struct tally {
 	struct {
 		uint32_t serial;	/* whose; 0: none yet */
-		uint64_t told;
+		uint64_t reached;
 	} of[WP_WATCHES_MAX];
 	bool unknown;		/* of a step it is not known what it touched */
 };

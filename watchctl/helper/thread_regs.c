@@ -13,37 +13,37 @@ static const struct thread_reg nothing = {.fd = -1};
 struct thread_regs *
 thread_regs_new(pid_t tid, struct thread_regs **list)
 {
-	struct thread_regs *places = calloc(1, sizeof(*places));
+	struct thread_regs *regs = calloc(1, sizeof(*regs));
 
-	if (places == NULL)
+	if (regs == NULL)
 		return NULL;
-	places->tid = tid;
+	regs->tid = tid;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		places->at[n] = nothing;
-	places->next = *list;
-	places->from = list;
-	if (places->next != NULL)
-		places->next->from = &places->next;
-	*list = places;
-	return places;
+		regs->at[n] = nothing;
+	regs->next = *list;
+	regs->from = list;
+	if (regs->next != NULL)
+		regs->next->from = &regs->next;
+	*list = regs;
+	return regs;
 }
 
 static bool
-is_register(const struct thread_reg *place)
+is_register(const struct thread_reg *reg)
 {
-	return place->watch != NULL && place->signal == 0;
+	return reg->watch != NULL && reg->signal == 0;
 }
 
 static bool
-is_event(const struct thread_reg *place)
+is_event(const struct thread_reg *reg)
 {
-	return place->watch != NULL && place->signal != 0;
+	return reg->watch != NULL && reg->signal != 0;
 }
 
 bool
-thread_reg_fires(const struct thread_reg *place)
+thread_reg_fires(const struct thread_reg *reg)
 {
-	return is_register(place) && place->on;
+	return is_register(reg) && reg->on;
 }
 
 static bool
@@ -67,7 +67,7 @@ same_event(const struct thread_reg *is, const struct thread_reg *want)
 }
 
 static int
-set_registers(struct thread_regs *places,
+set_registers(struct thread_regs *regs,
     const struct thread_reg want[WP_DEBUG_REGISTERS], bool anew)
 {
 	struct wp_slot slot[WP_DEBUG_REGISTERS] = {{0}};
@@ -76,7 +76,7 @@ set_registers(struct thread_regs *places,
 	int err = 0;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
-		differs = differs || !same_register(&places->at[n], &want[n]);
+		differs = differs || !same_register(&regs->at[n], &want[n]);
 		if (!is_register(&want[n]))
 			continue;
 		wanted = true;
@@ -84,29 +84,29 @@ set_registers(struct thread_regs *places,
 		on |= (unsigned)want[n].on << n;
 	}
 	if (differs)
-		err = wp_trace_registers(places->tid, slot, on);
+		err = wp_trace_registers(regs->tid, slot, on);
 	if (err == -ENOTSUP && !wanted)
 		err = 0;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
 		if (is_register(&want[n]) && err == 0)
-			places->at[n] = want[n];
-		else if (is_register(&places->at[n]))
-			places->at[n] = nothing;
+			regs->at[n] = want[n];
+		else if (is_register(&regs->at[n]))
+			regs->at[n] = nothing;
 	}
 	return err;
 }
 
 static void
-close_event(struct thread_reg *place)
+close_event(struct thread_reg *reg)
 {
 	struct wp_perf_count count;
 
-	if (atomic_load(&place->watch->serial) == place->serial &&
-	    wp_perf_read(place->fd, WP_INSIDE_FORMAT, &count) == 0)
-		place->watch->closed_total += count.value;
-	wp_async_count_close(&place->fired);
-	(void)close(place->fd);
-	*place = nothing;
+	if (atomic_load(&reg->watch->serial) == reg->serial &&
+	    wp_perf_read(reg->fd, WP_INSIDE_FORMAT, &count) == 0)
+		reg->watch->closed_total += count.value;
+	wp_async_count_close(&reg->fired);
+	(void)close(reg->fd);
+	*reg = nothing;
 }
 
 /* Another program that the thread executes would die of the signal.  Kernels
@@ -125,15 +125,16 @@ open_until_exec(struct perf_event_attr *attr, pid_t tid)
 }
 
 static int
-switch_on(const struct thread_reg *place)
+switch_on(const struct thread_reg *reg)
 {
-	return !place->on ? 0 : place->watch->once ?
-	    wp_perf_once(place->fd, place->watch->period) :
-	    wp_perf_enable(place->fd);
+	return !reg->on ? 0 : reg->watch->once ?
+	    wp_perf_once(reg->fd, reg->watch->period) :
+	    wp_perf_enable(reg->fd);
 }
 
 static int
-open_event(struct thread_regs *places, struct thread_reg *place, const struct thread_reg *want)
+open_event(struct thread_regs *regs, struct thread_reg *reg,
+    const struct thread_reg *want)
 {
 	struct perf_event_attr attr;
 	int err, fd;
@@ -141,109 +142,109 @@ open_event(struct thread_regs *places, struct thread_reg *place, const struct th
 	wp_attr_inside(&attr, &want->slot, want->watch->period,
 	    want->watch->kernel);
 	wp_attr_fires(&attr);
-	if ((fd = open_until_exec(&attr, places->tid)) < 0)
+	if ((fd = open_until_exec(&attr, regs->tid)) < 0)
 		return fd;
-	*place = *want;
-	place->fd = fd;
-	place->spent = false;
-	if ((err = wp_async_count_open(&place->fired, fd)) < 0 ||
-	    (err = wp_perf_signal(fd, places->tid, want->signal)) < 0 ||
-	    (err = switch_on(place)) < 0)
-		close_event(place);
+	*reg = *want;
+	reg->fd = fd;
+	reg->spent = false;
+	if ((err = wp_async_count_open(&reg->fired, fd)) < 0 ||
+	    (err = wp_perf_signal(fd, regs->tid, want->signal)) < 0 ||
+	    (err = switch_on(reg)) < 0)
+		close_event(reg);
 	return err;
 }
 
 int
-thread_regs_set(struct thread_regs *places, const struct thread_reg want[WP_DEBUG_REGISTERS],
-    bool anew)
+thread_regs_set(struct thread_regs *regs,
+    const struct thread_reg want[WP_DEBUG_REGISTERS], bool anew)
 {
 	int err;
 
 	/* all that is taken has to be free again first */
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (places->at[n].fd >= 0 &&
-		    !same_event(&places->at[n], &want[n]))
-			close_event(&places->at[n]);
-	err = set_registers(places, want, anew);
+		if (regs->at[n].fd >= 0 &&
+		    !same_event(&regs->at[n], &want[n]))
+			close_event(&regs->at[n]);
+	err = set_registers(regs, want, anew);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++)
-		if (is_event(&want[n]) && places->at[n].fd < 0)
-			err = open_event(places, &places->at[n], &want[n]);
+		if (is_event(&want[n]) && regs->at[n].fd < 0)
+			err = open_event(regs, &regs->at[n], &want[n]);
 	return err;
 }
 
 uint64_t
-thread_reg_take(struct thread_reg *place, struct wp_at at, bool *late)
+thread_reg_take(struct thread_reg *reg, struct wp_at at, bool *late)
 {
-	uint64_t n = is_event(place) && place->fd >= 0 ?
-	    wp_async_count_take(&place->fired, place->fd, at, late) : 0;
+	uint64_t n = is_event(reg) && reg->fd >= 0 ?
+	    wp_async_count_take(&reg->fired, reg->fd, at, late) : 0;
 
-	place->spent = place->spent || (n > 0 && place->watch->once);
+	reg->spent = reg->spent || (n > 0 && reg->watch->once);
 	return n;
 }
 
 bool
-thread_regs_have(const struct thread_regs *places, int fd)
+thread_regs_have(const struct thread_regs *regs, int fd)
 {
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (is_event(&places->at[n]) && places->at[n].fd == fd)
+		if (is_event(&regs->at[n]) && regs->at[n].fd == fd)
 			return true;
 	return false;
 }
 
 /* What the handler has touched since is not reported as an access. */
 static void
-forget_own(struct thread_reg *place)
+forget_own(struct thread_reg *reg)
 {
-	const uint64_t before = place->fired.taken;
+	const uint64_t before = reg->fired.taken;
 	bool late;
 
-	(void)thread_reg_take(place, (struct wp_at){0}, &late);
-	place->watch->closed_total -= place->fired.taken - before;
+	(void)thread_reg_take(reg, (struct wp_at){0}, &late);
+	reg->watch->closed_total -= reg->fired.taken - before;
 }
 
 /* An event whose one overflow is used up is not always revived by another, if
    its thread does not run; a new one is as good. */
 int
-thread_regs_rearm(struct thread_regs *places)
+thread_regs_rearm(struct thread_regs *regs)
 {
 	int err = 0;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++) {
-		struct thread_reg *place = &places->at[n], was;
+		struct thread_reg *reg = &regs->at[n], was;
 
-		if (!is_event(place) || place->fd < 0)
+		if (!is_event(reg) || reg->fd < 0)
 			continue;
-		forget_own(place);
-		if (!place->spent)
+		forget_own(reg);
+		if (!reg->spent)
 			continue;
-		was = *place;
-		close_event(place);
-		err = open_event(places, place, &was);
+		was = *reg;
+		close_event(reg);
+		err = open_event(regs, reg, &was);
 	}
 	return err;
 }
 
 uint64_t
-thread_regs_count(const struct thread_regs *places, uint32_t serial)
+thread_regs_count(const struct thread_regs *regs, uint32_t serial)
 {
 	struct wp_perf_count count;
 	uint64_t total = 0;
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (places->at[n].fd >= 0 && places->at[n].serial == serial &&
-		    wp_perf_read(places->at[n].fd, WP_INSIDE_FORMAT, &count) == 0)
+		if (regs->at[n].fd >= 0 && regs->at[n].serial == serial &&
+		    wp_perf_read(regs->at[n].fd, WP_INSIDE_FORMAT, &count) == 0)
 			total += count.value;
 	return total;
 }
 
 void
-thread_regs_free(struct thread_regs *places)
+thread_regs_free(struct thread_regs *regs)
 {
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
-		if (places->at[n].fd >= 0)
-			close_event(&places->at[n]);
-	if (places->next != NULL)
-		places->next->from = places->from;
-	*places->from = places->next;
-	free(places);
+		if (regs->at[n].fd >= 0)
+			close_event(&regs->at[n]);
+	if (regs->next != NULL)
+		regs->next->from = regs->from;
+	*regs->from = regs->next;
+	free(regs);
 }

@@ -1,6 +1,7 @@
 /*
- * thread_regs: what is armed in one traced thread.  It has as many places as debug
- * registers; in each is a debug register, or an event, which takes one too.
+ * thread_regs: what is armed in one traced thread.  It has as many places as
+ * debug registers; in each is a debug register, or an event, which takes one
+ * too.
  *
  * A debug register is set by ptrace(2), so the thread has to be stopped.  An
  * event raises a signal in it; where it does so for one hit only, it is then
@@ -28,7 +29,7 @@ struct armed {
 	uint64_t period;		/* at least 1 */
 	uint64_t counted[WP_DEBUG_REGISTERS];	/* accesses to each slot that
 						   debug registers reported */
-	uint64_t closed_total;			/* counted by events that are closed */
+	uint64_t closed_total;		/* counted by events that are closed */
 	unsigned nslots;		/* at most WP_DEBUG_REGISTERS */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];
 	unsigned place[WP_DEBUG_REGISTERS];	/* of each slot */
@@ -61,8 +62,8 @@ struct thread_regs *thread_regs_new(pid_t tid, struct thread_regs **list);
 void thread_regs_free(struct thread_regs *);
 
 /* Make them as wanted; anew: whatever is known.  0 or -errno. */
-int thread_regs_set(struct thread_regs *, const struct thread_reg want[WP_DEBUG_REGISTERS],
-    bool anew);
+int thread_regs_set(struct thread_regs *,
+    const struct thread_reg want[WP_DEBUG_REGISTERS], bool anew);
 
 /* Whether a debug register fires there. */
 bool thread_reg_fires(const struct thread_reg *);

@@ -1,5 +1,6 @@
 /*
- * tracer_process: requests of the watched program that take ptrace(2).  See tracer_process.h.
+ * tracer_process: requests of the watched program that take ptrace(2).  See
+ * tracer_process.h.
  *
  * Overview: the helper's part sees that there is work, and wakes or starts the
  * tracing process; the tracing process does it, and answers in the channel.
@@ -47,27 +48,27 @@ struct shared {
 struct tracer_process {
 	pid_t program;
 	struct shared *shared;
-	pid_t tracer;			/* the process; 0: none */
+	pid_t pid;			/* the process; 0: none */
 	bool killed;			/* it was, and has no successor yet */
 };
 
 int
 tracer_process_open(struct tracer_process **out, pid_t program)
 {
-	struct tracer_process *tracing = calloc(1, sizeof(*tracing));
+	struct tracer_process *tracer = calloc(1, sizeof(*tracer));
 	void *shared;
 
-	if (tracing == NULL)
+	if (tracer == NULL)
 		return -ENOMEM;
-	shared = mmap(NULL, sizeof(*tracing->shared), PROT_READ | PROT_WRITE,
+	shared = mmap(NULL, sizeof(*tracer->shared), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {
-		free(tracing);
+		free(tracer);
 		return -ENOMEM;
 	}
-	tracing->program = program;
-	tracing->shared = shared;
-	*out = tracing;
+	tracer->program = program;
+	tracer->shared = shared;
+	*out = tracer;
 	return 0;
 }
 
@@ -97,7 +98,7 @@ answer(struct wp_channel *channel, int result, const struct wp_cause *cause)
 struct serving {
 	struct wp_channel *channel;
 	struct shared *shared;
-	struct debugreg_table *arming;
+	struct debugreg_table *table;
 	pid_t program, helper;
 	sigset_t signals;		/* that wake it */
 	bool leave;			/* the helper wants it to end */
@@ -152,7 +153,7 @@ hold(struct serving *serving, pid_t tid)
 	uint32_t what = 0;
 	int err;
 
-	if (debugreg_table_busy(serving->arming))
+	if (debugreg_table_busy(serving->table))
 		err = wp_cause_set(&cause, WP_CAUSE_TRACE_BUSY);
 	else if ((err = wp_hold_others(&held, serving->program, tid)) < 0)
 		(void)ptrace_refused(serving->program, -err, &cause);
@@ -184,13 +185,13 @@ serve_request(struct serving *serving, uint32_t what)
 		hold(serving, request.tid);
 		return;
 	case WP_ASK_ARM:
-		result = debugreg_table_arm(serving->arming, &request, &cause);
+		result = debugreg_table_arm(serving->table, &request, &cause);
 		break;
 	case WP_ASK_MOVE:
-		result = debugreg_table_move(serving->arming, &request, &cause);
+		result = debugreg_table_move(serving->table, &request, &cause);
 		break;
 	case WP_ASK_DISARM:
-		if ((result = debugreg_table_disarm(serving->arming,
+		if ((result = debugreg_table_disarm(serving->table,
 		    request.index)) < 0)
 			(void)wp_cause_errno(&cause, "disarming the program's "
 			    "threads", -result);
@@ -208,7 +209,7 @@ await_work(struct serving *serving, bool more)
 {
 	uint32_t runs = RUNS;
 
-	if (debugreg_table_busy(serving->arming)) {
+	if (debugreg_table_busy(serving->table)) {
 		(void)doze(serving, more ? 0 : -1);
 		return true;
 	}
@@ -227,13 +228,13 @@ serve(struct serving *serving)
 
 	while (goes_on && !serving->leave) {
 		uint32_t woken = WOKEN, what;
-		int more = debugreg_table_step(serving->arming);
+		int more = debugreg_table_step(serving->table);
 
 		if (more < 0)
 			return;
 		(void)atomic_compare_exchange_strong(&serving->shared->state,
 		    &woken, RUNS);
-		debugreg_table_look(serving->arming);
+		debugreg_table_look(serving->table);
 		if (is_asked(serving->channel, &what))
 			serve_request(serving, what);
 		else
@@ -249,11 +250,11 @@ be_tracer(struct serving *serving, bool again)
 	uint32_t what;
 
 	settle_in(serving);
-	if (debugreg_table_open(&serving->arming, serving->channel, serving->program,
-	    serving->shared->table, again) < 0)
+	if (debugreg_table_open(&serving->table, serving->channel,
+	    serving->program, serving->shared->table, again) < 0)
 		_exit(1);
 	serve(serving);
-	debugreg_table_close(serving->arming);
+	debugreg_table_close(serving->table);
 	if (is_asked(serving->channel, &what) &&
 	    atomic_load(&serving->shared->state) != GONE)
 		answer(serving->channel, -ESRCH, &gone);
@@ -265,40 +266,40 @@ be_tracer(struct serving *serving, bool again)
 
 /* Have the tracing process look.  false: it is about to end. */
 static bool
-wake(const struct tracer_process *tracing)
+wake(const struct tracer_process *tracer)
 {
 	uint32_t runs = RUNS;
 
-	if (!atomic_compare_exchange_strong(&tracing->shared->state, &runs,
+	if (!atomic_compare_exchange_strong(&tracer->shared->state, &runs,
 	    WOKEN) && runs == GONE)
 		return false;
-	return kill(tracing->tracer, KICK) == 0;
+	return kill(tracer->pid, KICK) == 0;
 }
 
 static int
-start(struct tracer_process *tracing, struct wp_channel *channel)
+start(struct tracer_process *tracer, struct wp_channel *channel)
 {
 	struct serving serving = {
-		.channel = channel, .shared = tracing->shared,
-		.program = tracing->program, .helper = getpid(),
+		.channel = channel, .shared = tracer->shared,
+		.program = tracer->program, .helper = getpid(),
 	};
 	pid_t pid;
 
-	atomic_store(&tracing->shared->state, WOKEN);
+	atomic_store(&tracer->shared->state, WOKEN);
 	if ((pid = fork()) == 0)
-		be_tracer(&serving, tracing->killed);
+		be_tracer(&serving, tracer->killed);
 	if (pid < 0)
 		return -errno;
-	tracing->tracer = pid;
-	tracing->killed = false;
+	tracer->pid = pid;
+	tracer->killed = false;
 	return 0;
 }
 
 static bool
-is_armed(const struct tracer_process *tracing)
+is_armed(const struct tracer_process *tracer)
 {
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&tracing->shared->table[i].serial) != 0)
+		if (atomic_load(&tracer->shared->table[i].serial) != 0)
 			return true;
 	return false;
 }
@@ -306,18 +307,18 @@ is_armed(const struct tracer_process *tracing)
 /* See whether the tracing process has ended.  Until another takes over, threads
    that are created are not watched, and hits of others may be lost. */
 static void
-reap(struct tracer_process *tracing, struct wp_channel *channel)
+reap(struct tracer_process *tracer, struct wp_channel *channel)
 {
-	int how = atomic_load(&tracing->shared->state) == GONE ? 0 : WNOHANG;
+	int how = atomic_load(&tracer->shared->state) == GONE ? 0 : WNOHANG;
 
-	if (tracing->tracer == 0 ||
-	    waitpid(tracing->tracer, NULL, how) != tracing->tracer)
+	if (tracer->pid == 0 ||
+	    waitpid(tracer->pid, NULL, how) != tracer->pid)
 		return;
-	tracing->tracer = 0;
-	if (atomic_load(&tracing->shared->state) == GONE)
+	tracer->pid = 0;
+	if (atomic_load(&tracer->shared->state) == GONE)
 		return;
-	tracing->killed = true;
-	if (is_armed(tracing))
+	tracer->killed = true;
+	if (is_armed(tracer))
 		(void)atomic_fetch_add(&channel->gaps, 1);
 }
 
@@ -332,51 +333,52 @@ wants_look(const struct wp_channel *channel)
 }
 
 void
-tracer_process_request(struct tracer_process *tracing, struct wp_channel *channel)
+tracer_process_request(struct tracer_process *tracer,
+    struct wp_channel *channel)
 {
 	struct wp_cause cause;
 	uint32_t what = 0;
 	int err;
 
-	reap(tracing, channel);
+	reap(tracer, channel);
 	if (!is_asked(channel, &what) && !wants_look(channel) &&
-	    !tracing->killed)
+	    !tracer->killed)
 		return;
-	while (tracing->tracer != 0) {
-		if (wake(tracing))
+	while (tracer->pid != 0) {
+		if (wake(tracer))
 			return;
-		reap(tracing, channel);
+		reap(tracer, channel);
 	}
-	if (what == WP_ASK_GO && !tracing->killed) {
+	if (what == WP_ASK_GO && !tracer->killed) {
 		answer(channel, 0, NULL);
-	} else if ((err = start(tracing, channel)) < 0 && what != 0) {
+	} else if ((err = start(tracer, channel)) < 0 && what != 0) {
 		(void)wp_cause_errno(&cause, "a tracing process", -err);
 		answer(channel, err, &cause);
 	}
 }
 
 void
-tracer_process_await_end(struct tracer_process *tracing)
+tracer_process_await_end(struct tracer_process *tracer)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
 
-	for (int ms = 0; ms < LAST_WORD && tracing->tracer != 0; ms++)
-		if (waitpid(tracing->tracer, NULL, WNOHANG) != 0)
-			tracing->tracer = 0;
+	for (int ms = 0; ms < LAST_WORD && tracer->pid != 0; ms++)
+		if (waitpid(tracer->pid, NULL, WNOHANG) != 0)
+			tracer->pid = 0;
 		else
 			(void)nanosleep(&nap, NULL);
 }
 
 void
-tracer_process_close(struct tracer_process *tracing)
+tracer_process_close(struct tracer_process *tracer)
 {
-	if (tracing == NULL)
+	if (tracer == NULL)
 		return;
-	if (tracing->tracer != 0) {
-		(void)kill(tracing->tracer, LEAVE);
-		while (waitpid(tracing->tracer, NULL, 0) < 0 && errno == EINTR)
+	if (tracer->pid != 0) {
+		(void)kill(tracer->pid, LEAVE);
+		while (waitpid(tracer->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	(void)munmap(tracing->shared, sizeof(*tracing->shared));
-	free(tracing);
+	(void)munmap(tracer->shared, sizeof(*tracer->shared));
+	free(tracer);
 }

@@ -1,11 +1,11 @@
 /*
- * tracer_process: requests of the watched program that take ptrace(2): holding its
- * threads still, and watches that are armed in each thread.
+ * tracer_process: requests of the watched program that take ptrace(2): holding
+ * its threads still, and watches that are armed in each thread.
  *
  * The helper forwards them to a tracing process, which it forks when it is
- * first needed and which ends when nothing is traced any more (ptrace_loop.h says
- * why it is a process).  That one answers.  The two look after each other: if
- * the tracing process is killed, another takes its place and arms everything
+ * first needed and which ends when nothing is traced any more (ptrace_loop.h
+ * says why it is a process).  That one answers.  The two look after each other:
+ * if the tracing process is killed, another takes its place and arms everything
  * again; if the helper is killed, the tracing process goes on until the program
  * ends, for the debug registers of a program must not be left to themselves.
  *

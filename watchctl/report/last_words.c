@@ -69,7 +69,7 @@ static void
 put_account(struct text *text, const struct session *s)
 {
 	const uint64_t hits = taken(s) + s->lost;
-	const uint64_t told = s->written + s->unchanged;
+	const uint64_t accounted = s->written + s->unchanged;
 
 	put(text, "watchctl: ");
 	if (s->options->count) {
@@ -80,7 +80,7 @@ put_account(struct text *text, const struct session *s)
 	put(text, hits == 1 ? " hit, " : " hits, ");
 	put_number(text, s->written);
 	put(text, " reported, ");
-	put_number(text, hits > told ? hits - told : 0);
+	put_number(text, hits > accounted ? hits - accounted : 0);
 	put(text, " lost");
 	if (s->options->changed) {
 		put(text, ", ");

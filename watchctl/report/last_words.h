@@ -2,9 +2,10 @@
  * last_words: the account of a run whose end watchctl does not live to see.
  *
  * Libraries that it is built on end the process where memory is short: by
- * exit(3), abort(3) or an access to what they did not get; and what they read may
- * be damaged.  Then the account is given here, from what had been counted until
- * then, with exit status 125.  Processes go on as they do when watchctl is killed.
+ * exit(3), abort(3) or an access to what they did not get; and what they read
+ * may be damaged.  Then the account is given here, from what had been counted
+ * until then, with exit status 125.  Processes go on as they do when watchctl
+ * is killed.
  */
 #ifndef LAST_WORDS_H
 #define LAST_WORDS_H

@@ -201,5 +201,6 @@ folded_flush(struct report *r)
 
 const struct report_ops report_folded = {
 	.name = "folded", .start = folded_start, .hit = folded_hit,
-	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush, .end = folded_end,
+	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush,
+	.end = folded_end,
 };

@@ -73,7 +73,7 @@ field_true(struct buffer *b, const char *name)
 	buffer_puts(b, "true");
 }
 
-/* The name of a backtrace; where it has to lead to its frames, of one variant. */
+/* The name of a backtrace; of one variant where it has to lead to frames. */
 static void
 field_stack(struct buffer *b, const char *name, const struct report *r,
     const struct ex_stack *stack)

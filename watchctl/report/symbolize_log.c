@@ -63,8 +63,8 @@ struct frame_line {
 	char path[LINE];
 };
 
-/* A line with its end, or as much of it as there is room for.  Result: bytes; 0:
-   there is no more. */
+/* A line with its end, or as much of it as there is room for.  Result: bytes;
+   0: there is no more. */
 static size_t
 read_line(FILE *in, char line[LINE])
 {

@@ -44,8 +44,8 @@ put_where(struct buffer *b, const struct summary_row *row)
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
-	text_put_access(b, text_verdict(row->stray, row->unjudged), row->access, row->kernel, row->syscall,
-	    row->work);
+	text_put_access(b, text_verdict(row->stray, row->unjudged), row->access,
+	    row->kernel, row->syscall, row->work);
 	if (frame == NULL)
 		return;
 	buffer_puts(b, row->kernel ? " for " : " in ");

@@ -1,5 +1,5 @@
-/* debugreg_tracer: debug registers of a process, and the process that makes certain
-   that they are cleared. */
+/* debugreg_tracer: debug registers of a process, and the process that makes
+   certain that they are cleared. */
 #include "run/debugreg_tracer.h"
 
 #include <errno.h>
@@ -22,31 +22,31 @@
 #include "stop/ptrace_loop.h"
 
 enum {
-	LEAVE = SIGTERM,	/* to the guardian: clear, and end */
+	LEAVE = SIGTERM,	/* to the tracer: clear, and end */
 	LOOK_MS = 50,		/* between looks whether we live, or gave up */
 	SETTLE_MS = 5,		/* between looks while threads are armed */
 	ROOM = 65536,		/* of a record */
-	OURS = 100,		/* the guardian's descriptors, from here on */
+	OURS = 100,		/* the tracer's descriptors, from here on */
 };
 
 /* The signals that a tracer is to show. */
 #define TRAPS (1ull << (SIGTRAP - 1))
 
 /* What comes of it, as an exit status; else 0. */
-enum { GUARDIAN_NO_MEMORY = 1, GUARDIAN_KILLED };
+enum { TRACER_NO_MEMORY = 1, TRACER_KILLED };
 
 struct debugreg_tracer {
 	pid_t pid;		/* the standby process; 0: was waited
 				   for, ... */
 	int status;		/* ... with this result, as of waitpid(2) */
-	int fd;			/* the guardian's socket */
+	int fd;			/* the tracer's socket */
 	int answer;		/* how something went: a pipe; -1: closed */
-	pid_t whom;		/* its process */
+	pid_t target;		/* its process */
 	unsigned threads;
 };
 
 /* What to watch: the first request of all. */
-struct hit_order {
+struct register_plan {
 	struct debugreg_tracer_job job;	/* watched is not valid there */
 	struct wp_region region[WP_DEBUG_REGISTERS];	/* of each watch */
 	struct wp_slot slot[WP_DEBUG_REGISTERS];	/* by register */
@@ -80,25 +80,25 @@ struct reply {
 };
 
 int
-debugreg_tracer_fd(const struct debugreg_tracer *guardian)
+debugreg_tracer_fd(const struct debugreg_tracer *tracer)
 {
-	return guardian->fd;
+	return tracer->fd;
 }
 
 unsigned
-debugreg_tracer_threads(const struct debugreg_tracer *guardian)
+debugreg_tracer_threads(const struct debugreg_tracer *tracer)
 {
-	return guardian->threads;
+	return tracer->threads;
 }
 
-/* --- the guardian's process --- */
+/* --- the tracer's process --- */
 
-struct watch {
+struct tracer_state {
 	pid_t pid;		/* the process to watch */
 	struct wp_command *command;	/* NULL: it runs already */
 	struct wp_hold hold;	/* the command */
-	struct hit_order order;
-	struct wp_ptrace_loop *tracer;
+	struct register_plan plan;
+	struct wp_ptrace_loop *loop;
 	pid_t parent;
 	int fd;			/* for records, and requests */
 	int answer;		/* for how it began: some may hit before */
@@ -114,12 +114,12 @@ struct watch {
 
 /* Read what a watch holds. */
 static bool
-read_value(const struct watch *w, size_t i, uint8_t to[WP_STOP_BYTES])
+read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
 {
-	const struct wp_region *region = &w->order.region[i];
+	const struct wp_region *region = &t->plan.region[i];
 
 	return region->access != WP_EXEC && region->len <= WP_STOP_BYTES &&
-	    wp_proc_read(w->pid, region->addr, to, region->len) ==
+	    wp_proc_read(t->pid, region->addr, to, region->len) ==
 	    (ssize_t)region->len;
 }
 
@@ -127,34 +127,34 @@ static bool
 arm(void *arg, struct wp_thread *thread)
 {
 	static const struct wp_slot none[WP_DEBUG_REGISTERS];
-	struct watch *w = arg;
+	struct tracer_state *t = arg;
 	const bool fresh = thread->own == NULL;
 	int err;
 
-	if (w->leave) {
+	if (t->leave) {
 		(void)wp_trace_registers(thread->tid, none, 0);
 		return false;
 	}
-	err = wp_trace_registers(thread->tid, w->order.slot,
-	    (1u << w->order.nslots) - 1);
+	err = wp_trace_registers(thread->tid, t->plan.slot,
+	    (1u << t->plan.nslots) - 1);
 	if (err < 0) {
 		(void)wp_trace_registers(thread->tid, none, 0);
-		if (w->err == 0 && err != -ESRCH)
-			w->err = err;
+		if (t->err == 0 && err != -ESRCH)
+			t->err = err;
 		return false;
 	}
-	w->threads += fresh;
-	w->all += fresh;
-	thread->own = w;
+	t->threads += fresh;
+	t->all += fresh;
+	thread->own = t;
 	return true;
 }
 
 static void
 end(void *arg, struct wp_thread *thread)
 {
-	struct watch *w = arg;
+	struct tracer_state *t = arg;
 
-	w->threads -= thread->own != NULL;
+	t->threads -= thread->own != NULL;
 	thread->own = NULL;
 }
 
@@ -163,52 +163,52 @@ end(void *arg, struct wp_thread *thread)
    unseen, so what the access found is not known.  With others that are
    stopped too, perhaps behind accesses of their own, nothing is. */
 static bool
-look(struct watch *w, pid_t tid, size_t i, struct wp_stop_value *value)
+look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 {
-	const struct wp_region *region = &w->order.region[i];
+	const struct wp_region *region = &t->plan.region[i];
 
 	*value = (struct wp_stop_value){
 		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 		.addr = region->addr, .len = (uint32_t)region->len, .call = -1,
 	};
-	if (!read_value(w, i, value->new))
+	if (!read_value(t, i, value->new))
 		return false;
-	if (w->threads == 1 && !w->shared[i])
+	if (t->threads == 1 && !t->shared[i])
 		value->flags = WP_STOP_LEFT;
-	else if (wp_ptrace_loop_others(w->tracer, tid))
+	else if (wp_ptrace_loop_others(t->loop, tid))
 		value->len = 0;
 	return true;
 }
 
 /* Tell that a register was hit; last: of its watch. */
 static void
-tell(struct watch *w, pid_t tid, unsigned n, bool last)
+send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
 {
 	static uint8_t record[ROOM];
 	struct perf_event_header header;
 	struct wp_stop_value value;
-	const struct hit_order *o = &w->order;
+	const struct register_plan *o = &t->plan;
 	const struct wp_trace_sampled what = {
 		.id = wp_target_stop_id(o->job.first + o->of[n], o->piece[n]),
-		.addr = o->slot[n].addr, .pid = w->pid, .tid = tid,
+		.addr = o->slot[n].addr, .pid = t->pid, .tid = tid,
 		.stack = o->job.stack,
-		.value = last && look(w, tid, o->of[n], &value) ? &value : NULL,
+		.value = last && look(t, tid, o->of[n], &value) ? &value : NULL,
 	};
 
 	if (wp_trace_sample(record, sizeof(record), &what) < 0)
 		return;
 	memcpy(&header, record, sizeof(header));
 	/* waits until there is room, or there is no reader */
-	if (send(w->fd, record, header.size, MSG_NOSIGNAL) < 0)
-		w->leave = true;
+	if (send(t->fd, record, header.size, MSG_NOSIGNAL) < 0)
+		t->leave = true;
 }
 
-/* We have something to say, or are no more. */
+/* There is a request, or nobody who could make one. */
 static bool
-is_spoken_to(void *arg)
+has_request(void *arg)
 {
-	const struct watch *w = arg;
-	struct pollfd p = {w->fd, POLLIN, 0};
+	const struct tracer_state *t = arg;
+	struct pollfd p = {t->fd, POLLIN, 0};
 
 	return poll(&p, 1, 0) != 0;
 }
@@ -216,7 +216,7 @@ is_spoken_to(void *arg)
 /* A request, and the descriptor that came with it, or -1.  False: we are no
    more. */
 static bool
-hear(const struct watch *w, struct request *request, int *fd)
+receive_request(const struct tracer_state *t, struct request *request, int *fd)
 {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(*fd))];
 	struct iovec io = {request, sizeof(*request)};
@@ -227,7 +227,7 @@ hear(const struct watch *w, struct request *request, int *fd)
 	const struct cmsghdr *control;
 
 	*fd = -1;
-	if (recvmsg(w->fd, &message, MSG_CMSG_CLOEXEC) !=
+	if (recvmsg(t->fd, &message, MSG_CMSG_CLOEXEC) !=
 	    (ssize_t)sizeof(*request))
 		return false;
 	if ((control = CMSG_FIRSTHDR(&message)) != NULL)
@@ -236,89 +236,89 @@ hear(const struct watch *w, struct request *request, int *fd)
 }
 
 static void
-reply(struct watch *w, const struct reply *reply)
+reply(struct tracer_state *t, const struct reply *reply)
 {
-	if (send(w->fd, reply, sizeof(*reply), MSG_NOSIGNAL) < 0)
-		w->leave = true;
+	if (send(t->fd, reply, sizeof(*reply), MSG_NOSIGNAL) < 0)
+		t->leave = true;
 }
 
 static void
-write_core(struct watch *w, const struct request *request, int fd)
+write_core(struct tracer_state *t, const struct request *request, int fd)
 {
 	struct core_of of = request->of;
 	struct reply made;
 
-	of.give_up = is_spoken_to;
-	of.arg = w;
+	of.give_up = has_request;
+	of.arg = t;
 	made.err = core_write(fd, &of, &made.size);
 	if (fd >= 0)
 		(void)close(fd);
-	reply(w, &made);
+	reply(t, &made);
 }
 
 /* All are released at their next stop, which is before they do anything if
    they are stopped, and find SIGSTOP there. */
 static void
-leave_stopped(struct watch *w)
+leave_stopped(struct tracer_state *t)
 {
-	(void)kill(w->pid, SIGSTOP);
-	w->leave = true;
-	wp_ptrace_loop_update(w->tracer);
+	(void)kill(t->pid, SIGSTOP);
+	t->leave = true;
+	wp_ptrace_loop_update(t->loop);
 }
 
 /* A packet of a type that no record has. */
 static bool
-say(const struct watch *w, uint32_t type)
+send_packet(const struct tracer_state *t, uint32_t type)
 {
 	const struct perf_event_header packet = {
 		.type = type, .size = sizeof(packet),
 	};
 
-	return send(w->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
+	return send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
 }
 
 /* A thread is stopped, until we let it go on, or have ended. */
 static void
-stand(struct watch *w)
+stay_stopped(struct tracer_state *t)
 {
 	struct request request = {ASK_GIVE_UP};
 	int fd;
 
-	if (!say(w, GUARDIAN_STANDS))
-		w->leave = true;
-	while (!w->leave && request.what != ASK_GO) {
-		if (!hear(w, &request, &fd))
-			w->leave = true;
+	if (!send_packet(t, TRACER_STOPPED))
+		t->leave = true;
+	while (!t->leave && request.what != ASK_GO) {
+		if (!receive_request(t, &request, &fd))
+			t->leave = true;
 		else if (request.what == ASK_HOLD)
-			reply(w, &(struct reply){wp_ptrace_loop_all(w->tracer)});
+			reply(t, &(struct reply){wp_ptrace_loop_all(t->loop)});
 		else if (request.what == ASK_CORE)
-			write_core(w, &request, fd);
+			write_core(t, &request, fd);
 		else if (request.what == ASK_PAUSE)
-			leave_stopped(w);
+			leave_stopped(t);
 	}
 }
 
 /* The trap of a debug register.  It is taken at once: if we were killed, the
    thread would get it, and die. */
 static void
-take_hit(struct watch *w, pid_t tid)
+take_hit(struct tracer_state *t, pid_t tid)
 {
-	const struct hit_order *o = &w->order;
+	const struct register_plan *o = &t->plan;
 	unsigned hit;
 
 	wp_trace_take(tid);
 	hit = wp_trace_registers_hit(tid);
-	for (unsigned n = 0; n < o->nslots && !w->leave; n++) {
+	for (unsigned n = 0; n < o->nslots && !t->leave; n++) {
 		bool last = true;
 
 		for (unsigned k = n + 1; k < o->nslots; k++)
 			last = last && !((hit >> k & 1) != 0 &&
 			    o->of[k] == o->of[n]);
 		if ((hit >> n & 1) != 0)
-			tell(w, tid, n, last);
+			send_sample(t, tid, n, last);
 	}
-	if (o->job.stands && !w->leave)
-		stand(w);
+	if (o->job.stay_stopped && !t->leave)
+		stay_stopped(t);
 }
 
 /* Until all are armed there is no reader, and waiting for a full socket would
@@ -326,22 +326,22 @@ take_hit(struct watch *w, pid_t tid)
 static int
 get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
-	struct watch *w = arg;
+	struct tracer_state *t = arg;
 
 	if (info->si_signo != SIGTRAP || info->si_code != TRAP_HWBKPT)
 		return info->si_signo;
-	if (!w->began && !w->leave)
+	if (!t->began && !t->leave)
 		return WP_TRACER_LATER;
-	take_hit(w, thread->tid);
+	take_hit(t, thread->tid);
 	return 0;
 }
 
 static void
 executed(void *arg)
 {
-	const struct watch *w = arg;
+	const struct tracer_state *t = arg;
 
-	(void)say(w, GUARDIAN_EXECUTED);
+	(void)send_packet(t, TRACER_EXECUTED);
 }
 
 static const struct wp_ptrace_loop_calls calls = {
@@ -349,21 +349,21 @@ static const struct wp_ptrace_loop_calls calls = {
 };
 
 static void
-doze(struct watch *w, int ms)
+doze(struct tracer_state *t, int ms)
 {
-	if (wp_ptrace_loop_await(&w->signals, ms) == LEAVE ||
-	    getppid() != w->parent)
-		w->leave = true;
+	if (wp_ptrace_loop_await(&t->signals, ms) == LEAVE ||
+	    getppid() != t->parent)
+		t->leave = true;
 }
 
 /* No signal that is meant for us, or for the terminal's processes, ends it, and
    killing us by name, or for want of memory, spares it. */
 static void
-settle_in(struct watch *w, const char *name)
+settle_in(struct tracer_state *t, const char *name)
 {
 	int fd;
 
-	wp_ptrace_loop_process(&w->signals, name, LEAVE);
+	wp_ptrace_loop_process(&t->signals, name, LEAVE);
 	(void)setsid();
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
@@ -383,15 +383,15 @@ close_all(void)
 
 /* The same but for what it needs, out of the way, the one above the other. */
 static void
-close_others(struct watch *w)
+close_others(struct tracer_state *t)
 {
-	w->fd = fcntl(w->fd, F_DUPFD, OURS);
-	w->answer = fcntl(w->answer, F_DUPFD, w->fd + 1);
-	(void)close_range(3, (unsigned)w->fd - 1, 0);
-	if (w->answer > w->fd + 1)
-		(void)close_range((unsigned)w->fd + 1,
-		    (unsigned)w->answer - 1, 0);
-	(void)close_range((unsigned)w->answer + 1, UINT32_MAX, 0);
+	t->fd = fcntl(t->fd, F_DUPFD, OURS);
+	t->answer = fcntl(t->answer, F_DUPFD, t->fd + 1);
+	(void)close_range(3, (unsigned)t->fd - 1, 0);
+	if (t->answer > t->fd + 1)
+		(void)close_range((unsigned)t->fd + 1,
+		    (unsigned)t->answer - 1, 0);
+	(void)close_range((unsigned)t->answer + 1, UINT32_MAX, 0);
 	for (int i = 0; i < 3; i++) {
 		(void)close(i);
 		(void)open("/dev/null", O_RDWR);
@@ -401,131 +401,131 @@ close_others(struct watch *w)
 /* Every thread is armed, or is not and never was.  One that was may have ended
    since.  0 or -errno. */
 static int
-arm_all(struct watch *w)
+arm_all(struct tracer_state *t)
 {
 	int more = 0, settled = 0;
-	int err = wp_ptrace_loop_command(w->tracer, &w->hold);
+	int err = wp_ptrace_loop_command(t->loop, &t->hold);
 
-	while (err == 0 && !w->leave &&
-	    (more = wp_ptrace_loop_step(w->tracer)) >= 0 &&
-	    (settled = wp_ptrace_loop_settled(w->tracer)) == 0)
+	while (err == 0 && !t->leave &&
+	    (more = wp_ptrace_loop_step(t->loop)) >= 0 &&
+	    (settled = wp_ptrace_loop_settled(t->loop)) == 0)
 		if (more == 0)
-			doze(w, SETTLE_MS);
+			doze(t, SETTLE_MS);
 	if (err == 0)
-		err = w->err < 0 ? w->err : more < 0 && w->all == 0 ? -ESRCH :
+		err = t->err < 0 ? t->err : more < 0 && t->all == 0 ? -ESRCH :
 		    settled < 0 ? -ETIMEDOUT : 0;
 	return err;
 }
 
 /* Until all are released: then this process may end. */
 static void
-clear_all(struct watch *w)
+clear_all(struct tracer_state *t)
 {
-	w->leave = true;
-	wp_ptrace_loop_update(w->tracer);
-	while (wp_ptrace_loop_busy(w->tracer)) {
-		const int more = wp_ptrace_loop_step(w->tracer);
+	t->leave = true;
+	wp_ptrace_loop_update(t->loop);
+	while (wp_ptrace_loop_busy(t->loop)) {
+		const int more = wp_ptrace_loop_step(t->loop);
 
 		if (more < 0)
 			return;
 		if (more == 0)
-			doze(w, SETTLE_MS);
+			doze(t, SETTLE_MS);
 	}
 }
 
 /* Say how something went.  Result: whether it is of use to go on. */
 static bool
-tell_how(struct watch *w, int err)
+send_answer(struct tracer_state *t, int err)
 {
-	const struct answer answer = {err, w->all};
+	const struct answer answer = {err, t->all};
 
-	if (write(w->answer, &answer, sizeof(answer)) < 0)
-		w->leave = true;
-	return err == 0 && !w->leave;
+	if (write(t->answer, &answer, sizeof(answer)) < 0)
+		t->leave = true;
+	return err == 0 && !t->leave;
 }
 
 /* Hold the command, if there is one, until it is known what to watch.  False:
    there is nothing to watch. */
 static bool
-take_order(struct watch *w)
+receive_plan(struct tracer_state *t)
 {
-	if (w->command != NULL &&
-	    !tell_how(w, wp_command_hold(w->command, &w->hold)))
+	if (t->command != NULL &&
+	    !send_answer(t, wp_command_hold(t->command, &t->hold)))
 		return false;
-	close_others(w);
-	return recv(w->fd, &w->order, sizeof(w->order), 0) ==
-	    (ssize_t)sizeof(w->order);
+	close_others(t);
+	return recv(t->fd, &t->plan, sizeof(t->plan), 0) ==
+	    (ssize_t)sizeof(t->plan);
 }
 
 static void
-watch_on(struct watch *w)
+watch_on(struct tracer_state *t)
 {
-	const struct wp_region *region = w->order.region;
+	const struct wp_region *region = t->plan.region;
 	int more = 0;
 
-	for (size_t i = 0; i < w->order.job.n; i++)
-		w->shared[i] = wp_proc_shares(w->pid, region[i].addr,
+	for (size_t i = 0; i < t->plan.job.n; i++)
+		t->shared[i] = wp_proc_shares(t->pid, region[i].addr,
 		    region[i].len);
-	if (!tell_how(w, arm_all(w)))
+	if (!send_answer(t, arm_all(t)))
 		return;
-	(void)close(w->answer);
-	w->began = true;
-	while (!w->leave && more >= 0 && wp_ptrace_loop_busy(w->tracer)) {
-		more = wp_ptrace_loop_step(w->tracer);
-		doze(w, more == 0 ? LOOK_MS : 0);
+	(void)close(t->answer);
+	t->began = true;
+	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(t->loop)) {
+		more = wp_ptrace_loop_step(t->loop);
+		doze(t, more == 0 ? LOOK_MS : 0);
 	}
 }
 
 static _Noreturn void
-guard(struct watch *w)
+guard(struct tracer_state *t)
 {
-	settle_in(w, "wp-guardian");
-	w->leave = getppid() != w->parent;
-	if (wp_ptrace_loop_new(&w->tracer, w->pid, TRAPS, &calls, w) < 0)
-		_exit(GUARDIAN_NO_MEMORY);
-	if (take_order(w))
-		watch_on(w);
-	wp_hold_release(&w->hold);
-	clear_all(w);
+	settle_in(t, "wp-guardian");
+	t->leave = getppid() != t->parent;
+	if (wp_ptrace_loop_new(&t->loop, t->pid, TRAPS, &calls, t) < 0)
+		_exit(TRACER_NO_MEMORY);
+	if (receive_plan(t))
+		watch_on(t);
+	wp_hold_release(&t->hold);
+	clear_all(t);
 	_exit(0);
 }
 
-/* The guardian was killed: clear what it has left, before a thread hits it. */
+/* The tracer was killed: clear what it has left, before a thread hits it. */
 static _Noreturn void
-rescue(struct watch *w)
+rescue(struct tracer_state *t)
 {
-	w->leave = true;
-	if (wp_ptrace_loop_new(&w->tracer, w->pid, TRAPS, &calls, w) == 0 &&
-	    wp_ptrace_loop_all(w->tracer) == 0)
-		clear_all(w);
-	_exit(GUARDIAN_KILLED);
+	t->leave = true;
+	if (wp_ptrace_loop_new(&t->loop, t->pid, TRAPS, &calls, t) == 0 &&
+	    wp_ptrace_loop_all(t->loop) == 0)
+		clear_all(t);
+	_exit(TRACER_KILLED);
 }
 
-/* The guardian's parent, which has nothing to do unless that is killed. */
+/* The tracer's parent, which has nothing to do unless that is killed. */
 static _Noreturn void
-stand_by(struct watch *w)
+standby(struct tracer_state *t)
 {
-	const pid_t parent = w->parent;
+	const pid_t parent = t->parent;
 	pid_t pid;
 	int status, sig = 0;
 
-	settle_in(w, "wp-standby");
-	w->parent = getpid();
+	settle_in(t, "wp-standby");
+	t->parent = getpid();
 	if ((pid = fork()) == 0)
-		guard(w);
+		guard(t);
 	/* where that is permitted: every moment counts then */
 	(void)sched_setscheduler(0, SCHED_FIFO,
 	    &(struct sched_param){.sched_priority = 1});
 	close_all();
 	if (pid < 0)
-		_exit(GUARDIAN_NO_MEMORY);
+		_exit(TRACER_NO_MEMORY);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		if (sig == LEAVE || getppid() != parent)
 			(void)kill(pid, LEAVE);
-		sig = wp_ptrace_loop_await(&w->signals, -1);
+		sig = wp_ptrace_loop_await(&t->signals, -1);
 	}
 	if (WIFSIGNALED(status))
-		rescue(w);
+		rescue(t);
 	_exit(WEXITSTATUS(status));
 }
 
@@ -533,18 +533,18 @@ stand_by(struct watch *w)
 
 /* Which register is which slot's. */
 static void
-make_order(struct hit_order *order, const struct debugreg_tracer_job *job)
+make_plan(struct register_plan *plan, const struct debugreg_tracer_job *job)
 {
 	const struct wp_watched *watched = job->watched + job->first;
 
-	*order = (struct hit_order){.job = *job};
+	*plan = (struct register_plan){.job = *job};
 	for (size_t i = 0; i < job->n && i < WP_DEBUG_REGISTERS; i++) {
-		order->region[i] = watched[i].region;
+		plan->region[i] = watched[i].region;
 		for (unsigned s = 0; s < watched[i].nslots &&
-		    order->nslots < WP_DEBUG_REGISTERS; s++) {
-			order->slot[order->nslots] = watched[i].slot[s];
-			order->of[order->nslots] = i;
-			order->piece[order->nslots++] = s;
+		    plan->nslots < WP_DEBUG_REGISTERS; s++) {
+			plan->slot[plan->nslots] = watched[i].slot[s];
+			plan->of[plan->nslots] = i;
+			plan->piece[plan->nslots++] = s;
 		}
 	}
 }
@@ -563,7 +563,7 @@ explain(pid_t pid, int err, unsigned nslots, struct wp_cause *cause)
 
 /* Make the two processes.  0 or -errno. */
 static int
-make(struct debugreg_tracer *guardian, struct watch *w)
+make(struct debugreg_tracer *tracer, struct tracer_state *t)
 {
 	int fd[2], answer[2];
 
@@ -574,74 +574,75 @@ make(struct debugreg_tracer *guardian, struct watch *w)
 		(void)close(fd[1]);
 		return -errno;
 	}
-	guardian->fd = fd[0];
-	guardian->answer = answer[0];
-	w->fd = fd[1];
-	w->answer = answer[1];
-	w->parent = getpid();
-	if ((guardian->pid = fork()) == 0)
-		stand_by(w);
+	tracer->fd = fd[0];
+	tracer->answer = answer[0];
+	t->fd = fd[1];
+	t->answer = answer[1];
+	t->parent = getpid();
+	if ((tracer->pid = fork()) == 0)
+		standby(t);
 	(void)close(fd[1]);
 	(void)close(answer[1]);
-	return guardian->pid < 0 ? -errno : 0;
+	return tracer->pid < 0 ? -errno : 0;
 }
 
 int
-debugreg_tracer_new(struct debugreg_tracer **out, pid_t pid, struct wp_command *command,
-    struct wp_cause *cause)
+debugreg_tracer_new(struct debugreg_tracer **out, pid_t pid,
+    struct wp_command *command, struct wp_cause *cause)
 {
-	struct debugreg_tracer *guardian = calloc(1, sizeof(*guardian));
-	struct watch w = {.pid = pid, .command = command};
+	struct debugreg_tracer *tracer = calloc(1, sizeof(*tracer));
+	struct tracer_state t = {.pid = pid, .command = command};
 	int err;
 
-	if (guardian == NULL)
+	if (tracer == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	*guardian = (struct debugreg_tracer){.fd = -1, .answer = -1, .whom = pid};
-	if ((err = make(guardian, &w)) < 0) {
-		debugreg_tracer_free(guardian);
+	*tracer = (struct debugreg_tracer){.fd = -1, .answer = -1,
+	    .target = pid};
+	if ((err = make(tracer, &t)) < 0) {
+		debugreg_tracer_free(tracer);
 		return wp_cause_errno(cause, "a tracing process", -err);
 	}
-	*out = guardian;
+	*out = tracer;
 	return 0;
 }
 
 /* How something went.  One that does not answer was killed, and the threads
    that it held go on: the end of the socket reports that. */
 static struct answer
-hear_how(const struct debugreg_tracer *guardian)
+receive_answer(const struct debugreg_tracer *tracer)
 {
 	struct answer answer = {0};
 
-	(void)!read(guardian->answer, &answer, sizeof(answer));
+	(void)!read(tracer->answer, &answer, sizeof(answer));
 	return answer;
 }
 
 int
-debugreg_tracer_await_command(struct debugreg_tracer *guardian)
+debugreg_tracer_await_command(struct debugreg_tracer *tracer)
 {
-	return hear_how(guardian).err;
+	return receive_answer(tracer).err;
 }
 
 int
-debugreg_tracer_begin(struct debugreg_tracer *guardian, const struct debugreg_tracer_job *job,
-    struct wp_cause *cause)
+debugreg_tracer_begin(struct debugreg_tracer *tracer,
+    const struct debugreg_tracer_job *job, struct wp_cause *cause)
 {
 	struct answer answer;
-	struct hit_order order;
+	struct register_plan plan;
 
-	make_order(&order, job);
-	(void)send(guardian->fd, &order, sizeof(order), MSG_NOSIGNAL);
-	answer = hear_how(guardian);
-	(void)close(guardian->answer);
-	guardian->answer = -1;
-	guardian->threads = answer.threads;
+	make_plan(&plan, job);
+	(void)send(tracer->fd, &plan, sizeof(plan), MSG_NOSIGNAL);
+	answer = receive_answer(tracer);
+	(void)close(tracer->answer);
+	tracer->answer = -1;
+	tracer->threads = answer.threads;
 	return answer.err == 0 ? 0 :
-	    explain(guardian->whom, answer.err, order.nslots, cause);
+	    explain(tracer->target, answer.err, plan.nslots, cause);
 }
 
 /* fd goes with it, if it is not < 0. */
 static void
-ask(struct debugreg_tracer *guardian, const struct request *request, int fd)
+ask(struct debugreg_tracer *tracer, const struct request *request, int fd)
 {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(fd))] = {0};
 	struct iovec io = {(void *)(uintptr_t)request, sizeof(*request)};
@@ -658,93 +659,93 @@ ask(struct debugreg_tracer *guardian, const struct request *request, int fd)
 		memcpy(CMSG_DATA(control), &fd, sizeof(fd));
 	}
 	/* if there is no reader any more, there is no reply either */
-	(void)sendmsg(guardian->fd, &message, MSG_NOSIGNAL);
+	(void)sendmsg(tracer->fd, &message, MSG_NOSIGNAL);
 }
 
 /* The reply to a request; while it takes long, it is asked whether to give
    up. */
 static int
-hear_reply(struct debugreg_tracer *guardian, const struct core_of *of,
+receive_reply(struct debugreg_tracer *tracer, const struct core_of *of,
     struct reply *reply)
 {
-	struct pollfd p = {guardian->fd, POLLIN, 0};
+	struct pollfd p = {tracer->fd, POLLIN, 0};
 	bool given_up = false;
 
 	while (poll(&p, 1, LOOK_MS) == 0)
 		if (!given_up && of != NULL && of->give_up != NULL &&
 		    of->give_up(of->arg)) {
-			ask(guardian, &(struct request){ASK_GIVE_UP}, -1);
+			ask(tracer, &(struct request){ASK_GIVE_UP}, -1);
 			given_up = true;
 		}
-	return recv(guardian->fd, reply, sizeof(*reply), 0) ==
+	return recv(tracer->fd, reply, sizeof(*reply), 0) ==
 	    (ssize_t)sizeof(*reply) ? reply->err : -ESRCH;
 }
 
 int
-debugreg_tracer_hold(struct debugreg_tracer *guardian)
+debugreg_tracer_hold(struct debugreg_tracer *tracer)
 {
 	struct reply reply;
 
-	ask(guardian, &(struct request){ASK_HOLD}, -1);
-	return hear_reply(guardian, NULL, &reply);
+	ask(tracer, &(struct request){ASK_HOLD}, -1);
+	return receive_reply(tracer, NULL, &reply);
 }
 
 int
-debugreg_tracer_core(struct debugreg_tracer *guardian, int fd, const struct core_of *of,
-    struct core_size *size)
+debugreg_tracer_core(struct debugreg_tracer *tracer, int fd,
+    const struct core_of *of, struct core_size *size)
 {
 	const struct request request = {ASK_CORE, *of};
 	struct reply reply = {0};
 	int err;
 
-	ask(guardian, &request, fd);
-	err = hear_reply(guardian, of, &reply);
+	ask(tracer, &request, fd);
+	err = receive_reply(tracer, of, &reply);
 	*size = reply.size;
 	return err;
 }
 
 void
-debugreg_tracer_go(struct debugreg_tracer *guardian)
+debugreg_tracer_go(struct debugreg_tracer *tracer)
 {
-	ask(guardian, &(struct request){ASK_GO}, -1);
+	ask(tracer, &(struct request){ASK_GO}, -1);
 }
 
 void
-debugreg_tracer_pause(struct debugreg_tracer *guardian)
+debugreg_tracer_pause(struct debugreg_tracer *tracer)
 {
-	ask(guardian, &(struct request){ASK_PAUSE}, -1);
+	ask(tracer, &(struct request){ASK_PAUSE}, -1);
 }
 
 void
-debugreg_tracer_stop(struct debugreg_tracer *guardian)
+debugreg_tracer_stop(struct debugreg_tracer *tracer)
 {
-	if (guardian->pid > 0)
-		(void)kill(guardian->pid, LEAVE);
+	if (tracer->pid > 0)
+		(void)kill(tracer->pid, LEAVE);
 }
 
 bool
-debugreg_tracer_was_killed(struct debugreg_tracer *guardian)
+debugreg_tracer_was_killed(struct debugreg_tracer *tracer)
 {
-	if (guardian->pid > 0) {
-		(void)close(guardian->fd);	/* it waits for no room any
+	if (tracer->pid > 0) {
+		(void)close(tracer->fd);	/* it waits for no room any
 						   more */
-		guardian->fd = -1;
-		while (waitpid(guardian->pid, &guardian->status, 0) < 0 &&
+		tracer->fd = -1;
+		while (waitpid(tracer->pid, &tracer->status, 0) < 0 &&
 		    errno == EINTR)
 			;
-		guardian->pid = 0;
+		tracer->pid = 0;
 	}
-	return guardian->status != 0;
+	return tracer->status != 0;
 }
 
 void
-debugreg_tracer_free(struct debugreg_tracer *guardian)
+debugreg_tracer_free(struct debugreg_tracer *tracer)
 {
-	if (guardian == NULL)
+	if (tracer == NULL)
 		return;
-	debugreg_tracer_stop(guardian);
-	(void)debugreg_tracer_was_killed(guardian);
-	if (guardian->answer >= 0)
-		(void)close(guardian->answer);
-	free(guardian);
+	debugreg_tracer_stop(tracer);
+	(void)debugreg_tracer_was_killed(tracer);
+	if (tracer->answer >= 0)
+		(void)close(tracer->answer);
+	free(tracer);
 }

@@ -1,15 +1,15 @@
 /*
- * debugreg_tracer: --stop where perf_event_open(2) is refused and ptrace(2) is not:
- * debug registers.
+ * debugreg_tracer: --stop where perf_event_open(2) is refused and ptrace(2) is
+ * not: debug registers.
  *
  * Overview.  A thread that has them set dies at its next hit if it is not
- * traced.  So the tracer is a process of its own, the guardian, that users have
+ * traced.  So the tracer is a process of its own, wp-guardian, that users have
  * no reason to kill: in a session of its own, with a name of its own.  It sends
  * a record of each hit, made while the thread is stopped, by a socket, and lets
  * the thread go on.  When we end, or are killed, it clears all registers,
  * releases all threads, and ends.  A command is held by it from the beginning.
  *
- *	thread -- trap --> guardian -- record --> we: explain, report
+ *	thread -- trap --> tracer -- record --> we: explain, report
  *
  * If it is killed all the same, its parent, which waits for that, clears the
  * registers.  A thread that hits in the moment before that dies.
@@ -17,9 +17,9 @@
  * There are these two for each process that is watched.
  *
  * With --on-hit the thread is stopped until we say how it goes on, and the
- * guardian does for us in the meantime what only a tracer can.
+ * tracer does for us in the meantime what only a tracer can.
  *
- *	guardian -- records, GUARDIAN_STANDS --> we
+ *	tracer -- records, TRACER_STOPPED --> we
  *		<-- hold, core --
  *		-- how that went -->
  *		<-- go, or pause --
@@ -34,8 +34,8 @@
 
 /* Types of packets that no record has. */
 enum {
-	GUARDIAN_STANDS = 1 << 16,	/* behind the records of a stop */
-	GUARDIAN_EXECUTED,		/* it executes another program */
+	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
+	TRACER_EXECUTED,		/* it executes another program */
 };
 
 struct debugreg_tracer;
@@ -46,20 +46,20 @@ struct debugreg_tracer_job {
 	size_t first, n;	/* n from first on, whose samples have the ids
 				   of wp_target_stop_id */
 	uint32_t stack;		/* bytes of it in a sample */
-	bool stands;		/* a thread that hits is stopped until it is
+	bool stay_stopped;	/* a thread that hits is stopped until it is
 				   released */
 };
 
-/* Make a guardian of a running process, or of a command (else NULL) that was
-   just started: then debugreg_tracer_await_command, 0 when it is held, or -errno as of
-   wp_command_hold.  0; -errno with a cause. */
-int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid, struct wp_command *,
-    struct wp_cause *);
+/* Make a tracer of a running process, or of a command (else NULL) that was just
+   started: then debugreg_tracer_await_command, 0 when it is held, or -errno as
+   of wp_command_hold.  0; -errno with a cause. */
+int debugreg_tracer_new(struct debugreg_tracer **, pid_t pid,
+    struct wp_command *, struct wp_cause *);
 int debugreg_tracer_await_command(struct debugreg_tracer *);
 
 /* Watch all threads of it, and those to come.  0; -errno with a cause. */
-int debugreg_tracer_begin(struct debugreg_tracer *, const struct debugreg_tracer_job *,
-    struct wp_cause *);
+int debugreg_tracer_begin(struct debugreg_tracer *,
+    const struct debugreg_tracer_job *, struct wp_cause *);
 
 /* The socket: each packet is a record; at its end nothing is watched. */
 int debugreg_tracer_fd(const struct debugreg_tracer *);
@@ -68,13 +68,13 @@ int debugreg_tracer_fd(const struct debugreg_tracer *);
 unsigned debugreg_tracer_threads(const struct debugreg_tracer *);
 
 /*
- * The thread that hit is stopped (GUARDIAN_STANDS was read): stop all threads,
+ * The thread that hit is stopped (TRACER_STOPPED was read): stop all threads,
  * 0 or -errno; write a core file, as core_write, of a process that does; let
  * all go on; or end, and leave the process stopped as by SIGSTOP.
  */
 int debugreg_tracer_hold(struct debugreg_tracer *);
-int debugreg_tracer_core(struct debugreg_tracer *, int fd, const struct core_of *,
-    struct core_size *);
+int debugreg_tracer_core(struct debugreg_tracer *, int fd,
+    const struct core_of *, struct core_size *);
 void debugreg_tracer_go(struct debugreg_tracer *);
 void debugreg_tracer_pause(struct debugreg_tracer *);
 

@@ -1,5 +1,5 @@
-/* initial_values: what the watched bytes were when the watch began, and whether all
-   of their writers are seen. */
+/* initial_values: what the watched bytes were when the watch began, and whether
+   all of their writers are seen. */
 #include "run/initial_values.h"
 
 #include <errno.h>
@@ -40,10 +40,10 @@ tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
 }
 
 int
-initial_values_tell(struct run *run)
+initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {
-		/* at a stop it was read while the thread was stopped, or never */
+		/* at a stop it was read then, or never */
 		.read = run->options->stop ? NULL : wp_proc_read,
 		.now = wp_clock_ns,
 		.follows = run->options->follow, .shares = wp_shared_vm_shares,

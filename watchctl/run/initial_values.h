@@ -1,6 +1,6 @@
 /*
- * initial_values: how values are found, and what the watched bytes were when the watch
- * began, so that the first hit has an old value.
+ * initial_values: how values are found, and what the watched bytes were when
+ * the watch began, so that the first hit has an old value.
  *
  * Where all threads were stopped, it was read then.  Else it is read now, which
  * is what a hit finds that is made later.
@@ -12,6 +12,6 @@
 
 /* Watches are armed and the session is ready: pass it to its explainer.  0 or
    -ENOMEM. */
-int initial_values_tell(struct run *);
+int initial_values_report(struct run *);
 
 #endif

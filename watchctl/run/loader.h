@@ -10,7 +10,7 @@
 struct loader {
 	uint64_t hook;		/* the dynamic loader's call when its list of
 				   modules changes; 0: it has none */
-	uint64_t entry;		/* the program's own first instruction; 0: unknown */
+	uint64_t entry;		/* the program's first instruction, or 0 */
 };
 
 /* Find them in a process that is held at the end of execve.  The hook is called

@@ -1,6 +1,6 @@
 /*
  * run_debugreg: --stop where perf_event_open(2) is refused: by debug registers,
- * which guardian processes set.
+ * which tracer processes set.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,12 +25,12 @@ enum {
 	ROOM = WP_DEBUG_REGISTERS * 65536 + 64,	/* of a stop's packets */
 };
 
-struct guarding {
-	struct guard {
-		struct debugreg_tracer *guardian;
+struct debugreg_run {
+	struct traced {
+		struct debugreg_tracer *tracer;
 		struct live_maps mapped;
 		bool ended;
-	} *guard;		/* n of them, one for each process */
+	} *traced;		/* n of them, one for each process */
 	size_t n;
 	pid_t command;		/* as long as it is not watched; 0: none */
 	struct on_hit on_hit;	/* what it remembers */
@@ -40,16 +40,16 @@ struct guarding {
 
 /* Whether a thread that hits is stopped until what was requested is done. */
 static bool
-is_acting(const struct guarding *guarding)
+is_acting(const struct debugreg_run *own)
 {
-	return guarding->on_hit.what != ON_HIT_REPORT;
+	return own->on_hit.what != ON_HIT_REPORT;
 }
 
 int
 run_choose_debugreg(struct run *run, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
-	struct guarding *guarding;
+	struct debugreg_run *own;
 
 	if (!o->stop || (cause->err != EPERM && cause->err != EACCES &&
 	    cause->err != ENOSYS))
@@ -59,18 +59,18 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 		    "-f needs perf_event_open, which is refused here (see "
 		    "watchctl doctor): debug registers are not inherited by "
 		    "child processes");
-	guarding = calloc(1, sizeof(*guarding));
-	if (guarding == NULL ||
-	    (guarding->record = malloc(ROOM)) == NULL) {
-		free(guarding);
+	own = calloc(1, sizeof(*own));
+	if (own == NULL ||
+	    (own->record = malloc(ROOM)) == NULL) {
+		free(own);
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	}
-	guarding->on_hit = o->on_hit;
-	memcpy(guarding->why, cause->text, sizeof(guarding->why));
+	own->on_hit = o->on_hit;
+	memcpy(own->why, cause->text, sizeof(own->why));
 	*cause = (struct wp_cause){0};
 	run->features.caps = wp_slot_usual;
 	run->ops = &run_by_debugreg;
-	run->own = guarding;
+	run->own = own;
 	return 0;
 }
 
@@ -93,36 +93,36 @@ static int
 add(struct run *run, pid_t pid, struct wp_command *command,
     struct wp_cause *cause)
 {
-	struct guarding *g = run->own;
-	struct guard *guard = &g->guard[g->n];
-	int err = debugreg_tracer_new(&guard->guardian, pid, command, cause);
+	struct debugreg_run *own = run->own;
+	struct traced *traced = &own->traced[own->n];
+	int err = debugreg_tracer_new(&traced->tracer, pid, command, cause);
 
 	if (err < 0)
 		return err;
-	guard->mapped = (struct live_maps){
+	traced->mapped = (struct live_maps){
 		.space = run->session.space, .pid = pid,
 	};
-	g->n++;
+	own->n++;
 	return 0;
 }
 
-/* The guardian holds it from the beginning, so that there is always a
+/* The tracer holds it from the beginning, so that there is always a
    process that releases it. */
 static int
 launch(struct run *run, struct wp_cause *cause)
 {
 	char *const *argv = run->options->command;
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 	struct wp_command command;
 	int err = wp_command_start(&command, argv);
 
 	if (err < 0)
 		return wp_launch_explain(err, argv[0], cause);
-	run->process->pid = g->command = command.pid;
+	run->process->pid = own->command = command.pid;
 	err = add(run, command.pid, &command, cause);
 	wp_command_leave(&command);
 	if (err == 0 &&
-	    (err = debugreg_tracer_await_command(g->guard->guardian)) < 0)
+	    (err = debugreg_tracer_await_command(own->traced->tracer)) < 0)
 		(void)wp_launch_explain(err, argv[0], cause);
 	return err;
 }
@@ -130,10 +130,10 @@ launch(struct run *run, struct wp_cause *cause)
 static int
 debugreg_launch(struct run *run, struct wp_cause *cause)
 {
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 
-	g->guard = calloc(run->nprocesses, sizeof(*g->guard));
-	if (g->guard == NULL)
+	own->traced = calloc(run->nprocesses, sizeof(*own->traced));
+	if (own->traced == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return run->options->command != NULL ? launch(run, cause) : 0;
 }
@@ -142,45 +142,46 @@ static int
 debugreg_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 	size_t all;
 	const struct debugreg_tracer_job job = {
 		.watched = wp_target_watches(run->target, &all),
 		.first = process->first, .n = run->options->nspecs,
-		.stack = run->options->stack, .stands = is_acting(g),
+		.stack = run->options->stack, .stay_stopped = is_acting(own),
 	};
 	int err = run->options->command != NULL ? 0 :
 	    add(run, process->pid, NULL, cause);
 
 	if (err < 0)
 		return err;
-	err = debugreg_tracer_begin(g->guard[g->n - 1].guardian, &job, cause);
+	err = debugreg_tracer_begin(own->traced[own->n - 1].tracer, &job,
+	    cause);
 	if (err == 0)
-		g->command = 0;
+		own->command = 0;
 	else if (run->options->command == NULL)
-		debugreg_tracer_free(g->guard[--g->n].guardian);
+		debugreg_tracer_free(own->traced[--own->n].tracer);
 	return err;
 }
 
 static unsigned
 debugreg_threads(const struct run *run)
 {
-	const struct guarding *g = run->own;
+	const struct debugreg_run *own = run->own;
 	unsigned threads = 0;
 
-	for (size_t i = 0; i < g->n; i++)
-		threads += debugreg_tracer_threads(g->guard[i].guardian);
+	for (size_t i = 0; i < own->n; i++)
+		threads += debugreg_tracer_threads(own->traced[i].tracer);
 	return threads;
 }
 
 static void
 debugreg_announce(struct run *run)
 {
-	const struct guarding *g = run->own;
+	const struct debugreg_run *own = run->own;
 
 	session_warn(&run->session, "debug registers are set through ptrace, "
 	    "so the kernel's accesses on the program's behalf are not watched: "
-	    "%s", g->why);
+	    "%s", own->why);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		const pid_t pid = run->process[i].pid;
 		struct wp_proc_status status;
@@ -197,16 +198,16 @@ debugreg_announce(struct run *run)
 /* --- --on-hit --- */
 
 static int
-hold(void *guardian, pid_t pid)
+hold(void *tracer, pid_t pid)
 {
 	(void)pid;
-	return debugreg_tracer_hold(guardian);
+	return debugreg_tracer_hold(tracer);
 }
 
 static int
-core(void *guardian, int fd, const struct core_of *of, struct core_size *size)
+core(void *tracer, int fd, const struct core_of *of, struct core_size *size)
 {
-	return debugreg_tracer_core(guardian, fd, of, size);
+	return debugreg_tracer_core(tracer, fd, of, size);
 }
 
 /* A hit has been reported; its thread is stopped. */
@@ -214,70 +215,70 @@ static void
 act(void *arg, const struct ex_hit *hit)
 {
 	struct run *run = arg;
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 	struct on_hit_tracer tracer = {hold, core, NULL};
 	size_t i = 0;
 
-	while (i < g->n && g->guard[i].mapped.pid != hit->pid)
+	while (i < own->n && own->traced[i].mapped.pid != hit->pid)
 		i++;
-	if (i == g->n || g->on_hit.left != 0 || run_is_ending(run))
+	if (i == own->n || own->on_hit.left != 0 || run_is_ending(run))
 		return;
-	tracer.arg = g->guard[i].guardian;
-	g->on_hit.ms = run_left_for_wait(run);
-	on_hit_act(&g->on_hit, &tracer, &run->session, hit);
+	tracer.arg = own->traced[i].tracer;
+	own->on_hit.ms = run_left_for_wait(run);
+	on_hit_act(&own->on_hit, &tracer, &run->session, hit);
 }
 
 /* Whether its process is to be left stopped. */
 static bool
-is_left(const struct guarding *g, const struct guard *guard)
+is_left(const struct debugreg_run *own, const struct traced *traced)
 {
-	return guard->mapped.pid == g->on_hit.left;
+	return traced->mapped.pid == own->on_hit.left;
 }
 
 /* All hits of a stop have been reported.  False: no more are wanted. */
 static bool
-let_go_on(struct run *run, struct guard *guard)
+let_go_on(struct run *run, struct traced *traced)
 {
-	const struct guarding *g = run->own;
+	const struct debugreg_run *own = run->own;
 	const bool more = session_flush(&run->session, UINT64_MAX);
 
-	if (is_left(g, guard))
+	if (is_left(own, traced))
 		return false;
-	debugreg_tracer_go(guard->guardian);
+	debugreg_tracer_go(traced->tracer);
 	return more;
 }
 
 /* --- records --- */
 
-/* Take what a guardian sent: the records of a stop if the thread is stopped,
+/* Take what a tracer sent: the records of a stop if the thread is stopped,
    else one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end,
    another -errno. */
 static ssize_t
-receive(const struct guarding *g, const struct guard *guard, int flags)
+receive(const struct debugreg_run *own, const struct traced *traced, int flags)
 {
 	struct perf_event_header header;
 	size_t len = 0;
 
 	for (;;) {
-		const ssize_t n = recv(debugreg_tracer_fd(guard->guardian),
-		    g->record + len, ROOM - len, flags);
+		const ssize_t n = recv(debugreg_tracer_fd(traced->tracer),
+		    own->record + len, ROOM - len, flags);
 
 		if (n <= 0 && len == 0)
 			return n < 0 ? -errno : -EPIPE;
 		if (n <= 0)
 			return (ssize_t)len;
-		memcpy(&header, g->record + len, sizeof(header));
-		if (header.type == GUARDIAN_STANDS)
+		memcpy(&header, own->record + len, sizeof(header));
+		if (header.type == TRACER_STOPPED)
 			return (ssize_t)len;
 		len += (size_t)n;
-		if (!is_acting(g))
+		if (!is_acting(own))
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}
 }
 
 static void
-tell_executed(struct run *run, pid_t pid)
+report_executed(struct run *run, pid_t pid)
 {
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (run->process[i].pid == pid)
@@ -286,41 +287,41 @@ tell_executed(struct run *run, pid_t pid)
 
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
-feed(struct run *run, struct guard *guard, size_t len)
+feed(struct run *run, struct traced *traced, size_t len)
 {
-	const struct guarding *g = run->own;
-	const uint8_t *at = g->record, *end = at + len;
+	const struct debugreg_run *own = run->own;
+	const uint8_t *at = own->record, *end = at + len;
 	struct perf_event_header header;
 	struct ex_record record;
 
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
-		if (header.type == GUARDIAN_EXECUTED)
-			tell_executed(run, guard->mapped.pid);
+		if (header.type == TRACER_EXECUTED)
+			report_executed(run, traced->mapped.pid);
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
 		if (run->options->form != FORM_PERF)
-			live_maps_check(&guard->mapped, &record.sample);
+			live_maps_check(&traced->mapped, &record.sample);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
 	return true;
 }
 
-/* A guardian has ended, without us: was it killed, or did the process become
+/* A tracer has ended, without us: was it killed, or did the process become
    another? */
 static void
-tell_end(struct run *run, struct guard *guard)
+report_end(struct run *run, struct traced *traced)
 {
-	const pid_t pid = guard->mapped.pid;
+	const pid_t pid = traced->mapped.pid;
 
-	if (guard->ended)
+	if (traced->ended)
 		return;
-	guard->ended = true;
-	if (!debugreg_tracer_was_killed(guard->guardian)) {
+	traced->ended = true;
+	if (!debugreg_tracer_was_killed(traced->tracer)) {
 		if (run->reason == NULL && !wp_proc_exiting(pid))
-			tell_executed(run, pid);
+			report_executed(run, pid);
 		return;
 	}
 	run->failed = true;
@@ -332,23 +333,23 @@ tell_end(struct run *run, struct guard *guard)
 	    "killed", pid);
 }
 
-/* Take what a guardian sent.  False: it has ended, or no more is wanted. */
+/* Take what a tracer sent.  False: it has ended, or no more is wanted. */
 static bool
-take_records(struct run *run, struct guard *guard, int flags)
+take_records(struct run *run, struct traced *traced, int flags)
 {
-	const struct guarding *g = run->own;
+	const struct debugreg_run *own = run->own;
 
 	for (int i = 0; i < BATCH; i++) {
-		const ssize_t len = receive(g, guard, flags);
+		const ssize_t len = receive(own, traced, flags);
 
 		if (len == -EAGAIN)
 			return true;
 		if (len < 0) {
-			tell_end(run, guard);
+			report_end(run, traced);
 			return false;
 		}
-		if (!feed(run, guard, (size_t)len) ||
-		    (is_acting(g) && !let_go_on(run, guard)))
+		if (!feed(run, traced, (size_t)len) ||
+		    (is_acting(own) && !let_go_on(run, traced)))
 			return false;
 	}
 	return true;
@@ -363,18 +364,19 @@ is_wanted(const struct run *run)
 static void
 look_at_all(struct run *run, struct pollfd *p)
 {
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 	bool any = false;
 
-	for (size_t i = 0; i < g->n; i++) {
+	for (size_t i = 0; i < own->n; i++) {
 		if (p[1 + i].fd >= 0 &&
-		    !take_records(run, &g->guard[i], MSG_DONTWAIT))
+		    !take_records(run, &own->traced[i], MSG_DONTWAIT))
 			p[1 + i].fd = -1;	/* poll(2) passes over it */
 		any = any || p[1 + i].fd >= 0;
 	}
-	if (g->on_hit.left != 0)
+	if (own->on_hit.left != 0)
 		run->reason = "paused";
-	else if (!session_flush(&run->session, wp_clock_ns()) || !is_wanted(run))
+	else if (!session_flush(&run->session, wp_clock_ns()) ||
+	    !is_wanted(run))
 		run->reason = run->session.full ? "count" : "detached";
 	else if (!any && run->reason == NULL)
 		run->reason = run->failed ? "detached" : "exit";
@@ -384,56 +386,56 @@ look_at_all(struct run *run, struct pollfd *p)
 static void
 clear(struct run *run)
 {
-	struct guarding *g = run->own;
+	struct debugreg_run *own = run->own;
 
-	for (size_t i = 0; i < g->n; i++)
-		if (is_left(g, &g->guard[i]))
-			debugreg_tracer_pause(g->guard[i].guardian);
+	for (size_t i = 0; i < own->n; i++)
+		if (is_left(own, &own->traced[i]))
+			debugreg_tracer_pause(own->traced[i].tracer);
 		else
-			debugreg_tracer_stop(g->guard[i].guardian);
-	for (size_t i = 0; i < g->n; i++)
-		while (is_wanted(run) && take_records(run, &g->guard[i], 0))
+			debugreg_tracer_stop(own->traced[i].tracer);
+	for (size_t i = 0; i < own->n; i++)
+		while (is_wanted(run) && take_records(run, &own->traced[i], 0))
 			;
 	(void)session_flush(&run->session, UINT64_MAX);
-	for (size_t i = 0; i < g->n; i++)
-		debugreg_tracer_free(g->guard[i].guardian);
-	g->n = 0;
+	for (size_t i = 0; i < own->n; i++)
+		debugreg_tracer_free(own->traced[i].tracer);
+	own->n = 0;
 }
 
 static void
 debugreg_loop(struct run *run)
 {
-	struct guarding *g = run->own;
-	struct pollfd *p = calloc(1 + g->n, sizeof(*p));
+	struct debugreg_run *own = run->own;
+	struct pollfd *p = calloc(1 + own->n, sizeof(*p));
 
 	if (p == NULL) {
 		run->reason = "detached";
 		return;
 	}
 	p[0] = run->poll[0];
-	for (size_t i = 0; i < g->n; i++)
+	for (size_t i = 0; i < own->n; i++)
 		p[1 + i] = (struct pollfd){
-			debugreg_tracer_fd(g->guard[i].guardian), POLLIN, 0,
+			debugreg_tracer_fd(own->traced[i].tracer), POLLIN, 0,
 		};
-	if (is_acting(g)) {
+	if (is_acting(own)) {
 		run->session.acted = act;
 		run->session.acted_arg = run;
 	}
 	while (run->reason == NULL) {
-		run_poll(run, p, 1 + g->n);
+		run_poll(run, p, 1 + own->n);
 		run_check_time(run);
 		look_at_all(run, p);
 	}
 	run->session.acted = NULL;
 	free(p);
 	clear(run);
-	if (g->on_hit.left != 0) {
-		(void)await_stopped(g->on_hit.left);
-		on_hit_tell_paused(&g->on_hit);
+	if (own->on_hit.left != 0) {
+		(void)await_stopped(own->on_hit.left);
+		on_hit_report_paused(&own->on_hit);
 	}
 }
 
-/* Guardians send all that they count. */
+/* Tracers send all that they count. */
 static int
 debugreg_account(struct run *run)
 {
@@ -444,22 +446,22 @@ debugreg_account(struct run *run)
 static void
 debugreg_close(struct run *run)
 {
-	struct guarding *guarding = run->own;
+	struct debugreg_run *own = run->own;
 
-	if (guarding->command > 0)
-		(void)kill(guarding->command, SIGKILL);
-	for (size_t i = 0; i < guarding->n; i++) {
-		if (guarding->command > 0 &&
-		    debugreg_tracer_was_killed(guarding->guard[i].guardian))
+	if (own->command > 0)
+		(void)kill(own->command, SIGKILL);
+	for (size_t i = 0; i < own->n; i++) {
+		if (own->command > 0 &&
+		    debugreg_tracer_was_killed(own->traced[i].tracer))
 			(void)complain("the process that was to watch the "
 			    "command was killed, so the command was ended");
-		debugreg_tracer_free(guarding->guard[i].guardian);
+		debugreg_tracer_free(own->traced[i].tracer);
 	}
-	if (guarding->command > 0)
-		wp_command_end(guarding->command);
-	free(guarding->guard);
-	free(guarding->record);
-	free(guarding);
+	if (own->command > 0)
+		wp_command_end(own->command);
+	free(own->traced);
+	free(own->record);
+	free(own);
 }
 
 const struct run_ops run_by_debugreg = {

@@ -151,7 +151,7 @@ ring_loop(struct run *run)
    threads that end under watch leave a record of that; if none was lost, the
    missing ones show it. */
 static void
-tell_all_executed(struct run *run)
+report_all_executed(struct run *run)
 {
 	if (strcmp(run->reason, "exit") != 0 || run->session.lost > 0)
 		return;
@@ -184,7 +184,7 @@ ring_account(struct run *run)
 	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
 		return 0;
 	session_counted(s, counted_in_all(run));
-	tell_all_executed(run);
+	report_all_executed(run);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ enum {
 	SPINS = 256,		/* looks without sleep to one at signals */
 };
 
-struct stopping {
+struct stop_run {
 	struct run *run;
 	struct wp_stops *stops;
 	struct on_hit on_hit;	/* what it remembers */
@@ -71,18 +71,18 @@ find_process(struct run *run, pid_t pid)
 static void
 executed(void *arg, pid_t pid)
 {
-	struct stopping *stopping = arg;
-	struct process *process = find_process(stopping->run, pid);
+	struct stop_run *stop = arg;
+	struct process *process = find_process(stop->run, pid);
 
 	if (process != NULL)
-		run_executed(stopping->run, process);
+		run_executed(stop->run, process);
 }
 
 static void
 ended(void *arg, pid_t pid, int status)
 {
-	struct stopping *stopping = arg;
-	struct run *run = stopping->run;
+	struct stop_run *stop = arg;
+	struct run *run = stop->run;
 
 	if (run->options->command != NULL && pid == run->process->pid)
 		run->command_status = status;
@@ -91,73 +91,73 @@ ended(void *arg, pid_t pid, int status)
 static void
 warn(void *arg, const char *text)
 {
-	struct stopping *stopping = arg;
+	struct stop_run *stop = arg;
 
-	session_warn(&stopping->run->session, "%s", text);
+	session_warn(&stop->run->session, "%s", text);
 }
 
 /* --- where to be --- */
 
 static void
-be_anywhere(struct stopping *stopping)
+be_anywhere(struct stop_run *stop)
 {
-	if (stopping->cpu >= 0)
-		(void)sched_setaffinity(0, sizeof(stopping->all),
-		    &stopping->all);
-	stopping->cpu = -1;
+	if (stop->cpu >= 0)
+		(void)sched_setaffinity(0, sizeof(stop->all),
+		    &stop->all);
+	stop->cpu = -1;
 }
 
 /* Be where a thread is that cannot be elsewhere; another one would only move
    away from a processor that is taken. */
 static void
-follow(struct stopping *stopping, pid_t tid, int cpu)
+follow(struct stop_run *stop, pid_t tid, int cpu)
 {
 	const uint64_t now = wp_clock_ns();
 	cpu_set_t its;
 
-	if ((tid == stopping->followed && cpu == stopping->seen) ||
-	    now < stopping->moved + STAY)
+	if ((tid == stop->followed && cpu == stop->seen) ||
+	    now < stop->moved + STAY)
 		return;
-	stopping->moved = now;
-	stopping->followed = tid;
-	stopping->seen = cpu;
-	be_anywhere(stopping);
+	stop->moved = now;
+	stop->followed = tid;
+	stop->seen = cpu;
+	be_anywhere(stop);
 	if (sched_getaffinity(tid, sizeof(its), &its) == 0 &&
-	    CPU_COUNT(&its) == 1 && CPU_ISSET(cpu, &stopping->all) &&
+	    CPU_COUNT(&its) == 1 && CPU_ISSET(cpu, &stop->all) &&
 	    sched_setaffinity(0, sizeof(its), &its) == 0)
-		stopping->cpu = cpu;
+		stop->cpu = cpu;
 }
 
 /* Whether others want the processor that we would keep busy, as they lately
    did: then a stop that is slept for comes sooner. */
 static bool
-is_in_the_way(struct stopping *stopping)
+is_in_the_way(struct stop_run *stop)
 {
 	const uint64_t now = wp_clock_ns();
 	struct rusage usage;
 
 	(void)getrusage(RUSAGE_THREAD, &usage);
-	if (usage.ru_nivcsw != stopping->pushed)
-		stopping->yields = now + YIELD;
-	stopping->pushed = usage.ru_nivcsw;
-	return now < stopping->yields;
+	if (usage.ru_nivcsw != stop->pushed)
+		stop->yields = now + YIELD;
+	stop->pushed = usage.ru_nivcsw;
+	return now < stop->yields;
 }
 
 /* Whether the next hit comes so soon, on another processor, that sleeping and
    being woken would take longer. */
 static bool
-is_worth_waiting(struct stopping *stopping)
+is_worth_waiting(struct stop_run *stop)
 {
 	pid_t tid;
 	int cpu;
-	const uint64_t last = wp_stops_last(stopping->stops, &cpu, &tid);
+	const uint64_t last = wp_stops_last(stop->stops, &cpu, &tid);
 
 	if (last == 0 || last + SPIN < wp_clock_ns())
 		return false;
-	if (last != stopping->last)
-		follow(stopping, tid, cpu);
-	stopping->last = last;
-	return cpu != sched_getcpu() && !is_in_the_way(stopping);
+	if (last != stop->last)
+		follow(stop, tid, cpu);
+	stop->last = last;
+	return cpu != sched_getcpu() && !is_in_the_way(stop);
 }
 
 /* --- records --- */
@@ -165,22 +165,22 @@ is_worth_waiting(struct stopping *stopping)
 /* Explain what is there of before the horizon; all: also what came later than
    others that still wait.  False: no more are wanted. */
 static bool
-feed(struct stopping *stopping, uint64_t horizon, bool all)
+feed(struct stop_run *stop, uint64_t horizon, bool all)
 {
-	struct run *run = stopping->run;
+	struct run *run = stop->run;
 	const struct perf_event_header *header;
 	struct ex_record record;
 
-	while ((header = wp_stops_next(stopping->stops, horizon, all)) !=
+	while ((header = wp_stops_next(stop->stops, horizon, all)) !=
 	    NULL) {
 		if (!run_decode(run, header, &record))
 			continue;
 		if (!session_record(&run->session, &record))
 			return false;
 	}
-	if (horizon < stopping->flushed + FLUSH)
+	if (horizon < stop->flushed + FLUSH)
 		return true;
-	stopping->flushed = horizon;
+	stop->flushed = horizon;
 	return session_flush(&run->session, horizon);
 }
 
@@ -193,12 +193,12 @@ hold(void *stops, pid_t pid)
 }
 
 static void
-tell_missed(struct stopping *stopping, const struct ex_hit *hit)
+report_missed(struct stop_run *stop, const struct ex_hit *hit)
 {
-	if (stopping->missed)
+	if (stop->missed)
 		return;
-	stopping->missed = true;
-	session_warn(&stopping->run->session, "hit #%" PRIu64 ": --on-hit did "
+	stop->missed = true;
+	session_warn(&stop->run->session, "hit #%" PRIu64 ": --on-hit did "
 	    "nothing, because thread %d was not stopped there: it blocks the "
 	    "signal that stops it, or hit while others were being attached",
 	    hit->seq, hit->tid);
@@ -209,20 +209,20 @@ tell_missed(struct stopping *stopping, const struct ex_hit *hit)
 static void
 act(void *arg, const struct ex_hit *hit)
 {
-	struct stopping *stopping = arg;
+	struct stop_run *stop = arg;
 	const struct on_hit_tracer tracer = {
-		.hold = hold, .arg = stopping->stops,
+		.hold = hold, .arg = stop->stops,
 	};
 
-	if (stopping->on_hit.left != 0 || run_is_ending(stopping->run))
+	if (stop->on_hit.left != 0 || run_is_ending(stop->run))
 		return;
-	if (!wp_stops_stands(stopping->stops, hit->pid, hit->tid)) {
-		tell_missed(stopping, hit);
+	if (!wp_stops_stands(stop->stops, hit->pid, hit->tid)) {
+		report_missed(stop, hit);
 		return;
 	}
-	be_anywhere(stopping);
-	stopping->on_hit.ms = run_left_for_wait(stopping->run);
-	on_hit_act(&stopping->on_hit, &tracer, &stopping->run->session, hit);
+	be_anywhere(stop);
+	stop->on_hit.ms = run_left_for_wait(stop->run);
+	on_hit_act(&stop->on_hit, &tracer, &stop->run->session, hit);
 }
 
 /* Explain it while the thread is stopped: if there is something to do at hits,
@@ -232,20 +232,20 @@ act(void *arg, const struct ex_hit *hit)
 static bool
 stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
-	struct stopping *stopping = arg;
-	struct session *s = &stopping->run->session;
+	struct stop_run *stop = arg;
+	struct session *s = &stop->run->session;
 	const struct ex_hints hints = {.tid = tid, .stopped = true};
 
 	(void)pid;
-	if (!stopping->loops || s->explainer == NULL ||
+	if (!stop->loops || s->explainer == NULL ||
 	    (s->acted == NULL && !kernel))
 		return false;
 	ex_explain_hints(s->explainer, &hints);
-	(void)feed(stopping, UINT64_MAX, true);
+	(void)feed(stop, UINT64_MAX, true);
 	ex_explain_hints(s->explainer, NULL);
-	if (stopping->on_hit.left == 0)
+	if (stop->on_hit.left == 0)
 		return false;
-	stopping->run->reason = "paused";
+	stop->run->reason = "paused";
 	return true;
 }
 
@@ -258,18 +258,18 @@ static const struct wp_stops_calls calls = {
 static int
 stop_open(struct run *run)
 {
-	struct stopping *stopping = calloc(1, sizeof(*stopping));
+	struct stop_run *stop = calloc(1, sizeof(*stop));
 
-	if (stopping == NULL || wp_stops_new(&stopping->stops, run->target,
-	    &calls, stopping) < 0) {
-		free(stopping);
+	if (stop == NULL || wp_stops_new(&stop->stops, run->target,
+	    &calls, stop) < 0) {
+		free(stop);
 		return complain("out of memory");
 	}
-	stopping->run = run;
-	stopping->on_hit = run->options->on_hit;
-	stopping->cpu = stopping->seen = -1;
-	(void)sched_getaffinity(0, sizeof(stopping->all), &stopping->all);
-	run->own = stopping;
+	stop->run = run;
+	stop->on_hit = run->options->on_hit;
+	stop->cpu = stop->seen = -1;
+	(void)sched_getaffinity(0, sizeof(stop->all), &stop->all);
+	run->own = stop;
 	return 0;
 }
 
@@ -277,8 +277,8 @@ static int
 stop_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
-	struct stopping *stopping = run->own;
-	int err = wp_stops_attach(stopping->stops, process->pid,
+	struct stop_run *stop = run->own;
+	int err = wp_stops_attach(stop->stops, process->pid,
 	    process->first, run->options->nspecs, cause);
 
 	return err < 0 && cause->code == WP_CAUSE_NONE ?
@@ -304,23 +304,23 @@ wait_ms(struct run *run, const sigset_t *signals, int ms)
 
 /* Sleep for a while, unless there is more to do or a reason to end. */
 static void
-wait_a_little(struct stopping *stopping, const sigset_t *signals, bool more)
+wait_a_little(struct stop_run *stop, const sigset_t *signals, bool more)
 {
-	struct run *run = stopping->run;
+	struct run *run = stop->run;
 	const double left = run_left_ms(run);
-	int ms = wp_stops_pending(stopping->stops) ? SOON_MS : LOOK_MS;
+	int ms = wp_stops_pending(stop->stops) ? SOON_MS : LOOK_MS;
 
 	run_check_processors(run);
 	if (run->reason != NULL)
 		return;
-	if (!wp_stops_busy(stopping->stops))
+	if (!wp_stops_busy(stop->stops))
 		run->reason = "exit";
 	else if (left <= 0)
 		run->reason = "time";
-	else if (!is_worth_waiting(stopping))
+	else if (!is_worth_waiting(stop))
 		wait_ms(run, signals, more ? 0 :
 		    left < ms ? (int)left + 1 : ms);
-	else if (++stopping->spins % SPINS == 0)
+	else if (++stop->spins % SPINS == 0)
 		wait_ms(run, signals, 0);
 	else
 		(void)sched_yield();	/* others may want the processor */
@@ -329,7 +329,7 @@ wait_a_little(struct stopping *stopping, const sigset_t *signals, bool more)
 static void
 stop_loop(struct run *run)
 {
-	struct stopping *stopping = run->own;
+	struct stop_run *stop = run->own;
 	const bool on_hit = run->options->on_hit.what != ON_HIT_REPORT;
 	sigset_t signals;
 
@@ -338,76 +338,76 @@ stop_loop(struct run *run)
 	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
 	if (on_hit) {
 		run->session.acted = act;
-		run->session.acted_arg = stopping;
+		run->session.acted_arg = stop;
 	}
-	stopping->loops = true;
+	stop->loops = true;
 	while (run->reason == NULL) {
-		const bool more = wp_stops_step(stopping->stops) > 0;
+		const bool more = wp_stops_step(stop->stops) > 0;
 
 		if (run->reason == NULL &&
-		    !feed(stopping, wp_clock_ns() - ON_ITS_WAY, false))
+		    !feed(stop, wp_clock_ns() - ON_ITS_WAY, false))
 			run->reason = run->session.full ? "count" : "detached";
-		wait_a_little(stopping, &signals, more);
+		wait_a_little(stop, &signals, more);
 	}
-	stopping->loops = false;
+	stop->loops = false;
 	run->session.acted = NULL;
-	if (stopping->on_hit.left != 0) {
-		wp_stops_leave(stopping->stops, stopping->on_hit.left);
-		on_hit_tell_paused(&stopping->on_hit);
+	if (stop->on_hit.left != 0) {
+		wp_stops_leave(stop->stops, stop->on_hit.left);
+		on_hit_report_paused(&stop->on_hit);
 	} else {
-		wp_stops_end(stopping->stops);
+		wp_stops_end(stop->stops);
 	}
-	be_anywhere(stopping);
+	be_anywhere(stop);
 }
 
 /* Threads that could not be released yet are released as soon as they wake. */
 static void
-let_all_go(struct stopping *stopping)
+let_all_go(struct stop_run *stop)
 {
 	sigset_t signals;
 
 	wake_signals(&signals);
-	while (stopping->run->command_status < 0 &&
-	    wp_stops_busy(stopping->stops)) {
-		if (wp_stops_step(stopping->stops) == 0)
-			wait_ms(stopping->run, &signals, LOOK_MS);
+	while (stop->run->command_status < 0 &&
+	    wp_stops_busy(stop->stops)) {
+		if (wp_stops_step(stop->stops) == 0)
+			wait_ms(stop->run, &signals, LOOK_MS);
 	}
 }
 
 static int
 stop_account(struct run *run)
 {
-	struct stopping *stopping = run->own;
+	struct stop_run *stop = run->own;
 	struct session *s = &run->session;
 	struct wp_perf_count count;
 	uint64_t counts = 0;
 
-	if (s->err < 0 || (!s->full && feed(stopping, UINT64_MAX, true))) {
+	if (s->err < 0 || (!s->full && feed(stop, UINT64_MAX, true))) {
 		for (size_t w = 0; w < s->nwatches; w++)
-			if (wp_stops_count(stopping->stops, w, &count) == 0)
+			if (wp_stops_count(stop->stops, w, &count) == 0)
 				counts += count.value;
 		session_counted(s, counts);
 	}
 	if (run->options->command != NULL)
-		let_all_go(stopping);
+		let_all_go(stop);
 	return 0;
 }
 
 static void
 stop_uptime(const struct run *run, struct wp_uptime *uptime)
 {
-	const struct stopping *stopping = run->own;
+	const struct stop_run *stop = run->own;
 
-	wp_stops_uptime(stopping->stops, uptime);
+	wp_stops_uptime(stop->stops, uptime);
 }
 
 static void
 stop_close(struct run *run)
 {
-	struct stopping *stopping = run->own;
+	struct stop_run *stop = run->own;
 
-	wp_stops_free(stopping->stops);
-	free(stopping);
+	wp_stops_free(stop->stops);
+	free(stop);
 }
 
 const struct run_ops run_by_stop = {

@@ -429,7 +429,8 @@ describe(struct run *run)
 	}
 	if (err >= 0 && (err = session_ready(&run->session)) == 0)
 		err = run->options->form == FORM_PERF ?
-		    recording_begin(run, events, nevents) : initial_values_tell(run);
+		    recording_begin(run, events, nevents) :
+		    initial_values_report(run);
 	else if (err < 0)
 		(void)complain("preparing the report: %s", strerror(-err));
 	for (size_t i = 0; events != NULL && i < nevents; i++)

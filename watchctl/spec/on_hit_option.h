@@ -21,7 +21,7 @@ struct on_hit {
 					   that is to be left stopped, and the
 					   thread that hit there; 0: none */
 	uint64_t left_seq;		/* the hit's number */
-	uint64_t told[4];		/* EXEC: bit n: it was reported that
+	uint64_t reported[4];		/* EXEC: bit n: it was reported that
 					   the command ended with status n */
 };
 

@@ -59,7 +59,8 @@ static const char usage[] =
 
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
-	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR, OPT_STACKS,
+	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
+	OPT_STACKS,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -411,7 +412,8 @@ check_together(const struct options *o)
 		return complain("-p and a command (%s) exclude each other",
 		    o->command[0]);
 	if (o->npids == 0 && o->command == NULL)
-		return complain("no process to watch: give -p PID, or -- COMMAND");
+		return complain("no process to watch: give -p PID, or -- "
+		    "COMMAND");
 	if (o->no_aslr && o->command == NULL)
 		return complain("--no-aslr is for a command that watchctl "
 		    "starts: a running process has its addresses already");

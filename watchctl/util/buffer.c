@@ -11,8 +11,8 @@
 
 #include "util/interrupt.h"
 
-/* ms between looks whether a signal is there, and how long after it a reader may
-   still go on reading. */
+/* ms between looks whether a signal is there, and how long after it a reader
+   may still go on reading. */
 enum { LOOK_MS = 100, GIVE_UP_MS = 500 };
 
 void

@@ -15,7 +15,7 @@
 #include "os/proc.h"
 
 enum {
-	SCRIPTS_MAX = 5,	/* interpreters of interpreters, as the kernel */
+	SCRIPTS_MAX = 5,	/* scripts' interpreters, as the kernel */
 	LINE_MAX_ = 256,	/* its first line */
 	HEADERS_MAX = 256,
 };

@@ -20,9 +20,9 @@ aslr_begin(const struct options *o)
 	    personality((unsigned)before | ADDR_NO_RANDOMIZE) >= 0)
 		return before;
 	before = -errno;
-	(void)complain("--no-aslr: personality(2) is refused (%s), as container "
-	    "seccomp filters do: allow that system call, or leave out the "
-	    "option", strerror(errno));
+	(void)complain("--no-aslr: personality(2) is refused (%s), as "
+	    "container seccomp filters do: allow that system call, or leave "
+	    "out the option", strerror(errno));
 	return before;
 }
 

@@ -1,6 +1,6 @@
 /*
- * backpressure: whether what a report is written to accepts more of it, so that no
- * thread waits without end for a reader that does not read.
+ * backpressure: whether what a report is written to accepts more of it, so that
+ * no thread waits without end for a reader that does not read.
  */
 #ifndef BACKPRESSURE_H
 #define BACKPRESSURE_H
@@ -15,8 +15,8 @@ struct backpressure {
 
 void backpressure_open(struct backpressure *, int fd);
 
-/* Whether there is room for a report of a hit.  Waits some seconds when there is
-   none, once, and then only looks until there is. */
+/* Whether there is room for a report of a hit.  Waits some seconds when there
+   is none, once, and then only looks until there is. */
 bool backpressure_wait(struct backpressure *);
 
 #endif

@@ -10,15 +10,15 @@
 #include "os/attr.h"
 #include "os/perf.h"
 
-enum { FDS = sizeof(((struct copy *)0)->fd) / sizeof(int) };
+enum { FDS = sizeof(((struct event_dup *)0)->fd) / sizeof(int) };
 
 static void
-drop(struct copy *copy)
+drop(struct event_dup *dup)
 {
 	for (int i = 0; i < FDS; i++)
-		if (copy->fd[i] >= 0)
-			(void)close(copy->fd[i]);
-	copy->serial = 0;
+		if (dup->fd[i] >= 0)
+			(void)close(dup->fd[i]);
+	dup->serial = 0;
 }
 
 void
@@ -44,33 +44,33 @@ is_event(int fd)
 }
 
 static int
-copy_one(int pidfd, int32_t fd)
+dup_one(int pidfd, int32_t fd)
 {
-	int copy = fd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
+	int dup = fd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
 
-	if (copy >= 0 && !is_event(copy)) {
-		(void)close(copy);
-		copy = -1;
+	if (dup >= 0 && !is_event(dup)) {
+		(void)close(dup);
+		dup = -1;
 	}
-	return copy;
+	return dup;
 }
 
 /* Copies of a watch are complete, or there are none.  Whether they are. */
 static bool
-take(struct copy *copy, const struct wp_channel_watch *watch, int pidfd)
+take(struct event_dup *dup, const struct wp_channel_watch *watch, int pidfd)
 {
 	bool complete = true;
 
-	copy->serial = atomic_load(&watch->serial);
-	copy->nslots = watch->what.nslots;
+	dup->serial = atomic_load(&watch->serial);
+	dup->nslots = watch->what.nslots;
 	for (int i = 0; i < FDS; i++) {
 		int32_t fd = watch->fd[i];
 
-		copy->fd[i] = copy_one(pidfd, fd);
-		complete = complete && (fd < 0 || copy->fd[i] >= 0);
+		dup->fd[i] = dup_one(pidfd, fd);
+		complete = complete && (fd < 0 || dup->fd[i] >= 0);
 	}
 	if (!complete)
-		drop(copy);
+		drop(dup);
 	return complete;
 }
 
@@ -97,44 +97,44 @@ event_dups_disable(struct event_dups *c)
 
 /* Of many threads not all events are here. */
 bool
-copies_counted(const struct event_dups *c, unsigned i, uint64_t *counted)
+event_dups_counted(const struct event_dups *c, unsigned i, uint64_t *counted)
 {
-	const struct copy *copy = &c->of[i];
+	const struct event_dup *dup = &c->of[i];
 	const struct wp_channel_watch *watch;
 	struct wp_perf_count count;
 
-	if (copy->serial == 0)
+	if (dup->serial == 0)
 		return false;
 	watch = &c->channel->watch[i];
-	if (watch->exact == 0 || copy->fd[FDS - 1] >= 0 ||
-	    atomic_load(&watch->serial) != copy->serial)
+	if (watch->exact == 0 || dup->fd[FDS - 1] >= 0 ||
+	    atomic_load(&watch->serial) != dup->serial)
 		return false;
 	*counted = atomic_load(&watch->counted) - watch->before;
 	for (int k = 0; k < FDS; k++)
-		if (copy->fd[k] >= 0 &&
-		    wp_perf_read(copy->fd[k], WP_INSIDE_FORMAT, &count) == 0)
+		if (dup->fd[k] >= 0 &&
+		    wp_perf_read(dup->fd[k], WP_INSIDE_FORMAT, &count) == 0)
 			*counted += count.value;
 	return true;
 }
 
-/* Each thread has an event for each slot, one after the other; of many threads not
-   all are here, and those of a tracer not at all. */
+/* Each thread has an event for each slot, one after the other; of many threads
+   not all are here, and those of a tracer not at all. */
 bool
-copies_running(const struct event_dups *c, unsigned watch,
+event_dups_running(const struct event_dups *c, unsigned watch,
     uint64_t on[WP_SLOTS_MAX])
 {
-	const struct copy *copy = &c->of[watch];
+	const struct event_dup *dup = &c->of[watch];
 	struct wp_perf_count count;
 
 	memset(on, 0, WP_SLOTS_MAX * sizeof(*on));
-	if (copy->serial == 0 || c->channel->watch[watch].exact == 0 ||
-	    copy->fd[0] < 0 || copy->fd[FDS - 1] >= 0 || copy->nslots == 0 ||
-	    copy->nslots > WP_SLOTS_MAX)
+	if (dup->serial == 0 || c->channel->watch[watch].exact == 0 ||
+	    dup->fd[0] < 0 || dup->fd[FDS - 1] >= 0 || dup->nslots == 0 ||
+	    dup->nslots > WP_SLOTS_MAX)
 		return false;
-	for (unsigned k = 0; copy->fd[k] >= 0; k++) {
-		if (wp_perf_read(copy->fd[k], WP_INSIDE_FORMAT, &count) < 0)
+	for (unsigned k = 0; dup->fd[k] >= 0; k++) {
+		if (wp_perf_read(dup->fd[k], WP_INSIDE_FORMAT, &count) < 0)
 			return false;
-		on[k % copy->nslots] += count.running;
+		on[k % dup->nslots] += count.running;
 	}
 	return true;
 }

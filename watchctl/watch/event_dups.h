@@ -2,8 +2,8 @@
  * event_dups: descriptors of a program's events, copied into this process: they
  * stop the counting, and have the counts when the program is gone.
  *
- * A copy keeps its event armed, and with it a debug register, when the program
- * closes its own.  So only watches that are never closed have copies.
+ * A duplicate keeps its event armed, and with it a debug register, when the
+ * program closes its own.  So only watches that are never closed have copies.
  */
 #ifndef EVENT_DUPS_H
 #define EVENT_DUPS_H
@@ -14,7 +14,7 @@
 
 struct event_dups {
 	struct wp_channel *channel;
-	struct copy {
+	struct event_dup {
 		uint32_t serial;	/* whose; 0: none */
 		unsigned nslots;	/* that it has */
 		int fd[8];		/* -1: none */
@@ -31,10 +31,11 @@ void event_dups_disable(struct event_dups *);
 
 /* For how long, in ns, each slot of a watch was on since it was opened, in all
    threads together.  false: that is not known. */
-bool copies_running(const struct event_dups *, unsigned watch,
+bool event_dups_running(const struct event_dups *, unsigned watch,
     uint64_t on[WP_SLOTS_MAX]);
 
 /* How many accesses to watch i were counted.  False: that cannot be said. */
-bool copies_counted(const struct event_dups *, unsigned i, uint64_t *counted);
+bool event_dups_counted(const struct event_dups *, unsigned i,
+    uint64_t *counted);
 
 #endif

@@ -86,8 +86,8 @@ keep(void *arg)
 }
 
 void
-exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel, pid_t program,
-    int pidfd)
+exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel,
+    pid_t program, int pidfd)
 {
 	*v = (struct exec_monitor){
 		.channel = channel, .program = program, .pidfd = pidfd,

@@ -1,6 +1,6 @@
 /*
- * exec_monitor: waiting for what a program does not announce by the bell: that it
- * ends, or executes another program.
+ * exec_monitor: waiting for what a program does not announce by the bell: that
+ * it ends, or executes another program.
  *
  * A thread sleeps until then, and rings the bell itself.
  */
@@ -26,7 +26,8 @@ struct exec_monitor {
 
 /* Begin.  Where watching for execve(2) is not permitted, only the end is
    seen; without a thread, only by exec_monitor_ended. */
-void exec_monitor_begin(struct exec_monitor *, struct wp_channel *, pid_t program, int pidfd);
+void exec_monitor_begin(struct exec_monitor *, struct wp_channel *,
+    pid_t program, int pidfd);
 void exec_monitor_end(struct exec_monitor *);
 
 /* The program is the one that is meant: from now on execve(2) means another. */

@@ -52,7 +52,8 @@ is_only(const struct hit_order_hit *hit, uint64_t seen)
    blocked at others, if these can be distinguished from one that is counted
    several times. */
 static bool
-is_next(const struct hit_order_hit *hit, uint64_t nth, uint64_t seen, bool known)
+is_next(const struct hit_order_hit *hit, uint64_t nth, uint64_t seen,
+    bool known)
 {
 	return hit->nth == nth + 1 && (!known || hit->times == 0 ||
 	    !has(hit, WP_CELL_COUNTED) || is_only(hit, seen));
@@ -86,8 +87,8 @@ copy(struct wp_baseline *to, const struct wp_baseline *from, uint32_t number)
 
 /* No hit was reported since the settling. */
 static bool
-is_after_settling(const struct hit_order_watch *o, const struct hit_order_hit *hit,
-    const struct wp_baseline *at)
+is_after_settling(const struct hit_order_watch *o,
+    const struct hit_order_hit *hit, const struct wp_baseline *at)
 {
 	const uint64_t seen = o->told + o->base;
 

@@ -1,6 +1,6 @@
 /*
- * hit_order: whether a hit is the next access to its watch after the one that was
- * reported before it, so that it found what that left.
+ * hit_order: whether a hit is the next access to its watch after the one that
+ * was reported before it, so that it found what that left.
  *
  * Overview.  Threads hit at any time, and report it a little later: what is
  * reported first need not have come first.  But the kernel counts an access as
@@ -23,8 +23,8 @@
  *
  * All this is of those that are counted.  Where the kernel's accesses are not,
  * or others may write the bytes in other ways, no order is known; and from one
- * of these that is heard of (hit_order_forget) the next hit is not known to be the
- * next.
+ * of these that is heard of (hit_order_forget) the next hit is not known to be
+ * the next.
  */
 #ifndef HIT_ORDER_H
 #define HIT_ORDER_H
@@ -65,7 +65,8 @@ struct hit_order {
 struct hit_order_hit {
 	const struct wp_cell_watch *watch;
 	uint32_t flags;		/* enum wp_cell_flags */
-	uint64_t nth, counted, suppressed;	/* 0 of a watch that its cell also has */
+	uint64_t nth, counted, suppressed;	/* 0 of a watch that its cell
+						   also has */
 	unsigned times;		/* it was counted; 0: not known */
 	uint64_t time;		/* ns */
 	bool unseen;		/* others may write the bytes, and are not

@@ -31,12 +31,12 @@ learn_record(void *arg, const struct ex_record *record)
 static int
 learn(struct live_maps *m)
 {
-	struct synthetic_records earlier = {0};
-	int err = synthetic_records_take(&earlier, m->pid);
+	struct synthetic_records records = {0};
+	int err = synthetic_records_take(&records, m->pid);
 
 	if (err == 0)
-		synthetic_records_each(&earlier, learn_record, m->space);
-	synthetic_records_free(&earlier);
+		synthetic_records_each(&records, learn_record, m->space);
+	synthetic_records_free(&records);
 	return err;
 }
 
@@ -76,8 +76,8 @@ is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 
 /* The first pc of a backtrace that cannot be right; 0: none. */
 static uint64_t
-doubtful(struct live_maps *m, struct ex_process *process, const struct ex_pc *pc,
-    size_t n, enum ex_end end)
+doubtful(struct live_maps *m, struct ex_process *process,
+    const struct ex_pc *pc, size_t n, enum ex_end end)
 {
 	const bool stuck = n > 0 && (end == EX_END_NO_MODULE ||
 	    end == EX_END_NO_CFI || end == EX_END_BAD);

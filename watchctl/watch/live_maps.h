@@ -1,6 +1,7 @@
 /*
- * live_maps: what a running process has mapped, learnt by a space and kept up to
- * date.  Changes are not reported, so each sample is examined for signs of one.
+ * live_maps: what a running process has mapped, learnt by a space and kept up
+ * to date.  Changes are not reported, so each sample is examined for signs of
+ * one.
  */
 #ifndef LIVE_MAPS_H
 #define LIVE_MAPS_H
@@ -13,7 +14,8 @@ struct live_maps {
 	uint64_t code;		/* wp_proc_code when it was learnt; 0: never */
 	uint64_t looked;	/* when, ns */
 	uint64_t cost;		/* what looking took, ns */
-	uint64_t doubted[64];	/* pcs that a look did not help, hashed; 0: none */
+	uint64_t doubted[64];	/* pcs that a look did not help, hashed; 0:
+				   none */
 };
 
 /* Learn what the process maps now, if that has changed.  0 or -errno. */

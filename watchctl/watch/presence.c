@@ -1,18 +1,19 @@
-/* presence: for how long a program's watches on itself were on.  See presence.h. */
+/* presence: for how long a program's watches on itself were on.  See
+   presence.h. */
 #include "watch/presence.h"
 
 #include "os/clock.h"
 
 void
-presence_begin(struct presence *p, const struct event_dups *copies,
+presence_begin(struct presence *p, const struct event_dups *dups,
     struct sideband *sideband, bool alone)
 {
-	p->copies = copies;
+	p->dups = dups;
 	p->sideband = sideband;
 	if (alone)
 		sideband->since = wp_clock_ns();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		p->measured[i] = copies_running(copies, i, p->on[i]);
+		p->measured[i] = event_dups_running(dups, i, p->on[i]);
 	p->ran = sideband_ran(sideband);
 }
 
@@ -22,9 +23,9 @@ watch_off(const struct presence *p, unsigned i, uint64_t ran)
 {
 	uint64_t on[WP_SLOTS_MAX], least = UINT64_MAX;
 
-	if (!copies_running(p->copies, i, on))
+	if (!event_dups_running(p->dups, i, on))
 		return 0;
-	for (unsigned k = 0; k < p->copies->of[i].nslots; k++)
+	for (unsigned k = 0; k < p->dups->of[i].nslots; k++)
 		if (on[k] - p->on[i][k] < least)
 			least = on[k] - p->on[i][k];
 	return least < ran ? ran - least : 0;
@@ -34,10 +35,10 @@ void
 presence_end(struct presence *p, struct wp_uptime *uptime)
 {
 	*uptime = (struct wp_uptime){0};
-	if (p->copies == NULL || p->ran == 0)
+	if (p->dups == NULL || p->ran == 0)
 		return;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (p->copies->of[i].serial != 0 && !p->measured[i])
+		if (p->dups->of[i].serial != 0 && !p->measured[i])
 			return;
 	uptime->known = true;
 	uptime->threads = sideband_threads(p->sideband);

@@ -1,8 +1,8 @@
 /*
  * sideband: what programs do that is not an access and yet changes their
  * watches' bytes, or which processes can write them: children that may have
- * their memory (shared_vm.h), and what they map; and which children there are.  The
- * kernel records it, in rings of this process.
+ * their memory (shared_vm.h), and what they map; and which children there are.
+ * The kernel records it, in rings of this process.
  *
  * The record is there before a program can go on, so a look that follows a hit
  * finds everything that came before that hit; and one that follows a program's
@@ -78,8 +78,8 @@ void sideband_close(struct sideband *);
    0: nothing is known. */
 uint64_t sideband_ran(const struct sideband *);
 
-/* In how many threads it ran, if there was one when since was set, and everything
-   has been looked at; 0: that is not known. */
+/* In how many threads it ran, if there was one when since was set, and
+   everything has been looked at; 0: that is not known. */
 unsigned sideband_threads(const struct sideband *);
 
 /* Whether all threads and children are known that were created before the last

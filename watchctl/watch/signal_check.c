@@ -29,8 +29,8 @@ name_of(int sig)
 }
 
 /* Whether a thread blocks a signal, and not only for a moment, nor for the
-   library's lock.  The C library blocks all signals while it makes a thread, which
-   a program may do most of the time. */
+   library's lock.  The C library blocks all signals while it makes a thread,
+   which a program may do most of the time. */
 static bool
 is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
     struct wp_proc_status *status)
@@ -77,8 +77,8 @@ find_blocking(const struct wp_channel *channel, int sig, char *why,
 }
 
 bool
-signal_check_deaf(const struct wp_channel *channel, int sig, bool threads, char *why,
-    size_t size)
+signal_check_deaf(const struct wp_channel *channel, int sig, bool threads,
+    char *why, size_t size)
 {
 	const pid_t program = atomic_load(&channel->program);
 	struct wp_proc_status status;

@@ -1,6 +1,7 @@
 /*
- * signal_check: what can be seen of a program from outside, now and then: that it takes
- * no signals, and so none of its hits; that it has executed another program.
+ * signal_check: what can be seen of a program from outside, now and then: that
+ * it takes no signals, and so none of its hits; that it has executed another
+ * program.
  */
 #ifndef SIGNAL_CHECK_H
 #define SIGNAL_CHECK_H
@@ -13,12 +14,12 @@
 
 /*
  * Why a channel's program does not get the signal of its hits, in words; or a
- * thread of it, if these are to be looked at, which takes longer.  False: nothing
- * says so.  A thread may be like that for a moment, in a signal handler: only
- * what is seen again after a while counts.
+ * thread of it, if these are to be looked at, which takes longer.  False:
+ * nothing says so.  A thread may be like that for a moment, in a signal
+ * handler: only what is seen again after a while counts.
  */
-bool signal_check_deaf(const struct wp_channel *, int sig, bool threads, char *why,
-    size_t size);
+bool signal_check_deaf(const struct wp_channel *, int sig, bool threads,
+    char *why, size_t size);
 
 /* Whether a program has this file (a memfd) mapped; true when it cannot be
    seen. */

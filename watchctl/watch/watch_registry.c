@@ -27,8 +27,10 @@ compare_numbers(uint64_t a, uint64_t b)
 static int
 compare(const void *a, const void *b)
 {
-	const struct wp_cell_watch *x = &((const struct watch_registry_watch *)a)->what;
-	const struct wp_cell_watch *y = &((const struct watch_registry_watch *)b)->what;
+	const struct wp_cell_watch *x =
+	    &((const struct watch_registry_watch *)a)->what;
+	const struct wp_cell_watch *y =
+	    &((const struct watch_registry_watch *)b)->what;
 	int order = compare_numbers(x->addr, y->addr);
 
 	if (order == 0)
@@ -56,7 +58,7 @@ add_slots(struct watch_registry_watch *w, struct session *s, int watch)
 }
 
 static struct watch_registry_watch *
-add(struct watch_registry *known, struct session *s, pid_t pid,
+add(struct watch_registry *registry, struct session *s, pid_t pid,
     const struct wp_cell_watch *what, const char *spec, const char *symbol)
 {
 	struct watch_registry_watch *w = malloc(sizeof(*w));
@@ -73,24 +75,25 @@ add(struct watch_registry *known, struct session *s, pid_t pid,
 	if (err == 0)
 		err = add_slots(w, s, (int)s->nwatches - 1);
 	w->nslots = s->nslots - w->slot;
-	if (err < 0 || tsearch(w, &known->tree, compare) == NULL) {
+	if (err < 0 || tsearch(w, &registry->tree, compare) == NULL) {
 		free(w);
 		return NULL;
 	}
-	w->next = known->first;
-	known->first = w;
+	w->next = registry->first;
+	registry->first = w;
 	return w;
 }
 
 int
-watch_registry_add(struct watch_registry *known, struct session *s, pid_t pid,
-    const struct wp_cell_watch *what, const char *spec, const char *symbol)
+watch_registry_add(struct watch_registry *registry, struct session *s,
+    pid_t pid, const struct wp_cell_watch *what, const char *spec,
+    const char *symbol)
 {
 	const struct watch_registry_watch key = {.what = *what};
 
-	if (tfind(&key, &known->tree, compare) != NULL)
+	if (tfind(&key, &registry->tree, compare) != NULL)
 		return 0;
-	return add(known, s, pid, what, spec, symbol) == NULL ? -ENOMEM : 0;
+	return add(registry, s, pid, what, spec, symbol) == NULL ? -ENOMEM : 0;
 }
 
 /* What lies at a place that is called by its address; malloc'd, NULL: nothing
@@ -114,16 +117,17 @@ symbol_of(const struct session *s, pid_t pid, const struct wp_cell_watch *what)
 }
 
 int
-watch_registry_slot(struct watch_registry *known, struct session *s, pid_t pid,
-    const struct wp_cell_watch *what, int slot)
+watch_registry_slot(struct watch_registry *registry, struct session *s,
+    pid_t pid, const struct wp_cell_watch *what, int slot)
 {
 	const struct watch_registry_watch key = {.what = *what};
-	struct watch_registry_watch **found = tfind(&key, &known->tree, compare), *w;
+	struct watch_registry_watch **found = tfind(&key, &registry->tree,
+	    compare), *w;
 	char *symbol = NULL;
 
 	if (found == NULL) {
 		symbol = symbol_of(s, pid, what);
-		w = add(known, s, pid, what, what->label, symbol);
+		w = add(registry, s, pid, what, what->label, symbol);
 		free(symbol);
 		if (w == NULL)
 			return -ENOMEM;
@@ -135,26 +139,30 @@ watch_registry_slot(struct watch_registry *known, struct session *s, pid_t pid,
 }
 
 void
-watch_registry_mapped(struct watch_registry *known, uint64_t start, uint64_t end, bool shared)
+watch_registry_mapped(struct watch_registry *registry, uint64_t start,
+    uint64_t end, bool shared)
 {
-	for (struct watch_registry_watch *w = known->first; w != NULL; w = w->next)
+	for (struct watch_registry_watch *w = registry->first; w != NULL;
+	    w = w->next)
 		if (w->what.addr < end && start < w->what.addr + w->what.len)
 			w->shared = w->shared || shared;
 }
 
 bool
-watch_registry_is_shared(struct watch_registry *known, const struct wp_cell_watch *what)
+watch_registry_is_shared(struct watch_registry *registry,
+    const struct wp_cell_watch *what)
 {
 	const struct watch_registry_watch key = {.what = *what};
-	struct watch_registry_watch **found = tfind(&key, &known->tree, compare);
+	struct watch_registry_watch **found = tfind(&key, &registry->tree,
+	    compare);
 
 	return found == NULL || (*found)->shared;
 }
 
 void
-watch_registry_free(struct watch_registry *known)
+watch_registry_free(struct watch_registry *registry)
 {
-	tdestroy(known->tree, free);
-	known->first = NULL;
-	known->tree = NULL;
+	tdestroy(registry->tree, free);
+	registry->first = NULL;
+	registry->tree = NULL;
 }

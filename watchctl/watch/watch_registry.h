@@ -1,8 +1,8 @@
 /*
- * watch_registry: the watches that a session's report knows of.  A program opens and
- * closes watches as it likes; the report learns of one when it is first hit, and
- * one that is opened anew, with the same name and place, is the same; so is that
- * of a child.
+ * watch_registry: the watches that a session's report knows of.  A program
+ * opens and closes watches as it likes; the report learns of one when it is
+ * first hit, and one that is opened anew, with the same name and place, is the
+ * same; so is that of a child.
  */
 #ifndef WATCH_REGISTRY_H
 #define WATCH_REGISTRY_H
@@ -16,21 +16,23 @@ struct watch_registry {
 	struct watch_registry_watch *first;	/* of all that are in it */
 };
 
-/* Make a watch known, as a process has it, and how the report is to call it.  0 or
-   -ENOMEM. */
+/* Make a watch known, as a process has it, and how the report is to call it.  0
+   or -ENOMEM. */
 int watch_registry_add(struct watch_registry *, struct session *, pid_t,
     const struct wp_cell_watch *, const char *spec, const char *symbol);
 
-/* The index of the session's slot for a hit of this watch, by one of its own slots
-   or (slot < 0) any; the watch becomes known if it is not.  -ENOMEM. */
+/* The index of the session's slot for a hit of this watch, by one of its own
+   slots or (slot < 0) any; the watch becomes known if it is not.  -ENOMEM. */
 int watch_registry_slot(struct watch_registry *, struct session *, pid_t,
     const struct wp_cell_watch *, int slot);
 
 /* Something was mapped there. */
-void watch_registry_mapped(struct watch_registry *, uint64_t start, uint64_t end, bool shared);
+void watch_registry_mapped(struct watch_registry *, uint64_t start,
+    uint64_t end, bool shared);
 
 /* Whether others may have a known watch's bytes mapped, too. */
-bool watch_registry_is_shared(struct watch_registry *, const struct wp_cell_watch *);
+bool watch_registry_is_shared(struct watch_registry *,
+    const struct wp_cell_watch *);
 
 void watch_registry_free(struct watch_registry *);
 

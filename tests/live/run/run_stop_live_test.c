@@ -567,18 +567,18 @@ TEST(another_program)
 
 /* Who traces a process, and its parent, which stands by. */
 static pid_t
-guardian_of(pid_t pid, bool stands_by)
+tracer_of(pid_t pid, bool stands_by)
 {
-	const pid_t guardian = wp_proc_tracer(pid);
+	const pid_t tracer = wp_proc_tracer(pid);
 	struct wp_proc_status status;
 
-	assert_true(guardian > 0);
-	assert_int_equal(wp_proc_status(guardian, &status), 0);
-	return stands_by ? status.parent : guardian;
+	assert_true(tracer > 0);
+	assert_int_equal(wp_proc_status(tracer, &status), 0);
+	return stands_by ? status.parent : tracer;
 }
 
 /* Whichever of the two is killed, the registers are cleared. */
-TEST(the_guardian_killed)
+TEST(the_tracer_killed)
 {
 	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
 
@@ -589,7 +589,7 @@ TEST(the_guardian_killed)
 
 		target_start(&t, argv);
 		start_stop(&w, &t, "-w", "word", NULL);
-		assert_int_equal(kill(guardian_of(t.run.pid, stands_by != 0),
+		assert_int_equal(kill(tracer_of(t.run.pid, stands_by != 0),
 		    SIGKILL), 0);
 		finish(&w, &o);
 		assert_int_equal(o.status, 125);
@@ -605,7 +605,7 @@ TEST(the_guardian_killed)
 }
 
 /* Of a command, too; then nothing can be vouched for. */
-TEST(a_commands_guardian_killed)
+TEST(a_commands_tracer_killed)
 {
 	const char *const argv[] = {watchctl(), "--stop", "-w", "word",
 	    "--allow", "store", "--error-exitcode", "66", "-o", "json", "-O",
@@ -619,7 +619,7 @@ TEST(a_commands_guardian_killed)
 	hear(&w, line, sizeof(line));
 	assert_int_equal(sscanf(line, "pid %d", &pid), 1);
 	await_that(is_traced, pid);
-	assert_int_equal(kill(guardian_of(pid, false), SIGKILL), 0);
+	assert_int_equal(kill(tracer_of(pid, false), SIGKILL), 0);
 	await(w.err, "was killed, which ends");	/* they are cleared */
 	say(&w, "go\nend\n");
 	finish(&w, &o);
@@ -631,7 +631,7 @@ TEST(a_commands_guardian_killed)
 
 /* The thread stands at its hit as long as the command takes, and then goes
    on without SIGTRAP. */
-TEST(the_guardian_killed_at_a_hit)
+TEST(the_tracer_killed_at_a_hit)
 {
 	static const char kill_tracer[] = "exec kill -KILL "
 	    "$(sed -n 's/TracerPid:.//p' /proc/$WATCHCTL_PID/status)";
@@ -674,8 +674,8 @@ TEST(who_kills_watchctl_by_name_spares_them)
 
 	target_start(&t, argv);
 	start_stop(&w, &t, "-w", "word", NULL);
-	expect_spared(guardian_of(t.run.pid, false));
-	expect_spared(guardian_of(t.run.pid, true));
+	expect_spared(tracer_of(t.run.pid, false));
+	expect_spared(tracer_of(t.run.pid, true));
 	end(&w);
 	await_that(is_untraced, t.run.pid);
 	target_end(&t, 7);
@@ -703,8 +703,8 @@ main(void)
 	const CMUnitTestFunction by_registers[] = {
 		by_debug_registers, threads_by_debug_registers,
 		a_command_by_debug_registers, another_program,
-		the_guardian_killed, a_commands_guardian_killed,
-		the_guardian_killed_at_a_hit,
+		the_tracer_killed, a_commands_tracer_killed,
+		the_tracer_killed_at_a_hit,
 		who_kills_watchctl_by_name_spares_them, what_registers_cannot,
 		NULL,
 	};

@@ -497,7 +497,7 @@ are_alone(void)
 	return true;
 }
 
-/* Whether a target has died of a hit, as it may when the guardian is killed: a
+/* Whether a target has died of a hit, as it may when the tracer is killed: a
    new one takes its place. */
 static bool
 replace_dead(void)
@@ -578,7 +578,7 @@ hear_more(int fd, char *text, size_t size)
 }
 
 /* Start one, and kill.  It never became what it should be, or comes to its end.
-   Result: whether it does; or the guardian was killed, and it died of a hit, or
+   Result: whether it does; or the tracer was killed, and it died of a hit, or
    was not watched yet. */
 static bool
 kill_launched(const struct mode *mode, unsigned i, unsigned n, unsigned *died)

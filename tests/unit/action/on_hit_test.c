@@ -465,7 +465,7 @@ TEST(tells_how_to_go_on)
 	char *said;
 
 	said_begin(STDERR_FILENO);
-	on_hit_tell_paused(&on_hit);
+	on_hit_report_paused(&on_hit);
 	said = said_end(STDERR_FILENO);
 	assert_string_equal(said, "watchctl: process 4711 is stopped at hit #3 "
 	    "(thread 4712).  Attach: gdb -p 4711   Go on: kill -CONT 4711\n");
