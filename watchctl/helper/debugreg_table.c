@@ -24,7 +24,6 @@
 
 enum {
 	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
-	NAP = 5,		/* ms, while threads are to be armed */
 	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
 };
 
@@ -42,9 +41,8 @@ _Static_assert(offsetof(struct trap_info, data) == 24 &&
 struct debugreg_table {
 	struct wp_channel *channel;
 	pid_t program;
-	struct wp_ptrace_loop *loop;
-	struct armed *armed;
-	struct thread_regs *regs;	/* of all threads that have some */
+	struct wp_ptrace_loop loop;
+	struct armed *armed;	/* WP_WATCHES_MAX of them */
 	bool all;		/* all threads are traced, and those to come */
 	bool unclean;		/* a tracer was killed: threads may have debug
 				   registers set that are not known */
@@ -85,7 +83,7 @@ failed(struct debugreg_table *table, pid_t tid, int err)
 	}
 }
 
-/* --- what the tracer calls --- */
+/* --- what the loop calls --- */
 
 static bool
 is_for(const struct armed *watch, pid_t tid)
@@ -121,23 +119,27 @@ wish(const struct debugreg_table *table, pid_t tid,
 	return any;
 }
 
+static struct thread_regs *
+regs_of(struct wp_thread *thread)
+{
+	return (struct thread_regs *)thread;
+}
+
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
 	struct thread_reg want[WP_DEBUG_REGISTERS];
 	struct debugreg_table *table = arg;
+	struct thread_regs *regs = regs_of(thread);
 	bool any = wish(table, thread->tid, want);
-	bool fresh = thread->own == NULL;
+	bool fresh = thread->update == 0;
 	int err;
 
 	if (fresh && !any && !table->unclean)
 		return false;
-	if (fresh && (thread->own = thread_regs_new(thread->tid,
-	    &table->regs)) == NULL) {
-		failed(table, thread->tid, -ENOMEM);
-		return any;
-	}
-	err = thread_regs_set(thread->own, want, fresh);
+	if (fresh)
+		thread_regs_init(regs);
+	err = thread_regs_set(regs, want, fresh);
 	if (err < 0)
 		failed(table, thread->tid, err);
 	return any;
@@ -147,16 +149,16 @@ static void
 end(void *arg, struct wp_thread *thread)
 {
 	(void)arg;
-	if (thread->own != NULL)
-		thread_regs_free(thread->own);
-	thread->own = NULL;
+	if (thread->update != 0)
+		thread_regs_close(regs_of(thread));
 }
 
 static void
-executed(void *arg)
+executed(void *arg, pid_t pid)
 {
 	const struct debugreg_table *table = arg;
 
+	(void)pid;
 	atomic_store(&table->channel->executed, 1);
 	wp_channel_ring(table->channel);
 }
@@ -189,13 +191,13 @@ static void
 add_hit(struct debugreg_table *table, struct hits *hits,
     const struct thread_reg *reg)
 {
-	struct wp_channel_watch *told = &table->channel->watch[reg->index];
+	struct wp_channel_watch *words = &table->channel->watch[reg->index];
 	struct armed *watch = reg->watch;
 
 	if (atomic_load(&watch->serial) != reg->serial ||
-	    atomic_load(&told->on) == 0)
+	    atomic_load(&words->on) == 0)
 		return;
-	(void)atomic_fetch_add(&told->counted, 1);
+	(void)atomic_fetch_add(&words->counted, 1);
 	if (++watch->counted[reg->piece] % watch->period == 0 &&
 	    !add_slot(hits, reg)) {
 		hits->at[hits->n] = reg;
@@ -234,8 +236,9 @@ is_caught(struct debugreg_table *table, pid_t tid, int sig)
 		return true;
 	(void)snprintf(text, sizeof(text), "hits are not delivered: the "
 	    "program has replaced the handler of signal %s%s, by which they "
-	    "come", sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ?
-	    "SIGRTMAX-1" : sigabbrev_np(sig));
+	    "come",
+	    sig == WP_SIGNAL ? "" : "SIG", sig == WP_SIGNAL ? "SIGRTMAX-1" :
+	    sigabbrev_np(sig));
 	warn(table, text);
 	return false;
 }
@@ -250,11 +253,11 @@ fits(pid_t tid, bool *late)
 
 /* The trap of a debug register.  Result: the signal for it. */
 static int
-hit(struct debugreg_table *table, const struct wp_thread *thread,
+hit(struct debugreg_table *table, const struct thread_regs *regs,
     siginfo_t *info)
 {
-	unsigned bits = wp_trace_registers_hit(thread->tid);
-	const struct thread_regs *regs = thread->own;
+	const pid_t tid = regs->traced.tid;
+	unsigned bits = wp_trace_registers_hit(tid);
 	struct trap_info trap = {
 		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
@@ -262,11 +265,11 @@ hit(struct debugreg_table *table, const struct wp_thread *thread,
 	struct hits hits = {.n = 0};
 	bool late;
 
-	for (unsigned n = 0; regs != NULL && n < WP_DEBUG_REGISTERS; n++)
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if ((bits >> n & 1) != 0 && thread_reg_fires(&regs->at[n]))
 			add_hit(table, &hits, &regs->at[n]);
-	if (hits.n == 0 || !is_caught(table, thread->tid, WP_SIGNAL) ||
-	    !fits(thread->tid, &late))
+	if (hits.n == 0 || !is_caught(table, tid, WP_SIGNAL) ||
+	    !fits(tid, &late))
 		return 0;
 	trap.addr = hits.at[0]->slot.addr;
 	trap.data = data_of(&hits);
@@ -318,7 +321,7 @@ times_of(const struct hits *hits)
 /* An event's signal: which watches it is of, how often, and whether it is of
    the step before, only its tracer can say now.  Result: the signal for it. */
 static int
-fired(struct debugreg_table *table, const struct wp_thread *thread,
+fired(struct debugreg_table *table, struct thread_regs *regs,
     siginfo_t *info)
 {
 	struct trap_info trap = {
@@ -326,17 +329,16 @@ fired(struct debugreg_table *table, const struct wp_thread *thread,
 		.type = PERF_TYPE_BREAKPOINT,
 	};
 	struct hits hits = {.n = 0};
-	struct wp_trace_regs regs;
+	struct wp_trace_regs at;
 	bool late = false;
 
-	if (wp_trace_regs(thread->tid, &regs) < 0)
+	if (wp_trace_regs(regs->traced.tid, &at) < 0)
 		return 0;	/* it was killed */
-	take_events(thread->own, (struct wp_at){regs.pc, regs.sp}, &hits,
-	    &late);
+	take_events(regs, (struct wp_at){at.pc, at.sp}, &hits, &late);
 	/* numbers of descriptors are the program's, too */
 	if (hits.n == 0)
 		return trap.signo;
-	if (!is_caught(table, thread->tid, trap.signo))
+	if (!is_caught(table, regs->traced.tid, trap.signo))
 		return 0;
 	trap.addr = times_of(&hits);
 	trap.data = data_of(&hits);
@@ -347,16 +349,17 @@ fired(struct debugreg_table *table, const struct wp_thread *thread,
 }
 
 static bool
-is_own_event(const struct wp_thread *thread, const siginfo_t *info)
+is_own_event(const struct thread_regs *regs, const siginfo_t *info)
 {
-	return thread->own != NULL && info->si_signo != WP_SIGNAL &&
+	return info->si_signo != WP_SIGNAL &&
 	    info->si_code > 0 && info->si_code <= POLL_HUP &&
-	    thread_regs_have(thread->own, info->si_fd);
+	    thread_regs_have(regs, info->si_fd);
 }
 
 static int
 get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
+	struct thread_regs *regs = regs_of(thread);
 	struct debugreg_table *table = arg;
 	struct trap_info trap;
 	int err;
@@ -364,20 +367,21 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 	memcpy(&trap, info, sizeof(trap));
 	if (trap.signo == SIGTRAP)
 		return trap.code == TRAP_HWBKPT ?
-		    hit(table, thread, info) : SIGTRAP;
-	if (is_own_event(thread, info))
-		return fired(table, thread, info);
+		    hit(table, regs, info) : SIGTRAP;
+	if (is_own_event(regs, info))
+		return fired(table, regs, info);
 	if (trap.code != SI_QUEUE || trap.data !=
 	    wp_sig_data(0, WP_SIG_REARM, 0))
 		return trap.signo;
 	/* the handler of an event's signal has ended */
-	if (thread->own != NULL && (err = thread_regs_rearm(thread->own)) < 0)
+	if ((err = thread_regs_rearm(regs)) < 0)
 		failed(table, thread->tid, err);
 	return 0;
 }
 
 static const struct wp_ptrace_loop_calls calls = {
-	arm, get_signal, end, executed,
+	.size = sizeof(struct thread_regs), .arm = arm, .signal = get_signal,
+	.end = end, .executed = executed,
 };
 
 /* --- the table --- */
@@ -398,42 +402,30 @@ attach(struct debugreg_table *table, pid_t tid)
 	int err;
 
 	if (tid != 0)
-		return wp_ptrace_loop_one(table->loop, tid);
+		return wp_ptrace_loop_one(&table->loop, tid);
 	if (table->all)
 		return 0;
-	if ((err = wp_ptrace_loop_all(table->loop)) == 0)
+	if ((err = wp_ptrace_loop_all(&table->loop)) == 0)
 		table->all = true;
 	return err;
-}
-
-static void
-await_reports(void)
-{
-	sigset_t reports;
-
-	(void)sigemptyset(&reports);
-	(void)sigaddset(&reports, SIGCHLD);
-	(void)wp_ptrace_loop_await(&reports, NAP);
 }
 
 /* Put the table into effect in every thread.  0, or the first failure. */
 static int
 put(struct debugreg_table *table)
 {
-	int more, settled = 0;
+	sigset_t reports;
+	int err;
 
+	(void)sigemptyset(&reports);
+	(void)sigaddset(&reports, SIGCHLD);
 	table->all = table->all && any_armed(table, true);
 	table->putting = true;
 	table->err = 0;
-	wp_ptrace_loop_update(table->loop);
-	while ((more = wp_ptrace_loop_step(table->loop)) >= 0 &&
-	    (settled = wp_ptrace_loop_settled(table->loop)) == 0)
-		if (more == 0)
-			await_reports();
+	wp_ptrace_loop_update(&table->loop);
+	err = wp_ptrace_loop_settle(&table->loop, &reports);
 	table->putting = false;
-	if (more < 0)
-		return -ESRCH;
-	return settled < 0 ? -ETIMEDOUT : table->err;
+	return err < 0 ? err : table->err;
 }
 
 /* Whether a place is free for a watch of this thread, or (0) of all. */
@@ -596,20 +588,20 @@ count(struct debugreg_table *table, uint32_t index)
 {
 	const struct armed *watch = &table->armed[index];
 	uint32_t serial = atomic_load(&watch->serial);
+	const struct wp_thread_table *all = &table->loop.all;
 	uint64_t total = watch->closed_total;
 
 	if (serial == 0 || watch->signal == 0)
 		return;		/* each hit is counted as it comes */
-	for (const struct thread_regs *regs = table->regs; regs != NULL;
-	    regs = regs->next)
-		total += thread_regs_count(regs, serial);
+	for (size_t i = 0; i < all->n; i++)
+		total += thread_regs_count(regs_of(all->thread[i]), serial);
 	atomic_store(&table->channel->watch[index].counted, total);
 }
 
 void
 debugreg_table_look(struct debugreg_table *table)
 {
-	struct wp_channel_watch *told = table->channel->watch;
+	struct wp_channel_watch *words = table->channel->watch;
 	uint32_t asked[WP_WATCHES_MAX];
 	bool differs = false;
 
@@ -617,9 +609,9 @@ debugreg_table_look(struct debugreg_table *table)
 		struct armed *watch = &table->armed[i];
 		bool on;
 
-		asked[i] = atomic_load(&told[i].asked);
-		on = atomic_load(&told[i].on) != 0;
-		if (asked[i] == atomic_load(&told[i].done) ||
+		asked[i] = atomic_load(&words[i].asked);
+		on = atomic_load(&words[i].on) != 0;
+		if (asked[i] == atomic_load(&words[i].done) ||
 		    atomic_load(&watch->serial) == 0 || watch->on == on)
 			continue;
 		watch->on = on;
@@ -628,24 +620,24 @@ debugreg_table_look(struct debugreg_table *table)
 	if (differs)
 		(void)put(table);
 	for (uint32_t i = 0; i < WP_WATCHES_MAX; i++) {
-		if (asked[i] == atomic_load(&told[i].done))
+		if (asked[i] == atomic_load(&words[i].done))
 			continue;
 		count(table, i);
-		atomic_store(&told[i].done, asked[i]);
-		wp_futex_wake(&told[i].done);
+		atomic_store(&words[i].done, asked[i]);
+		wp_futex_wake(&words[i].done);
 	}
 }
 
 bool
 debugreg_table_busy(const struct debugreg_table *table)
 {
-	return wp_ptrace_loop_busy(table->loop);
+	return wp_ptrace_loop_busy(&table->loop);
 }
 
 int
 debugreg_table_step(struct debugreg_table *table)
 {
-	return wp_ptrace_loop_step(table->loop);
+	return wp_ptrace_loop_step(&table->loop);
 }
 
 /* Arm what the table says, and nothing else, in a program whose tracing process
@@ -653,7 +645,7 @@ debugreg_table_step(struct debugreg_table *table)
 static int
 take_over(struct debugreg_table *table)
 {
-	int err = wp_ptrace_loop_all(table->loop);
+	int err = wp_ptrace_loop_all(&table->loop);
 
 	if (err < 0)
 		return err;
@@ -676,12 +668,8 @@ debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
 	table->channel = channel;
 	table->program = program;
 	table->armed = armed;
-	err = wp_ptrace_loop_new(&table->loop, program, event_signals() |
+	wp_ptrace_loop_begin(&table->loop, program, event_signals() |
 	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, table);
-	if (err < 0) {
-		free(table);
-		return err;
-	}
 	*out = table;
 	if (again && (err = take_over(table)) < 0 && err != -ESRCH)
 		warn(table, "the tracing process was killed, and its "
@@ -700,6 +688,6 @@ debugreg_table_close(struct debugreg_table *table)
 	}
 	if (debugreg_table_busy(table))
 		(void)put(table);
-	wp_ptrace_loop_free(table->loop);
+	wp_ptrace_loop_end(&table->loop);
 	free(table);
 }

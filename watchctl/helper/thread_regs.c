@@ -2,7 +2,6 @@
 #include "helper/thread_regs.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "os/attr.h"
@@ -10,22 +9,11 @@
 
 static const struct thread_reg nothing = {.fd = -1};
 
-struct thread_regs *
-thread_regs_new(pid_t tid, struct thread_regs **list)
+void
+thread_regs_init(struct thread_regs *regs)
 {
-	struct thread_regs *regs = calloc(1, sizeof(*regs));
-
-	if (regs == NULL)
-		return NULL;
-	regs->tid = tid;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		regs->at[n] = nothing;
-	regs->next = *list;
-	regs->from = list;
-	if (regs->next != NULL)
-		regs->next->from = &regs->next;
-	*list = regs;
-	return regs;
 }
 
 static bool
@@ -84,7 +72,7 @@ set_registers(struct thread_regs *regs,
 		on |= (unsigned)want[n].on << n;
 	}
 	if (differs)
-		err = wp_trace_registers(regs->tid, slot, on);
+		err = wp_trace_registers(regs->traced.tid, slot, on);
 	if (err == -ENOTSUP && !wanted)
 		err = 0;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
@@ -142,13 +130,13 @@ open_event(struct thread_regs *regs, struct thread_reg *reg,
 	wp_attr_inside(&attr, &want->slot, want->watch->period,
 	    want->watch->kernel);
 	wp_attr_fires(&attr);
-	if ((fd = open_until_exec(&attr, regs->tid)) < 0)
+	if ((fd = open_until_exec(&attr, regs->traced.tid)) < 0)
 		return fd;
 	*reg = *want;
 	reg->fd = fd;
 	reg->spent = false;
 	if ((err = wp_async_count_open(&reg->fired, fd)) < 0 ||
-	    (err = wp_perf_signal(fd, regs->tid, want->signal)) < 0 ||
+	    (err = wp_perf_signal(fd, regs->traced.tid, want->signal)) < 0 ||
 	    (err = switch_on(reg)) < 0)
 		close_event(reg);
 	return err;
@@ -238,13 +226,9 @@ thread_regs_count(const struct thread_regs *regs, uint32_t serial)
 }
 
 void
-thread_regs_free(struct thread_regs *regs)
+thread_regs_close(struct thread_regs *regs)
 {
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (regs->at[n].fd >= 0)
 			close_event(&regs->at[n]);
-	if (regs->next != NULL)
-		regs->next->from = regs->from;
-	*regs->from = regs->next;
-	free(regs);
 }

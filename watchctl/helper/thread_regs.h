@@ -17,6 +17,7 @@
 #include "handler/channel.h"
 #include "handler/async_count.h"
 #include "os/ptrace.h"
+#include "stop/thread_table.h"
 
 /* A watch that is armed in threads; in memory that tracing processes share. */
 struct armed {
@@ -50,16 +51,15 @@ struct thread_reg {
 };
 
 struct thread_regs {
-	pid_t tid;
+	struct wp_thread traced;
 	struct thread_reg at[WP_DEBUG_REGISTERS];
-	struct thread_regs *next, **from;	/* a list of all */
 };
 
-/* Those of a thread of which nothing is known, in a list.  NULL: no memory. */
-struct thread_regs *thread_regs_new(pid_t tid, struct thread_regs **list);
+/* Of a thread of which nothing is known. */
+void thread_regs_init(struct thread_regs *);
 
-/* Close events, leave the list, free. */
-void thread_regs_free(struct thread_regs *);
+/* Close events. */
+void thread_regs_close(struct thread_regs *);
 
 /* Make them as wanted; anew: whatever is known.  0 or -errno. */
 int thread_regs_set(struct thread_regs *,

@@ -14,7 +14,6 @@
 #include "helper/tracer_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,8 +131,7 @@ settle_in(struct serving *serving)
 
 	wp_ptrace_loop_process(&serving->signals, "wp-tracer", KICK);
 	(void)close_range(0, UINT32_MAX, 0);
-	for (int i = 0; i < 3; i++)
-		(void)open("/dev/null", O_RDWR);
+	wp_ptrace_loop_null();
 	/* each thread's events take descriptors, and a page each */
 	for (unsigned i = 0; i < 2; i++)
 		if (getrlimit(limits[i], &limit) == 0) {

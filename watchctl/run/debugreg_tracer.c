@@ -24,7 +24,7 @@
 enum {
 	LEAVE = SIGTERM,	/* to the tracer: clear, and end */
 	LOOK_MS = 50,		/* between looks whether we live, or gave up */
-	SETTLE_MS = 5,		/* between looks while threads are armed */
+	CLEAR_MS = 5,		/* between looks while threads are released */
 	ROOM = 65536,		/* of a record */
 	OURS = 100,		/* the tracer's descriptors, from here on */
 };
@@ -98,7 +98,7 @@ struct tracer_state {
 	struct wp_command *command;	/* NULL: it runs already */
 	struct wp_hold hold;	/* the command */
 	struct register_plan plan;
-	struct wp_ptrace_loop *loop;
+	struct wp_ptrace_loop loop;
 	pid_t parent;
 	int fd;			/* for records, and requests */
 	int answer;		/* for how it began: some may hit before */
@@ -128,7 +128,7 @@ arm(void *arg, struct wp_thread *thread)
 {
 	static const struct wp_slot none[WP_DEBUG_REGISTERS];
 	struct tracer_state *t = arg;
-	const bool fresh = thread->own == NULL;
+	const bool fresh = thread->update == 0;
 	int err;
 
 	if (t->leave) {
@@ -145,7 +145,6 @@ arm(void *arg, struct wp_thread *thread)
 	}
 	t->threads += fresh;
 	t->all += fresh;
-	thread->own = t;
 	return true;
 }
 
@@ -154,8 +153,7 @@ end(void *arg, struct wp_thread *thread)
 {
 	struct tracer_state *t = arg;
 
-	t->threads -= thread->own != NULL;
-	thread->own = NULL;
+	t->threads -= thread->update != 0;
 }
 
 /* What a watch holds while a thread is stopped behind its access.  With one
@@ -175,7 +173,7 @@ look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 		return false;
 	if (t->threads == 1 && !t->shared[i])
 		value->flags = WP_STOP_LEFT;
-	else if (wp_ptrace_loop_others(t->loop, tid))
+	else if (wp_ptrace_loop_others(&t->loop, tid))
 		value->len = 0;
 	return true;
 }
@@ -263,7 +261,7 @@ leave_stopped(struct tracer_state *t)
 {
 	(void)kill(t->pid, SIGSTOP);
 	t->leave = true;
-	wp_ptrace_loop_update(t->loop);
+	wp_ptrace_loop_update(&t->loop);
 }
 
 /* A packet of a type that no record has. */
@@ -290,7 +288,7 @@ stay_stopped(struct tracer_state *t)
 		if (!receive_request(t, &request, &fd))
 			t->leave = true;
 		else if (request.what == ASK_HOLD)
-			reply(t, &(struct reply){wp_ptrace_loop_all(t->loop)});
+			reply(t, &(struct reply){wp_ptrace_loop_all(&t->loop)});
 		else if (request.what == ASK_CORE)
 			write_core(t, &request, fd);
 		else if (request.what == ASK_PAUSE)
@@ -337,15 +335,17 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 }
 
 static void
-executed(void *arg)
+executed(void *arg, pid_t pid)
 {
 	const struct tracer_state *t = arg;
 
+	(void)pid;
 	(void)send_packet(t, TRACER_EXECUTED);
 }
 
 static const struct wp_ptrace_loop_calls calls = {
-	arm, get_signal, end, executed,
+	.size = sizeof(struct wp_thread), .arm = arm, .signal = get_signal,
+	.end = end, .executed = executed,
 };
 
 static void
@@ -377,8 +377,7 @@ static void
 close_all(void)
 {
 	(void)close_range(0, UINT32_MAX, 0);
-	for (int i = 0; i < 3; i++)
-		(void)open("/dev/null", O_RDWR);
+	wp_ptrace_loop_null();
 }
 
 /* The same but for what it needs, out of the way, the one above the other. */
@@ -387,15 +386,12 @@ close_others(struct tracer_state *t)
 {
 	t->fd = fcntl(t->fd, F_DUPFD, OURS);
 	t->answer = fcntl(t->answer, F_DUPFD, t->fd + 1);
-	(void)close_range(3, (unsigned)t->fd - 1, 0);
+	(void)close_range(0, (unsigned)t->fd - 1, 0);
 	if (t->answer > t->fd + 1)
 		(void)close_range((unsigned)t->fd + 1,
 		    (unsigned)t->answer - 1, 0);
 	(void)close_range((unsigned)t->answer + 1, UINT32_MAX, 0);
-	for (int i = 0; i < 3; i++) {
-		(void)close(i);
-		(void)open("/dev/null", O_RDWR);
-	}
+	wp_ptrace_loop_null();
 }
 
 /* Every thread is armed, or is not and never was.  One that was may have ended
@@ -403,18 +399,15 @@ close_others(struct tracer_state *t)
 static int
 arm_all(struct tracer_state *t)
 {
-	int more = 0, settled = 0;
-	int err = wp_ptrace_loop_command(t->loop, &t->hold);
+	int err = wp_ptrace_loop_command(&t->loop, &t->hold);
 
-	while (err == 0 && !t->leave &&
-	    (more = wp_ptrace_loop_step(t->loop)) >= 0 &&
-	    (settled = wp_ptrace_loop_settled(t->loop)) == 0)
-		if (more == 0)
-			doze(t, SETTLE_MS);
-	if (err == 0)
-		err = t->err < 0 ? t->err : more < 0 && t->all == 0 ? -ESRCH :
-		    settled < 0 ? -ETIMEDOUT : 0;
-	return err;
+	if (err < 0 || t->leave)
+		return err;
+	err = wp_ptrace_loop_settle(&t->loop, &t->signals);
+	t->leave = t->leave || err == -EINTR;
+	if (t->err < 0)
+		return t->err;
+	return err == -ETIMEDOUT || (err == -ESRCH && t->all == 0) ? err : 0;
 }
 
 /* Until all are released: then this process may end. */
@@ -422,14 +415,14 @@ static void
 clear_all(struct tracer_state *t)
 {
 	t->leave = true;
-	wp_ptrace_loop_update(t->loop);
-	while (wp_ptrace_loop_busy(t->loop)) {
-		const int more = wp_ptrace_loop_step(t->loop);
+	wp_ptrace_loop_update(&t->loop);
+	while (wp_ptrace_loop_busy(&t->loop)) {
+		const int more = wp_ptrace_loop_step(&t->loop);
 
 		if (more < 0)
 			return;
 		if (more == 0)
-			doze(t, SETTLE_MS);
+			doze(t, CLEAR_MS);
 	}
 }
 
@@ -470,8 +463,8 @@ watch_on(struct tracer_state *t)
 		return;
 	(void)close(t->answer);
 	t->began = true;
-	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(t->loop)) {
-		more = wp_ptrace_loop_step(t->loop);
+	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(&t->loop)) {
+		more = wp_ptrace_loop_step(&t->loop);
 		doze(t, more == 0 ? LOOK_MS : 0);
 	}
 }
@@ -481,8 +474,7 @@ guard(struct tracer_state *t)
 {
 	settle_in(t, "wp-guardian");
 	t->leave = getppid() != t->parent;
-	if (wp_ptrace_loop_new(&t->loop, t->pid, TRAPS, &calls, t) < 0)
-		_exit(TRACER_NO_MEMORY);
+	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
 	if (receive_plan(t))
 		watch_on(t);
 	wp_hold_release(&t->hold);
@@ -495,8 +487,8 @@ static _Noreturn void
 rescue(struct tracer_state *t)
 {
 	t->leave = true;
-	if (wp_ptrace_loop_new(&t->loop, t->pid, TRAPS, &calls, t) == 0 &&
-	    wp_ptrace_loop_all(t->loop) == 0)
+	wp_ptrace_loop_begin(&t->loop, t->pid, TRAPS, &calls, t);
+	if (wp_ptrace_loop_all(&t->loop) == 0)
 		clear_all(t);
 	_exit(TRACER_KILLED);
 }

@@ -138,11 +138,9 @@ void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
 
 /* Take what a thread reported, so that it is not reported again: its end, which
    leaves a zombie before; or a signal, which it then gets from
-   wp_trace_continue only, and not if its tracer is killed. */
-void wp_trace_take(pid_t tid);
-
-/* The same for an end: its wait status, or < 0. */
-int wp_trace_reap(pid_t tid);
+   wp_trace_continue only, and not if its tracer is killed.  Result: its wait
+   status, or < 0. */
+int wp_trace_take(pid_t tid);
 
 /* Whether a thread is known to sleep where no stop reaches it, or to end. */
 bool wp_trace_asleep(pid_t tid);

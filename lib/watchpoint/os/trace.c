@@ -62,7 +62,7 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 		trace->made = made_by(trace->tid, info.si_status >> 8);
 	}
 	if (trace->what == WP_TRACE_EXEC)
-		wp_trace_take(trace->tid);
+		(void)wp_trace_take(trace->tid);
 	return 1;
 }
 
@@ -90,14 +90,8 @@ wp_trace_let_go(pid_t tid, int sig)
 	(void)ptrace(PTRACE_DETACH, tid, 0, (void *)(intptr_t)sig);
 }
 
-void
-wp_trace_take(pid_t tid)
-{
-	(void)waitpid(tid, NULL, __WALL | __WNOTHREAD | WNOHANG);
-}
-
 int
-wp_trace_reap(pid_t tid)
+wp_trace_take(pid_t tid)
 {
 	int status;
 

@@ -1,81 +1,29 @@
 /*
- * ptrace_loop: a process whose threads are traced while they run.  See
- * ptrace_loop.h.
+ * ptrace_loop: threads that are traced while they run.  See ptrace_loop.h.
  *
- * Threads are distinguished from processes that it creates by clone(2), which
+ * Threads are distinguished from processes that they create by clone(2), which
  * the kernel lets us trace too: those are released.
  */
 #include "stop/ptrace_loop.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include "os/clock.h"
-#include "os/ptrace.h"
 
 enum {
 	PATIENCE = 10,		/* ms until sleepers are looked for */
 	LIMIT = 5000,		/* ms for all to stop */
+	SETTLE_MS = 5,		/* between looks at those that report nothing */
+	STEPS = 64,		/* reports, at least, before each thread is
+				   looked at once */
 };
 
-struct thread {
-	struct wp_thread traced;
-	uint32_t current;	/* the update it has had; 0: none */
-};
-
-struct wp_ptrace_loop {
-	pid_t pid;
-	uint64_t signals;	/* that are shown to the owner */
-	const struct wp_ptrace_loop_calls *calls;
-	void *arg;
-	uint32_t current;	/* the last update */
-	long began;		/* when, in ms */
-	size_t behind;		/* threads that have not had it */
-	bool ended;
-	struct wp_thread_table all;
-};
-
-static struct thread *
-find(const struct wp_ptrace_loop *tracer, pid_t tid)
-{
-	return (struct thread *)wp_thread_find(&tracer->all, tid);
-}
-
-static struct thread *
-thread_at(const struct wp_ptrace_loop *tracer, size_t i)
-{
-	return (struct thread *)tracer->all.thread[i];
-}
-
-static struct thread *
-add(struct wp_ptrace_loop *tracer, pid_t tid)
-{
-	struct thread *thread = find(tracer, tid);
-
-	if (thread == NULL && (thread = wp_thread_add(&tracer->all, tid,
-	    sizeof(*thread))) != NULL)
-		tracer->behind++;
-	return thread;
-}
-
-static void
-forget(struct wp_ptrace_loop *tracer, struct thread *thread)
-{
-	tracer->calls->end(tracer->arg, &thread->traced);
-	tracer->behind -= thread->current != tracer->current;
-	wp_thread_drop(&tracer->all, &thread->traced);
-}
-
-static void
-forget_all(struct wp_ptrace_loop *tracer)
-{
-	while (tracer->all.n > 0)
-		forget(tracer, thread_at(tracer, 0));
-}
+/* --- the process --- */
 
 void
 wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned)
@@ -92,6 +40,13 @@ wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned)
 	(void)prctl(PR_SET_NAME, name);
 }
 
+void
+wp_ptrace_loop_null(void)
+{
+	for (int i = 0; i < 3; i++)
+		(void)open("/dev/null", O_RDWR);
+}
+
 int
 wp_ptrace_loop_await(const sigset_t *wake, int ms)
 {
@@ -100,50 +55,89 @@ wp_ptrace_loop_await(const sigset_t *wake, int ms)
 	return sigtimedwait(wake, NULL, ms < 0 ? NULL : &limit);
 }
 
-int
-wp_ptrace_loop_new(struct wp_ptrace_loop **out, pid_t pid, uint64_t signals,
+/* --- threads --- */
+
+void
+wp_ptrace_loop_begin(struct wp_ptrace_loop *loop, pid_t pid, uint64_t signals,
     const struct wp_ptrace_loop_calls *calls, void *arg)
 {
-	struct wp_ptrace_loop *tracer = calloc(1, sizeof(*tracer));
+	*loop = (struct wp_ptrace_loop){
+		.calls = calls, .arg = arg, .pid = pid, .signals = signals,
+		.update = 1,
+	};
+}
 
-	if (tracer == NULL)
-		return -ENOMEM;
-	tracer->pid = pid;
-	tracer->signals = signals;
-	tracer->calls = calls;
-	tracer->arg = arg;
-	tracer->current = 1;
-	*out = tracer;
-	return 0;
+struct wp_thread *
+wp_ptrace_loop_add(struct wp_ptrace_loop *loop, pid_t pid, pid_t tid,
+    bool armed)
+{
+	struct wp_thread *thread = wp_thread_find(&loop->all, tid);
+
+	if (thread != NULL)
+		return thread;
+	thread = wp_thread_add(&loop->all, tid, loop->calls->size);
+	if (thread == NULL)
+		return NULL;
+	thread->pid = pid;
+	if (armed)
+		thread->update = loop->update;
+	else
+		loop->behind++;
+	return thread;
 }
 
 void
-wp_ptrace_loop_free(struct wp_ptrace_loop *tracer)
+wp_ptrace_loop_forget(struct wp_ptrace_loop *loop, struct wp_thread *thread)
 {
-	if (tracer != NULL)
-		forget_all(tracer);
-	free(tracer);
+	loop->calls->end(loop->arg, thread);
+	loop->behind -= thread->update != loop->update;
+	wp_thread_drop(&loop->all, thread);
+}
+
+bool
+wp_ptrace_loop_forget_process(struct wp_ptrace_loop *loop, pid_t pid)
+{
+	struct wp_thread *thread;
+	bool any = false;
+
+	for (pid_t tid = 0;
+	    (thread = wp_thread_after(&loop->all, tid)) != NULL;) {
+		tid = thread->tid;
+		if (thread->pid != pid)
+			continue;
+		wp_ptrace_loop_forget(loop, thread);
+		any = true;
+	}
+	return any;
+}
+
+void
+wp_ptrace_loop_end(struct wp_ptrace_loop *loop)
+{
+	while (loop->all.n > 0)
+		wp_ptrace_loop_forget(loop, loop->all.thread[0]);
 }
 
 /* Held threads report their stops one after the other, like those that are
    created later. */
 int
-wp_ptrace_loop_all(struct wp_ptrace_loop *tracer)
+wp_ptrace_loop_all(struct wp_ptrace_loop *loop)
 {
 	struct wp_hold none = {0};
 
-	return wp_ptrace_loop_command(tracer, &none);
+	return wp_ptrace_loop_command(loop, &none);
 }
 
 /* A command stops again before it does anything, to report that. */
 int
-wp_ptrace_loop_command(struct wp_ptrace_loop *tracer, struct wp_hold *hold)
+wp_ptrace_loop_command(struct wp_ptrace_loop *loop, struct wp_hold *hold)
 {
 	const size_t known = hold->n;
-	int err = wp_trace_process(hold, tracer->pid);
+	int err = wp_trace_process(hold, loop->pid);
 
 	for (size_t i = 0; i < hold->n && err == 0; i++)
-		if (add(tracer, hold->thread[i].tid) == NULL)
+		if (wp_ptrace_loop_add(loop, loop->pid, hold->thread[i].tid,
+		    false) == NULL)
 			err = -ENOMEM;
 	for (size_t i = 0; i < known && err == 0; i++) {
 		wp_trace_interrupt(hold->thread[i].tid);
@@ -151,184 +145,269 @@ wp_ptrace_loop_command(struct wp_ptrace_loop *tracer, struct wp_hold *hold)
 	}
 	free(hold->thread);
 	*hold = (struct wp_hold){0};
-	tracer->began = wp_clock_ms();
+	loop->began = wp_clock_ms();
 	return err;
 }
 
 int
-wp_ptrace_loop_one(struct wp_ptrace_loop *tracer, pid_t tid)
+wp_ptrace_loop_one(struct wp_ptrace_loop *loop, pid_t tid)
 {
 	int err;
 
-	if (find(tracer, tid) != NULL)
+	if (wp_thread_find(&loop->all, tid) != NULL)
 		return 0;
-	if (tgkill(tracer->pid, tid, 0) != 0)
+	if (tgkill(loop->pid, tid, 0) != 0)
 		return -errno;
 	if ((err = wp_trace_thread(tid)) < 0)
 		return err;
-	tracer->began = wp_clock_ms();
-	return add(tracer, tid) == NULL ? -ENOMEM : 0;
+	loop->began = wp_clock_ms();
+	return wp_ptrace_loop_add(loop, loop->pid, tid, false) == NULL ?
+	    -ENOMEM : 0;
 }
+
+bool
+wp_ptrace_loop_busy(const struct wp_ptrace_loop *loop)
+{
+	return loop->all.n > 0;
+}
+
+bool
+wp_ptrace_loop_others(const struct wp_ptrace_loop *loop, pid_t tid)
+{
+	struct wp_trace trace;
+
+	for (size_t i = 0; i < loop->all.n; i++)
+		if (loop->all.thread[i]->tid != tid &&
+		    wp_trace_next(loop->all.thread[i]->tid, &trace) > 0)
+			return true;
+	return false;
+}
+
+/* --- updates --- */
 
 /* Those that have yet to report their first stop are not interrupted again. */
 void
-wp_ptrace_loop_update(struct wp_ptrace_loop *tracer)
+wp_ptrace_loop_update(struct wp_ptrace_loop *loop)
 {
-	tracer->current++;
-	tracer->behind = tracer->all.n;
-	tracer->began = wp_clock_ms();
-	for (size_t i = 0; i < tracer->all.n; i++)
-		if (thread_at(tracer, i)->current != 0)
-			wp_trace_interrupt(tracer->all.thread[i]->tid);
+	loop->update++;
+	loop->behind = loop->all.n;
+	loop->began = wp_clock_ms();
+	for (size_t i = 0; i < loop->all.n; i++)
+		if (loop->all.thread[i]->update != 0)
+			wp_trace_interrupt(loop->all.thread[i]->tid);
 }
 
 static bool
-rest_asleep(const struct wp_ptrace_loop *tracer)
+rest_asleep(const struct wp_ptrace_loop *loop)
 {
-	for (size_t i = 0; i < tracer->all.n; i++)
-		if (thread_at(tracer, i)->current != tracer->current &&
-		    !tracer->all.thread[i]->stands &&
-		    !wp_trace_asleep(tracer->all.thread[i]->tid))
+	for (size_t i = 0; i < loop->all.n; i++) {
+		const struct wp_thread *thread = loop->all.thread[i];
+
+		if (thread->update != loop->update && !thread->stands &&
+		    !wp_trace_asleep(thread->tid))
 			return false;
+	}
 	return true;
 }
 
 int
-wp_ptrace_loop_settled(struct wp_ptrace_loop *tracer)
+wp_ptrace_loop_settled(struct wp_ptrace_loop *loop)
 {
 	long took;
 
-	if (tracer->behind == 0)
+	if (loop->behind == 0)
 		return 1;
-	took = wp_clock_ms() - tracer->began;
-	if (took > PATIENCE && rest_asleep(tracer))
+	took = wp_clock_ms() - loop->began;
+	if (took > PATIENCE && rest_asleep(loop))
 		return 1;
 	return took > LIMIT ? -1 : 0;
 }
 
-bool
-wp_ptrace_loop_busy(const struct wp_ptrace_loop *tracer)
+int
+wp_ptrace_loop_settle(struct wp_ptrace_loop *loop, const sigset_t *wake)
 {
-	return tracer->all.n > 0;
+	int more, settled, sig;
+
+	while ((more = wp_ptrace_loop_step(loop)) >= 0 &&
+	    (settled = wp_ptrace_loop_settled(loop)) == 0)
+		if (more == 0 && (sig = wp_ptrace_loop_await(wake,
+		    SETTLE_MS)) > 0 && sig != SIGCHLD)
+			return -EINTR;
+	return more < 0 ? more : settled < 0 ? -ETIMEDOUT : 0;
 }
+
+/* A hit on what is armed now has still to be reported. */
+static bool
+hit_pending(const struct wp_ptrace_loop *loop, const struct wp_thread *thread)
+{
+	return thread->update != 0 &&
+	    (loop->signals >> (SIGTRAP - 1) & 1) != 0 &&
+	    wp_trace_pending(thread->tid, SIGTRAP, TRAP_HWBKPT);
+}
+
+/* Bring a stopped thread up to date; with a hit pending, at its next stop,
+   which reports that.  false: it is traced no more. */
+static bool
+update(struct wp_ptrace_loop *loop, struct wp_thread *thread,
+    enum wp_trace_what what)
+{
+	if (thread->update == loop->update ||
+	    (what != WP_TRACE_SIGNAL && hit_pending(loop, thread)))
+		return true;
+	if (!loop->calls->arm(loop->arg, thread))
+		return false;
+	thread->update = loop->update;
+	loop->behind--;
+	return true;
+}
+
+/* --- what threads report --- */
 
 /* What a thread gets instead of the signal that stopped it. */
 static int
-signal_for(struct wp_ptrace_loop *tracer, struct wp_thread *thread, int sig)
+signal_for(struct wp_ptrace_loop *loop, struct wp_thread *thread, int sig)
 {
 	siginfo_t info, was;
 	int other;
 
-	if ((tracer->signals >> (sig - 1) & 1) == 0 ||
+	if ((loop->signals >> (sig - 1) & 1) == 0 ||
 	    wp_trace_get_signal(thread->tid, &info) < 0)
 		return sig;
 	was = info;
-	other = tracer->calls->signal(tracer->arg, thread, &info);
+	other = loop->calls->signal(loop->arg, thread, &info);
 	if (other == 0 || other == WP_TRACER_LATER ||
 	    (other == sig && memcmp((const char *)&info, (const char *)&was,
 	    sizeof(info)) == 0))
 		return other;
 	/* killed in between, we would leave it with the one's number and the
 	   other's siginfo, of which the kernel makes a signal sent by a user */
-	wp_trace_take(thread->tid);
+	(void)wp_trace_take(thread->tid);
 	(void)wp_trace_set_signal(thread->tid, &info);
 	return other;
 }
 
-/* A hit on what is armed now has still to be reported. */
-static bool
-hit_pending(const struct thread *thread)
+void
+wp_thread_go_on(const struct wp_thread *thread, int sig)
 {
-	return thread->current != 0 &&
-	    wp_trace_pending(thread->traced.tid, SIGTRAP, TRAP_HWBKPT);
-}
-
-/* Bring a stopped thread up to date; with a hit pending, at its next stop,
-   which reports that.  false: it is traced no more. */
-static bool
-update(struct wp_ptrace_loop *tracer, struct thread *thread,
-    enum wp_trace_what what)
-{
-	if (thread->current == tracer->current ||
-	    (what != WP_TRACE_SIGNAL && hit_pending(thread)))
-		return true;
-	thread->current = tracer->current;
-	tracer->behind--;
-	return tracer->calls->arm(tracer->arg, &thread->traced);
+	if (thread->stands)
+		wp_trace_listen(thread->tid);
+	else
+		wp_trace_continue(thread->tid, sig);
 }
 
 static void
-handle_stop(struct wp_ptrace_loop *tracer, struct thread *thread,
+handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     const struct wp_trace *trace)
 {
 	int sig = 0;
 
-	if (trace->what == WP_TRACE_SIGNAL)
-		sig = signal_for(tracer, &thread->traced, trace->signal);
+	thread->stands = trace->what == WP_TRACE_GROUP;
+	if (loop->calls->stopped != NULL)
+		sig = loop->calls->stopped(loop->arg, thread, trace);
+	else if (trace->what == WP_TRACE_SIGNAL)
+		sig = signal_for(loop, thread, trace->signal);
 	if (sig == WP_TRACER_LATER)
 		return;
-	thread->traced.stands = trace->what == WP_TRACE_GROUP;
-	if (update(tracer, thread, trace->what)) {
-		wp_thread_go_on(&thread->traced, sig);
+	if (update(loop, thread, trace->what)) {
+		wp_thread_go_on(thread, sig);
 	} else {
-		forget(tracer, thread);
+		wp_ptrace_loop_forget(loop, thread);
 		wp_trace_let_go(trace->tid, sig);
 	}
 }
 
 /* A thread that was just made, or else no thread of the process. */
-static struct thread *
-adopt(struct wp_ptrace_loop *tracer, pid_t tid)
+static struct wp_thread *
+adopt(struct wp_ptrace_loop *loop, pid_t tid)
 {
-	return tgkill(tracer->pid, tid, 0) == 0 ? add(tracer, tid) : NULL;
+	if (loop->calls->adopt != NULL)
+		return loop->calls->adopt(loop->arg, tid);
+	return tgkill(loop->pid, tid, 0) == 0 ?
+	    wp_ptrace_loop_add(loop, loop->pid, tid, false) : NULL;
+}
+
+/* Nothing may be armed when another program begins. */
+static void
+handle_exec(struct wp_ptrace_loop *loop, pid_t pid)
+{
+	const bool ours = wp_ptrace_loop_forget_process(loop, pid);
+
+	if (loop->calls->executed != NULL && (ours || pid == loop->pid))
+		loop->calls->executed(loop->arg, pid);
+	wp_trace_let_go(pid, 0);
+	loop->ended = pid == loop->pid;
+}
+
+static void
+handle_end(struct wp_ptrace_loop *loop, pid_t tid)
+{
+	struct wp_thread *thread = wp_thread_find(&loop->all, tid);
+	const bool first = thread == NULL || thread->pid == tid;
+	int status;
+
+	if (first)
+		(void)wp_ptrace_loop_forget_process(loop, tid);
+	else
+		wp_ptrace_loop_forget(loop, thread);
+	if ((loop->ended = tid == loop->pid))
+		return;
+	status = wp_trace_take(tid);
+	if (first && status >= 0 && loop->calls->ended != NULL)
+		loop->calls->ended(loop->arg, tid, status);
+}
+
+void
+wp_ptrace_loop_handle(struct wp_ptrace_loop *loop, const struct wp_trace *trace)
+{
+	struct wp_thread *thread = wp_thread_find(&loop->all, trace->tid);
+
+	if (trace->what == WP_TRACE_EXEC)
+		handle_exec(loop, trace->tid);
+	else if (trace->what == WP_TRACE_END)
+		handle_end(loop, trace->tid);
+	else if (thread != NULL || (thread = adopt(loop, trace->tid)) != NULL)
+		handle_stop(loop, thread, trace);
+	else
+		wp_trace_let_go(trace->tid,
+		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
 }
 
 static bool
-handle(void *arg, const struct wp_trace *trace)
+is_done(const struct wp_ptrace_loop *loop)
 {
-	struct wp_ptrace_loop *tracer = arg;
-	struct thread *thread = find(tracer, trace->tid);
-
-	if (trace->what == WP_TRACE_EXEC ||
-	    (trace->what == WP_TRACE_END && trace->tid == tracer->pid)) {
-		/* nothing may be armed when another program begins */
-		forget_all(tracer);
-		if (trace->what == WP_TRACE_EXEC &&
-		    tracer->calls->executed != NULL)
-			tracer->calls->executed(tracer->arg);
-		wp_trace_let_go(trace->tid, 0);
-		tracer->ended = true;
-	} else if (trace->what == WP_TRACE_END) {
-		if (thread != NULL)
-			forget(tracer, thread);
-		wp_trace_take(trace->tid);
-	} else if (thread != NULL ||
-	    (thread = adopt(tracer, trace->tid)) != NULL) {
-		handle_stop(tracer, thread, trace);
-	} else {
-		wp_trace_let_go(trace->tid,
-		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
-	}
-	return !tracer->ended;
+	return loop->ended || loop->enough;
 }
 
-bool
-wp_ptrace_loop_others(const struct wp_ptrace_loop *tracer, pid_t tid)
+/* Those that are created in the meantime have their turn another time. */
+void
+wp_ptrace_loop_look(struct wp_ptrace_loop *loop)
 {
-	const struct wp_thread *other;
+	const size_t n = loop->all.n;
+	const pid_t last = n > 0 ? loop->all.thread[n - 1]->tid : 0;
+	const struct wp_thread *thread;
 	struct wp_trace trace;
 
-	for (pid_t at = 0; (other = wp_thread_after(&tracer->all, at)) != NULL;
-	    at = other->tid)
-		if (other->tid != tid && wp_trace_next(other->tid, &trace) > 0)
-			return true;
-	return false;
+	for (pid_t tid = 0; !is_done(loop) && tid < last &&
+	    (thread = wp_thread_after(&loop->all, tid)) != NULL;) {
+		tid = thread->tid;
+		if (wp_trace_next(tid, &trace) > 0)
+			wp_ptrace_loop_handle(loop, &trace);
+	}
 }
 
+/* The kernel reports the threads created last first, and would report no
+   others as long as these have hits. */
 int
-wp_ptrace_loop_step(struct wp_ptrace_loop *tracer)
+wp_ptrace_loop_step(struct wp_ptrace_loop *loop)
 {
-	const bool more = wp_thread_step(&tracer->all, handle, tracer);
+	struct wp_trace trace;
 
-	return tracer->ended ? -ESRCH : more;
+	for (size_t i = 0; !is_done(loop) && (i < STEPS || i < loop->all.n);
+	    i++) {
+		if (wp_trace_next(0, &trace) <= 0)
+			return 0;
+		wp_ptrace_loop_handle(loop, &trace);
+	}
+	wp_ptrace_loop_look(loop);
+	return loop->ended ? -ESRCH : 1;
 }

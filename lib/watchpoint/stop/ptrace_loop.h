@@ -1,18 +1,20 @@
 /*
- * ptrace_loop: a process whose threads are traced while they run, for as long
- * as something is armed in them that is not inherited: debug registers, or
- * events that signal one thread.
+ * ptrace_loop: threads that are traced while they run, for as long as something
+ * is armed in them that is not inherited: debug registers, or events that
+ * signal one thread.  All that trace are users of this: stop.c, and watchctl's
+ * tracers of debug registers.
  *
  * Overview.  Each thread, when it is stopped for whatever reason, is first
- * brought up to date: the owner of the tracer arms it as it should be by now,
- * or has it released.  Then it goes on as it would have: with its signal, its
+ * brought up to date: the owner of the loop arms it as it should be by now, or
+ * has it released.  Then it goes on as it would have: with its signal, its
  * siginfo untouched; or stopped with its process until SIGCONT; a thread that
  * is made stops before its first instruction, so it is armed from there on.
- * Children made by fork(2) are not traced, and have no debug registers.
+ * Children made by fork(2) are not traced, and have no debug registers; but
+ * those of an owner that adopts them.
  *
- *	wp_ptrace_loop_new -> wp_ptrace_loop_all, wp_ptrace_loop_one
+ *	wp_ptrace_loop_begin -> wp_ptrace_loop_all, wp_ptrace_loop_one
  *	    -> (wp_ptrace_loop_update), wp_ptrace_loop_step ...
- *	    -> wp_ptrace_loop_free
+ *	    -> wp_ptrace_loop_end
  *
  * What tracing lets a program notice: TracerPid in /proc; no debugger can
  * attach; and a signal that it ignores interrupts its sleeping system calls for
@@ -41,7 +43,7 @@
  * that arms debug registers installs a handler first, and the tracer outlives
  * its helper.
  *
- * One thread uses a tracer.
+ * One thread uses a loop.
  */
 #ifndef WP_PTRACE_LOOP_H
 #define WP_PTRACE_LOOP_H
@@ -53,43 +55,73 @@
 #include "os/ptrace.h"
 #include "stop/thread_table.h"
 
-struct wp_ptrace_loop;
-
 enum { WP_TRACER_LATER = -1 };
 
-/* What its owner does; all are called by functions below.  Each thread's own is
-   the owner's. */
+/* What its owner does; all are called by functions below. */
 struct wp_ptrace_loop_calls {
-	/* A thread is stopped: arm it.  Result: whether it is still to be
-	   traced; if not, nothing must be left armed. */
+	size_t size;	/* of what it knows of a thread, with struct wp_thread
+			   first; zero at first */
+	/* A thread is stopped: arm it; thread->update is 0 at its first time.
+	   Result: whether it is still to be traced; if not, nothing must be
+	   left armed. */
 	bool (*arm)(void *arg, struct wp_thread *);
 	/* One is about to get a signal that its owner named.  Result: the
 	   signal that it gets, 0: none; if that is another, *info has been made
 	   its siginfo, and else may have been changed; WP_TRACER_LATER: it
 	   stays where it is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_thread *, siginfo_t *info);
-	/* It has ended, or is traced no more: forget it, free own. */
+	/* It has ended, or is traced no more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end
 	   has been called for all threads.  NULL: not reported. */
-	void (*executed)(void *arg);
+	void (*executed)(void *arg, pid_t pid);
+
+	/*
+	 * Of an owner with more than one process:
+	 */
+
+	/* One is stopped that is not traced so far.  Result: it has been added;
+	   NULL: it is released.  If this is NULL, those of the loop's own
+	   process are added. */
+	struct wp_thread *(*adopt)(void *arg, pid_t tid);
+	/* Asked instead of signal, at each stop.  Result: the signal that it
+	   gets, 0: none; WP_TRACER_LATER: its owner lets it go on, or has done
+	   so, or it has ended. */
+	int (*stopped)(void *arg, struct wp_thread *, const struct wp_trace *);
+	/* A process has ended, with this status as of waitpid(2). */
+	void (*ended)(void *arg, pid_t pid, int status);
+};
+
+struct wp_ptrace_loop {
+	const struct wp_ptrace_loop_calls *calls;	/* live as long */
+	void *arg;
+	pid_t pid;		/* 0: processes are the owner's business */
+	uint64_t signals;	/* that the owner is asked about, bit sig - 1 */
+	struct wp_thread_table all;
+	uint32_t update;	/* the last, from 1 */
+	long began;		/* when, in ms */
+	size_t behind;		/* threads that have not had it */
+	bool enough;		/* set by the owner: nothing more is handled */
+	bool ended;		/* pid has, or is another program */
 };
 
 /* Make the calling process a tracer's, of this name: it blocks all signals, and
    gets one when its parent ends.  *wake: that one, SIGTERM and SIGCHLD. */
 void wp_ptrace_loop_process(sigset_t *wake, const char *name, int orphaned);
 
+/* Make descriptors 0 to 2, which are closed, /dev/null: they are not to become
+   anything else. */
+void wp_ptrace_loop_null(void);
+
 /* Sleep until one comes, for ms at most; < 0: any time.  Which; < 0: none. */
 int wp_ptrace_loop_await(const sigset_t *wake, int ms);
 
-/* A tracer that traces no thread yet; signals (bit sig - 1 each) are shown to
-   its owner; calls live as long as it.  0 or -ENOMEM. */
-int wp_ptrace_loop_new(struct wp_ptrace_loop **, pid_t pid, uint64_t signals,
+/* One that traces no thread yet. */
+void wp_ptrace_loop_begin(struct wp_ptrace_loop *, pid_t pid, uint64_t signals,
     const struct wp_ptrace_loop_calls *, void *arg);
 
-/* Nobody is traced any more, for the calling process is to end now.  NULL:
-   nothing to do. */
-void wp_ptrace_loop_free(struct wp_ptrace_loop *);
+/* Forget all threads, for the calling process is to end now. */
+void wp_ptrace_loop_end(struct wp_ptrace_loop *);
 
 /* Trace all threads and those to come; or those of a command that is held
    (wp_command_hold), which is free then; or one.  Each is armed before it goes
@@ -98,7 +130,19 @@ int wp_ptrace_loop_all(struct wp_ptrace_loop *);
 int wp_ptrace_loop_command(struct wp_ptrace_loop *, struct wp_hold *);
 int wp_ptrace_loop_one(struct wp_ptrace_loop *, pid_t tid);
 
-/* Bring each thread up to date, interrupting it. */
+/* Add a traced thread; armed: it is up to date.  NULL: out of memory. */
+struct wp_thread *wp_ptrace_loop_add(struct wp_ptrace_loop *, pid_t pid,
+    pid_t tid, bool armed);
+
+/* Forget a thread, or those of a process; they are not released.  Result:
+   whether there was any. */
+void wp_ptrace_loop_forget(struct wp_ptrace_loop *, struct wp_thread *);
+bool wp_ptrace_loop_forget_process(struct wp_ptrace_loop *, pid_t pid);
+
+/* Let one go on with a signal (0: none), or stop with its process. */
+void wp_thread_go_on(const struct wp_thread *, int sig);
+
+/* Have each thread brought up to date, interrupting it. */
 void wp_ptrace_loop_update(struct wp_ptrace_loop *);
 
 /*
@@ -108,15 +152,23 @@ void wp_ptrace_loop_update(struct wp_ptrace_loop *);
  */
 int wp_ptrace_loop_settled(struct wp_ptrace_loop *);
 
+/* Step until that is so: 0; -ESRCH: as of wp_ptrace_loop_step; -ETIMEDOUT;
+   -EINTR: one of the signals of wake came, which is not SIGCHLD. */
+int wp_ptrace_loop_settle(struct wp_ptrace_loop *, const sigset_t *wake);
+
 /* Whether a thread but this one has something to report now. */
 bool wp_ptrace_loop_others(const struct wp_ptrace_loop *, pid_t tid);
 
 /* Whether any thread is traced. */
 bool wp_ptrace_loop_busy(const struct wp_ptrace_loop *);
 
-/* Handle what threads report now.  1: there may be more; 0: nothing for now;
-   -ESRCH: the process has ended, or executed another program: nothing is traced
-   any more. */
+/* Handle what threads report now, of threads that were not there as well.  1:
+   there may be more; 0: nothing for now; -ESRCH: the loop's process has ended,
+   or executed another program: nothing is traced any more. */
 int wp_ptrace_loop_step(struct wp_ptrace_loop *);
+
+/* Handle what each thread has to report now; or a single report. */
+void wp_ptrace_loop_look(struct wp_ptrace_loop *);
+void wp_ptrace_loop_handle(struct wp_ptrace_loop *, const struct wp_trace *);
 
 #endif

@@ -27,34 +27,6 @@ enum {
 	PATIENCE = 200,		/* ms for all to be released, or held */
 };
 
-int
-wp_stops_new(struct wp_stops **out, struct wp_target *target,
-    const struct wp_stops_calls *calls, void *arg)
-{
-	struct wp_stops *stops = calloc(1, sizeof(*stops));
-
-	if (stops == NULL)
-		return -ENOMEM;
-	stops->target = target;
-	stops->calls = calls;
-	stops->arg = arg;
-	*out = stops;
-	return 0;
-}
-
-void
-wp_stops_free(struct wp_stops *stops)
-{
-	if (stops == NULL)
-		return;
-	wp_stops_end(stops);
-	while (stops->all.n > 0)
-		wp_stop_forget(stops, wp_stop_at(stops, 0));
-	wp_stop_queue_free(&stops->queue);
-	free(stops->closed_total);
-	free(stops);
-}
-
 /* --- stops --- */
 
 static void
@@ -87,16 +59,6 @@ go_on(struct wp_stop_thread *thread)
 	wp_thread_go_on(&thread->traced, thread->pass);
 }
 
-static void
-let_go(struct wp_stops *stops, struct wp_stop_thread *thread)
-{
-	const pid_t tid = thread->traced.tid;
-	const int sig = thread->pass;
-
-	wp_stop_forget(stops, thread);
-	wp_trace_let_go(tid, sig);
-}
-
 /* Record what a stop says; the thread then is held.  A signal that is
    passed on makes its handler run: if that hits too, the next stop comes as the
    handler ends, and so on without end. */
@@ -116,7 +78,6 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 		thread->signal_blocked = false;
 	thread->pass = trace->what == WP_TRACE_SIGNAL &&
 	    what != WP_STOP_SIGNAL_OURS ? trace->signal : 0;
-	thread->traced.stands = trace->what == WP_TRACE_GROUP;
 	thread->held = true;
 	at = wp_stop_join(stops, thread);
 	if (what == WP_STOP_SIGNAL_JOINED && at == WP_STOP_AT_NOTHING)
@@ -124,92 +85,104 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	return at;
 }
 
-static void
-handle_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
-    const struct wp_trace *trace)
+/* All that are held go on, but if the process is left: then no more is
+   handled. */
+static int
+stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 {
-	const pid_t pid = thread->process->pid, tid = trace->tid;
+	struct wp_stop_thread *thread = (struct wp_stop_thread *)traced;
+	const pid_t pid = traced->pid, tid = traced->tid;
+	struct wp_stops *stops = arg;
 	const enum wp_stop_at at = take_stop(stops, thread, trace);
 
 	if (at == WP_STOP_AT_NOTHING || stops->ending ||
 	    stops->calls->hit == NULL) {
-		if (stops->ending)
-			let_go(stops, thread);
-		else
-			go_on(thread);
-		return;
+		thread->held = false;
+		return thread->pass;
 	}
 	stops->holds = false;
-	stops->left = stops->calls->hit(stops->arg, pid, tid,
+	stops->loop.enough = stops->calls->hit(stops->arg, pid, tid,
 	    at == WP_STOP_AT_CALL);
-	if (!stops->left && !stops->holds)
-		go_on(thread);
+	if (!stops->loop.enough && !stops->holds) {
+		thread->held = false;
+		return thread->pass;
+	}
 	/* this one may have been killed in the meantime */
-	for (size_t i = 0; i < stops->all.n && stops->holds && !stops->left;
-	    i++)
+	for (size_t i = 0; i < stops->loop.all.n && !stops->loop.enough; i++)
 		if (wp_stop_at(stops, i)->held)
 			go_on(wp_stop_at(stops, i));
+	return WP_TRACER_LATER;
 }
 
 /* Of a thread that may be new, or nothing of ours. */
-static void
-handle_some_stop(struct wp_stops *stops, const struct wp_trace *trace)
+static struct wp_thread *
+adopt(void *arg, pid_t tid)
 {
-	struct wp_stop_thread *thread = wp_stop_find(stops, trace->tid);
-	int err;
+	struct wp_stops *stops = arg;
+	const int err = wp_stop_adopt(stops, tid);
 
-	if (thread == NULL && (err = wp_stop_adopt(stops, trace->tid)) < 0) {
-		warn(stops, trace->tid, err);
-		wp_trace_let_go(trace->tid,
-		    trace->what == WP_TRACE_SIGNAL ? trace->signal : 0);
-		return;
-	}
-	if (thread == NULL)
-		thread = wp_stop_find(stops, trace->tid);
-	handle_stop(stops, thread, trace);
-}
-
-static void
-handle_end(struct wp_stops *stops, pid_t tid)
-{
-	struct wp_stop_thread *thread = wp_stop_find(stops, tid);
-	const bool first = thread == NULL || thread->process->pid == tid;
-	int status;
-
-	if (first)
-		wp_stop_forget_process(stops, tid);
-	else
-		wp_stop_forget(stops, thread);
-	status = wp_trace_reap(tid);
-	if (first && status >= 0)
-		stops->calls->ended(stops->arg, tid, status);
+	if (err < 0)
+		warn(stops, tid, err);
+	return wp_thread_find(&stops->loop.all, tid);
 }
 
 static bool
-handle(void *arg, const struct wp_trace *trace)
+arm(void *arg, struct wp_thread *thread)
 {
-	struct wp_stops *stops = arg;
+	const struct wp_stops *stops = arg;
 
-	if (trace->what == WP_TRACE_EXEC) {
-		const bool known = wp_stop_find_process(stops, trace->tid) !=
-		    NULL;
+	(void)thread;
+	return !stops->ending;
+}
 
-		wp_stop_forget_process(stops, trace->tid);
-		wp_trace_let_go(trace->tid, 0);
-		if (known)
-			stops->calls->executed(stops->arg, trace->tid);
-	} else if (trace->what == WP_TRACE_END) {
-		handle_end(stops, trace->tid);
-	} else {
-		handle_some_stop(stops, trace);
-	}
-	return !stops->left;
+static void
+executed(void *arg, pid_t pid)
+{
+	const struct wp_stops *stops = arg;
+
+	stops->calls->executed(stops->arg, pid);
+}
+
+static void
+ended(void *arg, pid_t pid, int status)
+{
+	const struct wp_stops *stops = arg;
+
+	stops->calls->ended(stops->arg, pid, status);
+}
+
+static const struct wp_ptrace_loop_calls loop_calls = {
+	.size = sizeof(struct wp_stop_thread), .arm = arm, .end = wp_stop_end,
+	.adopt = adopt, .stopped = stopped, .executed = executed,
+	.ended = ended,
+};
+
+int
+wp_stops_new(struct wp_stops **out, struct wp_target *target,
+    const struct wp_stops_calls *calls, void *arg)
+{
+	struct wp_stops *stops = calloc(1, sizeof(*stops));
+
+	if (stops == NULL)
+		return -ENOMEM;
+	stops->target = target;
+	stops->calls = calls;
+	stops->arg = arg;
+	wp_ptrace_loop_begin(&stops->loop, 0, 0, &loop_calls, stops);
+	*out = stops;
+	return 0;
 }
 
 void
-wp_stop_look(struct wp_stops *stops)
+wp_stops_free(struct wp_stops *stops)
 {
-	wp_thread_look(&stops->all, handle, stops);
+	if (stops == NULL)
+		return;
+	wp_stops_end(stops);
+	wp_ptrace_loop_end(&stops->loop);
+	wp_stop_queue_free(&stops->queue);
+	free(stops->closed_total);
+	free(stops);
 }
 
 /* A sample waits too long: its thread blocks the signal, perhaps, or sleeps
@@ -223,12 +196,12 @@ look_at_late(struct wp_stops *stops)
 	struct wp_stop_thread *thread;
 	struct wp_trace trace;
 
-	if (record == NULL || record->time + LATE > now || stops->left)
+	if (record == NULL || record->time + LATE > now || stops->loop.enough)
 		return;
 	thread = wp_stop_find(stops, record->tid);
 	if (thread != NULL) {
 		if (wp_trace_next(record->tid, &trace) > 0) {
-			(void)handle(stops, &trace);
+			wp_ptrace_loop_handle(&stops->loop, &trace);
 			return;
 		}
 		if (wp_stop_signal_check(stops, thread) &&
@@ -242,7 +215,7 @@ look_at_late(struct wp_stops *stops)
 int
 wp_stops_step(struct wp_stops *stops)
 {
-	const bool more = wp_thread_step(&stops->all, handle, stops);
+	const int more = wp_ptrace_loop_step(&stops->loop);
 
 	wp_stop_drain(stops);
 	look_at_late(stops);
@@ -265,7 +238,7 @@ wp_stops_pending(const struct wp_stops *stops)
 bool
 wp_stops_busy(const struct wp_stops *stops)
 {
-	return stops->all.n > 0;
+	return wp_ptrace_loop_busy(&stops->loop);
 }
 
 uint64_t
@@ -284,18 +257,6 @@ nap(void)
 	(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
 }
 
-/* pid 0: those of all processes. */
-static void
-interrupt_all(struct wp_stops *stops, pid_t pid)
-{
-	for (size_t i = 0; i < stops->all.n; i++) {
-		const struct wp_stop_thread *t = wp_stop_at(stops, i);
-
-		if (!t->held && (pid == 0 || t->process->pid == pid))
-			wp_trace_interrupt(t->traced.tid);
-	}
-}
-
 /* Take the stops of a process's threads as they come; none goes on.  Result:
    how many are still to come. */
 static size_t
@@ -305,21 +266,23 @@ collect(struct wp_stops *stops, pid_t pid)
 	struct wp_trace trace;
 	size_t missing = 0;
 
-	for (pid_t tid = 0; (traced = wp_thread_after(&stops->all, tid)) !=
-	    NULL;) {
+	for (pid_t tid = 0; (traced = wp_thread_after(&stops->loop.all,
+	    tid)) != NULL;) {
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
 
 		tid = traced->tid;
-		if (t->process->pid != pid || t->held)
+		if (traced->pid != pid || t->held)
 			continue;
 		if (wp_trace_next(tid, &trace) <= 0)
 			/* the first thread may have ended before others */
 			missing += tid != pid || !wp_proc_exiting(pid);
 		else if (trace.what == WP_TRACE_EXEC ||
 		    trace.what == WP_TRACE_END)
-			(void)handle(stops, &trace);
-		else
+			wp_ptrace_loop_handle(&stops->loop, &trace);
+		else {
+			traced->stands = trace.what == WP_TRACE_GROUP;
 			(void)take_stop(stops, t, &trace);
+		}
 	}
 	return missing;
 }
@@ -330,7 +293,12 @@ wp_stops_hold(struct wp_stops *stops, pid_t pid)
 	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
 
 	stops->holds = true;
-	interrupt_all(stops, pid);
+	for (size_t i = 0; i < stops->loop.all.n; i++) {
+		const struct wp_stop_thread *t = wp_stop_at(stops, i);
+
+		if (t->traced.pid == pid && !t->held)
+			wp_trace_interrupt(t->traced.tid);
+	}
 	while (collect(stops, pid) > 0) {
 		if (wp_clock_ns() > limit)
 			return -ETIMEDOUT;
@@ -357,17 +325,20 @@ wp_stops_end(struct wp_stops *stops)
 	if (stops->ending)
 		return;
 	stops->ending = true;
-	stops->left = false;
-	while ((traced = wp_thread_after(&stops->all, tid)) != NULL) {
+	stops->loop.enough = false;
+	while ((traced = wp_thread_after(&stops->loop.all, tid)) != NULL) {
 		struct wp_stop_thread *t = (struct wp_stop_thread *)traced;
+		const int sig = t->pass;
 
 		tid = traced->tid;
 		wp_events_stop(&t->events);
-		if (t->held)
-			let_go(stops, t);
+		if (t->held) {
+			wp_ptrace_loop_forget(&stops->loop, traced);
+			wp_trace_let_go(tid, sig);
+		}
 	}
-	interrupt_all(stops, 0);
-	while (stops->all.n > 0 && wp_clock_ns() < limit)
+	wp_ptrace_loop_update(&stops->loop);
+	while (wp_stops_busy(stops) && wp_clock_ns() < limit)
 		if (wp_stops_step(stops) == 0)
 			nap();
 }

@@ -326,7 +326,7 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 	if (watch >= stops->ngone)
 		return -EINVAL;
 	*count = stops->closed_total[watch];
-	for (size_t i = 0; i < stops->all.n; i++)
+	for (size_t i = 0; i < stops->loop.all.n; i++)
 		count->value += counted(stops, wp_stop_at(stops, i), watch,
 		    &count->lost);
 	return 0;
@@ -336,7 +336,7 @@ void
 wp_stops_uptime(const struct wp_stops *stops, struct wp_uptime *uptime)
 {
 	*uptime = stops->uptime;
-	for (size_t i = 0; i < stops->all.n; i++)
+	for (size_t i = 0; i < stops->loop.all.n; i++)
 		wp_uptime_add(uptime, &wp_stop_at(stops, i)->events,
 		    &stops->target->options);
 }

@@ -14,7 +14,7 @@
 #include "stop/stop.h"
 #include "stop/stop_queue.h"
 #include "attach/target_private.h"
-#include "stop/thread_table.h"
+#include "stop/ptrace_loop.h"
 #include "attach/uptime.h"
 
 /* What a watch's bytes were, at a moment when no thread accessed them. */
@@ -67,7 +67,7 @@ struct wp_stops {
 	struct wp_target *target;
 	const struct wp_stops_calls *calls;
 	void *arg;
-	struct wp_thread_table all;	/* threads */
+	struct wp_ptrace_loop loop;
 	struct wp_stop_process *process;
 	struct wp_stop_queue queue;
 	struct wp_shared_vm lent;	/* to children that are not traced */
@@ -83,7 +83,6 @@ struct wp_stops {
 					   stop */
 	bool holds;			/* other threads than the one that
 					   hit */
-	bool left;			/* leave the process of the last hit */
 };
 
 /* stop_threads.c */
@@ -107,16 +106,12 @@ int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
    ours, or it was released or killed in the meantime; or -errno. */
 int wp_stop_adopt(struct wp_stops *, pid_t tid);
 
-/* It is traced no more; and its process, if it was the last. */
-void wp_stop_forget(struct wp_stops *, struct wp_stop_thread *);
+/* It is traced no more: what the loop calls at its end.  And its process, if it
+   was the last. */
+void wp_stop_end(void *stops, struct wp_thread *);
 
-/* The same for a process, that may have no thread yet, or not be there. */
-void wp_stop_forget_process(struct wp_stops *, pid_t pid);
-
-/* stop.c */
-
-/* Handle what each thread has to report now. */
-void wp_stop_look(struct wp_stops *);
+/* The same for a process, that may have no thread yet. */
+void wp_stop_forget_process(struct wp_stops *, struct wp_stop_process *);
 
 /* stop_events.c */
 

@@ -40,11 +40,11 @@ arm_all(struct wp_stops *stops, const struct wp_hold *hold,
 			continue;
 		err = wp_target_explain(stops->target, process->first,
 		    process->n, err, tid, cause);
-		wp_stop_forget_process(stops, at->pid);
+		wp_stop_forget_process(stops, process);
 		return err;
 	}
 	if (process->threads == 0) {
-		wp_stop_forget_process(stops, at->pid);
+		wp_stop_forget_process(stops, process);
 		return wp_cause_set(cause, WP_CAUSE_GONE, at->pid);
 	}
 	wp_target_read_before(stops->target, hold, process->first, process->n);
@@ -104,7 +104,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	struct wp_target *target = stops->target;
 	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n};
 	const bool command = target->command == pid;
-	const size_t before = stops->all.n;
+	const size_t before = stops->loop.all.n;
 	const uint64_t began = wp_clock_ns();
 	double frozen;
 	int err;
@@ -117,8 +117,8 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	    attach_running(stops, &at, cause);
 	if (err < 0)
 		return err;
-	wp_stop_look(stops);
-	target->threads += (unsigned)(stops->all.n - before);
+	wp_ptrace_loop_look(&stops->loop);
+	target->threads += (unsigned)(stops->loop.all.n - before);
 	frozen = (double)(wp_clock_ns() - began) / 1e6;
 	if (!command && frozen > target->frozen_ms)
 		target->frozen_ms = frozen;

@@ -9,13 +9,13 @@
 struct wp_stop_thread *
 wp_stop_find(const struct wp_stops *stops, pid_t tid)
 {
-	return (struct wp_stop_thread *)wp_thread_find(&stops->all, tid);
+	return (struct wp_stop_thread *)wp_thread_find(&stops->loop.all, tid);
 }
 
 struct wp_stop_thread *
 wp_stop_at(const struct wp_stops *stops, size_t i)
 {
-	return (struct wp_stop_thread *)stops->all.thread[i];
+	return (struct wp_stop_thread *)stops->loop.all.thread[i];
 }
 
 struct wp_stop_process *
@@ -63,8 +63,9 @@ int
 wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
     bool made)
 {
-	struct wp_stop_thread *thread = wp_thread_add(&stops->all, tid,
-	    sizeof(*thread));
+	struct wp_thread *traced = wp_ptrace_loop_add(&stops->loop,
+	    process->pid, tid, !stops->ending);
+	struct wp_stop_thread *thread = (struct wp_stop_thread *)traced;
 	int err;
 
 	if (thread == NULL)
@@ -73,7 +74,7 @@ wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
 	err = stops->ending ? 0 : wp_stop_arm(stops, thread, made);
 	if (err < 0) {
 		wp_stop_disarm(stops, thread);
-		wp_thread_drop(&stops->all, &thread->traced);
+		wp_thread_drop(&stops->loop.all, &thread->traced);
 		return err;
 	}
 	thread->next_in_process = process->thread;
@@ -83,33 +84,29 @@ wp_stop_add(struct wp_stops *stops, struct wp_stop_process *process, pid_t tid,
 }
 
 void
-wp_stop_forget(struct wp_stops *stops, struct wp_stop_thread *thread)
+wp_stop_end(void *arg, struct wp_thread *traced)
 {
+	struct wp_stop_thread *thread = (struct wp_stop_thread *)traced;
 	struct wp_stop_process *process = thread->process;
 	struct wp_stop_thread **at = &process->thread;
+	struct wp_stops *stops = arg;
 
 	wp_stop_drain(stops);
-	wp_stop_give_up(stops, thread->traced.tid);
+	wp_stop_give_up(stops, traced->tid);
 	wp_stop_unsettle(stops, thread);
 	wp_stop_disarm(stops, thread);
 	while (*at != thread)
 		at = &(*at)->next_in_process;
 	*at = thread->next_in_process;
-	wp_thread_drop(&stops->all, &thread->traced);
 	if (--process->threads == 0)
 		drop_process(stops, process);
 }
 
 void
-wp_stop_forget_process(struct wp_stops *stops, pid_t pid)
+wp_stop_forget_process(struct wp_stops *stops, struct wp_stop_process *process)
 {
-	struct wp_stop_process *process;
-
-	while ((process = wp_stop_find_process(stops, pid)) != NULL)
-		if (process->thread != NULL)
-			wp_stop_forget(stops, process->thread);
-		else
-			drop_process(stops, process);
+	if (!wp_ptrace_loop_forget_process(&stops->loop, process->pid))
+		drop_process(stops, process);
 }
 
 /* A new child, with the watches of the process that made it. */

@@ -6,9 +6,6 @@
 
 #include "os/array.h"
 
-/* Reports, at least, before each thread is looked at once. */
-enum { STEPS = 64 };
-
 /* Where a thread is, or would be. */
 static size_t
 place(const struct wp_thread_table *all, pid_t tid)
@@ -42,7 +39,7 @@ wp_thread_after(const struct wp_thread_table *all, pid_t tid)
 	return i < all->n ? all->thread[i] : NULL;
 }
 
-void *
+struct wp_thread *
 wp_thread_add(struct wp_thread_table *all, pid_t tid, size_t size)
 {
 	const size_t i = place(all, tid);
@@ -70,49 +67,4 @@ wp_thread_drop(struct wp_thread_table *all, struct wp_thread *thread)
 		free(all->thread);
 		*all = (struct wp_thread_table){0};
 	}
-}
-
-void
-wp_thread_go_on(const struct wp_thread *thread, int sig)
-{
-	if (thread->stands)
-		wp_trace_listen(thread->tid);
-	else
-		wp_trace_continue(thread->tid, sig);
-}
-
-/* Those that are created in the meantime have their turn another time. */
-void
-wp_thread_look(const struct wp_thread_table *all, wp_thread_handle *handle,
-    void *arg)
-{
-	const pid_t last = all->n > 0 ? all->thread[all->n - 1]->tid : 0;
-	const struct wp_thread *thread;
-	struct wp_trace trace;
-	bool wanted = true;
-
-	for (pid_t tid = 0; wanted && tid < last &&
-	    (thread = wp_thread_after(all, tid)) != NULL;) {
-		tid = thread->tid;
-		if (wp_trace_next(tid, &trace) > 0)
-			wanted = handle(arg, &trace);
-	}
-}
-
-/* The kernel reports the threads created last first, and would report no
-   others as long as these have hits. */
-bool
-wp_thread_step(const struct wp_thread_table *all, wp_thread_handle *handle,
-    void *arg)
-{
-	struct wp_trace trace;
-
-	for (size_t i = 0; i < STEPS || i < all->n; i++) {
-		if (wp_trace_next(0, &trace) <= 0)
-			return false;
-		if (!handle(arg, &trace))
-			return true;
-	}
-	wp_thread_look(all, handle, arg);
-	return true;
 }

@@ -82,7 +82,10 @@ end(void *arg, struct wp_thread *thread)
 	(void)thread;
 }
 
-static const struct wp_ptrace_loop_calls calls = {arm, get_signal, end};
+static const struct wp_ptrace_loop_calls calls = {
+	.size = sizeof(struct wp_thread), .arm = arm, .signal = get_signal,
+	.end = end,
+};
 
 static void
 doze(const sigset_t *signals)
@@ -121,7 +124,7 @@ be_tracer(void *arg)
 		(uintptr_t)&shared->word, sizeof(shared->word),
 		HW_BREAKPOINT_W,
 	}};
-	struct wp_ptrace_loop *tracer;
+	struct wp_ptrace_loop loop, *tracer = &loop;
 	bool settling = true;
 	sigset_t signals;
 
@@ -129,9 +132,8 @@ be_tracer(void *arg)
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (wp_ptrace_loop_new(&tracer, whom->pid, 1ull << (SIGTRAP - 1) |
-	    1ull << (SHOWN - 1), &calls, NULL) != 0)
-		_exit(1);
+	wp_ptrace_loop_begin(&loop, whom->pid, 1ull << (SIGTRAP - 1) |
+	    1ull << (SHOWN - 1), &calls, NULL);
 	shared->result = whom->tid != 0 ? wp_ptrace_loop_one(tracer, whom->tid) :
 	    wp_ptrace_loop_all(tracer);
 	if (shared->result != 0)
@@ -147,7 +149,7 @@ be_tracer(void *arg)
 		if (more == 0)
 			doze(&signals);
 	}
-	wp_ptrace_loop_free(tracer);
+	wp_ptrace_loop_end(tracer);
 }
 
 /* Trace a process, and wait until it is armed. */
