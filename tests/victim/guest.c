@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +175,15 @@ take_time(void)
 		state++;
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 	}
+}
+
+static void
+wait_for_line(void)
+{
+	printf("waiting\n");
+	(void)fflush(stdout);
+	while (getchar() != '\n')
+		;
 }
 
 static void
@@ -341,6 +352,34 @@ fork_and_outlive(void)
 	_exit(0);
 }
 
+/* Children that store when a line comes, and a program that does when they have
+   ended well. */
+static void
+fork_and_wait(void)
+{
+	int fds[2], status;
+	char c;
+
+	if (pipe(fds) != 0)
+		abort();
+	for (int i = 0; i < 2; i++)
+		if (fork() == 0) {
+			(void)close(fds[1]);
+			store();
+			(void)!write(STDOUT_FILENO, "waiting\n", 8);
+			(void)!read(fds[0], &c, 1);
+			store();
+			_exit(0);
+		}
+	wait_for_line();
+	(void)close(fds[1]);
+	for (int i = 0; i < 2; i++)
+		if (wait(&status) < 0 || status != 0)
+			abort();
+	store();
+	note("survived");
+}
+
 /* --- children that no handler of pthread_atfork(3) hears of --- */
 
 static void
@@ -421,6 +460,35 @@ spawn(void)
 	await_child(pid);
 }
 
+/* A function that not every C library has. */
+static void
+spawn_by(const char *name)
+{
+	static char *const argv[] = {"true", NULL};
+	int pidfd = -1, err;
+	__typeof__(posix_spawn) *call;
+
+	call = (__typeof__(call))(uintptr_t)dlsym(RTLD_DEFAULT, name);
+	err = call == NULL ? ENOSYS : call(&pidfd, "/bin/true", NULL, NULL,
+	    argv, environ);
+	if (err == 0 && waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){0},
+	    WEXITED) != 0)
+		abort();
+	note(err == 0 ? "spawned" : err == ENOSYS ? "unknown" : "failed");
+}
+
+static void
+spawn_pidfd(void)
+{
+	spawn_by("pidfd_spawn");
+}
+
+static void
+spawnp_pidfd(void)
+{
+	spawn_by("pidfd_spawnp");
+}
+
 static void
 run_commands(void)
 {
@@ -497,10 +565,11 @@ static const struct {
 	{"disable_descriptors", disable_descriptors}, {"fork", fork_and_store},
 	{"forks", fork_and_store_often}, {"fork_in_thread", fork_in_thread},
 	{"fork_and_execute", fork_and_execute}, {"fork_and_die", fork_and_die},
-	{"outlive", fork_and_outlive}, {"vfork", vfork_and_store},
+	{"outlive", fork_and_outlive}, {"forks_wait", fork_and_wait}, {"vfork", vfork_and_store},
 	{"vfork_and_execute", vfork_and_execute},
 	{"fork_by_call", fork_by_call}, {"clone", clone_and_store},
 	{"spawn", spawn}, {"system", run_commands},
+	{"pidfd_spawn", spawn_pidfd}, {"pidfd_spawnp", spawnp_pidfd},
 	{"threads_behind_back", make_threads_behind_back},
 	{"wait", wait_for_ever}, {"die", die}, {"crash", crash},
 	{"leave", leave}, {"become_another", become_another},

@@ -8,10 +8,14 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "util/complain.h"
 #include "helper/serve.h"
 #include "watch/signal_check.h"
 #include "os/proc.h"
+
+/* ms that a child has to be heard of, when its program has ended. */
+enum { APPEAR = 5000 };
 
 /* What a child maps is what the one that made it did. */
 static void
@@ -158,12 +162,13 @@ report_child(struct program *p)
 	    atomic_load(&p->channel->strangers) == 0))
 		return;
 	serve->parted = true;
-	session_warn(&serve->session, forked ? "process %d created a child by "
-	    "fork(2), which is not watched%s" : "process %d created a child by "
-	    "vfork(2), clone(2) or the like, which is not watched%s", p->pid,
-	    forked && !serve->options->follow ? "; -f watches it too" : "");
+	session_warn(&serve->session, "process %d created a child by %s", p->pid,
+	    !forked ? "vfork(2), clone(2) or the like, which is not watched" :
+	    serve->options->follow ? "fork(2), in which not all of its watches "
+	    "are open" : "fork(2), which is not watched; -f watches it too");
 	session_doubt(&serve->session, "a child that process %d created%s was "
-	    "not watched", p->pid, forked ? " by fork(2)" : "");
+	    "not watched%s", p->pid, forked ? " by fork(2)" : "",
+	    forked && serve->options->follow ? " by all of its watches" : "");
 	(void)session_flush(&serve->session, 0);
 }
 
@@ -389,12 +394,36 @@ has_left(struct program *p)
 	return false;
 }
 
+/* Where the kernel does not say who is created, a child that has not come so far as
+   to say so itself is waited for, for a while. */
+static bool
+awaits_unheard(struct program *p)
+{
+	struct serve *serve = p->serve;
+
+	if (serve->sideband.tasks.rings != NULL || p->unheard || !serve->started ||
+	    !wp_making_unheard(p->channel))
+		return false;
+	if (p->gone == 0)
+		p->gone = wp_clock_ns();
+	if (wp_clock_ns() - p->gone < APPEAR * 1000000ull)
+		return true;
+	p->unheard = true;
+	session_warn(&serve->session, "process %d was about to create a child by "
+	    "fork(2) that has not been heard of since: if there is one, it is "
+	    "not watched", p->pid);
+	session_doubt(&serve->session, "a child of process %d was perhaps not "
+	    "watched", p->pid);
+	return false;
+}
+
 /* Whether a child that is to be watched has not asked for it yet. */
 static bool
 awaits_child(struct program *p)
 {
 	(void)serve_read_sideband(p->serve);
-	return p->serve->reason == NULL && wp_making_pending(p->channel);
+	return p->serve->reason == NULL && (wp_making_pending(p->channel) ||
+	    awaits_unheard(p));
 }
 
 void

@@ -39,6 +39,9 @@ struct program {
 					   open */
 	bool left;			/* it has been reported that another
 					   program is executed */
+	uint64_t gone;			/* ns: when it had ended, and a child had
+					   not been heard of; 0: not so */
+	bool unheard;			/* that has been reported */
 	bool ended;			/* and all of it is reported */
 };
 

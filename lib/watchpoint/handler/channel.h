@@ -223,7 +223,8 @@ struct wp_making {
 					   UINT64_MAX: it is not at its end */
 	_Atomic pid_t tid;
 	_Atomic uint32_t how;		/* enum wp_makes */
-	_Atomic pid_t child;		/* by the helper; 0: not known yet */
+	_Atomic pid_t child;		/* by the helper, or the child; 0: not
+					   known yet */
 	_Atomic uint32_t settled;	/* by the child: it is watched, or
 					   cannot be */
 };
@@ -350,7 +351,9 @@ struct wp_making_now {
 struct wp_making_now wp_making_begin(struct wp_channel *, enum wp_makes);
 void wp_making_end(struct wp_making_now);
 
-/* In the child: what there was to do has been done. */
+/* In the child: it is there, which nobody else says where events are refused; and
+   what there was to do has been done. */
+void wp_making_appear(struct wp_making_now);
 void wp_making_settle(struct wp_making_now);
 
 /* Make the request, of which everything is filled in, and wait for the answer.
@@ -389,8 +392,10 @@ void wp_channel_answer(struct wp_channel *, int result);
 uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
-/* Whether a child that is to be watched is on its way. */
+/* Whether a child that is to be watched is on its way; and whether one may be that
+   nobody has heard of, of a program that has ended. */
 bool wp_making_pending(struct wp_channel *);
+bool wp_making_unheard(struct wp_channel *);
 
 /* The helper serves no more. */
 void wp_channel_leave(struct wp_channel *);

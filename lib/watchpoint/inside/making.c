@@ -50,6 +50,16 @@ wp_making_end(struct wp_making_now now)
 }
 
 void
+wp_making_appear(struct wp_making_now now)
+{
+	pid_t nobody = 0;
+
+	if (is_there(now))
+		(void)atomic_compare_exchange_strong(&now.at->child, &nobody,
+		    getpid());
+}
+
+void
 wp_making_settle(struct wp_making_now now)
 {
 	if (is_there(now))
@@ -101,6 +111,21 @@ wp_making_pending(struct wp_channel *channel)
 
 		if (child != 0 && atomic_load(&m->how) == WP_MAKES_WATCHED &&
 		    atomic_load(&m->settled) == 0 && is_alive(child))
+			return true;
+	}
+	return false;
+}
+
+/* One whose call failed looks the same. */
+bool
+wp_making_unheard(struct wp_channel *channel)
+{
+	for (unsigned i = 0; i < WP_MAKINGS_MAX; i++) {
+		const struct wp_making *m = &channel->making[i];
+
+		if (atomic_load(&m->begin) != 0 &&
+		    atomic_load(&m->how) == WP_MAKES_WATCHED &&
+		    atomic_load(&m->child) == 0)
 			return true;
 	}
 	return false;

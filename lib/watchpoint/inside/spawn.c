@@ -9,6 +9,7 @@
  * is found in the place of one that has.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +23,13 @@ EXPORTED __typeof__(posix_spawnp) next_posix_spawnp;
 EXPORTED __typeof__(system) next_system;
 EXPORTED __typeof__(popen) next_popen;
 
+/* Of glibc from 2.39 on, which give a descriptor. */
+EXPORTED __typeof__(posix_spawn) next_pidfd_spawn, next_pidfd_spawnp;
+
 /* The function that comes behind ours.  It was there when the program was
-   linked. */
-#define NEXT(name) ((__typeof__(&(name)))(uintptr_t)dlsym(RTLD_NEXT, #name))
+   linked, unless it is one that not every C library has. */
+#define NEXT(name) \
+	((__typeof__(&next_##name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
 static struct wp_making_now
 begin(void)
@@ -33,17 +38,30 @@ begin(void)
 	    WP_MAKES_PROGRAM);
 }
 
+/* A C library that has no such function is one whose kernel is too old for it. */
+static int
+spawn(__typeof__(&posix_spawn) next, int *made, const char *path,
+    const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+    char *const argv[], char *const env[])
+{
+	struct wp_making_now making;
+	int err;
+
+	if (next == NULL)
+		return ENOSYS;
+	making = begin();
+	err = next(made, path, actions, attr, argv, env);
+	wp_making_end(making);
+	return err;
+}
+
 int
 next_posix_spawn(pid_t *restrict pid, const char *restrict path,
     const posix_spawn_file_actions_t *restrict actions,
     const posix_spawnattr_t *restrict attr, char *const argv[restrict],
     char *const env[restrict])
 {
-	const struct wp_making_now making = begin();
-	int err = NEXT(posix_spawn)(pid, path, actions, attr, argv, env);
-
-	wp_making_end(making);
-	return err;
+	return spawn(NEXT(posix_spawn), pid, path, actions, attr, argv, env);
 }
 
 int
@@ -52,11 +70,25 @@ next_posix_spawnp(pid_t *restrict pid, const char *restrict file,
     const posix_spawnattr_t *restrict attr, char *const argv[restrict],
     char *const env[restrict])
 {
-	const struct wp_making_now making = begin();
-	int err = NEXT(posix_spawnp)(pid, file, actions, attr, argv, env);
+	return spawn(NEXT(posix_spawnp), pid, file, actions, attr, argv, env);
+}
 
-	wp_making_end(making);
-	return err;
+int
+next_pidfd_spawn(int *restrict pidfd, const char *restrict path,
+    const posix_spawn_file_actions_t *restrict actions,
+    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+    char *const env[restrict])
+{
+	return spawn(NEXT(pidfd_spawn), pidfd, path, actions, attr, argv, env);
+}
+
+int
+next_pidfd_spawnp(int *restrict pidfd, const char *restrict file,
+    const posix_spawn_file_actions_t *restrict actions,
+    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+    char *const env[restrict])
+{
+	return spawn(NEXT(pidfd_spawnp), pidfd, file, actions, attr, argv, env);
 }
 
 int

@@ -210,6 +210,7 @@ forked(void)
 {
 	const bool kept = wp_state.kept;
 
+	wp_making_appear(lock.making);
 	count_unfollowed();
 	wp_helper_forked();
 	wp_state.kept = false;

@@ -98,6 +98,16 @@ expect_said(const struct outcome *o, const char *text)
 		fail_msg("no \"%s\" in: %s", text, o->err);
 }
 
+static unsigned
+count_said(const struct outcome *o, const char *text)
+{
+	unsigned n = 0;
+
+	for (const char *at = o->err; (at = strstr(at, text)) != NULL; at++)
+		n++;
+	return n;
+}
+
 /* --- what is reported --- */
 
 /* The constructor's store and those of main, each before what the program says
@@ -349,10 +359,12 @@ count_hits(const struct outcome *o, bool own)
 
 /* All that they do is in one account, and judged by one policy; also what a child
    does when its parent has ended.  A child that executes another program is no
-   matter; nor is one that is killed. */
+   matter; nor is one that is killed.  Where events are refused it is said that others
+   may not have been noticed, and nothing else. */
 TEST(children_are_watched_too)
 {
-	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+	static const char *const deliveries[] = {"ptrace", "sigtrap", "async"};
+	const size_t n = refused ? 1 : COUNT(deliveries);
 	static const struct {
 		const char *act;
 		unsigned own, of_children;
@@ -368,12 +380,13 @@ TEST(children_are_watched_too)
 		{"outlive", 1, 2, "prepare", STRAY},
 	};
 
-	for (size_t i = 0; i < COUNT(runs) * COUNT(deliveries); i++) {
-		const char *delivery = deliveries[i % COUNT(deliveries)];
-		const size_t k = i / COUNT(deliveries);
+	for (size_t i = 0; i < COUNT(runs) * n; i++) {
+		const char *delivery = deliveries[i % n];
+		const size_t k = i / n;
 		struct outcome o;
 
-		(void)setenv("WATCHPOINT_DELIVERY", delivery, 1);
+		if (!refused)
+			(void)setenv("WATCHPOINT_DELIVERY", delivery, 1);
 		run_told(&o, LIST("-w", "state", "-f", "--user-only",
 		    "--allow", runs[k].allow, "--error-exitcode", "66"),
 		    LIST(guest, runs[k].act));
@@ -381,7 +394,7 @@ TEST(children_are_watched_too)
 		if (o.status != runs[k].status ||
 		    count_hits(&o, true) != runs[k].own ||
 		    count_hits(&o, false) != runs[k].of_children ||
-		    strstr(o.err, "warning") != NULL)
+		    count_said(&o, "warning: ") != refused)
 			fail_msg("%s, %s: status %d, %u hits, of children %u: "
 			    "%s", delivery, runs[k].act, o.status,
 			    count_hits(&o, true), count_hits(&o, false), o.err);
@@ -390,9 +403,135 @@ TEST(children_are_watched_too)
 	}
 }
 
+/* It is waited for, though its program has ended, until it can be watched: another
+   library's handler of pthread_atfork(3) keeps it. */
+TEST(a_child_that_begins_slowly_is_watched)
+{
+	struct outcome o;
+
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("printf '#include <pthread.h>\\n#include <unistd.h>\\n"
+	    "static void doze(void) { usleep(300000); }\\n"
+	    "__attribute__((constructor)) static void begin(void) "
+	    "{ pthread_atfork(0, 0, doze); }\\n' > slow.c && "
+	    "%s -shared -fPIC -Wl,-z,initfirst -o libslow.so slow.c",
+	    getenv("CC"));
+	(void)setenv("LD_PRELOAD", scratch_path("libslow.so"), 1);
+	run_told(&o, LIST("-w", "state", "-f", "--user-only", "--allow",
+	    "prepare", "--error-exitcode", "66"), LIST(guest, "outlive"));
+	(void)unsetenv("LD_PRELOAD");
+	if (o.status != STRAY || count_hits(&o, false) != 2)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* The helper killed, the family goes on, and each of it reports by itself what it
+   does: each child stores twice, its program before and after. */
+TEST(children_survive_the_helper)
+{
+	static const char *const deliveries[] = {"ptrace", "sigtrap", "async"};
+
+	for (size_t i = 0; i < (refused ? 1 : COUNT(deliveries)); i++) {
+		const char *argv[ARGS];
+		struct running r;
+		struct outcome o;
+		char line[64];
+
+		if (!refused)
+			(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
+		make_command(argv, LIST("-w", "state", "-f", "-O", "/dev/null"),
+		    LIST(guest, "forks_wait"));
+		start(&r, argv);
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		for (int n = 0; n < 3; n++) {	/* children and their parent */
+			hear(&r, line, sizeof(line));
+			assert_string_equal(line, "waiting");
+		}
+		assert_int_equal(kill(r.pid, SIGKILL), 0);
+		(void)waitid(P_PID, (id_t)r.pid, &(siginfo_t){0}, WEXITED |
+		    WNOWAIT);
+		say(&r, "go\n");
+		finish(&r, &o);
+		assert_int_equal(o.status, 128 + SIGKILL);
+		if (count_said(&o, "mark stored") != 5 ||
+		    count_said(&o, "mark survived") != 1 ||
+		    count_said(&o, " write state (8 bytes at ") != 3)
+			fail_msg("%s: %s", deliveries[i], o.err);
+		outcome_free(&o);
+	}
+}
+
+/* Where the C library has such functions; here another library has. */
+TEST(children_of_pidfd_spawn_are_known)
+{
+	static const char *const acts[] = {"pidfd_spawn", "pidfd_spawnp"};
+
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("%s -shared -fPIC -o libpidfd.so '%s/tests/victim/"
+	    "pidfd_spawn.c'", getenv("CC"), getenv("TOP"));
+	for (size_t i = 0; i < COUNT(acts) * 2; i++) {
+		const bool there = i < COUNT(acts);
+		struct outcome o;
+
+		if (there)
+			(void)setenv("LD_PRELOAD", scratch_path("libpidfd.so"),
+			    1);
+		run_told(&o, LIST("-w", "state", "--user-only", "-f", "--allow",
+		    "guest.c", "--error-exitcode", "66"),
+		    LIST(guest, acts[i % COUNT(acts)]));
+		(void)unsetenv("LD_PRELOAD");
+		if (o.status != 7 || strstr(o.err, there ? "mark spawned" :
+		    "mark unknown") == NULL)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+/* What a program watches by macros is not watched in its children, who can do so
+   themselves; what it is run to watch is. */
+TEST(macros_and_children)
+{
+	static const struct {
+		const char *act;
+		unsigned own, of_children;
+		int status;
+		bool less;		/* is watched in the child */
+	} runs[] = {
+		{"frozen", 3, 1, STRAY, true}, {"permitted", 1, 1, 120, true},
+		{"watched", 3, 1, 120, true}, {"freezes", 3, 3, STRAY},
+	};
+
+	if (getenv("LD_PRELOAD") != NULL)	/* the sanitizers' */
+		skip();
+	scratch_run("%s -g -O1 -o forker -I'%s/lib/watchpoint' "
+	    "'%s/tests/victim/forker.c' '%s' -Wl,-rpath,\"$(dirname '%s')\"",
+	    getenv("CC"), getenv("TOP"), getenv("TOP"),
+	    getenv("WATCHPOINT_LIBRARY"), getenv("WATCHPOINT_LIBRARY"));
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		struct outcome o;
+
+		run_told(&o, LIST("-w", "other", "-f", "--user-only",
+		    "--allow", "forker.c", "--error-exitcode", "66"),
+		    LIST(scratch_path("forker"), runs[i].act));
+		if (o.status != runs[i].status ||
+		    count_hits(&o, true) != runs[i].own ||
+		    count_hits(&o, false) != runs[i].of_children ||
+		    (strstr(o.err, "in which not all of its watches are open")
+		    != NULL) != runs[i].less)
+			fail_msg("%s: status %d, %u hits, of children %u: %s",
+			    runs[i].act, o.status, count_hits(&o, true),
+			    count_hits(&o, false), o.err);
+		assert_int_equal(number_of(account_of(&o), "lost"), 0);
+		outcome_free(&o);
+	}
+}
+
 /* A child that nobody hears of who watches: it may have written, and in the
    program's own memory at that, also before it executes a program.  But nothing of
-   the program's runs in those that only do that. */
+   the program's runs in those that only do that.  Where events are refused nobody
+   hears of any of them. */
 TEST(children_that_are_not_watched)
 {
 	static const char *const follow[] = {"--user-only", "-f"};
@@ -412,9 +551,10 @@ TEST(children_that_are_not_watched)
 		run_told(&o, LIST("-w", "state", "--user-only",
 		    follow[i % COUNT(follow)], "--allow", "guest.c",
 		    "--error-exitcode", "66"), LIST(guest, runs[k].act));
-		if (o.status != runs[k].status ||
+		if (o.status != (refused ? 7 : runs[k].status) ||
 		    (strstr(o.err, "which is not watched") != NULL) !=
-		    (o.status == 120))
+		    (o.status == 120) ||
+		    (strstr(o.err, "perhaps not noticed") != NULL) != refused)
 			fail_msg("%s: status %d: %s", runs[k].act, o.status,
 			    o.err);
 		outcome_free(&o);
@@ -482,7 +622,7 @@ TEST(the_watch_of_children_may_end_before)
 {
 	struct outcome o;
 
-	run_told(&o, LIST("-w", "state", "-f", "-n", "10"),
+	run_told(&o, LIST("-w", "state", "-f", "-n", "10", "--user-only"),
 	    LIST(guest, "forks"));
 	assert_int_equal(o.status, 7);
 	assert_int_equal(number_of(account_of(&o), "hits"), 10);
@@ -877,6 +1017,10 @@ main(void)
 
 	/* with debug registers, and nothing else that would tell */
 	return failed + run_live_tests(.only = (const CMUnitTestFunction[]){
-	    strays_and_what_was_not_seen, NULL}, .before_all = begin_refused,
+	    strays_and_what_was_not_seen, children_are_watched_too,
+	    a_child_that_begins_slowly_is_watched, macros_and_children,
+	    children_survive_the_helper,
+	    children_that_are_not_watched, the_watch_of_children_may_end_before,
+	    NULL}, .before_all = begin_refused,
 	    .after_all = scratch_remove);
 }

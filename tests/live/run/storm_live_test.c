@@ -65,6 +65,9 @@ static const struct mode {
 	{COMMAND, {"-w", "word", "--on-hit", "exec true"}},
 	{COMMAND, {"-w", "word", "--inside"}},
 	{COMMAND, {"-w", "word", "--inside"}, "WATCHPOINT_DELIVERY=async"},
+	{COMMAND, {"-w", "word", "--inside", "-f"}},
+	{COMMAND, {"-w", "word", "--inside", "-f"},
+	    "WATCHPOINT_DELIVERY=async"},
 }, refused[] = {
 	{ATTACH, {"-w", "word", "--stop"}},
 	{TWO, {"-w", "word", "--stop"}},
@@ -73,9 +76,11 @@ static const struct mode {
 	{ATTACH, {"-w", "word", "--on-hit", "exec true"}},
 	{COMMAND, {"-w", "word", "--stop"}},
 	{COMMAND, {"-w", "word", "--inside"}},
+	{COMMAND, {"-w", "word", "--inside", "-f"}},
 	{ATTACH, {"-w", "word", "--stop"}, .helper = true},
 	{COMMAND, {"-w", "word", "--stop"}, .helper = true},
 	{COMMAND, {"-w", "word", "--inside"}, .helper = true},
+	{COMMAND, {"-w", "word", "--inside", "-f"}, .helper = true},
 };
 
 static struct target target[2];	/* those attached to */
