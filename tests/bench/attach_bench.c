@@ -2,11 +2,7 @@
  * attach: to a process of 1,000 threads, beside the bare calls of
  * perf_event_open that it takes.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
@@ -17,7 +13,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "command.h"
 #include "os/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"

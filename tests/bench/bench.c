@@ -1,9 +1,11 @@
 /* bench: what the benchmarks share. */
-#include "bench.h"
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "bench.h"
 
 static int broken;
 
@@ -14,6 +16,28 @@ bench_now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+double
+bench_go(struct running *v)
+{
+	char line[64];
+	const double began = bench_now();
+
+	say(v, "go\n");
+	hear(v, line, sizeof(line));
+	assert_string_equal(line, "done");
+	return bench_now() - began;
+}
+
+void
+bench_end(struct running *v)
+{
+	struct outcome o;
+
+	say(v, "end\n");
+	finish(v, &o);
+	outcome_free(&o);
 }
 
 static int

@@ -6,11 +6,19 @@
 
 #include <stddef.h>
 
+#include "command.h"
+
 /* Seconds on the monotonic clock. */
 double bench_now(void);
 
 /* The middle of n values (which are put in order). */
 double bench_median(double *values, size_t n);
+
+/* Have a victim act, which then prints "done".  Seconds. */
+double bench_go(struct running *);
+
+/* Have a victim end. */
+void bench_end(struct running *);
 
 /* Print "name: value (limit: at most LIMIT)" and whether it is kept; at_least
    turns the limit around.  Remembers a limit that is not kept. */

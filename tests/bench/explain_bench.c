@@ -2,11 +2,7 @@
  * explain: a recording of a hot loop explained, function, file and line of each
  * frame: by watchctl report, and by perf script.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +11,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "command.h"
 
 #define PERF "/usr/bin/perf"
 

@@ -5,11 +5,7 @@
  * beside the same program under a bare counting event, and beside the same
  * samples only recorded.  Runs of the three alternate.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +14,6 @@
 
 #include "os/attr.h"
 #include "bench.h"
-#include "command.h"
 #include "os/perf.h"
 #include <linux/hw_breakpoint.h>
 
@@ -39,28 +34,6 @@ start_victim(struct running *v, char pid[16], char addr[32])
 	hear_address(v, addr);
 }
 
-static double
-go(struct running *v)
-{
-	char line[64];
-	double began = bench_now();
-
-	say(v, "go\n");
-	hear(v, line, sizeof(line));
-	assert_string_equal(line, "done");
-	return bench_now() - began;
-}
-
-static void
-end_victim(struct running *v)
-{
-	struct outcome o;
-
-	say(v, "end\n");
-	finish(v, &o);
-	outcome_free(&o);
-}
-
 /* The floor: an event that only counts. */
 static double
 bare(void)
@@ -76,9 +49,9 @@ bare(void)
 	    HW_BREAKPOINT_W}, &(struct wp_options){.count = true}, false);
 	fd = wp_perf_open(&attr, v.pid, -1);
 	assert_true(fd >= 0);
-	took = go(&v);
+	took = bench_go(&v);
 	(void)close(fd);
-	end_victim(&v);
+	bench_end(&v);
 	return took;
 }
 
@@ -105,8 +78,8 @@ watched(const char *report, const char *form, struct times *t)
 	    report, "-p", pid, NULL});
 	for (int waited = 0; access(report, R_OK) != 0 || waited < 30; waited++)
 		(void)usleep(10000);
-	t->wrote = go(&v);
-	end_victim(&v);
+	t->wrote = bench_go(&v);
+	bench_end(&v);
 	ended = bench_now();
 	finish(&w, &o);
 	t->after = bench_now() - ended;

@@ -10,11 +10,7 @@
  * (WP_ASYNC), with the helper on another processor, in bursts that the queue
  * holds; what waiting for the report costs is told, too.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <linux/hw_breakpoint.h>
@@ -26,7 +22,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "command.h"
 #include "os/perf.h"
 #include "handler/watches.h"
 

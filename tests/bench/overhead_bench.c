@@ -5,11 +5,7 @@
  * of all ways alternate, and the median of each counts.  The last column says how
  * many of the writes were reported.  The README shows this table.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +15,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "command.h"
 
 enum { RUNS = 5, WORDS = 16 };
 #define WORK "1000"	/* nanoseconds */
@@ -31,7 +26,7 @@ enum { RUNS = 5, WORDS = 16 };
 #define SCRIPT "script"
 #define CONTROL "--control=fifo:control,ack"
 
-enum way { BARE, COUNT, RING, STOP, INSIDE, PERF_IP, PERF_STACK, BY_GDB, WAYS };
+enum way { BARE, COUNTING, RING, STOP, INSIDE, PERF_IP, PERF_STACK, BY_GDB, WAYS };
 
 /* A way to watch: the command, with PID and ADDR to be replaced; nothing is
    attached where the command starts the program itself. */
@@ -43,7 +38,7 @@ static const struct {
 	int starts;		/* the command starts the program */
 } ways[WAYS] = {
 	[BARE] = {"not watched", FAST, NULL, {NULL}, 0},
-	[COUNT] = {"watchctl --count", FAST, NULL, {"watchctl", "--count", "-w",
+	[COUNTING] = {"watchctl --count", FAST, NULL, {"watchctl", "--count", "-w",
 	    "ADDR", "-o", "json", "-O", OUTPUT, "-p", "PID"}, 0},
 	[RING] = {"watchctl", FAST, NULL, {"watchctl", "-w", "ADDR", "-o",
 	    "json", "-O", OUTPUT, "-p", "PID"}, 0},
@@ -169,19 +164,6 @@ share_of(const char *said, enum way way)
 	return atof(at) / atof(ways[way].writes);
 }
 
-/* Microseconds a write, from go to done. */
-static double
-go(struct running *v, const char *writes)
-{
-	char line[64];
-	double began = bench_now();
-
-	say(v, "go\n");
-	hear(v, line, sizeof(line));
-	assert_string_equal(line, "done");
-	return (bench_now() - began) * 1e6 / atof(writes);
-}
-
 static void
 start_program(struct running *v, enum way way, char addr[32])
 {
@@ -206,7 +188,7 @@ measure(enum way way, double *share)
 	start_program(&v, way, addr);
 	if (attaches)
 		attach(&tool, way, &v, addr);
-	took = go(&v, ways[way].writes);
+	took = bench_go(&v) * 1e6 / atof(ways[way].writes);
 	say(&v, "end\n");
 	finish(&v, &o);
 	if (attaches) {

@@ -5,11 +5,7 @@
  * lets a thread go on as soon as it has stopped: what cannot be saved.  Runs
  * alternate.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
@@ -22,7 +18,6 @@
 
 #include "os/attr.h"
 #include "bench.h"
-#include "command.h"
 #include "os/perf.h"
 #include "os/ptrace.h"
 
@@ -40,19 +35,6 @@ static const char commands[] =
     "end\n"
     "continue\n";
 
-/* Microseconds a write, from go to done. */
-static double
-go(struct running *v)
-{
-	char line[64];
-	double began = bench_now();
-
-	say(v, "go\n");
-	hear(v, line, sizeof(line));
-	assert_string_equal(line, "done");
-	return (bench_now() - began) * 1e6 / atof(WRITES);
-}
-
 static void
 start_victim(struct running *v, char pid[16])
 {
@@ -61,16 +43,6 @@ start_victim(struct running *v, char pid[16])
 	start(v, (const char *[]){victim("counter"), "1", WRITES, NULL});
 	(void)snprintf(pid, 16, "%d", v->pid);
 	hear_address(v, addr);
-}
-
-static void
-end_victim(struct running *v)
-{
-	struct outcome o;
-
-	say(v, "end\n");
-	finish(v, &o);
-	outcome_free(&o);
 }
 
 static double
@@ -86,8 +58,8 @@ by_gdb(const char *script)
 	    script, NULL});
 	await(g.out, "atchpoint 1: counter");
 	(void)usleep(300000);
-	took = go(&v);
-	end_victim(&v);
+	took = bench_go(&v) * 1e6 / atof(WRITES);
+	bench_end(&v);
 	finish(&g, &o);
 	outcome_free(&o);
 	return took;
@@ -106,8 +78,8 @@ by_stops(const char *report, double *lost)
 	    "json", "-O", report, "-p", pid, NULL});
 	for (int waited = 0; access(report, R_OK) != 0 || waited < 30; waited++)
 		(void)usleep(10000);
-	took = go(&v);
-	end_victim(&v);
+	took = bench_go(&v) * 1e6 / atof(WRITES);
+	bench_end(&v);
 	finish(&w, &o);
 	if (strstr(o.err, WRITES " hits, " WRITES " reported, 0 lost") == NULL)
 		*lost += 1;

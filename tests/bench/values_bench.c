@@ -3,11 +3,7 @@
  * explaining a recording of it and writing JSON lines, with and without them.
  * Passes of the two alternate, with warm caches.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +12,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "command.h"
 #include "record/perfdata.h"
 #include "report/report.h"
 

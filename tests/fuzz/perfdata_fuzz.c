@@ -10,16 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "record/perfdata.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-expect(int truth)
-{
-	if (!truth)
-		abort();
-}
 
 static int
 memory_file(const uint8_t *data, size_t size)

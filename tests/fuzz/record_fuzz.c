@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "record/record.h"
 
 enum { EVENTS_MAX = 4, IDS_MAX = 3 };
@@ -23,15 +24,6 @@ struct input_event {
 	uint8_t nids;		/* of the ids that follow, at most */
 	uint16_t ids[IDS_MAX];
 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-expect(int truth)
-{
-	if (!truth)
-		abort();
-}
 
 /* len bytes at p lie in the record, and can be read. */
 static void

@@ -10,19 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "made_process.h"
 #include "spec/spec.h"
 
 enum { SYMBOLS_MAX = 16 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
-
-static void
-expect(int truth)
-{
-	if (!truth)
-		abort();
-}
 
 /* A message is one line that a terminal can be given, and says something. */
 static void

@@ -117,4 +117,14 @@ capture_maps(struct ex_space *space, pid_t pid)
 		(void)fclose(maps);
 }
 
+/* A new space with this process in it.  NULL: no memory. */
+static inline struct ex_process *
+capture_self(struct ex_space **space)
+{
+	if ((*space = ex_space_new(EX_LIVE)) == NULL)
+		return NULL;
+	capture_maps(*space, getpid());
+	return ex_space_process(*space, getpid());
+}
+
 #endif

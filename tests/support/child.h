@@ -7,6 +7,7 @@
 #define CHILD_H
 
 #include <dirent.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -103,7 +104,7 @@ child_may_crash(void)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS};
 
-	for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+	for (unsigned i = 0; i < COUNT(signals); i++)
 		(void)signal(signals[i], SIG_DFL);
 }
 
@@ -124,6 +125,47 @@ child_start(void (*fn)(void *), void *arg)
 	}
 	child_note(0, pid);
 	return pid;
+}
+
+/* What one may do: say that it is there, and rest. */
+static inline void
+child_rest(void *ready)
+{
+	++*(volatile int *)ready;
+	for (;;)
+		(void)pause();
+}
+
+/* Wait for its next change of state, which is to be this one. */
+static inline void
+child_expect(pid_t pid, int expected)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(pid, &status, WUNTRACED | WCONTINUED), pid);
+	assert_int_equal(status, expected);
+}
+
+/* In one: start a thread with a small stack, for which nobody waits; or n, which
+   run fn(0), fn(1), ... */
+static inline void
+child_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, 128 << 10);
+	if (pthread_create(&thread, &attr, fn, arg) != 0)
+		_exit(1);
+}
+
+static inline void
+child_threads(size_t n, void *(*fn)(void *))
+{
+	for (size_t i = 0; i < n; i++)
+		child_thread(fn, (void *)(uintptr_t)i);
 }
 
 /* Wait for its end.  Result: its wait status. */

@@ -29,6 +29,17 @@ become(const char *const argv[], const int in[2], const int out[2],
 	_exit(127);
 }
 
+size_t
+append(const char *argv[ARGS], size_t n, const char *const *more)
+{
+	for (; *more != NULL; more++) {
+		assert_true(n < ARGS - 1);
+		argv[n++] = *more;
+	}
+	argv[n] = NULL;
+	return n;
+}
+
 void
 start(struct running *r, const char *const argv[])
 {
@@ -97,8 +108,8 @@ collect(struct running *r, struct outcome *o)
 	}
 }
 
-static json_t *
-parse_lines(const char *text)
+json_t *
+json_lines(const char *text)
 {
 	json_t *lines = json_array();
 
@@ -141,7 +152,7 @@ finish(struct running *r, struct outcome *o)
 	(void)close(r->out);
 	(void)close(r->err);
 	o->status = reap(r->pid);
-	o->lines = parse_lines(o->out);
+	o->lines = json_lines(o->out);
 }
 
 void
@@ -161,6 +172,26 @@ run(struct outcome *o, const char *const argv[])
 
 	start(&r, argv);
 	finish(&r, o);
+}
+
+void
+outcome_take(struct outcome *o, const char *path)
+{
+	FILE *file = fopen(path, "r"), *all;
+	size_t len;
+	char *text = NULL, *both;
+
+	assert_non_null(file);
+	assert_true(getdelim(&text, &len, '\0', file) >= 0 || feof(file));
+	(void)fclose(file);
+	all = open_memstream(&both, &len);
+	(void)fprintf(all, "%s%s", o->out, text);
+	(void)fclose(all);
+	json_decref(o->lines);
+	o->lines = json_lines(text);
+	free(text);
+	free(o->out);
+	o->out = both;
 }
 
 void

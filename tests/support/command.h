@@ -27,6 +27,12 @@ struct outcome {
 				   array; NULL: it is not that */
 };
 
+/* Arguments of a program, up to NULL; room for them; and adding the strings of a
+   list.  Result: how many there are then. */
+#define LIST(...) (const char *const []){__VA_ARGS__, NULL}
+enum { ARGS = 64 };
+size_t append(const char *argv[ARGS], size_t n, const char *const *more);
+
 /* Start a program; stdin, stdout and stderr are pipes.  The test fails when it
    cannot. */
 void start(struct running *, const char *const argv[]);
@@ -46,7 +52,14 @@ void end(struct running *);
 /* Start and finish. */
 void run(struct outcome *, const char *const argv[]);
 
+/* What it wrote to a file: its lines are the lines then, and the text is behind
+   out. */
+void outcome_take(struct outcome *, const char *path);
+
 void outcome_free(struct outcome *);
+
+/* Texts that are one JSON value a line, as an array; NULL: one is not. */
+json_t *json_lines(const char *text);
 
 /* Have --inside take the library as users have it, for a sanitized one would
    want the sanitizers' own before it.  0 or -1. */

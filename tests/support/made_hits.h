@@ -101,15 +101,30 @@ static const struct ex_frame made_hostile_frames[] = {
 	{.pc = 0x401340, .module = &made_hostile, .vaddr = 0x340},
 };
 
+/* What ended in a tail call has no address unless its jump is known. */
+static const struct ex_frame made_tail_frames[] = {
+	{.pc = 0x401320, .function = "set", .module = &made_victim,
+	 .file = "victim.c", .line = 3},
+	{.pc = 0x401355, .function = "reload", .offset = 0x15,
+	 .module = &made_victim, .tail = true},
+	{.function = "either", .module = &made_victim, .tail = true,
+	 .gap = true, .file = "victim.c"},
+	{.pc = 0x401365, .function = "main", .module = &made_victim},
+};
+
 #define MADE_STACK(id_, i, frames, end_) {.id = (id_), .index = (i),	\
-	.n = sizeof(frames) / sizeof((frames)[0]), .frame = (frames),	\
-	.end = (end_)}
+	.n = COUNT(frames), .frame = (frames), .end = (end_)}
 static const struct ex_stack made_plain =
     MADE_STACK(0x9f3c000000000001, 0, made_plain_frames, EX_END_OUTERMOST);
 static const struct ex_stack made_kernel =
     MADE_STACK(0x2b, 1, made_kernel_frames, EX_END_STACK);
 static const struct ex_stack made_evil =
     MADE_STACK(0x3c, 70, made_hostile_frames, EX_END_OUTERMOST);
+
+static const struct ex_stack made_tails = {
+	.id = 1, .n = COUNT(made_tail_frames), .frame = made_tail_frames,
+	.gap = true,
+};
 
 static const struct ex_watch made_watches[] = {
 	{.id = 1, .spec = "counter", .symbol = "counter", .addr = 0x404090,
@@ -145,6 +160,17 @@ made_hit(uint64_t seq)
 		.new = {.byte = {0x2a}, .known = 0xff},
 		.source = EX_VALUE_REGISTER,
 	};
+}
+
+/* One behind tail calls, for which it is not judged. */
+static inline struct ex_hit
+made_tail_hit(uint64_t seq)
+{
+	struct ex_hit hit = made_hit(seq);
+
+	hit.stack = &made_tails;
+	hit.unjudged = true;
+	return hit;
 }
 
 /* Eight bytes of the table, written by read(2). */
@@ -231,6 +257,18 @@ made_close(struct made_report *m, const struct report_end *end)
 {
 	assert_int_equal(m->report.ops->end(&m->report, end), 0);
 	assert_int_equal(fclose(m->report.out), 0);
+}
+
+/* A whole report of n hits. */
+static inline void
+made_write(struct made_report *m, const struct report_ops *ops,
+    const struct report_start *start, const struct ex_hit *hits, size_t n,
+    const struct report_end *end)
+{
+	made_open(m, ops);
+	assert_int_equal(ops->start(&m->report, start), 0);
+	made_hits(m, hits, n);
+	made_close(m, end);
 }
 
 /* No byte that a terminal would obey, newlines apart. */

@@ -20,17 +20,27 @@ static volatile int *program_failed;
 		}							\
 	} while (0)
 
-/* Run one to its end. */
+/* Run one to its end; it is killed if that does not come. */
 static inline void
 program(void (*fn)(void *), const void *arg)
 {
-	int status;
+	uint64_t give_up = now_ns() + CHILD_PATIENCE_MS * 1000000ull;
+	int status = -1;
+	pid_t pid;
 
 	if (program_failed == NULL)
 		program_failed = shared_memory(sizeof(*program_failed));
 	*program_failed = 0;
 	(void)fflush(NULL);
-	status = child_wait(child_start(fn, (void *)(uintptr_t)arg));
+	pid = child_start(fn, (void *)(uintptr_t)arg);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (now_ns() > give_up) {
+			child_kill(pid);
+			fail_msg("the program does not end");
+		}
+		nap_us(100);
+	}
+	child_note(pid, 0);
 	if (*program_failed != 0)
 		fail_msg("the program failed at line %d", *program_failed);
 	assert_int_equal(status, 0);

@@ -23,6 +23,16 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Whether clang's address sanitizer is in it, which takes time and stack. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 /* How the tests of a program are run; what is left out is not done. */
 struct test_group {
 	CMFixtureFunction before_all, after_all;
@@ -49,6 +59,14 @@ struct test_group {
 	main(void)							\
 	{								\
 		return run_all_tests(__VA_ARGS__);				\
+	}
+/* As the main() of a program that has no tests here. */
+#define SKIP_TESTS(why)							\
+	int								\
+	main(void)							\
+	{								\
+		print_message("%s\n", why);				\
+		return 77;						\
 	}
 #define run_all_tests(...) test_run(&(struct test_group){__VA_ARGS__})
 

@@ -152,6 +152,20 @@ is_hit(const json_t *line)
 	return strcmp(text_of(line, "type"), "hit") == 0;
 }
 
+/* The i-th hit, from 0. */
+static inline const json_t *
+hit_at(const struct outcome *o, size_t i)
+{
+	size_t k, n = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, k, line)
+		if (is_hit(line) && n++ == i)
+			return line;
+	fail_msg("no hit %zu: %s%s", i, o->out, o->err);
+	return NULL;
+}
+
 /* Wait until a thread's state is one of these. */
 static inline void
 await_state(pid_t tid, const char *states)

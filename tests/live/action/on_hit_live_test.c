@@ -314,7 +314,7 @@ TEST(does_not_wait_for_ever)
 {
 	static const int signals[] = {SIGTERM, SIGINT, SIGKILL};
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (size_t i = 0; i < COUNT(signals); i++) {
 		struct running w;
 		struct target t;
 		struct outcome o;

@@ -42,20 +42,11 @@ end(void **state)
 	return 0;
 }
 
-static void
-rest(void *arg)
-{
-	(void)arg;
-	shared->ready++;
-	for (;;)
-		(void)pause();
-}
-
 /* A child that rests, and how many slots it has. */
 static pid_t
 start_resting(unsigned *slots)
 {
-	pid_t pid = child_start(rest, NULL);
+	pid_t pid = child_start(child_rest, (void *)&shared->ready);
 
 	await(shared->ready == 1);
 	*slots = live_free_slots(pid);

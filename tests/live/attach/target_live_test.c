@@ -115,15 +115,8 @@ static const struct wp_options sampling = {.stack = 256};
 static void
 detached(void *(*fn)(void *))
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, 64 << 10);
 	add(&shared->alive, 1);
-	if (pthread_create(&thread, &attr, fn, NULL) != 0)
-		_exit(1);
+	child_thread(fn, NULL);
 }
 
 static void

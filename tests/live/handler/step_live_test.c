@@ -6,9 +6,7 @@
  */
 #include "test.h"
 
-#include <linux/filter.h>
 #include <linux/perf_event.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,8 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "child.h"
 #include "live.h"
+#include "program.h"
+#include "refuse.h"
 #include "handler/step.h"
 #include "handler/watches.h"
 
@@ -338,26 +337,6 @@ TEST(without_a_free_breakpoint_the_watch_is_disabled)
 	wp_close(w);
 }
 
-/* A child that ends by itself. */
-static void
-in_child(void (*fn)(void *), void *arg)
-{
-	int status = child_wait(child_start(fn, arg));
-
-	if (status != 0)
-		fail_msg("wait status %#x", status);
-}
-
-/* In a child: an assertion. */
-#define want(condition)							\
-	do {								\
-		if (!(condition)) {					\
-			(void)fprintf(stderr, "line %d: %s\n",		\
-			    __LINE__, #condition);			\
-			_exit(1);					\
-		}							\
-	} while (0)
-
 static volatile uint64_t frozen;
 
 /* What arms events again is refused from now on; not so for a step's, which have
@@ -365,26 +344,9 @@ static volatile uint64_t frozen;
 static bool
 refuse_refresh(void)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, args[0])),
-		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 100, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, args[1])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PERF_EVENT_IOC_REFRESH, 0,
-		    1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]), .filter = code,
-	};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return refuse_call(SYS_ioctl, EPERM, (const struct refuse_arg[]){
+		{0, 100, true}, {1, PERF_EVENT_IOC_REFRESH, false},
+	}, 2);
 }
 
 static void
@@ -394,31 +356,31 @@ hit_once_more(void *arg)
 	char line[256] = "";
 
 	(void)arg;
-	want(said != NULL);
+	CHECK(said != NULL);
 	WP_FREEZE(frozen) {
 		(void)open_watch(.addr = &word, .len = sizeof(word),
 		    .label = "word");
 		wp_state.output = fileno(said);
-		want(refuse_refresh());
+		CHECK(refuse_refresh());
 		store(&word, 1);
-		want(seen.hits == 1);
+		CHECK(seen.hits == 1);
 		store(&word, 2);
-		want(seen.hits == 1);
+		CHECK(seen.hits == 1);
 		rewind(said);
-		want(fgets(line, sizeof(line), said) != NULL);
-		want(strstr(line, "word is no longer watched in a thread: ") !=
+		CHECK(fgets(line, sizeof(line), said) != NULL);
+		CHECK(strstr(line, "word is no longer watched in a thread: ") !=
 		    NULL);
 		/* a freeze that was fine so far */
-		want(wp_stray_missed() == 1);	/* all threads, no helper */
+		CHECK(wp_stray_missed() == 1);	/* all threads, no helper */
 		store(&frozen, 1);
 	}
-	want(wp_stray_missed() == 2);
-	want(strstr(wp_stray_missed_text(), "by a thread") != NULL);
+	CHECK(wp_stray_missed() == 2);
+	CHECK(strstr(wp_stray_missed_text(), "by a thread") != NULL);
 }
 
 TEST(an_event_that_is_not_armed_again_is_told_of)
 {
-	in_child(hit_once_more, NULL);
+	program(hit_once_more, NULL);
 }
 
 TEST(by_sigtrap_is_refused)

@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-#include "child.h"
 #include "live.h"
+#include "program.h"
 #include "record/record.h"
 #include "handler/watches.h"
 #include "inside/table.h"
@@ -27,15 +27,8 @@ enum {
 	THREADS = 4,
 	TIMES = 1000,
 	PAGE = 4096,
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	HANDLER_STACK = 65536,	/* what a sanitizer makes of it */
-#else
-	HANDLER_STACK = 1536,	/* what our handler may use of the stack */
-#endif
-#else
-	HANDLER_STACK = 1536,
-#endif
+	/* what our handler may use of the stack; sanitizers make more of it */
+	HANDLER_STACK = SANITIZED ? 65536 : 1536,
 	DEAD_STACK = 4096,	/* bytes below the stack pointer */
 	HELPER_RECORDS = 8,
 };
@@ -99,37 +92,6 @@ open_attr(struct wp_attr attr)
 }
 
 #define open_watch(...) open_attr((struct wp_attr){__VA_ARGS__})
-
-/* A child that ends by itself; a handler that never ends is killed. */
-static void
-in_child(void (*fn)(void *), void *arg)
-{
-	pid_t pid = child_start(fn, arg);
-	uint64_t give_up = now_ns() + CHILD_PATIENCE_MS * 1000000ull;
-	int status = -1;
-	pid_t got;
-
-	while ((got = waitpid(pid, &status, WNOHANG)) == 0 &&
-	    now_ns() < give_up)
-		nap_us(1000);
-	if (got == 0) {
-		child_kill(pid);
-		fail_msg("it does not end");
-	}
-	child_note(pid, 0);
-	if (status != 0)
-		fail_msg("wait status %#x", status);
-}
-
-/* In a child: an assertion. */
-#define want(condition)							\
-	do {								\
-		if (!(condition)) {					\
-			(void)fprintf(stderr, "line %d: %s\n",		\
-			    __LINE__, #condition);			\
-			_exit(1);					\
-		}							\
-	} while (0)
 
 /*
  * Hits.
@@ -347,7 +309,7 @@ TEST(what_a_handler_touches_is_no_hit)
 		{WP_ACCESS, true, true, WP_USER_ONLY},
 	};
 
-	for (unsigned i = 0; i < sizeof(owns) / sizeof(owns[0]); i++) {
+	for (unsigned i = 0; i < COUNT(owns); i++) {
 		struct wp_watch *w = open_watch(.addr = &word[0],
 		    .access = owns[i].access, .flags = owns[i].flags,
 		    .handler = touch, .arg = &owns[i]);
@@ -385,9 +347,9 @@ watch_dead_stack(void *arg)
 
 		told_other.n = 0;
 		word[0] = offset;
-		want(told.n == before + 1);
+		CHECK(told.n == before + 1);
 		/* calls here touch it, too: a few times, not for ever */
-		want(told_other.n < 100);
+		CHECK(told_other.n < 100);
 		wp_close(w);
 	}
 	wp_close(other);
@@ -402,8 +364,8 @@ TEST(a_watch_on_dead_stack_does_not_loop)
 		{WP_ACCESS, .phase = 24},
 	};
 
-	for (unsigned i = 0; i < sizeof(owns) / sizeof(owns[0]); i++)
-		in_child(watch_dead_stack, &owns[i]);
+	for (unsigned i = 0; i < COUNT(owns); i++)
+		program(watch_dead_stack, &owns[i]);
 }
 
 static void
@@ -459,20 +421,20 @@ hit_with_a_full_queue(void *arg)
 	const sigset_t set = hit_signals();
 
 	(void)arg;
-	want(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
+	CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
 	word[0] = 1;
-	want(told.n == 1);
+	CHECK(told.n == 1);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	word[0] = 2;
 	word[0] = 3;
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	want(told.n == 2 && told.last.late);
-	want(wp_accounted(w) == 3);
+	CHECK(told.n == 2 && told.last.late);
+	CHECK(wp_accounted(w) == 3);
 }
 
 TEST(a_full_queue_of_signals_loses_nothing)
 {
-	in_child(hit_with_a_full_queue, NULL);
+	program(hit_with_a_full_queue, NULL);
 }
 
 /*
@@ -587,7 +549,7 @@ static const struct several severals[] = {
 
 TEST(each_watch_that_a_step_touches_is_hit)
 {
-	for (unsigned i = 0; i < sizeof(severals) / sizeof(severals[0]); i++) {
+	for (unsigned i = 0; i < COUNT(severals); i++) {
 		const struct several *s = &severals[i];
 		struct wp_watch *one = open_watch(.addr = &word[0],
 		    .access = s->access);
@@ -728,12 +690,12 @@ hit_with_nearly_full_stack(struct wp_watch *w)
 	char *stack = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE |
 	    MAP_ANONYMOUS, -1, 0);
 
-	want(mprotect(stack + 8 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE) == 0);
-	want(getauxval(AT_MINSIGSTKSZ) != 0);
+	CHECK(mprotect(stack + 8 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE) == 0);
+	CHECK(getauxval(AT_MINSIGSTKSZ) != 0);
 	for (unsigned i = 0; i < 3; i++)
 		store_on(((uintptr_t)stack + 8 * PAGE + frame + HANDLER_STACK) &
 		    ~(uintptr_t)15, &word[0], i);
-	want(atomic_load(&w->hits) == 3);
+	CHECK(atomic_load(&w->hits) == 3);
 }
 
 static void
@@ -747,7 +709,7 @@ hit_without_helper(void *arg)
 
 TEST(a_nearly_full_stack_survives)
 {
-	in_child(hit_without_helper, NULL);
+	program(hit_without_helper, NULL);
 }
 
 /*
@@ -919,7 +881,7 @@ TEST_WITH(the_copy_ends_where_the_stack_does, helper_begin, helper_end)
 	assert_int_equal(mprotect(stack + PAGE, 2 * PAGE, PROT_READ |
 	    PROT_WRITE), 0);
 	assert_int_equal(sigaltstack(&ss, NULL), 0);
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		helper.n = 0;
 		store_on(cases[i].sp, &word[0], i);
 		decode(0, &record);
@@ -937,16 +899,16 @@ TEST_WITH(the_copy_ends_where_the_stack_does, helper_begin, helper_end)
 static void
 hit_with_helper(void *arg)
 {
-	want(helper_begin(NULL) == 0);
+	CHECK(helper_begin(NULL) == 0);
 	hit_with_nearly_full_stack(open_watch(.addr = &word[0],
 	    .action = WP_PRINT | WP_CALL, .flags = WP_STRAY, .handler = note,
 	    .arg = arg));
-	want(helper.n == 3);
+	CHECK(helper.n == 3);
 }
 
 TEST(a_nearly_full_stack_is_reported)
 {
-	in_child(hit_with_helper, &told);
+	program(hit_with_helper, &told);
 }
 
 static char text_seen[WP_REPLY_MAX];
@@ -977,7 +939,7 @@ TEST_WITH(posts_say_what_is_wanted, helper_begin, helper_end)
 		    WP_CELL_STRAY | READ, ""},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		bool calls = (cases[i].action & WP_CALL) != 0;
 		struct wp_watch *w = open_watch(.addr = &word[0],
 		    .action = cases[i].action, .flags = cases[i].flags,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "handler/channel.h"
+#include "channel_server.h"
 #include "live.h"
 #include "program.h"
 #include "watchpoint.h"
@@ -20,37 +20,27 @@
 enum { STORES = 20 };
 
 static struct shared {
-	volatile bool end;
 	volatile unsigned served;
 } *shared;
 
 SHARED_FIXTURE
-static int memory;
-static struct wp_channel *channel;
-static pid_t helper;
 static volatile uint64_t word;		/* watched */
 
 static void
-serve(void *arg)
+take_hit(struct wp_cell *cell)
 {
-	struct wp_channel *mine;
-	struct wp_cell *cell;
-	uint32_t heard = 0;
-
-	(void)arg;
-	if (wp_channel_map(memory, &mine) < 0)
-		_exit(1);
-	wp_channel_serve(mine);
-	while (!shared->end) {
-		while ((cell = wp_channel_next(mine)) != NULL) {
-			shared->served++;
-			wp_channel_done(mine, cell);
-		}
-		if (wp_channel_asked(mine))
-			wp_channel_answer(mine, -ENOSYS);
-		wp_channel_sleep(mine, &heard, 1000);
-	}
+	(void)cell;
+	shared->served++;
 }
+
+static int
+answer(struct wp_channel *mine)
+{
+	(void)mine;
+	return -ENOSYS;
+}
+
+static const struct server server = {take_hit, answer};
 
 static int
 begin(void **state)
@@ -59,24 +49,19 @@ begin(void **state)
 
 	(void)state;
 	memset((void *)shared, 0, sizeof(*shared));
-	memory = wp_channel_make(WP_STACK_USUAL);
-	assert_true(memory >= 0);
-	assert_int_equal(wp_channel_map(memory, &channel), 0);
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), memory);
+	channel_open();
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(),
+	    channel_memory);
 	assert_int_equal(setenv("WATCHPOINT_CHANNEL", path, 1), 0);
-	helper = child_start(serve, NULL);
-	assert_int_equal(wp_channel_await(channel, CHILD_PATIENCE_MS), 0);
+	channel_start_helper(&server);
 	return 0;
 }
 
 static int
 finish(void **state)
 {
-	shared->end = true;
-	wp_channel_ring(channel);
-	(void)child_wait(helper);
-	wp_channel_unmap(channel);
-	(void)close(memory);
+	channel_end_helper();
+	channel_close();
 	return children_end(state);
 }
 

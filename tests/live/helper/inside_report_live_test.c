@@ -115,19 +115,6 @@ start_program(void (*fn)(void), int how, int *err)
 	return pid;
 }
 
-/* What was written to the report's file. */
-static void
-read_report(struct outcome *o)
-{
-	struct outcome cat;
-
-	run(&cat, (const char *[]){"/bin/cat", getenv("WATCHPOINT_OUTPUT"),
-	    NULL});
-	o->out = cat.out;
-	o->lines = cat.lines;
-	free(cat.err);
-}
-
 /* Run one; its helper ends when nobody has its stderr any more. */
 static void
 run_program(struct outcome *o, void (*fn)(void), int how)
@@ -138,9 +125,7 @@ run_program(struct outcome *o, void (*fn)(void), int how)
 	r.pid = start_program(fn, how, &r.err);
 	r.out = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	finish(&r, o);
-	free(o->out);
-	json_decref(o->lines);
-	read_report(o);
+	outcome_take(o, getenv("WATCHPOINT_OUTPUT"));
 	if (o->lines == NULL)
 		fail_msg("no report in JSON: %s%s", o->out, o->err);
 }
@@ -151,20 +136,6 @@ type_at(const struct outcome *o, size_t i)
 	const json_t *line = json_array_get(o->lines, i);
 
 	return line == NULL ? "" : text_of(line, "type");
-}
-
-/* The i-th hit, from 0. */
-static const json_t *
-hit_at(const struct outcome *o, size_t i)
-{
-	size_t k, n = 0;
-	json_t *line;
-
-	json_array_foreach(o->lines, k, line)
-		if (is_hit(line) && n++ == i)
-			return line;
-	fail_msg("no hit %zu: %s%s", i, o->out, o->err);
-	return NULL;
 }
 
 /* All in order, and the account comes out even. */

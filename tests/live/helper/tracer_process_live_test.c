@@ -168,11 +168,7 @@ turn(void *arg)
 static void
 start_threads(void)
 {
-	pthread_t thread;
-
-	for (uintptr_t i = 0; i < THREADS; i++)
-		if (pthread_create(&thread, NULL, turn, (void *)i) != 0)
-			_exit(1);
+	child_threads(THREADS, turn);
 	while (shared->ready < THREADS)
 		nap_us(100);
 }

@@ -228,13 +228,13 @@ make_calls(const struct row *row, size_t n, const char *access)
 TEST(each_call_is_one_hit_and_named)
 {
 	need_the_kernel();
-	make_calls(rows, sizeof(rows) / sizeof(rows[0]), "-w");
+	make_calls(rows, COUNT(rows), "-w");
 }
 
 TEST(what_the_kernel_reads_is_a_read)
 {
 	need_the_kernel();
-	for (size_t i = 0; i < sizeof(reads) / sizeof(reads[0]); i++)
+	for (size_t i = 0; i < COUNT(reads); i++)
 		make_calls(&reads[i], 1, "-a");
 }
 
@@ -282,7 +282,7 @@ TEST(calls_that_repeat_are_hits_of_their_own)
 	};
 
 	need_the_kernel();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct outcome o;
 
 		run_calls(&o, cases[i].act, 50, cases[i].watched, "-w", NULL);

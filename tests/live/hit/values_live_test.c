@@ -25,34 +25,23 @@ parse_report(struct watched *w, const char *name)
 {
 	char *text = scratch_read(name, NULL);
 
-	w->lines = json_array();
-	for (char *line = strtok(text, "\n"); line != NULL;
-	    line = strtok(NULL, "\n")) {
-		json_t *value = json_loads(line, 0, NULL);
-
-		assert_non_null(value);
-		assert_int_equal(json_array_append_new(w->lines, value), 0);
-	}
+	w->lines = json_lines(text);
+	assert_non_null(w->lines);
 	free(text);
 }
-
-#define WATCH_MAX 32
 
 /* options and command are NULL-terminated. */
 static void
 watch_with(struct watched *w, const char *const *options,
     const char *const *command)
 {
-	const char *argv[WATCH_MAX] = {watchctl(), "-o", "json", "-O",
-	    scratch_path("report")};
-	size_t n = 5;
+	const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST(watchctl(), "-o", "json", "-O",
+	    scratch_path("report")));
 
 	memset(w, 0, sizeof(*w));
-	while (*options != NULL)
-		argv[n++] = *options++;
-	argv[n++] = "--";
-	while (*command != NULL)
-		argv[n++] = *command++;
+	n = append(argv, append(argv, n, options), LIST("--"));
+	(void)append(argv, n, command);
 	run(&w->o, argv);
 	if (w->o.status != 0)
 		fail_msg("status %d: %s", w->o.status, w->o.err);
@@ -190,7 +179,7 @@ TEST(tells_all_forms)
 	};
 	const char *const command[] = {victim("forms"), NULL};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < COUNT(options); i++) {
 		struct watched w;
 
 		watch_with(&w, options[i], command);
@@ -212,7 +201,7 @@ TEST(tells_partial_and_wide_stores)
 	};
 	const char *const command[] = {victim("forms"), NULL};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *const options[] = {"-w", cases[i].spec, NULL};
 		struct watched w;
 		uint64_t old = 0, new = 0;
@@ -419,7 +408,7 @@ note_overwritten(struct tally *t, uint64_t value)
 	if (value == 0 || (value & 0xff) != 0)
 		return;
 	assert_true(t->noverwritten <
-	    sizeof(t->overwritten) / sizeof(t->overwritten[0]));
+	    COUNT(t->overwritten));
 	t->overwritten[t->noverwritten++] = value;
 }
 
@@ -510,7 +499,7 @@ TEST(invents_nothing_in_a_race)
 	const char *const command[] = {victim("race"), "hot", "3", "1500",
 	    NULL};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < COUNT(options); i++) {
 		struct watched w;
 
 		watch_with(&w, options[i], command);
@@ -534,7 +523,7 @@ TEST(invents_nothing_inside)
 		{"pairs", "1", "200"}, {"hot", "3", "200"},
 	};
 
-	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+	for (size_t i = 0; i < COUNT(args); i++) {
 		const char *const command[] = {victim("race"), args[i][0],
 		    args[i][1], args[i][2], NULL};
 		struct watched w;
@@ -600,7 +589,7 @@ contend(const char *const *options)
 		{"swaps", "4", "3"}, {"swaps", "4", "150"},
 	};
 
-	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
+	for (size_t i = 0; i < COUNT(args); i++) {
 		const char *const command[] = {victim("race"), args[i][0],
 		    args[i][1], args[i][2], NULL};
 		const unsigned n = 4 * (unsigned)atoi(args[i][2]);
@@ -625,7 +614,7 @@ TEST(tells_what_contending_threads_left_inside)
 {
 	static const char *const options[] = {"-w", "word", "--inside", NULL};
 
-	for (size_t i = 0; i < sizeof(deliveries) / sizeof(deliveries[0]);
+	for (size_t i = 0; i < COUNT(deliveries);
 	    i++) {
 		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
 		contend(options);
@@ -640,7 +629,7 @@ TEST(tells_what_contending_threads_left)
 		{"-w", "word", "--stop", "--user-only"},
 	};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (size_t i = 0; i < COUNT(options); i++)
 		contend(options[i]);
 }
 
@@ -731,8 +720,8 @@ TEST(knows_nothing_of_what_it_did_not_see)
 	static const char *const modes[] = {"vfork", "kernel", "alias",
 	    "peers"};
 
-	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
-		for (size_t i = 0; i < sizeof(found_by) / sizeof(found_by[0]);
+	for (size_t m = 0; m < COUNT(modes); m++)
+		for (size_t i = 0; i < COUNT(found_by);
 		    i++) {
 			struct watched w;
 
@@ -748,7 +737,7 @@ TEST(knows_nothing_of_what_it_did_not_see_inside)
 	    "peers"};
 	static const char *const inside[] = {"--inside", NULL};
 
-	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+	for (size_t m = 0; m < COUNT(modes); m++)
 		for (size_t i = 0; i < 6; i++) {
 			struct watched w;
 
@@ -829,7 +818,7 @@ note_store(const struct write *write, const json_t *hit, void *arg)
 	assert_non_null(hit);
 	if ((write->stored & 0xff) != 0 || write->stored == 0)
 		return;
-	assert_true(stores.n < sizeof(stores.at) / sizeof(stores.at[0]));
+	assert_true(stores.n < COUNT(stores.at));
 	stores.at[stores.n++] = (struct stored){write->stored, hit};
 }
 
@@ -902,7 +891,7 @@ TEST(tells_values_of_calm_threads)
 	const char *const command[] = {victim("race"), "calm", "3", "20",
 	    NULL};
 
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < COUNT(options); i++) {
 		struct watched w;
 
 		watch_with(&w, options[i], command);

@@ -259,7 +259,7 @@ expect_said(const struct outcome *o, const char *what)
 
 TEST(suites_turn_red)
 {
-	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+	for (size_t i = 0; i < COUNT(runs); i++) {
 		struct outcome o;
 
 		run(&o, (const char *[]){"/proc/self/exe", runs[i].name,

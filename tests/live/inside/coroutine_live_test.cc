@@ -2,28 +2,11 @@
  * coroutine: freezes and permits in coroutines: a freeze holds while one is
  * suspended, a permit is nobody else's.
  */
-#include <cerrno>
 #include <coroutine>
-#include <cstdarg>
-#include <cstddef>
-#include <csetjmp>
-#include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <utility>
-extern "C" {
-#include <cmocka.h>
-}
 
-#include "watchpoint.h"
-
-static volatile long word;
-
-static void
-write_word()
-{
-	word = word + 1;
-}
+#include "scope.hh"
 
 /* A coroutine that runs when it is resumed, until it ends or suspends itself. */
 struct task {
@@ -40,23 +23,6 @@ struct task {
 	};
 	std::coroutine_handle<promise_type> handle;
 };
-
-static int
-begin(void **)
-{
-	wp_stray_reset();
-	return 0;
-}
-
-/* How many writes were stray; and that this one is nobody's business. */
-static void
-expect(unsigned strays)
-{
-	assert_int_equal(wp_stray_count(), strays);
-	write_word();
-	assert_int_equal(wp_stray_count(), strays);
-	assert_int_equal(wp_stray_missed(), 0);
-}
 
 /* Run it in a freeze, writing while it is suspended.  Result: strays of the
    resumer's 2 writes. */
@@ -206,9 +172,5 @@ main()
 		cmocka_unit_test_setup(functions_are_permitted, begin),
 	};
 
-	(void)setenv("WATCHPOINT_HELPER", getenv("WATCHCTL"), 1);
-	if (WP_WATCH(word) == -ENODEV)
-		return 77;		/* run.sh: skipped */
-	(void)WP_UNWATCH(word);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_SCOPE_TESTS(tests);
 }

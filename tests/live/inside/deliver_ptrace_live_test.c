@@ -7,8 +7,6 @@
 #include "test.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -18,11 +16,12 @@
 
 #include "child.h"
 #include "live.h"
+#include "refuse.h"
 #include "os/proc.h"
 #include "handler/watches.h"
 
 enum {
-	NOBODY = 65534, THREADS = 4, SIGNALS = 64, KILLS = 30, SWITCHES = 100,
+	THREADS = 4, SIGNALS = 64, KILLS = 30, SWITCHES = 100,
 	CHAINS = 600,
 };
 
@@ -57,26 +56,6 @@ wait_for(int step)
 }
 
 /* --- programs --- */
-
-/* An ordinary user, to whom perf_event_open(2) is refused as by a container. */
-static bool
-be_refused(void)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog filter = {COUNT(code), code};
-
-	return (getuid() != 0 || (setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
-	    setresuid(NOBODY, NOBODY, NOBODY) == 0 &&
-	    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == 0)) &&
-	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) == 0;
-}
 
 static void
 count_hit(const struct wp_hit *hit, void *arg)
@@ -119,7 +98,7 @@ be_program(void *arg)
 	(void)setenv("WATCHPOINT_HELPER", getenv("WATCHCTL"), 1);
 	if (program->delivery != NULL)
 		(void)setenv("WATCHPOINT_DELIVERY", program->delivery, 1);
-	else if (!be_refused())
+	else if (be_refused(NULL) != 0)
 		_exit(99);
 	program->fn();
 }
@@ -155,15 +134,8 @@ write_word(void)
 static void
 thread(void *(*fn)(void *))
 {
-	pthread_attr_t attr;
-	pthread_t made;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, 128 << 10);
 	add(&shared->alive, 1);
-	if (pthread_create(&made, &attr, fn, NULL) != 0)
-		_exit(1);
+	child_thread(fn, NULL);
 }
 
 /* Each writes first of all, and makes its successor. */
@@ -364,15 +336,6 @@ get_signals(void)
 }
 
 static void
-expect_wait(pid_t pid, int expected)
-{
-	int status = 0;
-
-	assert_int_equal(waitpid(pid, &status, WUNTRACED | WCONTINUED), pid);
-	assert_int_equal(status, expected);
-}
-
-static void
 expect_turns(void)
 {
 	for (int i = 0; i < THREADS; i++) {
@@ -399,13 +362,13 @@ TEST(signals_and_status_are_the_programs)
 	for (int i = 0; i < 5; i++) {
 		expect_turns();
 		assert_int_equal(kill(pid, SIGSTOP), 0);
-		expect_wait(pid, SIGSTOP << 8 | 0x7f);
+		child_expect(pid, SIGSTOP << 8 | 0x7f);
 		memcpy(before, (const void *)shared->turns, sizeof(before));
 		nap_us(5000);
 		assert_memory_equal(before, (const void *)shared->turns,
 		    sizeof(before));
 		assert_int_equal(kill(pid, SIGCONT), 0);
-		expect_wait(pid, 0xffff);
+		child_expect(pid, 0xffff);
 	}
 	expect_turns();
 	await(shared->alarms > 3);

@@ -1182,7 +1182,7 @@ main(int argc, char **argv)
 		print_error("WATCHCTL has to name the helper\n");
 		return 1;
 	}
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		const char *only = argc > 1 ? argv[1] : modes[i].name;
 		pid_t pid;
 

@@ -24,6 +24,7 @@
 #include "inside/table.h"
 #include "inside/threads.h"
 #include "inside/delivery.h"
+#include "channel_server.h"
 
 enum { STACK = 64 * 1024, CHAINS = 6, ROUNDS = 25, OPENED_MAX = 4096 };
 
@@ -372,59 +373,38 @@ TEST_WITH(without_a_helper_unsettled_threads_are_told, rest_begin, rest_end)
  */
 
 static struct shared {
-	volatile bool end;
 	volatile unsigned held;
 } *shared;
 
 SHARED_FIXTURE
-static int memory;
-static struct wp_channel *channel;
-static pid_t helper;
 
 static int
-answer(struct wp_channel *mine, struct wp_hold *hold)
+answer(struct wp_channel *mine)
 {
+	static struct wp_hold hold;
+
 	switch (mine->request.what) {
 	case WP_ASK_HOLD:
 		shared->held++;
-		return wp_hold_others(hold, mine->program, mine->request.tid);
+		return wp_hold_others(&hold, mine->program, mine->request.tid);
 	case WP_ASK_GO:
-		wp_hold_release(hold);
+		wp_hold_release(&hold);
 		return 0;
 	default:
 		return -ENOSYS;
 	}
 }
 
-static void
-serve(void *arg)
-{
-	struct wp_hold hold = {0};
-	struct wp_channel *mine;
-	uint32_t heard = 0;
-
-	(void)arg;
-	if (wp_channel_map(memory, &mine) < 0)
-		_exit(1);
-	wp_channel_serve(mine);
-	while (!shared->end) {
-		if (wp_channel_asked(mine))
-			wp_channel_answer(mine, answer(mine, &hold));
-		wp_channel_sleep(mine, &heard, 1000);
-	}
-}
+static const struct server server = {.answer = answer};
 
 static int
 helper_begin(void **state)
 {
 	(void)state;
 	memset((void *)shared, 0, sizeof(*shared));
-	memory = wp_channel_make(WP_STACK_USUAL);
-	assert_true(memory >= 0);
-	assert_int_equal(wp_channel_map(memory, &channel), 0);
+	channel_open();
 	assert_int_equal(wp_channel_join(channel), 0);
-	helper = child_start(serve, NULL);
-	assert_int_equal(wp_channel_await(channel, CHILD_PATIENCE_MS), 0);
+	channel_start_helper(&server);
 	atomic_store(&wp_state.channel, channel);
 	return 0;
 }
@@ -432,12 +412,9 @@ helper_begin(void **state)
 static int
 helper_end(void **state)
 {
-	shared->end = true;
-	wp_channel_ring(channel);
-	(void)child_wait(helper);
+	channel_end_helper();
 	atomic_store(&wp_state.channel, NULL);
-	wp_channel_unmap(channel);
-	(void)close(memory);
+	channel_close();
 	return children_end(state);
 }
 

@@ -1,16 +1,7 @@
 /*
  * scope: the macros and the objects in C++, where exceptions leave blocks.
  */
-#include <cerrno>
-#include <cstdarg>
-#include <cstddef>
-#include <csetjmp>
-#include <cstdint>
-#include <cstdlib>
 #include <cstring>
-extern "C" {
-#include <cmocka.h>
-}
 
 #include <pthread.h>
 
@@ -18,33 +9,9 @@ extern "C" {
 #include <stdexcept>
 #include <thread>
 
-#include "watchpoint.h"
+#include "scope.hh"
 
-static volatile long word;
 static jmp_buf outside;
-
-static void
-write_word()
-{
-	word = word + 1;
-}
-
-static int
-begin(void **)
-{
-	wp_stray_reset();
-	return 0;
-}
-
-/* How many of these many writes were stray. */
-static void
-expect(unsigned strays)
-{
-	assert_int_equal(wp_stray_count(), strays);
-	write_word();
-	assert_int_equal(wp_stray_count(), strays);
-	assert_int_equal(wp_stray_missed(), 0);
-}
 
 static void
 throw_frozen(int depth)
@@ -247,9 +214,5 @@ main()
 		cmocka_unit_test_setup(the_address_is_the_true_one, begin),
 	};
 
-	(void)setenv("WATCHPOINT_HELPER", getenv("WATCHCTL"), 1);
-	if (WP_WATCH(word) == -ENODEV)
-		return 77;		/* run.sh: skipped */
-	(void)WP_UNWATCH(word);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN_SCOPE_TESTS(tests);
 }

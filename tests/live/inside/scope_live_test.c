@@ -243,7 +243,7 @@ TEST(however_it_is_left)
 		by_a_handler,
 	};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		ways[i]();
 		expect_thawed(0);
 	}

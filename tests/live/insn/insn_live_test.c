@@ -440,14 +440,14 @@ TEST(names_every_form)
 	assert_non_null(space);
 	capture_maps(space, getpid());
 	assert_non_null(process = ex_space_process(space, getpid()));
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		if (is_had(forms[i].need))
 			failed += try_form(process, &forms[i]);
 		else
 			lacking++;
 	}
 	print_message("%zu forms, %u of them not of this processor\n",
-	    sizeof(forms) / sizeof(forms[0]), lacking);
+	    COUNT(forms), lacking);
 	ex_space_free(space);
 	assert_int_equal(failed, 0);
 }

@@ -213,14 +213,8 @@ read_report(struct trial *t)
 {
 	char *text = scratch_read("report", NULL);
 
-	t->lines = json_array();
-	for (char *line = strtok(text, "\n"); line != NULL;
-	    line = strtok(NULL, "\n")) {
-		json_t *value = json_loads(line, 0, NULL);
-
-		assert_non_null(value);
-		assert_int_equal(json_array_append_new(t->lines, value), 0);
-	}
+	t->lines = json_lines(text);
+	assert_non_null(t->lines);
 	free(text);
 	t->hit = calloc(json_array_size(t->lines), sizeof(*t->hit));
 	t->matched = calloc(json_array_size(t->lines), sizeof(*t->matched));

@@ -135,7 +135,7 @@ TEST(watches_are_on_it_at_once)
 		    "taken offline\n");
 		skip();
 	}
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		watch_on_it(modes[i], false);
 		watch_on_it(modes[i], true);
 	}

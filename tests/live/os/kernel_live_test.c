@@ -257,7 +257,7 @@ TEST(what_is_refused)
 	refused[7].attr.sample_type |= PERF_SAMPLE_STACK_USER;
 	refused[7].attr.sample_stack_user = 65536;
 	refused[8].attr.bp_addr = UINT64_MAX - 4095;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		int fd = wp_perf_open(&refused[i].attr, 0, -1);
 
 		if (fd != refused[i].err)
@@ -287,7 +287,7 @@ TEST(addresses_without_memory_are_accepted)
 	void *const addr[] = {NULL, page};
 
 	(void)munmap(page, 4096);
-	for (size_t i = 0; i < sizeof(addr) / sizeof(addr[0]); i++) {
+	for (size_t i = 0; i < COUNT(addr); i++) {
 		struct perf_event_attr attr = write_attr(addr[i]);
 		int fd = wp_perf_open(&attr, 0, -1);
 
@@ -327,7 +327,7 @@ TEST(which_accesses_hit)
 		{"prefetch", do_prefetch, 0, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(accesses) / sizeof(accesses[0]); i++) {
+	for (size_t i = 0; i < COUNT(accesses); i++) {
 		const unsigned want[] = {accesses[i].w, accesses[i].rw};
 		const uint32_t type[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_RW};
 
@@ -350,7 +350,7 @@ TEST(stores_that_change_nothing_hit)
 	static void (*const act[])(void *) = {do_same_value,
 	    do_failing_cmpxchg};
 
-	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
+	for (size_t i = 0; i < COUNT(act); i++) {
 		const uint64_t before = area[0];
 		struct shot s;
 
@@ -493,7 +493,7 @@ TEST(the_address_is_that_of_the_watch)
 	static void (*const act[])(void *) = {do_store, do_byte_inside,
 	    do_wide_store_from_below};
 
-	for (size_t i = 0; i < sizeof(act) / sizeof(act[0]); i++) {
+	for (size_t i = 0; i < COUNT(act); i++) {
 		struct shot s;
 
 		shoot(&s, write_attr(&area[1]), act[i],
@@ -887,7 +887,7 @@ TEST(writes_that_no_watch_sees)
 		{"/proc/self/mem", by_proc_mem},
 	};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		struct page p;
 		struct shot s;
 
@@ -2148,13 +2148,6 @@ main(int argc, char **argv)
 
 #else
 
-#include <stdio.h>
-
-int
-main(void)
-{
-	(void)puts("these are facts of x86-64");
-	return 77;
-}
+SKIP_TESTS("these are facts of x86-64")
 
 #endif

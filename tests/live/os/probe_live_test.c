@@ -1,11 +1,8 @@
 /* probe: what is found agrees with what is so, and every kind fires. */
 #include "test.h"
 
-#include <dirent.h>
 #include <limits.h>
-#include <linux/filter.h>
 #include <linux/hw_breakpoint.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "os/perf.h"
 #include "os/probe.h"
+#include "refuse.h"
 
 #define NOBODY 65534
 
@@ -138,19 +137,6 @@ TEST(every_kind_fires)
 	}
 }
 
-static unsigned
-count_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	assert_non_null(dir);
-	while (readdir(dir) != NULL)
-		n++;
-	(void)closedir(dir);
-	return n;
-}
-
 static void
 not_this_one(int sig)
 {
@@ -162,7 +148,7 @@ TEST(leaves_nothing_behind)
 {
 	struct sigaction action = {.sa_handler = not_this_one}, old, now;
 	struct wp_probe_result r;
-	unsigned before = count_descriptors();
+	unsigned before = open_descriptors();
 	sigset_t mask, was, is;
 
 	need_breakpoints();
@@ -187,7 +173,7 @@ TEST(leaves_nothing_behind)
 	assert_int_equal(sigpending(&is), 0);
 	assert_false(sigismember(&is, SIGTRAP) || sigismember(&is, SIGURG));
 	assert_int_equal(sigprocmask(SIG_SETMASK, &was, NULL), 0);
-	assert_int_equal(count_descriptors(), before);
+	assert_int_equal(open_descriptors(), before);
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
@@ -262,20 +248,7 @@ TEST(counts_the_slots_left)
 static void
 refuse_with(const void *arg)
 {
-	const int err = *(const int *)arg;
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog prog = {
-		.len = sizeof(filter) / sizeof(filter[0]), .filter = filter,
-	};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) != 0)
+	if (!refuse_call(SYS_perf_event_open, *(const int *)arg, NULL, 0))
 		_exit(1);
 }
 
@@ -295,7 +268,7 @@ TEST(names_who_refuses)
 		{EMFILE, WP_CAUSE_SYSTEM, "Too many open files"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct wp_probe_result *r = finding->probe;
 
 		find_in_child(refuse_with, &cases[i].err);

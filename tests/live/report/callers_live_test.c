@@ -121,7 +121,7 @@ static const struct build {
 	SPLIT("gcc", "4"), SPLIT("gcc", "5"), SPLIT("clang", "4"),
 	SPLIT("clang", "5"),
 };
-#define BUILDS (sizeof(builds) / sizeof(builds[0]))
+#define BUILDS COUNT(builds)
 
 /* What a backtrace must be, up to main: ~ behind who ended in a jump, ? where
    others may be missing. */
@@ -141,7 +141,7 @@ static const struct way {
 	{"seldom", "seldom", NULL},
 	{"copies", "* copies~", NULL},
 };
-#define WAYS (sizeof(ways) / sizeof(ways[0]))
+#define WAYS COUNT(ways)
 
 static void
 build(const char *command)
@@ -217,25 +217,19 @@ expect_ways(const struct outcome *o, const struct build *b)
 		    o->err);
 }
 
-#define ARGS 40
-
 /* Watch config in the program, which is called with all ways. */
 static void
 watch_all(struct outcome *o, const char *const *options)
 {
-	const char *argv[ARGS] = {watchctl(), "-w", "config:8"};
-	size_t n = 3;
+	const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "config:8"));
 
-	while (*options != NULL)
-		argv[n++] = *options++;
-	argv[n++] = "--";
-	argv[n++] = scratch_path("program");
+	n = append(argv, append(argv, n, options), LIST("--",
+	    scratch_path("program")));
 	for (size_t i = 0; i < WAYS; i++)
-		argv[n++] = ways[i].name;
+		n = append(argv, n, LIST(ways[i].name));
 	run(o, argv);
 }
-
-#define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
 
 TEST(finds_who_ended_in_a_jump)
 {
@@ -243,7 +237,7 @@ TEST(finds_who_ended_in_a_jump)
 
 	for (size_t i = 0; i < BUILDS; i++) {
 		build(builds[i].command);
-		watch_all(&o, OPTIONS("-o", "json", "-O", "-", "--stop"));
+		watch_all(&o, LIST("-o", "json", "-O", "-", "--stop"));
 		expect_ways(&o, &builds[i]);
 		outcome_free(&o);
 	}
@@ -256,9 +250,9 @@ TEST(finds_them_afterwards)
 	struct outcome o;
 
 	build(library->command);
-	watch_all(&o, OPTIONS("-o", "perf", "-O", scratch_path("data")));
+	watch_all(&o, LIST("-o", "perf", "-O", scratch_path("data")));
 	outcome_free(&o);
-	run(&o, OPTIONS(watchctl(), "report", "-o", "json",
+	run(&o, LIST(watchctl(), "report", "-o", "json",
 	    scratch_path("data")));
 	expect_ways(&o, library);
 	outcome_free(&o);
@@ -273,7 +267,7 @@ expect_judged(const char *way, const char *allowed, int status,
 {
 	struct outcome o;
 
-	run(&o, OPTIONS(watchctl(), "-w", "config:8", "--error-exitcode", "66",
+	run(&o, LIST(watchctl(), "-w", "config:8", "--error-exitcode", "66",
 	    "--allow", allowed, "--", scratch_path("program"), way));
 	if (o.status != status || strstr(o.err, words) == NULL)
 		fail_msg("%s, %s allowed: %d, not %d: %s", way, allowed,

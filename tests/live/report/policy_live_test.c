@@ -10,33 +10,9 @@
 #include "scratch.h"
 #include "watching.h"
 
-enum { ARGS = 24, STRAY = 66 };
+enum { STRAY = 66 };
 
 /* --- runs --- */
-
-/* The strings of a list up to NULL, after those that are there. */
-static size_t
-append(const char *argv[ARGS], size_t n, const char *const *more)
-{
-	while (*more != NULL && n < ARGS - 1)
-		argv[n++] = *more++;
-	argv[n] = NULL;
-	return n;
-}
-
-/* What the report says, which went to a file: out and lines are replaced. */
-static void
-take_report(struct outcome *o, const char *path)
-{
-	struct outcome r;
-
-	run(&r, (const char *[]){"/bin/cat", path, NULL});
-	free(o->out);
-	json_decref(o->lines);
-	o->out = r.out;
-	o->lines = r.lines;
-	free(r.err);
-}
 
 /* Run a victim as a command, watched with these options. */
 static void
@@ -51,7 +27,7 @@ run_command(struct outcome *o, const char *const *options,
 	n = append(argv, n, (const char *[]){"--", NULL});
 	(void)append(argv, n, command);
 	run(o, argv);
-	take_report(o, path);
+	outcome_take(o, path);
 }
 
 /* Attach to a victim, let it act and end. */
@@ -73,8 +49,7 @@ run_attached(struct outcome *o, const char *const *options,
 	finish(&w, o);
 }
 
-#define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
-#define CONFIG(...) (const char *const []){victim("config"), __VA_ARGS__, NULL}
+#define CONFIG(...) LIST(victim("config"), __VA_ARGS__)
 
 /* --- what is expected --- */
 
@@ -145,7 +120,7 @@ static void
 check_act(const char *act, const char *pattern, const char *culprit,
     size_t findings)
 {
-	const char *const *options = OPTIONS("-w", "config:8",
+	const char *const *options = LIST("-w", "config:8",
 	    "--error-exitcode", "66", "--allow", pattern);
 
 	for (int attached = 0; attached < 2; attached++) {
@@ -200,7 +175,7 @@ TEST(who_may_and_who_may_not)
 		{"print", "config_load", "print", 1},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		check_act(cases[i].act, cases[i].pattern, cases[i].culprit,
 		    cases[i].findings);
 	}
@@ -214,7 +189,7 @@ TEST(one_finding_for_each_writer)
 	json_t *line;
 	size_t i, memcpys = 0;
 
-	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
+	run_command(&o, LIST("-w", "config:8", "--error-exitcode", "66",
 	    "--allow", "config_*"), CONFIG("load", "scribbles", "smudge",
 	    "load", "smear", "scribbles", "read"));
 	expect_status(&o, STRAY);
@@ -253,17 +228,17 @@ TEST(either_option_alone)
 {
 	struct outcome o;
 
-	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "1"),
+	run_command(&o, LIST("-w", "config:8", "--error-exitcode", "1"),
 	    CONFIG("update"));
 	expect_status(&o, 1);
 	assert_int_equal(expect_findings(&o, 1), 1);
 	outcome_free(&o);
-	run_command(&o, OPTIONS("-w", "config:8", "--allow", "config_load"),
+	run_command(&o, LIST("-w", "config:8", "--allow", "config_load"),
 	    CONFIG("update"));
 	expect_status(&o, 7);
 	assert_int_equal(expect_findings(&o, 1), 1);
 	outcome_free(&o);
-	run_command(&o, OPTIONS("-w", "config:8"), CONFIG("update"));
+	run_command(&o, LIST("-w", "config:8"), CONFIG("update"));
 	expect_status(&o, 7);
 	assert_null(json_object_get(first_of(&o, "end"), "stray"));
 	assert_false(is_stray(first_of(&o, "hit")));
@@ -278,8 +253,8 @@ TEST(relocations_are_not_stray)
 	for (size_t i = 0; i < 2; i++) {
 		struct outcome o;
 
-		run_command(&o, OPTIONS("-w", "motto", "--error-exitcode",
-		    "66"), OPTIONS(victim(victims[i])));
+		run_command(&o, LIST("-w", "motto", "--error-exitcode",
+		    "66"), LIST(victim(victims[i])));
 		expect_status(&o, 7);
 		expect_hits(&o, 1);
 		(void)expect_findings(&o, 0);
@@ -292,8 +267,8 @@ TEST(a_static_program)
 {
 	struct outcome o;
 
-	run_command(&o, OPTIONS("-w", "config:8", "--error-exitcode", "66",
-	    "--allow", "config_load"), OPTIONS(victim("config_static"), "load",
+	run_command(&o, LIST("-w", "config:8", "--error-exitcode", "66",
+	    "--allow", "config_load"), LIST(victim("config_static"), "load",
 	    "smudge", "smear", "print", "fill"));
 	expect_status(&o, STRAY);
 	(void)expect_findings(&o, 4);
@@ -320,7 +295,7 @@ run_ledger(struct outcome *o, const char *const *allow)
 	start(&w, argv);
 	say(&w, "go\n");
 	finish(&w, o);
-	take_report(o, path);
+	outcome_take(o, path);
 }
 
 /* C++, by each form of a name.  All writes are of a template that is inlined;
@@ -347,7 +322,7 @@ TEST(names_of_cpp)
 		    {DEPOSIT, WITHDRAW}},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct outcome o;
 		json_t *line;
 		size_t k;
@@ -382,7 +357,7 @@ TEST(incomplete_backtraces)
 	for (size_t i = 0; i < 3; i++) {
 		struct outcome o;
 
-		run_command(&o, OPTIONS("-w", "config:8", "--allow",
+		run_command(&o, LIST("-w", "config:8", "--allow",
 		    "config_begin", "--error-exitcode", "66",
 		    cases[i].option), CONFIG("deep"));
 		expect_status(&o, cases[i].status);
@@ -418,33 +393,33 @@ expect_run(const char *const *argv, int status, const char *words)
 TEST(statuses_of_commands)
 {
 #define W watchctl(), "-w", "config:8", "--error-exitcode", "66"
-	expect_run(OPTIONS(W, "--", victim("config"), "scribble"), 66,
+	expect_run(LIST(W, "--", victim("config"), "scribble"), 66,
 	    "\nstray: 1 writer\n  1x  scribble  ");
-	expect_run(OPTIONS(W, "--", victim("config")), 7, ", 0 stray\n");
-	expect_run(OPTIONS(watchctl(), "-w", "environ", "--allow", "*",
+	expect_run(LIST(W, "--", victim("config")), 7, ", 0 stray\n");
+	expect_run(LIST(watchctl(), "-w", "environ", "--allow", "*",
 	    "--error-exitcode", "66", "--", "/bin/sh", "-c", "kill -TERM $$"),
 	    128 + SIGTERM, ", 0 stray\n");
 	/* another program, which nobody watched; a stray access counts more */
-	expect_run(OPTIONS(W, "--", victim("config"), "become_another"), 120,
+	expect_run(LIST(W, "--", victim("config"), "become_another"), 120,
 	    "executed another program, which was not watched\n");
-	expect_run(OPTIONS(W, "--", victim("config"), "update",
+	expect_run(LIST(W, "--", victim("config"), "update",
 	    "become_another"), 66, "1 stray by 1 writer\n");
-	expect_run(OPTIONS(watchctl(), "-w", "config:8", "--allow", "x", "--",
+	expect_run(LIST(watchctl(), "-w", "config:8", "--allow", "x", "--",
 	    victim("config"), "become_another"), 0, ", 0 stray\n");
 	/* one hit was wanted */
-	expect_run(OPTIONS(W, "--allow", "update", "-n", "1", "--",
+	expect_run(LIST(W, "--allow", "update", "-n", "1", "--",
 	    victim("config"), "update", "scribble"), 7, ", 0 stray\n");
 	/* counted only */
-	expect_run(OPTIONS(W, "--count", "--", victim("config"), "scribbles"),
+	expect_run(LIST(W, "--count", "--", victim("config"), "scribbles"),
 	    66, "5 hits, 5 reported, 0 lost, 5 stray\n");
-	expect_run(OPTIONS(W, "--count", "--", victim("config")), 7,
+	expect_run(LIST(W, "--count", "--", victim("config")), 7,
 	    ", 0 stray\n");
 	/* nothing ran */
-	expect_run(OPTIONS(W, "--", "/nonexistent"), 127, "no such command");
-	expect_run(OPTIONS(W, "--", "/etc/passwd"), 126, "cannot be executed");
-	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--error-exitcode",
+	expect_run(LIST(W, "--", "/nonexistent"), 127, "no such command");
+	expect_run(LIST(W, "--", "/etc/passwd"), 126, "cannot be executed");
+	expect_run(LIST(watchctl(), "-w", "nowhere", "--error-exitcode",
 	    "66", "--", victim("config")), 125, "no symbol 'nowhere'");
-	expect_run(OPTIONS(W, "-O", "/dev/full", "-o", "json", "--",
+	expect_run(LIST(W, "-O", "/dev/full", "-o", "json", "--",
 	    victim("config"), "scribble"), 125, "report is incomplete");
 #undef W
 }
@@ -461,9 +436,9 @@ TEST(a_command_that_was_never_watched)
 	    " %s -o lacking main.c -L. -lgone && rm libgone.so",
 	    getenv("CC"), getenv("CC"));
 	lacking = scratch_path("lacking");
-	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--error-exitcode",
+	expect_run(LIST(watchctl(), "-w", "nowhere", "--error-exitcode",
 	    "66", "--", lacking), 120, "ended before the watch");
-	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "--allow", "x", "--",
+	expect_run(LIST(watchctl(), "-w", "nowhere", "--allow", "x", "--",
 	    lacking), 125, "ended before the watch");
 }
 
@@ -474,8 +449,8 @@ TEST(lost_hits_are_not_vouched_for)
 	struct running w;
 	struct outcome o;
 
-	target_start(&t, OPTIONS(victim("counter"), "1", "40000"));
-	watch_start(&w, OPTIONS(watchctl(), "-w", "counter", "-o", "json",
+	target_start(&t, LIST(victim("counter"), "1", "40000"));
+	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json",
 	    "--stack", "32768", "--allow", "bump", "--error-exitcode", "66",
 	    "-p", t.pid));
 	(void)kill(w.pid, SIGSTOP);
@@ -505,7 +480,7 @@ TEST(a_traced_process_is_not_vouched_for)
 	    "echo attached\\n", "-ex", "continue", NULL});
 	await(g.out, "attached\n");
 	await_state(t.run.pid, "SR");
-	watch_start(&w, OPTIONS(watchctl(), "-w", "config:8", "-o", "json",
+	watch_start(&w, LIST(watchctl(), "-w", "config:8", "-o", "json",
 	    "--allow", "config_load", "--error-exitcode", "66", "-p", t.pid));
 	(void)target_act(&t);
 	target_end(&t, 7);
@@ -525,11 +500,11 @@ TEST(an_end_that_was_asked_for)
 	struct outcome o;
 
 	target_start(&t, CONFIG("load"));
-	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "json", "-t",
+	run(&o, LIST(watchctl(), "-w", "config:8", "-o", "json", "-t",
 	    "0.05", "--error-exitcode", "66", "-p", t.pid));
 	expect_status(&o, 0);
 	outcome_free(&o);
-	watch_start(&w, OPTIONS(watchctl(), "-w", "config:8", "-o", "json",
+	watch_start(&w, LIST(watchctl(), "-w", "config:8", "-o", "json",
 	    "--error-exitcode", "66", "-p", t.pid));
 	(void)kill(w.pid, SIGINT);
 	finish(&w, &o);
@@ -544,24 +519,24 @@ TEST(recordings_are_judged)
 	const char *data = scratch_path("perf.data");
 	struct outcome o;
 
-	run(&o, OPTIONS(watchctl(), "-w", "config:8", "-o", "perf", "-O", data,
+	run(&o, LIST(watchctl(), "-w", "config:8", "-o", "perf", "-O", data,
 	    "--", victim("config"), "load", "scribbles"));
 	assert_int_equal(o.status, 7);
 	outcome_free(&o);
-	run(&o, OPTIONS(watchctl(), "report", "-o", "json", "--allow",
+	run(&o, LIST(watchctl(), "report", "-o", "json", "--allow",
 	    "config_load", "--error-exitcode", "66", data));
 	expect_status(&o, STRAY);
 	(void)expect_findings(&o, 1);
 	(void)expect_finding(&o, "scribble", 5);
 	outcome_free(&o);
-	run(&o, OPTIONS(watchctl(), "report", "-o", "json", "--allow",
+	run(&o, LIST(watchctl(), "report", "-o", "json", "--allow",
 	    "config.c", "--error-exitcode", "66", data));
 	expect_status(&o, 0);
 	outcome_free(&o);
 	/* of one that was cut it is not known what is missing */
 	scratch_run("head -c $(($(stat -c %%s perf.data) / 2)) perf.data "
 	    "> cut");
-	expect_run(OPTIONS(watchctl(), "report", "--allow", "config.c",
+	expect_run(LIST(watchctl(), "report", "--allow", "config.c",
 	    "--error-exitcode", "66", scratch_path("cut")), 120,
 	    "nothing stray was seen, but the recording is damaged\n");
 }
@@ -573,14 +548,14 @@ TEST(a_report_is_kept_until_there_is_another)
 	char *text;
 
 	scratch_write("old", "a report of another day\n");
-	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "-O", path, "--",
+	expect_run(LIST(watchctl(), "-w", "nowhere", "-O", path, "--",
 	    victim("config")), 125, "no symbol 'nowhere'");
-	expect_run(OPTIONS(watchctl(), "-w", "nowhere", "-o", "perf", "-O",
+	expect_run(LIST(watchctl(), "-w", "nowhere", "-o", "perf", "-O",
 	    path, "--", victim("config")), 125, "no symbol 'nowhere'");
 	text = scratch_read("old", NULL);
 	assert_string_equal(text, "a report of another day\n");
 	free(text);
-	expect_run(OPTIONS(watchctl(), "-w", "config:8", "-o", "folded", "-O",
+	expect_run(LIST(watchctl(), "-w", "config:8", "-o", "folded", "-O",
 	    path, "--", victim("config")), 7, "0 hits, ");
 	text = scratch_read("old", NULL);
 	assert_string_equal(text, "");

@@ -289,7 +289,7 @@ TEST(each_process_has_its_events)
 {
 	static const char *const modes[] = {"-n1000", "--stop"};
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		const struct ex_perf_event *events;
 		struct ex_perfdata *data;
 		const char *why;

@@ -110,7 +110,7 @@ TEST(each_way_of_watching)
 {
 	static const char *const modes[] = {"-n200", "--stop", "--inside"};
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		struct outcome o;
 		json_t *hit;
 		size_t k;

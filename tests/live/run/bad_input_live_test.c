@@ -5,14 +5,11 @@
 #include "test.h"
 
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,11 +17,8 @@
 
 #include "command.h"
 #include "live.h"
+#include "refuse.h"
 #include "os/proc.h"
-
-#ifndef __has_feature		/* clang's */
-#define __has_feature(feature) 0
-#endif
 
 /* The process that the cases speak of, and what they are told of it. */
 static struct running target;
@@ -105,7 +99,7 @@ TEST_WITH(refused_specs, start_target, end_target)
 		{"-x", "strlen", {"'strlen'", "IFUNC", "__strlen_"}},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct outcome o;
 
 		run(&o, (const char *[]){watchctl(), cases[i].access,
@@ -130,7 +124,7 @@ TEST_WITH(refused_processes, start_target, end_target)
 		{"99999999999", {"-p"}},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *words[4] = {cases[i].words[0], cases[i].words[1],
 		    cases[i].words[2], NULL};
 		struct outcome o;
@@ -187,7 +181,7 @@ TEST(refused_options)
 		{{"doctor", "-o", "xml"}, "xml"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *const *a = cases[i].args;
 		struct outcome o;
 
@@ -328,16 +322,7 @@ be_nobody(void)
 static bool
 be_filtered(void)
 {
-	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {4, filter};
-
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return refuse_call(SYS_perf_event_open, EPERM, NULL, 0);
 }
 
 /* The first process of a new namespace, whose parent only waits for it. */
@@ -467,9 +452,9 @@ TEST_WITH(what_proc_does_not_show, start_target, end_target)
 		skip();
 	}
 	ptrace_refused(HIDDEN, (const char *[]){"hidepid", pid, NULL});
-#if !__has_feature(address_sanitizer)	/* which does not run without */
-	ptrace_refused(NO_PROC, (const char *[]){"/proc is not mounted", NULL});
-#endif
+	if (!SANITIZED)		/* which do not run without */
+		ptrace_refused(NO_PROC, (const char *[]){
+		    "/proc is not mounted", NULL});
 	ptrace_refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
 }
 

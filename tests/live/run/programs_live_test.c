@@ -412,7 +412,7 @@ is_expected_writer(const json_t *hit)
 		around = 2;
 	if (!is_inlined(frame_of(hit, 0)) || is_inlined(frame_of(hit, around)))
 		return false;
-	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
+	for (size_t i = 0; i < COUNT(writers); i++)
 		if (is_function(hit, 0, writers[i].inlined) &&
 		    is_function(hit, around, writers[i].around))
 			return true;
@@ -800,7 +800,7 @@ TEST(reads_and_writes)
 		{"-a", 1, 2, 3}, {"-r", 0, 2, 3}, {"-w", 1, 0, 3},
 	};
 
-	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+	for (size_t c = 0; c < COUNT(cases); c++) {
 		json_int_t stores = 0, loads = 0, both = 0, n;
 		struct outcome o;
 		size_t i;

@@ -214,7 +214,7 @@ TEST(exit_statuses)
 		{{"/"}, 126},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const char *const *c = cases[i].command;
 		struct outcome o;
 
@@ -360,7 +360,7 @@ TEST(an_address_that_is_mapped_later)
 	    "	p[20] = 7;\n	printf(\"%p\", (void *)&p[20]);\n"
 	    "	return 3;\n}\n");
 	scratch_run("%s -g -o heap heap.c", getenv("CC"));
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		char spec[64] = "0x10000:8", said[64] = "";
 
 		for (unsigned run_of_two = 0; run_of_two < 2; run_of_two++) {
@@ -409,7 +409,7 @@ TEST(the_time_of_day)
 {
 	static const char *const modes[] = {"--user-only", "--stop", "--inside"};
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < COUNT(modes); i++) {
 		const time_t before = time(NULL);
 		struct tm tm = {0};
 		struct outcome o;
@@ -473,7 +473,7 @@ TEST(a_report_that_finds_no_room)
 	    "\nint main(void) { for (long i = 0; i < 48; i++) set(i); "
 	    "return 5; }\n");
 	scratch_run("%s -g -O1 -o many many.c", getenv("CC"));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char command[2 * PATH_MAX];
 
 		(void)unlink(scratch_path("report"));

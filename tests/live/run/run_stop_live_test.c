@@ -348,17 +348,8 @@ TEST(a_report_that_nobody_reads)
 
 /* --- killed --- */
 
-/* Sanitizers make watchctl slow to begin. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
-enum { KILLS = 12 };
-#else
-enum { KILLS = 25 };		/* of each kind; storm_live_test has more */
-#endif
+/* Of each kind; storm_live_test has more.  Sanitizers make watchctl slow to begin. */
+enum { KILLS = SANITIZED ? 12 : 25 };
 
 /* A program that writes all the time, and its other threads. */
 struct writer {
@@ -472,7 +463,7 @@ TEST(killed_at_any_moment)
 	} table[] = {{0, false}, {4, false}, {4, true}};
 	unsigned short seed[3] = {1, 2, 3};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+	for (size_t i = 0; i < COUNT(table); i++) {
 		unsigned traced = 0;
 		int status;
 		pid_t pid;

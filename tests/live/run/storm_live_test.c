@@ -22,27 +22,16 @@
 #include "scratch.h"
 #include "watching.h"
 
-/* Sanitizers make watchctl slow to begin. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
-enum { KILLS = 12 };
-#else
-enum { KILLS = 50 };		/* of each mode; with $THOROUGH ... */
-#endif
-
+/* Of each mode; with $THOROUGH   Sanitizers make watchctl slow to begin. */
 enum {
+	KILLS = SANITIZED ? 12 : 50,	/* of each mode; with $THOROUGH ... */
 	THOROUGH = 5,		/* ... so many times as often */
 	PROCESSES = 64,		/* at most */
-	ARGS = 24,
 };
 
 static const struct mode {
 	enum { ATTACH, TWO, COMMAND } on;
-	const char *option[6];
+	const char *option[7];
 	const char *environment;	/* one variable, or NULL */
 	bool pauses;		/* it may leave its process stopped */
 	bool helper;		/* who is killed is a process of watchctl's */
@@ -338,25 +327,16 @@ end_targets(void)
 static void
 start_watch(struct running *w, const struct mode *mode, const char *report)
 {
-	const char *argv[ARGS] = {"/usr/bin/env"};
-	size_t n = 1;
+	const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST("/usr/bin/env", mode->environment));
 
-	if (mode->environment != NULL)
-		argv[n++] = mode->environment;
-	argv[n++] = watchctl();
-	for (size_t i = 0; i < 6 && mode->option[i] != NULL; i++)
-		argv[n++] = mode->option[i];
-	argv[n++] = "-O";
-	argv[n++] = report;
-	for (unsigned i = 0; i < targets; i++) {
-		argv[n++] = "-p";
-		argv[n++] = target[i].pid;
-	}
-	if (mode->on == COMMAND) {
-		argv[n++] = "--";
-		argv[n++] = victim("storm");
-		argv[n++] = "once";
-	}
+	n = append(argv, n, LIST(watchctl()));
+	n = append(argv, n, mode->option);
+	n = append(argv, n, LIST("-O", report));
+	for (unsigned i = 0; i < targets; i++)
+		n = append(argv, n, LIST("-p", target[i].pid));
+	if (mode->on == COMMAND)
+		(void)append(argv, n, LIST("--", victim("storm"), "once"));
 	start(w, argv);
 }
 
@@ -662,22 +642,22 @@ storms(const struct mode *mode, size_t n, bool commands)
 
 TEST(killed_attached)
 {
-	storms(modes, sizeof(modes) / sizeof(modes[0]), false);
+	storms(modes, COUNT(modes), false);
 }
 
 TEST(killed_with_a_command)
 {
-	storms(modes, sizeof(modes) / sizeof(modes[0]), true);
+	storms(modes, COUNT(modes), true);
 }
 
 TEST(killed_attached_without_events)
 {
-	storms(refused, sizeof(refused) / sizeof(refused[0]), false);
+	storms(refused, COUNT(refused), false);
 }
 
 TEST(killed_with_a_command_without_events)
 {
-	storms(refused, sizeof(refused) / sizeof(refused[0]), true);
+	storms(refused, COUNT(refused), true);
 }
 
 static int

@@ -204,15 +204,8 @@ write_word(void)
 static void
 thread(void *(*fn)(void *), void *arg)
 {
-	pthread_attr_t attr;
-	pthread_t made;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, 64 << 10);
 	add(&shared->alive, 1);
-	if (pthread_create(&made, &attr, fn, arg) != 0)
-		_exit(1);
+	child_thread(fn, arg);
 }
 
 static void
@@ -721,15 +714,6 @@ TEST(programs_end_as_without_it)
 }
 
 static void
-expect_wait(pid_t pid, int expected)
-{
-	int status = 0;
-
-	assert_int_equal(waitpid(pid, &status, WUNTRACED | WCONTINUED), pid);
-	assert_int_equal(status, expected);
-}
-
-static void
 expect_standing(size_t n)
 {
 	unsigned before[THREADS];
@@ -748,24 +732,24 @@ TEST(job_control_is_as_without_it)
 	for (size_t i = 0; i < COUNT(stops); i++) {
 		expect_turns(3);
 		assert_int_equal(kill(pid, stops[i]), 0);
-		expect_wait(pid, stops[i] << 8 | 0x7f);
+		child_expect(pid, stops[i] << 8 | 0x7f);
 		expect_standing(3);
 		if (i == 1) {		/* and stays so */
 			update();
 			expect_standing(3);
 		}
 		assert_int_equal(kill(pid, SIGCONT), 0);
-		expect_wait(pid, 0xffff);
+		child_expect(pid, 0xffff);
 	}
 	expect_turns(3);
 	/* one that is stopped already */
 	assert_int_equal(kill(pid, SIGSTOP), 0);
-	expect_wait(pid, SIGSTOP << 8 | 0x7f);
+	child_expect(pid, SIGSTOP << 8 | 0x7f);
 	child_kill(tracer);
 	tracer = trace(pid, 0);
 	expect_standing(3);
 	assert_int_equal(kill(pid, SIGCONT), 0);
-	expect_wait(pid, 0xffff);
+	child_expect(pid, 0xffff);
 	expect_turns(3);
 	expect_end(pid, tracer);
 }

@@ -677,7 +677,7 @@ TEST(no_signal_is_lost)
 		{true, false, false}, {true, true, false}, {true, true, true},
 	};
 
-	for (size_t i = 0; i < sizeof(uses) / sizeof(uses[0]); i++) {
+	for (size_t i = 0; i < COUNT(uses); i++) {
 		const bool all = uses[i][2];
 
 		memcpy(shared->uses, uses[i], sizeof(uses[i]));

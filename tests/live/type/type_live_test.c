@@ -17,7 +17,7 @@ static const struct {
 	{"ratio", "float", "0.1", "2.5"},
 	{"second", "struct conn *", "<conns[1]>", "<conns[2]>"},
 };
-enum { CHANGES = sizeof(changes) / sizeof(changes[0]) };
+enum { CHANGES = COUNT(changes) };
 
 #define WATCHES "-w", "conn:4", "-w", "bits:2", "-w", "ratio", "-w", "second"
 

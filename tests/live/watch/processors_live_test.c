@@ -11,8 +11,6 @@
 #include "scratch.h"
 #include "watching.h"
 
-enum { ARGS = 24 };
-
 static const char *guest;		/* the victim */
 static int last_cpu;			/* that this test may run on */
 static unsigned cpus;
@@ -74,21 +72,14 @@ static const char silencer[] =
 static void
 watch_guest(struct outcome *o, const char *const *options)
 {
-	const char *argv[ARGS] = {
-		watchctl(), "-w", "state", "--allow", "guest.c",
-		"--error-exitcode", "66",
-	};
-	size_t n = 7;
+	const char *argv[ARGS];
+	const size_t n = append(argv, 0, LIST(watchctl(), "-w", "state",
+	    "--allow", "guest.c", "--error-exitcode", "66"));
 
-	while (*options != NULL)
-		argv[n++] = *options++;
-	argv[n++] = "--";
-	argv[n++] = guest;
-	argv[n++] = "store";
+	(void)append(argv, append(argv, n, options), LIST("--", guest,
+	    "store"));
 	run(o, argv);
 }
-
-#define OPTIONS(...) (const char *const []){__VA_ARGS__, NULL}
 
 /* Nothing is watched, and so nothing is run. */
 static void
@@ -106,18 +97,18 @@ expect_silence_is_told(const char *const *options, const char *why)
 }
 
 static const char *const *const modes[] = {
-	OPTIONS("-n", "9"), OPTIONS("--stop"), OPTIONS("--inside"),
+	LIST("-n", "9"), LIST("--stop"), LIST("--inside"),
 };
 
 TEST(watches_that_never_fire)
 {
 	struct outcome o;
 
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+	for (size_t i = 0; i < COUNT(modes); i++)
 		expect_silence_is_told(modes[i], "do not fire there (they did "
 		    "on 0 of");
 	(void)setenv("LD_PRELOAD", scratch_path("silencer.so"), 1);
-	run(&o, OPTIONS(watchctl(), "doctor"));
+	run(&o, LIST(watchctl(), "doctor"));
 	(void)unsetenv("LD_PRELOAD");
 	assert_int_equal(o.status, 1);
 	assert_non_null(strstr(o.out, "the main job does not work here"));
@@ -132,7 +123,7 @@ TEST(a_processor_on_which_none_fires)
 	(void)snprintf(why, sizeof(why), "accepted on processor %d and do not "
 	    "fire there", last_cpu);
 	(void)setenv("SILENT_CPU", number, 1);
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+	for (size_t i = 0; i < COUNT(modes); i++)
 		expect_silence_is_told(modes[i], why);
 	(void)unsetenv("SILENT_CPU");
 }
@@ -141,7 +132,7 @@ TEST(a_processor_on_which_none_fires)
 
 TEST(registers_that_never_fire)
 {
-	expect_silence_is_told(OPTIONS("--stop"), "did not fire");
+	expect_silence_is_told(LIST("--stop"), "did not fire");
 }
 
 /* --- a processor for which no event can be had, as one that is offline --- */
@@ -149,29 +140,16 @@ TEST(registers_that_never_fire)
 static int
 refuse_processor(int cpu)
 {
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-		    offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)cpu, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENODEV),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	const struct sock_fprog filter = {
-		sizeof(code) / sizeof(code[0]), code,
-	};
+	const struct refuse_arg processor = {2, (uint32_t)cpu, false};
 
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ?
-	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) : -1;
+	return refuse_call(SYS_perf_event_open, ENODEV, &processor, 1) ? 0 : -1;
 }
 
 /* The program may have run there. */
 TEST(a_processor_that_is_not_watched)
 {
 	const char *const *const options[] = {
-		OPTIONS("-n", "9"), OPTIONS("-f"), OPTIONS("--stop"),
+		LIST("-n", "9"), LIST("-f"), LIST("--stop"),
 	};
 	struct outcome o;
 	char said[64];
@@ -182,7 +160,7 @@ TEST(a_processor_that_is_not_watched)
 	}
 	(void)snprintf(said, sizeof(said), "processor %d runs and cannot be "
 	    "watched", last_cpu);
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+	for (size_t i = 0; i < COUNT(options); i++) {
 		watch_guest(&o, options[i]);
 		if (o.status != 120 || strstr(o.err, said) == NULL)
 			fail_msg("%zu: status %d: %s", i, o.status, o.err);

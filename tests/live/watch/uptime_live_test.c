@@ -124,7 +124,7 @@ static const char *const ways[] = {NULL, "--stop", "-f", "--count"};
 
 TEST(watches_are_on_all_the_time)
 {
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		struct running w;
 		struct outcome o;
 		struct target t;
@@ -155,7 +155,7 @@ TEST(watches_are_on_all_the_time)
 
 TEST(a_gap_is_no_green_exit)
 {
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		struct running w;
 		struct outcome o;
 		struct target t;
@@ -215,7 +215,7 @@ TEST(inside_too_they_are_on_all_the_time)
 {
 	static const char *const seconds[] = {"60", "0.1"};
 
-	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
+	for (size_t i = 0; i < COUNT(seconds); i++) {
 		struct running w;
 		struct outcome o;
 		const json_t *end;

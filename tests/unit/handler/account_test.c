@@ -84,7 +84,7 @@ TEST(a_signal_accounts_for_its_own)
 		{"claimed before", 5, 5, 1, WP_STEP_ONE, 6},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct wp_watch *w = watch(0, cases[i].seen, cases[i].nslots);
 
 		counted[0] = cases[i].counted;
@@ -126,7 +126,7 @@ static const struct also {
 static void
 try_all(void)
 {
-	for (unsigned i = 0; i < sizeof(alsos) / sizeof(alsos[0]); i++) {
+	for (unsigned i = 0; i < COUNT(alsos); i++) {
 		const struct also *a = &alsos[i];
 		struct wp_watch *w = watch(1, a->seen, 1);
 

@@ -55,7 +55,7 @@ peek_copies_what_is_there(void **state)
 	static uint8_t copy[3 * PAGE];
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		memset(copy, 0xee, sizeof(copy));
 		if (wp_peek(copy, cases[i].from, cases[i].len) !=
 		    cases[i].copied)
@@ -191,7 +191,7 @@ registers_are_where_perf_has_them(void **state)
 	uint64_t value;
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(regs) / sizeof(regs[0]); i++)
+	for (unsigned i = 0; i < COUNT(regs); i++)
 		assert_int_equal(reg(&r, regs[i].perf),
 		    context.uc_mcontext.gregs[regs[i].frame]);
 	assert_int_equal(reg(&r, PERF_REG_X86_CS), 0x33);
@@ -215,7 +215,7 @@ a_system_call_is_known_by_its_code(void **state)
 	ucontext_t context = context_at(64);
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		memcpy(pages + PAGE, cases[i].code, sizeof(cases[i].code));
 		context.uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)(pages +
 		    PAGE + sizeof(cases[i].code));
@@ -256,7 +256,7 @@ the_stack_is_cut(void **state)
 	struct ex_formats *f = formats();
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct ex_record r = capture_at(f, cases[i].sp, cases[i].asked,
 		    cases[i].room);
 

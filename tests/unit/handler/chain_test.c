@@ -268,14 +268,14 @@ compare(const struct scenario *s)
 TEST_WITH(a_foreign_sigtrap_does_what_it_did, NULL, children_end)
 {
 	under_test = SIGTRAP;
-	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+	for (unsigned i = 0; i < COUNT(scenarios); i++)
 		compare(&scenarios[i]);
 }
 
 TEST_WITH(so_does_the_other_signal, NULL, children_end)
 {
 	under_test = WP_SIGNAL;
-	for (unsigned i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+	for (unsigned i = 0; i < COUNT(scenarios); i++)
 		if (scenarios[i].trigger != by_breakpoint &&
 		    scenarios[i].trigger != by_perf)
 			compare(&scenarios[i]);
@@ -320,7 +320,7 @@ TEST(who_has_the_signal_is_told)
 	};
 	struct wp_watch *w = &wp_state.watch[0];
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		const struct scenario s = {.action = cases[i].action};
 		struct sigaction old;
 

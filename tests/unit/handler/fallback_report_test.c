@@ -60,7 +60,7 @@ TEST(a_text_gets_what_it_lacks)
 		{"", "watchpoint: \n"},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		wp_fallback_line(cases[i].text);
 		assert_string_equal(heard(), cases[i].line);
 	}
@@ -179,7 +179,7 @@ TEST(the_first_line_says_what_and_who)
 
 	(void)snprintf(who, sizeof(who), "8 bytes at 0x404060) by a\\x09name"
 	    "[%d/124]", getpid());
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct wp_hit hit = hit_at(1, NULL, 0);
 
 		(void)strcpy(made->label, cases[i].label);
@@ -249,7 +249,7 @@ TEST(bad_chains_end)
 		{"nothing mapped", at + 64, 0, 8, 1},
 	};
 
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (unsigned i = 0; i < COUNT(cases); i++) {
 		struct wp_hit hit = hit_at((uintptr_t)hit_at, stack,
 		    cases[i].fp);
 		unsigned frames = 0;

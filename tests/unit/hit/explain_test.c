@@ -123,7 +123,7 @@ static struct {
 static void
 make_chain(struct ex_sample *sample)
 {
-	static uint64_t chain[sizeof(made.chain) / sizeof(made.chain[0]) + 1] =
+	static uint64_t chain[COUNT(made.chain) + 1] =
 	    {PERF_CONTEXT_KERNEL};
 	size_t n = 0;
 
@@ -467,7 +467,7 @@ play(const struct scenario *s)
 
 TEST(joins_what_is_one_access)
 {
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (size_t i = 0; i < COUNT(scenarios); i++) {
 		(void)end(state);
 		assert_int_equal(begin(state), 0);
 		play(&scenarios[i]);
@@ -547,7 +547,7 @@ TEST(says_what_kind_of_access)
 		{EXEC, code, false, "execute"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		given.n = 0;
 		(void)end(state);
 		assert_int_equal(begin(state), 0);
@@ -610,7 +610,7 @@ TEST(shows_the_instruction_first)
 		    EX_UNKNOWN, NULL, nowhere, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_hit *hit = &given.hit[i];
 		const struct ex_frame *frame;
 
@@ -669,7 +669,7 @@ TEST(names_the_system_call)
 		print_message("/proc/kallsyms tells no addresses\n");
 		skip();
 	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_hit *hit = &given.hit[i];
 
 		memset(made.chain, 0, sizeof(made.chain));

@@ -126,7 +126,7 @@ goes_on(struct ex_sample_group *a, const struct sample *s)
 
 TEST(samples_of_one_access)
 {
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+	for (size_t i = 0; i < COUNT(pairs); i++) {
 		const struct sample *s = &pairs[i].a;
 		struct ex_sample_group a;
 
@@ -183,7 +183,7 @@ TEST(where_a_copy_has_come_to)
 		{WORD + 1, WORD + 3, WORD + 1}, {KERNEL, KERNEL, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(ex_group_reached(make(&(struct sample){true,
 		    0, cases[i].di, cases[i].si}), WORD, 8), cases[i].reached);
 }
@@ -206,7 +206,7 @@ TEST(what_one_store_or_load_touched)
 	const struct ex_record *record = make(&(struct sample){true,
 	    .cx = WORD + 2, .kernel_ax = WORD + 4});
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint64_t addr = 0, len = 0;
 
 		assert_int_equal(ex_group_single(record, cases[i].function,
@@ -228,7 +228,7 @@ TEST(which_way_the_kernels_functions_go)
 		{"rep_movs_alternative", '\0'}, {"", '\0'}, {NULL, '\0'},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(ex_group_way(cases[i].function),
 		    cases[i].way);
 }

@@ -182,7 +182,7 @@ TEST(puts_the_kernel_first)
 	chain[1] = read + 16;
 	chain[2] = read;
 	caught.sample.callchain = (const uint8_t *)chain;
-	caught.sample.callchain_len = sizeof(chain) / sizeof(chain[0]);
+	caught.sample.callchain_len = COUNT(chain);
 	stack = stack_of(0, false);
 	assert_int_equal(stack->n, user->n + 3);
 	assert_true(stack->frame[0].kernel && stack->frame[2].kernel);
@@ -417,13 +417,10 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	space = ex_space_new(EX_LIVE);
-	if (space == NULL)
+	process = capture_self(&space);
+	if (process == NULL || (stacks = ex_stacks_new(space)) == NULL)
 		return -1;
-	capture_maps(space, getpid());
-	process = ex_space_process(space, getpid());
-	stacks = ex_stacks_new(space);
-	return process != NULL && stacks != NULL ? 0 : -1;
+	return 0;
 }
 
 static int

@@ -148,7 +148,7 @@ TEST_WITH(the_outermost_function_names_the_call, begin, NULL)
 		    NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_syscall call;
 
 		set_chain(cases[i].chain);
@@ -263,7 +263,7 @@ TEST_WITH(arguments_tell_the_buffer, begin, NULL)
 {
 	char entry[64];
 
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+	for (size_t i = 0; i < COUNT(calls); i++) {
 		const char *const chain[4] = {entry};
 		struct ex_syscall call;
 
@@ -475,7 +475,7 @@ TEST_WITH(code_tells_the_number, begin, NULL)
 
 	capture_maps(space, getpid());
 	process = ex_space_process(space, getpid());
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(ex_syscall_number(process,
 		    (uintptr_t)cases[i].pc), cases[i].number);
 	made.sample.process = process;

@@ -17,7 +17,7 @@ TEST(names_calls)
 		{"libc_read", NULL}, {"GI_read", NULL}, {"reader", NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		const char *call = ex_syscall_of_wrapper(names[i].function);
 
 		if (names[i].call == NULL)

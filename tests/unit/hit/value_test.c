@@ -22,7 +22,7 @@ TEST(knows_what_is_known)
 		{UINT32_MAX, 1, UINT32_MAX, false},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_value value = {.known = cases[i].known};
 
 		if (ex_value_known(&value, cases[i].from, cases[i].len) !=

@@ -194,7 +194,7 @@ TEST(tells_a_store_from_a_jump)
 		{false, true, 5, EX_AMBIGUOUS, 5, 6, EX_VALUE_STOP},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		begin(&recorded);
 		if (cases[i].before)
 			put(0, &before);
@@ -306,7 +306,7 @@ static const struct scenario {
 
 TEST(tracks_by_order)
 {
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (size_t i = 0; i < COUNT(scenarios); i++) {
 		const struct scenario *s = &scenarios[i];
 		unsigned n = 0;
 
@@ -381,7 +381,7 @@ TEST(tracks_at_once)
 		begin(values[v]);
 		memory.readable = 8;
 		memory.byte[0] = 1;
-		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t i = 0; i < COUNT(cases); i++) {
 			memory.now = cases[i].hit.time * 1000 + 1000;
 			if (cases[i].missed)
 				ex_tracker_forget(tracker, &watch);
@@ -540,7 +540,7 @@ TEST(knows_the_bytes_that_overlap)
 	uint8_t ones[32];
 
 	memset(ones, 0xff, sizeof(ones));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit *hit = &hits[0];
 
 		begin(&recorded);
@@ -607,7 +607,7 @@ TEST(begins_with_what_there_was)
 	};
 	const uint64_t three = 3;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		begin(&recorded);
 		ex_tracker_known(tracker, &watch, 10,
 		    (const uint8_t *)&three, 8, cases[i].read * 1000);
@@ -633,7 +633,7 @@ TEST(reads_what_nothing_tells)
 		{1500, 5000, -1, UNKNOWN, UNKNOWN},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		begin(&live);
 		memory.byte[0] = 9;
 		memory.readable = cases[i].readable;
@@ -700,7 +700,7 @@ TEST(believes_a_stop)
 		    EX_VALUE_UNKNOWN},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct wp_stop_value stop = {
 			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 			.flags = cases[i].flags, .addr = cases[i].addr,
@@ -735,7 +735,7 @@ TEST(joins_a_stop)
 		{0, STORE, false, UNKNOWN, 5, EX_VALUE_REGISTER},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct wp_stop_value stop = {
 			.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
 			.flags = cases[i].flags, .addr = AREA,

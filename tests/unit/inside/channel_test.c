@@ -15,32 +15,24 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "handler/channel.h"
-#include "child.h"
+#include "channel_server.h"
 
 enum { WRITERS = 6, EACH = 500, LONG = 60 * 1000 };
 
-/* A channel, and what its helper tells apart from it. */
+/* A channel, and what its helper reports beside it. */
 static struct shared {
-	volatile bool end;		/* the helper is to end */
-	volatile bool deaf;		/* it takes nothing */
 	volatile uint64_t next[WRITERS];	/* of each, nth that is due */
 	volatile unsigned wrong, empty, served, asked;
 } *shared;
 
 SHARED_FIXTURE
-static struct wp_channel *channel;
-static int memory;
-static pid_t helper;
 
 static int
 setup(void **state)
 {
 	(void)state;
 	memset((void *)shared, 0, sizeof(*shared));
-	memory = wp_channel_make(WP_STACK_USUAL);
-	assert_true(memory >= 0);
-	assert_int_equal(wp_channel_map(memory, &channel), 0);
+	channel_open();
 	assert_int_equal(wp_channel_join(channel), 0);
 	return 0;
 }
@@ -49,8 +41,7 @@ static int
 teardown(void **state)
 {
 	(void)children_end(state);
-	wp_channel_unmap(channel);
-	(void)close(memory);
+	channel_close();
 	return 0;
 }
 
@@ -71,45 +62,14 @@ explain(struct wp_cell *cell)
 	shared->served++;
 }
 
-static void
-serve(void *arg)
+static int
+answer(struct wp_channel *mine)
 {
-	struct wp_channel *mine;
-	struct wp_cell *cell;
-	uint32_t heard = 0;
-
-	(void)arg;
-	if (wp_channel_map(memory, &mine) < 0)
-		_exit(1);
-	wp_channel_serve(mine);
-	while (!shared->end) {
-		while (!shared->deaf &&
-		    (cell = wp_channel_next(mine)) != NULL) {
-			explain(cell);
-			wp_channel_done(mine, cell);
-		}
-		if (!shared->deaf && wp_channel_asked(mine)) {
-			shared->asked++;
-			wp_channel_answer(mine, mine->request.tid);
-		}
-		wp_channel_sleep(mine, &heard, LONG);
-	}
+	shared->asked++;
+	return mine->request.tid;
 }
 
-static void
-start_helper(void)
-{
-	helper = child_start(serve, NULL);
-	assert_int_equal(wp_channel_await(channel, CHILD_PATIENCE_MS), 0);
-}
-
-static void
-end_helper(void)
-{
-	shared->end = true;
-	wp_channel_ring(channel);
-	assert_int_equal(child_wait(helper), 0);
-}
+static const struct server server = {explain, answer};
 
 /* Hand over a hit.  Its cell, or NULL without a helper. */
 static struct wp_cell *
@@ -175,12 +135,12 @@ TEST_WITH(what_is_no_channel_is_refused, setup, teardown)
 	(void)close(fd);
 
 	channel->version++;
-	assert_int_equal(wp_channel_map(memory, &other), -EPROTO);
+	assert_int_equal(wp_channel_map(channel_memory, &other), -EPROTO);
 	channel->version--;
 	channel->magic++;
-	assert_int_equal(wp_channel_map(memory, &other), -EPROTO);
+	assert_int_equal(wp_channel_map(channel_memory, &other), -EPROTO);
 	channel->magic--;
-	assert_int_equal(wp_channel_map(memory, &other), 0);
+	assert_int_equal(wp_channel_map(channel_memory, &other), 0);
 	wp_channel_unmap(other);
 }
 
@@ -191,9 +151,9 @@ TEST_WITH(the_memory_stays_as_it_is, setup, teardown)
 		{16385, 16384}, {UINT32_MAX, 16384},
 	};
 
-	assert_int_equal(ftruncate(memory, 0), -1);
+	assert_int_equal(ftruncate(channel_memory, 0), -1);
 	assert_int_equal(errno, EPERM);
-	assert_int_equal(fcntl(memory, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fcntl(channel_memory, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	for (size_t i = 0; i < COUNT(stacks); i++) {
 		struct wp_channel *other;
 		int fd = wp_channel_make(stacks[i].asked);
@@ -245,7 +205,7 @@ TEST_WITH(every_hit_comes_once_and_in_order, setup, teardown)
 	channel->ticket = channel->served = (uint32_t)-(WRITERS * EACH / 2);
 	for (uint32_t i = channel->ticket; i != channel->ticket + WP_CELLS; i++)
 		channel->cell[i % WP_CELLS].turn = i;
-	start_helper();
+	channel_start_helper(&server);
 	for (uintptr_t i = 0; i < WRITERS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, write_hits,
 		    (void *)i), 0);
@@ -254,7 +214,7 @@ TEST_WITH(every_hit_comes_once_and_in_order, setup, teardown)
 		assert_null(failed);
 	}
 	await(shared->served == WRITERS * EACH);
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->wrong, 0);
 	for (unsigned i = 0; i < WRITERS; i++)
 		assert_int_equal(shared->next[i], EACH);
@@ -266,20 +226,20 @@ TEST_WITH(when_all_is_full_writers_wait, setup, teardown)
 	pthread_t thread;
 	void *failed;
 
-	shared->deaf = true;
-	start_helper();
+	*channel_deaf = true;
+	channel_start_helper(&server);
 	assert_int_equal(pthread_create(&thread, NULL, write_hits, (void *)0),
 	    0);
 	await(channel->ticket == WP_CELLS + 1);
 	nap_us(2000);
 	assert_int_equal(channel->ticket, WP_CELLS + 1);
 	assert_int_equal(shared->served, 0);
-	shared->deaf = false;
+	*channel_deaf = false;
 	wp_channel_ring(channel);
 	assert_int_equal(pthread_join(thread, &failed), 0);
 	assert_null(failed);
 	await(shared->served == EACH);
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->wrong, 0);
 }
 
@@ -291,7 +251,7 @@ TEST_WITH(a_reply_is_kept_until_it_is_read, setup, teardown)
 	uint32_t ticket;
 	void *failed;
 
-	start_helper();
+	channel_start_helper(&server);
 	cell = post(2, 0, WP_CELL_REPLY, &ticket);
 	assert_true(wp_channel_wait(channel, cell, ticket));
 	assert_int_equal(pthread_create(&thread, NULL, write_hits, (void *)0),
@@ -305,19 +265,19 @@ TEST_WITH(a_reply_is_kept_until_it_is_read, setup, teardown)
 	assert_int_equal(pthread_join(thread, &failed), 0);
 	assert_null(failed);
 	await(shared->served == EACH + 1);
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->wrong, 0);
 }
 
 TEST_WITH(requests_are_answered, setup, teardown)
 {
-	start_helper();
+	channel_start_helper(&server);
 	for (int i = 0; i < 100; i++) {
 		channel->request.tid = i - 50;
 		assert_int_equal(wp_channel_ask(channel), i - 50);
 	}
 	assert_false(wp_channel_asked(channel));
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->asked, 100);
 }
 
@@ -380,8 +340,8 @@ TEST_WITH(whoever_waits_learns_that_the_helper_died, setup, teardown)
 	};
 	pthread_t thread[COUNT(waiters)];
 
-	shared->deaf = true;
-	start_helper();
+	*channel_deaf = true;
+	channel_start_helper(&server);
 	for (unsigned i = 0; i < WP_CELLS; i++)
 		assert_true(hit(0, i, 0));
 	for (size_t i = 0; i < COUNT(waiters); i++)
@@ -390,7 +350,7 @@ TEST_WITH(whoever_waits_learns_that_the_helper_died, setup, teardown)
 	await(channel->ticket == WP_CELLS + 1 && channel->request.state == 1);
 	nap_us(2000);
 	assert_true(wp_channel_alive(channel));
-	child_kill(helper);
+	child_kill(channel_helper);
 	for (size_t i = 0; i < COUNT(waiters); i++) {
 		void *result;
 
@@ -431,10 +391,10 @@ post_in_child(void *arg)
 
 TEST_WITH(a_child_of_the_program_has_no_helper, setup, teardown)
 {
-	start_helper();
+	channel_start_helper(&server);
 	assert_int_equal(child_wait(child_start(post_in_child, NULL)), 0);
 	assert_true(hit(0, 0, WP_CELL_WAITS));
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->served, 1);
 }
 
@@ -445,7 +405,7 @@ TEST_WITH(what_execve_left_is_cleared_away, setup, teardown)
 	struct wp_cell *cell;
 	uint32_t ticket;
 
-	start_helper();
+	channel_start_helper(&server);
 	cell = post(0, 0, WP_CELL_REPLY, &ticket);	/* not read */
 	assert_true(wp_channel_wait(channel, cell, ticket));
 	assert_non_null(wp_channel_take(channel, &ticket));	/* not filled */
@@ -462,7 +422,7 @@ TEST_WITH(what_execve_left_is_cleared_away, setup, teardown)
 	assert_int_equal(channel->request.state, 0);
 	for (unsigned i = 0; i < 3 * WP_CELLS; i++)
 		assert_true(hit(2, i, WP_CELL_WAITS | WP_CELL_REPLY));
-	end_helper();
+	channel_end_helper();
 	assert_int_equal(shared->wrong, 0);
 	assert_int_equal(shared->empty, 3);
 	assert_int_equal(shared->served, 1 + WP_CELLS - 3 + 3 * WP_CELLS);

@@ -46,7 +46,7 @@ static const struct refused {
 
 TEST(attributes_that_make_no_sense)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		struct wp_watch *w = (void *)&word;
 		int err = wp_open(&refused[i].attr, &w);
 

@@ -50,7 +50,7 @@ TEST(the_innermost_source_line)
 {
 	struct wp_place place;
 
-	for (size_t i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+	for (size_t i = 0; i < COUNT(reports); i++) {
 		memset(&place, 0x55, sizeof(place));
 		wp_report_place(reports[i].text, &place);
 		assert_string_equal(place.function, reports[i].function);

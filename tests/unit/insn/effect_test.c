@@ -139,7 +139,7 @@ TEST(computes_as_the_processor_does)
 {
 	uint64_t x = 1;
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		const struct form *form = &forms[i];
 		const bool with_carry = form->operation == EX_OP_ADC ||
 		    form->operation == EX_OP_SBB;
@@ -163,7 +163,7 @@ TEST(sees_by_the_flags)
 	};
 	uint64_t x = 2, value;
 
-	for (size_t i = 0; i < sizeof(tell) / sizeof(tell[0]); i++) {
+	for (size_t i = 0; i < COUNT(tell); i++) {
 		unsigned seen = 0;
 
 		for (unsigned n = 0; n < 1000; n++) {
@@ -200,7 +200,7 @@ TEST(does_not_guess)
 	};
 	uint64_t value;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		assert_int_equal(ex_effect_derive(&cases[i], 1, &value),
 		    EX_NOT_DERIVED);
 	/* without flags there is nothing to contradict */
@@ -225,7 +225,7 @@ TEST(goes_back)
 		{EX_OP_UNKNOWN, false},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_effect effect = {.operation = cases[i].operation,
 		    .size = 4, .operand = 5};
 		uint64_t value = 0, old;

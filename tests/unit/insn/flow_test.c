@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "capture.h"
 #include "insn/flow.h"
+#include "own_code.h"
 
 #define CODE(name, text)						\
 	extern const uint8_t name[], name##_end[];			\
@@ -46,45 +46,14 @@ static const struct piece pieces[] = {
 	PIECE(indirect, "-"), PIECE(aborts, "+"),
 };
 
-struct fixture {
-	struct ex_space *space;
-	struct ex_module *module;
-	uint64_t base;		/* what to add to a vaddr */
-	ZydisDecoder decoder;
-};
-
 static int
 setup(void **state)
 {
-	static struct fixture f;
-	const uint64_t addr = (uint64_t)(uintptr_t)straight;
-	struct ex_process *process;
-	uint64_t vaddr;
-
-	*state = &f;
-	if ((f.space = ex_space_new(EX_LIVE)) == NULL)
-		return -1;
-	capture_maps(f.space, getpid());
-	process = ex_space_process(f.space, getpid());
-	if (process == NULL ||
-	    (f.module = ex_process_module(process, addr, &vaddr)) == NULL)
-		return -1;
-	f.base = addr - vaddr;
-	return ZYAN_SUCCESS(ZydisDecoderInit(&f.decoder,
-	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	ex_space_free(f->space);
-	return 0;
+	return own_code_open(state, straight);
 }
 
 static struct ex_flow *
-flow_of(const struct fixture *f, const uint8_t *start, const uint8_t *end)
+flow_of(const struct own_code *f, const uint8_t *start, const uint8_t *end)
 {
 	return ex_flow_new(f->module, &f->decoder,
 	    (uint64_t)(uintptr_t)start - f->base,
@@ -92,16 +61,16 @@ flow_of(const struct fixture *f, const uint8_t *start, const uint8_t *end)
 }
 
 static uint64_t
-vaddr_of(const struct fixture *f, const uint8_t *at)
+vaddr_of(const struct own_code *f, const uint8_t *at)
 {
 	return (uint64_t)(uintptr_t)at - f->base;
 }
 
 TEST(reaches)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+	for (size_t i = 0; i < COUNT(pieces); i++) {
 		const struct piece *p = &pieces[i];
 		struct ex_flow *flow = flow_of(f, p->start, p->end);
 		char nops[8] = "";
@@ -122,7 +91,7 @@ TEST(reaches)
 
 TEST(knows_several_that_end_together)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	struct ex_flow *flow = flow_of(f, overlapping, overlapping_end);
 	unsigned n;
 
@@ -134,7 +103,7 @@ TEST(knows_several_that_end_together)
 
 TEST(knows_where_it_was_last_seen)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	struct ex_flow *flow = flow_of(f, indirect, indirect_end);
 	const uint64_t start = vaddr_of(f, indirect);
 
@@ -149,7 +118,7 @@ TEST(knows_where_it_was_last_seen)
 
 TEST(finds_jumps_through_memory)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	struct ex_flow *flow = flow_of(f, jumps, jumps_end);
 	const uint32_t *offset;
 
@@ -180,10 +149,10 @@ TEST(finds_its_exits)
 		{ends, ends_end, 0, false},	/* maybe nobody comes back */
 		{stopped, stopped_end, 0, false},
 	};
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	const uint32_t *offset;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_flow *flow = flow_of(f, cases[i].start, cases[i].end);
 
 		assert_non_null(flow);
@@ -198,7 +167,7 @@ TEST(finds_its_exits)
 
 TEST(finds_nothing_where_nothing_is)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	unsigned n;
 	struct ex_flow *flow = flow_of(f, straight, straight_end);
 
@@ -211,4 +180,4 @@ TEST(finds_nothing_where_nothing_is)
 	    (UINT64_C(1) << 40) + 100));
 }
 
-RUN_TESTS(.before_all = setup, .after_all = teardown)
+RUN_TESTS(.before_all = setup, .after_all = own_code_close)

@@ -509,11 +509,8 @@ setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	*state = f;
-	if (f == NULL || (f->space = ex_space_new(EX_LIVE)) == NULL)
-		return -1;
-	capture_maps(f->space, getpid());
-	f->process = ex_space_process(f->space, getpid());
-	return f->process == NULL ? -1 : 0;
+	return f == NULL || (f->process = capture_self(&f->space)) == NULL ?
+	    -1 : 0;
 }
 
 static int
@@ -605,7 +602,7 @@ TEST_WITH(names_the_instruction, setup, teardown)
 	const char *wrong;
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (size_t i = 0; i < COUNT(scenarios); i++) {
 		const struct scenario *s = &scenarios[i];
 		const uint64_t addr = s->data != NULL ?
 		    (uint64_t)(uintptr_t)s->data : s->addr;

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-#include "capture.h"
 #include "insn/sweep.h"
+#include "own_code.h"
 
 #define FUNCTION(name, text)						\
 	extern const uint8_t name[], name##_insn[], name##_end[];	\
@@ -42,46 +42,14 @@ FUNCTION(back, "jmp 1f; .byte 0x48\nback_insn: incl (%rdi)\n"
     "back_end: ret; 1: jmp back_insn")
 FUNCTION(pushed, "call pushed_insn; .byte 0x48\npushed_insn: incl (%rdi)\n"
     "pushed_end: ret")
-struct fixture {
-	struct ex_space *space;
-	struct ex_module *module;
-	uint64_t base;		/* what to add to a vaddr */
-	ZydisDecoder decoder;
-};
-
 static int
 setup(void **state)
 {
-	const uint64_t addr = (uint64_t)(uintptr_t)longest;
-	struct fixture *f = calloc(1, sizeof(*f));
-	struct ex_process *process;
-	uint64_t vaddr;
-
-	*state = f;
-	if (f == NULL || (f->space = ex_space_new(EX_LIVE)) == NULL)
-		return -1;
-	capture_maps(f->space, getpid());
-	process = ex_space_process(f->space, getpid());
-	if (process == NULL ||
-	    (f->module = ex_process_module(process, addr, &vaddr)) == NULL)
-		return -1;
-	f->base = addr - vaddr;
-	return ZYAN_SUCCESS(ZydisDecoderInit(&f->decoder,
-	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ? 0 : -1;
-}
-
-static int
-teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	ex_space_free(f->space);
-	free(f);
-	return 0;
+	return own_code_open(state, longest);
 }
 
 static struct ex_sweep
-before(const struct fixture *f, const uint8_t *end)
+before(const struct own_code *f, const uint8_t *end)
 {
 	return ex_sweep_before(f->module, &f->decoder,
 	    (uint64_t)(uintptr_t)end - f->base);
@@ -94,7 +62,7 @@ static const uint8_t lengths[PERIOD + 1] = {
 
 TEST(finds_every_instruction)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	const uint8_t *at = longest;
 
 	assert_ptr_equal(longest + REPEATED * PERIOD, longest_end);
@@ -115,7 +83,7 @@ TEST(finds_every_instruction)
 
 TEST(knows_it_again)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 
 	for (unsigned i = 0; i < 200; i++) {
 		struct ex_sweep found = before(f, longest + i * PERIOD + 6);
@@ -132,7 +100,7 @@ TEST(knows_it_again)
 
 TEST(doubts)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 	const struct {
 		const uint8_t *insn, *end;
 		bool certain;
@@ -148,7 +116,7 @@ TEST(doubts)
 		{ pushed_insn, pushed_end, true },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_sweep found = before(f, cases[i].end);
 
 		assert_int_equal(found.len, cases[i].end - cases[i].insn);
@@ -158,7 +126,7 @@ TEST(doubts)
 
 TEST(finds_nothing_where_nothing_is)
 {
-	const struct fixture *f = *state;
+	const struct own_code *f = *state;
 
 	assert_int_equal(ex_sweep_before(f->module, &f->decoder, 0).len, 0);
 	assert_int_equal(ex_sweep_before(f->module, &f->decoder, 1U << 30).len,
@@ -167,4 +135,4 @@ TEST(finds_nothing_where_nothing_is)
 	    UINT64_MAX).len, 0);
 }
 
-RUN_TESTS(.before_each = setup, .after_each = teardown)
+RUN_TESTS(.before_each = setup, .after_each = own_code_close)

@@ -182,7 +182,7 @@ TEST(places_segments_of_live_processes)
 		{"clang -fuse-ld=lld -o p p.c", false},
 	};
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	for (size_t i = 0; i < COUNT(builds); i++) {
 		struct ex_space *space = ex_space_new(EX_LIVE);
 		struct ex_process *p;
 		struct victim v;
@@ -319,7 +319,7 @@ TEST(replaces_what_is_overlapped)
 	scratch_write("text.c", "void _start(void) {}\n");
 	scratch_run("cc -static -nostdlib -no-pie -Wl,-z,noseparate-code "
 	    "-o 1st text.c && cp 1st 2nd");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		struct ex_process *p = ex_space_process(space, 1);
 		const struct map first = {0x100000, 0x4000,
@@ -363,7 +363,7 @@ TEST(has_no_module_for)
 	};
 	uint64_t vaddr;
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < COUNT(paths); i++) {
 		struct ex_record record = kernel;
 
 		record.pid = getpid();
@@ -461,7 +461,7 @@ TEST(changes_generation)
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct ex_process *p = ex_space_process(space, 1);
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < COUNT(steps); i++) {
 		uint64_t before = ex_process_generation(p);
 
 		learn_map(space, 1, &steps[i].map);
@@ -485,7 +485,7 @@ TEST(doubts_code_that_may_be_other)
 	struct ex_space *space = ex_space_new(EX_RECORDED);
 	struct ex_process *p = ex_space_process(space, 1);
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	for (size_t i = 0; i < COUNT(steps); i++) {
 		learn_map(space, 1, &steps[i].map);
 		if (ex_process_is_original(p, 0x101003) != steps[i].original)
 			fail_msg("step %zu", i);
@@ -597,7 +597,7 @@ TEST(lists_the_executable_first)
 	struct list list = {.n = 0};
 
 	assert_int_equal(ex_process_modules(p, list_module, &list), 0);
-	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+	for (size_t i = 0; i < COUNT(maps); i++)
 		learn_map(space, 1, &maps[i]);
 	assert_int_equal(ex_process_modules(p, list_module, &list), 0);
 	assert_string_equal(list.text, "b a a ");
@@ -703,7 +703,7 @@ TEST(checks_recorded_files)
 		{"rm r && : >r", BY_TABLE, "not an ELF file"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		struct ex_module *m;
 		uint64_t vaddr;
@@ -748,7 +748,7 @@ TEST(takes_short_build_ids)
 
 	scratch_run("cc -shared -fPIC -Wl,--build-id=0x1122334455667788 "
 	    "-o s lib.c");
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		const struct map map = {0x100000, 0x1000,
 		    text_of("s").offset, RX, "s"};
@@ -791,7 +791,7 @@ TEST(refuses_other_files)
 		    "damaged"},
 	};
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; i < COUNT(files); i++) {
 		struct ex_space *space = ex_space_new(EX_RECORDED);
 		const struct map map = {0x100000, 0x1000, 0, RX, "x"};
 		struct ex_module *m;
@@ -885,7 +885,7 @@ TEST(finds_files_that_changed)
 		{"mv p elsewhere", false}, {"mv p elsewhere", true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_space *space = ex_space_new(EX_LIVE);
 		struct victim v;
 		int probe;

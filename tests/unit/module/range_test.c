@@ -27,7 +27,7 @@ TEST(finds_the_nearest_that_reaches)
 	assert_true(ex_ranges_add(&r, 45, 45, 4));	/* empty */
 	assert_true(ex_ranges_add(&r, 47, 46, 4));
 	ex_ranges_sort(&r);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_range *found =
 		    ex_ranges_find(&r, cases[i].addr);
 

@@ -378,7 +378,7 @@ TEST(lines_as_addr2line)
 		{"rustc", "-O -g", "p.rs", "4bump", false},
 	};
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	for (size_t i = 0; i < COUNT(builds); i++) {
 		size_t inlined;
 
 		if (!scratch_has(builds[i].compiler)) {
@@ -496,7 +496,7 @@ TEST(demangles)
 	    "PFvS1C_S1C_EPFvS1E_S1E_EPFvS1G_S1G_EPFvS1I_S1I_EEvv";
 	char deep[40000] = "_Z1f", *rest;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		char *owned;
 		const char *text = ex_demangle(names[i].raw, &owned);
 
@@ -537,7 +537,7 @@ TEST(symbols_as_nm)
 	};
 	static struct nm nm[20000];
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (size_t i = 0; i < COUNT(files); i++) {
 		struct ex_module *m;
 		size_t n;
 
@@ -630,7 +630,7 @@ TEST(prefers_the_better_symbol)
 	m = module_of("p");
 	assert_true(ex_symbol_at(m, 0x1000, &s));
 	base = s.value;
-	for (size_t i = 0; i < sizeof(expect) / sizeof(expect[0]); i++) {
+	for (size_t i = 0; i < COUNT(expect); i++) {
 		const struct ex_frames *f = ex_symbol_frames(m,
 		    base + expect[i].at, base + expect[i].at);
 
@@ -657,7 +657,7 @@ TEST(names_plt_stubs)
 	};
 	size_t seen = 0;
 
-	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
+	for (size_t i = 0; i < COUNT(builds); i++) {
 		char *text, *line, *rest, name[256];
 		unsigned long long vaddr;
 		struct ex_module *m;
@@ -757,7 +757,7 @@ TEST(finds_separate_debug_files)
 	};
 	static struct nm nm[20000];
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < COUNT(ways); i++) {
 		struct ex_file_id id;
 		struct ex_module *m;
 		uint64_t outer;
@@ -870,7 +870,7 @@ TEST(believes_claims_within_reason)
 	};
 	static struct nm nm[20000];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_module *m;
 		uint64_t outer;
 		size_t n;
@@ -914,7 +914,7 @@ TEST(knows_what_xz_streams_become)
 		print_message("xz: not here, not tried\n");
 		skip();
 	}
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_module *m;
 
 		scratch_run("%s && cc -O1 -shared -fPIC -o p p.c && "
@@ -1101,7 +1101,7 @@ TEST(finds_by_name)
 	scratch_run("cc -O0 -o c p.c && c++ -O0 -o cxx p.cc");
 	c = module_of("c");
 	cxx = module_of("cxx");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		bool is_c = strcmp(names[i].source, "p.c") == 0;
 		struct found found = {0};
 
@@ -1136,7 +1136,7 @@ TEST(writes_const_as_demanglers_do)
 		{"f(char const*)", "f(char const*)"}, {"", ""},
 	};
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		char *owned;
 
 		assert_string_equal(ex_demangle_form(forms[i][0], &owned),

@@ -33,7 +33,7 @@ TEST(lists_of_processors)
 		{"0-99999999999999999999", -EINVAL, 0, ""},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		if (wp_cpus_parse(cases[i].list, &cpus) != cases[i].n)
 			fail_msg("'%s'", cases[i].list);
 		if (cases[i].n < 0)

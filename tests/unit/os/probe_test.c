@@ -200,7 +200,7 @@ TEST(finds_what_each_kernel_has)
 		{"most slots", 0, 64, 8, true, true, true, true, 1, 1, 0, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+	for (size_t i = 0; i < COUNT(machines); i++) {
 		struct machine *const m = &machine;
 		const uint64_t range = machines[i].range;
 		const unsigned slots = machines[i].slots;
@@ -232,7 +232,7 @@ TEST(has_no_features_without_watches)
 	    ENOSYS, ENOSPC, EMFILE, EINVAL, E2BIG};
 
 	machine = usual;
-	for (size_t i = 0; i < sizeof(errs) / sizeof(errs[0]); i++) {
+	for (size_t i = 0; i < COUNT(errs); i++) {
 		struct wp_features has;
 		struct wp_cause cause;
 		int err;
@@ -324,7 +324,7 @@ TEST(believes_only_what_fires)
 		{1, 1, 0, true, "another address or thread"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		machine = usual;
 		machine.hits = cases[i].hits;
 		machine.samples = cases[i].samples;

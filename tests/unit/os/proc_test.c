@@ -33,15 +33,6 @@ static struct shared {
 
 SHARED_FIXTURE
 
-static void
-rest(void *arg)
-{
-	(void)arg;
-	shared->ready++;
-	for (;;)
-		(void)pause();
-}
-
 static char
 state_of(pid_t pid)
 {
@@ -54,7 +45,7 @@ state_of(pid_t pid)
 static pid_t
 gone(void)
 {
-	pid_t pid = child_start(rest, NULL);
+	pid_t pid = child_start(child_rest, (void *)&shared->ready);
 
 	child_kill(pid);
 	return pid;
@@ -109,7 +100,7 @@ wait_for_a_vfork_child(void *arg)
 
 TEST(tells_the_state)
 {
-	pid_t pid = child_start(rest, NULL);
+	pid_t pid = child_start(child_rest, (void *)&shared->ready);
 
 	await(state_of(pid) == 'S');
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -164,7 +155,7 @@ set_signals(void *arg)
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
 	(void)signal(SIGUSR2, SIG_IGN);
 	(void)signal(SIGURG, ignore_signal);
-	rest(NULL);
+	child_rest((void *)&shared->ready);
 }
 
 TEST(tells_signals)
@@ -220,7 +211,7 @@ join_groups(void *arg)
 	for (size_t i = 0; i < COUNT(groups); i++)
 		groups[i] = 4000000000u + (gid_t)i;
 	*(bool *)arg = setgroups(COUNT(groups), groups) == 0;
-	rest(NULL);
+	child_rest((void *)&shared->ready);
 }
 
 /* The list of groups stands in the midst of what else is to be found. */
@@ -293,7 +284,7 @@ TEST(knows_what_is_handled)
 	assert_true(fd >= 0);
 	assert_int_equal(prctl(PR_SET_NAME, "a) S 1 2 (3"), 0);
 	assert_int_equal(wp_proc_caught(fd, &before), 0);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (size_t i = 0; i < COUNT(signals); i++) {
 		(void)sigaction(signals[i], &action, NULL);
 		assert_int_equal(wp_proc_caught(fd, &caught), 0);
 		assert_int_equal(caught, before | 1u << (signals[i] - 1));
@@ -333,23 +324,10 @@ thread_rest(void *arg)
 }
 
 static void
-start_threads(size_t n)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setstacksize(&attr, 128 << 10);
-	for (size_t i = 0; i < n; i++)
-		(void)pthread_create(&thread, &attr, thread_rest,
-		    (void *)(uintptr_t)i);
-}
-
-static void
 have_many_threads(void *arg)
 {
 	(void)arg;
-	start_threads(THREADS);
+	child_threads(THREADS, thread_rest);
 	for (;;)
 		(void)pause();
 }
@@ -420,7 +398,7 @@ map_files(void *arg)
 		shared->at[i] = at == MAP_FAILED ? 0 : (uintptr_t)at;
 		(void)close(fd);
 	}
-	rest(NULL);
+	child_rest((void *)&shared->ready);
 }
 
 /* A file of two pages that ends in its name. */
@@ -623,7 +601,7 @@ TEST(finds_used_pages)
 	assert_true(pagemap >= 0);
 	at[0] = at[5000 * PAGE] = at[5001 * PAGE] = at[5002 * PAGE] = 1;
 	at[(MANY - 1) * PAGE] = 1;
-	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+	for (size_t i = 0; i < COUNT(runs); i++) {
 		start = (uintptr_t)at + runs[i].from * PAGE;
 		end = (uintptr_t)at + MANY * PAGE;
 		assert_true(wp_proc_pages(pagemap, &start, &end));
@@ -779,7 +757,7 @@ live_elsewhere(void *arg)
 	    0);
 	(void)close(fd);
 out:
-	rest(NULL);
+	child_rest((void *)&shared->ready);
 }
 
 TEST(looks_where_the_process_lives)
@@ -849,7 +827,7 @@ leave_first(void *arg)
 {
 	(void)arg;
 	shared->alone = true;
-	start_threads(3);
+	child_threads(3, thread_rest);
 	while (shared->ready < 3)
 		(void)usleep(1000);
 	shared->at[0] = (uintptr_t)mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -930,7 +908,7 @@ TEST(reads_as_far_as_there_is)
 	pid_t pid;
 
 	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
-	pid = child_start(rest, NULL);
+	pid = child_start(child_rest, (void *)&shared->ready);
 	await(shared->ready == 1);
 	(void)memset(at, 0, 2 * PAGE);	/* ours, not the child's */
 
@@ -967,7 +945,7 @@ TEST(reads_words)
 	pid_t pid;
 
 	assert_int_equal(munmap(at + 2 * PAGE, PAGE), 0);
-	pid = child_start(rest, NULL);
+	pid = child_start(child_rest, (void *)&shared->ready);
 	await(shared->ready == 1);
 	assert_int_equal(wp_proc_read_words(pid, addr, got, COUNT(addr)), 2);
 	assert_memory_equal(&got[0], at + 8, sizeof(got[0]));
@@ -1030,7 +1008,7 @@ TEST(reads_what_is_protected)
 	pid_t pid;
 
 	assert_int_equal(mprotect(at, PAGE, PROT_NONE), 0);
-	pid = child_start(rest, NULL);
+	pid = child_start(child_rest, (void *)&shared->ready);
 	await(shared->ready == 1);
 	assert_int_equal(wp_proc_read(pid, (uintptr_t)at + 1, got, 8), 8);
 	assert_int_equal(got[7], 8 * 7);
@@ -1043,7 +1021,7 @@ TEST(reads_the_auxiliary_vector)
 	static const uint64_t types[] = {
 		AT_PAGESZ, AT_ENTRY, AT_PHDR, AT_BASE, AT_SYSINFO_EHDR, AT_UID,
 	};
-	pid_t pid = child_start(rest, NULL);
+	pid_t pid = child_start(child_rest, (void *)&shared->ready);
 	uint64_t value;
 
 	await(shared->ready == 1);

@@ -112,15 +112,7 @@ turn(void *arg)
 static void
 start_threads(size_t n)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setstacksize(&attr, 128 << 10);
-	for (size_t i = 0; i < n; i++)
-		if (pthread_create(&thread, &attr, turn,
-		    (void *)(uintptr_t)i) != 0)
-			_exit(1);
+	child_threads(n, turn);
 	while (shared->ready < (int)n)
 		nap_us(100);
 }
@@ -195,16 +187,9 @@ TEST(every_thread_stands_still)
 static void *
 chain(void *arg)
 {
-	pthread_attr_t attr;
-	pthread_t thread;
-
 	__atomic_add_fetch(&shared->turns[0], 1, __ATOMIC_SEQ_CST);
-	(void)pthread_attr_init(&attr);
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, 64 << 10);
-	if (!shared->end &&
-	    pthread_create(&thread, &attr, chain, arg) != 0)
-		_exit(1);
+	if (!shared->end)
+		child_thread(chain, arg);
 	return NULL;
 }
 

@@ -8,7 +8,7 @@
 TEST(keeps_what_is_put)
 {
 	static const unsigned indexes[] = {0, 63, 64, 5000, 70, 1, 10000};
-	enum { N = sizeof(indexes) / sizeof(indexes[0]) };
+	enum { N = COUNT(indexes) };
 	struct item { uint64_t a; char b[5]; } *item;
 	struct by_stack b = {0};
 

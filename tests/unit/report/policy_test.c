@@ -179,7 +179,7 @@ TEST(patterns)
 		{"*", KERNEL("ksys_read"), false},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_frame frames[FRAMES_MAX] = {cases[i].frame};
 
 		if (is_stray(&cases[i].pattern, 1, frames) == cases[i].allowed)
@@ -213,7 +213,7 @@ TEST(anybody_who_calls)
 		{{{0}}, true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		if (is_stray(allow, 3, cases[i].frames) != cases[i].stray)
 			fail_msg("case %zu", i);
 		/* without a pattern, nobody may */
@@ -238,7 +238,7 @@ TEST(the_loader)
 		{{IN(libc, "__libc_start_main"), NAMED("_start")}, true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	for (size_t i = 0; i < COUNT(cases); i++)
 		if (is_stray(NULL, 0, cases[i].frames) != cases[i].stray)
 			fail_msg("case %zu", i);
 }
@@ -296,7 +296,7 @@ TEST(culprits)
 		{{KERNEL("f"), KERNEL("g")}, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct policy *p = policy_new(NULL, 0);
 		const struct ex_stack stack = stack_of(cases[i].frames);
 		struct ex_hit hit = hit_of(&stack, 1);
@@ -339,7 +339,7 @@ TEST(one_for_each_writer)
 		{AT(program, "scribble", 0x10), NAMED("config_load")},
 		{{.pc = 0x7000}}, {{.pc = 0x8000}},
 	};
-	enum { STACKS = sizeof(frames) / sizeof(frames[0]) };
+	enum { STACKS = COUNT(frames) };
 	/* of each backtrace: its finding; -1: it is allowed */
 	static const int finding[STACKS] = {0, 0, 1, 2, 2, 3, 4, -1, 5, 6};
 	struct ex_stack stack[STACKS];
@@ -451,7 +451,7 @@ TEST(calls_through_pointers)
 		{"config_load", true, OTHER, true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct ex_frame frames[FRAMES_MAX] = {
 			{.module = &program, .function = "scribble",
 			    .vaddr = cases[i].vaddr,

@@ -73,10 +73,7 @@ TEST(names_what_has_no_name)
 	struct made_report m;
 
 	hit.stack = &stack;
-	made_open(&m, &report_folded);
-	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, &ended);
+	made_write(&m, &report_folded, &made_start, &hit, 1, &ended);
 	assert_folded(m.text);
 	assert_string_equal(m.text, "victim;[unknown];[vdso];[kernel]_[k] 1\n");
 	free(m.text);
@@ -87,16 +84,11 @@ TEST(writes_nothing_for_no_hits)
 	struct ex_hit hit = made_hit(1);
 	struct made_report m;
 
-	made_open(&m, &report_folded);
-	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
-	made_close(&m, &ended);
+	made_write(&m, &report_folded, &made_start, NULL, 0, &ended);
 	assert_int_equal(m.len, 0);
 	free(m.text);
 	/* nor when it is given up */
-	made_open(&m, &report_folded);
-	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, NULL);
+	made_write(&m, &report_folded, &made_start, &hit, 1, NULL);
 	assert_int_equal(m.len, 0);
 	free(m.text);
 }

@@ -206,7 +206,7 @@ TEST(tells_values)
 		    false, "\"size\":8},\"stack\""},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
 
@@ -217,10 +217,7 @@ TEST(tells_values)
 		hit.new = cases[i].new;
 		hit.source = cases[i].source;
 		hit.unchanged = cases[i].unchanged;
-		made_open(&m, &report_json);
-		assert_int_equal(report_json.start(&m.report, &made_start), 0);
-		made_hits(&m, &hit, 1);
-		made_close(&m, &ended);
+		made_write(&m, &report_json, &made_start, &hit, 1, &ended);
 		if (strstr(m.text, cases[i].text) == NULL)
 			fail_msg("no %s in %s", cases[i].text, m.text);
 		free(m.text);
@@ -248,7 +245,7 @@ TEST(tells_types)
 		{{HOSTILE, HOSTILE, 0, 4}, 0xff, "\\u001b[2Jb"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
 		struct lines lines;
@@ -262,10 +259,7 @@ TEST(tells_types)
 			hit.old = (struct ex_value){{[4] = 41}, cases[i].known};
 			hit.new = (struct ex_value){{[4] = 42}, cases[i].known};
 		}
-		made_open(&m, &report_json);
-		assert_int_equal(report_json.start(&m.report, &made_start), 0);
-		made_hits(&m, &hit, 1);
-		made_close(&m, &ended);
+		made_write(&m, &report_json, &made_start, &hit, 1, &ended);
 		assert_visible(m.text);
 		lines = parse(m.text);
 		lines_free(&lines);
@@ -283,10 +277,7 @@ TEST(keeps_nanoseconds)
 	struct made_report m;
 
 	hit.time = 1000000000 + 86400ULL * 1000000000 + 7;
-	made_open(&m, &report_json);
-	assert_int_equal(report_json.start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, &ended);
+	made_write(&m, &report_json, &made_start, &hit, 1, &ended);
 	assert_non_null(strstr(m.text, "\"time\":86400.000000007,"));
 	free(m.text);
 }
@@ -331,9 +322,7 @@ TEST(leaves_out_what_is_unknown)
 	struct made_report m;
 	struct lines lines;
 
-	made_open(&m, &report_json);
-	assert_int_equal(report_json.start(&m.report, &start), 0);
-	made_close(&m, &end);
+	made_write(&m, &report_json, &start, NULL, 0, &end);
 	lines = parse(m.text);
 	assert_int_equal(lines.n, 2);
 	assert_line(lines.line[0], "{'type':'start','schema':'watchctl/1',"
@@ -379,10 +368,7 @@ TEST(tells_of_stray_writers)
 	struct lines lines;
 
 	hits[1].stray = true;
-	made_open(&m, &report_json);
-	assert_int_equal(report_json.start(&m.report, &made_start), 0);
-	made_hits(&m, hits, 2);
-	made_close(&m, &made_judged);
+	made_write(&m, &report_json, &made_start, hits, 2, &made_judged);
 	lines = parse(m.text);
 	assert_int_equal(lines.n, 8);
 	assert_line(lines.line[1], plain_hit);
@@ -407,25 +393,10 @@ TEST(tells_of_stray_writers)
    not judged is neither stray nor fine. */
 TEST(tells_of_tail_calls)
 {
-	struct ex_frame frames[] = {
-		{.pc = 0x401320, .function = "set", .module = &made_victim},
-		{.pc = 0x401355, .function = "reload", .offset = 0x15,
-		    .module = &made_victim, .tail = true},
-		{.function = "either", .module = &made_victim, .tail = true,
-		    .gap = true, .file = "victim.c"},
-		{.pc = 0x401365, .function = "main", .module = &made_victim},
-	};
-	const struct ex_stack stack = {.id = 1, .n = 4, .frame = frames,
-	    .gap = true};
-	struct ex_hit hit = made_hit(1);
+	const struct ex_hit hit = made_tail_hit(1);
 	struct made_report m;
 
-	hit.stack = &stack;
-	hit.unjudged = true;
-	made_open(&m, &report_json);
-	assert_int_equal(report_json.start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, NULL);
+	made_write(&m, &report_json, &made_start, &hit, 1, NULL);
 	assert_non_null(strstr(m.text, "\"unjudged\":true"));
 	assert_non_null(strstr(m.text, "{\"pc\":\"0x401355\",\"function\":"
 	    "\"reload\",\"offset\":21,\"module\":\"victim\",\"build_id\":"
@@ -445,9 +416,7 @@ TEST(tells_counts)
 	struct lines lines;
 
 	end.counts = counts;
-	made_open(&m, &report_json);
-	assert_int_equal(report_json.start(&m.report, &made_start), 0);
-	made_close(&m, &end);
+	made_write(&m, &report_json, &made_start, NULL, 0, &end);
 	lines = parse(m.text);
 	assert_int_equal(lines.n, 5);
 	assert_line(lines.line[1], "{'type':'count','watch':1,'count':7}");
@@ -475,9 +444,7 @@ TEST(tells_for_how_long)
 			.known = true, .threads = i == 0 ? 3 : 0, .ran = 90,
 			.off = 20,
 		};
-		made_open(&m, &report_json);
-		assert_int_equal(report_json.start(&m.report, &made_start), 0);
-		made_close(&m, &end);
+		made_write(&m, &report_json, &made_start, NULL, 0, &end);
 		lines = parse(m.text);
 		assert_line(lines.line[lines.n - 1], told[i]);
 		lines_free(&lines);
@@ -625,16 +592,12 @@ TEST(tells_what_a_call_was_given)
 		{{.name = NULL}, "\"origin\":\"kernel\",\"addr\""},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_kernel_hit(1);
 		struct made_report m;
 
 		hit.call = cases[i].call;
-		made_open(&m, &report_json);
-		assert_int_equal(m.report.ops->start(&m.report, &made_start),
-		    0);
-		made_hits(&m, &hit, 1);
-		made_close(&m, NULL);
+		made_write(&m, &report_json, &made_start, &hit, 1, NULL);
 		if (strstr(m.text, cases[i].text) == NULL)
 			fail_msg("no %s in: %s", cases[i].text, m.text);
 		free(m.text);
@@ -648,10 +611,7 @@ TEST(a_read_has_an_old_value_only)
 	struct made_report m;
 
 	hit.access = "read";
-	made_open(&m, &report_json);
-	assert_int_equal(m.report.ops->start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, NULL);
+	made_write(&m, &report_json, &made_start, &hit, 1, NULL);
 	assert_non_null(strstr(m.text, "\"old\":\"0x29\""));
 	assert_null(strstr(m.text, "\"new\""));
 	assert_null(strstr(m.text, "\"value_source\""));
@@ -672,16 +632,14 @@ TEST(the_time_of_day)
 		    "'wall':'2023-11-14T22:13:20.000001Z','watches':[]}"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		const struct report_start start = {
 			.frozen_ms = -1, .wall = cases[i].wall,
 		};
 		struct lines lines;
 		struct made_report m;
 
-		made_open(&m, &report_json);
-		assert_int_equal(report_json.start(&m.report, &start), 0);
-		made_close(&m, &ended);
+		made_write(&m, &report_json, &start, NULL, 0, &ended);
 		lines = parse(m.text);
 		assert_line(lines.line[0], cases[i].line);
 		lines_free(&lines);

@@ -17,15 +17,6 @@ start_with(unsigned n)
 	return start;
 }
 
-static void
-run(struct made_report *m, const struct report_start *start,
-    const struct ex_hit *hits, size_t n, const struct report_end *end)
-{
-	assert_int_equal(report_text.start(&m->report, start), 0);
-	made_hits(m, hits, n);
-	made_close(m, end);
-}
-
 TEST(begins_with_what_is_watched)
 {
 	struct report_start one = start_with(1), two = start_with(2);
@@ -46,11 +37,10 @@ TEST(begins_with_what_is_watched)
 		    "writes in a recording\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct made_report m;
 
-		made_open(&m, &report_text);
-		run(&m, cases[i].start, NULL, 0, NULL);
+		made_write(&m, &report_text, cases[i].start, NULL, 0, NULL);
 		assert_string_equal(m.text, cases[i].text);
 		free(m.text);
 	}
@@ -77,8 +67,7 @@ TEST(prints_a_backtrace_once)
 	hits[2].len = 4;
 	hits[2].source = EX_VALUE_UNKNOWN;
 	hits[2].old.known = 0;
-	made_open(&m, &report_text);
-	run(&m, &start, hits, 3, NULL);
+	made_write(&m, &report_text, &start, hits, 3, NULL);
 	assert_non_null(strstr(m.text, first_hit));
 	assert_string_equal(strstr(m.text, "#2 "),
 	    "#2   write  counter  41 -> 0xffffffffffffffff  victim[4335/4341] "
@@ -95,8 +84,7 @@ TEST(prints_the_kernels_hits)
 	struct made_report m;
 
 	hits[1].call.name = NULL;
-	made_open(&m, &report_text);
-	run(&m, &start, hits, 2, NULL);
+	made_write(&m, &report_text, &start, hits, 2, NULL);
 	assert_string_equal(strstr(m.text, "#7 "),
 	    "#7   write by read(2)  0x4040c0:64 (8 of 64 bytes, at 0x4040c8)\n"
 	    "     [4335/4335]  +12.003417s\n"
@@ -132,14 +120,13 @@ TEST(says_what_is_uncertain)
 	};
 	struct report_start start = start_with(1);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
 
 		hit.stack = &stack;
 		hit.insn.confidence = cases[i].confidence;
-		made_open(&m, &report_text);
-		run(&m, &start, &hit, 1, NULL);
+		made_write(&m, &report_text, &start, &hit, 1, NULL);
 		assert_non_null(strstr(m.text, cases[i].line));
 		free(m.text);
 	}
@@ -177,7 +164,7 @@ TEST(tells_values)
 	};
 	struct report_start start = start_with(1);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
 
@@ -189,8 +176,7 @@ TEST(tells_values)
 		hit.unchanged = cases[i].value == 41;
 		hit.process = cases[i].typed ? MADE_PROCESS : NULL;
 		made_object.path = cases[i].path;
-		made_open(&m, &report_text);
-		run(&m, &start, &hit, 1, NULL);
+		made_write(&m, &report_text, &start, &hit, 1, NULL);
 		if (strstr(m.text, cases[i].text) == NULL)
 			fail_msg("no %s in %s", cases[i].text, m.text);
 		free(m.text);
@@ -216,14 +202,13 @@ TEST(tells_how_far_an_access_reaches)
 	};
 	struct report_start start = start_with(1);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_hit(1);
 		struct made_report m;
 
 		hit.insn.addr = cases[i].addr;
 		hit.insn.size = cases[i].size;
-		made_open(&m, &report_text);
-		run(&m, &start, &hit, 1, NULL);
+		made_write(&m, &report_text, &start, &hit, 1, NULL);
 		assert_non_null(strstr(m.text, cases[i].line));
 		free(m.text);
 	}
@@ -239,8 +224,7 @@ TEST(prints_what_has_no_backtrace)
 	hit.insn = (struct ex_insn){.confidence = EX_UNKNOWN};
 	hit.source = EX_VALUE_UNKNOWN;
 	hit.old.known = 0;
-	made_open(&m, &report_text);
-	run(&m, &start, &hit, 1, NULL);
+	made_write(&m, &report_text, &start, &hit, 1, NULL);
 	assert_string_equal(strstr(m.text, "#1 "),
 	    "#1   write  counter (8 bytes at 0x404090)\n"
 	    "     victim[4335/4340] cpu 1  +12.003417s\n"
@@ -283,8 +267,7 @@ TEST(sums_up)
 	}
 	hits[5].stack = &made_kernel;
 	hits[6] = made_kernel_hit(7);
-	made_open(&m, &report_text);
-	run(&m, &start, hits, 7, &end);
+	made_write(&m, &report_text, &start, hits, 7, &end);
 	table = strstr(m.text, "\ncounter: ");
 	assert_non_null(table);
 	assert_string_equal(table, "\n"
@@ -353,13 +336,12 @@ TEST(tells_what_a_call_was_given)
 	};
 	struct report_start start = start_with(2);
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct ex_hit hit = made_kernel_hit(1);
 		struct made_report m;
 
 		hit.call = cases[i].call;
-		made_open(&m, &report_text);
-		run(&m, &start, &hit, 1, NULL);
+		made_write(&m, &report_text, &start, &hit, 1, NULL);
 		if (strstr(m.text, cases[i].text) == NULL)
 			fail_msg("no \"%s\" in: %s", cases[i].text, m.text);
 		assert_visible(m.text);
@@ -375,8 +357,7 @@ TEST(tells_of_stray_writers)
 
 	for (size_t i = 0; i < 3; i++)
 		hits[i].stray = true;
-	made_open(&m, &report_text);
-	run(&m, &start, hits, 3, &made_judged);
+	made_write(&m, &report_text, &start, hits, 3, &made_judged);
 	assert_non_null(strstr(m.text, "\n#1   stray write  counter "
 	    "(8 bytes at 0x404090)  41 -> 42\n"));
 	assert_non_null(strstr(m.text, "\n#2   stray write  counter  41 -> 42  "
@@ -399,30 +380,16 @@ TEST(tells_of_stray_writers)
 
 TEST(tells_of_tail_calls)
 {
-	struct ex_frame frames[] = {
-		{.pc = 0x401320, .function = "set", .module = &made_victim,
-		    .file = "victim.c", .line = 3},
-		{.pc = 0x401355, .function = "reload", .offset = 0x15,
-		    .module = &made_victim, .tail = true},
-		{.function = "either", .module = &made_victim, .tail = true,
-		    .gap = true, .file = "victim.c"},
-	};
-	const struct ex_stack stack = {.id = 1, .n = 3, .frame = frames,
-	    .gap = true};
-	struct ex_hit hit = made_hit(1);
+	const struct ex_hit hit = made_tail_hit(1);
 	struct made_report m;
 
-	hit.stack = &stack;
-	hit.unjudged = true;
-	made_open(&m, &report_text);
-	assert_int_equal(report_text.start(&m.report, &made_start), 0);
-	made_hits(&m, &hit, 1);
-	made_close(&m, NULL);
+	made_write(&m, &report_text, &made_start, &hit, 1, NULL);
 	assert_non_null(strstr(m.text, "\n#1   unjudged write  counter "));
 	assert_non_null(strstr(m.text, "\n"
 	    "     0  set          victim.c:3\n"
 	    "     1  reload+0x15  (victim) (tail call)\n"
 	    "     2  either       victim.c (tail call) (callees missing)\n"
+	    "     3  main         (victim)\n"
 	    "     stack incomplete: functions may be missing where it says "
 	    "so\n"));
 	free(m.text);
@@ -435,8 +402,7 @@ TEST(tells_counts)
 	struct report_start start = start_with(2);
 	struct made_report m;
 
-	made_open(&m, &report_text);
-	run(&m, &start, NULL, 0, &end);
+	made_write(&m, &report_text, &start, NULL, 0, &end);
 	assert_string_equal(strstr(m.text, "\n\n"), "\n\n"
 	    "      hits  watch\n"
 	    "       100  counter (8 bytes at 0x404090), writes\n"
@@ -450,8 +416,7 @@ TEST(makes_hostile_names_visible)
 	const struct report_end end = {.hits = 2};
 	struct made_report m;
 
-	made_open(&m, &report_text);
-	run(&m, &made_start, hits, 2, &end);
+	made_write(&m, &report_text, &made_start, hits, 2, &end);
 	assert_visible(m.text);
 	assert_non_null(strstr(m.text, "a\\x1b[2Jb\\n\"\\c\\xff\\xc0\\xaf\\t"
 	    "\\x7f\\u202e;d e"));
@@ -469,11 +434,12 @@ TEST(colours_change_no_text)
 	char *to, *from;
 
 	hits[0].stray = true;
-	made_open(&plain, &report_text);
-	run(&plain, &made_start, hits, 4, &end);
+	made_write(&plain, &report_text, &made_start, hits, 4, &end);
 	made_open(&coloured, &report_text);
 	coloured.report.colour = true;
-	run(&coloured, &made_start, hits, 4, &end);
+	assert_int_equal(report_text.start(&coloured.report, &made_start), 0);
+	made_hits(&coloured, hits, 4);
+	made_close(&coloured, &end);
 	assert_non_null(strstr(coloured.text, "\033[36mcounter\033[0m"));
 	assert_non_null(strstr(coloured.text, "\033[31mstray write\033[0m"));
 	for (to = from = coloured.text; *from != '\0';) {
@@ -516,7 +482,7 @@ TEST(wants_colour_on_terminals_only)
 	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
 	terminal = fdopen(slave, "w");
 	assert_non_null(terminal);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		(void)unsetenv("TERM");
 		(void)unsetenv("NO_COLOR");
 		if (cases[i].term != NULL)

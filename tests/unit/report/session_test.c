@@ -288,7 +288,7 @@ TEST(removes_a_file_that_never_began)
 {
 	static const enum form forms[] = {FORM_TEXT, FORM_PERF};
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		options = (struct options){.form = forms[i],
 		    .output = scratch_path("new")};
 		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
@@ -306,7 +306,7 @@ TEST(keeps_a_file_until_it_begins)
 	const char *path = scratch_path("kept");
 	char *text;
 
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (size_t i = 0; i < COUNT(forms); i++) {
 		scratch_write("kept", "a report of another day\n");
 		options = (struct options){.form = forms[i], .output = path};
 		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
@@ -347,7 +347,7 @@ TEST(refuses_outputs)
 	assert_int_equal(symlink("input", scratch_path("link")), 0);
 	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
 	before = open_descriptors();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *said;
 		int result;
 
@@ -487,7 +487,7 @@ TEST(judges_a_run)
 	};
 	char status[32];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		char *said;
 		int result;
 
@@ -636,7 +636,7 @@ TEST(warns)
 		{FORM_FOLDED, false, 1, 0}, {FORM_FOLDED, true, 1, 0},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		FILE *file = out;
 		char *said;
 

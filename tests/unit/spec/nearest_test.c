@@ -36,7 +36,7 @@ static const struct {
 
 TEST(finds_the_nearest)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct nearest near;
 		struct buffer b = {0};
 

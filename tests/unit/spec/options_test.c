@@ -183,7 +183,7 @@ TEST(forms)
 	};
 	struct options o;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		ACCEPT(&o, "-w", "a", "-o", cases[i].name, "-O", "file", "x");
 		assert_int_equal(o.form, cases[i].form);
 		assert_string_equal(o.output, "file");
@@ -227,7 +227,7 @@ TEST(amounts)
 	};
 	struct options o;
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		ACCEPT(&o, "-w", "a", cases[i].option, cases[i].value, "x");
 		assert_int_equal(cases[i].n, cases[i].option[1] == 'n' ?
 		    o.limit : cases[i].option[1] == 't' ?
@@ -434,7 +434,7 @@ static const struct {
 
 TEST(refusals)
 {
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (size_t i = 0; i < COUNT(refused); i++) {
 		const char *want = refused[i].line;
 		struct options o;
 		char *said;
@@ -464,7 +464,7 @@ TEST(help_and_version)
 		{{"report", "--version"}, "watchctl " VERSION "\n"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct options o;
 		char *said;
 
@@ -492,7 +492,7 @@ TEST(help_is_whole)
 
 	assert_int_equal(parse((const char *const []){"w", "-h", NULL}, &o,
 	    STDOUT_FILENO, &said), 1);
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+	for (size_t i = 0; i < COUNT(options); i++)
 		if (strstr(said, options[i]) == NULL)
 			fail_msg("no %s in the help", options[i]);
 	for (char *line = strtok(said, "\n"); line != NULL;

@@ -139,7 +139,7 @@ TEST(refuses_with_the_reason)
 		{"spec_test_table+64", -ERANGE, "beyond the symbol's end"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct spec_place place;
 		struct wp_cause cause = {.text = ""};
 

@@ -475,7 +475,7 @@ TEST(tells_fortran)
 	    "end subroutine\n");
 	scratch_run("gfortran -g -shared -fPIC -o fortran.so state.f90");
 	load(&l);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_true(same(&l, &rows[i]));
 	unload(&l);
 }
@@ -555,7 +555,7 @@ TEST(finds_definitions)
 	    "void net::homed::f() {}\n");
 	scratch_run("g++ -g -shared -fPIC -o homed.so declares.cc defines.cc");
 	load(&l);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (size_t i = 0; i < COUNT(rows); i++)
 		assert_true(same(&l, &rows[i]));
 	unload(&l);
 }
@@ -652,7 +652,7 @@ TEST(other_bytes)
 	char text[256];
 
 	load_plain(&l, "bytes.so");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		assert_true(ex_object_text(l.process, object_of(&l,
 		    rows[i].symbol, rows[i].len), rows[i].bytes, text,
 		    sizeof(text)));

@@ -179,7 +179,7 @@ TEST(reduces_rows)
 {
 	size_t i, k;
 
-	for (i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (i = 0; i < COUNT(scenarios); i++) {
 		const struct scenario *s = &scenarios[i];
 		const struct ex_cfi_row *row = row_at(s->at, true);
 
@@ -275,11 +275,7 @@ static int
 set_up(void **state)
 {
 	(void)state;
-	space = ex_space_new(EX_LIVE);
-	if (space == NULL)
-		return -1;
-	capture_maps(space, getpid());
-	process = ex_space_process(space, getpid());
+	process = capture_self(&space);
 	return process != NULL ? 0 : -1;
 }
 

@@ -184,7 +184,7 @@ TEST(evaluates)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+	for (i = 0; i < COUNT(scenarios); i++) {
 		const struct scenario *s = &scenarios[i];
 		uint64_t value = 0;
 		size_t n = 0;

@@ -728,7 +728,7 @@ follows_frame_pointers(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+	for (i = 0; i < COUNT(chains); i++) {
 		make(&m, chains[i].fp, chains[i].word, 6);
 		assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256,
 		    &end), chains[i].n);
@@ -768,7 +768,7 @@ tells_calls(void **state)
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+	for (i = 0; i < COUNT(codes); i++)
 		assert_int_equal(ex_regs_after_call(codes[i].code,
 		    codes[i].len), codes[i].call);
 }
@@ -807,7 +807,7 @@ does_with_what_there_is(void **state)
 
 	/* frame pointers that the kernel followed */
 	sample->callchain = (const uint8_t *)chain;
-	sample->callchain_len = sizeof(chain) / sizeof(chain[0]);
+	sample->callchain_len = COUNT(chain);
 	assert_int_equal(ex_unwind(m.process, sample, out, 9, &end), 3);
 	assert_int_equal(end, EX_END_NO_REGS);
 	assert_true(out[0].exact && !out[1].exact && !out[2].exact);

@@ -14,7 +14,7 @@ TEST(writes_numbers)
 		UINT64_MAX / 10, UINT64_MAX - 1, UINT64_MAX,
 	};
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	for (size_t i = 0; i < COUNT(numbers); i++) {
 		struct buffer b = {0};
 		char want[80];
 

@@ -41,7 +41,7 @@ static const struct {
 
 TEST(shows_what_is_hidden)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct buffer b = {0};
 
 		visible_put(&b, cases[i].text);
@@ -52,7 +52,7 @@ TEST(shows_what_is_hidden)
 
 TEST(writes_json_strings)
 {
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct buffer b = {0};
 
 		visible_put_json(&b, cases[i].text);

@@ -175,7 +175,7 @@ play(const struct scenario *s)
 
 TEST(tells_what_follows)
 {
-	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
+	for (size_t i = 0; i < COUNT(scenarios); i++)
 		play(&scenarios[i]);
 }
 

@@ -74,7 +74,7 @@ TEST(programs_that_are_deaf)
 	struct wp_channel *channel = shared_memory(sizeof(*channel));
 
 	shared = shared_memory(sizeof(*shared));
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		pid_t pid;
 
 		shared->ready = false;

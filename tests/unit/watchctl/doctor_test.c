@@ -257,7 +257,7 @@ TEST(tells_who_may)
 		    NULL, NULL},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
 		struct buffer b = {0};
 		char text[4096];
@@ -296,7 +296,7 @@ TEST(tells_slots_only_when_known)
 		{false, WP_CAUSE_NO_BREAKPOINTS, false},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
 		struct buffer b = {0};
 		json_t *root, *slots;
@@ -347,7 +347,7 @@ TEST(reckons_rings)
 
 	if (sysconf(_SC_PAGESIZE) != 4096)
 		skip();
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
 
 		d.mlock_kb = cases[i].mlock_kb;
@@ -463,7 +463,7 @@ TEST(refuses_bad_usage)
 	};
 	char text[512];
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		FILE *out = tmpfile();
 
 		assert_non_null(out);

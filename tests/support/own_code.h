@@ -1,0 +1,45 @@
+/*
+ * own_code: code of the test's own, which never runs, as its module has it.
+ */
+#ifndef OWN_CODE_H
+#define OWN_CODE_H
+
+#include <Zydis/Zydis.h>
+
+#include "capture.h"
+
+struct own_code {
+	struct ex_space *space;
+	struct ex_module *module;
+	uint64_t base;		/* what to add to a vaddr */
+	ZydisDecoder decoder;
+};
+
+/* For a module that has something at an address: the state of all tests. */
+static inline int
+own_code_open(void **state, const uint8_t *at)
+{
+	static struct own_code code;
+	const uint64_t addr = (uint64_t)(uintptr_t)at;
+	struct ex_process *process = capture_self(&code.space);
+	uint64_t vaddr;
+
+	*state = &code;
+	if (process == NULL || (code.module = ex_process_module(process, addr,
+	    &vaddr)) == NULL)
+		return -1;
+	code.base = addr - vaddr;
+	return ZYAN_SUCCESS(ZydisDecoderInit(&code.decoder,
+	    ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ? 0 : -1;
+}
+
+static inline int
+own_code_close(void **state)
+{
+	struct own_code *code = *state;
+
+	ex_space_free(code->space);
+	return 0;
+}
+
+#endif
