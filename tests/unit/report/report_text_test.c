@@ -389,7 +389,7 @@ TEST(tells_of_tail_calls)
 	    "     0  set          victim.c:3\n"
 	    "     1  reload+0x15  (victim) (tail call)\n"
 	    "     2  either       victim.c (tail call) (callees missing)\n"
-	    "     3  main         (victim)\n"
+	    "     3  main+0x0     (victim)\n"
 	    "     stack incomplete: functions may be missing where it says "
 	    "so\n"));
 	free(m.text);
