@@ -8,6 +8,7 @@
 #include "module/debug_file.h"
 
 #include <elfutils/libdwelf.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,23 +256,74 @@ find_shared(struct wanted *w, Dwfl_Module *module)
 	return search(w, NULL, false);
 }
 
+/* Look for it, once. */
+static void
+find(struct ex_module *m)
+{
+	struct wanted w = {.module = m, .found = &m->debug_file.path};
+	const char *link = dwelf_elf_gnu_debuglink(m->elf, &w.crc);
+	void *data = m;
+
+	w.has_crc = link != NULL;
+	w.id_len = dwelf_elf_gnu_build_id(m->elf, &w.id);
+	m->debug_file.fd = search(&w, link, true);
+	if (m->debug_file.fd < 0)
+		m->debug_file.fd = download(&w, m->dwfl_module, &data);
+	m->debug_file.found = true;
+}
+
+/* The file, for one of the two who ask for it: it stays open for the other. */
+static int
+take(struct ex_module *m, bool *taken, bool other)
+{
+	int fd;
+
+	if (!m->debug_file.found)
+		find(m);
+	if (*taken || m->debug_file.fd < 0)
+		return -1;
+	*taken = true;
+	if (!other)
+		return fcntl(m->debug_file.fd, F_DUPFD_CLOEXEC, 0);
+	fd = m->debug_file.fd;
+	m->debug_file.fd = -1;
+	return fd;
+}
+
+int
+ex_debug_file_open(struct ex_module *m)
+{
+	struct ex_debug_file *file = &m->debug_file;
+
+	return take(m, &file->opened, file->given);
+}
+
 int
 ex_debug_file_find(Dwfl_Module *module, void **data, const char *name,
     Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,
     char **found)
 {
 	struct ex_module *m = *data;
-	struct wanted w = {.module = m, .has_crc = link != NULL, .crc = crc,
-	    .found = found};
+	struct wanted w = {.module = m, .found = found};
 	GElf_Word own;
 	int fd;
 
 	(void)name;
 	(void)base;
 	(void)file;
+	(void)crc;
 	if (link != dwelf_elf_gnu_debuglink(m->elf, &own))
 		return find_shared(&w, module);
-	w.id_len = dwelf_elf_gnu_build_id(m->elf, &w.id);
-	fd = search(&w, link, true);
-	return fd >= 0 ? fd : download(&w, module, data);
+	fd = take(m, &m->debug_file.given, m->debug_file.opened);
+	if (fd >= 0 && m->debug_file.path != NULL)
+		*found = strdup(m->debug_file.path);
+	return fd;
+}
+
+void
+ex_debug_file_close(struct ex_module *m)
+{
+	if (m->debug_file.found && m->debug_file.fd >= 0)
+		(void)close(m->debug_file.fd);
+	free(m->debug_file.path);
 }

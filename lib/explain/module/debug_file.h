@@ -11,6 +11,13 @@
 
 #include "module/module_private.h"
 
+/* A descriptor of the file, which the caller closes, for once; -1: there is
+   none. */
+int ex_debug_file_open(struct ex_module *);
+
+/* Leave it. */
+void ex_debug_file_close(struct ex_module *);
+
 /* libdwfl's callback find_debuginfo; the data is the module. */
 int ex_debug_file_find(Dwfl_Module *, void **data, const char *name,
     Dwarf_Addr base, const char *file, const char *link, GElf_Word crc,

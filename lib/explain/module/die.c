@@ -21,19 +21,6 @@ ex_die_next(Dwarf_Die *die)
 }
 
 bool
-ex_die_unit(struct ex_module *m, Dwarf *dwarf, Dwarf_CU **at, Dwarf_Die *unit,
-    bool *types)
-{
-	uint8_t type;
-
-	if (dwarf_get_units(dwarf, *at, at, NULL, &type, unit, NULL) != 0)
-		return false;
-	*types = type == DW_UT_type || type == DW_UT_split_type;
-	(void)ex_die_whole_unit(m, unit);
-	return true;
-}
-
-bool
 ex_die_whole_unit(struct ex_module *m, Dwarf_Die *unit)
 {
 	Dwarf_Die split;

@@ -18,12 +18,6 @@
    would lead us in circles. */
 bool ex_die_next(Dwarf_Die *);
 
-/* The unit after *at (NULL: the first), which becomes it; of one that is split
-   off, if it is there, what was split off.  *types: it has types only.  False:
-   there is none. */
-bool ex_die_unit(struct ex_module *, Dwarf *, Dwarf_CU **at, Dwarf_Die *unit,
-    bool *types);
-
 /* A unit's DIE, if the unit is the skeleton of one that the compiler split off
    (-gsplit-dwarf), becomes that of what was split off.  False: that is not
    there; the DIE is as it was.  libdw opens its file, .dwo (libdw_open.c), or it is

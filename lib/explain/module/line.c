@@ -15,14 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module/debug_info.h"
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
-#include "base/array.h"
+#include "base/table.h"
 
 /* A compilation unit. */
 struct unit {
 	Dwarf_Die die;		/* with its ranges and lines */
+	struct ex_ranges code;	/* what: nothing */
 	Dwarf_Die tree;		/* with its functions; once scanned */
 	bool scanned;
 	bool lacks;		/* functions: they were split off, and are not
@@ -32,22 +34,30 @@ struct unit {
 
 struct lines {
 	struct ex_module *module;
-	Dwarf *dwarf;		/* NULL: no debug information */
+	bool usable;		/* there is debug information */
 	uint64_t bias;		/* DWARF's address less vaddr */
-	struct unit *unit;
-	size_t n, cap;		/* units */
-	struct ex_ranges code;	/* of the units; what: index in unit */
+	struct ex_table units;	/* those that are known, by offset */
+	bool complete;		/* they are all; what follows is made of them */
+	struct ex_ranges code;	/* of the units; what: the unit */
 };
+
+static void
+unit_free(void *arg)
+{
+	struct unit *unit = arg;
+
+	ex_ranges_free(&unit->code);
+	ex_ranges_free(&unit->functions);
+	free(unit);
+}
 
 static void
 lines_release(void *arg)
 {
 	struct lines *lines = arg;
 
-	for (size_t i = 0; i < lines->n; i++)
-		ex_ranges_free(&lines->unit[i].functions);
+	ex_table_free(&lines->units, unit_free);
 	ex_ranges_free(&lines->code);
-	free(lines->unit);
 }
 
 /* Add the ranges of a unit or function.  Code that the linker threw away
@@ -73,41 +83,67 @@ add_ranges(const struct lines *lines, Dwarf_Die *die, uint64_t what,
 	return true;
 }
 
-static bool
-add_unit(struct lines *lines, const Dwarf_Die *die)
-{
-	if (!EX_ARRAY_ROOM(lines, unit, SIZE_MAX))
-		return false;
-	lines->unit[lines->n] = (struct unit){.die = *die};
-	return add_ranges(lines, &lines->unit[lines->n].die, lines->n,
-	    &lines->code);
-}
-
-/* The module's debug information; NULL: out of memory. */
+/* The module's debug information; NULL: there is none. */
 static struct lines *
 lines_of(struct ex_module *m)
 {
 	bool is_new;
 	struct lines *lines = ex_module_cache(m, EX_CACHE_LINES,
 	    sizeof(*lines), lines_release, &is_new);
-	Dwarf_CU *cu = NULL;
+
+	if (lines == NULL)
+		return NULL;
+	if (is_new) {
+		lines->module = m;
+		lines->usable = ex_module_dwarf(m, &lines->bias) != NULL;
+	}
+	return lines->usable ? lines : NULL;
+}
+
+/* A unit that begins at an offset.  NULL: out of memory. */
+static struct unit *
+unit_new(struct lines *lines, uint64_t offset, const Dwarf_Die *die)
+{
+	struct unit *unit = calloc(1, sizeof(*unit));
+
+	if (unit == NULL || !ex_table_reserve(&lines->units, 1)) {
+		free(unit);
+		return NULL;
+	}
+	unit->die = *die;
+	(void)add_ranges(lines, &unit->die, 0, &unit->code);
+	ex_ranges_sort(&unit->code);
+	ex_table_put(&lines->units, offset, unit);
+	return unit;
+}
+
+/* The unit that begins at an offset; NULL: none does. */
+static struct unit *
+unit_begins(struct lines *lines, uint64_t offset)
+{
+	struct unit *unit = ex_table_get(&lines->units, offset);
 	Dwarf_Die die;
 
-	if (lines == NULL || !is_new)
-		return lines;
-	lines->module = m;
-	lines->dwarf = ex_module_dwarf(m, &lines->bias);
-	while (lines->dwarf != NULL && dwarf_get_units(lines->dwarf, cu, &cu,
-	    NULL, NULL, &die, NULL) == 0) {
-		size_t before = lines->code.n;
+	return unit != NULL || !ex_unit_at(lines->module, offset, &die) ?
+	    unit : unit_new(lines, offset, &die);
+}
 
-		if (!add_unit(lines, &die))
-			break;
-		if (lines->code.n > before)
-			lines->n++;
+/* Learn of all units, and where their code is. */
+static void
+learn_all(struct lines *lines)
+{
+	uint64_t offset = 0;
+	struct unit *unit;
+
+	while ((unit = unit_begins(lines, offset)) != NULL) {
+		for (size_t i = 0; i < unit->code.n; i++)
+			(void)ex_ranges_add(&lines->code,
+			    unit->code.at[i].start, unit->code.at[i].end,
+			    (uintptr_t)unit);
+		offset = ex_unit_behind(lines->module, offset);
 	}
 	ex_ranges_sort(&lines->code);
-	return lines;
+	lines->complete = true;
 }
 
 /* Whether functions may be found inside. */
@@ -260,18 +296,39 @@ line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
 	(void)dwarf_linecol(line, &out->column);
 }
 
-/* The unit whose code lies at vaddr, its functions scanned; NULL: none. */
+/* The unit whose code lies at vaddr; NULL: none. */
 static struct unit *
-unit_at(const struct lines *lines, uint64_t vaddr)
+unit_find(struct lines *lines, uint64_t vaddr)
 {
 	const struct ex_range *range;
 	struct unit *unit;
+	uint64_t offset;
 
-	if (lines == NULL ||
-	    (range = ex_ranges_find(&lines->code, vaddr)) == NULL)
+	switch (ex_unit_of_code(lines->module, vaddr, &offset)) {
+	case EX_CODE_UNIT:
+		unit = unit_begins(lines, offset);
+		if (unit != NULL && ex_ranges_find(&unit->code, vaddr) != NULL)
+			return unit;
+		break;
+	case EX_CODE_NONE:
 		return NULL;
-	unit = &lines->unit[range->what];
-	unit_scan(lines, unit);
+	case EX_CODE_UNKNOWN:
+		break;
+	}
+	if (!lines->complete)
+		learn_all(lines);
+	range = ex_ranges_find(&lines->code, vaddr);
+	return range != NULL ? (struct unit *)(uintptr_t)range->what : NULL;
+}
+
+/* The same, with its functions scanned. */
+static struct unit *
+unit_at(struct lines *lines, uint64_t vaddr)
+{
+	struct unit *unit = lines != NULL ? unit_find(lines, vaddr) : NULL;
+
+	if (unit != NULL)
+		unit_scan(lines, unit);
 	return unit;
 }
 
@@ -294,7 +351,7 @@ unsigned
 ex_lines_at(struct ex_module *m, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX])
 {
-	const struct lines *lines = lines_of(m);
+	struct lines *lines = lines_of(m);
 	struct unit *unit = unit_at(lines, vaddr);
 	Dwarf_Die function, inlined[EX_LINES_MAX - 1];
 	uint64_t start;
@@ -390,7 +447,7 @@ holds_calls(Dwarf_Die *die)
 enum ex_jump
 ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
 {
-	const struct lines *lines = lines_of(m);
+	struct lines *lines = lines_of(m);
 	const struct unit *unit = unit_at(lines, vaddr);
 	struct ex_die_walk walk;
 	Dwarf_Die function, *die;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "module/debug_file.h"
+#include "module/debug_info.h"
 
 #define PAGE 4096u	/* the least there is: what segments are rounded to */
 
@@ -48,6 +49,7 @@ ex_module_free(struct ex_module *m)
 	}
 	if (m->dwfl != NULL)
 		dwfl_end(m->dwfl);
+	ex_debug_file_close(m);
 	if (m->image != NULL)
 		(void)munmap(m->image, m->image_size);
 	while ((text = m->texts) != NULL) {
@@ -335,19 +337,11 @@ ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void))
 	memory_handler = fn;
 }
 
-Dwarf *
-ex_module_dwarf(struct ex_module *m, uint64_t *bias)
+void
+ex_module_memory_handle(Dwarf *dwarf)
 {
-	Dwarf_Addr dwarf_bias;
-	Dwarf *dwarf;
-
-	if (!ex_module_open(m) ||
-	    (dwarf = dwfl_module_getdwarf(m->dwfl_module, &dwarf_bias)) == NULL)
-		return NULL;
 	if (memory_handler != NULL)
 		(void)dwarf_new_oom_handler(dwarf, memory_handler);
-	*bias = m->bias - dwarf_bias;
-	return dwarf;
 }
 
 Dwarf_CFI *
@@ -358,8 +352,9 @@ ex_module_cfi(struct ex_module *m, bool debug_frame, uint64_t *bias)
 
 	if (!ex_module_open(m))
 		return NULL;
-	cfi = debug_frame ? dwfl_module_dwarf_cfi(m->dwfl_module, &cfi_bias) :
-	    dwfl_module_eh_cfi(m->dwfl_module, &cfi_bias);
+	if (debug_frame)
+		return ex_module_debug_frame(m, bias);
+	cfi = dwfl_module_eh_cfi(m->dwfl_module, &cfi_bias);
 	if (cfi != NULL)
 		*bias = m->bias - cfi_bias;
 	return cfi;

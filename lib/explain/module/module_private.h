@@ -33,6 +33,15 @@ struct ex_segment {
 	uint32_t flags;			/* PF_* */
 };
 
+/* A module's separate file of debug information, if it has one. */
+struct ex_debug_file {
+	bool found;		/* it was looked for; what follows is set by
+				   that */
+	int fd;			/* -1: there is none, or both have it */
+	char *path;		/* malloc'd */
+	bool opened, given;	/* who has it: debug_info.c, libdwfl */
+};
+
 /* A string that belongs to a module. */
 struct ex_text {
 	struct ex_text *next;
@@ -41,7 +50,7 @@ struct ex_text {
 
 /* What other files keep of a module, made when it is first asked for. */
 enum ex_cached {
-	EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES, EX_CACHE_PLT,
+	EX_CACHE_DEBUG_INFO, EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES, EX_CACHE_PLT,
 	EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_TYPES, EX_CACHE_OBJECTS,
 	EX_CACHE_JUMPS, EX_CACHE_INSN, EX_CACHES,
 };
@@ -58,6 +67,7 @@ struct ex_module {
 				   begins; NULL: at path; malloc'd */
 	char *debug_path;	/* directories of debug files, as debug_file.c
 				   takes them; NULL: the usual; malloc'd */
+	struct ex_debug_file debug_file;
 	char *rejection;	/* why debug information that there is is not
 				   used, in words; NULL: it is; malloc'd */
 	bool reported;		/* the reason has been reported */
@@ -94,6 +104,9 @@ void ex_module_copy(struct ex_module *, const void *image, size_t size);
 /* Say why the module cannot be used. */
 void ex_module_fail(struct ex_module *, const char *problem);
 
+/* Have libdw call what ex_module_memory_handler was given. */
+void ex_module_memory_handle(Dwarf *);
+
 /* Say that debug information is not used for what it claims. */
 void ex_module_reject_debug(struct ex_module *, const struct ex_compressed *);
 
@@ -105,7 +118,8 @@ bool ex_module_open(struct ex_module *);
 Elf *ex_module_elf(struct ex_module *);
 
 /* Debug information: of the file, or of its separate debug file.  *bias is what
-   to add to a vaddr to get libdw's address.  NULL: none. */
+   to add to a vaddr to get libdw's address.  NULL: none.  Of .debug_info only
+   what debug_info.h has given is there. */
 Dwarf *ex_module_dwarf(struct ex_module *, uint64_t *bias);
 
 /* Call frame information: .eh_frame, or .debug_frame.  *bias as above.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module/debug_info.h"
 #include "module/die.h"
 #include "module/module_private.h"
 #include "base/array.h"
@@ -113,15 +114,12 @@ static void
 read_units(struct ex_definitions *definitions)
 {
 	struct ex_die_walk walk;
-	uint64_t bias;
-	Dwarf *dwarf = ex_module_dwarf(definitions->module, &bias);
-	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit, *die;
-	bool types, room = dwarf != NULL;
+	uint64_t at = 0;
+	bool types, room = true;
 	unsigned left = WALK_MAX;
 
-	while (room && ex_die_unit(definitions->module, dwarf, &cu, &unit,
-	    &types)) {
+	while (room && ex_unit_next(definitions->module, &at, &unit, &types)) {
 		if (!is_cxx(&unit))
 			continue;
 		for (die = ex_die_walk(&walk, &unit); die != NULL && room;

@@ -5,19 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module/debug_info.h"
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
 #include "base/array.h"
+#include "base/table.h"
 
 /* More than the largest programs have; a damaged file may claim any number. */
 #define VARIABLES_MAX ((size_t)1 << 22)
 
 struct ex_variables {
 	struct ex_module *module;
-	Dwarf *dwarf;		/* NULL: no debug information, or all is read */
 	uint64_t bias;		/* DWARF's address less vaddr */
-	Dwarf_CU *unit;		/* read last; NULL: none yet */
+	bool complete;		/* all units are read, or as many as there may
+				   be variables of */
+	uint64_t next;		/* where the next unit is, of those that are
+				   read in their order */
+	struct ex_table read;	/* units read before their turn, by offset */
 	struct ex_variable *at;
 	size_t n, cap;
 	bool sorted;
@@ -31,7 +36,7 @@ ex_variables_new(struct ex_module *m)
 	if (variables == NULL)
 		return NULL;
 	variables->module = m;
-	variables->dwarf = ex_module_dwarf(m, &variables->bias);
+	variables->complete = ex_module_dwarf(m, &variables->bias) == NULL;
 	variables->sorted = true;
 	return variables;
 }
@@ -43,6 +48,7 @@ ex_variables_free(struct ex_variables *variables)
 		return;
 	for (size_t i = 0; i < variables->n; i++)
 		free(variables->at[i].declared);
+	ex_table_free(&variables->read, NULL);
 	free(variables->at);
 	free(variables);
 }
@@ -112,29 +118,35 @@ add_variable(struct ex_variables *variables, Dwarf_Die *die)
 	return true;
 }
 
+/* False: there is no room for more. */
+static bool
+add_unit(struct ex_variables *variables, Dwarf_Die *unit)
+{
+	struct ex_die_walk walk;
+	Dwarf_Die *die;
+
+	for (die = ex_die_walk(&walk, unit); die != NULL;
+	    die = ex_die_walk_on(&walk, holds_variables)) {
+		if (!add_variable(variables, die))
+			return false;
+	}
+	return true;
+}
+
 /* Read the next unit.  False: there is none. */
 static bool
 read_unit(struct ex_variables *variables)
 {
-	struct ex_die_walk walk;
-	Dwarf_Die unit, *die;
+	uint64_t offset = variables->next;
+	Dwarf_Die unit;
 	bool types;
 
-	if (variables->dwarf == NULL || !ex_die_unit(variables->module,
-	    variables->dwarf, &variables->unit, &unit, &types)) {
-		variables->dwarf = NULL;
-		return false;
-	}
-	if (types)
-		return true;
-	for (die = ex_die_walk(&walk, &unit); die != NULL;
-	    die = ex_die_walk_on(&walk, holds_variables)) {
-		if (!add_variable(variables, die)) {
-			variables->dwarf = NULL;
-			return false;
-		}
-	}
-	return true;
+	if (variables->complete || !ex_unit_next(variables->module,
+	    &variables->next, &unit, &types) || (!types &&
+	    ex_table_get(&variables->read, offset) == NULL &&
+	    !add_unit(variables, &unit)))
+		variables->complete = true;
+	return !variables->complete;
 }
 
 static int
@@ -161,18 +173,77 @@ nearest(struct ex_variables *variables, uint64_t vaddr)
 	return low > 0 ? &variables->at[low - 1] : NULL;
 }
 
+/* Whether one that was read after the first n begins at this address. */
+static bool
+is_read(const struct ex_variables *variables, size_t n, uint64_t vaddr)
+{
+	for (; n < variables->n; n++) {
+		if (variables->at[n].vaddr == vaddr)
+			return true;
+	}
+	return false;
+}
+
+/* The place of a variable as it is usually written, an operation with an
+   address.  Result: its length. */
+static size_t
+usual_place(const struct ex_variables *variables, uint64_t vaddr,
+    uint8_t place[10])
+{
+	const uint64_t addr = vaddr + variables->bias;
+	const uint8_t size = gelf_getclass(variables->module->elf) ==
+	    ELFCLASS32 ? 4 : 8;
+
+	place[0] = 1 + size;
+	place[1] = DW_OP_addr;
+	memcpy(place + 2, &addr, size);
+	return 2 + size;
+}
+
+/* Read those units first in which there are the bytes of a variable's place,
+   until it shows.  False: it does not. */
+static bool
+read_likely(struct ex_variables *variables, uint64_t vaddr)
+{
+	uint8_t place[10];
+	const size_t len = usual_place(variables, vaddr, place);
+	uint64_t at = 0, offset;
+	bool types;
+
+	while (!variables->complete && ex_unit_search(variables->module, &at,
+	    place, len, &offset)) {
+		uint64_t next = offset;
+		size_t n = variables->n;
+		Dwarf_Die unit;
+
+		if (offset < variables->next ||
+		    ex_table_get(&variables->read, offset) != NULL)
+			continue;
+		if (!ex_table_reserve(&variables->read, 1) || !ex_unit_next(
+		    variables->module, &next, &unit, &types))
+			return false;
+		ex_table_put(&variables->read, offset, variables);
+		if (!types && !add_unit(variables, &unit))
+			variables->complete = true;
+		if (is_read(variables, n, vaddr))
+			return true;
+	}
+	return false;
+}
+
 /* Read on until the variable at this address has shown, or everything is
    read. */
 static void
 read_until(struct ex_variables *variables, uint64_t vaddr)
 {
-	size_t from = variables->n;
+	size_t n = variables->n;
 
+	if (vaddr != UINT64_MAX && read_likely(variables, vaddr))
+		return;
 	while (read_unit(variables)) {
-		for (; from < variables->n; from++) {
-			if (variables->at[from].vaddr == vaddr)
-				return;
-		}
+		if (is_read(variables, n, vaddr))
+			return;
+		n = variables->n;
 	}
 }
 
@@ -182,7 +253,7 @@ ex_variables_find(struct ex_variables *variables, uint64_t vaddr)
 	struct ex_variable *found = nearest(variables, vaddr);
 	struct ex_symbol symbol;
 
-	if (variables->dwarf == NULL)
+	if (variables->complete)
 		return found;
 	if (!ex_symbol_at(variables->module, vaddr, &symbol))
 		read_until(variables, UINT64_MAX);

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 
 #include "module/demangle.h"
-#include "module/die.h"
+#include "module/debug_info.h"
 #include "module/module_private.h"
 #include "scratch.h"
 #include "module/symbol.h"
@@ -792,9 +792,8 @@ TEST(finds_separate_debug_files)
 TEST(does_not_wait_for_split_units)
 {
 	Dwarf_Die unit;
-	Dwarf_CU *cu = NULL;
 	bool types;
-	uint64_t bias;
+	uint64_t at;
 
 	for (int fifo = 0; fifo < 2; fifo++) {
 		struct ex_module *m;
@@ -805,9 +804,8 @@ TEST(does_not_wait_for_split_units)
 		    "-o p.o p.c && cc -shared -o p p.o && [ -e p.dwo ]%s",
 		    fifo ? " && rm p.dwo && mkfifo p.dwo" : "");
 		m = module_of("p");
-		cu = NULL;
-		assert_true(ex_die_unit(m, ex_module_dwarf(m, &bias), &cu, &unit,
-		    &types));
+		at = 0;
+		assert_true(ex_unit_next(m, &at, &unit, &types));
 		name = dwarf_diename(&unit);
 		/* it is in the other file */
 		assert_int_equal(name == NULL || strcmp(name, "p.c") != 0,

@@ -1,0 +1,172 @@
+/*
+ * aranges: which unit has the code at an address, as .debug_aranges says.
+ *
+ * A set of it, for one unit:
+ *
+ *	u32 length, or u32 -1 and u64 length; u16 version = 2
+ *	u32 or u64: where the unit begins; u8 bytes of an address, u8 0
+ *	pairs of address and length, aligned to the size of one
+ */
+#include "module/aranges.h"
+
+#include <dwarf.h>
+#include <string.h>
+
+enum { SET_VERSION = 2, ADDRESS = 8 };
+
+/* What is left of a section. */
+struct cursor {
+	const uint8_t *at, *end;
+	bool damaged;
+};
+
+static uint64_t
+take(struct cursor *c, size_t size)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(c->end - c->at) < size) {
+		c->at = c->end;
+		c->damaged = true;
+		return 0;
+	}
+	memcpy(&value, c->at, size);
+	c->at += size;
+	return value;
+}
+
+static uint64_t
+take_leb128(struct cursor *c)
+{
+	uint64_t value = 0, byte;
+	unsigned shift = 0;
+
+	do {
+		byte = take(c, 1);
+		if (shift < 64)
+			value |= (byte & 0x7f) << shift;
+		shift += 7;
+	} while ((byte & 0x80) != 0);
+	return value;
+}
+
+/* --- .debug_aranges --- */
+
+/* The pairs of a set.  Some are empty, and do not end it: so are those of code
+   that the linker threw away.  False: out of memory. */
+static bool
+read_pairs(struct ex_aranges *a, struct cursor *c, uint64_t unit, bool *any)
+{
+	while (c->end - c->at >= 2 * ADDRESS) {
+		uint64_t start = take(c, ADDRESS), len = take(c, ADDRESS);
+
+		*any |= len != 0;
+		if (start != 0 && !ex_ranges_add(&a->code, start, start + len,
+		    unit))
+			return false;
+	}
+	return true;
+}
+
+/* Read a set.  False: what follows cannot be read. */
+static bool
+read_set(struct ex_aranges *a, struct cursor *c, uint64_t *last, bool *ordered)
+{
+	const uint8_t *set = c->at;
+	uint64_t length = take(c, 4), unit;
+	size_t offset = 4;
+	struct cursor body;
+	bool any = false;
+
+	if (length == UINT32_MAX) {
+		length = take(c, 8);
+		offset = 8;
+	}
+	if (c->damaged || length > (size_t)(c->end - c->at))
+		return false;
+	body = (struct cursor){c->at, c->at + length, false};
+	c->at = body.end;
+	if (take(&body, 2) != SET_VERSION)
+		return false;
+	unit = take(&body, offset);
+	if (take(&body, 1) != ADDRESS || take(&body, 1) != 0)
+		return false;
+	while ((size_t)(body.at - set) % (2 * (size_t)ADDRESS) != 0)
+		(void)take(&body, 1);
+	if (body.damaged || !read_pairs(a, &body, unit, &any))
+		return false;
+	*ordered &= unit > *last || a->units == 0;
+	*last = unit;
+	a->units += any;
+	return true;
+}
+
+void
+ex_aranges_read(struct ex_aranges *a, const uint8_t *bytes, size_t size)
+{
+	struct cursor c = {bytes, bytes + size, false};
+	uint64_t last = 0;
+	bool ordered = true;
+
+	while (c.at < c.end) {
+		if (!read_set(a, &c, &last, &ordered)) {
+			ordered = false;
+			break;
+		}
+	}
+	if (!ordered)
+		a->units = 0;
+	ex_ranges_sort(&a->code);
+}
+
+void
+ex_aranges_free(struct ex_aranges *a)
+{
+	ex_ranges_free(&a->code);
+}
+
+/* --- .debug_abbrev --- */
+
+/* The attributes of an abbreviation: whether they say where its code is. */
+static bool
+read_attributes(struct ex_abbrevs *abbrevs, struct cursor *c)
+{
+	bool coded = false;
+
+	while (!c->damaged) {
+		uint64_t name = take_leb128(c), form = take_leb128(c);
+
+		if (name == 0 && form == 0)
+			break;
+		if (form == DW_FORM_implicit_const)
+			(void)take_leb128(c);
+		coded |= name == DW_AT_low_pc || name == DW_AT_ranges;
+		/* a form that the entry itself names may be any */
+		abbrevs->references |= form == DW_FORM_ref_addr ||
+		    form == DW_FORM_ref_sig8 || form == DW_FORM_indirect;
+	}
+	return coded;
+}
+
+bool
+ex_abbrevs_read(struct ex_abbrevs *abbrevs, const uint8_t *bytes, size_t size)
+{
+	struct cursor c = {bytes, bytes + size, false};
+	bool coded = false;
+
+	*abbrevs = (struct ex_abbrevs){0};
+	while (c.at < c.end) {
+		uint64_t tag;
+
+		if (take_leb128(&c) == 0) {
+			abbrevs->coded += coded;
+			coded = false;
+			continue;
+		}
+		tag = take_leb128(&c);
+		(void)take(&c, 1);
+		coded |= read_attributes(abbrevs, &c) &&
+		    (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit);
+	}
+	return !c.damaged && !coded;
+}

@@ -1,0 +1,34 @@
+/*
+ * aranges: which unit has the code at an address, as .debug_aranges says.
+ *
+ * Not every compiler writes it, so that an address that is not in it is no proof
+ * of anything, unless it is known to be there for each unit that has code.
+ */
+#ifndef EX_ARANGES_H
+#define EX_ARANGES_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "module/range.h"
+
+struct ex_aranges {		/* all zero: empty */
+	struct ex_ranges code;	/* what: where the unit begins */
+	size_t units;		/* that have code here, each once; 0: not known */
+};
+
+/* Read a section.  What is damaged is left out. */
+void ex_aranges_read(struct ex_aranges *, const uint8_t *bytes, size_t size);
+void ex_aranges_free(struct ex_aranges *);
+
+/* What the tables of abbreviations of a file's units have in them. */
+struct ex_abbrevs {
+	size_t coded;		/* tables for units with code of their own */
+	bool references;	/* a unit may refer to another */
+};
+
+/* Read .debug_abbrev.  False: it is damaged. */
+bool ex_abbrevs_read(struct ex_abbrevs *, const uint8_t *bytes, size_t size);
+
+#endif

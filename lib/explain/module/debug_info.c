@@ -1,0 +1,458 @@
+/*
+ * debug_info: a module's debug information, unit by unit.
+ *
+ * It is in the module's file, or in a separate one.  libdwfl has both; but it has
+ * them unpacked as a whole.  A file that is packed is opened here instead.
+ */
+#include "module/debug_info.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "module/aranges.h"
+#include "module/debug_file.h"
+#include "module/die.h"
+#include "module/module_private.h"
+#include "module/unpacked.h"
+#include "base/array.h"
+
+#define STEP (UINT64_C(1) << 20)	/* bytes searched at a time */
+#define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
+#define UNITS_MAX ((size_t)1 << 22)
+
+enum { HEADER_MAX = 64 };	/* more than the header of a unit */
+
+/* A unit of .debug_info. */
+struct unit_start {
+	uint64_t offset;
+	uint64_t abbrevs;	/* where its table of abbreviations is */
+	size_t header;		/* bytes */
+};
+
+struct debug_info {
+	struct ex_module *module;
+	Dwarf *dwarf;		/* NULL: there is none */
+	uint64_t bias;		/* what to add to a vaddr */
+	struct ex_unpacked *unpacked;	/* NULL: libdwfl has opened it */
+	void *file;		/* the separate file that is unpacked; NULL:
+				   none */
+	size_t file_size;
+	Elf *elf;		/* of it */
+
+	Elf_Data *info;		/* .debug_info as libdw has it; NULL: unknown */
+	struct unit_start *at;	/* the units that are known, in order */
+	size_t n, cap;
+	uint64_t next;		/* behind them */
+	bool ordered;		/* each has abbreviations behind those of the
+				   one before it */
+	bool searched;		/* what follows is known */
+	struct ex_aranges aranges;
+	struct ex_abbrevs abbrevs;
+	bool abbrevs_good;
+};
+
+static void
+debug_info_release(void *arg)
+{
+	struct debug_info *d = arg;
+
+	ex_aranges_free(&d->aranges);
+	free(d->at);
+	if (d->unpacked != NULL)
+		(void)dwarf_end(d->dwarf);
+	ex_unpacked_free(d->unpacked);
+	(void)elf_end(d->elf);
+	if (d->file != NULL)
+		(void)munmap(d->file, d->file_size);
+}
+
+/* --- opening --- */
+
+/* A section as libdw has it; NULL: there is none. */
+static Elf_Data *
+section(Dwarf *dwarf, const char *wanted)
+{
+	Elf *elf = dwarf_getelf(dwarf);
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+	size_t names;
+
+	if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		if (gelf_getshdr(scn, &sh) != NULL &&
+		    sh.sh_type != SHT_NOBITS &&
+		    (sh.sh_flags & SHF_COMPRESSED) == 0 &&
+		    (name = elf_strptr(elf, names, sh.sh_name)) != NULL &&
+		    strcmp(name, wanted) == 0)
+			return elf_getdata(scn, NULL);
+	}
+	return NULL;
+}
+
+/* Open a file that is packed.  False: it is not. */
+static bool
+open_packed(struct debug_info *d, Elf *elf)
+{
+	if ((d->unpacked = ex_unpacked_new(elf)) == NULL)
+		return false;
+	d->dwarf = dwarf_begin_elf(ex_unpacked_elf(d->unpacked), DWARF_C_READ,
+	    NULL);
+	d->info = d->dwarf != NULL ? section(d->dwarf, ".debug_info") : NULL;
+	if (d->info != NULL) {
+		d->info->d_size = 0;
+		return true;
+	}
+	(void)dwarf_end(d->dwarf);
+	ex_unpacked_free(d->unpacked);
+	d->unpacked = NULL;
+	d->dwarf = NULL;
+	return false;
+}
+
+/* The first address that is loaded, down to a page. */
+static uint64_t
+first_vaddr(Elf *elf)
+{
+	GElf_Phdr ph;
+	size_t n;
+
+	if (elf_getphdrnum(elf, &n) != 0)
+		return 0;
+	for (size_t i = 0; i < n; i++) {
+		if (gelf_getphdr(elf, (int)i, &ph) != NULL &&
+		    ph.p_type == PT_LOAD)
+			return ph.p_align == 0 ? ph.p_vaddr :
+			    ph.p_vaddr & -ph.p_align;
+	}
+	return 0;
+}
+
+/* Open the separate file, if it is packed. */
+static bool
+open_separate(struct debug_info *d)
+{
+	struct ex_module *m = d->module;
+	int fd = ex_debug_file_open(m);
+	struct stat st;
+	void *file;
+
+	if (fd < 0)
+		return false;
+	file = fstat(fd, &st) != 0 ? MAP_FAILED : mmap(NULL,
+	    (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	(void)close(fd);
+	if (file == MAP_FAILED)
+		return false;
+	d->file = file;
+	d->file_size = (size_t)st.st_size;
+	d->elf = elf_memory(d->file, d->file_size);
+	if (d->elf != NULL && open_packed(d, d->elf)) {
+		d->bias = first_vaddr(d->elf) - first_vaddr(m->elf);
+		return true;
+	}
+	return false;
+}
+
+/* Whether the module's own file has anything that libdw takes. */
+static bool
+has_own(const struct ex_module *m)
+{
+	static const char *const any[] = {
+		".debug_info", ".debug_line", ".debug_frame", ".zdebug_info",
+		".zdebug_line", ".zdebug_frame",
+	};
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+	size_t names;
+
+	if (elf_getshdrstrndx(m->elf, &names) != 0)
+		return false;
+	while ((scn = elf_nextscn(m->elf, scn)) != NULL) {
+		if (gelf_getshdr(scn, &sh) == NULL ||
+		    sh.sh_type == SHT_NOBITS ||
+		    (name = elf_strptr(m->elf, names, sh.sh_name)) == NULL)
+			continue;
+		for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+			if (strcmp(name, any[i]) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+open_any(struct debug_info *d)
+{
+	struct ex_module *m = d->module;
+	Dwarf_Addr bias;
+
+	if (has_own(m) ? open_packed(d, m->elf) : open_separate(d))
+		return;
+	d->dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
+	if (d->dwarf == NULL)
+		return;
+	d->info = section(d->dwarf, ".debug_info");
+	d->bias = m->bias - bias;
+}
+
+/* --- units --- */
+
+/* How much libdw may see of what is being unpacked: never a part of a unit. */
+static void
+show(struct debug_info *d, uint64_t size)
+{
+	if (d->unpacked != NULL)
+		d->info->d_size = size;
+}
+
+/* Learn of the next unit.  False: there is none. */
+static bool
+learn_unit(struct debug_info *d)
+{
+	struct unit_start *unit;
+	Dwarf_Off next = 0;
+	bool is;
+
+	if (!EX_ARRAY_ROOM(d, at, UNITS_MAX))
+		return false;
+	unit = &d->at[d->n];
+	if (d->unpacked != NULL)
+		show(d, ex_unpacked_info(d->unpacked, d->next + HEADER_MAX));
+	is = dwarf_next_unit(d->dwarf, d->next, &next, &unit->header, NULL,
+	    &unit->abbrevs, NULL, NULL, NULL, NULL) == 0 && next > d->next &&
+	    (d->unpacked == NULL || ex_unpacked_info(d->unpacked, next) >=
+	    next);
+	show(d, is ? next : d->next);
+	if (!is)
+		return false;
+	unit->offset = d->next;
+	d->ordered &= d->n == 0 || unit->abbrevs > unit[-1].abbrevs;
+	d->next = next;
+	d->n++;
+	return true;
+}
+
+/* The last unit that begins at or before a place; NULL: none. */
+static const struct unit_start *
+unit_upto(struct debug_info *d, uint64_t offset)
+{
+	size_t n;
+
+	while (d->next <= offset && learn_unit(d))
+		;
+	n = EX_ARRAY_UPTO(d->at, d->n, offset, offset);
+	return n == 0 || d->next <= offset ? NULL : &d->at[n - 1];
+}
+
+/* What libdw cannot be kept from reading is unpacked now: units refer to units
+   wherever they are. */
+static void
+read_abbrevs(struct debug_info *d)
+{
+	const Elf_Data *data = section(d->dwarf, ".debug_abbrev");
+
+	d->abbrevs_good = data != NULL && ex_abbrevs_read(&d->abbrevs,
+	    data->d_buf, data->d_size);
+	if (d->unpacked != NULL && (!d->abbrevs_good ||
+	    d->abbrevs.references)) {
+		while (learn_unit(d))
+			;
+	}
+}
+
+/* NULL: there is none. */
+static struct debug_info *
+debug_info_of(struct ex_module *m)
+{
+	bool is_new;
+	struct debug_info *d = ex_module_cache(m, EX_CACHE_DEBUG_INFO,
+	    sizeof(*d), debug_info_release, &is_new);
+
+	if (d == NULL)
+		return NULL;
+	if (is_new && ex_module_open(m)) {
+		d->module = m;
+		d->ordered = true;
+		open_any(d);
+		if (d->dwarf != NULL)
+			read_abbrevs(d);
+	}
+	return d->dwarf != NULL ? d : NULL;
+}
+
+Dwarf *
+ex_module_dwarf(struct ex_module *m, uint64_t *bias)
+{
+	struct debug_info *d = debug_info_of(m);
+
+	if (d == NULL)
+		return NULL;
+	ex_module_memory_handle(d->dwarf);
+	*bias = d->bias;
+	return d->dwarf;
+}
+
+Dwarf_CFI *
+ex_module_debug_frame(struct ex_module *m, uint64_t *bias)
+{
+	struct debug_info *d = debug_info_of(m);
+	Dwarf_Addr cfi_bias;
+	Dwarf_CFI *cfi;
+
+	if (d == NULL)
+		return NULL;
+	if (d->unpacked != NULL) {
+		*bias = d->bias;
+		return dwarf_getcfi(d->dwarf);
+	}
+	cfi = dwfl_module_dwarf_cfi(m->dwfl_module, &cfi_bias);
+	if (cfi != NULL)
+		*bias = m->bias - cfi_bias;
+	return cfi;
+}
+
+/* The unit that begins at a place; NULL: none does. */
+static const struct unit_start *
+unit_start_at(struct debug_info *d, uint64_t offset)
+{
+	const struct unit_start *unit = d != NULL ? unit_upto(d, offset) : NULL;
+
+	return unit != NULL && unit->offset == offset ? unit : NULL;
+}
+
+/* Where the one behind it begins. */
+static uint64_t
+unit_end(const struct debug_info *d, const struct unit_start *unit)
+{
+	return unit + 1 < d->at + d->n ? unit[1].offset : d->next;
+}
+
+bool
+ex_unit_at(struct ex_module *m, uint64_t offset, Dwarf_Die *die)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct unit_start *unit = unit_start_at(d, offset);
+
+	return unit != NULL &&
+	    dwarf_offdie(d->dwarf, offset + unit->header, die) != NULL;
+}
+
+uint64_t
+ex_unit_behind(struct ex_module *m, uint64_t offset)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct unit_start *unit = unit_start_at(d, offset);
+
+	return unit != NULL ? unit_end(d, unit) : 0;
+}
+
+/* The same of .debug_types, which is never unpacked in part; and where the next
+   one begins. */
+static bool
+type_unit_at(const struct debug_info *d, uint64_t offset, uint64_t *next,
+    Dwarf_Die *unit)
+{
+	size_t header;
+	uint64_t id;
+	Dwarf_Off type;
+
+	return dwarf_next_unit(d->dwarf, offset, next, &header, NULL, NULL,
+	    NULL, NULL, &id, &type) == 0 && *next > offset &&
+	    dwarf_offdie_types(d->dwarf, offset + header, unit) != NULL;
+}
+
+bool
+ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
+{
+	struct debug_info *d = debug_info_of(m);
+	uint64_t next = 0;
+	uint8_t type = 0;
+
+	if (d == NULL)
+		return false;
+	if ((*at & IN_TYPES) == 0 && ex_unit_at(m, *at, unit)) {
+		*at = ex_unit_behind(m, *at);
+	} else {
+		if ((*at & IN_TYPES) == 0)
+			*at = IN_TYPES;
+		if (!type_unit_at(d, *at & ~IN_TYPES, &next, unit))
+			return false;
+		*at = next | IN_TYPES;
+	}
+	(void)dwarf_cu_info(unit->cu, NULL, &type, NULL, NULL, NULL, NULL,
+	    NULL);
+	*types = type == DW_UT_type || type == DW_UT_split_type;
+	(void)ex_die_whole_unit(m, unit);
+	return true;
+}
+
+/* --- finding them --- */
+
+/* How much of .debug_info is there, at least up to a place if it has so much. */
+static uint64_t
+info_upto(struct debug_info *d, uint64_t upto)
+{
+	return d->unpacked != NULL ? ex_unpacked_info(d->unpacked, upto) :
+	    d->info->d_size;
+}
+
+bool
+ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
+    size_t len, uint64_t *unit)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct unit_start *found;
+	const uint8_t *hit = NULL, *info;
+	uint64_t have;
+
+	if (d == NULL || d->info == NULL)
+		return false;
+	info = d->info->d_buf;
+	while ((have = info_upto(d, *at + STEP)) >= *at + len &&
+	    (hit = memmem(info + *at, have - *at, bytes, len)) == NULL)
+		*at = have - len + 1;
+	if (hit == NULL ||
+	    (found = unit_upto(d, (uint64_t)(hit - info))) == NULL)
+		return false;
+	*unit = found->offset;
+	*at = unit_end(d, found);
+	return true;
+}
+
+/* Whether each unit that has code is in .debug_aranges: there are as many as
+   tables of abbreviations for such, and no two units share a table. */
+static bool
+has_all_code(const struct debug_info *d)
+{
+	return d->abbrevs_good && d->ordered && d->aranges.units != 0 &&
+	    d->aranges.units == d->abbrevs.coded;
+}
+
+enum ex_code_unit
+ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct ex_range *range;
+	const Elf_Data *data;
+
+	if (d == NULL)
+		return EX_CODE_NONE;
+	if (!d->searched &&
+	    (data = section(d->dwarf, ".debug_aranges")) != NULL)
+		ex_aranges_read(&d->aranges, data->d_buf, data->d_size);
+	d->searched = true;
+	range = ex_ranges_find(&d->aranges.code, vaddr + d->bias);
+	if (range != NULL) {
+		*unit = range->what;
+		return EX_CODE_UNIT;
+	}
+	return has_all_code(d) ? EX_CODE_NONE : EX_CODE_UNKNOWN;
+}

@@ -1,0 +1,47 @@
+/*
+ * debug_info: a module's debug information, unit by unit.
+ *
+ * What is packed is unpacked only up to the last unit that is asked for
+ * (unpacked.c).  So nothing but these functions steps from unit to unit or goes
+ * to a place in .debug_info.  What one unit refers to in another is there all
+ * the same: of a file with such references, everything is.
+ */
+#ifndef EX_DEBUG_INFO_H
+#define EX_DEBUG_INFO_H
+
+#include <elfutils/libdw.h>
+
+#include "module/module.h"
+
+/* The unit that begins at *at, 0 for the first, and where the next one does; of
+   one that is split off, if it is there, what was split off.  *types: it has
+   types only.  False: there is none. */
+bool ex_unit_next(struct ex_module *, uint64_t *at, Dwarf_Die *unit,
+    bool *types);
+
+/* The unit that begins there, as the file has it.  False: none begins there. */
+bool ex_unit_at(struct ex_module *, uint64_t offset, Dwarf_Die *unit);
+
+/* Where the next one begins; 0: none begins at this place. */
+uint64_t ex_unit_behind(struct ex_module *, uint64_t offset);
+
+/* Where the first unit at or behind *at begins that holds these bytes; behind
+   it is where to go on, *at.  False: there is none, or they cannot be
+   searched. */
+bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
+    size_t len, uint64_t *unit);
+
+/* Where the unit begins that is said to have the code at vaddr. */
+enum ex_code_unit {
+	EX_CODE_UNIT,		/* so it is said; the unit knows better */
+	EX_CODE_UNKNOWN,	/* that of any unit may be there */
+	EX_CODE_NONE,		/* no unit has any there */
+};
+enum ex_code_unit ex_unit_of_code(struct ex_module *, uint64_t vaddr,
+    uint64_t *unit);
+
+/* Call frame information of .debug_frame.  *bias is what to add to a vaddr.
+   NULL: none. */
+Dwarf_CFI *ex_module_debug_frame(struct ex_module *, uint64_t *bias);
+
+#endif

@@ -1,0 +1,299 @@
+/*
+ * debug_info: units are found, and no more is unpacked than they need.  A shared
+ * object of a few units, made in many ways, is asked for the line of a function
+ * of each.
+ */
+#include "test.h"
+
+#include <fcntl.h>
+
+#include "module/debug_info.h"
+#include "module/line.h"
+#include "module/module_private.h"
+#include "module/symbol.h"
+#include "type/variable.h"
+#include "scratch.h"
+
+#define ZLIB "-Wl,--compress-debug-sections=zlib"
+
+/* The one between the others is large. */
+static int
+write_sources(void **state)
+{
+	FILE *f;
+
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("first.c", "int first_v;\nint\nfirst(int x)\n{\n"
+	    "	return x + first_v;\n}\n");
+	scratch_write("last.c", "long last_v;\nint\n\nlast(int x)\n{\n"
+	    "	return x + (int)last_v;\n}\n");
+	scratch_write("plain.c", "int plain(int x) { return x + 1; }\n");
+	f = fopen(scratch_path("much.c"), "w");
+	assert_non_null(f);
+	for (int i = 0; i < 4000; i++)
+		(void)fprintf(f, "struct s%d { int a%d; long b%d[%d]; "
+		    "struct s%d *c%d; };\n", i, i * 7, i % 91, i + 1, i / 2,
+		    i % 13);
+	(void)fprintf(f, "int much(int x) { return x; }\n");
+	return fclose(f);
+}
+
+/* The objects that the others are linked of. */
+static void
+compile(const char *flags)
+{
+	scratch_run("rm -f *.o && for f in first much last; do "
+	    "cc -g -O1 -fPIC -fno-eliminate-unused-debug-types %s -c $f.c || "
+	    "exit 1; done && cc -O1 -fPIC -c plain.c", flags);
+}
+
+static struct ex_module *
+module_of(const char *name)
+{
+	const struct ex_file_id id = {0};
+	struct ex_module *m = ex_module_new(scratch_path(name), &id);
+	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
+
+	assert_non_null(m);
+	assert_true(fd >= 0);
+	ex_module_map(m, fd);
+	(void)close(fd);
+	assert_true(ex_module_open(m));
+	return m;
+}
+
+static int
+take_value(void *arg, const struct ex_symbol *symbol)
+{
+	*(uint64_t *)arg = symbol->value;
+	return 1;
+}
+
+static uint64_t
+value_of(struct ex_module *m, const char *name)
+{
+	uint64_t value = 0;
+
+	assert_int_equal(ex_symbol_find_raw(m, name, take_value, &value), 1);
+	return value;
+}
+
+/* The line where a function begins; 0: not known. */
+static int
+line_of(struct ex_module *m, const char *name)
+{
+	struct ex_line line[EX_LINES_MAX];
+
+	return ex_lines_at(m, value_of(m, name), line) == 0 ? 0 : line[0].line;
+}
+
+static bool
+has_variable(struct ex_module *m, const char *name)
+{
+	struct ex_variables *variables = ex_variables_new(m);
+	uint64_t value = value_of(m, name);
+	const struct ex_variable *found = ex_variables_find(variables, value);
+	bool is = found != NULL && found->vaddr == value;
+
+	ex_variables_free(variables);
+	return is;
+}
+
+/* How much of .debug_info libdw may see, and how much there is. */
+static size_t
+shown(struct ex_module *m, size_t *all)
+{
+	uint64_t bias;
+	Dwarf *dwarf = ex_module_dwarf(m, &bias);
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+	size_t names;
+	Elf *elf;
+
+	assert_non_null(dwarf);
+	elf = dwarf_getelf(dwarf);
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		assert_non_null(gelf_getshdr(scn, &sh));
+		name = elf_strptr(elf, names, sh.sh_name);
+		if (name != NULL && strcmp(name, ".debug_info") == 0)
+			break;
+	}
+	assert_non_null(scn);
+	*all = sh.sh_size;
+	return elf_getdata(scn, NULL)->d_size;
+}
+
+/* --- how they are found --- */
+
+#define ALONE " && objcopy --only-keep-debug p p.debug && strip p && "	\
+	"objcopy --add-gnu-debuglink=p.debug p"
+#define LINK "cc -shared -o p first.o much.o last.o plain.o "
+
+static const struct way {
+	const char *flags;	/* to compile */
+	const char *link;
+	bool part;		/* a function is found without those behind */
+} ways[] = {
+	{"", LINK, false},
+	{"", LINK ZLIB, true},
+	{"-gdwarf-4", LINK ZLIB, true},
+	{"-gdwarf-3 -gstrict-dwarf", LINK ZLIB, true},
+	{"-gdwarf64", LINK ZLIB, true},
+	{"-ffunction-sections", LINK ZLIB, true},
+	{"", LINK "-Wl,--build-id " ZLIB ALONE, true},
+	{"", LINK "-Wl,--build-id=none " ZLIB ALONE, true},
+	/* one of them is not in .debug_aranges, or none is */
+	{"", "objcopy --remove-section=.debug_aranges last.o && " LINK ZLIB,
+	    true},
+	{"", LINK ZLIB " && objcopy --remove-section=.debug_aranges p",
+	    false},
+	/* units refer to others, or to types of their own section */
+	{"-flto", LINK "-flto -g -O1 " ZLIB, false},
+	{"-gdwarf-4 -fdebug-types-section", LINK ZLIB, false},
+	{"-fdebug-types-section", LINK ZLIB, false},
+	{"-gsplit-dwarf", LINK ZLIB, false},
+	{"", LINK "-Wl,--compress-debug-sections=zlib-gnu", false},
+};
+
+TEST(finds_units)
+{
+	for (size_t i = 0; i < COUNT(ways); i++) {
+		struct ex_module *m;
+		size_t all, some;
+
+		compile(ways[i].flags);
+		scratch_run("%s", ways[i].link);
+		m = module_of("p");
+		if (line_of(m, "first") != 5 || !has_variable(m, "first_v"))
+			fail_msg("first: %s: %s", ways[i].flags, ways[i].link);
+		if (ways[i].part && (some = shown(m, &all)) > all / 10)
+			fail_msg("%zu of %zu bytes: %s: %s", some, all,
+			    ways[i].flags, ways[i].link);
+		if (line_of(m, "last") != 6 || !has_variable(m, "last_v") ||
+		    line_of(m, "much") != 4001 || line_of(m, "plain") != 0)
+			fail_msg("last: %s: %s", ways[i].flags, ways[i].link);
+		ex_module_free(m);
+	}
+}
+
+/* Code without debug information is known to have none. */
+TEST(looks_no_further_than_aranges)
+{
+	struct ex_module *m;
+	size_t all;
+
+	compile("");
+	scratch_run(LINK ZLIB);
+	m = module_of("p");
+	assert_int_equal(line_of(m, "plain"), 0);
+	assert_true(shown(m, &all) < all / 10);
+	assert_int_equal(line_of(m, "last"), 6);
+	assert_true(shown(m, &all) == all);
+	ex_module_free(m);
+}
+
+/* --- what is damaged --- */
+
+/* Where a section lies in a file. */
+static uint64_t
+section_place(const char *file, const char *section, uint64_t *size)
+{
+	int fd = open(scratch_path(file), O_RDONLY | O_CLOEXEC);
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	uint64_t place = 0;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	size_t names;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		assert_non_null(gelf_getshdr(scn, &sh));
+		if (strcmp(elf_strptr(elf, names, sh.sh_name), section) == 0) {
+			place = sh.sh_offset;
+			*size = sh.sh_size;
+		}
+	}
+	assert_true(place != 0);
+	(void)elf_end(elf);
+	(void)close(fd);
+	return place;
+}
+
+static void
+overwrite(const char *file, uint64_t at, const void *bytes, size_t len)
+{
+	int fd = open(scratch_path(file), O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, bytes, len, (off_t)at), len);
+	(void)close(fd);
+}
+
+/* What was unpacked before the damage is used; nothing behind it is. */
+TEST(stops_where_it_is_damaged)
+{
+	static const uint8_t wrong[64];
+	uint64_t at, size = 0;
+	struct ex_module *m;
+
+	compile("");
+	scratch_run(LINK ZLIB);
+	at = section_place("p", ".debug_info", &size);
+	overwrite("p", at + size / 2, wrong, sizeof(wrong));
+	m = module_of("p");
+	assert_int_equal(line_of(m, "first"), 5);
+	assert_true(has_variable(m, "first_v"));
+	assert_int_equal(line_of(m, "last"), 0);
+	assert_false(has_variable(m, "last_v"));
+	ex_module_free(m);
+}
+
+/* .debug_aranges may say anything: another unit, or a place where none
+   begins. */
+TEST(does_not_trust_aranges)
+{
+	compile("");
+	scratch_run(LINK);
+	for (uint32_t lie = 0; lie < 200; lie += 7) {
+		uint64_t size = 0, at;
+		struct ex_module *m;
+
+		scratch_run("cp p q");
+		at = section_place("q", ".debug_aranges", &size);
+		overwrite("q", at + 6, &lie, sizeof(lie));
+		m = module_of("q");
+		assert_int_equal(line_of(m, "first"), 5);
+		assert_int_equal(line_of(m, "last"), 6);
+		ex_module_free(m);
+	}
+}
+
+/* Each byte of what is read here first may be any. */
+TEST(survives_damage)
+{
+	static const char *const sections[] = {".debug_aranges",
+	    ".debug_abbrev", ".debug_info"};
+
+	compile("");
+	scratch_run("cc -shared -o p first.o last.o plain.o " ZLIB
+	    " && cc -shared -o r first.o last.o plain.o");
+	for (unsigned i = 0; i < 400; i++) {
+		const char *file = i % 2 == 0 ? "p" : "r";
+		const uint8_t byte = (uint8_t)(i * 83 / 2);
+		uint64_t size = 0, at;
+		struct ex_module *m;
+
+		scratch_run("cp %s q", file);
+		at = section_place("q", sections[i % COUNT(sections)], &size);
+		overwrite("q", at + i / 2 * 7 % size, &byte, 1);
+		m = module_of("q");
+		(void)line_of(m, "first");
+		(void)has_variable(m, "last_v");
+		(void)line_of(m, "plain");
+		ex_module_free(m);
+	}
+}
+
+RUN_TESTS(.before_all = write_sources, .after_all = scratch_remove)
