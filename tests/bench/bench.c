@@ -9,6 +9,16 @@
 
 static int broken;
 
+const char bench_gdb_script[] =
+    "set pagination off\n"
+    "set confirm off\n"
+    "watch counter\n"
+    "commands\n"
+    "silent\n"
+    "continue\n"
+    "end\n"
+    "continue\n";
+
 double
 bench_now(void)
 {

@@ -20,6 +20,9 @@ double bench_go(struct running *);
 /* Have a victim end. */
 void bench_end(struct running *);
 
+/* Have gdb watch counter, and silently continue at each hit. */
+extern const char bench_gdb_script[];
+
 /* Print "name: value (limit: at most LIMIT)" and whether it is kept; at_least
    turns the limit around.  Remembers a limit that is not kept. */
 void bench_tell(const char *name, double value, const char *unit,

@@ -23,7 +23,7 @@ enum { RUNS = 5, WORDS = 16 };
 #define GDB "/usr/bin/gdb"
 #define PERF "/usr/bin/perf"
 #define OUTPUT "output"	/* in a directory of its own */
-#define SCRIPT "script"
+#define SCRIPT "bench_gdb_script"
 #define CONTROL "--control=fifo:control,ack"
 
 enum way { BARE, COUNTING, RING, STOP, INSIDE, PERF_IP, PERF_STACK, BY_GDB, WAYS };
@@ -56,16 +56,6 @@ static const struct {
 	    "atchpoint 1: counter", {GDB, "-q", "-nx", "-batch", "-p", "PID",
 	    "-x", SCRIPT}, 0},
 };
-
-static const char script[] =
-    "set pagination off\n"
-    "set confirm off\n"
-    "watch counter\n"
-    "commands\n"
-    "silent\n"
-    "continue\n"
-    "end\n"
-    "continue\n";
 
 /* A word of a command with the process and the address in it. */
 static void
@@ -213,7 +203,7 @@ write_script(void)
 	FILE *f = fopen(SCRIPT, "w");
 
 	assert_non_null(f);
-	assert_true(fputs(script, f) >= 0);
+	assert_true(fputs(bench_gdb_script, f) >= 0);
 	assert_int_equal(fclose(f), 0);
 }
 

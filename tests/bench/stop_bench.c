@@ -25,16 +25,6 @@ enum { RUNS = 5 };
 #define WRITES "4000"
 #define GDB "/usr/bin/gdb"
 
-static const char commands[] =
-    "set pagination off\n"
-    "set confirm off\n"
-    "watch counter\n"
-    "commands\n"
-    "silent\n"
-    "continue\n"
-    "end\n"
-    "continue\n";
-
 static void
 start_victim(struct running *v, char pid[16])
 {
@@ -151,7 +141,7 @@ main(void)
 		return 0;
 	}
 	(void)make_file(report, "");
-	(void)make_file(script, commands);
+	(void)make_file(script, bench_gdb_script);
 	for (int i = 0; i < RUNS; i++) {
 		(void)unlink(report);
 		gdb[i] = by_gdb(script);

@@ -6,6 +6,7 @@
 #define SHOT_H
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "attach/event.h"
 #include "live.h"
@@ -165,6 +166,23 @@ shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
 	shot_arm(s, attr, gettid());
 	act(arg);
 	shot_take(s);
+}
+
+/* What another program does that is executed under an event: store at an address
+   that programs leave free.  Its exit status. */
+enum { FIXED = 0x10000000 };
+
+static inline int
+store_at_fixed(void)
+{
+	volatile uint64_t *at = mmap((void *)FIXED, 4096,
+	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+	    MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at != (void *)FIXED)
+		return 1;
+	*at = 1;
+	return 0;
 }
 
 static inline uint64_t

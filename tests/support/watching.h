@@ -152,6 +152,13 @@ is_hit(const json_t *line)
 	return strcmp(text_of(line, "type"), "hit") == 0;
 }
 
+/* For each hit of an outcome. */
+#define each_hit(o, i, hit)						\
+	json_array_foreach((o)->lines, i, hit)				\
+		if (!is_hit(hit))					\
+			continue;					\
+		else
+
 /* The i-th hit, from 0. */
 static inline const json_t *
 hit_at(const struct outcome *o, size_t i)

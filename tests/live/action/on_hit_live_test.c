@@ -293,9 +293,7 @@ TEST_WITH(runs_a_command, scratch_enter, scratch_leave)
 	assert_int_equal(o.status, 0);
 	expect_hits(&o, WRITES);
 	line = log = scratch_read("log", NULL);
-	json_array_foreach(o.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&o, i, hit) {
 		(void)snprintf(expected, sizeof(expected), "%d %d %d bump "
 		    "State: t (tracing stop)\n", (int)number_of(hit, "seq"),
 		    (int)number_of(hit, "tid"), (int)number_of(hit, "seq"));

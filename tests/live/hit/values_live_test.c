@@ -314,9 +314,7 @@ TEST(takes_no_sample_for_an_access)
 
 	for (int stop = 0; stop <= 1; stop++) {
 		act("on_the_stack", "-a", stop ? "--stop" : NULL, &o);
-		json_array_foreach(o.lines, i, hit) {
-			if (!is_hit(hit))
-				continue;
+		each_hit(&o, i, hit) {
 			assert_string_equal(text_of(hit, "origin"), "user");
 			assert_string_equal(text_of(hit, "access"),
 			    "read-write");

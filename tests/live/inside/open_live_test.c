@@ -791,17 +791,23 @@ write_untold(void *arg)
 	wp_close(arg);		/* as the parent does */
 }
 
-TEST(children_are_not_watched)
+/* A watch with flags, children that do something, and hits of their parent. */
+static void
+watch_with_children(unsigned flags, void (*fn)(void *))
 {
-	struct wp_watch *w;
+	struct wp_watch *w = open_word(flags);
 
-	w = open_word(0);
 	for (unsigned i = 0; i < 3; i++) {
-		expect_child(child_start(write_untold, w));
+		expect_child(child_start(fn, w));
 		write_word(1);
 		assert_int_equal(tally.hits, i + 1);
 	}
 	wp_close(w);
+}
+
+TEST(children_are_not_watched)
+{
+	watch_with_children(0, write_untold);
 }
 
 static void
@@ -820,15 +826,7 @@ write_told(void *arg)
 
 TEST(children_may_be_followed)
 {
-	struct wp_watch *w;
-
-	w = open_word(WP_FORK);
-	for (unsigned i = 0; i < 3; i++) {
-		expect_child(child_start(write_told, w));
-		write_word(1);
-		assert_int_equal(tally.hits, i + 1);
-	}
-	wp_close(w);
+	watch_with_children(WP_FORK, write_told);
 }
 
 /* What a program that is executed does with the address. */

@@ -35,7 +35,6 @@
 
 enum {
 	NOBODY = 65534,
-	FIXED = 0x10000000,	/* an address that programs leave free */
 };
 
 /* What is watched: words of one cache line. */
@@ -1490,20 +1489,6 @@ TEST(disabling_reaches_those_that_inherited)
 	assert_int_equal(s.count.value, 1);
 	shot_end(&s);
 	puppet_end(&p);
-}
-
-/* What the puppet's other program does; see main. */
-static int
-store_at_fixed(void)
-{
-	volatile uint64_t *at = mmap((void *)FIXED, 4096,
-	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-	    MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (at != (void *)FIXED)
-		return 1;
-	*at = 1;
-	return 0;
 }
 
 TEST(events_survive_exec_unless_told_otherwise)

@@ -34,7 +34,6 @@ enum {
 	SWITCHES = 1000,
 	KEPT = 64,		/* signals */
 	ENDLESS = 20,		/* runs of a handler that would go on */
-	FIXED = 0x10000000,	/* an address that programs leave free */
 
 	CODE_PERF = 6,		/* TRAP_PERF, which glibc 2.36 has not got */
 	FLAG_ASYNC = 1,		/* TRAP_PERF_FLAG_ASYNC: it had been blocked */
@@ -1184,20 +1183,6 @@ TEST(a_new_period_begins_with_an_overflow)
 }
 
 /* Children and other processes. */
-
-/* What the tests' other program does; see main. */
-static int
-store_at_fixed(void)
-{
-	volatile uint64_t *at = mmap((void *)FIXED, 4096,
-	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
-	    MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (at != (void *)FIXED)
-		return 1;
-	*at = 1;
-	return 0;
-}
 
 static void
 store_and_execute(void *at)

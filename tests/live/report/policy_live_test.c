@@ -329,12 +329,10 @@ TEST(names_of_cpp)
 
 		run_ledger(&o, cases[i].allow);
 		expect_status(&o, cases[i].stray[0] == NULL ? 3 : STRAY);
-		json_array_foreach(o.lines, k, line) {
+		each_hit(&o, k, line) {
 			const char *const *stray = cases[i].stray;
 			const char *caller;
 
-			if (!is_hit(line))
-				continue;
 			caller = text_of(frame_of(line, 1), "function");
 			while (*stray != NULL && strcmp(*stray, caller) != 0)
 				stray++;

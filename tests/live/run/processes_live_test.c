@@ -122,11 +122,9 @@ watch_father(const char *follow, json_int_t hits)
 	target_end(&t, 7);
 	finish(&w, &o);
 	expect_hits(&o, hits);
-	json_array_foreach(o.lines, i, line) {
+	each_hit(&o, i, line) {
 		char pid[32];
 
-		if (!is_hit(line))
-			continue;
 		expect_function(line, 0, "store");
 		expect_function(line, 1, "father");
 		expect_complete(line);

@@ -74,11 +74,9 @@ expect_python(const struct outcome *o)
 	size_t i, complete = 0;
 	json_t *line;
 
-	json_array_foreach(o->lines, i, line) {
+	each_hit(o, i, line) {
 		const char *end;
 
-		if (!is_hit(line))
-			continue;
 		end = maybe_text(line, "truncated");
 		assert_string_equal(text_of(line, "access"), "write");
 		assert_string_equal(text_of(line, "origin"), "user");
@@ -279,9 +277,7 @@ TEST_WITH(redis_under_load, scratch_make, scratch_remove)
 	finish(&w, &o);
 	assert_true(after - before >= 5000);
 	expect_hits(&o, (json_int_t)(after - before));
-	json_array_foreach(o.lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(&o, i, line) {
 		assert_int_equal(strtoull(text_of(line, "addr"), NULL, 16),
 		    addr);
 		expect_function(line, 0, "call");
@@ -452,9 +448,7 @@ TEST(exceptions_on_threads)
 	assert_string_equal(alone.out, beside.out);
 	assert_int_equal(alone.status, beside.status);
 	expect_hits(&o, writes);
-	json_array_foreach(o.lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(&o, i, line) {
 		if (!is_expected_writer(line))
 			fail_msg("a write by %s in %s",
 			    maybe_text(frame_of(line, 0), "function"),
@@ -511,9 +505,7 @@ watch_counter(struct target *t)
 	target_end(t, 7);
 	finish(&w, &o);
 	expect_hits(&o, 20);
-	json_array_foreach(o.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&o, i, hit) {
 		assert_string_equal(text_of(hit, "addr"), t->addr);
 		expect_chain(hit);
 	}
@@ -618,11 +610,9 @@ TEST_WITH(a_library_loaded_later, scratch_make, scratch_remove)
 	make_plug();
 	expect_hits(&o, watch_act(&o, "load_library",
 	    scratch_path("libplug.so"), "-w", "word"));
-	json_array_foreach(o.lines, i, hit) {
+	each_hit(&o, i, hit) {
 		const json_t *frame;
 
-		if (!is_hit(hit))
-			continue;
 		expect_function(hit, 0, "plug_write");
 		frame = frame_of(hit, 0);
 		assert_string_equal(text_of(frame, "module"), "libplug.so");
@@ -659,9 +649,7 @@ TEST_WITH(a_constructor_writes, scratch_make, scratch_remove)
 	assert_string_equal(text_of(json_array_get(watches, 0), "symbol"),
 	    "plug_table+16");
 	assert_int_equal(number_of(json_array_get(watches, 1), "len"), 4);
-	json_array_foreach(r.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&r, i, hit) {
 		expect_function(hit, 0, "plug_prepare");
 		assert_string_equal(text_of(hit, "new"),
 		    number_of(hit, "watch") == 1 ? "0x7" : "0x0");
@@ -684,9 +672,7 @@ TEST(functions_of_the_c_library)
 
 	assert_true(watch_act(&o, "library", NULL, "-w", "word") >= 9);
 	assert_true(number_of(account_of(&o), "hits") >= 9);
-	json_array_foreach(o.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&o, i, hit) {
 		assert_string_equal(text_of(frame_of(hit, 0), "module"),
 		    "libc.so.6");
 		for (size_t k = 0; k < 3; k++)
@@ -711,9 +697,7 @@ TEST(the_vdso_writes)
 	json_t *hit;
 
 	expect_hits(&o, watch_act(&o, "tell_time", "20", "-w", "moment:8"));
-	json_array_foreach(o.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&o, i, hit) {
 		if (strcmp(text_of(hit, "origin"), "user") == 0) {
 			assert_string_equal(text_of(frame_of(hit, 0),
 			    "module"), "[vdso]");
@@ -739,9 +723,7 @@ TEST(a_signal_handler_writes)
 	json_t *hit;
 
 	expect_hits(&o, watch_act(&o, "handle", "10", "-w", "word"));
-	json_array_foreach(o.lines, i, hit) {
-		if (!is_hit(hit))
-			continue;
+	each_hit(&o, i, hit) {
 		expect_function(hit, 0, "store");
 		expect_function(hit, 1, "handler");
 		assert_true(json_is_true(json_object_get(frame_of(hit, 2),
@@ -773,11 +755,9 @@ TEST(executions_of_a_function)
 	json_t *hit;
 
 	expect_hits(&o, watch_act(&o, "call", "1000", "-x", "called"));
-	json_array_foreach(o.lines, i, hit) {
+	each_hit(&o, i, hit) {
 		const json_t *frame;
 
-		if (!is_hit(hit))
-			continue;
 		frame = frame_of(hit, 0);
 		assert_string_equal(text_of(hit, "access"), "execute");
 		assert_string_equal(text_of(frame, "function"), "called");
@@ -809,9 +789,7 @@ TEST(reads_and_writes)
 		n = watch_act(&o, "mix", "50", cases[c].access, "word");
 		expect_hits(&o, n * (cases[c].stores + cases[c].loads +
 		    cases[c].both));
-		json_array_foreach(o.lines, i, hit) {
-			if (!is_hit(hit))
-				continue;
+		each_hit(&o, i, hit) {
 			stores += find_function(hit, 0, "store") == 0 &&
 			    strcmp(text_of(hit, "access"), "write") == 0;
 			loads += find_function(hit, 0, "load") == 0 &&
@@ -849,11 +827,9 @@ TEST(code_made_at_run_time)
 	target_end(&t, 7);
 	finish(&w, &o);
 	assert_int_equal(unlink(map), 0);
-	json_array_foreach(o.lines, i, line) {
+	each_hit(&o, i, line) {
 		const json_t *frame;
 
-		if (!is_hit(line))
-			continue;
 		assert_true(n < 2);
 		frame = frame_of(line, 0);
 		assert_string_equal(maybe_text(frame, "function"), names[n++]);
@@ -878,9 +854,7 @@ expect_symbols(struct outcome *o, int status)
 	json_t *line;
 
 	assert_int_equal(o->status, status);
-	json_array_foreach(o->lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(o, i, line) {
 		hits++;
 		assert_non_null(json_object_get(frame_of(line, 0), "function"));
 		assert_null(json_object_get(frame_of(line, 0), "line"));

@@ -60,9 +60,7 @@ TEST(each_hit_with_its_values)
 	act_and_end(&t, &w, &o);
 	expect_hits(&o, 300);
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
-	json_array_foreach(o.lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(&o, i, line) {
 		assert_string_equal(text_of(line, "value_source"), "stop");
 		assert_int_equal(hex_of(line, "old"), value);
 		assert_int_equal(hex_of(line, "new"), ++value);
@@ -507,9 +505,7 @@ TEST(by_debug_registers)
 	expect_hits(&o, 100);
 	assert_non_null(strstr(o.err, "debug registers are set"));
 	/* the kernel may have written in between */
-	json_array_foreach(o.lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(&o, i, line) {
 		assert_null(json_object_get(line, "old"));
 		assert_int_equal(hex_of(line, "new"), value++);
 		assert_string_equal(text_of(line, "value_source"), "stop");

@@ -42,9 +42,7 @@ expect_changes(const struct outcome *o)
 	json_t *line;
 
 	expect_hits(o, CHANGES);
-	json_array_foreach(o->lines, i, line) {
-		if (!is_hit(line))
-			continue;
+	each_hit(o, i, line) {
 		assert_true(n < CHANGES);
 		assert_string_equal(text_of(line, "path"), changes[n].path);
 		assert_string_equal(text_of(line, "value_type"),

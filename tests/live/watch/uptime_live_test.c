@@ -122,23 +122,36 @@ busy_end(struct target *t)
 
 static const char *const ways[] = {NULL, "--stop", "-f", "--count"};
 
+/* Watch in the i-th way, with a gap or without.  Result: for how long it ran
+   since, ns. */
+static uint64_t
+watch_once(struct outcome *o, size_t i, bool gap, int status)
+{
+	struct running w;
+	struct target t;
+	uint64_t ran;
+
+	target_start(&t, (const char *[]){victim("busy"), NULL});
+	watch_busy(&w, &t, ways[i]);
+	ran = let_run(t.run.pid);
+	if (gap) {
+		assert_true(switch_off(w.pid) > 0);
+		ran = let_run(t.run.pid);
+	}
+	watch_end(&w, o);
+	busy_end(&t);
+	if (o->status != status)
+		fail_msg("%zu: status %d: %s", i, o->status, o->err);
+	return ran;
+}
+
 TEST(watches_are_on_all_the_time)
 {
 	for (size_t i = 0; i < COUNT(ways); i++) {
-		struct running w;
 		struct outcome o;
-		struct target t;
-		const json_t *end;
-		uint64_t ran;
+		const uint64_t ran = watch_once(&o, i, false, 0);
+		const json_t *end = first_of(&o, "end");
 
-		target_start(&t, (const char *[]){victim("busy"), NULL});
-		watch_busy(&w, &t, ways[i]);
-		ran = let_run(t.run.pid);
-		watch_end(&w, &o);
-		busy_end(&t);
-		if (o.status != 0)
-			fail_msg("%zu: status %d: %s", i, o.status, o.err);
-		end = first_of(&o, "end");
 		assert_int_equal(number_of(end, "gap_ns"), 0);
 		assert_true(number_of(end, "watched_ns") >=
 		    (json_int_t)ran / SHARE);
@@ -156,22 +169,10 @@ TEST(watches_are_on_all_the_time)
 TEST(a_gap_is_no_green_exit)
 {
 	for (size_t i = 0; i < COUNT(ways); i++) {
-		struct running w;
 		struct outcome o;
-		struct target t;
-		const json_t *end;
-		uint64_t ran;
+		const uint64_t ran = watch_once(&o, i, true, NOT_VOUCHED);
+		const json_t *end = first_of(&o, "end");
 
-		target_start(&t, (const char *[]){victim("busy"), NULL});
-		watch_busy(&w, &t, ways[i]);
-		(void)let_run(t.run.pid);
-		assert_true(switch_off(w.pid) > 0);
-		ran = let_run(t.run.pid);
-		watch_end(&w, &o);
-		busy_end(&t);
-		if (o.status != NOT_VOUCHED)
-			fail_msg("%zu: status %d: %s", i, o.status, o.err);
-		end = first_of(&o, "end");
 		assert_true(number_of(end, "gap_ns") >=
 		    (json_int_t)ran / SHARE);
 		assert_true(number_of(end, "watched_ns") > 0);
@@ -185,14 +186,7 @@ TEST(a_gap_is_no_green_exit)
 static void
 take_report(struct outcome *o)
 {
-	struct outcome report;
-
-	run(&report, (const char *[]){"/bin/cat", scratch_path("report"),
-	    NULL});
-	json_decref(o->lines);
-	o->lines = report.lines;
-	report.lines = NULL;
-	outcome_free(&report);
+	outcome_take(o, scratch_path("report"));
 	if (first_of(o, "end") == NULL)
 		fail_msg("no report: %s", o->err);
 }

@@ -129,20 +129,26 @@ write_sources(void **state)
 	return 0;
 }
 
+/* A module of an open file, which is closed. */
+static struct ex_module *
+map_module(const char *path, int fd)
+{
+	const struct ex_file_id id = {0};
+	struct ex_module *m = ex_module_new(path, &id);
+
+	assert_true(fd >= 0);
+	assert_non_null(m);
+	ex_module_map(m, fd);
+	(void)close(fd);
+	return m;
+}
+
 /* A module of a file of ours. */
 static struct ex_module *
 module_at(const char *path)
 {
-	struct ex_file_id id;
-	struct ex_module *m;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct ex_module *m = map_module(path, open(path, O_RDONLY | O_CLOEXEC));
 
-	assert_true(fd >= 0);
-	memset(&id, 0, sizeof(id));
-	m = ex_module_new(path, &id);
-	assert_non_null(m);
-	ex_module_map(m, fd);
-	(void)close(fd);
 	assert_true(ex_module_open(m));
 	return m;
 }
@@ -1185,18 +1191,12 @@ ask_everything(const char *name)
 {
 	const char *path = scratch_path(name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct ex_file_id id;
 	struct ex_module *m;
 	uint8_t bytes[64];
 	struct found found = {0};
 	uint64_t start;
 
-	assert_true(fd >= 0);
-	memset(&id, 0, sizeof(id));
-	m = ex_module_new(path, &id);
-	assert_non_null(m);
-	ex_module_map(m, fd);
-	(void)close(fd);
+	m = map_module(path, fd);
 	assert_int_equal(ex_module_open(m), ex_module_problem(m) == NULL);
 	(void)ex_symbol_find(m, "ns::Class::method", take, &found);
 	(void)ex_symbol_each(m, take, &found);

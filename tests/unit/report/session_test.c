@@ -245,27 +245,28 @@ TEST(writes_each_form)
 	}
 }
 
+static void
+begin_and_add(enum form form, unsigned more)
+{
+	begin((struct options){.form = form});
+	for (unsigned i = 0; i < more; i++)
+		assert_int_equal(session_add_watch(&s, "later", NULL,
+		    OTHER + 64 + i, 1, 'w', 1), 0);
+	assert_int_equal(s.report.begin.nwatches, 2 + more);
+	assert_ptr_equal(s.report.begin.watches, s.watches);
+}
+
 /* However many come, the report knows them all. */
 TEST(is_told_of_watches_that_come_later)
 {
 	enum { MORE = 100 };
 
-	begin((struct options){.form = FORM_JSON});
-	for (unsigned i = 0; i < MORE; i++)
-		assert_int_equal(session_add_watch(&s, "later", NULL,
-		    OTHER + 64 + i, 1, 'w', 1), 0);
-	assert_int_equal(s.report.begin.nwatches, 2 + MORE);
-	assert_ptr_equal(s.report.begin.watches, s.watches);
+	begin_and_add(FORM_JSON, MORE);
 	expect_end(0, "watchctl: 0 hits, 0 reported, 0 lost\n");
 	expect_report(out, "{\"type\":\"watch\",", MORE);
 	(void)tear_down(state);
 	assert_int_equal(set_up(state), 0);
-	begin((struct options){.form = FORM_TEXT});
-	for (unsigned i = 0; i < MORE; i++)
-		assert_int_equal(session_add_watch(&s, "later", NULL,
-		    OTHER + 64 + i, 1, 'w', 1), 0);
-	assert_int_equal(s.report.begin.nwatches, 2 + MORE);
-	assert_ptr_equal(s.report.begin.watches, s.watches);
+	begin_and_add(FORM_TEXT, MORE);
 }
 
 TEST(writes_into_a_file)

@@ -106,23 +106,32 @@ TEST(an_execution_is_where_it_is)
 	free(text[1]);
 }
 
+/* Where the file in the scratch directory has its function outer. */
+static unsigned long long
+outer_of(const char *file)
+{
+	unsigned long long addr;
+	char *nm;
+
+	scratch_run("nm '%s' | grep ' T outer' > nm", file);
+	nm = scratch_read("nm", NULL);
+	addr = strtoull(nm, NULL, 16);
+	free(nm);
+	return addr;
+}
+
 /* Its first mapping is not at 0. */
 TEST(a_program_at_a_fixed_place)
 {
-	unsigned long long addr;
-	char log[2 * PATH_MAX], *nm, *text;
+	char log[2 * PATH_MAX], *text;
 
 	scratch_write("fixed.c", "static int inner(int n) { return n + 1; }\n"
 	    "int outer(int n) { return inner(n); }\n"
 	    "int main(void) { return outer(1); }\n");
-	scratch_run("%s -g -O0 -no-pie -o fixed fixed.c && "
-	    "nm fixed | grep ' T outer' > nm", getenv("CC"));
-	nm = scratch_read("nm", NULL);
-	addr = strtoull(nm, NULL, 16);
-	free(nm);
+	scratch_run("%s -g -O0 -no-pie -o fixed fixed.c", getenv("CC"));
 	(void)snprintf(log, sizeof(log), "watchpoint: #1 write x (1 bytes at "
 	    "0x1) by prog[1/2]\nwatchpoint:   #1 frame 1 0x1 %s+0x%llx\n",
-	    scratch_path("fixed"), addr + 8 - 0x400000);
+	    scratch_path("fixed"), outer_of("fixed") + 8 - 0x400000);
 	text = resolve(log);
 	expect_text(text, "outer+0x8 ");
 	expect_text(text, "fixed.c:2 ");
@@ -132,20 +141,17 @@ TEST(a_program_at_a_fixed_place)
 /* Each level of inlining has its line. */
 TEST(inlined_calls_are_told)
 {
-	unsigned long long addr;
-	char log[2 * PATH_MAX], *nm, *text;
+	char log[2 * PATH_MAX], *text;
 
 	scratch_write("inl.c", "volatile int x;\n"
 	    "static inline __attribute__((always_inline)) void inner(void)\n"
 	    "{ x = 1; }\n"
 	    "void outer(void) { inner(); }\n");
-	scratch_run("%s -g -O1 -shared -fPIC -o 'with space+0x1.so' inl.c && "
-	    "nm 'with space+0x1.so' | grep ' T outer' > nm", getenv("CC"));
-	nm = scratch_read("nm", NULL);
-	addr = strtoull(nm, NULL, 16);
-	free(nm);
+	scratch_run("%s -g -O1 -shared -fPIC -o 'with space+0x1.so' inl.c",
+	    getenv("CC"));
 	(void)snprintf(log, sizeof(log), "watchpoint:   #1 frame 1 0x1 "
-	    "%s+0x%llx\n", scratch_path("with\\x20space+0x1.so"), addr + 2);
+	    "%s+0x%llx\n", scratch_path("with\\x20space+0x1.so"),
+	    outer_of("with space+0x1.so") + 2);
 	text = resolve(log);
 	expect_text(text, "frame 1 0x1 inner ");
 	expect_text(text, "inl.c:3 (inlined)\n");
