@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +38,7 @@ enum {
 	WATCH_HELPER = 100,	/* ms between looks whether it lives */
 	LINGER = 1000,		/* ms to be there for the next request */
 	LAST_WORD = 5000,	/* ms to end when the program has */
+	LIFELINE = 3,		/* its number in a tracing process */
 };
 
 /* What outlives a tracing process. */
@@ -49,6 +52,7 @@ struct tracer_process {
 	struct shared *shared;
 	pid_t pid;			/* the process; 0: none */
 	bool killed;			/* it was, and has no successor yet */
+	int lifeline;			/* see inside/lifeline.c; -1: none */
 };
 
 int
@@ -67,6 +71,7 @@ tracer_process_open(struct tracer_process **out, pid_t program)
 	}
 	tracer->program = program;
 	tracer->shared = shared;
+	tracer->lifeline = -1;
 	*out = tracer;
 	return 0;
 }
@@ -80,7 +85,7 @@ is_asked(const struct wp_channel *channel, uint32_t *what)
 	*what = channel->request.what;
 	return *what == WP_ASK_HOLD || *what == WP_ASK_GO ||
 	    *what == WP_ASK_ARM || *what == WP_ASK_DISARM ||
-	    *what == WP_ASK_MOVE;
+	    *what == WP_ASK_MOVE || *what == WP_ASK_LIFELINE;
 }
 
 static void
@@ -99,6 +104,7 @@ struct serving {
 	struct shared *shared;
 	struct debugreg_table *table;
 	pid_t program, helper;
+	int lifeline;			/* inherited; -1: none */
 	sigset_t signals;		/* that wake it */
 	bool leave;			/* the helper wants it to end */
 	bool spent;			/* threads were held that only the end
@@ -121,8 +127,20 @@ helper_lives(const struct serving *serving)
 	return getppid() == serving->helper;
 }
 
-/* Nothing of the helper's is needed or kept alive here; it may have had 0 to 2
-   closed, which must not become events. */
+/* Of the helper's nothing is needed or kept alive here but the lifeline, which
+   must not be closed before all events are: it has the lowest number, as files
+   are released from the highest on. */
+static void
+take_descriptors(const struct serving *serving)
+{
+	const bool has = serving->lifeline >= 0 &&
+	    dup2(serving->lifeline, LIFELINE) == LIFELINE;
+
+	(void)close_range(0, LIFELINE - 1, 0);
+	(void)close_range(LIFELINE + has, UINT32_MAX, 0);
+	wp_ptrace_loop_null();
+}
+
 static void
 settle_in(struct serving *serving)
 {
@@ -130,8 +148,7 @@ settle_in(struct serving *serving)
 	struct rlimit limit;
 
 	wp_ptrace_loop_process(&serving->signals, "wp-tracer", KICK);
-	(void)close_range(0, UINT32_MAX, 0);
-	wp_ptrace_loop_null();
+	take_descriptors(serving);
 	/* each thread's events take descriptors, and a page each */
 	for (unsigned i = 0; i < 2; i++)
 		if (getrlimit(limits[i], &limit) == 0) {
@@ -280,6 +297,7 @@ start(struct tracer_process *tracer, struct wp_channel *channel)
 	struct serving serving = {
 		.channel = channel, .shared = tracer->shared,
 		.program = tracer->program, .helper = getpid(),
+		.lifeline = tracer->lifeline,
 	};
 	pid_t pid;
 
@@ -320,6 +338,31 @@ reap(struct tracer_process *tracer, struct wp_channel *channel)
 		(void)atomic_fetch_add(&channel->gaps, 1);
 }
 
+/* The writing end of a pipe of the program's.  Processes that trace get it when
+   they are started. */
+static int
+take_lifeline(struct tracer_process *tracer, int theirs)
+{
+	const int pidfd = pidfd_open(tracer->program, 0);
+	const int fd = pidfd < 0 ? -1 : pidfd_getfd(pidfd, theirs, 0);
+	const int err = fd < 0 ? -errno : 0;
+	struct stat st;
+
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	if (err < 0)
+		return err;
+	if (tracer->pid != 0 || fstat(fd, &st) != 0 ||
+	    !S_ISFIFO(st.st_mode)) {
+		(void)close(fd);
+		return -EBUSY;
+	}
+	if (tracer->lifeline >= 0)
+		(void)close(tracer->lifeline);
+	tracer->lifeline = fd;
+	return 0;
+}
+
 static bool
 wants_look(const struct wp_channel *channel)
 {
@@ -334,6 +377,7 @@ void
 tracer_process_request(struct tracer_process *tracer,
     struct wp_channel *channel)
 {
+	const struct wp_cause none = {0};
 	struct wp_cause cause;
 	uint32_t what = 0;
 	int err;
@@ -342,6 +386,11 @@ tracer_process_request(struct tracer_process *tracer,
 	if (!is_asked(channel, &what) && !wants_look(channel) &&
 	    !tracer->killed)
 		return;
+	if (what == WP_ASK_LIFELINE) {
+		answer(channel, take_lifeline(tracer, channel->request.fd),
+		    &none);
+		return;
+	}
 	while (tracer->pid != 0) {
 		if (wake(tracer))
 			return;
@@ -378,5 +427,7 @@ tracer_process_close(struct tracer_process *tracer)
 			;
 	}
 	(void)munmap(tracer->shared, sizeof(*tracer->shared));
+	if (tracer->lifeline >= 0)
+		(void)close(tracer->lifeline);
 	free(tracer);
 }

@@ -47,7 +47,7 @@
 #include "os/slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 6,
+	WP_CHANNEL_VERSION = 7,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -135,6 +135,9 @@ enum wp_ask {
 				   all threads and those to come: by ptrace */
 	WP_ASK_DISARM,		/* no more */
 	WP_ASK_MOVE,		/* to the slots given */
+	WP_ASK_LIFELINE,	/* hold fd, the writing end of a pipe, as long as
+				   the helper lives, or a process of its that
+				   traces (inside/lifeline.c) */
 };
 
 struct wp_request {
@@ -151,6 +154,7 @@ struct wp_request {
 	uint32_t serial;		/* WP_ASK_ARM: the watch's */
 	uint32_t kernel;		/* WP_ASK_ARM, by_signal: the kernel's
 					   accesses too */
+	int32_t fd;			/* WP_ASK_LIFELINE: the program's */
 	uint32_t nslots;
 	struct wp_slot slot[WP_SLOTS_MAX];
 	uint32_t nregions;

@@ -8,6 +8,8 @@
  * can be in the middle of malloc(3).  tests/script/trap_safe.sh holds the
  * objects to it.  It keeps its own use of the stack below 1.5 KiB, takes no
  * lock, and reads the program's memory by wp_peek only, but for the watches.
+ * There is one exception, when whoever armed the watches has died: see
+ * inside/lifeline.c.
  *
  * From a signal to what it does:
  *
@@ -120,6 +122,16 @@ hits(struct wp_run *run)
 	}
 }
 
+/* The signal may have come because those who armed the watches have died. */
+static void
+look_after(int sig)
+{
+	void (*look)(void) = atomic_load(&wp_state.look_after);
+
+	if (sig == wp_state.event_signal && look != NULL)
+		look();
+}
+
 void
 wp_leave(const struct wp_hit *hit)
 {
@@ -129,6 +141,7 @@ wp_leave(const struct wp_hit *hit)
 	if (self.run != NULL)
 		end(self.run, false);
 	self.run = NULL;
+	look_after(wp_state.event_signal);
 	self.context = NULL;
 	wp_signal_mask_set(wp_signal_mask(hit->context));
 }
@@ -200,6 +213,8 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 	ours = own ? wp_reentry_access(sig, info, context, outer,
 	    self.run == NULL) :
 	    run_handler(sig, info, context);
+	if (!own)
+		look_after(sig);
 	errno = saved;
 	if (!own)
 		outer = NULL;

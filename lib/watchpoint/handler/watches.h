@@ -70,6 +70,9 @@ struct wp_watch {
 	bool inexact;		/* a thread may be missed or counted twice */
 	_Atomic bool disarmed;		/* async: an event could not be armed
 					   again after a hit */
+	bool orphan;			/* async: the helper armed it, and
+					   died; armed here again, but accesses
+					   in between were not counted */
 };
 
 /* How many of a watch's accesses are accounted for.  Above them in accounted is
@@ -136,6 +139,10 @@ struct wp_state {
 	_Atomic bool traced;		/* the ptrace delivery was used:
 					   SIGTRAPs of debug registers are
 					   ours */
+	void (*_Atomic look_after)(void);	/* called after each signal of
+					   events, where the thread is not in
+					   the handler already
+					   (inside/lifeline.c); NULL: nothing */
 };
 extern struct wp_state wp_state;
 

@@ -6,7 +6,7 @@
  * cannot be inherited: each thread needs its own.  The helper traces the
  * program, opens them, and sees new threads before they run.  For one thread,
  * or without a helper that can do so, they are opened here, and threads to come
- * are not covered.
+ * are not covered.  So they are when helper and tracer have died (lifeline.c).
  *
  * The signal is a standard one: for these the kernel always has room, and one
  * is pending at most.  Of real-time signals a thread that blocks them could
@@ -18,10 +18,17 @@
  * On processors that trap before the access an event is armed for one overflow
  * at a time; the handler's last act is to arm it again (handler/rearm.c).
  */
+#include <errno.h>
+#include <time.h>
+
 #include "os/attr.h"
 #include "os/perf.h"
 #include "handler/step.h"
 #include "inside/delivery.h"
+#include "inside/helper.h"
+#include "inside/lifeline.h"
+
+enum { TRIES = 200 };	/* ms, for others to give up their registers */
 
 static void
 async_attr(struct perf_event_attr *attr, const struct wp_watch *w,
@@ -82,6 +89,9 @@ open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 static int
 async_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
+	w->orphan = false;
+	if (w->tid == 0 && wp_helper_start(NULL) == 0)
+		wp_lifeline_open(wp_state.event_signal);
 	return w->tid == 0 && wp_helper_arm(w, serial,
 	    wp_state.event_signal, cause) == 0 ? 0 :
 	    open_here(w, serial, cause);
@@ -131,9 +141,26 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 	return end_change(wp_own_events_move(w, &arming, slots, cause));
 }
 
+/* The tracer's events may hold their registers for a moment yet. */
+int
+wp_async_take_over(struct wp_watch *w)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	int err;
+
+	w->orphan = true;
+	for (unsigned i = 0; (err = wp_own_events_take_over(w, &arming)) ==
+	    -ENOSPC && i < TRIES; i++)
+		(void)nanosleep(&nap, NULL);
+	return err;
+}
+
+/* Of one that was taken over some were never counted. */
 static int
 async_count(const struct wp_watch *w, uint64_t *count)
 {
+	if (w->orphan)
+		return -EPIPE;
 	return by_helper(w) ? wp_helper_count(w, count) :
 	    wp_watch_count(w, count);
 }

@@ -40,6 +40,13 @@ int wp_own_events_open(struct wp_watch *, uint32_t serial,
 /* Close them; some are kept, disabled, for the next watch. */
 void wp_own_events_close(struct wp_watch *, const struct wp_arming *);
 
+/*
+ * The same for an open watch that has no events, and enable them, if it is
+ * enabled.  Handlers may run meanwhile, and this may be called in one: it
+ * says nothing of the reason.  0 or -errno: it has none still.
+ */
+int wp_own_events_take_over(struct wp_watch *, const struct wp_arming *);
+
 int wp_own_events_enable(struct wp_watch *, const struct wp_arming *);
 int wp_own_events_move(struct wp_watch *, const struct wp_arming *,
     const struct wp_slot *, struct wp_cause *);
@@ -51,6 +58,10 @@ void wp_own_events_forked(void);
 /* The same descriptor with a high number, close-on-exec; the old one is closed,
    unless no higher one is available: then it is the result. */
 int wp_descriptor_high(int fd);
+
+/* A watch that the helper had armed is armed here, with the helper dead; in the
+   handler, locked.  0 or -errno. */
+int wp_async_take_over(struct wp_watch *);
 
 /*
  * Watches that the helper arms in the program's threads, all or one: by debug

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <unistd.h>
@@ -303,17 +304,69 @@ may_retry(struct wp_watch *w, int err)
 	return true;
 }
 
+/* Handlers may disable it at any time, or enable it, when it is not locked:
+   before is how the events are now, or may be. */
+static int
+settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
+{
+	bool on;
+
+	while ((on = atomic_load(&w->on)) != before) {
+		(void)(on ? enable_all(w, arming) : wp_watch_off(w));
+		before = on;
+	}
+	return err;
+}
+
+static int
+open_or_retry(struct opening *o)
+{
+	int err = open_all(o);
+
+	if (err < 0 && may_retry(o->watch, err))
+		err = open_all(o);
+	o->watch->inexact = err > 0;
+	return err;
+}
+
 int
 wp_own_events_open(struct wp_watch *w, uint32_t serial,
     const struct wp_arming *arming, struct wp_cause *cause)
 {
 	struct opening o = {.watch = w, .serial = serial, .arming = arming};
-	int err = open_all(&o);
+	int err = open_or_retry(&o);
 
-	if (err < 0 && may_retry(w, err))
-		err = open_all(&o);
-	w->inexact = err > 0;
 	return err < 0 ? explain(&o, err, cause) : 0;
+}
+
+/* Handlers look at what is armed as soon as there is something, which does not
+   move then. */
+int
+wp_own_events_take_over(struct wp_watch *w, const struct wp_arming *arming)
+{
+	static struct wp_watch made;
+	struct opening o = {
+		.watch = &made, .serial = atomic_load(&w->serial),
+		.arming = arming,
+	};
+	int err;
+
+	memcpy(&made, w, sizeof(made));
+	made.armed = NULL;
+	made.mapped = 0;
+	if ((err = open_or_retry(&o)) < 0) {
+		if (made.mapped > 0)
+			(void)munmap(made.armed, made.mapped);
+		return err;
+	}
+	if (w->mapped > 0)
+		(void)munmap(w->armed, w->mapped);
+	w->armed = made.armed;
+	w->mapped = made.mapped;
+	w->kernel = made.kernel;
+	w->inexact = made.inexact;
+	atomic_store(&w->narmed, made.narmed);
+	return settle(w, arming, false, 0);
 }
 
 static void
@@ -410,20 +463,6 @@ change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
 	if (err > 0)
 		w->inexact = true;
 	return err < 0 ? err : 0;
-}
-
-/* Handlers may disable it at any time, or enable it, when it is not locked:
-   before is how the events are now, or may be. */
-static int
-settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
-{
-	bool on;
-
-	while ((on = atomic_load(&w->on)) != before) {
-		(void)(on ? enable_all(w, arming) : wp_watch_off(w));
-		before = on;
-	}
-	return err;
 }
 
 int

@@ -15,6 +15,7 @@
 #include "os/perf.h"
 #include "inside/delivery.h"
 #include "inside/helper.h"
+#include "inside/lifeline.h"
 
 enum { ARMED_PAGE = 4096, DESCRIPTOR_HIGH = 3072 };
 
@@ -215,6 +216,7 @@ forked(void)
 	wp_helper_forked();
 	wp_state.kept = false;
 	wp_own_events_forked();
+	wp_lifeline_forked();
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		watch_forked(&wp_state.watch[i], lock.forks);
 	if (kept)

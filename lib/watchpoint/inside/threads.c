@@ -29,7 +29,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,6 +48,9 @@ enum {
 	LOOKS = 3,		/* for one to sleep */
 	LISTING = 4096,		/* bytes of directory at a time */
 };
+
+/* In the signal handler, too (lifeline.c): with little stack, and nothing that is
+   not async-signal-safe. */
 
 /* A list of threads, in mapped memory. */
 struct list {
@@ -103,7 +105,7 @@ list_entries(struct list *list, const char *bytes, long n)
 static int
 list_threads(struct list *list, size_t *number)
 {
-	_Alignas(struct dirent64) char bytes[LISTING];
+	static _Alignas(struct dirent64) char bytes[LISTING];	/* locked */
 	struct stat st = {.st_nlink = 2};
 	long n = 0;
 	int err = 0, fd = open(TASKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -194,6 +196,19 @@ call_all(const struct call *call, const struct list *list)
 	return wp_short_thread(call_each, &calls);
 }
 
+/* Of a thread's system call. */
+static void
+path_of(char path[64], pid_t tid)
+{
+	char digits[12], *at = &digits[sizeof(digits) - 1];
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + tid % 10);
+	while ((tid /= 10) > 0);
+	(void)stpcpy(stpcpy(stpcpy(path, TASKS "/"), at), "/syscall");
+}
+
 /* Whether a thread sleeps, and not in the midst of making another; or has
    ended.  The file has the number of its system call, -1 for none, or
    "running". */
@@ -204,7 +219,7 @@ is_idle(pid_t tid)
 	long call;
 	int fd;
 
-	(void)snprintf(path, sizeof(path), TASKS "/%d/syscall", tid);
+	path_of(path, tid);
 	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return errno == ENOENT;
 	if (read(fd, text, sizeof(text) - 1) < 0 && errno == ESRCH)

@@ -7,6 +7,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -22,11 +25,12 @@
 
 enum {
 	THREADS = 4, SIGNALS = 64, KILLS = 30, SWITCHES = 100,
-	CHAINS = 600,
+	CHAINS = 600, STORMS = 10,
 };
 
 static struct shared {
 	volatile uint64_t word, other;	/* are watched */
+	_Alignas(16) volatile uint64_t wide[2];	/* in two registers */
 	volatile unsigned writes;	/* as their makers count them */
 	volatile unsigned hits, outer;	/* as handlers do */
 	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
@@ -429,39 +433,348 @@ TEST(programs_outlive_their_helper)
 /* With the process that traces for it: at the same time, so that none can take
    over. */
 static void
-lose_both(void)
+kill_both(bool tracer_first)
 {
-	struct wp_watch *w = watch((struct wp_attr){.action = WP_PRINT});
-	const pid_t both[] = {wp_proc_tracer(getpid()), shared->helper};
-	FILE *said = tmpfile();
-	char line[512] = "";
+	const pid_t tracer = wp_proc_tracer(getpid());
+	const pid_t both[] = {
+		tracer_first ? tracer : shared->helper,
+		tracer_first ? shared->helper : tracer,
+	};
 
 	(void)kill(both[1], SIGSTOP);
 	for (int i = 0; i < 2; i++)
 		if (both[i] <= 0 || kill(both[i], SIGKILL) != 0)
 			_exit(1);
-	while (wp_channel_alive(atomic_load(&wp_state.channel)))
+	while (wp_channel_alive(atomic_load(&wp_state.channel)) ||
+	    wp_proc_tracer(getpid()) != 0)
 		nap_us(1000);
-	if (said == NULL)
+}
+
+/* Have the lines of our own hits in a file, which is read while it is written. */
+static FILE *
+keep_lines(void)
+{
+	FILE *said = tmpfile();
+
+	if (said == NULL || fcntl(fileno(said), F_SETFL, O_APPEND) != 0)
 		_exit(2);
 	wp_state.output = fileno(said);
+	return said;
+}
+
+/* How many lines there are with this in them. */
+static unsigned
+count_lines(FILE *said, const char *part)
+{
+	char line[512];
+	off_t at = 0;
+	unsigned n = 0;
+	ssize_t len;
+
+	while ((len = pread(fileno(said), line, sizeof(line) - 1, at)) > 0) {
+		char *end;
+
+		line[len] = '\0';
+		if ((end = strchr(line, '\n')) != NULL)
+			*end = '\0';
+		n += strstr(line, part) != NULL;
+		at += (off_t)strlen(line) + 1;
+	}
+	return n;
+}
+
+static void
+lose_both(void)
+{
+	struct wp_watch *w = watch((struct wp_attr){.action = WP_PRINT});
+	FILE *said;
+
+	kill_both(true);
+	said = keep_lines();
 	write_word();
 	wp_close(w);
-	wp_state.output = STDERR_FILENO;
-	rewind(said);
-	while (fgets(line, sizeof(line), said) != NULL)
-		if (strstr(line, " may go unreported: the helper, ") != NULL)
-			_exit(0);
-	_exit(3);
+	_exit(count_lines(said, " may go unreported: the helper, ") == 0);
 }
 
 TEST(without_it_and_its_tracer_that_is_said)
 {
 	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
-	(void)clear_shared(state);
-	assert_int_equal(child_wait(start_program(lose_both, "async")), 0);
-	(void)clear_shared(state);
 	assert_int_equal(child_wait(start_program(lose_both, "ptrace")), 0);
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
+/* --- async without anybody --- */
+
+#define TAKEN_OVER "threads created later are not watched"
+
+enum { ROUNDS = 20 };
+
+static struct {
+	struct wp_watch *word, *wide;
+	FILE *said;
+	bool by_order, blocks;
+} lost;
+
+static void
+set_blocked(int sig, int how)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, sig);
+	(void)pthread_sigmask(how, &set, NULL);
+}
+
+/* Each a hit of one register or the other, or of both. */
+static void
+write_all(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		shared->word = 1;
+		shared->wide[0] = 1;
+		shared->wide[1] = 2;
+		/* in one instruction */
+		__asm__ volatile("movdqu %%xmm0, (%0)" :
+		    : "r"(shared->wide) : "memory");
+	}
+}
+
+static void *
+write_when_told(void *arg)
+{
+	(void)arg;
+	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
+	wait_for(1);
+	write_all();
+	return NULL;
+}
+
+static struct wp_watch *
+watch_wide(void)
+{
+	const struct wp_attr attr = {
+		.size = sizeof(attr), .addr = shared->wide,
+		.len = sizeof(shared->wide), .action = WP_PRINT | WP_CALL,
+		.handler = count_hit,
+		.arg = (void *)(uintptr_t)&shared->outer,
+	};
+	struct wp_watch *w;
+
+	shared->result = wp_open(&attr, &w);
+	(void)snprintf(shared->cause, sizeof(shared->cause), "%s", wp_cause());
+	return w;
+}
+
+/* Hits, and their lines. */
+static void
+expect_hits(unsigned word, unsigned wide)
+{
+	const unsigned lines = count_lines(lost.said, "watchpoint: #");
+
+	if (shared->hits == word && shared->outer == wide &&
+	    lines == word + wide && count_lines(lost.said, "(late)") == 0)
+		return;
+	(void)fprintf(stderr, "%u and %u hits and %u lines, not %u and %u\n",
+	    shared->hits, shared->outer, lines, word, wide);
+	_exit(3);
+}
+
+/* What can be done with a watch still can be done; but its count is not known. */
+static void
+use_watches(unsigned word, unsigned wide)
+{
+	uint64_t count;
+
+	if (wp_count(lost.word, &count) != -EPIPE)
+		_exit(4);
+	(void)wp_disable(lost.word);
+	shared->word = 2;
+	expect_hits(word, wide);
+	if (wp_enable(lost.word) != 0 || wp_move(lost.word, &shared->other) != 0)
+		_exit(5);
+	shared->word = 3;
+	shared->other = 4;
+	expect_hits(word + 1, wide);
+	wp_close(lost.word);
+	shared->other = 5;
+	expect_hits(word + 1, wide);
+	wp_close(lost.wide);
+}
+
+static void
+lose_all_and_go_on(void)
+{
+	pthread_t thread[THREADS], late;
+
+	if (lost.blocks)	/* and so in the threads */
+		set_blocked(SIGURG, SIG_BLOCK);
+	lost.word = watch((struct wp_attr){
+		.action = WP_PRINT | WP_CALL, .handler = count_hit});
+	lost.wide = watch_wide();
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_create(&thread[i], NULL, write_when_told, NULL);
+	while (shared->ready < THREADS)
+		nap_us(100);
+	lost.said = keep_lines();
+	kill_both(lost.by_order);
+	if (lost.blocks)
+		set_blocked(SIGURG, SIG_UNBLOCK);
+	while (count_lines(lost.said, TAKEN_OVER) == 0)
+		nap_us(1000);
+	expect_hits(0, 0);
+	write_all();
+	expect_hits(ROUNDS, 3 * ROUNDS);
+	shared->step = 1;
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(thread[i], NULL);
+	if (lost.blocks)	/* by the threads */
+		_exit(count_lines(lost.said, TAKEN_OVER) != 1);
+	expect_hits((1 + THREADS) * ROUNDS, (1 + THREADS) * 3 * ROUNDS);
+	(void)pthread_create(&late, NULL, write_when_told, NULL);
+	(void)pthread_join(late, NULL);
+	expect_hits((1 + THREADS) * ROUNDS, (1 + THREADS) * 3 * ROUNDS);
+	use_watches((1 + THREADS) * ROUNDS, (1 + THREADS) * 3 * ROUNDS);
+	_exit(count_lines(lost.said, TAKEN_OVER) != 1);
+}
+
+TEST(async_goes_on_in_plain_lines_without_both)
+{
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	for (int i = 0; i < 3; i++) {
+		(void)clear_shared(state);
+		lost.by_order = i % 2 != 0;
+		lost.blocks = i == 2;
+		assert_int_equal(child_wait(start_program(lose_all_and_go_on,
+		    "async")), 0);
+	}
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
+static void *
+write_on(void *arg)
+{
+	while (!shared->end) {
+		write_all();
+		add(&shared->turns[(uintptr_t)arg], 1);
+	}
+	return NULL;
+}
+
+/* A storm of hits. */
+static void
+lose_all_in_a_storm(void)
+{
+	pthread_t thread[THREADS];
+	unsigned before;
+
+	lost.word = watch((struct wp_attr){
+		.action = WP_PRINT | WP_CALL, .handler = count_hit});
+	lost.wide = watch_wide();
+	for (uintptr_t i = 0; i < THREADS; i++)
+		(void)pthread_create(&thread[i], NULL, write_on, (void *)i);
+	shared->ready = 1;
+	wait_for(1);
+	kill_both(lost.by_order);
+	before = shared->hits;
+	while (shared->hits < before + 100)
+		nap_us(1000);
+	shared->end = true;
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(thread[i], NULL);
+	wp_close(lost.word);
+	wp_close(lost.wide);
+	_exit(30);
+}
+
+TEST(async_goes_on_when_they_die_in_a_storm)
+{
+	unsigned short seed[3] = {10, 11, 12};
+
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	for (int i = 0; i < STORMS; i++) {
+		pid_t pid;
+
+		(void)clear_shared(state);
+		lost.by_order = i % 2 != 0;
+		pid = start_program(lose_all_in_a_storm, "async");
+		await(shared->ready == 1);
+		nap_us(nrand48(seed) % 5000);
+		shared->step = 1;
+		assert_int_equal(child_wait(pid), 30 << 8);
+	}
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
+/* A filter of system calls that kills whoever opens an event, or prepares to. */
+static void
+be_filtered(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 3, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getdents64, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ppoll, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {COUNT(code), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) != 0)
+		_exit(2);
+}
+
+static void
+lose_all_behind_a_filter(void)
+{
+	(void)watch((struct wp_attr){.action = WP_PRINT});
+	be_filtered();
+	lost.said = keep_lines();
+	kill_both(true);
+	while (count_lines(lost.said, "seccomp") == 0)
+		nap_us(1000);
+	shared->word = 1;
+	_exit(count_lines(lost.said, "watchpoint: #") != 0);
+}
+
+TEST(a_filter_that_kills_is_not_met)
+{
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	assert_int_equal(child_wait(start_program(lose_all_behind_a_filter,
+	    "async")), 0);
+	(void)unsetenv("WATCHPOINT_OUTPUT");
+}
+
+/* The signal of their death does a program no harm that has taken our handler
+   away, nor a child of fork(2). */
+static void
+lose_all_without_handler(void)
+{
+	pid_t child;
+
+	(void)watch((struct wp_attr){.action = WP_PRINT});
+	if ((child = fork()) == 0) {
+		wait_for(1);
+		shared->word = 1;
+		_exit(atomic_load(&wp_state.look_after) != NULL);
+	}
+	(void)signal(SIGURG, SIG_DFL);
+	lost.said = keep_lines();
+	kill_both(true);
+	shared->step = 1;
+	if (child_wait(child) != 0)
+		_exit(6);
+	shared->word = 1;
+	_exit(31);
+}
+
+TEST(their_death_does_no_harm)
+{
+	(void)setenv("WATCHPOINT_OUTPUT", "/dev/null", 1);
+	assert_int_equal(child_wait(start_program(lose_all_without_handler,
+	    "async")), 31 << 8);
 	(void)unsetenv("WATCHPOINT_OUTPUT");
 }
 
