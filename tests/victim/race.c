@@ -7,9 +7,10 @@
  *	race adds THREADS WRITES	at once, xadd alone
  *	race copies THREADS WRITES	the same, the operand is another register's
  *	race swaps THREADS WRITES	at once, xchg alone
+ *	race sums THREADS WRITES	at once, xadd alone, of what memory has
  *
- * A stored value is unique, with low byte 0; each addition adds 1.  At the end
- * each write is told in a line, thread by thread, in its order:
+ * A stored value is unique, with low byte 0; each addition adds 1, but those of
+ * sums.  At the end each write is told in a line, thread by thread, in its order:
  *
  *	write TID OPERATION|STORED|OLD
  *
@@ -42,7 +43,7 @@ static struct thread {
 } threads[THREADS_MAX];
 
 static unsigned writes, pause_ms;
-static int calm, pairs, adds, copies, swaps;
+static int calm, pairs, adds, copies, swaps, sums;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
 
@@ -155,6 +156,20 @@ put_swaps(struct thread *t)
 	}
 }
 
+/* The operand is read in memory, and is another each time. */
+static void
+put_sums(struct thread *t)
+{
+	for (unsigned i = 0; i < writes; i++) {
+		const volatile uint64_t operand = next_random(t);
+		uint64_t loaded;
+
+		__asm__ volatile("movq %2,%1; lock xaddq %1,%0" :
+		    "+m"(word), "=&r"(loaded) : "m"(operand));
+		note_loaded(t, i, "xadd", operand, loaded);
+	}
+}
+
 /* None, a short one, or one that is long enough for another to be alone. */
 static void
 pause_some(struct thread *t)
@@ -211,8 +226,9 @@ work(void *arg)
 		put_copies(t, 1);
 		return NULL;
 	}
-	if (pairs || adds || swaps) {
-		(pairs ? put_pairs : adds ? put_adds : put_swaps)(t);
+	if (pairs || adds || swaps || sums) {
+		(pairs ? put_pairs : adds ? put_adds : swaps ? put_swaps :
+		    put_sums)(t);
 		return NULL;
 	}
 	for (unsigned i = 0; i < writes; i++) {
@@ -259,6 +275,7 @@ main(int argc, char **argv)
 	adds = strcmp(argv[1], "adds") == 0;
 	copies = strcmp(argv[1], "copies") == 0;
 	swaps = strcmp(argv[1], "swaps") == 0;
+	sums = strcmp(argv[1], "sums") == 0;
 	if (pairs) {
 		pause_ms = n;
 		n = 2;

@@ -131,7 +131,7 @@ sees_all(const struct perf_event_attr *attr)
 static int
 find_values(struct session *s, const struct ex_perfdata *data)
 {
-	struct ex_value_options values = {.follows = true};
+	struct ex_value_options values = {.follows = true, .crowds = true};
 	const struct ex_perf_event *events;
 	size_t n = ex_perfdata_events(data, &events);
 	int err;

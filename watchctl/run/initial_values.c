@@ -48,6 +48,7 @@ initial_values_report(struct run *run)
 		.now = wp_clock_ns,
 		.follows = run->options->follow, .shares = wp_shared_vm_shares,
 		.at_once = run->options->stop,
+		.crowds = run->options->on_hit.what == ON_HIT_REPORT,
 	};
 	const struct session *s = &run->session;
 	const struct wp_watched *watched;

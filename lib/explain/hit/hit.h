@@ -134,6 +134,8 @@ struct ex_value_options {
 						   cannot be asked */
 	bool at_once;
 	bool in_order;		/* with at_once */
+	bool crowds;		/* hits that threads which stopped made together
+				   may wait for each other all the same */
 };
 
 /* Find values so, from the next record on.  0 or -ENOMEM. */

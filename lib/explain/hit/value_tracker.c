@@ -6,12 +6,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hit/crowd.h"
 #include "stop/shared_vm.h"
 #include "base/table.h"
 
 /* ns; see value_tracker.h. */
 #define WINDOW		UINT64_C(2000000)
 #define QUIET		UINT64_C(100000000)
+
+/* ns that a hit waits for the others of its crowd. */
+#define CROWD_WAIT	UINT64_C(100000000)
+
+/* Crowds that have ended and whose hits are not there. */
+enum { ENDED_MAX = 32 };
+
+struct ended {
+	uint64_t number;	/* 0: none */
+	uint32_t samples;	/* 0: nothing is known of it */
+	bool has_before;
+	uint8_t before[EX_VALUE_MAX], after[EX_VALUE_MAX];
+};
 
 struct ex_tracked {
 	const struct ex_watch *watch;
@@ -30,6 +44,9 @@ struct ex_tracked {
 	struct ex_tentative *first, *end;	/* those that have something to lose,
 					   oldest first; NULL: none */
 	struct ex_tentative *last;	/* the last hit's, while it waits */
+	struct ex_tentative *waiting;	/* for crowds; NULL: none */
+	struct ended ended[ENDED_MAX];
+	size_t next_ended;	/* the oldest of these */
 };
 
 struct ex_value_tracker {
@@ -484,6 +501,189 @@ take_left(struct ex_tentative *tentative, const struct ex_value *left)
 	take_back(tentative);
 }
 
+/* --- crowds --- */
+
+static void
+leave_crowd(struct ex_tracked *w, struct ex_tentative *tentative)
+{
+	struct ex_tentative **link = &w->waiting;
+
+	while (*link != NULL && *link != tentative)
+		link = &(*link)->next_waiting;
+	if (*link != NULL)
+		*link = tentative->next_waiting;
+	tentative->crowd = 0;
+}
+
+/* All of a crowd's hits. */
+struct gathered {
+	struct ex_crowd crowd;
+	struct ex_tentative *of[EX_CROWD_MAX];
+	uint32_t samples;
+	bool fit;		/* each loaded the same bytes, and was one with
+				   what it did to them */
+};
+
+static bool
+fits(const struct ex_hit *hit, const struct ex_hit *first)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+
+	return is_exact(hit) && effect->atomic && effect->has_loaded &&
+	    !effect->repeated && effect->size <= sizeof(uint64_t) &&
+	    effect->size == first->insn.effect.size &&
+	    hit->insn.addr == first->insn.addr;
+}
+
+static uint64_t
+number_of(const uint8_t *bytes, unsigned size)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, bytes, size);	/* low byte first */
+	return value;
+}
+
+/* What it left, if its registers show that. */
+static bool
+left_of(const struct ex_hit *hit, uint64_t *left)
+{
+	const struct ex_effect *effect = &hit->insn.effect;
+
+	if (effect->operation == EX_OP_STORE)
+		*left = number_of(effect->stored, effect->size);
+	return effect->operation == EX_OP_STORE ||
+	    ex_effect_derive(effect, number_of(effect->loaded, effect->size),
+	    left) == EX_DERIVED;
+}
+
+static void
+gather_one(struct gathered *g, struct ex_tentative *tentative)
+{
+	const struct ex_hit *hit = tentative->hit;
+	const size_t n = g->crowd.n;
+	struct ex_crowd_access *access = &g->crowd.access[n];
+
+	g->samples += tentative->samples;
+	g->fit = g->fit && n < EX_CROWD_MAX &&
+	    fits(hit, n == 0 ? hit : g->of[0]->hit);
+	if (!g->fit)
+		return;
+	g->of[g->crowd.n++] = tentative;
+	*access = (struct ex_crowd_access){
+		.tid = hit->tid, .cpu = hit->cpu, .time = hit->time,
+		.since = tentative->since, .loaded =
+		    number_of(hit->insn.effect.loaded, hit->insn.effect.size),
+	};
+	access->has_left = left_of(hit, &access->left);
+}
+
+static void
+gather(struct ex_tracked *w, uint64_t number, struct gathered *g)
+{
+	*g = (struct gathered){.fit = true};
+	for (struct ex_tentative *t = w->waiting; t != NULL;
+	    t = t->next_waiting)
+		if (t->crowd == number)
+			gather_one(g, t);
+}
+
+/* The bytes at both ends, if all that were loaded were read. */
+static void
+take_ends(struct gathered *g, const struct ended *ended)
+{
+	const struct ex_hit *hit = g->of[0]->hit;
+	const uint64_t at = hit->insn.addr - hit->watch->addr;
+	const unsigned size = hit->insn.effect.size;
+
+	if (hit->insn.addr < hit->watch->addr || at > size_of(hit->watch) ||
+	    size > size_of(hit->watch) - at)
+		return;
+	g->crowd.has_after = true;
+	g->crowd.after = number_of(ended->after + at, size);
+	g->crowd.has_before = ended->has_before;
+	g->crowd.before = number_of(ended->before + at, size);
+}
+
+/* What each hit of a crowd left. */
+static void
+tell_left(struct gathered *g)
+{
+	for (size_t i = 0; i < g->crowd.n; i++) {
+		struct ex_tentative *tentative = g->of[i];
+		struct ex_hit *hit = tentative->hit;
+		const uint32_t bits = operand_bits(hit);
+		uint8_t bytes[EX_EFFECT_MAX] = {0};
+
+		if (!g->crowd.access[i].has_left ||
+		    (bits & ~(hit->new.known & ~tentative->later)) == 0)
+			continue;
+		memcpy(bytes, &g->crowd.access[i].left, sizeof(uint64_t));
+		put_operand(&hit->new, hit, bytes);
+		tentative->stored |= bits;
+		tentative->later = 0;
+		hit->source = EX_VALUE_PROVED;
+	}
+}
+
+/* If a crowd has ended, and all of its hits are there, none has to wait. */
+static void
+settle_crowd(struct ex_tracked *w, uint64_t number)
+{
+	struct ended *ended = w->ended;
+	struct gathered g;
+
+	while (ended < w->ended + ENDED_MAX && ended->number != number)
+		ended++;
+	if (number == 0 || ended == w->ended + ENDED_MAX)
+		return;
+	gather(w, number, &g);
+	if (g.samples != ended->samples && ended->samples != 0)
+		return;
+	if (g.fit && g.crowd.n > 0 && ended->samples != 0 && !w->unseen) {
+		take_ends(&g, ended);
+		ex_crowd_solve(&g.crowd);
+		tell_left(&g);
+	}
+	ended->number = 0;
+	for (struct ex_tentative *t = w->waiting, *next; t != NULL; t = next) {
+		next = t->next_waiting;
+		if (t->crowd == number)
+			leave_crowd(w, t);
+	}
+}
+
+/* What a stop knows of the crowd of its access, and of one that has ended. */
+static void
+take_crowd(const struct ex_value_tracker *s, struct ex_tentative *tentative,
+    const struct wp_stop_value *stop)
+{
+	struct ex_tracked *w = tentative->tracked;
+	struct ended *ended;
+
+	if (w == NULL || !s->values->crowds ||
+	    (stop->flags & (WP_STOP_EXACT | WP_STOP_LEFT)) != 0)
+		return;
+	if (stop->crowd != 0 && tentative->crowd == 0) {
+		tentative->crowd = stop->crowd;
+		tentative->since = stop->since;
+		tentative->samples = stop->samples;
+		tentative->next_waiting = w->waiting;
+		w->waiting = tentative;
+	}
+	if (stop->ended != 0) {
+		ended = &w->ended[w->next_ended++ % ENDED_MAX];
+		*ended = (struct ended){
+			.number = stop->ended, .samples = stop->all,
+			.has_before = (stop->flags & WP_STOP_BEGAN) != 0,
+		};
+		memcpy(ended->before, stop->old, sizeof(ended->before));
+		memcpy(ended->after, stop->new, sizeof(ended->after));
+		settle_crowd(w, stop->ended);
+	}
+	settle_crowd(w, tentative->crowd);
+}
+
 /* What a stop has read.  If it vouches for it, there is nothing to doubt; else
    it fills in what is not known, and other threads hit that may be reported
    only after this one: what the previous hit left is no old value, unless the
@@ -593,6 +793,8 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 	if (quiet)
 		tell_before(w, tentative);
 	tentative->looked = take_stop(s, tentative, stop);
+	if (tentative->looked)
+		take_crowd(s, tentative, stop);
 	if (w == NULL)
 		return;
 	leave(w, hit, ordered && !is_blind(s, w, hit->time));
@@ -608,6 +810,8 @@ ex_tracker_joined(struct ex_value_tracker *s, struct ex_tentative *tentative,
 	struct ex_tracked *w = tentative->tracked;
 	const bool stopped = take_stop(s, tentative, stop);
 
+	if (stopped)
+		take_crowd(s, tentative, stop);
 	if (w == NULL)
 		return;
 	if (w->later != 0)
@@ -648,7 +852,11 @@ ex_tracker_settled(const struct ex_value_tracker *s,
 {
 	const struct ex_tracked *w = tentative->tracked;
 
-	if (now == UINT64_MAX || w == NULL || s->values->at_once)
+	if (now == UINT64_MAX || w == NULL)
+		return true;
+	if (tentative->crowd != 0 && now < tentative->hit->time + CROWD_WAIT)
+		return false;
+	if (s->values->at_once)
 		return true;
 	if (w->last == tentative && is_wanting(s, w))
 		return false;
@@ -685,6 +893,8 @@ ex_tracker_given(struct ex_tentative *tentative)
 
 	if (w != NULL && tentative->listed)
 		unlist(w, tentative);
+	if (w != NULL && tentative->crowd != 0)
+		leave_crowd(w, tentative);
 	if (w != NULL && w->last == tentative)
 		w->last = NULL;
 	settle_jump(tentative);

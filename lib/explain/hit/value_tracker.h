@@ -39,6 +39,8 @@
  *
  * Where hits must be delivered at once, times are of no use, because no hit
  * waits to take a value back. The caller then says whether they are in order.
+ * But those that threads made together, which is known by their stops, wait for
+ * each other (crowd.h), unless no hit may.
  *
  * Other accesses that bypass the watch are not known here: see the manual.
  */
@@ -62,6 +64,11 @@ struct ex_tentative {
 				   others */
 	bool looked;		/* memory has been read for it, or tried */
 	bool listed;		/* what is tracked has it in mind */
+	uint64_t crowd;		/* its crowd, for which it waits; 0: none */
+	uint64_t since;		/* crowd: it was made after this, ns */
+	uint32_t samples;	/* crowd: how many there are of it */
+	struct ex_tentative *next_waiting;	/* for any crowd, of the same
+						   watch */
 };
 
 /* A new, empty set for all watches, or NULL when out of memory.  values

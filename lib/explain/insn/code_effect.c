@@ -330,6 +330,15 @@ read_only(const struct ex_query *q, const struct ex_code *c,
 	}
 }
 
+/* Whether no other processor's access can have come into the middle of it. */
+static bool
+is_atomic(const struct ex_code *c, const struct ex_finding *found)
+{
+	return found->stores &&
+	    ((c->insn->attributes & ZYDIS_ATTRIB_HAS_LOCK) != 0 ||
+	    c->insn->mnemonic == ZYDIS_MNEMONIC_XCHG);
+}
+
 void
 ex_code_effect(const struct ex_query *q, const struct ex_code *c,
     const struct ex_finding *found, struct ex_effect *effect)
@@ -341,6 +350,7 @@ ex_code_effect(const struct ex_query *q, const struct ex_code *c,
 		return;
 	effect->size = (uint8_t)found->size;
 	effect->repeated = ex_code_is_rep(c);
+	effect->atomic = is_atomic(c, found);
 	effect->has_flags = ex_query_flags(q, &effect->flags);
 	if (!found->stores) {
 		read_only(q, c, effect);

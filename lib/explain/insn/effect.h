@@ -51,6 +51,8 @@ struct ex_effect {
 	bool repeated;		/* by rep: elements before this one may have been
 				   written at the same time */
 	bool has_loaded;	/* loaded: the old value */
+	bool atomic;		/* no other access came in between its loading
+				   and its storing */
 	bool has_flags;		/* flags were sampled */
 	uint8_t stored[EX_EFFECT_MAX];	/* STORE, low byte first */
 	uint8_t loaded[EX_EFFECT_MAX];	/* has_loaded, low byte first */

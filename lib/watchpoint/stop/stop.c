@@ -52,11 +52,20 @@ take_made(struct wp_stops *stops, pid_t tid)
 		(void)wp_stop_adopt(stops, tid);
 }
 
+/* It does, when this is done.  Result: the signal that it gets. */
+static int
+goes_on(struct wp_stop_thread *thread)
+{
+	thread->held = false;
+	for (size_t i = 0; i < thread->process->n; i++)
+		thread->crowd[i].since = wp_clock_ns();
+	return thread->pass;
+}
+
 static void
 go_on(struct wp_stop_thread *thread)
 {
-	thread->held = false;
-	wp_thread_go_on(&thread->traced, thread->pass);
+	wp_thread_go_on(&thread->traced, goes_on(thread));
 }
 
 /* Record what a stop says; the thread then is held.  A signal that is
@@ -96,17 +105,13 @@ stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 	const enum wp_stop_at at = take_stop(stops, thread, trace);
 
 	if (at == WP_STOP_AT_NOTHING || stops->ending ||
-	    stops->calls->hit == NULL) {
-		thread->held = false;
-		return thread->pass;
-	}
+	    stops->calls->hit == NULL)
+		return goes_on(thread);
 	stops->holds = false;
 	stops->loop.enough = stops->calls->hit(stops->arg, pid, tid,
 	    at == WP_STOP_AT_CALL);
-	if (!stops->loop.enough && !stops->holds) {
-		thread->held = false;
-		return thread->pass;
-	}
+	if (!stops->loop.enough && !stops->holds)
+		return goes_on(thread);
 	/* this one may have been killed in the meantime */
 	for (size_t i = 0; i < stops->loop.all.n && !stops->loop.enough; i++)
 		if (wp_stop_at(stops, i)->held)

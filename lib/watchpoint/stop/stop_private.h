@@ -17,6 +17,15 @@
 #include "stop/ptrace_loop.h"
 #include "attach/uptime.h"
 
+/* The accesses since the last moment at which all counts were known, and what
+   the bytes were then. */
+struct wp_crowd {
+	uint64_t number;	/* 0: there has been no such moment */
+	bool unseen;		/* others may have written since, uncounted */
+	bool known;		/* byte */
+	uint8_t byte[WP_STOP_BYTES];
+};
+
 /* What a watch's bytes were, at a moment when no thread accessed them. */
 struct wp_baseline {
 	bool known;
@@ -30,6 +39,7 @@ struct wp_baseline {
 	uint8_t byte[WP_STOP_BYTES];
 	pid_t memory;		/* whose they are: of processes that share them
 				   the one that made the others */
+	struct wp_crowd crowd;	/* that has not ended */
 };
 
 /* A traced process. */
@@ -58,6 +68,15 @@ struct wp_stop_thread {
 					   watch - first */
 	uint64_t counted[WP_SLOTS_MAX];	/* accesses that there had been when the
 					   watch was looked at last */
+	uint64_t ended[WP_SLOTS_MAX];	/* those up to the end of the last
+					   crowd */
+	struct {
+		uint64_t number;	/* of the crowd, which has ended, that
+					   its accesses since its last stop
+					   belong to; 0: to none that has; */
+		uint64_t counted;	/* up to this one */
+		uint64_t since;		/* all of them came later, ns */
+	} crowd[WP_SLOTS_MAX];
 	bool held;		/* by us; it goes on with ... */
 	int pass;		/* ... this signal */
 	struct wp_stop_thread *next_in_process;	/* in its process */
@@ -74,6 +93,7 @@ struct wp_stops {
 	struct wp_perf_count *closed_total; /* of threads that have ended:
 					   ngone, by watch */
 	size_t ngone;
+	uint64_t crowds;		/* numbers of them given out */
 	struct wp_uptime uptime;	/* of those threads */
 	uint64_t looked;		/* when at handlers, ns */
 	uint64_t last;			/* hit that a thread stopped at: time */

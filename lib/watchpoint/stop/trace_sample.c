@@ -16,7 +16,7 @@ struct head {
 	uint64_t abi;
 	uint64_t regs[WP_TRACE_REGS_MAX];
 };
-_Static_assert(offsetof(struct head, abi) == 160, "the kernel adds no padding");
+_Static_assert(offsetof(struct head, abi) == 192, "the kernel adds no padding");
 
 int
 wp_trace_sample(void *bytes, size_t room, const struct wp_trace_sampled *what)

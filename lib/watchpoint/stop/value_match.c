@@ -10,7 +10,9 @@
  * only grow, so if they are unchanged, they were so all the time.  If not,
  * memory is read once more between this and another reading of the counts; but
  * then another thread may have written between the access and the reading, and
- * what was read is not the value of this access.
+ * what was read is not the value of this access.  It is what all that came
+ * since the watch was settled, a crowd, have left.  What each of them left may
+ * follow from what they loaded, once all their samples are there.
  *
  * Nothing is claimed where there may be writers that are not counted: other
  * mappings of the bytes, in whatever process; a child that has the memory until
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "os/clock.h"
 #include "os/proc.h"
 #include "stop/stop_private.h"
 
@@ -205,13 +208,16 @@ counts_stand(const struct look *look, size_t i)
 
 	for (struct wp_stop_thread *thread = look->thread->process->thread;
 	    thread != NULL; thread = thread->next_in_process) {
-		uint64_t now;
+		uint64_t now, time;
 
 		if (thread == look->thread)
 			continue;
+		time = wp_clock_ns();
 		now = wp_stop_counted(stops, thread, watch);
 		same = same && now == thread->counted[i];
 		thread->counted[i] = now;
+		if (now == thread->taken[i])
+			thread->crowd[i].since = time;
 	}
 	return same;
 }
@@ -329,6 +335,66 @@ is_exact(const struct look *look, size_t i)
 	    touched->here && look->stops->target->options.kernel;
 }
 
+/* Say to which crowd the access belongs: to the one that has not ended, unless
+   it was counted when an earlier one ended. */
+static void
+put_crowd(const struct look *look, size_t i, uint64_t now,
+    struct wp_stop_value *value)
+{
+	struct wp_stop_thread *thread = look->thread;
+	const struct touched *touched = &look->touched[i];
+	const bool ended = thread->crowd[i].number != 0;
+
+	if (touched->one && are_countable(look) && now == thread->taken[i] + touched->samples &&
+	    (!ended || thread->crowd[i].counted == now)) {
+		value->crowd = ended ? thread->crowd[i].number :
+		    thread->process->settled[i].crowd.number;
+		value->samples = (uint32_t)touched->samples;
+		value->since = thread->crowd[i].since;
+	}
+	thread->crowd[i].number = 0;
+}
+
+/* A thread's accesses that were counted when a crowd ended belong to it.  Of
+   those that were also counted at the end of an earlier one only some do. */
+static uint32_t
+leave_crowd(struct wp_stop_thread *thread, size_t i, uint64_t number)
+{
+	const uint64_t now = thread->counted[i];
+	const uint32_t samples = (uint32_t)(now - thread->ended[i]);
+
+	thread->ended[i] = now;
+	if (now != thread->taken[i] && thread->crowd[i].number == 0) {
+		thread->crowd[i].number = number;
+		thread->crowd[i].counted = now;
+	}
+	return samples;
+}
+
+/* All counts are known: end the crowd, and begin another. */
+static void
+end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
+{
+	struct wp_stop_process *process = look->thread->process;
+	const struct wp_baseline *settled = &process->settled[i];
+	struct wp_crowd *crowd = &process->settled[i].crowd;
+
+	value->ended = crowd->number;
+	for (struct wp_stop_thread *thread = process->thread; thread != NULL;
+	    thread = thread->next_in_process)
+		value->all += leave_crowd(thread, i, crowd->number);
+	if (crowd->unseen)
+		value->all = 0;
+	if (crowd->known && (value->flags & WP_STOP_EXACT) == 0) {
+		value->flags |= WP_STOP_BEGAN;
+		memcpy(value->old, crowd->byte, sizeof(value->old));
+	}
+	crowd->number = ++look->stops->crowds;
+	crowd->unseen = false;
+	crowd->known = settled->known;
+	memcpy(crowd->byte, value->new, sizeof(crowd->byte));
+}
+
 /* Put a watch's value into the last sample of it. */
 static void
 put_value(struct look *look, size_t i)
@@ -351,6 +417,9 @@ put_value(struct look *look, size_t i)
 	    thread->counted[i] != thread->taken[i]) {
 		value->len = 0;	/* others were there, perhaps after it */
 	}
+	put_crowd(look, i, now, value);
+	settled->crowd.unseen |= settled->gap || settled->shared ||
+	    look->lent || !alone || !look->stops->target->options.kernel;
 	thread->taken[i] = thread->counted[i] = now;
 	if (!alone)
 		unsettle(look->stops, thread->process, i);
@@ -359,6 +428,8 @@ put_value(struct look *look, size_t i)
 	settled->gap = look->lent;
 	settled->stood = look->settled[i];
 	memcpy(settled->byte, value->new, sizeof(settled->byte));
+	if (look->settled[i])
+		end_crowd(look, i, value);
 	if (look->read[i])
 		wp_stop_record_value(look->touched[i].last, value);
 }
@@ -401,7 +472,8 @@ wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
 
 	for (size_t i = 0; i < process->n; i++)
 		if (wp_stop_counted(stops, thread, process->first + i) !=
-		    thread->counted[i])
+		    thread->counted[i] ||
+		    thread->counted[i] != thread->ended[i])
 			unsettle(stops, process, i);
 }
 
@@ -420,5 +492,9 @@ wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
 		    region->len <= WP_STOP_BYTES &&
 		    wp_proc_read(process->pid, region->addr, settled->byte,
 		    region->len) == (ssize_t)region->len;
+		settled->crowd.number = ++stops->crowds;
+		settled->crowd.known = settled->known;
+		memcpy(settled->crowd.byte, settled->byte,
+		    sizeof(settled->byte));
 	}
 }

@@ -6,6 +6,11 @@
  * kernel writes them.  Of several samples that a thread made before it stopped
  * (a copy by the kernel makes one for each piece), the last one of each watch
  * has the value.
+ *
+ * A crowd is all accesses to a watch between two moments at which the counts of
+ * all threads, and so the bytes, were known.  It has a number.  A value says to
+ * which crowd its access belongs, and which one has just ended, with as many
+ * samples: who has them all knows that there was nothing else.
  */
 #ifndef WP_VALUE_SAMPLE_H
 #define WP_VALUE_SAMPLE_H
@@ -15,7 +20,7 @@
 #include <string.h>
 
 #define WP_STOP_MAGIC 0x50545357u	/* "WSTP" */
-#define WP_STOP_VERSION 1
+#define WP_STOP_VERSION 2
 #define WP_STOP_BYTES 32
 
 enum wp_stop_flags {
@@ -25,6 +30,8 @@ enum wp_stop_flags {
 	/* Nobody wrote between the access and the reading: new is what it left.
 	   EXACT says so, too. */
 	WP_STOP_LEFT = 2,
+	/* old is what the bytes were when the crowd that has ended began. */
+	WP_STOP_BEGAN = 4,
 };
 
 struct wp_stop_value {
@@ -38,12 +45,21 @@ struct wp_stop_value {
 	int32_t call;		/* an access of the kernel: the number of the
 				   system call; < 0: not known */
 	int64_t result;		/* call >= 0: what the call gives */
-	uint8_t old[WP_STOP_BYTES];	/* before; only if EXACT */
+	uint64_t crowd;		/* that the access belongs to; 0: to none, or
+				   not known */
+	uint64_t since;		/* crowd: it was made after this, ns */
+	uint64_t ended;		/* the crowd that has ended; 0: none */
+	uint32_t samples;	/* crowd: of this access; or of several that are
+				   one */
+	uint32_t all;		/* ended: of all of its accesses; 0: there may
+				   be more that have none */
+	uint8_t old[WP_STOP_BYTES];	/* before; only if EXACT or BEGAN */
 	uint8_t new[WP_STOP_BYTES];	/* as read while the thread was stopped
 					   behind its access: if not LEFT,
-					   others may have written, too */
+					   others may have written, too; when
+					   the crowd ended, if one did */
 };
-_Static_assert(sizeof(struct wp_stop_value) == 96, "as in recordings");
+_Static_assert(sizeof(struct wp_stop_value) == 128, "as in recordings");
 
 /* Take it out of a sample's raw bytes.  False: there is none. */
 static inline bool

@@ -53,6 +53,8 @@ static const struct ex_value_options at_once = {.read = read_memory, .now = now,
 static const struct ex_value_options in_order = {.read = read_memory, .now =
     now,
 	.at_once = true, .in_order = true};
+static const struct ex_value_options crowds = {.now = now, .at_once = true,
+	.crowds = true};
 
 /* --- hits --- */
 
@@ -92,6 +94,7 @@ set_effect(struct ex_hit *hit, enum what what, uint64_t operand)
 	case EXCHANGE:
 	case LOAD:
 		effect->has_loaded = true;
+		effect->atomic = what == EXCHANGE;
 		memcpy(effect->loaded, &operand, sizeof(operand));
 		if (what == LOAD)
 			effect->operation = EX_OP_NONE;
@@ -758,6 +761,77 @@ TEST(joins_a_stop)
 		expect("stop", 1, cases[i].old, cases[i].new);
 		assert_int_equal(hits[1].source, cases[i].source);
 		expect("other", 2, UNKNOWN, 7);
+	}
+}
+
+/* --- threads that stopped make a crowd --- */
+
+static const struct crowded {
+	const char *name;
+	enum what other;	/* what the second did */
+	uint64_t crowd;		/* its */
+	uint32_t all;
+	bool may_wait;
+	bool waits;		/* for more */
+	int new[2];
+} crowded[] = {
+	{"all", EXCHANGE, 7, 2, true, false, {5, 9}},
+	{"one is missing", EXCHANGE, 7, 3, true, true, {UNKNOWN, UNKNOWN}},
+	{"one is another's", EXCHANGE, 8, 2, true, true, {UNKNOWN, UNKNOWN}},
+	{"others wrote, too", EXCHANGE, 7, 0, true, false, {UNKNOWN, UNKNOWN}},
+	{"one may be interrupted", LOAD, 7, 2, true, false,
+	    {UNKNOWN, UNKNOWN}},
+	{"one is not known", VAGUE, 7, 2, true, false, {UNKNOWN, UNKNOWN}},
+	{"none may wait", EXCHANGE, 7, 2, false, false, {UNKNOWN, UNKNOWN}},
+};
+
+static struct wp_stop_value
+stop_in(uint64_t crowd)
+{
+	return (struct wp_stop_value){
+		.magic = WP_STOP_MAGIC, .version = WP_STOP_VERSION,
+		.addr = AREA, .crowd = crowd, .samples = 1,
+	};
+}
+
+/* The crowd ends when the second one stops, which made its access first. */
+TEST(waits_for_a_crowd)
+{
+	for (size_t i = 0; i < COUNT(crowded); i++) {
+		const struct crowded *c = &crowded[i];
+		const struct made second = {1010, 2, 1, c->other, 1, 0, 0};
+		struct wp_stop_value stop = stop_in(7);
+
+		begin(c->may_wait ? &crowds : &at_once);
+		make(&hits[0], &(struct made){1000, 1, 0, EXCHANGE, 1, 0, 0},
+		    &watch);
+		ex_tracker_hit(tracker, &hits[0], &stop, &tentative[0]);
+		assert_int_equal(ex_tracker_settled(tracker, &tentative[0],
+		    2000 * 1000), !c->may_wait);
+		stop = stop_in(c->crowd);
+		stop.ended = 7;
+		stop.all = c->all;
+		stop.flags = WP_STOP_BEGAN;
+		stop.old[0] = 1;
+		stop.new[0] = 9;
+		make(&hits[1], &second, &watch);
+		if (c->other != VAGUE)
+			hits[1].insn.effect.loaded[0] = 5;
+		ex_tracker_hit(tracker, &hits[1], &stop, &tentative[1]);
+		for (unsigned h = 0; h < 2; h++) {
+			assert_int_equal(ex_tracker_settled(tracker,
+			    &tentative[h], 2000 * 1000), !c->waits);
+			assert_true(ex_tracker_settled(tracker, &tentative[h],
+			    200 * MS));
+			assert_true(ex_tracker_settled(tracker, &tentative[h],
+			    UINT64_MAX));
+		}
+		expect(c->name, 0, 1, c->new[0]);
+		ex_tracker_given(&tentative[1]);
+		assert_int_equal(hits[1].source == EX_VALUE_UNKNOWN ? UNKNOWN :
+		    told(&hits[1].new), c->new[1]);
+		assert_int_equal(hits[0].source, c->new[0] == UNKNOWN ?
+		    EX_VALUE_UNKNOWN : EX_VALUE_PROVED);
 	}
 }
 

@@ -1,0 +1,44 @@
+/*
+ * crowd: what each of several accesses left that threads made together.
+ *
+ * All that is known is that there were no others, what each of them loaded, and
+ * what was there before the first or after the last.  Each found what the one
+ * before it left.  So one that is the next in every order that is possible tells
+ * what this one left, also where its operand is lost.
+ *
+ * Orders are restricted by what was loaded, by threads and processors, which do
+ * one thing after another, and by times: an access's own time is after it, and
+ * its thread was seen not to have made it at another.
+ */
+#ifndef EX_CROWD_H
+#define EX_CROWD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* In larger ones nothing is found. */
+#define EX_CROWD_MAX 12
+
+/* One that nothing else comes into the middle of. */
+struct ex_crowd_access {
+	pid_t tid;
+	uint32_t cpu;		/* UINT32_MAX: not known */
+	uint64_t since, time;	/* ns: it was made between these */
+	uint64_t loaded;	/* what it found */
+	bool has_left;
+	uint64_t left;		/* has_left: what it left */
+};
+
+struct ex_crowd {
+	size_t n;		/* at most EX_CROWD_MAX */
+	struct ex_crowd_access access[EX_CROWD_MAX];
+	bool has_before, has_after;
+	uint64_t before, after;	/* what was there before all, and after all */
+};
+
+/* Fill in what accesses left, where that is certain. */
+void ex_crowd_solve(struct ex_crowd *);
+
+#endif
