@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "util/complain.h"
+#include "util/field.h"
 #include "spec/options.h"
 #include "os/probe.h"
 #include "os/proc.h"
@@ -458,47 +459,17 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 
 /* JSON. */
 
-/* "name": of the next member of an object. */
-static void
-json_name(struct buffer *b, const char *name)
-{
-	if (b->len > 0 && b->bytes[b->len - 1] != '{')
-		buffer_puts(b, ",");
-	buffer_printf(b, "\"%s\":", name);
-}
-
 static void
 json_object(struct buffer *b, const char *name)
 {
-	json_name(b, name);
+	field(b, name);
 	buffer_puts(b, "{");
-}
-
-static void
-json_number(struct buffer *b, const char *name, uint64_t value)
-{
-	json_name(b, name);
-	buffer_dec(b, value);
-}
-
-static void
-json_bool(struct buffer *b, const char *name, bool value)
-{
-	json_name(b, name);
-	buffer_puts(b, value ? "true" : "false");
-}
-
-static void
-json_string(struct buffer *b, const char *name, const char *value)
-{
-	json_name(b, name);
-	visible_put_json(b, value);
 }
 
 static void
 json_limit(struct buffer *b, const char *name, uint64_t value)
 {
-	json_name(b, name);
+	field(b, name);
 	if (value == UINT64_MAX)
 		buffer_puts(b, "null");
 	else
@@ -510,26 +481,26 @@ json_setting(struct buffer *b, const char *name, int value)
 {
 	if (value == DOCTOR_ABSENT)
 		return;
-	json_name(b, name);
+	field(b, name);
 	buffer_printf(b, "%d", value);
 }
 
 static void
 json_machine(const struct doctor *d, struct buffer *b)
 {
-	json_string(b, "kernel", d->kernel);
-	json_string(b, "arch", d->arch);
+	field_text(b, "kernel", d->kernel);
+	field_text(b, "arch", d->arch);
 	if (d->processor[0] != '\0')
-		json_string(b, "processor", d->processor);
-	json_number(b, "cpus", d->cpus);
+		field_text(b, "processor", d->processor);
+	field_dec(b, "cpus", d->cpus);
 	if (d->hypervisor >= 0)
-		json_bool(b, "hypervisor", d->hypervisor != 0);
+		field_bool(b, "hypervisor", d->hypervisor != 0);
 	json_object(b, "slots");
 	if (knows_slots(d))
-		json_number(b, "free", d->free_slots);
-	json_number(b, "all", d->all_slots);
+		field_dec(b, "free", d->free_slots);
+	field_dec(b, "all", d->all_slots);
 	if (d->opened)
-		json_number(b, "range", d->features.caps.range);
+		field_dec(b, "range", d->features.caps.range);
 	buffer_puts(b, "}");
 }
 
@@ -537,11 +508,11 @@ static void
 json_user(const struct doctor *d, struct buffer *b)
 {
 	json_object(b, "user");
-	json_number(b, "uid", d->uid);
-	json_bool(b, "cap_perfmon", d->cap_perfmon);
-	json_bool(b, "cap_sys_ptrace", d->cap_sys_ptrace);
+	field_dec(b, "uid", d->uid);
+	field_bool(b, "cap_perfmon", d->cap_perfmon);
+	field_bool(b, "cap_sys_ptrace", d->cap_sys_ptrace);
 	if (d->seccomp >= 0)
-		json_string(b, "seccomp", seccomp_name(d->seccomp));
+		field_text(b, "seccomp", seccomp_name(d->seccomp));
 	json_setting(b, "perf_event_paranoid", d->features.paranoid);
 	json_setting(b, "kptr_restrict", d->kptr_restrict);
 	json_setting(b, "ptrace_scope", d->ptrace_scope);
@@ -563,12 +534,12 @@ static void
 json_features(const struct doctor *d, struct buffer *b)
 {
 	if (!d->opened) {
-		json_string(b, "refusal", d->refusal.text);
+		field_text(b, "refusal", d->refusal.text);
 		return;
 	}
 	json_object(b, "features");
 	for (size_t i = 0; i < NFEATURES; i++)
-		json_bool(b, features[i].name, has_feature(d, &features[i]));
+		field_bool(b, features[i].name, has_feature(d, &features[i]));
 	buffer_puts(b, "}");
 }
 
@@ -578,13 +549,13 @@ json_probe(const struct wp_probe_result *p, struct buffer *b)
 	const char *name = p->err != 0 ? strerrorname_np(p->err) : NULL;
 
 	buffer_puts(b, "{");
-	json_string(b, "name", p->name);
-	json_bool(b, "ok", p->ok);
-	json_string(b, "detail", p->detail);
+	field_text(b, "name", p->name);
+	field_bool(b, "ok", p->ok);
+	field_text(b, "detail", p->detail);
 	if (name != NULL)
-		json_string(b, "errno", name);
+		field_text(b, "errno", name);
 	if (!p->ok)
-		json_string(b, "advice", p->advice);
+		field_text(b, "advice", p->advice);
 	buffer_puts(b, "}");
 }
 
@@ -592,16 +563,16 @@ void
 doctor_json(const struct doctor *d, struct buffer *b)
 {
 	buffer_puts(b, "{");
-	json_string(b, "type", "doctor");
-	json_string(b, "schema", "watchctl/1");
-	json_bool(b, "ok", doctor_ok(d));
+	field_text(b, "type", "doctor");
+	field_text(b, "schema", "watchctl/1");
+	field_bool(b, "ok", doctor_ok(d));
 	if (d->no_proc.code != WP_CAUSE_NONE)
-		json_string(b, "advice", d->no_proc.text);
+		field_text(b, "advice", d->no_proc.text);
 	json_machine(d, b);
 	json_user(d, b);
 	json_limits(d, b);
 	json_features(d, b);
-	json_name(b, "probes");
+	field(b, "probes");
 	for (unsigned i = 0; i < WP_PROBE_KINDS; i++) {
 		buffer_puts(b, i == 0 ? "[" : ",");
 		json_probe(&d->probe[i], b);

@@ -15,7 +15,7 @@
 #include "report/by_stack.h"
 #include "report/change.h"
 #include "report/summary.h"
-#include "util/visible.h"
+#include "util/field.h"
 
 enum {
 	WRITE_AT = 64 << 10,	/* bytes held back at most */
@@ -25,53 +25,13 @@ enum {
 
 struct json {
 	struct buffer out;	/* lines to be written */
+	size_t start;		/* where the last of them begins */
 	struct by_stack stacks;	/* of struct buffer: its fields; or empty */
 	size_t kept;		/* bytes in all of them */
 	unsigned *named;	/* stacks_once: which backtrace's line was the
 				   last, of those whose index is alike modulo
 				   NAMED_MAX: its index + 1; 0: none's */
 };
-
-/* A name, with the comma before it unless it is the first of its object. */
-static void
-field(struct buffer *b, const char *name)
-{
-	if (b->len == 0 || b->bytes[b->len - 1] != '{')
-		buffer_put(b, ",", 1);
-	buffer_put(b, "\"", 1);
-	buffer_puts(b, name);
-	buffer_put(b, "\":", 2);
-}
-
-static void
-field_dec(struct buffer *b, const char *name, uint64_t value)
-{
-	field(b, name);
-	buffer_dec(b, value);
-}
-
-static void
-field_hex(struct buffer *b, const char *name, uint64_t value)
-{
-	field(b, name);
-	buffer_put(b, "\"", 1);
-	buffer_hex(b, value);
-	buffer_put(b, "\"", 1);
-}
-
-static void
-field_text(struct buffer *b, const char *name, const char *text)
-{
-	field(b, name);
-	visible_put_json(b, text);
-}
-
-static void
-field_true(struct buffer *b, const char *name)
-{
-	field(b, name);
-	buffer_puts(b, "true");
-}
 
 /* The name of a backtrace; of one variant where it has to lead to frames. */
 static void
@@ -100,23 +60,27 @@ field_seconds(struct buffer *b, const char *name, uint64_t time,
 	buffer_digits(b, ns % 1000000000, 9);
 }
 
-static void
-line_begin(struct buffer *b, const char *type)
+static struct buffer *
+line_begin(struct report *r, const char *type)
 {
-	buffer_put(b, "{", 1);
-	field_text(b, "type", type);
+	struct json *json = r->own;
+
+	json->start = json->out.len;
+	buffer_put(&json->out, "{", 1);
+	field_text(&json->out, "type", type);
+	return &json->out;
 }
 
-/* End the line begun at start, of a hit or not, and write when there is enough.
+/* End the line that was begun, of a hit or not, and write when there is enough.
    0 or -errno. */
 static int
-line_end_of(struct report *r, size_t start, bool hit)
+line_end_of(struct report *r, bool hit)
 {
 	struct json *json = r->own;
 	int rc;
 
 	buffer_put(&json->out, "}\n", 2);
-	rc = buffer_commit(&json->out, start);
+	rc = buffer_commit(&json->out, json->start);
 	if (rc == 0 && hit)
 		report_hit_ends(r, &json->out);
 	if (rc != 0 || json->out.len < WRITE_AT)
@@ -125,9 +89,9 @@ line_end_of(struct report *r, size_t start, bool hit)
 }
 
 static int
-line_end(struct report *r, size_t start)
+line_end(struct report *r)
 {
-	return line_end_of(r, start, false);
+	return line_end_of(r, false);
 }
 
 static int
@@ -252,8 +216,7 @@ json_start(struct report *r, const struct report_start *start)
 		json_free(r);
 		return -ENOMEM;
 	}
-	b = &json->out;
-	line_begin(b, "start");
+	b = line_begin(r, "start");
 	field_text(b, "schema", "watchctl/1");
 	if (start->pid > 0)
 		field_dec(b, "pid", (uint64_t)start->pid);
@@ -266,7 +229,7 @@ json_start(struct report *r, const struct report_start *start)
 	field_frozen(b, start->frozen_ms);
 	field_wall(b, start->wall);
 	put_watches(b, start);
-	rc = line_end(r, 0);
+	rc = line_end(r);
 	return rc != 0 ? rc : json_flush(r);
 }
 
@@ -274,14 +237,12 @@ static int
 json_watch(struct report *r, const struct ex_watch *const *watches,
     unsigned nwatches)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "watch");
 
 	r->begin.watches = watches;
 	r->begin.nwatches = nwatches;
-	line_begin(b, "watch");
 	watch_fields(b, watches[nwatches - 1]);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static void
@@ -318,13 +279,13 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 	field(b, "inlined");
 	buffer_puts(b, frame->inlined ? "true" : "false");
 	if (frame->signal)
-		field_true(b, "signal");
+		field_bool(b, "signal", true);
 	if (frame->kernel)
-		field_true(b, "kernel");
+		field_bool(b, "kernel", true);
 	if (frame->tail)
-		field_true(b, "tail_call");
+		field_bool(b, "tail_call", true);
 	if (frame->gap)
-		field_true(b, "gap");
+		field_bool(b, "gap", true);
 	buffer_put(b, "}", 1);
 }
 
@@ -343,7 +304,7 @@ put_frames(struct buffer *b, const struct ex_stack *stack)
 	}
 	buffer_put(b, "]", 1);
 	if (stack->gap)
-		field_true(b, "incomplete");
+		field_bool(b, "incomplete", true);
 	if (end != NULL)
 		field_text(b, "truncated", end);
 }
@@ -362,15 +323,15 @@ name_stack(struct report *r, const struct ex_stack *stack)
 {
 	struct json *json = r->own;
 	unsigned *named = &json->named[stack->index % NAMED_MAX];
-	size_t start = json->out.len;
+	struct buffer *b;
 	int rc;
 
 	if (*named == stack->index + 1)
 		return 0;
-	line_begin(&json->out, "stack");
-	field_stack(&json->out, "id", r, stack);
-	put_frames(&json->out, stack);
-	rc = line_end(r, start);
+	b = line_begin(r, "stack");
+	field_stack(b, "id", r, stack);
+	put_frames(b, stack);
+	rc = line_end(r);
 	*named = rc == 0 ? stack->index + 1 : 0;
 	return rc;
 }
@@ -447,7 +408,7 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 		field_text(b, "new_text", c->new_text);
 	field_text(b, "value_source", ex_value_source_text(hit->source));
 	if (hit->unchanged)
-		field_true(b, "unchanged");
+		field_bool(b, "unchanged", true);
 }
 
 static void
@@ -486,9 +447,9 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 {
 	field_text(b, "access", hit->access);
 	if (hit->stray)
-		field_true(b, "stray");
+		field_bool(b, "stray", true);
 	if (hit->unjudged)
-		field_true(b, "unjudged");
+		field_bool(b, "unjudged", true);
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
 	if (hit->kernel)
 		hit_call(b, &hit->call);
@@ -498,7 +459,7 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 	if (hit->samples > 1)
 		field_dec(b, "samples", hit->samples);
 	if (hit->late)
-		field_true(b, "late");
+		field_bool(b, "late", true);
 	if (hit->pc != 0)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel)
@@ -509,16 +470,14 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 static int
 json_hit(struct report *r, const struct ex_hit *hit)
 {
-	struct json *json = r->own;
-	struct buffer *b = &json->out;
+	struct buffer *b;
 	int rc = summary_add(r->summary, hit, NULL);
 	int written = r->stacks_once && hit->stack != NULL ?
 	    name_stack(r, hit->stack) : 0;
-	size_t start = b->len;
 
 	if (written != 0)	/* a hit without its backtrace is none */
 		return written;
-	line_begin(b, "hit");
+	b = line_begin(r, "hit");
 	field_dec(b, "seq", hit->seq);
 	field_dec(b, "watch", ex_watch_number(hit->watch));
 	field_seconds(b, "time", hit->time, r->begin.time);
@@ -526,51 +485,43 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	hit_what(b, hit);
 	if (hit->stack != NULL)
 		hit_stack(r, hit->stack);
-	written = line_end_of(r, start, true);
+	written = line_end_of(r, true);
 	return written != 0 ? written : rc;
 }
 
 static int
 json_lost(struct report *r, uint64_t count)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "lost");
 
-	line_begin(b, "lost");
 	field_dec(b, "count", count);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static int
 json_thread(struct report *r, bool exited, pid_t tid)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "thread");
 
-	line_begin(b, "thread");
 	field_text(b, "event", exited ? "exit" : "new");
 	field_dec(b, "tid", (uint64_t)tid);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static int
 json_warning(struct report *r, const char *text)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "warning");
 
-	line_begin(b, "warning");
 	field_text(b, "text", text);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static int
 put_summary(struct report *r, const struct summary_row *row)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "summary");
 
-	line_begin(b, "summary");
 	field_dec(b, "watch", ex_watch_number(row->watch));
 	if (row->stack != NULL)
 		field_stack(b, "stack", r, row->stack);
@@ -583,33 +534,29 @@ put_summary(struct report *r, const struct summary_row *row)
 	for (unsigned i = 0; i < row->nthreads; i++)
 		buffer_printf(b, i == 0 ? "%d" : ",%d", (int)row->threads[i]);
 	buffer_put(b, "]", 1);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 /* With --count: the hits of each watch. */
 static int
 put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "count");
 
-	line_begin(b, "count");
 	field_dec(b, "watch", ex_watch_number(watch));
 	field_pid(b, watch);
 	field_dec(b, "count", count);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 /* One writer that is stray, or may be, at the place that is to be blamed. */
 static int
 put_finding(struct report *r, const struct finding *finding)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
+	struct buffer *b = line_begin(r, "finding");
 	const struct ex_frame *frame = finding->culprit;
-	size_t start = b->len;
 
-	line_begin(b, "finding");
-	field_true(b, finding->incomplete ? "unjudged" : "stray");
+	field_bool(b, finding->incomplete ? "unjudged" : "stray", true);
 	field_dec(b, "watch", ex_watch_number(finding->watch));
 	field_dec(b, "count", finding->count);
 	field_dec(b, "first_seq", finding->first_seq);
@@ -625,16 +572,14 @@ put_finding(struct report *r, const struct finding *finding)
 	}
 	if (finding->stack != NULL)
 		field_stack(b, "stack", r, finding->stack);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static int
 put_end(struct report *r, const struct report_end *end)
 {
-	struct buffer *b = &((struct json *)r->own)->out;
-	size_t start = b->len;
+	struct buffer *b = line_begin(r, "end");
 
-	line_begin(b, "end");
 	field_dec(b, "hits", end->hits);
 	field_dec(b, "reported", end->reported);
 	field_dec(b, "lost", end->lost);
@@ -658,7 +603,7 @@ put_end(struct report *r, const struct report_end *end)
 		field_text(b, "reason", end->reason);
 	field(b, "status");
 	buffer_printf(b, "%d", end->status);
-	return line_end(r, start);
+	return line_end(r);
 }
 
 static int
