@@ -80,6 +80,21 @@ wp_events_reference(struct wp_events *events, const struct wp_options *options,
 }
 
 void
+wp_events_count(const struct wp_events *events,
+    const struct wp_options *options, size_t watch, struct wp_perf_count *sum)
+{
+	const uint64_t format = wp_attr_format(options);
+	struct wp_perf_count one;
+
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].watch == watch &&
+		    wp_perf_read(events->event[i].fd, format, &one) == 0) {
+			sum->value += one.value;
+			sum->lost += one.lost;
+		}
+}
+
+void
 wp_events_stop(const struct wp_events *events)
 {
 	for (size_t i = events->n; i > 0; i--)

@@ -39,6 +39,11 @@ int wp_events_open(struct wp_events *, struct perf_event_attr *, uint16_t watch,
 int wp_events_reference(struct wp_events *, const struct wp_options *,
     pid_t tid);
 
+/* Add what those of a watch have counted; options are those they were opened
+   with. */
+void wp_events_count(const struct wp_events *, const struct wp_options *,
+    size_t watch, struct wp_perf_count *);
+
 /* Disable all, a thread's reference before its slots. */
 void wp_events_stop(const struct wp_events *);
 

@@ -10,7 +10,6 @@
 #include <linux/hw_breakpoint.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/slot_cpu.h"
@@ -163,6 +162,5 @@ wp_target_abandon(struct wp_target *target)
 		return;
 	(void)kill(command, SIGKILL);
 	wp_target_let_go(target);
-	while (waitpid(command, NULL, 0) < 0 && errno == EINTR)
-		;
+	wp_command_end(command);
 }

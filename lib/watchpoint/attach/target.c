@@ -31,12 +31,6 @@
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };
 
-static double
-now_ms(void)
-{
-	return (double)wp_clock_ns() / 1e6;
-}
-
 int
 wp_target_new(struct wp_target **out, const struct wp_features *features,
     const struct wp_options *options, struct wp_cause *cause)
@@ -287,35 +281,44 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
 }
 
 static int
-open_slots(struct wp_target *target, size_t w, pid_t tid)
+open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
+    pid_t tid)
 {
 	struct perf_event_attr attr;
 	int err = 0;
 
 	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
 		wp_target_attr(target, w, s, &attr);
-		err = wp_events_open(&target->events, &attr, (uint16_t)w,
-		    (uint16_t)s, tid, target->rings);
+		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
+		    tid, target->rings);
 	}
 	return err;
 }
 
-/* Open all events of one thread.  1, 0 when it has ended, or -errno. */
+int
+wp_target_open_thread(const struct wp_target *target, struct wp_events *events,
+    size_t first, size_t n, pid_t tid)
+{
+	const size_t before = events->n;
+	int err = 0;
+
+	for (size_t w = first; w < first + n && err == 0; w++)
+		err = open_slots(target, events, w, tid);
+	if (err == 0)
+		err = wp_events_reference(events, &target->options, tid);
+	if (err < 0)
+		wp_events_close(events, before);
+	return err;
+}
+
+/* 1, 0 when it has ended, or -errno. */
 static int
 open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 {
-	size_t before = target->events.n;
-	int err = 0;
+	const int err = wp_target_open_thread(target, &target->events,
+	    job->first, job->n, tid);
 
-	for (size_t w = job->first; w < job->first + job->n && err == 0; w++)
-		err = open_slots(target, w, tid);
-	if (err == 0)
-		err = wp_events_reference(&target->events, &target->options,
-		    tid);
-	if (err == 0)
-		return 1;
-	wp_events_close(&target->events, before);
-	return err == -ESRCH ? 0 : err;
+	return err == 0 ? 1 : err == -ESRCH ? 0 : err;
 }
 
 /* What a watch's bytes are, read through any of the stopped threads: those that
@@ -366,6 +369,15 @@ wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
 	return 0;
 }
 
+void
+wp_target_was_frozen(struct wp_target *target, uint64_t began)
+{
+	const double frozen = (double)(wp_clock_ns() - began) / 1e6;
+
+	if (frozen > target->frozen_ms)
+		target->frozen_ms = frozen;
+}
+
 /* One attach, and its outcome, between the caller and the tracing thread. */
 struct attach {
 	struct wp_target *target;
@@ -383,12 +395,12 @@ attach_held(void *arg)
 	struct wp_target *target = attach->target;
 	const struct sched_param first = {.sched_priority = 1};
 	struct wp_hold hold = {0};
-	double began, frozen;
+	uint64_t began;
 
 	/* the target waits for this thread, which should not wait for its turn
 	   on a busy machine; where that is not permitted, it does */
 	(void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
-	began = now_ms();
+	began = wp_clock_ns();
 	attach->result = wp_hold_process(&hold, attach->pid);
 	if (attach->result < 0)
 		return NULL;
@@ -396,9 +408,7 @@ attach_held(void *arg)
 	attach->result = wp_target_open_events(target, &hold, attach->job.first,
 	    attach->job.n, attach->cause);
 	wp_hold_release(&hold);
-	frozen = now_ms() - began;
-	if (frozen > target->frozen_ms)
-		target->frozen_ms = frozen;
+	wp_target_was_frozen(target, began);
 	return NULL;
 }
 
@@ -417,13 +427,13 @@ is_covered(const struct wp_events *events, size_t first, pid_t tid)
 static int
 attach_running(struct wp_target *target, const struct attach *attach)
 {
-	const double limit = now_ms() + RESCAN_LIMIT;
+	const long limit = wp_clock_ms() + RESCAN_LIMIT;
 	size_t cap = 0, first = target->events.n;
 	unsigned before = target->threads, quiet = 0;
 	pid_t *tids = NULL;
 	int n = 0, got = 0;
 
-	while (quiet < 2 && got >= 0 && now_ms() < limit &&
+	while (quiet < 2 && got >= 0 && wp_clock_ms() < limit &&
 	    (n = wp_proc_threads(attach->pid, &tids, &cap)) > 0) {
 		quiet++;
 		for (int i = 0; i < n && got >= 0; i++) {
@@ -571,21 +581,10 @@ int
 wp_target_count(const struct wp_target *target, size_t watch,
     struct wp_perf_count *count)
 {
-	const uint64_t format = wp_attr_format(&target->options);
-
 	*count = (struct wp_perf_count){0};
 	if (watch >= target->nwatches)
 		return -EINVAL;
-	for (size_t i = 0; i < target->events.n; i++) {
-		const struct wp_event *event = &target->events.event[i];
-		struct wp_perf_count one;
-
-		if (event->watch == watch &&
-		    wp_perf_read(event->fd, format, &one) == 0) {
-			count->value += one.value;
-			count->lost += one.lost;
-		}
-	}
+	wp_events_count(&target->events, &target->options, watch, count);
 	return 0;
 }
 

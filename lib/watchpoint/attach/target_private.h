@@ -26,7 +26,12 @@ struct wp_target {
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
 
-/* Open the events of watches first to first + n - 1 for each thread of a hold.
+/* Open the events of watches first to first + n - 1 for a thread, behind them
+   its reference.  0 or -errno: none of them is left. */
+int wp_target_open_thread(const struct wp_target *, struct wp_events *,
+    size_t first, size_t n, pid_t tid);
+
+/* The same for each thread of a hold, into the target's own.
    0 or -errno with a cause; then none of them is left. */
 int wp_target_open_events(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n, struct wp_cause *);
@@ -34,6 +39,9 @@ int wp_target_open_events(struct wp_target *, const struct wp_hold *,
 /* Take down what these watches' bytes are, while the threads are stopped. */
 void wp_target_read_before(struct wp_target *, const struct wp_hold *,
     size_t first, size_t n);
+
+/* A process has been held since then, in ns. */
+void wp_target_was_frozen(struct wp_target *, uint64_t began);
 
 /* Why an event of these watches could not be opened for a thread. */
 int wp_target_explain(const struct wp_target *, size_t first, size_t n, int err,

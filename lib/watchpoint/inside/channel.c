@@ -212,9 +212,7 @@ wp_channel_await(struct wp_channel *channel, int ms)
 static struct wp_adoption *
 find_place(struct wp_channel *root)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
-
-	for (; wp_channel_has_helper(root); (void)nanosleep(&nap, NULL))
+	for (; wp_channel_has_helper(root); wp_clock_sleep(1000000))
 		for (unsigned i = 0; i < WP_ADOPTIONS_MAX; i++) {
 			pid_t nobody = 0;
 

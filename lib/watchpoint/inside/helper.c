@@ -16,9 +16,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "inside/detached.h"
 #include "inside/trusted.h"
 #include "inside/delivery.h"
@@ -590,7 +590,7 @@ undelivered(const struct wp_watch *w, uint64_t count, unsigned *ms)
 	uint64_t seen;
 
 	while ((seen = wp_accounted(w)) < count && *ms > 0) {
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		wp_clock_sleep(1000000);
 		--*ms;
 	}
 	return seen < count ? count - seen : 0;

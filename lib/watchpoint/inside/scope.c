@@ -14,6 +14,7 @@
  *
  * Lock order: the lock here, then wp_watches_lock.
  */
+#include "os/clock.h"
 #include "inside/helper.h"
 #include "inside/table.h"
 
@@ -22,7 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { OUTSIDE, INSIDE, LEFT };		/* wp_scope.state */
@@ -423,7 +423,6 @@ permit_leave(struct wp_scope *scope)
 static uint64_t
 unseen(const struct wp_watch *w)
 {
-	const struct timespec ms = {.tv_nsec = 1000000};
 	uint64_t count;
 
 	for (unsigned i = 0; ; i++) {
@@ -433,7 +432,7 @@ unseen(const struct wp_watch *w)
 			return 0;
 		if (i == PATIENCE_MS)
 			return count - seen;
-		(void)nanosleep(&ms, NULL);
+		wp_clock_sleep(1000000);
 	}
 }
 

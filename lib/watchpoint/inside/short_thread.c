@@ -16,9 +16,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "inside/threads.h"
 
 enum {
@@ -52,14 +52,13 @@ run(void *arg)
 static void
 await_end(pid_t tid)
 {
-	const struct timespec nap = {.tv_nsec = NAP_NS};
 	pid_t pid = getpid();
 
 	for (unsigned i = 0; i < YIELDS + NAPS && tgkill(pid, tid, 0) == 0; i++)
 		if (i < YIELDS)
 			(void)sched_yield();
 		else
-			(void)nanosleep(&nap, NULL);
+			wp_clock_sleep(NAP_NS);
 }
 
 int

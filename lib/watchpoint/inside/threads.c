@@ -35,9 +35,9 @@
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "inside/helper.h"
 #include "inside/threads.h"
 
@@ -45,7 +45,8 @@
 
 enum {
 	TRIES = 3,		/* before the others are held still */
-	LOOKS = 3,		/* for one to sleep */
+	LOOKS = 3,		/* for one to sleep, ... */
+	MOMENT_NS = 20000,	/* ... and between them */
 	LISTING = 4096,		/* bytes of directory at a time */
 };
 
@@ -239,7 +240,6 @@ is_idle(pid_t tid)
 static bool
 all_idle(const struct list *list)
 {
-	const struct timespec moment = {.tv_nsec = 20000};
 	pid_t self = gettid();
 
 	for (size_t i = 0; i < list->n; i++)
@@ -247,7 +247,7 @@ all_idle(const struct list *list)
 		    !is_idle(list->tid[i]); looks++) {
 			if (looks == LOOKS)
 				return false;
-			(void)nanosleep(&moment, NULL);
+			wp_clock_sleep(MOMENT_NS);
 		}
 	return true;
 }

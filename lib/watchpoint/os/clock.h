@@ -21,6 +21,13 @@ wp_clock_ms(void)
 	return (long)(wp_clock_ns() / 1000000);
 }
 
+/* Less than a second; a signal ends it. */
+static inline void
+wp_clock_sleep(long ns)
+{
+	(void)nanosleep(&(struct timespec){.tv_nsec = ns}, NULL);
+}
+
 /* The time of day, ns since 1970, that a time of wp_clock_ns was. */
 static inline uint64_t
 wp_clock_wall(uint64_t ns)

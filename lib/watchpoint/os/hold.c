@@ -18,22 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "os/array.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/ptrace_private.h"
 
-/* How long a thread may take to stop before its state is looked at, and how
-   long all may take together, in ms. */
-enum { STOP_PATIENCE = 10, STOP_LIMIT = 5000 };
-
-static void
-nap(void)
-{
-	(void)nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
-}
+enum {
+	STOP_PATIENCE = 10,	/* ms for a thread to stop before its state is
+				   looked at */
+	STOP_LIMIT = 5000,	/* ms for all together */
+	NAP_NS = 50000,
+};
 
 static int
 held_order(const void *a, const void *b)
@@ -219,7 +215,7 @@ await_stops(struct wp_hold *hold, pid_t pid, long limit)
 			return 0;
 		if (now > limit)
 			return -ETIMEDOUT;
-		nap();
+		wp_clock_sleep(NAP_NS);
 	}
 	return 0;
 }
@@ -253,9 +249,7 @@ hold_all(struct wp_hold *hold, const struct whom *whom)
 int
 wp_hold_process(struct wp_hold *hold, pid_t pid)
 {
-	const struct whom whom = {.pid = pid};
-
-	return hold_all(hold, &whom);
+	return wp_hold_others(hold, pid, 0);
 }
 
 int
@@ -280,13 +274,7 @@ wp_hold_release(struct wp_hold *hold)
 }
 
 int
-wp_trace_process(struct wp_hold *hold, pid_t pid)
-{
-	return wp_trace_family(hold, pid, false);
-}
-
-int
-wp_trace_family(struct wp_hold *hold, pid_t pid, bool children)
+wp_trace_process(struct wp_hold *hold, pid_t pid, bool children)
 {
 	const struct whom whom = {
 		.pid = pid, .options = WP_TRACE_OPTIONS | (children ?

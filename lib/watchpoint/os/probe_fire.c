@@ -18,9 +18,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/perf.h"
 #include "os/probe.h"
 #include "os/proc.h"
@@ -505,7 +505,7 @@ static void
 await_signal(void)
 {
 	for (int i = 0; i < 100 && caught.hits == 0; i++)
-		(void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		wp_clock_sleep(1000000);
 }
 
 /* Enable an event that signals, store, and wait.  0 or -errno. */

@@ -96,21 +96,17 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
  */
 
 /*
- * Trace all threads of a process, and all that they make: these stop before
- * their first instruction.  On success every thread is stopped, or stops before
+ * Trace all threads of a process, and all that they make (children too, if
+ * asked): these stop before their first instruction.  On success every thread is stopped, or stops before
  * it does anything, including those that were traced before.  Free
  * hold->thread.  On failure, as for wp_hold_process, no thread is traced that
  * was not before.  A hold that is not empty is a command's (wp_hold_command):
  * its threads are stopped already, and no stop of them is to be reported.
  */
-int wp_trace_process(struct wp_hold *, pid_t pid);
+int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
 
 /* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
 int wp_trace_thread(pid_t tid);
-
-/* The same, with children if asked, which then stop before their first
-   instruction, too. */
-int wp_trace_family(struct wp_hold *, pid_t pid, bool children);
 
 struct wp_trace {
 	pid_t tid;

@@ -133,7 +133,7 @@ int
 wp_ptrace_loop_command(struct wp_ptrace_loop *loop, struct wp_hold *hold)
 {
 	const size_t known = hold->n;
-	int err = wp_trace_process(hold, loop->pid);
+	int err = wp_trace_process(hold, loop->pid, false);
 
 	for (size_t i = 0; i < hold->n && err == 0; i++)
 		if (wp_ptrace_loop_add(loop, loop->pid, hold->thread[i].tid,

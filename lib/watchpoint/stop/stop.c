@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -25,6 +23,7 @@ enum {
 				   is asked why, ... */
 	TOO_LATE = 1000000000,	/* ... and at most: its processor may be busy */
 	PATIENCE = 200,		/* ms for all to be released, or held */
+	NAP_NS = 100000,
 };
 
 /* --- stops --- */
@@ -256,12 +255,6 @@ wp_stops_last(const struct wp_stops *stops, int *cpu, pid_t *tid)
 
 /* --- holding all, and the end --- */
 
-static void
-nap(void)
-{
-	(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
-}
-
 /* Take the stops of a process's threads as they come; none goes on.  Result:
    how many are still to come. */
 static size_t
@@ -307,7 +300,7 @@ wp_stops_hold(struct wp_stops *stops, pid_t pid)
 	while (collect(stops, pid) > 0) {
 		if (wp_clock_ns() > limit)
 			return -ETIMEDOUT;
-		nap();
+		wp_clock_sleep(NAP_NS);
 	}
 	return wp_stop_find_process(stops, pid) == NULL ? -ESRCH : 0;
 }
@@ -345,7 +338,7 @@ wp_stops_end(struct wp_stops *stops)
 	wp_ptrace_loop_update(&stops->loop);
 	while (wp_stops_busy(stops) && wp_clock_ns() < limit)
 		if (wp_stops_step(stops) == 0)
-			nap();
+			wp_clock_sleep(NAP_NS);
 }
 
 /* The first to go takes the signal, and stops the others, which learn of it
@@ -360,5 +353,5 @@ wp_stops_leave(struct wp_stops *stops, pid_t pid)
 	wp_stops_end(stops);
 	while (wp_clock_ns() < limit && wp_proc_status(pid, &status) == 0 &&
 	    status.state != 'T')
-		nap();
+		wp_clock_sleep(NAP_NS);
 }

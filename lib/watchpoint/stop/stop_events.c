@@ -209,28 +209,17 @@ wp_stop_mute(struct wp_stop_thread *thread)
 	thread->signal_blocked = true;
 }
 
-/* Open the events of one slot, with their ids. */
+/* The ids of its events but the last, which is its reference. */
 static int
-open_slot(struct wp_stops *stops, struct wp_stop_thread *thread, size_t w,
-    unsigned s)
+take_ids(struct wp_stop_thread *thread)
 {
-	const struct wp_target *target = stops->target;
-	const size_t before = thread->events.n;
-	struct perf_event_attr attr;
-	uint64_t *ids;
-	int err;
+	const size_t n = thread->events.n - 1;
+	int err = 0;
 
-	wp_target_attr(target, w, s, &attr);
-	err = wp_events_open(&thread->events, &attr, (uint16_t)w, (uint16_t)s,
-	    thread->traced.tid, target->rings);
-	if (err < 0)
-		return err;
-	ids = realloc(thread->id, thread->events.n * sizeof(*ids));
-	if (ids == NULL)
+	if ((thread->id = calloc(n + 1, sizeof(*thread->id))) == NULL)
 		return -ENOMEM;
-	thread->id = ids;
-	for (size_t i = before; i < thread->events.n && err == 0; i++)
-		err = wp_perf_id(thread->events.event[i].fd, &ids[i]);
+	for (size_t i = 0; i < n && err == 0; i++)
+		err = wp_perf_id(thread->events.event[i].fd, &thread->id[i]);
 	return err;
 }
 
@@ -251,18 +240,12 @@ int
 wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 {
 	const struct wp_stop_process *process = thread->process;
-	int err = 0;
+	int err = wp_target_open_thread(stops->target, &thread->events,
+	    process->first, process->n, thread->traced.tid);
 
-	for (size_t w = process->first; w < process->first + process->n; w++)
-		for (unsigned s = 0; err == 0 &&
-		    s < stops->target->watch[w].nslots; s++)
-			err = open_slot(stops, thread, w, s);
-	if (err == 0)
-		err = wp_events_reference(&thread->events,
-		    &stops->target->options, thread->traced.tid);
-	if (err < 0)
+	if (err == 0 && (err = take_ids(thread)) < 0)
 		wp_events_close(&thread->events, 0);
-	else
+	if (err == 0)
 		set_signal(thread, first_signal(thread, made));
 	return err;
 }
@@ -270,52 +253,27 @@ wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 void
 wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
-	const uint64_t format = wp_attr_format(&stops->target->options);
+	const struct wp_stop_process *process = thread->process;
 
 	wp_events_stop(&thread->events);
 	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
-	for (size_t i = 0; i < thread->events.n; i++) {
-		const struct wp_event *event = &thread->events.event[i];
-		struct wp_perf_count one;
-
-		if (event->watch < stops->ngone &&
-		    wp_perf_read(event->fd, format, &one) == 0) {
-			stops->closed_total[event->watch].value += one.value;
-			stops->closed_total[event->watch].lost += one.lost;
-		}
-	}
+	for (size_t w = process->first; w < process->first + process->n; w++)
+		wp_events_count(&thread->events, &stops->target->options, w,
+		    &stops->closed_total[w]);
 	wp_events_close(&thread->events, 0);
 	free(thread->id);
 	thread->id = NULL;
-}
-
-static uint64_t
-counted(const struct wp_stops *stops, const struct wp_stop_thread *thread,
-    size_t watch, uint64_t *lost)
-{
-	const uint64_t format = wp_attr_format(&stops->target->options);
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < thread->events.n; i++) {
-		const struct wp_event *event = &thread->events.event[i];
-		struct wp_perf_count one;
-
-		if (event->watch == watch &&
-		    wp_perf_read(event->fd, format, &one) == 0) {
-			sum += one.value;
-			*lost += one.lost;
-		}
-	}
-	return sum;
 }
 
 uint64_t
 wp_stop_counted(const struct wp_stops *stops,
     const struct wp_stop_thread *thread, size_t watch)
 {
-	uint64_t lost = 0;
+	struct wp_perf_count count = {0};
 
-	return counted(stops, thread, watch, &lost);
+	wp_events_count(&thread->events, &stops->target->options, watch,
+	    &count);
+	return count.value;
 }
 
 int
@@ -327,8 +285,8 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 		return -EINVAL;
 	*count = stops->closed_total[watch];
 	for (size_t i = 0; i < stops->loop.all.n; i++)
-		count->value += counted(stops, wp_stop_at(stops, i), watch,
-		    &count->lost);
+		wp_events_count(&wp_stop_at(stops, i)->events,
+		    &stops->target->options, watch, count);
 	return 0;
 }
 

@@ -57,7 +57,7 @@ attach_running(struct wp_stops *stops, const struct wp_stop_process *at,
     struct wp_cause *cause)
 {
 	struct wp_hold hold = {0};
-	int err = wp_trace_family(&hold, at->pid,
+	int err = wp_trace_process(&hold, at->pid,
 	    stops->target->options.follow);
 
 	if (err == -ESRCH)
@@ -79,7 +79,7 @@ attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
 {
 	struct wp_target *target = stops->target;
 	const size_t known = target->hold.n;
-	int err = wp_trace_family(&target->hold, at->pid,
+	int err = wp_trace_process(&target->hold, at->pid,
 	    target->options.follow);
 
 	if (err < 0)
@@ -106,7 +106,6 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	const bool command = target->command == pid;
 	const size_t before = stops->loop.all.n;
 	const uint64_t began = wp_clock_ns();
-	double frozen;
 	int err;
 
 	if (make_room(stops) < 0)
@@ -119,8 +118,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 		return err;
 	wp_ptrace_loop_look(&stops->loop);
 	target->threads += (unsigned)(stops->loop.all.n - before);
-	frozen = (double)(wp_clock_ns() - began) / 1e6;
-	if (!command && frozen > target->frozen_ms)
-		target->frozen_ms = frozen;
+	if (!command)
+		wp_target_was_frozen(target, began);
 	return 0;
 }

@@ -1794,7 +1794,7 @@ TEST(sigcont_stops_all_traced_threads)
 
 	puppet_start(&p);
 	puppet_lead(&p, 't');
-	assert_int_equal(wp_trace_process(&hold, p.pid), 0);
+	assert_int_equal(wp_trace_process(&hold, p.pid, false), 0);
 	assert_int_equal(hold.n, 2);
 	first = hold.thread[0].tid != p.pid;
 	await((let_tell(&hold, told), told[0] > 0 && told[1] > 0));
