@@ -1,5 +1,5 @@
 /*
- * array: arrays that grow, and searching in sorted ones.
+ * array: arrays that grow, sorting, and searching in sorted ones.
  */
 #ifndef EX_ARRAY_H
 #define EX_ARRAY_H
@@ -22,11 +22,17 @@ bool ex_array_room(void *array, size_t n, size_t more, size_t *cap,
 size_t ex_array_upto(const void *array, size_t n, size_t element_size,
     size_t offset, uint64_t value);
 
+/* Sort n elements by the uint64_t at this offset in each; those with the same
+   stay in their order.  False: out of memory, and they are as they were. */
+bool ex_array_sort(void *array, size_t n, size_t element_size, size_t offset);
+
 /* Room for one more in the array `at' of a structure that has its n and cap. */
 #define EX_ARRAY_ROOM(a, at, max)					\
 	ex_array_room(&(a)->at, (a)->n, 1, &(a)->cap, sizeof(*(a)->at), max)
 #define EX_ARRAY_UPTO(at, n, member, value)				\
 	ex_array_upto(at, n, sizeof(*(at)),				\
 	    offsetof(__typeof__(*(at)), member), value)
+#define EX_ARRAY_SORT(at, n, member)					\
+	ex_array_sort(at, n, sizeof(*(at)), offsetof(__typeof__(*(at)), member))
 
 #endif

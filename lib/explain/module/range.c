@@ -16,21 +16,9 @@ ex_ranges_add(struct ex_ranges *ranges, uint64_t start, uint64_t end,
 		return true;
 	if (!EX_ARRAY_ROOM(ranges, at, RANGES_MAX))
 		return false;
-	/* until it is sorted, reach is the order of adding */
-	ranges->at[ranges->n] =
-	    (struct ex_range){start, end, what, ranges->n};
+	ranges->at[ranges->n] = (struct ex_range){start, end, what, 0};
 	ranges->n++;
 	return true;
-}
-
-static int
-range_compare(const void *pa, const void *pb)
-{
-	const struct ex_range *a = pa, *b = pb;
-
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return (a->reach > b->reach) - (a->reach < b->reach);
 }
 
 void
@@ -38,9 +26,8 @@ ex_ranges_sort(struct ex_ranges *ranges)
 {
 	uint64_t reach = 0;
 
-	if (ranges->n == 0)
-		return;
-	qsort(ranges->at, ranges->n, sizeof(*ranges->at), range_compare);
+	if (!EX_ARRAY_SORT(ranges->at, ranges->n, start))
+		ranges->n = 0;
 	for (size_t i = 0; i < ranges->n; i++) {
 		if (ranges->at[i].end > reach)
 			reach = ranges->at[i].end;

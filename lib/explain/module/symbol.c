@@ -24,6 +24,8 @@
 #include "base/array.h"
 #include "base/table.h"
 
+enum { ASKED_SELDOM = 8 };	/* names looked for before they are sorted */
+
 /* A mangled name and what it means. */
 struct pretty {
 	const char *raw;
@@ -44,7 +46,8 @@ struct symbols {
 				   last */
 	size_t n, cap;
 	const struct ex_symbol **named;	/* n of at, by name; NULL: not asked
-					   yet */
+					   often */
+	unsigned asked;		/* for names */
 	struct ex_ranges sized;	/* what: index in at */
 	struct ex_ranges unsized;	/* each up to the next symbol */
 	void *pretty;		/* a tree of search.h, by raw */
@@ -231,13 +234,29 @@ symbol_compare(const void *pa, const void *pb)
 	int x = (a->function || a->object) * 4 + (a->size > 0) * 2 + a->global;
 	int y = (b->function || b->object) * 4 + (b->size > 0) * 2 + b->global;
 
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
 	if (x != y)
 		return x - y;
 	if (underscores(a->name) != underscores(b->name))
 		return underscores(a->name) < underscores(b->name) ? 1 : -1;
 	return strcmp(b->name, a->name);
+}
+
+/* Sort by value, and those at one value. */
+static void
+symbols_sort(struct symbols *symbols)
+{
+	struct ex_symbol *at = symbols->at;
+	size_t end;
+
+	if (!EX_ARRAY_SORT(at, symbols->n, value))
+		symbols->n = 0;
+	for (size_t i = 0; i < symbols->n; i = end) {
+		for (end = i + 1; end < symbols->n &&
+		    at[end].value == at[i].value; end++)
+			;
+		if (end - i > 1)
+			qsort(&at[i], end - i, sizeof(*at), symbol_compare);
+	}
 }
 
 /* Where the section or segment that holds vaddr ends. */
@@ -339,9 +358,7 @@ symbols_of(struct ex_module *m)
 	if (!ex_module_open(m))
 		return symbols;
 	add_symbols(m, symbols);
-	if (symbols->n > 0)
-		qsort(symbols->at, symbols->n, sizeof(*symbols->at),
-		    symbol_compare);
+	symbols_sort(symbols);
 	symbols_unique(symbols);
 	symbols_index(m, symbols);
 	return symbols;
@@ -512,6 +529,20 @@ symbols_name(struct symbols *symbols)
 	return true;
 }
 
+/* A few names are looked for one by one: sorting all takes longer. */
+static int
+find_unsorted(const struct symbols *symbols, const char *name,
+    int (*fn)(void *, const struct ex_symbol *), void *arg)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < symbols->n && result == 0; i++) {
+		if (strcmp(symbols->at[i].name, name) == 0)
+			result = fn(arg, &symbols->at[i]);
+	}
+	return result;
+}
+
 int
 ex_symbol_find_raw(struct ex_module *m, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
@@ -520,7 +551,11 @@ ex_symbol_find_raw(struct ex_module *m, const char *name,
 	size_t low = 0, high;
 	int result = 0;
 
-	if (symbols == NULL || !symbols_name(symbols))
+	if (symbols == NULL)
+		return 0;
+	if (symbols->named == NULL && symbols->asked++ < ASKED_SELDOM)
+		return find_unsorted(symbols, name, fn, arg);
+	if (!symbols_name(symbols))
 		return 0;
 	for (high = symbols->n; low < high; ) {
 		size_t middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
 /*
- * table: hash tables, arrays that grow, and searching in sorted ones.
+ * table: hash tables, arrays that grow, sorting, and searching in sorted ones.
  */
 #include "test.h"
 
@@ -102,6 +102,33 @@ TEST(counts_what_is_at_most)
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, 3), 3);
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, UINT64_MAX - 1), 3);
 	assert_int_equal(EX_ARRAY_UPTO(a, 4, key, UINT64_MAX), 4);
+}
+
+/* An element whose number is not at its start. */
+struct numbered {
+	uint16_t order;
+	uint64_t number;
+};
+
+TEST(sorts_and_keeps_the_order_of_equals)
+{
+	static struct numbered at[MANY];
+	uint64_t random = 1;
+
+	assert_true(EX_ARRAY_SORT(at, 0, number));
+	/* by which bits they differ, and how many are the same */
+	for (unsigned shift = 0; shift < 64; shift += 3) {
+		for (unsigned i = 0; i < MANY; i++) {
+			random = random * UINT64_C(6364136223846793005) + 1;
+			at[i] = (struct numbered){(uint16_t)i,
+			    random >> 33 >> shift % 31 << shift};
+		}
+		assert_true(EX_ARRAY_SORT(at, MANY, number));
+		for (unsigned i = 1; i < MANY; i++)
+			assert_true(at[i - 1].number < at[i].number ||
+			    (at[i - 1].number == at[i].number &&
+			    at[i - 1].order < at[i].order));
+	}
 }
 
 RUN_TESTS()
