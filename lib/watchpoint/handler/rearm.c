@@ -44,12 +44,6 @@ wp_async_change_end(void)
 	(void)atomic_fetch_add(&ended, 1);
 }
 
-static uint64_t
-period_of(const struct wp_watch *w)
-{
-	return w->attr.period > 0 ? w->attr.period : 1;
-}
-
 /* Give it another overflow, without another thread disabling it in between. */
 static int
 load(int fd, uint64_t period)
@@ -75,12 +69,12 @@ rearm_event(struct wp_watch *w, int fd, int code)
 
 	if (code != POLL_HUP)
 		return 0;
-	err = load(fd, period_of(w));
+	err = load(fd, wp_watch_period(w));
 	while (err == 0 && !atomic_load(&w->on)) {
 		(void)wp_perf_disable(fd);
 		if (!atomic_load(&w->on))
 			break;
-		err = wp_perf_once_again(fd, period_of(w));
+		err = wp_perf_once_again(fd, wp_watch_period(w));
 	}
 	return err;
 }

@@ -37,6 +37,7 @@ struct wp_armed {
 };
 
 struct wp_delivery;
+struct wp_arming;
 
 struct wp_watch {
 	/* Which use of this entry is open; 0: none.  The handler reads it
@@ -85,6 +86,13 @@ wp_accounted(const struct wp_watch *w)
 	return atomic_load(&w->accounted) & WP_ACCOUNTED_MAX;
 }
 
+/* At least 1. */
+static inline uint64_t
+wp_watch_period(const struct wp_watch *w)
+{
+	return w->attr.period > 0 ? w->attr.period : 1;
+}
+
 /* How a watch is armed and signals its hits. */
 struct wp_delivery {
 	const char *name;		/* "sigtrap", "async", "ptrace" */
@@ -97,6 +105,9 @@ struct wp_delivery {
 	/* The helper traces the threads and passes the hits on: of the
 	   program's own accesses, not of the kernel's. */
 	bool by_tracer;
+	/* How its events are armed, if they are the program's own; else NULL
+	   (inside/delivery.h). */
+	const struct wp_arming *arming;
 	int (*signal)(void);		/* that brings its hits */
 	/*
 	 * Called with the table locked: 0 or -errno with a cause; a failed open

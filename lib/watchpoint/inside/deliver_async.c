@@ -49,21 +49,15 @@ async_ready(struct wp_armed *armed)
 	    wp_state.event_signal);
 }
 
-static uint64_t
-period_of(const struct wp_watch *w)
-{
-	return w->attr.period > 0 ? w->attr.period : 1;
-}
-
 static int
 enable_one(const struct wp_watch *w, struct wp_armed *armed)
 {
 	if (!wp_cpu_traps_before())
 		return wp_perf_enable(armed->fd);
 	if (armed->loaded)
-		return wp_perf_once_again(armed->fd, period_of(w));
+		return wp_perf_once_again(armed->fd, wp_watch_period(w));
 	armed->loaded = true;
-	return wp_perf_once(armed->fd, period_of(w));
+	return wp_perf_once(armed->fd, wp_watch_period(w));
 }
 
 static const struct wp_arming arming = {
@@ -80,7 +74,7 @@ by_helper(const struct wp_watch *w)
 static int
 open_here(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	int err = wp_own_events_open(w, serial, &arming, cause);
+	int err = wp_own_events_open(w, serial, cause);
 
 	w->inexact = w->tid == 0;
 	return err;
@@ -119,7 +113,7 @@ async_enable(struct wp_watch *w)
 	if (by_helper(w))
 		return wp_helper_switch(w, true);
 	wp_async_change_begin();
-	return end_change(wp_own_events_enable(w, &arming));
+	return end_change(wp_own_events_enable(w));
 }
 
 static int
@@ -138,7 +132,7 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 	if (by_helper(w))
 		return wp_helper_move(w, slots, cause);
 	wp_async_change_begin();
-	return end_change(wp_own_events_move(w, &arming, slots, cause));
+	return end_change(wp_own_events_move(w, slots, cause));
 }
 
 /* The tracer's events may hold their registers for a moment yet. */
@@ -149,7 +143,7 @@ wp_async_take_over(struct wp_watch *w)
 	int err;
 
 	w->orphan = true;
-	for (unsigned i = 0; (err = wp_own_events_take_over(w, &arming)) ==
+	for (unsigned i = 0; (err = wp_own_events_take_over(w)) ==
 	    -ENOSPC && i < TRIES; i++)
 		(void)nanosleep(&nap, NULL);
 	return err;
@@ -172,7 +166,8 @@ async_signal(void)
 }
 
 const struct wp_delivery wp_deliver_async = {
-	.name = "async", .by_descriptor = true, .signal = async_signal,
+	.name = "async", .by_descriptor = true, .arming = &arming,
+	.signal = async_signal,
 	.open = async_open, .close = async_close,
 	.enable = async_enable, .disable = async_disable,
 	.move = async_move, .count = async_count,

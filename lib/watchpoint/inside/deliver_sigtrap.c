@@ -30,39 +30,15 @@ static const struct wp_arming arming = {
 };
 
 static int
-sigtrap_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
-{
-	return wp_own_events_open(w, serial, &arming, cause);
-}
-
-static void
-sigtrap_close(struct wp_watch *w)
-{
-	wp_own_events_close(w, &arming);
-}
-
-static int
-sigtrap_enable(struct wp_watch *w)
-{
-	return wp_own_events_enable(w, &arming);
-}
-
-static int
-sigtrap_move(struct wp_watch *w, const struct wp_slot *slots,
-    struct wp_cause *cause)
-{
-	return wp_own_events_move(w, &arming, slots, cause);
-}
-
-static int
 sigtrap_signal(void)
 {
 	return SIGTRAP;
 }
 
 const struct wp_delivery wp_deliver_sigtrap = {
-	.name = "sigtrap", .counts_all = true, .signal = sigtrap_signal,
-	.open = sigtrap_open, .close = sigtrap_close,
-	.enable = sigtrap_enable, .disable = wp_watch_disable,
-	.move = sigtrap_move, .count = wp_watch_count,
+	.name = "sigtrap", .counts_all = true, .arming = &arming,
+	.signal = sigtrap_signal,
+	.open = wp_own_events_open, .close = wp_own_events_close,
+	.enable = wp_own_events_enable, .disable = wp_watch_disable,
+	.move = wp_own_events_move, .count = wp_watch_count,
 };

@@ -20,7 +20,7 @@ int wp_watch_put(struct wp_watch *, const struct wp_armed *);
 void wp_armed_drop(struct wp_armed *);
 void wp_watch_drop(struct wp_watch *, size_t first);
 
-/* How the events of a delivery differ. */
+/* How the program's own events of a delivery differ. */
 struct wp_arming {
 	bool inherited;		/* threads to come have copies */
 	/* complete the attribute that wp_attr_inside makes for a slot's
@@ -34,22 +34,21 @@ struct wp_arming {
 /* Open them, for all threads or w->tid, disabled: unless threads had to be held
    for it; then the watch is open and enabled (but for WP_DISABLED) when they go
    on.  0 or -errno with a cause. */
-int wp_own_events_open(struct wp_watch *, uint32_t serial,
-    const struct wp_arming *, struct wp_cause *);
+int wp_own_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
 
 /* Close them; some are kept, disabled, for the next watch. */
-void wp_own_events_close(struct wp_watch *, const struct wp_arming *);
+void wp_own_events_close(struct wp_watch *);
 
 /*
  * The same for an open watch that has no events, and enable them, if it is
  * enabled.  Handlers may run meanwhile, and this may be called in one: it
  * says nothing of the reason.  0 or -errno: it has none still.
  */
-int wp_own_events_take_over(struct wp_watch *, const struct wp_arming *);
+int wp_own_events_take_over(struct wp_watch *);
 
-int wp_own_events_enable(struct wp_watch *, const struct wp_arming *);
-int wp_own_events_move(struct wp_watch *, const struct wp_arming *,
-    const struct wp_slot *, struct wp_cause *);
+int wp_own_events_enable(struct wp_watch *);
+int wp_own_events_move(struct wp_watch *, const struct wp_slot *,
+    struct wp_cause *);
 
 /* In the child of a fork(2), locked: events that are kept for the next watch
    are its parent's (own_events.c). */

@@ -54,33 +54,34 @@ static struct {
 struct opening {
 	struct wp_watch *watch;
 	uint32_t serial;
-	const struct wp_arming *arming;
 	pid_t failed;		/* whose event could not be opened */
 	pid_t maker;		/* of the thread that opens them */
 };
 
 static void
 slot_attr(struct perf_event_attr *attr, const struct wp_watch *w,
-    uint32_t serial, const struct wp_arming *arming, unsigned slot)
+    uint32_t serial, unsigned slot)
 {
 	wp_attr_inside(attr, &w->slot[slot], w->attr.period, w->kernel);
-	arming->attr(attr, w, serial, slot);
+	w->delivery->arming->attr(attr, w, serial, slot);
 }
 
 static int
 open_slot(const struct opening *o, unsigned slot, pid_t tid)
 {
+	struct wp_watch *w = o->watch;
+	const struct wp_arming *arming = w->delivery->arming;
 	struct perf_event_attr attr;
 	int fd, err;
 
-	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
+	slot_attr(&attr, w, o->serial, slot);
 	if ((fd = wp_perf_open(&attr, tid, -1)) < 0)
 		return fd;
 	fd = wp_descriptor_high(fd);
-	if ((err = wp_watch_add(o->watch, fd, slot, tid)) < 0)
+	if ((err = wp_watch_add(w, fd, slot, tid)) < 0)
 		(void)close(fd);
-	else if (o->arming->ready != NULL)
-		err = o->arming->ready(&o->watch->armed[o->watch->narmed - 1]);
+	else if (arming->ready != NULL)
+		err = arming->ready(&w->armed[w->narmed - 1]);
 	return err;
 }
 
@@ -118,10 +119,10 @@ spare_drop(void)
 /* Those of a watch on all threads, which are the one that there is, can be
    given another place; but not another period. */
 static bool
-may_spare(const struct wp_watch *w, const struct wp_arming *arming)
+may_spare(const struct wp_watch *w)
 {
-	return arming->inherited && w->tid == 0 && w->attr.period <= 1 &&
-	    __libc_single_threaded;
+	return w->delivery->arming->inherited && w->tid == 0 &&
+	    w->attr.period <= 1 && __libc_single_threaded;
 }
 
 /* Whether what is spare can be events of this watch, which is to be opened by
@@ -132,7 +133,7 @@ is_spare(const struct opening *o)
 	const struct wp_watch *w = o->watch;
 
 	return spare.n >= w->nslots && spare.kernel == w->kernel &&
-	    may_spare(w, o->arming) && spare.event[0].tid == gettid();
+	    may_spare(w) && spare.event[0].tid == gettid();
 }
 
 /* Have a spare event watch a slot. */
@@ -144,7 +145,7 @@ take_spare(struct opening *o, unsigned slot)
 	struct wp_perf_count count;
 	int err;
 
-	slot_attr(&attr, o->watch, o->serial, o->arming, slot);
+	slot_attr(&attr, o->watch, o->serial, slot);
 	if ((err = wp_armed_check(armed)) < 0 ||
 	    (err = wp_perf_modify(armed->fd, &attr)) < 0 ||
 	    (err = wp_perf_read(armed->fd, WP_INSIDE_FORMAT, &count)) < 0 ||
@@ -193,13 +194,13 @@ open_undo(void *arg)
 }
 
 static int
-enable_all(struct wp_watch *w, const struct wp_arming *arming)
+enable_all(struct wp_watch *w)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < w->narmed && err == 0; i++)
 		if ((err = wp_armed_check(&w->armed[i])) == 0)
-			err = arming->enable(w, &w->armed[i]);
+			err = w->delivery->arming->enable(w, &w->armed[i]);
 	return err;
 }
 
@@ -213,7 +214,7 @@ open_held(void *arg)
 	if ((w->attr.flags & WP_DISABLED) != 0)
 		return;
 	wp_watch_publish(w, o->serial);
-	atomic_store(&w->on, enable_all(w, o->arming) == 0);
+	atomic_store(&w->on, enable_all(w) == 0);
 }
 
 static int
@@ -307,12 +308,12 @@ may_retry(struct wp_watch *w, int err)
 /* Handlers may disable it at any time, or enable it, when it is not locked:
    before is how the events are now, or may be. */
 static int
-settle(struct wp_watch *w, const struct wp_arming *arming, bool before, int err)
+settle(struct wp_watch *w, bool before, int err)
 {
 	bool on;
 
 	while ((on = atomic_load(&w->on)) != before) {
-		(void)(on ? enable_all(w, arming) : wp_watch_off(w));
+		(void)(on ? enable_all(w) : wp_watch_off(w));
 		before = on;
 	}
 	return err;
@@ -330,10 +331,9 @@ open_or_retry(struct opening *o)
 }
 
 int
-wp_own_events_open(struct wp_watch *w, uint32_t serial,
-    const struct wp_arming *arming, struct wp_cause *cause)
+wp_own_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 {
-	struct opening o = {.watch = w, .serial = serial, .arming = arming};
+	struct opening o = {.watch = w, .serial = serial};
 	int err = open_or_retry(&o);
 
 	return err < 0 ? explain(&o, err, cause) : 0;
@@ -342,12 +342,11 @@ wp_own_events_open(struct wp_watch *w, uint32_t serial,
 /* Handlers look at what is armed as soon as there is something, which does not
    move then. */
 int
-wp_own_events_take_over(struct wp_watch *w, const struct wp_arming *arming)
+wp_own_events_take_over(struct wp_watch *w)
 {
 	static struct wp_watch made;
 	struct opening o = {
 		.watch = &made, .serial = atomic_load(&w->serial),
-		.arming = arming,
 	};
 	int err;
 
@@ -366,7 +365,7 @@ wp_own_events_take_over(struct wp_watch *w, const struct wp_arming *arming)
 	w->kernel = made.kernel;
 	w->inexact = made.inexact;
 	atomic_store(&w->narmed, made.narmed);
-	return settle(w, arming, false, 0);
+	return settle(w, false, 0);
 }
 
 static void
@@ -386,11 +385,11 @@ keep_spares(struct wp_watch *w)
 }
 
 void
-wp_own_events_close(struct wp_watch *w, const struct wp_arming *arming)
+wp_own_events_close(struct wp_watch *w)
 {
 	if (spare.row < QUICK_ROW)
 		spare_drop();
-	else if (may_spare(w, arming) && w->narmed == w->nslots &&
+	else if (may_spare(w) && w->narmed == w->nslots &&
 	    w->armed[0].tid == gettid())
 		keep_spares(w);
 	spare.closed = wp_clock_ns();
@@ -404,14 +403,13 @@ wp_own_events_forked(void)
 }
 
 static int
-retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
+retarget_all(const struct wp_watch *w, bool off)
 {
 	struct perf_event_attr attr;
 	int err = 0;
 
 	for (size_t i = 0; i < w->narmed && err == 0; i++) {
-		slot_attr(&attr, w, atomic_load(&w->serial), arming,
-		    w->armed[i].slot);
+		slot_attr(&attr, w, atomic_load(&w->serial), w->armed[i].slot);
 		attr.disabled = off;
 		if ((err = wp_armed_check(&w->armed[i])) == 0)
 			err = wp_perf_modify(w->armed[i].fd, &attr);
@@ -422,7 +420,6 @@ retarget_all(const struct wp_watch *w, const struct wp_arming *arming, bool off)
 /* A change that is to reach all copies. */
 struct change {
 	struct wp_watch *watch;
-	const struct wp_arming *arming;
 	bool retarget;		/* to the watch's slots, before it is enabled */
 	bool made;
 };
@@ -440,9 +437,9 @@ make_change(void *arg, pid_t tid)
 		return 0;
 	change->made = true;
 	for (int i = 0; i < 2 && err == 0 && change->retarget; i++)
-		err = retarget_all(w, change->arming, true);
+		err = retarget_all(w, true);
 	for (int i = 0; i < 2 && err == 0 && atomic_load(&w->on); i++)
-		err = enable_all(w, change->arming);
+		err = enable_all(w);
 	return err;
 }
 
@@ -455,9 +452,9 @@ make_again(void *arg)
 }
 
 static int
-change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
+change_all(struct wp_watch *w, bool retarget)
 {
-	struct change change = {w, arming, retarget, false};
+	struct change change = {w, retarget, false};
 	int err = wp_threads_each(make_change, make_again, NULL, &change);
 
 	if (err > 0)
@@ -466,12 +463,12 @@ change_all(struct wp_watch *w, const struct wp_arming *arming, bool retarget)
 }
 
 int
-wp_own_events_enable(struct wp_watch *w, const struct wp_arming *arming)
+wp_own_events_enable(struct wp_watch *w)
 {
 	atomic_store(&w->on, true);
-	return settle(w, arming, true,
-	    arming->inherited && !__libc_single_threaded ?
-	    change_all(w, arming, false) : enable_all(w, arming));
+	return settle(w, true,
+	    w->delivery->arming->inherited && !__libc_single_threaded ?
+	    change_all(w, false) : enable_all(w));
 }
 
 /*
@@ -480,32 +477,31 @@ wp_own_events_enable(struct wp_watch *w, const struct wp_arming *arming)
  * while some still are elsewhere.
  */
 static int
-retarget(struct wp_watch *w, const struct wp_arming *arming,
-    const struct wp_slot *slots, bool on)
+retarget(struct wp_watch *w, const struct wp_slot *slots, bool on)
 {
 	int err;
 
 	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
 	w->region.addr = slots[0].addr;
-	if (arming->inherited)
-		return __libc_single_threaded ? retarget_all(w, arming, !on) :
-		    change_all(w, arming, true);
-	err = retarget_all(w, arming, true);
-	return err == 0 && on ? enable_all(w, arming) : err;
+	if (w->delivery->arming->inherited)
+		return __libc_single_threaded ? retarget_all(w, !on) :
+		    change_all(w, true);
+	err = retarget_all(w, true);
+	return err == 0 && on ? enable_all(w) : err;
 }
 
 int
-wp_own_events_move(struct wp_watch *w, const struct wp_arming *arming,
-    const struct wp_slot *slots, struct wp_cause *cause)
+wp_own_events_move(struct wp_watch *w, const struct wp_slot *slots,
+    struct wp_cause *cause)
 {
 	struct wp_slot old[WP_SLOTS_MAX];
 	bool on = atomic_load(&w->on);
 	int err;
 
 	memcpy(old, w->slot, w->nslots * sizeof(*old));
-	if ((err = retarget(w, arming, slots, on)) < 0) {
-		(void)retarget(w, arming, old, on);
+	if ((err = retarget(w, slots, on)) < 0) {
+		(void)retarget(w, old, on);
 		(void)wp_cause_errno(cause, "retargeting an event", -err);
 	}
-	return settle(w, arming, on, err);
+	return settle(w, on, err);
 }
