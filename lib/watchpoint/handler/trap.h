@@ -5,15 +5,15 @@
  *	trap_run.c	the watches in use during that
  *	identify.c	which watches a signal names
  *	account.c	which watches the step touched
- *	classify.c		which of them were hit
+ *	classify.c	which of them were hit
  *	report.c	their report
- *	callbacks.c		their handlers
+ *	callbacks.c	their handlers
  *	rearm.c		events that fire once
  *	reentry.c		what the handler itself accesses
  *	chain.c		signals that are not ours
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
- *	fallback_report.c		lines, without a helper
+ *	fallback_report.c lines, without a helper
  *	stray.c		the stray accesses so far
  *
  * Apart from the deliveries' async-signal-safe functions, these and what

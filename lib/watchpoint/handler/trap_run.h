@@ -1,14 +1,6 @@
 /*
  * trap_run: a run of the signal handler, from a signal to what it does, as its
- * parts share it.
- *
- *	trap_run.c	the watches in use
- *	identify.c	which watches the signal names
- *	classify.c		which watches were hit
- *	report.c	the hits' report
- *	callbacks.c		the watches' handlers
- *	rearm.c		events that fire once
- *	reentry.c		what the handler itself accesses
+ * parts share it (trap.h lists them).
  *
  * Everything here is async-signal-safe.
  */

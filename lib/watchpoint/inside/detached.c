@@ -26,6 +26,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inside/threads.h"
+
 enum {
 	STACK = 32 * 1024,	/* each */
 	PROGRAM = WP_DETACHED_FD + 1,	/* a descriptor; closed by execve(2) */
@@ -38,11 +40,6 @@ struct way {
 	pid_t pid;			/* the grandchild */
 	int err;			/* an errno value; 0: it is started */
 };
-
-/* clone(2) by the name that clang's thread sanitizer does not take for a
-   fork(2), of which it would say that it is in the middle of another. */
-int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
-    __asm__("__clone");
 
 /* Not traced even if the program is: no caller asked for it. */
 static pid_t

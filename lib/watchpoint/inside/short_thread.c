@@ -28,11 +28,6 @@ enum {
 	NAP_NS = 20000,
 };
 
-/* clone(2) by the name that clang's thread sanitizer does not take for a
-   fork(2). */
-int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
-    __asm__("__clone");
-
 struct job {
 	int (*fn)(void *);
 	void *arg;

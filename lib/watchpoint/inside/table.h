@@ -2,7 +2,7 @@
  * table: the lock of the table of watches, its free entries, and what becomes
  * of it in a child made by fork(2); and what else the parts of inside share.
  *
- *	open.c	wp_open and friends: from an attribute to an open watch
+ *	open.c		wp_open and friends: from an attribute to an open watch
  *	scope.c		what the macros stand for
  *	preload.c	watches from the environment
  *	table.c		the table

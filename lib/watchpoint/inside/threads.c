@@ -38,6 +38,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/proc.h"
 #include "inside/helper.h"
 #include "inside/threads.h"
 
@@ -150,16 +151,6 @@ nobody_new(const struct list *a, const struct list *b)
 			return false;
 	}
 	return true;
-}
-
-/* Whether /proc is that of our own process ids, not of an outer namespace. */
-static bool
-same_ids(void)
-{
-	char id[16] = "";
-
-	return readlink("/proc/self", id, sizeof(id) - 1) > 0 &&
-	    atoi(id) == getpid();
 }
 
 struct call {
@@ -322,7 +313,7 @@ wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 	bool counted = stat(TASKS, &st) == 0;
 	int err;
 
-	if (counted && st.st_nlink > 3 && same_ids())
+	if (counted && st.st_nlink > 3 && wp_proc_is_ours())
 		return each_of_many(&call);
 	/* alone, no thread could create another */
 	err = fn(arg, gettid());

@@ -4,7 +4,7 @@
  * Every try but one is an open of a disabled event on this thread, closed at
  * once.  The other event counts a store: one that opens may not fire.
  */
-#include "os/probe.h"
+#include "os/probe_private.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -26,9 +26,8 @@
 
 static volatile uint64_t word;	/* what the dummies watch */
 
-/* A write watch of len bytes around the word, that never counts. */
-static struct perf_event_attr
-dummy(uint64_t len)
+struct perf_event_attr
+wp_probe_attr(uint32_t type, uint64_t addr, uint64_t len)
 {
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_BREAKPOINT,
@@ -37,10 +36,18 @@ dummy(uint64_t len)
 		.disabled = 1,
 		.exclude_kernel = 1,
 		.exclude_hv = 1,
-		.bp_type = HW_BREAKPOINT_W,
-		.bp_addr = (uintptr_t)&word & ~(len - 1),
+		.bp_type = type,
+		.bp_addr = addr,
 		.bp_len = len,
 	};
+}
+
+/* A write watch of len bytes around the word, that never counts. */
+static struct perf_event_attr
+dummy(uint64_t len)
+{
+	return wp_probe_attr(HW_BREAKPOINT_W, (uintptr_t)&word & ~(len - 1),
+	    len);
 }
 
 static bool
@@ -72,9 +79,8 @@ count_slots(void)
 	return n > 0 && (err == 0 || err == -ENOSPC) ? n : err;
 }
 
-/* Whether a store into a watched word is counted.  1, 0 or -errno. */
-static int
-fires(void)
+int
+wp_probe_fires(void)
 {
 	struct perf_event_attr attr = dummy(sizeof(word));
 	struct wp_perf_count count;
@@ -153,7 +159,7 @@ wp_probe_features(struct wp_features *features, struct wp_cause *cause)
 	*features = (struct wp_features){.paranoid = read_paranoid()};
 	if (slots < 0)
 		return wp_probe_cause(-slots, cause);
-	if (fires() == 0)
+	if (wp_probe_fires() == 0)
 		return wp_cause_set(cause, WP_CAUSE_SILENT, sched_getcpu(),
 		    0u, 1u);
 	features->caps.slots = (unsigned)slots;

@@ -5,17 +5,13 @@
  * some of its processors only, or take them and trap nothing.  A thread for
  * each, at the same time, so that it does not take long on a busy machine.
  */
-#include <linux/hw_breakpoint.h>
-#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "os/cpus.h"
-#include "os/perf.h"
-#include "os/probe.h"
+#include "os/probe_private.h"
 
 enum { STACK = 64 << 10 };
 
@@ -26,28 +22,6 @@ struct shot {
 	bool tried;		/* the watch was set and the store made there */
 	bool fired;
 };
-
-/* Store into a watched word.  Result: how often that hit, or -errno. */
-static int
-store_watched(void)
-{
-	volatile uint64_t word = 0;
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
-		.exclude_kernel = 1, .exclude_hv = 1,
-		.bp_type = HW_BREAKPOINT_W, .bp_addr = (uintptr_t)&word,
-		.bp_len = sizeof(word),
-	};
-	struct wp_perf_count count;
-	int err, fd = wp_perf_open(&attr, 0, -1);
-
-	if (fd < 0)
-		return fd;
-	word = 1;
-	err = wp_perf_read(fd, 0, &count);
-	(void)close(fd);
-	return err < 0 ? err : count.value > 0;
-}
 
 /* A processor that goes offline in the meantime sends its threads elsewhere. */
 static void *
@@ -63,7 +37,7 @@ shoot(void *arg)
 	CPU_ZERO_S(size, only);
 	CPU_SET_S((size_t)shot->cpu, size, only);
 	if (sched_setaffinity(0, size, only) == 0 &&
-	    sched_getcpu() == shot->cpu && (got = store_watched()) >= 0 &&
+	    sched_getcpu() == shot->cpu && (got = wp_probe_fires()) >= 0 &&
 	    sched_getcpu() == shot->cpu) {
 		shot->tried = true;
 		shot->fired = got > 0;

@@ -22,7 +22,7 @@
 
 #include "os/clock.h"
 #include "os/perf.h"
-#include "os/probe.h"
+#include "os/probe_private.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 #include "os/slot_cpu.h"
@@ -51,19 +51,10 @@ static struct {
 static struct perf_event_attr
 watch_attr(uint32_t type, uint64_t addr, uint64_t len)
 {
-	return (struct perf_event_attr){
-		.type = PERF_TYPE_BREAKPOINT,
-		.size = sizeof(struct perf_event_attr),
-		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID |
-		    PERF_SAMPLE_ADDR,
-		.disabled = 1,
-		.exclude_kernel = 1,
-		.exclude_hv = 1,
-		.bp_type = type,
-		.bp_addr = addr,
-		.bp_len = len,
-	};
+	struct perf_event_attr attr = wp_probe_attr(type, addr, len);
+
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_ADDR;
+	return attr;
 }
 
 static struct perf_event_attr

@@ -177,13 +177,19 @@ wp_proc_mounted(void)
 	return access("/proc/self/status", F_OK) == 0;
 }
 
-int
-wp_proc_check(struct wp_cause *cause)
+bool
+wp_proc_is_ours(void)
 {
 	char self[16] = "";
 
-	if (readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
-	    strtol(self, NULL, 10) == getpid())
+	return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+	    atoi(self) == getpid();
+}
+
+int
+wp_proc_check(struct wp_cause *cause)
+{
+	if (wp_proc_is_ours())
 		return 0;
 	return wp_cause_set(cause, wp_proc_mounted() ? WP_CAUSE_OTHER_PROC :
 	    WP_CAUSE_NO_PROC);

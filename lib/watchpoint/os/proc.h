@@ -39,8 +39,9 @@ int wp_proc_status(pid_t pid, struct wp_proc_status *);
 bool wp_proc_mounted(void);
 bool wp_proc_hides(pid_t pid);
 
-/* 0, or -ENOENT with a cause: there is no /proc, or it is another PID
-   namespace's. */
+/* Whether /proc has our own process ids, not those of an outer PID namespace.
+   0, or -ENOENT with a cause: it has not, or there is none. */
+bool wp_proc_is_ours(void);
 int wp_proc_check(struct wp_cause *);
 
 /* The thread that ptraces it; 0: none, or not known.  Allocates

@@ -27,7 +27,7 @@ struct wp_crowd {
 };
 
 /* What a watch's bytes were, at a moment when no thread accessed them. */
-struct wp_baseline {
+struct wp_stop_baseline {
 	bool known;
 	bool stood;		/* the counts that were looked at last are of
 				   one moment */
@@ -51,7 +51,7 @@ struct wp_stop_process {
 				   seen last ... */
 	int stat;		/* ... there (wp_proc_caught); < 0: not open */
 	bool warned;		/* that no signal is free */
-	struct wp_baseline settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_stop_baseline settled[WP_SLOTS_MAX];	/* by watch - first */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;
 };

@@ -313,7 +313,7 @@ static bool
 is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 {
 	const struct wp_stop_thread *thread = look->thread;
-	const struct wp_baseline *settled = &thread->process->settled[i];
+	const struct wp_stop_baseline *settled = &thread->process->settled[i];
 	const struct touched *touched = &look->touched[i];
 	const bool kernel = look->stops->target->options.kernel;
 
@@ -376,7 +376,7 @@ static void
 end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 {
 	struct wp_stop_process *process = look->thread->process;
-	const struct wp_baseline *settled = &process->settled[i];
+	const struct wp_stop_baseline *settled = &process->settled[i];
 	struct wp_crowd *crowd = &process->settled[i].crowd;
 
 	value->ended = crowd->number;
@@ -400,7 +400,7 @@ static void
 put_value(struct look *look, size_t i)
 {
 	struct wp_stop_thread *thread = look->thread;
-	struct wp_baseline *settled = &thread->process->settled[i];
+	struct wp_stop_baseline *settled = &thread->process->settled[i];
 	struct wp_stop_value *value = &look->value[i];
 	const uint64_t now = wp_stop_counted(look->stops, thread,
 	    thread->process->first + i);
@@ -483,7 +483,7 @@ wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
 	for (size_t i = 0; i < process->n; i++) {
 		const struct wp_region *region =
 		    &stops->target->watch[process->first + i].region;
-		struct wp_baseline *settled = &process->settled[i];
+		struct wp_stop_baseline *settled = &process->settled[i];
 
 		settled->shared = wp_proc_shares(process->pid, region->addr,
 		    region->len);
