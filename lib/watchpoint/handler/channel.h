@@ -355,8 +355,8 @@ struct wp_making_now {
 struct wp_making_now wp_making_begin(struct wp_channel *, enum wp_makes);
 void wp_making_end(struct wp_making_now);
 
-/* In the child: it is there, which nobody else says where events are refused; and
-   what there was to do has been done. */
+/* In the child: it is there, which nobody else says where events are refused;
+   and what there was to do has been done. */
 void wp_making_appear(struct wp_making_now);
 void wp_making_settle(struct wp_making_now);
 
@@ -396,8 +396,8 @@ void wp_channel_answer(struct wp_channel *, int result);
 uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
-/* Whether a child that is to be watched is on its way; and whether one may be that
-   nobody has heard of, of a program that has ended. */
+/* Whether a child that is to be watched is on its way; and whether one may be
+   that nobody has heard of, of a program that has ended. */
 bool wp_making_pending(struct wp_channel *);
 bool wp_making_unheard(struct wp_channel *);
 

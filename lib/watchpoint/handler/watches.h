@@ -163,7 +163,7 @@ wp_watch_index(const struct wp_watch *w)
 	return (unsigned)(w - wp_state.watch);
 }
 
-/* What the helper is told of it, and tells. */
+/* The words by which the program and the helper report to each other of it. */
 static inline struct wp_channel_watch *
 wp_watch_words(const struct wp_watch *w, struct wp_channel *channel)
 {

@@ -38,7 +38,8 @@ begin(void)
 	    WP_MAKES_PROGRAM);
 }
 
-/* A C library that has no such function is one whose kernel is too old for it. */
+/* A C library that has no such function is one whose kernel is too old for
+   it. */
 static int
 spawn(__typeof__(&posix_spawn) next, int *made, const char *path,
     const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,

@@ -97,11 +97,12 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
 
 /*
  * Trace all threads of a process, and all that they make (children too, if
- * asked): these stop before their first instruction.  On success every thread is stopped, or stops before
- * it does anything, including those that were traced before.  Free
- * hold->thread.  On failure, as for wp_hold_process, no thread is traced that
- * was not before.  A hold that is not empty is a command's (wp_hold_command):
- * its threads are stopped already, and no stop of them is to be reported.
+ * asked): these stop before their first instruction.  On success every thread
+ * is stopped, or stops before it does anything, including those that were
+ * traced before.  Free hold->thread.  On failure, as for wp_hold_process, no
+ * thread is traced that was not before.  A hold that is not empty is a
+ * command's (wp_hold_command): its threads are stopped already, and no stop of
+ * them is to be reported.
  */
 int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
 
