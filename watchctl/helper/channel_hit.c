@@ -361,7 +361,7 @@ report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 	    p->serve->session.slots[record.attr].watch;
 	if (watch != NULL && ordered != ORDER_AFTER_HIT)
 		ex_explain_missed(explainer, watch);
-	if (watch != NULL && ordered == ORDER_AFTER_SETTLING)
+	if (watch != NULL && ordered == ORDER_AFTER_BASELINE)
 		ex_explain_known(explainer, watch, p->pid, bytes,
 		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
 	ex_explain_hints(explainer, &hints);

@@ -75,11 +75,11 @@ program_begin(struct program *p, bool at_once)
 {
 	exec_monitor_begin(&p->exec_monitor, p->channel, p->pid, p->pidfd);
 	if (at_once)
-		exec_monitor_heed(&p->exec_monitor);
+		exec_monitor_enable(&p->exec_monitor);
 }
 
 void
-program_silence(struct program *p)
+program_disable(struct program *p)
 {
 	atomic_store(&p->channel->off, 1);
 	event_dups_disable(&p->dups);
@@ -157,15 +157,16 @@ report_child(struct program *p)
 	const bool forked = atomic_load(&p->channel->children) != 0;
 	struct serve *serve = p->serve;
 
-	if (!serve->ours || serve->parted || !serve->started ||
+	if (!serve->ours || serve->child_reported || !serve->started ||
 	    serve->reason != NULL || (!forked &&
 	    atomic_load(&p->channel->strangers) == 0))
 		return;
-	serve->parted = true;
-	session_warn(&serve->session, "process %d created a child by %s", p->pid,
-	    !forked ? "vfork(2), clone(2) or the like, which is not watched" :
-	    serve->options->follow ? "fork(2), in which not all of its watches "
-	    "are open" : "fork(2), which is not watched; -f watches it too");
+	serve->child_reported = true;
+	session_warn(&serve->session, "process %d created a child by %s",
+	    p->pid, !forked ? "vfork(2), clone(2) or the like, which is not "
+	    "watched" : serve->options->follow ? "fork(2), in which not all of "
+	    "its watches are open" : "fork(2), which is not watched; -f "
+	    "watches it too");
 	session_doubt(&serve->session, "a child that process %d created%s was "
 	    "not watched%s", p->pid, forked ? " by fork(2)" : "",
 	    forked && serve->options->follow ? " by all of its watches" : "");
@@ -217,14 +218,14 @@ take_armed(struct program *p, const struct wp_request *request)
 	if (p->armed)
 		return 0;
 	p->armed = true;
-	exec_monitor_heed(&p->exec_monitor);
+	exec_monitor_enable(&p->exec_monitor);
 	kept = event_dups_take(&p->dups, p->channel, p->pidfd);
 	if (kept && p == p->serve->root)
 		presence_begin(&p->serve->presence, &p->dups,
 		    &p->serve->sideband, wp_proc_status(p->pid, &status) == 0 &&
 		    status.threads == 1);
 	if (p->serve->reason != NULL)
-		program_silence(p);
+		program_disable(p);
 	if (!p->serve->started)
 		serve_start(p->serve);
 	if (p->serve->ours && p == p->serve->root &&
@@ -293,7 +294,8 @@ look(struct program *p, unsigned idle)
 	}
 	if (p->suspected || (sig = signal_of_hits(p->channel)) == 0)
 		return;
-	if (!signal_check_deaf(p->channel, sig, far, why, sizeof(why)) && !far)
+	if (!signal_check_blocked(p->channel, sig, far, why, sizeof(why)) &&
+	    !far)
 		return;
 	if (why[0] != '\0' && strcmp(why, p->suspicion) == 0)
 		report_suspicion(p);
@@ -322,7 +324,7 @@ count_missed(const struct program *p)
 
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_channel_watch *w = &channel->watch[i];
-		const uint64_t told = atomic_load(&w->hits) - w->before;
+		const uint64_t reported = atomic_load(&w->hits) - w->before;
 		uint64_t counted, missed;
 
 		if (!event_dups_counted(&p->dups, i, &counted))
@@ -330,7 +332,7 @@ count_missed(const struct program *p)
 		if (tally_missed(&p->tally, channel, i, counted, &missed))
 			sum += missed - atomic_load(&w->undelivered);
 		else if (atomic_load(&channel->goodbye) == 0)
-			sum += counted > told ? counted - told : 0;
+			sum += counted > reported ? counted - reported : 0;
 	}
 	return sum;
 }
@@ -394,24 +396,24 @@ has_left(struct program *p)
 	return false;
 }
 
-/* Where the kernel does not say who is created, a child that has not come so far as
-   to say so itself is waited for, for a while. */
+/* Where the kernel does not say who is created, a child that has not come so
+   far as to say so itself is waited for, for a while. */
 static bool
 awaits_unheard(struct program *p)
 {
 	struct serve *serve = p->serve;
 
-	if (serve->sideband.tasks.rings != NULL || p->unheard || !serve->started ||
-	    !wp_making_unheard(p->channel))
+	if (serve->sideband.tasks.rings != NULL || p->unheard ||
+	    !serve->started || !wp_making_unheard(p->channel))
 		return false;
 	if (p->gone == 0)
 		p->gone = wp_clock_ns();
 	if (wp_clock_ns() - p->gone < APPEAR * 1000000ull)
 		return true;
 	p->unheard = true;
-	session_warn(&serve->session, "process %d was about to create a child by "
-	    "fork(2) that has not been heard of since: if there is one, it is "
-	    "not watched", p->pid);
+	session_warn(&serve->session, "process %d was about to create a child "
+	    "by fork(2) that has not been heard of since: if there is one, it "
+	    "is not watched", p->pid);
 	session_doubt(&serve->session, "a child of process %d was perhaps not "
 	    "watched", p->pid);
 	return false;

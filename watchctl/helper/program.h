@@ -39,8 +39,8 @@ struct program {
 					   open */
 	bool left;			/* it has been reported that another
 					   program is executed */
-	uint64_t gone;			/* ns: when it had ended, and a child had
-					   not been heard of; 0: not so */
+	uint64_t gone;			/* ns: when it had ended, and a child
+					   had not been heard of; 0: not so */
 	bool unheard;			/* that has been reported */
 	bool ended;			/* and all of it is reported */
 };
@@ -63,7 +63,7 @@ void program_begin(struct program *, bool at_once);
 void program_step(struct program *, unsigned idle);
 
 /* No more of its hits are wanted. */
-void program_silence(struct program *);
+void program_disable(struct program *);
 
 /* Its bytes may be others than was known, since then, ns. */
 void program_forget(struct program *, uint64_t time);

@@ -132,11 +132,11 @@ serve_doubt_children(struct serve *serve)
 {
 	const struct sideband *side = &serve->sideband;
 
-	if (!serve->ours || serve->unheard || !serve->started ||
+	if (!serve->ours || serve->children_doubted || !serve->started ||
 	    serve->reason != NULL || serve->options->error_status == 0 ||
 	    serve->root->left || sideband_knows_tasks(side))
 		return;
-	serve->unheard = true;
+	serve->children_doubted = true;
 	session_warn(&serve->session, "a child that was not created by fork(2) "
 	    "was perhaps not noticed: %s", side->tasks.rings == NULL ?
 	    side->cause.text : "so many threads and processes were created "
@@ -155,7 +155,7 @@ end_watch(struct serve *serve, const char *reason)
 	serve_doubt_children(serve);
 	serve->reason = reason;
 	for (struct program *p = serve->first; p != NULL; p = p->next)
-		program_silence(p);
+		program_disable(p);
 }
 
 /* Hits for which there was no room are reported when there is. */
@@ -297,7 +297,7 @@ adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 	p->next = serve->root->next;
 	serve->root->next = p;
 	if (serve->reason != NULL)
-		program_silence(p);
+		program_disable(p);
 	program_begin(p, true);
 	wp_channel_serve_too(channel);
 	return 0;

@@ -53,9 +53,9 @@ struct serve {
 					   the root, when they have ended ... */
 	bool measured;			/* ... which was looked at */
 	uint64_t began;			/* ns */
-	bool parted;			/* it has been reported that a child is
+	bool child_reported;		/* it has been reported that a child is
 					   not watched, ... */
-	bool unheard;			/* ... or may not have been noticed */
+	bool children_doubted;		/* ... or may not have been noticed */
 	bool ours;			/* --inside: the report can end before
 					   the program does */
 	bool refused;			/* the root cannot be watched, and

@@ -19,7 +19,7 @@ is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
 }
 
 static void
-tell(const struct run *run, const struct ex_watch *watch, pid_t pid,
+set_initial(const struct run *run, const struct ex_watch *watch, pid_t pid,
     const struct wp_watched *watched)
 {
 	uint8_t bytes[EX_VALUE_MAX];
@@ -60,7 +60,7 @@ initial_values_report(struct run *run)
 		return -ENOMEM;
 	watched = wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < s->nwatches && w < n; w++)
-		tell(run, s->watches[w],
+		set_initial(run, s->watches[w],
 		    run->process[w / run->options->nspecs].pid, &watched[w]);
 	return 0;
 }

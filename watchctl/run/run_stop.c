@@ -230,7 +230,7 @@ act(void *arg, const struct ex_hit *hit)
    now.  While other processes are still being attached there is no report
    yet. */
 static bool
-stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
+stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
 	struct stop_run *stop = arg;
 	struct session *s = &stop->run->session;
@@ -252,7 +252,7 @@ stands_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 /* --- the run --- */
 
 static const struct wp_stops_calls calls = {
-	stands_at_hit, executed, ended, warn,
+	stopped_at_hit, executed, ended, warn,
 };
 
 static int

@@ -97,7 +97,7 @@ exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel,
 }
 
 void
-exec_monitor_heed(struct exec_monitor *v)
+exec_monitor_enable(struct exec_monitor *v)
 {
 	if (v->event >= 0)
 		(void)wp_perf_enable(v->event);

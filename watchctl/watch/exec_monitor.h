@@ -31,7 +31,7 @@ void exec_monitor_begin(struct exec_monitor *, struct wp_channel *,
 void exec_monitor_end(struct exec_monitor *);
 
 /* The program is the one that is meant: from now on execve(2) means another. */
-void exec_monitor_heed(struct exec_monitor *);
+void exec_monitor_enable(struct exec_monitor *);
 
 /* Whether it has ended. */
 bool exec_monitor_ended(struct exec_monitor *);

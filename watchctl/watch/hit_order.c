@@ -9,7 +9,7 @@
 enum { STEADY = 1000000000 };
 
 static uint64_t
-seen_by(const struct hit_order_hit *hit)
+accounted_by(const struct hit_order_hit *hit)
 {
 	return hit->counted - hit->suppressed;
 }
@@ -24,7 +24,7 @@ has(const struct hit_order_hit *hit, uint32_t flag)
 static bool
 is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {
-	const uint64_t excess = seen_by(hit) - o->told;
+	const uint64_t excess = accounted_by(hit) - o->reported;
 
 	if (!has(hit, WP_CELL_COUNTED))
 		return has(hit, WP_CELL_ALONE);
@@ -44,7 +44,7 @@ is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 static bool
 is_only(const struct hit_order_hit *hit, uint64_t seen)
 {
-	return has(hit, WP_CELL_COUNTED) && seen_by(hit) - seen ==
+	return has(hit, WP_CELL_COUNTED) && accounted_by(hit) - seen ==
 	    (hit->times == 0 ? 1 : hit->times);
 }
 
@@ -87,10 +87,10 @@ copy(struct wp_baseline *to, const struct wp_baseline *from, uint32_t number)
 
 /* No hit was reported since the settling. */
 static bool
-is_after_settling(const struct hit_order_watch *o,
+is_after_baseline(const struct hit_order_watch *o,
     const struct hit_order_hit *hit, const struct wp_baseline *at)
 {
-	const uint64_t seen = o->told + o->base;
+	const uint64_t seen = o->reported + o->base;
 
 	if (at->suppressed != hit->suppressed)
 		return false;
@@ -105,13 +105,13 @@ static void
 keep(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {
 	/* just one was counted, if it follows */
-	o->told += hit->times == 0 ? 1 : hit->times;
+	o->reported += hit->times == 0 ? 1 : hit->times;
 	o->settled = is_settled(o, hit);
 	o->any = true;
 	o->alone = has(hit, WP_CELL_ALONE);
 	o->nth = hit->nth;
 	o->time = hit->time;
-	o->seen = seen_by(hit);
+	o->seen = accounted_by(hit);
 	o->suppressed = hit->suppressed;
 	o->number = hit->watch->settled;
 }
@@ -166,9 +166,9 @@ hit_order_take(struct hit_order *order, struct wp_channel *channel,
 	    hit->watch->settled != 0 &&
 	    copy(&at, &open->settled, hit->watch->settled) &&
 	    at.time > gap &&
-	    is_after_settling(o, hit, &at)) {
+	    is_after_baseline(o, hit, &at)) {
 		memcpy(bytes, at.byte, sizeof(at.byte));
-		ordered = ORDER_AFTER_SETTLING;
+		ordered = ORDER_AFTER_BASELINE;
 	}
 	if (hit->times == 0 && (ordered == ORDER_UNKNOWN ||
 	    has(hit, WP_CELL_ALONE)))

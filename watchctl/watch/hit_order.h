@@ -36,7 +36,7 @@
 /* What the cells of a watch have reported so far. */
 struct hit_order_watch {
 	uint32_t serial;	/* of which use; 0: none */
-	uint64_t told;		/* as they were counted */
+	uint64_t reported;	/* hits, as they were counted */
 	uint64_t base;		/* counted - silent - reported, if no hit is
 				   under way; modulo 2^64 */
 	bool based;		/* that is known */
@@ -76,7 +76,7 @@ struct hit_order_hit {
 enum ordered {
 	ORDER_UNKNOWN,		/* others may have been there before it */
 	ORDER_AFTER_HIT,	/* it is the next after the watch's last hit, */
-	ORDER_AFTER_SETTLING,	/* or after it was settled: the bytes then */
+	ORDER_AFTER_BASELINE,	/* or after it was settled: the bytes then */
 };
 
 /* Somebody may have written the bytes of a watch, by its index, unseen, until

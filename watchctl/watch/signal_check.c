@@ -77,7 +77,7 @@ find_blocking(const struct wp_channel *channel, int sig, char *why,
 }
 
 bool
-signal_check_deaf(const struct wp_channel *channel, int sig, bool threads,
+signal_check_blocked(const struct wp_channel *channel, int sig, bool threads,
     char *why, size_t size)
 {
 	const pid_t program = atomic_load(&channel->program);

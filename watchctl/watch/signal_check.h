@@ -18,7 +18,7 @@
  * nothing says so.  A thread may be like that for a moment, in a signal
  * handler: only what is seen again after a while counts.
  */
-bool signal_check_deaf(const struct wp_channel *, int sig, bool threads,
+bool signal_check_blocked(const struct wp_channel *, int sig, bool threads,
     char *why, size_t size);
 
 /* Whether a program has this file (a memfd) mapped; true when it cannot be

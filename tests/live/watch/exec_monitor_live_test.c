@@ -36,11 +36,11 @@ is_now(pid_t pid, const char *name)
 	return strcmp(comm, name) == 0;
 }
 
-/* The execve(2) that makes a command what it is may come after the vigil has
+/* The execve(2) that makes a command what it is may come after the monitor has
    begun. */
 TEST(a_programs_own_start_is_no_other_program)
 {
-	struct exec_monitor vigil;
+	struct exec_monitor monitor;
 	int go[2];
 	pid_t pid;
 
@@ -48,19 +48,19 @@ TEST(a_programs_own_start_is_no_other_program)
 	assert_int_equal(pipe(go), 0);
 	assert_int_equal(dup2(go[0], STDIN_FILENO), STDIN_FILENO);
 	pid = child_start(become_a_program_and_another, NULL);
-	exec_monitor_begin(&vigil, &shared->channel, pid, pidfd_open(pid, 0));
+	exec_monitor_begin(&monitor, &shared->channel, pid, pidfd_open(pid, 0));
 	shared->go = true;
 	await(is_now(pid, "sh"));
-	exec_monitor_heed(&vigil);
+	exec_monitor_enable(&monitor);
 	nap_us(100000);
-	assert_false(atomic_load(&vigil.executed));
+	assert_false(atomic_load(&monitor.executed));
 	assert_int_equal(write(go[1], "\n", 1), 1);
-	await(atomic_load(&vigil.executed));
-	assert_false(exec_monitor_ended(&vigil));
+	await(atomic_load(&monitor.executed));
+	assert_false(exec_monitor_ended(&monitor));
 	child_kill(pid);
-	await(exec_monitor_ended(&vigil));
-	(void)close(vigil.pidfd);
-	exec_monitor_end(&vigil);
+	await(exec_monitor_ended(&monitor));
+	(void)close(monitor.pidfd);
+	exec_monitor_end(&monitor);
 }
 
 RUN_LIVE_TESTS(.after_each = children_end)

@@ -17,8 +17,8 @@
 
 enum {
 	NOT_VOUCHED = 120,
-	SHARE = 4,		/* of a process's time that has to be found again:
-				   the scheduler's clock is another */
+	SHARE = 4,		/* of a process's time that has to be found
+				   again: the scheduler's clock is another */
 };
 
 /* What a process has run so far, ns. */
@@ -92,8 +92,8 @@ switch_off(pid_t pid)
 	return n;
 }
 
-/* Watch what nobody writes, of a process with threads that calculate, sleep, and
-   come and go. */
+/* Watch what nobody writes, of a process with threads that calculate, sleep,
+   and come and go. */
 static void
 watch_busy(struct running *w, const struct target *t, const char *option)
 {

@@ -36,7 +36,7 @@ static const struct scenario {
 	struct made hit[HITS_MAX];
 } scenarios[] = {
 	{"settled, then one after the other", .at = {.number = 1}, .hit = {
-		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 1, .ms = 1},
 		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2},
 		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 3, .ms = 3}}},
 	{"two at once", .at = {.number = 1}, .hit = {
@@ -49,7 +49,7 @@ static const struct scenario {
 		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2}}},
 	{"one on his way all the while", .at = {.number = 1, .alone = 1},
 	    .hit = {
-		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .ms = 1},
+		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 1, .ms = 1},
 		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 3, .ms = 2},
 		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 4, .ms = 3},
 		{RACES, ORDER_UNKNOWN, .nth = 4, .counted = 4, .ms = 4},
@@ -68,12 +68,12 @@ static const struct scenario {
 		{RACES, ORDER_UNKNOWN, .nth = 6, .counted = 7, .ms = 4001}}},
 	{"dropped ones", .at = {.number = 1, .counted = 1, .suppressed = 1},
 	    .hit = {
-		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 2, .suppressed = 1,
-		    .ms = 1},
+		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 2,
+		    .suppressed = 1, .ms = 1},
 		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 4, .suppressed = 2,
 		    .ms = 2},
-		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 5, .suppressed = 2,
-		    .ms = 3}}},
+		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 5,
+		    .suppressed = 2, .ms = 3}}},
 	{"begun to be settled anew", .at = {.number = 2}, .hit = {
 		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1},
 		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2, .settled = 3,
@@ -81,13 +81,13 @@ static const struct scenario {
 		{RACES, ORDER_AFTER_HIT, .nth = 3, .counted = 3, .settled = 3,
 		    .ms = 3}}},
 	{"several registers", .at = {.number = 1}, .hit = {
-		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 2, .times = 2,
-		    .ms = 1},
+		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 2,
+		    .times = 2, .ms = 1},
 		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 3, .ms = 2},
 		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 5, .ms = 3}}},
 	{"by the kernel, once and often", .at = {.number = 1}, .hit = {
-		{RACES, ORDER_AFTER_SETTLING, .nth = 1, .counted = 1, .repeated = true,
-		    .ms = 1},
+		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 1,
+		    .repeated = true, .ms = 1},
 		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2},
 		{RACES, ORDER_UNKNOWN, .nth = 3, .counted = 9, .repeated = true,
 		    .ms = 3},
@@ -95,11 +95,11 @@ static const struct scenario {
 		{RACES, ORDER_UNKNOWN, .nth = 5, .counted = 11, .ms = 1500},
 		{RACES, ORDER_AFTER_HIT, .nth = 6, .counted = 12, .ms = 1501}}},
 	{"one thread", .at = {.number = 1, .alone = 1}, .hit = {
-		{ALONE, ORDER_AFTER_SETTLING, .nth = 1, .counted = 9, .repeated = true,
-		    .ms = 1},
+		{ALONE, ORDER_AFTER_BASELINE, .nth = 1, .counted = 9,
+		    .repeated = true, .ms = 1},
 		{ALONE, ORDER_AFTER_HIT, .nth = 2, .counted = 10, .ms = 2},
-		{ALONE, ORDER_AFTER_HIT, .nth = 3, .counted = 20, .repeated = true,
-		    .ms = 3},
+		{ALONE, ORDER_AFTER_HIT, .nth = 3, .counted = 20,
+		    .repeated = true, .ms = 3},
 		{RACES, ORDER_AFTER_HIT, .nth = 4, .counted = 21, .ms = 4},
 		{RACES, ORDER_UNKNOWN, .nth = 5, .counted = 23, .ms = 5}}},
 	{"one thread whose signal was blocked", .at = {.number = 1, .alone = 1},
@@ -108,7 +108,7 @@ static const struct scenario {
 		{ALONE, ORDER_AFTER_HIT, .nth = 2, .counted = 3, .ms = 2},
 		{ALONE, ORDER_UNKNOWN, .nth = 4, .counted = 4, .ms = 2}}},
 	{"nobody counts", .at = {.number = 1, .alone = 1}, .hit = {
-		{ASYNC_ALONE, ORDER_AFTER_SETTLING, .nth = 1, .ms = 1},
+		{ASYNC_ALONE, ORDER_AFTER_BASELINE, .nth = 1, .ms = 1},
 		{ASYNC_ALONE, ORDER_AFTER_HIT, .nth = 2, .ms = 2},
 		{ASYNC, ORDER_UNKNOWN, .nth = 3, .ms = 3},
 		{ASYNC, ORDER_UNKNOWN, .nth = 4, .ms = 4},
@@ -169,7 +169,7 @@ play(const struct scenario *s)
 		if (ordered != s->hit[i].ordered)
 			fail_msg("%s: hit %u: %d", s->what, i + 1, ordered);
 		assert_int_equal(bytes[0],
-		    ordered == ORDER_AFTER_SETTLING ? 5 : 0);
+		    ordered == ORDER_AFTER_BASELINE ? 5 : 0);
 	}
 }
 
@@ -212,17 +212,19 @@ TEST(knows_of_unseen_writers)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
 	struct made m = {RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1};
-	struct hit_order_hit hit = {.watch = &watch, .flags = RACES, .times = 1};
+	struct hit_order_hit hit = {.watch = &watch, .flags = RACES,
+	    .times = 1};
 	uint8_t bytes[WP_BASELINE_MAX];
 
 	begin();
 	open->settled.alone = 0;
-	open->settled.nth = open->settled.counted = open->settled.suppressed = 0;
+	open->settled.nth = open->settled.counted = open->settled.suppressed =
+	    0;
 	open->settled.time = 2 * MS / 2;
 	atomic_store(&open->settled.number, 1);
 	/* others' watches are others' */
 	hit_order_forget(&order, watch.index + 1, 9 * MS);
-	assert_int_equal(take(&m, bytes), ORDER_AFTER_SETTLING);
+	assert_int_equal(take(&m, bytes), ORDER_AFTER_BASELINE);
 	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2,
 	    .ms = 3};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
@@ -245,7 +247,7 @@ TEST(knows_of_unseen_writers)
 		m = (struct made){RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1,
 		    .ms = 5};
 		assert_int_equal(take(&m, bytes), i == 0 ?
-		    ORDER_AFTER_SETTLING : ORDER_UNKNOWN);
+		    ORDER_AFTER_BASELINE : ORDER_UNKNOWN);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		begin();

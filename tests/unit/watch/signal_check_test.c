@@ -17,8 +17,8 @@ struct dealing {
 	bool caught, ignored, blocked;
 	bool all;			/* signals, as only libc blocks them */
 	uint32_t locks, unlocks;	/* of the library's lock, so far */
-	const char *threads, *alone;	/* what is said if threads are looked at,
-					   and if not; NULL: nothing */
+	const char *threads, *alone;	/* what is said if threads are looked
+					   at, and if not; NULL: nothing */
 };
 
 static void
@@ -51,9 +51,10 @@ expect(struct wp_channel *channel, const struct dealing *c, bool threads,
     const char *said)
 {
 	char why[200] = "";
-	bool deaf = signal_check_deaf(channel, SIGTRAP, threads, why, sizeof(why));
+	bool blocked = signal_check_blocked(channel, SIGTRAP, threads, why,
+	    sizeof(why));
 
-	if (deaf != (said != NULL) || (deaf && strstr(why, said) == NULL))
+	if (blocked != (said != NULL) || (blocked && strstr(why, said) == NULL))
 		fail_msg("%d %d %d: %s", c->caught, c->ignored, c->blocked,
 		    why);
 }

@@ -1,4 +1,5 @@
-/* synthetic_records: records of this process as it was, kept, decoded and learnt from. */
+/* synthetic_records: records of this process as it was, kept, decoded and
+   learnt from. */
 #include "test.h"
 
 #include <errno.h>
