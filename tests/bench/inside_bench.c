@@ -1,10 +1,10 @@
 /*
  * inside: what watches inside a program cost it.
  *
- * A hit, captured and handed to the helper, beside the same signal with a handler
- * that returns at once; a watch that is never hit, on a loop that waits for
- * memory; opening, closing and moving a watch, beside the bare system calls.
- * Runs of both sides alternate, and the middle of their ratios counts.
+ * A hit, captured and handed to the helper, beside the same signal with a
+ * handler that returns at once; a watch that is never hit, on a loop that waits
+ * for memory; opening, closing and moving a watch, beside the bare system
+ * calls.  Runs of both sides alternate, and the middle of their ratios counts.
  *
  * A hit is measured as the thread meets it that does not wait for the report
  * (WP_ASYNC), with the helper on another processor, in bursts that the queue

@@ -1,9 +1,10 @@
 /*
  * overhead: what a watch costs a program that does 1 us of work between two
- * writes of the watched word, beside gdb and perf.  Each way of watching has the
- * same program, which makes the writes through 16 calls; all write to files.  Runs
- * of all ways alternate, and the median of each counts.  The last column says how
- * many of the writes were reported.  The README shows this table.
+ * writes of the watched word, beside gdb and perf.  Each way of watching has
+ * the same program, which makes the writes through 16 calls; all write to
+ * files.  Runs of all ways alternate, and the median of each counts.  The last
+ * column says how many of the writes were reported.  The README shows this
+ * table.
  */
 #include "test.h"
 
@@ -26,20 +27,22 @@ enum { RUNS = 5, WORDS = 16 };
 #define SCRIPT "bench_gdb_script"
 #define CONTROL "--control=fifo:control,ack"
 
-enum way { BARE, COUNTING, RING, STOP, INSIDE, PERF_IP, PERF_STACK, BY_GDB, WAYS };
+enum way { BARE, COUNTING, RING, STOP, INSIDE, PERF_IP, PERF_STACK, BY_GDB,
+    WAYS };
 
 /* A way to watch: the command, with PID and ADDR to be replaced; nothing is
    attached where the command starts the program itself. */
 static const struct {
 	const char *name;
 	const char *writes;
-	const char *ready;	/* its output when it watches; NULL: see await_ready */
+	const char *ready;	/* its output when it watches; NULL: see
+				   await_ready */
 	const char *command[WORDS];
 	int starts;		/* the command starts the program */
 } ways[WAYS] = {
 	[BARE] = {"not watched", FAST, NULL, {NULL}, 0},
-	[COUNTING] = {"watchctl --count", FAST, NULL, {"watchctl", "--count", "-w",
-	    "ADDR", "-o", "json", "-O", OUTPUT, "-p", "PID"}, 0},
+	[COUNTING] = {"watchctl --count", FAST, NULL, {"watchctl", "--count",
+	    "-w", "ADDR", "-o", "json", "-O", OUTPUT, "-p", "PID"}, 0},
 	[RING] = {"watchctl", FAST, NULL, {"watchctl", "-w", "ADDR", "-o",
 	    "json", "-O", OUTPUT, "-p", "PID"}, 0},
 	[STOP] = {"watchctl --stop", SLOW, NULL, {"watchctl", "--stop", "-w",

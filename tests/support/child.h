@@ -60,8 +60,8 @@ shared_memory(size_t size)
 	return at;
 }
 
-/* After `static struct ... *shared`: it is made before main(), and clear_shared()
-   may be what is done before each test. */
+/* After `static struct ... *shared`: it is made before main(), and
+   clear_shared() may be what is done before each test. */
 #define SHARED_FIXTURE							\
 	static __attribute__((constructor)) void			\
 	make_shared(void)						\
@@ -97,8 +97,8 @@ child_note(pid_t from, pid_t to)
 	}
 }
 
-/* A child that crashes is to end by it: cmocka's handlers would go on there with
-   the next test. */
+/* A child that crashes is to end by it: cmocka's handlers would go on there
+   with the next test. */
 static inline void
 child_may_crash(void)
 {
@@ -146,8 +146,8 @@ child_expect(pid_t pid, int expected)
 	assert_int_equal(status, expected);
 }
 
-/* In one: start a thread with a small stack, for which nobody waits; or n, which
-   run fn(0), fn(1), ... */
+/* In one: start a thread with a small stack, for which nobody waits; or n,
+   which run fn(0), fn(1), ... */
 static inline void
 child_thread(void *(*fn)(void *), void *arg)
 {

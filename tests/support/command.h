@@ -27,8 +27,8 @@ struct outcome {
 				   array; NULL: it is not that */
 };
 
-/* Arguments of a program, up to NULL; room for them; and adding the strings of a
-   list.  Result: how many there are then. */
+/* Arguments of a program, up to NULL; room for them; and adding the strings of
+   a list.  Result: how many there are then. */
 #define LIST(...) (const char *const []){__VA_ARGS__, NULL}
 enum { ARGS = 64 };
 size_t append(const char *argv[ARGS], size_t n, const char *const *more);

@@ -43,7 +43,8 @@ live_possible(void)
 
 /* The tests of a program that sets breakpoints. */
 #define RUN_LIVE_TESTS(...) RUN_TESTS(.possible = live_possible, __VA_ARGS__)
-#define run_live_tests(...) run_all_tests(.possible = live_possible, __VA_ARGS__)
+#define run_live_tests(...)						\
+	run_all_tests(.possible = live_possible, __VA_ARGS__)
 
 /* Slots that are free in a thread, found by filling them. */
 static inline unsigned

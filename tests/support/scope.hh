@@ -1,6 +1,6 @@
 /*
- * scope: what the tests of freezes and permits in C++ share: a word, writing it,
- * and how many writes were stray.
+ * scope: what the tests of freezes and permits in C++ share: a word, writing
+ * it, and how many writes were stray.
  */
 #ifndef SCOPE_HH
 #define SCOPE_HH

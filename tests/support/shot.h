@@ -168,8 +168,8 @@ shoot(struct shot *s, struct perf_event_attr attr, void (*act)(void *),
 	shot_take(s);
 }
 
-/* What another program does that is executed under an event: store at an address
-   that programs leave free.  Its exit status. */
+/* What another program does that is executed under an event: store at an
+   address that programs leave free.  Its exit status. */
 enum { FIXED = 0x10000000 };
 
 static inline int

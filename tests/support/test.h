@@ -8,8 +8,8 @@
  *
  *	RUN_TESTS(.before_each = clear)
  *
- * Each TEST is run, in the order of the file.  With CASE in the environment only
- * those whose names match it are, a pattern as in "adds_*".
+ * Each TEST is run, in the order of the file.  With CASE in the environment
+ * only those whose names match it are, a pattern as in "adds_*".
  */
 #ifndef TEST_H
 #define TEST_H
@@ -58,7 +58,7 @@ struct test_group {
 	int								\
 	main(void)							\
 	{								\
-		return run_all_tests(__VA_ARGS__);				\
+		return run_all_tests(__VA_ARGS__);			\
 	}
 /* As the main() of a program that has no tests here. */
 #define SKIP_TESTS(why)							\

@@ -339,8 +339,8 @@ TEST(without_a_free_breakpoint_the_watch_is_disabled)
 
 static volatile uint64_t frozen;
 
-/* What arms events again is refused from now on; not so for a step's, which have
-   low numbers. */
+/* What arms events again is refused from now on; not so for a step's, which
+   have low numbers. */
 static bool
 refuse_refresh(void)
 {

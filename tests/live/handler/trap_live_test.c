@@ -1,6 +1,6 @@
 /*
- * trap: what the signal handler makes of hits, by the kernel's own signals.  What
- * may kill a program or make it run for ever is tried in a child.
+ * trap: what the signal handler makes of hits, by the kernel's own signals.
+ * What may kill a program or make it run for ever is tried in a child.
  */
 #include "test.h"
 
@@ -392,8 +392,8 @@ TEST(hits_in_a_signal_handler_are_hits)
 	wp_close(w);
 }
 
-/* The thread goes on where it was before the handler: that has nothing to do with
-   the access. */
+/* The thread goes on where it was before the handler: that has nothing to do
+   with the access. */
 TEST(hits_in_a_handler_that_blocks_are_late)
 {
 	struct sigaction action = {.sa_handler = touch_in_signal}, old;
@@ -500,8 +500,8 @@ read_into_both(volatile uint64_t *at)
 	(void)close(fds[1]);
 }
 
-/* What is done, and how often each of two watches is hit by it.  The first is on
-   word[0], the second on word[1]; both is another one on word[0]. */
+/* What is done, and how often each of two watches is hit by it.  The first is
+   on word[0], the second on word[1]; both is another one on word[0]. */
 static const struct several {
 	const char *name;
 	enum wp_access access;
@@ -690,7 +690,8 @@ hit_with_nearly_full_stack(struct wp_watch *w)
 	char *stack = mmap(NULL, 16 * PAGE, PROT_NONE, MAP_PRIVATE |
 	    MAP_ANONYMOUS, -1, 0);
 
-	CHECK(mprotect(stack + 8 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE) == 0);
+	CHECK(mprotect(stack + 8 * PAGE, 4 * PAGE, PROT_READ |
+	    PROT_WRITE) == 0);
 	CHECK(getauxval(AT_MINSIGSTKSZ) != 0);
 	for (unsigned i = 0; i < 3; i++)
 		store_on(((uintptr_t)stack + 8 * PAGE + frame + HANDLER_STACK) &
@@ -842,8 +843,8 @@ TEST_WITH(a_record_holds_registers_and_stack, helper_begin, helper_end)
 	assert_memory_equal(record.sample.stack + ((uintptr_t)mark - sp), mark,
 	    sizeof(mark));
 	assert_int_equal(helper.cell[0].flags, WP_CELL_WAITS | READ);
-	assert_memory_equal(helper.cell[0].byte, (const void *)(uintptr_t)&word[0],
-	    sizeof(word[0]));
+	assert_memory_equal(helper.cell[0].byte,
+	    (const void *)(uintptr_t)&word[0], sizeof(word[0]));
 	assert_int_equal(helper.cell[0].counted, 1);
 	assert_int_equal(helper.cell[0].suppressed, 0);
 	assert_string_equal(helper.cell[0].watch.label, "word");

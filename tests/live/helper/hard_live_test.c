@@ -16,7 +16,7 @@ enum { ANY = -1, AT_A_TIME = 4 };
 
 static const struct scene {
 	const char *name;
-	int status;		/* of the program: exit status, or 128 + signal */
+	int status;		/* its exit status, or 128 + signal */
 	int hits;		/* ANY: as many as it says it counted */
 } scenes[] = {
 	{"in_free", 0, ANY},

@@ -1,9 +1,9 @@
 /*
- * inside_report: what is reported of programs that watch themselves, by the helper that
- * their library starts.
+ * inside_report: what is reported of programs that watch themselves, by the
+ * helper that their library starts.
  *
- * The programs are children of this one.  They write marks into the file that the
- * reports go to, so that the order of both shows.
+ * The programs are children of this one.  They write marks into the file that
+ * the reports go to, so that the order of both shows.
  */
 #include "test.h"
 
@@ -1018,7 +1018,8 @@ TEST(more_may_be_asked_for_after_the_first_hit)
 	outcome_free(&o);
 	run_in_words(&o, asks_for_more, NULL);
 	assert_int_equal(unsetenv("MALLOC_PERTURB_"), 0);
-	assert_non_null(strstr(o.err, "\nwatchctl: 2 hits, 2 reported, 0 lost\n"));
+	assert_non_null(strstr(o.err, "\nwatchctl: 2 hits, 2 reported, 0 "
+	    "lost\n"));
 	outcome_free(&o);
 }
 

@@ -315,7 +315,8 @@ TEST(strays_and_what_was_not_seen)
 
 /* --- children --- */
 
-/* What hits have in common that are of the program itself, or of none but it. */
+/* What hits have in common that are of the program itself, or of none but
+   it. */
 static unsigned
 count_hits(const struct outcome *o, bool own)
 {
@@ -329,10 +330,10 @@ count_hits(const struct outcome *o, bool own)
 	return n;
 }
 
-/* All that they do is in one account, and judged by one policy; also what a child
-   does when its parent has ended.  A child that executes another program is no
-   matter; nor is one that is killed.  Where events are refused it is said that others
-   may not have been noticed, and nothing else. */
+/* All that they do is in one account, and judged by one policy; also what a
+   child does when its parent has ended.  A child that executes another program
+   is no matter; nor is one that is killed.  Where events are refused it is said
+   that others may not have been noticed, and nothing else. */
 TEST(children_are_watched_too)
 {
 	static const char *const deliveries[] = {"ptrace", "sigtrap", "async"};
@@ -375,8 +376,8 @@ TEST(children_are_watched_too)
 	}
 }
 
-/* It is waited for, though its program has ended, until it can be watched: another
-   library's handler of pthread_atfork(3) keeps it. */
+/* It is waited for, though its program has ended, until it can be watched:
+   another library's handler of pthread_atfork(3) keeps it. */
 TEST(a_child_that_begins_slowly_is_watched)
 {
 	struct outcome o;
@@ -398,8 +399,8 @@ TEST(a_child_that_begins_slowly_is_watched)
 	outcome_free(&o);
 }
 
-/* The helper killed, the family goes on, and each of it reports by itself what it
-   does: each child stores twice, its program before and after. */
+/* The helper killed, the family goes on, and each of it reports by itself what
+   it does: each child stores twice, its program before and after. */
 TEST(children_survive_the_helper)
 {
 	static const char *const deliveries[] = {"ptrace", "sigtrap", "async"};
@@ -461,8 +462,8 @@ TEST(children_of_pidfd_spawn_are_known)
 	}
 }
 
-/* What a program watches by macros is not watched in its children, who can do so
-   themselves; what it is run to watch is. */
+/* What a program watches by macros is not watched in its children, who can do
+   so themselves; what it is run to watch is. */
 TEST(macros_and_children)
 {
 	static const struct {
@@ -501,9 +502,9 @@ TEST(macros_and_children)
 }
 
 /* A child that nobody hears of who watches: it may have written, and in the
-   program's own memory at that, also before it executes a program.  But nothing of
-   the program's runs in those that only do that.  Where events are refused nobody
-   hears of any of them. */
+   program's own memory at that, also before it executes a program.  But nothing
+   of the program's runs in those that only do that.  Where events are refused
+   nobody hears of any of them. */
 TEST(children_that_are_not_watched)
 {
 	static const char *const follow[] = {"--user-only", "-f"};
@@ -572,8 +573,8 @@ TEST(children_that_are_not_heard_of)
 		    LIST(guest, "vfork"));
 		if (o.status != 120)
 			(void)fprintf(stderr, "%d: %s", o.status, o.err);
-		_exit(o.status != 120 || strstr(o.err, "perhaps not noticed: no "
-		    "ring buffer") == NULL);
+		_exit(o.status != 120 || strstr(o.err, "perhaps not noticed: "
+		    "no ring buffer") == NULL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -676,7 +677,8 @@ TEST(another_program_lives)
 	} cases[] = {
 		{"", "-w", "word", "watchctl: 5 hits, 5 reported, 0 lost"},
 		{"async", "-w", "word", "watchctl: 5 hits, 5 reported, 0 lost"},
-		{"ptrace", "-w", "word", "watchctl: 5 hits, 5 reported, 0 lost"},
+		{"ptrace", "-w", "word", "watchctl: 5 hits, 5 reported, 0 "
+		    "lost"},
 		{"", "-a", "self:8", "executed another program"},
 		{"async", "-a", "self:8", "executed another program"},
 	};

@@ -1,6 +1,6 @@
 /*
- * tracer_process: what the helper does for a program by ptrace(2), whoever of the
- * three processes is killed, and whatever the program asks.
+ * tracer_process: what the helper does for a program by ptrace(2), whoever of
+ * the three processes is killed, and whatever the program asks.
  *
  * The test is a helper of its own, which explains nothing; programs are its
  * children, and watch themselves by wp_open.
@@ -138,8 +138,8 @@ watch_word(unsigned i, enum wp_threads threads)
 	return w;
 }
 
-/* Run a program whose helper the test has; it gets as far as step 1 by itself.
-   */
+/* Run a program whose helper the test has; it gets as far as step 1 by
+   itself. */
 static pid_t
 start_program(void (*fn)(void *), void *arg)
 {
@@ -448,8 +448,8 @@ TEST(helpers_can_be_killed_at_any_moment)
 
 /* --- the program's own signals --- */
 
-/* Which dispositions and masks of SIGTRAP and of the signal of hits lose none.
-   */
+/* Which dispositions and masks of SIGTRAP and of the signal of hits lose
+   none. */
 static void
 take_signals_away(void *arg)
 {

@@ -512,8 +512,8 @@ TEST(invents_nothing_in_a_race)
 }
 
 /* Two threads write at the same time after a pause, for which each of them is
-   settled: whoever is told first need not have been it.  And many at once.  From
-   inside the program's own counts tell, so pauses need not be long. */
+   settled: whoever is told first need not have been it.  And many at once.
+   From inside the program's own counts tell, so pauses need not be long. */
 TEST(invents_nothing_inside)
 {
 	static const char *const option[] = {"-w", "word", "--inside", NULL};

@@ -1,6 +1,6 @@
 /*
- * watchpoint-cmocka: suites that are run as programs, with an argument that says
- * which, and what cmocka has to say of them.
+ * watchpoint-cmocka: suites that are run as programs, with an argument that
+ * says which, and what cmocka has to say of them.
  */
 #include "test.h"
 
@@ -220,8 +220,8 @@ static const struct {
 	const char *says[6];	/* on stdout or stderr; "!": is not said */
 } runs[] = {
 	{"own", 1, {"[  FAILED  ] writes\n", "[       OK ] keeps_off",
-	    "stray write  word (volatile long, 8 bytes at ", ", by write_word\n",
-	    "!not reached"}},
+	    "stray write  word (volatile long, 8 bytes at ", ", by "
+	    "write_word\n", "!not reached"}},
 	{"thread", 1, {"[  FAILED  ] writes_in_a_thread\n",
 	    "[       OK ] keeps_off", ", by write_word\n", "reached"}},
 	{"libc", 1, {"[  FAILED  ] writes_in_libc\n", "reached",
@@ -232,7 +232,8 @@ static const struct {
 	{"skip", 0, {"[  SKIPPED ] skips\n", "!not reached"}},
 	{"both", 2, {"[  FAILED  ] fails_by_itself\n",
 	    "[       OK ] keeps_off", "reported by one: 1, the last:\n#"}},
-	{"outside", 1, {"[       OK ] keeps_off", "reported by one: 1, the last:\n#"}},
+	{"outside", 1, {"[       OK ] keeps_off", "reported by one: 1, the "
+	    "last:\n#"}},
 	{"states", 0, {"setup own\ntest test\nteardown test\n",
 	    "test none\n"}},
 	{"group state", 0, {"test group\n", "teardown group\n"}},
@@ -281,7 +282,8 @@ TEST(the_report_is_in_the_xml)
 	(void)unsetenv("CMOCKA_MESSAGE_OUTPUT");
 	assert_int_equal(o.status, 1);
 	expect_said(&o, "failures=\"1\"");
-	expect_said(&o, "<failure><![CDATA[stray write  word (volatile long, 8 bytes at ");
+	expect_said(&o, "<failure><![CDATA[stray write  word (volatile long, 8 "
+	    "bytes at ");
 	expect_said(&o, "cmocka_live_test.c:");
 	outcome_free(&o);
 }

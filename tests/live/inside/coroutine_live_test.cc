@@ -8,7 +8,8 @@
 
 #include "scope.hh"
 
-/* A coroutine that runs when it is resumed, until it ends or suspends itself. */
+/* A coroutine that runs when it is resumed, until it ends or suspends itself.
+   */
 struct task {
 	struct promise_type {
 		task get_return_object()

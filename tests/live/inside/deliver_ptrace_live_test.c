@@ -450,7 +450,8 @@ kill_both(bool tracer_first)
 		nap_us(1000);
 }
 
-/* Have the lines of our own hits in a file, which is read while it is written. */
+/* Have the lines of our own hits in a file, which is read while it is
+   written. */
 static FILE *
 keep_lines(void)
 {
@@ -579,7 +580,8 @@ expect_hits(unsigned word, unsigned wide)
 	_exit(3);
 }
 
-/* What can be done with a watch still can be done; but its count is not known. */
+/* What can be done with a watch still can be done; but its count is not
+   known. */
 static void
 use_watches(unsigned word, unsigned wide)
 {
@@ -590,7 +592,8 @@ use_watches(unsigned word, unsigned wide)
 	(void)wp_disable(lost.word);
 	shared->word = 2;
 	expect_hits(word, wide);
-	if (wp_enable(lost.word) != 0 || wp_move(lost.word, &shared->other) != 0)
+	if (wp_enable(lost.word) != 0 ||
+	    wp_move(lost.word, &shared->other) != 0)
 		_exit(5);
 	shared->word = 3;
 	shared->other = 4;
@@ -705,7 +708,8 @@ TEST(async_goes_on_when_they_die_in_a_storm)
 	(void)unsetenv("WATCHPOINT_OUTPUT");
 }
 
-/* A filter of system calls that kills whoever opens an event, or prepares to. */
+/* A filter of system calls that kills whoever opens an event, or prepares
+   to. */
 static void
 be_filtered(void)
 {

@@ -25,8 +25,8 @@ static const struct mode {
 	bool helped;		/* has a helper */
 	bool follows;		/* covers threads to come */
 	bool kernel;		/* sees what the kernel touches */
-	bool refused;		/* nothing is forced: an ordinary user is refused
-				   perf_event_open */
+	bool refused;		/* nothing is forced: an ordinary user is
+				   refused perf_event_open */
 } modes[] = {
 	{"sigtrap", "sigtrap", true, true, true, false},
 	{"sigtrap without a helper", "sigtrap", false, true, true, false},
@@ -544,8 +544,8 @@ TEST(the_program_disables_its_events)
 	(void)close(own);
 }
 
-/* Events of one watch become those of the next, which counts from 0; and when it
-   is over, no register is taken. */
+/* Events of one watch become those of the next, which counts from 0; and when
+   it is over, no register is taken. */
 TEST(opened_in_quick_succession)
 {
 	for (unsigned i = 0; i < 60; i++) {
@@ -1132,7 +1132,8 @@ run_refused(const struct mode *m)
 		one_instruction_hits_two_watches, children_may_be_followed,
 		exact_in_a_storm_of_threads, NULL,
 	};
-	static const CMUnitTestFunction alone[] = {both_refusals_are_told, NULL};
+	static const CMUnitTestFunction alone[] = {both_refusals_are_told,
+	    NULL};
 
 	return run_live_tests(.only = m->helped ? helped : alone,
 	    .before_all = be_refused, .after_each = close_all);

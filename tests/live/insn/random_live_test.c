@@ -4,9 +4,9 @@
  * Nothing may be missed, doubled, or wrong.
  *
  * RANDOM_HITS is how many hits each mode is to have (10,000, or 2,500 where
- * children are followed; 15,000 if THOROUGH is set), RANDOM_SEED where the seeds
- * begin (1), RANDOM_MODE the only mode, RANDOM_KINDS what the programs are to do,
- * instead of all.
+ * children are followed; 15,000 if THOROUGH is set), RANDOM_SEED where the
+ * seeds begin (1), RANDOM_MODE the only mode, RANDOM_KINDS what the programs
+ * are to do, instead of all.
  */
 #include "test.h"
 
@@ -42,7 +42,8 @@ static const struct mode modes[] = {
 	{"ring -f", {"-f", NULL}, NULL, true, true, true, "ktcvfs"},
 	{"stop", {"--stop", NULL}, NULL, true, true, false, "ktcvfs"},
 	{"stop -f", {"--stop", "-f", NULL}, NULL, true, true, true, "ktcvfs"},
-	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false, "ktcvfs"},
+	{"sigtrap", {"--inside", NULL}, "sigtrap", true, false, false,
+	    "ktcvfs"},
 	{"async", {"--inside", NULL}, "async", true, false, false, "ktcvfs"},
 	{"ptrace", {"--inside", NULL}, "ptrace", false, false, false, "ktcvfs"},
 	/* children of vfork are never watched from inside */
@@ -136,9 +137,9 @@ leave_out(struct trial *t, char kind)
 		*at = '-';
 }
 
-/* Of shared memory less can be told: a third of the programs have it.  Where the
-   kernel is not seen by watches of reads, there are either watches of writes
-   alone or no system calls. */
+/* Of shared memory less can be told: a third of the programs have it.  Where
+   the kernel is not seen by watches of reads, there are either watches of
+   writes alone or no system calls. */
 static void
 choose_kinds(struct trial *t)
 {
@@ -178,7 +179,8 @@ choose_watches(struct trial *t)
 			w->offset &= ~7u;
 		w->access = next_random(t) % 5 < 3 || t->writes ? 'w' : 'a';
 		n = slots_of(w);
-		if (n > wp_slot_usual.slots || (taken & mask_of(w->offset, w->len)))
+		if (n > wp_slot_usual.slots || (taken & mask_of(w->offset,
+		    w->len)))
 			continue;
 		if ((slots += n) > wp_slot_usual.slots)
 			break;
@@ -309,12 +311,11 @@ complain(struct trial *t, const char *what, const struct random_access *a,
 		print_error(" -%c %s", t->watch[i].access, t->watch[i].spec);
 	print_error(": %s\n", what);
 	if (a != NULL)
-		print_error("  access %u: %s, thread %d, flags %u, pc %#llx..%#llx, "
-		    "loads %#llx, stores %#llx, maybe %#llx\n",
+		print_error("  access %u: %s, thread %d, flags %u, pc "
+		    "%#llx..%#llx, loads %#llx, stores %#llx, maybe %#llx\n",
 		    (unsigned)(a - t->log->access), a->form, a->tid, a->flags,
 		    (unsigned long long)a->pc, (unsigned long long)a->end,
-		    (unsigned long long)a->loads,
-		    (unsigned long long)a->stores,
+		    (unsigned long long)a->loads, (unsigned long long)a->stores,
 		    (unsigned long long)a->maybe);
 	if (a != NULL && w != NULL) {
 		print_bytes("before 0x", a->before, w);
@@ -432,7 +433,8 @@ check_values(struct trial *t, const struct random_access *a,
 	const bool has_old = value_of(hit, "old", old);
 	const bool has_new = value_of(hit, "new", new);
 
-	if (has_old && first && !is_value(t, hit, old, a->before, a->known_before))
+	if (has_old && first && !is_value(t, hit, old, a->before,
+	    a->known_before))
 		complain(t, "wrong old value", a, w, hit);
 	if (has_new && last && (is_later(hit) ? !is_value_ever(t, a, hit, new) :
 	    !is_value(t, hit, new, a->after, a->known_after)))
@@ -480,7 +482,8 @@ check_access(struct trial *t, const struct random_access *a,
     const struct watch *w, const json_t *hit)
 {
 	const uint64_t all = mask_of(w->offset, w->len);
-	const bool reads = (a->loads & all) != 0, writes = (a->stores & all) != 0;
+	const bool reads = (a->loads & all) != 0,
+	    writes = (a->stores & all) != 0;
 	const char *said = text_of(hit, "access");
 
 	if (w->access == 'w' || strcmp(said, "access") == 0 ||

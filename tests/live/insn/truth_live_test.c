@@ -41,7 +41,8 @@ struct touched {
 	bool reads, writes;
 	uint8_t before[VECTOR_MAX];	/* what they held, before it */
 	bool known;		/* that could be read: not of the vvar page */
-	uint32_t unit;		/* a mask decides which elements of so many bytes */
+	uint32_t unit;		/* a mask decides which elements of so many
+				   bytes */
 	uint64_t mask;		/* it touches, a bit for each; 0: all */
 };
 
@@ -52,7 +53,7 @@ struct truth {
 	unsigned n;
 	bool jump;		/* where it stood is lost with it */
 	bool partial;		/* may leave some of the bytes alone */
-	bool masked;		/* under a mask, which is known unless partial */
+	bool masked;		/* under a mask, known unless partial */
 };
 
 struct watch {
@@ -78,7 +79,8 @@ struct stepper {
 	unsigned places;	/* instructions met */
 	unsigned per_pc;	/* accesses of one that are looked at */
 	unsigned writes, any;	/* watches: of writes, of any access */
-	unsigned count[2][EX_EXACT + 1];	/* answers: 0 to those, 1 to these */
+	unsigned count[2][EX_EXACT + 1];	/* answers: 0 to those, 1 to
+						   these */
 	unsigned jumps;		/* in any: that cannot be named */
 	unsigned values;	/* answers that tell a value */
 	unsigned untouched;	/* no watchpoint triggered, where one must */
@@ -256,7 +258,8 @@ truth_of(struct stepper *s, const regs_t *r, struct truth *truth)
 		return false;
 	truth->partial = is_partial(&insn, r);
 	truth->masked = is_masked(&insn) || is_masked_by_vector(&insn);
-	for (unsigned i = 0; i < insn.operand_count && truth->n < OPERANDS; i++) {
+	for (unsigned i = 0; i < insn.operand_count && truth->n < OPERANDS;
+	    i++) {
 		struct touched *t = &truth->at[truth->n];
 
 		t->unit = 0;

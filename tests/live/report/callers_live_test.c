@@ -1,7 +1,7 @@
 /*
  * callers, live: functions that leave nothing of themselves on the stack, since
- * they end in a jump, and those that were inlined: both can be allowed to write,
- * and both can be lost.  Programs as compilers make them are watched.
+ * they end in a jump, and those that were inlined: both can be allowed to
+ * write, and both can be lost.  Programs as compilers make them are watched.
  */
 #include "test.h"
 
@@ -344,8 +344,8 @@ TEST(judges_without_what_was_split_off)
 	}
 }
 
-/* Who was called through a pointer may have ended in a jump: nothing tells.  Who
-   is allowed and has no such jump was not the one. */
+/* Who was called through a pointer may have ended in a jump: nothing tells.
+   Who is allowed and has no such jump was not the one. */
 TEST(judges_calls_through_pointers)
 {
 	const size_t plain = 0, library = 7;

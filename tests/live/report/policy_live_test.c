@@ -364,7 +364,8 @@ TEST(incomplete_backtraces)
 			    first_of(&o, "finding"), "unjudged")));
 			assert_true(json_is_true(json_object_get(
 			    first_of(&o, "hit"), "unjudged")));
-			assert_non_null(strstr(o.err, " 0 stray, 1 not judged"));
+			assert_non_null(strstr(o.err, " 0 stray, 1 not "
+			    "judged"));
 			assert_non_null(strstr(o.err, "1 hit cannot be judged: "
 			    "a caller that is allowed may be missing in its "
 			    "backtrace"));

@@ -283,8 +283,8 @@ record_two(const char *mode)
 	outcome_free(&o);
 }
 
-/* Of each event the file has the attribute that it was opened with: that of each
-   process's first has its mappings recorded. */
+/* Of each event the file has the attribute that it was opened with: that of
+   each process's first has its mappings recorded. */
 TEST(each_process_has_its_events)
 {
 	static const char *const modes[] = {"-n1000", "--stop"};
@@ -343,8 +343,8 @@ TEST(one_that_is_not_finished)
 	outcome_free(&o);
 }
 
-/* Somebody cuts the file short while it is read: the pipe for the report is full
-   long before its end. */
+/* Somebody cuts the file short while it is read: the pipe for the report is
+   full long before its end. */
 TEST(one_that_is_cut_short_meanwhile)
 {
 	struct running w;

@@ -417,8 +417,8 @@ TEST_WITH(not_permitted, start_target, end_target)
 	ptrace_refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
 	ptrace_refused(FILTERED, (const char *[]){"not permitted", "seccomp",
 	    "add --stop", NULL});
-	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though this is "
-	    "root", NULL});
+	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though "
+	    "this is root", NULL});
 }
 
 /* With no descriptor left, what cannot be opened is not what is told. */
@@ -455,7 +455,8 @@ TEST_WITH(what_proc_does_not_show, start_target, end_target)
 	if (!SANITIZED)		/* which do not run without */
 		ptrace_refused(NO_PROC, (const char *[]){
 		    "/proc is not mounted", NULL});
-	ptrace_refused(OTHER_PROC, (const char *[]){"another PID namespace", NULL});
+	ptrace_refused(OTHER_PROC, (const char *[]){"another PID namespace",
+	    NULL});
 }
 
 RUN_LIVE_TESTS()

@@ -1,7 +1,7 @@
 /*
- * memory: watchctl where allocations fail (victim/failing, preloaded): each time it
- * gives its account, ends with a status that is documented, and what it watches
- * goes on.
+ * memory: watchctl where allocations fail (victim/failing, preloaded): each
+ * time it gives its account, ends with a status that is documented, and what it
+ * watches goes on.
  */
 #include "test.h"
 

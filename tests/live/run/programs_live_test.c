@@ -806,8 +806,8 @@ TEST(reads_and_writes)
 	}
 }
 
-/* Code that a program makes is called what the program calls it; and this allows
-   nothing. */
+/* Code that a program makes is called what the program calls it; and this
+   allows nothing. */
 TEST(code_made_at_run_time)
 {
 	static const char *const names[] = {

@@ -407,7 +407,8 @@ TEST(addresses_are_random_by_default)
 /* Each delivery says when it began by the time of day. */
 TEST(the_time_of_day)
 {
-	static const char *const modes[] = {"--user-only", "--stop", "--inside"};
+	static const char *const modes[] = {"--user-only", "--stop",
+	    "--inside"};
 
 	for (size_t i = 0; i < COUNT(modes); i++) {
 		const time_t before = time(NULL);

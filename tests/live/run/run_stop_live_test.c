@@ -346,7 +346,8 @@ TEST(a_report_that_nobody_reads)
 
 /* --- killed --- */
 
-/* Of each kind; storm_live_test has more.  Sanitizers make watchctl slow to begin. */
+/* Of each kind; storm_live_test has more.  Sanitizers make watchctl slow to
+   begin. */
 enum { KILLS = SANITIZED ? 12 : 25 };
 
 /* A program that writes all the time, and its other threads. */

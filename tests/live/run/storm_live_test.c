@@ -1,8 +1,8 @@
 /*
  * storm: watchctl, or a process of its own, is killed by SIGKILL at any moment
  * in each way of watching that there is; what it watched goes on, comes to its
- * right result, and nothing is left: nobody stopped or traced, nothing armed, no
- * stray process.
+ * right result, and nothing is left: nobody stopped or traced, nothing armed,
+ * no stray process.
  */
 #include "test.h"
 

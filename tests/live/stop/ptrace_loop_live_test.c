@@ -1,6 +1,6 @@
 /*
- * ptrace_loop: every thread is armed before it does anything, and the program is
- * what it would be without a tracer, whatever becomes of that.
+ * ptrace_loop: every thread is armed before it does anything, and the program
+ * is what it would be without a tracer, whatever becomes of that.
  */
 #include "test.h"
 
@@ -134,8 +134,8 @@ be_tracer(void *arg)
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	wp_ptrace_loop_begin(&loop, whom->pid, 1ull << (SIGTRAP - 1) |
 	    1ull << (SHOWN - 1), &calls, NULL);
-	shared->result = whom->tid != 0 ? wp_ptrace_loop_one(tracer, whom->tid) :
-	    wp_ptrace_loop_all(tracer);
+	shared->result = whom->tid != 0 ? wp_ptrace_loop_one(tracer,
+	    whom->tid) : wp_ptrace_loop_all(tracer);
 	if (shared->result != 0)
 		_exit(2);
 	for (;;) {

@@ -1,8 +1,8 @@
 /*
  * stop: each access stops its thread, and has the value before and after.
  *
- * Programs are children; they log in memory that is shared with the test, so what
- * they did can be compared with what was told of it.
+ * Programs are children; they log in memory that is shared with the test, so
+ * what they did can be compared with what was told of it.
  */
 #include "test.h"
 
@@ -29,7 +29,8 @@ static struct shared {
 	uint32_t before[VALUES];	/* the value that this one replaced */
 	atomic_uint made, handled;
 	atomic_uint wanted, answered;	/* by a signal's handler */
-	_Atomic uint64_t granted;	/* writes, in all, until more are granted */
+	_Atomic uint64_t granted;	/* writes, in all, until more are
+					   granted */
 	bool uses[3];		/* of own_signals */
 	unsigned lost;
 } *shared;

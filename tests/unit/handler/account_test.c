@@ -266,7 +266,8 @@ end_idle(void **state)
 	return pthread_mutex_unlock(&idle_end);
 }
 
-/* Of another watch that the step touched, too, whether that is certain or not. */
+/* Of another watch that the step touched, too, whether that is certain or
+   not. */
 TEST_WITH(nothing_is_left_over_of_others, begin_idle, end_idle)
 {
 	static const struct wp_slot *const told[] = {&far, &same};
@@ -315,8 +316,8 @@ run_another(void)
 	(void)swapcontext(&thread[was], &thread[next]);
 }
 
-/* A step touches some of both watches' registers, and is told of by one of them;
-   its handler. */
+/* A step touches some of both watches' registers, and is told of by one of
+   them; its handler. */
 static void
 step(void)
 {

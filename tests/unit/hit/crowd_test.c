@@ -120,7 +120,8 @@ TEST(tells_what_is_so_in_all_orders)
 		}
 }
 
-/* As many as there may be, in any order: it takes no time, and tells nothing. */
+/* As many as there may be, in any order: it takes no time, and tells
+   nothing. */
 TEST(gives_up)
 {
 	struct ex_crowd crowd = {.n = EX_CROWD_MAX, .has_before = true};

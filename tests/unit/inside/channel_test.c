@@ -153,7 +153,8 @@ TEST_WITH(the_memory_stays_as_it_is, setup, teardown)
 
 	assert_int_equal(ftruncate(channel_memory, 0), -1);
 	assert_int_equal(errno, EPERM);
-	assert_int_equal(fcntl(channel_memory, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fcntl(channel_memory, F_GETFD) & FD_CLOEXEC,
+	    FD_CLOEXEC);
 	for (size_t i = 0; i < COUNT(stacks); i++) {
 		struct wp_channel *other;
 		int fd = wp_channel_make(stacks[i].asked);

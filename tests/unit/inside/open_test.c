@@ -52,7 +52,8 @@ TEST(attributes_that_make_no_sense)
 
 		if (err != -EINVAL || w != NULL ||
 		    strstr(wp_cause(), refused[i].cause) == NULL)
-			fail_msg("%s: %d, %s", refused[i].what, err, wp_cause());
+			fail_msg("%s: %d, %s", refused[i].what, err,
+			    wp_cause());
 	}
 	assert_int_equal(wp_state.nopen, 0);
 	assert_false(wp_state.handling);

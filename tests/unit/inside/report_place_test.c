@@ -19,8 +19,8 @@ static const struct {
 	{"     0  __memcpy_avx_unaligned+0x1a  (libc.so.6)\n"
 	    "     1  copy                         ./lib/a file.c:7\n",
 	    "copy", "./lib/a file.c", 7},
-	{"     0  __memset+0x1a  (libc.so.6)\n     1  0x55d4c0de1139  (a+0x39)\n",
-	    "__memset+0x1a", "", 0},
+	{"     0  __memset+0x1a  (libc.so.6)\n     1  0x55d4c0de1139  "
+	    "(a+0x39)\n", "__memset+0x1a", "", 0},
 	{"     0  apply  ./cfg.c:5 (inlined)\n", "apply", "./cfg.c", 5},
 	{"     10 apply  cfg.c:999999999 (signal frame)\n", "apply", "cfg.c",
 	    999999999},

@@ -1,7 +1,7 @@
 /*
- * debug_info: units are found, and no more is unpacked than they need.  A shared
- * object of a few units, made in many ways, is asked for the line of a function
- * of each.
+ * debug_info: units are found, and no more is unpacked than they need.  A
+ * shared object of a few units, made in many ways, is asked for the line of a
+ * function of each.
  */
 #include "test.h"
 

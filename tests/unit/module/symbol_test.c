@@ -147,7 +147,8 @@ map_module(const char *path, int fd)
 static struct ex_module *
 module_at(const char *path)
 {
-	struct ex_module *m = map_module(path, open(path, O_RDONLY | O_CLOEXEC));
+	struct ex_module *m = map_module(path, open(path, O_RDONLY |
+	    O_CLOEXEC));
 
 	assert_true(ex_module_open(m));
 	return m;
@@ -890,13 +891,14 @@ TEST(believes_claims_within_reason)
 		if (cases[i].size == 0)
 			assert_null(m->rejection);
 		else
-			assert_non_null(strstr(m->rejection, "claim to become"));
+			assert_non_null(strstr(m->rejection, "claim to "
+			    "become"));
 		ex_module_free(m);
 	}
 }
 
-/* What is taken for true is not more than libelf makes of it, and more than this
-   is never claimed by what compilers write. */
+/* What is taken for true is not more than libelf makes of it, and more than
+   this is never claimed by what compilers write. */
 TEST(knows_what_xz_streams_become)
 {
 	static const struct {

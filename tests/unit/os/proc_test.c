@@ -26,7 +26,7 @@ enum { THREADS = 300, FILES = 8, PAGE = 4096 };
 /* What children tell. */
 static struct shared {
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end, alone;	/* alone: the first thread goes before */
+	volatile bool end, alone;	/* alone: the first thread goes first */
 	volatile pid_t tid[THREADS];
 	volatile uintptr_t at[FILES];	/* where files are mapped */
 } *shared;

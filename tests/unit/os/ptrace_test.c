@@ -30,7 +30,7 @@ static struct shared {
 	volatile unsigned turns[THREADS];	/* of each thread */
 	volatile pid_t tid[THREADS];
 	volatile int ready;		/* threads, or steps, that are there */
-	volatile bool end, alone;	/* alone: the first thread goes before */
+	volatile bool end, alone;	/* alone: the first thread goes first */
 	volatile unsigned got[SIGNALS];	/* deliveries, by the value sent */
 	volatile unsigned usr1;
 	volatile pid_t other;		/* a process of the child's */

@@ -394,8 +394,8 @@ TEST(one_for_each_watch)
 	policy_free(p);
 }
 
-/* A backtrace that is not whole may lack who is allowed: nobody is blamed, unless
-   all are. */
+/* A backtrace that is not whole may lack who is allowed: nobody is blamed,
+   unless all are. */
 TEST(incomplete_backtraces)
 {
 	static const char *const allow[] = {"config_load"};

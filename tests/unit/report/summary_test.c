@@ -73,12 +73,15 @@ TEST(gives_the_row_of_a_hit)
 	summary_free(s);
 }
 
-/* In several processes the same backtrace has an id, and places of their own. */
+/* In several processes the same backtrace has an id, and places of their
+   own. */
 TEST(processes_share_a_row)
 {
 	static const struct ex_watch in[] = {
-		{.id = 1, .number = 1, .pid = 10}, {.id = 2, .number = 2, .pid = 10},
-		{.id = 3, .number = 1, .pid = 11}, {.id = 4, .number = 2, .pid = 11},
+		{.id = 1, .number = 1, .pid = 10}, {.id = 2, .number = 2,
+		    .pid = 10},
+		{.id = 3, .number = 1, .pid = 11}, {.id = 4, .number = 2,
+		    .pid = 11},
 	};
 	static const struct ex_stack of[] = {
 		{.id = 7}, {.id = 7, .index = 1}, {.id = 8, .index = 2},

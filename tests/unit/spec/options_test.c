@@ -316,7 +316,8 @@ static const struct {
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, or -- COMMAND"},
-	{{"w", "-w", "a", "--"}, "no process to watch: give -p PID, or -- COMMAND"},
+	{{"w", "-w", "a", "--"}, "no process to watch: give -p PID, or -- "
+	    "COMMAND"},
 	{{"w", "-w", "a", "-p", "1", "ls"},
 	    "-p and a command (ls) exclude each other"},
 	{{"w", "-w"}, "-w needs an argument" SEE},
@@ -329,7 +330,8 @@ static const struct {
 	{{"w", "--nonsense"}, "no option --nonsense" SEE},
 	{{"w", "--\033[2J"}, "no option --\\x1b[2J" SEE},
 	{{"w", "--cuont"}, "no option --cuont, nearest: --count" SEE},
-	{{"w", "--user_only"}, "no option --user_only, nearest: --user-only" SEE},
+	{{"w", "--user_only"}, "no option --user_only, nearest: "
+	    "--user-only" SEE},
 	{{"w", "--s"}, "no option --s, nearest: --stack, --stacks, --stop" SEE},
 	{{"report", "--cuont"}, "no option --cuont" SEE},
 	{{"w", "--help=x"}, "--help=x: that option takes no argument" SEE},
@@ -483,7 +485,8 @@ TEST(help_is_whole)
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
-		"--stack BYTES", "--stacks once", "--allow PATTERN", "--error-exitcode N",
+		"--stack BYTES", "--stacks once", "--allow PATTERN",
+		    "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",
 		"-V, --version", "watchctl report", "watchctl doctor",
 	};
