@@ -152,6 +152,7 @@ finish(struct running *r, struct outcome *o)
 	(void)close(r->out);
 	(void)close(r->err);
 	o->status = reap(r->pid);
+	o->report = NULL;
 	o->lines = json_lines(o->out);
 }
 
@@ -177,21 +178,23 @@ run(struct outcome *o, const char *const argv[])
 void
 outcome_take(struct outcome *o, const char *path)
 {
-	FILE *file = fopen(path, "r"), *all;
-	size_t len;
-	char *text = NULL, *both;
+	FILE *file = fopen(path, "r");
+	size_t size = 0;
 
 	assert_non_null(file);
-	assert_true(getdelim(&text, &len, '\0', file) >= 0 || feof(file));
+	free(o->report);
+	o->report = NULL;
+	if (getdelim(&o->report, &size, '\0', file) < 0)
+		o->report[0] = '\0';	/* it is empty */
 	(void)fclose(file);
-	all = open_memstream(&both, &len);
-	(void)fprintf(all, "%s%s", o->out, text);
-	(void)fclose(all);
 	json_decref(o->lines);
-	o->lines = json_lines(text);
-	free(text);
-	free(o->out);
-	o->out = both;
+	o->lines = json_lines(o->report);
+}
+
+const char *
+report_of(const struct outcome *o)
+{
+	return o->report == NULL ? o->out : o->report;
 }
 
 void
@@ -199,6 +202,7 @@ outcome_free(struct outcome *o)
 {
 	free(o->out);
 	free(o->err);
+	free(o->report);
 	json_decref(o->lines);
 }
 

@@ -23,6 +23,7 @@ struct running {
 struct outcome {
 	int status;		/* exit status, or 128 + signal */
 	char *out, *err;	/* what it said */
+	char *report;		/* NULL, unless taken by outcome_take */
 	json_t *lines;		/* out, parsed as one JSON value a line, in an
 				   array; NULL: it is not that */
 };
@@ -52,9 +53,11 @@ void end(struct running *);
 /* Start and finish. */
 void run(struct outcome *, const char *const argv[]);
 
-/* What it wrote to a file: its lines are the lines then, and the text is behind
-   out. */
+/* What it wrote to a file: that is the report then, and its lines the lines. */
 void outcome_take(struct outcome *, const char *path);
+
+/* What it reported: to a file, or to stdout. */
+const char *report_of(const struct outcome *);
 
 void outcome_free(struct outcome *);
 

@@ -169,7 +169,7 @@ hit_at(const struct outcome *o, size_t i)
 	json_array_foreach(o->lines, k, line)
 		if (is_hit(line) && n++ == i)
 			return line;
-	fail_msg("no hit %zu: %s%s", i, o->out, o->err);
+	fail_msg("no hit %zu: %s%s", i, report_of(o), o->err);
 	return NULL;
 }
 

@@ -127,7 +127,7 @@ run_program(struct outcome *o, void (*fn)(void), int how)
 	finish(&r, o);
 	outcome_take(o, getenv("WATCHPOINT_OUTPUT"));
 	if (o->lines == NULL)
-		fail_msg("no report in JSON: %s%s", o->out, o->err);
+		fail_msg("no report in JSON: %s%s", report_of(o), o->err);
 }
 
 static const char *
@@ -147,7 +147,7 @@ expect_account(const struct outcome *o, json_int_t hits, json_int_t lost)
 	if (number_of(end, "hits") != hits + lost ||
 	    number_of(end, "lost") != lost)
 		fail_msg("not %lld hits and %lld lost: %s%s", (long long)hits,
-		    (long long)lost, o->out, o->err);
+		    (long long)lost, report_of(o), o->err);
 	for (size_t i = 0; i < (size_t)hits; i++)
 		assert_int_equal(number_of(hit_at(o, i), "seq"), i + 1);
 }

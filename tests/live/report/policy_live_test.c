@@ -66,7 +66,8 @@ expect_finding(const struct outcome *o, const char *function, json_int_t count)
 		    strcmp(maybe_text(line, "function"), function) == 0)
 			found = line;
 	if (found == NULL)
-		fail_msg("no finding about %s: %s%s", function, o->out, o->err);
+		fail_msg("no finding about %s: %s%s", function, report_of(o),
+		    o->err);
 	assert_true(json_is_true(json_object_get(found, "stray")));
 	if (count > 0)
 		assert_int_equal(number_of(found, "count"), count);
@@ -99,7 +100,8 @@ expect_findings(const struct outcome *o, size_t findings)
 			found += number_of(line, "count");
 	}
 	if (count_of(o, "finding") != findings)
-		fail_msg("not %zu findings: %s%s", findings, o->out, o->err);
+		fail_msg("not %zu findings: %s%s", findings, report_of(o),
+		    o->err);
 	assert_int_equal(found, stray);
 	assert_int_equal(number_of(end, "stray"), stray);
 	return stray;
@@ -109,8 +111,8 @@ static void
 expect_status(const struct outcome *o, int status)
 {
 	if (o->status != status)
-		fail_msg("status %d, not %d: %s%s", o->status, status, o->out,
-		    o->err);
+		fail_msg("status %d, not %d: %s%s", o->status, status,
+		    report_of(o), o->err);
 	assert_int_equal(number_of(account_of(o), "status"), status);
 }
 
