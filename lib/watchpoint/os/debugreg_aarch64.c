@@ -44,14 +44,4 @@ wp_trace_registers_hit(pid_t tid)
 	return 0;
 }
 
-int
-wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
-{
-	(void)tid;
-	(void)n;
-	(void)addr;
-	(void)len;
-	return -ENOTSUP;
-}
-
 #endif

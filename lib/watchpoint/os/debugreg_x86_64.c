@@ -39,17 +39,6 @@ wp_trace_call(pid_t tid, int64_t *result)
 	return (int)regs.orig_rax;
 }
 
-/* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
-   (write = 1; length 1, 2, 8, 4 = 0..3) for each register. */
-static unsigned long
-debug_control(unsigned n, unsigned len)
-{
-	static const unsigned char code[] = {[1] = 0, [2] = 1, [4] = 3, [8] = 2};
-
-	return 1ul << (2 * n) | (1ul | (unsigned long)code[len] << 2) <<
-	    (16 + 4 * n);
-}
-
 static int
 poke_register(pid_t tid, unsigned n, unsigned long value)
 {
@@ -65,15 +54,21 @@ fits_register(uint64_t len)
 	return len == 1 || len == 2 || len == 4 || len == 8;
 }
 
-/* Bits of DR7 for a slot.  The condition is 0 for execution, which has no
-   length, 1 for writes, 3 for reads too. */
+/* Intel SDM vol. 3, 17.2.4: DR7 has a local enable bit and four condition bits
+   for each register: 0 for execution, which has no length; for data 1, or 3 if
+   reads count too, and above that the length. */
 static unsigned long
 slot_control(unsigned n, const struct wp_slot *slot)
 {
-	if (slot->type == HW_BREAKPOINT_X)
-		return 1ul << (2 * n);
-	return debug_control(n, (unsigned)slot->len) |
-	    (slot->type == HW_BREAKPOINT_W ? 0ul : 2ul) << (16 + 4 * n);
+	static const unsigned char code[] = {
+		[1] = 0, [2] = 1, [4] = 3, [8] = 2,
+	};
+	unsigned long condition = 0;
+
+	if (slot->type != HW_BREAKPOINT_X)
+		condition = (slot->type == HW_BREAKPOINT_W ? 1ul : 3ul) |
+		    (unsigned long)code[slot->len] << 2;
+	return 1ul << (2 * n) | condition << (16 + 4 * n);
 }
 
 /* What each holds is free to change once none is enabled. */
@@ -110,27 +105,6 @@ wp_trace_registers_hit(pid_t tid)
 	status = ptrace(PTRACE_PEEKUSER, tid,
 	    (void *)(base + 6 * sizeof(status)), 0);
 	return errno == 0 ? (unsigned)status & 15 : 0;
-}
-
-int
-wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len)
-{
-	const size_t base = offsetof(struct user, u_debugreg);
-	unsigned long control;
-	int err;
-
-	if (n >= WP_DEBUG_REGISTERS || !fits_register(len))
-		return -EINVAL;
-	errno = 0;
-	control = (unsigned long)ptrace(PTRACE_PEEKUSER, tid,
-	    (void *)(base + 7 * sizeof(control)), 0);
-	if (errno != 0)
-		return -errno;
-	control &= ~debug_control(n, 8) & ~(15ul << (16 + 4 * n));
-	if ((err = poke_register(tid, 7, control)) < 0 ||
-	    (err = poke_register(tid, n, addr)) < 0 || addr == 0)
-		return err;
-	return poke_register(tid, 7, control | debug_control(n, len));
 }
 
 #endif

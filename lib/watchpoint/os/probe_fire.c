@@ -619,6 +619,9 @@ store_when_asked(int go, int back)
 static int
 plant(pid_t pid, const char **step)
 {
+	const struct wp_slot slot[WP_DEBUG_REGISTERS] = {
+		{(uintptr_t)&watched, sizeof(watched), HW_BREAKPOINT_W},
+	};
 	struct wp_hold hold = {0};
 	int err;
 
@@ -626,8 +629,7 @@ plant(pid_t pid, const char **step)
 	if ((err = wp_hold_process(&hold, pid)) < 0)
 		return err;
 	*step = "setting its debug register";
-	err = wp_hold_debug_register(pid, 0, (uintptr_t)&watched,
-	    sizeof(watched));
+	err = wp_trace_registers(pid, slot, 1);
 	wp_hold_release(&hold);
 	return err;
 }

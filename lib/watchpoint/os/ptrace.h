@@ -177,8 +177,4 @@ int wp_trace_registers(pid_t tid,
    n. */
 unsigned wp_trace_registers_hit(pid_t tid);
 
-/* Plant (or with addr 0 clear) debug register n of a held thread: its data
-   watch for writes on len bytes.  0 or -errno. */
-int wp_hold_debug_register(pid_t tid, unsigned n, uint64_t addr, unsigned len);
-
 #endif

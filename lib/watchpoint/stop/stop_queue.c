@@ -11,21 +11,13 @@ enum {
 	RAW_SIZE = sizeof(struct wp_stop_value) + 4,
 };
 
-static uint32_t
-get32(const struct perf_event_header *header, size_t at)
-{
-	uint32_t value;
-
-	memcpy(&value, (const uint8_t *)header + at, sizeof(value));
-	return value;
-}
-
+/* A number of this many bytes, at most 8. */
 static uint64_t
-get64(const struct perf_event_header *header, size_t at)
+get(const struct perf_event_header *header, size_t at, size_t size)
 {
-	uint64_t value;
+	uint64_t value = 0;
 
-	memcpy(&value, (const uint8_t *)header + at, sizeof(value));
+	memcpy(&value, (const uint8_t *)header + at, size);
 	return value;
 }
 
@@ -50,11 +42,11 @@ raw_offset(const struct perf_event_header *header, bool callchain)
 	size_t at = sizeof(struct wp_sample);
 
 	if (callchain && at + 8 <= header->size) {
-		uint64_t n = get64(header, at);
+		uint64_t n = get(header, at, 8);
 
 		at += 8 + (n < header->size ? 8 * n : header->size);
 	}
-	return at + RAW_EMPTY <= header->size && get32(header, at) == 4 &&
+	return at + RAW_EMPTY <= header->size && get(header, at, 4) == 4 &&
 	    header->size + RAW_SIZE + 4 - RAW_EMPTY <= UINT16_MAX ? at : 0;
 }
 
@@ -65,8 +57,8 @@ user_pc(const struct perf_event_header *header, size_t raw)
 	const size_t abi = raw + RAW_EMPTY;
 	const size_t at = abi + 8 + 8 * (size_t)wp_attr_user_pc();
 
-	return raw != 0 && at + 8 <= header->size && get64(header, abi) != 0 ?
-	    get64(header, at) : 0;
+	return raw != 0 && at + 8 <= header->size && get(header, abi, 8) != 0 ?
+	    get(header, at, 8) : 0;
 }
 
 /* A copy, with room for a value if there is to be one: at *value then. */

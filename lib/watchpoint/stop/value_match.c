@@ -345,7 +345,8 @@ put_crowd(const struct look *look, size_t i, uint64_t now,
 	const struct touched *touched = &look->touched[i];
 	const bool ended = thread->crowd[i].number != 0;
 
-	if (touched->one && are_countable(look) && now == thread->taken[i] + touched->samples &&
+	if (touched->one && are_countable(look) &&
+	    now == thread->taken[i] + touched->samples &&
 	    (!ended || thread->crowd[i].counted == now)) {
 		value->crowd = ended ? thread->crowd[i].number :
 		    thread->process->settled[i].crowd.number;

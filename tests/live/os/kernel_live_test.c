@@ -209,17 +209,20 @@ TEST(an_event_for_one_processor_takes_a_slot_there_only)
 
 TEST(debug_registers_of_a_tracer_take_slots)
 {
+	static const struct wp_slot none[WP_DEBUG_REGISTERS];
+	const struct wp_slot one[WP_DEBUG_REGISTERS] = {
+		{(uintptr_t)area, 8, HW_BREAKPOINT_W},
+	};
 	struct wp_hold hold = {0};
 	struct puppet p;
 
 	puppet_start(&p);
 	assert_int_equal(live_free_slots(p.pid), live_features.caps.slots);
 	assert_int_equal(wp_hold_process(&hold, p.pid), 0);
-	assert_int_equal(wp_hold_debug_register(p.pid, 0, (uintptr_t)area, 8),
-	    0);
+	assert_int_equal(wp_trace_registers(p.pid, one, 1), 0);
 	assert_int_equal(live_free_slots(p.pid),
 	    live_features.caps.slots - 1);
-	assert_int_equal(wp_hold_debug_register(p.pid, 0, 0, 8), 0);
+	assert_int_equal(wp_trace_registers(p.pid, none, 0), 0);
 	wp_hold_release(&hold);
 	puppet_end(&p);
 }

@@ -1320,11 +1320,14 @@ order(enum deed deed)
 static void
 plant(struct wp_hold *hold, pid_t pid)
 {
+	const struct wp_slot two[WP_DEBUG_REGISTERS] = {
+		{(uintptr_t)&area[0], 8, HW_BREAKPOINT_W},
+		{(uintptr_t)&area[1], 8, HW_BREAKPOINT_W},
+	};
+
 	*hold = (struct wp_hold){0};
 	assert_int_equal(wp_hold_process(hold, pid), 0);
-	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(wp_hold_debug_register(pid, i,
-		    (uintptr_t)&area[i], 8), 0);
+	assert_int_equal(wp_trace_registers(pid, two, 3), 0);
 }
 
 TEST(planted_registers_signal_their_thread)
