@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "os/cause.h"
+#include "box/box.h"
 #include "util/complain.h"
 #include "doctor.h"
 #include "helper/helper.h"
@@ -17,7 +18,6 @@
 #include "spec/options.h"
 #include "report/symbolize_log.h"
 #include "os/proc.h"
-#include "report/replay.h"
 #include "run/watch.h"
 
 static int
@@ -72,7 +72,7 @@ main(int argc, char **argv)
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {
 		status = symbolize_log_is_log(options.file) ? plain(&options) :
-		    replay(&options);
+		    box_report(&options, argv + 1);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;
 	} else if (options.inside) {

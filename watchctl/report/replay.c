@@ -9,12 +9,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/hw_breakpoint.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/complain.h"
-#include "report/session.h"
 #include "module/symbol.h"
 #include "os/slot.h"
 
@@ -251,27 +249,22 @@ refuse(const char *file, int err, const char *why)
 }
 
 int
-replay(const struct options *options)
+replay(struct session *s)
 {
+	const char *const file = s->options->file;
 	struct ex_perfdata *data;
-	struct session s;
 	const char *why;
 	int err, status = STATUS_OWN_FAILURE;
 
-	/* a report whose reader has gone ends by its error */
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
-	if ((err = ex_perfdata_open(options->file, &data, &why)) < 0)
-		return refuse(options->file, err, why);
-	if (session_open(&s, options, EX_RECORDED, stdout) == 0 &&
-	    add_watches(&s, data) == 0) {
-		ex_perfdata_build_ids(data, take_build_id, s.space);
-		if (session_ready(&s) == 0 && find_values(&s, data) == 0)
-			status = play(&s, data);
+	if ((err = ex_perfdata_open(file, &data, &why)) < 0)
+		return refuse(file, err, why);
+	if (add_watches(s, data) == 0) {
+		ex_perfdata_build_ids(data, take_build_id, s->space);
+		if (session_ready(s) == 0 && find_values(s, data) == 0)
+			status = play(s, data);
 		else
 			(void)complain("out of memory");
 	}
-	session_close(&s);
 	ex_perfdata_close(data);
 	return status;
 }

@@ -4,13 +4,14 @@
 #ifndef REPLAY_H
 #define REPLAY_H
 
-#include "spec/options.h"
+#include "report/session.h"
 
 /* attr.config of an event in our recordings, which breakpoints do not use:
    reads alone are wanted, though the processor watches any access. */
 enum { REPLAY_READS = 'r' };
 
-/* Result: the exit status. */
-int replay(const struct options *);
+/* Of an open session, with the file that its options name.  Result: the exit
+   status. */
+int replay(struct session *);
 
 #endif

@@ -66,12 +66,34 @@ session_open(struct session *s, const struct options *options,
 
 int
 session_open_stream(struct session *s, const struct options *options,
-    enum ex_source source, FILE *out, bool colour)
+    enum ex_source source, FILE *out, bool colour,
+    const struct session_resume *resume)
 {
-	*s = (struct session){.options = options};
+	*s = (struct session){
+		.options = options, .skip = resume->hits,
+		.skipping = resume->begun,
+	};
 	s->report.out = out;
 	s->report.colour = colour;
 	return begin(s, source);
+}
+
+uint64_t
+session_writing(const struct session *s)
+{
+	const struct report *r = &s->report;
+
+	return s->ending ? UINT64_MAX : r->told + r->nends + r->endless;
+}
+
+/* The report is where the one before it was: go on there. */
+static void
+catch_up(struct session *s)
+{
+	if (!s->skipping || s->reported < s->skip)
+		return;
+	note(s, s->report.ops->flush(&s->report));
+	s->skipping = false;
 }
 
 static void
@@ -175,6 +197,7 @@ give(void *arg, const struct ex_hit *explained)
 	s->unjudged += hit.unjudged;
 	note(s, s->report.ops->hit(&s->report, &hit));
 	s->reported++;
+	catch_up(s);
 	s->full = s->reported == s->options->limit;
 	if (s->acted != NULL && (s->policy == NULL || hit.stray)) {
 		note(s, s->report.ops->flush(&s->report));
@@ -216,6 +239,7 @@ session_start(struct session *s, struct report_start *start)
 	s->started = true;
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
+	catch_up(s);
 }
 
 void
@@ -561,6 +585,7 @@ session_end(struct session *s, const char *reason, int status,
 		end.status = STATUS_NOT_VOUCHED;
 	else if (s->options->error_status != 0 && s->stray > 0)
 		end.status = s->options->error_status;
+	s->ending = true;
 	if (reporting(s))
 		note(s, s->report.ops->end(&s->report, &end));
 	else if (s->report.ops != NULL)
@@ -577,6 +602,11 @@ session_end(struct session *s, const char *reason, int status,
 		    s->options->output != NULL ? s->options->output :
 		    "output", s->err == -EINTR ? "it was not being read when a "
 		    "signal for watchctl came" : strerror(-s->err));
+		return STATUS_OWN_FAILURE;
+	}
+	if (s->skipping && s->skip != UINT64_MAX) {
+		(void)complain("the report is incomplete: what it is made of "
+		    "has changed meanwhile");
 		return STATUS_OWN_FAILURE;
 	}
 	if (doubtful)

@@ -33,7 +33,11 @@ struct session {
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
+	uint64_t skip;			/* hits that the reader has already; */
+	bool skipping;			/* what is written until then is to be
+					   dropped */
 	bool started;			/* the report has begun */
+	bool ending;			/* it is ending */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t reported;		/* hits */
 	uint64_t written;		/* those of them that are in the report,
@@ -69,10 +73,19 @@ struct session {
 int session_open(struct session *, const struct options *, enum ex_source,
     FILE *out);
 
+/* How a report goes on that somebody else began, and did not live to end. */
+struct session_resume {
+	bool begun;		/* its first lines are written, ... */
+	uint64_t hits;		/* ... and these; UINT64_MAX: all of it */
+};
+
 /* The same for a report that goes into an open stream, which stays the caller's,
    with or without colour. */
 int session_open_stream(struct session *, const struct options *,
-    enum ex_source, FILE *out, bool colour);
+    enum ex_source, FILE *out, bool colour, const struct session_resume *);
+
+/* How many hits are written when what is being written now is. */
+uint64_t session_writing(const struct session *);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */

@@ -9,6 +9,7 @@
 #include "util/visible.h"
 
 static bool failed;		/* a line found no room */
+static void (*say)(const char *text);	/* NULL: lines are written */
 
 /* Without memory. */
 static void
@@ -20,17 +21,18 @@ plainly(char *text)
 	(void)fprintf(stderr, "watchctl: %s\n", text);
 }
 
-int
-complain(const char *format, ...)
+void
+complain_to(void (*fn)(const char *text))
+{
+	say = fn;
+}
+
+static void
+write_line(char *text)
 {
 	struct buffer line = {0};
-	char text[PATH_MAX + 1024];
-	va_list ap;
 	int err = 0;
 
-	va_start(ap, format);
-	(void)vsnprintf(text, sizeof(text), format, ap);
-	va_end(ap);
 	buffer_puts(&line, "watchctl: ");
 	visible_put(&line, text);
 	buffer_puts(&line, "\n");
@@ -40,6 +42,21 @@ complain(const char *format, ...)
 		err = buffer_write(&line, stderr);
 	failed |= err == -ENOSPC || err == -EFBIG || err == -EDQUOT;
 	buffer_free(&line);
+}
+
+int
+complain(const char *format, ...)
+{
+	char text[PATH_MAX + 1024];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (say != NULL)
+		say(text);
+	else
+		write_line(text);
 	return -EINVAL;
 }
 

@@ -10,6 +10,9 @@
    `return complain(...)`. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* From here on have fn say what is to be said, instead of writing it. */
+void complain_to(void (*fn)(const char *text));
+
 /* Whether a line could not be written, since its file or device is full. */
 bool complain_failed(void);
 

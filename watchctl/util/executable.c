@@ -13,6 +13,7 @@
 
 #include "util/complain.h"
 #include "os/proc.h"
+#include "os/regular_file.h"
 
 enum {
 	SCRIPTS_MAX = 5,	/* scripts' interpreters, as the kernel */
@@ -131,7 +132,7 @@ executable_check(const char *path)
 	(void)snprintf(name, sizeof(name), "%s", path);
 	for (unsigned i = 0; i <= SCRIPTS_MAX; i++) {
 		memset(&head, 0, sizeof(head));
-		if ((fd = wp_proc_open_regular(name)) < 0)
+		if ((fd = wp_open_regular(name)) < 0)
 			return 0;
 		n = pread(fd, &head, LINE_MAX_, 0);
 		if (n >= (ssize_t)sizeof(head.elf) &&

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "module/compressed.h"
-#include "os/proc.h"
+#include "os/regular_file.h"
 
 #define PLACES_USUAL ":.debug:/usr/lib/debug"
 #define CHECKED_MAX ((off_t)1 << 30)	/* bytes of a file that is summed */
@@ -122,7 +122,7 @@ try(const struct wanted *w, const char *format, ...)
 	if (vasprintf(&path, format, ap) < 0)
 		path = NULL;
 	va_end(ap);
-	fd = path == NULL ? -1 : wp_proc_open_regular(path);
+	fd = path == NULL ? -1 : wp_open_regular(path);
 	if (fd >= 0 && (is_own(w->module, fd) || !is_wanted(w, fd))) {
 		(void)close(fd);
 		fd = -1;

@@ -21,7 +21,7 @@
 
 #include "module/compressed.h"
 #include "module/module_private.h"
-#include "os/proc.h"
+#include "os/regular_file.h"
 
 #define HEADER 16		/* bytes of the index before the ids */
 #define COLUMNS_MAX 8
@@ -60,7 +60,7 @@ open_file(struct dwp *package, const char *path)
 	struct ex_compressed claim;
 	Elf *elf;
 
-	if ((package->fd = wp_proc_open_regular(path)) < 0)
+	if ((package->fd = wp_open_regular(path)) < 0)
 		return false;
 	elf = elf_begin(package->fd, ELF_C_READ_MMAP, NULL);
 	if (elf == NULL || elf_kind(elf) != ELF_K_ELF ||

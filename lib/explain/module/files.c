@@ -19,6 +19,7 @@
 
 #include "module/image.h"
 #include "os/proc.h"
+#include "os/regular_file.h"
 
 /* A root directory that is not ours. */
 struct root {
@@ -277,7 +278,7 @@ static int
 open_recorded(const struct ex_mmap *map, const char *path, bool has_build_id,
     const char **problem)
 {
-	int fd = wp_proc_open_regular(path);
+	int fd = wp_open_regular(path);
 	struct stat st;
 
 	if (fd < 0) {

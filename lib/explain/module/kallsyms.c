@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "module/symbol.h"
 #include "base/array.h"
+#include "os/regular_file.h"
 
 #define FUNCTION_MAX (1u << 20)	/* bytes: what lies further from the nearest
 				   symbol is no part of it */
@@ -55,11 +57,22 @@ ksym_compare(const void *pa, const void *pb)
 	return strcmp(b->name, a->name);
 }
 
+static FILE *
+open_file(const char *path)
+{
+	const int fd = wp_open_regular(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && f == NULL)
+		(void)close(fd);
+	return f;
+}
+
 /* The whole file; malloc'd, NULL: it cannot be read. */
 static char *
 kernel_text(void)
 {
-	FILE *f = fopen("/proc/kallsyms", "re");
+	FILE *f = open_file("/proc/kallsyms");
 	char *text = NULL;
 	size_t cap = 0;
 
@@ -119,7 +132,7 @@ size_t
 ex_kernel_build_id(uint8_t id[20])
 {
 	uint8_t notes[4096];
-	FILE *f = fopen("/sys/kernel/notes", "re");
+	FILE *f = open_file("/sys/kernel/notes");
 	size_t len, at = 0;
 
 	if (f == NULL)

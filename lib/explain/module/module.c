@@ -17,10 +17,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "module/debug_file.h"
 #include "module/debug_info.h"
 
 #define PAGE 4096u	/* the least there is: what segments are rounded to */
+
+static void (*observe)(const char *path);
+static const struct ex_module *observed;	/* last; NULL: none that is
+						   there */
 
 struct ex_module *
 ex_module_new(const char *path, const struct ex_file_id *id)
@@ -56,6 +61,8 @@ ex_module_free(struct ex_module *m)
 		m->texts = text->next;
 		free(text);
 	}
+	if (m == observed)
+		observed = NULL;
 	free(m->segment);
 	free(m->debug_path);
 	free(m->host_path);
@@ -301,17 +308,61 @@ module_parse(struct ex_module *m)
 	return NULL;
 }
 
+/* Of paths that are not to be read. */
+static struct {
+	char **at;
+	size_t n, cap;
+} aside;
+
+bool
+ex_module_leave_aside(const char *path)
+{
+	char *copy = strdup(path);
+
+	if (copy == NULL || !EX_ARRAY_ROOM(&aside, at, SIZE_MAX)) {
+		free(copy);
+		return false;
+	}
+	aside.at[aside.n++] = copy;
+	return true;
+}
+
+static bool
+is_aside(const struct ex_module *m)
+{
+	for (size_t i = 0; i < aside.n; i++)
+		if (strcmp(aside.at[i], m->path) == 0)
+			return true;
+	return false;
+}
+
+void
+ex_module_observe(void (*fn)(const char *path))
+{
+	observe = fn;
+}
+
+static void
+observe_module(const struct ex_module *m)
+{
+	if (observe != NULL && m != observed)
+		observe(m->path);
+	observed = m;
+}
+
 bool
 ex_module_open(struct ex_module *m)
 {
 	const char *wrong;
 
+	observe_module(m);
 	if (m->opened)
 		return m->dwfl != NULL;
 	m->opened = true;
 	if (m->image == NULL)
 		return false;
-	if ((wrong = module_parse(m)) == NULL)
+	if ((wrong = is_aside(m) ? "left aside: reading it ended the process "
+	    "that explains" : module_parse(m)) == NULL)
 		return true;
 	ex_module_fail(m, wrong);
 	m->nsegments = 0;

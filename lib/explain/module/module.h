@@ -111,6 +111,13 @@ const char *ex_module_problem(const struct ex_module *);
 const struct ex_module *ex_space_rejected_debug(struct ex_space *,
     const char **why);
 
+/* From here on no file with this path, as processes see it, is read.  False: out of
+   memory. */
+bool ex_module_leave_aside(const char *path);
+
+/* Have fn called whenever another module than the last one is read. */
+void ex_module_observe(void (*fn)(const char *path));
+
 /* Have fn called, which does not return, when elfutils finds no memory.  Without
    it, it ends the process. */
 void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));

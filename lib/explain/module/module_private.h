@@ -151,6 +151,9 @@ struct ex_jit *ex_process_jit(const struct ex_process *);
 void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
     void (*release)(void *), bool *is_new);
 
+/* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */
+int ex_libdw_open(const char *path);
+
 /* The next file that libdw opens and that is not there is this one instead; -1:
    none.  It stays the caller's (libdw_open.c). */
 void ex_open_instead(int fd);

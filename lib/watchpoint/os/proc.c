@@ -631,17 +631,15 @@ same_file(int fd, unsigned maj, unsigned min, uint64_t ino)
 	    (major(st.st_dev) == maj && minor(st.st_dev) == min));
 }
 
-/* Open a file for reading if it is the one that a mapping names.  -ESTALE: it
-   is another, or no regular file: those are not opened, for that alone can do
-   things. */
-static int
-open_same(int dir, const char *path, unsigned maj, unsigned min, uint64_t ino)
+int
+wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
+    uint64_t ino)
 {
 	char link[PROC_PATH_MAX];
 	int fd, place = openat(dir, path, O_PATH | O_CLOEXEC);
 
 	if (place < 0)
-		return proc_error(errno);
+		return -errno;
 	if (same_file(place, maj, min, ino)) {
 		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 		fd = open(link, O_RDONLY | O_CLOEXEC);
@@ -654,14 +652,6 @@ open_same(int dir, const char *path, unsigned maj, unsigned min, uint64_t ino)
 }
 
 int
-wp_proc_open_regular(const char *path)
-{
-	const int fd = open_same(AT_FDCWD, path, 0, 0, 0);
-
-	return fd == -ESRCH ? -ENOENT : fd;
-}
-
-int
 wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
     const char *path, unsigned maj, unsigned min, uint64_t ino)
 {
@@ -669,8 +659,8 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 	int fd, err = 0;
 
 	if (path[0] == '/') {
-		fd = root < 0 ? open_same(AT_FDCWD, path, maj, min, ino) :
-		    open_same(root, path + strspn(path, "/"), maj, min, ino);
+		fd = wp_proc_open_same(root < 0 ? AT_FDCWD : root, root < 0 ?
+		    path : path + strspn(path, "/"), maj, min, ino);
 		if (fd >= 0)
 			return fd;
 		err = fd;
@@ -678,8 +668,8 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx",
 	    proc_living(pid), (unsigned long long)start,
 	    (unsigned long long)end);
-	fd = open_same(AT_FDCWD, name, maj, min, ino);
-	return fd < 0 && err == -ESTALE ? err : fd;
+	fd = wp_proc_open_same(AT_FDCWD, name, maj, min, ino);
+	return fd < 0 && err == -ESTALE ? err : fd == -ENOENT ? -ESRCH : fd;
 }
 
 ssize_t

@@ -128,9 +128,12 @@ int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
    good after the process has ended; -errno. */
 int wp_proc_root(pid_t pid);
 
-/* Open a file for reading if it is a regular one; opening others could block,
-   or do things.  A descriptor, or -errno; -ESTALE: it is none. */
-int wp_proc_open_regular(const char *path);
+/* Open a regular file for reading, below a directory (AT_FDCWD: as the path says);
+   with an inode only if it is the file that a mapping names so.  A descriptor, or
+   -errno; -ESTALE: it is another, or no regular file: those are not opened, for
+   that alone can do things. */
+int wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
+    uint64_t ino);
 
 /*
  * Open the file that is mapped at start..end of a process, read-only: by its

@@ -1,0 +1,224 @@
+/*
+ * box: what explains is confined to that, and its death is survived.
+ */
+#include "test.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+#include "scratch.h"
+
+static char recording[PATH_MAX];
+
+static int
+make_recording(void **state)
+{
+	struct outcome o;
+
+	if (scratch_make(state) != 0)
+		return -1;
+	(void)snprintf(recording, sizeof(recording), "%s", scratch_path("p"));
+	run(&o, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
+	    "-O", recording, victim("counter"), "2", "300", NULL});
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	return 0;
+}
+
+/* Begin a report during which the intruder does this. */
+static void
+start_with(const char *what, struct running *w)
+{
+	char *library = strdup(scratch_path(what));
+
+	(void)unlink(library);
+	assert_int_equal(symlink(victim("intruder"), library), 0);
+	(void)setenv("LD_PRELOAD", library, 1);
+	start(w, (const char *[]){watchctl(), "report", "-o", "json",
+	    recording, NULL});
+	(void)unsetenv("LD_PRELOAD");
+	free(library);
+}
+
+/* Each hit once, in order, and the account of all. */
+static void
+expect_all(const struct outcome *o)
+{
+	size_t i;
+	json_t *line;
+	json_int_t seq = 0;
+
+	assert_non_null(o->lines);
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "hit") == 0)
+			assert_int_equal(number_of(line, "seq"), ++seq);
+	assert_int_equal(seq, 600);
+	assert_int_equal(count_of(o, "start"), 1);
+	assert_int_equal(count_of(o, "end"), 1);
+	assert_int_equal(number_of(first_of(o, "end"), "reported"), 600);
+	assert_non_null(strstr(o->err, "600 hits, 600 reported, 0 lost"));
+	assert_int_equal(o->status, 0);
+}
+
+/* Nothing that it tries works, and everything else does. */
+TEST(what_it_may_not_do_fails)
+{
+	struct running w;
+	struct outcome o;
+
+	start_with("try", &w);
+	finish(&w, &o);
+	expect_all(&o);
+	assert_null(strstr(o.err, "warning"));
+	assert_non_null(strstr(o.out, "\"file\""));
+	outcome_free(&o);
+}
+
+/* abort(3) ends by its last resort, since it may not send signals.  Processor
+   time to the limit is much for a test of every day. */
+static const struct {
+	const char *what, *said;
+} deaths[] = {
+	{"crash", "SIGSEGV"},
+	{"memory", "SIGSEGV"},
+	{"sleep", "no progress"},
+	{"hang", "no progress"},
+};
+
+/* One module is left aside, and no hit is missing. */
+TEST(its_death_is_survived)
+{
+	struct running w[COUNT(deaths)];
+	const size_t n = COUNT(deaths) - (getenv("THOROUGH") == NULL);
+	struct outcome o;
+
+	for (size_t i = 0; i < n; i++)
+		start_with(deaths[i].what, &w[i]);
+	for (size_t i = 0; i < n; i++) {
+		finish(&w[i], &o);
+		assert_non_null(strstr(o.err, deaths[i].said));
+		assert_non_null(strstr(o.err, "counter, whose functions and "
+		    "lines are left out"));
+		expect_all(&o);
+		outcome_free(&o);
+	}
+}
+
+/* The first child of a process; 0: it has none. */
+static pid_t
+child_of(pid_t pid)
+{
+	char path[64];
+	FILE *f;
+	int child = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	if ((f = fopen(path, "r")) == NULL)
+		return 0;
+	if (fscanf(f, "%d", &child) != 1)
+		child = 0;
+	(void)fclose(f);
+	return child;
+}
+
+/* A report whose reader is slow; its explainer is there, and has begun. */
+static pid_t
+start_report(struct running *w)
+{
+	char line[2048];
+	pid_t pid;
+
+	start(w, (const char *[]){watchctl(), "report", "-o", "json",
+	    recording, NULL});
+	hear(w, line, sizeof(line));
+	pid = child_of(w->pid);
+	assert_true(pid > 0);
+	return pid;
+}
+
+/* Lines of /proc/PID/status. */
+static void
+expect_status(pid_t pid, const char *line)
+{
+	char path[64], text[8192] = "";
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	(void)close(fd);
+	if (strstr(text, line) == NULL)
+		fail_msg("no %s in %s", line, text);
+}
+
+TEST(it_has_nothing)
+{
+	struct running w;
+	struct outcome o;
+	pid_t pid = start_report(&w);
+	char path[64], name[32], to[PATH_MAX];
+	unsigned open = 0;
+
+	expect_status(pid, "\nSeccomp:\t2\n");
+	expect_status(pid, "\nNoNewPrivs:\t1\n");
+	expect_status(pid, "\nCapEff:\t0000000000000000\n");
+	expect_status(pid, "\nCapPrm:\t0000000000000000\n");
+	if (geteuid() == 0) {
+		expect_status(pid, "\nUid:\t65534\t65534\t65534\t65534\n");
+		expect_status(pid, "\nGroups:\t \n");
+	}
+	for (int fd = 0; fd <= 2; fd++) {
+		ssize_t len;
+
+		(void)snprintf(name, sizeof(name), "fd/%d", fd);
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+		len = readlink(path, to, sizeof(to) - 1);
+		assert_true(len > 0);
+		to[len] = '\0';
+		assert_string_equal(to, "/dev/null");
+		open++;
+	}
+	assert_int_equal(open, 3);
+	finish(&w, &o);
+	assert_non_null(strstr(o.err, "600 hits, 600 reported, 0 lost"));
+	outcome_free(&o);
+}
+
+/* Killed whenever, its successor goes on where it was. */
+TEST(killed_at_any_time)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		struct running w;
+		struct outcome o;
+		char line[2048];
+		pid_t pid;
+
+		start(&w, (const char *[]){watchctl(), "report", "-o", "json",
+		    recording, NULL});
+		while ((pid = child_of(w.pid)) == 0)
+			;
+		(void)usleep(i * 3000);
+		if (i % 2 == 0)
+			hear(&w, line, sizeof(line));
+		if (child_of(w.pid) == pid)
+			(void)kill(pid, SIGKILL);
+		finish(&w, &o);
+		if (i % 2 == 1)
+			expect_all(&o);
+		assert_int_equal(o.status, 0);
+		assert_non_null(strstr(o.err, "600 hits, 600 reported, "
+		    "0 lost"));
+		outcome_free(&o);
+	}
+}
+
+RUN_LIVE_TESTS(.before_all = make_recording, .after_all = scratch_remove)

@@ -1,0 +1,102 @@
+/*
+ * intruder: debug information that has taken over the process that reads it.
+ *
+ * Preloaded, it stands before libdw.  What it does when the debug information of
+ * the victim `counter' is asked for first is in its own file's name: crash, hang, sleep, memory; or try, and then
+ * every thing that may not work is tried, and if one does, it crashes.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int
+is(const char *what)
+{
+	Dl_info own;
+
+	return dladdr((const void *)(uintptr_t)is, &own) != 0 &&
+	    strstr(own.dli_fname, what) != NULL;
+}
+
+static void
+must_fail(long result)
+{
+	if (result >= 0)
+		abort();
+}
+
+static void
+try_all(void)
+{
+	static const char *const none[] = {NULL};
+	const pid_t parent = getppid();
+	char byte;
+
+	must_fail(syscall(SYS_open, "/etc/passwd", O_RDONLY));
+	must_fail(syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY));
+	must_fail(syscall(SYS_openat, AT_FDCWD, "/tmp/intruder",
+	    O_WRONLY | O_CREAT, 0600));
+	must_fail(syscall(SYS_socket, AF_INET, SOCK_STREAM, 0));
+	must_fail(syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0));
+	must_fail(syscall(SYS_ptrace, PTRACE_SEIZE, parent, 0, 0));
+	must_fail(syscall(SYS_process_vm_readv, parent, &byte, 0, &byte, 0, 0));
+	must_fail(syscall(SYS_kill, parent, 0));
+	must_fail(syscall(SYS_kill, -1, 0));
+	must_fail(syscall(SYS_tgkill, parent, parent, 0));
+	must_fail(syscall(SYS_pidfd_open, parent, 0));
+	must_fail(syscall(SYS_execve, "/bin/true", none, none));
+	must_fail(syscall(SYS_fork));
+	must_fail(syscall(SYS_vfork));
+	must_fail(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+	must_fail(syscall(SYS_setuid, 0));
+	must_fail(syscall(SYS_prlimit64, 0, RLIMIT_DATA, 0, 0));
+	must_fail(syscall(SYS_ftruncate, 4, 0));
+	must_fail(syscall(SYS_unlink, "/tmp/intruder"));
+}
+
+static void
+intrude(void)
+{
+	static int done;
+
+	if (done++ > 0)
+		return;
+	if (is("crash"))
+		abort();
+	while (is("hang"))
+		;
+	while (is("sleep"))
+		syscall(SYS_futex, &done, 0, done, NULL, NULL, 0);
+	while (is("memory"))
+		if (mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+		    MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			abort();
+	if (is("try"))
+		try_all();
+}
+
+const char *dwfl_module_info(void *module, void ***, uint64_t *, uint64_t *,
+    uint64_t *, uint64_t *, const char **, const char **);
+
+void *
+dwfl_module_getdwarf(void *module, uint64_t *bias)
+{
+	void *(*next)(void *, uint64_t *);
+	void *symbol = dlsym(RTLD_NEXT, "dwfl_module_getdwarf");
+
+	memcpy(&next, &symbol, sizeof(next));
+	if (strcmp(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
+	    NULL), "counter") == 0)
+		intrude();
+	return next(module, bias);
+}

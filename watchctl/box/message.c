@@ -1,0 +1,78 @@
+/* message: what watchctl and its explainer say to each other. */
+#include "box/message.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Room for one descriptor. */
+union control {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+int
+box_send(int socket, const struct box_message *message, int fd)
+{
+	struct iovec part = {
+		.iov_base = (void *)(uintptr_t)message,
+		.iov_len = offsetof(struct box_message, text) +
+		    strlen(message->text) + 1,
+	};
+	union control control = {.header = {
+		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
+	}};
+	struct msghdr whole = {.msg_iov = &part, .msg_iovlen = 1};
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+		whole.msg_control = &control;
+		whole.msg_controllen = sizeof(control);
+	}
+	while (sendmsg(socket, &whole, MSG_NOSIGNAL) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static int
+descriptor_of(struct msghdr *whole)
+{
+	const struct cmsghdr *header = CMSG_FIRSTHDR(whole);
+	int fd;
+
+	if (header == NULL || header->cmsg_level != SOL_SOCKET ||
+	    header->cmsg_type != SCM_RIGHTS ||
+	    header->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+	return fd;
+}
+
+int
+box_receive(int socket, struct box_message *message, int *fd)
+{
+	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
+	union control control;
+	struct msghdr whole = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = fd != NULL ? sizeof(control) : 0,
+	};
+	const size_t head = offsetof(struct box_message, text);
+	ssize_t n = recvmsg(socket, &whole, MSG_CMSG_CLOEXEC);
+
+	if (fd != NULL)
+		*fd = n < 0 ? -1 : descriptor_of(&whole);
+	if (n < 0)
+		return -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	if ((size_t)n > head && (whole.msg_flags & MSG_TRUNC) == 0 &&
+	    message->text[(size_t)n - head - 1] == '\0')
+		return 0;
+	if (fd != NULL && *fd >= 0)
+		(void)close(*fd);
+	return -EPROTO;
+}

@@ -1,0 +1,68 @@
+/*
+ * message: what watchctl and its explainer say to each other.
+ *
+ * The explainer is a process of its own, which reads what others control, such
+ * as executables, debug information and recordings, and may not be what it was
+ * after that.  It can do nothing but compute: what it needs from outside it asks
+ * watchctl for, over a socket that keeps messages apart, and its report goes
+ * through memory that both map.  Either side checks what the other one says.
+ */
+#ifndef MESSAGE_H
+#define MESSAGE_H
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The explainer's descriptors: its end of the socket, and the shared memory. */
+enum { BOX_SOCKET = 3, BOX_SHARED = 4 };
+
+enum box_what {
+	/* from watchctl */
+	BOX_BEGIN,		/* err: 1 if a report has begun already, with
+				   value[0] hits; value[1]: 1 if it is to have
+				   colour */
+	BOX_ASIDE,		/* text: the path of a module that is not to be
+				   read, since reading it ended an explainer */
+	BOX_GO,			/* that was all */
+	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor if one
+				   was asked for */
+	/* from the explainer */
+	BOX_OPEN,		/* text: a path; answered */
+	BOX_SAY,		/* text: a line for standard error */
+	BOX_REPORT,		/* value[0] bytes of the report are in the
+				   shared memory; err: 1 if they are not all;
+				   else answered when they are written, and with
+				   them value[1] hits (UINT64_MAX: and its end) */
+	BOX_END,		/* value[0]: the exit status */
+};
+
+struct box_message {
+	uint32_t what;		/* enum box_what */
+	int32_t err;
+	uint64_t value[2];
+	char text[2 * PATH_MAX];	/* ends with NUL */
+};
+
+/* With what the explainer exits when it runs out of memory. */
+enum { BOX_NO_MEMORY = 3 };
+
+/* The explainer writes it, and watchctl reads it. */
+struct box_shared {
+	_Atomic uint64_t progress;	/* grows with what has been done */
+	char module[PATH_MAX];		/* the path of the one that was read
+					   last; "": none yet */
+	char report[1 << 18];
+};
+
+/* Send a message, of its text only what there is; fd: a descriptor that goes
+   with it, -1: none.  0 or -errno. */
+int box_send(int socket, const struct box_message *, int fd);
+
+/* Wait for one; *fd is a descriptor that came with it, -1: none came; NULL: none
+   may come.  0; -EPROTO: what came is no message; -ECONNRESET: the other side has
+   gone; -EINTR; or another -errno. */
+int box_receive(int socket, struct box_message *, int *fd);
+
+#endif

@@ -1,0 +1,127 @@
+/* ask: what an explainer cannot do itself, and has watchctl do. */
+#include "explainer/ask.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "module/module_private.h"
+#include "os/regular_file.h"
+
+static struct box_shared *shared;
+
+void
+ask_begin(struct box_shared *memory)
+{
+	shared = memory;
+}
+
+void
+ask_progress(void)
+{
+	atomic_fetch_add(&shared->progress, 1);
+}
+
+static void
+receive(struct box_message *message, int *fd)
+{
+	int err;
+
+	while ((err = box_receive(BOX_SOCKET, message, fd)) == -EINTR)
+		;
+	if (err < 0)
+		_exit(EXIT_FAILURE);
+	ask_progress();
+}
+
+void
+ask_receive(struct box_message *message)
+{
+	receive(message, NULL);
+}
+
+static void
+tell(const struct box_message *message)
+{
+	if (box_send(BOX_SOCKET, message, -1) < 0)
+		_exit(EXIT_FAILURE);
+}
+
+/* The answer's error, or its descriptor, or 0. */
+static int
+ask(const struct box_message *question)
+{
+	struct box_message answer;
+	int fd;
+
+	tell(question);
+	receive(&answer, &fd);
+	return answer.err < 0 ? answer.err : fd >= 0 ? fd : 0;
+}
+
+void
+ask_say(const char *line)
+{
+	struct box_message message = {.what = BOX_SAY};
+
+	(void)snprintf(message.text, sizeof(message.text), "%s", line);
+	tell(&message);
+}
+
+int
+ask_report(const char *text, size_t len, uint64_t hits)
+{
+	int err = 0;
+
+	while (err == 0 && len > 0) {
+		const size_t n = len < sizeof(shared->report) ? len :
+		    sizeof(shared->report);
+		const struct box_message message = {
+			.what = BOX_REPORT, .err = n < len, .value = {n, hits},
+		};
+
+		memcpy(shared->report, text, n);
+		err = ask(&message);
+		text += n;
+		len -= n;
+	}
+	return err;
+}
+
+_Noreturn void
+ask_end(int status)
+{
+	const struct box_message message = {
+		.what = BOX_END, .value = {(uint64_t)status},
+	};
+
+	tell(&message);
+	_exit(EXIT_SUCCESS);
+}
+
+/* --- regular_file.h, and open(2) --- */
+
+int
+wp_open_regular(const char *path)
+{
+	struct box_message question = {.what = BOX_OPEN};
+	const int n = snprintf(question.text, sizeof(question.text), "%s",
+	    path);
+
+	return n < 0 || (size_t)n >= sizeof(question.text) ? -ENAMETOOLONG :
+	    ask(&question);
+}
+
+int
+open(const char *path, int flags, ...)
+{
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return ex_libdw_open(path);
+	errno = EACCES;
+	return -1;
+}
+
+int open64(const char *, int, ...) __attribute__((alias("open")));

@@ -1,0 +1,32 @@
+/*
+ * ask: what an explainer cannot do itself, and has watchctl do.
+ *
+ * Besides these functions it defines what explaining opens files by (regular_file.h),
+ * and open(2), which libdw calls for files that debug information names.
+ */
+#ifndef ASK_H
+#define ASK_H
+
+#include "box/message.h"
+
+/* Before all others: the memory that watchctl reads. */
+void ask_begin(struct box_shared *);
+
+/* Wait for a message of watchctl.  It ends this process when there will be
+   none. */
+void ask_receive(struct box_message *);
+
+/* That something has been done. */
+void ask_progress(void);
+
+/* Say a line on standard error. */
+void ask_say(const char *line);
+
+/* Have len bytes of the report written, with which so many hits are in it.  0 or
+   -errno. */
+int ask_report(const char *text, size_t len, uint64_t hits);
+
+/* It is all done, with this exit status. */
+_Noreturn void ask_end(int status);
+
+#endif

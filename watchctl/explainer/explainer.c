@@ -1,0 +1,137 @@
+/*
+ * explainer: the program that reads what others control, in a sandbox.
+ *
+ * watchctl starts it, with how much private memory it may have, and behind that
+ * its own arguments.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "explainer/ask.h"
+#include "explainer/sandbox.h"
+#include "module/module.h"
+#include "report/replay.h"
+#include "util/complain.h"
+
+static struct box_shared *shared;
+
+/* As those before it left the report.  Result: whether it is to have colour. */
+static bool
+take_orders(struct session_resume *resume)
+{
+	struct box_message message;
+	bool colour = false;
+
+	for (;;) {
+		ask_receive(&message);
+		switch (message.what) {
+		case BOX_BEGIN:
+			resume->begun = message.err != 0;
+			resume->hits = message.value[0];
+			colour = message.value[1] != 0;
+			break;
+		case BOX_ASIDE:
+			if (!ex_module_leave_aside(message.text))
+				_exit(BOX_NO_MEMORY);
+			break;
+		case BOX_GO:
+			return colour;
+		default:
+			_exit(EXIT_FAILURE);
+		}
+	}
+}
+
+/* The report's stream.  What the reader has already is not written again. */
+static ssize_t
+write_report(void *cookie, const char *text, size_t len)
+{
+	const struct session *session = cookie;
+	const int err = session->skipping ? 0 :
+	    ask_report(text, len, session_writing(session));
+
+	if (err == 0)
+		return (ssize_t)len;
+	errno = -err;
+	return 0;
+}
+
+static FILE *
+open_report(struct session *session)
+{
+	static const cookie_io_functions_t functions = {.write = write_report};
+	FILE *out = fopencookie(session, "w", functions);
+
+	/* it comes in whole lines */
+	if (out != NULL)
+		(void)setvbuf(out, NULL, _IONBF, 0);
+	return out;
+}
+
+static void
+read_module(const char *path)
+{
+	(void)snprintf(shared->module, sizeof(shared->module), "%s", path);
+}
+
+static __attribute__((noreturn)) void
+out_of_memory(void)
+{
+	_exit(BOX_NO_MEMORY);
+}
+
+static int
+explain(const struct options *options)
+{
+	struct session_resume resume = {0};
+	struct session session;
+	bool colour = take_orders(&resume);
+	FILE *out = open_report(&session);
+	int status = STATUS_OWN_FAILURE;
+
+	if (out == NULL)
+		out_of_memory();
+	if (session_open_stream(&session, options, EX_RECORDED, out, colour,
+	    &resume) == 0)
+		status = replay(&session);
+	session_close(&session);
+	(void)fclose(out);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options options;
+	size_t memory = argc > 2 ? strtoull(argv[1], NULL, 10) : 0;
+	int err;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+	    MAP_SHARED, BOX_SHARED, 0);
+	if (memory == 0 || shared == MAP_FAILED) {
+		(void)complain("watchctl starts the explainer; on its own it "
+		    "does nothing");
+		return STATUS_OWN_FAILURE;
+	}
+	ask_begin(shared);
+	complain_to(ask_say);
+	ex_module_memory_handler(out_of_memory);
+	ex_module_observe(read_module);
+	err = sandbox_enter(BOX_SHARED + 1, memory);
+	if (err == -ENOSYS)
+		(void)complain("warning: this kernel does not filter system "
+		    "calls (seccomp): what reads executables and debug "
+		    "information has no privilege, but is not confined to "
+		    "computing");
+	else if (err < 0)
+		ask_end(complain("the explainer cannot give up its "
+		    "privileges: %s", strerror(-err)) < 0 ?
+		    STATUS_OWN_FAILURE : 0);
+	if (options_parse_report(argc - 2, argv + 2, &options) != 0)
+		ask_end(STATUS_OWN_FAILURE);
+	ask_end(explain(&options));
+}

@@ -1,0 +1,153 @@
+/* sandbox: giving up everything that explaining does not need. */
+#include "explainer/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef __has_feature		/* clang's */
+#define __has_feature(feature) 0
+#endif
+
+enum { NOBODY = 65534 };
+
+/* Those that need no look at their arguments. */
+static const int allowed[] = {
+	/* memory */
+	SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(mmap), SCMP_SYS(mprotect),
+	SCMP_SYS(mremap), SCMP_SYS(munmap),
+	/* descriptors that it was given, and memory as a file: libelf maps or
+	   reads them, and units of packages are put together in one */
+	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(lseek),
+	SCMP_SYS(memfd_create), SCMP_SYS(pread64), SCMP_SYS(pwrite64),
+	SCMP_SYS(read), SCMP_SYS(write),
+	/* questions and answers */
+	SCMP_SYS(recvmsg), SCMP_SYS(sendmsg),
+	/* locks of libraries, time, and chance for malloc(3) and tables */
+	SCMP_SYS(clock_gettime), SCMP_SYS(futex), SCMP_SYS(getrandom),
+	/* the end */
+	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+};
+
+/* Those of which only some uses are harmless. */
+static int
+allow_some(scmp_filter_ctx filter)
+{
+	static const int copies[] = {
+		F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL,
+	};
+	/* how fstat(3) asks; it can learn whether a path exists, and no more */
+	int err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+	    SCMP_SYS(newfstatat), 1, SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH));
+
+	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+		if (err == 0)
+			err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+			    SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ,
+			    (scmp_datum_t)copies[i]));
+	return err;
+}
+
+/* 0 or -errno; -ENOSYS: the kernel has none. */
+static int
+filter_calls(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int err;
+
+	if (filter == NULL)
+		return -ENOMEM;
+	err = allow_some(filter);
+	for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++)
+		if (err == 0)
+			err = seccomp_rule_add(filter, SCMP_ACT_ALLOW,
+			    allowed[i], 0);
+	if (err == 0 && seccomp_load(filter) != 0)
+		err = -ENOSYS;
+	seccomp_release(filter);
+	return err;
+}
+
+/* Root's, if it has that; where nobody is not mapped it keeps its name. */
+static int
+change_user(void)
+{
+	if (geteuid() != 0)
+		return 0;
+	(void)setgroups(0, NULL);
+	if (setresgid(NOBODY, NOBODY, NOBODY) != 0 && errno != EINVAL &&
+	    errno != EPERM)
+		return -errno;
+	if (setresuid(NOBODY, NOBODY, NOBODY) != 0 && errno != EINVAL &&
+	    errno != EPERM)
+		return -errno;
+	return 0;
+}
+
+static int
+drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	return syscall(SYS_capset, &header, none) != 0 ? -errno : 0;
+}
+
+static void
+limit(int what, size_t bytes)
+{
+	const struct rlimit limits = {bytes, bytes};
+
+	(void)setrlimit((__rlimit_resource_t)what, &limits);
+}
+
+/* The standard descriptors lead nowhere; sanitizers have something to say on the
+   last one. */
+static int
+close_others(int keep)
+{
+	const int last = __has_feature(address_sanitizer) ? STDOUT_FILENO :
+	    STDERR_FILENO;
+	const int null = openat(AT_FDCWD, "/dev/null", O_RDWR);
+
+	if (null < 0)
+		return -errno;
+	for (int fd = STDIN_FILENO; fd <= last; fd++)
+		if (dup2(null, fd) < 0)
+			return -errno;
+	return syscall(SYS_close_range, keep, ~0u, 0) != 0 ? -errno : 0;
+}
+
+int
+sandbox_enter(int keep, size_t memory)
+{
+	int err;
+
+	/* signals of a terminal are for watchctl, which decides when to end */
+	(void)setsid();
+	if ((err = close_others(keep)) < 0 || (err = change_user()) < 0 ||
+	    (err = drop_capabilities()) < 0)
+		return err;
+	limit(RLIMIT_CORE, 0);
+	if (!__has_feature(address_sanitizer))
+		limit(RLIMIT_DATA, memory);
+	/* after the change of user, which forgets it */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
+	    prctl(PR_SET_DUMPABLE, 0) != 0 ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -errno;
+	/* a sanitizer's runtime calls what it likes */
+	return __has_feature(address_sanitizer) ? 0 : filter_calls();
+}
