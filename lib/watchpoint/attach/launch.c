@@ -137,8 +137,8 @@ wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 		return err == -ESRCH ?
 		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
 		    wp_cause_errno(cause, "holding the command", -err);
-	err = wp_target_open_events(target, &target->hold, 0,
-	    target->nwatches, cause);
+	err = wp_target_open_events(target, &target->hold, target->command,
+	    0, target->nwatches, cause);
 	if (err == 0)
 		wp_target_let_go(target);
 	return err;

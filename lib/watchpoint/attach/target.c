@@ -344,26 +344,101 @@ wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
 		read_before(&target->watch[w], hold);
 }
 
+/* Fewer threads than this are not worth a move. */
+enum { WORTH_MOVING = 16 };
+
+/* Where events are opened.  The kernel puts one into a thread by interrupting
+   the processor that the thread ran on, and waits for that; on its own processor
+   it need not.  So threads are taken processor by processor. */
+struct place {
+	bool moves;
+	cpu_set_t permitted;
+	int cpu;		/* where we are; < 0: anywhere */
+};
+
+static int
+cpu_order(const void *a, const void *b)
+{
+	return ((const struct wp_held *)a)->cpu -
+	    ((const struct wp_held *)b)->cpu;
+}
+
+/* Only a thread that comes first may move, to processors that others use. */
+static void
+place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
+{
+	struct sched_param param;
+	int policy;
+
+	*place = (struct place){.cpu = -1};
+	if (hold->n < WORTH_MOVING || pthread_getschedparam(pthread_self(),
+	    &policy, &param) != 0 || policy != SCHED_FIFO ||
+	    sched_getaffinity(0, sizeof(place->permitted),
+	    &place->permitted) != 0)
+		return;
+	place->moves = true;
+	for (size_t i = 0; i < hold->n; i++)
+		hold->thread[i].cpu = wp_proc_cpu(pid, hold->thread[i].tid);
+	qsort(hold->thread, hold->n, sizeof(*hold->thread), cpu_order);
+}
+
+static void
+place_at(struct place *place, int cpu)
+{
+	cpu_set_t there;
+
+	if (!place->moves || cpu == place->cpu || cpu < 0 ||
+	    cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &place->permitted))
+		return;
+	CPU_ZERO(&there);
+	CPU_SET(cpu, &there);
+	if (sched_setaffinity(0, sizeof(there), &there) == 0)
+		place->cpu = cpu;
+}
+
+static void
+place_end(const struct place *place)
+{
+	if (place->cpu >= 0)
+		(void)sched_setaffinity(0, sizeof(place->permitted),
+		    &place->permitted);
+}
+
+/* As wp_target_open_events, from a place. */
+static int
+open_all(struct wp_target *target, struct place *place, const struct job *job,
+    const struct wp_hold *hold, struct wp_cause *cause)
+{
+	for (size_t i = 0; i < hold->n; i++) {
+		const struct wp_held *held = &hold->thread[i];
+		int got;
+
+		place_at(place, held->cpu);
+		if ((got = open_thread(target, job, held->tid)) < 0)
+			return explain_open(target, job, got, held->tid, cause);
+		target->threads += (unsigned)got;
+	}
+	return 0;
+}
+
 int
-wp_target_open_events(struct wp_target *target, const struct wp_hold *hold,
-    size_t first, size_t n, struct wp_cause *cause)
+wp_target_open_events(struct wp_target *target, struct wp_hold *hold,
+    pid_t pid, size_t first, size_t n, struct wp_cause *cause)
 {
 	const struct job job = {
 		first, n, target->events.n, (unsigned)hold->n,
 	};
-	unsigned threads = target->threads;
+	const unsigned threads = target->threads;
+	struct place place;
+	int err;
 
-	for (size_t i = 0; i < hold->n; i++) {
-		pid_t tid = hold->thread[i].tid;
-		int got = open_thread(target, &job, tid);
-
-		if (got < 0) {
-			got = explain_open(target, &job, got, tid, cause);
-			wp_events_close(&target->events, job.events);
-			target->threads = threads;
-			return got;
-		}
-		target->threads += (unsigned)got;
+	place_begin(&place, hold, pid);
+	err = open_all(target, &place, &job, hold, cause);
+	place_end(&place);
+	if (err < 0) {
+		wp_events_close(&target->events, job.events);
+		target->threads = threads;
+		return err;
 	}
 	wp_target_read_before(target, hold, first, n);
 	return 0;
@@ -405,8 +480,8 @@ attach_held(void *arg)
 	if (attach->result < 0)
 		return NULL;
 	attach->held = true;
-	attach->result = wp_target_open_events(target, &hold, attach->job.first,
-	    attach->job.n, attach->cause);
+	attach->result = wp_target_open_events(target, &hold, attach->pid,
+	    attach->job.first, attach->job.n, attach->cause);
 	wp_hold_release(&hold);
 	wp_target_was_frozen(target, began);
 	return NULL;

@@ -31,9 +31,9 @@ void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
 int wp_target_open_thread(const struct wp_target *, struct wp_events *,
     size_t first, size_t n, pid_t tid);
 
-/* The same for each thread of a hold, into the target's own.
+/* The same for each thread of a process that is held, into the target's own.
    0 or -errno with a cause; then none of them is left. */
-int wp_target_open_events(struct wp_target *, const struct wp_hold *,
+int wp_target_open_events(struct wp_target *, struct wp_hold *, pid_t pid,
     size_t first, size_t n, struct wp_cause *);
 
 /* Take down what these watches' bytes are, while the threads are stopped. */

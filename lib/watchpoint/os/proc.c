@@ -249,25 +249,41 @@ wp_proc_caught_open(pid_t pid)
 	return proc_open(pid, name, O_RDONLY);
 }
 
+/* A field of stat, from 3 on.  False: there is none. */
+static bool
+stat_field(const char *stat, int field, uint64_t *value)
+{
+	const char *at = after_name(stat);
+
+	for (int i = 2; at != NULL && i < field; i++)
+		if ((at = strchr(at, ' ')) != NULL)
+			at++;
+	if (at != NULL)
+		*value = strtoull(at, NULL, 10);
+	return at != NULL;
+}
+
 int
 wp_proc_caught(int fd, uint64_t *caught)
 {
-	enum { CAUGHT = 34, NAME = 2 };	/* fields, from 1 */
 	char text[1024];
 	const ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-	const char *at;
 
 	if (n < 0)
 		return proc_error(errno);
 	text[n] = '\0';
-	at = after_name(text);
-	for (int field = NAME; at != NULL && field < CAUGHT; field++)
-		if ((at = strchr(at, ' ')) != NULL)
-			at++;
-	if (at == NULL)
-		return -ESRCH;
-	*caught = strtoull(at, NULL, 10);
-	return 0;
+	return stat_field(text, 34, caught) ? 0 : -ESRCH;
+}
+
+int
+wp_proc_cpu(pid_t pid, pid_t tid)
+{
+	char name[32], text[1024];
+	uint64_t cpu;
+
+	(void)snprintf(name, sizeof(name), "task/%d/stat", tid);
+	return proc_slurp(pid, name, text, sizeof(text)) < 0 ||
+	    !stat_field(text, 39, &cpu) ? -1 : (int)cpu;
 }
 
 int

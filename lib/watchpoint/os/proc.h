@@ -56,6 +56,9 @@ int wp_proc_caught_open(pid_t pid);
    for n: in a fourth of the time of wp_proc_status.  0 or -errno. */
 int wp_proc_caught(int fd, uint64_t *caught);
 
+/* The processor that a thread of a process ran on last, or < 0. */
+int wp_proc_cpu(pid_t pid, pid_t tid);
+
 /* Whether a thread has begun to end: it executes nothing of its program any
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);

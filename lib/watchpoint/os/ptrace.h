@@ -32,6 +32,7 @@ struct wp_hold {
 				   reach it, and will stop before it returns;
 				   or is just ending */
 		bool ours;	/* was traced by the caller before */
+		int cpu;	/* the caller's note */
 	} *thread;
 	size_t n, cap;
 };

@@ -294,6 +294,23 @@ TEST(knows_what_is_handled)
 	(void)close(fd);
 }
 
+TEST(knows_where_a_thread_is)
+{
+	cpu_set_t all, one;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+		assert_int_equal(wp_proc_cpu(getpid(), gettid()), cpu);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_true(wp_proc_cpu(getpid(), 1) < 0);
+}
+
 TEST(nothing_of_who_is_gone)
 {
 	static char name[] = "gone";
