@@ -1,22 +1,26 @@
 /*
  * busy: a victim that checks itself all the time.
  *
+ *	busy [alone]
+ *
  * Says "pid PID progress ADDRESS": of PARTS longs, which grow as long as all is
  * well.  At a line on stdin it stops, says "done" and ends with status 7; or
  * says what went wrong, with status 1.
  *
  * Two threads calculate and write `word`; one sends signals, which these
- * handle; one sleeps in system calls that never fail; one makes threads and
- * children.
+ * handle; one sleeps in system calls that never fail; one makes threads and,
+ * unless it is alone, children.
  */
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +30,7 @@ enum { CALCULATE, CALCULATE_TOO, SEND, SLEEP, MAKE, PARTS };
 volatile long word;
 static _Atomic long progress[PARTS];
 static atomic_bool over;
+static bool alone;
 static _Atomic(const char *) wrong;
 static _Atomic long sent, handled;
 
@@ -121,22 +126,30 @@ come_and_go(void *arg)
 	return arg;
 }
 
+static void
+make_child(void)
+{
+	int status = 0;
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(42);
+	check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+	    WEXITSTATUS(status) == 42, "child");
+}
+
 static void *
 make(void *arg)
 {
 	while (!over) {
 		pthread_t thread;
 		void *result = NULL;
-		int status = 0;
-		pid_t pid;
 
 		check(pthread_create(&thread, NULL, come_and_go, arg) == 0 &&
 		    pthread_join(thread, &result) == 0 && result == arg,
 		    "thread");
-		if ((pid = fork()) == 0)
-			_exit(42);
-		check(waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
-		    WEXITSTATUS(status) == 42, "child");
+		if (!alone)
+			make_child();
 		progress[MAKE]++;
 		(void)usleep(500);
 	}
@@ -144,7 +157,7 @@ make(void *arg)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	static void *(*const part[PARTS])(void *) = {
 		calculate, calculate, send_signals, sleep_a_lot, make,
@@ -155,6 +168,7 @@ main(void)
 	sigset_t signals;
 	char line[64];
 
+	alone = argc > 1 && strcmp(argv[1], "alone") == 0;
 	(void)sigaction(SIGRTMIN, &action, NULL);
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGRTMIN);

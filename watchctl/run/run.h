@@ -15,6 +15,7 @@
 #include "watch/synthetic_records.h"
 #include "report/session.h"
 #include "attach/target.h"
+#include "watch/children.h"
 
 struct process;
 struct run;
@@ -69,6 +70,8 @@ struct run {
 	size_t nprocesses;
 	unsigned made;			/* threads under watch, by records
 					    */
+	struct children children;	/* that are not watched */
+	bool told_child;		/* one went on, as reported */
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;
@@ -112,6 +115,12 @@ void run_check_time(struct run *);
 
 /* A process executed another program: tell it, once. */
 void run_executed(struct run *, struct process *);
+
+/* Children: begin to heed those of a process, as far as they have to be known;
+   one was created, as a record says; look what has become of them. */
+void run_heed_children(struct run *, const struct process *);
+void run_take_child(struct run *, const struct ex_record *);
+void run_check_children(struct run *);
 
 /* A processor runs that is not watched: tell it, once. */
 void run_check_processors(struct run *);

@@ -64,6 +64,7 @@ wait_a_little(struct run *run)
 {
 	run_poll(run, run->poll, run->npoll);
 	run_check_processors(run);
+	run_check_children(run);
 	if (run->reason == NULL && all_ended(run))
 		run->reason = "exit";
 	run_check_time(run);
@@ -103,6 +104,7 @@ read_rings(struct run *run, uint64_t horizon)
 		if (record.type == PERF_RECORD_FORK ||
 		    record.type == PERF_RECORD_EXIT)
 			count_threads(run, &record);
+		run_take_child(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}

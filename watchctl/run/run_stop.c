@@ -175,6 +175,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 	    NULL) {
 		if (!run_decode(run, header, &record))
 			continue;
+		run_take_child(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -311,6 +312,7 @@ wait_a_little(struct stop_run *stop, const sigset_t *signals, bool more)
 	int ms = wp_stops_pending(stop->stops) ? SOON_MS : LOOK_MS;
 
 	run_check_processors(run);
+	run_check_children(run);
 	if (run->reason != NULL)
 		return;
 	if (!wp_stops_busy(stop->stops))

@@ -23,7 +23,10 @@
 #include "util/interrupt.h"
 #include "run/run.h"
 
-enum { LOOK_MS = 20 };		/* between looks when nothing happens */
+enum {
+	LOOK_MS = 20,		/* between looks when nothing happens */
+	CHILD_MS = 1000,	/* for one to execute another program */
+};
 
 int
 run_poll_make(struct run *run)
@@ -108,6 +111,78 @@ run_executed(struct run *run, struct process *process)
 	    process->pid);
 	session_doubt(&run->session, "process %d executed another program, "
 	    "which was not watched", process->pid);
+}
+
+/* Whether children are not watched. */
+static bool
+leaves_children(const struct run *run)
+{
+	const struct wp_options *got = wp_target_options(run->target);
+
+	return !run->options->follow && !run->ops->registers &&
+	    (got->inherit_thread || got->stop);
+}
+
+/* To know what became of those that soon end costs events, which only a run needs
+   that has to be vouched for. */
+void
+run_heed_children(struct run *run, const struct process *process)
+{
+	if (leaves_children(run) && run->options->error_status != 0)
+		children_heed(&run->children, process->pid);
+}
+
+void
+run_take_child(struct run *run, const struct ex_record *r)
+{
+	if (r->type == PERF_RECORD_FORK && r->task.pid != r->task.ppid &&
+	    leaves_children(run))
+		children_made(&run->children, r->task.pid, r->task.ppid,
+		    r->task.time);
+}
+
+/* One is reported. */
+static void
+tell_child(struct run *run)
+{
+	const struct children *children = &run->children;
+	const struct child *child = &children->went_on;
+
+	if (child->pid == 0 || run->told_child)
+		return;
+	run->told_child = true;
+	session_warn(&run->session, "process %d created process %d, which %s "
+	    "and is not watched; -f watches it too", child->parent, child->pid,
+	    children->ended ? "ended without executing another program" :
+	    "goes on in the same program");
+	session_doubt(&run->session, "process %d, which process %d created, "
+	    "was not watched", child->pid, child->parent);
+}
+
+void
+run_check_children(struct run *run)
+{
+	children_look(&run->children);
+	tell_child(run);
+}
+
+/* The last word on them. */
+static void
+settle_children(struct run *run)
+{
+	const bool vouched = run->options->error_status != 0;
+
+	if (!leaves_children(run))
+		return;
+	children_settle(&run->children, vouched ? CHILD_MS : 0);
+	tell_child(run);
+	if (!run->children.unknown || !vouched || run->told_child)
+		return;
+	session_warn(&run->session, "a child process may have gone on in the "
+	    "program, unwatched: %s; -f watches children too",
+	    run->children.blind ? run->children.side.cause.text :
+	    "records of what it did were lost");
+	session_doubt(&run->session, "a child process was perhaps not watched");
 }
 
 void
@@ -208,6 +283,7 @@ finish(struct run *run)
 
 	if (run->ops->account(run) < 0)
 		return complain("out of memory"), STATUS_OWN_FAILURE;
+	settle_children(run);
 	if (run->ops->uptime != NULL)
 		run->ops->uptime(run, &uptime);
 	session_uptime(&run->session, &uptime);
@@ -250,6 +326,7 @@ run_free(struct run *run)
 		(void)close(run->poll->fd);
 	free(run->poll);
 	synthetic_records_free(&run->earlier);
+	children_close(&run->children);
 	session_close(&run->session);
 	ex_formats_free(run->formats);
 	if (run->own != NULL)

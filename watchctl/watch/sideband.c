@@ -1,6 +1,7 @@
 /* sideband: what programs do that is no access. */
 #include "watch/sideband.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,6 +59,7 @@ ask_for_less(struct perf_event_attr *attr)
 	if (!attr->inherit_thread && !attr->remove_on_exec)
 		return false;
 	attr->inherit_thread = attr->remove_on_exec = 0;
+	attr->comm = attr->comm_exec = attr->task;
 	return true;
 }
 
@@ -84,24 +86,28 @@ close_stream(struct sideband_stream *stream)
 	stream->rings = NULL;
 }
 
-static void
-open_stream(struct sideband *side, struct sideband_stream *stream)
+static int
+open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid)
 {
+	const size_t before = stream->events.n;
 	struct perf_event_attr attr;
-	int err;
+	int err = 0;
 
-	if (wp_rings_open(&stream->rings, ROOM, &side->cause) < 0) {
+	if (stream->rings == NULL && (err = wp_rings_open(&stream->rings, ROOM,
+	    &side->cause)) < 0) {
 		stream->rings = NULL;
-		return;
+		return err;
 	}
 	wp_attr_side(&attr, stream == &side->tasks);
-	err = open_all(side->pid, &stream->events, &attr, stream->rings);
+	err = open_all(pid, &stream->events, &attr, stream->rings);
 	stream->format = attr.read_format;
-	if (err >= 0 && stream->events.n > 0)
-		return;
+	if (err >= 0 && stream->events.n > before)
+		return 0;
+	err = err < 0 ? err : -ESRCH;
 	(void)wp_cause_errno(&side->cause, "opening an event that records what "
-	    "a program creates", err < 0 ? -err : ESRCH);
+	    "a program creates", -err);
 	close_stream(stream);
+	return err;
 }
 
 static bool
@@ -134,13 +140,19 @@ sideband_open(struct sideband *side, pid_t pid)
 {
 	sideband_close(side);
 	*side = (struct sideband){.pid = pid};
-	open_stream(side, &side->tasks);
+	(void)open_stream(side, &side->tasks, pid);
 	if (side->tasks.rings == NULL) {
 		side->refused = is_refused();
 		return;
 	}
-	open_stream(side, &side->maps);
+	(void)open_stream(side, &side->maps, pid);
 	open_clocks(side);
+}
+
+int
+sideband_add(struct sideband *side, pid_t pid)
+{
+	return open_stream(side, &side->tasks, pid);
 }
 
 void
@@ -213,8 +225,32 @@ take_child(struct sideband *side, const struct perf_event_header *header,
 		    side->since <= child.time;
 		return;
 	}
-	wp_shared_vm_add(&side->lent, &loan);
+	if (calls->lent != NULL)
+		wp_shared_vm_add(&side->lent, &loan);
 	calls->made(arg, &child);
+}
+
+/* Of a process, its first thread: others may go on, but not after execve(2). */
+static void
+take_end(const struct perf_event_header *header,
+    const struct sideband_calls *calls, void *arg)
+{
+	const struct wp_task_record *task = (const void *)header;
+
+	if (calls->ended != NULL && task->pid == task->tid)
+		calls->ended(arg, (pid_t)task->pid);
+}
+
+/* Where events do not end with the program that they are of. */
+static void
+take_name(const struct perf_event_header *header,
+    const struct sideband_calls *calls, void *arg)
+{
+	const struct wp_comm_record *comm = (const void *)header;
+
+	if ((header->misc & PERF_RECORD_MISC_COMM_EXEC) != 0 &&
+	    calls->executed != NULL)
+		calls->executed(arg, (pid_t)comm->pid);
 }
 
 static void
@@ -245,6 +281,10 @@ look_at(struct sideband *side, struct sideband_stream *stream,
 		taken += header->size;
 		if (header->type == PERF_RECORD_FORK && tasks)
 			take_child(side, header, calls, arg);
+		else if (header->type == PERF_RECORD_EXIT && tasks)
+			take_end(header, calls, arg);
+		else if (header->type == PERF_RECORD_COMM && tasks)
+			take_name(header, calls, arg);
 		else if (header->type == PERF_RECORD_LOST)
 			stream->lost = true;
 		else if (header->type == PERF_RECORD_MMAP2)

@@ -64,8 +64,12 @@ struct sideband_calls {
 	void (*mapped)(void *arg, const struct sideband_mapping *);
 	void (*made)(void *arg, const struct sideband_child *);
 	/* another process may have this one's memory, or had it since the last
-	   look */
+	   look; NULL: nothing is to be done */
 	void (*lent)(void *arg, pid_t);
+	/* a process ended, and had executed no other program; or executes one,
+	   which is not always said; NULL: nothing is to be done */
+	void (*ended)(void *arg, pid_t);
+	void (*executed)(void *arg, pid_t);
 };
 
 /* Of all threads of a program, and those to come; and of its children, until
@@ -73,6 +77,11 @@ struct sideband_calls {
    of it.  A process that is covered already is covered again. */
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
+
+/* Of a further process, and who is created alone: what is mapped, and for how
+   long it runs, is not known.  0, or -errno with side's cause: nothing is known
+   of any.  It is all zero at first. */
+int sideband_add(struct sideband *, pid_t);
 
 /* For how long, in ns, its threads have run since, on all processors together;
    0: nothing is known. */

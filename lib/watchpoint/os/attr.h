@@ -118,6 +118,10 @@ struct wp_task_record {
 	uint32_t pid, ppid, tid, ptid;
 	uint64_t time;
 };
+struct wp_comm_record {
+	struct perf_event_header header;
+	uint32_t pid, tid;
+};
 struct wp_mmap2_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;

@@ -239,6 +239,24 @@ wp_proc_exiting(pid_t tid)
 	    (flags & 4) != 0;
 }
 
+/* The ninth field, PF_FORKNOEXEC, and the 22nd. */
+bool
+wp_proc_unexecuted(pid_t pid, uint64_t *start)
+{
+	char text[1024], state;
+	const char *at;
+	unsigned flags;
+	unsigned long long ticks;
+
+	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
+	    (at = after_name(text)) == NULL ||
+	    sscanf(at, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
+	    "%*d %*d %*d %*d %*d %*d %llu", &state, &flags, &ticks) != 3)
+		return false;
+	*start = (uint64_t)ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	return state != 'Z' && state != 'X' && (flags & 0x40) != 0;
+}
+
 /* The thread's own file: that of the process adds up all threads. */
 int
 wp_proc_caught_open(pid_t pid)

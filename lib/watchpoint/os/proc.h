@@ -63,6 +63,11 @@ int wp_proc_cpu(pid_t pid, pid_t tid);
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
 
+/* Whether a process has not executed a program since it was created, as seen now;
+   a zombie has ended.  *start: when that was, ns of CLOCK_BOOTTIME, to a clock
+   tick.  False when there is none. */
+bool wp_proc_unexecuted(pid_t pid, uint64_t *start);
+
 /* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
    its size in elements).  Result: how many. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);

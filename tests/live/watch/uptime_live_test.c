@@ -131,7 +131,7 @@ watch_once(struct outcome *o, size_t i, bool gap, int status)
 	struct target t;
 	uint64_t ran;
 
-	target_start(&t, (const char *[]){victim("busy"), NULL});
+	target_start(&t, (const char *[]){victim("busy"), "alone", NULL});
 	watch_busy(&w, &t, ways[i]);
 	ran = let_run(t.run.pid);
 	if (gap) {

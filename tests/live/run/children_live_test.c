@@ -1,0 +1,120 @@
+/*
+ * children: whether a run can be vouched for whose program creates processes
+ * (victim/children) that are not watched.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "live.h"
+
+enum { OWN = 3, STRAY = 66, DOUBTED = 120 };
+
+static const char *const modes[] = {NULL, "--stop"};
+
+#define VOUCHED LIST("--allow", "main", "--error-exitcode", "66")
+
+/* Run the victim with one act in a mode, with these options too. */
+static void
+run_act(struct outcome *o, const char *mode, const char *const *options,
+    const char *act)
+{
+	const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "counter", "-O",
+	    "/dev/null"));
+
+	if (mode != NULL)
+		n = append(argv, n, LIST(mode));
+	n = append(argv, n, options);
+	(void)append(argv, n, LIST("--", victim("children"), act));
+	run(o, argv);
+}
+
+/* The line that names a child, and the way out. */
+static bool
+names_child(const struct outcome *o, const char *what)
+{
+	const char *line = strstr(o->err, " created process ");
+
+	return line != NULL && strstr(line, what) != NULL &&
+	    strstr(line, "-f watches it too") != NULL &&
+	    strstr(line + 1, " created process ") == NULL;
+}
+
+static void
+expect(const char *mode, const char *const *options, const char *act,
+    int status, const char *what)
+{
+	struct outcome o;
+
+	run_act(&o, mode, options, act);
+	if (o.status != status || (what != NULL && !names_child(&o, what)) ||
+	    (what == NULL && strstr(o.err, "created process") != NULL))
+		fail_msg("%s %s: status %d, not %d: %s", mode != NULL ? mode :
+		    "", act, o.status, status, o.err);
+	outcome_free(&o);
+}
+
+TEST(who_ends_in_the_program_is_named_and_doubted)
+{
+	static const char *const acts[] = {"fork", "vfork-end", "grandchild"};
+
+	for (size_t m = 0; m < COUNT(modes); m++)
+		for (size_t i = 0; i < COUNT(acts); i++)
+			expect(modes[m], VOUCHED, acts[i], DOUBTED,
+			    "ended without executing another program");
+}
+
+TEST(who_goes_on_in_the_program_is_named_and_doubted)
+{
+	for (size_t m = 0; m < COUNT(modes); m++)
+		expect(modes[m], VOUCHED, "leave", DOUBTED,
+		    "goes on in the same program");
+}
+
+TEST(who_executes_another_is_of_no_interest)
+{
+	static const char *const acts[] = {
+		"execute", "late", "leave-other", "system", "popen", "spawn",
+		"vfork", "threads", "many",
+	};
+
+	for (size_t m = 0; m < COUNT(modes); m++)
+		for (size_t i = 0; i < COUNT(acts); i++)
+			expect(modes[m], VOUCHED, acts[i], OWN, NULL);
+}
+
+TEST(with_f_they_are_watched)
+{
+	const char *const *options = LIST("-f", "--allow", "main",
+	    "--error-exitcode", "66");
+	struct outcome o;
+
+	expect(NULL, options, "vfork-end", OWN, NULL);
+	run_act(&o, NULL, options, "fork");
+	if (o.status != OWN || strstr(o.err, "2 hits, 2 reported") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* Without a status to vouch for, only who lives yet is seen. */
+TEST(what_is_not_vouched_for_keeps_its_status)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		expect(modes[m], LIST("--allow", "main"), "leave", OWN,
+		    "goes on in the same program");
+		expect(modes[m], LIST("--allow", "main"), "leave-other", OWN,
+		    NULL);
+	}
+}
+
+/* A stray access is worse. */
+TEST(strays_come_first)
+{
+	expect(NULL, LIST("--allow", "nobody", "--error-exitcode", "66"),
+	    "fork", STRAY, "ended without executing another program");
+}
+
+RUN_LIVE_TESTS()
