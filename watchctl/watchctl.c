@@ -10,7 +10,9 @@
 
 #include "os/cause.h"
 #include "box/box.h"
+#include "module/module.h"
 #include "util/complain.h"
+#include "util/debuginfod.h"
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
@@ -64,6 +66,9 @@ main(int argc, char **argv)
 		argc--;		/* it is in the help of all */
 		argv++;
 	}
+	if (is(argv[1], "debuginfod") && argv[2] != NULL)
+		return debuginfod(argv[2]);
+	ex_module_fetcher(debuginfod_fetch);
 	if (is(argv[1], "helper"))
 		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :

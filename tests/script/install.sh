@@ -24,7 +24,7 @@ install()
 # under another root
 install DESTDIR="$scratch/root" prefix=/opt
 cd "$scratch/root/opt"
-ls bin/watchctl lib/libwatchpoint.a share/man/man1/watchctl.1 \
+ls bin/watchctl libexec/watchctl-explain lib/libwatchpoint.a share/man/man1/watchctl.1 \
     share/man/man3/libwatchpoint.3
 [ "$(readlink share/man/man3/wp_close.3)" = wp_open.3 ]
 [ "$(readlink share/man/man3/WP_FREEZE.3)" = WP_WATCH.3 ]
@@ -45,7 +45,7 @@ nm -D --defined-only lib/libwatchpoint.so | grep -v ' [TRDB] wp_[a-z0-9_]*@' |
     grep -v ' A LIBWATCHPOINT_' > others || :
 # what takes the place of the C library's, which has no version
 [ "$(awk '{ print $3 }' others | sort | xargs)" = \
-    'popen posix_spawn posix_spawnp system' ]
+    'pidfd_spawn pidfd_spawnp popen posix_spawn posix_spawnp system' ]
 while read -r name; do
 	grep -qw "$name" include/*.h include/watchpoint/*.h || {
 		echo "$name is shown, and in no header"

@@ -30,6 +30,7 @@
 #include "report/report.h"
 #include "util/buffer.h"
 #include "util/complain.h"
+#include "util/debuginfod.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/local/libexec"
@@ -41,6 +42,7 @@ enum {
 	STALLED_MAX = 10,		/* seconds without progress */
 	PENDING_MAX = 64 << 20,		/* bytes of a report in one piece */
 	MEMORY = 1 << 30,		/* private bytes */
+	BUILD_ID_MAX = 128,		/* digits */
 };
 
 /* How one came to its end. */
@@ -300,6 +302,21 @@ open_for(struct box *box, const char *path)
 	return -ESTALE;
 }
 
+static int
+fetch_for(const char *build_id)
+{
+	const size_t len = strlen(build_id);
+	int fd;
+
+	if (len == 0 || len > BUILD_ID_MAX ||
+	    strspn(build_id, "0123456789abcdef") != len)
+		return -EINVAL;
+	if ((fd = debuginfod_fetch(build_id)) < 0 || is_elf(fd))
+		return fd;
+	(void)close(fd);
+	return -ESTALE;
+}
+
 /* Whether a terminal may be given it: of what controls one only line ends, tabs
    and colours, where these were asked for. */
 static bool
@@ -381,10 +398,9 @@ take_line(struct box *box, const char *line)
 }
 
 static void
-give_file(struct box *box, const char *path)
+give_file(const struct box *box, int fd)
 {
 	struct box_message answer = {.what = BOX_ANSWER};
-	const int fd = open_for(box, path);
 
 	answer.err = fd < 0 ? fd : 0;
 	(void)box_send(box->socket, &answer, fd);
@@ -398,7 +414,10 @@ take_message(struct box *box, const struct box_message *message)
 {
 	switch (message->what) {
 	case BOX_OPEN:
-		give_file(box, message->text);
+		give_file(box, open_for(box, message->text));
+		return true;
+	case BOX_FETCH:
+		give_file(box, fetch_for(message->text));
 		return true;
 	case BOX_SAY:
 		take_line(box, message->text);

@@ -30,6 +30,8 @@ enum box_what {
 				   was asked for */
 	/* from the explainer */
 	BOX_OPEN,		/* text: a path; answered */
+	BOX_FETCH,		/* text: a build id, whose debug information is
+				   not on this machine; answered */
 	BOX_SAY,		/* text: a line for standard error */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;

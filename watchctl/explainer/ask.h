@@ -26,6 +26,9 @@ void ask_say(const char *line);
    -errno. */
 int ask_report(const char *text, size_t len, uint64_t hits);
 
+/* Ask for debug information, as ex_module_fetcher has it. */
+int ask_fetch(const char *build_id);
+
 /* It is all done, with this exit status. */
 _Noreturn void ask_end(int status);
 

@@ -121,6 +121,7 @@ main(int argc, char **argv)
 	complain_to(ask_say);
 	ex_module_memory_handler(out_of_memory);
 	ex_module_observe(read_module);
+	ex_module_fetcher(ask_fetch);
 	err = sandbox_enter(BOX_SHARED + 1, memory);
 	if (err == -ENOSYS)
 		(void)complain("warning: this kernel does not filter system "

@@ -134,17 +134,24 @@ try(const struct wanted *w, const char *format, ...)
 	return fd < 0 ? -1 : fd;
 }
 
+/* The build id in hex.  False: there is none. */
+static bool
+put_id(const struct wanted *w, char hex[2 * ID_MAX + 1])
+{
+	for (ssize_t i = 0; i < w->id_len && i < ID_MAX; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x",
+		    ((const uint8_t *)w->id)[i]);
+	return w->id_len >= 2 && w->id_len <= ID_MAX;
+}
+
 /* By build id, in the place's tree of these. */
 static int
 try_id(const struct wanted *w, const char *place)
 {
-	char hex[2 * ID_MAX + 1] = "";
+	char hex[2 * ID_MAX + 1];
 
-	if (w->id_len < 2 || w->id_len > ID_MAX || *place != '/')
+	if (*place != '/' || !put_id(w, hex))
 		return -1;
-	for (ssize_t i = 0; i < w->id_len; i++)
-		(void)snprintf(hex + 2 * i, 3, "%02x",
-		    ((const uint8_t *)w->id)[i]);
 	return try(w, "%s/.build-id/%.2s/%s.debug", place, hex, hex + 2);
 }
 
@@ -223,24 +230,27 @@ search(const struct wanted *w, const char *link, bool by_name)
 	return fd;
 }
 
-/* From the servers of DEBUGINFOD_URLS, if the user has set it. */
-static int
-download(const struct wanted *w, Dwfl_Module *module, void **data)
+static int (*fetch)(const char *build_id);
+
+void
+ex_module_fetcher(int (*fn)(const char *build_id))
 {
-	const char *urls = getenv("DEBUGINFOD_URLS");
+	fetch = fn;
+}
+
+/* From elsewhere. */
+static int
+download(const struct wanted *w)
+{
+	char hex[2 * ID_MAX + 1];
 	int fd;
 
-	if (w->id_len <= 0 || urls == NULL || *urls == '\0')
+	if (fetch == NULL || !put_id(w, hex) || (fd = fetch(hex)) < 0)
 		return -1;
-	/* without a name, and without places to look in, nothing else is left
-	   for it to try */
-	fd = dwfl_standard_find_debuginfo(module, data, NULL, 0, NULL, NULL, 0,
-	    w->found);
-	if (fd >= 0 && !is_wanted(w, fd)) {
-		(void)close(fd);
-		fd = -1;
-	}
-	return fd;
+	if (is_wanted(w, fd) && asprintf(w->found, "%s.debug", hex) > 0)
+		return fd;
+	(void)close(fd);
+	return -1;
 }
 
 /* What a file of debug information shares with others: found by its build id;
@@ -262,13 +272,12 @@ find(struct ex_module *m)
 {
 	struct wanted w = {.module = m, .found = &m->debug_file.path};
 	const char *link = dwelf_elf_gnu_debuglink(m->elf, &w.crc);
-	void *data = m;
 
 	w.has_crc = link != NULL;
 	w.id_len = dwelf_elf_gnu_build_id(m->elf, &w.id);
 	m->debug_file.fd = search(&w, link, true);
 	if (m->debug_file.fd < 0)
-		m->debug_file.fd = download(&w, m->dwfl_module, &data);
+		m->debug_file.fd = download(&w);
 	m->debug_file.found = true;
 }
 

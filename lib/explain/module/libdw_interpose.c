@@ -22,16 +22,21 @@ object_of(const void *addr)
 	return dladdr(addr, &info) != 0 ? info.dli_fbase : NULL;
 }
 
-/* Not where libdw is a part of this program. */
-static bool
-is_libdw(const void *caller)
-{
-	static const void *libdw, *own;
+static const void *libdw, *own;
 
+void
+ex_libdw_interpose(void)
+{
 	if (libdw == NULL) {
 		libdw = object_of((const void *)(uintptr_t)dwarf_begin_elf);
 		own = object_of(&libdw);
 	}
+}
+
+/* Not where libdw is a part of this program. */
+static bool
+is_libdw(const void *caller)
+{
 	return libdw != own && object_of(caller) == libdw;
 }
 

@@ -273,6 +273,7 @@ dwfl_open(struct ex_module *m)
 		.section_address = dwfl_offline_section_address,
 		.debuginfo_path = &nowhere,
 	};
+	ex_libdw_interpose();
 	if ((m->dwfl = dwfl_begin(&m->callbacks)) == NULL || !elf_opens(m))
 		return false;
 	dwfl_report_begin(m->dwfl);

@@ -151,6 +151,9 @@ struct ex_jit *ex_process_jit(const struct ex_process *);
 void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
     void (*release)(void *), bool *is_new);
 
+/* Have libdw's open(2) be ours, if that is not so already (libdw_interpose.c). */
+void ex_libdw_interpose(void);
+
 /* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */
 int ex_libdw_open(const char *path);
 

@@ -221,4 +221,64 @@ TEST(killed_at_any_time)
 	}
 }
 
+/* --- debug information from a server --- */
+
+/* Serve the scratch directory.  Result: the port. */
+static int
+start_server(struct running *server)
+{
+	char line[256];
+	int port;
+
+	start(server, (const char *[]){"/usr/bin/python3", "-u", "-m",
+	    "http.server", "-b", "127.0.0.1", "-d", scratch_path("."), "0",
+	    NULL});
+	hear(server, line, sizeof(line));
+	assert_int_equal(sscanf(line, "Serving HTTP on 127.0.0.1 port %d",
+	    &port), 1);
+	return port;
+}
+
+static bool
+has_line(const char *file)
+{
+	struct outcome o;
+	bool has;
+
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", file,
+	    NULL});
+	assert_int_equal(o.status, 0);
+	has = strstr(o.out, "counter.c\",\"line\":") != NULL;
+	outcome_free(&o);
+	return has;
+}
+
+/* Only where the user's environment names one, and what it has is the one. */
+TEST(debug_information_is_fetched)
+{
+	char *file = strdup(scratch_path("stripped.data")), url[64];
+	struct running server;
+	struct outcome o;
+
+	scratch_run("cp '%s' stripped && strip -g stripped && "
+	    "id=$(readelf -n stripped | sed -n 's/.*Build ID: //p') && "
+	    "mkdir -p buildid/$id && objcopy --only-keep-debug '%s' "
+	    "buildid/$id/debuginfo", victim("counter"), victim("counter"));
+	run(&o, (const char *[]){watchctl(), "-w", "counter", "-n", "1", "-o",
+	    "perf", "-O", file, scratch_path("stripped"), "1", "1", NULL});
+	outcome_free(&o);
+	assert_false(has_line(file));
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d",
+	    start_server(&server));
+	(void)setenv("DEBUGINFOD_URLS", url, 1);
+	(void)setenv("DEBUGINFOD_CACHE_PATH", scratch_path("cache"), 1);
+	assert_true(has_line(file));
+	end(&server);
+	scratch_run("rm -rf cache && mkdir cache");
+	assert_false(has_line(file));	/* it is gone */
+	(void)unsetenv("DEBUGINFOD_URLS");
+	(void)unsetenv("DEBUGINFOD_CACHE_PATH");
+	free(file);
+}
+
 RUN_LIVE_TESTS(.before_all = make_recording, .after_all = scratch_remove)
