@@ -6,12 +6,8 @@
 #ifndef WP_REGULAR_FILE_H
 #define WP_REGULAR_FILE_H
 
-#pragma GCC visibility push(default)
-
 /* Open a file for reading if it is a regular one.  A descriptor, or -errno;
    -ESTALE: it is none. */
 int wp_open_regular(const char *path);
-
-#pragma GCC visibility pop
 
 #endif
