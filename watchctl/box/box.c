@@ -170,7 +170,7 @@ choose_environment(char *environment[3])
 
 /* Ours, behind its own.  NULL: out of memory. */
 static char **
-make_arguments(char **ours)
+make_arguments(char **ours, uint64_t limit)
 {
 	static char memory[32];
 	size_t n = 0;
@@ -180,7 +180,8 @@ make_arguments(char **ours)
 		n++;
 	if ((argv = calloc(n + 3, sizeof(*argv))) == NULL)
 		return NULL;
-	(void)snprintf(memory, sizeof(memory), "%zu", (size_t)MEMORY);
+	(void)snprintf(memory, sizeof(memory), "%llu",
+	    (unsigned long long)(limit != 0 ? limit : MEMORY));
 	argv[0] = (char *)(uintptr_t)PROGRAM;
 	argv[1] = memory;
 	memcpy(argv + 2, ours, n * sizeof(*argv));
@@ -198,7 +199,8 @@ spawn(struct box *box, int socket, int shared)
 		return complain(PROGRAM ", which reads executables and debug "
 		    "information, is neither beside watchctl nor in "
 		    LIBEXECDIR ": install it");
-	if ((argv = make_arguments(box->argv)) == NULL)
+	if ((argv = make_arguments(box->argv,
+	    box->options->explain_memory)) == NULL)
 		return complain("out of memory");
 	choose_environment(environment);
 	(void)posix_spawn_file_actions_init(&actions);
@@ -513,7 +515,8 @@ describe_death(enum fate fate, int status, char text[64])
 		(void)snprintf(text, 64, "was ended by SIG%s",
 		    sigabbrev_np(WTERMSIG(status)));
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == BOX_NO_MEMORY)
-		(void)snprintf(text, 64, "ran out of memory");
+		(void)snprintf(text, 64, "ran out of memory "
+		    "(--explain-memory)");
 	else
 		(void)snprintf(text, 64, "%s", "was killed");
 }

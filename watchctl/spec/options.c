@@ -16,11 +16,17 @@
    code; and where it matters whether one of the callers is allowed. */
 enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
 
+/* Bytes for the process that explains: what starting takes, and more than there
+   is. */
+#define MEMORY_MIN ((uint64_t)32 << 20)
+#define MEMORY_MAX ((uint64_t)1 << 40)
+
 static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
 "       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
-"                       [--allow PATTERN] ... [--error-exitcode N] FILE\n"
+"                       [--allow PATTERN] ... [--error-exitcode N]\n"
+"                       [--explain-memory SIZE] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Reports what touches a running program's memory: thread, instruction, callers.\n"
 "\n"
@@ -54,13 +60,15 @@ static const char usage[] =
 "  --stacks once    with -o json: write each backtrace once, on a line of its\n"
 "                   own, to which hits refer\n"
 "  -O FILE          write the report there; -: to standard output\n"
+"  --explain-memory SIZE\n"
+"                   let the process that explains take so much memory (1G)\n"
 "  -h, --help       print this help\n"
 "  -V, --version    print the version\n";
 
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_STACKS,
+	OPT_STACKS, OPT_EXPLAIN_MEMORY,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -80,6 +88,7 @@ static const struct option watch_options[] = {
 	{NULL, 0, NULL, 0},
 };
 static const struct option report_options[] = {
+	{"explain-memory", required_argument, NULL, OPT_EXPLAIN_MEMORY},
 	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"allow", required_argument, NULL, OPT_ALLOW},
@@ -124,6 +133,28 @@ parse_stack(const char *text, uint32_t *stack)
 
 	*stack = ((uint32_t)value + 7) & ~7u;
 	return err;
+}
+
+/* Bytes, or with K, M or G behind them so many times 1024. */
+static int
+parse_memory(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMG";
+	const char *unit;
+	char *end;
+	int shift = 0;
+
+	*bytes = strtoull(text, &end, 10);
+	if (*end != '\0' && (unit = strchr(units, *end)) != NULL) {
+		shift = 10 * (int)(unit + 1 - units);
+		end++;
+	}
+	if (*text < '0' || *text > '9' || *end != '\0' ||
+	    *bytes > (MEMORY_MAX >> shift) || *bytes << shift < MEMORY_MIN)
+		return complain("--explain-memory '%s': not a size from 32M to "
+		    "1024G", text);
+	*bytes <<= shift;
+	return 0;
 }
 
 static int
@@ -325,6 +356,8 @@ option(struct options *o, int c)
 		return 0;
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
+	case OPT_EXPLAIN_MEMORY:
+		return parse_memory(optarg, &o->explain_memory);
 	case OPT_STACKS:
 		return parse_stacks(optarg, &o->stacks_once);
 	case OPT_ALLOW:

@@ -212,6 +212,25 @@ TEST(stacks)
 	options_free(&o);
 }
 
+TEST(memory)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} cases[] = {
+		{"32M", 33554432}, {"33554432", 33554432}, {"2G", 2147483648},
+		{"65536K", 67108864}, {"1024G", UINT64_C(1) << 40},
+	};
+	struct options o;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		accept(&o, (const char *const []){"report", "--explain-memory",
+		    cases[i].text, "file", NULL});
+		assert_int_equal(o.explain_memory, cases[i].bytes);
+		options_free(&o);
+	}
+}
+
 TEST(amounts)
 {
 	static const struct {
@@ -357,6 +376,10 @@ static const struct {
 	{{"w", "-p", "7,8 7"}, "-p 7 is given twice"},
 	{{"w", "--stack", "0"}, "--stack '0'" NUMBER("64504")},
 	{{"w", "--stack", "64505"}, "--stack '64505'" NUMBER("64504")},
+	{{"report", "--explain-memory", "31M", "f"}, "--explain-memory '31M'"},
+	{{"report", "--explain-memory", "1025G", "f"}, "--explain-memory"},
+	{{"report", "--explain-memory", "1T", "f"}, "--explain-memory '1T'"},
+	{{"report", "--explain-memory", "-1G", "f"}, "--explain-memory '-1G'"},
 	{{"w", "-t", "0"}, "-t '0': not a time; "},
 	{{"w", "-t", "-1"}, "-t '-1': not a time; "},
 	{{"w", "-t", "nan"}, "-t 'nan': not a time; "},
