@@ -5,7 +5,6 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,30 +12,16 @@
 #include "handler/channel_futex.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "os/siginfo_perf.h"
 #include "watch/ptrace_refused.h"
 #include "stop/trace_sample.h"
 #include "stop/ptrace_loop.h"
 #include "handler/sig_data.h"
 
-/* Of TRAP_* and TRAP_PERF_FLAG_* in siginfo.h, not in glibc 2.36. */
-#define CODE_TRAP_PERF 6
-#define FLAG_ASYNC 1u
-
 enum {
 	INDEX_MAX = 255,	/* WP_SIG_MANY has a byte for 1 + index */
 	CAUGHT_FRESH = 1,	/* ms that an answer of /proc is good for */
 };
-
-/* siginfo_t of a sigtrap event, which glibc does not know. */
-struct trap_info {
-	int32_t signo, error, code, pad;
-	uint64_t addr;
-	uint64_t data;		/* sig_data */
-	uint32_t type, flags;	/* TRAP_PERF_FLAG_* */
-};
-_Static_assert(offsetof(struct trap_info, data) == 24 &&
-    offsetof(struct trap_info, data) == offsetof(siginfo_t, si_value) &&
-    sizeof(struct trap_info) <= sizeof(siginfo_t), "as the kernel has it");
 
 struct debugreg_table {
 	struct wp_channel *channel;
@@ -248,7 +233,7 @@ static bool
 fits(pid_t tid, bool *late)
 {
 	*late = (wp_trace_blocked(tid) >> (WP_SIGNAL - 1) & 1) != 0;
-	return !*late || !wp_trace_pending(tid, WP_SIGNAL, CODE_TRAP_PERF);
+	return !*late || !wp_trace_pending(tid, WP_SIGNAL, WP_TRAP_PERF);
 }
 
 /* The trap of a debug register.  Result: the signal for it. */
@@ -258,8 +243,8 @@ hit(struct debugreg_table *table, const struct thread_regs *regs,
 {
 	const pid_t tid = regs->traced.tid;
 	unsigned bits = wp_trace_registers_hit(tid);
-	struct trap_info trap = {
-		.signo = WP_SIGNAL, .code = CODE_TRAP_PERF,
+	struct wp_siginfo_perf trap = {
+		.signo = WP_SIGNAL, .code = WP_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
 	};
 	struct hits hits = {.n = 0};
@@ -273,7 +258,7 @@ hit(struct debugreg_table *table, const struct thread_regs *regs,
 		return 0;
 	trap.addr = hits.at[0]->slot.addr;
 	trap.data = data_of(&hits);
-	trap.flags = late ? FLAG_ASYNC : 0;
+	trap.flags = late ? WP_TRAP_PERF_LATE : 0;
 	memset(info, 0, sizeof(*info));
 	memcpy(info, &trap, sizeof(trap));
 	return WP_SIGNAL;
@@ -324,8 +309,8 @@ static int
 fired(struct debugreg_table *table, struct thread_regs *regs,
     siginfo_t *info)
 {
-	struct trap_info trap = {
-		.signo = info->si_signo, .code = CODE_TRAP_PERF,
+	struct wp_siginfo_perf trap = {
+		.signo = info->si_signo, .code = WP_TRAP_PERF,
 		.type = PERF_TYPE_BREAKPOINT,
 	};
 	struct hits hits = {.n = 0};
@@ -342,7 +327,7 @@ fired(struct debugreg_table *table, struct thread_regs *regs,
 		return 0;
 	trap.addr = times_of(&hits);
 	trap.data = data_of(&hits);
-	trap.flags = late ? FLAG_ASYNC : 0;
+	trap.flags = late ? WP_TRAP_PERF_LATE : 0;
 	memset(info, 0, sizeof(*info));
 	memcpy(info, &trap, sizeof(trap));
 	return trap.signo;
@@ -361,7 +346,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 {
 	struct thread_regs *regs = regs_of(thread);
 	struct debugreg_table *table = arg;
-	struct trap_info trap;
+	struct wp_siginfo_perf trap;
 	int err;
 
 	memcpy(&trap, info, sizeof(trap));

@@ -94,16 +94,10 @@ void
 wp_baseline_permitted(const volatile void *addr, size_t len)
 {
 	const uint64_t from = (uintptr_t)addr;
-	unsigned left = atomic_load(&wp_state.nopen);
+	struct wp_watch_walk walk = {.left = atomic_load(&wp_state.nopen)};
+	struct wp_watch *w;
 
-	for (unsigned i = 0; i < WP_WATCHES_MAX && left > 0; i++) {
-		struct wp_watch *w;
-
-		if (atomic_load(&wp_state.watch[i].serial) == 0)
-			continue;
-		left--;
-		if ((w = wp_watch_enter(i, 0, 0)) == NULL)
-			continue;
+	while ((w = wp_watch_next(&walk)) != NULL) {
 		if ((w->attr.flags & WP_STRAY) != 0 &&
 		    w->region.addr < from + len &&
 		    from < w->region.addr + w->region.len) {

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "handler/trap.h"
-
-#define CODE_TRAP_PERF 6	/* of siginfo.h; glibc 2.36 lacks it */
+#include "os/siginfo_perf.h"
 
 uint64_t
 wp_signal_mask(const ucontext_t *context)
@@ -61,7 +60,7 @@ static bool
 is_forced(int sig, const siginfo_t *info)
 {
 	return sig == SIGTRAP && info->si_code > 0 &&
-	    info->si_code != CODE_TRAP_PERF;
+	    info->si_code != WP_TRAP_PERF;
 }
 
 static void

@@ -61,19 +61,12 @@ static void
 match_also(struct wp_run *run)
 {
 	const struct wp_match match = run->match[0];
-	unsigned left = atomic_load(&wp_state.nopen);
+	struct wp_watch_walk walk = {.left = atomic_load(&wp_state.nopen)};
+	struct wp_watch *w;
 
-	if (!match.watch->delivery->counts_all || left < 2)
+	if (!match.watch->delivery->counts_all || walk.left < 2)
 		return;
-	for (unsigned i = 0; i < WP_WATCHES_MAX && left > 0; i++) {
-		struct wp_watch *w;
-
-		if (atomic_load(&wp_state.watch[i].serial) == 0)
-			continue;
-		left--;
-		if (run->n == WP_MATCH_MAX ||
-		    (w = wp_watch_enter(i, 0, 0)) == NULL)
-			continue;
+	while (run->n < WP_MATCH_MAX && (w = wp_watch_next(&walk)) != NULL) {
 		if (is_candidate(run, w) && wp_account_also(w,
 		    match.fired < match.watch->nslots ?
 		    &match.watch->slot[match.fired] : NULL, run->steps))

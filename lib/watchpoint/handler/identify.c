@@ -11,22 +11,7 @@
 #include "handler/capture.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
-
-/* Of siginfo.h; glibc 2.36 lacks them. */
-enum {
-	CODE_TRAP_HWBKPT = 4,
-	CODE_TRAP_PERF = 6,
-	FLAG_LATE = 1,		/* TRAP_PERF_FLAG_ASYNC */
-};
-
-/* What the kernel's siginfo holds of an access. */
-struct siginfo_perf {
-	int32_t signo, error, code, pad;
-	uint64_t addr;		/* async: si_band; of the tracer: how often */
-	uint64_t data;		/* sig_data; async: si_fd */
-	uint32_t type, flags;
-};
-_Static_assert(sizeof(struct siginfo_perf) <= sizeof(siginfo_t), "of 64 bits");
+#include "os/siginfo_perf.h"
 
 /* sig_data, of the kernel or of the tracer: ours, open or not.  How many
    accesses there were, 0: is not known. */
@@ -94,13 +79,11 @@ match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 static bool
 match_events(struct wp_run *run, int fd, int code)
 {
+	struct wp_watch_walk walk = WP_WALK_ALL;
 	struct wp_watch *w;
 	bool ours = false;
 
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		if (atomic_load(&wp_state.watch[i].serial) == 0 ||
-		    (w = wp_watch_enter(i, 0, 0)) == NULL)
-			continue;
+	while ((w = wp_watch_next(&walk)) != NULL) {
 		if (w->delivery->by_descriptor) {
 			ours = ours || wp_watch_has(w, fd);
 			match_watch(run, w, fd, code);
@@ -110,17 +93,17 @@ match_events(struct wp_run *run, int fd, int code)
 	return ours;
 }
 
-static struct siginfo_perf
+static struct wp_siginfo_perf
 siginfo_perf(const siginfo_t *info)
 {
-	struct siginfo_perf by;
+	struct wp_siginfo_perf by;
 
 	memcpy(&by, info, sizeof(by));
 	return by;
 }
 
 static bool
-has_magic(const struct siginfo_perf *by)
+has_magic(const struct wp_siginfo_perf *by)
 {
 	return by->data >> 48 == WP_SIG_MAGIC;
 }
@@ -128,15 +111,15 @@ has_magic(const struct siginfo_perf *by)
 bool
 wp_signal_is_ours(const siginfo_t *info)
 {
-	const struct siginfo_perf by = siginfo_perf(info);
+	const struct wp_siginfo_perf by = siginfo_perf(info);
 
 	return has_magic(&by);
 }
 
 static void
-match_perf(struct wp_run *run, const struct siginfo_perf *by, uint64_t times)
+match_perf(struct wp_run *run, const struct wp_siginfo_perf *by, uint64_t times)
 {
-	run->late = (by->flags & FLAG_LATE) != 0;
+	run->late = (by->flags & WP_TRAP_PERF_LATE) != 0;
 	match_data(run, by->data, times);
 }
 
@@ -145,15 +128,13 @@ match_perf(struct wp_run *run, const struct siginfo_perf *by, uint64_t times)
 static void
 match_raw(struct wp_run *run)
 {
+	struct wp_watch_walk walk = WP_WALK_ALL;
 	unsigned n = 0, last = 0;
+	struct wp_watch *w;
 
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		struct wp_watch *w = wp_watch_enter(i, 0, 0);
-
-		if (w == NULL)
-			continue;
+	while ((w = wp_watch_next(&walk)) != NULL) {
 		if (w->delivery->by_tracer) {
-			last = i;
+			last = wp_watch_index(w);
 			n++;
 		}
 		wp_watch_leave(w);
@@ -168,11 +149,11 @@ match_raw(struct wp_run *run)
 static bool
 identify_trap(struct wp_run *run, const siginfo_t *info)
 {
-	struct siginfo_perf by = siginfo_perf(info);
+	struct wp_siginfo_perf by = siginfo_perf(info);
 
-	if (by.code == CODE_TRAP_PERF && has_magic(&by))
+	if (by.code == WP_TRAP_PERF && has_magic(&by))
 		match_perf(run, &by, 0);
-	else if (by.code == CODE_TRAP_HWBKPT && atomic_load(&wp_state.traced))
+	else if (by.code == WP_TRAP_HWBKPT && atomic_load(&wp_state.traced))
 		match_raw(run);
 	else
 		return false;
@@ -182,12 +163,12 @@ identify_trap(struct wp_run *run, const siginfo_t *info)
 static bool
 identify_signal(struct wp_run *run, const siginfo_t *info)
 {
-	struct siginfo_perf by = siginfo_perf(info);
+	struct wp_siginfo_perf by = siginfo_perf(info);
 
 	if (!has_magic(&by))
 		return false;
 	run->by_ptrace = true;
-	if (by.code == CODE_TRAP_PERF)
+	if (by.code == WP_TRAP_PERF)
 		match_perf(run, &by, 0);
 	return true;		/* else for the tracer, which has ended */
 }
@@ -198,10 +179,10 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 static bool
 identify_event(struct wp_run *run, const siginfo_t *info)
 {
-	struct siginfo_perf by = siginfo_perf(info);
+	struct wp_siginfo_perf by = siginfo_perf(info);
 	const bool from_fd = by.code > 0 && by.code <= POLL_HUP;
 
-	if (has_magic(&by) && by.code == CODE_TRAP_PERF) {
+	if (has_magic(&by) && by.code == WP_TRAP_PERF) {
 		match_perf(run, &by, by.addr);
 		for (unsigned i = 0; i < run->n; i++)
 			spend(run, -1, POLL_HUP,

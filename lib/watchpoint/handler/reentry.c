@@ -57,6 +57,8 @@ wp_reentry_access(int sig, siginfo_t *info, ucontext_t *context,
 void
 wp_reentry_counted(void)
 {
+	struct wp_watch_walk walk = WP_WALK_ALL;
+	struct wp_watch *w;
 	siginfo_t info;
 
 	if (!wp_signal_take(WP_SIGNAL, &info))
@@ -65,11 +67,7 @@ wp_reentry_counted(void)
 		wp_signal_again(WP_SIGNAL, &info);
 		return;
 	}
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		struct wp_watch *w = wp_watch_enter(i, 0, 0);
-
-		if (w == NULL)
-			continue;
+	while ((w = wp_watch_next(&walk)) != NULL) {
 		if (w->delivery->by_tracer)
 			(void)wp_account_also(w, NULL, WP_STEP_MANY);
 		wp_watch_leave(w);

@@ -30,6 +30,22 @@ wp_watch_leave(struct wp_watch *w)
 	(void)atomic_fetch_sub(&w->users, 1);
 }
 
+struct wp_watch *
+wp_watch_next(struct wp_watch_walk *walk)
+{
+	struct wp_watch *w = NULL;
+
+	while (w == NULL && walk->left > 0 && walk->at < WP_WATCHES_MAX) {
+		const unsigned i = walk->at++;
+
+		if (atomic_load(&wp_state.watch[i].serial) == 0)
+			continue;
+		walk->left--;
+		w = wp_watch_enter(i, 0, 0);
+	}
+	return w;
+}
+
 bool
 wp_watch_has(const struct wp_watch *w, int fd)
 {

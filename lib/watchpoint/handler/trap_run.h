@@ -65,6 +65,15 @@ struct wp_watch *wp_watch_enter(unsigned index, uint32_t serial,
     uint32_t mask);
 void wp_watch_leave(struct wp_watch *);
 
+/* One open watch after the other, entered; NULL: there are no more.  With nopen
+   as left, the walk may end before one that is just being opened. */
+struct wp_watch_walk {
+	unsigned at;		/* index of the next */
+	unsigned left;		/* at most so many are looked at */
+};
+#define WP_WALK_ALL {.left = WP_WATCHES_MAX}
+struct wp_watch *wp_watch_next(struct wp_watch_walk *);
+
 /* Whether the descriptor is one of the watch's own events. */
 bool wp_watch_has(const struct wp_watch *, int fd);
 

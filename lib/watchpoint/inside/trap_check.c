@@ -35,15 +35,12 @@ int
 wp_trap_check(struct wp_cause *cause)
 {
 	bool trap = false, signal = false, event = false;
+	struct wp_watch_walk walk = WP_WALK_ALL;
+	struct wp_watch *w;
 
 	if (!wp_state.handling)
 		return 0;
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
-		struct wp_watch *w;
-
-		if (atomic_load(&wp_state.watch[i].serial) == 0 ||
-		    (w = wp_watch_enter(i, 0, 0)) == NULL)
-			continue;
+	while ((w = wp_watch_next(&walk)) != NULL) {
 		trap |= w->delivery->counts_all;
 		signal |= w->delivery->by_tracer;
 		event |= w->delivery->by_descriptor;

@@ -25,14 +25,11 @@
 #include "os/probe_private.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
+#include "os/siginfo_perf.h"
 #include "os/slot_cpu.h"
 
 #define STORED 0x5afe57011eull	/* what the probes write */
 #define SIG_DATA 0x0ddba11c0ffeeull
-
-/* Of TRAP_* in siginfo.h, not in glibc 2.36 and 2.23. */
-#define CODE_TRAP_PERF 6
-#define CODE_TRAP_HWBKPT 4
 
 static volatile uint64_t watched;
 
@@ -439,6 +436,7 @@ fire_bpf(struct wp_probe_result *out)
 static void
 handler(int sig, siginfo_t *info, void *context)
 {
+	struct wp_siginfo_perf by;
 	int saved = errno;
 
 	(void)sig;
@@ -447,10 +445,9 @@ handler(int sig, siginfo_t *info, void *context)
 		caught.code = info->si_code;
 		caught.fd_reported = info->si_fd;
 		caught.tid = gettid();
-		caught.addr = (uintptr_t)info->si_addr;
-		/* si_perf_data, a name that glibc 2.36 does not have */
-		memcpy(&caught.data, (const char *)&info->si_addr +
-		    sizeof(info->si_addr), sizeof(caught.data));
+		memcpy(&by, info, sizeof(by));
+		caught.addr = by.addr;
+		caught.data = by.data;
 		caught.value = watched;
 	}
 	caught.hits++;
@@ -566,7 +563,7 @@ fire_sigtrap(struct wp_probe_result *out)
 	if (err < 0)
 		step_failed(out, "enabling", err, "");
 	else
-		judge_signal(out, caught.code == CODE_TRAP_PERF &&
+		judge_signal(out, caught.code == WP_TRAP_PERF &&
 		    caught.addr == (uintptr_t)&watched &&
 		    caught.data == SIG_DATA, prompt, "SIGTRAP");
 }
@@ -702,7 +699,7 @@ judge_child(struct wp_probe_result *out, int err, const char *step)
 	else if (caught.hits == 0)
 		misfired(out, "the register was set and did not fire",
 		    never_fires);
-	else if (caught.hits != 1 || caught.code != CODE_TRAP_HWBKPT ||
+	else if (caught.hits != 1 || caught.code != WP_TRAP_HWBKPT ||
 	    caught.value != STORED)
 		misfired(out, "the trap did not come as it should: once, after "
 		    "the store", "debug registers cannot be trusted here");
