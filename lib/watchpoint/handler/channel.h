@@ -135,8 +135,8 @@ enum wp_ask {
 				   all threads and those to come: by ptrace */
 	WP_ASK_DISARM,		/* no more */
 	WP_ASK_MOVE,		/* to the slots given */
-	WP_ASK_LIFELINE,	/* hold fd, the writing end of a pipe, as long as
-				   the helper lives, or a process of its that
+	WP_ASK_LIFELINE,	/* hold fd, the writing end of a pipe, as long
+				   as the helper lives, or a process of its that
 				   traces (inside/lifeline.c) */
 };
 

@@ -41,8 +41,8 @@ static inline uint64_t
 wp_sig_data(uint32_t serial, unsigned slot, unsigned index)
 {
 	return (uint64_t)WP_SIG_MAGIC << 48 |
-	    (uint64_t)(serial & 0xffffff) << 24 | (uint64_t)(slot & 0xff) << 16 |
-	    (index & 0xffff);
+	    (uint64_t)(serial & 0xffffff) << 24 |
+	    (uint64_t)(slot & 0xff) << 16 | (index & 0xffff);
 }
 
 /* The slots that a slot's place names, a bit for each; 0: not known. */

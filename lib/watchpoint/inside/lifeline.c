@@ -1,31 +1,31 @@
 /*
- * lifeline: what the program does when the helper and its tracing process are both
- * killed, and async's events with them.
+ * lifeline: what the program does when the helper and its tracing process are
+ * both killed, and async's events with them.
  *
- * Overview.  There is a pipe, whose writing end the helper holds and its tracing
- * processes with it; the program has the reading end.  When the last of them dies
- * the kernel sends the program the signal of events (O_ASYNC).  Our handler then
- * opens the events here, as without a helper: hits are reported in plain lines.
- * Accesses in between are lost, and threads created later are not watched; a
- * line says so.
+ * Overview.  There is a pipe, whose writing end the helper holds and its
+ * tracing processes with it; the program has the reading end.  When the last of
+ * them dies the kernel sends the program the signal of events (O_ASYNC).  Our
+ * handler then opens the events here, as without a helper: hits are reported in
+ * plain lines.  Accesses in between are lost, and threads created later are not
+ * watched; a line says so.
  *
  *	program		pipe; WP_ASK_LIFELINE; close its writing end
  *	helper		holds the writing end, forks the tracing process
  *	(both die)
  *	program		signal -> wp_state.look_after -> open the events
  *
- * The signal may be merged with another, or come while the handler runs.  So after
- * each signal of events the pipe is looked at.
+ * The signal may be merged with another, or come while the handler runs.  So
+ * after each signal of events the pipe is looked at.
  *
  * In the handler.  This takes the table's lock there.  A thread that has it has
- * all signals blocked, so it is never this one; and it does not wait for this one,
- * which has no watch in use when it gets here.  Events are opened by a short
- * thread, on a stack of its own.  Everything that is called under look() is
- * async-signal-safe, or is where cancellation is disabled.
+ * all signals blocked, so it is never this one; and it does not wait for this
+ * one, which has no watch in use when it gets here.  Events are opened by a
+ * short thread, on a stack of its own.  Everything that is called under look()
+ * is async-signal-safe, or is where cancellation is disabled.
  *
- * Not done where the program has installed a seccomp filter since, which might end
- * it for opening an event; nor if the signal is one that ends a program which has
- * taken our handler away.
+ * Not done where the program has installed a seccomp filter since, which might
+ * end it for opening an event; nor if the signal is one that ends a program
+ * which has taken our handler away.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -88,8 +88,9 @@ drop(void)
 		(void)close(fd);
 }
 
-/* Whether hits are still wanted by whoever had the helper watch, and the helper has
-   died.  This takes no system call: the program may have a filter of them. */
+/* Whether hits are still wanted by whoever had the helper watch, and the helper
+   has died.  This takes no system call: the program may have a filter of
+   them. */
 static bool
 is_helper_missed(void)
 {
@@ -99,8 +100,8 @@ is_helper_missed(void)
 	    !wp_channel_has_helper(channel);
 }
 
-/* Whether all who held the other end have died.  Not read(2), where a thread can
-   be cancelled. */
+/* Whether all who held the other end have died.  Not read(2), where a thread
+   can be cancelled. */
 static bool
 is_cut(void)
 {
@@ -152,10 +153,10 @@ take_over(void)
 			any = true;
 	}
 	if (any)
-		wp_fallback_line("the helper and its tracing process have ended: "
-		    "accesses made in the meantime may be missing; from here on "
-		    "hits are reported in plain lines, but threads created later "
-		    "are not watched");
+		wp_fallback_line("the helper and its tracing process have "
+		    "ended: accesses made in the meantime may be missing; from "
+		    "here on hits are reported in plain lines, but threads "
+		    "created later are not watched");
 }
 
 /* By the handler, at its end. */

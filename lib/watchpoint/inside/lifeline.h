@@ -1,6 +1,6 @@
 /*
- * lifeline: what the program does when the helper and its tracing process are both
- * killed.  See lifeline.c.
+ * lifeline: what the program does when the helper and its tracing process are
+ * both killed.  See lifeline.c.
  */
 #ifndef WP_LIFELINE_H
 #define WP_LIFELINE_H

@@ -103,7 +103,8 @@ check_access(const struct wp_attr *attr)
 	case WP_WRITE:
 	case WP_READ:
 	case WP_ACCESS:
-		return attr->len > 0 ? 0 : bad_attr("len is 0: nothing to watch");
+		return attr->len > 0 ? 0 :
+		    bad_attr("len is 0: nothing to watch");
 	case WP_EXEC:
 		return attr->len <= 1 ? 0 :
 		    wp_cause_set(&last, WP_CAUSE_ACCESS);
@@ -129,7 +130,8 @@ check_attr(const struct wp_attr *attr)
 		    "WP_THIS_THREAD");
 	if ((attr->flags & ~(unsigned)(WP_ASYNC | WP_STRAY | WP_FORK |
 	    WP_DISABLED | WP_USER_ONLY)) != 0)
-		return bad_attr("flags has bits that are none of enum wp_flags");
+		return bad_attr("flags has bits that are none of "
+		    "enum wp_flags");
 	if (attr->period > INT64_MAX)
 		return bad_attr("period is too large");
 	return check_access(attr);
@@ -219,7 +221,8 @@ choose_forced(const char *name, const struct wp_features *features, int err)
 		    "this kernel has no sigtrap events (Linux 5.13 has)");
 	if (strcmp(name, wp_deliver_sigtrap.name) == 0 && wp_cpu_traps_before())
 		return wp_cause_set(&last, WP_CAUSE_DELIVERY, name,
-		    "this processor traps before the access, which takes async");
+		    "this processor traps before the access, which takes "
+		    "async");
 	(void)take_features(features);
 	if (strcmp(name, wp_deliver_async.name) == 0)
 		machine.delivery = &wp_deliver_async;
@@ -389,8 +392,8 @@ warn_inexact(const struct wp_watch *w)
 	wp_fallback_line(w->delivery->by_descriptor ?
 	    "threads created later are not watched: that needs a helper which "
 	    "may trace this program" :
-	    "a thread may be missed, or counted twice: threads come and go, and "
-	    "there is no helper to hold them still");
+	    "a thread may be missed, or counted twice: threads come and go, "
+	    "and there is no helper to hold them still");
 }
 
 void

@@ -51,8 +51,8 @@ enum {
 	LISTING = 4096,		/* bytes of directory at a time */
 };
 
-/* In the signal handler, too (lifeline.c): with little stack, and nothing that is
-   not async-signal-safe. */
+/* In the signal handler, too (lifeline.c): with little stack, and nothing that
+   is not async-signal-safe. */
 
 /* A list of threads, in mapped memory. */
 struct list {

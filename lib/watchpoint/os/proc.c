@@ -17,7 +17,8 @@
 
 #include "os/array.h"
 
-#define PROC_PATH_MAX 96	/* "/proc/PID/map_files/START-END", the longest */
+/* "/proc/PID/map_files/START-END" is the longest. */
+#define PROC_PATH_MAX 96
 
 /* A process that ends while it is read answers ENOENT or ESRCH. */
 static int
@@ -552,7 +553,8 @@ code_hash(const char *text, size_t len, uint64_t *hash)
 {
 	const char *line = text, *end;
 
-	while ((end = memchr(line, '\n', (size_t)(text + len - line))) != NULL) {
+	while ((end = memchr(line, '\n', (size_t)(text + len - line))) !=
+	    NULL) {
 		const char *perms = memchr(line, ' ', (size_t)(end - line));
 		bool code = perms != NULL && end - perms > 3 && perms[3] == 'x';
 
