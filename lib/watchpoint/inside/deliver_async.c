@@ -19,9 +19,9 @@
  * at a time; the handler's last act is to arm it again (handler/rearm.c).
  */
 #include <errno.h>
-#include <time.h>
 
 #include "os/attr.h"
+#include "os/clock.h"
 #include "os/perf.h"
 #include "handler/step.h"
 #include "inside/delivery.h"
@@ -139,13 +139,12 @@ async_move(struct wp_watch *w, const struct wp_slot *slots,
 int
 wp_async_take_over(struct wp_watch *w)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
 	int err;
 
 	w->orphan = true;
 	for (unsigned i = 0; (err = wp_own_events_take_over(w)) ==
 	    -ENOSPC && i < TRIES; i++)
-		(void)nanosleep(&nap, NULL);
+		wp_clock_sleep(1000000);
 	return err;
 }
 
