@@ -108,8 +108,10 @@ count(const struct mode *mode, struct account *usual)
 	return n;
 }
 
-/* The account comes out even, and is not more than there was; without one, that
-   nothing was watched. */
+/* The account comes out even, and is not more than there was; and where all is
+   said to be well, not less: but one of several samples of an access may be
+   lost, and counts as a hit then.  Without an account, that nothing was
+   watched. */
 static void
 expect_account(const struct mode *mode, const struct account *usual,
     const struct outcome *o, const char *how, unsigned long n)
@@ -125,7 +127,8 @@ expect_account(const struct mode *mode, const struct account *usual,
 	}
 	even = a.hits == a.reported + a.lost + a.unchanged;
 	if (!even || a.hits - a.lost > usual->hits || a.hits > ACCESSES ||
-	    (o->status == mode->status && a.hits != usual->hits))
+	    (o->status == mode->status && (a.lost == 0 ?
+	    a.hits != usual->hits : a.hits < usual->hits)))
 		fail_msg("%s, %s=%lu: status %d: %s", mode->name, how, n,
 		    o->status, o->err);
 }
