@@ -442,7 +442,8 @@ finding_of(struct policy *p, const struct ex_hit *hit)
 {
 	const struct finding key = {
 		.watch = hit->watch, .stack = hit->stack,
-		.culprit = hit->stack == NULL ? NULL : culprit_of(hit->stack),
+		.culprit = hit->stack == NULL || hit->late ? NULL :
+		    culprit_of(hit->stack),
 		.access = hit->access, .first_seq = hit->seq,
 		.incomplete = !hit->stray,
 	};
@@ -575,7 +576,10 @@ policy_judge(struct policy *p, struct ex_hit *hit)
 	const struct ex_stack *stack = hit->stack;
 	struct verdict own = {0}, *verdict = &own;
 
-	if (stack != NULL && (verdict = by_stack_at(&p->verdicts, stack->index,
+	/* of one that came late the backtrace is not the access's */
+	if (hit->late)
+		own.is = p->n > 0 ? UNJUDGED : STRAY;
+	else if (stack != NULL && (verdict = by_stack_at(&p->verdicts, stack->index,
 	    sizeof(*verdict))) == NULL)
 		verdict = &own;
 	if (verdict->is == UNKNOWN)

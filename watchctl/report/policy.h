@@ -5,9 +5,10 @@
  * A hit is allowed when a function of its backtrace, inlined ones included, or
  * the source file of one is among those allowed: they may, and so may whatever
  * they call.  Any other hit is stray, if its backtrace is whole; otherwise an
- * allowed caller could be missing, and the hit is not judged.  Only the
- * program's frames count, for a hit of the kernel too.  What the dynamic loader
- * writes itself, such as a pointer that it relocates, is never stray.
+ * allowed caller could be missing, and the hit is not judged.  Nor is one that
+ * came late, whose backtrace is not that of the access.  Only the program's
+ * frames count, for a hit of the kernel too.  What the dynamic loader writes
+ * itself, such as a pointer that it relocates, is never stray.
  *
  * Stray hits, and those not judged, are summed up in findings: one for each
  * watch and place in the program that is to be blamed.  That is the innermost
@@ -30,7 +31,7 @@ struct finding {
 	uint64_t count;		/* hits */
 	uint64_t first_seq;	/* seq of the first */
 	bool incomplete;	/* its hits are not judged: their backtraces are
-				   not whole */
+				   not whole, or not the accesses' */
 };
 
 struct policy;

@@ -470,6 +470,36 @@ TEST(calls_through_pointers)
 }
 
 /* Neither stray nor fine is told of what is not judged. */
+/* Where the signal was unblocked shows nobody: neither who may nor who may not;
+   and the next hit from there is judged for itself. */
+TEST(late_hits)
+{
+	static const char *const allow[] = {"load", "save"};
+	const struct ex_frame frames[2][FRAMES_MAX] = {
+		{NAMED("load"), NAMED("main")}, {NAMED("poke"), NAMED("main")},
+	};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct ex_stack stack = stack_of(frames[i / 2]);
+		struct policy *p = policy_new(allow, i % 2);
+		struct ex_hit hit = hit_of(&stack, 1);
+		const struct finding *const *f;
+
+		assert_non_null(p);
+		hit.late = true;
+		assert_int_equal(policy_judge(p, &hit), 0);
+		assert_int_equal(hit.stray, i % 2 == 0);
+		assert_int_equal(hit.unjudged, i % 2 != 0);
+		assert_int_equal(policy_findings(p, hit.unjudged, &f), 1);
+		assert_null(f[0]->culprit);
+		hit = hit_of(&stack, 2);
+		assert_int_equal(policy_judge(p, &hit), 0);
+		assert_int_equal(hit.stray, i != 1);
+		assert_false(hit.unjudged);
+		policy_free(p);
+	}
+}
+
 TEST(unjudged_hits)
 {
 	static const char *const allow[] = {"config_load"};
