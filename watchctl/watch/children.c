@@ -1,6 +1,7 @@
 /* children: the processes that watched processes create.  See children.h. */
 #include "watch/children.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -122,7 +123,10 @@ is_heeded(const struct children *children)
 void
 children_heed(struct children *children, pid_t pid)
 {
-	if (children->blind || sideband_add(&children->side, pid) == 0)
+	const int err = children->blind ? 0 :
+	    sideband_add(&children->side, pid);
+
+	if (err == 0 || err == -ESRCH)
 		return;
 	children->blind = true;
 	sideband_close(&children->side);

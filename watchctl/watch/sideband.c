@@ -14,7 +14,9 @@ enum {
 	MANY = ROOM / 4,	/* bytes of records in one look: if there are
 				   fewer, none can have found no room, as what
 				   fills a ring is taken by two looks at most */
-	EVENTS_MAX = 4096,	/* more are not opened */
+	EVENTS_MAX = 4096,	/* more are not opened of one kind, ... */
+	ADDED_MAX = 1 << 18,	/* ... or where there is no other */
+	ROUNDS = 100,		/* for a program that keeps creating threads */
 };
 
 static bool
@@ -29,7 +31,7 @@ has(const struct wp_events *events, pid_t tid)
 /* Open the events of those that have none.  Result: how many; or -errno. */
 static int
 open_others(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
-    const struct wp_rings *rings)
+    const struct wp_rings *rings, size_t most)
 {
 	pid_t *tids = NULL;
 	size_t cap = 0;
@@ -38,7 +40,7 @@ open_others(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
 	for (int i = 0; i < n && err == 0; i++) {
 		if (has(events, tids[i]))
 			continue;
-		err = events->n > EVENTS_MAX ? -EMFILE :
+		err = events->n > most ? -EMFILE :
 		    wp_events_open(events, attr, 0, 0, tids[i], rings);
 		opened += err == 0;
 		if (err == -ESRCH)
@@ -67,14 +69,16 @@ ask_for_less(struct perf_event_attr *attr)
    finds no new one. */
 static int
 open_all(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
-    const struct wp_rings *rings)
+    const struct wp_rings *rings, size_t most)
 {
+	unsigned rounds = 0;
 	int opened;
 
 	do
-		opened = open_others(pid, events, attr, rings);
-	while (opened > 0 || (opened == -EINVAL && ask_for_less(attr)));
-	return opened;
+		opened = open_others(pid, events, attr, rings, most);
+	while ((opened > 0 && ++rounds < ROUNDS) ||
+	    (opened == -EINVAL && ask_for_less(attr)));
+	return opened > 0 ? -EAGAIN : opened;
 }
 
 static void
@@ -87,7 +91,8 @@ close_stream(struct sideband_stream *stream)
 }
 
 static int
-open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid)
+open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid,
+    size_t most)
 {
 	const size_t before = stream->events.n;
 	struct perf_event_attr attr;
@@ -99,10 +104,12 @@ open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid)
 		return err;
 	}
 	wp_attr_side(&attr, stream == &side->tasks);
-	err = open_all(pid, &stream->events, &attr, stream->rings);
+	err = open_all(pid, &stream->events, &attr, stream->rings, most);
 	stream->format = attr.read_format;
 	if (err >= 0 && stream->events.n > before)
 		return 0;
+	if (err >= 0 && before > 0)
+		return -ESRCH;	/* it has ended; others are there */
 	err = err < 0 ? err : -ESRCH;
 	(void)wp_cause_errno(&side->cause, "opening an event that records what "
 	    "a program creates", -err);
@@ -130,8 +137,8 @@ open_clocks(struct sideband *side)
 	struct perf_event_attr attr;
 
 	wp_attr_clock(&attr);
-	if (open_all(side->pid, &side->clocks, &attr, side->tasks.rings) < 0 ||
-	    attr.inherit_thread == 0)
+	if (open_all(side->pid, &side->clocks, &attr, side->tasks.rings,
+	    EVENTS_MAX) < 0 || attr.inherit_thread == 0)
 		wp_events_close(&side->clocks, 0);
 }
 
@@ -140,19 +147,19 @@ sideband_open(struct sideband *side, pid_t pid)
 {
 	sideband_close(side);
 	*side = (struct sideband){.pid = pid};
-	(void)open_stream(side, &side->tasks, pid);
+	(void)open_stream(side, &side->tasks, pid, EVENTS_MAX);
 	if (side->tasks.rings == NULL) {
 		side->refused = is_refused();
 		return;
 	}
-	(void)open_stream(side, &side->maps, pid);
+	(void)open_stream(side, &side->maps, pid, EVENTS_MAX);
 	open_clocks(side);
 }
 
 int
 sideband_add(struct sideband *side, pid_t pid)
 {
-	return open_stream(side, &side->tasks, pid);
+	return open_stream(side, &side->tasks, pid, ADDED_MAX);
 }
 
 void

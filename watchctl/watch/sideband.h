@@ -79,8 +79,8 @@ void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 
 /* Of a further process, and who is created alone: what is mapped, and for how
-   long it runs, is not known.  0, or -errno with side's cause: nothing is known
-   of any.  It is all zero at first. */
+   long it runs, is not known.  It is all zero at first.  0; -ESRCH: it has
+   ended; or -errno with a cause in it: nothing is known of any. */
 int sideband_add(struct sideband *, pid_t);
 
 /* For how long, in ns, its threads have run since, on all processors together;

@@ -508,7 +508,10 @@ TEST(without_it_and_its_tracer_that_is_said)
 
 #define TAKEN_OVER "threads created later are not watched"
 
-enum { ROUNDS = 20 };
+enum {
+	ROUNDS = 20,
+	PATIENCE = 60,		/* seconds for a program to end */
+};
 
 static struct {
 	struct wp_watch *word, *wide;
@@ -609,6 +612,7 @@ lose_all_and_go_on(void)
 {
 	pthread_t thread[THREADS], late;
 
+	(void)alarm(PATIENCE);
 	if (lost.blocks)	/* and so in the threads */
 		set_blocked(SIGURG, SIG_BLOCK);
 	lost.word = watch((struct wp_attr){
@@ -670,6 +674,7 @@ lose_all_in_a_storm(void)
 	pthread_t thread[THREADS];
 	unsigned before;
 
+	(void)alarm(PATIENCE);
 	lost.word = watch((struct wp_attr){
 		.action = WP_PRINT | WP_CALL, .handler = count_hit});
 	lost.wide = watch_wide();
@@ -733,6 +738,7 @@ be_filtered(void)
 static void
 lose_all_behind_a_filter(void)
 {
+	(void)alarm(PATIENCE);
 	(void)watch((struct wp_attr){.action = WP_PRINT});
 	be_filtered();
 	lost.said = keep_lines();
