@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util/interrupt.h"
@@ -131,7 +132,7 @@ has_reader(int fd)
 {
 	struct stat status;
 
-	return fd >= 0 && fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
+	return fstat(fd, &status) == 0 && !S_ISREG(status.st_mode);
 }
 
 /* Wait until PIPE_BUF bytes can be written. */
@@ -146,29 +147,23 @@ await_reader(int fd)
 	return 0;
 }
 
-/* A stream of no descriptor, in memory. */
-static int
-write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
+/* Write what there is room for now.  Result: how much; 0: there is none, or the
+   kernel cannot tell for this kind of file, or it failed. */
+static size_t
+write_at_once(int fd, const char *bytes, size_t len)
 {
-	errno = 0;
-	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
-		return errno == 0 ? -EIO : -errno;
-	*written += len;
-	return 0;
+	const struct iovec all = {(void *)(uintptr_t)bytes, len};
+	const ssize_t n = pwritev2(fd, &all, 1, -1, RWF_NOWAIT);
+
+	return n > 0 ? (size_t)n : 0;
 }
 
-/* By write(2), which says how much of it found room. */
+/* Write all, however long it takes. */
 static int
-write_out(const char *bytes, size_t len, FILE *out, size_t *written)
+write_all(int fd, const char *bytes, size_t len, size_t *written)
 {
-	const int fd = fileno(out);
 	ssize_t n;
 
-	if (fd < 0)
-		return write_stream(bytes, len, out, written);
-	errno = 0;
-	if (fflush(out) != 0)
-		return errno == 0 ? -EIO : -errno;
 	while (len > 0) {
 		if ((n = write(fd, bytes, len)) < 0 && errno != EINTR)
 			return -errno;
@@ -179,22 +174,50 @@ write_out(const char *bytes, size_t len, FILE *out, size_t *written)
 	return 0;
 }
 
+/* Write all to something that is read while it is written. */
+static int
+write_to_reader(int fd, const char *bytes, size_t len, size_t *written)
+{
+	size_t done = 0, n;
+	int err = 0;
+
+	while (err == 0 && done < len) {
+		n = write_at_once(fd, bytes + done, len - done);
+		*written += n;
+		done += n;
+		if (n > 0)
+			continue;
+		n = len - done > PIPE_BUF ? PIPE_BUF : len - done;
+		if ((err = await_reader(fd)) == 0)
+			err = write_all(fd, bytes + done, n, written);
+		done += n;
+	}
+	return err;
+}
+
+/* To a stream of no descriptor, in memory. */
+static int
+write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
+{
+	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	*written += len;
+	return 0;
+}
+
 int
 buffer_write(struct buffer *b, FILE *out)
 {
-	const bool reader = has_reader(fileno(out));
-	const char *from = b->bytes == NULL ? "" : b->bytes;
-	size_t left = b->len, n;
-	int err = 0;
+	const char *bytes = b->bytes == NULL ? "" : b->bytes;
+	const int fd = fileno(out);
+	const size_t len = b->len;
 
 	b->len = b->written = 0;
-	do {
-		n = reader && left > PIPE_BUF ? PIPE_BUF : left;
-		if (reader)
-			err = await_reader(fileno(out));
-		if (err == 0)
-			err = write_out(from, n, out, &b->written);
-		from += n;
-	} while (err == 0 && (left -= n) > 0);
-	return err;
+	errno = 0;
+	if (fflush(out) != 0)
+		return errno == 0 ? -EIO : -errno;
+	if (fd < 0)
+		return write_stream(bytes, len, out, &b->written);
+	return has_reader(fd) ? write_to_reader(fd, bytes, len, &b->written) :
+	    write_all(fd, bytes, len, &b->written);
 }

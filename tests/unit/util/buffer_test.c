@@ -2,8 +2,13 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "util/buffer.h"
 
@@ -72,6 +77,92 @@ TEST(says_when_a_stream_fails)
 	assert_int_equal(buffer_write(&b, full), -ENOSPC);
 	assert_int_equal(b.len, 0);
 	(void)fclose(full);
+	buffer_free(&b);
+}
+
+/* The buffer's poll(2). */
+static unsigned polls;
+
+int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	const struct timespec timeout = {ms / 1000, ms % 1000 * 1000000L};
+
+	polls++;
+	return ppoll(fds, n, ms < 0 ? NULL : &timeout, NULL);
+}
+
+TEST(asks_for_room_only_when_there_is_none)
+{
+	const struct iovec one = {(char[]){"x"}, 1};
+	struct buffer b = {0};
+	FILE *null = fopen("/dev/null", "w"), *out;
+	size_t size;
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	if (pwritev2(fd[1], &one, 1, -1, RWF_NOWAIT) < 0) {
+		print_message("pwritev2(2) knows no RWF_NOWAIT for pipes\n");
+		skip();
+	}
+	assert_int_equal(read(fd[0], &size, 1), 1);
+	out = fdopen(fd[1], "w");
+	assert_non_null(out);
+	size = (size_t)fcntl(fd[1], F_GETPIPE_SZ);
+	buffer_fill(&b, 'x', size);
+	polls = 0;
+	assert_int_equal(buffer_write(&b, out), 0);
+	assert_int_equal(b.written, size);
+	buffer_fill(&b, 'x', size);
+	assert_int_equal(buffer_write(&b, null), 0);
+	assert_int_equal(b.written, size);
+	assert_int_equal(polls, 0);
+	(void)fclose(null);
+	(void)fclose(out);
+	(void)close(fd[0]);
+	buffer_free(&b);
+}
+
+/* Reads some of it whenever the pipe is full, so that all has to be waited for:
+   the sum of bytes and places. */
+static void *
+read_slowly(void *fd)
+{
+	uint64_t sum = 0, at = 0;
+	uint8_t bytes[1000];
+	ssize_t n;
+
+	while ((n = read(*(int *)fd, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			sum += ++at * bytes[i];
+		(void)sched_yield();
+	}
+	return (void *)(uintptr_t)sum;
+}
+
+TEST(waits_for_a_reader)
+{
+	struct buffer b = {0};
+	uint64_t sum = 0;
+	pthread_t reader;
+	void *got;
+	FILE *out;
+	int fd[2];
+
+	assert_int_equal(pipe(fd), 0);
+	(void)fcntl(fd[1], F_SETPIPE_SZ, 4096);
+	for (unsigned i = 0; i < 200000; i++)
+		buffer_dec(&b, i);
+	for (size_t i = 0; i < b.len; i++)
+		sum += (i + 1) * (uint8_t)b.bytes[i];
+	out = fdopen(fd[1], "w");
+	assert_non_null(out);
+	assert_int_equal(pthread_create(&reader, NULL, read_slowly, fd), 0);
+	assert_int_equal(buffer_write(&b, out), 0);
+	(void)fclose(out);
+	assert_int_equal(pthread_join(reader, &got), 0);
+	assert_true((uint64_t)(uintptr_t)got == sum);
+	(void)close(fd[0]);
 	buffer_free(&b);
 }
 
