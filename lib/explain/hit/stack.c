@@ -1,14 +1,18 @@
 /*
  * stack: distinct backtraces, symbolized once.
  *
- * Overview: a sample's backtrace is first a key: addresses, and the process and
- * generation that give them a meaning.  A key seen before leads to its stack by
- * one look-up.  A new one is symbolized, and its frames lead to a stack that is
- * there already (of a forked child, of an earlier generation), or make one.
+ * Overview: a sample whose unwinding would read what that of another read has
+ * the same backtrace (memo.h).  Otherwise it is unwound, and its backtrace is
+ * first a key: addresses, and the process and generation that give them a
+ * meaning.  A key seen before leads to its stack by one look-up.  A new one is
+ * symbolized, and its frames lead to a stack that is there already (of a forked
+ * child, of an earlier generation), or make one.
  *
- *	sample -> key ----known----> stack
- *		   |                   ^
- *		  new -> frames, id ---+  equal ones, or the new one
+ *	sample ------- same reads -----> stack
+ *	   |                               ^
+ *	  else -> key ------ known --------+
+ *		   |                       |
+ *		  new --> frames, id ------+  equal ones, or the new one
  *
  * Life-cycle: stacks stay until the store is freed.  Keys are but a cache: when
  * there are far more of them than stacks (a process that maps code all the time
@@ -19,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hit/memo.h"
 #include "insn/tail_call.h"
 #include "module/jit.h"
 #include "module/module_private.h"
@@ -44,6 +49,8 @@ struct key {
 	uint64_t word[];
 };
 
+/* Of a key, what is known before the user's part is unwound: these words, and
+   the kernel's pcs.  Then the user's, and how they end. */
 enum {
 	KEY_PROCESS, KEY_GENERATION, KEY_EDITION, KEY_FIRST_PC, KEY_SHAPE,
 	KEY_PCS,
@@ -63,6 +70,7 @@ struct ex_stacks {
 	struct ex_table tails;	/* of ex_tail_find */
 	struct ex_table stacks;	/* of struct ex_stack, by id */
 	struct ex_table keys;	/* of struct key, by a hash of it */
+	struct ex_memo *memo;
 	struct chunk *stack_memory, *key_memory;
 	struct ex_frame *frame;	/* of the stack being made */
 	unsigned nframes;
@@ -71,7 +79,8 @@ struct ex_stacks {
 	bool unnamed;		/* the same: of code outside of all modules a
 				   name may come yet */
 	struct pcs pcs;		/* of the sample at hand */
-	uint64_t word[KEY_PCS + KERNEL_MAX + USER_MAX];	/* their key */
+	struct ex_reads reads;	/* of their unwinding */
+	uint64_t word[KEY_PCS + KERNEL_MAX + USER_MAX + 1];	/* their key */
 };
 
 static void *
@@ -124,6 +133,10 @@ ex_stacks_new(struct ex_space *space)
 
 	if (stacks == NULL)
 		return NULL;
+	if ((stacks->memo = ex_memo_new()) == NULL) {
+		free(stacks);
+		return NULL;
+	}
 	stacks->space = space;
 	return stacks;
 }
@@ -133,6 +146,7 @@ ex_stacks_free(struct ex_stacks *stacks)
 {
 	if (stacks == NULL)
 		return;
+	ex_memo_free(stacks->memo);
 	ex_table_free(&stacks->tails, free);
 	chunks_free(&stacks->stack_memory);
 	chunks_free(&stacks->key_memory);
@@ -154,24 +168,31 @@ put_pcs(uint64_t *word, const struct ex_pc *pc, unsigned n)
 	return n;
 }
 
-/* Write the key of the pcs at hand; result: its words. */
+/* Write what of the key is known before unwinding; result: its words. */
 static size_t
-make_key(struct ex_stacks *stacks, struct ex_process *process)
+begin_key(struct ex_stacks *stacks, struct ex_process *process)
 {
 	const struct ex_jit *jit = ex_process_jit(process);
 	const struct pcs *pcs = &stacks->pcs;
 	uint64_t *word = stacks->word;
-	size_t n = KEY_PCS;
 
 	word[KEY_EDITION] = jit == NULL ? 0 : ex_jit_edition(jit);
 	word[KEY_PROCESS] = (uintptr_t)process;
 	word[KEY_GENERATION] = ex_process_generation(process);
 	word[KEY_FIRST_PC] = pcs->first_pc;
-	word[KEY_SHAPE] = (uint64_t)pcs->nkernel << 16 |
-	    (uint64_t)pcs->end << 1 | (uint64_t)pcs->after;
-	n += put_pcs(word + n, pcs->kernel, pcs->nkernel);
-	n += put_pcs(word + n, pcs->user, pcs->nuser);
-	return n;
+	word[KEY_SHAPE] = (uint64_t)pcs->nkernel << 1 | (uint64_t)pcs->after;
+	return KEY_PCS + put_pcs(word + KEY_PCS, pcs->kernel, pcs->nkernel);
+}
+
+/* Add the rest to the n words that are there; result: all. */
+static size_t
+end_key(struct ex_stacks *stacks, size_t n)
+{
+	const struct pcs *pcs = &stacks->pcs;
+
+	n += put_pcs(stacks->word + n, pcs->user, pcs->nuser);
+	stacks->word[n] = pcs->end;
+	return n + 1;
 }
 
 static const struct ex_stack *
@@ -469,16 +490,14 @@ new_stack(struct ex_stacks *stacks, struct ex_process *process)
 	return intern(stacks, &stack);
 }
 
-/* Make the key of the pcs at hand; result: its words. */
-static size_t
-hash_key(struct ex_stacks *stacks, struct ex_process *process, uint64_t *hash)
+static uint64_t
+hash_key(const struct ex_stacks *stacks, size_t n)
 {
-	const size_t n = make_key(stacks, process);
+	uint64_t hash = 0;
 
-	*hash = 0;
 	for (size_t i = 0; i < n; i++)
-		*hash = ex_hash(*hash, stacks->word[i]);
-	return n;
+		hash = ex_hash(hash, stacks->word[i]);
+	return hash;
 }
 
 /* The stack with this key, unless names for it may have come. */
@@ -497,25 +516,42 @@ known_stack(const struct ex_stacks *stacks, struct ex_process *process,
 	return ex_jit_edition(jit) == edition ? stack : NULL;
 }
 
+/* The stack with the key of n words, which is made if there is none. */
+static const struct ex_stack *
+stack_of_key(struct ex_stacks *stacks, struct ex_process *process, size_t n)
+{
+	const uint64_t hash = hash_key(stacks, n);
+	const struct ex_stack *stack = known_stack(stacks, process, n, hash);
+
+	if (stack != NULL)
+		return stack;
+	/* names that came have changed the first of the pcs, or the key */
+	stack = new_stack(stacks, process);
+	if (stack != NULL)
+		add_key(stacks, n, hash, stack);
+	return stack;
+}
+
 const struct ex_stack *
 ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
     const struct ex_sample *sample, uint64_t first_pc, bool after)
 {
 	struct pcs *pcs = &stacks->pcs;
 	const struct ex_stack *stack;
-	uint64_t hash;
 	size_t n;
 
 	pcs->first_pc = first_pc;
 	pcs->after = after;
 	pcs->nkernel = ex_unwind_kernel(sample, pcs->kernel, KERNEL_MAX);
-	pcs->nuser = ex_unwind(process, sample, pcs->user, USER_MAX, &pcs->end);
-	n = hash_key(stacks, process, &hash);
-	if ((stack = known_stack(stacks, process, n, hash)) != NULL)
-		return stack;
-	/* names that came have changed the first of the pcs, or the key */
-	stack = new_stack(stacks, process);
+	n = begin_key(stacks, process);
+	stack = ex_memo_find(stacks->memo, stacks->word, n, sample);
 	if (stack != NULL)
-		add_key(stacks, n, hash, stack);
+		return stack;
+	pcs->nuser = ex_unwind_reads(process, sample, pcs->user, USER_MAX,
+	    &pcs->end, &stacks->reads);
+	stack = stack_of_key(stacks, process, end_key(stacks, n));
+	if (stack != NULL && !stack->unnamed)
+		ex_memo_put(stacks->memo, stacks->word, n, sample,
+		    &stacks->reads, stack);
 	return stack;
 }

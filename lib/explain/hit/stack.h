@@ -36,7 +36,8 @@ void ex_stacks_free(struct ex_stacks *);
  * frame 0 (the exact instruction's); with 0 the sampled pc is shown and, when
  * after is true, the byte before it is looked up.
  * The result lives as long as the store; NULL only when out of memory.
- * Hot path: a backtrace seen before costs the unwind and one look-up.
+ * Hot path: a stack whose words were seen before is not unwound again; one that
+ * is gives a backtrace seen before by one look-up.
  */
 const struct ex_stack *ex_stack_of(struct ex_stacks *, struct ex_process *,
     const struct ex_sample *, uint64_t first_pc, bool after);

@@ -31,6 +31,8 @@ push_register(struct machine *m, uint64_t reg, uint64_t offset)
 {
 	if (reg >= EX_NREGS || !ex_regs_known(m->env->regs, (unsigned)reg))
 		return -ENODATA;
+	if (m->env->used != NULL)
+		*m->env->used |= 1U << reg;
 	return push(m, m->env->regs->value[reg] + offset);
 }
 

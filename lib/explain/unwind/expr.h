@@ -20,6 +20,8 @@ struct ex_expr_env {
 	/* copy len bytes of the program's memory; false: not to be had */
 	bool (*read)(void *arg, uint64_t addr, void *to, size_t len);
 	void *arg;		/* for read */
+	uint32_t *used;		/* bit n is set when register n is; NULL: it is
+				   of no interest */
 };
 
 /*

@@ -8,7 +8,7 @@
 #ifndef EX_REGS_H
 #define EX_REGS_H
 
-#include "record/record.h"
+#include "unwind/reads.h"
 
 /* Those that unwinding must know by name (x86-64 psABI, figure 3.36). */
 enum {
@@ -26,6 +26,9 @@ struct ex_cfi_row;
 struct ex_regs {
 	uint64_t value[EX_NREGS];
 	uint32_t known;		/* bit n: value[n] is known */
+	uint32_t place[EX_NREGS];	/* of those known: where in the sample it
+				   was read and not looked at yet, or
+				   EX_READ_NONE */
 };
 
 static inline bool
@@ -39,6 +42,9 @@ ex_regs_known(const struct ex_regs *regs, unsigned reg)
  * those of a 64-bit program.
  */
 bool ex_regs_read(const struct ex_perf_regs *, struct ex_regs *);
+
+/* The pc and sp of a sample, false where ex_regs_read is. */
+bool ex_regs_frame(const struct ex_perf_regs *, uint64_t *pc, uint64_t *sp);
 
 /* The pc of a sample's registers, also of a 32-bit program; false: none. */
 bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);

@@ -37,12 +37,15 @@ read_regs(const struct ex_perf_regs *from, struct ex_regs *regs)
 	for (mask = from->mask; mask != 0; mask &= mask - 1) {
 		const int number = __builtin_ctzll(mask);
 
+		const uint32_t place = (uint32_t)(at - from->values);
+
 		memcpy(&value, at, sizeof(value));
 		at += sizeof(value);
 		if (number >= PERF_REG_X86_64_MAX || dwarf_reg[number] == NONE)
 			continue;
 		regs->value[dwarf_reg[number]] = value;
 		regs->known |= 1U << dwarf_reg[number];
+		regs->place[dwarf_reg[number]] = EX_READ_REG | place;
 	}
 }
 
@@ -54,6 +57,14 @@ ex_regs_read(const struct ex_perf_regs *from, struct ex_regs *regs)
 		return false;
 	read_regs(from, regs);
 	return regs->known != 0;
+}
+
+bool
+ex_regs_frame(const struct ex_perf_regs *from, uint64_t *pc, uint64_t *sp)
+{
+	return from->abi == PERF_SAMPLE_REGS_ABI_64 &&
+	    ex_regs_get(from, PERF_REG_X86_IP, pc) &&
+	    ex_regs_get(from, PERF_REG_X86_SP, sp);
 }
 
 bool

@@ -16,6 +16,10 @@
  * Where there is no row (code made at run time, assembly) frame pointers are
  * followed, but only as long as they can be seen to lead to a return address.
  *
+ * A value of the sample is a read (reads.h) once something depends on it: what
+ * address is looked at next, or which caller is found.  What a frame saved of
+ * its caller's registers is carried along with its place until then.
+ *
  * Every frame lies above the one before, so a stack that makes no sense cannot
  * make a loop.  Only what a signal interrupted may be on another stack.
  */
@@ -45,11 +49,13 @@ struct frame_walk {
 	const uint8_t *copy;	/* of the stack, from start on */
 	uint64_t start, len;	/* its address and bytes */
 	bool whole;		/* it reaches the stack's end */
+	struct ex_reads *reads;	/* NULL: nobody asks */
 };
 
 /* What a row says of the caller's registers; bit n is register n. */
 struct caller {
 	uint64_t value[EX_NREGS];	/* of those in set */
+	uint32_t place[EX_NREGS];	/* of the same, as in struct ex_regs */
 	uint32_t set;		/* known anew */
 	uint32_t lost;		/* not known any more */
 	uint32_t cut;		/* of those: as in struct walk */
@@ -81,6 +87,51 @@ ex_end_text(enum ex_end end)
 	return "stack uncertain: no registers were sampled to unwind from";
 }
 
+/* Something depends on what is at a place. */
+static void
+add_read(const struct frame_walk *w, uint32_t place)
+{
+	struct ex_reads *reads = w->reads;
+
+	if (reads == NULL || place == EX_READ_NONE)
+		return;
+	if (reads->n < EX_READS_MAX)
+		reads->place[reads->n] = place;
+	reads->n++;
+}
+
+/* Something depends on a register. */
+static void
+use_reg(struct frame_walk *w, unsigned reg)
+{
+	if (!ex_regs_known(&w->regs, reg))
+		return;
+	add_read(w, w->regs.place[reg]);
+	w->regs.place[reg] = EX_READ_NONE;
+}
+
+/* Something depends on any of these registers. */
+static void
+use_regs(struct frame_walk *w, uint32_t set)
+{
+	for (; set != 0; set &= set - 1)
+		use_reg(w, (unsigned)__builtin_ctz(set));
+}
+
+/* Something depends on these bytes of the stack, of which there is a copy. */
+static void
+use_stack(const struct frame_walk *w, uint64_t addr, size_t len)
+{
+	const uint64_t word = sizeof(uint64_t), end = addr - w->start + len;
+
+	if (w->reads != NULL && w->len < word)	/* no place is so small */
+		w->reads->n = EX_READS_MAX + 1;
+	for (uint64_t at = addr - w->start; at < end && w->len >= word;
+	    at += word)
+		add_read(w, (uint32_t)(at < w->len - word ? at :
+		    w->len - word));
+}
+
 /* Copy from the stack. */
 static bool
 read_stack(const struct frame_walk *w, uint64_t addr, void *to, size_t len)
@@ -100,8 +151,10 @@ read_memory(void *arg, uint64_t addr, void *to, size_t len)
 	struct ex_module *module;
 	uint64_t vaddr;
 
-	if (read_stack(w, addr, to, len))
+	if (read_stack(w, addr, to, len)) {
+		use_stack(w, addr, len);
 		return true;
+	}
 	module = ex_process_module(w->process, addr, &vaddr);
 	if (module == NULL)
 		return false;
@@ -118,7 +171,7 @@ missing(const struct frame_walk *w)
 }
 
 static int
-rule_base(const struct frame_walk *w, const struct ex_cfi_rule *rule,
+rule_base(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t *base)
 {
 	if (rule->base == EX_CFI_CFA) {
@@ -129,6 +182,7 @@ rule_base(const struct frame_walk *w, const struct ex_cfi_rule *rule,
 	}
 	if (!ex_regs_known(&w->regs, rule->base))
 		return (w->cut >> rule->base & 1) != 0 ? -EFAULT : -ENODATA;
+	use_reg(w, rule->base);
 	*base = w->regs.value[rule->base];
 	return 0;
 }
@@ -137,20 +191,28 @@ static int
 rule_expression(struct frame_walk *w, const struct ex_cfi_rule *rule,
     const uint64_t *cfa, uint64_t base, uint64_t *value)
 {
-	const struct ex_expr_env env = { &w->regs, cfa, base, read_memory, w };
+	uint32_t used = 0;
+	const struct ex_expr_env env = {
+		&w->regs, cfa, base, read_memory, w, &used,
+	};
+	const int err = ex_expr_eval(rule->expr->op, rule->expr->n, &env,
+	    value);
 
-	return ex_expr_eval(rule->expr->op, rule->expr->n, &env, value);
+	use_regs(w, used);
+	return err;
 }
 
 /* What a rule other than SAME and UNDEFINED gives.  cfa is NULL for the CFA's
    own rule; base is the module's.  0 or as ex_expr_eval; with -EFAULT of a rule
-   AT, *value is where it should be. */
+   AT, *value is where it should be.  *place: where in the stack it was read. */
 static int
 rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
-    const uint64_t *cfa, uint64_t base, uint64_t *value)
+    const uint64_t *cfa, uint64_t base, uint64_t *value, uint32_t *place)
 {
+	uint64_t at;
 	int err;
 
+	*place = EX_READ_NONE;
 	switch (rule->how) {
 	case EX_CFI_VALUE:
 	case EX_CFI_AT:
@@ -167,7 +229,23 @@ rule_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
 	if (err != 0 || rule->how == EX_CFI_VALUE ||
 	    rule->how == EX_CFI_EXPR_VALUE)
 		return err;
-	return read_stack(w, *value, value, sizeof(*value)) ? 0 : -EFAULT;
+	at = *value;
+	if (!read_stack(w, at, value, sizeof(*value)))
+		return -EFAULT;
+	*place = (uint32_t)(at - w->start);
+	return 0;
+}
+
+/* The same of a value that something depends on. */
+static int
+use_value(struct frame_walk *w, const struct ex_cfi_rule *rule,
+    const uint64_t *cfa, uint64_t base, uint64_t *value)
+{
+	uint32_t place;
+	const int err = rule_value(w, rule, cfa, base, value, &place);
+
+	add_read(w, place);
+	return err;
 }
 
 /*
@@ -191,17 +269,20 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 	unsigned i;
 
 	caller->value[EX_REG_SP] = cfa;
+	caller->place[EX_REG_SP] = EX_READ_NONE;
 	caller->set = 1U << EX_REG_SP;
 	caller->lost = caller->cut = 0;
 	for (i = 0; i < row->n; i++) {
 		const struct ex_cfi_rule *rule = &row->rule[i];
 		const uint32_t bit = 1U << rule->reg;
 		uint64_t value = 0;
-		int err = rule_value(w, rule, &cfa, base, &value);
+		uint32_t place;
+		int err = rule_value(w, rule, &cfa, base, &value, &place);
 
 		if (err == -EFAULT && is_popped(w, rule, value))
 			continue;
 		caller->value[rule->reg] = value;
+		caller->place[rule->reg] = place;
 		if (err == 0) {
 			caller->set |= bit;
 			continue;
@@ -211,6 +292,8 @@ find_caller(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t cfa,
 		if (err == -EFAULT)
 			caller->cut |= bit;
 	}
+	add_read(w, caller->place[EX_REG_SP]);
+	caller->place[EX_REG_SP] = EX_READ_NONE;
 }
 
 /* Make the caller's registers those that are looked at. */
@@ -225,6 +308,7 @@ enter_caller(struct frame_walk *w, const struct caller *caller)
 		const int reg = __builtin_ctz(set);
 
 		w->regs.value[reg] = caller->value[reg];
+		w->regs.place[reg] = caller->place[reg];
 	}
 }
 
@@ -252,6 +336,7 @@ set_reg(struct ex_regs *regs, unsigned reg, uint64_t value)
 {
 	regs->value[reg] = value;
 	regs->known |= 1U << reg;
+	regs->place[reg] = EX_READ_NONE;
 }
 
 /* Go on to the caller whose pc this is.  False: there is none. */
@@ -280,13 +365,13 @@ step_row(struct frame_walk *w, const struct ex_cfi_row *row, uint64_t base,
 		*end = EX_END_OUTERMOST;
 		return false;
 	}
-	err = rule_value(w, &row->cfa, NULL, base, &cfa);
+	err = use_value(w, &row->cfa, NULL, base, &cfa);
 	if (err == 0) {
 		find_caller(w, row, cfa, base, &caller);
 		if (!is_progress(w, row, &caller))
 			err = -EINVAL;
 		else
-			err = rule_value(w, &row->pc, &cfa, base, &pc);
+			err = use_value(w, &row->pc, &cfa, base, &pc);
 	}
 	if (err != 0) {
 		*end = err == -EFAULT ? missing(w) : EX_END_BAD;
@@ -333,8 +418,10 @@ is_frame_chain(struct frame_walk *w, uint64_t fp)
 
 	for (i = 0; i < CHAIN_MAX; i++) {
 		if (fp < low || fp % sizeof(fp) != 0 ||
-		    !read_stack(w, fp, frame, sizeof(frame)) ||
-		    !is_return_address(w, frame[1], &known))
+		    !read_stack(w, fp, frame, sizeof(frame)))
+			return false;
+		use_stack(w, fp, sizeof(frame));
+		if (!is_return_address(w, frame[1], &known))
 			return false;
 		if (known)
 			return true;
@@ -351,6 +438,7 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
 {
 	uint64_t fp = w->regs.value[EX_REG_FP], frame[2];
 
+	use_reg(w, EX_REG_FP);
 	if (!ex_regs_known(&w->regs, EX_REG_FP) || !is_frame_chain(w, fp) ||
 	    !read_stack(w, fp, frame, sizeof(frame)))
 		return false;
@@ -365,13 +453,16 @@ step_frame_pointer(struct frame_walk *w, enum ex_end *end)
    child that goes on there has no callers; but the parent is the one that has
    yet to return from the call. */
 static const struct ex_cfi_row *
-row_of_call(const struct frame_walk *w, struct ex_module *module,
+row_of_call(struct frame_walk *w, struct ex_module *module,
     uint64_t vaddr)
 {
 	uint8_t code[EX_REGS_CALL];
 
 	if (!w->exact || ex_module_bytes(module, vaddr - sizeof(code), code,
-	    sizeof(code)) != sizeof(code) || !ex_regs_in_call(&w->regs, code))
+	    sizeof(code)) != sizeof(code))
+		return NULL;
+	use_regs(w, w->regs.known);
+	if (!ex_regs_in_call(&w->regs, code))
 		return NULL;
 	return ex_cfi_row(module, vaddr - sizeof(code) - 1, true);
 }
@@ -507,13 +598,17 @@ without_regs(const struct ex_sample *sample, struct ex_pc *out, unsigned max,
 }
 
 unsigned
-ex_unwind(struct ex_process *process, const struct ex_sample *sample,
-    struct ex_pc *out, unsigned max, enum ex_end *end)
+ex_unwind_reads(struct ex_process *process, const struct ex_sample *sample,
+    struct ex_pc *out, unsigned max, enum ex_end *end, struct ex_reads *reads)
 {
-	struct frame_walk w = { .process = process, .exact = true };
+	struct frame_walk w = {
+		.process = process, .exact = true, .reads = reads,
+	};
 	unsigned n;
 	bool regs;
 
+	if (reads != NULL)
+		reads->n = EX_READS_MAX + 1;
 	*end = EX_END_DEPTH;
 	if (max == 0)
 		return 0;
@@ -532,7 +627,18 @@ ex_unwind(struct ex_process *process, const struct ex_sample *sample,
 	w.start = w.regs.value[EX_REG_SP];
 	w.len = sample->stack != NULL ? sample->stack_len : 0;
 	w.whole = w.len < sample->stack_asked;
+	if (reads != NULL && sample->stack != NULL)
+		reads->n = 0;
+	use_reg(&w, EX_REG_PC);
+	use_reg(&w, EX_REG_SP);
 	return from_stack(&w, out, max, end);
+}
+
+unsigned
+ex_unwind(struct ex_process *process, const struct ex_sample *sample,
+    struct ex_pc *out, unsigned max, enum ex_end *end)
+{
+	return ex_unwind_reads(process, sample, out, max, end, NULL);
 }
 
 unsigned

@@ -10,6 +10,7 @@
 #define EX_UNWIND_H
 
 #include "module/module.h"
+#include "unwind/reads.h"
 
 /* Why a backtrace ends where it does. */
 enum ex_end {
@@ -45,6 +46,16 @@ struct ex_pc {
  */
 unsigned ex_unwind(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end);
+
+/*
+ * The same, and what it read of the sample: while the process has the same
+ * generation, a sample of it gives the same if it has the same registers (abi
+ * and mask), as much of the stack, copied and asked for, and the same values in
+ * these places.  Too many: more than there are places for, or the sample has no
+ * registers or stack to unwind by.
+ */
+unsigned ex_unwind_reads(struct ex_process *, const struct ex_sample *,
+    struct ex_pc *out, unsigned max, enum ex_end *end, struct ex_reads *);
 
 /*
  * The kernel's part of a sample, innermost first: of its callchain, without

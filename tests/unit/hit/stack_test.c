@@ -328,6 +328,26 @@ TEST(tells_ends_apart)
 	assert_int_not_equal(one->id, other->id);
 }
 
+/* What is mapped over the code that a sample was in takes its names away, though
+   nothing in the sample differs; and gives them back. */
+TEST(remembers_nothing_of_other_generations)
+{
+	const struct ex_stack *stack, *other;
+
+	catch(1);
+	stack = stack_of(0, false);
+	for (int i = 0; i < 3; i++) {
+		assert_non_null(stack->frame[0].module);
+		learn_mapping(getpid(), (uintptr_t)after_trap / 4096 * 4096, 1,
+		    "//anon");
+		other = stack_of(0, false);
+		assert_null(other->frame[0].module);
+		assert_ptr_equal(stack_of(0, false), other);
+		capture_maps(space, getpid());
+		assert_ptr_equal(stack_of(0, false), stack);
+	}
+}
+
 /* A process that keeps changing its code: no key is good for long. */
 TEST(stands_many_generations)
 {

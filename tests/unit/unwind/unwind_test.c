@@ -5,6 +5,7 @@
  */
 #include "test.h"
 
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
@@ -132,11 +133,65 @@ push(struct stepper *s, uint64_t slot, uint64_t pc, bool exact, bool signal)
 	s->frame[s->n++] = (struct pending){ { pc, exact, signal }, slot };
 }
 
+static bool same_pc(const struct ex_pc *, const struct ex_pc *);
+
+/* Replace all of a sample but what was read of it. */
+static void
+spoil(struct capture *c, const struct capture *good,
+    const struct ex_reads *reads)
+{
+	static uint64_t seed = 88172645463325252;
+
+	for (size_t i = 0; i < sizeof(c->regs) / sizeof(c->regs[0]); i++)
+		c->regs[i] = seed ^= seed << 13 ^ seed >> 7;
+	for (size_t i = 0; i < good->sample.stack_len; i += sizeof(seed)) {
+		seed ^= seed << 13;
+		seed ^= seed >> 7;
+		seed ^= seed << 17;
+		memcpy(c->stack + i, &seed, sizeof(seed));
+	}
+	for (unsigned i = 0; i < reads->n; i++) {
+		const uint32_t place = reads->place[i];
+		const uint64_t value = ex_read_value(&good->sample, place);
+
+		memcpy((place & EX_READ_REG) != 0 ?
+		    (uint8_t *)c->regs + (place & ~EX_READ_REG) :
+		    c->stack + place, &value, sizeof(value));
+	}
+	c->sample = good->sample;
+	c->sample.user.values = (const uint8_t *)c->regs;
+	c->sample.stack = c->stack;
+}
+
+/* Unwind a sample, and once more with nothing in it but what that has read,
+   which gives the same. */
+static unsigned
+unwind_twice(struct ex_process *process, const struct capture *c,
+    struct ex_pc *pc, unsigned max, enum ex_end *end)
+{
+	static struct ex_reads reads;
+	static struct ex_pc again[256];
+	static struct capture spoilt;
+	const unsigned n = ex_unwind_reads(process, &c->sample, pc, max, end,
+	    &reads);
+	enum ex_end other;
+
+	if (reads.n > EX_READS_MAX)
+		return n;
+	spoil(&spoilt, c, &reads);
+	assert_int_equal(ex_unwind(process, &spoilt.sample, again, max, &other),
+	    n);
+	assert_int_equal(other, *end);
+	for (unsigned i = 0; i < n; i++)
+		assert_true(same_pc(&pc[i], &again[i]));
+	return n;
+}
+
 static unsigned
 unwind(struct stepper *s, struct ex_pc *pc, enum ex_end *end)
 {
 	capture_take(&s->now, s->pid, &s->regs, CAPTURE_STACK);
-	return ex_unwind(s->process, &s->now.sample, pc, FRAMES_MAX, end);
+	return unwind_twice(s->process, &s->now, pc, FRAMES_MAX, end);
 }
 
 /* The callers of main: it was entered before anybody looked. */
@@ -585,8 +640,8 @@ stands_any_stack(void **state)
 		if (round % 3 == 0)
 			bad->regs[rand_r(&seed) % PERF_REG_X86_64_MAX] =
 			    word(&seed);
-		assert_in_range(ex_unwind(process, &bad->sample, out, 256,
-		    &end), 1, 256);
+		assert_in_range(unwind_twice(process, bad, out, 256, &end), 1,
+		    256);
 		memcpy(bad->regs, good.regs, sizeof(bad->regs));
 		memcpy(bad->stack, good.stack, 4096);
 	}
@@ -618,9 +673,12 @@ make(struct made *m, uint64_t fp, const uint64_t *words, size_t n)
 	m->process = this_process(&m->space);
 }
 
-/* Code that says it has a frame pointer, and that no call leads to; and code
-   that says it saved its caller's where no copy reaches. */
-extern const char framed[], far[];
+/* Code that says it has a frame pointer, and that no call leads to; code that
+   says it saved its caller's where no copy reaches; and code whose caller's
+   frame is found by an expression of a register and of memory, by an sp that
+   was saved, by sp alone, and by the call that was made before it. */
+extern const char framed[], far[], by_expression[], by_saved[], by_sp[],
+    by_call[];
 __asm__(
     ".text\n"
     "	.type framed_function, @function\n"
@@ -645,7 +703,80 @@ __asm__(
     "far:\n"
     "	nop\n"
     "	.cfi_endproc\n"
-    "	.size far_function, . - far_function\n");
+    "	.size far_function, . - far_function\n"
+
+    "	.cfi_startproc\n"
+    "	.cfi_escape 0x0f, 5, 0x73, 8, 6, 0x30, 0x22\n"	/* breg3 8, deref,
+							   lit0, plus */
+    "	.skip 32, 0x90\n"
+    "	.globl by_expression\n"
+    "	.hidden by_expression\n"
+    "by_expression:\n"
+    "	nop\n"
+    "	.cfi_endproc\n"
+
+    "	.cfi_startproc\n"
+    "	.cfi_def_cfa_offset 32\n"
+    "	.cfi_offset rsp, -24\n"
+    "	.skip 32, 0x90\n"
+    "	.globl by_saved\n"
+    "	.hidden by_saved\n"
+    "by_saved:\n"
+    "	nop\n"
+    "	.cfi_endproc\n"
+
+    "	.cfi_startproc\n"
+    "	.skip 32, 0x90\n"
+    "	.globl by_sp\n"
+    "	.hidden by_sp\n"
+    "by_sp:\n"
+    "	nop\n"
+    "	.cfi_endproc\n"
+
+    "	.cfi_startproc\n"
+    "	.skip 32, 0x90\n"
+    "	syscall\n"
+    "	.cfi_endproc\n"
+    "	.globl by_call\n"
+    "	.hidden by_call\n"
+    "by_call:\n"
+    "	nop\n");
+
+/* What a frame is found by is read, wherever it comes from: each sample is also
+   unwound with nothing in it but that. */
+static void
+reads_what_frames_are_found_by(void **state)
+{
+	const uint64_t caller = (uintptr_t)by_sp;
+	const struct {
+		uint64_t pc, rax, rbx, word[8];
+		unsigned n;
+	} cases[] = {
+		{ (uintptr_t)by_expression, 0, SP,
+		    { 7, SP + 24, caller, 0, 7, 7, 7, 7 }, 2 },
+		{ (uintptr_t)by_saved, 0, 0,
+		    { 7, SP + 40, 7, caller, 7, caller, 0, 7 }, 3 },
+		{ (uintptr_t)by_call, (uint64_t)-ENOSYS, 0,
+		    { caller, 0, 7, 7, 7, 7, 7, 7 }, 2 },
+		{ (uintptr_t)by_call, 1, 0,
+		    { caller, 0, 7, 7, 7, 7, 7, 7 }, 1 },
+	};
+	struct made m;
+	enum ex_end end;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make(&m, 0, cases[i].word, 8);
+		m.c.regs[PERF_REG_X86_IP] = cases[i].pc;
+		m.c.regs[PERF_REG_X86_AX] = cases[i].rax;
+		m.c.regs[PERF_REG_X86_BX] = cases[i].rbx;
+		assert_int_equal(unwind_twice(m.process, &m.c, out, 256, &end),
+		    cases[i].n);
+		assert_int_equal(end, cases[i].n == 1 ? EX_END_NO_CFI :
+		    EX_END_OUTERMOST);
+		ex_space_free(m.space);
+	}
+}
 
 /* A frame that says its caller is itself. */
 static void
@@ -658,7 +789,7 @@ stops_at_a_loop(void **state)
 	(void)state;
 	make(&m, SP, words, 6);
 	m.c.regs[PERF_REG_X86_IP] = (uintptr_t)framed;
-	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 2);
+	assert_int_equal(unwind_twice(m.process, &m.c, out, 256, &end), 2);
 	assert_int_equal(end, EX_END_BAD);
 	ex_space_free(m.space);
 }
@@ -674,7 +805,7 @@ stops_where_a_register_is_missing(void **state)
 	(void)state;
 	make(&m, SP, words, 6);
 	m.c.regs[PERF_REG_X86_IP] = (uintptr_t)far;
-	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 2);
+	assert_int_equal(unwind_twice(m.process, &m.c, out, 256, &end), 2);
 	assert_int_equal(end, EX_END_STACK);
 
 	/* not sampled at all */
@@ -682,7 +813,7 @@ stops_where_a_register_is_missing(void **state)
 	m.c.sample.user.mask = 1 << PERF_REG_X86_SP | 1 << PERF_REG_X86_IP;
 	m.c.sample.user.values =
 	    (const uint8_t *)&m.c.regs[PERF_REG_X86_SP];
-	assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256, &end), 1);
+	assert_int_equal(unwind_twice(m.process, &m.c, out, 256, &end), 1);
 	assert_int_equal(end, EX_END_BAD);
 	ex_space_free(m.space);
 }
@@ -730,8 +861,8 @@ follows_frame_pointers(void **state)
 	(void)state;
 	for (i = 0; i < COUNT(chains); i++) {
 		make(&m, chains[i].fp, chains[i].word, 6);
-		assert_int_equal(ex_unwind(m.process, &m.c.sample, out, 256,
-		    &end), chains[i].n);
+		assert_int_equal(unwind_twice(m.process, &m.c, out, 256, &end),
+		    chains[i].n);
 		assert_int_equal(end, chains[i].end);
 		ex_space_free(m.space);
 	}
@@ -843,6 +974,7 @@ main(void)
 		cmocka_unit_test(stops_where_another_stack_begins),
 		cmocka_unit_test(stops_at_a_loop),
 		cmocka_unit_test(stops_where_a_register_is_missing),
+		cmocka_unit_test(reads_what_frames_are_found_by),
 		cmocka_unit_test(stops_at_the_depth_asked_for),
 		cmocka_unit_test(stands_any_stack),
 		cmocka_unit_test(follows_frame_pointers),
