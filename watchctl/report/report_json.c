@@ -3,7 +3,12 @@
  *
  * Most hits repeat a backtrace, and a backtrace is most of a line's bytes: the
  * text of each is made once and copied from then on; or (stacks_once) it is a
- * line of its own, which later hits name.
+ * line of its own, which later hits name.  Of what else a line says, most was
+ * said of a hit with the same backtrace, or of the same thread: that text is
+ * kept with all that it was made of, and copied if that is equal.
+ *
+ *	seq, watch, time | who | what | values | stack
+ *	      made	  copied copied  made    copied
  */
 #include "report/report.h"
 
@@ -21,6 +26,38 @@ enum {
 	WRITE_AT = 64 << 10,	/* bytes held back at most */
 	KEPT_MAX = 64 << 20,	/* bytes of backtraces kept at most */
 	NAMED_MAX = 1 << 16,	/* backtraces known to have a line */
+	THREADS_MAX = 64,	/* whose text is kept: by the tid, modulo */
+	PLACES_MAX = 1024,	/* likewise: by the backtrace's index */
+};
+
+/* Who made a hit, and its text. */
+struct who {
+	pid_t pid, tid;
+	uint32_t cpu;
+	char comm[64];		/* as in struct ex_hit */
+};
+
+struct kept_who {
+	struct who of;
+	struct buffer text;	/* empty: none is kept */
+};
+
+/* What a hit is, values and kernel's calls apart, and its text.  No padding, so
+   that memcmp may compare. */
+struct what {
+	const char *access, *type, *path;	/* which last as long as the
+						   report */
+	uint64_t addr, len, pc;
+	uint64_t insn_pc, insn_addr;
+	uint32_t insn_size, confidence;
+	uint32_t samples;
+	uint32_t is;		/* bits: stray, unjudged, late */
+	char insn_text[96];	/* as in struct ex_insn */
+};
+
+struct kept_what {
+	struct what of;
+	struct buffer text;	/* empty: none is kept */
 };
 
 struct json {
@@ -31,6 +68,8 @@ struct json {
 	unsigned *named;	/* stacks_once: which backtrace's line was the
 				   last, of those whose index is alike modulo
 				   NAMED_MAX: its index + 1; 0: none's */
+	struct kept_who who[THREADS_MAX];
+	struct kept_what what[PLACES_MAX];
 };
 
 /* The name of a backtrace; of one variant where it has to lead to frames. */
@@ -39,7 +78,8 @@ field_stack(struct buffer *b, const char *name, const struct report *r,
     const struct ex_stack *stack)
 {
 	field(b, name);
-	buffer_printf(b, "\"%016llx", (unsigned long long)stack->id);
+	buffer_put(b, "\"", 1);
+	buffer_hex_digits(b, stack->id, 16);
 	if (r->stacks_once && stack->variant > 0)
 		buffer_printf(b, "-%u", stack->variant + 1);
 	buffer_puts(b, "\"");
@@ -193,6 +233,10 @@ json_free(struct report *r)
 	if (json == NULL)
 		return;
 	forget_stacks(json);
+	for (size_t i = 0; i < THREADS_MAX; i++)
+		buffer_free(&json->who[i].text);
+	for (size_t i = 0; i < PLACES_MAX; i++)
+		buffer_free(&json->what[i].text);
 	free(json->stacks.items);
 	free(json->named);
 	buffer_free(&json->out);
@@ -393,10 +437,6 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 {
 	const struct ex_change *c = &hit->change;
 
-	if (c->type != NULL)
-		field_text(b, "value_type", c->type);
-	if (c->path != NULL)
-		field_text(b, "path", c->path);
 	if (c->has_old)
 		field_value(b, "old", hit, &hit->old);
 	if (*c->old_text != '\0')
@@ -411,17 +451,45 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 		field_bool(b, "unchanged", true);
 }
 
-static void
-hit_who(struct buffer *b, const struct ex_hit *hit)
+/* Whether text could be made whole; else there is none. */
+static bool
+is_whole(struct buffer *text)
 {
-	if (hit->pid >= 0)
-		field_dec(b, "pid", (uint64_t)hit->pid);
-	if (hit->tid >= 0)
-		field_dec(b, "tid", (uint64_t)hit->tid);
-	if (*hit->comm != '\0')
-		field_text(b, "comm", hit->comm);
-	if (hit->cpu != UINT32_MAX)
-		field_dec(b, "cpu", hit->cpu);
+	return buffer_commit(text, 0) == 0;
+}
+
+static void
+put_who(struct buffer *b, const struct who *who)
+{
+	if (who->pid >= 0)
+		field_dec(b, "pid", (uint64_t)who->pid);
+	if (who->tid >= 0)
+		field_dec(b, "tid", (uint64_t)who->tid);
+	if (*who->comm != '\0')
+		field_text(b, "comm", who->comm);
+	if (who->cpu != UINT32_MAX)
+		field_dec(b, "cpu", who->cpu);
+}
+
+static void
+hit_who(struct json *json, const struct ex_hit *hit)
+{
+	struct kept_who *kept = &json->who[(unsigned)hit->tid % THREADS_MAX];
+	struct who who = {
+		.pid = hit->pid, .tid = hit->tid, .cpu = hit->cpu,
+	};
+
+	memcpy(who.comm, hit->comm, sizeof(who.comm));
+	if (memcmp(&kept->of, &who, sizeof(who)) != 0) {
+		kept->of = who;
+		kept->text.len = 0;
+	}
+	if (kept->text.len == 0)
+		put_who(&kept->text, &who);
+	if (is_whole(&kept->text))
+		buffer_put(&json->out, kept->text.bytes, kept->text.len);
+	else
+		put_who(&json->out, &who);
 }
 
 static void
@@ -443,8 +511,10 @@ hit_call(struct buffer *b, const struct ex_syscall *call)
 }
 
 static void
-hit_what(struct buffer *b, const struct ex_hit *hit)
+put_what(struct buffer *b, const struct ex_hit *hit)
 {
+	const struct ex_change *c = &hit->change;
+
 	field_text(b, "access", hit->access);
 	if (hit->stray)
 		field_bool(b, "stray", true);
@@ -464,12 +534,60 @@ hit_what(struct buffer *b, const struct ex_hit *hit)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel)
 		hit_insn(b, &hit->insn);
-	hit_values(b, hit);
+	if (c->type != NULL)
+		field_text(b, "value_type", c->type);
+	if (c->path != NULL)
+		field_text(b, "path", c->path);
+}
+
+/* All that put_what looks at of a hit that is not the kernel's. */
+static struct what
+what_of(const struct ex_hit *hit)
+{
+	struct what what = {
+		.access = hit->access, .type = hit->change.type,
+		.path = hit->change.path,
+		.addr = hit->addr, .len = hit->len, .pc = hit->pc,
+		.insn_pc = hit->insn.pc, .insn_addr = hit->insn.addr,
+		.insn_size = hit->insn.size,
+		.confidence = (uint32_t)hit->insn.confidence,
+		.samples = hit->samples,
+		.is = (uint32_t)hit->stray | (uint32_t)hit->unjudged << 1 |
+		    (uint32_t)hit->late << 2,
+	};
+
+	memcpy(what.insn_text, hit->insn.text, sizeof(what.insn_text));
+	return what;
+}
+
+static void
+hit_what(struct json *json, const struct ex_hit *hit)
+{
+	struct kept_what *kept;
+	struct what what;
+
+	if (hit->kernel || hit->stack == NULL) {
+		put_what(&json->out, hit);
+		return;
+	}
+	kept = &json->what[hit->stack->index % PLACES_MAX];
+	what = what_of(hit);
+	if (memcmp(&kept->of, &what, sizeof(what)) != 0) {
+		kept->of = what;
+		kept->text.len = 0;
+	}
+	if (kept->text.len == 0)
+		put_what(&kept->text, hit);
+	if (is_whole(&kept->text))
+		buffer_put(&json->out, kept->text.bytes, kept->text.len);
+	else
+		put_what(&json->out, hit);
 }
 
 static int
 json_hit(struct report *r, const struct ex_hit *hit)
 {
+	struct json *json = r->own;
 	struct buffer *b;
 	int rc = summary_add(r->summary, hit, NULL);
 	int written = r->stacks_once && hit->stack != NULL ?
@@ -481,8 +599,9 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	field_dec(b, "seq", hit->seq);
 	field_dec(b, "watch", ex_watch_number(hit->watch));
 	field_seconds(b, "time", hit->time, r->begin.time);
-	hit_who(b, hit);
-	hit_what(b, hit);
+	hit_who(json, hit);
+	hit_what(json, hit);
+	hit_values(b, hit);
 	if (hit->stack != NULL)
 		hit_stack(r, hit->stack);
 	written = line_end_of(r, true);

@@ -94,17 +94,23 @@ buffer_dec(struct buffer *b, uint64_t n)
 }
 
 void
-buffer_hex(struct buffer *b, uint64_t n)
+buffer_hex_digits(struct buffer *b, uint64_t n, unsigned digits)
 {
-	char text[18], *p = text + sizeof(text);
+	char text[16], *p = text + sizeof(text);
 
 	do {
 		*--p = "0123456789abcdef"[n % 16];
 		n /= 16;
-	} while (n != 0);
-	*--p = 'x';
-	*--p = '0';
+	} while (p > text &&
+	    (n != 0 || (size_t)(text + sizeof(text) - p) < digits));
 	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+}
+
+void
+buffer_hex(struct buffer *b, uint64_t n)
+{
+	buffer_put(b, "0x", 2);
+	buffer_hex_digits(b, n, 1);
 }
 
 int

@@ -48,10 +48,12 @@ buffer_puts(struct buffer *b, const char *text)
 /* Append a character n times. */
 void buffer_fill(struct buffer *, char, size_t n);
 
-/* Append a number: decimal, hex with 0x, and decimal with leading zeros. */
+/* Append a number: decimal, hex with 0x, and both with at least so many digits,
+   at most 16 of hex. */
 void buffer_dec(struct buffer *, uint64_t);
 void buffer_hex(struct buffer *, uint64_t);
 void buffer_digits(struct buffer *, uint64_t, unsigned digits);
+void buffer_hex_digits(struct buffer *, uint64_t, unsigned digits);
 
 /*
  * End what was begun at start: 0, or -ENOMEM when something is missing from

@@ -483,6 +483,104 @@ TEST(repeats_backtraces)
 	free(m.text);
 }
 
+/* A hit that is unlike the plain one in one thing. */
+static struct ex_hit
+unlike(unsigned thing)
+{
+	static struct ex_stack other, alike;
+	struct ex_hit hit = made_hit(1);
+	struct ex_insn *insn = &hit.insn;
+
+	other = alike = made_plain;
+	other.id = 7;
+	other.index = 1;
+	alike.id = 8;
+	alike.index = 1 << 20;	/* kept where the plain one is */
+	switch (thing) {
+	case 0: hit.pid++; break;
+	case 1: hit.tid++; break;
+	case 2: hit.tid += 64; break;
+	case 3: (void)strcpy(hit.comm, "victims"); break;
+	case 4: (void)strcpy(hit.comm, ""); break;
+	case 5: hit.cpu++; break;
+	case 6: hit.cpu = UINT32_MAX; break;
+	case 7: hit.watch++; break;
+	case 8: hit.time++; break;
+	case 9: hit.access = "read-write"; break;
+	case 10: hit.stray = true; break;
+	case 11: hit.unjudged = true; break;
+	case 12: hit.late = true; break;
+	case 13: hit.kernel = true; break;
+	case 14: hit.addr++; break;
+	case 15: hit.len--; break;
+	case 16: hit.samples = 2; break;
+	case 17: hit.pc++; break;
+	case 18: insn->confidence = EX_AMBIGUOUS; break;
+	case 19: insn->pc++; break;
+	case 20: insn->addr++; break;
+	case 21: insn->size++; break;
+	case 22: insn->text[strlen(insn->text) - 1] = '}'; break;
+	case 23: hit.process = MADE_PROCESS; break;
+	case 24: hit.new.byte[0]++; break;
+	case 25: hit.old.known = 0; break;
+	case 26: hit.unchanged = true; break;
+	case 27: hit.source = EX_VALUE_LATER; break;
+	case 28: hit.stack = NULL; break;
+	case 29: hit.stack = &other; break;
+	case 30: hit.stack = &alike; break;
+	default: hit.seq = 0; break;	/* there are no more */
+	}
+	return hit;
+}
+
+/* The last line of a report of some hits. */
+static char *
+last_line(const struct ex_hit *hits, size_t n, bool once)
+{
+	struct made_report m;
+	char *line;
+
+	made_open(&m, &report_json);
+	m.report.stacks_once = once;
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, n);
+	assert_int_equal(report_json.flush(&m.report), 0);
+	m.text[strlen(m.text) - 1] = '\0';
+	line = strdup(strrchr(m.text, '\n') + 1);
+	made_close(&m, NULL);
+	free(m.text);
+	return line;
+}
+
+/* Text that is kept of one hit is another's only if it says what that is. */
+TEST(says_of_each_hit_what_it_is)
+{
+	for (unsigned thing = 0; unlike(thing).seq != 0; thing++) {
+		const struct ex_hit hits[] = {
+			made_hit(1), made_hit(1), unlike(thing), made_hit(1),
+			unlike(thing),
+		};
+
+		for (unsigned once = 0; once <= 1; once++) {
+			char *plain = last_line(hits, 1, once);
+			char *alone = last_line(&hits[2], 1, once);
+			char *third = last_line(hits, 3, once);
+			char *fourth = last_line(hits, 4, once);
+			char *fifth = last_line(hits, 5, once);
+
+			assert_string_not_equal(alone, plain);
+			assert_string_equal(third, alone);
+			assert_string_equal(fourth, plain);
+			assert_string_equal(fifth, alone);
+			free(plain);
+			free(alone);
+			free(third);
+			free(fourth);
+			free(fifth);
+		}
+	}
+}
+
 /* --stacks once: a line for each backtrace before its first hit, which has its
    name only; what is not known of it is on that line. */
 TEST(backtraces_once)

@@ -24,13 +24,15 @@ TEST(writes_numbers)
 		char want[80];
 
 		(void)snprintf(want, sizeof(want),
-		    "%" PRIu64 " 0x%" PRIx64 " %09" PRIu64, numbers[i],
-		    numbers[i], numbers[i]);
+		    "%" PRIu64 " 0x%" PRIx64 " %09" PRIu64 " %016" PRIx64,
+		    numbers[i], numbers[i], numbers[i], numbers[i]);
 		buffer_dec(&b, numbers[i]);
 		buffer_puts(&b, " ");
 		buffer_hex(&b, numbers[i]);
 		buffer_puts(&b, " ");
 		buffer_digits(&b, numbers[i], 9);
+		buffer_puts(&b, " ");
+		buffer_hex_digits(&b, numbers[i], 16);
 		assert_string_equal(buffer_text(&b), want);
 		buffer_free(&b);
 	}
