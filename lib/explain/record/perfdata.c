@@ -10,7 +10,9 @@
  *
  * A reader maps the file, walks all records once when it is opened, and keeps
  * the time and place of each, sorted; a record is decoded again when it is
- * asked for.
+ * asked for.  Most of a record is a copy of the stack, of which little is looked
+ * at: reading a file is waiting for pages and cache lines, unless they are asked
+ * for early.
  */
 #include "record/perfdata.h"
 
@@ -31,6 +33,10 @@
 
 #define MAGIC 0x32454c4946524550ULL		/* "PERFILE2" */
 #define MAGIC_SWAPPED 0x50455246494c4532ULL
+
+#define WINDOW (4U << 20)	/* bytes whose pages are had at once */
+#define HEAD_LINES 8		/* of a record: registers, and the stack's top */
+#define LINE 64
 
 #define FEATURE_BITS 256
 #define BUILD_ID_MAX 20
@@ -100,6 +106,8 @@ struct record_place {
 struct ex_perfdata {
 	const uint8_t *map;
 	size_t size;		/* of the file */
+	size_t paged;		/* so much of it has been walked or will be
+				   soon, and its pages are there */
 	struct ex_formats *formats;
 	struct ex_perf_event *events;	/* ids and names belong to them */
 	size_t nevents, events_cap;
@@ -347,6 +355,37 @@ add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 	return 0;
 }
 
+/* Have the pages of a part of the file that is about to be walked: else each few
+   of them are a fault.  A kernel that cannot do it leaves it at that. */
+static void
+have_pages(struct ex_perfdata *d, size_t offset)
+{
+	const size_t from = offset / WINDOW * WINDOW;
+	const size_t len = d->size - from < WINDOW ? d->size - from : WINDOW;
+
+	if (offset < d->paged)
+		return;
+	(void)madvise((void *)(uintptr_t)(d->map + from), len,
+	    MADV_POPULATE_READ);
+	d->paged = from + len;
+}
+
+/* Ask for what will be looked at of a record that may begin at an offset, and
+   be of this size: its first lines and its end.  (gcc removes calls of functions
+   that do nothing else.) */
+__attribute__((always_inline)) static inline void
+prefetch(const struct ex_perfdata *d, uint64_t offset, size_t size)
+{
+	const uint8_t *record = d->map + offset;
+
+	if (offset >= d->size || size > d->size - offset ||
+	    size < HEAD_LINES * LINE)
+		return;
+	for (size_t i = 0; i < HEAD_LINES; i++)
+		__builtin_prefetch(record + i * LINE);
+	__builtin_prefetch(record + size - 1);
+}
+
 /* Learn from all records in c, and where they are. */
 static int
 read_records(struct ex_perfdata *d, struct cursor c)
@@ -356,9 +395,12 @@ read_records(struct ex_perfdata *d, struct cursor c)
 		uint64_t extra = 0;
 		int err = 0, result;
 
+		have_pages(d, (size_t)(c.p - d->map));
 		result = ex_record_decode(d->formats, c.p, c.left, &r);
 		if (result == -EBADMSG)
 			break;
+		/* most are as large as the one before */
+		prefetch(d, (uint64_t)(c.p - d->map) + 4U * r.size, r.size);
 		if (r.type >= USER_TYPES)
 			err = read_user_record(d, &r, &extra);
 		else if (result == 1)
@@ -638,8 +680,11 @@ ex_perfdata_next(struct ex_perfdata *d, struct ex_record *out)
 		return d->damaged ? -EBADMSG : 0;
 	offset = d->places[d->next++].offset;
 	if (ex_record_decode(d->formats, d->map + offset, d->size - offset,
-	    out) == 1)
+	    out) == 1) {
+		if (d->next + 1 < d->nplaces)
+			prefetch(d, d->places[d->next + 1].offset, out->size);
 		return 1;
+	}
 	/* it could be read before events were named that now contradict it */
 	d->damaged = true;
 	d->next = d->nplaces;
