@@ -124,15 +124,14 @@ ex_maps_set(struct ex_maps *maps, const struct ex_mapping *mapping)
 
 /* Where one mapping puts its module. */
 static struct ex_image
-mapping_image(const struct ex_mapping *mapping)
+mapping_image(struct ex_mapping *mapping)
 {
-	struct ex_image image = {.module = mapping->module};
-
 	/* of a file that cannot be read, at least offsets can be given */
-	if (!ex_module_base(mapping->module, mapping->first, mapping->pgoff,
-	    &image.base))
-		image.base = mapping->first - mapping->pgoff;
-	return image;
+	if (!mapping->placed && !ex_module_base(mapping->module,
+	    mapping->first, mapping->pgoff, &mapping->base))
+		mapping->base = mapping->first - mapping->pgoff;
+	mapping->placed = true;
+	return (struct ex_image){mapping->module, mapping->base};
 }
 
 static uint64_t
@@ -206,7 +205,7 @@ ex_maps_find(struct ex_maps *maps, uint64_t addr, size_t *hint,
 	const struct ex_range *segment;
 
 	if (at < maps->at + maps->n && at->start <= addr) {
-		*out = mapping_image(at);
+		*out = mapping_image(&maps->at[at - maps->at]);
 		return true;
 	}
 	maps_place(maps);

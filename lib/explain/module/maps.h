@@ -23,6 +23,8 @@ struct ex_mapping {
 	bool writable;		/* the program can write its code, */
 	bool doubtful;		/* or may have done so since it was mapped */
 	bool unseen;		/* not known how it was mapped */
+	bool placed;		/* base is known: what to add to a vaddr */
+	uint64_t base;
 };
 
 /* A module at its place. */
