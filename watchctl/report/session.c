@@ -177,31 +177,30 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 
 /* A hit is complete: the explainer's way out. */
 static int
-give(void *arg, const struct ex_hit *explained)
+give(void *arg, struct ex_hit *hit)
 {
 	struct session *s = arg;
-	struct ex_hit hit = *explained;
 
-	hit.seq = s->reported + 1;
-	if (s->options->changed && hit.unchanged && s->reply == NULL) {
+	hit->seq = s->reported + 1;
+	if (s->options->changed && hit->unchanged && s->reply == NULL) {
 		s->unchanged++;
 		return 0;
 	}
 	if (s->policy != NULL && !s->reply_only)
-		note(s, policy_judge(s->policy, &hit));
+		note(s, policy_judge(s->policy, hit));
 	if (s->reply != NULL)
-		(void)s->reply->ops->hit(s->reply, &hit);
+		(void)s->reply->ops->hit(s->reply, hit);
 	if (s->reply_only)
 		return 0;
-	s->stray += hit.stray;
-	s->unjudged += hit.unjudged;
-	note(s, s->report.ops->hit(&s->report, &hit));
+	s->stray += hit->stray;
+	s->unjudged += hit->unjudged;
+	note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
 	s->full = s->reported == s->options->limit;
-	if (s->acted != NULL && (s->policy == NULL || hit.stray)) {
+	if (s->acted != NULL && (s->policy == NULL || hit->stray)) {
 		note(s, s->report.ops->flush(&s->report));
-		s->acted(s->acted_arg, &hit);
+		s->acted(s->acted_arg, hit);
 	}
 	return s->full || s->err < 0;
 }

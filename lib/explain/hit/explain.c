@@ -45,7 +45,7 @@ struct ex_explainer {
 	struct ex_stacks *stacks;
 	const struct ex_slot *slots;
 	size_t nslots;
-	int (*give)(void *, const struct ex_hit *);
+	int (*give)(void *, struct ex_hit *);
 	void *arg;
 	struct ex_tally tally;
 	struct pending *head, *tail;	/* waiting; NULL: none */
@@ -60,7 +60,7 @@ struct ex_explainer {
 
 struct ex_explainer *
 ex_explainer_new(struct ex_space *space, const struct ex_slot *slots,
-    size_t nslots, int (*give)(void *, const struct ex_hit *), void *arg)
+    size_t nslots, int (*give)(void *, struct ex_hit *), void *arg)
 {
 	struct ex_explainer *e = calloc(1, sizeof(*e));
 

@@ -99,12 +99,12 @@ struct ex_explainer;
 /*
  * A new explainer over a space.  Space, slots and their watches belong to the
  * caller and outlive it; slots are indexed by ex_record.attr.  give is called
- * for each hit, in order; its non-zero result is returned by the call that
- * caused it.  NULL: out of memory.
+ * for each hit, in order, and may change it; its non-zero result is returned by
+ * the call that caused it.  NULL: out of memory.
  */
 struct ex_explainer *ex_explainer_new(struct ex_space *,
     const struct ex_slot *slots, size_t nslots,
-    int (*give)(void *arg, const struct ex_hit *), void *arg);
+    int (*give)(void *arg, struct ex_hit *), void *arg);
 
 /* There are more slots now, and they may lie elsewhere. */
 void ex_explainer_slots(struct ex_explainer *, const struct ex_slot *slots,

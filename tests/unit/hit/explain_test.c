@@ -189,7 +189,7 @@ static struct {
 } given;
 
 static int
-give(void *arg, const struct ex_hit *hit)
+give(void *arg, struct ex_hit *hit)
 {
 	assert_ptr_equal(arg, &given);
 	if (given.n < GIVEN_MAX)
