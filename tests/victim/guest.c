@@ -552,6 +552,24 @@ disable_descriptors(void)
 		(void)ioctl(atoi(entry->d_name), PERF_EVENT_IOC_DISABLE, 0);
 }
 
+/* What a child has, so that only it is not watched then. */
+static void
+disable_in_child(void)
+{
+	volatile unsigned spent = 0;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		disable_descriptors();
+		while (spent < 1000000)
+			spent++;
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		abort();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -562,6 +580,7 @@ static const struct {
 	{"children", tell_children}, {"thread", make_thread},
 	{"fill", have_filled}, {"deaf", go_deaf}, {"time", take_time},
 	{"disable_events", disable_events},
+	{"disable_in_child", disable_in_child},
 	{"disable_descriptors", disable_descriptors}, {"fork", fork_and_store},
 	{"forks", fork_and_store_often}, {"fork_in_thread", fork_in_thread},
 	{"fork_and_execute", fork_and_execute}, {"fork_and_die", fork_and_die},

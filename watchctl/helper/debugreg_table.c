@@ -28,6 +28,8 @@ struct debugreg_table {
 	pid_t program;
 	struct wp_ptrace_loop loop;
 	struct armed *armed;	/* WP_WATCHES_MAX of them */
+	struct wp_uptime *uptime;	/* of them, in threads that are traced
+					   no more */
 	bool all;		/* all threads are traced, and those to come */
 	bool unclean;		/* a tracer was killed: threads may have debug
 				   registers set that are not known */
@@ -123,11 +125,23 @@ arm(void *arg, struct wp_thread *thread)
 	if (fresh && !any && !table->unclean)
 		return false;
 	if (fresh)
-		thread_regs_init(regs);
+		thread_regs_init(regs, table->uptime);
+	else
+		thread_regs_look(regs, !any);
 	err = thread_regs_set(regs, want, fresh);
 	if (err < 0)
 		failed(table, thread->tid, err);
+	if (regs->time.begun)
+		wp_trace_report_exit(thread->tid);
 	return any;
+}
+
+static void
+leaving(void *arg, struct wp_thread *thread)
+{
+	(void)arg;
+	if (thread->update != 0)
+		thread_regs_look(regs_of(thread), true);
 }
 
 static void
@@ -366,7 +380,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct thread_regs), .arm = arm, .signal = get_signal,
-	.end = end, .executed = executed,
+	.leaving = leaving, .end = end, .executed = executed,
 };
 
 /* --- the table --- */
@@ -643,7 +657,7 @@ take_over(struct debugreg_table *table)
 
 int
 debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
-    pid_t program, struct armed *armed, bool again)
+    pid_t program, struct armed *armed, struct wp_uptime *uptime, bool again)
 {
 	struct debugreg_table *table = calloc(1, sizeof(*table));
 	int err;
@@ -653,6 +667,7 @@ debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
 	table->channel = channel;
 	table->program = program;
 	table->armed = armed;
+	table->uptime = uptime;
 	wp_ptrace_loop_begin(&table->loop, program, event_signals() |
 	    1ull << (SIGTRAP - 1) | 1ull << (WP_SIGNAL - 1), &calls, table);
 	*out = table;
@@ -660,6 +675,21 @@ debugreg_table_open(struct debugreg_table **out, struct wp_channel *channel,
 		warn(table, "the tracing process was killed, and its "
 		    "successor could not arm all watches again");
 	return 0;
+}
+
+/* Registers are looked at in threads that are stopped. */
+void
+debugreg_table_uptime(struct debugreg_table *table, struct wp_uptime *uptime)
+{
+	const int err = debugreg_table_busy(table) ? put(table) : 0;
+
+	*uptime = *table->uptime;
+	if (err < 0)
+		uptime->unknown = 1;
+	for (size_t i = 0; i < table->loop.all.n; i++)
+		if (table->loop.all.thread[i]->update != 0)
+			thread_regs_uptime(regs_of(table->loop.all.thread[i]),
+			    uptime);
 }
 
 void

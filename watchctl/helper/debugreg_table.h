@@ -31,9 +31,13 @@
 struct debugreg_table;
 
 /* The table has WP_WATCHES_MAX entries.  again: it was that of another tracing
-   process, which was killed: what it says is armed again.  0 or -errno. */
+   process, which was killed: what it says is armed again.  For how long they
+   were on is added when threads end, or are let go.  0 or -errno. */
 int debugreg_table_open(struct debugreg_table **, struct wp_channel *,
-    pid_t program, struct armed *armed, bool again);
+    pid_t program, struct armed *armed, struct wp_uptime *, bool again);
+
+/* For how long they have been on, with those that are. */
+void debugreg_table_uptime(struct debugreg_table *, struct wp_uptime *);
 
 /* Disarm all, if the program lives, and free. */
 void debugreg_table_close(struct debugreg_table *);

@@ -64,6 +64,7 @@ program_close(struct program *p)
 {
 	exec_monitor_end(&p->exec_monitor);
 	tracer_process_close(p->tracer);
+	presence_close(&p->presence);
 	event_dups_close(&p->dups);
 	if (p->pidfd >= 0)
 		(void)close(p->pidfd);
@@ -208,7 +209,6 @@ refuse(struct program *p, const struct wp_request *request)
 static int
 take_armed(struct program *p, const struct wp_request *request)
 {
-	struct wp_proc_status status;
 	bool kept;
 
 	if (request->text[0] != '\0' && p == p->serve->root) {
@@ -220,10 +220,9 @@ take_armed(struct program *p, const struct wp_request *request)
 	p->armed = true;
 	exec_monitor_enable(&p->exec_monitor);
 	kept = event_dups_take(&p->dups, p->channel, p->pidfd);
-	if (kept && p == p->serve->root)
-		presence_begin(&p->serve->presence, &p->dups,
-		    &p->serve->sideband, wp_proc_status(p->pid, &status) == 0 &&
-		    status.threads == 1);
+	if (kept && p->serve->ours)
+		presence_begin(&p->presence, &p->dups, p->pid,
+		    p != p->serve->root);
 	if (p->serve->reason != NULL)
 		program_disable(p);
 	if (!p->serve->started)
@@ -347,6 +346,47 @@ is_last(const struct program *p)
 	return other == NULL;
 }
 
+/* The watch of the channel's index, as the report knows it. */
+static unsigned
+watch_number(struct program *p, unsigned index)
+{
+	struct serve *serve = p->serve;
+	const int slot = watch_registry_slot(&serve->registry, &serve->session,
+	    p->pid, &p->channel->watch[index].what, -1);
+
+	return slot < 0 ? UINT_MAX : serve->session.slots[slot].watch->id - 1;
+}
+
+static bool
+has_executed(struct program *p)
+{
+	return atomic_load(&p->exec_monitor.executed) ||
+	    atomic_load(&p->channel->executed) != 0;
+}
+
+/* With one that has executed another program it is not known when that was. */
+void
+program_measure(struct program *p)
+{
+	struct wp_uptime uptime = {0};
+
+	if (p->measured || !p->armed || !p->serve->ours ||
+	    p->serve->reason != NULL)
+		return;
+	p->measured = true;
+	(void)serve_read_sideband(p->serve);
+	if (!has_executed(p)) {
+		presence_end(&p->presence, &uptime);
+		if (!sideband_knows_tasks(&p->serve->sideband))
+			uptime.threads = 0;
+		if (!uptime.known)
+			tracer_process_uptime(p->tracer, &uptime);
+	}
+	if (uptime.worst > 0)
+		uptime.watch = watch_number(p, uptime.watch);
+	wp_uptime_join(&p->serve->uptime, &uptime);
+}
+
 /* What the program left behind, and what did not reach it. */
 static void
 take_rest(struct program *p)
@@ -359,8 +399,7 @@ take_rest(struct program *p)
 	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
-	if (p == p->serve->root && p->armed)
-		serve_measure_uptime(p->serve);
+	program_measure(p);
 	p->serve->session.handled += atomic_load(&channel->handled);
 	report_warning(p);
 	report_gaps(p);
@@ -379,8 +418,7 @@ take_rest(struct program *p)
 static bool
 has_left(struct program *p)
 {
-	if (!atomic_load(&p->exec_monitor.executed) &&
-	    atomic_load(&p->channel->executed) == 0)
+	if (!has_executed(p))
 		return false;
 	if (!p->serve->ours || p != p->serve->root)
 		return true;

@@ -10,6 +10,7 @@
 #include "watch/event_dups.h"
 #include "watch/live_maps.h"
 #include "watch/hit_order.h"
+#include "watch/presence.h"
 #include "helper/tally.h"
 #include "helper/tracer_process.h"
 #include "watch/exec_monitor.h"
@@ -26,6 +27,7 @@ struct program {
 	struct live_maps mapped;
 	struct hit_order order;
 	struct event_dups dups;
+	struct presence presence;	/* of watches that have copies */
 	struct tally tally;
 	struct tracer_process *tracer;	/* when the program wants it */
 	struct exec_monitor exec_monitor;
@@ -42,6 +44,8 @@ struct program {
 	uint64_t gone;			/* ns: when it had ended, and a child
 					   had not been heard of; 0: not so */
 	bool unheard;			/* that has been reported */
+	bool measured;			/* its watches' time has been added to
+					   the report's */
 	bool ended;			/* and all of it is reported */
 };
 
@@ -61,6 +65,10 @@ void program_begin(struct program *, bool at_once);
    handed over is reported, and so is what it did not hand over: it is ended
    then. */
 void program_step(struct program *, unsigned idle);
+
+/* Add for how long its watches have been on, once.  Nothing of it is explained
+   any more. */
+void program_measure(struct program *);
 
 /* No more of its hits are wanted. */
 void program_disable(struct program *);

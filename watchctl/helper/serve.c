@@ -105,26 +105,6 @@ serve_start(struct serve *serve)
 	serve->started = true;
 }
 
-void
-serve_measure_uptime(struct serve *serve)
-{
-	const struct wp_channel_watch *watch;
-	int slot;
-
-	if (serve->root->left || serve->measured)
-		return;
-	serve->measured = true;
-	(void)serve_read_sideband(serve);
-	presence_end(&serve->presence, &serve->uptime);
-	if (serve->uptime.worst == 0)
-		return;
-	watch = &serve->root->channel->watch[serve->uptime.watch];
-	slot = watch_registry_slot(&serve->registry, &serve->session,
-	    serve->root->pid, &watch->what, -1);
-	serve->uptime.watch = slot < 0 ? UINT_MAX :
-	    serve->session.slots[slot].watch->id - 1;
-}
-
 /* Where no program can have events, that is how it is, and is said.  One that
    has executed another is doubted already, and has no events any more. */
 void
@@ -151,7 +131,8 @@ serve_doubt_children(struct serve *serve)
 static void
 end_watch(struct serve *serve, const char *reason)
 {
-	serve_measure_uptime(serve);
+	for (struct program *p = serve->first; p != NULL; p = p->next)
+		program_measure(p);
 	serve_doubt_children(serve);
 	serve->reason = reason;
 	for (struct program *p = serve->first; p != NULL; p = p->next)
@@ -215,11 +196,20 @@ take_child(void *arg, const struct sideband_child *child)
 		(void)atomic_fetch_add(&p->channel->strangers, 1);
 }
 
+static void
+take_thread(void *arg, pid_t pid, uint64_t time)
+{
+	struct program *p = serve_find(arg, pid);
+
+	if (p != NULL)
+		presence_thread(&p->presence, time);
+}
+
 bool
 serve_read_sideband(struct serve *serve)
 {
 	static const struct sideband_calls calls = {
-		take_mapping, take_child, take_loan,
+		take_thread, take_mapping, take_child, take_loan,
 	};
 
 	return sideband_look(&serve->sideband, &calls, serve);

@@ -31,7 +31,6 @@
 
 #include "watch/watch_registry.h"
 #include "helper/program.h"
-#include "watch/presence.h"
 #include "watch/backpressure.h"
 #include "report/session.h"
 #include "watch/sideband.h"
@@ -48,10 +47,9 @@ struct serve {
 	struct ex_formats *formats;	/* of records in cells */
 	struct watch_registry registry;
 	struct sideband sideband;
-	struct presence presence;
-	struct wp_uptime uptime;	/* of a preloaded library's watches in
-					   the root, when they have ended ... */
-	bool measured;			/* ... which was looked at */
+	struct wp_uptime uptime;	/* of the watches of preloaded
+					   libraries, as far as they are no
+					   more */
 	uint64_t began;			/* ns */
 	bool child_reported;		/* it has been reported that a child is
 					   not watched, ... */
@@ -79,10 +77,6 @@ struct program *serve_find(struct serve *, pid_t);
 /* Hear what the programs have done since that is no access.  False: that cannot
    be known. */
 bool serve_read_sideband(struct serve *);
-
-/* For how long the root's watches have been on.  Nothing of it is explained any
-   more. */
-void serve_measure_uptime(struct serve *);
 
 /* Report, once, that children may not have been noticed, if a run has to be
    vouched for: for those that a library knows nothing of. */

@@ -2,6 +2,7 @@
 #include "helper/thread_regs.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "os/attr.h"
@@ -10,8 +11,10 @@
 static const struct thread_reg nothing = {.fd = -1};
 
 void
-thread_regs_init(struct thread_regs *regs)
+thread_regs_init(struct thread_regs *regs, struct wp_uptime *uptime)
 {
+	regs->uptime = uptime;
+	regs->clock = -1;
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		regs->at[n] = nothing;
 }
@@ -54,6 +57,29 @@ same_event(const struct thread_reg *is, const struct thread_reg *want)
 	    is->on == want->on && same_slot(&is->slot, &want->slot);
 }
 
+/* Which watch has a debug register that is on. */
+static unsigned
+first_watch(const struct thread_regs *regs)
+{
+	unsigned n = 0;
+
+	while (n < WP_DEBUG_REGISTERS - 1 && !thread_reg_fires(&regs->at[n]))
+		n++;
+	return regs->at[n].index;
+}
+
+void
+thread_regs_look(struct thread_regs *regs, bool last)
+{
+	struct debugreg_time *time = &regs->time;
+	const pid_t tid = regs->traced.tid;
+	const bool begun = time->begun;
+
+	debugreg_time_end(time, tid, first_watch(regs), regs->uptime);
+	if (begun && !last)
+		debugreg_time_begin(time, tid, time->slot, time->on);
+}
+
 static int
 set_registers(struct thread_regs *regs,
     const struct thread_reg want[WP_DEBUG_REGISTERS], bool anew)
@@ -71,10 +97,14 @@ set_registers(struct thread_regs *regs,
 		slot[n] = want[n].slot;
 		on |= (unsigned)want[n].on << n;
 	}
-	if (differs)
+	if (differs) {
+		thread_regs_look(regs, true);
 		err = wp_trace_registers(regs->traced.tid, slot, on);
+	}
 	if (err == -ENOTSUP && !wanted)
 		err = 0;
+	if (differs && err == 0)
+		debugreg_time_begin(&regs->time, regs->traced.tid, slot, on);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
 		if (is_register(&want[n]) && err == 0)
 			regs->at[n] = want[n];
@@ -84,14 +114,50 @@ set_registers(struct thread_regs *regs,
 	return err;
 }
 
-static void
-close_event(struct thread_reg *reg)
+/* By its clock; that stands still while the thread is stopped. */
+static uint64_t
+ran(const struct thread_regs *regs)
 {
 	struct wp_perf_count count;
 
-	if (atomic_load(&reg->watch->serial) == reg->serial &&
-	    wp_perf_read(reg->fd, WP_INSIDE_FORMAT, &count) == 0)
-		reg->watch->closed_total += count.value;
+	return regs->clock < 0 || wp_perf_read(regs->clock, WP_INSIDE_FORMAT,
+	    &count) < 0 ? 0 : count.running;
+}
+
+/* How long an event has been off that should have been on since it was opened,
+   when the thread had run for so long, and the event for that. */
+static uint64_t
+off(const struct thread_reg *reg, uint64_t ran, uint64_t running)
+{
+	return reg->on && ran > reg->since + running ?
+	    ran - reg->since - running : 0;
+}
+
+static void
+note_gap(struct wp_uptime *uptime, const struct thread_regs *regs,
+    const struct thread_reg *reg, uint64_t off)
+{
+	if (off <= uptime->worst)
+		return;
+	uptime->worst = off;
+	uptime->watch = reg->index;
+	uptime->tid = regs->traced.tid;
+}
+
+static void
+close_event(struct thread_regs *regs, struct thread_reg *reg)
+{
+	const uint64_t time = ran(regs);
+	struct wp_perf_count count;
+
+	if (wp_perf_read(reg->fd, WP_INSIDE_FORMAT, &count) == 0) {
+		uint64_t gap = off(reg, time, count.running);
+
+		if (atomic_load(&reg->watch->serial) == reg->serial)
+			reg->watch->closed_total += count.value;
+		regs->off[reg - regs->at] += gap;
+		note_gap(regs->uptime, regs, reg, gap);
+	}
 	wp_async_count_close(&reg->fired);
 	(void)close(reg->fd);
 	*reg = nothing;
@@ -135,11 +201,34 @@ open_event(struct thread_regs *regs, struct thread_reg *reg,
 	*reg = *want;
 	reg->fd = fd;
 	reg->spent = false;
+	reg->since = ran(regs);
 	if ((err = wp_async_count_open(&reg->fired, fd)) < 0 ||
 	    (err = wp_perf_signal(fd, regs->traced.tid, want->signal)) < 0 ||
 	    (err = switch_on(reg)) < 0)
-		close_event(reg);
+		close_event(regs, reg);
 	return err;
+}
+
+/* Behind the events that are to be measured by it (uptime.h).  An event that is
+   used up by each hit is off now and then, as it should be. */
+static void
+open_clock(struct thread_regs *regs)
+{
+	struct perf_event_attr attr;
+	bool any = false, once = false;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (is_event(&regs->at[n]) && regs->at[n].on) {
+			any = true;
+			once = once || regs->at[n].watch->once;
+		}
+	if (!any || regs->clock >= 0)
+		return;
+	wp_attr_clock(&attr, false);
+	if (!once)
+		regs->clock = open_until_exec(&attr, regs->traced.tid);
+	if (regs->clock < 0)
+		regs->uptime->unknown = 1;
 }
 
 int
@@ -152,11 +241,12 @@ thread_regs_set(struct thread_regs *regs,
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (regs->at[n].fd >= 0 &&
 		    !same_event(&regs->at[n], &want[n]))
-			close_event(&regs->at[n]);
+			close_event(regs, &regs->at[n]);
 	err = set_registers(regs, want, anew);
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++)
 		if (is_event(&want[n]) && regs->at[n].fd < 0)
 			err = open_event(regs, &regs->at[n], &want[n]);
+	open_clock(regs);
 	return err;
 }
 
@@ -206,7 +296,7 @@ thread_regs_rearm(struct thread_regs *regs)
 		if (!reg->spent)
 			continue;
 		was = *reg;
-		close_event(reg);
+		close_event(regs, reg);
 		err = open_event(regs, reg, &was);
 	}
 	return err;
@@ -225,10 +315,58 @@ thread_regs_count(const struct thread_regs *regs, uint32_t serial)
 	return total;
 }
 
+/* A thread that has run for so long. */
+static void
+add_thread(struct wp_uptime *uptime, uint64_t ran,
+    const uint64_t off[WP_DEBUG_REGISTERS])
+{
+	uint64_t most = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (off[n] > most)
+			most = off[n];
+	uptime->known = true;
+	uptime->threads++;
+	uptime->ran += ran;
+	uptime->off += most;
+}
+
+void
+thread_regs_uptime(const struct thread_regs *regs, struct wp_uptime *uptime)
+{
+	const uint64_t time = ran(regs);
+	uint64_t gap[WP_DEBUG_REGISTERS];
+	struct wp_perf_count count;
+
+	if (regs->clock < 0)
+		return;
+	memcpy(gap, regs->off, sizeof(gap));
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		const struct thread_reg *reg = &regs->at[n];
+		uint64_t now;
+
+		if (reg->fd < 0 || wp_perf_read(reg->fd, WP_INSIDE_FORMAT,
+		    &count) < 0)
+			continue;
+		now = off(reg, time, count.running);
+		gap[n] += now;
+		note_gap(uptime, regs, reg, now);
+	}
+	add_thread(uptime, time, gap);
+}
+
 void
 thread_regs_close(struct thread_regs *regs)
 {
+	const uint64_t time = ran(regs);
+
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
 		if (regs->at[n].fd >= 0)
-			close_event(&regs->at[n]);
+			close_event(regs, &regs->at[n]);
+	debugreg_time_lost(&regs->time, regs->uptime);
+	if (regs->clock < 0)
+		return;
+	add_thread(regs->uptime, time, regs->off);
+	(void)close(regs->clock);
+	regs->clock = -1;
 }

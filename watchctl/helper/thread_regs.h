@@ -18,6 +18,7 @@
 #include "handler/async_count.h"
 #include "os/ptrace.h"
 #include "stop/thread_table.h"
+#include "watch/debugreg_time.h"
 
 /* A watch that is armed in threads; in memory that tracing processes share. */
 struct armed {
@@ -47,19 +48,33 @@ struct thread_reg {
 	int signal;		/* 0: a debug register */
 	int fd;			/* else the event's; -1: not open */
 	bool spent;		/* it has fired, and watches no more */
+	uint64_t since;		/* ns, by the thread's clock */
 	struct wp_async_count fired;
 };
 
 struct thread_regs {
 	struct wp_thread traced;
 	struct thread_reg at[WP_DEBUG_REGISTERS];
+	struct wp_uptime *uptime;	/* of all, when they are closed */
+	int clock;		/* an event that runs as long as the thread
+				   (uptime.h), from the first other on; -1 */
+	uint64_t off[WP_DEBUG_REGISTERS];	/* ns that closed events were */
+	struct debugreg_time time;	/* of debug registers */
 };
 
 /* Of a thread of which nothing is known. */
-void thread_regs_init(struct thread_regs *);
+void thread_regs_init(struct thread_regs *, struct wp_uptime *);
 
-/* Close events. */
+/* Close events.  The thread has ended, or is let go. */
 void thread_regs_close(struct thread_regs *);
+
+/* It is stopped: see whether debug registers are as they should be; and go on,
+   or it is for the last time. */
+void thread_regs_look(struct thread_regs *, bool last);
+
+/* Add for how long its events, which go on, have been on; its debug registers
+   are in there since the last look. */
+void thread_regs_uptime(const struct thread_regs *, struct wp_uptime *);
 
 /* Make them as wanted; anew: whatever is known.  0 or -errno. */
 int thread_regs_set(struct thread_regs *,

@@ -26,7 +26,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "handler/channel_futex.h"
 #include "helper/debugreg_table.h"
+#include "os/clock.h"
 #include "stop/ptrace_loop.h"
 #include "watch/ptrace_refused.h"
 
@@ -45,6 +47,11 @@ enum {
 struct shared {
 	_Atomic uint32_t state;
 	struct armed table[WP_WATCHES_MAX];
+	struct wp_uptime uptime;	/* of them, in threads that are traced
+					   no more */
+	/* and in all, as asked for */
+	struct wp_uptime now;
+	_Atomic uint32_t asked, answered;	/* how often; futex */
 };
 
 struct tracer_process {
@@ -53,6 +60,7 @@ struct tracer_process {
 	pid_t pid;			/* the process; 0: none */
 	bool killed;			/* it was, and has no successor yet */
 	int lifeline;			/* see inside/lifeline.c; -1: none */
+	bool broken;			/* one was, at any time */
 };
 
 int
@@ -217,6 +225,20 @@ serve_request(struct serving *serving, uint32_t what)
 	answer(serving->channel, result, &cause);
 }
 
+/* The helper wants to know for how long watches have been on. */
+static void
+answer_uptime(struct serving *serving)
+{
+	struct shared *shared = serving->shared;
+	const uint32_t asked = atomic_load(&shared->asked);
+
+	if (asked == atomic_load(&shared->answered))
+		return;
+	debugreg_table_uptime(serving->table, &shared->now);
+	atomic_store(&shared->answered, asked);
+	wp_futex_wake(&shared->answered);
+}
+
 /* Wait for what comes next.  false: this process ends, because nothing is
    traced, and the helper has not woken it; but not at once, if it is of use. */
 static bool
@@ -250,6 +272,7 @@ serve(struct serving *serving)
 		(void)atomic_compare_exchange_strong(&serving->shared->state,
 		    &woken, RUNS);
 		debugreg_table_look(serving->table);
+		answer_uptime(serving);
 		if (is_asked(serving->channel, &what))
 			serve_request(serving, what);
 		else
@@ -266,7 +289,8 @@ be_tracer(struct serving *serving, bool again)
 
 	settle_in(serving);
 	if (debugreg_table_open(&serving->table, serving->channel,
-	    serving->program, serving->shared->table, again) < 0)
+	    serving->program, serving->shared->table,
+	    &serving->shared->uptime, again) < 0)
 		_exit(1);
 	serve(serving);
 	debugreg_table_close(serving->table);
@@ -333,7 +357,7 @@ reap(struct tracer_process *tracer, struct wp_channel *channel)
 	tracer->pid = 0;
 	if (atomic_load(&tracer->shared->state) == GONE)
 		return;
-	tracer->killed = true;
+	tracer->killed = tracer->broken = true;
 	if (is_armed(tracer))
 		(void)atomic_fetch_add(&channel->gaps, 1);
 }
@@ -402,6 +426,34 @@ tracer_process_request(struct tracer_process *tracer,
 		(void)wp_cause_errno(&cause, "a tracing process", -err);
 		answer(channel, err, &cause);
 	}
+}
+
+/* Whether the tracing process has said so. */
+static bool
+ask_uptime(struct tracer_process *tracer)
+{
+	struct shared *shared = tracer->shared;
+	const uint32_t before = atomic_load(&shared->answered);
+	const long limit = wp_clock_ms() + LAST_WORD;
+
+	atomic_store(&shared->asked, before + 1);
+	while (wake(tracer) && atomic_load(&shared->answered) == before &&
+	    wp_clock_ms() < limit)
+		(void)wp_futex_wait(&shared->answered, before, WATCH_HELPER);
+	return atomic_load(&shared->answered) != before;
+}
+
+void
+tracer_process_uptime(struct tracer_process *tracer, struct wp_uptime *uptime)
+{
+	*uptime = (struct wp_uptime){0};
+	if (tracer->broken)
+		return;
+	if (tracer->pid != 0 && ask_uptime(tracer))
+		*uptime = tracer->shared->now;
+	else if (tracer->pid == 0 ||
+	    atomic_load(&tracer->shared->state) == GONE)
+		*uptime = tracer->shared->uptime;
 }
 
 void

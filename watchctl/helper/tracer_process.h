@@ -20,6 +20,7 @@
 #include "handler/channel.h"
 
 struct tracer_process;
+struct wp_uptime;
 
 /* Ready to trace a program; nothing is started yet.  0 or -errno. */
 int tracer_process_open(struct tracer_process **, pid_t program);
@@ -33,6 +34,11 @@ void tracer_process_request(struct tracer_process *, struct wp_channel *);
 
 /* Disarm everything, release the threads, free.  NULL: nothing to do. */
 void tracer_process_close(struct tracer_process *);
+
+/* For how long the watches that it has armed have been on, with those that are;
+   not known if there was none, or a tracing process was killed.  uptime.watch
+   is the channel's index.  Waits for the tracing process, but not for long. */
+void tracer_process_uptime(struct tracer_process *, struct wp_uptime *);
 
 /* The program has ended: wait until the tracing process has seen so, too, which
    has the last word on what was counted. */

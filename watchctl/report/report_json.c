@@ -717,6 +717,8 @@ put_end(struct report *r, const struct report_end *end)
 	if (end->uptime.known) {
 		field_dec(b, "watched_ns", end->uptime.ran - end->uptime.off);
 		field_dec(b, "gap_ns", end->uptime.off);
+		if (end->uptime.unknown > 0)
+			field_dec(b, "unmeasured", end->uptime.unknown);
 	}
 	if (end->reason != NULL)
 		field_text(b, "reason", end->reason);

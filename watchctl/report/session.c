@@ -393,10 +393,10 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 	spec = uptime->watch < s->nwatches ? s->watches[uptime->watch]->spec :
 	    "?";
 	session_warn(s, "%s was not watched for %.6f s in thread %d, or those "
-	    "that it made: the events were disabled by another process, or "
-	    "there are none for a processor; what was accessed then was "
-	    "neither seen nor counted", spec, (double)uptime->worst / 1e9,
-	    uptime->tid);
+	    "that it made: events or debug registers were switched off by "
+	    "another process, or there are no events for a processor; what was "
+	    "accessed then was neither seen nor counted", spec,
+	    (double)uptime->worst / 1e9, uptime->tid);
 	session_doubt(s, "%s was not watched for %.6f s in thread %d, or those "
 	    "that it made", spec, (double)uptime->worst / 1e9, uptime->tid);
 }
@@ -425,7 +425,7 @@ add(char *text, size_t size, const char *format, ...)
 static void
 say_uptime(const struct wp_uptime *uptime)
 {
-	char text[128] = "the watches were on for ";
+	char text[160] = "the watches were on for ";
 
 	if (!uptime->known)
 		return;
@@ -438,6 +438,9 @@ say_uptime(const struct wp_uptime *uptime)
 		    uptime->threads == 1 ? "" : "s");
 	else
 		add(text, sizeof(text), "the threads ran");
+	if (uptime->unknown > 0)
+		add(text, sizeof(text), "; of %u process%s that is not known",
+		    uptime->unknown, uptime->unknown == 1 ? "" : "es");
 	(void)complain("%s", text);
 }
 

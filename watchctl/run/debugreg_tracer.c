@@ -16,6 +16,7 @@
 
 #include "os/proc.h"
 #include "os/ptrace.h"
+#include "watch/debugreg_time.h"
 #include "watch/ptrace_refused.h"
 #include "stop/stop.h"
 #include "stop/trace_sample.h"
@@ -105,12 +106,26 @@ struct tracer_state {
 	bool began;
 	unsigned threads;	/* armed now, ... */
 	unsigned all;		/* ... and at any time */
+	struct wp_uptime uptime;	/* of those that are not any more */
 	bool leave;		/* clear them */
 	int err;		/* the first failure */
 	bool shared[WP_DEBUG_REGISTERS];	/* by watch: others may write
 						   it where it is not seen */
 	sigset_t signals;
 };
+
+struct armed_thread {
+	struct wp_thread traced;
+	struct debugreg_time time;
+};
+
+/* Its registers are about to be cleared, or it is about to end. */
+static void
+end_time(struct tracer_state *t, struct wp_thread *thread)
+{
+	debugreg_time_end(&((struct armed_thread *)thread)->time, thread->tid,
+	    (unsigned)t->plan.job.first, &t->uptime);
+}
 
 /* Read what a watch holds. */
 static bool
@@ -129,23 +144,33 @@ arm(void *arg, struct wp_thread *thread)
 	static const struct wp_slot none[WP_DEBUG_REGISTERS];
 	struct tracer_state *t = arg;
 	const bool fresh = thread->update == 0;
+	const unsigned on = (1u << t->plan.nslots) - 1;
 	int err;
 
+	end_time(t, thread);
 	if (t->leave) {
 		(void)wp_trace_registers(thread->tid, none, 0);
 		return false;
 	}
-	err = wp_trace_registers(thread->tid, t->plan.slot,
-	    (1u << t->plan.nslots) - 1);
+	err = wp_trace_registers(thread->tid, t->plan.slot, on);
 	if (err < 0) {
 		(void)wp_trace_registers(thread->tid, none, 0);
 		if (t->err == 0 && err != -ESRCH)
 			t->err = err;
 		return false;
 	}
+	wp_trace_report_exit(thread->tid);
+	debugreg_time_begin(&((struct armed_thread *)thread)->time, thread->tid,
+	    t->plan.slot, on);
 	t->threads += fresh;
 	t->all += fresh;
 	return true;
+}
+
+static void
+leaving(void *arg, struct wp_thread *thread)
+{
+	end_time(arg, thread);
 }
 
 static void
@@ -153,6 +178,7 @@ end(void *arg, struct wp_thread *thread)
 {
 	struct tracer_state *t = arg;
 
+	debugreg_time_lost(&((struct armed_thread *)thread)->time, &t->uptime);
 	t->threads -= thread->update != 0;
 }
 
@@ -344,8 +370,8 @@ executed(void *arg, pid_t pid)
 }
 
 static const struct wp_ptrace_loop_calls calls = {
-	.size = sizeof(struct wp_thread), .arm = arm, .signal = get_signal,
-	.end = end, .executed = executed,
+	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
+	.leaving = leaving, .end = end, .executed = executed,
 };
 
 static void
@@ -469,6 +495,17 @@ watch_on(struct tracer_state *t)
 	}
 }
 
+static void
+send_uptime(const struct tracer_state *t)
+{
+	const struct tracer_uptime packet = {
+		.header = {.type = TRACER_UPTIME, .size = sizeof(packet)},
+		.uptime = t->uptime,
+	};
+
+	(void)send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL);
+}
+
 static _Noreturn void
 guard(struct tracer_state *t)
 {
@@ -479,6 +516,8 @@ guard(struct tracer_state *t)
 		watch_on(t);
 	wp_hold_release(&t->hold);
 	clear_all(t);
+	if (t->began)
+		send_uptime(t);
 	_exit(0);
 }
 

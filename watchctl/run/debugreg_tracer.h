@@ -31,11 +31,18 @@
 #include "action/core.h"
 #include "os/ptrace.h"
 #include "attach/target.h"
+#include "attach/uptime.h"
 
 /* Types of packets that no record has. */
 enum {
 	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
 	TRACER_EXECUTED,		/* it executes another program */
+	TRACER_UPTIME,			/* the last one, with more behind it */
+};
+
+struct tracer_uptime {
+	struct perf_event_header header;
+	struct wp_uptime uptime;	/* of all threads */
 };
 
 struct debugreg_tracer;

@@ -29,10 +29,12 @@ struct debugreg_run {
 	struct traced {
 		struct debugreg_tracer *tracer;
 		struct live_maps mapped;
+		struct wp_uptime uptime;	/* when it has ended */
 		bool ended;
 	} *traced;		/* n of them, one for each process */
 	size_t n;
 	pid_t command;		/* as long as it is not watched; 0: none */
+	struct wp_uptime uptime;	/* of those that are no more */
 	struct on_hit on_hit;	/* what it remembers */
 	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
 	uint8_t *record;	/* ROOM bytes: those of a stop */
@@ -285,6 +287,15 @@ report_executed(struct run *run, pid_t pid)
 			run_executed(run, &run->process[i]);
 }
 
+static void
+take_uptime(struct traced *traced, const uint8_t *packet)
+{
+	struct tracer_uptime last;
+
+	memcpy(&last, packet, sizeof(last));
+	traced->uptime = last.uptime;
+}
+
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
@@ -298,6 +309,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 		memcpy(&header, at, sizeof(header));
 		if (header.type == TRACER_EXECUTED)
 			report_executed(run, traced->mapped.pid);
+		if (header.type == TRACER_UPTIME)
+			take_uptime(traced, at);
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
@@ -382,6 +395,19 @@ look_at_all(struct run *run, struct pollfd *p)
 		run->reason = run->failed ? "detached" : "exit";
 }
 
+/* Nothing but the last packet is wanted of a tracer that waits for nothing. */
+static void
+drain(struct debugreg_run *own, struct traced *traced)
+{
+	struct perf_event_header header;
+
+	while (receive(own, traced, 0) > 0) {
+		memcpy(&header, own->record, sizeof(header));
+		if (header.type == TRACER_UPTIME)
+			take_uptime(traced, own->record);
+	}
+}
+
 /* Everything is cleared; what was sent before that is reported. */
 static void
 clear(struct run *run)
@@ -397,8 +423,12 @@ clear(struct run *run)
 		while (is_wanted(run) && take_records(run, &own->traced[i], 0))
 			;
 	(void)session_flush(&run->session, UINT64_MAX);
-	for (size_t i = 0; i < own->n; i++)
+	for (size_t i = 0; i < own->n; i++) {
+		if (!is_acting(own))
+			drain(own, &own->traced[i]);
+		wp_uptime_join(&own->uptime, &own->traced[i].uptime);
 		debugreg_tracer_free(own->traced[i].tracer);
+	}
 	own->n = 0;
 }
 
@@ -444,6 +474,14 @@ debugreg_account(struct run *run)
 }
 
 static void
+debugreg_uptime(const struct run *run, struct wp_uptime *uptime)
+{
+	const struct debugreg_run *own = run->own;
+
+	*uptime = own->uptime;
+}
+
+static void
 debugreg_close(struct run *run)
 {
 	struct debugreg_run *own = run->own;
@@ -468,5 +506,6 @@ const struct run_ops run_by_debugreg = {
 	.mode = "stop", .registers = true, .launch = debugreg_launch,
 	.attach = debugreg_attach, .threads = debugreg_threads,
 	.announce = debugreg_announce, .loop = debugreg_loop,
-	.account = debugreg_account, .close = debugreg_close,
+	.account = debugreg_account, .uptime = debugreg_uptime,
+	.close = debugreg_close,
 };

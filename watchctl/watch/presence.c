@@ -2,19 +2,53 @@
    presence.h. */
 #include "watch/presence.h"
 
+#include <unistd.h>
+
+#include "os/attr.h"
 #include "os/clock.h"
+#include "os/perf.h"
+#include "os/proc.h"
+
+/* Older kernels do not keep it from going on in children, where it is none. */
+static int
+open_clock(pid_t pid, bool until_exec)
+{
+	struct perf_event_attr attr;
+
+	wp_attr_clock(&attr, true);
+	attr.remove_on_exec = until_exec;
+	return wp_perf_open(&attr, pid, -1);
+}
+
+static bool
+is_alone(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(pid, &status) == 0 && status.threads == 1;
+}
 
 void
-presence_begin(struct presence *p, const struct event_dups *dups,
-    struct sideband *sideband, bool alone)
+presence_begin(struct presence *p, const struct event_dups *dups, pid_t pid,
+    bool until_exec)
 {
 	p->dups = dups;
-	p->sideband = sideband;
-	if (alone)
-		sideband->since = wp_clock_ns();
+	p->pid = pid;
+	p->made = 0;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 		p->measured[i] = event_dups_running(dups, i, p->on[i]);
-	p->ran = sideband_ran(sideband);
+	p->since = wp_clock_ns();
+	p->clock = open_clock(pid, until_exec);
+	if (p->clock < 0 || is_alone(pid))
+		return;
+	(void)close(p->clock);
+	p->clock = -1;
+}
+
+void
+presence_thread(struct presence *p, uint64_t time)
+{
+	p->made += p->dups != NULL && time >= p->since;
 }
 
 /* A watch whose threads ran for so long.  Result: how long it was off. */
@@ -31,19 +65,33 @@ watch_off(const struct presence *p, unsigned i, uint64_t ran)
 	return least < ran ? ran - least : 0;
 }
 
+/* Whether all watches are measured, and there are any. */
+static bool
+is_measured(const struct presence *p)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		if (p->dups->of[i].serial != 0 && !p->measured[i])
+			return false;
+		any = any || p->measured[i];
+	}
+	return any;
+}
+
 void
 presence_end(struct presence *p, struct wp_uptime *uptime)
 {
+	struct wp_perf_count count;
+
 	*uptime = (struct wp_uptime){0};
-	if (p->dups == NULL || p->ran == 0)
+	if (p->dups == NULL || p->clock < 0 || !is_measured(p) ||
+	    wp_perf_read(p->clock, WP_INSIDE_FORMAT, &count) < 0)
 		return;
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (p->dups->of[i].serial != 0 && !p->measured[i])
-			return;
 	uptime->known = true;
-	uptime->threads = sideband_threads(p->sideband);
-	uptime->ran = sideband_ran(p->sideband) - p->ran;
-	uptime->tid = p->sideband->pid;
+	uptime->threads = 1 + p->made;
+	uptime->ran = count.running;
+	uptime->tid = p->pid;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const uint64_t off = p->measured[i] ?
 		    watch_off(p, i, uptime->ran) : 0;
@@ -53,4 +101,12 @@ presence_end(struct presence *p, struct wp_uptime *uptime)
 			uptime->watch = i;
 		}
 	}
+}
+
+void
+presence_close(struct presence *p)
+{
+	if (p->dups != NULL && p->clock >= 0)
+		(void)close(p->clock);
+	*p = (struct presence){0};
 }

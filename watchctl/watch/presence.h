@@ -2,34 +2,43 @@
  * presence: for how long the watches of a program on itself were on, of the
  * time that its threads ran.
  *
- * Copies of the watches' events say the one, and the sideband's events, which
- * the program has no part in, the other (uptime.h).  The sideband is looked at
- * after the copies when this begins, and before them at its end, so that it
- * never says more than they do.
+ * Copies of the watches' events say the one, and an event of this process,
+ * which the program has no part in, the other: its clock (uptime.h).  That is
+ * opened after the copies were read, and read before them at the end, so that
+ * it never says more than they do.
  */
 #ifndef PRESENCE_H
 #define PRESENCE_H
 
 #include "attach/uptime.h"
 #include "watch/event_dups.h"
-#include "watch/sideband.h"
 
+/* All zero: it has not begun. */
 struct presence {
-	const struct event_dups *dups;	/* NULL: it has not begun */
-	struct sideband *sideband;
-	uint64_t ran;			/* by the sideband, when it began */
+	const struct event_dups *dups;
+	pid_t pid;
+	int clock;			/* -1: none */
+	uint64_t since;			/* ns: it had one thread then */
+	unsigned made;			/* threads that it made later */
 	uint64_t on[WP_WATCHES_MAX][WP_SLOTS_MAX];	/* by the copies */
 	bool measured[WP_WATCHES_MAX];
 };
 
-/* From here on.  Both outlive it.  alone: the program has one thread, so that
-   those to come can be counted. */
-void presence_begin(struct presence *, const struct event_dups *,
-    struct sideband *, bool alone);
+/* From here on, in a program that has one thread, which waits: with others it
+   is not known who of them makes more.  The copies live as long.  until_exec:
+   the clock, as the watches, ends when it executes another program, so that
+   there is no gap then. */
+void presence_begin(struct presence *, const struct event_dups *, pid_t,
+    bool until_exec);
+
+/* It has made another thread, at that time, ns. */
+void presence_thread(struct presence *, uint64_t time);
 
 /* Up to now, of a program that may run or have ended: not known if it has not
-   begun, or there is no sideband, or a watch is not to be measured.
-   uptime.watch is the channel's index. */
+   begun, or there is no clock, or a watch is not to be measured.  uptime.watch
+   is the channel's index; uptime.threads are those that were reported. */
 void presence_end(struct presence *, struct wp_uptime *);
+
+void presence_close(struct presence *);
 
 #endif

@@ -130,18 +130,6 @@ is_refused(void)
 	return false;
 }
 
-/* An older kernel's clock goes on in children, and is none. */
-static void
-open_clocks(struct sideband *side)
-{
-	struct perf_event_attr attr;
-
-	wp_attr_clock(&attr);
-	if (open_all(side->pid, &side->clocks, &attr, side->tasks.rings,
-	    EVENTS_MAX) < 0 || attr.inherit_thread == 0)
-		wp_events_close(&side->clocks, 0);
-}
-
 void
 sideband_open(struct sideband *side, pid_t pid)
 {
@@ -153,7 +141,6 @@ sideband_open(struct sideband *side, pid_t pid)
 		return;
 	}
 	(void)open_stream(side, &side->maps, pid, EVENTS_MAX);
-	open_clocks(side);
 }
 
 int
@@ -167,26 +154,6 @@ sideband_close(struct sideband *side)
 {
 	close_stream(&side->tasks);
 	close_stream(&side->maps);
-	wp_events_close(&side->clocks, 0);
-}
-
-uint64_t
-sideband_ran(const struct sideband *side)
-{
-	struct wp_perf_count count;
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < side->clocks.n; i++)
-		if (wp_perf_read(side->clocks.event[i].fd, WP_INSIDE_FORMAT,
-		    &count) == 0)
-			sum += count.running;
-	return sum;
-}
-
-unsigned
-sideband_threads(const struct sideband *side)
-{
-	return side->since == 0 || side->tasks.lost ? 0 : 1 + side->made;
 }
 
 static bool
@@ -227,9 +194,9 @@ take_child(struct sideband *side, const struct perf_event_header *header,
 	};
 	const struct wp_loan loan = {child.parent, child.tid, child.pid};
 
-	if (child.pid == child.parent) {	/* a thread */
-		side->made += child.pid == side->pid && side->since > 0 &&
-		    side->since <= child.time;
+	if (child.pid == child.parent) {
+		if (calls->thread != NULL)
+			calls->thread(arg, child.pid, child.time);
 		return;
 	}
 	if (calls->lent != NULL)

@@ -37,11 +37,7 @@ struct sideband {
 	struct sideband_stream maps;	/* what is mapped */
 	struct wp_cause cause;		/* why one of them is not open ... */
 	bool refused;			/* ... and nor is any other event */
-	struct wp_events clocks;	/* of its threads alone */
 	struct wp_shared_vm lent;
-	uint64_t since;			/* ns: threads made later are counted,
-					   ...; 0: not yet */
-	unsigned made;			/* ... as far as they are known */
 };
 
 /* What has been mapped, or has another protection. */
@@ -61,6 +57,9 @@ struct sideband_child {
 
 /* What is to be done when it becomes known. */
 struct sideband_calls {
+	/* a process has made a thread of its own, at that time, ns; NULL:
+	   nothing is to be done */
+	void (*thread)(void *arg, pid_t, uint64_t time);
 	void (*mapped)(void *arg, const struct sideband_mapping *);
 	void (*made)(void *arg, const struct sideband_child *);
 	/* another process may have this one's memory, or had it since the last
@@ -78,18 +77,10 @@ struct sideband_calls {
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 
-/* Of a further process, and who is created alone: what is mapped, and for how
-   long it runs, is not known.  It is all zero at first.  0; -ESRCH: it has
-   ended; or -errno with a cause in it: nothing is known of any. */
+/* Of a further process, and who is created alone: what is mapped is not known.
+   It is all zero at first.  0; -ESRCH: it has ended; or -errno with a cause in
+   it: nothing is known of any. */
 int sideband_add(struct sideband *, pid_t);
-
-/* For how long, in ns, its threads have run since, on all processors together;
-   0: nothing is known. */
-uint64_t sideband_ran(const struct sideband *);
-
-/* In how many threads it ran, if there was one when since was set, and
-   everything has been looked at; 0: that is not known. */
-unsigned sideband_threads(const struct sideband *);
 
 /* Whether all threads and children are known that were created before the last
    look. */

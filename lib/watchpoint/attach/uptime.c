@@ -80,3 +80,24 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
 			first = i + 1;
 		}
 }
+
+/* 0 threads: their number is not known. */
+void
+wp_uptime_join(struct wp_uptime *sum, const struct wp_uptime *one)
+{
+	if (one->worst > sum->worst) {
+		sum->worst = one->worst;
+		sum->watch = one->watch;
+		sum->tid = one->tid;
+	}
+	if (!one->known || one->unknown > 0) {
+		sum->unknown++;
+		return;
+	}
+	sum->threads = !sum->known ? one->threads :
+	    sum->threads == 0 || one->threads == 0 ? 0 :
+	    sum->threads + one->threads;
+	sum->known = true;
+	sum->ran += one->ran;
+	sum->off += one->off;
+}

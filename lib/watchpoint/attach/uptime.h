@@ -34,11 +34,16 @@ struct wp_uptime {
 	uint64_t worst;
 	unsigned watch;		/* its number */
 	pid_t tid;	/* where, or in a thread that inherited from it */
+	unsigned unknown;	/* processes that are not included, because it
+				   is not known of all their threads */
 };
 
 /* Add the events of threads, which are all disabled. */
 void wp_uptime_add(struct wp_uptime *, const struct wp_events *,
     const struct wp_options *);
+
+/* Add what is known of a process. */
+void wp_uptime_join(struct wp_uptime *, const struct wp_uptime *of_process);
 
 #pragma GCC visibility pop
 

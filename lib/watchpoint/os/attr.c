@@ -178,12 +178,9 @@ wp_attr_side(struct perf_event_attr *attr, bool tasks)
 }
 
 void
-wp_attr_clock(struct perf_event_attr *attr)
+wp_attr_clock(struct perf_event_attr *attr, bool inherit)
 {
-	common(attr);
-	attr->type = PERF_TYPE_SOFTWARE;
-	attr->config = PERF_COUNT_SW_DUMMY;
-	attr->exclude_kernel = 1;
-	attr->inherit = attr->inherit_thread = 1;
+	never_fires(attr);
+	attr->inherit = attr->inherit_thread = inherit;
 	attr->read_format = WP_INSIDE_FORMAT;
 }

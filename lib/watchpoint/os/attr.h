@@ -152,9 +152,9 @@ wp_sample_end(uint8_t *to, size_t n)
    read_format is PERF_FORMAT_LOST. */
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
-/* One that says nothing but for how long its thread, and threads that it makes,
-   have run. */
-void wp_attr_clock(struct perf_event_attr *);
+/* One that says nothing but for how long its thread, and with inherit threads
+   that it makes, have run. */
+void wp_attr_clock(struct perf_event_attr *, bool inherit);
 
 #pragma GCC visibility pop
 

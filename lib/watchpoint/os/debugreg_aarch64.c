@@ -37,6 +37,16 @@ wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
 	return -ENOTSUP;
 }
 
+int
+wp_trace_registers_hold(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
+{
+	(void)tid;
+	(void)slot;
+	(void)on;
+	return -ENOTSUP;
+}
+
 unsigned
 wp_trace_registers_hit(pid_t tid)
 {

@@ -71,12 +71,35 @@ slot_control(unsigned n, const struct wp_slot *slot)
 	return 1ul << (2 * n) | condition << (16 + 4 * n);
 }
 
+static int
+peek_register(pid_t tid, unsigned n, unsigned long *value)
+{
+	const size_t base = offsetof(struct user, u_debugreg);
+
+	errno = 0;
+	*value = (unsigned long)ptrace(PTRACE_PEEKUSER, tid,
+	    (void *)(base + n * sizeof(*value)), 0);
+	return -errno;
+}
+
+/* DR7 for these. */
+static unsigned long
+control_of(const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
+{
+	unsigned long control = 0;
+
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++)
+		if (slot[n].len != 0 && (on >> n & 1) != 0)
+			control |= slot_control(n, &slot[n]);
+	return control;
+}
+
 /* What each holds is free to change once none is enabled. */
 int
 wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
     unsigned on)
 {
-	unsigned long control = 0;
+	unsigned long control;
 	int err = poke_register(tid, 7, 0);
 
 	for (unsigned n = 0; n < WP_DEBUG_REGISTERS && err == 0; n++) {
@@ -84,27 +107,40 @@ wp_trace_registers(pid_t tid, const struct wp_slot slot[WP_DEBUG_REGISTERS],
 			continue;
 		if (!fits_register(slot[n].len))
 			return -EINVAL;
-		if ((on >> n & 1) != 0)
-			control |= slot_control(n, &slot[n]);
 		err = poke_register(tid, n, slot[n].addr);
 	}
-	if (err == 0 && control != 0 &&
+	if (err == 0 && (control = control_of(slot, on)) != 0 &&
 	    (err = poke_register(tid, 7, control)) < 0)
 		(void)poke_register(tid, 7, 0);
 	return err;
+}
+
+int
+wp_trace_registers_hold(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on)
+{
+	unsigned long value;
+	int err = peek_register(tid, 7, &value);
+
+	if (err < 0 || value != control_of(slot, on))
+		return err;
+	for (unsigned n = 0; n < WP_DEBUG_REGISTERS; n++) {
+		if ((on >> n & 1) == 0)
+			continue;
+		if ((err = peek_register(tid, n, &value)) < 0 ||
+		    value != slot[n].addr)
+			return err;
+	}
+	return 1;
 }
 
 /* The kernel makes DR6 anew for each trap. */
 unsigned
 wp_trace_registers_hit(pid_t tid)
 {
-	const size_t base = offsetof(struct user, u_debugreg);
-	long status;
+	unsigned long status;
 
-	errno = 0;
-	status = ptrace(PTRACE_PEEKUSER, tid,
-	    (void *)(base + 6 * sizeof(status)), 0);
-	return errno == 0 ? (unsigned)status & 15 : 0;
+	return peek_register(tid, 6, &status) < 0 ? 0 : (unsigned)status & 15;
 }
 
 #endif

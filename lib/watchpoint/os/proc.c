@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,15 @@ wp_proc_status(pid_t pid, struct wp_proc_status *out)
 	if (err == 0)
 		(void)wp_proc_comm(out->tgid, pid, out->comm);
 	return err;
+}
+
+int
+wp_proc_ran(pid_t tid, uint64_t *ns)
+{
+	char text[128];
+	const ssize_t n = proc_slurp(tid, "schedstat", text, sizeof(text));
+
+	return n < 0 ? (int)n : sscanf(text, "%" SCNu64, ns) == 1 ? 0 : -EPROTO;
 }
 
 bool

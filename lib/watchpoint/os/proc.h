@@ -34,6 +34,9 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
+/* For how long a thread has run, ns, by the scheduler.  0 or -errno. */
+int wp_proc_ran(pid_t tid, uint64_t *ns);
+
 /* Whether there is a /proc at all; and whether a process or thread exists that
    it does not show. */
 bool wp_proc_mounted(void);

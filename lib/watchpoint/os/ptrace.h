@@ -107,6 +107,10 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
  */
 int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
 
+/* Have the end of a stopped thread, and of those that it makes, reported before
+   it comes. */
+void wp_trace_report_exit(pid_t tid);
+
 /* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
 int wp_trace_thread(pid_t tid);
 
@@ -119,6 +123,8 @@ struct wp_trace {
 		WP_TRACE_GROUP,		/* stopped with its process (SIGSTOP) */
 		WP_TRACE_EXEC,		/* executed another program; tid is the
 					   process's.  Reported once */
+		WP_TRACE_EXIT,		/* about to end, with registers as they
+					   were (wp_trace_report_exit) */
 		WP_TRACE_END,		/* ended.  For the first thread only
 					   when all others are gone */
 	} what;
@@ -172,6 +178,10 @@ ssize_t wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len);
    hold them; then none fires.  One that was used once is not free for perf
    events of that thread any more. */
 int wp_trace_registers(pid_t tid,
+    const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
+
+/* Whether that is how they are.  1, 0 or -errno. */
+int wp_trace_registers_hold(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
 /* Which of them were hit by the trap at which the thread is stopped, bit n for

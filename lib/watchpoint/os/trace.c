@@ -15,6 +15,13 @@ wp_trace_thread(pid_t tid)
 	return 0;
 }
 
+void
+wp_trace_report_exit(pid_t tid)
+{
+	(void)ptrace(PTRACE_SETOPTIONS, tid, 0,
+	    (void *)(WP_TRACE_OPTIONS | PTRACE_O_TRACEEXIT));
+}
+
 static enum wp_trace_what
 stop_kind(int event, int sig)
 {
@@ -25,6 +32,8 @@ stop_kind(int event, int sig)
 		return sig == SIGTRAP ? WP_TRACE_STOP : WP_TRACE_GROUP;
 	case PTRACE_EVENT_EXEC:
 		return WP_TRACE_EXEC;
+	case PTRACE_EVENT_EXIT:
+		return WP_TRACE_EXIT;
 	default:
 		return WP_TRACE_STOP;
 	}

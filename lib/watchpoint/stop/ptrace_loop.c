@@ -301,6 +301,12 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 {
 	int sig = 0;
 
+	if (trace->what == WP_TRACE_EXIT) {
+		if (loop->calls->leaving != NULL)
+			loop->calls->leaving(loop->arg, thread);
+		wp_trace_continue(thread->tid, 0);
+		return;
+	}
 	thread->stands = trace->what == WP_TRACE_GROUP;
 	if (loop->calls->stopped != NULL)
 		sig = loop->calls->stopped(loop->arg, thread, trace);

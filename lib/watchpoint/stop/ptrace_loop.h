@@ -70,6 +70,9 @@ struct wp_ptrace_loop_calls {
 	   its siginfo, and else may have been changed; WP_TRACER_LATER: it
 	   stays where it is, and this is asked again by another step. */
 	int (*signal)(void *arg, struct wp_thread *, siginfo_t *info);
+	/* It is about to end, and is stopped for the last time; if the owner
+	   has that reported (wp_trace_report_exit).  NULL: nothing to do. */
+	void (*leaving)(void *arg, struct wp_thread *);
 	/* It has ended, or is traced no more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end

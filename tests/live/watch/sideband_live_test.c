@@ -21,7 +21,7 @@ static struct shared {
 static struct sideband side;
 static struct sideband_mapping mapping;
 static struct sideband_child child;
-static unsigned mappings, children, loans;
+static unsigned mappings, children, loans, begun;
 
 static void
 await_step(int n)
@@ -94,6 +94,13 @@ run_threads(void *unused)
 }
 
 static void
+note_thread(void *arg, pid_t pid, uint64_t time)
+{
+	(void)arg;
+	begun += pid == side.pid && time > 0;
+}
+
+static void
 note(void *arg, const struct sideband_mapping *map)
 {
 	(void)arg;
@@ -119,7 +126,9 @@ note_loan(void *arg, pid_t pid)
 	loans++;
 }
 
-static const struct sideband_calls calls = {note, note_child, note_loan};
+static const struct sideband_calls calls = {
+	note_thread, note, note_child, note_loan,
+};
 
 /* Nobody else has, or had, the memory of this process. */
 static bool
@@ -155,6 +164,7 @@ TEST(hears_of_mappings_and_children)
 	before = now_ns();
 	do_step(1);
 	assert_true(is_quiet(pid));
+	assert_int_equal(begun, 1);
 	assert_int_equal(mappings, 1);
 	assert_int_equal(mapping.pid, pid);
 	assert_false(mapping.shared);

@@ -12,6 +12,8 @@
 #include <time.h>
 
 #include "live.h"
+#include "os/proc.h"
+#include "refuse.h"
 #include "scratch.h"
 #include "watching.h"
 
@@ -90,6 +92,27 @@ switch_off(pid_t pid)
 	(void)closedir(dir);
 	(void)close(pidfd);
 	return n;
+}
+
+/* Who traces the one child of a process. */
+static pid_t
+tracer_of_command(pid_t pid)
+{
+	char path[64], line[512];
+	pid_t child = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	assert_non_null(f = fopen(path, "re"));
+	while (fgets(line, sizeof(line), f) != NULL)
+		for (char *at = line, *end; (child = (pid_t)strtol(at, &end,
+		    10)) > 0; at = end)
+			if (wp_proc_tracer(child) != 0)
+				break;
+	(void)fclose(f);
+	assert_true(child > 0);
+	return wp_proc_tracer(child);
 }
 
 /* Watch what nobody writes, of a process with threads that calculate, sleep,
@@ -205,16 +228,31 @@ watch_inside(struct running *w, const char *seconds)
 	hear_address(w, address);
 }
 
+static const char *const deliveries[] = {"ptrace", "sigtrap", "async"};
+static bool refused;			/* are perf events */
+
+enum { DELIVERIES = sizeof(deliveries) / sizeof(deliveries[0]) };
+
+static void
+deliver(const char *how)
+{
+	(void)(how != NULL && !refused ? setenv("WATCHPOINT_DELIVERY", how, 1) :
+	    unsetenv("WATCHPOINT_DELIVERY"));
+}
+
 TEST(inside_too_they_are_on_all_the_time)
 {
 	static const char *const seconds[] = {"60", "0.1"};
+	const size_t n = refused ? 1 : DELIVERIES;
 
-	for (size_t i = 0; i < COUNT(seconds); i++) {
+	for (size_t i = 0; i < COUNT(seconds) * n; i++) {
+		const char *time = seconds[i / n];
 		struct running w;
 		struct outcome o;
 		const json_t *end;
 
-		watch_inside(&w, seconds[i]);
+		deliver(deliveries[i % n]);
+		watch_inside(&w, time);
 		(void)usleep(200000);
 		say(&w, "end\n");
 		finish(&w, &o);
@@ -223,45 +261,125 @@ TEST(inside_too_they_are_on_all_the_time)
 		/* busy makes children, which is a reason of its own; and it may
 		   not have run yet when the time is over */
 		if (number_of(end, "gap_ns") != 0 ||
-		    number_of(end, "watched_ns") < (i == 0) ||
+		    number_of(end, "watched_ns") < (i < n) ||
 		    strstr(o.err, "was not watched for") != NULL)
-			fail_msg("%s: status %d: %s", seconds[i], o.status,
-			    o.err);
+			fail_msg("%s, %s: status %d: %s", deliveries[i % n],
+			    time, o.status, o.err);
 		outcome_free(&o);
 	}
+	deliver(NULL);
 }
 
+static void
+run_guest(struct outcome *o, const char *const acts[2])
+{
+	(void)unlink(scratch_path("report"));
+	run(o, (const char *[]){watchctl(), "--inside", "-f", "-w", "state",
+	    "--user-only", "--allow", "guest.c", "--error-exitcode", "66", "-o",
+	    "json", "-O", scratch_path("report"), "--", victim("guest"),
+	    acts[0], acts[1], NULL});
+	take_report(o);
+}
+
+/* And of children; but not of one that has executed another program. */
 TEST(threads_inside_are_counted)
+{
+	static const struct {
+		const char *acts[2];
+		unsigned threads;
+		bool unknown;
+	} runs[] = {
+		{{"thread", "thread"}, 3}, {{"fork", "fork_in_thread"}, 4},
+		{{"forks"}, 41}, {{"fork_and_die"}, 2},
+		{{"fork_and_execute", "thread"}, 2, true},
+	};
+	const size_t n = refused ? 1 : DELIVERIES;
+
+	for (size_t i = 0; i < COUNT(runs) * n; i++) {
+		const size_t k = i / n;
+		struct outcome o;
+		const json_t *end;
+
+		deliver(deliveries[i % n]);
+		run_guest(&o, runs[k].acts);
+		end = first_of(&o, "end");
+		if (o.status != 7 || number_of(end, "gap_ns") != 0 ||
+		    number_of(end, "watched_ns") <= 0 ||
+		    number_of(end, "threads") != runs[k].threads ||
+		    (json_object_get(end, "unmeasured") != NULL) !=
+		    runs[k].unknown)
+			fail_msg("%s, %s: %d threads, status %d: %s",
+			    deliveries[i % n], runs[k].acts[0],
+			    (int)number_of(end, "threads"), o.status, o.err);
+		assert_int_equal(strstr(o.err, "; of 1 process that is not "
+		    "known") != NULL, runs[k].unknown);
+		outcome_free(&o);
+	}
+	deliver(NULL);
+}
+
+/* The child alone is not watched, and makes no hit. */
+TEST(a_gap_in_a_child_is_no_green_exit)
 {
 	struct outcome o;
 
-	(void)unlink(scratch_path("report"));
-	run(&o, (const char *[]){watchctl(), "--inside", "-w", "state",
-	    "--allow", "guest.c", "--error-exitcode", "66", "-o", "json", "-O",
-	    scratch_path("report"), "--", victim("guest"), "store", "thread",
-	    "thread", NULL});
-	take_report(&o);
-	assert_int_equal(o.status, 7);
-	assert_int_equal(number_of(first_of(&o, "end"), "threads"), 3);
-	assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
+	deliver("sigtrap");
+	run_guest(&o, (const char *[2]){"disable_in_child"});
+	deliver(NULL);
+	if (o.status != NOT_VOUCHED ||
+	    number_of(first_of(&o, "end"), "gap_ns") <= 0 ||
+	    strstr(o.err, "state was not watched for ") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
 	outcome_free(&o);
 }
 
 TEST(a_gap_inside_is_told)
 {
+	for (size_t i = 1; i < DELIVERIES; i++) {	/* by events */
+		const bool traced = strcmp(deliveries[i], "async") == 0;
+		struct running w;
+		struct outcome o;
+		pid_t owner;
+
+		deliver(deliveries[i]);
+		watch_inside(&w, "60");
+		owner = traced ? tracer_of_command(w.pid) : w.pid;
+		assert_true(switch_off(owner) > 0);
+		(void)usleep(20000);
+		say(&w, "end\n");
+		finish(&w, &o);
+		take_report(&o);
+		if (o.status != NOT_VOUCHED ||
+		    number_of(first_of(&o, "end"), "gap_ns") <= 0 ||
+		    strstr(o.err, "wrong was not watched for ") == NULL)
+			fail_msg("%s: status %d: %s", deliveries[i], o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+	deliver(NULL);
+}
+
+/* Threads that come and go are in it from their first instruction to their
+   last. */
+TEST(debug_registers_are_on_all_the_time)
+{
 	struct running w;
 	struct outcome o;
+	struct target t;
+	const json_t *end;
+	uint64_t ran;
 
-	watch_inside(&w, "60");
-	assert_true(switch_off(w.pid) > 0);
-	(void)usleep(20000);
-	say(&w, "end\n");
-	finish(&w, &o);
-	take_report(&o);
-	assert_int_equal(o.status, NOT_VOUCHED);
-	assert_true(number_of(first_of(&o, "end"), "gap_ns") > 0);
-	if (strstr(o.err, "wrong was not watched for ") == NULL)
-		fail_msg("%s", o.err);
+	target_start(&t, (const char *[]){victim("busy"), "alone", NULL});
+	watch_busy(&w, &t, "--stop");
+	ran = let_run(t.run.pid);
+	watch_end(&w, &o);
+	busy_end(&t);
+	if (o.status != 0)
+		fail_msg("status %d: %s", o.status, o.err);
+	end = first_of(&o, "end");
+	assert_int_equal(number_of(end, "gap_ns"), 0);
+	assert_true(number_of(end, "watched_ns") >= (json_int_t)ran / SHARE);
+	assert_true(number_of(end, "threads") > 6);
 	outcome_free(&o);
 }
 
@@ -271,4 +389,25 @@ begin(void **state)
 	return scratch_make(state) < 0 ? -1 : plain_library();
 }
 
-RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
+static int
+begin_refused(void **state)
+{
+	refused = true;
+	return be_refused(state) < 0 ? -1 : begin(state);
+}
+
+static const CMUnitTestFunction without_events[] = {
+	inside_too_they_are_on_all_the_time, threads_inside_are_counted,
+	debug_registers_are_on_all_the_time, NULL,
+};
+
+int
+main(void)
+{
+	int failed = run_live_tests(.except = (const CMUnitTestFunction[]){
+	    debug_registers_are_on_all_the_time, NULL}, .before_all = begin,
+	    .after_all = scratch_remove);
+
+	return failed + run_live_tests(.only = without_events,
+	    .before_all = begin_refused, .after_all = scratch_remove);
+}
