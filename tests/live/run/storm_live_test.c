@@ -382,6 +382,20 @@ is_watched(const struct target *t)
 	    0 && live_free_slots(t->run.pid) < live_features.caps.slots);
 }
 
+/* To look takes registers, which it must not find taken then: it stands. */
+static bool
+is_watching(const struct running *w)
+{
+	siginfo_t info;
+	bool watched;
+
+	(void)kill(w->pid, SIGSTOP);
+	(void)waitid(P_PID, (id_t)w->pid, &info, WSTOPPED | WEXITED | WNOWAIT);
+	watched = is_watched(target);
+	(void)kill(w->pid, SIGCONT);
+	return watched;
+}
+
 static bool
 watch_has_ended(const struct running *w)
 {
@@ -413,7 +427,7 @@ has_begun(const struct running *w, const struct mode *mode)
 	if (mode->on == COMMAND)
 		return poll(&out, 1, 0) > 0;
 	return traces(mode) ? wp_proc_tracer(target->run.pid) != 0 :
-	    is_watched(target);
+	    is_watching(w);
 }
 
 /* A random moment of number i of n: of one in four when it has begun, so that
@@ -508,7 +522,7 @@ kill_attached(const struct mode *mode, unsigned i, unsigned n,
 
 	start_watch(&w, mode, "/dev/null");
 	await_moment(&w, mode, i, n);
-	watched = is_watched(target);
+	watched = is_watching(&w);
 	kill_watch(&w, mode);
 	if (!holds_soon(are_alone()))
 		fail_at(name_of(mode), i, "a process of watchctl's is left");
