@@ -19,7 +19,8 @@ enum { MANY = 600, LIFE = 10, SLOW_US = 300000 };
 extern char **environ;
 volatile long counter;
 
-static char *const nothing[] = {"true", NULL};
+static char name[] = "true";
+static char *const nothing[] = {name, NULL};
 
 static void
 execute(void)
