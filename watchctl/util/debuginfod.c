@@ -30,7 +30,6 @@ static struct {
 	client *(*begin)(void);
 	void (*set_progressfn)(client *, int (*)(client *, long, long));
 	int (*find_debuginfo)(client *, const unsigned char *, int, char **);
-	void (*end)(client *);
 } library;
 
 static bool
@@ -43,7 +42,6 @@ load(void)
 		{"debuginfod_begin", &library.begin},
 		{"debuginfod_set_progressfn", &library.set_progressfn},
 		{"debuginfod_find_debuginfo", &library.find_debuginfo},
-		{"debuginfod_end", &library.end},
 	};
 	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW);
 
@@ -85,8 +83,9 @@ debuginfod(const char *build_id)
 		(void)fputs("\r\033[K", stderr);
 	if (fd >= 0)
 		(void)printf("%s", path);
-	library.end(c);
-	return fd >= 0 && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (fflush(stdout) != 0 || fd < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);	/* its libraries clean up slowly, or not */
 }
 
 /* --- the one that waits for it --- */
