@@ -1,6 +1,6 @@
 /*
- * attach: to a process of 1,000 threads, beside the bare calls of
- * perf_event_open that it takes.
+ * attach: measures attaching to a process of 1,000 threads, and compares it
+ * with the bare perf_event_open calls that this takes.
  */
 #include "test.h"
 

@@ -1,9 +1,10 @@
 /*
- * hot: what the main job costs a program that does nothing but write the
- * watched word: 100,000 writes from a chain of 16 calls, each one reported as a
- * self-contained JSON line with its backtrace, instruction, values and types,
- * beside the same program under a bare counting event, and beside the same
- * samples only recorded.  Runs of the three alternate.
+ * hot: measures what the main job costs a program that does nothing but write
+ * the watched word.  It makes 100,000 writes from a chain of 16 calls, and each
+ * is reported as a self-contained JSON line with its backtrace, instruction,
+ * values and types.  This is compared with the same program under a bare
+ * counting event, and with only recording the same samples.  Runs of the three
+ * alternate.
  */
 #include "test.h"
 

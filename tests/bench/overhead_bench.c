@@ -1,10 +1,10 @@
 /*
- * overhead: what a watch costs a program that does 1 us of work between two
- * writes of the watched word, beside gdb and perf.  Each way of watching has
- * the same program, which makes the writes through 16 calls; all write to
- * files.  Runs of all ways alternate, and the median of each counts.  The last
- * column says how many of the writes were reported.  The README shows this
- * table.
+ * overhead: measures what a watch costs a program that does 1 us of work
+ * between two writes of the watched word, and compares it with gdb and perf.
+ * The program is the same for each way of watching; it makes the writes
+ * through 16 calls, and all reports go to files.  Runs of all ways alternate,
+ * and the median of each counts.  The last column shows how many of the writes
+ * were reported.  The README shows this table.
  */
 #include "test.h"
 

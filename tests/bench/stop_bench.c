@@ -1,9 +1,9 @@
 /*
- * stop: what a stop at each hit costs, beside gdb with a watchpoint that
- * silently continues: the same writes of the same program, each reported as a
- * JSON line with values and the whole backtrace; and beside a bare loop, which
- * lets a thread go on as soon as it has stopped: what cannot be saved.  Runs
- * alternate.
+ * stop: measures what a stop at each hit costs.  The same writes of the same
+ * program, each reported as a JSON line with values and the whole backtrace,
+ * are compared with gdb, whose watchpoint silently continues, and with a bare
+ * loop that lets a thread go on as soon as it has stopped: no tracer can be
+ * faster.  Runs alternate.
  */
 #include "test.h"
 

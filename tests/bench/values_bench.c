@@ -1,6 +1,6 @@
 /*
- * values: what it costs to tell the values and types of a hot loop's hits:
- * explaining a recording of it and writing JSON lines, with and without them.
+ * values: measures what the values and types of a hot loop's hits cost: a
+ * recording is explained and written as JSON Lines, with and without them.
  * Passes of the two alternate, with warm caches.
  */
 #include "test.h"

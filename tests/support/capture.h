@@ -1,6 +1,6 @@
 /*
- * capture: samples made by hand of a thread that stands still, as the kernel
- * would have made them, and what a process has mapped.
+ * capture: samples of a stopped thread, made by hand as the kernel would make
+ * them, and the mappings of a process.
  */
 #ifndef CAPTURE_H
 #define CAPTURE_H

@@ -1,7 +1,7 @@
 /*
- * child: processes forked for a test to look at, which share memory with it and
- * die with it.  They report through that memory: an assertion is the test's own
- * to fail.
+ * child: processes forked by a test, which share memory with it and end with
+ * it.  They report through that memory, because only the test itself may fail
+ * an assertion.
  */
 #ifndef CHILD_H
 #define CHILD_H

@@ -1,6 +1,4 @@
-/*
- * command: programs started by a test, and what they said.
- */
+/* command: programs that a test starts, and their output. */
 #ifndef COMMAND_H
 #define COMMAND_H
 

@@ -1,6 +1,4 @@
-/*
- * kernel_symbol: where /proc/kallsyms has a name.
- */
+/* kernel_symbol: the address of a name in /proc/kallsyms. */
 #ifndef KERNEL_SYMBOL_H
 #define KERNEL_SYMBOL_H
 

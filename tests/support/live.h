@@ -1,6 +1,6 @@
 /*
  * live: tests that set real breakpoints.  They are skipped only where the probe
- * says that this machine has none, and then say why.
+ * finds that this machine has none, and print the reason.
  */
 #ifndef LIVE_H
 #define LIVE_H

@@ -1,6 +1,6 @@
 /*
- * program: programs that watch themselves, as children of a test.  They check
- * what they find; the test fails at the line of the first check that did.
+ * program: programs that watch themselves, as children of a test.  They make
+ * checks of their own; the test fails with the line of the first that fails.
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H

@@ -1,6 +1,6 @@
 /*
- * puppet: a process with a leader and a second thread or process, that do as
- * they are told, one letter at a time, and say when it is done.
+ * puppet: a process with a leader and a second thread or process, which obey
+ * commands of one letter, and report when each is done.
  *
  *	to the leader:	s store in the word	t make the second, a thread
  *			l call the landmark	f make the second, a process

@@ -1,6 +1,5 @@
 /*
- * random_log: what the victim "random" has done, as it knows itself: the truth
- * that reports are compared with.
+ * random_log: the log of the victim "random", with which reports are compared.
  */
 #ifndef RANDOM_LOG_H
 #define RANDOM_LOG_H

@@ -1,6 +1,6 @@
 /*
- * refuse: have system calls refused, as container seccomp filters do, from now
- * on and in every child.  There is no way back.
+ * refuse: has the kernel refuse system calls from now on, in this process and
+ * its children, as container seccomp filters do.  It cannot be undone.
  */
 #ifndef REFUSE_H
 #define REFUSE_H

@@ -1,7 +1,8 @@
 /*
- * said: what this very process writes to a descriptor, caught.
+ * said: captures what this process writes to a descriptor.
  *
- * An assertion that fails between begin and end says so to nobody.
+ * Between begin and end, the message of a failed assertion is captured too, and
+ * so is not seen.
  */
 #ifndef SAID_H
 #define SAID_H

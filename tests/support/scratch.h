@@ -1,6 +1,6 @@
 /*
- * scratch: a directory of a test's own, and commands run in it.  It goes when
- * the test ends, whatever the test did there.
+ * scratch: a temporary directory for a test, and commands run in it.  It is
+ * removed when the test ends.
  */
 #ifndef SCRATCH_H
 #define SCRATCH_H

@@ -1,6 +1,6 @@
 /*
- * shot: events as the library opens them, something done under them, and what
- * the kernel told of it.
+ * shot: opens events as the library does, does something under them, and
+ * collects what the kernel reported.
  */
 #ifndef SHOT_H
 #define SHOT_H

@@ -1,6 +1,6 @@
 /*
- * watching: watchctl on a victim that waits for its line, and what it said of
- * it with -o json.
+ * watching: runs watchctl -o json on a victim that waits for a line, and checks
+ * its report.
  */
 #ifndef WATCHING_H
 #define WATCHING_H

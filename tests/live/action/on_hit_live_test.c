@@ -1,6 +1,7 @@
 /*
- * on_hit: a process is paused at a hit, a command is run or a core file
- * written while it stands there, and then it is what it would have been.
+ * on_hit: a process is paused at a hit, a command is run, or a core file is
+ * written while the thread is stopped there; then the process continues as if
+ * nothing had happened.
  */
 #include "test.h"
 

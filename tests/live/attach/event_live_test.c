@@ -1,4 +1,7 @@
-/* event: events are opened whole or not at all, whatever is asked for. */
+/*
+ * event: the events of a region are all opened, or none is, whatever is asked
+ * for.
+ */
 #include "test.h"
 
 #include <errno.h>

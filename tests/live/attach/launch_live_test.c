@@ -1,6 +1,7 @@
 /*
- * launch: commands are watched from their first instruction on, or from where
- * they were let run to.  Most of them are this program, with arguments.
+ * launch: commands are watched from their first instruction on, or from the
+ * place to which they were allowed to run.  Most of the commands are this
+ * program, called with arguments.
  */
 #include "test.h"
 

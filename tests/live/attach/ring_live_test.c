@@ -1,6 +1,6 @@
 /*
- * ring: hits of real breakpoints come out whole, in order, and all of them or
- * accounted for.
+ * ring: hits of real breakpoints are read complete and in order, and each is
+ * either read or accounted for as lost.
  */
 #include "test.h"
 

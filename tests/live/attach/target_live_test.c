@@ -1,6 +1,6 @@
 /*
- * target: what is counted is what the programs did, exactly, whatever their
- * threads and children are doing; and what fails leaves nothing behind.
+ * target: the counts are exactly what the programs did, whatever their threads
+ * and children are doing; and what fails leaves nothing behind.
  */
 #include "test.h"
 

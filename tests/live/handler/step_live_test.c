@@ -1,8 +1,8 @@
 /*
- * step: going on from a trap that comes before the instruction.  Here execution
- * is trapped so, and goes on only since the kernel sets the resume flag: with a
- * handler that takes that away this processor behaves like those that need a
- * step, and this program says that it is one.
+ * step: continuing after a trap that comes before its instruction.  On this
+ * processor only execution traps so, and it continues only because the kernel
+ * sets the resume flag.  A handler that clears the flag makes it behave like
+ * processors that need a single step, and this program pretends to run on one.
  */
 #include "test.h"
 

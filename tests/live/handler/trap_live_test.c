@@ -1,6 +1,6 @@
 /*
- * trap: what the signal handler makes of hits, by the kernel's own signals.
- * What may kill a program or make it run for ever is tried in a child.
+ * trap: how the signal handler treats hits, which the kernel signals.  Whatever
+ * may kill a program, or keep it running for ever, is tried in a child.
  */
 #include "test.h"
 

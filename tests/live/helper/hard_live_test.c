@@ -1,7 +1,7 @@
 /*
- * hard: programs that watch themselves where that is hard (victim/hard.c), by
- * each delivery, with the helper, and without one.  They end as they would
- * without a watch, and each access is reported.
+ * hard: programs that watch themselves under difficult conditions
+ * (victim/hard.c), by each delivery, with the helper and without one.  They end
+ * as they would without a watch, and each access is reported.
  */
 #include "test.h"
 

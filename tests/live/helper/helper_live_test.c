@@ -1,8 +1,9 @@
 /*
- * helper: what a program that ends says to its helper of its open watches.
+ * helper: what a program that ends leaves in the channel about its open
+ * watches.
  *
  * The test makes the channel and has it served; programs join it, so it can be
- * looked at when they are gone.
+ * inspected after they have ended.
  */
 #include "test.h"
 

@@ -1,9 +1,9 @@
 /*
- * inside_report: what is reported of programs that watch themselves, by the
+ * inside_report: the reports on programs that watch themselves, written by the
  * helper that their library starts.
  *
  * The programs are children of this one.  They write marks into the file that
- * the reports go to, so that the order of both shows.
+ * the reports go to, so that the order of both can be checked.
  */
 #include "test.h"
 

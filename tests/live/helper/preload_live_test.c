@@ -1,6 +1,6 @@
 /*
- * preload: `watchctl --inside`: programs that were not written to be watched,
- * with libwatchpoint put into them.
+ * preload: `watchctl --inside`, which loads libwatchpoint into programs that
+ * were not written to be watched.
  */
 #include "test.h"
 

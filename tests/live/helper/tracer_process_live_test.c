@@ -1,9 +1,9 @@
 /*
- * tracer_process: what the helper does for a program by ptrace(2), whoever of
- * the three processes is killed, and whatever the program asks.
+ * tracer_process: what the helper does for a program by ptrace(2), whichever of
+ * the three processes is killed, and whatever the program asks for.
  *
- * The test is a helper of its own, which explains nothing; programs are its
- * children, and watch themselves by wp_open.
+ * The test acts as a helper that explains nothing; the programs are its
+ * children, and watch themselves through wp_open.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * calls: the kernel's accesses on a program's behalf: one hit for each system
- * call, with its name and what its arguments say, by victims that make each.
+ * calls: the kernel's accesses on a program's behalf.  Each system call makes
+ * one hit, with its name and its arguments.  Victims make each of the calls.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * values, live: what watchctl says that a word was before each write and after
- * it, beside what the program that wrote it logged.
+ * values: the values before and after each write, as watchctl reports them, are
+ * compared with the log of the program that wrote them.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * watchpoint-cmocka: suites that are run as programs, with an argument that
- * says which, and what cmocka has to say of them.
+ * watchpoint-cmocka: test suites are run as programs, which an argument
+ * selects, and the output of cmocka is checked.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * coroutine: freezes and permits in coroutines: a freeze holds while one is
- * suspended, a permit is nobody else's.
+ * coroutine: freezes and permits in coroutines.  A freeze stays in force while
+ * its coroutine is suspended; a permit holds only in its own coroutine.
  */
 #include <coroutine>
 #include <exception>

@@ -1,8 +1,7 @@
 /*
- * deliver_ptrace: watches of an ordinary user to whom perf_event_open is
- * refused, by way of the real helper; and those of the async delivery that the
- * helper arms.  What holds for watches of all deliveries is in
- * inside_live_test.
+ * deliver_ptrace: watches of an ordinary user to whom perf_event_open(2) is
+ * refused, through the real helper; and those of the async delivery that the
+ * helper arms.  Tests that all deliveries share are in open_live_test.c.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * Tests of inside: watches of this program on its own memory, by each delivery
- * in a process of its own, with the helper and without one.
+ * open: watches of this program on its own memory.  Each delivery is tested in
+ * a process of its own, with the helper and without one.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * own_events: the table, the threads of a program that goes on making some, and
- * what fork(2) leaves of both.
+ * own_events: the table of watches, the threads of a program that keeps
+ * creating more, and the state of both after fork(2).
  */
 #include "test.h"
 

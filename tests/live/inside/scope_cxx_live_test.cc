@@ -1,5 +1,5 @@
 /*
- * scope: the macros and the objects in C++, where exceptions leave blocks.
+ * scope_cxx: the macros and objects in C++, where exceptions may leave a block.
  */
 #include <cstring>
 

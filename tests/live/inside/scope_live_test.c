@@ -1,6 +1,6 @@
 /*
- * scope: what is frozen is watched in the block and nowhere else, however the
- * block is left; and nobody takes a freeze for granted that was not there.
+ * scope: a frozen variable is watched in its block and nowhere else, however
+ * the block is left; and a freeze that was not in force is reported as missed.
  */
 #include "test.h"
 

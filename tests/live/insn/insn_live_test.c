@@ -1,8 +1,8 @@
 /*
- * insn, live: one instruction of each form, under a watchpoint of the
- * processor, and the sample that the kernel made of it.  The instruction, its
- * bytes and what it did must be named right, and how sure that is; also in a
- * program of 32 bits.  Real programs are for truth_live_test.
+ * insn: one instruction of each form is executed under a hardware watchpoint,
+ * and the kernel's sample of it is explained.  The instruction, its bytes and
+ * its effect must be correct, and so must the confidence; also in a 32-bit
+ * program.  truth_live_test.c does the same with real programs.
  */
 #include "test.h"
 

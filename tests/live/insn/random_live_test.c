@@ -1,12 +1,12 @@
 /*
- * random, live: programs that access memory in random ways, under watchctl in
- * each of its modes; and each line of the report beside what they logged.
- * Nothing may be missed, doubled, or wrong.
+ * random: programs access memory at random under watchctl in each of its modes,
+ * and each line of the report is compared with their log.  No access may be
+ * missing, reported twice, or wrong.
  *
- * RANDOM_HITS is how many hits each mode is to have (10,000, or 2,500 where
- * children are followed; 15,000 if THOROUGH is set), RANDOM_SEED where the
- * seeds begin (1), RANDOM_MODE the only mode, RANDOM_KINDS what the programs
- * are to do, instead of all.
+ * RANDOM_HITS is the number of hits for each mode (default: 10,000; 2,500 where
+ * children are followed; 15,000 if THOROUGH is set), RANDOM_SEED the first seed
+ * (1), RANDOM_MODE the only mode to test, RANDOM_KINDS the only kinds of access
+ * that the programs make.
  */
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /*
- * insn, against the truth: real programs are stepped one instruction at a time,
- * so that each access's instruction is known, with registers and memory of
- * before, and the processor's own watchpoint tells whether the access took
- * place.  What the sample of after it tells must agree.
+ * truth: real programs are single-stepped, so that the instruction of each
+ * access is known, with registers and memory before it, and a hardware
+ * watchpoint shows whether the access took place.  What is explained from the
+ * sample taken after the access must agree.
  */
 #include "test.h"
 

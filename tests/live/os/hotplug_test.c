@@ -1,9 +1,9 @@
 /*
- * hotplug: a processor that is taken away and given back while a program is
- * watched, and one that is given only then.
+ * hotplug: a processor is taken offline and brought back while a program is
+ * watched; another comes online only then.
  *
- * For some tenths of a second the machine has one less.  Whatever becomes of
- * the test, another process gives it back.
+ * For some tenths of a second the machine has one processor less.  Whatever
+ * happens to the test, another process brings it back.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * kernel: what Linux does with breakpoint events, measured again on real ones:
- * one test for each fact of docs/kernel.md, in its order.
+ * kernel: how Linux treats breakpoint events, measured on real ones: one test
+ * for each fact of docs/kernel.md, in its order.
  */
 #include "test.h"
 

@@ -1,4 +1,7 @@
-/* probe: what is found agrees with what is so, and every kind fires. */
+/*
+ * probe: the probes find what this machine really has, and each kind of
+ * watchpoint fires.
+ */
 #include "test.h"
 
 #include <limits.h>

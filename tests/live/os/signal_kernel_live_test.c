@@ -1,7 +1,7 @@
 /*
- * signal_kernel: what Linux does with breakpoint events that signal their own
- * program, and what else a watch from inside stands on: one test for each fact
- * of docs/kernel.md from "Signals" on, in its order.
+ * signal_kernel: how Linux treats breakpoint events that signal their own
+ * program, and whatever else watching from inside depends on: one test for each
+ * fact of docs/kernel.md from "Signals" on, in its order.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * perfdata, live: what the real perf record writes of real breakpoints, in its
- * several shapes, reads as the real perf script says it should.
+ * perfdata: recordings of real breakpoints that perf record wrote, in its
+ * several layouts, read the same as in perf script.
  */
 #include "test.h"
 

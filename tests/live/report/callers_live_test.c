@@ -1,7 +1,8 @@
 /*
- * callers, live: functions that leave nothing of themselves on the stack, since
- * they end in a jump, and those that were inlined: both can be allowed to
- * write, and both can be lost.  Programs as compilers make them are watched.
+ * callers: functions that leave no trace on the stack, because they end in a
+ * jump or were inlined.  Both can be allowed to write, and both can be missing
+ * from a backtrace.  The programs are compiled in the ways that compilers are
+ * commonly used.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * policy: who may write and who may not, in real programs, and the exit status
- * that a test suite goes by.
+ * policy: which writers of real programs are allowed and which are stray, and
+ * the exit status that test suites rely on.
  */
 #include "test.h"
 

@@ -1,5 +1,6 @@
 /*
- * replay: recordings, ours read by perf, perf's read by us.
+ * replay: recordings of watchctl read by perf, and those of perf read by
+ * watchctl.
  */
 #include "test.h"
 

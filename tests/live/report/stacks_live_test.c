@@ -1,7 +1,7 @@
 /*
- * stacks: --stacks once, in each way of watching and of recordings: each
- * backtrace is there before its first use, once, and with it every hit says
- * what it says without the option.
+ * stacks: --stacks once, in each way of watching and for each kind of
+ * recording.  Each backtrace is written once, before its first use, and with it
+ * every hit contains the same as without the option.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * bad input: one line that names the thing, the reason and the way out, status
- * 125, and nothing armed.
+ * bad_input: each error is one line that names the thing, the reason and the
+ * way out; the exit status is 125, and nothing is armed.
  */
 #include "test.h"
 

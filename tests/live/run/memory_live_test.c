@@ -1,7 +1,7 @@
 /*
- * memory: watchctl where allocations fail (victim/failing, preloaded): each
- * time it gives its account, ends with a status that is documented, and what it
- * watches goes on.
+ * memory: watchctl when allocations fail (victim/failing.c, preloaded).  It
+ * always gives its account and ends with a documented status, and the watched
+ * program continues.
  */
 #include "test.h"
 

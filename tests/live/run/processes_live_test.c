@@ -1,6 +1,6 @@
 /*
  * processes: the command on processes in every state and with every kind of
- * offspring, by victims that know how often they write.
+ * child.  The victims report how often they wrote.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * programs: the command on programs nobody prepared for it, and on the ways in
- * which programs are made, started and moved.
+ * programs: the command on programs that were not prepared for it, and on the
+ * various ways of building, starting and loading programs.
  */
 #include "test.h"
 

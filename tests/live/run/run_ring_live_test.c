@@ -1,6 +1,6 @@
 /*
- * run_ring: the command as a user runs it, on victims that know how often they
- * write.
+ * run_ring: the command in its usual mode.  The victims report how often they
+ * wrote.
  */
 #include "test.h"
 

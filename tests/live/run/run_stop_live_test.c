@@ -1,6 +1,6 @@
 /*
- * run_stop: watchctl --stop on programs, what it reports, and what they notice
- * of it, also when it is killed.
+ * run_stop: watchctl --stop, what it reports, and that programs do not notice
+ * it, not even when it is killed.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * safety: watchctl is killed by SIGKILL at any moment, and what it watched goes
- * on as if it had never been watched.
+ * safety: watchctl is killed by SIGKILL at random moments, and the watched
+ * program continues as if it had never been watched.
  */
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /*
- * storm: watchctl, or a process of its own, is killed by SIGKILL at any moment
- * in each way of watching that there is; what it watched goes on, comes to its
- * right result, and nothing is left: nobody stopped or traced, nothing armed,
- * no stray process.
+ * storm: watchctl, or one of its processes, is killed by SIGKILL at random
+ * moments in every way of watching.  The watched program continues and computes
+ * the right result, and nothing is left behind: no stopped or traced thread, no
+ * armed event, no process.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
  * ptrace_loop: every thread is armed before it does anything, and the program
- * is what it would be without a tracer, whatever becomes of that.
+ * behaves as it would without a tracer, whatever happens to the tracer.
  */
 #include "test.h"
 

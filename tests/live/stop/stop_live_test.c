@@ -1,8 +1,9 @@
 /*
- * stop: each access stops its thread, and has the value before and after.
+ * stop: each access stops its thread, and its values before and after are
+ * known.
  *
- * Programs are children; they log in memory that is shared with the test, so
- * what they did can be compared with what was told of it.
+ * The programs are children that log into memory shared with the test, so that
+ * their accesses can be compared with what was reported.
  */
 #include "test.h"
 

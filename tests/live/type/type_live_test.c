@@ -1,6 +1,4 @@
-/*
- * type: what the command says of a victim's variables and their values.
- */
+/* type: what the command reports of a victim's variables and their values. */
 #include "test.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* exec_monitor: a program's execve(2), its own and another's. */
+/* exec_monitor: a program's own execve(2), and that of another. */
 #include "test.h"
 
 #include <stdio.h>

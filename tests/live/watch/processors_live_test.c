@@ -1,6 +1,6 @@
 /*
- * processors: machines on whose processors no watch fires, or none can be had,
- * made of this one: what watchctl asks of the kernel is changed on the way.
+ * processors: machines with processors on which no watch fires, or none can be
+ * opened.  They are simulated by changing what watchctl asks of the kernel.
  */
 #include "test.h"
 

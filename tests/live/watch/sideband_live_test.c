@@ -1,6 +1,4 @@
-/*
- * sideband: what a child of the test does that is no access, as it is heard of.
- */
+/* sideband: what a child of the test does besides accesses is noticed. */
 #include "test.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * uptime: for how long, and in how many threads, watches were on; and what is
- * said if one was not, because somebody switched its events off.
+ * uptime: for how long, and in how many threads, watches were on; and the
+ * report if one was not, because somebody disabled its events.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * core: what a debugger finds in a core file of a process that lives on, and
- * that the process cannot tell.
+ * core: a debugger finds what it needs in a core file of a live process, and
+ * the process does not notice.
  */
 #include "test.h"
 

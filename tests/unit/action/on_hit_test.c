@@ -1,6 +1,6 @@
 /*
- * on_hit: what is asked for, what a command is told of a hit, how its end is
- * awaited, and where a core file goes.
+ * on_hit: the choice of the action, the environment of a command, waiting for
+ * its end, and the name of a core file.
  */
 #include "test.h"
 

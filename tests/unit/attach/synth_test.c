@@ -1,4 +1,7 @@
-/* synth: what is told of a process is what /proc says, in decodable records. */
+/*
+ * synth: the synthesized records of a process agree with /proc, and can be
+ * decoded.
+ */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* account: which watches a step touched, by made counts. */
+/* account: which watches a step touched, derived from made-up counts. */
 #include "test.h"
 
 #include <linux/hw_breakpoint.h>

@@ -1,5 +1,7 @@
-/* capture: records that the signal handler makes, and reading memory that may
-   not be there. */
+/*
+ * capture: the records that the signal handler makes, and reading memory that
+ * may not be mapped.
+ */
 #include "test.h"
 
 #include <string.h>

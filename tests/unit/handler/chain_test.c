@@ -1,6 +1,7 @@
 /*
- * chain: signals that are not ours.  Each scenario is run in a process with our
- * handler and in one without, and the program must not see a difference.
+ * chain: signals that do not come from the library.  Each scenario is run in a
+ * process with the library's handler and in one without, and the program must
+ * not see a difference.
  */
 #include "test.h"
 

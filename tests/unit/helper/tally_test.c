@@ -1,4 +1,4 @@
-/* tally: what was not told, by made counts. */
+/* tally: how many accesses were not reported, derived from made-up counts. */
 #include "test.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * explain: samples made by hand, of this program's own code and data: what is
- * one hit, in which order hits come, and what becomes of each sample.
+ * explain: samples of this program's own code and data, made by hand: which of
+ * them are one hit, in which order hits come, and what happens to each sample.
  */
 #include "test.h"
 

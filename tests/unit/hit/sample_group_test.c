@@ -1,6 +1,6 @@
 /*
- * sample_group: which samples are of one access.  Samples are made by hand: of
- * two slots of a watch, by an instruction or by the kernel.
+ * sample_group: which samples belong to one access.  They are made by hand:
+ * samples of two slots of a watch, touched by an instruction or by the kernel.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * stack: backtraces of this program, named, kept once each, and with ids that
- * another run gives them too.
+ * stack: backtraces of this program are named, and each is kept once, with an
+ * id that is the same in another run.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * syscall: from a kernel sample's callchain, registers and stack to the system
- * call and its buffer.  Samples are made by hand.
+ * syscall: finding the system call and its buffer from the callchain, registers
+ * and stack of a sample in the kernel.  The samples are made by hand.
  */
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* syscall_wrapper: functions' names, and the system calls that they are for. */
+/* syscall_wrapper: names of functions, and the system calls that they make. */
 #include "test.h"
 
 #include "hit/syscall_wrapper.h"

@@ -1,6 +1,4 @@
-/*
- * value: bytes that are known, as numbers.
- */
+/* value: known bytes, as numbers. */
 #include "test.h"
 
 #include "hit/value.h"

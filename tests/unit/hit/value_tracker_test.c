@@ -1,6 +1,6 @@
 /*
  * value_tracker: which old values are known, and which new ones follow from
- * them, by the order of hits and what is read of memory.
+ * them, given the order of hits and what was read from memory.
  */
 #include "test.h"
 

@@ -1,8 +1,8 @@
 /*
- * channel: a program and a helper, which are processes, share one.
+ * channel: a program and a helper, two processes, share a channel.
  *
- * The helper is a child of the test, the program the test itself.  What it
- * explains is a number that the program puts into nth; the reply is that.
+ * The helper is a child of the test, and the program is the test itself.  A hit
+ * is a number that the program puts into nth, and the reply is that number.
  */
 #include "test.h"
 

@@ -1,9 +1,9 @@
 /*
- * helper: starting it, unnoticed; joining one; asking it.
+ * helper: starting one unnoticed, joining one, and asking it.
  *
- * Programs are children of the test.  Their helper (WATCHPOINT_HELPER) is this
- * test's own executable, which serves the channel and answers what it finds
- * itself to be; HELPER_DOES tells it to fail.
+ * The programs are children of the test.  Their helper (WATCHPOINT_HELPER) is
+ * this test's own executable, which serves the channel and answers what it
+ * finds itself to be; HELPER_DOES makes it fail.
  */
 #include "test.h"
 

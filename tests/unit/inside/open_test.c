@@ -1,4 +1,4 @@
-/* Tests of inside: attributes that make no sense, before anything is armed. */
+/* open: invalid attributes are refused before anything is armed. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * scope: blocks are left, however they are left.  Permits show it without a
- * breakpoint: they are a list, which must be as it was.
+ * scope: blocks are left properly, whichever way.  This can be tested without
+ * breakpoints: permits form a list, which must be restored.
  */
 #include "test.h"
 

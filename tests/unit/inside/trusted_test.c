@@ -1,4 +1,7 @@
-/* trusted: whose files, in whose directories, are taken. */
+/*
+ * trusted: which files may be used, depending on their owner and on the owners
+ * of their directories.
+ */
 #include "test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * effect: what read-modify-write instructions make of a value, as the processor
- * itself computes it.
+ * effect: the results of read-modify-write instructions agree with those of the
+ * processor.
  */
 #include "test.h"
 

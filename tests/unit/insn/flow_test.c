@@ -1,6 +1,6 @@
 /*
- * flow: which instructions of a function are reached, in code of this program's
- * own that never runs.
+ * flow: which instructions of a function can be reached, in code of this
+ * program that never runs.
  */
 #include "test.h"
 

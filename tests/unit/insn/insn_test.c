@@ -1,6 +1,6 @@
 /*
- * insn: scenarios of code, registers and a watch, and the instruction that must
- * be named for each.  The code is this program's own, and never runs.
+ * insn: scenarios of code, registers and a watch, with the instruction that
+ * must be found for each.  The code belongs to this program and never runs.
  */
 #include "test.h"
 

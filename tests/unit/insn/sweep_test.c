@@ -1,6 +1,6 @@
 /*
- * sweep: instructions found by where they end, in code of this program's own
- * that never runs.
+ * sweep: instructions are found by their end, in code of this program that
+ * never runs.
  */
 #include "test.h"
 

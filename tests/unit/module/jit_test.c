@@ -1,4 +1,4 @@
-/* jit: names that processes write for code of their own making. */
+/* jit: the names that processes write for code that they generated. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* kallsyms: names of kernel functions against /proc/kallsyms itself. */
+/* kallsyms: names of kernel functions agree with /proc/kallsyms. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * module: spaces are taught what real processes map, and asked where things
- * are; the processes themselves and nm know the truth.
+ * module: spaces learn the mappings of real processes and are asked what is
+ * where; the answers are compared with what the processes themselves and nm
+ * report.
  */
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* range: against looking through all of them. */
+/* range: the search agrees with a linear one. */
 #include "test.h"
 
 #include "module/range.h"

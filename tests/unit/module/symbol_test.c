@@ -1,6 +1,6 @@
 /*
- * symbol: programs are compiled in many ways, and names, lines and inlined
- * calls compared with what binutils (addr2line, nm, objdump) make of them.
+ * symbol: programs are compiled in many ways, and their names, lines and
+ * inlined calls are compared with the output of addr2line, nm and objdump.
  */
 #include "test.h"
 

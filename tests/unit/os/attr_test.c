@@ -1,6 +1,6 @@
 /*
- * attr: every combination of options makes events whose records the decoder
- * takes, and whose time is where a ring's reader looks for it.
+ * attr: with every combination of options, the decoder understands the records
+ * of the events, and the time is where a ring's reader expects it.
  */
 #include "test.h"
 

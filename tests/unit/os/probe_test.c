@@ -1,7 +1,7 @@
 /*
- * probe: what is found on machines that are made up here.
+ * probe: what is found on simulated machines.
  *
- * This file takes the place of perf.c: its functions are the made-up machine.
+ * This file takes the place of perf.c: its functions simulate the machine.
  */
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /*
- * proc: what is read of real processes, which do what makes /proc hard to read.
+ * proc: reading /proc of real processes, which do what makes it hard to read.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * ptrace: processes are held and let go in the worst of moments, and must not
- * be able to tell.
+ * ptrace: processes are held and released at the worst moments, and must not
+ * notice.
  */
 #include "test.h"
 

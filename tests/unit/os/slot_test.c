@@ -1,4 +1,4 @@
-/* slot: regions of all alignments and lengths, split as tables say. */
+/* slot: regions of all alignments and lengths, split as the tables show. */
 #include "test.h"
 
 #include <errno.h>

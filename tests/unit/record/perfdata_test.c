@@ -1,6 +1,6 @@
 /*
- * perfdata: what the writer writes is what the reader and perf read; files of
- * both shapes built byte by byte, whole, cut and damaged.
+ * perfdata: the reader and perf read what the writer wrote; files of both
+ * layouts are built byte by byte, complete, truncated and damaged.
  */
 #include "test.h"
 

@@ -1,4 +1,4 @@
-/* by_stack: items are all zero at first, and stay what they are. */
+/* by_stack: items begin as all zero, and are kept. */
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * policy: which backtraces are allowed, whom others are blamed on, and how
- * stray hits are summed up.
+ * policy: which backtraces are allowed, which function is blamed for the
+ * others, and how stray hits are counted.
  */
 #include "test.h"
 

@@ -1,4 +1,7 @@
-/* report_text: what a reader sees, and colours only where they are wanted. */
+/*
+ * report_text: the text that a user reads, in colours only where they are
+ * wanted.
+ */
 #include "test.h"
 
 #include <errno.h>

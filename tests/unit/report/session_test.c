@@ -1,6 +1,6 @@
 /*
- * session: records in, a report, a recording or an account out, and what is
- * said when they cannot be written.
+ * session: records go in, and a report, a recording or an account comes out;
+ * errors of writing are reported.
  */
 #include "test.h"
 

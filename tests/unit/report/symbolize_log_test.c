@@ -1,5 +1,5 @@
 /*
- * symbolize_log: logs with lines of hits, as libwatchpoint writes them without
+ * symbolize_log: logs with the lines of hits that libwatchpoint writes without
  * a helper, and logs that only look like it.
  */
 #include "test.h"

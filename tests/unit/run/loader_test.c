@@ -1,4 +1,7 @@
-/* loader: where this program, and others that are held, stop for libraries. */
+/*
+ * loader: where this program, and others that are held, stop after loading
+ * libraries.
+ */
 #include "test.h"
 
 #include <elf.h>

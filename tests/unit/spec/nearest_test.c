@@ -1,4 +1,4 @@
-/* nearest: the likeliest names, in a stable order. */
+/* nearest: the most similar names, in a stable order. */
 #include "test.h"
 
 #include <stdlib.h>

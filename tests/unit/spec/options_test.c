@@ -1,4 +1,6 @@
-/* options: what each option sets, what goes together, and what is refused. */
+/*
+ * options: what each option sets, which can be combined, and what is refused.
+ */
 #include "test.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * spec_process: SPECs resolved in a real process, this one, and compared with
- * what the compiler and the dynamic linker say of the same names.
+ * spec_process: SPECs are resolved in this process, and compared with what the
+ * compiler and the dynamic linker know of the same names.
  */
 #include "test.h"
 

@@ -1,4 +1,7 @@
-/* spec: what is understood, what is pointed at, and which symbol is meant. */
+/*
+ * spec: which SPECs are understood, what an error points at, and which symbol
+ * is chosen.
+ */
 #include "test.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * shared_vm: children that have their parent's memory, and those that have not.
- */
+/* shared_vm: which children share their parent's memory. */
 #include "test.h"
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-/* stop_queue: records wait in order of time, and get their values. */
+/* stop_queue: records wait in the order of time, and get their values. */
 #include "test.h"
 
 #include "os/attr.h"

@@ -1,7 +1,7 @@
 /*
- * object: programs are compiled in many ways and loaded, and what is said of
- * their variables compared with how they were written; then their debug
- * information is damaged.
+ * object: programs are compiled in many ways and loaded, and the description of
+ * their variables is compared with the source; then their debug information is
+ * damaged.
  */
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /*
- * cfi: the rows of functions written here with every directive there is, and
- * the cache that keeps them.
+ * cfi: the rows of functions that use every directive, and the cache that keeps
+ * them.
  */
 #include "test.h"
 

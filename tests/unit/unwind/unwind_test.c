@@ -1,7 +1,7 @@
 /*
- * unwind: programs are single-stepped and unwound at every instruction.  What
- * is true is what they did: each call pushed a return address, which stays
- * where it is until sp is above it.
+ * unwind: programs are single-stepped and unwound at every instruction.  The
+ * truth is known from what they did: each call pushed a return address, which
+ * stays where it is until sp is above it.
  */
 #include "test.h"
 

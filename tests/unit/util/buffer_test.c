@@ -1,4 +1,7 @@
-/* buffer: numbers as printf writes them, and lines whole or not at all. */
+/*
+ * buffer: numbers agree with printf, and lines are written completely or not at
+ * all.
+ */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* complain: one line on stderr, whatever is in it. */
+/* complain: one line on stderr, whatever it contains. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* executable: commands found, and what takes no library. */
+/*
+ * executable: finding commands, and recognizing those that cannot load a
+ * library.
+ */
 #include "test.h"
 
 #include <elf.h>

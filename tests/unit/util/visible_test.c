@@ -1,4 +1,4 @@
-/* visible: what is shown is safe to show, and valid where it must be. */
+/* visible: the text is safe to show, and valid where it must be. */
 #include "test.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* hit_order: which hits are said to follow each other, by made cells. */
+/* hit_order: which hits are known to follow each other, with made-up cells. */
 #include "test.h"
 
 #include <string.h>

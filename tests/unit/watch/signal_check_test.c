@@ -1,4 +1,4 @@
-/* signal_check: what is seen of a program from outside. */
+/* signal_check: what can be seen of a program from outside. */
 #include "test.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* synthetic_records: records of this process as it was, kept, decoded and
-   learnt from. */
+/*
+ * synthetic_records: records of this process are kept, decoded and learnt from.
+ */
 #include "test.h"
 
 #include <errno.h>

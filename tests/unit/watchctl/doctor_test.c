@@ -1,4 +1,4 @@
-/* doctor: what is told of machines that are made up here. */
+/* doctor: the report on simulated machines. */
 #include "test.h"
 
 #include <errno.h>
