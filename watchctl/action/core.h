@@ -1,9 +1,9 @@
 /*
- * core: a core file of a live process, which goes on after it.
+ * core: writes a core file of a live process, which continues afterwards.
  *
- * What is in it is what the kernel puts into one: the registers of every
- * thread, the auxiliary vector, which files are mapped where, and of the memory
- * what /proc/PID/coredump_filter asks for.
+ * The file contains what the kernel writes into one: the registers of every
+ * thread, the auxiliary vector, the mapped files, and the memory that
+ * /proc/PID/coredump_filter selects.
  */
 #ifndef CORE_H
 #define CORE_H

@@ -1,8 +1,8 @@
 /*
- * on_hit: what --on-hit asks to be done at each hit.
+ * on_hit: carries out what --on-hit requests at each hit.
  *
- * What takes long is given up when a signal for watchctl is there: it stays
- * pending, for the loop to take.
+ * Anything that takes long is abandoned when a signal for watchctl arrives; the
+ * signal stays pending until the loop takes it.
  */
 #include "action/on_hit.h"
 

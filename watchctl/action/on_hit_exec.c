@@ -1,8 +1,9 @@
 /*
- * on_hit_exec: a shell command that is run at a hit.
+ * on_hit_exec: runs a shell command at a hit.
  *
- * It gets a process group of its own: all that it started can then be ended
- * with it, and a terminal's signals come to watchctl, which passes on the end.
+ * The command gets a process group of its own, so that everything it started
+ * can be ended with it, and so that a terminal's signals go to watchctl, which
+ * passes them on.
  */
 #include "action/on_hit_exec.h"
 

@@ -1,8 +1,9 @@
 /*
  * channel_hit: one hit, from its cell to the report.
  *
- * A cell is the program's memory, and code that corrupts memory may write there
- * at any time: what is used is copied first, and checked in the copy.
+ * A cell is memory of the program, into which code that corrupts memory may
+ * write at any time.  Therefore everything is copied before it is used, and the
+ * copy is checked.
  */
 #include <linux/hw_breakpoint.h>
 #include <signal.h>

@@ -1,21 +1,21 @@
 /*
  * debugreg_table: the watches that are armed in a program's threads by tracing
- * them, and what becomes of a debug register's hit.
+ * them, and the delivery of the hits of debug registers.
  *
- * Overview.  The table says what is to be armed.  A watch takes a place in each
- * thread for each of its slots (thread_regs.h); watches of one thread may share
- * places with watches of others.  A stopped thread gets what the table says.
- *   So to change anything, the table is changed, and then each
- * thread is interrupted once.
+ * Overview.  The table lists what is to be armed.  A watch takes one place in
+ * each thread for each of its slots (thread_regs.h); watches of different
+ * threads may use the same places.  To change anything, the table is changed,
+ * and each thread is interrupted once; while it is stopped, its registers and
+ * events are set as the table lists them.
  *
- * A hit of a debug register is a SIGTRAP that does not say which register it
- * was, and which a program can have blocked, or use itself.  The thread gets
- * the library's own signal instead, with the siginfo of a sigtrap event.  A
- * program that does not handle that signal any more (it would die of it) gets
- * none, and is warned.
+ * A hit of a debug register raises SIGTRAP, which does not show which register
+ * was hit, and which the program may have blocked or may use itself.  The
+ * thread gets the library's own signal instead, with the siginfo of a sigtrap
+ * event.  A program that no longer handles that signal would die of it; it gets
+ * no signal, and a warning is reported.
  *
- * All is done by the tracing process, which has one thread.  Requests come from
- * the program, and are not trusted.
+ * All of this is done by the tracing process, which has one thread.  Requests
+ * come from the program and are not trusted.
  */
 #ifndef DEBUGREG_TABLE_H
 #define DEBUGREG_TABLE_H

@@ -1,8 +1,7 @@
 /*
- * environment_specs: what the SPECs of a program's own environment mean in it.
+ * environment_specs: resolves the SPECs in a program's own environment.
  *
- * One is a line "ACCESS:SPEC", with letters behind ACCESS that are the
- * library's.
+ * Each is a line "ACCESS:SPEC"; letters that follow ACCESS are for the library.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * program: one program whose hits are reported, by the channel that it shares
- * with this process.  A child that fork(2) made, and that is watched, is one by
- * itself.
+ * program: one program whose hits are reported, through the channel that it
+ * shares with this process.  A watched child that fork(2) made is a program of
+ * its own.
  */
 #ifndef PROGRAM_H
 #define PROGRAM_H

@@ -1,16 +1,17 @@
 /*
  * run_inside: `watchctl --inside`.
  *
- * Overview: see whether the command can take the library; make the channel;
- * start the command, as its parent would without us, but for variables that the
- * library takes out of its environment (preload.c):
+ * Overview: check that the command can load the library; make the channel;
+ * start the command as its parent would have, except for variables that the
+ * library removes from its environment (preload.c):
  *
  *	LD_PRELOAD		the library, before what is there
  *	WATCHPOINT_CHANNEL	where the channel is
  *	WATCHPOINT_WATCH	the SPECs
- *	WATCHPOINT_PAD		nothing, so that an even number is taken out
+ *	WATCHPOINT_PAD		nothing, so that an even number is removed
  *
- * The library asks what the SPECs mean, arms, and lets the program begin.
+ * The library asks what the SPECs mean, arms the watches, and lets the program
+ * begin.
  */
 #include "helper/run_inside.h"
 

@@ -1,6 +1,6 @@
 /*
- * run_inside: `watchctl --inside`: a command with libwatchpoint put into it,
- * which watches what its environment says.
+ * run_inside: `watchctl --inside`: runs a command with libwatchpoint loaded
+ * into it, which watches what the environment says.
  */
 #ifndef RUN_INSIDE_H
 #define RUN_INSIDE_H

@@ -1,6 +1,6 @@
 /*
- * serve: serving programs that watch themselves: the one that this process is
- * the helper of, and children of it that ask for the same.
+ * serve: serves programs that watch themselves: the one whose helper this
+ * process is, and those of its children that ask for it too.
  */
 #include "helper/serve.h"
 

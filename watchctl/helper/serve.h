@@ -1,30 +1,31 @@
 /*
- * serve: reporting the hits of a program that watches itself, which come by
+ * serve: reports the hits of a program that watches itself, which come through
  * the channel that it shares with this process.
  *
- *	helper.c	`watchctl helper`, which the program's library starts
- *	run_inside.c	`watchctl --inside`, which starts the program
- *	serve.c	what both do: serve the program, and children of its that
- *			are watched, until all have ended
- *	program.c	one of them
- *	tally.c		how many accesses its hits are
- *	channel_hit.c		one hit: from its cell to the report
- *	watch_registry.c		the watches that the report knows of
+ *	helper.c		`watchctl helper`, started by the library
+ *	run_inside.c		`watchctl --inside`, which starts the program
+ *	serve.c			what both do: serve the program and its watched
+ *				children until all have ended
+ *	program.c		one of them
+ *	tally.c			how many accesses its hits are
+ *	channel_hit.c		one hit, from its cell to the report
+ *	watch_registry.c	the watches known to the report
  *	hit_order.c		which hits follow each other
- *	sideband.c	what else may write
- *	live_maps.c	what a program has mapped
- *	event_dups.c	copies of a program's events
- *	presence.c	how long the root's were on
- *	exec_monitor.c		waiting for its end
- *	signal_check.c		what is seen of it from outside
- *	environment_specs.c	what SPECs of its environment mean
- *	backpressure.c		room for reports
+ *	sideband.c		what else may write
+ *	live_maps.c		what a program has mapped
+ *	event_dups.c		duplicates of a program's events
+ *	presence.c		for how long the root's events were on
+ *	exec_monitor.c		a program's end, and its execve(2)
+ *	signal_check.c		what can be seen of it from outside
+ *	environment_specs.c	the SPECs of its environment
+ *	backpressure.c		whether the report's reader keeps up
  *
- * The first program is the root: its channel has the bell.  What is one for all
- * is here: the session, with its policy and account, and what the report knows.
+ * The first program is the root; the bell in its channel serves all of them.
+ * What all have in common is here: the session with its policy and account,
+ * and the registry of watches.
  *
- * A thread that made a hit goes on when its report has been written, so
- * whatever fails here, cells are given back.
+ * A thread that made a hit continues when its report has been written.  So,
+ * whatever fails here, cells are returned.
  */
 #ifndef SERVE_H
 #define SERVE_H

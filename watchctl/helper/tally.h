@@ -1,14 +1,15 @@
 /*
- * tally: how many accesses the hits that reached a program are, by their
- * instructions; and so how many did not reach it.
+ * tally: how many accesses the delivered hits are, according to their
+ * instructions, and therefore how many were not delivered.
  *
- * Overview.  The program's handlers know by counts alone what a step touched
- * besides the debug register that its signal names: they may claim what others
- * lost, and it would not be missed (handler/account.c).  The instruction shows
- * it.  As long as each hit's number is exactly known, what was counted and is
- * not theirs was lost.  After one that is not (the kernel's accesses, late
- * ones, repeated or masked instructions) nothing is known, and the handlers'
- * claims are accepted.
+ * Overview.  The signal that a step raises names one debug register.  What else
+ * the step touched, the handlers in the program conclude from counts alone:
+ * they may claim accesses that other hits lost, and the loss would not be
+ * noticed (handler/account.c).  The instruction shows it.  As long as the
+ * number of accesses is known exactly for each hit, every access that was
+ * counted beyond them was lost.  After a hit for which it is not (an access by
+ * the kernel, a late hit, a repeated or masked instruction) nothing is known,
+ * and the handlers' claims are accepted.
  */
 #ifndef TALLY_H
 #define TALLY_H

@@ -1,11 +1,11 @@
 /*
- * thread_regs: what is armed in one traced thread.  It has as many places as
- * debug registers; in each is a debug register, or an event, which takes one
- * too.
+ * thread_regs: what is armed in one traced thread.  The thread has as many
+ * places as debug registers; each place holds a debug register, or an event,
+ * which takes one too.
  *
- * A debug register is set by ptrace(2), so the thread has to be stopped.  An
- * event raises a signal in it; where it does so for one hit only, it is then
- * opened again.
+ * A debug register is set by ptrace(2), for which the thread must be stopped.
+ * An event sends the thread a signal; one that fires for a single hit is
+ * opened again afterwards.
  */
 #ifndef THREAD_REGS_H
 #define THREAD_REGS_H

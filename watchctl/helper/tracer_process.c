@@ -1,11 +1,11 @@
 /*
- * tracer_process: requests of the watched program that take ptrace(2).  See
+ * tracer_process: requests of the watched program that need ptrace(2).  See
  * tracer_process.h.
  *
- * Overview: the helper's part sees that there is work, and wakes or starts the
- * tracing process; the tracing process does it, and answers in the channel.
+ * Overview: the helper notices that there is work, and wakes or starts the
+ * tracing process, which does the work and answers in the channel.
  *
- * State is shared by the two: the tracing process may end only if the helper
+ * The two share a state, because the tracing process may end only if the helper
  * has not woken it in the meantime:
  *
  *	helper		RUNS -> WOKEN, and signal it; GONE: start another

@@ -1,16 +1,16 @@
 /*
- * tracer_process: requests of the watched program that take ptrace(2): holding
- * its threads still, and watches that are armed in each thread.
+ * tracer_process: requests of the watched program that need ptrace(2): holding
+ * its threads, and watches that are armed in each thread.
  *
- * The helper forwards them to a tracing process, which it forks when it is
- * first needed and which ends when nothing is traced any more (ptrace_loop.h
- * says why it is a process).  That one answers.  The two look after each other:
+ * The helper forwards them to a tracing process, which answers them.  It is
+ * forked when it is first needed, and ends when nothing is traced any more
+ * (ptrace_loop.h explains why it is a process).  The two look after each other:
  * if the tracing process is killed, another takes its place and arms everything
- * again; if the helper is killed, the tracing process goes on until the program
- * ends, for the debug registers of a program must not be left to themselves.
+ * again; if the helper is killed, the tracing process continues until the
+ * program ends, because somebody has to take the traps of its debug registers.
  *
- * For the helper it is a child, whose end raises SIGCHLD: it should wait(2) for
- * children by their ids.
+ * It is a child of the helper, and its end raises SIGCHLD: the helper should
+ * wait(2) for children by their ids.
  */
 #ifndef TRACER_PROCESS_H
 #define TRACER_PROCESS_H

@@ -1,4 +1,4 @@
-/* by_stack: something for each backtrace, found by the backtrace's index. */
+/* by_stack: a map from backtraces, by their index, to items of any type. */
 #include "report/by_stack.h"
 
 #include <stdlib.h>

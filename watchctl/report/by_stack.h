@@ -1,6 +1,4 @@
-/*
- * by_stack: something for each backtrace, found by the backtrace's index.
- */
+/* by_stack: a map from backtraces, by their index, to items of any type. */
 #ifndef BY_STACK_H
 #define BY_STACK_H
 

@@ -1,8 +1,8 @@
 /*
- * last_words: the account of a run whose end watchctl does not live to see.
+ * last_words: the account of a run that watchctl does not survive.
  *
- * Signal safety: nothing is allocated, and nothing but write(2), getpid(2) and
- * _exit(2) is called.
+ * Signal safety: nothing is allocated, and only write(2), getpid(2) and
+ * _exit(2) are called.
  */
 #include "report/last_words.h"
 

@@ -1,11 +1,11 @@
 /*
- * last_words: the account of a run whose end watchctl does not live to see.
+ * last_words: the account of a run that watchctl does not survive.
  *
- * Libraries that it is built on end the process where memory is short: by
- * exit(3), abort(3) or an access to what they did not get; and what they read
- * may be damaged.  Then the account is given here, from what had been counted
- * until then, with exit status 125.  Processes go on as they do when watchctl
- * is killed.
+ * The libraries that watchctl uses may end the process when memory runs out: by
+ * exit(3), by abort(3), or by accessing memory that they did not get; damaged
+ * input may have the same effect.  Then the account is printed from what was
+ * counted until then, and the exit status is 125.  The watched processes
+ * continue, as they do when watchctl is killed.
  */
 #ifndef LAST_WORDS_H
 #define LAST_WORDS_H

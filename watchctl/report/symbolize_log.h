@@ -1,7 +1,7 @@
 /*
- * symbolize_log: a log with the lines that libwatchpoint writes of hits where
- * it has no helper (lib/watchpoint/handler/fallback_report.c), read later, with
- * names for their addresses.
+ * symbolize_log: adds names to the addresses in a log.  libwatchpoint writes
+ * such lines of hits where it has no helper
+ * (lib/watchpoint/handler/fallback_report.c).
  */
 #ifndef SYMBOLIZE_LOG_H
 #define SYMBOLIZE_LOG_H

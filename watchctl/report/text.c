@@ -1,4 +1,4 @@
-/* text: the words that the text report says hits and tables in. */
+/* text: the wording of hits and tables in the text report. */
 #include "report/text.h"
 
 #include "util/visible.h"

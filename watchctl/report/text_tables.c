@@ -1,6 +1,6 @@
 /*
- * text_tables: what the text report says at the end: for each watch the
- * backtraces that it was hit by, or with --count how often; and stray writers.
+ * text_tables: the end of the text report: for each watch its backtraces, or,
+ * with --count, its number of hits; and the stray writers.
  */
 #include <string.h>
 

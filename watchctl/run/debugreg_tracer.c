@@ -1,5 +1,7 @@
-/* debugreg_tracer: debug registers of a process, and the process that makes
-   certain that they are cleared. */
+/*
+ * debugreg_tracer: sets the debug registers of a process, and makes certain
+ * that they are cleared.  See debugreg_tracer.h.
+ */
 #include "run/debugreg_tracer.h"
 
 #include <errno.h>

@@ -1,27 +1,28 @@
 /*
- * debugreg_tracer: --stop where perf_event_open(2) is refused and ptrace(2) is
- * not: debug registers.
+ * debugreg_tracer: --stop by debug registers, where perf_event_open(2) is
+ * refused and ptrace(2) is not.
  *
- * Overview.  A thread that has them set dies at its next hit if it is not
- * traced.  So the tracer is a process of its own, wp-guardian, that users have
- * no reason to kill: in a session of its own, with a name of its own.  It sends
- * a record of each hit, made while the thread is stopped, by a socket, and lets
- * the thread go on.  When we end, or are killed, it clears all registers,
- * releases all threads, and ends.  A command is held by it from the beginning.
+ * Overview.  A thread whose debug registers are set dies at its next hit if it
+ * is not traced.  So the tracer is a process of its own, wp-guardian, with a
+ * session of its own, which users have no reason to kill.  At each hit it makes
+ * a record while the thread is stopped, sends it through a socket, and lets the
+ * thread continue.  When watchctl ends or is killed, the tracer clears all
+ * registers, releases all threads, and ends.  A command is held by it from the
+ * beginning.
  *
- *	thread -- trap --> tracer -- record --> we: explain, report
+ *	thread -- trap --> tracer -- record --> watchctl: explain, report
  *
- * If it is killed all the same, its parent, which waits for that, clears the
- * registers.  A thread that hits in the moment before that dies.
+ * If the tracer is killed all the same, its parent, wp-standby, clears the
+ * registers.  A thread that hits in the moment before that dies.  Each watched
+ * process has two such processes.
  *
- * There are these two for each process that is watched.
+ * With --on-hit the thread is stopped until watchctl has decided how it
+ * continues.  In the meantime the tracer does for watchctl what only a tracer
+ * can do.
  *
- * With --on-hit the thread is stopped until we say how it goes on, and the
- * tracer does for us in the meantime what only a tracer can.
- *
- *	tracer -- records, TRACER_STOPPED --> we
+ *	tracer -- records, TRACER_STOPPED --> watchctl
  *		<-- hold, core --
- *		-- how that went -->
+ *		-- result -->
  *		<-- go, or pause --
  */
 #ifndef DEBUGREG_TRACER_H

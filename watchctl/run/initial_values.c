@@ -1,5 +1,7 @@
-/* initial_values: what the watched bytes were when the watch began, and whether
-   all of their writers are seen. */
+/*
+ * initial_values: the values of the watched bytes when the watch began, and
+ * whether all of their writers are seen.
+ */
 #include "run/initial_values.h"
 
 #include <errno.h>

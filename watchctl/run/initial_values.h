@@ -1,9 +1,9 @@
 /*
- * initial_values: how values are found, and what the watched bytes were when
- * the watch began, so that the first hit has an old value.
+ * initial_values: how values are found, and the values of the watched bytes
+ * when the watch began, so that the first hit has an old value.
  *
- * Where all threads were stopped, it was read then.  Else it is read now, which
- * is what a hit finds that is made later.
+ * If all threads were held, the bytes were read then.  Otherwise they are read
+ * now, which is what a later hit finds.
  */
 #ifndef INITIAL_VALUES_H
 #define INITIAL_VALUES_H

@@ -1,6 +1,6 @@
 /*
  * run_debugreg: --stop where perf_event_open(2) is refused: by debug registers,
- * which tracer processes set.
+ * which tracer processes set (debugreg_tracer.h).
  */
 #include <errno.h>
 #include <poll.h>

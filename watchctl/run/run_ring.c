@@ -1,6 +1,6 @@
 /*
- * run_ring: hits come by the rings, and no thread waits for their report; or
- * (--count) they are counted only.
+ * run_ring: hits are read from the rings, and no thread waits for its report;
+ * or, with --count, they are only counted.
  */
 #include <errno.h>
 #include <poll.h>

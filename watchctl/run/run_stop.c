@@ -1,15 +1,16 @@
 /*
- * run_stop: each thread stops at its hit, and its record gets the watch's bytes
- * (--stop); with --on-hit it is stopped until what was requested is done.
+ * run_stop: --stop.  Each thread stops at its hit, and the bytes of the watch
+ * are added to its record; with --on-hit it stays stopped until the action is
+ * done.
  *
- * Overview: let threads that have stopped go on, each with its records joined
- * by values; explain these; sleep until another one stops.  Records are taken a
- * millisecond behind the present, as from the rings; with --on-hit at once.
+ * Overview: release the threads that have stopped, each with its records joined
+ * by values; explain the records; sleep until another thread stops.  Records
+ * are taken a millisecond late, as from the rings; with --on-hit at once.
  *
- * A stop is two switches between the thread and this process.  What takes time
- * is to wake a processor that sleeps.  So this process is on the thread's own
- * processor, if it is bound to one; else it stays awake while hits are dense,
- * unless others want the processor.
+ * A stop takes two switches between the thread and this process.  What takes
+ * time is waking a sleeping processor.  So this process runs on the thread's
+ * processor if the thread is bound to one; otherwise it stays awake while hits
+ * come in quick succession, unless others want the processor.
  */
 #include <errno.h>
 #include <inttypes.h>

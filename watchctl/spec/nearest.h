@@ -1,10 +1,11 @@
 /*
- * nearest: the names most like one that was not found.
+ * nearest: finds the names that are most similar to one that was not found.
  *
- * Like: few letters apart (edit distance); the same name in a scope (counter,
- * in ns::counter) or with other parameters; or, least, a part of the name (ssl,
- * of libssl.so.3).  Names are offered one at a time; one that is nothing like
- * costs little, so that a million may be.
+ * A name is similar if few letters differ (edit distance), if it is the same
+ * name in a scope (counter in ns::counter) or with other parameters, or, as the
+ * weakest form, if it contains the name (ssl in libssl.so.3).  Names are
+ * offered one at a time; one that is not similar is rejected quickly, so that
+ * there may be a million.
  */
 #ifndef NEAREST_H
 #define NEAREST_H

@@ -1,4 +1,4 @@
-/* on_hit_option: the argument of --on-hit, taken apart. */
+/* on_hit_option: parses the argument of --on-hit. */
 #include "spec/on_hit_option.h"
 
 #include <string.h>

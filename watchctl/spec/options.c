@@ -1,4 +1,4 @@
-/* options: the command line, taken apart. */
+/* options: parses the command line. */
 #include "spec/options.h"
 
 #include <errno.h>

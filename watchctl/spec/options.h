@@ -1,6 +1,4 @@
-/*
- * options: the command line, taken apart.
- */
+/* options: the parsed command line. */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 

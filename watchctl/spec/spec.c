@@ -1,9 +1,9 @@
 /*
- * spec: the text, taken apart.
+ * spec: parses the text of a SPEC.
  *
- * A C++ name holds every character that means something in a SPEC, so those
- * count only outside brackets, and not in "::" or after "operator".  Functions
- * advance *p and give NULL, or what is wrong at *p.
+ * C++ names may contain every character that has a meaning in a SPEC.  So these
+ * characters count only outside brackets, and not in "::" or after "operator".
+ * The functions advance *p and return NULL, or what is wrong at *p.
  */
 #include "spec/spec.h"
 

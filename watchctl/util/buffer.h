@@ -1,8 +1,9 @@
 /*
- * buffer: bytes that grow, for lines that leave in one piece.
+ * buffer: bytes that grow, for lines that are written in one piece.
  *
- * A buffer that is all zero is empty.  Without memory it takes nothing more
- * and remembers that it failed, so that only the end of a line need ask.
+ * A buffer that is all zero is empty.  When memory runs out it takes nothing
+ * more and remembers that it failed, so that only the end of a line has to
+ * check.
  */
 #ifndef BUFFER_H
 #define BUFFER_H

@@ -1,4 +1,4 @@
-/* complain: what watchctl says on stderr. */
+/* complain: the messages of watchctl on stderr. */
 #include "util/complain.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * complain: what watchctl says on stderr, one line each.
- */
+/* complain: the messages of watchctl on stderr, one line each. */
 #ifndef COMPLAIN_H
 #define COMPLAIN_H
 

@@ -1,4 +1,4 @@
-/* executable: what kind of program a command is. */
+/* executable: determines what kind of program a command is. */
 #include "util/executable.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /*
- * executable: what kind of program a command is, before it is executed.
+ * executable: determines what kind of program a command is, before it is
+ * executed.
  */
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H

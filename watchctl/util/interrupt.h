@@ -1,6 +1,7 @@
 /*
  * interrupt: the signals that ask watchctl to end.  They are blocked while it
- * watches, and taken by its loops; what takes long looks whether one has come.
+ * watches, and its loops take them; anything that takes long checks whether one
+ * has come.
  */
 #ifndef INTERRUPT_H
 #define INTERRUPT_H

@@ -1,4 +1,4 @@
-/* visible: one scanner of UTF-8, and what is written for each character. */
+/* visible: scans UTF-8, and writes each character in a safe form. */
 #include "util/visible.h"
 
 #include <stdint.h>

@@ -1,9 +1,8 @@
 /*
- * visible: text that comes from elsewhere (names, paths, a SPEC), made safe to
- * show.
+ * visible: makes foreign text (names, paths, a SPEC) safe to show.
  *
- * What a terminal would obey or hide is written as an escape: control
- * characters, line and paragraph separators, marks that turn the direction of
+ * Characters that a terminal would obey or hide are written as escapes: control
+ * characters, line and paragraph separators, marks that change the direction of
  * writing, and bytes that are not UTF-8.  Everything else stays as it is.
  */
 #ifndef VISIBLE_H

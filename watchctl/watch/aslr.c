@@ -1,4 +1,4 @@
-/* aslr: personality(2), which a child inherits, and execve(2) goes by. */
+/* aslr: personality(2), which a child inherits and execve(2) obeys. */
 #include "watch/aslr.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * aslr: --no-aslr: a command whose addresses are the same in each run.
- */
+/* aslr: --no-aslr, which gives a command the same addresses in each run. */
 #ifndef ASLR_H
 #define ASLR_H
 

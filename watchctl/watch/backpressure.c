@@ -1,4 +1,4 @@
-/* backpressure: whether what a report is written to takes more of it. */
+/* backpressure: whether the reader of a report keeps up. */
 #include "watch/backpressure.h"
 
 #include <fcntl.h>

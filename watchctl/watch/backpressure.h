@@ -1,6 +1,6 @@
 /*
- * backpressure: whether what a report is written to accepts more of it, so that
- * no thread waits without end for a reader that does not read.
+ * backpressure: whether the reader of a report keeps up, so that no thread
+ * waits for ever for one that does not read.
  */
 #ifndef BACKPRESSURE_H
 #define BACKPRESSURE_H

@@ -1,4 +1,4 @@
-/* event_dups: descriptors of a program's events. */
+/* event_dups: duplicated descriptors of a program's events. */
 #include "watch/event_dups.h"
 
 #include <limits.h>

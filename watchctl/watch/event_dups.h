@@ -1,9 +1,11 @@
 /*
- * event_dups: descriptors of a program's events, copied into this process: they
- * stop the counting, and have the counts when the program is gone.
+ * event_dups: descriptors of a program's events, duplicated into this process.
+ * Through them the counting can be stopped, and the counts can be read after
+ * the program has ended.
  *
- * A duplicate keeps its event armed, and with it a debug register, when the
- * program closes its own.  So only watches that are never closed have copies.
+ * A duplicate keeps its event armed, and a debug register taken, after the
+ * program has closed its own descriptor.  So only watches that are never closed
+ * have duplicates.
  */
 #ifndef EVENT_DUPS_H
 #define EVENT_DUPS_H

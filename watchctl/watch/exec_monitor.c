@@ -1,4 +1,4 @@
-/* exec_monitor: waiting for a program's end. */
+/* exec_monitor: waits for a program's end, or for its execve(2). */
 #include "watch/exec_monitor.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * exec_monitor: waiting for what a program does not announce by the bell: that
- * it ends, or executes another program.
+ * exec_monitor: waits for what a program does not announce by the bell: that it
+ * ends, or executes another program.
  *
  * A thread sleeps until then, and rings the bell itself.
  */

@@ -1,4 +1,4 @@
-/* fire_check: a shot before the first use. */
+/* fire_check: fires a breakpoint before the first use. */
 #include "watch/fire_check.h"
 
 #include <errno.h>

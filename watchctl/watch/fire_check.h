@@ -1,8 +1,9 @@
 /*
- * fire_check: whether breakpoints fire here at all, tried before the first use.
+ * fire_check: tries before the first use whether breakpoints fire on this
+ * machine.
  *
- * Some hypervisors and emulators accept them and trap nothing.  Without this
- * every program would be found innocent there.
+ * Some hypervisors and emulators accept breakpoints that never trap.  Without
+ * this check every program would be found innocent there.
  */
 #ifndef FIRE_CHECK_H
 #define FIRE_CHECK_H

@@ -1,30 +1,32 @@
 /*
- * hit_order: whether a hit is the next access to its watch after the one that
- * was reported before it, so that it found what that left.
+ * hit_order: decides whether a hit is the next access to its watch after the
+ * one reported before it, and therefore found what that one left.
  *
- * Overview.  Threads hit at any time, and report it a little later: what is
- * reported first need not have come first.  But the kernel counts an access as
- * it is made.  A thread that is about to report a hit takes a ticket, and then
- * reads that count, of all threads.  All hits of earlier tickets are in it.  If
- * there is nothing else in it, no other hit is under way: the watch is settled.
+ * Overview.  Threads hit at any time and report a little later, so that the hit
+ * reported first need not be the first one.  But the kernel counts each access
+ * as it is made.  A thread that is about to report a hit takes a ticket, and
+ * then reads that count, over all threads.  It includes all hits with earlier
+ * tickets.  If it includes nothing else, no other hit is under way, and the
+ * watch has settled.
  *
- *	counted = reported + silent + under way
+ *	counted = reported + suppressed + under way
  *
- * A hit that comes next, and after which just one more is counted, is that one
- * more: it was not there before, and no other was.  After hits that raced, the
- * last to report finds the watch settled again, but it is not known which of
- * them was the last to write; so what is left is known from the hit after that
- * on.
+ * If one more access is counted after a settled watch, and a hit with the next
+ * ticket is reported, the two are the same: it was not there before, and no
+ * other was.  After hits that raced, the last to be reported finds the watch
+ * settled again, but which of them wrote last is not known; so the value is
+ * known only from the hit after that.
  *
- * How often a hit was counted is not known of the kernel's accesses, and of
- * those over several debug registers that cannot be decoded.  After such the
- * difference must be the same for a while, until it is taken to mean that no
- * hit is under way.  In a program with one thread no other hit is under way.
+ * How often a hit was counted is not known for accesses by the kernel, and for
+ * those over several debug registers that cannot be decoded.  After such a hit
+ * the difference must stay the same for a while before it is taken to mean that
+ * no hit is under way.  In a program with one thread no other hit is ever under
+ * way.
  *
- * All this is of those that are counted.  Where the kernel's accesses are not,
- * or others may write the bytes in other ways, no order is known; and from one
- * of these that is heard of (hit_order_forget) the next hit is not known to be
- * the next.
+ * All this holds for accesses that are counted.  Where those of the kernel are
+ * not, or others may write the bytes in other ways, no order is known.  When
+ * such a write becomes known (hit_order_forget), the next hit is not known to
+ * be the next access.
  */
 #ifndef HIT_ORDER_H
 #define HIT_ORDER_H
@@ -37,7 +39,7 @@
 struct hit_order_watch {
 	uint32_t serial;	/* of which use; 0: none */
 	uint64_t reported;	/* hits, as they were counted */
-	uint64_t base;		/* counted - silent - reported, if no hit is
+	uint64_t base;		/* counted - suppressed - reported, if no hit is
 				   under way; modulo 2^64 */
 	bool based;		/* that is known */
 	uint64_t excess;	/* it was so much at the last hit, */

@@ -1,14 +1,14 @@
 /*
- * live_maps: what a running process has mapped.
+ * live_maps: the mappings of a running process.
  *
- * Looking at /proc/PID/maps for each sample would cost more than explaining it.
- * So it is done when the sample's backtrace cannot be right:
+ * Reading /proc/PID/maps for each sample would cost more than explaining the
+ * sample.  So it is read when the sample's backtrace cannot be right:
  *
  *	a pc lies in no module, or cannot be unwound
  *	the code before a pc is not that of its module's file: another module
- *	has come to its place
+ *	has taken its place
  *
- * and otherwise as often as it takes no more than a small part of the time.
+ * and otherwise as often as it takes only a small part of the time.
  */
 #include "watch/live_maps.h"
 

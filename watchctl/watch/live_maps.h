@@ -1,7 +1,6 @@
 /*
- * live_maps: what a running process has mapped, learnt by a space and kept up
- * to date.  Changes are not reported, so each sample is examined for signs of
- * one.
+ * live_maps: keeps a space up to date with the mappings of a running process.
+ * Changes are not announced, so each sample is examined for signs of one.
  */
 #ifndef LIVE_MAPS_H
 #define LIVE_MAPS_H

@@ -1,5 +1,4 @@
-/* presence: for how long a program's watches on itself were on.  See
-   presence.h. */
+/* presence: for how long a program's watches on itself were on. */
 #include "watch/presence.h"
 
 #include <unistd.h>

@@ -1,11 +1,12 @@
 /*
- * presence: for how long the watches of a program on itself were on, of the
- * time that its threads ran.
+ * presence: for how long a program's watches on itself were on, compared with
+ * the time that its threads ran.
  *
- * Copies of the watches' events say the one, and an event of this process,
- * which the program has no part in, the other: its clock (uptime.h).  That is
- * opened after the copies were read, and read before them at the end, so that
- * it never says more than they do.
+ * Duplicates of the watches' events measure the former; an event of this
+ * process, its clock, which the program cannot influence, measures the latter
+ * (uptime.h).  At the beginning the clock is opened after the duplicates were
+ * read, and at the end it is read before them, so that it never shows more than
+ * they do.
  */
 #ifndef PRESENCE_H
 #define PRESENCE_H

@@ -1,4 +1,4 @@
-/* sideband: what programs do that is no access. */
+/* sideband: what programs do besides accesses. */
 #include "watch/sideband.h"
 
 #include <errno.h>

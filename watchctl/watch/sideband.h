@@ -1,12 +1,12 @@
 /*
- * sideband: what programs do that is not an access and yet changes their
- * watches' bytes, or which processes can write them: children that may have
+ * sideband: what programs do besides accesses that changes the bytes of their
+ * watches, or decides which processes can write them: children that may share
  * their memory (shared_vm.h), and what they map; and which children there are.
- * The kernel records it, in rings of this process.
+ * The kernel records it in rings of this process.
  *
- * The record is there before a program can go on, so a look that follows a hit
- * finds everything that came before that hit; and one that follows a program's
- * end finds all children that it made.
+ * A record is written before the program can continue.  So looking after a hit
+ * finds everything that came before the hit, and looking after a program's end
+ * finds all children that it created.
  */
 #ifndef SIDEBAND_H
 #define SIDEBAND_H

@@ -1,7 +1,7 @@
 /*
  * signal_check: what can be seen of a program from outside, now and then: that
- * it takes no signals, and so none of its hits; that it has executed another
- * program.
+ * it gets no signals, and therefore none of its hits; that it has executed
+ * another program.
  */
 #ifndef SIGNAL_CHECK_H
 #define SIGNAL_CHECK_H

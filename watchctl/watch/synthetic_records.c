@@ -1,4 +1,4 @@
-/* synthetic_records: what was there before the watch, as records. */
+/* synthetic_records: the state before the watch, as records. */
 #include "watch/synthetic_records.h"
 
 #include <errno.h>

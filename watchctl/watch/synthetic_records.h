@@ -1,6 +1,6 @@
 /*
- * synthetic_records: what was there before the watch, as records: kept, since
- * both the explaining and a recording begin with them.
+ * synthetic_records: the state before the watch, as records.  They are kept,
+ * because both explaining and a recording begin with them.
  */
 #ifndef SYNTHETIC_RECORDS_H
 #define SYNTHETIC_RECORDS_H

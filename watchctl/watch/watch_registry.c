@@ -1,4 +1,4 @@
-/* watch_registry: the watches that a session's report knows of. */
+/* watch_registry: the watches known to a session's report. */
 #include "watch/watch_registry.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * watch_registry: the watches that a session's report knows of.  A program
- * opens and closes watches as it likes; the report learns of one when it is
- * first hit, and one that is opened anew, with the same name and place, is the
- * same; so is that of a child.
+ * watch_registry: the watches known to a session's report.  A program opens and
+ * closes watches as it likes, and the report learns of one when it is first
+ * hit.  A watch that is opened again with the same name and place is the same
+ * one, and so is that of a child.
  */
 #ifndef WATCH_REGISTRY_H
 #define WATCH_REGISTRY_H
