@@ -50,7 +50,7 @@ struct hit_order_watch {
 	bool alone;
 	uint64_t nth;
 	uint64_t time;		/* ns */
-	uint64_t seen;		/* counted - silent */
+	uint64_t seen;		/* counted - suppressed */
 	uint64_t suppressed;
 	uint32_t number;	/* of the settling before it */
 };
