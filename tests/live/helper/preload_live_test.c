@@ -677,8 +677,8 @@ TEST(another_program_lives)
 	} cases[] = {
 		{"", "-w", "word", "watchctl: 5 hits, 5 reported, 0 lost"},
 		{"async", "-w", "word", "watchctl: 5 hits, 5 reported, 0 lost"},
-		{"ptrace", "-w", "word", "watchctl: 5 hits, 5 reported, 0 "
-		    "lost"},
+		{"ptrace", "-w", "word",
+		    "watchctl: 5 hits, 5 reported, 0 lost"},
 		{"", "-a", "self:8", "executed another program"},
 		{"async", "-a", "self:8", "executed another program"},
 	};

@@ -220,8 +220,8 @@ static const struct {
 	const char *says[6];	/* on stdout or stderr; "!": is not said */
 } runs[] = {
 	{"own", 1, {"[  FAILED  ] writes\n", "[       OK ] keeps_off",
-	    "stray write  word (volatile long, 8 bytes at ", ", by "
-	    "write_word\n", "!not reached"}},
+	    "stray write  word (volatile long, 8 bytes at ",
+	    ", by write_word\n", "!not reached"}},
 	{"thread", 1, {"[  FAILED  ] writes_in_a_thread\n",
 	    "[       OK ] keeps_off", ", by write_word\n", "reached"}},
 	{"libc", 1, {"[  FAILED  ] writes_in_libc\n", "reached",

@@ -311,8 +311,8 @@ TEST(who_has_the_signal_is_told)
 		enum action action;
 		const char *says;	/* NULL: all is well */
 	} cases[] = {
-		{&wp_deliver_sigtrap, SIGTRAP, ACT_IGNORE, "SIGTRAP is "
-		    "ignored"},
+		{&wp_deliver_sigtrap, SIGTRAP, ACT_IGNORE,
+		    "SIGTRAP is ignored"},
 		{&wp_deliver_sigtrap, SIGTRAP, ACT_DEFAULT, "default action"},
 		{&wp_deliver_sigtrap, SIGTRAP, ACT_HANDLER, "handled by"},
 		{&wp_deliver_sigtrap, SIGTRAP, ACT_INFO, "handled by"},

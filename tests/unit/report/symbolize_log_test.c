@@ -162,8 +162,8 @@ TEST(inlined_calls_are_told)
 TEST(other_lines_stay_as_they_are)
 {
 	static const char *const lines[] = {
-		"", "\n", "no line's end", "\tTab \033[1mbold\033[0m "
-		    "\x01\xff\n",
+		"", "\n", "no line's end",
+		"\tTab \033[1mbold\033[0m \x01\xff\n",
 		"watchpoint: a warning\n", "watchpoint:\n",
 		"watchpoint:   #x frame 0 0x1 /bin/sh+0x1\n",
 		"watchpoint:   #1 frame 0 0x1\n",

@@ -337,8 +337,8 @@ static const struct {
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, or -- COMMAND"},
-	{{"w", "-w", "a", "--"}, "no process to watch: give -p PID, or -- "
-	    "COMMAND"},
+	{{"w", "-w", "a", "--"},
+	    "no process to watch: give -p PID, or -- COMMAND"},
 	{{"w", "-w", "a", "-p", "1", "ls"},
 	    "-p and a command (ls) exclude each other"},
 	{{"w", "-w"}, "-w needs an argument" SEE},
