@@ -319,14 +319,40 @@ fetch_for(const char *build_id)
 	return -ESTALE;
 }
 
+enum { BLOCK = 64 };
+
+/* Whether a block has a byte that may control a terminal: nearly none has, and
+   this loop, without a branch, takes many bytes at a time. */
+static bool
+has_control(const char block[BLOCK])
+{
+	unsigned char found = 0;
+
+	for (size_t i = 0; i < BLOCK; i++) {
+		const unsigned char c = (unsigned char)block[i];
+
+		found |= (unsigned char)((c < ' ') | (c == 0177));
+	}
+	return found != 0;
+}
+
 /* Whether a terminal may be given it: of what controls one only line ends, tabs
    and colours, where these were asked for. */
 static bool
 is_harmless(const char *text, size_t len, bool colour)
 {
+	size_t looked = 0;	/* blocks have been looked at up to here */
+
 	for (size_t i = 0; i < len; i++) {
 		const unsigned char c = (unsigned char)text[i];
 
+		if (i >= looked && len - i >= BLOCK) {
+			looked = i + BLOCK;
+			if (!has_control(text + i)) {
+				i = looked - 1;
+				continue;
+			}
+		}
 		if (c == 033 && colour && i + 1 < len && text[i + 1] == '[') {
 			i += 2;
 			while (i < len && strchr("0123456789;", text[i]) !=
