@@ -2,11 +2,11 @@
 #include "module/unpacked.h"
 
 #include <gelf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include "module/inflate.h"
+#include <zlib.h>
 
 #define PAGE UINT64_C(4096)
 #define STEP (UINT64_C(1) << 20)	/* bytes unpacked at a time */
@@ -20,7 +20,8 @@ struct section {
 	uint64_t size;		/* bytes, as far as the file says */
 	uint64_t done;		/* bytes that are there */
 	bool packed;
-	struct ex_inflate *stream;	/* NULL: not packed, or ended */
+	bool begun;		/* stream is to be ended */
+	z_stream stream;
 };
 
 struct ex_unpacked {
@@ -80,7 +81,7 @@ add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
 	*s = (struct section){.scn = scn, .name = name, .size = sh->sh_size};
 	if ((sh->sh_flags & SHF_COMPRESSED) != 0) {
 		if (gelf_getchdr(scn, &ch) == NULL ||
-		    ch.ch_type != ELFCOMPRESS_ZLIB)
+		    ch.ch_type != ELFCOMPRESS_ZLIB || sh->sh_size > UINT_MAX)
 			return false;
 		s->packed = true;
 		s->size = ch.ch_size;
@@ -118,23 +119,24 @@ add_sections(struct ex_unpacked *u, Elf *elf)
 /* --- unpacking --- */
 
 static bool
-section_begin(struct ex_unpacked *u, struct section *s)
+section_begin(struct section *s)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
 
-	if (raw == NULL || raw->d_size <= sizeof(Elf64_Chdr) ||
-	    (s->stream = malloc(sizeof(*s->stream))) == NULL)
+	if (raw == NULL || raw->d_size <= sizeof(Elf64_Chdr))
 		return false;
-	return ex_inflate_begin(s->stream, (const uint8_t *)raw->d_buf +
-	    sizeof(Elf64_Chdr), raw->d_size - sizeof(Elf64_Chdr),
-	    u->image + s->at);
+	s->stream.next_in = (Bytef *)raw->d_buf + sizeof(Elf64_Chdr);
+	s->stream.avail_in = (uInt)(raw->d_size - sizeof(Elf64_Chdr));
+	s->begun = inflateInit(&s->stream) == Z_OK;
+	return s->begun;
 }
 
 static void
 section_end(struct section *s)
 {
-	free(s->stream);
-	s->stream = NULL;
+	if (s->begun)
+		(void)inflateEnd(&s->stream);
+	s->begun = false;
 }
 
 /* Unpack up to this byte, of those that the file claims.  A section that is
@@ -142,18 +144,20 @@ section_end(struct section *s)
 static void
 section_upto(struct ex_unpacked *u, struct section *s, uint64_t end)
 {
-	while (s->done < end && s->stream != NULL) {
-		uint64_t left = s->size - s->done;
-		uint64_t n = left < STEP ? left : STEP;
-		uint64_t more = left - n < EX_INFLATE_SLACK ? left - n :
-		    EX_INFLATE_SLACK;
+	int result = Z_OK;
 
-		if (!room(u, s->at + s->done, s->at + s->done + n + more))
+	while (s->done < end && s->begun) {
+		uint64_t n = s->size - s->done < STEP ? s->size - s->done :
+		    STEP;
+
+		if (!room(u, s->at + s->done, s->at + s->done + n))
 			break;
-		ex_inflate_upto(s->stream, s->done + n, s->done + n + more);
-		s->done = s->stream->done;
-		if (s->done == s->size ||
-		    s->stream->state == EX_INFLATE_ENDED)
+		s->stream.next_out = u->image + s->at + s->done;
+		s->stream.avail_out = (uInt)n;
+		result = inflate(&s->stream, Z_NO_FLUSH);
+		s->done += n - s->stream.avail_out;
+		if (result != Z_OK || s->stream.avail_out > 0 ||
+		    s->done == s->size)
 			section_end(s);
 	}
 }
@@ -180,7 +184,7 @@ section_fill(struct ex_unpacked *u, struct section *s)
 {
 	if (!s->packed)
 		return section_copy(u, s);
-	if (!section_begin(u, s))
+	if (!section_begin(s))
 		return false;
 	if (s != u->info)
 		section_upto(u, s, s->size);
