@@ -29,19 +29,18 @@ struct side {
 };
 
 static int
-give(void *arg, const struct ex_hit *explained)
+give(void *arg, struct ex_hit *hit)
 {
 	struct side *side = arg;
-	struct ex_hit hit = *explained;
 
 	if (!side->values) {
-		memset(&hit.change, 0, sizeof(hit.change));
-		hit.source = EX_VALUE_UNKNOWN;
-		hit.old.known = hit.new.known = 0;
+		memset(&hit->change, 0, sizeof(hit->change));
+		hit->source = EX_VALUE_UNKNOWN;
+		hit->old.known = hit->new.known = 0;
 	}
 	side->hits++;
-	side->told += hit.source != EX_VALUE_UNKNOWN && hit.old.known != 0;
-	return side->report.ops->hit(&side->report, &hit);
+	side->told += hit->source != EX_VALUE_UNKNOWN && hit->old.known != 0;
+	return side->report.ops->hit(&side->report, hit);
 }
 
 static void
