@@ -77,6 +77,7 @@ keep(void *arg)
 	struct exec_monitor *v = arg;
 	struct pollfd p[] = {{v->pidfd, POLLIN, 0}, {v->event, POLLIN, 0}};
 
+	(void)sem_post(&v->begun);
 	while (p[0].revents == 0)
 		if (poll(p, 2, -1) > 0 && p[1].revents != 0)
 			take_event(v, &p[1]);
@@ -93,7 +94,12 @@ exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel,
 		.channel = channel, .program = program, .pidfd = pidfd,
 	};
 	open_event(v);
+	(void)sem_init(&v->begun, 0, 0);
 	v->awake = pthread_create(&v->thread, NULL, keep, v) == 0;
+	/* a process that is forked soon, to trace the program, must not inherit
+	   the locks that a thread holds while it begins */
+	while (v->awake && sem_wait(&v->begun) != 0)
+		;
 }
 
 void

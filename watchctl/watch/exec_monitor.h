@@ -8,6 +8,7 @@
 #define EXEC_MONITOR_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "handler/channel.h"
@@ -20,6 +21,7 @@ struct exec_monitor {
 	struct perf_event_mmap_page *ring;	/* its; NULL: none */
 	pthread_t thread;
 	bool awake;			/* there is one */
+	sem_t begun;			/* posted when it has begun */
 	_Atomic bool executed;		/* the program is another now */
 	_Atomic bool gone;		/* it has ended */
 };
