@@ -31,6 +31,7 @@
 #include "util/buffer.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"
+#include "util/executable.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/local/libexec"
@@ -109,28 +110,6 @@ texts_free(struct texts *texts)
 
 /* --- starting one --- */
 
-/* Beside this program, as built; or where it is installed.  0 or -ENOENT. */
-static int
-find_program(char path[PATH_MAX])
-{
-	static const char *const places[] = {
-		PROGRAM, "../libexec/" PROGRAM,
-	};
-	char self[PATH_MAX], name[2 * PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *end;
-
-	self[len > 0 ? len : 0] = '\0';
-	if ((end = strrchr(self, '/')) != NULL)
-		*end = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		(void)snprintf(name, sizeof(name), "%s/%s", self, places[i]);
-		if (realpath(name, path) != NULL)
-			return 0;
-	}
-	return realpath(LIBEXECDIR "/" PROGRAM, path) == NULL ? -ENOENT : 0;
-}
-
 /* Memory that it can write, and neither side can take away. */
 static int
 make_shared(struct box *box)
@@ -192,10 +171,14 @@ static int
 spawn(struct box *box, int socket, int shared)
 {
 	posix_spawn_file_actions_t actions;
+	static const char *const places[] = {
+		PROGRAM, "../libexec/" PROGRAM,
+	};
 	char path[PATH_MAX], **argv, *environment[3];
 	int err = ENOMEM;
 
-	if (find_program(path) < 0)
+	if (executable_companion(places, sizeof(places) / sizeof(places[0]),
+	    LIBEXECDIR "/" PROGRAM, path) < 0)
 		return complain(PROGRAM ", which reads executables and debug "
 		    "information, is neither beside watchctl nor in "
 		    LIBEXECDIR ": install it");

@@ -52,21 +52,11 @@ find_library(char path[PATH_MAX])
 		"../lib/" LIBRARY, "../lib/watchpoint/" LIBRARY,
 	};
 	const char *named = getenv("WATCHPOINT_LIBRARY");
-	char name[2 * PATH_MAX], self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *end;
 
 	if (named != NULL && *named != '\0')
 		return realpath(named, path) == NULL ? -ENOENT : 0;
-	self[len > 0 ? len : 0] = '\0';
-	if ((end = strrchr(self, '/')) != NULL)
-		*end = '\0';
-	for (size_t i = 0; i < sizeof(beside) / sizeof(beside[0]); i++) {
-		(void)snprintf(name, sizeof(name), "%s/%s", self, beside[i]);
-		if (realpath(name, path) != NULL)
-			return 0;
-	}
-	return realpath(LIBDIR "/" LIBRARY, path) == NULL ? -ENOENT : 0;
+	return executable_companion(beside, sizeof(beside) / sizeof(beside[0]),
+	    LIBDIR "/" LIBRARY, path);
 }
 
 static int

@@ -144,3 +144,22 @@ executable_check(const char *path)
 	}
 	return err < 0 ? -ENOEXEC : 0;
 }
+
+int
+executable_companion(const char *const *places, size_t n,
+    const char *installed, char path[PATH_MAX])
+{
+	char self[PATH_MAX], name[2 * PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char *end;
+
+	self[len > 0 ? len : 0] = '\0';
+	if ((end = strrchr(self, '/')) != NULL)
+		*end = '\0';
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof(name), "%s/%s", self, places[i]);
+		if (realpath(name, path) != NULL)
+			return 0;
+	}
+	return realpath(installed, path) == NULL ? -ENOENT : 0;
+}

@@ -1,12 +1,13 @@
 /*
  * executable: determines what kind of program a command is, before it is
- * executed.
+ * executed; and where the files are that come with this one.
  */
 #ifndef EXECUTABLE_H
 #define EXECUTABLE_H
 
 #include <elf.h>
 #include <limits.h>
+#include <stddef.h>
 
 /* The processor, as ELF files name it. */
 #if defined(__x86_64__)
@@ -27,5 +28,11 @@ int executable_find(const char *command, char path[PATH_MAX]);
  * Nothing is reported of what cannot be read.
  */
 int executable_check(const char *path);
+
+/* Find a file that comes with watchctl: at one of n places, which are relative to
+   the directory of this program, as built or as installed; or else where it is to
+   be installed.  0 or -ENOENT. */
+int executable_companion(const char *const *places, size_t n,
+    const char *installed, char path[PATH_MAX]);
 
 #endif
