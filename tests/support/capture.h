@@ -6,6 +6,7 @@
 #define CAPTURE_H
 
 #include <asm/perf_regs.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -81,6 +82,34 @@ capture_regs(const ucontext_t *uc)
 		.r13 = (uint64_t)g[REG_R13], .r14 = (uint64_t)g[REG_R14],
 		.r15 = (uint64_t)g[REG_R15],
 	};
+}
+
+/* Where capture_on_trap() takes a sample, and how much of the stack. */
+static struct capture *capture_trapped;
+static size_t capture_max;
+
+static inline void
+capture_on_trap(int sig, siginfo_t *info, void *context)
+{
+	const struct user_regs_struct regs = capture_regs(context);
+
+	(void)sig;
+	(void)info;
+	capture_take(capture_trapped, getpid(), &regs, capture_max);
+}
+
+/* Call a function, and take a sample at the int3 that it executes. */
+static inline void
+capture_call(struct capture *c, size_t max, void (*fn)(long), long arg)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
+
+	capture_trapped = c;
+	capture_max = max;
+	action.sa_sigaction = capture_on_trap;
+	(void)sigaction(SIGTRAP, &action, &old);
+	fn(arg);
+	(void)sigaction(SIGTRAP, &old, NULL);
 }
 
 /* Teach a space what a process has mapped executable. */

@@ -83,6 +83,13 @@ add(volatile unsigned *n, int by)
 	__atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
 }
 
+/* What a thread does until shared->end.  It counts its turns, and says that it
+   is there: shared has turns[] and tid[] for each thread, and ready for all. */
+#define take_turns(i)							\
+	for (shared->tid[i] = gettid(),					\
+	    (void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST); \
+	    !shared->end; shared->turns[i]++)
+
 /* Those that were started and not waited for. */
 static pid_t child_running[64];
 

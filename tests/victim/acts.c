@@ -20,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "line.h"
+
 #define OWN __attribute__((noinline, noclone))
 
 volatile long word;
@@ -362,23 +364,14 @@ static const struct act {
 };
 static const struct act *act;
 
-static void
-await_line(void)
-{
-	char line[64];
-
-	if (fgets(line, sizeof(line), stdin) == NULL)
-		memset(line, 0, sizeof(line));
-}
-
 static void *
 perform(void *unused)
 {
 	(void)unused;
-	await_line();
+	(void)await_line();
 	printf("done %ld\n", act->run());
 	fflush(stdout);
-	await_line();
+	(void)await_line();
 	exit(7);
 }
 

@@ -39,6 +39,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "line.h"
+
 static _Alignas(4096) volatile char memory[65536];
 #define area ((void *)(uintptr_t)&memory[4096])
 
@@ -613,15 +615,6 @@ static const struct act {
 	{"signal", do_signal, before_signal},
 };
 
-static void
-await_line(void)
-{
-	char line[64];
-
-	if (fgets(line, sizeof(line), stdin) == NULL)
-		exit(0);
-}
-
 static const struct act *
 find(const char *name)
 {
@@ -664,10 +657,10 @@ main(int argc, char **argv)
 	each(list, n, 0);
 	printf("pid %d area %p\n", (int)getpid(), place);
 	fflush(stdout);
-	await_line();
+	if (!await_line())
+		return 0;
 	each(list, n, 1);
 	printf("done %d\n", n);
 	fflush(stdout);
-	await_line();
-	return 7;
+	return await_line() ? 7 : 0;
 }

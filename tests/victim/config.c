@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "line.h"
+
 #define OWN __attribute__((noinline, noclone))
 #define INLINED __attribute__((always_inline)) static inline
 
@@ -175,15 +177,6 @@ static const struct {
 	{"become_another", become_another},
 };
 
-static void
-await_line(void)
-{
-	char line[64];
-
-	if (fgets(line, sizeof(line), stdin) == NULL)
-		memset(line, 0, sizeof(line));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -191,7 +184,7 @@ main(int argc, char **argv)
 
 	printf("pid %d config %p\n", (int)getpid(), (void *)&config);
 	fflush(stdout);
-	await_line();
+	(void)await_line();
 	for (int i = 1; i < argc; i++) {
 		for (size_t k = 0; k < sizeof(acts) / sizeof(acts[0]); k++) {
 			if (strcmp(argv[i], acts[k].name) == 0) {
@@ -202,6 +195,6 @@ main(int argc, char **argv)
 	}
 	printf("done %d\n", done);
 	fflush(stdout);
-	await_line();
+	(void)await_line();
 	return 7;
 }

@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "line.h"
+
 volatile long counter;
 volatile long filled;
 __thread long local;
@@ -98,15 +100,6 @@ work(void *first)
 	return NULL;
 }
 
-static void
-await_line(void)
-{
-	char line[64];
-
-	if (fgets(line, sizeof(line), stdin) == NULL)
-		memset(line, 0, sizeof(line));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -119,7 +112,7 @@ main(int argc, char **argv)
 	nanoseconds = argc > 3 ? atol(argv[3]) : 0;
 	printf("pid %d counter %p\n", (int)getpid(), (void *)&counter);
 	fflush(stdout);
-	await_line();
+	(void)await_line();
 	for (int i = 0; i < threads; i++)
 		pthread_create(&thread[i], NULL, work,
 		    i == 0 ? thread : NULL);
@@ -127,6 +120,6 @@ main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	printf("done\n");
 	fflush(stdout);
-	await_line();
+	(void)await_line();
 	return 7;
 }

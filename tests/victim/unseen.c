@@ -23,6 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "line.h"
+
 enum { PAGE = 4096, WRITES_MAX = 8192 };
 
 /* The first is used; it has a page of its own, that others can be mapped over. */
@@ -166,11 +168,9 @@ take_turns(int in, int out, int first, unsigned n)
 }
 
 static void
-await_line(void)
+await_turn(void)
 {
-	char line[64];
-
-	if (waits && fgets(line, sizeof(line), stdin) == NULL)
+	if (waits && !await_line())
 		exit(1);
 }
 
@@ -195,7 +195,7 @@ add_by_turns(unsigned n)
 		printf("pid %d peer %p\n", (int)pid, (void *)(uintptr_t)word);
 		(void)fflush(stdout);
 	}
-	await_line();
+	await_turn();
 	if (write(start[1], &byte, 1) != 1)
 		abort();
 	take_turns(back[0], there[1], 1, n);
@@ -240,12 +240,12 @@ main(int argc, char **argv)
 	if (strcmp(mode, "peers") == 0) {
 		add_by_turns(n);
 	} else {
-		await_line();
+		await_turn();
 		work(strcmp(mode, "vfork") == 0 ? write_by_child :
 		    strcmp(mode, "kernel") == 0 ? write_by_kernel :
 		    write_by_alias, n);
 	}
 	tell();
-	await_line();
+	await_turn();
 	return 0;
 }

@@ -154,12 +154,7 @@ start_program(void (*fn)(void *), void *arg)
 static void *
 turn(void *arg)
 {
-	size_t i = (size_t)(uintptr_t)arg;
-
-	shared->tid[i] = gettid();
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
-	while (!shared->end) {
-		shared->turns[i]++;
+	take_turns((size_t)(uintptr_t)arg) {
 		nap_us(200);
 	}
 	return NULL;

@@ -218,12 +218,7 @@ count_raw(int sig)
 static void *
 turn(void *arg)
 {
-	size_t i = (size_t)(uintptr_t)arg;
-
-	shared->tid[i] = gettid();
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
-	while (!shared->end) {
-		shared->turns[i]++;
+	take_turns((size_t)(uintptr_t)arg) {
 		write_word();
 		nap_us(200);
 	}

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <malloc.h>
-#include <signal.h>
 
 #include "capture.h"
 #include "hit/memo.h"
@@ -19,24 +18,14 @@
 static struct capture caught;
 static volatile long sink;
 
-static void
-on_trap(int sig, siginfo_t *info, void *context)
-{
-	const struct user_regs_struct regs = capture_regs(context);
-
-	(void)sig;
-	(void)info;
-	capture_take(&caught, getpid(), &regs, STACK);
-}
-
-static OWN long
+static OWN void
 nest(long n)
 {
 	if (n == 0)
 		__asm__ volatile("int3");
 	else
-		sink = nest(n - 1);
-	return sink;
+		nest(n - 1);
+	sink = n;
 }
 
 static struct ex_space *space;
@@ -69,15 +58,11 @@ put(uintptr_t number)
 static int
 set_up(void **state)
 {
-	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
 	struct ex_pc pc[64];
 	enum ex_end end;
 
 	(void)state;
-	action.sa_sigaction = on_trap;
-	(void)sigaction(SIGTRAP, &action, &old);
-	sink = nest(10);
-	(void)sigaction(SIGTRAP, &old, NULL);
+	capture_call(&caught, STACK, nest, 10);
 	space = ex_space_new(EX_LIVE);
 	capture_maps(space, getpid());
 	process = ex_space_process(space, getpid());

@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "kernel_symbol.h"
@@ -19,16 +18,6 @@
 
 static struct capture caught;
 static volatile long sink;
-
-static void
-on_trap(int sig, siginfo_t *info, void *context)
-{
-	const struct user_regs_struct regs = capture_regs(context);
-
-	(void)sig;
-	(void)info;
-	capture_take(&caught, getpid(), &regs, CAPTURE_STACK);
-}
 
 __attribute__((always_inline)) static inline long
 inlined(long n)
@@ -61,16 +50,18 @@ thread(void *arg)
 
 /* In a thread of its own, so that its callers are the same for any test. */
 static void
-catch(long depth)
+in_thread(long depth)
 {
-	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
 	pthread_t id;
 
-	action.sa_sigaction = on_trap;
-	(void)sigaction(SIGTRAP, &action, &old);
 	if (pthread_create(&id, NULL, thread, (void *)(intptr_t)depth) == 0)
 		(void)pthread_join(id, NULL);
-	(void)sigaction(SIGTRAP, &old, NULL);
+}
+
+static void
+catch(long depth)
+{
+	capture_call(&caught, CAPTURE_STACK, in_thread, depth);
 }
 
 static struct ex_space *space;

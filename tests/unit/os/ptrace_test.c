@@ -94,10 +94,7 @@ turn(void *arg)
 {
 	size_t i = (size_t)(uintptr_t)arg;
 
-	shared->tid[i] = gettid();
-	__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST);
-	while (!shared->end) {
-		shared->turns[i]++;
+	take_turns(i) {
 		/* most sleep, some call, some run */
 		if (i % 40 == 38)
 			(void)sched_yield();
