@@ -22,15 +22,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "box/message.h"
+#include "box/answers.h"
 #include "os/array.h"
 #include "os/proc.h"
-#include "os/regular_file.h"
 #include "report/output.h"
 #include "report/report.h"
 #include "util/buffer.h"
 #include "util/complain.h"
-#include "util/debuginfod.h"
 #include "util/executable.h"
 
 #ifndef LIBEXECDIR
@@ -43,7 +41,6 @@ enum {
 	STALLED_MAX = 10,		/* seconds without progress */
 	PENDING_MAX = 64 << 20,		/* bytes of a report in one piece */
 	MEMORY = 1 << 30,		/* private bytes */
-	BUILD_ID_MAX = 128,		/* digits */
 };
 
 /* How one came to its end. */
@@ -59,7 +56,7 @@ struct box {
 	const struct options *options;
 	char **argv;
 	struct output output;
-	off_t size;		/* of the recording when it was opened */
+	struct answers answers;
 	bool colour;
 	bool raw;		/* the report is passed on as it is */
 	/* of the report: */
@@ -255,53 +252,6 @@ start(struct box *box)
 
 /* --- what it asks for --- */
 
-/* Of what is not ELF it has no business with anything. */
-static bool
-is_elf(int fd)
-{
-	char magic[4];
-
-	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	    memcmp(magic, "\177ELF", sizeof(magic)) == 0;
-}
-
-/* A descriptor or -errno. */
-static int
-open_for(struct box *box, const char *path)
-{
-	struct stat st;
-	int fd;
-
-	if (strcmp(path, box->options->file) == 0) {
-		/* do not wait for the writer of a FIFO */
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-		if (fd >= 0 && fstat(fd, &st) == 0)
-			box->size = st.st_size;
-		return fd < 0 ? -errno : fd;
-	}
-	if ((fd = wp_open_regular(path)) < 0 || is_elf(fd) ||
-	    strcmp(path, "/proc/kallsyms") == 0 ||
-	    strcmp(path, "/sys/kernel/notes") == 0)
-		return fd;
-	(void)close(fd);
-	return -ESTALE;
-}
-
-static int
-fetch_for(const char *build_id)
-{
-	const size_t len = strlen(build_id);
-	int fd;
-
-	if (len == 0 || len > BUILD_ID_MAX ||
-	    strspn(build_id, "0123456789abcdef") != len)
-		return -EINVAL;
-	if ((fd = debuginfod_fetch(build_id)) < 0 || is_elf(fd))
-		return fd;
-	(void)close(fd);
-	return -ESTALE;
-}
-
 enum { BLOCK = 64 };
 
 /* Whether a block has a byte that may control a terminal: nearly none has, and
@@ -408,28 +358,11 @@ take_line(struct box *box, const char *line)
 	box->repeated = box->said.n;
 }
 
-static void
-give_file(const struct box *box, int fd)
-{
-	struct box_message answer = {.what = BOX_ANSWER};
-
-	answer.err = fd < 0 ? fd : 0;
-	(void)box_send(box->socket, &answer, fd);
-	if (fd >= 0)
-		(void)close(fd);
-}
-
 /* False: it makes no sense. */
 static bool
 take_message(struct box *box, const struct box_message *message)
 {
 	switch (message->what) {
-	case BOX_OPEN:
-		give_file(box, open_for(box, message->text));
-		return true;
-	case BOX_FETCH:
-		give_file(box, fetch_for(message->text));
-		return true;
 	case BOX_SAY:
 		take_line(box, message->text);
 		return true;
@@ -440,7 +373,7 @@ take_message(struct box *box, const struct box_message *message)
 		box->status = (int)message->value[0];
 		return box->ended;
 	default:
-		return false;
+		return answers_give(&box->answers, box->socket, message);
 	}
 }
 
@@ -536,7 +469,8 @@ is_cut_short(const struct box *box)
 {
 	struct stat st;
 
-	return stat(box->options->file, &st) == 0 && st.st_size < box->size;
+	return stat(box->options->file, &st) == 0 &&
+	    st.st_size < box->answers.size;
 }
 
 /* Say how it died, and leave aside what it read.  False: no other is to be
@@ -601,7 +535,9 @@ run(struct box *box)
 int
 box_report(const struct options *options, char **argv)
 {
-	struct box box = {.options = options, .argv = argv};
+	struct box box = {
+		.options = options, .argv = argv, .answers.file = options->file,
+	};
 
 	/* a report whose reader has gone ends by its error */
 	(void)signal(SIGPIPE, SIG_IGN);
@@ -615,6 +551,7 @@ box_report(const struct options *options, char **argv)
 			;
 	}
 	output_close(&box.output);
+	answers_free(&box.answers);
 	buffer_free(&box.pending);
 	texts_free(&box.aside);
 	texts_free(&box.said);

@@ -2,6 +2,7 @@
 #include "box/message.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ box_send(int socket, const struct box_message *message, int fd)
 	struct iovec part = {
 		.iov_base = (void *)(uintptr_t)message,
 		.iov_len = offsetof(struct box_message, text) +
-		    strlen(message->text) + 1,
+		    (message->len > 0 ? message->len :
+		    strlen(message->text) + 1),
 	};
 	union control control = {.header = {
 		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,
@@ -51,6 +53,18 @@ descriptor_of(struct msghdr *whole)
 	return fd;
 }
 
+/* Whether `got' bytes of it are all there is. */
+static bool
+is_whole(const struct box_message *message, size_t got)
+{
+	const size_t head = offsetof(struct box_message, text);
+
+	if (got <= head)
+		return false;
+	return message->len > 0 ? message->len == got - head :
+	    message->text[got - head - 1] == '\0';
+}
+
 int
 box_receive(int socket, struct box_message *message, int *fd)
 {
@@ -60,7 +74,6 @@ box_receive(int socket, struct box_message *message, int *fd)
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = fd != NULL ? sizeof(control) : 0,
 	};
-	const size_t head = offsetof(struct box_message, text);
 	ssize_t n = recvmsg(socket, &whole, MSG_CMSG_CLOEXEC);
 
 	if (fd != NULL)
@@ -69,8 +82,7 @@ box_receive(int socket, struct box_message *message, int *fd)
 		return -errno;
 	if (n == 0)
 		return -ECONNRESET;
-	if ((size_t)n > head && (whole.msg_flags & MSG_TRUNC) == 0 &&
-	    message->text[(size_t)n - head - 1] == '\0')
+	if ((whole.msg_flags & MSG_TRUNC) == 0 && is_whole(message, (size_t)n))
 		return 0;
 	if (fd != NULL && *fd >= 0)
 		(void)close(*fd);

@@ -26,12 +26,32 @@ enum box_what {
 	BOX_ASIDE,		/* text: the path of a module that is not to be
 				   read, since reading it ended an explainer */
 	BOX_GO,			/* that was all */
-	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor if one
-				   was asked for */
+	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor, text or
+				   values if they were asked for */
 	/* from the explainer */
 	BOX_OPEN,		/* text: a path; answered */
 	BOX_FETCH,		/* text: a build id, whose debug information is
 				   not on this machine; answered */
+	/* the same, of a process that watchctl lets it ask about: value[0] */
+	BOX_READ,		/* value[1]: an address in its memory; value[2]:
+				   bytes, at most BOX_BYTES_MAX; answered with
+				   those that could be read */
+	BOX_FIRST_PAGE,		/* value[1]: where a mapping of a file begins;
+				   answered with where its first page lies:
+				   value[0] */
+	BOX_FD_NAME,		/* value[1]: a thread; value[2]: a descriptor;
+				   answered with what it is open on */
+	BOX_ROOT,		/* answered with the number of its root
+				   directory, which is as good as a descriptor
+				   in questions: value[0]; UINT64_MAX: ours */
+	BOX_OPEN_MAPPED,	/* value[1]: its root; value[2], value[3]: start
+				   and end of a mapping; value[4], value[5]: its
+				   device; value[6]: its inode; text: its path;
+				   answered */
+	BOX_PERF_MAP,		/* value[1]: its root; answered with the name of
+				   the file in which it names its code */
+	BOX_OPEN_PERF_MAP,	/* answered with that file */
+
 	BOX_SAY,		/* text: a line for standard error */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;
@@ -40,11 +60,14 @@ enum box_what {
 	BOX_END,		/* value[0]: the exit status */
 };
 
+enum { BOX_VALUES = 7, BOX_BYTES_MAX = 2 * PATH_MAX };
+
 struct box_message {
 	uint32_t what;		/* enum box_what */
 	int32_t err;
-	uint64_t value[2];
-	char text[2 * PATH_MAX];	/* ends with NUL */
+	uint64_t value[BOX_VALUES];
+	uint32_t len;		/* of bytes in place of a text; 0: it is one */
+	char text[BOX_BYTES_MAX];	/* ends with NUL */
 };
 
 /* With what the explainer exits when it runs out of memory. */
@@ -58,8 +81,8 @@ struct box_shared {
 	char report[1 << 18];
 };
 
-/* Send a message, of its text only what there is; fd: a descriptor that goes
-   with it, -1: none.  0 or -errno. */
+/* Send a message, of its text or bytes only what there is; fd: a descriptor that
+   goes with it, -1: none.  0 or -errno. */
 int box_send(int socket, const struct box_message *, int fd);
 
 /* Wait for one; *fd is a descriptor that came with it, -1: none came; NULL: none

@@ -50,16 +50,26 @@ tell(const struct box_message *message)
 		_exit(EXIT_FAILURE);
 }
 
-/* The answer's error, or its descriptor, or 0. */
-static int
-ask(const struct box_message *question)
+int
+ask_question(struct box_message *message)
 {
-	struct box_message answer;
+	tell(message);
+	receive(message, NULL);
+	return message->err < 0 ? message->err : 0;
+}
+
+int
+ask_file(struct box_message *message)
+{
 	int fd;
 
-	tell(question);
-	receive(&answer, &fd);
-	return answer.err < 0 ? answer.err : fd >= 0 ? fd : 0;
+	tell(message);
+	receive(message, &fd);
+	if (message->err >= 0)
+		return fd >= 0 ? fd : -EPROTO;
+	if (fd >= 0)
+		(void)close(fd);
+	return message->err;
 }
 
 void
@@ -79,12 +89,12 @@ ask_report(const char *text, size_t len, uint64_t hits)
 	while (err == 0 && len > 0) {
 		const size_t n = len < sizeof(shared->report) ? len :
 		    sizeof(shared->report);
-		const struct box_message message = {
+		struct box_message message = {
 			.what = BOX_REPORT, .err = n < len, .value = {n, hits},
 		};
 
 		memcpy(shared->report, text, n);
-		err = ask(&message);
+		err = ask_question(&message);
 		text += n;
 		len -= n;
 	}
@@ -112,7 +122,7 @@ wp_open_regular(const char *path)
 	    path);
 
 	return n < 0 || (size_t)n >= sizeof(question.text) ? -ENAMETOOLONG :
-	    ask(&question);
+	    ask_file(&question);
 }
 
 int
@@ -121,7 +131,7 @@ ask_fetch(const char *build_id)
 	struct box_message question = {.what = BOX_FETCH};
 
 	(void)snprintf(question.text, sizeof(question.text), "%s", build_id);
-	return ask(&question);
+	return ask_file(&question);
 }
 
 /* It is. */

@@ -2,7 +2,8 @@
  * ask: what an explainer cannot do itself, and has watchctl do.
  *
  * Besides these functions it defines what explaining opens files by (regular_file.h),
- * and open(2), which libdw calls for files that debug information names.
+ * and open(2), which libdw calls for files that debug information names;
+ * ask_process.c defines what it takes from processes.
  */
 #ifndef ASK_H
 #define ASK_H
@@ -15,6 +16,11 @@ void ask_begin(struct box_shared *);
 /* Wait for a message of watchctl.  It ends this process when there will be
    none. */
 void ask_receive(struct box_message *);
+
+/* Ask a question.  The answer's error, and the answer in place of the question;
+   a file's descriptor, or -errno. */
+int ask_question(struct box_message *);
+int ask_file(struct box_message *);
 
 /* That something has been done. */
 void ask_progress(void);

@@ -102,11 +102,10 @@ is_wanted(const struct wanted *w, int fd)
 static bool
 is_own(const struct ex_module *m, int fd)
 {
-	struct stat own, st;
+	struct stat st;
 
-	return stat(m->host_path != NULL ? m->host_path : m->path, &own) == 0 &&
-	    fstat(fd, &st) == 0 && st.st_dev == own.st_dev &&
-	    st.st_ino == own.st_ino;
+	return fstat(fd, &st) == 0 && st.st_dev == m->file_dev &&
+	    st.st_ino == m->file_ino;
 }
 
 /* A descriptor of the file with this name, if it is the one.  -1: no. */

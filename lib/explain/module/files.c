@@ -20,14 +20,7 @@
 #include "module/image.h"
 #include "os/proc.h"
 #include "os/regular_file.h"
-
-/* A root directory that is not ours. */
-struct root {
-	int fd;
-	uint64_t dev, ino;
-	uint64_t mount;		/* its mount: distinguishes mount namespaces */
-	struct root *next;
-};
+#include "os/roots.h"
 
 /* A path's build id, from a recording's table. */
 struct named_id {
@@ -43,7 +36,7 @@ struct ex_files {
 	void *build_ids;	/* another, by path */
 	bool unreported;	/* there may be a module with something to
 				   report */
-	struct root *roots;
+	struct wp_roots roots;
 };
 
 static int
@@ -90,17 +83,11 @@ named_id_free(void *p)
 void
 ex_files_free(struct ex_files *files)
 {
-	struct root *root;
-
 	if (files == NULL)
 		return;
 	tdestroy(files->modules, module_free);
 	tdestroy(files->build_ids, named_id_free);
-	while ((root = files->roots) != NULL) {
-		files->roots = root->next;
-		(void)close(root->fd);
-		free(root);
-	}
+	wp_roots_free(&files->roots);
 	free(files);
 }
 
@@ -417,65 +404,8 @@ ex_files_module(struct ex_files *files, pid_t pid, int root,
 	return m;
 }
 
-static bool
-root_identify(int fd, const char *path, struct root *out)
-{
-	struct statx st;
-
-	if (statx(fd, path, AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) != 0)
-		return false;
-	*out = (struct root){
-		.fd = fd, .ino = st.stx_ino, .mount = st.stx_mnt_id,
-		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
-	};
-	return true;
-}
-
-static bool
-root_same(const struct root *a, const struct root *b)
-{
-	return a->dev == b->dev && a->ino == b->ino && a->mount == b->mount;
-}
-
-/* The descriptor of this root, opened before; -1: ours; -2: it is
-   new. */
-static int
-root_known(const struct ex_files *files, const struct root *key)
-{
-	struct root own;
-
-	if (root_identify(AT_FDCWD, "/", &own) && root_same(&own, key))
-		return -1;
-	for (const struct root *r = files->roots; r != NULL; r = r->next) {
-		if (root_same(r, key))
-			return r->fd;
-	}
-	return -2;
-}
-
 bool
 ex_files_root(struct ex_files *files, pid_t pid, int *root)
 {
-	struct root key, *new;
-	int fd = wp_proc_root(pid);
-
-	if (fd < 0)
-		return false;
-	if (!root_identify(fd, "", &key)) {
-		(void)close(fd);
-		return false;
-	}
-	if ((*root = root_known(files, &key)) != -2) {
-		(void)close(fd);
-		return true;
-	}
-	if ((new = malloc(sizeof(*new))) == NULL) {
-		(void)close(fd);
-		return false;
-	}
-	*new = key;
-	new->next = files->roots;
-	files->roots = new;
-	*root = fd;
-	return true;
+	return wp_roots_find(&files->roots, pid, root) == 0;
 }

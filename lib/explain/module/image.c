@@ -51,33 +51,6 @@ ex_image_of_vdso(pid_t pid, uint64_t start, uint64_t len, size_t *size)
 	return image;
 }
 
-/* Looking for the mapping of a file's first page, by one of its others. */
-struct header_search {
-	uint64_t start;		/* where the known mapping begins */
-	uint64_t header;	/* the last first page seen, */
-	unsigned maj, min;	/* and whose it is */
-	uint64_t ino;
-	bool found;		/* header belongs to the known mapping */
-};
-
-static int
-search_header(void *arg, const struct wp_proc_map *map)
-{
-	struct header_search *s = arg;
-
-	if (map->ino != 0 && map->offset == 0) {
-		s->header = map->start;
-		s->maj = map->maj;
-		s->min = map->min;
-		s->ino = map->ino;
-	}
-	if (map->start != s->start)
-		return map->start > s->start;
-	s->found = s->ino != 0 && map->ino == s->ino && map->maj == s->maj &&
-	    map->min == s->min;
-	return 1;
-}
-
 /* A file being put together. */
 struct assembly {
 	pid_t pid;
@@ -182,11 +155,11 @@ assembly_contents(struct assembly *a)
 void *
 ex_image_of_file(pid_t pid, uint64_t start, size_t *size)
 {
-	struct header_search search = {.start = start};
 	struct assembly a = {.pid = pid};
+	uint64_t header;
 
-	if (wp_proc_maps(pid, search_header, &search) < 0 || !search.found ||
-	    !assembly_headers(&a, search.header) ||
+	if (wp_proc_first_page(pid, start, &header) < 0 ||
+	    !assembly_headers(&a, header) ||
 	    (a.image = calloc(1, a.size)) == NULL)
 		return NULL;
 	assembly_contents(&a);

@@ -2,17 +2,15 @@
 #include "module/jit.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "module/module_private.h"
 #include "os/clock.h"
-#include "os/proc.h"
+#include "os/perf_map.h"
 #include "base/array.h"
 
 #define TEXT_MAX ((off_t)64 << 20)	/* bytes that are read of a process's
@@ -33,10 +31,7 @@ struct entry {
 };
 
 struct ex_jit {
-	int root;		/* -1: ours */
-	char name[32];		/* of the file, in tmp */
-	uid_t uid;		/* whose it has to be */
-	time_t began;		/* when the process did */
+	struct wp_perf_map file;
 	struct ex_module *module;
 	uint64_t looked;	/* ns; when it was last looked at */
 	uint64_t edition;
@@ -49,46 +44,20 @@ struct ex_jit {
 	size_t n, cap;
 };
 
-/* When a process began, in seconds of the day's clock: field 22 of its stat. */
-static bool
-began(pid_t pid, time_t *when)
-{
-	struct timespec boot, now;
-	unsigned long long ticks;
-	char text[1024];
-	const char *at;
-
-	if (wp_proc_text(pid, "stat", text, sizeof(text)) < 0 ||
-	    (at = strrchr(text, ')')) == NULL ||
-	    sscanf(at + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-	    "%*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1 ||
-	    clock_gettime(CLOCK_BOOTTIME, &boot) != 0 ||
-	    clock_gettime(CLOCK_REALTIME, &now) != 0)
-		return false;
-	*when = now.tv_sec - boot.tv_sec +
-	    (time_t)(ticks / (unsigned long long)sysconf(_SC_CLK_TCK)) - 1;
-	return true;
-}
-
 struct ex_jit *
 ex_jit_new(pid_t pid, int root)
 {
 	static const struct ex_file_id none = {0};
 	struct ex_jit *jit = calloc(1, sizeof(*jit));
-	struct wp_proc_status status;
 	char path[48];
 
 	if (jit == NULL)
 		return NULL;
-	if (wp_proc_status(pid, &status) != 0 || !began(pid, &jit->began)) {
+	if (wp_perf_map_find(&jit->file, pid, root) < 0) {
 		free(jit);
 		return NULL;
 	}
-	jit->root = root;
-	jit->uid = status.uid;
-	(void)snprintf(jit->name, sizeof(jit->name), "perf-%d.map",
-	    status.inner);
-	(void)snprintf(path, sizeof(path), "/tmp/%s", jit->name);
+	(void)snprintf(path, sizeof(path), "/tmp/%s", jit->file.name);
 	if ((jit->module = ex_module_new(path, &none)) != NULL)
 		return jit;
 	free(jit);
@@ -109,28 +78,6 @@ ex_jit_free(struct ex_jit *jit)
 	ex_module_free(jit->module);
 	free(jit->entry);
 	free(jit);
-}
-
-/* Its descriptor for reading, and what it is; -1: there is none to be read. */
-static int
-open_map(const struct ex_jit *jit, struct stat *st)
-{
-	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-	int dir = jit->root < 0 ? open("/tmp", flags | O_DIRECTORY) :
-	    openat(jit->root, "tmp", flags | O_DIRECTORY);
-	int place = dir < 0 ? -1 : openat(dir, jit->name, flags), fd = -1;
-	char link[32];
-
-	if (place >= 0 && fstat(place, st) == 0 && S_ISREG(st->st_mode) &&
-	    st->st_uid == jit->uid && st->st_mtime >= jit->began) {
-		(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-		fd = open(link, O_RDONLY | O_CLOEXEC);
-	}
-	if (place >= 0)
-		(void)close(place);
-	if (dir >= 0)
-		(void)close(dir);
-	return fd;
 }
 
 /* Take an entry from a line.  False: out of memory. */
@@ -208,8 +155,12 @@ ex_jit_look(struct ex_jit *jit)
 	if (jit->looked != 0 && now - jit->looked < LOOKS_NS)
 		return;
 	jit->looked = now;
-	if ((fd = open_map(jit, &st)) < 0)
+	if ((fd = wp_perf_map_open(&jit->file)) < 0)
 		return;
+	if (fstat(fd, &st) < 0) {
+		(void)close(fd);
+		return;
+	}
 	if (st.st_dev != jit->dev || st.st_ino != jit->ino ||
 	    st.st_size < jit->done) {
 		jit->dev = st.st_dev;

@@ -453,6 +453,37 @@ wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
 	return wp_proc_maps(pid, note_shared, &bytes) != 0;
 }
 
+/* Looking for the mapping of a file's first page, by one of its others. */
+struct first_page {
+	uint64_t start;		/* where the known mapping begins */
+	struct wp_proc_map last;	/* the last first page seen */
+	bool found;		/* it belongs to the known mapping */
+};
+
+static int
+find_first_page(void *arg, const struct wp_proc_map *map)
+{
+	struct first_page *s = arg;
+
+	if (map->ino != 0 && map->offset == 0)
+		s->last = *map;
+	if (map->start != s->start)
+		return map->start > s->start;
+	s->found = s->last.ino != 0 && map->ino == s->last.ino &&
+	    map->maj == s->last.maj && map->min == s->last.min;
+	return 1;
+}
+
+int
+wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
+{
+	struct first_page search = {.start = start};
+	const int err = wp_proc_maps(pid, find_first_page, &search);
+
+	*first = search.last.start;
+	return err < 0 ? err : search.found ? 0 : -ENOENT;
+}
+
 /* Whether flags, two letters each, have this one. */
 static bool
 has_flag(const char *flags, const char *flag)

@@ -91,6 +91,10 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
+/* Where the first page of the file lies whose mapping begins at start; -ENOENT: it
+   is no file, or its first page is not mapped before.  0 or -errno. */
+int wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first);
+
 /* Whether others may map some of these bytes as well, and write them there:
    unless it is known that they cannot. */
 bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);

@@ -1,0 +1,33 @@
+/*
+ * perf_map: the file in which a process names code that it made itself,
+ * /tmp/perf-PID.map in its own root directory, by the id that it has in its own
+ * PID namespace.
+ */
+#ifndef WP_PERF_MAP_H
+#define WP_PERF_MAP_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#pragma GCC visibility push(default)
+
+struct wp_perf_map {
+	pid_t pid;
+	int root;		/* its directory; -1: ours */
+	char name[32];		/* of the file, in tmp */
+	uid_t uid;		/* whose it has to be */
+	time_t began;		/* when the process did */
+};
+
+/* That of a running process, whose root is a descriptor, which outlives this, or
+   -1: ours.  0; -ESRCH: it is not known. */
+int wp_perf_map_find(struct wp_perf_map *, pid_t, int root);
+
+/* Open it for reading, if it is a regular file, no link, that belongs to the
+   process's user, and was written since the process began: it may be left from
+   another that had the same id.  A descriptor, or -errno. */
+int wp_perf_map_open(const struct wp_perf_map *);
+
+#pragma GCC visibility pop
+
+#endif

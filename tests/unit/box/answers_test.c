@@ -1,0 +1,266 @@
+/* answers: what an explainer may be told, and what it may not. */
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "box/answers.h"
+#include "child.h"
+#include "os/proc.h"
+#include "scratch.h"
+
+static struct {
+	int ready;
+	char memory[3 * BOX_BYTES_MAX];
+} *shared;
+SHARED_FIXTURE
+
+static struct answers answers;
+
+static int
+begin(void **state)
+{
+	memset(shared, 0, sizeof(*shared));
+	return scratch_make(state);
+}
+
+static int
+finish(void **state)
+{
+	answers_free(&answers);
+	return children_end(state) + scratch_remove(state);
+}
+
+/* Ask, and take what comes.  Result: its error, or a descriptor. */
+static int
+ask(const struct box_message *question, struct box_message *answer)
+{
+	int pair[2], fd;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+	    pair), 0);
+	assert_true(answers_give(&answers, pair[0], question));
+	assert_int_equal(box_receive(pair[1], answer, &fd), 0);
+	assert_int_equal(answer->what, BOX_ANSWER);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	return answer->err < 0 ? answer->err : fd;
+}
+
+static int
+ask_file(const char *path)
+{
+	struct box_message question = {.what = BOX_OPEN}, answer;
+
+	(void)snprintf(question.text, sizeof(question.text), "%s", path);
+	return ask(&question, &answer);
+}
+
+/* What was opened, if that could be; it is closed. */
+#define expect_opened(got)						\
+	do {								\
+		const int fd_ = (got);					\
+		assert_true(fd_ >= 0);					\
+		(void)close(fd_);					\
+	} while (0)
+
+static int
+read_from(pid_t pid, const volatile void *addr, uint64_t len,
+    struct box_message *answer)
+{
+	const struct box_message question = {
+		.what = BOX_READ,
+		.value = {(uint64_t)pid, (uintptr_t)addr, len},
+	};
+
+	return ask(&question, answer);
+}
+
+static pid_t
+start_resting(void)
+{
+	pid_t pid = child_start(child_rest, &shared->ready);
+
+	await(*(volatile int *)&shared->ready == 1);
+	return pid;
+}
+
+TEST_WITH(reads_memory_within_bounds, begin, finish)
+{
+	pid_t pid = start_resting();
+	struct box_message answer;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	memset(shared->memory, 'm', sizeof(shared->memory));
+	assert_int_equal(read_from(pid, shared->memory, BOX_BYTES_MAX,
+	    &answer), -1);
+	assert_int_equal(answer.err, 0);
+	assert_int_equal(answer.len, BOX_BYTES_MAX);
+	assert_memory_equal(answer.text, shared->memory, BOX_BYTES_MAX);
+	assert_int_equal(read_from(pid, shared->memory, BOX_BYTES_MAX + 1,
+	    &answer), -EINVAL);
+	assert_int_equal(read_from(pid, shared->memory, 0, &answer), -EINVAL);
+	assert_true(read_from(pid, NULL, 8, &answer) < -1);
+	assert_int_equal(answer.len, 0);
+}
+
+/* Whatever is asked about any other. */
+TEST_WITH(says_nothing_of_other_processes, begin, finish)
+{
+	static const uint32_t kinds[] = {
+		BOX_READ, BOX_FIRST_PAGE, BOX_FD_NAME, BOX_ROOT,
+		BOX_OPEN_MAPPED, BOX_PERF_MAP, BOX_OPEN_PERF_MAP,
+	};
+	pid_t pid = start_resting();
+	const uint64_t pids[] = {
+		(uint64_t)getpid(), 1, 0, UINT64_MAX,
+		(UINT64_C(1) << 32) + (uint64_t)pid,
+	};
+	struct box_message question, answer;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	for (size_t i = 0; i < COUNT(kinds); i++)
+		for (size_t k = 0; k < COUNT(pids); k++) {
+			question = (struct box_message){
+				.what = kinds[i],
+				.value = {pids[k], (uintptr_t)shared, 8},
+			};
+			assert_int_equal(ask(&question, &answer), -EACCES);
+		}
+	answers_forbid(&answers, pid);
+	assert_int_equal(read_from(pid, shared, 8, &answer), -EACCES);
+	assert_int_equal(answers_allow(&answers, 0x7ffffff0), -ESRCH);
+}
+
+/* Its number may be another's by then. */
+TEST_WITH(says_nothing_of_one_that_ended, begin, finish)
+{
+	pid_t pid = start_resting();
+	struct box_message answer;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	assert_int_equal(answers.n, 1);
+	child_kill(pid);
+	assert_true(read_from(pid, shared, 8, &answer) < 0);
+	/* as if the number were given out at once */
+	answers.process[0].pid = getpid();
+	assert_int_equal(read_from(getpid(), shared->memory, 8, &answer),
+	    -ESRCH);
+	assert_int_equal(answer.len, 0);
+	assert_int_equal(answers_allow(&answers, getpid()), 0);
+	assert_int_equal(read_from(getpid(), shared->memory, 8, &answer), -1);
+	assert_int_equal(answers.n, 1);
+}
+
+TEST_WITH(opens_elf_files_only, begin, finish)
+{
+	char path[64];
+	int root = open("/", O_PATH | O_CLOEXEC);
+
+	expect_opened(ask_file("/proc/self/exe"));
+	expect_opened(ask_file("/proc/kallsyms"));
+	scratch_write("text", "secret");
+	assert_int_equal(ask_file(scratch_path("text")), -ESTALE);
+	assert_int_equal(mkfifo(scratch_path("fifo"), 0600), 0);
+	assert_int_equal(ask_file(scratch_path("fifo")), -ESTALE);
+	assert_int_equal(ask_file("/dev/null"), -ESTALE);
+	assert_int_equal(ask_file("/"), -ESTALE);
+	assert_int_equal(ask_file("/proc/self/mem"), -ESTALE);
+	assert_int_equal(ask_file(scratch_path("none")), -ENOENT);
+	/* a directory of ours is no root of a process's */
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d/proc/self/exe",
+	    root);
+	assert_int_equal(ask_file(path), -EACCES);
+	(void)close(root);
+	/* but what the user named is opened, whatever it is */
+	answers.file = scratch_path("text");
+	expect_opened(ask_file(answers.file));
+	assert_int_equal(answers.size, 6);
+}
+
+static int
+note_executable(void *arg, const struct wp_proc_map *map)
+{
+	*(struct wp_proc_map *)arg = *map;
+	return strstr(map->path, "answers_test") != NULL;
+}
+
+TEST_WITH(opens_what_is_mapped, begin, finish)
+{
+	pid_t pid = start_resting();
+	struct box_message question, answer;
+	struct wp_proc_map map;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	assert_int_equal(wp_proc_maps(pid, note_executable, &map), 1);
+	question = (struct box_message){
+		.what = BOX_ROOT, .value = {(uint64_t)pid},
+	};
+	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(answer.value[0], UINT64_MAX);
+	question = (struct box_message){
+		.what = BOX_OPEN_MAPPED,
+		.value = {(uint64_t)pid, UINT64_MAX, map.start, map.end,
+		    map.maj, map.min, map.ino},
+	};
+	(void)snprintf(question.text, sizeof(question.text), "%s", map.path);
+	expect_opened(ask(&question, &answer));
+	question.value[6]++;
+	assert_int_equal(ask(&question, &answer), -ESTALE);
+	question.value[6]--;
+	question.value[1] = 0;	/* no root that was given out */
+	assert_int_equal(ask(&question, &answer), -EINVAL);
+	question = (struct box_message){
+		.what = BOX_FIRST_PAGE,
+		.value = {(uint64_t)pid, map.start},
+	};
+	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(answer.value[0], map.start);
+}
+
+/* Only the name is asked for first, and then what it names. */
+TEST_WITH(opens_the_names_of_code, begin, finish)
+{
+	pid_t pid = start_resting();
+	struct box_message answer, question = {
+		.what = BOX_OPEN_PERF_MAP, .value = {(uint64_t)pid},
+	};
+	char path[64];
+	FILE *f;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	assert_int_equal(ask(&question, &answer), -EINVAL);
+	question.what = BOX_PERF_MAP;
+	question.value[1] = UINT64_MAX;
+	assert_int_equal(ask(&question, &answer), -1);
+	(void)snprintf(path, sizeof(path), "perf-%d.map", pid);
+	assert_string_equal(answer.text, path);
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", pid);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	(void)fclose(f);
+	question.what = BOX_OPEN_PERF_MAP;
+	expect_opened(ask(&question, &answer));
+	child_kill(pid);
+	expect_opened(ask(&question, &answer));
+	(void)remove(path);
+	assert_int_equal(symlink("/etc/passwd", path), 0);
+	assert_int_equal(ask(&question, &answer), -ESTALE);
+	(void)remove(path);
+}
+
+TEST(leaves_other_messages_alone)
+{
+	const struct box_message said = {.what = BOX_SAY};
+
+	assert_false(answers_give(&answers, -1, &said));
+}
+
+RUN_TESTS()

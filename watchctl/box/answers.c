@@ -1,0 +1,312 @@
+/*
+ * answers: what an explainer asks about files and processes.
+ *
+ * Files are opened for it if they are regular, and then only if they are ELF files
+ * or one of few that are named here.  Processes are those that are allowed: each
+ * by a descriptor, since their numbers are given to others when they have ended.
+ */
+#include "box/answers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/array.h"
+#include "os/proc.h"
+#include "os/regular_file.h"
+#include "util/debuginfod.h"
+
+enum { BUILD_ID_MAX = 128 };	/* digits */
+
+static struct answers_process *
+find_process(const struct answers *answers, uint64_t pid)
+{
+	for (size_t i = 0; i < answers->n; i++)
+		if ((uint64_t)answers->process[i].pid == pid)
+			return &answers->process[i];
+	return NULL;
+}
+
+/* Whether it has not ended, so that its number is no other's. */
+static bool
+is_there(const struct answers_process *process)
+{
+	return syscall(SYS_pidfd_send_signal, process->pidfd, 0, NULL, 0) ==
+	    0 || errno == EPERM;
+}
+
+int
+answers_allow(struct answers *answers, pid_t pid)
+{
+	struct answers_process *known = find_process(answers, (uint64_t)pid);
+	int pidfd;
+
+	if (known != NULL && is_there(known))
+		return 0;
+	answers_forbid(answers, pid);
+	if ((pidfd = (int)syscall(SYS_pidfd_open, pid, 0)) < 0)
+		return -errno;
+	if (WP_ARRAY_ROOM(answers, process) < 0) {
+		(void)close(pidfd);
+		return -ENOMEM;
+	}
+	answers->process[answers->n++] = (struct answers_process){
+		.pid = pid, .pidfd = pidfd,
+	};
+	return 0;
+}
+
+void
+answers_forbid(struct answers *answers, pid_t pid)
+{
+	struct answers_process *process =
+	    find_process(answers, (uint64_t)pid);
+
+	if (process == NULL)
+		return;
+	(void)close(process->pidfd);
+	*process = answers->process[--answers->n];
+}
+
+void
+answers_free(struct answers *answers)
+{
+	for (size_t i = 0; i < answers->n; i++)
+		(void)close(answers->process[i].pidfd);
+	free(answers->process);
+	wp_roots_free(&answers->roots);
+	*answers = (struct answers){0};
+}
+
+/* --- files --- */
+
+/* Of what is not ELF it has no business with anything.  The descriptor, or
+   -errno. */
+static int
+keep_elf(int fd)
+{
+	char magic[4];
+
+	if (fd < 0 || (pread(fd, magic, sizeof(magic), 0) ==
+	    (ssize_t)sizeof(magic) && memcmp(magic, "\177ELF",
+	    sizeof(magic)) == 0))
+		return fd;
+	(void)close(fd);
+	return -ESTALE;
+}
+
+/* The root that a path begins with, as in "/proc/self/fd/ROOT/usr", and where the
+   rest is in it; -1: it begins with none. */
+static int
+root_of_path(const char *path, const char **rest)
+{
+	int root = -1, end = 0;
+
+	*rest = path;
+	if (sscanf(path, "/proc/self/fd/%d%n", &root, &end) != 1 ||
+	    path[end] != '/')
+		return -1;
+	*rest = path + end + strspn(path + end, "/");
+	return root;
+}
+
+/* The file that was named to watchctl itself.  It may be a FIFO, whose writer is
+   not waited for. */
+static int
+open_named(struct answers *answers)
+{
+	int fd = open(answers->file,
+	    O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) == 0)
+		answers->size = st.st_size;
+	return fd < 0 ? -errno : fd;
+}
+
+static int
+open_file(struct answers *answers, const char *path)
+{
+	const char *rest;
+	int root;
+
+	if (answers->file != NULL && strcmp(path, answers->file) == 0)
+		return open_named(answers);
+	if (strcmp(path, "/proc/kallsyms") == 0 ||
+	    strcmp(path, "/sys/kernel/notes") == 0)
+		return wp_open_regular(path);
+	if ((root = root_of_path(path, &rest)) >= 0)
+		return !wp_roots_have(&answers->roots, root) ? -EACCES :
+		    keep_elf(wp_proc_open_same(root, rest, 0, 0, 0));
+	return keep_elf(wp_open_regular(path));
+}
+
+static int
+fetch(const char *build_id)
+{
+	const size_t len = strlen(build_id);
+
+	return len == 0 || len > BUILD_ID_MAX ||
+	    strspn(build_id, "0123456789abcdef") != len ? -EINVAL :
+	    keep_elf(debuginfod_fetch(build_id));
+}
+
+/* --- processes --- */
+
+/* The number of a root, as in questions: -1 is ours.  False: it is none. */
+static bool
+take_root(const struct answers *answers, uint64_t number, int *root)
+{
+	*root = number == UINT64_MAX ? -1 : (int)number;
+	return number == UINT64_MAX || (number <= INT_MAX &&
+	    wp_roots_have(&answers->roots, *root));
+}
+
+static int
+read_memory(const struct box_message *question, struct box_message *answer)
+{
+	const uint64_t len = question->value[2];
+	ssize_t n;
+
+	if (len == 0 || len > BOX_BYTES_MAX)
+		return -EINVAL;
+	n = wp_proc_read((pid_t)question->value[0], question->value[1],
+	    answer->text, len);
+	answer->len = n > 0 ? (uint32_t)n : 0;
+	return n < 0 ? (int)n : n == 0 ? -EFAULT : 0;
+}
+
+static int
+open_mapped(const struct answers *answers, const struct box_message *question)
+{
+	const uint64_t *value = question->value;
+	int root;
+
+	if (!take_root(answers, value[1], &root) || value[4] > UINT_MAX ||
+	    value[5] > UINT_MAX)
+		return -EINVAL;
+	return keep_elf(wp_proc_open_mapped((pid_t)value[0], root, value[2],
+	    value[3], question->text, (unsigned)value[4], (unsigned)value[5],
+	    value[6]));
+}
+
+static int
+name_perf_map(const struct answers *answers, struct answers_process *process,
+    const struct box_message *question, struct box_message *answer)
+{
+	int root, err;
+
+	if (!take_root(answers, question->value[1], &root))
+		return -EINVAL;
+	if ((err = wp_perf_map_find(&process->perf_map, process->pid,
+	    root)) < 0)
+		process->perf_map.pid = 0;
+	else
+		(void)snprintf(answer->text, sizeof(answer->text), "%s",
+		    process->perf_map.name);
+	return err;
+}
+
+/* What takes the process itself.  A descriptor, 0 or -errno. */
+static int
+ask_process(struct answers *answers, struct answers_process *process,
+    const struct box_message *question, struct box_message *answer)
+{
+	const pid_t pid = process->pid;
+	int root, err;
+
+	switch (question->what) {
+	case BOX_READ:
+		return read_memory(question, answer);
+	case BOX_FIRST_PAGE:
+		return wp_proc_first_page(pid, question->value[1],
+		    &answer->value[0]);
+	case BOX_FD_NAME:
+		return question->value[1] > INT_MAX ||
+		    question->value[2] > INT_MAX ? -EINVAL :
+		    wp_proc_fd(pid, (pid_t)question->value[1],
+		    (int)question->value[2], answer->text,
+		    sizeof(answer->text));
+	case BOX_ROOT:
+		if ((err = wp_roots_find(&answers->roots, pid, &root)) == 0)
+			answer->value[0] = root < 0 ? UINT64_MAX :
+			    (uint64_t)root;
+		return err;
+	case BOX_PERF_MAP:
+		return name_perf_map(answers, process, question, answer);
+	default:
+		return open_mapped(answers, question);
+	}
+}
+
+/* The same, if it is one that may be asked about and has not ended meanwhile; the
+   file of names outlives it. */
+static int
+answer_about(struct answers *answers, const struct box_message *question,
+    struct box_message *answer)
+{
+	struct answers_process *process =
+	    find_process(answers, question->value[0]);
+	int got;
+
+	if (process == NULL)
+		return -EACCES;
+	if (question->what == BOX_OPEN_PERF_MAP)
+		return process->perf_map.pid == 0 ? -EINVAL :
+		    wp_perf_map_open(&process->perf_map);
+	got = ask_process(answers, process, question, answer);
+	if (got < 0 || is_there(process))
+		return got;
+	if (question->what == BOX_OPEN_MAPPED)
+		(void)close(got);
+	*answer = (struct box_message){.what = BOX_ANSWER};
+	return -ESRCH;
+}
+
+static bool
+gives_descriptor(uint32_t what)
+{
+	return what == BOX_OPEN || what == BOX_FETCH ||
+	    what == BOX_OPEN_MAPPED || what == BOX_OPEN_PERF_MAP;
+}
+
+bool
+answers_give(struct answers *answers, int socket,
+    const struct box_message *question)
+{
+	struct box_message answer = {.what = BOX_ANSWER};
+	int got, fd;
+
+	switch (question->what) {
+	case BOX_OPEN:
+		got = open_file(answers, question->text);
+		break;
+	case BOX_FETCH:
+		got = fetch(question->text);
+		break;
+	case BOX_READ:
+	case BOX_FIRST_PAGE:
+	case BOX_FD_NAME:
+	case BOX_ROOT:
+	case BOX_OPEN_MAPPED:
+	case BOX_PERF_MAP:
+	case BOX_OPEN_PERF_MAP:
+		got = answer_about(answers, question, &answer);
+		break;
+	default:
+		return false;
+	}
+	fd = got >= 0 && gives_descriptor(question->what) ? got : -1;
+	answer.err = got < 0 ? got : 0;
+	/* if it is dead already, this shows soon */
+	(void)box_send(socket, &answer, fd);
+	if (fd >= 0)
+		(void)close(fd);
+	return true;
+}

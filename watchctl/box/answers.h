@@ -1,0 +1,38 @@
+/*
+ * answers: what an explainer asks about files and processes (message.h), answered
+ * within bounds: it may be controlled by those whose files it reads.
+ */
+#ifndef ANSWERS_H
+#define ANSWERS_H
+
+#include "box/message.h"
+#include "os/perf_map.h"
+#include "os/roots.h"
+
+/* A process that may be asked about. */
+struct answers_process {
+	pid_t pid;
+	int pidfd;			/* of that very process */
+	struct wp_perf_map perf_map;	/* pid 0: not asked for */
+};
+
+/* All zero: no process, no file of its own. */
+struct answers {
+	const char *file;	/* opened whatever it is; NULL: none */
+	off_t size;		/* of it when it was opened */
+	struct answers_process *process;
+	size_t n, cap;
+	struct wp_roots roots;
+};
+
+/* Let explainers ask about a process that runs now, until it ends or is left out;
+   a second time changes nothing.  0 or -errno. */
+int answers_allow(struct answers *, pid_t);
+void answers_forbid(struct answers *, pid_t);
+
+/* Answer a question of this kind.  False: it is of another. */
+bool answers_give(struct answers *, int socket, const struct box_message *);
+
+void answers_free(struct answers *);
+
+#endif

@@ -1,0 +1,128 @@
+/*
+ * ask_process: what explaining takes from running processes (os/proc.h, os/roots.h,
+ * os/perf_map.h), which watchctl reads for an explainer.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "explainer/ask.h"
+#include "os/perf_map.h"
+#include "os/proc.h"
+#include "os/roots.h"
+
+ssize_t
+wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
+{
+	struct box_message message;
+	size_t have = 0;
+	int err = 0;
+
+	while (have < len && err == 0) {
+		const size_t more = len - have < BOX_BYTES_MAX ? len - have :
+		    BOX_BYTES_MAX;
+
+		message = (struct box_message){
+			.what = BOX_READ,
+			.value = {(uint64_t)pid, addr + have, more},
+		};
+		err = ask_question(&message);
+		if (err == 0 && message.len > more)
+			err = -EPROTO;
+		if (err == 0) {
+			memcpy((char *)to + have, message.text, message.len);
+			have += message.len;
+			if (message.len < more)
+				break;
+		}
+	}
+	return have > 0 || err == 0 ? (ssize_t)have : err;
+}
+
+int
+wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first)
+{
+	struct box_message message = {
+		.what = BOX_FIRST_PAGE, .value = {(uint64_t)pid, start},
+	};
+	const int err = ask_question(&message);
+
+	*first = message.value[0];
+	return err;
+}
+
+int
+wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
+{
+	struct box_message message = {
+		.what = BOX_FD_NAME,
+		.value = {(uint64_t)pid, (uint64_t)tid, (uint64_t)fd},
+	};
+	const int err = ask_question(&message);
+
+	if (err < 0)
+		return err;
+	return (size_t)snprintf(name, size, "%s", message.text) < size ? 0 :
+	    -ENAMETOOLONG;
+}
+
+int
+wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
+    const char *path, unsigned maj, unsigned min, uint64_t ino)
+{
+	struct box_message message = {
+		.what = BOX_OPEN_MAPPED,
+		.value = {(uint64_t)pid, (uint64_t)root, start, end, maj, min,
+		    ino},
+	};
+
+	if ((size_t)snprintf(message.text, sizeof(message.text), "%s", path) >=
+	    sizeof(message.text))
+		return -ENAMETOOLONG;
+	return ask_file(&message);
+}
+
+/* The numbers of roots are watchctl's. */
+int
+wp_roots_find(struct wp_roots *roots, pid_t pid, int *root)
+{
+	struct box_message message = {
+		.what = BOX_ROOT, .value = {(uint64_t)pid},
+	};
+	const int err = ask_question(&message);
+
+	(void)roots;
+	*root = (int)message.value[0];
+	return err;
+}
+
+void
+wp_roots_free(struct wp_roots *roots)
+{
+	(void)roots;
+}
+
+int
+wp_perf_map_find(struct wp_perf_map *map, pid_t pid, int root)
+{
+	struct box_message message = {
+		.what = BOX_PERF_MAP,
+		.value = {(uint64_t)pid, (uint64_t)root},
+	};
+	const int err = ask_question(&message);
+
+	*map = (struct wp_perf_map){.pid = pid, .root = root};
+	(void)snprintf(map->name, sizeof(map->name), "%.*s",
+	    (int)sizeof(map->name) - 1, message.text);
+	return err;
+}
+
+int
+wp_perf_map_open(const struct wp_perf_map *map)
+{
+	struct box_message message = {
+		.what = BOX_OPEN_PERF_MAP, .value = {(uint64_t)map->pid},
+	};
+
+	return ask_file(&message);
+}
