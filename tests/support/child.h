@@ -85,7 +85,7 @@ add(volatile unsigned *n, int by)
 
 /* What a thread does until shared->end.  It counts its turns, and says that it
    is there: shared has turns[] and tid[] for each thread, and ready for all. */
-#define take_turns(i)							\
+#define each_turn(i)							\
 	for (shared->tid[i] = gettid(),					\
 	    (void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_SEQ_CST); \
 	    !shared->end; shared->turns[i]++)

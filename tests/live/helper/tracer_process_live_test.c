@@ -154,7 +154,7 @@ start_program(void (*fn)(void *), void *arg)
 static void *
 turn(void *arg)
 {
-	take_turns((size_t)(uintptr_t)arg) {
+	each_turn((size_t)(uintptr_t)arg) {
 		nap_us(200);
 	}
 	return NULL;

@@ -218,7 +218,7 @@ count_raw(int sig)
 static void *
 turn(void *arg)
 {
-	take_turns((size_t)(uintptr_t)arg) {
+	each_turn((size_t)(uintptr_t)arg) {
 		write_word();
 		nap_us(200);
 	}

@@ -94,7 +94,7 @@ turn(void *arg)
 {
 	size_t i = (size_t)(uintptr_t)arg;
 
-	take_turns(i) {
+	each_turn(i) {
 		/* most sleep, some call, some run */
 		if (i % 40 == 38)
 			(void)sched_yield();
