@@ -1,5 +1,6 @@
 /*
- * gtest_suite: the same with GoogleTest, where a listener looks after each test.
+ * gtest_suite: the same with GoogleTest, where a listener looks after each
+ * test.
  *
  *	gtest_suite.cc:26: Failure
  *	Failed

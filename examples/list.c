@@ -1,6 +1,6 @@
 /*
- * list: a watch that follows the first node of a list, whichever it is.  wp_move
- * costs far less than closing a watch and opening another.
+ * list: a watch that follows the first node of a list, whichever it is.
+ * wp_move costs far less than closing a watch and opening another.
  *
  *	#1   write  first value (8 bytes at 0x55792cb2e2a8)  -> 12
  *	     list[7882/7882] cpu 0  +0.000345s

@@ -213,8 +213,8 @@ wp_cmocka_end(void)
 	group->on = 0;
 	wp_stray_handler(NULL, NULL);
 	if (group->left > 0)
-		print_error("stray accesses outside of tests, or not reported by "
-		    "one: %llu, the last:\n%s",
+		print_error("stray accesses outside of tests, or not reported "
+		    "by one: %llu, the last:\n%s",
 		    (unsigned long long)group->left, wp_stray_text());
 	if (group->left_missed > 0)
 		print_error("stray accesses that may have been missed outside "

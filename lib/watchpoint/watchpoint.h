@@ -39,8 +39,8 @@
  *	WATCHPOINT_FORM		text (the default) or json: the helper's reports
  *	WATCHPOINT_OUTPUT	a file for them, instead of standard error
  *	WATCHPOINT_STACK	bytes of stack to capture (4096; at most 16384)
- *	WATCHPOINT_WATCH	what a preloaded library watches; see watchctl(1),
- *				--inside, which sets it
+ *	WATCHPOINT_WATCH	what a preloaded library watches; set by
+ *				watchctl(1), --inside
  *
  * Unless it says otherwise a function may be called by any thread, but not from
  * a signal handler, and returns 0 or -errno; wp_cause then returns the reason.

@@ -5,9 +5,9 @@
  *
  * Prints "pid PID counter ADDRESS" and waits for a line on stdin (or its end).
  * Then each thread writes the counter that many times, through a chain of 16
- * calls and with that much work between two writes (0 by default), and the first
- * thread reads (read(2)) 8 bytes over the word `filled` once.  At the next line on
- * stdin the program ends, with status 7.
+ * calls and with that much work between two writes (0 by default), and the
+ * first thread reads (read(2)) 8 bytes over the word `filled` once.  At the
+ * next line on stdin the program ends, with status 7.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

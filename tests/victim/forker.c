@@ -3,9 +3,9 @@
  *
  *	forker ACT
  *
- * `other` is left to whoever runs it.  Writes both variables in a child and then
- * itself, in a block or not.  Ends with status 7; 1, if its counts of strays are
- * not what they should be.
+ * `other` is left to whoever runs it.  Writes both variables in a child and
+ * then itself, in a block or not.  Ends with status 7; 1, if its counts of
+ * strays are not what they should be.
  */
 #include <stdlib.h>
 #include <string.h>

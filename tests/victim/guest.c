@@ -75,7 +75,8 @@ tell_environment(void)
 }
 
 /* The auxiliary vector, found as runtimes find it that have no getauxval(3):
-   behind the kernel's list of variables.  The program's own variables differ. */
+   behind the kernel's list of variables.  The program's own variables
+   differ. */
 static void
 tell_auxiliary(void)
 {
@@ -85,7 +86,8 @@ tell_auxiliary(void)
 
 	while (*at != NULL)
 		at++;
-	for (entry = (const void *)(at + 1); entry->a_type != AT_NULL; entry++) {
+	entry = (const void *)(at + 1);
+	for (; entry->a_type != AT_NULL; entry++) {
 		if (entry->a_type == AT_IGNORE)
 			continue;
 		found++;
@@ -584,8 +586,8 @@ static const struct {
 	{"disable_descriptors", disable_descriptors}, {"fork", fork_and_store},
 	{"forks", fork_and_store_often}, {"fork_in_thread", fork_in_thread},
 	{"fork_and_execute", fork_and_execute}, {"fork_and_die", fork_and_die},
-	{"outlive", fork_and_outlive}, {"forks_wait", fork_and_wait}, {"vfork", vfork_and_store},
-	{"vfork_and_execute", vfork_and_execute},
+	{"outlive", fork_and_outlive}, {"forks_wait", fork_and_wait},
+	{"vfork", vfork_and_store}, {"vfork_and_execute", vfork_and_execute},
 	{"fork_by_call", fork_by_call}, {"clone", clone_and_store},
 	{"spawn", spawn}, {"system", run_commands},
 	{"pidfd_spawn", spawn_pidfd}, {"pidfd_spawnp", spawnp_pidfd},

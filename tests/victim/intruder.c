@@ -1,9 +1,10 @@
 /*
  * intruder: debug information that has taken over the process that reads it.
  *
- * Preloaded, it stands before libdw.  What it does when the debug information of
- * the victim `counter' is asked for first is in its own file's name: crash, hang, sleep, memory; or try, and then
- * every thing that may not work is tried, and if one does, it crashes.
+ * Preloaded, it stands before libdw.  What it does when the debug information
+ * of the victim `counter' is asked for first is in its own file's name: crash,
+ * hang, sleep, memory; or try, and then every thing that may not work is tried,
+ * and if one does, it crashes.
  */
 #include <dlfcn.h>
 #include <errno.h>

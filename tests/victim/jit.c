@@ -4,8 +4,8 @@
  *	jit
  *
  * Says "pid PID jit ADDRESS", waits for a line on stdin (not at end of file).
- * Then it names a function in /tmp/perf-PID.map, which stores; and another.  Says
- * "done 2" and ends, with status 7, at the next line.  The file stays.
+ * Then it names a function in /tmp/perf-PID.map, which stores; and another.
+ * Says "done 2" and ends, with status 7, at the next line.  The file stays.
  */
 #include <stdio.h>
 #include <string.h>

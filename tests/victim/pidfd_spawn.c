@@ -1,7 +1,7 @@
 /*
- * pidfd_spawn: a library with the functions of that name that glibc has from 2.39
- * on, for tests on older ones: they make processes as that does, by clone(2), and
- * not by the posix_spawn(3) that others can see.
+ * pidfd_spawn: a library with the functions of that name that glibc has from
+ * 2.39 on, for tests on older ones: they make processes as that does, by
+ * clone(2), and not by the posix_spawn(3) that others can see.
  */
 #define _GNU_SOURCE
 #include <errno.h>

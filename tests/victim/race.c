@@ -3,20 +3,20 @@
  *
  *	race hot THREADS WRITES		at once, in bursts with pauses
  *	race calm THREADS WRITES	one at a time, 10 ms apart
- *	race pairs MS WRITES		two threads, both MS ms after the last writes
+ *	race pairs MS WRITES		two threads, MS ms after the last writes
  *	race adds THREADS WRITES	at once, xadd alone
- *	race copies THREADS WRITES	the same, the operand is another register's
+ *	race copies THREADS WRITES	the same, the operand is in a register
  *	race swaps THREADS WRITES	at once, xchg alone
  *	race sums THREADS WRITES	at once, xadd alone, of what memory has
  *
  * A stored value is unique, with low byte 0; each addition adds 1, but those of
- * sums.  At the end each write is told in a line, thread by thread, in its order:
+ * sums.  At the end each write is logged in a line, thread by thread, in order:
  *
  *	write TID OPERATION|STORED|OLD
  *
- * STORED is what was stored, or added; OLD the value before, which xchg and
- * xadd tell, and the lock; else "-".  Of a pair all are stores: what is left
- * tells who was the last, and so what each found.
+ * STORED is what was stored, or added; OLD is the value before, which xchg,
+ * xadd and the lock show; else "-".  The writes of a pair are stores: what is
+ * left shows which was the last, and so what each found.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

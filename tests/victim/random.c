@@ -778,7 +778,9 @@ open_log(const char *path, unsigned max)
 static void
 open_files(void)
 {
-	struct epoll_event event = {.events = EPOLLOUT, .data.u64 = 0x1122334455};
+	struct epoll_event event = {
+		.events = EPOLLOUT, .data.u64 = 0x1122334455,
+	};
 	uint8_t text[512];
 
 	for (unsigned i = 0; i < sizeof(text); i++)

@@ -31,9 +31,12 @@ struct bytes {
 enum {
 	FORM_REPEATED = 2,	/* the same as RANDOM_... */
 	FORM_COMPARES = 16,	/* rax, rdx: often what memory holds */
-	FORM_MASK_C = 32,	/* of p those elements whose bits are set in rcx */
-	FORM_MASK_V = 64,	/* ... whose highest bit in r12's bytes is set */
-	FORM_CONTENDS = 128,	/* by one 8-byte operation that cannot be torn */
+	FORM_MASK_C = 32,	/* of p those elements whose bits are set in
+				   rcx */
+	FORM_MASK_V = 64,	/* ... whose highest bit in r12's bytes is
+				   set */
+	FORM_CONTENDS = 128,	/* by one 8-byte operation that cannot be
+				   torn */
 	FORM_UNIT_SHIFT = 8,	/* bytes of an element, with one of MASK */
 	FORM_AVX = 1 << 16,	/* which the processor must have */
 	FORM_AVX2 = 1 << 17,

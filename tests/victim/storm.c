@@ -5,10 +5,10 @@
  *	storm once	for so many rounds
  *
  * Says "pid PID word ADDRESS".  Two threads add to `word`, one of them by a
- * thread that it makes each time; the first makes children, which add to theirs,
- * and has a thread handle signals.  Says "done" in the end, with status 7, if
- * `word` is what was added, no signal was lost, and children ended as they
- * should; else what was wrong, with status 1.
+ * thread that it makes each time; the first makes children, which add to
+ * theirs, and has a thread handle signals.  Says "done" in the end, with status
+ * 7, if `word` is what was added, no signal was lost, and children ended as
+ * they should; else what was wrong, with status 1.
  */
 #include <poll.h>
 #include <pthread.h>

@@ -6,12 +6,12 @@
  *	unseen alias N		through another mapping, of the same memory
  *	unseen peers N		by a child that has the memory, too, and takes
  *				turns with its parent in adding 1
- *	unseen wait MODE N	the same, beginning and ending by a line on stdin
+ *	unseen wait MODE N	the same, begun and ended by a line on stdin
  *
  * Each but peers does, N times: a store by the program, another one unseen, and
  * one of several instructions by the program.  At the end each of the program's
- * writes is told in a line, as race does: what it stored or added, and what was
- * there before.  Waiting, it first says "pid PID word ADDRESS" (and of peers
+ * writes is logged in a line, as race does: what it stored or added, and what
+ * was there before.  Waiting, it first says "pid PID word ADDRESS" (and of peers
  * "pid CHILD peer ADDRESS"), and last "done N", how many lines there were.
  */
 #define _GNU_SOURCE
@@ -27,7 +27,8 @@
 
 enum { PAGE = 4096, WRITES_MAX = 8192 };
 
-/* The first is used; it has a page of its own, that others can be mapped over. */
+/* The first is used; it has a page of its own, over which others can be
+   mapped. */
 _Alignas(PAGE) volatile uint64_t word[PAGE / sizeof(uint64_t)];
 
 /* The log, of all processes. */

@@ -576,11 +576,11 @@ policy_judge(struct policy *p, struct ex_hit *hit)
 	const struct ex_stack *stack = hit->stack;
 	struct verdict own = {0}, *verdict = &own;
 
-	/* of one that came late the backtrace is not the access's */
+	/* the backtrace of a late hit is not that of the access */
 	if (hit->late)
 		own.is = p->n > 0 ? UNJUDGED : STRAY;
-	else if (stack != NULL && (verdict = by_stack_at(&p->verdicts, stack->index,
-	    sizeof(*verdict))) == NULL)
+	else if (stack != NULL && (verdict = by_stack_at(&p->verdicts,
+	    stack->index, sizeof(*verdict))) == NULL)
 		verdict = &own;
 	if (verdict->is == UNKNOWN)
 		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :

@@ -96,7 +96,8 @@ add_watches(struct session *s, const struct ex_perfdata *data)
 	return 0;
 }
 
-/* Each access has a record, so that what one left is what the next one found. */
+/* Each access has a record, so that what one left is what the next one
+   found. */
 static bool
 has_all(const struct ex_perfdata *data)
 {

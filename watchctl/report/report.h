@@ -18,7 +18,8 @@
 struct report_start {
 	pid_t pid;		/* the first target; 0: not known */
 	const char *comm;	/* its name, during start; NULL: not known */
-	const char *mode;	/* "ring", "stop"; NULL: not known (a recording) */
+	const char *mode;	/* "ring", "stop"; NULL: not known (a
+				   recording) */
 	unsigned threads;	/* covered when it began; 0: not known */
 	double frozen_ms;	/* the target was held; < 0: not known */
 	const struct ex_watch *const *watches;	/* nwatches of them, which
@@ -35,8 +36,8 @@ struct report_end {
 	uint64_t unchanged;	/* --changed: hits that are therefore not
 				   reported */
 	bool changed;		/* that was asked for */
-	uint64_t handled;	/* hits that went to handlers of the program, and
-				   no further */
+	uint64_t handled;	/* hits that went to handlers of the program,
+				   and no further */
 	uint64_t dropped;	/* -r: accesses that were writes */
 	struct wp_uptime uptime;	/* as of session_uptime */
 	const char *reason;	/* "count", "time", "exit", "signal",

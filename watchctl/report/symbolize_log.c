@@ -1,12 +1,13 @@
 /*
- * symbolize_log: lines of hits without names, given names.
+ * symbolize_log: adds names to the addresses in lines of hits.
  *
- *	watchpoint:   #3 frame 0 0x55d4c0de1139 /path/to/prog+0x1139
+ *	watchpoint:   #3 frame 0 0x401139 /path/to/prog+0x1139
  *
  * becomes, for each level of inlining, innermost first,
  *
- *	watchpoint:   #3 frame 0 0x55d4c0de1139 bump victim.c:7 (inlined)
- *	watchpoint:   #3 frame 0 0x55d4c0de1139 level+0x10 victim.c:12 (/path/to/prog+0x1139)
+ *	watchpoint:   #3 frame 0 0x401139 bump victim.c:7 (inlined)
+ *	watchpoint:   #3 frame 0 0x401139 level+0x10 victim.c:12
+ *	    (/path/to/prog+0x1139)		(in the same line)
  *
  * from the module's file as it is now.  The log is not trusted.
  */

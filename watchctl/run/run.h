@@ -57,7 +57,8 @@ struct run {
 	struct wp_target *target;
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
-	struct synthetic_records earlier;		/* what was there before the watch */
+	struct synthetic_records earlier;		/* what was there before
+							   the watch */
 	struct process {
 		pid_t pid;
 		size_t first;		/* of its watches, one for each SPEC */
@@ -101,8 +102,8 @@ void run_signal(struct run *, int sig);
 /* The same for all that the first of the poll set has. */
 void run_take_signals(struct run *);
 
-/* Sleep until something of a poll set comes, whose first are the signals, but not
-   for long; and take those. */
+/* Sleep until something of a poll set comes, whose first are the signals, but
+   not for long; and take those. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
 /* Decode a record.  False: nothing is to be done with it; what is of no known
@@ -128,9 +129,9 @@ void run_check_processors(struct run *);
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
 
-/* No event can be opened, for this cause: if --stop can do without, choose that,
-   and put what is possible so into run->features.  0; -errno with the cause, or
-   another. */
+/* No event can be opened, for this cause: if --stop can do without, choose
+   that, and put what is possible so into run->features.  0; -errno with the
+   cause, or another. */
 int run_choose_debugreg(struct run *, struct wp_cause *);
 
 /* What several ways of delivery do alike. */

@@ -1,8 +1,8 @@
 /*
  * watch: the main job.
  *
- * Overview: begin (setup.c); report hits until there is a reason to end; disarm;
- * close the account, which must come out even; wait for the command.
+ * Overview: begin (setup.c); report hits until there is a reason to end;
+ * disarm; close the account, which must come out even; wait for the command.
  */
 #include "run/watch.h"
 
@@ -123,8 +123,8 @@ leaves_children(const struct run *run)
 	    (got->inherit_thread || got->stop);
 }
 
-/* To know what became of those that soon end costs events, which only a run needs
-   that has to be vouched for. */
+/* To know what became of those that soon end costs events, which only a run
+   needs that has to be vouched for. */
 void
 run_heed_children(struct run *run, const struct process *process)
 {
@@ -195,8 +195,8 @@ run_check_processors(struct run *run)
 		return;
 	run->uncovered = true;
 	session_warn(&run->session, "processor %d runs and cannot be watched: "
-	    "perf_event_open(2) refused it; accesses there are neither seen nor "
-	    "counted", cpu);
+	    "perf_event_open(2) refused it; accesses there are neither seen "
+	    "nor counted", cpu);
 	session_doubt(&run->session, "processor %d was not watched", cpu);
 }
 
@@ -253,8 +253,8 @@ run_check_time(struct run *run)
 }
 
 /* Wait for the command, also for one that was left stopped (--on-hit pause):
-   without us the kernel would end it, as a stopped job without a shell.  Signals
-   that are meant for it are passed on. */
+   without us the kernel would end it, as a stopped job without a shell.
+   Signals that are meant for it are passed on. */
 static int
 command_status(struct run *run)
 {
@@ -265,7 +265,8 @@ command_status(struct run *run)
 	const int ms = wait[1].fd < 0 ? LOOK_MS : -1;
 	int status = run->command_status;
 
-	while (status < 0 && waitpid(run->process->pid, &status, WNOHANG) == 0) {
+	while (status < 0 &&
+	    waitpid(run->process->pid, &status, WNOHANG) == 0) {
 		status = -1;
 		(void)poll(wait, 2, ms);
 		run_take_signals(run);

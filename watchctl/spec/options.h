@@ -43,7 +43,8 @@ struct options {
 	const char *output;	/* -O; NULL: none, or "-" */
 	bool to_stdout;		/* -O - */
 	bool stacks_once;	/* --stacks once */
-	uint64_t explain_memory;	/* --explain-memory, bytes; 0: as usual */
+	uint64_t explain_memory;	/* --explain-memory, bytes; 0: as
+					   usual */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;

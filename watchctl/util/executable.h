@@ -29,9 +29,9 @@ int executable_find(const char *command, char path[PATH_MAX]);
  */
 int executable_check(const char *path);
 
-/* Find a file that comes with watchctl: at one of n places, which are relative to
-   the directory of this program, as built or as installed; or else where it is to
-   be installed.  0 or -ENOENT. */
+/* Find a file that comes with watchctl: at one of n places, which are relative
+   to the directory of this program, as built or as installed; or else where it
+   is to be installed.  0 or -ENOENT. */
 int executable_companion(const char *const *places, size_t n,
     const char *installed, char path[PATH_MAX]);
 

@@ -5,8 +5,8 @@
  * Who executes another program has nothing of this one any more, and is of no
  * interest: what posix_spawn(3), system(3) and popen(3) create, or fork(2) in
  * front of execve(2).  But a child that goes on, or ends as it is, runs the
- * program's code in a copy of its memory, or (vfork(2), clone(2)) in that memory
- * itself, and no event sees it.
+ * program's code in a copy of its memory, or (vfork(2), clone(2)) in that
+ * memory itself, and no event sees it.
  *
  * The kernel records who is created; and the end of who has executed no program
  * (sideband.h).  Of who lives, /proc knows whether it has.
@@ -50,8 +50,8 @@ void children_made(struct children *, pid_t pid, pid_t parent, uint64_t time);
 /* Look at the records. */
 void children_look(struct children *);
 
-/* Decide about those of which nothing is known yet.  Who was created less than ms
-   ago, and has not executed a program, is given that time. */
+/* Decide about those of which nothing is known yet.  Who was created less than
+   ms ago, and has not executed a program, is given that time. */
 void children_settle(struct children *, int ms);
 
 void children_close(struct children *);

@@ -60,8 +60,8 @@ struct key {
 
 enum { DIGIT = 11, DIGITS = 1 << DIGIT };	/* bits, and values of them */
 
-/* Sort keys by one digit of theirs, from one array into another.  False: all have
-   the same, and nothing was done. */
+/* Sort keys by one digit of theirs, from one array into another.  False: all
+   have the same, and nothing was done. */
 static bool
 sort_digit(const struct key *from, struct key *to, size_t n, unsigned shift)
 {

@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Make room for more elements in an array of n, of which *cap fit.  array is the
- * address of the pointer to the first: NULL as long as *cap is 0; malloc'd, the
- * caller frees it.  False, and nothing has changed: out of memory, or there
+ * Make room for more elements in an array of n, of which *cap fit.  array is
+ * the address of the pointer to the first: NULL as long as *cap is 0; malloc'd,
+ * the caller frees it.  False, and nothing has changed: out of memory, or there
  * would be more than max.
  */
 bool ex_array_room(void *array, size_t n, size_t more, size_t *cap,

@@ -3,8 +3,8 @@
  *
  * All that is known is that there were no others, what each of them loaded, and
  * what was there before the first or after the last.  Each found what the one
- * before it left.  So one that is the next in every order that is possible tells
- * what this one left, also where its operand is lost.
+ * before it left.  So one that is the next in every order that is possible
+ * tells what this one left, also where its operand is lost.
  *
  * Orders are restricted by what was loaded, by threads and processors, which do
  * one thing after another, and by times: an access's own time is after it, and

@@ -376,7 +376,8 @@ is_kernels(const struct ex_explainer *e, const struct ex_record *record)
 	return ex_group_kernel(record) || hints_of(e, record)->kernel;
 }
 
-/* The system call that the C library's function at the top is for; NULL: none. */
+/* The system call that the C library's function at the top is for; NULL:
+   none. */
 static const char *
 call_of_wrapper(const struct ex_stack *stack)
 {

@@ -19,8 +19,8 @@
 /* What is watched, as a reader is to see it. */
 struct ex_watch {
 	unsigned id;		/* 1, 2, ...: in the order given */
-	unsigned number;	/* what a reader knows it by, the same in each of
-				   several processes; 0: that is id */
+	unsigned number;	/* what a reader knows it by, the same in each
+				   of several processes; 0: that is id */
 	pid_t pid;		/* the one process that it is in; 0: any */
 	char comm[32];		/* that one's name; "": not known */
 	const char *spec;	/* as the user wrote it */
@@ -57,7 +57,8 @@ struct ex_hit {
 	uint32_t cpu;		/* UINT32_MAX: unknown */
 	const char *access;	/* "write", "read", "access", "execute",
 				   "read-write" */
-	bool kernel;		/* the kernel's access on the program's behalf */
+	bool kernel;		/* the kernel's access on the program's
+				   behalf */
 	struct ex_syscall call;	/* kernel: the system call */
 	uint64_t addr;		/* watched bytes touched: first, and how many */
 	uint64_t len;
@@ -90,8 +91,8 @@ struct ex_slot {
    kept. */
 bool ex_hit_bytes(const struct ex_hit *, unsigned *from, unsigned *len);
 
-/* Fill in what the hit changed, from its values; done for each that an explainer
-   gives. */
+/* Fill in what the hit changed, from its values; done for each that an
+   explainer gives. */
 void ex_hit_change(struct ex_hit *);
 
 struct ex_explainer;

@@ -29,8 +29,8 @@ struct look {
 	unsigned reads;		/* of memory, so far */
 	unsigned found;		/* parts that hold watched bytes */
 	bool sure;		/* the one that holds the byte reached */
-	bool partial;		/* there are parts of which it is not known where
-				   they end */
+	bool partial;		/* there are parts of which it is not known
+				   where they end */
 	struct ex_syscall *out;
 };
 

@@ -1,7 +1,7 @@
 /*
- * syscall_table: which of its arguments a system call has the kernel touch memory
- * by.  Sizes are those of x86-64's structures; a part is in the order of the
- * call's arguments, which are numbered from 0.
+ * syscall_table: which of its arguments a system call has the kernel touch
+ * memory by.  Sizes are those of x86-64's structures; a part is in the order of
+ * the call's arguments, which are numbered from 0.
  */
 #ifndef EX_SYSCALL_TABLE_H
 #define EX_SYSCALL_TABLE_H
@@ -19,9 +19,10 @@ enum ex_syscall_kind {
 	EX_SYSCALL_COUNTED,	/* as many elements of size as argument len
 				   says, a size_t */
 	EX_SYSCALL_COUNTED_INT,	/* the same, an int */
-	EX_SYSCALL_HEADED,		/* size bytes, and as many more as argument len
-				   says, a size_t */
-	EX_SYSCALL_UPTO,		/* at most size, how many is not known */
+	EX_SYSCALL_HEADED,		/* size bytes, and as many more as
+					   argument len says, a size_t */
+	EX_SYSCALL_UPTO,		/* at most size, how many is not
+					   known */
 	EX_SYSCALL_POINTED,	/* argument len points to an int that says how
 				   many bytes */
 	EX_SYSCALL_VECTOR,		/* an array of len struct iovec */

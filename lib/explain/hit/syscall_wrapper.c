@@ -1,4 +1,5 @@
-/* syscall_wrapper: the C library's functions that do no more than a system call. */
+/* syscall_wrapper: the C library's functions that do no more than a system
+   call. */
 #include "hit/syscall_wrapper.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * syscall_wrapper: the C library's functions that do no more than a system call.
+ * syscall_wrapper: the C library's functions that do no more than a system
+ * call.
  */
 #ifndef EX_SYSCALL_WRAPPER_H
 #define EX_SYSCALL_WRAPPER_H

@@ -1,5 +1,6 @@
 /*
- * value_tracker: what each watch's bytes were left as, and what a hit made of them.
+ * value_tracker: what each watch's bytes were left as, and what a hit made of
+ * them.
  */
 #include "hit/value_tracker.h"
 
@@ -41,8 +42,9 @@ struct ex_tracked {
 	uint64_t disorder;	/* then, ns */
 	uint32_t later;		/* value's bytes that were read in memory */
 	uint64_t read;		/* by this time, ns */
-	struct ex_tentative *first, *end;	/* those that have something to lose,
-					   oldest first; NULL: none */
+	struct ex_tentative *first, *end;	/* those that have something to
+						   lose, oldest first; NULL:
+						   none */
 	struct ex_tentative *last;	/* the last hit's, while it waits */
 	struct ex_tentative *waiting;	/* for crowds; NULL: none */
 	struct ended ended[ENDED_MAX];
@@ -52,7 +54,8 @@ struct ex_tracked {
 struct ex_value_tracker {
 	const struct ex_value_options *values;	/* NULL: no tracker are kept */
 	struct ex_table of;	/* by the watch's id */
-	struct wp_shared_vm lent;	/* memory, to children that are not watched; */
+	struct wp_shared_vm lent;	/* memory, to children that are not
+					   watched; */
 	uint64_t blind;		/* they may have written up to then, ns; 0:
 				   never */
 };
@@ -733,8 +736,8 @@ look_at_children(struct ex_value_tracker *s)
 
 	if (s->lent.n == 0 && !s->lent.more)
 		return;
-	s->blind = wp_shared_vm_left(&s->lent, 0, s->values->shares) ? UINT64_MAX :
-	    s->values->now();
+	s->blind = wp_shared_vm_left(&s->lent, 0, s->values->shares) ?
+	    UINT64_MAX : s->values->now();
 	while ((w = ex_table_each(&s->of, &i)) != NULL)
 		w->value.known = w->later = 0;
 }

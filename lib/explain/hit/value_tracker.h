@@ -16,7 +16,8 @@
  *  - for either of them: a hit waits for WINDOW before it is delivered, so that
  *    one that comes after it can still take its value back;
  *  - for any hit in the time QUIET after that: a thread that hits often, and
- *    has not for a while, may have written already and be held up before its time is taken;
+ *    has not for a while, may have written already and be held up before its
+ *    time is taken;
  *  - for a hit after one that left bytes which nothing shows (a vector store, a
  *    copy by the kernel): these bytes only;
  *  - when records were lost, until the next hit.
@@ -29,16 +30,16 @@
  * It is not used for a watch whose bytes others may write in other ways (the
  * kernel, where its accesses are not watched; another process that maps them):
  * the caller says so; nor while a child that is not watched may have its
- * parent's memory (shared_vm.h), nor for what was left in that time.  If what an
- * instruction loaded, or its flags, contradict it, there is such a writer after
- * all.
+ * parent's memory (shared_vm.h), nor for what was left in that time.  If what
+ * an instruction loaded, or its flags, contradict it, there is such a writer
+ * after all.
  *
  * Reading memory.  When nothing shows what a hit left, and it is the last one
  * so far, memory is read; the result is taken for what it left if no other hit
  * comes before WINDOW after the reading.
  *
  * Where hits must be delivered at once, times are of no use, because no hit
- * waits to take a value back. The caller then says whether they are in order.
+ * waits to take a value back.  The caller then says whether they are in order.
  * But those that threads made together, which is known by their stops, wait for
  * each other (crowd.h), unless no hit may.
  *
@@ -57,7 +58,8 @@ struct ex_tentative {
 	struct ex_tentative *next;	/* of a later hit of the same watch */
 	struct ex_tracked *tracked;	/* NULL: there is nothing to lose */
 	struct ex_hit *hit;
-	uint32_t loaded;	/* old's bytes that are certain: it loaded them */
+	uint32_t loaded;	/* old's bytes that are certain: it loaded
+				   them */
 	uint32_t stored;	/* new's bytes that are: it stored them */
 	uint32_t later;		/* new's bytes that were read later, ... */
 	uint64_t read;		/* ... by this time, ns; or what distinguishes
@@ -77,8 +79,8 @@ struct ex_value_tracker *ex_tracker_new(const struct ex_value_options *values);
 void ex_tracker_free(struct ex_value_tracker *);
 
 /* A hit was explained: fill in its values, as far as they are known by now, and
-   *tentative, which lives until ex_tracker_given, as the hit does.  The bytes that
-   a stop has read: NULL: none. */
+   the ex_tentative, which lives until ex_tracker_given, as the hit does.  The
+   wp_stop_value is what a stop has read; NULL: nothing. */
 void ex_tracker_hit(struct ex_value_tracker *, struct ex_hit *,
     const struct wp_stop_value *, struct ex_tentative *);
 

@@ -294,8 +294,8 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 
 	*addr = 0;
 	if (m->type != ZYDIS_MEMOP_TYPE_MEM || op->size == 0 ||
-	    m->segment == ZYDIS_REGISTER_FS || m->segment == ZYDIS_REGISTER_GS ||
-	    c->insn->address_width < 32 ||
+	    m->segment == ZYDIS_REGISTER_FS ||
+	    m->segment == ZYDIS_REGISTER_GS || c->insn->address_width < 32 ||
 	    c->insn->meta.category == ZYDIS_CATEGORY_AMX_TILE ||
 	    c->insn->mnemonic == ZYDIS_MNEMONIC_XLAT)
 		return false;

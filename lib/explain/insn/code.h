@@ -39,7 +39,8 @@ struct ex_query {
 	struct ex_process *process;
 	const struct ex_sample *sample;
 	ZydisDecoder decoder;
-	unsigned word;		/* bytes of an address: 8, or 4 in 32-bit code */
+	unsigned word;		/* bytes of an address: 8, or 4 in 32-bit
+				   code */
 	uint64_t pc;		/* sampled */
 	uint64_t addr;		/* the watch */
 	uint32_t len;

@@ -48,8 +48,8 @@ struct ex_effect {
 	uint8_t size;		/* bytes of the memory operand; the first is at
 				   the instruction's addr */
 	bool immediate;		/* STORE: of a constant */
-	bool repeated;		/* by rep: elements before this one may have been
-				   written at the same time */
+	bool repeated;		/* by rep: elements before this one may have
+				   been written at the same time */
 	bool has_loaded;	/* loaded: the old value */
 	bool atomic;		/* no other access came in between its loading
 				   and its storing */

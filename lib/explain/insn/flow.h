@@ -41,7 +41,8 @@ size_t ex_flow_jumps(const struct ex_flow *, const uint32_t **offsets);
    how many, and in *offsets where they begin. */
 size_t ex_flow_exits(const struct ex_flow *, const uint32_t **offsets);
 
-/* Whether code goes on beyond its end, other than by coming back from a call. */
+/* Whether code goes on beyond its end, other than by coming back from a
+   call. */
 bool ex_flow_falls(const struct ex_flow *);
 
 #endif

@@ -17,8 +17,8 @@
 enum ex_confidence {
 	EX_UNKNOWN,		/* no instruction could be named */
 	EX_AMBIGUOUS,		/* one of several */
-	EX_ADDRESS_UNVERIFIED,	/* this one, but its operand's address could not be
-				   computed again from the registers */
+	EX_ADDRESS_UNVERIFIED,	/* this one, but its operand's address could not
+				   be computed again from the registers */
 	EX_EXACT,		/* this one, and its operand covers the watch */
 };
 
@@ -30,13 +30,16 @@ struct ex_insn {
 	uint64_t pc;		/* its address in the process; 0 when unknown */
 	uint8_t len;		/* bytes */
 	char text[96];		/* AT&T syntax, as Zydis prints it */
-	bool reads, writes;	/* memory at the watch; both: read-modify-write */
+	bool reads, writes;	/* memory at the watch; both:
+				   read-modify-write */
 	uint64_t addr;		/* exact: first byte touched, if size is known;
 				   else 0 */
 	uint32_t size;		/* bytes touched; 0: unknown */
-	uint64_t within;	/* address-unverified: those touched are some of */
+	uint64_t within;	/* address-unverified: those touched are some
+				   of */
 	uint32_t within_size;	/* these; 0: not known */
-	uint64_t other;		/* exact: the same of a second operand that touched */
+	uint64_t other;		/* exact: the same of a second operand that
+				   touched */
 	uint32_t other_size;	/* the watch, as that asks; 0: there is none */
 	struct ex_effect effect;	/* exact: what it did to those bytes */
 	uint64_t jump;		/* ambiguous only since a jump, to where the

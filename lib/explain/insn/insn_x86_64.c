@@ -158,7 +158,8 @@ static bool
 may_be_jump(const struct ex_query *q, const struct ex_code *before,
     const struct ex_finding *found, uint64_t *from)
 {
-	bool may = before->last;	/* from another function, to its start */
+	bool may = before->last;	/* from another function, to its
+					   start */
 	struct ex_code c;
 
 	*from = may ? 0 : found->addr;

@@ -13,7 +13,8 @@
  * Call fn for each direct jump in some modules that leads to the function that
  * holds vaddr of another or one of these, maybe by way of other functions; once
  * each.  fn's non-zero result ends it and is returned; -E2BIG: there are too
- * many, or too little memory for them; -ENOMEM.  Jumps through pointers are not found.
+ * many, or too little memory for them; -ENOMEM.  Jumps through pointers are not
+ * found.
  */
 int ex_jump_index_each(struct ex_module *const *in, unsigned n,
     struct ex_module *of, uint64_t vaddr,

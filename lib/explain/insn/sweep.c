@@ -13,8 +13,9 @@
 #define FAR		(1U << 18)	/* bytes of a function at most: 10 ms */
 #define BEYOND		4096		/* bytes of it beyond the place asked
 					   about, when its end is not known */
-#define NEAR		256		/* bytes swept where no start is known: by
-					   then decoding has found its step */
+#define NEAR		256		/* bytes swept where no start is known:
+					   by then decoding has found its
+					   step */
 
 /* What is known of an address. */
 struct swept_place {
@@ -75,7 +76,8 @@ struct way {
 	uint64_t at, end;	/* vaddrs: the next instruction's, the goal */
 	uint8_t len;		/* of the last instruction; 0: none yet */
 	bool broken;		/* there were bytes that are hardly code */
-	uint16_t entered;	/* bit n: a branch goes to n bytes before the end */
+	uint16_t entered;	/* bit n: a branch goes to n bytes before the
+				   end */
 };
 
 static void

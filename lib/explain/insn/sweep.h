@@ -23,8 +23,9 @@ struct ex_jumps {
 
 struct ex_sweep {
 	uint8_t len;		/* bytes of the instruction; 0: none is known */
-	bool certain;		/* it was met on the way from its function's start,
-				   and nothing seen on that way disagrees */
+	bool certain;		/* it was met on the way from its function's
+				   start, and nothing seen on that way
+				   disagrees */
 	bool last;		/* its function ends where it does, as far as is
 				   known: what comes next is another's start */
 	const struct ex_jumps *jumps;	/* its function's; NULL: it has none */

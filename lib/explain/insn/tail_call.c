@@ -146,7 +146,8 @@ struct named {
 	struct ex_module *module;
 	uint64_t base;
 	struct place place;
-	unsigned n;		/* functions with the name, at different places */
+	unsigned n;		/* functions with the name, at different
+				   places */
 	bool chosen;		/* one of them is chosen at run time */
 };
 

@@ -22,13 +22,15 @@
 
 /* A function that ended in a jump. */
 struct ex_tail_caller {
-	uint64_t jump;		/* the jump's address; 0: it is one of several */
+	uint64_t jump;		/* the jump's address; 0: it is one of
+				   several */
 	uint64_t entry;		/* address where the function was entered */
 };
 
 struct ex_tail {
 	unsigned n;		/* at least one: the function that was called */
-	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost first */
+	struct ex_tail_caller caller[EX_TAIL_MAX];	/* the innermost
+							   first */
 	bool pointer;		/* the innermost may have jumped through one */
 	bool gap;		/* others may be missing, behind the innermost:
 				   or it is not known what was inlined there */

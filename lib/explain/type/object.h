@@ -3,9 +3,9 @@
  * it, and values of it as its programmer would write them.
  *
  * A place has a path ("conn.state", "table[3].next", "counter") and a type.  It
- * is the smallest object that holds all the bytes asked for, as subobject.h says; a
- * bit-field only when they are one alone, else all that are in its storage unit
- * (the path is their structure's, the type the unit's).
+ * is the smallest object that holds all the bytes asked for, as subobject.h
+ * says; a bit-field only when they are one alone, else all that are in its
+ * storage unit (the path is their structure's, the type the unit's).
  *
  * Answers are cached per module, vaddr and length, and live as long as the
  * space.  DWARF is hostile input: depths, counts and sizes are bounded.

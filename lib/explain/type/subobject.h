@@ -1,6 +1,6 @@
 /*
- * subobject: the smallest object that holds some bytes of a variable: the variable
- * itself, a member, an element, some elements in a row, a bit-field.
+ * subobject: the smallest object that holds some bytes of a variable: the
+ * variable itself, a member, an element, some elements in a row, a bit-field.
  *
  *	table[3].peer.port	bytes of a member
  *	name[4]@8		of eight elements: as gdb writes it

@@ -18,7 +18,8 @@
 
 /* What is known of a place. */
 struct kept_row {
-	const struct ex_cfi_row *row;	/* own, or another's; NULL: none there */
+	const struct ex_cfi_row *row;	/* own, or another's; NULL: none
+					   there */
 	struct ex_cfi_row own;
 	struct ex_cfi_rule rule[];	/* of own */
 };

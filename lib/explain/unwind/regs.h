@@ -26,9 +26,9 @@ struct ex_cfi_row;
 struct ex_regs {
 	uint64_t value[EX_NREGS];
 	uint32_t known;		/* bit n: value[n] is known */
-	uint32_t place[EX_NREGS];	/* of those known: where in the sample it
-				   was read and not looked at yet, or
-				   EX_READ_NONE */
+	uint32_t place[EX_NREGS];	/* of those known: where in the sample
+					   it was read and not looked at yet, or
+					   EX_READ_NONE */
 };
 
 static inline bool

@@ -348,8 +348,8 @@ wp_target_read_before(struct wp_target *target, const struct wp_hold *hold,
 enum { WORTH_MOVING = 16 };
 
 /* Where events are opened.  The kernel puts one into a thread by interrupting
-   the processor that the thread ran on, and waits for that; on its own processor
-   it need not.  So threads are taken processor by processor. */
+   the processor that the thread ran on, and waits for that; on its own
+   processor it need not.  So threads are taken processor by processor. */
 struct place {
 	bool moves;
 	cpu_set_t permitted;

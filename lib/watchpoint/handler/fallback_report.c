@@ -1,15 +1,16 @@
 /*
  * fallback_report: the lines of a hit where there is no helper to explain it.
  *
- *	watchpoint: #3 write config (8 bytes at 0x404060) by prog[123/124] (stray)
+ *	watchpoint: #3 write config (8 bytes at 0x404060) by prog[12/13] (stray)
  *	watchpoint:   #3 frame 0 0x55d4c0de1139 /path/to/prog+0x1139
  *	watchpoint:   #3 frame 1 0x7f0c5a229d90 /lib/libc.so.6+0x29d90
  *
  * for `watchctl report` to resolve.  Lines:
  *
- *	"watchpoint: #" NUMBER " " ACCESS " " LABEL " (" LEN " bytes at " ADDRESS
- *	    ") by " COMM "[" PID "/" TID "]" { " (" REMARK ")" }
- *	"watchpoint:   #" NUMBER " frame " INDEX " " PC [ " " MODULE "+" OFFSET ]
+ *	"watchpoint: #" NUMBER " " ACCESS " " LABEL " (" LEN " bytes at "
+ *	    ADDRESS ") by " COMM "[" PID "/" TID "]" { " (" REMARK ")" }
+ *	"watchpoint:   #" NUMBER " frame " INDEX " " PC
+ *	    [ " " MODULE "+" OFFSET ]
  *
  * NUMBER counts the hits that this process has reported in this way.  ACCESS is
  * write, read, access or execute: what was watched for.  REMARK is "stray", or

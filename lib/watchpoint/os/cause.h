@@ -20,98 +20,156 @@
 	X(NO_MEMORY, ENOMEM, "out of memory")				\
 	X(SYSTEM, EIO, "%s: %s")					\
 	X(SPEC_SYNTAX, EINVAL, "'%s': %s at %s (character %zu); "	\
-	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN] or MODULE!SYMBOL[+OFF][:LEN]") \
+	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN] or "			\
+	    "MODULE!SYMBOL[+OFF][:LEN]")				\
 	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\
-	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by the process%s%s") \
-	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called '%s': %s; " \
-	    "name one by %sits address")		\
-	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread has its own; " \
-	    "give the address of one of them")				\
+	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by "	\
+	    "the process%s%s")						\
+	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
+	    "'%s': %s; name one by %sits address")			\
+	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
+	    "has its own; give the address of one of them")		\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
-	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and this " \
-	    "processor has %u: watch %s (SPEC:LEN)")		\
-	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and this " \
-	    "processor has %u: watch less, or shorter and aligned regions") \
-	X(ACCESS, EINVAL, "an execution watch is on one instruction: leave out the length") \
-	X(LINES, ENOTSUP, "'%s': lines of a source file are not looked up: name the function (FILE!FUNCTION) or an address") \
-	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see /proc/%d/maps for what is") \
-	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this processor's user addresses end at %#llx") \
-	X(KERNEL_ADDRESS, EPERM, "%#llx lies in the kernel: watchctl watches a program's memory, below %#llx") \
-	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or has ended") \
-	X(NO_PROC, ENOENT, "/proc is not mounted here, and without it nothing is known of any process: " \
-	    "mount it (mount -t proc proc /proc)")			\
-	X(OTHER_PROC, ENOENT, "/proc is another PID namespace's, where processes have other numbers: " \
-	    "mount this one's (mount -t proc proc /proc)")		\
-	X(HIDDEN, ESRCH, "process %d is there, but /proc does not show it: it is another user's and the " \
-	    "mount option hidepid is set, or /proc is another PID namespace's; run as root, in the process's namespace") \
-	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give -p %d")	\
-	X(GONE, ESRCH, "process %d has ended just now")	\
-	X(ZOMBIE, ESRCH, "process %d has ended and only waits for its parent (a zombie): nothing is left to watch") \
-	X(KERNEL_THREAD, EPERM, "process %d is a kernel thread: it has no memory of its own to watch") \
-	X(SELF, EINVAL, "process %d is this one: watchctl cannot attach to itself") \
-	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the processor's %u are wanted, %s") \
-	X(DENIED_PARANOID, EACCES, "not permitted: kernel.perf_event_paranoid is %d; run as root, " \
-	    "or set it to 2 with sysctl to watch processes of your own") \
-	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs to another user or is " \
-	    "not dumpable; run as root or with CAP_PERFMON and CAP_SYS_PTRACE") \
-	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be looked into though this is root: a container or user " \
-	    "namespace has fewer capabilities than it, or a security module says no; run as root of the machine, or add " \
-	    "CAP_SYS_PTRACE and CAP_PERFMON to the container") \
-	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is refused here with EPERM, " \
-	    "as container seccomp filters do; allow that system call or run outside the container") \
-	X(DENIED_KERNEL, EACCES, "not permitted to watch the kernel's accesses " \
-	    "(kernel.perf_event_paranoid is %d): use --user-only, or run as root or with CAP_PERFMON") \
-	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware breakpoints (%s): `watchctl doctor` shows more") \
-	X(SILENT, ENODEV, "breakpoints are accepted on processor %d and do not fire there (they did on %u of %u tried), " \
-	    "as under some hypervisors and emulators: accesses would go unseen; use real hardware or another hypervisor") \
-	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it was built without CONFIG_PERF_EVENTS") \
-	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed (threads x processors x slots), and the limit " \
-	    "is %u: raise it (ulimit -n, or LimitNOFILE=)")		\
-	X(RING, ENOMEM, "no ring buffer could be allocated, down to %zu KiB for each processor: raise " \
+	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and "	\
+	    "this processor has %u: watch %s (SPEC:LEN)")		\
+	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
+	    "this processor has %u: watch less, or shorter and "	\
+	    "aligned regions")						\
+	X(ACCESS, EINVAL, "an execution watch is on one instruction: "	\
+	    "leave out the length")					\
+	X(LINES, ENOTSUP, "'%s': lines of a source file are not "	\
+	    "looked up: name the function (FILE!FUNCTION) or an "	\
+	    "address")							\
+	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see "	\
+	    "/proc/%d/maps for what is")				\
+	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this "	\
+	    "processor's user addresses end at %#llx")			\
+	X(KERNEL_ADDRESS, EPERM, "%#llx lies in the kernel: watchctl "	\
+	    "watches a program's memory, below %#llx")			\
+	X(NO_PROCESS, ESRCH, "no process %d: it does not exist, or "	\
+	    "has ended")						\
+	X(NO_PROC, ENOENT, "/proc is not mounted here, and without "	\
+	    "it nothing is known of any process: mount it (mount -t "	\
+	    "proc proc /proc)")						\
+	X(OTHER_PROC, ENOENT, "/proc is another PID namespace's, "	\
+	    "where processes have other numbers: mount this one's "	\
+	    "(mount -t proc proc /proc)")				\
+	X(HIDDEN, ESRCH, "process %d is there, but /proc does not "	\
+	    "show it: it is another user's and the mount option "	\
+	    "hidepid is set, or /proc is another PID namespace's; "	\
+	    "run as root, in the process's namespace")			\
+	X(NOT_A_PROCESS, ESRCH, "%d is a thread of process %d: give "	\
+	    "-p %d")							\
+	X(GONE, ESRCH, "process %d has ended just now")			\
+	X(ZOMBIE, ESRCH, "process %d has ended and only waits for "	\
+	    "its parent (a zombie): nothing is left to watch")		\
+	X(KERNEL_THREAD, EPERM, "process %d is a kernel thread: it "	\
+	    "has no memory of its own to watch")			\
+	X(SELF, EINVAL, "process %d is this one: watchctl cannot "	\
+	    "attach to itself")						\
+	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the "	\
+	    "processor's %u are wanted, %s")				\
+	X(DENIED_PARANOID, EACCES, "not permitted: "			\
+	    "kernel.perf_event_paranoid is %d; run as root, or set "	\
+	    "it to 2 with sysctl to watch processes of your own")	\
+	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs "	\
+	    "to another user or is not dumpable; run as root or with "	\
+	    "CAP_PERFMON and CAP_SYS_PTRACE")				\
+	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be "	\
+	    "looked into though this is root: a container or user "	\
+	    "namespace has fewer capabilities than it, or a security "	\
+	    "module says no; run as root of the machine, or add "	\
+	    "CAP_SYS_PTRACE and CAP_PERFMON to the container")		\
+	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is "	\
+	    "refused here with EPERM, as container seccomp filters "	\
+	    "do; allow that system call or run outside the container")	\
+	X(DENIED_KERNEL, EACCES, "not permitted to watch the "		\
+	    "kernel's accesses (kernel.perf_event_paranoid is %d): "	\
+	    "use --user-only, or run as root or with CAP_PERFMON")	\
+	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware "	\
+	    "breakpoints (%s): `watchctl doctor` shows more")		\
+	X(SILENT, ENODEV, "breakpoints are accepted on processor %d "	\
+	    "and do not fire there (they did on %u of %u tried), as "	\
+	    "under some hypervisors and emulators: accesses would go "	\
+	    "unseen; use real hardware or another hypervisor")		\
+	X(NO_PERF, ENOSYS, "this kernel has no perf_event_open: it "	\
+	    "was built without CONFIG_PERF_EVENTS")			\
+	X(DESCRIPTORS, EMFILE, "%u more descriptors are needed "	\
+	    "(threads x processors x slots), and the limit is %u: "	\
+	    "raise it (ulimit -n, or LimitNOFILE=)")			\
+	X(RING, ENOMEM, "no ring buffer could be allocated, down to "	\
+	    "%zu KiB for each processor: raise "			\
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
-	X(RING_INSIDE, ENOMEM, "thread %d cannot have a page of its own that the kernel writes to: raise " \
+	X(RING_INSIDE, ENOMEM, "thread %d cannot have a page of its "	\
+	    "own that the kernel writes to: raise "			\
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
 	X(NOT_FOUND, ENOENT, "'%s': no such command")			\
-	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the interpreter or dynamic loader " \
-	    "that it names is not there")				\
+	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the "	\
+	    "interpreter or dynamic loader that it names is not "	\
+	    "there")							\
 	X(EXEC, ENOEXEC, "%s: %s")					\
-	X(ENDED_EARLY, ESRCH, "the command ended before the watch could be armed") \
+	X(ENDED_EARLY, ESRCH, "the command ended before the watch "	\
+	    "could be armed")						\
 	X(ATTR, EINVAL, "%s")						\
-	X(ATTR_NEWER, E2BIG, "struct wp_attr has %zu bytes here, and this libwatchpoint " \
-	    "knows %zu of them: the others need a newer one")	\
-	X(WATCH_LENGTH, E2BIG, "%zu bytes at %#llx take more than the %u debug registers of this " \
-	    "processor: watch a part of at most %u bytes, aligned to 8")	\
-	X(WATCHES, EMFILE, "%u watches are open, as many as there can be: close one") \
-	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for each thread, and no more are " \
-	    "available (the limit is %llu): raise it (ulimit -n)")	\
-	X(NO_THREAD, EAGAIN, "a watch is opened by a thread that ends at once, and none can be created: " \
-	    "raise the limit of processes (ulimit -u, pids.max), or have clone(2) permitted") \
+	X(ATTR_NEWER, E2BIG, "struct wp_attr has %zu bytes here, and "	\
+	    "this libwatchpoint knows %zu of them: the others need a "	\
+	    "newer one")						\
+	X(WATCH_LENGTH, E2BIG, "%zu bytes at %#llx take more than "	\
+	    "the %u debug registers of this processor: watch a part "	\
+	    "of at most %u bytes, aligned to 8")			\
+	X(WATCHES, EMFILE, "%u watches are open, as many as there "	\
+	    "can be: close one")					\
+	X(NO_DESCRIPTOR, EMFILE, "a watch takes %u descriptors for "	\
+	    "each thread, and no more are available (the limit is "	\
+	    "%llu): raise it (ulimit -n)")				\
+	X(NO_THREAD, EAGAIN, "a watch is opened by a thread that "	\
+	    "ends at once, and none can be created: raise the limit "	\
+	    "of processes (ulimit -u, pids.max), or have clone(2) "	\
+	    "permitted")						\
 	X(CLOSED, EINVAL, "the watch is not open")			\
-	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug registers and not %u: " \
-	    "move it to an address of the same alignment")		\
+	X(MOVE, EINVAL, "%#llx: there the watch would take %u debug "	\
+	    "registers and not %u: move it to an address of the same "	\
+	    "alignment")						\
 	X(DELIVERY, ENOTSUP, "WATCHPOINT_DELIVERY=%s: %s")		\
 	X(NO_DELIVERY, EACCES, "%s; and without it, %s")		\
-	X(VALGRIND, ENOTSUP, "this program runs under valgrind, which executes its instructions again after a trap, for ever: " \
-	    "watch without it, or use `watch` in gdb with its --vgdb=full") \
+	X(VALGRIND, ENOTSUP, "this program runs under valgrind, "	\
+	    "which executes its instructions again after a trap, for "	\
+	    "ever: watch without it, or use `watch` in gdb with its "	\
+	    "--vgdb=full")						\
 	X(HELPER_OFF, ENOENT, "no helper: WATCHPOINT_HELPER is empty")	\
-	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; name another in WATCHPOINT_HELPER") \
-	X(HELPER_PRIVILEGED, EPERM, "the helper %s cannot be started: %s; " \
-	    "a program that runs with privileges of its file takes no other") \
+	X(HELPER_EXEC, ENOENT, "the helper %s cannot be started: %s; "	\
+	    "name another in WATCHPOINT_HELPER")			\
+	X(HELPER_PRIVILEGED, EPERM, "the helper %s cannot be "		\
+	    "started: %s; a program that runs with privileges of its "	\
+	    "file takes no other")					\
 	X(HELPER_SILENT, EPIPE, "the helper %s does not work: %s")	\
-	X(TRACED, EPERM, "thread %d is already traced by process %d (%s), and a thread has one tracer only: end that one") \
-	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: kernel.yama.ptrace_scope is %d; set it to 1 or 0 with sysctl") \
-	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: ptrace(2) is refused, as container seccomp filters do; " \
-	    "or it belongs to another user or is not dumpable")	\
-	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the helper, and there is none: %s") \
-	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace") \
-	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while watches by ptrace are open") \
-	X(HELPER_GONE, EPIPE, "accesses to %s may go unreported: the helper, which arms the program's threads, has ended") \
-	X(HELPER_DIED, EPIPE, "the helper has ended: hits are no longer explained") \
-	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave the signal to libwatchpoint while it watches") \
-	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its hits are reported only when it is unblocked") \
-	X(EVENTS_CLOSED, EBADF, "the watch on %s ended when the program closed its descriptors, as closefrom(3) does: accesses since then are not reported") \
-	X(MISSED, EINTR, "no signal came for %llu access%s to %s: it was blocked, ignored or taken by another handler")
+	X(TRACED, EPERM, "thread %d is already traced by process %d "	\
+	    "(%s), and a thread has one tracer only: end that one")	\
+	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: "	\
+	    "kernel.yama.ptrace_scope is %d; set it to 1 or 0 with "	\
+	    "sysctl")							\
+	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: "	\
+	    "ptrace(2) is refused, as container seccomp filters do; "	\
+	    "or it belongs to another user or is not dumpable")		\
+	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the "	\
+	    "helper, and there is none: %s")				\
+	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace")	\
+	X(TRACE_BUSY, EBUSY, "the threads cannot be held still while "	\
+	    "watches by ptrace are open")				\
+	X(HELPER_GONE, EPIPE, "accesses to %s may go unreported: the "	\
+	    "helper, which arms the program's threads, has ended")	\
+	X(HELPER_DIED, EPIPE, "the helper has ended: hits are no "	\
+	    "longer explained")						\
+	X(TRAP_TAKEN, EBUSY, "%s is %s: hits do not arrive; leave "	\
+	    "the signal to libwatchpoint while it watches")		\
+	X(TRAP_BLOCKED, EBUSY, "%s is blocked in this thread: its "	\
+	    "hits are reported only when it is unblocked")		\
+	X(EVENTS_CLOSED, EBADF, "the watch on %s ended when the "	\
+	    "program closed its descriptors, as closefrom(3) does: "	\
+	    "accesses since then are not reported")			\
+	X(MISSED, EINTR, "no signal came for %llu access%s to %s: it "	\
+	    "was blocked, ignored or taken by another handler")
 
 enum wp_cause_code {
 #define X(code, err, text) WP_CAUSE_##code,

@@ -255,6 +255,7 @@ bool
 wp_proc_unexecuted(pid_t pid, uint64_t *start)
 {
 	char text[1024], state;
+	const uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	const char *at;
 	unsigned flags;
 	unsigned long long ticks;
@@ -264,7 +265,7 @@ wp_proc_unexecuted(pid_t pid, uint64_t *start)
 	    sscanf(at, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
 	    "%*d %*d %*d %*d %*d %*d %llu", &state, &flags, &ticks) != 3)
 		return false;
-	*start = (uint64_t)ticks * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
+	*start = (uint64_t)ticks * tick;
 	return state != 'Z' && state != 'X' && (flags & 0x40) != 0;
 }
 

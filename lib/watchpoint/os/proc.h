@@ -66,9 +66,9 @@ int wp_proc_cpu(pid_t pid, pid_t tid);
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
 
-/* Whether a process has not executed a program since it was created, as seen now;
-   a zombie has ended.  *start: when that was, ns of CLOCK_BOOTTIME, to a clock
-   tick.  False when there is none. */
+/* Whether a process has not executed a program since it was created, as seen
+   now; a zombie has ended.  *start: when that was, ns of CLOCK_BOOTTIME, to a
+   clock tick.  False when there is none. */
 bool wp_proc_unexecuted(pid_t pid, uint64_t *start);
 
 /* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
@@ -143,10 +143,10 @@ int wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size);
    good after the process has ended; -errno. */
 int wp_proc_root(pid_t pid);
 
-/* Open a regular file for reading, below a directory (AT_FDCWD: as the path says);
-   with an inode only if it is the file that a mapping names so.  A descriptor, or
-   -errno; -ESTALE: it is another, or no regular file: those are not opened, for
-   that alone can do things. */
+/* Open a regular file for reading, below a directory (AT_FDCWD: as the path
+   says); with an inode only if it is the file that a mapping names so.  A
+   descriptor, or -errno; -ESTALE: it is another file, or not a regular one,
+   which is not opened, because opening one can have effects. */
 int wp_proc_open_same(int dir, const char *path, unsigned maj, unsigned min,
     uint64_t ino);
 

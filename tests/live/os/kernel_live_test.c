@@ -1261,13 +1261,14 @@ TEST(locked_memory_limits_rings)
 {
 	size_t *size = shared_memory(sizeof(*size));
 	size_t most;
+	pid_t pid;
 
 	if (live_features.paranoid < 0 || live_features.paranoid > 2)
 		return;		/* no limit applies; or no event is allowed */
 	most = (size_t)read_number("/proc/sys/kernel/perf_event_mlock_kb") *
 	    1024 * (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-	assert_int_equal(child_wait(child_start(rings_are_limited_by_locked_memory,
-	    size)), 0);
+	pid = child_start(rings_are_limited_by_locked_memory, size);
+	assert_int_equal(child_wait(pid), 0);
 	assert_in_range(*size, 1, most);
 	(void)munmap(size, sizeof(*size));
 }

@@ -371,8 +371,8 @@ TEST(needs_no_breakpoints)
 	/* the leak sanitizer does not work under a tracer */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
 	run(&o, (const char *[]){"/usr/bin/strace", "-f", "-qq", "-e",
-	    "trace=perf_event_open", "-e", "signal=none", "-o", "/dev/stdout", watchctl(), "report",
-	    "-O", "/dev/null", file, NULL});
+	    "trace=perf_event_open", "-e", "signal=none", "-o", "/dev/stdout",
+	    watchctl(), "report", "-O", "/dev/null", file, NULL});
 	(void)unsetenv("ASAN_OPTIONS");
 	assert_int_equal(o.status, 0);
 	assert_string_equal(o.out, "");

@@ -319,8 +319,8 @@ TEST(tells_ends_apart)
 	assert_int_not_equal(one->id, other->id);
 }
 
-/* What is mapped over the code that a sample was in takes its names away, though
-   nothing in the sample differs; and gives them back. */
+/* What is mapped over the code that a sample was in takes its names away,
+   though nothing in the sample differs; and gives them back. */
 TEST(remembers_nothing_of_other_generations)
 {
 	const struct ex_stack *stack, *other;
