@@ -215,7 +215,7 @@ data_of(const struct hits *hits)
 		    hits->slots[0], first->index);
 	for (unsigned i = 0; i < hits->n; i++)
 		many[i] = (uint8_t)(hits->at[i]->index + 1);
-	return wp_sig_many(many);
+	return wp_sig_many(first->serial, many);
 }
 
 /* Whether the program has a handler for the signal; else it would die. */
@@ -369,8 +369,7 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		    hit(table, regs, info) : SIGTRAP;
 	if (is_own_event(regs, info))
 		return fired(table, regs, info);
-	if (trap.code != SI_QUEUE || trap.data !=
-	    wp_sig_data(0, WP_SIG_REARM, 0))
+	if (trap.code != SI_QUEUE || !wp_sig_is_rearm(trap.data))
 		return trap.signo;
 	/* the handler of an event's signal has ended */
 	if ((err = thread_regs_rearm(regs)) < 0)

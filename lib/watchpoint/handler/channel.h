@@ -47,7 +47,7 @@
 #include "os/slot.h"
 
 enum {
-	WP_CHANNEL_VERSION = 7,
+	WP_CHANNEL_VERSION = 8,
 	WP_CELLS = 64,
 	WP_WATCHES_MAX = 256,		/* open at a time */
 	WP_LABEL_MAX = 64,
@@ -85,7 +85,7 @@ enum wp_cell_flags {
 struct wp_cell_watch {
 	char label[WP_LABEL_MAX];	/* NUL-terminated */
 	uint64_t addr, len;		/* the whole region */
-	uint32_t serial;		/* one for each wp_open: 1, 2, ... */
+	uint32_t serial;		/* one for each wp_open */
 	uint8_t access;			/* enum wp_access */
 	uint8_t nslots;
 	uint16_t index;			/* in watch[] below */

@@ -22,7 +22,7 @@ match_data(struct wp_run *run, uint64_t data, uint64_t times)
 
 	if (slot != WP_SIG_MANY) {
 		wp_run_add(run, wp_watch_enter(data & 0xffff,
-		    (uint32_t)(data >> 24), 0xffffff), wp_sig_slots(slot),
+		    (uint32_t)(data >> 24), UINT32_MAX), wp_sig_slots(slot),
 		    times);
 		return;
 	}
@@ -105,7 +105,7 @@ siginfo_perf(const siginfo_t *info)
 static bool
 has_magic(const struct wp_siginfo_perf *by)
 {
-	return by->data >> 48 == WP_SIG_MAGIC;
+	return wp_sig_is_of(by->data, wp_state.copy);
 }
 
 bool

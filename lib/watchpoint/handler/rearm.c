@@ -92,8 +92,8 @@ ask_tracer(void)
 	info.si_code = SI_QUEUE;
 	info.si_pid = getpid();
 	info.si_uid = getuid();
-	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(0,
-	    WP_SIG_REARM, 0);
+	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(
+	    (uint32_t)wp_state.copy << 24, WP_SIG_REARM, 0);
 	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
 	    &info) == 0 ? 0 : -errno;
 	errno = saved;

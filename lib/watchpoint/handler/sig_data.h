@@ -1,12 +1,13 @@
 /*
- * sig_data: what a signal of a hit says: which watch, which use of its entry,
- * which slots.  The kernel's signals have it from the event; those that the
+ * sig_data: what a signal of a hit says: of which copy of this library, which
+ * watch, which use of its entry, which slots.  The kernel's signals have it from the event; those that the
  * helper passes on, from the helper.
  */
 #ifndef WP_SIG_DATA_H
 #define WP_SIG_DATA_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "os/slot.h"
@@ -23,15 +24,19 @@
  * sig_data of our events, and of the SIGTRAPs that the helper passes on: the
  * watch that it is for, and which use of the watch's entry.
  *
- *	63      48 47           24 23       16 15           0
- *	[ "WP"    | serial, low   | slot      | index        ]
+ *	63 56 55                24 23       16 15           0
+ *	[ "W" | serial            | slot      | index        ]
+ *	       55  48 47        24
+ *	      [ copy | use        ]
  *
  * From ptrace(2), when one instruction hit several slots of a watch, slot is
  * 0x80 and a bit for each of them, 1 << slot.  When it hit several watches,
- * slot is 0xff and index and serial hold four bytes: 1 + index of each, or 0;
- * watch indexes of that delivery are below 255.
+ * slot is 0xff and index and the low half of serial hold four bytes: 1 + index
+ * of each, or 0; watch indexes of that delivery are below 255.
  */
-#define WP_SIG_MAGIC	0x5750u
+#define WP_SIG_MAGIC	0x57u
+#define WP_SIG_USES	0xffffffu	/* of a serial: which use; the rest:
+					   which copy (inside/copies.h) */
 #define WP_SIG_SLOTS	0x80u
 #define WP_SIG_MANY	0xffu
 /* In a slot's place: no hit, but wp_helper_rearm. */
@@ -40,9 +45,22 @@
 static inline uint64_t
 wp_sig_data(uint32_t serial, unsigned slot, unsigned index)
 {
-	return (uint64_t)WP_SIG_MAGIC << 48 |
-	    (uint64_t)(serial & 0xffffff) << 24 |
+	return (uint64_t)WP_SIG_MAGIC << 56 | (uint64_t)serial << 24 |
 	    (uint64_t)(slot & 0xff) << 16 | (index & 0xffff);
+}
+
+/* Whether it is ours, of that copy; and whether it is WP_SIG_REARM, of any. */
+static inline bool
+wp_sig_is_of(uint64_t data, uint8_t copy)
+{
+	return data >> 48 == (WP_SIG_MAGIC << 8 | copy);
+}
+
+static inline bool
+wp_sig_is_rearm(uint64_t data)
+{
+	return (data & ~((uint64_t)UINT8_MAX << 48)) ==
+	    wp_sig_data(0, WP_SIG_REARM, 0);
 }
 
 /* The slots that a slot's place names, a bit for each; 0: not known. */
@@ -63,10 +81,12 @@ wp_sig_times(unsigned slots, uint64_t times, unsigned i)
 	    16 * i;
 }
 
+/* One of them has this serial. */
 static inline uint64_t
-wp_sig_many(const uint8_t watch[4])
+wp_sig_many(uint32_t serial, const uint8_t watch[4])
 {
-	return wp_sig_data((uint32_t)(watch[2] | watch[3] << 8), WP_SIG_MANY,
+	return wp_sig_data((serial & ~WP_SIG_USES) |
+	    (uint32_t)(watch[2] | watch[3] << 8), WP_SIG_MANY,
 	    (unsigned)(watch[0] | watch[1] << 8));
 }
 

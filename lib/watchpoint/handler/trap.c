@@ -251,6 +251,12 @@ wp_trap_is_ours(const struct sigaction *action)
 	    action->sa_sigaction == on_signal;
 }
 
+const struct sigaction *
+wp_trap_displaced(int sig)
+{
+	return displaced(sig);
+}
+
 /* Events that fire once have to be armed again at the end. */
 static bool
 nests(int sig)

@@ -47,6 +47,9 @@ void wp_signal_again(int sig, siginfo_t *);
 /* Whether this is the action that we have installed. */
 bool wp_trap_is_ours(const struct sigaction *);
 
+/* What we displaced, for one of our signals. */
+const struct sigaction *wp_trap_displaced(int sig);
+
 /* Install SIGTRAP's handler again if the kernel has reset it, as it does where
    a debug register fires while SIGTRAP is blocked. */
 void wp_trap_keep(void);

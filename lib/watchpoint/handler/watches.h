@@ -130,7 +130,9 @@ struct wp_state {
 	struct wp_watch watch[WP_WATCHES_MAX];
 	_Atomic unsigned nopen;		/* how many are open */
 	_Atomic unsigned nreads;	/* of these, how many see reads */
-	_Atomic uint32_t serials;	/* the last given */
+	_Atomic uint32_t serials;	/* the last given, without the copy */
+	uint8_t copy;			/* which copy of the library this is
+					   (inside/copies.h); 0: not known yet */
 	struct wp_channel *_Atomic channel;	/* NULL: no helper */
 	_Atomic uint64_t strays;
 	_Atomic uint64_t missed;	/* see wp_stray_missed */

@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inside/copies.h"
 #include "inside/threads.h"
 
 enum {
@@ -145,7 +146,9 @@ wp_detached_start(const struct wp_detached *what, pid_t *pid)
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &subreaper);
 	if (subreaper != 0)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+	wp_copies_making(true);
 	go(&way);
+	wp_copies_making(false);
 	if (subreaper != 0)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	(void)munmap(way.stack, 2 * STACK);

@@ -22,6 +22,7 @@
 #include "handler/channel_futex.h"
 #include "os/probe.h"
 #include "handler/step.h"
+#include "inside/copies.h"
 #include "inside/delivery.h"
 #include "inside/helper.h"
 #include "inside/table.h"
@@ -525,9 +526,11 @@ wp_open(const struct wp_attr *from, struct wp_watch **out)
 	if ((err = take_attr(&attr, from)) == 0 &&
 	    (err = check_attr(&attr)) == 0) {
 		pin(&attr);
-		wp_watches_lock();
-		err = open_watch(&attr, &w);
-		wp_watches_unlock();
+		if ((err = wp_copies_join(&last)) == 0) {
+			wp_watches_lock();
+			err = open_watch(&attr, &w);
+			wp_watches_unlock();
+		}
 	}
 	if (err == 0)
 		(void)warn_taken();

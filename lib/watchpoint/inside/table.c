@@ -241,10 +241,11 @@ wp_watches_new(uint32_t *serial)
 
 		if (atomic_load(&w->serial) != 0 || w->delivery != NULL)
 			continue;
-		/* a signal says 24 bits of it, and 0 is no use */
-		do
+		do	/* 0 is no use */
 			*serial = atomic_fetch_add(&wp_state.serials, 1) + 1;
-		while ((*serial & 0xffffff) == 0);
+		while ((*serial & WP_SIG_USES) == 0);
+		*serial = (uint32_t)wp_state.copy << 24 |
+		    (*serial & WP_SIG_USES);
 		return w;
 	}
 	return NULL;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "handler/trap_run.h"
+#include "inside/copies.h"
 #include "inside/table.h"
 
 /* What has become of the action of a signal that brings hits. */
@@ -15,7 +16,8 @@ check(int sig, const char *name, struct wp_cause *cause)
 	struct sigaction action;
 	uint64_t mask = 0;
 
-	if (sigaction(sig, NULL, &action) == 0 && !wp_trap_is_ours(&action)) {
+	if (sigaction(sig, NULL, &action) == 0 &&
+	    !wp_copies_lead_here(sig, &action)) {
 		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
 		    action.sa_handler == SIG_IGN ? "ignored" :
 		    action.sa_handler == SIG_DFL ? "back to its default action"

@@ -931,6 +931,32 @@ TEST(python_and_its_environment)
 	outcome_free(&o);
 }
 
+/* The library that is linked into a program, and the one that is preloaded,
+   have watches of their own, and each its own hits; the helper that the program
+   starts is no child of the program's. */
+TEST(copies_of_the_library_keep_apart)
+{
+	static const char *const deliveries[] = {"sigtrap", "async"};
+
+	if (SANITIZED)
+		skip();
+	for (size_t i = 0; i < COUNT(deliveries); i++) {
+		struct outcome o;
+
+		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i], 1);
+		run_told(&o, LIST("-w", "state", "--allow", "store_state",
+		    "--error-exitcode", "66"), LIST(victim("copies")));
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		if (o.status != 7 || strstr(o.err, "warning") != NULL)
+			fail_msg("%s: status %d: %s", deliveries[i], o.status,
+			    o.err);
+		expect_hits(&o, 6);
+		for (unsigned k = 0; k < 6; k++)
+			expect_function(hit_at(&o, k), 0, "store_state");
+		outcome_free(&o);
+	}
+}
+
 TEST(tools_do_what_they_do)
 {
 	static const struct {
