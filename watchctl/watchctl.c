@@ -76,8 +76,8 @@ main(int argc, char **argv)
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {
-		status = symbolize_log_is_log(options.file) ? plain(&options) :
-		    box_report(&options, argv + 1);
+		status = symbolize_log_is_log(options.file) ?
+		    symbolize_log(&options) : box_report(&options, argv + 1);
 	} else if (!has_proc()) {
 		status = STATUS_OWN_FAILURE;
 	} else if (options.inside) {

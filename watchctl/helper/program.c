@@ -270,7 +270,7 @@ signal_of_hits(const struct wp_channel *channel)
 static void
 report_suspicion(struct program *p)
 {
-	p->suspected = true;
+	p->suspicion_reported = true;
 	session_warn(&p->serve->session, "%s", p->suspicion);
 	(void)session_flush(&p->serve->session, 0);
 }
@@ -285,13 +285,13 @@ look(struct program *p, unsigned idle)
 	char why[sizeof(p->suspicion)] = "";
 	int sig;
 
-	if (idle == 0 || p->left || (p->serve->ours && !p->armed))
+	if (idle == 0 || p->exec_reported || (p->serve->ours && !p->armed))
 		return;
 	if (far && !signal_check_has(p->pid, p->fd)) {
 		atomic_store(&p->exec_monitor.executed, true);
 		return;
 	}
-	if (p->suspected || (sig = signal_of_hits(p->channel)) == 0)
+	if (p->suspicion_reported || (sig = signal_of_hits(p->channel)) == 0)
 		return;
 	if (!signal_check_blocked(p->channel, sig, far, why, sizeof(why)) &&
 	    !far)
@@ -405,8 +405,8 @@ take_rest(struct program *p)
 	report_gaps(p);
 	report_child(p);
 	serve_doubt_children(p->serve);
-	if (p->suspicion[0] != '\0' && !p->suspected && p->serve->started &&
-	    atomic_load(&channel->goodbye) == 0)
+	if (p->suspicion[0] != '\0' && !p->suspicion_reported &&
+	    p->serve->started && atomic_load(&channel->goodbye) == 0)
 		report_suspicion(p);
 	missed = count_missed(p);
 	if (missed != 0 && p->serve->started && p->serve->reason == NULL)
@@ -422,7 +422,8 @@ has_left(struct program *p)
 		return false;
 	if (!p->serve->ours || p != p->serve->root)
 		return true;
-	if (!p->left && p->serve->started && p->serve->reason == NULL) {
+	if (!p->exec_reported && p->serve->started &&
+	    p->serve->reason == NULL) {
 		session_warn(&p->serve->session, "process %d executed another "
 		    "program, where addresses mean something else: its "
 		    "watches have ended", p->pid);
@@ -430,25 +431,25 @@ has_left(struct program *p)
 		    "program, which was not watched", p->pid);
 		(void)session_flush(&p->serve->session, 0);
 	}
-	p->left = true;
+	p->exec_reported = true;
 	return false;
 }
 
-/* Where the kernel does not say who is created, a child that has not come so
+/* Where the kernel does not report what is created, a child that has not come so
    far as to say so itself is waited for, for a while. */
 static bool
 awaits_unheard(struct program *p)
 {
 	struct serve *serve = p->serve;
 
-	if (serve->sideband.tasks.rings != NULL || p->unheard ||
+	if (serve->sideband.tasks.rings != NULL || p->child_unheard_reported ||
 	    !serve->started || !wp_making_unheard(p->channel))
 		return false;
-	if (p->gone == 0)
-		p->gone = wp_clock_ns();
-	if (wp_clock_ns() - p->gone < APPEAR * 1000000ull)
+	if (p->ended_at == 0)
+		p->ended_at = wp_clock_ns();
+	if (wp_clock_ns() - p->ended_at < APPEAR * 1000000ull)
 		return true;
-	p->unheard = true;
+	p->child_unheard_reported = true;
 	session_warn(&serve->session, "process %d was about to create a child "
 	    "by fork(2) that has not been heard of since: if there is one, it "
 	    "is not watched", p->pid);

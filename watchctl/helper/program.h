@@ -36,14 +36,15 @@ struct program {
 	uint32_t gaps;			/* and the channel's gaps */
 	char suspicion[200];		/* why it gets no signals, by the last
 					   look; "": it gets them */
-	bool suspected;			/* that has been reported */
+	bool suspicion_reported;
 	bool armed;			/* a preloaded library's watches are
 					   open */
-	bool left;			/* it has been reported that another
-					   program is executed */
-	uint64_t gone;			/* ns: when it had ended, and a child
-					   had not been heard of; 0: not so */
-	bool unheard;			/* that has been reported */
+	bool exec_reported;		/* that it executes another program */
+	uint64_t ended_at;		/* ns: when it was found to have ended,
+					   with a child that was not heard of;
+					   0: it was not */
+	bool child_unheard_reported;	/* that such a child was not heard of
+					   in time */
 	bool measured;			/* its watches' time has been added to
 					   the report's */
 	bool ended;			/* and all of it is reported */

@@ -114,7 +114,7 @@ serve_doubt_children(struct serve *serve)
 
 	if (!serve->ours || serve->children_doubted || !serve->started ||
 	    serve->reason != NULL || serve->options->error_status == 0 ||
-	    serve->root->left || sideband_knows_tasks(side))
+	    serve->root->exec_reported || sideband_knows_tasks(side))
 		return;
 	serve->children_doubted = true;
 	session_warn(&serve->session, "a child that was not created by fork(2) "

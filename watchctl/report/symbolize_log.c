@@ -457,7 +457,7 @@ resolve_log(struct log *log, const struct options *o)
 }
 
 int
-plain(const struct options *o)
+symbolize_log(const struct options *o)
 {
 	struct log log = {0};
 	int status;

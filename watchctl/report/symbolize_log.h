@@ -13,8 +13,8 @@
 /* Whether a file is to be read as a log: one with lines of hits, or a pipe. */
 bool symbolize_log_is_log(const char *path);
 
-/* `watchctl report` of a log: lines of other origin stay as they are.  Result:
-   the exit status. */
-int plain(const struct options *);
+/* `watchctl report LOG`.  Other lines stay as they are.  Result: the exit
+   status. */
+int symbolize_log(const struct options *);
 
 #endif

@@ -69,19 +69,17 @@ struct run {
 					   already */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
-	unsigned made;			/* threads under watch, by records
-					    */
+	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
-	bool told_child;		/* one went on, as reported */
+	bool child_reported;		/* that one went on */
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
-	bool uncovered;			/* a processor is not watched, as
-					   reported */
+	bool uncovered_reported;	/* that a processor is not watched */
 	const char *reason;		/* why it ended; NULL: it has not */
-	bool failed;			/* it ended too early, for what delivers
-					   hits was killed */
+	bool failed;			/* it ended too early, because what
+					   delivers hits was killed */
 	uint64_t *counts;		/* --count, at the end: the hits of each
 					   watch */
 };
@@ -102,8 +100,8 @@ void run_signal(struct run *, int sig);
 /* The same for all that the first of the poll set has. */
 void run_take_signals(struct run *);
 
-/* Sleep until something of a poll set comes, whose first are the signals, but
-   not for long; and take those. */
+/* Sleep until something of a poll set comes, but not for long.  Its first
+   descriptor is that of the signals; take these. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
 /* Decode a record.  False: nothing is to be done with it; what is of no known
@@ -114,24 +112,25 @@ bool run_decode(struct run *, const struct perf_event_header *,
 /* Give the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
 
-/* A process executed another program: tell it, once. */
+/* A process executed another program: report it, once. */
 void run_executed(struct run *, struct process *);
 
-/* Children: begin to heed those of a process, as far as they have to be known;
-   one was created, as a record says; look what has become of them. */
-void run_heed_children(struct run *, const struct process *);
+/* Children that are not watched: track those of a process, as far as they have
+   to be known; take in a record that one was created; see what has become of
+   them. */
+void run_track_children(struct run *, const struct process *);
 void run_take_child(struct run *, const struct ex_record *);
 void run_check_children(struct run *);
 
-/* A processor runs that is not watched: tell it, once. */
+/* See whether a processor runs that is not watched; report it, once. */
 void run_check_processors(struct run *);
 
 /* Arm everything.  0, or the exit status after a line on stderr. */
 int run_begin(struct run *);
 
-/* No event can be opened, for this cause: if --stop can do without, choose
-   that, and put what is possible so into run->features.  0; -errno with the
-   cause, or another. */
+/* No event can be opened, for this cause: if --stop is possible by debug
+   registers, choose that, and set run->features to what it allows.  0; -errno
+   with the cause, or another. */
 int run_choose_debugreg(struct run *, struct wp_cause *);
 
 /* What several ways of delivery do alike. */

@@ -76,7 +76,7 @@ count_threads(struct run *run, const struct ex_record *r)
 {
 	bool thread = r->task.pid == r->task.ppid;
 
-	run->made += r->type == PERF_RECORD_FORK &&
+	run->threads_made += r->type == PERF_RECORD_FORK &&
 	    (thread || run->options->follow);
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
@@ -199,7 +199,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 
 	wp_target_uptime(run->target, uptime);
 	uptime->threads = run->options->count || s->lost > 0 || s->full ||
-	    s->err < 0 ? 0 : uptime->threads + run->made;
+	    s->err < 0 ? 0 : uptime->threads + run->threads_made;
 }
 
 const struct run_ops run_by_ring = {

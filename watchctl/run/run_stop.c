@@ -218,7 +218,7 @@ act(void *arg, const struct ex_hit *hit)
 
 	if (stop->on_hit.left != 0 || run_is_ending(stop->run))
 		return;
-	if (!wp_stops_stands(stop->stops, hit->pid, hit->tid)) {
+	if (!wp_stops_is_stopped(stop->stops, hit->pid, hit->tid)) {
 		report_missed(stop, hit);
 		return;
 	}

@@ -339,7 +339,7 @@ arm(struct run *run)
 		struct process *process = &run->process[i];
 		unsigned before = wp_target_threads(run->target);
 
-		run_heed_children(run, process);
+		run_track_children(run, process);
 		err = run->ops->attach(run, process, &cause);
 		process->threads =
 		    (long)(wp_target_threads(run->target) - before);

@@ -126,10 +126,10 @@ leaves_children(const struct run *run)
 /* To know what became of those that soon end costs events, which only a run
    needs that has to be vouched for. */
 void
-run_heed_children(struct run *run, const struct process *process)
+run_track_children(struct run *run, const struct process *process)
 {
 	if (leaves_children(run) && run->options->error_status != 0)
-		children_heed(&run->children, process->pid);
+		children_track(&run->children, process->pid);
 }
 
 void
@@ -148,9 +148,9 @@ tell_child(struct run *run)
 	const struct children *children = &run->children;
 	const struct child *child = &children->went_on;
 
-	if (child->pid == 0 || run->told_child)
+	if (child->pid == 0 || run->child_reported)
 		return;
-	run->told_child = true;
+	run->child_reported = true;
 	session_warn(&run->session, "process %d created process %d, which %s "
 	    "and is not watched; -f watches it too", child->parent, child->pid,
 	    children->ended ? "ended without executing another program" :
@@ -176,7 +176,7 @@ settle_children(struct run *run)
 		return;
 	children_settle(&run->children, vouched ? CHILD_MS : 0);
 	tell_child(run);
-	if (!run->children.unknown || !vouched || run->told_child)
+	if (!run->children.unknown || !vouched || run->child_reported)
 		return;
 	session_warn(&run->session, "a child process may have gone on in the "
 	    "program, unwatched: %s; -f watches children too",
@@ -188,12 +188,12 @@ settle_children(struct run *run)
 void
 run_check_processors(struct run *run)
 {
-	int cpu = run->uncovered ? -1 :
+	int cpu = run->uncovered_reported ? -1 :
 	    wp_rings_uncovered(wp_target_rings(run->target));
 
 	if (cpu < 0)
 		return;
-	run->uncovered = true;
+	run->uncovered_reported = true;
 	session_warn(&run->session, "processor %d runs and cannot be watched: "
 	    "perf_event_open(2) refused it; accesses there are neither seen "
 	    "nor counted", cpu);

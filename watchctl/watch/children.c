@@ -115,13 +115,13 @@ nothing_mapped(void *arg, const struct sideband_mapping *map)
 
 /* Whether the end of each that ends unexecuted is recorded. */
 static bool
-is_heeded(const struct children *children)
+is_tracked(const struct children *children)
 {
 	return !children->blind && sideband_knows_tasks(&children->side);
 }
 
 void
-children_heed(struct children *children, pid_t pid)
+children_track(struct children *children, pid_t pid)
 {
 	const int err = children->blind ? 0 :
 	    sideband_add(&children->side, pid);
@@ -163,7 +163,7 @@ drop_gone(struct children *children)
 	for (size_t i = children->n; i-- > 0;)
 		if (children->child[i].gone) {
 			children->unknown = children->unknown ||
-			    !is_heeded(children);
+			    !is_tracked(children);
 			drop(children, i);
 		}
 	children->many = 2 * children->n < MANY ? MANY : 2 * children->n;

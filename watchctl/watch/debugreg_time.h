@@ -1,15 +1,15 @@
 /*
- * debugreg_time: for how long the debug registers of one thread were on, by
- * those who trace it.
+ * debugreg_time: for how long the debug registers of one thread were on, as its
+ * tracer finds out.
  *
- * What is known.  The kernel lets nobody but a thread's tracer set or clear its
- * registers, and switches them with the thread.  So if the tracer finds them at
- * the end as it has set them, they were so all the time that the thread ran in
- * between.  The time is the scheduler's.
+ * The kernel lets nobody but a thread's tracer set or clear its registers, and
+ * switches them with the thread.  So if the tracer finds them at the end as it
+ * has set them, they were set for all the time that the thread ran in between.
+ * The time is the scheduler's.
  *
- * What is not known is when they ceased to be so if they are different at the
- * end: then all of that time is taken for a gap.  Nor is anything known of a
- * thread that was not stopped again before it ended.
+ * If they are different at the end, it is not known when they were changed:
+ * then all of that time counts as a gap.  Nothing is known of a thread that was
+ * not stopped again before it ended.
  */
 #ifndef DEBUGREG_TIME_H
 #define DEBUGREG_TIME_H
@@ -35,8 +35,8 @@ struct debugreg_time {
 void debugreg_time_begin(struct debugreg_time *, pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
-/* They are about to be changed, or the thread to end; it is stopped.  watch is
-   whose gap it would be.  Nothing if it has not begun. */
+/* They are about to be changed, or the thread is about to end; it is stopped.
+   A gap is counted for this watch.  Does nothing if it has not begun. */
 void debugreg_time_end(struct debugreg_time *, pid_t tid, unsigned watch,
     struct wp_uptime *);
 

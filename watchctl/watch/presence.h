@@ -25,10 +25,10 @@ struct presence {
 	bool measured[WP_WATCHES_MAX];
 };
 
-/* From here on, in a program that has one thread, which waits: with others it
-   is not known who of them makes more.  The copies live as long.  until_exec:
-   the clock, as the watches, ends when it executes another program, so that
-   there is no gap then. */
+/* Begin, in a program that has one thread, which waits: with several it would
+   not be known which of them creates more.  The duplicates live as long.
+   until_exec: the clock ends, as the watches do, when the program executes
+   another one, so that there is no gap then. */
 void presence_begin(struct presence *, const struct event_dups *, pid_t,
     bool until_exec);
 

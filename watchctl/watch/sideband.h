@@ -33,7 +33,7 @@ struct sideband_stream {
 /* All zero: not open. */
 struct sideband {
 	pid_t pid;			/* whose it is, */
-	struct sideband_stream tasks;	/* who is created, */
+	struct sideband_stream tasks;	/* what is created, */
 	struct sideband_stream maps;	/* what is mapped */
 	struct wp_cause cause;		/* why one of them is not open ... */
 	bool refused;			/* ... and nor is any other event */
@@ -77,9 +77,9 @@ struct sideband_calls {
 void sideband_open(struct sideband *, pid_t);
 void sideband_close(struct sideband *);
 
-/* Of a further process, and who is created alone: what is mapped is not known.
-   It is all zero at first.  0; -ESRCH: it has ended; or -errno with a cause in
-   it: nothing is known of any. */
+/* Add a process, for what it creates only, not for what it maps.  All zero at
+   first.  0; -ESRCH: it has ended; or -errno with a cause in the sideband:
+   nothing is known of any process. */
 int sideband_add(struct sideband *, pid_t);
 
 /* Whether all threads and children are known that were created before the last

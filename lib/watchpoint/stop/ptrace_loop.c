@@ -203,7 +203,7 @@ rest_asleep(const struct wp_ptrace_loop *loop)
 	for (size_t i = 0; i < loop->all.n; i++) {
 		const struct wp_thread *thread = loop->all.thread[i];
 
-		if (thread->update != loop->update && !thread->stands &&
+		if (thread->update != loop->update && !thread->group_stopped &&
 		    !wp_trace_asleep(thread->tid))
 			return false;
 	}
@@ -289,7 +289,7 @@ signal_for(struct wp_ptrace_loop *loop, struct wp_thread *thread, int sig)
 void
 wp_thread_go_on(const struct wp_thread *thread, int sig)
 {
-	if (thread->stands)
+	if (thread->group_stopped)
 		wp_trace_listen(thread->tid);
 	else
 		wp_trace_continue(thread->tid, sig);
@@ -307,7 +307,7 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 		wp_trace_continue(thread->tid, 0);
 		return;
 	}
-	thread->stands = trace->what == WP_TRACE_GROUP;
+	thread->group_stopped = trace->what == WP_TRACE_GROUP;
 	if (loop->calls->stopped != NULL)
 		sig = loop->calls->stopped(loop->arg, thread, trace);
 	else if (trace->what == WP_TRACE_SIGNAL)

@@ -88,7 +88,7 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	    what != WP_STOP_SIGNAL_OURS ? trace->signal : 0;
 	thread->held = true;
 	at = wp_stop_join(stops, thread);
-	if (what == WP_STOP_SIGNAL_JOINED && at == WP_STOP_AT_NOTHING)
+	if (what == WP_STOP_SIGNAL_MERGED && at == WP_STOP_AT_NOTHING)
 		wp_stop_mute(thread);
 	return at;
 }
@@ -278,7 +278,7 @@ collect(struct wp_stops *stops, pid_t pid)
 		    trace.what == WP_TRACE_END)
 			wp_ptrace_loop_handle(&stops->loop, &trace);
 		else {
-			traced->stands = trace.what == WP_TRACE_GROUP;
+			traced->group_stopped = trace.what == WP_TRACE_GROUP;
 			(void)take_stop(stops, t, &trace);
 		}
 	}
@@ -306,7 +306,7 @@ wp_stops_hold(struct wp_stops *stops, pid_t pid)
 }
 
 bool
-wp_stops_stands(const struct wp_stops *stops, pid_t pid, pid_t tid)
+wp_stops_is_stopped(const struct wp_stops *stops, pid_t pid, pid_t tid)
 {
 	const struct wp_stop_thread *thread = wp_stop_find(stops, tid);
 

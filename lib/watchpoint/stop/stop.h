@@ -90,7 +90,7 @@ uint64_t wp_stops_last(const struct wp_stops *, int *cpu, pid_t *tid);
 int wp_stops_hold(struct wp_stops *, pid_t pid);
 
 /* Whether a thread is stopped now, and will be until calls.hit returns. */
-bool wp_stops_stands(const struct wp_stops *, pid_t pid, pid_t tid);
+bool wp_stops_is_stopped(const struct wp_stops *, pid_t pid, pid_t tid);
 
 /* As wp_target_count, over all threads that there were. */
 int wp_stops_count(const struct wp_stops *, size_t watch,

@@ -199,7 +199,7 @@ wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
 	if (!has(thread->process->caught, sig))
 		return WP_STOP_SIGNAL_OURS;
 	make_its_own(thread, sig);
-	return WP_STOP_SIGNAL_JOINED;
+	return WP_STOP_SIGNAL_MERGED;
 }
 
 void
@@ -281,7 +281,7 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
     struct wp_perf_count *count)
 {
 	*count = (struct wp_perf_count){0};
-	if (watch >= stops->ngone)
+	if (watch >= stops->nclosed)
 		return -EINVAL;
 	*count = stops->closed_total[watch];
 	for (size_t i = 0; i < stops->loop.all.n; i++)

@@ -29,11 +29,11 @@ struct wp_crowd {
 /* What a watch's bytes were, at a moment when no thread accessed them. */
 struct wp_stop_baseline {
 	bool known;
-	bool stood;		/* the counts that were looked at last are of
-				   one moment */
+	bool consistent;	/* the counts that were read last are of one
+				   moment */
 	bool shared;		/* mapped so: others may write them, unseen */
-	bool gap;		/* others have, perhaps, since they were looked
-				   at last: a child that has the memory, a
+	bool gap;		/* others may have written them since they were
+				   read last: a child that has the memory, a
 				   thread that has ended, or another process
 				   that mapped them */
 	uint8_t byte[WP_STOP_BYTES];
@@ -51,7 +51,7 @@ struct wp_stop_process {
 				   seen last ... */
 	int stat;		/* ... there (wp_proc_caught); < 0: not open */
 	bool warned;		/* that no signal is free */
-	struct wp_stop_baseline settled[WP_SLOTS_MAX];	/* by watch - first */
+	struct wp_stop_baseline baseline[WP_SLOTS_MAX];	/* by watch - first */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;
 };
@@ -91,8 +91,8 @@ struct wp_stops {
 	struct wp_stop_queue queue;
 	struct wp_shared_vm lent;	/* to children that are not traced */
 	struct wp_perf_count *closed_total; /* of threads that have ended:
-					   ngone, by watch */
-	size_t ngone;
+					   nclosed, by watch */
+	size_t nclosed;
 	uint64_t crowds;		/* numbers of them given out */
 	struct wp_uptime uptime;	/* of those threads */
 	uint64_t looked;		/* when at handlers, ns */
@@ -149,9 +149,9 @@ uint64_t wp_stop_counted(const struct wp_stops *, const struct wp_stop_thread *,
 enum wp_stop_signal {
 	WP_STOP_SIGNAL_ITS_OWN,
 	WP_STOP_SIGNAL_OURS,	/* of one of its events: to be taken away */
-	WP_STOP_SIGNAL_JOINED,	/* that too, and perhaps one of its own: has
-				   been made to look so, and is to be passed
-				   on */
+	WP_STOP_SIGNAL_MERGED,	/* ours, and perhaps one of its own that was
+				   merged with it: it has been made to look
+				   like its own, and is to be passed on */
 };
 enum wp_stop_signal wp_stop_signal_of(struct wp_stops *,
     struct wp_stop_thread *, int sig);
@@ -185,11 +185,12 @@ enum wp_stop_at wp_stop_join(struct wp_stops *, struct wp_stop_thread *);
 /* Its samples wait no longer. */
 void wp_stop_give_up(struct wp_stops *, pid_t tid);
 
-/* A thread ends: what it did since a watch was settled makes that void. */
-void wp_stop_unsettle(struct wp_stops *, struct wp_stop_thread *);
+/* A thread ends: if it accessed a watch since its baseline was taken, the
+   baseline is void. */
+void wp_stop_void_baselines(struct wp_stops *, struct wp_stop_thread *);
 
-/* Each watch of a process: its bytes are as they are now, because all threads
-   are stopped. */
-void wp_stop_settle(struct wp_stops *, struct wp_stop_process *);
+/* All threads of a process are stopped: take the bytes of its watches as they
+   are now. */
+void wp_stop_take_baselines(struct wp_stops *, struct wp_stop_process *);
 
 #endif

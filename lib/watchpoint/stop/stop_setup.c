@@ -15,9 +15,9 @@ make_room(struct wp_stops *stops)
 
 	if (gone == NULL)
 		return -ENOMEM;
-	memset(gone + stops->ngone, 0, (n - stops->ngone) * sizeof(*gone));
+	memset(gone + stops->nclosed, 0, (n - stops->nclosed) * sizeof(*gone));
 	stops->closed_total = gone;
-	stops->ngone = n;
+	stops->nclosed = n;
 	return 0;
 }
 
@@ -48,7 +48,7 @@ arm_all(struct wp_stops *stops, const struct wp_hold *hold,
 		return wp_cause_set(cause, WP_CAUSE_GONE, at->pid);
 	}
 	wp_target_read_before(stops->target, hold, process->first, process->n);
-	wp_stop_settle(stops, process);
+	wp_stop_take_baselines(stops, process);
 	return 0;
 }
 

@@ -40,7 +40,7 @@ wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
 	process->first = first;
 	process->n = n;
 	for (size_t i = 0; i < n; i++)
-		process->settled[i].memory = pid;
+		process->baseline[i].memory = pid;
 	process->next = stops->process;
 	stops->process = process;
 	return process;
@@ -93,7 +93,7 @@ wp_stop_end(void *arg, struct wp_thread *traced)
 
 	wp_stop_drain(stops);
 	wp_stop_give_up(stops, traced->tid);
-	wp_stop_unsettle(stops, thread);
+	wp_stop_void_baselines(stops, thread);
 	wp_stop_disarm(stops, thread);
 	while (*at != thread)
 		at = &(*at)->next_in_process;
@@ -125,8 +125,9 @@ adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 		return NULL;
 	if (wp_shared_vm_shares(parent->pid, process->pid))
 		for (size_t i = 0; i < process->n; i++)
-			process->settled[i].memory = parent->settled[i].memory;
-	wp_stop_settle(stops, process);
+			process->baseline[i].memory =
+			    parent->baseline[i].memory;
+	wp_stop_take_baselines(stops, process);
 	return process;
 }
 

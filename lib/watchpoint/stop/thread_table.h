@@ -12,7 +12,7 @@
 struct wp_thread {
 	pid_t tid, pid;
 	uint32_t update;		/* the last that it has had; 0: none */
-	bool stands;			/* still, with its process (SIGSTOP) */
+	bool group_stopped;		/* with its process, by SIGSTOP */
 };
 
 struct wp_thread_table {

@@ -57,7 +57,7 @@ take_child(struct wp_stops *stops, const struct perf_event_header *header)
 	wp_shared_vm_add(&stops->lent, &(struct wp_loan){
 		(pid_t)task->ppid, (pid_t)task->ptid, (pid_t)task->pid});
 	for (size_t i = 0; i < process->n; i++)
-		process->settled[i].gap = true;
+		process->baseline[i].gap = true;
 }
 
 /* What lies there now is no access's doing; and others may have it, too. */
@@ -76,8 +76,8 @@ take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
 
 		if (region->addr < map->addr + map->len &&
 		    map->addr < region->addr + region->len) {
-			process->settled[i].gap = true;
-			process->settled[i].shared |=
+			process->baseline[i].gap = true;
+			process->baseline[i].shared |=
 			    (map->flags & MAP_SHARED) != 0;
 		}
 	}
@@ -287,7 +287,7 @@ sharer(struct wp_stop_process *from, const struct wp_stop_process *process,
 {
 	while (from != NULL && (from == process ||
 	    from->first != process->first ||
-	    from->settled[i].memory != process->settled[i].memory))
+	    from->baseline[i].memory != process->baseline[i].memory))
 		from = from->next;
 	return from;
 }
@@ -299,9 +299,9 @@ unsettle(const struct wp_stops *stops, struct wp_stop_process *process,
 {
 	struct wp_stop_process *other = stops->process;
 
-	process->settled[i].gap = true;
+	process->baseline[i].gap = true;
 	for (; (other = sharer(other, process, i)) != NULL; other = other->next)
-		other->settled[i].gap = true;
+		other->baseline[i].gap = true;
 }
 
 /* Whether what was read is what the thread's last access left: all that it did
@@ -313,14 +313,14 @@ static bool
 is_left(const struct look *look, size_t i, uint64_t now, bool alone)
 {
 	const struct wp_stop_thread *thread = look->thread;
-	const struct wp_stop_baseline *settled = &thread->process->settled[i];
+	const struct wp_stop_baseline *baseline = &thread->process->baseline[i];
 	const struct touched *touched = &look->touched[i];
 	const bool kernel = look->stops->target->options.kernel;
 
-	return look->exact[i] && look->settled[i] && settled->stood &&
+	return look->exact[i] && look->settled[i] && baseline->consistent &&
 	    thread->counted[i] == thread->taken[i] &&
 	    now == thread->taken[i] + touched->samples && alone &&
-	    !settled->shared && !settled->gap && !look->lent &&
+	    !baseline->shared && !baseline->gap && !look->lent &&
 	    (kernel || (touched->here && thread->process->threads == 1));
 }
 
@@ -331,7 +331,7 @@ is_exact(const struct look *look, size_t i)
 {
 	const struct touched *touched = &look->touched[i];
 
-	return look->thread->process->settled[i].known && touched->one &&
+	return look->thread->process->baseline[i].known && touched->one &&
 	    touched->here && look->stops->target->options.kernel;
 }
 
@@ -349,7 +349,7 @@ put_crowd(const struct look *look, size_t i, uint64_t now,
 	    now == thread->taken[i] + touched->samples &&
 	    (!ended || thread->crowd[i].counted == now)) {
 		value->crowd = ended ? thread->crowd[i].number :
-		    thread->process->settled[i].crowd.number;
+		    thread->process->baseline[i].crowd.number;
 		value->samples = (uint32_t)touched->samples;
 		value->since = thread->crowd[i].since;
 	}
@@ -377,8 +377,8 @@ static void
 end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 {
 	struct wp_stop_process *process = look->thread->process;
-	const struct wp_stop_baseline *settled = &process->settled[i];
-	struct wp_crowd *crowd = &process->settled[i].crowd;
+	const struct wp_stop_baseline *baseline = &process->baseline[i];
+	struct wp_crowd *crowd = &process->baseline[i].crowd;
 
 	value->ended = crowd->number;
 	for (struct wp_stop_thread *thread = process->thread; thread != NULL;
@@ -392,7 +392,7 @@ end_crowd(struct look *look, size_t i, struct wp_stop_value *value)
 	}
 	crowd->number = ++look->stops->crowds;
 	crowd->unseen = false;
-	crowd->known = settled->known;
+	crowd->known = baseline->known;
 	memcpy(crowd->byte, value->new, sizeof(crowd->byte));
 }
 
@@ -401,7 +401,7 @@ static void
 put_value(struct look *look, size_t i)
 {
 	struct wp_stop_thread *thread = look->thread;
-	struct wp_stop_baseline *settled = &thread->process->settled[i];
+	struct wp_stop_baseline *baseline = &thread->process->baseline[i];
 	struct wp_stop_value *value = &look->value[i];
 	const uint64_t now = wp_stop_counted(look->stops, thread,
 	    thread->process->first + i);
@@ -412,23 +412,23 @@ put_value(struct look *look, size_t i)
 		value->flags |= WP_STOP_LEFT;
 		if (is_exact(look, i)) {
 			value->flags |= WP_STOP_EXACT;
-			memcpy(value->old, settled->byte, value->len);
+			memcpy(value->old, baseline->byte, value->len);
 		}
-	} else if (look->crowded[i] || settled->gap || !settled->stood ||
+	} else if (look->crowded[i] || baseline->gap || !baseline->consistent ||
 	    thread->counted[i] != thread->taken[i]) {
 		value->len = 0;	/* others were there, perhaps after it */
 	}
 	put_crowd(look, i, now, value);
-	settled->crowd.unseen |= settled->gap || settled->shared ||
+	baseline->crowd.unseen |= baseline->gap || baseline->shared ||
 	    look->lent || !alone || !look->stops->target->options.kernel;
 	thread->taken[i] = thread->counted[i] = now;
 	if (!alone)
 		unsettle(look->stops, thread->process, i);
-	settled->known = look->settled[i] && alone && !settled->shared &&
+	baseline->known = look->settled[i] && alone && !baseline->shared &&
 	    !look->lent;
-	settled->gap = look->lent;
-	settled->stood = look->settled[i];
-	memcpy(settled->byte, value->new, sizeof(settled->byte));
+	baseline->gap = look->lent;
+	baseline->consistent = look->settled[i];
+	memcpy(baseline->byte, value->new, sizeof(baseline->byte));
 	if (look->settled[i])
 		end_crowd(look, i, value);
 	if (look->read[i])
@@ -467,7 +467,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 }
 
 void
-wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
+wp_stop_void_baselines(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
 	struct wp_stop_process *process = thread->process;
 
@@ -479,23 +479,23 @@ wp_stop_unsettle(struct wp_stops *stops, struct wp_stop_thread *thread)
 }
 
 void
-wp_stop_settle(struct wp_stops *stops, struct wp_stop_process *process)
+wp_stop_take_baselines(struct wp_stops *stops, struct wp_stop_process *process)
 {
 	for (size_t i = 0; i < process->n; i++) {
 		const struct wp_region *region =
 		    &stops->target->watch[process->first + i].region;
-		struct wp_stop_baseline *settled = &process->settled[i];
+		struct wp_stop_baseline *baseline = &process->baseline[i];
 
-		settled->shared = wp_proc_shares(process->pid, region->addr,
+		baseline->shared = wp_proc_shares(process->pid, region->addr,
 		    region->len);
-		settled->stood = true;
-		settled->known = !settled->shared &&
+		baseline->consistent = true;
+		baseline->known = !baseline->shared &&
 		    region->len <= WP_STOP_BYTES &&
-		    wp_proc_read(process->pid, region->addr, settled->byte,
+		    wp_proc_read(process->pid, region->addr, baseline->byte,
 		    region->len) == (ssize_t)region->len;
-		settled->crowd.number = ++stops->crowds;
-		settled->crowd.known = settled->known;
-		memcpy(settled->crowd.byte, settled->byte,
-		    sizeof(settled->byte));
+		baseline->crowd.number = ++stops->crowds;
+		baseline->crowd.known = baseline->known;
+		memcpy(baseline->crowd.byte, baseline->byte,
+		    sizeof(baseline->byte));
 	}
 }

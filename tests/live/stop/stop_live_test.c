@@ -102,7 +102,7 @@ hold_all(void *arg, pid_t pid, pid_t tid, bool kernel)
 	(void)kernel;
 	(void)arg;
 	watching.held += wp_stops_hold(watching.stops, pid) == 0 &&
-	    wp_stops_stands(watching.stops, pid, tid);
+	    wp_stops_is_stopped(watching.stops, pid, tid);
 	return false;
 }
 

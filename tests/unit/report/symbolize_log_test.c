@@ -41,7 +41,7 @@ resolve(const char *log)
 	char *text;
 
 	scratch_write("log", log);
-	assert_int_equal(plain(&options), 0);
+	assert_int_equal(symbolize_log(&options), 0);
 	text = scratch_read("out", NULL);
 	free(path);
 	return text;
@@ -211,7 +211,7 @@ TEST(long_lines_and_nuls_are_passed_on)
 	assert_non_null(f);
 	assert_int_equal(fwrite(log, 1, len + 2, f), len + 2);
 	assert_int_equal(fclose(f), 0);
-	assert_int_equal(plain(&options), 0);
+	assert_int_equal(symbolize_log(&options), 0);
 	text = scratch_read("out", &got);
 	assert_int_equal(got, len + 2);
 	assert_memory_equal(text, log, got);
@@ -282,7 +282,7 @@ TEST(a_pipe_is_read)
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_true(symbolize_log_is_log(path));
 	pid = child_start(write_to_fifo, log);
-	assert_int_equal(plain(&options), 0);
+	assert_int_equal(symbolize_log(&options), 0);
 	assert_int_equal(child_wait(pid), 0);
 	text = scratch_read("out", NULL);
 	expect_text(text, "landmark+0x1 ");
@@ -302,7 +302,7 @@ TEST(a_recording_in_a_pipe_is_refused)
 
 	pid = child_start(write_to_fifo, recording);
 	said_begin(STDERR_FILENO);
-	assert_int_equal(plain(&options), 125);
+	assert_int_equal(symbolize_log(&options), 125);
 	said = said_end(STDERR_FILENO);
 	assert_non_null(strstr(said, "not from a pipe"));
 	assert_int_equal(child_wait(pid), 0);
@@ -326,7 +326,7 @@ TEST(a_terminal_is_not_controlled)
 	assert_int_equal(unlockpt(terminal), 0);
 	options.output = ptsname(terminal);
 	scratch_write("log", "watchpoint: #1 \033[2Jx\ty\x07\n");
-	assert_int_equal(plain(&options), 0);
+	assert_int_equal(symbolize_log(&options), 0);
 	n = read(terminal, got, sizeof(got) - 1);
 	assert_true(n > 0);
 	got[n] = '\0';
@@ -344,7 +344,7 @@ expect_refused(struct options options, const char *why)
 	int status;
 
 	said_begin(STDERR_FILENO);
-	status = plain(&options);
+	status = symbolize_log(&options);
 	said = said_end(STDERR_FILENO);
 	assert_int_equal(status, 125);
 	expect_text(said, why);
