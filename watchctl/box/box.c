@@ -254,18 +254,22 @@ start(struct box *box)
 
 enum { BLOCK = 64 };
 
-/* Whether a block has a byte that may control a terminal: nearly none has, and
-   this loop, without a branch, takes many bytes at a time. */
+/* Whether a terminal obeys it: all controls but line ends and tabs. */
+static bool
+is_control(unsigned char c)
+{
+	return ((c < ' ') & (c != '\n') & (c != '\t')) | (c == 0177);
+}
+
+/* Whether there is a control in a block: nearly none has one, and this loop,
+   without a branch, takes many bytes at a time. */
 static bool
 has_control(const char block[BLOCK])
 {
 	unsigned char found = 0;
 
-	for (size_t i = 0; i < BLOCK; i++) {
-		const unsigned char c = (unsigned char)block[i];
-
-		found |= (unsigned char)((c < ' ') | (c == 0177));
-	}
+	for (size_t i = 0; i < BLOCK; i++)
+		found |= is_control((unsigned char)block[i]);
 	return found != 0;
 }
 
@@ -277,8 +281,6 @@ is_harmless(const char *text, size_t len, bool colour)
 	size_t looked = 0;	/* blocks have been looked at up to here */
 
 	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)text[i];
-
 		if (i >= looked && len - i >= BLOCK) {
 			looked = i + BLOCK;
 			if (!has_control(text + i)) {
@@ -286,14 +288,15 @@ is_harmless(const char *text, size_t len, bool colour)
 				continue;
 			}
 		}
-		if (c == 033 && colour && i + 1 < len && text[i + 1] == '[') {
+		if (text[i] == 033 && colour && i + 1 < len &&
+		    text[i + 1] == '[') {
 			i += 2;
 			while (i < len && strchr("0123456789;", text[i]) !=
 			    NULL && text[i] != '\0')
 				i++;
 			if (i == len || text[i] != 'm')
 				return false;
-		} else if ((c < ' ' && c != '\n' && c != '\t') || c == 0177) {
+		} else if (is_control((unsigned char)text[i])) {
 			return false;
 		}
 	}
