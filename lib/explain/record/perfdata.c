@@ -34,7 +34,8 @@
 #define MAGIC 0x32454c4946524550ULL		/* "PERFILE2" */
 #define MAGIC_SWAPPED 0x50455246494c4532ULL
 
-#define WINDOW (4U << 20)	/* bytes whose pages are had at once */
+#define AROUND (64U << 10)	/* bytes that the kernel maps at a fault; if they
+				   are fewer, there are more faults */
 #define HEAD_LINES 8		/* of a record: registers, and the stack's top */
 #define LINE 64
 
@@ -103,6 +104,11 @@ struct record_place {
 	uint64_t offset;
 };
 
+struct record_places {
+	struct record_place *at;
+	size_t n, cap;
+};
+
 struct ex_perfdata {
 	const uint8_t *map;
 	size_t size;		/* of the file */
@@ -115,9 +121,9 @@ struct ex_perfdata {
 	char *arch, *osrelease;
 	struct build_id *build_ids;
 	size_t nbuild_ids, build_ids_cap;
-	struct record_place *places;	/* of the records, in time order */
-	size_t nplaces, places_cap;
-	size_t next;		/* place to give next */
+	struct record_places untimed, timed;	/* the latter in time order, */
+	bool disordered;	/* or not yet */
+	size_t next;		/* record to give next: of both, in turn */
 	bool damaged;		/* what follows the last place cannot be read */
 	uint64_t skipped;
 	const char *why;	/* what to tell the user of a failure */
@@ -346,28 +352,28 @@ read_user_record(struct ex_perfdata *d, const struct ex_record *r,
 static int
 add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 {
-	if (!ex_array_room(&d->places, d->nplaces, 1, &d->places_cap,
-	    sizeof(*d->places), SIZE_MAX))
+	struct record_places *places = time == 0 ? &d->untimed : &d->timed;
+
+	if (!EX_ARRAY_ROOM(places, at, SIZE_MAX))
 		return no_memory(d);
-	d->places[d->nplaces++] = (struct record_place){
+	d->disordered |= places->n > 0 && places->at[places->n - 1].time > time;
+	places->at[places->n++] = (struct record_place){
 		.time = time, .offset = (uint64_t)(record - d->map),
 	};
 	return 0;
 }
 
-/* Have the pages of a part of the file that is about to be walked: else each few
-   of them are a fault.  A kernel that cannot do it leaves it at that. */
+/* Have the pages behind an offset in the file, which are about to be walked: what
+   is not there is not prefetched.  The kernel maps more at a fault than one page;
+   to ask it for many at once (MADV_POPULATE_READ) takes longer. */
 static void
 have_pages(struct ex_perfdata *d, size_t offset)
 {
-	const size_t from = offset / WINDOW * WINDOW;
-	const size_t len = d->size - from < WINDOW ? d->size - from : WINDOW;
+	const volatile uint8_t *map = d->map;
 
-	if (offset < d->paged)
-		return;
-	(void)madvise((void *)(uintptr_t)(d->map + from), len,
-	    MADV_POPULATE_READ);
-	d->paged = from + len;
+	for (; d->paged < d->size && d->paged <= offset + AROUND;
+	    d->paged += AROUND)
+		(void)map[d->paged];
 }
 
 /* Ask for what will be looked at of a record that may begin at an offset, and
@@ -417,30 +423,6 @@ read_records(struct ex_perfdata *d, struct cursor c)
 	if (c.left > 0 || c.bad)
 		d->damaged = true;
 	return 0;
-}
-
-/* By time; a record's place in the file decides between equals. */
-static int
-compare_places(const void *a, const void *b)
-{
-	const struct record_place *x = a, *y = b;
-
-	if (x->time != y->time)
-		return x->time < y->time ? -1 : 1;
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-static void
-sort_places(struct ex_perfdata *d)
-{
-	size_t i;
-
-	for (i = 1; i < d->nplaces; i++)
-		if (d->places[i - 1].time > d->places[i].time)
-			break;
-	if (i < d->nplaces)
-		qsort(d->places, d->nplaces, sizeof(*d->places),
-		    compare_places);
 }
 
 /*
@@ -551,7 +533,8 @@ read_all(struct ex_perfdata *d)
 		return err;
 	if (d->nevents == 0)
 		return fail(d, -EBADMSG, "it names no events");
-	sort_places(d);
+	if (d->disordered && !EX_ARRAY_SORT(d->timed.at, d->timed.n, time))
+		return no_memory(d);
 	return 0;
 }
 
@@ -623,7 +606,8 @@ ex_perfdata_close(struct ex_perfdata *d)
 		free((void *)d->events[i].ids);
 	}
 	free(d->events);
-	free(d->places);
+	free(d->untimed.at);
+	free(d->timed.at);
 	free(d->build_ids);
 	free(d->arch);
 	free(d->osrelease);
@@ -671,23 +655,33 @@ ex_perfdata_build_ids(const struct ex_perfdata *d,
 		    d->build_ids[i].len);
 }
 
+/* Record i of all that the file has; NULL: there are not so many. */
+static const struct record_place *
+place_of(const struct ex_perfdata *d, size_t i)
+{
+	if (i < d->untimed.n)
+		return &d->untimed.at[i];
+	i -= d->untimed.n;
+	return i < d->timed.n ? &d->timed.at[i] : NULL;
+}
+
 int
 ex_perfdata_next(struct ex_perfdata *d, struct ex_record *out)
 {
-	uint64_t offset;
+	const struct record_place *place = place_of(d, d->next), *later;
 
-	if (d->next == d->nplaces)
+	if (place == NULL)
 		return d->damaged ? -EBADMSG : 0;
-	offset = d->places[d->next++].offset;
-	if (ex_record_decode(d->formats, d->map + offset, d->size - offset,
-	    out) == 1) {
-		if (d->next + 1 < d->nplaces)
-			prefetch(d, d->places[d->next + 1].offset, out->size);
+	d->next++;
+	if (ex_record_decode(d->formats, d->map + place->offset,
+	    d->size - place->offset, out) == 1) {
+		if ((later = place_of(d, d->next + 1)) != NULL)
+			prefetch(d, later->offset, out->size);
 		return 1;
 	}
 	/* it could be read before events were named that now contradict it */
 	d->damaged = true;
-	d->next = d->nplaces;
+	d->next = d->untimed.n + d->timed.n;
 	return -EBADMSG;
 }
 
@@ -773,21 +767,25 @@ position(const struct ex_perfwriter *w)
 	return w->at + w->used;
 }
 
+/* The file is written in pieces that begin and end at multiples of the buffer's
+   size, as far as nobody wants it flushed: of such pieces the kernel keeps many
+   pages as one, which makes reading them cheaper. */
 static int
 append(struct ex_perfwriter *w, const void *bytes, size_t n)
 {
-	if (n == 0)
-		return w->err;
-	if (w->used + n > sizeof(w->buffer)) {
-		(void)flush(w);
-		if (n > sizeof(w->buffer)) {
-			(void)write_at(w, bytes, n, w->at);
-			w->at += n;
-			return w->err;
-		}
+	const uint8_t *p = bytes;
+
+	while (n > 0) {
+		const size_t end = BUFFER_SIZE - w->at % BUFFER_SIZE;
+		const size_t part = n < end - w->used ? n : end - w->used;
+
+		memcpy(w->buffer + w->used, p, part);
+		w->used += part;
+		p += part;
+		n -= part;
+		if (w->used == end)
+			(void)flush(w);
 	}
-	memcpy(w->buffer + w->used, bytes, n);
-	w->used += n;
 	return w->err;
 }
 
