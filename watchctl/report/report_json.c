@@ -3,12 +3,12 @@
  *
  * Most hits repeat a backtrace, and a backtrace is most of a line's bytes: the
  * text of each is made once and copied from then on; or (stacks_once) it is a
- * line of its own, which later hits name.  Of what else a line says, most was
- * said of a hit with the same backtrace, or of the same thread: that text is
- * kept with all that it was made of, and copied if that is equal.
+ * line of its own, which later hits name.  Most of the rest is the same as for
+ * the last hit with the same backtrace, or of the same thread: that text is
+ * kept together with all that it was made of, and copied if that is equal.
  *
- *	seq, watch, time | who | what | values | stack
- *	      made	  copied copied  made    copied
+ *	seq, watch, time | thread | access | values | stack
+ *	      made	   copied   copied   made     copied
  */
 #include "report/report.h"
 
@@ -30,21 +30,21 @@ enum {
 	PLACES_MAX = 1024,	/* likewise: by the backtrace's index */
 };
 
-/* Who made a hit, and its text. */
-struct who {
+/* What a hit's line says of its thread; and that as text. */
+struct thread_key {
 	pid_t pid, tid;
 	uint32_t cpu;
 	char comm[64];		/* as in struct ex_hit */
 };
 
-struct kept_who {
-	struct who of;
+struct kept_thread {
+	struct thread_key of;
 	struct buffer text;	/* empty: none is kept */
 };
 
-/* What a hit is, values and kernel's calls apart, and its text.  No padding, so
-   that memcmp may compare. */
-struct what {
+/* What it says of the access, except values and system calls; and that as text.
+   No padding, so that memcmp may compare. */
+struct access_key {
 	const char *access, *type, *path;	/* which last as long as the
 						   report */
 	uint64_t addr, len, pc;
@@ -55,8 +55,8 @@ struct what {
 	char insn_text[96];	/* as in struct ex_insn */
 };
 
-struct kept_what {
-	struct what of;
+struct kept_access {
+	struct access_key of;
 	struct buffer text;	/* empty: none is kept */
 };
 
@@ -68,8 +68,8 @@ struct json {
 	unsigned *named;	/* stacks_once: which backtrace's line was the
 				   last, of those whose index is alike modulo
 				   NAMED_MAX: its index + 1; 0: none's */
-	struct kept_who who[THREADS_MAX];
-	struct kept_what what[PLACES_MAX];
+	struct kept_thread thread[THREADS_MAX];
+	struct kept_access access[PLACES_MAX];
 };
 
 /* The name of a backtrace; of one variant where it has to lead to frames. */
@@ -234,9 +234,9 @@ json_free(struct report *r)
 		return;
 	forget_stacks(json);
 	for (size_t i = 0; i < THREADS_MAX; i++)
-		buffer_free(&json->who[i].text);
+		buffer_free(&json->thread[i].text);
 	for (size_t i = 0; i < PLACES_MAX; i++)
-		buffer_free(&json->what[i].text);
+		buffer_free(&json->access[i].text);
 	free(json->stacks.items);
 	free(json->named);
 	buffer_free(&json->out);
@@ -459,37 +459,38 @@ is_whole(struct buffer *text)
 }
 
 static void
-put_who(struct buffer *b, const struct who *who)
+put_thread(struct buffer *b, const struct thread_key *thread)
 {
-	if (who->pid >= 0)
-		field_dec(b, "pid", (uint64_t)who->pid);
-	if (who->tid >= 0)
-		field_dec(b, "tid", (uint64_t)who->tid);
-	if (*who->comm != '\0')
-		field_text(b, "comm", who->comm);
-	if (who->cpu != UINT32_MAX)
-		field_dec(b, "cpu", who->cpu);
+	if (thread->pid >= 0)
+		field_dec(b, "pid", (uint64_t)thread->pid);
+	if (thread->tid >= 0)
+		field_dec(b, "tid", (uint64_t)thread->tid);
+	if (*thread->comm != '\0')
+		field_text(b, "comm", thread->comm);
+	if (thread->cpu != UINT32_MAX)
+		field_dec(b, "cpu", thread->cpu);
 }
 
 static void
-hit_who(struct json *json, const struct ex_hit *hit)
+hit_thread(struct json *json, const struct ex_hit *hit)
 {
-	struct kept_who *kept = &json->who[(unsigned)hit->tid % THREADS_MAX];
-	struct who who = {
+	struct kept_thread *kept =
+	    &json->thread[(unsigned)hit->tid % THREADS_MAX];
+	struct thread_key key = {
 		.pid = hit->pid, .tid = hit->tid, .cpu = hit->cpu,
 	};
 
-	memcpy(who.comm, hit->comm, sizeof(who.comm));
-	if (memcmp(&kept->of, &who, sizeof(who)) != 0) {
-		kept->of = who;
+	memcpy(key.comm, hit->comm, sizeof(key.comm));
+	if (memcmp(&kept->of, &key, sizeof(key)) != 0) {
+		kept->of = key;
 		kept->text.len = 0;
 	}
 	if (kept->text.len == 0)
-		put_who(&kept->text, &who);
+		put_thread(&kept->text, &key);
 	if (is_whole(&kept->text))
 		buffer_put(&json->out, kept->text.bytes, kept->text.len);
 	else
-		put_who(&json->out, &who);
+		put_thread(&json->out, &key);
 }
 
 static void
@@ -511,7 +512,7 @@ hit_call(struct buffer *b, const struct ex_syscall *call)
 }
 
 static void
-put_what(struct buffer *b, const struct ex_hit *hit)
+put_access(struct buffer *b, const struct ex_hit *hit)
 {
 	const struct ex_change *c = &hit->change;
 
@@ -540,11 +541,11 @@ put_what(struct buffer *b, const struct ex_hit *hit)
 		field_text(b, "path", c->path);
 }
 
-/* All that put_what looks at of a hit that is not the kernel's. */
-static struct what
-what_of(const struct ex_hit *hit)
+/* All of a hit that put_access() reads, if it is not the kernel's. */
+static struct access_key
+access_key_of(const struct ex_hit *hit)
 {
-	struct what what = {
+	struct access_key key = {
 		.access = hit->access, .type = hit->change.type,
 		.path = hit->change.path,
 		.addr = hit->addr, .len = hit->len, .pc = hit->pc,
@@ -556,32 +557,32 @@ what_of(const struct ex_hit *hit)
 		    (uint32_t)hit->late << 2,
 	};
 
-	memcpy(what.insn_text, hit->insn.text, sizeof(what.insn_text));
-	return what;
+	memcpy(key.insn_text, hit->insn.text, sizeof(key.insn_text));
+	return key;
 }
 
 static void
-hit_what(struct json *json, const struct ex_hit *hit)
+hit_access(struct json *json, const struct ex_hit *hit)
 {
-	struct kept_what *kept;
-	struct what what;
+	struct kept_access *kept;
+	struct access_key key;
 
 	if (hit->kernel || hit->stack == NULL) {
-		put_what(&json->out, hit);
+		put_access(&json->out, hit);
 		return;
 	}
-	kept = &json->what[hit->stack->index % PLACES_MAX];
-	what = what_of(hit);
-	if (memcmp(&kept->of, &what, sizeof(what)) != 0) {
-		kept->of = what;
+	kept = &json->access[hit->stack->index % PLACES_MAX];
+	key = access_key_of(hit);
+	if (memcmp(&kept->of, &key, sizeof(key)) != 0) {
+		kept->of = key;
 		kept->text.len = 0;
 	}
 	if (kept->text.len == 0)
-		put_what(&kept->text, hit);
+		put_access(&kept->text, hit);
 	if (is_whole(&kept->text))
 		buffer_put(&json->out, kept->text.bytes, kept->text.len);
 	else
-		put_what(&json->out, hit);
+		put_access(&json->out, hit);
 }
 
 static int
@@ -599,8 +600,8 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	field_dec(b, "seq", hit->seq);
 	field_dec(b, "watch", ex_watch_number(hit->watch));
 	field_seconds(b, "time", hit->time, r->begin.time);
-	hit_who(json, hit);
-	hit_what(json, hit);
+	hit_thread(json, hit);
+	hit_access(json, hit);
 	hit_values(b, hit);
 	if (hit->stack != NULL)
 		hit_stack(r, hit->stack);
