@@ -151,6 +151,17 @@ start_program(void (*fn)(void *), void *arg)
 	return child_start(fn, arg);
 }
 
+/* Run it to its end, and its helper with it. */
+static void
+run_program(void (*fn)(void *))
+{
+	pid_t helper = start_helper(), program = start_program(fn, NULL);
+
+	assert_int_equal(child_wait(program), 0);
+	shared->end = true;
+	assert_int_equal(child_wait(helper), 0);
+}
+
 static void *
 turn(void *arg)
 {
@@ -237,13 +248,8 @@ hold_others(void *arg)
 
 TEST(all_others_are_held)
 {
-	pid_t helper = start_helper();
-	pid_t program = start_program(hold_others, NULL);
-
-	assert_int_equal(child_wait(program), 0);
+	run_program(hold_others);
 	assert_int_equal(shared->result, 0);
-	shared->end = true;
-	assert_int_equal(child_wait(helper), 0);
 }
 
 TEST(the_held_go_on_without_a_helper)
@@ -485,15 +491,10 @@ take_signals_away(void *arg)
 
 TEST(the_programs_signals_are_its_own)
 {
-	pid_t helper = start_helper();
-	pid_t program = start_program(take_signals_away, NULL);
-
-	assert_int_equal(child_wait(program), 0);
+	run_program(take_signals_away);
 	assert_int_equal(shared->result, 0);
 	assert_int_equal(shared->count, 9);
 	assert_non_null(strstr(channel->warning, "SIGRTMAX-1"));
-	shared->end = true;
-	assert_int_equal(child_wait(helper), 0);
 }
 
 /* The tracer is killed, and no other comes: what is planted fires on, and the
@@ -667,15 +668,10 @@ have_two_threads(void *arg)
 
 TEST(threads_have_four_each)
 {
-	pid_t helper = start_helper();
-	pid_t program = start_program(have_two_threads, NULL);
-
-	assert_int_equal(child_wait(program), 0);
+	run_program(have_two_threads);
 	assert_int_equal(shared->step, 0);
 	assert_int_equal(shared->result, 0);
 	assert_int_equal(shared->hits, 9);
-	shared->end = true;
-	assert_int_equal(child_wait(helper), 0);
 }
 
 /* --- what no library asks --- */
@@ -750,16 +746,11 @@ ask_badly(void *arg)
 
 TEST(bad_requests_are_refused)
 {
-	pid_t helper = start_helper();
-	pid_t program = start_program(ask_badly, NULL);
-
-	assert_int_equal(child_wait(program), 0);
+	run_program(ask_badly);
 	if (shared->step != 0)
 		fail_msg("%s: %d", bads[shared->step - 1].name, shared->result);
 	assert_int_equal(shared->result, 0);
 	assert_int_equal(shared->hits, 1);
-	shared->end = true;
-	assert_int_equal(child_wait(helper), 0);
 }
 
 RUN_LIVE_TESTS(.before_each = clear,

@@ -40,6 +40,20 @@ act_and_end(struct target *t, struct running *w, struct outcome *o)
 	outcome_free(&its);
 }
 
+/* Stop a victim at each access to a variable: so many hits. */
+static void
+stop_all_of(struct outcome *o, const char *const argv[], const char *spec,
+    json_int_t hits)
+{
+	struct target t;
+	struct running w;
+
+	target_start(&t, argv);
+	start_stop(&w, &t, "-w", spec, NULL);
+	act_and_end(&t, &w, o);
+	expect_hits(o, hits);
+}
+
 static uint64_t
 hex_of(const json_t *hit, const char *key)
 {
@@ -48,18 +62,12 @@ hex_of(const json_t *hit, const char *key)
 
 TEST(each_hit_with_its_values)
 {
-	const char *const argv[] = {victim("counter"), "1", "300", NULL};
-	struct target t;
-	struct running w;
 	struct outcome o;
 	const json_t *line;
 	uint64_t value = 0;
 	size_t i;
 
-	target_start(&t, argv);
-	start_stop(&w, &t, "-w", "counter", NULL);
-	act_and_end(&t, &w, &o);
-	expect_hits(&o, 300);
+	stop_all_of(&o, LIST(victim("counter"), "1", "300"), "counter", 300);
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
 	each_hit(&o, i, line) {
 		assert_string_equal(text_of(line, "value_source"), "stop");
@@ -73,15 +81,9 @@ TEST(each_hit_with_its_values)
 
 TEST(nothing_is_lost_of_threads)
 {
-	const char *const argv[] = {victim("counter"), "5", "400", NULL};
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	target_start(&t, argv);
-	start_stop(&w, &t, "-w", "counter", NULL);
-	act_and_end(&t, &w, &o);
-	expect_hits(&o, 2000);
+	stop_all_of(&o, LIST(victim("counter"), "5", "400"), "counter", 2000);
 	assert_int_equal(number_of(account_of(&o), "lost"), 0);
 	assert_string_equal(text_of(account_of(&o), "reason"), "exit");
 	outcome_free(&o);
@@ -89,15 +91,9 @@ TEST(nothing_is_lost_of_threads)
 
 TEST(storm_of_threads)
 {
-	const char *const argv[] = {victim("acts"), "storm", "300", NULL};
-	struct target t;
-	struct running w;
 	struct outcome o;
 
-	target_start(&t, argv);
-	start_stop(&w, &t, "-w", "word", NULL);
-	act_and_end(&t, &w, &o);
-	expect_hits(&o, 300);
+	stop_all_of(&o, LIST(victim("acts"), "storm", "300"), "word", 300);
 	outcome_free(&o);
 }
 
@@ -498,18 +494,12 @@ TEST(killed_at_any_moment)
 
 TEST(by_debug_registers)
 {
-	const char *const argv[] = {victim("acts"), "writer", "100", NULL};
-	struct target t;
-	struct running w;
 	struct outcome o;
 	const json_t *line;
 	uint64_t value = 0;
 	size_t i;
 
-	target_start(&t, argv);
-	start_stop(&w, &t, "-w", "word", NULL);
-	act_and_end(&t, &w, &o);
-	expect_hits(&o, 100);
+	stop_all_of(&o, LIST(victim("acts"), "writer", "100"), "word", 100);
 	assert_non_null(strstr(o.err, "debug registers are set"));
 	/* the kernel may have written in between */
 	each_hit(&o, i, line) {
