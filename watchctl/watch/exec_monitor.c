@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "os/perf.h"
@@ -75,14 +76,19 @@ static void *
 keep(void *arg)
 {
 	struct exec_monitor *v = arg;
-	struct pollfd p[] = {{v->pidfd, POLLIN, 0}, {v->event, POLLIN, 0}};
+	struct pollfd p[] = {
+		{v->pidfd, POLLIN, 0}, {v->event, POLLIN, 0},
+		{v->leave, POLLIN, 0},
+	};
 
 	(void)sem_post(&v->begun);
-	while (p[0].revents == 0)
-		if (poll(p, 2, -1) > 0 && p[1].revents != 0)
+	while (p[0].revents == 0 && p[2].revents == 0)
+		if (poll(p, 3, -1) > 0 && p[1].revents != 0)
 			take_event(v, &p[1]);
-	atomic_store(&v->gone, true);
-	wp_channel_ring(v->channel);
+	if (p[0].revents != 0) {
+		atomic_store(&v->gone, true);
+		wp_channel_ring(v->channel);
+	}
 	return NULL;
 }
 
@@ -95,7 +101,12 @@ exec_monitor_begin(struct exec_monitor *v, struct wp_channel *channel,
 	};
 	open_event(v);
 	(void)sem_init(&v->begun, 0, 0);
-	v->awake = pthread_create(&v->thread, NULL, keep, v) == 0;
+	/* pthread_cancel(3) would abort without libgcc_s.so.1 */
+	v->leave = eventfd(0, EFD_CLOEXEC);
+	v->awake = v->leave >= 0 &&
+	    pthread_create(&v->thread, NULL, keep, v) == 0;
+	if (!v->awake && v->leave >= 0)
+		(void)close(v->leave);
 	/* a process that is forked soon, to trace the program, must not inherit
 	   the locks that a thread holds while it begins */
 	while (v->awake && sem_wait(&v->begun) != 0)
@@ -113,8 +124,9 @@ void
 exec_monitor_end(struct exec_monitor *v)
 {
 	if (v->awake) {
-		(void)pthread_cancel(v->thread);
+		(void)eventfd_write(v->leave, 1);
 		(void)pthread_join(v->thread, NULL);
+		(void)close(v->leave);
 	}
 	if (v->ring != NULL)
 		wp_perf_unmap(v->ring, RING);

@@ -1,6 +1,7 @@
 /* exec_monitor: a program's own execve(2), and that of another. */
 #include "test.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <sys/pidfd.h>
 
@@ -61,6 +62,34 @@ TEST(a_programs_own_start_is_no_other_program)
 	await(exec_monitor_ended(&monitor));
 	(void)close(monitor.pidfd);
 	exec_monitor_end(&monitor);
+}
+
+static bool
+is_loaded(const char *library)
+{
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+
+	return handle != NULL && dlclose(handle) == 0;
+}
+
+/* An image of a container need not have libgcc_s.so.1, and what loads it, such as
+   cancelling a thread, aborts there. */
+TEST(it_ends_without_the_compilers_library)
+{
+	const bool loaded = is_loaded("libgcc_s.so.1");
+	struct exec_monitor monitor;
+	pid_t pid;
+	int pidfd;
+
+	shared = shared_memory(sizeof(*shared));
+	pid = child_start(become_a_program_and_another, NULL);
+	pidfd = pidfd_open(pid, 0);
+	exec_monitor_begin(&monitor, &shared->channel, pid, pidfd);
+	assert_false(exec_monitor_ended(&monitor));
+	exec_monitor_end(&monitor);
+	(void)close(pidfd);
+	assert_int_equal(is_loaded("libgcc_s.so.1"), loaded);
+	child_kill(pid);
 }
 
 RUN_LIVE_TESTS(.after_each = children_end)
