@@ -207,6 +207,15 @@ refused(struct wp_cause *cause, int err, const char *why)
 	return -err;
 }
 
+const char *
+wp_probe_refusal(int err)
+{
+	const char *why = strerrordesc_np(err);
+
+	return err == E2BIG ? "this kernel does not know a field of the event "
+	    "that is asked for" : why != NULL ? why : "unknown error";
+}
+
 static bool
 has_seccomp_filter(void)
 {
@@ -245,6 +254,8 @@ wp_probe_cause(int err, struct wp_cause *cause)
 	case EOPNOTSUPP:
 		return wp_cause_set(cause, WP_CAUSE_NO_BREAKPOINTS,
 		    strerrordesc_np(err));
+	case E2BIG:
+		return refused(cause, err, wp_probe_refusal(err));
 	default:
 		return wp_cause_errno(cause, "perf_event_open", err);
 	}

@@ -74,15 +74,21 @@ worked(struct wp_probe_result *out, const char *format, ...)
 	va_end(ap);
 }
 
-/* A step answered with -errno: in detail which, in advice what to do. */
+/* A step failed with -errno: in detail which, and why, in advice what to do. */
+static void
+step_failed_because(struct wp_probe_result *out, const char *step, int err,
+    const char *why, const char *advice)
+{
+	out->err = -err;
+	(void)snprintf(out->detail, sizeof(out->detail), "%s: %s", step, why);
+	(void)snprintf(out->advice, sizeof(out->advice), "%s", advice);
+}
+
 static void
 step_failed(struct wp_probe_result *out, const char *step, int err,
     const char *advice)
 {
-	out->err = -err;
-	(void)snprintf(out->detail, sizeof(out->detail), "%s: %s", step,
-	    strerror(-err));
-	(void)snprintf(out->advice, sizeof(out->advice), "%s", advice);
+	step_failed_because(out, step, err, strerror(-err), advice);
 }
 
 /* All steps passed, and what came was not what had to come. */
@@ -100,8 +106,8 @@ open_failed(struct wp_probe_result *out, int err)
 	struct wp_cause cause;
 
 	(void)wp_probe_cause(-err, &cause);
-	step_failed(out, "perf_event_open", err,
-	    cause.code == WP_CAUSE_NO_BREAKPOINTS ? "this machine offers no "
+	step_failed_because(out, "perf_event_open", err,
+	    wp_probe_refusal(-err), cause.code == WP_CAUSE_NO_BREAKPOINTS ? "this machine offers no "
 	    "hardware breakpoints: an emulator or a virtual machine without "
 	    "debug registers, or a kernel without CONFIG_HAVE_HW_BREAKPOINT; "
 	    "run on real hardware or under another hypervisor" : cause.text);
@@ -551,9 +557,9 @@ fire_sigtrap(struct wp_probe_result *out)
 	if (fd < 0) {
 		open_failed(out, fd);
 		if (fd == -EINVAL || fd == -E2BIG)
-			step_failed(out, "perf_event_open", fd, "this kernel "
-			    "has no sigtrap events (Linux 5.13): watches "
-			    "inside a program need O_ASYNC signals");
+			step_failed_because(out, "perf_event_open", fd,
+			    "this kernel has no sigtrap events", "watches "
+			    "inside a program use O_ASYNC signals instead");
 		return;
 	}
 	borrow_signal(&from, SIGTRAP);

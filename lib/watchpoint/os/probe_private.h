@@ -12,6 +12,9 @@
 struct perf_event_attr wp_probe_attr(uint32_t type, uint64_t addr,
     uint64_t len);
 
+/* What it means that perf_event_open refused with this errno, in words. */
+const char *wp_probe_refusal(int err);
+
 /* Whether a store into a watched word is counted, on the processor where the
    calling thread is.  1, 0 or -errno. */
 int wp_probe_fires(void);
