@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 #include "watch/debugreg_time.h"
@@ -28,6 +29,7 @@ enum {
 	LEAVE = SIGTERM,	/* to the tracer: clear, and end */
 	LOOK_MS = 50,		/* between looks whether we live, or gave up */
 	CLEAR_MS = 5,		/* between looks while threads are released */
+	TAKE_MS = 2000,		/* that its last thread waits at most */
 	ROOM = 65536,		/* of a record */
 	OURS = 100,		/* the tracer's descriptors, from here on */
 };
@@ -106,6 +108,8 @@ struct tracer_state {
 	int fd;			/* for records, and requests */
 	int answer;		/* for how it began: some may hit before */
 	bool began;
+	bool sent;		/* hits, since it was known that they are all
+				   taken */
 	unsigned threads;	/* armed now, ... */
 	unsigned all;		/* ... and at any time */
 	struct wp_uptime uptime;	/* of those that are not any more */
@@ -119,6 +123,7 @@ struct tracer_state {
 struct armed_thread {
 	struct wp_thread traced;
 	struct debugreg_time time;
+	bool left;		/* it is ending */
 };
 
 /* Its registers are about to be cleared, or it is about to end. */
@@ -167,12 +172,6 @@ arm(void *arg, struct wp_thread *thread)
 	t->threads += fresh;
 	t->all += fresh;
 	return true;
-}
-
-static void
-leaving(void *arg, struct wp_thread *thread)
-{
-	end_time(arg, thread);
 }
 
 static void
@@ -227,6 +226,7 @@ send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
 	/* waits until there is room, or there is no reader */
 	if (send(t->fd, record, header.size, MSG_NOSIGNAL) < 0)
 		t->leave = true;
+	t->sent = true;
 }
 
 /* There is a request, or nobody who could make one. */
@@ -360,6 +360,46 @@ get_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 		return WP_TRACER_LATER;
 	take_hit(t, thread->tid);
 	return 0;
+}
+
+static bool
+is_last(const struct tracer_state *t)
+{
+	for (size_t i = 0; i < t->loop.all.n; i++)
+		if (!((struct armed_thread *)t->loop.all.thread[i])->left)
+			return false;
+	return true;
+}
+
+/* Its memory is there as long as this takes. */
+static void
+await_taken(struct tracer_state *t)
+{
+	const long limit = wp_clock_ms() + TAKE_MS;
+	struct pollfd p = {t->fd, POLLIN, 0};
+	struct request request = {ASK_GIVE_UP};
+	long left;
+	int fd;
+
+	t->sent = false;
+	if (!send_packet(t, TRACER_LEAVING))
+		t->leave = true;
+	while (!t->leave && request.what != ASK_GO &&
+	    (left = limit - wp_clock_ms()) > 0 && poll(&p, 1, (int)left) > 0)
+		if (!receive_request(t, &request, &fd))
+			t->leave = true;
+}
+
+/* With --on-hit each hit was explained while its thread was stopped. */
+static void
+leaving(void *arg, struct wp_thread *thread)
+{
+	struct tracer_state *t = arg;
+
+	end_time(t, thread);
+	((struct armed_thread *)thread)->left = true;
+	if (t->sent && !t->plan.job.stay_stopped && is_last(t))
+		await_taken(t);
 }
 
 static void

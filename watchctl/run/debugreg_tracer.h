@@ -16,6 +16,13 @@
  * registers.  A thread that hits in the moment before that dies.  Each watched
  * process has two such processes.
  *
+ * What explaining a hit takes of the process is there until its last thread
+ * ends.  So that one is held before, until watchctl has all that it needs of the
+ * hits that it was sent, or does not answer for two seconds.
+ *
+ *	tracer -- TRACER_LEAVING --> watchctl
+ *		<-- go --
+ *
  * With --on-hit the thread is stopped until watchctl has decided how it
  * continues.  In the meantime the tracer does for watchctl what only a tracer
  * can do.
@@ -39,6 +46,9 @@ enum {
 	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
 	TRACER_EXECUTED,		/* it executes another program */
 	TRACER_UPTIME,			/* the last one, with more behind it */
+	TRACER_LEAVING,			/* it is about to end, and is held until
+					   debugreg_tracer_go, but not for
+					   long */
 };
 
 struct tracer_uptime {

@@ -296,6 +296,14 @@ take_uptime(struct traced *traced, const uint8_t *packet)
 	traced->uptime = last.uptime;
 }
 
+/* Its process ends as soon as we have no more need of it. */
+static void
+let_end(struct run *run, struct traced *traced)
+{
+	(void)session_flush(&run->session, UINT64_MAX);
+	debugreg_tracer_go(traced->tracer);
+}
+
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
@@ -311,6 +319,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 			report_executed(run, traced->mapped.pid);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
+		if (header.type == TRACER_LEAVING)
+			let_end(run, traced);
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
@@ -405,6 +415,8 @@ drain(struct debugreg_run *own, struct traced *traced)
 		memcpy(&header, own->record, sizeof(header));
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, own->record);
+		else if (header.type == TRACER_LEAVING)
+			debugreg_tracer_go(traced->tracer);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "live.h"
 #include "os/proc.h"
 #include "refuse.h"
+#include "scratch.h"
 #include "watching.h"
 
 static void
@@ -535,6 +536,71 @@ TEST(a_command_by_debug_registers)
 	outcome_free(&o);
 }
 
+/* It writes, and ends, while watchctl does something else until it is in one of
+   these states. */
+static void
+end_unheeded(const char *word, const char *const command[], const char *states,
+    struct outcome *o)
+{
+	const char *argv[ARGS];
+	struct running w;
+	char said[64];
+	int pid;
+
+	(void)append(argv, append(argv, 0, LIST(watchctl(), "--stop", "-w",
+	    word, "-o", "json", "-O", scratch_path("report"), "--")), command);
+	start(&w, argv);
+	hear(&w, said, sizeof(said));
+	assert_int_equal(sscanf(said, "pid %d", &pid), 1);
+	await_that(is_traced, pid);
+	assert_int_equal(kill(w.pid, SIGSTOP), 0);
+	say(&w, "go\n");
+	hear(&w, said, sizeof(said));	/* done */
+	say(&w, "end\n");
+	await_state(pid, states);
+	assert_int_equal(kill(w.pid, SIGCONT), 0);
+	finish(&w, o);
+	outcome_take(o, scratch_path("report"));
+}
+
+TEST(hits_of_a_program_that_has_ended)
+{
+	const struct {
+		const char *word, *function, *const *command;
+		json_int_t hits;
+	} table[] = {
+		{"word", "store", LIST(victim("acts"), "writer", "5"), 5},
+		{"counter", "bump", LIST(victim("counter"), "3", "4"), 12},
+	};
+
+	for (size_t k = 0; k < COUNT(table); k++) {
+		struct outcome o;
+		const json_t *line;
+		size_t i;
+
+		end_unheeded(table[k].word, table[k].command, "tZ", &o);
+		assert_int_equal(o.status, 7);
+		expect_hits(&o, table[k].hits);
+		each_hit(&o, i, line) {
+			assert_string_equal(text_of(json_object_get(line,
+			    "insn"), "confidence"), "exact");
+			expect_function(line, 0, table[k].function);
+			assert_null(json_object_get(line, "truncated"));
+		}
+		outcome_free(&o);
+	}
+}
+
+TEST(a_program_ends_though_watchctl_stands)
+{
+	struct outcome o;
+
+	end_unheeded("word", LIST(victim("acts"), "writer", "5"), "Z", &o);
+	assert_int_equal(o.status, 7);
+	expect_hits(&o, 5);
+	outcome_free(&o);
+}
+
 /* However soon that ends: it may have written. */
 TEST(another_program)
 {
@@ -681,12 +747,20 @@ TEST(what_registers_cannot)
 	target_end(&t, 7);
 }
 
+static int
+begin_refused(void **state)
+{
+	return be_refused(state) < 0 ? -1 : scratch_make(state);
+}
+
 int
 main(void)
 {
 	const CMUnitTestFunction by_registers[] = {
 		by_debug_registers, threads_by_debug_registers,
-		a_command_by_debug_registers, another_program,
+		a_command_by_debug_registers,
+		hits_of_a_program_that_has_ended,
+		a_program_ends_though_watchctl_stands, another_program,
 		the_tracer_killed, a_commands_tracer_killed,
 		the_tracer_killed_at_a_hit,
 		who_kills_watchctl_by_name_spares_them, what_registers_cannot,
@@ -702,5 +776,5 @@ main(void)
 
 	/* what is refused stays so */
 	return failed + run_live_tests(.except = by_events,
-	    .before_all = be_refused);
+	    .before_all = begin_refused, .after_all = scratch_remove);
 }
