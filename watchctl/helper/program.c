@@ -45,8 +45,7 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
 	p->pid = pid;
 	p->channel = channel;
 	p->fd = fd;
-	p->mapped = (struct live_maps){.space = serve->session.space,
-	    .pid = pid};
+	live_maps_begin(&p->mapped, serve->session.space, pid);
 	if (parent != NULL)
 		learn_child(p, parent);
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {

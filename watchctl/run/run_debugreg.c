@@ -101,9 +101,7 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 
 	if (err < 0)
 		return err;
-	traced->mapped = (struct live_maps){
-		.space = run->session.space, .pid = pid,
-	};
+	traced->mapped.pid = pid;
 	own->n++;
 	return 0;
 }
@@ -154,10 +152,13 @@ debugreg_attach(struct run *run, const struct process *process,
 	int err = run->options->command != NULL ? 0 :
 	    add(run, process->pid, NULL, cause);
 
+	struct traced *traced;
+
 	if (err < 0)
 		return err;
-	err = debugreg_tracer_begin(own->traced[own->n - 1].tracer, &job,
-	    cause);
+	traced = &own->traced[own->n - 1];
+	live_maps_begin(&traced->mapped, run->session.space, process->pid);
+	err = debugreg_tracer_begin(traced->tracer, &job, cause);
 	if (err == 0)
 		own->command = 0;
 	else if (run->options->command == NULL)

@@ -12,6 +12,7 @@
  */
 #include "watch/live_maps.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "os/clock.h"
@@ -28,12 +29,29 @@ learn_record(void *arg, const struct ex_record *record)
 	ex_space_learn(arg, record);
 }
 
+void
+live_maps_begin(struct live_maps *m, struct ex_space *space, pid_t pid)
+{
+	*m = (struct live_maps){.space = space, .pid = pid};
+	(void)wp_proc_program(pid, &m->program);
+}
+
+static bool
+is_another_program(const struct live_maps *m)
+{
+	uint64_t now;
+
+	return wp_proc_program(m->pid, &now) != 0 || now != m->program;
+}
+
 static int
 learn(struct live_maps *m)
 {
 	struct synthetic_records records = {0};
 	int err = synthetic_records_take(&records, m->pid);
 
+	if (err == 0 && is_another_program(m))
+		err = -ESRCH;
 	if (err == 0)
 		synthetic_records_each(&records, learn_record, m->space);
 	synthetic_records_free(&records);

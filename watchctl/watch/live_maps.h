@@ -10,6 +10,7 @@
 struct live_maps {
 	struct ex_space *space;
 	pid_t pid;
+	uint64_t program;	/* wp_proc_program when it began */
 	uint64_t code;		/* wp_proc_code when it was learnt; 0: never */
 	uint64_t looked;	/* when, ns */
 	uint64_t cost;		/* what looking took, ns */
@@ -17,7 +18,12 @@ struct live_maps {
 				   none */
 };
 
-/* Learn what the process maps now, if that has changed.  0 or -errno. */
+/* Begin, with a process that has executed the program that is meant. */
+void live_maps_begin(struct live_maps *, struct ex_space *, pid_t pid);
+
+/* Learn what the process maps now, if that has changed.  0 or -errno: -ESRCH, it
+   has ended, or executes another program now, whose mappings would explain its
+   hits wrongly. */
 int live_maps_look(struct live_maps *);
 
 /* The same, if this sample of the process says that something has, or it is

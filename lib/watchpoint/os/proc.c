@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -628,6 +629,24 @@ wp_proc_code(pid_t pid, uint64_t *code)
 	n = n < 0 ? proc_error(errno) : 0;
 	(void)close(fd);
 	return (int)n;
+}
+
+/* The file, which need not be another one, and where the kernel has put what
+   it does for each new program. */
+int
+wp_proc_program(pid_t pid, uint64_t *program)
+{
+	char path[PROC_PATH_MAX];
+	uint64_t random = 0;
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", proc_living(pid));
+	if (stat(path, &st) != 0)
+		return proc_error(errno);
+	(void)wp_proc_auxv(pid, AT_RANDOM, &random);
+	*program = ((uint64_t)st.st_dev * 1099511628211u ^ st.st_ino) *
+	    1099511628211u ^ random;
+	return 0;
 }
 
 int

@@ -128,6 +128,9 @@ ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
    does. */
 int wp_proc_code(pid_t pid, uint64_t *code);
 
+/* A number that changes when a process executes another program. */
+int wp_proc_program(pid_t pid, uint64_t *program);
+
 /* The name of a thread, at most 15 bytes and a NUL. */
 int wp_proc_comm(pid_t pid, pid_t tid, char comm[64]);
 
