@@ -166,7 +166,7 @@ arm(void *arg, struct wp_thread *thread)
 			t->err = err;
 		return false;
 	}
-	wp_trace_report_exit(thread->tid);
+	wp_trace_report_made(thread->tid);
 	debugreg_time_begin(&((struct armed_thread *)thread)->time, thread->tid,
 	    t->plan.slot, on);
 	t->threads += fresh;
@@ -411,9 +411,33 @@ executed(void *arg, pid_t pid)
 	(void)send_packet(t, TRACER_EXECUTED);
 }
 
+/* Its maker is stopped.  One that the maker waited for has executed a program
+   or ended.  Until all are armed there is no reader. */
+static bool
+made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
+{
+	struct tracer_state *t = arg;
+	const bool ended = trace->awaited != 0;
+	const int executed = ended ? wp_proc_has_executed(trace->awaited) : 0;
+	const struct tracer_child packet = {
+		.header = {.type = TRACER_CHILD, .size = sizeof(packet)},
+		.pid = ended ? trace->awaited : trace->made,
+		.parent = thread->pid, .time = wp_clock_ns(),
+		.awaited = trace->waits, .is_known = ended && executed >= 0,
+		.executed = executed > 0,
+	};
+
+	if (!t->began && !t->leave)
+		return false;
+	if (!t->leave &&
+	    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+	return true;
+}
+
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct armed_thread), .arm = arm, .signal = get_signal,
-	.leaving = leaving, .end = end, .executed = executed,
+	.leaving = leaving, .made = made, .end = end, .executed = executed,
 };
 
 static void

@@ -45,6 +45,8 @@
 enum {
 	TRACER_STOPPED = 1 << 16,	/* behind the records of a stop */
 	TRACER_EXECUTED,		/* it executes another program */
+	TRACER_CHILD,			/* what a child does, with more behind
+					   it */
 	TRACER_UPTIME,			/* the last one, with more behind it */
 	TRACER_LEAVING,			/* it is about to end, and is held until
 					   debugreg_tracer_go, but not for
@@ -54,6 +56,18 @@ enum {
 struct tracer_uptime {
 	struct perf_event_header header;
 	struct wp_uptime uptime;	/* of all threads */
+};
+
+/* A process that it made, which is not watched. */
+struct tracer_child {
+	struct perf_event_header header;
+	pid_t pid, parent;
+	uint64_t time;			/* ns */
+	bool awaited;		/* as with vfork(2): there will be another
+				   packet */
+	bool is_known;		/* this is the other: what became of it is
+				   known, ... */
+	bool executed;		/* ... a program; else it has ended */
 };
 
 struct debugreg_tracer;

@@ -257,11 +257,13 @@ let_go_on(struct run *run, struct traced *traced)
    else one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end,
    another -errno. */
 static ssize_t
-receive(const struct debugreg_run *own, const struct traced *traced, int flags)
+receive(const struct debugreg_run *own, const struct traced *traced, int flags,
+    bool *stopped)
 {
 	struct perf_event_header header;
 	size_t len = 0;
 
+	*stopped = false;
 	for (;;) {
 		const ssize_t n = recv(debugreg_tracer_fd(traced->tracer),
 		    own->record + len, ROOM - len, flags);
@@ -271,10 +273,11 @@ receive(const struct debugreg_run *own, const struct traced *traced, int flags)
 		if (n <= 0)
 			return (ssize_t)len;
 		memcpy(&header, own->record + len, sizeof(header));
-		if (header.type == TRACER_STOPPED)
+		*stopped = header.type == TRACER_STOPPED;
+		if (*stopped)
 			return (ssize_t)len;
 		len += (size_t)n;
-		if (!is_acting(own))
+		if (!is_acting(own) || header.type == TRACER_CHILD)
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}
@@ -305,6 +308,22 @@ let_end(struct run *run, struct traced *traced)
 	debugreg_tracer_go(traced->tracer);
 }
 
+static void
+take_child(struct run *run, const uint8_t *packet)
+{
+	struct tracer_child child;
+
+	memcpy(&child, packet, sizeof(child));
+	if (child.is_known)
+		children_awaited(&run->children, child.pid, child.executed);
+	else if (child.awaited)
+		children_await(&run->children, child.pid, child.parent,
+		    child.time);
+	else
+		children_made(&run->children, child.pid, child.parent,
+		    child.time);
+}
+
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
@@ -322,6 +341,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 			take_uptime(traced, at);
 		if (header.type == TRACER_LEAVING)
 			let_end(run, traced);
+		if (header.type == TRACER_CHILD)
+			take_child(run, at);
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
@@ -362,9 +383,10 @@ static bool
 take_records(struct run *run, struct traced *traced, int flags)
 {
 	const struct debugreg_run *own = run->own;
+	bool stopped;
 
 	for (int i = 0; i < BATCH; i++) {
-		const ssize_t len = receive(own, traced, flags);
+		const ssize_t len = receive(own, traced, flags, &stopped);
 
 		if (len == -EAGAIN)
 			return true;
@@ -373,7 +395,7 @@ take_records(struct run *run, struct traced *traced, int flags)
 			return false;
 		}
 		if (!feed(run, traced, (size_t)len) ||
-		    (is_acting(own) && !let_go_on(run, traced)))
+		    (stopped && !let_go_on(run, traced)))
 			return false;
 	}
 	return true;
@@ -397,6 +419,7 @@ look_at_all(struct run *run, struct pollfd *p)
 			p[1 + i].fd = -1;	/* poll(2) passes over it */
 		any = any || p[1 + i].fd >= 0;
 	}
+	run_check_children(run);
 	if (own->on_hit.left != 0)
 		run->reason = "paused";
 	else if (!session_flush(&run->session, wp_clock_ns()) ||
@@ -406,18 +429,23 @@ look_at_all(struct run *run, struct pollfd *p)
 		run->reason = run->failed ? "detached" : "exit";
 }
 
-/* Nothing but the last packet is wanted of a tracer that waits for nothing. */
+/* No more records are wanted.  A tracer may wait for us, if there is acting. */
 static void
-drain(struct debugreg_run *own, struct traced *traced)
+drain(struct run *run, struct traced *traced)
 {
+	const struct debugreg_run *own = run->own;
+	const int flags = is_acting(own) ? MSG_DONTWAIT : 0;
 	struct perf_event_header header;
+	bool stopped;
 
-	while (receive(own, traced, 0) > 0) {
+	while (receive(own, traced, flags, &stopped) > 0) {
 		memcpy(&header, own->record, sizeof(header));
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, own->record);
 		else if (header.type == TRACER_LEAVING)
 			debugreg_tracer_go(traced->tracer);
+		else if (header.type == TRACER_CHILD)
+			take_child(run, own->record);
 	}
 }
 
@@ -437,8 +465,7 @@ clear(struct run *run)
 			;
 	(void)session_flush(&run->session, UINT64_MAX);
 	for (size_t i = 0; i < own->n; i++) {
-		if (!is_acting(own))
-			drain(own, &own->traced[i]);
+		drain(run, &own->traced[i]);
 		wp_uptime_join(&own->uptime, &own->traced[i].uptime);
 		debugreg_tracer_free(own->traced[i].tracer);
 	}

@@ -119,8 +119,8 @@ leaves_children(const struct run *run)
 {
 	const struct wp_options *got = wp_target_options(run->target);
 
-	return !run->options->follow && !run->ops->registers &&
-	    (got->inherit_thread || got->stop);
+	return !run->options->follow && (run->ops->registers ||
+	    got->inherit_thread || got->stop);
 }
 
 /* To know what became of those that soon end costs events, which only a run
@@ -128,7 +128,9 @@ leaves_children(const struct run *run)
 void
 run_track_children(struct run *run, const struct process *process)
 {
-	if (leaves_children(run) && run->options->error_status != 0)
+	if (run->ops->registers)
+		run->children.blind = true;
+	else if (leaves_children(run) && run->options->error_status != 0)
 		children_track(&run->children, process->pid);
 }
 
@@ -152,9 +154,10 @@ tell_child(struct run *run)
 		return;
 	run->child_reported = true;
 	session_warn(&run->session, "process %d created process %d, which %s "
-	    "and is not watched; -f watches it too", child->parent, child->pid,
+	    "and is not watched%s", child->parent, child->pid,
 	    children->ended ? "ended without executing another program" :
-	    "goes on in the same program");
+	    "goes on in the same program", run->ops->registers ? "" :
+	    "; -f watches it too");
 	session_doubt(&run->session, "process %d, which process %d created, "
 	    "was not watched", child->pid, child->parent);
 }
@@ -179,9 +182,11 @@ settle_children(struct run *run)
 	if (!run->children.unknown || !vouched || run->child_reported)
 		return;
 	session_warn(&run->session, "a child process may have gone on in the "
-	    "program, unwatched: %s; -f watches children too",
+	    "program, unwatched: %s%s", run->ops->registers ?
+	    "without perf events it is not known what became of it" :
 	    run->children.blind ? run->children.side.cause.text :
-	    "records of what it did were lost");
+	    "records of what it did were lost", run->ops->registers ? "" :
+	    "; -f watches children too");
 	session_doubt(&run->session, "a child process was perhaps not watched");
 }
 

@@ -68,6 +68,8 @@ add(struct children *children, const struct child *child)
 	/* of the same number, a former one executed a program, and ended */
 	struct child *at = find(children, child->pid);
 
+	children->unknown = children->unknown ||
+	    (at != NULL && children->blind);
 	if (at == NULL && WP_ARRAY_ROOM(children, child) < 0)
 		children->unknown = true;
 	else
@@ -141,6 +143,26 @@ children_made(struct children *children, pid_t pid, pid_t parent, uint64_t time)
 	add(children, &child);
 }
 
+void
+children_await(struct children *children, pid_t pid, pid_t parent,
+    uint64_t time)
+{
+	const struct child child = {
+		.pid = pid, .parent = parent, .born = time, .awaited = true,
+	};
+
+	add(children, &child);
+}
+
+void
+children_awaited(struct children *children, pid_t pid, bool has_executed)
+{
+	if (has_executed)
+		executed(children, pid);
+	else
+		ended(children, pid);
+}
+
 static void
 read_records(struct children *children)
 {
@@ -153,12 +175,15 @@ read_records(struct children *children)
 		(void)sideband_look(&children->side, &calls, children);
 }
 
-/* Of who is gone when this is begun, the end is in the rings, if it was one. */
+/* Of who is gone when this is begun, the end is in the rings, if it was one;
+   settling: or else it was reported. */
 static void
-drop_gone(struct children *children)
+drop_gone(struct children *children, bool settling)
 {
 	for (size_t i = 0; i < children->n; i++)
-		children->child[i].gone = !goes_on(&children->child[i]);
+		children->child[i].gone = (settling ||
+		    !children->child[i].awaited) &&
+		    !goes_on(&children->child[i]);
 	read_records(children);
 	for (size_t i = children->n; i-- > 0;)
 		if (children->child[i].gone) {
@@ -174,7 +199,7 @@ children_look(struct children *children)
 {
 	read_records(children);
 	if (children->n > children->many || children->many == 0)
-		drop_gone(children);
+		drop_gone(children, false);
 }
 
 /* Whether one is so young that it may be about to execute a program. */
@@ -194,10 +219,10 @@ children_settle(struct children *children, int ms)
 {
 	const struct timespec nap = {.tv_nsec = NAP};
 
-	drop_gone(children);
+	drop_gone(children, true);
 	while (children->went_on.pid == 0 && is_any_young(children, ms)) {
 		(void)nanosleep(&nap, NULL);
-		drop_gone(children);
+		drop_gone(children, true);
 	}
 	if (children->n > 0)
 		note(children, &children->child[0], false);

@@ -27,13 +27,15 @@ struct child {
 	uint64_t born;			/* ns */
 	bool gone;			/* it was seen to have ended, or to have
 					   executed another program */
+	bool awaited;			/* children_awaited will report it */
 };
 
 /* All zero: nothing has been created. */
 struct children {
 	struct sideband side;		/* reports what ends */
 	bool blind;			/* one process's children are not
-					   reported */
+					   reported, or nobody's ends are
+					   recorded */
 	struct child *child;		/* n of them, undecided so far */
 	size_t n, cap, many;		/* from many on, ended ones are looked
 					   for and removed */
@@ -49,6 +51,11 @@ void children_track(struct children *, pid_t);
 /* A process was created, as a record of the watches' own events says; the same
    may be said twice. */
 void children_made(struct children *, pid_t pid, pid_t parent, uint64_t time);
+
+/* Where nothing is recorded: the same, of one whose creator waits until it has
+   executed a program or ended; and now it has. */
+void children_await(struct children *, pid_t pid, pid_t parent, uint64_t time);
+void children_awaited(struct children *, pid_t pid, bool executed);
 
 /* Look at the records. */
 void children_look(struct children *);

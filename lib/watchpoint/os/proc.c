@@ -251,7 +251,9 @@ wp_proc_exiting(pid_t tid)
 	    (flags & 4) != 0;
 }
 
-/* The ninth field, PF_FORKNOEXEC, and the 22nd. */
+enum { FORKNOEXEC = 0x40 };	/* PF_FORKNOEXEC, in the ninth field */
+
+/* And the 22nd. */
 bool
 wp_proc_unexecuted(pid_t pid, uint64_t *start)
 {
@@ -267,7 +269,21 @@ wp_proc_unexecuted(pid_t pid, uint64_t *start)
 	    "%*d %*d %*d %*d %*d %*d %llu", &state, &flags, &ticks) != 3)
 		return false;
 	*start = (uint64_t)ticks * tick;
-	return state != 'Z' && state != 'X' && (flags & 0x40) != 0;
+	return state != 'Z' && state != 'X' && (flags & FORKNOEXEC) != 0;
+}
+
+int
+wp_proc_has_executed(pid_t pid)
+{
+	char text[1024];
+	const char *at;
+	unsigned flags;
+
+	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
+	    (at = after_name(text)) == NULL ||
+	    sscanf(at, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return -ESRCH;
+	return (flags & FORKNOEXEC) == 0;
 }
 
 /* The thread's own file: that of the process adds up all threads. */

@@ -71,6 +71,10 @@ bool wp_proc_exiting(pid_t tid);
    clock tick.  False when there is none. */
 bool wp_proc_unexecuted(pid_t pid, uint64_t *start);
 
+/* Whether a process has, or had before it ended: 1 or 0; -ESRCH: there is not
+   even a zombie. */
+int wp_proc_has_executed(pid_t pid);
+
 /* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
    its size in elements).  Result: how many. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);

@@ -111,6 +111,10 @@ int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
    it comes. */
 void wp_trace_report_exit(pid_t tid);
 
+/* The same; and which processes they make, which are traced as well, and stop
+   before their first instruction. */
+void wp_trace_report_made(pid_t tid);
+
 /* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
 int wp_trace_thread(pid_t tid);
 
@@ -129,7 +133,10 @@ struct wp_trace {
 					   when all others are gone */
 	} what;
 	int signal;
-	pid_t made;		/* STOP: it has just made this one; else 0 */
+	pid_t made;		/* STOP: it has just made this one; else 0; ... */
+	bool waits;		/* ... and waits for it, as with vfork(2), ... */
+	pid_t awaited;		/* ... until now: this one has executed a
+				   program, or ended; else 0 */
 };
 
 /* What a thread (0: some thread) has to report.  1; 0: nothing now; -errno. */

@@ -22,6 +22,14 @@ wp_trace_report_exit(pid_t tid)
 	    (void *)(WP_TRACE_OPTIONS | PTRACE_O_TRACEEXIT));
 }
 
+void
+wp_trace_report_made(pid_t tid)
+{
+	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, (void *)(WP_TRACE_OPTIONS |
+	    PTRACE_O_TRACEEXIT | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+	    PTRACE_O_TRACEVFORKDONE));
+}
+
 static enum wp_trace_what
 stop_kind(int event, int sig)
 {
@@ -39,16 +47,25 @@ stop_kind(int event, int sig)
 	}
 }
 
-/* Whom a thread has made that stopped for this event; 0: nobody. */
+/* Whom an event is about. */
 static pid_t
-made_by(pid_t tid, int event)
+object_of(pid_t tid)
 {
-	unsigned long made = 0;
+	unsigned long object = 0;
 
+	(void)ptrace(PTRACE_GETEVENTMSG, tid, 0, &object);
+	return (pid_t)object;
+}
+
+static void
+take_event(struct wp_trace *trace, int event)
+{
+	trace->waits = event == PTRACE_EVENT_VFORK;
 	if (event == PTRACE_EVENT_CLONE || event == PTRACE_EVENT_FORK ||
 	    event == PTRACE_EVENT_VFORK)
-		(void)ptrace(PTRACE_GETEVENTMSG, tid, 0, &made);
-	return (pid_t)made;
+		trace->made = object_of(trace->tid);
+	else if (event == PTRACE_EVENT_VFORK_DONE)
+		trace->awaited = object_of(trace->tid);
 }
 
 /* An execve(2) is taken: the thread may be another than the one that had this
@@ -68,7 +85,7 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 	if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED) {
 		trace->signal = info.si_status & 0xff;
 		trace->what = stop_kind(info.si_status >> 8, trace->signal);
-		trace->made = made_by(trace->tid, info.si_status >> 8);
+		take_event(trace, info.si_status >> 8);
 	}
 	if (trace->what == WP_TRACE_EXEC)
 		(void)wp_trace_take(trace->tid);

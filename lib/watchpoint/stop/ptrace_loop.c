@@ -295,6 +295,13 @@ wp_thread_go_on(const struct wp_thread *thread, int sig)
 		wp_trace_continue(thread->tid, sig);
 }
 
+/* Not a thread; 0: nobody. */
+static bool
+is_process(pid_t pid)
+{
+	return pid != 0 && tgkill(pid, pid, 0) == 0;
+}
+
 static void
 handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
     const struct wp_trace *trace)
@@ -307,6 +314,10 @@ handle_stop(struct wp_ptrace_loop *loop, struct wp_thread *thread,
 		wp_trace_continue(thread->tid, 0);
 		return;
 	}
+	if (loop->calls->made != NULL && (trace->awaited != 0 ||
+	    is_process(trace->made)) &&
+	    !loop->calls->made(loop->arg, thread, trace))
+		return;
 	thread->group_stopped = trace->what == WP_TRACE_GROUP;
 	if (loop->calls->stopped != NULL)
 		sig = loop->calls->stopped(loop->arg, thread, trace);

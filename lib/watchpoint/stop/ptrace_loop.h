@@ -73,6 +73,11 @@ struct wp_ptrace_loop_calls {
 	/* It is about to end, and is stopped for the last time; if the owner
 	   has that reported (wp_trace_report_exit).  NULL: nothing to do. */
 	void (*leaving)(void *arg, struct wp_thread *);
+	/* One that is to have it reported (wp_trace_report_made) has made a
+	   process, which is released, or has waited for it until now, as trace
+	   says.  False: it stays where it is, and this is asked again by
+	   another step.  NULL: nothing to do. */
+	bool (*made)(void *arg, struct wp_thread *, const struct wp_trace *);
 	/* It has ended, or is traced no more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end

@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "live.h"
+#include "refuse.h"
 
 enum { OWN = 3, STRAY = 66, DOUBTED = 120 };
 
@@ -117,4 +118,75 @@ TEST(strays_come_first)
 	    "fork", STRAY, "ended without executing another program");
 }
 
-RUN_LIVE_TESTS()
+/* --- by debug registers, where events are refused --- */
+
+static void
+expect_refused(const char *act, int status, const char *what)
+{
+	struct outcome o;
+
+	run_act(&o, "--stop", VOUCHED, act);
+	if (o.status != status || (what == NULL ?
+	    strstr(o.err, "not watched;") != NULL ||
+	    strstr(o.err, "unwatched") != NULL :
+	    strstr(o.err, what) == NULL) ||
+	    strstr(o.err, "-f watches") != NULL ||
+	    strstr(o.err, "debug registers are set") == NULL)
+		fail_msg("%s: status %d, not %d: %s", act, o.status, status,
+		    o.err);
+	outcome_free(&o);
+}
+
+TEST(by_debug_registers_children_are_noticed_too)
+{
+	static const char unknown[] = "a child process may have gone on";
+	static const struct {
+		const char *act;
+		int status;
+		const char *what;	/* NULL: nothing is said */
+	} acts[] = {
+		{"fork", DOUBTED, unknown}, {"execute", DOUBTED, unknown},
+		{"many", DOUBTED, unknown}, {"leave-other", DOUBTED, unknown},
+		{"leave", DOUBTED, "goes on in the same program"},
+		{"vfork-end", DOUBTED, "ended without executing another"},
+		{"vfork", OWN, NULL}, {"system", OWN, NULL},
+		{"popen", OWN, NULL}, {"spawn", OWN, NULL},
+	};
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(acts); i++)
+		expect_refused(acts[i].act, acts[i].status, acts[i].what);
+	run_act(&o, "--stop", LIST("--allow", "main"), "leave");
+	if (o.status != OWN || strstr(o.err, "goes on in the same") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+	run_act(&o, "--stop", LIST("--allow", "main"), "fork");
+	if (o.status != OWN || strstr(o.err, unknown) != NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* A thread that is stopped at a hit is not let go on for a child. */
+TEST(by_debug_registers_children_are_noticed_between_actions)
+{
+	struct outcome o;
+
+	run_act(&o, "--stop", LIST("--on-hit", "exec true", "--allow", "main",
+	    "--error-exitcode", "66"), "vfork-end");
+	if (o.status != DOUBTED || strstr(o.err, "1 hit, 1 reported") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+	const CMUnitTestFunction refused[] = {
+	    by_debug_registers_children_are_noticed_too,
+	    by_debug_registers_children_are_noticed_between_actions, NULL,
+	};
+	int failed = run_live_tests(.except = refused);
+
+	return failed + run_live_tests(.only = refused,
+	    .before_all = be_refused);
+}
