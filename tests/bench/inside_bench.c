@@ -8,7 +8,7 @@
  *
  * A hit is measured as the thread meets it that does not wait for the report
  * (WP_ASYNC), with the helper on another processor, in bursts that the queue
- * holds; what waiting for the report costs is told, too.
+ * holds; what waiting for the report costs is printed, too.
  */
 #include "test.h"
 

@@ -25,7 +25,7 @@ struct side {
 	struct ex_slot slot;
 	struct report report;
 	bool values;
-	uint64_t hits, told;
+	uint64_t hits, known;
 };
 
 static int
@@ -39,7 +39,7 @@ give(void *arg, struct ex_hit *hit)
 		hit->old.known = hit->new.known = 0;
 	}
 	side->hits++;
-	side->told += hit->source != EX_VALUE_UNKNOWN && hit->old.known != 0;
+	side->known += hit->source != EX_VALUE_UNKNOWN && hit->old.known != 0;
 	return side->report.ops->hit(&side->report, hit);
 }
 
@@ -136,7 +136,7 @@ main(void)
 	side_open(&none, file, false);
 	(void)pass(&values, file, 0);
 	(void)pass(&none, file, 0);
-	values.hits = values.told = 0;
+	values.hits = values.known = 0;
 	for (unsigned i = 0; i < PASSES; i++) {
 		plain[i] = pass(&none, file, i + 1);
 		with[i] = pass(&values, file, i + 1);
@@ -147,7 +147,7 @@ main(void)
 	    "%.2f us\n", bench_median(plain, PASSES) * 1e6 * PASSES /
 	    (double)values.hits, bench_median(with, PASSES) * 1e6 * PASSES /
 	    (double)values.hits);
-	bench_tell("hits with their values", 100.0 * (double)values.told /
+	bench_tell("hits with their values", 100.0 * (double)values.known /
 	    (double)values.hits, "%", "of all", 99, 1);
 	bench_tell("values and types", bench_median(ratio, PASSES), "x",
 	    "without", 1.4, 0);

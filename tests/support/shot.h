@@ -24,7 +24,7 @@ struct shot {
 	struct wp_perf_count count;	/* by the events' counters */
 	unsigned samples;	/* in the rings */
 	unsigned throttles, maps, comms;	/* other records there */
-	uint64_t told;		/* hits that LOST records tell of */
+	uint64_t lost;		/* hits that LOST records count */
 	unsigned kept;		/* samples below */
 	struct ex_record sample[SHOT_KEPT];
 	size_t used;		/* of shot_bytes */
@@ -130,7 +130,7 @@ shot_read(struct shot *s)
 		if (header->type == PERF_RECORD_LOST) {
 			assert_int_equal(ex_record_decode(s->formats, header,
 			    header->size, &record), 1);
-			s->told += record.lost.count;
+			s->lost += record.lost.count;
 		}
 		if (header->type != PERF_RECORD_SAMPLE)
 			continue;

@@ -351,7 +351,7 @@ end_of_thread(void *unused)
 	return unused;
 }
 
-/* The thread's end is told in the area, and to nobody else. */
+/* The thread's end shows in the area, and nowhere else. */
 static void
 do_exit(void)
 {

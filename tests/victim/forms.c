@@ -1,5 +1,5 @@
 /*
- * forms: one thread writes a word in each way that x86 has, and tells what it
+ * forms: one thread writes a word in each way that x86 has, and logs what it
  * found before and after each:
  *
  *	form NAME|OLD|NEW

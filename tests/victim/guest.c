@@ -1,6 +1,6 @@
 /*
- * guest: a victim that a library is put into, and that tells what it notices of
- * it.
+ * guest: a victim that a library is put into, and that reports what it notices
+ * of it.
  *
  *	guest ACT ...
  *
@@ -261,7 +261,7 @@ end_slowly(void)
 	(void)close(fd);
 }
 
-/* In a child, which tells. */
+/* In a child, which reports. */
 static void
 fork_and_store(void)
 {

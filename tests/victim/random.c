@@ -593,7 +593,7 @@ put8(uint8_t to[RANDOM_WINDOW], uint64_t *known, uint64_t value)
 	*known = bits((int)word, 8);
 }
 
-/* One operation, and what it tells of the word. */
+/* One operation, and what it shows of the word. */
 static void
 contend_once(const char *name, uint64_t *seen)
 {

@@ -11,8 +11,9 @@
  * Each but peers does, N times: a store by the program, another one unseen, and
  * one of several instructions by the program.  At the end each of the program's
  * writes is logged in a line, as race does: what it stored or added, and what
- * was there before.  Waiting, it first says "pid PID word ADDRESS" (and of peers
- * "pid CHILD peer ADDRESS"), and last "done N", how many lines there were.
+ * was there before.  Waiting, it first says "pid PID word ADDRESS" (and of
+ * peers "pid CHILD peer ADDRESS"), and last "done N", how many lines there
+ * were.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -123,7 +124,7 @@ share(void)
 		abort();
 }
 
-/* Numbers with low byte 0 are told apart from what is added to them. */
+/* Numbers with low byte 0 are distinct from what is added to them. */
 static void
 work(void (*unseen)(uint64_t), unsigned n)
 {

@@ -374,7 +374,7 @@ TEST(accounts_for_what_is_lost)
 	struct wp_perf_count count;
 	struct ex_record record;
 	struct watched w;
-	uint64_t samples = 0, told = 0;
+	uint64_t samples = 0, lost = 0;
 
 	watch_start(&w, write_on_demand, 8192);
 	let_write(1000);		/* and nobody reads */
@@ -392,7 +392,7 @@ TEST(accounts_for_what_is_lost)
 	let_write(1);
 	while (next(&w, UINT64_MAX, &record)) {
 		if (record.type == PERF_RECORD_LOST) {
-			told += record.lost.count;
+			lost += record.lost.count;
 			continue;
 		}
 		assert_int_equal(record.type, PERF_RECORD_SAMPLE);
@@ -401,9 +401,9 @@ TEST(accounts_for_what_is_lost)
 	}
 	count = counted(&w);
 	assert_int_equal(count.value, 1001);
-	assert_int_equal(told, count.value - samples);
+	assert_int_equal(lost, count.value - samples);
 	if (live_features.format_lost)
-		assert_int_equal(count.lost, told);
+		assert_int_equal(count.lost, lost);
 	watch_end(&w);
 }
 
@@ -413,7 +413,7 @@ TEST(keeps_account_while_reading)
 	struct wp_perf_count count;
 	struct ex_record record;
 	struct watched w;
-	uint64_t samples = 0, told = 0, value, expected = 0;
+	uint64_t samples = 0, lost = 0, value, expected = 0;
 	bool ended = false, more = true;
 
 	watch_start(&w, write_on_demand, 256);
@@ -423,7 +423,7 @@ TEST(keeps_account_while_reading)
 		ended = shared->done == WRITES;
 		while (next(&w, UINT64_MAX, &record)) {
 			if (record.type == PERF_RECORD_LOST) {
-				told += record.lost.count;
+				lost += record.lost.count;
 				expected += record.lost.count;
 				continue;
 			}
@@ -437,7 +437,7 @@ TEST(keeps_account_while_reading)
 	}
 	count = counted(&w);
 	assert_int_equal(count.value, WRITES);
-	assert_true(samples + told <= WRITES);
+	assert_true(samples + lost <= WRITES);
 	if (live_features.format_lost)
 		assert_int_equal(samples + count.lost, WRITES);
 	watch_end(&w);

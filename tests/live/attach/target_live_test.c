@@ -21,7 +21,7 @@
 /* Large rings take time to make: fewer attaches with them. */
 enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50 };
 
-/* What children write to and tell. */
+/* What children write to and report. */
 static struct shared {
 	volatile long word;		/* is watched */
 	volatile uint8_t area[64];	/* parts of it are watched */
@@ -588,7 +588,7 @@ TEST(says_what_each_event_records)
 	wp_target_free(target);
 }
 
-/* --- what is told of it --- */
+/* --- what is reported of it --- */
 
 TEST(tells_of_the_attach)
 {
@@ -858,7 +858,7 @@ TEST(does_not_look_for_ever)
 	assert_int_equal(child_wait(pid), 0);
 }
 
-/* --- what can be told beforehand --- */
+/* --- what can be known beforehand --- */
 
 static pid_t
 start_zombie(void)

@@ -307,7 +307,7 @@ TEST(a_watch_may_be_closed_by_its_handler)
 	assert_int_equal(seen.hits, 1);
 }
 
-/* It cannot be told from a loop, so it must not be one. */
+/* It cannot be distinguished from a loop, so it must not be one. */
 TEST(without_a_free_breakpoint_the_watch_is_disabled)
 {
 	static volatile uint64_t others[3];

@@ -33,12 +33,12 @@ enum {
 	HELPER_RECORDS = 8,
 };
 
-/* What a handler was told. */
-struct told {
+/* What a handler was given. */
+struct noted {
 	_Atomic unsigned n;
 	struct wp_hit last;	/* text and context are gone */
 };
-static struct told told, told_other;
+static struct noted noted, noted_other;
 
 static enum wp_threads whose;
 
@@ -47,7 +47,7 @@ static _Alignas(64) volatile uint64_t word[8];
 static void
 note(const struct wp_hit *hit, void *arg)
 {
-	struct told *t = arg;
+	struct noted *t = arg;
 
 	atomic_fetch_add(&t->n, 1);
 	t->last = *hit;
@@ -57,8 +57,8 @@ static int
 reset(void **state)
 {
 	(void)state;
-	memset(&told, 0, sizeof(told));
-	memset(&told_other, 0, sizeof(told_other));
+	memset(&noted, 0, sizeof(noted));
+	memset(&noted_other, 0, sizeof(noted_other));
 	wp_stray_reset();
 	return 0;
 }
@@ -84,7 +84,7 @@ open_attr(struct wp_attr attr)
 		attr.len = sizeof(word[0]);
 	if (attr.handler == NULL && attr.action == 0) {
 		attr.handler = note;
-		attr.arg = attr.arg == NULL ? &told : attr.arg;
+		attr.arg = attr.arg == NULL ? &noted : attr.arg;
 	}
 	if (wp_open(&attr, &w) < 0)
 		fail_msg("%s", wp_cause());
@@ -103,24 +103,24 @@ TEST(a_store_is_a_hit)
 	uint64_t count;
 
 	word[0] = 1;
-	assert_int_equal(told.n, 1);
-	assert_ptr_equal(told.last.watch, w);
-	assert_string_equal(told.last.label, "word");
-	assert_ptr_equal(told.last.addr, &word[0]);
-	assert_int_equal(told.last.len, sizeof(word[0]));
-	assert_int_equal(told.last.tid, gettid());
-	assert_int_equal(told.last.nth, 1);
-	assert_false(told.last.stray);
-	assert_false(told.last.late);
-	assert_in_range((uintptr_t)told.last.pc, (uintptr_t)a_store_is_a_hit,
+	assert_int_equal(noted.n, 1);
+	assert_ptr_equal(noted.last.watch, w);
+	assert_string_equal(noted.last.label, "word");
+	assert_ptr_equal(noted.last.addr, &word[0]);
+	assert_int_equal(noted.last.len, sizeof(word[0]));
+	assert_int_equal(noted.last.tid, gettid());
+	assert_int_equal(noted.last.nth, 1);
+	assert_false(noted.last.stray);
+	assert_false(noted.last.late);
+	assert_in_range((uintptr_t)noted.last.pc, (uintptr_t)a_store_is_a_hit,
 	    (uintptr_t)a_store_is_a_hit + 4096);
 	word[1] = 1;
-	assert_int_equal(told.n, 1);
+	assert_int_equal(noted.n, 1);
 	assert_int_equal(wp_count(w, &count), 0);
 	assert_int_equal(count, 1);
 	wp_close(w);
 	word[0] = 2;
-	assert_int_equal(told.n, 1);
+	assert_int_equal(noted.n, 1);
 }
 
 __attribute__((noinline)) static void
@@ -136,8 +136,8 @@ TEST(each_execution_is_one_hit_before_it)
 
 	for (unsigned i = 0; i < TIMES; i++)
 		called();
-	assert_int_equal(told.n, TIMES);
-	assert_ptr_equal(told.last.pc, (void *)(uintptr_t)called);
+	assert_int_equal(noted.n, TIMES);
+	assert_ptr_equal(noted.last.pc, (void *)(uintptr_t)called);
 	wp_close(w);
 }
 
@@ -153,7 +153,7 @@ TEST(errno_and_registers_are_kept)
 	}
 	assert_int_equal(errno, 4711);
 	assert_int_equal(sum, 45);
-	assert_int_equal(told.n, 10);
+	assert_int_equal(noted.n, 10);
 	wp_close(w);
 }
 
@@ -204,7 +204,7 @@ TEST(no_hit_of_many_threads_is_lost_or_doubled)
 	struct wp_watch *w = open_watch(.addr = &word[0]);
 
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
-	assert_int_equal(told.n, THREADS * TIMES);
+	assert_int_equal(noted.n, THREADS * TIMES);
 	assert_int_equal(wp_accounted(w), THREADS * TIMES);
 	wp_close(w);
 }
@@ -245,12 +245,12 @@ TEST(hits_while_blocked_are_one_late_hit)
 	word[0] = 1;
 	word[0] = 2;
 	word[0] = 3;
-	assert_int_equal(told.n, 0);
+	assert_int_equal(noted.n, 0);
 	assert_int_equal(wp_trap_check(&cause), 1);
 	assert_int_equal(cause.code, WP_CAUSE_TRAP_BLOCKED);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	assert_int_equal(told.n, 1);
-	assert_true(told.last.late);
+	assert_int_equal(noted.n, 1);
+	assert_true(noted.last.late);
 	assert_int_equal(wp_accounted(w), 3);
 	assert_int_equal(wp_trap_check(&cause), 0);
 	wp_close(w);
@@ -265,12 +265,12 @@ TEST(a_signal_of_a_closed_watch_does_nothing)
 	word[0] = 1;
 	wp_close(w);
 	/* very likely in the same entry of the table */
-	other = open_watch(.addr = &word[1], .arg = &told_other);
+	other = open_watch(.addr = &word[1], .arg = &noted_other);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	assert_int_equal(told.n, 0);
-	assert_int_equal(told_other.n, 0);
+	assert_int_equal(noted.n, 0);
+	assert_int_equal(noted_other.n, 0);
 	word[1] = 1;
-	assert_int_equal(told_other.n, 1);
+	assert_int_equal(noted_other.n, 1);
 	wp_close(other);
 }
 
@@ -298,7 +298,7 @@ touch(const struct wp_hit *hit, void *arg)
 	if (own->writes)
 		for (unsigned i = 0; i < 3; i++)
 			*at = value + i;
-	(void)atomic_fetch_add(&told.n, 1);
+	(void)atomic_fetch_add(&noted.n, 1);
 }
 
 TEST(what_a_handler_touches_is_no_hit)
@@ -318,7 +318,7 @@ TEST(what_a_handler_touches_is_no_hit)
 		(void)reset(NULL);
 		for (unsigned j = 0; j < 5; j++)
 			word[0] = j;
-		assert_int_equal(told.n, 5);
+		assert_int_equal(noted.n, 5);
 		assert_int_equal(wp_count(w, &count), 0);
 		assert_int_equal(count, wp_accounted(w));
 		wp_close(w);
@@ -340,16 +340,16 @@ watch_dead_stack(void *arg)
 	wp_state.output = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	for (unsigned offset = 256 + (thorough ? 0 : own->phase);
 	    offset < DEAD_STACK; offset += thorough ? 8 : 32) {
-		unsigned before = told.n;
+		unsigned before = noted.n;
 		struct wp_watch *w = open_watch(
 		    .addr = (void *)(sp - offset), .access = own->access,
-		    .flags = own->flags, .arg = &told_other);
+		    .flags = own->flags, .arg = &noted_other);
 
-		told_other.n = 0;
+		noted_other.n = 0;
 		word[0] = offset;
-		CHECK(told.n == before + 1);
+		CHECK(noted.n == before + 1);
 		/* calls here touch it, too: a few times, not for ever */
-		CHECK(told_other.n < 100);
+		CHECK(noted_other.n < 100);
 		wp_close(w);
 	}
 	wp_close(other);
@@ -386,8 +386,8 @@ TEST(hits_in_a_signal_handler_are_hits)
 		(void)sigdelset(&action.sa_mask, wp_state.event_signal);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
-	assert_int_equal(told.n, 1);
-	assert_false(told.last.late);
+	assert_int_equal(noted.n, 1);
+	assert_false(noted.last.late);
 	(void)sigaction(SIGUSR1, &old, NULL);
 	wp_close(w);
 }
@@ -402,11 +402,11 @@ TEST(hits_in_a_handler_that_blocks_are_late)
 	(void)sigfillset(&action.sa_mask);
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	assert_int_equal(raise(SIGUSR1), 0);
-	assert_int_equal(told.n, 1);
-	assert_true(told.last.late);
+	assert_int_equal(noted.n, 1);
+	assert_true(noted.last.late);
 	word[0] = 2;
-	assert_int_equal(told.n, 2);
-	assert_false(told.last.late);
+	assert_int_equal(noted.n, 2);
+	assert_false(noted.last.late);
 	assert_int_equal(uncounted(w), 0);
 	(void)sigaction(SIGUSR1, &old, NULL);
 	wp_close(w);
@@ -423,12 +423,12 @@ hit_with_a_full_queue(void *arg)
 	(void)arg;
 	CHECK(setrlimit(RLIMIT_SIGPENDING, &none) == 0);
 	word[0] = 1;
-	CHECK(told.n == 1);
+	CHECK(noted.n == 1);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	word[0] = 2;
 	word[0] = 3;
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	CHECK(told.n == 2 && told.last.late);
+	CHECK(noted.n == 2 && noted.last.late);
 	CHECK(wp_accounted(w) == 3);
 }
 
@@ -447,23 +447,23 @@ TEST(a_permitted_access_is_no_hit)
 	struct wp_scope outer = {.addr = &word[5], .len = 1};
 	struct wp_watch *w = open_watch(.addr = &word[0], .flags = WP_STRAY);
 	struct wp_watch *plain = open_watch(.addr = &word[1],
-	    .arg = &told_other);
+	    .arg = &noted_other);
 
 	(void)wp_scope_permit(&outer, &word[5], 1);
 	word[0] = 1;
-	assert_int_equal(told.n, 1);
-	assert_true(told.last.stray);
+	assert_int_equal(noted.n, 1);
+	assert_true(noted.last.stray);
 	assert_int_equal(wp_stray_count(), 1);
 	(void)wp_scope_permit(&inner, &word[0], 2 * sizeof(word[0]));
 	word[0] = 2;
 	word[1] = 2;
-	assert_int_equal(told.n, 1);
-	assert_int_equal(told_other.n, 1);
-	assert_false(told_other.last.stray);
+	assert_int_equal(noted.n, 1);
+	assert_int_equal(noted_other.n, 1);
+	assert_false(noted_other.last.stray);
 	(void)wp_scope_leave(&inner);
 	word[0] = 3;
-	assert_int_equal(told.n, 2);
-	assert_int_equal(told.last.nth, 2);
+	assert_int_equal(noted.n, 2);
+	assert_int_equal(noted.last.nth, 2);
 	assert_int_equal(wp_stray_count(), 2);
 	assert_int_equal(wp_accounted(w), 3);
 	(void)wp_scope_leave(&outer);
@@ -554,7 +554,7 @@ TEST(each_watch_that_a_step_touches_is_hit)
 		struct wp_watch *one = open_watch(.addr = &word[0],
 		    .access = s->access);
 		struct wp_watch *other = open_watch(.addr = &word[1],
-		    .access = s->access, .arg = &told_other);
+		    .access = s->access, .arg = &noted_other);
 
 		if (s->act == act_read && !one->kernel) {
 			wp_close(one);
@@ -563,9 +563,9 @@ TEST(each_watch_that_a_step_touches_is_hit)
 		}
 		(void)reset(NULL);
 		s->act();
-		if (told.n != s->hits || told_other.n != s->other)
-			fail_msg("%s: %u and %u hits", s->name, told.n,
-			    told_other.n);
+		if (noted.n != s->hits || noted_other.n != s->other)
+			fail_msg("%s: %u and %u hits", s->name, noted.n,
+			    noted_other.n);
 		wp_close(one);
 		wp_close(other);
 	}
@@ -575,11 +575,11 @@ TEST(two_watches_on_one_word_are_both_hit)
 {
 	struct wp_watch *one = open_watch(.addr = &word[0]);
 	struct wp_watch *other = open_watch(.addr = (char *)(uintptr_t)&word[0],
-	    .len = 4, .arg = &told_other);
+	    .len = 4, .arg = &noted_other);
 
 	with_threads(store_often, (void *)(uintptr_t)&word[0]);
-	assert_int_equal(told_other.n, THREADS * TIMES);
-	assert_int_equal(told.n, THREADS * TIMES);
+	assert_int_equal(noted_other.n, THREADS * TIMES);
+	assert_int_equal(noted.n, THREADS * TIMES);
 	wp_close(one);
 	wp_close(other);
 }
@@ -603,11 +603,11 @@ TEST(neighbours_are_told_apart)
 	const unsigned all = THREADS * (TIMES / 4) / 2;
 	struct wp_watch *one = open_watch(.addr = &word[0]);
 	struct wp_watch *other = open_watch(.addr = &word[1],
-	    .arg = &told_other);
+	    .arg = &noted_other);
 
 	with_threads(store_one_or_the_other, NULL);
-	assert_in_range(told.n, all, all + all / 10);
-	assert_in_range(told_other.n, all, all + all / 10);
+	assert_in_range(noted.n, all, all + all / 10);
+	assert_in_range(noted_other.n, all, all + all / 10);
 	wp_close(one);
 	wp_close(other);
 }
@@ -616,16 +616,16 @@ TEST(a_watch_of_two_registers_is_hit_once)
 {
 	struct wp_watch *w = open_watch(.addr = &word[0], .len = 16);
 	struct wp_watch *other = open_watch(.addr = &word[2],
-	    .arg = &told_other);
+	    .arg = &noted_other);
 
 	store_16(word);
-	assert_int_equal(told.n, 1);
+	assert_int_equal(noted.n, 1);
 	word[2] = 1;
-	assert_int_equal(told_other.n, 1);
+	assert_int_equal(noted_other.n, 1);
 	word[0] = 1;
 	word[1] = 1;
-	assert_int_equal(told.n, 3);
-	assert_ptr_equal(told.last.addr, &word[1]);
+	assert_int_equal(noted.n, 3);
+	assert_ptr_equal(noted.last.addr, &word[1]);
 	assert_int_equal(wp_accounted(w), 4);
 	wp_close(other);
 	wp_close(w);
@@ -637,18 +637,18 @@ TEST(overlapping_watches_miss_nothing)
 	volatile char *bytes = (volatile char *)word;
 	struct wp_watch *two = open_watch(.addr = bytes + 6, .len = 4);
 	struct wp_watch *one = open_watch(.addr = bytes + 8, .len = 1,
-	    .arg = &told_other);
+	    .arg = &noted_other);
 
 	assert_int_equal(two->nslots, 2);
 	__asm__ volatile("movl $1, 6(%0)" : : "r"(bytes) : "memory");
-	assert_int_equal(told.n, 1);
-	assert_int_equal(told_other.n, 1);
+	assert_int_equal(noted.n, 1);
+	assert_int_equal(noted_other.n, 1);
 	assert_int_equal(uncounted(two), 0);
 	assert_int_equal(uncounted(one), 0);
 	word[1] = 1;
 	bytes[6] = 1;
-	assert_int_equal(told.n, 3);
-	assert_int_equal(told_other.n, 2);
+	assert_int_equal(noted.n, 3);
+	assert_int_equal(noted_other.n, 2);
 	assert_int_equal(uncounted(two), 0);
 	assert_int_equal(uncounted(one), 0);
 	wp_close(one);
@@ -909,7 +909,7 @@ hit_with_helper(void *arg)
 
 TEST(a_nearly_full_stack_is_reported)
 {
-	program(hit_with_helper, &told);
+	program(hit_with_helper, &noted);
 }
 
 static char text_seen[WP_REPLY_MAX];
@@ -974,7 +974,7 @@ TEST_WITH(a_post_names_all_that_are_hit, helper_begin, helper_end)
 	    .action = WP_PRINT);
 
 	store_16(word);
-	assert_int_equal(told.n, 1);
+	assert_int_equal(noted.n, 1);
 	assert_int_equal(helper.n, 1);
 	assert_int_equal(helper.cell[0].nalso, 1);
 	if (strcmp(helper.cell[0].watch.label, "one") == 0)
@@ -998,7 +998,7 @@ static void
 leave_by_jump(const struct wp_hit *hit, void *arg)
 {
 	(void)arg;
-	(void)atomic_fetch_add(&told.n, 1);
+	(void)atomic_fetch_add(&noted.n, 1);
 	wp_leave(hit);
 	siglongjmp(away, 1);
 }
@@ -1017,7 +1017,7 @@ TEST(a_handler_may_be_left)
 		}
 	(void)sigprocmask(SIG_BLOCK, NULL, &after);
 	assert_memory_equal(&before, &after, 8);
-	assert_int_equal(told.n, 3);
+	assert_int_equal(noted.n, 3);
 	assert_false(wp_trap_inside());
 	assert_int_equal(atomic_load(&w->users), 0);
 	wp_close(w);
@@ -1028,7 +1028,7 @@ jump_rudely(const struct wp_hit *hit, void *arg)
 {
 	(void)hit;
 	(void)arg;
-	(void)atomic_fetch_add(&told.n, 1);
+	(void)atomic_fetch_add(&noted.n, 1);
 	siglongjmp(away, 1);
 }
 
@@ -1043,7 +1043,7 @@ TEST(a_handler_that_was_left_rudely_is_forgotten)
 			word[0] = i;
 			fail();
 		}
-	assert_int_equal(told.n, 3);
+	assert_int_equal(noted.n, 3);
 	wp_close(w);
 }
 
@@ -1064,9 +1064,9 @@ raise_trap(const struct wp_hit *hit, void *arg)
 	(void)hit;
 	(void)arg;
 	(void)syscall(SYS_tgkill, getpid(), gettid(), SIGTRAP);
-	told.n++;
+	noted.n++;
 	if (theirs != 0)
-		told.n += 100;
+		noted.n += 100;
 }
 
 TEST(a_foreign_signal_waits_for_the_handler)
@@ -1078,7 +1078,7 @@ TEST(a_foreign_signal_waits_for_the_handler)
 	theirs = theirs_inside = 0;
 	wp_state.old_trap = (struct sigaction){.sa_handler = their_trap};
 	word[0] = 1;
-	assert_int_equal(told.n, 1);
+	assert_int_equal(noted.n, 1);
 	assert_int_equal(theirs, 1);
 	assert_int_equal(theirs_inside, 0);
 	wp_state.old_trap = old;
@@ -1090,7 +1090,7 @@ abort_on_hit(void *arg)
 {
 	(void)arg;
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	(void)open_watch(.addr = &word[0], .handler = note, .arg = &told,
+	(void)open_watch(.addr = &word[0], .handler = note, .arg = &noted,
 	    .action = WP_CALL | WP_ABORT);
 	word[0] = 1;
 }

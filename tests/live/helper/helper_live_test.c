@@ -212,7 +212,7 @@ TEST(what_was_not_delivered_is_told_at_the_end)
 	}
 }
 
-/* It ends with nothing open: there is nothing to tell. */
+/* It ends with nothing open: there is nothing to report. */
 static void
 close_and_exit(void *arg)
 {

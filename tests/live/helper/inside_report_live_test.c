@@ -192,7 +192,7 @@ TEST(a_hit_is_reported_before_the_program_goes_on)
 	outcome_free(&o);
 }
 
-/* Watches are told of when they are first hit, once. */
+/* Watches are reported when they are first hit, once. */
 static void
 opens_and_closes(void)
 {
@@ -698,7 +698,7 @@ TEST(others_are_not_seen)
 	outcome_free(&o);
 }
 
-/* The first hit's old value is known, too, and the next after what no hit tells
+/* The first hit's old value is known, too, and the next after what no hit shows
    of: but what a handler wrote. */
 TEST(old_values_are_those_there_were)
 {

@@ -629,8 +629,8 @@ TEST(a_program_that_disables_all_descriptors)
 	outcome_free(&o);
 }
 
-/* Nor is an access that was not told of taken for one that another watch's hits
-   made: their instructions tell what they touched. */
+/* Nor is an access that was not reported taken for one that another watch's
+   hits made: their instructions show what they touched. */
 TEST(nothing_makes_up_for_what_was_not_told)
 {
 	static const char *const with[] = {"alone", "together"};
@@ -1006,7 +1006,7 @@ main(void)
 	int failed = run_live_tests(.before_all = begin,
 	    .after_all = scratch_remove);
 
-	/* with debug registers, and nothing else that would tell */
+	/* with debug registers, and nothing else that would show it */
 	return failed + run_live_tests(.only = (const CMUnitTestFunction[]){
 	    strays_and_what_was_not_seen, children_are_watched_too,
 	    a_child_that_begins_slowly_is_watched, macros_and_children,

@@ -26,7 +26,7 @@ enum { THREADS = 4, TRACER_KILLS = 100, HELPER_KILLS = 40 };
 
 static struct shared {
 	volatile uint64_t word[8];
-	volatile unsigned hits, nth, late;	/* as the handler was told */
+	volatile unsigned hits, nth, late;	/* as the handler was given */
 	volatile unsigned turns[THREADS];
 	volatile pid_t tid[THREADS];
 	volatile int ready, step, result;
@@ -123,7 +123,7 @@ handler(const struct wp_hit *hit, void *arg)
 	add(&shared->hits, 1);
 }
 
-/* A watch on a word; shared->result and cause tell why not. */
+/* A watch on a word; shared->result and cause say why not. */
 static struct wp_watch *
 watch_word(unsigned i, enum wp_threads threads)
 {
@@ -294,7 +294,7 @@ write_all_the_time(void *arg)
 	shared->word[0] = 5;
 }
 
-/* Hits are told, and all threads get on. */
+/* Hits are reported, and all threads make progress. */
 static void
 expect_hits(void)
 {
@@ -343,7 +343,7 @@ freeze(void *arg)
 	    wp_stray_missed_text());
 }
 
-/* Nobody can tell what was written meanwhile. */
+/* Nobody can know what was written in the meantime. */
 TEST(a_freeze_without_a_tracer_for_a_while_is_doubtful)
 {
 	static const struct {

@@ -122,7 +122,7 @@ is_kernels(const json_t *line)
 	return is_hit(line) && strcmp(text_of(line, "origin"), "kernel") == 0;
 }
 
-/* The next hit of the kernel's that watchctl tells; to be released. */
+/* The next hit of the kernel's that watchctl reports; to be released. */
 static json_t *
 hear_kernels(struct running *w)
 {

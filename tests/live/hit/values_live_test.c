@@ -75,9 +75,9 @@ next_hit(const struct watched *w, size_t *at, json_int_t tid)
 	return NULL;
 }
 
-/* A hexadecimal member; false: it is not told. */
+/* A hexadecimal member; false: it is not reported. */
 static bool
-told(const json_t *hit, const char *name, uint64_t *value)
+has_value(const json_t *hit, const char *name, uint64_t *value)
 {
 	const char *text = maybe_text(hit, name);
 
@@ -105,7 +105,7 @@ part_of(const json_t *hit, uint64_t word, uint64_t addr)
 	return len == 8 ? word : word & ((UINT64_C(1) << len * 8) - 1);
 }
 
-/* What nothing tells, or not always. */
+/* What nothing shows, or not always. */
 static bool
 may_be_unknown(const char *form)
 {
@@ -122,8 +122,8 @@ check_form(const json_t *hit, char *line, uint64_t addr, bool old_is_known)
 	uint64_t old = strtoull(strtok(NULL, "|"), NULL, 16);
 	uint64_t new = strtoull(strtok(NULL, "|"), NULL, 16);
 	uint64_t said_old = 0, said_new = 0;
-	bool has_old = told(hit, "old", &said_old);
-	bool has_new = told(hit, "new", &said_new) && !is_later(hit);
+	bool has_old = has_value(hit, "old", &said_old);
+	bool has_new = has_value(hit, "new", &said_new) && !is_later(hit);
 
 	old = part_of(hit, old, addr);
 	new = part_of(hit, new, addr);
@@ -157,7 +157,7 @@ check_forms(struct watched *w)
 	/* the first write is not in the log */
 	hit = next_hit(w, &at, 0);
 	assert_non_null(hit);
-	assert_true(told(hit, "old", &old));
+	assert_true(has_value(hit, "old", &old));
 	assert_int_equal(old, 0);
 	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
 		assert_int_equal(strncmp(line, "form ", 5), 0);
@@ -211,7 +211,8 @@ TEST(tells_partial_and_wide_stores)
 		watch_with(&w, options, command);
 		hit = next_hit(&w, &at, 0);
 		assert_non_null(hit);
-		assert_true(told(hit, "old", &old) && told(hit, "new", &new));
+		assert_true(has_value(hit, "old", &old) &&
+		    has_value(hit, "new", &new));
 		assert_int_equal(old, 0);
 		assert_int_equal(new, i == 0 ? 0xeeff0011 : 0x01020304);
 		assert_int_equal(number_of(end_of(&w), "reported"),
@@ -252,7 +253,7 @@ TEST(drops_what_is_unchanged)
 }
 
 /* A store and the jump behind it touch the same pointer: the store is the one
-   that changed it.  The jump, which goes on elsewhere, cannot be told. */
+   that changed it.  The jump, which goes on elsewhere, cannot be known. */
 TEST(tells_a_store_from_a_jump)
 {
 	static const char *const more[][3] = {{"--stop", NULL}, {NULL}};
@@ -377,7 +378,7 @@ struct write {
 
 /* What was claimed, and who is said to have overwritten each unique value. */
 struct tally {
-	unsigned writes, stores;	/* stores: and additions, which tell
+	unsigned writes, stores;	/* stores: and additions, which show
 					   nothing of the old value */
 	unsigned old, new;		/* claimed, of these */
 	unsigned noverwritten;
@@ -420,8 +421,8 @@ check_write(const struct write *w, const json_t *hit, void *arg)
 	bool has_old, has_new;
 
 	assert_non_null(hit);
-	has_old = told(hit, "old", &old);
-	has_new = told(hit, "new", &new) && !is_later(hit);
+	has_old = has_value(hit, "old", &old);
+	has_new = has_value(hit, "new", &new) && !is_later(hit);
 	if (has_old && w->has_old && old != w->old)
 		fail_msg("%s: old %#llx, not %#llx", w->operation,
 		    (unsigned long long)old, (unsigned long long)w->old);
@@ -512,8 +513,8 @@ TEST(invents_nothing_in_a_race)
 }
 
 /* Two threads write at the same time after a pause, for which each of them is
-   settled: whoever is told first need not have been it.  And many at once.
-   From inside the program's own counts tell, so pauses need not be long. */
+   settled: the one reported first need not have been it.  And many at once.
+   From inside, the program's own counts show it, so pauses need not be long. */
 TEST(invents_nothing_inside)
 {
 	static const char *const option[] = {"-w", "word", "--inside", NULL};
@@ -537,7 +538,7 @@ TEST(invents_nothing_inside)
 
 /* --- threads that contend, with values that they load --- */
 
-/* Every value that is told is what the program saw. */
+/* Every value that is reported is what the program saw. */
 static unsigned
 check_contention(const struct watched *w, unsigned n, bool adds)
 {
@@ -559,10 +560,11 @@ check_contention(const struct watched *w, unsigned n, bool adds)
 		last = tid;
 		hit = next_hit(w, &at, tid);
 		assert_non_null(hit);
-		assert_true(told(hit, "old", &old));
+		assert_true(has_value(hit, "old", &old));
 		assert_int_equal(old, write.old);
 		truth = adds ? old + write.stored : write.stored;
-		if (!told(hit, "new", &new) || (is_later(hit) && !later_too))
+		if (!has_value(hit, "new", &new) ||
+		    (is_later(hit) && !later_too))
 			continue;
 		if (new != truth)
 			fail_msg("%s: %#llx -> %#llx, not %#llx (%s)",
@@ -666,7 +668,8 @@ is_watched(const struct watched *w, json_int_t pid)
 }
 
 /* The hits of a program, and of its child if that is watched, beside what they
-   logged: each changed the value.  Result: how many old values were told. */
+   logged: each changed the value.  Result: how many old values were
+   reported. */
 static unsigned
 check_unseen(const struct watched *w, const char *log)
 {
@@ -691,12 +694,12 @@ check_unseen(const struct watched *w, const char *log)
 		if (hit == NULL)
 			fail_msg("no hit for: %s", line);
 		assert_null(json_object_get(hit, "unchanged"));
-		has_old = told(hit, "old", &old);
+		has_old = has_value(hit, "old", &old);
 		if (has_old && old != write.old)
 			fail_msg("%s: old %#llx, not %#llx", line,
 			    (unsigned long long)old,
 			    (unsigned long long)write.old);
-		if (told(hit, "new", &new) && !is_later(hit) && new !=
+		if (has_value(hit, "new", &new) && !is_later(hit) && new !=
 		    (strcmp(write.operation, "mov") == 0 ? write.stored :
 		    write.old + 1))
 			fail_msg("%s: new %#llx (%s)", line,
@@ -731,8 +734,8 @@ watch_unseen(struct watched *w, const char *const *by, const char *access,
 	    NULL});
 }
 
-/* What others left is never told as what the program's last access did; and a
-   write that changed something is not left out. */
+/* What others left is never reported as what the program's last access did; and
+   a write that changed something is not left out. */
 TEST(knows_nothing_of_what_it_did_not_see)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",
@@ -863,7 +866,7 @@ check_order(const struct write *write, const json_t *hit, void *arg)
 	stores.pairs++;
 }
 
-/* Times tell the order of what one processor or one thread does. */
+/* Times show the order of what one processor or one thread does. */
 TEST(one_processor_is_in_order)
 {
 	static const char *const options[] = {"-w", "word", NULL};
@@ -948,7 +951,8 @@ TEST(knows_what_there_was)
 	for (; (hit = next_hit(&report, &at, 0)) != NULL; i++) {
 		uint64_t old = 0, new = 0;
 
-		assert_true(told(hit, "old", &old) && told(hit, "new", &new));
+		assert_true(has_value(hit, "old", &old) &&
+		    has_value(hit, "new", &new));
 		assert_int_equal(old, i);
 		assert_int_equal(new, i + 1);
 	}

@@ -68,7 +68,7 @@ count_hit(const struct wp_hit *hit, void *arg)
 }
 
 /* As attr, but on the word of all threads, with a handler; shared->result and
-   cause tell why it could not be had. */
+   cause say why it could not be had. */
 static struct wp_watch *
 watch(struct wp_attr attr)
 {

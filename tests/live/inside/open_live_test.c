@@ -479,7 +479,7 @@ touch_it(const struct wp_hit *hit, void *arg)
 	word += 1;		/* reads and writes */
 }
 
-/* Accesses that nobody was told of. */
+/* Accesses that were reported to nobody. */
 static uint64_t
 undelivered(void)
 {

@@ -100,7 +100,8 @@ TEST(the_lock_excludes)
 	await_alone();
 }
 
-/* A signal tells 24 bits of a serial; one whose 24 are 0 would be nobody's. */
+/* A signal carries 24 bits of a serial; one whose 24 are 0 would be
+   nobody's. */
 TEST(serials_are_never_nothing)
 {
 	uint32_t serial;

@@ -229,7 +229,7 @@ X(lods, "lea 64(%rdi),%rsi", "lodsq", "",				\
 X(movs, "lea 64(%rdi),%rsi", "movsl", "",				\
 	.at = 64, .access = 'a', .is = EX_EXACT, .reads = true,		\
 	.first = 64, .size = 4)						\
-/* what the registers sampled do not tell all of */			\
+/* what the registers sampled do not show in full */			\
 X(masked, "pcmpeqd %xmm1,%xmm1; psrldq $15,%xmm1; add $64,%rdi",	\
 	"maskmovdqu %xmm1,%xmm0", "sfence",				\
 	.at = 64, .is = EX_ADDRESS_UNVERIFIED, .writes = true)		\

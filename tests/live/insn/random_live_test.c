@@ -88,7 +88,7 @@ struct trial {
 	const json_t **hit;	/* those of the lines that are hits, */
 	bool *matched;		/* and which of them are accounted for */
 	size_t nhits;
-	struct words old, new;	/* as known by the log, or told */
+	struct words old, new;	/* as known by the log, or reported */
 	unsigned complaints;
 };
 
@@ -137,7 +137,7 @@ leave_out(struct trial *t, char kind)
 		*at = '-';
 }
 
-/* Of shared memory less can be told: a third of the programs have it.  Where
+/* Of shared memory less can be known: a third of the programs have it.  Where
    the kernel is not seen by watches of reads, there are either watches of
    writes alone or no system calls. */
 static void
@@ -373,7 +373,7 @@ hull(uint64_t mask)
 	return mask_of(first, last - first + 1);
 }
 
-/* A value's bytes, as they lie in memory; false: it is not told. */
+/* A value's bytes, as they lie in memory; false: it is not reported. */
 static bool
 value_of(const json_t *hit, const char *name, uint8_t bytes[ALL_BYTES])
 {
@@ -395,12 +395,13 @@ value_of(const json_t *hit, const char *name, uint8_t bytes[ALL_BYTES])
 /* Whether a value is what the bytes were, as far as that is known. */
 static bool
 is_value(const struct trial *t, const json_t *hit,
-    const uint8_t told[ALL_BYTES], const uint8_t *bytes, uint64_t known)
+    const uint8_t reported[ALL_BYTES], const uint8_t *bytes, uint64_t known)
 {
 	const uint64_t at = hex_of(hit, "addr") - t->log->arena;
 
 	for (uint64_t i = 0; i < (uint64_t)number_of(hit, "len"); i++)
-		if ((known >> (at + i) & 1) != 0 && told[i] != bytes[at + i])
+		if ((known >> (at + i) & 1) != 0 &&
+		    reported[i] != bytes[at + i])
 			return false;
 	return true;
 }
@@ -414,11 +415,11 @@ is_later(const json_t *hit)
 /* Whether the bytes were so after the access, or after one that came later. */
 static bool
 is_value_ever(const struct trial *t, const struct random_access *a,
-    const json_t *hit, const uint8_t told[ALL_BYTES])
+    const json_t *hit, const uint8_t reported[ALL_BYTES])
 {
 	const struct random_access *end = t->log->access + t->log->n;
 
-	while (a < end && !is_value(t, hit, told, a->after, a->known_after))
+	while (a < end && !is_value(t, hit, reported, a->after, a->known_after))
 		a++;
 	return a < end;
 }
@@ -453,7 +454,7 @@ touched(const struct random_access *a, const struct watch *w)
 }
 
 /* Whether the kernel's accesses are only known by slots: behind a call nothing
-   tells how much this one writes. */
+   shows how much this one writes. */
 static bool
 is_vague(const struct trial *t, const struct random_access *a)
 {
@@ -527,7 +528,7 @@ static void
 note_words(struct trial *t, const struct random_access *a, const json_t *hit)
 {
 	const unsigned at = (unsigned)__builtin_ctzll(a->stores);
-	uint8_t told[ALL_BYTES];
+	uint8_t reported[ALL_BYTES];
 
 	/* what a comparison that failed leaves is what was there */
 	if (a->known_before != 0 && a->known_after != 0 &&
@@ -535,12 +536,13 @@ note_words(struct trial *t, const struct random_access *a, const json_t *hit)
 		return;
 	if (a->known_before != 0)
 		add_word(&t->old, a, a->before + at);
-	else if (hit != NULL && value_of(hit, "old", told))
-		add_word(&t->old, a, told);
+	else if (hit != NULL && value_of(hit, "old", reported))
+		add_word(&t->old, a, reported);
 	if (a->known_after != 0)
 		add_word(&t->new, a, a->after + at);
-	else if (hit != NULL && !is_later(hit) && value_of(hit, "new", told))
-		add_word(&t->new, a, told);
+	else if (hit != NULL && !is_later(hit) &&
+	    value_of(hit, "new", reported))
+		add_word(&t->new, a, reported);
 }
 
 static int

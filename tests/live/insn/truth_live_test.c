@@ -27,7 +27,7 @@
 #define PER_PC		8	/* accesses of one instruction */
 #define EXACT_WRITES	90	/* percent, of what watches of writes find, */
 #define EXACT_ANY	75	/* and of any access, that must be exact */
-#define PLACES		65536	/* instructions told apart: a power of two */
+#define PLACES		65536	/* instructions kept apart: a power of two */
 #define OPERANDS	4	/* in memory, of one instruction: at most */
 #define MASKED		2000	/* accesses under masks that are compared */
 #define VECTOR_MAX	64	/* bytes of the largest operand under a mask */
@@ -82,7 +82,7 @@ struct stepper {
 	unsigned count[2][EX_EXACT + 1];	/* answers: 0 to those, 1 to
 						   these */
 	unsigned jumps;		/* in any: that cannot be named */
-	unsigned values;	/* answers that tell a value */
+	unsigned values;	/* answers with a value */
 	unsigned untouched;	/* no watchpoint triggered, where one must */
 	unsigned masked;	/* under a mask: accesses looked at, */
 	unsigned unnamed;	/* answers that do not name the instruction, */
@@ -180,7 +180,8 @@ mask_register(pid_t pid, ZydisRegister reg, uint64_t *mask)
 	return true;
 }
 
-/* Which elements of its operand in memory it touches; false: not to be told. */
+/* Which elements of its operand in memory it touches; false: not to be
+   known. */
 static bool
 take_mask(const struct stepper *s, const ZydisDecodedInstruction *insn,
     const ZydisDecodedOperand *op, struct touched *t)
@@ -207,7 +208,7 @@ is_bit_string(const ZydisDecodedInstruction *insn,
 	    op[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
 }
 
-/* An operand's bytes; false: not memory that is touched, or not to be told. */
+/* An operand's bytes; false: not memory that is touched, or not to be known. */
 static bool
 operand_bytes(const struct stepper *s, const ZydisDecodedInstruction *insn,
     const ZydisDecodedOperand *op, const regs_t *r, struct touched *t)
@@ -374,7 +375,7 @@ complain(const struct truth *truth, const struct watch *w,
 	    (unsigned long long)truth->at[0].addr, truth->at[0].size);
 }
 
-/* What is wrong with the values that an answer tells; NULL: nothing. */
+/* What is wrong with the values that an answer has; NULL: nothing. */
 static const char *
 wrong_value(const struct stepper *s, const struct touched *t,
     const struct ex_effect *effect)
@@ -642,7 +643,7 @@ begin(struct stepper *s, const char *const argv[])
 }
 
 static void
-tell(const char *what, const unsigned count[EX_EXACT + 1], unsigned all)
+print_share(const char *what, const unsigned count[EX_EXACT + 1], unsigned all)
 {
 	print_message("  %s: %u, %u.%u%% exact, %u address-unverified, "
 	    "%u ambiguous, %u unknown\n", what, all,
@@ -667,8 +668,8 @@ agree(void **state, const char *const argv[])
 		;
 	print_message("%u steps, %u accesses of %u instructions, %u values\n",
 	    i, s->writes + s->any, s->places, s->values);
-	tell("writes", s->count[0], s->writes);
-	tell("any access", s->count[1], s->any);
+	print_share("writes", s->count[0], s->writes);
+	print_share("any access", s->count[1], s->any);
 	print_message("  unknown or ambiguous for being jumps: %u\n", s->jumps);
 	assert_int_equal(s->wrong, 0);
 	assert_int_equal(s->untouched, 0);

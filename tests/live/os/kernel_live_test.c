@@ -660,12 +660,12 @@ TEST(lost_hits_are_told_with_the_next_record)
 	assert_int_not_equal(lost, 0);
 	if (live_features.format_lost)
 		assert_int_equal(s.count.lost, lost);
-	assert_int_equal(s.told, 0);
+	assert_int_equal(s.lost, 0);
 	area[0] = 1;
 	shot_take(&s);
-	assert_int_equal(s.told, lost);
+	assert_int_equal(s.lost, lost);
 	assert_int_equal(s.count.value, times + 1);
-	assert_int_equal(s.count.value, s.samples + s.told);
+	assert_int_equal(s.count.value, s.samples + s.lost);
 	shot_end(&s);
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
@@ -1774,16 +1774,16 @@ TEST(a_thread_keeps_one_of_each_signal)
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Let threads go on that have something to tell, and count that: by their place
-   in the hold. */
+/* Let threads go on that have something to report, and count that: by their
+   place in the hold. */
 static void
-let_tell(const struct wp_hold *hold, unsigned told[2])
+let_report(const struct wp_hold *hold, unsigned reports[2])
 {
 	struct wp_trace trace;
 
 	for (size_t i = 0; i < hold->n; i++)
 		if (wp_trace_next(hold->thread[i].tid, &trace) > 0) {
-			told[i]++;
+			reports[i]++;
 			wp_trace_continue(trace.tid, 0);
 		}
 }
@@ -1792,7 +1792,7 @@ TEST(sigcont_stops_all_traced_threads)
 {
 	static const int signals[] = {SIGURG, SIGWINCH, SIGCHLD, SIGCONT};
 	struct wp_hold hold = {0};
-	unsigned told[2] = {0, 0};
+	unsigned reports[2] = {0, 0};
 	struct puppet p;
 	size_t first;
 
@@ -1801,16 +1801,16 @@ TEST(sigcont_stops_all_traced_threads)
 	assert_int_equal(wp_trace_process(&hold, p.pid, false), 0);
 	assert_int_equal(hold.n, 2);
 	first = hold.thread[0].tid != p.pid;
-	await((let_tell(&hold, told), told[0] > 0 && told[1] > 0));
+	await((let_report(&hold, reports), reports[0] > 0 && reports[1] > 0));
 	for (size_t i = 0; i < 4; i++) {
 		const bool all = signals[i] == SIGCONT;
 
-		told[0] = told[1] = 0;
+		reports[0] = reports[1] = 0;
 		assert_int_equal(tgkill(p.pid, hold.thread[1 - first].tid,
 		    signals[i]), 0);
-		await((let_tell(&hold, told), told[1 - first] > 0 &&
-		    (told[first] > 0 || !all)));
-		assert_int_equal(told[first] > 0, all);
+		await((let_report(&hold, reports), reports[1 - first] > 0 &&
+		    (reports[first] > 0 || !all)));
+		assert_int_equal(reports[first] > 0, all);
 	}
 	(void)kill(p.pid, SIGKILL);
 	(void)waitpid(hold.thread[1 - first].tid, NULL, __WALL);
@@ -2104,7 +2104,7 @@ TEST(what_other_events_tell_breakpoints_do_not)
 	attr.sample_freq = 1000;
 	shoot(&s, attr, do_ten_thousand, (void *)(uintptr_t)&area[0]);
 	assert_int_equal(s.count.value, 10000);
-	assert_true(s.samples + s.told < 5000);
+	assert_true(s.samples + s.lost < 5000);
 	shot_end(&s);
 
 	attr = write_attr(&area[0]);

@@ -40,8 +40,8 @@ static struct shared {
 static _Alignas(64) volatile uint64_t own[8];
 static volatile uint64_t *word;
 
-/* A sample, as the records told it. */
-struct told {
+/* A sample, as its record has it. */
+struct delivered {
 	pid_t tid;
 	uint64_t id;
 	bool kernel, has;	/* a value */
@@ -51,7 +51,7 @@ struct told {
 static struct watching {
 	struct wp_target *target;
 	struct wp_stops *stops;
-	struct told *told;	/* n of them */
+	struct delivered *delivered;	/* n of them */
 	size_t n, exact;
 	unsigned executed, ended, warned, held;
 	bool follow;
@@ -117,16 +117,16 @@ static void
 take_sample(const struct perf_event_header *header)
 {
 	const uint8_t *at = (const uint8_t *)header;
-	struct told *told = &watching.told[watching.n];
+	struct delivered *delivered = &watching.delivered[watching.n];
 	uint64_t chain = 0;
 	uint32_t tid, raw;
 
 	assert_true(watching.n < RECORDS_MAX);
-	memset(told, 0, sizeof(*told));
-	memcpy(&told->id, at + 8, 8);
+	memset(delivered, 0, sizeof(*delivered));
+	memcpy(&delivered->id, at + 8, 8);
 	memcpy(&tid, at + 28, 4);
-	told->tid = (pid_t)tid;
-	told->kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
+	delivered->tid = (pid_t)tid;
+	delivered->kernel = (header->misc & PERF_RECORD_MISC_CPUMODE_MASK) ==
 	    PERF_RECORD_MISC_KERNEL;
 	at += 56;
 	if (wp_target_options(watching.target)->callchain) {
@@ -134,8 +134,9 @@ take_sample(const struct perf_event_header *header)
 		at += 8 + 8 * chain;
 	}
 	memcpy(&raw, at, 4);
-	told->has = wp_stop_value_get(at + 4, raw, &told->value);
-	watching.exact += told->has && (told->value.flags & WP_STOP_EXACT) != 0;
+	delivered->has = wp_stop_value_get(at + 4, raw, &delivered->value);
+	watching.exact += delivered->has &&
+	    (delivered->value.flags & WP_STOP_EXACT) != 0;
 	watching.n++;
 }
 
@@ -234,9 +235,9 @@ setup(void **state)
 	shared = shared_memory(sizeof(*shared));
 	word = own;
 	watching = (struct watching){
-		.told = calloc(RECORDS_MAX, sizeof(struct told)),
+		.delivered = calloc(RECORDS_MAX, sizeof(struct delivered)),
 	};
-	return watching.told == NULL ? -1 : 0;
+	return watching.delivered == NULL ? -1 : 0;
 }
 
 static int
@@ -244,7 +245,7 @@ teardown(void **state)
 {
 	wp_stops_free(watching.stops);
 	wp_target_free(watching.target);
-	free(watching.told);
+	free(watching.delivered);
 	(void)munmap(shared, sizeof(*shared));
 	return children_end(state);
 }
@@ -281,7 +282,7 @@ same_again(void *unused)
 		word[0] = 7;
 }
 
-/* Each value is stored once; what it replaced is told by the instruction. */
+/* Each value is stored once; what it replaced is shown by the instruction. */
 static void *
 replace(void *unused)
 {
@@ -489,13 +490,13 @@ number(const uint8_t *byte)
 }
 
 static void
-expect(const struct told *told, uint64_t old, uint64_t new)
+expect(const struct delivered *delivered, uint64_t old, uint64_t new)
 {
-	assert_true(told->has);
-	assert_true(told->value.flags & WP_STOP_EXACT);
-	assert_int_equal(told->value.len, 8);
-	assert_int_equal(number(told->value.old), old);
-	assert_int_equal(number(told->value.new), new);
+	assert_true(delivered->has);
+	assert_true(delivered->value.flags & WP_STOP_EXACT);
+	assert_int_equal(delivered->value.len, 8);
+	assert_int_equal(number(delivered->value.old), old);
+	assert_int_equal(number(delivered->value.new), new);
 }
 
 TEST(each_value_is_exact)
@@ -503,10 +504,10 @@ TEST(each_value_is_exact)
 	watch_child(count_up, 1, &calls);
 	assert_int_equal(watching.n, 1000);
 	for (uint64_t i = 0; i < 1000; i++) {
-		expect(&watching.told[i], i, i + 1);
-		assert_int_equal(watching.told[i].value.addr,
+		expect(&watching.delivered[i], i, i + 1);
+		assert_int_equal(watching.delivered[i].value.addr,
 		    (uintptr_t)&word[0]);
-		assert_int_equal(watching.told[i].value.call, -1);
+		assert_int_equal(watching.delivered[i].value.call, -1);
 	}
 }
 
@@ -515,16 +516,16 @@ TEST(also_with_a_look_at_each)
 	watch_child(count_up, 1, &calls_held);
 	assert_int_equal(watching.n, 1000);
 	for (uint64_t i = 0; i < 1000; i++)
-		expect(&watching.told[i], i, i + 1);
+		expect(&watching.delivered[i], i, i + 1);
 }
 
 TEST(what_was_stored_again)
 {
 	watch_child(same_again, 1, &calls);
 	assert_int_equal(watching.n, 10);
-	expect(&watching.told[0], 0, 7);
+	expect(&watching.delivered[0], 0, 7);
 	for (int i = 1; i < 10; i++)
-		expect(&watching.told[i], 7, 7);
+		expect(&watching.delivered[i], 7, 7);
 }
 
 static void
@@ -533,7 +534,7 @@ expect_replaced(size_t n)
 	assert_int_equal(watching.n, n);
 	assert_int_equal(shared->made, n);
 	for (size_t i = 0; i < n; i++) {
-		const struct wp_stop_value *v = &watching.told[i].value;
+		const struct wp_stop_value *v = &watching.delivered[i].value;
 
 		if ((v->flags & WP_STOP_EXACT) == 0)
 			continue;
@@ -544,14 +545,14 @@ expect_replaced(size_t n)
 	print_message("%zu of %zu values are exact\n", watching.exact, n);
 }
 
-/* Of racing threads each access is told once, and what is called exact is what
-   the instructions saw. */
+/* Of racing threads each access is delivered once, and what is called exact is
+   what the instructions saw. */
 TEST(racing_threads)
 {
 	watch_child(race, 1, &calls);
 	expect_replaced(THREADS * 400);
 	for (size_t i = 0; i < watching.n; i++)
-		assert_true(watching.told[i].has);
+		assert_true(watching.delivered[i].has);
 }
 
 /* What processes share is written by all of them. */
@@ -580,7 +581,7 @@ TEST(signals_of_the_program)
 	assert_int_equal(shared->handled, 300);
 	assert_int_equal(watching.warned, 0);
 	for (uint64_t i = 0; i < 100; i++)
-		expect(&watching.told[i], i, i + 1);
+		expect(&watching.delivered[i], i, i + 1);
 }
 
 TEST(a_signal_taken_into_use)
@@ -589,7 +590,7 @@ TEST(a_signal_taken_into_use)
 	assert_int_equal(shared->handled, 1);
 	assert_int_equal(watching.n, 10);
 	for (uint64_t i = 0; i < 10; i++)
-		expect(&watching.told[i], i, i + 1);
+		expect(&watching.delivered[i], i, i + 1);
 }
 
 /* --- signals that mean something --- */
@@ -748,7 +749,7 @@ TEST(handlers_that_hit)
 }
 
 /* By the same instruction and without a stop in between: which of them did
-   what cannot be told. */
+   what cannot be delivered. */
 static void
 block_for_a_moment(void *unused)
 {
@@ -793,8 +794,8 @@ TEST(a_call_while_signals_are_blocked)
 	watch_child(read_while_blocked, 1, &calls);
 	assert_int_equal(watching.exact, 0);
 	for (size_t i = 0; i < watching.n; i++)
-		assert_true(!watching.told[i].has ||
-		    watching.told[i].value.call < 0);
+		assert_true(!watching.delivered[i].has ||
+		    watching.delivered[i].value.call < 0);
 }
 
 enum { ORPHANS = 100 };
@@ -890,7 +891,8 @@ TEST(values_that_a_child_left)
 	watch_to_its_end(1);
 	assert_int_equal(watching.n, 3);
 	for (size_t i = 0; i < watching.n; i++) {
-		const struct wp_stop_value *value = &watching.told[i].value;
+		const struct wp_stop_value *value =
+		    &watching.delivered[i].value;
 		uint64_t old;
 
 		if ((value->flags & WP_STOP_EXACT) == 0)
@@ -934,8 +936,8 @@ TEST(signals_blocked)
 	watch_child(block_all, 1, &calls);
 	assert_int_equal(watching.n, 20);
 	for (size_t i = 0; i < 19; i++)
-		assert_false(watching.told[i].has &&
-		    watching.told[i].value.flags & WP_STOP_EXACT);
+		assert_false(watching.delivered[i].has &&
+		    watching.delivered[i].value.flags & WP_STOP_EXACT);
 }
 
 TEST(another_program)
@@ -962,7 +964,7 @@ TEST(another_program_by_a_thread)
 /* The kernel's copy is several samples: the last has value and call. */
 TEST(what_the_kernel_writes)
 {
-	const struct told *last;
+	const struct delivered *last;
 
 	watch_child(read_into_it, 1, &calls);
 	if (!live_features.kernel) {
@@ -970,15 +972,15 @@ TEST(what_the_kernel_writes)
 		return;
 	}
 	assert_true(watching.n >= 3);
-	expect(&watching.told[0], 0, 1);
-	last = &watching.told[watching.n - 2];
+	expect(&watching.delivered[0], 0, 1);
+	last = &watching.delivered[watching.n - 2];
 	assert_true(last->kernel);
 	expect(last, 1, 0x3736353433323130);
 	assert_int_equal(last->value.call, SYS_read);
 	assert_int_equal(last->value.result, 8);
 	for (size_t i = 1; i < watching.n - 2; i++)
-		assert_false(watching.told[i].has);
-	expect(&watching.told[watching.n - 1], 0x3736353433323130, 2);
+		assert_false(watching.delivered[i].has);
+	expect(&watching.delivered[watching.n - 1], 0x3736353433323130, 2);
 }
 
 TEST(two_watches_at_once)
@@ -988,10 +990,10 @@ TEST(two_watches_at_once)
 	watch_child(touch_two, 2, &calls);
 	assert_int_equal(watching.n, 100);
 	for (size_t i = 0; i < 100; i++) {
-		const struct told *told = &watching.told[i];
-		const size_t w = told->id == wp_target_stop_id(1, 0);
+		const struct delivered *delivered = &watching.delivered[i];
+		const size_t w = delivered->id == wp_target_stop_id(1, 0);
 
-		expect(told, seen[w] == 1000 ? 0 : seen[w], seen[w] + 1);
+		expect(delivered, seen[w] == 1000 ? 0 : seen[w], seen[w] + 1);
 		seen[w]++;
 	}
 	assert_int_equal(seen[0], 50);

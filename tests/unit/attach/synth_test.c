@@ -115,9 +115,9 @@ have_all(void *arg)
 		nap_us(1000);
 }
 
-/* --- what is told of it --- */
+/* --- what is made of it --- */
 
-struct told {
+struct made {
 	struct ex_formats *formats;
 	struct ex_record record[RECORDS];
 	uint8_t *bytes[RECORDS];
@@ -128,53 +128,53 @@ struct told {
 static int
 take(void *arg, const struct perf_event_header *header)
 {
-	struct told *told = arg;
+	struct made *made = arg;
 	uint8_t *bytes = malloc(header->size);
 
-	assert_true(told->n < RECORDS);
+	assert_true(made->n < RECORDS);
 	assert_non_null(bytes);
 	memcpy(bytes, header, header->size);
 	assert_int_equal(header->size % 8, 0);
-	assert_int_equal(ex_record_decode(told->formats, bytes, header->size,
-	    &told->record[told->n]), 1);
-	told->bytes[told->n++] = bytes;
+	assert_int_equal(ex_record_decode(made->formats, bytes, header->size,
+	    &made->record[made->n]), 1);
+	made->bytes[made->n++] = bytes;
 	return 0;
 }
 
 static void
-tell(struct told *told, pid_t pid)
+make(struct made *made, pid_t pid)
 {
 	const struct wp_slot slot = {0x1000, 8, HW_BREAKPOINT_W};
 	const struct wp_options options = {.stack = 512};
 	const uint64_t id = 1;
 	struct perf_event_attr attr;
 
-	memset(told, 0, sizeof(*told));
+	memset(made, 0, sizeof(*made));
 	wp_attr_watch(&attr, &slot, &options, true);
-	told->formats = ex_formats_new();
-	assert_int_equal(ex_formats_add(told->formats, &attr, &id, 1), 0);
-	assert_int_equal(wp_synth_process(pid, take, told), 0);
-	for (size_t i = 0; i < told->n; i++) {
-		assert_int_equal(told->record[i].time, 0);
-		assert_int_equal(told->record[i].pid, pid);
+	made->formats = ex_formats_new();
+	assert_int_equal(ex_formats_add(made->formats, &attr, &id, 1), 0);
+	assert_int_equal(wp_synth_process(pid, take, made), 0);
+	for (size_t i = 0; i < made->n; i++) {
+		assert_int_equal(made->record[i].time, 0);
+		assert_int_equal(made->record[i].pid, pid);
 	}
 }
 
 static void
-told_free(struct told *told)
+made_free(struct made *made)
 {
-	for (size_t i = 0; i < told->n; i++)
-		free(told->bytes[i]);
-	ex_formats_free(told->formats);
+	for (size_t i = 0; i < made->n; i++)
+		free(made->bytes[i]);
+	ex_formats_free(made->formats);
 }
 
 static const struct ex_mmap *
-map_at(const struct told *told, uint64_t start)
+map_at(const struct made *made, uint64_t start)
 {
 	const struct ex_mmap *found = NULL;
 
-	for (size_t i = 0; i < told->n; i++) {
-		const struct ex_record *record = &told->record[i];
+	for (size_t i = 0; i < made->n; i++) {
+		const struct ex_record *record = &made->record[i];
 
 		if (record->type == PERF_RECORD_MMAP2 &&
 		    record->mmap.start == start) {
@@ -189,7 +189,7 @@ map_at(const struct told *told, uint64_t start)
 /* --- tests --- */
 
 static pid_t process;
-static struct told told;
+static struct made made;
 
 static int
 begin(void **state)
@@ -199,14 +199,14 @@ begin(void **state)
 	process = child_start(have_all, NULL);
 	for (int i = 0; i < 20000 && shared->ready < (int)COUNT(names); i++)
 		nap_us(1000);
-	tell(&told, process);
+	make(&made, process);
 	return 0;
 }
 
 static int
 finish(void **state)
 {
-	told_free(&told);
+	made_free(&made);
 	(void)children_end(state);
 	return scratch_remove(state);
 }
@@ -215,8 +215,8 @@ TEST(tells_names)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < told.n; i++) {
-		const struct ex_record *record = &told.record[i];
+	for (size_t i = 0; i < made.n; i++) {
+		const struct ex_record *record = &made.record[i];
 		size_t k = 0;
 
 		if (record->type != PERF_RECORD_COMM)
@@ -256,11 +256,11 @@ TEST(tells_mappings)
 
 		assert_int_equal(sscanf(line, "%lx-%lx %4s %lx %x:%x %lu",
 		    &start, &end, perms, &offset, &maj, &min, &ino), 7);
-		assert_true(i < told.n);
-		assert_int_equal(told.record[i].type, PERF_RECORD_MMAP2);
-		assert_int_equal(told.record[i].misc, PERF_RECORD_MISC_USER |
+		assert_true(i < made.n);
+		assert_int_equal(made.record[i].type, PERF_RECORD_MMAP2);
+		assert_int_equal(made.record[i].misc, PERF_RECORD_MISC_USER |
 		    (perms[2] == 'x' ? 0 : PERF_RECORD_MISC_MMAP_DATA));
-		map = &told.record[i++].mmap;
+		map = &made.record[i++].mmap;
 		assert_int_equal(map->start, start);
 		assert_int_equal(map->len, end - start);
 		assert_int_equal(map->pgoff, offset);
@@ -274,7 +274,7 @@ TEST(tells_mappings)
 		assert_int_equal(map->flags,
 		    perms[3] == 's' ? MAP_SHARED : MAP_PRIVATE);
 	}
-	assert_int_equal(i, told.n);
+	assert_int_equal(i, made.n);
 	free(line);
 	(void)fclose(f);
 }
@@ -284,22 +284,22 @@ TEST(tells_paths)
 	char self[PATH_MAX] = "";
 
 	for (size_t i = 0; i < FILES; i++) {
-		const struct ex_mmap *map = map_at(&told, shared->at[i]);
+		const struct ex_mmap *map = map_at(&made, shared->at[i]);
 
 		assert_string_equal(map->path, scratch_path(files[i]));
 		assert_int_equal(map->pgoff, PAGE);
 	}
 	assert_true(strlen(shared->long_path) > PATH_MAX - 270);
-	assert_string_equal(map_at(&told, shared->at[LONG])->path,
+	assert_string_equal(map_at(&made, shared->at[LONG])->path,
 	    shared->long_path);
 	/* as the kernel calls it in its records */
-	assert_string_equal(map_at(&told, shared->at[ANONYMOUS])->path,
+	assert_string_equal(map_at(&made, shared->at[ANONYMOUS])->path,
 	    "//anon");
 	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
-	for (size_t i = 0; i < told.n; i++) {
-		const struct ex_mmap *map = &told.record[i].mmap;
+	for (size_t i = 0; i < made.n; i++) {
+		const struct ex_mmap *map = &made.record[i].mmap;
 
-		if (told.record[i].type == PERF_RECORD_MMAP2 &&
+		if (made.record[i].type == PERF_RECORD_MMAP2 &&
 		    strcmp(map->path, self) == 0 &&
 		    map->start <= (uintptr_t)tells_paths &&
 		    (uintptr_t)tells_paths < map->start + map->len)
@@ -354,7 +354,7 @@ leave_first(void *arg)
 /* The others still have it all when the first thread has ended. */
 TEST(tells_all_without_the_first_thread)
 {
-	struct told later;
+	struct made later;
 	pid_t pid;
 	size_t maps = 0;
 
@@ -362,12 +362,12 @@ TEST(tells_all_without_the_first_thread)
 	pid = child_start(leave_first, NULL);
 	await(shared->ready == 1);
 	nap_us(10000);
-	tell(&later, pid);
+	make(&later, pid);
 	for (size_t i = 0; i < later.n; i++)
 		maps += later.record[i].type == PERF_RECORD_MMAP2;
 	assert_true(maps > 0);
 	assert_int_equal(later.n, 2 + maps);
-	told_free(&later);
+	made_free(&later);
 	child_kill(pid);
 }
 
@@ -375,7 +375,7 @@ TEST(tells_of_the_kernel)
 {
 	const uint64_t start = kernel_symbol("_text"),
 	    end = kernel_symbol("_etext");
-	struct told kernel = {.formats = told.formats};
+	struct made kernel = {.formats = made.formats};
 	const struct ex_record *record = &kernel.record[0];
 
 	assert_int_equal(wp_synth_kernel(take, &kernel), 0);

@@ -95,7 +95,7 @@ TEST(a_signal_accounts_for_its_own)
 	}
 }
 
-/* The slot that the signal told of; the other watch has 0x1000 to 0x1008. */
+/* The slot that the signal named; the other watch has 0x1000 to 0x1008. */
 static const struct wp_slot same = {0x1000, 8, HW_BREAKPOINT_W},
     part = {0x1004, 2, HW_BREAKPOINT_W}, wider = {0x0ff8, 16, HW_BREAKPOINT_W},
     reads = {0x1000, 8, HW_BREAKPOINT_RW}, far = {0x9000, 8, HW_BREAKPOINT_W};
@@ -103,7 +103,7 @@ static const struct wp_slot same = {0x1000, 8, HW_BREAKPOINT_W},
 static const struct also {
 	const char *what;
 	uint64_t seen, counted;
-	const struct wp_slot *told;
+	const struct wp_slot *signalled;
 	enum wp_steps steps;
 	bool is;
 	uint64_t then;
@@ -131,7 +131,7 @@ try_all(void)
 		struct wp_watch *w = watch(1, a->seen, 1);
 
 		counted[1] = a->counted;
-		if (wp_account_also(w, a->told, a->steps) != a->is ||
+		if (wp_account_also(w, a->signalled, a->steps) != a->is ||
 		    wp_accounted(w) != a->then)
 			fail_msg("%s: %llu", a->what,
 			    (unsigned long long)wp_accounted(w));
@@ -270,7 +270,7 @@ end_idle(void **state)
    not. */
 TEST_WITH(nothing_is_left_over_of_others, begin_idle, end_idle)
 {
-	static const struct wp_slot *const told[] = {&far, &same};
+	static const struct wp_slot *const signalled[] = {&far, &same};
 
 	for (unsigned i = 0; i < 24; i++) {
 		const unsigned nslots = 1 + i / 12;
@@ -280,7 +280,7 @@ TEST_WITH(nothing_is_left_over_of_others, begin_idle, end_idle)
 		looks = 1 + i % 6;
 		meanwhile = nslots == 1 ? another_touches_one :
 		    another_touches_both;
-		(void)wp_account_also(w, told[i / 6 % 2], WP_STEP_ONE);
+		(void)wp_account_also(w, signalled[i / 6 % 2], WP_STEP_ONE);
 		meanwhile = NULL;
 		if (wp_accounted(w) < counted[1])
 			fail_msg("%u: %u of %u", i, (unsigned)wp_accounted(w),
@@ -316,7 +316,7 @@ run_another(void)
 	(void)swapcontext(&thread[was], &thread[next]);
 }
 
-/* A step touches some of both watches' registers, and is told of by one of
+/* A step touches some of both watches' registers, and is signalled by one of
    them; its handler. */
 static void
 step(void)

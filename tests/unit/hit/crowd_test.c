@@ -14,7 +14,7 @@ struct made {
 	uint64_t since, time;	/* us; time 0 ends a list */
 	uint64_t loaded;
 	int left;		/* by its registers; NOT_KNOWN */
-	int told;		/* what must be found; NOT_KNOWN */
+	int found;		/* what must be found; NOT_KNOWN */
 };
 
 static const struct {
@@ -110,12 +110,12 @@ TEST(tells_what_is_so_in_all_orders)
 			for (size_t i = 0; i < n; i++) {
 				const struct ex_crowd_access *a =
 				    &crowd.access[(i + turn) % n];
-				const int told = a->has_left ? (int)a->left :
+				const int found = a->has_left ? (int)a->left :
 				    NOT_KNOWN;
 
-				if (told != cases[c].made[i].told)
+				if (found != cases[c].made[i].found)
 					fail_msg("%s, access %zu: %d",
-					    cases[c].name, i, told);
+					    cases[c].name, i, found);
 			}
 		}
 }

@@ -494,7 +494,8 @@ TEST(waits_no_longer_than_an_access)
 	expect_tally(4, 4, 0, 0);
 }
 
-/* What give refuses is told to whoever caused it, and the rest comes later. */
+/* What give refuses is reported to whoever caused it, and the rest comes
+   later. */
 TEST(stops_when_told_to)
 {
 	given.refuse = 1;

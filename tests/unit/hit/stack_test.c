@@ -191,7 +191,7 @@ TEST(puts_the_kernel_first)
 		assert_string_not_equal(stack->frame[1].function, "ksys_read");
 }
 
-/* Of a recording that does not tell which kernel it was made by. */
+/* Of a recording that does not say which kernel it was made by. */
 TEST(names_no_other_kernels_functions)
 {
 	struct ex_space *recorded = ex_space_new(EX_RECORDED);
@@ -265,8 +265,8 @@ TEST(shares_stacks_between_processes)
 	assert_ptr_equal(stack_of(0, false), parents);
 }
 
-/* The same places at other addresses have the same id, and can be told apart;
-   the first of them again is itself. */
+/* The same places at other addresses have the same id, and can be
+   distinguished; the first of them again is itself. */
 TEST(numbers_those_of_one_id)
 {
 	enum { PROCESSES = 3, PAGE = 4096 };

@@ -316,7 +316,7 @@ TEST_WITH(vectors_are_read_from_the_sampled_stack, begin, NULL)
 	assert_true(call.has_bytes && call.writes && !call.reads);
 	assert_int_equal(call.buffer, WORD);
 	assert_int_equal(call.bytes, 24);
-	/* where it reached tells which of two */
+	/* where it reached shows which of two */
 	made.stack.iov[1].iov_len = 104;
 	made.stack.iov[2] = (struct iovec){(void *)(WORD + 4), 20};
 	assert_false(explain().has_bytes);
@@ -490,7 +490,7 @@ TEST_WITH(code_tells_the_number, begin, NULL)
 	ex_space_free(space);
 }
 
-/* The result tells how many bytes were written. */
+/* The result shows how many bytes were written. */
 TEST_WITH(a_call_that_is_done_has_a_result, begin, NULL)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);

@@ -67,7 +67,7 @@ struct made {
 	uint32_t cpu;
 	enum what what;
 	uint64_t operand;
-	int old, new;		/* what must be told; UNKNOWN */
+	int old, new;		/* what must be found; UNKNOWN */
 };
 
 #define HITS_MAX 8
@@ -131,7 +131,7 @@ put(unsigned i, const struct made *m)
 }
 
 static int
-told(const struct ex_value *value)
+number_of(const struct ex_value *value)
 {
 	return ex_value_known(value, 0, 8) ? (int)ex_value_number(value, 0, 8) :
 	    UNKNOWN;
@@ -145,9 +145,9 @@ expect(const char *name, unsigned i, int old, int new)
 	int got;
 
 	ex_tracker_given(&tentative[i]);
-	got = hit->source == EX_VALUE_UNKNOWN ? UNKNOWN : told(&hit->new);
-	if (told(&hit->old) != old || got != new)
-		fail_msg("%s, hit %u: %d -> %d", name, i, told(&hit->old),
+	got = hit->source == EX_VALUE_UNKNOWN ? UNKNOWN : number_of(&hit->new);
+	if (number_of(&hit->old) != old || got != new)
+		fail_msg("%s, hit %u: %d -> %d", name, i, number_of(&hit->old),
 		    got);
 }
 
@@ -360,7 +360,7 @@ TEST(waits_until_it_is_settled)
 	expect("none", 1, UNKNOWN, 5);
 }
 
-/* Times tell nothing then: only what is said to be in order is. */
+/* Times show nothing then: only what is said to be in order is. */
 TEST(tracks_at_once)
 {
 	static const struct {
@@ -721,7 +721,7 @@ TEST(believes_a_stop)
 
 /* Two samples of one access, the second with a value; between them memory may
    be read.  Before it there was another hit of this thread, and perhaps others
-   that nobody has told yet. */
+   that nobody has reported yet. */
 TEST(joins_a_stop)
 {
 	static const struct {
@@ -829,7 +829,7 @@ TEST(waits_for_a_crowd)
 		expect(c->name, 0, 1, c->new[0]);
 		ex_tracker_given(&tentative[1]);
 		assert_int_equal(hits[1].source == EX_VALUE_UNKNOWN ? UNKNOWN :
-		    told(&hits[1].new), c->new[1]);
+		    number_of(&hits[1].new), c->new[1]);
 		assert_int_equal(hits[0].source, c->new[0] == UNKNOWN ?
 		    EX_VALUE_UNKNOWN : EX_VALUE_PROVED);
 	}

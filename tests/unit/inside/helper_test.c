@@ -600,19 +600,19 @@ TEST(what_is_no_channel_is_not_joined)
 }
 
 /*
- * What is told.
+ * What is noted.
  */
 
 static void
-tell(void *arg)
+note_watch(void *arg)
 {
 	struct wp_watch *w = &wp_state.watch[3];
-	const struct wp_channel_watch *told;
+	const struct wp_channel_watch *noted;
 	uint32_t bell;
 
 	(void)arg;
 	CHECK(start(NULL) == 0);
-	told = &atomic_load(&wp_state.channel)->watch[3];
+	noted = &atomic_load(&wp_state.channel)->watch[3];
 	(void)strcpy(w->label, "counter");
 	w->region = (struct wp_region){0x1000, 12, WP_ACCESS};
 	w->nslots = 2;
@@ -624,23 +624,23 @@ tell(void *arg)
 	for (int i = 0; i < 3; i++)
 		CHECK(wp_watch_add(w, 900 + i, 0, getpid()) == 0);
 	wp_helper_describe(w);
-	CHECK(told->serial == 77 && told->what.serial == 77);
-	CHECK(strcmp(told->what.label, "counter") == 0);
-	CHECK(told->what.addr == 0x1000 && told->what.len == 12);
-	CHECK(told->what.access == WP_ACCESS && told->what.nslots == 2);
-	CHECK(told->what.index == 3);
-	CHECK(told->stray == 1 && told->exact == 1 && told->hits == 5);
-	CHECK(told->fd[0] == 900 && told->fd[2] == 902 && told->fd[3] == -1);
+	CHECK(noted->serial == 77 && noted->what.serial == 77);
+	CHECK(strcmp(noted->what.label, "counter") == 0);
+	CHECK(noted->what.addr == 0x1000 && noted->what.len == 12);
+	CHECK(noted->what.access == WP_ACCESS && noted->what.nslots == 2);
+	CHECK(noted->what.index == 3);
+	CHECK(noted->stray == 1 && noted->exact == 1 && noted->hits == 5);
+	CHECK(noted->fd[0] == 900 && noted->fd[2] == 902 && noted->fd[3] == -1);
 	/* moved: nothing that cannot wait */
 	bell = atomic_load(&wp_state.channel)->bell;
 	w->region.addr = 0x2000;
 	w->attr.period = 2;
 	wp_helper_describe(w);
-	CHECK(told->what.addr == 0x2000 && told->exact == 0);
+	CHECK(noted->what.addr == 0x2000 && noted->exact == 0);
 	CHECK(bell == atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->serial, 0);
 	wp_helper_describe(w);
-	CHECK(told->serial == 0);
+	CHECK(noted->serial == 0);
 	CHECK(bell != atomic_load(&wp_state.channel)->bell);
 	atomic_store(&w->narmed, 0);
 	wp_watches_unlock();
@@ -648,7 +648,7 @@ tell(void *arg)
 
 TEST(the_helper_is_told_of_watches)
 {
-	program_and_helpers(tell, NULL);
+	program_and_helpers(note_watch, NULL);
 }
 
 static void

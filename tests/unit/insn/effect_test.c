@@ -108,10 +108,10 @@ masked(uint64_t value, unsigned size)
 	return value & (~UINT64_C(0) >> (64 - 8 * size));
 }
 
-/* Derive it: told, and with flags that tell of another old value. */
+/* Derive it: found, and with flags that show another old value. */
 static void
 check(const struct form *form, uint64_t old, uint64_t operand, bool carry,
-    unsigned *told)
+    unsigned *derivations)
 {
 	struct ex_effect effect = {.operation = form->operation,
 	    .size = form->size, .operand = operand, .has_flags = true};
@@ -132,7 +132,7 @@ check(const struct form *form, uint64_t old, uint64_t operand, bool carry,
 		    derived == EX_DERIVED ? "gives" : "contradicts",
 		    (unsigned long long)got,
 		    (unsigned long long)masked(value, form->size));
-	*told += derived == EX_DERIVED;
+	*derivations += derived == EX_DERIVED;
 }
 
 TEST(computes_as_the_processor_does)
@@ -143,47 +143,48 @@ TEST(computes_as_the_processor_does)
 		const struct form *form = &forms[i];
 		const bool with_carry = form->operation == EX_OP_ADC ||
 		    form->operation == EX_OP_SBB;
-		unsigned told = 0;
+		unsigned derivations = 0;
 
 		for (unsigned n = 0; n < ROUNDS; n++)
 			check(form, next_value(&x),
 			    next_value(&x) & form->operands, n % 2 != 0,
-			    &told);
+			    &derivations);
 		/* the carry that went in does not always show */
-		if (with_carry ? told < ROUNDS / 4 : told != ROUNDS)
-			fail_msg("%s: only %u told", form->name, told);
+		if (with_carry ? derivations < ROUNDS / 4 :
+		    derivations != ROUNDS)
+			fail_msg("%s: only %u told", form->name, derivations);
 	}
 }
 
 /* An old value that was another shows more often than not. */
 TEST(sees_by_the_flags)
 {
-	static const enum ex_operation tell[] = {
+	static const enum ex_operation operations[] = {
 		EX_OP_ADD, EX_OP_SUB, EX_OP_XOR, EX_OP_INC, EX_OP_NEG,
 	};
 	uint64_t x = 2, value;
 
-	for (size_t i = 0; i < COUNT(tell); i++) {
+	for (size_t i = 0; i < COUNT(operations); i++) {
+		const enum ex_operation op = operations[i];
 		unsigned seen = 0;
 
 		for (unsigned n = 0; n < 1000; n++) {
 			uint64_t truth = next_random(&x), got;
-			struct ex_effect effect = {.operation = tell[i],
+			struct ex_effect effect = {.operation = op,
 			    .size = 8, .operand = 3, .has_flags = true};
 
 			value = truth;
-			effect.flags = tell[i] == EX_OP_ADD ?
-			    addq(&value, 3, false) : tell[i] == EX_OP_SUB ?
-			    subq(&value, 3, false) : tell[i] == EX_OP_XOR ?
-			    xorq(&value, 3, false) : tell[i] == EX_OP_INC ?
+			effect.flags = op == EX_OP_ADD ?
+			    addq(&value, 3, false) : op == EX_OP_SUB ?
+			    subq(&value, 3, false) : op == EX_OP_XOR ?
+			    xorq(&value, 3, false) : op == EX_OP_INC ?
 			    incq1(&value, 3, false) :
 			    negq1(&value, 3, false);
 			seen += ex_effect_derive(&effect, next_random(&x),
 			    &got) == EX_CONTRADICTED;
 		}
 		if (seen < 400 || seen == 1000)
-			fail_msg("operation %d: seen %u times", (int)tell[i],
-			    seen);
+			fail_msg("operation %d: seen %u times", (int)op, seen);
 	}
 }
 

@@ -39,7 +39,7 @@ struct scenario {
 	bool reads, writes;
 	uint64_t first;		/* byte touched; 0: the watch's */
 	uint32_t size;		/* 0: not looked at */
-	bool late;		/* which bytes cannot be told */
+	bool late;		/* which bytes cannot be known */
 	bool jump;		/* only a jump through them is against it */
 	bool known, immediate;	/* the watched bytes' new value */
 	uint64_t value;

@@ -129,7 +129,7 @@ TEST(samples_what_is_needed)
 	}
 }
 
-/* One event of a thread tells of maps and names, all are read alike. */
+/* One event of a thread reports maps and names, all are read alike. */
 TEST(side_events_differ_in_nothing_else)
 {
 	for (unsigned bits = 0; bits < COMBINATIONS; bits += 2) {

@@ -23,7 +23,7 @@
 
 enum { THREADS = 300, FILES = 8, PAGE = 4096 };
 
-/* What children tell. */
+/* What children report. */
 static struct shared {
 	volatile int ready;		/* threads, or steps, that are there */
 	volatile bool end, alone;	/* alone: the first thread goes first */

@@ -25,7 +25,7 @@
 
 enum { THREADS = 100, SIGNALS = 64, KILLS = 50, LAUNCHES = 25 };
 
-/* What children tell. */
+/* What children report. */
 static struct shared {
 	volatile unsigned turns[THREADS];	/* of each thread */
 	volatile pid_t tid[THREADS];
@@ -832,7 +832,7 @@ TEST(commands_fail_as_execve_does)
 	assert_int_equal(chdir("/"), 0);
 }
 
-/* Everything about a process that it could tell, but for who and when. */
+/* Everything about a process that it could notice, except ids and times. */
 static const char *const about[] = {
 	"cmdline", "environ", "limits", "personality", "oom_score_adj",
 	"timerslack_ns", "coredump_filter",
@@ -898,7 +898,7 @@ tell_descriptors(FILE *to, pid_t pid)
 	}
 }
 
-/* Tell of `sleep' when it does; started plainly, or held first. */
+/* Report of `sleep' when it does; started plainly, or held first. */
 static char *
 tell(bool held)
 {

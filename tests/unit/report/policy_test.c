@@ -469,7 +469,7 @@ TEST(calls_through_pointers)
 	}
 }
 
-/* Neither stray nor fine is told of what is not judged. */
+/* What is not judged is reported neither as stray nor as fine. */
 /* Where the signal was unblocked shows nobody: neither who may nor who may not;
    and the next hit from there is judged for itself. */
 TEST(late_hits)

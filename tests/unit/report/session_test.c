@@ -143,7 +143,7 @@ begin(struct options with)
 	session_start(&s, &start);
 }
 
-/* End it; *said is what stderr was told, malloc'd. */
+/* End it; *said is what went to stderr, malloc'd. */
 static int
 end(const char *reason, int status, char **said)
 {

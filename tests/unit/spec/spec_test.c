@@ -341,7 +341,7 @@ static const struct {
 	{"shadow", 'w', 0x404340, 4, "shadow"},
 	/* what a library exports comes before what another has for itself */
 	{"only_foo", 'w', 0x7f1000002040, 1, "only_foo"},
-	/* the access tells which of two kinds is meant */
+	/* the access shows which of two kinds is meant */
 	{"mixed", 'w', 0x404300, 4, "mixed"},
 	{"mixed", 'x', 0x7f0000001000, 1, "mixed"},
 	/* modules by path, its end, name, or soname without version */
@@ -554,7 +554,7 @@ TEST(looks_for_near_names_quickly)
 	free(symbols);
 }
 
-/* More symbols of one name than are told apart. */
+/* More symbols of one name than are kept apart. */
 TEST(counts_many_of_one_name)
 {
 	struct ex_symbol symbols[300];

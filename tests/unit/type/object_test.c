@@ -247,7 +247,7 @@ take_module(void *arg, struct ex_module *m, uint64_t base)
 	return 1;
 }
 
-/* Each library has a name of its own: files are told apart by it. */
+/* Each library has a name of its own: files are distinguished by it. */
 static void
 load(struct loaded *l)
 {
@@ -429,7 +429,7 @@ TEST(tells_cxx)
 		compare(builds[i], cxx_rows, COUNT(cxx_rows));
 }
 
-/* Arrays begin at 1, and their first index runs fastest: they are told as a
+/* Arrays begin at 1, and their first index runs fastest: they are shown as a
    whole. */
 TEST(tells_fortran)
 {
@@ -694,7 +694,7 @@ TEST(little_room)
 	unload(&l);
 }
 
-/* --- where there is nothing to tell --- */
+/* --- where there is nothing to show --- */
 
 TEST(tells_nothing)
 {
@@ -765,7 +765,7 @@ recorded(struct ex_space *space, const char *path, uint64_t base)
 #define LIBRARY	UINT64_C(0x20000000)
 
 /* A library's variable that lies in the program, whose own debug information
-   does not tell of it: known as soon as the library is. */
+   does not report it: known as soon as the library is. */
 TEST(follows_copies)
 {
 	struct ex_space *space = ex_space_new(EX_RECORDED);
