@@ -106,8 +106,9 @@ line_begin(struct report *r, const char *type)
 	struct json *json = r->own;
 
 	json->start = json->out.len;
-	buffer_put(&json->out, "{", 1);
-	field_text(&json->out, "type", type);
+	buffer_puts(&json->out, "{\"type\":\"");
+	buffer_puts(&json->out, type);
+	buffer_put(&json->out, "\"", 1);
 	return &json->out;
 }
 

@@ -77,14 +77,20 @@ buffer_fill(struct buffer *b, char c, size_t n)
 void
 buffer_digits(struct buffer *b, uint64_t n, unsigned digits)
 {
-	char text[20], *p = text + sizeof(text);
+	static const char pairs[] =
+	    "00010203040506070809101112131415161718192021222324"
+	    "25262728293031323334353637383940414243444546474849"
+	    "50515253545556575859606162636465666768697071727374"
+	    "75767778798081828384858687888990919293949596979899";
+	char text[20], *const end = text + sizeof(text), *p = end;
 
-	do {
-		*--p = (char)('0' + n % 10);
-		n /= 10;
-	} while (p > text &&
-	    (n != 0 || (size_t)(text + sizeof(text) - p) < digits));
-	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+	for (; n >= 10; n /= 100)
+		memcpy(p -= 2, pairs + n % 100 * 2, 2);
+	if (n > 0 || p == end)
+		*--p = (char)('0' + n);
+	while (p > text && (size_t)(end - p) < digits)
+		*--p = '0';
+	buffer_put(b, p, (size_t)(end - p));
 }
 
 void
@@ -93,17 +99,33 @@ buffer_dec(struct buffer *b, uint64_t n)
 	buffer_digits(b, n, 1);
 }
 
+/* The eight digits of a number, the highest in the lowest byte: its nibbles are
+   moved apart, and become digits all at once. */
+static uint64_t
+hex_digits(uint32_t n)
+{
+	uint64_t x = n, letters;
+
+	x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
+	x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
+	x = (x | x << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	letters = (x + UINT64_C(0x0606060606060606)) >> 4 &
+	    UINT64_C(0x0101010101010101);
+	return __builtin_bswap64(x + UINT64_C(0x3030303030303030) +
+	    letters * ('a' - '9' - 1));
+}
+
 void
 buffer_hex_digits(struct buffer *b, uint64_t n, unsigned digits)
 {
-	char text[16], *p = text + sizeof(text);
+	const uint64_t text[] = {
+		hex_digits((uint32_t)(n >> 32)), hex_digits((uint32_t)n),
+	};
+	const unsigned some = (67 - (unsigned)__builtin_clzll(n | 1)) / 4;
+	const unsigned len = some > digits ? some :
+	    digits < sizeof(text) ? digits : sizeof(text);
 
-	do {
-		*--p = "0123456789abcdef"[n % 16];
-		n /= 16;
-	} while (p > text &&
-	    (n != 0 || (size_t)(text + sizeof(text) - p) < digits));
-	buffer_put(b, p, (size_t)(text + sizeof(text) - p));
+	buffer_put(b, (const char *)text + sizeof(text) - len, len);
 }
 
 void

@@ -26,12 +26,18 @@ void buffer_free(struct buffer *);
 /* Make room for len more bytes.  False, and failed, without memory. */
 bool buffer_grow(struct buffer *, size_t len);
 
+/* The same, for little. */
+static inline bool
+buffer_room(struct buffer *b, size_t len)
+{
+	return (len <= b->cap - b->len || buffer_grow(b, len)) && !b->failed;
+}
+
 /* Append bytes, a string, a formatted string. */
 static inline void
 buffer_put(struct buffer *b, const void *bytes, size_t len)
 {
-	if (len == 0 ||
-	    (len > b->cap - b->len && !buffer_grow(b, len)) || b->failed)
+	if (len == 0 || !buffer_room(b, len))
 		return;
 	memcpy(b->bytes + b->len, bytes, len);
 	b->len += len;

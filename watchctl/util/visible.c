@@ -46,12 +46,11 @@ hidden(uint32_t code)
 	    (code >= 0xe0000 && code <= 0xe007f);
 }
 
-/* Whether the byte is printed as itself in every form of output. */
-static bool
-plain(char c)
-{
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
+/* Bytes that are printed as themselves in every form of output. */
+static const bool plain[256] = {
+	[' ' ... '"' - 1] = true, ['"' + 1 ... '\\' - 1] = true,
+	['\\' + 1 ... '~'] = true,
+};
 
 /* How many bytes at text are plain. */
 static size_t
@@ -59,7 +58,7 @@ run(const char *text)
 {
 	size_t n = 0;
 
-	while (plain(text[n]))
+	while (plain[(unsigned char)text[n]])
 		n++;
 	return n;
 }

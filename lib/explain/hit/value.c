@@ -2,6 +2,7 @@
 #include "hit/value.h"
 
 #include <stddef.h>
+#include <string.h>
 
 const char *
 ex_value_source_text(enum ex_value_source source)
@@ -39,6 +40,10 @@ ex_value_number(const struct ex_value *value, unsigned from, unsigned len)
 {
 	uint64_t number = 0;
 
+	if (len == sizeof(number) && from <= EX_VALUE_MAX - sizeof(number)) {
+		memcpy(&number, value->byte + from, sizeof(number));
+		return number;
+	}
 	for (unsigned i = len < 8 ? len : 8; i > 0; i--)
 		number = number << 8 |
 		    value->byte[(from + i - 1) % EX_VALUE_MAX];

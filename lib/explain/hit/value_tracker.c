@@ -141,36 +141,55 @@ operand_bits(const struct ex_hit *hit)
 	return bits_of(hit->watch, hit->insn.addr, hit->insn.effect.size);
 }
 
+/* The lowest of some bits, of which there is one; it is taken away. */
+static unsigned
+take_bit(uint32_t *bits)
+{
+	const unsigned lowest = (unsigned)__builtin_ctz(*bits);
+
+	*bits &= *bits - 1;
+	return lowest;
+}
+
 /* Put the operand's bytes where they lie in the watch. */
 static void
 put_operand(struct ex_value *value, const struct ex_hit *hit,
     const uint8_t *bytes)
 {
-	const uint32_t bits = operand_bits(hit);
 	const uint64_t skip = hit->watch->addr - hit->insn.addr;
+	uint32_t bits = operand_bits(hit);
 
-	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
-		if (bits >> i & 1)
-			value->byte[i] = bytes[i + skip];
 	value->known |= bits;
+	while (bits != 0) {
+		const unsigned i = take_bit(&bits);
+
+		value->byte[i] = bytes[i + skip];
+	}
 }
 
 static void
 put_bytes(struct ex_value *value, const struct ex_value *from, uint32_t bits)
 {
-	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
-		if (bits >> i & 1)
-			value->byte[i] = from->byte[i];
 	value->known |= bits;
+	while (bits != 0) {
+		const unsigned i = take_bit(&bits);
+
+		value->byte[i] = from->byte[i];
+	}
 }
 
 /* Whether the bytes that are known of both are the same. */
 static bool
 agree(const struct ex_value *a, const struct ex_value *b)
 {
-	for (unsigned i = 0; i < EX_VALUE_MAX; i++)
-		if ((a->known & b->known) >> i & 1 && a->byte[i] != b->byte[i])
+	uint32_t bits = a->known & b->known;
+
+	while (bits != 0) {
+		const unsigned i = take_bit(&bits);
+
+		if (a->byte[i] != b->byte[i])
 			return false;
+	}
 	return true;
 }
 
@@ -892,7 +911,7 @@ ex_tracker_given(struct ex_tentative *tentative)
 {
 	struct ex_tracked *w = tentative->tracked;
 	struct ex_hit *hit = tentative->hit;
-	const uint32_t bits = touched(hit);
+	uint32_t bits = touched(hit);
 
 	if (w != NULL && tentative->listed)
 		unlist(w, tentative);
@@ -905,9 +924,11 @@ ex_tracker_given(struct ex_tentative *tentative)
 		hit->source = EX_VALUE_UNKNOWN;
 	hit->unchanged = hit->source != EX_VALUE_UNKNOWN &&
 	    hit->source != EX_VALUE_LATER && (bits & ~hit->old.known) == 0;
-	for (unsigned i = 0; i < EX_VALUE_MAX && hit->unchanged; i++)
-		if (bits >> i & 1)
-			hit->unchanged = hit->old.byte[i] == hit->new.byte[i];
+	while (hit->unchanged && bits != 0) {
+		const unsigned i = take_bit(&bits);
+
+		hit->unchanged = hit->old.byte[i] == hit->new.byte[i];
+	}
 }
 
 /* --- memory --- */

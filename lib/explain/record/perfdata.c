@@ -363,9 +363,9 @@ add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 	return 0;
 }
 
-/* Have the pages behind an offset in the file, which are about to be walked: what
-   is not there is not prefetched.  The kernel maps more at a fault than one page;
-   to ask it for many at once (MADV_POPULATE_READ) takes longer. */
+/* Have the pages behind an offset in the file, which are about to be walked:
+   what is not there is not prefetched.  The kernel maps more at a fault than one
+   page; to ask it for many at once (MADV_POPULATE_READ) takes longer. */
 static void
 have_pages(struct ex_perfdata *d, size_t offset)
 {

@@ -35,9 +35,11 @@ static_assert(sizeof(struct perf_branch_entry) == 24, "a branch's entry");
 #define BUILD_ID_MAX 20
 #define BPF_TAG_LEN 8
 
-/* One event: its attribute, and whether any id of it is known. */
+/* One event: its attribute, how many registers its samples have, and whether
+   any id of it is known. */
 struct event {
 	struct perf_event_attr attr;
+	unsigned user_regs, intr_regs;
 	bool has_ids;
 };
 
@@ -45,6 +47,8 @@ struct ex_formats {
 	struct event *events;
 	size_t count, cap;
 	bool uniform;		/* all events have the layout of the first */
+	int sample_id, trailer_id;	/* where samples and other records have
+					   their ids; -1: nowhere */
 	struct ex_table ids;	/* by id: the event's number, from 1 */
 };
 
@@ -231,7 +235,11 @@ ex_formats_add(struct ex_formats *f, const struct perf_event_attr *attr,
 	err = check_ids(f, event, ids, nids);
 	if (err < 0)
 		return err;
-	f->events[f->count++] = (struct event){.attr = *attr};
+	f->events[f->count++] = (struct event){.attr = *attr,
+	    .user_regs = bits(attr->sample_regs_user),
+	    .intr_regs = bits(attr->sample_regs_intr)};
+	f->sample_id = sample_id_at(&f->events[0].attr);
+	f->trailer_id = trailer_id_at(&f->events[0].attr);
 	put_ids(f, event, ids, nids);
 	f->uniform = uniform;
 	return event;
@@ -250,8 +258,10 @@ event_of(const struct ex_formats *f, bool carried, uint64_t id)
  * Samples.
  */
 
+/* n registers, the mask's. */
 static void
-take_regs(struct cursor *c, uint64_t mask, struct ex_perf_regs *regs)
+take_regs(struct cursor *c, uint64_t mask, unsigned n,
+    struct ex_perf_regs *regs)
 {
 	regs->abi = take64(c);
 	if (regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
@@ -259,7 +269,7 @@ take_regs(struct cursor *c, uint64_t mask, struct ex_perf_regs *regs)
 	if (regs->abi > PERF_SAMPLE_REGS_ABI_64)
 		cursor_fail(c);	/* a newer kernel's layout */
 	regs->mask = mask;
-	regs->values = take(c, bits(mask), sizeof(uint64_t));
+	regs->values = take(c, n, sizeof(uint64_t));
 }
 
 /* What read(2) of an event gives. */
@@ -341,9 +351,9 @@ take_numbers(struct cursor *c, uint64_t type, struct ex_record *r)
 
 /* From READ to STACK_USER: parts that give their own length. */
 static void
-take_parts(struct cursor *c, const struct perf_event_attr *attr,
-    struct ex_sample *s)
+take_parts(struct cursor *c, const struct event *event, struct ex_sample *s)
 {
+	const struct perf_event_attr *attr = &event->attr;
 	uint64_t type = attr->sample_type;
 
 	if (type & PERF_SAMPLE_READ) {
@@ -364,7 +374,8 @@ take_parts(struct cursor *c, const struct perf_event_attr *attr,
 	if (type & PERF_SAMPLE_BRANCH_STACK)
 		take_branches(c, attr->branch_sample_type, s);
 	if (type & PERF_SAMPLE_REGS_USER)
-		take_regs(c, attr->sample_regs_user, &s->user);
+		take_regs(c, attr->sample_regs_user, event->user_regs,
+		    &s->user);
 	if (type & PERF_SAMPLE_STACK_USER)
 		take_stack(c, s);
 }
@@ -372,10 +383,9 @@ take_parts(struct cursor *c, const struct perf_event_attr *attr,
 /* From WEIGHT on.  AUX is last: the kernel writes it so, whatever the order in
    the comment of its header. */
 static void
-take_rest(struct cursor *c, const struct perf_event_attr *attr,
-    struct ex_sample *s)
+take_rest(struct cursor *c, const struct event *event, struct ex_sample *s)
 {
-	uint64_t type = attr->sample_type;
+	uint64_t type = event->attr.sample_type;
 
 	if (type & PERF_SAMPLE_WEIGHT_TYPE)
 		s->weight = take64(c);
@@ -384,7 +394,8 @@ take_rest(struct cursor *c, const struct perf_event_attr *attr,
 	if (type & PERF_SAMPLE_TRANSACTION)
 		s->transaction = take64(c);
 	if (type & PERF_SAMPLE_REGS_INTR)
-		take_regs(c, attr->sample_regs_intr, &s->intr);
+		take_regs(c, event->attr.sample_regs_intr, event->intr_regs,
+		    &s->intr);
 	if (type & PERF_SAMPLE_PHYS_ADDR)
 		s->phys_addr = take64(c);
 	if (type & PERF_SAMPLE_CGROUP)
@@ -402,13 +413,12 @@ take_rest(struct cursor *c, const struct perf_event_attr *attr,
 static int
 decode_sample(const struct ex_formats *f, struct cursor c, struct ex_record *r)
 {
-	const struct perf_event_attr *attr;
-	int at;
+	const struct event *event;
+	const int at = f->sample_id;
 
 	if (f->count == 0)
 		return -ENOENT;
-	attr = &f->events[0].attr;
-	at = sample_id_at(attr);
+	event = &f->events[0];
 	if (at >= 0) {
 		struct cursor id = c;
 
@@ -419,12 +429,12 @@ decode_sample(const struct ex_formats *f, struct cursor c, struct ex_record *r)
 	}
 	r->attr = event_of(f, at >= 0, r->id);
 	if (r->attr >= 0)
-		attr = &f->events[r->attr].attr;
+		event = &f->events[r->attr];
 	else if (at >= 0)
 		return -ENOENT;
-	take_numbers(&c, attr->sample_type, r);
-	take_parts(&c, attr, &r->sample);
-	take_rest(&c, attr, &r->sample);
+	take_numbers(&c, event->attr.sample_type, r);
+	take_parts(&c, event, &r->sample);
+	take_rest(&c, event, &r->sample);
 	return c.bad || c.left > 0 ? -EBADMSG : 1;
 }
 
@@ -690,10 +700,9 @@ decode_other(const struct ex_formats *f, struct cursor c, struct ex_record *r)
 {
 	static const struct perf_event_attr none;
 	const struct perf_event_attr *attr = &none;
-	int at;
+	const int at = f->trailer_id;
 
 	if (f->count > 0) {
-		at = trailer_id_at(&f->events[0].attr);
 		if (at >= 0) {
 			size_t back = (size_t)at * sizeof(uint64_t);
 
@@ -746,15 +755,16 @@ ex_record_decode(const struct ex_formats *f, const void *bytes, size_t len,
 bool
 ex_regs_get(const struct ex_perf_regs *regs, unsigned reg, uint64_t *value)
 {
-	uint64_t bit;
+	uint64_t bit, before;
 
 	if (regs->values == NULL || reg >= EX_REGS_MAX)
 		return false;
 	bit = (uint64_t)1 << reg;
 	if (!(regs->mask & bit))
 		return false;
-	*value = load64(regs->values +
-	    bits(regs->mask & (bit - 1)) * sizeof(uint64_t));
+	before = regs->mask & (bit - 1);
+	*value = load64(regs->values + sizeof(*value) *
+	    (before == bit - 1 ? reg : bits(before)));
 	return true;
 }
 

@@ -53,29 +53,31 @@ put(struct writer *w, const char *text)
 }
 
 static void
-put_digits(struct writer *w, uint64_t value, unsigned base)
+put_dec(struct writer *w, uint64_t value)
 {
 	char digits[24];
 	size_t at = sizeof(digits);
 
 	do {
-		digits[--at] = "0123456789abcdef"[value % base];
-		value /= base;
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
 	} while (value != 0);
 	put_chars(w, digits + at, sizeof(digits) - at);
 }
 
 static void
-put_dec(struct writer *w, uint64_t value)
-{
-	put_digits(w, value, 10);
-}
-
-static void
 put_hex(struct writer *w, uint64_t value)
 {
-	put(w, "0x");
-	put_digits(w, value, 16);
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = "0123456789abcdef"[value % 16];
+		value /= 16;
+	} while (value != 0);
+	digits[--at] = 'x';
+	digits[--at] = '0';
+	put_chars(w, digits + at, sizeof(digits) - at);
 }
 
 /* --- numbers --- */
@@ -88,6 +90,10 @@ get_bits(const uint8_t *bytes, uint64_t bit, unsigned bits)
 	uint64_t value = 0;
 
 	bytes += bit / 8;
+	if (shift == 0 && bits == 64) {
+		memcpy(&value, bytes, sizeof(value));
+		return value;
+	}
 	for (unsigned at = 0; at < shift + bits; at += 8) {
 		uint64_t byte = bytes[at / 8];
 

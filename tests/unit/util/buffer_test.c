@@ -15,29 +15,45 @@
 
 #include "util/buffer.h"
 
+/* A number in each form, against printf's. */
+static void
+check_number(uint64_t number)
+{
+	struct buffer b = {0};
+	char want[80];
+
+	(void)snprintf(want, sizeof(want),
+	    "%" PRIu64 " 0x%" PRIx64 " %09" PRIu64 " %016" PRIx64,
+	    number, number, number, number);
+	buffer_dec(&b, number);
+	buffer_puts(&b, " ");
+	buffer_hex(&b, number);
+	buffer_puts(&b, " ");
+	buffer_digits(&b, number, 9);
+	buffer_puts(&b, " ");
+	buffer_hex_digits(&b, number, 16);
+	assert_string_equal(buffer_text(&b), want);
+	buffer_free(&b);
+}
+
 TEST(writes_numbers)
 {
 	static const uint64_t numbers[] = {
-		0, 1, 9, 10, 15, 16, 99, 100, 4711, 0x404090,
-		UINT64_MAX / 10, UINT64_MAX - 1, UINT64_MAX,
+		0, 4711, 0x404090, UINT64_C(0x0123456789abcdef),
+		UINT64_C(0xfedcba9876543210), UINT64_MAX / 10,
 	};
+	uint64_t ten = 1;
 
-	for (size_t i = 0; i < COUNT(numbers); i++) {
-		struct buffer b = {0};
-		char want[80];
-
-		(void)snprintf(want, sizeof(want),
-		    "%" PRIu64 " 0x%" PRIx64 " %09" PRIu64 " %016" PRIx64,
-		    numbers[i], numbers[i], numbers[i], numbers[i]);
-		buffer_dec(&b, numbers[i]);
-		buffer_puts(&b, " ");
-		buffer_hex(&b, numbers[i]);
-		buffer_puts(&b, " ");
-		buffer_digits(&b, numbers[i], 9);
-		buffer_puts(&b, " ");
-		buffer_hex_digits(&b, numbers[i], 16);
-		assert_string_equal(buffer_text(&b), want);
-		buffer_free(&b);
+	for (size_t i = 0; i < COUNT(numbers); i++)
+		check_number(numbers[i]);
+	for (unsigned bit = 0; bit < 64; bit++) {
+		check_number(UINT64_C(1) << bit);
+		check_number((UINT64_C(1) << bit) - 1);
+		check_number(UINT64_MAX - (UINT64_C(1) << bit));
+	}
+	for (unsigned digits = 1; digits < 20; digits++, ten *= 10) {
+		check_number(ten - 1);
+		check_number(ten);
 	}
 }
 
