@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "os/cause.h"
-#include "box/box.h"
+#include "box/box_report.h"
 #include "module/module.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"

@@ -302,6 +302,7 @@ answers_give(struct answers *answers, int socket,
 	default:
 		return false;
 	}
+	answers->starved = answers->starved || got == -EMFILE;
 	fd = got >= 0 && gives_descriptor(question->what) ? got : -1;
 	answer.err = got < 0 ? got : 0;
 	/* if it is dead already, this shows soon */

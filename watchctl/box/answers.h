@@ -5,6 +5,8 @@
 #ifndef ANSWERS_H
 #define ANSWERS_H
 
+#include <stdbool.h>
+
 #include "box/message.h"
 #include "os/perf_map.h"
 #include "os/roots.h"
@@ -20,6 +22,8 @@ struct answers_process {
 struct answers {
 	const char *file;	/* opened whatever it is; NULL: none */
 	off_t size;		/* of it when it was opened */
+	bool starved;		/* a file was not opened for want of a
+				   descriptor */
 	struct answers_process *process;
 	size_t n, cap;
 	struct wp_roots roots;

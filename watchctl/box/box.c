@@ -1,9 +1,8 @@
 /*
- * box: running an explainer, and going on with another when it dies.
+ * box: one explainer at a time, as a process.
  *
- * Overview: start it; tell it how far the report is; then do what it asks for
- * until it ends.  If it dies, a new one leaves aside the module that was being
- * read, and goes on behind the last hit that was written.
+ * Overview: start it; answer what it asks for; when it dies, say so, and leave
+ * aside the module that it was reading when another is started.
  */
 #include "box/box.h"
 
@@ -12,22 +11,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "box/answers.h"
+#include "box/shared_memory.h"
 #include "os/array.h"
+#include "os/cause.h"
 #include "os/proc.h"
-#include "report/output.h"
-#include "report/report.h"
-#include "util/buffer.h"
 #include "util/complain.h"
 #include "util/executable.h"
 
@@ -37,46 +33,13 @@
 #define PROGRAM "watchctl-explain"
 
 enum {
-	DEATHS_MAX = 3,			/* with no hit written in between */
+	DEATHS_MAX = 3,			/* with nothing achieved in between */
 	STALLED_MAX = 10,		/* seconds without progress */
-	PENDING_MAX = 64 << 20,		/* bytes of a report in one piece */
 	MEMORY = 1 << 30,		/* private bytes */
 };
 
-/* How one came to its end. */
-enum fate { FATE_ENDED, FATE_DIED, FATE_STALLED };
-
-/* Texts, in the order of their coming. */
-struct texts {
-	char **at;
-	size_t n, cap;
-};
-
-struct box {
-	const struct options *options;
-	char **argv;
-	struct output output;
-	struct answers answers;
-	bool colour;
-	bool raw;		/* the report is passed on as it is */
-	/* of the report: */
-	bool begun;		/* something is written of it, */
-	uint64_t hits;		/* and these */
-	struct buffer pending;	/* what is not written yet */
-	struct texts aside;	/* modules that are not read any more */
-	struct texts said;	/* on stderr */
-	unsigned deaths;	/* since a hit was written */
-	/* of the explainer that runs: */
-	pid_t pid;
-	int socket;
-	struct box_shared *shared;	/* what it writes */
-	size_t repeated;	/* of `said', by this one as well */
-	bool ended;		/* it is done, */
-	int status;		/* with this exit status */
-};
-
 static bool
-texts_add(struct texts *texts, const char *text)
+texts_add(struct box_texts *texts, const char *text)
 {
 	char *copy = strdup(text);
 
@@ -89,7 +52,7 @@ texts_add(struct texts *texts, const char *text)
 }
 
 static bool
-texts_have(const struct texts *texts, const char *text)
+texts_have(const struct box_texts *texts, const char *text)
 {
 	for (size_t i = 0; i < texts->n; i++)
 		if (strcmp(texts->at[i], text) == 0)
@@ -98,7 +61,7 @@ texts_have(const struct texts *texts, const char *text)
 }
 
 static void
-texts_free(struct texts *texts)
+texts_free(struct box_texts *texts)
 {
 	while (texts->n > 0)
 		free(texts->at[--texts->n]);
@@ -106,27 +69,6 @@ texts_free(struct texts *texts)
 }
 
 /* --- starting one --- */
-
-/* Memory that it can write, and neither side can take away. */
-static int
-make_shared(struct box *box)
-{
-	int fd = memfd_create("watchctl-report", MFD_CLOEXEC |
-	    MFD_ALLOW_SEALING);
-	void *shared;
-
-	if (fd < 0)
-		return -1;
-	if (ftruncate(fd, sizeof(*box->shared)) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-	    == 0 && (shared = mmap(NULL, sizeof(*box->shared), PROT_READ,
-	    MAP_SHARED, fd, 0)) != MAP_FAILED) {
-		box->shared = shared;
-		return fd;
-	}
-	(void)close(fd);
-	return -1;
-}
 
 /* It is told nothing of the user's, but which libraries to use, and that not
    when it is started with somebody else's privileges. */
@@ -146,26 +88,28 @@ choose_environment(char *environment[3])
 
 /* Ours, behind its own.  NULL: out of memory. */
 static char **
-make_arguments(char **ours, uint64_t limit)
+make_arguments(char **ours, uint64_t limit, int id)
 {
-	static char memory[32];
+	static char memory[32], shared[16];
 	size_t n = 0;
 	char **argv;
 
 	while (ours[n] != NULL)
 		n++;
-	if ((argv = calloc(n + 3, sizeof(*argv))) == NULL)
+	if ((argv = calloc(n + 4, sizeof(*argv))) == NULL)
 		return NULL;
 	(void)snprintf(memory, sizeof(memory), "%llu",
 	    (unsigned long long)(limit != 0 ? limit : MEMORY));
 	argv[0] = (char *)(uintptr_t)PROGRAM;
 	argv[1] = memory;
-	memcpy(argv + 2, ours, n * sizeof(*argv));
+	(void)snprintf(shared, sizeof(shared), "%d", id);
+	argv[2] = shared;
+	memcpy(argv + 3, ours, n * sizeof(*argv));
 	return argv;
 }
 
 static int
-spawn(struct box *box, int socket, int shared)
+spawn(struct box *box, int socket, int shared, int id)
 {
 	posix_spawn_file_actions_t actions;
 	static const char *const places[] = {
@@ -180,14 +124,14 @@ spawn(struct box *box, int socket, int shared)
 		    "information, is neither beside watchctl nor in "
 		    LIBEXECDIR ": install it");
 	if ((argv = make_arguments(box->argv,
-	    box->options->explain_memory)) == NULL)
+	    box->memory, id)) == NULL)
 		return complain("out of memory");
 	choose_environment(environment);
 	(void)posix_spawn_file_actions_init(&actions);
 	if (posix_spawn_file_actions_adddup2(&actions, socket,
 	    BOX_SOCKET) != 0 ||
-	    posix_spawn_file_actions_adddup2(&actions, shared,
-	    BOX_SHARED) != 0 ||
+	    (shared >= 0 && posix_spawn_file_actions_adddup2(&actions, shared,
+	    BOX_SHARED) != 0) ||
 	    (err = posix_spawn(&box->pid, path, &actions, NULL, argv,
 	    environment)) != 0)
 		(void)complain("%s cannot be started: %s", path,
@@ -207,143 +151,100 @@ move_up(int fd)
 	return moved;
 }
 
-/* How far the report is, and what is not to be read. */
+/* Nothing of it is left. */
 static void
-give_orders(const struct box *box)
+leave(struct box *box)
 {
-	struct box_message message = {
-		.what = BOX_BEGIN, .err = box->begun,
-		.value = {box->hits, box->colour},
-	};
+	shared_memory_free(&box->memory_shared);
+	(void)close(box->socket);
+	box->shared = NULL;
+	box->pid = 0;
+}
 
-	/* if it is dead already, this shows soon */
-	(void)box_send(box->socket, &message, -1);
+static void
+say_aside(struct box *box)
+{
 	for (size_t i = 0; i < box->aside.n; i++) {
-		message = (struct box_message){.what = BOX_ASIDE};
+		struct box_message message = {.what = BOX_ASIDE};
+
 		(void)snprintf(message.text, sizeof(message.text), "%s",
 		    box->aside.at[i]);
-		(void)box_send(box->socket, &message, -1);
+		(void)box_tell(box, &message, -1);
 	}
-	message = (struct box_message){.what = BOX_GO};
-	(void)box_send(box->socket, &message, -1);
 }
 
 static int
-start(struct box *box)
+refuse(const char *what)
 {
-	int pair[2], shared, err = -EINVAL;
+	struct wp_cause cause = {0};
 
+	(void)wp_cause_errno(&cause, what, errno);
+	return complain("%s", cause.text);
+}
+
+/* One that can talk to us, with memory to share. */
+static int
+start(struct box *box, int socket)
+{
+	struct shared_memory *memory = &box->memory_shared;
+	int shared = -1, err;
+
+	if ((err = shared_memory_make(memory, "watchctl-report",
+	    sizeof(*box->shared))) < 0) {
+		errno = -err;
+		return refuse("memory to share");
+	}
+	box->shared = memory->at;
+	if (memory->fd >= 0 && (memory->fd = shared = move_up(memory->fd)) < 0)
+		return refuse("the explainer's descriptors");
+	return spawn(box, socket, shared, memory->id);
+}
+
+int
+box_start(struct box *box)
+{
+	int pair[2], err;
+
+	if (box->pid != 0)
+		return 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
-		return complain("socketpair: %s", strerror(errno));
-	pair[1] = move_up(pair[1]);
-	if ((shared = make_shared(box)) < 0)
-		(void)complain("memory to share: %s", strerror(errno));
-	else if ((shared = move_up(shared)) >= 0 && pair[1] >= 0)
-		err = spawn(box, pair[1], shared);
-	(void)close(pair[1]);
-	(void)close(shared);
+		return refuse("socketpair");
 	box->socket = pair[0];
-	box->ended = false;
 	box->repeated = 0;
-	if (err == 0)
-		give_orders(box);
+	box->deaf = false;
+	/* one that does not listen is not waited for */
+	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	if ((pair[1] = move_up(pair[1])) < 0)
+		err = refuse("the explainer's descriptors");
+	else
+		err = start(box, pair[1]);
+	if (pair[1] >= 0)
+		(void)close(pair[1]);
+	if (err < 0) {
+		leave(box);
+		return err;
+	}
+	say_aside(box);
+	if (box->brief != NULL)
+		box->brief(box);
+	return 0;
+}
+
+int
+box_tell(struct box *box, const struct box_message *message, int fd)
+{
+	struct pollfd poll_set = {.fd = box->socket, .events = POLLOUT};
+	int err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message, fd);
+
+	while (err == -EAGAIN) {
+		box->deaf = poll(&poll_set, 1, STALLED_MAX * 1000) == 0;
+		err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message,
+		    fd);
+	}
 	return err;
 }
 
-/* --- what it asks for --- */
-
-enum { BLOCK = 64 };
-
-/* Whether a terminal obeys it: all controls but line ends and tabs. */
-static bool
-is_control(unsigned char c)
-{
-	return ((c < ' ') & (c != '\n') & (c != '\t')) | (c == 0177);
-}
-
-/* Whether there is a control in a block: nearly none has one, and this loop,
-   without a branch, takes many bytes at a time. */
-static bool
-has_control(const char block[BLOCK])
-{
-	unsigned char found = 0;
-
-	for (size_t i = 0; i < BLOCK; i++)
-		found |= is_control((unsigned char)block[i]);
-	return found != 0;
-}
-
-/* Whether a terminal may be given it: of what controls one only line ends, tabs
-   and colours, where these were asked for. */
-static bool
-is_harmless(const char *text, size_t len, bool colour)
-{
-	size_t looked = 0;	/* blocks have been looked at up to here */
-
-	for (size_t i = 0; i < len; i++) {
-		if (i >= looked && len - i >= BLOCK) {
-			looked = i + BLOCK;
-			if (!has_control(text + i)) {
-				i = looked - 1;
-				continue;
-			}
-		}
-		if (text[i] == 033 && colour && i + 1 < len &&
-		    text[i + 1] == '[') {
-			i += 2;
-			while (i < len && strchr("0123456789;", text[i]) !=
-			    NULL && text[i] != '\0')
-				i++;
-			if (i == len || text[i] != 'm')
-				return false;
-		} else if (is_control((unsigned char)text[i])) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Write what is pending: whole lines. */
-static int
-write_pending(struct box *box, uint64_t hits)
-{
-	struct buffer *pending = &box->pending;
-	int err = 0;
-
-	if (pending->failed)
-		return -ENOMEM;
-	if (!box->raw && (pending->len == 0 ||
-	    pending->bytes[pending->len - 1] != '\n' ||
-	    !is_harmless(pending->bytes, pending->len, box->colour)))
-		return -EPROTO;
-	if (!box->begun)
-		err = output_begin(&box->output);
-	box->begun = true;
-	if (hits > box->hits)
-		box->deaths = 0;
-	box->hits = hits;
-	return err < 0 ? err : buffer_write(pending, box->output.stream);
-}
-
-/* False: it lies. */
-static bool
-take_report(struct box *box, const struct box_message *message)
-{
-	const bool whole = message->err == 0;
-	struct box_message answer = {.what = BOX_ANSWER};
-
-	if (message->value[0] > sizeof(box->shared->report) ||
-	    message->value[0] > PENDING_MAX - box->pending.len ||
-	    message->value[1] < box->hits)
-		return false;
-	buffer_put(&box->pending, box->shared->report, message->value[0]);
-	if (whole)
-		answer.err = write_pending(box, message->value[1]);
-	if (answer.err == -EPROTO)
-		return false;
-	(void)box_send(box->socket, &answer, -1);
-	return true;
-}
+/* --- while it runs --- */
 
 static void
 take_line(struct box *box, const char *line)
@@ -361,27 +262,6 @@ take_line(struct box *box, const char *line)
 	box->repeated = box->said.n;
 }
 
-/* False: it makes no sense. */
-static bool
-take_message(struct box *box, const struct box_message *message)
-{
-	switch (message->what) {
-	case BOX_SAY:
-		take_line(box, message->text);
-		return true;
-	case BOX_REPORT:
-		return take_report(box, message);
-	case BOX_END:
-		box->ended = message->value[0] <= 255;
-		box->status = (int)message->value[0];
-		return box->ended;
-	default:
-		return answers_give(&box->answers, box->socket, message);
-	}
-}
-
-/* --- until it ends --- */
-
 static double
 seconds_of(clockid_t clock)
 {
@@ -391,18 +271,10 @@ seconds_of(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* For how long it could have made progress, and made none. */
-struct stall {
-	uint64_t progress;
-	double time;		/* of the last look, s */
-	double spent;		/* processor time then */
-	double seconds;
-};
-
 /* One that waits for a processor is not blamed for that; one that sleeps is,
    since there is nothing for it to sleep for. */
 static bool
-is_stalled(const struct box *box, struct stall *stall)
+is_stalled(const struct box *box, struct box_stall *stall)
 {
 	const uint64_t progress = atomic_load(&box->shared->progress);
 	const double now = seconds_of(CLOCK_MONOTONIC);
@@ -424,33 +296,40 @@ is_stalled(const struct box *box, struct stall *stall)
 	return stall->seconds >= STALLED_MAX;
 }
 
-static enum fate
-attend(struct box *box)
+int
+box_hear(struct box *box, struct box_message *message)
 {
-	struct stall stall = {.time = seconds_of(CLOCK_MONOTONIC)};
+	struct box_stall stall = {.time = seconds_of(CLOCK_MONOTONIC)};
 	struct pollfd poll_set = {.fd = box->socket, .events = POLLIN};
-	struct box_message message;
 	int err;
 
-	while (!box->ended) {
+	for (;;) {
+		if (box->deaf)
+			return -ETIMEDOUT;
 		if (poll(&poll_set, 1, 1000) == 0) {
 			if (is_stalled(box, &stall))
-				return FATE_STALLED;
+				return -ETIMEDOUT;
 			continue;
 		}
-		err = box_receive(box->socket, &message, NULL);
-		if (err != -EINTR &&
-		    (err < 0 || !take_message(box, &message)))
-			return FATE_DIED;
+		err = box_receive(box->socket, message, NULL);
+		if (err == -EINTR || err == -EAGAIN)
+			continue;
+		if (err < 0)
+			return err;
+		if (message->what == BOX_SAY)
+			take_line(box, message->text);
+		else if (!answers_give(&box->answers, box->socket, message))
+			return 0;
 	}
-	return FATE_ENDED;
 }
+
+/* --- its end --- */
 
 /* How it died, as a part of a sentence. */
 static void
-describe_death(enum fate fate, int status, char text[64])
+describe_death(int err, int status, char text[64])
 {
-	if (fate == FATE_STALLED)
+	if (err == -ETIMEDOUT)
 		(void)snprintf(text, 64, "made no progress for %d seconds",
 		    STALLED_MAX);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
@@ -466,38 +345,23 @@ describe_death(enum fate fate, int status, char text[64])
 		(void)snprintf(text, 64, "%s", "was killed");
 }
 
-/* Whether what it was reading is not there any more. */
-static bool
-is_cut_short(const struct box *box)
-{
-	struct stat st;
-
-	return stat(box->options->file, &st) == 0 &&
-	    st.st_size < box->answers.size;
-}
-
-/* Say how it died, and leave aside what it read.  False: no other is to be
-   tried. */
-static bool
-survive(struct box *box, enum fate fate, int status)
+bool
+box_survive(struct box *box, int err, const char *lost)
 {
 	char module[PATH_MAX], why[64];
 
 	memcpy(module, box->shared->module, sizeof(module));
-	module[sizeof(module) - 1] = '\0';
-	describe_death(fate, status, why);
-	if (is_cut_short(box)) {
-		(void)complain("%s was cut short while it was read: what comes "
-		    "after hit #%llu is not reported", box->options->file,
-		    (unsigned long long)box->hits);
-		return false;
-	}
-	if (++box->deaths == DEATHS_MAX) {
+	module[atomic_load(&box->shared->idle) != 0 ? 0 : sizeof(module) - 1] =
+	    '\0';
+	(void)kill(box->pid, SIGKILL);
+	describe_death(err, box_wait(box), why);
+	if (lost != NULL && ++box->deaths == DEATHS_MAX) {
 		(void)complain("the process that explains %s, as did two "
-		    "before it: what comes after hit #%llu is not reported",
-		    why, (unsigned long long)box->hits);
-		return false;
+		    "before it: %s", why, lost);
+		box->given_up = true;
 	}
+	if (lost == NULL || box->given_up)
+		return false;
 	if (*module == '\0' || texts_have(&box->aside, module) ||
 	    !texts_add(&box->aside, module))
 		(void)complain("warning: the process that explains %s; "
@@ -509,54 +373,25 @@ survive(struct box *box, enum fate fate, int status)
 	return true;
 }
 
-/* One explainer.  Result: whether another is to go on. */
-static bool
-run(struct box *box)
+int
+box_wait(struct box *box)
 {
-	enum fate fate;
 	int status = 0;
-	bool more;
 
-	if (start(box) < 0) {
-		box->status = STATUS_OWN_FAILURE;
-		return false;
-	}
-	fate = attend(box);
-	if (fate != FATE_ENDED)
-		(void)kill(box->pid, SIGKILL);
 	while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	more = fate != FATE_ENDED && survive(box, fate, status);
-	if (fate != FATE_ENDED && !more)
-		box->status = STATUS_OWN_FAILURE;
-	(void)munmap(box->shared, sizeof(*box->shared));
-	(void)close(box->socket);
-	box->pending.len = 0;
-	return more;
+	leave(box);
+	return status;
 }
 
-int
-box_report(const struct options *options, char **argv)
+void
+box_close(struct box *box)
 {
-	struct box box = {
-		.options = options, .argv = argv, .answers.file = options->file,
-	};
-
-	/* a report whose reader has gone ends by its error */
-	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN);
-	if (output_open(&box.output, options, stdout) < 0) {
-		box.status = STATUS_OWN_FAILURE;
-	} else {
-		box.colour = options->form == FORM_TEXT &&
-		    report_wants_colour(box.output.stream);
-		while (run(&box))
-			;
+	if (box->pid != 0) {
+		(void)kill(box->pid, SIGKILL);
+		(void)box_wait(box);
 	}
-	output_close(&box.output);
-	answers_free(&box.answers);
-	buffer_free(&box.pending);
-	texts_free(&box.aside);
-	texts_free(&box.said);
-	return complain_failed() ? STATUS_OWN_FAILURE : box.status;
+	answers_free(&box->answers);
+	texts_free(&box->aside);
+	texts_free(&box->said);
 }

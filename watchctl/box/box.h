@@ -4,10 +4,73 @@
 #ifndef BOX_H
 #define BOX_H
 
-#include "spec/options.h"
+#include <stdbool.h>
 
-/* Have one explain the recording that the options name, parsed from argv ("report"
-   first); write its report where they say.  Result: the exit status. */
-int box_report(const struct options *, char **argv);
+#include "box/answers.h"
+#include "box/shared_memory.h"
+
+/* Texts, in the order of their coming. */
+struct box_texts {
+	char **at;
+	size_t n, cap;
+};
+
+/* The first five are the caller's to fill; the rest is zero. */
+struct box {
+	char **argv;		/* its arguments, which outlive it; the first
+				   is what it is to do: "report", "live" */
+	uint64_t memory;	/* private bytes that it may have; 0: as usual */
+	void (*brief)(struct box *);	/* tells one that has been
+				   started what those before it knew, by
+				   box_tell; NULL: nothing */
+	struct answers answers;	/* what it may ask about */
+	unsigned deaths;	/* with nothing achieved in between: set it to 0
+				   when something is */
+	bool given_up;		/* there were too many */
+	struct box_texts aside;	/* modules that are not read any more */
+	struct box_texts said;	/* on stderr */
+	/* of the one that runs: */
+	pid_t pid;		/* 0: none does */
+	int socket;
+	bool deaf;		/* it does not listen */
+	struct shared_memory memory_shared;
+	const struct box_shared *shared;	/* what it writes there */
+	size_t repeated;	/* of `said', by this one as well */
+};
+
+/* For how long one could have made progress, and made none. */
+struct box_stall {
+	uint64_t progress;
+	double time;		/* of the last look, s */
+	double spent;		/* processor time then */
+	double seconds;
+};
+
+/* Start one if none runs.  0, or -errno after a line on stderr. */
+int box_start(struct box *);
+
+/* Send it a message, with a descriptor if there is one (-1: none).  One that is dead
+   or does not listen does not get it, which box_hear will show. */
+int box_tell(struct box *, const struct box_message *, int fd);
+
+/*
+ * Wait for a message of it.  What it asks about files and processes is answered
+ * meanwhile, and what it says is written on stderr, once for all explainers.  0, or
+ * -errno: it has died, makes no progress, or breaks the rules.
+ */
+int box_hear(struct box *, struct box_message *);
+
+/*
+ * End the one that runs, for an error of box_hear (-EPROTO: what it says makes no
+ * sense), and say so on stderr.  True: another may be started, and will leave aside
+ * what this one was reading.  False: too many have died, and `lost', which says so
+ * as half a sentence, was written; or it is NULL: there is to be no other.
+ */
+bool box_survive(struct box *, int err, const char *lost);
+
+/* Wait for its end.  Result: its status, as of waitpid(2). */
+int box_wait(struct box *);
+
+void box_close(struct box *);
 
 #endif

@@ -26,6 +26,21 @@ enum box_what {
 	BOX_ASIDE,		/* text: the path of a module that is not to be
 				   read, since reading it ended an explainer */
 	BOX_GO,			/* that was all */
+	BOX_LEARN,		/* records of what processes map, of the format
+				   of watch/synthetic_format.h; not answered */
+	/* questions, answered with what is asked for; of processes: value[0] */
+	BOX_RESOLVE,		/* value[1]: an access; value[2]: 1 if libraries
+				   have still to be mapped; value[3]: 1 if it is
+				   to be said why not; a SPEC, and where its
+				   module leads as a path, or "", each with NUL.
+				   The answer: value[0], value[1]: address and
+				   length; value[2]: 1 if text is its name; or
+				   err, and value[2], text: the cause */
+	BOX_LOADER_HOOK,	/* the function that a debugger stops at in the
+				   dynamic loader: value[0]; 0: there is none */
+	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:
+				   its build id and its path, each with NUL;
+				   -ENOENT: it has no more */
 	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor, text or
 				   values if they were asked for */
 	/* from the explainer */
@@ -76,6 +91,7 @@ enum { BOX_NO_MEMORY = 3 };
 /* The explainer writes it, and watchctl reads it. */
 struct box_shared {
 	_Atomic uint64_t progress;	/* grows with what has been done */
+	_Atomic uint32_t idle;		/* 1: nothing is being read */
 	char module[PATH_MAX];		/* the path of the one that was read
 					   last; "": none yet */
 	char report[1 << 18];

@@ -25,6 +25,15 @@ ask_progress(void)
 	atomic_fetch_add(&shared->progress, 1);
 }
 
+/* A message that came before the answer that was waited for. */
+struct waiting {
+	struct waiting *next;
+	struct box_message message;
+	int fd;
+};
+
+static struct waiting *first, **last = &first;
+
 static void
 receive(struct box_message *message, int *fd)
 {
@@ -37,10 +46,44 @@ receive(struct box_message *message, int *fd)
 	ask_progress();
 }
 
-void
-ask_receive(struct box_message *message)
+static void
+keep(const struct box_message *message, int fd)
 {
-	receive(message, NULL);
+	struct waiting *new = malloc(sizeof(*new));
+
+	if (new == NULL)
+		_exit(BOX_NO_MEMORY);
+	*new = (struct waiting){.message = *message, .fd = fd};
+	*last = new;
+	last = &new->next;
+}
+
+/* The answer to what was asked. */
+static void
+receive_answer(struct box_message *message, int *fd)
+{
+	for (;;) {
+		receive(message, fd);
+		if (message->what == BOX_ANSWER)
+			return;
+		keep(message, *fd);
+	}
+}
+
+void
+ask_receive(struct box_message *message, int *fd)
+{
+	struct waiting *kept = first;
+
+	if (kept == NULL) {
+		receive(message, fd);
+		return;
+	}
+	*message = kept->message;
+	*fd = kept->fd;
+	if ((first = kept->next) == NULL)
+		last = &first;
+	free(kept);
 }
 
 static void
@@ -50,11 +93,21 @@ tell(const struct box_message *message)
 		_exit(EXIT_FAILURE);
 }
 
+void
+ask_answer(const struct box_message *message)
+{
+	tell(message);
+}
+
 int
 ask_question(struct box_message *message)
 {
+	int fd;
+
 	tell(message);
-	receive(message, NULL);
+	receive_answer(message, &fd);
+	if (fd >= 0)
+		(void)close(fd);
 	return message->err < 0 ? message->err : 0;
 }
 
@@ -64,9 +117,9 @@ ask_file(struct box_message *message)
 	int fd;
 
 	tell(message);
-	receive(message, &fd);
+	receive_answer(message, &fd);
 	if (message->err >= 0)
-		return fd >= 0 ? fd : -EPROTO;
+		return fd >= 0 ? fd : -EMFILE;
 	if (fd >= 0)
 		(void)close(fd);
 	return message->err;

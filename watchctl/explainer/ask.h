@@ -13,14 +13,17 @@
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
 
-/* Wait for a message of watchctl.  It ends this process when there will be
-   none. */
-void ask_receive(struct box_message *);
+/* Wait for a message of watchctl that is no answer, in their order; *fd: a descriptor
+   that came with it, -1: none.  It ends this process when there will be none. */
+void ask_receive(struct box_message *, int *fd);
 
 /* Ask a question.  The answer's error, and the answer in place of the question;
    a file's descriptor, or -errno. */
 int ask_question(struct box_message *);
 int ask_file(struct box_message *);
+
+/* Answer a question of watchctl's. */
+void ask_answer(const struct box_message *);
 
 /* That something has been done. */
 void ask_progress(void);

@@ -1,17 +1,19 @@
 /*
  * explainer: the program that reads what others control, in a sandbox.
  *
- * watchctl starts it, with how much private memory it may have, and behind that
- * its own arguments.
+ * watchctl starts it, with how much private memory it may have, the id of memory to
+ * share (-1: that is descriptor BOX_SHARED), and behind that what it is to do: "live" (questions about running processes), or "report" and
+ * the other arguments of that.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "box/shared_memory.h"
 #include "explainer/ask.h"
+#include "explainer/questions.h"
 #include "explainer/sandbox.h"
 #include "module/module.h"
 #include "report/replay.h"
@@ -25,9 +27,10 @@ take_orders(struct session_resume *resume)
 {
 	struct box_message message;
 	bool colour = false;
+	int fd;
 
 	for (;;) {
-		ask_receive(&message);
+		ask_receive(&message, &fd);
 		switch (message.what) {
 		case BOX_BEGIN:
 			resume->begun = message.err != 0;
@@ -76,6 +79,7 @@ static void
 read_module(const char *path)
 {
 	(void)snprintf(shared->module, sizeof(shared->module), "%s", path);
+	ask_progress();
 }
 
 static __attribute__((noreturn)) void
@@ -103,16 +107,42 @@ explain(const struct options *options)
 	return status;
 }
 
+/* Running processes: until watchctl ends. */
+static __attribute__((noreturn)) void
+serve(void)
+{
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct box_message message;
+	int fd;
+
+	if (space == NULL)
+		out_of_memory();
+	for (;;) {
+		atomic_store(&shared->idle, 1);
+		ask_receive(&message, &fd);
+		atomic_store(&shared->idle, 0);
+		if (message.what == BOX_ASIDE) {
+			if (!ex_module_leave_aside(message.text))
+				out_of_memory();
+		} else if (!questions_take(space, &message)) {
+			_exit(EXIT_FAILURE);
+		}
+		if (fd >= 0)
+			(void)close(fd);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	struct options options;
-	size_t memory = argc > 2 ? strtoull(argv[1], NULL, 10) : 0;
+	size_t memory = argc > 3 ? strtoull(argv[1], NULL, 10) : 0;
 	int err;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-	    MAP_SHARED, BOX_SHARED, 0);
-	if (memory == 0 || shared == MAP_FAILED) {
+	if (memory != 0)
+		shared = shared_memory_map(BOX_SHARED, atoi(argv[2]),
+		    sizeof(*shared), true);
+	if (shared == NULL) {
 		(void)complain("watchctl starts the explainer; on its own it "
 		    "does nothing");
 		return STATUS_OWN_FAILURE;
@@ -132,7 +162,9 @@ main(int argc, char **argv)
 		ask_end(complain("the explainer cannot give up its "
 		    "privileges: %s", strerror(-err)) < 0 ?
 		    STATUS_OWN_FAILURE : 0);
-	if (options_parse_report(argc - 2, argv + 2, &options) != 0)
+	if (strcmp(argv[3], "live") == 0)
+		serve();
+	if (options_parse_report(argc - 3, argv + 3, &options) != 0)
 		ask_end(STATUS_OWN_FAILURE);
 	ask_end(explain(&options));
 }

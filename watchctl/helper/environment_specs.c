@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "helper/serve.h"
+#include "watch/synthetic_records.h"
 
 /* How a region is covered, for the report; 0: it is not possible, as the
    program will find out. */
@@ -45,8 +46,6 @@ static int
 resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
     struct wp_cause *cause)
 {
-	struct ex_process *process =
-	    ex_space_process(p->serve->session.space, p->pid);
 	char *text = strchr(line, ':');
 	struct spec_place place = {.symbol = NULL};
 	struct spec spec;
@@ -54,12 +53,11 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 
 	if (text == NULL || strchr("wrax", *line) == NULL)
 		return wp_cause_errno(cause, line, EINVAL);
-	if (process == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec,
 	    cause)) < 0)
 		return err;
-	if ((err = spec_resolve(&spec, process, &place, cause)) == 0 &&
+	if ((err = live_box_resolve(&p->serve->live, p->pid, &spec, false,
+	    &place, cause)) == 0 &&
 	    (err = answer(p, &spec, &place, region)) < 0)
 		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	free(place.symbol);
@@ -67,11 +65,25 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 	return err;
 }
 
+/* What the program maps now, for the process that reads its files. */
+static int
+learn(struct program *p)
+{
+	struct synthetic_records records = {0};
+	int err = synthetic_records_take(&records, p->pid);
+
+	if (err == 0)
+		err = live_box_learn(&p->serve->live, p->pid, records.bytes,
+		    records.len);
+	synthetic_records_free(&records);
+	return err;
+}
+
 static int
 resolve_lines(struct program *p, char *text, struct wp_request *request,
     struct wp_cause *cause)
 {
-	int n = 0, err = live_maps_look(&p->mapped);
+	int n = 0, err = learn(p);
 	char *at = NULL;
 
 	if (err < 0)

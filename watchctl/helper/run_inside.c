@@ -95,6 +95,8 @@ check_command(const char *command)
 	}
 }
 
+/* The environment of the command; restore_preload makes it that of this process's
+   other children again. */
 static int
 set_preload(const char *library)
 {
@@ -187,6 +189,20 @@ catch_signals(struct wp_channel *channel)
 			(void)sigaction(caught[i], &action, NULL);
 }
 
+/* What was there is behind the library. */
+static void
+restore_preload(void)
+{
+	const char *all = getenv("LD_PRELOAD");
+	const char *others = all == NULL ? NULL : strchr(all, ':');
+	char *copy = others == NULL ? NULL : strdup(others + 1);
+
+	(void)unsetenv("LD_PRELOAD");
+	if (copy != NULL)
+		(void)setenv("LD_PRELOAD", copy, 1);
+	free(copy);
+}
+
 /* Start the command.  0, or the exit status after a line on stderr. */
 static int
 launch(const struct options *o, pid_t *pid)
@@ -198,6 +214,7 @@ launch(const struct options *o, pid_t *pid)
 	if (before < 0)
 		return STATUS_OWN_FAILURE;
 	err = posix_spawnp(pid, argv[0], NULL, NULL, argv, environ);
+	restore_preload();
 	aslr_end(before);
 	if (err == 0) {
 		handlers.command = *pid;

@@ -30,6 +30,7 @@ serve_open(struct serve *serve, struct wp_channel *channel, int fd,
 	struct perf_event_attr attr;
 
 	serve->began = wp_clock_ns();
+	live_box_make(&serve->live, serve->options->explain_memory);
 	/* the process that starts a command is there to read; others may have
 	   forgotten */
 	backpressure_open(&serve->backpressure, serve->ours ? -1 :
@@ -85,6 +86,7 @@ serve_close(struct serve *serve)
 	watch_registry_free(&serve->registry);
 	ex_formats_free(serve->formats);
 	session_close(&serve->session);
+	live_box_close(&serve->live);
 }
 
 void

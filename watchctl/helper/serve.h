@@ -30,6 +30,7 @@
 #ifndef SERVE_H
 #define SERVE_H
 
+#include "box/live_box.h"
 #include "watch/watch_registry.h"
 #include "helper/program.h"
 #include "watch/backpressure.h"
@@ -38,6 +39,7 @@
 
 struct serve {
 	const struct options *options;
+	struct live_box live;		/* finds out what SPECs mean */
 	struct session session;
 	struct program *first;		/* of all that are served */
 	struct program *root;		/* that came first; it stays when it has

@@ -4,7 +4,7 @@
 #ifndef LOADER_H
 #define LOADER_H
 
-#include "module/module.h"
+#include "box/live_box.h"
 
 /* The stops of a program that has just been executed. */
 struct loader {
@@ -13,8 +13,11 @@ struct loader {
 	uint64_t entry;		/* the program's first instruction, or 0 */
 };
 
-/* Find them in a process that is held at the end of execve.  The hook is called
-   before any constructor runs, which is why it is wanted. */
-void loader_find(pid_t, struct ex_process *, struct loader *);
+/* Find them in a process that is held at the end of execve, and has been learnt.  The
+   hook is called before any constructor runs, which is why it is wanted. */
+void loader_find(pid_t, struct live_box *, struct loader *);
+
+/* How many files a process has mapped to execute. */
+unsigned loader_count(pid_t);
 
 #endif

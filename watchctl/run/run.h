@@ -12,6 +12,7 @@
 #define RUN_H
 
 #include "os/cause.h"
+#include "box/live_box.h"
 #include "watch/synthetic_records.h"
 #include "report/session.h"
 #include "attach/target.h"
@@ -55,6 +56,7 @@ struct run {
 	void *own;			/* of these; NULL: nothing */
 	struct wp_features features;
 	struct wp_target *target;
+	struct live_box live;		/* finds out what the SPECs mean */
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
 	struct synthetic_records earlier;		/* what was there before

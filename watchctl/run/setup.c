@@ -124,6 +124,7 @@ prepare(struct run *run)
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && check_processes(run) < 0))
 		return -EINVAL;
+	live_box_make(&run->live, o->explain_memory);
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
@@ -151,8 +152,12 @@ learn_record(void *arg, const struct ex_record *record)
 static int
 learn(struct run *run, const struct process *process, struct wp_cause *cause)
 {
+	const size_t before = run->earlier.len;
 	int err = synthetic_records_take(&run->earlier, process->pid);
 
+	if (err == 0)
+		err = live_box_learn(&run->live, process->pid,
+		    run->earlier.bytes + before, run->earlier.len - before);
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)
@@ -169,17 +174,13 @@ static int
 resolve(struct run *run, struct process *process, bool early,
     struct wp_cause *cause)
 {
-	struct ex_process *memory =
-	    ex_space_process(run->session.space, process->pid);
 	int err = 0;
 
-	if (memory == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
 		free(process->place[i].symbol);
 		process->place[i].symbol = NULL;
-		err = (early ? spec_resolve_early : spec_resolve)(
-		    &run->options->spec[i], memory, &process->place[i], cause);
+		err = live_box_resolve(&run->live, process->pid,
+		    &run->options->spec[i], early, &process->place[i], cause);
 	}
 	return err;
 }
@@ -216,25 +217,6 @@ launch(struct run *run)
 	    STATUS_OWN_FAILURE;
 }
 
-static int
-count_module(void *arg, struct ex_module *module, uint64_t base)
-{
-	(void)module;
-	(void)base;
-	++*(unsigned *)arg;
-	return 0;
-}
-
-static unsigned
-count_modules(struct run *run, const struct process *process)
-{
-	unsigned n = 0;
-
-	(void)ex_process_modules(ex_space_process(run->session.space,
-	    process->pid), count_module, &n);
-	return n;
-}
-
 /* Let the held command's loader map more modules, until the SPECs are found or
    the program itself begins. */
 static int
@@ -242,13 +224,12 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 {
 	enum { HOOK, ENTRY, STOPS };
 	struct process *process = run->process;
-	const unsigned first = count_modules(run, process);
+	const unsigned first = loader_count(process->pid);
 	struct loader loader;
 	bool early = true;
 	int err, at = HOOK;
 
-	loader_find(process->pid, ex_space_process(run->session.space,
-	    process->pid), &loader);
+	loader_find(process->pid, &run->live, &loader);
 	/* it takes an event to stop it elsewhere */
 	while ((err = resolve(run, process, early, cause)) == -ENOENT &&
 	    at == HOOK && !run->ops->registers) {
@@ -264,7 +245,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		synthetic_records_free(&run->earlier);
 		if ((err = learn(run, process, cause)) < 0)
 			return err;
-		early = at == HOOK && count_modules(run, process) == first;
+		early = at == HOOK && loader_count(process->pid) == first;
 	}
 	return err;
 }

@@ -334,6 +334,7 @@ run_free(struct run *run)
 	synthetic_records_free(&run->earlier);
 	children_close(&run->children);
 	session_close(&run->session);
+	live_box_close(&run->live);
 	ex_formats_free(run->formats);
 	if (run->own != NULL)
 		run->ops->close(run);

@@ -347,6 +347,7 @@ spec_free(struct spec *spec)
 {
 	free(spec->text);
 	free(spec->module);
+	free(spec->real);
 	free(spec->symbol);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -16,6 +16,8 @@
 struct spec {
 	char *text;		/* as given, malloc'd */
 	char *module;		/* or source file; NULL: any */
+	char *real;		/* where that leads as a path, if it is one,
+				   malloc'd; NULL: not known; for resolving */
 	char *symbol;		/* NULL: an address */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;

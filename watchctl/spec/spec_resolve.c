@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "module/demangle.h"
 #include "spec/nearest.h"
@@ -45,7 +44,6 @@ struct search {
 	const struct spec *spec;
 	bool early;		/* libraries have still to be mapped */
 	const char *want;	/* modules of this name are asked; NULL: all */
-	char *real;		/* where it leads as a path; NULL: not asked */
 	const char *file;	/* for its static names; NULL: for any */
 	enum fit fit;		/* modules that fit so well are asked */
 	unsigned asked;		/* how many modules were */
@@ -284,20 +282,6 @@ module_unknown(struct search *s, struct ex_process *process,
 	return rc;
 }
 
-/* Whether there are not the two descriptors that it takes to read a module. */
-static bool
-no_descriptor(void)
-{
-	const int one = dup(STDERR_FILENO), two = one < 0 ? -1 : dup(one);
-	const bool none = two < 0 && errno == EMFILE;
-
-	if (two >= 0)
-		(void)close(two);
-	if (one >= 0)
-		(void)close(one);
-	return none;
-}
-
 /* Why a symbol may be unknown: near names, or a module that has none. */
 static void
 put_unknown(struct search *s, struct buffer *b)
@@ -305,10 +289,7 @@ put_unknown(struct search *s, struct buffer *b)
 	const char *problem = s->first == NULL ? NULL :
 	    ex_module_problem(s->first);
 
-	if (no_descriptor()) {
-		buffer_puts(b, ", but no descriptor was left to read all by: "
-		    "raise the limit (ulimit -n)");
-	} else if (problem != NULL && s->of_first == 0) {
+	if (problem != NULL && s->of_first == 0) {
 		if (s->asked > 1) {
 			buffer_puts(b, "; ");
 			visible_put_max(b, ex_module_name(s->first),
@@ -546,9 +527,8 @@ ask_modules(struct search *s, struct ex_process *process)
 {
 	s->want = s->spec->module;
 	(void)ex_process_modules(process, best_fit, s);
-	if (s->fit == FIT_NONE && s->want != NULL && *s->want == '/' &&
-	    (s->real = realpath(s->want, NULL)) != NULL) {
-		s->want = s->real;
+	if (s->fit == FIT_NONE && s->spec->real != NULL) {
+		s->want = s->spec->real;
 		(void)ex_process_modules(process, best_fit, s);
 	}
 	if (s->fit == FIT_NONE) {
@@ -633,7 +613,6 @@ resolve(const struct spec *spec, struct ex_process *process, bool early,
 	s->spec = spec;
 	s->early = early;
 	rc = resolve_symbol(s, process, place, cause);
-	free(s->real);
 	free(s);
 	return rc;
 }

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "os/attr.h"
 #include "attach/synth.h"
+#include "watch/synthetic_format.h"
 
 static int
 keep(void *arg, const struct perf_event_header *header)
@@ -22,28 +22,12 @@ keep(void *arg, const struct perf_event_header *header)
 	return 0;
 }
 
-/* Records of before have the layout of every watch's, whatever it watches. */
-static int
-make_formats(struct synthetic_records *e)
-{
-	const struct wp_options options = {0};
-	const struct wp_slot slot = {0};
-	struct perf_event_attr attr;
-
-	if (e->formats != NULL)
-		return 0;
-	if ((e->formats = ex_formats_new()) == NULL)
-		return -ENOMEM;
-	wp_attr_watch(&attr, &slot, &options, true);
-	return ex_formats_add(e->formats, &attr, NULL, 0) < 0 ? -ENOMEM : 0;
-}
-
 int
 synthetic_records_take(struct synthetic_records *e, pid_t pid)
 {
-	int err = make_formats(e);
-
-	return err < 0 ? err : wp_synth_process(pid, keep, e);
+	if (e->formats == NULL && (e->formats = synthetic_format_new()) == NULL)
+		return -ENOMEM;
+	return wp_synth_process(pid, keep, e);
 }
 
 void

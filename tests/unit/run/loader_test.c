@@ -41,18 +41,31 @@ space_of(pid_t pid)
 	return space;
 }
 
+/* A box that knows the same. */
+static void
+make_box(struct live_box *live, pid_t pid)
+{
+	struct synthetic_records e = {0};
+
+	live_box_make(live, 0);
+	assert_int_equal(synthetic_records_take(&e, pid), 0);
+	assert_int_equal(live_box_learn(live, pid, e.bytes, e.len), 0);
+	synthetic_records_free(&e);
+}
+
 /* What this very process was started with: the loader itself says where
    debuggers are to stop. */
 TEST(finds_what_the_loader_says)
 {
-	struct ex_space *space = space_of(getpid());
+	struct live_box live = {0};
 	struct loader loader;
 
+	make_box(&live, getpid());
 	assert_int_not_equal(_r_debug.r_brk, 0);
-	loader_find(getpid(), ex_space_process(space, getpid()), &loader);
+	loader_find(getpid(), &live, &loader);
 	assert_int_equal(loader.hook, _r_debug.r_brk);
 	assert_int_equal(loader.entry, getauxval(AT_ENTRY));
-	ex_space_free(space);
+	live_box_close(&live);
 }
 
 /* The entry point that the ELF file itself names. */
@@ -73,6 +86,7 @@ TEST(finds_them_in_a_held_command)
 {
 	char path[] = "/bin/true", *const argv[] = {path, NULL};
 	struct wp_hold hold = {0};
+	struct live_box live = {0};
 	struct ex_space *space;
 	struct ex_process *process;
 	struct ex_module *module;
@@ -84,7 +98,9 @@ TEST(finds_them_in_a_held_command)
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	space = space_of(pid);
 	process = ex_space_process(space, pid);
-	loader_find(pid, process, &loader);
+	make_box(&live, pid);
+	loader_find(pid, &live, &loader);
+	live_box_close(&live);
 	(void)kill(pid, SIGKILL);
 	wp_hold_release(&hold);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -105,7 +121,7 @@ TEST(finds_them_in_a_held_command)
 
 TEST(finds_nothing_in_a_process_that_is_gone)
 {
-	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct live_box live = {0};
 	struct loader loader = {1, 1};
 	pid_t pid = fork();
 
@@ -113,11 +129,11 @@ TEST(finds_nothing_in_a_process_that_is_gone)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_non_null(space);
-	loader_find(pid, ex_space_process(space, pid), &loader);
+	live_box_make(&live, 0);
+	loader_find(pid, &live, &loader);
 	assert_int_equal(loader.hook, 0);
 	assert_int_equal(loader.entry, 0);
-	ex_space_free(space);
+	live_box_close(&live);
 }
 
 RUN_TESTS()

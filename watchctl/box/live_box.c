@@ -1,0 +1,287 @@
+/* live_box: what watchctl asks explainers about running processes. */
+#include "box/live_box.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/target.h"
+#include "os/array.h"
+#include "util/buffer.h"
+#include "util/visible.h"
+
+enum { MODULES_MAX = 65536 };	/* that are asked for */
+
+/* --- what it knows of processes --- */
+
+/* Whole records, as many as a message has room for. */
+static size_t
+next_part(const uint8_t *records, size_t len)
+{
+	size_t part = 0;
+
+	while (len - part >= sizeof(struct perf_event_header)) {
+		struct perf_event_header header;
+
+		memcpy(&header, records + part, sizeof(header));
+		if (header.size < sizeof(header) ||
+		    header.size > len - part ||
+		    part + header.size > BOX_BYTES_MAX)
+			break;
+		part += header.size;
+	}
+	return part;
+}
+
+static void
+tell_process(struct box *box, const struct live_box_process *process)
+{
+	struct box_message message;
+	size_t part;
+
+	for (size_t at = 0; (part = next_part(process->records + at,
+	    process->len - at)) > 0; at += part) {
+		message = (struct box_message){
+			.what = BOX_LEARN, .len = (uint32_t)part,
+		};
+		memcpy(message.text, process->records + at, part);
+		(void)box_tell(box, &message, -1);
+	}
+}
+
+static void
+brief(struct box *box)
+{
+	const struct live_box *live = (const void *)box;
+
+	for (size_t i = 0; i < live->n; i++)
+		tell_process(box, &live->process[i]);
+}
+
+static struct live_box_process *
+find_process(struct live_box *live, pid_t pid)
+{
+	for (size_t i = 0; i < live->n; i++)
+		if (live->process[i].pid == pid)
+			return &live->process[i];
+	if (WP_ARRAY_ROOM(live, process) < 0)
+		return NULL;
+	live->process[live->n] = (struct live_box_process){.pid = pid};
+	return &live->process[live->n++];
+}
+
+int
+live_box_learn(struct live_box *live, pid_t pid, const void *records,
+    size_t len)
+{
+	struct live_box_process *process = find_process(live, pid);
+	uint8_t *copy = malloc(len);
+	int err;
+
+	if (process == NULL || (copy == NULL && len > 0)) {
+		free(copy);
+		return -ENOMEM;
+	}
+	free(process->records);
+	process->records = copy;
+	process->len = len;
+	if (len > 0)
+		memcpy(copy, records, len);
+	if ((err = answers_allow(&live->box.answers, pid)) < 0)
+		return err;
+	if (live->box.pid != 0)
+		tell_process(&live->box, process);
+	return 0;
+}
+
+void
+live_box_make(struct live_box *live, uint64_t memory)
+{
+	static char what[] = "live";
+	static char *argv[] = {what, NULL};
+
+	live->box.argv = argv;
+	live->box.memory = memory;
+	live->box.brief = brief;
+}
+
+void
+live_box_close(struct live_box *live)
+{
+	box_close(&live->box);
+	while (live->n > 0)
+		free(live->process[--live->n].records);
+	free(live->process);
+	live->process = NULL;
+	live->cap = 0;
+}
+
+/* --- questions --- */
+
+int
+live_box_ask(struct live_box *live, struct box_message *message,
+    const char *lost)
+{
+	struct box *box = &live->box;
+	const struct box_message question = *message;
+	int err = 0;
+
+	while (!box->given_up && err == 0) {
+		if (box_start(box) < 0)
+			return -ECHILD;
+		(void)box_tell(box, &question, -1);
+		err = box_hear(box, message);
+		if (err == 0 && message->what == BOX_ANSWER) {
+			box->deaths = 0;
+			return message->err < 0 ? message->err : 0;
+		}
+		if (box_survive(box, err < 0 ? err : -EPROTO, lost))
+			err = 0;
+	}
+	return -ECHILD;
+}
+
+/* The text of a SPEC, and where the path of its module leads. */
+static int
+put_spec(struct box_message *message, const struct spec *spec)
+{
+	char *real = spec->module == NULL || *spec->module != '/' ? NULL :
+	    realpath(spec->module, NULL);
+	const int n = snprintf(message->text, sizeof(message->text),
+	    "%s%c%s", spec->text, '\0', real != NULL ? real : "");
+
+	free(real);
+	if (n < 0 || (size_t)n >= sizeof(message->text))
+		return -E2BIG;
+	message->len = (uint32_t)n + 1;
+	return 0;
+}
+
+/* Why an answer has no place: what it says, made visible. */
+static int
+take_cause(const struct box_message *answer, struct wp_cause *cause)
+{
+	const uint64_t code = answer->value[2];
+	struct buffer text = {0};
+
+	if (cause == NULL)
+		return answer->err;
+	visible_put(&text, answer->text);
+	cause->code = code > WP_CAUSE_NONE && code <= WP_CAUSE_MISSED ?
+	    (enum wp_cause_code)code : WP_CAUSE_SYSTEM;
+	cause->err = -answer->err;
+	(void)snprintf(cause->text, sizeof(cause->text), "%s",
+	    buffer_text(&text));
+	buffer_free(&text);
+	return answer->err;
+}
+
+/* What was asked for, if it can be that. */
+static int
+take_place(const struct box_message *answer, pid_t pid,
+    const struct spec *spec, struct spec_place *place, struct wp_cause *cause)
+{
+	const uint64_t addr = answer->value[0], len = answer->value[1];
+	/* whether there is room for all of it is looked at later */
+	const struct wp_region begin = {
+		.addr = addr, .len = 1, .access = spec->access,
+	};
+	int err = 0;
+
+	if (len == 0 || len - 1 > UINT64_MAX - addr ||
+	    (spec->len != 0 && len != spec->len) ||
+	    (spec->access == WP_EXEC && len != 1) ||
+	    (spec->symbol == NULL && addr != spec->addr))
+		return wp_cause_errno(cause, spec->text, EPROTO);
+	if (spec->symbol != NULL &&
+	    (err = wp_target_mapped(pid, &begin, cause)) < 0)
+		return err;
+	place->addr = addr;
+	place->len = len;
+	if (answer->value[2] != 0 &&
+	    (place->symbol = strdup(answer->text)) == NULL)
+		err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	return err;
+}
+
+/* That some files could not be opened for want of a descriptor is the reason, as
+   far as is known. */
+static void
+say_starved(struct live_box *live, struct wp_cause *cause)
+{
+	const char *why = ", but no descriptor was left to read all by: raise "
+	    "the limit (ulimit -n)";
+	const size_t room = sizeof(cause->text) - strlen(why) - 1;
+	size_t len = strlen(cause->text);
+
+	if (live->box.answers.starved)
+		(void)snprintf(cause->text + (len < room ? len : room),
+		    strlen(why) + 1, "%s", why);
+}
+
+int
+live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
+    bool early, struct spec_place *place, struct wp_cause *cause)
+{
+	static const char lost[] = "symbols are not looked up any more";
+	struct box_message message = {
+		.what = BOX_RESOLVE,
+		.value = {(uint64_t)pid, spec->access, early, cause != NULL},
+	};
+	int err;
+
+	*place = (struct spec_place){0};
+	if ((err = put_spec(&message, spec)) < 0)
+		return wp_cause_errno(cause, "a SPEC", -err);
+	live->box.answers.starved = false;
+	err = live_box_ask(live, &message, lost);
+	if (err == -ECHILD) {
+		(void)wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec->text,
+		    "reading symbols ends the process that does it; give an "
+		    "address");
+		if (cause != NULL)
+			cause->err = ECHILD;
+		return err;
+	}
+	if (err == 0)
+		return take_place(&message, pid, spec, place, cause);
+	(void)take_cause(&message, cause);
+	if (err == -ENOENT && cause != NULL)
+		say_starved(live, cause);
+	return err;
+}
+
+uint64_t
+live_box_loader_hook(struct live_box *live, pid_t pid)
+{
+	struct box_message message = {
+		.what = BOX_LOADER_HOOK, .value = {(uint64_t)pid},
+	};
+	struct wp_region region = {.len = 1, .access = WP_EXEC};
+
+	if (live_box_ask(live, &message, "libraries are not waited for") < 0)
+		return 0;
+	region.addr = message.value[0];
+	return region.addr != 0 && wp_target_mapped(pid, &region, NULL) == 0 ?
+	    region.addr : 0;
+}
+
+void
+live_box_modules(struct live_box *live, pid_t pid, void (*fn)(void *,
+    const char *, const char *), void *arg)
+{
+	for (uint64_t i = 0; i < MODULES_MAX; i++) {
+		struct box_message message = {
+			.what = BOX_MODULE, .value = {(uint64_t)pid, i},
+		};
+		const char *path;
+
+		if (live_box_ask(live, &message, "build ids are left out") < 0)
+			return;
+		path = memchr(message.text, '\0', message.len);
+		if (path != NULL && message.text[message.len - 1] == '\0' &&
+		    path + 1 < message.text + message.len)
+			fn(arg, path + 1, message.text);
+	}
+}

@@ -1,0 +1,58 @@
+/*
+ * live_box: what watchctl asks explainers about running processes.
+ *
+ * An explainer knows of a process what it was told (live_box_learn), and takes the
+ * rest from it by questions (answers.h).  One that is started for another that
+ * died is told the same, and asked again.  What it answers is checked: an address
+ * must be mapped, and names are made visible by whoever shows them.
+ */
+#ifndef LIVE_BOX_H
+#define LIVE_BOX_H
+
+#include "box/box.h"
+#include "spec/spec.h"
+
+/* What a process maps, as records. */
+struct live_box_process {
+	pid_t pid;
+	uint8_t *records;
+	size_t len;
+};
+
+/* All zero but for the first. */
+struct live_box {
+	struct box box;		/* first; see live_box_make */
+	struct live_box_process *process;
+	size_t n, cap;
+};
+
+/* Be ready to start one, which may have that many bytes of private memory (0: as
+   usual): the first question does. */
+void live_box_make(struct live_box *, uint64_t memory);
+void live_box_close(struct live_box *);
+
+/*
+ * From here on one may ask about this process, and knows what it maps by these
+ * records, of the format of watch/synthetic_format.h; they are copied, and replace
+ * those that were there.  0 or -errno.
+ */
+int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);
+
+/* Ask a question, and wait for the answer, which replaces it; `lost' as of
+   box_survive.  0, the answer's -errno, or -ECHILD: there is none, as was said on
+   stderr. */
+int live_box_ask(struct live_box *, struct box_message *, const char *lost);
+
+/* As spec_resolve or, early, spec_resolve_early; -ECHILD as of live_box_ask. */
+int live_box_resolve(struct live_box *, pid_t, const struct spec *, bool early,
+    struct spec_place *, struct wp_cause *);
+
+/* Where the dynamic loader of a process calls debuggers; 0: not known. */
+uint64_t live_box_loader_hook(struct live_box *, pid_t);
+
+/* Call fn for each module of a process with its path, and its build id in hex (""
+   if it has none); modules that are not read any more are left out. */
+void live_box_modules(struct live_box *, pid_t, void (*fn)(void *arg,
+    const char *path, const char *build_id), void *arg);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * questions: what watchctl asks about running processes (message.h), answered.
+ */
+#ifndef QUESTIONS_H
+#define QUESTIONS_H
+
+#include "box/message.h"
+#include "module/module.h"
+
+/* Take a message of this kind, and answer it if it is a question, by what the space
+   knows.  False: it is of another. */
+bool questions_take(struct ex_space *, const struct box_message *);
+
+#endif

@@ -1,0 +1,13 @@
+/*
+ * synthetic_format: the layout of records of what was there before the watch,
+ * whatever that watches.
+ */
+#ifndef SYNTHETIC_FORMAT_H
+#define SYNTHETIC_FORMAT_H
+
+#include "record/record.h"
+
+/* To decode them by.  NULL: out of memory. */
+struct ex_formats *synthetic_format_new(void);
+
+#endif
