@@ -23,7 +23,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "handler/channel_futex.h"
@@ -459,13 +458,11 @@ tracer_process_uptime(struct tracer_process *tracer, struct wp_uptime *uptime)
 void
 tracer_process_await_end(struct tracer_process *tracer)
 {
-	const struct timespec nap = {.tv_nsec = 1000000};
-
 	for (int ms = 0; ms < LAST_WORD && tracer->pid != 0; ms++)
 		if (waitpid(tracer->pid, NULL, WNOHANG) != 0)
 			tracer->pid = 0;
 		else
-			(void)nanosleep(&nap, NULL);
+			wp_clock_sleep(1000000);
 }
 
 void

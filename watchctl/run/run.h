@@ -115,7 +115,7 @@ bool run_decode(struct run *, const struct perf_event_header *,
 void run_check_time(struct run *);
 
 /* A process executed another program: report it, once. */
-void run_executed(struct run *, struct process *);
+void run_executed(struct run *, pid_t);
 
 /* Children that are not watched: track those of a process, as far as they have
    to be known; take in a record that one was created; see what has become of

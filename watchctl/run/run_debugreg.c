@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "os/clock.h"
 #include "util/complain.h"
@@ -86,7 +85,7 @@ await_stopped(pid_t pid)
 	while (wp_proc_status(pid, &status) == 0 && status.state != 'T') {
 		if (wp_clock_ns() > limit || status.state == 'Z')
 			return -ESRCH;
-		(void)nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+		wp_clock_sleep(100000);
 	}
 	return 0;
 }
@@ -284,14 +283,6 @@ receive(const struct debugreg_run *own, const struct traced *traced, int flags,
 }
 
 static void
-report_executed(struct run *run, pid_t pid)
-{
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].pid == pid)
-			run_executed(run, &run->process[i]);
-}
-
-static void
 take_uptime(struct traced *traced, const uint8_t *packet)
 {
 	struct tracer_uptime last;
@@ -336,7 +327,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
 		if (header.type == TRACER_EXECUTED)
-			report_executed(run, traced->mapped.pid);
+			run_executed(run, traced->mapped.pid);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
 		if (header.type == TRACER_LEAVING)
@@ -366,7 +357,7 @@ report_end(struct run *run, struct traced *traced)
 	traced->ended = true;
 	if (!debugreg_tracer_was_killed(traced->tracer)) {
 		if (run->reason == NULL && !wp_proc_exiting(pid))
-			report_executed(run, pid);
+			run_executed(run, pid);
 		return;
 	}
 	run->failed = true;

@@ -42,7 +42,7 @@ has_ended(struct run *run, size_t i)
 	if (p->revents == 0 && watched)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))
-		run_executed(run, process);
+		run_executed(run, process->pid);
 	(void)close(p->fd);
 	p->fd = -1;	/* poll(2) passes over it */
 	return !run->options->follow || !watched;
@@ -149,9 +149,9 @@ ring_loop(struct run *run)
 	wp_target_stop(run->target);
 }
 
-/* Who executes another program and soon ends may not be caught at it.  But all
-   threads that end under watch leave a record of that; if none was lost, the
-   missing ones show it. */
+/* A process that executes another program and soon ends may not be caught at it.
+   But all threads that end under watch leave a record of that; if no record was
+   lost, the missing ones show it. */
 static void
 report_all_executed(struct run *run)
 {
@@ -159,7 +159,7 @@ report_all_executed(struct run *run)
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
 		if (run->process[i].threads > 0)
-			run_executed(run, &run->process[i]);
+			run_executed(run, run->process[i].pid);
 }
 
 static int

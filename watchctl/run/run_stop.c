@@ -60,23 +60,12 @@ struct stop_run {
 
 /* --- reported by stops --- */
 
-static struct process *
-find_process(struct run *run, pid_t pid)
-{
-	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].pid == pid)
-			return &run->process[i];
-	return NULL;
-}
-
 static void
 executed(void *arg, pid_t pid)
 {
-	struct stop_run *stop = arg;
-	struct process *process = find_process(stop->run, pid);
+	const struct stop_run *stop = arg;
 
-	if (process != NULL)
-		run_executed(stop->run, process);
+	run_executed(stop->run, pid);
 }
 
 static void

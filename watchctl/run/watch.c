@@ -101,16 +101,20 @@ run_take_signals(struct run *run)
 
 /* What it executed was not watched, and may have touched anything. */
 void
-run_executed(struct run *run, struct process *process)
+run_executed(struct run *run, pid_t pid)
 {
-	if (process->executed)
+	struct process *process = run->process;
+
+	while (process < run->process + run->nprocesses && process->pid != pid)
+		process++;
+	if (process == run->process + run->nprocesses || process->executed)
 		return;
 	process->executed = true;
 	session_warn(&run->session, "process %d executed another program, "
 	    "where addresses mean something else: its watches have ended",
-	    process->pid);
+	    pid);
 	session_doubt(&run->session, "process %d executed another program, "
-	    "which was not watched", process->pid);
+	    "which was not watched", pid);
 }
 
 /* Whether children are not watched. */

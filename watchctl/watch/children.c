@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "os/array.h"
 #include "os/clock.h"
@@ -217,11 +216,9 @@ is_any_young(const struct children *children, int ms)
 void
 children_settle(struct children *children, int ms)
 {
-	const struct timespec nap = {.tv_nsec = NAP};
-
 	drop_gone(children, true);
 	while (children->went_on.pid == 0 && is_any_young(children, ms)) {
-		(void)nanosleep(&nap, NULL);
+		wp_clock_sleep(NAP);
 		drop_gone(children, true);
 	}
 	if (children->n > 0)
