@@ -1,14 +1,16 @@
 /*
- * crowd: what each of several accesses left that threads made together.
+ * crowd: what each of several accesses left that threads made at nearly the
+ * same time.
  *
  * All that is known is that there were no others, what each of them loaded, and
  * what was there before the first or after the last.  Each found what the one
- * before it left.  So one that is the next in every order that is possible
- * tells what this one left, also where its operand is lost.
+ * before it left.  So if the same access is next in every possible order, what
+ * it loaded is what this one left, even if this one's operand is lost.
  *
  * Orders are restricted by what was loaded, by threads and processors, which do
- * one thing after another, and by times: an access's own time is after it, and
- * its thread was seen not to have made it at another.
+ * one thing after another, and by times: an access happened before its own
+ * time, and after the last moment at which its thread was seen not to have made
+ * it.
  */
 #ifndef EX_CROWD_H
 #define EX_CROWD_H
@@ -21,7 +23,7 @@
 /* In larger ones nothing is found. */
 #define EX_CROWD_MAX 12
 
-/* One that nothing else comes into the middle of. */
+/* One that is atomic. */
 struct ex_crowd_access {
 	pid_t tid;
 	uint32_t cpu;		/* UINT32_MAX: not known */

@@ -1,12 +1,12 @@
 /*
- * sample_group: which samples are of one access.
+ * sample_group: which samples belong to one access.
  *
  * An instruction that touches several slots of a watch makes a sample for each;
  * a system call that copies over a watch makes one for each step of the copy,
  * up to one a byte.  All of them were made by one thread, with the same user
- * registers; and no access is twice at the same place of its work.  Where it is
- * a copy tells by its destination or source register, other work by the
- * kernel's callchain: so a call that is made again, registers and all, is
+ * registers; and no access is twice at the same place of its work.  For a copy
+ * that place is shown by its destination or source register, for other work by
+ * the kernel's callchain: so a call that is repeated with the same registers is
  * another access.
  */
 #ifndef EX_SAMPLE_GROUP_H
@@ -36,9 +36,9 @@ bool ex_group_kernel(const struct ex_record *);
 /* The pc in the program: of the sample, or of the system call's return. */
 uint64_t ex_group_pc(const struct ex_record *);
 
-/* It is no access of the program's, but was made to take down another sample:
-   the stack that it holds may be watched, too.  The kernel's names must be
-   right for the sample. */
+/* Whether it is no access of the program's, but was made by the kernel when it
+   took another sample, of which it copied the stack, which is watched too.  The
+   kernel's names must be right for the sample. */
 bool ex_group_recording(const struct ex_record *);
 
 /*
@@ -65,12 +65,13 @@ void ex_group_begin(struct ex_sample_group *, const struct ex_record *,
 /* Whether a sample of its thread, of any watch, may be of the same moment. */
 bool ex_group_moment(const struct ex_sample_group *, const struct ex_record *);
 
-/* Whether such a sample, of a slot of the same watch, is one more of its;
+/* Whether such a sample, of a slot of the same watch, belongs to the group;
    then it is added. */
 bool ex_group_add(struct ex_sample_group *, const struct ex_record *,
     uint64_t addr, uint64_t len);
 
-/* Whether at this time (ns) it gets no more samples; never after UINT64_MAX. */
+/* Whether the group gets no more samples at this time (ns; UINT64_MAX: there
+   are no more at all). */
 bool ex_group_over(const struct ex_sample_group *, uint64_t now);
 
 #endif

@@ -24,7 +24,7 @@ struct ex_syscall {
 				   not known, or a call */
 	bool reads, writes;	/* what the kernel does with that memory;
 				   neither: not known */
-	bool may_read, may_write;	/* explain.c's: what the call does */
+	bool may_read, may_write;	/* for explain.c: what the call does */
 	bool has_bytes;		/* the call's buffer is known: */
 	uint64_t buffer, bytes;	/* where in the process, and how long as asked
 				   for; of vectors the part that was touched */

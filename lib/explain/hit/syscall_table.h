@@ -1,7 +1,7 @@
 /*
- * syscall_table: which of its arguments a system call has the kernel touch
- * memory by.  Sizes are those of x86-64's structures; a part is in the order of
- * the call's arguments, which are numbered from 0.
+ * syscall_table: through which of its arguments a system call has the kernel
+ * touch memory.  Sizes are those of x86-64's structures; parts are in the order
+ * of the call's arguments, which are numbered from 0.
  */
 #ifndef EX_SYSCALL_TABLE_H
 #define EX_SYSCALL_TABLE_H

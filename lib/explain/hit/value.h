@@ -3,12 +3,12 @@
  * known.
  *
  * Each byte is known or not: nothing is guessed.  What an instruction stored is
- * known by the registers sampled after it, in part or in full (effect.h); what
- * it derived from the old value (add, inc, xor, ...) by the old value; else
- * memory is read, when its process is stopped at the hit, or later.  The old
- * value is what the previous hit left, if no other writer can have come in
- * between (value_tracker.h); or what the instruction itself loaded (xchg, xadd,
- * cmpxchg); or what it computed a known new one from.
+ * known from the registers sampled after it, in part or in full (effect.h);
+ * what it derived from the old value (add, inc, xor, ...), from the old value;
+ * otherwise memory is read, while the process is stopped at the hit, or later.
+ * The old value is what the previous hit left, if no other writer can have come
+ * in between (value_tracker.h); or what the instruction itself loaded (xchg,
+ * xadd, cmpxchg); or what it computed a known new value from.
  */
 #ifndef EX_VALUE_H
 #define EX_VALUE_H
@@ -29,7 +29,7 @@ struct ex_value {
 enum ex_value_source {
 	EX_VALUE_UNKNOWN,	/* it is not */
 	EX_VALUE_REGISTER,	/* the instruction stored a register */
-	EX_VALUE_IMMEDIATE,	/* or what is part of it */
+	EX_VALUE_IMMEDIATE,	/* or a constant */
 	EX_VALUE_DERIVED,	/* it computed it from the old value */
 	EX_VALUE_STOP,		/* read while the thread was stopped at the
 				   hit, and no other had written */

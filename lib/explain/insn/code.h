@@ -1,6 +1,6 @@
 /*
  * code: one decoded x86 instruction, and what it did to a watch, as far as the
- * registers sampled after it tell.
+ * registers sampled after it show it.
  *
  * What an instruction overwrote is lost, but for the fixed steps of the stack
  * pointer and of string instructions.

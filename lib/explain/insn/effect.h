@@ -1,11 +1,11 @@
 /*
  * effect: what an instruction did to the memory that it touched, as far as the
- * registers sampled after it tell.
+ * registers sampled after it show it.
  *
  * It stored bytes that a register or the instruction itself still holds; or
  * computed the new value from the old one and an operand (add, xor, shl, ...);
- * and some say what they loaded (xchg, xadd, cmpxchg, mov): that is the old
- * value for certain, whatever other threads write there.
+ * and some leave what they loaded in a register (xchg, xadd, cmpxchg, mov):
+ * that is the old value for certain, whatever other threads write there.
  */
 #ifndef EX_EFFECT_H
 #define EX_EFFECT_H
@@ -63,7 +63,7 @@ struct ex_effect {
 
 enum ex_derived {
 	EX_DERIVED,		/* this is the new value */
-	EX_NOT_DERIVED,		/* it cannot be told */
+	EX_NOT_DERIVED,		/* it cannot be known */
 	EX_CONTRADICTED,	/* the flags show that old was not the old
 				   value */
 };
@@ -72,8 +72,8 @@ enum ex_derived {
 enum ex_derived ex_effect_derive(const struct ex_effect *, uint64_t old,
     uint64_t *value);
 
-/* The old value from the new one, where no other leads there; false: it cannot
-   be told. */
+/* The old value from the new one, if no other one leads to it; false: it cannot
+   be known. */
 bool ex_effect_invert(const struct ex_effect *, uint64_t value, uint64_t *old);
 
 #endif

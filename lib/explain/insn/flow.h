@@ -2,9 +2,9 @@
  * flow: where the instructions of a function begin, found by following its
  * branches from its first instruction.
  *
- * What is reached so is code for certain, whatever data lies between.  What is
- * reached in other ways only (through a table of addresses, or by an exception)
- * is not found.
+ * What is reached in this way is code for certain, whatever data lies in
+ * between.  Code that is reached only in other ways (through a table of
+ * addresses, or by an exception) is not found.
  */
 #ifndef EX_FLOW_H
 #define EX_FLOW_H

@@ -35,20 +35,20 @@ struct ex_insn {
 	uint64_t addr;		/* exact: first byte touched, if size is known;
 				   else 0 */
 	uint32_t size;		/* bytes touched; 0: unknown */
-	uint64_t within;	/* address-unverified: those touched are some
-				   of */
-	uint32_t within_size;	/* these; 0: not known */
-	uint64_t other;		/* exact: the same of a second operand that
-				   touched */
-	uint32_t other_size;	/* the watch, as that asks; 0: there is none */
+	uint64_t within;	/* address-unverified: the touched bytes are
+				   among the within_size bytes here */
+	uint32_t within_size;	/* 0: not known */
+	uint64_t other;		/* exact: addr and size of a second operand that
+				   touched the watch in the way it asks for */
+	uint32_t other_size;	/* 0: there is none */
 	struct ex_effect effect;	/* exact: what it did to those bytes */
-	uint64_t jump;		/* ambiguous only since a jump, to where the
-				   8 bytes at this address said, may have led
-				   here instead: with other bytes there it would
-				   be exact, as effect has it; else 0 */
+	uint64_t jump;		/* ambiguous only because a jump through the
+				   8 bytes at this address may have led here
+				   instead: if other bytes were there, it is
+				   exact, and effect holds; else 0 */
 };
 
-/* It is known by now that no such jump was made. */
+/* It has become known that no such jump was made. */
 void ex_insn_no_jump(struct ex_insn *);
 
 /*

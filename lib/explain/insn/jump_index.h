@@ -1,8 +1,8 @@
 /*
- * jump_index: the other way round: which jumps lead to a function.
+ * jump_index: which jumps lead to a function.
  *
- * Who was called through a pointer may have been the function that runs, or one
- * that ended in a jump to it.
+ * What was called through a pointer may have been the function that runs, or
+ * one that ended in a jump to it.
  */
 #ifndef EX_JUMP_INDEX_H
 #define EX_JUMP_INDEX_H
@@ -10,11 +10,11 @@
 #include "module/module.h"
 
 /*
- * Call fn for each direct jump in some modules that leads to the function that
- * holds vaddr of another or one of these, maybe by way of other functions; once
- * each.  fn's non-zero result ends it and is returned; -E2BIG: there are too
- * many, or too little memory for them; -ENOMEM.  Jumps through pointers are not
- * found.
+ * Call fn once for each direct jump in the n modules `in' that leads to the
+ * function that contains vaddr in the module `of', directly or through other
+ * functions.  A non-zero result of fn ends the search and is returned.  -E2BIG:
+ * there are too many, or too little memory for them; -ENOMEM.  Jumps through
+ * pointers are not found.
  */
 int ex_jump_index_each(struct ex_module *const *in, unsigned n,
     struct ex_module *of, uint64_t vaddr,

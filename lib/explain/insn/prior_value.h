@@ -1,21 +1,21 @@
 /*
- * prior_value: what a register held that an instruction has overwritten: the
- * operand of an exchange, say, which loads the old value into it.
+ * prior_value: what a register held before an instruction overwrote it: the
+ * operand of an exchange, for example, which loads the old value into it.
  *
- * The preceding instructions show it if they put a constant there, or a
- * register that is still as it was, and if there is no other way to the
- * exchange: nothing in the module jumps in between, and the function has no
- * jump whose target only a register or memory knows.
+ * The preceding instructions show it if they put a constant there, or the value
+ * of a register that has not changed since, and if the exchange cannot be
+ * reached in any other way: nothing in the module jumps in between, and the
+ * function has no jump through a register or memory.
  */
 #ifndef EX_PRIOR_VALUE_H
 #define EX_PRIOR_VALUE_H
 
 #include "insn/code.h"
 
-/* What register number held before an instruction, which is exactly known, in
-   its low bits as many as the register's.  False: it cannot be told. */
+/* What the register of this number held before an instruction that is exactly
+   known, in as many low bits as the register has.  False: it cannot be
+   known. */
 bool ex_prior_value(const struct ex_query *, const struct ex_code *,
-    unsigned number,
-    uint64_t *value);
+    unsigned number, uint64_t *value);
 
 #endif

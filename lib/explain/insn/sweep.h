@@ -39,9 +39,9 @@ struct ex_sweep ex_sweep_before(struct ex_module *, const ZydisDecoder *,
 struct ex_prior_value {
 	enum {
 		EX_PRIOR_UNKNOWN,	/* not looked at yet */
-		EX_PRIOR_NOT,		/* it cannot be told */
+		EX_PRIOR_NOT,		/* it cannot be known */
 		EX_PRIOR_CONSTANT,
-		EX_PRIOR_REGISTER,	/* what another one holds still */
+		EX_PRIOR_REGISTER,	/* what another one still holds */
 	} kind;
 	bool narrow;		/* the low 32 bits; the others were zero */
 	uint8_t number;		/* REGISTER */

@@ -1,14 +1,14 @@
 /*
- * async_count: what an event that signals one thread has seen (the async
+ * async_count: what an event that signals one thread has counted (the async
  * delivery).
  *
  * Overview.  Its signal is a standard one, so that there always is room for it;
  * but while one is pending it stands for all that follow, of this event and of
- * others.  So each event has a ring, of a page, into which the kernel writes
- * where in the program the thread was at each overflow.  If it was where the
- * signal finds it, the signal comes of the step before; else the signal is
- * late, and comes of something that is not known.  How many accesses there
- * were, the event's count says.
+ * others.  So each event has a ring of one page, into which the kernel writes
+ * where in the program the thread was at each overflow.  If that is where the
+ * signal finds the thread, the signal was caused by the step before; otherwise
+ * the signal is late, and what caused it is not known.  The event's count shows
+ * how many accesses there were.
  *
  * Signal safety: wp_async_count_take is async-signal-safe.
  */
@@ -23,7 +23,7 @@
 struct wp_async_count {
 	struct perf_event_mmap_page *ring;	/* NULL: none */
 	size_t size;		/* of its data */
-	uint64_t taken;		/* accesses that were taken so far */
+	uint64_t taken;		/* accesses that were asked about so far */
 };
 
 /* Where a thread goes on after a signal. */
@@ -31,14 +31,14 @@ struct wp_at {
 	uint64_t pc, sp;
 };
 
-/* Of an event as wp_attr_fires has it.  0 or -errno; -ENOBUFS: too much memory
+/* For an event made with wp_attr_fires.  0 or -errno; -ENOBUFS: too much memory
    would be locked. */
 int wp_async_count_open(struct wp_async_count *, int fd);
 void wp_async_count_close(struct wp_async_count *);
 
 /* How many accesses there were since this was last asked; 0: no overflow was
-   among them.  *late is set unless all overflows were of the step that has
-   brought the thread there. */
+   among them.  *late is set unless all overflows were caused by the step that
+   has brought the thread there. */
 uint64_t wp_async_count_take(struct wp_async_count *, int fd, struct wp_at,
     bool *late);
 

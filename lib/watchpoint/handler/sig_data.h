@@ -1,7 +1,7 @@
 /*
- * sig_data: what a signal of a hit says: of which copy of this library, which
- * watch, which use of its entry, which slots.  The kernel's signals have it from the event; those that the
- * helper passes on, from the helper.
+ * sig_data: what a hit's signal says: which copy of this library it is for,
+ * which watch, which use of its entry, which slots.  The kernel's signals have
+ * it from the event; those that the helper passes on, from the helper.
  */
 #ifndef WP_SIG_DATA_H
 #define WP_SIG_DATA_H
@@ -16,7 +16,7 @@
    tracer to see.  The async delivery's is wp_state.event_signal. */
 #define WP_SIGNAL (SIGRTMAX - 1)
 
-/* What that one can be: signals of which a program is not harmed, or that none
+/* What that one can be: signals that do no harm to a program, or that none
    uses, best first; 0 at the end. */
 #define WP_EVENT_SIGNALS {SIGURG, SIGWINCH, SIGIO, SIGPWR, SIGSTKFLT, 0}
 
@@ -71,9 +71,8 @@ wp_sig_slots(unsigned slot)
 	    (slot & 0xf0) == WP_SIG_SLOTS ? slot & 0xf : 0;
 }
 
-/* With the data of several watches that events have seen: the slots, and how
-   many accesses to each, of which those that are more than there is room for
-   are lost. */
+/* With the data of several watches that events have counted: the slots, and how
+   many accesses to each; more than there is room for are lost. */
 static inline uint64_t
 wp_sig_times(unsigned slots, uint64_t times, unsigned i)
 {

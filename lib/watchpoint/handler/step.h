@@ -1,25 +1,25 @@
 /*
- * step: over an instruction that was trapped before it was executed.
+ * step: stepping over an instruction that was trapped before it was executed.
  *
- * Some processors (arm64) trap before the access.  A thread that goes on from
- * there meets the watch again, and so on without end: the kernel would step
- * over the instruction, but what it steps over is the first one of the signal
- * handler.  So the watch stays off, in this thread alone, until the thread has
- * come to the next instruction:
+ * Some processors (arm64) trap before the access.  A thread that continues
+ * there meets the watch again, without end: the kernel would step over the
+ * instruction, but what it steps over is the first one of the signal handler.
+ * So the watch stays off, in this thread alone, until the thread has come to
+ * the next instruction:
  *
  *	hit		its event has used up its one overflow (deliver_async.c)
  *	handler		an event on the execution of the next instruction
  *	instruction	all signals blocked, but those that it may raise itself
  *	next		the event's signal: close it; arm the watch again
  *
- * All these events are the thread's own: others are watched all the while, and
- * each access is counted once.  Of SIGTRAP events, which threads inherit, no
- * thread could switch off its own copy; so such processors have no sigtrap
- * delivery.
+ * All these events are the thread's own: other threads are watched all the
+ * while, and each access is counted once.  SIGTRAP events are inherited, and no
+ * thread could switch off its own copy; so there is no sigtrap delivery on such
+ * processors.
  *
- * Where the next instruction is not reached, since this one faults and the
- * program's handler for that goes elsewhere, the thread's watch is off, and its
- * signals are blocked, until another watch is hit by it.
+ * If the next instruction is not reached, because this one faults and the
+ * program's handler for that goes elsewhere, the thread's watch stays off, and
+ * its signals stay blocked, until it hits another watch.
  *
  * Everything here is async-signal-safe.
  */
@@ -39,7 +39,7 @@ struct wp_step {
 	uint64_t during;	/* and has for the step */
 };
 
-/* Have the thread, which goes on at the context, signal (by sig, whose si_fd is
+/* Have the thread, which goes on at the context, get a signal (sig, with si_fd
    step->fd) before the instruction after that one.  0 or -errno. */
 int wp_step_begin(struct wp_step *, ucontext_t *, pid_t tid, int sig);
 

@@ -9,15 +9,15 @@
  *	report.c	their report
  *	callbacks.c	their handlers
  *	rearm.c		events that fire once
- *	reentry.c		what the handler itself accesses
+ *	reentry.c	what the handler itself accesses
  *	chain.c		signals that are not ours
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
  *	fallback_report.c lines, without a helper
  *	stray.c		the stray accesses so far
  *
- * Apart from the deliveries' async-signal-safe functions, these and what
- * they use of channel_post.c are all that runs in it.  See trap.c.
+ * Nothing else runs in the handler, except the deliveries' async-signal-safe
+ * functions and what these files use of channel_post.c.  See trap.c.
  */
 #ifndef WP_TRAP_H
 #define WP_TRAP_H
@@ -63,15 +63,17 @@ enum wp_steps {
 	WP_STEP_MANY		/* not known: the kernel's, or late */
 };
 
-/* A signal reported an access to this watch (users is raised), or that many.
-   And the helper does not learn of it.  Result: as of the next. */
+/* Account for what a signal reported: an access to this watch (users is
+   raised), or so many.  Result: as of wp_account_slots. */
 uint32_t wp_account(struct wp_watch *, enum wp_steps);
 void wp_account_times(struct wp_watch *, uint64_t times);
+
+/* Account for an access of which the helper does not learn. */
+void wp_account_suppressed(struct wp_watch *);
 
 /* Which slots of a watch have been touched since this was last asked, a bit for
    each; 0: that is not known. */
 uint32_t wp_account_slots(struct wp_watch *);
-void wp_account_suppressed(struct wp_watch *);
 
 /* All accesses to a watch so far, by any thread.  false: not all are
    counted, or it takes too long. */

@@ -18,8 +18,8 @@ enum {
 struct wp_match {
 	struct wp_watch *watch;
 	uint32_t serial;
-	uint32_t fired;		/* the slot that the signal is of; WP_SIG_MANY:
-				   not known */
+	uint32_t fired;		/* the slot whose signal it is; WP_SIG_MANY: not
+				   known */
 	uint32_t slots;		/* all that were touched, a bit for each; 0: not
 				   known */
 	uint64_t nth;		/* 0: it is no hit */
@@ -27,7 +27,8 @@ struct wp_match {
 	bool stray;
 };
 
-/* An event of async's that was armed for one hit, and has to be armed again. */
+/* An event of the async delivery that was armed for one hit, and has to be
+   armed again. */
 struct wp_fired {
 	int fd, code;		/* si_fd, si_code; -1: those of the helper's */
 	unsigned index;		/* of the watch */
@@ -44,8 +45,9 @@ struct wp_run {
 	enum wp_steps steps;
 	bool late;
 	bool by_ptrace;
-	bool begins;		/* within another, which has not seen yet what
-				   its signal is of: that is not taken */
+	bool begins;		/* inside another run, which has not found out
+				   yet what its own signal reports: that is left
+				   to it */
 };
 
 /*
@@ -91,7 +93,7 @@ bool wp_run_has(struct wp_run *, const struct wp_watch *);
 void wp_run_add(struct wp_run *, struct wp_watch *, uint32_t slots,
     uint64_t times);
 
-/* Account for one that is reported.  Its slots. */
+/* Account for a match that is reported.  Result: its slots. */
 uint32_t wp_match_account(const struct wp_match *, enum wp_steps);
 
 /* Account for what is reported, and drop it: it is no hit. */
@@ -136,8 +138,8 @@ void wp_callbacks_forget(void);
  * rearm.c
  */
 
-/* The end of a run with spent events: have them armed again, after the
-   instruction at the context, if the thread goes back to it. */
+/* The end of a run with events that have fired: arm them again; if the thread
+   goes back to the instruction at the context, only after that. */
 void wp_rearm(struct wp_run *, bool back);
 
 /* Whether the signal ends a step over such an instruction; its end, if one is
@@ -151,14 +153,14 @@ void wp_rearm_forked(void);
  * reentry.c
  */
 
-/* A signal during the run outer, or (NULL) at its very beginning or end;
-   begins: what the run's own signal is of has not been seen yet.  false: it is
-   not ours. */
+/* A signal during a run, whose context is outer, or (NULL) at its very
+   beginning or end.  begins: the run has not found out yet what its own signal
+   reports.  false: it is not ours. */
 bool wp_reentry_access(int sig, siginfo_t *, ucontext_t *,
     const ucontext_t *outer, bool begins);
 
-/* Account for what the tracer of ptrace has counted in the meantime: it keeps
-   one signal for all of it. */
+/* Account for what the ptrace delivery's tracer has counted in the meantime: it
+   keeps one signal for all of it. */
 void wp_reentry_counted(void);
 
 /* Send again what came in the meantime and was not ours. */

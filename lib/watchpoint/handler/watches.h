@@ -28,12 +28,13 @@ struct wp_armed {
 	int fd;			/* high, close-on-exec */
 	uint16_t slot;		/* index of the slot */
 	pid_t tid;		/* the thread it was opened on */
-	bool loaded;		/* async: it was given its one overflow */
-	uint64_t before;	/* counted for another watch */
+	bool loaded;		/* async: it is armed for one overflow */
+	uint64_t before;	/* counted before, for another watch */
 	struct wp_async_count fired;	/* async: its thread's alone */
-	uint64_t id;		/* the event's, by which it is known again
-				   should the program close the number and get
-				   it for a file of its own; 0: not an event */
+	uint64_t id;		/* the event's: shows whether the descriptor
+				   still is this event, or the program has
+				   closed it and reused the number; 0: not an
+				   event */
 };
 
 struct wp_delivery;
@@ -63,9 +64,9 @@ struct wp_watch {
 					   signal was last accounted for */
 	_Atomic uint64_t suppressed;	/* of these, dropped: the helper does
 					   not learn of them */
-	_Atomic uint32_t settled;	/* how often it was settled, or begun to
-					   be */
-	_Atomic bool settling;		/* a thread is at it */
+	_Atomic uint32_t settled;	/* how often its baseline was taken, or
+					   begun to be taken */
+	_Atomic bool settling;		/* a thread is taking it */
 	_Atomic bool on;		/* enabled */
 	bool kernel;			/* the kernel's accesses too */
 	bool inexact;		/* a thread may be missed or counted twice */
@@ -100,10 +101,10 @@ struct wp_delivery {
 	   time.  A signal names one of the slots that were touched: the others,
 	   and the other watches, are found by their counts. */
 	bool counts_all;
-	/* A signal says which descriptor it is of, and no sig_data. */
+	/* A signal names the event's descriptor, and has no sig_data. */
 	bool by_descriptor;
-	/* The helper traces the threads and passes the hits on: of the
-	   program's own accesses, not of the kernel's. */
+	/* The helper traces the threads and passes the hits on: those of
+	   the program's own accesses, not of the kernel's. */
 	bool by_tracer;
 	/* How its events are armed, if they are the program's own; else NULL
 	   (inside/delivery.h). */
@@ -125,14 +126,15 @@ struct wp_delivery {
 	int (*count)(const struct wp_watch *, uint64_t *);
 };
 
-/* Everything that the program has of it; one, zero at first. */
+/* The state of the library in this program; there is one, zero at first. */
 struct wp_state {
 	struct wp_watch watch[WP_WATCHES_MAX];
 	_Atomic unsigned nopen;		/* how many are open */
 	_Atomic unsigned nreads;	/* of these, how many see reads */
 	_Atomic uint32_t serials;	/* the last given, without the copy */
 	uint8_t copy;			/* which copy of the library this is
-					   (inside/copies.h); 0: not known yet */
+					   (inside/copies.h); 0: not known
+					   yet */
 	struct wp_channel *_Atomic channel;	/* NULL: no helper */
 	_Atomic uint64_t strays;
 	_Atomic uint64_t missed;	/* see wp_stray_missed */
@@ -165,7 +167,8 @@ wp_watch_index(const struct wp_watch *w)
 	return (unsigned)(w - wp_state.watch);
 }
 
-/* The words by which the program and the helper report to each other of it. */
+/* The words in the channel through which program and helper inform each other
+   about a watch. */
 static inline struct wp_channel_watch *
 wp_watch_words(const struct wp_watch *w, struct wp_channel *channel)
 {
@@ -173,10 +176,11 @@ wp_watch_words(const struct wp_watch *w, struct wp_channel *channel)
 }
 
 /*
- * What the watch's bytes are is known by the last hit or the last settling
- * (baseline.c).  Before something that may change this unseen: the old value of
- * the next hit is not known.  And when it has been done, to settle it anew, if
- * that can be; readable: a moment ago its bytes were.  Async-signal-safe, both.
+ * The bytes of a watch are known from its last hit, or from its baseline
+ * (baseline.c).  Drop the baseline before something that may change the bytes
+ * unseen: then the old value of the next hit is not known.  Take it anew
+ * afterwards, if that is possible; readable: the bytes were a moment ago.  Both
+ * are async-signal-safe.
  */
 void wp_baseline_drop(struct wp_watch *);
 void wp_baseline_take(struct wp_watch *, bool readable);
@@ -185,11 +189,12 @@ void wp_baseline_take(struct wp_watch *, bool readable);
    cannot be read. */
 bool wp_look_at(const struct wp_watch *, uint8_t to[WP_BASELINE_MAX]);
 
-/* Settle the watches of these bytes of which this thread's permits have made
-   accesses silent (classify.c). */
+/* Take the baselines of the watches of these bytes if this thread's permits
+   have suppressed accesses to them (classify.c). */
 void wp_baseline_permitted(const volatile void *, size_t len);
 
-/* Whether this thread's permits have, since it was last asked (classify.c). */
+/* Whether this thread's permits have suppressed any since this was last asked
+   (classify.c). */
 bool wp_has_permitted(void);
 
 /* Install the signal handlers, for those of events too if there will be some
@@ -231,13 +236,14 @@ int wp_watch_count(const struct wp_watch *, uint64_t *);
 int wp_watch_count_slots(const struct wp_watch *,
     uint64_t count[WP_SLOTS_MAX]);
 
-/* A change by the program that disables events of the async delivery for a
-   while, or more, is made between these (rearm.c). */
+/* To be called before and after a change that disables events of the async
+   delivery, for a while or for good (rearm.c). */
 void wp_async_change_begin(void);
 void wp_async_change_end(void);
 
-/* Of a watch that the helper arms, which learns of it through words in the
-   channel (by_helper.c): switch it, and count its accesses.  0 or -errno. */
+/* For a watch that the helper arms: switch it on or off, and count its
+   accesses, by asking the helper through the channel (by_helper.c).  0 or
+   -errno. */
 int wp_helper_switch(struct wp_watch *, bool on);
 int wp_helper_count(const struct wp_watch *, uint64_t *);
 

@@ -1,8 +1,8 @@
 /*
  * ptrace_loop: threads that are traced while they run, for as long as something
  * is armed in them that is not inherited: debug registers, or events that
- * signal one thread.  All that trace are users of this: stop.c, and watchctl's
- * tracers of debug registers.
+ * signal one thread.  Its users are stop.c and watchctl's tracers of debug
+ * registers.
  *
  * Overview.  Each thread, when it is stopped for whatever reason, is first
  * brought up to date: the owner of the loop arms it as it should be by now, or
@@ -57,10 +57,10 @@
 
 enum { WP_TRACER_LATER = -1 };
 
-/* What its owner does; all are called by functions below. */
+/* What its owner does; the functions below call these. */
 struct wp_ptrace_loop_calls {
-	size_t size;	/* of what it knows of a thread, with struct wp_thread
-			   first; zero at first */
+	size_t size;	/* of its structure for a thread, which begins with
+			   struct wp_thread; the rest is zero at first */
 	/* A thread is stopped: arm it; thread->update is 0 at its first time.
 	   Result: whether it is still to be traced; if not, nothing must be
 	   left armed. */
@@ -108,7 +108,7 @@ struct wp_ptrace_loop {
 	struct wp_thread_table all;
 	uint32_t update;	/* the last, from 1 */
 	long began;		/* when, in ms */
-	size_t behind;		/* threads that have not had it */
+	size_t behind;		/* threads that have not been updated */
 	bool enough;		/* set by the owner: nothing more is handled */
 	bool ended;		/* pid has, or is another program */
 };
@@ -128,12 +128,13 @@ int wp_ptrace_loop_await(const sigset_t *wake, int ms);
 void wp_ptrace_loop_begin(struct wp_ptrace_loop *, pid_t pid, uint64_t signals,
     const struct wp_ptrace_loop_calls *, void *arg);
 
-/* Forget all threads, for the calling process is to end now. */
+/* Forget all threads, because the calling process is about to end. */
 void wp_ptrace_loop_end(struct wp_ptrace_loop *);
 
 /* Trace all threads and those to come; or those of a command that is held
    (wp_command_hold), which is free then; or one.  Each is armed before it goes
-   on.  Who is traced already stays so.  0 or -errno: as of wp_hold_process. */
+   on.  Threads that are traced already stay so.  0 or -errno: as of
+   wp_hold_process. */
 int wp_ptrace_loop_all(struct wp_ptrace_loop *);
 int wp_ptrace_loop_command(struct wp_ptrace_loop *, struct wp_hold *);
 int wp_ptrace_loop_one(struct wp_ptrace_loop *, pid_t tid);
