@@ -413,6 +413,8 @@ compare_findings(const void *a, const void *b)
 
 	if (order == 0)
 		order = compare_numbers(x->incomplete, y->incomplete);
+	if (order == 0)
+		order = compare_numbers(x->late, y->late);
 	return order != 0 ? order : compare_places(x->culprit, y->culprit);
 }
 
@@ -445,7 +447,7 @@ finding_of(struct policy *p, const struct ex_hit *hit)
 		.culprit = hit->stack == NULL || hit->late ? NULL :
 		    culprit_of(hit->stack),
 		.access = hit->access, .first_seq = hit->seq,
-		.incomplete = !hit->stray,
+		.incomplete = !hit->stray, .late = hit->late,
 	};
 	struct finding **found = tfind(&key, &p->tree, compare_findings);
 
@@ -457,7 +459,8 @@ count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit)
 {
 	struct finding *f = verdict->last;
 
-	if (f == NULL || f->watch != hit->watch || f->incomplete == hit->stray)
+	if (f == NULL || f->watch != hit->watch ||
+	    f->incomplete == hit->stray || f->late != hit->late)
 		f = finding_of(p, hit);
 	if (f == NULL)
 		return -ENOMEM;

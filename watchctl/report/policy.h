@@ -32,6 +32,8 @@ struct finding {
 	uint64_t first_seq;	/* seq of the first */
 	bool incomplete;	/* its hits are not judged: their backtraces are
 				   not whole, or not the accesses' */
+	bool late;		/* its hits came late: their backtraces are not
+				   the accesses' */
 };
 
 struct policy;

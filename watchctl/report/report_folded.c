@@ -6,7 +6,8 @@
  *
  * As perf's are folded: [module] for an unknown function, _[k] after a kernel
  * function, _[i] after an inlined one.  [truncated] replaces what is missing at
- * the outer end.
+ * the outer end.  Of hits that came late, whose backtraces are not theirs, there
+ * is [late] alone.
  */
 #include "report/report.h"
 
@@ -19,7 +20,7 @@
 /* The hits of one thread name and backtrace. */
 struct fold {
 	char comm[sizeof(((struct ex_hit *)NULL)->comm)];
-	const struct ex_stack *stack;
+	const struct ex_stack *stack;	/* NULL: they came late */
 	uint64_t count;
 };
 
@@ -32,6 +33,8 @@ compare_folds(const void *a, const void *b)
 
 	if (order != 0)
 		return order;
+	if (x->stack == NULL || y->stack == NULL)
+		return (x->stack != NULL) - (y->stack != NULL);
 	return (x->stack->index > y->stack->index) -
 	    (x->stack->index < y->stack->index);
 }
@@ -52,6 +55,8 @@ folded_hit(struct report *r, const struct ex_hit *hit)
 
 	if (hit->stack == NULL)
 		return -ENOMEM;
+	if (hit->late)
+		key.stack = NULL;
 	memcpy(key.comm, hit->comm, sizeof(key.comm) - 1);
 	found = tfind(&key, &r->own, compare_folds);
 	if (found != NULL) {
@@ -121,9 +126,11 @@ put_fold(struct buffer *b, const struct fold *fold)
 		put_name(b, fold->comm);
 	else
 		buffer_puts(b, "[unknown]");
-	if (stack->end != EX_END_OUTERMOST)
+	if (stack == NULL)
+		buffer_puts(b, ";[late]");
+	else if (stack->end != EX_END_OUTERMOST)
 		buffer_puts(b, ";[truncated]");
-	for (unsigned i = stack->n; i-- > 0;)
+	for (unsigned i = stack == NULL ? 0 : stack->n; i-- > 0;)
 		put_frame(b, &stack->frame[i]);
 	buffer_puts(b, " ");
 	buffer_dec(b, fold->count);

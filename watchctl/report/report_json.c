@@ -678,6 +678,8 @@ put_finding(struct report *r, const struct finding *finding)
 	const struct ex_frame *frame = finding->culprit;
 
 	field_bool(b, finding->incomplete ? "unjudged" : "stray", true);
+	if (finding->late)
+		field_bool(b, "late", true);
 	field_dec(b, "watch", ex_watch_number(finding->watch));
 	field_dec(b, "count", finding->count);
 	field_dec(b, "first_seq", finding->first_seq);

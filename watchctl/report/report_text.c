@@ -353,7 +353,8 @@ put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	put_what(r, b, hit, false);
 	buffer_puts(b, "  ");
 	put_who(r, b, hit);
-	buffer_printf(b, "  (same backtrace as #%llu)\n",
+	buffer_printf(b, "  (%ssame backtrace as #%llu)\n", hit->late ?
+	    "delivered late, unblocked at the " : "",
 	    (unsigned long long)seq);
 }
 

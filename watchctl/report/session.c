@@ -194,6 +194,7 @@ give(void *arg, struct ex_hit *hit)
 		return 0;
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
+	s->unjudged_late += hit->unjudged && hit->late;
 	note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
@@ -551,6 +552,34 @@ fill_end(struct session *s, struct report_end *end)
 	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
 }
 
+/* Hits are not judged for one reason, the other, or some for each. */
+static void
+doubt_unjudged(struct session *s)
+{
+	const uint64_t late = s->unjudged_late, missing = s->unjudged - late;
+	char why[256] = "";
+
+	if (s->unjudged == 0)
+		return;
+	if (late > 0 && missing > 0)
+		add(why, sizeof(why), "%" PRIu64 " ", late);
+	if (late > 0)
+		add(why, sizeof(why), "came late, and what %s backtrace%s "
+		    "show%s is where the signal was unblocked",
+		    late == 1 ? "its" : "their", late == 1 ? "" : "s",
+		    late == 1 ? "s" : "");
+	if (late > 0 && missing > 0)
+		add(why, sizeof(why), "; of the other%s ",
+		    missing == 1 ? "" : "s");
+	if (missing > 0)
+		add(why, sizeof(why), "a caller that is allowed may be missing "
+		    "in %s backtrace%s", late > 0 ? "the" :
+		    missing == 1 ? "its" : "their", missing == 1 ? "" : "s");
+	session_doubt(s, "%" PRIu64 " hit%s cannot be judged: %s%s",
+	    s->unjudged, s->unjudged == 1 ? "" : "s",
+	    late == s->unjudged ? late == 1 ? "it " : "they " : "", why);
+}
+
 /* Whether the exit status is to say that something may have been missed. */
 static bool
 is_doubtful(struct session *s)
@@ -560,12 +589,7 @@ is_doubtful(struct session *s)
 	if (s->lost > 0)
 		session_doubt(s, "%" PRIu64 " hit%s lost", s->lost,
 		    s->lost == 1 ? " was" : "s were");
-	if (s->unjudged > 0)
-		session_doubt(s, "%" PRIu64 " hit%s be judged: a caller that "
-		    "is allowed may be missing in %s backtrace%s", s->unjudged,
-		    s->unjudged == 1 ? " cannot" : "s cannot",
-		    s->unjudged == 1 ? "its" : "their",
-		    s->unjudged == 1 ? "" : "s");
+	doubt_unjudged(s);
 	if (s->err == -EPIPE)
 		session_doubt(s, "the report's reader has gone, which ended "
 		    "the watch");

@@ -50,8 +50,9 @@ struct session {
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* NULL: judging was not requested */
 	uint64_t stray;			/* hits; with --count at the end */
-	uint64_t unjudged;		/* hits */
-	char doubt[160];		/* why the run cannot be vouched for; "":
+	uint64_t unjudged;		/* hits; ... */
+	uint64_t unjudged_late;		/* ... of these, came late */
+	char doubt[320];		/* why the run cannot be vouched for; "":
 					   it can, as far as is known */
 	/* called with each hit, of those judged with each stray one, once it
 	   has been reported, and written out; NULL: nothing is to be done

@@ -73,6 +73,8 @@ compare_items(const void *a, const void *b)
 	int order = compare_numbers(ex_watch_number(x->watch),
 	    ex_watch_number(y->watch));
 
+	if (order == 0)
+		order = compare_numbers(x->late, y->late);
 	if (order != 0)
 		return order;
 	if (x->watch->pid == 0 || x->stack == NULL || y->stack == NULL)
@@ -96,6 +98,7 @@ item_new(struct summary *s, const struct ex_hit *hit)
 		.access = hit->access, .kernel = hit->kernel,
 		.syscall = hit->call.name, .work = hit->call.work,
 		.stray = hit->stray, .unjudged = hit->unjudged,
+		.late = hit->late,
 		.first_seq = hit->seq,
 		.first = hit->time, .last = hit->time,
 	};
@@ -111,7 +114,10 @@ static struct item *
 item_of(struct summary *s, const struct ex_hit *hit)
 {
 	struct item key = {
-		.row = {.watch = hit->watch, .stack = hit->stack},
+		.row = {
+			.watch = hit->watch, .stack = hit->stack,
+			.late = hit->late,
+		},
 	};
 	struct item **found = tfind(&key, &s->tree, compare_items);
 

@@ -1,6 +1,6 @@
 /*
  * summary: one row for each distinct backtrace of a watch: how often, from when
- * to when, by which threads.  Watches of one number, in several processes, are
+ * to when, by which threads; and one more for its late hits.  Watches of one number, in several processes, are
  * one there.
  */
 #ifndef SUMMARY_H
@@ -16,6 +16,7 @@ struct summary_row {
 	const char *syscall, *work;	/* of the first hit, as of struct
 					   ex_syscall */
 	bool stray, unjudged;	/* as all hits of a backtrace are, or none */
+	bool late;		/* came late: the backtrace is not theirs */
 	uint64_t count;
 	uint64_t first_seq;	/* seq of the first hit */
 	uint64_t first, last;	/* ns on the records' clock */

@@ -48,7 +48,8 @@ put_where(struct buffer *b, const struct summary_row *row)
 	    row->kernel, row->syscall, row->work);
 	if (frame == NULL)
 		return;
-	buffer_puts(b, row->kernel ? " for " : " in ");
+	buffer_puts(b, row->late ? ", unblocked in " :
+	    row->kernel ? " for " : " in ");
 	text_put_name(b, frame);
 	if (frame->file != NULL) {
 		buffer_puts(b, " ");
@@ -207,7 +208,7 @@ make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 		if (f->culprit != NULL)
 			text_put_name(b, f->culprit);
 		else
-			buffer_puts(b, "unknown");
+			buffer_puts(b, f->late ? "delivered late" : "unknown");
 		break;
 	case PLACE:
 		if (f->culprit != NULL)
@@ -220,6 +221,16 @@ make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 		buffer_printf(b, "first #%llu",
 		    (unsigned long long)f->first_seq);
 	}
+}
+
+/* Whether one is not judged because its backtrace is not whole. */
+static bool
+has_missing(const struct finding *const *findings, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (findings[i]->incomplete && !findings[i]->late)
+			return true;
+	return false;
 }
 
 /* One line for each writer that is stray, or may be. */
@@ -249,7 +260,7 @@ put_findings(struct report *r, const char *title,
 		}
 		buffer_puts(&text->out, "\n");
 	}
-	if (findings[0]->incomplete)
+	if (has_missing(findings, n))
 		buffer_puts(&text->out, "  a caller that is allowed may be "
 		    "missing in their backtraces; where these are truncated, "
 		    "--stack copies more\n");

@@ -492,6 +492,7 @@ TEST(late_hits)
 		assert_int_equal(hit.unjudged, i % 2 != 0);
 		assert_int_equal(policy_findings(p, hit.unjudged, &f), 1);
 		assert_null(f[0]->culprit);
+		assert_true(f[0]->late);
 		hit = hit_of(&stack, 2);
 		assert_int_equal(policy_judge(p, &hit), 0);
 		assert_int_equal(hit.stray, i != 1);

@@ -61,6 +61,25 @@ TEST(folds)
 	free(m.text);
 }
 
+/* The backtrace shows where the signal was unblocked. */
+TEST(blames_nobody_for_what_came_late)
+{
+	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_hit(3)};
+	struct made_report m;
+
+	hits[1].late = hits[2].late = true;
+	hits[2].stack = &made_tails;
+	made_open(&m, &report_folded);
+	assert_int_equal(report_folded.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 3);
+	made_close(&m, &ended);
+	assert_folded(m.text);
+	assert_string_equal(m.text, "victim;[late] 2\n"
+	    "victim;__libc_start_call_main;main;ns::level<int,_long>_[i];"
+	    "bump 1\n");
+	free(m.text);
+}
+
 TEST(names_what_has_no_name)
 {
 	static const struct ex_module vdso = {"[vdso]", ""};

@@ -389,6 +389,29 @@ TEST(tells_of_stray_writers)
 	free(m.text);
 }
 
+TEST(tells_of_late_findings)
+{
+	static const struct finding late = {
+		.watch = &made_watches[0], .access = "write", .count = 2,
+		.first_seq = 2, .incomplete = true, .late = true,
+	};
+	static const struct finding *const lates[] = {&late};
+	static const struct report_end end = {
+		.reason = "exit", .judged = true, .doubts = lates,
+		.ndoubts = 1,
+	};
+	struct made_report m;
+	struct lines lines;
+
+	made_write(&m, &report_json, &made_start, NULL, 0, &end);
+	lines = parse(m.text);
+	assert_line(lines.line[1], "{'type':'finding','unjudged':true,"
+	    "'late':true,'watch':1,'count':2,'first_seq':2,"
+	    "'access':'write'}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 /* What ended in a tail call has no address unless its jump is known; what is
    not judged is neither stray nor fine. */
 TEST(tells_of_tail_calls)

@@ -381,6 +381,37 @@ TEST(tells_of_stray_writers)
 	free(m.text);
 }
 
+/* Hits that came late are not those of the place that their backtraces show,
+   nor is a caller missing. */
+TEST(tells_of_late_hits)
+{
+	static const struct finding late = {
+		.watch = &made_watches[0], .stack = &made_plain,
+		.access = "write", .count = 2, .first_seq = 2,
+		.incomplete = true, .late = true,
+	};
+	static const struct finding *const lates[] = {&late};
+	static const struct report_end end = {
+		.hits = 3, .reported = 3, .reason = "exit", .judged = true,
+		.unjudged = 2, .doubts = lates, .ndoubts = 1,
+	};
+	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_hit(3)};
+	struct made_report m;
+
+	hits[1].late = hits[1].unjudged = true;
+	hits[2].late = hits[2].unjudged = true;
+	made_write(&m, &report_text, &made_start, hits, 3, &end);
+	assert_non_null(strstr(m.text, "(delivered late, unblocked at the same "
+	    "backtrace as #1)\n"));
+	assert_non_null(strstr(m.text, "write, unblocked in bump "
+	    "victim.c:10\n"));
+	assert_non_null(strstr(m.text, "write in bump victim.c:10\n"));
+	assert_string_equal(strstr(m.text, "\nnot judged: "), "\n"
+	    "not judged: 1 writer\n"
+	    "  2x  delivered late    counter  first #2\n");
+	free(m.text);
+}
+
 TEST(tells_of_tail_calls)
 {
 	const struct ex_hit hit = made_tail_hit(1);

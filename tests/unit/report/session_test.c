@@ -522,6 +522,50 @@ TEST(judges_a_run)
 	}
 }
 
+/* What is doubtful of late hits is another thing than of others. */
+TEST(says_why_hits_are_not_judged)
+{
+	static const char *const allow[] = {"store"};
+	static const struct {
+		unsigned late, missing;
+		const char *said;
+	} cases[] = {
+		{1, 0, "1 hit cannot be judged: it came late, and what its "
+		    "backtrace shows is where the signal was unblocked\n"},
+		{2, 0, "2 hits cannot be judged: they came late, and what "
+		    "their backtraces show is where the signal was "
+		    "unblocked\n"},
+		{2, 1, "3 hits cannot be judged: 2 came late, and what their "
+		    "backtraces show is where the signal was unblocked; of "
+		    "the other a caller that is allowed may be missing in the "
+		    "backtrace\n"},
+		{0, 1, "1 hit cannot be judged: a caller that is allowed may "
+		    "be missing in its backtrace\n"},
+	};
+	const struct ex_hints late = {.late = true};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char *said;
+
+		begin((struct options){.form = FORM_JSON,
+		    .allow = (const char **)(uintptr_t)allow, .nallow = 1,
+		    .error_status = 66});
+		for (unsigned k = 0; k < cases[i].late + cases[i].missing;
+		    k++) {
+			ex_explain_hints(s.explainer,
+			    k < cases[i].late ? &late : NULL);
+			assert_true(session_record(&s, sample(0, k)));
+			assert_true(session_flush(&s, UINT64_MAX));
+		}
+		assert_int_equal(end("exit", 7, &said), 120);
+		if (strstr(said, cases[i].said) == NULL)
+			fail_msg("case %zu: %s", i, said);
+		free(said);
+		(void)tear_down(state);
+		assert_int_equal(set_up(state), 0);
+	}
+}
+
 /* A report that cannot be written is watchctl's own failure; one whose reader
    has gone ended the watch too early. */
 TEST(judges_a_run_that_was_cut_short)
