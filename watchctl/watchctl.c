@@ -10,9 +10,11 @@
 
 #include "os/cause.h"
 #include "box/box_report.h"
+#include "module/index.h"
 #include "module/module.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"
+#include "util/index_cache.h"
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
@@ -54,6 +56,10 @@ fill_standard(void)
 int
 main(int argc, char **argv)
 {
+	static const struct ex_index_store cache = {
+		index_cache_open, index_cache_begin, index_cache_put,
+		index_cache_end,
+	};
 	bool report = is(argv[1], "report");
 	struct options options;
 	int status;
@@ -73,6 +79,8 @@ main(int argc, char **argv)
 		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :
 	    options_parse(argc, argv, &options);
+	if (status == 0 && !options.no_cache)
+		ex_index_store(&cache);
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {

@@ -6,7 +6,8 @@
  * A few source files are compiled; the program's units are copies of those with
  * other names.  UNITS says how many: 200 of them are about 95 MB of debug
  * information, compressed.  The variable and its writer are in one that comes
- * after two fifths of them, and a caller in one before.
+ * after two fifths of them, and a caller in one before.  The second time, what was
+ * found out the first time is kept in the user's cache directory.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,30 +200,44 @@ gdb(const char *program)
 	return bench_median(took, GDB_RUNS);
 }
 
+/* Nothing is known from the run before; or something is, but not before the first
+   run, which does not count. */
 static double
-ours(const char *program)
+ours(const char *program, bool again)
 {
 	double took[RUNS];
 
-	for (int i = 0; i < RUNS; i++)
-		took[i] = seconds((const char *[]){watchctl(), "-n", "1", "-w",
+	for (int i = again ? -1 : 0; i < RUNS; i++) {
+		double one;
+
+		if (!again || i < 0)
+			scratch_run("rm -rf cache");
+		one = seconds((const char *[]){watchctl(), "-n", "1", "-w",
 		    "config:4", "--", program, NULL}, " main ");
+		if (i >= 0)
+			took[i] = one;
+	}
 	return bench_median(took, RUNS);
 }
 
 static void
-compare(const char *name, const char *program, double limit)
+compare(const char *name, const char *program, double limit,
+    double second_limit)
 {
 	char path[PATH_MAX + 256], what[64];
-	double theirs, took;
+	double theirs, took, second;
 
 	(void)snprintf(path, sizeof(path), "%s", scratch_path(program));
 	theirs = gdb(path);
-	took = ours(path);
-	printf("%s: first answer in %.0f ms, gdb's in %.0f ms\n", name,
-	    took * 1e3, theirs * 1e3);
+	took = ours(path, false);
+	second = ours(path, true);
+	printf("%s: first answer in %.0f ms, the second time in %.0f ms, "
+	    "gdb's in %.0f ms\n", name, took * 1e3, second * 1e3,
+	    theirs * 1e3);
 	(void)snprintf(what, sizeof(what), "first answer, %s", name);
 	bench_tell(what, took / theirs, "x", "gdb", limit, 0);
+	(void)snprintf(what, sizeof(what), "second time, %s", name);
+	bench_tell(what, second / theirs, "x", "gdb's first", second_limit, 0);
 }
 
 int
@@ -237,8 +252,9 @@ main(void)
 	link_program("plain", n, "");
 	link_program("zlib", n, "-Wl,--compress-debug-sections=zlib");
 	scratch_run("rm -f *.o");
-	compare("zlib", "zlib", 0.15);
-	compare("uncompressed", "plain", 0.1);
+	(void)setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
+	compare("zlib", "zlib", 0.15, 0.03);
+	compare("uncompressed", "plain", 0.1, 0.1);
 	if (getenv("KEEP") == NULL)
 		assert_int_equal(scratch_remove(NULL), 0);
 	return bench_status();

@@ -21,6 +21,7 @@
 #include "os/proc.h"
 #include "os/regular_file.h"
 #include "util/debuginfod.h"
+#include "util/index_cache.h"
 
 enum { BUILD_ID_MAX = 128 };	/* digits */
 
@@ -157,6 +158,31 @@ fetch(const char *build_id)
 	    keep_elf(debuginfod_fetch(build_id));
 }
 
+/* Part of an index, or its end.  Keys, sizes and their order are looked at where
+   it is kept. */
+static int
+keep_index(struct answers *answers, const struct box_message *question)
+{
+	if (answers->no_cache ||
+	    (!answers->keeping && question->what != BOX_KEEP))
+		return -EPERM;
+	answers->keeping = question->what != BOX_KEEP_END;
+	if (question->what == BOX_KEEP)
+		return index_cache_begin(question->text);
+	if (question->what == BOX_KEEP_END)
+		return index_cache_end(question->err == 0);
+	return question->value[0] > sizeof(answers->shared->report) ? -EINVAL :
+	    index_cache_put(answers->shared->report, question->value[0]);
+}
+
+void
+answers_abandon(struct answers *answers)
+{
+	if (answers->keeping)
+		(void)index_cache_end(false);
+	answers->keeping = false;
+}
+
 /* --- processes --- */
 
 /* The number of a root, as in questions: -1 is ours.  False: it is none. */
@@ -272,7 +298,7 @@ answer_about(struct answers *answers, const struct box_message *question,
 static bool
 gives_descriptor(uint32_t what)
 {
-	return what == BOX_OPEN || what == BOX_FETCH ||
+	return what == BOX_OPEN || what == BOX_FETCH || what == BOX_INDEX ||
 	    what == BOX_OPEN_MAPPED || what == BOX_OPEN_PERF_MAP;
 }
 
@@ -289,6 +315,15 @@ answers_give(struct answers *answers, int socket,
 		break;
 	case BOX_FETCH:
 		got = fetch(question->text);
+		break;
+	case BOX_INDEX:
+		got = answers->no_cache ? -EPERM :
+		    index_cache_open(question->text);
+		break;
+	case BOX_KEEP:
+	case BOX_KEEP_BYTES:
+	case BOX_KEEP_END:
+		got = keep_index(answers, question);
 		break;
 	case BOX_READ:
 	case BOX_FIRST_PAGE:

@@ -24,6 +24,10 @@ struct answers {
 	off_t size;		/* of it when it was opened */
 	bool starved;		/* a file was not opened for want of a
 				   descriptor */
+	bool no_cache;		/* indexes are not kept */
+	const struct box_shared *shared;	/* where those that are kept
+						   come */
+	bool keeping;		/* one has begun to come */
 	struct answers_process *process;
 	size_t n, cap;
 	struct wp_roots roots;
@@ -36,6 +40,9 @@ void answers_forbid(struct answers *, pid_t);
 
 /* Answer a question of this kind.  False: it is of another. */
 bool answers_give(struct answers *, int socket, const struct box_message *);
+
+/* The explainer that asked has gone. */
+void answers_abandon(struct answers *);
 
 void answers_free(struct answers *);
 

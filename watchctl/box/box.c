@@ -155,6 +155,7 @@ move_up(int fd)
 static void
 leave(struct box *box)
 {
+	answers_abandon(&box->answers);
 	shared_memory_free(&box->memory_shared);
 	(void)close(box->socket);
 	box->shared = NULL;
@@ -194,7 +195,7 @@ start(struct box *box, int socket)
 		errno = -err;
 		return refuse("memory to share");
 	}
-	box->shared = memory->at;
+	box->answers.shared = box->shared = memory->at;
 	if (memory->fd >= 0 && (memory->fd = shared = move_up(memory->fd)) < 0)
 		return refuse("the explainer's descriptors");
 	return spawn(box, socket, shared, memory->id);

@@ -207,6 +207,7 @@ box_report(const struct options *options, char **argv)
 		.box = {
 			.argv = argv, .memory = options->explain_memory,
 			.brief = brief, .answers.file = options->file,
+			.answers.no_cache = options->no_cache,
 		},
 	};
 

@@ -47,6 +47,14 @@ enum box_what {
 	BOX_OPEN,		/* text: a path; answered */
 	BOX_FETCH,		/* text: a build id, whose debug information is
 				   not on this machine; answered */
+	BOX_INDEX,		/* text: a build id, of whose debug information
+				   an index may be kept; answered */
+	BOX_KEEP,		/* text: a build id, whose index comes;
+				   answered */
+	BOX_KEEP_BYTES,		/* value[0] bytes of it are in the shared
+				   memory; answered */
+	BOX_KEEP_END,		/* it is all there; err: 1 if it is to be
+				   forgotten; answered */
 	/* the same, of a process that watchctl lets it ask about: value[0] */
 	BOX_READ,		/* value[1]: an address in its memory; value[2]:
 				   bytes, at most BOX_BYTES_MAX; answered with
@@ -66,7 +74,6 @@ enum box_what {
 	BOX_PERF_MAP,		/* value[1]: its root; answered with the name of
 				   the file in which it names its code */
 	BOX_OPEN_PERF_MAP,	/* answered with that file */
-
 	BOX_SAY,		/* text: a line for standard error */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;

@@ -178,14 +178,63 @@ wp_open_regular(const char *path)
 	    ask_file(&question);
 }
 
+static int
+ask_text(enum box_what what, const char *text)
+{
+	struct box_message question = {.what = what};
+
+	(void)snprintf(question.text, sizeof(question.text), "%s", text);
+	return what == BOX_KEEP ? ask_question(&question) : ask_file(&question);
+}
+
 int
 ask_fetch(const char *build_id)
 {
-	struct box_message question = {.what = BOX_FETCH};
-
-	(void)snprintf(question.text, sizeof(question.text), "%s", build_id);
-	return ask_file(&question);
+	return ask_text(BOX_FETCH, build_id);
 }
+
+static int
+open_index(const char *key)
+{
+	return ask_text(BOX_INDEX, key);
+}
+
+static int
+begin_index(const char *key)
+{
+	return ask_text(BOX_KEEP, key);
+}
+
+static int
+put_index(const void *bytes, size_t len)
+{
+	const char *at = bytes;
+	int err = 0;
+
+	for (size_t n; err == 0 && len > 0; at += n, len -= n) {
+		struct box_message question = {.what = BOX_KEEP_BYTES};
+
+		n = len < sizeof(shared->report) ? len :
+		    sizeof(shared->report);
+		question.value[0] = n;
+		memcpy(shared->report, at, n);
+		err = ask_question(&question);
+	}
+	return err;
+}
+
+static int
+end_index(bool good)
+{
+	struct box_message question = {.what = BOX_KEEP_END, .err = !good};
+
+	return ask_question(&question);
+}
+
+const struct ex_index_store ask_index_store = {
+	.open = open_index, .begin = begin_index, .put = put_index,
+	.end = end_index,
+};
 
 /* It is. */
 void

@@ -9,6 +9,7 @@
 #define ASK_H
 
 #include "box/message.h"
+#include "module/index.h"
 
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
@@ -37,6 +38,9 @@ int ask_report(const char *text, size_t len, uint64_t hits);
 
 /* Ask for debug information, as ex_module_fetcher has it. */
 int ask_fetch(const char *build_id);
+
+/* Have indexes kept. */
+extern const struct ex_index_store ask_index_store;
 
 /* It is all done, with this exit status. */
 _Noreturn void ask_end(int status);

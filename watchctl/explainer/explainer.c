@@ -162,6 +162,7 @@ main(int argc, char **argv)
 		ask_end(complain("the explainer cannot give up its "
 		    "privileges: %s", strerror(-err)) < 0 ?
 		    STATUS_OWN_FAILURE : 0);
+	ex_index_store(&ask_index_store);
 	if (strcmp(argv[3], "live") == 0)
 		serve();
 	if (options_parse_report(argc - 3, argv + 3, &options) != 0)

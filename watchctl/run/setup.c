@@ -125,6 +125,7 @@ prepare(struct run *run)
 	    (o->command == NULL && check_processes(run) < 0))
 		return -EINVAL;
 	live_box_make(&run->live, o->explain_memory);
+	run->live.box.answers.no_cache = o->no_cache;
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)

@@ -26,7 +26,7 @@ static const char usage[] =
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
 "       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
 "                       [--allow PATTERN] ... [--error-exitcode N]\n"
-"                       [--explain-memory SIZE] FILE\n"
+"                       [--explain-memory SIZE] [--no-cache] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Reports what touches a running program's memory: thread, instruction, callers.\n"
 "\n"
@@ -62,13 +62,15 @@ static const char usage[] =
 "  -O FILE          write the report there; -: to standard output\n"
 "  --explain-memory SIZE\n"
 "                   let the process that explains take so much memory (1G)\n"
+"  --no-cache       neither use nor keep what was found out about debug\n"
+"                   information\n"
 "  -h, --help       print this help\n"
 "  -V, --version    print the version\n";
 
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_STACKS, OPT_EXPLAIN_MEMORY,
+	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -83,12 +85,14 @@ static const struct option watch_options[] = {
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
 	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
 	{"stacks", required_argument, NULL, OPT_STACKS},
+	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"help", no_argument, NULL, OPT_HELP},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
 static const struct option report_options[] = {
 	{"explain-memory", required_argument, NULL, OPT_EXPLAIN_MEMORY},
+	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"allow", required_argument, NULL, OPT_ALLOW},
@@ -358,6 +362,9 @@ option(struct options *o, int c)
 		return parse_stack(optarg, &o->stack);
 	case OPT_EXPLAIN_MEMORY:
 		return parse_memory(optarg, &o->explain_memory);
+	case OPT_NO_CACHE:
+		o->no_cache = true;
+		return 0;
 	case OPT_STACKS:
 		return parse_stacks(optarg, &o->stacks_once);
 	case OPT_ALLOW:

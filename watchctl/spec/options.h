@@ -45,6 +45,7 @@ struct options {
 	bool stacks_once;	/* --stacks once */
 	uint64_t explain_memory;	/* --explain-memory, bytes; 0: as
 					   usual */
+	bool no_cache;		/* --no-cache */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;

@@ -104,8 +104,8 @@ is_own(const struct ex_module *m, int fd)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_dev == m->file_dev &&
-	    st.st_ino == m->file_ino;
+	return fstat(fd, &st) == 0 && st.st_dev == m->st.st_dev &&
+	    st.st_ino == m->st.st_ino;
 }
 
 /* A descriptor of the file with this name, if it is the one.  -1: no. */

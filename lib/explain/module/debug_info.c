@@ -17,6 +17,7 @@
 #include "module/aranges.h"
 #include "module/debug_file.h"
 #include "module/die.h"
+#include "module/index.h"
 #include "module/module_private.h"
 #include "module/unpacked.h"
 #include "base/array.h"
@@ -25,7 +26,14 @@
 #define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
 #define UNITS_MAX ((size_t)1 << 22)
 
-enum { HEADER_MAX = 64 };	/* more than the header of a unit */
+#define KEEP_MIN (UINT64_C(1) << 20)	/* bytes of .debug_info below which
+					   nothing is kept: it is quickly read */
+#define SOUGHT_MAX 256			/* searches that are kept */
+
+enum {
+	HEADER_MAX = 64,	/* more than the header of a unit */
+	KEY_MIN = 16,		/* digits of a build id */
+};
 
 /* A unit of .debug_info. */
 struct unit_start {
@@ -54,13 +62,88 @@ struct debug_info {
 	struct ex_aranges aranges;
 	struct ex_abbrevs abbrevs;
 	bool abbrevs_good;
+
+	struct stat st;		/* of the file that is read; st_ino 0: not
+				   known */
+	uint64_t info_size;	/* of .debug_info that is being unpacked */
+	struct ex_index known;	/* from the last time */
+	struct ex_index found;	/* for the next time, collected */
+	struct ex_ranges code;	/* what: where the unit begins; all that there
+				   is, if known.all_code */
+	bool news;		/* there is something to keep */
 };
+
+/* --- what is kept for the next time --- */
+
+/* Whether there is a name to keep it by. */
+static bool
+has_key(const struct debug_info *d)
+{
+	return d->st.st_ino != 0 && strlen(d->module->build_id) >= KEY_MIN;
+}
+
+/* What was found out the last time is still so. */
+static void
+recall(struct debug_info *d, const struct stat *st)
+{
+	const struct ex_index_sought *sought;
+	const struct ex_index_code *code;
+
+	d->st = *st;
+	if (!has_key(d) || !ex_index_read(&d->known, d->module->build_id, st))
+		return;
+	sought = d->known.sought.at;
+	for (size_t i = 0; i < d->known.sought.n; i++)
+		(void)ex_index_add(&d->found.sought, &sought[i],
+		    sizeof(*sought));
+	code = d->known.code.at;
+	for (size_t i = 0; i < d->known.code.n; i++) {
+		(void)ex_index_add(&d->found.code, &code[i], sizeof(*code));
+		(void)ex_ranges_add(&d->code, code[i].start, code[i].end,
+		    code[i].unit);
+	}
+	ex_ranges_sort(&d->code);
+	d->found.all_code = d->known.all_code;
+}
+
+static void
+keep_units(struct debug_info *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		struct ex_index_unit unit = {
+			.at = d->at[i].offset,
+			.end = i + 1 < d->n ? d->at[i + 1].offset : d->next,
+		};
+		const uint64_t len = unit.end - unit.at;
+
+		memcpy(unit.head, (const uint8_t *)d->info->d_buf + unit.at,
+		    len < sizeof(unit.head) ? len : sizeof(unit.head));
+		if (!ex_index_add(&d->found.units, &unit, sizeof(unit)))
+			return;
+	}
+}
+
+static void
+keep(struct debug_info *d)
+{
+	if (!d->news || !has_key(d) || d->info == NULL ||
+	    (d->unpacked != NULL ? d->info_size : d->info->d_size) < KEEP_MIN)
+		return;
+	if (d->unpacked != NULL) {
+		keep_units(d);
+		ex_unpacked_keep(d->unpacked, &d->found);
+	}
+	ex_index_write(&d->found, d->module->build_id, &d->st);
+}
 
 static void
 debug_info_release(void *arg)
 {
 	struct debug_info *d = arg;
 
+	keep(d);
+	ex_index_free(&d->found);
+	ex_ranges_free(&d->code);
 	ex_aranges_free(&d->aranges);
 	free(d->at);
 	if (d->unpacked != NULL)
@@ -69,6 +152,7 @@ debug_info_release(void *arg)
 	(void)elf_end(d->elf);
 	if (d->file != NULL)
 		(void)munmap(d->file, d->file_size);
+	ex_index_free(&d->known);
 }
 
 /* --- opening --- */
@@ -100,12 +184,14 @@ section(Dwarf *dwarf, const char *wanted)
 static bool
 open_packed(struct debug_info *d, Elf *elf)
 {
-	if ((d->unpacked = ex_unpacked_new(elf)) == NULL)
+	if ((d->unpacked = ex_unpacked_new(elf,
+	    &d->known)) == NULL)
 		return false;
 	d->dwarf = dwarf_begin_elf(ex_unpacked_elf(d->unpacked), DWARF_C_READ,
 	    NULL);
 	d->info = d->dwarf != NULL ? section(d->dwarf, ".debug_info") : NULL;
 	if (d->info != NULL) {
+		d->info_size = d->info->d_size;
 		d->info->d_size = 0;
 		return true;
 	}
@@ -152,6 +238,7 @@ open_separate(struct debug_info *d)
 		return false;
 	d->file = file;
 	d->file_size = (size_t)st.st_size;
+	recall(d, &st);
 	d->elf = elf_memory(d->file, d->file_size);
 	if (d->elf != NULL && open_packed(d, d->elf)) {
 		d->bias = first_vaddr(d->elf) - first_vaddr(m->elf);
@@ -192,9 +279,12 @@ static void
 open_any(struct debug_info *d)
 {
 	struct ex_module *m = d->module;
+	const bool own = has_own(m);
 	Dwarf_Addr bias;
 
-	if (has_own(m) ? open_packed(d, m->elf) : open_separate(d))
+	if (own)
+		recall(d, &m->st);
+	if (own ? open_packed(d, m->elf) : open_separate(d))
 		return;
 	d->dwarf = dwfl_module_getdwarf(m->dwfl_module, &bias);
 	if (d->dwarf == NULL)
@@ -213,10 +303,49 @@ show(struct debug_info *d, uint64_t size)
 		d->info->d_size = size;
 }
 
+/* The next unit as it is known from the last time, if it can be read in part;
+   NULL: it is not, or cannot. */
+static const struct ex_index_unit *
+known_unit(const struct debug_info *d)
+{
+	const struct ex_index_unit *known = d->known.units.at;
+
+	if (d->unpacked == NULL || !d->abbrevs_good || d->abbrevs.references ||
+	    d->n >= d->known.units.n)
+		return NULL;
+	known += d->n;
+	return known->at == d->next && known->end <= d->info_size ? known :
+	    NULL;
+}
+
+/* Have the header of the next unit be there. */
+static void
+show_header(struct debug_info *d, const struct ex_index_unit *known)
+{
+	if (known != NULL) {
+		ex_unpacked_head(d->unpacked, known->at, known->head,
+		    known->end - known->at < sizeof(known->head) ?
+		    known->end - known->at : sizeof(known->head));
+		show(d, known->end);
+	} else if (d->unpacked != NULL) {
+		show(d, ex_unpacked_info(d->unpacked, d->next,
+		    d->next + HEADER_MAX));
+	}
+}
+
+/* Whether a part of .debug_info is there, or can be. */
+static bool
+is_there(const struct debug_info *d, uint64_t from, uint64_t end)
+{
+	return d->unpacked == NULL ||
+	    ex_unpacked_info(d->unpacked, from, end) >= end;
+}
+
 /* Learn of the next unit.  False: there is none. */
 static bool
 learn_unit(struct debug_info *d)
 {
+	const struct ex_index_unit *known = known_unit(d);
 	struct unit_start *unit;
 	Dwarf_Off next = 0;
 	bool is;
@@ -224,12 +353,10 @@ learn_unit(struct debug_info *d)
 	if (!EX_ARRAY_ROOM(d, at, UNITS_MAX))
 		return false;
 	unit = &d->at[d->n];
-	if (d->unpacked != NULL)
-		show(d, ex_unpacked_info(d->unpacked, d->next + HEADER_MAX));
+	show_header(d, known);
 	is = dwarf_next_unit(d->dwarf, d->next, &next, &unit->header, NULL,
 	    &unit->abbrevs, NULL, NULL, NULL, NULL) == 0 && next > d->next &&
-	    (d->unpacked == NULL || ex_unpacked_info(d->unpacked, next) >=
-	    next);
+	    (known != NULL ? next == known->end : is_there(d, d->next, next));
 	show(d, is ? next : d->next);
 	if (!is)
 		return false;
@@ -237,6 +364,7 @@ learn_unit(struct debug_info *d)
 	d->ordered &= d->n == 0 || unit->abbrevs > unit[-1].abbrevs;
 	d->next = next;
 	d->n++;
+	d->news |= known == NULL && d->unpacked != NULL;
 	return true;
 }
 
@@ -341,7 +469,7 @@ ex_unit_at(struct ex_module *m, uint64_t offset, Dwarf_Die *die)
 	struct debug_info *d = debug_info_of(m);
 	const struct unit_start *unit = unit_start_at(d, offset);
 
-	return unit != NULL &&
+	return unit != NULL && is_there(d, offset, unit_end(d, unit)) &&
 	    dwarf_offdie(d->dwarf, offset + unit->header, die) != NULL;
 }
 
@@ -352,6 +480,22 @@ ex_unit_behind(struct ex_module *m, uint64_t offset)
 	const struct unit_start *unit = unit_start_at(d, offset);
 
 	return unit != NULL ? unit_end(d, unit) : 0;
+}
+
+void
+ex_unit_use(struct ex_module *m, Dwarf_Die *die)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct unit_start *unit;
+	Dwarf_Die cu;
+
+	if (d == NULL || d->unpacked == NULL ||
+	    dwarf_cu_getdwarf(die->cu) != d->dwarf ||
+	    dwarf_diecu(die, &cu, NULL, NULL) == NULL ||
+	    (unit = unit_upto(d, dwarf_dieoffset(&cu))) == NULL)
+		return;
+	d->news |= ex_unpacked_use(d->unpacked, unit->offset,
+	    unit_end(d, unit));
 }
 
 /* The same of .debug_types, which is never unpacked in part; and where the next
@@ -396,12 +540,49 @@ ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 
 /* --- finding them --- */
 
-/* How much of .debug_info is there, at least up to a place if it has so much. */
+/* How far .debug_info is there behind a place, at least up to another if it has so
+   much. */
 static uint64_t
-info_upto(struct debug_info *d, uint64_t upto)
+info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
 {
-	return d->unpacked != NULL ? ex_unpacked_info(d->unpacked, upto) :
-	    d->info->d_size;
+	return d->unpacked != NULL ?
+	    ex_unpacked_info(d->unpacked, from, upto) : d->info->d_size;
+}
+
+/* The first unit at or behind a place that holds these bytes; NULL: none. */
+static const struct unit_start *
+seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
+{
+	const uint8_t *hit = NULL, *info = d->info->d_buf;
+	uint64_t have;
+
+	while ((have = info_upto(d, at, at + STEP)) >= at + len &&
+	    (hit = memmem(info + at, have - at, bytes, len)) == NULL)
+		at = have - len + 1;
+	return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) : NULL;
+}
+
+/* What came of a search before; NULL: it is a new one. */
+static const struct ex_index_sought *
+sought_before(const struct debug_info *d, uint64_t at, const void *bytes,
+    size_t len)
+{
+	const struct ex_index_sought *sought = d->found.sought.at;
+
+	for (size_t i = 0; i < d->found.sought.n; i++, sought++) {
+		if (sought->from == at && sought->len == len &&
+		    memcmp(sought->bytes, bytes, len) == 0)
+			return sought;
+	}
+	return NULL;
+}
+
+static void
+remember_sought(struct debug_info *d, const struct ex_index_sought *sought)
+{
+	if (d->found.sought.n < SOUGHT_MAX)
+		d->news |= ex_index_add(&d->found.sought, sought,
+		    sizeof(*sought));
 }
 
 bool
@@ -409,21 +590,26 @@ ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
     size_t len, uint64_t *unit)
 {
 	struct debug_info *d = debug_info_of(m);
+	struct ex_index_sought sought = {.from = *at, .len = len};
+	const struct ex_index_sought *before;
 	const struct unit_start *found;
-	const uint8_t *hit = NULL, *info;
-	uint64_t have;
 
-	if (d == NULL || d->info == NULL)
+	if (d == NULL || d->info == NULL || len > sizeof(sought.bytes))
 		return false;
-	info = d->info->d_buf;
-	while ((have = info_upto(d, *at + STEP)) >= *at + len &&
-	    (hit = memmem(info + *at, have - *at, bytes, len)) == NULL)
-		*at = have - len + 1;
-	if (hit == NULL ||
-	    (found = unit_upto(d, (uint64_t)(hit - info))) == NULL)
+	if ((before = sought_before(d, *at, bytes, len)) != NULL) {
+		sought = *before;
+	} else {
+		memcpy(sought.bytes, bytes, len);
+		if ((found = seek(d, *at, bytes, len)) != NULL) {
+			sought.unit = found->offset;
+			sought.end = unit_end(d, found);
+		}
+		remember_sought(d, &sought);
+	}
+	if (sought.end <= *at)
 		return false;
-	*unit = found->offset;
-	*at = unit_end(d, found);
+	*unit = sought.unit;
+	*at = sought.end;
 	return true;
 }
 
@@ -454,5 +640,31 @@ ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
 		*unit = range->what;
 		return EX_CODE_UNIT;
 	}
-	return has_all_code(d) ? EX_CODE_NONE : EX_CODE_UNKNOWN;
+	if (has_all_code(d))
+		return EX_CODE_NONE;
+	if (!d->known.all_code)
+		return EX_CODE_UNKNOWN;
+	range = ex_ranges_find(&d->code, vaddr);
+	if (range != NULL)
+		*unit = range->what;
+	return range != NULL ? EX_CODE_UNIT : EX_CODE_NONE;
+}
+
+void
+ex_unit_code(struct ex_module *m, uint64_t start, uint64_t end, uint64_t unit)
+{
+	struct debug_info *d = debug_info_of(m);
+	const struct ex_index_code code = {start, end, unit};
+
+	if (d != NULL && !d->found.all_code)
+		(void)ex_index_add(&d->found.code, &code, sizeof(code));
+}
+
+void
+ex_unit_code_end(struct ex_module *m)
+{
+	struct debug_info *d = debug_info_of(m);
+
+	if (d != NULL && !d->found.all_code)
+		d->found.all_code = d->news = true;
 }

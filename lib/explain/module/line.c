@@ -136,13 +136,18 @@ learn_all(struct lines *lines)
 	struct unit *unit;
 
 	while ((unit = unit_begins(lines, offset)) != NULL) {
-		for (size_t i = 0; i < unit->code.n; i++)
-			(void)ex_ranges_add(&lines->code,
-			    unit->code.at[i].start, unit->code.at[i].end,
-			    (uintptr_t)unit);
+		for (size_t i = 0; i < unit->code.n; i++) {
+			const struct ex_range *code = &unit->code.at[i];
+
+			(void)ex_ranges_add(&lines->code, code->start,
+			    code->end, (uintptr_t)unit);
+			ex_unit_code(lines->module, code->start, code->end,
+			    offset);
+		}
 		offset = ex_unit_behind(lines->module, offset);
 	}
 	ex_ranges_sort(&lines->code);
+	ex_unit_code_end(lines->module);
 	lines->complete = true;
 }
 
@@ -175,6 +180,7 @@ unit_scan(const struct lines *lines, struct unit *unit)
 		return;
 	unit->scanned = true;
 	unit->tree = unit->die;
+	ex_unit_use(lines->module, &unit->die);
 	unit->lacks = !ex_die_whole_unit(lines->module, &unit->tree);
 	for (die = ex_die_walk(&walk, &unit->tree); die != NULL;
 	    die = ex_die_walk_on(&walk, holds_functions)) {

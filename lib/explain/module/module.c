@@ -130,8 +130,7 @@ ex_module_map(struct ex_module *m, int fd)
 	}
 	m->image = image;
 	m->image_size = (size_t)st.st_size;
-	m->file_dev = st.st_dev;
-	m->file_ino = st.st_ino;
+	m->st = st;
 }
 
 void

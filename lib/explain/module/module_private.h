@@ -10,6 +10,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <gelf.h>
+#include <sys/stat.h>
 
 #include "module/compressed.h"
 #include "module/module.h"
@@ -61,8 +62,8 @@ struct ex_module {
 
 	uint8_t *image;		/* the file's bytes, mapped; NULL: not open */
 	size_t image_size;
-	dev_t file_dev;		/* the file that is mapped; */
-	ino_t file_ino;		/* 0: none */
+	struct stat st;		/* of the file; st_ino 0: it is a copy of
+				   memory */
 	char *problem;		/* why it cannot be used, or only in part;
 				   NULL: nothing; malloc'd */
 	char *host_path;	/* where the search for a separate debug file

@@ -3,25 +3,50 @@
 
 #include <gelf.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <zlib.h>
 
-#define PAGE UINT64_C(4096)
-#define STEP (UINT64_C(1) << 20)	/* bytes unpacked at a time */
+#include "base/array.h"
 
-enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024 };
+#define PAGE UINT64_C(4096)
+#define STEP (UINT64_C(1) << 20)	/* bytes made writable at a time */
+#define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at least */
+#define POINTS_MAX 4096
+#define USED_MAX 1024
+#define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
+
+enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
 
 struct section {
 	Elf_Scn *scn;		/* in the file */
 	const char *name;
 	uint64_t at;		/* its place in the image */
 	uint64_t size;		/* bytes, as far as the file says */
-	uint64_t done;		/* bytes that are there */
 	bool packed;
+	bool there;		/* as a whole */
+};
+
+/* .debug_info, which is unpacked as it is asked for. */
+struct info {
+	struct section *section;
+	const uint8_t *packed;	/* the stream, behind zlib's header */
+	size_t packed_size;
+	uint8_t *there;		/* a bit for each page that is unpacked */
+	uint64_t end;		/* bytes that can be had: less than the file
+				   says if it is damaged */
+	uint64_t pos;		/* bytes that came of the stream */
+	uint64_t solid;		/* those from here on are in the image */
 	bool begun;		/* stream is to be ended */
 	z_stream stream;
+	struct ex_index_point *point;	/* where it can go on from, in order;
+					   window: an address here */
+	size_t npoints;
+	struct ex_index_bytes *used;	/* pages of units that were asked for;
+					   at and len only */
+	size_t nused, used_cap;
 };
 
 struct ex_unpacked {
@@ -31,7 +56,7 @@ struct ex_unpacked {
 	Elf *elf;		/* of the image */
 	struct section section[SECTIONS_MAX];
 	unsigned n;
-	struct section *info;	/* .debug_info */
+	struct info info;
 };
 
 static uint64_t
@@ -45,7 +70,8 @@ static bool
 room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 {
 	start = start / PAGE * PAGE;
-	return mprotect(u->image + start, page_up(end) - start,
+	end = page_up(end);
+	return mprotect(u->image + start, end - start,
 	    PROT_READ | PROT_WRITE) == 0;
 }
 
@@ -85,9 +111,11 @@ add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
 			return false;
 		s->packed = true;
 		s->size = ch.ch_size;
+		if (s->size >= UINT_MAX)
+			return false;
 	}
 	if (strcmp(name, ".debug_info") == 0)
-		u->info = s;
+		u->info.section = s;
 	u->n++;
 	return true;
 }
@@ -113,58 +141,54 @@ add_sections(struct ex_unpacked *u, Elf *elf)
 		    !add_section(u, scn, name, &sh))
 			return false;
 	}
-	return u->info != NULL && u->info->packed;
+	return u->info.section != NULL && u->info.section->packed;
 }
 
-/* --- unpacking --- */
+/* --- unpacking a whole section --- */
 
-static bool
-section_begin(struct section *s)
+/* The packed bytes, behind zlib's header.  NULL: it has none. */
+static const uint8_t *
+stream_of(const struct section *s, size_t *size)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
+	const uint8_t *header;
 
-	if (raw == NULL || raw->d_size <= sizeof(Elf64_Chdr))
+	if (raw == NULL || raw->d_size < sizeof(Elf64_Chdr) + ZLIB_HEADER)
+		return NULL;
+	header = (const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr);
+	*size = raw->d_size - sizeof(Elf64_Chdr) - ZLIB_HEADER;
+	/* its window is not larger than usual, and nothing comes before it */
+	return (header[0] & 15) == Z_DEFLATED && header[0] >> 4 <= 7 &&
+	    (header[1] & 32) == 0 && (header[0] * 256 + header[1]) % 31 == 0 ?
+	    header + ZLIB_HEADER : NULL;
+}
+
+/* One that is damaged, or is less than it claims, is not there. */
+static bool
+section_unpack(struct ex_unpacked *u, const struct section *s)
+{
+	z_stream stream = {0};
+	size_t size;
+	const uint8_t *packed = stream_of(s, &size);
+	int result;
+
+	if (packed == NULL || !room(u, s->at, s->at + s->size) ||
+	    inflateInit2(&stream, -MAX_WBITS) != Z_OK)
 		return false;
-	s->stream.next_in = (Bytef *)raw->d_buf + sizeof(Elf64_Chdr);
-	s->stream.avail_in = (uInt)(raw->d_size - sizeof(Elf64_Chdr));
-	s->begun = inflateInit(&s->stream) == Z_OK;
-	return s->begun;
-}
-
-static void
-section_end(struct section *s)
-{
-	if (s->begun)
-		(void)inflateEnd(&s->stream);
-	s->begun = false;
-}
-
-/* Unpack up to this byte, of those that the file claims.  A section that is
-   damaged, or is less than that, ends where it does. */
-static void
-section_upto(struct ex_unpacked *u, struct section *s, uint64_t end)
-{
-	int result = Z_OK;
-
-	while (s->done < end && s->begun) {
-		uint64_t n = s->size - s->done < STEP ? s->size - s->done :
-		    STEP;
-
-		if (!room(u, s->at + s->done, s->at + s->done + n))
-			break;
-		s->stream.next_out = u->image + s->at + s->done;
-		s->stream.avail_out = (uInt)n;
-		result = inflate(&s->stream, Z_NO_FLUSH);
-		s->done += n - s->stream.avail_out;
-		if (result != Z_OK || s->stream.avail_out > 0 ||
-		    s->done == s->size)
-			section_end(s);
-	}
+	stream.next_in = (Bytef *)(uintptr_t)packed;
+	stream.avail_in = (uInt)size;
+	stream.next_out = u->image + s->at;
+	stream.avail_out = (uInt)s->size;
+	result = inflate(&stream, Z_FINISH);
+	(void)inflateEnd(&stream);
+	return stream.avail_out == 0 &&
+	    (result == Z_STREAM_END || result == Z_BUF_ERROR ||
+	    result == Z_OK);
 }
 
 /* What is not packed. */
 static bool
-section_copy(struct ex_unpacked *u, struct section *s)
+section_copy(struct ex_unpacked *u, const struct section *s)
 {
 	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
 
@@ -174,21 +198,240 @@ section_copy(struct ex_unpacked *u, struct section *s)
 	    !room(u, s->at, s->at + s->size))
 		return false;
 	memcpy(u->image + s->at, raw->d_buf, s->size);
-	s->done = s->size;
 	return true;
 }
 
-/* One that is not there as a whole is not there. */
+/* Map what is in an index of it. */
 static bool
-section_fill(struct ex_unpacked *u, struct section *s)
+map_bytes(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index, const struct ex_index_bytes *b)
+{
+	return mmap(u->image + s->at + b->at, b->len, PROT_READ,
+	    MAP_PRIVATE | MAP_FIXED, index->fd, (off_t)b->file) != MAP_FAILED;
+}
+
+/* Take a section from an index.  False: it is not there as a whole. */
+static bool
+section_take(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index)
+{
+	const struct ex_index_bytes *b = index->bytes.at;
+
+	for (size_t i = 0; i < index->bytes.n; i++, b++) {
+		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
+		    b->len == s->size)
+			return map_bytes(u, s, index, b);
+	}
+	return false;
+}
+
+static bool
+section_fill(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index)
 {
 	if (!s->packed)
 		return section_copy(u, s);
-	if (!section_begin(s))
+	return section_take(u, s, index) || section_unpack(u, s);
+}
+
+/* --- unpacking .debug_info --- */
+
+static bool
+is_there(const struct info *info, uint64_t page)
+{
+	return (info->there[page / 8] >> page % 8 & 1) != 0;
+}
+
+static void
+set_there(struct info *info, uint64_t start, uint64_t end)
+{
+	for (uint64_t page = start / PAGE; page < page_up(end) / PAGE; page++)
+		info->there[page / 8] |= (uint8_t)(1u << page % 8);
+}
+
+static void
+stream_end(struct info *info)
+{
+	if (info->begun)
+		(void)inflateEnd(&info->stream);
+	info->begun = false;
+}
+
+/* Have the stream begin at a point; NULL: at its beginning. */
+static bool
+stream_begin(struct info *info, const struct ex_index_point *p)
+{
+	const uint64_t packed = p != NULL ? p->packed : 0;
+	z_stream *z = &info->stream;
+
+	stream_end(info);
+	if (packed > info->packed_size ||
+	    (packed == 0 && p != NULL && p->bits > 0))
 		return false;
-	if (s != u->info)
-		section_upto(u, s, s->size);
-	return s == u->info || s->done == s->size;
+	*z = (z_stream){
+		.next_in = (Bytef *)(uintptr_t)info->packed + packed,
+		.avail_in = (uInt)(info->packed_size - packed),
+	};
+	info->pos = p != NULL ? p->at : 0;
+	info->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
+	if (!info->begun || p == NULL)
+		return info->begun;
+	return (p->bits == 0 || inflatePrime(z, (int)p->bits,
+	    info->packed[packed - 1] >> (8 - p->bits)) == Z_OK) &&
+	    inflateSetDictionary(z, (const Bytef *)(uintptr_t)p->window,
+	    EX_INDEX_WINDOW) == Z_OK;
+}
+
+/* The stream is between two blocks: it can go on from here another time.  from:
+   since where what came of it is in the image. */
+static void
+note_point(struct ex_unpacked *u, uint64_t from)
+{
+	struct info *info = &u->info;
+	const uint64_t last = info->npoints > 0 ?
+	    info->point[info->npoints - 1].at : 0;
+	const z_stream *z = &info->stream;
+
+	if (info->pos < last + BETWEEN || info->pos < from + EX_INDEX_WINDOW ||
+	    info->npoints == POINTS_MAX)
+		return;
+	info->point[info->npoints++] = (struct ex_index_point){
+		.at = info->pos, .packed = info->packed_size - z->avail_in,
+		.bits = (uint64_t)z->data_type & 7,
+		.window = (uintptr_t)(u->image + info->section->at +
+		    info->pos - EX_INDEX_WINDOW),
+	};
+}
+
+/* Have bytes come of the stream, up to a place in the section; to: where the next
+   one goes.  False: it ends before. */
+static bool
+stream_upto(struct ex_unpacked *u, uint64_t end, uint8_t *to, uint64_t from)
+{
+	struct info *info = &u->info;
+	z_stream *z = &info->stream;
+	int result = Z_OK;
+
+	z->next_out = to;
+	z->avail_out = (uInt)(end - info->pos);
+	while (result == Z_OK && z->avail_out > 0) {
+		result = inflate(z, Z_BLOCK);
+		info->pos = end - z->avail_out;
+		/* behind a block, which is not the last one */
+		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
+			note_point(u, from);
+	}
+	return z->avail_out == 0;
+}
+
+/* Have bytes come that are not wanted. */
+static bool
+stream_skip(struct ex_unpacked *u, uint64_t end)
+{
+	static uint8_t none[1 << 16];
+	struct info *info = &u->info;
+
+	while (info->pos < end) {
+		const uint64_t n = end - info->pos < sizeof(none) ?
+		    end - info->pos : sizeof(none);
+
+		if (!stream_upto(u, info->pos + n, none, UINT64_MAX / 2))
+			return false;
+	}
+	return true;
+}
+
+/* The last point at or before a place, or NULL. */
+static const struct ex_index_point *
+point_upto(const struct info *info, uint64_t at)
+{
+	const size_t n = EX_ARRAY_UPTO(info->point, info->npoints, at, at);
+
+	return n > 0 ? &info->point[n - 1] : NULL;
+}
+
+/* Unpack some pages.  False: damaged. */
+static bool
+unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	struct info *info = &u->info;
+	const struct ex_index_point *p = point_upto(info, start);
+	uint8_t *to = u->image + info->section->at + start;
+
+	if (!info->begun || info->pos > start ||
+	    (p != NULL && info->pos < p->at)) {
+		if (!stream_begin(info, p) || !stream_skip(u, start))
+			return false;
+		info->solid = start;
+	} else if (info->pos < start) {
+		if (!stream_skip(u, start))
+			return false;
+		info->solid = start;
+	}
+	return room(u, info->section->at + start, info->section->at + end) &&
+	    stream_upto(u, end, to, info->solid);
+}
+
+/* Where a run of pages that are there, or are not, ends. */
+static uint64_t
+run_end(const struct info *info, uint64_t at, uint64_t end)
+{
+	const bool there = is_there(info, at / PAGE);
+
+	while (at < end && is_there(info, at / PAGE) == there)
+		at += PAGE;
+	return at < end ? at : end;
+}
+
+/* Remember that something was asked for.  False: it is remembered already, or
+   there is no room. */
+static bool
+add_used(struct info *info, uint64_t at, uint64_t len)
+{
+	struct ex_index_bytes *b = info->used;
+	uint64_t all = len;
+
+	for (size_t i = 0; i < info->nused; i++, b++) {
+		if (b->at <= at && at + len <= b->at + b->len)
+			return false;
+		all += b->len;
+	}
+	if (all > KEPT_MAX || !ex_array_room(&info->used, info->nused, 1,
+	    &info->used_cap, sizeof(*b), USED_MAX))
+		return false;
+	info->used[info->nused++] = (struct ex_index_bytes){
+		.at = at, .len = len,
+	};
+	return true;
+}
+
+static bool
+info_begin(struct ex_unpacked *u, const struct ex_index *index)
+{
+	struct info *info = &u->info;
+	const struct section *s = info->section;
+	const struct ex_index_bytes *b = index->bytes.at;
+	const struct ex_index_point *p = index->points.at;
+
+	info->end = s->size;
+	info->packed = stream_of(s, &info->packed_size);
+	info->there = calloc(s->size / PAGE / 8 + 1, 1);
+	info->point = calloc(POINTS_MAX, sizeof(*info->point));
+	if (info->packed == NULL || info->there == NULL || info->point == NULL)
+		return false;
+	for (size_t i = 0; i < index->bytes.n; i++, b++) {
+		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
+		    map_bytes(u, s, index, b)) {
+			set_there(info, b->at, b->at + b->len);
+			(void)add_used(info, b->at, b->len);
+		}
+	}
+	for (size_t i = 0; i < index->points.n && i < POINTS_MAX; i++, p++) {
+		info->point[info->npoints] = *p;
+		info->point[info->npoints++].window =
+		    (uintptr_t)(index->image + p->window);
+	}
+	return true;
 }
 
 /* --- the image --- */
@@ -257,13 +500,16 @@ hide_section(struct ex_unpacked *u, unsigned i)
 }
 
 static bool
-make(struct ex_unpacked *u, Elf *elf)
+make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
 {
 	if (gelf_getclass(elf) != ELFCLASS64 || !add_sections(u, elf) ||
-	    !map_image(u) || !write_headers(u, elf))
+	    !map_image(u) || !write_headers(u, elf) || !info_begin(u, index))
 		return false;
 	for (unsigned i = 0; i < u->n; i++) {
-		if (!section_fill(u, &u->section[i]))
+		struct section *s = &u->section[i];
+
+		s->there = s != u->info.section && section_fill(u, s, index);
+		if (s != u->info.section && !s->there)
 			hide_section(u, i);
 	}
 	u->elf = elf_memory((char *)u->image, u->image_size);
@@ -271,11 +517,11 @@ make(struct ex_unpacked *u, Elf *elf)
 }
 
 struct ex_unpacked *
-ex_unpacked_new(Elf *elf)
+ex_unpacked_new(Elf *elf, const struct ex_index *index)
 {
 	struct ex_unpacked *u = calloc(1, sizeof(*u));
 
-	if (u != NULL && !make(u, elf)) {
+	if (u != NULL && !make(u, elf, index)) {
 		ex_unpacked_free(u);
 		u = NULL;
 	}
@@ -288,8 +534,10 @@ ex_unpacked_free(struct ex_unpacked *u)
 	if (u == NULL)
 		return;
 	(void)elf_end(u->elf);
-	for (unsigned i = 0; i < u->n; i++)
-		section_end(&u->section[i]);
+	stream_end(&u->info);
+	free(u->info.there);
+	free(u->info.point);
+	free(u->info.used);
 	if (u->image != NULL)
 		(void)munmap(u->image, u->image_size);
 	free(u);
@@ -302,8 +550,90 @@ ex_unpacked_elf(struct ex_unpacked *u)
 }
 
 uint64_t
-ex_unpacked_info(struct ex_unpacked *u, uint64_t upto)
+ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
 {
-	section_upto(u, u->info, upto < u->info->size ? upto : u->info->size);
-	return u->info->done;
+	struct info *info = &u->info;
+	const uint64_t end = upto < info->end ? upto : info->end;
+	uint64_t at = from / PAGE * PAGE, next;
+
+	for (; at < end; at = next) {
+		if (is_there(info, at / PAGE)) {
+			next = run_end(info, at, end);
+			continue;
+		}
+		next = run_end(info, at, page_up(end) < info->end ?
+		    page_up(end) : info->end);
+		if (!unpack(u, at, next)) {
+			stream_end(info);
+			info->end = info->pos > at ? info->pos : at;
+			return info->end;
+		}
+		set_there(info, at, next);
+	}
+	return end;
+}
+
+void
+ex_unpacked_head(struct ex_unpacked *u, uint64_t at, const uint8_t *bytes,
+    size_t len)
+{
+	const struct section *s = u->info.section;
+
+	for (size_t i = 0; i < len && at + i < s->size; i++) {
+		const uint64_t page = (at + i) / PAGE;
+
+		if (is_there(&u->info, page))
+			continue;
+		if ((i == 0 || (at + i) % PAGE == 0) && !room(u, s->at +
+		    at + i, s->at + at + i + 1))
+			return;
+		u->image[s->at + at + i] = bytes[i];
+	}
+}
+
+bool
+ex_unpacked_use(struct ex_unpacked *u, uint64_t from, uint64_t end)
+{
+	const uint64_t at = from / PAGE * PAGE;
+
+	end = page_up(end) < u->info.section->size ? page_up(end) :
+	    u->info.section->size;
+	return ex_unpacked_info(u, at, end) == end &&
+	    add_used(&u->info, at, end - at);
+}
+
+static bool
+keep_bytes(const struct ex_unpacked *u, const struct section *s, uint64_t at,
+    uint64_t len, struct ex_index *index)
+{
+	struct ex_index_bytes b = {
+		.size = s->size, .at = at, .len = len,
+		.file = (uintptr_t)(u->image + s->at + at),
+	};
+
+	(void)snprintf(b.name, sizeof(b.name), "%s", s->name);
+	return strcmp(b.name, s->name) == 0 &&
+	    ex_index_add(&index->bytes, &b, sizeof(b));
+}
+
+void
+ex_unpacked_keep(const struct ex_unpacked *u, struct ex_index *index)
+{
+	const struct info *info = &u->info;
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < u->n; i++) {
+		const struct section *s = &u->section[i];
+
+		if (s != info->section && s->there && s->packed &&
+		    s->size > 0 && s->size <= KEPT_MAX - all &&
+		    keep_bytes(u, s, 0, s->size, index))
+			all += s->size;
+	}
+	for (size_t i = 0; i < info->nused; i++)
+		(void)keep_bytes(u, info->section, info->used[i].at,
+		    info->used[i].len, index);
+	for (size_t i = 0; i < info->npoints; i++)
+		(void)ex_index_add(&index->points, &info->point[i],
+		    sizeof(info->point[i]));
 }

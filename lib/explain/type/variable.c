@@ -222,6 +222,7 @@ read_likely(struct ex_variables *variables, uint64_t vaddr)
 		if (!ex_table_reserve(&variables->read, 1) || !ex_unit_next(
 		    variables->module, &next, &unit, &types))
 			return false;
+		ex_unit_use(variables->module, &unit);
 		ex_table_put(&variables->read, offset, variables);
 		if (!types && !add_unit(variables, &unit))
 			variables->complete = true;

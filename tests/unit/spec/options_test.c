@@ -233,6 +233,23 @@ TEST(memory)
 	}
 }
 
+TEST(cache)
+{
+	struct options o;
+
+	accept(&o, (const char *const []){"report", "file", NULL});
+	assert_false(o.no_cache);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--no-cache", "file",
+	    NULL});
+	assert_true(o.no_cache);
+	options_free(&o);
+	accept(&o, (const char *const []){"watchctl", "--no-cache", "-w", "x",
+	    "-p", "1", NULL});
+	assert_true(o.no_cache);
+	options_free(&o);
+}
+
 TEST(amounts)
 {
 	static const struct {
