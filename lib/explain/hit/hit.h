@@ -38,7 +38,7 @@ ex_watch_number(const struct ex_watch *watch)
 
 /* What a hit made of the bytes that it touched. */
 struct ex_change {
-	bool has_old, has_new;	/* all of them are known: of what the hit has as
+	bool has_old, has_new;	/* whether all of them are known in the hit's
 				   old and new */
 	const char *type, *path;	/* of the object that they are, or are a
 					   part of; NULL: not known */
@@ -72,13 +72,13 @@ struct ex_hit {
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
 	unsigned samples;	/* how many were joined in this hit */
-	bool stray;		/* by a function that may not: by hints, or
-				   later */
-	bool unjudged;		/* maybe stray: no allowed function is on the
-				   backtrace, which is not whole */
-	bool late;		/* by hints: delivered when the thread no longer
-				   blocked the signal: pc and backtrace are of
-				   then */
+	bool stray;		/* made by a function that is not allowed to:
+				   set from hints, or by the policy */
+	bool unjudged;		/* maybe stray: the backtrace has no allowed
+				   function, but is not whole */
+	bool late;		/* set from hints: delivered when the thread
+				   unblocked the signal; pc and backtrace are
+				   those of that moment */
 };
 
 /* What an event (by its index in the formats) is a slot of. */
@@ -116,12 +116,12 @@ void ex_explainer_free(struct ex_explainer *);
 /*
  * How the values of hits are found.
  *
- * Without these only what the instruction itself shows is known of a hit.  With
- * them every hit waits some milliseconds, until it is known what else was hit
- * at the same time; or it is delivered at_once, for a thread that waits.  Then
- * an old value is only what the instruction or a stop shows, unless hits come
- * in_order: the caller says (ex_explain_missed, ex_explain_unread) where a hit
- * does not find what the previous one left.
+ * Without these options, a hit has only the values that the instruction itself
+ * shows.  With them, every hit waits some milliseconds, until it is known what
+ * else was hit at the same time; or it is delivered at_once, for a thread that
+ * waits.  Then an old value is only what the instruction or a stop shows,
+ * unless hits come in_order: the caller says (ex_explain_missed,
+ * ex_explain_unread) which hits may not have found what the previous one left.
  */
 struct ex_value_options {
 	/* Read a process's memory as it is now: how many bytes from addr on,
@@ -129,17 +129,17 @@ struct ex_value_options {
 	ssize_t (*read)(pid_t, uint64_t addr, void *to, size_t len);
 	uint64_t (*now)(void);	/* with read: the records' clock, ns */
 	bool follows;		/* children's hits are reported too; else: */
-	bool (*shares)(pid_t tid, pid_t child);	/* whether it has that one's
-						   memory, so that its writes
-						   are not seen; NULL: it
-						   cannot be asked */
+	bool (*shares)(pid_t tid, pid_t child);	/* whether the child shares
+						   its maker's memory, so that
+						   its writes are not seen;
+						   NULL: it cannot be asked */
 	bool at_once;
 	bool in_order;		/* with at_once */
-	bool crowds;		/* hits that threads which stopped made together
-				   may wait for each other all the same */
+	bool crowds;		/* with at_once: hits that stopped threads made
+				   together may still wait for each other */
 };
 
-/* Find values so, from the next record on.  0 or -ENOMEM. */
+/* Find values in this way, from the next record on.  0 or -ENOMEM. */
 int ex_explainer_values(struct ex_explainer *, const struct ex_value_options *);
 
 /* A watch's bytes were these in a process (as many as len, from its first on)
@@ -151,16 +151,16 @@ void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
    known. */
 void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
 
-/* Others may have accessed a watch since its bytes were read: what was known
-   without reading still is. */
+/* Others may have accessed a watch since its bytes were read: only what was
+   known without reading remains known. */
 void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
 
 /* Others may write a watch's bytes without a hit: only what an instruction
    shows of them is known. */
 void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
 
-/* Of a recording: how they are mapped is not known, unless it says so, or they
-   are a module's. */
+/* In a recording: how a watch's bytes are mapped is not known, unless a record
+   says so, or they belong to a module. */
 void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
 
 /* What is known of samples besides what they say themselves. */
@@ -184,9 +184,8 @@ void ex_explain_hints(struct ex_explainer *, const struct ex_hints *);
    hit.  0, or give's result. */
 int ex_explain(struct ex_explainer *, const struct ex_record *);
 
-/* It is now this late, and all records of before have been fed (ns; UINT64_MAX:
-   there will be no more): deliver the hits that get no more samples.  0, or
-   give's result. */
+/* All records up to this time have been fed (ns; UINT64_MAX: there will be no
+   more): deliver the hits that get no more samples.  0, or give's result. */
 int ex_explain_flush(struct ex_explainer *, uint64_t now);
 
 /* What became of the samples fed: joined into another's hit; dropped, as writes

@@ -1,16 +1,16 @@
 /*
- * value_tracker: what a watch's bytes were left as, so that the next hit's old
- * value is known; and what the hit made of them.
+ * value_tracker: what the last hit left in a watch's bytes, so that the next
+ * hit's old value is known; and what a hit made of them.
  *
  * Order.  A hit's time is taken in the trap, soon after the access, but never
  * at it; on a virtual machine the processor may be taken away in between.  So
- * times alone do not show which of two accesses came first. What does:
+ * times alone do not show which of two accesses came first.  This does:
  *
  *  - accesses of one thread, and of one processor, are in the order of their
- *    times, since nothing else runs there before the time is taken;
- *  - others are if their times are at least WINDOW apart.
+ *    times, because nothing else runs there before the time is taken;
+ *  - other accesses are, if their times are at least WINDOW apart.
  *
- * Two hits of a watch that follow each other and are neither are in disorder.
+ * Two successive hits of a watch to which neither applies are in disorder.
  * No old value is taken from what was tracked
  *
  *  - for either of them: a hit waits for WINDOW before it is delivered, so that
@@ -30,9 +30,9 @@
  * It is not used for a watch whose bytes others may write in other ways (the
  * kernel, where its accesses are not watched; another process that maps them):
  * the caller says so; nor while a child that is not watched may have its
- * parent's memory (shared_vm.h), nor for what was left in that time.  If what
- * an instruction loaded, or its flags, contradict it, there is such a writer
- * after all.
+ * parent's memory (shared_vm.h), nor for what was left in that time.  If it is
+ * contradicted by what an instruction loaded, or by its flags, then there is
+ * such a writer after all.
  *
  * Reading memory.  When nothing shows what a hit left, and it is the last one
  * so far, memory is read; the result is taken for what it left if no other hit
@@ -65,7 +65,7 @@ struct ex_tentative {
 	uint64_t read;		/* ... by this time, ns; or what distinguishes
 				   others */
 	bool looked;		/* memory has been read for it, or tried */
-	bool listed;		/* what is tracked has it in mind */
+	bool listed;		/* it is in its watch's list */
 	uint64_t crowd;		/* its crowd, for which it waits; 0: none */
 	uint64_t since;		/* crowd: it was made after this, ns */
 	uint32_t samples;	/* crowd: how many there are of it */
@@ -107,14 +107,15 @@ void ex_tracker_known(struct ex_value_tracker *, const struct ex_watch *, pid_t,
 /* A watch's bytes are no longer known. */
 void ex_tracker_forget(struct ex_value_tracker *, const struct ex_watch *);
 
-/* What was read of them may be of later. */
+/* What was read of them may have been written later. */
 void ex_tracker_unread(struct ex_value_tracker *, const struct ex_watch *);
 
 /* Others may write a watch's bytes without a hit. */
 void ex_tracker_unseen(struct ex_value_tracker *, const struct ex_watch *);
 
-/* How a watch's bytes are mapped is not known: others may write them; then it
-   is.  They are no longer what hits left. */
+/* How a watch's bytes are mapped is not known, so others may write them;
+   whether that is so; and it has become known.  The bytes are then no longer
+   taken for what hits left. */
 void ex_tracker_unmapped(struct ex_value_tracker *, const struct ex_watch *);
 bool ex_tracker_is_unmapped(struct ex_value_tracker *, const struct ex_watch *);
 void ex_tracker_mapped(struct ex_value_tracker *, const struct ex_watch *,

@@ -1,16 +1,16 @@
 /*
- * tail_call: the callers that a stack does not show, since they ended in a
+ * tail_call: the callers that a stack does not show, because they ended in a
  * jump.
  *
  * A function whose last act is a call may jump there instead (a tail call), and
  * leave nothing of itself on the stack.  But the instruction before the return
  * address says which function was called: if that is not the function that runs
- * now, jumps lead from one to the other.  All that may have been made are
+ * now, jumps lead from one to the other.  All jumps that may have been made are
  * looked for in the code; DWARF's call sites distinguish them from jumps inside
  * a function.
  *
- * Of a call or a jump through a register, or through memory that can change,
- * nothing is known: the running function is taken for the one that was called.
+ * The target of a call or jump through a register, or through memory that can
+ * change, is not known: the running function is taken for it.
  */
 #ifndef EX_TAIL_CALL_H
 #define EX_TAIL_CALL_H
@@ -39,9 +39,9 @@ struct ex_tail {
 /*
  * The functions that are missing in a process between the running function, of
  * which pc is an instruction, and its caller, which is to continue at back.
- * NULL: none, as far as is known.  *pointer: that is not far, since it was a
- * call, or the last jump, through a pointer.  Valid until the next call.  The
- * table keeps answers, to be freed with free(3).
+ * NULL: none, as far as is known.  *pointer: little is known, because the call,
+ * or the last jump, was made through a pointer.  Valid until the next call.
+ * The table keeps answers, to be freed with free(3).
  */
 const struct ex_tail *ex_tail_find(struct ex_table *, struct ex_process *,
     uint64_t pc, uint64_t back, bool *pointer);

@@ -13,8 +13,8 @@
 /* Whether a variable is copied to a module's vaddr. */
 bool ex_copy_reloc(struct ex_module *, uint64_t vaddr);
 
-/* The part of it that the len bytes there are, with addresses of the module;
-   its library may still be unknown.  False: none known. */
+/* The part of that variable that the len bytes at vaddr are, with addresses of
+   this module.  False: none is known; its library may not be known yet. */
 bool ex_copy_reloc_find(struct ex_process *, struct ex_module *, uint64_t vaddr,
     uint64_t len, struct ex_subobject *);
 

@@ -1,11 +1,12 @@
 /*
- * definition: where a class is defined that a unit of debug information only
- * declares.
+ * definition: finds the definition of a class that a unit of debug information
+ * only declares.
  *
- * Compilers describe a class of C++ whose virtual functions, or constructors,
- * are compiled elsewhere in that unit only.  Its qualified name leads there:
- * C++ has one definition of each in a program.  In C a name may mean something
- * else in each unit, and a variable's type is always complete.
+ * If a C++ class has its virtual functions, or its constructors, compiled in
+ * one unit, compilers describe it in that unit only.  It is found there by its
+ * qualified name, because C++ has one definition of each class in a program.
+ * In C a name may mean something else in each unit, but there a variable's type
+ * is always complete.
  */
 #ifndef EX_DEFINITION_H
 #define EX_DEFINITION_H
@@ -16,13 +17,13 @@
 
 struct ex_definitions;
 
-/* A module's classes, which are looked for once, when first asked for; to be
-   freed.  NULL: out of memory. */
+/* A module's classes, which are collected when one is first asked for.  The
+   caller frees them.  NULL: out of memory. */
 struct ex_definitions *ex_definitions_new(struct ex_module *);
 void ex_definitions_free(struct ex_definitions *);
 
-/* The definition of what is only declared here.  False: there is none, or there
-   are several that differ. */
+/* The definition of a class that is only declared.  False: there is none, or
+   there are several that differ. */
 bool ex_definition_find(struct ex_definitions *, Dwarf_Die *declaration,
     Dwarf_Die *out);
 

@@ -4,8 +4,9 @@
  *
  * A place has a path ("conn.state", "table[3].next", "counter") and a type.  It
  * is the smallest object that holds all the bytes asked for, as subobject.h
- * says; a bit-field only when they are one alone, else all that are in its
- * storage unit (the path is their structure's, the type the unit's).
+ * says.  It is a bit-field only if no other one shares its bytes; otherwise it
+ * is all bit-fields of the storage unit (with the path of their structure, and
+ * the type of the unit).
  *
  * Answers are cached per module, vaddr and length, and live as long as the
  * space.  DWARF is hostile input: depths, counts and sizes are bounded.
@@ -23,8 +24,8 @@ struct ex_object {
 	const char *path;	/* "conn.state" */
 	const char *type;	/* as C (or C++) names it: "long", "enum state",
 				   "struct conn *" */
-	int64_t offset;		/* where it begins, from the addr asked for: 0
-				   or below */
+	int64_t offset;		/* from the addr asked for to where it begins: 0
+				   or negative */
 	uint64_t size;		/* bytes */
 	/* as in struct ex_subobject, for its text */
 	const struct ex_layout *layout;
@@ -34,10 +35,10 @@ struct ex_object {
 };
 
 /* The object that holds the len bytes at addr of a process: a global or static
-   variable, or a part of one.  NULL: none known there, as of stack, heap and
-   thread-local variables.  The first call for a module may take a while (0.2 s
-   where there is 10 MB of debug information), later ones for the same bytes are
-   a look-up. */
+   variable, or a part of one.  NULL: none is known there, as on the stack, on
+   the heap and in thread-local storage.  The first call for a module may take a
+   while (0.2 s for 10 MB of debug information); later ones for the same bytes
+   are a look-up. */
 const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
     uint64_t len);
 

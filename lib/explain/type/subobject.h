@@ -26,7 +26,7 @@ struct ex_subobject {
 	const struct ex_layout *layout;	/* what it is; or the structure that it
 					   is bit-fields of */
 	const struct ex_member *field;	/* it is this bit-field; NULL: none */
-	bool fields;		/* it is the bit-fields that these bytes hold */
+	bool fields;		/* it is all bit-fields in these bytes */
 	uint64_t within;	/* where it begins in their structure */
 
 	/* its type's name, for ex_type_name */

@@ -17,18 +17,18 @@ struct ex_expr_env {
 	const struct ex_regs *regs;
 	const uint64_t *cfa;	/* DW_OP_call_frame_cfa; NULL: not known yet */
 	uint64_t base;		/* added to the addresses of DW_OP_addr */
-	/* copy len bytes of the program's memory; false: not to be had */
+	/* copy len bytes of the program's memory; false: it cannot be read */
 	bool (*read)(void *arg, uint64_t addr, void *to, size_t len);
 	void *arg;		/* for read */
-	uint32_t *used;		/* bit n is set when register n is; NULL: it is
-				   of no interest */
+	uint32_t *used;		/* bit n is set if register n is used; NULL: of
+				   no interest */
 };
 
 /*
- * Evaluate n operations to the value on top of the stack.  A location that is
- * a register is not for here.  0; -EINVAL: no valid expression, or it takes too
- * long; -ENODATA: it needs a register that is not known; -EFAULT: memory that
- * cannot be read.
+ * Evaluate n operations to the value on top of the stack.  Register locations
+ * are not supported.  0; -EINVAL: no valid expression, or it takes too long;
+ * -ENODATA: it needs a register that is not known; -EFAULT: memory that cannot
+ * be read.
  */
 int ex_expr_eval(const Dwarf_Op *, size_t n, const struct ex_expr_env *,
     uint64_t *value);

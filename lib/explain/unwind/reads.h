@@ -1,11 +1,11 @@
 /*
  * reads: what an unwinding read of a sample.
  *
- * The callers that are found depend on the process, in its generation, on how
- * much of the stack was copied, on which registers there are, and on the values
- * of some: of registers and words of the stack that say where a frame or a
- * caller is.  These are the reads.  A word that was merely saved (a register
- * that no frame above is found by) is none.
+ * The callers that are found depend on the process and its generation, on how
+ * much of the stack was copied, on which registers were sampled, and on some
+ * values: those of the registers and words of the stack that show where a frame
+ * or a caller is.  These are the reads.  A saved register by which no frame is
+ * found is not one of them.
  */
 #ifndef EX_READS_H
 #define EX_READS_H
@@ -16,18 +16,18 @@
 
 #define EX_READS_MAX 256
 
-/* Places are of 8 bytes: an offset in the copied stack, or in the values of the
-   registers. */
+/* A place is 8 bytes, named by their offset in the copied stack, or in the
+   values of the registers. */
 #define EX_READ_REG UINT32_C(0x80000000)
 #define EX_READ_NONE UINT32_MAX
 
 struct ex_reads {
 	unsigned n;		/* more than EX_READS_MAX: not all are here */
-	uint32_t place[EX_READS_MAX];	/* may name one twice */
+	uint32_t place[EX_READS_MAX];	/* may contain one twice */
 };
 
-/* The 8 bytes at a place that was read of a sample, or of one that has as many
-   registers and as much stack. */
+/* The 8 bytes at a place that was read of this sample, or of another one with
+   as many registers and as much stack. */
 static inline uint64_t
 ex_read_value(const struct ex_sample *sample, uint32_t place)
 {

@@ -10,7 +10,7 @@
 
 #include "unwind/reads.h"
 
-/* Those that unwinding must know by name (x86-64 psABI, figure 3.36). */
+/* Registers that unwinding must know by name (x86-64 psABI, figure 3.36). */
 enum {
 	EX_REG_FP = 6,		/* rbp */
 	EX_REG_SP = 7,		/* rsp */
@@ -27,8 +27,8 @@ struct ex_regs {
 	uint64_t value[EX_NREGS];
 	uint32_t known;		/* bit n: value[n] is known */
 	uint32_t place[EX_NREGS];	/* of those known: where in the sample
-					   it was read and not looked at yet, or
-					   EX_READ_NONE */
+					   it is from, if its value has not been
+					   used yet; else EX_READ_NONE */
 };
 
 static inline bool
@@ -55,13 +55,13 @@ bool ex_regs_pc(const struct ex_perf_regs *, uint64_t *pc);
 /* Whether code, the len bytes that precede an address, ends in a call. */
 bool ex_regs_after_call(const uint8_t *code, size_t len);
 
-/* Bytes of the instruction that makes a system call; and whether a thread, with
-   these before its pc, has made one and not come back from it. */
+/* The length of the instruction that makes a system call; and whether a thread
+   with this code before its pc has made one and has not come back from it. */
 #define EX_REGS_CALL 2
 bool ex_regs_in_call(const struct ex_regs *, const uint8_t code[EX_REGS_CALL]);
 
 /* The row of a signal frame whose return trampoline is the len bytes of code,
-   for those that come without unwind information; NULL: it is none. */
+   for trampolines without unwind information; NULL: it is no trampoline. */
 const struct ex_cfi_row *ex_regs_sigreturn(const uint8_t *code, size_t len);
 
 #endif

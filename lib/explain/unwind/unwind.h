@@ -18,7 +18,7 @@ enum ex_end {
 	EX_END_STACK,		/* the copy of the stack ended */
 	EX_END_NO_CFI,		/* no unwind information for the last pc */
 	EX_END_NO_MODULE,	/* the last pc lies in no known module */
-	EX_END_BAD,		/* unwind information or stack make no sense */
+	EX_END_BAD,		/* unwind information or stack makes no sense */
 	EX_END_DEPTH,		/* more frames than asked for */
 	EX_END_NO_REGS,		/* the sample holds no user registers */
 };
@@ -41,25 +41,26 @@ struct ex_pc {
  * The first is the sampled user pc; for a sample in the kernel, where the
  * program entered it.  Result: how many; *end says why it ended.
  * A sample without registers or without a copy of the stack gives its user
- * callchain if it has one.  Without registers there is else its ip, if that is
- * in user space; a 32-bit program gives its pc alone.
+ * callchain if it has one; otherwise, without registers, its ip, if that is in
+ * user space.  For a 32-bit program the result is its pc alone.
  */
 unsigned ex_unwind(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end);
 
 /*
- * The same, and what it read of the sample: while the process has the same
- * generation, a sample of it gives the same if it has the same registers (abi
- * and mask), as much of the stack, copied and asked for, and the same values in
- * these places.  Too many: more than there are places for, or the sample has no
- * registers or stack to unwind by.
+ * The same, with what it read of the sample.  As long as the process is in the
+ * same generation, another sample of it gives the same result if it has the
+ * same registers (abi and mask), as much of the stack, copied and asked for,
+ * and the same values in these places.  reads->n is more than EX_READS_MAX if
+ * there are not enough places, or if the sample has no registers or stack to
+ * unwind by.
  */
 unsigned ex_unwind_reads(struct ex_process *, const struct ex_sample *,
     struct ex_pc *out, unsigned max, enum ex_end *end, struct ex_reads *);
 
 /*
- * The kernel's part of a sample, innermost first: of its callchain, without
- * that its ip if that is in the kernel.  Result: how many, at most max.
+ * The kernel's part of a sample, innermost first: from its callchain, or, if it
+ * has none, its ip if that is in the kernel.  Result: how many, at most max.
  */
 unsigned ex_unwind_kernel(const struct ex_sample *, struct ex_pc *out,
     unsigned max);

@@ -27,22 +27,23 @@ struct wp_arming {
 	   event */
 	void (*attr)(struct perf_event_attr *, const struct wp_watch *,
 	    uint32_t serial, unsigned slot);
-	int (*ready)(struct wp_armed *);	/* it is open; NULL: so be it */
+	/* the event is open: prepare it; NULL: nothing to do */
+	int (*ready)(struct wp_armed *);
 	int (*enable)(const struct wp_watch *, struct wp_armed *);
 };
 
-/* Open them, for all threads or w->tid, disabled: unless threads had to be held
-   for it; then the watch is open and enabled (but for WP_DISABLED) when they go
-   on.  0 or -errno with a cause. */
+/* Open the events for all threads, or for w->tid.  They are disabled, unless
+   threads had to be held for it: then the watch is open, and enabled (except
+   with WP_DISABLED), when the threads go on.  0 or -errno with a cause. */
 int wp_own_events_open(struct wp_watch *, uint32_t serial, struct wp_cause *);
 
 /* Close them; some are kept, disabled, for the next watch. */
 void wp_own_events_close(struct wp_watch *);
 
 /*
- * The same for an open watch that has no events, and enable them, if it is
- * enabled.  Handlers may run meanwhile, and this may be called in one: it
- * says nothing of the reason.  0 or -errno: it has none still.
+ * The same for an open watch that has no events; they are enabled if it is.
+ * Handlers may run in the meantime, and this may be called in one, so there is
+ * no cause.  0 or -errno: the watch still has no events.
  */
 int wp_own_events_take_over(struct wp_watch *);
 

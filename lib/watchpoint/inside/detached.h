@@ -24,8 +24,8 @@ struct wp_detached {
 
 enum { WP_DETACHED_FD = 3 };
 
-/* Start it.  *pid is its process id.  0, or -errno of what failed, execve(2)
-   for example. */
+/* Start it.  *pid is its process id.  0, or -errno of the step that failed,
+   execve(2) for example. */
 int wp_detached_start(const struct wp_detached *, pid_t *pid);
 
 #endif

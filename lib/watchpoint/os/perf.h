@@ -26,8 +26,8 @@ int wp_perf_id(int fd, uint64_t *id);
 int wp_perf_redirect(int fd, int ring_fd);	/* records go to that ring */
 int wp_perf_modify(int fd, const struct perf_event_attr *attr);
 int wp_perf_period(int fd, uint64_t period);
-/* Enable it for one overflow; then it disables itself.  And enable it again,
-   when it was disabled before that (or by it). */
+/* Enable it for one overflow, after which it disables itself; and enable it in
+   this way again, after it was disabled by that or otherwise. */
 int wp_perf_once(int fd, uint64_t period);
 int wp_perf_once_again(int fd, uint64_t period);
 int wp_perf_set_bpf(int fd, int prog_fd);
@@ -36,8 +36,8 @@ int wp_perf_set_bpf(int fd, int prog_fd);
    fcntl(2)); 0: they do not any more. */
 int wp_perf_signal(int fd, pid_t tid, int sig);
 
-/* What read(2) gives of an event; all three are of children that inherited it,
-   too. */
+/* What read(2) returns for an event; all three include children that inherited
+   it. */
 struct wp_perf_count {
 	uint64_t value;		/* hits */
 	uint64_t running;	/* ns that it was on a processor, with its

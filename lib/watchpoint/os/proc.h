@@ -71,8 +71,8 @@ bool wp_proc_exiting(pid_t tid);
    clock tick.  False when there is none. */
 bool wp_proc_unexecuted(pid_t pid, uint64_t *start);
 
-/* Whether a process has, or had before it ended: 1 or 0; -ESRCH: there is not
-   even a zombie. */
+/* Whether a process has executed a program, or had before it ended: 1 or 0;
+   -ESRCH: there is not even a zombie. */
 int wp_proc_has_executed(pid_t pid);
 
 /* Thread ids of a process, into *tids (malloc'd or grown with realloc; *cap is
@@ -95,19 +95,20 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
-/* Where the first page of the file lies whose mapping begins at start; -ENOENT: it
-   is no file, or its first page is not mapped before.  0 or -errno. */
+/* Where the first page of the file is mapped whose mapping begins at start.  0
+   or -errno; -ENOENT: it is no file, or its first page is not mapped before
+   that. */
 int wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first);
 
-/* Whether others may map some of these bytes as well, and write them there:
-   unless it is known that they cannot. */
+/* Whether others may have mapped some of these bytes too, and write them there;
+   true unless it is known that they cannot. */
 bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
 
 /* What a mapping has in it, as /proc/PID/smaps says. */
 struct wp_proc_usage {
 	uint64_t present;	/* bytes in memory, or swapped out */
-	uint64_t own;		/* those that are no file's (any more) */
-	bool io;		/* not memory */
+	uint64_t own;		/* those that belong to no file (any more) */
+	bool io;		/* it is not memory */
 	bool no_dump;		/* not for core files: MADV_DONTDUMP */
 	bool huge;		/* huge pages of hugetlbfs */
 };

@@ -107,8 +107,8 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
  */
 int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
 
-/* Have the end of a stopped thread, and of those that it makes, reported before
-   it comes. */
+/* Have it reported when a stopped thread, or one that it makes, is about to
+   end. */
 void wp_trace_report_exit(pid_t tid);
 
 /* The same; and which processes they make, which are traced as well, and stop
@@ -133,8 +133,10 @@ struct wp_trace {
 					   when all others are gone */
 	} what;
 	int signal;
-	pid_t made;		/* STOP: it has just made this one; else 0; ... */
-	bool waits;		/* ... and waits for it, as with vfork(2), ... */
+	pid_t made;		/* STOP: it has just made this one; else 0;
+				   ... */
+	bool waits;		/* ... and waits for it, as with vfork(2),
+				   ... */
 	pid_t awaited;		/* ... until now: this one has executed a
 				   program, or ended; else 0 */
 };
@@ -153,7 +155,8 @@ void wp_trace_let_go(pid_t tid, int sig);	/* no longer traced */
    status, or < 0. */
 int wp_trace_take(pid_t tid);
 
-/* Whether a thread is known to sleep where no stop reaches it, or to end. */
+/* Whether a thread is known to sleep where no stop reaches it, or to be
+   ending. */
 bool wp_trace_asleep(pid_t tid);
 
 /* Where a stopped thread, of a 32-bit program too, is to go on; 0: not
@@ -187,7 +190,7 @@ ssize_t wp_trace_regset(pid_t tid, unsigned set, void *to, size_t len);
 int wp_trace_registers(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 
-/* Whether that is how they are.  1, 0 or -errno. */
+/* Whether they still are set in this way.  1, 0 or -errno. */
 int wp_trace_registers_hold(pid_t tid,
     const struct wp_slot slot[WP_DEBUG_REGISTERS], unsigned on);
 

@@ -1,7 +1,7 @@
 /*
  * regular_file: opening files whose names others have chosen.
  *
- * Opening what is no regular file could block, or do things by itself.
+ * Opening anything but a regular file could block, or have effects.
  */
 #ifndef WP_REGULAR_FILE_H
 #define WP_REGULAR_FILE_H

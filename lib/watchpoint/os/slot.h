@@ -68,8 +68,8 @@ extern const struct wp_slot_caps wp_slot_usual;
 int wp_slot_plan(const struct wp_region *, const struct wp_slot_caps *caps,
     struct wp_slot out[WP_SLOTS_MAX], struct wp_cause *);
 
-/* Whether a region is of addresses that a program can have: 0, or -errno with a
-   cause. */
+/* Whether a region consists of addresses that a program can have: 0, or -errno
+   with a cause. */
 int wp_slot_check(const struct wp_region *, struct wp_cause *);
 
 /* The first address that is not a user program's. */
