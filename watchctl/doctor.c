@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "util/complain.h"
@@ -23,6 +25,8 @@
 
 #define COLUMNS 78	/* text is folded to this many */
 #define INDENT 14	/* column where what follows a heading begins */
+#define NOBODY 65534
+#define FIRST_USER_NAMESPACE 0xeffffffd	/* its inode, on every kernel */
 
 /* Examining. */
 
@@ -88,14 +92,19 @@ examine_user(struct doctor *d)
 	};
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 	struct wp_proc_status status;
+	struct stat space;
 	uint64_t caps = 0;
 
 	if (syscall(SYS_capget, &header, data) == 0)
 		caps = (uint64_t)data[1].effective << 32 | data[0].effective;
 	d->uid = geteuid();
-	d->cap_perfmon = (caps & (1ull << CAP_PERFMON |
-	    1ull << CAP_SYS_ADMIN)) != 0;
 	d->cap_sys_ptrace = (caps & 1ull << CAP_SYS_PTRACE) != 0;
+	d->confined = stat("/proc/self/ns/user", &space) == 0 &&
+	    space.st_ino != FIRST_USER_NAMESPACE;
+	if (d->confined)
+		caps = 0;
+	d->cap_perfmon = (caps & 1ull << CAP_PERFMON) != 0;
+	d->cap_sys_admin = (caps & 1ull << CAP_SYS_ADMIN) != 0;
 	d->cap_ipc_lock = (caps & 1ull << CAP_IPC_LOCK) != 0;
 	d->seccomp = wp_proc_status(getpid(), &status) == 0 ? status.seccomp :
 	    -1;
@@ -118,8 +127,58 @@ examine_limits(struct doctor *d)
 		d->nofile = limit.rlim_max;
 }
 
+/* In a child: become an ordinary user, and find out. */
+static _Noreturn void
+be_another(int fd)
+{
+	struct doctor_other other = {0};
+	struct wp_features features;
+
+	if (setresgid(NOBODY, NOBODY, NOBODY) == 0 &&
+	    setresuid(NOBODY, NOBODY, NOBODY) == 0) {
+		other.known = true;
+		other.opened = wp_probe_features(&features, NULL) == 0;
+		other.kernel = other.opened && features.kernel;
+	}
+	(void)!write(fd, &other, sizeof(other));
+	_exit(0);
+}
+
+static void
+examine_another(struct doctor *d)
+{
+	int fd[2];
+	pid_t pid;
+
+	if (d->uid != 0 || pipe(fd) != 0)
+		return;
+	if ((pid = fork()) == 0)
+		be_another(fd[1]);
+	(void)close(fd[1]);
+	if (pid > 0) {
+		(void)!read(fd[0], &d->other, sizeof(d->other));
+		(void)waitpid(pid, NULL, 0);
+	}
+	(void)close(fd[0]);
+}
+
+static void
+examine_ways(struct doctor *d, const char *program)
+{
+	static const struct doctor_way ways[DOCTOR_WAYS] = {
+		[DOCTOR_RING] = {.name = "ring", .attach = true},
+		[DOCTOR_STOP] = {.name = "--stop"},
+		[DOCTOR_INSIDE] = {.name = "--inside"},
+	};
+
+	for (int i = 0; i < DOCTOR_WAYS; i++) {
+		d->way[i] = ways[i];
+		doctor_try(&d->way[i], program);
+	}
+}
+
 void
-doctor_examine(struct doctor *d)
+doctor_examine(struct doctor *d, const char *program)
 {
 	struct utsname name;
 
@@ -137,13 +196,37 @@ doctor_examine(struct doctor *d)
 	d->all_slots = wp_probe_all_slots();
 	for (unsigned kind = 0; kind < WP_PROBE_KINDS; kind++)
 		wp_probe_fire((enum wp_probe_kind)kind, &d->probe[kind]);
+	examine_another(d);
+	examine_ways(d, program);
+	box_try(&d->box);
+}
+
+/* The best way that works; DOCTOR_WAYS: none. */
+static int
+best_way(const struct doctor *d)
+{
+	int i = 0;
+
+	while (i < DOCTOR_WAYS && !d->way[i].ok)
+		i++;
+	return i;
 }
 
 bool
 doctor_ok(const struct doctor *d)
 {
-	return d->probe[WP_PROBE_WRITE].ok && d->probe[WP_PROBE_CPUS].ok &&
-	    d->no_proc.code == WP_CAUSE_NONE;
+	return best_way(d) < DOCTOR_WAYS && d->no_proc.code == WP_CAUSE_NONE;
+}
+
+/* What reads others' files can do nothing else.  Where a user namespace has no
+   user nobody, it is root there, without what makes one. */
+static bool
+is_sandboxed(const struct doctor *d)
+{
+	const struct box_trial *box = &d->box;
+
+	return box->started && box->filtered && box->powerless &&
+	    (box->uid != 0 || d->confined);
 }
 
 uint64_t
@@ -280,9 +363,13 @@ text_user(const struct doctor *d, struct buffer *b)
 {
 	struct buffer line = {0};
 
-	buffer_printf(&line, "uid %u, %s, %s", d->uid,
+	buffer_printf(&line, "uid %u, %s, %s, %s", d->uid,
 	    d->cap_perfmon ? "CAP_PERFMON" : "no CAP_PERFMON",
+	    d->cap_sys_admin ? "CAP_SYS_ADMIN" : "no CAP_SYS_ADMIN",
 	    d->cap_sys_ptrace ? "CAP_SYS_PTRACE" : "no CAP_SYS_PTRACE");
+	if (d->confined)
+		buffer_puts(&line, ", in a user namespace of its own, whose "
+		    "capabilities permit no perf events");
 	if (d->seccomp >= 0)
 		buffer_printf(&line, ", seccomp %s", seccomp_name(d->seccomp));
 	put_heading(b, "user");
@@ -356,6 +443,14 @@ text_features(const struct doctor *d, struct buffer *b)
 }
 
 static void
+put_verdict(struct buffer *b, bool ok, const char *name, bool colour)
+{
+	buffer_puts(b, !colour ? "" : ok ? "\033[32m" : "\033[31m");
+	buffer_puts(b, ok ? "ok" : "NO");
+	buffer_printf(b, "%s  %-*s", colour ? "\033[0m" : "", INDENT - 4, name);
+}
+
+static void
 text_probes(const struct doctor *d, bool colour, struct buffer *b)
 {
 	const char *shown = "";	/* one refusal often fails many probes */
@@ -363,10 +458,7 @@ text_probes(const struct doctor *d, bool colour, struct buffer *b)
 	for (unsigned i = 0; i < WP_PROBE_KINDS; i++) {
 		const struct wp_probe_result *p = &d->probe[i];
 
-		buffer_puts(b, !colour ? "" : p->ok ? "\033[32m" : "\033[31m");
-		buffer_puts(b, p->ok ? "ok" : "NO");
-		buffer_printf(b, "%s  %-*s", colour ? "\033[0m" : "",
-		    INDENT - 4, p->name);
+		put_verdict(b, p->ok, p->name, colour);
 		put_foreign(b, p->detail);
 		if (p->ok || strcmp(p->advice, shown) == 0)
 			continue;
@@ -376,23 +468,74 @@ text_probes(const struct doctor *d, bool colour, struct buffer *b)
 	}
 }
 
+static void
+text_ways(const struct doctor *d, bool colour, struct buffer *b)
+{
+	buffer_puts(b, "\nways to watch, each tried on a program\n");
+	for (int i = 0; i < DOCTOR_WAYS; i++) {
+		put_verdict(b, d->way[i].ok, d->way[i].name, colour);
+		put_foreign(b, d->way[i].detail);
+	}
+}
+
+/* What it can still do, and what was said of it. */
+static void
+describe_box(const struct doctor *d, struct buffer *line)
+{
+	const struct box_trial *box = &d->box;
+
+	if (box->started)
+		buffer_printf(line, "started as user %u, %s, %s",
+		    (unsigned)box->uid, box->powerless ? "without capabilities" :
+		    "with capabilities that it could not give up",
+		    box->filtered ? "its system calls filtered" :
+		    "its system calls not filtered");
+	else if (box->text[0] == '\0')
+		buffer_puts(line, "watchctl-explain did not start");
+	if (!is_sandboxed(d) && box->text[0] != '\0')
+		buffer_printf(line, "%s%s", box->started ? ": " : "",
+		    box->text);
+}
+
+static void
+text_box(const struct doctor *d, bool colour, struct buffer *b)
+{
+	struct buffer line = {0};
+
+	buffer_puts(b, "\nwhat reads executables and recordings of others\n");
+	put_verdict(b, is_sandboxed(d), "sandbox", colour);
+	describe_box(d, &line);
+	put_foreign(b, buffer_text(&line));
+	buffer_free(&line);
+}
+
+static const char own_without[] =
+    "own processes, without the kernel's accesses";
+static const char own_with[] = "own processes, with the kernel's accesses";
+
+/* Without perf events. */
+static const char *
+by_ptrace(const struct doctor *d)
+{
+	if (d->way[DOCTOR_STOP].ok)
+		return d->way[DOCTOR_INSIDE].ok ?
+		    "own processes, without the kernel's accesses, with --stop "
+		    "or --inside" :
+		    "own processes, without the kernel's accesses, with "
+		    "--stop";
+	return d->way[DOCTOR_INSIDE].ok ? "own commands, without the kernel's "
+	    "accesses, with --inside" : "nothing";
+}
+
 static const char *
 others_may(const struct doctor *d)
 {
-	const int level = d->features.paranoid;
-	const bool privileged = d->uid == 0 || d->cap_perfmon;
-
-	if (level == INT_MIN)
-		return "as kernel.perf_event_paranoid, which cannot be read, "
-		    "lets them";
-	if (level > 2 && privileged)
-		return "nothing on the kernels of Debian, Ubuntu and Android; "
-		    "elsewhere own processes, without the kernel's accesses";
-	if (d->refusal.code == WP_CAUSE_DENIED_PARANOID)
-		return "nothing";
-	if (level >= 2)
-		return "own processes, without the kernel's accesses";
-	return "own processes, with the kernel's accesses";
+	if (d->other.known)
+		return !d->other.opened ? by_ptrace(d) : d->other.kernel ?
+		    own_with : own_without;
+	if (d->uid == 0 || d->cap_perfmon || d->cap_sys_admin)
+		return "not known: `watchctl doctor` tells them";
+	return "the same, each their own";
 }
 
 static const char *
@@ -400,15 +543,11 @@ you_may(const struct doctor *d)
 {
 	if (!d->opened)
 		return d->refusal.code == WP_CAUSE_NO_SLOT ?
-		    "nothing while no slot is free" : "nothing";
-	if (!d->cap_perfmon)
-		return d->features.kernel ?
-		    "own processes, with the kernel's accesses" :
-		    "own processes, without the kernel's accesses";
+		    "nothing while no slot is free" : by_ptrace(d);
+	if (!d->cap_perfmon && !d->cap_sys_admin)
+		return d->features.kernel ? own_with : own_without;
 	if (!d->features.kernel)
-		return "own processes, without the kernel's accesses: the "
-		    "capabilities of a user namespace (a container) do not "
-		    "count";
+		return own_without;
 	return d->cap_sys_ptrace ?
 	    "every process, with the kernel's accesses" :
 	    "every process, with the kernel's accesses; those of others are "
@@ -418,7 +557,7 @@ you_may(const struct doctor *d)
 static void
 text_who(const struct doctor *d, struct buffer *b)
 {
-	if (is_shut(d))
+	if (is_shut(d) && !doctor_ok(d))
 		return;
 	buffer_puts(b, "\nwho may watch what\n");
 	put_heading(b, "you");
@@ -433,6 +572,26 @@ text_who(const struct doctor *d, struct buffer *b)
 	}
 }
 
+static void
+text_end(const struct doctor *d, struct buffer *b)
+{
+	static const char *const how[DOCTOR_WAYS] = {
+		": watchctl -w ADDR -p PID",
+		" with --stop: watchctl --stop -w ADDR -p PID",
+		" with --inside: watchctl --inside -w SYMBOL -- COMMAND",
+	};
+
+	if (doctor_ok(d)) {
+		buffer_printf(b, "\nthe main job works here%s\n",
+		    how[best_way(d)]);
+		return;
+	}
+	buffer_puts(b, "\nthe main job does not work here: ");
+	visible_put(b, d->no_proc.code != WP_CAUSE_NONE ? d->no_proc.text :
+	    d->way[DOCTOR_RING].detail);
+	buffer_puts(b, "\n");
+}
+
 void
 doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 {
@@ -443,18 +602,10 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 	text_features(d, b);
 	buffer_puts(b, "\n");
 	text_probes(d, colour, b);
+	text_ways(d, colour, b);
+	text_box(d, colour, b);
 	text_who(d, b);
-	buffer_puts(b, "\n");
-	if (doctor_ok(d)) {
-		buffer_puts(b, "the main job works here: watchctl -w ADDR -p "
-		    "PID\n");
-		return;
-	}
-	buffer_puts(b, "the main job does not work here: ");
-	visible_put(b, d->no_proc.code != WP_CAUSE_NONE ? d->no_proc.text :
-	    d->probe[!d->probe[WP_PROBE_WRITE].ok ? WP_PROBE_WRITE :
-	    WP_PROBE_CPUS].detail);
-	buffer_puts(b, "\n");
+	text_end(d, b);
 }
 
 /* JSON. */
@@ -510,7 +661,9 @@ json_user(const struct doctor *d, struct buffer *b)
 	json_object(b, "user");
 	field_dec(b, "uid", d->uid);
 	field_bool(b, "cap_perfmon", d->cap_perfmon);
+	field_bool(b, "cap_sys_admin", d->cap_sys_admin);
 	field_bool(b, "cap_sys_ptrace", d->cap_sys_ptrace);
+	field_bool(b, "user_namespace", d->confined);
 	if (d->seccomp >= 0)
 		field_text(b, "seccomp", seccomp_name(d->seccomp));
 	json_setting(b, "perf_event_paranoid", d->features.paranoid);
@@ -559,6 +712,42 @@ json_probe(const struct wp_probe_result *p, struct buffer *b)
 	buffer_puts(b, "}");
 }
 
+/* The option's name without its dashes. */
+static void
+json_ways(const struct doctor *d, struct buffer *b)
+{
+	field(b, "ways");
+	for (int i = 0; i < DOCTOR_WAYS; i++) {
+		const struct doctor_way *way = &d->way[i];
+
+		buffer_puts(b, i == 0 ? "[{" : ",{");
+		field_text(b, "name", way->name + strspn(way->name, "-"));
+		field_bool(b, "ok", way->ok);
+		field_text(b, "detail", way->detail);
+		buffer_puts(b, "}");
+	}
+	buffer_puts(b, "]");
+}
+
+static void
+json_box(const struct doctor *d, struct buffer *b)
+{
+	const struct box_trial *box = &d->box;
+	struct buffer line = {0};
+
+	json_object(b, "sandbox");
+	field_bool(b, "ok", is_sandboxed(d));
+	describe_box(d, &line);
+	field_text(b, "detail", buffer_text(&line));
+	buffer_free(&line);
+	if (box->started) {
+		field_dec(b, "uid", box->uid);
+		field_bool(b, "capabilities", !box->powerless);
+		field_bool(b, "filtered", box->filtered);
+	}
+	buffer_puts(b, "}");
+}
+
 void
 doctor_json(const struct doctor *d, struct buffer *b)
 {
@@ -572,6 +761,8 @@ doctor_json(const struct doctor *d, struct buffer *b)
 	json_user(d, b);
 	json_limits(d, b);
 	json_features(d, b);
+	json_ways(d, b);
+	json_box(d, b);
 	field(b, "probes");
 	for (unsigned i = 0; i < WP_PROBE_KINDS; i++) {
 		buffer_puts(b, i == 0 ? "[" : ",");
@@ -612,16 +803,20 @@ parse(int argc, char **argv, bool *json)
 }
 
 int
-doctor(int argc, char **argv, FILE *out)
+doctor(int argc, char **argv, const char *program, FILE *out)
 {
 	struct buffer b = {0};
 	struct doctor d;
 	bool json;
-	int err = parse(argc, argv, &json);
+	int err;
 
-	if (err != 0)
+	if (argc == 2 && strcmp(argv[1], "--fire") == 0) {
+		doctor_fire();
+		return 0;
+	}
+	if ((err = parse(argc, argv, &json)) != 0)
 		return err;
-	doctor_examine(&d);
+	doctor_examine(&d, program);
 	if (json)
 		doctor_json(&d, &b);
 	else

@@ -14,12 +14,24 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "box/box_trial.h"
 #include "util/buffer.h"
 #include "os/cause.h"
 #include "os/probe.h"
 
 /* A sysctl that this kernel does not have, or that cannot be read. */
 #define DOCTOR_ABSENT INT_MIN
+
+/* A way of watching, and what came of trying it. */
+struct doctor_way {
+	const char *name;	/* "ring", or its option */
+	bool attach;		/* tried on a process that runs; else on a
+				   command */
+	bool ok;
+	char detail[512];	/* what happened; !ok: why it does not work, and
+				   what helps */
+};
+enum { DOCTOR_RING, DOCTOR_STOP, DOCTOR_INSIDE, DOCTOR_WAYS };
 
 /* What was found. */
 struct doctor {
@@ -30,8 +42,10 @@ struct doctor {
 	int hypervisor;		/* 1 under one, 0 not, -1 not known */
 	unsigned free_slots, all_slots;
 	uid_t uid;		/* effective */
-	bool cap_perfmon;	/* or CAP_SYS_ADMIN, which includes it */
-	bool cap_sys_ptrace, cap_ipc_lock;
+	/* effective, and counted by the kernel: those for events only where
+	   the user namespace is the machine's */
+	bool cap_perfmon, cap_sys_admin, cap_sys_ptrace, cap_ipc_lock;
+	bool confined;		/* the user namespace is another one */
 	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 not known */
 	int kptr_restrict;	/* sysctls: DOCTOR_ABSENT */
 	int ptrace_scope;	/* Yama's */
@@ -43,14 +57,29 @@ struct doctor {
 	struct wp_cause refusal;
 	struct wp_cause no_proc;	/* why /proc is no use; code 0: it is */
 	struct wp_probe_result probe[WP_PROBE_KINDS];
+	struct doctor_way way[DOCTOR_WAYS];
+	struct box_trial box;	/* of what reads others' files */
+	/* what an ordinary user may open, if that could be tried, which takes
+	   root */
+	struct doctor_other {
+		bool known, opened, kernel;
+	} other;
 };
 
-/* Find out.  Fires every probe: see probe.h for what that takes. */
-void doctor_examine(struct doctor *);
+/* Find out, with runs of this program, whose path it is.  Fires every probe: see
+   probe.h for what that takes. */
+void doctor_examine(struct doctor *, const char *program);
 
-/* The main job works: a write watch fires and is recorded, on each processor,
-   and processes can be asked about. */
+/* The main job works in one way: a store into a watched word was reported, and
+   processes can be asked about. */
 bool doctor_ok(const struct doctor *);
+
+/* Try a way, whose name is given: detail and ok. */
+void doctor_try(struct doctor_way *, const char *program);
+
+/* What is watched then: wait for a line of standard input, or its end, and
+   store. */
+void doctor_fire(void);
 
 /* The largest ring that every processor can have, in KiB, by the two limits on
    locked memory; UINT64_MAX: no limit applies. */
@@ -61,8 +90,9 @@ uint64_t doctor_ring_kb(const struct doctor *);
 void doctor_text(const struct doctor *, bool colour, struct buffer *);
 void doctor_json(const struct doctor *, struct buffer *);
 
-/* The command; argv[0] is "doctor".  Result: the exit status: 0 the main job
-   works here, 1 it does not, 125 after one line on stderr. */
-int doctor(int argc, char **argv, FILE *out);
+/* The command; argv[0] is "doctor", and program the path of watchctl.  Result: the
+   exit status: 0 the main job works here in one way, 1 it does not, 125 after one
+   line on stderr. */
+int doctor(int argc, char **argv, const char *program, FILE *out);
 
 #endif

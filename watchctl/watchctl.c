@@ -68,7 +68,8 @@ main(int argc, char **argv)
 	last_words_install();
 	if (is(argv[1], "doctor")) {
 		if (!is(argv[2], "--help") && !is(argv[2], "-h"))
-			return doctor(argc - 1, argv + 1, stdout);
+			return doctor(argc - 1, argv + 1,
+			    "/proc/self/exe", stdout);
 		argc--;		/* it is in the help of all */
 		argv++;
 	}

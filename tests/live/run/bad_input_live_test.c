@@ -309,8 +309,12 @@ TEST_WITH(more_watches_than_slots, start_target, end_target)
 
 /* What a child becomes: a user without rights, one without perf_event_open; or
    where it is: in a PID namespace with another's /proc, without /proc, or where
-   /proc hides others' processes; or root, but of a user namespace. */
-enum plight { NOBODY, FILTERED, OTHER_PROC, NO_PROC, HIDDEN, SMALL_ROOT };
+   /proc hides others' processes; or root, but of a user namespace; or without
+   ptrace, or without both. */
+enum plight {
+	NOBODY, FILTERED, OTHER_PROC, NO_PROC, HIDDEN, SMALL_ROOT, UNTRACING,
+	CONFINED
+};
 
 static bool
 be_nobody(void)
@@ -367,6 +371,11 @@ be_in(enum plight plight)
 		return be_renumbered();
 	case SMALL_ROOT:
 		return be_small_root();
+	case UNTRACING:
+		return refuse_call(SYS_ptrace, EPERM, NULL, 0);
+	case CONFINED:
+		return be_filtered() &&
+		    refuse_call(SYS_ptrace, EPERM, NULL, 0);
 	default:
 		break;
 	}
@@ -377,11 +386,11 @@ be_in(enum plight plight)
 	    mount("proc", "/proc", "proc", 0, "hidepid=2") == 0 && be_nobody();
 }
 
-static void
-ptrace_refused(enum plight plight, const char *const words[])
+/* False: this user cannot get there. */
+static bool
+run_in(enum plight plight, const char *const argv[], struct outcome *o)
 {
-	struct running w;
-	struct outcome o;
+	struct running w = {.in = -1};
 	int out[2], err[2];
 
 	assert_int_equal(pipe(out), 0);
@@ -389,23 +398,73 @@ ptrace_refused(enum plight plight, const char *const words[])
 	if ((w.pid = fork()) == 0) {
 		(void)dup2(out[1], 1);
 		(void)dup2(err[1], 2);
+		(void)close(out[0]);
+		(void)close(err[0]);
 		if (!be_in(plight))
 			_exit(99);
-		(void)execl(watchctl(), "watchctl", "-w", addr, "-p", pid,
-		    (char *)NULL);
+		(void)execv(argv[0], (char **)(uintptr_t)argv);
 		_exit(98);
 	}
 	(void)close(out[1]);
 	(void)close(err[1]);
-	w.in = -1;
 	w.out = out[0];
 	w.err = err[0];
-	finish(&w, &o);
-	if (plight >= OTHER_PROC && o.status == 99)
-		print_message("unshare: not permitted\n");
-	else
-		expect_refusal(&o, words);
+	finish(&w, o);
+	if (o->status != 99)
+		return true;
+	print_message("not permitted to try this\n");
+	outcome_free(o);
+	return false;
+}
+
+static void
+expect_refused(enum plight plight, const char *const argv[],
+    const char *const words[])
+{
+	struct outcome o;
+
+	if (!run_in(plight, argv, &o))
+		return;
+	expect_refusal(&o, words);
 	outcome_free(&o);
+}
+
+static void
+ptrace_refused(enum plight plight, const char *const words[])
+{
+	expect_refused(plight, LIST(watchctl(), "-w", addr, "-p", pid), words);
+}
+
+/* Each way that works does, and is said to; one is enough. */
+TEST(doctor_says_which_way_works)
+{
+	static const struct {
+		enum plight plight;
+		bool works[3];		/* ring, stop, inside */
+	} cases[] = {
+		{FILTERED, {false, true, true}},
+		{UNTRACING, {true, false, true}},
+		{CONFINED, {false, false, false}},
+	};
+
+	assert_int_equal(plain_library(), 0);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		const bool *works = cases[i].works;
+		struct outcome o;
+		const json_t *ways;
+
+		if (!run_in(cases[i].plight, LIST(watchctl(), "doctor", "-o",
+		    "json"), &o))
+			continue;
+		assert_string_equal(o.err, "");
+		assert_int_equal(o.status, works[0] || works[1] || works[2] ?
+		    0 : 1);
+		ways = json_object_get(json_array_get(o.lines, 0), "ways");
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(json_is_true(json_object_get(
+			    json_array_get(ways, k), "ok")), works[k]);
+		outcome_free(&o);
+	}
 }
 
 TEST_WITH(not_permitted, start_target, end_target)

@@ -14,7 +14,8 @@ static const struct doctor healthy = {
 	.kernel = "6.12.1", .arch = "x86_64", .processor = "Abacus 9000",
 	.cpus = 2, .hypervisor = 0,
 	.free_slots = 4, .all_slots = 4,
-	.uid = 0, .cap_perfmon = true, .cap_sys_ptrace = true,
+	.uid = 0, .cap_perfmon = true, .cap_sys_admin = true,
+	.cap_sys_ptrace = true,
 	.cap_ipc_lock = true,
 	.seccomp = 0, .kptr_restrict = 1, .ptrace_scope = DOCTOR_ABSENT,
 	.mlock_kb = 516, .memlock = 8 << 20, .nofile = 20000,
@@ -36,11 +37,22 @@ static const struct doctor healthy = {
 		{WP_PROBE_BPF, "bpf", true, 0, "filtered", ""},
 		{WP_PROBE_PTRACE, "ptrace", true, 0, "trapped", ""},
 	},
+	.way = {
+		{"ring", true, true, "one hit"},
+		{"--stop", false, true, "one hit"},
+		{"--inside", false, true, "one hit"},
+	},
+	.box = {
+		.started = true, .filtered = true, .powerless = true,
+		.uid = 65534,
+	},
+	.other = {.known = true, .opened = true},
 };
 
 static const char healthy_text[] =
 "machine       Linux 6.12.1 x86_64, 2 processors (Abacus 9000), no hypervisor\n"
-"user          uid 0, CAP_PERFMON, CAP_SYS_PTRACE, seccomp none\n"
+"user          uid 0, CAP_PERFMON, CAP_SYS_ADMIN, CAP_SYS_PTRACE, seccomp"
+" none\n"
 "settings      kernel.perf_event_paranoid 2, kptr_restrict 1,"
 " yama.ptrace_scope\n"
 "              absent\n"
@@ -60,6 +72,15 @@ static const char healthy_text[] =
 "ok  bpf       filtered\n"
 "ok  ptrace    trapped\n"
 "\n"
+"ways to watch, each tried on a program\n"
+"ok  ring      one hit\n"
+"ok  --stop    one hit\n"
+"ok  --inside  one hit\n"
+"\n"
+"what reads executables and recordings of others\n"
+"ok  sandbox   started as user 65534, without capabilities, its system calls\n"
+"              filtered\n"
+"\n"
 "who may watch what\n"
 "you           every process, with the kernel's accesses\n"
 "other users   own processes, without the kernel's accesses\n"
@@ -73,7 +94,11 @@ ptrace_refused(void)
 	struct doctor d = healthy;
 
 	d.uid = 1000;
-	d.cap_perfmon = d.cap_sys_ptrace = d.cap_ipc_lock = false;
+	d.cap_perfmon = d.cap_sys_admin = d.cap_sys_ptrace = false;
+	d.cap_ipc_lock = false;
+	d.way[DOCTOR_RING].ok = false;
+	(void)strcpy(d.way[DOCTOR_RING].detail, "perf_event_open: refused");
+	d.other = (struct doctor_other){0};
 	d.ptrace_scope = 1;
 	d.hypervisor = 1;
 	d.features = (struct wp_features){.paranoid = 4};
@@ -94,7 +119,9 @@ ptrace_refused(void)
 static const char refused_text[] =
 "machine       Linux 6.12.1 x86_64, 2 processors (Abacus 9000), under a\n"
 "              hypervisor\n"
-"user          uid 1000, no CAP_PERFMON, no CAP_SYS_PTRACE, seccomp none\n"
+"user          uid 1000, no CAP_PERFMON, no CAP_SYS_ADMIN, no"
+" CAP_SYS_PTRACE,\n"
+"              seccomp none\n"
 "settings      kernel.perf_event_paranoid 4, kptr_restrict 1,"
 " yama.ptrace_scope\n"
 "              1\n"
@@ -115,13 +142,23 @@ static const char refused_text[] =
 "NO  bpf       perf_event_open: refused\n"
 "ok  ptrace    trapped\n"
 "\n"
+"ways to watch, each tried on a program\n"
+"NO  ring      perf_event_open: refused\n"
+"ok  --stop    one hit\n"
+"ok  --inside  one hit\n"
+"\n"
+"what reads executables and recordings of others\n"
+"ok  sandbox   started as user 65534, without capabilities, its system calls\n"
+"              filtered\n"
+"\n"
 "who may watch what\n"
-"you           nothing\n"
-"other users   nothing\n"
+"you           own processes, without the kernel's accesses, with --stop or\n"
+"              --inside\n"
+"other users   the same, each their own\n"
 "attaching     kernel.yama.ptrace_scope keeps a process from being held still\n"
 "              while it is attached, unless watchctl started it\n"
 "\n"
-"the main job does not work here: perf_event_open: refused\n";
+"the main job works here with --stop: watchctl --stop -w ADDR -p PID\n";
 
 TEST(tells_a_healthy_machine)
 {
@@ -138,10 +175,79 @@ TEST(tells_a_refusal_once)
 	struct doctor d = ptrace_refused();
 	struct buffer b = {0};
 
-	assert_false(doctor_ok(&d));
+	assert_true(doctor_ok(&d));
 	doctor_text(&d, false, &b);
 	assert_string_equal(buffer_text(&b), refused_text);
 	buffer_free(&b);
+}
+
+/* Any way that works is one; the best is named. */
+TEST(names_the_way_that_works)
+{
+	static const struct {
+		bool ok[DOCTOR_WAYS];
+		const char *end;
+	} cases[] = {
+		{{true, false, false}, "works here: watchctl -w ADDR -p PID"},
+		{{true, true, true}, "works here: watchctl -w ADDR -p PID"},
+		{{false, true, true}, "works here with --stop: "},
+		{{false, false, true}, "works here with --inside: "},
+		{{false, false, false}, "does not work here: refused"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct doctor d = ptrace_refused();
+		struct buffer b = {0};
+
+		for (int k = 0; k < DOCTOR_WAYS; k++) {
+			d.way[k].ok = cases[i].ok[k];
+			(void)strcpy(d.way[k].detail, "refused");
+		}
+		assert_int_equal(doctor_ok(&d), i < COUNT(cases) - 1);
+		doctor_text(&d, false, &b);
+		assert_non_null(strstr(buffer_text(&b), cases[i].end));
+		buffer_free(&b);
+	}
+}
+
+TEST(tells_what_the_sandbox_lacks)
+{
+	static const struct {
+		struct box_trial box;
+		bool confined, ok;
+		const char *told;
+	} cases[] = {
+		{{true, true, true, 65534, ""}, false, true, "ok  sandbox"},
+		{{true, true, true, 0, ""}, false, false, "as user 0, without"},
+		{{true, true, true, 0, ""}, true, true, "as user 0, without"},
+		{{true, false, true, 65534, "no\033 seccomp"}, false, false,
+		    "not filtered: no\\x1b seccomp"},
+		{{true, true, false, 65534, ""}, false, false, "with capab"},
+		{{false, false, false, 0, "not there"}, false, false,
+		    "NO  sandbox   not there"},
+		{{false, false, false, 0, ""}, true, false, "did not start"},
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct doctor d = healthy;
+		struct buffer b = {0};
+		json_t *root;
+
+		d.box = cases[i].box;
+		d.confined = cases[i].confined;
+		doctor_text(&d, false, &b);
+		if (strstr(buffer_text(&b), cases[i].told) == NULL)
+			fail_msg("no \"%s\" in: %s", cases[i].told,
+			    buffer_text(&b));
+		b.len = 0;
+		doctor_json(&d, &b);
+		root = json_loads(buffer_text(&b), JSON_REJECT_DUPLICATES,
+		    NULL);
+		assert_int_equal(json_is_true(json_object_get(json_object_get(
+		    root, "sandbox"), "ok")), cases[i].ok);
+		json_decref(root);
+		buffer_free(&b);
+	}
 }
 
 /* Every watchpoint fires, and yet watchctl will not begin. */
@@ -225,48 +331,62 @@ tells(const char *text, const char *heading, const char *told)
 	return strstr(text, want) != NULL;
 }
 
-/* What users may do turns on the sysctl, privileges and what was refused. */
+/* What users may do turns on privileges, what was refused, and which ways
+   work. */
 TEST(tells_who_may)
 {
 	static const struct {
 		const char *name;
-		int paranoid;
-		bool privileged, opened, kernel;
+		bool privileged, opened, kernel, stop, inside;
 		enum wp_cause_code refusal;
+		struct doctor_other other;
 		const char *you, *others;	/* NULL: not told */
 	} cases[] = {
-		{"root at 2", 2, true, true, true, WP_CAUSE_NONE,
-		    "every process, with", "own processes, without"},
-		{"user at 2", 2, false, true, false, WP_CAUSE_NONE,
-		    "own processes, without", "own processes, without"},
-		{"user at 1", 1, false, true, true, WP_CAUSE_NONE,
-		    "own processes, with the", "own processes, with the"},
-		{"user at 3, not patched", 3, false, true, false,
-		    WP_CAUSE_NONE, "own processes, without", "own processes, "
-		    "without"},
-		{"root at 4", 4, true, true, true, WP_CAUSE_NONE,
-		    "every process", "nothing on the kernels of Debian"},
-		{"root of a user namespace", 2, true, true, false,
-		    WP_CAUSE_NONE, "own processes, without the kernel's "
-		    "accesses: the capabilities of a user", "own processes"},
-		{"no slot", 2, true, false, false, WP_CAUSE_NO_SLOT,
+		{"root at 2", true, true, true, true, true, WP_CAUSE_NONE,
+		    {true, true, false}, "every process, with",
+		    "own processes, without the kernel's accesses\n"},
+		{"user at 2", false, true, false, true, true, WP_CAUSE_NONE,
+		    {0}, "own processes, without", "the same"},
+		{"user at 1", false, true, true, true, true, WP_CAUSE_NONE,
+		    {0}, "own processes, with the", "the same"},
+		{"user at 3, refused", false, false, false, true, true,
+		    WP_CAUSE_DENIED_PARANOID, {0}, "own processes, without the "
+		    "kernel's accesses, with --stop or --inside", "the same"},
+		{"user at 3, no library", false, false, false, true, false,
+		    WP_CAUSE_DENIED_PARANOID, {0}, "own processes, without the "
+		    "kernel's accesses, with --stop\n", "the same"},
+		{"root at 1", true, true, true, true, true, WP_CAUSE_NONE,
+		    {true, true, true}, "every process", "own processes, with "
+		    "the"},
+		{"root at 3", true, true, true, true, true, WP_CAUSE_NONE,
+		    {true, false, false}, "every process", "own processes, "
+		    "without the kernel's accesses, with --stop or"},
+		{"root who cannot try", true, true, true, true, true,
+		    WP_CAUSE_NONE, {0}, "every process", "not known"},
+		{"no slot", true, false, false, false, false,
+		    WP_CAUSE_NO_SLOT, {true, true, false},
 		    "nothing while no slot is free", "own processes"},
-		{"no breakpoints", 2, true, false, false,
-		    WP_CAUSE_NO_BREAKPOINTS, NULL, NULL},
-		{"seccomp", 2, true, false, false, WP_CAUSE_DENIED_SECCOMP,
-		    NULL, NULL},
+		{"no breakpoints", true, false, false, false, false,
+		    WP_CAUSE_NO_BREAKPOINTS, {true, false, false}, NULL, NULL},
+		{"seccomp, of both", true, false, false, false, false,
+		    WP_CAUSE_DENIED_SECCOMP, {true, false, false}, NULL, NULL},
+		{"seccomp", false, false, false, false, true,
+		    WP_CAUSE_DENIED_SECCOMP, {0}, "own commands", "the same"},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct doctor d = healthy;
 		struct buffer b = {0};
-		char text[4096];
+		char text[8192];
 
 		print_message("%s\n", cases[i].name);
 		d.uid = cases[i].privileged ? 0 : 1000;
-		d.cap_perfmon = d.cap_sys_ptrace = cases[i].privileged;
-		d.opened = cases[i].opened;
-		d.features.paranoid = cases[i].paranoid;
+		d.cap_perfmon = d.cap_sys_admin = d.cap_sys_ptrace =
+		    cases[i].privileged;
+		d.opened = d.way[DOCTOR_RING].ok = cases[i].opened;
+		d.way[DOCTOR_STOP].ok = cases[i].stop;
+		d.way[DOCTOR_INSIDE].ok = cases[i].inside;
+		d.other = cases[i].other;
 		d.features.kernel = cases[i].kernel;
 		d.refusal.code = cases[i].refusal;
 		doctor_text(&d, false, &b);
@@ -364,7 +484,8 @@ TEST(json_of_a_healthy_machine)
 	const char *type, *schema, *kernel, *arch, *seccomp;
 	json_int_t cpus, free_slots, all_slots, range, uid, paranoid, kptr,
 	    nofile;
-	int ok, perfmon, sigtrap, hypervisor;
+	int ok, perfmon, sigtrap, hypervisor, works[3], sandboxed;
+	const char *way[3], *detail;
 	json_t *root, *probes, *user, *ring;
 	struct buffer b = {0};
 
@@ -375,7 +496,7 @@ TEST(json_of_a_healthy_machine)
 	assert_non_null(root);
 	assert_int_equal(json_unpack(root, "{s:s s:s s:b s:s s:s s:I s:b "
 	    "s:{s:I s:I s:I} s:{s:I s:b s:s s:I s:I} s:{s:I s:o} s:{s:b}"
-	    "s:o s:o}",
+	    "s:[{s:s s:b} {s:s s:b} {s:s s:b}] s:{s:b s:s} s:o s:o}",
 	    "type", &type, "schema", &schema, "ok", &ok, "kernel", &kernel,
 	    "arch", &arch, "cpus", &cpus, "hypervisor", &hypervisor,
 	    "slots", "free", &free_slots, "all", &all_slots, "range", &range,
@@ -383,7 +504,10 @@ TEST(json_of_a_healthy_machine)
 	    "seccomp", &seccomp, "perf_event_paranoid", &paranoid,
 	    "kptr_restrict", &kptr,
 	    "limits", "nofile", &nofile, "ring_kb", &ring,
-	    "features", "sigtrap", &sigtrap,
+	    "features", "sigtrap", &sigtrap, "ways",
+	    "name", &way[0], "ok", &works[0], "name", &way[1], "ok",
+	    &works[1], "name", &way[2], "ok", &works[2],
+	    "sandbox", "ok", &sandboxed, "detail", &detail,
 	    "probes", &probes, "user", &user), 0);
 	assert_string_equal(type, "doctor");
 	assert_string_equal(schema, "watchctl/1");
@@ -391,6 +515,11 @@ TEST(json_of_a_healthy_machine)
 	assert_string_equal(arch, "x86_64");
 	assert_string_equal(seccomp, "none");
 	assert_true(ok && perfmon && sigtrap && !hypervisor);
+	assert_string_equal(way[0], "ring");
+	assert_string_equal(way[1], "stop");
+	assert_string_equal(way[2], "inside");
+	assert_true(works[0] && works[1] && works[2] && sandboxed);
+	assert_non_null(strstr(detail, "user 65534"));
 	assert_true(cpus == 2 && free_slots == 4 && all_slots == 4 &&
 	    range == 8 && uid == 0 && paranoid == 2 && kptr == 1 &&
 	    nofile == 20000);
@@ -420,7 +549,7 @@ TEST(json_of_a_refusal)
 	    "user", "ptrace_scope", &scope, "limits", "ring_kb", &ring,
 	    "probes", "name", &name, "ok", &first, "errno", &err,
 	    "advice", &advice), 0);
-	assert_true(!ok && !first && scope == 1 && ring == 4096);
+	assert_true(ok && !first && scope == 1 && ring == 4096);
 	assert_string_equal(name, "write");
 	assert_string_equal(err, "EACCES");
 	assert_string_equal(advice, d.probe[WP_PROBE_WRITE].advice);
@@ -443,7 +572,7 @@ run_doctor(char **argv, FILE *out, char text[512])
 	assert_true(fd >= 0 && saved >= 0);
 	(void)fflush(stderr);
 	(void)dup2(fd, 2);
-	status = doctor(argc, argv, out);
+	status = doctor(argc, argv, getenv("WATCHCTL"), out);
 	(void)dup2(saved, 2);
 	n = pread(fd, text, 511, 0);
 	text[n < 0 ? 0 : n] = '\0';
