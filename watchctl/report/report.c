@@ -13,7 +13,7 @@ report_hit_ends(struct report *r, const struct buffer *b)
 	    SIZE_MAX))
 		r->ends[r->nends++] = b->len;
 	else
-		r->endless++;
+		r->unplaced++;
 }
 
 int
@@ -22,11 +22,11 @@ report_write(struct report *r, struct buffer *b)
 	const int err = buffer_write(b, r->out);
 
 	for (size_t i = 0; i < r->nends; i++)
-		r->told += r->ends[i] <= b->written;
+		r->written += r->ends[i] <= b->written;
 	if (err == 0)
-		r->told += r->endless;
+		r->written += r->unplaced;
 	r->nends = 0;
-	r->endless = 0;
+	r->unplaced = 0;
 	return err;
 }
 

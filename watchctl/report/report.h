@@ -93,11 +93,11 @@ struct report {
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */
-	uint64_t told;		/* hits that are written, whole */
-	/* of those that are not yet: where each ends in what is held back, and
-	   how many there was no memory for */
+	uint64_t written;	/* hits that are written, whole */
+	/* of those that are not yet: where each ends in what is held back; and
+	   how many there are for which there was no memory to note that */
 	size_t *ends, nends, cap;
-	uint64_t endless;
+	uint64_t unplaced;
 };
 
 struct buffer;

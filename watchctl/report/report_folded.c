@@ -173,7 +173,7 @@ folded_end(struct report *r, const struct report_end *end)
 		twalk_r(r->own, write_fold, &walk);
 		flushed = buffer_write(&walk.line, r->out);
 		if (walk.rc == 0 && flushed == 0)
-			r->told = walk.hits;
+			r->written = walk.hits;
 	}
 	buffer_free(&walk.line);
 	tdestroy(r->own, free);

@@ -83,7 +83,7 @@ session_writing(const struct session *s)
 {
 	const struct report *r = &s->report;
 
-	return s->ending ? UINT64_MAX : r->told + r->nends + r->endless;
+	return s->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
 }
 
 /* The report is where the one before it was: go on there. */
@@ -289,9 +289,9 @@ thread_event(struct session *s, const struct ex_record *r)
 	note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
 }
 
-/* What a record that is not a hit means to the reader. */
+/* Report what a record that is not a hit means to the reader. */
 static void
-tell(struct session *s, const struct ex_record *r)
+report_event(struct session *s, const struct ex_record *r)
 {
 	switch (r->type) {
 	case PERF_RECORD_LOST:
@@ -329,7 +329,7 @@ session_record(struct session *s, const struct ex_record *r)
 		return false;
 	s->samples += sample;
 	if (!sample)
-		tell(s, r);
+		report_event(s, r);
 	if (s->recording != NULL) {
 		ex_space_learn(s->space, r);
 		note(s, ex_perfwriter_record(s->recording, r->bytes));
@@ -365,7 +365,7 @@ session_flush(struct session *s, uint64_t now)
 	if (s->recording != NULL)
 		note(s, ex_perfwriter_flush(s->recording));
 	if (s->recording == NULL)
-		s->written = s->report.told;
+		s->written = s->report.written;
 	else if (s->err == 0)
 		s->written = s->reported;
 	return wants_more(s);
@@ -489,7 +489,7 @@ correct_end(struct session *s, struct report_end *end)
 	if (s->err == 0)
 		return;
 	if (s->options->form != FORM_PERF)
-		s->written = s->report.told;
+		s->written = s->report.written;
 	if (end->counts != NULL)
 		taken = end->reported;
 	end->hits = taken + s->lost;

@@ -18,7 +18,7 @@ record_header(void *arg, const struct perf_event_header *header)
 }
 
 static void
-record_earlier(void *arg, const struct ex_record *record)
+record_synthetic(void *arg, const struct ex_record *record)
 {
 	(void)record_header(arg,
 	    (const struct perf_event_header *)(const void *)record->bytes);
@@ -33,7 +33,7 @@ recording_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 		return err;
 	if (wp_target_options(run->target)->kernel)
 		(void)wp_synth_kernel(record_header, &run->session);
-	synthetic_records_each(&run->earlier, record_earlier, &run->session);
+	synthetic_records_each(&run->synthetic, record_synthetic, &run->session);
 	return 0;
 }
 

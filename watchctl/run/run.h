@@ -59,8 +59,8 @@ struct run {
 	struct live_box live;		/* finds out what the SPECs mean */
 	struct session session;
 	struct ex_formats *formats;	/* of the armed events */
-	struct synthetic_records earlier;		/* what was there before
-							   the watch */
+	struct synthetic_records synthetic;	/* what was there before the
+						   watch */
 	struct process {
 		pid_t pid;
 		size_t first;		/* of its watches, one for each SPEC */

@@ -153,19 +153,19 @@ learn_record(void *arg, const struct ex_record *record)
 static int
 learn(struct run *run, const struct process *process, struct wp_cause *cause)
 {
-	const size_t before = run->earlier.len;
-	int err = synthetic_records_take(&run->earlier, process->pid);
+	const size_t before = run->synthetic.len;
+	int err = synthetic_records_take(&run->synthetic, process->pid);
 
 	if (err == 0)
 		err = live_box_learn(&run->live, process->pid,
-		    run->earlier.bytes + before, run->earlier.len - before);
+		    run->synthetic.bytes + before, run->synthetic.len - before);
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)
 		return wp_cause_denied(cause, process->pid);
 	if (err < 0)
 		return wp_cause_errno(cause, "reading its mappings", -err);
-	synthetic_records_each(&run->earlier, learn_record, run->session.space);
+	synthetic_records_each(&run->synthetic, learn_record, run->session.space);
 	return 0;
 }
 
@@ -243,7 +243,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 		if (at < 0)
 			return wp_cause_errno(cause, "running the command up "
 			    "to its libraries", -at);
-		synthetic_records_free(&run->earlier);
+		synthetic_records_free(&run->synthetic);
 		if ((err = learn(run, process, cause)) < 0)
 			return err;
 		early = at == HOOK && loader_count(process->pid) == first;

@@ -335,7 +335,7 @@ run_free(struct run *run)
 	if (run->poll != NULL && run->poll->fd >= 0)
 		(void)close(run->poll->fd);
 	free(run->poll);
-	synthetic_records_free(&run->earlier);
+	synthetic_records_free(&run->synthetic);
 	children_close(&run->children);
 	session_close(&run->session);
 	live_box_close(&run->live);

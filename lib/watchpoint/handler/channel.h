@@ -3,10 +3,10 @@
  *
  * Overview.  One memfd, mapped by both.  The program's signal handler puts each
  * hit into a cell, as a perf sample; the helper explains it and gives the cell
- * back.  What is rarer goes by requests, one at a time, which the program makes
- * and the helper answers.  Neither side trusts the other's memory with more
- * than words: lengths and indexes that are read from here are checked by the
- * helper, and nothing in here is a pointer.
+ * back.  Everything rarer is done by requests, one at a time, which the program
+ * makes and the helper answers.  Neither side trusts what the other writes: the
+ * helper checks the lengths and indexes that it reads from here, and nothing in
+ * here is a pointer.
  *
  * Cells are a bounded queue of many writers and one reader.  A writer takes the
  * next ticket t and cell t modulo WP_CELLS, whose turn says which side owns it:
@@ -21,16 +21,16 @@
  * its report waits until turn is no longer t + 1.  All waiting is by futex(2);
  * the helper sleeps on bell.
  *
- * Life: the word helper holds the helper's thread id and is on that thread's
+ * Life: the word `helper' holds the helper's thread id and is on that thread's
  * robust list (set_robust_list(2)): whatever the helper dies of, the kernel
- * sets FUTEX_OWNER_DIED in it.  A thread that waits for the helper waits
- * with a timeout and looks there.
+ * sets FUTEX_OWNER_DIED in it.  A thread that waits for the helper waits with a
+ * timeout and looks there.
  *
- * Family: a child made by fork(2) that watches itself, too, has a channel of
- * its own, and the helper of its parent, which serves both.  The first channel
- * that the helper serves, the root, stays mapped in all of them: its bell is
- * the only one, its word says whether the helper lives, and by it a child asks
- * to be adopted.
+ * Family: a child made by fork(2) that watches itself too has a channel of its
+ * own, but shares the helper of its parent.  The first channel that the helper
+ * serves, the root, stays mapped in all of them: only its bell is used, its
+ * word says whether the helper lives, and a child asks through it to be
+ * adopted.
  *
  * Signal safety: functions marked so are called by the signal handler.
  */
@@ -74,10 +74,11 @@ enum wp_cell_flags {
 	WP_CELL_FATAL = 16,	/* the thread will abort(3) after this */
 	WP_CELL_QUIET = 32,	/* explain into reply, do not print */
 	WP_CELL_ALONE = 64,	/* the program has one thread */
-	WP_CELL_COUNTED = 128,	/* counted and silent say what there was of the
-				   watch at a moment after the ticket was
-				   taken; else silent alone does */
-	WP_CELL_BYTES = 256,	/* and byte what its bytes were just before */
+	WP_CELL_COUNTED = 128,	/* counted and suppressed are the watch's at a
+				   moment after the ticket was taken; else
+				   suppressed alone is */
+	WP_CELL_BYTES = 256,	/* and byte is what its bytes were just before
+				   that */
 };
 
 /* A watch as a hit knows it: copied, since the watch may be closed in the
@@ -95,7 +96,7 @@ struct wp_cell_watch {
 					   for each; 0: not known */
 };
 
-/* What most hits fill lies on as few pages as can be: the first. */
+/* What most hits fill is all on the first page. */
 struct wp_cell {
 	_Alignas(4096)
 	_Atomic uint32_t turn;		/* futex: see above */
@@ -196,10 +197,10 @@ struct wp_channel_watch {
 	/* Of watches that the helper has armed; not copied from the table.
 	   What a signal handler wants of them cannot wait for the request. */
 	_Atomic uint32_t on;		/* by the program: enabled */
-	_Atomic uint32_t asked;	/* by the program: how often it wanted on put
-				   into effect, and counted to be up to date */
-	_Atomic uint32_t done;	/* futex, by the helper: asked, when that is
-				   so */
+	_Atomic uint32_t asked;	/* by the program: how often it asked to have
+				   `on' put into effect, and counted updated */
+	_Atomic uint32_t done;	/* futex, by the helper: the value of asked for
+				   which that has been done */
 	_Atomic uint64_t counted;	/* by the helper: accesses so far */
 };
 
@@ -246,7 +247,8 @@ struct wp_channel {
 	/* What each side writes at each hit has a cache line of its own. */
 	_Alignas(64)
 	_Atomic uint32_t ticket;	/* next to be taken */
-	_Atomic uint32_t bell;		/* futex: counts what may interest it */
+	_Atomic uint32_t bell;		/* futex: counts what the helper may
+					   want to look at */
 	_Alignas(64)
 	_Atomic uint32_t served;	/* next to be explained */
 	_Atomic uint32_t asleep;	/* it sleeps, or is about to */
@@ -273,9 +275,9 @@ struct wp_channel {
 	_Atomic uint64_t handled;	/* by the program: hits that only
 					   handlers got, and that are not to be
 					   printed */
-	_Atomic uint64_t undelivered;	/* accesses counted, exact, and accesses
-				   that reached no handler: SIGTRAP blocked,
-				   ignored or another's */
+	_Atomic uint64_t undelivered;	/* exact: accesses that were counted and
+				   reached no handler, because SIGTRAP was
+				   blocked, ignored or handled by another */
 	char warning[256];		/* by the program, one line; reported
 					   at goodbye or with the next hit */
 	_Atomic uint32_t warned;	/* counts warnings */
@@ -346,8 +348,8 @@ void wp_channel_give(struct wp_cell *, uint32_t ticket);
 /* Ring the helper's bell. */
 void wp_channel_ring(struct wp_channel *);
 
-/* This thread is about to make a process; and has made it, or could not.  There
-   is room for so many; what was before is forgotten. */
+/* This thread is about to make a process; and has made it, or could not.  The
+   last WP_MAKINGS_MAX are kept. */
 struct wp_making_now {
 	struct wp_making *at;
 	uint64_t begin;
@@ -355,8 +357,8 @@ struct wp_making_now {
 struct wp_making_now wp_making_begin(struct wp_channel *, enum wp_makes);
 void wp_making_end(struct wp_making_now);
 
-/* In the child: it is there, which nobody else says where events are refused;
-   and what there was to do has been done. */
+/* In the child: it exists, which nobody else reports where events are refused;
+   and it has done what there was to do. */
 void wp_making_appear(struct wp_making_now);
 void wp_making_settle(struct wp_making_now);
 
@@ -391,13 +393,13 @@ bool wp_channel_skip(struct wp_channel *);
 bool wp_channel_asked(const struct wp_channel *);
 void wp_channel_answer(struct wp_channel *, int result);
 
-/* How a thread made a process at that time, ns; 0: not in a way that is known.
-   Each making is of one. */
+/* In which way a thread made a process at that time, ns; 0: not in one that is
+   known.  Each making stands for one process. */
 uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
-/* Whether a child that is to be watched is on its way; and whether one may be
-   that nobody has heard of, of a program that has ended. */
+/* Whether a child that is to be watched is on its way; and, when the program
+   has ended, whether there may be one that nobody has heard of. */
 bool wp_making_pending(struct wp_channel *);
 bool wp_making_unheard(struct wp_channel *);
 
