@@ -10,6 +10,7 @@
 
 #include "os/cause.h"
 #include "box/box_report.h"
+#include "box/symbolize_log.h"
 #include "module/index.h"
 #include "module/module.h"
 #include "util/complain.h"
@@ -20,7 +21,6 @@
 #include "helper/run_inside.h"
 #include "report/last_words.h"
 #include "spec/options.h"
-#include "report/symbolize_log.h"
 #include "os/proc.h"
 #include "run/watch.h"
 

@@ -89,6 +89,13 @@ intrude(void)
 const char *dwfl_module_info(void *module, void ***, uint64_t *, uint64_t *,
     uint64_t *, uint64_t *, const char **, const char **);
 
+static int
+is_counter(void *module)
+{
+	return strcmp(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL,
+	    NULL, NULL), "counter") == 0;
+}
+
 void *
 dwfl_module_getdwarf(void *module, uint64_t *bias)
 {
@@ -96,8 +103,19 @@ dwfl_module_getdwarf(void *module, uint64_t *bias)
 	void *symbol = dlsym(RTLD_NEXT, "dwfl_module_getdwarf");
 
 	memcpy(&next, &symbol, sizeof(next));
-	if (strcmp(dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, NULL,
-	    NULL), "counter") == 0)
+	if (!is("symbols") && !is("every") && is_counter(module))
 		intrude();
 	return next(module, bias);
+}
+
+int
+dwfl_module_getsymtab(void *module)
+{
+	int (*next)(void *);
+	void *symbol = dlsym(RTLD_NEXT, "dwfl_module_getsymtab");
+
+	memcpy(&next, &symbol, sizeof(next));
+	if (is("every") || (is("symbols") && is_counter(module)))
+		intrude();
+	return next(module);
 }

@@ -26,6 +26,7 @@
 #include "os/proc.h"
 #include "util/complain.h"
 #include "util/executable.h"
+#include "util/visible.h"
 
 #ifndef LIBEXECDIR
 #define LIBEXECDIR "/usr/local/libexec"
@@ -383,6 +384,46 @@ box_wait(struct box *box)
 		;
 	leave(box);
 	return status;
+}
+
+int
+box_ask(struct box *box, struct box_message *message, const char *lost)
+{
+	const struct box_message question = *message;
+	int err;
+
+	while (!box->given_up) {
+		if (box_start(box) < 0) {
+			box->given_up = true;
+			break;
+		}
+		(void)box_tell(box, &question, -1);
+		err = box_hear(box, message);
+		if (err == 0 && message->what == BOX_ANSWER) {
+			box->deaths = 0;
+			return message->err < 0 ? message->err : 0;
+		}
+		(void)box_survive(box, err < 0 ? err : -EPROTO, lost);
+	}
+	return -ECHILD;
+}
+
+bool
+box_take_text(const struct box *box, uint64_t len, struct buffer *to)
+{
+	struct buffer text = {0};
+	bool whole;
+
+	if (len > sizeof(box->shared->report))
+		return false;
+	/* it may change meanwhile */
+	buffer_put(&text, box->shared->report, len);
+	whole = !text.failed && len > 0 && text.bytes[len - 1] == '\n' &&
+	    visible_is_harmless(text.bytes, len, false);
+	if (whole)
+		buffer_put(to, text.bytes, len);
+	buffer_free(&text);
+	return whole;
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include "box/answers.h"
 #include "box/shared_memory.h"
+#include "util/buffer.h"
 
 /* Texts, in the order of their coming. */
 struct box_texts {
@@ -18,7 +19,8 @@ struct box_texts {
 /* The first five are the caller's to fill; the rest is zero. */
 struct box {
 	char **argv;		/* its arguments, which outlive it; the first
-				   is what it is to do: "report", "live" */
+				   is what it is to do: "report", "live",
+				   "log" */
 	uint64_t memory;	/* private bytes that it may have; 0: as usual */
 	void (*brief)(struct box *);	/* tells one that has been
 				   started what those before it knew, by
@@ -67,6 +69,18 @@ int box_hear(struct box *, struct box_message *);
  * as half a sentence, was written; or it is NULL: there is to be no other.
  */
 bool box_survive(struct box *, int err, const char *lost);
+
+/*
+ * Start one if none runs, ask it a question, and wait for the answer, which replaces
+ * it; when it dies of that, ask another, and `lost' is as of box_survive.  0, the
+ * answer's -errno, or -ECHILD: there is no answer, as was said on stderr, and will be
+ * none any more.
+ */
+int box_ask(struct box *, struct box_message *, const char *lost);
+
+/* Append len bytes of text that an answer came with, whole lines.  False: it is not
+   that, and nothing is appended. */
+bool box_take_text(const struct box *, uint64_t len, struct buffer *);
 
 /* Wait for its end.  Result: its status, as of waitpid(2). */
 int box_wait(struct box *);

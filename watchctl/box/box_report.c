@@ -12,6 +12,7 @@
 #include "report/report.h"
 #include "util/buffer.h"
 #include "util/complain.h"
+#include "util/visible.h"
 
 enum { PENDING_MAX = 64 << 20 };	/* bytes of a report in one piece */
 
@@ -44,57 +45,6 @@ brief(struct box *box)
 	(void)box_tell(box, &message, -1);
 }
 
-enum { BLOCK = 64 };
-
-/* Whether a terminal obeys it: all controls but line ends and tabs. */
-static bool
-is_control(unsigned char c)
-{
-	return ((c < ' ') & (c != '\n') & (c != '\t')) | (c == 0177);
-}
-
-/* Whether there is a control in a block: nearly none has one, and this loop,
-   without a branch, takes many bytes at a time. */
-static bool
-has_control(const char block[BLOCK])
-{
-	unsigned char found = 0;
-
-	for (size_t i = 0; i < BLOCK; i++)
-		found |= is_control((unsigned char)block[i]);
-	return found != 0;
-}
-
-/* Whether a terminal may be given it: of what controls one only line ends, tabs
-   and colours, where these were asked for. */
-static bool
-is_harmless(const char *text, size_t len, bool colour)
-{
-	size_t looked = 0;	/* blocks have been looked at up to here */
-
-	for (size_t i = 0; i < len; i++) {
-		if (i >= looked && len - i >= BLOCK) {
-			looked = i + BLOCK;
-			if (!has_control(text + i)) {
-				i = looked - 1;
-				continue;
-			}
-		}
-		if (text[i] == 033 && colour && i + 1 < len &&
-		    text[i + 1] == '[') {
-			i += 2;
-			while (i < len && strchr("0123456789;", text[i]) !=
-			    NULL && text[i] != '\0')
-				i++;
-			if (i == len || text[i] != 'm')
-				return false;
-		} else if (is_control((unsigned char)text[i])) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /* Write what is pending: whole lines. */
 static int
 write_pending(struct boxed_report *report, uint64_t hits)
@@ -106,7 +56,7 @@ write_pending(struct boxed_report *report, uint64_t hits)
 		return -ENOMEM;
 	if (!report->raw && (pending->len == 0 ||
 	    pending->bytes[pending->len - 1] != '\n' ||
-	    !is_harmless(pending->bytes, pending->len, report->colour)))
+	    !visible_is_harmless(pending->bytes, pending->len, report->colour)))
 		return -EPROTO;
 	if (!report->begun)
 		err = output_begin(&report->output);

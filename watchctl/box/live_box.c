@@ -119,29 +119,6 @@ live_box_close(struct live_box *live)
 
 /* --- questions --- */
 
-int
-live_box_ask(struct live_box *live, struct box_message *message,
-    const char *lost)
-{
-	struct box *box = &live->box;
-	const struct box_message question = *message;
-	int err = 0;
-
-	while (!box->given_up && err == 0) {
-		if (box_start(box) < 0)
-			return -ECHILD;
-		(void)box_tell(box, &question, -1);
-		err = box_hear(box, message);
-		if (err == 0 && message->what == BOX_ANSWER) {
-			box->deaths = 0;
-			return message->err < 0 ? message->err : 0;
-		}
-		if (box_survive(box, err < 0 ? err : -EPROTO, lost))
-			err = 0;
-	}
-	return -ECHILD;
-}
-
 /* The text of a SPEC, and where the path of its module leads. */
 static int
 put_spec(struct box_message *message, const struct spec *spec)
@@ -235,7 +212,7 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 	if ((err = put_spec(&message, spec)) < 0)
 		return wp_cause_errno(cause, "a SPEC", -err);
 	live->box.answers.starved = false;
-	err = live_box_ask(live, &message, lost);
+	err = box_ask(&live->box, &message, lost);
 	if (err == -ECHILD) {
 		(void)wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec->text,
 		    "reading symbols ends the process that does it; give an "
@@ -260,7 +237,7 @@ live_box_loader_hook(struct live_box *live, pid_t pid)
 	};
 	struct wp_region region = {.len = 1, .access = WP_EXEC};
 
-	if (live_box_ask(live, &message, "libraries are not waited for") < 0)
+	if (box_ask(&live->box, &message, "libraries are not waited for") < 0)
 		return 0;
 	region.addr = message.value[0];
 	return region.addr != 0 && wp_target_mapped(pid, &region, NULL) == 0 ?
@@ -277,7 +254,7 @@ live_box_modules(struct live_box *live, pid_t pid, void (*fn)(void *,
 		};
 		const char *path;
 
-		if (live_box_ask(live, &message, "build ids are left out") < 0)
+		if (box_ask(&live->box, &message, "build ids are left out") < 0)
 			return;
 		path = memchr(message.text, '\0', message.len);
 		if (path != NULL && message.text[message.len - 1] == '\0' &&

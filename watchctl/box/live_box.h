@@ -38,12 +38,7 @@ void live_box_close(struct live_box *);
  */
 int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);
 
-/* Ask a question, and wait for the answer, which replaces it; `lost' as of
-   box_survive.  0, the answer's -errno, or -ECHILD: there is none, as was said on
-   stderr. */
-int live_box_ask(struct live_box *, struct box_message *, const char *lost);
-
-/* As spec_resolve or, early, spec_resolve_early; -ECHILD as of live_box_ask. */
+/* As spec_resolve or, early, spec_resolve_early; -ECHILD as of box_ask. */
 int live_box_resolve(struct live_box *, pid_t, const struct spec *, bool early,
     struct spec_place *, struct wp_cause *);
 

@@ -41,6 +41,15 @@ enum box_what {
 	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:
 				   its build id and its path, each with NUL;
 				   -ENOENT: it has no more */
+	/* questions about a log, answered */
+	BOX_FRAME,		/* value[0], value[1]: a hit, and the number of a
+				   frame of it; value[2]: its address; value[3]:
+				   the same in its module; value[4]: 1 if that
+				   is an instruction's own; text: the module.
+				   The answer: value[0] bytes of the report,
+				   lines for it */
+	BOX_FINISH,		/* that was all; say what there is to say */
+
 	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor, text or
 				   values if they were asked for */
 	/* from the explainer */

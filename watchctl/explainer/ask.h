@@ -23,8 +23,10 @@ void ask_receive(struct box_message *, int *fd);
 int ask_question(struct box_message *);
 int ask_file(struct box_message *);
 
-/* Answer a question of watchctl's. */
+/* Answer a question of watchctl's; and put len bytes of text, which the answer is to
+   have the length of, where watchctl takes it from: 0 or -E2BIG. */
 void ask_answer(const struct box_message *);
+int ask_put_text(const char *text, size_t len);
 
 /* That something has been done. */
 void ask_progress(void);

@@ -2,7 +2,7 @@
  * explainer: the program that reads what others control, in a sandbox.
  *
  * watchctl starts it, with how much private memory it may have, the id of memory to
- * share (-1: that is descriptor BOX_SHARED), and behind that what it is to do: "live" (questions about running processes), or "report" and
+ * share (-1: that is descriptor BOX_SHARED), and behind that what it is to do: "live" or "log" (questions about running processes, or a log), or "report" and
  * the other arguments of that.
  */
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #include "box/shared_memory.h"
 #include "explainer/ask.h"
+#include "explainer/log_frames.h"
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
 #include "module/module.h"
@@ -107,28 +108,31 @@ explain(const struct options *options)
 	return status;
 }
 
-/* Running processes: until watchctl ends. */
+/* Answer questions until watchctl ends: about running processes, or a log. */
 static __attribute__((noreturn)) void
-serve(void)
+serve(bool live)
 {
-	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct log_frames log = {
+		.space = ex_space_new(live ? EX_LIVE : EX_RECORDED),
+	};
 	struct box_message message;
 	int fd;
 
-	if (space == NULL)
+	if (log.space == NULL)
 		out_of_memory();
 	for (;;) {
 		atomic_store(&shared->idle, 1);
 		ask_receive(&message, &fd);
 		atomic_store(&shared->idle, 0);
+		if (fd >= 0)
+			(void)close(fd);
 		if (message.what == BOX_ASIDE) {
 			if (!ex_module_leave_aside(message.text))
 				out_of_memory();
-		} else if (!questions_take(space, &message)) {
+		} else if (live ? !questions_take(log.space, &message) :
+		    !log_frames_take(&log, &message)) {
 			_exit(EXIT_FAILURE);
 		}
-		if (fd >= 0)
-			(void)close(fd);
 	}
 }
 
@@ -163,8 +167,8 @@ main(int argc, char **argv)
 		    "privileges: %s", strerror(-err)) < 0 ?
 		    STATUS_OWN_FAILURE : 0);
 	ex_index_store(&ask_index_store);
-	if (strcmp(argv[3], "live") == 0)
-		serve();
+	if (strcmp(argv[3], "report") != 0)
+		serve(strcmp(argv[3], "live") == 0);
 	if (options_parse_report(argc - 3, argv + 3, &options) != 0)
 		ask_end(STATUS_OWN_FAILURE);
 	ask_end(explain(&options));

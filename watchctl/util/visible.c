@@ -145,3 +145,52 @@ visible_columns(const char *text, size_t len)
 		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
 	return columns;
 }
+
+enum { BLOCK = 64 };
+
+/* Whether a terminal obeys it: all controls but line ends and tabs. */
+static bool
+is_control(unsigned char c)
+{
+	return ((c < ' ') & (c != '\n') & (c != '\t')) | (c == 0177);
+}
+
+/* Whether there is a control in a block: nearly none has one, and this loop,
+   without a branch, takes many bytes at a time. */
+static bool
+has_control(const char block[BLOCK])
+{
+	unsigned char found = 0;
+
+	for (size_t i = 0; i < BLOCK; i++)
+		found |= is_control((unsigned char)block[i]);
+	return found != 0;
+}
+
+bool
+visible_is_harmless(const char *text, size_t len, bool colour)
+{
+	size_t looked = 0;	/* blocks have been looked at up to here */
+
+	for (size_t i = 0; i < len; i++) {
+		if (i >= looked && len - i >= BLOCK) {
+			looked = i + BLOCK;
+			if (!has_control(text + i)) {
+				i = looked - 1;
+				continue;
+			}
+		}
+		if (text[i] == 033 && colour && i + 1 < len &&
+		    text[i + 1] == '[') {
+			i += 2;
+			while (i < len && strchr("0123456789;", text[i]) !=
+			    NULL && text[i] != '\0')
+				i++;
+			if (i == len || text[i] != 'm')
+				return false;
+		} else if (is_control((unsigned char)text[i])) {
+			return false;
+		}
+	}
+	return true;
+}

@@ -8,6 +8,8 @@
 #ifndef VISIBLE_H
 #define VISIBLE_H
 
+#include <stdbool.h>
+
 #include "util/buffer.h"
 
 /* Append text for a reader: \t \n \r, \xNN for one byte, \uNNNN for one
@@ -21,6 +23,10 @@ void visible_put_max(struct buffer *, const char *text, size_t max);
 /* Append text as a JSON string with its quotes; a byte that is not UTF-8
    becomes U+FFFD. */
 void visible_put_json(struct buffer *, const char *text);
+
+/* Whether a terminal may be given a text: of what controls one it has only line ends,
+   tabs and, where they are allowed, colours. */
+bool visible_is_harmless(const char *text, size_t len, bool colour);
 
 /* How many characters a UTF-8 text shows: what to align columns by. */
 size_t visible_columns(const char *text, size_t len);

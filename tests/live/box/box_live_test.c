@@ -54,19 +54,25 @@ expect_all(const struct outcome *o)
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
-/* Begin a report during which the intruder does this. */
+/* Begin a run during which the intruder does this. */
 static void
-start_with(const char *what, struct running *w)
+start_intruded(const char *what, struct running *w, const char *const *argv)
 {
 	char *library = strdup(scratch_path(what));
 
 	(void)unlink(library);
 	assert_int_equal(symlink(victim("intruder"), library), 0);
 	(void)setenv("LD_PRELOAD", library, 1);
-	start(w, (const char *[]){watchctl(), "report", "-o", "json",
-	    recording, NULL});
+	start(w, argv);
 	(void)unsetenv("LD_PRELOAD");
 	free(library);
+}
+
+static void
+start_with(const char *what, struct running *w)
+{
+	start_intruded(what, w, (const char *[]){watchctl(), "report", "-o",
+	    "json", recording, NULL});
 }
 
 /* Nothing that it tries works, and everything else does. */
@@ -111,6 +117,126 @@ TEST(its_death_is_survived)
 		expect_all(&o);
 		outcome_free(&o);
 	}
+}
+
+/* --- SPECs --- */
+
+/* Count the hits of a SPEC. */
+static void
+start_spec(const char *what, struct running *w, const char *mode,
+    const char *spec)
+{
+	start_intruded(what, w, (const char *[]){watchctl(), mode, "-w", spec,
+	    "--", victim("counter"), "2", "300", NULL});
+}
+
+TEST(what_a_spec_may_not_do_fails)
+{
+	struct running w;
+	struct outcome o;
+
+	start_spec("symbols-try", &w, "--count", "counter");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_null(strstr(o.err, "warning"));
+	assert_non_null(strstr(o.err, "600 hits, 600 reported, 0 lost"));
+	outcome_free(&o);
+}
+
+/* Symbols of the module that was left aside are unknown, those of others are
+   not. */
+TEST(death_of_a_spec_is_survived)
+{
+	static const char *const what[] = {
+		"symbols-crash", "symbols-memory", "symbols-sleep",
+	};
+	struct running own[COUNT(what)], other[COUNT(what)];
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(what); i++) {
+		start_spec(what[i], &own[i], "--count", "counter");
+		start_spec(what[i], &other[i], "--count",
+		    "libc.so.6!environ");
+	}
+	for (size_t i = 0; i < COUNT(what); i++) {
+		finish(&own[i], &o);
+		assert_int_equal(o.status, 125);
+		assert_non_null(strstr(o.err, "counter, whose functions and "
+		    "lines are left out"));
+		assert_non_null(strstr(o.err, "'counter': no symbol"));
+		outcome_free(&o);
+		finish(&other[i], &o);
+		assert_int_equal(o.status, 7);
+		assert_non_null(strstr(o.err, "counter, whose functions and "
+		    "lines are left out"));
+		outcome_free(&o);
+	}
+}
+
+/* After three the SPEC is named, whatever the way of watching. */
+TEST(three_deaths_of_a_spec_are_the_end)
+{
+	static const char *const modes[] = {"--count", "--stop", "--inside"};
+	struct running w;
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		start_spec("every-crash", &w, modes[i], "counter");
+		finish(&w, &o);
+		assert_int_equal(o.status, 125);
+		assert_non_null(strstr(o.err, "as did two before it"));
+		assert_non_null(strstr(o.err, "'counter': reading symbols"));
+		outcome_free(&o);
+	}
+}
+
+/* --- logs --- */
+
+static unsigned long long
+offset_of_bump(void)
+{
+	unsigned long long offset = 0;
+	char *said;
+
+	scratch_run("nm '%s' | sed -n 's/ [tT] bump$//p' > bump",
+	    victim("counter"));
+	said = scratch_read("bump", NULL);
+	assert_int_equal(sscanf(said, "%llx", &offset), 1);
+	free(said);
+	return offset;
+}
+
+/* Lines stay as they are, and other modules' get names. */
+TEST(death_of_a_log_is_survived)
+{
+	static const char *const what[] = {"crash", "memory", "sleep", "try"};
+	char log[4 * PATH_MAX], *path = strdup(scratch_path("log"));
+	struct running w[COUNT(what)];
+	struct outcome o;
+
+	(void)snprintf(log, sizeof(log), "watchpoint: #1 write x (8 bytes at "
+	    "0x404060) by prog[1/2]\n"
+	    "watchpoint:   #1 frame 0 0x1234 %1$s+0x%2$llx\n"
+	    "watchpoint:   #1 frame 1 0x1234 %1$s+0x%2$llx\n"
+	    "end\n", victim("counter"), offset_of_bump() + 4);
+	scratch_write("log", log);
+	for (size_t i = 0; i < COUNT(what); i++)
+		start_intruded(what[i], &w[i], (const char *[]){watchctl(),
+		    "report", path, NULL});
+	for (size_t i = 0; i < COUNT(what); i++) {
+		finish(&w[i], &o);
+		assert_int_equal(o.status, 0);
+		if (strcmp(what[i], "try") == 0) {
+			assert_non_null(strstr(o.out, "frame 1 0x1234 bump+"));
+			assert_null(strstr(o.err, "warning"));
+		} else {
+			assert_string_equal(o.out, log);
+			assert_non_null(strstr(o.err, "counter, whose "
+			    "functions and lines are left out"));
+		}
+		outcome_free(&o);
+	}
+	free(path);
 }
 
 #endif

@@ -11,46 +11,31 @@
  *
  * from the module's file as it is now.  The log is not trusted.
  */
-#include "report/symbolize_log.h"
+#include "box/symbolize_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "box/box.h"
 #include "util/complain.h"
 #include "report/last_words.h"
-#include "module/module.h"
-#include "module/symbol.h"
 #include "util/visible.h"
 
 enum {
 	LINE = 16384,		/* longer ones are passed on in pieces */
-	FILES_MAX = 4096,	/* that are looked into */
-};
-
-/* Where a file is put, to look into it: each in a process of its own. */
-static const uint64_t place = UINT64_C(1) << 40;
-
-/* A file that frames lie in. */
-struct file {
-	char *path;
-	pid_t pid;		/* represents it in the space */
 };
 
 struct log {
 	FILE *in, *out;
 	bool terminal;		/* out is one: nothing may control it */
-	struct ex_space *space;
-	void *files;		/* a tree, by path */
-	pid_t nfiles;
+	struct box box;		/* finds out what frames are */
 	struct buffer buffer;	/* what is to be written */
 	uint64_t hit;		/* the last hit's number */
 	bool execution;		/* that hit was one of execution */
@@ -116,74 +101,6 @@ symbolize_log_is_log(const char *path)
 	is_log = has_hits(in);
 	(void)fclose(in);
 	return is_log;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	return strcmp(((const struct file *)a)->path,
-	    ((const struct file *)b)->path);
-}
-
-static void
-free_file(void *file)
-{
-	free(((struct file *)file)->path);
-	free(file);
-}
-
-/* As if it were mapped whole, from its first byte on. */
-static void
-map_file(struct log *log, const struct file *file)
-{
-	const struct ex_record record = {
-		.type = PERF_RECORD_MMAP2, .attr = -1, .pid = file->pid,
-		.tid = file->pid,
-		.mmap = {
-			.start = place, .len = place, .prot = PROT_EXEC,
-			.path = file->path,
-		},
-	};
-
-	ex_space_learn(log->space, &record);
-}
-
-static struct file *
-add_file(struct log *log, const char *path)
-{
-	struct file *file = malloc(sizeof(*file));
-
-	if (file == NULL || log->nfiles == FILES_MAX ||
-	    (file->path = strdup(path)) == NULL) {
-		free(file);
-		return NULL;
-	}
-	file->pid = ++log->nfiles;
-	if (tsearch(file, &log->files, compare) == NULL) {
-		free_file(file);
-		return NULL;
-	}
-	map_file(log, file);
-	return file;
-}
-
-/* The module behind a path, and the vaddr that is so far behind its first
-   mapping; NULL: unknown. */
-static struct ex_module *
-find_module(struct log *log, char *path, uint64_t offset, uint64_t *vaddr)
-{
-	const struct file key = {.path = path};
-	struct file **found = tfind(&key, &log->files, compare);
-	struct file *file = found != NULL ? *found : add_file(log, path);
-	struct ex_process *process;
-	struct ex_module *module;
-
-	if (file == NULL || offset >= place ||
-	    (process = ex_space_process(log->space, file->pid)) == NULL)
-		return NULL;
-	module = ex_process_module(process, place + offset, vaddr);
-	return module == NULL || ex_module_problem(module) != NULL ? NULL :
-	    module;
 }
 
 static int
@@ -272,59 +189,23 @@ note_hit(struct log *log, const char *line)
 	log->execution = after(at, " execute ") != NULL;
 }
 
-static void
-put_level(struct log *log, const struct frame_line *f,
-    const struct ex_frame *frame)
-{
-	struct buffer *b = &log->buffer;
-
-	buffer_printf(b, "watchpoint:   #%" PRIu64 " frame %u ", f->hit,
-	    f->index);
-	buffer_hex(b, f->pc);
-	if (frame->function != NULL) {
-		buffer_puts(b, " ");
-		visible_put(b, frame->function);
-		if (!frame->inlined) {
-			buffer_puts(b, "+");
-			buffer_hex(b, frame->offset);
-		}
-	}
-	if (frame->file != NULL) {
-		buffer_puts(b, " ");
-		visible_put(b, frame->file);
-		buffer_printf(b, ":%d", frame->line);
-	}
-	if (frame->inlined) {
-		buffer_puts(b, " (inlined)\n");
-		return;
-	}
-	buffer_puts(b, " (");
-	visible_put(b, f->path);
-	buffer_puts(b, "+");
-	buffer_hex(b, f->offset);
-	buffer_puts(b, ")\n");
-}
-
 /* False: nothing is known of it. */
 static bool
-put_frame(struct log *log, struct frame_line *f)
+put_frame(struct log *log, const struct frame_line *f)
 {
-	const struct ex_frames *frames;
-	struct ex_module *module;
-	uint64_t vaddr;
 	/* others are return addresses, or behind the instruction */
-	bool exact = f->index == 0 && f->hit == log->hit && log->execution;
+	const bool exact = f->index == 0 && f->hit == log->hit &&
+	    log->execution;
+	struct box_message message = {
+		.what = BOX_FRAME,
+		.value = {f->hit, f->index, f->pc, f->offset, exact},
+	};
 
-	module = find_module(log, f->path, f->offset, &vaddr);
-	if (module == NULL)
-		return false;
-	frames = ex_symbol_frames(module, vaddr, exact ? vaddr : vaddr - 1);
-	if (frames == NULL || (frames->frame[0].function == NULL &&
-	    frames->frame[0].file == NULL))
-		return false;
-	for (unsigned i = 0; i < frames->n; i++)
-		put_level(log, f, &frames->frame[i]);
-	return true;
+	return (size_t)snprintf(message.text, sizeof(message.text), "%s",
+	    f->path) < sizeof(message.text) &&
+	    box_ask(&log->box, &message, "functions and lines are not added "
+	    "any more") == 0 &&
+	    box_take_text(&log->box, message.value[0], &log->buffer);
 }
 
 /* As it is; on a terminal without what that would obey. */
@@ -429,21 +310,17 @@ open_log(struct log *log, const struct options *o)
 static int
 resolve_log(struct log *log, const struct options *o)
 {
-	const struct ex_module *module;
-	const char *why;
+	struct box_message rest = {.what = BOX_FINISH};
 	struct stat st;
 	bool live;
 
 	if (open_log(log, o) < 0)
 		return STATUS_OWN_FAILURE;
-	if ((log->space = ex_space_new(EX_RECORDED)) == NULL)
-		return complain("out of memory"), STATUS_OWN_FAILURE;
 	log->terminal = isatty(fileno(log->out)) == 1;
 	live = fstat(fileno(log->in), &st) == 0 && !S_ISREG(st.st_mode);
 	read_log(log, live);
-	while ((module = ex_space_rejected_debug(log->space, &why)) != NULL)
-		(void)complain("warning: debug information is not used: "
-		    "%s: %s", why, ex_module_path(module));
+	if (log->box.pid != 0)
+		(void)box_ask(&log->box, &rest, "warnings may be missing");
 	if (ferror(log->in))
 		return complain("%s: cannot be read to its end", o->file),
 		    STATUS_OWN_FAILURE;
@@ -453,13 +330,19 @@ resolve_log(struct log *log, const struct options *o)
 	if (log->err != 0 && log->err != -EPIPE)
 		return complain("the report is incomplete: %s",
 		    strerror(-log->err)), STATUS_OWN_FAILURE;
-	return 0;
+	return log->box.given_up ? STATUS_OWN_FAILURE : 0;
 }
 
 int
 symbolize_log(const struct options *o)
 {
-	struct log log = {0};
+	char what[] = "log", *argv[] = {what, NULL};
+	struct log log = {
+		.box = {
+			.argv = argv, .memory = o->explain_memory,
+			.answers.no_cache = o->no_cache,
+		},
+	};
 	int status;
 
 	if (o->form != FORM_TEXT || o->limit != 0 || options_judge(o)) {
@@ -474,8 +357,7 @@ symbolize_log(const struct options *o)
 	last_words_begin(NULL);
 	status = resolve_log(&log, o);
 	last_words_end();
-	tdestroy(log.files, free_file);
-	ex_space_free(log.space);
+	box_close(&log.box);
 	buffer_free(&log.buffer);
 	if (log.in != NULL)
 		(void)fclose(log.in);

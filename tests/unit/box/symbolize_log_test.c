@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "report/symbolize_log.h"
+#include "box/symbolize_log.h"
 #include "said.h"
 #include "scratch.h"
 

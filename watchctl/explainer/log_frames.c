@@ -1,0 +1,178 @@
+/* log_frames: what the frames in a log are. */
+#include "explainer/log_frames.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "explainer/ask.h"
+#include "module/symbol.h"
+#include "util/complain.h"
+#include "util/visible.h"
+
+enum { FILES_MAX = 4096 };	/* that are looked into */
+
+/* Where a file is put, to look into it: each in a process of its own. */
+static const uint64_t place = UINT64_C(1) << 40;
+
+/* A file that frames lie in. */
+struct file {
+	char *path;
+	pid_t pid;		/* represents it in the space */
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->path,
+	    ((const struct file *)b)->path);
+}
+
+/* As if it were mapped whole, from its first byte on. */
+static void
+map_file(struct log_frames *log, const struct file *file)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_MMAP2, .attr = -1, .pid = file->pid,
+		.tid = file->pid,
+		.mmap = {
+			.start = place, .len = place, .prot = PROT_EXEC,
+			.path = file->path,
+		},
+	};
+
+	ex_space_learn(log->space, &record);
+}
+
+static struct file *
+add_file(struct log_frames *log, const char *path)
+{
+	struct file *file = malloc(sizeof(*file));
+
+	if (file == NULL || log->nfiles == FILES_MAX ||
+	    (file->path = strdup(path)) == NULL) {
+		free(file);
+		return NULL;
+	}
+	file->pid = ++log->nfiles;
+	if (tsearch(file, &log->files, compare) == NULL) {
+		free(file->path);
+		free(file);
+		return NULL;
+	}
+	map_file(log, file);
+	return file;
+}
+
+/* The module behind a path, and the vaddr that is so far behind its first
+   mapping; NULL: unknown. */
+static struct ex_module *
+find_module(struct log_frames *log, const char *path, uint64_t offset,
+    uint64_t *vaddr)
+{
+	const struct file key = {.path = (char *)(uintptr_t)path};
+	struct file **found = tfind(&key, &log->files, compare);
+	struct file *file = found != NULL ? *found : add_file(log, path);
+	struct ex_process *process;
+	struct ex_module *module;
+
+	if (file == NULL || offset >= place ||
+	    (process = ex_space_process(log->space, file->pid)) == NULL)
+		return NULL;
+	module = ex_process_module(process, place + offset, vaddr);
+	return module == NULL || ex_module_problem(module) != NULL ? NULL :
+	    module;
+}
+
+/* A line of the log for one level of inlining. */
+static void
+put_level(struct buffer *b, const struct box_message *question,
+    const struct ex_frame *frame)
+{
+	buffer_printf(b, "watchpoint:   #%" PRIu64 " frame %" PRIu64 " ",
+	    question->value[0], question->value[1]);
+	buffer_hex(b, question->value[2]);
+	if (frame->function != NULL) {
+		buffer_puts(b, " ");
+		visible_put(b, frame->function);
+		if (!frame->inlined) {
+			buffer_puts(b, "+");
+			buffer_hex(b, frame->offset);
+		}
+	}
+	if (frame->file != NULL) {
+		buffer_puts(b, " ");
+		visible_put(b, frame->file);
+		buffer_printf(b, ":%d", frame->line);
+	}
+	if (frame->inlined) {
+		buffer_puts(b, " (inlined)\n");
+		return;
+	}
+	buffer_puts(b, " (");
+	visible_put(b, question->text);
+	buffer_puts(b, "+");
+	buffer_hex(b, question->value[3]);
+	buffer_puts(b, ")\n");
+}
+
+
+/* The lines for a frame.  False: nothing is known of it. */
+static bool
+put_frame(struct log_frames *log, const struct box_message *question,
+    struct buffer *b)
+{
+	const struct ex_frames *frames;
+	uint64_t vaddr;
+	struct ex_module *module = find_module(log, question->text,
+	    question->value[3], &vaddr);
+
+	if (module == NULL)
+		return false;
+	frames = ex_symbol_frames(module, vaddr, question->value[4] != 0 ?
+	    vaddr : vaddr - 1);
+	if (frames == NULL || (frames->frame[0].function == NULL &&
+	    frames->frame[0].file == NULL))
+		return false;
+	for (unsigned i = 0; i < frames->n; i++)
+		put_level(b, question, &frames->frame[i]);
+	return true;
+}
+
+/* Names and lines that are missing for want of trust. */
+static void
+say_disbelief(struct log_frames *log)
+{
+	const struct ex_module *module;
+	const char *why;
+
+	while ((module = ex_space_rejected_debug(log->space, &why)) != NULL)
+		(void)complain("warning: debug information is not used: "
+		    "%s: %s", why, ex_module_path(module));
+}
+
+bool
+log_frames_take(struct log_frames *log, const struct box_message *message)
+{
+	struct box_message answer = {.what = BOX_ANSWER};
+	struct buffer b = {0};
+
+	switch (message->what) {
+	case BOX_FRAME:
+		answer.err = !put_frame(log, message, &b) ? -ENOENT :
+		    b.failed ? -ENOMEM : ask_put_text(buffer_text(&b), b.len);
+		answer.value[0] = b.len;
+		break;
+	case BOX_FINISH:
+		say_disbelief(log);
+		break;
+	default:
+		return false;
+	}
+	ask_answer(&answer);
+	buffer_free(&b);
+	return true;
+}

@@ -1,0 +1,21 @@
+/*
+ * log_frames: what the frames in a log are (box/symbolize_log.c), from the modules'
+ * files as they are now.
+ */
+#ifndef LOG_FRAMES_H
+#define LOG_FRAMES_H
+
+#include "box/message.h"
+#include "module/module.h"
+
+/* All zero but for the space, which is one of recordings. */
+struct log_frames {
+	struct ex_space *space;
+	void *files;		/* a tree, by path */
+	pid_t nfiles;
+};
+
+/* Take a message of this kind, and answer it.  False: it is of another. */
+bool log_frames_take(struct log_frames *, const struct box_message *);
+
+#endif
