@@ -50,8 +50,9 @@ serve_open(struct serve *serve, struct wp_channel *channel, int fd,
 	return serve->root == NULL ? -EINVAL : 0;
 }
 
-struct program *
-serve_find(struct serve *serve, pid_t pid)
+/* The program of that pid; NULL: it is not served. */
+static struct program *
+find_program(struct serve *serve, pid_t pid)
 {
 	struct program *p = serve->first;
 
@@ -171,7 +172,7 @@ static void
 take_mapping(void *arg, const struct sideband_mapping *map)
 {
 	struct serve *serve = arg;
-	struct program *p = serve_find(serve, map->pid);
+	struct program *p = find_program(serve, map->pid);
 
 	if (p == NULL)
 		return;
@@ -183,7 +184,7 @@ take_mapping(void *arg, const struct sideband_mapping *map)
 static void
 take_loan(void *arg, pid_t pid)
 {
-	struct program *p = serve_find(arg, pid);
+	struct program *p = find_program(arg, pid);
 
 	if (p != NULL)
 		program_forget(p, wp_clock_ns());
@@ -192,7 +193,7 @@ take_loan(void *arg, pid_t pid)
 static void
 take_child(void *arg, const struct sideband_child *child)
 {
-	struct program *p = serve_find(arg, child->parent);
+	struct program *p = find_program(arg, child->parent);
 
 	if (p != NULL && wp_making_claim(p->channel, child->tid, child->time,
 	    child->pid) == 0)
@@ -202,7 +203,7 @@ take_child(void *arg, const struct sideband_child *child)
 static void
 take_thread(void *arg, pid_t pid, uint64_t time)
 {
-	struct program *p = serve_find(arg, pid);
+	struct program *p = find_program(arg, pid);
 
 	if (p != NULL)
 		presence_thread(&p->presence, time);
@@ -281,7 +282,7 @@ adopt(struct serve *serve, pid_t pid, int theirs, pid_t parent)
 		return -EBUSY;	/* it does not matter here */
 	if ((err = take_channel(pid, theirs, &channel, &fd)) < 0)
 		return err;
-	p = program_open(serve, channel, fd, pid, serve_find(serve, parent));
+	p = program_open(serve, channel, fd, pid, find_program(serve, parent));
 	if (p == NULL) {
 		wp_channel_unmap(channel);
 		(void)close(fd);

@@ -74,9 +74,6 @@ int serve_open(struct serve *, struct wp_channel *, int fd, pid_t program);
    handed over is reported, and so is what they did not hand over. */
 void serve_channel(struct serve *);
 
-/* The program of that pid; NULL: it is not served. */
-struct program *serve_find(struct serve *, pid_t);
-
 /* Hear what the programs have done since that is no access.  False: that cannot
    be known. */
 bool serve_read_sideband(struct serve *);

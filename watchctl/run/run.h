@@ -99,9 +99,6 @@ bool run_is_ending(const struct run *);
 /* A signal for watchctl: it ends, or passes it on to the command. */
 void run_signal(struct run *, int sig);
 
-/* The same for all that the first of the poll set has. */
-void run_take_signals(struct run *);
-
 /* Sleep until something of a poll set comes, but not for long.  Its first
    descriptor is that of the signals; take these. */
 void run_poll(struct run *, struct pollfd *, size_t n);

@@ -89,8 +89,9 @@ run_signal(struct run *run, int sig)
 		(void)kill(run->process->pid, sig);
 }
 
-void
-run_take_signals(struct run *run)
+/* All that the first of the poll set has. */
+static void
+take_signals(struct run *run)
 {
 	struct signalfd_siginfo info;
 
@@ -240,7 +241,7 @@ run_poll(struct run *run, struct pollfd *p, size_t n)
 	(void)poll(p, n, left < LOOK_MS ? left > 0 ? (int)left + 1 : 0 :
 	    LOOK_MS);
 	if (p->revents != 0)
-		run_take_signals(run);
+		take_signals(run);
 }
 
 bool
@@ -278,7 +279,7 @@ command_status(struct run *run)
 	    waitpid(run->process->pid, &status, WNOHANG) == 0) {
 		status = -1;
 		(void)poll(wait, 2, ms);
-		run_take_signals(run);
+		take_signals(run);
 	}
 	(void)close(wait[1].fd);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :

@@ -78,8 +78,8 @@ op_writes(const ZydisDecodedOperand *op)
 	return (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 }
 
-bool
-ex_code_is_string(const struct ex_code *c)
+static bool
+is_string(const struct ex_code *c)
 {
 	return c->insn->meta.category == ZYDIS_CATEGORY_STRINGOP ||
 	    c->insn->meta.category == ZYDIS_CATEGORY_IOSTRINGOP;
@@ -88,7 +88,7 @@ ex_code_is_string(const struct ex_code *c)
 bool
 ex_code_is_rep(const struct ex_code *c)
 {
-	return ex_code_is_string(c) &&
+	return is_string(c) &&
 	    (c->insn->attributes & (ZYDIS_ATTRIB_HAS_REP |
 	    ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE)) != 0;
 }
@@ -301,7 +301,7 @@ operand_address(const struct ex_query *q, const struct ex_code *c,
 		return false;
 	if (is_stack(c) && is_hidden(op))
 		return stack_address(q, c, op, addr);
-	if (ex_code_is_string(c)) {
+	if (is_string(c)) {
 		if (!string_address(q, op, addr))
 			return false;
 	} else {

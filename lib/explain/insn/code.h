@@ -94,8 +94,7 @@ bool ex_query_number(const struct ex_query *, ZydisRegister reg,
 /* Do size bytes at addr touch the watch? */
 bool ex_query_overlaps(const struct ex_query *, uint64_t addr, uint64_t size);
 
-/* A string instruction; one that is repeated. */
-bool ex_code_is_string(const struct ex_code *);
+/* A string instruction that is repeated. */
 bool ex_code_is_rep(const struct ex_code *);
 
 /* Another one that the processor may stop between its accesses: it goes on when
