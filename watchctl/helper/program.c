@@ -173,6 +173,24 @@ report_child(struct program *p)
 	(void)session_flush(&serve->session, 0);
 }
 
+/* There were more of its children at a time than there is room for. */
+static void
+report_forgotten(struct program *p)
+{
+	struct serve *serve = p->serve;
+
+	if (p->forgotten_reported || !serve->ours || !serve->started ||
+	    serve->reason != NULL || atomic_load(&p->channel->forgotten) == 0)
+		return;
+	p->forgotten_reported = true;
+	session_warn(&serve->session, "process %d created so many children "
+	    "that some are perhaps not watched: more than %d at a time were "
+	    "waiting for it", p->pid, WP_MAKINGS_MAX);
+	session_doubt(&serve->session, "some of the children of process %d "
+	    "were perhaps not watched", p->pid);
+	(void)session_flush(&serve->session, 0);
+}
+
 /* Warn that the kernel's accesses are not seen. */
 static void
 report_unseen(struct program *p)
@@ -403,6 +421,7 @@ take_rest(struct program *p)
 	report_warning(p);
 	report_gaps(p);
 	report_child(p);
+	report_forgotten(p);
 	serve_doubt_children(p->serve);
 	if (p->suspicion[0] != '\0' && !p->suspicion_reported &&
 	    p->serve->started && atomic_load(&channel->goodbye) == 0)
@@ -484,6 +503,7 @@ program_step(struct program *p, unsigned idle)
 	tracer_process_request(p->tracer, p->channel);
 	report_gaps(p);
 	report_child(p);
+	report_forgotten(p);
 	if (!ended)
 		look(p, idle);
 }

@@ -43,6 +43,8 @@ struct program {
 	uint64_t ended_at;		/* ns: when it was found to have ended,
 					   with a child that was not heard of;
 					   0: it was not */
+	bool forgotten_reported;	/* that there was no room for all of
+					   its children */
 	bool child_unheard_reported;	/* that such a child was not heard of
 					   in time */
 	bool measured;			/* its watches' time has been added to

@@ -131,6 +131,25 @@ serve_doubt_children(struct serve *serve)
 	(void)session_flush(&serve->session, 0);
 }
 
+/* What else may have written a watch's bytes is not known: then hits have the
+   values alone that their instructions show. */
+static void
+report_unmapped(struct serve *serve)
+{
+	const struct sideband *side = &serve->sideband;
+
+	if (serve->unmapped_reported || !serve->started || side->refused ||
+	    serve->reason != NULL || serve->root->exec_reported ||
+	    sideband_knows_maps(side))
+		return;
+	serve->unmapped_reported = true;
+	session_warn(&serve->session, "what the program maps is not known: %s; "
+	    "so values are shown only where the instruction itself shows them",
+	    side->maps.rings == NULL ? side->cause.text : "it mapped so much "
+	    "that records of it were lost, or a processor has none");
+	(void)session_flush(&serve->session, 0);
+}
+
 /* No more hits are wanted: the programs go on without. */
 static void
 end_watch(struct serve *serve, const char *reason)
@@ -345,6 +364,7 @@ serve_channel(struct serve *serve)
 		step_all(serve, idle);
 		adopt_children(serve);
 		(void)serve_read_sideband(serve);
+		report_unmapped(serve);
 		check_limits(serve);
 		if (all_ended(serve))
 			break;

@@ -169,6 +169,12 @@ sideband_knows_tasks(const struct sideband *side)
 	return is_complete(&side->tasks);
 }
 
+bool
+sideband_knows_maps(const struct sideband *side)
+{
+	return is_complete(&side->maps);
+}
+
 /* The kernel records a loss only in front of the ring's next record, which may
    never come; so the events are asked.  Older ones do not say. */
 static bool

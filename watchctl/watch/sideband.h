@@ -86,6 +86,9 @@ int sideband_add(struct sideband *, pid_t);
    look. */
 bool sideband_knows_tasks(const struct sideband *);
 
+/* Whether all is known that was mapped before the last look. */
+bool sideband_knows_maps(const struct sideband *);
+
 /* Look.  Result: whether all that was done is known. */
 bool sideband_look(struct sideband *, const struct sideband_calls *, void *arg);
 

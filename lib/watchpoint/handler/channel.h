@@ -269,6 +269,9 @@ struct wp_channel {
 					   program made of which the library
 					   knew nothing */
 	_Atomic uint32_t makings;	/* how many have been begun */
+	_Atomic uint32_t forgotten;	/* of these, how many children were to
+					   be watched, and had not asked for it
+					   when their place was needed */
 	struct wp_making making[WP_MAKINGS_MAX];
 	_Atomic uint32_t executed;	/* by the helper: the program, traced,
 					   is another now */

@@ -19,7 +19,12 @@
 #include "handler/channel_futex.h"
 #include "os/clock.h"
 
-enum { LISTEN_NS = 50000 };	/* before the helper sleeps */
+enum {
+	LISTEN_NS = 50000,	/* before the helper sleeps */
+	NAP_NS = 1000000,	/* between looks for a place, at first; then
+				   longer, as there may be thousands who look */
+	NAP_MAX_NS = 64 * NAP_NS,
+};
 
 #ifndef MFD_NOEXEC_SEAL			/* since Linux 6.3 */
 #define MFD_NOEXEC_SEAL 8U
@@ -212,7 +217,9 @@ wp_channel_await(struct wp_channel *channel, int ms)
 static struct wp_adoption *
 find_place(struct wp_channel *root)
 {
-	for (; wp_channel_has_helper(root); wp_clock_sleep(1000000))
+	uint64_t nap = NAP_NS;
+
+	for (; wp_channel_has_helper(root); wp_clock_sleep(nap)) {
 		for (unsigned i = 0; i < WP_ADOPTIONS_MAX; i++) {
 			pid_t nobody = 0;
 
@@ -220,6 +227,8 @@ find_place(struct wp_channel *root)
 			    &root->adoption[i].pid, &nobody, getpid()))
 				return &root->adoption[i];
 		}
+		nap = nap < NAP_MAX_NS ? 2 * nap : nap;
+	}
 	return NULL;
 }
 

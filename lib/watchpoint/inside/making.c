@@ -5,11 +5,23 @@
  * that made it, and when.  What it does not report is how: so the library notes
  * when a thread is in a call that makes one.
  */
+#include <signal.h>
 #include <unistd.h>
 
 #include "handler/channel.h"
 #include "os/clock.h"
 #include "os/proc.h"
+
+/* Whether nobody would know of a child any more that is on its way to be
+   watched. */
+static bool
+is_awaited(const struct wp_making *m)
+{
+	const pid_t child = atomic_load(&m->child);
+
+	return atomic_load(&m->how) == WP_MAKES_WATCHED && child != 0 &&
+	    atomic_load(&m->settled) == 0 && kill(child, 0) == 0;
+}
 
 struct wp_making_now
 wp_making_begin(struct wp_channel *channel, enum wp_makes how)
@@ -22,6 +34,8 @@ wp_making_begin(struct wp_channel *channel, enum wp_makes how)
 	n = atomic_fetch_add(&channel->makings, 1);
 	now.at = &channel->making[n % WP_MAKINGS_MAX];
 	now.begin = wp_clock_ns();
+	if (is_awaited(now.at))
+		(void)atomic_fetch_add(&channel->forgotten, 1);
 	atomic_store(&now.at->begin, 0);
 	atomic_store(&now.at->tid, gettid());
 	atomic_store(&now.at->how, (uint32_t)how);
