@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,25 +86,16 @@ examine_processor(struct doctor *d)
 static void
 examine_user(struct doctor *d)
 {
-	struct __user_cap_header_struct header = {
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 	struct wp_proc_status status;
 	struct stat space;
-	uint64_t caps = 0;
 
-	if (syscall(SYS_capget, &header, data) == 0)
-		caps = (uint64_t)data[1].effective << 32 | data[0].effective;
 	d->uid = geteuid();
-	d->cap_sys_ptrace = (caps & 1ull << CAP_SYS_PTRACE) != 0;
+	d->cap_perfmon = wp_probe_capable(CAP_PERFMON);
+	d->cap_sys_admin = wp_probe_capable(CAP_SYS_ADMIN);
+	d->cap_sys_ptrace = wp_probe_capable(CAP_SYS_PTRACE);
+	d->cap_ipc_lock = wp_probe_capable(CAP_IPC_LOCK);
 	d->confined = stat("/proc/self/ns/user", &space) == 0 &&
 	    space.st_ino != FIRST_USER_NAMESPACE;
-	if (d->confined)
-		caps = 0;
-	d->cap_perfmon = (caps & 1ull << CAP_PERFMON) != 0;
-	d->cap_sys_admin = (caps & 1ull << CAP_SYS_ADMIN) != 0;
-	d->cap_ipc_lock = (caps & 1ull << CAP_IPC_LOCK) != 0;
 	d->seccomp = wp_proc_status(getpid(), &status) == 0 ? status.seccomp :
 	    -1;
 }
@@ -272,7 +262,8 @@ static bool
 is_shut(const struct doctor *d)
 {
 	return !d->opened && d->refusal.code != WP_CAUSE_NO_SLOT &&
-	    d->refusal.code != WP_CAUSE_DENIED_PARANOID;
+	    d->refusal.code != WP_CAUSE_DENIED_PARANOID &&
+	    d->refusal.code != WP_CAUSE_DENIED_PERFMON;
 }
 
 static bool
@@ -369,7 +360,7 @@ text_user(const struct doctor *d, struct buffer *b)
 	    d->cap_sys_ptrace ? "CAP_SYS_PTRACE" : "no CAP_SYS_PTRACE");
 	if (d->confined)
 		buffer_puts(&line, ", in a user namespace of its own, whose "
-		    "capabilities permit no perf events");
+		    "capabilities do not count");
 	if (d->seccomp >= 0)
 		buffer_printf(&line, ", seccomp %s", seccomp_name(d->seccomp));
 	put_heading(b, "user");

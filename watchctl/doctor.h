@@ -42,8 +42,7 @@ struct doctor {
 	int hypervisor;		/* 1 under one, 0 not, -1 not known */
 	unsigned free_slots, all_slots;
 	uid_t uid;		/* effective */
-	/* effective, and counted by the kernel: those for events only where
-	   the user namespace is the machine's */
+	/* effective, and not those of a user namespace of one's own */
 	bool cap_perfmon, cap_sys_admin, cap_sys_ptrace, cap_ipc_lock;
 	bool confined;		/* the user namespace is another one */
 	int seccomp;		/* 0 none, 1 strict, 2 filter; -1 not known */

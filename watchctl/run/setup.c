@@ -22,6 +22,7 @@
 #include "util/complain.h"
 #include "util/executable.h"
 #include "watch/fire_check.h"
+#include "watch/ptrace_refused.h"
 #include "run/initial_values.h"
 #include "run/loader.h"
 #include "report/replay.h"
@@ -47,13 +48,20 @@ make_processes(struct run *run)
 	return run->process == NULL ? complain("out of memory") : 0;
 }
 
-/* Whether stops by debug registers may do what events are refused for. */
-static bool
-may_stop(const struct options *o, const struct wp_cause *cause)
+/* Events are refused, for this cause: whether stops by debug registers do what is
+   asked for, as the end of a sentence. */
+static const char *
+without_events(const struct options *o, const struct wp_cause *cause)
 {
-	return !o->stop && !o->count && !o->follow && o->form != FORM_PERF &&
-	    (cause->err == EPERM || cause->err == EACCES ||
-	    cause->err == ENOSYS);
+	if (o->stop || (cause->err != EPERM && cause->err != EACCES &&
+	    cause->err != ENOSYS))
+		return "";
+	if (!ptrace_works())
+		return "; ptrace(2) is refused too, and --stop and --inside "
+		    "cannot do without both";
+	return o->count || o->follow || o->form == FORM_PERF ?
+	    "; --stop does without, but not with --count, -f or -o perf" :
+	    "; or add --stop, which does without";
 }
 
 /* Forget a process, and the watches planned for it. */
@@ -129,8 +137,7 @@ prepare(struct run *run)
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
-		return complain("%s%s", cause.text, may_stop(o, &cause) ?
-		    "; or add --stop, which does without" : "");
+		return complain("%s%s", cause.text, without_events(o, &cause));
 	if (fire_check_try(run->ops->registers) < 0)
 		return -ENODEV;
 	wish.registers = run->ops->registers;
@@ -212,7 +219,8 @@ launch(struct run *run)
 	if (cause.code == WP_CAUSE_NOT_FOUND &&
 	    executable_find(run->options->command[0], path) == 0)
 		(void)wp_cause_set(&cause, WP_CAUSE_NO_INTERPRETER, path);
-	(void)complain("%s", cause.text);
+	(void)complain("%s%s", cause.text,
+	    cause.code == WP_CAUSE_HOLD_DENIED ? ptrace_way_out(true) : "");
 	return cause.err == ENOENT ? STATUS_NOT_FOUND :
 	    cause.code == WP_CAUSE_NOT_EXECUTABLE ? STATUS_NOT_EXECUTABLE :
 	    STATUS_OWN_FAILURE;

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "os/probe.h"
 #include "os/proc.h"
 
 /* Name the thread that has another tracer, if there is one. */
@@ -50,11 +50,43 @@ yama_scope(void)
 	return digit - '0';
 }
 
-/* In scope 1 the program has named us by PR_SET_PTRACER. */
+bool
+ptrace_works(void)
+{
+	struct wp_probe_result shot;
+
+	wp_probe_fire(WP_PROBE_PTRACE, &shot);
+	return shot.ok || shot.err == 0;
+}
+
+const char *
+ptrace_way_out(bool command)
+{
+	struct wp_features features;
+
+	if (wp_probe_features(&features, NULL) < 0)
+		return "; perf_event_open(2) is refused too, so no way is "
+		    "left: have one of the two permitted, or run outside the "
+		    "container";
+	return command ? "; --inside does without" :
+	    "; leave out what needs it (--stop, WATCHPOINT_DELIVERY=ptrace)";
+}
+
+/* What Yama's scopes mean.  In scope 1 a program may have named us by
+   PR_SET_PTRACER, and then it is not that. */
+static void
+explain_scope(pid_t pid, int scope, struct wp_cause *cause)
+{
+	(void)wp_cause_set(cause, WP_CAUSE_TRACE_YAMA, pid, scope, scope == 1 ?
+	    "only a command that watchctl starts itself may be traced" :
+	    "users may trace nothing", scope == 1 ? 0 : 1);
+}
+
 int
 ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
 {
-	int scope = yama_scope();
+	const int scope = yama_scope();
+	struct wp_proc_status status;
 
 	if (err != EPERM && err != EACCES && err != ENOSYS)
 		return wp_cause_errno(cause, err == ETIMEDOUT ?
@@ -63,7 +95,13 @@ ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
 	if (is_traced(pid, cause))
 		return -err;
 	if (scope > 1)
-		(void)wp_cause_set(cause, WP_CAUSE_TRACE_YAMA, pid, scope);
+		explain_scope(pid, scope, cause);
+	else if (!ptrace_works())
+		(void)wp_cause_set(cause, WP_CAUSE_TRACE_REFUSED, pid,
+		    ptrace_way_out(false));
+	else if (scope == 1 && wp_proc_status(pid, &status) == 0 &&
+	    status.uid == geteuid())
+		explain_scope(pid, scope, cause);
 	else
 		(void)wp_cause_set(cause, WP_CAUSE_TRACE_DENIED, pid);
 	return -err;

@@ -4,9 +4,17 @@
 #ifndef PTRACE_REFUSED_H
 #define PTRACE_REFUSED_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "os/cause.h"
+
+/* Whether ptrace(2) works on a child of our own: it is fired. */
+bool ptrace_works(void);
+
+/* What helps where ptrace(2) is refused, as the end of a sentence; command: one is
+   to be started, else a process runs. */
+const char *ptrace_way_out(bool command);
 
 /* Why a process's threads cannot be held or traced; err > 0 is the errno.
    Result: -err, with a cause. */

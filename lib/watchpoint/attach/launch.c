@@ -31,9 +31,7 @@ wp_launch_explain(int err, const char *name, struct wp_cause *cause)
 		    -err == ENOEXEC ? "not in a format that the kernel runs" :
 		    "no permission, or not a program");
 	case EPERM:
-		return wp_cause_set(cause, WP_CAUSE_EXEC, name,
-		    "ptrace is not permitted here, and holding it before its "
-		    "first instruction needs that");
+		return wp_cause_set(cause, WP_CAUSE_HOLD_DENIED, name);
 	default:
 		return wp_cause_errno(cause, name, -err);
 	}

@@ -72,6 +72,10 @@
 	X(DENIED_PARANOID, EACCES, "not permitted: "			\
 	    "kernel.perf_event_paranoid is %d; run as root, or set "	\
 	    "it to 2 with sysctl to watch processes of your own")	\
+	X(DENIED_PERFMON, EACCES, "not permitted: "			\
+	    "kernel.perf_event_paranoid is %d, and this kernel does "	\
+	    "not let CAP_PERFMON pass there, which is held: add "	\
+	    "CAP_SYS_ADMIN, run as root, or set it to 2 with sysctl")	\
 	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs "	\
 	    "to another user or is not dumpable; run as root or with "	\
 	    "CAP_PERFMON and CAP_SYS_PTRACE")				\
@@ -147,11 +151,17 @@
 	X(TRACED, EPERM, "thread %d is already traced by process %d "	\
 	    "(%s), and a thread has one tracer only: end that one")	\
 	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: "	\
-	    "kernel.yama.ptrace_scope is %d; set it to 1 or 0 with "	\
-	    "sysctl")							\
-	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: "	\
-	    "ptrace(2) is refused, as container seccomp filters do; "	\
-	    "or it belongs to another user or is not dumpable")		\
+	    "kernel.yama.ptrace_scope is %d, so %s; set it to %d "	\
+	    "with sysctl, or run as root")				\
+	X(TRACE_REFUSED, EPERM, "not permitted to trace process %d: "	\
+	    "ptrace(2) is refused here, as container seccomp filters "	\
+	    "do%s")							\
+	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: it "	\
+	    "belongs to another user or is not dumpable; run as root "	\
+	    "or with CAP_SYS_PTRACE")					\
+	X(HOLD_DENIED, EPERM, "%s: ptrace(2) is refused here, as "	\
+	    "container seccomp filters do, and holding it before its "	\
+	    "first instruction needs that")				\
 	X(TRACE_NO_HELPER, ENOTSUP, "debug registers are set by the "	\
 	    "helper, and there is none: %s")				\
 	X(TRACE_INDEX, EMFILE, "more than %u watches by ptrace")	\

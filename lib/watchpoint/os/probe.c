@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/hw_breakpoint.h>
 #include <sched.h>
 #include <stdint.h>
@@ -15,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/perf.h"
@@ -23,6 +26,9 @@
 /* The longest range tried: AMD's masks have 12 bits at least where there are
    masks, and the kernel does not check which processors have more. */
 #define RANGE_MAX 4096
+
+/* The inode of the first user namespace, on every kernel. */
+#define FIRST_USER_NAMESPACE 0xeffffffd
 
 static volatile uint64_t word;	/* what the dummies watch */
 
@@ -222,6 +228,21 @@ has_seccomp_filter(void)
 	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
 }
 
+bool
+wp_probe_capable(unsigned capability)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	struct stat space;
+
+	return (stat("/proc/self/ns/user", &space) != 0 ||
+	    space.st_ino == FIRST_USER_NAMESPACE) &&
+	    syscall(SYS_capget, &header, data) == 0 &&
+	    (data[capability / 32].effective >> capability % 32 & 1) != 0;
+}
+
 int
 wp_probe_cause(int err, struct wp_cause *cause)
 {
@@ -232,7 +253,9 @@ wp_probe_cause(int err, struct wp_cause *cause)
 		return no_slot(cause);
 	case EACCES:
 		if (paranoid > 2)
-			return wp_cause_set(cause, WP_CAUSE_DENIED_PARANOID,
+			return wp_cause_set(cause,
+			    wp_probe_capable(CAP_PERFMON) ?
+			    WP_CAUSE_DENIED_PERFMON : WP_CAUSE_DENIED_PARANOID,
 			    paranoid);
 		return refused(cause, err, "not permitted, though not by "
 		    "kernel.perf_event_paranoid: a security module (SELinux, "

@@ -31,6 +31,10 @@ int wp_probe_features(struct wp_features *, struct wp_cause *);
    this errno (positive).  Result: the cause's errno, negated. */
 int wp_probe_cause(int err, struct wp_cause *);
 
+/* Whether this thread has a capability (CAP_*) that the kernel counts for the
+   whole machine: not those of a user namespace of one's own. */
+bool wp_probe_capable(unsigned capability);
+
 /* What a store into a watched word does on each processor that the calling
    thread may run on. */
 struct wp_probe_cpus {

@@ -478,6 +478,34 @@ TEST_WITH(not_permitted, start_target, end_target)
 	    "add --stop", NULL});
 	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though "
 	    "this is root", NULL});
+	ptrace_refused(CONFINED, (const char *[]){"perf_event_open is refused",
+	    "ptrace(2) is refused too", NULL});
+}
+
+/* What is named does help: see doctor_says_which_way_works. */
+TEST_WITH(ptrace_is_refused, start_target, end_target)
+{
+	static const char nowhere[] = "perf_event_open(2) is refused too, so "
+	    "no way is left";
+
+	expect_refused(UNTRACING, LIST(watchctl(), "--stop", "-w", addr, "-p",
+	    pid), LIST("trace process", pid, "ptrace(2) is refused here",
+	    "leave out what needs it (--stop"));
+	expect_refused(CONFINED, LIST(watchctl(), "--stop", "-w", addr, "-p",
+	    pid), LIST("ptrace(2) is refused here", nowhere));
+	expect_refused(UNTRACING, LIST(watchctl(), "-w", "counter", "--",
+	    victim("idle")), LIST(victim("idle"), "ptrace(2) is refused here",
+	    "--inside does without"));
+	expect_refused(UNTRACING, LIST(watchctl(), "--stop", "-w", "counter",
+	    "--", victim("idle")), LIST("--inside does without"));
+	expect_refused(CONFINED, LIST(watchctl(), "--stop", "-w", "counter",
+	    "--", victim("idle")), LIST("ptrace(2) is refused here", nowhere));
+	/* and where it is not, but another user's */
+	expect_refused(NOBODY, LIST(watchctl(), "--stop", "-w", addr, "-p",
+	    pid), LIST("not permitted", pid));
+	/* what --stop cannot */
+	expect_refused(FILTERED, LIST(watchctl(), "--count", "-w", addr, "-p",
+	    pid), LIST("perf_event_open is refused", "not with --count"));
 }
 
 /* With no descriptor left, what cannot be opened is not what is told. */
