@@ -8,16 +8,49 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/clock.h"
+#include "attach/drain.h"
 #include "os/proc.h"
 #include "run/run.h"
 
-enum { ON_ITS_WAY = 1000000 };	/* ns that a record may take into a ring */
+/* The loop sleeps on the drain, and no longer on the rings. */
+static void
+poll_drain(struct run *run, const struct wp_drain *drain)
+{
+	const unsigned n = wp_rings_count(wp_target_rings(run->target));
+	struct pollfd *p = &run->poll[run->npoll - n];
+
+	for (unsigned i = 0; i < n; i++)
+		p[i].fd = -1;
+	p->fd = wp_drain_fd(drain);
+}
+
+/* Before there is anything to drain. */
+static int
+start_drain(struct run *run, struct wp_cause *cause)
+{
+	const size_t memory = run->options->buffer;
+	struct wp_drain *drain;
+	int err;
+
+	if (run->own != NULL || run->options->count)
+		return 0;
+	err = wp_drain_start(&drain, wp_target_rings(run->target),
+	    memory == 0 ? WP_DRAIN_USUAL : memory, cause);
+	if (err < 0)
+		return err;
+	run->own = drain;
+	poll_drain(run, drain);
+	return 0;
+}
 
 static int
 ring_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
+	int err = start_drain(run, cause);
+
+	if (err < 0)
+		return err;
 	return run->options->command != NULL ?
 	    wp_target_arm(run->target, cause) :
 	    wp_target_attach(run->target, process->pid, process->first,
@@ -90,15 +123,15 @@ count_threads(struct run *run, const struct ex_record *r)
 	}
 }
 
-/* Read what the rings hold up to a time.  False: no more are wanted. */
+/* Take what was drained; up to the horizon, ns, that is all.  False: no more are
+   wanted. */
 static bool
-read_rings(struct run *run, uint64_t horizon)
+take_records(struct run *run, uint64_t horizon)
 {
-	struct wp_rings *rings = wp_target_rings(run->target);
 	const struct perf_event_header *header;
 	struct ex_record record;
 
-	while ((header = wp_rings_next(rings, horizon)) != NULL) {
+	while ((header = wp_drain_next(run->own)) != NULL) {
 		if (!run_decode(run, header, &record))
 			continue;
 		if (record.type == PERF_RECORD_FORK ||
@@ -141,12 +174,13 @@ ring_loop(struct run *run)
 			more = run->options->limit == 0 ||
 			    counted_in_all(run) < run->options->limit;
 		else
-			more = read_rings(run, wp_clock_ns() - ON_ITS_WAY);
+			more = take_records(run, wp_drain_ready(run->own));
 		if (!more)
 			run->reason = run->session.full ||
 			    run->options->count ? "count" : "detached";
 	}
 	wp_target_stop(run->target);
+	wp_drain_stop(run->own);
 }
 
 /* A process that executes another program and soon ends may not be caught at it.
@@ -183,13 +217,18 @@ ring_account(struct run *run)
 		return take_counts(run);
 	if (s->err < 0)		/* what else was counted is lost */
 		session_counted(s, counted_in_all(run));
-	if (s->full || s->err < 0 || !read_rings(run, UINT64_MAX))
+	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX))
 		return 0;
 	session_counted(s, counted_in_all(run));
 	report_all_executed(run);
 	return 0;
 }
 
+static void
+ring_close(struct run *run)
+{
+	wp_drain_free(run->own);
+}
 
 /* Threads that were made under watch are known by their records. */
 static void
@@ -206,5 +245,5 @@ const struct run_ops run_by_ring = {
 	.mode = "ring", .launch = run_launch, .attach = ring_attach,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
-	.uptime = ring_uptime,
+	.uptime = ring_uptime, .close = ring_close,
 };

@@ -20,6 +20,8 @@ enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
    is. */
 #define MEMORY_MIN ((uint64_t)32 << 20)
 #define MEMORY_MAX ((uint64_t)1 << 40)
+/* The same for records that wait to be explained. */
+#define BUFFER_MIN ((uint64_t)2 << 20)
 
 static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
@@ -51,6 +53,7 @@ static const char usage[] =
 "  --no-aslr        give COMMAND and what it executes the same addresses in each\n"
 "                   run\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
+"  --buffer SIZE    hold so much that is not yet explained in memory (256M)\n"
 "  --allow PATTERN  allow accesses by functions or source files that match, and\n"
 "                   by all that they call; others are stray; repeatable\n"
 "  --error-exitcode N\n"
@@ -70,7 +73,7 @@ static const char usage[] =
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE,
+	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -78,6 +81,7 @@ static const struct option watch_options[] = {
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
 	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"stack", required_argument, NULL, OPT_STACK},
+	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"inside", no_argument, NULL, OPT_INSIDE},
@@ -141,7 +145,8 @@ parse_stack(const char *text, uint32_t *stack)
 
 /* Bytes, or with K, M or G behind them so many times 1024. */
 static int
-parse_memory(const char *text, uint64_t *bytes)
+parse_memory(const char *option, const char *text, uint64_t least,
+    uint64_t *bytes)
 {
 	static const char units[] = "KMG";
 	const char *unit;
@@ -154,9 +159,9 @@ parse_memory(const char *text, uint64_t *bytes)
 		end++;
 	}
 	if (*text < '0' || *text > '9' || *end != '\0' ||
-	    *bytes > (MEMORY_MAX >> shift) || *bytes << shift < MEMORY_MIN)
-		return complain("--explain-memory '%s': not a size from 32M to "
-		    "1024G", text);
+	    *bytes > (MEMORY_MAX >> shift) || *bytes << shift < least)
+		return complain("%s '%s': not a size from %uM to 1024G",
+		    option, text, (unsigned)(least >> 20));
 	*bytes <<= shift;
 	return 0;
 }
@@ -361,7 +366,11 @@ option(struct options *o, int c)
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
 	case OPT_EXPLAIN_MEMORY:
-		return parse_memory(optarg, &o->explain_memory);
+		return parse_memory("--explain-memory", optarg, MEMORY_MIN,
+		    &o->explain_memory);
+	case OPT_BUFFER:
+		return parse_memory("--buffer", optarg, BUFFER_MIN,
+		    &o->buffer);
 	case OPT_NO_CACHE:
 		o->no_cache = true;
 		return 0;
@@ -432,6 +441,18 @@ check_stop(const struct options *o)
 	return 0;
 }
 
+/* What nothing waits in memory for. */
+static int
+check_buffer(const struct options *o)
+{
+	const char *none = o->count ? "--count" : o->inside ? "--inside" :
+	    o->stop ? "--stop" : NULL;
+
+	return o->buffer == 0 || none == NULL ? 0 :
+	    complain("--buffer is for records that wait to be explained, and "
+	    "%s has none: leave out one of them", none);
+}
+
 /* What both command lines have in common. */
 static int
 check_form(const struct options *o)
@@ -478,7 +499,8 @@ check_together(const struct options *o)
 	if (o->count && o->stacks_once)
 		return complain("--count has no backtraces for --stacks: "
 		    "leave out one of them");
-	if (check_form(o) < 0 || (o->stop && check_stop(o) < 0))
+	if (check_form(o) < 0 || check_buffer(o) < 0 ||
+	    (o->stop && check_stop(o) < 0))
 		return -EINVAL;
 	return o->inside ? check_inside(o) : 0;
 }

@@ -47,6 +47,8 @@ struct options {
 					   usual */
 	bool no_cache;		/* --no-cache */
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
+	uint64_t buffer;	/* --buffer: bytes of memory for records that
+				   are not explained yet; 0: as usual */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;
 	int error_status;	/* --error-exitcode; 0: none */

@@ -26,6 +26,10 @@
 
 enum { RING_MIN = 64 << 10, RING_MAX = 32 << 20, RINGS_TOTAL = 64 << 20 };
 
+/* A poller is woken at a quarter of a ring, but at no more bytes than it can copy
+   in a fraction of a millisecond. */
+enum { WAKE_MAX = 1 << 20 };
+
 struct wp_ring {
 	struct perf_event_mmap_page *page;	/* the kernel's; data follows */
 	const uint8_t *data;
@@ -73,7 +77,8 @@ ring_open(struct wp_ring *ring, int cpu, size_t size)
 	struct perf_event_attr attr;
 	int err;
 
-	wp_attr_ring(&attr, (uint32_t)(size / 4));
+	wp_attr_ring(&attr, (uint32_t)(size / 4 < WAKE_MAX ? size / 4 :
+	    WAKE_MAX));
 	*ring = (struct wp_ring){.cpu = cpu};
 	if ((ring->fd = wp_perf_open(&attr, 0, cpu)) < 0)
 		return ring->fd;

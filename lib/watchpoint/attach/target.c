@@ -142,8 +142,11 @@ int
 wp_target_check(pid_t pid, struct wp_cause *cause)
 {
 	struct wp_proc_status status;
+	const int err = pid <= 0 ? -ESRCH : wp_proc_status(pid, &status);
 
-	if (pid <= 0 || wp_proc_status(pid, &status) < 0)
+	if (err == -EMFILE || err == -ENFILE)
+		return wp_cause_errno(cause, "looking at a process", -err);
+	if (err < 0)
 		return no_process(pid, cause);
 	if (status.tgid == getpid())
 		return wp_cause_set(cause, WP_CAUSE_SELF, pid);

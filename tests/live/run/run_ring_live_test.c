@@ -508,4 +508,58 @@ TEST(an_account_that_finds_no_room)
 	outcome_free(&o);
 }
 
+/* Of the account on stderr. */
+static unsigned long
+said_number(const char *err, const char *unit)
+{
+	const char *at = strstr(err, unit);
+
+	assert_non_null(at);
+	while (at > err && strchr("0123456789 ", at[-1]) != NULL)
+		at--;
+	return strtoul(at, NULL, 10);
+}
+
+/* Four threads write at once, and only then the report is read, which watchctl
+   waits for meanwhile. */
+static void
+write_unread(const char *buffer, unsigned long *reported, unsigned long *lost)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char line[4096];
+
+	start_counter(&t, "4", "10000");
+	start_watch(&w, (const char *[]){watchctl(), "-w", t.addr, "-p", t.pid,
+	    "--buffer", buffer, NULL}, line);
+	let_write(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_int_equal(said_number(o.err, " hits, "), 40000);
+	*reported = said_number(o.err, " reported, ");
+	*lost = said_number(o.err, " lost");
+	assert_int_equal(*reported + *lost, 40000);
+	assert_non_null(strstr(o.out, "#1 "));
+	outcome_free(&o);
+}
+
+/* 170 MB, of which the rings hold 64 at most. */
+TEST(what_is_not_explained_yet_waits_in_memory)
+{
+	unsigned long reported, lost;
+
+	write_unread("256M", &reported, &lost);
+	assert_int_equal(lost, 0);
+}
+
+TEST(memory_is_bounded_and_what_is_lost_is_counted)
+{
+	unsigned long reported, lost;
+
+	write_unread("2M", &reported, &lost);
+	assert_true(reported > 0);
+	assert_true(lost > 10000);
+}
+
 RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -230,7 +230,16 @@ TEST(memory)
 		    cases[i].text, "file", NULL});
 		assert_int_equal(o.explain_memory, cases[i].bytes);
 		options_free(&o);
+		ACCEPT(&o, "-w", "a", "--buffer", cases[i].text, "x");
+		assert_int_equal(o.buffer, cases[i].bytes);
+		options_free(&o);
 	}
+	ACCEPT(&o, "-w", "a", "--buffer", "2M", "x");
+	assert_int_equal(o.buffer, 2097152);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "x");
+	assert_int_equal(o.buffer, 0);
+	options_free(&o);
 }
 
 TEST(cache)
@@ -395,6 +404,14 @@ static const struct {
 	{{"w", "-p", "7,8 7"}, "-p 7 is given twice"},
 	{{"w", "--stack", "0"}, "--stack '0'" NUMBER("64504")},
 	{{"w", "--stack", "64505"}, "--stack '64505'" NUMBER("64504")},
+	{{"w", "--buffer", "1M"}, "--buffer '1M': not a size from 2M to 1024G"},
+	{{"w", "--buffer", "x"}, "--buffer 'x': not a size from 2M to 1024G"},
+	{{"w", "-w", "a", "--buffer", "2M", "--stop", "x"}, "--buffer is for "
+	    "records that wait to be explained, and --stop has none"},
+	{{"w", "-w", "a", "--buffer", "2M", "--count", "x"}, "--buffer is for "
+	    "records that wait to be explained, and --count has none"},
+	{{"w", "-w", "a", "--buffer", "2M", "--inside", "x"}, "--buffer is for "
+	    "records that wait to be explained, and --inside has none"},
 	{{"report", "--explain-memory", "31M", "f"}, "--explain-memory '31M'"},
 	{{"report", "--explain-memory", "1025G", "f"}, "--explain-memory"},
 	{{"report", "--explain-memory", "1T", "f"}, "--explain-memory '1T'"},

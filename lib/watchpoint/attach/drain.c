@@ -1,0 +1,393 @@
+/*
+ * drain: records are taken out of the rings into memory.
+ *
+ * Overview: a list of blocks.  The thread appends at its end, the user takes
+ * from its beginning, and neither waits for the other: how far a block is
+ * filled, and which one follows, are stored after the bytes that this makes
+ * readable.
+ *
+ *	first                                    last
+ *	[~~~~~~~|======] -> [=========] -> [=====|     ]
+ *	        at                               used
+ *
+ * A block that has been read is used again.
+ *
+ * The thread comes before all that waits for its turn, since a ring fills within
+ * milliseconds.  It takes no longer than copying what programs under watch have
+ * caused, and is woken often, so that it takes little at a time.
+ */
+#include "attach/drain.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "attach/ring.h"
+#include "os/clock.h"
+
+enum {
+	BLOCK = 1 << 20,	/* bytes of memory */
+	SPARE = 16,		/* blocks that are kept for later */
+	LOOK_MS = 20,		/* between looks when nothing happens */
+	FULL_MS = 1,		/* the same when there is no room */
+	NICE = -10,		/* of the thread, where it may be no more */
+	ON_ITS_WAY = 1000000,	/* ns that a record may take into a ring */
+};
+
+struct block {
+	_Atomic(struct block *) next;	/* the younger one; NULL: none yet */
+	_Atomic size_t used;		/* bytes */
+	_Alignas(8) uint8_t bytes[];
+};
+
+#define BLOCK_ROOM (BLOCK - sizeof(struct block))
+_Static_assert(BLOCK_ROOM > UINT16_MAX, "any record fits into a block");
+
+struct wp_drain {
+	struct wp_rings *rings;
+	pthread_t thread;
+	bool running;
+	/* the user's: */
+	struct block *first;
+	size_t at;			/* in it, the next record */
+	/* the thread's: */
+	struct block *last;
+	const struct perf_event_header *held;	/* it found no room; NULL */
+	/* both: */
+	_Atomic uint64_t ready;		/* ns */
+	atomic_bool stopping;
+	int filled;			/* an eventfd: there are records */
+	int wanted;			/* the same: it is stopping */
+	pthread_mutex_t lock;		/* of what follows */
+	struct block *spare;		/* nspare of them */
+	unsigned nspare;
+	size_t blocks, most;		/* there are so many, and may be */
+};
+
+/* Filled in at once, for that is quicker than page by page. */
+static struct block *
+block_new(void)
+{
+	void *bytes = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+static void
+block_free(struct block *block)
+{
+	(void)munmap(block, BLOCK);
+}
+
+static struct block *
+take_spare(struct wp_drain *drain, bool *may_have_more)
+{
+	struct block *block;
+
+	(void)pthread_mutex_lock(&drain->lock);
+	if ((block = drain->spare) != NULL) {
+		drain->spare = atomic_load(&block->next);
+		drain->nspare--;
+	}
+	*may_have_more = block == NULL && drain->blocks < drain->most;
+	drain->blocks += *may_have_more;
+	(void)pthread_mutex_unlock(&drain->lock);
+	return block;
+}
+
+/* An empty block; NULL: there is none, as yet. */
+static struct block *
+block_take(struct wp_drain *drain)
+{
+	bool more;
+	struct block *block = take_spare(drain, &more);
+
+	if (more && (block = block_new()) == NULL) {
+		(void)pthread_mutex_lock(&drain->lock);
+		drain->blocks--;
+		(void)pthread_mutex_unlock(&drain->lock);
+	}
+	if (block == NULL)
+		return NULL;
+	atomic_store(&block->next, NULL);
+	atomic_store(&block->used, 0);
+	return block;
+}
+
+static void
+block_give(struct wp_drain *drain, struct block *block)
+{
+	bool keep;
+
+	(void)pthread_mutex_lock(&drain->lock);
+	if ((keep = drain->nspare < SPARE)) {
+		atomic_store(&block->next, drain->spare);
+		drain->spare = block;
+		drain->nspare++;
+	} else
+		drain->blocks--;
+	(void)pthread_mutex_unlock(&drain->lock);
+	if (!keep)
+		block_free(block);
+}
+
+/* Append a record.  False: there is no room. */
+static bool
+put(struct wp_drain *drain, const struct perf_event_header *header)
+{
+	struct block *last = drain->last;
+	size_t used = atomic_load_explicit(&last->used, memory_order_relaxed);
+
+	if (BLOCK_ROOM - used < header->size) {
+		if ((last = block_take(drain)) == NULL)
+			return false;
+		atomic_store_explicit(&drain->last->next, last,
+		    memory_order_release);
+		drain->last = last;
+		used = 0;
+	}
+	memcpy(last->bytes + used, header, header->size);
+	atomic_store_explicit(&last->used, used + header->size,
+	    memory_order_release);
+	return true;
+}
+
+static void
+say(int fd)
+{
+	const uint64_t one = 1;
+
+	(void)!write(fd, &one, sizeof(one));
+}
+
+/* Take all that the rings hold but what may still be out of order.  False:
+   there is no room. */
+static bool
+take(struct wp_drain *drain)
+{
+	const uint64_t horizon = wp_clock_ns() - ON_ITS_WAY;
+	bool any = false;
+
+	while (!atomic_load(&drain->stopping)) {
+		if (drain->held == NULL)
+			drain->held = wp_rings_next(drain->rings, horizon);
+		if (drain->held == NULL || !put(drain, drain->held))
+			break;
+		drain->held = NULL;
+		any = true;
+	}
+	if (drain->held == NULL && !atomic_load(&drain->stopping))
+		atomic_store(&drain->ready, horizon);
+	if (any)
+		say(drain->filled);
+	return drain->held == NULL;
+}
+
+/* Do not wait for a turn, as far as that is permitted.  A limit of time at such a
+   priority would end the process. */
+static void
+come_first(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+	struct rlimit time;
+
+	if (getrlimit(RLIMIT_RTTIME, &time) == 0 &&
+	    time.rlim_cur == RLIM_INFINITY &&
+	    pthread_setschedparam(pthread_self(), SCHED_FIFO, &lowest) == 0)
+		return;
+	(void)setpriority(PRIO_PROCESS, 0, NICE);	/* this thread's */
+}
+
+static void *
+drain_thread(void *arg)
+{
+	struct wp_drain *drain = arg;
+	const unsigned n = wp_rings_count(drain->rings);
+	struct pollfd p[1 + n];
+
+	come_first();
+	p[0] = (struct pollfd){.fd = drain->wanted, .events = POLLIN};
+	for (unsigned i = 0; i < n; i++)
+		p[1 + i] = (struct pollfd){
+			.fd = wp_rings_fd(drain->rings, i), .events = POLLIN,
+		};
+	while (!atomic_load(&drain->stopping)) {
+		const bool room = take(drain);
+
+		(void)poll(p, room ? 1 + n : 1, room ? LOOK_MS : FULL_MS);
+	}
+	return NULL;
+}
+
+/* Signals are for the user's thread; but not those that the thread itself may
+   make. */
+static int
+make_thread(struct wp_drain *drain)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+	sigset_t others, before;
+	int err;
+
+	(void)sigfillset(&others);
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		(void)sigdelset(&others, own[i]);
+	(void)pthread_sigmask(SIG_BLOCK, &others, &before);
+	err = pthread_create(&drain->thread, NULL, drain_thread, drain);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	drain->running = err == 0;
+	return -err;
+}
+
+/* With a block that is spare already: so it always comes to the next one,
+   whatever memory there is then. */
+static int
+make_blocks(struct wp_drain *drain)
+{
+	struct block *spare;
+
+	drain->first = drain->last = block_take(drain);
+	if (drain->first == NULL || (spare = block_take(drain)) == NULL)
+		return -ENOMEM;
+	block_give(drain, spare);
+	return 0;
+}
+
+int
+wp_drain_start(struct wp_drain **out, struct wp_rings *rings, size_t memory,
+    struct wp_cause *cause)
+{
+	struct wp_drain *drain = calloc(1, sizeof(*drain));
+	int err;
+
+	if (drain == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	drain->rings = rings;
+	drain->most = (memory < WP_DRAIN_MIN ? WP_DRAIN_MIN : memory) / BLOCK;
+	(void)pthread_mutex_init(&drain->lock, NULL);
+	drain->filled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	drain->wanted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = drain->filled < 0 || drain->wanted < 0 ? -errno :
+	    make_blocks(drain);
+	if (err == 0)
+		err = make_thread(drain);
+	if (err == 0) {
+		*out = drain;
+		return 0;
+	}
+	wp_drain_free(drain);
+	return err == -ENOMEM ? wp_cause_set(cause, WP_CAUSE_NO_MEMORY) :
+	    wp_cause_errno(cause, "making the thread that empties the rings",
+	    -err);
+}
+
+int
+wp_drain_fd(const struct wp_drain *drain)
+{
+	return drain->filled;
+}
+
+uint64_t
+wp_drain_ready(struct wp_drain *drain)
+{
+	uint64_t n;
+
+	(void)!read(drain->filled, &n, sizeof(n));
+	return atomic_load(&drain->ready);
+}
+
+/* Whether there is a record, after going on to the next block if need be. */
+static bool
+has_next(struct wp_drain *drain)
+{
+	struct block *first = drain->first, *next;
+
+	while (drain->at == atomic_load_explicit(&first->used,
+	    memory_order_acquire)) {
+		next = atomic_load_explicit(&first->next,
+		    memory_order_acquire);
+		if (next == NULL)
+			return false;
+		/* all of this block was there before the next one */
+		if (drain->at != atomic_load_explicit(&first->used,
+		    memory_order_relaxed))
+			return true;
+		block_give(drain, first);
+		drain->first = first = next;
+		drain->at = 0;
+	}
+	return true;
+}
+
+/* The thread may have ended amid what it had seen of the rings: at its end they
+   are looked at anew. */
+static const struct perf_event_header *
+left_in_rings(struct wp_drain *drain)
+{
+	const struct perf_event_header *header = drain->held;
+
+	drain->held = NULL;
+	for (int looks = 0; header == NULL && looks < 2; looks++)
+		header = wp_rings_next(drain->rings, UINT64_MAX);
+	return header;
+}
+
+const struct perf_event_header *
+wp_drain_next(struct wp_drain *drain)
+{
+	const struct perf_event_header *header;
+
+	if (!has_next(drain))
+		return drain->running ? NULL : left_in_rings(drain);
+	header = (const void *)(drain->first->bytes + drain->at);
+	drain->at += header->size;
+	return header;
+}
+
+void
+wp_drain_stop(struct wp_drain *drain)
+{
+	if (drain == NULL || !drain->running)
+		return;
+	atomic_store(&drain->stopping, true);
+	say(drain->wanted);
+	(void)pthread_join(drain->thread, NULL);
+	drain->running = false;
+}
+
+static void
+free_list(struct block *block)
+{
+	while (block != NULL) {
+		struct block *next = atomic_load(&block->next);
+
+		block_free(block);
+		block = next;
+	}
+}
+
+void
+wp_drain_free(struct wp_drain *drain)
+{
+	if (drain == NULL)
+		return;
+	wp_drain_stop(drain);
+	free_list(drain->first);
+	free_list(drain->spare);
+	if (drain->filled >= 0)
+		(void)close(drain->filled);
+	if (drain->wanted >= 0)
+		(void)close(drain->wanted);
+	(void)pthread_mutex_destroy(&drain->lock);
+	free(drain);
+}
