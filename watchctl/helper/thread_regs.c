@@ -114,7 +114,7 @@ set_registers(struct thread_regs *regs,
 	return err;
 }
 
-/* By its clock; that stands still while the thread is stopped. */
+/* By its clock, which stands still while the thread is stopped. */
 static uint64_t
 ran(const struct thread_regs *regs)
 {

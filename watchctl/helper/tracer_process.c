@@ -134,9 +134,9 @@ helper_lives(const struct serving *serving)
 	return getppid() == serving->helper;
 }
 
-/* Of the helper's nothing is needed or kept alive here but the lifeline, which
-   must not be closed before all events are: it has the lowest number, as files
-   are released from the highest on. */
+/* Nothing of the helper's is needed or kept alive here except the lifeline,
+   which must not be closed before all events are: it gets the lowest number,
+   because files are released from the highest on. */
 static void
 take_descriptors(const struct serving *serving)
 {
@@ -279,7 +279,7 @@ serve(struct serving *serving)
 	}
 }
 
-/* Of a program that has executed another, nothing is left to be asked. */
+/* Requests of a program that has executed another one are refused. */
 static _Noreturn void
 be_tracer(struct serving *serving, bool again)
 {

@@ -64,7 +64,8 @@ taken(const struct session *s)
 	return tally->samples - tally->joined - tally->dropped;
 }
 
-/* As session_end gives it.  What was not written yet is lost. */
+/* The account, in the form of session_end.  What was not written yet is
+   lost. */
 static void
 put_account(struct text *text, const struct session *s)
 {

@@ -95,7 +95,7 @@ event_dups_disable(struct event_dups *c)
 				(void)wp_perf_disable(c->of[i].fd[k]);
 }
 
-/* Of many threads not all events are here. */
+/* With many threads, not all events have duplicates here. */
 bool
 event_dups_counted(const struct event_dups *c, unsigned i, uint64_t *counted)
 {

@@ -22,7 +22,7 @@
 #define NAMES_MAX 16		/* of one function */
 #define JUMPS_MAX (1U << 22)	/* of one module */
 
-/* By target, then by place. */
+/* Order by target, then by place. */
 struct table {
 	struct jump {
 		uint64_t target, at, end;	/* vaddrs */

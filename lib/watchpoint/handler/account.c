@@ -84,7 +84,7 @@ wp_is_alone(void)
 	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
 }
 
-/* What the helper knows of it. */
+/* Let the helper know. */
 static void
 count_for_helper(const struct wp_watch *w, uint64_t more)
 {
@@ -147,7 +147,8 @@ is_ahead(struct wp_watch *w, struct counts *now)
 	return now->accounted < now->counted;
 }
 
-/* Account for what was ahead, at most so much.  false: that was changed. */
+/* Account for what was ahead, at most this much.  false: others have changed
+   it. */
 static bool
 claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
 {
@@ -155,7 +156,7 @@ claim(struct wp_watch *w, const struct counts *then, uint64_t at_most)
 	    then->counted : then->accounted + at_most);
 }
 
-/* The same of what is ahead now. */
+/* The same for what is ahead now. */
 static void
 claim_now(struct wp_watch *w, uint64_t at_most)
 {
@@ -166,7 +167,7 @@ claim_now(struct wp_watch *w, uint64_t at_most)
 			return;
 }
 
-/* How many accesses one step can be. */
+/* How many accesses one step can make. */
 static uint64_t
 most(const struct wp_watch *w, enum wp_steps steps)
 {
@@ -200,8 +201,9 @@ wp_account_times(struct wp_watch *w, uint64_t times)
 	count_for_helper(w, times);
 }
 
-/* An access too many would make up for one that is lost later.  Others claim
-   accesses of a watch with several registers, or of one among several. */
+/* If one access too many were accounted for, that would hide one that is lost
+   later.  Others claim accesses to a watch with several registers, or to one of
+   several watches. */
 uint32_t
 wp_account(struct wp_watch *w, enum wp_steps steps)
 {
@@ -276,8 +278,8 @@ account_sure(struct wp_watch *w, const struct counts *then)
 	return true;
 }
 
-/* If it fails, other threads have changed it in the meantime; or by this very
-   code, if the watch is on its stack: then it would go on for ever. */
+/* If it fails, other threads have changed it in the meantime; or this very code
+   has, if the watch is on its stack: then trying again would never end. */
 bool
 wp_account_also(struct wp_watch *w, const struct wp_slot *fired,
     enum wp_steps steps)

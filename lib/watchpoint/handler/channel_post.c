@@ -21,7 +21,8 @@ root_of(struct wp_channel *channel)
 	return family != NULL ? family : channel;
 }
 
-/* The word of Life (channel.h): 0 before the helper came. */
+/* By the word `helper' (see Life in channel.h), which is 0 before the helper
+   has come. */
 static bool
 helper_lives(struct wp_channel *channel)
 {
@@ -57,7 +58,7 @@ outwait(struct wp_channel *channel, const _Atomic uint32_t *word,
 	return true;
 }
 
-/* Nothing is ever passed over: when all cells are full, hits wait here for the
+/* No hit is ever dropped: when all cells are full, hits wait here for the
    helper. */
 struct wp_cell *
 wp_channel_take(struct wp_channel *channel, uint32_t *ticket)

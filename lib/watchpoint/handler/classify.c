@@ -56,7 +56,8 @@ is_candidate(struct wp_run *run, const struct wp_watch *w)
 	    (w->tid == 0 || w->tid == run->tid) && !wp_run_has(run, w);
 }
 
-/* The other watches that the step touched; async and ptrace report them all. */
+/* Add the other watches that the step touched; the async and ptrace deliveries
+   report them all by themselves. */
 static void
 match_also(struct wp_run *run)
 {

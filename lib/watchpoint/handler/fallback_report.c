@@ -59,13 +59,14 @@ struct frame {
 	char module[PATH_SHOWN];	/* "": not known */
 };
 
-/* The mappings of a file follow each other, but for anonymous ones between. */
+/* The mappings of a file follow each other, with at most anonymous ones in
+   between. */
 struct module {
 	uint64_t start;		/* of its first mapping */
 	char path[PATH_SHOWN];
 };
 
-/* What does not fit on a stack that may be nearly full. */
+/* Too large for a stack that may be nearly full. */
 struct scratch {
 	char lines[LINES];
 	char input[4096];		/* of /proc/self/maps */
@@ -127,8 +128,8 @@ put_hex(struct text *text, uint64_t n)
 	put_number(text, n, 16);
 }
 
-/* Ours, or, when the program has closed that (closefrom(3)), standard error if
-   it still is what it was. */
+/* Our descriptor; or, if the program has closed that (closefrom(3)), standard
+   error, provided that it still is what it was. */
 static int
 where(void)
 {

@@ -13,8 +13,8 @@
 #include "handler/trap_run.h"
 #include "os/siginfo_perf.h"
 
-/* sig_data, of the kernel or of the tracer: ours, open or not.  How many
-   accesses there were, 0: is not known. */
+/* Add what sig_data names, of the kernel or of the tracer: watches of ours, open
+   or not.  times: how many accesses there were; 0: not known. */
 static void
 match_data(struct wp_run *run, uint64_t data, uint64_t times)
 {
@@ -42,8 +42,8 @@ spend(struct wp_run *run, int fd, int code, unsigned index)
 		};
 }
 
-/* What this thread's events of an entered watch have seen.  Of those that did
-   not send the signal that is here, code is not known: they had one
+/* Take what this thread's events of an entered watch have counted.  Only the
+   signal that is here has a code; other events are taken to have had one
    overflow. */
 static void
 match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
@@ -74,8 +74,8 @@ match_watch(struct wp_run *run, struct wp_watch *w, int fd, int code)
 		wp_run_add(run, w, slots, times);
 }
 
-/* The watches that this thread's events name.  Whether the descriptor is that
-   of one of ours. */
+/* Add the watches whose events in this thread have fired.  Result: whether the
+   descriptor is that of an event of ours. */
 static bool
 match_events(struct wp_run *run, int fd, int code)
 {
@@ -173,9 +173,10 @@ identify_signal(struct wp_run *run, const siginfo_t *info)
 	return true;		/* else for the tracer, which has ended */
 }
 
-/* It may be one with the program's own, whose siginfo is here.  That of an
-   event that is closed, or was the helper's, is ours still; whose else, if the
-   program has no handler for such signals? */
+/* It may have been merged with one of the program's own, whose siginfo is here
+   then.  A signal of an event that is closed, or was the helper's, is still
+   ours; and if the program has no handler that is given a siginfo, no signal of
+   a descriptor can be meant for it. */
 static bool
 identify_event(struct wp_run *run, const siginfo_t *info)
 {

@@ -26,7 +26,8 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 	struct wp_fired owed[WP_TAKEN_MAX];	/* to be armed when that ends */
 } self;
 
-/* Changes of any watch that disable events for a while, or more. */
+/* How many changes that disable events of a watch, for a while or for good,
+   have begun and have ended. */
 static _Atomic unsigned begun, ended;
 
 enum { TRIES = 100 };	/* the thread that is at it may be the interrupted
@@ -100,7 +101,7 @@ ask_tracer(void)
 	return err;
 }
 
-/* The helper's in this thread, whichever they are. */
+/* Arm those of the helper's in this thread again, whichever they are. */
 static void
 rearm_helpers(void)
 {
@@ -158,7 +159,8 @@ wp_rearm_is_step_end(int sig, const siginfo_t *info)
 	    info->si_fd == self.step.fd;
 }
 
-/* Without it the same hit would come again and again. */
+/* If the instruction cannot be stepped over, the same hit would come again and
+   again. */
 static void
 cannot_step(const struct wp_run *run)
 {
@@ -187,7 +189,8 @@ begin_step(struct wp_run *run)
 	self.nowed = run->nspent;
 }
 
-/* What the run has touched of async's watches: it is no hit. */
+/* Drop what the handler itself has touched of the async delivery's watches:
+   that is no hit. */
 static void
 drop_own(struct wp_run *run)
 {

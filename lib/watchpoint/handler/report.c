@@ -73,8 +73,8 @@ cell_flags(const struct wp_run *run)
 	return flags;
 }
 
-/* The thread's name.  In a burst of hits that do not wait, asking for it each
-   time would take a good part of what they take. */
+/* The thread's name is asked for only now and then: in a burst of hits that do
+   not wait, that would take a good part of each hit's time. */
 static void
 put_name(struct wp_cell *cell, uint64_t now)
 {

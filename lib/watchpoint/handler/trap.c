@@ -85,7 +85,7 @@ forget(void)
 }
 
 /* The end of a run, which may go back to the instruction.  Its last access to
-   the stack is the taking of what ptrace has pending. */
+   the stack takes what the ptrace delivery has pending. */
 static void
 end(struct wp_run *run, bool back)
 {
@@ -180,8 +180,9 @@ run_handler(int sig, siginfo_t *info, ucontext_t *context)
 	return ours;
 }
 
-/* Whether the step that was interrupted is the handler's: of the run outer, or
-   where none is on yet, or any more. */
+/* Whether the step that was interrupted is the handler's own: one of the run
+   `outer', or at a moment at which no run has begun yet, or the last one has
+   ended. */
 static bool
 is_own_step(const ucontext_t *context, const ucontext_t *outer)
 {

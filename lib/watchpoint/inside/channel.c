@@ -49,7 +49,7 @@ memory_file(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Of a file that grows beyond its limit the program would die. */
+/* A write beyond the limit of file sizes would kill the program. */
 static int
 make_large(int fd, off_t size)
 {

@@ -148,7 +148,7 @@ wp_async_take_over(struct wp_watch *w)
 	return err;
 }
 
-/* Of one that was taken over some were never counted. */
+/* Of a watch that was taken over, some accesses were never counted. */
 static int
 async_count(const struct wp_watch *w, uint64_t *count)
 {

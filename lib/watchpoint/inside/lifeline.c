@@ -159,7 +159,7 @@ take_over(void)
 		    "created later are not watched");
 }
 
-/* By the handler, at its end. */
+/* Called by the handler, at its end. */
 static void
 look(void)
 {

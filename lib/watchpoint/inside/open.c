@@ -53,7 +53,7 @@ wp_cause(void)
 	return last.code == WP_CAUSE_NONE ? "no error" : last.text;
 }
 
-/* By async-signal-safe means.  Result: -err. */
+/* Async-signal-safe.  Result: -err. */
 static int
 failed_plainly(int err, const char *text)
 {
@@ -320,7 +320,7 @@ name(struct wp_watch *w)
 		    (unsigned long long)w->region.addr);
 }
 
-/* Everything of a new watch but what its delivery sets. */
+/* Fill in everything of a new watch except what its delivery sets. */
 static int
 fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 {
@@ -404,8 +404,8 @@ wp_watch_publish(struct wp_watch *w, uint32_t serial)
 	wp_helper_describe(w);
 }
 
-/* Its events, its serial; enabled, if on.  On failure it has its serial, if it
-   has events. */
+/* Open its events and give it its serial; enable it, if on.  On failure it has
+   its serial if it has events. */
 static int
 arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
     bool on, bool readable)
@@ -428,7 +428,7 @@ arm(struct wp_watch *w, const struct wp_delivery *delivery, uint32_t serial,
 	return 0;
 }
 
-/* The end of closing, if no handler is at it. */
+/* Finish closing a watch, unless a handler is using it. */
 static void
 finish(struct wp_watch *w)
 {
@@ -454,8 +454,8 @@ sees_reads(const struct wp_watch *w)
 	return w->region.access == WP_READ || w->region.access == WP_ACCESS;
 }
 
-/* Nobody takes its signals any more; then close it, if that can be done now.
-   Whether it could. */
+/* Have its signals ignored from now on, and close it if that can be done now.
+   Result: whether it could. */
 static bool
 unpublish(struct wp_watch *w)
 {
@@ -504,7 +504,7 @@ open_watch(const struct wp_attr *attr, struct wp_watch **out)
 	return 0;
 }
 
-/* What the next hit needs; pointers to functions are no pointers to void. */
+/* Keep loaded what the next hit needs. */
 static void
 pin(const struct wp_attr *attr)
 {
@@ -561,8 +561,8 @@ wp_watch_reopen(struct wp_watch *w)
  * Open watches.
  */
 
-/* Until its handlers have returned, or another thread has closed it and the
-   entry is in use again.  Not a point at which a thread could be cancelled. */
+/* Wait until its handlers have returned, or until another thread has closed it
+   and the entry is in use again.  This is no point of cancellation. */
 static void
 await_users(struct wp_watch *w)
 {

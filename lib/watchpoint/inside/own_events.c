@@ -100,7 +100,7 @@ open_slots(struct opening *o, pid_t tid)
 	return err;
 }
 
-/* Of the thread that made this one. */
+/* Open the events of the thread that made this one. */
 static int
 open_maker(void *arg)
 {
@@ -116,8 +116,8 @@ spare_drop(void)
 		wp_armed_drop(&spare.event[--spare.n]);
 }
 
-/* Those of a watch on all threads, which are the one that there is, can be
-   given another place; but not another period. */
+/* Whether the events of a watch can serve another one: they can be given
+   another place, but not another period, and there must be one thread only. */
 static bool
 may_spare(const struct wp_watch *w)
 {
@@ -172,7 +172,8 @@ take_spares(struct opening *o)
 	return err == 0;
 }
 
-/* Its own thread asks for no other thread's events; others are opened apart. */
+/* Open the events of one thread: those of the calling thread through a
+   short-lived thread, unless spare ones serve. */
 static int
 open_thread(void *arg, pid_t tid)
 {
@@ -204,7 +205,7 @@ enable_all(struct wp_watch *w)
 	return err;
 }
 
-/* What would take holding them a second time. */
+/* Do while the threads are held what they would have to be held for again. */
 static void
 open_held(void *arg)
 {
@@ -228,7 +229,7 @@ open_all(struct opening *o)
 	return err;
 }
 
-/* How many the other watches of this program hold in the thread. */
+/* How many slots the other watches of this program hold in the thread. */
 static unsigned
 own_slots(const struct opening *o)
 {
@@ -305,8 +306,9 @@ may_retry(struct wp_watch *w, int err)
 	return true;
 }
 
-/* Handlers may disable it at any time, or enable it, when it is not locked:
-   before is how the events are now, or may be. */
+/* Handlers may disable it at any time, and enable it while it is not locked:
+   bring the events into the state that it has now.  before is the state that
+   they may be in. */
 static int
 settle(struct wp_watch *w, bool before, int err)
 {
@@ -339,8 +341,8 @@ wp_own_events_open(struct wp_watch *w, uint32_t serial, struct wp_cause *cause)
 	return err < 0 ? explain(&o, err, cause) : 0;
 }
 
-/* Handlers look at what is armed as soon as there is something, which does not
-   move then. */
+/* Handlers look at the armed events as soon as there are any, so these are put
+   in place at once, and do not move. */
 int
 wp_own_events_take_over(struct wp_watch *w)
 {
@@ -424,7 +426,8 @@ struct change {
 	bool made;
 };
 
-/* Make it twice: copies that were being made the first time are listed now. */
+/* The change is made twice: copies that were being made the first time are
+   listed by the second. */
 static int
 make_change(void *arg, pid_t tid)
 {

@@ -226,7 +226,7 @@ decide(int err, int answer, const struct wp_cause *cause)
 		_exit(STATUS_UNWATCHED);
 }
 
-/* Both lists: another library may have made a new one. */
+/* Clean both lists: another library may have made a new one. */
 static void
 clean_environments(char **env)
 {

@@ -43,7 +43,7 @@ run(void *arg)
 	return 0;
 }
 
-/* Until it is in no list of threads any more. */
+/* Wait until no list of threads contains it any more. */
 static void
 await_end(pid_t tid)
 {

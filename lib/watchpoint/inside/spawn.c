@@ -23,11 +23,11 @@ EXPORTED __typeof__(posix_spawnp) next_posix_spawnp;
 EXPORTED __typeof__(system) next_system;
 EXPORTED __typeof__(popen) next_popen;
 
-/* Of glibc from 2.39 on, which give a descriptor. */
+/* glibc has these from 2.39 on; they return a descriptor. */
 EXPORTED __typeof__(posix_spawn) next_pidfd_spawn, next_pidfd_spawnp;
 
-/* The function that comes behind ours.  It was there when the program was
-   linked, unless it is one that not every C library has. */
+/* The C library's function of this name.  It is there, unless it is one that
+   not every C library has. */
 #define NEXT(name) \
 	((__typeof__(&next_##name))(uintptr_t)dlsym(RTLD_NEXT, #name))
 
@@ -38,8 +38,8 @@ begin(void)
 	    WP_MAKES_PROGRAM);
 }
 
-/* A C library that has no such function is one whose kernel is too old for
-   it. */
+/* If the C library has no such function, fail as it does on a kernel that is
+   too old for it. */
 static int
 spawn(__typeof__(&posix_spawn) next, int *made, const char *path,
     const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,

@@ -129,7 +129,7 @@ static const struct wp_delivery deliver_none = {
 	.count = none_count,
 };
 
-/* Not where no hits are wanted any more. */
+/* Whether a watch follows into a child; not if no hits are wanted any more. */
 static bool
 follows(const struct wp_watch *w, pid_t parent)
 {
@@ -189,7 +189,7 @@ after_fork(void)
 	wp_watches_unlock();
 }
 
-/* The parent's helper is to know of a child that is not watched. */
+/* Let the parent's helper know of a child that is not watched. */
 static void
 count_unfollowed(void)
 {

@@ -188,7 +188,7 @@ call_all(const struct call *call, const struct list *list)
 	return wp_short_thread(call_each, &calls);
 }
 
-/* Of a thread's system call. */
+/* The file that shows a thread's system call. */
 static void
 path_of(char path[64], pid_t tid)
 {

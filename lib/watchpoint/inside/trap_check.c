@@ -9,7 +9,7 @@
 #include "inside/copies.h"
 #include "inside/table.h"
 
-/* What has become of the action of a signal that brings hits. */
+/* Check what has become of the action of a signal that brings hits. */
 static int
 check(int sig, const char *name, struct wp_cause *cause)
 {

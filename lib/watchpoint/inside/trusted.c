@@ -24,7 +24,7 @@ is_trusted(const struct stat *st, bool last)
 	    (others == 0 || (st->st_mode & S_ISVTX) != 0);
 }
 
-/* What is called so in a directory, which is closed.  A descriptor or
+/* Open the entry of this name in a directory, which is closed.  A descriptor or
    -errno. */
 static int
 enter(int dir, const char *name, bool last)

@@ -118,7 +118,7 @@ stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 	return WP_TRACER_LATER;
 }
 
-/* Of a thread that may be new, or nothing of ours. */
+/* Handle a report of a thread that may be new, or none of ours. */
 static struct wp_thread *
 adopt(void *arg, pid_t tid)
 {

@@ -50,7 +50,7 @@ raw_offset(const struct perf_event_header *header, bool callchain)
 	    header->size + RAW_SIZE + 4 - RAW_EMPTY <= UINT16_MAX ? at : 0;
 }
 
-/* By the user's registers, which follow the raw bytes. */
+/* Found by the user's registers, which follow the raw bytes. */
 static uint64_t
 user_pc(const struct perf_event_header *header, size_t raw)
 {
