@@ -205,7 +205,8 @@ look(struct tracer_state *t, pid_t tid, size_t i, struct wp_stop_value *value)
 	return true;
 }
 
-/* Tell that a register was hit; last: of its watch. */
+/* Send a sample for a register that was hit; last: the last one of its
+   watch. */
 static void
 send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
 {
@@ -229,7 +230,7 @@ send_sample(struct tracer_state *t, pid_t tid, unsigned n, bool last)
 	t->sent = true;
 }
 
-/* There is a request, or nobody who could make one. */
+/* Whether there is a request, or nobody left who could make one. */
 static bool
 has_request(void *arg)
 {
@@ -239,8 +240,8 @@ has_request(void *arg)
 	return poll(&p, 1, 0) != 0;
 }
 
-/* A request, and the descriptor that came with it, or -1.  False: we are no
-   more. */
+/* A request, and the descriptor that came with it, or -1.  False: watchctl has
+   ended. */
 static bool
 receive_request(const struct tracer_state *t, struct request *request, int *fd)
 {
@@ -282,8 +283,8 @@ write_core(struct tracer_state *t, const struct request *request, int fd)
 	reply(t, &made);
 }
 
-/* All are released at their next stop, which is before they do anything if
-   they are stopped, and find SIGSTOP there. */
+/* All threads are released at their next stop, which comes before they do
+   anything if they are stopped, and SIGSTOP is pending then. */
 static void
 leave_stopped(struct tracer_state *t)
 {
@@ -303,7 +304,7 @@ send_packet(const struct tracer_state *t, uint32_t type)
 	return send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) >= 0;
 }
 
-/* A thread is stopped, until we let it go on, or have ended. */
+/* A thread is stopped until watchctl lets it go on, or has ended. */
 static void
 stay_stopped(struct tracer_state *t)
 {
@@ -324,8 +325,8 @@ stay_stopped(struct tracer_state *t)
 	}
 }
 
-/* The trap of a debug register.  It is taken at once: if we were killed, the
-   thread would get it, and die. */
+/* The trap of a debug register is taken at once: if this process were killed
+   before that, the thread would get the signal, and die. */
 static void
 take_hit(struct tracer_state *t, pid_t tid)
 {
@@ -448,8 +449,9 @@ doze(struct tracer_state *t, int ms)
 		t->leave = true;
 }
 
-/* No signal that is meant for us, or for the terminal's processes, ends it, and
-   killing us by name, or for want of memory, spares it. */
+/* No signal that is meant for watchctl, or for the processes of the terminal,
+   ends it, and it is spared when watchctl is killed by name, or when memory
+   runs out. */
 static void
 settle_in(struct tracer_state *t, const char *name)
 {
@@ -464,7 +466,7 @@ settle_in(struct tracer_state *t, const char *name)
 	}
 }
 
-/* Nothing of ours is kept alive there. */
+/* Keep nothing of watchctl's alive. */
 static void
 close_all(void)
 {
@@ -472,7 +474,8 @@ close_all(void)
 	wp_ptrace_loop_null();
 }
 
-/* The same but for what it needs, out of the way, the one above the other. */
+/* The same, except the two descriptors that it needs, which move out of the
+   way, to successive numbers. */
 static void
 close_others(struct tracer_state *t)
 {
@@ -502,7 +505,7 @@ arm_all(struct tracer_state *t)
 	return err == -ETIMEDOUT || (err == -ESRCH && t->all == 0) ? err : 0;
 }
 
-/* Until all are released: then this process may end. */
+/* Clear and release all threads: only then may this process end. */
 static void
 clear_all(struct tracer_state *t)
 {
@@ -518,7 +521,7 @@ clear_all(struct tracer_state *t)
 	}
 }
 
-/* Say how something went.  Result: whether it is of use to go on. */
+/* Report how something went.  Result: whether to go on. */
 static bool
 send_answer(struct tracer_state *t, int err)
 {
@@ -703,8 +706,8 @@ debugreg_tracer_new(struct debugreg_tracer **out, pid_t pid,
 	return 0;
 }
 
-/* How something went.  One that does not answer was killed, and the threads
-   that it held go on: the end of the socket reports that. */
+/* How something went.  A tracer that does not answer was killed, and the
+   threads that it held go on: the end of the socket shows that. */
 static struct answer
 receive_answer(const struct debugreg_tracer *tracer)
 {
@@ -737,7 +740,7 @@ debugreg_tracer_begin(struct debugreg_tracer *tracer,
 	    explain(tracer->target, answer.err, plan.nslots, cause);
 }
 
-/* fd goes with it, if it is not < 0. */
+/* Send a request, with fd unless that is < 0. */
 static void
 ask(struct debugreg_tracer *tracer, const struct request *request, int fd)
 {
@@ -759,8 +762,8 @@ ask(struct debugreg_tracer *tracer, const struct request *request, int fd)
 	(void)sendmsg(tracer->fd, &message, MSG_NOSIGNAL);
 }
 
-/* The reply to a request; while it takes long, it is asked whether to give
-   up. */
+/* Wait for the reply to a request; of->give_up is asked now and then whether to
+   give up. */
 static int
 receive_reply(struct debugreg_tracer *tracer, const struct core_of *of,
     struct reply *reply)

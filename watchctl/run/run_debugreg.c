@@ -75,7 +75,7 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* It has got SIGSTOP, and is not traced: it stops. */
+/* Wait for a process to stop that has got SIGSTOP and is not traced. */
 static int
 await_stopped(pid_t pid)
 {
@@ -440,7 +440,7 @@ drain(struct run *run, struct traced *traced)
 	}
 }
 
-/* Everything is cleared; what was sent before that is reported. */
+/* Have everything cleared, and report what was sent before that. */
 static void
 clear(struct run *run)
 {
@@ -496,7 +496,7 @@ debugreg_loop(struct run *run)
 	}
 }
 
-/* Tracers send all that they count. */
+/* Nothing to do: tracers send all that they count. */
 static int
 debugreg_account(struct run *run)
 {

@@ -97,8 +97,8 @@ be_anywhere(struct stop_run *stop)
 	stop->cpu = -1;
 }
 
-/* Be where a thread is that cannot be elsewhere; another one would only move
-   away from a processor that is taken. */
+/* Move to the processor of a thread that is bound to it; any other thread would
+   only move away from a processor that is taken. */
 static void
 follow(struct stop_run *stop, pid_t tid, int cpu)
 {
@@ -118,8 +118,8 @@ follow(struct stop_run *stop, pid_t tid, int cpu)
 		stop->cpu = cpu;
 }
 
-/* Whether others want the processor that we would keep busy, as they lately
-   did: then a stop that is slept for comes sooner. */
+/* Whether others want the processor that this process would keep busy, as they
+   lately did: then sleeping is quicker. */
 static bool
 is_in_the_way(struct stop_run *stop)
 {
@@ -152,8 +152,8 @@ is_worth_waiting(struct stop_run *stop)
 
 /* --- records --- */
 
-/* Explain what is there of before the horizon; all: also what came later than
-   others that still wait.  False: no more are wanted. */
+/* Explain what was recorded before the horizon; all: also what came later than
+   records that still wait.  False: no more are wanted. */
 static bool
 feed(struct stop_run *stop, uint64_t horizon, bool all)
 {
@@ -276,7 +276,7 @@ stop_attach(struct run *run, const struct process *process,
 	    ptrace_refused(process->pid, -err, cause) : err;
 }
 
-/* What wakes us: stops, and the signals that are ours to take. */
+/* What ends a sleep: stops, and the signals that ask watchctl to end. */
 static void
 wake_signals(sigset_t *signals)
 {

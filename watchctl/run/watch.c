@@ -65,8 +65,9 @@ run_poll_processes(struct run *run)
 	return 0;
 }
 
-/* From here on signals come by the descriptor, and a report whose reader has
-   gone ends by its error.  Only now, for a command must not inherit that. */
+/* From here on signals come through the descriptor, and a report whose reader
+   has gone ends with an error.  Only now, because a command must not inherit
+   that. */
 static void
 take_over_signals(void)
 {
@@ -77,8 +78,8 @@ take_over_signals(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 }
 
-/* Those of the terminal reach a command by themselves; others are passed on to
-   it, since it is what they are meant for. */
+/* Signals from the terminal reach a command by themselves; others are passed on
+   to it, because it is what they are meant for. */
 void
 run_signal(struct run *run, int sig)
 {
@@ -89,7 +90,7 @@ run_signal(struct run *run, int sig)
 		(void)kill(run->process->pid, sig);
 }
 
-/* All that the first of the poll set has. */
+/* Take all signals that the first descriptor of the poll set has. */
 static void
 take_signals(struct run *run)
 {
@@ -100,7 +101,7 @@ take_signals(struct run *run)
 		run_signal(run, (int)info.ssi_signo);
 }
 
-/* What it executed was not watched, and may have touched anything. */
+/* What the process executed was not watched, and may have touched anything. */
 void
 run_executed(struct run *run, pid_t pid)
 {
@@ -128,8 +129,8 @@ leaves_children(const struct run *run)
 	    got->inherit_thread || got->stop);
 }
 
-/* To know what became of those that soon end costs events, which only a run
-   needs that has to be vouched for. */
+/* Knowing what became of children that soon end takes events, so it is done
+   only for a run whose status has to vouch for it. */
 void
 run_track_children(struct run *run, const struct process *process)
 {

@@ -133,7 +133,7 @@ children_track(struct children *children, pid_t pid)
 	sideband_close(&children->side);
 }
 
-/* One that has ended meanwhile will be found gone. */
+/* A child that has ended in the meantime will be found gone. */
 void
 children_made(struct children *children, pid_t pid, pid_t parent, uint64_t time)
 {

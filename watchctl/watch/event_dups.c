@@ -29,8 +29,8 @@ event_dups_close(struct event_dups *c)
 			drop(&c->of[i]);
 }
 
-/* Whether it is an event: by then the program may have another descriptor by
-   that number, from which reading would take something. */
+/* Whether it is an event: the program may have reused the number for another
+   file, from which reading would take something. */
 static bool
 is_event(int fd)
 {
@@ -55,7 +55,8 @@ dup_one(int pidfd, int32_t fd)
 	return dup;
 }
 
-/* Copies of a watch are complete, or there are none.  Whether they are. */
+/* Duplicate all events of a watch, or none.  Result: whether all are
+   duplicated. */
 static bool
 take(struct event_dup *dup, const struct wp_channel_watch *watch, int pidfd)
 {

@@ -33,7 +33,8 @@ open_event(struct exec_monitor *v)
 	}
 }
 
-/* Take all records; whether one says that another program is executed. */
+/* Take all records.  Result: whether one says that another program is
+   executed. */
 static bool
 read_executed(struct perf_event_mmap_page *ring)
 {

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How long the difference must be the same, ns: longer than a thread is kept
-   from telling. */
+/* How long the difference must stay the same, ns: longer than a thread is kept
+   from reporting a hit. */
 enum { STEADY = 1000000000 };
 
 static uint64_t
@@ -20,7 +20,7 @@ has(const struct hit_order_hit *hit, uint32_t flag)
 	return (hit->flags & flag) != 0;
 }
 
-/* Whether no other hit is under way, with this one among the reported. */
+/* Whether no other hit is under way, when this one counts as reported. */
 static bool
 is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {
@@ -40,7 +40,7 @@ is_settled(struct hit_order_watch *o, const struct hit_order_hit *hit)
 	return true;
 }
 
-/* Whether it is the only one that was counted after this many were seen. */
+/* Whether it is the only hit that was counted since this many had been seen. */
 static bool
 is_only(const struct hit_order_hit *hit, uint64_t seen)
 {
@@ -85,7 +85,7 @@ copy(struct wp_baseline *to, const struct wp_baseline *from, uint32_t number)
 	return atomic_load(&from->number) == number;
 }
 
-/* No hit was reported since the settling. */
+/* Whether no hit was reported since the baseline was taken. */
 static bool
 is_after_baseline(const struct hit_order_watch *o,
     const struct hit_order_hit *hit, const struct wp_baseline *at)
@@ -100,7 +100,7 @@ is_after_baseline(const struct hit_order_watch *o,
 	    at->counted - at->suppressed == seen) && is_only(hit, seen);
 }
 
-/* What it is for the next one. */
+/* Remember what the next hit needs to know of this one. */
 static void
 keep(struct hit_order_watch *o, const struct hit_order_hit *hit)
 {

@@ -74,7 +74,7 @@ live_maps_look(struct live_maps *m)
 	return err;
 }
 
-/* Where it is kept that a pc was in doubt, and looking did not help. */
+/* Where it is noted that a pc was in doubt, and that looking did not help. */
 static uint64_t *
 doubted_at(struct live_maps *m, uint64_t pc)
 {

@@ -8,7 +8,8 @@
 #include "os/perf.h"
 #include "os/proc.h"
 
-/* Older kernels do not keep it from going on in children, where it is none. */
+/* On older kernels the clock also runs in children, which it is not meant
+   for. */
 static int
 open_clock(pid_t pid, bool until_exec)
 {
@@ -50,7 +51,7 @@ presence_thread(struct presence *p, uint64_t time)
 	p->made += p->dups != NULL && time >= p->since;
 }
 
-/* A watch whose threads ran for so long.  Result: how long it was off. */
+/* How long a watch was off whose threads ran for this long. */
 static uint64_t
 watch_off(const struct presence *p, unsigned i, uint64_t ran)
 {

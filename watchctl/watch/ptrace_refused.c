@@ -72,8 +72,8 @@ ptrace_way_out(bool command)
 	    "; leave out what needs it (--stop, WATCHPOINT_DELIVERY=ptrace)";
 }
 
-/* What Yama's scopes mean.  In scope 1 a program may have named us by
-   PR_SET_PTRACER, and then it is not that. */
+/* What Yama's scopes mean.  In scope 1 a program may have permitted it by
+   PR_SET_PTRACER; then Yama is not the reason. */
 static void
 explain_scope(pid_t pid, int scope, struct wp_cause *cause)
 {

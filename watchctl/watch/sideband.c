@@ -65,8 +65,8 @@ ask_for_less(struct perf_event_attr *attr)
 	return true;
 }
 
-/* Who is made by one that has them has them, too: so it is done when a look
-   finds no new one. */
+/* A thread that is made by one with events inherits them, so it is done when a
+   look finds no new thread. */
 static int
 open_all(pid_t pid, struct wp_events *events, struct perf_event_attr *attr,
     const struct wp_rings *rings, size_t most)
@@ -246,8 +246,8 @@ take_mapping(const struct perf_event_header *header,
 	calls->mapped(arg, &map);
 }
 
-/* Take its records; the kernel records what is created among what is mapped,
-   too.  Result: whether there are all. */
+/* Take the records of a stream; the kernel also records what is created among
+   what is mapped.  Result: whether none was lost. */
 static bool
 look_at(struct sideband *side, struct sideband_stream *stream,
     const struct sideband_calls *calls, void *arg)

@@ -96,8 +96,8 @@ watch_registry_add(struct watch_registry *registry, struct session *s,
 	return add(registry, s, pid, what, spec, symbol) == NULL ? -ENOMEM : 0;
 }
 
-/* What lies at a place that is called by its address; malloc'd, NULL: nothing
-   that has a name. */
+/* The name of what lies at a place that is given by its address; malloc'd,
+   NULL: it has none. */
 static char *
 symbol_of(const struct session *s, pid_t pid, const struct wp_cell_watch *what)
 {

@@ -31,7 +31,7 @@ event_open(struct perf_event_attr *attr, pid_t tid, int cpu)
 	return fd;
 }
 
-/* One event, redirected into a ring, if it is to have one. */
+/* Open one event, and redirect it into a ring if it is to have one. */
 static int
 events_add(struct wp_events *events, struct perf_event_attr *attr,
     struct wp_event event, int cpu, int ring_fd)

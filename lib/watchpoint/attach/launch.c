@@ -81,8 +81,8 @@ break_open(pid_t tid, uint64_t addr, int sig)
 	return fd;
 }
 
-/* The index of the breakpoint that stopped the command by sig, or -1.  What
-   other signals carry is no descriptor. */
+/* The index of the breakpoint that stopped the command by sig, or -1: other
+   signals carry no descriptor. */
 static int
 which(const int *fds, size_t n, const struct wp_stop *stop, int sig)
 {

@@ -324,8 +324,8 @@ open_thread(struct wp_target *target, const struct job *job, pid_t tid)
 	return err == 0 ? 1 : err == -ESRCH ? 0 : err;
 }
 
-/* What a watch's bytes are, read through any of the stopped threads: those that
-   have ended do not help. */
+/* Read a watch's bytes, through any of the stopped threads that has not
+   ended. */
 static void
 read_before(struct wp_watched *watched, const struct wp_hold *hold)
 {
@@ -366,7 +366,8 @@ cpu_order(const void *a, const void *b)
 	    ((const struct wp_held *)b)->cpu;
 }
 
-/* Only a thread that comes first may move, to processors that others use. */
+/* Only a thread with real-time priority may move to processors that others
+   use. */
 static void
 place_begin(struct place *place, struct wp_hold *hold, pid_t pid)
 {

@@ -25,7 +25,7 @@ end_of_slot(const struct wp_events *events, size_t first)
 	return i;
 }
 
-/* A slot whose thread ran for so long.  Result: how long it was off. */
+/* How long a slot was off whose thread ran for this long. */
 static uint64_t
 slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
     uint64_t ran, uint64_t format)
@@ -46,7 +46,7 @@ slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
 	return ran - on;
 }
 
-/* A thread, whose slots' events are these from first on, and then its
+/* Add a thread: the events of its slots, from first on, and then its
    reference. */
 static void
 add_thread(struct wp_uptime *uptime, const struct wp_events *events,

@@ -9,8 +9,8 @@
 #include "os/array.h"
 #include "os/ptrace_private.h"
 
-/* The new process: wait to be seized, then become the command; what execve
-   answers otherwise goes back through the pipe. */
+/* The new process waits to be seized, then becomes the command; if execve(2)
+   fails, its errno goes back through the pipe. */
 static _Noreturn void
 become(char *const argv[], const int go[2], int result)
 {

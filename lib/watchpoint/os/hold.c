@@ -192,7 +192,7 @@ wp_trace_asleep(pid_t tid)
 	    strchr("DZX", status.state) != NULL;
 }
 
-/* Whether none of those that have not stopped can run. */
+/* Whether no thread that has not stopped can run. */
 static bool
 rest_asleep(const struct wp_hold *hold)
 {

@@ -64,7 +64,7 @@ find_processors(struct shot *shots)
 	return n;
 }
 
-/* Who cannot have a thread is not tried. */
+/* A processor for which no thread can be created is not tried. */
 static void
 shoot_all(struct shot *shots, unsigned n)
 {

@@ -99,7 +99,7 @@ misfired(struct wp_probe_result *out, const char *detail, const char *advice)
 	(void)snprintf(out->advice, sizeof(out->advice), "%s", advice);
 }
 
-/* The open of a watch that needs nothing special. */
+/* Opening a watch that needs nothing special has failed. */
 static void
 open_failed(struct wp_probe_result *out, int err)
 {

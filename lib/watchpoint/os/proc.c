@@ -226,8 +226,9 @@ wp_proc_tracer(pid_t tid)
 	    (pid_t)status_number(text, "TracerPid", 10);
 }
 
-/* What follows the second field of stat, the name: that may hold anything, but
-   nothing after it holds a bracket.  NULL: it is no such file. */
+/* What follows the second field of stat, the name: the name may contain
+   anything, but nothing after it contains a bracket.  NULL: it is no such
+   file. */
 static const char *
 after_name(const char *stat)
 {

@@ -185,7 +185,8 @@ wp_ptrace_loop_others(const struct wp_ptrace_loop *loop, pid_t tid)
 
 /* --- updates --- */
 
-/* Those that have yet to report their first stop are not interrupted again. */
+/* Threads that have yet to report their first stop are not interrupted
+   again. */
 void
 wp_ptrace_loop_update(struct wp_ptrace_loop *loop)
 {
@@ -395,7 +396,7 @@ is_done(const struct wp_ptrace_loop *loop)
 	return loop->ended || loop->enough;
 }
 
-/* Those that are created in the meantime have their turn another time. */
+/* Threads that are created in the meantime are handled another time. */
 void
 wp_ptrace_loop_look(struct wp_ptrace_loop *loop)
 {
