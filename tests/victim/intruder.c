@@ -3,7 +3,7 @@
  *
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
- * hang, sleep, memory; or try, and then every thing that may not work is tried,
+ * hang, sleep, memory; slow, which goes on after two seconds; or try, and then every thing that may not work is tried,
  * and if one does, it crashes.
  */
 #include <dlfcn.h>
@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static int
@@ -69,12 +70,15 @@ static void
 intrude(void)
 {
 	static int done;
+	const time_t began = time(NULL);
 
 	if (done++ > 0)
 		return;
 	if (is("crash"))
 		abort();
 	while (is("hang"))
+		;
+	while (is("slow") && time(NULL) < began + 3)
 		;
 	while (is("sleep"))
 		syscall(SYS_futex, &done, 0, done, NULL, NULL, 0);

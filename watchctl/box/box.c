@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "box/reading_line.h"
 #include "box/shared_memory.h"
 #include "os/array.h"
 #include "os/cause.h"
@@ -36,6 +37,7 @@
 enum {
 	DEATHS_MAX = 3,			/* with nothing achieved in between */
 	STALLED_MAX = 10,		/* seconds without progress */
+	LOOK_MS = 500,			/* from look to look whether there is any */
 	MEMORY = 1 << 30,		/* private bytes */
 };
 
@@ -298,21 +300,41 @@ is_stalled(const struct box *box, struct box_stall *stall)
 	return stall->seconds >= STALLED_MAX;
 }
 
-int
-box_hear(struct box *box, struct box_message *message)
+/* Say what it is reading, if there was no progress since the last look. */
+static void
+show_reading(const struct box *box, uint64_t progress)
 {
-	struct box_stall stall = {.time = seconds_of(CLOCK_MONOTONIC)};
+	char module[PATH_MAX];
+
+	if (atomic_load(&box->shared->idle) != 0 ||
+	    atomic_load(&box->shared->progress) != progress)
+		return;
+	memcpy(module, box->shared->module, sizeof(module));
+	module[sizeof(module) - 1] = '\0';
+	if (*module != '\0')
+		reading_line_show(module);
+}
+
+static int
+hear(struct box *box, struct box_message *message)
+{
+	struct box_stall stall = {
+		.time = seconds_of(CLOCK_MONOTONIC),
+		.progress = atomic_load(&box->shared->progress),
+	};
 	struct pollfd poll_set = {.fd = box->socket, .events = POLLIN};
 	int err;
 
 	for (;;) {
 		if (box->deaf)
 			return -ETIMEDOUT;
-		if (poll(&poll_set, 1, 1000) == 0) {
+		if (poll(&poll_set, 1, LOOK_MS) == 0) {
+			show_reading(box, stall.progress);
 			if (is_stalled(box, &stall))
 				return -ETIMEDOUT;
 			continue;
 		}
+		reading_line_clear();
 		err = box_receive(box->socket, message, NULL);
 		if (err == -EINTR || err == -EAGAIN)
 			continue;
@@ -323,6 +345,15 @@ box_hear(struct box *box, struct box_message *message)
 		else if (!answers_give(&box->answers, box->socket, message))
 			return 0;
 	}
+}
+
+int
+box_hear(struct box *box, struct box_message *message)
+{
+	const int err = hear(box, message);
+
+	reading_line_clear();
+	return err;
 }
 
 /* --- its end --- */

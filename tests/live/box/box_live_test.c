@@ -6,10 +6,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -73,6 +75,75 @@ start_with(const char *what, struct running *w)
 {
 	start_intruded(what, w, (const char *[]){watchctl(), "report", "-o",
 	    "json", recording, NULL});
+}
+
+/* What becomes of a report while the intruder does this; standard error is a
+   terminal.  Result: what was written there. */
+static void
+report_on_terminal(const char *what, const char *report, char text[4096])
+{
+	char *library = strdup(scratch_path(what));
+	int master, slave, status;
+	ssize_t n;
+	pid_t pid;
+
+	(void)unlink(library);
+	assert_int_equal(symlink(victim("intruder"), library), 0);
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
+	if ((pid = fork()) == 0) {
+		(void)setenv("LD_PRELOAD", library, 1);
+		(void)dup2(slave, STDERR_FILENO);
+		(void)execl(watchctl(), watchctl(), "report", "-o", "json",
+		    "-O", report, recording, (char *)NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
+	n = read(master, text, 4095);
+	text[n > 0 ? n : 0] = '\0';
+	(void)close(master);
+	(void)close(slave);
+	free(library);
+}
+
+/* What takes long to be read is named, where somebody may wait for it; then the
+   hits come that waited, in order. */
+TEST(says_what_it_reads)
+{
+	struct outcome o = {0};
+	char text[4096], *said, *behind = text;
+	bool named = false;
+
+	report_on_terminal("slow", scratch_path("report"), text);
+	/* on a busy machine there may be more than one */
+	while ((said = strstr(behind, "watchctl: reading ")) != NULL) {
+		assert_non_null(behind = strchr(said, '\r'));
+		*behind++ = '\0';
+		named |= strstr(said, "/counter") != NULL;
+		/* nothing of it is left */
+		assert_int_equal(strspn(behind, " "), strlen(said));
+		assert_int_equal(behind[strlen(said)], '\r');
+	}
+	assert_true(named);
+	assert_non_null(strstr(behind, "600 hits, 600 reported, 0 lost"));
+	outcome_take(&o, scratch_path("report"));
+	o.err = strdup(behind);
+	expect_all(&o);
+	outcome_free(&o);
+}
+
+/* Where nobody waits it is not. */
+TEST(says_nothing_to_a_file)
+{
+	struct running w;
+	struct outcome o;
+
+	start_with("slow", &w);
+	finish(&w, &o);
+	assert_null(strstr(o.err, "reading"));
+	expect_all(&o);
+	outcome_free(&o);
 }
 
 /* Nothing that it tries works, and everything else does. */
