@@ -17,6 +17,7 @@
 #include "module/aranges.h"
 #include "module/debug_file.h"
 #include "module/die.h"
+#include "module/gdb_index.h"
 #include "module/index.h"
 #include "module/module_private.h"
 #include "module/unpacked.h"
@@ -60,6 +61,8 @@ struct debug_info {
 				   one before it */
 	bool searched;		/* what follows is known */
 	struct ex_aranges aranges;
+	struct ex_gdb_index gdb;
+	bool gdb_looked;	/* for it */
 	struct ex_abbrevs abbrevs;
 	bool abbrevs_good;
 
@@ -157,11 +160,10 @@ debug_info_release(void *arg)
 
 /* --- opening --- */
 
-/* A section as libdw has it; NULL: there is none. */
+/* A section that is not packed; NULL: there is none. */
 static Elf_Data *
-section(Dwarf *dwarf, const char *wanted)
+section_of(Elf *elf, const char *wanted)
 {
-	Elf *elf = dwarf_getelf(dwarf);
 	Elf_Scn *scn = NULL;
 	const char *name;
 	GElf_Shdr sh;
@@ -178,6 +180,13 @@ section(Dwarf *dwarf, const char *wanted)
 			return elf_getdata(scn, NULL);
 	}
 	return NULL;
+}
+
+/* The same, as libdw has it. */
+static Elf_Data *
+section(Dwarf *dwarf, const char *wanted)
+{
+	return section_of(dwarf_getelf(dwarf), wanted);
 }
 
 /* Open a file that is packed.  False: it is not. */
@@ -622,6 +631,34 @@ has_all_code(const struct debug_info *d)
 	    d->aranges.units == d->abbrevs.coded;
 }
 
+/* .gdb_index is never packed; nor is it in what libdw has of a packed file. */
+static void
+open_gdb_index(struct debug_info *d)
+{
+	Elf *elf = d->unpacked == NULL ? dwarf_getelf(d->dwarf) :
+	    d->elf != NULL ? d->elf : d->module->elf;
+	const Elf_Data *data;
+
+	if (d->gdb_looked)
+		return;
+	d->gdb_looked = true;
+	if ((data = section_of(elf, ".gdb_index")) != NULL &&
+	    data->d_buf != NULL)
+		(void)ex_gdb_index_open(&d->gdb, data->d_buf, data->d_size);
+}
+
+bool
+ex_unit_variable(struct ex_module *m, const char *name, size_t *at,
+    uint64_t *unit)
+{
+	struct debug_info *d = debug_info_of(m);
+
+	if (d == NULL)
+		return false;
+	open_gdb_index(d);
+	return ex_gdb_index_variable(&d->gdb, name, at, unit);
+}
+
 enum ex_code_unit
 ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
 {
@@ -631,9 +668,14 @@ ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
 
 	if (d == NULL)
 		return EX_CODE_NONE;
+	open_gdb_index(d);
 	if (!d->searched &&
 	    (data = section(d->dwarf, ".debug_aranges")) != NULL)
 		ex_aranges_read(&d->aranges, data->d_buf, data->d_size);
+	if (!d->searched && d->gdb.ncode > 0) {
+		(void)ex_gdb_index_code(&d->gdb, &d->aranges.code);
+		ex_ranges_sort(&d->aranges.code);
+	}
 	d->searched = true;
 	range = ex_ranges_find(&d->aranges.code, vaddr + d->bias);
 	if (range != NULL) {

@@ -35,6 +35,11 @@ uint64_t ex_unit_behind(struct ex_module *, uint64_t offset);
 bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
     size_t len, uint64_t *unit);
 
+/* Where the next unit begins that is said to have a variable of this name; *at is 0
+   at first.  False: none is said to. */
+bool ex_unit_variable(struct ex_module *, const char *name, size_t *at,
+    uint64_t *unit);
+
 /* Where the unit begins that is said to have the code at vaddr. */
 enum ex_code_unit {
 	EX_CODE_UNIT,		/* so it is said; the unit knows better */

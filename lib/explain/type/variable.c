@@ -200,6 +200,45 @@ usual_place(const struct ex_variables *variables, uint64_t vaddr,
 	return 2 + size;
 }
 
+/* Read a unit before its turn.  False: it cannot be, or it was read. */
+static bool
+read_early(struct ex_variables *variables, uint64_t offset)
+{
+	uint64_t next = offset;
+	Dwarf_Die unit;
+	bool types;
+
+	if (offset < variables->next ||
+	    ex_table_get(&variables->read, offset) != NULL ||
+	    !ex_table_reserve(&variables->read, 1) || !ex_unit_next(
+	    variables->module, &next, &unit, &types))
+		return false;
+	ex_unit_use(variables->module, &unit);
+	ex_table_put(&variables->read, offset, variables);
+	if (!types && !add_unit(variables, &unit))
+		variables->complete = true;
+	return true;
+}
+
+/* Read the units that are said to have a variable of this name, until it shows.
+   False: it does not. */
+static bool
+read_named(struct ex_variables *variables, const char *name, uint64_t vaddr)
+{
+	uint64_t offset;
+	size_t at = 0;
+
+	while (!variables->complete && ex_unit_variable(variables->module,
+	    name, &at, &offset)) {
+		const size_t n = variables->n;
+
+		if (read_early(variables, offset) &&
+		    is_read(variables, n, vaddr))
+			return true;
+	}
+	return false;
+}
+
 /* Read those units first in which there are the bytes of a variable's place,
    until it shows.  False: it does not. */
 static bool
@@ -208,38 +247,27 @@ read_likely(struct ex_variables *variables, uint64_t vaddr)
 	uint8_t place[10];
 	const size_t len = usual_place(variables, vaddr, place);
 	uint64_t at = 0, offset;
-	bool types;
 
 	while (!variables->complete && ex_unit_search(variables->module, &at,
 	    place, len, &offset)) {
-		uint64_t next = offset;
-		size_t n = variables->n;
-		Dwarf_Die unit;
+		const size_t n = variables->n;
 
-		if (offset < variables->next ||
-		    ex_table_get(&variables->read, offset) != NULL)
-			continue;
-		if (!ex_table_reserve(&variables->read, 1) || !ex_unit_next(
-		    variables->module, &next, &unit, &types))
-			return false;
-		ex_unit_use(variables->module, &unit);
-		ex_table_put(&variables->read, offset, variables);
-		if (!types && !add_unit(variables, &unit))
-			variables->complete = true;
-		if (is_read(variables, n, vaddr))
+		if (read_early(variables, offset) &&
+		    is_read(variables, n, vaddr))
 			return true;
 	}
 	return false;
 }
 
-/* Read on until the variable at this address has shown, or everything is
-   read. */
+/* Read on until the variable at this address has shown, or everything is read.
+   name: of its symbol; NULL: it has none. */
 static void
-read_until(struct ex_variables *variables, uint64_t vaddr)
+read_until(struct ex_variables *variables, const char *name, uint64_t vaddr)
 {
 	size_t n = variables->n;
 
-	if (vaddr != UINT64_MAX && read_likely(variables, vaddr))
+	if (name != NULL && (read_named(variables, name, vaddr) ||
+	    read_likely(variables, vaddr)))
 		return;
 	while (read_unit(variables)) {
 		if (is_read(variables, n, vaddr))
@@ -257,8 +285,8 @@ ex_variables_find(struct ex_variables *variables, uint64_t vaddr)
 	if (variables->complete)
 		return found;
 	if (!ex_symbol_at(variables->module, vaddr, &symbol))
-		read_until(variables, UINT64_MAX);
+		read_until(variables, NULL, UINT64_MAX);
 	else if (found == NULL || found->vaddr != symbol.value)
-		read_until(variables, symbol.value);
+		read_until(variables, symbol.name, symbol.value);
 	return nearest(variables, vaddr);
 }

@@ -130,6 +130,8 @@ shown(struct ex_module *m, size_t *all)
 
 #define ALONE " && objcopy --only-keep-debug p p.debug && strip p && "	\
 	"objcopy --add-gnu-debuglink=p.debug p"
+#define GDB_INDEX " && gdb -nx -batch -ex 'save gdb-index .' p && "	\
+	"objcopy --add-section=.gdb_index=p.gdb-index p"
 #define LINK "cc -shared -o p first.o much.o last.o plain.o "
 
 static const struct way {
@@ -150,6 +152,13 @@ static const struct way {
 	    true},
 	{"", LINK ZLIB " && objcopy --remove-section=.debug_aranges p",
 	    false},
+	/* but gdb's index says which has it */
+	{"", LINK ZLIB " && objcopy --remove-section=.debug_aranges p"
+	    GDB_INDEX, true},
+	{"", LINK " && objcopy --remove-section=.debug_aranges p" GDB_INDEX,
+	    false},
+	{"", LINK ZLIB " && objcopy --remove-section=.debug_aranges p"
+	    GDB_INDEX ALONE, true},
 	/* units refer to others, or to types of their own section */
 	{"-flto", LINK "-flto -g -O1 " ZLIB, false},
 	{"-gdwarf-4 -fdebug-types-section", LINK ZLIB, false},
