@@ -222,21 +222,42 @@ open_mapped(const struct answers *answers, const struct box_message *question)
 	    value[6]));
 }
 
+/* What was found once outlives the process. */
+static int
+number_root(struct answers *answers, struct answers_process *process,
+    struct box_message *answer)
+{
+	int root, err = wp_roots_find(&answers->roots, process->pid, &root);
+
+	if (err == 0 && is_there(process)) {
+		process->rooted = true;
+		process->root = root;
+	} else if (!process->rooted) {
+		return -ESRCH;
+	}
+	answer->value[0] = process->root < 0 ? UINT64_MAX :
+	    (uint64_t)process->root;
+	return 0;
+}
+
+/* The same. */
 static int
 name_perf_map(const struct answers *answers, struct answers_process *process,
     const struct box_message *question, struct box_message *answer)
 {
-	int root, err;
+	struct wp_perf_map map;
+	int root;
 
 	if (!take_root(answers, question->value[1], &root))
 		return -EINVAL;
-	if ((err = wp_perf_map_find(&process->perf_map, process->pid,
-	    root)) < 0)
-		process->perf_map.pid = 0;
-	else
-		(void)snprintf(answer->text, sizeof(answer->text), "%s",
-		    process->perf_map.name);
-	return err;
+	if (wp_perf_map_find(&map, process->pid, root) == 0 &&
+	    is_there(process))
+		process->perf_map = map;
+	else if (process->perf_map.pid == 0)
+		return -ESRCH;
+	(void)snprintf(answer->text, sizeof(answer->text), "%s",
+	    process->perf_map.name);
+	return 0;
 }
 
 /* What takes the process itself.  A descriptor, 0 or -errno. */
@@ -245,7 +266,6 @@ ask_process(struct answers *answers, struct answers_process *process,
     const struct box_message *question, struct box_message *answer)
 {
 	const pid_t pid = process->pid;
-	int root, err;
 
 	switch (question->what) {
 	case BOX_READ:
@@ -260,10 +280,7 @@ ask_process(struct answers *answers, struct answers_process *process,
 		    (int)question->value[2], answer->text,
 		    sizeof(answer->text));
 	case BOX_ROOT:
-		if ((err = wp_roots_find(&answers->roots, pid, &root)) == 0)
-			answer->value[0] = root < 0 ? UINT64_MAX :
-			    (uint64_t)root;
-		return err;
+		return number_root(answers, process, answer);
 	case BOX_PERF_MAP:
 		return name_perf_map(answers, process, question, answer);
 	default:
@@ -271,8 +288,17 @@ ask_process(struct answers *answers, struct answers_process *process,
 	}
 }
 
-/* The same, if it is one that may be asked about and has not ended meanwhile; the
-   file of names outlives it. */
+/* Whether the answer holds whatever process has that number by now: a file is known
+   by its inode. */
+static bool
+outlives(const struct box_message *question)
+{
+	return question->what == BOX_ROOT || question->what == BOX_PERF_MAP ||
+	    (question->what == BOX_OPEN_MAPPED && question->value[6] != 0);
+}
+
+/* The same, if it is one that may be asked about and, where that counts, has not
+   ended meanwhile. */
 static int
 answer_about(struct answers *answers, const struct box_message *question,
     struct box_message *answer)
@@ -287,7 +313,7 @@ answer_about(struct answers *answers, const struct box_message *question,
 		return process->perf_map.pid == 0 ? -EINVAL :
 		    wp_perf_map_open(&process->perf_map);
 	got = ask_process(answers, process, question, answer);
-	if (got < 0 || is_there(process))
+	if (got < 0 || outlives(question) || is_there(process))
 		return got;
 	if (question->what == BOX_OPEN_MAPPED)
 		(void)close(got);

@@ -15,6 +15,8 @@
 struct answers_process {
 	pid_t pid;
 	int pidfd;			/* of that very process */
+	bool rooted;			/* where its root is has been asked */
+	int root;
 	struct wp_perf_map perf_map;	/* pid 0: not asked for */
 };
 

@@ -35,17 +35,17 @@ next_part(const uint8_t *records, size_t len)
 }
 
 static void
-tell_process(struct box *box, const struct live_box_process *process)
+tell(struct box *box, const uint8_t *records, size_t len)
 {
 	struct box_message message;
 	size_t part;
 
-	for (size_t at = 0; (part = next_part(process->records + at,
-	    process->len - at)) > 0; at += part) {
+	for (size_t at = 0; (part = next_part(records + at, len - at)) > 0;
+	    at += part) {
 		message = (struct box_message){
 			.what = BOX_LEARN, .len = (uint32_t)part,
 		};
-		memcpy(message.text, process->records + at, part);
+		memcpy(message.text, records + at, part);
 		(void)box_tell(box, &message, -1);
 	}
 }
@@ -56,7 +56,7 @@ brief(struct box *box)
 	const struct live_box *live = (const void *)box;
 
 	for (size_t i = 0; i < live->n; i++)
-		tell_process(box, &live->process[i]);
+		tell(box, live->process[i].records, live->process[i].len);
 }
 
 static struct live_box_process *
@@ -91,7 +91,38 @@ live_box_learn(struct live_box *live, pid_t pid, const void *records,
 	if ((err = answers_allow(&live->box.answers, pid)) < 0)
 		return err;
 	if (live->box.pid != 0)
-		tell_process(&live->box, process);
+		tell(&live->box, process->records, process->len);
+	return 0;
+}
+
+/* No process has so many modules: the answer shows that all before was learnt. */
+static void
+wait_until_learnt(struct live_box *live, pid_t pid)
+{
+	struct box_message message = {
+		.what = BOX_MODULE, .value = {(uint64_t)pid, UINT64_MAX},
+	};
+
+	(void)box_ask(&live->box, &message, "what is mapped from now on is "
+	    "not known");
+}
+
+int
+live_box_add(struct live_box *live, pid_t pid, const void *record, size_t len)
+{
+	struct live_box_process *process = find_process(live, pid);
+	uint8_t *more;
+
+	if (process == NULL || (more = realloc(process->records,
+	    process->len + len)) == NULL)
+		return -ENOMEM;
+	memcpy(more + process->len, record, len);
+	process->records = more;
+	process->len += len;
+	if (live->box.pid == 0)
+		return 0;
+	tell(&live->box, record, len);
+	wait_until_learnt(live, pid);
 	return 0;
 }
 

@@ -38,6 +38,10 @@ void live_box_close(struct live_box *);
  */
 int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);
 
+/* It has mapped something since, as a record of that layout says; one that knows it
+   has opened the file when this returns.  0 or -errno. */
+int live_box_add(struct live_box *, pid_t, const void *record, size_t len);
+
 /* As spec_resolve or, early, spec_resolve_early; -ECHILD as of box_ask. */
 int live_box_resolve(struct live_box *, pid_t, const struct spec *, bool early,
     struct spec_place *, struct wp_cause *);

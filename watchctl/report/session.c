@@ -331,7 +331,6 @@ session_record(struct session *s, const struct ex_record *r)
 	if (!sample)
 		report_event(s, r);
 	if (s->recording != NULL) {
-		ex_space_learn(s->space, r);
 		note(s, ex_perfwriter_record(s->recording, r->bytes));
 		s->reported += sample;
 		s->full = s->reported == s->options->limit && sample;

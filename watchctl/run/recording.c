@@ -1,6 +1,7 @@
 /* recording: what -o perf writes besides the records of the rings. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "module/kallsyms.h"
 #include "run/run.h"
@@ -37,26 +38,39 @@ recording_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 	return 0;
 }
 
-static int
-record_build_id(void *arg, struct ex_module *module, uint64_t base)
+/* Keep the explainer, which has read their files then, up to date. */
+void
+recording_learn(struct run *run, const struct ex_record *r)
+{
+	const bool map = (r->type == PERF_RECORD_MMAP ||
+	    r->type == PERF_RECORD_MMAP2) && (r->mmap.prot & PROT_EXEC) != 0;
+
+	if (!map && (r->type != PERF_RECORD_COMM ||
+	    (r->misc & PERF_RECORD_MISC_COMM_EXEC) == 0))
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == r->pid)
+			(void)live_box_add(&run->live, r->pid, r->bytes,
+			    r->size);
+}
+
+static void
+record_build_id(void *arg, const char *path, const char *hex)
 {
 	const struct run *run = arg;
-	const char *hex = ex_module_build_id(module);
 	uint8_t id[64];
 	size_t n = strlen(hex) / 2;
 
-	(void)base;
 	for (size_t i = 0; i < n && i < sizeof(id); i++) {
 		unsigned byte;
 
 		if (sscanf(hex + 2 * i, "%2x", &byte) != 1)
-			return 0;
+			return;
 		id[i] = (uint8_t)byte;
 	}
 	if (n > 0 && n <= sizeof(id))
-		(void)ex_perfwriter_build_id(run->session.recording,
-		    ex_module_path(module), id, n);
-	return 0;
+		(void)ex_perfwriter_build_id(run->session.recording, path, id,
+		    n);
 }
 
 void
@@ -71,6 +85,6 @@ recording_build_ids(struct run *run)
 		(void)ex_perfwriter_build_id(s->recording, "[kernel.kallsyms]",
 		    id, len);
 	for (size_t i = 0; i < run->nprocesses; i++)
-		(void)ex_process_modules(ex_space_process(s->space,
-		    run->process[i].pid), record_build_id, run);
+		live_box_modules(&run->live, run->process[i].pid,
+		    record_build_id, run);
 }

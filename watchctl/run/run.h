@@ -153,6 +153,9 @@ void run_announce(struct run *);
    0 or -errno. */
 int recording_begin(struct run *, const struct ex_perf_event *, size_t n);
 
+/* Take a record that may be of a process that has mapped something. */
+void recording_learn(struct run *, const struct ex_record *);
+
 /* What the modules were, for a reader of the file on another day. */
 void recording_build_ids(struct run *);
 

@@ -253,6 +253,8 @@ run_decode(struct run *run, const struct perf_event_header *header,
 
 	if (got == 0)
 		run->session.skipped++;
+	if (got > 0 && run->session.recording != NULL)
+		recording_learn(run, record);
 	return got > 0;
 }
 

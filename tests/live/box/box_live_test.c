@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "record/perfdata.h"
 #include "live.h"
 #include "scratch.h"
 
@@ -422,6 +423,91 @@ TEST(killed_at_any_time)
 		    "0 lost"));
 		outcome_free(&o);
 	}
+}
+
+/* --- recordings --- */
+
+/* Which of its children is one; there is one. */
+static pid_t
+explainer_of(pid_t pid)
+{
+	char path[64], comm[32];
+	FILE *f, *name;
+	int child, found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fscanf(f, "%d", &child) == 1) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
+		name = fopen(path, "r");
+		if (name != NULL && fgets(comm, sizeof(comm), name) != NULL &&
+		    strncmp(comm, "watchctl-expl", 13) == 0)
+			found = child;
+		if (name != NULL)
+			(void)fclose(name);
+	}
+	(void)fclose(f);
+	assert_true(found > 0);
+	return found;
+}
+
+/* Bit n for library n. */
+static void
+note_library(void *arg, const char *path, const uint8_t *id, size_t len)
+{
+	const char *at = strstr(path, "/lib");
+
+	assert_true(len > 0 && id != NULL);
+	if (at != NULL && at[4] >= '0' && at[4] <= '9' &&
+	    strcmp(at + 5, ".so") == 0)
+		*(unsigned *)arg |= 1u << (at[4] - '0');
+}
+
+/* Those that are loaded while it runs are in the table of build ids, whatever
+   became of the explainer meanwhile. */
+TEST(recordings_have_later_build_ids)
+{
+	char *program = strdup(scratch_path("loads"));
+	char *file = strdup(scratch_path("loads.data")), line[64];
+	struct ex_perfdata *data;
+	struct running w;
+	struct outcome o;
+	unsigned found = 0;
+	const char *why;
+
+	scratch_write("lib.c", "int number(void) { return N; }\n");
+	scratch_write("loads.c", "#include <dlfcn.h>\n#include <stdio.h>\n"
+	    "#include <unistd.h>\n"
+	    "int counter;\nint main(void) {\n"
+	    "    for (int i = 0; i < 4; i++) {\n"
+	    "        char name[] = \"./lib0.so\", c;\n"
+	    "        name[5] += i; if (dlopen(name, RTLD_NOW) == 0) return 1;\n"
+	    "        counter++; puts(\"one\"); fflush(stdout);\n"
+	    "        if (read(0, &c, 1) != 1) return 2;\n"
+	    "    }\n    return 0;\n}\n");
+	scratch_run("for n in 0 1 2 3; do %1$s -shared -fPIC -DN=$n "
+	    "-Wl,--build-id -o lib$n.so lib.c || exit; done; %1$s -o loads "
+	    "loads.c -ldl", getenv("CC"));
+	assert_int_equal(chdir(scratch_dir), 0);
+	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
+	    "-O", file, "--", program, NULL});
+	for (unsigned i = 0; i < 4; i++) {
+		hear(&w, line, sizeof(line));
+		if (i == 1)
+			(void)kill(explainer_of(w.pid), SIGKILL);
+		say(&w, "\n");
+	}
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	outcome_free(&o);
+	assert_int_equal(ex_perfdata_open(file, &data, &why), 0);
+	ex_perfdata_build_ids(data, note_library, &found);
+	ex_perfdata_close(data);
+	assert_int_equal(found, 0xf);
+	free(program);
+	free(file);
 }
 
 /* --- hostile executables --- */

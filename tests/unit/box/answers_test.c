@@ -85,9 +85,10 @@ read_from(pid_t pid, const volatile void *addr, uint64_t len,
 static pid_t
 start_resting(void)
 {
+	const int before = shared->ready;
 	pid_t pid = child_start(child_rest, &shared->ready);
 
-	await(*(volatile int *)&shared->ready == 1);
+	await(*(volatile int *)&shared->ready > before);
 	return pid;
 }
 
@@ -217,6 +218,20 @@ TEST_WITH(opens_what_is_mapped, begin, finish)
 	question.value[6]--;
 	question.value[1] = 0;	/* no root that was given out */
 	assert_int_equal(ask(&question, &answer), -EINVAL);
+	/* a file is known by its inode, whatever became of the process */
+	question.value[1] = UINT64_MAX;
+	child_kill(pid);
+	expect_opened(ask(&question, &answer));
+	question.value[6] = 0;
+	assert_int_equal(ask(&question, &answer), -ESRCH);
+	question = (struct box_message){
+		.what = BOX_ROOT, .value = {(uint64_t)pid},
+	};
+	assert_int_equal(ask(&question, &answer), -1);
+	answers_forbid(&answers, pid);
+	pid = start_resting();
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	assert_int_equal(wp_proc_maps(pid, note_executable, &map), 1);
 	question = (struct box_message){
 		.what = BOX_FIRST_PAGE,
 		.value = {(uint64_t)pid, map.start},
