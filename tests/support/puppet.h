@@ -42,7 +42,7 @@ puppet_say(const struct puppet *p)
 	(void)!write(p->back[1], "", 1);
 }
 
-/* Whoever is second: stores when told to. */
+/* The second one stores when told to. */
 static inline void *
 be_second(void *arg)
 {

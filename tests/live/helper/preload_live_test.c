@@ -501,10 +501,10 @@ TEST(macros_and_children)
 	}
 }
 
-/* A child that nobody hears of who watches: it may have written, and in the
-   program's own memory at that, also before it executes a program.  But nothing
-   of the program's runs in those that only do that.  Where events are refused
-   nobody hears of any of them. */
+/* A child that the library does not notice: it may have written, even in the
+   program's own memory, and even before it executes a program.  But nothing of
+   the program's runs in children that only execute another one.  Where events
+   are refused, none of them is noticed. */
 TEST(children_that_are_not_watched)
 {
 	static const char *const follow[] = {"--user-only", "-f"};

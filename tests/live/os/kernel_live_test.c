@@ -1427,7 +1427,7 @@ TEST(inherit_thread_leaves_children_out)
 		assert_int_equal(hits_of_second('f', false), 0);
 }
 
-/* Whether any event of a shot still has somebody to watch. */
+/* Whether any event of a shot still has a thread to watch. */
 static bool
 shot_alive(const struct shot *s)
 {

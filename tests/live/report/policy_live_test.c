@@ -225,7 +225,8 @@ TEST(one_finding_for_each_writer)
 	outcome_free(&o);
 }
 
-/* Without --allow nobody may; without --error-exitcode it is only told. */
+/* Without --allow nothing is allowed; without --error-exitcode it is only
+   reported. */
 TEST(either_option_alone)
 {
 	struct outcome o;

@@ -100,7 +100,8 @@ TEST(with_f_they_are_watched)
 	outcome_free(&o);
 }
 
-/* Without a status to vouch for, only who lives yet is seen. */
+/* Without a status that has to vouch for the run, only children that still live
+   are seen. */
 TEST(what_is_not_vouched_for_keeps_its_status)
 {
 	for (size_t m = 0; m < COUNT(modes); m++) {

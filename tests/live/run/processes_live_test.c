@@ -105,8 +105,9 @@ TEST(the_first_thread_has_ended)
 	outcome_free(&o);
 }
 
-/* Watch a father of three, who write ten times each, as he does once for each.
-   Result: how many processes are seen to write. */
+/* Watch a process with three children, each of which writes ten times, and
+   which itself writes once for each.  Result: how many processes are seen to
+   write. */
 static size_t
 watch_father(const char *follow, json_int_t hits)
 {

@@ -168,7 +168,7 @@ name_of(const struct mode *mode)
 	return name;
 }
 
-/* Fail, and tell who is left. */
+/* Fail, and print which processes are left. */
 static _Noreturn void
 fail_at(const char *name, unsigned i, const char *why)
 {
@@ -541,8 +541,8 @@ kill_attached(const struct mode *mode, unsigned i, unsigned n,
 
 /* --- commands --- */
 
-/* Nobody is left.  Who is left stopped, which he may be if that was asked for,
-   goes on. */
+/* Whether no process is left.  One that was left stopped, if that was asked
+   for, is continued. */
 static bool
 is_childless(const struct mode *mode, unsigned statuses[256])
 {

@@ -133,7 +133,8 @@ made_session(void)
 	}};
 }
 
-/* The tracer: who was to be held still last, and whether he can be. */
+/* The tracer: the process that was to be held last, and whether it cannot
+   be. */
 static pid_t held;
 static int cannot;
 

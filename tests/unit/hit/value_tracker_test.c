@@ -171,8 +171,8 @@ tear_down(void **state)
 
 /* --- a store, or a jump --- */
 
-/* Who jumped found the address of where he went.  A stop's word counts, as does
-   what an ordered hit left. */
+/* A jump found the address of where it went.  What a stop has read counts, as
+   does what an ordered hit left. */
 TEST(tells_a_store_from_a_jump)
 {
 	static const struct made before = {1000, 1, 0, STORE, 5, UNKNOWN, 5};

@@ -394,8 +394,8 @@ TEST(one_for_each_watch)
 	policy_free(p);
 }
 
-/* A backtrace that is not whole may lack who is allowed: nobody is blamed,
-   unless all are. */
+/* An allowed function may be missing from a backtrace that is not whole: nobody
+   is blamed, unless every function would be. */
 TEST(incomplete_backtraces)
 {
 	static const char *const allow[] = {"config_load"};
@@ -435,8 +435,8 @@ TEST(incomplete_backtraces)
 	}
 }
 
-/* Who was called through a pointer may have been one who is allowed, and jumped
-   to who wrote. */
+/* What was called through a pointer may have been an allowed function that
+   jumped to the one that wrote. */
 TEST(calls_through_pointers)
 {
 	static const struct {
@@ -469,9 +469,9 @@ TEST(calls_through_pointers)
 	}
 }
 
-/* What is not judged is reported neither as stray nor as fine. */
-/* Where the signal was unblocked shows nobody: neither who may nor who may not;
-   and the next hit from there is judged for itself. */
+/* What is not judged is reported neither as stray nor as fine.  The place where
+   the signal was unblocked shows neither a function that is allowed nor one
+   that is not; and the next hit from there is judged by itself. */
 TEST(late_hits)
 {
 	static const char *const allow[] = {"load", "save"};

@@ -47,7 +47,7 @@ static const struct scenario {
 	    .hit = {
 		{RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1},
 		{RACES, ORDER_AFTER_HIT, .nth = 2, .counted = 2, .ms = 2}}},
-	{"one on his way all the while", .at = {.number = 1, .alone = 1},
+	{"one on its way all the while", .at = {.number = 1, .alone = 1},
 	    .hit = {
 		{RACES, ORDER_AFTER_BASELINE, .nth = 1, .counted = 1, .ms = 1},
 		{RACES, ORDER_UNKNOWN, .nth = 2, .counted = 3, .ms = 2},
