@@ -469,9 +469,9 @@ TEST(calls_through_pointers)
 	}
 }
 
-/* What is not judged is reported neither as stray nor as fine.  The place where
-   the signal was unblocked shows neither a function that is allowed nor one
-   that is not; and the next hit from there is judged by itself. */
+/* The place where the signal was unblocked shows neither a function that is
+   allowed nor one that is not; and the next hit from there is judged by
+   itself. */
 TEST(late_hits)
 {
 	static const char *const allow[] = {"load", "save"};
@@ -501,6 +501,7 @@ TEST(late_hits)
 	}
 }
 
+/* What is not judged is reported neither as stray nor as fine. */
 TEST(unjudged_hits)
 {
 	static const char *const allow[] = {"config_load"};
