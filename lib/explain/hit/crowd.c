@@ -85,21 +85,26 @@ take_order(struct search *s)
 	s->found = true;
 }
 
+static bool
+may_leave(const struct ex_crowd_access *a, uint64_t left)
+{
+	return a->has_left ? a->left == left :
+	    a->added == NULL || ex_effect_may_add(a->added, a->loaded, left);
+}
+
 /* Whether what the n-th found is what was there. */
 static bool
 is_possible(const struct search *s, size_t n)
 {
 	const struct ex_crowd *crowd = s->crowd;
 	const struct ex_crowd_access *access = &crowd->access[s->order[n]];
-	const struct ex_crowd_access *before;
 
-	if (n + 1 == crowd->n && access->has_left && crowd->has_after &&
-	    access->left != crowd->after)
+	if (n + 1 == crowd->n && crowd->has_after &&
+	    !may_leave(access, crowd->after))
 		return false;
 	if (n == 0)
 		return !crowd->has_before || access->loaded == crowd->before;
-	before = &crowd->access[s->order[n - 1]];
-	return !before->has_left || before->left == access->loaded;
+	return may_leave(&crowd->access[s->order[n - 1]], access->loaded);
 }
 
 /* Try each one that may be the n-th, if those of the mask have their places. */

@@ -10,7 +10,7 @@
  * Orders are restricted by what was loaded, by threads and processors, which do
  * one thing after another, and by times: an access happened before its own
  * time, and after the last moment at which its thread was seen not to have made
- * it.
+ * it.  And after an addition the flags depend on what it left.
  */
 #ifndef EX_CROWD_H
 #define EX_CROWD_H
@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "insn/effect.h"
 
 /* In larger ones nothing is found. */
 #define EX_CROWD_MAX 12
@@ -31,6 +33,8 @@ struct ex_crowd_access {
 	uint64_t loaded;	/* what it found */
 	bool has_left;
 	uint64_t left;		/* has_left: what it left */
+	const struct ex_effect *added;	/* what it added is lost, but its flags
+					   are not; NULL: nothing like that */
 };
 
 struct ex_crowd {

@@ -598,6 +598,7 @@ gather_one(struct gathered *g, struct ex_tentative *tentative)
 		    number_of(hit->insn.effect.loaded, hit->insn.effect.size),
 	};
 	access->has_left = left_of(hit, &access->left);
+	access->added = hit->insn.effect.added ? &hit->insn.effect : NULL;
 }
 
 static void

@@ -195,6 +195,7 @@ exchange(const struct ex_query *q, const struct ex_code *c,
 	uint64_t value;
 
 	load_register(q, op, effect);
+	effect->added = c->insn->mnemonic == ZYDIS_MNEMONIC_XADD;
 	if (!effect->has_loaded || is_high(op->reg.value) ||
 	    !ex_query_number(q, op->reg.value, &number) ||
 	    !ex_prior_value(q, c, number, &value))
@@ -204,6 +205,7 @@ exchange(const struct ex_query *q, const struct ex_code *c,
 	} else {
 		effect->operation = EX_OP_ADD;
 		effect->operand = value;
+		effect->added = false;
 	}
 }
 

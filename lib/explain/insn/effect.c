@@ -258,6 +258,18 @@ ex_effect_derive(const struct ex_effect *e, uint64_t old, uint64_t *value)
 }
 
 bool
+ex_effect_may_add(const struct ex_effect *e, uint64_t old, uint64_t value)
+{
+	struct result r = {.bits = e->size * 8u};
+
+	if (!e->has_flags || e->size == 0 || e->size > 8)
+		return true;
+	r.mask = ~UINT64_C(0) >> (64 - r.bits);
+	add(&r, old & r.mask, (value - old) & r.mask, 0);
+	return ((e->flags ^ r.flags) & r.defined) == 0;
+}
+
+bool
 ex_effect_invert(const struct ex_effect *e, uint64_t value, uint64_t *old)
 {
 	struct ex_effect back = *e;

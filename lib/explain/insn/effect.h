@@ -53,6 +53,8 @@ struct ex_effect {
 	bool has_loaded;	/* loaded: the old value */
 	bool atomic;		/* no other access came in between its loading
 				   and its storing */
+	bool added;		/* UNKNOWN: it added something that is lost to
+				   what it loaded */
 	bool has_flags;		/* flags were sampled */
 	uint8_t stored[EX_EFFECT_MAX];	/* STORE, low byte first */
 	uint8_t loaded[EX_EFFECT_MAX];	/* has_loaded, low byte first */
@@ -71,6 +73,10 @@ enum ex_derived {
 /* The new value from the old one, both of size bytes (at most 8). */
 enum ex_derived ex_effect_derive(const struct ex_effect *, uint64_t old,
     uint64_t *value);
+
+/* Of one that added something: whether the flags are as they are if it made the
+   new value of the old one; true if they are not known. */
+bool ex_effect_may_add(const struct ex_effect *, uint64_t old, uint64_t value);
 
 /* The old value from the new one, if no other one leads to it; false: it cannot
    be known. */

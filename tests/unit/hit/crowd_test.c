@@ -120,6 +120,45 @@ TEST(tells_what_is_so_in_all_orders)
 		}
 }
 
+/* After an addition, the flags are those of what it left: of the carry out of
+   the low four bits, if nothing else. */
+TEST(tells_what_flags_show)
+{
+	enum { AF = 1 << 4, PF = 1 << 2 };
+	static const struct {
+		uint64_t flags[2];	/* of what found 5, and 9 */
+		bool found;
+	} cases[] = {
+		/* 1, 5, 9, 16, but for the flags also 1, 9, 5, 16 */
+		{{PF, AF}, true}, {{0, AF | PF}, false},
+	};
+
+	for (size_t c = 0; c < COUNT(cases); c++) {
+		struct ex_effect effect[2] = {
+			{.size = 8, .added = true, .has_flags = true,
+			    .flags = cases[c].flags[0]},
+			{.size = 8, .added = true, .has_flags = true,
+			    .flags = cases[c].flags[1]},
+		};
+		struct ex_crowd crowd = {
+			.n = 3, .has_before = true, .has_after = true,
+			.before = 1, .after = 16, .access = {
+			{.tid = 1, .cpu = 0, .time = 30000, .loaded = 1},
+			{.tid = 2, .cpu = 1, .time = 30000, .loaded = 5,
+			    .added = &effect[0]},
+			{.tid = 3, .cpu = 2, .time = 30000, .loaded = 9,
+			    .added = &effect[1]}},
+		};
+
+		ex_crowd_solve(&crowd);
+		for (unsigned i = 0; i < 3; i++)
+			assert_int_equal(crowd.access[i].has_left,
+			    cases[c].found);
+		if (cases[c].found)
+			assert_int_equal(crowd.access[1].left, 9);
+	}
+}
+
 /* As many as there may be, in any order: it takes no time, and tells
    nothing. */
 TEST(gives_up)

@@ -244,4 +244,24 @@ TEST(goes_back)
 	}
 }
 
+/* The flags of every addition of bytes fit what it left, and seldom others. */
+TEST(flags_of_an_addition_of_something)
+{
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < 1u << 16; i++) {
+		uint64_t value = i & 0xff;
+		struct ex_effect effect = {
+			.size = 1, .added = true, .has_flags = true,
+		};
+
+		effect.flags = addb(&value, i >> 8, false);
+		assert_true(ex_effect_may_add(&effect, i & 0xff, value));
+		others += ex_effect_may_add(&effect, i & 0xff, value ^ 0x18);
+		effect.has_flags = false;
+		assert_true(ex_effect_may_add(&effect, i & 0xff, value ^ 1));
+	}
+	assert_true(others < 1u << 15);
+}
+
 RUN_TESTS()
