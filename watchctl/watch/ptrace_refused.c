@@ -66,8 +66,7 @@ ptrace_way_out(bool command)
 
 	if (wp_probe_features(&features, NULL) < 0)
 		return "; perf_event_open(2) is refused too, so no way is "
-		    "left: have one of the two permitted, or run outside the "
-		    "container";
+		    "left: have one of the two permitted";
 	return command ? "; --inside does without" :
 	    "; leave out what needs it (--stop, WATCHPOINT_DELIVERY=ptrace)";
 }
@@ -82,11 +81,18 @@ explain_scope(pid_t pid, int scope, struct wp_cause *cause)
 	    "users may trace nothing", scope == 1 ? 0 : 1);
 }
 
+static bool
+is_own(pid_t pid)
+{
+	struct wp_proc_status status;
+
+	return wp_proc_status(pid, &status) == 0 && status.uid == geteuid();
+}
+
 int
 ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
 {
 	const int scope = yama_scope();
-	struct wp_proc_status status;
 
 	if (err != EPERM && err != EACCES && err != ENOSYS)
 		return wp_cause_errno(cause, err == ETIMEDOUT ?
@@ -94,13 +100,10 @@ ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
 		    "tracing the program", err);
 	if (is_traced(pid, cause))
 		return -err;
-	if (scope > 1)
-		explain_scope(pid, scope, cause);
-	else if (!ptrace_works())
+	if (scope <= 1 && !ptrace_works())
 		(void)wp_cause_set(cause, WP_CAUSE_TRACE_REFUSED, pid,
 		    ptrace_way_out(false));
-	else if (scope == 1 && wp_proc_status(pid, &status) == 0 &&
-	    status.uid == geteuid())
+	else if (scope > 1 || (scope == 1 && is_own(pid)))
 		explain_scope(pid, scope, cause);
 	else
 		(void)wp_cause_set(cause, WP_CAUSE_TRACE_DENIED, pid);

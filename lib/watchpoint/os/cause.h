@@ -70,26 +70,29 @@
 	X(NO_SLOT, ENOSPC, "no free slot in thread %d: %u of the "	\
 	    "processor's %u are wanted, %s")				\
 	X(DENIED_PARANOID, EACCES, "not permitted: "			\
-	    "kernel.perf_event_paranoid is %d; run as root, or set "	\
-	    "it to 2 with sysctl to watch processes of your own")	\
+	    "kernel.perf_event_paranoid is %d; run as root (sudo), or "	\
+	    "have processes of your own permitted: "			\
+	    "sysctl kernel.perf_event_paranoid=2")			\
 	X(DENIED_PERFMON, EACCES, "not permitted: "			\
 	    "kernel.perf_event_paranoid is %d, and this kernel does "	\
 	    "not let CAP_PERFMON pass there, which is held: add "	\
-	    "CAP_SYS_ADMIN, run as root, or set it to 2 with sysctl")	\
+	    "CAP_SYS_ADMIN, run as root (sudo), or "			\
+	    "sysctl kernel.perf_event_paranoid=2")			\
 	X(DENIED_OTHER, EACCES, "not permitted: process %d belongs "	\
-	    "to another user or is not dumpable; run as root or with "	\
-	    "CAP_PERFMON and CAP_SYS_PTRACE")				\
+	    "to another user or is not dumpable; run as root (sudo) or "	\
+	    "with CAP_PERFMON and CAP_SYS_PTRACE")			\
 	X(DENIED_ROOT, EACCES, "not permitted: process %d cannot be "	\
 	    "looked into though this is root: a container or user "	\
 	    "namespace has fewer capabilities than it, or a security "	\
-	    "module says no; run as root of the machine, or add "	\
-	    "CAP_SYS_PTRACE and CAP_PERFMON to the container")		\
+	    "module says no; run as root of the machine, or start the "	\
+	    "container with --cap-add SYS_PTRACE --cap-add PERFMON")	\
 	X(DENIED_SECCOMP, EPERM, "not permitted: perf_event_open is "	\
 	    "refused here with EPERM, as container seccomp filters "	\
-	    "do; allow that system call or run outside the container")	\
+	    "do; start the container with --security-opt "		\
+	    "seccomp=unconfined, or run outside")			\
 	X(DENIED_KERNEL, EACCES, "not permitted to watch the "		\
 	    "kernel's accesses (kernel.perf_event_paranoid is %d): "	\
-	    "use --user-only, or run as root or with CAP_PERFMON")	\
+	    "use --user-only, or run as root (sudo) or with CAP_PERFMON") \
 	X(NO_BREAKPOINTS, ENODEV, "this machine offers no hardware "	\
 	    "breakpoints (%s): `watchctl doctor` shows more")		\
 	X(SILENT, ENODEV, "breakpoints are accepted on processor %d "	\
@@ -151,14 +154,14 @@
 	X(TRACED, EPERM, "thread %d is already traced by process %d "	\
 	    "(%s), and a thread has one tracer only: end that one")	\
 	X(TRACE_YAMA, EPERM, "not permitted to trace process %d: "	\
-	    "kernel.yama.ptrace_scope is %d, so %s; set it to %d "	\
-	    "with sysctl, or run as root")				\
+	    "kernel.yama.ptrace_scope is %d, so %s; run as root "	\
+	    "(sudo), or sysctl kernel.yama.ptrace_scope=%d")		\
 	X(TRACE_REFUSED, EPERM, "not permitted to trace process %d: "	\
 	    "ptrace(2) is refused here, as container seccomp filters "	\
 	    "do%s")							\
 	X(TRACE_DENIED, EPERM, "not permitted to trace process %d: it "	\
 	    "belongs to another user or is not dumpable; run as root "	\
-	    "or with CAP_SYS_PTRACE")					\
+	    "(sudo) or with CAP_SYS_PTRACE")				\
 	X(HOLD_DENIED, EPERM, "%s: ptrace(2) is refused here, as "	\
 	    "container seccomp filters do, and holding it before its "	\
 	    "first instruction needs that")				\

@@ -473,11 +473,12 @@ TEST_WITH(not_permitted, start_target, end_target)
 		print_message("setresuid: not root\n");
 		skip();
 	}
-	ptrace_refused(NOBODY, (const char *[]){"not permitted", pid, NULL});
+	ptrace_refused(NOBODY, (const char *[]){"not permitted", pid, "sudo",
+	    NULL});
 	ptrace_refused(FILTERED, (const char *[]){"not permitted", "seccomp",
-	    "add --stop", NULL});
+	    "--security-opt seccomp=unconfined", "add --stop", NULL});
 	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though "
-	    "this is root", NULL});
+	    "this is root", "--cap-add SYS_PTRACE", NULL});
 	ptrace_refused(CONFINED, (const char *[]){"perf_event_open is refused",
 	    "ptrace(2) is refused too", NULL});
 }

@@ -457,7 +457,9 @@ TEST(cap_perfmon_that_is_not_enough)
 	assert_non_null(strstr(found.message[ATTACH], "add CAP_SYS_ADMIN"));
 	find(be_refused_in_spite, USER, "3", &found);
 	assert_non_null(strstr(found.message[ATTACH], "perf_event_paranoid is "
-	    "3; run as root"));
+	    "3; run as root (sudo)"));
+	assert_non_null(strstr(found.message[ATTACH],
+	    "sysctl kernel.perf_event_paranoid=2"));
 	assert_non_null(strstr(found.message[ATTACH], "add --stop"));
 }
 
