@@ -32,8 +32,8 @@
  * With the last two, the helper covers threads that are created later, and so
  * it traces the program for as long as all of its threads are watched.
  *
- * The library may be in a program more than once, for example linked into it and
- * preloaded: each copy has watches of its own, and gets their hits.
+ * The library may be in a program more than once, for example linked into it
+ * and preloaded: each copy has watches of its own, and gets their hits.
  *
  * Environment, read at the first use and ignored in set-user-ID programs:
  *

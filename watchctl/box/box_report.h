@@ -6,8 +6,9 @@
 
 #include "spec/options.h"
 
-/* Have one explain the recording that the options name, parsed from argv ("report"
-   first); write its report where they say.  Result: the exit status. */
+/* Have one explain the recording that the options name, parsed from argv
+   ("report" first); write its report where they say.  Result: the exit
+   status. */
 int box_report(const struct options *, char **argv);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * ask_process: what explaining takes from running processes (os/proc.h, os/roots.h,
- * os/perf_map.h), which watchctl reads for an explainer.
+ * ask_process: what explaining takes from running processes (os/proc.h,
+ * os/roots.h, os/perf_map.h), which watchctl reads for an explainer.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include "box/message.h"
 #include "module/module.h"
 
-/* Take a message of this kind, and answer it if it is a question, by what the space
-   knows.  False: it is of another. */
+/* Take a message of this kind, and answer it if it is a question, by what the
+   space knows.  False: it is of another. */
 bool questions_take(struct ex_space *, const struct box_message *);
 
 #endif

@@ -113,8 +113,8 @@ limit(int what, size_t bytes)
 	(void)setrlimit((__rlimit_resource_t)what, &limits);
 }
 
-/* The standard descriptors lead nowhere; sanitizers have something to say on the
-   last one. */
+/* The standard descriptors lead nowhere; sanitizers have something to say on
+   the last one. */
 static int
 close_others(int keep)
 {

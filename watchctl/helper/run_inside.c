@@ -95,8 +95,8 @@ check_command(const char *command)
 	}
 }
 
-/* The environment of the command; restore_preload makes it that of this process's
-   other children again. */
+/* The environment of the command; restore_preload makes it that of this
+   process's other children again. */
 static int
 set_preload(const char *library)
 {

@@ -17,8 +17,8 @@
  * process has two such processes.
  *
  * What explaining a hit takes of the process is there until its last thread
- * ends.  So that one is held before, until watchctl has all that it needs of the
- * hits that it was sent, or does not answer for two seconds.
+ * ends.  So that one is held before, until watchctl has all that it needs of
+ * the hits that it was sent, or does not answer for two seconds.
  *
  *	tracer -- TRACER_LEAVING --> watchctl
  *		<-- go --

@@ -13,8 +13,9 @@ struct loader {
 	uint64_t entry;		/* the program's first instruction, or 0 */
 };
 
-/* Find them in a process that is held at the end of execve, and has been learnt.  The
-   hook is called before any constructor runs, which is why it is wanted. */
+/* Find them in a process that is held at the end of execve, and has been
+   learnt.  The hook is called before any constructor runs, which is why it is
+   wanted. */
 void loader_find(pid_t, struct live_box *, struct loader *);
 
 /* How many files a process has mapped to execute. */

@@ -21,8 +21,8 @@ struct exec_monitor {
 	struct perf_event_mmap_page *ring;	/* its; NULL: none */
 	pthread_t thread;
 	bool awake;			/* there is one */
-	int leave;			/* that it sleeps on too: written to when
-					   it is to end */
+	int leave;			/* that it sleeps on too: written to
+					   when it is to end */
 	sem_t begun;			/* posted when it has begun */
 	_Atomic bool executed;		/* the program is another now */
 	_Atomic bool gone;		/* it has ended */

@@ -21,9 +21,9 @@ struct live_maps {
 /* Begin, with a process that has executed the program that is meant. */
 void live_maps_begin(struct live_maps *, struct ex_space *, pid_t pid);
 
-/* Learn what the process maps now, if that has changed.  0 or -errno: -ESRCH, it
-   has ended, or executes another program now, whose mappings would explain its
-   hits wrongly. */
+/* Learn what the process maps now, if that has changed.  0 or -errno: -ESRCH,
+   it has ended, or executes another program now, whose mappings would explain
+   its hits wrongly. */
 int live_maps_look(struct live_maps *);
 
 /* The same, if this sample of the process says that something has, or it is

@@ -30,7 +30,8 @@ struct entry {
 	size_t n;		/* words of the caller's */
 	size_t nreads;
 	size_t room;		/* of words that there is memory for */
-	uint64_t word[];	/* the caller's, the reads' values, their places */
+	uint64_t word[];	/* the caller's, the reads' values, their
+				   places */
 };
 
 struct set {

@@ -1,8 +1,9 @@
 /*
  * aranges: which unit has the code at an address, as .debug_aranges says.
  *
- * Not every compiler writes it, so that an address that is not in it is no proof
- * of anything, unless it is known to be there for each unit that has code.
+ * Not every compiler writes it, so that an address that is not in it is no
+ * proof of anything, unless it is known to be there for each unit that has
+ * code.
  */
 #ifndef EX_ARANGES_H
 #define EX_ARANGES_H
@@ -15,7 +16,8 @@
 
 struct ex_aranges {		/* all zero: empty */
 	struct ex_ranges code;	/* what: where the unit begins */
-	size_t units;		/* that have code here, each once; 0: not known */
+	size_t units;		/* that have code here, each once; 0: not
+				   known */
 };
 
 /* Read a section.  What is damaged is left out. */

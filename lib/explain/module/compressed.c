@@ -7,8 +7,8 @@
 
 /*
  * Debug information shrinks to a third or a fifth of its size, its tables of
- * addresses sometimes to a fortieth.  zlib could say a thousand times as much as
- * it is given, and xz seven thousand times.
+ * addresses sometimes to a fortieth.  zlib could say a thousand times as much
+ * as it is given, and xz seven thousand times.
  */
 #define RATIO_MAX UINT64_C(64)
 #define SMALL (UINT64_C(16) << 20)	/* bytes that anything may become */
@@ -20,8 +20,8 @@ enum {
 };
 
 /*
- * Sizes of xz streams: of those that they are made of, chunks of LZMA2, each says
- * how long it is and what it becomes, and the decoder holds them to it.
+ * Sizes of xz streams: of those that they are made of, chunks of LZMA2, each
+ * says how long it is and what it becomes, and the decoder holds them to it.
  */
 
 /* How long a block is, from its header to the end of its chunks; 0: damaged. */

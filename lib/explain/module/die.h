@@ -20,8 +20,8 @@ bool ex_die_next(Dwarf_Die *);
 
 /* A unit's DIE, if the unit is the skeleton of one that the compiler split off
    (-gsplit-dwarf), becomes that of what was split off.  False: that is not
-   there; the DIE is as it was.  libdw opens its file, .dwo (libdw_open.c), or it is
-   taken out of a package (.dwp). */
+   there; the DIE is as it was.  libdw opens its file, .dwo (libdw_open.c), or
+   it is taken out of a package (.dwp). */
 bool ex_die_whole_unit(struct ex_module *, Dwarf_Die *unit);
 
 /* A walk over all DIEs below one, where they are worth it. */

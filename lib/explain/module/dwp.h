@@ -10,8 +10,8 @@
 
 #include "module/module.h"
 
-/* A file with what was split off of the unit with this id; -1: the module has no
-   package, or that has no such unit, or makes no sense. */
+/* A file with what was split off of the unit with this id; -1: the module has
+   no package, or that has no such unit, or makes no sense. */
 int ex_dwp_unit(struct ex_module *, uint64_t id);
 
 #endif

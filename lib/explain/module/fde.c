@@ -19,7 +19,8 @@
 #include "module/range.h"
 
 enum {
-	HEADER = 12,		/* bytes before the table: both pointers take 4 */
+	HEADER = 12,		/* bytes before the table: both pointers take
+				   4 */
 	ROWS_MAX = 4096,	/* of an entry: no more are looked through */
 };
 

@@ -1,7 +1,7 @@
 /*
  * jit: names of code that a running process made itself, as it says in
- * /tmp/perf-PID.map: a line "START SIZE NAME" for each function, with hexadecimal
- * numbers, as perf takes them.
+ * /tmp/perf-PID.map: a line "START SIZE NAME" for each function, with
+ * hexadecimal numbers, as perf takes them.
  *
  * The file is the one in the process's own root directory, by the id that it
  * has in its own PID namespace.  It is read only if it is a regular file, no

@@ -1,11 +1,11 @@
 /*
  * libdw_open: what libdw opens by itself.
  *
- * Debug information names other files: of split units (DW_AT_dwo_name), and what
- * it shares with others (.gnu_debugaltlink).  libdw opens them whatever they are,
- * and there is no way to have it ask.  So its open(2) is libdw_interpose.c's: of
- * what is there only regular files are opened, and only those that may be
- * unpacked.
+ * Debug information names other files: of split units (DW_AT_dwo_name), and
+ * what it shares with others (.gnu_debugaltlink).  libdw opens them whatever
+ * they are, and there is no way to have it ask.  So its open(2) is
+ * libdw_interpose.c's: of what is there only regular files are opened, and only
+ * those that may be unpacked.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -111,20 +111,20 @@ const char *ex_module_problem(const struct ex_module *);
 const struct ex_module *ex_space_rejected_debug(struct ex_space *,
     const char **why);
 
-/* Have fn called for debug information that is not on this machine: with a build id
-   in lower-case hex it gives a descriptor of a file that may have it, or
-   -errno.  Without it, none is looked for elsewhere. */
+/* Have fn called for debug information that is not on this machine: with a
+   build id in lower-case hex it gives a descriptor of a file that may have it,
+   or -errno.  Without it, none is looked for elsewhere. */
 void ex_module_fetcher(int (*fn)(const char *build_id));
 
-/* From here on no file with this path, as processes see it, is read.  False: out of
-   memory. */
+/* From here on no file with this path, as processes see it, is read.  False:
+   out of memory. */
 bool ex_module_leave_aside(const char *path);
 
 /* Have fn called whenever another module than the last one is read. */
 void ex_module_observe(void (*fn)(const char *path));
 
-/* Have fn called, which does not return, when elfutils finds no memory.  Without
-   it, it ends the process. */
+/* Have fn called, which does not return, when elfutils finds no memory.
+   Without it, it ends the process. */
 void ex_module_memory_handler(__attribute__((noreturn)) void (*fn)(void));
 
 /* Copy up to len bytes of the module's contents at vaddr, as in the file.

@@ -18,7 +18,8 @@
 
 #define ENDED_MAX 1024	/* ended threads that stay known */
 #define COMM_MAX 64	/* a thread's name, with its NUL */
-#define CODE_BITS 6	/* places of code known to be the file's: 2 to this power */
+#define CODE_BITS 6	/* places of code known to be the file's: 2 to this
+			   power */
 #define KERNEL "[kernel.kallsyms]"
 
 struct ex_process {

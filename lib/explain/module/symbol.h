@@ -14,15 +14,19 @@
 struct ex_frame {
 	uint64_t pc;		/* address in the process; 0: not known, of one
 				   that ended in a tail call */
-	const char *function;	/* demangled, without parameters; NULL: unknown */
-	uint64_t offset;	/* of pc from the function's start; 0 when inlined */
+	const char *function;	/* demangled, without parameters; NULL:
+				   unknown */
+	uint64_t offset;	/* of pc from the function's start; 0 when
+				   inlined */
 	const struct ex_module *module;	/* NULL: none known there */
 	uint64_t vaddr;		/* pc inside the module */
 	const char *file;	/* as the compiler recorded it; NULL: unknown */
 	int line;		/* 0: unknown */
 	int column;		/* 0: unknown */
-	bool inlined;		/* has no frame of its own: inlined in the next */
-	bool signal;		/* a signal frame: the kernel called the next inner */
+	bool inlined;		/* has no frame of its own: inlined in the
+				   next */
+	bool signal;		/* a signal frame: the kernel called the next
+				   inner */
 	bool kernel;		/* in the kernel */
 	bool jit;		/* code that the program made itself, and named:
 				   it cannot be checked */
@@ -39,7 +43,8 @@ struct ex_frame {
 /* The frames at one vaddr, innermost inlined function first; at least one. */
 struct ex_frames {
 	unsigned n;
-	struct ex_frame *frame;	/* pc is the vaddr: the caller makes it absolute */
+	struct ex_frame *frame;	/* pc is the vaddr: the caller makes it
+				   absolute */
 };
 
 /*
@@ -55,7 +60,8 @@ struct ex_symbol {
 	const char *name;	/* raw, versions (@...) cut off */
 	const char *file;	/* of a local one: its source file, as the
 				   linker noted it; NULL: unknown */
-	uint64_t value;		/* vaddr; for thread-local ones the TLS offset */
+	uint64_t value;		/* vaddr; for thread-local ones the TLS
+				   offset */
 	uint64_t size;		/* bytes; 0: not recorded */
 	bool global;		/* STB_GLOBAL, WEAK or GNU_UNIQUE */
 	bool function;		/* STT_FUNC or GNU_IFUNC */

@@ -10,9 +10,9 @@
  *
  * A reader maps the file, walks all records once when it is opened, and keeps
  * the time and place of each, sorted; a record is decoded again when it is
- * asked for.  Most of a record is a copy of the stack, of which little is looked
- * at: reading a file is waiting for pages and cache lines, unless they are asked
- * for early.
+ * asked for.  Most of a record is a copy of the stack, of which little is
+ * looked at: reading a file is waiting for pages and cache lines, unless they
+ * are asked for early.
  */
 #include "record/perfdata.h"
 
@@ -34,9 +34,10 @@
 #define MAGIC 0x32454c4946524550ULL		/* "PERFILE2" */
 #define MAGIC_SWAPPED 0x50455246494c4532ULL
 
-#define AROUND (64U << 10)	/* bytes that the kernel maps at a fault; if they
-				   are fewer, there are more faults */
-#define HEAD_LINES 8		/* of a record: registers, and the stack's top */
+#define AROUND (64U << 10)	/* bytes that the kernel maps at a fault; if
+				   they are fewer, there are more faults */
+#define HEAD_LINES 8		/* of a record: registers, and the stack's
+				   top */
 #define LINE 64
 
 #define FEATURE_BITS 256
@@ -364,8 +365,8 @@ add_place(struct ex_perfdata *d, uint64_t time, const uint8_t *record)
 }
 
 /* Have the pages behind an offset in the file, which are about to be walked:
-   what is not there is not prefetched.  The kernel maps more at a fault than one
-   page; to ask it for many at once (MADV_POPULATE_READ) takes longer. */
+   what is not there is not prefetched.  The kernel maps more at a fault than
+   one page; to ask it for many at once (MADV_POPULATE_READ) takes longer. */
 static void
 have_pages(struct ex_perfdata *d, size_t offset)
 {
@@ -377,8 +378,8 @@ have_pages(struct ex_perfdata *d, size_t offset)
 }
 
 /* Ask for what will be looked at of a record that may begin at an offset, and
-   be of this size: its first lines and its end.  (gcc removes calls of functions
-   that do nothing else.) */
+   be of this size: its first lines and its end.  (gcc removes calls of
+   functions that do nothing else.) */
 __attribute__((always_inline)) static inline void
 prefetch(const struct ex_perfdata *d, uint64_t offset, size_t size)
 {

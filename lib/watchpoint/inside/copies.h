@@ -1,12 +1,12 @@
 /*
  * copies: this library may be in a program more than once: linked into it,
- * preloaded, in objects that are loaded later.  Each copy has watches and signal
- * handlers of its own.
+ * preloaded, in objects that are loaded later.  Each copy has watches and
+ * signal handlers of its own.
  *
  * Overview.  A copy has a number, which is in sig_data, so that no signal is
- * taken for one of another copy's watches; a signal of another's is handed on to
- * the action that was displaced, which leads to that one's handler.  The object
- * that a copy is in has an ELF note, by which the others find it.
+ * taken for one of another copy's watches; a signal of another's is handed on
+ * to the action that was displaced, which leads to that one's handler.  The
+ * object that a copy is in has an ELF note, by which the others find it.
  */
 #ifndef WP_COPIES_H
 #define WP_COPIES_H

@@ -17,9 +17,9 @@ struct wp_roots {
 };
 
 /*
- * The root directory of a running process, in its mount namespace: -1 when it is
- * ours, else a descriptor (O_PATH) that stays open with these, whatever becomes of
- * the process.  0, or -errno: it is not available (any more).
+ * The root directory of a running process, in its mount namespace: -1 when it
+ * is ours, else a descriptor (O_PATH) that stays open with these, whatever
+ * becomes of the process.  0, or -errno: it is not available (any more).
  */
 int wp_roots_find(struct wp_roots *, pid_t, int *root);
 

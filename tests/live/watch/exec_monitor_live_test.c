@@ -72,8 +72,8 @@ is_loaded(const char *library)
 	return handle != NULL && dlclose(handle) == 0;
 }
 
-/* An image of a container need not have libgcc_s.so.1, and what loads it, such as
-   cancelling a thread, aborts there. */
+/* An image of a container need not have libgcc_s.so.1, and what loads it, such
+   as cancelling a thread, aborts there. */
 TEST(it_ends_without_the_compilers_library)
 {
 	const bool loaded = is_loaded("libgcc_s.so.1");

@@ -1,4 +1,5 @@
-/* live_box: questions about running processes, and explainers that die of them. */
+/* live_box: questions about running processes, and explainers that die of
+   them. */
 #include "test.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* live_maps: what a process maps, as long as it is the program that is meant. */
+/* live_maps: what a process maps, as long as it is the program that is
+   meant. */
 #include "test.h"
 
 #include <errno.h>
