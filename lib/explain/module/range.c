@@ -9,6 +9,13 @@
 #define RANGES_MAX ((size_t)1 << 23)
 
 bool
+ex_ranges_room(struct ex_ranges *ranges, size_t more)
+{
+	return ex_array_room(&ranges->at, ranges->n, more, &ranges->cap,
+	    sizeof(*ranges->at), RANGES_MAX);
+}
+
+bool
 ex_ranges_add(struct ex_ranges *ranges, uint64_t start, uint64_t end,
     uint64_t what)
 {

@@ -22,6 +22,9 @@ struct ex_ranges {		/* all zero: empty */
 	size_t n, cap;
 };
 
+/* Make room for more ranges, which adding them does as well, in steps. */
+bool ex_ranges_room(struct ex_ranges *, size_t more);
+
 /* Add a range; an empty one is ignored.  False: out of memory, or too many. */
 bool ex_ranges_add(struct ex_ranges *, uint64_t start, uint64_t end,
     uint64_t what);

@@ -141,11 +141,23 @@ name_copy(struct ex_module *m, const char *s, size_t len, const char *suffix)
 	return text;
 }
 
+/* Many names begin alike. */
+static uint16_t
+sum_of(const char *name)
+{
+	const size_t len = strlen(name);
+
+	return len == 0 ? 0 : (uint16_t)(len * 2531 ^
+	    (size_t)(unsigned char)name[len / 2] << 5 ^
+	    (size_t)(unsigned char)name[len - 1]);
+}
+
 static bool
 symbols_add(struct symbols *symbols, struct ex_symbol symbol)
 {
 	if (symbol.name == NULL || !EX_ARRAY_ROOM(symbols, at, SIZE_MAX))
 		return false;
+	symbol.sum = sum_of(symbol.name);
 	symbols->at[symbols->n++] = symbol;
 	return true;
 }
@@ -203,6 +215,9 @@ add_symbols(struct ex_module *m, struct symbols *symbols)
 	int n = dwfl_module_getsymtab(m->dwfl_module);
 	const char *file = NULL;
 
+	if (n > 0)
+		(void)ex_array_room(&symbols->at, symbols->n, (size_t)n,
+		    &symbols->cap, sizeof(*symbols->at), SIZE_MAX);
 	for (int i = 1; i < n; i++) {
 		struct ex_symbol symbol;
 		const char *version;
@@ -314,6 +329,7 @@ symbols_index(struct ex_module *m, struct symbols *symbols)
 			    end < next ? end : next, i);
 		}
 	}
+	(void)ex_ranges_room(&symbols->sized, symbols->n);
 	/* of those at one address, the one added last is found first */
 	for (size_t i = 0; i < symbols->n; i++) {
 		const struct ex_symbol *s = &symbols->at[i];
@@ -534,10 +550,12 @@ static int
 find_unsorted(const struct symbols *symbols, const char *name,
     int (*fn)(void *, const struct ex_symbol *), void *arg)
 {
+	const uint16_t sum = sum_of(name);
 	int result = 0;
 
 	for (size_t i = 0; i < symbols->n && result == 0; i++) {
-		if (strcmp(symbols->at[i].name, name) == 0)
+		if (symbols->at[i].sum == sum &&
+		    strcmp(symbols->at[i].name, name) == 0)
 			result = fn(arg, &symbols->at[i]);
 	}
 	return result;
