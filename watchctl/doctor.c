@@ -801,10 +801,8 @@ doctor(int argc, char **argv, const char *program, FILE *out)
 	bool json;
 	int err;
 
-	if (argc == 2 && strcmp(argv[1], "--fire") == 0) {
+	if (argc == 2 && strcmp(argv[1], "--fire") == 0)
 		doctor_fire();
-		return 0;
-	}
 	if ((err = parse(argc, argv, &json)) != 0)
 		return err;
 	doctor_examine(&d, program);

@@ -77,8 +77,8 @@ bool doctor_ok(const struct doctor *);
 void doctor_try(struct doctor_way *, const char *program);
 
 /* What is watched then: wait for a line of standard input, or its end, and
-   store. */
-void doctor_fire(void);
+   store, and end. */
+_Noreturn void doctor_fire(void);
 
 /* The largest ring that every processor can have, in KiB, by the two limits on
    locked memory; UINT64_MAX: no limit applies. */

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,13 +21,14 @@ enum { PATIENCE_MS = 60000 };	/* for a run to say something */
 /* Its name is in the table of dynamic symbols, which no strip(1) removes. */
 __attribute__((visibility("default"))) volatile long doctor_word;
 
-void
+_Noreturn void
 doctor_fire(void)
 {
 	char c;
 
 	(void)!read(STDIN_FILENO, &c, 1);
 	doctor_word = 1;
+	_exit(EXIT_SUCCESS);
 }
 
 /* Start this program, with descriptors as its standard ones.  Its pid or

@@ -360,6 +360,14 @@ be_small_root(void)
 }
 
 static bool
+be_untraced(void)
+{
+	/* a sanitizer looks for leaks by ptrace */
+	return setenv("ASAN_OPTIONS", "exitcode=86:detect_leaks=0", 1) == 0 &&
+	    refuse_call(SYS_ptrace, EPERM, NULL, 0);
+}
+
+static bool
 be_in(enum plight plight)
 {
 	switch (plight) {
@@ -372,10 +380,9 @@ be_in(enum plight plight)
 	case SMALL_ROOT:
 		return be_small_root();
 	case UNTRACING:
-		return refuse_call(SYS_ptrace, EPERM, NULL, 0);
+		return be_untraced();
 	case CONFINED:
-		return be_filtered() &&
-		    refuse_call(SYS_ptrace, EPERM, NULL, 0);
+		return be_filtered() && be_untraced();
 	default:
 		break;
 	}
