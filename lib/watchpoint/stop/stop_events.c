@@ -194,6 +194,10 @@ wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
 		return WP_STOP_SIGNAL_ITS_OWN;
 	if (look_at_handlers(thread->process))
 		check_all(stops, thread->process);
+	/* it may have been blocking all others when that was seen, as when it
+	   made a thread */
+	else if (has(thread->process->caught, thread->signal))
+		(void)wp_stop_signal_check(stops, thread);
 	if (!is_ours(thread, &info))
 		return WP_STOP_SIGNAL_ITS_OWN;
 	if (!has(thread->process->caught, sig))

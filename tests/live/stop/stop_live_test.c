@@ -406,6 +406,29 @@ use_one_later(void *unused)
 		word[0] = i;
 }
 
+static void *
+nothing(void *unused)
+{
+	return unused;
+}
+
+/* That there is a handler is seen when a thread is made. */
+static void
+use_one_and_make_threads(void *unused)
+{
+	const struct sigaction action = {.sa_handler = handle};
+	pthread_t thread;
+
+	begin();
+	(void)sigaction(SIGURG, &action, NULL);
+	for (uint64_t i = 1; i <= 100; i++) {
+		if (i <= 10 && (pthread_create(&thread, NULL, nothing,
+		    unused) != 0 || pthread_join(thread, NULL) != 0))
+			_exit(1);
+		word[0] = i;
+	}
+}
+
 static void
 block_all(void *unused)
 {
@@ -591,6 +614,14 @@ TEST(a_signal_taken_into_use)
 	assert_int_equal(watching.n, 10);
 	for (uint64_t i = 0; i < 10; i++)
 		expect(&watching.delivered[i], i, i + 1);
+}
+
+/* The handler is called once, if at all: from then on another signal stops. */
+TEST(a_signal_taken_into_use_while_threads_are_made)
+{
+	watch_child(use_one_and_make_threads, 1, &calls);
+	assert_true(shared->handled <= 1);
+	assert_int_equal(watching.n, 100);
 }
 
 /* --- signals that mean something --- */
