@@ -56,6 +56,10 @@ struct report_end {
 
 struct report;
 
+/* Bytes that a form holds back at most: what goes through a box goes through it
+   at once, and each time is a change of processes. */
+enum { REPORT_WRITE_AT = 240 << 10 };
+
 /*
  * One form of report.  Verbs return 0, -errno from the stream, or -ENOMEM.  A
  * form holds lines back until flush, or until it has many, and then writes

@@ -23,7 +23,6 @@
 #include "util/field.h"
 
 enum {
-	WRITE_AT = 64 << 10,	/* bytes held back at most */
 	KEPT_MAX = 64 << 20,	/* bytes of backtraces kept at most */
 	NAMED_MAX = 1 << 16,	/* backtraces known to have a line */
 	THREADS_MAX = 64,	/* whose text is kept: by the tid, modulo */
@@ -124,7 +123,7 @@ line_end_of(struct report *r, bool hit)
 	rc = buffer_commit(&json->out, json->start);
 	if (rc == 0 && hit)
 		report_hit_ends(r, &json->out);
-	if (rc != 0 || json->out.len < WRITE_AT)
+	if (rc != 0 || json->out.len < REPORT_WRITE_AT)
 		return rc;
 	return report_write(r, &json->out);
 }

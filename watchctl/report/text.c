@@ -3,8 +3,6 @@
 
 #include "util/visible.h"
 
-enum { WRITE_AT = 64 << 10 };	/* bytes held back at most */
-
 void
 text_paint(struct report *r, struct buffer *b, enum paint what)
 {
@@ -33,7 +31,7 @@ text_write(struct report *r, size_t start, bool always)
 	struct text *text = r->own;
 	int rc = buffer_commit(&text->out, start);
 
-	if (rc != 0 || (!always && text->out.len < WRITE_AT))
+	if (rc != 0 || (!always && text->out.len < REPORT_WRITE_AT))
 		return rc;
 	return report_write(r, &text->out);
 }
