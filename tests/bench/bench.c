@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -26,6 +29,86 @@ bench_now(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double
+seconds(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+double
+bench_cpu(void)
+{
+	struct rusage used;
+
+	(void)getrusage(RUSAGE_CHILDREN, &used);
+	return seconds(&used.ru_utime) + seconds(&used.ru_stime);
+}
+
+/* Record what the victim with these arguments writes; how many hits. */
+static double
+record(const char *file, const char *const argv[])
+{
+	const char *args[ARGS];
+	struct running w;
+	struct outcome o;
+	double hits;
+	size_t n = append(args, 0, LIST(watchctl(), "-w", "counter", "-o",
+	    "perf", "-O", file, "--", victim(argv[0])));
+
+	(void)append(args, n, argv + 1);
+	start(&w, args);
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	assert_non_null(strstr(o.err, " hits, "));
+	hits = atof(strstr(o.err, " hits, ") + strlen(" hits, "));
+	outcome_free(&o);
+	assert_true(hits > 0);
+	return hits;
+}
+
+void
+bench_record(struct bench_recordings *r, const char *const shorter[],
+    const char *const longer[])
+{
+	for (size_t i = 0; i < 2; i++) {
+		int fd;
+
+		(void)snprintf(r->file[i], sizeof(r->file[i]),
+		    "/tmp/watchctl_bench.XXXXXX");
+		assert_true((fd = mkstemp(r->file[i])) >= 0);
+		(void)close(fd);
+		r->hits[i] = record(r->file[i], i == 0 ? shorter : longer);
+	}
+	assert_true(r->hits[1] > r->hits[0]);
+}
+
+void
+bench_remove(const struct bench_recordings *r)
+{
+	(void)unlink(r->file[0]);
+	(void)unlink(r->file[1]);
+}
+
+void
+bench_compare(struct bench_way *way, size_t n, unsigned rounds,
+    const struct bench_recordings *r)
+{
+	for (unsigned round = 0; round < rounds; round++)
+		for (size_t i = 0; i < 2 * n; i++) {
+			struct bench_way *w = &way[i / 2];
+			double *least = &w->least[i % 2], began = bench_cpu();
+			double took;
+
+			w->run(w, r->file[i % 2]);
+			took = bench_cpu() - began;
+			if (round == 0 || took < *least)
+				*least = took;
+		}
+	for (size_t i = 0; i < n; i++)
+		way[i].hit = (way[i].least[1] - way[i].least[0]) /
+		    (r->hits[1] - r->hits[0]);
 }
 
 double

@@ -14,6 +14,36 @@ double bench_now(void);
 /* The middle of n values (which are put in order). */
 double bench_median(double *values, size_t n);
 
+/* Seconds of processor time that children have taken who were waited for, and
+   those that they waited for. */
+double bench_cpu(void);
+
+/* Two recordings of what one victim writes, of which one is longer. */
+struct bench_recordings {
+	char file[2][32];
+	double hits[2];
+};
+
+/* Make them, in /tmp; the arguments are the victim's, up to NULL. */
+void bench_record(struct bench_recordings *, const char *const shorter[],
+    const char *const longer[]);
+void bench_remove(const struct bench_recordings *);
+
+/* What takes processor time of a recording; what it takes of it is measured by
+   bench_cpu, and which one it is handed. */
+struct bench_way {
+	void (*run)(const struct bench_way *, const char *file);
+	const char *command;	/* for run */
+	double least[2];	/* bench_compare: seconds, for each recording */
+	double hit;		/* the same: seconds for a hit */
+};
+
+/* Run each way with both recordings, so often, one after the other.  What it
+   takes to begin is left out of a hit's time: the least of the longer recording
+   and the least of the shorter one differ by hits alone. */
+void bench_compare(struct bench_way *, size_t n, unsigned rounds,
+    const struct bench_recordings *);
+
 /* Have a victim act, which then prints "done".  Seconds. */
 double bench_go(struct running *);
 

@@ -5,166 +5,129 @@
  */
 #include "test.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "bench.h"
 
 #define PERF "/usr/bin/perf"
+#define SCRIPT PERF " script"
+#define FIELDS " -F comm,tid,time,event,ip,sym,srcline -i %s > /dev/null"
+#define ONCE " --stacks once"
 
-/* Record what a victim, arguments and all, writes; how many hits there are in
-   the file. */
-static double
-record(const char *file, const char *name, const char *first,
-    const char *second)
+enum { ROUNDS = 5 };
+
+/* Run a shell command about a file, "%s" in it. */
+static void
+run_shell(const struct bench_way *way, const char *file)
 {
-	struct running w;
-	struct outcome o;
-	double hits;
-
-	start(&w, (const char *[]){watchctl(), "-w", "counter", "-o", "perf",
-	    "-O", file, "--", victim(name), first, second, NULL});
-	say(&w, "go\nend\n");
-	finish(&w, &o);
-	assert_non_null(strstr(o.err, " hits, "));
-	hits = atof(strstr(o.err, " hits, ") + strlen(" hits, "));
-	outcome_free(&o);
-	assert_true(hits > 0);
-	return hits;
-}
-
-/* CPU seconds of a shell command about a file, "%s" in it. */
-static double
-cpu_seconds(const char *command, const char *file)
-{
-	struct rusage before, after;
 	struct outcome o;
 	char line[1024];
 
-	(void)snprintf(line, sizeof(line), command, file);
-	(void)getrusage(RUSAGE_CHILDREN, &before);
+	(void)snprintf(line, sizeof(line), way->command, file);
 	run(&o, (const char *[]){"/bin/sh", "-c", line, NULL});
-	(void)getrusage(RUSAGE_CHILDREN, &after);
 	assert_int_equal(o.status, 0);
 	outcome_free(&o);
-	return (double)(after.ru_utime.tv_sec - before.ru_utime.tv_sec) +
-	    (double)(after.ru_stime.tv_sec - before.ru_stime.tv_sec) +
-	    (double)(after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-	    after.ru_stime.tv_usec - before.ru_stime.tv_usec) / 1e6;
 }
 
-/* Two recordings of one victim. */
-struct recordings {
-	char shorter[32], longer[32];
-	double few, many;	/* hits in them */
-};
-
-static void
-temporary(char name[32])
+/* The command that reports a file as JSON, until the next. */
+static struct bench_way
+report(char command[512], const char *more)
 {
-	int fd;
-
-	(void)snprintf(name, 32, "/tmp/watchctl_bench.XXXXXX");
-	assert_true((fd = mkstemp(name)) >= 0);
-	(void)close(fd);
+	(void)snprintf(command, 512, "exec %s report -o json%s %%s > "
+	    "/dev/null", watchctl(), more);
+	return (struct bench_way){.run = run_shell, .command = command};
 }
 
-static void
-record_two(struct recordings *r, const char *name, bool threads)
+static struct bench_way
+script(void)
 {
-	temporary(r->shorter);
-	temporary(r->longer);
-	r->few = threads ? record(r->shorter, name, "1", "1000") :
-	    record(r->shorter, name, "1000", NULL);
-	r->many = threads ? record(r->longer, name, "1", "41000") :
-	    record(r->longer, name, "41000", NULL);
+	return (struct bench_way){
+		.run = run_shell, .command = SCRIPT FIELDS,
+	};
 }
 
-static void
-remove_two(const struct recordings *r)
-{
-	(void)unlink(r->shorter);
-	(void)unlink(r->longer);
-}
-
-/* Hits that a command explains in a second of CPU time, the middle of three
-   runs.  What it takes to begin is left out: the difference of two files. */
+/* perf keeps lines only together with inlined frames; without those it asks
+   addr2line for each, whose time is its own: the clock's, then.  Hits in a
+   second. */
 static double
-speed(const char *command, const struct recordings *r)
+speed_without_inlines(const struct bench_recordings *r)
 {
-	double hits[3];
+	const struct bench_way way = {.command = SCRIPT " --no-inline" FIELDS};
+	const double began = bench_now();
 
-	for (size_t i = 0; i < 3; i++)
-		hits[i] = (r->many - r->few) /
-		    (cpu_seconds(command, r->longer) -
-		    cpu_seconds(command, r->shorter));
-	return bench_median(hits, 3);
+	run_shell(&way, r->file[0]);
+	return r->hits[0] / (bench_now() - began);
 }
 
-#define FIELDS "-F comm,tid,time,event,ip,sym,srcline"
-
-static const char perf_script[] = PERF " script " FIELDS
-    " -i %s > /dev/null";
-
-/* The command that reports a file as JSON. */
-static const char *
-report(const char *more)
+/* System calls that a report of a recording takes, of all processes. */
+static double
+system_calls(const char *file)
 {
-	static char command[512];
+	struct outcome o;
+	double calls;
 
-	(void)snprintf(command, sizeof(command), "exec %s report -o json%s "
-	    "%%s > /dev/null", watchctl(), more);
-	return command;
+	run(&o, (const char *[]){PERF, "stat", "-x,", "-o", "/dev/stdout", "-e",
+	    "raw_syscalls:sys_enter", watchctl(), "report", "-o", "json",
+	    "--stacks", "once", "-O", "/dev/null", file, NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, ",,raw_syscalls"));
+	*strstr(o.out, ",,raw_syscalls") = '\0';
+	calls = atof(strrchr(o.out, '\n') + 1);
+	outcome_free(&o);
+	assert_true(calls > 0);
+	return calls;
 }
 
 /* A hot loop: all hits have one backtrace. */
 static void
 bench_loop(void)
 {
-	struct recordings r;
-	double ours, once, perf, each, began;
+	struct bench_recordings r;
+	char command[2][512];
+	struct bench_way way[] = {
+		report(command[0], ""), report(command[1], ONCE), script(),
+	};
+	double each, calls;
 
-	record_two(&r, "counter", true);
-	ours = speed(report(""), &r);
-	once = speed(report(" --stacks once"), &r);
-	perf = speed(perf_script, &r);
-	/* perf keeps lines only together with inlined frames; without those it
-	   asks addr2line for each, whose time is its own: the clock's, then */
-	began = bench_now();
-	(void)cpu_seconds(PERF " script --no-inline " FIELDS
-	    " -i %s > /dev/null", r.shorter);
-	each = r.few / (bench_now() - began);
-	remove_two(&r);
+	bench_record(&r, LIST("counter", "1", "1000"),
+	    LIST("counter", "1", "41000"));
+	bench_compare(way, 3, ROUNDS, &r);
+	each = speed_without_inlines(&r);
+	calls = (system_calls(r.file[1]) - system_calls(r.file[0])) /
+	    (r.hits[1] - r.hits[0]);
+	bench_remove(&r);
 	printf("explaining, with lines, on one core: watchctl report %.0f hits "
 	    "a second, with --stacks once %.0f, perf script %.0f, with "
-	    "--no-inline %.0f\n", ours, once, perf, each);
-	bench_tell("explaining", ours / each, "x",
+	    "--no-inline %.0f\n", 1 / way[0].hit, 1 / way[1].hit,
+	    1 / way[2].hit, each);
+	bench_tell("explaining", 1 / way[0].hit / each, "x",
 	    "perf script --no-inline -F srcline", 20, 1);
-	bench_tell("explaining", ours / perf, "x", "perf script -F srcline",
-	    4, 1);
-	bench_tell("explaining, --stacks once", once / perf, "x",
-	    "perf script -F srcline", 6, 1);
+	bench_tell("explaining", way[2].hit / way[0].hit, "x",
+	    "perf script -F srcline", 7, 1);
+	bench_tell("explaining, --stacks once", way[2].hit / way[1].hit, "x",
+	    "perf script -F srcline", 12, 1);
+	bench_tell("explaining, system calls", calls, "", "for each hit", 0.1,
+	    0);
 }
 
 /* The worst input: nothing that is remembered of one hit serves another. */
 static void
 bench_paths(void)
 {
-	struct recordings r;
-	double once, perf;
+	struct bench_recordings r;
+	char command[512];
+	struct bench_way way[] = {report(command, ONCE), script()};
 
-	record_two(&r, "paths", false);
-	once = speed(report(" --stacks once"), &r);
-	perf = speed(perf_script, &r);
-	remove_two(&r);
+	bench_record(&r, LIST("paths", "1000"), LIST("paths", "41000"));
+	bench_compare(way, 2, ROUNDS, &r);
+	bench_remove(&r);
 	printf("explaining, each hit with callers of its own: watchctl report "
-	    "%.0f hits a second, perf script %.0f\n", once, perf);
+	    "%.0f hits a second, perf script %.0f\n", 1 / way[0].hit,
+	    1 / way[1].hit);
 	bench_tell("explaining, each hit with callers of its own",
-	    once / perf, "x", "perf script -F srcline", 0.6, 1);
+	    way[1].hit / way[0].hit, "x", "perf script -F srcline", 0.6, 1);
 }
 
 int
