@@ -128,17 +128,17 @@ TEST(tells_what_flags_show)
 	static const struct {
 		uint64_t flags[2];	/* of what found 5, and 9 */
 		bool found;
-	} cases[] = {
+	} shown[] = {
 		/* 1, 5, 9, 16, but for the flags also 1, 9, 5, 16 */
 		{{PF, AF}, true}, {{0, AF | PF}, false},
 	};
 
-	for (size_t c = 0; c < COUNT(cases); c++) {
+	for (size_t c = 0; c < COUNT(shown); c++) {
 		struct ex_effect effect[2] = {
 			{.size = 8, .added = true, .has_flags = true,
-			    .flags = cases[c].flags[0]},
+			    .flags = shown[c].flags[0]},
 			{.size = 8, .added = true, .has_flags = true,
-			    .flags = cases[c].flags[1]},
+			    .flags = shown[c].flags[1]},
 		};
 		struct ex_crowd crowd = {
 			.n = 3, .has_before = true, .has_after = true,
@@ -153,8 +153,8 @@ TEST(tells_what_flags_show)
 		ex_crowd_solve(&crowd);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(crowd.access[i].has_left,
-			    cases[c].found);
-		if (cases[c].found)
+			    shown[c].found);
+		if (shown[c].found)
 			assert_int_equal(crowd.access[1].left, 9);
 	}
 }
