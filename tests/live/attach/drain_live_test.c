@@ -247,14 +247,15 @@ TEST(leaves_nothing_behind)
 	const unsigned descriptors = open_descriptors();
 	unsigned before = 0;
 
-	/* the first thread's stack is kept by the C library */
+	/* the first thread's stack is kept by the C library, and more than that
+	   by sanitizers */
 	for (int i = 0; i < 3; i++) {
 		begin(WP_DRAIN_USUAL);
 		map(BATCH);
 		await_drained();
 		finish();
 		assert_int_equal(open_descriptors(), descriptors);
-		assert_true(i < 2 || mappings() == before);
+		assert_true(SANITIZED || i < 2 || mappings() == before);
 		before = mappings();
 	}
 	wp_drain_stop(NULL);
