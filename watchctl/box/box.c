@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -161,6 +162,7 @@ leave(struct box *box)
 	answers_abandon(&box->answers);
 	shared_memory_free(&box->memory_shared);
 	(void)close(box->socket);
+	(void)close(box->pidfd);
 	box->shared = NULL;
 	box->pid = 0;
 }
@@ -214,6 +216,7 @@ box_start(struct box *box)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
 		return refuse("socketpair");
 	box->socket = pair[0];
+	box->pidfd = -1;
 	box->repeated = 0;
 	box->deaf = false;
 	/* one that does not listen is not waited for */
@@ -224,6 +227,12 @@ box_start(struct box *box)
 		err = start(box, pair[1]);
 	if (pair[1] >= 0)
 		(void)close(pair[1]);
+	if (err == 0 && (box->pidfd = (int)syscall(SYS_pidfd_open, box->pid,
+	    0)) < 0) {
+		err = refuse("the explainer's descriptors");
+		(void)kill(box->pid, SIGKILL);
+		(void)waitpid(box->pid, NULL, 0);
+	}
 	if (err < 0) {
 		leave(box);
 		return err;
@@ -378,6 +387,14 @@ describe_death(int err, int status, char text[64])
 		(void)snprintf(text, 64, "%s", "was killed");
 }
 
+/* Not by its number: where threads are traced, whoever waits for them may have waited
+   for it too, and its number be another's. */
+static void
+end(const struct box *box)
+{
+	(void)syscall(SYS_pidfd_send_signal, box->pidfd, SIGKILL, NULL, 0);
+}
+
 bool
 box_survive(struct box *box, int err, const char *lost)
 {
@@ -386,7 +403,7 @@ box_survive(struct box *box, int err, const char *lost)
 	memcpy(module, box->shared->module, sizeof(module));
 	module[atomic_load(&box->shared->idle) != 0 ? 0 : sizeof(module) - 1] =
 	    '\0';
-	(void)kill(box->pid, SIGKILL);
+	end(box);
 	describe_death(err, box_wait(box), why);
 	if (lost != NULL && ++box->deaths == DEATHS_MAX) {
 		(void)complain("the process that explains %s, as did two "
@@ -409,12 +426,14 @@ box_survive(struct box *box, int err, const char *lost)
 int
 box_wait(struct box *box)
 {
-	int status = 0;
+	siginfo_t info = {0};
 
-	while (waitpid(box->pid, &status, 0) < 0 && errno == EINTR)
+	while (waitid(P_PIDFD, (id_t)box->pidfd, &info, WEXITED) < 0 &&
+	    errno == EINTR)
 		;
 	leave(box);
-	return status;
+	return info.si_code == CLD_EXITED ? info.si_status << 8 :
+	    info.si_status;
 }
 
 int
@@ -461,7 +480,7 @@ void
 box_close(struct box *box)
 {
 	if (box->pid != 0) {
-		(void)kill(box->pid, SIGKILL);
+		end(box);
 		(void)box_wait(box);
 	}
 	answers_free(&box->answers);

@@ -33,6 +33,7 @@ struct box {
 	struct box_texts said;	/* on stderr */
 	/* of the one that runs: */
 	pid_t pid;		/* 0: none does */
+	int pidfd;
 	int socket;
 	bool deaf;		/* it does not listen */
 	struct shared_memory memory_shared;

@@ -214,14 +214,16 @@ take_place(const struct box_message *answer, pid_t pid,
 }
 
 /* That some files could not be opened for want of a descriptor is the reason, as
-   far as is known. */
+   far as is known; near names are not to the point. */
 static void
 say_starved(struct live_box *live, struct wp_cause *cause)
 {
 	const char *why = ", but no descriptor was left to read all by: raise "
 	    "the limit (ulimit -n)";
 	const size_t room = sizeof(cause->text) - strlen(why) - 1;
-	size_t len = strlen(cause->text);
+	const char *near = strstr(cause->text, ", nearest: ");
+	size_t len = near != NULL ? (size_t)(near - cause->text) :
+	    strlen(cause->text);
 
 	if (live->box.answers.starved)
 		(void)snprintf(cause->text + (len < room ? len : room),

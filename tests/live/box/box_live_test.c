@@ -510,6 +510,42 @@ TEST(recordings_have_later_build_ids)
 	free(file);
 }
 
+/* Once SPECs are resolved, one that is killed harms neither hits nor the target, in
+   whatever way it is watched. */
+TEST(killed_while_hits_are_made)
+{
+	static const char *const modes[] = {
+		"--user-only", "--stop", "--inside",
+	};
+	char line[64];
+
+	scratch_write("slow.c", "#include <stdio.h>\n#include <unistd.h>\n"
+	    "int counter;\nint main(void) { char c;\n"
+	    "    for (int i = 0; i < 4; i++) { counter++; puts(\"one\");\n"
+	    "        fflush(stdout); if (read(0, &c, 1) != 1) return 2; }\n"
+	    "    return 3; }\n");
+	scratch_run("%s -g -o slow slow.c", getenv("CC"));
+	if (plain_library() < 0)
+		skip();
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		struct running w;
+		struct outcome o;
+
+		start(&w, LIST(watchctl(), modes[i], "-w", "counter", "-O",
+		    scratch_path("report"), "--", scratch_path("slow")));
+		for (unsigned k = 0; k < 4; k++) {
+			hear(&w, line, sizeof(line));
+			if (k == 1)
+				(void)kill(explainer_of(w.pid), SIGKILL);
+			say(&w, "\n");
+		}
+		finish(&w, &o);
+		assert_int_equal(o.status, 3);
+		assert_non_null(strstr(o.err, "4 hits, 4 reported, 0 lost"));
+		outcome_free(&o);
+	}
+}
+
 /* --- debug information from a server --- */
 
 /* Serve the scratch directory.  Result: the port. */
