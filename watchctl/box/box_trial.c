@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "box/box.h"
 #include "os/proc.h"
@@ -30,6 +31,23 @@ status_value(const char *status, const char *name, int base)
 	return at == NULL ? ~0ull : strtoull(at + strlen(name), NULL, base);
 }
 
+/* Whether it has a filter of its own: a container's it has in common with us.
+   Kernels that do not count them leave what it said. */
+static bool
+is_filtered(const struct box_trial *trial, const char *status)
+{
+	static const char filters[] = "\nSeccomp_filters:";
+	unsigned long long has = status_value(status, filters, 10);
+	char ours[8192];
+
+	if (status_value(status, "\nSeccomp:", 10) != 2)
+		return false;
+	if (has == ~0ull ||
+	    wp_proc_text(getpid(), "status", ours, sizeof(ours)) < 0)
+		return trial->text[0] == '\0';
+	return has > status_value(ours, filters, 10);
+}
+
 static void
 look_at(struct box_trial *trial, pid_t pid)
 {
@@ -38,7 +56,7 @@ look_at(struct box_trial *trial, pid_t pid)
 	if (wp_proc_text(pid, "status", status, sizeof(status)) < 0)
 		return;
 	trial->started = true;
-	trial->filtered = status_value(status, "\nSeccomp:", 10) == 2;
+	trial->filtered = is_filtered(trial, status);
 	trial->powerless = status_value(status, "\nCapEff:", 16) == 0 &&
 	    status_value(status, "\nNoNewPrivs:", 10) == 1;
 	trial->uid = (uid_t)status_value(status, "\nUid:", 10);

@@ -17,6 +17,7 @@
 #include "command.h"
 #include "record/perfdata.h"
 #include "live.h"
+#include "refuse.h"
 #include "scratch.h"
 
 static char recording[PATH_MAX];
@@ -604,6 +605,65 @@ TEST(debug_information_is_fetched)
 	(void)unsetenv("DEBUGINFOD_URLS");
 	(void)unsetenv("DEBUGINFOD_CACHE_PATH");
 	free(file);
+}
+
+/* Run doctor where there is no seccomp. */
+static void
+run_unfiltered(struct outcome *o)
+{
+	const struct refuse_arg filters = {0, PR_SET_SECCOMP, false};
+	int status;
+	pid_t pid;
+
+	if ((pid = fork()) == 0) {
+		int fd = open(scratch_path("doctor"), O_CREAT | O_WRONLY, 0600);
+
+		(void)dup2(fd, STDOUT_FILENO);
+		if (refuse_call(SYS_seccomp, ENOSYS, NULL, 0) &&
+		    refuse_call(SYS_prctl, EINVAL, &filters, 1))
+			(void)execl(watchctl(), "watchctl", "doctor", "-o",
+			    "json", (char *)NULL);
+		_exit(99);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	*o = (struct outcome){.out = NULL};
+	outcome_take(o, scratch_path("doctor"));
+}
+
+static const json_t *
+sandbox_of(const struct outcome *o)
+{
+	const json_t *sandbox = json_object_get(json_array_get(o->lines, 0),
+	    "sandbox");
+
+	assert_non_null(sandbox);
+	return sandbox;
+}
+
+/* An explainer is started, and looked at. */
+TEST(doctor_says_how_confined_it_is)
+{
+	const json_t *sandbox;
+	struct outcome o;
+
+	run(&o, (const char *[]){watchctl(), "doctor", "-o", "json", NULL});
+	sandbox = sandbox_of(&o);
+	assert_int_equal(json_is_true(json_object_get(sandbox, "ok")),
+	    !SANITIZED);
+	assert_int_equal(json_is_true(json_object_get(sandbox, "filtered")),
+	    !SANITIZED);
+	assert_true(json_is_false(json_object_get(sandbox, "capabilities")));
+	assert_int_not_equal(number_of(sandbox, "uid"), 0);
+	outcome_free(&o);
+	if (SANITIZED)
+		return;
+	run_unfiltered(&o);
+	sandbox = sandbox_of(&o);
+	assert_true(json_is_false(json_object_get(sandbox, "ok")));
+	assert_non_null(strstr(text_of(sandbox, "detail"), "not filtered: "
+	    "warning: this kernel does not filter system calls"));
+	outcome_free(&o);
 }
 
 RUN_LIVE_TESTS(.before_all = make_recording, .after_all = scratch_remove)
