@@ -476,10 +476,23 @@ box_take_text(const struct box *box, uint64_t len, struct buffer *to)
 	return whole;
 }
 
+/* Let it keep what it found out.  It has answered all questions. */
+static void
+let_keep(struct box *box)
+{
+	const struct box_message message = {.what = BOX_LEAVE};
+	struct box_message last;
+
+	if (!box->answers.no_cache && atomic_load(&box->shared->news) != 0 &&
+	    box_tell(box, &message, -1) == 0)
+		(void)box_hear(box, &last);
+}
+
 void
 box_close(struct box *box)
 {
 	if (box->pid != 0) {
+		let_keep(box);
 		end(box);
 		(void)box_wait(box);
 	}

@@ -26,6 +26,8 @@ enum box_what {
 	BOX_ASIDE,		/* text: the path of a module that is not to be
 				   read, since reading it ended an explainer */
 	BOX_GO,			/* that was all */
+	BOX_LEAVE,		/* there will be no questions: keep what is to
+				   be kept, and end */
 	BOX_LEARN,		/* records of what processes map, of the format
 				   of watch/synthetic_format.h; not answered */
 	/* questions, answered with what is asked for; of processes: value[0] */
@@ -108,6 +110,7 @@ enum { BOX_NO_MEMORY = 3 };
 struct box_shared {
 	_Atomic uint64_t progress;	/* grows with what has been done */
 	_Atomic uint32_t idle;		/* 1: nothing is being read */
+	_Atomic uint32_t news;		/* 1: there is something to be kept */
 	char module[PATH_MAX];		/* the path of the one that was read
 					   last; "": none yet */
 	char report[1 << 18];

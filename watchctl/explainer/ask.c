@@ -89,6 +89,7 @@ ask_receive(struct box_message *message, int *fd)
 static void
 tell(const struct box_message *message)
 {
+	atomic_store(&shared->news, ex_index_noted());
 	if (box_send(BOX_SOCKET, message, -1) < 0)
 		_exit(EXIT_FAILURE);
 }

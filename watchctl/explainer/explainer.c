@@ -129,6 +129,9 @@ serve(bool live)
 		if (message.what == BOX_ASIDE) {
 			if (!ex_module_leave_aside(message.text))
 				out_of_memory();
+		} else if (message.what == BOX_LEAVE) {
+			ex_space_free(log.space);
+			ask_end(EXIT_SUCCESS);
 		} else if (live ? !questions_take(log.space, &message) :
 		    !log_frames_take(&log, &message)) {
 			_exit(EXIT_FAILURE);

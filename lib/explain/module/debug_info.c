@@ -126,11 +126,21 @@ keep_units(struct debug_info *d)
 	}
 }
 
+/* Something is new. */
+static void
+note(struct debug_info *d)
+{
+	if (d->news || !has_key(d) || d->info == NULL ||
+	    (d->unpacked != NULL ? d->info_size : d->info->d_size) < KEEP_MIN)
+		return;
+	d->news = true;
+	ex_index_note();
+}
+
 static void
 keep(struct debug_info *d)
 {
-	if (!d->news || !has_key(d) || d->info == NULL ||
-	    (d->unpacked != NULL ? d->info_size : d->info->d_size) < KEEP_MIN)
+	if (!d->news)
 		return;
 	if (d->unpacked != NULL) {
 		keep_units(d);
@@ -373,7 +383,8 @@ learn_unit(struct debug_info *d)
 	d->ordered &= d->n == 0 || unit->abbrevs > unit[-1].abbrevs;
 	d->next = next;
 	d->n++;
-	d->news |= known == NULL && d->unpacked != NULL;
+	if (known == NULL && d->unpacked != NULL)
+		note(d);
 	return true;
 }
 
@@ -503,8 +514,8 @@ ex_unit_use(struct ex_module *m, Dwarf_Die *die)
 	    dwarf_diecu(die, &cu, NULL, NULL) == NULL ||
 	    (unit = unit_upto(d, dwarf_dieoffset(&cu))) == NULL)
 		return;
-	d->news |= ex_unpacked_use(d->unpacked, unit->offset,
-	    unit_end(d, unit));
+	if (ex_unpacked_use(d->unpacked, unit->offset, unit_end(d, unit)))
+		note(d);
 }
 
 /* The same of .debug_types, which is never unpacked in part; and where the next
@@ -589,9 +600,9 @@ sought_before(const struct debug_info *d, uint64_t at, const void *bytes,
 static void
 remember_sought(struct debug_info *d, const struct ex_index_sought *sought)
 {
-	if (d->found.sought.n < SOUGHT_MAX)
-		d->news |= ex_index_add(&d->found.sought, sought,
-		    sizeof(*sought));
+	if (d->found.sought.n < SOUGHT_MAX &&
+	    ex_index_add(&d->found.sought, sought, sizeof(*sought)))
+		note(d);
 }
 
 bool
@@ -707,6 +718,8 @@ ex_unit_code_end(struct ex_module *m)
 {
 	struct debug_info *d = debug_info_of(m);
 
-	if (d != NULL && !d->found.all_code)
-		d->found.all_code = d->news = true;
+	if (d == NULL || d->found.all_code)
+		return;
+	d->found.all_code = true;
+	note(d);
 }

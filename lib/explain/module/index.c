@@ -41,11 +41,24 @@ static const size_t element[LISTS] = {
 	[CODE] = sizeof(struct ex_index_code),
 };
 static const struct ex_index_store *store;
+static bool noted;
 
 void
 ex_index_store(const struct ex_index_store *it)
 {
 	store = it;
+}
+
+void
+ex_index_note(void)
+{
+	noted = store != NULL;
+}
+
+bool
+ex_index_noted(void)
+{
+	return noted;
 }
 
 static struct ex_index_list *

@@ -29,6 +29,11 @@ struct ex_index_store {
 /* From here on, what is found out is kept there.  Without it, nothing is. */
 void ex_index_store(const struct ex_index_store *);
 
+/* Something was found out, which is kept when its module is freed; and whether that
+   has been said. */
+void ex_index_note(void);
+bool ex_index_noted(void);
+
 /* Enough for a unit's header, and for what libdw reads behind it. */
 enum { EX_INDEX_HEAD = 128, EX_INDEX_SOUGHT = 16, EX_INDEX_WINDOW = 32768 };
 

@@ -106,6 +106,25 @@ TEST_WITH(of_a_recording, empty_cache, NULL)
 	expect("limit", REPORT("--no-cache"));
 }
 
+/* A hit with a frame in main. */
+static void
+write_log(void)
+{
+	scratch_run("printf 'watchpoint: #1 write x (1 bytes at 0x1) by p[1/1]"
+	    "\\nwatchpoint:   #1 frame 1 0x1 %%s+0x%%x\\n' $PWD/p "
+	    "$((0x$(nm p | sed -n 's/ T main$//p') + 1)) > recording");
+}
+
+TEST_WITH(of_a_log, empty_cache, NULL)
+{
+	write_log();
+	expect("main.c:", REPORT("--no-cache"));
+	scratch_run("test ! -e cache");
+	expect("main.c:", REPORT("-O", "-"));
+	assert_true(is_kept());
+	expect("main.c:", REPORT("-O", "-"));
+}
+
 /* Without a place for it all is as it was. */
 TEST_WITH(nowhere, empty_cache, NULL)
 {
