@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "stop/shared_vm.h"
 #include "os/array.h"
 #include "os/proc.h"
 #include "os/regular_file.h"
@@ -359,6 +360,11 @@ answers_give(struct answers *answers, int socket,
 	case BOX_PERF_MAP:
 	case BOX_OPEN_PERF_MAP:
 		got = answer_about(answers, question, &answer);
+		break;
+	case BOX_SHARES:
+		answer.value[0] = wp_shared_vm_shares(
+		    (pid_t)question->value[0], (pid_t)question->value[1]);
+		got = 0;
 		break;
 	default:
 		return false;

@@ -127,7 +127,7 @@ spawn(struct box *box, int socket, int shared, int id)
 		return complain(PROGRAM ", which reads executables and debug "
 		    "information, is neither beside watchctl nor in "
 		    LIBEXECDIR ": install it");
-	if ((argv = make_arguments(box->argv,
+	if (box->argv == NULL || (argv = make_arguments(box->argv,
 	    box->memory, id)) == NULL)
 		return complain("out of memory");
 	choose_environment(environment);
@@ -177,6 +177,9 @@ say_aside(struct box *box)
 		    box->aside.at[i]);
 		(void)box_tell(box, &message, -1);
 	}
+	if (box->plain)
+		(void)box_tell(box, &(struct box_message){.what = BOX_ASIDE},
+		    -1);
 }
 
 static int
@@ -218,6 +221,8 @@ box_start(struct box *box)
 	box->socket = pair[0];
 	box->pidfd = -1;
 	box->repeated = 0;
+	box->starts++;
+	box->stall = (struct box_stall){.seconds = -1};
 	box->deaf = false;
 	/* one that does not listen is not waited for */
 	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
@@ -249,6 +254,7 @@ box_tell(struct box *box, const struct box_message *message, int fd)
 	struct pollfd poll_set = {.fd = box->socket, .events = POLLOUT};
 	int err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message, fd);
 
+	box->stall.seconds = -1;
 	while (err == -EAGAIN) {
 		box->deaf = poll(&poll_set, 1, STALLED_MAX * 1000) == 0;
 		err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message,
@@ -287,8 +293,9 @@ seconds_of(clockid_t clock)
 /* One that waits for a processor is not blamed for that; one that sleeps is,
    since there is nothing for it to sleep for. */
 static bool
-is_stalled(const struct box *box, struct box_stall *stall)
+is_stalled(struct box *box)
 {
+	struct box_stall *stall = &box->stall;
 	const uint64_t progress = atomic_load(&box->shared->progress);
 	const double now = seconds_of(CLOCK_MONOTONIC);
 	struct wp_proc_status status;
@@ -297,7 +304,7 @@ is_stalled(const struct box *box, struct box_stall *stall)
 
 	if (clock_getcpuclockid(box->pid, &clock) == 0)
 		spent = seconds_of(clock);
-	if (progress != stall->progress)
+	if (progress != stall->progress || stall->seconds < 0)
 		stall->seconds = 0;
 	else if (wp_proc_status(box->pid, &status) == 0 && status.state == 'S')
 		stall->seconds += now - stall->time;
@@ -324,25 +331,36 @@ show_reading(const struct box *box, uint64_t progress)
 		reading_line_show(module);
 }
 
+/* Wait a moment for something to come.  1; 0; or -ETIMEDOUT: it is stalled. */
 static int
-hear(struct box *box, struct box_message *message)
+listen_for(struct box *box, int ms)
 {
-	struct box_stall stall = {
-		.time = seconds_of(CLOCK_MONOTONIC),
-		.progress = atomic_load(&box->shared->progress),
-	};
 	struct pollfd poll_set = {.fd = box->socket, .events = POLLIN};
-	int err;
+	const uint64_t progress = atomic_load(&box->shared->progress);
+
+	if (box->deaf)
+		return -ETIMEDOUT;
+	if (poll(&poll_set, 1, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) != 0)
+		return 1;
+	if (ms < 0 || ms > LOOK_MS)
+		show_reading(box, progress);
+	return is_stalled(box) ? -ETIMEDOUT : 0;
+}
+
+static int
+hear(struct box *box, struct box_message *message, int ms)
+{
+	const double until = seconds_of(CLOCK_MONOTONIC) + ms / 1e3;
+	int err, left = ms;
 
 	for (;;) {
-		if (box->deaf)
-			return -ETIMEDOUT;
-		if (poll(&poll_set, 1, LOOK_MS) == 0) {
-			show_reading(box, stall.progress);
-			if (is_stalled(box, &stall))
-				return -ETIMEDOUT;
+		if (ms >= 0 && (left = (int)((until -
+		    seconds_of(CLOCK_MONOTONIC)) * 1e3) + 1) <= 0)
+			return -EAGAIN;
+		if ((err = listen_for(box, left)) < 0)
+			return err;
+		if (err == 0)
 			continue;
-		}
 		reading_line_clear();
 		err = box_receive(box->socket, message, NULL);
 		if (err == -EINTR || err == -EAGAIN)
@@ -357,12 +375,18 @@ hear(struct box *box, struct box_message *message)
 }
 
 int
-box_hear(struct box *box, struct box_message *message)
+box_hear_for(struct box *box, struct box_message *message, int ms)
 {
-	const int err = hear(box, message);
+	const int err = hear(box, message, ms);
 
 	reading_line_clear();
 	return err;
+}
+
+int
+box_hear(struct box *box, struct box_message *message)
+{
+	return box_hear_for(box, message, -1);
 }
 
 /* --- its end --- */
@@ -398,28 +422,39 @@ end(const struct box *box)
 bool
 box_survive(struct box *box, int err, const char *lost)
 {
-	char module[PATH_MAX], why[64];
+	char module[PATH_MAX], why[64], text[2 * PATH_MAX];
 
 	memcpy(module, box->shared->module, sizeof(module));
 	module[atomic_load(&box->shared->idle) != 0 ? 0 : sizeof(module) - 1] =
 	    '\0';
 	end(box);
 	describe_death(err, box_wait(box), why);
-	if (lost != NULL && ++box->deaths == DEATHS_MAX) {
+	if (lost == NULL)
+		return false;
+	if (++box->deaths >= DEATHS_MAX && (box->plain || !box->may_be_plain)) {
 		(void)complain("the process that explains %s, as did two "
 		    "before it: %s", why, lost);
 		box->given_up = true;
-	}
-	if (lost == NULL || box->given_up)
 		return false;
-	if (*module == '\0' || texts_have(&box->aside, module) ||
-	    !texts_add(&box->aside, module))
-		(void)complain("warning: the process that explains %s; "
-		    "another one goes on", why);
+	}
+	if (box->deaths >= DEATHS_MAX) {
+		box->plain = true;
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s, as did two before it: all functions and lines are "
+		    "left out from here on", why);
+	} else if (*module == '\0' || texts_have(&box->aside, module) ||
+	    !texts_add(&box->aside, module)) {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s; another one goes on", why);
+	} else {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s while it read %s, whose functions and lines are left "
+		    "out from here on", why, module);
+	}
+	if (box->warn != NULL)
+		box->warn(box, text);
 	else
-		(void)complain("warning: the process that explains %s while "
-		    "it read %s, whose functions and lines are left out from "
-		    "here on", why, module);
+		(void)complain("warning: %s", text);
 	return true;
 }
 

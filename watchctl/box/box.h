@@ -16,6 +16,14 @@ struct box_texts {
 	size_t n, cap;
 };
 
+/* For how long one could have made progress, and made none. */
+struct box_stall {
+	uint64_t progress;
+	double time;		/* of the last look, s */
+	double spent;		/* processor time then */
+	double seconds;
+};
+
 /* The first five are the caller's to fill; the rest is zero. */
 struct box {
 	char **argv;		/* its arguments, which outlive it; the first
@@ -28,25 +36,25 @@ struct box {
 	struct answers answers;	/* what it may ask about */
 	unsigned deaths;	/* with nothing achieved in between: set it to 0
 				   when something is */
+	bool may_be_plain;	/* when there were too many, go on without
+				   reading any module */
+	bool plain;		/* that is so */
 	bool given_up;		/* there were too many */
+	void (*warn)(struct box *, const char *text);	/* of a death; NULL: on
+				   stderr */
+	void *warned;		/* whom, if it has to know */
 	struct box_texts aside;	/* modules that are not read any more */
 	struct box_texts said;	/* on stderr */
 	/* of the one that runs: */
 	pid_t pid;		/* 0: none does */
 	int pidfd;
+	unsigned starts;	/* how many there were before, and it */
 	int socket;
 	bool deaf;		/* it does not listen */
 	struct shared_memory memory_shared;
 	const struct box_shared *shared;	/* what it writes there */
 	size_t repeated;	/* of `said', by this one as well */
-};
-
-/* For how long one could have made progress, and made none. */
-struct box_stall {
-	uint64_t progress;
-	double time;		/* of the last look, s */
-	double spent;		/* processor time then */
-	double seconds;
+	struct box_stall stall;
 };
 
 /* Start one if none runs.  0, or -errno after a line on stderr. */
@@ -62,6 +70,9 @@ int box_tell(struct box *, const struct box_message *, int fd);
  * -errno: it has died, makes no progress, or breaks the rules.
  */
 int box_hear(struct box *, struct box_message *);
+
+/* The same, but no longer than so many ms: then -EAGAIN. */
+int box_hear_for(struct box *, struct box_message *, int ms);
 
 /*
  * End the one that runs, for an error of box_hear (-EPROTO: what it says makes no

@@ -8,23 +8,16 @@
 #include <sys/stat.h>
 
 #include "box/box.h"
+#include "box/written_report.h"
 #include "report/output.h"
 #include "report/report.h"
-#include "util/buffer.h"
 #include "util/complain.h"
-#include "util/visible.h"
-
-enum { PENDING_MAX = 64 << 20 };	/* bytes of a report in one piece */
 
 struct boxed_report {
 	struct box box;		/* first */
 	const struct options *options;
 	struct output output;
-	bool colour;
-	bool raw;		/* the report is passed on as it is */
-	bool begun;		/* something is written of it, */
-	uint64_t hits;		/* and these */
-	struct buffer pending;	/* what is not written yet */
+	struct written_report written;
 	bool ended;		/* it is done, */
 	int status;		/* with this exit status */
 };
@@ -35,8 +28,8 @@ brief(struct box *box)
 {
 	const struct boxed_report *report = (const void *)box;
 	struct box_message message = {
-		.what = BOX_BEGIN, .err = report->begun,
-		.value = {report->hits, report->colour},
+		.what = BOX_BEGIN, .err = report->written.begun,
+		.value = {report->written.hits, report->written.colour},
 	};
 
 	/* if it is dead already, this shows soon */
@@ -45,54 +38,13 @@ brief(struct box *box)
 	(void)box_tell(box, &message, -1);
 }
 
-/* Write what is pending: whole lines. */
-static int
-write_pending(struct boxed_report *report, uint64_t hits)
-{
-	struct buffer *pending = &report->pending;
-	int err = 0;
-
-	if (pending->failed)
-		return -ENOMEM;
-	if (!report->raw && (pending->len == 0 ||
-	    pending->bytes[pending->len - 1] != '\n' ||
-	    !visible_is_harmless(pending->bytes, pending->len, report->colour)))
-		return -EPROTO;
-	if (!report->begun)
-		err = output_begin(&report->output);
-	report->begun = true;
-	if (hits > report->hits)
-		report->box.deaths = 0;
-	report->hits = hits;
-	return err < 0 ? err : buffer_write(pending, report->output.stream);
-}
-
-/* False: it lies. */
-static bool
-take_report(struct boxed_report *report, const struct box_message *message)
-{
-	const bool whole = message->err == 0;
-	struct box_message answer = {.what = BOX_ANSWER};
-
-	if (message->value[0] > sizeof(report->box.shared->report) ||
-	    message->value[0] > PENDING_MAX - report->pending.len ||
-	    message->value[1] < report->hits)
-		return false;
-	buffer_put(&report->pending, report->box.shared->report, message->value[0]);
-	if (whole)
-		answer.err = write_pending(report, message->value[1]);
-	if (answer.err == -EPROTO)
-		return false;
-	(void)box_tell(&report->box, &answer, -1);
-	return true;
-}
-
 /* False: it makes no sense. */
 static bool
 take_message(struct boxed_report *report, const struct box_message *message)
 {
 	if (message->what == BOX_REPORT)
-		return take_report(report, message);
+		return written_report_take(&report->written, &report->box,
+		    message);
 	if (message->what != BOX_END || message->value[0] > 255)
 		return false;
 	report->ended = true;
@@ -117,8 +69,8 @@ survive(struct boxed_report *report, int err)
 	char lost[96];
 
 	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
-	    "reported", (unsigned long long)report->hits);
-	report->pending.len = 0;
+	    "reported", (unsigned long long)report->written.hits);
+	report->written.pending.len = 0;
 	report->status = STATUS_OWN_FAILURE;
 	if (!is_cut_short(report))
 		return box_survive(&report->box, err, lost);
@@ -156,7 +108,8 @@ box_report(const struct options *options, char **argv)
 		.options = options,
 		.box = {
 			.argv = argv, .memory = options->explain_memory,
-			.brief = brief, .answers.file = options->file,
+			.brief = brief, .may_be_plain = true,
+			.answers.file = options->file,
 			.answers.no_cache = options->no_cache,
 		},
 	};
@@ -167,13 +120,14 @@ box_report(const struct options *options, char **argv)
 	if (output_open(&report.output, options, stdout) < 0) {
 		report.status = STATUS_OWN_FAILURE;
 	} else {
-		report.colour = options->form == FORM_TEXT &&
+		report.written.output = &report.output;
+		report.written.colour = options->form == FORM_TEXT &&
 		    report_wants_colour(report.output.stream);
 		while (run(&report))
 			;
 	}
 	output_close(&report.output);
-	buffer_free(&report.pending);
+	buffer_free(&report.written.pending);
 	box_close(&report.box);
 	return complain_failed() ? STATUS_OWN_FAILURE : report.status;
 }

@@ -126,13 +126,28 @@ live_box_add(struct live_box *live, pid_t pid, const void *record, size_t len)
 	return 0;
 }
 
-void
-live_box_make(struct live_box *live, uint64_t memory)
+/* Its task, and the command line.  NULL: out of memory. */
+static char **
+make_arguments(char **argv)
 {
 	static char what[] = "live";
-	static char *argv[] = {what, NULL};
+	size_t n = 1;
+	char **copy;
 
-	live->box.argv = argv;
+	while (argv != NULL && argv[0] != NULL && argv[n] != NULL)
+		n++;
+	if ((copy = calloc(n + 1, sizeof(*copy))) == NULL)
+		return NULL;
+	copy[0] = what;
+	for (size_t i = 1; i < n; i++)
+		copy[i] = argv[i];
+	return copy;
+}
+
+void
+live_box_make(struct live_box *live, uint64_t memory, char **argv)
+{
+	live->box.argv = live->argv = make_arguments(argv);
 	live->box.memory = memory;
 	live->box.brief = brief;
 }
@@ -144,6 +159,8 @@ live_box_close(struct live_box *live)
 	while (live->n > 0)
 		free(live->process[--live->n].records);
 	free(live->process);
+	free(live->argv);
+	live->argv = NULL;
 	live->process = NULL;
 	live->cap = 0;
 }

@@ -22,13 +22,15 @@ struct live_box_process {
 /* All zero but for the first. */
 struct live_box {
 	struct box box;		/* first; see live_box_make */
+	char **argv;		/* the box's */
 	struct live_box_process *process;
 	size_t n, cap;
 };
 
 /* Be ready to start one, which may have that many bytes of private memory (0: as
-   usual): the first question does. */
-void live_box_make(struct live_box *, uint64_t memory);
+   usual): the first question does.  argv: the command line whose session it is to
+   keep, too, which outlives it; NULL: none. */
+void live_box_make(struct live_box *, uint64_t memory, char **argv);
 void live_box_close(struct live_box *);
 
 /*

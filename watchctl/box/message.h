@@ -22,9 +22,11 @@ enum box_what {
 	/* from watchctl */
 	BOX_BEGIN,		/* err: 1 if a report has begun already, with
 				   value[0] hits; value[1]: 1 if it is to have
-				   colour */
+				   colour; value[2]: 1 if it goes to standard
+				   error, as text */
 	BOX_ASIDE,		/* text: the path of a module that is not to be
-				   read, since reading it ended an explainer */
+				   read, since reading it ended an explainer;
+				   "": none is to be read */
 	BOX_GO,			/* that was all */
 	BOX_LEAVE,		/* there will be no questions: keep what is to
 				   be kept, and end */
@@ -52,6 +54,13 @@ enum box_what {
 				   lines for it */
 	BOX_FINISH,		/* that was all; say what there is to say */
 
+	BOX_TAKE,		/* read the journal (report/journal.h), from
+				   value[0] to value[1]; with the descriptor of
+				   value[2] bytes of memory that it is in, if
+				   that is another than before; answered with
+				   BOX_TAKEN */
+	BOX_BYTES,		/* bytes of a journal that is in no such memory:
+				   value[0]: where in it; value[1]: its size */
 	BOX_ANSWER,		/* err: 0 or -errno; with a descriptor, text or
 				   values if they were asked for */
 	/* from the explainer */
@@ -85,11 +94,19 @@ enum box_what {
 	BOX_PERF_MAP,		/* value[1]: its root; answered with the name of
 				   the file in which it names its code */
 	BOX_OPEN_PERF_MAP,	/* answered with that file */
+	BOX_SHARES,		/* value[0]: a thread; value[1]: a process;
+				   answered with whether they may have one
+				   memory: value[0] */
+
 	BOX_SAY,		/* text: a line for standard error */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;
 				   else answered when they are written, and with
-				   them value[1] hits (UINT64_MAX: and its end) */
+				   them value[1] hits (UINT64_MAX: and its end);
+				   value[0] of the answer: as many bytes are */
+	BOX_TAKEN,		/* what was to be read of the journal is; value[0]
+				   hits of it need it no more; value[1]: 1 if no
+				   more is wanted; err: the report's */
 	BOX_END,		/* value[0]: the exit status */
 };
 
@@ -106,6 +123,13 @@ struct box_message {
 /* With what the explainer exits when it runs out of memory. */
 enum { BOX_NO_MEMORY = 3 };
 
+/* What became of a hit. */
+enum box_outcome { BOX_REPORTED = 1, BOX_UNCHANGED = 2, BOX_STRAY = 4,
+	BOX_UNJUDGED = 8 };
+
+/* So many samples of a journal may wait for their hits to be given. */
+enum { BOX_SAMPLES_MAX = 1 << 15 };
+
 /* The explainer writes it, and watchctl reads it. */
 struct box_shared {
 	_Atomic uint64_t progress;	/* grows with what has been done */
@@ -114,6 +138,21 @@ struct box_shared {
 	char module[PATH_MAX];		/* the path of the one that was read
 					   last; "": none yet */
 	char report[1 << 18];
+	/* of a journal: what became of its samples, by their numbers, and of
+	   hits, by their numbers `begun' (hit/hit.h), modulo BOX_SAMPLES_MAX */
+	uint64_t given_up;		/* begun: as of ex_explain_done */
+	struct box_sample {
+		uint64_t number;
+		uint64_t begun;		/* as of ex_explain_begun */
+	} sample[BOX_SAMPLES_MAX];
+	struct box_hit {
+		uint64_t begun;
+		uint64_t seq;		/* as reported */
+		uint32_t outcome;	/* enum box_outcome, together */
+		uint32_t watch;		/* from 0 */
+		uint32_t stack;		/* the index of its backtrace;
+					   UINT32_MAX: none */
+	} hit[BOX_SAMPLES_MAX];
 };
 
 /* Send a message, of its text or bytes only what there is; fd: a descriptor that

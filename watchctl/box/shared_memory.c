@@ -21,12 +21,12 @@ may_be_file(size_t size)
 }
 
 static int
-make_file(const char *name, size_t size)
+make_file(const char *name, size_t size, int seals)
 {
 	const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd < 0 || (ftruncate(fd, (off_t)size) == 0 && fcntl(fd,
-	    F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0))
+	    F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | seals) == 0))
 		return fd;
 	(void)close(fd);
 	return -1;
@@ -49,7 +49,8 @@ shared_memory_make(struct shared_memory *memory, const char *name, size_t size)
 	int err;
 
 	*memory = (struct shared_memory){
-		.size = size, .fd = file ? make_file(name, size) : -1,
+		.size = size, .fd = file ? make_file(name, size,
+		    F_SEAL_SEAL) : -1,
 		.id = file ? -1 : shmget(IPC_PRIVATE, size, 0600),
 	};
 	if (memory->fd < 0 && memory->id < 0)
@@ -61,6 +62,30 @@ shared_memory_make(struct shared_memory *memory, const char *name, size_t size)
 		(void)shmctl(memory->id, IPC_RMID, NULL);
 	if (err < 0)
 		shared_memory_free(memory);
+	return err;
+}
+
+int
+shared_memory_make_readable(struct shared_memory *memory, const char *name,
+    size_t size)
+{
+	const bool file = may_be_file(size);
+
+	*memory = (struct shared_memory){
+		.size = size, .fd = file ? make_file(name, size, 0) : -1,
+		.id = -1,
+	};
+	if (file && memory->fd < 0)
+		return -errno;
+	memory->at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED |
+	    (file ? 0 : MAP_ANONYMOUS), memory->fd, 0);
+	if (memory->at == MAP_FAILED)
+		memory->at = NULL;
+	if (memory->at != NULL && (!file || fcntl(memory->fd, F_ADD_SEALS,
+	    F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0))
+		return 0;
+	const int err = -errno;
+	shared_memory_free(memory);
 	return err;
 }
 

@@ -18,8 +18,13 @@ struct shared_memory {
 	int id;			/* of the segment; -1: it is a file */
 };
 
-/* Make some, of zeros.  0 or -errno. */
+/* Make some, of zeros, which both may write.  0 or -errno. */
 int shared_memory_make(struct shared_memory *, const char *name, size_t size);
+
+/* The same, which others can only read; it has neither descriptor nor id where there
+   may be no file: then it is not shared. */
+int shared_memory_make_readable(struct shared_memory *, const char *name,
+    size_t size);
 
 /* It is not needed here any more; others keep theirs. */
 void shared_memory_free(struct shared_memory *);

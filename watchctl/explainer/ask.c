@@ -144,24 +144,35 @@ ask_say(const char *line)
 	tell(&message);
 }
 
-int
+ssize_t
 ask_report(const char *text, size_t len, uint64_t hits)
 {
+	struct box_message message = {.what = BOX_REPORT};
 	int err = 0;
 
-	while (err == 0 && len > 0) {
-		const size_t n = len < sizeof(shared->report) ? len :
+	for (size_t at = 0, n; err == 0 && at < len; at += n) {
+		n = len - at < sizeof(shared->report) ? len - at :
 		    sizeof(shared->report);
-		struct box_message message = {
-			.what = BOX_REPORT, .err = n < len, .value = {n, hits},
+		message = (struct box_message){
+			.what = BOX_REPORT, .err = at + n < len,
+			.value = {n, hits},
 		};
-
-		memcpy(shared->report, text, n);
+		memcpy(shared->report, text + at, n);
 		err = ask_question(&message);
-		text += n;
-		len -= n;
 	}
-	return err;
+	errno = -err;
+	return err == 0 ? (ssize_t)len : message.value[0] < len ?
+	    (ssize_t)message.value[0] : 0;
+}
+
+void
+ask_taken(uint64_t hits, bool enough, int err)
+{
+	const struct box_message message = {
+		.what = BOX_TAKEN, .err = err, .value = {hits, enough},
+	};
+
+	tell(&message);
 }
 
 _Noreturn void

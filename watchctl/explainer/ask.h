@@ -8,6 +8,9 @@
 #ifndef ASK_H
 #define ASK_H
 
+#include <stdbool.h>
+#include <sys/types.h>
+
 #include "box/message.h"
 #include "module/index.h"
 
@@ -28,15 +31,21 @@ int ask_file(struct box_message *);
 void ask_answer(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
+/* As wp_shared_vm_shares. */
+bool ask_shares(pid_t tid, pid_t child);
+
+/* A part of the journal has been read: as BOX_TAKEN says. */
+void ask_taken(uint64_t hits, bool enough, int err);
+
 /* That something has been done. */
 void ask_progress(void);
 
 /* Say a line on standard error. */
 void ask_say(const char *line);
 
-/* Have len bytes of the report written, with which so many hits are in it.  0 or
-   -errno. */
-int ask_report(const char *text, size_t len, uint64_t hits);
+/* Have len bytes of the report written, with which so many hits are in it.  Result:
+   as many as are; where these are fewer, errno says why. */
+ssize_t ask_report(const char *text, size_t len, uint64_t hits);
 
 /* Ask for debug information, as ex_module_fetcher has it. */
 int ask_fetch(const char *build_id);

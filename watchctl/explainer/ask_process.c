@@ -126,3 +126,14 @@ wp_perf_map_open(const struct wp_perf_map *map)
 
 	return ask_file(&message);
 }
+
+bool
+ask_shares(pid_t tid, pid_t child)
+{
+	struct box_message message = {
+		.what = BOX_SHARES,
+		.value = {(uint64_t)tid, (uint64_t)child},
+	};
+
+	return ask_question(&message) < 0 || message.value[0] != 0;
+}

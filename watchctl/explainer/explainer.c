@@ -13,6 +13,7 @@
 
 #include "box/shared_memory.h"
 #include "explainer/ask.h"
+#include "explainer/journal_reader.h"
 #include "explainer/log_frames.h"
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
@@ -55,13 +56,9 @@ static ssize_t
 write_report(void *cookie, const char *text, size_t len)
 {
 	const struct session *session = cookie;
-	const int err = session->skipping ? 0 :
-	    ask_report(text, len, session_writing(session));
 
-	if (err == 0)
-		return (ssize_t)len;
-	errno = -err;
-	return 0;
+	return session->skipping ? (ssize_t)len :
+	    ask_report(text, len, session_writing(session));
 }
 
 static FILE *
@@ -100,21 +97,39 @@ explain(const struct options *options)
 
 	if (out == NULL)
 		out_of_memory();
-	if (session_open_stream(&session, options, EX_RECORDED, out, colour,
-	    &resume) == 0)
+	if (session_open_stream(&session, options, EX_RECORDED, NULL, out,
+	    colour, &resume) == 0)
 		status = replay(&session);
 	session_close(&session);
 	(void)fclose(out);
 	return status;
 }
 
-/* Answer questions until watchctl ends: about running processes, or a log. */
+/* A session of running processes, as those before it left its report. */
+static void
+begin(struct session *session, const struct options *options,
+    struct ex_space *space, const struct box_message *message)
+{
+	const struct session_resume resume = {
+		.begun = message->err != 0, .hits = message->value[0],
+	};
+	FILE *out = open_report(session);
+
+	if (out == NULL || session_open_stream(session, options, EX_LIVE,
+	    space, out, message->value[1] != 0, &resume) < 0)
+		out_of_memory();
+	session->on_stderr = message->value[2] != 0;
+}
+
+/* Answer questions until watchctl ends: about running processes, whose session it may
+   keep, too, until that ends; or a log. */
 static __attribute__((noreturn)) void
-serve(bool live)
+serve(const struct options *options)
 {
 	struct log_frames log = {
-		.space = ex_space_new(live ? EX_LIVE : EX_RECORDED),
+		.space = ex_space_new(options != NULL ? EX_LIVE : EX_RECORDED),
 	};
+	static struct session session;
 	struct box_message message;
 	int fd;
 
@@ -124,16 +139,19 @@ serve(bool live)
 		atomic_store(&shared->idle, 1);
 		ask_receive(&message, &fd);
 		atomic_store(&shared->idle, 0);
-		if (fd >= 0)
-			(void)close(fd);
 		if (message.what == BOX_ASIDE) {
 			if (!ex_module_leave_aside(message.text))
 				out_of_memory();
 		} else if (message.what == BOX_LEAVE) {
 			ex_space_free(log.space);
 			ask_end(EXIT_SUCCESS);
-		} else if (live ? !questions_take(log.space, &message) :
-		    !log_frames_take(&log, &message)) {
+		} else if (options == NULL) {
+			if (!log_frames_take(&log, &message))
+				_exit(EXIT_FAILURE);
+		} else if (message.what == BOX_BEGIN) {
+			begin(&session, options, log.space, &message);
+		} else if (!questions_take(log.space, &message) &&
+		    !journal_read(&session, shared, &message, fd)) {
 			_exit(EXIT_FAILURE);
 		}
 	}
@@ -170,8 +188,13 @@ main(int argc, char **argv)
 		    "privileges: %s", strerror(-err)) < 0 ?
 		    STATUS_OWN_FAILURE : 0);
 	ex_index_store(&ask_index_store);
+	if (strcmp(argv[3], "live") == 0) {
+		if (argc > 4 && options_parse(argc - 3, argv + 3, &options) != 0)
+			ask_end(STATUS_OWN_FAILURE);
+		serve(&options);
+	}
 	if (strcmp(argv[3], "report") != 0)
-		serve(strcmp(argv[3], "live") == 0);
+		serve(NULL);
 	if (options_parse_report(argc - 3, argv + 3, &options) != 0)
 		ask_end(STATUS_OWN_FAILURE);
 	ask_end(explain(&options));

@@ -30,7 +30,7 @@ serve_open(struct serve *serve, struct wp_channel *channel, int fd,
 	struct perf_event_attr attr;
 
 	serve->began = wp_clock_ns();
-	live_box_make(&serve->live, serve->options->explain_memory);
+	live_box_make(&serve->live, serve->options->explain_memory, NULL);
 	serve->live.box.answers.no_cache = serve->options->no_cache;
 	/* the process that starts a command is there to read; others may have
 	   forgotten */

@@ -59,7 +59,7 @@ taken(const struct session *s)
 	const struct ex_tally *tally;
 
 	if (s->explainer == NULL)
-		return s->samples;
+		return s->samples - s->joined - s->dropped;
 	tally = ex_explain_tally(s->explainer);
 	return tally->samples - tally->joined - tally->dropped;
 }

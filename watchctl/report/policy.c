@@ -455,7 +455,8 @@ finding_of(struct policy *p, const struct ex_hit *hit)
 }
 
 static int
-count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit)
+count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit,
+    uint64_t times)
 {
 	struct finding *f = verdict->last;
 
@@ -464,7 +465,7 @@ count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit)
 		f = finding_of(p, hit);
 	if (f == NULL)
 		return -ENOMEM;
-	f->count++;
+	f->count += times;
 	verdict->last = f;
 	return 0;
 }
@@ -574,7 +575,7 @@ is_whole(struct policy *p, const struct ex_stack *stack)
 }
 
 int
-policy_judge(struct policy *p, struct ex_hit *hit)
+policy_recall(struct policy *p, struct ex_hit *hit, uint64_t times)
 {
 	const struct ex_stack *stack = hit->stack;
 	struct verdict own = {0}, *verdict = &own;
@@ -590,7 +591,13 @@ policy_judge(struct policy *p, struct ex_hit *hit)
 		    p->n > 0 && !is_whole(p, stack) ? UNJUDGED : STRAY;
 	hit->stray = hit->stray || verdict->is == STRAY;
 	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
-	return hit->stray || hit->unjudged ? count(p, verdict, hit) : 0;
+	return hit->stray || hit->unjudged ? count(p, verdict, hit, times) : 0;
+}
+
+int
+policy_judge(struct policy *p, struct ex_hit *hit)
+{
+	return policy_recall(p, hit, 1);
 }
 
 size_t

@@ -9,6 +9,8 @@
 
 #include "util/complain.h"
 #include "report/last_words.h"
+#include "type/object.h"
+#include "report/summary.h"
 
 static const struct report_ops *const forms[] = {
 	[FORM_TEXT] = &report_text,
@@ -33,7 +35,7 @@ reporting(const struct session *s)
 
 /* With an output, or where a report goes without one. */
 static int
-begin(struct session *s, enum ex_source source)
+begin(struct session *s, enum ex_source source, struct ex_space *space)
 {
 	const struct options *o = s->options;
 
@@ -43,7 +45,8 @@ begin(struct session *s, enum ex_source source)
 	}
 	if (options_judge(o))
 		s->policy = policy_new(o->allow, o->nallow);
-	if ((s->space = ex_space_new(source)) == NULL ||
+	s->space = space != NULL ? space : ex_space_new(source);
+	if (s->space == NULL ||
 	    (options_judge(o) && s->policy == NULL))
 		return complain("out of memory");
 	last_words_begin(s);
@@ -61,12 +64,13 @@ session_open(struct session *s, const struct options *options,
 		return err;
 	if ((s->report.out = s->output.stream) != NULL)
 		s->report.colour = report_wants_colour(s->report.out);
-	return begin(s, source);
+	s->on_stderr = options->form == FORM_TEXT && s->report.out == stderr;
+	return begin(s, source, NULL);
 }
 
 int
 session_open_stream(struct session *s, const struct options *options,
-    enum ex_source source, FILE *out, bool colour,
+    enum ex_source source, struct ex_space *space, FILE *out, bool colour,
     const struct session_resume *resume)
 {
 	*s = (struct session){
@@ -75,7 +79,7 @@ session_open_stream(struct session *s, const struct options *options,
 	};
 	s->report.out = out;
 	s->report.colour = colour;
-	return begin(s, source);
+	return begin(s, source, space);
 }
 
 uint64_t
@@ -175,15 +179,38 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 	return 0;
 }
 
+static void
+tell_given(const struct session *s, const struct ex_hit *hit, bool unchanged)
+{
+	if (s->given != NULL)
+		s->given(s->given_arg, hit, unchanged);
+}
+
+/* It was reported, by another. */
+static int
+recall(struct session *s, struct ex_hit *hit)
+{
+	hit->seq = s->recall->first_seq;
+	if (s->policy != NULL)
+		note(s, policy_recall(s->policy, hit, s->recall->count));
+	if (s->report.summary != NULL)
+		note(s, summary_recall(s->report.summary, hit, s->recall));
+	tell_given(s, hit, false);
+	return 0;
+}
+
 /* A hit is complete: the explainer's way out. */
 static int
 give(void *arg, struct ex_hit *hit)
 {
 	struct session *s = arg;
 
+	if (s->recall != NULL)
+		return recall(s, hit);
 	hit->seq = s->reported + 1;
 	if (s->options->changed && hit->unchanged && s->reply == NULL) {
 		s->unchanged++;
+		tell_given(s, hit, true);
 		return 0;
 	}
 	if (s->policy != NULL && !s->reply_only)
@@ -195,6 +222,7 @@ give(void *arg, struct ex_hit *hit)
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
 	s->unjudged_late += hit->unjudged && hit->late;
+	tell_given(s, hit, false);
 	note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
@@ -206,11 +234,147 @@ give(void *arg, struct ex_hit *hit)
 	return s->full || s->err < 0;
 }
 
+void
+session_format(struct session *s, const struct perf_event_attr *attr,
+    const uint64_t *ids, size_t n)
+{
+	const struct journal_entry entry = {.what = JOURNAL_FORMAT};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, attr, sizeof(*attr), ids,
+		    n * sizeof(*ids));
+}
+
+/* Nothing but what it is, and a number. */
+static void
+put(struct session *s, enum journal_what what, uint64_t value)
+{
+	const struct journal_entry entry = {.what = what, .value = {value}};
+
+	s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
+}
+
+static void
+put_watch(struct session *s, const struct ex_watch *watch)
+{
+	const struct journal_entry entry = {.what = JOURNAL_WATCH};
+	const size_t len = strlen(watch->spec) + 1;
+	const size_t symbol = watch->symbol == NULL ? 0 :
+	    strlen(watch->symbol) + 1;
+	const size_t size = offsetof(struct journal_watch, text) + len;
+	struct journal_watch *w = calloc(1, sizeof(*w) + len);
+
+	if (w == NULL) {
+		note(s, -ENOMEM);
+		return;
+	}
+	*w = (struct journal_watch){
+		.addr = watch->addr, .len = watch->len,
+		.number = watch->number, .slots = watch->slots,
+		.pid = watch->pid, .access = (int)watch->access,
+		.symbol = symbol != 0 ? (uint32_t)len : 0,
+	};
+	memcpy(w->comm, watch->comm, sizeof(w->comm));
+	memcpy(w->text, watch->spec, len);
+	s->journal->put(s->journal, &entry, w, size, watch->symbol, symbol);
+	free(w);
+}
+
+static void
+put_slot(struct session *s, const struct ex_slot *slot)
+{
+	const struct journal_entry entry = {.what = JOURNAL_SLOT};
+	const struct journal_slot it = {
+		.addr = slot->addr, .len = slot->len,
+		.watch = slot->watch == NULL ? -1 : (int)slot->watch->id - 1,
+	};
+
+	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
+}
+
+void
+session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_OBJECT, .tid = pid, .value = {addr, len},
+	};
+	struct ex_process *memory;
+
+	if (s->journal != NULL) {
+		s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
+		(void)s->journal->flush(s->journal);
+	} else if ((memory = ex_space_process(s->space, pid)) != NULL) {
+		(void)ex_object_at(memory, addr, len);
+	}
+}
+
+bool
+session_explains(const struct session *s)
+{
+	return s->explainer != NULL || s->journal != NULL;
+}
+
+int
+session_values(struct session *s, const struct ex_value_options *values)
+{
+	if (s->journal == NULL)
+		return ex_explainer_values(s->explainer, values);
+	put(s, JOURNAL_VALUES, (values->read != NULL ? JOURNAL_READS : 0) |
+	    (values->follows ? JOURNAL_FOLLOWS : 0) |
+	    (values->at_once ? JOURNAL_AT_ONCE : 0) |
+	    (values->crowds ? JOURNAL_CROWDS : 0));
+	return 0;
+}
+
+void
+session_unseen(struct session *s, const struct ex_watch *watch)
+{
+	if (s->journal != NULL)
+		put(s, JOURNAL_UNSEEN, watch->id - 1);
+	else
+		ex_explain_unseen(s->explainer, watch);
+}
+
+void
+session_known(struct session *s, const struct ex_watch *watch, pid_t pid,
+    const uint8_t *bytes, size_t len, uint64_t time)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_KNOWN, .tid = pid,
+		.value = {watch->id - 1, time},
+	};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, bytes, len, NULL, 0);
+	else
+		ex_explain_known(s->explainer, watch, pid, bytes, len, time);
+}
+
+void
+session_stopped(struct session *s, pid_t tid)
+{
+	const struct journal_entry entry = {.what = JOURNAL_HINTS, .tid = tid};
+	const struct ex_hints hints = {.tid = tid, .stopped = true};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
+	else
+		ex_explain_hints(s->explainer, tid != 0 ? &hints : NULL);
+}
+
 int
 session_ready(struct session *s)
 {
 	if (s->report.ops == NULL)
 		return 0;
+	if (s->journal != NULL) {
+		for (size_t i = 0; i < s->nwatches; i++)
+			put_watch(s, s->watches[i]);
+		for (size_t i = 0; i < s->nslots; i++)
+			put_slot(s, &s->slots[i]);
+		put(s, JOURNAL_READY, 0);
+		return s->err;
+	}
 	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
 	return s->explainer == NULL ? -ENOMEM : 0;
 }
@@ -230,6 +394,22 @@ session_record_to_file(struct session *s, const struct ex_perf_event *events,
 	    strerror(-err)) : 0;
 }
 
+static void
+put_start(struct session *s, const struct report_start *start)
+{
+	const struct journal_entry entry = {.what = JOURNAL_START};
+	struct journal_start it = {
+		.time = start->time, .wall = start->wall,
+		.frozen_ms = start->frozen_ms, .pid = start->pid,
+		.threads = start->threads,
+	};
+
+	(void)snprintf(it.mode, sizeof(it.mode), "%s", start->mode);
+	(void)snprintf(it.comm, sizeof(it.comm), "%s", start->comm == NULL ?
+	    "" : start->comm);
+	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
+}
+
 void
 session_start(struct session *s, struct report_start *start)
 {
@@ -237,6 +417,10 @@ session_start(struct session *s, struct report_start *start)
 	start->nwatches = (unsigned)s->nwatches;
 	note(s, output_begin(&s->output));
 	s->started = true;
+	if (s->journal != NULL) {
+		put_start(s, start);
+		return;
+	}
 	if (reporting(s))
 		note(s, s->report.ops->start(&s->report, start));
 	catch_up(s);
@@ -248,7 +432,9 @@ session_lost(struct session *s, uint64_t count)
 	if (count == 0)
 		return;
 	s->lost += count;
-	if (reporting(s))
+	if (s->journal != NULL)
+		put(s, JOURNAL_LOST, count);
+	else if (reporting(s))
 		note(s, s->report.ops->lost(&s->report, count));
 }
 
@@ -262,6 +448,18 @@ session_counted(struct session *s, uint64_t counts)
 }
 
 void
+session_report_warning(struct session *s, const char *text)
+{
+	const struct journal_entry entry = {.what = JOURNAL_WARNING};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, text, strlen(text) + 1,
+		    NULL, 0);
+	else if (reporting(s))
+		note(s, s->report.ops->warning(&s->report, text));
+}
+
+void
 session_warn(struct session *s, const char *format, ...)
 {
 	char text[512];
@@ -270,10 +468,9 @@ session_warn(struct session *s, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (s->report.ops != &report_text || s->report.out != stderr)
+	if (!s->on_stderr || !s->started)
 		(void)complain("warning: %s", text);
-	if (reporting(s))
-		note(s, s->report.ops->warning(&s->report, text));
+	session_report_warning(s, text);
 }
 
 static void
@@ -320,6 +517,19 @@ wants_more(const struct session *s)
 	return !s->full && s->err == 0;
 }
 
+static void
+put_record(struct session *s, const struct ex_record *r, bool sample)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_RECORD, .tid = r->tid,
+		.value = {sample ? s->samples : 0, r->time},
+	};
+
+	if (r->type == PERF_RECORD_LOST || r->type == PERF_RECORD_LOST_SAMPLES)
+		s->lost += r->lost.count;
+	s->journal->put(s->journal, &entry, r->bytes, r->size, NULL, 0);
+}
+
 bool
 session_record(struct session *s, const struct ex_record *r)
 {
@@ -328,6 +538,10 @@ session_record(struct session *s, const struct ex_record *r)
 	if (!wants_more(s))
 		return false;
 	s->samples += sample;
+	if (s->journal != NULL) {
+		put_record(s, r, sample);
+		return wants_more(s);
+	}
 	if (!sample)
 		report_event(s, r);
 	if (s->recording != NULL) {
@@ -356,6 +570,10 @@ tell_disbelief(struct session *s)
 bool
 session_flush(struct session *s, uint64_t now)
 {
+	if (s->journal != NULL) {
+		put(s, JOURNAL_FLUSH, now);
+		return s->journal->flush(s->journal);
+	}
 	if (s->explainer != NULL && wants_more(s))
 		(void)ex_explain_flush(s->explainer, now);
 	tell_disbelief(s);
@@ -482,8 +700,8 @@ correct_end(struct session *s, struct report_end *end)
 {
 	const struct ex_tally *tally = s->explainer == NULL ? NULL :
 	    ex_explain_tally(s->explainer);
-	uint64_t taken = tally == NULL ? s->samples :
-	    tally->samples - tally->joined - tally->dropped;
+	uint64_t taken = tally == NULL ? s->samples - s->joined - s->dropped :
+	    s->before + tally->samples - tally->joined - tally->dropped;
 
 	if (s->err == 0)
 		return;
@@ -537,8 +755,9 @@ fill_end(struct session *s, struct report_end *end)
 	end->uptime = s->uptime;
 	end->changed = s->options->changed;
 	end->unchanged = s->unchanged;
+	end->dropped = s->dropped;
 	if (s->explainer != NULL)
-		end->dropped = ex_explain_tally(s->explainer)->dropped;
+		end->dropped += ex_explain_tally(s->explainer)->dropped;
 	if (s->policy == NULL)
 		return;
 	/* no code may touch what is only counted */
@@ -595,6 +814,28 @@ is_doubtful(struct session *s)
 	return s->doubt[0] != '\0';
 }
 
+/* Have it ended by who keeps it.  The exit status, or -errno: nobody does. */
+static int
+put_end(struct session *s, const char *reason, int status,
+    const uint64_t *counts)
+{
+	const struct journal_entry entry = {.what = JOURNAL_END};
+	struct journal_end it = {
+		.lost = s->lost, .handled = s->handled, .skipped = s->skipped,
+		.uptime = s->uptime, .status = status, .quiet = s->quiet,
+		.ncounts = counts == NULL ? 0 : (uint32_t)s->nwatches,
+	};
+
+	(void)snprintf(it.reason, sizeof(it.reason), "%s", reason);
+	(void)snprintf(it.doubt, sizeof(it.doubt), "%s", s->doubt);
+	s->journal->put(s->journal, &entry, &it, sizeof(it), counts,
+	    it.ncounts * sizeof(*counts));
+	s->report.ops = NULL;
+	if ((status = s->journal->end(s->journal)) >= 0)
+		last_words_end();
+	return status;
+}
+
 int
 session_end(struct session *s, const char *reason, int status,
     const uint64_t *counts)
@@ -604,6 +845,9 @@ session_end(struct session *s, const char *reason, int status,
 	};
 	bool doubtful;
 
+	if (s->journal != NULL &&
+	    (status = put_end(s, reason, status, counts)) >= 0)
+		return complain_failed() ? STATUS_OWN_FAILURE : status;
 	fill_end(s, &end);
 	doubtful = is_doubtful(s);
 	if (doubtful)

@@ -9,6 +9,10 @@
  *
  *	hits = reported + unchanged + handled + lost
  *
+ * A session may be another process's to keep: then it has a journal (journal.h),
+ * all of this goes into that, and what is known of the report here is what was
+ * known at the last session_flush.
+ *
  * With --allow or --error-exitcode each hit is judged on its way into the
  * report, whatever delivered it; the owner of the session reports what it
  * missed (session_doubt), and session_end makes the exit status of all that.
@@ -18,6 +22,7 @@
 
 #include "spec/options.h"
 #include "record/perfdata.h"
+#include "report/journal.h"
 #include "report/output.h"
 #include "report/report.h"
 #include "attach/uptime.h"
@@ -29,13 +34,21 @@ struct session {
 	size_t nwatches;
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
-	struct ex_explainer *explainer;	/* NULL: a recording is written instead */
+	struct ex_explainer *explainer;	/* NULL: a recording is written instead,
+					   or there is */
+	struct journal *journal;	/* for who keeps the session */
+	const struct summary_row *recall;	/* what is explained now was
+						   reported, as often as this
+						   says; NULL: it was not */
+	void (*given)(void *arg, const struct ex_hit *, bool unchanged);
+	void *given_arg;		/* called with each hit; NULL: not */
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
 	uint64_t skip;			/* hits that the reader has already; */
 	bool skipping;			/* what is written until then is to be
 					   dropped */
+	bool on_stderr;			/* the report goes there, as text */
 	bool started;			/* the report has begun */
 	bool ending;			/* it is ending */
 	uint64_t samples;		/* of watches that were delivered */
@@ -43,6 +56,10 @@ struct session {
 	uint64_t written;		/* those of them that are in the report,
 					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed */
+	/* before this explainer: */
+	uint64_t before;		/* hits */
+	uint64_t dropped;		/* accesses that were not wanted */
+	uint64_t joined;		/* samples that were one more of a hit */
 	uint64_t handled;		/* hits not reported: for handlers of the
 					   program alone */
 	uint64_t lost;			/* hits, as reported so far */
@@ -81,9 +98,11 @@ struct session_resume {
 };
 
 /* The same for a report that goes into an open stream, which stays the caller's,
-   with or without colour. */
+   with or without colour; of a space, which is the session's then, or NULL: a new
+   one. */
 int session_open_stream(struct session *, const struct options *,
-    enum ex_source, FILE *out, bool colour, const struct session_resume *);
+    enum ex_source, struct ex_space *, FILE *out, bool colour,
+    const struct session_resume *);
 
 /* How many hits are written when what is being written now is. */
 uint64_t session_writing(const struct session *);
@@ -96,8 +115,27 @@ int session_add_watch(struct session *, const char *spec, const char *symbol,
 /* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
 int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
 
+/* Records of an event with these ids have its layout. */
+void session_format(struct session *, const struct perf_event_attr *,
+    const uint64_t *ids, size_t n);
+
 /* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
 int session_ready(struct session *);
+
+/* Look for what a region is in the debug information now: with much of it that takes
+   longer than hits could wait. */
+void session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
+
+/* Whether hits are explained, and not recorded or counted only. */
+bool session_explains(const struct session *);
+
+/* As ex_explainer_values, ex_explain_unseen, ex_explain_known, and
+   ex_explain_hints for a thread that is stopped at its hit; 0: none is. */
+int session_values(struct session *, const struct ex_value_options *);
+void session_unseen(struct session *, const struct ex_watch *);
+void session_known(struct session *, const struct ex_watch *, pid_t,
+    const uint8_t *bytes, size_t len, uint64_t time);
+void session_stopped(struct session *, pid_t tid);
 
 /* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
 int session_record_to_file(struct session *, const struct ex_perf_event *,
@@ -114,6 +152,9 @@ bool session_record(struct session *, const struct ex_record *);
 bool session_flush(struct session *, uint64_t now);
 
 void session_lost(struct session *, uint64_t count);
+
+/* Report the text of a warning that has been said. */
+void session_report_warning(struct session *, const char *text);
 
 /* All records are there, and this many accesses were counted.  What was counted
    and not delivered is lost, whatever records said of it: they leave out the

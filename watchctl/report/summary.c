@@ -162,6 +162,32 @@ summary_add(struct summary *s, const struct ex_hit *hit,
 	return item_thread(e, hit->tid);
 }
 
+int
+summary_recall(struct summary *s, const struct ex_hit *hit,
+    const struct summary_row *past)
+{
+	struct item *e = item_of(s, hit);
+	int err = e == NULL ? -ENOMEM : 0;
+
+	if (err < 0)
+		return err;
+	if (e->row.count == 0) {
+		e->row.first_seq = past->first_seq;
+		e->row.first = past->first;
+		e->row.last = past->last;
+	}
+	if (past->first_seq < e->row.first_seq)
+		e->row.first_seq = past->first_seq;
+	if (past->first < e->row.first)
+		e->row.first = past->first;
+	if (past->last > e->row.last)
+		e->row.last = past->last;
+	e->row.count += past->count;
+	for (unsigned i = 0; i < past->nthreads && err == 0; i++)
+		err = item_thread(e, past->threads[i]);
+	return err;
+}
+
 /* The most frequent first, then the earliest. */
 static int
 compare_rows(const void *a, const void *b)

@@ -34,6 +34,11 @@ void summary_free(struct summary *);
 int summary_add(struct summary *, const struct ex_hit *,
     const struct summary_row **row);
 
+/* Add what another summary had counted of hits with this one's backtrace.  0 or
+   -ENOMEM. */
+int summary_recall(struct summary *, const struct ex_hit *,
+    const struct summary_row *);
+
 /* All rows, the most frequent first, then the earliest; *rows is valid until
    the next call.  None, too, when out of memory. */
 size_t summary_rows(struct summary *, const struct summary_row **rows);

@@ -21,24 +21,24 @@ is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
 }
 
 static void
-set_initial(const struct run *run, const struct ex_watch *watch, pid_t pid,
+set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
     const struct wp_watched *watched)
 {
 	uint8_t bytes[EX_VALUE_MAX];
 	ssize_t n;
 
 	if (!is_seen(run, pid, watched))
-		ex_explain_unseen(run->session.explainer, watch);
+		session_unseen(&run->session, watch);
 	if (watched->nbefore > 0) {
-		ex_explain_known(run->session.explainer, watch, pid,
-		    watched->before, watched->nbefore, 0);
+		session_known(&run->session, watch, pid, watched->before,
+		    watched->nbefore, 0);
 		return;
 	}
 	n = wp_proc_read(pid, watch->addr, bytes, watch->len < sizeof(bytes) ?
 	    watch->len : sizeof(bytes));
 	if (n > 0)
-		ex_explain_known(run->session.explainer, watch, pid, bytes,
-		    (size_t)n, wp_clock_ns());
+		session_known(&run->session, watch, pid, bytes, (size_t)n,
+		    wp_clock_ns());
 }
 
 int
@@ -52,13 +52,13 @@ initial_values_report(struct run *run)
 		.at_once = run->options->stop,
 		.crowds = run->options->on_hit.what == ON_HIT_REPORT,
 	};
-	const struct session *s = &run->session;
+	struct session *s = &run->session;
 	const struct wp_watched *watched;
 	size_t n;
 
-	if (s->explainer == NULL)
+	if (!session_explains(s))
 		return 0;
-	if (ex_explainer_values(s->explainer, &values) < 0)
+	if (session_values(s, &values) < 0)
 		return -ENOMEM;
 	watched = wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < s->nwatches && w < n; w++)

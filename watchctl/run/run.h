@@ -15,6 +15,7 @@
 #include "box/live_box.h"
 #include "watch/synthetic_records.h"
 #include "report/session.h"
+#include "box/kept_session.h"
 #include "attach/target.h"
 #include "watch/children.h"
 
@@ -58,6 +59,7 @@ struct run {
 	struct wp_target *target;
 	struct live_box live;		/* finds out what the SPECs mean */
 	struct session session;
+	struct kept_session *kept;	/* NULL: we keep it ourselves */
 	struct ex_formats *formats;	/* of the armed events */
 	struct synthetic_records synthetic;	/* what was there before the
 						   watch */

@@ -225,15 +225,14 @@ stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
 	struct stop_run *stop = arg;
 	struct session *s = &stop->run->session;
-	const struct ex_hints hints = {.tid = tid, .stopped = true};
 
 	(void)pid;
-	if (!stop->loops || s->explainer == NULL ||
+	if (!stop->loops || !session_explains(s) ||
 	    (s->acted == NULL && !kernel))
 		return false;
-	ex_explain_hints(s->explainer, &hints);
+	session_stopped(s, tid);
 	(void)feed(stop, UINT64_MAX, true);
-	ex_explain_hints(s->explainer, NULL);
+	session_stopped(s, 0);
 	if (stop->on_hit.left == 0)
 		return false;
 	stop->run->reason = "paused";

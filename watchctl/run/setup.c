@@ -27,7 +27,6 @@
 #include "run/loader.h"
 #include "report/replay.h"
 #include "run/run.h"
-#include "type/object.h"
 
 /* Room for what is found out about each process. */
 static int
@@ -117,6 +116,17 @@ check_processes(struct run *run)
 	return err;
 }
 
+/* Whether explainers keep the session: what is done at hits is ours to do, and so
+   is finding out what is mapped where no records say so. */
+static bool
+is_kept(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	return o->form != FORM_PERF && !o->count && !run->ops->registers &&
+	    o->on_hit.what == ON_HIT_REPORT;
+}
+
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -132,8 +142,6 @@ prepare(struct run *run)
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && check_processes(run) < 0))
 		return -EINVAL;
-	live_box_make(&run->live, o->explain_memory);
-	run->live.box.answers.no_cache = o->no_cache;
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
@@ -146,14 +154,25 @@ prepare(struct run *run)
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
-	return session_open(&run->session, o, EX_LIVE,
-	    o->command != NULL ? stderr : stdout);
+	if (session_open(&run->session, o, EX_LIVE,
+	    o->command != NULL ? stderr : stdout) < 0)
+		return -EINVAL;
+	live_box_make(&run->live, o->explain_memory, is_kept(run) ? o->argv :
+	    NULL);
+	run->live.box.answers.no_cache = o->no_cache;
+	return !is_kept(run) ? 0 :
+	    kept_session_open(&run->kept, &run->session,
+	    &run->live.box);
 }
 
 static void
 learn_record(void *arg, const struct ex_record *record)
 {
-	ex_space_learn(arg, record);
+	struct run *run = arg;
+
+	/* of a session that explainers keep only names are needed here */
+	if (run->kept == NULL || record->type == PERF_RECORD_COMM)
+		ex_space_learn(run->session.space, record);
 }
 
 /* Learn what a process maps now. */
@@ -172,7 +191,7 @@ learn(struct run *run, const struct process *process, struct wp_cause *cause)
 		return wp_cause_denied(cause, process->pid);
 	if (err < 0)
 		return wp_cause_errno(cause, "reading its mappings", -err);
-	synthetic_records_each(&run->synthetic, learn_record, run->session.space);
+	synthetic_records_each(&run->synthetic, learn_record, run);
 	return 0;
 }
 
@@ -259,18 +278,6 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	return err;
 }
 
-/* Look for what a region is in the debug information now: with much of it that
-   takes longer than hits could wait. */
-static void
-find_type(const struct run *run, pid_t pid, const struct wp_region *region)
-{
-	struct ex_process *memory = ex_space_process(run->session.space, pid);
-
-	if (memory != NULL && !run->options->count &&
-	    run->options->form != FORM_PERF)
-		(void)ex_object_at(memory, region->addr, region->len);
-}
-
 /* Whether the bytes are there; of a command an address need not be yet, such as
    one of a heap. */
 static int
@@ -312,7 +319,9 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		err = check_mapped(run, process, i, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		find_type(run, process->pid, &regions[i]);
+		if (!o->count && o->form != FORM_PERF)
+			session_object(&run->session, process->pid,
+			    regions[i].addr, regions[i].len);
 	free(regions);
 	return err < 0 ? err : 0;
 }
@@ -355,6 +364,7 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	event->ids = ids;
 	event->nids = (size_t)n;
 	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
+	session_format(&run->session, &event->attr, ids, event->nids);
 	return err < 0 ? err : session_add_slot(&run->session, (int)w,
 	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }

@@ -342,6 +342,7 @@ run_free(struct run *run)
 	synthetic_records_free(&run->synthetic);
 	children_close(&run->children);
 	session_close(&run->session);
+	kept_session_close(run->kept);
 	live_box_close(&run->live);
 	ex_formats_free(run->formats);
 	if (run->own != NULL)

@@ -394,7 +394,7 @@ each_option(int argc, char **argv, const char *letters,
 {
 	int c, err;
 
-	*o = (struct options){0};
+	*o = (struct options){.argv = argv};
 	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)

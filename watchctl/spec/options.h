@@ -23,6 +23,7 @@ enum {
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF };
 
 struct options {
+	char **argv;		/* as they were given */
 	struct spec *spec;	/* nspecs of them, in the order given */
 	size_t nspecs;
 	pid_t *pid;		/* npids of them */

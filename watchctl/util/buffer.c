@@ -227,9 +227,11 @@ write_to_reader(int fd, const char *bytes, size_t len, size_t *written)
 static int
 write_stream(const char *bytes, size_t len, FILE *out, size_t *written)
 {
-	if (fwrite(bytes, 1, len, out) != len || fflush(out) != 0)
+	const size_t n = fwrite(bytes, 1, len, out);
+
+	*written += n;
+	if (n != len || fflush(out) != 0)
 		return errno == 0 ? -EIO : -errno;
-	*written += len;
 	return 0;
 }
 

@@ -48,6 +48,8 @@ struct ex_explainer {
 	int (*give)(void *, struct ex_hit *);
 	void *arg;
 	struct ex_tally tally;
+	uint64_t begun, done;	/* hits, in their order */
+	uint64_t last;		/* as of ex_explain_begun */
 	struct pending *head, *tail;	/* waiting; NULL: none */
 	struct pending *open[OPEN_LISTS];	/* may get more, by thread */
 	struct pending *spare;		/* to be used again */
@@ -162,6 +164,18 @@ ex_explain_tally(const struct ex_explainer *e)
 	return &e->tally;
 }
 
+uint64_t
+ex_explain_begun(const struct ex_explainer *e)
+{
+	return e->last;
+}
+
+uint64_t
+ex_explain_done(const struct ex_explainer *e)
+{
+	return e->done;
+}
+
 static void
 pending_put(struct ex_explainer *e, struct pending *p)
 {
@@ -215,6 +229,7 @@ give_out(struct ex_explainer *e, struct pending *p)
 	int result;
 
 	ex_tracker_given(&p->tentative);
+	e->done = p->hit.begun;
 	if (!p->hit.kernel)
 		p->hit.access = access_text(&p->hit);
 	if (!p->hit.kernel && is_dropped(&p->hit)) {
@@ -676,22 +691,26 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	if (slot->watch->access != WP_WRITE && ex_space_kernel(e->space) &&
 	    ex_group_recording(record)) {
 		e->tally.joined++;
+		e->last = EX_BEGUN_JOINED;
 		return 0;
 	}
 	p = open_hit_of(e, slot, record);
 	if (p != NULL) {
 		join(e, p, slot, record);
 		e->tally.joined++;
+		e->last = p->hit.begun;
 		return 0;
 	}
 	p = pending_take(e);
 	explain_access(e, slot, record, p);
 	if (is_dropped(&p->hit)) {
 		e->tally.dropped++;
+		e->last = EX_BEGUN_DROPPED;
 		ex_tracker_given(&p->tentative);
 		pending_put(e, p);
 		return give_complete(e, record->time);
 	}
+	e->last = p->hit.begun = ++e->begun;
 	if (p == &e->reserve || (e->head == NULL && !more &&
 	    ex_tracker_settled(e->tracker, &p->tentative, record->time)))
 		return give_out(e, p);

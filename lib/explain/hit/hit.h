@@ -49,6 +49,9 @@ struct ex_change {
 
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of delivery */
+	uint64_t begun;		/* from 1, in order of their first samples, which
+				   is that of delivery too: of all, also those
+				   that are not delivered */
 	const struct ex_watch *watch;
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;
@@ -197,5 +200,14 @@ struct ex_tally {
 				   flushed */
 };
 const struct ex_tally *ex_explain_tally(const struct ex_explainer *);
+
+/* Where the sample fed last has gone: the hit that it is a part of, by its
+   number `begun'; or none. */
+#define EX_BEGUN_DROPPED	(UINT64_MAX - 1)	/* a write, as above */
+#define EX_BEGUN_JOINED		UINT64_MAX	/* another sample has it */
+uint64_t ex_explain_begun(const struct ex_explainer *);
+
+/* All hits up to this one, by its number `begun', were delivered or dropped. */
+uint64_t ex_explain_done(const struct ex_explainer *);
 
 #endif

@@ -333,7 +333,7 @@ static bool
 is_aside(const struct ex_module *m)
 {
 	for (size_t i = 0; i < aside.n; i++)
-		if (strcmp(aside.at[i], m->path) == 0)
+		if (*aside.at[i] == '\0' || strcmp(aside.at[i], m->path) == 0)
 			return true;
 	return false;
 }

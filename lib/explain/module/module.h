@@ -116,8 +116,8 @@ const struct ex_module *ex_space_rejected_debug(struct ex_space *,
    or -errno.  Without it, none is looked for elsewhere. */
 void ex_module_fetcher(int (*fn)(const char *build_id));
 
-/* From here on no file with this path, as processes see it, is read.  False:
-   out of memory. */
+/* From here on no file with this path, as processes see it, is read; "": none
+   at all.  False: out of memory. */
 bool ex_module_leave_aside(const char *path);
 
 /* Have fn called whenever another module than the last one is read. */

@@ -297,14 +297,21 @@ on_pipe(int sig)
 }
 
 /* Of a command whose watchctl was killed: its exit status, -1 when it had not
-   been made yet. */
+   been made yet.  The process that explains ends, too. */
 static int
 orphan_status(void)
 {
+	siginfo_t info = {0};
+	char name[32];
 	int status;
 
-	if (waitpid(-1, &status, 0) < 0)
-		return -1;
+	do {
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT) < 0)
+			return -1;
+		name[0] = '\0';
+		(void)wp_proc_text(info.si_pid, "comm", name, sizeof(name));
+		(void)waitpid(info.si_pid, &status, 0);
+	} while (strncmp(name, "watchctl-explain", 15) == 0);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
 	    WEXITSTATUS(status);
 }

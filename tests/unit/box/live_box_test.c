@@ -34,7 +34,7 @@ begin(void **state)
 	(void)state;
 	memset(shared, 0, sizeof(*shared));
 	live = (struct live_box){0};
-	live_box_make(&live, 0);
+	live_box_make(&live, 0, NULL);
 	child = child_start(child_rest, &shared->ready);
 	await(*(volatile int *)&shared->ready == 1);
 	assert_int_equal(synthetic_records_take(&e, child), 0);

@@ -47,7 +47,7 @@ make_box(struct live_box *live, pid_t pid)
 {
 	struct synthetic_records e = {0};
 
-	live_box_make(live, 0);
+	live_box_make(live, 0, NULL);
 	assert_int_equal(synthetic_records_take(&e, pid), 0);
 	assert_int_equal(live_box_learn(live, pid, e.bytes, e.len), 0);
 	synthetic_records_free(&e);
@@ -129,7 +129,7 @@ TEST(finds_nothing_in_a_process_that_is_gone)
 	if (pid == 0)
 		_exit(0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	live_box_make(&live, 0);
+	live_box_make(&live, 0, NULL);
 	loader_find(pid, &live, &loader);
 	assert_int_equal(loader.hook, 0);
 	assert_int_equal(loader.entry, 0);

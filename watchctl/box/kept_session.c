@@ -1,0 +1,653 @@
+/*
+ * kept_session: the session of a watch, kept by an explainer.
+ *
+ *	journal   [ settled, or state | not settled ... | to be read | free   ]
+ *	          0                   first             taken        end
+ */
+#include "box/kept_session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "box/past.h"
+#include "box/shared_memory.h"
+#include "box/written_report.h"
+#include "util/complain.h"
+
+enum {
+	SIZE = 16 << 20,	/* bytes of a journal */
+	MARGIN = 4096,		/* of it, for what makes room */
+	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
+	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that is
+				   stopped waits longer */
+};
+
+struct kept_session {
+	struct journal journal;		/* first */
+	struct session *session;
+	struct box *box;
+	struct written_report report;
+	struct shared_memory memory;	/* of the journal */
+	uint8_t *bytes;			/* in it */
+	size_t first, taken, end;
+	size_t asked;		/* it is being read up to here; 0: it is not */
+	unsigned taught;	/* which explainer knows the past and the
+				   journal's memory, as of box->starts */
+	size_t waiting;		/* samples that are not settled */
+	struct buffer log;	/* entries of before that must survive */
+	struct past past;
+	uint64_t counted;	/* hits, by their numbers `begun' */
+	bool failed;		/* there is no explainer, and will be none */
+	bool ended;		/* the report is at its end, */
+	int status;		/* with this exit status */
+};
+
+/* --- what became of samples --- */
+
+static struct journal_entry *
+entry_at(const struct kept_session *kept, size_t at)
+{
+	return (struct journal_entry *)(void *)(kept->bytes + at);
+}
+
+static bool
+is_waiting(const struct journal_entry *e)
+{
+	return e->what == JOURNAL_RECORD && e->value[0] != 0 && !e->settled;
+}
+
+static void
+settle(struct kept_session *kept, struct journal_entry *e)
+{
+	e->settled = true;
+	kept->waiting--;
+}
+
+/* The first sample of a hit that was given. */
+static void
+count_hit(struct kept_session *kept, const struct journal_entry *e,
+    const struct box_hit *hit)
+{
+	struct session *s = kept->session;
+	const struct ex_hit counted = {
+		.seq = hit->seq, .time = e->value[1], .tid = e->tid,
+	};
+
+	if ((hit->outcome & BOX_UNCHANGED) != 0) {
+		s->unchanged++;
+		return;
+	}
+	s->reported++;
+	s->stray += (hit->outcome & BOX_STRAY) != 0;
+	s->unjudged += (hit->outcome & BOX_UNJUDGED) != 0;
+	/* without memory it is missing in the tables of a second explainer */
+	if (hit->watch < s->nwatches)
+		(void)past_add(&kept->past, s->watches[hit->watch], hit,
+		    &counted, e->bytes, e->len);
+}
+
+/* Settle a sample if it is, when so many hits are written. */
+static void
+look_at(struct kept_session *kept, struct journal_entry *e, uint64_t hits)
+{
+	const struct box_shared *shared = kept->box->shared;
+	const struct box_sample sample =
+	    shared->sample[e->value[0] % BOX_SAMPLES_MAX];
+	struct box_hit hit;
+
+	if (sample.number != e->value[0])
+		return;
+	if (sample.begun >= EX_BEGUN_DROPPED) {
+		kept->session->dropped += sample.begun == EX_BEGUN_DROPPED;
+		kept->session->joined += sample.begun == EX_BEGUN_JOINED;
+		settle(kept, e);
+		return;
+	}
+	hit = shared->hit[sample.begun % BOX_SAMPLES_MAX];
+	if (hit.begun == sample.begun ? (hit.outcome & BOX_REPORTED) != 0 &&
+	    hit.seq > hits : sample.begun > shared->given_up)
+		return;
+	settle(kept, e);
+	if (sample.begun <= kept->counted) {
+		kept->session->joined++;
+		return;
+	}
+	kept->counted = sample.begun;
+	if (hit.begun == sample.begun)
+		count_hit(kept, e, &hit);
+	else
+		kept->session->dropped++;
+}
+
+/* So many hits are written. */
+static void
+settle_all(struct kept_session *kept, uint64_t hits)
+{
+	const size_t to = kept->asked != 0 ? kept->asked : kept->taken;
+
+	for (size_t at = kept->first; at < to; at += entry_at(kept, at)->size)
+		if (is_waiting(entry_at(kept, at)))
+			look_at(kept, entry_at(kept, at), hits);
+	while (kept->first < to && !is_waiting(entry_at(kept, kept->first)))
+		kept->first += entry_at(kept, kept->first)->size;
+	kept->session->written = hits;
+}
+
+static void
+wrote(struct written_report *report, uint64_t hits)
+{
+	settle_all((struct kept_session *)((char *)report -
+	    offsetof(struct kept_session, report)), hits);
+}
+
+/* --- making it smaller --- */
+
+/* What a new explainer has to know again.  What was known of values is not. */
+static bool
+must_survive(const struct journal_entry *e)
+{
+	switch (e->what) {
+	case JOURNAL_FORMAT:
+	case JOURNAL_LEARN:
+	case JOURNAL_WATCH:
+	case JOURNAL_SLOT:
+	case JOURNAL_READY:
+	case JOURNAL_VALUES:
+	case JOURNAL_UNSEEN:
+	case JOURNAL_START:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* It was read, and what it says reported; that it says it is to be learnt
+   again. */
+static void
+make_learnt(struct journal_entry *e)
+{
+	if (e->what == JOURNAL_RECORD && e->value[0] == 0) {
+		e->what = JOURNAL_LEARN;
+	}
+}
+
+/* Drop what is done with; what must survive, and comes before all that is
+   waiting, goes into the log. */
+static void
+tidy(struct kept_session *kept)
+{
+	const size_t end = kept->end, read = kept->taken;
+	bool waiting = false;
+	size_t to = 0, size;
+
+	kept->first = kept->taken = 0;
+	for (size_t at = 0; at < end; at += size) {
+		struct journal_entry *e = entry_at(kept, at);
+		bool keep = is_waiting(e);
+
+		size = e->size;
+		waiting = waiting || keep;
+		if (at < read)
+			make_learnt(e);
+		if (!keep && at >= read)
+			keep = e->what != JOURNAL_RECORD || e->value[0] == 0;
+		else if (!keep && must_survive(e)) {
+			keep = waiting;
+			if (!waiting)
+				buffer_put(&kept->log, (const char *)e, size);
+		}
+		if (keep) {
+			memmove(kept->bytes + to, e, size);
+			to += size;
+		}
+		if (at < read)
+			kept->taken = to;
+	}
+	kept->end = to;
+}
+
+/* --- having it read --- */
+
+/* In messages, where there is no memory for it. */
+static void
+send_bytes(struct kept_session *kept, const struct shared_memory *memory,
+    size_t from, size_t to)
+{
+	struct box_message message = {.what = BOX_BYTES};
+
+	for (size_t at = from; at < to; at += message.len) {
+		const size_t left = to - at;
+
+		message.len = left < BOX_BYTES_MAX ? (uint32_t)left :
+		    BOX_BYTES_MAX;
+		message.value[0] = at;
+		message.value[1] = memory->size;
+		memcpy(message.text, (const char *)memory->at + at,
+		    message.len);
+		(void)box_tell(kept->box, &message, -1);
+	}
+}
+
+/* Have a part of some memory read. */
+static void
+bid(struct kept_session *kept, const struct shared_memory *memory, bool new,
+    size_t from, size_t to)
+{
+	const struct box_message message = {
+		.what = BOX_TAKE, .value = {from, to, memory->size},
+	};
+
+	if (memory->fd < 0)
+		send_bytes(kept, memory, from, to);
+	/* if it is dead already, this shows soon */
+	(void)box_tell(kept->box, &message, new ? memory->fd : -1);
+}
+
+/* False: it makes no sense. */
+static bool
+take_taken(struct kept_session *kept, const struct box_message *message)
+{
+	struct session *s = kept->session;
+
+	if (message->err > 0)
+		return false;
+	if (kept->asked != 0)
+		settle_all(kept, message->value[0]);
+	if (message->err < 0 && s->err == 0)
+		s->err = message->err;
+	s->full = message->value[1] != 0 && message->err == 0;
+	return true;
+}
+
+/* Attend to it until it has read what it was to read, or all; but no longer than
+   so many ms.  0, or as of box_hear_for. */
+static int
+attend(struct kept_session *kept, int ms)
+{
+	struct box_message message;
+	int err;
+
+	while ((err = box_hear_for(kept->box, &message, ms)) == 0) {
+		switch (message.what) {
+		case BOX_REPORT:
+			if (!written_report_take(&kept->report, kept->box,
+			    &message))
+				return -EPROTO;
+			break;
+		case BOX_TAKEN:
+			return take_taken(kept, &message) ? 0 : -EPROTO;
+		case BOX_END:
+			kept->ended = true;
+			kept->status = (int)(message.value[0] & 255);
+			return 0;
+		default:
+			return -EPROTO;
+		}
+	}
+	return err;
+}
+
+/* --- the next one --- */
+
+static void
+add(struct buffer *b, enum journal_what what, uint64_t value, const void *part,
+    size_t len)
+{
+	struct journal_entry e = {
+		.size = (uint32_t)((sizeof(e) + len + 7) / 8 * 8),
+		.what = (uint16_t)what, .len = (uint32_t)len, .value = {value},
+	};
+	static const char zero[8];
+
+	buffer_put(b, (const char *)&e, sizeof(e));
+	buffer_put(b, part, len);
+	buffer_put(b, zero, e.size - sizeof(e) - len);
+}
+
+static void
+add_resume(struct kept_session *kept, struct buffer *b)
+{
+	const struct session *s = kept->session;
+	const struct journal_resume resume = {
+		.reported = s->reported, .unchanged = s->unchanged,
+		.stray = s->stray, .unjudged = s->unjudged,
+		.dropped = s->dropped,
+	};
+
+	add(b, JOURNAL_RESUME, 0, &resume, sizeof(resume));
+}
+
+static void
+add_recall(struct kept_session *kept, struct buffer *b, const struct summary_row *row)
+{
+	const struct past_row *past = (const struct past_row *)row->stack;
+	const size_t threads = row->nthreads * sizeof(*row->threads);
+	const size_t head = (sizeof(struct journal_recall) + threads + 7) / 8 *
+	    8;
+	struct journal_recall *recall = calloc(1, head + past->len);
+
+	(void)kept;
+	if (recall == NULL) {
+		b->failed = true;
+		return;
+	}
+	recall->count = row->count;
+	recall->first_seq = row->first_seq;
+	recall->first = row->first;
+	recall->last = row->last;
+	recall->nthreads = row->nthreads;
+	memcpy(recall->thread, row->threads, threads);
+	memcpy((char *)recall + head, past->record, past->len);
+	add(b, JOURNAL_RECALL, past->stack.id, recall, head + past->len);
+	free(recall);
+}
+
+/* Each entry of the log that is a report's beginning, or is not. */
+static void
+add_log(const struct kept_session *kept, struct buffer *b, bool start)
+{
+	const char *log = kept->log.bytes;
+	const struct journal_entry *e;
+
+	for (size_t at = 0; at < kept->log.len; at += e->size) {
+		e = (const void *)(log + at);
+		if ((e->what == JOURNAL_START) == start)
+			buffer_put(b, (const char *)e, e->size);
+	}
+}
+
+static void
+make_past(struct kept_session *kept, struct buffer *b)
+{
+	const struct summary_row *rows;
+	size_t n = kept->past.summary == NULL ? 0 :
+	    summary_rows(kept->past.summary, &rows);
+
+	add_log(kept, b, false);
+	add_resume(kept, b);
+	add_log(kept, b, true);
+	for (size_t i = 0; i < n; i++)
+		add_recall(kept, b, &rows[i]);
+}
+
+/* What this explainer calls the backtraces of before. */
+static void
+learn_numbers(struct kept_session *kept)
+{
+	const struct box_shared *shared = kept->box->shared;
+
+	past_renumber(&kept->past);
+	kept->counted = 0;
+	for (size_t i = 0; i < kept->past.n; i++) {
+		struct past_row *row = kept->past.at[i];
+		const struct box_sample sample = shared->sample[row->stack.id];
+		const struct box_hit hit =
+		    shared->hit[sample.begun % BOX_SAMPLES_MAX];
+
+		if (sample.number != row->stack.id ||
+		    sample.begun >= EX_BEGUN_DROPPED ||
+		    hit.begun != sample.begun)
+			continue;
+		(void)past_number(&kept->past, row, &hit);
+		if (hit.begun > kept->counted)
+			kept->counted = hit.begun;
+	}
+}
+
+/* Have an explainer that knows nothing yet learn the past, if there is any.  0, or
+   as of box_hear. */
+static int
+teach(struct kept_session *kept)
+{
+	const struct box_message begin = {
+		.what = BOX_BEGIN, .err = kept->report.begun,
+		.value = {kept->report.hits, kept->report.colour,
+		    kept->session->on_stderr},
+	};
+	struct shared_memory memory;
+	struct buffer b = {0};
+	int err;
+
+	kept->taught = kept->box->starts;
+	kept->box->may_be_plain = true;
+	(void)box_tell(kept->box, &begin, -1);
+	if (kept->log.len == 0)
+		return 0;
+	make_past(kept, &b);
+	err = b.failed ? -ENOMEM : shared_memory_make_readable(&memory,
+	    "watchctl-past", b.len);
+	if (err == 0) {
+		memcpy(memory.at, b.bytes, b.len);
+		bid(kept, &memory, true, 0, b.len);
+		err = attend(kept, -1);
+		shared_memory_free(&memory);
+	}
+	buffer_free(&b);
+	if (err == 0)
+		learn_numbers(kept);
+	return err;
+}
+
+/* One has died.  False: there will be no other. */
+static bool
+survive(struct kept_session *kept, int err)
+{
+	char lost[96];
+
+	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
+	    "reported", (unsigned long long)kept->report.hits);
+	kept->report.pending.len = 0;
+	if (box_survive(kept->box, err, lost))
+		return true;
+	kept->failed = true;
+	if (kept->session->err == 0)
+		kept->session->err = -ECONNRESET;
+	return false;
+}
+
+/* Have what there is read.  0, or as of box_hear_for. */
+static int
+have_read(struct kept_session *kept, int ms)
+{
+	const bool new = kept->taught != kept->box->starts;
+	int err;
+
+	if (new) {
+		kept->asked = 0;
+		tidy(kept);
+		kept->first = kept->taken = 0;
+		if ((err = teach(kept)) < 0)
+			return err;
+	}
+	if (kept->asked == 0) {
+		kept->asked = kept->end;
+		bid(kept, &kept->memory, new, kept->taken, kept->end);
+	}
+	return attend(kept, ms);
+}
+
+/* Have the journal read to its end, but do not wait longer than this.  False: it
+   is not. */
+static bool
+exchange(struct kept_session *kept, int ms)
+{
+	int err;
+
+	while (!kept->failed && !kept->ended && kept->taken < kept->end) {
+		if (box_start(kept->box) < 0) {
+			kept->failed = true;
+			break;
+		}
+		if ((err = have_read(kept, ms)) == -EAGAIN)
+			return false;
+		if (err < 0 && !survive(kept, err))
+			break;
+		if (err == 0) {
+			kept->taken = kept->asked;
+			kept->asked = 0;
+		}
+	}
+	return !kept->failed;
+}
+
+/* --- journal.h --- */
+
+static struct kept_session *
+kept_of(struct journal *journal)
+{
+	return (struct kept_session *)journal;
+}
+
+static void
+append(struct kept_session *kept, const struct journal_entry *entry, size_t size,
+    const void *part, size_t len, const void *more, size_t more_len)
+{
+	struct journal_entry *e = entry_at(kept, kept->end);
+
+	*e = *entry;
+	e->size = (uint32_t)size;
+	e->len = (uint32_t)(len + more_len);
+	if (len > 0)
+		memcpy(e->bytes, part, len);
+	if (more_len > 0)
+		memcpy(e->bytes + len, more, more_len);
+	kept->end += size;
+}
+
+static bool
+has_room(const struct kept_session *kept, size_t size)
+{
+	return kept->end + size + MARGIN <= SIZE &&
+	    kept->waiting < BOX_SAMPLES_MAX / 2;
+}
+
+/* Samples that wait for others are not to wait any longer, if need be. */
+static bool
+make_room(struct kept_session *kept, size_t size)
+{
+	const struct journal_entry flush = {
+		.what = JOURNAL_FLUSH, .value = {UINT64_MAX},
+	};
+
+	for (int i = 0; i < 2 && !has_room(kept, size); i++) {
+		if (i > 0)
+			append(kept, &flush, sizeof(flush), NULL, 0, NULL, 0);
+		if (!exchange(kept, -1))
+			return false;
+		tidy(kept);
+	}
+	return has_room(kept, size);
+}
+
+/* Children that are watched may be asked about. */
+static void
+allow_child(struct kept_session *kept, const void *record)
+{
+	struct {
+		struct perf_event_header header;
+		uint32_t pid;
+	} fork;
+
+	memcpy(&fork, record, sizeof(fork));
+	if (fork.header.type == PERF_RECORD_FORK)
+		(void)answers_allow(&kept->box->answers, (pid_t)fork.pid);
+}
+
+static void
+put(struct journal *journal, const struct journal_entry *entry,
+    const void *part, size_t len, const void *more, size_t more_len)
+{
+	struct kept_session *kept = kept_of(journal);
+	const size_t size = (sizeof(*entry) + len + more_len + 7) / 8 * 8;
+
+	/* a warning may come of having it read */
+	if (kept->failed || (entry->what == JOURNAL_WARNING ?
+	    kept->end + size > SIZE : !make_room(kept, size))) {
+		if (kept->session->err == 0)
+			kept->session->err = -ENOMEM;
+		return;
+	}
+	append(kept, entry, size, part, len, more, more_len);
+	kept->waiting += is_waiting(entry);
+	if (entry->what == JOURNAL_RECORD && kept->session->options->follow)
+		allow_child(kept, part);
+}
+
+/* Whether nothing was put there but the flush itself, which then changes
+   nothing. */
+static bool
+is_idle(const struct kept_session *kept)
+{
+	return kept->asked == 0 && kept->waiting == 0 &&
+	    kept->end - kept->taken == sizeof(struct journal_entry) &&
+	    entry_at(kept, kept->taken)->what == JOURNAL_FLUSH;
+}
+
+static bool
+flush(struct journal *journal)
+{
+	struct kept_session *kept = kept_of(journal);
+	struct session *s = kept->session;
+
+	if (is_idle(kept))
+		kept->end = kept->taken;
+	else if (exchange(kept, PATIENCE) && kept->end > TIDY)
+		tidy(kept);
+	return !s->full && s->err == 0;
+}
+
+static int
+end(struct journal *journal)
+{
+	struct kept_session *kept = kept_of(journal);
+
+	return exchange(kept, -1) && kept->ended ? kept->status : -ECONNRESET;
+}
+
+/* --- opening and closing --- */
+
+static void
+warn(struct box *box, const char *text)
+{
+	session_warn(box->warned, "%s", text);
+}
+
+int
+kept_session_open(struct kept_session **out, struct session *session,
+    struct box *box)
+{
+	struct kept_session *kept = calloc(1, sizeof(*kept));
+	int err;
+
+	if ((*out = kept) == NULL)
+		return complain("out of memory");
+	kept->journal = (struct journal){put, flush, end};
+	kept->session = session;
+	kept->box = box;
+	kept->report = (struct written_report){
+		.output = &session->output, .colour = session->report.colour,
+		.wrote = wrote,
+	};
+	if ((err = shared_memory_make_readable(&kept->memory,
+	    "watchctl-journal", SIZE)) < 0)
+		return complain("memory to share: %s", strerror(-err));
+	kept->bytes = kept->memory.at;
+	box->warn = warn;
+	box->warned = session;
+	session->journal = &kept->journal;
+	return 0;
+}
+
+void
+kept_session_close(struct kept_session *kept)
+{
+	if (kept == NULL)
+		return;
+	past_free(&kept->past);
+	buffer_free(&kept->log);
+	buffer_free(&kept->report.pending);
+	shared_memory_free(&kept->memory);
+	free(kept);
+}

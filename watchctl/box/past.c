@@ -1,0 +1,75 @@
+/* past: what the hits of a session were, by backtraces. */
+#include "box/past.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static uint64_t
+key_of(const struct box_hit *hit)
+{
+	return (uint64_t)hit->watch << 32 | hit->stack;
+}
+
+static struct past_row *
+row_new(struct past *past, const void *record, size_t len)
+{
+	struct past_row *row;
+
+	if (!EX_ARRAY_ROOM(past, at, BOX_SAMPLES_MAX - 1) ||
+	    (row = calloc(1, sizeof(*row) + len)) == NULL)
+		return NULL;
+	row->stack.id = past->n + 1;
+	row->len = len;
+	memcpy(row->record, record, len);
+	past->at[past->n++] = row;
+	return row;
+}
+
+int
+past_number(struct past *past, struct past_row *row, const struct box_hit *hit)
+{
+	if (!ex_table_reserve(&past->rows, 1))
+		return -ENOMEM;
+	if (ex_table_get(&past->rows, key_of(hit)) == NULL)
+		ex_table_put(&past->rows, key_of(hit), row);
+	return 0;
+}
+
+void
+past_renumber(struct past *past)
+{
+	ex_table_free(&past->rows, NULL);
+	past->rows = (struct ex_table){0};
+}
+
+int
+past_add(struct past *past, const struct ex_watch *watch,
+    const struct box_hit *which, const struct ex_hit *hit, const void *record,
+    size_t len)
+{
+	struct past_row *row = ex_table_get(&past->rows, key_of(which));
+	struct ex_hit counted = *hit;
+
+	if (past->summary == NULL && (past->summary = summary_new()) == NULL)
+		return -ENOMEM;
+	if (row == NULL && ((row = row_new(past, record, len)) == NULL ||
+	    past_number(past, row, which) < 0))
+		return -ENOMEM;
+	counted.watch = watch;
+	counted.stack = &row->stack;
+	return summary_add(past->summary, &counted, NULL);
+}
+
+void
+past_free(struct past *past)
+{
+	ex_table_free(&past->rows, NULL);
+	for (size_t i = 0; i < past->n; i++)
+		free(past->at[i]);
+	free(past->at);
+	summary_free(past->summary);
+	*past = (struct past){0};
+}

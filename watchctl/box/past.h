@@ -1,0 +1,38 @@
+/*
+ * past: what the hits of a session were, summed up by backtraces, with a sample of
+ * each: so that another explainer can go on.
+ */
+#ifndef PAST_H
+#define PAST_H
+
+#include "base/table.h"
+#include "box/message.h"
+#include "report/summary.h"
+
+/* One backtrace of one watch. */
+struct past_row {
+	struct ex_stack stack;	/* stands for it, in the summary */
+	size_t len;
+	uint8_t record[];	/* len bytes: of its first hit */
+};
+
+/* All zero: empty. */
+struct past {
+	struct summary *summary;	/* NULL: none yet */
+	struct past_row **at;	/* n of them */
+	size_t n, cap;
+	struct ex_table rows;	/* by the explainer's numbers */
+};
+
+/* Count a hit of a watch, as the explainer has it; its first sample is this
+   record.  0 or -ENOMEM. */
+int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
+    const struct ex_hit *, const void *record, size_t len);
+
+/* Another explainer has other numbers: forget them; and learn those of a row. */
+void past_renumber(struct past *);
+int past_number(struct past *, struct past_row *, const struct box_hit *);
+
+void past_free(struct past *);
+
+#endif

@@ -1,0 +1,391 @@
+/*
+ * journal_reader: does with each entry of a journal what the function of session.h
+ * did that put it there.
+ */
+#include "explainer/journal_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "box/shared_memory.h"
+#include "explainer/ask.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "report/summary.h"
+
+struct reader {
+	struct session *session;
+	struct box_shared *shared;
+	uint8_t *journal;	/* size bytes of it; NULL: none yet */
+	size_t size;
+	bool mapped;
+	struct ex_formats *formats;	/* of its records; NULL: none yet */
+	uint64_t number;	/* of the sample that is explained; 0: none */
+	bool ended;
+	int status;
+};
+
+static _Noreturn void
+out_of_memory(void)
+{
+	_exit(BOX_NO_MEMORY);
+}
+
+/* --- what watchctl is told --- */
+
+/* Where the sample has gone, as far as that is known. */
+static void
+publish_sample(struct reader *r)
+{
+	if (r->number != 0)
+		r->shared->sample[r->number % BOX_SAMPLES_MAX] =
+		    (struct box_sample){
+			r->number, ex_explain_begun(r->session->explainer),
+		    };
+}
+
+/* Before the hit is written, since with that it counts. */
+static void
+publish_hit(void *arg, const struct ex_hit *hit, bool unchanged)
+{
+	struct reader *r = arg;
+
+	publish_sample(r);
+	r->shared->hit[hit->begun % BOX_SAMPLES_MAX] = (struct box_hit){
+		.begun = hit->begun, .seq = hit->seq,
+		.outcome = unchanged ? BOX_UNCHANGED : (BOX_REPORTED |
+		    (hit->stray ? BOX_STRAY : 0) |
+		    (hit->unjudged ? BOX_UNJUDGED : 0)),
+		.watch = hit->watch->id - 1,
+		.stack = hit->stack == NULL ? UINT32_MAX : hit->stack->index,
+	};
+}
+
+/* --- entries --- */
+
+static void
+read_format(struct reader *r, const struct journal_entry *e)
+{
+	const struct perf_event_attr *attr = (const void *)e->bytes;
+	const uint64_t *ids = (const void *)(e->bytes + sizeof(*attr));
+
+	if (r->formats == NULL && (r->formats = ex_formats_new()) == NULL)
+		out_of_memory();
+	(void)ex_formats_add(r->formats, attr, ids,
+	    (e->len - sizeof(*attr)) / sizeof(*ids));
+}
+
+static bool
+decode(const struct reader *r, const void *bytes, size_t len,
+    struct ex_record *record)
+{
+	return r->formats != NULL &&
+	    ex_record_decode(r->formats, bytes, len, record) > 0;
+}
+
+static void
+read_learn(struct reader *r, const struct journal_entry *e)
+{
+	struct ex_record record;
+
+	if (decode(r, e->bytes, e->len, &record))
+		(void)ex_explain(r->session->explainer, &record);
+}
+
+static void
+read_watch(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_watch *w = (const void *)e->bytes;
+	struct ex_watch *watch;
+
+	if (session_add_watch(r->session, w->text, w->symbol == 0 ? NULL :
+	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
+	    w->slots) < 0)
+		out_of_memory();
+	watch = r->session->watches[r->session->nwatches - 1];
+	watch->number = w->number;
+	watch->pid = w->pid;
+	memcpy(watch->comm, w->comm, sizeof(watch->comm));
+}
+
+static void
+read_slot(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_slot *slot = (const void *)e->bytes;
+
+	if (session_add_slot(r->session, slot->watch, slot->addr,
+	    slot->len) < 0)
+		out_of_memory();
+}
+
+static void
+read_values(struct reader *r, const struct journal_entry *e)
+{
+	const uint64_t flags = e->value[0];
+	const struct ex_value_options values = {
+		.read = (flags & JOURNAL_READS) != 0 ? wp_proc_read : NULL,
+		.now = wp_clock_ns, .shares = ask_shares,
+		.follows = (flags & JOURNAL_FOLLOWS) != 0,
+		.at_once = (flags & JOURNAL_AT_ONCE) != 0,
+		.crowds = (flags & JOURNAL_CROWDS) != 0,
+	};
+
+	if (session_values(r->session, &values) < 0)
+		out_of_memory();
+}
+
+static const struct ex_watch *
+watch_of(const struct reader *r, const struct journal_entry *e)
+{
+	return r->session->watches[e->value[0]];
+}
+
+static void
+read_start(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_start *it = (const void *)e->bytes;
+	struct report_start start = {
+		.pid = it->pid, .comm = it->comm, .mode = it->mode,
+		.threads = it->threads, .frozen_ms = it->frozen_ms,
+		.time = it->time, .wall = it->wall,
+	};
+
+	session_start(r->session, &start);
+}
+
+static void
+read_record(struct reader *r, const struct journal_entry *e)
+{
+	struct ex_record record;
+
+	if (!decode(r, e->bytes, e->len, &record))
+		return;
+	r->number = e->value[0];
+	if (session_record(r->session, &record))
+		publish_sample(r);
+	r->number = 0;
+}
+
+/* What another has explained is forgotten as far as values go. */
+static void
+read_resume(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_resume *it = (const void *)e->bytes;
+	struct session *s = r->session;
+
+	s->reported = s->written = s->report.written = it->reported;
+	s->before = it->reported + it->unchanged;
+	s->full = s->options->limit != 0 && it->reported >= s->options->limit;
+	s->unchanged = it->unchanged;
+	s->stray = it->stray;
+	s->unjudged = it->unjudged;
+	s->dropped = it->dropped;
+	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
+		ex_explain_missed(s->explainer, s->watches[i]);
+}
+
+static void
+read_recall(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_recall *it = (const void *)e->bytes;
+	const struct summary_row row = {
+		.count = it->count, .first_seq = it->first_seq,
+		.first = it->first, .last = it->last,
+		.nthreads = it->nthreads, .threads = it->thread,
+	};
+	const size_t at = (sizeof(*it) + it->nthreads * sizeof(*it->thread) +
+	    7) / 8 * 8;
+	struct ex_record record;
+
+	if (!decode(r, e->bytes + at, e->len - at, &record))
+		return;
+	r->session->recall = &row;
+	r->number = e->value[0];
+	(void)ex_explain(r->session->explainer, &record);
+	publish_sample(r);
+	(void)ex_explain_flush(r->session->explainer, UINT64_MAX);
+	r->number = 0;
+	r->session->recall = NULL;
+}
+
+static void
+read_end(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_end *it = (const void *)e->bytes;
+	struct session *s = r->session;
+
+	s->lost = it->lost;
+	s->handled = it->handled;
+	s->skipped = it->skipped;
+	s->uptime = it->uptime;
+	s->quiet = it->quiet;
+	memcpy(s->doubt, it->doubt, sizeof(s->doubt));
+	r->status = session_end(s, it->reason[0] == '\0' ? NULL : it->reason,
+	    it->status, it->ncounts == 0 ? NULL : it->count);
+	r->ended = true;
+}
+
+static void
+read_entry(struct reader *r, const struct journal_entry *e)
+{
+	struct session *s = r->session;
+
+	switch (e->what) {
+	case JOURNAL_FORMAT:
+		read_format(r, e);
+		break;
+	case JOURNAL_LEARN:
+		read_learn(r, e);
+		break;
+	case JOURNAL_WATCH:
+		read_watch(r, e);
+		break;
+	case JOURNAL_SLOT:
+		read_slot(r, e);
+		break;
+	case JOURNAL_READY:
+		if (session_ready(s) < 0)
+			out_of_memory();
+		s->given = publish_hit;
+		s->given_arg = r;
+		break;
+	case JOURNAL_VALUES:
+		read_values(r, e);
+		break;
+	case JOURNAL_UNSEEN:
+		session_unseen(s, watch_of(r, e));
+		break;
+	case JOURNAL_KNOWN:
+		session_known(s, watch_of(r, e), e->tid, e->bytes, e->len,
+		    e->value[1]);
+		break;
+	case JOURNAL_OBJECT:
+		session_object(s, e->tid, e->value[0], e->value[1]);
+		break;
+	case JOURNAL_START:
+		read_start(r, e);
+		break;
+	case JOURNAL_RECORD:
+		read_record(r, e);
+		break;
+	case JOURNAL_HINTS:
+		session_stopped(s, e->tid);
+		break;
+	case JOURNAL_FLUSH:
+		(void)session_flush(s, e->value[0]);
+		break;
+	case JOURNAL_LOST:
+		session_lost(s, e->value[0]);
+		break;
+	case JOURNAL_WARNING:
+		if (s->started)
+			session_report_warning(s, (const char *)e->bytes);
+		break;
+	case JOURNAL_RESUME:
+		read_resume(r, e);
+		break;
+	case JOURNAL_RECALL:
+		read_recall(r, e);
+		break;
+	case JOURNAL_END:
+		read_end(r, e);
+		break;
+	default:
+		break;
+	}
+	ask_progress();
+}
+
+/* --- the loop --- */
+
+static void
+forget_journal(struct reader *r)
+{
+	if (r->mapped)
+		(void)munmap(r->journal, r->size);
+	else
+		free(r->journal);
+	r->journal = NULL;
+}
+
+static void
+map_journal(struct reader *r, int fd, size_t size)
+{
+	forget_journal(r);
+	r->journal = shared_memory_map(fd, -1, size, false);
+	(void)close(fd);
+	if (r->journal == NULL)
+		out_of_memory();
+	r->mapped = true;
+	r->size = size;
+}
+
+/* A part of one that is in no memory to be mapped. */
+static void
+take_bytes(struct reader *r, const struct box_message *message)
+{
+	const size_t size = message->value[1], at = message->value[0];
+
+	if (r->journal == NULL || r->mapped || r->size != size) {
+		forget_journal(r);
+		if ((r->journal = malloc(size)) == NULL)
+			out_of_memory();
+		r->mapped = false;
+		r->size = size;
+	}
+	if (at > size || message->len > size - at)
+		_exit(EXIT_FAILURE);
+	memcpy(r->journal + at, message->text, message->len);
+}
+
+static void
+read_part(struct reader *r, size_t from, size_t to)
+{
+	while (from < to && to <= r->size && !r->ended) {
+		const struct journal_entry *e =
+		    (const void *)(r->journal + from);
+
+		if (e->size < sizeof(*e) || e->size > to - from)
+			_exit(EXIT_FAILURE);
+		read_entry(r, e);
+		from += e->size;
+	}
+	if (r->session->explainer != NULL)
+		r->shared->given_up = ex_explain_done(r->session->explainer);
+}
+
+/* Hits whose samples are not needed any more: they are written, or what is
+   written of them at the end is known without. */
+static uint64_t
+hits_done(const struct session *s)
+{
+	return s->options->form == FORM_FOLDED ? s->reported : s->report.written;
+}
+
+bool
+journal_read(struct session *session, struct box_shared *shared,
+    const struct box_message *message, int fd)
+{
+	static struct reader r;
+
+	r.session = session;
+	r.shared = shared;
+	if (message->what == BOX_BYTES) {
+		take_bytes(&r, message);
+		return true;
+	}
+	if (message->what != BOX_TAKE)
+		return false;
+	if (fd >= 0)
+		map_journal(&r, fd, message->value[2]);
+	read_part(&r, message->value[0], message->value[1]);
+	if (r.ended) {
+		session_close(session);
+		ask_end(r.status);
+	}
+	ask_taken(hits_done(session), session->full || session->err < 0,
+	    session->err);
+	return true;
+}

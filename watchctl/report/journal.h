@@ -1,0 +1,116 @@
+/*
+ * journal: all that a session is made of, as entries, one after the other: for a
+ * session that another process keeps (box/live.h), which reads it.
+ *
+ * Whoever has the journal puts entries into it by session.h's functions; the
+ * reader does with each what the function of its name does.
+ */
+#ifndef JOURNAL_H
+#define JOURNAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "attach/uptime.h"
+
+enum journal_what {
+	JOURNAL_NOTHING,	/* that is no more to be done */
+	JOURNAL_FORMAT,		/* bytes: struct perf_event_attr, and ids */
+	JOURNAL_LEARN,		/* bytes: a record that is reported already */
+	JOURNAL_WATCH,		/* bytes: struct journal_watch */
+	JOURNAL_SLOT,		/* bytes: struct journal_slot */
+	JOURNAL_READY,
+	JOURNAL_VALUES,		/* value[0]: enum journal_values, together */
+	JOURNAL_UNSEEN,		/* value[0]: the watch, from 0 */
+	JOURNAL_KNOWN,		/* the same; value[1]: when; tid: the process;
+				   bytes: what was known then */
+	JOURNAL_OBJECT,		/* tid: a process; value: address and length */
+	JOURNAL_START,		/* bytes: struct journal_start */
+	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
+				   value[0]: its number; value[1]: its time; tid:
+				   its thread */
+	JOURNAL_HINTS,		/* tid: a thread that is stopped; 0: none is */
+	JOURNAL_FLUSH,		/* value[0]: of session_flush */
+	JOURNAL_LOST,		/* value[0]: hits */
+	JOURNAL_WARNING,	/* bytes: text */
+	JOURNAL_RESUME,		/* bytes: struct journal_resume */
+	JOURNAL_RECALL,		/* bytes: struct journal_recall */
+	JOURNAL_END,		/* bytes: struct journal_end */
+};
+
+struct journal_entry {
+	uint32_t size;		/* in all, a multiple of 8 */
+	uint16_t what;		/* enum journal_what */
+	uint16_t settled;	/* a sample: nothing comes of it any more */
+	uint32_t len;		/* of the bytes */
+	int32_t tid;
+	uint64_t value[2];
+	uint8_t bytes[];
+};
+
+enum journal_values {
+	JOURNAL_READS = 1, JOURNAL_FOLLOWS = 2, JOURNAL_AT_ONCE = 4,
+	JOURNAL_CROWDS = 8,
+};
+
+struct journal_watch {
+	uint64_t addr, len;
+	unsigned number, slots;
+	pid_t pid;
+	int access;
+	char comm[32];
+	uint32_t symbol;	/* where it is in text; 0: it has none */
+	char text[];		/* the SPEC */
+};
+
+struct journal_slot {
+	uint64_t addr, len;
+	int watch;
+};
+
+struct journal_start {
+	uint64_t time, wall;
+	double frozen_ms;
+	pid_t pid;
+	unsigned threads;
+	char mode[16], comm[32];
+};
+
+/* How far it is, for one that goes on where another left off. */
+struct journal_resume {
+	uint64_t reported, unchanged, stray, unjudged, dropped;
+};
+
+/* The hits with one backtrace, before it. */
+struct journal_recall {
+	uint64_t count, first_seq, first, last;
+	uint32_t nthreads;
+	pid_t thread[];		/* nthreads of them; and the record of the first
+				   hit, at a multiple of 8 */
+};
+
+struct journal_end {
+	uint64_t lost, handled, skipped;
+	struct wp_uptime uptime;
+	int status, err;
+	bool quiet;
+	char reason[16], doubt[320];
+	uint32_t ncounts;	/* 0: none */
+	uint64_t count[];
+};
+
+/* Where entries are put. */
+struct journal {
+	/* Add one: of `what', tid and value as in entry, its bytes from two
+	   parts. */
+	void (*put)(struct journal *, const struct journal_entry *,
+	    const void *part, size_t len, const void *more, size_t more_len);
+	/* Have all of it read.  False: no more is wanted. */
+	bool (*flush)(struct journal *);
+	/* The same, of a journal that is at its end.  Result: the exit
+	   status. */
+	int (*end)(struct journal *);
+};
+
+#endif
