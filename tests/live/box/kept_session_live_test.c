@@ -1,0 +1,220 @@
+/*
+ * kept_session: hits of a watch are explained in a box, and whatever becomes of who
+ * explains them, each is reported once.
+ */
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "live.h"
+#include "os/proc.h"
+#include "scratch.h"
+
+#define WRITES 4000	/* by each of two threads */
+
+static const char *const modes[] = {"--user-only", "--stop"};
+
+/* The explainer of a watch; 0: it has none now. */
+static pid_t
+explainer_of(pid_t pid)
+{
+	char path[64], comm[32];
+	FILE *f, *name;
+	int child, found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	if ((f = fopen(path, "r")) == NULL)
+		return 0;
+	while (fscanf(f, "%d", &child) == 1) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
+		name = fopen(path, "r");
+		if (name != NULL && fgets(comm, sizeof(comm), name) != NULL &&
+		    strncmp(comm, "watchctl-expl", 13) == 0)
+			found = child;
+		if (name != NULL)
+			(void)fclose(name);
+	}
+	(void)fclose(f);
+	return found;
+}
+
+static off_t
+size_of_report(void)
+{
+	struct stat st;
+
+	return stat(scratch_path("report"), &st) == 0 ? st.st_size : 0;
+}
+
+static int
+compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* No two hits are the same access: of one thread at one time. */
+static void
+expect_distinct(const struct outcome *o, size_t n)
+{
+	char **at = calloc(n, sizeof(*at));
+	json_t *line;
+	size_t i, k = 0;
+
+	assert_non_null(at);
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "hit") == 0 && k < n)
+			assert_true(asprintf(&at[k++], "%lld %.9f",
+			    (long long)number_of(line, "tid"),
+			    json_number_value(json_object_get(line,
+			    "time"))) > 0);
+	assert_int_equal(k, n);
+	qsort(at, n, sizeof(*at), compare_texts);
+	for (i = 1; i < n; i++)
+		assert_string_not_equal(at[i - 1], at[i]);
+	for (i = 0; i < n; i++)
+		free(at[i]);
+	free(at);
+}
+
+/* Each hit once, in order; the account and the tables are of all. */
+static void
+expect_all(const struct outcome *o, json_int_t n)
+{
+	json_int_t seq = 0, summed = 0;
+	json_t *line;
+	size_t i;
+
+	assert_int_equal(o->status, 7);
+	assert_non_null(o->lines);
+	json_array_foreach(o->lines, i, line) {
+		if (strcmp(text_of(line, "type"), "hit") == 0)
+			assert_int_equal(number_of(line, "seq"), ++seq);
+		else if (strcmp(text_of(line, "type"), "summary") == 0)
+			summed += number_of(line, "count");
+	}
+	assert_int_equal(seq, n);
+	assert_int_equal(summed, n);
+	assert_int_equal(count_of(o, "start"), 1);
+	assert_int_equal(count_of(o, "end"), 1);
+	assert_int_equal(number_of(first_of(o, "end"), "reported"), n);
+	assert_int_equal(number_of(first_of(o, "end"), "lost"), 0);
+	expect_distinct(o, (size_t)n);
+}
+
+/* Kill one explainer after the other, each once it has reported something.  Result:
+   how many. */
+static unsigned
+kill_all(struct running *w)
+{
+	struct wp_proc_status status;
+	unsigned kills = 0;
+
+	while (wp_proc_status(w->pid, &status) == 0 && status.state != 'Z') {
+		const off_t size = size_of_report();
+		const pid_t explainer = size > 0 ? explainer_of(w->pid) : 0;
+
+		(void)usleep((useconds_t)(random() % 10000));
+		if (explainer == 0 || size_of_report() == size)
+			continue;
+		kills += kill(explainer, SIGKILL) == 0;
+	}
+	return kills;
+}
+
+TEST(each_hit_is_reported_once)
+{
+	const unsigned runs = getenv("THOROUGH") != NULL ? 10 : 1;
+	unsigned kills = 0;
+	struct running w;
+	struct outcome o;
+
+	for (unsigned i = 0; i < runs * COUNT(modes); i++) {
+		char writes[16];
+
+		(void)snprintf(writes, sizeof(writes), "%d", WRITES);
+		(void)unlink(scratch_path("report"));
+		start(&w, LIST(watchctl(), modes[i % COUNT(modes)], "-w",
+		    "counter", "-o", "json", "-O", scratch_path("report"),
+		    "--", victim("counter"), "2", writes, "50000"));
+		say(&w, "go\nend\n");
+		kills += kill_all(&w);
+		finish(&w, &o);
+		outcome_take(&o, scratch_path("report"));
+		expect_all(&o, 2 * WRITES);
+		outcome_free(&o);
+	}
+	print_message("%u were killed\n", kills);
+	assert_true(kills >= runs * COUNT(modes));
+}
+
+#if !SANITIZED	/* whose library must come first, and calls what it likes */
+/* Watch while the intruder does this where debug information is read. */
+static void
+start_with(const char *what, const char *mode, struct running *w)
+{
+	char *library = strdup(scratch_path(what));
+
+	(void)unlink(library);
+	assert_int_equal(symlink(victim("intruder"), library), 0);
+	(void)setenv("LD_PRELOAD", library, 1);
+	start(w, LIST(watchctl(), mode, "-w", "counter", "-o", "json", "-O",
+	    "/dev/stderr", "--", victim("counter"), "2", "300"));
+	(void)unsetenv("LD_PRELOAD");
+	free(library);
+}
+
+/* Its lines of the report are among those of watchctl's own. */
+static void
+finish_with(struct running *w, struct outcome *o)
+{
+	say(w, "go\nend\n");
+	finish(w, o);
+	assert_int_equal(o->status, 7);
+	assert_non_null(strstr(o->err,
+	    "\"hits\":600,\"reported\":600,\"lost\":0"));
+}
+
+TEST(what_it_may_not_do_fails)
+{
+	struct running w[COUNT(modes)];
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(modes); i++)
+		start_with("try", modes[i], &w[i]);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		finish_with(&w[i], &o);
+		assert_null(strstr(o.err, "the process that explains"));
+		assert_non_null(strstr(o.err, "counter.c"));
+		outcome_free(&o);
+	}
+}
+
+/* One module is left aside. */
+TEST(its_death_is_survived)
+{
+	static const char *const what[] = {"crash", "memory"};
+	struct running w[COUNT(what)][COUNT(modes)];
+	struct outcome o;
+
+	for (size_t k = 0; k < COUNT(what); k++)
+		for (size_t i = 0; i < COUNT(modes); i++)
+			start_with(what[k], modes[i], &w[k][i]);
+	for (size_t k = 0; k < COUNT(what); k++) {
+		for (size_t i = 0; i < COUNT(modes); i++) {
+			finish_with(&w[k][i], &o);
+			assert_non_null(strstr(o.err, "counter, whose "
+			    "functions and lines are left out"));
+			outcome_free(&o);
+		}
+	}
+}
+#endif
+
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)
