@@ -2,14 +2,14 @@
  * gtest_suite: the same with GoogleTest, where a listener looks after each
  * test.
  *
- *	gtest_suite.cc:26: Failure
+ *	gtest_suite.cc:27: Failure
  *	Failed
  *	stray write
  *	#1   stray write  config (4 of 8 bytes, at 0x5578fa1937d4)
  *	     gtest_suite[7903/7903] cpu 0  +0.000456s
- *	     accepts+0xa  mov %eax, 0x5da4a(%rip)   gtest_suite.cc:26
- *	     0  accepts                                        gtest_suite.cc:26
- *	     1  Config_AcceptingChangesNothing_Test::TestBody  gtest_suite.cc:34
+ *	     accepts+0xa  mov %eax, 0x5da4a(%rip)   gtest_suite.cc:27
+ *	     0  accepts                                        gtest_suite.cc:27
+ *	     1  Config_AcceptingChangesNothing_Test::TestBody  gtest_suite.cc:35
  *	     ...
  *	[  FAILED  ] Config.AcceptingChangesNothing (56 ms)
  */

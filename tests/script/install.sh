@@ -52,9 +52,9 @@ while read -r name; do
 		exit 1
 	}
 done < shared
-# what takes the place of libdw's open(2)
+# what takes the place of libdw's open(2), and what doctor watches
 [ "$(nm -D --defined-only bin/watchctl | awk '{ print $3 }' | sort | xargs)" = \
-    'open open64' ]
+    'doctor_word open open64' ]
 
 export PKG_CONFIG_PATH="$PWD/lib/pkgconfig"
 [ "$(pkg-config --variable=helper watchpoint)" = /opt/bin/watchctl ]

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "handler/trap.h"
+#include "inside/table.h"
 
 enum { OTHERS_MAX = 8 };	/* that are told of processes */
 
@@ -167,8 +168,12 @@ wp_copies_join(struct wp_cause *cause)
 {
 	struct numbers numbers = {.n = 0};
 
-	if (atomic_load(&wp_this_copy.number) == 0)
+	if (atomic_load(&wp_this_copy.number) == 0) {
+		/* for the reason that pin.c has */
+		wp_watches_lock();
 		(void)dl_iterate_phdr(take_number, &numbers);
+		wp_watches_unlock();
+	}
 	wp_state.copy = (uint8_t)atomic_load(&wp_this_copy.number);
 	return wp_state.copy != 0 ? 0 : wp_cause_errno(cause,
 	    "copies of libwatchpoint in this program", EMFILE);

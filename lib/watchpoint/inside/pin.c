@@ -4,7 +4,10 @@
  * bytes and handler.
  *
  * Not called with the table locked: the dynamic loader has a lock of its own,
- * and runs constructors under it, which may open watches.  And while a program
+ * and runs constructors under it, which may open watches.  It does not while it
+ * goes through its objects, but has another one then, which a child made by fork(2)
+ * would find locked for ever: so that is done with the table locked, for which
+ * fork(2) waits.  And while a program
  * begins its objects are left alone: none of these is ever unloaded, and asking
  * the loader for one would have it run constructors before their time.
  */
@@ -83,8 +86,11 @@ wp_pin(const volatile void *addr)
 {
 	struct looked looked = {.addr = (uintptr_t)addr};
 
-	if (addr != NULL && !wp_state.begins &&
-	    dl_iterate_phdr(look, &looked) != 0 && looked.name != NULL &&
-	    *looked.name != '\0' && !note(looked.begin))
+	if (addr == NULL || wp_state.begins)
+		return;
+	wp_watches_lock();
+	(void)dl_iterate_phdr(look, &looked);
+	wp_watches_unlock();
+	if (looked.name != NULL && *looked.name != '\0' && !note(looked.begin))
 		keep(looked.name);
 }
