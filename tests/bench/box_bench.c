@@ -44,8 +44,8 @@ replay_here(const char *file)
 
 	if (out != NULL && freopen("/dev/null", "w", stderr) != NULL &&
 	    options_parse_report(7, argv, &options) == 0 &&
-	    session_open_stream(&s, &options, EX_RECORDED, out, false,
-	    &begin) == 0) {
+	    session_open_stream(&s, &options, EX_RECORDED, NULL, out,
+	    false, &begin) == 0) {
 		status = replay(&s);
 		session_close(&s);
 	}
