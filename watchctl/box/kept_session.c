@@ -621,7 +621,8 @@ kept_session_open(struct kept_session **out, struct session *session,
 	struct kept_session *kept = calloc(1, sizeof(*kept));
 	int err;
 
-	if ((*out = kept) == NULL)
+	*out = kept;
+	if (kept == NULL)
 		return complain("out of memory");
 	kept->journal = (struct journal){put, flush, end};
 	kept->session = session;

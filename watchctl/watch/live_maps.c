@@ -23,6 +23,9 @@
 /* Looking may take one part in this many of the time. */
 enum { SPARED = 20 };
 
+/* How often to look again for the program that is being executed. */
+enum { TRIES = 1000, NAP_NS = 1000000 };
+
 static void
 learn_record(void *arg, const struct ex_record *record)
 {
@@ -32,8 +35,14 @@ learn_record(void *arg, const struct ex_record *record)
 void
 live_maps_begin(struct live_maps *m, struct ex_space *space, pid_t pid)
 {
+	int err = -ENOENT;
+
 	*m = (struct live_maps){.space = space, .pid = pid};
-	(void)wp_proc_program(pid, &m->program);
+	/* whoever waited for its execve(2) is let go before that is over */
+	for (unsigned i = 0; i < TRIES && (err = wp_proc_program(pid,
+	    &m->program)) == -ENOENT; i++)
+		wp_clock_sleep(NAP_NS);
+	m->known = err == 0;
 }
 
 static bool
@@ -41,7 +50,8 @@ is_another_program(const struct live_maps *m)
 {
 	uint64_t now;
 
-	return wp_proc_program(m->pid, &now) != 0 || now != m->program;
+	return wp_proc_program(m->pid, &now) != 0 ||
+	    (m->known && now != m->program);
 }
 
 static int

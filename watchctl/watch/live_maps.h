@@ -10,7 +10,8 @@
 struct live_maps {
 	struct ex_space *space;
 	pid_t pid;
-	uint64_t program;	/* wp_proc_program when it began */
+	uint64_t program;	/* wp_proc_program when it began, */
+	bool known;		/* if that is known */
 	uint64_t code;		/* wp_proc_code when it was learnt; 0: never */
 	uint64_t looked;	/* when, ns */
 	uint64_t cost;		/* what looking took, ns */

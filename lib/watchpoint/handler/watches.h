@@ -132,7 +132,7 @@ struct wp_state {
 	_Atomic unsigned nopen;		/* how many are open */
 	_Atomic unsigned nreads;	/* of these, how many see reads */
 	_Atomic uint32_t serials;	/* the last given, without the copy */
-	uint8_t copy;			/* which copy of the library this is
+	_Atomic uint8_t copy;		/* which copy of the library this is
 					   (inside/copies.h); 0: not known
 					   yet */
 	struct wp_channel *_Atomic channel;	/* NULL: no helper */

@@ -656,11 +656,13 @@ wp_proc_program(pid_t pid, uint64_t *program)
 	char path[PROC_PATH_MAX];
 	uint64_t random = 0;
 	struct stat st;
+	int err;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", proc_living(pid));
 	if (stat(path, &st) != 0)
 		return proc_error(errno);
-	(void)wp_proc_auxv(pid, AT_RANDOM, &random);
+	if ((err = wp_proc_auxv(pid, AT_RANDOM, &random)) < 0)
+		return err;
 	*program = ((uint64_t)st.st_dev * 1099511628211u ^ st.st_ino) *
 	    1099511628211u ^ random;
 	return 0;

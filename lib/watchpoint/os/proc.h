@@ -133,7 +133,8 @@ ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
    does. */
 int wp_proc_code(pid_t pid, uint64_t *code);
 
-/* A number that changes when a process executes another program. */
+/* A number that changes when a process executes another program; -ENOENT: it is
+   doing that now. */
 int wp_proc_program(pid_t pid, uint64_t *program);
 
 /* The name of a thread, at most 15 bytes and a NUL. */

@@ -18,6 +18,8 @@
 
 #define WRITES 4000	/* by each of two threads */
 
+enum { HIT = 4096 };	/* bytes of a report that have one */
+
 static const char *const modes[] = {"--user-only", "--stop"};
 
 /* The explainer of a watch; 0: it has none now. */
@@ -108,22 +110,23 @@ expect_all(const struct outcome *o, json_int_t n)
 	expect_distinct(o, (size_t)n);
 }
 
-/* Kill one explainer after the other, each once it has reported something.  Result:
-   how many. */
+/* Kill one explainer after the other, each once it has reported a hit, which takes
+   more room than the warning of the last one's death.  Result: how many. */
 static unsigned
 kill_all(struct running *w)
 {
 	struct wp_proc_status status;
 	unsigned kills = 0;
+	off_t size = 0;
 
 	while (wp_proc_status(w->pid, &status) == 0 && status.state != 'Z') {
-		const off_t size = size_of_report();
-		const pid_t explainer = size > 0 ? explainer_of(w->pid) : 0;
+		const pid_t explainer = explainer_of(w->pid);
 
 		(void)usleep((useconds_t)(random() % 10000));
-		if (explainer == 0 || size_of_report() == size)
+		if (explainer == 0 || size_of_report() < size + HIT)
 			continue;
 		kills += kill(explainer, SIGKILL) == 0;
+		size = size_of_report();
 	}
 	return kills;
 }

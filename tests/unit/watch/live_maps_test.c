@@ -3,6 +3,9 @@
 #include "test.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -56,6 +59,27 @@ TEST(another_programs_mappings_are_not_learnt)
 	assert_ptr_equal(module_here(space, pid), module);
 	child_kill(pid);
 	assert_int_equal(live_maps_look(&m), -ESRCH);
+	ex_space_free(space);
+}
+
+/* posix_spawn(3) returns before execve(2) is over. */
+TEST(a_program_is_known_however_soon)
+{
+	char sleep[] = "/bin/sleep", *argv[] = {sleep, (char[]){"100"}, NULL};
+	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct live_maps m;
+	pid_t pid;
+
+	for (unsigned i = 0; i < 300; i++) {
+		assert_int_equal(posix_spawn(&pid, sleep, NULL, NULL, argv,
+		    NULL), 0);
+		live_maps_begin(&m, space, pid);
+		assert_true(m.known);
+		await(is_sleep(pid));
+		assert_int_equal(live_maps_look(&m), 0);
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+	}
 	ex_space_free(space);
 }
 
