@@ -320,7 +320,7 @@ add_resume(struct kept_session *kept, struct buffer *b)
 }
 
 static void
-add_recall(struct kept_session *kept, struct buffer *b, const struct summary_row *row)
+add_recall(struct buffer *b, const struct summary_row *row)
 {
 	const struct past_row *past = (const struct past_row *)row->stack;
 	const size_t threads = row->nthreads * sizeof(*row->threads);
@@ -328,7 +328,6 @@ add_recall(struct kept_session *kept, struct buffer *b, const struct summary_row
 	    8;
 	struct journal_recall *recall = calloc(1, head + past->len);
 
-	(void)kept;
 	if (recall == NULL) {
 		b->failed = true;
 		return;
@@ -369,7 +368,7 @@ make_past(struct kept_session *kept, struct buffer *b)
 	add_resume(kept, b);
 	add_log(kept, b, true);
 	for (size_t i = 0; i < n; i++)
-		add_recall(kept, b, &rows[i]);
+		add_recall(b, &rows[i]);
 }
 
 /* What this explainer calls the backtraces of before. */
