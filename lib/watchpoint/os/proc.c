@@ -237,24 +237,30 @@ after_name(const char *stat)
 	return end == NULL ? NULL : end + 1;
 }
 
-/* The ninth field, PF_EXITING of include/linux/sched.h. */
-bool
-wp_proc_exiting(pid_t tid)
+/* Of include/linux/sched.h: PF_EXITING, PF_FORKNOEXEC. */
+enum { EXITING = 4, FORKNOEXEC = 0x40 };
+
+/* The ninth field.  False: the thread is no more. */
+static bool
+task_flags(pid_t tid, unsigned *flags)
 {
 	char text[1024];
 	const char *at;
-	unsigned flags;
 
-	if (proc_slurp(tid, "stat", text, sizeof(text)) < 0 ||
-	    (at = after_name(text)) == NULL)
-		return true;
-	return sscanf(at, " %*c %*d %*d %*d %*d %*d %u", &flags) == 1 &&
-	    (flags & 4) != 0;
+	return proc_slurp(tid, "stat", text, sizeof(text)) >= 0 &&
+	    (at = after_name(text)) != NULL &&
+	    sscanf(at, " %*c %*d %*d %*d %*d %*d %u", flags) == 1;
 }
 
-enum { FORKNOEXEC = 0x40 };	/* PF_FORKNOEXEC, in the ninth field */
+bool
+wp_proc_exiting(pid_t tid)
+{
+	unsigned flags;
 
-/* And the 22nd. */
+	return !task_flags(tid, &flags) || (flags & EXITING) != 0;
+}
+
+/* The ninth field and the 22nd. */
 bool
 wp_proc_unexecuted(pid_t pid, uint64_t *start)
 {
@@ -276,15 +282,9 @@ wp_proc_unexecuted(pid_t pid, uint64_t *start)
 int
 wp_proc_has_executed(pid_t pid)
 {
-	char text[1024];
-	const char *at;
 	unsigned flags;
 
-	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
-	    (at = after_name(text)) == NULL ||
-	    sscanf(at, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return -ESRCH;
-	return (flags & FORKNOEXEC) == 0;
+	return task_flags(pid, &flags) ? (flags & FORKNOEXEC) == 0 : -ESRCH;
 }
 
 /* The thread's own file: that of the process adds up all threads. */
