@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
 #include "module/compressed.h"
 #include "module/module_private.h"
 #include "os/regular_file.h"
@@ -120,15 +121,6 @@ section(Elf *elf, const char *wanted, size_t *size)
 	return NULL;
 }
 
-static uint32_t
-number(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
 /* What belongs to a unit. */
 struct dwp_part {
 	const char *name;	/* its section's */
@@ -163,7 +155,7 @@ row_of(const uint8_t *ids, uint32_t slots, uint64_t id)
 	for (uint32_t i = 0; i < slots; i++) {
 		memcpy(&there, ids + (size_t)i * 8, sizeof(there));
 		if (there == id)
-			return number(ids + (size_t)slots * 8 + (size_t)i * 4);
+			return ex_u32(ids + (size_t)slots * 8 + (size_t)i * 4);
 	}
 	return 0;
 }
@@ -180,12 +172,12 @@ find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 
 	unit->n = 0;
 	if (index == NULL || size < HEADER ||
-	    (number(index) != 2 && number(index) != 5))
+	    (ex_u32(index) != 2 && ex_u32(index) != 5))
 		return false;
-	new = number(index) == 5;
-	columns = number(index + 4);
-	units = number(index + 8);
-	slots = number(index + 12);
+	new = ex_u32(index) == 5;
+	columns = ex_u32(index + 4);
+	units = ex_u32(index + 8);
+	slots = ex_u32(index + 12);
 	if (columns == 0 || columns > COLUMNS_MAX ||
 	    slots > (size - HEADER) / 12 ||
 	    units > (size - HEADER - (size_t)slots * 12) / (8 * columns) ||
@@ -197,13 +189,13 @@ find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
 	offsets = table + ((size_t)row * columns) * 4;
 	sizes = offsets + (size_t)units * columns * 4;
 	for (uint32_t i = 0; i < columns; i++) {
-		const uint32_t which = number(table + i * 4);
+		const uint32_t which = ex_u32(table + i * 4);
 		const char *name = which <= COLUMNS_MAX ?
 		    names[new][which] : NULL;
 
-		if (name != NULL && number(sizes + i * 4) != 0 && !add_part(
-		    unit, elf, name, number(offsets + i * 4),
-		    number(sizes + i * 4)))
+		if (name != NULL && ex_u32(sizes + i * 4) != 0 && !add_part(
+		    unit, elf, name, ex_u32(offsets + i * 4),
+		    ex_u32(sizes + i * 4)))
 			return false;
 	}
 	strings = section(elf, ".debug_str.dwo", &text);

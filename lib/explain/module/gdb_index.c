@@ -7,37 +7,21 @@
  *	u32 unit; names, hashed: u32 name, u32 units, both in the pool;
  *	from version 9 on: what the program begins with; the pool
  *
- * In the pool a list of units is u32 length, and u32 for each: the number of a unit,
- * and what the name stands for there.
+ * In the pool a list of units is u32 length, and u32 for each: the number of a
+ * unit, and what the name stands for there.
  */
 #include "module/gdb_index.h"
 
 #include <ctype.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 enum {
 	OLDEST = 5, NEWEST = 9,		/* versions with the same hash */
 	UNIT = 16, CODE = 20, NAME = 8,	/* bytes of an entry */
 	VARIABLE = 2,			/* what a name stands for */
 };
-
-static uint32_t
-u32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint64_t
-u64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
 
 bool
 ex_gdb_index_open(struct ex_gdb_index *index, const uint8_t *bytes,
@@ -48,11 +32,11 @@ ex_gdb_index_open(struct ex_gdb_index *index, const uint8_t *bytes,
 	uint32_t version;
 
 	*index = (struct ex_gdb_index){0};
-	if (size < 4 * (PARTS + 2) || (version = u32(bytes)) < OLDEST ||
+	if (size < 4 * (PARTS + 2) || (version = ex_u32(bytes)) < OLDEST ||
 	    version > NEWEST)
 		return false;
 	for (unsigned i = 1; i <= PARTS + (version == NEWEST); i++) {
-		const size_t part = u32(bytes + (size_t)4 * i);
+		const size_t part = ex_u32(bytes + (size_t)4 * i);
 
 		if (part > size || (n > 0 && part < at[n - 1]))
 			return false;
@@ -77,7 +61,7 @@ unit_begins(const struct ex_gdb_index *index, uint32_t number, uint64_t *unit)
 {
 	if (number >= index->nunits)
 		return false;
-	*unit = u64(index->units + (size_t)number * UNIT);
+	*unit = ex_u64(index->units + (size_t)number * UNIT);
 	return true;
 }
 
@@ -88,8 +72,9 @@ ex_gdb_index_code(const struct ex_gdb_index *index, struct ex_ranges *code)
 	uint64_t unit;
 
 	for (size_t i = 0; i < index->ncode; i++, at += CODE) {
-		if (u64(at) != 0 && unit_begins(index, u32(at + 16), &unit) &&
-		    !ex_ranges_add(code, u64(at), u64(at + 8), unit))
+		if (ex_u64(at) != 0 &&
+		    unit_begins(index, ex_u32(at + 16), &unit) &&
+		    !ex_ranges_add(code, ex_u64(at), ex_u64(at + 8), unit))
 			return false;
 	}
 	return true;
@@ -126,14 +111,14 @@ find_name(const struct ex_gdb_index *index, const char *name, uint32_t *n)
 
 	for (size_t i = 0; i < index->nnames; i++, slot = (slot + step) & mask) {
 		const uint8_t *entry = index->names + slot * NAME;
-		const uint32_t text = u32(entry), units = u32(entry + 4);
+		const uint32_t text = ex_u32(entry), units = ex_u32(entry + 4);
 
 		if (text == 0 && units == 0)
 			return NULL;
 		if (!is_name(index, text, name) ||
 		    units > index->pool_size || index->pool_size - units < 4)
 			continue;
-		*n = u32(index->pool + units);
+		*n = ex_u32(index->pool + units);
 		return *n <= (index->pool_size - units - 4) / 4 ?
 		    index->pool + units + 4 : NULL;
 	}
@@ -148,7 +133,7 @@ ex_gdb_index_variable(const struct ex_gdb_index *index, const char *name,
 	const uint8_t *units = find_name(index, name, &n);
 
 	while (units != NULL && *at < n) {
-		const uint32_t entry = u32(units + 4 * (*at)++);
+		const uint32_t entry = ex_u32(units + 4 * (*at)++);
 
 		if ((entry >> 28 & 7) == VARIABLE &&
 		    unit_begins(index, entry & 0xffffff, unit))

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/bytes.h"
+
 struct cursor {
 	const uint8_t *p;	/* what comes next */
 	size_t left;		/* bytes from p on */
@@ -45,22 +47,16 @@ static inline uint64_t
 take64(struct cursor *c)
 {
 	const uint8_t *p = take(c, 1, sizeof(uint64_t));
-	uint64_t v = 0;
 
-	if (p != NULL)
-		memcpy(&v, p, sizeof(v));
-	return v;
+	return p != NULL ? ex_u64(p) : 0;
 }
 
 static inline uint32_t
 take32(struct cursor *c)
 {
 	const uint8_t *p = take(c, 1, sizeof(uint32_t));
-	uint32_t v = 0;
 
-	if (p != NULL)
-		memcpy(&v, p, sizeof(v));
-	return v;
+	return p != NULL ? ex_u32(p) : 0;
 }
 
 static inline uint16_t

@@ -15,6 +15,7 @@
 
 #include "record/cursor.h"
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/table.h"
 
 static_assert(sizeof(struct perf_event_header) == 8, "header of a record");
@@ -56,15 +57,6 @@ static unsigned
 bits(uint64_t mask)
 {
 	return (unsigned)__builtin_popcountll(mask);
-}
-
-static uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
 }
 
 static void
@@ -708,7 +700,7 @@ decode_other(const struct ex_formats *f, struct cursor c, struct ex_record *r)
 
 			if (c.left < back)
 				return -EBADMSG;
-			r->id = load64(c.p + (c.left - back));
+			r->id = ex_u64(c.p + (c.left - back));
 		}
 		r->attr = event_of(f, at >= 0, r->id);
 		attr = layout_of(f, r);
@@ -763,7 +755,7 @@ ex_regs_get(const struct ex_perf_regs *regs, unsigned reg, uint64_t *value)
 	if (!(regs->mask & bit))
 		return false;
 	before = regs->mask & (bit - 1);
-	*value = load64(regs->values + sizeof(*value) *
+	*value = ex_u64(regs->values + sizeof(*value) *
 	    (before == bit - 1 ? reg : bits(before)));
 	return true;
 }
@@ -771,5 +763,5 @@ ex_regs_get(const struct ex_perf_regs *regs, unsigned reg, uint64_t *value)
 uint64_t
 ex_callchain_at(const struct ex_sample *s, uint64_t i)
 {
-	return load64(s->callchain + i * sizeof(uint64_t));
+	return ex_u64(s->callchain + i * sizeof(uint64_t));
 }
