@@ -18,12 +18,10 @@
 #include <unistd.h>
 
 static _Noreturn void
-become(const char *const argv[], const int in[2], const int out[2],
-    const int err[2])
+become(const char *const argv[], bool (*prepare)(int what), int what)
 {
-	(void)dup2(in[0], 0);
-	(void)dup2(out[1], 1);
-	(void)dup2(err[1], 2);
+	if (prepare != NULL && !prepare(what))
+		_exit(UNPREPARED);
 	(void)execv(argv[0], (char *const *)(uintptr_t)argv);
 	(void)fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
 	_exit(127);
@@ -43,6 +41,13 @@ append(const char *argv[ARGS], size_t n, const char *const *more)
 void
 start(struct running *r, const char *const argv[])
 {
+	start_prepared(r, argv, NULL, 0);
+}
+
+void
+start_prepared(struct running *r, const char *const argv[],
+    bool (*prepare)(int what), int what)
+{
 	int in[2], out[2], err[2];
 
 	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
@@ -50,8 +55,12 @@ start(struct running *r, const char *const argv[])
 	assert_int_equal(pipe2(err, O_CLOEXEC), 0);
 	r->pid = fork();
 	assert_true(r->pid >= 0);
-	if (r->pid == 0)
-		become(argv, in, out, err);
+	if (r->pid == 0) {
+		(void)dup2(in[0], 0);
+		(void)dup2(out[1], 1);
+		(void)dup2(err[1], 2);
+		become(argv, prepare, what);
+	}
 	(void)close(in[0]);
 	(void)close(out[1]);
 	(void)close(err[1]);

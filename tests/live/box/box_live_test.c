@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "explainers.h"
 #include "record/perfdata.h"
 #include "live.h"
 #include "refuse.h"
@@ -58,20 +59,6 @@ expect_all(const struct outcome *o)
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
-/* Begin a run during which the intruder does this. */
-static void
-start_intruded(const char *what, struct running *w, const char *const *argv)
-{
-	char *library = strdup(scratch_path(what));
-
-	(void)unlink(library);
-	assert_int_equal(symlink(victim("intruder"), library), 0);
-	(void)setenv("LD_PRELOAD", library, 1);
-	start(w, argv);
-	(void)unsetenv("LD_PRELOAD");
-	free(library);
-}
-
 static void
 start_with(const char *what, struct running *w)
 {
@@ -428,30 +415,13 @@ TEST(killed_at_any_time)
 
 /* --- recordings --- */
 
-/* Which of its children is one; there is one. */
-static pid_t
-explainer_of(pid_t pid)
+static void
+kill_explainer(pid_t watchctl_pid)
 {
-	char path[64], comm[32];
-	FILE *f, *name;
-	int child, found = 0;
+	const pid_t pid = explainer_of(watchctl_pid);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
-	    pid);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	while (fscanf(f, "%d", &child) == 1) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
-		name = fopen(path, "r");
-		if (name != NULL && fgets(comm, sizeof(comm), name) != NULL &&
-		    strncmp(comm, "watchctl-expl", 13) == 0)
-			found = child;
-		if (name != NULL)
-			(void)fclose(name);
-	}
-	(void)fclose(f);
-	assert_true(found > 0);
-	return found;
+	assert_true(pid > 0);
+	(void)kill(pid, SIGKILL);
 }
 
 /* Bit n for library n. */
@@ -497,7 +467,7 @@ TEST(recordings_have_later_build_ids)
 	for (unsigned i = 0; i < 4; i++) {
 		hear(&w, line, sizeof(line));
 		if (i == 1)
-			(void)kill(explainer_of(w.pid), SIGKILL);
+			kill_explainer(w.pid);
 		say(&w, "\n");
 	}
 	finish(&w, &o);
@@ -537,7 +507,7 @@ TEST(killed_while_hits_are_made)
 		for (unsigned k = 0; k < 4; k++) {
 			hear(&w, line, sizeof(line));
 			if (k == 1)
-				(void)kill(explainer_of(w.pid), SIGKILL);
+				kill_explainer(w.pid);
 			say(&w, "\n");
 		}
 		finish(&w, &o);

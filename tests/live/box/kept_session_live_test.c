@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "explainers.h"
 #include "live.h"
 #include "os/proc.h"
 #include "scratch.h"
@@ -21,31 +22,6 @@
 enum { HIT = 4096 };	/* bytes of a report that have one */
 
 static const char *const modes[] = {"--user-only", "--stop"};
-
-/* The explainer of a watch; 0: it has none now. */
-static pid_t
-explainer_of(pid_t pid)
-{
-	char path[64], comm[32];
-	FILE *f, *name;
-	int child, found = 0;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
-	    pid);
-	if ((f = fopen(path, "r")) == NULL)
-		return 0;
-	while (fscanf(f, "%d", &child) == 1) {
-		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
-		name = fopen(path, "r");
-		if (name != NULL && fgets(comm, sizeof(comm), name) != NULL &&
-		    strncmp(comm, "watchctl-expl", 13) == 0)
-			found = child;
-		if (name != NULL)
-			(void)fclose(name);
-	}
-	(void)fclose(f);
-	return found;
-}
 
 static off_t
 size_of_report(void)
@@ -162,15 +138,8 @@ TEST(each_hit_is_reported_once)
 static void
 start_with(const char *what, const char *mode, struct running *w)
 {
-	char *library = strdup(scratch_path(what));
-
-	(void)unlink(library);
-	assert_int_equal(symlink(victim("intruder"), library), 0);
-	(void)setenv("LD_PRELOAD", library, 1);
-	start(w, LIST(watchctl(), mode, "-w", "counter", "-o", "json", "-O",
-	    "/dev/stderr", "--", victim("counter"), "2", "300"));
-	(void)unsetenv("LD_PRELOAD");
-	free(library);
+	start_intruded(what, w, LIST(watchctl(), mode, "-w", "counter", "-o",
+	    "json", "-O", "/dev/stderr", "--", victim("counter"), "2", "300"));
 }
 
 /* Its lines of the report are among those of watchctl's own. */

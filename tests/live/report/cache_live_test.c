@@ -12,23 +12,15 @@
 
 #include "command.h"
 #include "live.h"
-#include "scratch.h"
+#include "units.h"
 
 /* A program with more than a megabyte of debug information. */
 static int
 make_program(void **state)
 {
-	FILE *f;
-
 	if (scratch_make(state) != 0)
 		return -1;
-	f = fopen(scratch_path("much.c"), "w");
-	assert_non_null(f);
-	for (int i = 0; i < 16000; i++)
-		(void)fprintf(f, "struct s%d { int a%d; long b%d[%d]; "
-		    "struct s%d *c%d; };\n", i, i * 7, i % 91, i + 1, i / 2,
-		    i % 13);
-	assert_int_equal(fclose(f), 0);
+	write_much(16000);
 	scratch_write("main.c", "struct { int limit; } config;\n"
 	    "int\nmain(void)\n{\n	config.limit = 7;\n	return 0;\n}\n");
 	scratch_run("cc -g -fno-eliminate-unused-debug-types -o p much.c "

@@ -368,7 +368,7 @@ be_untraced(void)
 }
 
 static bool
-be_in(enum plight plight)
+be_in(int plight)
 {
 	switch (plight) {
 	case NOBODY:
@@ -397,27 +397,11 @@ be_in(enum plight plight)
 static bool
 run_in(enum plight plight, const char *const argv[], struct outcome *o)
 {
-	struct running w = {.in = -1};
-	int out[2], err[2];
+	struct running w;
 
-	assert_int_equal(pipe(out), 0);
-	assert_int_equal(pipe(err), 0);
-	if ((w.pid = fork()) == 0) {
-		(void)dup2(out[1], 1);
-		(void)dup2(err[1], 2);
-		(void)close(out[0]);
-		(void)close(err[0]);
-		if (!be_in(plight))
-			_exit(99);
-		(void)execv(argv[0], (char **)(uintptr_t)argv);
-		_exit(98);
-	}
-	(void)close(out[1]);
-	(void)close(err[1]);
-	w.out = out[0];
-	w.err = err[0];
+	start_prepared(&w, argv, be_in, (int)plight);
 	finish(&w, o);
-	if (o->status != 99)
+	if (o->status != UNPREPARED)
 		return true;
 	print_message("not permitted to try this\n");
 	outcome_free(o);

@@ -151,7 +151,7 @@ static const char *const names[WHOS] = {
 };
 
 static bool
-be(enum who who)
+be(int who)
 {
 	switch (who) {
 	case ROOT:
@@ -186,31 +186,14 @@ struct found {
 
 /* Run a program as somebody.  False: that is not possible here. */
 static bool
-run_as(bool (*be_so)(enum who), enum who who, const char *const argv[],
+run_as(bool (*be_so)(int), enum who who, const char *const argv[],
     struct outcome *o)
 {
-	struct running w = {.in = -1};
-	int out[2], err[2];
+	struct running w;
 
-	assert_int_equal(pipe(out), 0);
-	assert_int_equal(pipe(err), 0);
-	if ((w.pid = fork()) == 0) {
-		(void)dup2(open("/dev/null", O_RDONLY), 0);
-		(void)dup2(out[1], 1);
-		(void)dup2(err[1], 2);
-		(void)close(out[0]);
-		(void)close(err[0]);
-		if (!be_so(who))
-			_exit(99);
-		(void)execv(argv[0], (char **)(uintptr_t)argv);
-		_exit(98);
-	}
-	(void)close(out[1]);
-	(void)close(err[1]);
-	w.out = out[0];
-	w.err = err[0];
+	start_prepared(&w, argv, be_so, (int)who);
 	finish(&w, o);
-	if (o->status != 98 && o->status != 99)
+	if (o->status != UNPREPARED && o->status != 127)
 		return true;
 	outcome_free(o);
 	return false;
@@ -265,7 +248,7 @@ refusal_of(const struct outcome *o)
 }
 
 static void
-find_command(bool (*be_so)(enum who), enum who who, struct found *found)
+find_command(bool (*be_so)(int), enum who who, struct found *found)
 {
 	struct outcome o;
 
@@ -281,7 +264,7 @@ find_command(bool (*be_so)(enum who), enum who who, struct found *found)
 
 /* As doctor tried them; with what it says in words. */
 static bool
-find_ways(bool (*be_so)(enum who), enum who who, struct found *found)
+find_ways(bool (*be_so)(int), enum who who, struct found *found)
 {
 	static const enum way order[] = {ATTACH, STOP, INSIDE};
 	const json_t *doctor, *ways;
@@ -311,7 +294,7 @@ find_ways(bool (*be_so)(enum who), enum who who, struct found *found)
 }
 
 static void
-find(bool (*be_so)(enum who), enum who who, const char *level,
+find(bool (*be_so)(int), enum who who, const char *level,
     struct found *found)
 {
 	*found = (struct found){0};
@@ -438,7 +421,7 @@ TEST(what_works_for_whom)
 
 /* A kernel that wants CAP_SYS_ADMIN at level 3, as Debian's do. */
 static bool
-be_refused_in_spite(enum who who)
+be_refused_in_spite(int who)
 {
 	return be(who) && refuse_perf(EACCES);
 }

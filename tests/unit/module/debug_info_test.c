@@ -5,99 +5,19 @@
  */
 #include "test.h"
 
-#include <fcntl.h>
 
 #include "module/debug_info.h"
-#include "module/line.h"
-#include "module/module_private.h"
-#include "module/symbol.h"
-#include "type/variable.h"
-#include "scratch.h"
+#include "units.h"
 
 #define ZLIB "-Wl,--compress-debug-sections=zlib"
 
-/* The one between the others is large. */
 static int
-write_sources(void **state)
+begin(void **state)
 {
-	FILE *f;
-
 	if (scratch_make(state) != 0)
 		return -1;
-	scratch_write("first.c", "int first_v;\nint\nfirst(int x)\n{\n"
-	    "	return x + first_v;\n}\n");
-	scratch_write("last.c", "long last_v;\nint\n\nlast(int x)\n{\n"
-	    "	return x + (int)last_v;\n}\n");
-	scratch_write("plain.c", "int plain(int x) { return x + 1; }\n");
-	f = fopen(scratch_path("much.c"), "w");
-	assert_non_null(f);
-	for (int i = 0; i < 4000; i++)
-		(void)fprintf(f, "struct s%d { int a%d; long b%d[%d]; "
-		    "struct s%d *c%d; };\n", i, i * 7, i % 91, i + 1, i / 2,
-		    i % 13);
-	(void)fprintf(f, "int much(int x) { return x; }\n");
-	return fclose(f);
-}
-
-/* The objects that the others are linked of. */
-static void
-compile(const char *flags)
-{
-	scratch_run("rm -f *.o && for f in first much last; do "
-	    "cc -g -O1 -fPIC -fno-eliminate-unused-debug-types %s -c $f.c || "
-	    "exit 1; done && cc -O1 -fPIC -c plain.c", flags);
-}
-
-static struct ex_module *
-module_of(const char *name)
-{
-	const struct ex_file_id id = {0};
-	struct ex_module *m = ex_module_new(scratch_path(name), &id);
-	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
-
-	assert_non_null(m);
-	assert_true(fd >= 0);
-	ex_module_map(m, fd);
-	(void)close(fd);
-	assert_true(ex_module_open(m));
-	return m;
-}
-
-static int
-take_value(void *arg, const struct ex_symbol *symbol)
-{
-	*(uint64_t *)arg = symbol->value;
-	return 1;
-}
-
-static uint64_t
-value_of(struct ex_module *m, const char *name)
-{
-	uint64_t value = 0;
-
-	assert_int_equal(ex_symbol_find_raw(m, name, take_value, &value), 1);
-	return value;
-}
-
-/* The line where a function begins; 0: not known. */
-static int
-line_of(struct ex_module *m, const char *name)
-{
-	struct ex_line line[EX_LINES_MAX];
-
-	return ex_lines_at(m, value_of(m, name), line) == 0 ? 0 : line[0].line;
-}
-
-static bool
-has_variable(struct ex_module *m, const char *name)
-{
-	struct ex_variables *variables = ex_variables_new(m);
-	uint64_t value = value_of(m, name);
-	const struct ex_variable *found = ex_variables_find(variables, value);
-	bool is = found != NULL && found->vaddr == value;
-
-	ex_variables_free(variables);
-	return is;
+	write_units(4000);
+	return 0;
 }
 
 /* How much of .debug_info libdw may see, and how much there is. */
@@ -173,15 +93,15 @@ TEST(finds_units)
 		struct ex_module *m;
 		size_t all, some;
 
-		compile(ways[i].flags);
+		compile_units(ways[i].flags);
 		scratch_run("%s", ways[i].link);
 		m = module_of("p");
-		if (line_of(m, "first") != 5 || !has_variable(m, "first_v"))
+		if (line_of(m, "first") != 5 || !has_variable(m, "first_v", NULL))
 			fail_msg("first: %s: %s", ways[i].flags, ways[i].link);
 		if (ways[i].part && (some = shown(m, &all)) > all / 10)
 			fail_msg("%zu of %zu bytes: %s: %s", some, all,
 			    ways[i].flags, ways[i].link);
-		if (line_of(m, "last") != 6 || !has_variable(m, "last_v") ||
+		if (line_of(m, "last") != 6 || !has_variable(m, "last_v", NULL) ||
 		    line_of(m, "much") != 4001 || line_of(m, "plain") != 0)
 			fail_msg("last: %s: %s", ways[i].flags, ways[i].link);
 		ex_module_free(m);
@@ -194,7 +114,7 @@ TEST(looks_no_further_than_aranges)
 	struct ex_module *m;
 	size_t all;
 
-	compile("");
+	compile_units("");
 	scratch_run(LINK ZLIB);
 	m = module_of("p");
 	assert_int_equal(line_of(m, "plain"), 0);
@@ -247,15 +167,15 @@ TEST(stops_where_it_is_damaged)
 	uint64_t at, size = 0;
 	struct ex_module *m;
 
-	compile("");
+	compile_units("");
 	scratch_run(LINK ZLIB);
 	at = section_place("p", ".debug_info", &size);
 	overwrite("p", at + size / 2, wrong, sizeof(wrong));
 	m = module_of("p");
 	assert_int_equal(line_of(m, "first"), 5);
-	assert_true(has_variable(m, "first_v"));
+	assert_true(has_variable(m, "first_v", NULL));
 	assert_int_equal(line_of(m, "last"), 0);
-	assert_false(has_variable(m, "last_v"));
+	assert_false(has_variable(m, "last_v", NULL));
 	ex_module_free(m);
 }
 
@@ -263,7 +183,7 @@ TEST(stops_where_it_is_damaged)
    begins. */
 TEST(does_not_trust_aranges)
 {
-	compile("");
+	compile_units("");
 	scratch_run(LINK);
 	for (uint32_t lie = 0; lie < 200; lie += 7) {
 		uint64_t size = 0, at;
@@ -285,7 +205,7 @@ TEST(survives_damage)
 	static const char *const sections[] = {".debug_aranges",
 	    ".debug_abbrev", ".debug_info"};
 
-	compile("");
+	compile_units("");
 	scratch_run("cc -shared -o p first.o last.o plain.o " ZLIB
 	    " && cc -shared -o r first.o last.o plain.o");
 	for (unsigned i = 0; i < 400; i++) {
@@ -299,10 +219,10 @@ TEST(survives_damage)
 		overwrite("q", at + i / 2 * 7 % size, &byte, 1);
 		m = module_of("q");
 		(void)line_of(m, "first");
-		(void)has_variable(m, "last_v");
+		(void)has_variable(m, "last_v", NULL);
 		(void)line_of(m, "plain");
 		ex_module_free(m);
 	}
 }
 
-RUN_TESTS(.before_all = write_sources, .after_all = scratch_remove)
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove)

@@ -9,11 +9,7 @@
 #include <zlib.h>
 
 #include "module/index.h"
-#include "module/line.h"
-#include "module/module_private.h"
-#include "module/symbol.h"
-#include "type/variable.h"
-#include "scratch.h"
+#include "units.h"
 
 #define LINK "cc -shared -Wl,--build-id -o p first.o much.o last.o plain.o "
 #define ZLIB LINK "-Wl,--compress-debug-sections=zlib"
@@ -57,33 +53,17 @@ store_end(bool good)
 	return 0;
 }
 
-/* Source files; the one between the others is large. */
 static int
-write_sources(void **state)
+begin(void **state)
 {
 	static const struct ex_index_store store = {
 		store_open, store_begin, store_put, store_end,
 	};
-	FILE *f;
 
 	if (scratch_make(state) != 0)
 		return -1;
-	scratch_write("first.c", "int first_v;\nint\nfirst(int x)\n{\n"
-	    "	return x + first_v;\n}\n");
-	scratch_write("last.c", "long last_v;\nint\n\nlast(int x)\n{\n"
-	    "	return x + (int)last_v;\n}\n");
-	scratch_write("plain.c", "int plain(int x) { return x + 1; }\n");
-	f = fopen(scratch_path("much.c"), "w");
-	assert_non_null(f);
-	for (int i = 0; i < 16000; i++)
-		(void)fprintf(f, "struct s%d { int a%d; long b%d[%d]; "
-		    "struct s%d *c%d; };\n", i, i * 7, i % 91, i + 1, i / 2,
-		    i % 13);
-	(void)fprintf(f, "int much(int x) { return x; }\n");
-	assert_int_equal(fclose(f), 0);
-	scratch_run("for f in first much last; do cc -g -O1 -fPIC "
-	    "-fno-eliminate-unused-debug-types -c $f.c || exit 1; done && "
-	    "cc -O1 -fPIC -c plain.c");
+	write_units(16000);
+	compile_units("");
 	ex_index_store(&store);
 	return 0;
 }
@@ -97,65 +77,7 @@ nothing_kept(void **state)
 	return 0;
 }
 
-static struct ex_module *
-module_of(const char *name)
-{
-	const struct ex_file_id id = {0};
-	struct ex_module *m = ex_module_new(scratch_path(name), &id);
-	int fd = open(scratch_path(name), O_RDONLY | O_CLOEXEC);
-
-	assert_non_null(m);
-	assert_true(fd >= 0);
-	ex_module_map(m, fd);
-	(void)close(fd);
-	assert_true(ex_module_open(m));
-	return m;
-}
-
-static int
-take_value(void *arg, const struct ex_symbol *symbol)
-{
-	*(uint64_t *)arg = symbol->value;
-	return 1;
-}
-
-static uint64_t
-value_of(struct ex_module *m, const char *name)
-{
-	uint64_t value = 0;
-
-	assert_int_equal(ex_symbol_find_raw(m, name, take_value, &value), 1);
-	return value;
-}
-
-/* The line where a function begins; 0: not known. */
-static int
-line_of(struct ex_module *m, const char *name)
-{
-	struct ex_line line[EX_LINES_MAX];
-
-	return ex_lines_at(m, value_of(m, name), line) == 0 ? 0 : line[0].line;
-}
-
 static char last_name[64];	/* of the variable that was found last */
-
-static bool
-has_variable(struct ex_module *m, const char *name)
-{
-	struct ex_variables *variables = ex_variables_new(m);
-	uint64_t value = value_of(m, name);
-	const struct ex_variable *found = ex_variables_find(variables, value);
-	bool is = found != NULL && found->vaddr == value;
-	Dwarf_Die die;
-
-	if (is) {
-		die = found->die;
-		(void)snprintf(last_name, sizeof(last_name), "%s",
-		    dwarf_diename(&die));
-	}
-	ex_variables_free(variables);
-	return is;
-}
 
 /* Ask for all there is: a variable has that name. */
 static void
@@ -163,7 +85,7 @@ expect(const char *file, const char *name)
 {
 	struct ex_module *m = module_of(file);
 
-	assert_true(has_variable(m, "last_v"));
+	assert_true(has_variable(m, "last_v", last_name));
 	assert_string_equal(last_name, name);
 	assert_int_equal(line_of(m, "last"), 6);
 	assert_int_equal(line_of(m, "first"), 5);
@@ -245,7 +167,7 @@ TEST_WITH(grows, nothing_kept, NULL)
 	for (int i = 0; i < 2; i++) {
 		m = module_of("p");
 		assert_int_equal(line_of(m, "much"), 16001);
-		assert_true(has_variable(m, "last_v"));
+		assert_true(has_variable(m, "last_v", last_name));
 		assert_int_equal(line_of(m, "last"), 6);
 		ex_module_free(m);
 		assert_int_equal(kept, 2);
@@ -269,7 +191,7 @@ TEST_WITH(goes_on_from_a_point, nothing_kept, NULL)
 
 	scratch_run(ZLIB);
 	m = module_of("p");
-	assert_true(has_variable(m, "last_v"));
+	assert_true(has_variable(m, "last_v", last_name));
 	ex_module_free(m);
 	assert_int_equal(kept, 1);
 	m = module_of("p");
@@ -348,7 +270,7 @@ TEST_WITH(survives_any_index, nothing_kept, NULL)
 		write_bytes("index", bad, size);
 		m = module_of("p");
 		(void)line_of(m, "last");
-		(void)has_variable(m, "first_v");
+		(void)has_variable(m, "first_v", last_name);
 		(void)line_of(m, "much");
 		ex_module_free(m);
 	}
@@ -356,4 +278,4 @@ TEST_WITH(survives_any_index, nothing_kept, NULL)
 	free(bad);
 }
 
-RUN_TESTS(.before_all = write_sources, .after_all = scratch_remove)
+RUN_TESTS(.before_all = begin, .after_all = scratch_remove)

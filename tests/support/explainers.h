@@ -1,0 +1,55 @@
+/*
+ * explainers: the processes that explain for watchctl, and what breaks into them.
+ */
+#ifndef EXPLAINERS_H
+#define EXPLAINERS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "scratch.h"
+#include "test.h"
+
+/* Which of a process's children is one; 0: it has none now. */
+static inline pid_t
+explainer_of(pid_t pid)
+{
+	char path[64], comm[32];
+	FILE *f, *name;
+	int child, found = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid,
+	    pid);
+	if ((f = fopen(path, "r")) == NULL)
+		return 0;
+	while (fscanf(f, "%d", &child) == 1) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/comm", child);
+		name = fopen(path, "r");
+		if (name != NULL && fgets(comm, sizeof(comm), name) != NULL &&
+		    strncmp(comm, "watchctl-expl", 13) == 0)
+			found = child;
+		if (name != NULL)
+			(void)fclose(name);
+	}
+	(void)fclose(f);
+	return found;
+}
+
+/* Begin a run during which the victim `intruder' does this. */
+static inline void
+start_intruded(const char *what, struct running *w, const char *const *argv)
+{
+	char *library = strdup(scratch_path(what));
+
+	(void)unlink(library);
+	assert_int_equal(symlink(victim("intruder"), library), 0);
+	(void)setenv("LD_PRELOAD", library, 1);
+	start(w, argv);
+	(void)unsetenv("LD_PRELOAD");
+	free(library);
+}
+
+#endif
