@@ -407,6 +407,12 @@ describe_death(int err, int status, char text[64])
 	else if (WIFEXITED(status) && WEXITSTATUS(status) == BOX_NO_MEMORY)
 		(void)snprintf(text, 64, "ran out of memory "
 		    "(--explain-memory)");
+	else if (WIFEXITED(status))
+		(void)snprintf(text, 64, "exited with status %d",
+		    WEXITSTATUS(status));
+	else if (err != -ECONNRESET)
+		(void)snprintf(text, 64, "did not do as it should: %s",
+		    strerror(-err));
 	else
 		(void)snprintf(text, 64, "%s", "was killed");
 }

@@ -66,16 +66,13 @@ is_cut_short(const struct boxed_report *report)
 static bool
 survive(struct boxed_report *report, int err)
 {
-	char lost[96];
-
-	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
-	    "reported", (unsigned long long)report->written.hits);
-	report->written.pending.len = 0;
 	report->status = STATUS_OWN_FAILURE;
 	if (!is_cut_short(report))
-		return box_survive(&report->box, err, lost);
-	(void)complain("%s was cut short while it was read: %s",
-	    report->options->file, lost);
+		return written_report_survive(&report->written, &report->box,
+		    err);
+	(void)complain("%s was cut short while it was read: what comes after "
+	    "hit #%llu is not reported", report->options->file,
+	    (unsigned long long)report->written.hits);
 	return box_survive(&report->box, err, NULL);
 }
 

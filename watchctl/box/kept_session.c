@@ -7,7 +7,6 @@
 #include "box/kept_session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,9 +167,8 @@ must_survive(const struct journal_entry *e)
 static void
 make_learnt(struct journal_entry *e)
 {
-	if (e->what == JOURNAL_RECORD && e->value[0] == 0) {
+	if (e->what == JOURNAL_RECORD && e->value[0] == 0)
 		e->what = JOURNAL_LEARN;
-	}
 }
 
 /* Drop what is done with; what must survive, and comes before all that is
@@ -296,7 +294,7 @@ add(struct buffer *b, enum journal_what what, uint64_t value, const void *part,
     size_t len)
 {
 	struct journal_entry e = {
-		.size = (uint32_t)((sizeof(e) + len + 7) / 8 * 8),
+		.size = (uint32_t)journal_padded(sizeof(e) + len),
 		.what = (uint16_t)what, .len = (uint32_t)len, .value = {value},
 	};
 	static const char zero[8];
@@ -324,8 +322,8 @@ add_recall(struct buffer *b, const struct summary_row *row)
 {
 	const struct past_row *past = (const struct past_row *)row->stack;
 	const size_t threads = row->nthreads * sizeof(*row->threads);
-	const size_t head = (sizeof(struct journal_recall) + threads + 7) / 8 *
-	    8;
+	const size_t head =
+	    journal_padded(sizeof(struct journal_recall) + threads);
 	struct journal_recall *recall = calloc(1, head + past->len);
 
 	if (recall == NULL) {
@@ -433,12 +431,7 @@ teach(struct kept_session *kept)
 static bool
 survive(struct kept_session *kept, int err)
 {
-	char lost[96];
-
-	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
-	    "reported", (unsigned long long)kept->report.hits);
-	kept->report.pending.len = 0;
-	if (box_survive(kept->box, err, lost))
+	if (written_report_survive(&kept->report, kept->box, err))
 		return true;
 	kept->failed = true;
 	if (kept->session->err == 0)
@@ -559,7 +552,7 @@ put(struct journal *journal, const struct journal_entry *entry,
     const void *part, size_t len, const void *more, size_t more_len)
 {
 	struct kept_session *kept = kept_of(journal);
-	const size_t size = (sizeof(*entry) + len + more_len + 7) / 8 * 8;
+	const size_t size = journal_padded(sizeof(*entry) + len + more_len);
 
 	/* a warning may come of having it read */
 	if (kept->failed || (entry->what == JOURNAL_WARNING ?

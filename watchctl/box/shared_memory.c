@@ -21,12 +21,11 @@ may_be_file(size_t size)
 }
 
 static int
-make_file(const char *name, size_t size, int seals)
+make_file(const char *name, size_t size)
 {
 	const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (fd < 0 || (ftruncate(fd, (off_t)size) == 0 && fcntl(fd,
-	    F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | seals) == 0))
+	if (fd < 0 || ftruncate(fd, (off_t)size) == 0)
 		return fd;
 	(void)close(fd);
 	return -1;
@@ -42,26 +41,37 @@ shared_memory_map(int fd, int id, size_t size, int writable)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* Map a file, and seal what it is and what else. */
+static int
+make_of_file(struct shared_memory *memory, const char *name, int seals)
+{
+	int err;
+
+	if ((memory->fd = make_file(name, memory->size)) < 0)
+		return -errno;
+	memory->at = shared_memory_map(memory->fd, -1, memory->size, true);
+	if (memory->at != NULL && fcntl(memory->fd, F_ADD_SEALS,
+	    F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL | seals) == 0)
+		return 0;
+	err = -errno;
+	shared_memory_free(memory);
+	return err;
+}
+
 int
 shared_memory_make(struct shared_memory *memory, const char *name, size_t size)
 {
-	const bool file = may_be_file(size);
 	int err;
 
-	*memory = (struct shared_memory){
-		.size = size, .fd = file ? make_file(name, size,
-		    F_SEAL_SEAL) : -1,
-		.id = file ? -1 : shmget(IPC_PRIVATE, size, 0600),
-	};
-	if (memory->fd < 0 && memory->id < 0)
+	*memory = (struct shared_memory){.size = size, .fd = -1, .id = -1};
+	if (may_be_file(size))
+		return make_of_file(memory, name, 0);
+	if ((memory->id = shmget(IPC_PRIVATE, size, 0600)) < 0)
 		return -errno;
-	memory->at = shared_memory_map(memory->fd, memory->id, size, true);
+	memory->at = shared_memory_map(-1, memory->id, size, true);
 	err = memory->at == NULL ? -errno : 0;
 	/* it is there until its last user ends */
-	if (memory->id >= 0)
-		(void)shmctl(memory->id, IPC_RMID, NULL);
-	if (err < 0)
-		shared_memory_free(memory);
+	(void)shmctl(memory->id, IPC_RMID, NULL);
 	return err;
 }
 
@@ -69,24 +79,15 @@ int
 shared_memory_make_readable(struct shared_memory *memory, const char *name,
     size_t size)
 {
-	const bool file = may_be_file(size);
+	void *at;
 
-	*memory = (struct shared_memory){
-		.size = size, .fd = file ? make_file(name, size, 0) : -1,
-		.id = -1,
-	};
-	if (file && memory->fd < 0)
-		return -errno;
-	memory->at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED |
-	    (file ? 0 : MAP_ANONYMOUS), memory->fd, 0);
-	if (memory->at == MAP_FAILED)
-		memory->at = NULL;
-	if (memory->at != NULL && (!file || fcntl(memory->fd, F_ADD_SEALS,
-	    F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0))
-		return 0;
-	const int err = -errno;
-	shared_memory_free(memory);
-	return err;
+	*memory = (struct shared_memory){.size = size, .fd = -1, .id = -1};
+	if (may_be_file(size))
+		return make_of_file(memory, name, F_SEAL_FUTURE_WRITE);
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE |
+	    MAP_ANONYMOUS, -1, 0);
+	memory->at = at == MAP_FAILED ? NULL : at;
+	return at == MAP_FAILED ? -errno : 0;
 }
 
 void

@@ -2,6 +2,7 @@
 #include "box/written_report.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "util/visible.h"
 
@@ -16,9 +17,8 @@ write_pending(struct written_report *report, struct box *box, uint64_t hits)
 
 	if (pending->failed)
 		return -ENOMEM;
-	if (!report->raw && (pending->len == 0 ||
-	    pending->bytes[pending->len - 1] != '\n' ||
-	    !visible_is_harmless(pending->bytes, pending->len, report->colour)))
+	if (pending->len == 0 || pending->bytes[pending->len - 1] != '\n' ||
+	    !visible_is_harmless(pending->bytes, pending->len, report->colour))
 		return -EPROTO;
 	if (!report->begun)
 		err = output_begin(report->output);
@@ -54,4 +54,15 @@ written_report_take(struct written_report *report, struct box *box,
 		return false;
 	(void)box_tell(box, &answer, -1);
 	return true;
+}
+
+bool
+written_report_survive(struct written_report *report, struct box *box, int err)
+{
+	char lost[96];
+
+	(void)snprintf(lost, sizeof(lost), "what comes after hit #%llu is not "
+	    "reported", (unsigned long long)report->hits);
+	report->pending.len = 0;
+	return box_survive(box, err, lost);
 }

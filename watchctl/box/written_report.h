@@ -11,7 +11,6 @@
 struct written_report {
 	struct output *output;	/* where it goes */
 	bool colour;
-	bool raw;		/* it is passed on as it is */
 	/* so many hits are written now; NULL: nobody is told */
 	void (*wrote)(struct written_report *, uint64_t hits);
 	bool begun;		/* something is written of it, */
@@ -22,5 +21,9 @@ struct written_report {
 /* Take a part of it (BOX_REPORT), and answer.  False: the message lies. */
 bool written_report_take(struct written_report *, struct box *,
     const struct box_message *);
+
+/* An explainer has died (box_hear): drop what it had not made whole.  Whether
+   another is to go on behind the last hit that is written. */
+bool written_report_survive(struct written_report *, struct box *, int err);
 
 #endif

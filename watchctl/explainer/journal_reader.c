@@ -195,8 +195,8 @@ read_recall(struct reader *r, const struct journal_entry *e)
 		.first = it->first, .last = it->last,
 		.nthreads = it->nthreads, .threads = it->thread,
 	};
-	const size_t at = (sizeof(*it) + it->nthreads * sizeof(*it->thread) +
-	    7) / 8 * 8;
+	const size_t at = journal_padded(sizeof(*it) +
+	    it->nthreads * sizeof(*it->thread));
 	struct ex_record record;
 
 	if (!decode(r, e->bytes + at, e->len - at, &record))

@@ -49,6 +49,13 @@ struct journal_entry {
 	uint8_t bytes[];
 };
 
+/* Entries, and a record in one, begin at multiples of 8. */
+static inline size_t
+journal_padded(size_t size)
+{
+	return (size + 7) / 8 * 8;
+}
+
 enum journal_values {
 	JOURNAL_READS = 1, JOURNAL_FOLLOWS = 2, JOURNAL_AT_ONCE = 4,
 	JOURNAL_CROWDS = 8,
