@@ -477,7 +477,8 @@ describe_box(const struct doctor *d, struct buffer *line)
 
 	if (box->started)
 		buffer_printf(line, "started as user %u, %s, %s",
-		    (unsigned)box->uid, box->powerless ? "without capabilities" :
+		    (unsigned)box->uid, box->powerless ?
+		    "without capabilities" :
 		    "with capabilities that it could not give up",
 		    box->filtered ? "its system calls filtered" :
 		    "its system calls not filtered");

@@ -65,8 +65,8 @@ struct doctor {
 	} other;
 };
 
-/* Find out, with runs of this program, whose path it is.  Fires every probe: see
-   probe.h for what that takes. */
+/* Find out, with runs of this program, whose path it is.  Fires every probe:
+   see probe.h for what that takes. */
 void doctor_examine(struct doctor *, const char *program);
 
 /* The main job works in one way: a store into a watched word was reported, and
@@ -89,9 +89,9 @@ uint64_t doctor_ring_kb(const struct doctor *);
 void doctor_text(const struct doctor *, bool colour, struct buffer *);
 void doctor_json(const struct doctor *, struct buffer *);
 
-/* The command; argv[0] is "doctor", and program the path of watchctl.  Result: the
-   exit status: 0 the main job works here in one way, 1 it does not, 125 after one
-   line on stderr. */
+/* The command; argv[0] is "doctor", and program the path of watchctl.  Result:
+   the exit status: 0 the main job works here in one way, 1 it does not, 125
+   after one line on stderr. */
 int doctor(int argc, char **argv, const char *program, FILE *out);
 
 #endif

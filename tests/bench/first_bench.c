@@ -6,8 +6,8 @@
  * A few source files are compiled; the program's units are copies of those with
  * other names.  UNITS says how many: 200 of them are about 95 MB of debug
  * information, compressed.  The variable and its writer are in one that comes
- * after two fifths of them, and a caller in one before.  The second time, what was
- * found out the first time is kept in the user's cache directory.
+ * after two fifths of them, and a caller in one before.  The second time, what
+ * was found out the first time is kept in the user's cache directory.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,8 +200,8 @@ gdb(const char *program)
 	return bench_median(took, GDB_RUNS);
 }
 
-/* Nothing is known from the run before; or something is, but not before the first
-   run, which does not count. */
+/* Nothing is known from the run before; or something is, but not before the
+   first run, which does not count. */
 static double
 ours(const char *program, bool again)
 {

@@ -1,7 +1,7 @@
 /*
- * lossless: counts the hits that are lost under load: of four threads that write
- * all the time, and of one beside ten tasks that calculate; each with a backtrace
- * and values, as JSON lines into a file.
+ * lossless: counts the hits that are lost under load: of four threads that
+ * write all the time, and of one beside ten tasks that calculate; each with a
+ * backtrace and values, as JSON lines into a file.
  */
 #include "test.h"
 

@@ -36,8 +36,8 @@ size_t append(const char *argv[ARGS], size_t n, const char *const *more);
    cannot. */
 void start(struct running *, const char *const argv[]);
 
-/* The same, of a process that prepares itself by a function first, which is handed
-   what; it ends with this status where that is not possible. */
+/* The same, of a process that prepares itself by a function first, which is
+   handed what; it ends with this status where that is not possible. */
 enum { UNPREPARED = 99 };
 void start_prepared(struct running *, const char *const argv[],
     bool (*prepare)(int what), int what);

@@ -1,5 +1,6 @@
 /*
- * explainers: the processes that explain for watchctl, and what breaks into them.
+ * explainers: the processes that explain for watchctl, and what breaks into
+ * them.
  */
 #ifndef EXPLAINERS_H
 #define EXPLAINERS_H

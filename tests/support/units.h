@@ -1,6 +1,6 @@
 /*
- * units: a shared object of a few units of debug information, one of which is large,
- * and asking for what is in them.
+ * units: a shared object of a few units of debug information, one of which is
+ * large, and asking for what is in them.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -30,8 +30,8 @@ write_much(int structures)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* That, first.c and last.c, each with a function and a variable of its name, and
-   plain.c, which is compiled without. */
+/* That, first.c and last.c, each with a function and a variable of its name,
+   and plain.c, which is compiled without. */
 static inline void
 write_units(int structures)
 {
@@ -92,8 +92,8 @@ line_of(struct ex_module *m, const char *name)
 	return ex_lines_at(m, value_of(m, name), line) == 0 ? 0 : line[0].line;
 }
 
-/* Whether there is one where the symbol of this name is; and its own name, unless
-   that is not wanted (NULL). */
+/* Whether there is one where the symbol of this name is; and its own name,
+   unless that is not wanted (NULL). */
 static inline bool
 has_variable(struct ex_module *m, const char *name, char its_name[64])
 {

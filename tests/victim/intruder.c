@@ -3,8 +3,8 @@
  *
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
- * hang, sleep, memory; slow, which goes on after two seconds; or try, and then every thing that may not work is tried,
- * and if one does, it crashes.
+ * hang, sleep, memory; slow, which goes on after two seconds; or try, and then
+ * every thing that may not work is tried, and if one does, it crashes.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,10 @@
 /*
  * answers: what an explainer asks about files and processes.
  *
- * Files are opened for it if they are regular, and then only if they are ELF files
- * or one of few that are named here.  Processes are those that are allowed: each
- * by a descriptor, since their numbers are given to others when they have ended.
+ * Files are opened for it if they are regular, and then only if they are ELF
+ * files or one of few that are named here.  Processes are those that are
+ * allowed: each by a descriptor, since their numbers are given to others when
+ * they have ended.
  */
 #include "box/answers.h"
 
@@ -103,8 +104,8 @@ keep_elf(int fd)
 	return -ESTALE;
 }
 
-/* The root that a path begins with, as in "/proc/self/fd/ROOT/usr", and where the
-   rest is in it; -1: it begins with none. */
+/* The root that a path begins with, as in "/proc/self/fd/ROOT/usr", and where
+   the rest is in it; -1: it begins with none. */
 static int
 root_of_path(const char *path, const char **rest)
 {
@@ -118,8 +119,8 @@ root_of_path(const char *path, const char **rest)
 	return root;
 }
 
-/* The file that was named to watchctl itself.  It may be a FIFO, whose writer is
-   not waited for. */
+/* The file that was named to watchctl itself.  It may be a FIFO, whose writer
+   is not waited for. */
 static int
 open_named(struct answers *answers)
 {
@@ -159,8 +160,8 @@ fetch(const char *build_id)
 	    keep_elf(debuginfod_fetch(build_id));
 }
 
-/* Part of an index, or its end.  Keys, sizes and their order are looked at where
-   it is kept. */
+/* Part of an index, or its end.  Keys, sizes and their order are looked at
+   where it is kept. */
 static int
 keep_index(struct answers *answers, const struct box_message *question)
 {
@@ -289,8 +290,8 @@ ask_process(struct answers *answers, struct answers_process *process,
 	}
 }
 
-/* Whether the answer holds whatever process has that number by now: a file is known
-   by its inode. */
+/* Whether the answer holds whatever process has that number by now: a file is
+   known by its inode. */
 static bool
 outlives(const struct box_message *question)
 {
@@ -298,8 +299,8 @@ outlives(const struct box_message *question)
 	    (question->what == BOX_OPEN_MAPPED && question->value[6] != 0);
 }
 
-/* The same, if it is one that may be asked about and, where that counts, has not
-   ended meanwhile. */
+/* The same, if it is one that may be asked about and, where that counts, has
+   not ended meanwhile. */
 static int
 answer_about(struct answers *answers, const struct box_message *question,
     struct box_message *answer)

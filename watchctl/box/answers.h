@@ -1,6 +1,6 @@
 /*
- * answers: what an explainer asks about files and processes (message.h), answered
- * within bounds: it may be controlled by those whose files it reads.
+ * answers: what an explainer asks about files and processes (message.h),
+ * answered within bounds: it may be controlled by those whose files it reads.
  */
 #ifndef ANSWERS_H
 #define ANSWERS_H
@@ -35,8 +35,8 @@ struct answers {
 	struct wp_roots roots;
 };
 
-/* Let explainers ask about a process that runs now, until it ends or is left out;
-   a second time changes nothing.  0 or -errno. */
+/* Let explainers ask about a process that runs now, until it ends or is left
+   out; a second time changes nothing.  0 or -errno. */
 int answers_allow(struct answers *, pid_t);
 void answers_forbid(struct answers *, pid_t);
 

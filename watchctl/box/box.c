@@ -38,7 +38,8 @@
 enum {
 	DEATHS_MAX = 3,			/* with nothing achieved in between */
 	STALLED_MAX = 10,		/* seconds without progress */
-	LOOK_MS = 500,			/* from look to look whether there is any */
+	LOOK_MS = 500,			/* from look to look whether there is
+					   any */
 	MEMORY = 1 << 30,		/* private bytes */
 };
 
@@ -417,8 +418,8 @@ describe_death(int err, int status, char text[64])
 		(void)snprintf(text, 64, "%s", "was killed");
 }
 
-/* Not by its number: where threads are traced, whoever waits for them may have waited
-   for it too, and its number be another's. */
+/* Not by its number: where threads are traced, whoever waits for them may have
+   waited for it too, and its number be another's. */
 static void
 end(const struct box *box)
 {

@@ -1,5 +1,6 @@
 /*
- * box: running an explainer (message.h), and going on with another when it dies.
+ * box: running an explainer (message.h), and going on with another when it
+ * dies.
  */
 #ifndef BOX_H
 #define BOX_H
@@ -29,7 +30,8 @@ struct box {
 	char **argv;		/* its arguments, which outlive it; the first
 				   is what it is to do: "report", "live",
 				   "log" */
-	uint64_t memory;	/* private bytes that it may have; 0: as usual */
+	uint64_t memory;	/* private bytes that it may have; 0: as
+				   usual */
 	void (*brief)(struct box *);	/* tells one that has been
 				   started what those before it knew, by
 				   box_tell; NULL: nothing */
@@ -60,14 +62,14 @@ struct box {
 /* Start one if none runs.  0, or -errno after a line on stderr. */
 int box_start(struct box *);
 
-/* Send it a message, with a descriptor if there is one (-1: none).  One that is dead
-   or does not listen does not get it, which box_hear will show. */
+/* Send it a message, with a descriptor if there is one (-1: none).  One that is
+   dead or does not listen does not get it, which box_hear will show. */
 int box_tell(struct box *, const struct box_message *, int fd);
 
 /*
  * Wait for a message of it.  What it asks about files and processes is answered
- * meanwhile, and what it says is written on stderr, once for all explainers.  0, or
- * -errno: it has died, makes no progress, or breaks the rules.
+ * meanwhile, and what it says is written on stderr, once for all explainers.
+ * 0, or -errno: it has died, makes no progress, or breaks the rules.
  */
 int box_hear(struct box *, struct box_message *);
 
@@ -75,23 +77,24 @@ int box_hear(struct box *, struct box_message *);
 int box_hear_for(struct box *, struct box_message *, int ms);
 
 /*
- * End the one that runs, for an error of box_hear (-EPROTO: what it says makes no
- * sense), and say so on stderr.  True: another may be started, and will leave aside
- * what this one was reading.  False: too many have died, and `lost', which says so
- * as half a sentence, was written; or it is NULL: there is to be no other.
+ * End the one that runs, for an error of box_hear (-EPROTO: what it says makes
+ * no sense), and say so on stderr.  True: another may be started, and will
+ * leave aside what this one was reading.  False: too many have died, and
+ * `lost', which says so as half a sentence, was written; or it is NULL: there
+ * is to be no other.
  */
 bool box_survive(struct box *, int err, const char *lost);
 
 /*
- * Start one if none runs, ask it a question, and wait for the answer, which replaces
- * it; when it dies of that, ask another, and `lost' is as of box_survive.  0, the
- * answer's -errno, or -ECHILD: there is no answer, as was said on stderr, and will be
- * none any more.
+ * Start one if none runs, ask it a question, and wait for the answer, which
+ * replaces it; when it dies of that, ask another, and `lost' is as of
+ * box_survive.  0, the answer's -errno, or -ECHILD: there is no answer, as was
+ * said on stderr, and will be none any more.
  */
 int box_ask(struct box *, struct box_message *, const char *lost);
 
-/* Append len bytes of text that an answer came with, whole lines.  False: it is not
-   that, and nothing is appended. */
+/* Append len bytes of text that an answer came with, whole lines.  False: it is
+   not that, and nothing is appended. */
 bool box_take_text(const struct box *, uint64_t len, struct buffer *);
 
 /* Wait for its end.  Result: its status, as of waitpid(2). */

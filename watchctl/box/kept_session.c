@@ -19,8 +19,8 @@ enum {
 	SIZE = 16 << 20,	/* bytes of a journal */
 	MARGIN = 4096,		/* of it, for what makes room */
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
-	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that is
-				   stopped waits longer */
+	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that
+				   is stopped waits longer */
 };
 
 struct kept_session {
@@ -259,8 +259,8 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	return true;
 }
 
-/* Attend to it until it has read what it was to read, or all; but no longer than
-   so many ms.  0, or as of box_hear_for. */
+/* Attend to it until it has read what it was to read, or all; but no longer
+   than so many ms.  0, or as of box_hear_for. */
 static int
 attend(struct kept_session *kept, int ms)
 {
@@ -393,8 +393,8 @@ learn_numbers(struct kept_session *kept)
 	}
 }
 
-/* Have an explainer that knows nothing yet learn the past, if there is any.  0, or
-   as of box_hear. */
+/* Have an explainer that knows nothing yet learn the past, if there is any.  0,
+   or as of box_hear. */
 static int
 teach(struct kept_session *kept)
 {
@@ -460,8 +460,8 @@ have_read(struct kept_session *kept, int ms)
 	return attend(kept, ms);
 }
 
-/* Have the journal read to its end, but do not wait longer than this.  False: it
-   is not. */
+/* Have the journal read to its end, but do not wait longer than this.  False:
+   it is not. */
 static bool
 exchange(struct kept_session *kept, int ms)
 {
@@ -493,8 +493,9 @@ kept_of(struct journal *journal)
 }
 
 static void
-append(struct kept_session *kept, const struct journal_entry *entry, size_t size,
-    const void *part, size_t len, const void *more, size_t more_len)
+append(struct kept_session *kept, const struct journal_entry *entry,
+    size_t size, const void *part, size_t len, const void *more,
+    size_t more_len)
 {
 	struct journal_entry *e = entry_at(kept, kept->end);
 

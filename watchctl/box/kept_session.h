@@ -2,15 +2,17 @@
  * kept_session: the session of a watch, kept by an explainer.
  *
  * What the session is made of goes into a journal (report/journal.h), in memory
- * that the explainer maps and cannot write.  It says of each sample which hit it is
- * a part of, and of each hit what became of it; a sample is settled when its hit is
- * written.  So nothing is lost with an explainer: the next one gets
+ * that the explainer maps and cannot write.  It says of each sample which hit
+ * it is a part of, and of each hit what became of it; a sample is settled when
+ * its hit is written.  So nothing is lost with an explainer: the next one gets
  *
- *	the past	what the session was made of before, how far the report is,
- *			and a sample of each backtrace with its number of hits
+ *	the past	what the session was made of before, how far the report
+ *			is, and a sample of each backtrace with its number of
+ *			hits
  *	the journal	the samples that are not settled, and all that is new
  *
- * and goes on.  It knows nothing of values before that, and says nothing of them.
+ * and goes on.  It knows nothing of values before that, and says nothing of
+ * them.
  */
 #ifndef KEPT_SESSION_H
 #define KEPT_SESSION_H
@@ -20,8 +22,8 @@
 
 struct kept_session;
 
-/* Have explainers of a box keep a session that is open; both outlive this.  0, or
-   -errno after a line on stderr. */
+/* Have explainers of a box keep a session that is open; both outlive this.  0,
+   or -errno after a line on stderr. */
 int kept_session_open(struct kept_session **, struct session *, struct box *);
 
 /* NULL: there is none. */

@@ -95,7 +95,8 @@ live_box_learn(struct live_box *live, pid_t pid, const void *records,
 	return 0;
 }
 
-/* No process has so many modules: the answer shows that all before was learnt. */
+/* No process has so many modules: the answer shows that all before was
+   learnt. */
 static void
 wait_until_learnt(struct live_box *live, pid_t pid)
 {
@@ -230,8 +231,8 @@ take_place(const struct box_message *answer, pid_t pid,
 	return err;
 }
 
-/* That some files could not be opened for want of a descriptor is the reason, as
-   far as is known; near names are not to the point. */
+/* That some files could not be opened for want of a descriptor is the reason,
+   as far as is known; near names are not to the point. */
 static void
 say_starved(struct live_box *live, struct wp_cause *cause)
 {

@@ -1,10 +1,10 @@
 /*
  * live_box: what watchctl asks explainers about running processes.
  *
- * An explainer knows of a process what it was told (live_box_learn), and takes the
- * rest from it by questions (answers.h).  One that is started for another that
- * died is told the same, and asked again.  What it answers is checked: an address
- * must be mapped, and names are made visible by whoever shows them.
+ * An explainer knows of a process what it was told (live_box_learn), and takes
+ * the rest from it by questions (answers.h).  One that is started for another
+ * that died is told the same, and asked again.  What it answers is checked: an
+ * address must be mapped, and names are made visible by whoever shows them.
  */
 #ifndef LIVE_BOX_H
 #define LIVE_BOX_H
@@ -27,21 +27,21 @@ struct live_box {
 	size_t n, cap;
 };
 
-/* Be ready to start one, which may have that many bytes of private memory (0: as
-   usual): the first question does.  argv: the command line whose session it is to
-   keep, too, which outlives it; NULL: none. */
+/* Be ready to start one, which may have that many bytes of private memory (0:
+   as usual): the first question does.  argv: the command line whose session it
+   is to keep, too, which outlives it; NULL: none. */
 void live_box_make(struct live_box *, uint64_t memory, char **argv);
 void live_box_close(struct live_box *);
 
 /*
  * From here on one may ask about this process, and knows what it maps by these
- * records, of the format of watch/synthetic_format.h; they are copied, and replace
- * those that were there.  0 or -errno.
+ * records, of the format of watch/synthetic_format.h; they are copied, and
+ * replace those that were there.  0 or -errno.
  */
 int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);
 
-/* It has mapped something since, as a record of that layout says; one that knows it
-   has opened the file when this returns.  0 or -errno. */
+/* It has mapped something since, as a record of that layout says; one that
+   knows it has opened the file when this returns.  0 or -errno. */
 int live_box_add(struct live_box *, pid_t, const void *record, size_t len);
 
 /* As spec_resolve or, early, spec_resolve_early; -ECHILD as of box_ask. */
@@ -51,8 +51,8 @@ int live_box_resolve(struct live_box *, pid_t, const struct spec *, bool early,
 /* Where the dynamic loader of a process calls debuggers; 0: not known. */
 uint64_t live_box_loader_hook(struct live_box *, pid_t);
 
-/* Call fn for each module of a process with its path, and its build id in hex (""
-   if it has none); modules that are not read any more are left out. */
+/* Call fn for each module of a process with its path, and its build id in hex
+   ("" if it has none); modules that are not read any more are left out. */
 void live_box_modules(struct live_box *, pid_t, void (*fn)(void *arg,
     const char *path, const char *build_id), void *arg);
 

@@ -3,9 +3,10 @@
  *
  * The explainer is a process of its own, which reads what others control, such
  * as executables, debug information and recordings, and may not be what it was
- * after that.  It can do nothing but compute: what it needs from outside it asks
- * watchctl for, over a socket that keeps messages apart, and its report goes
- * through memory that both map.  Either side checks what the other one says.
+ * after that.  It can do nothing but compute: what it needs from outside it
+ * asks watchctl for, over a socket that keeps messages apart, and its report
+ * goes through memory that both map.  Either side checks what the other one
+ * says.
  */
 #ifndef MESSAGE_H
 #define MESSAGE_H
@@ -46,12 +47,12 @@ enum box_what {
 				   its build id and its path, each with NUL;
 				   -ENOENT: it has no more */
 	/* questions about a log, answered */
-	BOX_FRAME,		/* value[0], value[1]: a hit, and the number of a
-				   frame of it; value[2]: its address; value[3]:
-				   the same in its module; value[4]: 1 if that
-				   is an instruction's own; text: the module.
-				   The answer: value[0] bytes of the report,
-				   lines for it */
+	BOX_FRAME,		/* value[0], value[1]: a hit, and the number of
+				   a frame of it; value[2]: its address;
+				   value[3]: the same in its module; value[4]: 1
+				   if that is an instruction's own; text: the
+				   module.  The answer: value[0] bytes of the
+				   report, lines for it */
 	BOX_FINISH,		/* that was all; say what there is to say */
 
 	BOX_TAKE,		/* read the journal (report/journal.h), from
@@ -104,9 +105,10 @@ enum box_what {
 				   else answered when they are written, and with
 				   them value[1] hits (UINT64_MAX: and its end);
 				   value[0] of the answer: as many bytes are */
-	BOX_TAKEN,		/* what was to be read of the journal is; value[0]
-				   hits of it need it no more; value[1]: 1 if no
-				   more is wanted; err: the report's */
+	BOX_TAKEN,		/* what was to be read of the journal is;
+				   value[0] hits of it need it no more;
+				   value[1]: 1 if no more is wanted; err: the
+				   report's */
 	BOX_END,		/* value[0]: the exit status */
 };
 
@@ -155,13 +157,13 @@ struct box_shared {
 	} hit[BOX_SAMPLES_MAX];
 };
 
-/* Send a message, of its text or bytes only what there is; fd: a descriptor that
-   goes with it, -1: none.  0 or -errno. */
+/* Send a message, of its text or bytes only what there is; fd: a descriptor
+   that goes with it, -1: none.  0 or -errno. */
 int box_send(int socket, const struct box_message *, int fd);
 
-/* Wait for one; *fd is a descriptor that came with it, -1: none came; NULL: none
-   may come.  0; -EPROTO: what came is no message; -ECONNRESET: the other side has
-   gone; -EINTR; or another -errno. */
+/* Wait for one; *fd is a descriptor that came with it, -1: none came; NULL:
+   none may come.  0; -EPROTO: what came is no message; -ECONNRESET: the other
+   side has gone; -EINTR; or another -errno. */
 int box_receive(int socket, struct box_message *, int *fd);
 
 #endif

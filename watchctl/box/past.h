@@ -1,6 +1,6 @@
 /*
- * past: what the hits of a session were, summed up by backtraces, with a sample of
- * each: so that another explainer can go on.
+ * past: what the hits of a session were, summed up by backtraces, with a sample
+ * of each: so that another explainer can go on.
  */
 #ifndef PAST_H
 #define PAST_H
@@ -29,7 +29,8 @@ struct past {
 int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
     const struct ex_hit *, const void *record, size_t len);
 
-/* Another explainer has other numbers: forget them; and learn those of a row. */
+/* Another explainer has other numbers: forget them; and learn those of a
+   row. */
 void past_renumber(struct past *);
 int past_number(struct past *, struct past_row *, const struct box_hit *);
 

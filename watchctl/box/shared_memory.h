@@ -21,8 +21,8 @@ struct shared_memory {
 /* Make some, of zeros, which both may write.  0 or -errno. */
 int shared_memory_make(struct shared_memory *, const char *name, size_t size);
 
-/* The same, which others can only read; it has neither descriptor nor id where there
-   may be no file: then it is not shared. */
+/* The same, which others can only read; it has neither descriptor nor id where
+   there may be no file: then it is not shared. */
 int shared_memory_make_readable(struct shared_memory *, const char *name,
     size_t size);
 

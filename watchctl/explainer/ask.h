@@ -1,9 +1,9 @@
 /*
  * ask: what an explainer cannot do itself, and has watchctl do.
  *
- * Besides these functions it defines what explaining opens files by (regular_file.h),
- * and open(2), which libdw calls for files that debug information names;
- * ask_process.c defines what it takes from processes.
+ * Besides these functions it defines what explaining opens files by
+ * (regular_file.h), and open(2), which libdw calls for files that debug
+ * information names; ask_process.c defines what it takes from processes.
  */
 #ifndef ASK_H
 #define ASK_H
@@ -17,8 +17,9 @@
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
 
-/* Wait for a message of watchctl that is no answer, in their order; *fd: a descriptor
-   that came with it, -1: none.  It ends this process when there will be none. */
+/* Wait for a message of watchctl that is no answer, in their order; *fd: a
+   descriptor that came with it, -1: none.  It ends this process when there will
+   be none. */
 void ask_receive(struct box_message *, int *fd);
 
 /* Ask a question.  The answer's error, and the answer in place of the question;
@@ -26,8 +27,8 @@ void ask_receive(struct box_message *, int *fd);
 int ask_question(struct box_message *);
 int ask_file(struct box_message *);
 
-/* Answer a question of watchctl's; and put len bytes of text, which the answer is to
-   have the length of, where watchctl takes it from: 0 or -E2BIG. */
+/* Answer a question of watchctl's; and put len bytes of text, which the answer
+   is to have the length of, where watchctl takes it from: 0 or -E2BIG. */
 void ask_answer(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
@@ -43,8 +44,8 @@ void ask_progress(void);
 /* Say a line on standard error. */
 void ask_say(const char *line);
 
-/* Have len bytes of the report written, with which so many hits are in it.  Result:
-   as many as are; where these are fewer, errno says why. */
+/* Have len bytes of the report written, with which so many hits are in it.
+   Result: as many as are; where these are fewer, errno says why. */
 ssize_t ask_report(const char *text, size_t len, uint64_t hits);
 
 /* Ask for debug information, as ex_module_fetcher has it. */

@@ -1,9 +1,14 @@
 /*
  * explainer: the program that reads what others control, in a sandbox.
  *
- * watchctl starts it, with how much private memory it may have, the id of memory to
- * share (-1: that is descriptor BOX_SHARED), and behind that what it is to do: "live" or "log" (questions about running processes, or a log), or "report" and
- * the other arguments of that.
+ * watchctl starts it with these arguments: how much private memory it may have,
+ * in bytes; the id of the memory to share (-1: it is descriptor BOX_SHARED); and
+ * what it is to do.
+ *
+ *	live [ARG...]	answer questions about running processes; with the
+ *			arguments of watchctl, keep the session of that watch
+ *	log		answer questions about a log
+ *	report ARG...	report on a recording: the arguments of watchctl report
  */
 #include <errno.h>
 #include <stdio.h>
@@ -121,8 +126,8 @@ begin(struct session *session, const struct options *options,
 	session->on_stderr = message->value[2] != 0;
 }
 
-/* Answer questions until watchctl ends: about running processes, whose session it may
-   keep, too, until that ends; or a log. */
+/* Answer questions until watchctl ends: about running processes, whose session
+   it may keep, too, until that ends; or a log. */
 static __attribute__((noreturn)) void
 serve(const struct options *options)
 {
@@ -189,7 +194,8 @@ main(int argc, char **argv)
 		    STATUS_OWN_FAILURE : 0);
 	ex_index_store(&ask_index_store);
 	if (strcmp(argv[3], "live") == 0) {
-		if (argc > 4 && options_parse(argc - 3, argv + 3, &options) != 0)
+		if (argc > 4 &&
+		    options_parse(argc - 3, argv + 3, &options) != 0)
 			ask_end(STATUS_OWN_FAILURE);
 		serve(&options);
 	}

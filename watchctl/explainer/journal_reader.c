@@ -1,6 +1,6 @@
 /*
- * journal_reader: does with each entry of a journal what the function of session.h
- * did that put it there.
+ * journal_reader: does with each entry of a journal what the function of
+ * session.h did that put it there.
  */
 #include "explainer/journal_reader.h"
 
@@ -361,7 +361,8 @@ read_part(struct reader *r, size_t from, size_t to)
 static uint64_t
 hits_done(const struct session *s)
 {
-	return s->options->form == FORM_FOLDED ? s->reported : s->report.written;
+	return s->options->form == FORM_FOLDED ? s->reported :
+	    s->report.written;
 }
 
 bool

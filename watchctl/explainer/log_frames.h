@@ -1,6 +1,6 @@
 /*
- * log_frames: what the frames in a log are (box/symbolize_log.c), from the modules'
- * files as they are now.
+ * log_frames: what the frames in a log are (box/symbolize_log.c), from the
+ * modules' files as they are now.
  */
 #ifndef LOG_FRAMES_H
 #define LOG_FRAMES_H

@@ -453,8 +453,8 @@ has_left(struct program *p)
 	return false;
 }
 
-/* Where the kernel does not report what is created, a child that has not come so
-   far as to say so itself is waited for, for a while. */
+/* Where the kernel does not report what is created, a child that has not come
+   so far as to say so itself is waited for, for a while. */
 static bool
 awaits_unheard(struct program *p)
 {

@@ -95,8 +95,7 @@ check_command(const char *command)
 	}
 }
 
-/* The environment of the command; restore_preload makes it that of this
-   process's other children again. */
+/* Put the library in front of what the command is to preload anyway. */
 static int
 set_preload(const char *library)
 {
@@ -189,7 +188,8 @@ catch_signals(struct wp_channel *channel)
 			(void)sigaction(caught[i], &action, NULL);
 }
 
-/* What was there is behind the library. */
+/* Once the command runs: other children do not get the library.  What the user
+   had preloaded is behind it. */
 static void
 restore_preload(void)
 {

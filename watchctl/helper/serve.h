@@ -56,7 +56,8 @@ struct serve {
 	uint64_t began;			/* ns */
 	bool child_reported;		/* it has been reported that a child is
 					   not watched, ... */
-	bool children_doubted;		/* ... or may not have been noticed; ... */
+	bool children_doubted;		/* ... or may not have been noticed;
+					   ... */
 	bool unmapped_reported;		/* ... or that mappings are not known */
 	bool ours;			/* --inside: the report can end before
 					   the program does */

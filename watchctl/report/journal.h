@@ -1,6 +1,6 @@
 /*
- * journal: all that a session is made of, as entries, one after the other: for a
- * session that another process keeps (box/live.h), which reads it.
+ * journal: all that a session is made of, as entries, one after the other: for
+ * a session that another process keeps (box/live.h), which reads it.
  *
  * Whoever has the journal puts entries into it by session.h's functions; the
  * reader does with each what the function of its name does.
@@ -28,8 +28,8 @@ enum journal_what {
 	JOURNAL_OBJECT,		/* tid: a process; value: address and length */
 	JOURNAL_START,		/* bytes: struct journal_start */
 	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
-				   value[0]: its number; value[1]: its time; tid:
-				   its thread */
+				   value[0]: its number; value[1]: its time;
+				   tid: its thread */
 	JOURNAL_HINTS,		/* tid: a thread that is stopped; 0: none is */
 	JOURNAL_FLUSH,		/* value[0]: of session_flush */
 	JOURNAL_LOST,		/* value[0]: hits */

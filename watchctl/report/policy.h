@@ -55,7 +55,8 @@ void policy_free(struct policy *);
    Hot path: with a backtrace seen before, a look-up by its index. */
 int policy_judge(struct policy *, struct ex_hit *);
 
-/* The same, for a hit that stands for as many as this, all with its backtrace. */
+/* The same, for a hit that stands for as many as this, all with its
+   backtrace. */
 int policy_recall(struct policy *, struct ex_hit *, uint64_t times);
 
 /* All findings of stray hits, or of those not judged, in order of their first

@@ -6,8 +6,8 @@
  *
  * As perf's are folded: [module] for an unknown function, _[k] after a kernel
  * function, _[i] after an inlined one.  [truncated] replaces what is missing at
- * the outer end.  Of hits that came late, whose backtraces are not theirs, there
- * is [late] alone.
+ * the outer end.  Of hits that came late, whose backtraces are not theirs,
+ * there is [late] alone.
  */
 #include "report/report.h"
 

@@ -694,7 +694,8 @@ say_account(const struct session *s, const struct report_end *end)
 	say_uptime(&s->uptime);
 }
 
-/* Where the report could not be written to its end: what is not in it, is lost. */
+/* Where the report could not be written to its end: what is not in it, is
+   lost. */
 static void
 correct_end(struct session *s, struct report_end *end)
 {

@@ -9,9 +9,9 @@
  *
  *	hits = reported + unchanged + handled + lost
  *
- * A session may be another process's to keep: then it has a journal (journal.h),
- * all of this goes into that, and what is known of the report here is what was
- * known at the last session_flush.
+ * A session may be another process's to keep: then it has a journal
+ * (journal.h), all of this goes into that, and what is known of the report here
+ * is what was known at the last session_flush.
  *
  * With --allow or --error-exitcode each hit is judged on its way into the
  * report, whatever delivered it; the owner of the session reports what it
@@ -30,7 +30,8 @@
 struct session {
 	const struct options *options;
 	struct ex_space *space;
-	struct ex_watch **watches;	/* nwatches of them, with their strings */
+	struct ex_watch **watches;	/* nwatches of them, with their
+					   strings */
 	size_t nwatches;
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
@@ -59,9 +60,10 @@ struct session {
 	/* before this explainer: */
 	uint64_t before;		/* hits */
 	uint64_t dropped;		/* accesses that were not wanted */
-	uint64_t joined;		/* samples that were one more of a hit */
-	uint64_t handled;		/* hits not reported: for handlers of the
-					   program alone */
+	uint64_t joined;		/* samples that were one more of a
+					   hit */
+	uint64_t handled;		/* hits not reported: for handlers of
+					   the program alone */
 	uint64_t lost;			/* hits, as reported so far */
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
@@ -69,8 +71,8 @@ struct session {
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
 	uint64_t unjudged_late;		/* ... of these, came late */
-	char doubt[320];		/* why the run cannot be vouched for; "":
-					   it can, as far as is known */
+	char doubt[320];		/* why the run cannot be vouched for;
+					   "": it can, as far as is known */
 	/* called with each hit, of those judged with each stray one, once it
 	   has been reported, and written out; NULL: nothing is to be done
 	   then */
@@ -79,9 +81,11 @@ struct session {
 	struct report *reply;		/* gets each hit, too; NULL: none */
 	bool reply_only;		/* and nothing else does */
 	bool quiet;			/* no account on stderr when nothing was
-					   hit, or beside a report that has it */
+					   hit, or beside a report that has
+					   it */
 	bool full;			/* -n hits are there */
-	int err;			/* first -errno of the report's stream */
+	int err;			/* first -errno of the report's
+					   stream */
 };
 
 /* A session for these options (which outlive it); out is where its report goes
@@ -97,9 +101,9 @@ struct session_resume {
 	uint64_t hits;		/* ... and these; UINT64_MAX: all of it */
 };
 
-/* The same for a report that goes into an open stream, which stays the caller's,
-   with or without colour; of a space, which is the session's then, or NULL: a new
-   one. */
+/* The same for a report that goes into an open stream, which stays the
+   caller's, with or without colour; of a space, which is the session's then, or
+   NULL: a new one. */
 int session_open_stream(struct session *, const struct options *,
     enum ex_source, struct ex_space *, FILE *out, bool colour,
     const struct session_resume *);
@@ -122,8 +126,8 @@ void session_format(struct session *, const struct perf_event_attr *,
 /* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
 int session_ready(struct session *);
 
-/* Look for what a region is in the debug information now: with much of it that takes
-   longer than hits could wait. */
+/* Look for what a region is in the debug information now: with much of it that
+   takes longer than hits could wait. */
 void session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
 
 /* Whether hits are explained, and not recorded or counted only. */
@@ -147,8 +151,8 @@ void session_start(struct session *, struct report_start *);
 /* Take a record.  False: no more are wanted (-n, or the report failed). */
 bool session_record(struct session *, const struct ex_record *);
 
-/* All records of before now (ns; UINT64_MAX: all there will be) are there: write
-   what can be written.  False as above. */
+/* All records of before now (ns; UINT64_MAX: all there will be) are there:
+   write what can be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
 
 void session_lost(struct session *, uint64_t count);

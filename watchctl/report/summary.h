@@ -1,7 +1,7 @@
 /*
  * summary: one row for each distinct backtrace of a watch: how often, from when
- * to when, by which threads; and one more for its late hits.  Watches of one number, in several processes, are
- * one there.
+ * to when, by which threads; and one more for its late hits.  Watches of one
+ * number, in several processes, are one there.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H

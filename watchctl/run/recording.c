@@ -34,7 +34,8 @@ recording_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 		return err;
 	if (wp_target_options(run->target)->kernel)
 		(void)wp_synth_kernel(record_header, &run->session);
-	synthetic_records_each(&run->synthetic, record_synthetic, &run->session);
+	synthetic_records_each(&run->synthetic, record_synthetic,
+	    &run->session);
 	return 0;
 }
 

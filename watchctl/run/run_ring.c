@@ -123,8 +123,8 @@ count_threads(struct run *run, const struct ex_record *r)
 	}
 }
 
-/* Take what was drained; up to the horizon, ns, that is all.  False: no more are
-   wanted. */
+/* Take what was drained; up to the horizon, ns, that is all.  False: no more
+   are wanted. */
 static bool
 take_records(struct run *run, uint64_t horizon)
 {
@@ -183,9 +183,9 @@ ring_loop(struct run *run)
 	wp_drain_stop(run->own);
 }
 
-/* A process that executes another program and soon ends may not be caught at it.
-   But all threads that end under watch leave a record of that; if no record was
-   lost, the missing ones show it. */
+/* A process that executes another program and soon ends may not be caught at
+   it.  But all threads that end under watch leave a record of that; if no
+   record was lost, the missing ones show it. */
 static void
 report_all_executed(struct run *run)
 {

@@ -47,8 +47,8 @@ make_processes(struct run *run)
 	return run->process == NULL ? complain("out of memory") : 0;
 }
 
-/* Events are refused, for this cause: whether stops by debug registers do what is
-   asked for, as the end of a sentence. */
+/* Events are refused, for this cause: whether stops by debug registers do what
+   is asked for, as the end of a sentence. */
 static const char *
 without_events(const struct options *o, const struct wp_cause *cause)
 {
@@ -116,8 +116,8 @@ check_processes(struct run *run)
 	return err;
 }
 
-/* Whether explainers keep the session: what is done at hits is ours to do, and so
-   is finding out what is mapped where no records say so. */
+/* Whether explainers keep the session: what is done at hits is ours to do, and
+   so is finding out what is mapped where no records say so. */
 static bool
 is_kept(const struct run *run)
 {
@@ -529,7 +529,8 @@ run_begin(struct run *run)
 		return STATUS_OWN_FAILURE;
 	if ((err = launch(run)) != 0)
 		return err;
-	/* a file's limit is an error like others; the command has it as it was */
+	/* a file's limit is an error like others; the command has it as it
+	   was */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	if (run_poll_processes(run) < 0)
 		return STATUS_OWN_FAILURE;

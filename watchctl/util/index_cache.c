@@ -1,4 +1,5 @@
-/* index_cache: indexes of debug information, kept in the user's cache directory. */
+/* index_cache: indexes of debug information, kept in the user's cache
+   directory. */
 #include "util/index_cache.h"
 
 #include <dirent.h>
@@ -140,8 +141,8 @@ struct oldest {
 	struct timespec used;
 };
 
-/* Bytes of all that are there, and the oldest of them; what nobody is writing any
-   more is removed. */
+/* Bytes of all that are there, and the oldest of them; what nobody is writing
+   any more is removed. */
 static uint64_t
 look(DIR *dir, struct oldest *oldest)
 {

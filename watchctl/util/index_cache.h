@@ -1,9 +1,10 @@
 /*
- * index_cache: indexes of debug information, kept in the user's cache directory.
+ * index_cache: indexes of debug information, kept in the user's cache
+ * directory.
  *
- * $XDG_CACHE_HOME/watchctl, or ~/.cache/watchctl: a directory that belongs to who
- * runs watchctl, and that nobody else may write.  Where it is not that, or the
- * environment is not trusted (setuid, file capabilities), nothing is kept.
+ * $XDG_CACHE_HOME/watchctl, or ~/.cache/watchctl: a directory that belongs to
+ * who runs watchctl, and that nobody else may write.  Where it is not that, or
+ * the environment is not trusted (setuid, file capabilities), nothing is kept.
  */
 #ifndef INDEX_CACHE_H
 #define INDEX_CACHE_H

@@ -24,8 +24,8 @@ void visible_put_max(struct buffer *, const char *text, size_t max);
    becomes U+FFFD. */
 void visible_put_json(struct buffer *, const char *text);
 
-/* Whether a terminal may be given a text: of what controls one it has only line ends,
-   tabs and, where they are allowed, colours. */
+/* Whether a terminal may be given a text: of what controls one it has only line
+   ends, tabs and, where they are allowed, colours. */
 bool visible_is_harmless(const char *text, size_t len, bool colour);
 
 /* How many characters a UTF-8 text shows: what to align columns by. */

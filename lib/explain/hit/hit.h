@@ -49,9 +49,9 @@ struct ex_change {
 
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of delivery */
-	uint64_t begun;		/* from 1, in order of their first samples, which
-				   is that of delivery too: of all, also those
-				   that are not delivered */
+	uint64_t begun;		/* from 1, in order of their first samples,
+				   which is that of delivery too: of all, also
+				   those that are not delivered */
 	const struct ex_watch *watch;
 	uint64_t time;		/* ns on the records' clock */
 	pid_t pid, tid;

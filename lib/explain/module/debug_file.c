@@ -2,8 +2,8 @@
  * debug_file: the separate file that holds a module's debug information.
  *
  * Where it is looked for is a list, as elsewhere: "" is the directory of the
- * module's file, a relative name is a directory in that, and an absolute one has
- * files by build id, and the module's directory once more below it.
+ * module's file, a relative name is a directory in that, and an absolute one
+ * has files by build id, and the module's directory once more below it.
  */
 #include "module/debug_file.h"
 
@@ -191,7 +191,8 @@ try_name(const struct wanted *w, const char *place, const char *name)
 	    try(w, "%.*s/%s/%s", (int)(end - path), path, place, name);
 }
 
-/* By the names that it may have: that of the link, or else those that are usual. */
+/* By the names that it may have: that of the link, or else those that are
+   usual. */
 static int
 try_names(const struct wanted *w, const char *place, const char *link)
 {

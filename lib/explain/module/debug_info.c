@@ -1,8 +1,8 @@
 /*
  * debug_info: a module's debug information, unit by unit.
  *
- * It is in the module's file, or in a separate one.  libdwfl has both; but it has
- * them unpacked as a whole.  A file that is packed is opened here instead.
+ * It is in the module's file, or in a separate one.  libdwfl has both; but it
+ * has them unpacked as a whole.  A file that is packed is opened here instead.
  */
 #include "module/debug_info.h"
 
@@ -28,7 +28,8 @@
 #define UNITS_MAX ((size_t)1 << 22)
 
 #define KEEP_MIN (UINT64_C(1) << 20)	/* bytes of .debug_info below which
-					   nothing is kept: it is quickly read */
+					   nothing is kept: it is quickly
+					   read */
 #define SOUGHT_MAX 256			/* searches that are kept */
 
 enum {
@@ -560,8 +561,8 @@ ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 
 /* --- finding them --- */
 
-/* How far .debug_info is there behind a place, at least up to another if it has so
-   much. */
+/* How far .debug_info is there behind a place, at least up to another if it has
+   so much. */
 static uint64_t
 info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
 {

@@ -22,8 +22,8 @@ bool ex_unit_next(struct ex_module *, uint64_t *at, Dwarf_Die *unit,
 /* The unit that begins there, as the file has it.  False: none begins there. */
 bool ex_unit_at(struct ex_module *, uint64_t offset, Dwarf_Die *unit);
 
-/* The unit of a DIE is read as a whole: what is unpacked for that is kept for the
-   next time (index.h). */
+/* The unit of a DIE is read as a whole: what is unpacked for that is kept for
+   the next time (index.h). */
 void ex_unit_use(struct ex_module *, Dwarf_Die *);
 
 /* Where the next one begins; 0: none begins at this place. */
@@ -35,8 +35,8 @@ uint64_t ex_unit_behind(struct ex_module *, uint64_t offset);
 bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
     size_t len, uint64_t *unit);
 
-/* Where the next unit begins that is said to have a variable of this name; *at is 0
-   at first.  False: none is said to. */
+/* Where the next unit begins that is said to have a variable of this name; *at
+   is 0 at first.  False: none is said to. */
 bool ex_unit_variable(struct ex_module *, const char *name, size_t *at,
     uint64_t *unit);
 
@@ -49,8 +49,8 @@ enum ex_code_unit {
 enum ex_code_unit ex_unit_of_code(struct ex_module *, uint64_t vaddr,
     uint64_t *unit);
 
-/* Code that a unit says to have, while ex_unit_of_code says that it is unknown; and
-   that this was all code of all units. */
+/* Code that a unit says to have, while ex_unit_of_code says that it is unknown;
+   and that this was all code of all units. */
 void ex_unit_code(struct ex_module *, uint64_t start, uint64_t end,
     uint64_t unit);
 void ex_unit_code_end(struct ex_module *);

@@ -109,7 +109,8 @@ find_name(const struct ex_gdb_index *index, const char *name, uint32_t *n)
 	const size_t mask = index->nnames - 1, step = (hash * 17 & mask) | 1;
 	size_t slot = hash & mask;
 
-	for (size_t i = 0; i < index->nnames; i++, slot = (slot + step) & mask) {
+	for (size_t i = 0; i < index->nnames;
+	    i++, slot = (slot + step) & mask) {
 		const uint8_t *entry = index->names + slot * NAME;
 		const uint32_t text = ex_u32(entry), units = ex_u32(entry + 4);
 

@@ -28,8 +28,8 @@ bool ex_gdb_index_open(struct ex_gdb_index *, const uint8_t *bytes,
 /* Add its code; what: where the unit begins.  False: out of memory. */
 bool ex_gdb_index_code(const struct ex_gdb_index *, struct ex_ranges *);
 
-/* The next unit that has a variable of a name; *at is 0 at first.  False: no other
-   has. */
+/* The next unit that has a variable of a name; *at is 0 at first.  False: no
+   other has. */
 bool ex_gdb_index_variable(const struct ex_gdb_index *, const char *name,
     size_t *at, uint64_t *unit);
 

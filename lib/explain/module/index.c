@@ -1,9 +1,10 @@
 /*
- * index: what was found out about a file of debug information, kept for the next
- * time.
+ * index: what was found out about a file of debug information, kept for the
+ * next time.
  *
  * A file: the header; five lists, one behind the other; windows; bytes of
- * sections, at pages, so that they can be mapped.  The sum is of header and lists.
+ * sections, at pages, so that they can be mapped.  The sum is of header and
+ * lists.
  */
 #include "module/index.h"
 
@@ -79,8 +80,8 @@ page_up(uint64_t n)
 	return (n + PAGE - 1) / PAGE * PAGE;
 }
 
-/* Two files that differ differ in that, unless somebody who owns both wants to be
-   wrong. */
+/* Two files that differ differ in that, unless somebody who owns both wants to
+   be wrong. */
 static void
 describe(uint64_t of[8], const struct stat *st)
 {

@@ -1,12 +1,13 @@
 /*
- * index: what was found out about a file of debug information, kept for the next
- * time.
+ * index: what was found out about a file of debug information, kept for the
+ * next time.
  *
- * Sections as they are when unpacked, or points from where they can be unpacked;
- * where units begin, which have code at which addresses, and where bytes were
- * found.  It is of one file, by its build id and by what fstat(2) says of it.
- * Where it is kept is not decided here; wherever that is, it is read like any
- * other file: what it says may be wrong, but leads nowhere outside of it.
+ * Sections as they are when unpacked, or points from where they can be
+ * unpacked; where units begin, which have code at which addresses, and where
+ * bytes were found.  It is of one file, by its build id and by what fstat(2)
+ * says of it.  Where it is kept is not decided here; wherever that is, it is
+ * read like any other file: what it says may be wrong, but leads nowhere
+ * outside of it.
  */
 #ifndef EX_INDEX_H
 #define EX_INDEX_H
@@ -16,8 +17,8 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* What keeps them.  A key is a build id, in lower-case hex.  Functions return 0,
-   or -errno; nothing of a new index is there before the end of it. */
+/* What keeps them.  A key is a build id, in lower-case hex.  Functions return
+   0, or -errno; nothing of a new index is there before the end of it. */
 struct ex_index_store {
 	int (*open)(const char *key);	/* a descriptor, to read */
 	int (*begin)(const char *key);	/* write a new one, */
@@ -29,8 +30,8 @@ struct ex_index_store {
 /* From here on, what is found out is kept there.  Without it, nothing is. */
 void ex_index_store(const struct ex_index_store *);
 
-/* Something was found out, which is kept when its module is freed; and whether that
-   has been said. */
+/* Something was found out, which is kept when its module is freed; and whether
+   that has been said. */
 void ex_index_note(void);
 bool ex_index_noted(void);
 
@@ -75,7 +76,8 @@ struct ex_index_code {
 	uint64_t start, end, unit;
 };
 
-/* All zero: empty.  bytes, points and units are in the order of their places. */
+/* All zero: empty.  bytes, points and units are in the order of their
+   places. */
 struct ex_index {
 	uint8_t *image;		/* mapped; NULL: what follows is not of a file,
 				   but collected for one */

@@ -5,8 +5,8 @@
  * Compilation units are found by the ranges that they give themselves, as not
  * every compiler writes .debug_aranges.  A unit that is asked about is turned
  * into a table of its functions once; a function's inlined calls are followed
- * down from it each time.  Of a unit that was split, ranges and lines are in the
- * file itself, and the functions in what was split off.
+ * down from it each time.  Of a unit that was split, ranges and lines are in
+ * the file itself, and the functions in what was split off.
  */
 #include "module/line.h"
 

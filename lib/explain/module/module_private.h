@@ -51,9 +51,9 @@ struct ex_text {
 
 /* What other files keep of a module, made when it is first asked for. */
 enum ex_cached {
-	EX_CACHE_DEBUG_INFO, EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES, EX_CACHE_PLT,
-	EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_TYPES, EX_CACHE_OBJECTS,
-	EX_CACHE_JUMPS, EX_CACHE_INSN, EX_CACHES,
+	EX_CACHE_DEBUG_INFO, EX_CACHE_SYMBOLS, EX_CACHE_LINES, EX_CACHE_FDES,
+	EX_CACHE_PLT, EX_CACHE_PACKAGE, EX_CACHE_CFI, EX_CACHE_TYPES,
+	EX_CACHE_OBJECTS, EX_CACHE_JUMPS, EX_CACHE_INSN, EX_CACHES,
 };
 
 struct ex_module {
@@ -143,18 +143,20 @@ const struct ex_segment *ex_module_segment(struct ex_module *, uint64_t vaddr);
 bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
     uint64_t *base);
 
-/* Names for code that a process made itself; NULL: it is not known for what there
-   could be any.  It belongs to the process. */
+/* Names for code that a process made itself; NULL: it is not known for what
+   there could be any.  It belongs to the process. */
 struct ex_jit *ex_process_jit(const struct ex_process *);
 
 /*
- * What is kept of a module: size bytes, zero when they are new.  Before they are
- * freed, with the module, release frees what they hold.  NULL: out of memory.
+ * What is kept of a module: size bytes, zero when they are new.  Before they
+ * are freed, with the module, release frees what they hold.  NULL: out of
+ * memory.
  */
 void *ex_module_cache(struct ex_module *, enum ex_cached, size_t size,
     void (*release)(void *), bool *is_new);
 
-/* Have libdw's open(2) be ours, if that is not so already (libdw_interpose.c). */
+/* Have libdw's open(2) be ours, if that is not so already
+   (libdw_interpose.c). */
 void ex_libdw_interpose(void);
 
 /* open(2) for libdw, to read only.  A descriptor; or -1, and errno is set. */

@@ -13,7 +13,8 @@
 
 #define PAGE UINT64_C(4096)
 #define STEP (UINT64_C(1) << 20)	/* bytes made writable at a time */
-#define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at least */
+#define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at
+					   least */
 #define POINTS_MAX 4096
 #define USED_MAX 1024
 #define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
@@ -303,8 +304,8 @@ note_point(struct ex_unpacked *u, uint64_t from)
 	};
 }
 
-/* Have bytes come of the stream, up to a place in the section; to: where the next
-   one goes.  False: it ends before. */
+/* Have bytes come of the stream, up to a place in the section; to: where the
+   next one goes.  False: it ends before. */
 static bool
 stream_upto(struct ex_unpacked *u, uint64_t end, uint8_t *to, uint64_t from)
 {

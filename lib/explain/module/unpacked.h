@@ -19,26 +19,27 @@
 struct ex_unpacked;
 
 /* Of a file whose compressed sections are plausible (compressed.h); it has to
-   outlive this, and so has what an index of it, which may be empty, says.  NULL:
-   .debug_info is not packed, or not by zlib; or the file is of 32 bits, or shares
-   information with another (.gnu_debugaltlink); or out of memory.  Then libelf may
-   do as it does. */
+   outlive this, and so has what an index of it, which may be empty, says.
+   NULL: .debug_info is not packed, or not by zlib; or the file is of 32 bits,
+   or shares information with another (.gnu_debugaltlink); or out of memory.
+   Then libelf may do as it does. */
 struct ex_unpacked *ex_unpacked_new(Elf *, const struct ex_index *);
 void ex_unpacked_free(struct ex_unpacked *);
 
 /* The file in memory. */
 Elf *ex_unpacked_elf(struct ex_unpacked *);
 
-/* Unpack a part of .debug_info.  Result: where what is there ends; less than upto:
-   there is no more. */
+/* Unpack a part of .debug_info.  Result: where what is there ends; less than
+   upto: there is no more. */
 uint64_t ex_unpacked_info(struct ex_unpacked *, uint64_t from, uint64_t upto);
 
-/* Bytes of .debug_info that an index has, to be read until they are unpacked. */
+/* Bytes of .debug_info that an index has, to be read until they are
+   unpacked. */
 void ex_unpacked_head(struct ex_unpacked *, uint64_t at, const uint8_t *bytes,
     size_t len);
 
-/* A part of .debug_info is read: unpack it, and have it in the next index.  True: the
-   last one does not have it. */
+/* A part of .debug_info is read: unpack it, and have it in the next index.
+   True: the last one does not have it. */
 bool ex_unpacked_use(struct ex_unpacked *, uint64_t from, uint64_t end);
 
 /* Add what is known to an index that is collected. */

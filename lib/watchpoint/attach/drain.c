@@ -12,9 +12,9 @@
  *
  * A block that has been read is used again.
  *
- * The thread comes before all that waits for its turn, since a ring fills within
- * milliseconds.  It takes no longer than copying what programs under watch have
- * caused, and is woken often, so that it takes little at a time.
+ * The thread comes before all that waits for its turn, since a ring fills
+ * within milliseconds.  It takes no longer than copying what programs under
+ * watch have caused, and is woken often, so that it takes little at a time.
  */
 #include "attach/drain.h"
 
@@ -196,8 +196,8 @@ take(struct wp_drain *drain)
 	return drain->held == NULL;
 }
 
-/* Do not wait for a turn, as far as that is permitted.  A limit of time at such a
-   priority would end the process. */
+/* Do not wait for a turn, as far as that is permitted.  A limit of time at such
+   a priority would end the process. */
 static void
 come_first(void)
 {
@@ -346,8 +346,8 @@ left_in_rings(struct wp_drain *drain)
 
 /* Ask for what will be looked at of the record that comes next, if it is there
    and as large as this one: its first lines and its end.  They are in the cache
-   of the processor that the thread ran on.  (gcc removes calls of functions that
-   do nothing else.) */
+   of the processor that the thread ran on.  (gcc removes calls of functions
+   that do nothing else.) */
 __attribute__((always_inline)) static inline void
 prefetch_next(const struct wp_drain *drain, size_t size)
 {

@@ -39,9 +39,9 @@ int wp_drain_fd(const struct wp_drain *);
 uint64_t wp_drain_ready(struct wp_drain *);
 
 /*
- * The oldest record, in order of time over all rings, or NULL; it is valid until
- * the next call.  After wp_drain_stop also what was left in the rings: then NULL
- * is the end of all.
+ * The oldest record, in order of time over all rings, or NULL; it is valid
+ * until the next call.  After wp_drain_stop also what was left in the rings:
+ * then NULL is the end of all.
  */
 const struct perf_event_header *wp_drain_next(struct wp_drain *);
 

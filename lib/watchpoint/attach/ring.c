@@ -26,8 +26,8 @@
 
 enum { RING_MIN = 64 << 10, RING_MAX = 32 << 20, RINGS_TOTAL = 64 << 20 };
 
-/* A poller is woken at a quarter of a ring, but at no more bytes than it can copy
-   in a fraction of a millisecond. */
+/* A poller is woken at a quarter of a ring, but at no more bytes than it can
+   copy in a fraction of a millisecond. */
 enum { WAKE_MAX = 1 << 20 };
 
 struct wp_ring {

@@ -13,8 +13,8 @@
 #include "handler/trap_run.h"
 #include "os/siginfo_perf.h"
 
-/* Add what sig_data names, of the kernel or of the tracer: watches of ours, open
-   or not.  times: how many accesses there were; 0: not known. */
+/* Add what sig_data names, of the kernel or of the tracer: watches of ours,
+   open or not.  times: how many accesses there were; 0: not known. */
 static void
 match_data(struct wp_run *run, uint64_t data, uint64_t times)
 {

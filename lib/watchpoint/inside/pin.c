@@ -5,11 +5,11 @@
  *
  * Not called with the table locked: the dynamic loader has a lock of its own,
  * and runs constructors under it, which may open watches.  It does not while it
- * goes through its objects, but has another one then, which a child made by fork(2)
- * would find locked for ever: so that is done with the table locked, for which
- * fork(2) waits.  And while a program
- * begins its objects are left alone: none of these is ever unloaded, and asking
- * the loader for one would have it run constructors before their time.
+ * goes through its objects, but has another one then, which a child made by
+ * fork(2) would find locked for ever: so that is done with the table locked,
+ * for which fork(2) waits.  And while a program begins its objects are left
+ * alone: none of these is ever unloaded, and asking the loader for one would
+ * have it run constructors before their time.
  */
 #include <dlfcn.h>
 #include <link.h>

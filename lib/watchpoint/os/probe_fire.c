@@ -107,10 +107,12 @@ open_failed(struct wp_probe_result *out, int err)
 
 	(void)wp_probe_cause(-err, &cause);
 	step_failed_because(out, "perf_event_open", err,
-	    wp_probe_refusal(-err), cause.code == WP_CAUSE_NO_BREAKPOINTS ? "this machine offers no "
-	    "hardware breakpoints: an emulator or a virtual machine without "
-	    "debug registers, or a kernel without CONFIG_HAVE_HW_BREAKPOINT; "
-	    "run on real hardware or under another hypervisor" : cause.text);
+	    wp_probe_refusal(-err),
+	    cause.code != WP_CAUSE_NO_BREAKPOINTS ? cause.text :
+	    "this machine offers no hardware breakpoints: an emulator or a "
+	    "virtual machine without debug registers, or a kernel without "
+	    "CONFIG_HAVE_HW_BREAKPOINT; run on real hardware or under another "
+	    "hypervisor");
 }
 
 static const char never_fires[] = "breakpoints are accepted here and do not "

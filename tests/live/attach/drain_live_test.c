@@ -1,7 +1,7 @@
 /*
  * drain: records wait in memory, in order, and each is either there or counted
- * as lost.  They are of mappings that this process makes, each of another part of
- * a file.
+ * as lost.  They are of mappings that this process makes, each of another part
+ * of a file.
  */
 #include "test.h"
 
@@ -166,8 +166,8 @@ TEST(gives_them_as_they_come)
 	finish();
 }
 
-/* What was in memory, what found no room in it, and what is left in the rings, in
-   this order. */
+/* What was in memory, what found no room in it, and what is left in the rings,
+   in this order. */
 TEST(stops_anywhere)
 {
 	for (uint64_t n = 0; n < 2000; n = n * 3 / 2 + 1) {

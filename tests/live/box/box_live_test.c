@@ -481,8 +481,8 @@ TEST(recordings_have_later_build_ids)
 	free(file);
 }
 
-/* Once SPECs are resolved, one that is killed harms neither hits nor the target, in
-   whatever way it is watched. */
+/* Once SPECs are resolved, one that is killed harms neither hits nor the
+   target, in whatever way it is watched. */
 TEST(killed_while_hits_are_made)
 {
 	static const char *const modes[] = {

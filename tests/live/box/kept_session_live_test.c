@@ -1,6 +1,6 @@
 /*
- * kept_session: hits of a watch are explained in a box, and whatever becomes of who
- * explains them, each is reported once.
+ * kept_session: hits of a watch are explained in a box, and whatever becomes of
+ * who explains them, each is reported once.
  */
 #include "test.h"
 
@@ -86,8 +86,9 @@ expect_all(const struct outcome *o, json_int_t n)
 	expect_distinct(o, (size_t)n);
 }
 
-/* Kill one explainer after the other, each once it has reported a hit, which takes
-   more room than the warning of the last one's death.  Result: how many. */
+/* Kill one explainer after the other, each once it has reported a hit, which
+   takes more room than the warning of the last one's death.  Result: how
+   many. */
 static unsigned
 kill_all(struct running *w)
 {

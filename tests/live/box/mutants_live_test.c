@@ -1,7 +1,8 @@
 /*
  * mutants: executables and debug information that are damaged at random, ten
- * thousand files with `bmake verify'.  Whatever becomes of the process that reads them,
- * watchctl lives, each hit is there, and SPECs mean something or have a cause.
+ * thousand files with `bmake verify'.  Whatever becomes of the process that
+ * reads them, watchctl lives, each hit is there, and SPECs mean something or
+ * have a cause.
  */
 #include "test.h"
 
@@ -39,8 +40,8 @@ struct set {
 
 static struct set sets[SETS];
 
-/* Each writes through a pointer, in a function that was inlined, and some of them
-   into a structure of their own. */
+/* Each writes through a pointer, in a function that was inlined, and some of
+   them into a structure of their own. */
 static const char library[] =
     "struct pair { short a; unsigned b : 5, c : 11; };\n"
     "enum colour { RED = 1, GREEN };\n"
@@ -101,8 +102,8 @@ read_file(struct set *set, unsigned i, const char *path)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* It touches each library in turn, and then rests: none of their pages is used any
-   more. */
+/* It touches each library in turn, and then rests: none of their pages is used
+   any more. */
 static void
 record(struct set *set)
 {

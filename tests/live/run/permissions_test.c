@@ -2,9 +2,9 @@
  * permissions: what works for whom, at each level of kernel.perf_event_paranoid
  * and under seccomp filters, and what is said where it does not.
  *
- * For some tenths of a second at a time the machine has another level.  Whatever
- * happens to the test, another process gives it back.  The table that comes of it
- * is docs/permissions.md, written if PERMISSIONS names that file.
+ * For some tenths of a second at a time the machine has another level.
+ * Whatever happens to the test, another process gives it back.  The table that
+ * comes of it is docs/permissions.md, written if PERMISSIONS names that file.
  */
 #include "test.h"
 
