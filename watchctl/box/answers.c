@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/synth.h"
 #include "stop/shared_vm.h"
 #include "os/array.h"
 #include "os/proc.h"
@@ -84,6 +85,7 @@ answers_free(struct answers *answers)
 		(void)close(answers->process[i].pidfd);
 	free(answers->process);
 	wp_roots_free(&answers->roots);
+	buffer_free(&answers->maps);
 	*answers = (struct answers){0};
 }
 
@@ -262,6 +264,57 @@ name_perf_map(const struct answers *answers, struct answers_process *process,
 	return 0;
 }
 
+/* A message has room for as many words as can be read at once. */
+static int
+read_words(const struct box_message *question, struct box_message *answer)
+{
+	uint64_t addr[WP_PROC_WORDS], word[WP_PROC_WORDS];
+	size_t n = question->len / sizeof(*addr);
+
+	if (n > WP_PROC_WORDS)
+		return -EINVAL;
+	memcpy(addr, question->text, n * sizeof(*addr));
+	n = wp_proc_read_words((pid_t)question->value[0], addr, word, n);
+	memcpy(answer->text, word, n * sizeof(*word));
+	answer->len = (uint32_t)(n * sizeof(*word));
+	return 0;
+}
+
+static int
+keep_record(void *arg, const struct perf_event_header *record)
+{
+	struct buffer *records = arg;
+
+	buffer_put(records, record, record->size);
+	return records->failed ? -ENOMEM : 0;
+}
+
+/* All that it maps, at a moment, is given in pieces. */
+static int
+read_maps(struct answers *answers, const struct box_message *question,
+    struct box_message *answer)
+{
+	const uint64_t from = question->value[1];
+	struct buffer *maps = &answers->maps;
+	size_t len;
+	int err = 0;
+
+	if (from == 0) {
+		buffer_free(maps);
+		*maps = (struct buffer){0};
+		err = wp_synth_process((pid_t)question->value[0], keep_record,
+		    maps);
+	}
+	if (err < 0 || from > maps->len)
+		return err < 0 ? err : -EINVAL;
+	len = maps->len - from < BOX_BYTES_MAX ? maps->len - from :
+	    BOX_BYTES_MAX;
+	if (len > 0)
+		memcpy(answer->text, maps->bytes + from, len);
+	answer->len = (uint32_t)len;
+	return 0;
+}
+
 /* What takes the process itself.  A descriptor, 0 or -errno. */
 static int
 ask_process(struct answers *answers, struct answers_process *process,
@@ -275,6 +328,14 @@ ask_process(struct answers *answers, struct answers_process *process,
 	case BOX_FIRST_PAGE:
 		return wp_proc_first_page(pid, question->value[1],
 		    &answer->value[0]);
+	case BOX_PROGRAM:
+		return wp_proc_program(pid, &answer->value[0]);
+	case BOX_CODE:
+		return wp_proc_code(pid, &answer->value[0]);
+	case BOX_WORDS:
+		return read_words(question, answer);
+	case BOX_MAPS:
+		return read_maps(answers, question, answer);
 	case BOX_FD_NAME:
 		return question->value[1] > INT_MAX ||
 		    question->value[2] > INT_MAX ? -EINVAL :
@@ -360,6 +421,10 @@ answers_give(struct answers *answers, int socket,
 	case BOX_OPEN_MAPPED:
 	case BOX_PERF_MAP:
 	case BOX_OPEN_PERF_MAP:
+	case BOX_PROGRAM:
+	case BOX_CODE:
+	case BOX_WORDS:
+	case BOX_MAPS:
 		got = answer_about(answers, question, &answer);
 		break;
 	case BOX_SHARES:

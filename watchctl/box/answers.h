@@ -10,6 +10,7 @@
 #include "box/message.h"
 #include "os/perf_map.h"
 #include "os/roots.h"
+#include "util/buffer.h"
 
 /* A process that may be asked about. */
 struct answers_process {
@@ -33,6 +34,7 @@ struct answers {
 	struct answers_process *process;
 	size_t n, cap;
 	struct wp_roots roots;
+	struct buffer maps;	/* of the process that was asked about last */
 };
 
 /* Let explainers ask about a process that runs now, until it ends or is left

@@ -95,6 +95,15 @@ enum box_what {
 	BOX_PERF_MAP,		/* value[1]: its root; answered with the name of
 				   the file in which it names its code */
 	BOX_OPEN_PERF_MAP,	/* answered with that file */
+	BOX_PROGRAM,		/* answered with what tells its program from
+				   another: value[0] */
+	BOX_CODE,		/* and what changes when its code does */
+	BOX_WORDS,		/* addresses of words of its memory; answered
+				   with those words, up to the first that cannot
+				   be read */
+	BOX_MAPS,		/* value[1]: an offset, at first 0; answered with
+				   what it maps, as records: bytes from there
+				   on; none: that was all */
 	BOX_SHARES,		/* value[0]: a thread; value[1]: a process;
 				   answered with whether they may have one
 				   memory: value[0] */

@@ -1,15 +1,18 @@
 /*
  * ask_process: what explaining takes from running processes (os/proc.h,
- * os/roots.h, os/perf_map.h), which watchctl reads for an explainer.
+ * os/roots.h, os/perf_map.h, attach/synth.h), which watchctl reads for an
+ * explainer.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "attach/synth.h"
 #include "explainer/ask.h"
 #include "os/perf_map.h"
 #include "os/proc.h"
 #include "os/roots.h"
+#include "util/buffer.h"
 
 ssize_t
 wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
@@ -125,6 +128,89 @@ wp_perf_map_open(const struct wp_perf_map *map)
 	};
 
 	return ask_file(&message);
+}
+
+/* A number that stands for it. */
+static int
+ask_number(enum box_what what, pid_t pid, uint64_t *number)
+{
+	struct box_message message = {
+		.what = what, .value = {(uint64_t)pid},
+	};
+	const int err = ask_question(&message);
+
+	*number = message.value[0];
+	return err;
+}
+
+int
+wp_proc_program(pid_t pid, uint64_t *program)
+{
+	return ask_number(BOX_PROGRAM, pid, program);
+}
+
+int
+wp_proc_code(pid_t pid, uint64_t *code)
+{
+	return ask_number(BOX_CODE, pid, code);
+}
+
+size_t
+wp_proc_read_words(pid_t pid, const uint64_t *addr, uint64_t *to, size_t n)
+{
+	struct box_message message = {
+		.what = BOX_WORDS, .value = {(uint64_t)pid},
+	};
+	const size_t len = (n < WP_PROC_WORDS ? n : WP_PROC_WORDS) *
+	    sizeof(*addr);
+
+	if (len == 0)
+		return 0;
+	message.len = (uint32_t)len;
+	memcpy(message.text, addr, len);
+	if (ask_question(&message) < 0 || message.len > len)
+		return 0;
+	memcpy(to, message.text, message.len);
+	return message.len / sizeof(*to);
+}
+
+/* All of it at a moment, so before any of it is used. */
+static int
+ask_maps(pid_t pid, struct buffer *maps)
+{
+	struct box_message message;
+	int err;
+
+	do {
+		message = (struct box_message){
+			.what = BOX_MAPS, .value = {(uint64_t)pid, maps->len},
+		};
+		if ((err = ask_question(&message)) < 0)
+			return err;
+		buffer_put(maps, message.text, message.len);
+	} while (message.len > 0 && !maps->failed);
+	return maps->failed ? -ENOMEM : 0;
+}
+
+int
+wp_synth_process(pid_t pid, int (*fn)(void *,
+    const struct perf_event_header *), void *arg)
+{
+	struct buffer maps = {0};
+	int err = ask_maps(pid, &maps);
+
+	for (size_t at = 0; err == 0 && at < maps.len;) {
+		const struct perf_event_header *record =
+		    (const void *)(maps.bytes + at);
+
+		if (record->size < sizeof(*record) ||
+		    record->size > maps.len - at)
+			break;
+		err = fn(arg, record);
+		at += record->size;
+	}
+	buffer_free(&maps);
+	return err;
 }
 
 bool

@@ -4,6 +4,7 @@
  */
 #include "explainer/journal_reader.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "report/summary.h"
+#include "watch/live_maps.h"
 
 struct reader {
 	struct session *session;
@@ -22,6 +24,8 @@ struct reader {
 	size_t size;
 	bool mapped;
 	struct ex_formats *formats;	/* of its records; NULL: none yet */
+	void *unreported;	/* a tree of struct live_maps: of processes
+				   whose mappings have to be looked for */
 	uint64_t number;	/* of the sample that is explained; 0: none */
 	bool ended;
 	int status;
@@ -155,13 +159,64 @@ read_start(struct reader *r, const struct journal_entry *e)
 	session_start(r->session, &start);
 }
 
+static int
+compare_maps(const void *a, const void *b)
+{
+	const struct live_maps *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* NULL: its mappings are reported. */
+static struct live_maps *
+find_maps(struct reader *r, pid_t pid)
+{
+	const struct live_maps key = {.pid = pid};
+	struct live_maps **found = tfind(&key, &r->unreported, compare_maps);
+
+	return found == NULL ? NULL : *found;
+}
+
+static void
+inherit_maps(const struct reader *r, pid_t pid, pid_t parent)
+{
+	const struct ex_record record = {
+		.type = PERF_RECORD_FORK,
+		.task = {pid, parent, pid, parent, 0},
+	};
+
+	ex_space_learn(r->session->space, &record);
+}
+
+static void
+read_mapped(struct reader *r, const struct journal_entry *e)
+{
+	const struct journal_mapped *it = (const void *)e->bytes;
+	const struct live_maps_origin origin = {
+		.program = it->program, .known = it->known, .code = it->code,
+	};
+	struct live_maps *maps = find_maps(r, e->tid);
+
+	if (it->parent != 0)
+		inherit_maps(r, e->tid, it->parent);
+	if (maps == NULL && (maps = malloc(sizeof(*maps))) == NULL)
+		out_of_memory();
+	live_maps_begin(maps, r->session->space, e->tid, &origin);
+	if (tsearch(maps, &r->unreported, compare_maps) == NULL)
+		out_of_memory();
+}
+
 static void
 read_record(struct reader *r, const struct journal_entry *e)
 {
+	struct live_maps *maps;
 	struct ex_record record;
 
 	if (!decode(r, e->bytes, e->len, &record))
 		return;
+	if (record.type == PERF_RECORD_SAMPLE &&
+	    (maps = find_maps(r, record.pid)) != NULL)
+		live_maps_check(maps, &record.sample);
 	r->number = e->value[0];
 	if (session_record(r->session, &record))
 		publish_sample(r);
@@ -260,6 +315,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	case JOURNAL_KNOWN:
 		session_known(s, watch_of(r, e), e->tid, e->bytes, e->len,
 		    e->value[1]);
+		break;
+	case JOURNAL_MAPPED:
+		read_mapped(r, e);
 		break;
 	case JOURNAL_OBJECT:
 		session_object(s, e->tid, e->value[0], e->value[1]);

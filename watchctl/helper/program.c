@@ -36,6 +36,7 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
     const struct program *parent)
 {
 	struct program *p = calloc(1, sizeof(*p));
+	struct live_maps_origin origin;
 
 	if (p == NULL || tracer_process_open(&p->tracer, pid) < 0) {
 		free(p);
@@ -45,7 +46,8 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
 	p->pid = pid;
 	p->channel = channel;
 	p->fd = fd;
-	live_maps_begin(&p->mapped, serve->session.space, pid);
+	live_maps_origin(pid, &origin);
+	live_maps_begin(&p->mapped, serve->session.space, pid, &origin);
 	if (parent != NULL)
 		learn_child(p, parent);
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {

@@ -25,6 +25,9 @@ enum journal_what {
 	JOURNAL_UNSEEN,		/* value[0]: the watch, from 0 */
 	JOURNAL_KNOWN,		/* the same; value[1]: when; tid: the process;
 				   bytes: what was known then */
+	JOURNAL_MAPPED,		/* tid: a process, whose mappings are not
+				   reported by records; bytes: struct
+				   journal_mapped */
 	JOURNAL_OBJECT,		/* tid: a process; value: address and length */
 	JOURNAL_START,		/* bytes: struct journal_start */
 	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
@@ -82,6 +85,14 @@ struct journal_start {
 	pid_t pid;
 	unsigned threads;
 	char mode[16], comm[32];
+};
+
+/* As of struct live_maps_origin. */
+struct journal_mapped {
+	uint64_t program, code;
+	bool known;
+	pid_t parent;		/* it maps what this one did, if it maps nothing
+				   any more; 0: it is not known */
 };
 
 /* How far it is, for one that goes on where another left off. */

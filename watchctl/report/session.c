@@ -308,6 +308,16 @@ session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
 	}
 }
 
+void
+session_mapped(struct session *s, pid_t pid, const struct journal_mapped *it)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_MAPPED, .tid = pid,
+	};
+
+	s->journal->put(s->journal, &entry, it, sizeof(*it), NULL, 0);
+}
+
 bool
 session_explains(const struct session *s)
 {

@@ -130,6 +130,10 @@ int session_ready(struct session *);
    takes longer than hits could wait. */
 void session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
 
+/* The mappings of a process are not reported by records: whoever explains its
+   samples looks for them.  With a journal alone. */
+void session_mapped(struct session *, pid_t, const struct journal_mapped *);
+
 /* Whether hits are explained, and not recorded or counted only. */
 bool session_explains(const struct session *);
 

@@ -150,13 +150,15 @@ debugreg_attach(struct run *run, const struct process *process,
 	};
 	int err = run->options->command != NULL ? 0 :
 	    add(run, process->pid, NULL, cause);
-
+	struct live_maps_origin origin;
 	struct traced *traced;
 
 	if (err < 0)
 		return err;
 	traced = &own->traced[own->n - 1];
-	live_maps_begin(&traced->mapped, run->session.space, process->pid);
+	live_maps_origin(process->pid, &origin);
+	live_maps_begin(&traced->mapped, run->session.space, process->pid,
+	    &origin);
 	err = debugreg_tracer_begin(traced->tracer, &job, cause);
 	if (err == 0)
 		own->command = 0;

@@ -33,16 +33,23 @@ learn_record(void *arg, const struct ex_record *record)
 }
 
 void
-live_maps_begin(struct live_maps *m, struct ex_space *space, pid_t pid)
+live_maps_origin(pid_t pid, struct live_maps_origin *origin)
 {
 	int err = -ENOENT;
 
-	*m = (struct live_maps){.space = space, .pid = pid};
+	*origin = (struct live_maps_origin){0};
 	/* whoever waited for its execve(2) is let go before that is over */
 	for (unsigned i = 0; i < TRIES && (err = wp_proc_program(pid,
-	    &m->program)) == -ENOENT; i++)
+	    &origin->program)) == -ENOENT; i++)
 		wp_clock_sleep(NAP_NS);
-	m->known = err == 0;
+	origin->known = err == 0;
+}
+
+void
+live_maps_begin(struct live_maps *m, struct ex_space *space, pid_t pid,
+    const struct live_maps_origin *origin)
+{
+	*m = (struct live_maps){.space = space, .pid = pid, .is = *origin};
 }
 
 static bool
@@ -51,7 +58,7 @@ is_another_program(const struct live_maps *m)
 	uint64_t now;
 
 	return wp_proc_program(m->pid, &now) != 0 ||
-	    (m->known && now != m->program);
+	    (m->is.known && now != m->is.program);
 }
 
 static int
@@ -75,8 +82,8 @@ live_maps_look(struct live_maps *m)
 	uint64_t code;
 	int err = wp_proc_code(m->pid, &code);
 
-	if (err == 0 && code != m->code && (err = learn(m)) == 0) {
-		m->code = code;
+	if (err == 0 && code != m->is.code && (err = learn(m)) == 0) {
+		m->is.code = code;
 		memset(m->doubted, 0, sizeof(m->doubted));
 	}
 	m->looked = wp_clock_ns();
@@ -139,8 +146,8 @@ live_maps_check(struct live_maps *m, const struct ex_sample *sample)
 	doubt = doubtful(m, process, pc, n, end);
 	if (doubt == 0 && wp_clock_ns() - m->looked < SPARED * m->cost)
 		return;
-	code = m->code;
+	code = m->is.code;
 	(void)live_maps_look(m);
-	if (doubt != 0 && m->code == code)
+	if (doubt != 0 && m->is.code == code)
 		*doubted_at(m, doubt) = doubt;
 }

@@ -117,6 +117,7 @@ TEST_WITH(says_nothing_of_other_processes, begin, finish)
 	static const uint32_t kinds[] = {
 		BOX_READ, BOX_FIRST_PAGE, BOX_FD_NAME, BOX_ROOT,
 		BOX_OPEN_MAPPED, BOX_PERF_MAP, BOX_OPEN_PERF_MAP,
+		BOX_PROGRAM, BOX_CODE, BOX_WORDS, BOX_MAPS,
 	};
 	pid_t pid = start_resting();
 	const uint64_t pids[] = {
@@ -238,6 +239,60 @@ TEST_WITH(opens_what_is_mapped, begin, finish)
 	};
 	assert_int_equal(ask(&question, &answer), -1);
 	assert_int_equal(answer.value[0], map.start);
+}
+
+/* Up to the first that cannot be read. */
+TEST_WITH(reads_words, begin, finish)
+{
+	pid_t pid = start_resting();
+	uint64_t addr[WP_PROC_WORDS + 1] = {
+		(uintptr_t)shared->memory, (uintptr_t)shared->memory + 8, 0,
+	};
+	struct box_message answer, question = {
+		.what = BOX_WORDS, .value = {(uint64_t)pid},
+		.len = 3 * sizeof(*addr),
+	};
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	memset(shared->memory, 'w', 16);
+	memcpy(question.text, addr, sizeof(addr));
+	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(answer.err, 0);
+	assert_int_equal(answer.len, 16);
+	assert_memory_equal(answer.text, shared->memory, 16);
+	question.len = sizeof(addr);
+	assert_int_equal(ask(&question, &answer), -EINVAL);
+}
+
+/* In pieces; and numbers that change with it. */
+TEST_WITH(says_what_is_mapped, begin, finish)
+{
+	pid_t pid = start_resting();
+	struct box_message answer, question = {
+		.what = BOX_MAPS, .value = {(uint64_t)pid},
+	};
+	uint64_t number;
+	bool named = false;
+
+	assert_int_equal(answers_allow(&answers, pid), 0);
+	do {
+		assert_int_equal(ask(&question, &answer), -1);
+		assert_int_equal(answer.err, 0);
+		named |= memmem(answer.text, answer.len, "answers_test",
+		    12) != NULL;
+		question.value[1] += answer.len;
+	} while (answer.len > 0);
+	assert_true(named);
+	question.value[1]++;
+	assert_int_equal(ask(&question, &answer), -EINVAL);
+	question.what = BOX_CODE;
+	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(wp_proc_code(pid, &number), 0);
+	assert_int_equal(answer.value[0], number);
+	question.what = BOX_PROGRAM;
+	assert_int_equal(ask(&question, &answer), -1);
+	assert_int_equal(wp_proc_program(pid, &number), 0);
+	assert_int_equal(answer.value[0], number);
 }
 
 /* Only the name is asked for first, and then what it names. */

@@ -44,13 +44,15 @@ module_here(struct ex_space *space, pid_t pid)
 TEST(another_programs_mappings_are_not_learnt)
 {
 	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct live_maps_origin origin;
 	struct live_maps m;
 	struct ex_module *module;
 	pid_t pid;
 
 	go = shared_memory(sizeof(*go));
 	pid = child_start(become_another, NULL);
-	live_maps_begin(&m, space, pid);
+	live_maps_origin(pid, &origin);
+	live_maps_begin(&m, space, pid, &origin);
 	assert_int_equal(live_maps_look(&m), 0);
 	assert_non_null(module = module_here(space, pid));
 	*go = true;
@@ -67,14 +69,16 @@ TEST(a_program_is_known_however_soon)
 {
 	char sleep[] = "/bin/sleep", *argv[] = {sleep, (char[]){"100"}, NULL};
 	struct ex_space *space = ex_space_new(EX_LIVE);
+	struct live_maps_origin origin;
 	struct live_maps m;
 	pid_t pid;
 
 	for (unsigned i = 0; i < 300; i++) {
 		assert_int_equal(posix_spawn(&pid, sleep, NULL, NULL, argv,
 		    NULL), 0);
-		live_maps_begin(&m, space, pid);
-		assert_true(m.known);
+		live_maps_origin(pid, &origin);
+		assert_true(origin.known);
+		live_maps_begin(&m, space, pid, &origin);
 		await(is_sleep(pid));
 		assert_int_equal(live_maps_look(&m), 0);
 		(void)kill(pid, SIGKILL);
