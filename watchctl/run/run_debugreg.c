@@ -27,7 +27,7 @@ enum {
 struct debugreg_run {
 	struct traced {
 		struct debugreg_tracer *tracer;
-		struct live_maps mapped;
+		pid_t pid;
 		struct wp_uptime uptime;	/* when it has ended */
 		bool ended;
 	} *traced;		/* n of them, one for each process */
@@ -100,7 +100,7 @@ add(struct run *run, pid_t pid, struct wp_command *command,
 
 	if (err < 0)
 		return err;
-	traced->mapped.pid = pid;
+	traced->pid = pid;
 	own->n++;
 	return 0;
 }
@@ -137,6 +137,18 @@ debugreg_launch(struct run *run, struct wp_cause *cause)
 	return run->options->command != NULL ? launch(run, cause) : 0;
 }
 
+/* It is the program that is meant. */
+static void
+say_mapped(struct run *run, pid_t pid)
+{
+	struct live_maps_origin origin;
+
+	live_maps_origin(pid, &origin);
+	session_mapped(&run->session, pid, &(struct journal_mapped){
+		.program = origin.program, .known = origin.known,
+	});
+}
+
 static int
 debugreg_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
@@ -150,16 +162,13 @@ debugreg_attach(struct run *run, const struct process *process,
 	};
 	int err = run->options->command != NULL ? 0 :
 	    add(run, process->pid, NULL, cause);
-	struct live_maps_origin origin;
-	struct traced *traced;
 
 	if (err < 0)
 		return err;
-	traced = &own->traced[own->n - 1];
-	live_maps_origin(process->pid, &origin);
-	live_maps_begin(&traced->mapped, run->session.space, process->pid,
-	    &origin);
-	err = debugreg_tracer_begin(traced->tracer, &job, cause);
+	if (run->kept != NULL)
+		say_mapped(run, process->pid);
+	err = debugreg_tracer_begin(own->traced[own->n - 1].tracer, &job,
+	    cause);
 	if (err == 0)
 		own->command = 0;
 	else if (run->options->command == NULL)
@@ -223,7 +232,7 @@ act(void *arg, const struct ex_hit *hit)
 	struct on_hit_tracer tracer = {hold, core, NULL};
 	size_t i = 0;
 
-	while (i < own->n && own->traced[i].mapped.pid != hit->pid)
+	while (i < own->n && own->traced[i].pid != hit->pid)
 		i++;
 	if (i == own->n || own->on_hit.left != 0 || run_is_ending(run))
 		return;
@@ -236,7 +245,7 @@ act(void *arg, const struct ex_hit *hit)
 static bool
 is_left(const struct debugreg_run *own, const struct traced *traced)
 {
-	return traced->mapped.pid == own->on_hit.left;
+	return traced->pid == own->on_hit.left;
 }
 
 /* All hits of a stop have been reported.  False: no more are wanted. */
@@ -329,7 +338,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 	for (; at < end; at += header.size) {
 		memcpy(&header, at, sizeof(header));
 		if (header.type == TRACER_EXECUTED)
-			run_executed(run, traced->mapped.pid);
+			run_executed(run, traced->pid);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
 		if (header.type == TRACER_LEAVING)
@@ -339,8 +348,6 @@ feed(struct run *run, struct traced *traced, size_t len)
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
-		if (run->options->form != FORM_PERF)
-			live_maps_check(&traced->mapped, &record.sample);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -352,7 +359,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 static void
 report_end(struct run *run, struct traced *traced)
 {
-	const pid_t pid = traced->mapped.pid;
+	const pid_t pid = traced->pid;
 
 	if (traced->ended)
 		return;

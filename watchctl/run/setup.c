@@ -116,14 +116,13 @@ check_processes(struct run *run)
 	return err;
 }
 
-/* Whether explainers keep the session: what is done at hits is ours to do, and
-   so is finding out what is mapped where no records say so. */
+/* Whether explainers keep the session: what is done at hits is ours to do. */
 static bool
 is_kept(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return o->form != FORM_PERF && !o->count && !run->ops->registers &&
+	return o->form != FORM_PERF && !o->count &&
 	    o->on_hit.what == ON_HIT_REPORT;
 }
 

@@ -15,13 +15,27 @@
 #include "explainers.h"
 #include "live.h"
 #include "os/proc.h"
+#include "refuse.h"
 #include "scratch.h"
 
-#define WRITES 4000	/* by each of two threads */
+enum {
+	HIT = 4096,		/* bytes of a report that have one */
+	MODES_MAX = 4,
+};
 
-enum { HIT = 4096 };	/* bytes of a report that have one */
+/* Ways of watching, and how often each of two threads is to write. */
+static const struct mode {
+	const char *option[3];
+	int writes;
+} modes_by_events[] = {
+	{{"--user-only"}, 4000},
+	{{"--stop"}, 4000},
+}, modes_by_registers[] = {
+	{{"--stop"}, 4000},
+};
 
-static const char *const modes[] = {"--user-only", "--stop"};
+static const struct mode *modes = modes_by_events;
+static size_t nmodes = COUNT(modes_by_events);
 
 static off_t
 size_of_report(void)
@@ -108,6 +122,24 @@ kill_all(struct running *w)
 	return kills;
 }
 
+/* The arguments of a mode, and these. */
+static const char *const *
+arguments(const struct mode *mode, const char *const *more)
+{
+	static const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST(watchctl()));
+
+	n = append(argv, n, mode->option);
+	(void)append(argv, n, more);
+	return argv;
+}
+
+static void
+start_mode(const struct mode *mode, struct running *w, const char *const *more)
+{
+	start(w, arguments(mode, more));
+}
+
 TEST(each_hit_is_reported_once)
 {
 	const unsigned runs = getenv("THOROUGH") != NULL ? 10 : 1;
@@ -115,32 +147,34 @@ TEST(each_hit_is_reported_once)
 	struct running w;
 	struct outcome o;
 
-	for (unsigned i = 0; i < runs * COUNT(modes); i++) {
+	for (unsigned i = 0; i < runs * nmodes; i++) {
+		const struct mode *mode = &modes[i % nmodes];
 		char writes[16];
 
-		(void)snprintf(writes, sizeof(writes), "%d", WRITES);
+		(void)snprintf(writes, sizeof(writes), "%d", mode->writes);
 		(void)unlink(scratch_path("report"));
-		start(&w, LIST(watchctl(), modes[i % COUNT(modes)], "-w",
-		    "counter", "-o", "json", "-O", scratch_path("report"),
-		    "--", victim("counter"), "2", writes, "50000"));
+		start_mode(mode, &w, LIST("-w", "counter", "-o", "json", "-O",
+		    scratch_path("report"), "--", victim("counter"), "2",
+		    writes, "50000"));
 		say(&w, "go\nend\n");
 		kills += kill_all(&w);
 		finish(&w, &o);
 		outcome_take(&o, scratch_path("report"));
-		expect_all(&o, 2 * WRITES);
+		expect_all(&o, 2 * mode->writes);
 		outcome_free(&o);
 	}
 	print_message("%u were killed\n", kills);
-	assert_true(kills >= runs * COUNT(modes));
+	assert_true(kills >= runs * nmodes);
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
 /* Watch while the intruder does this where debug information is read. */
 static void
-start_with(const char *what, const char *mode, struct running *w)
+start_with(const char *what, const struct mode *mode, struct running *w)
 {
-	start_intruded(what, w, LIST(watchctl(), mode, "-w", "counter", "-o",
-	    "json", "-O", "/dev/stderr", "--", victim("counter"), "2", "300"));
+	start_intruded(what, w, arguments(mode, LIST("-w", "counter", "-o",
+	    "json", "-O", "/dev/stderr", "--", victim("counter"), "2",
+	    "300")));
 }
 
 /* Its lines of the report are among those of watchctl's own. */
@@ -156,12 +190,12 @@ finish_with(struct running *w, struct outcome *o)
 
 TEST(what_it_may_not_do_fails)
 {
-	struct running w[COUNT(modes)];
+	struct running w[MODES_MAX];
 	struct outcome o;
 
-	for (size_t i = 0; i < COUNT(modes); i++)
-		start_with("try", modes[i], &w[i]);
-	for (size_t i = 0; i < COUNT(modes); i++) {
+	for (size_t i = 0; i < nmodes; i++)
+		start_with("try", &modes[i], &w[i]);
+	for (size_t i = 0; i < nmodes; i++) {
 		finish_with(&w[i], &o);
 		assert_null(strstr(o.err, "the process that explains"));
 		assert_non_null(strstr(o.err, "counter.c"));
@@ -173,14 +207,14 @@ TEST(what_it_may_not_do_fails)
 TEST(its_death_is_survived)
 {
 	static const char *const what[] = {"crash", "memory"};
-	struct running w[COUNT(what)][COUNT(modes)];
+	struct running w[COUNT(what)][MODES_MAX];
 	struct outcome o;
 
 	for (size_t k = 0; k < COUNT(what); k++)
-		for (size_t i = 0; i < COUNT(modes); i++)
-			start_with(what[k], modes[i], &w[k][i]);
+		for (size_t i = 0; i < nmodes; i++)
+			start_with(what[k], &modes[i], &w[k][i]);
 	for (size_t k = 0; k < COUNT(what); k++) {
-		for (size_t i = 0; i < COUNT(modes); i++) {
+		for (size_t i = 0; i < nmodes; i++) {
 			finish_with(&w[k][i], &o);
 			assert_non_null(strstr(o.err, "counter, whose "
 			    "functions and lines are left out"));
@@ -190,4 +224,21 @@ TEST(its_death_is_survived)
 }
 #endif
 
-RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)
+static int
+begin_refused(void **state)
+{
+	modes = modes_by_registers;
+	nmodes = COUNT(modes_by_registers);
+	return be_refused(state) < 0 ? -1 : scratch_make(state);
+}
+
+int
+main(void)
+{
+	int failed = run_live_tests(.before_all = scratch_make,
+	    .after_all = scratch_remove);
+
+	/* what is refused stays so */
+	return failed + run_live_tests(.before_all = begin_refused,
+	    .after_all = scratch_remove);
+}
