@@ -31,7 +31,6 @@ enum {
 	CLEAR_MS = 5,		/* between looks while threads are released */
 	TAKE_MS = 2000,		/* that its last thread waits at most */
 	ROOM = 65536,		/* of a record */
-	OURS = 100,		/* the tracer's descriptors, from here on */
 };
 
 /* The signals that a tracer is to show. */
@@ -474,18 +473,19 @@ close_all(void)
 	wp_ptrace_loop_null();
 }
 
-/* The same, except the two descriptors that it needs, which move out of the
-   way, to successive numbers. */
+/* The same, except the two descriptors that it needs, which are none of the
+   standard ones: watchctl keeps those open. */
 static void
-close_others(struct tracer_state *t)
+close_others(const struct tracer_state *t)
 {
-	t->fd = fcntl(t->fd, F_DUPFD, OURS);
-	t->answer = fcntl(t->answer, F_DUPFD, t->fd + 1);
-	(void)close_range(0, (unsigned)t->fd - 1, 0);
-	if (t->answer > t->fd + 1)
-		(void)close_range((unsigned)t->fd + 1,
-		    (unsigned)t->answer - 1, 0);
-	(void)close_range((unsigned)t->answer + 1, UINT32_MAX, 0);
+	const unsigned fd = (unsigned)t->fd, answer = (unsigned)t->answer;
+	const unsigned low = fd < answer ? fd : answer;
+	const unsigned high = fd < answer ? answer : fd;
+
+	(void)close_range(0, low - 1, 0);
+	if (high > low + 1)
+		(void)close_range(low + 1, high - 1, 0);
+	(void)close_range(high + 1, UINT32_MAX, 0);
 	wp_ptrace_loop_null();
 }
 

@@ -536,6 +536,20 @@ TEST(a_command_by_debug_registers)
 	outcome_free(&o);
 }
 
+TEST(few_descriptors_by_debug_registers)
+{
+	char command[3 * PATH_MAX];
+	struct outcome o;
+
+	(void)snprintf(command, sizeof(command), "ulimit -n 40 && exec '%s' "
+	    "--stop -w word -- '%s' at_once 40", watchctl(), victim("acts"));
+	run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+	assert_int_equal(o.status, 0);
+	if (strstr(o.err, "40 hits, 40 reported, 0 lost") == NULL)
+		fail_msg("%s", o.err);
+	outcome_free(&o);
+}
+
 /* It writes, and ends, while watchctl does something else until it is in one of
    these states. */
 static void
@@ -759,6 +773,7 @@ main(void)
 	const CMUnitTestFunction by_registers[] = {
 		by_debug_registers, threads_by_debug_registers,
 		a_command_by_debug_registers,
+		few_descriptors_by_debug_registers,
 		hits_of_a_program_that_has_ended,
 		a_program_ends_though_watchctl_stands, another_program,
 		the_tracer_killed, a_commands_tracer_killed,
