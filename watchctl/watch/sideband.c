@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/probe.h"
 #include "os/proc.h"
 
 enum {
@@ -117,17 +118,21 @@ open_stream(struct sideband *side, struct sideband_stream *stream, pid_t pid,
 	return err;
 }
 
+/* Whether no event at all is permitted here, which then is the cause; that there
+   is no room for one is another matter. */
 static bool
-is_refused(void)
+is_refused(struct wp_cause *cause)
 {
 	struct perf_event_attr attr;
 	int fd;
 
 	wp_attr_ring(&attr, 1);
-	if ((fd = wp_perf_open(&attr, 0, -1)) < 0)
-		return true;
-	(void)close(fd);
-	return false;
+	if ((fd = wp_perf_open(&attr, 0, -1)) >= 0) {
+		(void)close(fd);
+		return false;
+	}
+	(void)wp_probe_cause(-fd, cause);
+	return fd != -EMFILE && fd != -ENFILE && fd != -ENOMEM;
 }
 
 void
@@ -137,7 +142,7 @@ sideband_open(struct sideband *side, pid_t pid)
 	*side = (struct sideband){.pid = pid};
 	(void)open_stream(side, &side->tasks, pid, EVENTS_MAX);
 	if (side->tasks.rings == NULL) {
-		side->refused = is_refused();
+		side->refused = is_refused(&side->cause);
 		return;
 	}
 	(void)open_stream(side, &side->maps, pid, EVENTS_MAX);

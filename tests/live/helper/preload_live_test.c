@@ -527,7 +527,8 @@ TEST(children_that_are_not_watched)
 		if (o.status != (refused ? 7 : runs[k].status) ||
 		    (strstr(o.err, "which is not watched") != NULL) !=
 		    (o.status == 120) ||
-		    (strstr(o.err, "perhaps not noticed") != NULL) != refused)
+		    (strstr(o.err, "perhaps not noticed: not permitted: "
+		    "perf_event_open") != NULL) != refused)
 			fail_msg("%s: status %d: %s", runs[k].act, o.status,
 			    o.err);
 		outcome_free(&o);

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "child.h"
@@ -255,6 +257,22 @@ TEST(knows_nothing_of_nobody)
 	assert_null(side.tasks.rings);
 	assert_false(sideband_knows_tasks(&side));
 	assert_false(sideband_look(&side, &calls, NULL));
+}
+
+/* Then a child may be missed that other limits would show. */
+TEST(without_descriptors_it_is_not_refused)
+{
+	struct rlimit limit, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){0, limit.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	sideband_open(&side, getpid());
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_false(sideband_knows_tasks(&side));
+	assert_false(side.refused);
+	if (strstr(side.cause.text, "ulimit -n") == NULL)
+		fail_msg("%s", side.cause.text);
 }
 
 static int
