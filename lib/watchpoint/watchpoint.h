@@ -366,9 +366,10 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * a block that is on the thread's own stack; from C++20 on, the setjmp may be
  * neither in the block's own function nor in one that this is inlined into.) A
  * semicolon before the block would take its place, and nothing would be frozen:
- * clang always warns about that, gcc with -Wextra or -Wempty-body.  (That is
- * why gcc -Wall suggests braces around a block that is the whole body of an
- * `if' without `else'.)
+ * compilers warn about that, whatever their options.  (gcc then warns about all
+ * empty bodies in the rest of the file, as with -Wempty-body, even where
+ * -Werror would make that an error.  That is also why gcc -Wall suggests braces
+ * around a block that is the whole body of an `if' without `else'.)
  *
  * In C++ there are objects that do the same for as long as they live, except
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
@@ -392,13 +393,19 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 			_Pragma("clang diagnostic ignored \"-Wvla\"")
 #define WP_LOUD_	_Pragma("clang diagnostic pop")
 #define WP_BODY_
+#define WP_WARNING_(value)	(value)
 #else
 #pragma GCC system_header
 #define WP_QUIET_
 #define WP_LOUD_
 /* gcc never warns about the empty body of a loop, but does about that of an
-   else. */
+   else, if told so. */
 #define WP_BODY_	if (0) {} else
+#define WP_WARNING_(value)						\
+	__extension__ ({						\
+		_Pragma("GCC diagnostic warning \"-Wempty-body\"")	\
+		(value);						\
+	})
 #endif
 
 #ifdef __cplusplus
@@ -426,7 +433,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 /* Run the block once; break and continue leave it, as without WP_DISABLE.  A
    jump into the loop leaves less code than a loop that counts to 1. */
 #define WP_BLOCK_(lvalue)						\
-	switch (WP_UNEVALUATED_(lvalue), 0)				\
+	switch (WP_UNEVALUATED_(lvalue), WP_WARNING_(0))		\
 		while (0)						\
 			case 0: WP_BODY_
 
@@ -465,7 +472,8 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 	    *WP_NAME_(in, n) __attribute__((cleanup(wp_scope_cleanup))) = \
 	    enter(WP_GUARD_(WP_NAME_(scope, n)), __VA_ARGS__);		\
 	    WP_NAME_(in, n);						\
-	    WP_NAME_(in, n) = wp_scope_leave(WP_NAME_(in, n)))		\
+	    WP_NAME_(in, n) =						\
+	    WP_WARNING_(wp_scope_leave(WP_NAME_(in, n))))		\
 	WP_LOUD_ WP_BODY_
 
 #endif /* WP_DISABLE */

@@ -116,8 +116,9 @@ use(int argument)
 }
 E2
 for macro in WP_FREEZE WP_PERMIT; do
-	for cc in 'gcc -Wextra' clang 'g++ -Wextra -x c++' 'clang++ -x c++' \
-	    'g++ -std=c++20 -Wextra -x c++' 'clang++ -std=c++20 -x c++'; do
+	for cc in gcc 'gcc -O2' 'gcc -DWP_DISABLE' clang 'g++ -x c++' \
+	    'clang++ -x c++' 'g++ -std=c++20 -x c++' \
+	    'clang++ -std=c++20 -x c++'; do
 		$cc -D"MACRO=$macro" -I"$TOP/lib/watchpoint" -fsyntax-only \
 		    semicolon.c 2> said
 		grep -q 'semicolon.c:6:.*\[-Wempty-body\]' said || {
