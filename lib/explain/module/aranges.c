@@ -10,28 +10,19 @@
 #include "module/aranges.h"
 
 #include <dwarf.h>
-#include <string.h>
+
+#include "record/cursor.h"
 
 enum { SET_VERSION = 2, ADDRESS = 8 };
 
-/* What is left of a section. */
-struct cursor {
-	const uint8_t *at, *end;
-	bool damaged;
-};
-
 static uint64_t
-take(struct cursor *c, size_t size)
+take_number(struct cursor *c, size_t size)
 {
+	const uint8_t *p = take(c, 1, size);
 	uint64_t value = 0;
 
-	if ((size_t)(c->end - c->at) < size) {
-		c->at = c->end;
-		c->damaged = true;
-		return 0;
-	}
-	memcpy(&value, c->at, size);
-	c->at += size;
+	if (p != NULL)
+		memcpy(&value, p, size);
 	return value;
 }
 
@@ -42,7 +33,7 @@ take_leb128(struct cursor *c)
 	unsigned shift = 0;
 
 	do {
-		byte = take(c, 1);
+		byte = take_number(c, 1);
 		if (shift < 64)
 			value |= (byte & 0x7f) << shift;
 		shift += 7;
@@ -57,8 +48,8 @@ take_leb128(struct cursor *c)
 static bool
 read_pairs(struct ex_aranges *a, struct cursor *c, uint64_t unit, bool *any)
 {
-	while (c->end - c->at >= 2 * ADDRESS) {
-		uint64_t start = take(c, ADDRESS), len = take(c, ADDRESS);
+	while (c->left >= 2 * ADDRESS) {
+		uint64_t start = take64(c), len = take64(c);
 
 		*any |= len != 0;
 		if (start != 0 && !ex_ranges_add(&a->code, start, start + len,
@@ -72,28 +63,26 @@ read_pairs(struct ex_aranges *a, struct cursor *c, uint64_t unit, bool *any)
 static bool
 read_set(struct ex_aranges *a, struct cursor *c, uint64_t *last, bool *ordered)
 {
-	const uint8_t *set = c->at;
-	uint64_t length = take(c, 4), unit;
+	const uint8_t *set = c->p;
+	uint64_t length = take32(c), unit;
 	size_t offset = 4;
 	struct cursor body;
 	bool any = false;
 
 	if (length == UINT32_MAX) {
-		length = take(c, 8);
+		length = take64(c);
 		offset = 8;
 	}
-	if (c->damaged || length > (size_t)(c->end - c->at))
+	body = (struct cursor){.p = c->p, .left = length};
+	if (take(c, length, 1) == NULL || take16(&body) != SET_VERSION)
 		return false;
-	body = (struct cursor){c->at, c->at + length, false};
-	c->at = body.end;
-	if (take(&body, 2) != SET_VERSION)
+	unit = take_number(&body, offset);
+	if (take_number(&body, 1) != ADDRESS || take_number(&body, 1) != 0)
 		return false;
-	unit = take(&body, offset);
-	if (take(&body, 1) != ADDRESS || take(&body, 1) != 0)
-		return false;
-	while ((size_t)(body.at - set) % (2 * (size_t)ADDRESS) != 0)
-		(void)take(&body, 1);
-	if (body.damaged || !read_pairs(a, &body, unit, &any))
+	while ((size_t)(body.p - set) % (2 * (size_t)ADDRESS) != 0 &&
+	    !body.bad)
+		(void)take_number(&body, 1);
+	if (body.bad || !read_pairs(a, &body, unit, &any))
 		return false;
 	*ordered &= unit > *last || a->units == 0;
 	*last = unit;
@@ -104,11 +93,11 @@ read_set(struct ex_aranges *a, struct cursor *c, uint64_t *last, bool *ordered)
 void
 ex_aranges_read(struct ex_aranges *a, const uint8_t *bytes, size_t size)
 {
-	struct cursor c = {bytes, bytes + size, false};
+	struct cursor c = {.p = bytes, .left = size};
 	uint64_t last = 0;
 	bool ordered = true;
 
-	while (c.at < c.end) {
+	while (c.left > 0) {
 		if (!read_set(a, &c, &last, &ordered)) {
 			ordered = false;
 			break;
@@ -133,7 +122,7 @@ read_attributes(struct ex_abbrevs *abbrevs, struct cursor *c)
 {
 	bool coded = false;
 
-	while (!c->damaged) {
+	while (!c->bad) {
 		uint64_t name = take_leb128(c), form = take_leb128(c);
 
 		if (name == 0 && form == 0)
@@ -151,11 +140,11 @@ read_attributes(struct ex_abbrevs *abbrevs, struct cursor *c)
 bool
 ex_abbrevs_read(struct ex_abbrevs *abbrevs, const uint8_t *bytes, size_t size)
 {
-	struct cursor c = {bytes, bytes + size, false};
+	struct cursor c = {.p = bytes, .left = size};
 	bool coded = false;
 
 	*abbrevs = (struct ex_abbrevs){0};
-	while (c.at < c.end) {
+	while (c.left > 0) {
 		uint64_t tag;
 
 		if (take_leb128(&c) == 0) {
@@ -164,9 +153,9 @@ ex_abbrevs_read(struct ex_abbrevs *abbrevs, const uint8_t *bytes, size_t size)
 			continue;
 		}
 		tag = take_leb128(&c);
-		(void)take(&c, 1);
+		(void)take_number(&c, 1);
 		coded |= read_attributes(abbrevs, &c) &&
 		    (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit);
 	}
-	return !c.damaged && !coded;
+	return !c.bad && !coded;
 }

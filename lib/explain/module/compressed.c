@@ -1,9 +1,10 @@
 /* compressed: how large an ELF file says that its compressed sections are. */
 #include "module/compressed.h"
 
-#include <gelf.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "module/section.h"
 
 /*
  * Debug information shrinks to a third or a fifth of its size, its tables of
@@ -99,27 +100,20 @@ xz_claim(Elf_Scn *scn, struct ex_compressed *claim)
 static bool
 begins_with(const char *name, const char *text)
 {
-	return strncmp(name, text, strlen(text)) == 0;
+	return name != NULL && strncmp(name, text, strlen(text)) == 0;
 }
 
-/* A section's name; "": none. */
-static const char *
-name_of(Elf *elf, const GElf_Shdr *sh)
+static bool
+is_xz(const char *name)
 {
-	const char *name = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) == 0)
-		name = elf_strptr(elf, names, sh->sh_name);
-	return name != NULL ? name : "";
+	return name != NULL && strcmp(name, ".gnu_debugdata") == 0;
 }
 
 /* What a section claims; false: it is not one that any program would unpack. */
 static bool
-claim_of(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh,
+claim_of(Elf_Scn *scn, const GElf_Shdr *sh, const char *name,
     struct ex_compressed *claim)
 {
-	const char *name = name_of(elf, sh);
 	GElf_Chdr ch;
 
 	if (sh->sh_type == SHT_NOBITS)
@@ -132,7 +126,7 @@ claim_of(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh,
 	}
 	if (begins_with(name, ".zdebug"))
 		return zdebug_claim(scn, claim);
-	return strcmp(name, ".gnu_debugdata") == 0 && xz_claim(scn, claim);
+	return is_xz(name) && xz_claim(scn, claim);
 }
 
 /* What a file may become: no more than a part of the memory that there is. */
@@ -152,11 +146,11 @@ ex_compressed_plausible(Elf *elf, struct ex_compressed *claim)
 {
 	struct ex_compressed all = {0}, one;
 	Elf_Scn *scn = NULL;
+	const char *name;
 	GElf_Shdr sh;
 
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL ||
-		    !claim_of(elf, scn, &sh, &one))
+	while ((scn = ex_section_next(elf, scn, &sh, &name)) != NULL) {
+		if (!claim_of(scn, &sh, name, &one))
 			continue;
 		*claim = one;
 		if (one.size > SMALL && one.size / RATIO_MAX > one.stored)
@@ -174,18 +168,13 @@ void
 ex_compressed_hide(Elf *elf)
 {
 	Elf_Scn *scn = NULL;
+	const char *name;
 	GElf_Shdr sh;
 
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		const char *name;
-
-		if (gelf_getshdr(scn, &sh) == NULL)
-			continue;
-		name = name_of(elf, &sh);
+	while ((scn = ex_section_next(elf, scn, &sh, &name)) != NULL) {
 		if ((sh.sh_flags & SHF_COMPRESSED) == 0 &&
 		    !begins_with(name, ".debug") &&
-		    !begins_with(name, ".zdebug") &&
-		    strcmp(name, ".gnu_debugdata") != 0)
+		    !begins_with(name, ".zdebug") && !is_xz(name))
 			continue;
 		sh.sh_name = 0;
 		sh.sh_type = SHT_NOBITS;

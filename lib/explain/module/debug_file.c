@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "module/compressed.h"
 #include "os/regular_file.h"
@@ -34,37 +35,18 @@ struct wanted {
 	char **found;		/* its path, malloc'd */
 };
 
-/* The checksum of a debug link. */
-static uint32_t
-crc32_of(uint32_t crc, const uint8_t *bytes, size_t len)
-{
-	static uint32_t table[256];
-
-	if (table[1] == 0) {
-		for (uint32_t i = 0; i < 256; i++) {
-			table[i] = i;
-			for (unsigned bit = 0; bit < 8; bit++)
-				table[i] = table[i] >> 1 ^
-				    ((table[i] & 1) != 0 ? 0xedb88320 : 0);
-		}
-	}
-	crc = ~crc;
-	for (size_t i = 0; i < len; i++)
-		crc = table[(crc ^ bytes[i]) & 255] ^ crc >> 8;
-	return ~crc;
-}
-
+/* The checksum of a debug link is zlib's, too. */
 static bool
 has_sum(int fd, uint32_t want)
 {
 	static uint8_t bytes[65536];
-	uint32_t crc = 0;
+	uLong crc = 0;
 	off_t at = 0;
 	ssize_t n;
 
 	while ((n = pread(fd, bytes, sizeof(bytes), at)) > 0 &&
 	    at < CHECKED_MAX) {
-		crc = crc32_of(crc, bytes, (size_t)n);
+		crc = crc32(crc, bytes, (uInt)n);
 		at += n;
 	}
 	return n == 0 && crc == want;

@@ -7,7 +7,6 @@
 #include "module/debug_info.h"
 
 #include <dwarf.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,6 +19,7 @@
 #include "module/gdb_index.h"
 #include "module/index.h"
 #include "module/module_private.h"
+#include "module/section.h"
 #include "module/unpacked.h"
 #include "base/array.h"
 
@@ -175,22 +175,11 @@ debug_info_release(void *arg)
 static Elf_Data *
 section_of(Elf *elf, const char *wanted)
 {
-	Elf_Scn *scn = NULL;
-	const char *name;
 	GElf_Shdr sh;
-	size_t names;
+	Elf_Scn *scn = ex_section_find(elf, wanted, &sh);
 
-	if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) != NULL &&
-		    sh.sh_type != SHT_NOBITS &&
-		    (sh.sh_flags & SHF_COMPRESSED) == 0 &&
-		    (name = elf_strptr(elf, names, sh.sh_name)) != NULL &&
-		    strcmp(name, wanted) == 0)
-			return elf_getdata(scn, NULL);
-	}
-	return NULL;
+	return scn != NULL && (sh.sh_flags & SHF_COMPRESSED) == 0 ?
+	    elf_getdata(scn, NULL) : NULL;
 }
 
 /* The same, as libdw has it. */
@@ -275,22 +264,11 @@ has_own(const struct ex_module *m)
 		".debug_info", ".debug_line", ".debug_frame", ".zdebug_info",
 		".zdebug_line", ".zdebug_frame",
 	};
-	Elf_Scn *scn = NULL;
-	const char *name;
 	GElf_Shdr sh;
-	size_t names;
 
-	if (elf_getshdrstrndx(m->elf, &names) != 0)
-		return false;
-	while ((scn = elf_nextscn(m->elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL ||
-		    sh.sh_type == SHT_NOBITS ||
-		    (name = elf_strptr(m->elf, names, sh.sh_name)) == NULL)
-			continue;
-		for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
-			if (strcmp(name, any[i]) == 0)
-				return true;
-		}
+	for (size_t i = 0; i < sizeof(any) / sizeof(any[0]); i++) {
+		if (ex_section_find(m->elf, any[i], &sh) != NULL)
+			return true;
 	}
 	return false;
 }

@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "module/compressed.h"
 #include "module/module_private.h"
+#include "module/section.h"
 #include "os/regular_file.h"
 
 #define HEADER 16		/* bytes of the index before the ids */
@@ -100,25 +101,13 @@ package_of(struct ex_module *m)
 static const uint8_t *
 section(Elf *elf, const char *wanted, size_t *size)
 {
-	Elf_Scn *scn = NULL;
-	const char *name;
-	Elf_Data *data;
 	GElf_Shdr sh;
-	size_t strings;
+	Elf_Scn *scn = ex_section_find(elf, wanted, &sh);
+	const Elf_Data *data = scn != NULL &&
+	    (sh.sh_flags & SHF_COMPRESSED) == 0 ? elf_rawdata(scn, NULL) : NULL;
 
-	if (elf_getshdrstrndx(elf, &strings) != 0)
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL ||
-		    (sh.sh_flags & SHF_COMPRESSED) != 0 ||
-		    (name = elf_strptr(elf, strings, sh.sh_name)) == NULL ||
-		    strcmp(name, wanted) != 0)
-			continue;
-		data = elf_rawdata(scn, NULL);
-		*size = data != NULL ? data->d_size : 0;
-		return data != NULL ? data->d_buf : NULL;
-	}
-	return NULL;
+	*size = data != NULL ? data->d_size : 0;
+	return data != NULL ? data->d_buf : NULL;
 }
 
 /* What belongs to a unit. */

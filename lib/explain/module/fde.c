@@ -17,6 +17,7 @@
 
 #include "module/module_private.h"
 #include "module/range.h"
+#include "module/section.h"
 
 enum {
 	HEADER = 12,		/* bytes before the table: both pointers take
@@ -140,26 +141,15 @@ struct frames {
 static bool
 find_frames(Elf *elf, struct frames *f)
 {
-	Elf_Scn *scn = NULL;
-	const char *name;
 	GElf_Shdr sh;
-	size_t names;
+	Elf_Scn *scn = ex_section_find(elf, ".eh_frame", &sh);
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
+	if (scn == NULL)
 		return false;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL ||
-		    sh.sh_type == SHT_NOBITS ||
-		    (name = elf_strptr(elf, names, sh.sh_name)) == NULL ||
-		    strcmp(name, ".eh_frame") != 0)
-			continue;
-		f->ident = (const unsigned char *)elf_getident(elf, NULL);
-		f->data = elf_rawdata(scn, NULL);
-		f->vaddr = sh.sh_addr;
-		return f->ident != NULL && f->data != NULL &&
-		    f->data->d_buf != NULL;
-	}
-	return false;
+	f->ident = (const unsigned char *)elf_getident(elf, NULL);
+	f->data = elf_rawdata(scn, NULL);
+	f->vaddr = sh.sh_addr;
+	return f->ident != NULL && f->data != NULL && f->data->d_buf != NULL;
 }
 
 /* Take 4 or 8 bytes of an encoded address, or of a length. */

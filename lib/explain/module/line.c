@@ -191,6 +191,22 @@ unit_scan(const struct lines *lines, struct unit *unit)
 	ex_ranges_sort(&unit->functions);
 }
 
+/* Whether it is a part of a function's code. */
+static bool
+is_scope(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_lexical_block:
+	case DW_TAG_inlined_subroutine:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_with_stmt:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* The scope directly inside of *die that holds an address, into *die. */
 static bool
 scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
@@ -200,19 +216,9 @@ scope_inside(Dwarf_Die *die, Dwarf_Addr addr)
 	if (dwarf_child(die, &child) != 0)
 		return false;
 	do {
-		switch (dwarf_tag(&child)) {
-		case DW_TAG_lexical_block:
-		case DW_TAG_inlined_subroutine:
-		case DW_TAG_try_block:
-		case DW_TAG_catch_block:
-		case DW_TAG_with_stmt:
-			if (dwarf_haspc(&child, addr) > 0) {
-				*die = child;
-				return true;
-			}
-			break;
-		default:
-			break;
+		if (is_scope(&child) && dwarf_haspc(&child, addr) > 0) {
+			*die = child;
+			return true;
 		}
 	} while (ex_die_next(&child));
 	return false;
@@ -385,6 +391,14 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 
 /* --- jumps --- */
 
+static bool
+is_set(Dwarf_Attribute *flag)
+{
+	bool is = false;
+
+	return dwarf_formflag(flag, &is) == 0 && is;
+}
+
 /* Whether all of a function's tail calls are described. */
 static bool
 has_all_calls(Dwarf_Die *function)
@@ -394,13 +408,20 @@ has_all_calls(Dwarf_Die *function)
 		DW_AT_GNU_all_call_sites, DW_AT_GNU_all_tail_call_sites,
 	};
 	Dwarf_Attribute attr;
-	bool is = false;
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !is; i++)
-		is = dwarf_hasattr_integrate(function, flags[i]) &&
-		    dwarf_formflag(dwarf_attr_integrate(function, flags[i],
-		    &attr), &is) == 0 && is;
-	return is;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		if (is_set(dwarf_attr_integrate(function, flags[i], &attr)))
+			return true;
+	return false;
+}
+
+static bool
+is_tail_call(Dwarf_Die *call)
+{
+	Dwarf_Attribute attr;
+
+	return is_set(dwarf_attr(call, DW_AT_call_tail_call, &attr)) ||
+	    is_set(dwarf_attr(call, DW_AT_GNU_tail_call, &attr));
 }
 
 /* Where a call is, or where it would come back to: is it at addr, or behind the
@@ -422,34 +443,6 @@ is_call_at(Dwarf_Die *call, Dwarf_Addr addr, unsigned len)
 	return false;
 }
 
-static bool
-is_tail_call(Dwarf_Die *call)
-{
-	Dwarf_Attribute attr;
-	bool is = false;
-
-	return (dwarf_formflag(dwarf_attr(call, DW_AT_call_tail_call, &attr),
-	    &is) == 0 && is) ||
-	    (dwarf_formflag(dwarf_attr(call, DW_AT_GNU_tail_call, &attr),
-	    &is) == 0 && is);
-}
-
-/* Whether calls may be found inside. */
-static bool
-holds_calls(Dwarf_Die *die)
-{
-	switch (dwarf_tag(die)) {
-	case DW_TAG_lexical_block:
-	case DW_TAG_inlined_subroutine:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-	case DW_TAG_with_stmt:
-		return true;
-	default:
-		return false;
-	}
-}
-
 enum ex_jump
 ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
 {
@@ -463,7 +456,7 @@ ex_line_jump(struct ex_module *m, uint64_t vaddr, unsigned len)
 	    !has_all_calls(&function))
 		return EX_JUMP_UNKNOWN;
 	for (die = ex_die_walk(&walk, &function); die != NULL;
-	    die = ex_die_walk_on(&walk, holds_calls)) {
+	    die = ex_die_walk_on(&walk, is_scope)) {
 		if ((dwarf_tag(die) == DW_TAG_call_site ||
 		    dwarf_tag(die) == DW_TAG_GNU_call_site) &&
 		    is_tail_call(die) &&

@@ -13,6 +13,7 @@
 
 #include "module/module_private.h"
 #include "module/range.h"
+#include "module/section.h"
 
 #define STUB_MAX 32	/* bytes; most are of 8 or 16 */
 
@@ -156,31 +157,13 @@ machine_of(Elf *elf)
 	return NULL;
 }
 
-/* The section after scn that is of this type and has code or data in memory.
-   Damaged files may have many sections at one place: together they may be as
-   large as the file. */
-static Elf_Scn *
-next_section(struct ex_module *m, Elf_Scn *scn, uint32_t type, GElf_Shdr *sh,
-    uint64_t *budget)
-{
-	while ((scn = elf_nextscn(m->elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, sh) == NULL || sh->sh_type != type ||
-		    (sh->sh_flags & SHF_ALLOC) == 0)
-			continue;
-		if (sh->sh_size > *budget)
-			return NULL;
-		*budget -= sh->sh_size;
-		return scn;
-	}
-	return NULL;
-}
-
 /* The module's slots, by the name that each is for; NULL: out of memory. */
 static const struct ex_ranges *
 slots_of(struct ex_module *m, const struct machine *machine)
 {
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
+	const char *name;
 	GElf_Shdr sh;
 	bool is_new;
 	struct ex_ranges *slots = ex_module_cache(m, EX_CACHE_PLT,
@@ -188,7 +171,8 @@ slots_of(struct ex_module *m, const struct machine *machine)
 
 	if (slots == NULL || !is_new)
 		return slots;
-	while ((scn = next_section(m, scn, SHT_RELA, &sh, &budget)) != NULL) {
+	while ((scn = ex_section_loaded(m->elf, scn, SHT_RELA, &sh, &name,
+	    &budget)) != NULL) {
 		if (!add_slots(m->elf, machine, scn, &sh, slots))
 			break;
 	}
@@ -206,16 +190,13 @@ ex_plt_each(struct ex_module *m,
 	uint64_t budget = m->image_size;
 	Elf_Scn *scn = NULL;
 	bool more = true;
+	const char *name;
 	GElf_Shdr sh;
-	size_t names;
 
-	if (machine == NULL || elf_getshdrstrndx(elf, &names) != 0 ||
-	    (slots = slots_of(m, machine)) == NULL)
+	if (machine == NULL || (slots = slots_of(m, machine)) == NULL)
 		return;
-	while (more && (scn = next_section(m, scn, SHT_PROGBITS, &sh,
-	    &budget)) != NULL) {
-		const char *name = elf_strptr(elf, names, sh.sh_name);
-
+	while (more && (scn = ex_section_loaded(elf, scn, SHT_PROGBITS, &sh,
+	    &name, &budget)) != NULL) {
 		if (name != NULL && strncmp(name, ".plt", 4) == 0)
 			more = section_each(m, machine, &sh, slots, fn, arg);
 	}

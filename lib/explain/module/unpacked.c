@@ -1,7 +1,6 @@
 /* unpacked: the debug sections of an ELF file, unpacked in memory. */
 #include "module/unpacked.h"
 
-#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "module/section.h"
 
 #define PAGE UINT64_C(4096)
 #define STEP (UINT64_C(1) << 20)	/* bytes made writable at a time */
@@ -127,15 +127,9 @@ add_sections(struct ex_unpacked *u, Elf *elf)
 	Elf_Scn *scn = NULL;
 	const char *name;
 	GElf_Shdr sh;
-	size_t names;
 
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return false;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL || (name = elf_strptr(elf,
-		    names, sh.sh_name)) == NULL)
-			return false;
-		if (strcmp(name, ".gnu_debugaltlink") == 0 ||
+	while ((scn = ex_section_next(elf, scn, &sh, &name)) != NULL) {
+		if (name == NULL || strcmp(name, ".gnu_debugaltlink") == 0 ||
 		    strncmp(name, ".zdebug", strlen(".zdebug")) == 0)
 			return false;
 		if (sh.sh_type != SHT_NOBITS && is_read(name) &&

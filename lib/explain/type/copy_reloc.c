@@ -2,6 +2,7 @@
 #include "type/copy_reloc.h"
 
 #include "module/module_private.h"
+#include "module/section.h"
 #include "module/symbol.h"
 
 struct copied {
@@ -46,18 +47,14 @@ ex_copy_reloc(struct ex_module *m, uint64_t vaddr)
 	uint64_t budget = m->image_size;
 	struct ex_symbol symbol;
 	Elf_Scn *scn = NULL;
+	const char *name;
 	GElf_Shdr sh;
 
 	if (elf == NULL || !ex_symbol_at(m, vaddr, &symbol) ||
 	    !symbol.object || !symbol.global)
 		return false;
-	while ((scn = elf_nextscn(elf, scn)) != NULL) {
-		if (gelf_getshdr(scn, &sh) == NULL ||
-		    sh.sh_type != SHT_RELA || (sh.sh_flags & SHF_ALLOC) == 0)
-			continue;
-		if (sh.sh_size > budget)
-			break;
-		budget -= sh.sh_size;
+	while ((scn = ex_section_loaded(elf, scn, SHT_RELA, &sh, &name,
+	    &budget)) != NULL) {
 		if (copies_to(elf, scn, symbol.value))
 			return true;
 	}
