@@ -1,7 +1,7 @@
 /*
- * first: how long the first answer takes of a program with much debug
- * information, beside gdb: from the start of either until it has reported the
- * first write of a variable, with its callers, and has ended.
+ * first: what the first answer takes of a program with much debug
+ * information, beside gdb: the processor time of either, with its children, until
+ * it has reported the first write of a variable, with its callers, and has ended.
  *
  * A few source files are compiled; the program's units are copies of those with
  * other names.  UNITS says how many: 200 of them are about 95 MB of debug
@@ -173,19 +173,19 @@ link_program(const char *name, unsigned units, const char *flags)
 	scratch_run("cc -o %s %s @objects", name, flags);
 }
 
-/* What a command takes, whose output has to have this text. */
+/* The processor time of a command, whose output has to have this text. */
 static double
 seconds(const char *const argv[], const char *text)
 {
 	struct outcome o;
-	double began = bench_now();
+	double took = bench_cpu();
 
 	run(&o, argv);
-	began = bench_now() - began;
+	took = bench_cpu() - took;
 	if (strstr(o.out, text) == NULL && strstr(o.err, text) == NULL)
 		fail_msg("%s%s", o.out, o.err);
 	outcome_free(&o);
-	return began;
+	return took;
 }
 
 static double

@@ -3,8 +3,21 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define FIRST 16		/* elements of a new array */
+#define LARGE ((size_t)1 << 22)	/* bytes: less gains nothing */
+#define PAGE ((uintptr_t)4096)
+
+void
+ex_array_fill(void *at, size_t size)
+{
+	const uintptr_t start = ((uintptr_t)at + PAGE - 1) / PAGE * PAGE;
+	const uintptr_t end = ((uintptr_t)at + size) / PAGE * PAGE;
+
+	if (size >= LARGE)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+}
 
 bool
 ex_array_room(void *array, size_t n, size_t more, size_t *cap,
@@ -27,6 +40,7 @@ ex_array_room(void *array, size_t n, size_t more, size_t *cap,
 		return false;
 	memcpy(array, &bigger, sizeof(bigger));
 	*cap = wanted;
+	ex_array_fill(bigger, wanted * element_size);
 	return true;
 }
 
@@ -82,20 +96,24 @@ sort_digit(const struct key *from, struct key *to, size_t n, unsigned shift)
 	return true;
 }
 
-/* The keys of an array.  Result: whether they are in order. */
-static bool
-read_keys(const uint8_t *array, size_t n, size_t element_size, size_t offset,
-    struct key *key)
+static uint64_t
+value_of(const uint8_t *array, size_t i, size_t element_size, size_t offset)
 {
-	bool sorted = true;
+	uint64_t value;
 
-	for (size_t i = 0; i < n; i++) {
-		key[i].index = i;
-		memcpy(&key[i].value, array + i * element_size + offset,
-		    sizeof(key[i].value));
-		sorted &= i == 0 || key[i - 1].value <= key[i].value;
+	memcpy(&value, array + i * element_size + offset, sizeof(value));
+	return value;
+}
+
+static bool
+is_sorted(const uint8_t *array, size_t n, size_t element_size, size_t offset)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (value_of(array, i - 1, element_size, offset) >
+		    value_of(array, i, element_size, offset))
+			return false;
 	}
-	return sorted;
+	return true;
 }
 
 /* By the digits of the numbers, the lowest first: there are many elements, and
@@ -103,33 +121,33 @@ read_keys(const uint8_t *array, size_t n, size_t element_size, size_t offset,
 bool
 ex_array_sort(void *array, size_t n, size_t element_size, size_t offset)
 {
-	struct key *key = calloc(n, sizeof(*key)), *to = NULL, *other;
-	uint8_t *copy = NULL;
-	bool done = false;
+	const size_t size = 2 * sizeof(struct key) + element_size;
+	struct key *scratch, *key, *to, *other;
+	uint8_t *copy;
 
-	if (n == 0 || (key != NULL && read_keys(array, n, element_size, offset,
-	    key))) {
-		free(key);
+	if (is_sorted(array, n, element_size, offset))
 		return true;
+	if ((scratch = reallocarray(NULL, n, size)) == NULL)
+		return false;
+	ex_array_fill(scratch, n * size);
+	key = scratch;
+	to = scratch + n;
+	copy = (uint8_t *)(to + n);
+	for (size_t i = 0; i < n; i++)
+		key[i] = (struct key){
+			value_of(array, i, element_size, offset), i,
+		};
+	for (unsigned shift = 0; shift < 64; shift += DIGIT) {
+		if (!sort_digit(key, to, n, shift))
+			continue;
+		other = key;
+		key = to;
+		to = other;
 	}
-	to = calloc(n, sizeof(*to));
-	copy = reallocarray(NULL, n, element_size);
-	if (key != NULL && to != NULL && copy != NULL) {
-		for (unsigned shift = 0; shift < 64; shift += DIGIT) {
-			if (!sort_digit(key, to, n, shift))
-				continue;
-			other = key;
-			key = to;
-			to = other;
-		}
-		memcpy(copy, array, n * element_size);
-		for (size_t i = 0; i < n; i++)
-			memcpy((uint8_t *)array + i * element_size,
-			    copy + key[i].index * element_size, element_size);
-		done = true;
-	}
-	free(copy);
-	free(to);
-	free(key);
-	return done;
+	memcpy(copy, array, n * element_size);
+	for (size_t i = 0; i < n; i++)
+		memcpy((uint8_t *)array + i * element_size,
+		    copy + key[i].index * element_size, element_size);
+	free(scratch);
+	return true;
 }

@@ -26,6 +26,10 @@ size_t ex_array_upto(const void *array, size_t n, size_t element_size,
    stay in their order.  False: out of memory, and they are as they were. */
 bool ex_array_sort(void *array, size_t n, size_t element_size, size_t offset);
 
+/* Memory that is going to be written from one end to the other: the kernel may give
+   it out in larger pieces, so that there are fewer page faults. */
+void ex_array_fill(void *at, size_t size);
+
 /* Room for one more in the array `at' of a structure that has its n and cap. */
 #define EX_ARRAY_ROOM(a, at, max)					\
 	ex_array_room(&(a)->at, (a)->n, 1, &(a)->cap, sizeof(*(a)->at), max)

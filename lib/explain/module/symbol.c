@@ -158,6 +158,7 @@ symbols_add(struct symbols *symbols, struct ex_symbol symbol)
 	if (symbol.name == NULL || !EX_ARRAY_ROOM(symbols, at, SIZE_MAX))
 		return false;
 	symbol.sum = sum_of(symbol.name);
+	symbol.mangled = symbol.name[0] == '_';
 	symbols->at[symbols->n++] = symbol;
 	return true;
 }
@@ -651,14 +652,15 @@ ex_symbol_find(struct ex_module *m, const char *name,
 	char *owned, word[256];
 	const char *form = ex_demangle_form(name, &owned);
 	bool has_word = telling_word(name, word);
+	const uint16_t sum = sum_of(name);
 	int result = 0;
 
 	for (size_t i = 0; symbols != NULL && i < symbols->n && result == 0;
 	    i++) {
 		const struct ex_symbol *s = &symbols->at[i];
 
-		if (strcmp(s->name, name) == 0 ||
-		    (s->name[0] == '_' &&
+		if ((s->sum == sum && strcmp(s->name, name) == 0) ||
+		    (s->mangled &&
 		    (!has_word || strstr(s->name, word) != NULL) &&
 		    demangles_to(s->name, form)))
 			result = fn(arg, s);

@@ -69,6 +69,7 @@ struct ex_symbol {
 				   that calls by this name reach */
 	bool object;		/* STT_OBJECT or COMMON */
 	bool tls;		/* STT_TLS */
+	bool mangled;		/* its name may be: it begins with '_' */
 	uint16_t sum;		/* of the name: few that differ have the same */
 };
 

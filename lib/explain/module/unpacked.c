@@ -12,7 +12,8 @@
 #include "module/section.h"
 
 #define PAGE UINT64_C(4096)
-#define STEP (UINT64_C(1) << 20)	/* bytes made writable at a time */
+#define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
+					   a time */
 #define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at
 					   least */
 #define POINTS_MAX 4096
@@ -76,6 +77,25 @@ room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	    PROT_READ | PROT_WRITE) == 0;
 }
 
+/* The same of one that will be written as a whole, and what is around it as far as
+   it is given out in one piece. */
+static bool
+room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	const uint64_t before = ((uintptr_t)u->image + start) % LARGE;
+	const uint64_t behind = (LARGE - ((uintptr_t)u->image + end) % LARGE) %
+	    LARGE;
+
+	if (end - start >= LARGE / 4) {
+		start -= before < start ? before : start;
+		end += behind < u->image_size - end ? behind :
+		    u->image_size - end;
+		(void)madvise(u->image + page_up(start), (end - start) / PAGE *
+		    PAGE, MADV_HUGEPAGE);
+	}
+	return room(u, start, end);
+}
+
 /* --- sections --- */
 
 /* Whether it has what is asked of debug information here. */
@@ -85,7 +105,7 @@ is_read(const char *name)
 	static const char *const unread[] = {
 		".debug_loc", ".debug_loclists", ".debug_macinfo",
 		".debug_macro", ".debug_pubnames", ".debug_pubtypes",
-		".debug_gnu_pubnames", ".debug_gnu_pubtypes", ".debug_names",
+		".debug_gnu_pubnames", ".debug_gnu_pubtypes",
 	};
 
 	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++) {
@@ -167,7 +187,7 @@ section_unpack(struct ex_unpacked *u, const struct section *s)
 	const uint8_t *packed = stream_of(s, &size);
 	int result;
 
-	if (packed == NULL || !room(u, s->at, s->at + s->size) ||
+	if (packed == NULL || !room_large(u, s->at, s->at + s->size) ||
 	    inflateInit2(&stream, -MAX_WBITS) != Z_OK)
 		return false;
 	stream.next_in = (Bytef *)(uintptr_t)packed;
@@ -363,7 +383,8 @@ unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
 			return false;
 		info->solid = start;
 	}
-	return room(u, info->section->at + start, info->section->at + end) &&
+	return room_large(u, info->section->at + start,
+	    info->section->at + end) &&
 	    stream_upto(u, end, to, info->solid);
 }
 
