@@ -45,11 +45,18 @@ write_units(int structures)
 
 /* Their objects. */
 static inline void
-compile_units(const char *flags)
+compile_units_by(const char *compiler, const char *flags)
 {
 	scratch_run("rm -f *.o && for f in first much last; do "
-	    "cc -g -O1 -fPIC -fno-eliminate-unused-debug-types %s -c $f.c || "
-	    "exit 1; done && cc -O1 -fPIC -c plain.c", flags);
+	    "%s -g -O1 -fPIC -fno-eliminate-unused-debug-types %s -c $f.c || "
+	    "exit 1; done && cc -O1 -fPIC -c plain.c",
+	    compiler, flags);
+}
+
+static inline void
+compile_units(const char *flags)
+{
+	compile_units_by("cc", flags);
 }
 
 static inline struct ex_module *

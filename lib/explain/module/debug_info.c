@@ -15,6 +15,7 @@
 
 #include "module/aranges.h"
 #include "module/debug_file.h"
+#include "module/debug_names.h"
 #include "module/die.h"
 #include "module/gdb_index.h"
 #include "module/index.h"
@@ -34,6 +35,7 @@
 
 enum {
 	HEADER_MAX = 64,	/* more than the header of a unit */
+	NAMED_MAX = 64,		/* units that are looked at for a name */
 	KEY_MIN = 16,		/* digits of a build id */
 };
 
@@ -63,7 +65,9 @@ struct debug_info {
 	bool searched;		/* what follows is known */
 	struct ex_aranges aranges;
 	struct ex_gdb_index gdb;
-	bool gdb_looked;	/* for it */
+	struct ex_debug_names names;
+	bool names_whole;	/* they have all functions of all units */
+	bool looked;		/* for both */
 	struct ex_abbrevs abbrevs;
 	bool abbrevs_good;
 
@@ -629,12 +633,54 @@ open_gdb_index(struct debug_info *d)
 	    d->elf != NULL ? d->elf : d->module->elf;
 	const Elf_Data *data;
 
-	if (d->gdb_looked)
-		return;
-	d->gdb_looked = true;
 	if ((data = section_of(elf, ".gdb_index")) != NULL &&
 	    data->d_buf != NULL)
 		(void)ex_gdb_index_open(&d->gdb, data->d_buf, data->d_size);
+}
+
+/* The names are whole if there are as many units in them as tables of abbreviations
+   for such with code, and no two units share a table. */
+static void
+open_debug_names(struct debug_info *d)
+{
+	const Elf_Data *names = section(d->dwarf, ".debug_names");
+	const Elf_Data *strings = section(d->dwarf, ".debug_str");
+	size_t whole;
+
+	if (names == NULL || strings == NULL || names->d_buf == NULL ||
+	    strings->d_buf == NULL)
+		return;
+	d->names = (struct ex_debug_names){
+		names->d_buf, names->d_size, strings->d_buf, strings->d_size,
+	};
+	whole = ex_debug_names_whole(&d->names);
+	d->names_whole = d->abbrevs_good && d->ordered && whole != 0 &&
+	    whole == d->abbrevs.coded;
+}
+
+static void
+look_for_names(struct debug_info *d)
+{
+	if (d->looked)
+		return;
+	d->looked = true;
+	open_gdb_index(d);
+	open_debug_names(d);
+}
+
+/* The next unit that .debug_names has for a name. */
+static bool
+named_next(const struct debug_info *d, const char *name, unsigned tag,
+    size_t *at, uint64_t *unit)
+{
+	uint64_t units[NAMED_MAX];
+	const size_t n = ex_debug_names_find(&d->names, name, tag, units,
+	    NAMED_MAX);
+
+	if (*at >= n)
+		return false;
+	*unit = units[(*at)++];
+	return true;
 }
 
 bool
@@ -645,8 +691,40 @@ ex_unit_variable(struct ex_module *m, const char *name, size_t *at,
 
 	if (d == NULL)
 		return false;
-	open_gdb_index(d);
-	return ex_gdb_index_variable(&d->gdb, name, at, unit);
+	look_for_names(d);
+	return d->gdb.nnames > 0 ?
+	    ex_gdb_index_variable(&d->gdb, name, at, unit) :
+	    named_next(d, name, DW_TAG_variable, at, unit);
+}
+
+bool
+ex_unit_function(struct ex_module *m, const char *name, size_t *at,
+    uint64_t *unit)
+{
+	struct debug_info *d = debug_info_of(m);
+	char *plain;
+	bool found;
+
+	if (d == NULL)
+		return false;
+	look_for_names(d);
+	if (d->names.size == 0 ||
+	    (plain = strndup(name, strcspn(name, "."))) == NULL)
+		return false;
+	found = named_next(d, plain, DW_TAG_subprogram, at, unit);
+	free(plain);
+	return found;
+}
+
+bool
+ex_unit_no_function(struct ex_module *m, const char *name)
+{
+	const struct debug_info *d = debug_info_of(m);
+	uint64_t unit;
+	size_t at = 0;
+
+	return !ex_unit_function(m, name, &at, &unit) && d != NULL &&
+	    d->names_whole;
 }
 
 enum ex_code_unit
@@ -658,7 +736,7 @@ ex_unit_of_code(struct ex_module *m, uint64_t vaddr, uint64_t *unit)
 
 	if (d == NULL)
 		return EX_CODE_NONE;
-	open_gdb_index(d);
+	look_for_names(d);
 	if (!d->searched &&
 	    (data = section(d->dwarf, ".debug_aranges")) != NULL)
 		ex_aranges_read(&d->aranges, data->d_buf, data->d_size);

@@ -40,6 +40,13 @@ bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
 bool ex_unit_variable(struct ex_module *, const char *name, size_t *at,
     uint64_t *unit);
 
+/* The same of a function, or one that was made of it ("name.part.0"). */
+bool ex_unit_function(struct ex_module *, const char *name, size_t *at,
+    uint64_t *unit);
+
+/* No unit is said to have a function of this name; and it would be. */
+bool ex_unit_no_function(struct ex_module *, const char *name);
+
 /* Where the unit begins that is said to have the code at vaddr. */
 enum ex_code_unit {
 	EX_CODE_UNIT,		/* so it is said; the unit knows better */

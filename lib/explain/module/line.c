@@ -19,6 +19,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
+#include "module/symbol.h"
 #include "base/table.h"
 
 /* A compilation unit. */
@@ -308,6 +309,29 @@ line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
 	(void)dwarf_linecol(line, &out->column);
 }
 
+/* The unit at vaddr by the name of the function there; NULL: not known.  *none: no
+   unit has it. */
+static struct unit *
+unit_named(struct lines *lines, uint64_t vaddr, bool *none)
+{
+	struct ex_symbol symbol;
+	struct unit *unit;
+	uint64_t offset;
+	size_t at = 0;
+
+	*none = false;
+	if (!ex_symbol_at(lines->module, vaddr, &symbol))
+		return NULL;
+	while (ex_unit_function(lines->module, symbol.name, &at, &offset)) {
+		unit = unit_begins(lines, offset);
+		if (unit != NULL && ex_ranges_find(&unit->code, vaddr) != NULL)
+			return unit;
+	}
+	*none = symbol.function && ex_unit_no_function(lines->module,
+	    symbol.name);
+	return NULL;
+}
+
 /* The unit whose code lies at vaddr; NULL: none. */
 static struct unit *
 unit_find(struct lines *lines, uint64_t vaddr)
@@ -315,6 +339,7 @@ unit_find(struct lines *lines, uint64_t vaddr)
 	const struct ex_range *range;
 	struct unit *unit;
 	uint64_t offset;
+	bool none;
 
 	switch (ex_unit_of_code(lines->module, vaddr, &offset)) {
 	case EX_CODE_UNIT:
@@ -327,8 +352,12 @@ unit_find(struct lines *lines, uint64_t vaddr)
 	case EX_CODE_UNKNOWN:
 		break;
 	}
-	if (!lines->complete)
+	if (!lines->complete) {
+		unit = unit_named(lines, vaddr, &none);
+		if (unit != NULL || none)
+			return unit;
 		learn_all(lines);
+	}
 	range = ex_ranges_find(&lines->code, vaddr);
 	return range != NULL ? (struct unit *)(uintptr_t)range->what : NULL;
 }

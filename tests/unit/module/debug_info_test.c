@@ -43,6 +43,8 @@ shown(struct ex_module *m, size_t *all)
 	"objcopy --add-gnu-debuglink=p.debug p"
 #define GDB_INDEX " && gdb -nx -batch -ex 'save gdb-index .' p && "	\
 	"objcopy --add-section=.gdb_index=p.gdb-index p"
+#define DEBUG_NAMES " && objcopy --remove-section=.debug_aranges p && "	\
+	"gdb-add-index -dwarf-5 p && objcopy --compress-debug-sections=zlib p"
 #define LINK "cc -shared -o p first.o much.o last.o plain.o "
 
 static const struct way {
@@ -70,6 +72,9 @@ static const struct way {
 	    false},
 	{"", LINK ZLIB " && objcopy --remove-section=.debug_aranges p"
 	    GDB_INDEX ALONE, true},
+	/* the same of the index that DWARF 5 has */
+	{"", LINK DEBUG_NAMES, true},
+	{"", LINK DEBUG_NAMES ALONE, true},
 	/* units refer to others, or to types of their own section */
 	{"-flto", LINK "-flto -g -O1 " ZLIB, false},
 	{"-gdwarf-4 -fdebug-types-section", LINK ZLIB, false},
@@ -113,6 +118,43 @@ TEST(looks_no_further_than_aranges)
 	assert_int_equal(line_of(m, "last"), 6);
 	assert_true(shown(m, &all) == all);
 	ex_module_free(m);
+}
+
+/* clang writes names of all units, so that what is not among them is known to be
+   nowhere; gdb does not. */
+TEST(looks_no_further_than_names)
+{
+	static const struct {
+		const char *link;
+		bool none;	/* it is known that there is none */
+	} names[] = {
+		{LINK ZLIB, true},
+		{"cc -shared -fuse-ld=lld -o p first.o much.o last.o plain.o "
+		    ZLIB, true},
+		/* a unit without them may have anything */
+		{"objcopy --remove-section=.debug_names last.o && " LINK ZLIB,
+		    false},
+		{LINK " && objcopy --remove-section=.debug_names p"
+		    DEBUG_NAMES, false},
+	};
+
+	for (size_t i = 0; i < COUNT(names); i++) {
+		struct ex_module *m;
+		size_t all;
+
+		compile_units_by("clang", "-gpubnames");
+		scratch_run("%s", names[i].link);
+		m = module_of("p");
+		assert_int_equal(line_of(m, "first"), 4);
+		assert_true(has_variable(m, "first_v", NULL));
+		assert_true(shown(m, &all) < all / 10);
+		assert_int_equal(line_of(m, "plain"), 0);
+		if ((shown(m, &all) < all / 10) != names[i].none)
+			fail_msg("%s", names[i].link);
+		assert_int_equal(line_of(m, "last"), 5);
+		assert_int_equal(line_of(m, "much"), 4001);
+		ex_module_free(m);
+	}
 }
 
 /* --- what is damaged --- */
@@ -203,9 +245,9 @@ TEST(ends_with_a_set_of_aranges)
 TEST(survives_damage)
 {
 	static const char *const sections[] = {".debug_aranges",
-	    ".debug_abbrev", ".debug_info"};
+	    ".debug_abbrev", ".debug_info", ".debug_names"};
 
-	compile_units("");
+	compile_units_by("clang", "-gpubnames -gdwarf-aranges");
 	scratch_run("cc -shared -o p first.o last.o plain.o " ZLIB
 	    " && cc -shared -o r first.o last.o plain.o");
 	for (unsigned i = 0; i < 400; i++) {

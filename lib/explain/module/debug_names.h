@@ -1,0 +1,32 @@
+/*
+ * debug_names: which units have a variable or a function of a name, as
+ * .debug_names says (DWARF 5).
+ *
+ * Compilers write a table for each unit, and linkers put one behind the other; gdb
+ * writes a single one.  What they say need be neither right nor complete.
+ */
+#ifndef EX_DEBUG_NAMES_H
+#define EX_DEBUG_NAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sections, which have to outlive it; all zero: there are none. */
+struct ex_debug_names {
+	const uint8_t *bytes;	/* .debug_names */
+	size_t size;
+	const uint8_t *strings;	/* .debug_str */
+	size_t strings_size;
+};
+
+/* Where the units begin that have something of this name and tag
+   (DW_TAG_variable, DW_TAG_subprogram), each once: at most max, in the order of the
+   tables.  Result: how many. */
+size_t ex_debug_names_find(const struct ex_debug_names *, const char *name,
+    unsigned tag, uint64_t *unit, size_t max);
+
+/* How many units have functions and are in tables that have each name of each of
+   these, as LLVM writes them.  0: there are other tables, too. */
+size_t ex_debug_names_whole(const struct ex_debug_names *);
+
+#endif
