@@ -26,21 +26,6 @@ take_number(struct cursor *c, size_t size)
 	return value;
 }
 
-static uint64_t
-take_leb128(struct cursor *c)
-{
-	uint64_t value = 0, byte;
-	unsigned shift = 0;
-
-	do {
-		byte = take_number(c, 1);
-		if (shift < 64)
-			value |= (byte & 0x7f) << shift;
-		shift += 7;
-	} while ((byte & 0x80) != 0);
-	return value;
-}
-
 /* --- .debug_aranges --- */
 
 /* The pairs of a set.  Some are empty, and do not end it: so are those of code

@@ -54,23 +54,6 @@ take_offset(struct cursor *c, size_t size)
 	return size == 8 ? take64(c) : take32(c);
 }
 
-static uint64_t
-take_leb128(struct cursor *c)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	const uint8_t *byte;
-
-	while ((byte = take(c, 1, 1)) != NULL) {
-		if (shift < 64)
-			value |= (uint64_t)(*byte & 0x7f) << shift;
-		if ((*byte & 0x80) == 0)
-			break;
-		shift += 7;
-	}
-	return value;
-}
-
 /* Element i of an array of offsets. */
 static uint64_t
 offset_at(const struct table *t, const uint8_t *array, uint32_t i)

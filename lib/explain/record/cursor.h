@@ -70,6 +70,24 @@ take16(struct cursor *c)
 	return v;
 }
 
+/* A number of as many bytes as it needs, as DWARF has them. */
+static inline uint64_t
+take_leb128(struct cursor *c)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	const uint8_t *byte;
+
+	while ((byte = take(c, 1, 1)) != NULL) {
+		if (shift < 64)
+			value |= (uint64_t)(*byte & 0x7f) << shift;
+		if ((*byte & 0x80) == 0)
+			break;
+		shift += 7;
+	}
+	return value;
+}
+
 /* A string with its NUL; "" when it has none, and then the cursor is bad. */
 static inline const char *
 take_string(struct cursor *c)
