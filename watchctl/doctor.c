@@ -29,22 +29,6 @@
 
 /* Examining. */
 
-/* The first number of a file, or DOCTOR_ABSENT. */
-static int
-read_number(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char line[64], *end = line;
-	long value = 0;
-
-	if (f == NULL)
-		return DOCTOR_ABSENT;
-	if (fgets(line, sizeof(line), f) != NULL)
-		value = strtol(line, &end, 10);
-	(void)fclose(f);
-	return end == line ? DOCTOR_ABSENT : (int)value;
-}
-
 /* "key : value\n" of /proc/cpuinfo: the value, when key is this one; its
    newline is cut off. */
 static char *
@@ -105,9 +89,9 @@ examine_limits(struct doctor *d)
 {
 	struct rlimit limit;
 
-	d->kptr_restrict = read_number("/proc/sys/kernel/kptr_restrict");
-	d->ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope");
-	d->mlock_kb = read_number("/proc/sys/kernel/perf_event_mlock_kb");
+	d->kptr_restrict = wp_proc_setting("kptr_restrict");
+	d->ptrace_scope = wp_proc_setting("yama/ptrace_scope");
+	d->mlock_kb = wp_proc_setting("perf_event_mlock_kb");
 	d->memlock = d->nofile = UINT64_MAX;
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY)

@@ -238,7 +238,7 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->unjudged = it->unjudged;
 	s->dropped = it->dropped;
 	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
-		ex_explain_missed(s->explainer, s->watches[i]);
+		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
 }
 
 static void

@@ -361,7 +361,7 @@ report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 	watch = record.attr < 0 ? NULL :
 	    p->serve->session.slots[record.attr].watch;
 	if (watch != NULL && ordered != ORDER_AFTER_HIT)
-		ex_explain_missed(explainer, watch);
+		ex_explain_doubt(explainer, watch, EX_MISSED);
 	if (watch != NULL && ordered == ORDER_AFTER_BASELINE)
 		ex_explain_known(explainer, watch, p->pid, bytes,
 		    w->len < sizeof(bytes) ? w->len : sizeof(bytes), 0);
@@ -370,9 +370,9 @@ report_as(struct program *p, struct cell *c, const struct wp_cell_watch *w)
 	(void)session_flush(&p->serve->session, UINT64_MAX);
 	ex_explain_hints(explainer, NULL);
 	if (watch != NULL && !alone && ordered == ORDER_UNKNOWN)
-		ex_explain_missed(explainer, watch);
+		ex_explain_doubt(explainer, watch, EX_MISSED);
 	else if (watch != NULL && !alone)
-		ex_explain_unread(explainer, watch);
+		ex_explain_doubt(explainer, watch, EX_UNREAD);
 }
 
 /* As much of a text as a reply holds, in whole lines. */

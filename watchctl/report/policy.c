@@ -373,12 +373,6 @@ is_allowed(const struct policy *p, const struct ex_stack *stack)
 
 /* --- findings --- */
 
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 /* What a frame's module is known by, in every process and run. */
 static const char *
 module_of(const struct ex_frame *frame)
@@ -400,7 +394,7 @@ compare_places(const struct ex_frame *a, const struct ex_frame *b)
 		return (a != NULL) - (b != NULL);
 	order = strcmp(module_of(a), module_of(b));
 	return order != 0 ? order :
-	    compare_numbers(a->module != NULL ? a->vaddr : a->pc,
+	    ex_compare(a->module != NULL ? a->vaddr : a->pc,
 	    b->module != NULL ? b->vaddr : b->pc);
 }
 
@@ -408,13 +402,13 @@ static int
 compare_findings(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
-	int order = compare_numbers(ex_watch_number(x->watch),
+	int order = ex_compare(ex_watch_number(x->watch),
 	    ex_watch_number(y->watch));
 
 	if (order == 0)
-		order = compare_numbers(x->incomplete, y->incomplete);
+		order = ex_compare(x->incomplete, y->incomplete);
 	if (order == 0)
-		order = compare_numbers(x->late, y->late);
+		order = ex_compare(x->late, y->late);
 	return order != 0 ? order : compare_places(x->culprit, y->culprit);
 }
 
@@ -513,12 +507,12 @@ static int
 compare_asked(const void *a, const void *b)
 {
 	const struct asked *x = a, *y = b;
-	int order = compare_numbers((uintptr_t)x->module,
+	int order = ex_compare((uintptr_t)x->module,
 	    (uintptr_t)y->module);
 
 	if (order == 0)
-		order = compare_numbers(x->modules, y->modules);
-	return order != 0 ? order : compare_numbers(x->vaddr, y->vaddr);
+		order = ex_compare(x->modules, y->modules);
+	return order != 0 ? order : ex_compare(x->vaddr, y->vaddr);
 }
 
 /* Whether an allowed function may have jumped to the function of a frame, by

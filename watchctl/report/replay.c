@@ -145,9 +145,11 @@ find_values(struct session *s, const struct ex_perfdata *data)
 	for (size_t i = 0; i < s->nslots && i < n; i++) {
 		if (s->slots[i].watch == NULL)
 			continue;
-		ex_explain_unmapped(s->explainer, s->slots[i].watch);
+		ex_explain_doubt(s->explainer, s->slots[i].watch,
+		    EX_UNMAPPED);
 		if (!sees_all(&events[i].attr))
-			ex_explain_unseen(s->explainer, s->slots[i].watch);
+			ex_explain_doubt(s->explainer, s->slots[i].watch,
+			    EX_UNSEEN);
 	}
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "report/summary.h"
 #include "util/buffer.h"
 
 void
@@ -33,7 +34,10 @@ report_write(struct report *r, struct buffer *b)
 void
 report_done(struct report *r)
 {
+	summary_free(r->summary);
 	free(r->ends);
+	r->summary = NULL;
 	r->ends = NULL;
 	r->nends = r->cap = 0;
+	r->own = NULL;
 }

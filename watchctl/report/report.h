@@ -107,7 +107,8 @@ struct report {
 struct buffer;
 
 /* For the forms.  A hit ends where the buffer does now; write the buffer, and
-   count the hits that are thereby written; the report has ended. */
+   count the hits that are thereby written; the report has ended: there is no
+   summary any more, and nothing of the form's own. */
 void report_hit_ends(struct report *, const struct buffer *);
 int report_write(struct report *, struct buffer *);
 void report_done(struct report *);

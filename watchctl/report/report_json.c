@@ -226,10 +226,7 @@ json_free(struct report *r)
 {
 	struct json *json = r->own;
 
-	r->own = NULL;
 	report_done(r);
-	summary_free(r->summary);
-	r->summary = NULL;
 	if (json == NULL)
 		return;
 	forget_stacks(json);

@@ -63,10 +63,7 @@ text_free(struct report *r)
 {
 	struct text *text = r->own;
 
-	r->own = NULL;
 	report_done(r);
-	summary_free(r->summary);
-	r->summary = NULL;
 	if (text == NULL)
 		return;
 	buffer_free(&text->out);

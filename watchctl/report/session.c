@@ -342,7 +342,7 @@ session_unseen(struct session *s, const struct ex_watch *watch)
 	if (s->journal != NULL)
 		put(s, JOURNAL_UNSEEN, watch->id - 1);
 	else
-		ex_explain_unseen(s->explainer, watch);
+		ex_explain_doubt(s->explainer, watch, EX_UNSEEN);
 }
 
 void

@@ -137,7 +137,7 @@ void session_mapped(struct session *, pid_t, const struct journal_mapped *);
 /* Whether hits are explained, and not recorded or counted only. */
 bool session_explains(const struct session *);
 
-/* As ex_explainer_values, ex_explain_unseen, ex_explain_known, and
+/* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN), ex_explain_known, and
    ex_explain_hints for a thread that is stopped at its hit; 0: none is. */
 int session_values(struct session *, const struct ex_value_options *);
 void session_unseen(struct session *, const struct ex_watch *);

@@ -54,13 +54,7 @@ summary_free(struct summary *s)
 static int
 compare_pointers(const void *a, const void *b)
 {
-	return ((uintptr_t)a > (uintptr_t)b) - ((uintptr_t)a < (uintptr_t)b);
-}
-
-static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
+	return ex_compare((uintptr_t)a, (uintptr_t)b);
 }
 
 /* In several processes the same backtrace lies at different addresses: there
@@ -70,16 +64,16 @@ compare_items(const void *a, const void *b)
 {
 	const struct summary_row *x = &((const struct item *)a)->row;
 	const struct summary_row *y = &((const struct item *)b)->row;
-	int order = compare_numbers(ex_watch_number(x->watch),
+	int order = ex_compare(ex_watch_number(x->watch),
 	    ex_watch_number(y->watch));
 
 	if (order == 0)
-		order = compare_numbers(x->late, y->late);
+		order = ex_compare(x->late, y->late);
 	if (order != 0)
 		return order;
 	if (x->watch->pid == 0 || x->stack == NULL || y->stack == NULL)
 		return compare_pointers(x->stack, y->stack);
-	return compare_numbers(x->stack->id, y->stack->id);
+	return ex_compare(x->stack->id, y->stack->id);
 }
 
 /* Append a new item for the hit; NULL without memory. */
@@ -194,9 +188,8 @@ compare_rows(const void *a, const void *b)
 {
 	const struct summary_row *x = a, *y = b;
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return (x->first_seq > y->first_seq) - (x->first_seq < y->first_seq);
+	return x->count != y->count ? ex_compare(y->count, x->count) :
+	    ex_compare(x->first_seq, y->first_seq);
 }
 
 size_t

@@ -40,7 +40,8 @@ struct run_ops {
 	void (*announce)(struct run *);
 	/* report hits until there is a reason to end; then disarm */
 	void (*loop)(struct run *);
-	/* what was counted and not delivered is lost.  0 or -ENOMEM */
+	/* what was counted and not delivered is lost; NULL: all that is
+	   counted is delivered.  0 or -ENOMEM */
 	int (*account)(struct run *);
 	/* then: for how long watches were on.  NULL: nothing is known */
 	void (*uptime)(const struct run *, struct wp_uptime *);

@@ -200,8 +200,8 @@ debugreg_announce(struct run *run)
 		struct wp_proc_status status;
 
 		if (wp_proc_status(pid, &status) == 0 &&
-		    ((status.ignored | status.blocked) >>
-		    (SIGTRAP - 1) & 1) != 0)
+		    wp_proc_signal_in(status.ignored | status.blocked,
+		    SIGTRAP))
 			session_warn(&run->session, "process %d ignores or "
 			    "blocks SIGTRAP, and no longer does so after a hit",
 			    pid);
@@ -505,14 +505,6 @@ debugreg_loop(struct run *run)
 	}
 }
 
-/* Nothing to do: tracers send all that they count. */
-static int
-debugreg_account(struct run *run)
-{
-	(void)run;
-	return 0;
-}
-
 static void
 debugreg_uptime(const struct run *run, struct wp_uptime *uptime)
 {
@@ -546,6 +538,5 @@ const struct run_ops run_by_debugreg = {
 	.mode = "stop", .registers = true, .launch = debugreg_launch,
 	.attach = debugreg_attach, .threads = debugreg_threads,
 	.announce = debugreg_announce, .loop = debugreg_loop,
-	.account = debugreg_account, .uptime = debugreg_uptime,
-	.close = debugreg_close,
+	.uptime = debugreg_uptime, .close = debugreg_close,
 };

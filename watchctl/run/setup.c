@@ -100,20 +100,29 @@ skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
 	return skipped ? 0 : err;
 }
 
-/* Those that were named. */
+/* Do something with each process that is to be watched. */
 static int
-check_processes(struct run *run)
+each_process(struct run *run,
+    int (*fn)(struct run *, struct process *, struct wp_cause *))
 {
 	struct wp_cause cause = {0};
 	int err = 0;
 
 	for (size_t i = 0; i < run->nprocesses && err == 0;) {
-		if ((err = wp_target_check(run->process[i].pid, &cause)) == 0)
+		if ((err = fn(run, &run->process[i], &cause)) == 0)
 			i++;
 		else
 			err = skip(run, i, err, &cause);
 	}
 	return err;
+}
+
+/* One that was named. */
+static int
+check(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	(void)run;
+	return wp_target_check(process->pid, cause);
 }
 
 /* Whether explainers keep the session: what is done at hits is ours to do. */
@@ -139,7 +148,7 @@ prepare(struct run *run)
 	struct wp_cause cause = {0};
 
 	if (make_processes(run) < 0 ||
-	    (o->command == NULL && check_processes(run) < 0))
+	    (o->command == NULL && each_process(run, check) < 0))
 		return -EINVAL;
 	run->ops = o->stop ? &run_by_stop : &run_by_ring;
 	if (wp_probe_features(&run->features, &cause) < 0 &&
@@ -299,10 +308,12 @@ static int
 find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
-	struct wp_region *regions = calloc(o->nspecs, sizeof(*regions));
-	int err;
+	struct wp_region *regions;
+	int err = learn(run, process, cause);
 
-	if (regions == NULL)
+	if (err < 0)
+		return err;
+	if ((regions = calloc(o->nspecs, sizeof(*regions))) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	err = o->command != NULL ? resolve_launched(run, cause) :
 	    resolve(run, process, false, cause);
@@ -327,25 +338,14 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 
 /* From here on every access counts. */
 static int
-arm(struct run *run)
+arm(struct run *run, struct process *process, struct wp_cause *cause)
 {
-	struct wp_cause cause = {0};
-	int err = 0;
+	const unsigned before = wp_target_threads(run->target);
+	int err;
 
-	run->began = wp_clock_ns();
-	for (size_t i = 0; i < run->nprocesses && err == 0;) {
-		struct process *process = &run->process[i];
-		unsigned before = wp_target_threads(run->target);
-
-		run_track_children(run, process);
-		err = run->ops->attach(run, process, &cause);
-		process->threads =
-		    (long)(wp_target_threads(run->target) - before);
-		if (err == 0)
-			i++;
-		else
-			err = skip(run, i, err, &cause);
-	}
+	run_track_children(run, process);
+	err = run->ops->attach(run, process, cause);
+	process->threads = (long)(wp_target_threads(run->target) - before);
 	return err;
 }
 
@@ -503,19 +503,12 @@ run_announce(struct run *run)
 static int
 find_and_arm(struct run *run)
 {
-	struct wp_cause cause = {0};
-	int err = 0;
+	const int err = each_process(run, find_watches);
 
-	for (size_t i = 0; i < run->nprocesses && err == 0;) {
-		struct process *process = &run->process[i];
-
-		if ((err = learn(run, process, &cause)) == 0 &&
-		    (err = find_watches(run, process, &cause)) == 0)
-			i++;
-		else
-			err = skip(run, i, err, &cause);
-	}
-	return err == 0 ? arm(run) : err;
+	if (err < 0)
+		return err;
+	run->began = wp_clock_ns();
+	return each_process(run, arm);
 }
 
 int

@@ -295,7 +295,7 @@ finish(struct run *run)
 	struct wp_uptime uptime = {0};
 	int status = run->failed ? STATUS_OWN_FAILURE : 0;
 
-	if (run->ops->account(run) < 0)
+	if (run->ops->account != NULL && run->ops->account(run) < 0)
 		return complain("out of memory"), STATUS_OWN_FAILURE;
 	settle_children(run);
 	if (run->ops->uptime != NULL)

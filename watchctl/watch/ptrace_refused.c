@@ -35,21 +35,6 @@ is_traced(pid_t pid, struct wp_cause *cause)
 	return traced;
 }
 
-/* kernel.yama.ptrace_scope; 0 where there is none. */
-static int
-yama_scope(void)
-{
-	int fd = open("/proc/sys/kernel/yama/ptrace_scope",
-	    O_RDONLY | O_CLOEXEC);
-	char digit = '0';
-
-	if (fd < 0)
-		return 0;
-	(void)!read(fd, &digit, 1);
-	(void)close(fd);
-	return digit - '0';
-}
-
 bool
 ptrace_works(void)
 {
@@ -92,7 +77,7 @@ is_own(pid_t pid)
 int
 ptrace_refused(pid_t pid, int err, struct wp_cause *cause)
 {
-	const int scope = yama_scope();
+	const int scope = wp_proc_setting("yama/ptrace_scope");
 
 	if (err != EPERM && err != EACCES && err != ENOSYS)
 		return wp_cause_errno(cause, err == ETIMEDOUT ?

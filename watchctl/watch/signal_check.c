@@ -16,12 +16,6 @@ enum {
 				   block */
 };
 
-static bool
-has(uint64_t signals, int sig)
-{
-	return (signals >> (sig - 1) & 1) != 0;
-}
-
 static const char *
 name_of(int sig)
 {
@@ -44,8 +38,8 @@ is_blocking(const struct wp_channel *channel, pid_t tid, int sig,
 			(void)usleep(1000);
 		blocks = wp_proc_status(tid, status) == 0 &&
 		    status->tgid == atomic_load(&channel->program) &&
-		    has(status->blocked, sig) &&
-		    !has(status->blocked, LIBC_SIGNAL) &&
+		    wp_proc_signal_in(status->blocked, sig) &&
+		    !wp_proc_signal_in(status->blocked, LIBC_SIGNAL) &&
 		    atomic_load(&channel->locks) == locks &&
 		    atomic_load(&channel->unlocks) == locks;
 	}
@@ -85,9 +79,9 @@ signal_check_blocked(const struct wp_channel *channel, int sig, bool threads,
 
 	if (wp_proc_status(program, &status) < 0)
 		return false;
-	if (has(status.caught, sig))
+	if (wp_proc_signal_in(status.caught, sig))
 		return threads && find_blocking(channel, sig, why, size);
-	(void)snprintf(why, size, has(status.ignored, sig) ?
+	(void)snprintf(why, size, wp_proc_signal_in(status.ignored, sig) ?
 	    "process %d ignores %s: accesses are counted, but not reported" :
 	    "process %d no longer catches %s: an access will end it", program,
 	    name_of(sig));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "os/proc.h"
 
 /* One; in the session it has a slot for the whole region, then those that the
@@ -19,24 +20,18 @@ struct watch_registry_watch {
 };
 
 static int
-compare_numbers(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int
 compare(const void *a, const void *b)
 {
 	const struct wp_cell_watch *x =
 	    &((const struct watch_registry_watch *)a)->what;
 	const struct wp_cell_watch *y =
 	    &((const struct watch_registry_watch *)b)->what;
-	int order = compare_numbers(x->addr, y->addr);
+	int order = ex_compare(x->addr, y->addr);
 
 	if (order == 0)
-		order = compare_numbers(x->len, y->len);
+		order = ex_compare(x->len, y->len);
 	if (order == 0)
-		order = compare_numbers(x->access, y->access);
+		order = ex_compare(x->access, y->access);
 	return order != 0 ? order : strcmp(x->label, y->label);
 }
 

@@ -30,6 +30,13 @@ bool ex_array_sort(void *array, size_t n, size_t element_size, size_t offset);
    it out in larger pieces, so that there are fewer page faults. */
 void ex_array_fill(void *at, size_t size);
 
+/* As a comparison for qsort(3) and trees has it. */
+static inline int
+ex_compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
 /* Room for one more in the array `at' of a structure that has its n and cap. */
 #define EX_ARRAY_ROOM(a, at, max)					\
 	ex_array_room(&(a)->at, (a)->n, 1, &(a)->cap, sizeof(*(a)->at), max)

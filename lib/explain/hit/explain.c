@@ -135,27 +135,10 @@ ex_explain_known(struct ex_explainer *e, const struct ex_watch *watch,
 }
 
 void
-ex_explain_missed(struct ex_explainer *e, const struct ex_watch *watch)
+ex_explain_doubt(struct ex_explainer *e, const struct ex_watch *watch,
+    enum ex_doubt what)
 {
-	ex_tracker_forget(e->tracker, watch);
-}
-
-void
-ex_explain_unread(struct ex_explainer *e, const struct ex_watch *watch)
-{
-	ex_tracker_unread(e->tracker, watch);
-}
-
-void
-ex_explain_unseen(struct ex_explainer *e, const struct ex_watch *watch)
-{
-	ex_tracker_unseen(e->tracker, watch);
-}
-
-void
-ex_explain_unmapped(struct ex_explainer *e, const struct ex_watch *watch)
-{
-	ex_tracker_unmapped(e->tracker, watch);
+	ex_tracker_doubt(e->tracker, watch, what);
 }
 
 const struct ex_tally *

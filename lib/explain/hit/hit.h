@@ -123,8 +123,8 @@ void ex_explainer_free(struct ex_explainer *);
  * shows.  With them, every hit waits some milliseconds, until it is known what
  * else was hit at the same time; or it is delivered at_once, for a thread that
  * waits.  Then an old value is only what the instruction or a stop shows,
- * unless hits come in_order: the caller says (ex_explain_missed,
- * ex_explain_unread) which hits may not have found what the previous one left.
+ * unless hits come in_order: the caller says (ex_explain_doubt) which hits may
+ * not have found what the previous one left.
  */
 struct ex_value_options {
 	/* Read a process's memory as it is now: how many bytes from addr on,
@@ -150,21 +150,9 @@ int ex_explainer_values(struct ex_explainer *, const struct ex_value_options *);
 void ex_explain_known(struct ex_explainer *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 
-/* Accesses of a watch may have been missed: what its bytes are is no longer
-   known. */
-void ex_explain_missed(struct ex_explainer *, const struct ex_watch *);
-
-/* Others may have accessed a watch since its bytes were read: only what was
-   known without reading remains known. */
-void ex_explain_unread(struct ex_explainer *, const struct ex_watch *);
-
-/* Others may write a watch's bytes without a hit: only what an instruction
-   shows of them is known. */
-void ex_explain_unseen(struct ex_explainer *, const struct ex_watch *);
-
-/* In a recording: how a watch's bytes are mapped is not known, unless a record
-   says so, or they belong to a module. */
-void ex_explain_unmapped(struct ex_explainer *, const struct ex_watch *);
+/* Less is known of a watch's bytes from now on. */
+void ex_explain_doubt(struct ex_explainer *, const struct ex_watch *,
+    enum ex_doubt);
 
 /* What is known of samples besides what they say themselves. */
 struct ex_hints {

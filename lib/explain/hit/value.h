@@ -37,6 +37,18 @@ enum ex_value_source {
 	EX_VALUE_LATER,		/* read later: others may have written since */
 };
 
+/* What is no longer known of a watch's bytes. */
+enum ex_doubt {
+	EX_MISSED,	/* accesses may have been missed: nothing is known */
+	EX_UNREAD,	/* others may have accessed it since its bytes were
+			   read: what was known without reading still is */
+	EX_UNSEEN,	/* others may write them without a hit: from now on
+			   only what an instruction shows is known */
+	EX_UNMAPPED,	/* in a recording: how they are mapped is not known, so
+			   others may write them, unless a record says how, or
+			   they belong to a module */
+};
+
 /* "register", "immediate", "derived", "stop", "proved", "later"; NULL:
    unknown. */
 const char *ex_value_source_text(enum ex_value_source);

@@ -1002,46 +1002,21 @@ ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
 }
 
 void
-ex_tracker_forget(struct ex_value_tracker *s, const struct ex_watch *watch)
+ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
+    enum ex_doubt what)
 {
 	struct ex_tracked *w = tracked_of(s, watch);
 
 	if (w == NULL)
 		return;
-	w->value.known = 0;
-	w->later = 0;
-	w->hit = false;
-}
-
-void
-ex_tracker_unread(struct ex_value_tracker *s, const struct ex_watch *watch)
-{
-	struct ex_tracked *w = tracked_of(s, watch);
-
-	if (w == NULL)
-		return;
-	w->value.known &= ~w->later;
-	w->later = 0;
-}
-
-void
-ex_tracker_unseen(struct ex_value_tracker *s, const struct ex_watch *watch)
-{
-	struct ex_tracked *w = tracked_of(s, watch);
-
-	if (w == NULL)
-		return;
-	w->unseen = true;
-	w->value.known = w->later = 0;
-}
-
-void
-ex_tracker_unmapped(struct ex_value_tracker *s, const struct ex_watch *watch)
-{
-	struct ex_tracked *w = tracked_of(s, watch);
-
-	if (w != NULL)
+	if (what == EX_UNMAPPED) {
 		w->unmapped = true;
+		return;
+	}
+	w->value.known = what == EX_UNREAD ? w->value.known & ~w->later : 0;
+	w->later = 0;
+	w->hit = w->hit && what != EX_MISSED;
+	w->unseen = w->unseen || what == EX_UNSEEN;
 }
 
 bool

@@ -104,19 +104,12 @@ void ex_tracker_look(struct ex_value_tracker *);
 void ex_tracker_known(struct ex_value_tracker *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 
-/* A watch's bytes are no longer known. */
-void ex_tracker_forget(struct ex_value_tracker *, const struct ex_watch *);
+/* Less is known of a watch's bytes from now on. */
+void ex_tracker_doubt(struct ex_value_tracker *, const struct ex_watch *,
+    enum ex_doubt);
 
-/* What was read of them may have been written later. */
-void ex_tracker_unread(struct ex_value_tracker *, const struct ex_watch *);
-
-/* Others may write a watch's bytes without a hit. */
-void ex_tracker_unseen(struct ex_value_tracker *, const struct ex_watch *);
-
-/* How a watch's bytes are mapped is not known, so others may write them;
-   whether that is so; and it has become known.  The bytes are then no longer
-   taken for what hits left. */
-void ex_tracker_unmapped(struct ex_value_tracker *, const struct ex_watch *);
+/* Whether it is not known how a watch's bytes are mapped; and it has become
+   known: the bytes are then no longer taken for what hits left. */
 bool ex_tracker_is_unmapped(struct ex_value_tracker *, const struct ex_watch *);
 void ex_tracker_mapped(struct ex_value_tracker *, const struct ex_watch *,
     bool shared);

@@ -112,23 +112,6 @@ longest_range(void)
 	return range;
 }
 
-static int
-read_paranoid(void)
-{
-	char text[32] = "", *end;
-	int fd = open("/proc/sys/kernel/perf_event_paranoid",
-	    O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-	long level;
-
-	if (fd < 0)
-		return INT_MIN;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	level = strtol(text, &end, 10);
-	return n <= 0 || end == text ? INT_MIN : (int)level;
-}
-
 /* Which attributes the kernel knows and permits, on top of a plain watch. */
 static void
 try_attributes(struct wp_features *features)
@@ -162,7 +145,9 @@ wp_probe_features(struct wp_features *features, struct wp_cause *cause)
 {
 	int slots = count_slots();
 
-	*features = (struct wp_features){.paranoid = read_paranoid()};
+	*features = (struct wp_features){
+		.paranoid = wp_proc_setting("perf_event_paranoid"),
+	};
 	if (slots < 0)
 		return wp_probe_cause(-slots, cause);
 	if (wp_probe_fires() == 0)
@@ -246,7 +231,7 @@ wp_probe_capable(unsigned capability)
 int
 wp_probe_cause(int err, struct wp_cause *cause)
 {
-	int paranoid = read_paranoid();
+	int paranoid = wp_proc_setting("perf_event_paranoid");
 
 	switch (err) {
 	case ENOSPC:

@@ -183,6 +183,23 @@ wp_proc_ran(pid_t tid, uint64_t *ns)
 	return n < 0 ? (int)n : sscanf(text, "%" SCNu64, ns) == 1 ? 0 : -EPROTO;
 }
 
+int
+wp_proc_setting(const char *name)
+{
+	char path[PROC_PATH_MAX], text[32] = "", *end;
+	ssize_t n;
+	long value;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+	if ((fd = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+		return INT_MIN;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	value = strtol(text, &end, 10);
+	return n <= 0 || end == text ? INT_MIN : (int)value;
+}
+
 bool
 wp_proc_mounted(void)
 {
@@ -237,66 +254,6 @@ after_name(const char *stat)
 	return end == NULL ? NULL : end + 1;
 }
 
-/* Of include/linux/sched.h: PF_EXITING, PF_FORKNOEXEC. */
-enum { EXITING = 4, FORKNOEXEC = 0x40 };
-
-/* The ninth field.  False: the thread is no more. */
-static bool
-task_flags(pid_t tid, unsigned *flags)
-{
-	char text[1024];
-	const char *at;
-
-	return proc_slurp(tid, "stat", text, sizeof(text)) >= 0 &&
-	    (at = after_name(text)) != NULL &&
-	    sscanf(at, " %*c %*d %*d %*d %*d %*d %u", flags) == 1;
-}
-
-bool
-wp_proc_exiting(pid_t tid)
-{
-	unsigned flags;
-
-	return !task_flags(tid, &flags) || (flags & EXITING) != 0;
-}
-
-/* The ninth field and the 22nd. */
-bool
-wp_proc_unexecuted(pid_t pid, uint64_t *start)
-{
-	char text[1024], state;
-	const uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
-	const char *at;
-	unsigned flags;
-	unsigned long long ticks;
-
-	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
-	    (at = after_name(text)) == NULL ||
-	    sscanf(at, " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u "
-	    "%*d %*d %*d %*d %*d %*d %llu", &state, &flags, &ticks) != 3)
-		return false;
-	*start = (uint64_t)ticks * tick;
-	return state != 'Z' && state != 'X' && (flags & FORKNOEXEC) != 0;
-}
-
-int
-wp_proc_has_executed(pid_t pid)
-{
-	unsigned flags;
-
-	return task_flags(pid, &flags) ? (flags & FORKNOEXEC) == 0 : -ESRCH;
-}
-
-/* The thread's own file: that of the process adds up all threads. */
-int
-wp_proc_caught_open(pid_t pid)
-{
-	char name[32];
-
-	(void)snprintf(name, sizeof(name), "task/%d/stat", pid);
-	return proc_open(pid, name, O_RDONLY);
-}
-
 /* A field of stat, from 3 on.  False: there is none. */
 static bool
 stat_field(const char *stat, int field, uint64_t *value)
@@ -309,6 +266,60 @@ stat_field(const char *stat, int field, uint64_t *value)
 	if (at != NULL)
 		*value = strtoull(at, NULL, 10);
 	return at != NULL;
+}
+
+/* Of include/linux/sched.h: PF_EXITING, PF_FORKNOEXEC. */
+enum { EXITING = 4, FORKNOEXEC = 0x40 };
+
+/* False: the thread is no more. */
+static bool
+task_flags(pid_t tid, uint64_t *flags)
+{
+	char text[1024];
+
+	return proc_slurp(tid, "stat", text, sizeof(text)) >= 0 &&
+	    stat_field(text, 9, flags);
+}
+
+bool
+wp_proc_exiting(pid_t tid)
+{
+	uint64_t flags;
+
+	return !task_flags(tid, &flags) || (flags & EXITING) != 0;
+}
+
+bool
+wp_proc_unexecuted(pid_t pid, uint64_t *start)
+{
+	const uint64_t tick = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t flags, ticks;
+	char text[1024];
+
+	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
+	    !stat_field(text, 9, &flags) || !stat_field(text, 22, &ticks))
+		return false;
+	*start = ticks * tick;
+	return strchr("ZX", after_name(text)[1]) == NULL &&
+	    (flags & FORKNOEXEC) != 0;
+}
+
+int
+wp_proc_has_executed(pid_t pid)
+{
+	uint64_t flags;
+
+	return task_flags(pid, &flags) ? (flags & FORKNOEXEC) == 0 : -ESRCH;
+}
+
+/* The thread's own file: that of the process adds up all threads. */
+int
+wp_proc_caught_open(pid_t pid)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "task/%d/stat", pid);
+	return proc_open(pid, name, O_RDONLY);
 }
 
 int

@@ -34,6 +34,17 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
+/* Whether a set of signals, as above, has this one. */
+static inline bool
+wp_proc_signal_in(uint64_t set, int sig)
+{
+	return sig > 0 && (set >> (sig - 1) & 1) != 0;
+}
+
+/* A number of /proc/sys/kernel; INT_MIN: this kernel has no such setting, or it
+   cannot be read. */
+int wp_proc_setting(const char *name);
+
 /* For how long a thread has run, ns, by the scheduler.  0 or -errno. */
 int wp_proc_ran(pid_t tid, uint64_t *ns);
 

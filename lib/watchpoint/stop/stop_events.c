@@ -11,12 +11,6 @@
 /* How long what was seen of a process's handlers is good for, in ns. */
 enum { CAUGHT_FRESH = 100000000 };
 
-static bool
-has(uint64_t signals, int sig)
-{
-	return sig != 0 && (signals >> (sig - 1) & 1) != 0;
-}
-
 /* Signals that programs ignore by default.  SIGCONT, which they ignore too,
    cancels a SIGSTOP that is on its way and interrupts all threads. */
 static const int harmless[] = {SIGURG, SIGWINCH, SIGCHLD};
@@ -30,9 +24,9 @@ choose(uint64_t blocked, uint64_t caught)
 	int chosen = 0;
 
 	for (size_t i = 0; i < HARMLESS; i++) {
-		if (has(blocked, harmless[i]))
+		if (wp_proc_signal_in(blocked, harmless[i]))
 			continue;
-		if (!has(caught, harmless[i]))
+		if (!wp_proc_signal_in(caught, harmless[i]))
 			return harmless[i];
 		if (chosen == 0)
 			chosen = harmless[i];
@@ -59,7 +53,7 @@ look_at_handlers(struct wp_stop_process *process)
 static bool
 is_making_a_thread(uint64_t blocked)
 {
-	return has(blocked, 32) && has(blocked, 33);
+	return wp_proc_signal_in(blocked, 32) && wp_proc_signal_in(blocked, 33);
 }
 
 static void
@@ -106,11 +100,11 @@ wp_stop_signal_check(struct wp_stops *stops, struct wp_stop_thread *thread)
 		return false;
 	chosen = choose(status.blocked, caught);
 	if ((chosen == 0 && !is_making_a_thread(status.blocked)) ||
-	    has(caught, chosen))
+	    wp_proc_signal_in(caught, chosen))
 		warn_of_signal(stops, thread, chosen);
 	if (chosen != 0 && chosen != before)
 		set_signal(thread, chosen);
-	return !has(status.blocked, before);
+	return !wp_proc_signal_in(status.blocked, before);
 }
 
 /* A thread whose signal its process handles, or that has none, takes
@@ -120,7 +114,8 @@ check_all(struct wp_stops *stops, struct wp_stop_process *process)
 {
 	for (struct wp_stop_thread *t = process->thread; t != NULL;
 	    t = t->next_in_process)
-		if (t->signal == 0 || has(process->caught, t->signal))
+		if (t->signal == 0 ||
+		    wp_proc_signal_in(process->caught, t->signal))
 			(void)wp_stop_signal_check(stops, t);
 }
 
@@ -196,11 +191,11 @@ wp_stop_signal_of(struct wp_stops *stops, struct wp_stop_thread *thread,
 		check_all(stops, thread->process);
 	/* it may have been blocking all others when that was seen, as when it
 	   made a thread */
-	else if (has(thread->process->caught, thread->signal))
+	else if (wp_proc_signal_in(thread->process->caught, thread->signal))
 		(void)wp_stop_signal_check(stops, thread);
 	if (!is_ours(thread, &info))
 		return WP_STOP_SIGNAL_ITS_OWN;
-	if (!has(thread->process->caught, sig))
+	if (!wp_proc_signal_in(thread->process->caught, sig))
 		return WP_STOP_SIGNAL_OURS;
 	make_its_own(thread, sig);
 	return WP_STOP_SIGNAL_MERGED;

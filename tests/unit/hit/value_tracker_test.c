@@ -387,9 +387,9 @@ TEST(tracks_at_once)
 		for (size_t i = 0; i < COUNT(cases); i++) {
 			memory.now = cases[i].hit.time * 1000 + 1000;
 			if (cases[i].missed)
-				ex_tracker_forget(tracker, &watch);
+				ex_tracker_doubt(tracker, &watch, EX_MISSED);
 			if (cases[i].unread)
-				ex_tracker_unread(tracker, &watch);
+				ex_tracker_doubt(tracker, &watch, EX_UNREAD);
 			put(0, &cases[i].hit);
 			ex_tracker_look(tracker);
 			expect("at once", 0, v == 0 ? UNKNOWN :
@@ -430,7 +430,7 @@ TEST(knows_no_unseen_writers)
 	const uint8_t bytes[8] = {4};
 
 	begin(&recorded);
-	ex_tracker_unseen(tracker, &watch);
+	ex_tracker_doubt(tracker, &watch, EX_UNSEEN);
 	ex_tracker_known(tracker, &watch, 10, bytes, 8, 0);
 	for (unsigned i = 0; i < 4; i++)
 		put(i, &hit[i]);
@@ -510,7 +510,7 @@ TEST(forgets)
 	expect("after a loss", 2, UNKNOWN, 7);
 	begin(&recorded);
 	put(0, &a);
-	ex_tracker_forget(tracker, &watch);
+	ex_tracker_doubt(tracker, &watch, EX_MISSED);
 	put(1, &b);
 	put(2, &c);
 	expect("before", 0, UNKNOWN, 5);
