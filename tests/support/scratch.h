@@ -79,6 +79,16 @@ scratch_write(const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
+static inline void
+scratch_write_bytes(const char *name, const void *bytes, size_t len)
+{
+	FILE *f = fopen(scratch_path(name), "w");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(bytes, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
 /* Run a shell command there.  Result: its exit status. */
 __attribute__((format(printf, 1, 2)))
 static inline int

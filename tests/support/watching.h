@@ -61,20 +61,42 @@ target_end(struct target *t, int status)
 	outcome_free(&o);
 }
 
-/* Start watchctl, with -o json to its stdout, and wait until it watches. */
+/* Wait until a thread's state is one of these. */
 static inline void
-watch_start(struct running *w, const char *const argv[])
+await_state(pid_t tid, const char *states)
 {
-	char line[4096];
+	struct wp_proc_status status = {0};
 
+	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS; ms++) {
+		assert_int_equal(wp_proc_status(tid, &status), 0);
+		if (strchr(states, status.state) != NULL)
+			return;
+		(void)usleep(1000);
+	}
+	fail_msg("thread %d is %c, not one of %s", tid, status.state, states);
+}
+
+/* Start watchctl, with -o json to its stdout, and wait until it watches: it has
+   said this line. */
+static inline void
+watch_hear(struct running *w, const char *const argv[], char line[4096])
+{
 	start(w, argv);
-	hear(w, line, sizeof(line));
+	hear(w, line, 4096);
 	if (strstr(line, "\"type\":\"start\"") == NULL) {
 		struct outcome o;
 
 		finish(w, &o);
 		fail_msg("watchctl did not begin: %s%s", line, o.err);
 	}
+}
+
+static inline void
+watch_start(struct running *w, const char *const argv[])
+{
+	char line[4096];
+
+	watch_hear(w, argv, line);
 }
 
 /* Watch a victim; access is "-w", ...; more may be NULL. */
@@ -146,6 +168,35 @@ expect_complete(const json_t *hit)
 	expect_function(hit, -1, "_start");
 }
 
+/* Of the counter: bump, level1 ... level15, work, by file and line. */
+static inline void
+expect_chain(const json_t *hit)
+{
+	char name[16] = "bump";
+
+	for (int i = 0; i < 16; i++) {
+		const json_t *frame = frame_of(hit, i);
+
+		assert_string_equal(text_of(frame, "function"), name);
+		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
+		assert_true(number_of(frame, "line") > 0);
+		(void)snprintf(name, sizeof(name), "level%d", i + 1);
+	}
+	expect_function(hit, 16, "work");
+	assert_null(json_object_get(hit, "truncated"));
+}
+
+/* Have gdb trace a victim, and let it go on. */
+static inline void
+trace_by_gdb(struct running *g, const struct target *t)
+{
+	start(g, LIST("/usr/bin/gdb", "-q", "-nx", "-batch", "-iex",
+	    "set debuginfod enabled off", "-p", t->pid, "-ex",
+	    "echo attached\\n", "-ex", "continue"));
+	await(g->out, "attached\n");
+	await_state(t->run.pid, "SR");
+}
+
 static inline bool
 is_hit(const json_t *line)
 {
@@ -171,21 +222,6 @@ hit_at(const struct outcome *o, size_t i)
 			return line;
 	fail_msg("no hit %zu: %s%s", i, report_of(o), o->err);
 	return NULL;
-}
-
-/* Wait until a thread's state is one of these. */
-static inline void
-await_state(pid_t tid, const char *states)
-{
-	struct wp_proc_status status = {0};
-
-	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS; ms++) {
-		assert_int_equal(wp_proc_status(tid, &status), 0);
-		if (strchr(states, status.state) != NULL)
-			return;
-		(void)usleep(1000);
-	}
-	fail_msg("thread %d is %c, not one of %s", tid, status.state, states);
 }
 
 #endif

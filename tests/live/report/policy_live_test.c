@@ -477,11 +477,7 @@ TEST(a_traced_process_is_not_vouched_for)
 	struct outcome o;
 
 	target_start(&t, CONFIG("load"));
-	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
-	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
-	    "echo attached\\n", "-ex", "continue", NULL});
-	await(g.out, "attached\n");
-	await_state(t.run.pid, "SR");
+	trace_by_gdb(&g, &t);
 	watch_start(&w, LIST(watchctl(), "-w", "config:8", "-o", "json",
 	    "--allow", "config_load", "--error-exitcode", "66", "-p", t.pid));
 	(void)target_act(&t);

@@ -15,9 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "live.h"
 #include "refuse.h"
+#include "watching.h"
 #include "os/proc.h"
 
 /* The process that the cases speak of, and what they are told of it. */
@@ -247,34 +247,28 @@ TEST_WITH(a_standard_output_that_is_closed, start_target, end_target)
 
 TEST(a_symbol_that_is_thread_local)
 {
-	struct running v;
 	struct outcome o;
-	char where[32], its[16];
+	struct target t;
 
-	start(&v, (const char *[]){victim("counter"), "1", "1", NULL});
-	hear_address(&v, where);
-	(void)snprintf(its, sizeof(its), "%d", v.pid);
-	run(&o, (const char *[]){watchctl(), "-w", "local", "-p", its, NULL});
-	expect_refusal(&o, (const char *[]){"local", "thread-local", NULL});
+	target_start(&t, LIST(victim("counter"), "1", "1"));
+	run(&o, LIST(watchctl(), "-w", "local", "-p", t.pid));
+	expect_refusal(&o, LIST("local", "thread-local"));
 	outcome_free(&o);
-	end(&v);
+	end(&t.run);
 }
 
 /* A static variable of the program with the name of a library's. */
 TEST(a_symbol_that_is_ambiguous)
 {
-	struct running v;
 	struct outcome o;
-	char where[32], its[16];
+	struct target t;
 
-	start(&v, (const char *[]){victim("twins"), NULL});
-	hear_address(&v, where);
-	(void)snprintf(its, sizeof(its), "%d", v.pid);
-	run(&o, (const char *[]){watchctl(), "-w", "optopt", "-p", its, NULL});
-	expect_refusal(&o, (const char *[]){"2 symbols", "twins!optopt",
-	    "libc.so.6!optopt", NULL});
+	target_start(&t, LIST(victim("twins")));
+	run(&o, LIST(watchctl(), "-w", "optopt", "-p", t.pid));
+	expect_refusal(&o, LIST("2 symbols", "twins!optopt",
+	    "libc.so.6!optopt"));
 	outcome_free(&o);
-	end(&v);
+	end(&t.run);
 }
 
 TEST_WITH(no_slot_is_free, start_target, end_target)

@@ -62,11 +62,7 @@ TEST(traced_by_gdb)
 	json_int_t n;
 
 	start_act(&t, "writer", "50");
-	start(&g, (const char *[]){"/usr/bin/gdb", "-q", "-nx", "-batch",
-	    "-iex", "set debuginfod enabled off", "-p", t.pid, "-ex",
-	    "echo attached\\n", "-ex", "continue", NULL});
-	await(g.out, "attached\n");
-	await_state(t.run.pid, "SR");
+	trace_by_gdb(&g, &t);
 	watch_target(&w, &t, "-w", "word", NULL);
 	n = target_act(&t);
 	target_end(&t, 7);

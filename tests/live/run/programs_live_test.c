@@ -468,24 +468,6 @@ TEST(exceptions_on_threads)
  * --- how a program is made ---
  */
 
-/* bump, level1 ... level15, work, by file and line. */
-static void
-expect_chain(const json_t *hit)
-{
-	char name[16] = "bump";
-
-	for (int i = 0; i < 16; i++) {
-		const json_t *frame = frame_of(hit, i);
-
-		assert_string_equal(text_of(frame, "function"), name);
-		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
-		assert_true(number_of(frame, "line") > 0);
-		(void)snprintf(name, sizeof(name), "level%d", i + 1);
-	}
-	expect_function(hit, 16, "work");
-	assert_null(json_object_get(hit, "truncated"));
-}
-
 /* Watch a process of the counter, which writes ten times on each of two
    threads, by its symbol.  What was done to it meanwhile must not show. */
 static void

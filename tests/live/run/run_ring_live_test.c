@@ -14,23 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command.h"
 #include "live.h"
 #include "scratch.h"
-
-/* A victim that waits for its line, and its pid as text. */
-struct target {
-	struct running run;
-	char pid[16], addr[32];
-};
+#include "watching.h"
 
 static void
 start_counter(struct target *t, const char *threads, const char *writes)
 {
-	start(&t->run, (const char *[]){victim("counter"), threads, writes,
-	    NULL});
-	(void)snprintf(t->pid, sizeof(t->pid), "%d", t->run.pid);
-	hear_address(&t->run, t->addr);
+	target_start(t, LIST(victim("counter"), threads, writes));
 }
 
 /* Let the victim write and end. */
@@ -46,54 +37,6 @@ let_write(struct target *t, int status)
 	outcome_free(&o);
 }
 
-/* Start watchctl with these arguments and wait until it watches: the start
-   line is there.  Not with -O. */
-static void
-start_watch(struct running *w, const char *const argv[], char line[4096])
-{
-	start(w, argv);
-	hear(w, line, 4096);
-	if (line[0] == '\0') {
-		struct outcome o;
-
-		finish(w, &o);
-		fail_msg("watchctl did not begin: %s", o.err);
-	}
-}
-
-static void
-expect_account(const struct outcome *o, json_int_t hits)
-{
-	const json_t *end = first_of(o, "end");
-
-	assert_non_null(end);
-	assert_int_equal(number_of(end, "hits"), hits);
-	assert_int_equal(number_of(end, "hits"), number_of(end, "reported") +
-	    number_of(end, "lost"));
-	assert_int_equal(number_of(end, "reported"), count_of(o, "hit"));
-}
-
-/* bump, level1 ... level15, work: with file and line. */
-static void
-expect_chain(const json_t *hit)
-{
-	const json_t *frames = json_object_get(hit, "frames");
-	char name[16] = "bump";
-
-	assert_true(json_array_size(frames) >= 18);
-	for (unsigned i = 0; i < 16; i++) {
-		const json_t *frame = json_array_get(frames, i);
-
-		assert_string_equal(text_of(frame, "function"), name);
-		assert_non_null(strstr(text_of(frame, "file"), "counter.c"));
-		assert_true(number_of(frame, "line") > 0);
-		(void)snprintf(name, sizeof(name), "level%u", i + 1);
-	}
-	assert_string_equal(text_of(json_array_get(frames, 16), "function"),
-	    "work");
-	assert_null(json_object_get(hit, "truncated"));
-}
-
 TEST(every_write_of_every_thread)
 {
 	struct target t;
@@ -105,14 +48,14 @@ TEST(every_write_of_every_thread)
 	size_t i;
 
 	start_counter(&t, "3", "500");
-	start_watch(&w, (const char *[]){watchctl(), "-w", t.addr, "-o",
-	    "json", "-p", t.pid, NULL}, line);
+	watch_hear(&w, LIST(watchctl(), "-w", t.addr, "-o", "json", "-p",
+	    t.pid), line);
 	assert_non_null(strstr(line, "\"schema\":\"watchctl/1\""));
 	assert_non_null(strstr(line, "\"frozen_ms\":"));
 	let_write(&t, 7);
 	finish(&w, &o);
 	assert_int_equal(o.status, 0);
-	expect_account(&o, 1500);
+	expect_hits(&o, 1500);
 	json_array_foreach(o.lines, i, hit) {
 		char tid[32];
 
@@ -139,17 +82,16 @@ TEST(a_symbol_and_a_system_call)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 	json_t *hit;
 
 	start_counter(&t, "1", "1");
-	start_watch(&w, (const char *[]){watchctl(), "-w", "filled", "-o",
-	    "json", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "-w", "filled", "-o", "json", "-p",
+	    t.pid));
 	let_write(&t, 7);
 	finish(&w, &o);
 	if (strstr(o.err, "kernel's accesses") != NULL)
 		fail_msg("run as a user who may watch the kernel: %s", o.err);
-	expect_account(&o, 1);
+	expect_hits(&o, 1);
 	hit = first_of(&o, "hit");
 	assert_string_equal(text_of(hit, "origin"), "kernel");
 	assert_string_equal(text_of(hit, "syscall"), "read");
@@ -161,14 +103,13 @@ TEST(user_only_leaves_the_kernel_out)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 
 	start_counter(&t, "1", "1");
-	start_watch(&w, (const char *[]){watchctl(), "--user-only", "-w",
-	    "filled", "-o", "json", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "--user-only", "-w", "filled", "-o",
+	    "json", "-p", t.pid));
 	let_write(&t, 7);
 	finish(&w, &o);
-	expect_account(&o, 0);
+	expect_hits(&o, 0);
 	outcome_free(&o);
 }
 
@@ -191,7 +132,7 @@ TEST(a_command_keeps_its_output_and_status)
 	assert_null(strstr(o.out, "hit"));
 	assert_non_null(strstr(o.err, "100 hits, 100 reported, 0 lost"));
 	outcome_take(&o, report);
-	expect_account(&o, 100);
+	expect_hits(&o, 100);
 	assert_int_equal(number_of(first_of(&o, "end"), "status"), 7);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "exit");
 	outcome_free(&o);
@@ -231,15 +172,14 @@ TEST(ends_after_n_hits)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 
 	start_counter(&t, "2", "2000");
-	start_watch(&w, (const char *[]){watchctl(), "-n", "5", "-w", "counter",
-	    "-o", "json", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "-n", "5", "-w", "counter", "-o",
+	    "json", "-p", t.pid));
 	say(&t.run, "go\n");
 	finish(&w, &o);
 	assert_int_equal(o.status, 0);
-	expect_account(&o, 5);
+	expect_hits(&o, 5);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "count");
 	outcome_free(&o);
 	say(&t.run, "end\n");
@@ -253,17 +193,16 @@ TEST(ends_after_a_time_and_by_a_signal)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 
 	start_counter(&t, "1", "1");
 	run(&o, (const char *[]){watchctl(), "-t", "0.2", "-w", "counter",
 	    "-o", "json", "-p", t.pid, NULL});
 	assert_int_equal(o.status, 0);
-	expect_account(&o, 0);
+	expect_hits(&o, 0);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "time");
 	outcome_free(&o);
-	start_watch(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
-	    "json", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json", "-p",
+	    t.pid));
 	(void)kill(w.pid, SIGINT);
 	finish(&w, &o);
 	assert_int_equal(o.status, 0);
@@ -277,11 +216,10 @@ TEST(count_only)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 
 	start_counter(&t, "4", "1000");
-	start_watch(&w, (const char *[]){watchctl(), "--count", "-w", "counter",
-	    "-o", "json", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "--count", "-w", "counter", "-o",
+	    "json", "-p", t.pid));
 	let_write(&t, 7);
 	finish(&w, &o);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 4000);
@@ -310,16 +248,15 @@ TEST(the_lost_are_counted)
 	struct target t;
 	struct running w;
 	struct outcome o;
-	char line[4096];
 
 	start_counter(&t, "1", "40000");
-	start_watch(&w, (const char *[]){watchctl(), "-w", "counter", "-o",
-	    "json", "--stack", "32768", "-p", t.pid, NULL}, line);
+	watch_start(&w, LIST(watchctl(), "-w", "counter", "-o", "json",
+	    "--stack", "32768", "-p", t.pid));
 	(void)kill(w.pid, SIGSTOP);
 	let_write(&t, 7);
 	(void)kill(w.pid, SIGCONT);
 	finish(&w, &o);
-	expect_account(&o, 40000);
+	expect_hits(&o, 40000);
 	assert_true(number_of(first_of(&o, "end"), "lost") > 0);
 	assert_true(count_of(&o, "lost") > 0);
 	outcome_free(&o);
@@ -336,12 +273,12 @@ TEST(several_slots_are_one_watch)
 	/* from 2 below the counter, 7 bytes: 2 + 4 + 1 */
 	(void)snprintf(spec, sizeof(spec), "%#llx:7",
 	    strtoull(t.addr, NULL, 16) - 2);
-	start_watch(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json",
-	    "-p", t.pid, NULL}, line);
+	watch_hear(&w, LIST(watchctl(), "-w", spec, "-o", "json", "-p", t.pid),
+	    line);
 	assert_non_null(strstr(line, "\"slots\":3"));
 	let_write(&t, 7);
 	finish(&w, &o);
-	expect_account(&o, 30 + (count_of(&o, "hit") > 30));
+	expect_hits(&o, 30 + (count_of(&o, "hit") > 30));
 	outcome_free(&o);
 }
 
@@ -531,8 +468,9 @@ write_unread(const char *buffer, unsigned long *reported, unsigned long *lost)
 	char line[4096];
 
 	start_counter(&t, "4", "10000");
-	start_watch(&w, (const char *[]){watchctl(), "-w", t.addr, "-p", t.pid,
-	    "--buffer", buffer, NULL}, line);
+	start(&w, LIST(watchctl(), "-w", t.addr, "-p", t.pid, "--buffer",
+	    buffer));
+	hear(&w, line, sizeof(line));
 	let_write(&t, 7);
 	finish(&w, &o);
 	assert_int_equal(o.status, 0);

@@ -108,16 +108,6 @@ replace(char *bytes, size_t len, const char *from, const char *to)
 	assert_true(n > 0);
 }
 
-static void
-write_bytes(const char *name, const void *bytes, size_t len)
-{
-	FILE *f = fopen(scratch_path(name), "w");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, len, f), len);
-	assert_int_equal(fclose(f), 0);
-}
-
 /* Have the index say that the variable has another name. */
 static void
 lie(void)
@@ -126,7 +116,7 @@ lie(void)
 	char *bytes = scratch_read("index", &len);
 
 	replace(bytes, len, "last_v", "lies_v");
-	write_bytes("index", bytes, len);
+	scratch_write_bytes("index", bytes, len);
 	free(bytes);
 }
 
@@ -267,7 +257,7 @@ TEST_WITH(survives_any_index, nothing_kept, NULL)
 			size = len * (i / 20) / 10;
 		if (size >= 400)
 			make_sum(bad, size);
-		write_bytes("index", bad, size);
+		scratch_write_bytes("index", bad, size);
 		m = module_of("p");
 		(void)line_of(m, "last");
 		(void)has_variable(m, "first_v", last_name);

@@ -864,16 +864,6 @@ find_section(const char *file, const char *name, size_t *from, size_t *size)
 	*size = len;
 }
 
-static void
-write_file(const char *name, const char *bytes, size_t len)
-{
-	FILE *f = fopen(scratch_path(name), "w");
-
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, len, f), len);
-	assert_int_equal(fclose(f), 0);
-}
-
 TEST(survives_damage)
 {
 	static const char *const sections[] = {
@@ -900,7 +890,7 @@ TEST(survives_damage)
 		for (uint64_t k = any_bits() % 8 + 1; k > 0; k--)
 			copy[from + any_bits() % size] ^=
 			    (char)(1 << any_bits() % 8);
-		write_file("damaged.so", copy, len);
+		scratch_write_bytes("damaged.so", copy, len);
 		free(copy);
 		less += ask_everything("damaged.so", places.vaddr,
 		    places.n) < whole;
