@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/proc.h"
 #include "util/complain.h"
 #include "action/core.h"
 #include "util/interrupt.h"
@@ -23,6 +24,18 @@
 
 /* How many core files of one process and hit there may be: of earlier runs. */
 enum { NAMES_MAX = 100 };
+
+/* How it is called. */
+static const char *
+name_of(const struct on_hit_at *at)
+{
+	static char name[64];
+
+	if (at->seq == 0)
+		return "a hit that is not explained yet";
+	(void)snprintf(name, sizeof(name), "hit #%" PRIu64, at->seq);
+	return name;
+}
 
 /* --- exec --- */
 
@@ -36,7 +49,7 @@ shell_status(int status)
 
 static void
 report_status(struct on_hit *on_hit, struct session *s,
-    const struct ex_hit *hit, unsigned status)
+    const struct on_hit_at *at, unsigned status)
 {
 	const uint64_t bit = UINT64_C(1) << status % 64;
 	uint64_t *reported = &on_hit->reported[status / 64 % 4];
@@ -44,25 +57,24 @@ report_status(struct on_hit *on_hit, struct session *s,
 	if (status == 0 || (*reported & bit) != 0)
 		return;
 	*reported |= bit;
-	session_warn(s, "hit #%" PRIu64 ": the command of --on-hit ended with "
-	    "status %u; this is reported once", hit->seq, status);
+	session_warn(s, "%s: the command of --on-hit ended with "
+	    "status %u; this is reported once", name_of(at), status);
 }
 
 static void
-execute(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
+execute(struct on_hit *on_hit, struct session *s, const struct on_hit_at *at)
 {
-	int status, err = on_hit_exec(on_hit->command, s, hit, on_hit->ms,
-	    &status);
+	int status, err = on_hit_exec(on_hit->command, at, on_hit->ms, &status);
 
 	if (err == -EINTR || err == -ETIMEDOUT)
-		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit was "
-		    "ended %s", hit->seq, err == -EINTR ?
+		session_warn(s, "%s: the command of --on-hit was "
+		    "ended %s", name_of(at), err == -EINTR ?
 		    "by a signal for watchctl" : "with the time of -t");
 	else if (err < 0)
-		session_warn(s, "hit #%" PRIu64 ": the command of --on-hit "
-		    "could not be started: %s", hit->seq, strerror(-err));
+		session_warn(s, "%s: the command of --on-hit "
+		    "could not be started: %s", name_of(at), strerror(-err));
 	else
-		report_status(on_hit, s, hit, shell_status(status));
+		report_status(on_hit, s, at, shell_status(status));
 }
 
 /* --- core --- */
@@ -70,10 +82,10 @@ execute(struct on_hit *on_hit, struct session *s, const struct ex_hit *hit)
 /* Make the file: core.PID.SEQ, and if that is there, core.PID.SEQ.2 and so on.
    A descriptor, or -errno. */
 static int
-core_open(const struct ex_hit *hit, char *name, size_t size)
+core_open(const struct on_hit_at *at, char *name, size_t size)
 {
-	int n = snprintf(name, size, "core.%d.%" PRIu64, (int)hit->pid,
-	    hit->seq), fd = -1;
+	int n = snprintf(name, size, "core.%d.%" PRIu64, (int)at->pid,
+	    at->seq), fd = -1;
 
 	for (unsigned i = 2; i < NAMES_MAX; i++) {
 		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -101,25 +113,15 @@ core_problem(int err)
 	}
 }
 
-/* The first of the process's modules. */
-static int
-take_path(void *path, struct ex_module *module, uint64_t base)
-{
-	(void)base;
-	*(const char **)path = ex_module_path(module);
-	return 1;
-}
-
 static void
-report_core(struct session *s, const struct ex_hit *hit, const char *name,
+report_core(struct session *s, const struct on_hit_at *at, const char *name,
     const struct core_size *size)
 {
-	const char *program = "PROGRAM";
+	char program[PATH_MAX] = "PROGRAM";
 
-	if (hit->process != NULL)
-		(void)ex_process_modules(hit->process, take_path, &program);
-	(void)complain("hit #%" PRIu64 ": wrote %s (%.1f MB, %u thread%s).  "
-	    "Look: gdb %s %s", hit->seq, name, (double)size->used / 1e6,
+	(void)wp_proc_exe(at->pid, program);
+	(void)complain("%s: wrote %s (%.1f MB, %u thread%s).  "
+	    "Look: gdb %s %s", name_of(at), name, (double)size->used / 1e6,
 	    size->threads, size->threads == 1 ? "" : "s", program, name);
 	if (size->missing > 0)
 		session_warn(s, "%s lacks %u thread%s that could not be "
@@ -136,17 +138,17 @@ is_interrupted(void *arg)
 
 static void
 dump(const struct on_hit_tracer *tracer, struct session *s,
-    const struct ex_hit *hit)
+    const struct on_hit_at *at)
 {
 	const struct core_of of = {
-		.pid = hit->pid, .tid = hit->tid, .why = {
+		.pid = at->pid, .tid = at->tid, .why = {
 			.si_signo = SIGTRAP, .si_code = TRAP_HWBKPT,
-			.si_addr = (void *)(uintptr_t)hit->addr,
+			.si_addr = (void *)(uintptr_t)at->addr,
 		}, .give_up = is_interrupted,
 	};
 	struct core_size size;
 	char name[64];
-	int fd = core_open(hit, name, sizeof(name));
+	int fd = core_open(at, name, sizeof(name));
 	int err = fd < 0 ? fd : tracer->core != NULL ?
 	    tracer->core(tracer->arg, fd, &of, &size) :
 	    core_write(fd, &of, &size);
@@ -154,10 +156,10 @@ dump(const struct on_hit_tracer *tracer, struct session *s,
 	if (fd >= 0 && close(fd) < 0 && err == 0)
 		err = -errno;
 	if (err == 0) {
-		report_core(s, hit, name, &size);
+		report_core(s, at, name, &size);
 		return;
 	}
-	session_warn(s, "hit #%" PRIu64 ": no core file %s: %s", hit->seq,
+	session_warn(s, "%s: no core file %s: %s", name_of(at),
 	    name, core_problem(err));
 	if (fd >= 0)
 		(void)unlink(name);
@@ -167,30 +169,31 @@ dump(const struct on_hit_tracer *tracer, struct session *s,
 
 void
 on_hit_act(struct on_hit *on_hit, const struct on_hit_tracer *tracer,
-    struct session *s, const struct ex_hit *hit)
+    struct session *s, const struct on_hit_at *at)
 {
 	if (on_hit->what == ON_HIT_EXEC) {
-		execute(on_hit, s, hit);
+		execute(on_hit, s, at);
 		return;
 	}
-	if (tracer->hold(tracer->arg, hit->pid) < 0)
-		session_warn(s, "process %d cannot be held still at hit "
-		    "#%" PRIu64, (int)hit->pid, hit->seq);
+	if (tracer->hold(tracer->arg, at->pid) < 0)
+		session_warn(s, "process %d cannot be held still at %s",
+		    (int)at->pid, name_of(at));
 	if (on_hit->what == ON_HIT_CORE)
-		dump(tracer, s, hit);
+		dump(tracer, s, at);
 	if (on_hit->what != ON_HIT_PAUSE)
 		return;
-	on_hit->left = hit->pid;
-	on_hit->left_tid = hit->tid;
-	on_hit->left_seq = hit->seq;
+	on_hit->left = at->pid;
+	on_hit->left_tid = at->tid;
+	on_hit->left_seq = at->seq;
 }
 
 void
 on_hit_report_paused(const struct on_hit *on_hit)
 {
+	const struct on_hit_at at = {.seq = on_hit->left_seq};
 	const int pid = on_hit->left;
 
-	(void)complain("process %d is stopped at hit #%" PRIu64 " (thread %d)."
-	    "  Attach: gdb -p %d   Go on: kill -CONT %d", pid,
-	    on_hit->left_seq, (int)on_hit->left_tid, pid, pid);
+	(void)complain("process %d is stopped at %s (thread %d).  Attach: "
+	    "gdb -p %d   Go on: kill -CONT %d", pid, name_of(&at),
+	    (int)on_hit->left_tid, pid, pid);
 }

@@ -18,8 +18,17 @@
 
 struct core_of;
 struct core_size;
-struct ex_hit;
 struct session;
+
+/* A hit, as far as it is known there. */
+struct on_hit_at {
+	uint64_t seq;		/* as reported; 0: it is not explained yet */
+	pid_t pid, tid;
+	uint64_t addr;		/* 0: not known */
+	const char *environment;	/* len bytes, as of report/environment.h;
+					   0: none.  They are checked */
+	size_t len;
+};
 
 /* What only the tracer of a process can do. */
 struct on_hit_tracer {
@@ -39,7 +48,7 @@ struct on_hit_tracer {
  * watches gone, SIGSTOP pending or in effect, and no tracer.
  */
 void on_hit_act(struct on_hit *, const struct on_hit_tracer *,
-    struct session *, const struct ex_hit *);
+    struct session *, const struct on_hit_at *);
 
 /* With pause: once the process is stopped and released, print on stderr how to
    attach a debugger and how to let the process go on. */

@@ -14,6 +14,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -21,151 +23,76 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/change.h"
+#include "report/environment.h"
 #include "util/interrupt.h"
 #include "util/visible.h"
 
-enum {
-	OWN_MAX = 32,		/* variables */
-	TEXT_MAX = 128 << 10,	/* bytes that execve(2) takes in one */
-	LEAVE_MS = 1000,	/* between SIGTERM and SIGKILL */
-};
+enum { LEAVE_MS = 1000 };	/* between SIGTERM and SIGKILL */
 
-static const char prefix[] = "WATCHCTL_";
+static const char prefix[] = ENVIRONMENT_PREFIX;
 
 /* The environment of the command: ours without what an outer watchctl set, and
    then the hit's. */
 struct environment {
 	char **all;		/* NULL-terminated, of strings of others */
-	char *own[OWN_MAX];	/* nown of them, malloc'd */
+	char *own[ENVIRONMENT_MAX];	/* nown of them, malloc'd */
 	size_t nown;
 };
 
-/* NULL and "" are not known, and not set. */
-static void
-set_text(struct environment *e, const char *name, const char *text)
+/* Whether a text is a variable of a hit, made visible. */
+static bool
+is_variable(const char *text, size_t len)
 {
-	struct buffer b = {0};
+	const size_t name = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
 
-	if (text == NULL || *text == '\0')
-		return;
-	buffer_puts(&b, prefix);
-	buffer_puts(&b, name);
-	buffer_puts(&b, "=");
-	visible_put(&b, text);
-	buffer_put(&b, "", 1);
-	if (b.failed || b.len > TEXT_MAX || e->nown == OWN_MAX)
-		buffer_free(&b);
+	return len < ENVIRONMENT_TEXT_MAX && text[name] == '=' &&
+	    strncmp(text, prefix, sizeof(prefix) - 1) == 0 &&
+	    strchr(text, '\n') == NULL && visible_is_harmless(text, len, false);
+}
+
+static void
+set_text(struct environment *e, const char *text)
+{
+	char *copy = e->nown < ENVIRONMENT_MAX &&
+	    is_variable(text, strlen(text)) ? strdup(text) : NULL;
+
+	if (copy != NULL)
+		e->own[e->nown++] = copy;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void
+set(struct environment *e, const char *format, ...)
+{
+	char text[64];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	set_text(e, text);
+}
+
+/* What is known of one that is not explained yet. */
+static void
+set_plain(struct environment *e, const struct on_hit_at *at)
+{
+	set(e, "WATCHCTL_PID=%d", (int)at->pid);
+	set(e, "WATCHCTL_TID=%d", (int)at->tid);
+	if (at->addr != 0)
+		set(e, "WATCHCTL_ADDR=0x%" PRIx64, at->addr);
+}
+
+static void
+set_hit(struct environment *e, const struct on_hit_at *at)
+{
+	const char *text = at->environment, *end = text + at->len;
+
+	if (at->len == 0 || end[-1] != '\0')
+		set_plain(e, at);
 	else
-		e->own[e->nown++] = b.bytes;
-}
-
-static void
-set_dec(struct environment *e, const char *name, uint64_t n)
-{
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64, n);
-	set_text(e, name, text);
-}
-
-static void
-set_hex(struct environment *e, const char *name, uint64_t n)
-{
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "0x%" PRIx64, n);
-	set_text(e, name, text);
-}
-
-static void
-set_value(struct environment *e, const char *name, const struct ex_hit *hit,
-    const struct ex_value *value)
-{
-	struct buffer b = {0};
-
-	change_put_hex(&b, hit, value);
-	set_text(e, name, buffer_text(&b));
-	buffer_free(&b);
-}
-
-/* What the touched bytes held. */
-static void
-set_change(struct environment *e, const struct ex_hit *hit)
-{
-	if (hit->change.has_old)
-		set_value(e, "OLD", hit, &hit->old);
-	if (hit->change.has_new)
-		set_value(e, "NEW", hit, &hit->new);
-}
-
-/* The innermost frame of the program itself: of the instruction, or of the
-   system call. */
-static void
-set_place(struct environment *e, const struct ex_hit *hit)
-{
-	const struct ex_stack *stack = hit->stack;
-	unsigned i = 0;
-
-	while (stack != NULL && i < stack->n && stack->frame[i].kernel)
-		i++;
-	if (stack == NULL || i == stack->n) {
-		set_hex(e, "PC", hit->pc);
-		return;
-	}
-	set_hex(e, "PC", stack->frame[i].pc);
-	set_text(e, "FUNCTION", stack->frame[i].function);
-	set_text(e, "FILE", stack->frame[i].file);
-	if (stack->frame[i].line > 0)
-		set_dec(e, "LINE", (uint64_t)stack->frame[i].line);
-	if (stack->frame[i].module != NULL)
-		set_text(e, "MODULE", ex_module_path(stack->frame[i].module));
-}
-
-/* The hit as -o json has it, without the newline. */
-static void
-set_json(struct environment *e, const struct session *s,
-    const struct ex_hit *hit)
-{
-	struct report report = {.ops = &report_json};
-	char *text = NULL;
-	size_t len = 0, start;
-
-	report.out = open_memstream(&text, &len);
-	if (report.out == NULL)
-		return;
-	if (report_json.start(&report, &s->report.begin) == 0) {
-		start = len;
-		if (report_json.hit(&report, hit) == 0 &&
-		    report_json.flush(&report) == 0 && len > start) {
-			text[len - 1] = '\0';
-			set_text(e, "HIT", text + start);
-		}
-		(void)report_json.end(&report, NULL);
-	}
-	(void)fclose(report.out);
-	free(text);
-}
-
-static void
-set_hit(struct environment *e, const struct session *s,
-    const struct ex_hit *hit)
-{
-	set_dec(e, "SEQ", hit->seq);
-	set_dec(e, "PID", (uint64_t)hit->pid);
-	set_dec(e, "TID", (uint64_t)hit->tid);
-	set_text(e, "COMM", hit->comm);
-	set_text(e, "WATCH", hit->watch->spec);
-	set_hex(e, "ADDR", hit->addr);
-	if (hit->len > 0)
-		set_dec(e, "LEN", hit->len);
-	set_text(e, "ACCESS", hit->access);
-	set_text(e, "ORIGIN", hit->kernel ? "kernel" : "user");
-	if (hit->kernel)
-		set_text(e, "SYSCALL", hit->call.name);
-	set_place(e, hit);
-	set_change(e, hit);
-	set_json(e, s, hit);
+		for (; text < end; text += strlen(text) + 1)
+			set_text(e, text);
 }
 
 /* 0 or -ENOMEM. */
@@ -271,14 +198,14 @@ await(pid_t pid, int ms, int *status)
 }
 
 int
-on_hit_exec(const char *command, const struct session *s,
-    const struct ex_hit *hit, int ms, int *status)
+on_hit_exec(const char *command, const struct on_hit_at *at, int ms,
+    int *status)
 {
 	struct environment e = {0};
 	pid_t pid = -1;
 	int err;
 
-	set_hit(&e, s, hit);
+	set_hit(&e, at);
 	if ((err = join(&e)) == 0)
 		err = spawn(command, e.all, &pid);
 	environment_free(&e);

@@ -5,7 +5,7 @@
 #ifndef ON_HIT_EXEC_H
 #define ON_HIT_EXEC_H
 
-#include "report/session.h"
+#include "action/on_hit.h"
 
 /*
  * Run it by sh -c, and wait for its end.  It reads nothing, and what it says
@@ -14,7 +14,7 @@
  * signal came that is to end watchctl, which stays pending; -ETIMEDOUT, or
  * because it took more than this many ms (0: any time); or -errno.
  */
-int on_hit_exec(const char *command, const struct session *,
-    const struct ex_hit *, int ms, int *status);
+int on_hit_exec(const char *command, const struct on_hit_at *, int ms,
+    int *status);
 
 #endif

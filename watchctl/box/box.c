@@ -399,6 +399,8 @@ describe_death(int err, int status, char text[64])
 	if (err == -ETIMEDOUT)
 		(void)snprintf(text, 64, "made no progress for %d seconds",
 		    STALLED_MAX);
+	else if (status < 0)
+		(void)snprintf(text, 64, "%s", "has ended");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
 		(void)snprintf(text, 64, "met a file that was cut "
 		    "short");
@@ -474,6 +476,8 @@ box_wait(struct box *box)
 	    errno == EINTR)
 		;
 	leave(box);
+	if (info.si_pid == 0)
+		return -ECHILD;
 	return info.si_code == CLD_EXITED ? info.si_status << 8 :
 	    info.si_status;
 }

@@ -97,7 +97,8 @@ int box_ask(struct box *, struct box_message *, const char *lost);
    not that, and nothing is appended. */
 bool box_take_text(const struct box *, uint64_t len, struct buffer *);
 
-/* Wait for its end.  Result: its status, as of waitpid(2). */
+/* Wait for its end.  Result: its status, as of waitpid(2); -ECHILD: whoever waits
+   for threads that are traced has waited for it, too. */
 int box_wait(struct box *);
 
 void box_close(struct box *);

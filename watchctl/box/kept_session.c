@@ -13,12 +13,14 @@
 #include "box/past.h"
 #include "box/shared_memory.h"
 #include "box/written_report.h"
+#include "os/clock.h"
 #include "util/complain.h"
 
 enum {
 	SIZE = 16 << 20,	/* bytes of a journal */
 	MARGIN = 4096,		/* of it, for what makes room */
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
+	DETAILS_MAX = 64,	/* hits of one stop */
 	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that
 				   is stopped waits longer */
 };
@@ -32,11 +34,22 @@ struct kept_session {
 	uint8_t *bytes;			/* in it */
 	size_t first, taken, end;
 	size_t asked;		/* it is being read up to here; 0: it is not */
-	unsigned taught;	/* which explainer knows the past and the
-				   journal's memory, as of box->starts */
+	unsigned taught;	/* which explainer is told the past, as of
+				   box->starts; */
+	struct shared_memory learnt;	/* that, while it reads it, */
+	bool given;		/* and whether it has the journal's memory */
 	size_t waiting;		/* samples that are not settled */
 	struct buffer log;	/* entries of before that must survive */
 	struct past past;
+	void (*act)(void *arg, const struct kept_hit *);
+	void *act_arg;		/* act NULL: nothing is done at hits */
+	struct details {	/* of hits that are not written yet */
+		uint64_t begun, addr;
+		struct buffer environment;
+	} detail[DETAILS_MAX];	/* ndetails of them */
+	size_t ndetails;
+	long until;		/* ms: as long an exchange may wait; 0: for
+				   ever */
 	uint64_t counted;	/* hits, by their numbers `begun' */
 	bool failed;		/* there is no explainer, and will be none */
 	bool ended;		/* the report is at its end, */
@@ -64,6 +77,67 @@ settle(struct kept_session *kept, struct journal_entry *e)
 	kept->waiting--;
 }
 
+/* --- what is done at hits --- */
+
+static void
+forget_details(struct kept_session *kept)
+{
+	while (kept->ndetails > 0)
+		buffer_free(&kept->detail[--kept->ndetails].environment);
+}
+
+/* What an explainer says of a hit before it is written.  False: the message
+   lies. */
+static bool
+take_details(struct kept_session *kept, const struct box_message *message)
+{
+	const struct box_message answer = {.what = BOX_ANSWER};
+	const uint64_t len = message->value[2];
+	struct details *details;
+
+	if (len > sizeof(kept->box->shared->report))
+		return false;
+	if (kept->act != NULL && kept->ndetails < DETAILS_MAX) {
+		details = &kept->detail[kept->ndetails++];
+		*details = (struct details){
+			.begun = message->value[0], .addr = message->value[1],
+		};
+		/* it may change meanwhile */
+		buffer_put(&details->environment, kept->box->shared->report,
+		    len);
+	}
+	(void)box_tell(kept->box, &answer, -1);
+	return true;
+}
+
+/* That takes as long as it takes. */
+static void
+act_at(struct kept_session *kept, const struct journal_entry *e,
+    const struct box_hit *hit)
+{
+	const long began = wp_clock_ms();
+	struct kept_hit at = {
+		.seq = hit->seq, .pid = e->pid, .tid = e->tid,
+		.passed = e->passed,
+	};
+
+	if (kept->act == NULL || (options_judge(kept->session->options) &&
+	    (hit->outcome & BOX_STRAY) == 0))
+		return;
+	for (size_t i = 0; i < kept->ndetails; i++) {
+		const struct details *details = &kept->detail[i];
+
+		if (details->begun != hit->begun)
+			continue;
+		at.addr = details->addr;
+		at.environment = details->environment.bytes;
+		at.len = details->environment.len;
+	}
+	kept->act(kept->act_arg, &at);
+	if (kept->until != 0)
+		kept->until += wp_clock_ms() - began;
+}
+
 /* The first sample of a hit that was given. */
 static void
 count_hit(struct kept_session *kept, const struct journal_entry *e,
@@ -85,6 +159,7 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	if (hit->watch < s->nwatches)
 		(void)past_add(&kept->past, s->watches[hit->watch], hit,
 		    &counted, e->bytes, e->len);
+	act_at(kept, e, hit);
 }
 
 /* Settle a sample if it is, when so many hits are written. */
@@ -254,22 +329,37 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 		return false;
 	if (kept->asked != 0)
 		settle_all(kept, message->value[0]);
+	forget_details(kept);
 	if (message->err < 0 && s->err == 0)
 		s->err = message->err;
 	s->full = message->value[1] != 0 && message->err == 0;
 	return true;
 }
 
-/* Attend to it until it has read what it was to read, or all; but no longer
-   than so many ms.  0, or as of box_hear_for. */
+/* ms that may still be waited; -1: for ever. */
 static int
-attend(struct kept_session *kept, int ms)
+left(const struct kept_session *kept)
+{
+	const long now = wp_clock_ms();
+
+	return kept->until == 0 ? -1 :
+	    kept->until > now ? (int)(kept->until - now) : 0;
+}
+
+/* Attend to it until it has read what it was to read, or all, or time is over.
+   0, or as of box_hear_for. */
+static int
+attend(struct kept_session *kept)
 {
 	struct box_message message;
 	int err;
 
-	while ((err = box_hear_for(kept->box, &message, ms)) == 0) {
+	while ((err = box_hear_for(kept->box, &message, left(kept))) == 0) {
 		switch (message.what) {
+		case BOX_DETAILS:
+			if (!take_details(kept, &message))
+				return -EPROTO;
+			break;
 		case BOX_REPORT:
 			if (!written_report_take(&kept->report, kept->box,
 			    &message))
@@ -394,8 +484,8 @@ learn_numbers(struct kept_session *kept)
 	}
 }
 
-/* Have an explainer that knows nothing yet learn the past, if there is any.  0,
-   or as of box_hear. */
+/* Begin with an explainer that knows nothing yet: what there was before it, if
+   anything, is to be read first.  0 or -errno. */
 static int
 teach(struct kept_session *kept)
 {
@@ -404,27 +494,28 @@ teach(struct kept_session *kept)
 		.value = {kept->report.hits, kept->report.colour,
 		    kept->session->on_stderr},
 	};
-	struct shared_memory memory;
 	struct buffer b = {0};
 	int err;
 
 	kept->taught = kept->box->starts;
 	kept->box->may_be_plain = true;
+	kept->given = false;
+	kept->asked = 0;
+	forget_details(kept);
+	shared_memory_free(&kept->learnt);
+	tidy(kept);
+	kept->first = kept->taken = 0;
 	(void)box_tell(kept->box, &begin, -1);
 	if (kept->log.len == 0)
 		return 0;
 	make_past(kept, &b);
-	err = b.failed ? -ENOMEM : shared_memory_make_readable(&memory,
+	err = b.failed ? -ENOMEM : shared_memory_make_readable(&kept->learnt,
 	    "watchctl-past", b.len);
 	if (err == 0) {
-		memcpy(memory.at, b.bytes, b.len);
-		bid(kept, &memory, true, 0, b.len);
-		err = attend(kept, -1);
-		shared_memory_free(&memory);
+		memcpy(kept->learnt.at, b.bytes, b.len);
+		bid(kept, &kept->learnt, true, 0, b.len);
 	}
 	buffer_free(&b);
-	if (err == 0)
-		learn_numbers(kept);
 	return err;
 }
 
@@ -442,23 +533,23 @@ survive(struct kept_session *kept, int err)
 
 /* Have what there is read.  0, or as of box_hear_for. */
 static int
-have_read(struct kept_session *kept, int ms)
+have_read(struct kept_session *kept)
 {
-	const bool new = kept->taught != kept->box->starts;
-	int err;
+	int err = kept->taught != kept->box->starts ? teach(kept) : 0;
 
-	if (new) {
-		kept->asked = 0;
-		tidy(kept);
-		kept->first = kept->taken = 0;
-		if ((err = teach(kept)) < 0)
-			return err;
+	if (err == 0 && kept->learnt.at != NULL &&
+	    (err = attend(kept)) == 0) {
+		shared_memory_free(&kept->learnt);
+		learn_numbers(kept);
 	}
+	if (err < 0)
+		return err;
 	if (kept->asked == 0) {
 		kept->asked = kept->end;
-		bid(kept, &kept->memory, new, kept->taken, kept->end);
+		bid(kept, &kept->memory, !kept->given, kept->taken, kept->end);
+		kept->given = true;
 	}
-	return attend(kept, ms);
+	return attend(kept);
 }
 
 /* Have the journal read to its end, but do not wait longer than this.  False:
@@ -468,12 +559,13 @@ exchange(struct kept_session *kept, int ms)
 {
 	int err;
 
+	kept->until = ms < 0 ? 0 : wp_clock_ms() + ms;
 	while (!kept->failed && !kept->ended && kept->taken < kept->end) {
 		if (box_start(kept->box) < 0) {
 			kept->failed = true;
 			break;
 		}
-		if ((err = have_read(kept, ms)) == -EAGAIN)
+		if ((err = have_read(kept)) == -EAGAIN)
 			return false;
 		if (err < 0 && !survive(kept, err))
 			break;
@@ -600,6 +692,29 @@ end(struct journal *journal)
 	return exchange(kept, -1) && kept->ended ? kept->status : -ECONNRESET;
 }
 
+void
+kept_session_act(struct kept_session *kept,
+    void (*act)(void *, const struct kept_hit *), void *arg)
+{
+	kept->act = act;
+	kept->act_arg = arg;
+}
+
+bool
+kept_session_pass(struct kept_session *kept, pid_t tid)
+{
+	bool any = false;
+
+	for (size_t at = kept->first; kept->waiting > 0 && at < kept->end;
+	    at += entry_at(kept, at)->size) {
+		struct journal_entry *e = entry_at(kept, at);
+
+		if (is_waiting(e) && e->tid == tid && !e->passed)
+			e->passed = any = true;
+	}
+	return any;
+}
+
 /* --- opening and closing --- */
 
 static void
@@ -619,6 +734,7 @@ kept_session_open(struct kept_session **out, struct session *session,
 	if (kept == NULL)
 		return complain("out of memory");
 	kept->journal = (struct journal){put, flush, end};
+	kept->learnt.fd = kept->learnt.id = -1;
 	kept->session = session;
 	kept->box = box;
 	kept->report = (struct written_report){
@@ -640,6 +756,8 @@ kept_session_close(struct kept_session *kept)
 {
 	if (kept == NULL)
 		return;
+	forget_details(kept);
+	shared_memory_free(&kept->learnt);
 	past_free(&kept->past);
 	buffer_free(&kept->log);
 	buffer_free(&kept->report.pending);

@@ -26,6 +26,25 @@ struct kept_session;
    or -errno after a line on stderr. */
 int kept_session_open(struct kept_session **, struct session *, struct box *);
 
+/* A hit that is written: what is to be done at it can be done. */
+struct kept_hit {
+	uint64_t seq, addr;
+	pid_t pid, tid;
+	bool passed;		/* its thread has gone on (kept_session_pass) */
+	const char *environment;	/* len bytes, as of report/environment.h,
+					   which an explainer says; 0: none */
+	size_t len;
+};
+
+/* From here on call act with each hit, of those judged with each stray one.  It
+   may report warnings. */
+void kept_session_act(struct kept_session *,
+    void (*act)(void *arg, const struct kept_hit *), void *arg);
+
+/* A thread that is stopped at its hit, and for which the session was flushed, goes
+   on.  Result: whether this hit is not explained yet. */
+bool kept_session_pass(struct kept_session *, pid_t tid);
+
 /* NULL: there is none. */
 void kept_session_close(struct kept_session *);
 

@@ -109,6 +109,12 @@ enum box_what {
 				   memory: value[0] */
 
 	BOX_SAY,		/* text: a line for standard error */
+	BOX_DETAILS,		/* value[0]: a hit that is about to be reported,
+				   and is to be acted at, as begun of struct
+				   box_hit; value[1]: its address; value[2]
+				   bytes in the shared memory: of its
+				   environment (report/environment.h);
+				   answered */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;
 				   else answered when they are written, and with

@@ -105,7 +105,8 @@ ask_put_text(const char *text, size_t len)
 {
 	if (len > sizeof(shared->report))
 		return -E2BIG;
-	memcpy(shared->report, text, len);
+	if (len > 0)
+		memcpy(shared->report, text, len);
 	return 0;
 }
 
@@ -173,6 +174,18 @@ ask_taken(uint64_t hits, bool enough, int err)
 	};
 
 	tell(&message);
+}
+
+void
+ask_details(uint64_t begun, uint64_t addr, const char *environment,
+    size_t len)
+{
+	struct box_message message = {
+		.what = BOX_DETAILS, .value = {begun, addr, len},
+	};
+
+	if (ask_put_text(environment, len) == 0)
+		(void)ask_question(&message);
 }
 
 _Noreturn void

@@ -38,6 +38,10 @@ bool ask_shares(pid_t tid, pid_t child);
 /* A part of the journal has been read: as BOX_TAKEN says. */
 void ask_taken(uint64_t hits, bool enough, int err);
 
+/* A hit is about to be reported: as BOX_DETAILS says. */
+void ask_details(uint64_t begun, uint64_t addr, const char *environment,
+    size_t len);
+
 /* That something has been done. */
 void ask_progress(void);
 

@@ -14,6 +14,7 @@
 #include "explainer/ask.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "report/environment.h"
 #include "report/summary.h"
 #include "watch/live_maps.h"
 
@@ -27,6 +28,7 @@ struct reader {
 	void *unreported;	/* a tree of struct live_maps: of processes
 				   whose mappings have to be looked for */
 	uint64_t number;	/* of the sample that is explained; 0: none */
+	struct journal_start start;	/* of its report */
 	bool ended;
 	int status;
 };
@@ -50,12 +52,31 @@ publish_sample(struct reader *r)
 		    };
 }
 
+/* What a command is to be told of a hit that it is run at. */
+static void
+give_details(const struct reader *r, const struct ex_hit *hit)
+{
+	const struct session *s = r->session;
+	struct buffer environment = {0};
+
+	if (s->options->on_hit.what == ON_HIT_REPORT || s->recall != NULL ||
+	    (s->policy != NULL && !hit->stray))
+		return;
+	if (s->options->on_hit.what == ON_HIT_EXEC)
+		environment_put(&environment, &s->report.begin, hit,
+		    sizeof(r->shared->report));
+	ask_details(hit->begun, hit->addr, environment.bytes, environment.len);
+	buffer_free(&environment);
+}
+
 /* Before the hit is written, since with that it counts. */
 static void
 publish_hit(void *arg, const struct ex_hit *hit, bool unchanged)
 {
 	struct reader *r = arg;
 
+	if (!unchanged)
+		give_details(r, hit);
 	publish_sample(r);
 	r->shared->hit[hit->begun % BOX_SAMPLES_MAX] = (struct box_hit){
 		.begun = hit->begun, .seq = hit->seq,
@@ -149,13 +170,15 @@ watch_of(const struct reader *r, const struct journal_entry *e)
 static void
 read_start(struct reader *r, const struct journal_entry *e)
 {
-	const struct journal_start *it = (const void *)e->bytes;
-	struct report_start start = {
+	const struct journal_start *it = &r->start;
+	struct report_start start;
+
+	memcpy(&r->start, e->bytes, sizeof(r->start));
+	start = (struct report_start){
 		.pid = it->pid, .comm = it->comm, .mode = it->mode,
 		.threads = it->threads, .frozen_ms = it->frozen_ms,
 		.time = it->time, .wall = it->wall,
 	};
-
 	session_start(r->session, &start);
 }
 

@@ -45,9 +45,11 @@ enum journal_what {
 struct journal_entry {
 	uint32_t size;		/* in all, a multiple of 8 */
 	uint16_t what;		/* enum journal_what */
-	uint16_t settled;	/* a sample: nothing comes of it any more */
+	uint8_t settled;	/* a sample: nothing comes of it any more */
+	uint8_t passed;		/* its thread was stopped, and goes on */
 	uint32_t len;		/* of the bytes */
 	int32_t tid;
+	int32_t pid;		/* of a sample's thread */
 	uint64_t value[2];
 	uint8_t bytes[];
 };

@@ -227,10 +227,6 @@ give(void *arg, struct ex_hit *hit)
 	s->reported++;
 	catch_up(s);
 	s->full = s->reported == s->options->limit;
-	if (s->acted != NULL && (s->policy == NULL || hit->stray)) {
-		note(s, s->report.ops->flush(&s->report));
-		s->acted(s->acted_arg, hit);
-	}
 	return s->full || s->err < 0;
 }
 
@@ -531,7 +527,7 @@ static void
 put_record(struct session *s, const struct ex_record *r, bool sample)
 {
 	const struct journal_entry entry = {
-		.what = JOURNAL_RECORD, .tid = r->tid,
+		.what = JOURNAL_RECORD, .tid = r->tid, .pid = r->pid,
 		.value = {sample ? s->samples : 0, r->time},
 	};
 

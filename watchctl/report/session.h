@@ -73,11 +73,6 @@ struct session {
 	uint64_t unjudged_late;		/* ... of these, came late */
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
-	/* called with each hit, of those judged with each stray one, once it
-	   has been reported, and written out; NULL: nothing is to be done
-	   then */
-	void (*acted)(void *arg, const struct ex_hit *);
-	void *acted_arg;		/* handed to it */
 	struct report *reply;		/* gets each hit, too; NULL: none */
 	bool reply_only;		/* and nothing else does */
 	bool quiet;			/* no account on stderr when nothing was

@@ -6,12 +6,14 @@
  *	run_ring.c	how hits are delivered: by the rings,
  *	run_stop.c	by a stop at each (--stop),
  *	run_debugreg.c	the same where there are no events to stop by
+ *	act.c		what is done at a hit (--on-hit)
  *	recording.c	-o perf
  */
 #ifndef RUN_H
 #define RUN_H
 
 #include "os/cause.h"
+#include "action/on_hit.h"
 #include "box/live_box.h"
 #include "watch/synthetic_records.h"
 #include "report/session.h"
@@ -36,6 +38,10 @@ struct run_ops {
 	int (*attach)(struct run *, const struct process *, struct wp_cause *);
 	/* how many threads were covered when it began */
 	unsigned (*threads)(const struct run *);
+	/* what only the tracer of this thread can do; false: it is not stopped
+	   at a hit.  NULL: none ever is */
+	bool (*tracer)(struct run *, pid_t pid, pid_t tid,
+	    struct on_hit_tracer *);
 	/* say what is not watched this way */
 	void (*announce)(struct run *);
 	/* report hits until there is a reason to end; then disarm */
@@ -77,6 +83,12 @@ struct run {
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
 	bool child_reported;		/* that one went on */
+	struct on_hit on_hit;		/* what it remembers, while hits are
+					   acted at */
+	bool missed;			/* a hit was not, as reported */
+	struct {			/* at its hit, until run_act_pass */
+		pid_t pid, tid;		/* tid 0: none is */
+	} stopped;
 	int command_status;		/* as of waitpid(2); < 0: it runs */
 	struct pollfd *poll;		/* signals, processes, rings; npoll */
 	size_t npoll;
@@ -139,6 +151,15 @@ int run_choose_debugreg(struct run *, struct wp_cause *);
 int run_launch(struct run *, struct wp_cause *);
 unsigned run_threads(const struct run *);
 void run_announce_kernel(struct run *);
+
+/* From here on hits are acted at, as --on-hit says, or no longer. */
+void run_act_begin(struct run *);
+void run_act_end(struct run *);
+
+/* The thread that is stopped (run->stopped) goes on, and its hit was explained, if
+   that did not take too long: then it is acted at now.  False: its process is to be
+   left stopped. */
+bool run_act_pass(struct run *);
 
 /* Make what the loop sleeps on: signals and rings, once these are there; then
    the processes, once their ids are known.  0, or -errno after a line on

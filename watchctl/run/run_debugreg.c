@@ -14,7 +14,6 @@
 #include "run/debugreg_tracer.h"
 #include "run/run.h"
 #include "watch/live_maps.h"
-#include "action/on_hit.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 
@@ -34,16 +33,15 @@ struct debugreg_run {
 	size_t n;
 	pid_t command;		/* as long as it is not watched; 0: none */
 	struct wp_uptime uptime;	/* of those that are no more */
-	struct on_hit on_hit;	/* what it remembers */
 	char why[sizeof(((struct wp_cause *)0)->text)];	/* no events */
 	uint8_t *record;	/* ROOM bytes: those of a stop */
 };
 
 /* Whether a thread that hits is stopped until what was requested is done. */
 static bool
-is_acting(const struct debugreg_run *own)
+is_acting(const struct run *run)
 {
-	return own->on_hit.what != ON_HIT_REPORT;
+	return run->options->on_hit.what != ON_HIT_REPORT;
 }
 
 int
@@ -66,7 +64,6 @@ run_choose_debugreg(struct run *run, struct wp_cause *cause)
 		free(own);
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	}
-	own->on_hit = o->on_hit;
 	memcpy(own->why, cause->text, sizeof(own->why));
 	*cause = (struct wp_cause){0};
 	run->features.caps = wp_slot_usual;
@@ -158,7 +155,7 @@ debugreg_attach(struct run *run, const struct process *process,
 	const struct debugreg_tracer_job job = {
 		.watched = wp_target_watches(run->target, &all),
 		.first = process->first, .n = run->options->nspecs,
-		.stack = run->options->stack, .stay_stopped = is_acting(own),
+		.stack = run->options->stack, .stay_stopped = is_acting(run),
 	};
 	int err = run->options->command != NULL ? 0 :
 	    add(run, process->pid, NULL, cause);
@@ -223,39 +220,36 @@ core(void *tracer, int fd, const struct core_of *of, struct core_size *size)
 	return debugreg_tracer_core(tracer, fd, of, size);
 }
 
-/* A hit has been reported; its thread is stopped. */
-static void
-act(void *arg, const struct ex_hit *hit)
+static bool
+debugreg_tracer(struct run *run, pid_t pid, pid_t tid,
+    struct on_hit_tracer *tracer)
 {
-	struct run *run = arg;
-	struct debugreg_run *own = run->own;
-	struct on_hit_tracer tracer = {hold, core, NULL};
+	const struct debugreg_run *own = run->own;
 	size_t i = 0;
 
-	while (i < own->n && own->traced[i].pid != hit->pid)
+	while (i < own->n && own->traced[i].pid != pid)
 		i++;
-	if (i == own->n || own->on_hit.left != 0 || run_is_ending(run))
-		return;
-	tracer.arg = own->traced[i].tracer;
-	own->on_hit.ms = run_left_for_wait(run);
-	on_hit_act(&own->on_hit, &tracer, &run->session, hit);
+	if (i == own->n || pid != run->stopped.pid || tid != run->stopped.tid)
+		return false;
+	*tracer = (struct on_hit_tracer){hold, core, own->traced[i].tracer};
+	return true;
 }
 
 /* Whether its process is to be left stopped. */
 static bool
-is_left(const struct debugreg_run *own, const struct traced *traced)
+is_left(const struct run *run, const struct traced *traced)
 {
-	return traced->pid == own->on_hit.left;
+	return traced->pid == run->on_hit.left;
 }
 
-/* All hits of a stop have been reported.  False: no more are wanted. */
+/* All records of a stop are taken.  False: no more are wanted. */
 static bool
 let_go_on(struct run *run, struct traced *traced)
 {
-	const struct debugreg_run *own = run->own;
 	const bool more = session_flush(&run->session, UINT64_MAX);
 
-	if (is_left(own, traced))
+	(void)run_act_pass(run);
+	if (is_left(run, traced))
 		return false;
 	debugreg_tracer_go(traced->tracer);
 	return more;
@@ -267,9 +261,10 @@ let_go_on(struct run *run, struct traced *traced)
    else one.  Result: their bytes; -EAGAIN, nothing for now; or, at the end,
    another -errno. */
 static ssize_t
-receive(const struct debugreg_run *own, const struct traced *traced, int flags,
+receive(const struct run *run, const struct traced *traced, int flags,
     bool *stopped)
 {
+	const struct debugreg_run *own = run->own;
 	struct perf_event_header header;
 	size_t len = 0;
 
@@ -287,7 +282,7 @@ receive(const struct debugreg_run *own, const struct traced *traced, int flags,
 		if (*stopped)
 			return (ssize_t)len;
 		len += (size_t)n;
-		if (!is_acting(own) || header.type == TRACER_CHILD)
+		if (!is_acting(run) || header.type == TRACER_CHILD)
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}
@@ -348,6 +343,7 @@ feed(struct run *run, struct traced *traced, size_t len)
 		if (ex_record_decode(run->formats, at, header.size,
 		    &record) != 1)
 			continue;
+		run->stopped.tid = run->stopped.pid != 0 ? record.tid : 0;
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -382,11 +378,10 @@ report_end(struct run *run, struct traced *traced)
 static bool
 take_records(struct run *run, struct traced *traced, int flags)
 {
-	const struct debugreg_run *own = run->own;
 	bool stopped;
 
 	for (int i = 0; i < BATCH; i++) {
-		const ssize_t len = receive(own, traced, flags, &stopped);
+		const ssize_t len = receive(run, traced, flags, &stopped);
 
 		if (len == -EAGAIN)
 			return true;
@@ -394,6 +389,7 @@ take_records(struct run *run, struct traced *traced, int flags)
 			report_end(run, traced);
 			return false;
 		}
+		run->stopped.pid = stopped ? traced->pid : 0;
 		if (!feed(run, traced, (size_t)len) ||
 		    (stopped && !let_go_on(run, traced)))
 			return false;
@@ -420,7 +416,7 @@ look_at_all(struct run *run, struct pollfd *p)
 		any = any || p[1 + i].fd >= 0;
 	}
 	run_check_children(run);
-	if (own->on_hit.left != 0)
+	if (run->on_hit.left != 0)
 		run->reason = "paused";
 	else if (!session_flush(&run->session, wp_clock_ns()) ||
 	    !is_wanted(run))
@@ -434,11 +430,11 @@ static void
 drain(struct run *run, struct traced *traced)
 {
 	const struct debugreg_run *own = run->own;
-	const int flags = is_acting(own) ? MSG_DONTWAIT : 0;
+	const int flags = is_acting(run) ? MSG_DONTWAIT : 0;
 	struct perf_event_header header;
 	bool stopped;
 
-	while (receive(own, traced, flags, &stopped) > 0) {
+	while (receive(run, traced, flags, &stopped) > 0) {
 		memcpy(&header, own->record, sizeof(header));
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, own->record);
@@ -456,7 +452,7 @@ clear(struct run *run)
 	struct debugreg_run *own = run->own;
 
 	for (size_t i = 0; i < own->n; i++)
-		if (is_left(own, &own->traced[i]))
+		if (is_left(run, &own->traced[i]))
 			debugreg_tracer_pause(own->traced[i].tracer);
 		else
 			debugreg_tracer_stop(own->traced[i].tracer);
@@ -487,21 +483,18 @@ debugreg_loop(struct run *run)
 		p[1 + i] = (struct pollfd){
 			debugreg_tracer_fd(own->traced[i].tracer), POLLIN, 0,
 		};
-	if (is_acting(own)) {
-		run->session.acted = act;
-		run->session.acted_arg = run;
-	}
+	run_act_begin(run);
 	while (run->reason == NULL) {
 		run_poll(run, p, 1 + own->n);
 		run_check_time(run);
 		look_at_all(run, p);
 	}
-	run->session.acted = NULL;
+	run_act_end(run);
 	free(p);
 	clear(run);
-	if (own->on_hit.left != 0) {
-		(void)await_stopped(own->on_hit.left);
-		on_hit_report_paused(&own->on_hit);
+	if (run->on_hit.left != 0) {
+		(void)await_stopped(run->on_hit.left);
+		on_hit_report_paused(&run->on_hit);
 	}
 }
 
@@ -537,6 +530,7 @@ debugreg_close(struct run *run)
 const struct run_ops run_by_debugreg = {
 	.mode = "stop", .registers = true, .launch = debugreg_launch,
 	.attach = debugreg_attach, .threads = debugreg_threads,
+	.tracer = debugreg_tracer,
 	.announce = debugreg_announce, .loop = debugreg_loop,
 	.uptime = debugreg_uptime, .close = debugreg_close,
 };

@@ -13,7 +13,6 @@
  * come in quick succession, unless others want the processor.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@
 #include "os/clock.h"
 #include "util/complain.h"
 #include "util/interrupt.h"
-#include "action/on_hit.h"
 #include "run/run.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
@@ -43,9 +41,7 @@ enum {
 struct stop_run {
 	struct run *run;
 	struct wp_stops *stops;
-	struct on_hit on_hit;	/* what it remembers */
-	bool loops;		/* hits are reported: they can be acted at */
-	bool missed;		/* a hit was not acted at, as reported */
+	bool loops;		/* hits are reported */
 	cpu_set_t all;		/* processors that we may use */
 	int cpu;		/* where we are; -1: on any */
 	pid_t followed;		/* the thread that hit last, ... */
@@ -175,7 +171,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 	return session_flush(&run->session, horizon);
 }
 
-/* --- --on-hit --- */
+/* --- at a hit --- */
 
 static int
 hold(void *stops, pid_t pid)
@@ -183,37 +179,17 @@ hold(void *stops, pid_t pid)
 	return wp_stops_hold(stops, pid);
 }
 
-static void
-report_missed(struct stop_run *stop, const struct ex_hit *hit)
+/* One that blocks the signal is not stopped. */
+static bool
+stop_tracer(struct run *run, pid_t pid, pid_t tid, struct on_hit_tracer *tracer)
 {
-	if (stop->missed)
-		return;
-	stop->missed = true;
-	session_warn(&stop->run->session, "hit #%" PRIu64 ": --on-hit did "
-	    "nothing, because thread %d was not stopped there: it blocks the "
-	    "signal that stops it, or hit while others were being attached",
-	    hit->seq, hit->tid);
-}
+	struct stop_run *stop = run->own;
 
-/* It has been reported: act, if its thread is stopped there (one that blocks
-   the signal is not). */
-static void
-act(void *arg, const struct ex_hit *hit)
-{
-	struct stop_run *stop = arg;
-	const struct on_hit_tracer tracer = {
-		.hold = hold, .arg = stop->stops,
-	};
-
-	if (stop->on_hit.left != 0 || run_is_ending(stop->run))
-		return;
-	if (!wp_stops_is_stopped(stop->stops, hit->pid, hit->tid)) {
-		report_missed(stop, hit);
-		return;
-	}
+	if (!wp_stops_is_stopped(stop->stops, pid, tid))
+		return false;
 	be_anywhere(stop);
-	stop->on_hit.ms = run_left_for_wait(stop->run);
-	on_hit_act(&stop->on_hit, &tracer, &stop->run->session, hit);
+	*tracer = (struct on_hit_tracer){.hold = hold, .arg = stop->stops};
+	return true;
 }
 
 /* Explain it while the thread is stopped: if there is something to do at hits,
@@ -224,18 +200,20 @@ static bool
 stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 {
 	struct stop_run *stop = arg;
-	struct session *s = &stop->run->session;
+	struct run *run = stop->run;
+	struct session *s = &run->session;
 
-	(void)pid;
 	if (!stop->loops || !session_explains(s) ||
-	    (s->acted == NULL && !kernel))
+	    (run->on_hit.what == ON_HIT_REPORT && !kernel))
 		return false;
+	run->stopped.pid = pid;
+	run->stopped.tid = tid;
 	session_stopped(s, tid);
 	(void)feed(stop, UINT64_MAX, true);
 	session_stopped(s, 0);
-	if (stop->on_hit.left == 0)
+	if (run_act_pass(run))
 		return false;
-	stop->run->reason = "paused";
+	run->reason = "paused";
 	return true;
 }
 
@@ -256,7 +234,6 @@ stop_open(struct run *run)
 		return complain("out of memory");
 	}
 	stop->run = run;
-	stop->on_hit = run->options->on_hit;
 	stop->cpu = stop->seen = -1;
 	(void)sched_getaffinity(0, sizeof(stop->all), &stop->all);
 	run->own = stop;
@@ -321,16 +298,12 @@ static void
 stop_loop(struct run *run)
 {
 	struct stop_run *stop = run->own;
-	const bool on_hit = run->options->on_hit.what != ON_HIT_REPORT;
 	sigset_t signals;
 
 	wake_signals(&signals);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
-	if (on_hit) {
-		run->session.acted = act;
-		run->session.acted_arg = stop;
-	}
+	run_act_begin(run);
 	stop->loops = true;
 	while (run->reason == NULL) {
 		const bool more = wp_stops_step(stop->stops) > 0;
@@ -341,10 +314,10 @@ stop_loop(struct run *run)
 		wait_a_little(stop, &signals, more);
 	}
 	stop->loops = false;
-	run->session.acted = NULL;
-	if (stop->on_hit.left != 0) {
-		wp_stops_leave(stop->stops, stop->on_hit.left);
-		on_hit_report_paused(&stop->on_hit);
+	run_act_end(run);
+	if (run->on_hit.left != 0) {
+		wp_stops_leave(stop->stops, run->on_hit.left);
+		on_hit_report_paused(&run->on_hit);
 	} else {
 		wp_stops_end(stop->stops);
 	}
@@ -403,7 +376,7 @@ stop_close(struct run *run)
 
 const struct run_ops run_by_stop = {
 	.mode = "stop", .open = stop_open, .launch = run_launch,
-	.attach = stop_attach, .threads = run_threads,
+	.attach = stop_attach, .threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,
 	.close = stop_close,

@@ -125,14 +125,11 @@ check(struct run *run, struct process *process, struct wp_cause *cause)
 	return wp_target_check(process->pid, cause);
 }
 
-/* Whether explainers keep the session: what is done at hits is ours to do. */
+/* Whether hits are explained: explainers keep the session then. */
 static bool
 is_kept(const struct run *run)
 {
-	const struct options *o = run->options;
-
-	return o->form != FORM_PERF && !o->count &&
-	    o->on_hit.what == ON_HIT_REPORT;
+	return run->options->form != FORM_PERF && !run->options->count;
 }
 
 /* What is possible here, and with it the target and its rings. */

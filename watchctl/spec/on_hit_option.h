@@ -20,7 +20,8 @@ struct on_hit {
 	pid_t left, left_tid;		/* PAUSE, once it is done: the process
 					   that is to be left stopped, and the
 					   thread that hit there; 0: none */
-	uint64_t left_seq;		/* the hit's number */
+	uint64_t left_seq;		/* the hit's number; 0: it is not
+					   explained yet */
 	uint64_t reported[4];		/* EXEC: bit n: it was reported that
 					   the command ended with status n */
 };

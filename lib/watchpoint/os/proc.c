@@ -659,6 +659,21 @@ wp_proc_code(pid_t pid, uint64_t *code)
 	return (int)n;
 }
 
+int
+wp_proc_exe(pid_t pid, char path[PATH_MAX])
+{
+	char link[PROC_PATH_MAX], to[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", proc_living(pid));
+	n = readlink(link, to, sizeof(to) - 1);
+	if (n < 0)
+		return proc_error(errno);
+	memcpy(path, to, (size_t)n);
+	path[n] = '\0';
+	return 0;
+}
+
 /* The file, which need not be another one, and where the kernel has put what
    it does for each new program. */
 int

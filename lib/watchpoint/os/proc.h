@@ -140,6 +140,10 @@ bool wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end);
    bytes, and end it with NUL.  Result: its length. */
 ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
 
+/* What file a process executes, as it finds it.  0 or -errno, and path is as it
+   was. */
+int wp_proc_exe(pid_t pid, char path[PATH_MAX]);
+
 /* A number that changes whenever what a process has mapped to be executed
    does. */
 int wp_proc_code(pid_t pid, uint64_t *code);

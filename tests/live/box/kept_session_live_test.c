@@ -21,6 +21,7 @@
 enum {
 	HIT = 4096,		/* bytes of a report that have one */
 	MODES_MAX = 4,
+	KILLS = 100,		/* at most */
 };
 
 /* Ways of watching, and how often each of two threads is to write. */
@@ -30,8 +31,10 @@ static const struct mode {
 } modes_by_events[] = {
 	{{"--user-only"}, 4000},
 	{{"--stop"}, 4000},
+	{{"--on-hit", "exec echo acted"}, 200},
 }, modes_by_registers[] = {
 	{{"--stop"}, 4000},
+	{{"--on-hit", "exec echo acted"}, 200},
 };
 
 static const struct mode *modes = modes_by_events;
@@ -100,6 +103,17 @@ expect_all(const struct outcome *o, json_int_t n)
 	expect_distinct(o, (size_t)n);
 }
 
+/* Once at each hit, if there was something to do. */
+static void
+expect_acted(const struct outcome *o, const struct mode *mode, int n)
+{
+	int acted = 0;
+
+	for (const char *at = o->err; (at = strstr(at, "acted")) != NULL; at++)
+		acted++;
+	assert_int_equal(acted, mode->option[1] != NULL ? n : 0);
+}
+
 /* Kill one explainer after the other, each once it has reported a hit, which
    takes more room than the warning of the last one's death.  Result: how
    many. */
@@ -114,7 +128,8 @@ kill_all(struct running *w)
 		const pid_t explainer = explainer_of(w->pid);
 
 		(void)usleep((useconds_t)(random() % 10000));
-		if (explainer == 0 || size_of_report() < size + HIT)
+		if (explainer == 0 || kills == KILLS ||
+		    size_of_report() < size + HIT)
 			continue;
 		kills += kill(explainer, SIGKILL) == 0;
 		size = size_of_report();
@@ -161,6 +176,7 @@ TEST(each_hit_is_reported_once)
 		finish(&w, &o);
 		outcome_take(&o, scratch_path("report"));
 		expect_all(&o, 2 * mode->writes);
+		expect_acted(&o, mode, 2 * mode->writes);
 		outcome_free(&o);
 	}
 	print_message("%u were killed\n", kills);
@@ -222,6 +238,45 @@ TEST(its_death_is_survived)
 		}
 	}
 }
+
+/* Who explains makes no progress: threads go on after two seconds, and what is to
+   be done at their hits is done, unless it takes an explanation to know whether
+   it is. */
+TEST(no_thread_waits_for_ever)
+{
+	static const char *const more[] = {NULL, "--changed", NULL};
+	struct running w[2];
+	struct outcome o;
+	int acted;
+
+	for (size_t i = 0; i < 2; i++) {
+		const char *argv[ARGS];
+		size_t n = append(argv, 0, LIST(watchctl(), "-w", "counter",
+		    "--on-hit", "exec echo acted $WATCHCTL_TID", "-O",
+		    "/dev/null"));
+
+		n = append(argv, n, &more[i]);
+		(void)append(argv, n, LIST("--", victim("counter"), "1",
+		    "3"));
+		start_intruded("sleep", &w[i], argv);
+		say(&w[i], "go\nend\n");
+	}
+	for (size_t i = 0; i < 2; i++) {
+		finish(&w[i], &o);
+		acted = 0;
+		for (const char *at = o.err; (at = strstr(at, "acted ")) !=
+		    NULL; at++)
+			acted += at[6] != '\n';
+		assert_int_equal(o.status, 7);
+		assert_non_null(strstr(o.err, "made no progress"));
+		assert_non_null(strstr(o.err, "3 hits, 3 reported, 0 lost"));
+		if (i == 0)
+			assert_int_equal(acted, 3);
+		assert_int_equal(strstr(o.err, "went on before") != NULL,
+		    acted < 3);
+		outcome_free(&o);
+	}
+}
 #endif
 
 static int
@@ -235,10 +290,15 @@ begin_refused(void **state)
 int
 main(void)
 {
+#if !SANITIZED
+	const CMUnitTestFunction long_ones[] = {no_thread_waits_for_ever, NULL};
+#else
+	const CMUnitTestFunction long_ones[] = {NULL};
+#endif
 	int failed = run_live_tests(.before_all = scratch_make,
 	    .after_all = scratch_remove);
 
 	/* what is refused stays so */
-	return failed + run_live_tests(.before_all = begin_refused,
-	    .after_all = scratch_remove);
+	return failed + run_live_tests(.except = long_ones,
+	    .before_all = begin_refused, .after_all = scratch_remove);
 }

@@ -13,7 +13,9 @@
 
 #include "child.h"
 #include "action/on_hit.h"
+#include "os/proc.h"
 #include "os/ptrace.h"
+#include "report/environment.h"
 #include "said.h"
 #include "scratch.h"
 #include "report/session.h"
@@ -125,12 +127,23 @@ kernel_hit(void)
 	};
 }
 
-static struct session
-made_session(void)
+static const struct report_start begin = {.watches = watches, .nwatches = 1};
+
+/* A hit as its reader gets it. */
+static struct on_hit_at
+place_of(const struct ex_hit *hit, struct buffer *environment)
 {
-	return (struct session){.report.begin = {
-		.watches = watches, .nwatches = 1,
-	}};
+	struct ex_hit given = *hit;
+
+	ex_hit_change(&given);
+	if (environment != NULL)
+		environment_put(environment, &begin, &given, SIZE_MAX / 2);
+	return (struct on_hit_at){
+		.seq = hit->seq, .pid = hit->pid, .tid = hit->tid,
+		.addr = hit->addr,
+		.environment = environment == NULL ? NULL : environment->bytes,
+		.len = environment == NULL ? 0 : environment->len,
+	};
 }
 
 /* The tracer: the process that was to be held last, and whether it cannot
@@ -152,18 +165,27 @@ static const struct on_hit_tracer tracer = {.hold = hold};
 static char *
 at_hit(struct on_hit *on_hit, const struct ex_hit *hit)
 {
-	struct session s = made_session();
-	struct ex_hit given = *hit;
+	struct session s = {0};
+	struct buffer environment = {0};
+	const struct on_hit_at at = place_of(hit, &environment);
 	char *said;
 
-	ex_hit_change(&given);
 	said_begin(STDERR_FILENO);
 	held = 0;
-	on_hit_act(on_hit, &tracer, &s, &given);
+	on_hit_act(on_hit, &tracer, &s, &at);
 	said = said_end(STDERR_FILENO);
+	buffer_free(&environment);
 	assert_int_equal(on_hit->left, 0);
 	assert_int_equal(held, 0);
 	return said;
+}
+
+static struct on_hit_at
+stopped_hit(void)
+{
+	const struct ex_hit hit = user_hit();
+
+	return place_of(&hit, NULL);
 }
 
 static struct on_hit
@@ -380,12 +402,13 @@ expect_core(const char *format, pid_t pid)
 
 TEST_WITH(writes_core_files, scratch_enter, scratch_leave)
 {
-	struct session s = made_session();
+	struct session s = {0};
 	struct on_hit on_hit = {.what = ON_HIT_CORE};
-	struct ex_hit hit = user_hit();
+	struct on_hit_at hit = stopped_hit();
 	struct wp_hold hold = {0};
-	char *said, expected[128];
+	char *said, expected[PATH_MAX + 128], exe[PATH_MAX];
 
+	assert_int_equal(wp_proc_exe(getpid(), exe), 0);
 	hit.pid = hit.tid = child_start(be_idle, NULL);
 	assert_int_equal(wp_hold_process(&hold, hit.pid), 0);
 	said_begin(STDERR_FILENO);
@@ -395,7 +418,7 @@ TEST_WITH(writes_core_files, scratch_enter, scratch_leave)
 	wp_hold_release(&hold);
 	for (int i = 1; i <= 3; i++) {
 		(void)snprintf(expected, sizeof(expected), i == 1 ?
-		    "gdb PROGRAM core.%d.3\n" : "gdb PROGRAM core.%d.3.%d\n",
+		    "gdb %s core.%d.3\n" : "gdb %s core.%d.3.%d\n", exe,
 		    (int)hit.pid, i);
 		assert_non_null(strstr(said, expected));
 	}
@@ -411,9 +434,9 @@ TEST_WITH(writes_core_files, scratch_enter, scratch_leave)
 /* Nothing is left of one that could not be written. */
 TEST_WITH(leaves_no_half_of_one, scratch_enter, scratch_leave)
 {
-	struct session s = made_session();
+	struct session s = {0};
 	struct on_hit on_hit = {.what = ON_HIT_CORE};
-	struct ex_hit hit = user_hit();
+	struct on_hit_at hit = stopped_hit();
 	char *said, expected[256];
 
 	hit.pid = hit.tid = child_start(be_idle, NULL);
@@ -439,9 +462,9 @@ TEST_WITH(leaves_no_half_of_one, scratch_enter, scratch_leave)
 
 TEST(pauses_who_stands)
 {
-	struct session s = made_session();
+	struct session s = {0};
 	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
-	const struct ex_hit hit = user_hit();
+	const struct on_hit_at hit = stopped_hit();
 	char *said;
 
 	for (cannot = 0; cannot >= -ETIMEDOUT; cannot -= ETIMEDOUT) {
@@ -456,6 +479,51 @@ TEST(pauses_who_stands)
 		free(said);
 	}
 	cannot = 0;
+}
+
+/* It was not explained in time. */
+TEST(names_who_is_not_explained)
+{
+	struct on_hit on_hit = {.what = ON_HIT_PAUSE};
+	struct on_hit_at hit = stopped_hit();
+	struct session s = {0};
+	char *said;
+
+	hit.seq = 0;
+	said_begin(STDERR_FILENO);
+	on_hit_act(&on_hit, &tracer, &s, &hit);
+	on_hit_report_paused(&on_hit);
+	on_hit = exec("env | grep ^WATCHCTL_ | LC_ALL=C sort; exit 5");
+	on_hit_act(&on_hit, &tracer, &s, &hit);
+	said = said_end(STDERR_FILENO);
+	assert_string_equal(said, "watchctl: process 4711 is stopped at a hit "
+	    "that is not explained yet (thread 4712).  Attach: gdb -p 4711   "
+	    "Go on: kill -CONT 4711\n"
+	    "WATCHCTL_ADDR=0x404094\nWATCHCTL_PID=4711\nWATCHCTL_TID=4712\n"
+	    "watchctl: warning: a hit that is not explained yet: the command "
+	    "of --on-hit ended with status 5; this is reported once\n");
+	free(said);
+}
+
+/* Whoever explains may have been taken over. */
+TEST(takes_nothing_else_for_variables)
+{
+	static const char lies[] = "LD_PRELOAD=x\0WATCHCTL_OK=1\0PATH=/\0"
+	    "WATCHCTL_A\0WATCHCTL_a=1\0WATCHCTL_B=\033c\0WATCHCTL_C=\n\0"
+	    "\0WATCHCTL_D=1", *command = "env | grep -c '^LD_PRELOAD'; "
+	    "env | grep ^WATCHCTL_ | LC_ALL=C sort";
+	struct on_hit on_hit = exec(command);
+	struct on_hit_at hit = stopped_hit();
+	struct session s = {0};
+	char *said;
+
+	hit.environment = lies;
+	hit.len = sizeof(lies);
+	said_begin(STDERR_FILENO);
+	on_hit_act(&on_hit, &tracer, &s, &hit);
+	said = said_end(STDERR_FILENO);
+	assert_string_equal(said, "0\nWATCHCTL_D=1\nWATCHCTL_OK=1\n");
+	free(said);
 }
 
 TEST(tells_how_to_go_on)
