@@ -113,8 +113,10 @@ ex_die_reserved(const char *name)
 	    (name[1] == '_' || isupper((unsigned char)name[1]));
 }
 
-Dwarf_Die
-ex_die_declaration(Dwarf_Die die)
+/* Where something is declared, in its namespace or class: what an inlined or
+   defined instance refers to. */
+static Dwarf_Die
+declaration_of(Dwarf_Die die)
 {
 	for (int i = 0; i < REFERENCES_MAX; i++) {
 		Dwarf_Die next;
@@ -191,7 +193,7 @@ is_elsewhere(Dwarf_Die *scope)
 static size_t
 scope_names(Dwarf_Die die, const char **names, size_t max, int references)
 {
-	Dwarf_Die path[EX_DIE_DEPTH], at = ex_die_declaration(die);
+	Dwarf_Die path[EX_DIE_DEPTH], at = declaration_of(die);
 	size_t n = scopes_of(&at, path), from = 0, done = 0;
 
 	for (size_t i = n; i-- > 0 && references > 0; ) {

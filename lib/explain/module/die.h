@@ -47,10 +47,6 @@ uint64_t ex_die_lower_bound(Dwarf_Die *range);
 /* Whether a name is one that C and C++ keep for their implementations. */
 bool ex_die_reserved(const char *name);
 
-/* Where something is declared, in its namespace or class: what an inlined or
-   defined instance refers to. */
-Dwarf_Die ex_die_declaration(Dwarf_Die);
-
 /* Whether two, maybe of different units, are declared in the same namespaces
    and classes, all of which have names. */
 bool ex_die_same_scopes(Dwarf_Die *, Dwarf_Die *);

@@ -119,7 +119,6 @@ struct ex_perfdata {
 	struct ex_perf_event *events;	/* ids and names belong to them */
 	size_t nevents, events_cap;
 	uint64_t nids;		/* of all events */
-	char *arch, *osrelease;
 	struct build_id *build_ids;
 	size_t nbuild_ids, build_ids_cap;
 	struct record_places untimed, timed;	/* the latter in time order, */
@@ -291,14 +290,6 @@ read_feature(struct ex_perfdata *d, uint64_t feature, struct cursor c)
 	switch (feature) {
 	case FEATURE_BUILD_ID:
 		return read_build_ids(d, c);
-	case FEATURE_OSRELEASE:
-		if (d->osrelease == NULL)
-			d->osrelease = take_header_string(&c);
-		return 0;
-	case FEATURE_ARCH:
-		if (d->arch == NULL)
-			d->arch = take_header_string(&c);
-		return 0;
 	case FEATURE_EVENT_DESC:
 		read_event_desc(d, c);
 		return 0;
@@ -610,8 +601,6 @@ ex_perfdata_close(struct ex_perfdata *d)
 	free(d->untimed.at);
 	free(d->timed.at);
 	free(d->build_ids);
-	free(d->arch);
-	free(d->osrelease);
 	ex_formats_free(d->formats);
 	if (d->map != NULL)
 		(void)munmap((void *)d->map, d->size);
@@ -624,24 +613,6 @@ ex_perfdata_events(const struct ex_perfdata *d,
 {
 	*events = d->events;
 	return d->nevents;
-}
-
-const struct ex_formats *
-ex_perfdata_formats(const struct ex_perfdata *d)
-{
-	return d->formats;
-}
-
-const char *
-ex_perfdata_arch(const struct ex_perfdata *d)
-{
-	return d->arch;
-}
-
-const char *
-ex_perfdata_osrelease(const struct ex_perfdata *d)
-{
-	return d->osrelease;
 }
 
 void

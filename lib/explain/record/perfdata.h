@@ -32,14 +32,9 @@ struct ex_perfdata;	/* a recording opened for reading */
 int ex_perfdata_open(const char *path, struct ex_perfdata **, const char **why);
 void ex_perfdata_close(struct ex_perfdata *);
 
-/* Its events, and their formats (owned by the recording). */
+/* Its events, which belong to it. */
 size_t ex_perfdata_events(const struct ex_perfdata *,
     const struct ex_perf_event **);
-const struct ex_formats *ex_perfdata_formats(const struct ex_perfdata *);
-
-/* Strings of the header's features, NULL when absent: "x86_64", "6.18.44". */
-const char *ex_perfdata_arch(const struct ex_perfdata *);
-const char *ex_perfdata_osrelease(const struct ex_perfdata *);
 
 /* Call fn for each entry of the build-id table. */
 void ex_perfdata_build_ids(const struct ex_perfdata *,

@@ -96,12 +96,6 @@ ex_formats_count(const struct ex_formats *f)
 	return (int)f->count;
 }
 
-const struct perf_event_attr *
-ex_formats_attr(const struct ex_formats *f, int i)
-{
-	return i >= 0 && (size_t)i < f->count ? &f->events[i].attr : NULL;
-}
-
 int
 ex_formats_find(const struct ex_formats *f, uint64_t id)
 {

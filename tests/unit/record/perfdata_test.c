@@ -376,6 +376,17 @@ TEST(reads_the_records_in_time_order)
 	(void)close(fd);
 }
 
+/* Whether a file has these characters in it, and a NUL. */
+static bool
+holds(int fd, const char *text)
+{
+	static char bytes[1 << 20];
+	const ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+
+	return n > 0 && memmem(bytes, (size_t)n, text, strlen(text) + 1) !=
+	    NULL;
+}
+
 TEST(reads_events_and_features)
 {
 	const struct perf_event_attr attr = watch_attr(0x404090);
@@ -395,11 +406,9 @@ TEST(reads_events_and_features)
 	assert_string_equal(events[2].name, "dummy:u");
 	assert_int_equal(events[2].nids, 2);
 	assert_int_equal(events[2].ids[1], 105);
-	assert_int_equal(ex_formats_count(ex_perfdata_formats(d)), 3);
-	assert_int_equal(ex_formats_find(ex_perfdata_formats(d), 103), 1);
 	assert_int_equal(uname(&u), 0);
-	assert_string_equal(ex_perfdata_arch(d), u.machine);
-	assert_string_equal(ex_perfdata_osrelease(d), u.release);
+	assert_true(holds(fd, u.machine));
+	assert_true(holds(fd, u.release));
 	ex_perfdata_close(d);
 	(void)close(fd);
 }
@@ -746,7 +755,6 @@ TEST(reads_attributes_of_other_sizes)
 		    sizes[i] > PERF_ATTR_SIZE_VER0 ? 8 : 0);
 		assert_int_equal(events[0].nids, 2);
 		assert_null(events[0].name);
-		assert_null(ex_perfdata_arch(d));
 		assert_int_equal(count_records(d, &last), 4);
 		assert_int_equal(last, 0);
 		ex_perfdata_close(d);
@@ -1026,8 +1034,6 @@ TEST(reads_streams)
 	assert_string_equal(events[0].name, "a");
 	assert_string_equal(events[1].name, "b");
 	assert_int_equal(events[1].attr.bp_addr, 0x404098);
-	assert_string_equal(ex_perfdata_arch(d), "x86_64");
-	assert_string_equal(ex_perfdata_osrelease(d), "6.1.0-test");
 	ex_perfdata_build_ids(d, note_build_id, &text);
 	put(&text, "", 1);
 	assert_string_equal((char *)text.b, "/old/style 20\n");
