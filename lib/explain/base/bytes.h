@@ -26,4 +26,22 @@ ex_u64(const uint8_t *at)
 	return value;
 }
 
+/* So many bits from the lowest on, at most 64. */
+static inline uint64_t
+ex_bits(const uint8_t *bytes, uint64_t bit, unsigned bits)
+{
+	const unsigned shift = bit % 8;
+	uint64_t value = 0;
+
+	bytes += bit / 8;
+	if (shift == 0 && bits == 64)
+		return ex_u64(bytes);
+	for (unsigned at = 0; at < shift + bits; at += 8) {
+		const uint64_t byte = bytes[at / 8];
+
+		value |= at < shift ? byte >> shift : byte << (at - shift);
+	}
+	return bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1);
+}
+
 #endif

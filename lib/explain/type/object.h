@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/number.h"
 #include "module/module.h"
 
 struct ex_object {
@@ -57,5 +58,18 @@ const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
  */
 bool ex_object_text(struct ex_process *, const struct ex_object *,
     const uint8_t *bytes, char *text, size_t size);
+
+/* The number that an object is, of its type, from its bytes (size of them).
+   False: it is none, as a structure is, or one of 16 bytes that is not a long
+   double. */
+bool ex_object_number(const struct ex_object *, const uint8_t *bytes,
+    struct ex_number *);
+
+/* Whether it is one: no structure and no array, whatever their parts are. */
+bool ex_object_is_number(const struct ex_object *);
+
+/* The number of an enumerator of its type.  False: it has none of this name. */
+bool ex_object_enumerator(const struct ex_object *, const char *name,
+    struct ex_number *);
 
 #endif

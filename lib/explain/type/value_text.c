@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "module/module_private.h"
 #include "module/symbol.h"
 #include "type/object.h"
@@ -81,26 +82,6 @@ put_hex(struct writer *w, uint64_t value)
 }
 
 /* --- numbers --- */
-
-/* Bits from the lowest on, as they lie in memory; at most 64. */
-static uint64_t
-get_bits(const uint8_t *bytes, uint64_t bit, unsigned bits)
-{
-	unsigned shift = bit % 8;
-	uint64_t value = 0;
-
-	bytes += bit / 8;
-	if (shift == 0 && bits == 64) {
-		memcpy(&value, bytes, sizeof(value));
-		return value;
-	}
-	for (unsigned at = 0; at < shift + bits; at += 8) {
-		uint64_t byte = bytes[at / 8];
-
-		value |= at < shift ? byte >> shift : byte << (at - shift);
-	}
-	return bits == 64 ? value : value & ((UINT64_C(1) << bits) - 1);
-}
 
 static void
 put_number(struct writer *w, bool is_signed, uint64_t value, unsigned bits)
@@ -418,7 +399,7 @@ put_field(struct writer *w, const struct ex_member *m, uint64_t within,
 {
 	return m->bits <= 64 && bits_inside(m, within, size) &&
 	    put_scalar(w, m->layout,
-	    get_bits(bytes, m->bit - within * 8, m->bits), m->bits);
+	    ex_bits(bytes, m->bit - within * 8, m->bits), m->bits);
 }
 
 /* Before a member's value; *comma goes before that, and before the next. */
@@ -563,7 +544,7 @@ put_layout(struct writer *w, const struct ex_layout *layout,
 			put_wide(w, layout, bytes);
 			return true;
 		}
-		return put_scalar(w, layout, get_bits(bytes, 0,
+		return put_scalar(w, layout, ex_bits(bytes, 0,
 		    (unsigned)layout->size * 8), (unsigned)layout->size * 8);
 	}
 }

@@ -1,0 +1,59 @@
+/*
+ * number: C's arithmetic on numbers of any of its types, as a program's compiler
+ * would do it on x86-64.
+ *
+ * What C leaves undefined has no result: an integer divided by zero, a shift by
+ * more bits than there are, a floating-point number that no integer of the type
+ * can be.  Only signed numbers that overflow wrap around.  Pure.
+ */
+#ifndef EX_NUMBER_H
+#define EX_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ex_number {
+	bool is_float, is_signed;
+	unsigned size;		/* bytes: 1, 2, 4, 8; FLOAT: 4, 8, 16 */
+	uint64_t bits;		/* extended by its sign, or zero */
+	long double real;	/* FLOAT */
+};
+
+enum ex_operator {
+	EX_MULTIPLY, EX_DIVIDE, EX_REMAINDER, EX_ADD, EX_SUBTRACT,
+	EX_SHIFT_LEFT, EX_SHIFT_RIGHT,
+	EX_LESS, EX_NOT_ABOVE, EX_ABOVE, EX_NOT_LESS, EX_EQUAL, EX_UNEQUAL,
+	EX_BIT_AND, EX_BIT_XOR, EX_BIT_OR,
+};
+
+/* An int. */
+struct ex_number ex_number_int(int);
+
+/* An integer of so many bytes: the lowest of these bits. */
+struct ex_number ex_number_integer(uint64_t bits, unsigned size,
+    bool is_signed);
+
+/* Whether it is not zero. */
+bool ex_number_truth(const struct ex_number *);
+
+/* The integer promotions; nothing for a floating-point number. */
+struct ex_number ex_number_promote(const struct ex_number *);
+
+/* What both are converted to before they are added: *a, *b. */
+void ex_number_balance(struct ex_number *a, struct ex_number *b);
+
+/* Convert to the type of a number, or to bool.  False: that is undefined. */
+bool ex_number_cast(const struct ex_number *, const struct ex_number *type,
+    struct ex_number *);
+struct ex_number ex_number_bool(const struct ex_number *);
+
+/* left OPERATOR right; comparisons give an int, 0 or 1.  False: undefined, or of
+   floating-point numbers not defined at all. */
+bool ex_number_apply(enum ex_operator, const struct ex_number *left,
+    const struct ex_number *right, struct ex_number *);
+
+/* -x, and ~x.  False: a floating-point number has none. */
+struct ex_number ex_number_negate(const struct ex_number *);
+bool ex_number_complement(const struct ex_number *, struct ex_number *);
+
+#endif
