@@ -147,11 +147,17 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	const struct ex_hit counted = {
 		.seq = hit->seq, .time = e->value[1], .tid = e->tid,
 	};
+	const bool reported = (hit->outcome & BOX_REPORTED) != 0;
 
-	if ((hit->outcome & BOX_UNCHANGED) != 0) {
-		s->unchanged++;
+	s->rejected += (hit->outcome & BOX_REJECTED) != 0;
+	s->unchanged += (hit->outcome & BOX_UNCHANGED) != 0;
+	s->thinned += (hit->outcome & BOX_SKIPPED) != 0;
+	if (hit->watch < s->nwatches)
+		sieve_took(s->sieve, hit->watch, (hit->outcome &
+		    (BOX_REPORTED | BOX_SKIPPED)) != 0, reported,
+		    e->value[1]);
+	if (!reported)
 		return;
-	}
 	s->reported++;
 	s->stray += (hit->outcome & BOX_STRAY) != 0;
 	s->unjudged += (hit->outcome & BOX_UNJUDGED) != 0;
@@ -399,13 +405,28 @@ static void
 add_resume(struct kept_session *kept, struct buffer *b)
 {
 	const struct session *s = kept->session;
-	const struct journal_resume resume = {
-		.reported = s->reported, .unchanged = s->unchanged,
-		.stray = s->stray, .unjudged = s->unjudged,
-		.dropped = s->dropped,
-	};
+	const struct sieve_count *count;
+	struct sieve_place place;
+	struct journal_resume *it;
+	size_t n, size;
 
-	add(b, JOURNAL_RESUME, 0, &resume, sizeof(resume));
+	sieve_stand(s->sieve, &place, &count, &n);
+	size = sizeof(*it) + n * sizeof(*count);
+	if ((it = calloc(1, size)) == NULL) {
+		b->failed = true;
+		return;
+	}
+	*it = (struct journal_resume){
+		.reported = s->reported, .rejected = s->rejected,
+		.unchanged = s->unchanged, .thinned = s->thinned,
+		.stray = s->stray, .unjudged = s->unjudged,
+		.dropped = s->dropped, .place = place,
+		.ncounts = (uint32_t)n,
+	};
+	if (n > 0)
+		memcpy(it->count, count, n * sizeof(*count));
+	add(b, JOURNAL_RESUME, 0, it, size);
+	free(it);
 }
 
 static void

@@ -142,7 +142,7 @@ enum { BOX_NO_MEMORY = 3 };
 
 /* What became of a hit. */
 enum box_outcome { BOX_REPORTED = 1, BOX_UNCHANGED = 2, BOX_STRAY = 4,
-	BOX_UNJUDGED = 8 };
+	BOX_UNJUDGED = 8, BOX_REJECTED = 16, BOX_SKIPPED = 32 };
 
 /* So many samples of a journal may wait for their hits to be given. */
 enum { BOX_SAMPLES_MAX = 1 << 15 };

@@ -71,18 +71,23 @@ give_details(const struct reader *r, const struct ex_hit *hit)
 
 /* Before the hit is written, since with that it counts. */
 static void
-publish_hit(void *arg, const struct ex_hit *hit, bool unchanged)
+publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 {
+	static const uint32_t outcome[] = {
+		[SESSION_REPORTED] = BOX_REPORTED,
+		[SESSION_REJECTED] = BOX_REJECTED,
+		[SESSION_UNCHANGED] = BOX_UNCHANGED,
+		[SESSION_SKIPPED] = BOX_SKIPPED,
+	};
 	struct reader *r = arg;
 
-	if (!unchanged)
+	if (fate == SESSION_REPORTED)
 		give_details(r, hit);
 	publish_sample(r);
 	r->shared->hit[hit->begun % BOX_SAMPLES_MAX] = (struct box_hit){
 		.begun = hit->begun, .seq = hit->seq,
-		.outcome = unchanged ? BOX_UNCHANGED : (BOX_REPORTED |
-		    (hit->stray ? BOX_STRAY : 0) |
-		    (hit->unjudged ? BOX_UNJUDGED : 0)),
+		.outcome = outcome[fate] | (hit->stray ? BOX_STRAY : 0) |
+		    (hit->unjudged ? BOX_UNJUDGED : 0),
 		.watch = hit->watch->id - 1,
 		.stack = hit->stack == NULL ? UINT32_MAX : hit->stack->index,
 	};
@@ -254,9 +259,13 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	struct session *s = r->session;
 
 	s->reported = s->written = s->report.written = it->reported;
-	s->before = it->reported + it->unchanged;
+	s->before = it->reported + it->rejected + it->unchanged + it->thinned;
 	s->full = s->options->limit != 0 && it->reported >= s->options->limit;
+	s->rejected = it->rejected;
 	s->unchanged = it->unchanged;
+	s->thinned = it->thinned;
+	if (!sieve_go_on(s->sieve, &it->place, it->count, it->ncounts))
+		out_of_memory();
 	s->stray = it->stray;
 	s->unjudged = it->unjudged;
 	s->dropped = it->dropped;

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "attach/uptime.h"
+#include "report/sieve.h"
 
 enum journal_what {
 	JOURNAL_NOTHING,	/* that is no more to be done */
@@ -99,7 +100,11 @@ struct journal_mapped {
 
 /* How far it is, for one that goes on where another left off. */
 struct journal_resume {
-	uint64_t reported, unchanged, stray, unjudged, dropped;
+	uint64_t reported, rejected, unchanged, thinned, stray, unjudged,
+	    dropped;
+	struct sieve_place place;
+	uint32_t ncounts;
+	struct sieve_count count[];	/* ncounts of them */
 };
 
 /* The hits with one backtrace, before it. */

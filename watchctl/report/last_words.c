@@ -64,13 +64,22 @@ taken(const struct session *s)
 	return tally->samples - tally->joined - tally->dropped;
 }
 
+static void
+put_part(struct text *text, uint64_t n, const char *what)
+{
+	put(text, ", ");
+	put_number(text, n);
+	put(text, what);
+}
+
 /* The account, in the form of session_end.  What was not written yet is
    lost. */
 static void
 put_account(struct text *text, const struct session *s)
 {
 	const uint64_t hits = taken(s) + s->lost;
-	const uint64_t accounted = s->written + s->unchanged;
+	const uint64_t accounted = s->written + s->rejected + s->unchanged +
+	    s->thinned;
 
 	put(text, "watchctl: ");
 	if (s->options->count) {
@@ -83,11 +92,12 @@ put_account(struct text *text, const struct session *s)
 	put(text, " reported, ");
 	put_number(text, hits > accounted ? hits - accounted : 0);
 	put(text, " lost");
-	if (s->options->changed) {
-		put(text, ", ");
-		put_number(text, s->unchanged);
-		put(text, " unchanged");
-	}
+	if (s->options->condition.root != NULL)
+		put_part(text, s->rejected, " rejected");
+	if (s->options->changed)
+		put_part(text, s->unchanged, " unchanged");
+	if (options_thin(s->options))
+		put_part(text, s->thinned, " skipped");
 	put(text, "\n");
 }
 

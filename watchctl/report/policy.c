@@ -199,6 +199,12 @@ function_allowed(const struct policy *p, const struct ex_frame *frame)
 	return lines_allowed(p, module, frame);
 }
 
+bool
+policy_names(const struct policy *p, const struct ex_frame *frame)
+{
+	return function_allowed(p, frame);
+}
+
 /* Whether a pattern matches a path, or with a '/' what follows one of its
    '/'s, else its last part. */
 static bool
@@ -560,9 +566,8 @@ may_be_missing(struct policy *p, const struct ex_stack *stack)
 	return false;
 }
 
-/* Whether no allowed function can be missing on a backtrace. */
-static bool
-is_whole(struct policy *p, const struct ex_stack *stack)
+bool
+policy_is_whole(struct policy *p, const struct ex_stack *stack)
 {
 	return stack != NULL && stack->end == EX_END_OUTERMOST &&
 	    !stack->gap && !may_be_missing(p, stack);
@@ -582,7 +587,7 @@ policy_recall(struct policy *p, struct ex_hit *hit, uint64_t times)
 		verdict = &own;
 	if (verdict->is == UNKNOWN)
 		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :
-		    p->n > 0 && !is_whole(p, stack) ? UNJUDGED : STRAY;
+		    p->n > 0 && !policy_is_whole(p, stack) ? UNJUDGED : STRAY;
 	hit->stray = hit->stray || verdict->is == STRAY;
 	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
 	return hit->stray || hit->unjudged ? count(p, verdict, hit, times) : 0;

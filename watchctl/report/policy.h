@@ -59,6 +59,12 @@ int policy_judge(struct policy *, struct ex_hit *);
    backtrace. */
 int policy_recall(struct policy *, struct ex_hit *, uint64_t times);
 
+/* Whether a frame is of a function that a pattern matches. */
+bool policy_names(const struct policy *, const struct ex_frame *);
+
+/* Whether no allowed function can be missing on a backtrace; NULL: one may be. */
+bool policy_is_whole(struct policy *, const struct ex_stack *);
+
 /* All findings of stray hits, or of those not judged, in order of their first
    hits; valid until the next hit. */
 size_t policy_findings(const struct policy *, bool unjudged,

@@ -176,8 +176,9 @@ name_watch(struct session *s, struct ex_watch *watch, pid_t pid)
 		watch->symbol = place.symbol;
 }
 
-/* The recording's own beginning: the first record that is reported. */
-static void
+/* The recording's own beginning: the first record that is reported.  0;
+   -EINVAL: the condition is not meant for it. */
+static int
 start(struct session *s, const struct ex_record *first)
 {
 	struct report_start begin = {
@@ -187,11 +188,18 @@ start(struct session *s, const struct ex_record *first)
 	};
 
 	if (first != NULL) {
-		for (size_t i = 0; i < s->nwatches; i++)
+		for (size_t i = 0; i < s->nwatches; i++) {
+			const struct ex_watch *watch = s->watches[i];
+
 			name_watch(s, s->watches[i], first->pid);
+			if (session_object(s, first->pid, watch->addr,
+			    watch->len) < 0)
+				return -EINVAL;
+		}
 		begin.comm = ex_space_comm(s->space, first->pid, first->pid);
 	}
 	session_start(s, &begin);
+	return 0;
 }
 
 /* LOST records report what was lost before another record; LOST_SAMPLES, which
@@ -211,7 +219,8 @@ play(struct session *s, struct ex_perfdata *data)
 		}
 		if (!started && (record.type == PERF_RECORD_SAMPLE ||
 		    record.type == PERF_RECORD_LOST)) {
-			start(s, &record);
+			if (start(s, &record) < 0)
+				return STATUS_OWN_FAILURE;
 			started = true;
 		}
 		if (!started)
@@ -220,7 +229,7 @@ play(struct session *s, struct ex_perfdata *data)
 			break;
 	}
 	if (!started)
-		start(s, NULL);
+		(void)start(s, NULL);
 	if (session_flush(s, UINT64_MAX) && lost > s->lost)
 		session_lost(s, lost - s->lost);
 	s->skipped = ex_perfdata_skipped(data);

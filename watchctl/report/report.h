@@ -36,6 +36,10 @@ struct report_end {
 	uint64_t unchanged;	/* --changed: hits that are therefore not
 				   reported */
 	bool changed;		/* that was asked for */
+	uint64_t rejected;	/* --if: likewise */
+	bool conditional;	/* that was asked for */
+	uint64_t skipped;	/* --every, --once, --max-rate: likewise */
+	bool thinned;		/* one of them was asked for */
 	uint64_t handled;	/* hits that went to handlers of the program,
 				   and no further */
 	uint64_t dropped;	/* -r: accesses that were writes */

@@ -50,7 +50,7 @@ struct access_key {
 	uint64_t insn_pc, insn_addr;
 	uint32_t insn_size, confidence;
 	uint32_t samples;
-	uint32_t is;		/* bits: stray, unjudged, late */
+	uint32_t is;		/* bits: stray, unjudged, late, unsure */
 	char insn_text[96];	/* as in struct ex_insn */
 };
 
@@ -518,6 +518,8 @@ put_access(struct buffer *b, const struct ex_hit *hit)
 		field_bool(b, "stray", true);
 	if (hit->unjudged)
 		field_bool(b, "unjudged", true);
+	if (hit->unsure)
+		field_text(b, "if", "unknown");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
 	if (hit->kernel)
 		hit_call(b, &hit->call);
@@ -551,7 +553,7 @@ access_key_of(const struct ex_hit *hit)
 		.confidence = (uint32_t)hit->insn.confidence,
 		.samples = hit->samples,
 		.is = (uint32_t)hit->stray | (uint32_t)hit->unjudged << 1 |
-		    (uint32_t)hit->late << 2,
+		    (uint32_t)hit->late << 2 | (uint32_t)hit->unsure << 3,
 	};
 
 	memcpy(key.insn_text, hit->insn.text, sizeof(key.insn_text));
@@ -702,8 +704,12 @@ put_end(struct report *r, const struct report_end *end)
 	field_dec(b, "hits", end->hits);
 	field_dec(b, "reported", end->reported);
 	field_dec(b, "lost", end->lost);
+	if (end->conditional)
+		field_dec(b, "rejected", end->rejected);
 	if (end->changed)
 		field_dec(b, "unchanged", end->unchanged);
+	if (end->thinned)
+		field_dec(b, "skipped", end->skipped);
 	if (end->handled > 0)
 		field_dec(b, "handled", end->handled);
 	if (end->dropped > 0)

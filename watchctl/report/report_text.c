@@ -202,6 +202,8 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 		    hit->change.type);
 	}
 	put_change(b, hit);
+	if (hit->unsure)
+		buffer_puts(b, " (--if: not known)");
 }
 
 /* "victim[4335/4340] cpu 1  +12.003417s" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "util/complain.h"
+#include "report/judge.h"
 #include "report/last_words.h"
 #include "type/object.h"
 #include "report/summary.h"
@@ -45,8 +46,9 @@ begin(struct session *s, enum ex_source source, struct ex_space *space)
 	}
 	if (options_judge(o))
 		s->policy = policy_new(o->allow, o->nallow);
+	s->sieve = sieve_new(o);
 	s->space = space != NULL ? space : ex_space_new(source);
-	if (s->space == NULL ||
+	if (s->space == NULL || s->sieve == NULL ||
 	    (options_judge(o) && s->policy == NULL))
 		return complain("out of memory");
 	last_words_begin(s);
@@ -180,10 +182,11 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 }
 
 static void
-tell_given(const struct session *s, const struct ex_hit *hit, bool unchanged)
+tell_given(const struct session *s, const struct ex_hit *hit,
+    enum session_fate fate)
 {
 	if (s->given != NULL)
-		s->given(s->given_arg, hit, unchanged);
+		s->given(s->given_arg, hit, fate);
 }
 
 /* It was reported, by another. */
@@ -195,8 +198,32 @@ recall(struct session *s, struct ex_hit *hit)
 		note(s, policy_recall(s->policy, hit, s->recall->count));
 	if (s->report.summary != NULL)
 		note(s, summary_recall(s->report.summary, hit, s->recall));
-	tell_given(s, hit, false);
+	sieve_recall(s->sieve, hit);
+	tell_given(s, hit, SESSION_REPORTED);
 	return 0;
+}
+
+/* Which hits are not to be reported; but a program that waits for its own gets
+   each. */
+static enum session_fate
+sift(struct session *s, struct ex_hit *hit)
+{
+	if (sieve_rejects(s->sieve, hit) && s->reply == NULL)
+		return SESSION_REJECTED;
+	if (s->reply != NULL)
+		return SESSION_REPORTED;
+	if (s->options->changed && hit->unchanged)
+		return SESSION_UNCHANGED;
+	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
+}
+
+static void
+leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
+{
+	s->rejected += fate == SESSION_REJECTED;
+	s->unchanged += fate == SESSION_UNCHANGED;
+	s->thinned += fate == SESSION_SKIPPED;
+	tell_given(s, hit, fate);
 }
 
 /* A hit is complete: the explainer's way out. */
@@ -204,13 +231,13 @@ static int
 give(void *arg, struct ex_hit *hit)
 {
 	struct session *s = arg;
+	enum session_fate fate;
 
 	if (s->recall != NULL)
 		return recall(s, hit);
 	hit->seq = s->reported + 1;
-	if (s->options->changed && hit->unchanged && s->reply == NULL) {
-		s->unchanged++;
-		tell_given(s, hit, true);
+	if ((fate = sift(s, hit)) != SESSION_REPORTED) {
+		leave_out(s, hit, fate);
 		return 0;
 	}
 	if (s->policy != NULL && !s->reply_only)
@@ -222,7 +249,7 @@ give(void *arg, struct ex_hit *hit)
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
 	s->unjudged_late += hit->unjudged && hit->late;
-	tell_given(s, hit, false);
+	tell_given(s, hit, SESSION_REPORTED);
 	note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
@@ -288,7 +315,7 @@ put_slot(struct session *s, const struct ex_slot *slot)
 	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
 }
 
-void
+int
 session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
 {
 	const struct journal_entry entry = {
@@ -300,8 +327,10 @@ session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
 		s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
 		(void)s->journal->flush(s->journal);
 	} else if ((memory = ex_space_process(s->space, pid)) != NULL) {
-		(void)ex_object_at(memory, addr, len);
+		note(s, judge_check(&s->options->condition,
+		    ex_object_at(memory, addr, len)));
 	}
+	return s->err == -EINVAL ? s->err : 0;
 }
 
 void
@@ -438,6 +467,7 @@ session_lost(struct session *s, uint64_t count)
 	if (count == 0)
 		return;
 	s->lost += count;
+	sieve_lost(s->sieve);
 	if (s->journal != NULL)
 		put(s, JOURNAL_LOST, count);
 	else if (reporting(s))
@@ -531,8 +561,11 @@ put_record(struct session *s, const struct ex_record *r, bool sample)
 		.value = {sample ? s->samples : 0, r->time},
 	};
 
-	if (r->type == PERF_RECORD_LOST || r->type == PERF_RECORD_LOST_SAMPLES)
+	if (r->type == PERF_RECORD_LOST ||
+	    r->type == PERF_RECORD_LOST_SAMPLES) {
 		s->lost += r->lost.count;
+		sieve_lost(s->sieve);
+	}
 	s->journal->put(s->journal, &entry, r->bytes, r->size, NULL, 0);
 }
 
@@ -677,9 +710,15 @@ say_account(const struct session *s, const struct report_end *end)
 	add(text, sizeof(text), "%" PRIu64 " hit%s, %" PRIu64 " reported, %"
 	    PRIu64 " lost", end->hits, end->hits == 1 ? "" : "s",
 	    end->reported, end->lost);
+	if (end->conditional)
+		add(text, sizeof(text), ", %" PRIu64 " rejected",
+		    end->rejected);
 	if (end->changed)
 		add(text, sizeof(text), ", %" PRIu64 " unchanged",
 		    end->unchanged);
+	if (end->thinned)
+		add(text, sizeof(text), ", %" PRIu64 " skipped",
+		    end->skipped);
 	if (end->judged)
 		add(text, sizeof(text), ", %" PRIu64 " stray", end->stray);
 	if (end->nfindings > 0)
@@ -718,7 +757,8 @@ correct_end(struct session *s, struct report_end *end)
 		taken = end->reported;
 	end->hits = taken + s->lost;
 	end->reported = s->written;
-	end->lost = end->hits - end->reported - end->unchanged - end->handled;
+	end->lost = end->hits - end->reported - end->rejected -
+	    end->unchanged - end->skipped - end->handled;
 }
 
 /* What was lost in all, as perf record reports it: LOST records, which are
@@ -757,11 +797,16 @@ fill_end(struct session *s, struct report_end *end)
 		s->reported += end->counts[i];
 	end->reported = s->reported;
 	end->lost = s->lost;
-	end->hits = s->reported + s->unchanged + s->handled + s->lost;
+	end->hits = s->reported + s->rejected + s->unchanged + s->thinned +
+	    s->handled + s->lost;
 	end->handled = s->handled;
 	end->uptime = s->uptime;
 	end->changed = s->options->changed;
 	end->unchanged = s->unchanged;
+	end->conditional = s->options->condition.root != NULL;
+	end->rejected = s->rejected;
+	end->thinned = options_thin(s->options);
+	end->skipped = s->thinned;
 	end->dropped = s->dropped;
 	if (s->explainer != NULL)
 		end->dropped += ex_explain_tally(s->explainer)->dropped;
@@ -899,6 +944,7 @@ session_close(struct session *s)
 		(void)s->report.ops->end(&s->report, NULL);
 	(void)end_recording(s);
 	policy_free(s->policy);
+	sieve_free(s->sieve);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
 	for (size_t i = 0; i < s->nwatches; i++)

@@ -7,7 +7,7 @@
  * session_watch fixes that; session_start begins the report; session_record
  * takes each record; session_end closes the account:
  *
- *	hits = reported + unchanged + handled + lost
+ *	hits = reported + rejected + unchanged + skipped + handled + lost
  *
  * A session may be another process's to keep: then it has a journal
  * (journal.h), all of this goes into that, and what is known of the report here
@@ -25,7 +25,16 @@
 #include "report/journal.h"
 #include "report/output.h"
 #include "report/report.h"
+#include "report/sieve.h"
 #include "attach/uptime.h"
+
+/* What becomes of a hit. */
+enum session_fate {
+	SESSION_REPORTED,
+	SESSION_REJECTED,	/* by --if */
+	SESSION_UNCHANGED,	/* by --changed */
+	SESSION_SKIPPED,	/* by --every, --once or --max-rate */
+};
 
 struct session {
 	const struct options *options;
@@ -41,7 +50,7 @@ struct session {
 	const struct summary_row *recall;	/* what is explained now was
 						   reported, as often as this
 						   says; NULL: it was not */
-	void (*given)(void *arg, const struct ex_hit *, bool unchanged);
+	void (*given)(void *arg, const struct ex_hit *, enum session_fate);
 	void *given_arg;		/* called with each hit; NULL: not */
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
@@ -56,7 +65,10 @@ struct session {
 	uint64_t reported;		/* hits */
 	uint64_t written;		/* those of them that are in the report,
 					   whatever may become of watchctl */
-	uint64_t unchanged;		/* hits not reported: --changed */
+	uint64_t unchanged;		/* hits not reported: --changed, */
+	uint64_t rejected;		/* --if, */
+	uint64_t thinned;		/* --every, --once or --max-rate */
+	struct sieve *sieve;
 	/* before this explainer: */
 	uint64_t before;		/* hits */
 	uint64_t dropped;		/* accesses that were not wanted */
@@ -122,8 +134,9 @@ void session_format(struct session *, const struct perf_event_attr *,
 int session_ready(struct session *);
 
 /* Look for what a region is in the debug information now: with much of it that
-   takes longer than hits could wait. */
-void session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
+   takes longer than hits could wait.  0; -EINVAL after a line on stderr: the
+   condition cannot be meant for it. */
+int session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
 
 /* The mappings of a process are not reported by records: whoever explains its
    samples looks for them.  With a journal alone. */

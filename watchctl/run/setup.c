@@ -327,7 +327,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 		err = check_mapped(run, process, i, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if (!o->count && o->form != FORM_PERF)
-			session_object(&run->session, process->pid,
+			err = session_object(&run->session, process->pid,
 			    regions[i].addr, regions[i].len);
 	free(regions);
 	return err < 0 ? err : 0;

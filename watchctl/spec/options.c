@@ -27,6 +27,7 @@ static const char usage[] =
 "usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
 "       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
+"                       [--if CONDITION] [--every N] [--max-rate N] [--once]\n"
 "                       [--allow PATTERN] ... [--error-exitcode N]\n"
 "                       [--explain-memory SIZE] [--no-cache] FILE\n"
 "       watchctl doctor [-o json]\n"
@@ -44,6 +45,10 @@ static const char usage[] =
 "  --count          only count hits, which is the cheapest\n"
 "  --user-only      leave out the kernel's accesses on the program's behalf\n"
 "  --changed        leave out writes that are known not to change the value\n"
+"  --if CONDITION   report only hits for which it holds: 'new < 0 && tid != 42'\n"
+"  --every N        report each Nth hit of a watch\n"
+"  --max-rate N     report at most N hits a second\n"
+"  --once           report one hit for each distinct backtrace\n"
 "  --stop           stop each thread at its hit for a moment: exact values, and\n"
 "                   nothing is lost\n"
 "  --on-hit ACTION  at each hit pause (leave the process stopped for a debugger),\n"
@@ -73,6 +78,7 @@ static const char usage[] =
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
+	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_HELP, OPT_VERSION };
 
@@ -80,6 +86,10 @@ static const struct option watch_options[] = {
 	{"count", no_argument, NULL, OPT_COUNT},
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
 	{"changed", no_argument, NULL, OPT_CHANGED},
+	{"if", required_argument, NULL, OPT_IF},
+	{"every", required_argument, NULL, OPT_EVERY},
+	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
+	{"once", no_argument, NULL, OPT_ONCE},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"allow", required_argument, NULL, OPT_ALLOW},
@@ -98,6 +108,10 @@ static const struct option report_options[] = {
 	{"explain-memory", required_argument, NULL, OPT_EXPLAIN_MEMORY},
 	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"changed", no_argument, NULL, OPT_CHANGED},
+	{"if", required_argument, NULL, OPT_IF},
+	{"every", required_argument, NULL, OPT_EVERY},
+	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
+	{"once", no_argument, NULL, OPT_ONCE},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
@@ -261,6 +275,22 @@ add_allow(struct options *o, const char *pattern)
 }
 
 static int
+add_condition(struct options *o, const char *text)
+{
+	struct condition_error error;
+	int err;
+
+	if (o->condition.root != NULL)
+		return complain("--if is given twice: join the conditions by "
+		    "&&");
+	err = condition_parse(text, &o->condition, &error);
+	if (err == -ENOMEM)
+		return complain("out of memory");
+	return err == 0 ? 0 : complain("--if '%s': %s (column %u)", text,
+	    error.text, error.column);
+}
+
+static int
 parse_status(const char *text, int *status)
 {
 	uint64_t value;
@@ -350,6 +380,17 @@ option(struct options *o, int c)
 		return 0;
 	case OPT_CHANGED:
 		o->changed = true;
+		return 0;
+	case OPT_IF:
+		return add_condition(o, optarg);
+	case OPT_EVERY:
+		return parse_number("--every", optarg, UINT64_MAX / 2,
+		    &o->every);
+	case OPT_MAX_RATE:
+		return parse_number("--max-rate", optarg, UINT64_MAX / 2,
+		    &o->max_rate);
+	case OPT_ONCE:
+		o->once = true;
 		return 0;
 	case OPT_INSIDE:
 		o->inside = true;
@@ -453,10 +494,43 @@ check_buffer(const struct options *o)
 	    "%s has none: leave out one of them", none);
 }
 
+/* How hits are chosen; NULL: each is reported. */
+static const char *
+choosing_option(const struct options *o)
+{
+	return o->condition.root != NULL ? "--if" : o->every != 0 ?
+	    "--every" : o->max_rate != 0 ? "--max-rate" : o->once ? "--once" :
+	    NULL;
+}
+
+/* What is neither explained nor reported cannot be chosen by what it is; and
+   what is left out without a look at its backtrace may be stray. */
+static int
+check_choice(const struct options *o)
+{
+	const char *option = choosing_option(o);
+	const char *blind = o->every != 0 ? "--every" :
+	    o->max_rate != 0 ? "--max-rate" : NULL;
+
+	if (option != NULL && o->count)
+		return complain("%s chooses among hits that are reported, and "
+		    "--count only counts them: leave out one of them", option);
+	if (option != NULL && o->form == FORM_PERF)
+		return complain("-o perf explains nothing while it records: "
+		    "give %s to watchctl report", option);
+	if (blind != NULL && o->error_status != 0)
+		return complain("%s leaves out hits without judging them, and "
+		    "one of these may be stray: leave out %s or "
+		    "--error-exitcode", blind, blind);
+	return 0;
+}
+
 /* What both command lines have in common. */
 static int
 check_form(const struct options *o)
 {
+	if (check_choice(o) < 0)
+		return -EINVAL;
 	if (o->stacks_once && o->form != FORM_JSON)
 		return complain("--stacks once is for -o json: add that, or "
 		    "leave it out");
@@ -540,5 +614,6 @@ options_free(struct options *o)
 	free(o->spec);
 	free(o->pid);
 	free(o->allow);
+	condition_free(&o->condition);
 	*o = (struct options){0};
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "spec/condition.h"
 #include "spec/on_hit_option.h"
 #include "spec/spec.h"
 
@@ -36,6 +37,10 @@ struct options {
 	bool count;		/* --count */
 	bool user_only;		/* --user-only */
 	bool changed;		/* --changed */
+	struct condition condition;	/* --if; without a root: none */
+	uint64_t every;		/* --every; 0: each */
+	uint64_t max_rate;	/* --max-rate, hits in a second; 0: any */
+	bool once;		/* --once */
 	bool inside;		/* --inside */
 	bool no_aslr;		/* --no-aslr */
 	bool stop;		/* --stop, or --on-hit, which takes it */
@@ -70,6 +75,13 @@ static inline bool
 options_judge(const struct options *o)
 {
 	return o->nallow > 0 || o->error_status != 0;
+}
+
+/* Whether hits are left out, whatever they are. */
+static inline bool
+options_thin(const struct options *o)
+{
+	return o->every != 0 || o->max_rate != 0 || o->once;
 }
 
 #endif

@@ -41,6 +41,7 @@ ex_hit_change(struct ex_hit *hit)
 	unsigned from, len;
 
 	c->has_old = c->has_new = false;
+	c->object = NULL;
 	c->type = c->path = NULL;
 	c->old_text[0] = c->new_text[0] = '\0';
 	if (hit->watch->access == WP_EXEC || hit->len == 0)
@@ -54,6 +55,7 @@ ex_hit_change(struct ex_hit *hit)
 	if (hit->process == NULL || (object = ex_object_at(hit->process,
 	    hit->addr, hit->len)) == NULL)
 		return;
+	c->object = object;
 	c->type = object->type;
 	c->path = object->path;
 	if (c->has_old)

@@ -40,8 +40,9 @@ ex_watch_number(const struct ex_watch *watch)
 struct ex_change {
 	bool has_old, has_new;	/* whether all of them are known in the hit's
 				   old and new */
-	const char *type, *path;	/* of the object that they are, or are a
-					   part of; NULL: not known */
+	const struct ex_object *object;	/* that they are, or are a part of;
+					   NULL: not known */
+	const char *type, *path;	/* of it; NULL: not known */
 	/* values of the object, as the program's; "": not known, or of a type
 	   that has no such text.  From the target. */
 	char old_text[256], new_text[256];
@@ -79,6 +80,8 @@ struct ex_hit {
 				   set from hints, or by the policy */
 	bool unjudged;		/* maybe stray: the backtrace has no allowed
 				   function, but is not whole */
+	bool unsure;		/* whether it is wanted is not known: set by
+				   the condition */
 	bool late;		/* set from hints: delivered when the thread
 				   unblocked the signal; pc and backtrace are
 				   those of that moment */

@@ -224,6 +224,25 @@ TEST(tells_values)
 	}
 }
 
+/* What is kept of one hit is not said of the next. */
+TEST(tells_that_a_condition_is_not_judged)
+{
+	const struct report_end end = {.hits = 9, .reported = 2,
+	    .conditional = true, .rejected = 3, .thinned = true, .skipped = 4};
+	struct ex_hit hits[] = {made_hit(1), made_hit(2)};
+	const char *p;
+	struct made_report m;
+
+	hits[0].unsure = true;
+	made_write(&m, &report_json, &made_start, hits, 2, &end);
+	p = strstr(m.text, "\"access\":\"write\",\"if\":\"unknown\",");
+	assert_non_null(p);
+	assert_null(strstr(p + 20, "\"if\""));
+	assert_non_null(strstr(p, "\"lost\":0,\"rejected\":3,"
+	    "\"skipped\":4,"));
+	free(m.text);
+}
+
 /* The whole object's bytes are needed for a value of its type. */
 TEST(tells_types)
 {

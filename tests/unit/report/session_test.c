@@ -643,6 +643,37 @@ TEST(leaves_out_what_is_unchanged)
 	    "\"unchanged\":3,", 1);
 }
 
+/* Which hits are reported, in how many ways they are left out, and that -n counts
+   those that are not. */
+TEST(leaves_out_what_is_not_wanted)
+{
+	static struct condition condition;
+	struct condition_error error;
+
+	assert_int_equal(condition_parse("count != 3 || new == 1", &condition,
+	    &error), 0);
+	begin((struct options){.form = FORM_JSON, .condition = condition,
+	    .every = 2, .limit = 2});
+	for (uint64_t time = 1; time <= 4; time++)
+		assert_int_equal(session_record(&s, sample(0, time)),
+		    time < 4);
+	expect_end(0, "watchctl: 4 hits, 2 reported, 0 lost, 0 rejected, "
+	    "2 skipped\n");
+	expect_report(out, "\"hits\":4,\"reported\":2,\"lost\":0,"
+	    "\"rejected\":0,\"skipped\":2,", 1);
+	condition_free(&condition);
+	/* what is known decides */
+	assert_int_equal(condition_parse("count != 3", &condition, &error), 0);
+	begin((struct options){.form = FORM_TEXT, .condition = condition});
+	for (uint64_t time = 1; time <= 4; time++)
+		assert_true(session_record(&s, sample(0, time)));
+	session_lost(&s, 1);
+	assert_true(session_record(&s, sample(0, 5)));
+	expect_end(0, "watchctl: 6 hits, 4 reported, 1 lost, 1 rejected\n");
+	expect_report(out, "(--if: not known)", 1);
+	condition_free(&condition);
+}
+
 TEST(tells_of_threads)
 {
 	const struct ex_record thread = task(PERF_RECORD_FORK, 10, 10, 12);

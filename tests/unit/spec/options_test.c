@@ -297,6 +297,17 @@ TEST(switches)
 	    NULL});
 	assert_true(o.changed);
 	options_free(&o);
+	ACCEPT(&o, "--if", "new < 0 && caller(\"f\")", "--every", "3",
+	    "--max-rate=10", "--once", "-w", "a", "x");
+	assert_non_null(o.condition.root);
+	assert_int_equal(o.every, 3);
+	assert_int_equal(o.max_rate, 10);
+	assert_true(o.once && options_thin(&o));
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--once", "--if", "1",
+	    "--error-exitcode", "6", "file", NULL});
+	assert_true(o.once && o.condition.root != NULL);
+	options_free(&o);
 	/* as long as it is clear which is meant */
 	ACCEPT(&o, "--us", "-w", "a", "--stack=512", "x");
 	assert_true(o.user_only);
@@ -473,6 +484,32 @@ static const struct {
 	    "--inside already makes a thread wait at its hit: "},
 	{{"w", "-w", "a", "--on-hit", "core", "-o", "perf", "-O", "f", "ls"},
 	    "-o perf explains nothing while it records, and so has no hits "},
+	{{"w", "-w", "a", "--if", "new <", "x"},
+	    "--if 'new <': a value is missing (column 6)\n"},
+	{{"w", "-w", "a", "--if", "", "x"},
+	    "--if '': a value is missing (column 1)\n"},
+	{{"w", "-w", "a", "--if", "1", "--if", "2", "x"},
+	    "--if is given twice: join the conditions by &&\n"},
+	{{"w", "-w", "a", "--if"}, "--if needs an argument" SEE},
+	{{"report", "--if", "new = 3", "f"},
+	    "--if 'new = 3': nothing is assigned here; == compares (column 5)"},
+	{{"w", "-w", "a", "--every", "0", "x"}, "--every '0': not a whole"},
+	{{"w", "-w", "a", "--max-rate", "1/s", "x"},
+	    "--max-rate '1/s': not a whole number"},
+	{{"w", "-w", "a", "--once=2", "x"},
+	    "--once=2: that option takes no argument" SEE},
+	{{"w", "-w", "a", "--count", "--if", "1", "x"},
+	    "--if chooses among hits that are reported, and --count only "},
+	{{"w", "-w", "a", "--count", "--once", "x"},
+	    "--once chooses among hits that are reported, and --count only "},
+	{{"w", "-w", "a", "--if", "1", "-o", "perf", "-O", "f", "x"},
+	    "-o perf explains nothing while it records: give --if to "},
+	{{"w", "-w", "a", "--every", "2", "-o", "perf", "-O", "f", "x"},
+	    "-o perf explains nothing while it records: give --every to "},
+	{{"w", "-w", "a", "--every", "2", "--error-exitcode", "6", "x"},
+	    "--every leaves out hits without judging them, and one of "},
+	{{"report", "--max-rate", "2", "--error-exitcode", "6", "f"},
+	    "--max-rate leaves out hits without judging them, and one of "},
 	{{"w", "-w", "a", "--changed", "--count", "x"},
 	    "--changed needs values, which --count does not find: leave out "
 	    "one of them"},
@@ -544,6 +581,7 @@ TEST(help_is_whole)
 	static const char *const options[] = {
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
+		"--if CONDITION", "--every N", "--max-rate N", "--once",
 		"--stack BYTES", "--stacks once", "--allow PATTERN",
 		    "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",

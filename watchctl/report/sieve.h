@@ -1,0 +1,55 @@
+/*
+ * sieve: which hits are reported, of those that there are: by --if, --every,
+ * --once and --max-rate, in this order.
+ *
+ * One that is kept in one process and judged in another (box/kept_session.h) is
+ * the same in both: what became of each hit is added in the one, and where it
+ * stands is told the next judge.
+ */
+#ifndef SIEVE_H
+#define SIEVE_H
+
+#include "hit/hit.h"
+#include "spec/options.h"
+
+struct sieve;
+
+/* For these options, which outlive it.  NULL: out of memory. */
+struct sieve *sieve_new(const struct options *);
+void sieve_free(struct sieve *);
+
+/* Whether a hit is rejected by the condition; one for which it is not known
+   whether it holds is not, and becomes `unsure'.  All hits pass here. */
+bool sieve_rejects(struct sieve *, struct ex_hit *);
+
+/* Whether one that is not rejected is left out by the rest, or counted as
+   reported. */
+bool sieve_skips(struct sieve *, const struct ex_hit *);
+
+/* Hits were lost: which number one has is no longer known. */
+void sieve_lost(struct sieve *);
+
+/* What another sieve did with a hit of a watch, at a time: whether the condition
+   and --changed let it pass, and it was reported then. */
+void sieve_took(struct sieve *, size_t watch, bool passed, bool reported,
+    uint64_t time);
+/* It reported the backtrace of a hit, of watches that are all there. */
+void sieve_recall(struct sieve *, const struct ex_hit *);
+
+/* Where a sieve stands. */
+struct sieve_place {
+	uint64_t second, in_second;	/* --max-rate */
+	bool lost;
+};
+struct sieve_count {
+	uint64_t hits, passed;	/* of a watch: all, and those that the
+				   condition and --changed let pass */
+};
+
+void sieve_stand(const struct sieve *, struct sieve_place *,
+    const struct sieve_count **, size_t *n);
+/* Stand where another did.  False: out of memory. */
+bool sieve_go_on(struct sieve *, const struct sieve_place *,
+    const struct sieve_count *, size_t n);
+
+#endif
