@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "util/complain.h"
 #include "helper/serve.h"
+#include "watch/aslr.h"
 #include "watch/signal_check.h"
 #include "os/proc.h"
 
@@ -211,6 +212,23 @@ report_unseen(struct program *p)
 	}
 }
 
+/* Warn of addresses that are not mapped yet. */
+static void
+report_unmapped(struct program *p)
+{
+	const struct options *o = p->serve->options;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		const struct spec *spec = &o->spec[i];
+		uint64_t at = spec->addr;
+
+		if (spec->symbol == NULL && wp_proc_covers(p->pid, &at,
+		    spec->len > 0 ? spec->len : 1) == 0)
+			aslr_warn_unmapped(&p->serve->session, o, i);
+	}
+	(void)session_flush(&p->serve->session, 0);
+}
+
 /* The command's own program cannot be watched as it was asked for. */
 static void
 refuse(struct program *p, const struct wp_request *request)
@@ -246,9 +264,11 @@ take_armed(struct program *p, const struct wp_request *request)
 		program_disable(p);
 	if (!p->serve->started)
 		serve_start(p->serve);
-	if (p->serve->ours && p == p->serve->root &&
-	    !p->serve->options->user_only)
+	if (!p->serve->ours || p != p->serve->root)
+		return kept;
+	if (!p->serve->options->user_only)
 		report_unseen(p);
+	report_unmapped(p);
 	return kept;
 }
 

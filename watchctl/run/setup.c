@@ -436,17 +436,12 @@ describe(struct run *run)
 	return err;
 }
 
-/* What is not mapped yet may be a slip of the pen. */
 static void
 tell_later(struct run *run)
 {
 	for (size_t i = 0; i < run->options->nspecs; i++)
 		if (run->process->place[i].later)
-			session_warn(&run->session, "%s is not mapped yet, and "
-			    "is watched all the same%s",
-			    run->options->spec[i].text, run->options->no_aslr ?
-			    "" : "; --no-aslr keeps addresses the same in "
-			    "each run");
+			aslr_warn_unmapped(&run->session, run->options, i);
 }
 
 unsigned

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/personality.h>
 
+#include "report/session.h"
 #include "util/complain.h"
 
 #define ASK 0xffffffffUL
@@ -31,4 +32,12 @@ aslr_end(int before)
 {
 	if (personality(ASK) != before)
 		(void)personality((unsigned)before);
+}
+
+void
+aslr_warn_unmapped(struct session *session, const struct options *o, size_t i)
+{
+	session_warn(session, "%s is not mapped yet, and is watched all the "
+	    "same%s", o->spec[i].text, o->no_aslr ? "" : "; --no-aslr keeps "
+	    "addresses the same in each run");
 }

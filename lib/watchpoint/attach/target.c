@@ -161,32 +161,17 @@ wp_target_check(pid_t pid, struct wp_cause *cause)
 	    WP_CAUSE_GONE, pid);
 }
 
-/* Cover a region from its start, mapping by mapping. */
-struct cover {
-	uint64_t at, end;	/* what is still to be found mapped */
-};
-
-static int
-cover_map(void *arg, const struct wp_proc_map *map)
-{
-	struct cover *cover = arg;
-
-	if (map->start <= cover->at && cover->at < map->end)
-		cover->at = map->end;
-	return cover->at >= cover->end;
-}
-
 int
 wp_target_mapped(pid_t pid, const struct wp_region *region,
     struct wp_cause *cause)
 {
-	struct cover cover = {region->addr,
-	    region->addr + wp_region_bytes(region->access, region->len)};
+	uint64_t at = region->addr;
 	int got = wp_slot_check(region, cause);
 
 	if (got < 0)
 		return got;
-	got = wp_proc_maps(pid, cover_map, &cover);
+	got = wp_proc_covers(pid, &at,
+	    wp_region_bytes(region->access, region->len));
 	if (got == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_NO_PROCESS, pid);
 	if (got == -EACCES || got == -EPERM)
@@ -195,7 +180,7 @@ wp_target_mapped(pid_t pid, const struct wp_region *region,
 		return wp_cause_errno(cause, "reading its mappings", -got);
 	if (got == 0)
 		return wp_cause_set(cause, WP_CAUSE_UNMAPPED,
-		    (unsigned long long)cover.at, pid, pid);
+		    (unsigned long long)at, pid, pid);
 	return 0;
 }
 

@@ -466,6 +466,27 @@ struct bytes {
 	uint64_t from, to;
 };
 
+/* Mapping by mapping, from the start on. */
+static int
+cover(void *arg, const struct wp_proc_map *map)
+{
+	struct bytes *bytes = arg;
+
+	if (map->start <= bytes->from && bytes->from < map->end)
+		bytes->from = map->end;
+	return bytes->from >= bytes->to;
+}
+
+int
+wp_proc_covers(pid_t pid, uint64_t *at, uint64_t len)
+{
+	struct bytes bytes = {*at, *at + len};
+	const int got = wp_proc_maps(pid, cover, &bytes);
+
+	*at = bytes.from;
+	return got;
+}
+
 static int
 note_shared(void *arg, const struct wp_proc_map *map)
 {

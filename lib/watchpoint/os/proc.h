@@ -106,6 +106,10 @@ struct wp_proc_map {
 int wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
     void *arg);
 
+/* Whether all of these bytes are mapped: 1; or 0, and *at is the first that is
+   not; or -errno. */
+int wp_proc_covers(pid_t pid, uint64_t *at, uint64_t len);
+
 /* Where the first page of the file is mapped whose mapping begins at start.  0
    or -errno; -ENOENT: it is no file, or its first page is not mapped before
    that. */

@@ -310,6 +310,8 @@ TEST(an_address_that_is_mapped_later)
 			    "watchctl: 1 hit, 1 reported, 0 lost\n") == NULL)
 				fail_msg("%s %s: status %d: %s", modes[i],
 				    spec, o.status, o.err);
+			if (strstr(o.err, ":8 is not mapped yet") == NULL)
+				fail_msg("%s: %s", modes[i], o.err);
 			if (run_of_two == 1)
 				assert_string_equal(o.out, said);
 			(void)snprintf(said, sizeof(said), "%s", o.out);
