@@ -6,9 +6,10 @@
  *	unseen alias N		through another mapping, of the same memory
  *	unseen peers N		by a child that has the memory, too, and takes
  *				turns with its parent in adding 1
+ *	unseen past N		by process_vm_writev(2), and then adds 1
  *	unseen wait MODE N	the same, begun and ended by a line on stdin
  *
- * Each but peers does, N times: a store by the program, another one unseen, and
+ * Each but the last two does, N times: a store by the program, another one unseen, and
  * one of several instructions by the program.  At the end each of the program's
  * writes is logged in a line, as race does: what it stored or added, and what
  * was there before.  Waiting, it first says "pid PID word ADDRESS" (and of
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,6 +156,22 @@ work(void (*unseen)(uint64_t), unsigned n)
 	}
 }
 
+static void
+add_to_what_came_past(unsigned n)
+{
+	for (unsigned i = 1; i <= n; i++) {
+		uint64_t value = (uint64_t)i << 16;
+		const struct iovec from = {&value, sizeof(value)};
+		const struct iovec to = {(void *)(uintptr_t)word,
+		    sizeof(value)};
+
+		if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) !=
+		    sizeof(value))
+			abort();
+		add(value);
+	}
+}
+
 /* By turns: each waits for the other's byte. */
 static void
 take_turns(int in, int out, int first, unsigned n)
@@ -241,6 +259,8 @@ main(int argc, char **argv)
 	}
 	if (strcmp(mode, "peers") == 0) {
 		add_by_turns(n);
+	} else if (strcmp(mode, "past") == 0) {
+		add_to_what_came_past(n);
 	} else {
 		await_turn();
 		work(strcmp(mode, "vfork") == 0 ? write_by_child :

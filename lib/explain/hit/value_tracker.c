@@ -331,20 +331,22 @@ derive(struct ex_hit *hit, struct ex_tentative *tentative)
 	}
 }
 
-/* What it loaded is certain: if it is not what was known, that was not so. */
+/* These bytes of what the access found are certain: if they are not what was
+   known, that was not so. */
 static void
-take_loaded(struct ex_tentative *tentative)
+take_found(struct ex_tentative *tentative, const uint8_t *bytes)
 {
 	struct ex_hit *hit = tentative->hit;
-	struct ex_value loaded = {.known = 0};
+	struct ex_value found = {.known = 0};
 
-	put_operand(&loaded, hit, hit->insn.effect.loaded);
-	tentative->loaded = loaded.known;
-	if (!agree(&loaded, &hit->old)) {
+	put_operand(&found, hit, bytes);
+	if (!agree(&found, &hit->old)) {
 		hit->old.known = 0;
+		tentative->loaded = 0;
 		doubt(tentative);
 	}
-	put_bytes(&hit->old, &loaded, loaded.known);
+	tentative->loaded |= found.known;
+	put_bytes(&hit->old, &found, found.known);
 }
 
 /* Complete the values by what the instruction did.  old holds what is known so
@@ -357,7 +359,7 @@ apply(struct ex_hit *hit, struct ex_tentative *tentative)
 	if (!is_exact(hit) || is_execution(hit))
 		return;
 	if (effect->has_loaded)
-		take_loaded(tentative);
+		take_found(tentative, effect->loaded);
 	switch (effect->operation) {
 	case EX_OP_UNKNOWN:
 	case EX_OP_NONE:
@@ -478,7 +480,8 @@ take_before(struct ex_tentative *tentative, const struct ex_value *before)
 	tentative->loaded = before->known;
 }
 
-/* What it computed a value from that is certain. */
+/* What it computed a value from that is certain; or if several values lead to
+   that one, whether what was known is one of them. */
 static void
 take_back(struct ex_tentative *tentative)
 {
@@ -486,18 +489,26 @@ take_back(struct ex_tentative *tentative)
 	const struct ex_effect *effect = &hit->insn.effect;
 	const uint64_t at = hit->insn.addr - hit->watch->addr;
 	uint8_t bytes[EX_EFFECT_MAX] = {0};
-	uint64_t old;
+	uint64_t old, new, then;
 
 	if (!is_exact(hit) || effect->repeated || at >= EX_VALUE_MAX ||
 	    effect->size > sizeof(old) ||
-	    (operand_bits(hit) & ~hit->old.known) == 0 ||
-	    !ex_value_known(&hit->new, (unsigned)at, effect->size) ||
-	    !ex_effect_invert(effect, ex_value_number(&hit->new, (unsigned)at,
-	    effect->size), &old))
+	    !ex_value_known(&hit->new, (unsigned)at, effect->size))
 		return;
-	memcpy(bytes, &old, sizeof(old));
-	put_operand(&hit->old, hit, bytes);
-	tentative->loaded |= operand_bits(hit);
+	new = ex_value_number(&hit->new, (unsigned)at, effect->size);
+	if (ex_effect_invert(effect, new, &old)) {
+		memcpy(bytes, &old, sizeof(old));
+		take_found(tentative, bytes);
+		return;
+	}
+	if (effect->has_loaded ||
+	    !ex_value_known(&hit->old, (unsigned)at, effect->size))
+		return;
+	old = ex_value_number(&hit->old, (unsigned)at, effect->size);
+	if (ex_effect_derive(effect, old, &then) == EX_DERIVED && then != new) {
+		hit->old.known = tentative->loaded = 0;
+		doubt(tentative);
+	}
 }
 
 /* The bytes that the thread's access left, for certain: those that it did not

@@ -752,6 +752,16 @@ TEST(knows_nothing_of_what_it_did_not_see)
 		}
 }
 
+/* An addition shows what it found by what it left. */
+TEST(knows_at_a_stop_what_was_added_to)
+{
+	struct watched w;
+
+	watch_unseen(&w, found_by[1], "-w", false, "past");
+	assert_int_equal(check_unseen(&w, w.o.out), 12);
+	watched_free(&w);
+}
+
 TEST(knows_nothing_of_what_it_did_not_see_inside)
 {
 	static const char *const modes[] = {"vfork", "kernel", "alias",

@@ -59,7 +59,7 @@ static const struct ex_value_options crowds = {.now = now, .at_once = true,
 /* --- hits --- */
 
 /* What a hit does to the watch's first bytes. */
-enum what { STORE, ADD, EXCHANGE, LOAD, COMPARE, VECTOR, KERNEL, VAGUE };
+enum what { STORE, ADD, OR, EXCHANGE, LOAD, COMPARE, VECTOR, KERNEL, VAGUE };
 
 struct made {
 	uint64_t time;		/* us; 0 ends a list */
@@ -88,7 +88,8 @@ set_effect(struct ex_hit *hit, enum what what, uint64_t operand)
 		memcpy(effect->stored, &operand, sizeof(operand));
 		break;
 	case ADD:
-		effect->operation = EX_OP_ADD;
+	case OR:
+		effect->operation = what == ADD ? EX_OP_ADD : EX_OP_OR;
 		effect->operand = operand;
 		break;
 	case EXCHANGE:
@@ -693,6 +694,9 @@ TEST(believes_a_stop)
 		/* it loaded 5 */
 		{WP_STOP_EXACT, AREA, LOAD, 5, UNKNOWN, EX_VALUE_UNKNOWN},
 		{WP_STOP_EXACT, AREA, EXCHANGE, 5, 4, EX_VALUE_STOP},
+		/* it cannot have found 3 */
+		{WP_STOP_EXACT, AREA, ADD, -1, 4, EX_VALUE_STOP},
+		{WP_STOP_EXACT, AREA, OR, UNKNOWN, 4, EX_VALUE_STOP},
 		{WP_STOP_LEFT, AREA, VECTOR, UNKNOWN, 4, EX_VALUE_STOP},
 		{WP_STOP_LEFT, AREA, ADD, -1, 4, EX_VALUE_STOP},
 		{WP_STOP_LEFT, AREA, COMPARE, 4, UNKNOWN, EX_VALUE_UNKNOWN},
