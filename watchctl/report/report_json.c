@@ -319,14 +319,10 @@ put_frame(struct buffer *b, const struct ex_frame *frame)
 		field_dec(b, "column", (uint64_t)frame->column);
 	field(b, "inlined");
 	buffer_puts(b, frame->inlined ? "true" : "false");
-	if (frame->signal)
-		field_bool(b, "signal", true);
-	if (frame->kernel)
-		field_bool(b, "kernel", true);
-	if (frame->tail)
-		field_bool(b, "tail_call", true);
-	if (frame->gap)
-		field_bool(b, "gap", true);
+	field_flag(b, "signal", frame->signal);
+	field_flag(b, "kernel", frame->kernel);
+	field_flag(b, "tail_call", frame->tail);
+	field_flag(b, "gap", frame->gap);
 	buffer_put(b, "}", 1);
 }
 
@@ -344,8 +340,7 @@ put_frames(struct buffer *b, const struct ex_stack *stack)
 		put_frame(b, &stack->frame[i]);
 	}
 	buffer_put(b, "]", 1);
-	if (stack->gap)
-		field_bool(b, "incomplete", true);
+	field_flag(b, "incomplete", stack->gap);
 	if (end != NULL)
 		field_text(b, "truncated", end);
 }
@@ -444,8 +439,7 @@ hit_values(struct buffer *b, const struct ex_hit *hit)
 	if (*c->new_text != '\0')
 		field_text(b, "new_text", c->new_text);
 	field_text(b, "value_source", ex_value_source_text(hit->source));
-	if (hit->unchanged)
-		field_bool(b, "unchanged", true);
+	field_flag(b, "unchanged", hit->unchanged);
 }
 
 /* Whether text could be made whole; else there is none. */
@@ -514,10 +508,8 @@ put_access(struct buffer *b, const struct ex_hit *hit)
 	const struct ex_change *c = &hit->change;
 
 	field_text(b, "access", hit->access);
-	if (hit->stray)
-		field_bool(b, "stray", true);
-	if (hit->unjudged)
-		field_bool(b, "unjudged", true);
+	field_flag(b, "stray", hit->stray);
+	field_flag(b, "unjudged", hit->unjudged);
 	if (hit->unsure)
 		field_text(b, "if", "unknown");
 	field_text(b, "origin", hit->kernel ? "kernel" : "user");
@@ -528,8 +520,7 @@ put_access(struct buffer *b, const struct ex_hit *hit)
 		field_dec(b, "len", hit->len);
 	if (hit->samples > 1)
 		field_dec(b, "samples", hit->samples);
-	if (hit->late)
-		field_bool(b, "late", true);
+	field_flag(b, "late", hit->late);
 	if (hit->pc != 0)
 		field_hex(b, "pc", hit->pc);
 	if (!hit->kernel)
@@ -676,8 +667,7 @@ put_finding(struct report *r, const struct finding *finding)
 	const struct ex_frame *frame = finding->culprit;
 
 	field_bool(b, finding->incomplete ? "unjudged" : "stray", true);
-	if (finding->late)
-		field_bool(b, "late", true);
+	field_flag(b, "late", finding->late);
 	field_dec(b, "watch", ex_watch_number(finding->watch));
 	field_dec(b, "count", finding->count);
 	field_dec(b, "first_seq", finding->first_seq);

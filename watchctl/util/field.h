@@ -61,4 +61,12 @@ field_bool(struct buffer *b, const char *name, bool value)
 	buffer_puts(b, value ? "true" : "false");
 }
 
+/* Only if it is true. */
+static inline void
+field_flag(struct buffer *b, const char *name, bool value)
+{
+	if (value)
+		field_bool(b, name, true);
+}
+
 #endif

@@ -56,41 +56,20 @@ spawn(__typeof__(&posix_spawn) next, int *made, const char *path,
 	return err;
 }
 
-int
-next_posix_spawn(pid_t *restrict pid, const char *restrict path,
-    const posix_spawn_file_actions_t *restrict actions,
-    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-    char *const env[restrict])
-{
-	return spawn(NEXT(posix_spawn), pid, path, actions, attr, argv, env);
-}
-
-int
-next_posix_spawnp(pid_t *restrict pid, const char *restrict file,
-    const posix_spawn_file_actions_t *restrict actions,
-    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-    char *const env[restrict])
-{
-	return spawn(NEXT(posix_spawnp), pid, file, actions, attr, argv, env);
-}
-
-int
-next_pidfd_spawn(int *restrict pidfd, const char *restrict path,
-    const posix_spawn_file_actions_t *restrict actions,
-    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-    char *const env[restrict])
-{
-	return spawn(NEXT(pidfd_spawn), pidfd, path, actions, attr, argv, env);
-}
-
-int
-next_pidfd_spawnp(int *restrict pidfd, const char *restrict file,
-    const posix_spawn_file_actions_t *restrict actions,
-    const posix_spawnattr_t *restrict attr, char *const argv[restrict],
-    char *const env[restrict])
-{
-	return spawn(NEXT(pidfd_spawnp), pidfd, file, actions, attr, argv, env);
-}
+#define SPAWN(name)							\
+	int								\
+	next_##name(int *restrict made, const char *restrict path,	\
+	    const posix_spawn_file_actions_t *restrict actions,		\
+	    const posix_spawnattr_t *restrict attr,			\
+	    char *const argv[restrict], char *const env[restrict])	\
+	{								\
+		return spawn(NEXT(name), made, path, actions, attr,	\
+		    argv, env);						\
+	}
+SPAWN(posix_spawn)
+SPAWN(posix_spawnp)
+SPAWN(pidfd_spawn)
+SPAWN(pidfd_spawnp)
 
 int
 next_system(const char *command)
