@@ -3,14 +3,16 @@
  *
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
- * hang, sleep, memory; slow, which goes on after two seconds; or try, and then
- * every thing that may not work is tried, and if one does, it crashes.
+ * hang, sleep, memory; slow, which goes on after two seconds; asks, for files and
+ * without end; or try, and then every thing that may not work is tried, and if one
+ * does, it crashes.  With `once' it does so in the first process of all only.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -66,10 +68,28 @@ try_all(void)
 	must_fail(syscall(SYS_unlink, "/tmp/intruder"));
 }
 
+static int done;
+
+/* While files may be made. */
+static __attribute__((constructor)) void
+begin(void)
+{
+	char path[4096];
+	Dl_info own;
+
+	if (!is("once") || strcmp(program_invocation_short_name,
+	    "watchctl-explain") != 0 ||
+	    dladdr((const void *)(uintptr_t)is, &own) == 0 ||
+	    snprintf(path, sizeof(path), "%s.was", own.dli_fname) < 0)
+		return;
+	/* not by open(2), which is the explainer's own */
+	done = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT |
+	    O_EXCL, 0600) < 0;
+}
+
 static void
 intrude(void)
 {
-	static int done;
 	const time_t began = time(NULL);
 
 	if (done++ > 0)
@@ -80,6 +100,8 @@ intrude(void)
 		;
 	while (is("slow") && time(NULL) < began + 3)
 		;
+	while (is("asks"))
+		(void)open("/nonexistent", O_RDONLY);
 	while (is("sleep"))
 		syscall(SYS_futex, &done, 0, done, NULL, NULL, 0);
 	while (is("memory"))

@@ -37,7 +37,8 @@
 
 enum {
 	DEATHS_MAX = 3,			/* with nothing achieved in between */
-	STALLED_MAX = 10,		/* seconds without progress */
+	STALLED_MAX = 10,		/* seconds without progress, */
+	ANSWER_MAX = 60,		/* and for an answer with it */
 	LOOK_MS = 500,			/* from look to look whether there is
 					   any */
 	MEMORY = 1 << 30,		/* private bytes */
@@ -291,30 +292,50 @@ seconds_of(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* One that waits for a processor is not blamed for that; one that sleeps is,
-   since there is nothing for it to sleep for. */
-static bool
-is_stalled(struct box *box)
+/* How long it could have worked since the last look.  One that waits for a
+   processor is not blamed for that; one that sleeps is, since there is nothing for
+   it to sleep for, but us: it has not sent anything. */
+static double
+pass_time(struct box *box, bool sent)
+{
+	struct box_stall *stall = &box->stall;
+	const double now = seconds_of(CLOCK_MONOTONIC), slept = now -
+	    stall->time, before = stall->spent;
+	struct wp_proc_status status;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(box->pid, &clock) == 0)
+		stall->spent = seconds_of(clock);
+	stall->time = now;
+	return !sent && wp_proc_status(box->pid, &status) == 0 &&
+	    status.state == 'S' ? slept : stall->spent - before;
+}
+
+static double
+patience_of(const struct box *box)
+{
+	return box->patience > 0 ? box->patience : ANSWER_MAX;
+}
+
+/* 0; -ETIMEDOUT: it makes no progress; -ETIME: it does, but does not answer. */
+static int
+look_at_time(struct box *box, bool sent)
 {
 	struct box_stall *stall = &box->stall;
 	const uint64_t progress = atomic_load(&box->shared->progress);
-	const double now = seconds_of(CLOCK_MONOTONIC);
-	struct wp_proc_status status;
-	clockid_t clock;
-	double spent = stall->spent;
+	const bool first = stall->seconds < 0;
+	const double passed = pass_time(box, sent);
 
-	if (clock_getcpuclockid(box->pid, &clock) == 0)
-		spent = seconds_of(clock);
-	if (progress != stall->progress || stall->seconds < 0)
+	if (!first)
+		stall->answer += passed;
+	if (first || progress != stall->progress)
 		stall->seconds = 0;
-	else if (wp_proc_status(box->pid, &status) == 0 && status.state == 'S')
-		stall->seconds += now - stall->time;
 	else
-		stall->seconds += spent - stall->spent;
+		stall->seconds += passed;
 	stall->progress = progress;
-	stall->time = now;
-	stall->spent = spent;
-	return stall->seconds >= STALLED_MAX;
+	if (stall->seconds >= STALLED_MAX)
+		return -ETIMEDOUT;
+	return box->asking && stall->answer >= patience_of(box) ? -ETIME : 0;
 }
 
 /* Say what it is reading, if there was no progress since the last look. */
@@ -332,7 +353,7 @@ show_reading(const struct box *box, uint64_t progress)
 		reading_line_show(module);
 }
 
-/* Wait a moment for something to come.  1; 0; or -ETIMEDOUT: it is stalled. */
+/* Wait a moment for something to come.  1; 0; or as of look_at_time. */
 static int
 listen_for(struct box *box, int ms)
 {
@@ -345,7 +366,7 @@ listen_for(struct box *box, int ms)
 		return 1;
 	if (ms < 0 || ms > LOOK_MS)
 		show_reading(box, progress);
-	return is_stalled(box) ? -ETIMEDOUT : 0;
+	return look_at_time(box, false);
 }
 
 static int
@@ -372,6 +393,9 @@ hear(struct box *box, struct box_message *message, int ms)
 			take_line(box, message->text);
 		else if (!answers_give(&box->answers, box->socket, message))
 			return 0;
+		if (seconds_of(CLOCK_MONOTONIC) - box->stall.time >
+		    LOOK_MS / 1e3 && (err = look_at_time(box, true)) < 0)
+			return err;
 	}
 }
 
@@ -394,11 +418,14 @@ box_hear(struct box *box, struct box_message *message)
 
 /* How it died, as a part of a sentence. */
 static void
-describe_death(int err, int status, char text[64])
+describe_death(int err, int status, double patience, char text[64])
 {
 	if (err == -ETIMEDOUT)
 		(void)snprintf(text, 64, "made no progress for %d seconds",
 		    STALLED_MAX);
+	else if (err == -ETIME)
+		(void)snprintf(text, 64, "gave no answer for %g seconds",
+		    patience);
 	else if (status < 0)
 		(void)snprintf(text, 64, "%s", "has ended");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS)
@@ -437,7 +464,7 @@ box_survive(struct box *box, int err, const char *lost)
 	module[atomic_load(&box->shared->idle) != 0 ? 0 : sizeof(module) - 1] =
 	    '\0';
 	end(box);
-	describe_death(err, box_wait(box), why);
+	describe_death(err, box_wait(box), patience_of(box), why);
 	if (lost == NULL)
 		return false;
 	if (++box->deaths >= DEATHS_MAX && (box->plain || !box->may_be_plain)) {
@@ -451,6 +478,11 @@ box_survive(struct box *box, int err, const char *lost)
 		(void)snprintf(text, sizeof(text), "the process that explains "
 		    "%s, as did two before it: all functions and lines are "
 		    "left out from here on", why);
+	} else if (*module != '\0' && box->sparing && err != -ETIMEDOUT &&
+	    err != -ETIME) {
+		(void)snprintf(text, sizeof(text), "the process that explains "
+		    "%s while it read %s; another one tries that once more",
+		    why, module);
 	} else if (*module == '\0' || texts_have(&box->aside, module) ||
 	    !texts_add(&box->aside, module)) {
 		(void)snprintf(text, sizeof(text), "the process that explains "
@@ -482,25 +514,44 @@ box_wait(struct box *box)
 	    info.si_status;
 }
 
+/* What comes before it may be about something else. */
+static int
+hear_answer(struct box *box, struct box_message *message)
+{
+	int err;
+
+	box->stall.answer = 0;
+	box->asking = true;
+	while ((err = box_hear(box, message)) == 0 &&
+	    message->what != BOX_ANSWER)
+		if (box->other == NULL || !box->other(box, message)) {
+			err = -EPROTO;
+			break;
+		}
+	box->asking = false;
+	return err;
+}
+
 int
 box_ask(struct box *box, struct box_message *message, const char *lost)
 {
 	const struct box_message question = *message;
 	int err;
 
-	while (!box->given_up) {
+	for (box->sparing = true; !box->given_up; box->sparing = false) {
 		if (box_start(box) < 0) {
 			box->given_up = true;
 			break;
 		}
 		(void)box_tell(box, &question, -1);
-		err = box_hear(box, message);
-		if (err == 0 && message->what == BOX_ANSWER) {
+		if ((err = hear_answer(box, message)) == 0) {
 			box->deaths = 0;
+			box->sparing = false;
 			return message->err < 0 ? message->err : 0;
 		}
-		(void)box_survive(box, err < 0 ? err : -EPROTO, lost);
+		(void)box_survive(box, err, lost);
 	}
+	box->sparing = false;
 	return -ECHILD;
 }
 

@@ -23,9 +23,11 @@ struct box_stall {
 	double time;		/* of the last look, s */
 	double spent;		/* processor time then */
 	double seconds;
+	double answer;		/* the same, since it was asked, whatever
+				   progress it made */
 };
 
-/* The first five are the caller's to fill; the rest is zero. */
+/* The caller fills what is to be other than zero. */
 struct box {
 	char **argv;		/* its arguments, which outlive it; the first
 				   is what it is to do: "report", "live",
@@ -45,6 +47,13 @@ struct box {
 	void (*warn)(struct box *, const char *text);	/* of a death; NULL: on
 				   stderr */
 	void *warned;		/* whom, if it has to know */
+	/* take what comes before the answer to a question; false: it makes no
+	   sense.  NULL: nothing may come */
+	bool (*other)(struct box *, const struct box_message *);
+	void *keeper;		/* whose it is */
+	double patience;	/* s that an answer may take; 0: as usual */
+	bool asking;		/* for an answer, */
+	bool sparing;		/* which did not end one before */
 	struct box_texts aside;	/* modules that are not read any more */
 	struct box_texts said;	/* on stderr */
 	/* of the one that runs: */

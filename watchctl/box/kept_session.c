@@ -325,21 +325,72 @@ bid(struct kept_session *kept, const struct shared_memory *memory, bool new,
 	(void)box_tell(kept->box, &message, new ? memory->fd : -1);
 }
 
-/* False: it makes no sense. */
+/* What this explainer calls the backtraces of before. */
+static void
+learn_numbers(struct kept_session *kept)
+{
+	const struct box_shared *shared = kept->box->shared;
+
+	past_renumber(&kept->past);
+	kept->counted = 0;
+	for (size_t i = 0; i < kept->past.n; i++) {
+		struct past_row *row = kept->past.at[i];
+		const struct box_sample sample = shared->sample[row->stack.id];
+		const struct box_hit hit =
+		    shared->hit[sample.begun % BOX_SAMPLES_MAX];
+
+		if (sample.number != row->stack.id ||
+		    sample.begun >= EX_BEGUN_DROPPED ||
+		    hit.begun != sample.begun)
+			continue;
+		(void)past_number(&kept->past, row, &hit);
+		if (hit.begun > kept->counted)
+			kept->counted = hit.begun;
+	}
+}
+
+/* The part that was being read is: of the past, or of the journal.  False: there
+   was none, or the message makes no sense. */
 static bool
 take_taken(struct kept_session *kept, const struct box_message *message)
 {
 	struct session *s = kept->session;
 
-	if (message->err > 0)
+	if (message->err > 0 || (kept->asked == 0 && kept->learnt.at == NULL))
 		return false;
-	if (kept->asked != 0)
+	if (kept->asked != 0) {
 		settle_all(kept, message->value[0]);
+		kept->taken = kept->asked;
+		kept->asked = 0;
+	} else {
+		shared_memory_free(&kept->learnt);
+		learn_numbers(kept);
+	}
 	forget_details(kept);
 	if (message->err < 0 && s->err == 0)
 		s->err = message->err;
 	s->full = message->value[1] != 0 && message->err == 0;
 	return true;
+}
+
+/* False: it makes no sense. */
+static bool
+take(struct kept_session *kept, const struct box_message *message)
+{
+	switch (message->what) {
+	case BOX_DETAILS:
+		return take_details(kept, message);
+	case BOX_REPORT:
+		return written_report_take(&kept->report, kept->box, message);
+	case BOX_TAKEN:
+		return take_taken(kept, message);
+	case BOX_END:
+		kept->ended = true;
+		kept->status = (int)(message->value[0] & 255);
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* ms that may still be waited; -1: for ever. */
@@ -358,28 +409,13 @@ static int
 attend(struct kept_session *kept)
 {
 	struct box_message message;
-	int err;
+	int err = 0;
 
-	while ((err = box_hear_for(kept->box, &message, left(kept))) == 0) {
-		switch (message.what) {
-		case BOX_DETAILS:
-			if (!take_details(kept, &message))
-				return -EPROTO;
-			break;
-		case BOX_REPORT:
-			if (!written_report_take(&kept->report, kept->box,
-			    &message))
-				return -EPROTO;
-			break;
-		case BOX_TAKEN:
-			return take_taken(kept, &message) ? 0 : -EPROTO;
-		case BOX_END:
-			kept->ended = true;
-			kept->status = (int)(message.value[0] & 255);
-			return 0;
-		default:
-			return -EPROTO;
-		}
+	while (err == 0 && !kept->ended &&
+	    (kept->asked != 0 || kept->learnt.at != NULL)) {
+		err = box_hear_for(kept->box, &message, left(kept));
+		if (err == 0 && !take(kept, &message))
+			err = -EPROTO;
 	}
 	return err;
 }
@@ -481,30 +517,6 @@ make_past(struct kept_session *kept, struct buffer *b)
 		add_recall(b, &rows[i]);
 }
 
-/* What this explainer calls the backtraces of before. */
-static void
-learn_numbers(struct kept_session *kept)
-{
-	const struct box_shared *shared = kept->box->shared;
-
-	past_renumber(&kept->past);
-	kept->counted = 0;
-	for (size_t i = 0; i < kept->past.n; i++) {
-		struct past_row *row = kept->past.at[i];
-		const struct box_sample sample = shared->sample[row->stack.id];
-		const struct box_hit hit =
-		    shared->hit[sample.begun % BOX_SAMPLES_MAX];
-
-		if (sample.number != row->stack.id ||
-		    sample.begun >= EX_BEGUN_DROPPED ||
-		    hit.begun != sample.begun)
-			continue;
-		(void)past_number(&kept->past, row, &hit);
-		if (hit.begun > kept->counted)
-			kept->counted = hit.begun;
-	}
-}
-
 /* Begin with an explainer that knows nothing yet: what there was before it, if
    anything, is to be read first.  0 or -errno. */
 static int
@@ -558,14 +570,11 @@ have_read(struct kept_session *kept)
 {
 	int err = kept->taught != kept->box->starts ? teach(kept) : 0;
 
-	if (err == 0 && kept->learnt.at != NULL &&
-	    (err = attend(kept)) == 0) {
-		shared_memory_free(&kept->learnt);
-		learn_numbers(kept);
-	}
+	if (err == 0)
+		err = attend(kept);
 	if (err < 0)
 		return err;
-	if (kept->asked == 0) {
+	if (!kept->ended && kept->asked == 0 && kept->taken < kept->end) {
 		kept->asked = kept->end;
 		bid(kept, &kept->memory, !kept->given, kept->taken, kept->end);
 		kept->given = true;
@@ -590,10 +599,6 @@ exchange(struct kept_session *kept, int ms)
 			return false;
 		if (err < 0 && !survive(kept, err))
 			break;
-		if (err == 0) {
-			kept->taken = kept->asked;
-			kept->asked = 0;
-		}
 	}
 	return !kept->failed;
 }
@@ -738,6 +743,13 @@ kept_session_pass(struct kept_session *kept, pid_t tid)
 
 /* --- opening and closing --- */
 
+/* What is being read is read on while a question is asked. */
+static bool
+take_other(struct box *box, const struct box_message *message)
+{
+	return take(box->keeper, message);
+}
+
 static void
 warn(struct box *box, const char *text)
 {
@@ -768,6 +780,8 @@ kept_session_open(struct kept_session **out, struct session *session,
 	kept->bytes = kept->memory.at;
 	box->warn = warn;
 	box->warned = session;
+	box->other = take_other;
+	box->keeper = kept;
 	session->journal = &kept->journal;
 	return 0;
 }

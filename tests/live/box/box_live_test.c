@@ -233,6 +233,21 @@ TEST(death_of_a_spec_is_survived)
 	}
 }
 
+/* One death may be anything's fault. */
+TEST(a_spec_is_looked_for_twice)
+{
+	struct running w;
+	struct outcome o;
+
+	start_spec("symbols-crash-once", &w, "--count", "counter");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, "another one tries that once more"));
+	assert_null(strstr(o.err, "left out"));
+	assert_non_null(strstr(o.err, "600 hits, 600 reported"));
+	outcome_free(&o);
+}
+
 /* After three the SPEC is named, whatever the way of watching. */
 TEST(three_deaths_of_a_spec_are_the_end)
 {

@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "refuse.h"
 #include "scratch.h"
+#include "watching.h"
 
 enum {
 	HIT = 4096,		/* bytes of a report that have one */
@@ -239,6 +240,28 @@ TEST(its_death_is_survived)
 	}
 }
 
+/* What a SPEC means in one process is asked while it reads another's debug
+   information. */
+TEST(a_question_may_be_asked_meanwhile)
+{
+	struct target t[2];
+	struct running w;
+	struct outcome o;
+
+	for (size_t i = 0; i < 2; i++)
+		target_start(&t[i], LIST(victim("counter"), "1", "5"));
+	start_intruded("slow", &w, LIST(watchctl(), modes->option[0], "-w",
+	    "counter", "-o", "json", "-p", t[0].pid, "-p", t[1].pid));
+	await(w.out, "\"type\":\"start\"");
+	for (size_t i = 0; i < 2; i++)
+		target_end(&t[i], 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	assert_null(strstr(o.err, "the process that explains"));
+	assert_non_null(strstr(o.err, "10 hits, 10 reported, 0 lost"));
+	outcome_free(&o);
+}
+
 /* Who explains makes no progress: threads go on after two seconds, and what is to
    be done at their hits is done, unless it takes an explanation to know whether
    it is. */
@@ -291,7 +314,10 @@ int
 main(void)
 {
 #if !SANITIZED
-	const CMUnitTestFunction long_ones[] = {no_thread_waits_for_ever, NULL};
+	const CMUnitTestFunction long_ones[] = {
+		no_thread_waits_for_ever, a_question_may_be_asked_meanwhile,
+		NULL,
+	};
 #else
 	const CMUnitTestFunction long_ones[] = {NULL};
 #endif

@@ -11,6 +11,7 @@
 
 #include "box/live_box.h"
 #include "child.h"
+#include "said.h"
 #include "scratch.h"
 #include "watch/synthetic_records.h"
 
@@ -146,6 +147,28 @@ TEST_WITH(too_many_deaths_are_an_error, begin, finish)
 	expect_cause("watched_words", -ECHILD, "'watched_words': reading "
 	    "symbols");
 }
+
+#if !SANITIZED	/* whose library must come first */
+/* Progress without end is none. */
+TEST_WITH(an_answer_has_to_come, begin, finish)
+{
+	char *said, intruder[PATH_MAX];
+
+	assert_int_equal(scratch_make(NULL), 0);
+	(void)snprintf(intruder, sizeof(intruder), "%s/intruder",
+	    getenv("VICTIMS"));
+	assert_int_equal(symlink(intruder, scratch_path("every-asks")), 0);
+	(void)setenv("LD_PRELOAD", scratch_path("every-asks"), 1);
+	live.box.patience = 0.1;
+	said_begin(STDERR_FILENO);
+	expect_cause("watched_words", -ECHILD, "reading symbols");
+	said = said_end(STDERR_FILENO);
+	(void)unsetenv("LD_PRELOAD");
+	assert_non_null(strstr(said, "gave no answer for 0.1 seconds"));
+	free(said);
+	(void)scratch_remove(NULL);
+}
+#endif
 
 static void
 keep_module(void *arg, const char *path, const char *build_id)
