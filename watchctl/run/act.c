@@ -26,7 +26,10 @@ report_missed(struct run *run, const struct kept_hit *hit)
 static bool
 takes_explanation(const struct run *run)
 {
-	return options_judge(run->options) || run->options->changed;
+	const struct options *o = run->options;
+
+	return options_judge(o) || o->changed || o->condition.root != NULL ||
+	    options_thin(o);
 }
 
 static bool
