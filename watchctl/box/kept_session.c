@@ -168,6 +168,15 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	act_at(kept, e, hit);
 }
 
+/* How many hits are written when this one is settled.  One that is left out is
+   numbered as the next that is not: it waits for those before it, because what is
+   done with them must be known when it is decided again. */
+static uint64_t
+written_before(const struct box_hit *hit)
+{
+	return (hit->outcome & BOX_REPORTED) != 0 ? hit->seq : hit->seq - 1;
+}
+
 /* Settle a sample if it is, when so many hits are written. */
 static void
 look_at(struct kept_session *kept, struct journal_entry *e, uint64_t hits)
@@ -186,8 +195,8 @@ look_at(struct kept_session *kept, struct journal_entry *e, uint64_t hits)
 		return;
 	}
 	hit = shared->hit[sample.begun % BOX_SAMPLES_MAX];
-	if (hit.begun == sample.begun ? (hit.outcome & BOX_REPORTED) != 0 &&
-	    hit.seq > hits : sample.begun > shared->given_up)
+	if (hit.begun == sample.begun ? written_before(&hit) > hits :
+	    sample.begun > shared->given_up)
 		return;
 	settle(kept, e);
 	if (sample.begun <= kept->counted) {

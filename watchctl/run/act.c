@@ -28,8 +28,7 @@ takes_explanation(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	return options_judge(o) || o->changed || o->condition.root != NULL ||
-	    options_thin(o);
+	return options_judge(o) || options_choose(o);
 }
 
 static bool

@@ -84,4 +84,11 @@ options_thin(const struct options *o)
 	return o->every != 0 || o->max_rate != 0 || o->once;
 }
 
+/* Whether hits may be left out of the report. */
+static inline bool
+options_choose(const struct options *o)
+{
+	return o->condition.root != NULL || o->changed || options_thin(o);
+}
+
 #endif

@@ -119,7 +119,7 @@ expect_acted(const struct outcome *o, const struct mode *mode, int n)
    takes more room than the warning of the last one's death.  Result: how
    many. */
 static unsigned
-kill_all(struct running *w)
+kill_all(struct running *w, off_t each)
 {
 	struct wp_proc_status status;
 	unsigned kills = 0;
@@ -130,7 +130,7 @@ kill_all(struct running *w)
 
 		(void)usleep((useconds_t)(random() % 10000));
 		if (explainer == 0 || kills == KILLS ||
-		    size_of_report() < size + HIT)
+		    size_of_report() < size + each)
 			continue;
 		kills += kill(explainer, SIGKILL) == 0;
 		size = size_of_report();
@@ -173,7 +173,7 @@ TEST(each_hit_is_reported_once)
 		    scratch_path("report"), "--", victim("counter"), "2",
 		    writes, "50000"));
 		say(&w, "go\nend\n");
-		kills += kill_all(&w);
+		kills += kill_all(&w, HIT);
 		finish(&w, &o);
 		outcome_take(&o, scratch_path("report"));
 		expect_all(&o, 2 * mode->writes);
@@ -182,6 +182,52 @@ TEST(each_hit_is_reported_once)
 	}
 	print_message("%u were killed\n", kills);
 	assert_true(kills >= runs * nmodes);
+}
+
+/* What is left out is left out once, by its number: whoever explains goes on
+   counting where another died. */
+TEST(each_hit_is_chosen_once)
+{
+	enum { HITS = 3000, REJECTED = HITS / 3, EVERY = 40,
+		REPORTED = (HITS - REJECTED) / EVERY };
+	struct running w;
+	struct outcome o;
+
+	for (unsigned i = 0; i < nmodes; i++) {
+		const json_t *end;
+		json_int_t nth = 0;
+		unsigned kills;
+		json_t *line;
+		size_t k;
+
+		(void)unlink(scratch_path("report"));
+		start_mode(&modes[i], &w, LIST("-w", "counter", "-o", "json",
+		    "--if", "count % 3 != 0", "--every", "40", "-O",
+		    scratch_path("report"), "--", victim("counter"), "1",
+		    "3000", "50000"));
+		say(&w, "go\nend\n");
+		kills = kill_all(&w, HIT);
+		finish(&w, &o);
+		outcome_take(&o, scratch_path("report"));
+		print_message("%u were killed\n", kills);
+		assert_true(kills > 0);
+		end = first_of(&o, "end");
+		assert_int_equal(number_of(end, "hits"), HITS);
+		assert_int_equal(number_of(end, "lost"), 0);
+		assert_int_equal(number_of(end, "rejected"), REJECTED);
+		assert_int_equal(number_of(end, "reported"), REPORTED);
+		assert_int_equal(count_of(&o, "hit"), REPORTED);
+		json_array_foreach(o.lines, k, line) {
+			if (strcmp(text_of(line, "type"), "hit") != 0)
+				continue;
+			/* 1, 2, 4, 5, 7, ... are not rejected */
+			nth += EVERY;
+			if (json_object_get(line, "new") != NULL)
+				assert_int_equal(strtoll(text_of(line, "new"),
+				    NULL, 16), nth + (nth - 1) / 2);
+		}
+		outcome_free(&o);
+	}
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
@@ -267,24 +313,24 @@ TEST(a_question_may_be_asked_meanwhile)
    it is. */
 TEST(no_thread_waits_for_ever)
 {
-	static const char *const more[] = {NULL, "--changed", NULL};
-	struct running w[2];
+	static const char *const more[] = {NULL, "--changed", "--if=1"};
+	struct running w[COUNT(more)];
 	struct outcome o;
 	int acted;
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < COUNT(more); i++) {
 		const char *argv[ARGS];
 		size_t n = append(argv, 0, LIST(watchctl(), "-w", "counter",
 		    "--on-hit", "exec echo acted $WATCHCTL_TID", "-O",
 		    "/dev/null"));
 
-		n = append(argv, n, &more[i]);
+		n = append(argv, n, LIST(more[i]));
 		(void)append(argv, n, LIST("--", victim("counter"), "1",
 		    "3"));
 		start_intruded("sleep", &w[i], argv);
 		say(&w[i], "go\nend\n");
 	}
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < COUNT(more); i++) {
 		finish(&w[i], &o);
 		acted = 0;
 		for (const char *at = o.err; (at = strstr(at, "acted ")) !=
