@@ -254,7 +254,7 @@ main(void)
 	scratch_run("rm -f *.o");
 	(void)setenv("XDG_CACHE_HOME", scratch_path("cache"), 1);
 	compare("zlib", "zlib", 0.15, 0.03);
-	compare("uncompressed", "plain", 0.1, 0.1);
+	compare("uncompressed", "plain", 0.1, 0.05);
 	if (getenv("KEEP") == NULL)
 		assert_int_equal(scratch_remove(NULL), 0);
 	return bench_status();
