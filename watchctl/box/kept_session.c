@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/kept_log.h"
 #include "box/past.h"
 #include "box/shared_memory.h"
 #include "box/written_report.h"
@@ -19,6 +20,8 @@
 enum {
 	SIZE = 16 << 20,	/* bytes of a journal */
 	MARGIN = 4096,		/* of it, for what makes room */
+	LOG = 256 << 10,	/* and of a log */
+	PROCESSES = 64,
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
 	DETAILS_MAX = 64,	/* hits of one stop */
 	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that
@@ -40,6 +43,9 @@ struct kept_session {
 	bool given;		/* and whether it has the journal's memory */
 	size_t waiting;		/* samples that are not settled */
 	struct buffer log;	/* entries of before that must survive */
+	size_t log_more;	/* so large it is made smaller, bytes, */
+	size_t allowed_more;	/* or when so many processes may be asked
+				   about */
 	struct past past;
 	void (*act)(void *arg, const struct kept_hit *);
 	void *act_arg;		/* act NULL: nothing is done at hits */
@@ -145,7 +151,8 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 {
 	struct session *s = kept->session;
 	const struct ex_hit counted = {
-		.seq = hit->seq, .time = e->value[1], .tid = e->tid,
+		.seq = hit->seq, .time = e->value[1], .pid = e->pid,
+		.tid = e->tid,
 	};
 	const bool reported = (hit->outcome & BOX_REPORTED) != 0;
 
@@ -262,6 +269,44 @@ make_learnt(struct journal_entry *e)
 		e->what = JOURNAL_LEARN;
 }
 
+static bool
+needs(void *arg, pid_t pid)
+{
+	const struct kept_session *kept = arg;
+
+	return past_has(&kept->past, pid);
+}
+
+static void
+forbid(void *arg, pid_t pid)
+{
+	struct kept_session *kept = arg;
+
+	answers_forbid(&kept->box->answers, pid);
+}
+
+/* Each takes a descriptor. */
+static bool
+has_many_processes(const struct kept_session *kept)
+{
+	return kept->box->answers.n > kept->allowed_more;
+}
+
+/* Who has ended has no hits any more that are not written: all that is in the log
+   comes before those. */
+static void
+shrink_log(struct kept_session *kept)
+{
+	const struct kept_log_calls calls = {needs, forbid, kept};
+
+	if ((kept->log.len < LOG || kept->log.len < kept->log_more) &&
+	    !has_many_processes(kept))
+		return;
+	kept_log_shrink(&kept->log, &calls);
+	kept->log_more = 2 * kept->log.len;
+	kept->allowed_more = 2 * kept->box->answers.n + PROCESSES;
+}
+
 /* Drop what is done with; what must survive, and comes before all that is
    waiting, goes into the log. */
 static void
@@ -295,6 +340,7 @@ tidy(struct kept_session *kept)
 			kept->taken = to;
 	}
 	kept->end = to;
+	shrink_log(kept);
 }
 
 /* --- having it read --- */
@@ -714,7 +760,8 @@ flush(struct journal *journal)
 
 	if (is_idle(kept))
 		kept->end = kept->taken;
-	else if (exchange(kept, PATIENCE) && kept->end > TIDY)
+	else if (exchange(kept, PATIENCE) && (kept->end > TIDY ||
+	    has_many_processes(kept)))
 		tidy(kept);
 	return !s->full && s->err == 0;
 }

@@ -13,14 +13,23 @@ key_of(const struct box_hit *hit)
 	return (uint64_t)hit->watch << 32 | hit->stack;
 }
 
+bool
+past_has(const struct past *past, pid_t pid)
+{
+	return ex_table_get(&past->processes, (uint64_t)pid) != NULL;
+}
+
 static struct past_row *
-row_new(struct past *past, const void *record, size_t len)
+row_new(struct past *past, pid_t pid, const void *record, size_t len)
 {
 	struct past_row *row;
 
 	if (!EX_ARRAY_ROOM(past, at, BOX_SAMPLES_MAX - 1) ||
+	    !ex_table_reserve(&past->processes, 1) ||
 	    (row = calloc(1, sizeof(*row) + len)) == NULL)
 		return NULL;
+	if (!past_has(past, pid))
+		ex_table_put(&past->processes, (uint64_t)pid, row);
 	row->stack.id = past->n + 1;
 	row->len = len;
 	memcpy(row->record, record, len);
@@ -55,7 +64,8 @@ past_add(struct past *past, const struct ex_watch *watch,
 
 	if (past->summary == NULL && (past->summary = summary_new()) == NULL)
 		return -ENOMEM;
-	if (row == NULL && ((row = row_new(past, record, len)) == NULL ||
+	if (row == NULL && ((row = row_new(past, hit->pid,
+	    record, len)) == NULL ||
 	    past_number(past, row, which) < 0))
 		return -ENOMEM;
 	counted.watch = watch;
@@ -67,6 +77,7 @@ void
 past_free(struct past *past)
 {
 	ex_table_free(&past->rows, NULL);
+	ex_table_free(&past->processes, NULL);
 	for (size_t i = 0; i < past->n; i++)
 		free(past->at[i]);
 	free(past->at);

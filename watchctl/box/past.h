@@ -21,7 +21,8 @@ struct past {
 	struct summary *summary;	/* NULL: none yet */
 	struct past_row **at;	/* n of them */
 	size_t n, cap;
-	struct ex_table rows;	/* by the explainer's numbers */
+	struct ex_table rows;	/* by the explainer's numbers, */
+	struct ex_table processes;	/* and by the process of their sample */
 };
 
 /* Count a hit of a watch, as the explainer has it; its first sample is this
@@ -33,6 +34,9 @@ int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
    row. */
 void past_renumber(struct past *);
 int past_number(struct past *, struct past_row *, const struct box_hit *);
+
+/* Whether a sample is of this process. */
+bool past_has(const struct past *, pid_t);
 
 void past_free(struct past *);
 

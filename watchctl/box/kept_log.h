@@ -1,0 +1,27 @@
+/*
+ * kept_log: what another explainer has to be told again (report/journal.h), without
+ * what is over.
+ */
+#ifndef KEPT_LOG_H
+#define KEPT_LOG_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "util/buffer.h"
+
+/* Who needs what of it; each is handed arg. */
+struct kept_log_calls {
+	/* whether a process that has ended is needed all the same */
+	bool (*needs)(void *arg, pid_t);
+	/* nothing is left of a process */
+	void (*gone)(void *arg, pid_t);
+	void *arg;
+};
+
+/* Drop from entries of a journal the records of threads and processes that have
+   ended, as they say themselves, unless others have inherited from them.  Without
+   memory nothing is dropped. */
+void kept_log_shrink(struct buffer *, const struct kept_log_calls *);
+
+#endif
