@@ -131,7 +131,7 @@ new_watch(const char *spec, const char *symbol)
 /* The report keeps what it was given; when that has moved, it gets the new
    one. */
 static void
-tell_watch(struct session *s)
+report_watch(struct session *s)
 {
 	if (reporting(s) && s->report.ops->watch != NULL)
 		note(s, s->report.ops->watch(&s->report,
@@ -160,7 +160,7 @@ session_add_watch(struct session *s, const char *spec, const char *symbol,
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (s->started)
-		tell_watch(s);
+		report_watch(s);
 	return 0;
 }
 
@@ -182,7 +182,7 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 }
 
 static void
-tell_given(const struct session *s, const struct ex_hit *hit,
+call_given(const struct session *s, const struct ex_hit *hit,
     enum session_fate fate)
 {
 	if (s->given != NULL)
@@ -199,7 +199,7 @@ recall(struct session *s, struct ex_hit *hit)
 	if (s->report.summary != NULL)
 		note(s, summary_recall(s->report.summary, hit, s->recall));
 	sieve_recall(s->sieve, hit);
-	tell_given(s, hit, SESSION_REPORTED);
+	call_given(s, hit, SESSION_REPORTED);
 	return 0;
 }
 
@@ -223,7 +223,7 @@ leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
 	s->rejected += fate == SESSION_REJECTED;
 	s->unchanged += fate == SESSION_UNCHANGED;
 	s->thinned += fate == SESSION_SKIPPED;
-	tell_given(s, hit, fate);
+	call_given(s, hit, fate);
 }
 
 /* A hit is complete: the explainer's way out. */
@@ -249,7 +249,7 @@ give(void *arg, struct ex_hit *hit)
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
 	s->unjudged_late += hit->unjudged && hit->late;
-	tell_given(s, hit, SESSION_REPORTED);
+	call_given(s, hit, SESSION_REPORTED);
 	note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
@@ -595,7 +595,7 @@ session_record(struct session *s, const struct ex_record *r)
 
 /* Names and lines that are missing for want of trust. */
 static void
-tell_disbelief(struct session *s)
+report_disbelief(struct session *s)
 {
 	const struct ex_module *m;
 	const char *why;
@@ -615,7 +615,7 @@ session_flush(struct session *s, uint64_t now)
 	}
 	if (s->explainer != NULL && wants_more(s))
 		(void)ex_explain_flush(s->explainer, now);
-	tell_disbelief(s);
+	report_disbelief(s);
 	if (reporting(s))
 		note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)

@@ -437,7 +437,7 @@ describe(struct run *run)
 }
 
 static void
-tell_later(struct run *run)
+warn_unmapped(struct run *run)
 {
 	for (size_t i = 0; i < run->options->nspecs; i++)
 		if (run->process->place[i].later)
@@ -476,8 +476,8 @@ run_announce(struct run *run)
 	session_start(&run->session, &start);
 	run->ops->announce(run);
 	if (!run->options->follow && !got->inherit_thread && !got->stop)
-		session_warn(&run->session, "this kernel cannot tell threads "
-		    "from children: child processes are watched too");
+		session_warn(&run->session, "this kernel cannot distinguish "
+		    "threads from children: child processes are watched too");
 	if (wp_target_inexact(run->target)) {
 		session_doubt(&run->session, "a thread may have been missed "
 		    "while attaching");
@@ -486,7 +486,7 @@ run_announce(struct run *run)
 		    "permitted): a thread created then may be missed or "
 		    "counted twice");
 	}
-	tell_later(run);
+	warn_unmapped(run);
 	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
 }

@@ -151,7 +151,7 @@ run_take_child(struct run *run, const struct ex_record *r)
 
 /* One is reported. */
 static void
-tell_child(struct run *run)
+report_child(struct run *run)
 {
 	const struct children *children = &run->children;
 	const struct child *child = &children->went_on;
@@ -172,7 +172,7 @@ void
 run_check_children(struct run *run)
 {
 	children_look(&run->children);
-	tell_child(run);
+	report_child(run);
 }
 
 /* The last word on them. */
@@ -184,7 +184,7 @@ settle_children(struct run *run)
 	if (!leaves_children(run))
 		return;
 	children_settle(&run->children, vouched ? CHILD_MS : 0);
-	tell_child(run);
+	report_child(run);
 	if (!run->children.unknown || !vouched || run->child_reported)
 		return;
 	session_warn(&run->session, "a child process may have gone on in the "

@@ -309,7 +309,7 @@ put_unknown(struct search *s, struct buffer *b)
 enum apart { BY_ADDRESS, BY_MODULE, BY_FILE, BY_PARAMETERS };
 
 static enum apart
-told_apart(const struct candidate *a, const struct candidate *b)
+difference(const struct candidate *a, const struct candidate *b)
 {
 	if (a->module != b->module)
 		return BY_MODULE;
@@ -362,7 +362,7 @@ static void
 put_statics(const struct search *s, struct buffer *b)
 {
 	buffer_printf(b, "; %zu that libraries have for themselves: ", s->n);
-	put_candidates(b, s, told_apart(&s->found[0], &s->found[1]));
+	put_candidates(b, s, difference(&s->found[0], &s->found[1]));
 }
 
 static int
@@ -406,7 +406,7 @@ symbol_ambiguous(const struct search *s, struct wp_cause *cause)
 	};
 	struct buffer text = shown(s->spec->text);
 	struct buffer symbol = shown(s->spec->symbol), list = {0};
-	enum apart apart = told_apart(&s->found[0], &s->found[1]);
+	enum apart apart = difference(&s->found[0], &s->found[1]);
 	int rc;
 
 	put_candidates(&list, s, apart);

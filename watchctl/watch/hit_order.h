@@ -52,7 +52,7 @@ struct hit_order_watch {
 	uint64_t time;		/* ns */
 	uint64_t seen;		/* counted - suppressed */
 	uint64_t suppressed;
-	uint32_t number;	/* of the settling before it */
+	uint32_t number;	/* of the baseline before it */
 };
 
 /* All but gaps zero: none. */
@@ -85,7 +85,7 @@ enum ordered {
    then, ns. */
 void hit_order_forget(struct hit_order *, unsigned index, uint64_t time);
 
-/* Take in a hit; bytes is for AFTER_SETTLING. */
+/* Take in a hit; bytes is for ORDER_AFTER_BASELINE. */
 enum ordered hit_order_take(struct hit_order *, struct wp_channel *,
     const struct hit_order_hit *, uint8_t bytes[WP_BASELINE_MAX]);
 

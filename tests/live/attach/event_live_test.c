@@ -191,7 +191,7 @@ TEST(keeps_no_event_without_its_ring)
 	wp_events_close(&events, 0);
 }
 
-TEST(tells_that_a_thread_has_ended)
+TEST(reports_that_a_thread_has_ended)
 {
 	const struct wp_options options = {.count = true};
 	struct perf_event_attr attr = watch(&options, false);

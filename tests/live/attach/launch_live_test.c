@@ -412,7 +412,7 @@ TEST(is_not_stopped_by_other_signals)
 	wp_target_free(l.target);
 }
 
-TEST(tells_how_it_ended_before)
+TEST(reports_how_it_ended_before)
 {
 	const uint64_t nowhere = 0;
 	struct launched l;
@@ -491,7 +491,7 @@ TEST(lets_go_unwatched)
 	expect_status(l.pid, STATUS);
 }
 
-TEST(tells_why_it_cannot)
+TEST(reports_why_it_cannot)
 {
 	static const struct {
 		const char *name;

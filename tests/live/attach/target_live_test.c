@@ -590,7 +590,7 @@ TEST(says_what_each_event_records)
 
 /* --- what is reported of it --- */
 
-TEST(tells_of_the_attach)
+TEST(reports_the_attach)
 {
 	struct wp_target *target = new_target(&counting);
 	pid_t pid = start_threads(THREADS);

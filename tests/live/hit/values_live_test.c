@@ -170,7 +170,7 @@ check_forms(struct watched *w)
 	return n;
 }
 
-TEST(tells_all_forms)
+TEST(reports_all_forms)
 {
 	static const char *const options[][4] = {
 		{"-w", "words+8:8"},
@@ -189,7 +189,7 @@ TEST(tells_all_forms)
 }
 
 /* A watch that wide stores go beyond has but its own bytes. */
-TEST(tells_partial_and_wide_stores)
+TEST(reports_partial_and_wide_stores)
 {
 	static const struct {
 		const char *spec;
@@ -630,7 +630,7 @@ contend(const char *const *options, bool stops)
 /* Each way in which the inside hears of hits. */
 static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 
-TEST(tells_what_contending_threads_left_inside)
+TEST(reports_what_contending_threads_left_inside)
 {
 	static const char *const options[] = {"-w", "word", "--inside", NULL};
 
@@ -642,7 +642,7 @@ TEST(tells_what_contending_threads_left_inside)
 	}
 }
 
-TEST(tells_what_contending_threads_left)
+TEST(reports_what_contending_threads_left)
 {
 	static const char *const options[][5] = {
 		{"-w", "word"}, {"-w", "word", "--stop"},
@@ -914,7 +914,7 @@ TEST(invents_nothing_afterwards)
 }
 
 /* Writes that are 10 ms apart are in order, whoever makes them. */
-TEST(tells_values_of_calm_threads)
+TEST(reports_values_of_calm_threads)
 {
 	static const char *const options[][4] = {
 		{"-w", "word"}, {"-w", "word", "--inside"},

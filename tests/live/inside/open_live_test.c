@@ -1058,7 +1058,7 @@ TEST(moves_that_cannot_be)
 	assert_int_equal(wp_enable(w), -EINVAL);
 }
 
-TEST(both_refusals_are_told)
+TEST(both_refusals_are_reported)
 {
 	const struct wp_attr attr = WATCH(&word);
 
@@ -1132,7 +1132,7 @@ run_refused(const struct mode *m)
 		one_instruction_hits_two_watches, children_may_be_followed,
 		exact_in_a_storm_of_threads, NULL,
 	};
-	static const CMUnitTestFunction alone[] = {both_refusals_are_told,
+	static const CMUnitTestFunction alone[] = {both_refusals_are_reported,
 	    NULL};
 
 	return run_live_tests(.only = m->helped ? helped : alone,
@@ -1143,7 +1143,7 @@ run_refused(const struct mode *m)
 static int
 run_all(const struct mode *m)
 {
-	CMUnitTestFunction not[5] = {both_refusals_are_told};
+	CMUnitTestFunction not[5] = {both_refusals_are_reported};
 	size_t n = 1;
 
 	if (!m->kernel)		/* a debug register does not see it */

@@ -360,7 +360,7 @@ TEST_WITH(who_is_made_meanwhile_is_called, rest_begin, rest_end)
 }
 
 /* The last to be made is missed. */
-TEST_WITH(without_a_helper_unsettled_threads_are_told, rest_begin, rest_end)
+TEST_WITH(without_a_helper_unsettled_threads_are_reported, rest_begin, rest_end)
 {
 	static struct calls calls = {.answer = MORE};
 

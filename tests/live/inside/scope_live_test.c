@@ -367,7 +367,7 @@ TEST(a_child_is_not_frozen_but_can_freeze)
 	expect_thawed(1);
 }
 
-TEST(writes_that_no_signal_tells_are_counted)
+TEST(writes_that_no_signal_shows_are_counted)
 {
 	sigset_t trap, before;
 

@@ -744,7 +744,7 @@ do_write(void *fd)
 	assert_int_equal(write(*(int *)fd, (void *)(uintptr_t)area, 8), 8);
 }
 
-TEST(a_copy_out_of_memory_tells_its_source)
+TEST(a_copy_out_of_memory_shows_its_source)
 {
 	uint64_t si, last = 0;
 	struct shot s;
@@ -1221,7 +1221,7 @@ map_and_name(bool with_data)
 	(void)munmap(code, 4096);
 }
 
-TEST(only_later_mappings_and_names_are_told)
+TEST(only_later_mappings_and_names_are_reported)
 {
 	map_and_name(false);
 	map_and_name(true);
@@ -2075,7 +2075,7 @@ do_ten_thousand(void *at)
 		do_store(at);
 }
 
-TEST(what_other_events_tell_breakpoints_do_not)
+TEST(what_other_events_show_breakpoints_do_not)
 {
 	struct perf_event_attr attr = write_attr(&area[0]);
 	struct perf_event_mmap_page *page;

@@ -293,7 +293,7 @@ TEST(names_who_refuses)
 }
 
 /* What EACCES means turns on the sysctl. */
-TEST(tells_paranoid_from_security_modules)
+TEST(distinguishes_paranoid_from_security_modules)
 {
 	const int err = EACCES;
 

@@ -1672,7 +1672,7 @@ kill_for_sleeper(void *owner)
 	(void)kill(*(pid_t *)owner, SIGKILL);
 }
 
-TEST(a_robust_word_tells_of_its_owners_death)
+TEST(a_robust_word_shows_its_owners_death)
 {
 	static const struct timespec patience = {CHILD_PATIENCE_MS / 1000, 0};
 	siginfo_t info;

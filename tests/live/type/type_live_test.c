@@ -58,7 +58,7 @@ typed_start(struct target *t)
 	target_start(t, (const char *[]){victim("typed"), NULL});
 }
 
-TEST(tells_typed_values)
+TEST(reports_typed_values)
 {
 	struct target t;
 	struct running w;
@@ -75,7 +75,7 @@ TEST(tells_typed_values)
 	outcome_free(&o);
 }
 
-TEST(tells_readers)
+TEST(reports_readers)
 {
 	struct target t;
 	struct running w;

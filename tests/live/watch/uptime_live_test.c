@@ -333,7 +333,7 @@ TEST(a_gap_in_a_child_is_no_green_exit)
 	outcome_free(&o);
 }
 
-TEST(a_gap_inside_is_told)
+TEST(a_gap_inside_is_reported)
 {
 	for (size_t i = 1; i < DELIVERIES; i++) {	/* by events */
 		const bool traced = strcmp(deliveries[i], "async") == 0;

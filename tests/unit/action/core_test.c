@@ -449,7 +449,7 @@ read_notes(Elf *elf, struct said *said)
 		    note.n_descsz);
 }
 
-TEST(tells_of_the_process)
+TEST(reports_the_process)
 {
 	struct said said = {0};
 	pid_t pid;

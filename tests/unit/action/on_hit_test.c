@@ -205,7 +205,7 @@ expect_said(const char *command, const struct ex_hit *hit, const char *expected)
 }
 
 /* What is not known is not there, also if watchctl itself is such a command. */
-TEST(tells_of_the_hit)
+TEST(reports_the_hit)
 {
 	static const char command[] =
 	    "env | grep ^WATCHCTL_ | grep -v ^WATCHCTL_HIT | LC_ALL=C sort";
@@ -241,7 +241,7 @@ TEST(tells_of_the_hit)
 	(void)unsetenv("WATCHCTL_LINE");
 }
 
-TEST(tells_it_as_json)
+TEST(reports_it_as_json)
 {
 	const struct ex_hit hit = user_hit();
 	struct on_hit on_hit = exec("printf '%s' \"$WATCHCTL_HIT\"");
@@ -266,7 +266,7 @@ TEST(has_streams_of_its_own)
 	expect_said("cat; echo out; echo err >&2", &hit, "out\nerr\n");
 }
 
-TEST(tells_a_failure_once)
+TEST(reports_a_failure_once)
 {
 	static const struct {
 		const char *command, *said;
@@ -526,7 +526,7 @@ TEST(takes_nothing_else_for_variables)
 	free(said);
 }
 
-TEST(tells_how_to_go_on)
+TEST(reports_how_to_go_on)
 {
 	const struct on_hit on_hit = {
 		.left = 4711, .left_tid = 4712, .left_seq = 3,

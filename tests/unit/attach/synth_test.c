@@ -211,7 +211,7 @@ finish(void **state)
 	return scratch_remove(state);
 }
 
-TEST(tells_names)
+TEST(reports_names)
 {
 	size_t n = 0;
 
@@ -239,7 +239,7 @@ TEST(tells_names)
 }
 
 /* Every line of /proc/PID/maps, in order. */
-TEST(tells_mappings)
+TEST(reports_mappings)
 {
 	char name[64], *line = NULL;
 	size_t cap = 0, i = COUNT(names);
@@ -279,7 +279,7 @@ TEST(tells_mappings)
 	(void)fclose(f);
 }
 
-TEST(tells_paths)
+TEST(reports_paths)
 {
 	char self[PATH_MAX] = "";
 
@@ -301,8 +301,8 @@ TEST(tells_paths)
 
 		if (made.record[i].type == PERF_RECORD_MMAP2 &&
 		    strcmp(map->path, self) == 0 &&
-		    map->start <= (uintptr_t)tells_paths &&
-		    (uintptr_t)tells_paths < map->start + map->len)
+		    map->start <= (uintptr_t)reports_paths &&
+		    (uintptr_t)reports_paths < map->start + map->len)
 			return;
 	}
 	fail_msg("the program itself is missing");
@@ -331,7 +331,7 @@ TEST(ends_when_told_to)
 	assert_int_equal(wp_synth_process(process, end_at_map, NULL), -EIO);
 }
 
-TEST(tells_nothing_of_nobody)
+TEST(reports_nothing_of_nobody)
 {
 	pid_t pid = child_start(have_all, NULL);
 	int calls = 0;
@@ -352,7 +352,7 @@ leave_first(void *arg)
 }
 
 /* The others still have it all when the first thread has ended. */
-TEST(tells_all_without_the_first_thread)
+TEST(reports_all_without_the_first_thread)
 {
 	struct made later;
 	pid_t pid;
@@ -371,7 +371,7 @@ TEST(tells_all_without_the_first_thread)
 	child_kill(pid);
 }
 
-TEST(tells_of_the_kernel)
+TEST(reports_the_kernel)
 {
 	const uint64_t start = kernel_symbol("_text"),
 	    end = kernel_symbol("_etext");

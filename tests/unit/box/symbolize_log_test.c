@@ -139,7 +139,7 @@ TEST(a_program_at_a_fixed_place)
 }
 
 /* Each level of inlining has its line. */
-TEST(inlined_calls_are_told)
+TEST(inlined_calls_are_reported)
 {
 	char log[2 * PATH_MAX], *text;
 

@@ -98,7 +98,7 @@ make(struct ex_crowd *crowd, size_t c, size_t turn)
 	return n;
 }
 
-TEST(tells_what_is_so_in_all_orders)
+TEST(reports_what_is_so_in_all_orders)
 {
 	struct ex_crowd crowd;
 
@@ -122,7 +122,7 @@ TEST(tells_what_is_so_in_all_orders)
 
 /* After an addition, the flags are those of what it left: of the carry out of
    the low four bits, if nothing else. */
-TEST(tells_what_flags_show)
+TEST(reports_what_flags_show)
 {
 	enum { AF = 1 << 4, PF = 1 << 2 };
 	static const struct {

@@ -496,7 +496,7 @@ TEST(waits_no_longer_than_an_access)
 
 /* What give refuses is reported to whoever caused it, and the rest comes
    later. */
-TEST(stops_when_told_to)
+TEST(stops_when_asked_to)
 {
 	given.refuse = 1;
 	assert_int_equal(feed(&(struct sample){ONE, 1, 1, nowhere}), 7);

@@ -259,7 +259,7 @@ expect_call(size_t i, const struct ex_syscall *call)
 	assert_string_equal(call->file, "");
 }
 
-TEST_WITH(arguments_tell_the_buffer, begin, NULL)
+TEST_WITH(arguments_show_the_buffer, begin, NULL)
 {
 	char entry[64];
 
@@ -460,7 +460,7 @@ __asm__(".text\n"
 extern const char after_mov[], after_xor[], after_two_ways[], after_another[],
     after_none[], after_far[], after_no_call[];
 
-TEST_WITH(code_tells_the_number, begin, NULL)
+TEST_WITH(code_shows_the_number, begin, NULL)
 {
 	static const struct {
 		const char *pc;
@@ -540,7 +540,7 @@ TEST_WITH(a_vector_that_is_done_is_bounded_by_its_result, begin, NULL)
 	assert_false(explain().bounded);
 }
 
-TEST_WITH(the_end_of_a_long_path_is_told, begin, NULL)
+TEST_WITH(the_end_of_a_long_path_is_reported, begin, NULL)
 {
 	static const char *const read[4] = {"ksys_read"};
 	char name[NAME_MAX + 1], path[] = "/tmp/call_test.XXXXXX";

@@ -577,7 +577,7 @@ TEST(knows_the_bytes_that_overlap)
 	}
 }
 
-TEST(tells_what_is_unchanged)
+TEST(reports_what_is_unchanged)
 {
 	static const struct made store = {1000, 1, 0, STORE, 5, 0, 0};
 	static const struct made again = {1010, 1, 0, STORE, 5, 0, 0};

@@ -971,7 +971,7 @@ TEST(outlives_the_process)
 }
 
 /* A file written anew in place is another one for those who map it later. */
-TEST(tells_versions_apart)
+TEST(distinguishes_versions)
 {
 	const struct map a = {0x100000, 0x1000, 0, RX, "a"};
 	struct ex_space *space = ex_space_new(EX_LIVE);

@@ -1168,7 +1168,7 @@ TEST(cuts_versions)
 	ex_module_free(m);
 }
 
-TEST(tells_thread_local_symbols)
+TEST(reports_thread_local_symbols)
 {
 	struct found found = {0};
 	struct ex_module *m;

@@ -98,7 +98,7 @@ wait_for_a_vfork_child(void *arg)
 	}
 }
 
-TEST(tells_the_state)
+TEST(reports_the_state)
 {
 	pid_t pid = child_start(child_rest, (void *)&shared->ready);
 
@@ -114,7 +114,7 @@ TEST(tells_the_state)
 }
 
 /* A process whose child is still to go, and which goes with it. */
-TEST(tells_who_sleeps_deeply)
+TEST(reports_who_sleeps_deeply)
 {
 	pid_t pid = child_start(wait_for_a_vfork_child, NULL);
 	char name[64];
@@ -158,7 +158,7 @@ set_signals(void *arg)
 	child_rest((void *)&shared->ready);
 }
 
-TEST(tells_signals)
+TEST(reports_signals)
 {
 	pid_t pid = child_start(set_signals, NULL);
 	struct wp_proc_status status;
@@ -186,7 +186,7 @@ confine(void *arg)
 	(void)!read(*(int *)arg, &c, 1);
 }
 
-TEST(tells_seccomp)
+TEST(reports_seccomp)
 {
 	struct wp_proc_status status;
 	int fd[2];
@@ -816,7 +816,7 @@ TEST(hides_nobody_here)
 	assert_false(wp_proc_hides(gone()));
 }
 
-TEST(tells_what_a_descriptor_is_open_on)
+TEST(reports_what_a_descriptor_is_open_on)
 {
 	char name[256], small[4];
 	int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -1000,7 +1000,7 @@ map_things(void *arg)
 }
 
 /* What can be executed counts, and nothing else. */
-TEST(tells_when_code_changes)
+TEST(reports_when_code_changes)
 {
 	uint64_t code[4];
 	pid_t pid = child_start(map_things, NULL);

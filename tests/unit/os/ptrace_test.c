@@ -984,7 +984,7 @@ TEST(commands_get_their_signals)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
-TEST(tells_how_a_command_goes_on)
+TEST(reports_how_a_command_goes_on)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c",
 	    (char *)"trap 'exit 9' USR1; kill -USR1 $$; exit 1", NULL};

@@ -176,7 +176,7 @@ TEST(writes_the_schema)
 }
 
 /* A hit's fields of values, as of its line. */
-TEST(tells_values)
+TEST(reports_values)
 {
 	static const struct {
 		struct ex_value old, new;
@@ -225,7 +225,7 @@ TEST(tells_values)
 }
 
 /* What is kept of one hit is not said of the next. */
-TEST(tells_that_a_condition_is_not_judged)
+TEST(reports_that_a_condition_is_not_judged)
 {
 	const struct report_end end = {.hits = 9, .reported = 2,
 	    .conditional = true, .rejected = 3, .thinned = true, .skipped = 4};
@@ -244,7 +244,7 @@ TEST(tells_that_a_condition_is_not_judged)
 }
 
 /* The whole object's bytes are needed for a value of its type. */
-TEST(tells_types)
+TEST(reports_types)
 {
 	static const struct {
 		struct ex_object object;
@@ -353,7 +353,7 @@ TEST(leaves_out_what_is_unknown)
 }
 
 /* A watch that was opened meanwhile, and its hit, which came late. */
-TEST(tells_of_later_watches)
+TEST(reports_later_watches)
 {
 	struct report_start start = made_start;
 	struct ex_hit hit = made_hit(1);
@@ -380,7 +380,7 @@ TEST(tells_of_later_watches)
 }
 
 /* A stray hit says so, others nothing; findings come before the end. */
-TEST(tells_of_stray_writers)
+TEST(reports_stray_writers)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2)};
 	struct made_report m;
@@ -408,7 +408,7 @@ TEST(tells_of_stray_writers)
 	free(m.text);
 }
 
-TEST(tells_of_late_findings)
+TEST(reports_late_findings)
 {
 	static const struct finding late = {
 		.watch = &made_watches[0], .access = "write", .count = 2,
@@ -433,7 +433,7 @@ TEST(tells_of_late_findings)
 
 /* What ended in a tail call has no address unless its jump is known; what is
    not judged is neither stray nor fine. */
-TEST(tells_of_tail_calls)
+TEST(reports_tail_calls)
 {
 	const struct ex_hit hit = made_tail_hit(1);
 	struct made_report m;
@@ -450,7 +450,7 @@ TEST(tells_of_tail_calls)
 	free(m.text);
 }
 
-TEST(tells_counts)
+TEST(reports_counts)
 {
 	const uint64_t counts[] = {7, 0, UINT64_C(1) << 40};
 	struct report_end end = ended;
@@ -468,7 +468,7 @@ TEST(tells_counts)
 	free(m.text);
 }
 
-TEST(tells_for_how_long)
+TEST(reports_for_how_long)
 {
 	static const char *const told[] = {
 		"{'type':'end','hits':100,'reported':98,'lost':2,'threads':3,"
@@ -708,7 +708,7 @@ TEST(says_when_the_stream_fails)
 	(void)fclose(r.out);
 }
 
-TEST(tells_what_a_call_was_given)
+TEST(reports_what_a_call_was_given)
 {
 	static const struct {
 		struct ex_syscall call;

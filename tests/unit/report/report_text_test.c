@@ -136,7 +136,7 @@ TEST(says_what_is_uncertain)
 }
 
 /* What is known of a value, and how. */
-TEST(tells_values)
+TEST(reports_values)
 {
 	static const struct {
 		const char *access;
@@ -188,7 +188,7 @@ TEST(tells_values)
 }
 
 /* An access may begin below what is watched, and reach beyond. */
-TEST(tells_how_far_an_access_reaches)
+TEST(reports_how_far_an_access_reaches)
 {
 #define PLACE "mov %rdi,0x2d69(%rip)   victim.c:10"
 	static const struct {
@@ -236,7 +236,7 @@ TEST(prints_what_has_no_backtrace)
 	free(m.text);
 }
 
-TEST(tells_events_as_they_come)
+TEST(reports_events_as_they_come)
 {
 	struct report_start start = start_with(1);
 	struct made_report m;
@@ -291,7 +291,7 @@ TEST(sums_up)
 
 /* Watches come with their hits; of one that came late the instruction is not
    known, and the words say why. */
-TEST(tells_of_later_watches)
+TEST(reports_later_watches)
 {
 	const struct report_end end = {.hits = 1, .reported = 1};
 	struct report_start start = made_start;
@@ -314,7 +314,7 @@ TEST(tells_of_later_watches)
 }
 
 /* Stray hits, and at the end who made them. */
-TEST(tells_what_a_call_was_given)
+TEST(reports_what_a_call_was_given)
 {
 	static const struct {
 		struct ex_syscall call;
@@ -352,7 +352,7 @@ TEST(tells_what_a_call_was_given)
 	}
 }
 
-TEST(tells_of_stray_writers)
+TEST(reports_stray_writers)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_kernel_hit(3)};
 	struct report_start start = start_with(2);
@@ -383,7 +383,7 @@ TEST(tells_of_stray_writers)
 
 /* Hits that came late are not those of the place that their backtraces show,
    nor is a caller missing. */
-TEST(tells_of_late_hits)
+TEST(reports_late_hits)
 {
 	static const struct finding late = {
 		.watch = &made_watches[0], .stack = &made_plain,
@@ -412,7 +412,7 @@ TEST(tells_of_late_hits)
 	free(m.text);
 }
 
-TEST(tells_of_tail_calls)
+TEST(reports_tail_calls)
 {
 	const struct ex_hit hit = made_tail_hit(1);
 	struct made_report m;
@@ -429,7 +429,7 @@ TEST(tells_of_tail_calls)
 	free(m.text);
 }
 
-TEST(tells_counts)
+TEST(reports_counts)
 {
 	const uint64_t counts[] = {100, 0};
 	const struct report_end end = {.counts = counts};

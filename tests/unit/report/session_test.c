@@ -257,7 +257,7 @@ begin_and_add(enum form form, unsigned more)
 }
 
 /* However many come, the report knows them all. */
-TEST(is_told_of_watches_that_come_later)
+TEST(reports_watches_that_come_later)
 {
 	enum { MORE = 100 };
 
@@ -411,7 +411,7 @@ TEST(counts_samples_of_watches)
 	expect_end(0, "watchctl: 1 hit, 1 reported, 0 lost\n");
 }
 
-TEST(tells_what_was_lost)
+TEST(reports_what_was_lost)
 {
 	const struct ex_record lost = loss(PERF_RECORD_LOST, 5);
 	const struct ex_record more = loss(PERF_RECORD_LOST_SAMPLES, 2);
@@ -674,7 +674,7 @@ TEST(leaves_out_what_is_not_wanted)
 	condition_free(&condition);
 }
 
-TEST(tells_of_threads)
+TEST(reports_threads)
 {
 	const struct ex_record thread = task(PERF_RECORD_FORK, 10, 10, 12);
 	const struct ex_record child = task(PERF_RECORD_FORK, 13, 10, 13);

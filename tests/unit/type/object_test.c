@@ -396,7 +396,7 @@ compare(const char *const build[2], const struct row *row, size_t n)
 		    build[1]);
 }
 
-TEST(tells_c)
+TEST(types_of_c)
 {
 	static const char *const builds[][2] = {
 		{"gcc", "-gdwarf-5"},
@@ -416,7 +416,7 @@ TEST(tells_c)
 		compare(builds[i], c_rows, COUNT(c_rows));
 }
 
-TEST(tells_cxx)
+TEST(types_of_cxx)
 {
 	static const char *const builds[][2] = {
 		{"g++", "-std=c++17 -gdwarf-5"},
@@ -431,7 +431,7 @@ TEST(tells_cxx)
 
 /* Arrays begin at 1, and their first index runs fastest: they are shown as a
    whole. */
-TEST(tells_fortran)
+TEST(types_of_fortran)
 {
 	static const struct row rows[] = {
 		{"__state_MOD_count", 0, 4, "state::count", "integer(kind=4)",
@@ -696,7 +696,7 @@ TEST(little_room)
 
 /* --- where there is nothing to show --- */
 
-TEST(tells_nothing)
+TEST(reports_nothing)
 {
 	struct loaded l;
 	uint64_t counter;

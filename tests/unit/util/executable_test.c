@@ -73,7 +73,7 @@ patch(const char *name, off_t at, const void *bytes, size_t len)
 	assert_int_equal(close(fd), 0);
 }
 
-TEST(tells_what_takes_no_library)
+TEST(finds_what_takes_no_library)
 {
 	const uint16_t machine = EM_SPARCV9, many = 65535;
 	const uint64_t far = UINT64_MAX - 8;

@@ -173,7 +173,7 @@ play(const struct scenario *s)
 	}
 }
 
-TEST(tells_what_follows)
+TEST(finds_what_follows)
 {
 	for (size_t i = 0; i < COUNT(scenarios); i++)
 		play(&scenarios[i]);

@@ -44,7 +44,7 @@ see(void *arg, const struct ex_record *r)
 		ex_space_learn(seen->space, r);
 }
 
-TEST(tells_a_process)
+TEST(records_of_a_process)
 {
 	struct synthetic_records e = {0};
 	struct seen seen = {0};

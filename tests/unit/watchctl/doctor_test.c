@@ -160,7 +160,7 @@ static const char refused_text[] =
 "\n"
 "the main job works here with --stop: watchctl --stop -w ADDR -p PID\n";
 
-TEST(tells_a_healthy_machine)
+TEST(reports_a_healthy_machine)
 {
 	struct buffer b = {0};
 
@@ -170,7 +170,7 @@ TEST(tells_a_healthy_machine)
 	buffer_free(&b);
 }
 
-TEST(tells_a_refusal_once)
+TEST(reports_a_refusal_once)
 {
 	struct doctor d = ptrace_refused();
 	struct buffer b = {0};
@@ -210,7 +210,7 @@ TEST(names_the_way_that_works)
 	}
 }
 
-TEST(tells_what_the_sandbox_lacks)
+TEST(reports_what_the_sandbox_lacks)
 {
 	static const struct {
 		struct box_trial box;
@@ -251,7 +251,7 @@ TEST(tells_what_the_sandbox_lacks)
 }
 
 /* Every watchpoint fires, and yet watchctl will not begin. */
-TEST(tells_that_proc_is_of_no_use)
+TEST(reports_that_proc_is_of_no_use)
 {
 	struct doctor d = healthy;
 	struct buffer b = {0};
@@ -268,7 +268,7 @@ TEST(tells_that_proc_is_of_no_use)
 	buffer_free(&b);
 }
 
-TEST(colours_only_when_told)
+TEST(colours_only_when_wanted)
 {
 	struct doctor d = ptrace_refused();
 	struct buffer b = {0};
@@ -333,7 +333,7 @@ tells(const char *text, const char *heading, const char *told)
 
 /* What users may do turns on privileges, what was refused, and which ways
    work. */
-TEST(tells_who_may)
+TEST(reports_who_may)
 {
 	static const struct {
 		const char *name;
@@ -403,7 +403,7 @@ TEST(tells_who_may)
 }
 
 /* Slots are told when they are known: by opening, or by ENOSPC. */
-TEST(tells_slots_only_when_known)
+TEST(reports_slots_only_when_known)
 {
 	static const struct {
 		bool opened;
