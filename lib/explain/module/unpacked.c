@@ -14,6 +14,8 @@
 #define PAGE UINT64_C(4096)
 #define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
 					   a time */
+#define STEP (UINT64_C(1) << 19)	/* bytes made writable at a time, if
+					   fewer are needed */
 #define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at
 					   least */
 #define POINTS_MAX 4096
@@ -41,6 +43,7 @@ struct info {
 				   says if it is damaged */
 	uint64_t pos;		/* bytes that came of the stream */
 	uint64_t solid;		/* those from here on are in the image */
+	uint64_t room, room_end;	/* where the image is writable */
 	bool begun;
 	struct ex_inflate stream;
 	struct ex_index_point *point;	/* where it can go on from, in order;
@@ -86,7 +89,7 @@ room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	const uint64_t behind = (LARGE - ((uintptr_t)u->image + end) % LARGE) %
 	    LARGE;
 
-	if (end - start >= LARGE / 4) {
+	if (end - start >= STEP) {
 		start -= before < start ? before : start;
 		end += behind < u->image_size - end ? behind :
 		    u->image_size - end;
@@ -340,6 +343,25 @@ point_upto(const struct info *info, uint64_t at)
 	return n > 0 ? &info->point[n - 1] : NULL;
 }
 
+/* Make pages writable, and more than that at a time if they are few. */
+static bool
+info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	struct info *info = &u->info;
+	const uint64_t at = info->section->at, size = info->section->size;
+	const uint64_t more = size - start < STEP ? size : start + STEP;
+
+	if (start >= info->room && end <= info->room_end)
+		return true;
+	if (end - start >= STEP)
+		return room_large(u, at + start, at + end);
+	if (!room(u, at + start, at + more))
+		return false;
+	info->room = start;
+	info->room_end = more;
+	return true;
+}
+
 /* Unpack some pages.  False: damaged. */
 static bool
 unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
@@ -358,8 +380,7 @@ unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
 			return false;
 		info->solid = start;
 	}
-	return room_large(u, info->section->at + start,
-	    info->section->at + end) &&
+	return info_room(u, start, end) &&
 	    stream_upto(u, end, to, info->solid);
 }
 
