@@ -72,6 +72,7 @@ struct run {
 						   watch */
 	struct process {
 		pid_t pid;
+		char comm[64];		/* its name, when it was learnt */
 		size_t first;		/* of its watches, one for each SPEC */
 		struct spec_place *place;	/* what each SPEC means there */
 		long threads;		/* covered, by its records: those

@@ -19,6 +19,7 @@
 #include "watch/aslr.h"
 #include "os/probe.h"
 #include "os/clock.h"
+#include "os/proc.h"
 #include "util/complain.h"
 #include "util/executable.h"
 #include "watch/fire_check.h"
@@ -170,19 +171,9 @@ prepare(struct run *run)
 	    &run->live.box);
 }
 
-static void
-learn_record(void *arg, const struct ex_record *record)
-{
-	struct run *run = arg;
-
-	/* of a session that explainers keep only names are needed here */
-	if (run->kept == NULL || record->type == PERF_RECORD_COMM)
-		ex_space_learn(run->session.space, record);
-}
-
 /* Learn what a process maps now. */
 static int
-learn(struct run *run, const struct process *process, struct wp_cause *cause)
+learn(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const size_t before = run->synthetic.len;
 	int err = synthetic_records_take(&run->synthetic, process->pid);
@@ -196,7 +187,8 @@ learn(struct run *run, const struct process *process, struct wp_cause *cause)
 		return wp_cause_denied(cause, process->pid);
 	if (err < 0)
 		return wp_cause_errno(cause, "reading its mappings", -err);
-	synthetic_records_each(&run->synthetic, learn_record, run);
+	if (wp_proc_comm(process->pid, process->pid, process->comm) < 0)
+		process->comm[0] = '\0';
 	return 0;
 }
 
@@ -367,16 +359,13 @@ describe_slot(struct run *run, size_t w, unsigned i,
 
 /* Which of several processes a watch is in. */
 static void
-say_process(const struct run *run, const struct process *process,
-    struct ex_watch *watch, unsigned number)
+say_process(const struct process *process, struct ex_watch *watch,
+    unsigned number)
 {
-	const char *comm = ex_space_comm(run->session.space, process->pid,
-	    process->pid);
-
 	watch->number = number;
 	watch->pid = process->pid;
-	(void)snprintf(watch->comm, sizeof(watch->comm), "%s",
-	    comm != NULL ? comm : "");
+	(void)snprintf(watch->comm, sizeof(watch->comm), "%.*s",
+	    (int)sizeof(watch->comm) - 1, process->comm);
 }
 
 /* Tell the session of one watch.  Result: how many events it has. */
@@ -395,7 +384,7 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	    region->len, spec->access, watched->nslots);
 
 	if (err >= 0 && run->nprocesses > 1)
-		say_process(run, process, run->session.watches[w],
+		say_process(process, run->session.watches[w],
 		    (unsigned)(w % nspecs) + 1);
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
@@ -469,8 +458,8 @@ run_announce(struct run *run)
 		.mode = run->ops->mode, .threads = run->ops->threads(run),
 		.frozen_ms = wp_target_frozen_ms(run->target),
 		.time = run->began, .wall = wp_clock_wall(run->began),
-		.comm = ex_space_comm(run->session.space, run->process->pid,
-		    run->process->pid),
+		.comm = *run->process->comm == '\0' ? NULL :
+		    run->process->comm,
 	};
 
 	session_start(&run->session, &start);
