@@ -483,7 +483,7 @@ awaits_unheard(struct program *p)
 	struct serve *serve = p->serve;
 
 	if (serve->sideband.tasks.rings != NULL || p->child_unheard_reported ||
-	    !serve->started || !wp_making_unheard(p->channel))
+	    !serve->started || !wp_making_unheard(p->channel, serve->ours))
 		return false;
 	if (p->ended_at == 0)
 		p->ended_at = wp_clock_ns();

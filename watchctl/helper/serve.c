@@ -209,14 +209,21 @@ take_loan(void *arg, pid_t pid)
 		program_forget(p, wp_clock_ns());
 }
 
+/* A child that no watch follows into may not come to say so itself before its
+   parent's end is the end of all that is served. */
 static void
 take_child(void *arg, const struct sideband_child *child)
 {
 	struct program *p = find_program(arg, child->parent);
+	uint32_t how;
 
-	if (p != NULL && wp_making_claim(p->channel, child->tid, child->time,
-	    child->pid) == 0)
+	if (p == NULL)
+		return;
+	how = wp_making_claim(p->channel, child->tid, child->time, child->pid);
+	if (how == 0)
 		(void)atomic_fetch_add(&p->channel->strangers, 1);
+	else if (how == WP_MAKES_FORK)
+		(void)atomic_fetch_add(&p->channel->children, 1);
 }
 
 static void

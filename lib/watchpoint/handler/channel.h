@@ -262,9 +262,10 @@ struct wp_channel {
 	_Atomic uint32_t gaps;		/* by the helper: how often the threads
 					   that it arms were untraced, because
 					   their tracer was killed */
-	_Atomic uint32_t children;	/* by children that fork(2) made: how
-					   many there are that a watch did not
-					   follow into */
+	_Atomic uint32_t children;	/* by children that fork(2) made, and by
+					   the helper, where it knows of them:
+					   not 0 if there are any that a watch
+					   did not follow into */
 	_Atomic uint32_t strangers;	/* by the helper: how many processes the
 					   program made of which the library
 					   knew nothing */
@@ -402,9 +403,10 @@ uint32_t wp_making_claim(struct wp_channel *, pid_t tid, uint64_t time,
     pid_t child);
 
 /* Whether a child that is to be watched is on its way; and, when the program
-   has ended, whether there may be one that nobody has heard of. */
+   has ended, whether there may be one that nobody has heard of, or (any) one
+   that fork(2) made and that is not to be watched. */
 bool wp_making_pending(struct wp_channel *);
-bool wp_making_unheard(struct wp_channel *);
+bool wp_making_unheard(struct wp_channel *, bool any);
 
 /* The helper serves no more. */
 void wp_channel_leave(struct wp_channel *);

@@ -132,13 +132,14 @@ wp_making_pending(struct wp_channel *channel)
 
 /* One whose call failed looks the same. */
 bool
-wp_making_unheard(struct wp_channel *channel)
+wp_making_unheard(struct wp_channel *channel, bool any)
 {
 	for (unsigned i = 0; i < WP_MAKINGS_MAX; i++) {
 		const struct wp_making *m = &channel->making[i];
+		const uint32_t how = atomic_load(&m->how);
 
-		if (atomic_load(&m->begin) != 0 &&
-		    atomic_load(&m->how) == WP_MAKES_WATCHED &&
+		if (atomic_load(&m->begin) != 0 && (how == WP_MAKES_WATCHED ||
+		    (any && how == WP_MAKES_FORK)) &&
 		    atomic_load(&m->child) == 0)
 			return true;
 	}

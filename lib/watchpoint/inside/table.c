@@ -211,8 +211,8 @@ forked(void)
 {
 	const bool kept = wp_state.kept;
 
-	wp_making_appear(lock.making);
 	count_unfollowed();
+	wp_making_appear(lock.making);
 	wp_helper_forked();
 	wp_state.kept = false;
 	wp_own_events_forked();

@@ -377,7 +377,8 @@ TEST(children_are_watched_too)
 }
 
 /* It is waited for, though its program has ended, until it can be watched:
-   another library's handler of pthread_atfork(3) keeps it. */
+   another library's handler of pthread_atfork(3) keeps it.  If it is not to be
+   watched, it is noticed. */
 TEST(a_child_that_begins_slowly_is_watched)
 {
 	struct outcome o;
@@ -393,8 +394,14 @@ TEST(a_child_that_begins_slowly_is_watched)
 	(void)setenv("LD_PRELOAD", scratch_path("libslow.so"), 1);
 	run_told(&o, LIST("-w", "state", "-f", "--user-only", "--allow",
 	    "prepare", "--error-exitcode", "66"), LIST(guest, "outlive"));
-	(void)unsetenv("LD_PRELOAD");
 	if (o.status != STRAY || count_hits(&o, false) != 2)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+	run_told(&o, LIST("-w", "state", "--user-only", "--allow", "guest.c",
+	    "--error-exitcode", "66"), LIST(guest, "outlive"));
+	(void)unsetenv("LD_PRELOAD");
+	if (o.status != 120 || strstr(o.err, "created a child by fork(2), "
+	    "which is not watched") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
 	outcome_free(&o);
 }
