@@ -37,6 +37,7 @@ enum {
 	HEADER_MAX = 64,	/* more than the header of a unit */
 	NAMED_MAX = 64,		/* units that are looked at for a name */
 	KEY_MIN = 16,		/* digits of a build id */
+	STRINGS_MAX = 8,	/* that end in a name, and are sought */
 };
 
 /* A unit of .debug_info. */
@@ -614,6 +615,68 @@ ex_unit_search(struct ex_module *m, uint64_t *at, const void *bytes,
 	*unit = sought.unit;
 	*at = sought.end;
 	return true;
+}
+
+/* Where the next string of .debug_str is that is a name or ends in one: linkers
+   have those in one place.  False: there is none. */
+static bool
+next_string(const Elf_Data *strings, const char *name, uint64_t *at)
+{
+	const size_t len = strlen(name) + 1;
+	const uint8_t *hit;
+
+	if (strings == NULL || strings->d_buf == NULL ||
+	    *at >= strings->d_size || (hit = memmem((const uint8_t *)
+	    strings->d_buf + *at, strings->d_size - *at, name, len)) == NULL)
+		return false;
+	*at = (uint64_t)(hit - (const uint8_t *)strings->d_buf);
+	return true;
+}
+
+/* Units may refer to strings by index, or have types elsewhere. */
+static bool
+has_other_names(const struct debug_info *d)
+{
+	return section(d->dwarf, ".debug_str_offsets") != NULL ||
+	    section(d->dwarf, ".debug_types") != NULL ||
+	    section(d->dwarf, ".debug_str") == NULL ||
+	    section(d->dwarf, ".debug_addr") != NULL;
+}
+
+enum { IN_STRINGS, IN_PLACE, NAMES_END };
+
+bool
+ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
+{
+	struct debug_info *d = debug_info_of(m);
+	const size_t len = strlen(names->name) + 1;
+	const size_t part = len < EX_INDEX_SOUGHT ? len : EX_INDEX_SOUGHT;
+	const Elf_Data *strings;
+	uint32_t place;
+
+	if (d == NULL || d->info == NULL)
+		return false;
+	strings = section(d->dwarf, ".debug_str");
+	while (names->phase == IN_STRINGS) {
+		if (names->strings == STRINGS_MAX || !next_string(strings,
+		    names->name, &names->string)) {
+			names->phase = IN_PLACE;
+			names->at = 0;
+			break;
+		}
+		place = (uint32_t)names->string;
+		if (ex_unit_search(m, &names->at, &place, sizeof(place), unit))
+			return true;
+		names->strings++;
+		names->string++;
+		names->at = 0;
+	}
+	if (names->phase == IN_PLACE && ex_unit_search(m, &names->at,
+	    names->name + len - part, part, unit))
+		return true;
+	names->phase = NAMES_END;
+	names->all = has_other_names(d);
+	return false;
 }
 
 /* Whether each unit that has code is in .debug_aranges: there are as many as

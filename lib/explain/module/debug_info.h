@@ -35,6 +35,19 @@ uint64_t ex_unit_behind(struct ex_module *, uint64_t offset);
 bool ex_unit_search(struct ex_module *, uint64_t *at, const void *bytes,
     size_t len, uint64_t *unit);
 
+/* A search for units that have an entry of a name; all zero but for that. */
+struct ex_unit_names {
+	const char *name;
+	unsigned phase;		/* what is being sought; debug_info.c's own */
+	uint64_t string, at;	/* ... from where on */
+	unsigned strings;
+	bool all;		/* after the last one: units may be left that
+				   have names in another way */
+};
+
+/* Where the next unit begins that may have one.  False: there is none. */
+bool ex_unit_named(struct ex_module *, struct ex_unit_names *, uint64_t *unit);
+
 /* Where the next unit begins that is said to have a variable of this name; *at
    is 0 at first.  False: none is said to. */
 bool ex_unit_variable(struct ex_module *, const char *name, size_t *at,

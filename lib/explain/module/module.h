@@ -90,6 +90,10 @@ bool ex_process_is_original(struct ex_process *, uint64_t end);
 bool ex_process_word(const struct ex_process *, uint64_t addr,
     uint64_t *value);
 
+/* The same for len bytes. */
+bool ex_process_read(const struct ex_process *, uint64_t addr, void *to,
+    size_t len);
+
 /* Call fn for each module of the process, the executable first, then by
    address; base is what to add to a vaddr.  fn's non-zero result ends it and
    is returned. */

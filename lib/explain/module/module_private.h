@@ -147,6 +147,10 @@ bool ex_module_base(struct ex_module *, uint64_t start, uint64_t pgoff,
    there could be any.  It belongs to the process. */
 struct ex_jit *ex_process_jit(const struct ex_process *);
 
+/* What object.c keeps of a process; release, unless NULL, frees it with
+   that. */
+void **ex_process_objects(struct ex_process *, void (*release)(void *));
+
 /*
  * What is kept of a module: size bytes, zero when they are new.  Before they
  * are freed, with the module, release frees what they hold.  NULL: out of

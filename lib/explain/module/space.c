@@ -32,6 +32,8 @@ struct ex_process {
 	bool root_asked;	/* root is its own, not that of its parent */
 	bool live;		/* a running one */
 	struct ex_jit *jit;	/* names of its own making; NULL: not known */
+	void *objects;		/* what is declared to be in it (object.c); */
+	void (*release)(void *);	/* NULL: nothing is */
 	uint64_t original[1 << CODE_BITS];	/* ends of code that has been
 				   compared, by a hash; 0: none */
 };
@@ -96,6 +98,9 @@ process_free(void *p)
 {
 	ex_maps_release(((struct ex_process *)p)->maps);
 	ex_jit_free(((struct ex_process *)p)->jit);
+	if (((struct ex_process *)p)->release != NULL)
+		((struct ex_process *)p)->release(
+		    ((struct ex_process *)p)->objects);
 	free(p);
 }
 
@@ -222,6 +227,21 @@ ex_process_is_original(struct ex_process *p, uint64_t end)
 		return false;
 	*known = end;
 	return true;
+}
+
+void **
+ex_process_objects(struct ex_process *p, void (*release)(void *))
+{
+	if (release != NULL)
+		p->release = release;
+	return &p->objects;
+}
+
+bool
+ex_process_read(const struct ex_process *p, uint64_t addr, void *to, size_t len)
+{
+	return p->live && len <= SSIZE_MAX &&
+	    wp_proc_read(p->pid, addr, to, len) == (ssize_t)len;
 }
 
 bool

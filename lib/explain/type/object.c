@@ -12,6 +12,7 @@
 
 #define OBJECTS_MAX (1 << 14)	/* kept by a module; as they live as long as
 				   it, there are no others */
+#define NAMED_MAX 256		/* declared in a process, and parts of those */
 
 /* What is known of some bytes. */
 struct kept_object {
@@ -110,6 +111,131 @@ object_of(struct ex_module *m, uint64_t vaddr, uint64_t len)
 	return kept;
 }
 
+/* --- objects outside of modules --- */
+
+/* A part of a declared object. */
+struct part {
+	struct part *next;
+	uint64_t addr, len;	/* what was asked for */
+	struct ex_object object;
+	char path[];
+};
+
+struct named {
+	struct named *next;
+	uint64_t addr;
+	struct ex_type type;
+	struct ex_declared declared;
+	struct part *parts;
+	unsigned nparts;
+	char *path;		/* malloc'd */
+	char name[256];		/* its type's */
+};
+
+static void
+named_release(void *objects)
+{
+	struct named *named = objects;
+
+	while (named != NULL) {
+		struct named *next = named->next;
+
+		while (named->parts != NULL) {
+			struct part *part = named->parts;
+
+			named->parts = part->next;
+			free(part);
+		}
+		free(named->path);
+		free(named);
+		named = next;
+	}
+}
+
+void
+ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
+    const struct ex_type *type, uint64_t size)
+{
+	static const struct ex_layout pointer = {
+		.kind = EX_POINTER, .size = sizeof(void *), .filled = true,
+	};
+	void **objects = ex_process_objects(process, named_release);
+	struct named *named = calloc(1, sizeof(*named));
+	unsigned n = 0;
+
+	for (const struct named *other = *objects; other != NULL;
+	    other = other->next)
+		n++;
+	if (named == NULL || n >= NAMED_MAX || size == 0 ||
+	    (type->layout == NULL && type->pointers == 0) ||
+	    (named->path = strdup(path)) == NULL) {
+		free(named);
+		return;
+	}
+	named->addr = addr;
+	named->type = *type;
+	named->declared = (struct ex_declared){
+		.name = named->path, .size = size, .type = type->die,
+		.layout = type->pointers > 0 ? &pointer : type->layout,
+		.tags = type->tags, .columns = type->columns,
+	};
+	ex_type_put(type, named->name, sizeof(named->name));
+	named->next = *objects;
+	*objects = named;
+}
+
+/* The part of a declared object that some bytes are; NULL: out of memory. */
+static struct part *
+part_new(struct named *named, uint64_t addr, uint64_t len,
+    const struct ex_subobject *sub)
+{
+	const bool whole = strcmp(sub->path, named->path) == 0 &&
+	    sub->slice == 0;
+	struct part *part;
+
+	if (named->nparts >= NAMED_MAX || (part = calloc(1, sizeof(*part) +
+	    strlen(sub->path) + 1)) == NULL)
+		return NULL;
+	(void)stpcpy(part->path, sub->path);
+	part->addr = addr;
+	part->len = len;
+	part->object = (struct ex_object){
+		.path = part->path, .type = whole || named->type.module == NULL
+		    ? named->name : ex_type_name(named->type.module, &sub->type,
+		    sub->dimension, sub->slice, sub->tags),
+		.offset = -(int64_t)(addr - sub->vaddr), .size = sub->size,
+		.layout = sub->layout, .field = sub->field,
+		.fields = sub->fields, .within = sub->within,
+	};
+	part->next = named->parts;
+	named->parts = part;
+	named->nparts++;
+	return part;
+}
+
+static const struct ex_object *
+named_at(struct ex_process *process, uint64_t addr, uint64_t len)
+{
+	struct named *named = *ex_process_objects(process, NULL);
+	struct ex_subobject sub;
+	struct part *part;
+
+	for (; named != NULL; named = named->next) {
+		for (part = named->parts; part != NULL; part = part->next)
+			if (part->addr == addr && part->len == len)
+				return &part->object;
+		if (addr >= named->addr && ex_subobject_of(&named->declared,
+		    named->addr, addr, len, &sub)) {
+			part = part_new(named, addr, len, &sub);
+			return part != NULL && part->object.type != NULL ?
+			    &part->object : NULL;
+		}
+	}
+	return NULL;
+}
+
+/* --- all --- */
+
 const struct ex_object *
 ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
 {
@@ -119,5 +245,6 @@ ex_object_at(struct ex_process *process, uint64_t addr, uint64_t len)
 
 	if (kept != NULL && !kept->known && kept->copied)
 		object_look(kept, process, m);
-	return kept != NULL && kept->known ? &kept->object : NULL;
+	return kept != NULL && kept->known ? &kept->object :
+	    named_at(process, addr, len);
 }

@@ -20,6 +20,7 @@
 
 #include "base/number.h"
 #include "module/module.h"
+#include "type/declaration.h"
 
 struct ex_object {
 	const char *path;	/* "conn.state" */
@@ -42,6 +43,11 @@ struct ex_object {
    are a look-up. */
 const struct ex_object *ex_object_at(struct ex_process *, uint64_t addr,
     uint64_t len);
+
+/* From here on an object of this type and size lies at addr of a process, as on
+   its heap, and is called path.  What is declared in a module comes first. */
+void ex_object_declare(struct ex_process *, uint64_t addr, const char *path,
+    const struct ex_type *, uint64_t size);
 
 /*
  * A value of the object, from its bytes (size of them), into text: a number by

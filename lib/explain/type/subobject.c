@@ -18,23 +18,6 @@ enum {
 	TRIALS_MAX = 1 << 16,	/* members looked at for the best one */
 };
 
-/* What is known of a module; both NULL: out of memory. */
-struct module_types {
-	struct ex_variables *variables;
-	struct ex_layout_cache *layouts;
-};
-
-/* What a variable's declaration says. */
-struct ex_declared {
-	const char *name;	/* qualified; NULL: none */
-	const struct ex_layout *layout;
-	Dwarf_Die type;
-	uint64_t size;		/* of the variable; 0: not known */
-	bool tags;		/* in C, types are named with their tags */
-	bool columns;		/* in Fortran, an array's dimensions are in the
-				   other order */
-};
-
 /* Where the walk is: bytes from off on of the part found so far. */
 struct walk {
 	struct ex_subobject *sub;
@@ -48,8 +31,8 @@ struct walk {
 
 /* --- variables --- */
 
-static void
-declared_language(struct ex_declared *declared, Dwarf_Die *die)
+void
+ex_declared_language(struct ex_declared *declared, Dwarf_Die *die)
 {
 	Dwarf_Die unit;
 
@@ -113,7 +96,7 @@ declare(struct ex_module *m, struct ex_layout_cache *layouts,
 	    ex_symbol_at(m, variable->vaddr, &symbol) &&
 	    symbol.value == variable->vaddr && symbol.size > declared->size)
 		declared->size = symbol.size;
-	declared_language(declared, &die);
+	ex_declared_language(declared, &die);
 	return declared;
 }
 
@@ -491,18 +474,17 @@ step(struct walk *walk)
 static void
 types_release(void *arg)
 {
-	struct module_types *types = arg;
+	struct ex_module_types *types = arg;
 
 	ex_variables_free(types->variables);
 	ex_layout_cache_free(types->layouts);
 }
 
-/* NULL: out of memory. */
-static const struct module_types *
-types_of(struct ex_module *m)
+const struct ex_module_types *
+ex_module_types(struct ex_module *m)
 {
 	bool is_new;
-	struct module_types *types = ex_module_cache(m, EX_CACHE_TYPES,
+	struct ex_module_types *types = ex_module_cache(m, EX_CACHE_TYPES,
 	    sizeof(*types), types_release, &is_new);
 
 	if (types != NULL && is_new) {
@@ -513,33 +495,34 @@ types_of(struct ex_module *m)
 	    types->layouts == NULL ? NULL : types;
 }
 
-bool
-ex_subobject_find(struct ex_module *m, uint64_t vaddr, uint64_t len,
-    struct ex_subobject *sub)
+const struct ex_declared *
+ex_declared_of(struct ex_module *m, struct ex_variable *v)
 {
-	const struct module_types *types = types_of(m);
-	struct walk walk = {.sub = sub, .trials = TRIALS_MAX};
-	struct ex_variable *v;
+	const struct ex_module_types *types = ex_module_types(m);
 
-	if (types == NULL || len == 0 ||
-	    (v = ex_variables_find(types->variables, vaddr)) == NULL)
-		return false;
-	if (v->declared == NULL)
+	if (v->declared == NULL && types != NULL)
 		v->declared = declare(m, types->layouts, v);
-	if (v->declared == NULL || v->declared->name == NULL ||
-	    !holds(v->vaddr, v->declared->size, vaddr, len))
+	return v->declared;
+}
+
+bool
+ex_subobject_of(const struct ex_declared *declared, uint64_t start,
+    uint64_t addr, uint64_t len, struct ex_subobject *sub)
+{
+	struct walk walk = {
+		.sub = sub, .trials = TRIALS_MAX, .off = addr - start,
+		.len = len, .columns = declared->columns,
+	};
+
+	if (declared->name == NULL || !holds(start, declared->size, addr, len))
 		return false;
 	*sub = (struct ex_subobject){
-		.vaddr = v->vaddr, .size = v->declared->size,
-		.layout = v->declared->layout, .type = v->declared->type,
-		.tags = v->declared->tags,
+		.vaddr = start, .size = declared->size,
+		.layout = declared->layout, .type = declared->type,
+		.tags = declared->tags,
 	};
-	walk.off = vaddr - v->vaddr;
-	walk.len = len;
-	walk.columns = v->declared->columns;
-	if (!path_add(sub, "%s", v->declared->name))
-		(void)path_add(sub, "%.*s...", NAME_SHOWN,
-		    v->declared->name);
+	if (!path_add(sub, "%s", declared->name))
+		(void)path_add(sub, "%.*s...", NAME_SHOWN, declared->name);
 	for (int i = 0; i < STEPS_MAX && step(&walk); i++)
 		;
 	if (walk.wrapped != 0) {
@@ -548,4 +531,18 @@ ex_subobject_find(struct ex_module *m, uint64_t vaddr, uint64_t len,
 		sub->dimension = 0;
 	}
 	return true;
+}
+
+bool
+ex_subobject_find(struct ex_module *m, uint64_t vaddr, uint64_t len,
+    struct ex_subobject *sub)
+{
+	const struct ex_module_types *types = ex_module_types(m);
+	const struct ex_declared *declared;
+	struct ex_variable *v;
+
+	return types != NULL && len != 0 &&
+	    (v = ex_variables_find(types->variables, vaddr)) != NULL &&
+	    (declared = ex_declared_of(m, v)) != NULL &&
+	    ex_subobject_of(declared, v->vaddr, vaddr, len, sub);
 }

@@ -36,9 +36,42 @@ struct ex_subobject {
 	bool tags;
 };
 
+/* What is known of a module's variables and types. */
+struct ex_module_types {
+	struct ex_variables *variables;
+	struct ex_layout_cache *layouts;
+};
+
+/* NULL: out of memory. */
+const struct ex_module_types *ex_module_types(struct ex_module *);
+
+/* What a declaration says. */
+struct ex_declared {
+	const char *name;	/* qualified; NULL: none */
+	const struct ex_layout *layout;
+	Dwarf_Die type;
+	uint64_t size;		/* of the variable; 0: not known */
+	bool tags;		/* in C, types are named with their tags */
+	bool columns;		/* in Fortran, an array's dimensions are in the
+				   other order */
+};
+
+/* What the declaration of one of a module's variables says; it is kept with it.
+   NULL: out of memory. */
+const struct ex_declared *ex_declared_of(struct ex_module *,
+    struct ex_variable *);
+
+/* What the language of an entry's unit makes of types: tags and columns. */
+void ex_declared_language(struct ex_declared *, Dwarf_Die *);
+
 /* How many bytes a member has in a structure of this size: an array at its end
    that does not say how long it is has the rest. */
 uint64_t ex_member_size(const struct ex_member *, uint64_t size);
+
+/* The part of what is declared, which begins at start, that the len bytes at
+   addr are.  False: they are not in it. */
+bool ex_subobject_of(const struct ex_declared *, uint64_t start, uint64_t addr,
+    uint64_t len, struct ex_subobject *);
 
 /* The part that the len bytes at a module's vaddr are.  False: none known. */
 bool ex_subobject_find(struct ex_module *, uint64_t vaddr, uint64_t len,

@@ -341,7 +341,8 @@ ex_layout_target(const struct ex_layout *layout)
 	Dwarf_Die pointer = layout->type, target;
 
 	/* looking for a definition may take too long for a hit */
-	return ex_die_ref(&pointer, DW_AT_type, &target) && strip(&target) &&
+	return pointer.addr != NULL &&
+	    ex_die_ref(&pointer, DW_AT_type, &target) && strip(&target) &&
 	    !dwarf_hasattr(&target, DW_AT_declaration) ?
 	    ex_layout_of(layout->layouts, &target) : &opaque;
 }

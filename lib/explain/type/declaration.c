@@ -1,0 +1,550 @@
+/* declaration: variables by name, and steps from object to object. */
+#include "type/declaration.h"
+
+#include <ctype.h>
+#include <dwarf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "module/die.h"
+#include "module/module_private.h"
+#include "module/symbol.h"
+#include "type/copy_reloc.h"
+#include "type/qualified.h"
+#include "type/subobject.h"
+#include "type/type_name.h"
+
+enum {
+	STEPS_MAX = 64,		/* members of members without names */
+	TRIALS_MAX = 1 << 16,	/* members looked at */
+	CANDIDATES_MAX = 64,	/* symbols that may be of a variable */
+};
+
+/* --- variables --- */
+
+/* The declaration of the variable that begins there; NULL: there is none. */
+static const struct ex_declared *
+declared_at(struct ex_module *m, uint64_t vaddr)
+{
+	const struct ex_module_types *types = ex_module_types(m);
+	struct ex_variable *v = types == NULL ? NULL :
+	    ex_variables_find(types->variables, vaddr);
+	const struct ex_declared *declared = v == NULL || v->vaddr != vaddr ?
+	    NULL : ex_declared_of(m, v);
+
+	return declared != NULL && declared->name != NULL ? declared : NULL;
+}
+
+static void
+take_declared(struct ex_module *m, const struct ex_declared *declared,
+    struct ex_declaration *d)
+{
+	*d = (struct ex_declaration){
+		.name = declared->name, .size = declared->size,
+		.type = {
+			.module = m, .layout = declared->layout,
+			.die = declared->type, .tags = declared->tags,
+			.columns = declared->columns,
+		},
+	};
+}
+
+/* The library's declaration of a variable that a program has a copy of. */
+struct original {
+	const struct ex_module *program;
+	struct ex_module *library;	/* being asked */
+	const char *name;
+	struct ex_declaration *d;
+};
+
+static int
+take_original(void *arg, const struct ex_symbol *symbol)
+{
+	const struct original *o = arg;
+	const struct ex_declared *declared = symbol->object && symbol->global ?
+	    declared_at(o->library, symbol->value) : NULL;
+
+	if (declared != NULL)
+		take_declared(o->library, declared, o->d);
+	return declared != NULL;
+}
+
+static int
+ask_library(void *arg, struct ex_module *m, uint64_t base)
+{
+	struct original *o = arg;
+
+	(void)base;
+	o->library = m;
+	return m == o->program ? 0 : ex_symbol_find(m, o->name, take_original,
+	    o);
+}
+
+bool
+ex_declaration_at(struct ex_process *process, struct ex_module *m,
+    uint64_t vaddr, struct ex_declaration *d)
+{
+	const struct ex_declared *declared = declared_at(m, vaddr);
+	struct ex_symbol symbol;
+	struct original o = {.program = m, .d = d};
+
+	if (declared != NULL) {
+		take_declared(m, declared, d);
+		return true;
+	}
+	if (!ex_copy_reloc(m, vaddr) || !ex_symbol_at(m, vaddr, &symbol) ||
+	    symbol.value != vaddr)
+		return false;
+	o.name = symbol.name;
+	return ex_process_modules(process, ask_library, &o) != 0;
+}
+
+bool
+ex_declaration_known(struct ex_module *m)
+{
+	uint64_t bias;
+
+	return ex_module_dwarf(m, &bias) != NULL;
+}
+
+struct search {
+	struct ex_module *module;
+	const char *name;	/* qualified */
+	const char *file;	/* that it is of; NULL: any */
+	const char *last;	/* its last part, */
+	size_t len;		/* without template arguments */
+	unsigned tried, found;
+	uint64_t vaddr;
+	struct ex_declaration d;
+};
+
+/* Whether a symbol's name has the word in it; Fortran's are all in lower
+   case. */
+static bool
+holds_word(const char *name, const char *word, size_t len)
+{
+	char lower[256];
+
+	if (memmem(name, strlen(name), word, len) != NULL)
+		return true;
+	if (len >= sizeof(lower) || strstr(name, "_MOD_") == NULL)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		lower[i] = (char)tolower((unsigned char)word[i]);
+	return memmem(name, strlen(name), lower, len) != NULL;
+}
+
+/* Whether a type's unit, and so what is declared in it, is of a source file. */
+static bool
+is_of_file(const Dwarf_Die *type, const char *file)
+{
+	Dwarf_Die die = *type, unit;
+	const char *name;
+	size_t len, own = strlen(file);
+
+	if (dwarf_diecu(&die, &unit, NULL, NULL) == NULL ||
+	    (name = dwarf_diename(&unit)) == NULL)
+		return false;
+	len = strlen(name);
+	return len >= own && strcmp(name + len - own, file) == 0 &&
+	    (len == own || name[len - own - 1] == '/');
+}
+
+static int
+try_symbol(void *arg, const struct ex_symbol *symbol)
+{
+	struct search *s = arg;
+	const struct ex_declared *declared;
+
+	if (!symbol->object || symbol->tls ||
+	    !holds_word(symbol->name, s->last, s->len))
+		return 0;
+	if (++s->tried > CANDIDATES_MAX)
+		return 1;
+	declared = declared_at(s->module, symbol->value);
+	if (declared == NULL || !ex_qualified_same(declared->name, s->name,
+	    declared->columns) || (s->file != NULL &&
+	    !is_of_file(&declared->type, s->file)) ||
+	    (s->found > 0 && s->vaddr == symbol->value))
+		return 0;
+	if (s->found++ == 0) {
+		s->vaddr = symbol->value;
+		take_declared(s->module, declared, &s->d);
+	}
+	return 0;
+}
+
+unsigned
+ex_declaration_find(struct ex_module *m, const char *name, const char *file,
+    uint64_t *vaddr, struct ex_declaration *d)
+{
+	struct search s = {.module = m, .name = name, .file = file};
+
+	s.last = ex_qualified_last(name);
+	s.len = strcspn(s.last, "<({ ");
+	if (s.len == 0 || !ex_declaration_known(m))
+		return 0;
+	(void)ex_symbol_each(m, try_symbol, &s);
+	*vaddr = s.vaddr;
+	*d = s.d;
+	return s.found;
+}
+
+/* --- what types are --- */
+
+static const struct ex_layout pointer_layout = {
+	.kind = EX_POINTER, .size = sizeof(void *), .filled = true,
+};
+
+bool
+ex_type_own(const char *name, struct ex_type *type)
+{
+	static const struct ex_layout own[] = {
+		{.name = "char", .kind = EX_CHAR, .size = 1, .is_signed = true},
+		{.name = "signed char", .kind = EX_CHAR, .size = 1,
+		 .is_signed = true},
+		{.name = "unsigned char", .kind = EX_CHAR, .size = 1},
+		{.name = "short", .kind = EX_SIGNED, .size = 2,
+		 .is_signed = true},
+		{.name = "unsigned short", .kind = EX_UNSIGNED, .size = 2},
+		{.name = "int", .kind = EX_SIGNED, .size = 4,
+		 .is_signed = true},
+		{.name = "unsigned int", .kind = EX_UNSIGNED, .size = 4},
+		{.name = "long", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "unsigned long", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "long long", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "unsigned long long", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "float", .kind = EX_FLOAT, .size = 4},
+		{.name = "double", .kind = EX_FLOAT, .size = 8},
+		{.name = "long double", .kind = EX_FLOAT, .size = 16},
+		{.name = "bool", .kind = EX_BOOL, .size = 1},
+		{.name = "int8_t", .kind = EX_CHAR, .size = 1,
+		 .is_signed = true},
+		{.name = "uint8_t", .kind = EX_CHAR, .size = 1},
+		{.name = "int16_t", .kind = EX_SIGNED, .size = 2,
+		 .is_signed = true},
+		{.name = "uint16_t", .kind = EX_UNSIGNED, .size = 2},
+		{.name = "int32_t", .kind = EX_SIGNED, .size = 4,
+		 .is_signed = true},
+		{.name = "uint32_t", .kind = EX_UNSIGNED, .size = 4},
+		{.name = "int64_t", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "uint64_t", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "intptr_t", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "uintptr_t", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "size_t", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "ssize_t", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+	};
+
+	*type = (struct ex_type){.tags = true};
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		if (strcmp(own[i].name, name) == 0)
+			type->layout = &own[i];
+	}
+	return type->layout != NULL || strcmp(name, "void") == 0;
+}
+
+enum ex_kind
+ex_type_kind(const struct ex_type *type)
+{
+	if (type->pointers > 0)
+		return EX_POINTER;
+	return type->layout != NULL ? type->layout->kind : EX_OPAQUE;
+}
+
+uint64_t
+ex_type_size(const struct ex_type *type)
+{
+	if (type->pointers > 0)
+		return pointer_layout.size;
+	return type->layout != NULL ? type->layout->size : 0;
+}
+
+bool
+ex_type_is_reference(const struct ex_type *type)
+{
+	Dwarf_Die die;
+
+	if (ex_type_kind(type) != EX_POINTER || type->pointers > 0)
+		return false;
+	die = type->layout->type;
+	return die.addr != NULL && dwarf_tag(&die) != DW_TAG_pointer_type;
+}
+
+void
+ex_type_put(const struct ex_type *type, char *text, size_t size)
+{
+	const char *name = type->module != NULL ? (type->die.addr == NULL ?
+	    "void" : ex_type_name(type->module, &type->die, type->dimension, 0,
+	    type->tags)) : type->layout != NULL ? type->layout->name : "void";
+	size_t len;
+
+	(void)snprintf(text, size, "%s", name != NULL ? name : "?");
+	len = strlen(text);
+	for (unsigned i = 0; i < type->pointers && len + 3 < size; i++) {
+		if (len == 0 || text[len - 1] != '*')
+			text[len++] = ' ';
+		text[len++] = '*';
+		text[len] = '\0';
+	}
+}
+
+/* --- steps --- */
+
+/* A type that another one is made of. */
+static struct ex_type
+inner(const struct ex_type *of, const struct ex_layout *layout, Dwarf_Die die)
+{
+	return (struct ex_type){
+		.module = of->module, .layout = layout, .die = die,
+		.tags = of->tags, .columns = of->columns,
+	};
+}
+
+/* The place of a member's first and last byte. */
+static void
+take_member(const struct ex_type *holder, const struct ex_member *m,
+    uint64_t offset, uint64_t size, struct ex_part *part)
+{
+	*part = (struct ex_part){
+		.type = inner(holder, m->layout, m->type),
+		.offset = offset + m->offset,
+		.size = ex_member_size(m, size), .bits = m->bits,
+	};
+	if (m->bits == 0)
+		return;
+	part->bit = m->bit % 8;
+	part->size = (part->bit + m->bits + 7) / 8;
+}
+
+/* Whether a base class is the one that is named, NULL: any is. */
+static bool
+is_base(const struct ex_member *m, const char *base)
+{
+	Dwarf_Die type = m->layout->type;
+	const char *name = base == NULL ? NULL : dwarf_diename(&type);
+
+	return base == NULL || (name != NULL && ex_qualified_same(name, base,
+	    false));
+}
+
+struct member_search {
+	const struct ex_type *holder;
+	const char *base;	/* a class that it is to be of; NULL: any */
+	const char *name;
+	unsigned depth;		/* classes and unnamed members that it is in */
+	unsigned trials;	/* left */
+	unsigned found;		/* with different places */
+	struct ex_part *part;
+};
+
+static bool
+has_name(const struct member_search *s, const struct ex_member *m)
+{
+	return m->name != NULL && (strcmp(m->name, s->name) == 0 ||
+	    (s->holder->columns && strcasecmp(m->name, s->name) == 0));
+}
+
+static void
+note_member(struct member_search *s, const struct ex_member *m, uint64_t offset,
+    uint64_t size)
+{
+	if (s->found > 0 && s->part->offset == offset + m->offset)
+		return;
+	if (s->found++ == 0)
+		take_member(s->holder, m, offset, size, s->part);
+}
+
+/* Look at those of one depth. */
+static void
+find_member(struct member_search *s, const struct ex_layout *layout,
+    uint64_t offset, uint64_t size, unsigned depth, bool of_base)
+{
+	const struct ex_member *member;
+	size_t n;
+
+	if (layout->kind != EX_STRUCT)
+		return;
+	n = ex_layout_members(layout, &member);
+	for (size_t i = 0; i < n && s->trials > 0; i++) {
+		const struct ex_member *m = &member[i];
+
+		s->trials--;
+		if (depth == s->depth && of_base && has_name(s, m))
+			note_member(s, m, offset, size);
+		else if (depth < s->depth && m->name == NULL && m->bits == 0)
+			find_member(s, m->layout, offset + m->offset,
+			    ex_member_size(m, size), depth + 1,
+			    of_base || is_base(m, s->base));
+	}
+}
+
+/* What is in fewer others comes first. */
+static unsigned
+search_member(struct member_search *s, uint64_t size, bool of_base)
+{
+	for (s->depth = 0; s->depth < STEPS_MAX && s->found == 0 &&
+	    s->trials > 0; s->depth++)
+		find_member(s, s->holder->layout, 0, size, 0, of_base);
+	return s->found;
+}
+
+unsigned
+ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
+    struct ex_part *part)
+{
+	const char *last = ex_qualified_last(name);
+	struct member_search s = {
+		.holder = type, .name = last, .trials = TRIALS_MAX,
+		.part = part,
+	};
+	char base[256], number[24];
+	Dwarf_Die die;
+
+	if (ex_type_kind(type) != EX_STRUCT)
+		return 0;
+	if (*name >= '0' && *name <= '9') {	/* Rust's tuples */
+		(void)snprintf(number, sizeof(number), "__%.20s", name);
+		s.name = number;
+		return search_member(&s, size, true);
+	}
+	if (last == name)
+		return search_member(&s, size, true);
+	if ((size_t)(last - name) - 2 >= sizeof(base))
+		return 0;
+	(void)snprintf(base, sizeof(base), "%.*s", (int)(last - name) - 2,
+	    name);
+	s.base = ex_qualified_last(base);
+	/* it may be of the class itself */
+	die = type->layout->type;
+	return search_member(&s, size, dwarf_diename(&die) != NULL &&
+	    ex_qualified_same(dwarf_diename(&die), s.base, false));
+}
+
+static void
+each_member(const struct ex_layout *layout, unsigned depth, unsigned *trials,
+    void (*fn)(void *, const char *), void *arg)
+{
+	const struct ex_member *member;
+	size_t n;
+
+	if (layout->kind != EX_STRUCT || depth == STEPS_MAX)
+		return;
+	n = ex_layout_members(layout, &member);
+	for (size_t i = 0; i < n && *trials > 0; i++) {
+		--*trials;
+		if (member[i].name != NULL)
+			fn(arg, member[i].name);
+		else
+			each_member(member[i].layout, depth + 1, trials, fn,
+			    arg);
+	}
+}
+
+void
+ex_type_members(const struct ex_type *type, void (*fn)(void *, const char *),
+    void *arg)
+{
+	unsigned trials = TRIALS_MAX;
+
+	if (ex_type_kind(type) == EX_STRUCT)
+		each_member(type->layout, 0, &trials, fn, arg);
+}
+
+bool
+ex_type_element(const struct ex_type *type, struct ex_type *element,
+    uint64_t *first, uint64_t *count)
+{
+	const struct ex_layout *array = type->layout;
+	Dwarf_Die die;
+
+	if (ex_type_kind(type) != EX_ARRAY)
+		return false;
+	die = array->type;
+	*first = array->first;
+	*count = array->open ? 0 : array->count;
+	if (array->element->type.addr == die.addr) {
+		/* the other order would have to be known */
+		if (type->columns)
+			return false;
+		*element = inner(type, array->element, die);
+		element->dimension = array->dimension + 1;
+		return true;
+	}
+	if (type->columns && array->dimension > 0)
+		return false;
+	if (!ex_die_ref(&die, DW_AT_type, &die))
+		return false;
+	*element = inner(type, array->element, die);
+	return true;
+}
+
+struct definition_search {
+	const char *name;
+	enum ex_tag tag;
+	struct ex_type *type;
+};
+
+static int
+find_definition(void *arg, struct ex_module *m, uint64_t base)
+{
+	struct definition_search *s = arg;
+
+	(void)base;
+	return ex_type_find(m, s->name, s->tag, s->type);
+}
+
+/* A structure that is only declared there: its definition, if there is one.
+   False: it is not only declared, or nowhere defined. */
+static bool
+complete(struct ex_process *process, struct ex_type *type)
+{
+	Dwarf_Die die = type->die;
+	struct ex_type definition;
+	struct definition_search s = {.type = &definition};
+
+	for (int i = 0; i < STEPS_MAX && !dwarf_hasattr(&die,
+	    DW_AT_declaration); i++)
+		if (!ex_die_ref(&die, DW_AT_type, &die))
+			return false;
+	if ((s.name = dwarf_diename(&die)) == NULL)
+		return false;
+	s.name = ex_die_qualified(type->module, &die, s.name);
+	s.tag = dwarf_tag(&die) == DW_TAG_union_type ? EX_TAG_UNION :
+	    dwarf_tag(&die) == DW_TAG_enumeration_type ? EX_TAG_ENUM :
+	    EX_TAG_STRUCT;
+	if (!ex_type_find(type->module, s.name, s.tag, &definition) &&
+	    ex_process_modules(process, find_definition, &s) == 0)
+		return false;
+	*type = definition;
+	return true;
+}
+
+bool
+ex_type_target(struct ex_process *process, const struct ex_type *type,
+    struct ex_type *target)
+{
+	const struct ex_module_types *types;
+	Dwarf_Die pointer, die;
+
+	if (ex_type_kind(type) != EX_POINTER)
+		return false;
+	*target = *type;
+	if (type->pointers > 0) {
+		target->pointers--;
+		return true;
+	}
+	pointer = type->layout->type;
+	*target = inner(type, NULL, (Dwarf_Die){0});
+	if (pointer.addr == NULL || !ex_die_ref(&pointer, DW_AT_type, &die) ||
+	    (types = ex_module_types(type->module)) == NULL)
+		return true;
+	target->die = die;
+	if (!complete(process, target))
+		target->layout = ex_layout_of(types->layouts, &die);
+	return true;
+}

@@ -1,0 +1,225 @@
+/*
+ * type_find: types and enumerators of a module by name.
+ *
+ * The units are read in which the name's string is, or a reference to it, up
+ * to the first that has what is asked for.
+ */
+#include <dwarf.h>
+#include <string.h>
+
+#include "module/debug_info.h"
+#include "module/die.h"
+#include "module/module_private.h"
+#include "type/declaration.h"
+#include "type/qualified.h"
+#include "type/subobject.h"
+
+enum {
+	UNITS_MAX = 256,	/* that have the name, and something else */
+	ENTRIES_MAX = 1 << 23,	/* looked at */
+};
+
+struct type_search {
+	struct ex_module *module;
+	const char *name;	/* qualified */
+	char last[256];		/* its last part, */
+	size_t len;		/* up to template arguments */
+	bool enumerator;
+	enum ex_tag tag;
+	unsigned left;		/* entries */
+	Dwarf_Die found, holder;	/* holder: of an enumerator */
+};
+
+static bool
+is_tag(Dwarf_Die *die, enum ex_tag tag)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+		return tag == EX_TAG_ANY || tag == EX_TAG_STRUCT;
+	case DW_TAG_union_type:
+		return tag == EX_TAG_ANY || tag == EX_TAG_UNION;
+	case DW_TAG_enumeration_type:
+		return tag == EX_TAG_ANY || tag == EX_TAG_ENUM;
+	case DW_TAG_typedef:
+	case DW_TAG_template_alias:
+	case DW_TAG_base_type:
+	case DW_TAG_pointer_type:	/* Rust's have names */
+		return tag == EX_TAG_ANY;
+	default:
+		return false;
+	}
+}
+
+static bool
+holds_types(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_structure_type:
+	case DW_TAG_class_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool
+holds_enumerators(Dwarf_Die *die)
+{
+	return holds_types(die) || dwarf_tag(die) == DW_TAG_enumeration_type;
+}
+
+/* Whether it is what is asked for; above: what it is in, NULL: its unit. */
+static bool
+is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
+{
+	const char *name;
+	Dwarf_Die scoped = *die;
+
+	if (s->enumerator ? dwarf_tag(die) != DW_TAG_enumerator :
+	    !is_tag(die, s->tag))
+		return false;
+	if (dwarf_hasattr(die, DW_AT_declaration) ||
+	    (name = dwarf_diename(die)) == NULL ||
+	    strncmp(name, s->last, s->len) != 0)
+		return false;
+	/* of enum { A }, and of enum class E { A } */
+	if (s->enumerator && above != NULL) {
+		bool has_scope = dwarf_hasattr(above, DW_AT_enum_class);
+
+		s->holder = *above;
+		if (!has_scope)
+			scoped = *above;
+		name = ex_die_qualified(s->module, &scoped, name);
+		if (has_scope && dwarf_diename(above) != NULL) {
+			/* the enumeration is a scope that has no mark */
+			const char *own = ex_qualified_last(s->name);
+			char outer[512];
+			size_t len = (size_t)(own - s->name);
+
+			if (len < 2 || len - 2 >= sizeof(outer))
+				return false;
+			memcpy(outer, s->name, len - 2);
+			outer[len - 2] = '\0';
+			return strcmp(own, dwarf_diename(die)) == 0 &&
+			    ex_qualified_same(outer, ex_die_qualified(
+			    s->module, above, dwarf_diename(above)), false);
+		}
+		return ex_qualified_same(name, s->name, false);
+	}
+	return ex_qualified_same(ex_die_qualified(s->module, die, name),
+	    s->name, false);
+}
+
+static bool
+search_unit(struct type_search *s, Dwarf_Die *unit)
+{
+	struct ex_die_walk walk;
+	Dwarf_Die *die;
+
+	for (die = ex_die_walk(&walk, unit); die != NULL && s->left > 0;
+	    die = ex_die_walk_on(&walk, s->enumerator ? holds_enumerators :
+	    holds_types)) {
+		s->left--;
+		if (is_it(s, die, walk.depth > 0 ? die - 1 : NULL)) {
+			s->found = *die;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Units that the search does not find, one after the other. */
+static bool
+search_all(struct type_search *s)
+{
+	Dwarf_Die unit;
+	uint64_t at = 0;
+	bool types;
+
+	while (s->left > 0 && ex_unit_next(s->module, &at, &unit, &types))
+		if (search_unit(s, &unit))
+			return true;
+	return false;
+}
+
+static bool
+search(struct type_search *s, struct ex_module *m, const char *name)
+{
+	const char *last = ex_qualified_last(name);
+	struct ex_unit_names names = {.name = s->last};
+	uint64_t offset, next;
+	unsigned units = 0;
+	Dwarf_Die unit;
+	bool types;
+
+	s->module = m;
+	s->name = name;
+	s->left = ENTRIES_MAX;
+	s->len = strcspn(last, "< ");
+	if (s->len == 0 || strlen(last) >= sizeof(s->last) ||
+	    !ex_declaration_known(m))
+		return false;
+	(void)stpcpy(s->last, last);
+	while (units++ < UNITS_MAX && ex_unit_named(m, &names, &offset)) {
+		next = offset;
+		if (ex_unit_next(m, &next, &unit, &types) &&
+		    search_unit(s, &unit)) {
+			ex_unit_use(m, &unit);
+			return true;
+		}
+	}
+	/* of templates, blanks may be elsewhere */
+	return (names.all || units > UNITS_MAX || last[s->len] != '\0') &&
+	    search_all(s);
+}
+
+static bool
+take(struct ex_module *m, Dwarf_Die *die, struct ex_type *type)
+{
+	const struct ex_module_types *types = ex_module_types(m);
+	struct ex_declared language = {.name = NULL};
+
+	if (types == NULL)
+		return false;
+	ex_declared_language(&language, die);
+	*type = (struct ex_type){
+		.module = m, .layout = ex_layout_of(types->layouts, die),
+		.die = *die, .tags = language.tags,
+		.columns = language.columns,
+	};
+	return true;
+}
+
+bool
+ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
+    struct ex_type *type)
+{
+	struct type_search s = {.tag = tag};
+
+	return search(&s, m, name) && take(m, &s.found, type);
+}
+
+bool
+ex_type_enumerator(struct ex_module *m, const char *name, uint64_t *value,
+    struct ex_type *type)
+{
+	struct type_search s = {.enumerator = true};
+	const struct ex_enumerator *e;
+	size_t n;
+
+	if (!search(&s, m, name) || !take(m, &s.holder, type) ||
+	    ex_type_kind(type) != EX_ENUM)
+		return false;
+	n = ex_layout_enumerators(type->layout, &e);
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(e[i].name, ex_qualified_last(name)) == 0) {
+			*value = e[i].value;
+			return true;
+		}
+	}
+	return false;
+}
