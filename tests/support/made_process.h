@@ -10,6 +10,7 @@
 
 #include "module/demangle.h"
 #include "module/symbol.h"
+#include "type/object.h"
 
 struct ex_module {
 	const char *path;
@@ -134,6 +135,212 @@ ex_symbol_at(struct ex_module *module, uint64_t vaddr, struct ex_symbol *out)
 		found = true;
 	}
 	return found;
+}
+
+/* --- types --- */
+
+/* Of all that is declared here: struct made { int number; struct made *next,
+   *row; int list[4]; unsigned bit : 3; }, as every symbol with "made" in its
+   name is one, and one with "pointer" points to one. */
+static struct ex_layout made_layout = {.kind = EX_STRUCT, .size = 48},
+    made_array = {.kind = EX_ARRAY, .size = 16, .count = 4};
+enum made_name { MADE_NUMBER, MADE_NEXT, MADE_ROW, MADE_LIST, MADE_BIT };
+
+bool
+ex_declaration_at(struct ex_process *process, struct ex_module *m,
+    uint64_t vaddr, struct ex_declaration *d)
+{
+	struct ex_symbol symbol;
+	bool pointer;
+
+	(void)process;
+	if (!ex_symbol_at(m, vaddr, &symbol) || symbol.value != vaddr)
+		return false;
+	pointer = strstr(symbol.name, "pointer") != NULL;
+	if (!pointer && strstr(symbol.name, "made") == NULL)
+		return false;
+	*d = (struct ex_declaration){
+		.name = symbol.name, .size = pointer ? 8 : made_layout.size,
+		.type = {.module = m, .layout = &made_layout,
+		.pointers = pointer},
+	};
+	return true;
+}
+
+unsigned
+ex_declaration_find(struct ex_module *m, const char *name, const char *file,
+    uint64_t *vaddr, struct ex_declaration *d)
+{
+	(void)file;
+	(void)m;
+	(void)name;
+	(void)vaddr;
+	(void)d;
+	return 0;
+}
+
+bool
+ex_declaration_known(struct ex_module *m)
+{
+	return m->problem == NULL;
+}
+
+bool
+ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
+    struct ex_type *type)
+{
+	if (strcmp(name, "made") != 0 || tag > EX_TAG_STRUCT)
+		return false;
+	*type = (struct ex_type){.module = m, .layout = &made_layout};
+	return true;
+}
+
+bool
+ex_type_own(const char *name, struct ex_type *type)
+{
+	static const struct ex_layout own[] = {
+		{.name = "int", .kind = EX_SIGNED, .size = 4,
+		 .is_signed = true},
+		{.name = "unsigned int", .kind = EX_UNSIGNED, .size = 4},
+		{.name = "long", .kind = EX_SIGNED, .size = 8,
+		 .is_signed = true},
+		{.name = "unsigned long", .kind = EX_UNSIGNED, .size = 8},
+		{.name = "char", .kind = EX_CHAR, .size = 1, .is_signed = true},
+		{.name = "double", .kind = EX_FLOAT, .size = 8},
+	};
+
+	*type = (struct ex_type){.tags = true};
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strcmp(own[i].name, name) == 0)
+			type->layout = &own[i];
+	return type->layout != NULL || strcmp(name, "void") == 0;
+}
+
+bool
+ex_type_enumerator(struct ex_module *m, const char *name, uint64_t *value,
+    struct ex_type *type)
+{
+	(void)m;
+	*value = 2;
+	return strcmp(name, "TWO") == 0 && ex_type_own("int", type);
+}
+
+enum ex_kind
+ex_type_kind(const struct ex_type *type)
+{
+	return type->pointers > 0 ? EX_POINTER : type->layout == NULL ?
+	    EX_OPAQUE : type->layout->kind;
+}
+
+uint64_t
+ex_type_size(const struct ex_type *type)
+{
+	return type->pointers > 0 ? 8 : type->layout == NULL ? 0 :
+	    type->layout->size;
+}
+
+bool
+ex_type_is_reference(const struct ex_type *type)
+{
+	(void)type;
+	return false;
+}
+
+void
+ex_type_put(const struct ex_type *type, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%s%s", type->layout == NULL ? "void" :
+	    type->layout == &made_layout ? "struct made" : type->layout ==
+	    &made_array ? "int[4]" : type->layout->name,
+	    type->pointers > 0 ? " *" : "");
+}
+
+static const char *const made_members[] = {
+	[MADE_NUMBER] = "number", [MADE_NEXT] = "next", [MADE_ROW] = "row",
+	[MADE_LIST] = "list", [MADE_BIT] = "bit",
+};
+
+unsigned
+ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
+    struct ex_part *part)
+{
+	static const uint64_t offsets[] = {0, 8, 16, 24, 40};
+	unsigned i = 0;
+
+	(void)size;
+	while (i <= MADE_BIT && strcmp(made_members[i], name) != 0)
+		i++;
+	if (type->pointers > 0 || type->layout != &made_layout || i > MADE_BIT)
+		return 0;
+	*part = (struct ex_part){.type = *type, .offset = offsets[i]};
+	if (i == MADE_NEXT || i == MADE_ROW)
+		part->type.pointers = 1;
+	else if (i == MADE_LIST)
+		part->type.layout = &made_array;
+	else
+		(void)ex_type_own("int", &part->type);
+	part->size = ex_type_size(&part->type);
+	if (i == MADE_BIT) {
+		part->bit = 5;
+		part->bits = 3;
+		part->size = 1;
+	}
+	return 1;
+}
+
+void
+ex_type_members(const struct ex_type *type, void (*fn)(void *, const char *),
+    void *arg)
+{
+	for (unsigned i = 0; i <= MADE_BIT && type->layout == &made_layout; i++)
+		fn(arg, made_members[i]);
+}
+
+bool
+ex_type_element(const struct ex_type *type, struct ex_type *element,
+    uint64_t *first, uint64_t *count)
+{
+	*first = 0;
+	*count = 4;
+	return type->pointers == 0 && type->layout == &made_array &&
+	    ex_type_own("int", element);
+}
+
+bool
+ex_type_target(struct ex_process *process, const struct ex_type *type,
+    struct ex_type *target)
+{
+	(void)process;
+	*target = *type;
+	if (type->pointers == 0)
+		return false;
+	target->pointers--;
+	return true;
+}
+
+/* Memory holds the address that it lies at, and 0 where that is odd in 4
+   KiB. */
+bool
+ex_process_read(const struct ex_process *process, uint64_t addr, void *to,
+    size_t len)
+{
+	const uint64_t value = (addr >> 12 & 1) != 0 ? 0 : addr;
+
+	(void)process;
+	memset(to, 0, len);
+	memcpy(to, &value, len < sizeof(value) ? len : sizeof(value));
+	return addr < UINT64_MAX - 4096;
+}
+
+void
+ex_object_declare(struct ex_process *process, uint64_t addr, const char *path,
+    const struct ex_type *type, uint64_t size)
+{
+	(void)process;
+	(void)addr;
+	(void)path;
+	(void)type;
+	(void)size;
 }
 
 #endif

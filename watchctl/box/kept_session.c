@@ -253,6 +253,7 @@ must_survive(const struct journal_entry *e)
 	case JOURNAL_VALUES:
 	case JOURNAL_UNSEEN:
 	case JOURNAL_MAPPED:
+	case JOURNAL_OBJECT:
 	case JOURNAL_START:
 		return true;
 	default:

@@ -255,7 +255,8 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 	static const char lost[] = "symbols are not looked up any more";
 	struct box_message message = {
 		.what = BOX_RESOLVE,
-		.value = {(uint64_t)pid, spec->access, early, cause != NULL},
+		.value = {(uint64_t)pid, spec->access, (early ? BOX_EARLY : 0) |
+		    (spec->unborn ? BOX_UNBORN : 0), cause != NULL},
 	};
 	int err;
 

@@ -34,8 +34,9 @@ enum box_what {
 	BOX_LEARN,		/* records of what processes map, of the format
 				   of watch/synthetic_format.h; not answered */
 	/* questions, answered with what is asked for; of processes: value[0] */
-	BOX_RESOLVE,		/* value[1]: an access; value[2]: 1 if libraries
-				   have still to be mapped; value[3]: 1 if it is
+	BOX_RESOLVE,		/* value[1]: an access; value[2]: BOX_EARLY if
+				   libraries have still to be mapped, BOX_UNBORN
+				   as of struct spec; value[3]: 1 if it is
 				   to be said why not; a SPEC, and where its
 				   module leads as a path, or "", each with NUL.
 				   The answer: value[0], value[1]: address and
@@ -126,6 +127,8 @@ enum box_what {
 				   report's */
 	BOX_END,		/* value[0]: the exit status */
 };
+
+enum { BOX_EARLY = 1, BOX_UNBORN = 2 };
 
 enum { BOX_VALUES = 7, BOX_BYTES_MAX = 2 * PATH_MAX };
 

@@ -151,6 +151,20 @@ read_slot(struct reader *r, const struct journal_entry *e)
 }
 
 static void
+read_object(struct reader *r, const struct journal_entry *e)
+{
+	const char *text = (const char *)e->bytes;
+	struct spec spec = {.text = NULL};
+	const bool good = e->len > 0 && text[e->len - 1] == '\0' &&
+	    spec_parse(text, WP_WRITE, &spec, NULL) == 0;
+
+	(void)session_object(r->session, e->tid, good ? &spec : NULL, e->value[0],
+	    e->value[1]);
+	if (good)
+		spec_free(&spec);
+}
+
+static void
 read_values(struct reader *r, const struct journal_entry *e)
 {
 	const uint64_t flags = e->value[0];
@@ -352,7 +366,7 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		read_mapped(r, e);
 		break;
 	case JOURNAL_OBJECT:
-		session_object(s, e->tid, e->value[0], e->value[1]);
+		read_object(r, e);
 		break;
 	case JOURNAL_START:
 		read_start(r, e);

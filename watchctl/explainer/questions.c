@@ -75,7 +75,9 @@ resolve(struct ex_process *process, const struct box_message *question,
 	    &spec, &cause);
 	if (err == 0) {
 		spec.real = *real == '\0' ? NULL : strdup(real);
-		err = (question->value[2] != 0 ? spec_resolve_early :
+		spec.unborn = (question->value[2] & BOX_UNBORN) != 0;
+		err = ((question->value[2] & BOX_EARLY) != 0 ?
+		    spec_resolve_early :
 		    spec_resolve)(&spec, process, &place,
 		    question->value[3] != 0 ? &cause : NULL);
 		spec_free(&spec);

@@ -56,6 +56,7 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 	if ((err = spec_parse(text + 1, (enum wp_access)*line, &spec,
 	    cause)) < 0)
 		return err;
+	spec.unborn = true;
 	if ((err = live_box_resolve(&p->serve->live, p->pid, &spec, false,
 	    &place, cause)) == 0 &&
 	    (err = answer(p, &spec, &place, region)) < 0)

@@ -29,7 +29,8 @@ enum journal_what {
 	JOURNAL_MAPPED,		/* tid: a process, whose mappings are not
 				   reported by records; bytes: struct
 				   journal_mapped */
-	JOURNAL_OBJECT,		/* tid: a process; value: address and length */
+	JOURNAL_OBJECT,		/* tid: a process; value: address and length;
+				   bytes: the SPEC, with its NUL */
 	JOURNAL_START,		/* bytes: struct journal_start */
 	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
 				   value[0]: its number; value[1]: its time;

@@ -192,7 +192,7 @@ start(struct session *s, const struct ex_record *first)
 			const struct ex_watch *watch = s->watches[i];
 
 			name_watch(s, s->watches[i], first->pid);
-			if (session_object(s, first->pid, watch->addr,
+			if (session_object(s, first->pid, NULL, watch->addr,
 			    watch->len) < 0)
 				return -EINVAL;
 		}

@@ -316,7 +316,8 @@ put_slot(struct session *s, const struct ex_slot *slot)
 }
 
 int
-session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
+session_object(struct session *s, pid_t pid, const struct spec *spec,
+    uint64_t addr, uint64_t len)
 {
 	const struct journal_entry entry = {
 		.what = JOURNAL_OBJECT, .tid = pid, .value = {addr, len},
@@ -324,9 +325,13 @@ session_object(struct session *s, pid_t pid, uint64_t addr, uint64_t len)
 	struct ex_process *memory;
 
 	if (s->journal != NULL) {
-		s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
+		s->journal->put(s->journal, &entry, spec == NULL ? "" :
+		    spec->text, spec == NULL ? 1 : strlen(spec->text) + 1,
+		    NULL, 0);
 		(void)s->journal->flush(s->journal);
 	} else if ((memory = ex_space_process(s->space, pid)) != NULL) {
+		if (ex_object_at(memory, addr, len) == NULL && spec != NULL)
+			spec_declare(spec, memory, addr);
 		note(s, judge_check(&s->options->condition,
 		    ex_object_at(memory, addr, len)));
 	}

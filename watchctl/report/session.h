@@ -134,9 +134,10 @@ void session_format(struct session *, const struct perf_event_attr *,
 int session_ready(struct session *);
 
 /* Look for what a region is in the debug information now: with much of it that
-   takes longer than hits could wait.  0; -EINVAL after a line on stderr: the
-   condition cannot be meant for it. */
-int session_object(struct session *, pid_t, uint64_t addr, uint64_t len);
+   takes longer than hits could wait.  It is what that SPEC, NULL: none, means.
+   0; -EINVAL after a line on stderr: the condition cannot be meant for it. */
+int session_object(struct session *, pid_t, const struct spec *,
+    uint64_t addr, uint64_t len);
 
 /* The mappings of a process are not reported by records: whoever explains its
    samples looks for them.  With a journal alone. */

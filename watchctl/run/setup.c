@@ -203,6 +203,7 @@ resolve(struct run *run, struct process *process, bool early,
 	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
 		free(process->place[i].symbol);
 		process->place[i].symbol = NULL;
+		run->options->spec[i].unborn = run->options->command != NULL;
 		err = live_box_resolve(&run->live, process->pid,
 		    &run->options->spec[i], early, &process->place[i], cause);
 	}
@@ -320,7 +321,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if (!o->count && o->form != FORM_PERF)
 			err = session_object(&run->session, process->pid,
-			    regions[i].addr, regions[i].len);
+			    &o->spec[i], regions[i].addr, regions[i].len);
 	free(regions);
 	return err < 0 ? err : 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "spec/evaluate.h"
 #include "util/visible.h"
 
 enum {
@@ -206,6 +207,7 @@ parse_symbol(const char **p, struct spec *spec, bool *memory)
 {
 	const char *separator = find_separator(*p);
 	const char *wrong, *begin;
+	size_t file;
 
 	if (separator != NULL) {
 		if (separator == *p)
@@ -213,6 +215,12 @@ parse_symbol(const char **p, struct spec *spec, bool *memory)
 		spec->module = strndup(*p, (size_t)(separator - *p));
 		*memory = spec->module != NULL;
 		*p = separator + 1;
+	}
+	/* FILE.c::NAME */
+	if (separator == NULL && (file = token_file(*p)) > 0) {
+		spec->module = strndup(*p, file - 2);
+		*memory = spec->module != NULL;
+		*p += file;
 	}
 	begin = *p;
 	wrong = parse_name(p);
@@ -318,6 +326,130 @@ is_file(const struct spec *spec)
 	return *p == '\0';
 }
 
+/* --- expressions --- */
+
+/* Which operators no symbol's name begins with, or is made by. */
+static bool
+is_never_symbol(const struct node *node)
+{
+	while (node->kind == NODE_MEMBER)
+		node = node->left;
+	switch (node->kind) {
+	case NODE_NAME:
+	case NODE_MULTIPLY:
+	case NODE_DIVIDE:
+	case NODE_REMAINDER:
+	case NODE_SUBTRACT:
+	case NODE_AND:
+		return false;
+	case NODE_ADD:
+		return node->left->kind != NODE_NAME ||
+		    node->right->kind != NODE_NUMBER;
+	default:
+		return true;
+	}
+}
+
+/* SYMBOL+OFF, where the symbol is one of debug information only. */
+static void
+take_offset(struct spec *spec)
+{
+	const struct node *root = spec->expression->root;
+
+	if (spec->has_off && root->kind == NODE_ADD &&
+	    root->left->kind == NODE_NAME &&
+	    root->right->kind == NODE_NUMBER)
+		spec->expression->root = root->left;
+}
+
+/* Parse what comes behind the module as an expression.  symbol: it is good as a
+   symbol, too.  NULL, or what is wrong at *p. */
+static const char *
+parse_expression(const char **p, struct spec *spec, bool symbol, bool *memory)
+{
+	const char *separator = find_separator(*p), *begin, *wrong;
+
+	if (separator == *p)
+		return "a module's name is wanted before it";
+	if ((spec->expression = malloc(sizeof(*spec->expression))) == NULL) {
+		*memory = false;
+		return NULL;
+	}
+	if (separator != NULL)
+		*p = separator + 1;
+	begin = *p = token_skip(*p);
+	wrong = expression_parse(p, spec->expression);
+	if (wrong != NULL) {
+		free(spec->expression);
+		spec->expression = NULL;
+		return wrong;
+	}
+	if (symbol) {
+		spec->expression_only =
+		    is_never_symbol(spec->expression->root);
+		take_offset(spec);
+		return NULL;
+	}
+	spec->expression_only = true;
+	spec->has_off = false;
+	spec->off = 0;
+	free(spec->module);
+	free(spec->symbol);
+	spec->module = separator != NULL ? strndup(spec->text,
+	    (size_t)(separator - spec->text)) : NULL;
+	spec->symbol = strndup(begin, (size_t)(*p - begin));
+	*memory = spec->symbol != NULL &&
+	    (separator == NULL || spec->module != NULL);
+	return *memory && **p == ':' ? parse_length(p, spec) : NULL;
+}
+
+/* Whether what is no expression was meant as one all the same: no symbol is
+   called so, but for C++'s operators and what is in brackets. */
+static bool
+looks_like_expression(const char *text)
+{
+	if (*text == '\0' || strstr(text, "operator") != NULL ||
+	    strpbrk(text, "<{") != NULL)
+		return false;
+	return strchr("*&-~", *text) != NULL || strstr(text, "->") != NULL ||
+	    strpbrk(text, "=?") != NULL ||
+	    (strchr(text, '[') != NULL && strstr(text, "[abi:") == NULL &&
+	    (unsigned char)*text >= ' ');
+}
+
+/* Whether it is of numbers alone, as no address may be. */
+static bool
+is_number(const struct expression *tree)
+{
+	for (size_t i = 0; i < tree->n; i++)
+		if (tree->node[i].kind == NODE_NAME)
+			return false;
+	return expression_is_value(tree->root);
+}
+
+/* What it means in C, if anything, beside what it is as a symbol: what is wrong
+   with that, at p, is *wrong.  What goes further is what was meant. */
+static int
+add_expression(const char *text, const char *p, const char *wrong,
+    struct spec *spec, bool *memory, struct wp_cause *cause)
+{
+	const bool symbol = wrong == NULL;
+	const char *at = spec->text, *why;
+	bool further;
+
+	why = parse_expression(&at, spec, symbol, memory);
+	if (!*memory)
+		return 0;
+	if (why == NULL && (symbol || !is_number(spec->expression)))
+		return 0;
+	further = symbol || at - spec->text > p - text ||
+	    (at - spec->text < p - text && (looks_like_expression(text) ||
+	    strstr(text, "++") != NULL || strstr(text, "--") != NULL));
+	if (why != NULL && further && (!symbol || looks_like_expression(text)))
+		return evaluate_error(spec, at, why, cause);
+	return symbol ? 0 : syntax_error(text, p, wrong, cause);
+}
+
 int
 spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
@@ -332,11 +464,15 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	wrong = parse_spec(&p, spec, &memory);
 	if (spec->text == NULL || !memory)
 		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	else if (access != WP_EXEC && (spec->symbol != NULL || wrong != NULL))
+		rc = add_expression(text, p, wrong, spec, &memory, cause);
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);
 	else if (access == WP_EXEC && spec->len != 0)
 		rc = is_file(spec) ? no_lines(text, cause) :
 		    wp_cause_set(cause, WP_CAUSE_ACCESS);
+	if (!memory)
+		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	if (rc != 0)
 		spec_free(spec);
 	return rc;
@@ -349,5 +485,6 @@ spec_free(struct spec *spec)
 	free(spec->module);
 	free(spec->real);
 	free(spec->symbol);
+	free(spec->expression);
 	memset(spec, 0, sizeof(*spec));
 }

@@ -1,16 +1,20 @@
 /*
  * spec: the text that names what to watch.
  *
- *	ADDR[:LEN]  SYMBOL[+OFF][:LEN]  MODULE!SYMBOL[+OFF][:LEN]
+ *	ADDR[:LEN]  [MODULE!]SYMBOL[+OFF][:LEN]  [MODULE!]EXPRESSION[:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
- * for its static names.  Parsing is pure; resolving asks a process's modules.
+ * for its static names; then "::" may be in place of "!".  What can be a
+ * symbol, as "server.clients" can, is one if there is such a symbol, else an
+ * expression (expression.h).  Parsing is pure; resolving asks a process's
+ * modules, and its memory.
  */
 #ifndef SPEC_H
 #define SPEC_H
 
 #include "os/cause.h"
 #include "module/module.h"
+#include "spec/expression.h"
 #include "watchpoint.h"
 
 struct spec {
@@ -18,7 +22,12 @@ struct spec {
 	char *module;		/* or source file; NULL: any */
 	char *real;		/* where that leads as a path, if it is one,
 				   malloc'd; NULL: not known; for resolving */
-	char *symbol;		/* NULL: an address */
+	char *symbol;		/* or expression; NULL: an address */
+	struct expression *expression;	/* what that means in C, malloc'd; NULL:
+				   nothing */
+	bool expression_only;	/* no symbol is called so */
+	bool unborn;		/* for resolving: the process has not begun, so
+				   that what is in its memory does not count */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
 	uint64_t off;
@@ -54,5 +63,9 @@ int spec_resolve(const struct spec *, struct ex_process *, struct spec_place *,
    dynamic loader has for itself, much of the C library, is not meant. */
 int spec_resolve_early(const struct spec *, struct ex_process *,
     struct spec_place *, struct wp_cause *);
+
+/* For hits: have the object that an expression names at addr be known with its
+   type; others are anyway. */
+void spec_declare(const struct spec *, struct ex_process *, uint64_t addr);
 
 #endif

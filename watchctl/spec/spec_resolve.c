@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "module/demangle.h"
+#include "spec/evaluate.h"
+#include "spec/find_symbol.h"
 #include "spec/nearest.h"
 #include "spec/spec.h"
 #include "module/symbol.h"
@@ -34,12 +36,6 @@ enum fit {
 	FIT_ANY,		/* no module was named */
 };
 
-struct candidate {
-	struct ex_module *module;
-	uint64_t addr;		/* in the process; thread-local: no address */
-	struct ex_symbol symbol;	/* of the module's table */
-};
-
 struct search {
 	const struct spec *spec;
 	bool early;		/* libraries have still to be mapped */
@@ -57,7 +53,7 @@ struct search {
 	/* found: */
 	unsigned rank;		/* of all that are kept: the lowest seen */
 	size_t n;		/* distinct addresses; FOUND_MAX are kept */
-	struct candidate found[FOUND_MAX];
+	struct found_symbol found[FOUND_MAX];
 	/* when nothing is: */
 	struct nearest near;
 	unsigned seen;		/* symbols looked at for near names */
@@ -141,7 +137,7 @@ static int
 keep_symbol(void *arg, const struct ex_symbol *symbol)
 {
 	struct search *s = arg;
-	struct candidate c = {
+	struct found_symbol c = {
 		.module = s->module, .addr = s->base + symbol->value,
 		.symbol = *symbol,
 	};
@@ -153,7 +149,7 @@ keep_symbol(void *arg, const struct ex_symbol *symbol)
 		s->n = 0;
 	s->rank = rank;
 	for (size_t i = 0; i < s->n && i < FOUND_MAX; i++) {
-		struct candidate *have = &s->found[i];
+		struct found_symbol *have = &s->found[i];
 
 		if (have->addr == c.addr && have->symbol.tls == symbol->tls) {
 			if (symbol->size > have->symbol.size)
@@ -309,7 +305,7 @@ put_unknown(struct search *s, struct buffer *b)
 enum apart { BY_ADDRESS, BY_MODULE, BY_FILE, BY_PARAMETERS };
 
 static enum apart
-difference(const struct candidate *a, const struct candidate *b)
+difference(const struct found_symbol *a, const struct found_symbol *b)
 {
 	if (a->module != b->module)
 		return BY_MODULE;
@@ -322,7 +318,7 @@ difference(const struct candidate *a, const struct candidate *b)
 /* "libfoo.so!counter at 0x7f2204011050 (8 bytes)", "list.c!counter at ..." */
 static void
 put_candidate(struct buffer *b, const struct spec *spec,
-    const struct candidate *c, enum apart apart)
+    const struct found_symbol *c, enum apart apart)
 {
 	char *whole = apart != BY_PARAMETERS ? NULL :
 	    ex_demangle_whole(c->symbol.name);
@@ -419,16 +415,14 @@ symbol_ambiguous(const struct search *s, struct wp_cause *cause)
 	return rc;
 }
 
-/* The largest of 8, 4, 2, 1 that the address is aligned to. */
-static uint64_t
-alignment(uint64_t addr)
+uint64_t
+find_symbol_alignment(uint64_t addr)
 {
 	return addr % 8 == 0 ? 8 : addr % 4 == 0 ? 4 : addr % 2 == 0 ? 2 : 1;
 }
 
-/* "counter", "table+8"; NULL without memory. */
-static char *
-place_name(const char *symbol, uint64_t off)
+char *
+find_symbol_name(const char *symbol, uint64_t off)
 {
 	struct buffer b = {0};
 	char *owned = NULL, *name;
@@ -483,7 +477,7 @@ offset_error(const struct spec *spec, uint64_t size, struct wp_cause *cause)
 
 /* Whether the access can be watched there, and from where how far. */
 static int
-place_symbol(const struct spec *spec, const struct candidate *c,
+place_symbol(const struct spec *spec, const struct found_symbol *c,
     struct spec_place *place, struct wp_cause *cause)
 {
 	uint64_t size = c->symbol.size;
@@ -502,7 +496,7 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 		return range_error(spec, "the offset reaches beyond the last "
 		    "address", cause);
 	place->addr = c->addr + spec->off;
-	unit = alignment(place->addr);
+	unit = find_symbol_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
 	else if (spec->len != 0)
@@ -514,7 +508,7 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 	if (place->len - 1 > UINT64_MAX - place->addr)
 		return range_error(spec, "it reaches beyond the last address",
 		    cause);
-	place->symbol = place_name(spec->symbol, spec->off);
+	place->symbol = find_symbol_name(spec->symbol, spec->off);
 	if (place->symbol == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return 0;
@@ -523,7 +517,7 @@ place_symbol(const struct spec *spec, const struct candidate *c,
 /* Ask the modules that are called what the SPEC says, or that such a path leads
    to; or, where none is, all of them for what is of such a source file. */
 static void
-ask_modules(struct search *s, struct ex_process *process)
+choose_modules(struct search *s, struct ex_process *process)
 {
 	s->want = s->spec->module;
 	(void)ex_process_modules(process, best_fit, s);
@@ -536,6 +530,12 @@ ask_modules(struct search *s, struct ex_process *process)
 		s->want = NULL;
 		s->fit = FIT_ANY;
 	}
+}
+
+static void
+ask_modules(struct search *s, struct ex_process *process)
+{
+	choose_modules(s, process);
 	(void)ex_process_modules(process, ask_module, s);
 }
 
@@ -548,20 +548,28 @@ are_hardly_meant(const struct search *s)
 	    s->rank % 3 == 2;
 }
 
+/* The one symbol that is meant. */
 static int
-resolve_symbol(struct search *s, struct ex_process *process,
-    struct spec_place *place, struct wp_cause *cause)
+choose_symbol(struct search *s, struct ex_process *process,
+    struct wp_cause *cause)
 {
-	struct buffer text;
-	int rc;
-
 	ask_modules(s, process);
 	if (s->n == 0 && s->file != NULL)
 		return module_unknown(s, process, cause);
 	if (s->n == 0 || are_hardly_meant(s))
 		return symbol_unknown(s, process, cause);
-	if (s->n > 1)
-		return symbol_ambiguous(s, cause);
+	return s->n > 1 ? symbol_ambiguous(s, cause) : 0;
+}
+
+static int
+resolve_symbol(struct search *s, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct buffer text;
+	int rc = choose_symbol(s, process, cause);
+
+	if (rc < 0)
+		return rc;
 	if (s->spec->access == WP_EXEC && s->found[0].symbol.indirect &&
 	    !s->spec->has_off)
 		return symbol_indirect(s, cause);
@@ -583,7 +591,7 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 
 	place->addr = spec->addr;
 	place->len = spec->len != 0 ? spec->len :
-	    spec->access == WP_EXEC ? 1 : alignment(spec->addr);
+	    spec->access == WP_EXEC ? 1 : find_symbol_alignment(spec->addr);
 	module = ex_process_module(process, spec->addr, &vaddr);
 	if (module == NULL || !ex_symbol_at(module, vaddr, &symbol) ||
 	    symbol.tls || symbol.value > vaddr)
@@ -591,30 +599,128 @@ resolve_address(const struct spec *spec, struct ex_process *process,
 	off = vaddr - symbol.value;
 	if (off != 0 && off >= symbol.size)
 		return 0;
-	place->symbol = place_name(symbol.name, off);
+	place->symbol = find_symbol_name(symbol.name, off);
 	if (place->symbol == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return 0;
+}
+
+static struct search *
+search_new(const struct spec *spec, bool early, struct wp_cause *cause)
+{
+	struct search *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		(void)wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+		return NULL;
+	}
+	s->spec = spec;
+	s->early = early;
+	return s;
+}
+
+int
+find_symbol(const struct spec *spec, struct ex_process *process, bool early,
+    struct found_symbol *found, struct wp_cause *cause)
+{
+	struct search *s = search_new(spec, early, cause);
+	int rc;
+
+	if (s == NULL)
+		return -ENOMEM;
+	if ((rc = choose_symbol(s, process, cause)) == 0)
+		*found = s->found[0];
+	free(s);
+	return rc;
+}
+
+/* Whom to ask, besides symbols. */
+struct asked {
+	struct search *search;
+	int (*fn)(void *arg, struct ex_module *, uint64_t base);
+	void *arg;
+};
+
+static int
+ask_other(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct asked *asked = arg;
+
+	return module_fit(module, asked->search->want) != asked->search->fit ?
+	    0 : asked->fn(asked->arg, module, base);
+}
+
+int
+find_symbol_modules(const struct spec *spec, struct ex_process *process,
+    const char **file,
+    int (*fn)(void *arg, struct ex_module *, uint64_t base), void *arg)
+{
+	struct search *s = search_new(spec, false, NULL);
+	struct asked asked = {s, fn, arg};
+	int result;
+
+	if (s == NULL)
+		return 0;
+	choose_modules(s, process);
+	*file = s->file;
+	result = ex_process_modules(process, ask_other, &asked);
+	free(s);
+	return result;
+}
+
+/* As a symbol. */
+static int
+resolve_as_symbol(const struct spec *spec, struct ex_process *process,
+    bool early, struct spec_place *place, struct wp_cause *cause)
+{
+	struct search *s = search_new(spec, early, cause);
+	int rc;
+
+	if (s == NULL)
+		return -ENOMEM;
+	rc = resolve_symbol(s, process, place, cause);
+	free(s);
+	return rc;
+}
+
+/* A name that may be both is a symbol's, if there is one; near names are sought
+   only when it is neither. */
+static int
+resolve_name(const struct spec *spec, struct ex_process *process, bool early,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	int rc;
+
+	if (spec->expression == NULL)
+		return resolve_as_symbol(spec, process, early, place, cause);
+	rc = resolve_as_symbol(spec, process, early, place, NULL);
+	if (rc == 0)
+		return 0;
+	if (rc == -ENOENT) {
+		rc = evaluate(spec, process, early, place, cause);
+		if (rc != -ENOENT ||
+		    spec->expression->root->kind != NODE_NAME)
+			return rc;
+	}
+	return resolve_as_symbol(spec, process, early, place, cause);
 }
 
 static int
 resolve(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
 {
-	struct search *s;
-	int rc;
-
 	memset(place, 0, sizeof(*place));
 	if (spec->symbol == NULL)
 		return resolve_address(spec, process, place, cause);
-	s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	s->spec = spec;
-	s->early = early;
-	rc = resolve_symbol(s, process, place, cause);
-	free(s);
-	return rc;
+	return spec->expression_only ?
+	    evaluate(spec, process, early, place, cause) :
+	    resolve_name(spec, process, early, place, cause);
+}
+
+void
+spec_declare(const struct spec *spec, struct ex_process *process, uint64_t addr)
+{
+	evaluate_declare(spec, process, addr);
 }
 
 int

@@ -76,8 +76,9 @@ token_file(const char *p)
 	return 0;
 }
 
-/* How many characters some brackets have, with what is in them; 0: they are never
-   closed.  Of template arguments "->" is a part, and '>' in other brackets. */
+/* How many characters some brackets have, with what is in them; 0: they are
+   never closed.  Of template arguments "->" is a part, and '>' in other
+   brackets. */
 static size_t
 bracketed(const char *p)
 {

@@ -1,8 +1,8 @@
 /*
  * token: the words of an expression: names, numbers, characters, types.
  *
- * A name is all that says which: scopes, template arguments, and the source file
- * of a static one ("list.c::head").  Pure; nothing is copied.
+ * A name is all that says which: scopes, template arguments, and the source
+ * file of a static one ("list.c::head").  Pure; nothing is copied.
  */
 #ifndef TOKEN_H
 #define TOKEN_H
@@ -14,8 +14,8 @@
 /* Skip blanks. */
 const char *token_skip(const char *);
 
-/* How many characters of a name are at p: 0: none; *wrong: where it cannot go on,
-   as a template's '<' that is never closed; NULL: nothing is wrong. */
+/* How many characters of a name are at p: 0: none; *wrong: where it cannot go
+   on, as a template's '<' that is never closed; NULL: nothing is wrong. */
 size_t token_name(const char *p, const char **wrong);
 
 /* How many of them name a source file, with the "::" behind it; 0: none do. */
@@ -44,8 +44,8 @@ struct token_type {
 	unsigned pointers;	/* to it */
 };
 
-/* Advance over one, and over the blanks behind it.  False: none is there, and *p
-   is as it was. */
+/* Advance over one, and over the blanks behind it.  False: none is there, and
+   *p is as it was. */
 bool token_type(const char **p, struct token_type *);
 
 #endif

@@ -20,8 +20,8 @@
 	X(NO_MEMORY, ENOMEM, "out of memory")				\
 	X(SYSTEM, EIO, "%s: %s")					\
 	X(SPEC_SYNTAX, EINVAL, "'%s': %s at %s (character %zu); "	\
-	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN] or "			\
-	    "MODULE!SYMBOL[+OFF][:LEN]")				\
+	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN], "			\
+	    "MODULE!SYMBOL[+OFF][:LEN] or a C expression")		\
 	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\
 	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by "	\
 	    "the process%s%s")						\
@@ -30,6 +30,7 @@
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
 	    "has its own; give the address of one of them")		\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
+	X(SPEC_EXPRESSION, EINVAL, "'%s': %s (column %zu)")		\
 	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and "	\
 	    "this processor has %u: watch %s (SPEC:LEN)")		\
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\

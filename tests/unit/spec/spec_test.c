@@ -62,6 +62,15 @@ static const struct {
 	{"operators+8", NULL, "operators", 0, 8, 0},
 	{"<A as b::C<fn(u8) -> u8>>::x:1", NULL,
 	 "<A as b::C<fn(u8) -> u8>>::x", 0, 0, 1},
+	{"list.c::head", "list.c", "head", 0, 0, 0},
+	{"src/my-list.cc::ns::head+8:4", "src/my-list.cc", "ns::head", 0, 8,
+	 4},
+	{"obj.member::x", NULL, "obj.member::x", 0, 0, 0},
+	{"a->b + 1", NULL, "a->b + 1", 0, 0, 0},
+	{"*(p + 1):4", NULL, "*(p + 1)", 0, 0, 4},
+	{"*(ns::T<int> *)(p + i):4", NULL, "*(ns::T<int> *)(p + i)", 0, 0, 4},
+	{"lib.so!p + i", "lib.so", "p + i", 0, 0, 0},
+	{"counter+x", NULL, "counter+x", 0, 0, 0},
 	{"\033[x]\xff", NULL, "\033[x]\xff", 0, 0, 0},
 };
 
@@ -112,9 +121,6 @@ static const struct {
 	 "(character 10)"},
 	{"counter:-8", "a number is wanted at '-8' (character 9)"},
 	{"counter+", "a number is wanted at its end (character 9)"},
-	{"counter+x", "a number is wanted at 'x' (character 9)"},
-	{"counter+1+2", "only :LEN can follow an offset at '+2' "
-	 "(character 10)"},
 	{"0x", "a hexadecimal digit is wanted at its end (character 3)"},
 	{"0xg", "a hexadecimal digit is wanted at 'g' (character 3)"},
 	{"40ab90", "not a decimal digit (hexadecimal has 0x before it) at "
@@ -149,6 +155,36 @@ static const struct {
 	{"x:\033[2J\n", "a number is wanted at '\\x1b[2J\\n' (character 3)"},
 };
 
+/* The same of what is an expression at best. */
+static const struct {
+	const char *text, *wrong;
+} bad_expressions[] = {
+	{"a->", "a member's name is wanted (column 4)"},
+	{"a->b:", "a number is wanted at its end (character 6)"},
+	{"table[i", "this is never closed at '[i' (character 6)"},
+	{"table[i].", "a member's name is wanted (column 10)"},
+	{"i++", "what would change the program, or compare, is not evaluated "
+	 "(column 2)"},
+	{"a = 1", "not evaluated (column 3)"},
+	{"a ? b : c", "nothing is decided here (column 3)"},
+	{"lib.so!p +", "a number is wanted at its end (character 11)"},
+	{"*", "a variable, a constant or '(' is wanted (column 2)"},
+	{"(a + 1", "this is never closed"},
+};
+
+TEST(points_at_what_is_wrong_in_c)
+{
+	for (size_t i = 0; i < COUNT(bad_expressions); i++) {
+		struct wp_cause cause;
+		struct spec spec;
+
+		assert_int_equal(spec_parse(bad_expressions[i].text, 'w', &spec,
+		    &cause), -EINVAL);
+		if (strstr(cause.text, bad_expressions[i].wrong) == NULL)
+			fail_msg("%s: %s", bad_expressions[i].text, cause.text);
+	}
+}
+
 static void
 assert_one_line(const char *text)
 {
@@ -162,8 +198,8 @@ TEST(points_at_what_is_wrong)
 		struct wp_cause cause;
 		struct spec spec;
 
-		assert_int_equal(spec_parse(bad[i].text, 'w', &spec, &cause),
-		    -EINVAL);
+		if (spec_parse(bad[i].text, 'w', &spec, &cause) != -EINVAL)
+			fail_msg("\"%s\" is understood", bad[i].text);
 		assert_int_equal(cause.code, WP_CAUSE_SPEC_SYNTAX);
 		if (strstr(cause.text, bad[i].wrong) == NULL)
 			fail_msg("want \"%s\", got \"%s\"", bad[i].wrong,
@@ -574,6 +610,129 @@ TEST(counts_many_of_one_name)
 	assert_non_null(strstr(cause.text, ", ...; "));
 	assert_one_line(cause.text);
 	spec_free(&spec);
+}
+
+/* --- expressions --- */
+
+static const struct ex_symbol made_symbols[] = {
+	{.name = "made", .value = 0x100, .size = 48, .global = true,
+	 .object = true},
+	{.name = "pointer", .value = 0x200, .size = 8, .global = true,
+	 .object = true},
+	{.name = "plain", .value = 0x300, .size = 16, .global = true,
+	 .object = true},
+	{.name = "made.number", .value = 0x400, .size = 2, .global = true,
+	 .object = true},
+};
+
+static int
+resolve_made(const char *text, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	struct ex_module module = {
+		.path = "/bin/prog", .base = 0x400000, .size = 0x10000,
+		.symbol = made_symbols, .nsymbols = COUNT(made_symbols),
+	};
+	struct ex_process made = {&module, 1};
+	struct spec spec;
+	int rc;
+
+	if (spec_parse(text, 'w', &spec, cause) != 0)
+		fail_msg("%s: %s", text, cause->text);
+	rc = spec_resolve(&spec, &made, place, cause);
+	spec_free(&spec);
+	free(place->symbol);
+	return rc;
+}
+
+/* Memory holds the address that it lies at (made_process.h). */
+static const struct {
+	const char *text;
+	uint64_t addr, len;
+} places[] = {
+	{"made.number", 0x400400, 2},	/* there is such a symbol */
+	{"(made).number", 0x400100, 4},
+	{"made.next", 0x400108, 8},
+	{"made.next->row", 0x400118, 8},
+	{"made.next->next->number", 0x400110, 4},
+	{"made.next[2].number", 0x400168, 4},
+	{"made.next[-1].next", 0x4000e0, 8},
+	{"made.list[3]", 0x400124, 4},
+	{"*(made.list + 2)", 0x400120, 4},
+	{"made.list", 0x400118, 16},
+	{"made.list[TWO]", 0x400120, 4},
+	{"made.bit", 0x400128, 1},
+	{"pointer->list[1]", 0x40021c, 4},
+	{"(*pointer).next", 0x400208, 8},
+	{"*pointer:8", 0x400200, 8},
+	{"plain", 0x400300, 16},
+	{"((struct made *)&plain)->next", 0x400308, 8},
+	{"*(long *)0x404090", 0x404090, 8},
+	{"((char *)&plain)[sizeof(struct made) - 45]", 0x400303, 1},
+	{"*((made.next + 2 - made.next) * 8 + (long *)&plain)", 0x400380, 8},
+};
+
+TEST(evaluates)
+{
+	for (size_t i = 0; i < COUNT(places); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec_place place;
+
+		if (resolve_made(places[i].text, &place, &cause) != 0)
+			fail_msg("%s: %s", places[i].text, cause.text);
+		if (place.addr != places[i].addr || place.len != places[i].len)
+			fail_msg("%s: %#llx:%llu", places[i].text,
+			    (unsigned long long)place.addr,
+			    (unsigned long long)place.len);
+	}
+}
+
+static const struct {
+	const char *text;
+	int err;
+	const char *why;
+} no_places[] = {
+	{"made.nxt", -EINVAL, "struct made has no member 'nxt', nearest: next "
+	 "(column 6)"},
+	{"made.foo", -EINVAL, "no member 'foo', but number, next, row, list, "
+	 "bit (column 6)"},
+	{"made->next", -EINVAL, "members are behind '.' (column 7)"},
+	{"pointer.next", -EINVAL, "members are behind '->' (column 9)"},
+	{"plain.x", -EINVAL, "'plain' has no debug information"},
+	{"none.x", -ENOENT, "no symbol 'none'"},
+	{"made.list[none]", -ENOENT, "no symbol 'none' in prog (column 11)"},
+	{"*(made.list + none)", -ENOENT, "(column 15)"},
+	{"*(long *)0", -EINVAL, "'(long *)0' is a null pointer now"},
+	{"((struct made *)0x1008)->next->row", -EINVAL, "null pointer"},
+	{"((struct made *)0xfffffffffffffff0)->next->row", -EINVAL,
+	 "no memory can be read"},
+	{"*(struct none *)&made", -EINVAL, "has no type 'none' (column 10)"},
+	{"&made", -EINVAL, "perhaps you mean 'made' (column 1)"},
+	{"pointer + 1", -EINVAL, "perhaps you mean '*(pointer + 1)' (column "
+	 "9)"},
+	{"sizeof made", -EINVAL, "perhaps you mean 'made'"},
+	{"*made.number", -EINVAL, "is a number"},
+	{"*(double)made.number", -EINVAL, "no whole number"},
+	{"made.list[made]", -EINVAL, "no whole number"},
+	{"made.list[1 / 0]", -EINVAL, "divides by zero"},
+	{"made.list[1 << 32]", -EINVAL, "more bits"},
+	{"&made.bit", -EINVAL, "a bit-field has no address"},
+	{"*(void *)&made", -EINVAL, "is of type void"},
+	{"made(1)", -EINVAL, "no function is called"},
+};
+
+TEST(says_what_is_no_object)
+{
+	for (size_t i = 0; i < COUNT(no_places); i++) {
+		struct wp_cause cause = {.text = ""};
+		struct spec_place place;
+
+		if (resolve_made(no_places[i].text, &place, &cause) !=
+		    no_places[i].err ||
+		    strstr(cause.text, no_places[i].why) == NULL)
+			fail_msg("%s: %s", no_places[i].text, cause.text);
+		assert_one_line(cause.text);
+	}
 }
 
 RUN_TESTS()

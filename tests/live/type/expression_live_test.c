@@ -1,0 +1,366 @@
+/*
+ * expression: what SPECs that are expressions mean in running programs, as gdb
+ * says, and what their hits are of.
+ */
+#include "test.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* --- against gdb --- */
+
+struct place {
+	uint64_t addr, size;
+};
+
+/* Ask gdb for all of them at once. */
+static void
+ask_gdb(const struct target *t, const char *const *texts, size_t n,
+    struct place *places)
+{
+	FILE *f = fopen(scratch_path("commands"), "w");
+	struct outcome o;
+	const char *p;
+
+	assert_non_null(f);
+	(void)fprintf(f, "set language c++\n");
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(f, "printf \"\\nplace %%lx %%lu\\n\", "
+		    "(unsigned long)&(%s), (unsigned long)sizeof(%s)\n",
+		    texts[i], texts[i]);
+	assert_int_equal(fclose(f), 0);
+	run(&o, LIST("/usr/bin/env", "gdb", "-q", "-nx", "-batch", "-p", t->pid,
+	    "-x", scratch_path("commands")));
+	p = o.out;
+	for (size_t i = 0; i < n; i++) {
+		p = strstr(p, "\nplace ");
+		if (p == NULL || sscanf(p, " place %" SCNx64 " %" SCNu64,
+		    &places[i].addr, &places[i].size) != 2)
+			fail_msg("%s: gdb does not know: %s%s", texts[i], o.out,
+			    o.err);
+		p++;
+	}
+	outcome_free(&o);
+}
+
+/* What watchctl takes it for. */
+static struct place
+ask_watchctl(const struct target *t, const char *text)
+{
+	const json_t *watch;
+	struct place place;
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", text, "-t", "0.001", "-o", "json",
+	    "-p", t->pid));
+	if (o.status != 0)
+		fail_msg("%s: %s", text, o.err);
+	watch = json_array_get(json_object_get(first_of(&o, "start"),
+	    "watches"), 0);
+	assert_string_equal(text_of(watch, "spec"), text);
+	place.addr = strtoull(text_of(watch, "addr"), NULL, 16);
+	place.size = (uint64_t)number_of(watch, "len");
+	outcome_free(&o);
+	return place;
+}
+
+static void
+expect_as_gdb(const struct target *t, const char *const *texts, size_t n)
+{
+	struct place *theirs = calloc(n, sizeof(*theirs)), ours;
+
+	assert_non_null(theirs);
+	ask_gdb(t, texts, n, theirs);
+	for (size_t i = 0; i < n; i++) {
+		ours = ask_watchctl(t, texts[i]);
+		if (ours.addr != theirs[i].addr || ours.size != theirs[i].size)
+			fail_msg("%s: %#" PRIx64 ":%" PRIu64 ", gdb says %#"
+			    PRIx64 ":%" PRIu64, texts[i], ours.addr, ours.size,
+			    theirs[i].addr, theirs[i].size);
+	}
+	free(theirs);
+}
+
+static void
+c_start(struct target *t)
+{
+	target_start(t, LIST(victim("expressions")));
+}
+
+TEST(agrees_with_gdb_about_c)
+{
+	static const char *const texts[] = {
+		"server.clients->len", "server.clients->next->len",
+		"server.clients->next", "server.total", "own->total",
+		"own->table[2].name", "own->table[at].next", "(*own).total",
+		"heads[129]->state", "heads[129]->u.raw", "heads[129]->high",
+		"(*second)->fd", "second[0]->name[3]", "second[124]->fd",
+		"numbers[1][2]", "*(numbers[1] + 2)", "*(2 + numbers[1])",
+		"numbers[at - 1][at & 1]", "numbers[narrow / 100][1]",
+		"numbers[sizeof(int) >> 1][0]", "numbers[-at + 5][~-3 % 2]",
+		"flexible->data[3]", "flexible->n", "(*rows)[1]", "rows[2][4]",
+		"*(long *)&server", "*(int *)((char *)&server.total + 4)",
+		"((conn_t *)heads[129])->fd",
+		"((struct conn *)heads[129])->u.level",
+		"((struct server *)anything)->total",
+		"*(unsigned short *)(&heads[129]->name[4])",
+		"*&heads[129]->fd", "heads[129]", "*heads", "*second", "second",
+		"bump::calls", "bump::chain.next",
+	};
+	struct target t;
+
+	c_start(&t);
+	expect_as_gdb(&t, texts, COUNT(texts));
+	target_act(&t);
+	target_end(&t, 7);
+}
+
+TEST(agrees_with_gdb_about_cxx)
+{
+	static const char *const texts[] = {
+		"ns::object.weight", "ns::Class::total", "ns::object.total",
+		"ns::reference.ratio", "ns::base->id", "ns::inner::deep.x",
+		"((ns::Class *)ns::base)->box.value[1]",
+		"ns::Box<int, 3>::count", "ns::Box<int,3>::count",
+		"box.value[2]", "boxes[2]->value[1]",
+		"((ns::Box<unsigned long, 2> *)boxes[2])->value[0]",
+		"hits", "hits._M_i", "array._M_elems[2]",
+		"ns::object.list._M_impl._M_start[1]",
+		"classes._M_impl._M_start[0]->peer->ratio",
+		"name._M_string_length", "name._M_dataplus._M_p[1]",
+		"work::calls", "ns::object.own._M_t", "ns::reference.peer->box",
+	};
+	struct target t;
+
+	target_start(&t, LIST(victim("expressions_cxx")));
+	expect_as_gdb(&t, texts, COUNT(texts));
+	/* of a reference, gdb gives the size of a pointer */
+	assert_int_equal(ask_watchctl(&t, "holder.r").addr,
+	    ask_watchctl(&t, "box.value[1]").addr);
+	assert_int_equal(ask_watchctl(&t, "holder.r").size, 4);
+	/* where gdb takes no name of a base class, or of no namespace */
+	assert_int_equal(ask_watchctl(&t, "ns::object.Other::id").addr,
+	    ask_watchctl(&t, "ns::object.weight").addr + 8);
+	assert_int_equal(ask_watchctl(&t, "(anonymous namespace)::anonymous.a")
+	    .size, 4);
+	/* that is a tuple's, which has one of its deleter too */
+	assert_int_equal(ask_watchctl(&t,
+	    "ns::object.own._M_t._M_t._M_head_impl->value[1]").size, 8);
+	target_end(&t, 7);
+}
+
+/* Forms that gdb has not. */
+TEST(has_names_of_files_and_bytes_of_fields)
+{
+	struct place field, name;
+	struct target t;
+
+	c_start(&t);
+	assert_int_equal(ask_watchctl(&t, "expressions.c::own->total").addr,
+	    ask_watchctl(&t, "expressions.c!own->total").addr);
+	assert_int_equal(ask_watchctl(&t, "expressions.c!bump::calls").addr,
+	    ask_watchctl(&t, "bump::calls").addr);
+	assert_int_equal(ask_watchctl(&t, "expressions!server.total").addr,
+	    ask_watchctl(&t, "server.total").addr);
+	/* a bit-field is the bytes that hold it */
+	name = ask_watchctl(&t, "heads[129]->name");
+	field = ask_watchctl(&t, "heads[129]->on");
+	assert_int_equal(field.addr, name.addr + name.size);
+	assert_int_equal(field.size, 1);
+	field = ask_watchctl(&t, "heads[129]->mode");
+	assert_int_equal(field.addr, name.addr + name.size);
+	assert_int_equal(field.size, 2);
+	/* a length of one's own, and an offset in bytes */
+	assert_int_equal(ask_watchctl(&t, "server.total:4").size, 4);
+	assert_int_equal(ask_watchctl(&t, "*anything:4").addr,
+	    ask_watchctl(&t, "server.clients").addr);
+	assert_int_equal(ask_watchctl(&t, "bump::calls+2:2").addr,
+	    ask_watchctl(&t, "bump::calls").addr + 2);
+	/* an enumerator */
+	assert_int_equal(ask_watchctl(&t, "server.table[CONN_OPEN].fd").addr,
+	    ask_watchctl(&t, "server.table[2].fd").addr);
+	target_act(&t);
+	target_end(&t, 7);
+}
+
+/* --- hits --- */
+
+TEST(reports_the_type_of_what_is_hit)
+{
+	static const struct {
+		const char *path, *type, *old, *new;
+	} changes[] = {
+		{"(*server.clients).len", "int", "0", "41"},
+		{"heads[129]->state", "enum state", "CONN_NEW", "CONN_CLOSED"},
+		{"bump::calls", "int", "0", "2"},
+	};
+	struct running w;
+	struct target t;
+	struct outcome o;
+	unsigned n = 0;
+	json_t *line;
+	size_t i;
+
+	c_start(&t);
+	watch_start(&w, LIST(watchctl(), "-w", "*server.clients:8", "-w",
+	    "heads[129]->state", "-w", "bump::calls", "-o", "json", "-p",
+	    t.pid));
+	assert_int_equal(target_act(&t), COUNT(changes));
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_hits(&o, COUNT(changes));
+	each_hit(&o, i, line) {
+		assert_string_equal(text_of(line, "path"), changes[n].path);
+		assert_string_equal(text_of(line, "value_type"),
+		    changes[n].type);
+		assert_string_equal(text_of(line, "old_text"), changes[n].old);
+		assert_string_equal(text_of(line, "new_text"), changes[n].new);
+		n++;
+	}
+	assert_int_equal(n, COUNT(changes));
+	outcome_free(&o);
+}
+
+TEST(shows_readers_the_type)
+{
+	struct running w;
+	struct target t;
+	struct outcome o;
+
+	c_start(&t);
+	start(&w, LIST(watchctl(), "--stop", "-w", "heads[129]->state", "-p",
+	    t.pid));
+	await(w.out, "1 thread");
+	target_act(&t);
+	target_end(&t, 7);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	if (strstr(o.out, "heads[129]->state (enum state, 4 bytes at ") == NULL
+	    || strstr(o.out, "CONN_NEW -> CONN_CLOSED") == NULL)
+		fail_msg("%s", o.out);
+	outcome_free(&o);
+}
+
+/* --- what is no object --- */
+
+TEST(refuses_with_the_column)
+{
+	static const struct {
+		const char *spec, *why;
+	} rows[] = {
+		{"server.clints->len", "struct server has no member 'clints', "
+		 "nearest: clients (column 8)"},
+		{"server.clients->x", "struct list has no member 'x', but len, "
+		 "next (column 17)"},
+		{"server->total", "'server' is of type struct server: its "
+		 "members are behind '.' (column 9)"},
+		{"own.total", "'own' is of type struct server *: a pointer's "
+		 "members are behind '->' (column 5)"},
+		{"at.x", "'at' is of type int: that has no members (column 4)"},
+		{"at[1]", "no array and no pointer (column 3)"},
+		{"*server.total", "'server.total' is a number"},
+		{"nobody->fd", "'nobody' is a null pointer now"},
+		{"heads[7]->fd", "'heads[7]' is a null pointer now"},
+		{"*(long *)(8 - 8)", "null pointer"},
+		{"((struct conn *)16)->next->fd", "no memory can be read"},
+		{"heads[129]->opaque->x", "null pointer"},
+		{"srver.total", "nearest: server (column 1)"},
+		{"numbers[ta][1]", "no symbol 'ta'"},
+		{"((struct cnn *)anything)->fd", "no type 'cnn' (column 10)"},
+		{"&server", "a value, not an object that could be watched; "
+		 "perhaps you mean 'server' (column 1)"},
+		{"own + 1", "perhaps you mean '*(own + 1)' (column 5)"},
+		{"sizeof server", "perhaps you mean 'server'"},
+		{"(conn_t *)anything", "perhaps you mean '*(conn_t *)anything"
+		 "'"},
+		{"numbers[1 / 0][0]", "divides by zero (column 11)"},
+		{"numbers[1 << 40][0]", "more bits than there are"},
+		{"&heads[129]->on", "a bit-field has no address"},
+		{"*anything", "of type void"},
+		{"flexible->data", "how long that is is not known"},
+		{"server.total = 3", "change the program"},
+		{"server.clients->", "a member's name is wanted (column 17)"},
+		{"bump(3)", "no function is called"},
+	};
+	struct target t;
+	struct outcome o;
+
+	c_start(&t);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		run(&o, LIST(watchctl(), "-w", rows[i].spec, "-t", "0.001",
+		    "-p", t.pid));
+		if (o.status != 125 || strstr(o.err, rows[i].why) == NULL)
+			fail_msg("%s: %d: %s", rows[i].spec, o.status, o.err);
+		assert_string_equal(o.out, "");
+		assert_ptr_equal(strchr(o.err, '\n'), o.err + strlen(o.err) -
+		    1);
+		outcome_free(&o);
+	}
+	target_act(&t);
+	target_end(&t, 7);
+}
+
+/* Before its first instruction no pointer points anywhere. */
+TEST(wants_no_pointer_before_the_beginning)
+{
+	static const char *const specs[] = {
+		"server.clients->len", "heads[129]->state", "numbers[at][0]",
+	};
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(specs); i++) {
+		run(&o, LIST(watchctl(), "-w", specs[i], "--",
+		    victim("expressions")));
+		assert_int_equal(o.status, 125);
+		if (strstr(o.err, "attach to it with -p") == NULL)
+			fail_msg("%s", o.err);
+		outcome_free(&o);
+	}
+}
+
+TEST(watches_a_command_from_the_start)
+{
+	struct running w;
+	struct outcome o;
+	char line[256];
+
+	start(&w, LIST(watchctl(), "-w", "bump::calls", "-w", "server.total",
+	    "-o", "json", "-O", scratch_path("report"), "--",
+	    victim("expressions")));
+	hear(&w, line, sizeof(line));
+	say(&w, "go\n");
+	assert_int_equal(target_done(&w), 3);
+	say(&w, "end\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
+/* Without debug information there are symbols, and C's own types. */
+TEST(does_without_debug_information_what_symbols_allow)
+{
+	struct target t;
+	struct outcome o;
+
+	scratch_run("strip -g -o bare %s", victim("expressions"));
+	target_start(&t, LIST(scratch_path("bare")));
+	assert_int_equal(ask_watchctl(&t, "*(long *)((char *)&server + 8)")
+	    .addr, ask_watchctl(&t, "server+8").addr);
+	assert_int_equal(ask_watchctl(&t, "((int *)&numbers)[3]").size, 4);
+	run(&o, LIST(watchctl(), "-w", "server.total", "-t", "0.001", "-p",
+	    t.pid));
+	assert_int_equal(o.status, 125);
+	if (strstr(o.err, "'server' has no debug information") == NULL ||
+	    strstr(o.err, "SYMBOL+OFF:LEN") == NULL)
+		fail_msg("%s", o.err);
+	outcome_free(&o);
+	target_act(&t);
+	target_end(&t, 7);
+}
+
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

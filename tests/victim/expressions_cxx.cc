@@ -1,0 +1,92 @@
+/*
+ * expressions_cxx: what only C++ has: classes in namespaces, templates, base
+ * classes, references, the members of the library's types.
+ *
+ * Says "pid PID heap ADDRESS", waits for a line on stdin, and ends, with
+ * status 7.
+ */
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace ns {
+
+template <typename T, int N> struct Box {
+	T value[N];
+	static int count;
+};
+template <typename T, int N> int Box<T, N>::count = 3;
+
+struct Base {
+	virtual ~Base() {}
+	int id;
+};
+
+struct Other {
+	long weight;
+	int id;
+};
+
+struct Class : Base, Other {
+	double ratio;
+	static int total;
+	Box<int, 3> box;
+	std::vector<int> list;
+	std::unique_ptr<Box<long, 2>> own;
+	Class *peer;
+};
+
+int Class::total = 7;
+Class object;
+Class &reference = object;
+Base *base = &object;
+
+namespace inner {
+struct Deep { int x; } deep;
+}
+
+}
+
+namespace {
+struct Anonymous { int a; } anonymous;
+}
+
+ns::Box<int, 3> box;
+ns::Box<unsigned long, 2> *boxes[6];
+std::atomic<long> hits;
+std::array<int, 4> array;
+std::string name = "hello";
+std::vector<ns::Class *> classes;
+
+struct Holder {
+	int &r;
+} holder{box.value[1]};
+
+__attribute__((noinline)) static int
+work(int by)
+{
+	static int calls;
+
+	return calls += by;
+}
+
+int
+main()
+{
+	char line[16];
+
+	ns::object.list = {1, 2, 3};
+	ns::object.peer = &ns::object;
+	ns::object.own.reset(new ns::Box<long, 2>());
+	boxes[2] = new ns::Box<unsigned long, 2>();
+	classes.push_back(&ns::object);
+	ns::Box<int, 3>::count += anonymous.a++ + work(2);
+	printf("pid %d heap %p\n", static_cast<int>(getpid()),
+	    static_cast<void *>(boxes[2]));
+	fflush(stdout);
+	return fgets(line, sizeof(line), stdin) == nullptr ? 1 : 7;
+}

@@ -1,0 +1,26 @@
+/*
+ * evaluate: which object of a process an expression names.
+ *
+ * Names are looked up as SPECs are; types are the debug information's, or C's
+ * own; memory is read as it is now.  What can go wrong is reported with the
+ * column.
+ */
+#ifndef EVALUATE_H
+#define EVALUATE_H
+
+#include "spec/spec.h"
+
+/* The object of spec->expression.  0 or -errno with a cause; -ENOENT as of
+   spec_resolve. */
+int evaluate(const struct spec *, struct ex_process *, bool early,
+    struct spec_place *, struct wp_cause *);
+
+/* From here on hits of what it names have its type, which takes no memory: the
+   object begins at addr. */
+void evaluate_declare(const struct spec *, struct ex_process *, uint64_t addr);
+
+/* Say what is wrong at a place in spec->text. */
+int evaluate_error(const struct spec *, const char *at, const char *what,
+    struct wp_cause *);
+
+#endif

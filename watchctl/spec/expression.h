@@ -1,0 +1,62 @@
+/*
+ * expression: C's expressions, as a SPEC has them, parsed into a tree.
+ *
+ *	server.clients->len  table[i + 1].next  *(long *)0x404090
+ *	list.c::head  ns::Class<int>::member  module::name%member
+ *
+ * Nothing that calls, assigns or decides.  Whether `a % b` is a member of
+ * Fortran's, and `(a)` a type, is seen when it is evaluated.  Pure; depth and
+ * size of a tree are bounded.
+ */
+#ifndef EXPRESSION_H
+#define EXPRESSION_H
+
+#include "spec/token.h"
+
+enum node_kind {
+	NODE_NUMBER,		/* number */
+	NODE_NAME,		/* text */
+	NODE_MEMBER,		/* left.text */
+	NODE_ARROW,		/* left->text */
+	NODE_INDEX,		/* left[right] */
+	NODE_ELEMENT,		/* left(right): Fortran's */
+	NODE_DEREFERENCE,	/* *left */
+	NODE_ADDRESS,		/* &left */
+	NODE_NEGATIVE,		/* -left */
+	NODE_POSITIVE,		/* +left */
+	NODE_COMPLEMENT,	/* ~left */
+	NODE_CAST,		/* (type)left */
+	NODE_SIZE,		/* sizeof left */
+	NODE_TYPE_SIZE,		/* sizeof (type) */
+	NODE_MULTIPLY, NODE_DIVIDE, NODE_REMAINDER,	/* left * right */
+	NODE_ADD, NODE_SUBTRACT, NODE_SHIFT_LEFT, NODE_SHIFT_RIGHT, NODE_AND,
+};
+
+/* Texts are those that were parsed. */
+struct node {
+	enum node_kind kind;
+	const struct node *left, *right;
+	const char *text;	/* len characters: the name */
+	size_t len;
+	const char *begin, *end;	/* all of it, and */
+	const char *at;		/* what of it a message points at */
+	struct token_number number;
+	struct token_type type;
+};
+
+enum { EXPRESSION_NODES = 256 };
+
+struct expression {
+	struct node node[EXPRESSION_NODES];
+	size_t n;
+	const struct node *root;
+};
+
+/* Parse from *p on as far as it goes; texts outlive the tree.  NULL; or what is
+   wrong at *p. */
+const char *expression_parse(const char **p, struct expression *);
+
+/* Whether it is a value wherever it is, and no object: &x, p + 1. */
+bool expression_is_value(const struct node *);
+
+#endif

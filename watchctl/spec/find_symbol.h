@@ -1,0 +1,33 @@
+/* find_symbol: which symbol of a process a name means. */
+#ifndef FIND_SYMBOL_H
+#define FIND_SYMBOL_H
+
+#include "module/symbol.h"
+#include "spec/spec.h"
+
+struct found_symbol {
+	struct ex_module *module;
+	uint64_t addr;		/* in the process; thread-local: no address */
+	struct ex_symbol symbol;	/* of the module's table */
+};
+
+/* The one that a spec's module and symbol mean; its offset and length are not
+   of interest. 0 or -errno with a cause, as spec_resolve; early: as
+   spec_resolve_early. */
+int find_symbol(const struct spec *, struct ex_process *, bool early,
+    struct found_symbol *, struct wp_cause *);
+
+/* Call fn for each module that a spec may mean, with what to add to a vaddr.
+   fn's non-zero result ends it and is returned. *file: the source file that the
+   spec means in them; NULL: none. */
+int find_symbol_modules(const struct spec *, struct ex_process *,
+    const char **file,
+    int (*fn)(void *arg, struct ex_module *, uint64_t base), void *arg);
+
+/* "counter", "table+8", demangled; malloc'd.  NULL: no memory. */
+char *find_symbol_name(const char *symbol, uint64_t off);
+
+/* The largest of 8, 4, 2, 1 that an address is aligned to. */
+uint64_t find_symbol_alignment(uint64_t addr);
+
+#endif
