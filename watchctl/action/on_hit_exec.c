@@ -86,13 +86,13 @@ set_plain(struct environment *e, const struct on_hit_at *at)
 static void
 set_hit(struct environment *e, const struct on_hit_at *at)
 {
-	const char *text = at->environment, *end = text + at->len;
+	const char *text = at->environment;
 
-	if (at->len == 0 || end[-1] != '\0')
+	if (at->len == 0 || text[at->len - 1] != '\0')
 		set_plain(e, at);
 	else
-		for (; text < end; text += strlen(text) + 1)
-			set_text(e, text);
+		for (size_t i = 0; i < at->len; i += strlen(text + i) + 1)
+			set_text(e, text + i);
 }
 
 /* 0 or -ENOMEM. */
