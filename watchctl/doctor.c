@@ -19,6 +19,7 @@
 #include "spec/options.h"
 #include "os/probe.h"
 #include "os/proc.h"
+#include "attach/target.h"
 #include "report/report.h"
 #include "util/visible.h"
 
@@ -151,6 +152,23 @@ examine_ways(struct doctor *d, const char *program)
 	}
 }
 
+static void
+examine_delivery(struct doctor *d)
+{
+	const struct wp_options wish = {.kernel = true, .bpf = true};
+	struct wp_target *target;
+
+	if (!d->opened || options_usual_delivery() == DELIVERY_RING) {
+		(void)wp_cause_set(&d->no_bpf, WP_CAUSE_SYSTEM,
+		    "WATCHCTL_DELIVERY", "ring");
+		return;
+	}
+	if (wp_target_new(&target, &d->features, &wish, &d->no_bpf) < 0)
+		return;
+	d->no_bpf = *wp_target_no_bpf(target);
+	wp_target_free(target);
+}
+
 void
 doctor_examine(struct doctor *d, const char *program)
 {
@@ -170,9 +188,25 @@ doctor_examine(struct doctor *d, const char *program)
 	d->all_slots = wp_probe_all_slots();
 	for (unsigned kind = 0; kind < WP_PROBE_KINDS; kind++)
 		wp_probe_fire((enum wp_probe_kind)kind, &d->probe[kind]);
+	examine_delivery(d);
 	examine_another(d);
 	examine_ways(d, program);
 	box_try(&d->box);
+}
+
+/* How hits come, as watchctl reports it at its start; NULL: not at all. */
+static const char *
+delivery(const struct doctor *d)
+{
+	return d->opened ? d->no_bpf.code == WP_CAUSE_NONE ? "bpf" : "ring" :
+	    d->way[DOCTOR_STOP].ok ? "ptrace" : NULL;
+}
+
+/* Why it is not bpf. */
+static const char *
+delivery_reason(const struct doctor *d)
+{
+	return d->opened ? d->no_bpf.text : d->refusal.text;
 }
 
 /* The best way that works; DOCTOR_WAYS: none. */
@@ -402,6 +436,21 @@ text_limits(const struct doctor *d, struct buffer *b)
 }
 
 static void
+text_delivery(const struct doctor *d, struct buffer *b)
+{
+	struct buffer line = {0};
+
+	if (delivery(d) == NULL)
+		return;
+	buffer_puts(&line, delivery(d));
+	if (strcmp(delivery(d), "ring") == 0)
+		buffer_printf(&line, ": %s", delivery_reason(d));
+	put_heading(b, "delivery");
+	put_foreign(b, buffer_text(&line));
+	buffer_free(&line);
+}
+
+static void
 text_features(const struct doctor *d, struct buffer *b)
 {
 	struct buffer line = {0};
@@ -575,6 +624,7 @@ doctor_text(const struct doctor *d, bool colour, struct buffer *b)
 	text_user(d, b);
 	text_slots(d, b);
 	text_limits(d, b);
+	text_delivery(d, b);
 	text_features(d, b);
 	buffer_puts(b, "\n");
 	text_probes(d, colour, b);
@@ -673,6 +723,16 @@ json_features(const struct doctor *d, struct buffer *b)
 }
 
 static void
+json_delivery(const struct doctor *d, struct buffer *b)
+{
+	if (delivery(d) == NULL)
+		return;
+	field_text(b, "delivery", delivery(d));
+	if (strcmp(delivery(d), "bpf") != 0)
+		field_text(b, "delivery_reason", delivery_reason(d));
+}
+
+static void
 json_probe(const struct wp_probe_result *p, struct buffer *b)
 {
 	const char *name = p->err != 0 ? strerrorname_np(p->err) : NULL;
@@ -737,6 +797,7 @@ doctor_json(const struct doctor *d, struct buffer *b)
 	json_user(d, b);
 	json_limits(d, b);
 	json_features(d, b);
+	json_delivery(d, b);
 	json_ways(d, b);
 	json_box(d, b);
 	field(b, "probes");

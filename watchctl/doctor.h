@@ -53,6 +53,8 @@ struct doctor {
 	uint64_t nofile;	/* RLIMIT_NOFILE, hard; UINT64_MAX: none */
 	struct wp_features features;	/* but for paranoid, only when opened */
 	bool opened;		/* a write watch can be opened; else refusal */
+	struct wp_cause no_bpf;	/* why the kernel's rings deliver; code 0: BPF
+				   programs do */
 	struct wp_cause refusal;
 	struct wp_cause no_proc;	/* why /proc is no use; code 0: it is */
 	struct wp_probe_result probe[WP_PROBE_KINDS];

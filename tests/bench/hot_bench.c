@@ -3,8 +3,8 @@
  * the watched word.  It makes 100,000 writes from a chain of 16 calls, and each
  * is reported as a self-contained JSON line with its backtrace, instruction,
  * values and types.  This is compared with the same program under a bare
- * counting event, and with only recording the same samples.  Runs of the three
- * alternate.
+ * counting event, with only recording the same samples, and with the kernel's
+ * rings alone where BPF programs deliver otherwise.  Runs of all alternate.
  *
  * What is compared is processor time, of the program itself, and of it with
  * watchctl and all that watchctl starts: what else runs does not change it much.
@@ -85,9 +85,10 @@ lost_of(const char *said)
 	return atof(account + strlen(" reported, "));
 }
 
-/* The main job, its report (or recording) going to a file. */
+/* The main job, its report (or recording) going to a file; with an option. */
 static void
-watched(const char *report, const char *form, struct times *t)
+watched(const char *report, const char *form, const char *option,
+    struct times *t)
 {
 	struct running v, w;
 	struct outcome o;
@@ -97,7 +98,7 @@ watched(const char *report, const char *form, struct times *t)
 	start_victim(&v, pid, addr);
 	began = bench_cpu();
 	start(&w, (const char *[]){watchctl(), "-w", addr, "-o", form, "-O",
-	    report, "-p", pid, NULL});
+	    report, "-p", pid, option, NULL});
 	for (int waited = 0; access(report, R_OK) != 0 || waited < 30; waited++)
 		(void)usleep(10000);
 	t->program = write_all(&v);
@@ -114,20 +115,23 @@ int
 main(void)
 {
 	double bare_time[RUNS], time[RUNS], all[RUNS], slower[RUNS];
-	double explained[RUNS], recording[RUNS], lost = 0;
+	double explained[RUNS], recording[RUNS], by_ring[RUNS], lost = 0;
 	char report[] = "/tmp/watchctl_bench.XXXXXX";
 	int fd = mkstemp(report);
 
 	assert_true(fd >= 0);
 	(void)close(fd);
 	for (int i = 0; i < RUNS; i++) {
-		struct times recorded, t;
+		struct times recorded, ring, t;
 
 		(void)unlink(report);
 		bare_time[i] = bare();
-		watched(report, "perf", &recorded);
+		watched(report, "perf", NULL, &recorded);
 		(void)unlink(report);
-		watched(report, "json", &t);
+		watched(report, "json", "--delivery=ring", &ring);
+		(void)unlink(report);
+		watched(report, "json", NULL, &t);
+		by_ring[i] = ring.program / bare_time[i];
 		time[i] = t.program;
 		all[i] = t.all;
 		recording[i] = recorded.all;
@@ -145,6 +149,8 @@ main(void)
 	    bench_median(recording, RUNS) * 1e6 / atof(WRITES));
 	bench_tell("hot loop slowdown", bench_median(slower, RUNS), "x",
 	    "a bare count", 1.6, 0);
+	bench_tell("the same without BPF programs",
+	    bench_median(by_ring, RUNS), "x", "a bare count", 1.6, 0);
 	bench_tell("instruction, values, types, lines",
 	    bench_median(explained, RUNS), "x", "recording only", 1.1, 0);
 	bench_tell("the same, with watchctl", bench_median(all, RUNS) /

@@ -195,6 +195,7 @@ read_start(struct reader *r, const struct journal_entry *e)
 	memcpy(&r->start, e->bytes, sizeof(r->start));
 	start = (struct report_start){
 		.pid = it->pid, .comm = it->comm, .mode = it->mode,
+		.delivery = it->delivery[0] != '\0' ? it->delivery : NULL,
 		.threads = it->threads, .frozen_ms = it->frozen_ms,
 		.time = it->time, .wall = it->wall,
 	};

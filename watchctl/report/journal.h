@@ -88,7 +88,7 @@ struct journal_start {
 	double frozen_ms;
 	pid_t pid;
 	unsigned threads;
-	char mode[16], comm[32];
+	char mode[16], delivery[16], comm[32];	/* "": not known */
 };
 
 /* As of struct live_maps_origin. */

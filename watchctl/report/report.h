@@ -20,6 +20,8 @@ struct report_start {
 	const char *comm;	/* its name, during start; NULL: not known */
 	const char *mode;	/* "ring", "stop"; NULL: not known (a
 				   recording) */
+	const char *delivery;	/* "bpf", "ring", "ptrace"; NULL: neither, or
+				   not known */
 	unsigned threads;	/* covered when it began; 0: not known */
 	double frozen_ms;	/* the target was held; < 0: not known */
 	const struct ex_watch *const *watches;	/* nwatches of them, which

@@ -265,6 +265,8 @@ json_start(struct report *r, const struct report_start *start)
 		field_text(b, "comm", start->comm);
 	if (start->mode != NULL)
 		field_text(b, "mode", start->mode);
+	if (start->delivery != NULL)
+		field_text(b, "delivery", start->delivery);
 	if (start->threads > 0)
 		field_dec(b, "threads", start->threads);
 	field_frozen(b, start->frozen_ms);

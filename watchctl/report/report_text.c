@@ -56,6 +56,8 @@ put_target(struct buffer *b, const struct report_start *start)
 		    start->threads == 1 ? "" : "s");
 	if (start->frozen_ms >= 0)
 		buffer_printf(b, ", frozen %.1f ms", start->frozen_ms);
+	if (start->delivery != NULL && strcmp(start->delivery, "bpf") == 0)
+		buffer_puts(b, ", delivered by BPF");
 }
 
 static void

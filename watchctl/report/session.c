@@ -445,6 +445,8 @@ put_start(struct session *s, const struct report_start *start)
 	};
 
 	(void)snprintf(it.mode, sizeof(it.mode), "%s", start->mode);
+	(void)snprintf(it.delivery, sizeof(it.delivery), "%s",
+	    start->delivery == NULL ? "" : start->delivery);
 	(void)snprintf(it.comm, sizeof(it.comm), "%s", start->comm == NULL ?
 	    "" : start->comm);
 	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);

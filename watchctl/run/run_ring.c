@@ -3,6 +3,7 @@
  * or, with --count, they are only counted.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,22 @@ take_counts(struct run *run)
 	return 0;
 }
 
+/* The kernel runs no program where it was amid another one, and then delivers
+   nothing.  That shows only in the count, and so too late for the values. */
+static void
+withdraw_values(struct run *run)
+{
+	struct session *s = &run->session;
+
+	if (wp_rings_bpf(wp_target_rings(run->target), 0) < 0 || s->lost == 0 ||
+	    wp_rings_were_full(wp_target_rings(run->target)))
+		return;
+	session_warn(s, "the kernel counted %" PRIu64 " hit%s that its BPF "
+	    "programs did not get: old values in this report may be wrong; "
+	    "--delivery ring has such hits", s->lost, s->lost == 1 ? "" : "s");
+	session_doubt(s, "old values may be wrong");
+}
+
 static int
 ring_account(struct run *run)
 {
@@ -220,6 +237,7 @@ ring_account(struct run *run)
 	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX))
 		return 0;
 	session_counted(s, counted_in_all(run));
+	withdraw_values(run);
 	report_all_executed(run);
 	return 0;
 }

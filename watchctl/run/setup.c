@@ -142,6 +142,7 @@ prepare(struct run *run)
 		.count = o->count, .kernel = !o->user_only,
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.for_perf = o->form == FORM_PERF,
+		.bpf = o->delivery != DELIVERY_RING,
 	};
 	struct wp_cause cause = {0};
 
@@ -157,6 +158,10 @@ prepare(struct run *run)
 	wish.registers = run->ops->registers;
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
 		return complain("%s", cause.text);
+	if (o->delivery == DELIVERY_BPF &&
+	    wp_target_no_bpf(run->target)->code != WP_CAUSE_NONE)
+		return complain("--delivery bpf: %s; --delivery ring does "
+		    "without", wp_target_no_bpf(run->target)->text);
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
@@ -450,13 +455,21 @@ run_announce_kernel(struct run *run)
 		    "that", run->features.paranoid);
 }
 
+static const char *
+delivery(const struct run *run)
+{
+	return run->ops->registers ? "ptrace" : run->options->count ? NULL :
+	    wp_target_bpf(run->target) ? "bpf" : "ring";
+}
+
 void
 run_announce(struct run *run)
 {
 	const struct wp_options *got = wp_target_options(run->target);
 	struct report_start start = {
 		.pid = run->process->pid,
-		.mode = run->ops->mode, .threads = run->ops->threads(run),
+		.mode = run->ops->mode, .delivery = delivery(run),
+		.threads = run->ops->threads(run),
 		.frozen_ms = wp_target_frozen_ms(run->target),
 		.time = run->began, .wall = wp_clock_wall(run->began),
 		.comm = *run->process->comm == '\0' ? NULL :

@@ -59,6 +59,8 @@ static const char usage[] =
 "                   run\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
 "  --buffer SIZE    hold so much that is not yet explained in memory (256M)\n"
+"  --delivery WAY   have hits delivered by BPF programs (bpf) or by the kernel's\n"
+"                   rings alone (ring)\n"
 "  --allow PATTERN  allow accesses by functions or source files that match, and\n"
 "                   by all that they call; others are stray; repeatable\n"
 "  --error-exitcode N\n"
@@ -80,6 +82,7 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
 	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
+	OPT_DELIVERY,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -92,6 +95,7 @@ static const struct option watch_options[] = {
 	{"once", no_argument, NULL, OPT_ONCE},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"buffer", required_argument, NULL, OPT_BUFFER},
+	{"delivery", required_argument, NULL, OPT_DELIVERY},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
 	{"inside", no_argument, NULL, OPT_INSIDE},
@@ -178,6 +182,15 @@ parse_memory(const char *option, const char *text, uint64_t least,
 		    option, text, (unsigned)(least >> 20));
 	*bytes <<= shift;
 	return 0;
+}
+
+static int
+parse_delivery(const char *text, enum delivery *delivery)
+{
+	*delivery = strcmp(text, "bpf") == 0 ? DELIVERY_BPF : DELIVERY_RING;
+	return *delivery == DELIVERY_BPF || strcmp(text, "ring") == 0 ? 0 :
+	    complain("--delivery '%s': no such way; there are bpf and ring",
+	    text);
 }
 
 static int
@@ -412,6 +425,8 @@ option(struct options *o, int c)
 	case OPT_BUFFER:
 		return parse_memory("--buffer", optarg, BUFFER_MIN,
 		    &o->buffer);
+	case OPT_DELIVERY:
+		return parse_delivery(optarg, &o->delivery);
 	case OPT_NO_CACHE:
 		o->no_cache = true;
 		return 0;
@@ -525,6 +540,37 @@ check_choice(const struct options *o)
 	return 0;
 }
 
+static bool
+has_reads(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].access == WP_READ ||
+		    o->spec[i].access == WP_ACCESS)
+			return true;
+	return false;
+}
+
+/* What BPF programs deliver nothing of. */
+static int
+check_delivery(const struct options *o)
+{
+	const char *none = o->count ? "--count" : o->inside ? "--inside" :
+	    o->stop ? "--stop" : has_reads(o) ? "a watch for reads" : NULL;
+
+	return o->delivery != DELIVERY_BPF || none == NULL ? 0 :
+	    complain("--delivery bpf does not go with %s: leave out one of "
+	    "them", none);
+}
+
+enum delivery
+options_usual_delivery(void)
+{
+	const char *way = getenv("WATCHCTL_DELIVERY");
+
+	return way != NULL && strcmp(way, "ring") == 0 ? DELIVERY_RING :
+	    DELIVERY_USUAL;
+}
+
 /* What both command lines have in common. */
 static int
 check_form(const struct options *o)
@@ -574,6 +620,7 @@ check_together(const struct options *o)
 		return complain("--count has no backtraces for --stacks: "
 		    "leave out one of them");
 	if (check_form(o) < 0 || check_buffer(o) < 0 ||
+	    check_delivery(o) < 0 ||
 	    (o->stop && check_stop(o) < 0))
 		return -EINVAL;
 	return o->inside ? check_inside(o) : 0;
@@ -587,6 +634,8 @@ options_parse(int argc, char **argv, struct options *o)
 
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
+	if (o->delivery == DELIVERY_USUAL)
+		o->delivery = options_usual_delivery();
 	return err == 0 ? check_together(o) : err;
 }
 

@@ -21,6 +21,10 @@ enum {
 	STATUS_NOT_FOUND = 127,
 };
 
+/* How hits come: by BPF programs where they can, by them or not at all, or by the
+   kernel's rings alone. */
+enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
+
 enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF };
 
 struct options {
@@ -55,6 +59,7 @@ struct options {
 	uint32_t stack;		/* --stack: bytes of stack with each hit */
 	uint64_t buffer;	/* --buffer: bytes of memory for records that
 				   are not explained yet; 0: as usual */
+	enum delivery delivery;	/* --delivery */
 	const char **allow;	/* --allow: nallow patterns */
 	size_t nallow;
 	int error_status;	/* --error-exitcode; 0: none */
@@ -69,6 +74,9 @@ struct options {
 int options_parse(int argc, char **argv, struct options *);
 int options_parse_report(int argc, char **argv, struct options *);
 void options_free(struct options *);
+
+/* What there is without --delivery: as the environment asks, or USUAL. */
+enum delivery options_usual_delivery(void);
 
 /* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
 static inline bool

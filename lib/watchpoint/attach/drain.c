@@ -39,6 +39,9 @@ enum {
 	BLOCK = 1 << 20,	/* bytes of memory */
 	SPARE = 16,		/* blocks that are kept for later */
 	LOOK_MS = 20,		/* between looks when nothing happens */
+	BUSY = BLOCK / 4,	/* bytes at a look; then the next one is soon, for
+				   what BPF programs write wakes nobody: */
+	BUSY_MS = 2,
 	FULL_MS = 1,		/* the same when there is no room */
 	NICE = -10,		/* of the thread, where it may be no more */
 	ON_ITS_WAY = 1000000,	/* ns that a record may take into a ring */
@@ -173,25 +176,26 @@ say(int fd)
 	(void)!write(fd, &one, sizeof(one));
 }
 
-/* Take all that the rings hold but what may still be out of order.  False:
-   there is no room. */
+/* Take all that the rings hold but what may still be out of order: so many bytes.
+   False: there is no room. */
 static bool
-take(struct wp_drain *drain)
+take(struct wp_drain *drain, size_t *taken)
 {
 	const uint64_t horizon = wp_clock_ns() - ON_ITS_WAY;
-	bool any = false;
+
+	*taken = 0;
 
 	while (!atomic_load(&drain->stopping)) {
 		if (drain->held == NULL)
 			drain->held = wp_rings_next(drain->rings, horizon);
 		if (drain->held == NULL || !put(drain, drain->held))
 			break;
+		*taken += drain->held->size;
 		drain->held = NULL;
-		any = true;
 	}
 	if (drain->held == NULL && !atomic_load(&drain->stopping))
 		atomic_store(&drain->ready, horizon);
-	if (any)
+	if (*taken > 0)
 		say(drain->filled);
 	return drain->held == NULL;
 }
@@ -216,6 +220,7 @@ drain_thread(void *arg)
 {
 	struct wp_drain *drain = arg;
 	const unsigned n = wp_rings_count(drain->rings);
+	const bool bpf = wp_rings_bpf(drain->rings, 0) >= 0;
 	struct pollfd p[1 + n];
 
 	come_first();
@@ -225,9 +230,11 @@ drain_thread(void *arg)
 			.fd = wp_rings_fd(drain->rings, i), .events = POLLIN,
 		};
 	while (!atomic_load(&drain->stopping)) {
-		const bool room = take(drain);
+		size_t taken;
+		const bool room = take(drain, &taken);
 
-		(void)poll(p, room ? 1 + n : 1, room ? LOOK_MS : FULL_MS);
+		(void)poll(p, room ? 1 + n : 1, !room ? FULL_MS :
+		    bpf && taken > BUSY ? BUSY_MS : LOOK_MS);
 	}
 	return NULL;
 }

@@ -130,6 +130,7 @@ wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 {
 	int err;
 
+	wp_target_load(target, 0, target->nwatches);
 	/* on its way here it may have made threads */
 	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
 		return err == -ESRCH ?
@@ -137,6 +138,7 @@ wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 		    wp_cause_errno(cause, "holding the command", -err);
 	err = wp_target_open_events(target, &target->hold, target->command,
 	    0, target->nwatches, cause);
+	wp_samplers_unload(&target->samplers);
 	if (err == 0)
 		wp_target_let_go(target);
 	return err;

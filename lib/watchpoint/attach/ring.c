@@ -11,6 +11,19 @@
  * The kernel learns of tail only now and then, because each update is a store
  * to a cache line that its processor holds.  A record that wraps around the end
  * is copied to be whole.
+ *
+ * Beside it there may be a BPF ring buffer, for samples that a program writes.
+ * What finds no room there goes into the kernel's ring, and what finds none there
+ * either is lost.  The kernel reports that in front of the next record of the
+ * same ring, which may be long in coming while records of the other one go on.
+ * But a ring that loses records is full until it is read, so:
+ *
+ *	look            look: it is full          look
+ *	--|-----------------|------------------------|-----> time of records
+ *	  [<------ what was made here is in doubt -->]
+ *
+ * and before samples in doubt, and the first one after them, a record is given
+ * that says that some were lost, and counts none.
  */
 #include "attach/ring.h"
 
@@ -20,7 +33,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/bpf_ring.h"
 #include "os/attr.h"
+#include "os/clock.h"
 #include "os/cpus.h"
 #include "os/perf.h"
 
@@ -30,7 +45,11 @@ enum { RING_MIN = 64 << 10, RING_MAX = 32 << 20, RINGS_TOTAL = 64 << 20 };
    copy in a fraction of a millisecond. */
 enum { WAKE_MAX = 1 << 20 };
 
+/* The shortest time between two records that some were lost, ns. */
+enum { DOUBT_EACH = 10000000 };
+
 struct wp_ring {
+	struct wp_bpf_ring bpf;
 	struct perf_event_mmap_page *page;	/* the kernel's; data follows */
 	const uint8_t *data;
 	uint64_t head;		/* the kernel's, when last looked at */
@@ -39,6 +58,18 @@ struct wp_ring {
 	uint64_t time;		/* of the next record; valid while at < head */
 	int cpu, fd;
 	uint8_t *whole;		/* a record that wrapped, of up to 64 KiB */
+	bool from_bpf;		/* which of the two has the older record */
+};
+
+/* When records were made that others may be missing among, ns. */
+struct doubt {
+	uint64_t from, to;	/* to 0: none were */
+	uint64_t given;		/* the time of the last record of it */
+	struct {
+		struct perf_event_header header;
+		uint64_t id, lost;
+		struct wp_trailer trailer;
+	} record;
 };
 
 struct wp_rings {
@@ -47,6 +78,9 @@ struct wp_rings {
 	struct wp_ring *current;	/* whose record was delivered; NULL */
 	const struct perf_event_header *record;	/* that record */
 	bool looked;		/* heads are fresh enough to go on with */
+	uint64_t look;		/* when that was, ns; only with BPF */
+	struct doubt doubt;
+	bool was_full;		/* one of them, at a look */
 	struct wp_cpus without;	/* processors that could not have a ring */
 	struct wp_ring ring[];
 };
@@ -63,6 +97,7 @@ wp_rings_usual_size(void)
 static void
 ring_close(struct wp_ring *ring, size_t size)
 {
+	wp_bpf_ring_close(&ring->bpf);
 	if (ring->page != NULL)
 		wp_perf_unmap(ring->page, size);
 	(void)close(ring->fd);
@@ -79,7 +114,7 @@ ring_open(struct wp_ring *ring, int cpu, size_t size)
 
 	wp_attr_ring(&attr, (uint32_t)(size / 4 < WAKE_MAX ? size / 4 :
 	    WAKE_MAX));
-	*ring = (struct wp_ring){.cpu = cpu};
+	*ring = (struct wp_ring){.cpu = cpu, .bpf.map = -1};
 	if ((ring->fd = wp_perf_open(&attr, 0, cpu)) < 0)
 		return ring->fd;
 	ring->whole = malloc(UINT16_MAX + 1);
@@ -161,6 +196,23 @@ wp_rings_close(struct wp_rings *rings)
 	free(rings);
 }
 
+int
+wp_rings_add_bpf(struct wp_rings *rings)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < rings->n && err == 0; i++)
+		err = wp_bpf_ring_open(&rings->ring[i].bpf, rings->size);
+	rings->look = wp_clock_ns();
+	return err;
+}
+
+int
+wp_rings_bpf(const struct wp_rings *rings, unsigned i)
+{
+	return rings == NULL ? -1 : rings->ring[i].bpf.map;
+}
+
 unsigned
 wp_rings_count(const struct wp_rings *rings)
 {
@@ -196,6 +248,12 @@ wp_rings_uncovered(const struct wp_rings *rings)
 			return (int)cpu;
 	}
 	return -1;
+}
+
+bool
+wp_rings_were_full(const struct wp_rings *rings)
+{
+	return rings->was_full;
 }
 
 size_t
@@ -253,20 +311,53 @@ ring_release(struct wp_ring *ring)
 	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }
 
+/* Whether records may have been lost since the last look: then it had less than
+   this in it, and since then no more has been given back. */
+static bool
+is_full(const struct wp_rings *rings, const struct wp_ring *ring)
+{
+	return ring->head - ring->tail > rings->size / 8 * 3;
+}
+
+/* See what is in doubt.  A record's time may be taken a little before it is in
+   its ring. */
+static void
+rings_doubt(struct wp_rings *rings, bool full)
+{
+	struct doubt *doubt = &rings->doubt;
+	const uint64_t before = rings->look;
+
+	rings->look = wp_clock_ns();
+	if (doubt->to == UINT64_MAX)
+		doubt->to = rings->look;
+	if (!full)
+		return;
+	rings->was_full = true;
+	if (doubt->to == 0)
+		doubt->from = before - DOUBT_EACH;
+	doubt->to = UINT64_MAX;
+}
+
 static void
 rings_look(struct wp_rings *rings)
 {
+	bool full = false;
+
 	for (unsigned i = 0; i < rings->n; i++) {
 		struct wp_ring *ring = &rings->ring[i];
 		bool waited = ring->at < ring->head;
 
-		if (ring->tail != ring->at)
-			ring_release(ring);
+		wp_bpf_ring_look(&ring->bpf);
 		ring->head = __atomic_load_n(&ring->page->data_head,
 		    __ATOMIC_ACQUIRE);
+		full = full || is_full(rings, ring);
+		if (ring->tail != ring->at)
+			ring_release(ring);
 		if (!waited)
 			ring_read_time(rings, ring);
 	}
+	if (wp_rings_bpf(rings, 0) >= 0)
+		rings_doubt(rings, full);
 }
 
 /* Leave the delivered record. */
@@ -277,32 +368,93 @@ rings_advance(struct wp_rings *rings)
 
 	if (ring == NULL)
 		return;
+	rings->current = NULL;
+	if (ring->from_bpf) {
+		wp_bpf_ring_advance(&ring->bpf);
+		return;
+	}
 	ring->at += rings->record->size;
 	if (ring->at - ring->tail >= rings->size / 8)
 		ring_release(ring);
 	ring_read_time(rings, ring);
-	rings->current = NULL;
+}
+
+/* When the older record of a ring's two was made, ns; UINT64_MAX: there is
+   none. */
+static uint64_t
+ring_next_time(struct wp_ring *ring)
+{
+	const struct perf_event_header *other =
+	    wp_bpf_ring_record(&ring->bpf);
+	const uint64_t time = ring->at < ring->head ? ring->time : UINT64_MAX;
+
+	ring->from_bpf = other != NULL && wp_attr_time(other) < time;
+	return ring->from_bpf ? wp_attr_time(other) : time;
+}
+
+/* The record in front of this one, if some may be missing there; or NULL. */
+static const struct perf_event_header *
+doubt_next(struct doubt *doubt, const struct perf_event_header *next,
+    uint64_t time)
+{
+	const struct wp_sample *sample = (const void *)next;
+
+	if (doubt->to == 0 || next->type != PERF_RECORD_SAMPLE ||
+	    time < doubt->from)
+		return NULL;
+	if (time > doubt->to)
+		doubt->to = 0;	/* the last one */
+	else if (time < doubt->given + DOUBT_EACH)
+		return NULL;
+	doubt->given = time;
+	doubt->record.header = (struct perf_event_header){
+		PERF_RECORD_LOST, 0, sizeof(doubt->record),
+	};
+	doubt->record.id = sample->id;
+	doubt->record.trailer = (struct wp_trailer){
+		.pid = sample->pid, .tid = sample->tid, .time = time,
+		.cpu = sample->cpu, .id = sample->id,
+	};
+	return &doubt->record.header;
+}
+
+/* The ring with the oldest record that is not younger than horizon; or NULL. */
+static struct wp_ring *
+rings_oldest(struct wp_rings *rings, uint64_t horizon, uint64_t *time)
+{
+	struct wp_ring *oldest = NULL;
+
+	*time = UINT64_MAX;
+	for (unsigned i = 0; i < rings->n; i++) {
+		struct wp_ring *ring = &rings->ring[i];
+		const uint64_t next = ring_next_time(ring);
+
+		if (next <= horizon && next < *time) {
+			oldest = ring;
+			*time = next;
+		}
+	}
+	return oldest;
 }
 
 const struct perf_event_header *
 wp_rings_next(struct wp_rings *rings, uint64_t horizon)
 {
-	struct wp_ring *oldest = NULL;
+	const struct perf_event_header *doubt;
+	struct wp_ring *oldest;
+	uint64_t time;
 
 	rings_advance(rings);
 	if (!rings->looked)
 		rings_look(rings);
-	for (unsigned i = 0; i < rings->n; i++) {
-		struct wp_ring *ring = &rings->ring[i];
-
-		if (ring->at < ring->head && ring->time <= horizon &&
-		    (oldest == NULL || ring->time < oldest->time))
-			oldest = ring;
-	}
+	oldest = rings_oldest(rings, horizon, &time);
 	rings->looked = oldest != NULL;
 	if (oldest == NULL)
 		return NULL;
+	rings->record = oldest->from_bpf ? wp_bpf_ring_record(&oldest->bpf) :
+	    ring_record(rings, oldest);
+	if ((doubt = doubt_next(&rings->doubt, rings->record, time)) != NULL)
+		return doubt;
 	rings->current = oldest;
-	rings->record = ring_record(rings, oldest);
 	return rings->record;
 }

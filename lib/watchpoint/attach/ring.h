@@ -11,6 +11,7 @@
 #define WP_RING_H
 
 #include <linux/perf_event.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,21 @@ unsigned wp_rings_count(const struct wp_rings *);
 int wp_rings_cpu(const struct wp_rings *, unsigned i);
 int wp_rings_fd(const struct wp_rings *, unsigned i);
 size_t wp_rings_size(const struct wp_rings *);
+
+/*
+ * Have a BPF ring buffer of the same size beside each, whose records are given
+ * among the others, by time.  Where records may have been lost and the kernel
+ * has not said so yet, a LOST record that counts none is given before samples.
+ * 0 or -errno: close them.
+ */
+int wp_rings_add_bpf(struct wp_rings *);
+
+/* The BPF map that ring i's is; < 0: there are none, of NULL neither. */
+int wp_rings_bpf(const struct wp_rings *, unsigned i);
+
+/* With these, whether a ring of the kernel's has ever been so full that it may
+   have lost records. */
+bool wp_rings_were_full(const struct wp_rings *);
 
 /* A processor that runs and has no ring, since the kernel gave it none (while
    it was offline, perhaps): what happens there is not delivered.  -1: there is

@@ -31,6 +31,23 @@
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };
 
+/* Events that only count write no records, but only an event with a ring reports
+   its end to a poller. */
+static int
+open_rings(struct wp_target *target, struct wp_cause *cause)
+{
+	const struct wp_options *options = &target->options;
+	const size_t size = options->count ? 0 : wp_rings_usual_size();
+
+	if (options->bpf && !options->count && !options->stop &&
+	    wp_samplers_rings(&target->rings, options, size,
+	    &target->no_bpf) == 0) {
+		target->all_sampled = true;
+		return 0;
+	}
+	return wp_rings_open(&target->rings, size, cause);
+}
+
 int
 wp_target_new(struct wp_target **out, const struct wp_features *features,
     const struct wp_options *options, struct wp_cause *cause)
@@ -48,10 +65,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 		*out = target;
 		return 0;
 	}
-	/* events that only count write no records, but only an event with a
-	   ring reports its end to a poller */
-	if ((err = wp_rings_open(&target->rings, options->count ? 0 :
-	    wp_rings_usual_size(), cause)) < 0) {
+	if ((err = open_rings(target, cause)) < 0) {
 		free(target);
 		return err;
 	}
@@ -276,9 +290,12 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 	int err = 0;
 
 	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
+		const size_t first = events->n;
+
 		wp_target_attr(target, w, s, &attr);
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
 		    tid, target->rings);
+		wp_samplers_attach(&target->samplers, events, first, w, s);
 	}
 	return err;
 }
@@ -524,8 +541,15 @@ attach_running(struct wp_target *target, const struct attach *attach)
 	return 0;
 }
 
-int
-wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
+void
+wp_target_load(struct wp_target *target, size_t first, size_t n)
+{
+	if (!wp_samplers_load(&target->samplers, target, first, n))
+		target->all_sampled = false;
+}
+
+static int
+attach_process(struct wp_target *target, pid_t pid, size_t first, size_t n,
     struct wp_cause *cause)
 {
 	struct attach attach = {
@@ -535,8 +559,6 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 	pthread_t thread;
 	int err;
 
-	if ((err = wp_target_check(pid, cause)) < 0)
-		return err;
 	if ((err = pthread_create(&thread, NULL, attach_held, &attach)) != 0)
 		return wp_cause_errno(cause, "making a thread", err);
 	(void)pthread_join(thread, NULL);
@@ -555,6 +577,20 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 		return wp_cause_errno(cause, "holding the process",
 		    -attach.result);
 	}
+}
+
+int
+wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
+    struct wp_cause *cause)
+{
+	int err = wp_target_check(pid, cause);
+
+	if (err < 0)
+		return err;
+	wp_target_load(target, first, n);
+	err = attach_process(target, pid, first, n, cause);
+	wp_samplers_unload(&target->samplers);
+	return err;
 }
 
 const struct wp_watched *
@@ -588,6 +624,18 @@ wp_target_options(const struct wp_target *target)
 	return &target->options;
 }
 
+bool
+wp_target_bpf(const struct wp_target *target)
+{
+	return target->all_sampled;
+}
+
+const struct wp_cause *
+wp_target_no_bpf(const struct wp_target *target)
+{
+	return &target->no_bpf;
+}
+
 struct wp_rings *
 wp_target_rings(struct wp_target *target)
 {
@@ -602,7 +650,7 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	int n = 0;
 
 	wp_target_attr(target, watch, slot, attr);
-	if ((*ids = calloc(events->n + 1, sizeof(**ids))) == NULL)
+	if ((*ids = calloc(events->n + 2, sizeof(**ids))) == NULL)
 		return -ENOMEM;
 	if (target->options.stop) {	/* its records have that put in */
 		**ids = wp_target_stop_id(watch, slot);
@@ -615,6 +663,8 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 		    wp_perf_id(event->fd, &(*ids)[n]) == 0)
 			n++;
 	}
+	if (wp_rings_bpf(target->rings, 0) >= 0)
+		(*ids)[n++] = wp_sampler_id(watch, slot);
 	return n;
 }
 
@@ -667,6 +717,7 @@ wp_target_free(struct wp_target *target)
 	wp_target_let_go(target);
 	wp_events_close(&target->events, 0);
 	wp_rings_close(target->rings);
+	wp_samplers_unload(&target->samplers);
 	free(target->watch);
 	free(target);
 }

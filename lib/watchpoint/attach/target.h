@@ -123,6 +123,12 @@ bool wp_target_inexact(const struct wp_target *);
 /* The options as fitted to what is possible here. */
 const struct wp_options *wp_target_options(const struct wp_target *);
 
+/* Whether BPF programs write the samples of all that is armed (but of what they
+   leave to the kernel, sampler.h); and why options.bpf could not be had, with
+   code 0 if it could or was not asked for. */
+bool wp_target_bpf(const struct wp_target *);
+const struct wp_cause *wp_target_no_bpf(const struct wp_target *);
+
 /* Its rings; nothing comes with options.count. */
 struct wp_rings *wp_target_rings(struct wp_target *);
 

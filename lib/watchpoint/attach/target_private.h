@@ -3,6 +3,7 @@
 #define WP_TARGET_PRIVATE_H
 
 #include "attach/event.h"
+#include "attach/samplers.h"
 #include "os/ptrace.h"
 #include "attach/target.h"
 
@@ -13,6 +14,9 @@ struct wp_target {
 	struct wp_watched *watch;	/* nwatches of them */
 	size_t nwatches;
 	struct wp_events events;
+	struct wp_samplers samplers;	/* of what is being attached */
+	bool all_sampled;		/* each slot so far has had one */
+	struct wp_cause no_bpf;		/* why none can; code 0: they can */
 	unsigned threads;		/* covered by events of their own */
 	double frozen_ms;		/* longest; < 0: none was held */
 	bool inexact;			/* one of them could not be held */
@@ -25,6 +29,9 @@ struct wp_target {
 /* The attribute of all events of a slot. */
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);
+
+/* Load the programs of these watches, before any thread is held. */
+void wp_target_load(struct wp_target *, size_t first, size_t n);
 
 /* Open the events of watches first to first + n - 1 for a thread, behind them
    its reference.  0 or -errno: none of them is left. */

@@ -31,6 +31,8 @@ struct wp_options {
 				   has room for a value (value_sample.h) */
 	bool registers;		/* with stop: by debug registers, not events; so
 				   there are no rings */
+	bool bpf;		/* BPF programs write samples, where they can,
+				   in half the time */
 	bool remove_on_exec;	/* watches end at execve */
 	bool inherit_thread;	/* the kernel can tell threads from children */
 	bool format_lost;	/* the kernel counts lost records */

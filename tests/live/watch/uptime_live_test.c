@@ -11,6 +11,7 @@
 #include <sys/pidfd.h>
 #include <time.h>
 
+#include "attach/samplers.h"
 #include "live.h"
 #include "os/proc.h"
 #include "refuse.h"
@@ -67,9 +68,10 @@ is_event(pid_t pid, const char *fd)
 	    strcmp(target, "anon_inode:[perf_event]") == 0;
 }
 
-/* Switch off all watches that a process has opened.  Result: how many. */
+/* Take all watches that a process has opened, and do this to them.  Result: how
+   many. */
 static unsigned
-switch_off(pid_t pid)
+seize(pid_t pid, int (*act)(int fd))
 {
 	const int pidfd = pidfd_open(pid, 0);
 	const struct dirent *entry;
@@ -85,7 +87,7 @@ switch_off(pid_t pid)
 		    pidfd_getfd(pidfd, atoi(entry->d_name), 0);
 
 		if (fd >= 0 && is_breakpoint(fd))
-			n += wp_perf_disable(fd) == 0;
+			n += act(fd) == 0;
 		if (fd >= 0)
 			(void)close(fd);
 	}
@@ -158,7 +160,7 @@ watch_once(struct outcome *o, size_t i, bool gap, int status)
 	watch_busy(&w, &t, ways[i]);
 	ran = let_run(t.run.pid);
 	if (gap) {
-		assert_true(switch_off(w.pid) > 0);
+		assert_true(seize(w.pid, wp_perf_disable) > 0);
 		ran = let_run(t.run.pid);
 	}
 	watch_end(&w, o);
@@ -187,6 +189,60 @@ TEST(watches_are_on_all_the_time)
 		    "for the "));
 		outcome_free(&o);
 	}
+}
+
+static int
+halve(int fd)
+{
+	return wp_perf_period(fd, 2);
+}
+
+/* Hits are counted, and every other one is delivered to nobody. */
+static void
+watch_halved(const char *delivery, struct outcome *account)
+{
+	struct running w;
+	struct target t;
+	struct outcome o;
+
+	target_start(&t, (const char *[]){victim("counter"), "1", "10", NULL});
+	watch_start(&w, (const char *[]){watchctl(), "--delivery", delivery,
+	    "-w", t.addr, "-o", "json", "--error-exitcode", "9", "--allow", "*", "-p", t.pid,
+	    NULL});
+	assert_true(seize(w.pid, halve) > 0);
+	say(&t.run, "go\nend\n");
+	finish(&t.run, &o);
+	assert_string_equal(o.out, "done\n");
+	outcome_free(&o);
+	finish(&w, account);
+	assert_int_equal(number_of(account_of(account), "hits"), 10);
+	assert_int_equal(number_of(account_of(account), "lost"), 5);
+	assert_int_equal(account->status, NOT_VOUCHED);
+}
+
+/* The kernel says nothing where it runs no program: then what was reported is
+   taken back. */
+TEST(hits_that_no_program_gets_take_values_back)
+{
+	static const char back[] = "old values in this report may be wrong";
+	struct wp_cause cause;
+	struct wp_rings *rings;
+	struct outcome o;
+
+	watch_halved("ring", &o);
+	assert_null(strstr(o.err, back));
+	outcome_free(&o);
+	if (wp_samplers_rings(&rings, &(struct wp_options){0}, 128 << 10,
+	    &cause) < 0) {
+		print_message("%s\n", cause.text);
+		skip();
+	}
+	wp_rings_close(rings);
+	watch_halved("bpf", &o);
+	assert_non_null(strstr(o.err, back));
+	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
+	    back));
+	outcome_free(&o);
 }
 
 TEST(a_gap_is_no_green_exit)
@@ -344,7 +400,7 @@ TEST(a_gap_inside_is_reported)
 		deliver(deliveries[i]);
 		watch_inside(&w, "60");
 		owner = traced ? tracer_of_command(w.pid) : w.pid;
-		assert_true(switch_off(owner) > 0);
+		assert_true(seize(owner, wp_perf_disable) > 0);
 		(void)usleep(20000);
 		say(&w, "end\n");
 		finish(&w, &o);

@@ -242,6 +242,30 @@ TEST(memory)
 	options_free(&o);
 }
 
+TEST(delivery)
+{
+	struct options o;
+
+	(void)unsetenv("WATCHCTL_DELIVERY");
+	ACCEPT(&o, "-w", "a", "x");
+	assert_int_equal(o.delivery, DELIVERY_USUAL);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--delivery", "bpf", "x");
+	assert_int_equal(o.delivery, DELIVERY_BPF);
+	options_free(&o);
+	(void)setenv("WATCHCTL_DELIVERY", "ring", 1);
+	ACCEPT(&o, "-w", "a", "x");
+	assert_int_equal(o.delivery, DELIVERY_RING);
+	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--delivery", "bpf", "x");
+	assert_int_equal(o.delivery, DELIVERY_BPF);
+	options_free(&o);
+	ACCEPT(&o, "-a", "a", "--delivery", "ring", "x");
+	assert_int_equal(o.delivery, DELIVERY_RING);
+	options_free(&o);
+	(void)unsetenv("WATCHCTL_DELIVERY");
+}
+
 TEST(cache)
 {
 	struct options o;
@@ -423,6 +447,13 @@ static const struct {
 	    "records that wait to be explained, and --count has none"},
 	{{"w", "-w", "a", "--buffer", "2M", "--inside", "x"}, "--buffer is for "
 	    "records that wait to be explained, and --inside has none"},
+	{{"w", "--delivery", "fax"}, "--delivery 'fax': no such way"},
+	{{"w", "-w", "a", "--delivery", "bpf", "--stop", "x"}, "--delivery bpf "
+	    "does not go with --stop"},
+	{{"w", "-w", "a", "--delivery", "bpf", "--count", "x"}, "--delivery bpf "
+	    "does not go with --count"},
+	{{"w", "-w", "a", "--delivery", "bpf", "-r", "b", "x"}, "--delivery bpf "
+	    "does not go with a watch for reads"},
 	{{"report", "--explain-memory", "31M", "f"}, "--explain-memory '31M'"},
 	{{"report", "--explain-memory", "1025G", "f"}, "--explain-memory"},
 	{{"report", "--explain-memory", "1T", "f"}, "--explain-memory '1T'"},

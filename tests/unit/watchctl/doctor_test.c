@@ -59,6 +59,7 @@ static const char healthy_text[] =
 "slots         4 free of 4, each for 8 aligned bytes at most\n"
 "limits        ring buffers of any size; 20000 descriptors: one slot in 6666\n"
 "              threads\n"
+"delivery      bpf\n"
 "features      inherit_thread, remove_on_exec, sigtrap, format_lost, kernel,\n"
 "              callchain\n"
 "\n"
@@ -128,6 +129,7 @@ static const char refused_text[] =
 "limits        ring buffers of 4096 KiB a processor at most\n"
 "              (kernel.perf_event_mlock_kb 516, ulimit -l 8192); 20000\n"
 "              descriptors: one slot in 6666 threads\n"
+"delivery      ptrace\n"
 "\n"
 "NO  write     perf_event_open: refused\n"
 "              ask an administrator to set kernel.perf_event_paranoid to 2,"
@@ -529,6 +531,36 @@ TEST(json_of_a_healthy_machine)
 	assert_null(json_object_get(json_array_get(probes, 0), "errno"));
 	assert_null(json_object_get(json_array_get(probes, 0), "advice"));
 	json_decref(root);
+	buffer_free(&b);
+}
+
+/* How hits come, and why not in a better way. */
+TEST(names_the_delivery)
+{
+	struct doctor d = healthy;
+	struct buffer b = {0};
+
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"bpf\""));
+	assert_null(strstr(buffer_text(&b), "delivery_reason"));
+	b.len = 0;
+	(void)wp_cause_set(&d.no_bpf, WP_CAUSE_NO_BPF, "making", "refused");
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"ring\","
+	    "\"delivery_reason\":\"making: refused; "));
+	b.len = 0;
+	doctor_text(&d, false, &b);
+	assert_non_null(strstr(buffer_text(&b), "\ndelivery      ring: making: "
+	    "refused; "));
+	b.len = 0;
+	d = ptrace_refused();
+	doctor_json(&d, &b);
+	assert_non_null(strstr(buffer_text(&b), "\"delivery\":\"ptrace\","
+	    "\"delivery_reason\":\"not permitted: "));
+	b.len = 0;
+	d.way[DOCTOR_STOP].ok = false;
+	doctor_json(&d, &b);
+	assert_null(strstr(buffer_text(&b), "delivery"));
 	buffer_free(&b);
 }
 

@@ -1,0 +1,42 @@
+/*
+ * samplers: the BPF programs that write the samples of a target's slots.
+ *
+ * Overview: rings that are made for them are tried by a hit of our own.  Then each
+ * slot of the watches that a process is about to have gets its program, before
+ * any thread is held; its events run it as soon as they are opened.  Where a slot
+ * has none, the kernel writes its samples.
+ */
+#ifndef WP_SAMPLERS_H
+#define WP_SAMPLERS_H
+
+#include "attach/event.h"
+#include "attach/target.h"
+
+struct wp_samplers {
+	int *program;		/* of each ring, slot and watch; < 0: none */
+	size_t n;
+	unsigned rings;
+};
+
+/* Have rings whose samples programs write, of at most so many bytes for each
+   processor in all, and prove that by a hit of this thread's own.  0, or -errno
+   with a cause: nothing is left. */
+int wp_samplers_rings(struct wp_rings **, const struct wp_options *,
+    size_t size, struct wp_cause *);
+
+/* Load those of watches first to first + n - 1 of a target in place of what there
+   was.  Result: whether each of their slots has one. */
+bool wp_samplers_load(struct wp_samplers *, const struct wp_target *,
+    size_t first, size_t n);
+
+/* Attach a slot's to its events, which are those from first on, of each ring. */
+void wp_samplers_attach(const struct wp_samplers *, const struct wp_events *,
+    size_t first, size_t watch, unsigned slot);
+
+/* The identifier of what it writes: none of the kernel's. */
+uint64_t wp_sampler_id(size_t watch, unsigned slot);
+
+/* Those of running events live on. */
+void wp_samplers_unload(struct wp_samplers *);
+
+#endif

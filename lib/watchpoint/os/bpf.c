@@ -1,0 +1,39 @@
+/* bpf: maps and programs. */
+#include "os/bpf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int
+call(enum bpf_cmd cmd, union bpf_attr *attr)
+{
+	const long got = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+
+	return got < 0 ? -errno : (int)got;
+}
+
+int
+wp_bpf_ringbuf(size_t size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_RINGBUF;
+	attr.max_entries = (unsigned)size;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
+wp_bpf_load(const struct bpf_insn *insns, unsigned n)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+	attr.insns = (uintptr_t)insns;
+	attr.insn_cnt = n;
+	attr.license = (uintptr_t)"Dual BSD/GPL";
+	return call(BPF_PROG_LOAD, &attr);
+}

@@ -1,0 +1,24 @@
+/*
+ * bpf: the system call bpf(2), and programs for it, made at run time.
+ *
+ * Functions return 0 (or a descriptor, close-on-exec) or -errno, and are
+ * thread-safe.
+ */
+#ifndef WP_BPF_H
+#define WP_BPF_H
+
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+/* A ring buffer of so many bytes: a power of two, and at least a page. */
+int wp_bpf_ringbuf(size_t size);
+
+/* A program for events. */
+int wp_bpf_load(const struct bpf_insn *, unsigned n);
+
+#pragma GCC visibility pop
+
+#endif

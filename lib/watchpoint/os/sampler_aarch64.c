@@ -1,0 +1,16 @@
+/* sampler_aarch64: there are no such programs, for an access is trapped before it
+   is made there, and the kernel steps over it only for samples of its own. */
+#include "os/sampler.h"
+
+#include <errno.h>
+
+int
+wp_sampler_load(const struct perf_event_attr *attr, uint64_t id, int cpu,
+    int ringbuf)
+{
+	(void)attr;
+	(void)id;
+	(void)cpu;
+	(void)ringbuf;
+	return -ENOTSUP;
+}

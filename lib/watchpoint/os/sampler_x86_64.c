@@ -1,0 +1,307 @@
+/*
+ * sampler_x86_64: the program that writes a sample.
+ *
+ * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
+ * stack's copy.
+ */
+#include "os/sampler.h"
+
+#include <asm/perf_regs.h>
+#include <asm/ptrace.h>
+#include <errno.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/hw_breakpoint.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "os/attr.h"
+#include "os/bpf.h"
+
+enum { PAGE = 4096, CS_64 = 0x33, INSNS = 512, PASSES = 64 };
+
+#define FP BPF_REG_10
+#define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
+    offsetof(struct pt_regs, name)))
+
+struct code {
+	struct bpf_insn insn[INSNS];
+	unsigned n;
+	unsigned pass[PASSES], npass;	/* jumps to where it is left to the
+					   kernel */
+};
+
+static void
+emit(struct code *c, int op, unsigned dst, unsigned src, int off, int imm)
+{
+	c->insn[c->n++] = (struct bpf_insn){
+		.code = (uint8_t)op, .dst_reg = dst & 15, .src_reg = src & 15,
+		.off = (int16_t)off, .imm = imm,
+	};
+}
+
+static void
+set(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value);
+}
+
+static void
+copy(struct code *c, unsigned dst, unsigned src)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+static void
+add(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value);
+}
+
+static void
+set_wide(struct code *c, unsigned dst, int kind, uint64_t value)
+{
+	emit(c, BPF_LD | BPF_IMM | BPF_DW, dst, (unsigned)kind, 0,
+	    (int)(uint32_t)value);
+	emit(c, 0, 0, 0, 0, (int)(uint32_t)(value >> 32));
+}
+
+static void
+load(struct code *c, int size, unsigned dst, unsigned src, int off)
+{
+	emit(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static void
+store(struct code *c, int size, unsigned dst, int off, unsigned src)
+{
+	emit(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static void
+call(struct code *c, int function)
+{
+	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+/* Unless so, it is left to the kernel. */
+static void
+pass_if(struct code *c, int op, unsigned reg, int value)
+{
+	c->pass[c->npass++] = c->n;
+	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
+}
+
+/* Jumps from there lead here. */
+static void
+land(struct code *c, unsigned at)
+{
+	c->insn[at].off = (int16_t)(c->n - at - 1);
+}
+
+/* Into the record; its end may be farther than an instruction reaches. */
+static void
+put_from(struct code *c, size_t at, unsigned src)
+{
+	if (at <= INT16_MAX) {
+		store(c, BPF_DW, BPF_REG_7, (int)at, src);
+		return;
+	}
+	copy(c, BPF_REG_2, BPF_REG_7);
+	add(c, BPF_REG_2, (int)at);
+	store(c, BPF_DW, BPF_REG_2, 0, src);
+}
+
+static void
+put(struct code *c, size_t at, uint64_t value)
+{
+	set_wide(c, BPF_REG_1, 0, value);
+	put_from(c, at, BPF_REG_1);
+}
+
+static void
+put_register(struct code *c, size_t at, int reg)
+{
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, reg);
+	put_from(c, at, BPF_REG_1);
+}
+
+/* By PERF_REG_X86_*. */
+static const int registers[] = {
+	REG(rax), REG(rbx), REG(rcx), REG(rdx), REG(rsi), REG(rdi), REG(rbp),
+	REG(rsp), REG(rip), REG(eflags), REG(cs), REG(ss), -1, -1, -1, -1,
+	REG(r8), REG(r9), REG(r10), REG(r11), REG(r12), REG(r13), REG(r14),
+	REG(r15),
+};
+
+/* Behind their ABI. */
+static size_t
+put_registers(struct code *c, size_t at, uint64_t mask)
+{
+	put(c, at, PERF_SAMPLE_REGS_ABI_64);
+	at += sizeof(uint64_t);
+	for (unsigned i = 0; i < PERF_REG_X86_64_MAX; i++) {
+		if ((mask >> i & 1) == 0)
+			continue;
+		put_register(c, at, registers[i]);
+		at += sizeof(uint64_t);
+	}
+	return at;
+}
+
+/* Copy R8 bytes of the stack. */
+static void
+copy_stack(struct code *c, size_t at)
+{
+	copy(c, BPF_REG_1, BPF_REG_7);
+	add(c, BPF_REG_1, (int)at);
+	copy(c, BPF_REG_2, BPF_REG_8);
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rsp));
+	call(c, BPF_FUNC_probe_read_user);
+}
+
+/* All of it; or, where its pages are not all there, as far as a page's end. */
+static size_t
+put_stack(struct code *c, size_t at, uint32_t size)
+{
+	unsigned done[1 + UINT16_MAX / PAGE + 1], ndone = 0;
+
+	put(c, at, size);
+	at += sizeof(uint64_t);
+	set(c, BPF_REG_8, (int)size);
+	copy_stack(c, at);
+	done[ndone++] = c->n;
+	emit(c, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	load(c, BPF_DW, BPF_REG_9, BPF_REG_6, REG(rsp));
+	emit(c, BPF_ALU64 | BPF_NEG, BPF_REG_9, 0, 0, 0);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_9, 0, 0, PAGE - 1);
+	for (int pages = (int)(size / PAGE); pages >= 0; pages--) {
+		unsigned longer;
+
+		copy(c, BPF_REG_8, BPF_REG_9);
+		add(c, BPF_REG_8, pages * PAGE);
+		longer = c->n;
+		emit(c, BPF_JMP | BPF_JGT | BPF_K, BPF_REG_8, 0, 0, (int)size);
+		copy_stack(c, at);
+		done[ndone++] = c->n;
+		emit(c, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+		land(c, longer);
+	}
+	set(c, BPF_REG_8, 0);
+	while (ndone > 0)
+		land(c, done[--ndone]);
+	put_from(c, at + size, BPF_REG_8);
+	return at + size + sizeof(uint64_t);
+}
+
+/* How long a record is. */
+static size_t
+record_size(const struct perf_event_attr *attr)
+{
+	const size_t word = sizeof(uint64_t);
+	size_t size = sizeof(struct wp_sample) + word +
+	    word * (size_t)__builtin_popcountll(attr->sample_regs_user);
+
+	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
+		size += word;
+	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
+		size += attr->sample_stack_user + 2 * word;
+	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
+		size += word + word *
+		    (size_t)__builtin_popcountll(attr->sample_regs_intr);
+	return size;
+}
+
+/* Whose hit it is, at fp-8; and there has to be room, in R7. */
+static int
+begin(struct code *c, size_t size, int ringbuf)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) != 0)
+		return -errno;
+	copy(c, BPF_REG_6, BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
+	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
+	set_wide(c, BPF_REG_1, 0, st.st_dev);
+	set_wide(c, BPF_REG_2, 0, st.st_ino);
+	copy(c, BPF_REG_3, FP);
+	add(c, BPF_REG_3, -8);
+	set(c, BPF_REG_4, 8);
+	call(c, BPF_FUNC_get_ns_current_pid_tgid);
+	pass_if(c, BPF_JNE, BPF_REG_0, 0);
+	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)ringbuf);
+	set(c, BPF_REG_2, (int)size);
+	set(c, BPF_REG_3, 0);
+	call(c, BPF_FUNC_ringbuf_reserve);
+	pass_if(c, BPF_JEQ, BPF_REG_0, 0);
+	copy(c, BPF_REG_7, BPF_REG_0);
+	return 0;
+}
+
+static void
+put_start(struct code *c, const struct perf_event_attr *attr, uint64_t id,
+    int cpu, size_t size)
+{
+	const struct perf_event_header header = {
+		PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size,
+	};
+	uint64_t word;
+
+	memcpy(&word, &header, sizeof(word));
+	put(c, 0, word);
+	put(c, offsetof(struct wp_sample, id), id);
+	put_register(c, offsetof(struct wp_sample, ip), REG(rip));
+	load(c, BPF_W, BPF_REG_1, FP, -4);
+	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, pid), BPF_REG_1);
+	load(c, BPF_W, BPF_REG_1, FP, -8);
+	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, tid), BPF_REG_1);
+	call(c, BPF_FUNC_ktime_get_ns);
+	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, time),
+	    BPF_REG_0);
+	put(c, offsetof(struct wp_sample, addr), attr->bp_addr);
+	put(c, offsetof(struct wp_sample, cpu), (uint32_t)cpu);
+}
+
+static void
+end(struct code *c)
+{
+	copy(c, BPF_REG_1, BPF_REG_7);
+	set(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+	call(c, BPF_FUNC_ringbuf_submit);
+	set(c, BPF_REG_0, 0);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	while (c->npass > 0)
+		land(c, c->pass[--c->npass]);
+	set(c, BPF_REG_0, 1);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+int
+wp_sampler_load(const struct perf_event_attr *attr, uint64_t id, int cpu,
+    int ringbuf)
+{
+	const size_t size = record_size(attr);
+	struct code c = {.n = 0};
+	size_t at = sizeof(struct wp_sample);
+	int err;
+
+	/* what the program itself reads, a stack for one, may be watched: then it
+	   hits while it runs, which is counted and delivered by nobody */
+	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
+	    (attr->sample_type & PERF_SAMPLE_RAW) != 0 || size > UINT16_MAX)
+		return -ENOTSUP;
+	if ((err = begin(&c, size, ringbuf)) < 0)
+		return err;
+	put_start(&c, attr, id, cpu, size);
+	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
+		put(&c, at, 0);
+		at += sizeof(uint64_t);
+	}
+	at = put_registers(&c, at, attr->sample_regs_user);
+	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
+		at = put_stack(&c, at, attr->sample_stack_user);
+	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
+		(void)put_registers(&c, at, attr->sample_regs_intr);
+	end(&c);
+	return wp_bpf_load(c.insn, c.n);
+}

@@ -1,0 +1,535 @@
+/*
+ * samplers: what a BPF program writes of a hit is what the kernel writes of it,
+ * and what no program writes is not lost in silence.
+ */
+#include "test.h"
+
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/hw_breakpoint.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/samplers.h"
+#include "watching.h"
+#include "child.h"
+#include "os/bpf.h"
+#include "os/sampler.h"
+#include "shot.h"
+
+enum {
+	RINGS = 4 << 20,	/* bytes: half of it for programs */
+	SMALL = 128 << 10,
+	STACK = 256 << 10,	/* of a thread */
+	SHAPES = 300,		/* THOROUGH: 10,000 */
+};
+
+static volatile long word, guarded;
+
+static bool
+can(struct wp_rings **rings, size_t size)
+{
+	const struct wp_options options = {.stack = 64};
+	struct wp_cause cause;
+
+	if (wp_samplers_rings(rings, &options, size, &cause) == 0)
+		return true;
+	print_message("%s\n", cause.text);
+	return false;
+}
+
+static bool
+needs_bpf(void)
+{
+	struct wp_rings *rings;
+
+	if (!can(&rings, SMALL))
+		return false;
+	wp_rings_close(rings);
+	return true;
+}
+
+#define NEEDS_BPF if (!needs_bpf()) skip()
+
+/* --- the same as the kernel's --- */
+
+enum { OURS = 77 };
+
+/* Have an event's samples of a ring written by a program, with our id. */
+static void
+add_program(const struct shot *s, const struct perf_event_attr *attr,
+    unsigned ring)
+{
+	const int program = wp_sampler_load(attr, OURS,
+	    wp_rings_cpu(s->rings, ring), wp_rings_bpf(s->rings, ring));
+
+	assert_true(program >= 0);
+	assert_int_equal(wp_perf_set_bpf(s->events.event[ring].fd, program),
+	    0);
+	(void)close(program);
+}
+
+/* A word watched twice, by events with a program and without one. */
+static void
+arm_both(struct shot *s, const struct wp_options *options, pid_t tid)
+{
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, &word, 8),
+	    *options);
+	const uint64_t ours = OURS;
+
+	attr.inherit = attr.inherit_thread = 0;
+	shot_arm(s, attr, tid);
+	for (unsigned i = 0; i < s->events.n; i++)
+		add_program(s, &attr, i);
+	assert_true(ex_formats_add(s->formats, &attr, &ours, 1) >= 0);
+	shot_arm(s, attr, tid);
+}
+
+static void
+expect_equal_regs(const struct ex_perf_regs *a, const struct ex_perf_regs *b)
+{
+	for (unsigned reg = 0; reg < PERF_REG_X86_64_MAX; reg++) {
+		uint64_t one = 0, other = 0;
+
+		assert_int_equal(ex_regs_get(a, reg, &one),
+		    ex_regs_get(b, reg, &other));
+		assert_int_equal(one, other);
+	}
+}
+
+static void
+expect_equal(const struct ex_record *a, const struct ex_record *b)
+{
+	assert_int_equal(a->misc, b->misc);
+	assert_int_equal(a->pid, b->pid);
+	assert_int_equal(a->tid, b->tid);
+	assert_int_equal(a->cpu, b->cpu);
+	assert_int_equal(a->sample.ip, b->sample.ip);
+	assert_int_equal(a->sample.addr, b->sample.addr);
+	assert_int_equal(a->sample.callchain_len, b->sample.callchain_len);
+	expect_equal_regs(&a->sample.user, &b->sample.user);
+	expect_equal_regs(&a->sample.intr, &b->sample.intr);
+	assert_int_equal(a->sample.stack_len, b->sample.stack_len);
+	assert_memory_equal(a->sample.stack, b->sample.stack,
+	    a->sample.stack_len);
+	/* it is written a little before the other, or after */
+	assert_true(llabs((long long)(a->time - b->time)) < 1000000000);
+}
+
+/* A hit so far below the stack's end, or farther. */
+__attribute__((noinline)) static void
+store_below(size_t bytes)
+{
+	volatile char *room = __builtin_alloca(bytes + 16);
+
+	room[0] = 1;
+	word++;
+	room[bytes] = 1;
+}
+
+static const struct wp_options options_tried[] = {
+	{.stack = 0},
+	{.stack = 8},
+	{.stack = 4096},
+	{.stack = 16384, .kernel = true},
+	{.stack = 4096, .kernel = true, .callchain = true},
+	{.stack = 65528 - 1024, .for_perf = true, .kernel = true},
+};
+
+/* A thread that stores when it is asked to, until it is to end. */
+static struct {
+	volatile pid_t tid;
+	volatile size_t depth;
+	volatile int asked, done, end;
+} storer;
+
+static void *
+store_when_asked(void *arg)
+{
+	(void)arg;
+	storer.tid = gettid();
+	while (!storer.end)
+		if (storer.done != storer.asked) {
+			store_below(storer.depth);
+			storer.done = storer.asked;
+		} else
+			nap_us(100);
+	return NULL;
+}
+
+static void
+compare(const struct wp_options *options, size_t depth)
+{
+	struct shot s = {0};
+
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, RINGS));
+	arm_both(&s, options, storer.tid);
+	storer.depth = depth;
+	storer.asked++;
+	await(storer.done == storer.asked);
+	shot_take(&s);
+	assert_int_equal(s.kept, 2);
+	assert_true((s.sample[0].id == OURS) != (s.sample[1].id == OURS));
+	expect_equal(&s.sample[0], &s.sample[1]);
+	shot_end(&s);
+}
+
+/* In a thread whose stack ends where nothing is mapped, so that some copies end
+   there. */
+TEST(a_program_writes_what_the_kernel_would)
+{
+	static const size_t depths[] = {0, 100, 4000, 20000, 100000};
+	pthread_attr_t attr;
+	pthread_t thread;
+	char *stack;
+
+	NEEDS_BPF;
+	stack = mmap(NULL, STACK + 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(stack != MAP_FAILED);
+	assert_int_equal(mprotect(stack + STACK, 4096, PROT_NONE), 0);
+	(void)pthread_attr_init(&attr);
+	assert_int_equal(pthread_attr_setstack(&attr, stack, STACK), 0);
+	assert_int_equal(pthread_create(&thread, &attr, store_when_asked,
+	    NULL), 0);
+	await(storer.tid != 0);
+	for (size_t i = 0; i < COUNT(options_tried); i++)
+		for (size_t k = 0; k < COUNT(depths); k++)
+			compare(&options_tried[i], depths[k]);
+	storer.end = 1;
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	(void)munmap(stack, STACK + 4096);
+}
+
+/* The kernel's accesses are written by the kernel, in their order. */
+TEST(the_kernels_accesses_are_left_to_the_kernel)
+{
+	const struct wp_options options = {.kernel = true, .stack = 256};
+	struct shot s = {0};
+	unsigned ours = 0;
+	int fds[2];
+
+	NEEDS_BPF;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "12345678", 8), 8);
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, RINGS));
+	arm_both(&s, &options, gettid());
+	word = 1;
+	assert_int_equal(read(fds[0], (void *)(uintptr_t)&word, 8), 8);
+	word = 2;
+	shot_take(&s);
+	for (unsigned i = 0; i < s.kept; i++) {
+		const bool kernel = (s.sample[i].misc &
+		    PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+
+		assert_false(kernel && s.sample[i].id == OURS);
+		assert_true(i == 0 ||
+		    s.sample[i].time >= s.sample[i - 1].time);
+		ours += s.sample[i].id == OURS;
+	}
+	assert_int_equal(ours, 2);
+	assert_int_equal(s.count.value, s.samples);
+	assert_true(s.samples > 4);
+	shot_end(&s);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+/* --- every program can be loaded --- */
+
+static uint64_t
+pick(uint64_t *state, uint64_t n)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (*state >> 33) % n;
+}
+
+static struct perf_event_attr
+any_shape(uint64_t *state)
+{
+	static const uint32_t types[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_X};
+	struct wp_options options = {
+		.kernel = pick(state, 2), .follow = pick(state, 2),
+		.for_perf = pick(state, 2),
+		.stack = (uint32_t)(pick(state, 4) == 0 ?
+		    pick(state, 20) * 4096 / 8 * 8 : pick(state, 8064) * 8),
+	};
+	struct wp_slot at = {
+		pick(state, UINT32_MAX) << 16 & ~UINT64_C(7),
+		UINT64_C(1) << pick(state, 4), types[pick(state, 2)],
+	};
+	struct perf_event_attr attr;
+
+	options.callchain = options.kernel && pick(state, 2);
+	if (options.stack > 65528 - 1024)
+		options.stack = 65528 - 1024;
+	wp_attr_watch(&attr, &at, &options, pick(state, 2));
+	return attr;
+}
+
+TEST(the_verifier_accepts_every_shape)
+{
+	const unsigned n = getenv("THOROUGH") != NULL ? 10000 : SHAPES;
+	struct wp_rings *rings;
+	uint64_t random = 1;
+
+	if (!can(&rings, SMALL))
+		skip();
+	for (unsigned i = 0; i < n; i++) {
+		const struct perf_event_attr attr = any_shape(&random);
+		const int program = wp_sampler_load(&attr, random,
+		    wp_rings_cpu(rings, 0), wp_rings_bpf(rings, 0));
+
+		if (program < 0)
+			fail_msg("shape %u: type %u, stack %u: %d", i,
+			    attr.bp_type, attr.sample_stack_user, program);
+		(void)close(program);
+	}
+	wp_rings_close(rings);
+}
+
+TEST(reads_have_no_program)
+{
+	const struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_RW,
+	    &word, 8), (struct wp_options){.stack = 64});
+	struct wp_rings *rings;
+
+	if (!can(&rings, SMALL))
+		skip();
+	assert_int_equal(wp_sampler_load(&attr, 1, 0, wp_rings_bpf(rings, 0)),
+	    -ENOTSUP);
+	wp_rings_close(rings);
+}
+
+/* --- where there is no room --- */
+
+static void
+store_often(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		word++;
+}
+
+/* Full rings lose hits, which is counted.  The first sample after that comes
+   through a ring in which the kernel cannot say so; yet a record says it. */
+TEST(a_loss_is_said_before_the_next_sample)
+{
+	const struct wp_options options = {.stack = 4096};
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, &word, 8),
+	    options);
+	const struct perf_event_header *header;
+	struct shot s = {0};
+	const uint64_t ours = OURS;
+	bool said = false;
+	cpu_set_t one, all;
+
+	NEEDS_BPF;
+	/* the buffer that is full is that of the processor of the next hit */
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, SMALL));
+	shot_arm(&s, attr, gettid());
+	for (unsigned i = 0; i < s.events.n; i++)
+		add_program(&s, &attr, i);
+	assert_int_equal(ex_formats_ids(s.formats, 0, &ours, 1), 0);
+	assert_false(wp_rings_were_full(s.rings));
+	store_often(100);
+	shot_read(&s);
+	assert_true(wp_rings_were_full(s.rings));
+	assert_true(s.samples < 100);
+	nap_us(20000);
+	store_often(1);
+	while ((header = wp_rings_next(s.rings, UINT64_MAX)) != NULL &&
+	    header->type != PERF_RECORD_SAMPLE)
+		said = said || header->type == PERF_RECORD_LOST;
+	assert_non_null(header);
+	assert_int_equal(((const struct wp_sample *)(const void *)header)->id,
+	    ours);
+	assert_true(said);
+	shot_count(&s);
+	assert_int_equal(s.count.value, 101);
+	shot_end(&s);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+/* --- where the kernel runs no program --- */
+
+/* A program that reads the guarded word, and lets the sample pass. */
+static int
+load_reader(void)
+{
+	const uint64_t from = (uintptr_t)&guarded;
+	const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1,
+		    .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1,
+		    .imm = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2,
+		    .imm = 8},
+		{.code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = BPF_REG_3,
+		    .imm = (int)(uint32_t)from},
+		{.imm = (int)(uint32_t)(from >> 32)},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_probe_read_user},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0,
+		    .imm = 1},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return wp_bpf_load(insns, COUNT(insns));
+}
+
+/* Watch accesses to the guarded word, and have a program read it amid a hit of
+   another one: hits are those of its events, samples those of both. */
+static void
+shoot_amid(struct shot *s, bool program)
+{
+	const int reader = load_reader();
+	size_t amid;
+
+	assert_true(reader >= 0);
+	shot_begin(s);
+	shot_arm(s, attr_of(slot(HW_BREAKPOINT_RW, &guarded, 8),
+	    (struct wp_options){.kernel = true}), gettid());
+	amid = s->events.n;
+	for (size_t i = 0; program && i < amid; i++)
+		assert_int_equal(wp_perf_set_bpf(s->events.event[i].fd,
+		    reader), 0);
+	shot_arm(s, attr_of(slot(HW_BREAKPOINT_W, &word, 8),
+	    (struct wp_options){.kernel = true}), gettid());
+	for (size_t i = amid; i < s->events.n; i++)
+		assert_int_equal(wp_perf_set_bpf(s->events.event[i].fd,
+		    reader), 0);
+	word = 1;
+	shot_take(s);
+	(void)close(reader);
+}
+
+/* So a program that itself reads what is watched would make hits that nobody
+   delivers. */
+TEST(amid_a_program_no_other_runs_and_no_sample_is_written)
+{
+	struct shot s;
+
+	NEEDS_BPF;
+	shoot_amid(&s, false);
+	assert_true(s.count.value > 1);
+	assert_int_equal(s.samples, s.count.value);
+	shot_end(&s);
+	shoot_amid(&s, true);
+	assert_true(s.count.value > 1);
+	assert_int_equal(s.samples, 1);
+	assert_int_equal(s.lost, 0);
+	shot_end(&s);
+}
+
+/* --- what is said of it --- */
+
+static void
+start_line(const char *option, const char *way, const char *env,
+    const char *delivery, const char *access)
+{
+	struct outcome o;
+
+	run(&o, (const char *[]){"/usr/bin/env", env, watchctl(), "-o", "json",
+	    "-O", "-", access, strcmp(access, "-x") == 0 ? "0x10000" :
+	    "0x10000:8", option, way, "--", "/bin/true", NULL});
+	assert_int_equal(o.status, 0);
+	assert_string_equal(text_of(first_of(&o, "start"), "delivery"),
+	    delivery);
+	outcome_free(&o);
+}
+
+TEST(the_start_line_names_the_delivery)
+{
+	NEEDS_BPF;
+	start_line("--delivery", "bpf", "A=B", "bpf", "-w");
+	start_line("--delivery", "bpf", "WATCHCTL_DELIVERY=ring", "bpf", "-w");
+	start_line("--delivery", "ring", "A=B", "ring", "-w");
+	start_line("-t", "60", "WATCHCTL_DELIVERY=bpf", "bpf", "-w");
+	start_line("-t", "60", "WATCHCTL_DELIVERY=bpf", "bpf", "-x");
+	start_line("-t", "60", "WATCHCTL_DELIVERY=bpf", "ring", "-a");
+	start_line("-t", "60", "WATCHCTL_DELIVERY=ring", "ring", "-w");
+	start_line("-t", "60", "A=B", "ring", "-a");
+}
+
+/* Give up what BPF takes. */
+static bool
+drop_rights(int what)
+{
+	(void)what;
+	return setresgid(65534, 65534, 65534) == 0 &&
+	    setresuid(65534, 65534, 65534) == 0;
+}
+
+static void
+run_without_rights(struct outcome *o, const char *const argv[])
+{
+	struct running r;
+
+	start_prepared(&r, argv, drop_rights, 0);
+	finish(&r, o);
+}
+
+TEST(without_rights_rings_deliver)
+{
+	const json_t *doctor;
+	struct outcome o;
+
+	NEEDS_BPF;
+	run_without_rights(&o, (const char *[]){watchctl(), "--user-only",
+	    "-w", "0x10000:8", "-o", "json", "-O", "-", "--", "/bin/true",
+	    NULL});
+	if (o.status == 125) {
+		print_message("%s", o.err);
+		skip();
+	}
+	assert_int_equal(o.status, 0);
+	assert_string_equal(text_of(first_of(&o, "start"), "delivery"),
+	    "ring");
+	outcome_free(&o);
+
+	run_without_rights(&o, (const char *[]){watchctl(), "--user-only",
+	    "--delivery", "bpf", "-w", "0x10000:8", "--", "/bin/true", NULL});
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "watchctl: --delivery bpf: "));
+	assert_non_null(strstr(o.err, "CAP_BPF"));
+	outcome_free(&o);
+
+	run_without_rights(&o, (const char *[]){"/usr/bin/env",
+	    "WATCHCTL_DELIVERY=bpf", watchctl(), "doctor", "-o", "json", NULL});
+	assert_non_null(doctor = first_of(&o, "doctor"));
+	assert_string_equal(text_of(doctor, "delivery"), "ring");
+	assert_non_null(strstr(text_of(doctor, "delivery_reason"),
+	    "CAP_BPF"));
+	outcome_free(&o);
+}
+
+TEST(doctor_names_the_delivery)
+{
+	struct outcome o;
+
+	NEEDS_BPF;
+	run(&o, (const char *[]){"/usr/bin/env", "WATCHCTL_DELIVERY=bpf",
+	    watchctl(), "doctor", "-o", "json", NULL});
+	assert_string_equal(text_of(first_of(&o, "doctor"), "delivery"), "bpf");
+	outcome_free(&o);
+	run(&o, (const char *[]){"/usr/bin/env", "WATCHCTL_DELIVERY=ring",
+	    watchctl(), "doctor", "-o", "json", NULL});
+	assert_string_equal(text_of(first_of(&o, "doctor"), "delivery"),
+	    "ring");
+	assert_string_equal(text_of(first_of(&o, "doctor"),
+	    "delivery_reason"), "WATCHCTL_DELIVERY: ring");
+	outcome_free(&o);
+}
+
+RUN_LIVE_TESTS(.after_each = children_end)
