@@ -45,6 +45,18 @@ is_there(const struct answers_process *process)
 	    0 || errno == EPERM;
 }
 
+/* Where its files are has to be known when it has ended, too. */
+static void
+look_at_roots(struct answers *answers, struct answers_process *process)
+{
+	int root;
+
+	if (wp_roots_find(&answers->roots, process->pid, &root) < 0)
+		return;
+	process->rooted = true;
+	process->root = root;
+}
+
 int
 answers_allow(struct answers *answers, pid_t pid)
 {
@@ -60,9 +72,10 @@ answers_allow(struct answers *answers, pid_t pid)
 		(void)close(pidfd);
 		return -ENOMEM;
 	}
-	answers->process[answers->n++] = (struct answers_process){
+	answers->process[answers->n] = (struct answers_process){
 		.pid = pid, .pidfd = pidfd,
 	};
+	look_at_roots(answers, &answers->process[answers->n++]);
 	return 0;
 }
 
@@ -322,6 +335,9 @@ ask_process(struct answers *answers, struct answers_process *process,
 {
 	const pid_t pid = process->pid;
 
+	if (answers->gone && (question->what == BOX_READ ||
+	    question->what == BOX_FD_NAME))
+		return -ESRCH;
 	switch (question->what) {
 	case BOX_READ:
 		return read_memory(question, answer);

@@ -27,6 +27,7 @@ struct answers {
 	off_t size;		/* of it when it was opened */
 	bool starved;		/* a file was not opened for want of a
 				   descriptor */
+	bool gone;		/* the thread that a hit stopped goes on */
 	bool no_cache;		/* indexes are not kept */
 	const struct box_shared *shared;	/* where those that are kept
 						   come */

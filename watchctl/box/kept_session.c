@@ -16,6 +16,7 @@
 #include "box/written_report.h"
 #include "os/clock.h"
 #include "util/complain.h"
+#include "util/visible.h"
 
 enum {
 	SIZE = 16 << 20,	/* bytes of a journal */
@@ -41,7 +42,15 @@ struct kept_session {
 				   box->starts; */
 	struct shared_memory learnt;	/* that, while it reads it, */
 	bool given;		/* and whether it has the journal's memory */
+	long since;		/* so: ms; 0: it is not */
 	size_t waiting;		/* samples that are not settled */
+	bool has_channels;	/* there are hits of channels */
+	void (*observe)(void *arg, const void *hit,
+	    const struct box_channel_hit *);	/* NULL: nobody does */
+	void *observer;		/* handed to it */
+	bool hits_only;		/* are waited for */
+	uint64_t replied;	/* the last hit that has a reply: */
+	char reply[BOX_BYTES_MAX];
 	struct buffer log;	/* entries of before that must survive */
 	size_t log_more;	/* so large it is made smaller, bytes, */
 	size_t allowed_more;	/* or when so many processes may be asked
@@ -71,9 +80,16 @@ entry_at(const struct kept_session *kept, size_t at)
 }
 
 static bool
+is_sample(const struct journal_entry *e)
+{
+	return (e->what == JOURNAL_RECORD && e->value[0] != 0) ||
+	    e->what == JOURNAL_CHANNEL_HIT;
+}
+
+static bool
 is_waiting(const struct journal_entry *e)
 {
-	return e->what == JOURNAL_RECORD && e->value[0] != 0 && !e->settled;
+	return is_sample(e) && !e->settled;
 }
 
 static void
@@ -171,7 +187,7 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	/* without memory it is missing in the tables of a second explainer */
 	if (hit->watch < s->nwatches)
 		(void)past_add(&kept->past, s->watches[hit->watch], hit,
-		    &counted, e->bytes, e->len);
+		    &counted, e->what == JOURNAL_CHANNEL_HIT, e->bytes, e->len);
 	act_at(kept, e, hit);
 }
 
@@ -184,6 +200,49 @@ written_before(const struct box_hit *hit)
 	return (hit->outcome & BOX_REPORTED) != 0 ? hit->seq : hit->seq - 1;
 }
 
+/* Whether a hit has not been written, when so many are. */
+static bool
+is_unwritten(const struct box_hit *hit, uint64_t begun, uint64_t hits)
+{
+	return hit->begun == begun && written_before(hit) > hits;
+}
+
+/* The same for a hit of a channel, which may be one of several watches. */
+static void
+look_at_channel_hit(struct kept_session *kept, struct journal_entry *e,
+    uint64_t hits)
+{
+	const struct box_shared *shared = kept->box->shared;
+	const struct box_channel_hit it =
+	    shared->channel_hit[e->value[0] % BOX_CHANNEL_HITS_MAX];
+	struct session *s = kept->session;
+	uint64_t begun = kept->counted;
+	struct box_hit hit;
+
+	if (it.number != e->value[0] || it.begun < begun ||
+	    it.begun - begun > BOX_SAMPLES_MAX)
+		return;
+	for (uint64_t i = begun + 1; i <= it.begun; i++) {
+		hit = shared->hit[i % BOX_SAMPLES_MAX];
+		if (is_unwritten(&hit, i, hits))
+			return;
+	}
+	settle(kept, e);
+	s->samples--;
+	s->dropped += it.dropped;
+	s->samples += it.dropped;
+	for (uint64_t i = begun + 1; i <= it.begun; i++) {
+		hit = shared->hit[i % BOX_SAMPLES_MAX];
+		if (hit.begun != i)
+			continue;
+		s->samples++;
+		count_hit(kept, e, &hit);
+	}
+	kept->counted = it.begun;
+	if (kept->observe != NULL)
+		kept->observe(kept->observer, e->bytes, &it);
+}
+
 /* Settle a sample if it is, when so many hits are written. */
 static void
 look_at(struct kept_session *kept, struct journal_entry *e, uint64_t hits)
@@ -193,6 +252,10 @@ look_at(struct kept_session *kept, struct journal_entry *e, uint64_t hits)
 	    shared->sample[e->value[0] % BOX_SAMPLES_MAX];
 	struct box_hit hit;
 
+	if (e->what == JOURNAL_CHANNEL_HIT) {
+		look_at_channel_hit(kept, e, hits);
+		return;
+	}
 	if (sample.number != e->value[0])
 		return;
 	if (sample.begun >= EX_BEGUN_DROPPED) {
@@ -327,7 +390,7 @@ tidy(struct kept_session *kept)
 		if (at < read)
 			make_learnt(e);
 		if (!keep && at >= read)
-			keep = e->what != JOURNAL_RECORD || e->value[0] == 0;
+			keep = !is_sample(e);
 		else if (!keep && must_survive(e)) {
 			keep = waiting;
 			if (!waiting)
@@ -415,7 +478,9 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	if (message->err > 0 || (kept->asked == 0 && kept->learnt.at == NULL))
 		return false;
 	if (kept->asked != 0) {
-		settle_all(kept, message->value[0]);
+		/* it may not know yet that writing failed */
+		settle_all(kept, kept->report.err < 0 ? kept->report.hits :
+		    message->value[0]);
 		kept->taken = kept->asked;
 		kept->asked = 0;
 	} else {
@@ -425,7 +490,23 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	forget_details(kept);
 	if (message->err < 0 && s->err == 0)
 		s->err = message->err;
+	if (s->err == 0)
+		s->err = kept->report.err;
 	s->full = message->value[1] != 0 && message->err == 0;
+	return true;
+}
+
+/* False: the program's terminal would obey it. */
+static bool
+take_reply(struct kept_session *kept, const struct box_message *message)
+{
+	const size_t len = strlen(message->text);
+
+	if (message->len != 0 ||
+	    !visible_is_harmless(message->text, len, false))
+		return false;
+	memcpy(kept->reply, message->text, len + 1);
+	kept->replied = message->value[0];
 	return true;
 }
 
@@ -438,6 +519,8 @@ take(struct kept_session *kept, const struct box_message *message)
 		return take_details(kept, message);
 	case BOX_REPORT:
 		return written_report_take(&kept->report, kept->box, message);
+	case BOX_REPLY:
+		return take_reply(kept, message);
 	case BOX_TAKEN:
 		return take_taken(kept, message);
 	case BOX_END:
@@ -529,6 +612,7 @@ add_recall(struct buffer *b, const struct summary_row *row)
 	const size_t head =
 	    journal_padded(sizeof(struct journal_recall) + threads);
 	struct journal_recall *recall = calloc(1, head + past->len);
+	size_t at = b->len;
 
 	if (recall == NULL) {
 		b->failed = true;
@@ -542,6 +626,9 @@ add_recall(struct buffer *b, const struct summary_row *row)
 	memcpy(recall->thread, row->threads, threads);
 	memcpy((char *)recall + head, past->record, past->len);
 	add(b, JOURNAL_RECALL, past->stack.id, recall, head + past->len);
+	if (!b->failed)
+		((struct journal_entry *)(void *)(b->bytes + at))->value[1] =
+		    past->watch;
 	free(recall);
 }
 
@@ -576,7 +663,7 @@ make_past(struct kept_session *kept, struct buffer *b)
 /* Begin with an explainer that knows nothing yet: what there was before it, if
    anything, is to be read first.  0 or -errno. */
 static int
-teach(struct kept_session *kept)
+begin_teaching(struct kept_session *kept)
 {
 	const struct box_message begin = {
 		.what = BOX_BEGIN, .err = kept->report.begun,
@@ -624,7 +711,8 @@ survive(struct kept_session *kept, int err)
 static int
 have_read(struct kept_session *kept)
 {
-	int err = kept->taught != kept->box->starts ? teach(kept) : 0;
+	int err = kept->taught != kept->box->starts ?
+	    begin_teaching(kept) : 0;
 
 	if (err == 0)
 		err = attend(kept);
@@ -638,8 +726,8 @@ have_read(struct kept_session *kept)
 	return attend(kept);
 }
 
-/* Have the journal read to its end, but do not wait longer than this.  False:
-   it is not. */
+/* Have the journal read to its end, but do not wait longer than this many ms.
+   False: it is not. */
 static bool
 exchange(struct kept_session *kept, int ms)
 {
@@ -656,7 +744,30 @@ exchange(struct kept_session *kept, int ms)
 		if (err < 0 && !survive(kept, err))
 			break;
 	}
+	kept->since = 0;
+	kept->box->answers.gone = false;
 	return !kept->failed;
+}
+
+static void
+wait_for(struct kept_session *kept, int ms)
+{
+	if (kept->since == 0)
+		kept->since = wp_clock_ms();
+	(void)exchange(kept, ms);
+}
+
+bool
+kept_session_is_behind(const struct kept_session *kept)
+{
+	return !kept->failed && !kept->ended && kept->since != 0;
+}
+
+void
+kept_session_catch_up(struct kept_session *kept, int ms)
+{
+	if (kept_session_is_behind(kept))
+		wait_for(kept, ms);
 }
 
 /* --- journal.h --- */
@@ -687,8 +798,8 @@ append(struct kept_session *kept, const struct journal_entry *entry,
 static bool
 has_room(const struct kept_session *kept, size_t size)
 {
-	return kept->end + size + MARGIN <= SIZE &&
-	    kept->waiting < BOX_SAMPLES_MAX / 2;
+	return kept->end + size + MARGIN <= SIZE && kept->waiting <
+	    (kept->has_channels ? BOX_CHANNEL_HITS_MAX : BOX_SAMPLES_MAX) / 2;
 }
 
 /* Samples that wait for others are not to wait any longer, if need be. */
@@ -739,6 +850,7 @@ put(struct journal *journal, const struct journal_entry *entry,
 	}
 	append(kept, entry, size, part, len, more, more_len);
 	kept->waiting += is_waiting(entry);
+	kept->has_channels |= entry->what == JOURNAL_CHANNEL_HIT;
 	if (entry->what == JOURNAL_RECORD && kept->session->options->follow)
 		allow_child(kept, part);
 }
@@ -753,15 +865,42 @@ is_idle(const struct kept_session *kept)
 	    entry_at(kept, kept->taken)->what == JOURNAL_FLUSH;
 }
 
+/* With hits of channels, patience is with all that is behind, together.  From
+   then on no thread waits: what is found out of a process is not what was there
+   at the hit. */
 static bool
-flush(struct journal *journal)
+wait_a_while(struct kept_session *kept)
+{
+	long left;
+
+	if (kept->since == 0)
+		kept->since = wp_clock_ms();
+	left = kept->observe == NULL ? PATIENCE :
+	    kept->since + PATIENCE - wp_clock_ms();
+	if (exchange(kept, left > 0 ? (int)left : 0))
+		return true;
+	kept->box->answers.gone = kept->has_channels;
+	return false;
+}
+
+/* Nothing is due, and programs may want something else. */
+static bool
+is_no_hurry(const struct kept_session *kept, uint64_t now)
+{
+	return kept->hits_only && now == 0;
+}
+
+static bool
+flush(struct journal *journal, uint64_t now)
 {
 	struct kept_session *kept = kept_of(journal);
 	struct session *s = kept->session;
 
 	if (is_idle(kept))
 		kept->end = kept->taken;
-	else if (exchange(kept, PATIENCE) && (kept->end > TIDY ||
+	else if (is_no_hurry(kept, now))
+		wait_for(kept, 0);
+	else if (wait_a_while(kept) && (kept->end > TIDY ||
 	    has_many_processes(kept)))
 		tidy(kept);
 	return !s->full && s->err == 0;
@@ -841,6 +980,27 @@ kept_session_open(struct kept_session **out, struct session *session,
 	box->keeper = kept;
 	session->journal = &kept->journal;
 	return 0;
+}
+
+void
+kept_session_observe(struct kept_session *kept, void (*fn)(void *,
+    const void *, const struct box_channel_hit *), void *arg, bool hits_only)
+{
+	kept->observe = fn;
+	kept->observer = arg;
+	kept->hits_only = hits_only;
+}
+
+const char *
+kept_session_reply(const struct kept_session *kept)
+{
+	return kept->replied == kept->session->channel_hits ? kept->reply : "";
+}
+
+bool
+kept_session_has_failed(const struct kept_session *kept)
+{
+	return kept->failed;
 }
 
 void

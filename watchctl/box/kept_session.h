@@ -44,6 +44,24 @@ void kept_session_act(struct kept_session *,
 /* A thread that is stopped at its hit, and for which the session was flushed, goes
    on.  Result: whether this hit is not explained yet. */
 bool kept_session_pass(struct kept_session *, pid_t tid);
+/* Call fn with each hit of a channel (a struct channel_hit) when it is known
+   what became of it, once; hits_only: nobody waits for anything else that is
+   reported. */
+void kept_session_observe(struct kept_session *, void (*fn)(void *arg,
+    const void *hit, const struct box_channel_hit *), void *arg,
+    bool hits_only);
+
+/* The text for the program of the channel's hit that was put last; "": it has
+   not come. */
+const char *kept_session_reply(const struct kept_session *);
+
+/* Whether an explainer is reading something; wait for that, and all behind it,
+   but no longer than so many ms (-1: as long as it takes). */
+bool kept_session_is_behind(const struct kept_session *);
+void kept_session_catch_up(struct kept_session *, int ms);
+
+/* Whether there is no explainer, and will be none. */
+bool kept_session_has_failed(const struct kept_session *);
 
 /* NULL: there is none. */
 void kept_session_close(struct kept_session *);

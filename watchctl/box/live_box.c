@@ -95,6 +95,20 @@ live_box_learn(struct live_box *live, pid_t pid, const void *records,
 	return 0;
 }
 
+void
+live_box_forget(struct live_box *live, pid_t pid)
+{
+	size_t i = 0;
+
+	answers_forbid(&live->box.answers, pid);
+	while (i < live->n && live->process[i].pid != pid)
+		i++;
+	if (i == live->n)
+		return;
+	free(live->process[i].records);
+	live->process[i] = live->process[--live->n];
+}
+
 /* No process has so many modules: the answer shows that all before was
    learnt. */
 static void

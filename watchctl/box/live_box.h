@@ -40,6 +40,9 @@ void live_box_close(struct live_box *);
  */
 int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);
 
+/* It has ended, and nothing of it is to be explained any more. */
+void live_box_forget(struct live_box *, pid_t);
+
 /* It has mapped something since, as a record of that layout says; one that
    knows it has opened the file when this returns.  0 or -errno. */
 int live_box_add(struct live_box *, pid_t, const void *record, size_t len);

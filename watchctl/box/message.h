@@ -121,6 +121,8 @@ enum box_what {
 				   else answered when they are written, and with
 				   them value[1] hits (UINT64_MAX: and its end);
 				   value[0] of the answer: as many bytes are */
+	BOX_REPLY,		/* value[0]: the number of a channel's hit; text:
+				   what its program gets of it */
 	BOX_TAKEN,		/* what was to be read of the journal is;
 				   value[0] hits of it need it no more;
 				   value[1]: 1 if no more is wanted; err: the
@@ -147,8 +149,25 @@ enum { BOX_NO_MEMORY = 3 };
 enum box_outcome { BOX_REPORTED = 1, BOX_UNCHANGED = 2, BOX_STRAY = 4,
 	BOX_UNJUDGED = 8, BOX_REJECTED = 16, BOX_SKIPPED = 32 };
 
-/* So many samples of a journal may wait for their hits to be given. */
-enum { BOX_SAMPLES_MAX = 1 << 15 };
+/* So many samples of a journal may wait for their hits to be given; and so many
+   hits of channels. */
+enum { BOX_SAMPLES_MAX = 1 << 15, BOX_CHANNEL_HITS_MAX = 1 << 12 };
+
+/* As many watches as one of these can have touched. */
+enum { BOX_TOUCHED_MAX = 9 };
+
+/* What became of one. */
+struct box_channel_hit {
+	uint64_t number;
+	uint64_t begun;		/* as of ex_explain_done, behind it */
+	uint32_t dropped;	/* accesses of it that were not wanted */
+	uint32_t unknown;	/* 1: what its step touched is not known */
+	uint32_t n;		/* watches that it touched: */
+	struct {
+		uint32_t serial, index;	/* as the channel has them */
+		uint32_t times;	/* debug registers that it touched */
+	} touched[BOX_TOUCHED_MAX];
+};
 
 /* The explainer writes it, and watchctl reads it. */
 struct box_shared {
@@ -173,6 +192,7 @@ struct box_shared {
 		uint32_t stack;		/* the index of its backtrace;
 					   UINT32_MAX: none */
 	} hit[BOX_SAMPLES_MAX];
+	struct box_channel_hit channel_hit[BOX_CHANNEL_HITS_MAX];
 };
 
 /* Send a message, of its text or bytes only what there is; fd: a descriptor

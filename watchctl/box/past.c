@@ -56,8 +56,8 @@ past_renumber(struct past *past)
 
 int
 past_add(struct past *past, const struct ex_watch *watch,
-    const struct box_hit *which, const struct ex_hit *hit, const void *record,
-    size_t len)
+    const struct box_hit *which, const struct ex_hit *hit, bool is_channels,
+    const void *record, size_t len)
 {
 	struct past_row *row = ex_table_get(&past->rows, key_of(which));
 	struct ex_hit counted = *hit;
@@ -68,6 +68,8 @@ past_add(struct past *past, const struct ex_watch *watch,
 	    record, len)) == NULL ||
 	    past_number(past, row, which) < 0))
 		return -ENOMEM;
+	if (is_channels)
+		row->watch = watch->id;
 	counted.watch = watch;
 	counted.stack = &row->stack;
 	return summary_add(past->summary, &counted, NULL);

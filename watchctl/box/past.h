@@ -12,6 +12,8 @@
 /* One backtrace of one watch. */
 struct past_row {
 	struct ex_stack stack;	/* stands for it, in the summary */
+	uint64_t watch;		/* of a channel's hit, from 1; 0: it is a
+				   sample */
 	size_t len;
 	uint8_t record[];	/* len bytes: of its first hit */
 };
@@ -26,9 +28,9 @@ struct past {
 };
 
 /* Count a hit of a watch, as the explainer has it; its first sample is this
-   record.  0 or -ENOMEM. */
+   record, or it is a channel's hit.  0 or -ENOMEM. */
 int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
-    const struct ex_hit *, const void *record, size_t len);
+    const struct ex_hit *, bool is_channels, const void *record, size_t len);
 
 /* Another explainer has other numbers: forget them; and learn those of a
    row. */

@@ -35,6 +35,9 @@ int ask_put_text(const char *text, size_t len);
 /* As wp_shared_vm_shares. */
 bool ask_shares(pid_t tid, pid_t child);
 
+/* Say something that is not answered. */
+void ask_tell(const struct box_message *);
+
 /* A part of the journal has been read: as BOX_TAKEN says. */
 void ask_taken(uint64_t hits, bool enough, int err);
 
@@ -47,6 +50,10 @@ void ask_progress(void);
 
 /* Say a line on standard error. */
 void ask_say(const char *line);
+
+/* From here on what is written last is not waited for (or is, again); that it
+   could not be, is said the next time. */
+void ask_report_ahead(bool ahead);
 
 /* Have len bytes of the report written, with which so many hits are in it.
    Result: as many as are; where these are fewer, errno says why. */

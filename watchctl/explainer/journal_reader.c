@@ -12,11 +12,20 @@
 
 #include "box/shared_memory.h"
 #include "explainer/ask.h"
+#include "explainer/channel_hits.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "report/environment.h"
 #include "report/summary.h"
+#include "spec/spec.h"
 #include "watch/live_maps.h"
+
+/* A process whose mappings have to be looked for. */
+struct unreported {
+	struct live_maps maps;
+	struct hit_order order;	/* of hits of its channel */
+	uint64_t mapped;	/* as of struct channel_hit */
+};
 
 struct reader {
 	struct session *session;
@@ -25,8 +34,8 @@ struct reader {
 	size_t size;
 	bool mapped;
 	struct ex_formats *formats;	/* of its records; NULL: none yet */
-	void *unreported;	/* a tree of struct live_maps: of processes
-				   whose mappings have to be looked for */
+	void *unreported;	/* a tree of struct unreported */
+	uint64_t began;		/* the report, ns */
 	uint64_t number;	/* of the sample that is explained; 0: none */
 	struct journal_start start;	/* of its report */
 	bool ended;
@@ -124,16 +133,36 @@ read_learn(struct reader *r, const struct journal_entry *e)
 		(void)ex_explain(r->session->explainer, &record);
 }
 
+/* The name of what lies at a place that is given by its address; malloc'd,
+   NULL: it has none. */
+static char *
+symbol_of(const struct reader *r, pid_t pid, const struct journal_watch *w)
+{
+	struct ex_process *process = ex_space_process(r->session->space, pid);
+	struct spec_place place = {.symbol = NULL};
+	char text[] = "";
+	const struct spec spec = {
+		.addr = w->addr, .len = w->len,
+		.access = (enum wp_access)w->access, .text = text,
+	};
+
+	if (process == NULL || spec_resolve(&spec, process, &place, NULL) < 0)
+		return NULL;
+	return place.symbol;
+}
+
 static void
 read_watch(struct reader *r, const struct journal_entry *e)
 {
 	const struct journal_watch *w = (const void *)e->bytes;
+	char *found = e->tid == 0 ? NULL : symbol_of(r, e->tid, w);
 	struct ex_watch *watch;
 
-	if (session_add_watch(r->session, w->text, w->symbol == 0 ? NULL :
+	if (session_add_watch(r->session, w->text, w->symbol == 0 ? found :
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)
 		out_of_memory();
+	free(found);
 	watch = r->session->watches[r->session->nwatches - 1];
 	watch->number = w->number;
 	watch->pid = w->pid;
@@ -174,6 +203,7 @@ read_values(struct reader *r, const struct journal_entry *e)
 		.follows = (flags & JOURNAL_FOLLOWS) != 0,
 		.at_once = (flags & JOURNAL_AT_ONCE) != 0,
 		.crowds = (flags & JOURNAL_CROWDS) != 0,
+		.in_order = (flags & JOURNAL_IN_ORDER) != 0,
 	};
 
 	if (session_values(r->session, &values) < 0)
@@ -199,23 +229,26 @@ read_start(struct reader *r, const struct journal_entry *e)
 		.threads = it->threads, .frozen_ms = it->frozen_ms,
 		.time = it->time, .wall = it->wall,
 	};
+
+	r->began = it->time;
 	session_start(r->session, &start);
 }
 
 static int
-compare_maps(const void *a, const void *b)
+compare_unreported(const void *a, const void *b)
 {
-	const struct live_maps *x = a, *y = b;
+	const struct unreported *x = a, *y = b;
 
-	return (x->pid > y->pid) - (x->pid < y->pid);
+	return (x->maps.pid > y->maps.pid) - (x->maps.pid < y->maps.pid);
 }
 
 /* NULL: its mappings are reported. */
-static struct live_maps *
-find_maps(struct reader *r, pid_t pid)
+static struct unreported *
+find_unreported(struct reader *r, pid_t pid)
 {
-	const struct live_maps key = {.pid = pid};
-	struct live_maps **found = tfind(&key, &r->unreported, compare_maps);
+	const struct unreported key = {.maps.pid = pid};
+	struct unreported **found = tfind(&key, &r->unreported,
+	    compare_unreported);
 
 	return found == NULL ? NULL : *found;
 }
@@ -238,32 +271,86 @@ read_mapped(struct reader *r, const struct journal_entry *e)
 	const struct live_maps_origin origin = {
 		.program = it->program, .known = it->known, .code = it->code,
 	};
-	struct live_maps *maps = find_maps(r, e->tid);
+	struct unreported *process = find_unreported(r, e->tid);
+	const bool known = process != NULL;
 
 	if (it->parent != 0)
 		inherit_maps(r, e->tid, it->parent);
-	if (maps == NULL && (maps = malloc(sizeof(*maps))) == NULL)
+	if (!known && (process = malloc(sizeof(*process))) == NULL)
 		out_of_memory();
-	live_maps_begin(maps, r->session->space, e->tid, &origin);
-	if (tsearch(maps, &r->unreported, compare_maps) == NULL)
+	memset(process, 0, sizeof(*process));
+	live_maps_begin(&process->maps, r->session->space, e->tid, &origin);
+	process->mapped = UINT64_MAX;
+	if (!known && tsearch(process, &r->unreported,
+	    compare_unreported) == NULL)
 		out_of_memory();
 }
 
 static void
 read_record(struct reader *r, const struct journal_entry *e)
 {
-	struct live_maps *maps;
+	struct unreported *process;
 	struct ex_record record;
 
 	if (!decode(r, e->bytes, e->len, &record))
 		return;
 	if (record.type == PERF_RECORD_SAMPLE &&
-	    (maps = find_maps(r, record.pid)) != NULL)
-		live_maps_check(maps, &record.sample);
+	    (process = find_unreported(r, record.pid)) != NULL)
+		live_maps_check(&process->maps, &record.sample);
 	r->number = e->value[0];
 	if (session_record(r->session, &record))
 		publish_sample(r);
 	r->number = 0;
+}
+
+static void
+check_maps(struct unreported *process, const struct channel_hit *hit,
+    const struct ex_sample *sample)
+{
+	if (process->mapped == hit->mapped)
+		live_maps_check_again(&process->maps, sample);
+	else
+		live_maps_check(&process->maps, sample);
+	process->mapped = hit->mapped;
+}
+
+static void
+publish_channel_hit(struct reader *r, const struct box_channel_hit *found)
+{
+	r->shared->channel_hit[found->number % BOX_CHANNEL_HITS_MAX] = *found;
+}
+
+static void
+tell_reply(const struct journal_entry *e, const char *text)
+{
+	struct box_message reply = {
+		.what = BOX_REPLY, .value = {e->value[0]},
+	};
+
+	(void)snprintf(reply.text, sizeof(reply.text), "%s", text);
+	ask_tell(&reply);
+}
+
+static void
+read_channel_hit(struct reader *r, const struct journal_entry *e)
+{
+	const struct channel_hit *hit = (const void *)e->bytes;
+	const size_t at = channel_hit_size(hit->nwatches);
+	struct unreported *process = find_unreported(r, hit->pid);
+	struct box_channel_hit found = {.unknown = 1};
+	char reply[WP_REPLY_MAX] = "";
+	struct ex_record record;
+
+	found.begun = ex_explain_done(r->session->explainer);
+	if (process != NULL && decode(r, e->bytes + at, e->len - at, &record)) {
+		check_maps(process, hit, &record.sample);
+		channel_hits_report(r->session, &process->order, hit, &record,
+		    r->began, &found, reply);
+	}
+	found.number = e->value[0];
+	publish_channel_hit(r, &found);
+	if ((hit->flags & WP_CELL_REPLY) != 0)
+		tell_reply(e, reply);
 }
 
 /* What another has explained is forgotten as far as values go. */
@@ -288,6 +375,19 @@ read_resume(struct reader *r, const struct journal_entry *e)
 		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
 }
 
+/* It may have none of this watch any more, by what is known now. */
+static void
+recall_channel_hit(struct reader *r, const struct channel_hit *hit,
+    const struct ex_record *record, uint64_t watch)
+{
+	const struct ex_tally *tally = ex_explain_tally(r->session->explainer);
+	const uint64_t before = tally->samples;
+
+	channel_hits_recall(r->session, hit, record, watch);
+	if (tally->samples > before)
+		publish_sample(r);
+}
+
 static void
 read_recall(struct reader *r, const struct journal_entry *e)
 {
@@ -299,14 +399,22 @@ read_recall(struct reader *r, const struct journal_entry *e)
 	};
 	const size_t at = journal_padded(sizeof(*it) +
 	    it->nthreads * sizeof(*it->thread));
+	const struct channel_hit *hit = e->value[1] == 0 ? NULL :
+	    (const void *)(e->bytes + at);
+	const size_t from = at + (hit == NULL ? 0 :
+	    channel_hit_size(hit->nwatches));
 	struct ex_record record;
 
-	if (!decode(r, e->bytes + at, e->len - at, &record))
+	if (!decode(r, e->bytes + from, e->len - from, &record))
 		return;
 	r->session->recall = &row;
 	r->number = e->value[0];
-	(void)ex_explain(r->session->explainer, &record);
-	publish_sample(r);
+	if (hit == NULL) {
+		(void)ex_explain(r->session->explainer, &record);
+		publish_sample(r);
+	} else {
+		recall_channel_hit(r, hit, &record, e->value[1] - 1);
+	}
 	(void)ex_explain_flush(r->session->explainer, UINT64_MAX);
 	r->number = 0;
 	r->session->recall = NULL;
@@ -324,6 +432,7 @@ read_end(struct reader *r, const struct journal_entry *e)
 	s->uptime = it->uptime;
 	s->quiet = it->quiet;
 	memcpy(s->doubt, it->doubt, sizeof(s->doubt));
+	ask_report_ahead(false);
 	r->status = session_end(s, it->reason[0] == '\0' ? NULL : it->reason,
 	    it->status, it->ncounts == 0 ? NULL : it->count);
 	r->ended = true;
@@ -374,6 +483,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_RECORD:
 		read_record(r, e);
+		break;
+	case JOURNAL_CHANNEL_HIT:
+		read_channel_hit(r, e);
 		break;
 	case JOURNAL_HINTS:
 		session_stopped(s, e->tid);

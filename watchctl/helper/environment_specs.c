@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "box/kept_session.h"
 #include "helper/serve.h"
 #include "watch/synthetic_records.h"
 
@@ -66,9 +67,8 @@ resolve_line(struct program *p, char *line, struct wp_cell_watch *region,
 	return err;
 }
 
-/* What the program maps now, for the process that reads its files. */
-static int
-learn(struct program *p)
+int
+serve_learn(struct program *p)
 {
 	struct synthetic_records records = {0};
 	int err = synthetic_records_take(&records, p->pid);
@@ -84,7 +84,7 @@ static int
 resolve_lines(struct program *p, char *text, struct wp_request *request,
     struct wp_cause *cause)
 {
-	int n = 0, err = learn(p);
+	int n = 0, err = serve_learn(p);
 	char *at = NULL;
 
 	if (err < 0)
@@ -110,6 +110,8 @@ serve_resolve(struct program *p, struct wp_request *request)
 	char text[WP_TEXT_MAX + 1];
 	int n;
 
+	/* it answers one question at a time */
+	kept_session_catch_up(p->serve->kept, -1);
 	memcpy(text, request->text, WP_TEXT_MAX);
 	text[WP_TEXT_MAX] = '\0';
 	if ((n = resolve_lines(p, text, request, &cause)) < 0)

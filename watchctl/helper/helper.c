@@ -68,6 +68,21 @@ output_wanted(void)
 	return out == NULL ? stderr : out;
 }
 
+/* As if a command line had asked for it. */
+static int
+open_as_asked(struct serve *in, struct wp_channel *channel)
+{
+	static char name[] = "watchctl", inside[] = "--inside", what[] = "-w",
+	    spec[] = "0", o[] = "-o", json[] = "json", text[] = "text";
+	char *argv[] = {
+		name, inside, what, spec, o,
+		in->options->form == FORM_JSON ? json : text, name, NULL,
+	};
+
+	return serve_open(in, argv, channel, CHANNEL,
+	    atomic_load(&channel->program));
+}
+
 static int
 serve(const struct options *options, struct wp_channel *channel, FILE *out)
 {
@@ -76,10 +91,8 @@ serve(const struct options *options, struct wp_channel *channel, FILE *out)
 
 	in.session.quiet = true;
 	if (err == 0)
-		err = serve_open(&in, channel, CHANNEL,
-		    atomic_load(&channel->program));
+		err = open_as_asked(&in, channel);
 	if (err == 0) {
-		serve_start(&in);
 		serve_channel(&in);
 		(void)session_end(&in.session, "exit", 0, NULL);
 	}

@@ -8,28 +8,36 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
+#include "box/kept_session.h"
 #include "os/clock.h"
 #include "util/complain.h"
 #include "helper/serve.h"
 #include "watch/aslr.h"
+#include "watch/live_maps.h"
 #include "watch/signal_check.h"
 #include "os/proc.h"
 
 /* ms that a child has to be heard of, when its program has ended. */
 enum { APPEAR = 5000 };
 
-/* What a child maps is what the one that made it did. */
+/* What it maps now, for who explains; it may be no more when its first hit is
+   explained.  A child may be that already: it mapped what the one that made it
+   did. */
 static void
-learn_child(struct program *p, const struct program *parent)
+learn(struct program *p, const struct program *parent)
 {
-	const struct ex_record record = {
-		.type = PERF_RECORD_FORK,
-		.task = {p->pid, parent->pid, p->pid, parent->pid, 0},
-	};
+	struct live_maps_origin origin;
+	struct journal_mapped mapped;
 
-	ex_space_learn(p->serve->session.space, &record);
-	p->mapped = parent->mapped;
-	p->mapped.pid = p->pid;
+	live_maps_origin(p->pid, &origin);
+	mapped = (struct journal_mapped){
+		.program = origin.program, .known = origin.known,
+	};
+	if (wp_proc_code(p->pid, &mapped.code) < 0 || serve_learn(p) < 0)
+		mapped.code = 0;
+	if (mapped.code == 0 && parent != NULL)
+		mapped.parent = parent->pid;
+	session_mapped(&p->serve->session, p->pid, &mapped);
 }
 
 struct program *
@@ -37,7 +45,6 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
     const struct program *parent)
 {
 	struct program *p = calloc(1, sizeof(*p));
-	struct live_maps_origin origin;
 
 	if (p == NULL || tracer_process_open(&p->tracer, pid) < 0) {
 		free(p);
@@ -47,17 +54,12 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
 	p->pid = pid;
 	p->channel = channel;
 	p->fd = fd;
-	live_maps_origin(pid, &origin);
-	live_maps_begin(&p->mapped, serve->session.space, pid, &origin);
-	if (parent != NULL)
-		learn_child(p, parent);
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {
 		(void)complain("pidfd_open: %s", strerror(errno));
 		program_close(p);
 		return NULL;
 	}
-	/* it may be no more when its first hit is explained */
-	(void)live_maps_look(&p->mapped);
+	learn(p, parent);
 	return p;
 }
 
@@ -70,6 +72,7 @@ program_close(struct program *p)
 	event_dups_close(&p->dups);
 	if (p->pidfd >= 0)
 		(void)close(p->pidfd);
+	live_box_forget(&p->serve->live, p->pid);
 	free(p);
 }
 
@@ -88,35 +91,46 @@ program_disable(struct program *p)
 	event_dups_disable(&p->dups);
 }
 
+static void
+forget(struct program *p, unsigned index, uint64_t time)
+{
+	if (p->gap[index] < time)
+		p->gap[index] = time;
+}
+
 void
 program_forget(struct program *p, uint64_t time)
 {
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		hit_order_forget(&p->order, i, time);
+		forget(p, i, time);
 }
 
 void
 program_mapped(struct program *p, uint64_t start, uint64_t end, uint64_t time)
 {
+	p->mapped++;
 	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
 		const struct wp_cell_watch *w = &p->channel->watch[i].what;
 
 		if (w->addr < end && start < w->addr + w->len)
-			hit_order_forget(&p->order, i, time);
+			forget(p, i, time);
 	}
 }
 
+/* Those for which no thread waits are explained together. */
 static void
 take_cells(struct program *p)
 {
 	struct wp_cell *cell;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < WP_CELLS; i++) {
-		if ((cell = wp_channel_next(p->channel)) == NULL)
-			return;
+	while (n < WP_CELLS && (cell = wp_channel_next(p->channel)) != NULL) {
 		serve_take_hit(p, cell);
 		wp_channel_done(p->channel, cell);
+		n++;
 	}
+	if (n > 0)
+		(void)session_flush(&p->serve->session, UINT64_MAX);
 }
 
 /* Until a report has begun, warnings wait. */
@@ -390,8 +404,9 @@ static unsigned
 watch_number(struct program *p, unsigned index)
 {
 	struct serve *serve = p->serve;
-	const int slot = watch_registry_slot(&serve->registry, &serve->session,
-	    p->pid, &p->channel->watch[index].what, -1);
+	unsigned n;
+	const int slot = watch_registry_slots(&serve->registry,
+	    &serve->session, p->pid, &p->channel->watch[index].what, &n);
 
 	return slot < 0 ? UINT_MAX : serve->session.slots[slot].watch->id - 1;
 }
@@ -438,6 +453,7 @@ take_rest(struct program *p)
 	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
+	kept_session_catch_up(p->serve->kept, -1);
 	program_measure(p);
 	p->serve->session.handled += atomic_load(&channel->handled);
 	report_warning(p);

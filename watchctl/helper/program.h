@@ -8,7 +8,6 @@
 
 #include "handler/channel.h"
 #include "watch/event_dups.h"
-#include "watch/live_maps.h"
 #include "watch/hit_order.h"
 #include "watch/presence.h"
 #include "helper/tally.h"
@@ -24,8 +23,10 @@ struct program {
 	int pidfd;
 	struct wp_channel *channel;
 	int fd;				/* behind which that is */
-	struct live_maps mapped;
-	struct hit_order order;
+	uint64_t gap[WP_WATCHES_MAX];	/* by index: until then, ns, there may
+					   have been writes that nobody saw */
+	uint64_t mapped;		/* how often it may have mapped
+					   something */
 	struct event_dups dups;
 	struct presence presence;	/* of watches that have copies */
 	struct tally tally;

@@ -2,9 +2,11 @@
  * serve: serves programs that watch themselves: the one whose helper this
  * process is, and those of its children that ask for it too.
  */
+#include "box/kept_session.h"
 #include "helper/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,40 +17,13 @@
 #include "os/clock.h"
 #include "util/complain.h"
 #include "os/proc.h"
+#include "watch/channel_hit.h"
 
-/* How long to sleep when nothing happens, ms. */
-enum { TICK = 100 };
+/* How long to sleep when nothing happens, ms; and to wait for an explainer. */
+enum { TICK = 100, SOON = 1 };
 
-int
-serve_open(struct serve *serve, struct wp_channel *channel, int fd,
-    pid_t program)
-{
-	static const struct ex_value_options values = {
-		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
-		.in_order = true,
-	};
-	struct perf_event_attr attr;
-
-	serve->began = wp_clock_ns();
-	live_box_make(&serve->live, serve->options->explain_memory, NULL);
-	serve->live.box.answers.no_cache = serve->options->no_cache;
-	/* the process that starts a command is there to read; others may have
-	   forgotten */
-	backpressure_open(&serve->backpressure, serve->ours ? -1 :
-	    fileno(serve->session.report.out));
-	wp_channel_set_root(channel);
-	sideband_open(&serve->sideband, program);
-	wp_channel_attr(&attr);
-	serve->formats = ex_formats_new();
-	if (serve->formats == NULL ||
-	    ex_formats_add(serve->formats, &attr, NULL, 0) < 0 ||
-	    session_ready(&serve->session) < 0 ||
-	    ex_explainer_values(serve->session.explainer, &values) < 0)
-		return complain("out of memory");
-	serve->root = serve->first = program_open(serve, channel, fd, program,
-	    NULL);
-	return serve->root == NULL ? -EINVAL : 0;
-}
+/* So many are needed for explainers and a program. */
+enum { DESCRIPTORS = 12 };
 
 /* The program of that pid; NULL: it is not served. */
 static struct program *
@@ -59,6 +34,77 @@ find_program(struct serve *serve, pid_t pid)
 	while (p != NULL && p->pid != pid)
 		p = p->next;
 	return p;
+}
+
+static void
+account(void *arg, const void *bytes, const struct box_channel_hit *found)
+{
+	const struct channel_hit *hit = bytes;
+	struct program *p = find_program(arg, hit->pid);
+
+	if (p != NULL)
+		channel_hit_account(p, found);
+}
+
+/* All that is explained, is in a sandbox. */
+static int
+open_box(struct serve *serve, char **argv)
+{
+	int err;
+
+	live_box_make(&serve->live, serve->options->explain_memory, argv);
+	serve->live.box.answers.no_cache = serve->options->no_cache;
+	if ((err = kept_session_open(&serve->kept, &serve->session,
+	    &serve->live.box)) < 0)
+		return err;
+	kept_session_observe(serve->kept, account, serve, !serve->ours);
+	return 0;
+}
+
+/* It does without descriptors, if need be; what explains does not. */
+static void
+open_sideband(struct serve *serve, int fd, pid_t program)
+{
+	int kept[DESCRIPTORS];
+
+	for (size_t i = 0; i < DESCRIPTORS; i++)
+		kept[i] = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	sideband_open(&serve->sideband, program);
+	for (size_t i = 0; i < DESCRIPTORS; i++)
+		if (kept[i] >= 0)
+			(void)close(kept[i]);
+}
+
+int
+serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
+    int fd, pid_t program)
+{
+	static const struct ex_value_options values = {
+		.read = wp_proc_read, .now = wp_clock_ns, .at_once = true,
+		.in_order = true,
+	};
+	struct perf_event_attr attr;
+
+	serve->began = wp_clock_ns();
+	if (open_box(serve, argv) < 0)
+		return -ENOMEM;
+	/* the process that starts a command is there to read; others may have
+	   forgotten */
+	backpressure_open(&serve->backpressure, serve->ours ? -1 :
+	    fileno(serve->session.report.out));
+	wp_channel_set_root(channel);
+	open_sideband(serve, fd, program);
+	wp_channel_attr(&attr);
+	serve->formats = ex_formats_new();
+	session_format(&serve->session, &attr, NULL, 0);
+	if (serve->formats == NULL ||
+	    ex_formats_add(serve->formats, &attr, NULL, 0) < 0 ||
+	    session_ready(&serve->session) < 0 ||
+	    session_values(&serve->session, &values) < 0)
+		return complain("out of memory");
+	serve->root = serve->first = program_open(serve, channel, fd, program,
+	    NULL);
+	return serve->root == NULL ? -EINVAL : 0;
 }
 
 /* Of a child the channel is ours. */
@@ -88,6 +134,7 @@ serve_close(struct serve *serve)
 	watch_registry_free(&serve->registry);
 	ex_formats_free(serve->formats);
 	session_close(&serve->session);
+	kept_session_close(serve->kept);
 	live_box_close(&serve->live);
 }
 
@@ -358,16 +405,26 @@ all_ended(const struct serve *serve)
 	    (serve->root->next == NULL || serve->reason != NULL);
 }
 
+/* Nobody explains any more: programs do better without this helper. */
+static bool
+is_useless(const struct serve *serve)
+{
+	return !serve->ours && kept_session_has_failed(serve->kept);
+}
+
 void
 serve_channel(struct serve *serve)
 {
 	struct wp_channel *root = serve->root->channel;
 	uint32_t heard = 0, before;
 	unsigned idle = 0;
+	bool behind;
 
 	wp_channel_serve(root);
+	if (!serve->ours)
+		serve_start(serve);
 	program_begin(serve->root, !serve->ours);
-	while (!all_ended(serve)) {
+	while (!all_ended(serve) && !is_useless(serve)) {
 		step_all(serve, idle);
 		adopt_children(serve);
 		(void)serve_read_sideband(serve);
@@ -376,8 +433,10 @@ serve_channel(struct serve *serve)
 		if (all_ended(serve))
 			break;
 		before = heard;
-		wp_channel_sleep(root, &heard, nap(serve));
-		idle = heard == before ? idle + 1 : 0;
+		kept_session_catch_up(serve->kept, SOON);
+		behind = kept_session_is_behind(serve->kept);
+		wp_channel_sleep(root, &heard, behind ? 0 : nap(serve));
+		idle = heard == before && !behind ? idle + 1 : 0;
 	}
 	report_unreported(serve);
 	wp_channel_leave(root);

@@ -12,7 +12,6 @@
  *	watch_registry.c	the watches known to the report
  *	hit_order.c		which hits follow each other
  *	sideband.c		what else may write
- *	live_maps.c		what a program has mapped
  *	event_dups.c		duplicates of a program's events
  *	presence.c		for how long the root's events were on
  *	exec_monitor.c		a program's end, and its execve(2)
@@ -39,8 +38,9 @@
 
 struct serve {
 	const struct options *options;
-	struct live_box live;		/* finds out what SPECs mean */
+	struct live_box live;		/* the explainers */
 	struct session session;
+	struct kept_session *kept;	/* it, by them */
 	struct program *first;		/* of all that are served */
 	struct program *root;		/* that came first; it stays when it has
 					   ended */
@@ -67,9 +67,11 @@ struct serve {
 					   not */
 };
 
-/* Set up for a program that lives, with a session that is open and the channel
-   behind fd.  0, or -errno after a line on stderr. */
-int serve_open(struct serve *, struct wp_channel *, int fd, pid_t program);
+/* Set up for a program that lives, with a session that is open, as of this
+   command line, and the channel behind fd.  0, or -errno after a line on
+   stderr. */
+int serve_open(struct serve *, char **argv, struct wp_channel *, int fd,
+    pid_t program);
 
 /* Serve until the program and its children that are watched have ended; or
    executed another, but for the first of a command's.  Then all that they
@@ -92,8 +94,15 @@ void serve_start(struct serve *);
 
 void serve_close(struct serve *);
 
-/* Explain the hit in a cell, report it if wanted, and fill in its reply. */
+/* Have the hit in a cell explained, reported if wanted, and fill in its reply;
+   one for which no thread waits, with the session's next flush. */
 void channel_hit_report(struct program *, struct wp_cell *, bool wanted);
+
+/* It is known how many accesses a hit was. */
+void channel_hit_account(struct program *, const struct box_channel_hit *);
+
+/* Have explainers know what a program maps now.  0 or -errno. */
+int serve_learn(struct program *);
 
 /* Answer WP_ASK_RESOLVE: what the SPECs of its text mean in the program.
    Result: how many regions, or -errno with a cause in the request. */

@@ -19,7 +19,9 @@ enum journal_what {
 	JOURNAL_NOTHING,	/* that is no more to be done */
 	JOURNAL_FORMAT,		/* bytes: struct perf_event_attr, and ids */
 	JOURNAL_LEARN,		/* bytes: a record that is reported already */
-	JOURNAL_WATCH,		/* bytes: struct journal_watch */
+	JOURNAL_WATCH,		/* bytes: struct journal_watch; tid: a process
+				   in which its symbol is to be found; 0: it has
+				   none, or that one */
 	JOURNAL_SLOT,		/* bytes: struct journal_slot */
 	JOURNAL_READY,
 	JOURNAL_VALUES,		/* value[0]: enum journal_values, together */
@@ -33,6 +35,9 @@ enum journal_what {
 				   bytes: the SPEC, with its NUL */
 	JOURNAL_START,		/* bytes: struct journal_start */
 	JOURNAL_RECORD,		/* bytes: a record; of samples of watches
+				   value[0]: its number; value[1]: its time;
+				   tid: its thread */
+	JOURNAL_CHANNEL_HIT,	/* bytes: struct channel_hit, and its record;
 				   value[0]: its number; value[1]: its time;
 				   tid: its thread */
 	JOURNAL_HINTS,		/* tid: a thread that is stopped; 0: none is */
@@ -65,7 +70,7 @@ journal_padded(size_t size)
 
 enum journal_values {
 	JOURNAL_READS = 1, JOURNAL_FOLLOWS = 2, JOURNAL_AT_ONCE = 4,
-	JOURNAL_CROWDS = 8,
+	JOURNAL_CROWDS = 8, JOURNAL_IN_ORDER = 16,
 };
 
 struct journal_watch {
@@ -108,7 +113,8 @@ struct journal_resume {
 	struct sieve_count count[];	/* ncounts of them */
 };
 
-/* The hits with one backtrace, before it. */
+/* The hits with one backtrace, before it.  value[1] of the entry: 0; or what it
+   has is a struct channel_hit and its record, of this watch, from 1. */
 struct journal_recall {
 	uint64_t count, first_seq, first, last;
 	uint32_t nthreads;
@@ -132,8 +138,9 @@ struct journal {
 	   parts. */
 	void (*put)(struct journal *, const struct journal_entry *,
 	    const void *part, size_t len, const void *more, size_t more_len);
-	/* Have all of it read.  False: no more is wanted. */
-	bool (*flush)(struct journal *);
+	/* Have all of it read; records up to this time (ns) are there.  False:
+	   no more is wanted. */
+	bool (*flush)(struct journal *, uint64_t now);
 	/* The same, of a journal that is at its end.  Result: the exit
 	   status. */
 	int (*end)(struct journal *);

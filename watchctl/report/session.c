@@ -139,8 +139,18 @@ report_watch(struct session *s)
 		    (unsigned)s->nwatches));
 }
 
-int
-session_add_watch(struct session *s, const char *spec, const char *symbol,
+static void put_watch(struct session *, const struct ex_watch *, pid_t);
+static void put_slot(struct session *, const struct ex_slot *);
+
+/* What is there when all watches are asked for is put into the journal then. */
+static bool
+is_put(const struct session *s)
+{
+	return s->journal != NULL && s->ready;
+}
+
+static int
+add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, enum wp_access access, unsigned slots)
 {
 	struct ex_watch *watch = new_watch(spec, symbol), **more;
@@ -159,9 +169,25 @@ session_add_watch(struct session *s, const char *spec, const char *symbol,
 	watch->slots = slots;
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
-	if (s->started)
+	if (is_put(s))
+		put_watch(s, watch, in);
+	else if (s->started)
 		report_watch(s);
 	return 0;
+}
+
+int
+session_add_watch(struct session *s, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots)
+{
+	return add_watch(s, 0, spec, symbol, addr, len, access, slots);
+}
+
+int
+session_add_place(struct session *s, pid_t pid, const char *spec, uint64_t addr,
+    uint64_t len, enum wp_access access, unsigned slots)
+{
+	return add_watch(s, pid, spec, NULL, addr, len, access, slots);
 }
 
 int
@@ -176,7 +202,9 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 	s->slots[s->nslots++] = (struct ex_slot){
 		watch < 0 ? NULL : s->watches[watch], addr, len,
 	};
-	if (s->explainer != NULL)
+	if (is_put(s))
+		put_slot(s, &s->slots[s->nslots - 1]);
+	else if (s->explainer != NULL)
 		ex_explainer_slots(s->explainer, s->slots, s->nslots);
 	return 0;
 }
@@ -278,9 +306,11 @@ put(struct session *s, enum journal_what what, uint64_t value)
 }
 
 static void
-put_watch(struct session *s, const struct ex_watch *watch)
+put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 {
-	const struct journal_entry entry = {.what = JOURNAL_WATCH};
+	const struct journal_entry entry = {
+		.what = JOURNAL_WATCH, .tid = in,
+	};
 	const size_t len = strlen(watch->spec) + 1;
 	const size_t symbol = watch->symbol == NULL ? 0 :
 	    strlen(watch->symbol) + 1;
@@ -328,7 +358,7 @@ session_object(struct session *s, pid_t pid, const struct spec *spec,
 		s->journal->put(s->journal, &entry, spec == NULL ? "" :
 		    spec->text, spec == NULL ? 1 : strlen(spec->text) + 1,
 		    NULL, 0);
-		(void)s->journal->flush(s->journal);
+		(void)s->journal->flush(s->journal, UINT64_MAX);
 	} else if ((memory = ex_space_process(s->space, pid)) != NULL) {
 		if (ex_object_at(memory, addr, len) == NULL && spec != NULL)
 			spec_declare(spec, memory, addr);
@@ -362,7 +392,8 @@ session_values(struct session *s, const struct ex_value_options *values)
 	put(s, JOURNAL_VALUES, (values->read != NULL ? JOURNAL_READS : 0) |
 	    (values->follows ? JOURNAL_FOLLOWS : 0) |
 	    (values->at_once ? JOURNAL_AT_ONCE : 0) |
-	    (values->crowds ? JOURNAL_CROWDS : 0));
+	    (values->crowds ? JOURNAL_CROWDS : 0) |
+	    (values->in_order ? JOURNAL_IN_ORDER : 0));
 	return 0;
 }
 
@@ -407,9 +438,10 @@ session_ready(struct session *s)
 {
 	if (s->report.ops == NULL)
 		return 0;
+	s->ready = true;
 	if (s->journal != NULL) {
 		for (size_t i = 0; i < s->nwatches; i++)
-			put_watch(s, s->watches[i]);
+			put_watch(s, s->watches[i], 0);
 		for (size_t i = 0; i < s->nslots; i++)
 			put_slot(s, &s->slots[i]);
 		put(s, JOURNAL_READY, 0);
@@ -600,6 +632,19 @@ session_record(struct session *s, const struct ex_record *r)
 	return wants_more(s);
 }
 
+void
+session_channel_hit(struct session *s, const struct channel_hit *hit,
+    size_t size, const struct ex_record *r)
+{
+	const struct journal_entry entry = {
+		.what = JOURNAL_CHANNEL_HIT, .tid = r->tid,
+		.value = {++s->channel_hits, r->time},
+	};
+
+	s->samples++;
+	s->journal->put(s->journal, &entry, hit, size, r->bytes, r->size);
+}
+
 /* Names and lines that are missing for want of trust. */
 static void
 report_disbelief(struct session *s)
@@ -618,7 +663,7 @@ session_flush(struct session *s, uint64_t now)
 {
 	if (s->journal != NULL) {
 		put(s, JOURNAL_FLUSH, now);
-		return s->journal->flush(s->journal);
+		return s->journal->flush(s->journal, now);
 	}
 	if (s->explainer != NULL && wants_more(s))
 		(void)ex_explain_flush(s->explainer, now);

@@ -35,6 +35,7 @@ enum session_fate {
 	SESSION_UNCHANGED,	/* by --changed */
 	SESSION_SKIPPED,	/* by --every, --once or --max-rate */
 };
+struct channel_hit;
 
 struct session {
 	const struct options *options;
@@ -59,9 +60,11 @@ struct session {
 	bool skipping;			/* what is written until then is to be
 					   dropped */
 	bool on_stderr;			/* the report goes there, as text */
+	bool ready;			/* as of session_ready */
 	bool started;			/* the report has begun */
 	bool ending;			/* it is ending */
 	uint64_t samples;		/* of watches that were delivered */
+	uint64_t channel_hits;		/* as of session_channel_hit */
 	uint64_t reported;		/* hits */
 	uint64_t written;		/* those of them that are in the report,
 					   whatever may become of watchctl */
@@ -123,6 +126,11 @@ uint64_t session_writing(const struct session *);
 int session_add_watch(struct session *, const char *spec, const char *symbol,
     uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
 
+/* The same for one of a process that is given by its address alone: with a
+   journal, whoever explains finds the symbol. */
+int session_add_place(struct session *, pid_t, const char *spec, uint64_t addr,
+    uint64_t len, enum wp_access access, unsigned slots);
+
 /* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
 int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
 
@@ -163,6 +171,11 @@ void session_start(struct session *, struct report_start *);
 
 /* Take a record.  False: no more are wanted (-n, or the report failed). */
 bool session_record(struct session *, const struct ex_record *);
+
+/* Take a hit that a program handed over, of so many bytes, with its record:
+   with a journal alone. */
+void session_channel_hit(struct session *, const struct channel_hit *,
+    size_t size, const struct ex_record *);
 
 /* All records of before now (ns; UINT64_MAX: all there will be) are there:
    write what can be written.  False as above. */

@@ -70,19 +70,20 @@ is_after_hit(const struct hit_order_watch *o, const struct hit_order_hit *hit)
 	return o->settled && o->based && is_only(hit, o->seen);
 }
 
-/* A copy of what the program says; false: it is not of this number. */
-static bool
-copy(struct wp_baseline *to, const struct wp_baseline *from, uint32_t number)
+void
+hit_order_look(struct wp_channel_watch *to,
+    const struct wp_channel_watch *from)
 {
-	if (atomic_load(&from->number) != number)
-		return false;
-	to->alone = from->alone;
-	to->nth = from->nth;
-	to->time = from->time;
-	to->counted = from->counted;
-	to->suppressed = from->suppressed;
-	memcpy(to->byte, from->byte, sizeof(to->byte));
-	return atomic_load(&from->number) == number;
+	const uint32_t serial = atomic_load(&from->serial);
+	const uint32_t number = atomic_load(&from->settled.number);
+
+	atomic_thread_fence(memory_order_seq_cst);
+	memcpy(to, from, sizeof(*to));
+	atomic_thread_fence(memory_order_seq_cst);
+	atomic_store(&to->serial, atomic_load(&from->serial) == serial ?
+	    serial : 0);
+	atomic_store(&to->settled.number,
+	    atomic_load(&from->settled.number) == number ? number : 0);
 }
 
 /* Whether no hit was reported since the baseline was taken. */
@@ -117,16 +118,15 @@ keep(struct hit_order_watch *o, const struct hit_order_hit *hit)
 }
 
 static struct hit_order_watch *
-find(struct hit_order *order, struct wp_channel *channel,
-    const struct wp_cell_watch *watch)
+find(struct hit_order *order, const struct hit_order_hit *hit)
 {
+	const struct wp_cell_watch *watch = hit->watch;
 	struct hit_order_watch *o = &order->of[watch->index % WP_WATCHES_MAX];
-	const uint32_t gaps = atomic_load(&channel->gaps);
 
-	if (gaps != order->gaps)
+	if (hit->gaps != order->gaps)
 		for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
 			order->of[i].any = false;
-	order->gaps = gaps;
+	order->gaps = hit->gaps;
 	if (o->serial != watch->serial)
 		*o = (struct hit_order_watch){
 			.serial = watch->serial, .based = true,
@@ -134,40 +134,29 @@ find(struct hit_order *order, struct wp_channel *channel,
 	return o;
 }
 
-void
-hit_order_forget(struct hit_order *order, unsigned index, uint64_t time)
-{
-	if (order->gap[index] < time)
-		order->gap[index] = time;
-}
-
 enum ordered
-hit_order_take(struct hit_order *order, struct wp_channel *channel,
-    const struct hit_order_hit *hit, uint8_t bytes[WP_BASELINE_MAX])
+hit_order_take(struct hit_order *order, const struct hit_order_hit *hit,
+    uint8_t bytes[WP_BASELINE_MAX])
 {
-	struct hit_order_watch *o = find(order, channel, hit->watch);
-	const struct wp_channel_watch *open =
-	    &channel->watch[hit->watch->index % WP_WATCHES_MAX];
-	const uint64_t gap =
-	    order->gap[hit->watch->index % WP_WATCHES_MAX];
+	struct hit_order_watch *o = find(order, hit);
+	const struct wp_channel_watch *open = hit->open;
+	const struct wp_baseline *at = &open->settled;
 	enum ordered ordered = ORDER_UNKNOWN;
-	struct wp_baseline at;
 
 	if (atomic_load(&open->serial) != hit->watch->serial ||
 	    open->exact == 0 || open->kernel == 0 || hit->unseen) {
 		o->any = false;
 		return ORDER_UNKNOWN;
 	}
-	if (o->time <= gap)
+	if (o->time <= hit->gap)
 		o->any = false;
 	if (is_after_hit(o, hit))
 		ordered = ORDER_AFTER_HIT;
 	else if ((!o->any || o->number != hit->watch->settled) &&
 	    hit->watch->settled != 0 &&
-	    copy(&at, &open->settled, hit->watch->settled) &&
-	    at.time > gap &&
-	    is_after_baseline(o, hit, &at)) {
-		memcpy(bytes, at.byte, sizeof(at.byte));
+	    atomic_load(&at->number) == hit->watch->settled &&
+	    at->time > hit->gap && is_after_baseline(o, hit, at)) {
+		memcpy(bytes, at->byte, sizeof(at->byte));
 		ordered = ORDER_AFTER_BASELINE;
 	}
 	if (hit->times == 0 && (ordered == ORDER_UNKNOWN ||

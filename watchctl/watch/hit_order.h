@@ -24,9 +24,8 @@
  * way.
  *
  * All this holds for accesses that are counted.  Where those of the kernel are
- * not, or others may write the bytes in other ways, no order is known.  When
- * such a write becomes known (hit_order_forget), the next hit is not known to
- * be the next access.
+ * not, or others may write the bytes in other ways, no order is known.  After
+ * such a write, the next hit is not known to be the next access.
  */
 #ifndef HIT_ORDER_H
 #define HIT_ORDER_H
@@ -59,13 +58,15 @@ struct hit_order_watch {
 struct hit_order {
 	uint32_t gaps;		/* of the channel, as far as it was looked at */
 	struct hit_order_watch of[WP_WATCHES_MAX];
-	uint64_t gap[WP_WATCHES_MAX];	/* until then there may have been unseen
-					   writes, ns; 0: nobody */
 };
 
 /* A hit, as its cell has it. */
 struct hit_order_hit {
 	const struct wp_cell_watch *watch;
+	const struct wp_channel_watch *open;	/* as of hit_order_look */
+	uint32_t gaps;		/* the channel's */
+	uint64_t gap;		/* until then there may have been unseen
+				   writes, ns; 0: never */
 	uint32_t flags;		/* enum wp_cell_flags */
 	uint64_t nth, counted, suppressed;	/* 0 of a watch that its cell
 						   also has */
@@ -81,12 +82,13 @@ enum ordered {
 	ORDER_AFTER_BASELINE,	/* or after it was settled: the bytes then */
 };
 
-/* Somebody may have written the bytes of a watch, by its index, unseen, until
-   then, ns. */
-void hit_order_forget(struct hit_order *, unsigned index, uint64_t time);
+/* Copy what a program says of a watch; what it is about to change is left
+   out: the serial, or the number of its baseline, is then 0. */
+void hit_order_look(struct wp_channel_watch *to,
+    const struct wp_channel_watch *from);
 
 /* Take in a hit; bytes is for ORDER_AFTER_BASELINE. */
-enum ordered hit_order_take(struct hit_order *, struct wp_channel *,
-    const struct hit_order_hit *, uint8_t bytes[WP_BASELINE_MAX]);
+enum ordered hit_order_take(struct hit_order *, const struct hit_order_hit *,
+    uint8_t bytes[WP_BASELINE_MAX]);
 
 #endif

@@ -109,14 +109,15 @@ is_own_code(struct ex_process *process, uint64_t addr, uint64_t word)
 	    ex_module_bytes(module, vaddr, &own, sizeof(own))) == 0;
 }
 
-/* The first pc of a backtrace that cannot be right; 0: none. */
+/* The first pc of a backtrace that cannot be right; 0: none.  Code is looked at
+   where it may be another's. */
 static uint64_t
 doubtful(struct live_maps *m, struct ex_process *process,
-    const struct ex_pc *pc, size_t n, enum ex_end end)
+    const struct ex_pc *pc, size_t n, enum ex_end end, bool same)
 {
 	const bool stuck = n > 0 && (end == EX_END_NO_MODULE ||
 	    end == EX_END_NO_CFI || end == EX_END_BAD);
-	const size_t good = stuck ? n - 1 : n;
+	const size_t good = same ? 0 : stuck ? n - 1 : n;
 	uint64_t addr[WP_PROC_WORDS], word[WP_PROC_WORDS];
 	size_t got;
 
@@ -131,8 +132,8 @@ doubtful(struct live_maps *m, struct ex_process *process,
 	    addr[n - 1] : 0;
 }
 
-void
-live_maps_check(struct live_maps *m, const struct ex_sample *sample)
+static void
+check(struct live_maps *m, const struct ex_sample *sample, bool same)
 {
 	struct ex_process *process = ex_space_process(m->space, m->pid);
 	struct ex_pc pc[WP_PROC_WORDS];
@@ -143,11 +144,23 @@ live_maps_check(struct live_maps *m, const struct ex_sample *sample)
 	if (process == NULL)
 		return;
 	n = ex_unwind(process, sample, pc, WP_PROC_WORDS, &end);
-	doubt = doubtful(m, process, pc, n, end);
+	doubt = doubtful(m, process, pc, n, end, same);
 	if (doubt == 0 && wp_clock_ns() - m->looked < SPARED * m->cost)
 		return;
 	code = m->is.code;
 	(void)live_maps_look(m);
 	if (doubt != 0 && m->is.code == code)
 		*doubted_at(m, doubt) = doubt;
+}
+
+void
+live_maps_check(struct live_maps *m, const struct ex_sample *sample)
+{
+	check(m, sample, false);
+}
+
+void
+live_maps_check_again(struct live_maps *m, const struct ex_sample *sample)
+{
+	check(m, sample, true);
 }

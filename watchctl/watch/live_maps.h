@@ -26,8 +26,8 @@ struct live_maps {
 				   none */
 };
 
-/* What a process is that has executed the program that is meant; of that nothing
-   is known yet. */
+/* What a process is that has executed the program that is meant; nothing is
+   known of that yet. */
 void live_maps_origin(pid_t pid, struct live_maps_origin *);
 
 /* Begin with a process that was that. */
@@ -42,5 +42,8 @@ int live_maps_look(struct live_maps *);
 /* The same, if this sample of the process says that something has, or it is
    time again. */
 void live_maps_check(struct live_maps *, const struct ex_sample *);
+
+/* The same, of a process that has mapped nothing since the last check. */
+void live_maps_check_again(struct live_maps *, const struct ex_sample *);
 
 #endif

@@ -54,7 +54,8 @@ add_slots(struct watch_registry_watch *w, struct session *s, int watch)
 
 static struct watch_registry_watch *
 add(struct watch_registry *registry, struct session *s, pid_t pid,
-    const struct wp_cell_watch *what, const char *spec, const char *symbol)
+    const struct wp_cell_watch *what, const char *spec, const char *symbol,
+    bool find_symbol)
 {
 	struct watch_registry_watch *w = malloc(sizeof(*w));
 	int err;
@@ -65,7 +66,9 @@ add(struct watch_registry *registry, struct session *s, pid_t pid,
 		.what = *what, .slot = s->nslots,
 		.shared = wp_proc_shares(pid, what->addr, what->len),
 	};
-	err = session_add_watch(s, spec, symbol, what->addr, what->len,
+	err = find_symbol ? session_add_place(s, pid, spec, what->addr,
+	    what->len, (enum wp_access)what->access, what->nslots) :
+	    session_add_watch(s, spec, symbol, what->addr, what->len,
 	    (enum wp_access)what->access, what->nslots);
 	if (err == 0)
 		err = add_slots(w, s, (int)s->nwatches - 1);
@@ -88,49 +91,25 @@ watch_registry_add(struct watch_registry *registry, struct session *s,
 
 	if (tfind(&key, &registry->tree, compare) != NULL)
 		return 0;
-	return add(registry, s, pid, what, spec, symbol) == NULL ? -ENOMEM : 0;
-}
-
-/* The name of what lies at a place that is given by its address; malloc'd,
-   NULL: it has none. */
-static char *
-symbol_of(const struct session *s, pid_t pid, const struct wp_cell_watch *what)
-{
-	struct ex_process *process = ex_space_process(s->space, pid);
-	struct spec_place place = {.symbol = NULL};
-	char label[WP_LABEL_MAX];
-	const struct spec spec = {
-		.addr = what->addr, .len = what->len,
-		.access = (enum wp_access)what->access, .text = label,
-	};
-
-	memcpy(label, what->label, sizeof(label));
-	if (strncmp(label, "0x", 2) != 0 || process == NULL ||
-	    spec_resolve(&spec, process, &place, NULL) < 0)
-		return NULL;
-	return place.symbol;
+	return add(registry, s, pid, what, spec, symbol, false) == NULL ?
+	    -ENOMEM : 0;
 }
 
 int
-watch_registry_slot(struct watch_registry *registry, struct session *s,
-    pid_t pid, const struct wp_cell_watch *what, int slot)
+watch_registry_slots(struct watch_registry *registry, struct session *s,
+    pid_t pid, const struct wp_cell_watch *what, unsigned *n)
 {
 	const struct watch_registry_watch key = {.what = *what};
 	struct watch_registry_watch **found = tfind(&key, &registry->tree,
 	    compare), *w;
-	char *symbol = NULL;
 
-	if (found == NULL) {
-		symbol = symbol_of(s, pid, what);
-		w = add(registry, s, pid, what, what->label, symbol);
-		free(symbol);
-		if (w == NULL)
-			return -ENOMEM;
-	} else {
-		w = *found;
-	}
-	return (int)w->slot + (slot >= 0 && (size_t)slot + 1 < w->nslots ?
-	    slot + 1 : 0);
+	*n = 0;
+	w = found != NULL ? *found : add(registry, s, pid, what, what->label,
+	    NULL, strncmp(what->label, "0x", 2) == 0);
+	if (w == NULL)
+		return -ENOMEM;
+	*n = (unsigned)w->nslots;
+	return (int)w->slot;
 }
 
 void

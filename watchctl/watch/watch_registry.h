@@ -21,10 +21,11 @@ struct watch_registry {
 int watch_registry_add(struct watch_registry *, struct session *, pid_t,
     const struct wp_cell_watch *, const char *spec, const char *symbol);
 
-/* The index of the session's slot for a hit of this watch, by one of its own
-   slots or (slot < 0) any; the watch becomes known if it is not.  -ENOMEM. */
-int watch_registry_slot(struct watch_registry *, struct session *, pid_t,
-    const struct wp_cell_watch *, int slot);
+/* The index of the session's slot for the region of this watch, and with it how
+   many there are, its own behind it; the watch becomes known if it is not.
+   -ENOMEM. */
+int watch_registry_slots(struct watch_registry *, struct session *, pid_t,
+    const struct wp_cell_watch *, unsigned *n);
 
 /* Something was mapped there. */
 void watch_registry_mapped(struct watch_registry *, uint64_t start,

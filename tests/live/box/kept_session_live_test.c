@@ -21,7 +21,7 @@
 
 enum {
 	HIT = 4096,		/* bytes of a report that have one */
-	MODES_MAX = 4,
+	MODES_MAX = 6,
 	KILLS = 100,		/* at most */
 };
 
@@ -29,13 +29,18 @@ enum {
 static const struct mode {
 	const char *option[3];
 	int writes;
+	const char *delivery;	/* of a program's own hits */
 } modes_by_events[] = {
 	{{"--user-only"}, 4000},
 	{{"--stop"}, 4000},
 	{{"--on-hit", "exec echo acted"}, 200},
+	{{"--inside"}, 1000, "sigtrap"},
+	{{"--inside"}, 1000, "async"},
+	{{"--inside"}, 1000, "ptrace"},
 }, modes_by_registers[] = {
 	{{"--stop"}, 4000},
 	{{"--on-hit", "exec echo acted"}, 200},
+	{{"--inside"}, 1000},
 };
 
 static const struct mode *modes = modes_by_events;
@@ -144,6 +149,10 @@ arguments(const struct mode *mode, const char *const *more)
 {
 	static const char *argv[ARGS];
 	size_t n = append(argv, 0, LIST(watchctl()));
+
+	(void)unsetenv("WATCHPOINT_DELIVERY");
+	if (mode->delivery != NULL)
+		(void)setenv("WATCHPOINT_DELIVERY", mode->delivery, 1);
 
 	n = append(argv, n, mode->option);
 	(void)append(argv, n, more);
@@ -345,6 +354,59 @@ TEST(no_thread_waits_for_ever)
 		    acted < 3);
 		outcome_free(&o);
 	}
+}
+
+/* Four hits while it hangs.  Result: whether it did so to the last one. */
+static bool
+hits_while_it_hangs(void)
+{
+	struct running w;
+	struct outcome o;
+	char line[64];
+	pid_t first = 0;
+	bool same;
+
+	start_intruded("sleep", &w, LIST(watchctl(), "--inside", "-w",
+	    "counter", "-O", scratch_path("report"), "--",
+	    scratch_path("counter")));
+	for (unsigned i = 0; i < 4; i++) {
+		if (i > 0)
+			say(&w, "\n");
+		hear(&w, line, sizeof(line));
+		if (i == 0)
+			first = explainer_of(w.pid);
+	}
+	same = first > 0 && explainer_of(w.pid) == first;
+	say(&w, "\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 3);
+	assert_non_null(strstr(o.err, "made no progress"));
+	assert_non_null(strstr(o.err, "4 hits, 4 reported, 0 lost"));
+	outcome_free(&o);
+	o = (struct outcome){.out = NULL};
+	outcome_take(&o, scratch_path("report"));
+	assert_non_null(strstr(o.report, "#4   write  counter"));
+	assert_null(strstr(o.report, "#5"));
+	outcome_free(&o);
+	return same;
+}
+
+/* A thread waits for a while, and no thread after it does. */
+TEST(hits_do_not_wait_for_one_that_hangs)
+{
+	unsigned tries = 3;
+
+	if (modes != modes_by_events)
+		return;
+	scratch_write("counter.c", "#include <stdio.h>\n"
+	    "#include <unistd.h>\n"
+	    "int counter;\nint main(void) { char c;\n"
+	    "    for (int i = 0; i < 4; i++) { counter++; puts(\"one\");\n"
+	    "        fflush(stdout); if (read(0, &c, 1) != 1) return 2; }\n"
+	    "    return 3; }\n");
+	scratch_run("%s -g -o counter counter.c", getenv("CC"));
+	while (!hits_while_it_hangs())
+		assert_true(--tries > 0);
 }
 #endif
 

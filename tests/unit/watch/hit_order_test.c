@@ -118,6 +118,8 @@ static const struct scenario {
 static struct wp_channel shared;
 static struct wp_channel *const channel = &shared;
 static struct hit_order order;
+static uint64_t gap;		/* of its watch */
+static struct wp_channel_watch looked;
 
 static const struct wp_cell_watch watch = {
 	.addr = 0x1000, .len = 8, .serial = 7, .access = 'w', .nslots = 1,
@@ -129,14 +131,17 @@ take(const struct made *m, uint8_t bytes[WP_BASELINE_MAX])
 {
 	struct wp_cell_watch of = watch;
 	const struct hit_order_hit hit = {
-		.watch = &of, .flags = m->flags, .nth = m->nth,
+		.watch = &of, .open = &looked, .gap = gap,
+		.gaps = atomic_load(&channel->gaps),
+		.flags = m->flags, .nth = m->nth,
 		.counted = m->counted, .suppressed = m->suppressed,
 		.times = m->repeated ? 0 : m->times == 0 ? 1 : m->times,
 		.time = m->ms * MS,
 	};
 
 	of.settled = m->settled == 0 ? 1 : m->settled;
-	return hit_order_take(&order, channel, &hit, bytes);
+	hit_order_look(&looked, &channel->watch[watch.index]);
+	return hit_order_take(&order, &hit, bytes);
 }
 
 static void
@@ -145,6 +150,7 @@ begin(void)
 	struct wp_channel_watch *open = &channel->watch[watch.index];
 
 	memset(&order, 0, sizeof(order));
+	gap = 0;
 	atomic_store(&open->serial, watch.serial);
 	open->exact = open->kernel = 1;
 	memset(open->settled.byte, 5, sizeof(open->settled.byte));
@@ -212,8 +218,8 @@ TEST(knows_of_unseen_writers)
 {
 	struct wp_channel_watch *open = &channel->watch[watch.index];
 	struct made m = {RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1, .ms = 1};
-	struct hit_order_hit hit = {.watch = &watch, .flags = RACES,
-	    .times = 1};
+	struct hit_order_hit hit = {.watch = &watch, .open = &looked,
+	    .flags = RACES, .times = 1};
 	uint8_t bytes[WP_BASELINE_MAX];
 
 	begin();
@@ -222,18 +228,15 @@ TEST(knows_of_unseen_writers)
 	    0;
 	open->settled.time = 2 * MS / 2;
 	atomic_store(&open->settled.number, 1);
-	/* others' watches are others' */
-	hit_order_forget(&order, watch.index + 1, 9 * MS);
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_BASELINE);
 	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 2, .counted = 2,
 	    .ms = 3};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
-	hit_order_forget(&order, watch.index, 2 * MS);
+	gap = 2 * MS;
 	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 3, .counted = 3,
 	    .ms = 4};
 	assert_int_equal(take(&m, bytes), ORDER_AFTER_HIT);
-	hit_order_forget(&order, watch.index, 4 * MS);
-	hit_order_forget(&order, watch.index, 1 * MS);
+	gap = 4 * MS;
 	m = (struct made){RACES, ORDER_UNKNOWN, .nth = 4, .counted = 4,
 	    .ms = 5};
 	assert_int_equal(take(&m, bytes), ORDER_UNKNOWN);
@@ -243,7 +246,7 @@ TEST(knows_of_unseen_writers)
 	/* settled before it, or after */
 	for (unsigned i = 0; i < 2; i++) {
 		begin();
-		hit_order_forget(&order, watch.index, MS + i - 1);
+		gap = MS + i - 1;
 		m = (struct made){RACES, ORDER_UNKNOWN, .nth = 1, .counted = 1,
 		    .ms = 5};
 		assert_int_equal(take(&m, bytes), i == 0 ?
@@ -256,8 +259,9 @@ TEST(knows_of_unseen_writers)
 		for (hit.nth = 1; hit.nth < 4; hit.nth++) {
 			hit.counted = hit.nth;
 			hit.time = hit.nth * MS;
-			assert_int_equal(hit_order_take(&order, channel, &hit,
-			    bytes), ORDER_UNKNOWN);
+			hit_order_look(&looked, open);
+			assert_int_equal(hit_order_take(&order, &hit, bytes),
+			    ORDER_UNKNOWN);
 		}
 	}
 }
