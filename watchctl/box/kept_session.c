@@ -478,9 +478,7 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	if (message->err > 0 || (kept->asked == 0 && kept->learnt.at == NULL))
 		return false;
 	if (kept->asked != 0) {
-		/* it may not know yet that writing failed */
-		settle_all(kept, kept->report.err < 0 ? kept->report.hits :
-		    message->value[0]);
+		settle_all(kept, message->value[0]);
 		kept->taken = kept->asked;
 		kept->asked = 0;
 	} else {
@@ -490,8 +488,6 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	forget_details(kept);
 	if (message->err < 0 && s->err == 0)
 		s->err = message->err;
-	if (s->err == 0)
-		s->err = kept->report.err;
 	s->full = message->value[1] != 0 && message->err == 0;
 	return true;
 }

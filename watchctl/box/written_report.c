@@ -50,8 +50,6 @@ written_report_take(struct written_report *report, struct box *box,
 	if (whole)
 		answer.err = write_pending(report, box, message->value[1]);
 	answer.value[0] = report->pending.written;
-	if (report->err == 0)
-		report->err = answer.err;
 	if (answer.err == -EPROTO)
 		return false;
 	(void)box_tell(box, &answer, -1);

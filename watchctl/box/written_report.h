@@ -15,7 +15,6 @@ struct written_report {
 	void (*wrote)(struct written_report *, uint64_t hits);
 	bool begun;		/* something is written of it, */
 	uint64_t hits;		/* and these */
-	int err;		/* first -errno of writing it */
 	struct buffer pending;	/* what is not written yet */
 };
 

@@ -58,12 +58,6 @@ keep(const struct box_message *message, int fd)
 	last = &new->next;
 }
 
-static struct {
-	bool ahead;		/* as of ask_report_ahead */
-	bool is_asked;		/* for what the next answer is */
-	int err;		/* what it was: 0 or -errno */
-} report;
-
 /* The answer to what was asked. */
 static void
 receive_answer(struct box_message *message, int *fd)
@@ -76,30 +70,11 @@ receive_answer(struct box_message *message, int *fd)
 	}
 }
 
-/* What was written last is. */
-static void
-finish_report(void)
-{
-	struct box_message message;
-	int fd;
-
-	if (!report.is_asked)
-		return;
-	report.is_asked = false;
-	receive_answer(&message, &fd);
-	if (fd >= 0)
-		(void)close(fd);
-	if (message.err < 0 && report.err == 0)
-		report.err = message.err;
-}
-
 void
 ask_receive(struct box_message *message, int *fd)
 {
-	struct waiting *kept;
+	struct waiting *kept = first;
 
-	finish_report();
-	kept = first;
 	if (kept == NULL) {
 		receive(message, fd);
 		return;
@@ -136,7 +111,6 @@ ask_put_text(const char *text, size_t len)
 {
 	if (len > sizeof(shared->report))
 		return -E2BIG;
-	finish_report();
 	if (len > 0)
 		memcpy(shared->report, text, len);
 	return 0;
@@ -147,7 +121,6 @@ ask_question(struct box_message *message)
 {
 	int fd;
 
-	finish_report();
 	tell(message);
 	receive_answer(message, &fd);
 	if (fd >= 0)
@@ -160,7 +133,6 @@ ask_file(struct box_message *message)
 {
 	int fd;
 
-	finish_report();
 	tell(message);
 	receive_answer(message, &fd);
 	if (message->err >= 0)
@@ -179,31 +151,12 @@ ask_say(const char *line)
 	tell(&message);
 }
 
-void
-ask_report_ahead(bool ahead)
-{
-	report.ahead = ahead;
-}
-
-/* Have a part of it written.  0 or -errno. */
-static int
-ask_part(struct box_message *message)
-{
-	if (!report.ahead || message->err != 0)
-		return ask_question(message);
-	tell(message);
-	report.is_asked = true;
-	return 0;
-}
-
 ssize_t
 ask_report(const char *text, size_t len, uint64_t hits)
 {
 	struct box_message message = {.what = BOX_REPORT};
-	int err;
+	int err = 0;
 
-	finish_report();
-	err = report.err;
 	for (size_t at = 0, n; err == 0 && at < len; at += n) {
 		n = len - at < sizeof(shared->report) ? len - at :
 		    sizeof(shared->report);
@@ -212,7 +165,7 @@ ask_report(const char *text, size_t len, uint64_t hits)
 			.value = {n, hits},
 		};
 		memcpy(shared->report, text + at, n);
-		err = ask_part(&message);
+		err = ask_question(&message);
 	}
 	errno = -err;
 	return err == 0 ? (ssize_t)len : message.value[0] < len ?
@@ -304,7 +257,6 @@ put_index(const void *bytes, size_t len)
 		n = len < sizeof(shared->report) ? len :
 		    sizeof(shared->report);
 		question.value[0] = n;
-		finish_report();
 		memcpy(shared->report, at, n);
 		err = ask_question(&question);
 	}

@@ -51,10 +51,6 @@ void ask_progress(void);
 /* Say a line on standard error. */
 void ask_say(const char *line);
 
-/* From here on what is written last is not waited for (or is, again); that it
-   could not be, is said the next time. */
-void ask_report_ahead(bool ahead);
-
 /* Have len bytes of the report written, with which so many hits are in it.
    Result: as many as are; where these are fewer, errno says why. */
 ssize_t ask_report(const char *text, size_t len, uint64_t hits);

@@ -124,7 +124,6 @@ begin(struct session *session, const struct options *options,
 	    space, out, message->value[1] != 0, &resume) < 0)
 		out_of_memory();
 	session->on_stderr = message->value[2] != 0;
-	ask_report_ahead(true);
 }
 
 /* Answer questions until watchctl ends: about running processes, whose session

@@ -432,7 +432,6 @@ read_end(struct reader *r, const struct journal_entry *e)
 	s->uptime = it->uptime;
 	s->quiet = it->quiet;
 	memcpy(s->doubt, it->doubt, sizeof(s->doubt));
-	ask_report_ahead(false);
 	r->status = session_end(s, it->reason[0] == '\0' ? NULL : it->reason,
 	    it->status, it->ncounts == 0 ? NULL : it->count);
 	r->ended = true;
