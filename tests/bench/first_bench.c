@@ -220,6 +220,30 @@ ours(const char *program, bool again)
 	return bench_median(took, RUNS);
 }
 
+/* What an expression with a type's name means, for gdb and for us; ours is the
+   program's whole run. */
+static void
+compare_expression(const char *name, const char *path, double limit)
+{
+	static const char expression[] = "((struct config *)&config)->limit";
+	const char *const argv[] = {watchctl(), "--count", "-w", expression,
+	    "--", path, NULL};
+	double theirs[GDB_RUNS], took[RUNS];
+	char what[64];
+
+	for (int i = 0; i < GDB_RUNS; i++)
+		theirs[i] = seconds((const char *[]){GDB, "-nx", "-batch",
+		    "-ex", "print &((struct config *)&config)->limit", path,
+		    NULL}, "config");
+	for (int i = 0; i < RUNS; i++) {
+		scratch_run("rm -rf cache");
+		took[i] = seconds(argv, "hits");
+	}
+	(void)snprintf(what, sizeof(what), "expression, %s", name);
+	bench_tell(what, bench_median(took, RUNS) /
+	    bench_median(theirs, GDB_RUNS), "x", "gdb", limit, 0);
+}
+
 static void
 compare(const char *name, const char *program, double limit,
     double second_limit)
@@ -238,6 +262,7 @@ compare(const char *name, const char *program, double limit,
 	bench_tell(what, took / theirs, "x", "gdb", limit, 0);
 	(void)snprintf(what, sizeof(what), "second time, %s", name);
 	bench_tell(what, second / theirs, "x", "gdb's first", second_limit, 0);
+	compare_expression(name, path, limit);
 }
 
 int
