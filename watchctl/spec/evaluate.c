@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "spec/find_symbol.h"
 #include "spec/nearest.h"
 #include "type/object.h"
@@ -234,12 +235,20 @@ set_number(struct value *v, const char *type, uint64_t number)
 	v->number = extended(number, (unsigned)v->size * 8, is_signed(v));
 }
 
-/* C's types of numbers, by width and sign. */
+/* What C's arithmetic gives: an int or a long. */
 static void
-set_wide(struct value *v, bool wide, bool sign, uint64_t number)
+set_result(struct value *v, const struct ex_number *number)
 {
-	set_number(v, wide ? (sign ? "long" : "unsigned long") :
-	    sign ? "int" : "unsigned int", number);
+	set_number(v, number->size > 4 ?
+	    (number->is_signed ? "long" : "unsigned long") :
+	    number->is_signed ? "int" : "unsigned int", number->bits);
+}
+
+static struct ex_number
+number_of(const struct value *v)
+{
+	return ex_number_integer(v->number,
+	    (unsigned)ex_type_size(&v->type), is_signed(v));
 }
 
 static void
@@ -807,63 +816,24 @@ static bool
 arithmetic(struct evaluation *e, const struct node *node,
     const struct value *a, const struct value *b, struct value *v)
 {
-	/* the usual conversions, from int on */
-	const bool wide = a->size > 4 || b->size > 4;
-	const bool a_unsigned = !is_signed(a) && a->size >= 4 &&
-	    (a->size > 4 || !wide);
-	const bool b_unsigned = !is_signed(b) && b->size >= 4 &&
-	    (b->size > 4 || !wide);
-	const bool sign = !a_unsigned && !b_unsigned;
-	const unsigned width = wide ? 64 : 32;
-	const uint64_t x = extended(a->number, width, sign);
-	const uint64_t y = extended(b->number, width, sign);
-	const bool min = sign && (int64_t)y == -1;
+	static const enum ex_operator operators[] = {
+		[NODE_MULTIPLY] = EX_MULTIPLY, [NODE_DIVIDE] = EX_DIVIDE,
+		[NODE_REMAINDER] = EX_REMAINDER, [NODE_ADD] = EX_ADD,
+		[NODE_SUBTRACT] = EX_SUBTRACT,
+		[NODE_SHIFT_LEFT] = EX_SHIFT_LEFT,
+		[NODE_SHIFT_RIGHT] = EX_SHIFT_RIGHT, [NODE_AND] = EX_BIT_AND,
+	};
+	const bool divides = node->kind == NODE_DIVIDE ||
+	    node->kind == NODE_REMAINDER;
+	struct ex_number x = number_of(a), y = number_of(b), result;
 
-	switch (node->kind) {
-	case NODE_MULTIPLY:
-		set_wide(v, wide, sign, x * y);
-		return true;
-	case NODE_ADD:
-		set_wide(v, wide, sign, x + y);
-		return true;
-	case NODE_SUBTRACT:
-		set_wide(v, wide, sign, x - y);
-		return true;
-	case NODE_AND:
-		set_wide(v, wide, sign, x & y);
-		return true;
-	default:
-		break;
-	}
-	if (y == 0 && !e->types_only)
-		return fail(e, node->at, "this divides by zero");
-	if (node->kind == NODE_DIVIDE)
-		set_wide(v, wide, sign, y == 0 ? 0 : min ? 0 - x : sign ?
-		    (uint64_t)((int64_t)x / (int64_t)y) : x / y);
-	else
-		set_wide(v, wide, sign, y == 0 || min ? 0 : sign ?
-		    (uint64_t)((int64_t)x % (int64_t)y) : x % y);
-	return true;
-}
-
-/* Of the left operand's type alone. */
-static bool
-shift(struct evaluation *e, const struct node *node, const struct value *a,
-    const struct value *b, struct value *v)
-{
-	const bool wide = a->size > 4;
-	const bool sign = is_signed(a) || a->size < 4;
-	const unsigned width = wide ? 64 : 32;
-	const uint64_t x = extended(a->number, width, sign);
-
-	if (b->number >= width)
-		return fail(e, node->at, "this shifts by more bits than there "
-		    "are");
-	if (node->kind == NODE_SHIFT_LEFT)
-		set_wide(v, wide, sign, x << b->number);
-	else
-		set_wide(v, wide, sign, sign ?
-		    (uint64_t)((int64_t)x >> b->number) : x >> b->number);
+	if (e->types_only && divides)
+		y = ex_number_integer(1, y.size, y.is_signed);
+	if (!ex_number_apply(operators[node->kind], &x, &y, &result))
+		return fail(e, node->at, !divides ? "this shifts by more bits "
+		    "than there are" : y.bits == 0 ? "this divides by zero" :
+		    "this has no result in C");
+	set_result(v, &result);
 	return true;
 }
 
@@ -922,8 +892,6 @@ eval_binary(struct evaluation *e, const struct node *node, struct value *v)
 		return fail_type(e, is_integer(&a) ? node->right : node->left,
 		    is_integer(&a) ? &b : &a, node->at,
 		    "a whole number is wanted");
-	if (node->kind == NODE_SHIFT_LEFT || node->kind == NODE_SHIFT_RIGHT)
-		return shift(e, node, &a, &b, v);
 	return arithmetic(e, node, &a, &b, v);
 }
 
@@ -931,14 +899,18 @@ static bool
 eval_unary(struct evaluation *e, const struct node *node, struct value *v)
 {
 	struct value of;
-	bool wide, sign;
+	struct ex_number number;
 
 	if (!eval_integer(e, node->left, &of))
 		return false;
-	wide = of.size > 4;
-	sign = is_signed(&of) || of.size < 4;
-	set_wide(v, wide, sign, node->kind == NODE_NEGATIVE ? 0 - of.number :
-	    node->kind == NODE_COMPLEMENT ? ~of.number : of.number);
+	number = number_of(&of);
+	if (node->kind == NODE_NEGATIVE)
+		number = ex_number_negate(&number);
+	else if (node->kind == NODE_COMPLEMENT)
+		(void)ex_number_complement(&number, &number);
+	else
+		number = ex_number_promote(&number);
+	set_result(v, &number);
 	return true;
 }
 
@@ -1067,11 +1039,14 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 static bool
 eval(struct evaluation *e, const struct node *node, struct value *v)
 {
+	struct ex_number number;
+
 	*v = (struct value){.known = false};
 	switch (node->kind) {
 	case NODE_NUMBER:
-		set_wide(v, node->number.size > 4, node->number.is_signed,
-		    node->number.value);
+		number = ex_number_integer(node->number.value,
+		    node->number.size, node->number.is_signed);
+		set_result(v, &number);
 		return true;
 	case NODE_NAME:
 		return eval_name(e, node, v);
