@@ -15,7 +15,7 @@
  * Beside it there may be a BPF ring buffer, for samples that a program writes.
  * What finds no room there goes into the kernel's ring, and what finds none there
  * either is lost.  The kernel reports that in front of the next record of the
- * same ring, which may be long in coming while records of the other one go on.
+ * same ring, which may be long in coming while records of the others go on.
  * But a ring that loses records is full until it is read, so:
  *
  *	look            look: it is full          look
@@ -78,7 +78,7 @@ struct wp_rings {
 	struct wp_ring *current;	/* whose record was delivered; NULL */
 	const struct perf_event_header *record;	/* that record */
 	bool looked;		/* heads are fresh enough to go on with */
-	uint64_t look;		/* when that was, ns; only with BPF */
+	uint64_t look;		/* when that was, ns */
 	struct doubt doubt;
 	bool was_full;		/* one of them, at a look */
 	struct wp_cpus without;	/* processors that could not have a ring */
@@ -136,6 +136,7 @@ rings_open_sized(struct wp_rings *rings, const struct wp_cpus *cpus,
 
 	rings->size = size;
 	rings->n = 0;
+	rings->look = wp_clock_ns();
 	rings->without = (struct wp_cpus){.end = cpus->end};
 	for (unsigned cpu = 0; cpu < cpus->end; cpu++) {
 		if (!cpus->has[cpu])
@@ -203,7 +204,6 @@ wp_rings_add_bpf(struct wp_rings *rings)
 
 	for (unsigned i = 0; i < rings->n && err == 0; i++)
 		err = wp_bpf_ring_open(&rings->ring[i].bpf, rings->size);
-	rings->look = wp_clock_ns();
 	return err;
 }
 
@@ -356,8 +356,7 @@ rings_look(struct wp_rings *rings)
 		if (!waited)
 			ring_read_time(rings, ring);
 	}
-	if (wp_rings_bpf(rings, 0) >= 0)
-		rings_doubt(rings, full);
+	rings_doubt(rings, full);
 }
 
 /* Leave the delivered record. */

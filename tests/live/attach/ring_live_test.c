@@ -63,9 +63,10 @@ enum { REG_VALUE = PERF_REG_X86_AX, REG_SP = PERF_REG_X86_SP };
 enum { REG_VALUE = PERF_REG_ARM64_X0, REG_SP = PERF_REG_ARM64_SP };
 #endif
 
-/* Stay on one of the processors that may be used: the nth, or the first. */
+/* A thread stays on one of the processors that may be used: the nth, or the
+   first. */
 static void
-pin(int nth)
+pin(pid_t tid, int nth)
 {
 	cpu_set_t all, one;
 
@@ -80,7 +81,7 @@ pin(int nth)
 		if (seen++ == nth)
 			break;
 	}
-	(void)sched_setaffinity(0, sizeof(one), &one);
+	(void)sched_setaffinity(tid, sizeof(one), &one);
 }
 
 /* Whether more than one may be used. */
@@ -100,7 +101,7 @@ write_on_demand(void *arg)
 	long i = 0;
 
 	(void)arg;
-	pin(0);
+	pin(0, 0);
 	shared->ready = 1;
 	for (;;) {
 		while (i < shared->wanted)
@@ -127,7 +128,7 @@ take_turns(void *arg)
 {
 	long me = (long)(intptr_t)arg;
 
-	pin((int)me);
+	pin(0, (int)me);
 	while (shared->wanted == 0)
 		nap_us(100);
 	for (long i = me; i < TURNS; i += 2) {
@@ -230,7 +231,7 @@ counted(const struct watched *w)
 
 /* The next record, decoded.  False: there is none. */
 static bool
-next(const struct watched *w, uint64_t horizon, struct ex_record *record)
+next_of_all(const struct watched *w, uint64_t horizon, struct ex_record *record)
 {
 	const struct perf_event_header *header =
 	    wp_rings_next(w->rings, horizon);
@@ -239,6 +240,17 @@ next(const struct watched *w, uint64_t horizon, struct ex_record *record)
 		return false;
 	assert_int_equal(ex_record_decode(w->formats, header, header->size,
 	    record), 1);
+	return true;
+}
+
+/* The next one of the kernel's. */
+static bool
+next(const struct watched *w, uint64_t horizon, struct ex_record *record)
+{
+	do {
+		if (!next_of_all(w, horizon, record))
+			return false;
+	} while (record->type == PERF_RECORD_LOST && record->lost.count == 0);
 	return true;
 }
 
@@ -404,6 +416,32 @@ TEST(accounts_for_what_is_lost)
 	assert_int_equal(lost, count.value - samples);
 	if (live_features.format_lost)
 		assert_int_equal(count.lost, lost);
+	watch_end(&w);
+}
+
+/* The kernel says so only before the next sample of the same processor. */
+TEST(a_loss_is_said_before_another_processors_sample)
+{
+	struct ex_record record;
+	struct watched w;
+	uint64_t samples = 0;
+
+	if (!several_processors())
+		skip();
+	watch_start(&w, write_on_demand, 8192);
+	let_write(100);
+	while (next(&w, UINT64_MAX, &record))
+		samples++;
+	assert_in_range(samples, 1, RING / 8192);
+	pin(w.pid, 1);
+	nap_us(20000);		/* it is said every 10 ms at most */
+	let_write(1);
+	assert_true(next_of_all(&w, UINT64_MAX, &record));
+	assert_int_equal(record.type, PERF_RECORD_LOST);
+	assert_true(next(&w, UINT64_MAX, &record));
+	assert_int_equal(record.type, PERF_RECORD_SAMPLE);
+	assert_int_equal(reg(&record, REG_VALUE), 100);
+	assert_false(next(&w, UINT64_MAX, &record));
 	watch_end(&w);
 }
 
