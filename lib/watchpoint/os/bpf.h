@@ -11,14 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
-
 /* A ring buffer of so many bytes: a power of two, and at least a page. */
 int wp_bpf_ringbuf(size_t size);
 
 /* A program for events. */
 int wp_bpf_load(const struct bpf_insn *, unsigned n);
-
-#pragma GCC visibility pop
 
 #endif

@@ -8,18 +8,14 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(default)
-
 /*
  * Load it for events of this attribute that count on one processor; samples have
- * that id, and go into that BPF ring buffer.  What it does not write is left to the kernel: hits of the kernel and
- * of 32-bit code, of a process in another pid namespace, and those that find no
- * room.  A descriptor; -ENOTSUP: there is none for this processor or attribute;
- * or -errno.
+ * that id, and go into that BPF ring buffer.  What it does not write is left to
+ * the kernel: hits of the kernel and of 32-bit code, of a process in another pid
+ * namespace, and those that find no room.  A descriptor; -ENOTSUP: there is none
+ * for this processor or attribute; or -errno.
  */
 int wp_sampler_load(const struct perf_event_attr *, uint64_t id, int cpu,
     int ringbuf);
-
-#pragma GCC visibility pop
 
 #endif
