@@ -83,7 +83,7 @@ TEST_WITH(refused_specs, start_target, end_target)
 		{"-w", "0x", {"0x", "character"}},
 		{"-w", "99999999999999999999999", {"9999"}},
 		{"-w", "!x", {"!x", "character"}},
-		{"-w", "a\tb\033[31m", {"character"}},
+		{"-w", "a\tb\033[31m", {"a\\tb\\x1b[31m", "column 3"}},
 		{"-w", "conter", {"no symbol 'conter'", "counter"}},
 		{"-w", "nolib.so!counter", {"nolib.so"}},
 		{"-w", "counter:4096", {"4096 bytes", "slots"}},
