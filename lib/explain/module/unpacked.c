@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <zlib.h>
 
 #include "base/array.h"
-#include "module/inflate.h"
 #include "module/section.h"
 
 #define PAGE UINT64_C(4096)
@@ -22,7 +22,7 @@
 #define USED_MAX 1024
 #define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
 
-enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2, DEFLATED = 8 };
+enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
 
 struct section {
 	Elf_Scn *scn;		/* in the file */
@@ -44,8 +44,8 @@ struct info {
 	uint64_t pos;		/* bytes that came of the stream */
 	uint64_t solid;		/* those from here on are in the image */
 	uint64_t room, room_end;	/* where the image is writable */
-	bool begun;
-	struct ex_inflate stream;
+	bool begun;		/* stream is to be ended */
+	z_stream stream;
 	struct ex_index_point *point;	/* where it can go on from, in order;
 					   window: an address here */
 	size_t npoints;
@@ -176,7 +176,7 @@ stream_of(const struct section *s, size_t *size)
 	header = (const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr);
 	*size = raw->d_size - sizeof(Elf64_Chdr) - ZLIB_HEADER;
 	/* its window is not larger than usual, and nothing comes before it */
-	return (header[0] & 15) == DEFLATED && header[0] >> 4 <= 7 &&
+	return (header[0] & 15) == Z_DEFLATED && header[0] >> 4 <= 7 &&
 	    (header[1] & 32) == 0 && (header[0] * 256 + header[1]) % 31 == 0 ?
 	    header + ZLIB_HEADER : NULL;
 }
@@ -185,19 +185,23 @@ stream_of(const struct section *s, size_t *size)
 static bool
 section_unpack(struct ex_unpacked *u, const struct section *s)
 {
-	/* .debug_info's has not begun yet */
-	struct ex_inflate *z = &u->info.stream;
-	uint8_t *const end = u->image + s->at + s->size;
+	z_stream stream = {0};
 	size_t size;
 	const uint8_t *packed = stream_of(s, &size);
+	int result;
 
 	if (packed == NULL || !room_large(u, s->at, s->at + s->size) ||
-	    !ex_inflate_begin(z, packed, size, 0, 0, NULL, 0))
+	    inflateInit2(&stream, -MAX_WBITS) != Z_OK)
 		return false;
-	(void)ex_inflate(z, end - s->size, end);
-	while (z->out < end && ex_inflate(z, z->out, end) == EX_INFLATE_BLOCK)
-		;
-	return z->out == end;
+	stream.next_in = (Bytef *)(uintptr_t)packed;
+	stream.avail_in = (uInt)size;
+	stream.next_out = u->image + s->at;
+	stream.avail_out = (uInt)s->size;
+	result = inflate(&stream, Z_FINISH);
+	(void)inflateEnd(&stream);
+	return stream.avail_out == 0 &&
+	    (result == Z_STREAM_END || result == Z_BUF_ERROR ||
+	    result == Z_OK);
 }
 
 /* What is not packed. */
@@ -263,17 +267,37 @@ set_there(struct info *info, uint64_t start, uint64_t end)
 		info->there[page / 8] |= (uint8_t)(1u << page % 8);
 }
 
+static void
+stream_end(struct info *info)
+{
+	if (info->begun)
+		(void)inflateEnd(&info->stream);
+	info->begun = false;
+}
+
 /* Have the stream begin at a point; NULL: at its beginning. */
 static bool
 stream_begin(struct info *info, const struct ex_index_point *p)
 {
+	const uint64_t packed = p != NULL ? p->packed : 0;
+	z_stream *z = &info->stream;
+
+	stream_end(info);
+	if (packed > info->packed_size ||
+	    (packed == 0 && p != NULL && p->bits > 0))
+		return false;
+	*z = (z_stream){
+		.next_in = (Bytef *)(uintptr_t)info->packed + packed,
+		.avail_in = (uInt)(info->packed_size - packed),
+	};
 	info->pos = p != NULL ? p->at : 0;
-	info->begun = p == NULL ? ex_inflate_begin(&info->stream,
-	    info->packed, info->packed_size, 0, 0, NULL, 0) :
-	    ex_inflate_begin(&info->stream, info->packed,
-	    info->packed_size, p->packed, (unsigned)p->bits,
-	    (const uint8_t *)(uintptr_t)p->window, EX_INDEX_WINDOW);
-	return info->begun;
+	info->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
+	if (!info->begun || p == NULL)
+		return info->begun;
+	return (p->bits == 0 || inflatePrime(z, (int)p->bits,
+	    info->packed[packed - 1] >> (8 - p->bits)) == Z_OK) &&
+	    inflateSetDictionary(z, (const Bytef *)(uintptr_t)p->window,
+	    EX_INDEX_WINDOW) == Z_OK;
 }
 
 /* The stream is between two blocks: it can go on from here another time.  from:
@@ -284,37 +308,38 @@ note_point(struct ex_unpacked *u, uint64_t from)
 	struct info *info = &u->info;
 	const uint64_t last = info->npoints > 0 ?
 	    info->point[info->npoints - 1].at : 0;
-	uint64_t packed;
-	unsigned bits;
+	const z_stream *z = &info->stream;
 
 	if (info->pos < last + BETWEEN || info->pos < from + EX_INDEX_WINDOW ||
 	    info->npoints == POINTS_MAX)
 		return;
-	packed = ex_inflate_place(&info->stream, &bits);
 	info->point[info->npoints++] = (struct ex_index_point){
-		.at = info->pos, .packed = packed, .bits = bits,
+		.at = info->pos, .packed = info->packed_size - z->avail_in,
+		.bits = (uint64_t)z->data_type & 7,
 		.window = (uintptr_t)(u->image + info->section->at +
 		    info->pos - EX_INDEX_WINDOW),
 	};
 }
 
-/* Have bytes come of the stream, up to a place in the section; to: where the next
-   one goes.  False: it ends before. */
+/* Have bytes come of the stream, up to a place in the section; to: where the
+   next one goes.  False: it ends before. */
 static bool
 stream_upto(struct ex_unpacked *u, uint64_t end, uint8_t *to, uint64_t from)
 {
 	struct info *info = &u->info;
-	uint8_t *const limit = to + (end - info->pos);
-	enum ex_inflated result;
+	z_stream *z = &info->stream;
+	int result = Z_OK;
 
-	do {
-		result = ex_inflate(&info->stream, to, limit);
-		info->pos += (uint64_t)(info->stream.out - to);
-		to = info->stream.out;
-		if (result == EX_INFLATE_BLOCK)
+	z->next_out = to;
+	z->avail_out = (uInt)(end - info->pos);
+	while (result == Z_OK && z->avail_out > 0) {
+		result = inflate(z, Z_BLOCK);
+		info->pos = end - z->avail_out;
+		/* behind a block, which is not the last one */
+		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
 			note_point(u, from);
-	} while (result == EX_INFLATE_BLOCK && to < limit);
-	return to == limit;
+	}
+	return z->avail_out == 0;
 }
 
 /* Have bytes come that are not wanted. */
@@ -546,6 +571,7 @@ ex_unpacked_free(struct ex_unpacked *u)
 	if (u == NULL)
 		return;
 	(void)elf_end(u->elf);
+	stream_end(&u->info);
 	free(u->info.there);
 	free(u->info.point);
 	free(u->info.used);
@@ -575,7 +601,7 @@ ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
 		next = run_end(info, at, page_up(end) < info->end ?
 		    page_up(end) : info->end);
 		if (!unpack(u, at, next)) {
-			info->begun = false;
+			stream_end(info);
 			info->end = info->pos > at ? info->pos : at;
 			return info->end;
 		}
