@@ -5,6 +5,7 @@
 #ifndef MADE_PROCESS_H
 #define MADE_PROCESS_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
