@@ -271,17 +271,18 @@ read_mapped(struct reader *r, const struct journal_entry *e)
 	const struct live_maps_origin origin = {
 		.program = it->program, .known = it->known, .code = it->code,
 	};
-	struct unreported *process = find_unreported(r, e->tid);
-	const bool known = process != NULL;
+	struct unreported *known = find_unreported(r, e->tid);
+	struct unreported *process = known != NULL ? known :
+	    malloc(sizeof(*process));
 
 	if (it->parent != 0)
 		inherit_maps(r, e->tid, it->parent);
-	if (!known && (process = malloc(sizeof(*process))) == NULL)
+	if (process == NULL)
 		out_of_memory();
 	memset(process, 0, sizeof(*process));
 	live_maps_begin(&process->maps, r->session->space, e->tid, &origin);
 	process->mapped = UINT64_MAX;
-	if (!known && tsearch(process, &r->unreported,
+	if (known == NULL && tsearch(process, &r->unreported,
 	    compare_unreported) == NULL)
 		out_of_memory();
 }

@@ -688,7 +688,7 @@ eval_member(struct evaluation *e, const struct node *node, struct value *v)
 static bool
 eval_arrow(struct evaluation *e, const struct node *node, struct value *v)
 {
-	struct value pointer, holder;
+	struct value pointer, holder = {.known = false};
 
 	if (!eval_object(e, node->left, &pointer))
 		return false;

@@ -411,11 +411,17 @@ TEST(hits_do_not_wait_for_one_that_hangs)
 #endif
 
 static int
+begin(void **state)
+{
+	return scratch_make(state) < 0 ? -1 : plain_library();
+}
+
+static int
 begin_refused(void **state)
 {
 	modes = modes_by_registers;
 	nmodes = COUNT(modes_by_registers);
-	return be_refused(state) < 0 ? -1 : scratch_make(state);
+	return be_refused(state) < 0 ? -1 : begin(state);
 }
 
 int
@@ -429,7 +435,7 @@ main(void)
 #else
 	const CMUnitTestFunction long_ones[] = {NULL};
 #endif
-	int failed = run_live_tests(.before_all = scratch_make,
+	int failed = run_live_tests(.before_all = begin,
 	    .after_all = scratch_remove);
 
 	/* what is refused stays so */
