@@ -42,7 +42,8 @@ struct reader {
 	int status;
 };
 
-static _Noreturn void
+__attribute__((noreturn))
+static void
 out_of_memory(void)
 {
 	_exit(BOX_NO_MEMORY);
