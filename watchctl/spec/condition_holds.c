@@ -29,6 +29,20 @@ truth_of_both(const struct condition_node *node,
 	    CONDITION_UNKNOWN : a;
 }
 
+/* What is not chosen need not be known: it may divide by zero. */
+static enum condition_truth
+truth_of_choice(const struct condition_node *node,
+    const struct condition_hit *hit)
+{
+	const enum condition_truth a = truth_of(node->a, hit);
+	const enum condition_truth b = a == CONDITION_FALSE ? a :
+	    truth_of(node->b, hit);
+	const enum condition_truth c = a == CONDITION_TRUE ? b :
+	    truth_of(node->c, hit);
+
+	return a == CONDITION_FALSE || b == c ? c : CONDITION_UNKNOWN;
+}
+
 static enum condition_truth
 truth_of(const struct condition_node *node, const struct condition_hit *hit)
 {
@@ -49,6 +63,8 @@ truth_of(const struct condition_node *node, const struct condition_hit *hit)
 		return truth_of_both(node, hit, CONDITION_FALSE);
 	case CONDITION_OR:
 		return truth_of_both(node, hit, CONDITION_TRUE);
+	case CONDITION_CHOICE:
+		return truth_of_choice(node, hit);
 	default:
 		return number_of(node, hit, &number) ?
 		    truth_of_bool(ex_number_truth(&number)) :
