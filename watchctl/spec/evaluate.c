@@ -347,17 +347,21 @@ load(struct evaluation *e, const struct node *node, struct value *v)
 	return true;
 }
 
-/* An operand of an operator: a number or a pointer. */
+/* An operand of an operator is a number or a pointer. */
 static bool
-eval_number(struct evaluation *e, const struct node *node, struct value *v)
+take_number(struct evaluation *e, const struct node *node, struct value *v)
 {
-	if (!eval_object(e, node, v))
-		return false;
 	if (!v->is_object || decay(v))
 		return true;
 	if (v->known)
 		return load(e, node, v);
 	return fail_type(e, node, v, node->at, "");
+}
+
+static bool
+eval_number(struct evaluation *e, const struct node *node, struct value *v)
+{
+	return eval_object(e, node, v) && take_number(e, node, v);
 }
 
 static bool
@@ -875,16 +879,18 @@ pointer_arithmetic(struct evaluation *e, const struct node *node,
 static bool
 eval_binary(struct evaluation *e, const struct node *node, struct value *v)
 {
-	struct value a, b;
+	struct value a, b, holder;
 
-	if (!eval_object(e, node->left, &a) ||
-	    (node->kind == NODE_REMAINDER &&
-	    !follow_fortran(e, node->left, &a)))
+	if (!eval_object(e, node->left, &a))
 		return false;
-	if (node->kind == NODE_REMAINDER && a.is_object && a.known &&
-	    ex_type_kind(&a.type) == EX_STRUCT)
-		return member_chain(e, &a, node->right, v);
-	if (!eval_number(e, node->left, &a) || !eval_number(e, node->right, &b))
+	holder = a;
+	if (node->kind == NODE_REMAINDER &&
+	    !follow_fortran(e, node->left, &holder))
+		return false;
+	if (node->kind == NODE_REMAINDER && holder.is_object && holder.known &&
+	    ex_type_kind(&holder.type) == EX_STRUCT)
+		return member_chain(e, &holder, node->right, v);
+	if (!take_number(e, node->left, &a) || !eval_number(e, node->right, &b))
 		return false;
 	if (is_pointer(&a) || is_pointer(&b))
 		return pointer_arithmetic(e, node, &a, &b, v);
@@ -1143,6 +1149,21 @@ evaluate(const struct spec *spec, struct ex_process *process, bool early,
 		return value_error(&e, root);
 	return take_place(&e, &v, place) && take_symbol_name(&e, place) ? 0 :
 	    e.err;
+}
+
+bool
+evaluate_is_reference(const struct spec *spec, struct ex_process *process,
+    bool early)
+{
+	struct evaluation e = {
+		.spec = spec, .process = process, .early = early,
+		.types_only = true,
+	};
+	const struct node *root = spec->expression->root;
+	struct value v;
+
+	return root->kind == NODE_NAME && eval(&e, root, &v) && v.known &&
+	    ex_type_is_reference(&v.type);
 }
 
 /* Its text, to which members or elements may be added.  NULL: no memory. */

@@ -15,6 +15,11 @@
 int evaluate(const struct spec *, struct ex_process *, bool early,
     struct spec_place *, struct wp_cause *);
 
+/* Whether a SPEC that is good as a symbol names a reference, which is what it
+   refers to. */
+bool evaluate_is_reference(const struct spec *, struct ex_process *,
+    bool early);
+
 /* From here on hits of what it names have its type, which takes no memory: the
    object begins at addr. */
 void evaluate_declare(const struct spec *, struct ex_process *, uint64_t addr);

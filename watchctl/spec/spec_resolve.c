@@ -683,8 +683,8 @@ resolve_as_symbol(const struct spec *spec, struct ex_process *process,
 	return rc;
 }
 
-/* A name that may be both is a symbol's, if there is one; near names are sought
-   only when it is neither. */
+/* A name that may be both is a symbol's, if there is one that is no reference;
+   near names are sought only when it is neither. */
 static int
 resolve_name(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
@@ -694,6 +694,12 @@ resolve_name(const struct spec *spec, struct ex_process *process, bool early,
 	if (spec->expression == NULL)
 		return resolve_as_symbol(spec, process, early, place, cause);
 	rc = resolve_as_symbol(spec, process, early, place, NULL);
+	if (rc == 0 && spec->access != WP_EXEC &&
+	    evaluate_is_reference(spec, process, early)) {
+		free(place->symbol);
+		place->symbol = NULL;
+		return evaluate(spec, process, early, place, cause);
+	}
 	if (rc == 0)
 		return 0;
 	if (rc == -ENOENT) {

@@ -142,6 +142,9 @@ TEST(agrees_with_gdb_about_cxx)
 	assert_int_equal(ask_watchctl(&t, "holder.r").addr,
 	    ask_watchctl(&t, "box.value[1]").addr);
 	assert_int_equal(ask_watchctl(&t, "holder.r").size, 4);
+	/* as a name that is a symbol's, too */
+	assert_int_equal(ask_watchctl(&t, "ns::reference:8").addr,
+	    ask_watchctl(&t, "ns::object:8").addr);
 	/* where gdb takes no name of a base class, or of no namespace */
 	assert_int_equal(ask_watchctl(&t, "ns::object.Other::id").addr,
 	    ask_watchctl(&t, "ns::object.weight").addr + 8);
@@ -150,6 +153,23 @@ TEST(agrees_with_gdb_about_cxx)
 	/* that is a tuple's, which has one of its deleter too */
 	assert_int_equal(ask_watchctl(&t,
 	    "ns::object.own._M_t._M_t._M_head_impl->value[1]").size, 8);
+	target_end(&t, 7);
+}
+
+/* Each operand is evaluated once. */
+TEST(takes_many_operators)
+{
+	enum { MANY = 100 };
+	char text[8 * MANY] = "numbers[0";
+	struct target t;
+
+	for (int i = 0; i < MANY; i++)
+		strcat(text, i % 2 == 0 ? "+1" : "-1");
+	strcat(text, "][2]");
+	c_start(&t);
+	assert_int_equal(ask_watchctl(&t, text).addr,
+	    ask_watchctl(&t, "numbers[0][2]").addr);
+	target_act(&t);
 	target_end(&t, 7);
 }
 
