@@ -84,7 +84,8 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 		return false;
 	if (dwarf_hasattr(die, DW_AT_declaration) ||
 	    (name = dwarf_diename(die)) == NULL ||
-	    strncmp(name, s->last, s->len) != 0)
+	    strncmp(name, s->last, s->len) != 0 ||
+	    !ex_qualified_same(name, s->last, false))
 		return false;
 	/* of enum { A }, and of enum class E { A } */
 	if (s->enumerator && above != NULL) {

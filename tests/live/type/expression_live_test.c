@@ -173,6 +173,29 @@ TEST(takes_many_operators)
 	target_end(&t, 7);
 }
 
+/* Names that begin like the one that is asked for take no time to speak of:
+   where a type is declared has to be sought from its unit on. */
+TEST(finds_a_type_behind_many_of_like_names)
+{
+	enum { MANY = 40000 };
+	FILE *f = fopen(scratch_path("many.c"), "w");
+	struct outcome o;
+
+	assert_non_null(f);
+	for (int n = 0; n < MANY; n++)
+		(void)fprintf(f, "struct c%d { int a; } c%d;\n", n, n);
+	(void)fprintf(f, "struct c { int a, b; } *pointer; long object;\n"
+	    "int main(void) { ((volatile int *)&object)[1] = 5; }\n");
+	assert_int_equal(fclose(f), 0);
+	scratch_run("gcc -g -o many many.c");
+	run(&o, LIST(watchctl(), "-w", "((struct c *)&object)->b", "--",
+	    scratch_path("many")));
+	if (o.status != 0 || strstr(o.err, "\nwatchctl: 1 hit, 1 reported, 0 "
+	    "lost") == NULL || strstr(o.err, "warning") != NULL)
+		fail_msg("%d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
 /* Forms that gdb has not. */
 TEST(has_names_of_files_and_bytes_of_fields)
 {
