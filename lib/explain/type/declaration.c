@@ -17,7 +17,7 @@
 enum {
 	STEPS_MAX = 64,		/* members of members without names */
 	TRIALS_MAX = 1 << 16,	/* members looked at */
-	CANDIDATES_MAX = 64,	/* symbols that may be of a variable */
+	CANDIDATES_MAX = 1024,	/* symbols that may be of a variable */
 };
 
 /* --- variables --- */
@@ -118,6 +118,30 @@ struct search {
 	struct ex_declaration d;
 };
 
+/* Whether it is a word there, or, in a mangled name, behind its length. */
+static bool
+is_word_at(const char *name, const char *at, size_t len)
+{
+	const unsigned char before = at == name ? '.' : (unsigned char)at[-1];
+
+	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0)
+		return isdigit(before) || before == '_';
+	return !isalnum(before) && !isalnum((unsigned char)at[len]);
+}
+
+static bool
+has_word(const char *name, const char *word, size_t len)
+{
+	const char *at = name;
+
+	while ((at = memmem(at, strlen(at), word, len)) != NULL) {
+		if (is_word_at(name, at, len))
+			return true;
+		at++;
+	}
+	return false;
+}
+
 /* Whether a symbol's name has the word in it; Fortran's are all in lower
    case. */
 static bool
@@ -125,13 +149,13 @@ holds_word(const char *name, const char *word, size_t len)
 {
 	char lower[256];
 
-	if (memmem(name, strlen(name), word, len) != NULL)
+	if (has_word(name, word, len))
 		return true;
 	if (len >= sizeof(lower) || strstr(name, "_MOD_") == NULL)
 		return false;
 	for (size_t i = 0; i < len; i++)
 		lower[i] = (char)tolower((unsigned char)word[i]);
-	return memmem(name, strlen(name), lower, len) != NULL;
+	return has_word(name, lower, len);
 }
 
 /* Whether a type's unit, and so what is declared in it, is of a source file. */

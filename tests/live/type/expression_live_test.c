@@ -185,13 +185,37 @@ TEST(finds_a_type_behind_many_of_like_names)
 	for (int n = 0; n < MANY; n++)
 		(void)fprintf(f, "struct c%d { int a; } c%d;\n", n, n);
 	(void)fprintf(f, "struct c { int a, b; } *pointer; long object;\n"
-	    "int main(void) { ((volatile int *)&object)[1] = 5; }\n");
+	    "int main(void) { ((volatile int *)&object)[1] = 5; "
+	    "return 0; }\n");
 	assert_int_equal(fclose(f), 0);
 	scratch_run("gcc -g -o many many.c");
 	run(&o, LIST(watchctl(), "-w", "((struct c *)&object)->b", "--",
 	    scratch_path("many")));
 	if (o.status != 0 || strstr(o.err, "\nwatchctl: 1 hit, 1 reported, 0 "
 	    "lost") == NULL || strstr(o.err, "warning") != NULL)
+		fail_msg("%d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* Symbols of many variables have the letter, and some the name. */
+TEST(finds_a_short_name_among_many)
+{
+	enum { MANY = 200 };
+	FILE *f = fopen(scratch_path("short.c"), "w");
+	struct outcome o;
+
+	assert_non_null(f);
+	for (int n = 0; n < MANY; n++)
+		(void)fprintf(f, "static int xi%d; int *f%d(void) { static "
+		    "int i; return xi%d++ > 0 ? &i : 0; }\n", n, n, n);
+	(void)fprintf(f, "void bump(void) { static int i; i++; }\n"
+	    "int main(void) { bump(); return 0; }\n");
+	assert_int_equal(fclose(f), 0);
+	scratch_run("gcc -g -o short short.c");
+	run(&o, LIST(watchctl(), "-w", "bump::i", "--",
+	    scratch_path("short")));
+	if (o.status != 0 || strstr(o.err, "\nwatchctl: 1 hit, 1 reported, 0 "
+	    "lost") == NULL)
 		fail_msg("%d: %s", o.status, o.err);
 	outcome_free(&o);
 }
