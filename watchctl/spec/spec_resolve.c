@@ -193,6 +193,14 @@ offer_pretty(struct search *s, const char *raw)
 }
 
 static int
+is_of_file(void *arg, const struct ex_symbol *symbol)
+{
+	const struct search *s = arg;
+
+	return symbol->file != NULL && strcmp(symbol->file, s->file) == 0;
+}
+
+static int
 offer_symbol(void *arg, const struct ex_symbol *symbol)
 {
 	struct search *s = arg;
@@ -201,7 +209,8 @@ offer_symbol(void *arg, const struct ex_symbol *symbol)
 
 	if (++s->seen > OFFERED_MAX)
 		return 1;
-	if (wrong_kind(s->spec->access, symbol) || symbol->indirect)
+	if (wrong_kind(s->spec->access, symbol) || symbol->indirect ||
+	    (s->file != NULL && !is_of_file(s, symbol)))
 		return 0;
 	if (!mangled || strncmp(s->spec->symbol, symbol->name, 2) == 0)
 		nearest_offer(&s->near, symbol->name);
@@ -377,9 +386,12 @@ symbol_unknown(struct search *s, struct ex_process *process,
 	put_unknown(s, &why);
 	if (s->n > 0)
 		put_statics(s, &why);
-	if (s->asked != 1 && s->n == 0)
+	if (s->file != NULL)
+		buffer_puts(&where, "the static symbols of ");
+	else if (s->asked != 1 && s->n == 0)
 		buffer_printf(&where, "the %u modules of ", s->asked);
-	visible_put_max(&where, s->asked != 1 && s->want != NULL ? s->want :
+	visible_put_max(&where, s->file != NULL ? s->file :
+	    s->asked != 1 && s->want != NULL ? s->want :
 	    s->first != NULL ? ex_module_name(s->first) : "the process",
 	    TEXT_SHOWN);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_UNKNOWN, buffer_text(&text),
@@ -548,13 +560,22 @@ are_hardly_meant(const struct search *s)
 	    s->rank % 3 == 2;
 }
 
+/* Whether a module has static symbols of the source file. */
+static int
+has_file(void *arg, struct ex_module *module, uint64_t base)
+{
+	(void)base;
+	return ex_symbol_each(module, is_of_file, arg);
+}
+
 /* The one symbol that is meant. */
 static int
 choose_symbol(struct search *s, struct ex_process *process,
     struct wp_cause *cause)
 {
 	ask_modules(s, process);
-	if (s->n == 0 && s->file != NULL)
+	if (s->n == 0 && s->file != NULL &&
+	    ex_process_modules(process, has_file, s) == 0)
 		return module_unknown(s, process, cause);
 	if (s->n == 0 || are_hardly_meant(s))
 		return symbol_unknown(s, process, cause);

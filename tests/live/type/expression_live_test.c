@@ -351,6 +351,9 @@ TEST(refuses_with_the_column)
 		{"*anything", "of type void"},
 		{"flexible->data", "how long that is is not known"},
 		{"server.total = 3", "change the program"},
+		{"expressions.c!nobdy", "no symbol 'nobdy' in the static "
+		 "symbols of expressions.c"},
+		{"expressoins.c!own", "no module 'expressoins.c' is mapped"},
 		{"server.clients->", "a member's name is wanted (column 17)"},
 		{"bump(3)", "no function is called"},
 	};

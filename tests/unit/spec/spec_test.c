@@ -452,7 +452,8 @@ static const struct {
 	 "(4 bytes), victim!thrice at 0x40420c (4 bytes); name one by its "
 	 "address"},
 	{"one.c!thrice", 'w', WP_CAUSE_SYMBOL_AMBIGUOUS, "2 symbols"},
-	{"two.c!thrice", 'w', WP_CAUSE_MODULE_UNKNOWN, "'two.c'"},
+	{"two.c!thrice", 'w', WP_CAUSE_SYMBOL_UNKNOWN,
+	 "no symbol 'thrice' in the static symbols of two.c, nearest: twice"},
 	{"ns::run", 'x', WP_CAUSE_SYMBOL_AMBIGUOUS, "victim!ns::run(int) at "
 	 "0x401180 (8 bytes), victim!ns::run(char const*) at 0x401190 "
 	 "(8 bytes); name one by its parameters or by its address"},
