@@ -174,6 +174,26 @@ is_of_file(const Dwarf_Die *type, const char *file)
 	    (len == own || name[len - own - 1] == '/');
 }
 
+/* Whether a declaration is of that name.  What is in a namespace without a name
+   is in what that is in, too. */
+static bool
+is_called(const struct ex_declared *declared, const char *name)
+{
+	static const char unnamed[] = "(anonymous namespace)::";
+	char text[512], *at;
+
+	if (ex_qualified_same(declared->name, name, declared->columns))
+		return true;
+	if (strstr(declared->name, unnamed) == NULL ||
+	    strlen(declared->name) >= sizeof(text))
+		return false;
+	(void)stpcpy(text, declared->name);
+	while ((at = strstr(text, unnamed)) != NULL)
+		memmove(at, at + sizeof(unnamed) - 1,
+		    strlen(at + sizeof(unnamed) - 1) + 1);
+	return ex_qualified_same(text, name, declared->columns);
+}
+
 static int
 try_symbol(void *arg, const struct ex_symbol *symbol)
 {
@@ -186,9 +206,8 @@ try_symbol(void *arg, const struct ex_symbol *symbol)
 	if (++s->tried > CANDIDATES_MAX)
 		return 1;
 	declared = declared_at(s->module, symbol->value);
-	if (declared == NULL || !ex_qualified_same(declared->name, s->name,
-	    declared->columns) || (s->file != NULL &&
-	    !is_of_file(&declared->type, s->file)) ||
+	if (declared == NULL || !is_called(declared, s->name) ||
+	    (s->file != NULL && !is_of_file(&declared->type, s->file)) ||
 	    (s->found > 0 && s->vaddr == symbol->value))
 		return 0;
 	if (s->found++ == 0) {

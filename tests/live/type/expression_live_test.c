@@ -150,6 +150,8 @@ TEST(agrees_with_gdb_about_cxx)
 	    ask_watchctl(&t, "ns::object.weight").addr + 8);
 	assert_int_equal(ask_watchctl(&t, "(anonymous namespace)::anonymous.a")
 	    .size, 4);
+	assert_int_equal(ask_watchctl(&t, "anonymous.a").addr,
+	    ask_watchctl(&t, "(anonymous namespace)::anonymous.a").addr);
 	/* that is a tuple's, which has one of its deleter too */
 	assert_int_equal(ask_watchctl(&t,
 	    "ns::object.own._M_t._M_t._M_head_impl->value[1]").size, 8);
