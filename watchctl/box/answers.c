@@ -165,14 +165,16 @@ open_file(struct answers *answers, const char *path)
 	return keep_elf(wp_open_regular(path));
 }
 
+/* It is answered when that is done. */
 static int
-fetch(const char *build_id)
+begin_to_fetch(struct answers *answers, const char *build_id)
 {
 	const size_t len = strlen(build_id);
 
 	return len == 0 || len > BUILD_ID_MAX ||
 	    strspn(build_id, "0123456789abcdef") != len ? -EINVAL :
-	    keep_elf(debuginfod_fetch(build_id));
+	    answers->fetching.begun ? -EBUSY :
+	    debuginfod_begin(&answers->fetching, build_id);
 }
 
 /* Part of an index, or its end.  Keys, sizes and their order are looked at
@@ -198,6 +200,7 @@ answers_abandon(struct answers *answers)
 	if (answers->keeping)
 		(void)index_cache_end(false);
 	answers->keeping = false;
+	debuginfod_abandon(&answers->fetching);
 }
 
 /* --- processes --- */
@@ -407,19 +410,54 @@ gives_descriptor(uint32_t what)
 	    what == BOX_OPEN_MAPPED || what == BOX_OPEN_PERF_MAP;
 }
 
+/* A descriptor, 0 or -errno.  If the explainer is dead already, this shows
+   soon. */
+static void
+give(struct answers *answers, int socket, const struct box_message *question,
+    struct box_message *answer, int got)
+{
+	const int fd = got >= 0 && gives_descriptor(question->what) ? got : -1;
+
+	answers->starved = answers->starved || got == -EMFILE;
+	answer->err = got < 0 ? got : 0;
+	(void)box_send(socket, answer, fd);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+int
+answers_fd(const struct answers *answers)
+{
+	return answers->fetching.begun ? answers->fetching.from : -1;
+}
+
+void
+answers_go_on(struct answers *answers, int socket)
+{
+	const struct box_message question = {.what = BOX_FETCH};
+	struct box_message answer = {.what = BOX_ANSWER};
+	int got;
+
+	if (answers->fetching.begun &&
+	    (got = debuginfod_look(&answers->fetching)) != -EAGAIN)
+		give(answers, socket, &question, &answer, keep_elf(got));
+}
+
 bool
 answers_give(struct answers *answers, int socket,
     const struct box_message *question)
 {
 	struct box_message answer = {.what = BOX_ANSWER};
-	int got, fd;
+	int got;
 
 	switch (question->what) {
 	case BOX_OPEN:
 		got = open_file(answers, question->text);
 		break;
 	case BOX_FETCH:
-		got = fetch(question->text);
+		got = begin_to_fetch(answers, question->text);
+		if (got == 0)
+			return true;
 		break;
 	case BOX_INDEX:
 		got = answers->no_cache ? -EPERM :
@@ -451,12 +489,6 @@ answers_give(struct answers *answers, int socket,
 	default:
 		return false;
 	}
-	answers->starved = answers->starved || got == -EMFILE;
-	fd = got >= 0 && gives_descriptor(question->what) ? got : -1;
-	answer.err = got < 0 ? got : 0;
-	/* if it is dead already, this shows soon */
-	(void)box_send(socket, &answer, fd);
-	if (fd >= 0)
-		(void)close(fd);
+	give(answers, socket, question, &answer, got);
 	return true;
 }

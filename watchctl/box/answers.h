@@ -11,6 +11,7 @@
 #include "os/perf_map.h"
 #include "os/roots.h"
 #include "util/buffer.h"
+#include "util/debuginfod.h"
 
 /* A process that may be asked about. */
 struct answers_process {
@@ -36,6 +37,7 @@ struct answers {
 	size_t n, cap;
 	struct wp_roots roots;
 	struct buffer maps;	/* of the process that was asked about last */
+	struct debuginfod_fetch fetching;	/* is answered when done */
 };
 
 /* Let explainers ask about a process that runs now, until it ends or is left
@@ -45,6 +47,13 @@ void answers_forbid(struct answers *, pid_t);
 
 /* Answer a question of this kind.  False: it is of another. */
 bool answers_give(struct answers *, int socket, const struct box_message *);
+
+/* A question that is not answered yet: readable when there may be an answer;
+   -1: there is none. */
+int answers_fd(const struct answers *);
+
+/* Answer that one, if it can be. */
+void answers_go_on(struct answers *, int socket);
 
 /* The explainer that asked has gone. */
 void answers_abandon(struct answers *);

@@ -294,9 +294,10 @@ seconds_of(clockid_t clock)
 
 /* How long it could have worked since the last look.  One that waits for a
    processor is not blamed for that; one that sleeps is, since there is nothing for
-   it to sleep for, but us: it has not sent anything. */
+   it to sleep for, but us (excused): it has sent something, or waits for an
+   answer. */
 static double
-pass_time(struct box *box, bool sent)
+pass_time(struct box *box, bool excused)
 {
 	struct box_stall *stall = &box->stall;
 	const double now = seconds_of(CLOCK_MONOTONIC), slept = now -
@@ -307,7 +308,7 @@ pass_time(struct box *box, bool sent)
 	if (clock_getcpuclockid(box->pid, &clock) == 0)
 		stall->spent = seconds_of(clock);
 	stall->time = now;
-	return !sent && wp_proc_status(box->pid, &status) == 0 &&
+	return !excused && wp_proc_status(box->pid, &status) == 0 &&
 	    status.state == 'S' ? slept : stall->spent - before;
 }
 
@@ -319,12 +320,12 @@ patience_of(const struct box *box)
 
 /* 0; -ETIMEDOUT: it makes no progress; -ETIME: it does, but does not answer. */
 static int
-look_at_time(struct box *box, bool sent)
+look_at_time(struct box *box, bool excused)
 {
 	struct box_stall *stall = &box->stall;
 	const uint64_t progress = atomic_load(&box->shared->progress);
 	const bool first = stall->seconds < 0;
-	const double passed = pass_time(box, sent);
+	const double passed = pass_time(box, excused);
 
 	if (!first)
 		stall->answer += passed;
@@ -357,16 +358,22 @@ show_reading(const struct box *box, uint64_t progress)
 static int
 listen_for(struct box *box, int ms)
 {
-	struct pollfd poll_set = {.fd = box->socket, .events = POLLIN};
+	const int answering = answers_fd(&box->answers);
+	struct pollfd p[] = {
+		{.fd = box->socket, .events = POLLIN},
+		{.fd = answering, .events = POLLIN},
+	};
 	const uint64_t progress = atomic_load(&box->shared->progress);
 
 	if (box->deaf)
 		return -ETIMEDOUT;
-	if (poll(&poll_set, 1, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) != 0)
+	if (poll(p, 2, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
+	    p[0].revents != 0)
 		return 1;
+	answers_go_on(&box->answers, box->socket);
 	if (ms < 0 || ms > LOOK_MS)
 		show_reading(box, progress);
-	return look_at_time(box, false);
+	return look_at_time(box, answering >= 0);
 }
 
 static int

@@ -13,9 +13,11 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/regular_file.h"
 #include "util/interrupt.h"
 
@@ -109,33 +111,30 @@ start(const char *build_id, int to)
 	return pid;
 }
 
-/* All that it writes, until it ends or there is a reason not to wait.  Result:
-   how many bytes. */
-static size_t
-hear(int from, char *text, size_t size)
+/* Have all of it end.  Result: the file that it named, if it named one, or
+   -errno. */
+static int
+end(struct debuginfod_fetch *fetch, bool whole)
 {
-	struct pollfd poll_set = {.fd = from, .events = POLLIN};
-	size_t len = 0;
-	ssize_t n;
+	siginfo_t info;
 
-	for (int ms = 0; ms < PATIENCE_MS && !interrupt_pending() &&
-	    len < size; ms += LOOK_MS) {
-		while (len < size && poll(&poll_set, 1, LOOK_MS) > 0) {
-			n = read(from, text + len, size - len);
-			if (n <= 0)
-				return len;
-			len += (size_t)n;
-		}
-	}
-	return 0;
+	/* one that has written all ends anyway */
+	(void)syscall(SYS_pidfd_send_signal, fetch->pidfd, SIGKILL, NULL, 0);
+	(void)close(fetch->from);
+	while (waitid(P_PIDFD, (id_t)fetch->pidfd, &info, WEXITED) < 0 &&
+	    errno == EINTR)
+		;
+	(void)close(fetch->pidfd);
+	fetch->begun = false;
+	return !whole || *fetch->path == '\0' ? -ENOENT :
+	    wp_open_regular(fetch->path);
 }
 
 int
-debuginfod_fetch(const char *build_id)
+debuginfod_begin(struct debuginfod_fetch *fetch, const char *build_id)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	char path[PATH_MAX] = "";
-	int ends[2], status = -1;
+	int ends[2];
 	pid_t pid;
 
 	if (urls == NULL || *urls == '\0' || getauxval(AT_SECURE) != 0)
@@ -144,10 +143,58 @@ debuginfod_fetch(const char *build_id)
 		return -errno;
 	pid = start(build_id, ends[1]);
 	(void)close(ends[1]);
-	if (pid > 0 && hear(ends[0], path, sizeof(path) - 1) == 0)
-		(void)kill(pid, SIGKILL);
+	*fetch = (struct debuginfod_fetch){
+		.begun = true, .from = ends[0], .pidfd = pid < 0 ? -1 :
+		    (int)syscall(SYS_pidfd_open, pid, 0),
+		.until = wp_clock_ms() + PATIENCE_MS,
+	};
+	if (fetch->pidfd >= 0)
+		return 0;
 	(void)close(ends[0]);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status != 0 || *path == '\0' ? -ENOENT : wp_open_regular(path);
+	fetch->begun = false;
+	if (pid > 0 && kill(pid, SIGKILL) == 0)
+		(void)waitpid(pid, NULL, 0);
+	return -ENOENT;
+}
+
+int
+debuginfod_look(struct debuginfod_fetch *fetch)
+{
+	struct pollfd poll_set = {.fd = fetch->from, .events = POLLIN};
+	const size_t room = sizeof(fetch->path) - 1;
+	ssize_t n;
+
+	while (fetch->len < room && poll(&poll_set, 1, 0) > 0) {
+		n = read(fetch->from, fetch->path + fetch->len,
+		    room - fetch->len);
+		if (n <= 0)
+			return end(fetch, true);
+		fetch->len += (size_t)n;
+	}
+	return fetch->len == room || wp_clock_ms() >= fetch->until ||
+	    interrupt_pending() ? end(fetch, false) : -EAGAIN;
+}
+
+void
+debuginfod_abandon(struct debuginfod_fetch *fetch)
+{
+	if (fetch->begun)
+		(void)end(fetch, false);
+}
+
+int
+debuginfod_fetch(const char *build_id)
+{
+	struct debuginfod_fetch fetch;
+	int got = debuginfod_begin(&fetch, build_id);
+
+	while (got == 0 || got == -EAGAIN) {
+		struct pollfd poll_set = {.fd = fetch.from, .events = POLLIN};
+
+		(void)poll(&poll_set, 1, LOOK_MS);
+		got = debuginfod_look(&fetch);
+		if (got >= 0)
+			break;
+	}
+	return got;
 }

@@ -6,11 +6,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -590,6 +593,101 @@ TEST(debug_information_is_fetched)
 	(void)unsetenv("DEBUGINFOD_URLS");
 	(void)unsetenv("DEBUGINFOD_CACHE_PATH");
 	free(file);
+}
+
+/* A server of which only this is known: where it listens.  Result: its
+   socket. */
+static int
+listen_only(char url[64])
+{
+	const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_in at = {
+		.sin_family = AF_INET, .sin_addr.s_addr =
+		    htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(at);
+
+	assert_int_equal(bind(server, (struct sockaddr *)&at, len), 0);
+	assert_int_equal(listen(server, 8), 0);
+	assert_int_equal(getsockname(server, (struct sockaddr *)&at, &len), 0);
+	(void)snprintf(url, 64, "http://127.0.0.1:%d", ntohs(at.sin_port));
+	return server;
+}
+
+/* Answer that there is none, until it is asked for this build id.  Result: the
+   connection, on which that is not answered. */
+static int
+await_request(int server, const char *id)
+{
+	static const char none[] = "HTTP/1.0 404 None\r\n"
+	    "Content-Length: 0\r\nConnection: close\r\n\r\n";
+	struct pollfd p = {.fd = server, .events = POLLIN};
+	char request[4096];
+
+	for (;;) {
+		int client;
+		ssize_t n;
+
+		assert_int_equal(poll(&p, 1, 60000), 1);
+		client = accept4(server, NULL, NULL, SOCK_CLOEXEC);
+		n = recv(client, request, sizeof(request) - 1, 0);
+		request[n < 0 ? 0 : n] = '\0';
+		if (strstr(request, id) != NULL)
+			return client;
+		(void)send(client, none, strlen(none), MSG_NOSIGNAL);
+		(void)close(client);
+	}
+}
+
+/* The build id of a file. */
+static void
+read_build_id(const char *file, char id[64])
+{
+	FILE *f;
+
+	scratch_run("readelf -n %s | sed -n 's/.*Build ID: //p' >id", file);
+	f = fopen(scratch_path("id"), "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%63s", id), 1);
+	(void)fclose(f);
+}
+
+/* A stopped thread goes on, while a server takes its time. */
+TEST(no_thread_waits_for_a_server)
+{
+	char url[64], id[64], line[64], byte;
+	struct running w;
+	struct outcome o;
+	int server, client;
+
+	scratch_write("put.c", "void put(int *p) { *p = 1; }\n");
+	scratch_write("puts.c", "#include <stdio.h>\n#include <unistd.h>\n"
+	    "void put(int *);\nint counter;\n"
+	    "int main(void) { char c; put(&counter); puts(\"one\");\n"
+	    "    fflush(stdout); return read(0, &c, 1) == 1 ? 3 : 2; }\n");
+	scratch_run("%s -O1 -shared -fPIC -Wl,--build-id -o libput.so put.c && "
+	    "strip -g libput.so && %s -g -o puts puts.c -L. -lput "
+	    "-Wl,-rpath,'$ORIGIN'", getenv("CC"), getenv("CC"));
+	read_build_id("libput.so", id);
+	server = listen_only(url);
+	(void)setenv("DEBUGINFOD_URLS", url, 1);
+	(void)setenv("DEBUGINFOD_CACHE_PATH", scratch_path("slow-cache"), 1);
+	start(&w, LIST(watchctl(), "--no-cache", "-w", "counter", "--on-hit",
+	    "exec true", "-O", scratch_path("report"), "--",
+	    scratch_path("puts")));
+	client = await_request(server, id);
+	hear(&w, line, sizeof(line));
+	assert_string_equal(line, "one");
+	assert_int_equal(recv(client, &byte, 1, MSG_DONTWAIT), -1);
+	(void)close(server);
+	(void)close(client);
+	say(&w, "\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 3);
+	assert_non_null(strstr(o.err, "1 hit, 1 reported, 0 lost"));
+	outcome_free(&o);
+	(void)unsetenv("DEBUGINFOD_URLS");
+	(void)unsetenv("DEBUGINFOD_CACHE_PATH");
 }
 
 /* Run doctor where there is no seccomp. */
