@@ -202,6 +202,8 @@ is_signed(const struct value *v)
 static bool
 is_integer(const struct value *v)
 {
+	uint64_t size;
+
 	switch (v->known ? ex_type_kind(&v->type) : EX_OPAQUE) {
 	case EX_SIGNED:
 	case EX_UNSIGNED:
@@ -209,7 +211,8 @@ is_integer(const struct value *v)
 	case EX_CHAR:
 	case EX_UTF:
 	case EX_ENUM:
-		return ex_type_size(&v->type) <= 8;
+		size = ex_type_size(&v->type);
+		return size > 0 && size <= 8;
 	default:
 		return false;
 	}
@@ -845,10 +848,13 @@ static uint64_t
 step_of(struct evaluation *e, const struct value *pointer)
 {
 	struct ex_type target;
+	uint64_t size;
 
 	if (!ex_type_target(e->process, &pointer->type, &target))
 		return 1;
-	return ex_type_size(&target) == 0 ? 1 : ex_type_size(&target);
+	size = ex_type_size(&target);
+	/* nothing is as large as half of all memory */
+	return size == 0 || size > INT64_MAX ? 1 : size;
 }
 
 static bool
