@@ -1157,6 +1157,26 @@ evaluate(const struct spec *spec, struct ex_process *process, bool early,
 	    e.err;
 }
 
+static int
+is_cxx(void *arg, const struct ex_symbol *symbol)
+{
+	(void)arg;
+	return strncmp(symbol->name, "_Z", 2) == 0;
+}
+
+/* A C program's debug information is not read before its hits are: its symbols
+   do, whatever is wrong with that. */
+static bool
+may_be_reference(const struct spec *spec, struct ex_process *process,
+    bool early)
+{
+	struct found_symbol found;
+
+	return find_symbol(spec, process, early, &found, NULL) == 0 &&
+	    found.symbol.size == sizeof(void *) &&
+	    ex_symbol_each(found.module, is_cxx, NULL) != 0;
+}
+
 bool
 evaluate_is_reference(const struct spec *spec, struct ex_process *process,
     bool early)
@@ -1168,8 +1188,9 @@ evaluate_is_reference(const struct spec *spec, struct ex_process *process,
 	const struct node *root = spec->expression->root;
 	struct value v;
 
-	return root->kind == NODE_NAME && eval(&e, root, &v) && v.known &&
-	    ex_type_is_reference(&v.type);
+	return root->kind == NODE_NAME &&
+	    may_be_reference(spec, process, early) && eval(&e, root, &v) &&
+	    v.known && ex_type_is_reference(&v.type);
 }
 
 /* Its text, to which members or elements may be added.  NULL: no memory. */
