@@ -20,7 +20,7 @@
 #include "os/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"
-#include "report/report.h"
+#include "report/output.h"
 #include "util/visible.h"
 
 #define COLUMNS 78	/* text is folded to this many */
@@ -855,7 +855,7 @@ doctor(int argc, char **argv, const char *program, FILE *out)
 	if (json)
 		doctor_json(&d, &b);
 	else
-		doctor_text(&d, report_wants_colour(out), &b);
+		doctor_text(&d, output_wants_colour(out), &b);
 	err = buffer_write(&b, out);
 	buffer_free(&b);
 	if (err < 0) {

@@ -11,11 +11,8 @@
 #include "os/cause.h"
 #include "box/box_report.h"
 #include "box/symbolize_log.h"
-#include "module/index.h"
-#include "module/module.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"
-#include "util/index_cache.h"
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
@@ -56,10 +53,6 @@ fill_standard(void)
 int
 main(int argc, char **argv)
 {
-	static const struct ex_index_store cache = {
-		index_cache_open, index_cache_begin, index_cache_put,
-		index_cache_end,
-	};
 	bool report = is(argv[1], "report");
 	struct options options;
 	int status;
@@ -75,13 +68,10 @@ main(int argc, char **argv)
 	}
 	if (is(argv[1], "debuginfod") && argv[2] != NULL)
 		return debuginfod(argv[2]);
-	ex_module_fetcher(debuginfod_fetch);
 	if (is(argv[1], "helper"))
 		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :
 	    options_parse(argc, argv, &options);
-	if (status == 0 && !options.no_cache)
-		ex_index_store(&cache);
 	if (status != 0) {
 		status = status > 0 ? 0 : STATUS_OWN_FAILURE;
 	} else if (report) {

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "report/explained_session.h"
 #include "report/replay.h"
-#include "report/session.h"
 #include "spec/options.h"
 
 enum { ROUNDS = 25, STARTS = 15, LIVE_ROUNDS = 5 };
@@ -44,7 +44,7 @@ replay_here(const char *file)
 
 	if (out != NULL && freopen("/dev/null", "w", stderr) != NULL &&
 	    options_parse_report(7, argv, &options) == 0 &&
-	    session_open_stream(&s, &options, EX_RECORDED, NULL, out,
+	    explained_session_open(&s, &options, EX_RECORDED, NULL, out,
 	    false, &begin) == 0) {
 		status = replay(&s);
 		session_close(&s);

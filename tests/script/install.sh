@@ -2,6 +2,8 @@
 # install: what `bmake install` leaves is complete; programs in C and C++ build
 # against it and find their helper; the shared library needs libc alone and shows
 # nothing but wp_* and what takes the place of functions of the C library.
+# watchctl needs libc alone, too: what reads executables and debug information is
+# in watchctl-explain, which has no privilege.
 set -eu
 
 scratch=$(mktemp -d)
@@ -31,9 +33,20 @@ ls bin/watchctl libexec/watchctl-explain lib/libwatchpoint.a share/man/man1/watc
 [ "$(echo include/*.h)" = \
     'include/watchpoint-cmocka.h include/watchpoint.h' ]
 
-readelf -d lib/libwatchpoint.so > dynamic
-grep 'SONAME.*\[libwatchpoint\.so\.0\]' dynamic
-[ "$(grep -c NEEDED dynamic)" = "$(grep -c 'NEEDED.*\[libc\.so' dynamic)" ]
+# needs FILE: the libraries that it does
+needs()
+{
+	readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\.so\..*/\1/p' | sort |
+	    xargs
+}
+readelf -d lib/libwatchpoint.so | grep 'SONAME.*\[libwatchpoint\.so\.0\]'
+for file in lib/libwatchpoint.so bin/watchctl "$WATCHCTL"; do
+	[ "$(needs "$file")" = libc ] || {
+		echo "$file needs $(needs "$file")"
+		exit 1
+	}
+done
+needs libexec/watchctl-explain | grep 'libc.*libdw.*libelf.*libseccomp'
 # both libraries show what the headers declare, and nothing else
 nm -D --defined-only lib/libwatchpoint.so |
     sed -n 's/.* \([a-z]*_[a-z_0-9]*\)@.*/\1/p' | sort > shared
@@ -52,9 +65,10 @@ while read -r name; do
 		exit 1
 	}
 done < shared
-# what takes the place of libdw's open(2), and what doctor watches
-[ "$(nm -D --defined-only bin/watchctl | awk '{ print $3 }' | sort | xargs)" = \
-    'doctor_word open open64' ]
+# what doctor watches; and what takes the place of libdw's open(2)
+[ "$(nm -D --defined-only bin/watchctl | awk '{ print $3 }')" = doctor_word ]
+[ "$(nm -D --defined-only libexec/watchctl-explain | awk '{ print $3 }' |
+    sort | xargs)" = 'open open64' ]
 
 export PKG_CONFIG_PATH="$PWD/lib/pkgconfig"
 [ "$(pkg-config --variable=helper watchpoint)" = /opt/bin/watchctl ]

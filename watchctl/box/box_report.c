@@ -119,7 +119,7 @@ box_report(const struct options *options, char **argv)
 	} else {
 		report.written.output = &report.output;
 		report.written.colour = options->form == FORM_TEXT &&
-		    report_wants_colour(report.output.stream);
+		    output_wants_colour(report.output.stream);
 		while (run(&report))
 			;
 	}

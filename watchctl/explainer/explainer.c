@@ -23,6 +23,7 @@
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
 #include "module/module.h"
+#include "report/explained_session.h"
 #include "report/replay.h"
 #include "util/complain.h"
 
@@ -63,7 +64,7 @@ write_report(void *cookie, const char *text, size_t len)
 	const struct session *session = cookie;
 
 	return session->skipping ? (ssize_t)len :
-	    ask_report(text, len, session_writing(session));
+	    ask_report(text, len, explained_session_writing(session));
 }
 
 static FILE *
@@ -102,8 +103,8 @@ explain(const struct options *options)
 
 	if (out == NULL)
 		out_of_memory();
-	if (session_open_stream(&session, options, EX_RECORDED, NULL, out,
-	    colour, &resume) == 0)
+	if (explained_session_open(&session, options, EX_RECORDED, NULL,
+	    out, colour, &resume) == 0)
 		status = replay(&session);
 	session_close(&session);
 	(void)fclose(out);
@@ -120,8 +121,8 @@ begin(struct session *session, const struct options *options,
 	};
 	FILE *out = open_report(session);
 
-	if (out == NULL || session_open_stream(session, options, EX_LIVE,
-	    space, out, message->value[1] != 0, &resume) < 0)
+	if (out == NULL || explained_session_open(session, options,
+	    EX_LIVE, space, out, message->value[1] != 0, &resume) < 0)
 		out_of_memory();
 	session->on_stderr = message->value[2] != 0;
 }

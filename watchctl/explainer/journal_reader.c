@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "report/environment.h"
+#include "report/explained_session.h"
 #include "report/summary.h"
 #include "spec/spec.h"
 #include "watch/live_maps.h"
@@ -188,8 +189,8 @@ read_object(struct reader *r, const struct journal_entry *e)
 	const bool good = e->len > 0 && text[e->len - 1] == '\0' &&
 	    spec_parse(text, WP_WRITE, &spec, NULL) == 0;
 
-	(void)session_object(r->session, e->tid, good ? &spec : NULL, e->value[0],
-	    e->value[1]);
+	(void)explained_session_object(r->session, e->tid, good ? &spec : NULL,
+	    e->value[0], e->value[1]);
 	if (good)
 		spec_free(&spec);
 }
@@ -207,8 +208,16 @@ read_values(struct reader *r, const struct journal_entry *e)
 		.in_order = (flags & JOURNAL_IN_ORDER) != 0,
 	};
 
-	if (session_values(r->session, &values) < 0)
+	if (ex_explainer_values(r->session->explainer, &values) < 0)
 		out_of_memory();
+}
+
+static void
+read_hints(struct reader *r, const struct journal_entry *e)
+{
+	const struct ex_hints hints = {.tid = e->tid, .stopped = true};
+
+	ex_explain_hints(r->session->explainer, e->tid != 0 ? &hints : NULL);
 }
 
 static const struct ex_watch *
@@ -467,11 +476,11 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		read_values(r, e);
 		break;
 	case JOURNAL_UNSEEN:
-		session_unseen(s, watch_of(r, e));
+		ex_explain_doubt(s->explainer, watch_of(r, e), EX_UNSEEN);
 		break;
 	case JOURNAL_KNOWN:
-		session_known(s, watch_of(r, e), e->tid, e->bytes, e->len,
-		    e->value[1]);
+		ex_explain_known(s->explainer, watch_of(r, e), e->tid, e->bytes,
+		    e->len, e->value[1]);
 		break;
 	case JOURNAL_MAPPED:
 		read_mapped(r, e);
@@ -489,7 +498,7 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		read_channel_hit(r, e);
 		break;
 	case JOURNAL_HINTS:
-		session_stopped(s, e->tid);
+		read_hints(r, e);
 		break;
 	case JOURNAL_FLUSH:
 		(void)session_flush(s, e->value[0]);

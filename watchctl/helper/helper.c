@@ -87,7 +87,7 @@ static int
 serve(const struct options *options, struct wp_channel *channel, FILE *out)
 {
 	struct serve in = {.options = options};
-	int err = session_open(&in.session, options, EX_LIVE, out);
+	int err = session_open(&in.session, options, out);
 
 	in.session.quiet = true;
 	if (err == 0)

@@ -298,7 +298,7 @@ run_on_channel(struct serve *serve, const char *library)
 		(void)complain("memory to share: %s", strerror(-err));
 	} else {
 		if (set_environment(o, library, fd) == 0 &&
-		    session_open(&serve->session, o, EX_LIVE, stderr) == 0)
+		    session_open(&serve->session, o, stderr) == 0)
 			status = run(serve, channel, fd);
 		serve_close(serve);
 		handlers.channel = NULL;

@@ -99,9 +99,9 @@ serve_open(struct serve *serve, char **argv, struct wp_channel *channel,
 	session_format(&serve->session, &attr, NULL, 0);
 	if (serve->formats == NULL ||
 	    ex_formats_add(serve->formats, &attr, NULL, 0) < 0 ||
-	    session_ready(&serve->session) < 0 ||
-	    session_values(&serve->session, &values) < 0)
+	    session_ready(&serve->session) < 0)
 		return complain("out of memory");
+	session_values(&serve->session, &values);
 	serve->root = serve->first = program_open(serve, channel, fd, program,
 	    NULL);
 	return serve->root == NULL ? -EINVAL : 0;

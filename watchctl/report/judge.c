@@ -373,3 +373,15 @@ judge_hit(struct judge *j, const struct ex_hit *hit, uint64_t count)
 	return condition_holds(j->condition, &known) == holds ? holds :
 	    CONDITION_UNKNOWN;
 }
+
+bool
+judge_rejects(struct judge *judge, struct ex_hit *hit, uint64_t count)
+{
+	enum condition_truth holds;
+
+	if (judge == NULL)
+		return false;
+	holds = judge_hit(judge, hit, count);
+	hit->unsure = holds == CONDITION_UNKNOWN;
+	return holds == CONDITION_FALSE;
+}

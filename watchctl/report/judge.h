@@ -27,4 +27,8 @@ void judge_free(struct judge *);
 enum condition_truth judge_hit(struct judge *, const struct ex_hit *,
     uint64_t count);
 
+/* Whether a hit is rejected, NULL: by no condition; one for which it is not
+   known whether it holds is not, and becomes `unsure'. */
+bool judge_rejects(struct judge *, struct ex_hit *, uint64_t count);
+
 #endif

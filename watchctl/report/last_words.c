@@ -56,12 +56,7 @@ put_number(struct text *text, uint64_t n)
 static uint64_t
 taken(const struct session *s)
 {
-	const struct ex_tally *tally;
-
-	if (s->explainer == NULL)
-		return s->samples - s->joined - s->dropped;
-	tally = ex_explain_tally(s->explainer);
-	return tally->samples - tally->joined - tally->dropped;
+	return s->samples - s->joined - s->dropped;
 }
 
 static void
@@ -116,30 +111,13 @@ speak(const char *why)
 	_exit(STATUS_OWN_FAILURE);
 }
 
-/* What libdw calls for want of memory. */
-static __attribute__((noreturn)) void
-out_of_memory(void)
-{
-	speak("out of memory, and ended");
-}
-
-static void
-at_exit(void)
-{
-	if (words.on && words.pid == getpid())
-		speak("ended by a library that it uses, which ran out of "
-		    "memory");
-}
-
 /* In a process that is not watchctl's own the signal comes again. */
 static void
 on_signal(int sig)
 {
-	if (words.pid != getpid())
-		return;
-	speak(sig == SIGBUS ? "an executable, debug information or recording "
-	    "was cut short while it was read, and the watch has ended" :
-	    "ran out of memory, or met a damaged file");
+	(void)sig;
+	if (words.pid == getpid())
+		speak("ran out of memory, or failed otherwise");
 }
 
 void
@@ -162,8 +140,6 @@ last_words_install(void)
 	(void)sigaltstack(&alternate, NULL);
 	for (size_t i = 0; i < n; i++)
 		(void)sigaction(fatal[i], &action, NULL);
-	(void)atexit(at_exit);
-	ex_module_memory_handler(out_of_memory);
 }
 
 void

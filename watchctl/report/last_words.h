@@ -1,11 +1,10 @@
 /*
  * last_words: the account of a run that watchctl does not survive.
  *
- * The libraries that watchctl uses may end the process when memory runs out: by
- * exit(3), by abort(3), or by accessing memory that they did not get; damaged
- * input may have the same effect.  Then the account is printed from what was
- * counted until then, and the exit status is 125.  The watched processes
- * continue, as they do when watchctl is killed.
+ * The kernel may have no memory for what watchctl shares with an explainer, or
+ * watchctl a defect.  Then the account is printed from what was counted until
+ * then, and the exit status is 125.  The watched processes continue, as they do
+ * when watchctl is killed.
  */
 #ifndef LAST_WORDS_H
 #define LAST_WORDS_H

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -98,6 +99,16 @@ output_begin(struct output *o)
 {
 	o->made = false;
 	return o->own ? empty(o->file >= 0 ? o->file : fileno(o->stream)) : 0;
+}
+
+bool
+output_wants_colour(FILE *out)
+{
+	const char *term = getenv("TERM");
+	const char *none = getenv("NO_COLOR");
+
+	return isatty(fileno(out)) == 1 && (none == NULL || *none == '\0') &&
+	    term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
 }
 
 void

@@ -4,6 +4,7 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "spec/options.h"
@@ -24,6 +25,10 @@ int output_open(struct output *, const struct options *, FILE *otherwise);
 
 /* The report or recording begins: forget what the file held.  0 or -errno. */
 int output_begin(struct output *);
+
+/* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
+   NO_COLOR unset or empty. */
+bool output_wants_colour(FILE *);
 
 /* All zero, or open. */
 void output_close(struct output *);

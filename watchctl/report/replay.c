@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/explained_session.h"
 #include "util/complain.h"
 #include "module/symbol.h"
 #include "os/slot.h"
@@ -192,8 +193,8 @@ start(struct session *s, const struct ex_record *first)
 			const struct ex_watch *watch = s->watches[i];
 
 			name_watch(s, s->watches[i], first->pid);
-			if (session_object(s, first->pid, NULL, watch->addr,
-			    watch->len) < 0)
+			if (explained_session_object(s, first->pid, NULL,
+			    watch->addr, watch->len) < 0)
 				return -EINVAL;
 		}
 		begin.comm = ex_space_comm(s->space, first->pid, first->pid);

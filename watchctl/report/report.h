@@ -119,8 +119,4 @@ void report_hit_ends(struct report *, const struct buffer *);
 int report_write(struct report *, struct buffer *);
 void report_done(struct report *);
 
-/* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
-   NO_COLOR unset or empty. */
-bool report_wants_colour(FILE *);
-
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/change.h"
 #include "report/summary.h"
@@ -444,13 +443,3 @@ const struct report_ops report_text = {
 	.lost = text_lost, .warning = text_warning,
 	.flush = text_flush, .end = text_end,
 };
-
-bool
-report_wants_colour(FILE *out)
-{
-	const char *term = getenv("TERM");
-	const char *none = getenv("NO_COLOR");
-
-	return isatty(fileno(out)) == 1 && (none == NULL || *none == '\0') &&
-	    term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
-}

@@ -8,20 +8,10 @@
 #include <string.h>
 
 #include "util/complain.h"
-#include "report/judge.h"
 #include "report/last_words.h"
-#include "type/object.h"
-#include "report/summary.h"
 
-static const struct report_ops *const forms[] = {
-	[FORM_TEXT] = &report_text,
-	[FORM_JSON] = &report_json,
-	[FORM_FOLDED] = &report_folded,
-};
-
-/* Keep the first failure of the report's stream. */
-static void
-note(struct session *s, int err)
+void
+session_note(struct session *s, int err)
 {
 	if (err < 0 && s->err == 0)
 		s->err = err;
@@ -34,30 +24,8 @@ reporting(const struct session *s)
 	return s->report.ops != NULL && s->err == 0;
 }
 
-/* With an output, or where a report goes without one. */
-static int
-begin(struct session *s, enum ex_source source, struct ex_space *space)
-{
-	const struct options *o = s->options;
-
-	if (o->form != FORM_PERF) {
-		s->report.ops = forms[o->form];
-		s->report.stacks_once = o->stacks_once;
-	}
-	if (options_judge(o))
-		s->policy = policy_new(o->allow, o->nallow);
-	s->sieve = sieve_new(o);
-	s->space = space != NULL ? space : ex_space_new(source);
-	if (s->space == NULL || s->sieve == NULL ||
-	    (options_judge(o) && s->policy == NULL))
-		return complain("out of memory");
-	last_words_begin(s);
-	return 0;
-}
-
 int
-session_open(struct session *s, const struct options *options,
-    enum ex_source source, FILE *out)
+session_open(struct session *s, const struct options *options, FILE *out)
 {
 	int err;
 
@@ -65,41 +33,12 @@ session_open(struct session *s, const struct options *options,
 	if ((err = output_open(&s->output, options, out)) < 0)
 		return err;
 	if ((s->report.out = s->output.stream) != NULL)
-		s->report.colour = report_wants_colour(s->report.out);
+		s->report.colour = output_wants_colour(s->report.out);
 	s->on_stderr = options->form == FORM_TEXT && s->report.out == stderr;
-	return begin(s, source, NULL);
-}
-
-int
-session_open_stream(struct session *s, const struct options *options,
-    enum ex_source source, struct ex_space *space, FILE *out, bool colour,
-    const struct session_resume *resume)
-{
-	*s = (struct session){
-		.options = options, .skip = resume->hits,
-		.skipping = resume->begun,
-	};
-	s->report.out = out;
-	s->report.colour = colour;
-	return begin(s, source, space);
-}
-
-uint64_t
-session_writing(const struct session *s)
-{
-	const struct report *r = &s->report;
-
-	return s->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
-}
-
-/* The report is where the one before it was: go on there. */
-static void
-catch_up(struct session *s)
-{
-	if (!s->skipping || s->reported < s->skip)
-		return;
-	note(s, s->report.ops->flush(&s->report));
-	s->skipping = false;
+	if ((s->sieve = sieve_new(options)) == NULL)
+		return complain("out of memory");
+	last_words_begin(s);
+	return 0;
 }
 
 static void
@@ -134,7 +73,7 @@ static void
 report_watch(struct session *s)
 {
 	if (reporting(s) && s->report.ops->watch != NULL)
-		note(s, s->report.ops->watch(&s->report,
+		session_note(s, s->report.ops->watch(&s->report,
 		    (const struct ex_watch *const *)s->watches,
 		    (unsigned)s->nwatches));
 }
@@ -204,85 +143,9 @@ session_add_slot(struct session *s, int watch, uint64_t addr, uint64_t len)
 	};
 	if (is_put(s))
 		put_slot(s, &s->slots[s->nslots - 1]);
-	else if (s->explainer != NULL)
-		ex_explainer_slots(s->explainer, s->slots, s->nslots);
+	else if (s->ops != NULL)
+		s->ops->slot(s);
 	return 0;
-}
-
-static void
-call_given(const struct session *s, const struct ex_hit *hit,
-    enum session_fate fate)
-{
-	if (s->given != NULL)
-		s->given(s->given_arg, hit, fate);
-}
-
-/* It was reported, by another. */
-static int
-recall(struct session *s, struct ex_hit *hit)
-{
-	hit->seq = s->recall->first_seq;
-	if (s->policy != NULL)
-		note(s, policy_recall(s->policy, hit, s->recall->count));
-	if (s->report.summary != NULL)
-		note(s, summary_recall(s->report.summary, hit, s->recall));
-	sieve_recall(s->sieve, hit);
-	call_given(s, hit, SESSION_REPORTED);
-	return 0;
-}
-
-/* Which hits are not to be reported; but a program that waits for its own gets
-   each. */
-static enum session_fate
-sift(struct session *s, struct ex_hit *hit)
-{
-	if (sieve_rejects(s->sieve, hit) && s->reply == NULL)
-		return SESSION_REJECTED;
-	if (s->reply != NULL)
-		return SESSION_REPORTED;
-	if (s->options->changed && hit->unchanged)
-		return SESSION_UNCHANGED;
-	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
-}
-
-static void
-leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
-{
-	s->rejected += fate == SESSION_REJECTED;
-	s->unchanged += fate == SESSION_UNCHANGED;
-	s->thinned += fate == SESSION_SKIPPED;
-	call_given(s, hit, fate);
-}
-
-/* A hit is complete: the explainer's way out. */
-static int
-give(void *arg, struct ex_hit *hit)
-{
-	struct session *s = arg;
-	enum session_fate fate;
-
-	if (s->recall != NULL)
-		return recall(s, hit);
-	hit->seq = s->reported + 1;
-	if ((fate = sift(s, hit)) != SESSION_REPORTED) {
-		leave_out(s, hit, fate);
-		return 0;
-	}
-	if (s->policy != NULL && !s->reply_only)
-		note(s, policy_judge(s->policy, hit));
-	if (s->reply != NULL)
-		(void)s->reply->ops->hit(s->reply, hit);
-	if (s->reply_only)
-		return 0;
-	s->stray += hit->stray;
-	s->unjudged += hit->unjudged;
-	s->unjudged_late += hit->unjudged && hit->late;
-	call_given(s, hit, SESSION_REPORTED);
-	note(s, s->report.ops->hit(&s->report, hit));
-	s->reported++;
-	catch_up(s);
-	s->full = s->reported == s->options->limit;
-	return s->full || s->err < 0;
 }
 
 void
@@ -318,7 +181,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 	struct journal_watch *w = calloc(1, sizeof(*w) + len);
 
 	if (w == NULL) {
-		note(s, -ENOMEM);
+		session_note(s, -ENOMEM);
 		return;
 	}
 	*w = (struct journal_watch){
@@ -352,19 +215,10 @@ session_object(struct session *s, pid_t pid, const struct spec *spec,
 	const struct journal_entry entry = {
 		.what = JOURNAL_OBJECT, .tid = pid, .value = {addr, len},
 	};
-	struct ex_process *memory;
 
-	if (s->journal != NULL) {
-		s->journal->put(s->journal, &entry, spec == NULL ? "" :
-		    spec->text, spec == NULL ? 1 : strlen(spec->text) + 1,
-		    NULL, 0);
-		(void)s->journal->flush(s->journal, UINT64_MAX);
-	} else if ((memory = ex_space_process(s->space, pid)) != NULL) {
-		if (ex_object_at(memory, addr, len) == NULL && spec != NULL)
-			spec_declare(spec, memory, addr);
-		note(s, judge_check(&s->options->condition,
-		    ex_object_at(memory, addr, len)));
-	}
+	s->journal->put(s->journal, &entry, spec->text, strlen(spec->text) + 1,
+	    NULL, 0);
+	(void)s->journal->flush(s->journal, UINT64_MAX);
 	return s->err == -EINVAL ? s->err : 0;
 }
 
@@ -378,32 +232,20 @@ session_mapped(struct session *s, pid_t pid, const struct journal_mapped *it)
 	s->journal->put(s->journal, &entry, it, sizeof(*it), NULL, 0);
 }
 
-bool
-session_explains(const struct session *s)
-{
-	return s->explainer != NULL || s->journal != NULL;
-}
-
-int
+void
 session_values(struct session *s, const struct ex_value_options *values)
 {
-	if (s->journal == NULL)
-		return ex_explainer_values(s->explainer, values);
 	put(s, JOURNAL_VALUES, (values->read != NULL ? JOURNAL_READS : 0) |
 	    (values->follows ? JOURNAL_FOLLOWS : 0) |
 	    (values->at_once ? JOURNAL_AT_ONCE : 0) |
 	    (values->crowds ? JOURNAL_CROWDS : 0) |
 	    (values->in_order ? JOURNAL_IN_ORDER : 0));
-	return 0;
 }
 
 void
 session_unseen(struct session *s, const struct ex_watch *watch)
 {
-	if (s->journal != NULL)
-		put(s, JOURNAL_UNSEEN, watch->id - 1);
-	else
-		ex_explain_doubt(s->explainer, watch, EX_UNSEEN);
+	put(s, JOURNAL_UNSEEN, watch->id - 1);
 }
 
 void
@@ -415,29 +257,20 @@ session_known(struct session *s, const struct ex_watch *watch, pid_t pid,
 		.value = {watch->id - 1, time},
 	};
 
-	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, bytes, len, NULL, 0);
-	else
-		ex_explain_known(s->explainer, watch, pid, bytes, len, time);
+	s->journal->put(s->journal, &entry, bytes, len, NULL, 0);
 }
 
 void
 session_stopped(struct session *s, pid_t tid)
 {
 	const struct journal_entry entry = {.what = JOURNAL_HINTS, .tid = tid};
-	const struct ex_hints hints = {.tid = tid, .stopped = true};
 
-	if (s->journal != NULL)
-		s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
-	else
-		ex_explain_hints(s->explainer, tid != 0 ? &hints : NULL);
+	s->journal->put(s->journal, &entry, NULL, 0, NULL, 0);
 }
 
 int
 session_ready(struct session *s)
 {
-	if (s->report.ops == NULL)
-		return 0;
 	s->ready = true;
 	if (s->journal != NULL) {
 		for (size_t i = 0; i < s->nwatches; i++)
@@ -447,8 +280,7 @@ session_ready(struct session *s)
 		put(s, JOURNAL_READY, 0);
 		return s->err;
 	}
-	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
-	return s->explainer == NULL ? -ENOMEM : 0;
+	return s->ops == NULL ? 0 : s->ops->ready(s);
 }
 
 int
@@ -489,15 +321,12 @@ session_start(struct session *s, struct report_start *start)
 {
 	start->watches = (const struct ex_watch *const *)s->watches;
 	start->nwatches = (unsigned)s->nwatches;
-	note(s, output_begin(&s->output));
+	session_note(s, output_begin(&s->output));
 	s->started = true;
-	if (s->journal != NULL) {
+	if (s->journal != NULL)
 		put_start(s, start);
-		return;
-	}
-	if (reporting(s))
-		note(s, s->report.ops->start(&s->report, start));
-	catch_up(s);
+	else if (s->ops != NULL)
+		s->ops->start(s, start);
 }
 
 void
@@ -510,7 +339,7 @@ session_lost(struct session *s, uint64_t count)
 	if (s->journal != NULL)
 		put(s, JOURNAL_LOST, count);
 	else if (reporting(s))
-		note(s, s->report.ops->lost(&s->report, count));
+		session_note(s, s->report.ops->lost(&s->report, count));
 }
 
 void
@@ -531,7 +360,7 @@ session_report_warning(struct session *s, const char *text)
 		s->journal->put(s->journal, &entry, text, strlen(text) + 1,
 		    NULL, 0);
 	else if (reporting(s))
-		note(s, s->report.ops->warning(&s->report, text));
+		session_note(s, s->report.ops->warning(&s->report, text));
 }
 
 void
@@ -558,7 +387,7 @@ thread_event(struct session *s, const struct ex_record *r)
 	if (!exited && r->task.pid != r->task.ppid &&
 	    s->options->file == NULL && !s->options->follow)
 		return;
-	note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
+	session_note(s, s->report.ops->thread(&s->report, exited, r->task.tid));
 }
 
 /* Report what a record that is not a hit means to the reader. */
@@ -623,11 +452,11 @@ session_record(struct session *s, const struct ex_record *r)
 	if (!sample)
 		report_event(s, r);
 	if (s->recording != NULL) {
-		note(s, ex_perfwriter_record(s->recording, r->bytes));
+		session_note(s, ex_perfwriter_record(s->recording, r->bytes));
 		s->reported += sample;
 		s->full = s->reported == s->options->limit && sample;
 	} else {
-		(void)ex_explain(s->explainer, r);
+		s->ops->record(s, r);
 	}
 	return wants_more(s);
 }
@@ -645,19 +474,6 @@ session_channel_hit(struct session *s, const struct channel_hit *hit,
 	s->journal->put(s->journal, &entry, hit, size, r->bytes, r->size);
 }
 
-/* Names and lines that are missing for want of trust. */
-static void
-report_disbelief(struct session *s)
-{
-	const struct ex_module *m;
-	const char *why;
-
-	while (s->started &&
-	    (m = ex_space_rejected_debug(s->space, &why)) != NULL)
-		session_warn(s, "debug information is not used: %s: %s", why,
-		    ex_module_path(m));
-}
-
 bool
 session_flush(struct session *s, uint64_t now)
 {
@@ -665,13 +481,12 @@ session_flush(struct session *s, uint64_t now)
 		put(s, JOURNAL_FLUSH, now);
 		return s->journal->flush(s->journal, now);
 	}
-	if (s->explainer != NULL && wants_more(s))
-		(void)ex_explain_flush(s->explainer, now);
-	report_disbelief(s);
+	if (s->ops != NULL)
+		s->ops->flush(s, now);
 	if (reporting(s))
-		note(s, s->report.ops->flush(&s->report));
+		session_note(s, s->report.ops->flush(&s->report));
 	if (s->recording != NULL)
-		note(s, ex_perfwriter_flush(s->recording));
+		session_note(s, ex_perfwriter_flush(s->recording));
 	if (s->recording == NULL)
 		s->written = s->report.written;
 	else if (s->err == 0)
@@ -791,13 +606,19 @@ say_account(const struct session *s, const struct report_end *end)
 	say_uptime(&s->uptime);
 }
 
+/* What the explainer of this process did; NULL: there is none. */
+static const struct ex_tally *
+tally_of(const struct session *s)
+{
+	return s->ops == NULL ? NULL : s->ops->tally(s);
+}
+
 /* Where the report could not be written to its end: what is not in it, is
    lost. */
 static void
 correct_end(struct session *s, struct report_end *end)
 {
-	const struct ex_tally *tally = s->explainer == NULL ? NULL :
-	    ex_explain_tally(s->explainer);
+	const struct ex_tally *tally = tally_of(s);
 	uint64_t taken = tally == NULL ? s->samples - s->joined - s->dropped :
 	    s->before + tally->samples - tally->joined - tally->dropped;
 
@@ -828,7 +649,7 @@ record_lost(struct session *s)
 	};
 
 	if (s->recording != NULL && s->lost > 0)
-		note(s, ex_perfwriter_record(s->recording, &record));
+		session_note(s, ex_perfwriter_record(s->recording, &record));
 }
 
 static int
@@ -845,6 +666,8 @@ end_recording(struct session *s)
 static void
 fill_end(struct session *s, struct report_end *end)
 {
+	const struct ex_tally *tally = tally_of(s);
+
 	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
 		s->reported += end->counts[i];
 	end->reported = s->reported;
@@ -860,18 +683,18 @@ fill_end(struct session *s, struct report_end *end)
 	end->thinned = options_thin(s->options);
 	end->skipped = s->thinned;
 	end->dropped = s->dropped;
-	if (s->explainer != NULL)
-		end->dropped += ex_explain_tally(s->explainer)->dropped;
-	if (s->policy == NULL)
+	if (tally != NULL)
+		end->dropped += tally->dropped;
+	if (!options_judge(s->options))
 		return;
 	/* no code may touch what is only counted */
 	if (end->counts != NULL)
 		s->stray = s->reported;
 	end->judged = true;
 	end->stray = s->stray;
-	end->nfindings = policy_findings(s->policy, false, &end->findings);
 	end->unjudged = s->unjudged;
-	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
+	if (s->ops != NULL)
+		s->ops->findings(s, end);
 }
 
 /* Hits are not judged for one reason, the other, or some for each. */
@@ -934,7 +757,6 @@ put_end(struct session *s, const char *reason, int status,
 	(void)snprintf(it.doubt, sizeof(it.doubt), "%s", s->doubt);
 	s->journal->put(s->journal, &entry, &it, sizeof(it), counts,
 	    it.ncounts * sizeof(*counts));
-	s->report.ops = NULL;
 	if ((status = s->journal->end(s->journal)) >= 0)
 		last_words_end();
 	return status;
@@ -960,12 +782,12 @@ session_end(struct session *s, const char *reason, int status,
 		end.status = s->options->error_status;
 	s->ending = true;
 	if (reporting(s))
-		note(s, s->report.ops->end(&s->report, &end));
+		session_note(s, s->report.ops->end(&s->report, &end));
 	else if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	s->report.ops = NULL;
 	record_lost(s);
-	note(s, end_recording(s));
+	session_note(s, end_recording(s));
 	correct_end(s, &end);
 	if (!is_quiet(s, &end))
 		say_account(s, &end);
@@ -995,10 +817,9 @@ session_close(struct session *s)
 	if (s->report.ops != NULL)
 		(void)s->report.ops->end(&s->report, NULL);
 	(void)end_recording(s);
-	policy_free(s->policy);
 	sieve_free(s->sieve);
-	ex_explainer_free(s->explainer);
-	ex_space_free(s->space);
+	if (s->ops != NULL)
+		s->ops->close(s);
 	for (size_t i = 0; i < s->nwatches; i++)
 		free_watch(s->watches[i]);
 	free(s->watches);

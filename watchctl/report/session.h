@@ -2,16 +2,18 @@
  * session: one run from its records to its report, whether they come from the
  * rings or from a file.
  *
- * Life-cycle: session_open makes the report's stream and the space; the caller
- * feeds records of before (session_learn) and finds out what is watched;
- * session_watch fixes that; session_start begins the report; session_record
- * takes each record; session_end closes the account:
+ * Life-cycle: session_open makes the report's stream; the caller finds out what
+ * is watched and adds that; session_ready fixes it; session_start begins the
+ * report; session_record takes each record; session_end closes the account:
  *
  *	hits = reported + rejected + unchanged + skipped + handled + lost
  *
- * A session may be another process's to keep: then it has a journal
+ * What becomes of the records is one of three things.  They are recorded (-o
+ * perf).  Or another process keeps the session: then it has a journal
  * (journal.h), all of this goes into that, and what is known of the report here
- * is what was known at the last session_flush.
+ * is what was known at the last session_flush.  Or, in that process, they are
+ * explained (explained_session.h).  This file does without what explains, and
+ * so does watchctl.
  *
  * With --allow or --error-exitcode each hit is judged on its way into the
  * report, whatever delivered it; the owner of the session reports what it
@@ -36,18 +38,37 @@ enum session_fate {
 	SESSION_SKIPPED,	/* by --every, --once or --max-rate */
 };
 struct channel_hit;
+struct judge;
+struct session;
+
+/* What a session does that explains its hits itself; each is called by the
+   function of its name. */
+struct session_ops {
+	int (*ready)(struct session *);
+	void (*slot)(struct session *);	/* there is one more */
+	void (*start)(struct session *, const struct report_start *);
+	void (*record)(struct session *, const struct ex_record *);
+	void (*flush)(struct session *, uint64_t now);
+	/* of the explainer; NULL: there is none yet */
+	const struct ex_tally *(*tally)(const struct session *);
+	/* fill in those of the policy */
+	void (*findings)(struct session *, struct report_end *);
+	void (*close)(struct session *);
+};
 
 struct session {
 	const struct options *options;
+	const struct session_ops *ops;	/* NULL: recorded, or another's to
+					   keep */
 	struct ex_space *space;
 	struct ex_watch **watches;	/* nwatches of them, with their
 					   strings */
 	size_t nwatches;
 	struct ex_slot *slots;		/* by format index; nslots of them */
 	size_t nslots;
-	struct ex_explainer *explainer;	/* NULL: a recording is written instead,
-					   or there is */
-	struct journal *journal;	/* for who keeps the session */
+	struct ex_explainer *explainer;	/* NULL without ops */
+	struct journal *journal;	/* for who keeps the session; NULL:
+					   nobody else does */
 	const struct summary_row *recall;	/* what is explained now was
 						   reported, as often as this
 						   says; NULL: it was not */
@@ -82,7 +103,8 @@ struct session {
 	uint64_t lost;			/* hits, as reported so far */
 	struct wp_uptime uptime;	/* of the watches */
 	uint64_t skipped;		/* records of unknown type */
-	struct policy *policy;		/* NULL: judging was not requested */
+	struct policy *policy;		/* of --allow; NULL without ops, or */
+	struct judge *judge;		/* of --if; when it was not asked for */
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
 	uint64_t unjudged_late;		/* ... of these, came late */
@@ -102,24 +124,10 @@ struct session {
    without -O.  A file that is there keeps its contents until the report or the
    recording begins; one that is not is made now, and removed by session_close
    if nothing began.  0, or -errno after a line on stderr. */
-int session_open(struct session *, const struct options *, enum ex_source,
-    FILE *out);
+int session_open(struct session *, const struct options *, FILE *out);
 
-/* How a report goes on that somebody else began, and did not live to end. */
-struct session_resume {
-	bool begun;		/* its first lines are written, ... */
-	uint64_t hits;		/* ... and these; UINT64_MAX: all of it */
-};
-
-/* The same for a report that goes into an open stream, which stays the
-   caller's, with or without colour; of a space, which is the session's then, or
-   NULL: a new one. */
-int session_open_stream(struct session *, const struct options *,
-    enum ex_source, struct ex_space *, FILE *out, bool colour,
-    const struct session_resume *);
-
-/* How many hits are written when what is being written now is. */
-uint64_t session_writing(const struct session *);
+/* Keep the first failure of the report's stream: nothing, or -errno. */
+void session_note(struct session *, int err);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */
@@ -141,26 +149,35 @@ void session_format(struct session *, const struct perf_event_attr *,
 /* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
 int session_ready(struct session *);
 
+/*
+ * These are for a session with a journal alone.
+ */
+
 /* Look for what a region is in the debug information now: with much of it that
-   takes longer than hits could wait.  It is what that SPEC, NULL: none, means.
-   0; -EINVAL after a line on stderr: the condition cannot be meant for it. */
+   takes longer than hits could wait.  It is what that SPEC means.  0; -EINVAL
+   after a line on stderr: the condition cannot be meant for it. */
 int session_object(struct session *, pid_t, const struct spec *,
     uint64_t addr, uint64_t len);
 
 /* The mappings of a process are not reported by records: whoever explains its
-   samples looks for them.  With a journal alone. */
+   samples looks for them. */
 void session_mapped(struct session *, pid_t, const struct journal_mapped *);
-
-/* Whether hits are explained, and not recorded or counted only. */
-bool session_explains(const struct session *);
 
 /* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN), ex_explain_known, and
    ex_explain_hints for a thread that is stopped at its hit; 0: none is. */
-int session_values(struct session *, const struct ex_value_options *);
+void session_values(struct session *, const struct ex_value_options *);
 void session_unseen(struct session *, const struct ex_watch *);
 void session_known(struct session *, const struct ex_watch *, pid_t,
     const uint8_t *bytes, size_t len, uint64_t time);
 void session_stopped(struct session *, pid_t tid);
+
+/* Take a hit that a program handed over, of so many bytes, with its record. */
+void session_channel_hit(struct session *, const struct channel_hit *,
+    size_t size, const struct ex_record *);
+
+/*
+ * These are for all of them.
+ */
 
 /* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
 int session_record_to_file(struct session *, const struct ex_perf_event *,
@@ -171,11 +188,6 @@ void session_start(struct session *, struct report_start *);
 
 /* Take a record.  False: no more are wanted (-n, or the report failed). */
 bool session_record(struct session *, const struct ex_record *);
-
-/* Take a hit that a program handed over, of so many bytes, with its record:
-   with a journal alone. */
-void session_channel_hit(struct session *, const struct channel_hit *,
-    size_t size, const struct ex_record *);
 
 /* All records of before now (ns; UINT64_MAX: all there will be) are there:
    write what can be written.  False as above. */

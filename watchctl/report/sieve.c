@@ -6,13 +6,11 @@
 
 #include "base/array.h"
 #include "base/table.h"
-#include "report/judge.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
 
 struct sieve {
 	const struct options *options;
-	struct judge *judge;		/* NULL: no condition */
 	struct sieve_count *count;	/* of watches, by their ids - 1 */
 	size_t n, cap;
 	struct sieve_place at;
@@ -24,14 +22,8 @@ sieve_new(const struct options *options)
 {
 	struct sieve *s = calloc(1, sizeof(*s));
 
-	if (s == NULL)
-		return NULL;
-	s->options = options;
-	if (options->condition.root != NULL &&
-	    (s->judge = judge_new(&options->condition)) == NULL) {
-		free(s);
-		return NULL;
-	}
+	if (s != NULL)
+		s->options = options;
 	return s;
 }
 
@@ -40,7 +32,6 @@ sieve_free(struct sieve *s)
 {
 	if (s == NULL)
 		return;
-	judge_free(s->judge);
 	ex_table_free(&s->once, NULL);
 	free(s->count);
 	free(s);
@@ -58,21 +49,16 @@ count_of(struct sieve *s, size_t watch)
 	return &s->count[watch];
 }
 
-bool
-sieve_rejects(struct sieve *s, struct ex_hit *hit)
+uint64_t
+sieve_count(struct sieve *s, const struct ex_hit *hit)
 {
 	struct sieve_count *count = count_of(s, hit->watch->id - 1);
-	enum condition_truth holds;
 
 	if (count != NULL)
 		count->hits++;
 	else
 		s->at.lost = true;
-	if (s->judge == NULL)
-		return false;
-	holds = judge_hit(s->judge, hit, s->at.lost ? 0 : count->hits);
-	hit->unsure = holds == CONDITION_UNKNOWN;
-	return holds == CONDITION_FALSE;
+	return s->at.lost ? 0 : count->hits;
 }
 
 /* --- what is left out --- */

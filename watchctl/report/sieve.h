@@ -1,6 +1,6 @@
 /*
- * sieve: which hits are reported, of those that there are: by --if, --every,
- * --once and --max-rate, in this order.
+ * sieve: which hits are reported, of those that there are and that a judge
+ * (judge.h) does not reject: by --every, --once and --max-rate, in this order.
  *
  * One that is kept in one process and judged in another (box/kept_session.h) is
  * the same in both: what became of each hit is added in the one, and where it
@@ -18,9 +18,9 @@ struct sieve;
 struct sieve *sieve_new(const struct options *);
 void sieve_free(struct sieve *);
 
-/* Whether a hit is rejected by the condition; one for which it is not known
-   whether it holds is not, and becomes `unsure'.  All hits pass here. */
-bool sieve_rejects(struct sieve *, struct ex_hit *);
+/* Count a hit, as each has to be.  Result: which of its watch it is, from 1; 0:
+   that is not known. */
+uint64_t sieve_count(struct sieve *, const struct ex_hit *);
 
 /* Whether one that is not rejected is left out by the rest, or counted as
    reported. */

@@ -4,8 +4,6 @@
  */
 #include "run/initial_values.h"
 
-#include <errno.h>
-
 #include "os/clock.h"
 #include "stop/shared_vm.h"
 #include "os/proc.h"
@@ -41,7 +39,7 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 		    wp_clock_ns());
 }
 
-int
+void
 initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {
@@ -56,13 +54,9 @@ initial_values_report(struct run *run)
 	const struct wp_watched *watched;
 	size_t n;
 
-	if (!session_explains(s))
-		return 0;
-	if (session_values(s, &values) < 0)
-		return -ENOMEM;
+	session_values(s, &values);
 	watched = wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < s->nwatches && w < n; w++)
 		set_initial(run, s->watches[w],
 		    run->process[w / run->options->nspecs].pid, &watched[w]);
-	return 0;
 }

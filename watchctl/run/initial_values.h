@@ -10,8 +10,7 @@
 
 #include "run/run.h"
 
-/* Watches are armed and the session is ready: pass it to its explainer.  0 or
-   -ENOMEM. */
-int initial_values_report(struct run *);
+/* Watches are armed and the session is ready: pass it to its explainer. */
+void initial_values_report(struct run *);
 
 #endif

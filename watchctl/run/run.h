@@ -66,7 +66,7 @@ struct run {
 	struct wp_target *target;
 	struct live_box live;		/* finds out what the SPECs mean */
 	struct session session;
-	struct kept_session *kept;	/* NULL: we keep it ourselves */
+	struct kept_session *kept;	/* NULL: a recording is made */
 	struct ex_formats *formats;	/* of the armed events */
 	struct synthetic_records synthetic;	/* what was there before the
 						   watch */

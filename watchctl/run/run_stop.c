@@ -203,7 +203,7 @@ stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 	struct run *run = stop->run;
 	struct session *s = &run->session;
 
-	if (!stop->loops || !session_explains(s) ||
+	if (!stop->loops || run->kept == NULL ||
 	    (run->on_hit.what == ON_HIT_REPORT && !kernel))
 		return false;
 	run->stopped.pid = pid;

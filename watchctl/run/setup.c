@@ -126,13 +126,6 @@ check(struct run *run, struct process *process, struct wp_cause *cause)
 	return wp_target_check(process->pid, cause);
 }
 
-/* Whether hits are explained: explainers keep the session then. */
-static bool
-is_kept(const struct run *run)
-{
-	return run->options->form != FORM_PERF && !run->options->count;
-}
-
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -165,15 +158,14 @@ prepare(struct run *run)
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
-	if (session_open(&run->session, o, EX_LIVE,
+	if (session_open(&run->session, o,
 	    o->command != NULL ? stderr : stdout) < 0)
 		return -EINVAL;
-	live_box_make(&run->live, o->explain_memory, is_kept(run) ? o->argv :
-	    NULL);
+	live_box_make(&run->live, o->explain_memory, o->form == FORM_PERF ?
+	    NULL : o->argv);
 	run->live.box.answers.no_cache = o->no_cache;
-	return !is_kept(run) ? 0 :
-	    kept_session_open(&run->kept, &run->session,
-	    &run->live.box);
+	return o->form == FORM_PERF ? 0 :
+	    kept_session_open(&run->kept, &run->session, &run->live.box);
 }
 
 /* Learn what a process maps now. */
@@ -419,12 +411,12 @@ describe(struct run *run)
 		err = describe_watch(run, w, events + nevents);
 		nevents += err > 0 ? (size_t)err : 0;
 	}
-	if (err >= 0 && (err = session_ready(&run->session)) == 0)
-		err = run->options->form == FORM_PERF ?
-		    recording_begin(run, events, nevents) :
-		    initial_values_report(run);
-	else if (err < 0)
+	if (err < 0 || (err = session_ready(&run->session)) < 0)
 		(void)complain("preparing the report: %s", strerror(-err));
+	else if (run->kept == NULL)
+		err = recording_begin(run, events, nevents);
+	else
+		initial_values_report(run);
 	for (size_t i = 0; events != NULL && i < nevents; i++)
 		free((uint64_t *)(uintptr_t)events[i].ids);
 	free(events);

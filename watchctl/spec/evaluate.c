@@ -48,20 +48,6 @@ static bool eval(struct evaluation *, const struct node *, struct value *);
 
 /* --- what is wrong --- */
 
-int
-evaluate_error(const struct spec *spec, const char *at, const char *what,
-    struct wp_cause *cause)
-{
-	struct buffer text = {0};
-	int err;
-
-	visible_put_max(&text, spec->text, TEXT_SHOWN);
-	err = wp_cause_set(cause, WP_CAUSE_SPEC_EXPRESSION, buffer_text(&text),
-	    what, visible_columns(spec->text, (size_t)(at - spec->text)) + 1);
-	buffer_free(&text);
-	return err;
-}
-
 /* A part of the SPEC, quoted. */
 static void
 put_part(struct buffer *b, const char *begin, const char *end)
@@ -94,7 +80,7 @@ put_type(struct buffer *b, const struct value *v)
 static bool
 fail_with(struct evaluation *e, const char *at, struct buffer *why)
 {
-	e->err = evaluate_error(e->spec, at, buffer_text(why), e->cause);
+	e->err = spec_error(e->spec, at, buffer_text(why), e->cause);
 	buffer_free(why);
 	return false;
 }
@@ -102,7 +88,7 @@ fail_with(struct evaluation *e, const char *at, struct buffer *why)
 static bool
 fail(struct evaluation *e, const char *at, const char *why)
 {
-	e->err = evaluate_error(e->spec, at, why, e->cause);
+	e->err = spec_error(e->spec, at, why, e->cause);
 	return false;
 }
 
@@ -171,7 +157,7 @@ value_error(struct evaluation *e, const struct node *node)
 		visible_put_max(&why, buffer_text(&meant), TEXT_SHOWN);
 		buffer_puts(&why, "'");
 	}
-	err = evaluate_error(spec, node->at, buffer_text(&why), cause);
+	err = spec_error(spec, node->at, buffer_text(&why), cause);
 	buffer_free(&why);
 	buffer_free(&meant);
 	return err;

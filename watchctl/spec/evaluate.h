@@ -24,8 +24,4 @@ bool evaluate_is_reference(const struct spec *, struct ex_process *,
    object begins at addr. */
 void evaluate_declare(const struct spec *, struct ex_process *, uint64_t addr);
 
-/* Say what is wrong at a place in spec->text. */
-int evaluate_error(const struct spec *, const char *at, const char *what,
-    struct wp_cause *);
-
 #endif

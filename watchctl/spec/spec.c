@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spec/evaluate.h"
 #include "util/visible.h"
 
 enum {
@@ -427,6 +426,20 @@ is_number(const struct expression *tree)
 	return expression_is_value(tree->root);
 }
 
+int
+spec_error(const struct spec *spec, const char *at, const char *what,
+    struct wp_cause *cause)
+{
+	struct buffer text = {0};
+	int err;
+
+	visible_put_max(&text, spec->text, TEXT_SHOWN);
+	err = wp_cause_set(cause, WP_CAUSE_SPEC_EXPRESSION, buffer_text(&text),
+	    what, visible_columns(spec->text, (size_t)(at - spec->text)) + 1);
+	buffer_free(&text);
+	return err;
+}
+
 /* What it means in C, if anything, beside what it is as a symbol: what is wrong
    with that, at p, is *wrong.  What goes further is what was meant. */
 static int
@@ -446,7 +459,7 @@ add_expression(const char *text, const char *p, const char *wrong,
 	    (at - spec->text < p - text && (looks_like_expression(text) ||
 	    strstr(text, "++") != NULL || strstr(text, "--") != NULL));
 	if (why != NULL && further && (!symbol || looks_like_expression(text)))
-		return evaluate_error(spec, at, why, cause);
+		return spec_error(spec, at, why, cause);
 	return symbol ? 0 : syntax_error(text, p, wrong, cause);
 }
 

@@ -50,6 +50,11 @@ int spec_parse(const char *text, enum wp_access, struct spec *,
     struct wp_cause *);
 void spec_free(struct spec *);
 
+/* Say what is wrong with an expression, at a place in spec->text.  -EINVAL with
+   a cause. */
+int spec_error(const struct spec *, const char *at, const char *what,
+    struct wp_cause *);
+
 /*
  * Find the place in a process.  0 or -errno with a cause: symbol unknown (the
  * nearest names), ambiguous (the candidates), thread-local, or module not

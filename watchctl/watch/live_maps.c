@@ -23,26 +23,10 @@
 /* Looking may take one part in this many of the time. */
 enum { SPARED = 20 };
 
-/* How often to look again for the program that is being executed. */
-enum { TRIES = 1000, NAP_NS = 1000000 };
-
 static void
 learn_record(void *arg, const struct ex_record *record)
 {
 	ex_space_learn(arg, record);
-}
-
-void
-live_maps_origin(pid_t pid, struct live_maps_origin *origin)
-{
-	int err = -ENOENT;
-
-	*origin = (struct live_maps_origin){0};
-	/* whoever waited for its execve(2) is let go before that is over */
-	for (unsigned i = 0; i < TRIES && (err = wp_proc_program(pid,
-	    &origin->program)) == -ENOENT; i++)
-		wp_clock_sleep(NAP_NS);
-	origin->known = err == 0;
 }
 
 void

@@ -193,6 +193,33 @@ TEST(each_hit_is_reported_once)
 	assert_true(kills >= runs * nmodes);
 }
 
+/* What is only counted is reported by explainers, too; the first line has been
+   read. */
+TEST(a_count_is_reported_once)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	pid_t explainer;
+
+	if (modes != modes_by_events)
+		return;
+	target_start(&t, LIST(victim("counter"), "2", "1000"));
+	watch_start(&w, LIST(watchctl(), "--count", "-w", "counter", "-o",
+	    "json", "-p", t.pid));
+	assert_true((explainer = explainer_of(w.pid)) > 0);
+	assert_int_equal(kill(explainer, SIGKILL), 0);
+	say(&t.run, "go\nend\n");
+	finish(&t.run, &o);
+	outcome_free(&o);
+	finish(&w, &o);
+	assert_int_equal(count_of(&o, "start"), 0);
+	assert_int_equal(count_of(&o, "end"), 1);
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 2000);
+	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 2000);
+	outcome_free(&o);
+}
+
 /* What is left out is left out once, by its number: whoever explains goes on
    counting where another died. */
 TEST(each_hit_is_chosen_once)

@@ -333,6 +333,7 @@ TEST(enumerators_are_the_watched_type_s)
 /* --- sieves --- */
 
 static struct options options;
+static struct judge *judge;	/* by its condition; NULL: it has none */
 
 static struct sieve *
 sieve_with(struct options with, const char *condition)
@@ -341,9 +342,12 @@ sieve_with(struct options with, const char *condition)
 	struct sieve *s;
 
 	options = with;
-	if (condition != NULL)
+	if (condition != NULL) {
 		assert_int_equal(condition_parse(condition, &options.condition,
 		    &error), 0);
+		judge = judge_new(&options.condition);
+		assert_non_null(judge);
+	}
 	s = sieve_new(&options);
 	assert_non_null(s);
 	return s;
@@ -353,6 +357,8 @@ static void
 done(struct sieve *s)
 {
 	sieve_free(s);
+	judge_free(judge);
+	judge = NULL;
 	condition_free(&options.condition);
 }
 
@@ -362,7 +368,7 @@ pass(struct sieve *s)
 {
 	ex_hit_change(&hit);
 	hit.unsure = false;
-	if (sieve_rejects(s, &hit))
+	if (judge_rejects(judge, &hit, sieve_count(s, &hit)))
 		return 'r';
 	return sieve_skips(s, &hit) ? 's' : hit.unsure ? '?' : '+';
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "made_hits.h"
+#include "report/output.h"
 
 /* Only the first n watches. */
 static struct report_start
@@ -523,9 +524,9 @@ TEST(wants_colour_on_terminals_only)
 			(void)setenv("TERM", cases[i].term, 1);
 		if (cases[i].no_colour != NULL)
 			(void)setenv("NO_COLOR", cases[i].no_colour, 1);
-		assert_int_equal(report_wants_colour(terminal),
+		assert_int_equal(output_wants_colour(terminal),
 		    cases[i].wanted);
-		assert_false(report_wants_colour(file));
+		assert_false(output_wants_colour(file));
 	}
 	(void)fclose(terminal);
 	(void)close(master);

@@ -14,7 +14,7 @@
 #include "child.h"
 #include "said.h"
 #include "scratch.h"
-#include "report/session.h"
+#include "report/explained_session.h"
 
 /* Where the watched regions are; nothing is ever there. */
 enum { WORD = 0x10000, OTHER = 0x20000 };
@@ -115,6 +115,14 @@ static struct session s;
 static FILE *out;		/* where reports go without -O */
 static const uint64_t *counts;	/* of --count; NULL: none */
 
+static int
+open_session(void)
+{
+	int err = session_open(&s, &options, out);
+
+	return err < 0 ? err : explained_session_begin(&s, EX_LIVE, NULL);
+}
+
 /* Two watches, word and other, the second for reads and of two slots. */
 static void
 add_watches(void)
@@ -137,7 +145,7 @@ begin(struct options with)
 	    .mode = "ring", .threads = 1, .frozen_ms = 1, .time = 1000};
 
 	options = with;
-	assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+	assert_int_equal(open_session(), 0);
 	add_watches();
 	assert_int_equal(session_ready(&s), 0);
 	session_start(&s, &start);
@@ -292,7 +300,7 @@ TEST(removes_a_file_that_never_began)
 	for (size_t i = 0; i < COUNT(forms); i++) {
 		options = (struct options){.form = forms[i],
 		    .output = scratch_path("new")};
-		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		assert_int_equal(open_session(), 0);
 		assert_int_equal(access(scratch_path("new"), F_OK), 0);
 		session_close(&s);
 		assert_int_equal(access(scratch_path("new"), F_OK), -1);
@@ -310,7 +318,7 @@ TEST(keeps_a_file_until_it_begins)
 	for (size_t i = 0; i < COUNT(forms); i++) {
 		scratch_write("kept", "a report of another day\n");
 		options = (struct options){.form = forms[i], .output = path};
-		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		assert_int_equal(open_session(), 0);
 		add_watches();
 		assert_int_equal(session_ready(&s), 0);
 		session_close(&s);
@@ -355,7 +363,7 @@ TEST(refuses_outputs)
 		options = (struct options){.form = cases[i].form,
 		    .output = cases[i].output, .file = cases[i].file};
 		said_begin(STDERR_FILENO);
-		result = session_open(&s, &options, EX_LIVE, out);
+		result = open_session();
 		session_close(&s);
 		said = said_end(STDERR_FILENO);
 		assert_true(result < 0);
@@ -878,9 +886,9 @@ TEST(can_be_given_up)
 
 	for (enum form form = FORM_TEXT; form <= FORM_PERF; form++) {
 		options = (struct options){.form = form, .output = path};
-		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		assert_int_equal(open_session(), 0);
 		session_close(&s);
-		assert_int_equal(session_open(&s, &options, EX_LIVE, out), 0);
+		assert_int_equal(open_session(), 0);
 		add_watches();
 		session_close(&s);
 		begin(options);

@@ -1,0 +1,246 @@
+/* explained_session: a session whose hits are explained in this process. */
+#include "report/explained_session.h"
+
+#include <errno.h>
+
+#include "util/complain.h"
+#include "report/judge.h"
+#include "report/summary.h"
+#include "type/object.h"
+
+static const struct report_ops *const forms[] = {
+	[FORM_TEXT] = &report_text,
+	[FORM_JSON] = &report_json,
+	[FORM_FOLDED] = &report_folded,
+};
+
+/* The report is where the one before it was: go on there. */
+static void
+catch_up(struct session *s)
+{
+	if (!s->skipping || s->reported < s->skip)
+		return;
+	session_note(s, s->report.ops->flush(&s->report));
+	s->skipping = false;
+}
+
+static void
+call_given(const struct session *s, const struct ex_hit *hit,
+    enum session_fate fate)
+{
+	if (s->given != NULL)
+		s->given(s->given_arg, hit, fate);
+}
+
+/* It was reported, by another. */
+static int
+recall(struct session *s, struct ex_hit *hit)
+{
+	hit->seq = s->recall->first_seq;
+	if (s->policy != NULL)
+		session_note(s, policy_recall(s->policy, hit, s->recall->count));
+	if (s->report.summary != NULL)
+		session_note(s, summary_recall(s->report.summary, hit, s->recall));
+	sieve_recall(s->sieve, hit);
+	call_given(s, hit, SESSION_REPORTED);
+	return 0;
+}
+
+/* Which hits are not to be reported; but a program that waits for its own gets
+   each. */
+static enum session_fate
+sift(struct session *s, struct ex_hit *hit)
+{
+	const uint64_t number = sieve_count(s->sieve, hit);
+
+	if (judge_rejects(s->judge, hit, number) && s->reply == NULL)
+		return SESSION_REJECTED;
+	if (s->reply != NULL)
+		return SESSION_REPORTED;
+	if (s->options->changed && hit->unchanged)
+		return SESSION_UNCHANGED;
+	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
+}
+
+static void
+leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
+{
+	s->rejected += fate == SESSION_REJECTED;
+	s->unchanged += fate == SESSION_UNCHANGED;
+	s->thinned += fate == SESSION_SKIPPED;
+	call_given(s, hit, fate);
+}
+
+/* A hit is complete: the explainer's way out. */
+static int
+give(void *arg, struct ex_hit *hit)
+{
+	struct session *s = arg;
+	enum session_fate fate;
+
+	if (s->recall != NULL)
+		return recall(s, hit);
+	hit->seq = s->reported + 1;
+	if ((fate = sift(s, hit)) != SESSION_REPORTED) {
+		leave_out(s, hit, fate);
+		return 0;
+	}
+	if (s->policy != NULL && !s->reply_only)
+		session_note(s, policy_judge(s->policy, hit));
+	if (s->reply != NULL)
+		(void)s->reply->ops->hit(s->reply, hit);
+	if (s->reply_only)
+		return 0;
+	s->stray += hit->stray;
+	s->unjudged += hit->unjudged;
+	s->unjudged_late += hit->unjudged && hit->late;
+	call_given(s, hit, SESSION_REPORTED);
+	session_note(s, s->report.ops->hit(&s->report, hit));
+	s->reported++;
+	catch_up(s);
+	s->full = s->reported == s->options->limit;
+	return s->full || s->err < 0;
+}
+
+/* --- what a session has done here --- */
+
+static int
+ready(struct session *s)
+{
+	if (s->report.ops == NULL)
+		return 0;
+	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
+	return s->explainer == NULL ? -ENOMEM : 0;
+}
+
+static void
+slot(struct session *s)
+{
+	if (s->explainer != NULL)
+		ex_explainer_slots(s->explainer, s->slots, s->nslots);
+}
+
+static void
+start(struct session *s, const struct report_start *begin)
+{
+	if (s->report.ops == NULL)
+		return;
+	if (s->err == 0)
+		session_note(s, s->report.ops->start(&s->report, begin));
+	catch_up(s);
+}
+
+static void
+record(struct session *s, const struct ex_record *r)
+{
+	(void)ex_explain(s->explainer, r);
+}
+
+/* Names and lines that are missing for want of trust. */
+static void
+report_disbelief(struct session *s)
+{
+	const struct ex_module *m;
+	const char *why;
+
+	while (s->started &&
+	    (m = ex_space_rejected_debug(s->space, &why)) != NULL)
+		session_warn(s, "debug information is not used: %s: %s", why,
+		    ex_module_path(m));
+}
+
+static void
+flush(struct session *s, uint64_t now)
+{
+	if (s->explainer != NULL && !s->full && s->err == 0)
+		(void)ex_explain_flush(s->explainer, now);
+	report_disbelief(s);
+}
+
+static const struct ex_tally *
+tally(const struct session *s)
+{
+	return s->explainer == NULL ? NULL : ex_explain_tally(s->explainer);
+}
+
+static void
+findings(struct session *s, struct report_end *end)
+{
+	end->nfindings = policy_findings(s->policy, false, &end->findings);
+	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
+}
+
+static void
+close_session(struct session *s)
+{
+	policy_free(s->policy);
+	judge_free(s->judge);
+	ex_explainer_free(s->explainer);
+	ex_space_free(s->space);
+}
+
+int
+explained_session_begin(struct session *s, enum ex_source source,
+    struct ex_space *space)
+{
+	static const struct session_ops ops = {
+		ready, slot, start, record, flush, tally, findings,
+		close_session,
+	};
+	const struct options *o = s->options;
+	const bool conditional = o->condition.root != NULL;
+
+	s->ops = &ops;
+	if (o->form != FORM_PERF) {
+		s->report.ops = forms[o->form];
+		s->report.stacks_once = o->stacks_once;
+	}
+	if (options_judge(o))
+		s->policy = policy_new(o->allow, o->nallow);
+	if (conditional)
+		s->judge = judge_new(&o->condition);
+	s->space = space != NULL ? space : ex_space_new(source);
+	if (s->space == NULL || (conditional && s->judge == NULL) ||
+	    (options_judge(o) && s->policy == NULL))
+		return complain("out of memory");
+	return 0;
+}
+
+int
+explained_session_open(struct session *s, const struct options *options,
+    enum ex_source source, struct ex_space *space, FILE *out, bool colour,
+    const struct session_resume *resume)
+{
+	*s = (struct session){
+		.options = options, .skip = resume->hits,
+		.skipping = resume->begun,
+	};
+	s->report.out = out;
+	s->report.colour = colour;
+	if ((s->sieve = sieve_new(options)) == NULL)
+		return complain("out of memory");
+	return explained_session_begin(s, source, space);
+}
+
+uint64_t
+explained_session_writing(const struct session *s)
+{
+	const struct report *r = &s->report;
+
+	return s->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
+}
+
+int
+explained_session_object(struct session *s, pid_t pid, const struct spec *spec,
+    uint64_t addr, uint64_t len)
+{
+	struct ex_process *memory = ex_space_process(s->space, pid);
+
+	if (memory != NULL && spec != NULL &&
+	    ex_object_at(memory, addr, len) == NULL)
+		spec_declare(spec, memory, addr);
+	if (memory != NULL)
+		session_note(s, judge_check(&s->options->condition,
+		    ex_object_at(memory, addr, len)));
+	return s->err == -EINVAL ? s->err : 0;
+}
