@@ -69,13 +69,16 @@ start_with(const char *what, struct running *w)
 	    "json", recording, NULL});
 }
 
+enum { TEXT = 65536 };		/* of a terminal, at most */
+
 /* What becomes of a report while the intruder does this; standard error is a
    terminal.  Result: what was written there. */
 static void
-report_on_terminal(const char *what, const char *report, char text[4096])
+report_on_terminal(const char *what, const char *report, char text[TEXT])
 {
 	char *library = strdup(scratch_path(what));
 	int master, slave, status;
+	size_t len = 0;
 	ssize_t n;
 	pid_t pid;
 
@@ -89,13 +92,14 @@ report_on_terminal(const char *what, const char *report, char text[4096])
 		    "-O", report, recording, (char *)NULL);
 		_exit(1);
 	}
+	(void)close(slave);
+	/* EIO when all have closed it */
+	while ((n = read(master, text + len, TEXT - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	(void)close(master);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
-	n = read(master, text, 4095);
-	text[n > 0 ? n : 0] = '\0';
-	(void)close(master);
-	(void)close(slave);
 	free(library);
 }
 
@@ -104,7 +108,7 @@ report_on_terminal(const char *what, const char *report, char text[4096])
 TEST(says_what_it_reads)
 {
 	struct outcome o = {0};
-	char text[4096], *said, *behind = text;
+	char text[TEXT], *said, *behind = text;
 	bool named = false;
 
 	report_on_terminal("slow", scratch_path("report"), text);

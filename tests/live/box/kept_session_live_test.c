@@ -167,7 +167,7 @@ start_mode(const struct mode *mode, struct running *w, const char *const *more)
 
 TEST(each_hit_is_reported_once)
 {
-	const unsigned runs = getenv("THOROUGH") != NULL ? 10 : 1;
+	const unsigned runs = getenv("THOROUGH") != NULL ? 3 : 1;
 	unsigned kills = 0;
 	struct running w;
 	struct outcome o;
