@@ -21,7 +21,7 @@
 #include "os/regular_file.h"
 #include "util/interrupt.h"
 
-enum { PATIENCE_MS = 60000, LOOK_MS = 100 };
+enum { PATIENCE_MS = 60000 };
 
 /* --- the process that fetches --- */
 
@@ -180,21 +180,4 @@ debuginfod_abandon(struct debuginfod_fetch *fetch)
 {
 	if (fetch->begun)
 		(void)end(fetch, false);
-}
-
-int
-debuginfod_fetch(const char *build_id)
-{
-	struct debuginfod_fetch fetch;
-	int got = debuginfod_begin(&fetch, build_id);
-
-	while (got == 0 || got == -EAGAIN) {
-		struct pollfd poll_set = {.fd = fetch.from, .events = POLLIN};
-
-		(void)poll(&poll_set, 1, LOOK_MS);
-		got = debuginfod_look(&fetch);
-		if (got >= 0)
-			break;
-	}
-	return got;
 }

@@ -9,15 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Fetch the debug information of what has this build id (lower-case hex), in a
- * process of its own, which is ended after a minute, or when a signal asks
- * watchctl to end.  A descriptor of a file whose contents nobody has checked;
- * or -errno: -ENOENT: none is to be had.
- */
-int debuginfod_fetch(const char *build_id);
-
-/* The same, while the caller does something else. */
+/* A process that fetches, while its parent does something else; it is ended after
+   a minute, or when a signal asks watchctl to end. */
 struct debuginfod_fetch {
 	bool begun;
 	int from;		/* readable when there is something to look at */
@@ -27,11 +20,13 @@ struct debuginfod_fetch {
 	char path[PATH_MAX];	/* that it has written so far */
 };
 
-/* Begin one.  0 or -errno. */
+/* Begin to fetch the debug information of what has this build id (lower-case
+   hex).  0 or -errno. */
 int debuginfod_begin(struct debuginfod_fetch *, const char *build_id);
 
-/* See how it goes, from time to time.  -EAGAIN: it goes on; or as of
-   debuginfod_fetch, and it has ended. */
+/* See how it goes, from time to time.  -EAGAIN: it goes on.  Or it has ended: a
+   descriptor of a file whose contents nobody has checked, or another -errno:
+   -ENOENT: none is to be had. */
 int debuginfod_look(struct debuginfod_fetch *);
 
 /* End it, if it was begun. */
