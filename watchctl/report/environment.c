@@ -76,10 +76,8 @@ static void
 set_place(struct environment *e, const struct ex_hit *hit)
 {
 	const struct ex_stack *stack = hit->stack;
-	unsigned i = 0;
+	const unsigned i = stack == NULL ? 0 : ex_stack_user(stack);
 
-	while (stack != NULL && i < stack->n && stack->frame[i].kernel)
-		i++;
 	if (stack == NULL || i == stack->n) {
 		set_hex(e, "PC", hit->pc);
 		return;

@@ -272,17 +272,6 @@ is_named(const struct policy *names, const struct ex_frame *frame)
 	    CONDITION_FALSE;
 }
 
-/* The innermost of the program's own frames. */
-static unsigned
-first_of(const struct ex_stack *stack)
-{
-	unsigned i = 0;
-
-	while (i < stack->n && stack->frame[i].kernel)
-		i++;
-	return i;
-}
-
 /* Whether any frame is of that function: from one on, to the first that is not
    inlined, or to the last. */
 static enum condition_truth
@@ -309,7 +298,7 @@ static enum condition_truth
 ask(struct asked *asked, const struct condition_node *node,
     const struct ex_stack *stack)
 {
-	const unsigned first = first_of(stack);
+	const unsigned first = ex_stack_user(stack);
 	enum condition_truth is;
 
 	if (first == stack->n)

@@ -22,11 +22,9 @@ static const char *const headings[] = {
 static const struct ex_frame *
 user_frame(const struct ex_stack *stack)
 {
-	for (unsigned i = 0; stack != NULL && i < stack->n; i++) {
-		if (!stack->frame[i].kernel)
-			return &stack->frame[i];
-	}
-	return NULL;
+	const unsigned i = stack == NULL ? 0 : ex_stack_user(stack);
+
+	return stack == NULL || i == stack->n ? NULL : &stack->frame[i];
 }
 
 static void

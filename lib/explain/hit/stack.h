@@ -26,6 +26,18 @@ struct ex_stack {
 	unsigned index;		/* 0, 1, 2...: in the order of first sight */
 };
 
+/* The innermost of its frames that is the program's own, behind the kernel's; n:
+   there is none. */
+static inline unsigned
+ex_stack_user(const struct ex_stack *stack)
+{
+	unsigned i = 0;
+
+	while (i < stack->n && stack->frame[i].kernel)
+		i++;
+	return i;
+}
+
 /* A new store over a space that outlives it; NULL when out of memory. */
 struct ex_stacks *ex_stacks_new(struct ex_space *);
 void ex_stacks_free(struct ex_stacks *);
