@@ -178,8 +178,8 @@ lines_allowed(const struct policy *p, struct ex_module *module,
 	return false;
 }
 
-static bool
-function_allowed(const struct policy *p, const struct ex_frame *frame)
+bool
+policy_names(const struct policy *p, const struct ex_frame *frame)
 {
 	struct ex_module *module =
 	    (struct ex_module *)(uintptr_t)frame->module;
@@ -197,12 +197,6 @@ function_allowed(const struct policy *p, const struct ex_frame *frame)
 	    raw_allowed(p, symbol.name, frame->function))
 		return true;
 	return lines_allowed(p, module, frame);
-}
-
-bool
-policy_names(const struct policy *p, const struct ex_frame *frame)
-{
-	return function_allowed(p, frame);
 }
 
 /* Whether a pattern matches a path, or with a '/' what follows one of its
@@ -233,7 +227,7 @@ file_allowed(const struct policy *p, const struct ex_frame *frame)
 static bool
 frame_allowed(const struct policy *p, const struct ex_frame *frame)
 {
-	return file_allowed(p, frame) || function_allowed(p, frame);
+	return file_allowed(p, frame) || policy_names(p, frame);
 }
 
 /* --- the frame to blame --- */
