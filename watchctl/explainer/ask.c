@@ -86,24 +86,12 @@ ask_receive(struct box_message *message, int *fd)
 	free(kept);
 }
 
-static void
-tell(const struct box_message *message)
+void
+ask_tell(const struct box_message *message)
 {
 	atomic_store(&shared->news, ex_index_noted());
 	if (box_send(BOX_SOCKET, message, -1) < 0)
 		_exit(EXIT_FAILURE);
-}
-
-void
-ask_tell(const struct box_message *message)
-{
-	tell(message);
-}
-
-void
-ask_answer(const struct box_message *message)
-{
-	tell(message);
 }
 
 int
@@ -121,7 +109,7 @@ ask_question(struct box_message *message)
 {
 	int fd;
 
-	tell(message);
+	ask_tell(message);
 	receive_answer(message, &fd);
 	if (fd >= 0)
 		(void)close(fd);
@@ -133,7 +121,7 @@ ask_file(struct box_message *message)
 {
 	int fd;
 
-	tell(message);
+	ask_tell(message);
 	receive_answer(message, &fd);
 	if (message->err >= 0)
 		return fd >= 0 ? fd : -EMFILE;
@@ -148,7 +136,7 @@ ask_say(const char *line)
 	struct box_message message = {.what = BOX_SAY};
 
 	(void)snprintf(message.text, sizeof(message.text), "%s", line);
-	tell(&message);
+	ask_tell(&message);
 }
 
 ssize_t
@@ -179,7 +167,7 @@ ask_taken(uint64_t hits, bool enough, int err)
 		.what = BOX_TAKEN, .err = err, .value = {hits, enough},
 	};
 
-	tell(&message);
+	ask_tell(&message);
 }
 
 void
@@ -201,7 +189,7 @@ ask_end(int status)
 		.what = BOX_END, .value = {(uint64_t)status},
 	};
 
-	tell(&message);
+	ask_tell(&message);
 	_exit(EXIT_SUCCESS);
 }
 

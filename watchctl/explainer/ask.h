@@ -27,16 +27,14 @@ void ask_receive(struct box_message *, int *fd);
 int ask_question(struct box_message *);
 int ask_file(struct box_message *);
 
-/* Answer a question of watchctl's; and put len bytes of text, which the answer
-   is to have the length of, where watchctl takes it from: 0 or -E2BIG. */
-void ask_answer(const struct box_message *);
+/* Say something that is not answered, or answer a question of watchctl's; and put
+   len bytes of text, which the answer is to have the length of, where watchctl
+   takes it from: 0 or -E2BIG. */
+void ask_tell(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
 /* As wp_shared_vm_shares. */
 bool ask_shares(pid_t tid, pid_t child);
-
-/* Say something that is not answered. */
-void ask_tell(const struct box_message *);
 
 /* A part of the journal has been read: as BOX_TAKEN says. */
 void ask_taken(uint64_t hits, bool enough, int err);

@@ -172,7 +172,7 @@ log_frames_take(struct log_frames *log, const struct box_message *message)
 	default:
 		return false;
 	}
-	ask_answer(&answer);
+	ask_tell(&answer);
 	buffer_free(&b);
 	return true;
 }

@@ -188,7 +188,7 @@ questions_take(struct ex_space *space, const struct box_message *message)
 	case BOX_MODULE:
 		answer.err = answer_question(ex_space_process(space,
 		    (pid_t)message->value[0]), message, &answer);
-		ask_answer(&answer);
+		ask_tell(&answer);
 		return true;
 	default:
 		return false;
