@@ -6,6 +6,7 @@
  */
 #include "explainer/channel_hits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -328,23 +329,10 @@ report_all(const struct found *f, struct hit_order *order)
 	s->reply_only = false;
 }
 
-/* As much of a text as a reply holds, in whole lines. */
-static void
-put_reply(char to[WP_REPLY_MAX], const char *text, size_t len)
-{
-	if (len >= WP_REPLY_MAX) {
-		const char *end = memrchr(text, '\n', WP_REPLY_MAX - 1);
-
-		len = end == NULL ? WP_REPLY_MAX - 1 : (size_t)(end + 1 - text);
-	}
-	memcpy(to, text, len);
-	to[len] = '\0';
-}
-
 /* A report of its own, which holds each backtrace in full. */
 static void
 report_with_reply(const struct found *f, struct hit_order *order,
-    uint64_t began, char to[WP_REPLY_MAX])
+    uint64_t began, char to[BOX_BYTES_MAX])
 {
 	const struct report_start start = {.time = began};
 	struct session *s = f->session;
@@ -361,14 +349,14 @@ report_with_reply(const struct found *f, struct hit_order *order,
 	s->reply = NULL;
 	(void)reply.ops->end(&reply, NULL);
 	if (reply.out != NULL && fclose(reply.out) == 0)
-		put_reply(to, text, len);
+		(void)snprintf(to, BOX_BYTES_MAX, "%s", text);
 	free(text);
 }
 
 void
 channel_hits_report(struct session *session, struct hit_order *order,
     const struct channel_hit *hit, const struct ex_record *record,
-    uint64_t began, struct box_channel_hit *found, char reply[WP_REPLY_MAX])
+    uint64_t began, struct box_channel_hit *found, char reply[BOX_BYTES_MAX])
 {
 	const struct ex_tally *tally = ex_explain_tally(session->explainer);
 	const uint64_t dropped = tally->dropped;
