@@ -15,17 +15,6 @@
 
 enum { SET_VERSION = 2, ADDRESS = 8 };
 
-static uint64_t
-take_number(struct cursor *c, size_t size)
-{
-	const uint8_t *p = take(c, 1, size);
-	uint64_t value = 0;
-
-	if (p != NULL)
-		memcpy(&value, p, size);
-	return value;
-}
-
 /* --- .debug_aranges --- */
 
 /* The pairs of a set.  Some are empty, and do not end it: so are those of code
@@ -61,12 +50,12 @@ read_set(struct ex_aranges *a, struct cursor *c, uint64_t *last, bool *ordered)
 	body = (struct cursor){.p = c->p, .left = length};
 	if (take(c, length, 1) == NULL || take16(&body) != SET_VERSION)
 		return false;
-	unit = take_number(&body, offset);
-	if (take_number(&body, 1) != ADDRESS || take_number(&body, 1) != 0)
+	unit = take_offset(&body, offset);
+	if (take8(&body) != ADDRESS || take8(&body) != 0)
 		return false;
 	while ((size_t)(body.p - set) % (2 * (size_t)ADDRESS) != 0 &&
 	    !body.bad)
-		(void)take_number(&body, 1);
+		(void)take8(&body);
 	if (body.bad || !read_pairs(a, &body, unit, &any))
 		return false;
 	*ordered &= unit > *last || a->units == 0;
@@ -138,7 +127,7 @@ ex_abbrevs_read(struct ex_abbrevs *abbrevs, const uint8_t *bytes, size_t size)
 			continue;
 		}
 		tag = take_leb128(&c);
-		(void)take_number(&c, 1);
+		(void)take8(&c);
 		coded |= read_attributes(abbrevs, &c) &&
 		    (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit);
 	}

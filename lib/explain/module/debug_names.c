@@ -48,12 +48,6 @@ struct table {
 	struct cursor abbrevs, pool;
 };
 
-static uint64_t
-take_offset(struct cursor *c, size_t size)
-{
-	return size == 8 ? take64(c) : take32(c);
-}
-
 /* Element i of an array of offsets. */
 static uint64_t
 offset_at(const struct table *t, const uint8_t *array, uint32_t i)
@@ -150,16 +144,13 @@ find_abbrev(struct search *s, struct cursor *c, uint64_t code, uint64_t *tag)
 static uint64_t
 take_value(struct cursor *c, uint64_t form, size_t offset)
 {
-	const uint8_t *byte;
-
 	switch (form) {
 	case DW_FORM_flag_present:
 		return 1;
 	case DW_FORM_data1:
 	case DW_FORM_ref1:
 	case DW_FORM_flag:
-		byte = take(c, 1, 1);
-		return byte != NULL ? *byte : 0;
+		return take8(c);
 	case DW_FORM_data2:
 	case DW_FORM_ref2:
 		return take16(c);

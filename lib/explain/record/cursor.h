@@ -70,6 +70,21 @@ take16(struct cursor *c)
 	return v;
 }
 
+static inline uint8_t
+take8(struct cursor *c)
+{
+	const uint8_t *p = take(c, 1, 1);
+
+	return p != NULL ? *p : 0;
+}
+
+/* Of 4 bytes or 8, as DWARF has offsets. */
+static inline uint64_t
+take_offset(struct cursor *c, size_t size)
+{
+	return size == 8 ? take64(c) : take32(c);
+}
+
 /* A number of as many bytes as it needs, as DWARF has them. */
 static inline uint64_t
 take_leb128(struct cursor *c)
