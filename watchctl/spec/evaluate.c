@@ -174,15 +174,8 @@ is_pointer(const struct value *v)
 static bool
 is_signed(const struct value *v)
 {
-	switch (ex_type_kind(&v->type)) {
-	case EX_SIGNED:
-		return true;
-	case EX_CHAR:
-	case EX_ENUM:
-		return v->type.layout->is_signed;
-	default:
-		return false;
-	}
+	return v->type.pointers == 0 && v->type.layout != NULL &&
+	    v->type.layout->is_signed;
 }
 
 static bool

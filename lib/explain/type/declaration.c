@@ -235,10 +235,6 @@ ex_declaration_find(struct ex_module *m, const char *name, const char *file,
 
 /* --- what types are --- */
 
-static const struct ex_layout pointer_layout = {
-	.kind = EX_POINTER, .size = sizeof(void *), .filled = true,
-};
-
 bool
 ex_type_own(const char *name, struct ex_type *type)
 {
@@ -303,7 +299,7 @@ uint64_t
 ex_type_size(const struct ex_type *type)
 {
 	if (type->pointers > 0)
-		return pointer_layout.size;
+		return sizeof(void *);
 	return type->layout != NULL ? type->layout->size : 0;
 }
 

@@ -209,18 +209,8 @@ ex_type_enumerator(struct ex_module *m, const char *name, uint64_t *value,
     struct ex_type *type)
 {
 	struct type_search s = {.enumerator = true};
-	const struct ex_enumerator *e;
-	size_t n;
 
-	if (!search(&s, m, name) || !take(m, &s.holder, type) ||
-	    ex_type_kind(type) != EX_ENUM)
-		return false;
-	n = ex_layout_enumerators(type->layout, &e);
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(e[i].name, ex_qualified_last(name)) == 0) {
-			*value = e[i].value;
-			return true;
-		}
-	}
-	return false;
+	return search(&s, m, name) && take(m, &s.holder, type) &&
+	    ex_type_kind(type) == EX_ENUM && ex_layout_enumerator(type->layout,
+	    ex_qualified_last(name), value);
 }

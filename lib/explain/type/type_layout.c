@@ -542,3 +542,19 @@ ex_layout_enumerators(const struct ex_layout *layout,
 	*out = layout->enumerator;
 	return layout->n;
 }
+
+bool
+ex_layout_enumerator(const struct ex_layout *layout, const char *name,
+    uint64_t *value)
+{
+	const struct ex_enumerator *e;
+	const size_t n = ex_layout_enumerators(layout, &e);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(e[i].name, name) == 0) {
+			*value = e[i].value;
+			return true;
+		}
+	}
+	return false;
+}

@@ -87,6 +87,10 @@ size_t ex_layout_members(const struct ex_layout *, const struct ex_member **);
 size_t ex_layout_enumerators(const struct ex_layout *,
     const struct ex_enumerator **);
 
+/* The value of the one of a name.  False: it has none. */
+bool ex_layout_enumerator(const struct ex_layout *, const char *name,
+    uint64_t *value);
+
 /* What an EX_POINTER points to; nothing, if its unit only declares that. */
 const struct ex_layout *ex_layout_target(const struct ex_layout *);
 

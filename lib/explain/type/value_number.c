@@ -106,11 +106,18 @@ ex_object_number(const struct ex_object *object, const uint8_t *bytes,
 	return true;
 }
 
+/* NULL: it has no one type. */
+static const struct ex_layout *
+layout_of(const struct ex_object *object)
+{
+	return object->field != NULL ? object->field->layout :
+	    object->fields ? NULL : object->layout;
+}
+
 bool
 ex_object_is_number(const struct ex_object *object)
 {
-	const struct ex_layout *layout = object->field != NULL ?
-	    object->field->layout : object->fields ? NULL : object->layout;
+	const struct ex_layout *layout = layout_of(object);
 
 	return layout != NULL && (is_integer(layout) ||
 	    layout->kind == EX_FLOAT);
@@ -120,20 +127,12 @@ bool
 ex_object_enumerator(const struct ex_object *object, const char *name,
     struct ex_number *out)
 {
-	const struct ex_layout *layout = object->field != NULL ?
-	    object->field->layout : object->fields ? NULL : object->layout;
-	const struct ex_enumerator *e;
-	size_t n;
+	const struct ex_layout *layout = layout_of(object);
+	uint64_t value;
 
-	if (layout == NULL || layout->kind != EX_ENUM || size_of(layout) == 0)
+	if (layout == NULL || layout->kind != EX_ENUM || size_of(layout) == 0 ||
+	    !ex_layout_enumerator(layout, name, &value))
 		return false;
-	n = ex_layout_enumerators(layout, &e);
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(e[i].name, name) == 0) {
-			*out = ex_number_integer(e[i].value, size_of(layout),
-			    layout->is_signed);
-			return true;
-		}
-	}
-	return false;
+	*out = ex_number_integer(value, size_of(layout), layout->is_signed);
+	return true;
 }
