@@ -44,6 +44,7 @@ void kept_session_act(struct kept_session *,
 /* A thread that is stopped at its hit, and for which the session was flushed, goes
    on.  Result: whether this hit is not explained yet. */
 bool kept_session_pass(struct kept_session *, pid_t tid);
+
 /* Call fn with each hit of a channel (a struct channel_hit) when it is known
    what became of it, once; hits_only: nobody waits for anything else that is
    reported. */

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "box/shared_memory.h"
 #include "explainer/ask.h"
 #include "explainer/channel_hits.h"
@@ -249,7 +250,7 @@ compare_unreported(const void *a, const void *b)
 {
 	const struct unreported *x = a, *y = b;
 
-	return (x->maps.pid > y->maps.pid) - (x->maps.pid < y->maps.pid);
+	return ex_compare((uint64_t)x->maps.pid, (uint64_t)y->maps.pid);
 }
 
 /* NULL: its mappings are reported. */
@@ -349,7 +350,7 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 	const size_t at = channel_hit_size(hit->nwatches);
 	struct unreported *process = find_unreported(r, hit->pid);
 	struct box_channel_hit found = {.unknown = 1};
-	char reply[WP_REPLY_MAX] = "";
+	char reply[BOX_BYTES_MAX] = "";
 	struct ex_record record;
 
 	found.begun = ex_explain_done(r->session->explainer);

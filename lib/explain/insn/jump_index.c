@@ -42,9 +42,8 @@ compare(const void *a, const void *b)
 {
 	const struct jump *x = a, *y = b;
 
-	if (x->target != y->target)
-		return x->target < y->target ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+	return x->target != y->target ? ex_compare(x->target, y->target) :
+	    ex_compare(x->at, y->at);
 }
 
 static bool

@@ -96,12 +96,13 @@ ex_space_new(enum ex_source source)
 static void
 process_free(void *p)
 {
-	ex_maps_release(((struct ex_process *)p)->maps);
-	ex_jit_free(((struct ex_process *)p)->jit);
-	if (((struct ex_process *)p)->release != NULL)
-		((struct ex_process *)p)->release(
-		    ((struct ex_process *)p)->objects);
-	free(p);
+	struct ex_process *process = p;
+
+	ex_maps_release(process->maps);
+	ex_jit_free(process->jit);
+	if (process->release != NULL)
+		process->release(process->objects);
+	free(process);
 }
 
 void

@@ -41,17 +41,15 @@ size_t wp_rings_size(const struct wp_rings *);
 
 /*
  * Have a BPF ring buffer of the same size beside each, whose records are given
- * among the others, by time.  Where records may have been lost and the kernel
- * has not said so yet, a LOST record that counts none is given before samples.
- * 0 or -errno: close them.
+ * among the others, by time.  0 or -errno: close them.
  */
 int wp_rings_add_bpf(struct wp_rings *);
 
 /* The BPF map that ring i's is; < 0: there are none, of NULL neither. */
 int wp_rings_bpf(const struct wp_rings *, unsigned i);
 
-/* With these, whether a ring of the kernel's has ever been so full that it may
-   have lost records. */
+/* Whether a ring of the kernel's has ever been so full that it may have lost
+   records. */
 bool wp_rings_were_full(const struct wp_rings *);
 
 /* A processor that runs and has no ring, since the kernel gave it none (while
@@ -65,6 +63,8 @@ int wp_rings_uncovered(const struct wp_rings *);
  * call looks anew.  It is valid until the next call.  A horizon a little before
  * the present keeps order among processors, since a record may be on its way
  * into one ring while a younger one shows in another; UINT64_MAX takes all.
+ * Where records may have been lost and the kernel has not said so yet, a LOST
+ * record that counts none is given before samples.
  */
 const struct perf_event_header *wp_rings_next(struct wp_rings *,
     uint64_t horizon);

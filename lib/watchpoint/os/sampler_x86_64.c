@@ -83,7 +83,7 @@ call(struct code *c, int function)
 	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
 }
 
-/* Unless so, it is left to the kernel. */
+/* If so, it is left to the kernel. */
 static void
 pass_if(struct code *c, int op, unsigned reg, int value)
 {
