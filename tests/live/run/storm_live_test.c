@@ -22,10 +22,10 @@
 #include "scratch.h"
 #include "watching.h"
 
-/* Of each mode; with $THOROUGH   Sanitizers make watchctl slow to begin. */
 enum {
-	KILLS = SANITIZED ? 12 : 50,	/* of each mode; with $THOROUGH ... */
-	THOROUGH = 5,		/* ... so many times as often */
+	/* of each mode: sanitizers make watchctl slow to begin */
+	KILLS = SANITIZED ? 12 : 25,
+	THOROUGH = 5,		/* times as often where $THOROUGH is set */
 	PROCESSES = 64,		/* at most */
 };
 
