@@ -202,6 +202,51 @@ father(void)
 	return number();
 }
 
+/* Before the address is said: a child, and its child.  After the line, each writes ten times,
+   and then this process writes N times. */
+static int begin[2];
+
+static OWN long
+member(void)
+{
+	char c;
+
+	(void)close(begin[1]);
+	while (read(begin[0], &c, 1) > 0)
+		;
+	(void)wait(NULL);
+	for (int i = 0; i < 10; i++)
+		store(i);
+	return 0;
+}
+
+static OWN void
+found_family(void)
+{
+	int there[2];
+	char c;
+
+	if (pipe(begin) != 0 || pipe(there) != 0)
+		abort();
+	if (fork() == 0) {
+		(void)fork();
+		(void)write(there[1], "", 1);
+		_exit((int)member());
+	}
+	if (read(there[0], &c, 1) != 1 || read(there[0], &c, 1) != 1)
+		abort();
+}
+
+static OWN long
+family(void)
+{
+	(void)close(begin[1]);
+	(void)wait(NULL);
+	for (long i = 0; i < number(); i++)
+		store(i);
+	return number();
+}
+
 /* What execve(2) reads. */
 _Alignas(8) char self[] = "/proc/self/exe";
 
@@ -355,6 +400,7 @@ static const struct act {
 	{"tell_time", NULL, tell_time},
 	{"handle", NULL, handle},
 	{"father", NULL, father},
+	{"family", NULL, family},
 	{"father_of_another", NULL, father_of_another},
 	{"become_another", NULL, become_another},
 	{"writer", NULL, writer},
@@ -386,6 +432,8 @@ main(int argc, char **argv)
 			act = &acts[i];
 	if (act == NULL)
 		return 2;
+	if (act->run == family)
+		found_family();
 	printf("pid %d word %p\n", (int)getpid(), (void *)&word);
 	fflush(stdout);
 	if (act->before != NULL)

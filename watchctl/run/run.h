@@ -19,6 +19,7 @@
 #include "report/session.h"
 #include "box/kept_session.h"
 #include "attach/target.h"
+#include "run/chosen.h"
 #include "watch/children.h"
 
 struct process;
@@ -81,6 +82,7 @@ struct run {
 					   already */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
+	struct chosen chosen;		/* what -p meant */
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
 	bool child_reported;		/* that one went on */

@@ -35,12 +35,14 @@ make_processes(struct run *run)
 {
 	const struct options *o = run->options;
 
-	run->nprocesses = o->command != NULL ? 1 : o->npids;
+	if (o->command == NULL && chosen_find(&run->chosen, o) < 0)
+		return -EINVAL;
+	run->nprocesses = o->command != NULL ? 1 : run->chosen.n;
 	run->process = calloc(run->nprocesses, sizeof(*run->process));
 	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
 
-		process->pid = o->command != NULL ? 0 : o->pid[i];
+		process->pid = o->command != NULL ? 0 : run->chosen.pid[i];
 		process->place = calloc(o->nspecs, sizeof(*process->place));
 		if (process->place == NULL)
 			return complain("out of memory");
@@ -431,6 +433,21 @@ warn_unmapped(struct run *run)
 			aslr_warn_unmapped(&run->session, run->options, i);
 }
 
+/* A process that was created before its parent was watched. */
+static void
+warn_missing(struct run *run)
+{
+	const pid_t missing = chosen_missing(&run->chosen, run->options);
+
+	if (missing == 0)
+		return;
+	session_warn(&run->session, "process %d was created after the "
+	    "processes of -p @CHILDREN were looked for: it is perhaps not "
+	    "watched", missing);
+	session_doubt(&run->session, "process %d was perhaps not watched",
+	    missing);
+}
+
 unsigned
 run_threads(const struct run *run)
 {
@@ -482,6 +499,7 @@ run_announce(struct run *run)
 		    "counted twice");
 	}
 	warn_unmapped(run);
+	warn_missing(run);
 	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
 }

@@ -336,6 +336,7 @@ run_free(struct run *run)
 	while (run->process != NULL && run->nprocesses > 0)
 		run_leave_out(run, run->nprocesses - 1);
 	free(run->process);
+	free(run->chosen.pid);
 	if (run->poll != NULL && run->poll->fd >= 0)
 		(void)close(run->poll->fd);
 	free(run->poll);

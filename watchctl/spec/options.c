@@ -39,6 +39,9 @@ static const char usage[] =
 "  -x SPEC          watch execution\n"
 "  -p PID           attach to a process and all its threads, future ones too;\n"
 "                   repeatable, or a list: 12,13\n"
+"  -p NAME          the same for all processes of this name, or whose executable\n"
+"                   has it\n"
+"  -p @CHILDREN:PID the same for a process and all that descend from it\n"
 "  -f               watch its future child processes too\n"
 "  -n N             end after N hits\n"
 "  -t SECONDS       end after this time\n"
@@ -250,21 +253,65 @@ add_pid(struct options *o, const char *text)
 	return 0;
 }
 
-/* One process, or as pidof(1) and pgrep(1) list several. */
+/* What stands before the process whose descendants are meant. */
+static const char children_of[] = "@CHILDREN:";
+
+pid_t
+options_children_of(const char *name)
+{
+	const size_t len = sizeof(children_of) - 1;
+
+	return strncmp(name, children_of, len) == 0 ?
+	    (pid_t)strtol(name + len, NULL, 10) : 0;
+}
+
+/* Takes over the name. */
+static int
+add_name(struct options *o, char *name)
+{
+	const size_t len = sizeof(children_of) - 1;
+	char **more;
+	uint64_t pid;
+
+	if (*name == '@' && strncmp(name, children_of, len) != 0) {
+		(void)complain("-p '%s': after @ there is only @CHILDREN:PID, "
+		    "a process and all that descend from it", name);
+	} else if (*name != '@' || parse_number("-p @CHILDREN:PID", name + len,
+	    INT_MAX, &pid) == 0) {
+		more = reallocarray(o->name, o->nnames + 1, sizeof(*more));
+		if (more != NULL) {
+			o->name = more;
+			o->name[o->nnames++] = name;
+			return 0;
+		}
+		(void)complain("out of memory");
+	}
+	free(name);
+	return -EINVAL;
+}
+
+/* A list.  One of numbers is as pidof(1) and pgrep(1) print it; names may have
+   blanks in them. */
 static int
 add_pids(struct options *o, const char *text)
 {
-	static const char apart[] = ", \t\n";
+	static const char digits[] = "0123456789, \t\n";
+	const char *apart = text[strspn(text, digits)] == '\0' ?
+	    digits + 10 : ",\n";
 	int err;
 
 	do {
 		size_t before = strspn(text, apart);
 		size_t len = strcspn(text + before, apart);
-		char word[32];
+		char *word = strndup(text + before, len);
 
-		(void)snprintf(word, sizeof(word), "%.*s", (int)len,
-		    text + before);
-		err = add_pid(o, word);
+		if (word == NULL)
+			return complain("out of memory");
+		if (word[strspn(word, "0123456789")] == '\0') {
+			err = add_pid(o, word);
+			free(word);
+		} else
+			err = add_name(o, word);
 		text += before + len;
 		text += strspn(text, apart);
 	} while (err == 0 && *text != '\0');
@@ -466,7 +513,7 @@ each_option(int argc, char **argv, const char *letters,
 static int
 check_inside(const struct options *o)
 {
-	if (o->npids > 0)
+	if (options_attach(o))
 		return complain("--inside loads a library into a command that "
 		    "it starts, so it excludes -p");
 	if (o->count)
@@ -589,12 +636,12 @@ check_together(const struct options *o)
 	if (o->nspecs == 0)
 		return complain("nothing to watch: give -w, -r, -a or -x with "
 		    "a SPEC; see watchctl --help");
-	if (o->npids > 0 && o->command != NULL)
+	if (options_attach(o) && o->command != NULL)
 		return complain("-p and a command (%s) exclude each other",
 		    o->command[0]);
-	if (o->npids == 0 && o->command == NULL)
-		return complain("no process to watch: give -p PID, or -- "
-		    "COMMAND");
+	if (!options_attach(o) && o->command == NULL)
+		return complain("no process to watch: give -p PID, -p NAME, or "
+		    "-- COMMAND");
 	if (o->no_aslr && o->command == NULL)
 		return complain("--no-aslr is for a command that watchctl "
 		    "starts: a running process has its addresses already");
@@ -662,6 +709,9 @@ options_free(struct options *o)
 		spec_free(&o->spec[i]);
 	free(o->spec);
 	free(o->pid);
+	for (size_t i = 0; i < o->nnames; i++)
+		free(o->name[i]);
+	free(o->name);
 	free(o->allow);
 	condition_free(&o->condition);
 	*o = (struct options){0};

@@ -33,6 +33,9 @@ struct options {
 	size_t nspecs;
 	pid_t *pid;		/* npids of them */
 	size_t npids;
+	char **name;		/* nnames of them, malloc'd: what -p calls other
+				   processes; "@CHILDREN:PID" is such a name */
+	size_t nnames;
 	char **command;		/* NULL-terminated; NULL: none */
 	const char *file;	/* report: what to read; NULL: not that */
 	bool follow;		/* -f */
@@ -77,6 +80,16 @@ void options_free(struct options *);
 
 /* What there is without --delivery: as the environment asks, or USUAL. */
 enum delivery options_usual_delivery(void);
+
+/* Of a name "@CHILDREN:PID" the process; 0: it is another name. */
+pid_t options_children_of(const char *name);
+
+/* Whether processes are given, by -p. */
+static inline bool
+options_attach(const struct options *o)
+{
+	return o->npids > 0 || o->nnames > 0;
+}
 
 /* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
 static inline bool

@@ -345,28 +345,42 @@ wp_proc_cpu(pid_t pid, pid_t tid)
 	    !stat_field(text, 39, &cpu) ? -1 : (int)cpu;
 }
 
-int
-wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
+/* The numbers among the names in a directory. */
+static int
+list_ids(const char *path, pid_t **ids, size_t *cap)
 {
-	char path[PROC_PATH_MAX];
 	struct dirent *entry;
 	size_t n = 0;
 	DIR *dir;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	if ((dir = opendir(path)) == NULL)
 		return proc_error(errno);
 	while ((entry = readdir(dir)) != NULL) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		if (wp_array_room(tids, n, cap, sizeof(**tids)) < 0) {
+		if (wp_array_room(ids, n, cap, sizeof(**ids)) < 0) {
 			(void)closedir(dir);
 			return -ENOMEM;
 		}
-		(*tids)[n++] = (pid_t)atoi(entry->d_name);
+		(*ids)[n++] = (pid_t)atoi(entry->d_name);
 	}
 	(void)closedir(dir);
 	return n == 0 ? -ESRCH : (int)n;
+}
+
+int
+wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
+{
+	char path[PROC_PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return list_ids(path, tids, cap);
+}
+
+int
+wp_proc_processes(pid_t **pids, size_t *cap)
+{
+	return list_ids("/proc", pids, cap);
 }
 
 /* The first thread of a process may end before the others: then it has no

@@ -90,6 +90,9 @@ int wp_proc_has_executed(pid_t pid);
    its size in elements).  Result: how many. */
 int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
 
+/* The same of the ids of all processes that /proc shows. */
+int wp_proc_processes(pid_t **pids, size_t *cap);
+
 /* One line of /proc/PID/maps. */
 struct wp_proc_map {
 	uint64_t start, end, offset;

@@ -135,6 +135,89 @@ watch_father(const char *follow, json_int_t hits)
 	return n;
 }
 
+/* How many processes have hits. */
+static size_t
+processes_of(const struct outcome *o)
+{
+	json_t *line, *pids = json_object();
+	size_t i, n;
+
+	each_hit(o, i, line) {
+		char pid[32];
+
+		(void)snprintf(pid, sizeof(pid), "%d",
+		    (int)number_of(line, "pid"));
+		(void)json_object_set_new(pids, pid, json_true());
+	}
+	n = json_object_size(pids);
+	json_decref(pids);
+	return n;
+}
+
+/* Those that have descended from a process already are watched with it; the
+   first of the names is one, too. */
+TEST(a_process_and_its_descendants)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char family[64];
+
+	start_act(&t, "family", "3");
+	(void)snprintf(family, sizeof(family), "@CHILDREN:%s", t.pid);
+	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "-p",
+	    family, "-p", t.pid));
+	assert_int_equal(target_act(&t), 3);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, 23);
+	assert_int_equal(processes_of(&o), 3);
+	assert_null(first_of(&o, "warning"));
+	outcome_free(&o);
+}
+
+/* The victim, by a link of this name in the directory of the test. */
+static void
+link_victim(const char *name)
+{
+	(void)unlink(name);
+	assert_int_equal(link(victim("acts"), name), 0);
+}
+
+/* All processes are meant whose executable has the name, and those that call
+   themselves so: the kernel's name for a program ends after 15 bytes. */
+TEST(processes_by_name)
+{
+	static const char path[] = "./a_victim_of_a_long_name";
+	static const char *const names[] = {"a_victim_of_a_long_name",
+	    "a_victim_of_a_l", "another name,a_victim_of_a_long_name"};
+	struct target t[2];
+	struct running w;
+	struct outcome o;
+
+	link_victim(path);
+	for (size_t i = 0; i < COUNT(names) - 1; i++) {
+		for (int k = 0; k < 2; k++)
+			target_start(&t[k], LIST(path, "writer", "4"));
+		watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json",
+		    "-p", names[i]));
+		for (int k = 0; k < 2; k++) {
+			assert_int_equal(target_act(&t[k]), 4);
+			target_end(&t[k], 7);
+		}
+		finish(&w, &o);
+		expect_hits(&o, 8);
+		assert_int_equal(processes_of(&o), 2);
+		outcome_free(&o);
+	}
+	(void)unlink(path);
+	run(&o, LIST(watchctl(), "-w", "word", "-p", names[2]));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "-p 'another name': no process has that "
+	    "name or executes a file that has it"));
+	outcome_free(&o);
+}
+
 TEST(children_are_followed_when_asked)
 {
 	assert_int_equal(watch_father(NULL, 3), 1);

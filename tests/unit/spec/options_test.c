@@ -122,6 +122,19 @@ TEST(whom_to_watch)
 	assert_int_equal(o.pid[3], 6);
 	options_free(&o);
 
+	/* names may have blanks, and be beside numbers */
+	ACCEPT(&o, "-w", "a", "-p", "Web Content,12", "-p@CHILDREN:9", "-p",
+	    "7up");
+	assert_int_equal(o.npids, 1);
+	assert_int_equal(o.pid[0], 12);
+	assert_int_equal(o.nnames, 3);
+	assert_string_equal(o.name[0], "Web Content");
+	assert_int_equal(options_children_of(o.name[0]), 0);
+	assert_int_equal(options_children_of(o.name[1]), 9);
+	assert_string_equal(o.name[2], "7up");
+	options_free(&o);
+	assert_null(o.name);
+
 	/* a command's options are its own, with and without -- */
 	ACCEPT(&o, "-w", "a", "--", "ls", "-p", "1", "--count");
 	assert_string_equal(o.command[0], "ls");
@@ -397,9 +410,10 @@ static const struct {
 	{{"w"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
-	{{"w", "-w", "a"}, "no process to watch: give -p PID, or -- COMMAND"},
+	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, or -- "
+	    "COMMAND"},
 	{{"w", "-w", "a", "--"},
-	    "no process to watch: give -p PID, or -- COMMAND"},
+	    "no process to watch: give -p PID, -p NAME, or -- COMMAND"},
 	{{"w", "-w", "a", "-p", "1", "ls"},
 	    "-p and a command (ls) exclude each other"},
 	{{"w", "-w"}, "-w needs an argument" SEE},
@@ -432,9 +446,14 @@ static const struct {
 	    "-n '99999999999999999999'" NUMBER("9223372036854775807")},
 	{{"w", "-p", "2147483648"},
 	    "-p '2147483648'" NUMBER("2147483647")},
-	{{"w", "-p", "self"}, "-p 'self'" NUMBER("2147483647")},
+	{{"w", "-p", "@CHILDREN:me"}, "-p @CHILDREN:PID 'me'"
+	    NUMBER("2147483647")},
+	{{"w", "-p", "@CHILDREN:0"}, "-p @CHILDREN:PID '0'"
+	    NUMBER("2147483647")},
+	{{"w", "-p", "@children:1"}, "-p '@children:1': after @ there is only "
+	    "@CHILDREN:PID, a process and all that descend from it"},
 	{{"w", "-p", ""}, "-p ''" NUMBER("2147483647")},
-	{{"w", "-p", "1,,x,2"}, "-p 'x'" NUMBER("2147483647")},
+	{{"w", "-p", "1,,0,2"}, "-p '0'" NUMBER("2147483647")},
 	{{"w", "-p", "7", "-p", "8", "-p", "07"}, "-p 07 is given twice"},
 	{{"w", "-p", "7,8 7"}, "-p 7 is given twice"},
 	{{"w", "--stack", "0"}, "--stack '0'" NUMBER("64504")},
@@ -498,6 +517,10 @@ static const struct {
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
 	    "--count has no backtraces for --allow to judge by: "},
+	{{"w", "-w", "a", "-p", "name", "ls"}, "-p and a command (ls) exclude "
+	    "each other"},
+	{{"w", "-w", "a", "--inside", "-p", "name"}, "--inside loads a library "
+	    "into a command that it starts, so it excludes -p"},
 	{{"w", "-w", "a", "--inside", "-p", "1"},
 	    "--inside loads a library into a command that it starts, so it "},
 	{{"w", "-w", "a", "--inside", "--count", "ls"},

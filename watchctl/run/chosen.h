@@ -1,0 +1,26 @@
+/*
+ * chosen: which processes -p means: pids, names, and descendants, as they are at
+ * this moment.
+ */
+#ifndef CHOSEN_H
+#define CHOSEN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "spec/options.h"
+
+struct chosen {
+	pid_t *pid;		/* malloc'd: n of them, each once */
+	size_t n, cap;
+};
+
+/* 0; or -errno after a line on stderr: there is none of a name, or no memory.
+   All zero at first; free its pids in any case. */
+int chosen_find(struct chosen *, const struct options *);
+
+/* Whether there is a process now that descends from one of -p @CHILDREN:PID and
+   is not among these, as one may be that was created meanwhile: its id, or 0. */
+pid_t chosen_missing(const struct chosen *, const struct options *);
+
+#endif
