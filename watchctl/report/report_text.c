@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/change.h"
 #include "report/summary.h"
@@ -85,6 +86,8 @@ text_start(struct report *r, const struct report_start *start)
 		text_free(r);
 		return -ENOMEM;
 	}
+	if (getcwd(text->directory, sizeof(text->directory)) == NULL)
+		*text->directory = '\0';
 	if (start->nwatches == 0)	/* they come with their hits */
 		return 0;
 	for (unsigned i = 0; i < start->nwatches; i++) {
@@ -232,7 +235,7 @@ put_frame_place(struct report *r, struct buffer *b,
     const struct ex_frame *frame)
 {
 	text_paint(r, b, PAINT_DIM);
-	text_put_place(b, frame);
+	text_put_place(r->own, b, frame);
 	text_paint(r, b, PAINT_PLAIN);
 	if (frame->inlined)
 		buffer_puts(b, " (inlined)");

@@ -1,6 +1,8 @@
 /* text: the wording of hits and tables in the text report. */
 #include "report/text.h"
 
+#include <string.h>
+
 #include "util/visible.h"
 
 void
@@ -174,11 +176,22 @@ text_put_name(struct buffer *b, const struct ex_frame *frame)
 	}
 }
 
+/* A path as it is from the current directory, if it lies below that. */
+static const char *
+from_directory(const struct text *text, const char *path)
+{
+	const size_t len = strlen(text->directory);
+
+	return len > 1 && strncmp(path, text->directory, len) == 0 &&
+	    path[len] == '/' ? path + len + 1 : path;
+}
+
 void
-text_put_place(struct buffer *b, const struct ex_frame *frame)
+text_put_place(const struct text *text, struct buffer *b,
+    const struct ex_frame *frame)
 {
 	if (frame->file != NULL) {
-		visible_put(b, frame->file);
+		visible_put(b, from_directory(text, frame->file));
 		if (frame->line > 0)
 			buffer_printf(b, ":%d", frame->line);
 	} else if (frame->kernel)

@@ -5,6 +5,8 @@
 #ifndef TEXT_H
 #define TEXT_H
 
+#include <limits.h>
+
 #include "util/buffer.h"
 #include "report/by_stack.h"
 #include "report/report.h"
@@ -15,6 +17,7 @@ struct text {
 	struct buffer scratch;	/* a cell, to be measured and padded */
 	struct by_stack printed;	/* of uint64_t: seq of the hit that has
 					   the backtrace; 0: none yet */
+	char directory[PATH_MAX];	/* the current one; "": not known */
 };
 
 /* ANSI colours, by what they are for. */
@@ -64,8 +67,10 @@ const char *text_verdict(bool stray, bool unjudged);
 /* What to call a frame: "bump", "main+0x1c" without a line, or its pc. */
 void text_put_name(struct buffer *, const struct ex_frame *);
 
-/* Where a frame is: "victim.c:10", or the module in parentheses. */
-void text_put_place(struct buffer *, const struct ex_frame *);
+/* Where a frame is: "victim.c:10", or the module in parentheses.  A source file
+   below the current directory is named from there. */
+void text_put_place(const struct text *, struct buffer *,
+    const struct ex_frame *);
 
 /* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
 uint64_t *text_printed_at(struct text *, unsigned index);

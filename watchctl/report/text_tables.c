@@ -38,7 +38,8 @@ put_threads(struct buffer *b, const struct summary_row *row)
 }
 
 static void
-put_where(struct buffer *b, const struct summary_row *row)
+put_where(const struct text *text, struct buffer *b,
+    const struct summary_row *row)
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
@@ -49,14 +50,9 @@ put_where(struct buffer *b, const struct summary_row *row)
 	buffer_puts(b, row->late ? ", unblocked in " :
 	    row->kernel ? " for " : " in ");
 	text_put_name(b, frame);
-	if (frame->file != NULL) {
+	if (frame->file != NULL || frame->module != NULL) {
 		buffer_puts(b, " ");
-		visible_put(b, frame->file);
-		buffer_printf(b, ":%d", frame->line);
-	} else if (frame->module != NULL) {
-		buffer_puts(b, " (");
-		visible_put(b, ex_module_name(frame->module));
-		buffer_puts(b, ")");
+		text_put_place(text, b, frame);
 	}
 }
 
@@ -99,7 +95,7 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 		    (seq != NULL && *seq != 0 ? *seq : row->first_seq));
 		break;
 	default:
-		put_where(b, row);
+		put_where(text, b, row);
 	}
 }
 
@@ -195,7 +191,8 @@ enum { TIMES, WRITER, PLACE, TOUCHED, FIRST, FINDING_COLUMNS };
 static void
 make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 {
-	struct buffer *b = &((struct text *)r->own)->scratch;
+	struct text *text = r->own;
+	struct buffer *b = &text->scratch;
 
 	b->len = 0;
 	switch (column) {
@@ -210,7 +207,7 @@ make_finding_cell(struct report *r, const struct finding *f, unsigned column)
 		break;
 	case PLACE:
 		if (f->culprit != NULL)
-			text_put_place(b, f->culprit);
+			text_put_place(text, b, f->culprit);
 		break;
 	case TOUCHED:
 		text_put_watch(b, f->watch);

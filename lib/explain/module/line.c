@@ -19,6 +19,7 @@
 #include "module/die.h"
 #include "module/module_private.h"
 #include "module/range.h"
+#include "module/source_path.h"
 #include "module/symbol.h"
 #include "base/table.h"
 
@@ -31,6 +32,8 @@ struct unit {
 	bool lacks;		/* functions: they were split off, and are not
 				   there */
 	struct ex_ranges functions;	/* what: the function's DIE offset */
+	struct ex_table sources;	/* paths, by the address of the name
+					   that libdw has for them */
 };
 
 struct lines {
@@ -49,6 +52,7 @@ unit_free(void *arg)
 
 	ex_ranges_free(&unit->code);
 	ex_ranges_free(&unit->functions);
+	ex_table_free(&unit->sources, free);
 	free(unit);
 }
 
@@ -272,11 +276,26 @@ attr_number(Dwarf_Die *die, unsigned name)
 	    (int)value : 0;
 }
 
+/* The path of a source file of a unit; libdw's name of it is from where it was
+   compiled, or whole already.  NULL: not known. */
 static const char *
-file_name(const char *name)
+source_of(struct unit *unit, const char *name)
 {
+	const uint64_t key = (uintptr_t)name;
+	Dwarf_Attribute directory;
+	char *path = ex_table_get(&unit->sources, key);
+
 	/* libdw's name for no file */
-	return name != NULL && strcmp(name, "???") != 0 ? name : NULL;
+	if (path != NULL || name == NULL || strcmp(name, "???") == 0)
+		return path;
+	path = ex_source_path(dwarf_formstring(dwarf_attr(&unit->die,
+	    DW_AT_comp_dir, &directory)), name);
+	if (path == NULL || !ex_table_reserve(&unit->sources, 1)) {
+		free(path);
+		return name;
+	}
+	ex_table_put(&unit->sources, key, path);
+	return path;
 }
 
 /* Where an inlined function was called.  What was split off may have a table of
@@ -294,17 +313,18 @@ call_place(struct unit *unit, Dwarf_Die *inlined, struct ex_line *out)
 	if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attr),
 	    &file) == 0 && (dwarf_getsrcfiles(&unit->tree, &files, &n) == 0 ||
 	    dwarf_getsrcfiles(&unit->die, &files, &n) == 0) && file < n)
-		out->file = file_name(dwarf_filesrc(files, file, NULL, NULL));
+		out->file = source_of(unit, dwarf_filesrc(files, file, NULL,
+		    NULL));
 }
 
 static void
-line_place(Dwarf_Die *unit, Dwarf_Addr addr, struct ex_line *out)
+line_place(struct unit *unit, Dwarf_Addr addr, struct ex_line *out)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(unit, addr);
+	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
 
 	if (line == NULL)
 		return;
-	out->file = file_name(dwarf_linesrc(line, NULL, NULL));
+	out->file = source_of(unit, dwarf_linesrc(line, NULL, NULL));
 	(void)dwarf_lineno(line, &out->line);
 	(void)dwarf_linecol(line, &out->column);
 }
@@ -402,7 +422,7 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 		return 0;
 	memset(&out[0], 0, sizeof(out[0]));
 	out[0].partial = unit->lacks;
-	line_place(&unit->die, vaddr + lines->bias, &out[0]);
+	line_place(unit, vaddr + lines->bias, &out[0]);
 	if (!function_at(unit, vaddr, &function, &start))
 		return 1;
 	n = inlined_at(&function, vaddr + lines->bias, inlined);

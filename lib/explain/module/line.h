@@ -14,7 +14,7 @@ struct ex_line {
 	const char *function;	/* linkage name, else qualified name; NULL:
 				   unknown */
 	uint64_t start;		/* of the function; only the last level's */
-	const char *file;	/* NULL: unknown */
+	const char *file;	/* its path (source_path.h); NULL: unknown */
 	int line, column;	/* 0: unknown */
 	bool partial;		/* what was inlined there is not known, though
 				   there is debug information: a part of that,

@@ -20,7 +20,7 @@ struct ex_frame {
 				   inlined */
 	const struct ex_module *module;	/* NULL: none known there */
 	uint64_t vaddr;		/* pc inside the module */
-	const char *file;	/* as the compiler recorded it; NULL: unknown */
+	const char *file;	/* its path; NULL: unknown */
 	int line;		/* 0: unknown */
 	int column;		/* 0: unknown */
 	bool inlined;		/* has no frame of its own: inlined in the

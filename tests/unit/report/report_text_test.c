@@ -281,12 +281,12 @@ TEST(sums_up)
 	    "     5  83.3%  12.003..16.003s  5: 4340 4341 4342 ...  "
 	    "#1         write in bump victim.c:10\n"
 	    "     1  16.7%  17.003..17.003s  1: 4345                "
-	    "#6         write in 0x7f00000f0010 (libc.so.6)\n"
+	    "#6         write in 0x7f00000f0010 (libc.so.6+0xf0010)\n"
 	    "\n"
 	    "0x4040c0:64: 1 hit, 1 backtrace\n"
 	    "  hits   share  first..last      threads  backtrace  where\n"
 	    "     1  100.0%  12.003..12.003s  1: 4335  #6         "
-	    "write by read(2) for 0x7f00000f0010 (libc.so.6)\n");
+	    "write by read(2) for 0x7f00000f0010 (libc.so.6+0xf0010)\n");
 	free(m.text);
 }
 
