@@ -54,13 +54,12 @@ int
 wp_events_open(struct wp_events *events, struct perf_event_attr *attr,
     uint16_t watch, uint16_t slot, pid_t tid, const struct wp_rings *rings)
 {
-	const struct wp_event event = {
-		.watch = watch, .slot = slot, .tid = tid,
-	};
+	struct wp_event event = {.watch = watch, .slot = slot, .tid = tid};
 	size_t first = events->n;
 	int err = 0;
 
-	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings); i++)
+	for (unsigned i = 0; err == 0 && i < wp_rings_count(rings);
+	    event.ring = ++i)
 		err = events_add(events, attr, event, wp_rings_cpu(rings, i),
 		    wp_rings_fd(rings, i));
 	if (err < 0)

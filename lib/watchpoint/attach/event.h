@@ -20,6 +20,7 @@ struct wp_event {
 	int fd;
 	uint16_t watch, slot;	/* which it is of */
 	pid_t tid;		/* the thread it was opened on */
+	unsigned ring;		/* the index of its ring, if it has one */
 };
 
 struct wp_events {

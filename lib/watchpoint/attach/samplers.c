@@ -22,46 +22,70 @@ wp_sampler_id(size_t watch, unsigned slot)
 
 static int
 load(const struct wp_rings *rings, unsigned ring,
-    const struct perf_event_attr *attr, uint64_t id)
+    const struct perf_event_attr *attr, uint64_t id,
+    const struct wp_tickets *tickets)
 {
-	return wp_sampler_load(attr, id, wp_rings_cpu(rings, ring),
-	    wp_rings_bpf(rings, ring));
+	const struct wp_sampler sampler = {
+		.id = id, .cpu = wp_rings_cpu(rings, ring),
+		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets->map,
+		.line = 1 + ring,
+	};
+
+	return wp_sampler_load(attr, &sampler);
 }
 
-/* A ring's own to its event.  0 or -errno, and the step. */
-static int
-attach(const struct wp_rings *rings, unsigned ring,
-    const struct perf_event_attr *attr, int event, const char **step)
-{
-	const int program = load(rings, ring, attr, PROOF_ID);
-	int err;
+/* --- proof --- */
 
-	*step = "loading a BPF program";
+/* What the proof watches with. */
+struct proof {
+	struct wp_rings *rings;
+	struct perf_event_attr attr;
+	struct wp_tickets tickets;
+	const char *step;	/* that is being tried */
+};
+
+/* A ring's own to its event.  0 or -errno. */
+static int
+attach(struct proof *proof, unsigned ring, int event)
+{
+	int program, err;
+
+	proof->step = "loading a BPF program";
+	program = load(proof->rings, ring, &proof->attr, PROOF_ID,
+	    &proof->tickets);
 	if (program < 0)
 		return program;
-	*step = "attaching a BPF program";
+	proof->step = "attaching a BPF program";
 	err = wp_perf_set_bpf(event, program);
 	(void)close(program);
 	return err;
 }
 
-/* One hit of this thread, by events that have a program.  0 or -errno, and the
-   step. */
+/* One hit of this thread, by events that have a program.  0 or -errno. */
 static int
-hit_own(struct wp_rings *rings, struct perf_event_attr *attr,
-    const char **step)
+hit_own(struct proof *proof)
 {
 	struct wp_events events = {0};
 	int err;
 
-	*step = "perf_event_open";
-	err = wp_events_open(&events, attr, 0, 0, 0, rings);
+	proof->step = "perf_event_open";
+	err = wp_events_open(&events, &proof->attr, 0, 0, 0, proof->rings);
 	for (unsigned i = 0; err == 0 && i < events.n; i++)
-		err = attach(rings, i, attr, events.event[i].fd, step);
+		err = attach(proof, i, events.event[i].fd);
 	if (err == 0)
 		word = 1;
 	wp_events_close(&events, 0);
 	return err;
+}
+
+static bool
+is_that_hit(const struct perf_event_header *header)
+{
+	const struct wp_sample *sample = (const void *)header;
+
+	return header->type == PERF_RECORD_SAMPLE &&
+	    sample->id == PROOF_ID && sample->tid == (uint32_t)gettid() &&
+	    sample->addr == (uintptr_t)&word;
 }
 
 /* Whether what a program wrote is that hit, and nothing else is there. */
@@ -72,15 +96,29 @@ is_proved(struct wp_rings *rings)
 	unsigned right = 0, all = 0;
 
 	while ((header = wp_rings_next(rings, UINT64_MAX)) != NULL) {
-		const struct wp_sample *sample = (const void *)header;
-
 		all++;
-		right += header->type == PERF_RECORD_SAMPLE &&
-		    sample->id == PROOF_ID &&
-		    sample->tid == (uint32_t)gettid() &&
-		    sample->addr == (uintptr_t)&word;
+		right += is_that_hit(header);
 	}
 	return right == 1 && all == 1;
+}
+
+/* 0 or -errno. */
+static int
+try_hit(struct proof *proof, const struct wp_options *options)
+{
+	int err = 0;
+
+	proof->step = "making a BPF array";
+	if (options->tickets)
+		err = wp_tickets_open(&proof->tickets,
+		    wp_rings_count(proof->rings));
+	if (err == 0)
+		err = hit_own(proof);
+	if (err == 0 && options->tickets &&
+	    wp_tickets_taken(&proof->tickets) != 1)
+		err = -ENOMSG;
+	wp_tickets_close(&proof->tickets);
+	return err;
 }
 
 /* 0 or -errno, and the step. */
@@ -91,19 +129,36 @@ prove(struct wp_rings *rings, const struct wp_options *options,
 	const struct wp_slot slot = {
 		(uintptr_t)&word, sizeof(word), HW_BREAKPOINT_W,
 	};
-	struct perf_event_attr attr;
+	struct proof proof = {.rings = rings, .tickets.map = -1};
 	int err;
 
-	wp_attr_watch(&attr, &slot, options, false);
-	attr.inherit = attr.inherit_thread = 0;
-	if ((err = hit_own(rings, &attr, step)) < 0)
+	wp_attr_watch(&proof.attr, &slot, options, false);
+	proof.attr.inherit = proof.attr.inherit_thread = 0;
+	err = try_hit(&proof, options);
+	*step = proof.step;
+	if (err < 0)
 		return err;
 	*step = "a store into a watched word";
 	return is_proved(rings) ? 0 : -ENOMSG;
 }
 
+/* What older kernels lack for tickets, they need not for samples. */
+static int
+prove_either(struct wp_rings *rings, struct wp_options *options,
+    const char **step)
+{
+	int err;
+
+	options->tickets = true;
+	if ((err = prove(rings, options, step)) < 0) {
+		options->tickets = false;
+		err = prove(rings, options, step);
+	}
+	return err;
+}
+
 int
-wp_samplers_rings(struct wp_rings **rings, const struct wp_options *options,
+wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
     size_t size, struct wp_cause *cause)
 {
 	const char *step = "making a BPF ring buffer";
@@ -112,7 +167,7 @@ wp_samplers_rings(struct wp_rings **rings, const struct wp_options *options,
 	if (err < 0)
 		return err;
 	if ((err = wp_rings_add_bpf(*rings)) == 0)
-		err = prove(*rings, options, &step);
+		err = prove_either(*rings, options, &step);
 	if (err == 0)
 		return 0;
 	wp_rings_close(*rings);
@@ -120,6 +175,8 @@ wp_samplers_rings(struct wp_rings **rings, const struct wp_options *options,
 	return wp_cause_set(cause, WP_CAUSE_NO_BPF, step,
 	    strerrordesc_np(-err));
 }
+
+/* --- of a target --- */
 
 /* What a program reads itself, a stack perhaps, must not be watched for that: it
    would hit while it runs, which nobody delivers. */
@@ -136,18 +193,39 @@ are_reads_watched(const struct wp_target *target)
 /* A slot's, of each ring.  False: one cannot be had. */
 static bool
 load_slot(int *program, const struct wp_target *target, size_t watch,
-    unsigned slot)
+    unsigned slot, struct wp_tickets *tickets)
 {
+	const unsigned rings = wp_rings_count(target->rings);
 	struct perf_event_attr attr;
 	bool each = true;
 
+	wp_tickets_close(tickets);
+	if (target->options.tickets && wp_tickets_open(tickets, rings) < 0)
+		return false;
 	wp_target_attr(target, watch, slot, &attr);
-	for (unsigned i = 0; i < wp_rings_count(target->rings); i++) {
+	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(target->rings, i, &attr,
-		    wp_sampler_id(watch, slot));
+		    wp_sampler_id(watch, slot), tickets);
 		each = each && program[i] >= 0;
 	}
+	wp_tickets_loaded(tickets);
 	return each;
+}
+
+/* Have tickets of so many slots.  False: out of memory. */
+static bool
+more_tickets(struct wp_samplers *samplers, size_t n)
+{
+	struct wp_tickets *more;
+
+	if (n <= samplers->ntickets)
+		return true;
+	if ((more = reallocarray(samplers->tickets, n, sizeof(*more))) == NULL)
+		return false;
+	samplers->tickets = more;
+	while (samplers->ntickets < n)
+		more[samplers->ntickets++] = (struct wp_tickets){.map = -1};
+	return true;
 }
 
 /* Where a slot's are. */
@@ -168,7 +246,9 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 
 	wp_samplers_unload(samplers);
 	if (rings == 0 || wp_rings_bpf(target->rings, 0) < 0 ||
-	    are_reads_watched(target) || (samplers->program =
+	    are_reads_watched(target) ||
+	    !more_tickets(samplers, (first + n) * WP_SLOTS_MAX) ||
+	    (samplers->program =
 	    malloc(all * sizeof(*samplers->program))) == NULL)
 		return false;
 	while (samplers->n < all)
@@ -177,7 +257,8 @@ wp_samplers_load(struct wp_samplers *samplers, const struct wp_target *target,
 	for (size_t w = first; w < first + n; w++)
 		for (unsigned s = 0; s < target->watch[w].nslots; s++)
 			each = load_slot(programs(samplers, w, s), target, w,
-			    s) && each;
+			    s, &samplers->tickets[w * WP_SLOTS_MAX + s]) &&
+			    each;
 	return each;
 }
 
@@ -204,4 +285,24 @@ wp_samplers_unload(struct wp_samplers *samplers)
 			(void)close(samplers->program[samplers->n]);
 	free(samplers->program);
 	samplers->program = NULL;
+}
+
+struct wp_tickets *
+wp_samplers_tickets(const struct wp_samplers *samplers, size_t watch,
+    unsigned slot)
+{
+	const size_t at = watch * WP_SLOTS_MAX + slot;
+
+	return at < samplers->ntickets && samplers->tickets[at].lines != NULL ?
+	    &samplers->tickets[at] : NULL;
+}
+
+void
+wp_samplers_free(struct wp_samplers *samplers)
+{
+	wp_samplers_unload(samplers);
+	while (samplers->ntickets > 0)
+		wp_tickets_close(&samplers->tickets[--samplers->ntickets]);
+	free(samplers->tickets);
+	samplers->tickets = NULL;
 }

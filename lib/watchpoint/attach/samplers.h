@@ -11,18 +11,22 @@
 
 #include "attach/event.h"
 #include "attach/target.h"
+#include "attach/tickets.h"
 
 struct wp_samplers {
 	int *program;		/* of each ring, slot and watch; < 0: none */
 	size_t n;
 	unsigned rings;
+	struct wp_tickets *tickets;	/* of each slot and watch so far */
+	size_t ntickets;
 };
 
 /* Have rings whose samples programs write, of at most so many bytes for each
-   processor in all, and prove that by a hit of this thread's own.  0, or -errno
-   with a cause: nothing is left. */
-int wp_samplers_rings(struct wp_rings **, const struct wp_options *,
-    size_t size, struct wp_cause *);
+   processor in all, and prove that by a hit of this thread's own; with tickets,
+   if that can be, which the options then say.  0, or -errno with a cause: nothing
+   is left. */
+int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
+    struct wp_cause *);
 
 /* Load those of watches first to first + n - 1 of a target in place of what there
    was.  Result: whether each of their slots has one. */
@@ -36,7 +40,13 @@ void wp_samplers_attach(const struct wp_samplers *, const struct wp_events *,
 /* The identifier of what it writes: none of the kernel's. */
 uint64_t wp_sampler_id(size_t watch, unsigned slot);
 
-/* Those of running events live on. */
+/* The tickets of a slot; NULL: it has none. */
+struct wp_tickets *wp_samplers_tickets(const struct wp_samplers *,
+    size_t watch, unsigned slot);
+
+/* Those of running events live on, and the tickets. */
 void wp_samplers_unload(struct wp_samplers *);
+
+void wp_samplers_free(struct wp_samplers *);
 
 #endif

@@ -36,7 +36,7 @@ enum { RESCAN_LIMIT = 500 };
 static int
 open_rings(struct wp_target *target, struct wp_cause *cause)
 {
-	const struct wp_options *options = &target->options;
+	struct wp_options *options = &target->options;
 	const size_t size = options->count ? 0 : wp_rings_usual_size();
 
 	if (options->bpf && !options->count && !options->stop &&
@@ -663,7 +663,7 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 		    wp_perf_id(event->fd, &(*ids)[n]) == 0)
 			n++;
 	}
-	if (wp_rings_bpf(target->rings, 0) >= 0)
+	if (wp_rings_bpf(target->rings, 0) >= 0)	/* and marks */
 		(*ids)[n++] = wp_sampler_id(watch, slot);
 	return n;
 }
@@ -702,6 +702,24 @@ wp_target_count(const struct wp_target *target, size_t watch,
 	return 0;
 }
 
+uint64_t
+wp_target_tickets(const struct wp_target *target, size_t watch)
+{
+	const struct wp_tickets *tickets =
+	    wp_samplers_tickets(&target->samplers, watch, 0);
+
+	return tickets == NULL || target->watch[watch].nslots != 1 ? 0 :
+	    wp_tickets_taken(tickets);
+}
+
+bool
+wp_target_mark(struct wp_target *target, size_t watch,
+    struct wp_ticket_mark *mark)
+{
+	return wp_tickets_mark(wp_samplers_tickets(&target->samplers, watch,
+	    0), &target->events, &target->options, watch, mark);
+}
+
 void
 wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
 {
@@ -717,7 +735,7 @@ wp_target_free(struct wp_target *target)
 	wp_target_let_go(target);
 	wp_events_close(&target->events, 0);
 	wp_rings_close(target->rings);
-	wp_samplers_unload(&target->samplers);
+	wp_samplers_free(&target->samplers);
 	free(target->watch);
 	free(target);
 }

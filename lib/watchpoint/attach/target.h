@@ -153,6 +153,25 @@ void wp_target_stop(struct wp_target *);
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
+/* How many tickets hits of a watch have taken: numbers, in samples that BPF
+   programs write.  0 also for one that has none, or several slots. */
+uint64_t wp_target_tickets(const struct wp_target *, size_t watch);
+
+/* What is found by comparing tickets with the counts. */
+struct wp_ticket_mark {
+	uint64_t all;		/* each access that takes no number up to upto
+				   was made after this one was taken, and was
+				   seen if before */
+	uint64_t upto;		/* samples of numbers up to this are in their
+				   rings by: */
+	uint64_t time;		/* ns, CLOCK_MONOTONIC */
+	uint64_t missed;	/* hits that took none, newly found */
+};
+
+/* Compare those of a watch that has taken some with what its events have counted.
+   False: they are hit too often to say; or events count that have no program. */
+bool wp_target_mark(struct wp_target *, size_t watch, struct wp_ticket_mark *);
+
 struct wp_uptime;
 
 /* For how long they were on, once they are stopped (uptime.h). */

@@ -63,7 +63,7 @@ sample_what(struct perf_event_attr *attr, const struct wp_options *options,
 		attr->exclude_callchain_user = 1;
 		attr->exclude_callchain_kernel = !options->callchain;
 	}
-	if (options->stop)
+	if (options->stop || options->tickets)
 		attr->sample_type |= PERF_SAMPLE_RAW;
 	attr->sample_id_all = 1;
 	attr->mmap = attr->mmap2 = attr->mmap_data = side;

@@ -33,6 +33,8 @@ struct wp_options {
 				   there are no rings */
 	bool bpf;		/* BPF programs write samples, where they can,
 				   in half the time */
+	bool tickets;		/* with bpf: samples have room for a ticket
+				   (ticket.h) */
 	bool remove_on_exec;	/* watches end at execve */
 	bool inherit_thread;	/* the kernel can tell threads from children */
 	bool format_lost;	/* the kernel counts lost records */

@@ -26,6 +26,20 @@ wp_bpf_ringbuf(size_t size)
 }
 
 int
+wp_bpf_shared(size_t size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = (unsigned)size;
+	attr.max_entries = 1;
+	attr.map_flags = BPF_F_MMAPABLE;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
 wp_bpf_load(const struct bpf_insn *insns, unsigned n)
 {
 	union bpf_attr attr;

@@ -14,6 +14,9 @@
 /* A ring buffer of so many bytes: a power of two, and at least a page. */
 int wp_bpf_ringbuf(size_t size);
 
+/* An array of one element of so many bytes, for programs, that can be mapped. */
+int wp_bpf_shared(size_t size);
+
 /* A program for events. */
 int wp_bpf_load(const struct bpf_insn *, unsigned n);
 

@@ -8,14 +8,21 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
+struct wp_sampler {
+	uint64_t id;		/* that samples have */
+	int cpu;		/* that its events count on */
+	int ringbuf;		/* a BPF ring buffer, for samples */
+	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
+				   an array that can be mapped; else < 0 */
+	unsigned line;		/* in them, of its own; from 1 */
+};
+
 /*
- * Load it for events of this attribute that count on one processor; samples have
- * that id, and go into that BPF ring buffer.  What it does not write is left to
- * the kernel: hits of the kernel and of 32-bit code, of a process in another pid
+ * Load it for events of this attribute.  What it does not write is left to the
+ * kernel: hits of the kernel and of 32-bit code, of a process in another pid
  * namespace, and those that find no room.  A descriptor; -ENOTSUP: there is none
  * for this processor or attribute; or -errno.
  */
-int wp_sampler_load(const struct perf_event_attr *, uint64_t id, int cpu,
-    int ringbuf);
+int wp_sampler_load(const struct perf_event_attr *, const struct wp_sampler *);
 
 #endif

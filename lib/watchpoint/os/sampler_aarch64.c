@@ -5,12 +5,10 @@
 #include <errno.h>
 
 int
-wp_sampler_load(const struct perf_event_attr *attr, uint64_t id, int cpu,
-    int ringbuf)
+wp_sampler_load(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
 {
 	(void)attr;
-	(void)id;
-	(void)cpu;
-	(void)ringbuf;
+	(void)sampler;
 	return -ENOTSUP;
 }

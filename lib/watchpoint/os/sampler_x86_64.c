@@ -2,7 +2,8 @@
  * sampler_x86_64: the program that writes a sample.
  *
  * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
- * stack's copy.
+ * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
+ * number, R9 the tickets.  On the stack lies what enum stack says.
  */
 #include "os/sampler.h"
 
@@ -11,13 +12,32 @@
 #include <errno.h>
 #include <linux/bpf_perf_event.h>
 #include <linux/hw_breakpoint.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "os/attr.h"
 #include "os/bpf.h"
+#include "os/ticket.h"
 
-enum { PAGE = 4096, CS_64 = 0x33, INSNS = 512, PASSES = 64 };
+enum { PAGE = 4096, CS_64 = 0x33, INSNS = 1024, PASSES = 64 };
+
+/* Where, from the stack's end down. */
+enum stack {
+	PID_TID = -8,		/* whose hit it is */
+	NUMBER = -16,		/* its ticket's */
+	LEN = -24,		/* how many bytes were read, */
+	BYTES = -32,		/* and they, twice */
+	AGAIN = -40,
+};
+
+/*
+ * The bytes are read between two looks at the counter that found it the same, and
+ * so often, all equal: a copy may go byte by byte, and then one that is equal to
+ * another is still torn only if there was a write in each and one between each
+ * two, all by different processors.
+ */
+enum { READS = 3, TRIES = 8 };
 
 #define FP BPF_REG_10
 #define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
@@ -203,6 +223,8 @@ record_size(const struct perf_event_attr *attr)
 
 	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
 		size += word;
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
+		size += sizeof(uint32_t) + sizeof(struct wp_ticket);
 	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
 		size += attr->sample_stack_user + 2 * word;
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
@@ -211,7 +233,115 @@ record_size(const struct perf_event_attr *attr)
 	return size;
 }
 
-/* Whose hit it is, at fp-8; and there has to be room, in R7. */
+/* --- tickets --- */
+
+/* A conditional jump on to where it lands. */
+static unsigned
+jump(struct code *c, int op, unsigned reg, int value)
+{
+	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
+	return c->n - 1;
+}
+
+/* The watched bytes, to the stack.  Result: where it jumps if that fails. */
+static unsigned
+read_watched(struct code *c, int to, unsigned len)
+{
+	copy(c, BPF_REG_1, FP);
+	add(c, BPF_REG_1, to);
+	set(c, BPF_REG_2, (int)len);
+	copy(c, BPF_REG_3, BPF_REG_7);
+	call(c, BPF_FUNC_probe_read_user);
+	return jump(c, BPF_JNE, BPF_REG_0, 0);
+}
+
+static void
+atomic(struct code *c, int op, unsigned src, int off)
+{
+	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_9, src, off, op);
+}
+
+/* One try.  Results: where it jumps when the bytes cannot be read, for each
+   reading, and when the number is taken. */
+static unsigned
+try_ticket(struct code *c, unsigned len, unsigned unread[READS])
+{
+	unsigned differ[READS], done;
+
+	load(c, BPF_DW, BPF_REG_8, BPF_REG_9, 0);
+	unread[0] = read_watched(c, BYTES, len);
+	for (unsigned i = 1; i < READS; i++) {
+		unread[i] = read_watched(c, AGAIN, len);
+		load(c, BPF_DW, BPF_REG_1, FP, BYTES);
+		load(c, BPF_DW, BPF_REG_2, FP, AGAIN);
+		differ[i] = c->n;
+		emit(c, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	}
+	copy(c, BPF_REG_0, BPF_REG_8);
+	copy(c, BPF_REG_1, BPF_REG_8);
+	add(c, BPF_REG_1, 1);
+	atomic(c, BPF_CMPXCHG, BPF_REG_1, 0);
+	done = c->n;
+	emit(c, BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_0, BPF_REG_8, 0, 0);
+	for (unsigned i = 1; i < READS; i++)
+		land(c, differ[i]);
+	return done;
+}
+
+/* Each hit takes one, whatever becomes of it; with the bytes, unless they cannot
+   be read, or others are quicker each time. */
+static void
+take_ticket(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	unsigned done[TRIES], unread[TRIES][READS];
+
+	set_wide(c, BPF_REG_7, 0, attr->bp_addr);
+	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE, (uint32_t)sampler->tickets);
+	set(c, BPF_REG_1, 0);
+	store(c, BPF_DW, FP, BYTES, BPF_REG_1);
+	store(c, BPF_DW, FP, AGAIN, BPF_REG_1);
+	set(c, BPF_REG_1, (int)attr->bp_len);
+	store(c, BPF_DW, FP, LEN, BPF_REG_1);
+	for (unsigned i = 0; i < TRIES; i++)
+		done[i] = try_ticket(c, (unsigned)attr->bp_len, unread[i]);
+	for (unsigned i = 0; i < TRIES; i++)
+		for (unsigned k = 0; k < READS; k++)
+			land(c, unread[i][k]);
+	set(c, BPF_REG_8, 0);
+	store(c, BPF_DW, FP, LEN, BPF_REG_8);
+	set(c, BPF_REG_8, 1);
+	atomic(c, BPF_ADD | BPF_FETCH, BPF_REG_8, 0);
+	for (unsigned i = 0; i < TRIES; i++)
+		land(c, done[i]);
+	add(c, BPF_REG_8, 1);
+	store(c, BPF_DW, FP, NUMBER, BPF_REG_8);
+	set(c, BPF_REG_1, 1);
+	atomic(c, BPF_ADD, BPF_REG_1, (int)sampler->line * WP_TICKET_LINE);
+}
+
+/* As raw bytes, behind their size. */
+static size_t
+put_ticket(struct code *c, size_t at)
+{
+	const uint64_t end = (uint64_t)UINT32_MAX << 32 | WP_TICKET_VERSION;
+
+	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 | sizeof(struct wp_ticket));
+	load(c, BPF_DW, BPF_REG_1, FP, NUMBER);
+	put_from(c, at + 8, BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, FP, BYTES);
+	put_from(c, at + 16, BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, FP, LEN);
+	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 16);
+	set_wide(c, BPF_REG_2, 0, end);
+	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	put_from(c, at + 24, BPF_REG_1);
+	return at + sizeof(uint32_t) + sizeof(struct wp_ticket);
+}
+
+/* --- samples --- */
+
+/* What it writes is of 64-bit code; and there has to be room, in R7. */
 static int
 begin(struct code *c, size_t size, int ringbuf)
 {
@@ -219,13 +349,12 @@ begin(struct code *c, size_t size, int ringbuf)
 
 	if (stat("/proc/self/ns/pid", &st) != 0)
 		return -errno;
-	copy(c, BPF_REG_6, BPF_REG_1);
 	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
 	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
 	set_wide(c, BPF_REG_1, 0, st.st_dev);
 	set_wide(c, BPF_REG_2, 0, st.st_ino);
 	copy(c, BPF_REG_3, FP);
-	add(c, BPF_REG_3, -8);
+	add(c, BPF_REG_3, PID_TID);
 	set(c, BPF_REG_4, 8);
 	call(c, BPF_FUNC_get_ns_current_pid_tgid);
 	pass_if(c, BPF_JNE, BPF_REG_0, 0);
@@ -239,8 +368,8 @@ begin(struct code *c, size_t size, int ringbuf)
 }
 
 static void
-put_start(struct code *c, const struct perf_event_attr *attr, uint64_t id,
-    int cpu, size_t size)
+put_start(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, size_t size)
 {
 	const struct perf_event_header header = {
 		PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size,
@@ -249,17 +378,17 @@ put_start(struct code *c, const struct perf_event_attr *attr, uint64_t id,
 
 	memcpy(&word, &header, sizeof(word));
 	put(c, 0, word);
-	put(c, offsetof(struct wp_sample, id), id);
+	put(c, offsetof(struct wp_sample, id), sampler->id);
 	put_register(c, offsetof(struct wp_sample, ip), REG(rip));
-	load(c, BPF_W, BPF_REG_1, FP, -4);
+	load(c, BPF_W, BPF_REG_1, FP, PID_TID + 4);
 	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, pid), BPF_REG_1);
-	load(c, BPF_W, BPF_REG_1, FP, -8);
+	load(c, BPF_W, BPF_REG_1, FP, PID_TID);
 	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, tid), BPF_REG_1);
 	call(c, BPF_FUNC_ktime_get_ns);
 	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, time),
 	    BPF_REG_0);
 	put(c, offsetof(struct wp_sample, addr), attr->bp_addr);
-	put(c, offsetof(struct wp_sample, cpu), (uint32_t)cpu);
+	put(c, offsetof(struct wp_sample, cpu), (uint32_t)sampler->cpu);
 }
 
 static void
@@ -277,26 +406,31 @@ end(struct code *c)
 }
 
 int
-wp_sampler_load(const struct perf_event_attr *attr, uint64_t id, int cpu,
-    int ringbuf)
+wp_sampler_load(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
 {
 	const size_t size = record_size(attr);
+	const bool ticket = (attr->sample_type & PERF_SAMPLE_RAW) != 0;
 	struct code c = {.n = 0};
 	size_t at = sizeof(struct wp_sample);
 	int err;
 
 	/* what the program itself reads, a stack for one, may be watched: then it
 	   hits while it runs, which is counted and delivered by nobody */
-	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
-	    (attr->sample_type & PERF_SAMPLE_RAW) != 0 || size > UINT16_MAX)
+	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 || size > UINT16_MAX)
 		return -ENOTSUP;
-	if ((err = begin(&c, size, ringbuf)) < 0)
+	copy(&c, BPF_REG_6, BPF_REG_1);
+	if (ticket)
+		take_ticket(&c, attr, sampler);
+	if ((err = begin(&c, size, sampler->ringbuf)) < 0)
 		return err;
-	put_start(&c, attr, id, cpu, size);
+	put_start(&c, attr, sampler, size);
 	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
 		put(&c, at, 0);
 		at += sizeof(uint64_t);
 	}
+	if (ticket)
+		at = put_ticket(&c, at);
 	at = put_registers(&c, at, attr->sample_regs_user);
 	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
 		at = put_stack(&c, at, attr->sample_stack_user);

@@ -30,11 +30,34 @@ enum {
 };
 
 static volatile long word, guarded;
+static struct wp_tickets tickets = {.map = -1};
+
+/* Load what writes a ring's samples with this id. */
+static int
+load_sampler(const struct perf_event_attr *attr, uint64_t id,
+    const struct wp_rings *rings, unsigned ring)
+{
+	const struct wp_sampler sampler = {
+		.id = id, .cpu = wp_rings_cpu(rings, ring),
+		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets.map,
+		.line = 1 + ring,
+	};
+
+	return wp_sampler_load(attr, &sampler);
+}
+
+/* Anew, for all rings. */
+static void
+make_tickets(const struct wp_rings *rings)
+{
+	wp_tickets_close(&tickets);
+	assert_int_equal(wp_tickets_open(&tickets, wp_rings_count(rings)), 0);
+}
 
 static bool
 can(struct wp_rings **rings, size_t size)
 {
-	const struct wp_options options = {.stack = 64};
+	struct wp_options options = {.stack = 64};
 	struct wp_cause cause;
 
 	if (wp_samplers_rings(rings, &options, size, &cause) == 0)
@@ -65,8 +88,7 @@ static void
 add_program(const struct shot *s, const struct perf_event_attr *attr,
     unsigned ring)
 {
-	const int program = wp_sampler_load(attr, OURS,
-	    wp_rings_cpu(s->rings, ring), wp_rings_bpf(s->rings, ring));
+	const int program = load_sampler(attr, OURS, s->rings, ring);
 
 	assert_true(program >= 0);
 	assert_int_equal(wp_perf_set_bpf(s->events.event[ring].fd, program),
@@ -242,6 +264,115 @@ TEST(the_kernels_accesses_are_left_to_the_kernel)
 	(void)close(fds[1]);
 }
 
+/* --- tickets --- */
+
+enum { RACE = 2000 };		/* stores of each thread */
+
+static void *
+race(void *arg)
+{
+	for (int i = 0; i < RACE; i++)
+		word = (long)(uintptr_t)arg;
+	return NULL;
+}
+
+static void
+arm_tickets(struct shot *s, bool kernel)
+{
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, &word, 8),
+	    (struct wp_options){.tickets = true, .kernel = kernel});
+	const uint64_t ours = OURS;
+
+	shot_arm(s, attr, gettid());
+	for (unsigned i = 0; i < s->events.n; i++)
+		add_program(s, &attr, i);
+	assert_int_equal(ex_formats_ids(s->formats, 0, &ours, 1), 0);
+}
+
+/* Each number was taken once, and what was read was stored. */
+static void
+take_tickets(struct shot *s, bool *taken, uint64_t n)
+{
+	const struct perf_event_header *header;
+
+	while ((header = wp_rings_next(s->rings, UINT64_MAX)) != NULL) {
+		struct wp_ticket ticket = {0};
+		struct ex_record r;
+
+		assert_int_equal(ex_record_decode(s->formats, header,
+		    header->size, &r), 1);
+		assert_int_equal(r.type, PERF_RECORD_SAMPLE);
+		assert_true(wp_ticket_get(r.sample.raw, r.sample.raw_len,
+		    &ticket));
+		assert_true(ticket.number <= n && !taken[ticket.number]);
+		taken[ticket.number] = true;
+		assert_int_equal(ticket.len, 8);
+		assert_true(ticket.bytes == 1 || ticket.bytes == 2);
+		s->samples++;
+	}
+}
+
+TEST(each_hit_takes_the_next_ticket)
+{
+	struct wp_options options = {.tickets = true};
+	bool taken[2 * RACE + 1] = {false};
+	struct wp_ticket_mark mark;
+	struct shot s = {0};
+	pthread_t thread;
+
+	NEEDS_BPF;
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, RINGS));
+	make_tickets(s.rings);
+	wp_options_fit(&options, &live_features);
+	arm_tickets(&s, false);
+	assert_int_equal(pthread_create(&thread, NULL, race, (void *)1), 0);
+	(void)race((void *)2);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, &mark));
+	assert_int_equal(mark.upto, 2 * RACE);
+	assert_int_equal(mark.all, 2 * RACE);
+	assert_int_equal(mark.missed, 0);
+	take_tickets(&s, taken, 2 * RACE);
+	assert_int_equal(s.samples, 2 * RACE);
+	shot_end(&s);
+}
+
+/* The kernel writes the samples of its own hits, which have none. */
+TEST(a_hit_by_the_kernel_takes_a_ticket)
+{
+	struct wp_options options = {.tickets = true};
+	struct wp_ticket_mark mark;
+	struct shot s = {0};
+	int fds[2];
+
+	NEEDS_BPF;
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, SMALL));
+	make_tickets(s.rings);
+	wp_options_fit(&options, &live_features);
+	arm_tickets(&s, true);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(write(fds[1], "12345678", 8), 8);
+	word = 1;
+	assert_int_equal(read(fds[0], (void *)(uintptr_t)&word, 8), 8);
+	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, &mark));
+	shot_take(&s);
+	assert_true(s.samples > 1);
+	assert_int_equal(mark.upto, s.samples);
+	assert_int_equal(mark.missed, 0);
+	for (unsigned i = 0; i < s.kept; i++) {
+		const struct ex_sample *sample = &s.sample[i].sample;
+		struct wp_ticket ticket;
+
+		assert_int_equal(wp_ticket_get(sample->raw, sample->raw_len,
+		    &ticket), i == 0);
+	}
+	shot_end(&s);
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
 /* --- every program can be loaded --- */
 
 static uint64_t
@@ -268,6 +399,7 @@ any_shape(uint64_t *state)
 	struct perf_event_attr attr;
 
 	options.callchain = options.kernel && pick(state, 2);
+	options.tickets = pick(state, 2) != 0;
 	if (options.stack > 65528 - 1024)
 		options.stack = 65528 - 1024;
 	wp_attr_watch(&attr, &at, &options, pick(state, 2));
@@ -282,10 +414,10 @@ TEST(the_verifier_accepts_every_shape)
 
 	if (!can(&rings, SMALL))
 		skip();
+	make_tickets(rings);
 	for (unsigned i = 0; i < n; i++) {
 		const struct perf_event_attr attr = any_shape(&random);
-		const int program = wp_sampler_load(&attr, random,
-		    wp_rings_cpu(rings, 0), wp_rings_bpf(rings, 0));
+		const int program = load_sampler(&attr, random, rings, 0);
 
 		if (program < 0)
 			fail_msg("shape %u: type %u, stack %u: %d", i,
@@ -303,8 +435,7 @@ TEST(reads_have_no_program)
 
 	if (!can(&rings, SMALL))
 		skip();
-	assert_int_equal(wp_sampler_load(&attr, 1, 0, wp_rings_bpf(rings, 0)),
-	    -ENOTSUP);
+	assert_int_equal(load_sampler(&attr, 1, rings, 0), -ENOTSUP);
 	wp_rings_close(rings);
 }
 

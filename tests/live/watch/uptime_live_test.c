@@ -226,13 +226,14 @@ TEST(hits_that_no_program_gets_take_values_back)
 {
 	static const char back[] = "old values in this report may be wrong";
 	struct wp_cause cause;
+	struct wp_options options = {0};
 	struct wp_rings *rings;
 	struct outcome o;
 
 	watch_halved("ring", &o);
 	assert_null(strstr(o.err, back));
 	outcome_free(&o);
-	if (wp_samplers_rings(&rings, &(struct wp_options){0}, 128 << 10,
+	if (wp_samplers_rings(&rings, &options, 128 << 10,
 	    &cause) < 0) {
 		print_message("%s\n", cause.text);
 		skip();

@@ -1,0 +1,40 @@
+/*
+ * tickets: the numbers that the programs of a slot take at its hits (os/ticket.h),
+ * and whether they took one at each hit that the kernel has counted.
+ *
+ * One thread uses them.
+ */
+#ifndef WP_TICKETS_H
+#define WP_TICKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach/event.h"
+#include "attach/target.h"
+#include "os/ticket.h"
+
+struct wp_tickets {
+	int map;		/* for programs, until they are loaded; < 0 */
+	const uint8_t *lines;	/* as they are now; NULL: there are none */
+	uint64_t *missed;	/* of each ring: hits that took none, as far as
+				   they are known */
+	unsigned rings;
+};
+
+/* For the programs of so many rings.  0 or -errno: there are none. */
+int wp_tickets_open(struct wp_tickets *, unsigned rings);
+void wp_tickets_close(struct wp_tickets *);
+
+/* No more programs are loaded. */
+void wp_tickets_loaded(struct wp_tickets *);
+
+/* How many were taken. */
+uint64_t wp_tickets_taken(const struct wp_tickets *);
+
+/* Compare with what the events of a watch have counted.  False: they are hit too
+   often to say; or events count that have no program. */
+bool wp_tickets_mark(struct wp_tickets *, const struct wp_events *,
+    const struct wp_options *, size_t watch, struct wp_ticket_mark *);
+
+#endif
