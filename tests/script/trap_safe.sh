@@ -12,7 +12,7 @@ objects=$(basename -s .c $objects | sed 's/$/.o/')
 
 # of libc: system calls, what the vDSO does, and pure functions
 libc='__errno_location syscall
-abort mmap munmap prctl sched_yield sigaction
+abort mmap munmap prctl sched_yield __sigaction
 clock_gettime getpid getuid gettid sched_getcpu
 memcpy memset strcmp strlen strncmp strnlen sigdelset
 __libc_current_sigrtmax __libc_single_threaded'

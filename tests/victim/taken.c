@@ -1,5 +1,6 @@
 /*
- * taken: takes SIGTRAP away for one write, and writes elsewhere after that.
+ * taken: takes SIGTRAP away for one write, by a way that libwatchpoint does not
+ * see, and writes elsewhere after that.
  *
  *	taken alone | together
  *
@@ -15,6 +16,8 @@ static struct {
 	long between[64];
 	volatile long second;
 } words __attribute__((aligned(64)));
+
+extern __typeof__(sigaction) __sigaction;
 
 static void *
 idle(void *arg)
@@ -32,9 +35,9 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "together") == 0 &&
 	    pthread_create(&thread, NULL, idle, NULL) != 0)
 		return 2;
-	(void)sigaction(SIGTRAP, &ignored, &ours);
+	(void)__sigaction(SIGTRAP, &ignored, &ours);
 	words.first = 1;
-	(void)sigaction(SIGTRAP, &ours, NULL);
+	(void)__sigaction(SIGTRAP, &ours, NULL);
 	for (long i = 1; i <= 5; i++)
 		words.second = i;
 	return 0;

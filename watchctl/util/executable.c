@@ -19,6 +19,7 @@ enum {
 	SCRIPTS_MAX = 5,	/* scripts' interpreters, as the kernel */
 	LINE_MAX_ = 256,	/* its first line */
 	HEADERS_MAX = 256,
+	ENTRIES_MAX = 4096,	/* of the dynamic section */
 };
 
 /* Whether a file can be executed; *err is kept when it only may not. */
@@ -69,34 +70,61 @@ gets_privileges(const char *path)
 	    ((st.st_mode & S_ISGID) != 0 && st.st_gid != getegid()));
 }
 
-/* Whether one of the program headers names a dynamic loader. */
+/* Whether there is a program header of this type, the first of which is it. */
 static bool
-has_loader(int fd, const Elf64_Ehdr *elf)
+find_header(int fd, const Elf64_Ehdr *elf, uint32_t type, Elf64_Phdr *header)
 {
 	for (unsigned i = 0; i < elf->e_phnum && i < HEADERS_MAX; i++) {
-		Elf64_Phdr header;
-		off_t at = (off_t)(elf->e_phoff + i * sizeof(header));
+		off_t at = (off_t)(elf->e_phoff + i * sizeof(*header));
 
-		if (at < 0 || pread(fd, &header, sizeof(header), at) !=
-		    (ssize_t)sizeof(header))
+		if (at < 0 || pread(fd, header, sizeof(*header), at) !=
+		    (ssize_t)sizeof(*header))
 			return false;
-		if (header.p_type == PT_INTERP)
+		if (header->p_type == type)
 			return true;
 	}
 	return false;
 }
 
+/* Whether the dynamic loader is to load a library for it. */
+static bool
+needs_library(int fd, const Elf64_Ehdr *elf)
+{
+	Elf64_Phdr header;
+	Elf64_Dyn entry = {.d_tag = DT_NULL};
+	unsigned i = 0;
+
+	if (!find_header(fd, elf, PT_DYNAMIC, &header))
+		return false;
+	do {
+		off_t at = (off_t)(header.p_offset + i * sizeof(entry));
+
+		if (at < 0 || pread(fd, &entry, sizeof(entry), at) !=
+		    (ssize_t)sizeof(entry))
+			return false;
+	} while (entry.d_tag != DT_NULL && entry.d_tag != DT_NEEDED &&
+	    ++i < ENTRIES_MAX);
+	return entry.d_tag == DT_NEEDED;
+}
+
 static int
 check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
 {
+	Elf64_Phdr header;
+
 	if (elf->e_ident[EI_CLASS] != ELFCLASS64 ||
 	    elf->e_machine != EXECUTABLE_MACHINE)
 		return complain("%s: not a 64-bit program of this processor, "
 		    "as libwatchpoint is: leave out --inside", path);
-	if (elf->e_phentsize != sizeof(Elf64_Phdr) || !has_loader(fd, elf))
+	if (elf->e_phentsize != sizeof(Elf64_Phdr) || !find_header(
+	    fd, elf, PT_INTERP, &header))
 		return complain("%s: statically linked, and so takes no "
 		    "library to watch it from inside: leave out --inside",
 		    path);
+	if (!needs_library(fd, elf))
+		return complain("%s: needs no library, as Go programs without "
+		    "cgo do, so it would set handlers of signals unnoticed, "
+		    "and could end at a hit: leave out --inside", path);
 	if (gets_privileges(path))
 		return complain("%s: runs with another's privileges "
 		    "(set-user-ID), and so takes no library to watch it from "

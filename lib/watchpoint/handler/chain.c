@@ -49,7 +49,7 @@ die(int sig, siginfo_t *info, ucontext_t *context)
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	uint64_t mask = wp_signal_mask(context) & ~wp_signal_bit(sig);
 
-	(void)sigaction(sig, &action, NULL);
+	(void)__sigaction(sig, &action, NULL);
 	wp_signal_mask_set(UINT64_MAX);
 	wp_signal_again(sig, info);
 	wp_context_mask_set(context, mask);
@@ -80,16 +80,22 @@ call(int sig, siginfo_t *info, ucontext_t *context,
 		action->sa_handler(sig);
 }
 
+/* Signals of events that do nothing by default. */
+static bool
+is_harmless(int sig)
+{
+	return sig == SIGURG || sig == SIGWINCH;
+}
+
 void
 wp_chain(int sig, siginfo_t *info, ucontext_t *context,
-    struct sigaction *wanted)
+    struct wp_wanted *wanted)
 {
-	const struct sigaction action = *wanted;
+	const struct sigaction action = wp_wanted_take(wanted);
 
-	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN) {
-		if ((action.sa_flags & (int)SA_RESETHAND) != 0)
-			*wanted = (struct sigaction){.sa_handler = SIG_DFL};
+	if (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN)
 		call(sig, info, context, &action);
-	} else if (action.sa_handler == SIG_DFL || is_forced(sig, info))
+	else if ((action.sa_handler == SIG_DFL && !is_harmless(sig)) ||
+	    is_forced(sig, info))
 		die(sig, info, context);
 }

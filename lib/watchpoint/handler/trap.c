@@ -69,7 +69,7 @@ wp_trap_inside(void)
 	return self.context != NULL;
 }
 
-static struct sigaction *
+static struct wp_wanted *
 displaced(int sig)
 {
 	return sig == SIGTRAP ? &wp_state.old_trap :
@@ -158,6 +158,7 @@ void
 wp_trap_forked(void)
 {
 	self.tid = 0;
+	wp_state.program = getpid();
 	wp_rearm_forked();
 }
 
@@ -198,6 +199,30 @@ is_own_step(const ucontext_t *context, const ucontext_t *outer)
 	    pc - atomic_load(&handler_return) < RETURN_LEN;
 }
 
+/* Whether a signal of the program's own may have been merged with that of an
+   event: its handler is called then, too, for once too often is harmless to a
+   handler that looks, and once too little is not. */
+static bool
+may_be_merged(int sig)
+{
+	const struct sigaction wanted = wp_wanted(&wp_state.old_event);
+
+	return sig == wp_state.event_signal && wanted.sa_handler != SIG_DFL &&
+	    wanted.sa_handler != SIG_IGN &&
+	    (wanted.sa_flags & (int)SA_RESETHAND) == 0;
+}
+
+/* What there is to say of it: that it is for this process. */
+static void
+hand_on(int sig, ucontext_t *context)
+{
+	siginfo_t info = {.si_signo = sig, .si_code = SI_USER};
+
+	info.si_pid = getpid();
+	info.si_uid = getuid();
+	wp_chain(sig, &info, context, displaced(sig));
+}
+
 /* Result: the run that is on after it. */
 static __attribute__((noinline)) const ucontext_t *
 handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
@@ -222,6 +247,9 @@ handle(int sig, siginfo_t *info, ucontext_t *context, const ucontext_t *outer)
 	if (!ours) {
 		self.context = outer;
 		wp_chain(sig, info, context, displaced(sig));
+	} else if (!own && may_be_merged(sig)) {
+		self.context = outer;
+		hand_on(sig, context);
 	}
 	return outer;
 }
@@ -255,7 +283,9 @@ wp_trap_is_ours(const struct sigaction *action)
 const struct sigaction *
 wp_trap_displaced(int sig)
 {
-	return displaced(sig);
+	const struct wp_wanted *wanted = displaced(sig);
+
+	return &wanted->action[atomic_load(&wanted->turn) % 2];
 }
 
 /* Events that fire once have to be armed again at the end. */
@@ -264,6 +294,14 @@ nests(int sig)
 {
 	return sig != 0 && sig == wp_state.event_signal &&
 	    !wp_cpu_traps_before();
+}
+
+/* Whether a system call is to fail when a signal of the program's comes. */
+static bool
+interrupts(struct sigaction wanted)
+{
+	return wanted.sa_handler != SIG_DFL && wanted.sa_handler != SIG_IGN &&
+	    (wanted.sa_flags & SA_RESTART) == 0;
 }
 
 static int
@@ -281,7 +319,9 @@ install(int sig)
 		(void)sigdelset(&action.sa_mask, wp_state.event_signal);
 	if (sig == SIGTRAP || nests(sig))
 		action.sa_flags |= SA_NODEFER;
-	return sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
+	if (interrupts(wp_wanted(displaced(sig))))
+		action.sa_flags &= ~SA_RESTART;
+	return __sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
 
 /* The displaced action is known before a signal can need it. */
@@ -290,10 +330,10 @@ displace(int sig)
 {
 	struct sigaction old;
 
-	if (sigaction(sig, NULL, &old) != 0)
+	if (__sigaction(sig, NULL, &old) != 0)
 		return -errno;
 	if (!wp_trap_is_ours(&old))
-		*displaced(sig) = old;
+		wp_wanted_set(displaced(sig), &old);
 	return install(sig);
 }
 
@@ -305,7 +345,7 @@ choose_event_signal(void)
 	struct sigaction action;
 	unsigned i = 0;
 
-	while (signals[i + 1] != 0 && (sigaction(signals[i], NULL,
+	while (signals[i + 1] != 0 && (__sigaction(signals[i], NULL,
 	    &action) != 0 || (action.sa_handler != SIG_DFL &&
 	    action.sa_handler != SIG_IGN)))
 		i++;
@@ -324,6 +364,7 @@ wp_trap_install(bool events)
 		err = displace(WP_SIGNAL);
 	if (err == 0 && events)
 		err = displace(wp_state.event_signal);
+	wp_state.program = getpid();
 	wp_state.handling = err == 0;
 	return err;
 }
@@ -334,7 +375,40 @@ wp_trap_keep(void)
 {
 	struct sigaction action;
 
-	if (sigaction(SIGTRAP, NULL, &action) == 0 &&
+	if (__sigaction(SIGTRAP, NULL, &action) == 0 &&
 	    action.sa_handler == SIG_DFL)
 		(void)install(SIGTRAP);
+}
+
+/*
+ * What the program does with our signals.
+ */
+
+bool
+wp_trap_uses(int sig)
+{
+	return wp_state.handling && (sig == SIGTRAP || sig == WP_SIGNAL ||
+	    (sig != 0 && sig == wp_state.event_signal));
+}
+
+bool
+wp_trap_keeps(int sig)
+{
+	struct sigaction action;
+
+	return wp_trap_uses(sig) && wp_state.program == getpid() &&
+	    __sigaction(sig, NULL, &action) == 0 && wp_trap_is_ours(&action);
+}
+
+struct sigaction
+wp_trap_wanted(int sig)
+{
+	return wp_wanted(displaced(sig));
+}
+
+void
+wp_trap_want(int sig, const struct sigaction *action)
+{
+	wp_wanted_set(displaced(sig), action);
+	(void)install(sig);
 }

@@ -11,6 +11,7 @@
  *	rearm.c		events that fire once
  *	reentry.c	what the handler itself accesses
  *	chain.c		signals that are not ours
+ *	wanted.c	what the program wants done with them
  *	step.c		over what was trapped before it was executed
  *	capture.c	registers and stack
  *	fallback_report.c lines, without a helper
@@ -50,12 +51,33 @@ bool wp_trap_is_ours(const struct sigaction *);
 /* What we displaced, for one of our signals. */
 const struct sigaction *wp_trap_displaced(int sig);
 
+/* Whether it is one of our signals; and whether the kernel calls our handler for
+   it in this process, which may be a child that has this memory, but actions of
+   its own. */
+bool wp_trap_uses(int sig);
+bool wp_trap_keeps(int sig);
+
+/* What the program wants done with those of a signal of ours that are no hits;
+   our handler stays.  To be changed by one thread at a time. */
+struct sigaction wp_trap_wanted(int sig);
+void wp_trap_want(int sig, const struct sigaction *);
+
+/* sigaction(2) under a name that the shared library does not take from the C
+   library (inside/signals.c). */
+__typeof__(sigaction) __sigaction;
+
+/* What is wanted now; the same, for a signal that has come.  Changed by one
+   thread at a time. */
+struct sigaction wp_wanted(const struct wp_wanted *);
+struct sigaction wp_wanted_take(struct wp_wanted *);
+void wp_wanted_set(struct wp_wanted *, const struct sigaction *);
+
 /* Install SIGTRAP's handler again if the kernel has reset it, as it does where
    a debug register fires while SIGTRAP is blocked. */
 void wp_trap_keep(void);
 
 /* A signal that is not ours: do what the program wanted done with it. */
-void wp_chain(int sig, siginfo_t *, ucontext_t *, struct sigaction *wanted);
+void wp_chain(int sig, siginfo_t *, ucontext_t *, struct wp_wanted *);
 
 /* How many accesses a signal stands for. */
 enum wp_steps {

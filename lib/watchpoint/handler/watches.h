@@ -40,6 +40,14 @@ struct wp_armed {
 struct wp_delivery;
 struct wp_arming;
 
+/* What the program wants done with one of our signals (handler/wanted.c). */
+struct wp_wanted {
+	_Atomic uint32_t turn;		/* its lowest bit: which of them */
+	_Atomic uint32_t spent;		/* the last turn that was for one signal
+					   only, and has had it */
+	struct sigaction action[2];
+};
+
 struct wp_watch {
 	/* Which use of this entry is open; 0: none.  The handler reads it
 	   first, after users was raised; closing zeroes it first, then waits
@@ -141,8 +149,10 @@ struct wp_state {
 	int output;			/* for lines without a helper: 2, or of
 					   WATCHPOINT_OUTPUT */
 	struct stat standard;	/* what standard error was; st_ino 0: none */
-	struct sigaction old_trap, old_signal, old_event;	/* what we
-					   displaced */
+	struct wp_wanted old_trap, old_signal, old_event;
+	pid_t program;			/* whose handlers are installed: not
+					   those of a child of vfork(2), which
+					   has this memory */
 	int event_signal;		/* of the async delivery; 0: not used */
 	bool begins;			/* a preloaded library opens what it was
 					   to, before the program's

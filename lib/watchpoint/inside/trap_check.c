@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "handler/trap.h"
 #include "handler/trap_run.h"
 #include "inside/copies.h"
 #include "inside/table.h"
@@ -16,7 +17,7 @@ check(int sig, const char *name, struct wp_cause *cause)
 	struct sigaction action;
 	uint64_t mask = 0;
 
-	if (sigaction(sig, NULL, &action) == 0 &&
+	if (__sigaction(sig, NULL, &action) == 0 &&
 	    !wp_copies_lead_here(sig, &action)) {
 		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
 		    action.sa_handler == SIG_IGN ? "ignored" :

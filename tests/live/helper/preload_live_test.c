@@ -659,6 +659,54 @@ TEST(nothing_makes_up_for_what_was_not_told)
 	}
 }
 
+/* --- programs that use the signals of hits --- */
+
+/* They find what they would find without a watch, and each hit is reported;
+   behind whose back a handler was replaced, it is not vouched for. */
+TEST(a_program_has_its_own_signals)
+{
+	static const struct {
+		const char *act;
+		int status;
+	} runs[] = {
+		{"own_handlers", 0}, {"for_one_signal", 0}, {"every_signal", 0},
+		{"signals_of_no_effect", 0}, {"urgent", 0},
+		{"interrupted_calls", 0}, {"children", 0},
+		{"changes_elsewhere", 0}, {"die", 128 + SIGTRAP},
+	};
+	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
+	const size_t n = COUNT(deliveries);
+
+	for (size_t i = 0; i < COUNT(runs) * n; i++) {
+		const char *act = runs[i / n].act;
+		struct outcome o;
+
+		(void)setenv("WATCHPOINT_DELIVERY", deliveries[i % n], 1);
+		run_inside(&o, LIST("-w", "word"), LIST(victim("traps"), act));
+		(void)unsetenv("WATCHPOINT_DELIVERY");
+		if (o.status != runs[i / n].status ||
+		    strstr(o.err, "reported, 0 lost") == NULL)
+			fail_msg("%s, %s: status %d: %s", deliveries[i % n],
+			    act, o.status, o.err);
+		outcome_free(&o);
+	}
+}
+
+TEST(a_handler_replaced_behind_our_back)
+{
+	struct outcome o;
+
+	(void)setenv("WATCHPOINT_DELIVERY", "sigtrap", 1);
+	run_inside(&o, LIST("-w", "word", "--allow", "traps.c",
+	    "--error-exitcode", "66"), LIST(victim("traps"), "raw",
+	    "every_signal"));
+	(void)unsetenv("WATCHPOINT_DELIVERY");
+	expect_said(&o, "handled by the program itself");
+	expect_said(&o, "3 hits, 0 reported, 3 lost");
+	assert_int_equal(o.status, 120);
+	outcome_free(&o);
+}
+
 /* As daemons do: the helper has the events, too. */
 TEST(a_program_that_closes_all_descriptors)
 {

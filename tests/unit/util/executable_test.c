@@ -83,7 +83,10 @@ TEST(finds_what_takes_no_library)
 	scratch_run("%s -o plain main.c && %s -static -o static main.c && "
 	    "cp plain other && cp plain class && cp plain many && "
 	    "cp plain far && head -c 100 plain > cut && "
-	    "printf 'text' > text && : > empty", getenv("CC"), getenv("CC"));
+	    "printf 'text' > text && : > empty && echo 'void _start(void) "
+	    "{ for (;;); }' > alone.c && %s -nostdlib -pie -fPIE "
+	    "-Wl,--dynamic-linker=/lib/ld.so -o alone alone.c", getenv("CC"),
+	    getenv("CC"), getenv("CC"));
 	patch("other", offsetof(Elf64_Ehdr, e_machine), &machine, 2);
 	patch("class", EI_CLASS, &class32, 1);
 	patch("many", offsetof(Elf64_Ehdr, e_phnum), &many, 2);
@@ -91,6 +94,7 @@ TEST(finds_what_takes_no_library)
 	expect("plain", NULL);
 	expect("many", NULL);
 	expect("static", "statically linked");
+	expect("alone", "needs no library");
 	expect("other", "not a 64-bit program of this processor");
 	expect("class", "not a 64-bit program of this processor");
 	expect("far", "statically linked");
