@@ -855,7 +855,7 @@ doctor(int argc, char **argv, const char *program, FILE *out)
 	if (json)
 		doctor_json(&d, &b);
 	else
-		doctor_text(&d, output_wants_colour(out), &b);
+		doctor_text(&d, output_screen(out).colour, &b);
 	err = buffer_write(&b, out);
 	buffer_free(&b);
 	if (err < 0) {

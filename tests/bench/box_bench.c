@@ -36,6 +36,7 @@ replay_here(const char *file)
 		(char *)(uintptr_t)"once", (char *)(uintptr_t)"--no-cache",
 		(char *)(uintptr_t)file, NULL,
 	};
+	const struct output_screen screen = {0};
 	const struct session_resume begin = {0};
 	struct options options;
 	struct session s;
@@ -45,7 +46,7 @@ replay_here(const char *file)
 	if (out != NULL && freopen("/dev/null", "w", stderr) != NULL &&
 	    options_parse_report(7, argv, &options) == 0 &&
 	    explained_session_open(&s, &options, EX_RECORDED, NULL, out,
-	    false, &begin) == 0) {
+	    &screen, &begin) == 0) {
 		status = replay(&s);
 		session_close(&s);
 	}

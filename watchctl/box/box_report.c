@@ -29,7 +29,8 @@ brief(struct box *box)
 	const struct boxed_report *report = (const void *)box;
 	struct box_message message = {
 		.what = BOX_BEGIN, .err = report->written.begun,
-		.value = {report->written.hits, report->written.colour},
+		.value = {report->written.hits, report->written.screen.colour,
+		    report->written.screen.columns},
 	};
 
 	/* if it is dead already, this shows soon */
@@ -118,8 +119,9 @@ box_report(const struct options *options, char **argv)
 		report.status = STATUS_OWN_FAILURE;
 	} else {
 		report.written.output = &report.output;
-		report.written.colour = options->form == FORM_TEXT &&
-		    output_wants_colour(report.output.stream);
+		if (options->form == FORM_TEXT)
+			report.written.screen =
+			    output_screen(report.output.stream);
 		while (run(&report))
 			;
 	}

@@ -663,8 +663,8 @@ begin_teaching(struct kept_session *kept)
 {
 	const struct box_message begin = {
 		.what = BOX_BEGIN, .err = kept->report.begun,
-		.value = {kept->report.hits, kept->report.colour,
-		    kept->session->on_stderr},
+		.value = {kept->report.hits, kept->report.screen.colour,
+		    kept->report.screen.columns, kept->session->on_stderr},
 	};
 	struct buffer b = {0};
 	int err;
@@ -963,7 +963,7 @@ kept_session_open(struct kept_session **out, struct session *session,
 	kept->session = session;
 	kept->box = box;
 	kept->report = (struct written_report){
-		.output = &session->output, .colour = session->report.colour,
+		.output = &session->output, .screen = session->report.screen,
 		.wrote = wrote,
 	};
 	if ((err = shared_memory_make_readable(&kept->memory,

@@ -23,7 +23,8 @@ enum box_what {
 	/* from watchctl */
 	BOX_BEGIN,		/* err: 1 if a report has begun already, with
 				   value[0] hits; value[1]: 1 if it is to have
-				   colour; value[2]: 1 if it goes to standard
+				   colour; value[2]: the columns of its
+				   terminal; value[3]: 1 if it goes to standard
 				   error, as text */
 	BOX_ASIDE,		/* text: the path of a module that is not to be
 				   read, since reading it ended an explainer;

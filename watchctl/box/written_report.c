@@ -18,7 +18,8 @@ write_pending(struct written_report *report, struct box *box, uint64_t hits)
 	if (pending->failed)
 		return -ENOMEM;
 	if (pending->len == 0 || pending->bytes[pending->len - 1] != '\n' ||
-	    !visible_is_harmless(pending->bytes, pending->len, report->colour))
+	    !visible_is_harmless(pending->bytes, pending->len, 
+	    report->screen.colour))
 		return -EPROTO;
 	if (!report->begun)
 		err = output_begin(report->output);

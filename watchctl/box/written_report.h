@@ -10,7 +10,7 @@
 
 struct written_report {
 	struct output *output;	/* where it goes */
-	bool colour;
+	struct output_screen screen;	/* what it is read on */
 	/* so many hits are written now; NULL: nobody is told */
 	void (*wrote)(struct written_report *, uint64_t hits);
 	bool begun;		/* something is written of it, */

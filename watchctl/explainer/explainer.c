@@ -29,28 +29,37 @@
 
 static struct box_shared *shared;
 
-/* As those before it left the report.  Result: whether it is to have colour. */
-static bool
-take_orders(struct session_resume *resume)
+/* How a report begins, or goes on as those before it left it. */
+static struct session_resume
+take_begin(const struct box_message *message, struct output_screen *screen)
+{
+	*screen = (struct output_screen){
+		.colour = message->value[1] != 0,
+		.columns = (unsigned)message->value[2],
+	};
+	return (struct session_resume){
+		.begun = message->err != 0, .hits = message->value[0],
+	};
+}
+
+static void
+take_orders(struct session_resume *resume, struct output_screen *screen)
 {
 	struct box_message message;
-	bool colour = false;
 	int fd;
 
 	for (;;) {
 		ask_receive(&message, &fd);
 		switch (message.what) {
 		case BOX_BEGIN:
-			resume->begun = message.err != 0;
-			resume->hits = message.value[0];
-			colour = message.value[1] != 0;
+			*resume = take_begin(&message, screen);
 			break;
 		case BOX_ASIDE:
 			if (!ex_module_leave_aside(message.text))
 				_exit(BOX_NO_MEMORY);
 			break;
 		case BOX_GO:
-			return colour;
+			return;
 		default:
 			_exit(EXIT_FAILURE);
 		}
@@ -97,14 +106,15 @@ explain(const struct options *options)
 {
 	struct session_resume resume = {0};
 	struct session session;
-	bool colour = take_orders(&resume);
+	struct output_screen screen = {0};
 	FILE *out = open_report(&session);
 	int status = STATUS_OWN_FAILURE;
 
+	take_orders(&resume, &screen);
 	if (out == NULL)
 		out_of_memory();
 	if (explained_session_open(&session, options, EX_RECORDED, NULL,
-	    out, colour, &resume) == 0)
+	    out, &screen, &resume) == 0)
 		status = replay(&session);
 	session_close(&session);
 	(void)fclose(out);
@@ -116,15 +126,14 @@ static void
 begin(struct session *session, const struct options *options,
     struct ex_space *space, const struct box_message *message)
 {
-	const struct session_resume resume = {
-		.begun = message->err != 0, .hits = message->value[0],
-	};
+	struct output_screen screen;
+	const struct session_resume resume = take_begin(message, &screen);
 	FILE *out = open_report(session);
 
 	if (out == NULL || explained_session_open(session, options,
-	    EX_LIVE, space, out, message->value[1] != 0, &resume) < 0)
+	    EX_LIVE, space, out, &screen, &resume) < 0)
 		out_of_memory();
-	session->on_stderr = message->value[2] != 0;
+	session->on_stderr = message->value[3] != 0;
 }
 
 /* Answer questions until watchctl ends: about running processes, whose session

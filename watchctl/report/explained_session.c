@@ -208,15 +208,15 @@ explained_session_begin(struct session *s, enum ex_source source,
 
 int
 explained_session_open(struct session *s, const struct options *options,
-    enum ex_source source, struct ex_space *space, FILE *out, bool colour,
-    const struct session_resume *resume)
+    enum ex_source source, struct ex_space *space, FILE *out,
+    const struct output_screen *screen, const struct session_resume *resume)
 {
 	*s = (struct session){
 		.options = options, .skip = resume->hits,
 		.skipping = resume->begun,
 	};
 	s->report.out = out;
-	s->report.colour = colour;
+	s->report.screen = *screen;
 	if ((s->sieve = sieve_new(options)) == NULL)
 		return complain("out of memory");
 	return explained_session_begin(s, source, space);

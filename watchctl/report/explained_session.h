@@ -14,11 +14,11 @@ struct session_resume {
 };
 
 /* A session for a report that goes into an open stream, which stays the
-   caller's, with or without colour; of a space, which is the session's then, or
+   caller's; of a space, which is the session's then, or
    NULL: a new one.  As session_open otherwise. */
 int explained_session_open(struct session *, const struct options *,
-    enum ex_source, struct ex_space *, FILE *out, bool colour,
-    const struct session_resume *);
+    enum ex_source, struct ex_space *, FILE *out,
+    const struct output_screen *, const struct session_resume *);
 
 /* The same of one that is open.  0, or -ENOMEM after a line on stderr. */
 int explained_session_begin(struct session *, enum ex_source,

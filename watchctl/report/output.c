@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,14 +102,21 @@ output_begin(struct output *o)
 	return o->own ? empty(o->file >= 0 ? o->file : fileno(o->stream)) : 0;
 }
 
-bool
-output_wants_colour(FILE *out)
+struct output_screen
+output_screen(FILE *out)
 {
 	const char *term = getenv("TERM");
 	const char *none = getenv("NO_COLOR");
+	struct winsize size = {0};
 
-	return isatty(fileno(out)) == 1 && (none == NULL || *none == '\0') &&
-	    term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+	if (isatty(fileno(out)) != 1)
+		return (struct output_screen){0};
+	(void)ioctl(fileno(out), TIOCGWINSZ, &size);
+	return (struct output_screen){
+		.colour = (none == NULL || *none == '\0') && term != NULL &&
+		    *term != '\0' && strcmp(term, "dumb") != 0,
+		.columns = size.ws_col,
+	};
 }
 
 void

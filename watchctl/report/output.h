@@ -26,9 +26,14 @@ int output_open(struct output *, const struct options *, FILE *otherwise);
 /* The report or recording begins: forget what the file held.  0 or -errno. */
 int output_begin(struct output *);
 
-/* Whether colour is wanted on this stream: a terminal, TERM set and not dumb,
-   NO_COLOR unset or empty. */
-bool output_wants_colour(FILE *);
+/* What a text is read on.  All zero: no terminal. */
+struct output_screen {
+	bool colour;		/* a terminal, TERM set and not dumb, NO_COLOR
+				   unset or empty */
+	unsigned columns;	/* 0: not known */
+};
+
+struct output_screen output_screen(FILE *);
 
 /* All zero, or open. */
 void output_close(struct output *);

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/output.h"
 #include "report/policy.h"
 #include "attach/uptime.h"
 
@@ -98,7 +99,8 @@ extern const struct report_ops report_text, report_json, report_folded;
 struct report {
 	const struct report_ops *ops;
 	FILE *out;
-	bool colour;		/* text: use ANSI colours */
+	struct output_screen screen;	/* text: what it is read on; a hit's
+					   lines are cut at its columns */
 	bool stacks_once;	/* JSON: each backtrace on a line of its own */
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */

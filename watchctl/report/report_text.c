@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "report/change.h"
+#include "report/short_name.h"
 #include "report/summary.h"
 #include "report/text.h"
 #include "util/visible.h"
-
-enum { NAME_COLUMNS = 40 };	/* names are padded to the longest, at most */
 
 #define INDENT	"     "
 
@@ -337,7 +336,7 @@ put_stack(struct report *r, const struct ex_stack *stack)
 		text->scratch.len = 0;
 		text_put_name(&text->scratch, &stack->frame[i]);
 		columns = visible_columns(s->bytes, s->len);
-		if (columns > width && columns <= NAME_COLUMNS)
+		if (columns > width && columns <= SHORT_NAME_COLUMNS)
 			width = columns;
 	}
 	for (unsigned i = 0; i < stack->n; i++)
@@ -397,6 +396,7 @@ text_hit(struct report *r, const struct ex_hit *hit)
 		put_hit(r, b, hit);
 	if (seq != NULL && *seq == 0)
 		*seq = hit->seq;
+	visible_cut(b, start, r->screen.columns);
 	if (!b->failed)
 		report_hit_ends(r, b);
 	written = text_write(r, start, false);

@@ -33,7 +33,7 @@ session_open(struct session *s, const struct options *options, FILE *out)
 	if ((err = output_open(&s->output, options, out)) < 0)
 		return err;
 	if ((s->report.out = s->output.stream) != NULL)
-		s->report.colour = output_wants_colour(s->report.out);
+		s->report.screen = output_screen(s->report.out);
 	s->on_stderr = options->form == FORM_TEXT && s->report.out == stderr;
 	if ((s->sieve = sieve_new(options)) == NULL)
 		return complain("out of memory");

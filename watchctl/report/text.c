@@ -1,8 +1,10 @@
 /* text: the wording of hits and tables in the text report. */
 #include "report/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "report/short_name.h"
 #include "util/visible.h"
 
 void
@@ -14,7 +16,7 @@ text_paint(struct report *r, struct buffer *b, enum paint what)
 		[PAINT_BAD] = "\033[31m",
 	};
 
-	if (r->colour)
+	if (r->screen.colour)
 		buffer_puts(b, codes[what]);
 }
 
@@ -165,11 +167,15 @@ text_put_access(struct buffer *b, const char *verdict, const char *access,
 void
 text_put_name(struct buffer *b, const struct ex_frame *frame)
 {
+	char *name;
+
 	if (frame->function == NULL) {
 		buffer_hex(b, frame->pc);
 		return;
 	}
-	visible_put(b, frame->function);
+	name = short_name(frame->function);
+	visible_put(b, name != NULL ? name : frame->function);
+	free(name);
 	if (frame->line <= 0 && !frame->inlined && frame->pc != 0) {
 		buffer_puts(b, "+");
 		buffer_hex(b, frame->offset);

@@ -64,7 +64,8 @@ void text_put_access(struct buffer *, const char *verdict, const char *access,
 /* "stray ", "unjudged ", "". */
 const char *text_verdict(bool stray, bool unjudged);
 
-/* What to call a frame: "bump", "main+0x1c" without a line, or its pc. */
+/* What to call a frame: "bump" (short_name.h), "main+0x1c" without a line, or
+   its pc. */
 void text_put_name(struct buffer *, const struct ex_frame *);
 
 /* Where a frame is: "victim.c:10", or the module in parentheses.  A source file

@@ -146,6 +146,86 @@ visible_columns(const char *text, size_t len)
 	return columns;
 }
 
+/* How long the colour is that text begins with; 0: it begins with none. */
+static size_t
+colour_length(const char *text, size_t len)
+{
+	size_t n = 2;
+
+	if (len < 3 || text[0] != 033 || text[1] != '[')
+		return 0;
+	while (n < len && ((text[n] >= '0' && text[n] <= '9') ||
+	    text[n] == ';'))
+		n++;
+	return n < len && text[n] == 'm' ? n + 1 : 0;
+}
+
+/* Move a line to where it is to be, in front of where it is, and keep only so
+   many of its characters.  Result: how long it is then. */
+static size_t
+move_line(char *to, const char *line, size_t len, size_t keep)
+{
+	size_t n = 0, shown = 0, colour;
+
+	for (size_t i = 0; i < len; i++) {
+		colour = colour_length(line + i, len - i);
+		if (colour > 0) {
+			memmove(to + n, line + i, colour);
+			n += colour;
+			i += colour - 1;
+			continue;
+		}
+		shown += visible_columns(line + i, 1);
+		if (shown <= keep)
+			to[n++] = line[i];
+	}
+	return n;
+}
+
+static size_t
+line_columns(const char *line, size_t len)
+{
+	size_t columns = 0, colour;
+
+	for (size_t i = 0; i < len; i++) {
+		colour = colour_length(line + i, len - i);
+		if (colour > 0)
+			i += colour - 1;
+		else
+			columns += visible_columns(line + i, 1);
+	}
+	return columns;
+}
+
+void
+visible_cut(struct buffer *b, size_t start, unsigned columns)
+{
+	static const char more[] = "...";
+	const size_t width = sizeof(more) - 1;
+	size_t to = start, len;
+
+	if (b->failed || columns <= width)
+		return;
+	for (size_t at = start; at < b->len; at += len + 1) {
+		const char *line = b->bytes + at;
+		const char *end = memchr(line, '\n', b->len - at);
+
+		len = end == NULL ? b->len - at : (size_t)(end - line);
+		if (line_columns(line, len) > columns) {
+			to += move_line(b->bytes + to, line, len,
+			    columns - width);
+			memcpy(b->bytes + to, more, width);
+			to += width;
+		} else {
+			memmove(b->bytes + to, line, len);
+			to += len;
+		}
+		if (end != NULL)
+			b->bytes[to++] = '\n';
+	}
+	b->len = to;
+}
+
 enum { BLOCK = 64 };
 
 /* Whether a terminal obeys it: all controls but line ends and tabs. */
@@ -171,6 +251,7 @@ bool
 visible_is_harmless(const char *text, size_t len, bool colour)
 {
 	size_t looked = 0;	/* blocks have been looked at up to here */
+	size_t skip;
 
 	for (size_t i = 0; i < len; i++) {
 		if (i >= looked && len - i >= BLOCK) {
@@ -180,17 +261,12 @@ visible_is_harmless(const char *text, size_t len, bool colour)
 				continue;
 			}
 		}
-		if (text[i] == 033 && colour && i + 1 < len &&
-		    text[i + 1] == '[') {
-			i += 2;
-			while (i < len && strchr("0123456789;", text[i]) !=
-			    NULL && text[i] != '\0')
-				i++;
-			if (i == len || text[i] != 'm')
-				return false;
-		} else if (is_control((unsigned char)text[i])) {
+		if (!is_control((unsigned char)text[i]))
+			continue;
+		skip = colour ? colour_length(text + i, len - i) : 0;
+		if (skip == 0)
 			return false;
-		}
+		i += skip - 1;
 	}
 	return true;
 }

@@ -28,6 +28,10 @@ void visible_put_json(struct buffer *, const char *text);
    ends, tabs and, where they are allowed, colours. */
 bool visible_is_harmless(const char *text, size_t len, bool colour);
 
+/* Cut the lines that a buffer has from start on at so many columns: "..." says
+   that there is more.  Colours cost no column, and are all kept. */
+void visible_cut(struct buffer *, size_t start, unsigned columns);
+
 /* How many characters a UTF-8 text shows: what to align columns by. */
 size_t visible_columns(const char *text, size_t len);
 

@@ -471,7 +471,7 @@ TEST(colours_change_no_text)
 	hits[0].stray = true;
 	made_write(&plain, &report_text, &made_start, hits, 4, &end);
 	made_open(&coloured, &report_text);
-	coloured.report.colour = true;
+	coloured.report.screen.colour = true;
 	assert_int_equal(report_text.start(&coloured.report, &made_start), 0);
 	made_hits(&coloured, hits, 4);
 	made_close(&coloured, &end);
@@ -524,9 +524,9 @@ TEST(wants_colour_on_terminals_only)
 			(void)setenv("TERM", cases[i].term, 1);
 		if (cases[i].no_colour != NULL)
 			(void)setenv("NO_COLOR", cases[i].no_colour, 1);
-		assert_int_equal(output_wants_colour(terminal),
+		assert_int_equal(output_screen(terminal).colour,
 		    cases[i].wanted);
-		assert_false(output_wants_colour(file));
+		assert_false(output_screen(file).colour);
 	}
 	(void)fclose(terminal);
 	(void)close(master);

@@ -92,6 +92,40 @@ TEST(cuts_between_characters)
 	buffer_free(&b);
 }
 
+TEST(cuts_lines)
+{
+	static const struct {
+		unsigned columns;
+		const char *text, *cut;
+	} lines[] = {
+		{6, "abcdef\n\nabcdefg\n", "abcdef\n\nabc...\n"},
+		{6, "abcdefgh", "abc..."},
+		{0, "abcdefgh\n", "abcdefgh\n"},
+		{3, "abcdefgh\n", "abcdefgh\n"},
+		{4, "abcde\n", "a...\n"},
+		/* characters, not bytes */
+		{4, "\xe2\x82\xac\xc3\xa9zz\n", "\xe2\x82\xac\xc3\xa9zz\n"},
+		{4, "\xe2\x82\xac\xc3\xa9zzz\n", "\xe2\x82\xac...\n"},
+		/* colours cost nothing, and end */
+		{4, "\033[36mabcd\033[0m\n", "\033[36mabcd\033[0m\n"},
+		{4, "\033[36mabcde\033[0m\n", "\033[36ma\033[0m...\n"},
+		{5, "\033[1mabc\033[0mdef\033[2mg\033[0m\nx\n",
+		 "\033[1mab\033[0m\033[2m\033[0m...\nx\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		struct buffer b = {0};
+
+		buffer_puts(&b, "what is before, in a long line\n");
+		buffer_puts(&b, lines[i].text);
+		visible_cut(&b, strlen("what is before, in a long line\n"),
+		    lines[i].columns);
+		assert_string_equal(strchr(buffer_text(&b), '\n') + 1,
+		    lines[i].cut);
+		buffer_free(&b);
+	}
+}
+
 TEST(counts_columns)
 {
 	assert_int_equal(visible_columns("", 0), 0);

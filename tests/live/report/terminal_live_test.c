@@ -1,0 +1,139 @@
+/*
+ * terminal: what is written to one fits its width; what is written elsewhere is
+ * whole.
+ */
+#include "test.h"
+
+#include <pty.h>
+#include <sys/ioctl.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+static const char source[] =
+	"#include <map>\n"
+	"#include <string>\n"
+	"#include <vector>\n"
+	"long word;\n"
+	"template<typename... Kind> struct holder {\n"
+	"	__attribute__((noinline)) void store_what_was_given(long value)\n"
+	"	{ word = value; }\n"
+	"};\n"
+	"int main() {\n"
+	"	holder<std::map<std::string, std::vector<long>>,\n"
+	"	    std::vector<std::string>> all;\n"
+	"	for (long i = 1; i < 4; i++)\n"
+	"		all.store_what_was_given(i);\n"
+	"}\n";
+
+enum { TEXT = 65536, WIDTH = 60 };
+
+/* What is written to a terminal of so many columns: 0: one that does not say. */
+static void
+watch_on_terminal(unsigned short columns, const char *term, char text[TEXT])
+{
+	const struct winsize size = {.ws_row = 24, .ws_col = columns};
+	int master, slave, status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid;
+
+	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
+	if ((pid = fork()) == 0) {
+		(void)setenv("TERM", term, 1);
+		(void)dup2(slave, STDERR_FILENO);
+		(void)execl(watchctl(), watchctl(), "-w", "word", "--",
+		    scratch_path("program"), (char *)NULL);
+		_exit(1);
+	}
+	(void)close(slave);
+	/* EIO when all have closed it */
+	while ((n = read(master, text + len, TEXT - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	(void)close(master);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* How much of a line a terminal shows. */
+static size_t
+shown(const char *line)
+{
+	size_t columns = 0;
+
+	for (; *line != '\r' && *line != '\n' && *line != '\0'; line++) {
+		if (*line == '\033')
+			line = strchr(line, 'm');
+		else
+			columns++;
+	}
+	return columns;
+}
+
+/* The lines of the hits: from the first one's to the table. */
+static size_t
+widest_of_hits(const char *text)
+{
+	const char *end = strstr(text, ": 3 hits, ");
+	size_t widest = 0;
+
+	assert_non_null(text = strstr(text, "#1 "));
+	assert_non_null(end);
+	for (; text < end; text = strchr(text, '\n') + 1)
+		widest = shown(text) > widest ? shown(text) : widest;
+	return widest;
+}
+
+TEST(hits_fit)
+{
+	static char text[TEXT];
+
+	watch_on_terminal(WIDTH, "dumb", text);
+	assert_int_equal(widest_of_hits(text), WIDTH);
+	assert_non_null(strstr(text, "...\r\n"));
+	assert_non_null(strstr(text, " holder<...>::store_what_was_given  "));
+	assert_null(strstr(text, "\033["));
+	watch_on_terminal(WIDTH, "xterm", text);
+	assert_int_equal(widest_of_hits(text), WIDTH);
+	assert_non_null(strstr(text, "\033[0m...\r\n"));
+}
+
+TEST(nothing_is_cut_at_an_unknown_width)
+{
+	static char text[TEXT];
+
+	watch_on_terminal(0, "dumb", text);
+	assert_true(widest_of_hits(text) > WIDTH);
+	assert_null(strstr(text, "...\r\n"));
+}
+
+TEST(nothing_is_cut_elsewhere)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "word", "--", scratch_path("program")));
+	assert_true(widest_of_hits(o.err) > WIDTH);
+	assert_non_null(strstr(o.err, " holder<...>::store_what_was_given  "));
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "-w", "word", "-o", "json", "-O",
+	    scratch_path("hits"), "--", scratch_path("program")));
+	outcome_take(&o, scratch_path("hits"));
+	assert_non_null(strstr(text_of(json_array_get(json_object_get(
+	    first_of(&o, "hit"), "frames"), 0), "function"),
+	    "std::allocator"));
+	outcome_free(&o);
+}
+
+static int
+begin(void **state)
+{
+	if (scratch_make(state) != 0)
+		return -1;
+	scratch_write("program.cc", source);
+	scratch_run("g++ -g -O1 -o program program.cc");
+	return 0;
+}
+
+RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
