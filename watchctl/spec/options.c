@@ -80,6 +80,16 @@ static const char usage[] =
 "  -h, --help       print this help\n"
 "  -V, --version    print the version\n";
 
+/* What the command alone prints. */
+static const char examples[] =
+"watchctl reports who touches the memory of a running program, for example:\n"
+"  watchctl -w counter -p redis-server             in running processes\n"
+"  watchctl -w 'config.limit' -n 1 -- ./server     the first write of a command\n"
+"  watchctl -w balance --if 'new < 0' --on-hit pause -- ./bank\n"
+"  watchctl -w table --allow table_load --error-exitcode 66 -- ./tests\n"
+"  watchctl doctor                                 what works here, and why not\n"
+"See watchctl --help for the options, watchctl(1) for all else.\n";
+
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
@@ -676,9 +686,15 @@ check_together(const struct options *o)
 int
 options_parse(int argc, char **argv, struct options *o)
 {
-	int err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV",
-	    watch_options, o);
+	int err;
 
+	if (argc == 1) {
+		*o = (struct options){0};
+		(void)fputs(examples, stderr);
+		return -EINVAL;
+	}
+	err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV",
+	    watch_options, o);
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
 	if (o->delivery == DELIVERY_USUAL)

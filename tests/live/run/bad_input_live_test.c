@@ -162,7 +162,6 @@ TEST(refused_options)
 		const char *args[6];
 		const char *word;
 	} cases[] = {
-		{{NULL}, "nothing to watch"},
 		{{"-w", "x"}, "no process to watch"},
 		{{"-p", "1"}, "nothing to watch"},
 		{{"-w"}, "-w needs an argument"},
@@ -190,6 +189,21 @@ TEST(refused_options)
 		expect_refusal(&o, (const char *[]){cases[i].word, NULL});
 		outcome_free(&o);
 	}
+}
+
+TEST(alone_it_shows_examples)
+{
+	struct outcome o;
+	size_t lines = 0;
+
+	run(&o, LIST(watchctl()));
+	assert_int_equal(o.status, 125);
+	assert_string_equal(o.out, "");
+	for (const char *p = o.err; (p = strchr(p, '\n')) != NULL; p++)
+		lines++;
+	assert_in_range(lines, 4, 10);
+	assert_non_null(strstr(o.err, "\n  watchctl -w counter -p "));
+	outcome_free(&o);
 }
 
 TEST(a_bad_spec_starts_no_command)

@@ -407,7 +407,7 @@ static const struct {
 	const char *args[ARGS];
 	const char *line;
 } refused[] = {
-	{{"w"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
+	{{"w", "-f"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
 	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, or -- "
