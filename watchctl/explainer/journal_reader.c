@@ -159,17 +159,13 @@ read_watch(struct reader *r, const struct journal_entry *e)
 {
 	const struct journal_watch *w = (const void *)e->bytes;
 	char *found = e->tid == 0 ? NULL : symbol_of(r, e->tid, w);
-	struct ex_watch *watch;
 
+	session_of_process(r->session, w->number, w->pid, w->comm);
 	if (session_add_watch(r->session, w->text, w->symbol == 0 ? found :
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)
 		out_of_memory();
 	free(found);
-	watch = r->session->watches[r->session->nwatches - 1];
-	watch->number = w->number;
-	watch->pid = w->pid;
-	memcpy(watch->comm, w->comm, sizeof(watch->comm));
 }
 
 static void
@@ -510,6 +506,10 @@ read_entry(struct reader *r, const struct journal_entry *e)
 	case JOURNAL_WARNING:
 		if (s->started)
 			session_report_warning(s, (const char *)e->bytes);
+		break;
+	case JOURNAL_EVENT:
+		if (s->started)
+			session_event(s, (const void *)e->bytes);
 		break;
 	case JOURNAL_RESUME:
 		read_resume(r, e);

@@ -44,6 +44,7 @@ enum journal_what {
 	JOURNAL_FLUSH,		/* value[0]: of session_flush */
 	JOURNAL_LOST,		/* value[0]: hits */
 	JOURNAL_WARNING,	/* bytes: text */
+	JOURNAL_EVENT,		/* bytes: struct watch_event */
 	JOURNAL_RESUME,		/* bytes: struct journal_resume */
 	JOURNAL_RECALL,		/* bytes: struct journal_recall */
 	JOURNAL_END,		/* bytes: struct journal_end */

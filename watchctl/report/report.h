@@ -13,6 +13,7 @@
 
 #include "report/output.h"
 #include "report/policy.h"
+#include "report/watch_event.h"
 #include "attach/uptime.h"
 
 /* How a run began. */
@@ -81,6 +82,8 @@ struct report_ops {
 	   NULL: a reader need not know before its first hit */
 	int (*watch)(struct report *, const struct ex_watch *const *watches,
 	    unsigned nwatches);
+	/* something became of one of the watches; NULL: of no interest */
+	int (*event)(struct report *, const struct watch_event *);
 	int (*hit)(struct report *, const struct ex_hit *);
 	int (*lost)(struct report *, uint64_t count);
 	/* a thread began or ended; NULL: of no interest to a reader */

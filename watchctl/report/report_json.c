@@ -288,6 +288,35 @@ json_watch(struct report *r, const struct ex_watch *const *watches,
 	return line_end(r);
 }
 
+static int
+json_event(struct report *r, const struct watch_event *event)
+{
+	const struct ex_watch *watch = r->begin.watches[event->watch];
+	struct buffer *b = line_begin(r, "watch");
+
+	field_text(b, "event", watch_event_text(event));
+	field_dec(b, "id", ex_watch_number(watch));
+	field_seconds(b, "time", event->time, r->begin.time);
+	if (event->pid > 0)
+		field_dec(b, "pid", (uint64_t)event->pid);
+	if (event->tid > 0)
+		field_dec(b, "tid", (uint64_t)event->tid);
+	if (event->len > 0) {
+		field_hex(b, "addr", event->addr);
+		field_dec(b, "len", event->len);
+	}
+	if (*event->module != '\0')
+		field_text(b, "module", event->module);
+	if (*event->program != '\0')
+		field_text(b, "program", event->program);
+	if (event->gap != WATCH_NO_GAP) {
+		field_dec(b, "gap_us", event->gap / 1000);
+		buffer_put(b, ".", 1);
+		buffer_digits(b, event->gap % 1000, 3);
+	}
+	return line_end(r);
+}
+
 static void
 field_place(struct buffer *b, const struct ex_frame *frame)
 {
@@ -756,7 +785,7 @@ json_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_json = {
 	.name = "json", .start = json_start, .watch = json_watch,
-	.hit = json_hit,
+	.event = json_event, .hit = json_hit,
 	.lost = json_lost, .thread = json_thread, .warning = json_warning,
 	.flush = json_flush, .end = json_end,
 };

@@ -107,6 +107,21 @@ text_start(struct report *r, const struct report_start *start)
 	return text_write(r, 0, true);
 }
 
+/* "+12.003417s" */
+static void
+put_time(const struct report *r, struct buffer *b, uint64_t time)
+{
+	const bool before = time < r->begin.time;
+	const uint64_t us = (before ? r->begin.time - time :
+	    time - r->begin.time) / 1000;
+
+	buffer_puts(b, before ? "-" : "+");
+	buffer_dec(b, us / 1000000);
+	buffer_puts(b, ".");
+	buffer_digits(b, us % 1000000, 6);
+	buffer_puts(b, "s");
+}
+
 static int
 text_watch(struct report *r, const struct ex_watch *const *watches,
     unsigned nwatches)
@@ -114,6 +129,49 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 	r->begin.watches = watches;
 	r->begin.nwatches = nwatches;
 	return 0;
+}
+
+/* "watch armed: counter (8 bytes at 0x404090) in victim[4335]  +1.250000s  (not
+   watched for 310.2 us before that)". */
+static int
+text_event(struct report *r, const struct watch_event *event)
+{
+	const struct ex_watch *watch = r->begin.watches[event->watch];
+	struct text *text = r->own;
+	struct buffer *b = &text->out;
+	const size_t start = b->len;
+
+	buffer_puts(b, event->what == WATCH_RETARGET ? "watch moved: " :
+	    "watch ");
+	if (event->what != WATCH_RETARGET) {
+		buffer_puts(b, watch_event_text(event));
+		buffer_puts(b, ": ");
+	}
+	text_put_watch_name(r, b, watch);
+	buffer_puts(b, " ");
+	if (event->len > 0)
+		text_put_bytes(r, b, watch, event->addr, event->len, NULL);
+	else if (event->what == WATCH_RETARGET)
+		buffer_puts(b, "to nowhere: a null pointer");
+	if (*event->module != '\0') {
+		buffer_puts(b, " of ");
+		visible_put(b, event->module);
+	}
+	if (*event->program != '\0') {
+		buffer_puts(b, " in ");
+		visible_put(b, event->program);
+	} else
+		text_put_process(b, watch);
+	if (event->pid > 0)
+		buffer_printf(b, ", process %d", (int)event->pid);
+	buffer_puts(b, "  ");
+	put_time(r, b, event->time);
+	if (event->gap != WATCH_NO_GAP)
+		buffer_printf(b, "  (not watched for %llu.%llu us before "
+		    "that)", (unsigned long long)(event->gap / 1000),
+		    (unsigned long long)(event->gap % 1000 / 100));
+	buffer_puts(b, "\n");
+	return text_write(r, start, false);
 }
 
 /* ", 8 of 64 bytes, fd 3 (/etc/hosts)". */
@@ -213,19 +271,12 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 static void
 put_who(struct report *r, struct buffer *b, const struct ex_hit *hit)
 {
-	bool before = hit->time < r->begin.time;
-	uint64_t us = (before ? r->begin.time - hit->time :
-	    hit->time - r->begin.time) / 1000;
-
 	visible_put(b, hit->comm);
 	buffer_printf(b, "[%d/%d]", (int)hit->pid, (int)hit->tid);
 	if (hit->cpu != UINT32_MAX)
 		buffer_printf(b, " cpu %u", (unsigned)hit->cpu);
-	buffer_puts(b, before ? "  -" : "  +");
-	buffer_dec(b, us / 1000000);
-	buffer_puts(b, ".");
-	buffer_digits(b, us % 1000000, 6);
-	buffer_puts(b, "s");
+	buffer_puts(b, "  ");
+	put_time(r, b, hit->time);
 }
 
 /* The same, and what kind of frame it is. */
@@ -442,7 +493,7 @@ text_end(struct report *r, const struct report_end *end)
 
 const struct report_ops report_text = {
 	.name = "text", .start = text_start, .watch = text_watch,
-	.hit = text_hit,
+	.event = text_event, .hit = text_hit,
 	.lost = text_lost, .warning = text_warning,
 	.flush = text_flush, .end = text_end,
 };

@@ -106,6 +106,9 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->len = len;
 	watch->access = access;
 	watch->slots = slots;
+	watch->number = s->of.number;
+	watch->pid = s->of.pid;
+	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (is_put(s))
@@ -113,6 +116,16 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	else if (s->started)
 		report_watch(s);
 	return 0;
+}
+
+void
+session_of_process(struct session *s, unsigned number, pid_t pid,
+    const char *comm)
+{
+	s->of.number = number;
+	s->of.pid = pid;
+	(void)snprintf(s->of.comm, sizeof(s->of.comm), "%.*s",
+	    (int)sizeof(s->of.comm) - 1, comm);
 }
 
 int
@@ -340,6 +353,19 @@ session_lost(struct session *s, uint64_t count)
 		put(s, JOURNAL_LOST, count);
 	else if (reporting(s))
 		session_note(s, s->report.ops->lost(&s->report, count));
+}
+
+void
+session_event(struct session *s, const struct watch_event *event)
+{
+	const struct journal_entry entry = {.what = JOURNAL_EVENT};
+
+	if (s->journal != NULL)
+		s->journal->put(s->journal, &entry, event, sizeof(*event),
+		    NULL, 0);
+	else if (reporting(s) && s->report.ops->event != NULL &&
+	    event->watch < s->nwatches)
+		session_note(s, s->report.ops->event(&s->report, event));
 }
 
 void

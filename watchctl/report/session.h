@@ -74,6 +74,11 @@ struct session {
 						   says; NULL: it was not */
 	void (*given)(void *arg, const struct ex_hit *, enum session_fate);
 	void *given_arg;		/* called with each hit; NULL: not */
+	struct {			/* of what watches are added: as of */
+		unsigned number;	/* session_of_process */
+		pid_t pid;
+		char comm[32];
+	} of;
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
 	struct report report;
@@ -128,6 +133,11 @@ int session_open(struct session *, const struct options *, FILE *out);
 
 /* Keep the first failure of the report's stream: nothing, or -errno. */
 void session_note(struct session *, int err);
+
+/* The watches that are added from here on are of one of several processes, and
+   a reader knows them by this number; 0, 0, "": of any, by their order. */
+void session_of_process(struct session *, unsigned number, pid_t,
+    const char *comm);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */
@@ -194,6 +204,9 @@ bool session_record(struct session *, const struct ex_record *);
 bool session_flush(struct session *, uint64_t now);
 
 void session_lost(struct session *, uint64_t count);
+
+/* Report what has become of a watch; as of the same time as the next record. */
+void session_event(struct session *, const struct watch_event *);
 
 /* Report the text of a warning that has been said. */
 void session_report_warning(struct session *, const char *text);

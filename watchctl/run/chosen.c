@@ -173,16 +173,33 @@ add_called(struct chosen *chosen, const struct listed *listed, const char *name)
 	return any ? err : none_called(listed, name);
 }
 
+/* Those that execute the file of --exe. */
+static int
+add_executing(struct chosen *chosen, const struct listed *listed,
+    const struct arrivals *arrivals)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < listed->n && err == 0; i++)
+		if (*listed->one[i].comm != '\0' &&
+		    arrivals_fit(arrivals, listed->one[i].pid))
+			err = add(chosen, listed->one[i].pid);
+	return err;
+}
+
 int
-chosen_find(struct chosen *chosen, const struct options *o)
+chosen_find(struct chosen *chosen, const struct options *o,
+    const struct arrivals *arrivals)
 {
 	struct listed listed = {.n = 0};
 	int err = 0;
 
 	for (size_t i = 0; i < o->npids && err == 0; i++)
 		err = add(chosen, o->pid[i]);
-	if (err == 0 && o->nnames > 0)
+	if (err == 0 && (o->nnames > 0 || arrivals != NULL))
 		err = list(&listed);
+	if (err == 0 && arrivals != NULL)
+		err = add_executing(chosen, &listed, arrivals);
 	for (size_t i = 0; i < o->nnames && err == 0; i++) {
 		const pid_t first = options_children_of(o->name[i]);
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "run/arrivals.h"
 #include "spec/options.h"
 
 struct chosen {
@@ -16,8 +17,9 @@ struct chosen {
 };
 
 /* 0; or -errno after a line on stderr: there is none of a name, or no memory.
-   All zero at first; free its pids in any case. */
-int chosen_find(struct chosen *, const struct options *);
+   arrivals: of --exe, of which there need not be one; NULL: none.  All zero at first; free its pids in any case. */
+int chosen_find(struct chosen *, const struct options *,
+    const struct arrivals *);
 
 /* Whether there is a process now that descends from one of -p @CHILDREN:PID and
    is not among these, as one may be that was created meanwhile: its id, or 0. */

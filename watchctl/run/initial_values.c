@@ -40,6 +40,16 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 }
 
 void
+initial_value_report(struct run *run, size_t watch)
+{
+	size_t n;
+
+	set_initial(run, run->session.watches[watch],
+	    run->process[watch / run->options->nspecs].pid,
+	    &wp_target_watches(run->target, &n)[watch]);
+}
+
+void
 initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {
@@ -51,12 +61,10 @@ initial_values_report(struct run *run)
 		.crowds = run->options->on_hit.what == ON_HIT_REPORT,
 	};
 	struct session *s = &run->session;
-	const struct wp_watched *watched;
 	size_t n;
 
 	session_values(s, &values);
-	watched = wp_target_watches(run->target, &n);
+	(void)wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < s->nwatches && w < n; w++)
-		set_initial(run, s->watches[w],
-		    run->process[w / run->options->nspecs].pid, &watched[w]);
+		initial_value_report(run, w);
 }

@@ -13,4 +13,7 @@
 /* Watches are armed and the session is ready: pass it to its explainer. */
 void initial_values_report(struct run *);
 
+/* The same of one more watch, by its index. */
+void initial_value_report(struct run *, size_t watch);
+
 #endif

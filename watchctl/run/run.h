@@ -19,6 +19,7 @@
 #include "report/session.h"
 #include "box/kept_session.h"
 #include "attach/target.h"
+#include "run/arrivals.h"
 #include "run/chosen.h"
 #include "watch/children.h"
 
@@ -80,9 +81,12 @@ struct run {
 					   there were, and made, and ended */
 		bool executed;		/* another program, as reported
 					   already */
+		bool disarmed;		/* it has ended, and others go on */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
 	struct chosen chosen;		/* what -p meant */
+	struct arrivals *arrivals;	/* --exe: processes that come; NULL: it
+					   was not given */
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
 	bool child_reported;		/* that one went on */
@@ -169,6 +173,19 @@ bool run_act_pass(struct run *);
    stderr. */
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
+
+/* Watch one more process, which was to be watched from this time on, ns.  0; or
+   -errno with a cause, and it is as if it had not come. */
+int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
+
+/* Take those that --exe is about (arrivals.c). */
+void run_take_arrivals(struct run *);
+
+/* The last process has been added: sleep on it, too.  0 or -ENOMEM. */
+int run_poll_add(struct run *, pid_t);
+
+/* Disarm the watches of a process that has ended. */
+void run_disarm(struct run *, struct process *);
 
 /* Leave process i out, as if it had not been given. */
 void run_leave_out(struct run *, size_t i);

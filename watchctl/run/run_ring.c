@@ -44,6 +44,14 @@ start_drain(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
+/* Without a process to begin with, there is none to be attached. */
+static int
+ring_launch(struct run *run, struct wp_cause *cause)
+{
+	return run->options->exe != NULL ? start_drain(run, cause) :
+	    run_launch(run, cause);
+}
+
 static int
 ring_attach(struct run *run, const struct process *process,
     struct wp_cause *cause)
@@ -68,7 +76,7 @@ has_ended(struct run *run, size_t i)
 {
 	struct process *process = &run->process[i];
 	struct pollfd *p = &run->poll[1 + i];
-	bool watched = wp_target_alive(run->target, process->first,
+	bool watched = !process->disarmed && wp_target_alive(run->target, process->first,
 	    run->options->nspecs);
 
 	if (p->fd < 0)
@@ -87,8 +95,13 @@ all_ended(struct run *run)
 {
 	bool all = true;
 
-	for (size_t i = 0; i < run->nprocesses; i++)
-		all = has_ended(run, i) && all;
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		const bool ended = has_ended(run, i);
+
+		if (ended && run->options->exe != NULL)
+			run_disarm(run, &run->process[i]);
+		all = all && ended;
+	}
 	return all;
 }
 
@@ -99,8 +112,11 @@ wait_a_little(struct run *run)
 	run_poll(run, run->poll, run->npoll);
 	run_check_processors(run);
 	run_check_children(run);
-	if (run->reason == NULL && all_ended(run))
+	if (all_ended(run) && run->reason == NULL &&
+	    run->options->exe == NULL)
 		run->reason = "exit";
+	if (run->arrivals != NULL)
+		run_take_arrivals(run);
 	run_check_time(run);
 }
 
@@ -260,7 +276,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 }
 
 const struct run_ops run_by_ring = {
-	.mode = "ring", .launch = run_launch, .attach = ring_attach,
+	.mode = "ring", .launch = ring_launch, .attach = ring_attach,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
 	.uptime = ring_uptime, .close = ring_close,

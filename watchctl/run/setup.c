@@ -35,10 +35,14 @@ make_processes(struct run *run)
 {
 	const struct options *o = run->options;
 
-	if (o->command == NULL && chosen_find(&run->chosen, o) < 0)
+	if (o->exe != NULL && arrivals_open(&run->arrivals, o->exe) < 0)
+		return -EINVAL;
+	if (o->command == NULL &&
+	    chosen_find(&run->chosen, o, run->arrivals) < 0)
 		return -EINVAL;
 	run->nprocesses = o->command != NULL ? 1 : run->chosen.n;
-	run->process = calloc(run->nprocesses, sizeof(*run->process));
+	/* one more, for there may be none */
+	run->process = calloc(run->nprocesses + 1, sizeof(*run->process));
 	for (size_t i = 0; run->process != NULL && i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
 
@@ -93,7 +97,7 @@ skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
 
 	if (run->options->command == NULL)
 		(void)wp_target_check(run->process[i].pid, &now);
-	skipped = run->nprocesses > 1 && (now.code == WP_CAUSE_NO_PROCESS ||
+	skipped = (run->nprocesses > 1 || run->options->exe != NULL) && (now.code == WP_CAUSE_NO_PROCESS ||
 	    now.code == WP_CAUSE_ZOMBIE || now.code == WP_CAUSE_GONE);
 	if (skipped)
 		leave_out(run, i);
@@ -335,6 +339,9 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	run_track_children(run, process);
 	err = run->ops->attach(run, process, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
+	if (err == 0 && run->arrivals != NULL)
+		arrivals_armed(run->arrivals, process->pid,
+		    wp_target_armed(run->target));
 	return err;
 }
 
@@ -357,17 +364,6 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
-/* Which of several processes a watch is in. */
-static void
-say_process(const struct process *process, struct ex_watch *watch,
-    unsigned number)
-{
-	watch->number = number;
-	watch->pid = process->pid;
-	(void)snprintf(watch->comm, sizeof(watch->comm), "%.*s",
-	    (int)sizeof(watch->comm) - 1, process->comm);
-}
-
 /* Tell the session of one watch.  Result: how many events it has. */
 static int
 describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
@@ -379,13 +375,14 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 	const struct wp_watched *watched =
 	    &wp_target_watches(run->target, &n)[w];
 	const struct wp_region *region = &watched->region;
-	int err = session_add_watch(&run->session, spec->text,
+	int err;
+
+	if (run->nprocesses > 1 || run->options->exe != NULL)
+		session_of_process(&run->session, (unsigned)(w % nspecs) + 1,
+		    process->pid, process->comm);
+	err = session_add_watch(&run->session, spec->text,
 	    process->place[w % nspecs].symbol, region->addr,
 	    region->len, spec->access, watched->nslots);
-
-	if (err >= 0 && run->nprocesses > 1)
-		say_process(process, run->session.watches[w],
-		    (unsigned)(w % nspecs) + 1);
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
@@ -428,7 +425,8 @@ describe(struct run *run)
 static void
 warn_unmapped(struct run *run)
 {
-	for (size_t i = 0; i < run->options->nspecs; i++)
+	for (size_t i = 0; run->options->command != NULL &&
+	    i < run->options->nspecs; i++)
 		if (run->process->place[i].later)
 			aslr_warn_unmapped(&run->session, run->options, i);
 }
@@ -514,6 +512,94 @@ find_and_arm(struct run *run)
 		return err;
 	run->began = wp_clock_ns();
 	return each_process(run, arm);
+}
+
+/* Describe the watches of the last process to a report that has begun. */
+static int
+describe_process(struct run *run, const struct process *process, uint64_t since)
+{
+	struct ex_perf_event events[WP_SLOTS_MAX] = {{.ids = NULL}};
+	const uint64_t armed = wp_target_armed(run->target);
+	int err = 0;
+
+	for (size_t i = 0; i < run->options->nspecs && err >= 0; i++) {
+		const size_t w = process->first + i;
+		size_t n;
+
+		err = describe_watch(run, w, events);
+		for (int k = 0; k < err; k++)
+			free((uint64_t *)(uintptr_t)events[k].ids);
+		if (err < 0)
+			break;
+		if (run->kept != NULL)
+			initial_value_report(run, w);
+		session_event(&run->session, &(struct watch_event){
+			.what = WATCH_ARMED, .watch = (unsigned)w,
+			.time = armed, .pid = process->pid,
+			.addr = wp_target_watches(run->target,
+			    &n)[w].region.addr,
+			.len = process->place[i].len,
+			.gap = armed > since ? armed - since : 0,
+		});
+	}
+	return err < 0 ? err : 0;
+}
+
+/* Room for one more, at the end. */
+static struct process *
+new_process(struct run *run, pid_t pid)
+{
+	struct process *process = reallocarray(run->process,
+	    run->nprocesses + 1, sizeof(*process));
+	struct spec_place *place = calloc(run->options->nspecs, sizeof(*place));
+
+	if (process != NULL)
+		run->process = process;
+	if (process == NULL || place == NULL) {
+		free(place);
+		return NULL;
+	}
+	process += run->nprocesses;
+	*process = (struct process){.pid = pid, .place = place};
+	run->nprocesses++;
+	if (run_poll_add(run, pid) == 0)
+		return process;
+	run->nprocesses--;
+	free(place);
+	return NULL;
+}
+
+int
+run_add_process(struct run *run, pid_t pid, uint64_t since,
+    struct wp_cause *cause)
+{
+	const size_t i = run->nprocesses;
+	struct process *process = new_process(run, pid);
+	uint64_t program = 0, now = 0;
+	int err;
+
+	if (process == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	(void)wp_proc_program(pid, &program);
+	if ((err = find_watches(run, process, cause)) < 0 ||
+	    (err = arm(run, process, cause)) < 0) {
+		leave_out(run, i);
+		return err;
+	}
+	/* addresses are those of the program that it was */
+	if (wp_proc_program(pid, &now) < 0 || now != program) {
+		arrivals_armed(run->arrivals, pid, 0);
+		run_disarm(run, process);
+		leave_out(run, i);
+		return wp_cause_set(cause, WP_CAUSE_GONE, pid), -ENOENT;
+	}
+	synthetic_records_free(&run->synthetic);
+	if ((err = describe_process(run, process, since)) < 0)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	session_doubt(&run->session, "process %d ran for %.1f ms before it was "
+	    "watched", pid, (double)(wp_target_armed(run->target) - since) /
+	    1e6);
+	return 0;
 }
 
 int

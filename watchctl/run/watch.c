@@ -33,13 +33,15 @@ run_poll_make(struct run *run)
 {
 	struct wp_rings *rings = wp_target_rings(run->target);
 	unsigned nrings = wp_rings_count(rings);
-	struct pollfd *p = calloc(1 + nrings + run->nprocesses, sizeof(*p));
+	const unsigned more = arrivals_fds(run->arrivals);
+	struct pollfd *p = calloc(1 + nrings + more + run->nprocesses,
+	    sizeof(*p));
 	sigset_t signals;
 
 	if (p == NULL)
 		return complain("out of memory");
 	run->poll = p;
-	run->npoll = 1 + run->nprocesses + nrings;
+	run->npoll = 1 + run->nprocesses + more + nrings;
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	interrupt_signals(&signals);
@@ -47,6 +49,8 @@ run_poll_make(struct run *run)
 	if (p->fd < 0)
 		return complain("signalfd: %s", strerror(errno));
 	p += 1 + run->nprocesses;
+	for (unsigned i = 0; i < more; i++)
+		p++->fd = arrivals_fd(run->arrivals, i);
 	for (unsigned i = 0; i < nrings; i++)
 		p[i].fd = wp_rings_fd(rings, i);
 	return 0;
@@ -109,7 +113,8 @@ run_executed(struct run *run, pid_t pid)
 
 	while (process < run->process + run->nprocesses && process->pid != pid)
 		process++;
-	if (process == run->process + run->nprocesses || process->executed)
+	if (process == run->process + run->nprocesses || process->executed ||
+	    run->options->exe != NULL)
 		return;
 	process->executed = true;
 	session_warn(&run->session, "process %d executed another program, "
@@ -308,6 +313,30 @@ finish(struct run *run)
 	return session_end(&run->session, run->reason, status, run->counts);
 }
 
+int
+run_poll_add(struct run *run, pid_t pid)
+{
+	const size_t at = 1 + run->nprocesses - 1;
+	struct pollfd *p = reallocarray(run->poll, run->npoll + 1, sizeof(*p));
+
+	if (p == NULL)
+		return -ENOMEM;
+	run->poll = p;
+	memmove(p + at + 1, p + at, (run->npoll - at) * sizeof(*p));
+	p[at] = (struct pollfd){.fd = pidfd_open(pid, 0), .events = POLLIN};
+	run->npoll++;
+	return 0;
+}
+
+void
+run_disarm(struct run *run, struct process *process)
+{
+	if (process->disarmed)
+		return;
+	process->disarmed = true;
+	wp_target_disarm(run->target, process->first, run->options->nspecs);
+}
+
 void
 run_leave_out(struct run *run, size_t i)
 {
@@ -342,6 +371,7 @@ run_free(struct run *run)
 	free(run->poll);
 	synthetic_records_free(&run->synthetic);
 	children_close(&run->children);
+	arrivals_close(run->arrivals);
 	session_close(&run->session);
 	kept_session_close(run->kept);
 	live_box_close(&run->live);

@@ -42,6 +42,8 @@ static const char usage[] =
 "  -p NAME          the same for all processes of this name, or whose executable\n"
 "                   has it\n"
 "  -p @CHILDREN:PID the same for a process and all that descend from it\n"
+"  --exe PATH       the same for each process that executes this file, now and\n"
+"                   later\n"
 "  -f               watch its future child processes too\n"
 "  -n N             end after N hits\n"
 "  -t SECONDS       end after this time\n"
@@ -95,7 +97,7 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
 	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
-	OPT_DELIVERY,
+	OPT_DELIVERY, OPT_EXE,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -114,6 +116,7 @@ static const struct option watch_options[] = {
 	{"inside", no_argument, NULL, OPT_INSIDE},
 	{"stop", no_argument, NULL, OPT_STOP},
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
+	{"exe", required_argument, NULL, OPT_EXE},
 	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
@@ -471,6 +474,13 @@ option(struct options *o, int c)
 	case OPT_ON_HIT:
 		o->stop = true;
 		return on_hit_parse(optarg, &o->on_hit);
+	case OPT_EXE:
+		if (o->exe != NULL)
+			return complain("--exe is given twice: one executable "
+			    "at a time");
+		o->exe = optarg;
+		o->follow = true;	/* what it forks executes it, too */
+		return 0;
 	case OPT_NO_ASLR:
 		o->no_aslr = true;
 		return 0;
@@ -525,7 +535,8 @@ check_inside(const struct options *o)
 {
 	if (options_attach(o))
 		return complain("--inside loads a library into a command that "
-		    "it starts, so it excludes -p");
+		    "it starts, so it excludes %s", o->exe != NULL ? "--exe" :
+		    "-p");
 	if (o->count)
 		return complain("--inside reports each hit as it is made: "
 		    "leave out --count or --inside");
@@ -640,6 +651,23 @@ check_form(const struct options *o)
 	return 0;
 }
 
+/* What does not go with processes that come later. */
+static int
+check_exe(const struct options *o)
+{
+	if (o->npids > 0 || o->nnames > 0)
+		return complain("--exe and -p exclude each other: --exe finds "
+		    "the processes that run now, too");
+	if (o->stop)
+		return complain("--exe attaches to processes that have begun "
+		    "and does not trace them, as --stop and --on-hit do: leave "
+		    "out one of them");
+	if (o->form == FORM_PERF)
+		return complain("-o perf begins with all that is watched, and "
+		    "--exe adds to that: leave out one of them");
+	return 0;
+}
+
 static int
 check_together(const struct options *o)
 {
@@ -647,11 +675,13 @@ check_together(const struct options *o)
 		return complain("nothing to watch: give -w, -r, -a or -x with "
 		    "a SPEC; see watchctl --help");
 	if (options_attach(o) && o->command != NULL)
-		return complain("-p and a command (%s) exclude each other",
-		    o->command[0]);
+		return complain("%s and a command (%s) exclude each other",
+		    o->exe != NULL ? "--exe" : "-p", o->command[0]);
+	if (o->exe != NULL && check_exe(o) < 0)
+		return -EINVAL;
 	if (!options_attach(o) && o->command == NULL)
-		return complain("no process to watch: give -p PID, -p NAME, or "
-		    "-- COMMAND");
+		return complain("no process to watch: give -p PID, -p NAME, "
+		    "--exe PATH, or -- COMMAND");
 	if (o->no_aslr && o->command == NULL)
 		return complain("--no-aslr is for a command that watchctl "
 		    "starts: a running process has its addresses already");

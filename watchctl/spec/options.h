@@ -36,6 +36,7 @@ struct options {
 	char **name;		/* nnames of them, malloc'd: what -p calls other
 				   processes; "@CHILDREN:PID" is such a name */
 	size_t nnames;
+	const char *exe;	/* --exe; NULL: none */
 	char **command;		/* NULL-terminated; NULL: none */
 	const char *file;	/* report: what to read; NULL: not that */
 	bool follow;		/* -f */
@@ -84,11 +85,11 @@ enum delivery options_usual_delivery(void);
 /* Of a name "@CHILDREN:PID" the process; 0: it is another name. */
 pid_t options_children_of(const char *name);
 
-/* Whether processes are given, by -p. */
+/* Whether processes are given, by -p or --exe. */
 static inline bool
 options_attach(const struct options *o)
 {
-	return o->npids > 0 || o->nnames > 0;
+	return o->npids > 0 || o->nnames > 0 || o->exe != NULL;
 }
 
 /* Whether accesses are to be judged: --allow, --error-exitcode, or both. */

@@ -107,13 +107,13 @@ ring_close(struct wp_ring *ring, size_t size)
 /* One ring for one processor, also for one that is offline, if the kernel lets
    it.  -ENODEV: it does not. */
 static int
-ring_open(struct wp_ring *ring, int cpu, size_t size)
+ring_open(struct wp_ring *ring, int cpu, size_t size, bool eager)
 {
 	struct perf_event_attr attr;
 	int err;
 
-	wp_attr_ring(&attr, (uint32_t)(size / 4 < WAKE_MAX ? size / 4 :
-	    WAKE_MAX));
+	wp_attr_ring(&attr, eager ? 1 : (uint32_t)(size / 4 < WAKE_MAX ?
+	    size / 4 : WAKE_MAX));
 	*ring = (struct wp_ring){.cpu = cpu, .bpf.map = -1};
 	if ((ring->fd = wp_perf_open(&attr, 0, cpu)) < 0)
 		return ring->fd;
@@ -130,7 +130,7 @@ ring_open(struct wp_ring *ring, int cpu, size_t size)
 
 static int
 rings_open_sized(struct wp_rings *rings, const struct wp_cpus *cpus,
-    size_t size)
+    size_t size, bool eager)
 {
 	int err;
 
@@ -141,7 +141,8 @@ rings_open_sized(struct wp_rings *rings, const struct wp_cpus *cpus,
 	for (unsigned cpu = 0; cpu < cpus->end; cpu++) {
 		if (!cpus->has[cpu])
 			continue;
-		err = ring_open(&rings->ring[rings->n], (int)cpu, size);
+		err = ring_open(&rings->ring[rings->n], (int)cpu, size,
+		    eager);
 		if (err == 0) {
 			rings->n++;
 		} else if (err == -ENODEV) {
@@ -155,8 +156,9 @@ rings_open_sized(struct wp_rings *rings, const struct wp_cpus *cpus,
 	return 0;
 }
 
-int
-wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
+static int
+rings_open(struct wp_rings **out, size_t size, bool eager,
+    struct wp_cause *cause)
 {
 	struct wp_cpus cpus;
 	struct wp_rings *rings = calloc(1, sizeof(*rings) +
@@ -168,7 +170,7 @@ wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	while (fit * 2 <= size)
 		fit *= 2;
-	while ((err = rings_open_sized(rings, &cpus, fit)) < 0) {
+	while ((err = rings_open_sized(rings, &cpus, fit, eager)) < 0) {
 		if ((err != -EPERM && err != -ENOMEM) || fit <= RING_MIN) {
 			free(rings);
 			return err == -EPERM || err == -ENOMEM ?
@@ -185,6 +187,18 @@ wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
 	}
 	*out = rings;
 	return 0;
+}
+
+int
+wp_rings_open(struct wp_rings **out, size_t size, struct wp_cause *cause)
+{
+	return rings_open(out, size, false, cause);
+}
+
+int
+wp_rings_open_eager(struct wp_rings **out, struct wp_cause *cause)
+{
+	return rings_open(out, RING_MIN, true, cause);
 }
 
 void

@@ -29,6 +29,9 @@ struct wp_rings;
 int wp_rings_open(struct wp_rings **, size_t size, struct wp_cause *);
 void wp_rings_close(struct wp_rings *);
 
+/* The smallest, whose poller is woken by each record. */
+int wp_rings_open_eager(struct wp_rings **, struct wp_cause *);
+
 /* A size that keeps all rings together within 64 MiB, at most 32 MiB each. */
 size_t wp_rings_usual_size(void);
 

@@ -23,6 +23,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "os/array.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "attach/target_private.h"
@@ -439,6 +440,7 @@ wp_target_open_events(struct wp_target *target, struct wp_hold *hold,
 	int err;
 
 	place_begin(&place, hold, pid);
+	target->armed = wp_clock_ns();
 	err = open_all(target, &place, &job, hold, cause);
 	place_end(&place);
 	if (err < 0) {
@@ -668,6 +670,55 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	return n;
 }
 
+uint64_t
+wp_target_armed(const struct wp_target *target)
+{
+	return target->armed;
+}
+
+/* Move the events of a process, each thread's with its reference behind them, to
+   others. */
+static void
+take_out(struct wp_events *events, size_t first, size_t n,
+    struct wp_events *out)
+{
+	size_t kept = 0, begin = 0;
+
+	for (size_t i = 0; i < events->n; i++) {
+		const struct wp_event *event = &events->event[begin];
+		const bool is = event->watch >= first &&
+		    event->watch - first < n;
+
+		if (events->event[i].watch != WP_EVENT_REFERENCE)
+			continue;
+		for (size_t k = begin; k <= i; k++) {
+			const struct wp_event one = events->event[k];
+
+			if (is && WP_ARRAY_ROOM(out, event) == 0)
+				out->event[out->n++] = one;
+			else
+				events->event[kept++] = one;
+		}
+		begin = i + 1;
+	}
+	events->n = kept;
+}
+
+void
+wp_target_disarm(struct wp_target *target, size_t first, size_t n)
+{
+	struct wp_events out = {0};
+
+	take_out(&target->events, first, n, &out);
+	if (!target->stopped)
+		wp_events_stop(&out);
+	wp_uptime_add(&target->past, &out, &target->options);
+	for (size_t w = first; w < first + n; w++)
+		wp_events_count(&out, &target->options, w,
+		    &target->watch[w].past);
+	wp_events_close(&out, 0);
+}
+
 bool
 wp_target_alive(const struct wp_target *target, size_t first, size_t n)
 {
@@ -698,6 +749,7 @@ wp_target_count(const struct wp_target *target, size_t watch,
 	*count = (struct wp_perf_count){0};
 	if (watch >= target->nwatches)
 		return -EINVAL;
+	*count = target->watch[watch].past;
 	wp_events_count(&target->events, &target->options, watch, count);
 	return 0;
 }
@@ -724,6 +776,8 @@ void
 wp_target_uptime(const struct wp_target *target, struct wp_uptime *uptime)
 {
 	wp_uptime_add(uptime, &target->events, &target->options);
+	if (target->past.known)
+		wp_uptime_join(uptime, &target->past);
 }
 
 void

@@ -38,6 +38,7 @@ struct wp_watched {
 	   could write them; nbefore 0: that could not be had */
 	uint8_t before[WP_SLOTS_MAX * 8];
 	unsigned nbefore;
+	struct wp_perf_count past;	/* of events that are closed */
 };
 
 struct wp_target;
@@ -136,6 +137,14 @@ struct wp_rings *wp_target_rings(struct wp_target *);
    caller to free).  Result: how many; -ENOMEM. */
 int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *, uint64_t **ids);
+
+/* When, ns, the process that was attached last was, all of its threads being
+   held: what it forks later is watched too, if options->follow. */
+uint64_t wp_target_armed(const struct wp_target *);
+
+/* Disarm watches first to first + n - 1, all of a process's, while others go on.
+   What they have counted, and for how long they were on, stays known. */
+void wp_target_disarm(struct wp_target *, size_t first, size_t n);
 
 /* Whether watches first to first + n - 1 still watch any process: false once
    every thread and process that they cover has ended, or executed another

@@ -6,6 +6,7 @@
 #include "attach/samplers.h"
 #include "os/ptrace.h"
 #include "attach/target.h"
+#include "attach/uptime.h"
 
 struct wp_target {
 	struct wp_features features;
@@ -20,6 +21,8 @@ struct wp_target {
 	unsigned threads;		/* covered by events of their own */
 	double frozen_ms;		/* longest; < 0: none was held */
 	bool inexact;			/* one of them could not be held */
+	uint64_t armed;			/* as of wp_target_armed */
+	struct wp_uptime past;		/* of events that are closed */
 	bool stopped;			/* events are disabled */
 	pid_t command;			/* launched and not yet released; 0:
 					   none */

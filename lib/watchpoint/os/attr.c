@@ -178,6 +178,14 @@ wp_attr_side(struct perf_event_attr *attr, bool tasks)
 }
 
 void
+wp_attr_programs(struct perf_event_attr *attr)
+{
+	wp_attr_side(attr, true);
+	attr->inherit = attr->remove_on_exec = 0;
+	attr->comm = attr->comm_exec = 1;
+}
+
+void
 wp_attr_clock(struct perf_event_attr *attr, bool inherit)
 {
 	never_fires(attr);

@@ -156,6 +156,10 @@ wp_sample_end(uint8_t *to, size_t n)
    read_format is PERF_FORMAT_LOST. */
 void wp_attr_side(struct perf_event_attr *, bool tasks);
 
+/* The same of all threads that are on a processor, and which programs they
+   execute. */
+void wp_attr_programs(struct perf_event_attr *);
+
 /* One that says nothing but for how long its thread, and with inherit threads
    that it makes, have run. */
 void wp_attr_clock(struct perf_event_attr *, bool inherit);

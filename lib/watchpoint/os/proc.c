@@ -709,6 +709,18 @@ wp_proc_exe(pid_t pid, char path[PATH_MAX])
 	return 0;
 }
 
+int
+wp_proc_executes(pid_t pid, dev_t dev, ino_t ino)
+{
+	char path[PROC_PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", proc_living(pid));
+	if (stat(path, &st) != 0)
+		return proc_error(errno);
+	return st.st_dev == dev && st.st_ino == ino;
+}
+
 /* The file, which need not be another one, and where the kernel has put what
    it does for each new program. */
 int

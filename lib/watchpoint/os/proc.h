@@ -151,6 +151,10 @@ ssize_t wp_proc_text(pid_t pid, const char *name, char *to, size_t size);
    was. */
 int wp_proc_exe(pid_t pid, char path[PATH_MAX]);
 
+/* Whether what it executes is the file of this device and inode: 1 or 0; or
+   -errno. */
+int wp_proc_executes(pid_t pid, dev_t dev, ino_t ino);
+
 /* A number that changes whenever what a process has mapped to be executed
    does. */
 int wp_proc_code(pid_t pid, uint64_t *code);

@@ -171,6 +171,9 @@ TEST(refused_options)
 		{{"-w", "x", "-t", "nan", "true"}, "-t 'nan'"},
 		{{"-w", "x", "-o", "xml", "true"}, "'xml'"},
 		{{"-w", "x", "-o", "perf", "true"}, "-O FILE"},
+		{{"-w", "x", "--exe", "/nowhere"}, "give the path of an "
+		    "executable file"},
+		{{"-w", "x", "--exe", "/"}, "this is no file"},
 		{{"-w", "x", "-p", "1", "true"}, "exclude each other"},
 		{{"-w", "x", "-O", "/nonexistent/file", "true"},
 		    "/nonexistent/file"},
@@ -478,6 +481,9 @@ TEST_WITH(not_permitted, start_target, end_target)
 	    "--security-opt seccomp=unconfined", "add --stop", NULL});
 	ptrace_refused(SMALL_ROOT, (const char *[]){"not permitted", "though "
 	    "this is root", "--cap-add SYS_PTRACE", NULL});
+	expect_refused(NOBODY, LIST(watchctl(), "-w", addr, "--exe",
+	    "/bin/true"), LIST("--exe: processes that come later cannot be "
+	    "noticed: not permitted", "CAP_PERFMON", "-p NAME"));
 	ptrace_refused(CONFINED, (const char *[]){"perf_event_open is refused",
 	    "ptrace(2) is refused too", NULL});
 }

@@ -218,6 +218,87 @@ TEST(processes_by_name)
 	outcome_free(&o);
 }
 
+/* It is told to be armed.  What it says before that is not kept. */
+static void
+await_armed(struct running *w, const char *pid)
+{
+	char line[4096], text[64];
+	bool armed = false;
+
+	(void)snprintf(text, sizeof(text), "\"pid\":%s,", pid);
+	while (!armed) {
+		hear(w, line, sizeof(line));
+		if (*line == '\0')
+			fail_msg("process %s is not watched", pid);
+		armed = strstr(line, "\"event\":\"armed\"") != NULL &&
+		    strstr(line, text) != NULL && strstr(line, "\"gap_us\":") !=
+		    NULL;
+	}
+}
+
+/* Those that execute a file: one that runs before, one that comes later, one
+   that executes it again, and what they fork. */
+TEST(processes_of_a_file)
+{
+	static const char path[] = "./a_file_of_its_own";
+	struct target before, later, again;
+	struct running w;
+	struct outcome o;
+
+	link_victim(path);
+	target_start(&before, LIST(path, "father", "2"));
+	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--exe",
+	    path));
+	target_start(&again, LIST(path, "become_another"));
+	await_armed(&w, again.pid);
+	say(&again.run, "go\n");
+	await_armed(&w, again.pid);
+	hear_address(&again.run, again.addr);
+	target_start(&later, LIST(path, "father", "1"));
+	await_armed(&w, later.pid);
+	assert_int_equal(target_act(&before), 2);
+	assert_int_equal(target_act(&later), 1);
+	assert_int_equal(target_act(&again), 100);
+	target_end(&before, 7);
+	target_end(&later, 7);
+	target_end(&again, 7);
+	(void)kill(w.pid, SIGINT);
+	finish(&w, &o);
+	(void)unlink(path);
+	assert_int_equal(o.status, 0);
+	assert_null(first_of(&o, "warning"));
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"),
+	    22 + 11 + 5 + 100);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "signal");
+	/* father's two and another's one, and the fathers */
+	assert_int_equal(processes_of(&o), 6);
+	outcome_free(&o);
+}
+
+/* With --error-exitcode a gap is no green exit: so long it ran unwatched. */
+TEST(a_process_that_came_later_is_not_vouched_for)
+{
+	static const char path[] = "./a_file_of_its_own";
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	link_victim(path);
+	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--exe",
+	    path, "--error-exitcode", "9", "--allow", "store", "-n", "5"));
+	target_start(&t, LIST(path, "writer", "5"));
+	await_armed(&w, t.pid);
+	assert_int_equal(target_act(&t), 5);
+	target_end(&t, 7);
+	finish(&w, &o);
+	(void)unlink(path);
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "before it was watched"));
+	expect_hits(&o, 5);
+	outcome_free(&o);
+}
+
 TEST(children_are_followed_when_asked)
 {
 	assert_int_equal(watch_father(NULL, 3), 1);

@@ -379,6 +379,41 @@ TEST(reports_later_watches)
 	free(m.text);
 }
 
+/* What became of a watch: only what is known of it. */
+TEST(reports_what_becomes_of_watches)
+{
+	const uint64_t time = made_start.time + 1250000000;
+	const struct watch_event events[] = {
+		{.what = WATCH_ARMED, .time = time, .pid = 17, .tid = 18,
+		 .addr = 0x5000, .len = 8, .gap = 310200,
+		 .module = "lib\nfoo.so", .program = "/bin/sh"},
+		{.what = WATCH_RETARGET, .watch = 1, .time = time,
+		 .gap = WATCH_NO_GAP},
+		{.what = WATCH_MISSING, .time = time, .gap = WATCH_NO_GAP},
+		{.what = WATCH_DISARMED, .time = time, .gap = 5},
+	};
+	struct made_report m;
+	struct lines lines;
+
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	for (size_t i = 0; i < COUNT(events); i++)
+		assert_int_equal(report_json.event(&m.report, &events[i]), 0);
+	made_close(&m, NULL);
+	lines = parse(m.text);
+	assert_line(lines.line[1], "{'type':'watch','event':'armed','id':1,"
+	    "'time':1.25,'pid':17,'tid':18,'addr':'0x5000','len':8,"
+	    "'module':'lib\\nfoo.so','program':'/bin/sh','gap_us':310.2}");
+	assert_line(lines.line[2], "{'type':'watch','event':'retarget','id':2,"
+	    "'time':1.25}");
+	assert_line(lines.line[3], "{'type':'watch','event':'missing','id':1,"
+	    "'time':1.25}");
+	assert_line(lines.line[4], "{'type':'watch','event':'disarmed','id':1,"
+	    "'time':1.25,'gap_us':0.005}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 /* A stray hit says so, others nothing; findings come before the end. */
 TEST(reports_stray_writers)
 {

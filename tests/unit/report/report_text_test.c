@@ -315,6 +315,36 @@ TEST(reports_later_watches)
 }
 
 /* Stray hits, and at the end who made them. */
+TEST(reports_what_becomes_of_watches)
+{
+	struct report_start start = start_with(2);
+	const struct watch_event events[] = {
+		{.what = WATCH_ARMED, .time = start.time + 1250000000,
+		 .pid = 17, .addr = 0x404090, .len = 8, .gap = 310270},
+		{.what = WATCH_RETARGET, .watch = 1, .time = start.time,
+		 .addr = 0x4040c0, .len = 64, .gap = WATCH_NO_GAP},
+		{.what = WATCH_RETARGET, .time = start.time,
+		 .gap = WATCH_NO_GAP},
+		{.what = WATCH_ARMED, .time = start.time, .addr = 0x404090,
+		 .len = 8, .gap = WATCH_NO_GAP, .module = "lib\nfoo.so"},
+	};
+	struct made_report m;
+
+	made_open(&m, &report_text);
+	assert_int_equal(report_text.start(&m.report, &start), 0);
+	for (size_t i = 0; i < COUNT(events); i++)
+		assert_int_equal(report_text.event(&m.report, &events[i]), 0);
+	made_close(&m, NULL);
+	assert_non_null(strstr(m.text, "\nwatch armed: counter (8 bytes at "
+	    "0x404090), process 17  +1.250000s  (not watched for 310.2 us "
+	    "before that)\n"
+	    "watch moved: 0x4040c0:64 (64 bytes at 0x4040c0)  +0.000000s\n"
+	    "watch moved: counter to nowhere: a null pointer  +0.000000s\n"
+	    "watch armed: counter (8 bytes at 0x404090) of lib\\nfoo.so  "
+	    "+0.000000s\n"));
+	free(m.text);
+}
+
 TEST(reports_what_a_call_was_given)
 {
 	static const struct {

@@ -135,6 +135,11 @@ TEST(whom_to_watch)
 	options_free(&o);
 	assert_null(o.name);
 
+	ACCEPT(&o, "-w", "a", "--exe", "/bin/x");
+	assert_string_equal(o.exe, "/bin/x");
+	assert_true(o.follow);
+	options_free(&o);
+
 	/* a command's options are its own, with and without -- */
 	ACCEPT(&o, "-w", "a", "--", "ls", "-p", "1", "--count");
 	assert_string_equal(o.command[0], "ls");
@@ -410,10 +415,11 @@ static const struct {
 	{{"w", "-f"}, "nothing to watch: give -w, -r, -a or -x with a SPEC" SEE},
 	{{"w", "-p", "1"}, "nothing to watch: give -w, -r, -a or -x with a "
 	    "SPEC" SEE},
-	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, or -- "
-	    "COMMAND"},
+	{{"w", "-w", "a"}, "no process to watch: give -p PID, -p NAME, "
+	    "--exe PATH, or -- COMMAND"},
 	{{"w", "-w", "a", "--"},
-	    "no process to watch: give -p PID, -p NAME, or -- COMMAND"},
+	    "no process to watch: give -p PID, -p NAME, --exe PATH, or "
+	    "-- COMMAND"},
 	{{"w", "-w", "a", "-p", "1", "ls"},
 	    "-p and a command (ls) exclude each other"},
 	{{"w", "-w"}, "-w needs an argument" SEE},
@@ -517,6 +523,20 @@ static const struct {
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
 	    "--count has no backtraces for --allow to judge by: "},
+	{{"w", "-w", "a", "--exe", "a", "--exe", "b"}, "--exe is given twice: "
+	    "one executable at a time"},
+	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "
+	    "other: --exe finds the processes that run now, too"},
+	{{"w", "-w", "a", "--exe", "a", "ls"}, "--exe and a command (ls) "
+	    "exclude each other"},
+	{{"w", "-w", "a", "--exe", "a", "--stop"}, "--exe attaches to processes "
+	    "that have begun and does not trace them, as --stop and --on-hit "
+	    "do: leave out one of them"},
+	{{"w", "-w", "a", "--exe", "a", "--inside"}, "--inside loads a library "
+	    "into a command that it starts, so it excludes --exe"},
+	{{"w", "-w", "a", "--exe", "a", "-o", "perf", "-O", "f"}, "-o perf "
+	    "begins with all that is watched, and --exe adds to that: leave out "
+	    "one of them"},
 	{{"w", "-w", "a", "-p", "name", "ls"}, "-p and a command (ls) exclude "
 	    "each other"},
 	{{"w", "-w", "a", "--inside", "-p", "name"}, "--inside loads a library "

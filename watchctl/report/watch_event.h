@@ -1,0 +1,42 @@
+/* watch_event: what becomes of a watch while others go on. */
+#ifndef WATCH_EVENT_H
+#define WATCH_EVENT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The gap of one where nothing could be missed. */
+#define WATCH_NO_GAP UINT64_MAX
+
+struct watch_event {
+	enum watch_event_what {
+		WATCH_ARMED,
+		WATCH_DISARMED,
+		WATCH_RETARGET,		/* what it follows has moved */
+		WATCH_MISSING,		/* the program has no such symbol */
+	} what;
+	unsigned watch;		/* its index, from 0 */
+	uint64_t time;		/* ns on the records' clock */
+	pid_t pid, tid;		/* 0: it is not of one */
+	uint64_t addr, len;	/* where it is from then on; len 0: nowhere */
+	uint64_t gap;		/* ns for which what it is to watch was there
+				   and not watched; WATCH_NO_GAP: 0, and that
+				   is proved */
+	char module[64];	/* what it waited for; "": nothing */
+	char program[256];	/* the path of what is executed; "": of no
+				   interest */
+};
+
+/* "armed", ...: as JSON has it. */
+static inline const char *
+watch_event_text(const struct watch_event *event)
+{
+	static const char *const text[] = {
+		[WATCH_ARMED] = "armed", [WATCH_DISARMED] = "disarmed",
+		[WATCH_RETARGET] = "retarget", [WATCH_MISSING] = "missing",
+	};
+
+	return text[event->what];
+}
+
+#endif
