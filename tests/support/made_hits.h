@@ -74,6 +74,25 @@ ex_object_text(struct ex_process *process, const struct ex_object *object,
 	return true;
 }
 
+/* Of the object, but for its bits. */
+static struct ex_number made_number = {
+	.size = sizeof(long), .is_signed = true,
+};
+static bool is_number = true;
+
+bool
+ex_object_number(const struct ex_object *object, const uint8_t *bytes,
+    struct ex_number *out)
+{
+	uint64_t bits = 0;
+
+	(void)object;
+	memcpy(&bits, bytes, made_number.size);
+	*out = ex_number_integer(bits, made_number.size,
+	    made_number.is_signed);
+	return is_number;
+}
+
 static const struct ex_module made_victim = {"victim", "c0ffee"};
 static const struct ex_module made_libc = {"libc.so.6", ""};
 static const struct ex_module made_hostile = {HOSTILE, ""};

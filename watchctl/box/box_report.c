@@ -119,7 +119,7 @@ box_report(const struct options *options, char **argv)
 		report.status = STATUS_OWN_FAILURE;
 	} else {
 		report.written.output = &report.output;
-		if (options->form == FORM_TEXT)
+		if (options_text(options))
 			report.written.screen =
 			    output_screen(report.output.stream);
 		while (run(&report))

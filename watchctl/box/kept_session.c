@@ -478,6 +478,8 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	if (message->err > 0 || (kept->asked == 0 && kept->learnt.at == NULL))
 		return false;
 	if (kept->asked != 0) {
+		if (message->value[0] > s->written)
+			kept->box->deaths = 0;
 		settle_all(kept, message->value[0]);
 		kept->taken = kept->asked;
 		kept->asked = 0;

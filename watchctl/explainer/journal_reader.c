@@ -589,8 +589,7 @@ read_part(struct reader *r, size_t from, size_t to)
 static uint64_t
 hits_done(const struct session *s)
 {
-	return s->options->form == FORM_FOLDED ? s->reported :
-	    s->report.written;
+	return options_sum(s->options) ? s->reported : s->report.written;
 }
 
 bool

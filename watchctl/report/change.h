@@ -14,4 +14,9 @@ void change_put_hex(struct buffer *, const struct ex_hit *,
 void change_put_number(struct buffer *, const struct ex_hit *,
     const struct ex_value *);
 
+/* The same for so many bytes, the first the lowest, at most EX_VALUE_MAX. */
+void change_put_hex_bytes(struct buffer *, const uint8_t *bytes, unsigned len);
+void change_put_number_bytes(struct buffer *, const uint8_t *bytes,
+    unsigned len);
+
 #endif

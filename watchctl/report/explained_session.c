@@ -12,6 +12,8 @@ static const struct report_ops *const forms[] = {
 	[FORM_TEXT] = &report_text,
 	[FORM_JSON] = &report_json,
 	[FORM_FOLDED] = &report_folded,
+	[FORM_SUMMARY] = &report_text,
+	[FORM_SUMMARY_JSON] = &report_json,
 };
 
 /* The report is where the one before it was: go on there. */
@@ -40,7 +42,11 @@ recall(struct session *s, struct ex_hit *hit)
 	if (s->policy != NULL)
 		session_note(s, policy_recall(s->policy, hit, s->recall->count));
 	if (s->report.summary != NULL)
-		session_note(s, summary_recall(s->report.summary, hit, s->recall));
+		session_note(s, summary_recall(s->report.summary, hit,
+		    s->recall));
+	if (s->report.ops->recall != NULL)
+		session_note(s, s->report.ops->recall(&s->report, hit,
+		    s->recall->count));
 	sieve_recall(s->sieve, hit);
 	call_given(s, hit, SESSION_REPORTED);
 	return 0;
@@ -193,7 +199,10 @@ explained_session_begin(struct session *s, enum ex_source source,
 	s->ops = &ops;
 	if (o->form != FORM_PERF) {
 		s->report.ops = forms[o->form];
-		s->report.stacks_once = o->stacks_once;
+		s->report.summary_only = o->form == FORM_SUMMARY ||
+		    o->form == FORM_SUMMARY_JSON;
+		s->report.stacks_once = o->stacks_once ||
+		    s->report.summary_only;
 	}
 	if (options_judge(o))
 		s->policy = policy_new(o->allow, o->nallow);

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "report/summary.h"
+#include "report/value_range.h"
 #include "util/buffer.h"
 
 void
@@ -40,4 +41,32 @@ report_done(struct report *r)
 	r->ends = NULL;
 	r->nends = r->cap = 0;
 	r->own = NULL;
+}
+
+/* Values that others took down, or that there was no memory for, are not
+   known. */
+int
+report_count(struct report *r, const struct ex_hit *hit)
+{
+	struct summary_row *row;
+	int err = summary_add(r->summary, hit, &row);
+
+	if (err < 0)
+		return err;
+	if (row->values == NULL)
+		row->values = calloc(1, sizeof(*row->values));
+	if (row->values != NULL)
+		value_range_add(row->values, hit, row->count == 1);
+	return 0;
+}
+
+void
+report_counted(struct report *r)
+{
+	const struct summary_row *rows;
+	const size_t n = summary_rows(r->summary, &rows);
+
+	r->written = 0;
+	for (size_t i = 0; i < n; i++)
+		r->written += rows[i].count;
 }

@@ -85,6 +85,9 @@ struct report_ops {
 	/* something became of one of the watches; NULL: of no interest */
 	int (*event)(struct report *, const struct watch_event *);
 	int (*hit)(struct report *, const struct ex_hit *);
+	/* there were such hits before, which another one reported; NULL: that
+	   is for the summary */
+	int (*recall)(struct report *, const struct ex_hit *, uint64_t count);
 	int (*lost)(struct report *, uint64_t count);
 	/* a thread began or ended; NULL: of no interest to a reader */
 	int (*thread)(struct report *, bool exited, pid_t tid);
@@ -98,13 +101,14 @@ struct report_ops {
 
 extern const struct report_ops report_text, report_json, report_folded;
 
-/* The caller fills the first four; start makes the rest. */
+/* The caller fills those up to summary_only; start makes the rest. */
 struct report {
 	const struct report_ops *ops;
 	FILE *out;
 	struct output_screen screen;	/* text: what it is read on; a hit's
 					   lines are cut at its columns */
 	bool stacks_once;	/* JSON: each backtrace on a line of its own */
+	bool summary_only;	/* hits are only counted, for the summary */
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */
@@ -123,5 +127,11 @@ struct buffer;
 void report_hit_ends(struct report *, const struct buffer *);
 int report_write(struct report *, struct buffer *);
 void report_done(struct report *);
+
+/* Add a hit to the summary, with its value.  0 or -ENOMEM. */
+int report_count(struct report *, const struct ex_hit *);
+
+/* The summary is written: so is each hit in it. */
+void report_counted(struct report *);
 
 #endif

@@ -48,8 +48,9 @@ folded_start(struct report *r, const struct report_start *start)
 	return 0;
 }
 
+/* So many hits like this one, of threads of that name.  0 or -ENOMEM. */
 static int
-folded_hit(struct report *r, const struct ex_hit *hit)
+count(struct report *r, const struct ex_hit *hit, const char *comm, uint64_t n)
 {
 	struct fold key = {.stack = hit->stack}, *fold, **found;
 
@@ -57,22 +58,35 @@ folded_hit(struct report *r, const struct ex_hit *hit)
 		return -ENOMEM;
 	if (hit->late)
 		key.stack = NULL;
-	memcpy(key.comm, hit->comm, sizeof(key.comm) - 1);
+	(void)snprintf(key.comm, sizeof(key.comm), "%s", comm);
 	found = tfind(&key, &r->own, compare_folds);
 	if (found != NULL) {
-		(*found)->count++;
+		(*found)->count += n;
 		return 0;
 	}
 	fold = malloc(sizeof(*fold));
 	if (fold == NULL)
 		return -ENOMEM;
 	*fold = key;
-	fold->count = 1;
+	fold->count = n;
 	if (tsearch(fold, &r->own, compare_folds) == NULL) {
 		free(fold);
 		return -ENOMEM;
 	}
 	return 0;
+}
+
+static int
+folded_hit(struct report *r, const struct ex_hit *hit)
+{
+	return count(r, hit, hit->comm, 1);
+}
+
+/* Threads of several names may have had this backtrace. */
+static int
+folded_recall(struct report *r, const struct ex_hit *hit, uint64_t n)
+{
+	return count(r, hit, "", n);
 }
 
 /* A name, without the characters that the format gives a meaning. */
@@ -208,6 +222,7 @@ folded_flush(struct report *r)
 
 const struct report_ops report_folded = {
 	.name = "folded", .start = folded_start, .hit = folded_hit,
+	.recall = folded_recall,
 	.lost = folded_lost, .warning = folded_warning, .flush = folded_flush,
 	.end = folded_end,
 };

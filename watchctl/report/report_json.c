@@ -20,6 +20,7 @@
 #include "report/by_stack.h"
 #include "report/change.h"
 #include "report/summary.h"
+#include "report/value_range.h"
 #include "util/field.h"
 
 enum {
@@ -611,10 +612,12 @@ json_hit(struct report *r, const struct ex_hit *hit)
 {
 	struct json *json = r->own;
 	struct buffer *b;
-	int rc = summary_add(r->summary, hit, NULL);
-	int written = r->stacks_once && hit->stack != NULL ?
-	    name_stack(r, hit->stack) : 0;
+	int rc = report_count(r, hit), written;
 
+	if (r->summary_only)
+		return rc;
+	written = r->stacks_once && hit->stack != NULL ?
+	    name_stack(r, hit->stack) : 0;
 	if (written != 0)	/* a hit without its backtrace is none */
 		return written;
 	b = line_begin(r, "hit");
@@ -633,8 +636,11 @@ json_hit(struct report *r, const struct ex_hit *hit)
 static int
 json_lost(struct report *r, uint64_t count)
 {
-	struct buffer *b = line_begin(r, "lost");
+	struct buffer *b;
 
+	if (r->summary_only)
+		return 0;
+	b = line_begin(r, "lost");
 	field_dec(b, "count", count);
 	return line_end(r);
 }
@@ -642,8 +648,11 @@ json_lost(struct report *r, uint64_t count)
 static int
 json_thread(struct report *r, bool exited, pid_t tid)
 {
-	struct buffer *b = line_begin(r, "thread");
+	struct buffer *b;
 
+	if (r->summary_only)
+		return 0;
+	b = line_begin(r, "thread");
 	field_text(b, "event", exited ? "exit" : "new");
 	field_dec(b, "tid", (uint64_t)tid);
 	return line_end(r);
@@ -658,11 +667,46 @@ json_warning(struct report *r, const char *text)
 	return line_end(r);
 }
 
+/* Those values of a row that are proved. */
+static void
+put_range(struct buffer *b, const struct value_range *range)
+{
+	const struct {
+		const char *name;
+		const struct range_value *value;
+	} values[] = {
+		{"first", &range->first}, {"last", &range->last},
+		{"min", &range->least}, {"max", &range->largest},
+	};
+	const size_t start = b->len;
+	bool any = false;
+
+	field(b, "values");
+	buffer_put(b, "{", 1);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		if (!values[i].value->known)
+			continue;
+		any = true;
+		field(b, values[i].name);
+		buffer_put(b, "\"", 1);
+		value_range_put_hex(b, values[i].value);
+		buffer_put(b, "\"", 1);
+	}
+	buffer_put(b, "}", 1);
+	if (!any)
+		b->len = start;
+}
+
 static int
 put_summary(struct report *r, const struct summary_row *row)
 {
-	struct buffer *b = line_begin(r, "summary");
+	const int named = r->summary_only && row->stack != NULL ?
+	    name_stack(r, row->stack) : 0;
+	struct buffer *b;
 
+	if (named != 0)
+		return named;
+	b = line_begin(r, "summary");
 	field_dec(b, "watch", ex_watch_number(row->watch));
 	if (row->stack != NULL)
 		field_stack(b, "stack", r, row->stack);
@@ -675,6 +719,8 @@ put_summary(struct report *r, const struct summary_row *row)
 	for (unsigned i = 0; i < row->nthreads; i++)
 		buffer_printf(b, i == 0 ? "%d" : ",%d", (int)row->threads[i]);
 	buffer_put(b, "]", 1);
+	if (row->values != NULL)
+		put_range(b, row->values);
 	return line_end(r);
 }
 
@@ -779,6 +825,8 @@ json_end(struct report *r, const struct report_end *end)
 			rc = put_end(r, end);
 	}
 	flushed = json_flush(r);
+	if (end != NULL && r->summary_only && rc == 0 && flushed == 0)
+		report_counted(r);
 	json_free(r);
 	return rc != 0 ? rc : flushed;
 }

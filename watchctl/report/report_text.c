@@ -373,8 +373,8 @@ put_frame(struct report *r, unsigned i, const struct ex_frame *frame,
 	buffer_puts(&text->out, "\n");
 }
 
-static void
-put_stack(struct report *r, const struct ex_stack *stack)
+void
+text_put_stack(struct report *r, const struct ex_stack *stack)
 {
 	struct text *text = r->own;
 	const char *end = ex_end_text(stack->end);
@@ -424,7 +424,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	else if (!hit->kernel)
 		put_insn(r, b, hit);
 	if (hit->stack != NULL)
-		put_stack(r, hit->stack);
+		text_put_stack(r, hit->stack);
 	else
 		buffer_puts(b, INDENT "no backtrace: out of memory\n");
 }
@@ -435,10 +435,12 @@ text_hit(struct report *r, const struct ex_hit *hit)
 	struct text *text = r->own;
 	struct buffer *b = &text->out;
 	size_t start = b->len;
-	int rc = summary_add(r->summary, hit, NULL);
 	uint64_t *seq = NULL;
-	int written;
+	int rc, written;
 
+	if (r->summary_only)
+		return report_count(r, hit);
+	rc = summary_add(r->summary, hit, NULL);
 	if (hit->stack != NULL)
 		seq = text_printed_at(text, hit->stack->index);
 	if (seq != NULL && *seq != 0)
@@ -460,6 +462,8 @@ text_lost(struct report *r, uint64_t count)
 	struct buffer *b = &((struct text *)r->own)->out;
 	size_t start = b->len;
 
+	if (r->summary_only)
+		return 0;
 	buffer_printf(b, "lost %llu hit%s here\n", (unsigned long long)count,
 	    count == 1 ? "" : "s");
 	return text_write(r, start, false);
@@ -487,6 +491,8 @@ text_end(struct report *r, const struct report_end *end)
 	if (end != NULL)
 		rc = text_tables(r, end);
 	flushed = text_flush(r);
+	if (end != NULL && r->summary_only && rc == 0 && flushed == 0)
+		report_counted(r);
 	text_free(r);
 	return rc != 0 ? rc : flushed;
 }

@@ -34,7 +34,7 @@ session_open(struct session *s, const struct options *options, FILE *out)
 		return err;
 	if ((s->report.out = s->output.stream) != NULL)
 		s->report.screen = output_screen(s->report.out);
-	s->on_stderr = options->form == FORM_TEXT && s->report.out == stderr;
+	s->on_stderr = options_text(options) && s->report.out == stderr;
 	if ((s->sieve = sieve_new(options)) == NULL)
 		return complain("out of memory");
 	last_words_begin(s);
@@ -555,7 +555,7 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 static bool
 is_quiet(const struct session *s, const struct report_end *end)
 {
-	return s->quiet && (s->options->form == FORM_JSON ||
+	return s->quiet && (options_json(s->options) ||
 	    (end->hits == 0 && s->doubt[0] == '\0'));
 }
 

@@ -44,6 +44,7 @@ summary_free(struct summary *s)
 	for (size_t i = 0; i < s->n; i++) {
 		tdestroy(s->items[i]->seen, keep);
 		free(s->items[i]->threads);
+		free(s->items[i]->row.values);
 		free(s->items[i]);
 	}
 	free(s->items);
@@ -140,7 +141,7 @@ item_thread(struct item *e, pid_t tid)
 
 int
 summary_add(struct summary *s, const struct ex_hit *hit,
-    const struct summary_row **row)
+    struct summary_row **row)
 {
 	struct item *e = item_of(s, hit);
 

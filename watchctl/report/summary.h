@@ -8,6 +8,8 @@
 
 #include "hit/hit.h"
 
+struct value_range;
+
 struct summary_row {
 	const struct ex_watch *watch;	/* of the first hit */
 	const struct ex_stack *stack;
@@ -22,6 +24,8 @@ struct summary_row {
 	uint64_t first, last;	/* ns on the records' clock */
 	unsigned nthreads;	/* how many distinct */
 	const pid_t *threads;	/* in order of first sight */
+	struct value_range *values;	/* malloc'd by who takes them down;
+					   NULL: nobody does */
 };
 
 struct summary;
@@ -32,7 +36,7 @@ void summary_free(struct summary *);
 /* Count a hit; *row, unless row is NULL, is its row (valid until the next
    call).  0 or -ENOMEM. */
 int summary_add(struct summary *, const struct ex_hit *,
-    const struct summary_row **row);
+    struct summary_row **row);
 
 /* Add what another summary had counted of hits with this one's backtrace.  0 or
    -ENOMEM. */

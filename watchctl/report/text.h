@@ -73,6 +73,9 @@ void text_put_name(struct buffer *, const struct ex_frame *);
 void text_put_place(const struct text *, struct buffer *,
     const struct ex_frame *);
 
+/* The frames of a backtrace, a line each, and how it ends. */
+void text_put_stack(struct report *, const struct ex_stack *);
+
 /* Where the seq of the hit that has the backtrace is noted; NULL: no memory. */
 uint64_t *text_printed_at(struct text *, unsigned index);
 

@@ -1,21 +1,24 @@
 /*
  * text_tables: the end of the text report: for each watch its backtraces, or,
- * with --count, its number of hits; and the stray writers.
+ * with --count, its number of hits; and the stray writers.  It is all that there
+ * is of a summary, which then has values and the backtraces themselves.
  */
 #include <string.h>
 
 #include "report/summary.h"
 #include "report/text.h"
+#include "report/value_range.h"
 #include "util/visible.h"
 
 enum { THREADS_SHOWN = 3 };	/* in a row of the summary */
 
 /* The columns of the summary. */
-enum column { COUNT, SHARE, TIME, THREADS, HIT, WHERE, COLUMNS };
+enum column { COUNT, SHARE, TIME, THREADS, VALUES, HIT, WHERE, COLUMNS };
 
 static const char *const headings[] = {
 	[COUNT] = "hits", [SHARE] = "share", [TIME] = "first..last",
-	[THREADS] = "threads", [HIT] = "backtrace", [WHERE] = "where",
+	[THREADS] = "threads", [VALUES] = "values", [HIT] = "backtrace",
+	[WHERE] = "where",
 };
 
 /* The innermost frame of the program itself; NULL: none. */
@@ -35,6 +38,47 @@ put_threads(struct buffer *b, const struct summary_row *row)
 		buffer_printf(b, " %d", (int)row->threads[i]);
 	if (row->nthreads > THREADS_SHOWN)
 		buffer_puts(b, " ...");
+}
+
+static bool
+is_same(const struct range_value *a, const struct range_value *b)
+{
+	return a->len == b->len && memcmp(a->byte, b->byte, a->len) == 0;
+}
+
+static void
+put_end_value(struct buffer *b, const struct range_value *value)
+{
+	if (value->known)
+		value_range_put(b, value);
+	else
+		buffer_puts(b, "?");
+}
+
+/* "0 .. 41, from -5 to 41": the first and the last, the least and the largest;
+   as far as they are known. */
+static void
+put_values(struct buffer *b, const struct summary_row *row)
+{
+	const struct value_range *range = row->values;
+
+	if (range == NULL || (!range->first.known && !range->last.known))
+		return;
+	if (range->least.known && is_same(&range->least, &range->largest)) {
+		value_range_put(b, &range->first);
+		return;
+	}
+	put_end_value(b, &range->first);
+	if (row->count > 1) {
+		buffer_puts(b, " .. ");
+		put_end_value(b, &range->last);
+	}
+	if (!range->least.known)
+		return;
+	buffer_puts(b, ", from ");
+	value_range_put(b, &range->least);
+	buffer_puts(b, " to ");
+	value_range_put(b, &range->largest);
 }
 
 static void
@@ -88,6 +132,9 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 	case THREADS:
 		put_threads(b, row);
 		break;
+	case VALUES:
+		put_values(b, row);
+		break;
 	case HIT:
 		seq = row->stack == NULL ? NULL :
 		    text_printed_at(text, row->stack->index);
@@ -97,6 +144,13 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 	default:
 		put_where(text, b, row);
 	}
+}
+
+/* Values are in the table of a summary; else they are with their hits. */
+static bool
+has_column(const struct report *r, enum column column)
+{
+	return column != VALUES || r->summary_only;
 }
 
 /* Rows of one watch, in all processes that have it, in a table of its own. */
@@ -145,6 +199,8 @@ table_line(struct report *r, const struct table *t,
 	struct text *text = r->own;
 
 	for (unsigned c = 0; c < COLUMNS; c++) {
+		if (!has_column(r, c))
+			continue;
 		if (row == NULL) {
 			text->scratch.len = 0;
 			buffer_puts(&text->scratch, headings[c]);
@@ -182,6 +238,38 @@ put_table(struct report *r, struct table *t)
 		rc = text_write(r, start, false);
 	}
 	return rc;
+}
+
+/* In a summary a backtrace is called by the first hit of one of its rows. */
+static void
+name_backtraces(struct report *r, const struct summary_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t *seq = rows[i].stack == NULL ? NULL :
+		    text_printed_at(r->own, rows[i].stack->index);
+
+		if (seq != NULL && *seq == 0)
+			*seq = rows[i].first_seq;
+	}
+}
+
+/* The backtrace that is called by this row. */
+static int
+put_backtrace(struct report *r, const struct summary_row *row)
+{
+	struct text *text = r->own;
+	struct buffer *b = &text->out;
+	const size_t start = b->len;
+	const uint64_t *seq = row->stack == NULL ? NULL :
+	    text_printed_at(text, row->stack->index);
+
+	if (seq == NULL || *seq != row->first_seq)
+		return 0;
+	buffer_printf(b, "\n#%llu  ", (unsigned long long)row->first_seq);
+	put_where(text, b, row);
+	buffer_puts(b, "\n");
+	text_put_stack(r, row->stack);
+	return text_write(r, start, false);
 }
 
 /* The columns of the list of stray writers. */
@@ -292,6 +380,8 @@ text_tables(struct report *r, const struct report_end *end)
 	size_t n = summary_rows(r->summary, &rows);
 	int rc = 0;
 
+	if (r->summary_only)
+		name_backtraces(r, rows, n);
 	for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
 		struct table t = {
 			.watch = r->begin.watches[i], .rows = rows, .n = n,
@@ -301,6 +391,8 @@ text_tables(struct report *r, const struct report_end *end)
 		    ex_watch_number(t.watch)))
 			rc = put_table(r, &t);
 	}
+	for (size_t i = 0; i < n && r->summary_only && rc == 0; i++)
+		rc = put_backtrace(r, &rows[i]);
 	if (rc == 0 && end->counts != NULL)
 		rc = put_counts(r, end->counts);
 	if (rc == 0)

@@ -71,7 +71,8 @@ static const char usage[] =
 "  --error-exitcode N\n"
 "                   exit with N if a stray access (without --allow: any) was\n"
 "                   seen; with 120 if none was, but one may have been missed\n"
-"  -o FORM          text, json, folded or perf (a perf.data file)\n"
+"  -o FORM          text, json, folded, perf (a perf.data file), or summary (what\n"
+"                   each backtrace did) or summary,json\n"
 "  --stacks once    with -o json: write each backtrace once, on a line of its\n"
 "                   own, to which hits refer\n"
 "  -O FILE          write the report there; -: to standard output\n"
@@ -212,7 +213,12 @@ parse_delivery(const char *text, enum delivery *delivery)
 static int
 parse_form(const char *text, enum form *form)
 {
-	static const char *const names[] = {"text", "json", "folded", "perf"};
+	static const char *const names[] = {
+		[FORM_TEXT] = "text", [FORM_JSON] = "json",
+		[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
+		[FORM_SUMMARY] = "summary",
+		[FORM_SUMMARY_JSON] = "summary,json",
+	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strcmp(text, names[i]) == 0) {
@@ -220,8 +226,8 @@ parse_form(const char *text, enum form *form)
 			return 0;
 		}
 	}
-	return complain("-o '%s': no such form; there are text, json, folded "
-	    "and perf", text);
+	return complain("-o '%s': no such form; there are text, json, folded, "
+	    "summary, 'summary,json' and perf", text);
 }
 
 static int
@@ -542,7 +548,7 @@ check_inside(const struct options *o)
 		    "leave out --count or --inside");
 	if (o->form == FORM_PERF)
 		return complain("--inside writes no recording: choose text, "
-		    "json or folded, or leave it out");
+		    "json, folded or summary, or leave it out");
 	if (o->stack > WP_STACK_MAX)
 		return complain("--stack %u: with --inside at most %u",
 		    (unsigned)o->stack, (unsigned)WP_STACK_MAX);
@@ -693,9 +699,10 @@ check_together(const struct options *o)
 	if (o->form == FORM_PERF && options_judge(o))
 		return complain("-o perf explains nothing while it records: "
 		    "give --allow and --error-exitcode to watchctl report");
-	if (o->form == FORM_FOLDED && o->count)
-		return complain("--count has no backtraces for -o folded: "
-		    "leave out one of them");
+	if (options_sum(o) && o->count)
+		return complain("--count has no backtraces for -o %s: leave "
+		    "out one of them", o->form == FORM_FOLDED ? "folded" :
+		    "summary");
 	if (o->count && o->nallow > 0)
 		return complain("--count has no backtraces for --allow to "
 		    "judge by: leave out one of them");
@@ -743,7 +750,7 @@ options_parse_report(int argc, char **argv, struct options *o)
 		return complain("report takes one FILE; see watchctl --help");
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
-		    "write them: choose text, json or folded");
+		    "write them: choose text, json, folded or summary");
 	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
 	return check_form(o);
 }

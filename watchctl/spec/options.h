@@ -25,7 +25,8 @@ enum {
    kernel's rings alone. */
 enum delivery { DELIVERY_USUAL, DELIVERY_BPF, DELIVERY_RING };
 
-enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF };
+enum form { FORM_TEXT, FORM_JSON, FORM_FOLDED, FORM_PERF, FORM_SUMMARY,
+	FORM_SUMMARY_JSON };
 
 struct options {
 	char **argv;		/* as they were given */
@@ -104,6 +105,27 @@ static inline bool
 options_thin(const struct options *o)
 {
 	return o->every != 0 || o->max_rate != 0 || o->once;
+}
+
+/* Whether the report is written at the end, of sums of its hits. */
+static inline bool
+options_sum(const struct options *o)
+{
+	return o->form == FORM_FOLDED || o->form == FORM_SUMMARY ||
+	    o->form == FORM_SUMMARY_JSON;
+}
+
+/* Whether it is for a reader, or for a program, line by line. */
+static inline bool
+options_text(const struct options *o)
+{
+	return o->form == FORM_TEXT || o->form == FORM_SUMMARY;
+}
+
+static inline bool
+options_json(const struct options *o)
+{
+	return o->form == FORM_JSON || o->form == FORM_SUMMARY_JSON;
 }
 
 /* Whether hits may be left out of the report. */

@@ -23,6 +23,7 @@ enum {
 	HIT = 4096,		/* bytes of a report that have one */
 	MODES_MAX = 6,
 	KILLS = 100,		/* at most */
+	SOME = 4,
 };
 
 /* Ways of watching, and how often each of two threads is to write. */
@@ -191,6 +192,84 @@ TEST(each_hit_is_reported_once)
 	}
 	print_message("%u were killed\n", kills);
 	assert_true(kills >= runs * nmodes);
+}
+
+/* Kill explainers at any moment, as long as there is one, but not too many. */
+static unsigned
+kill_some(struct running *w)
+{
+	struct wp_proc_status status;
+	unsigned kills = 0;
+
+	while (kills < SOME && wp_proc_status(w->pid, &status) == 0 &&
+	    status.state != 'Z') {
+		const pid_t explainer = explainer_of(w->pid);
+
+		(void)usleep((useconds_t)(20000 + random() % 30000));
+		kills += explainer != 0 && kill(explainer, SIGKILL) == 0;
+	}
+	return kills;
+}
+
+/* The last number of each line of folded stacks. */
+static json_int_t
+folded_hits(const char *text)
+{
+	json_int_t n = 0;
+
+	for (const char *end; (end = strchr(text, '\n')) != NULL; text = end + 1)
+		for (const char *at = end; at > text; at--)
+			if (at[-1] == ' ') {
+				n += strtoll(at, NULL, 10);
+				break;
+			}
+	return n;
+}
+
+/* What is written at the end has all that was taken before. */
+TEST(each_hit_is_summed_up_once)
+{
+	static const char *const forms[] = {"summary,json", "folded"};
+	const unsigned runs = getenv("THOROUGH") != NULL ? 4 : 1;
+	unsigned kills = 0;
+
+	for (unsigned i = 0; i < runs * nmodes; i++) {
+		const struct mode *mode = &modes[i % nmodes];
+		const bool folded = (i + i / nmodes) % 2 != 0;
+		const int each = mode->writes / 4;
+		json_int_t n = 0;
+		struct running w;
+		struct outcome o;
+		char writes[16], *text;
+		json_t *line;
+		size_t k;
+
+		(void)snprintf(writes, sizeof(writes), "%d", each);
+		(void)unlink(scratch_path("report"));
+		start_mode(mode, &w, LIST("-w", "counter", "-o", forms[folded],
+		    "-O", scratch_path("report"), "--", victim("counter"),
+		    "2", writes, "50000"));
+		say(&w, "go\nend\n");
+		kills += kill_some(&w);
+		finish(&w, &o);
+		assert_int_equal(o.status, 7);
+		assert_non_null(strstr(o.err, " 0 lost"));
+		if (!folded) {
+			outcome_take(&o, scratch_path("report"));
+			json_array_foreach(o.lines, k, line)
+				if (strcmp(text_of(line, "type"), "summary") ==
+				    0)
+					n += number_of(line, "count");
+		} else {
+			text = scratch_read("report", NULL);
+			n = folded_hits(text);
+			free(text);
+		}
+		assert_int_equal(n, 2 * each);
+		outcome_free(&o);
+	}
+	print_message("%u were killed\n", kills);
+	assert_true(kills > 0);
 }
 
 /* What is only counted is reported by explainers, too; the first line has been

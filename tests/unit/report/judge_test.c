@@ -16,22 +16,6 @@
 
 /* --- what libexplain would say --- */
 
-static struct ex_number made_number;	/* of the object, but for its bits */
-static bool is_number;
-
-bool
-ex_object_number(const struct ex_object *object, const uint8_t *bytes,
-    struct ex_number *out)
-{
-	uint64_t bits = 0;
-
-	(void)object;
-	memcpy(&bits, bytes, made_number.size);
-	*out = ex_number_integer(bits, made_number.size,
-	    made_number.is_signed);
-	return is_number;
-}
-
 bool
 ex_object_is_number(const struct ex_object *object)
 {

@@ -162,7 +162,9 @@ TEST(writes_the_schema)
 	    "{'type':'warning','text':'a \\\"b\\\"\\n'}");
 	assert_line(lines.line[9], "{'type':'summary','watch':1,"
 	    "'stack':'9f3c000000000001','access':'write','count':2,"
-	    "'first':12.003417,'last':12.003417,'threads':[4340]}");
+	    "'first':12.003417,'last':12.003417,'threads':[4340],"
+	    "'values':{'first':'0x2a','last':'0x2a','min':'0x2a',"
+	    "'max':'0x2a'}}");
 	assert_line(lines.line[10], "{'type':'summary','watch':2,"
 	    "'stack':'000000000000002b','access':'write','count':1,"
 	    "'first':12.0034175,'last':12.0034175,'threads':[4335]}");
@@ -820,6 +822,46 @@ TEST(the_time_of_day)
 		lines_free(&lines);
 		free(m.text);
 	}
+}
+
+/* -o summary,json: what each backtrace did, behind the line that it is, and
+   nothing of what happened meanwhile. */
+TEST(only_a_summary)
+{
+	const struct report_end end = {.hits = 4, .reported = 4};
+	struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
+	};
+	struct made_report m;
+	struct lines lines;
+
+	hits[2].new.byte[0] = 0x50;
+	hits[3].new.byte[0] = 0x30;
+	made_open(&m, &report_json);
+	m.report.stacks_once = m.report.summary_only = true;
+	assert_int_equal(report_json.start(&m.report, &made_start), 0);
+	made_hits(&m, hits, 4);
+	assert_int_equal(report_json.lost(&m.report, 2), 0);
+	assert_int_equal(report_json.thread(&m.report, true, 7), 0);
+	assert_int_equal(m.report.written, 0);
+	made_close(&m, &end);
+	assert_int_equal(m.report.written, 4);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 6);
+	assert_line(lines.line[1], "{'type':'stack','id'" PLAIN_FRAMES "}");
+	assert_line(lines.line[2], "{'type':'summary','watch':1,"
+	    "'stack':'9f3c000000000001','access':'write','count':3,"
+	    "'first':12.003417,'last':12.003417,'threads':[4340],"
+	    "'values':{'first':'0x2a','last':'0x30','min':'0x2a',"
+	    "'max':'0x50'}}");
+	assert_line(lines.line[3], "{'type':'stack','id'" KERNEL_FRAMES "}");
+	assert_line(lines.line[4], "{'type':'summary','watch':2,"
+	    "'stack':'000000000000002b','access':'write','count':1,"
+	    "'first':12.0034175,'last':12.0034175,'threads':[4335]}");
+	assert_line(lines.line[5], "{'type':'end','hits':4,'reported':4,"
+	    "'lost':0,'status':0}");
+	lines_free(&lines);
+	free(m.text);
 }
 
 RUN_TESTS()

@@ -290,6 +290,63 @@ TEST(sums_up)
 	free(m.text);
 }
 
+/* -o summary: the tables alone, with values, and the backtraces that they
+   name. */
+TEST(only_a_summary)
+{
+	const struct report_end end = {.hits = 5};
+	struct ex_hit hits[] = {
+		made_hit(1), made_kernel_hit(2), made_hit(3), made_hit(4),
+		made_hit(5),
+	};
+	struct report_start start = start_with(2);
+	struct made_report m;
+	const char *table;
+
+	hits[2].new.byte[0] = 0x50;
+	hits[3].new.byte[0] = 0x30;
+	hits[4].stack = &made_kernel;	/* that of another watch, too */
+	made_open(&m, &report_text);
+	m.report.summary_only = true;
+	assert_int_equal(report_text.start(&m.report, &start), 0);
+	made_hits(&m, hits, 5);
+	assert_int_equal(report_text.lost(&m.report, 2), 0);
+	made_close(&m, &end);
+	assert_int_equal(m.report.written, 5);
+	table = strchr(m.text, '\n');
+	assert_non_null(table);
+	table = strstr(table + 1, "\ncounter: ");
+	assert_non_null(table);
+	assert_string_equal(table, "\n"
+	    "counter: 4 hits, 2 backtraces\n"
+	    "  hits  share  first..last      threads  values                   "
+	    "backtrace  where\n"
+	    "     3  75.0%  12.003..12.003s  1: 4340  42 .. 48, from 42 to 80  "
+	    "#1         write in bump victim.c:10\n"
+	    "     1  25.0%  12.003..12.003s  1: 4340  42                       "
+	    "#2         write in 0x7f00000f0010 (libc.so.6+0xf0010)\n"
+	    "\n"
+	    "0x4040c0:64: 1 hit, 1 backtrace\n"
+	    "  hits   share  first..last      threads  values  backtrace  where\n"
+	    "     1  100.0%  12.003..12.003s  1: 4335          #2         "
+	    "write by read(2) for 0x7f00000f0010 "
+	    "(libc.so.6+0xf0010)\n"
+	    "\n"
+	    "#1  write in bump victim.c:10\n"
+	    "     0  bump                         victim.c:10\n"
+	    "     1  ns::level<int, long>         victim.c:11 (inlined)\n"
+	    "     2  main                         victim.c:13\n"
+	    "     3  __libc_start_call_main+0x79  (libc.so.6)\n"
+	    "\n"
+	    "#2  write by read(2) for 0x7f00000f0010 "
+	    "(libc.so.6+0xf0010)\n"
+	    "     0  ksys_read+0x10  (kernel)\n"
+	    "     1  0x7f00000f0010  (libc.so.6+0xf0010)\n"
+	    "     2  0x12340         (no module) (signal frame)\n"
+	    "     stack truncated: end of copy\n");
+	free(m.text);
+}
+
 /* Watches come with their hits; of one that came late the instruction is not
    known, and the words say why. */
 TEST(reports_later_watches)

@@ -61,7 +61,7 @@ TEST(counts_by_watch_and_backtrace)
 TEST(gives_the_row_of_a_hit)
 {
 	struct summary *s = summary_new();
-	const struct summary_row *row;
+	struct summary_row *row;
 
 	for (uint64_t i = 1; i <= 3; i++) {
 		struct ex_hit h = hit(i + 6, 0, &stacks[0], 10, i);

@@ -200,6 +200,7 @@ TEST(forms)
 	} cases[] = {
 		{"text", FORM_TEXT}, {"json", FORM_JSON},
 		{"folded", FORM_FOLDED}, {"perf", FORM_PERF},
+		{"summary", FORM_SUMMARY}, {"summary,json", FORM_SUMMARY_JSON},
 	};
 	struct options o;
 
@@ -491,7 +492,8 @@ static const struct {
 	{{"w", "-t", "5s"}, "-t '5s': not a time; "},
 	{{"w", "-t", ""}, "-t '': not a time; "},
 	{{"w", "-o", "xml"}, "-o 'xml': no such form; there are text, json, "
-	    "folded and perf"},
+	    "folded, summary, 'summary,json' and perf"},
+	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--count", "ls"},
@@ -500,6 +502,10 @@ static const struct {
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "folded", "--count", "ls"},
 	    "--count has no backtraces for -o folded: "},
+	{{"w", "-w", "a", "-o", "summary", "--count", "ls"},
+	    "--count has no backtraces for -o summary: "},
+	{{"w", "-w", "a", "-o", "summary,json", "--count", "ls"},
+	    "--count has no backtraces for -o summary: "},
 	{{"w", "--stacks", "all"}, "--stacks 'all': there is only once; "},
 	{{"w", "-w", "a", "--stacks", "once", "x"},
 	    "--stacks once is for -o json: "},
@@ -601,7 +607,7 @@ static const struct {
 	{{"report", "b", "--stack", "8"}, "--stacks '8': there is only "},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
-	    "does not write them: choose text, json or folded"},
+	    "does not write them: choose text, json, folded or summary"},
 };
 
 TEST(refusals)

@@ -1,0 +1,208 @@
+/*
+ * summary: -o summary and -o summary,json say what each backtrace did, in each
+ * way of watching and of a recording; and --count what each thread did.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* The victim's writes: half by main, half by settle. */
+enum { WRITES = 200, HALF = WRITES / 2 };
+
+static const char *const modes[] = {"-n1000000", "--stop", "--inside"};
+
+/* Watch a variable of the victim; the report, of this form, goes into a file. */
+static void
+watch(struct outcome *o, const char *form, const char *variable,
+    const char *const *options)
+{
+	static const char *argv[ARGS];
+	struct running w;
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", variable, "-o", form,
+	    "-O", scratch_path("report")));
+
+	n = append(argv, n, options);
+	(void)append(argv, n, LIST("--", victim("signs")));
+	start(&w, argv);
+	say(&w, "go\nend\n");
+	finish(&w, o);
+	assert_int_equal(o->status, 7);
+}
+
+/* The line of this type whose backtrace has a function. */
+static const json_t *
+stack_with(const struct outcome *o, const char *function, bool has)
+{
+	json_t *line, *frame;
+	size_t i, k;
+
+	json_array_foreach(o->lines, i, line) {
+		bool found = false;
+
+		if (strcmp(text_of(line, "type"), "stack") != 0)
+			continue;
+		json_array_foreach(json_object_get(line, "frames"), k, frame)
+			found = found || strcmp(maybe_text(frame, "function"),
+			    function) == 0;
+		if (found == has)
+			return line;
+	}
+	fail_msg("no backtrace with%s %s", has ? "" : "out", function);
+	return NULL;
+}
+
+static const json_t *
+summary_of(const struct outcome *o, const json_t *stack)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "summary") == 0 &&
+		    strcmp(text_of(line, "stack"), text_of(stack, "id")) == 0)
+			return line;
+	fail_msg("no summary of %s", text_of(stack, "id"));
+	return NULL;
+}
+
+/* values NULL: there are none. */
+static void
+expect_row(const json_t *row, json_int_t count, const char *const *values)
+{
+	static const char *const names[] = {"first", "last", "min", "max"};
+	const json_t *has = json_object_get(row, "values");
+
+	assert_int_equal(number_of(row, "count"), count);
+	assert_int_equal(json_array_size(json_object_get(row, "threads")), 1);
+	assert_true(json_number_value(json_object_get(row, "first")) <
+	    json_number_value(json_object_get(row, "last")));
+	if (values == NULL) {
+		assert_null(has);
+		return;
+	}
+	for (size_t i = 0; i < COUNT(names); i++)
+		assert_string_equal(text_of(has, names[i]), values[i]);
+}
+
+/* Nothing but start, stack, summary and end lines; and these are right. */
+static void
+expect_rows(const struct outcome *o, const char *const *of_settle,
+    const char *const *of_main)
+{
+	const json_t *end = first_of(o, "end");
+
+	if (end == NULL)
+		fail_msg("no account: %s", o->err);
+	assert_int_equal(count_of(o, "start"), 1);
+	assert_int_equal(count_of(o, "stack"), 2);
+	assert_int_equal(count_of(o, "summary"), 2);
+	assert_int_equal(json_array_size(o->lines), 6);
+	assert_int_equal(number_of(end, "hits"), WRITES);
+	assert_int_equal(number_of(end, "reported"), WRITES);
+	assert_int_equal(number_of(end, "lost"), 0);
+	expect_row(summary_of(o, stack_with(o, "settle", true)), HALF,
+	    of_settle);
+	expect_row(summary_of(o, stack_with(o, "settle", false)), HALF,
+	    of_main);
+}
+
+/* Half are -4, -2, ... 4 and half are -5, -3, ... 3: of a signed type, of one
+   without a sign, of an enumeration. */
+static const struct {
+	const char *variable, *of_settle[4], *of_main[4];
+} cases[] = {
+	{"balance", {"0xfffffffc", "0x4", "0xfffffffc", "0x4"},
+	    {"0xfffffffb", "0x3", "0xfffffffb", "0x3"}},
+	{"total", {"0xfffffffc", "0x4", "0x0", "0xfffffffe"},
+	    {"0xfffffffb", "0x3", "0x1", "0xffffffff"}},
+	{"tiny", {"0xfc", "0x4", "0xfc", "0x4"},
+	    {"0xfb", "0x3", "0xfb", "0x3"}},
+	{"state", {"0x0", "0x4", "0x0", "0x4"}, {"0x0", "0x3", "0x0", "0x3"}},
+};
+
+TEST(the_same_rows_in_each_way_of_watching)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		for (size_t i = 0; i < COUNT(cases); i++) {
+			struct outcome o;
+
+			if (i % 2 != m % 2)
+				continue;
+			watch(&o, "summary,json", cases[i].variable,
+			    LIST(modes[m]));
+			outcome_take(&o, scratch_path("report"));
+			expect_rows(&o, cases[i].of_settle, cases[i].of_main);
+			outcome_free(&o);
+		}
+	}
+}
+
+TEST(and_of_a_recording)
+{
+	struct outcome o;
+
+	watch(&o, "perf", "balance", LIST("-n1000000"));
+	outcome_free(&o);
+	(void)rename(scratch_path("report"), scratch_path("data"));
+	run(&o, (const char *[]){watchctl(), "report", "-o", "summary,json",
+	    scratch_path("data"), NULL});
+	assert_int_equal(o.status, 0);
+	expect_rows(&o, cases[0].of_settle, cases[0].of_main);
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "summary",
+	    scratch_path("data"), NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.out, "1: "));
+	assert_non_null(strstr(o.out, "  -4 .. 4, from -4 to 4  "));
+	assert_non_null(strstr(o.out, "  -5 .. 3, from -5 to 3  "));
+	outcome_free(&o);
+}
+
+/* What the kernel writes is read later, which proves nothing. */
+TEST(values_that_are_not_proved_are_left_out)
+{
+	for (unsigned stop = 0; stop < 2; stop++) {
+		struct running w;
+		struct outcome o;
+
+		start(&w, (const char *[]){watchctl(), stop ? "--stop" : "-n9",
+		    "-w", "filled", "-o", "summary,json", "-O",
+		    scratch_path("report"), "--", victim("counter"), "1", "1",
+		    NULL});
+		say(&w, "go\nend\n");
+		finish(&w, &o);
+		outcome_take(&o, scratch_path("report"));
+		assert_int_equal(json_object_get(first_of(&o, "summary"),
+		    "values") != NULL, stop);
+		outcome_free(&o);
+	}
+}
+
+/* The table and its backtraces are all that there is. */
+TEST(for_a_reader)
+{
+	struct outcome o;
+	char *text;
+
+	watch(&o, "summary", "balance", LIST("--if", "new < 0"));
+	text = scratch_read("report", NULL);
+	assert_null(strstr(text, "-> "));
+	assert_non_null(strstr(text, "watching balance "));
+	assert_non_null(strstr(text, "balance: 100 hits, 2 backtraces\n"));
+	assert_non_null(strstr(text, "  60.0%  "));
+	assert_non_null(strstr(text, "  -5 .. -1, from -5 to -1  #1 "));
+	assert_non_null(strstr(text, "\n#1  write in store "));
+	assert_non_null(strstr(text, "\n#2  write in store "));
+	assert_non_null(strstr(text, "  settle "));
+	assert_non_null(strstr(o.err,
+	    "200 hits, 100 reported, 0 lost, 100 rejected"));
+	free(text);
+	outcome_free(&o);
+}
+
+RUN_LIVE_TESTS()

@@ -1,0 +1,136 @@
+/* value_range: the values that the hits of a backtrace left. */
+#include "report/value_range.h"
+
+#include "report/change.h"
+#include "type/object.h"
+#include "util/visible.h"
+
+/* What the hit left in the bytes that it touched, if that is proved; of a read,
+   what it found.  NULL: it is not. */
+static const struct ex_value *
+proved_value(const struct ex_hit *hit, const char **text)
+{
+	const struct ex_change *c = &hit->change;
+
+	if (hit->watch->access == WP_EXEC)
+		return NULL;
+	if (strcmp(hit->access, "read") == 0) {
+		*text = c->old_text;
+		return c->has_old ? &hit->old : NULL;
+	}
+	*text = c->new_text;
+	return c->has_new && hit->source != EX_VALUE_UNKNOWN &&
+	    hit->source != EX_VALUE_LATER ? &hit->new : NULL;
+}
+
+/* Those bytes as a number of the object's type, if they are that object; else
+   without a sign.  False: they are none. */
+static bool
+number_of(const struct ex_hit *hit, const struct range_value *v,
+    struct ex_number *number)
+{
+	const struct ex_object *object = hit->change.object;
+	uint64_t bits = 0;
+
+	if (object != NULL && object->offset == 0 && object->size == v->len)
+		return ex_object_number(object, v->byte, number);
+	if (v->len != 1 && v->len != 2 && v->len != 4 && v->len != 8)
+		return false;
+	memcpy(&bits, v->byte, v->len);
+	*number = ex_number_integer(bits, v->len, false);
+	return true;
+}
+
+/* What is too long ends in dots. */
+static void
+take_text(struct range_value *v, const char *text)
+{
+	const size_t len = strlen(text);
+
+	(void)snprintf(v->text, sizeof(v->text), len < sizeof(v->text) ?
+	    "%s" : "%.36s...", text);
+}
+
+static void
+take_value(struct range_value *v, const struct ex_hit *hit)
+{
+	const char *text = "";
+	const struct ex_value *value = proved_value(hit, &text);
+
+	*v = (struct range_value){.known = false};
+	if (value == NULL || !ex_hit_bytes(hit, &v->from, &v->len))
+		return;
+	v->known = true;
+	memcpy(v->byte, value->byte + v->from, v->len);
+	take_text(v, text);
+	v->comparable = number_of(hit, v, &v->number);
+}
+
+/* Whether two values are of the same bytes and kind, so that one is not above
+   the other or not below it. */
+static bool
+are_alike(const struct range_value *a, const struct range_value *b)
+{
+	const struct ex_number *x = &a->number, *y = &b->number;
+
+	return a->known && b->known && a->comparable && b->comparable &&
+	    a->from == b->from && a->len == b->len &&
+	    x->is_float == y->is_float && x->is_signed == y->is_signed &&
+	    x->size == y->size;
+}
+
+/* a OPERATOR b.  NaN is in no order. */
+static bool
+holds(enum ex_operator operator, const struct range_value *a,
+    const struct range_value *b)
+{
+	struct ex_number truth;
+
+	return ex_number_apply(operator, &a->number, &b->number, &truth) &&
+	    ex_number_truth(&truth);
+}
+
+static void
+widen(struct value_range *range, const struct range_value *v)
+{
+	if (!are_alike(&range->least, v) || !are_alike(&range->largest, v) ||
+	    (!holds(EX_NOT_ABOVE, &range->least, v) &&
+	    !holds(EX_ABOVE, &range->least, v))) {
+		range->least.known = range->largest.known = false;
+		return;
+	}
+	if (holds(EX_LESS, v, &range->least))
+		range->least = *v;
+	if (holds(EX_ABOVE, v, &range->largest))
+		range->largest = *v;
+}
+
+void
+value_range_add(struct value_range *range, const struct ex_hit *hit, bool alone)
+{
+	struct range_value *v = &range->last;
+
+	take_value(v, hit);
+	if (!alone) {
+		widen(range, v);
+		return;
+	}
+	range->first = range->least = range->largest = *v;
+	range->least.known = range->largest.known = v->known && v->comparable &&
+	    holds(EX_EQUAL, v, v);
+}
+
+void
+value_range_put_hex(struct buffer *b, const struct range_value *v)
+{
+	change_put_hex_bytes(b, v->byte, v->len);
+}
+
+void
+value_range_put(struct buffer *b, const struct range_value *v)
+{
+	if (v->text[0] != '\0')
+		visible_put(b, v->text);
+	else
+		change_put_number_bytes(b, v->byte, v->len);
+}

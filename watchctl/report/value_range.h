@@ -1,0 +1,40 @@
+/*
+ * value_range: the values that the hits of a backtrace left, as far as these are
+ * proved: the first, the last, the least and the largest.
+ *
+ * Each is left out where it is not known: the first and the last if that hit's
+ * is not; the least and the largest if any hit's is not, or if hits touched
+ * different bytes, or bytes that are no number.  Bytes without a type are
+ * compared as a number without a sign.
+ */
+#ifndef VALUE_RANGE_H
+#define VALUE_RANGE_H
+
+#include "base/number.h"
+#include "hit/hit.h"
+#include "util/buffer.h"
+
+struct range_value {
+	bool known;
+	bool comparable;	/* it is a number: */
+	struct ex_number number;
+	unsigned from, len;	/* which bytes of the watch it is */
+	uint8_t byte[EX_VALUE_MAX];	/* len of them */
+	char text[40];		/* as the program's; "": it has no such text.
+				   From the target */
+};
+
+struct value_range {
+	struct range_value first, last;
+	struct range_value least, largest;	/* of all, or not known */
+};
+
+/* Add a hit; alone: it is the first of its row. */
+void value_range_add(struct value_range *, const struct ex_hit *, bool alone);
+
+/* Append a value that is known: for a program, 0x and digits; for a reader, as
+   the program's own, or a number. */
+void value_range_put_hex(struct buffer *, const struct range_value *);
+void value_range_put(struct buffer *, const struct range_value *);
+
+#endif
