@@ -3,8 +3,9 @@
  * the watched word.  It makes 100,000 writes from a chain of 16 calls, and each
  * is reported as a self-contained JSON line with its backtrace, instruction,
  * values and types.  This is compared with the same program under a bare
- * counting event, with only recording the same samples, and with the kernel's
- * rings alone where BPF programs deliver otherwise.  Runs of all alternate.
+ * counting event, with only recording the same samples, with the kernel's rings
+ * alone where BPF programs deliver otherwise, and with keeping the newest hits.
+ * Runs of all alternate.
  *
  * What is compared is processor time, of the program itself, and of it with
  * watchctl and all that watchctl starts: what else runs does not change it much.
@@ -116,19 +117,22 @@ main(void)
 {
 	double bare_time[RUNS], time[RUNS], all[RUNS], slower[RUNS];
 	double explained[RUNS], recording[RUNS], by_ring[RUNS], lost = 0;
+	double last[RUNS], last_all[RUNS];
 	char report[] = "/tmp/watchctl_bench.XXXXXX";
 	int fd = mkstemp(report);
 
 	assert_true(fd >= 0);
 	(void)close(fd);
 	for (int i = 0; i < RUNS; i++) {
-		struct times recorded, ring, t;
+		struct times recorded, ring, kept, t;
 
 		(void)unlink(report);
 		bare_time[i] = bare();
 		watched(report, "perf", NULL, &recorded);
 		(void)unlink(report);
 		watched(report, "json", "--delivery=ring", &ring);
+		(void)unlink(report);
+		watched(report, "json", "--last=100", &kept);
 		(void)unlink(report);
 		watched(report, "json", NULL, &t);
 		by_ring[i] = ring.program / bare_time[i];
@@ -137,7 +141,9 @@ main(void)
 		recording[i] = recorded.all;
 		slower[i] = t.program / bare_time[i];
 		explained[i] = t.program / recorded.program;
-		lost += t.lost;
+		last[i] = kept.program / bare_time[i];
+		last_all[i] = kept.all / bare_time[i];
+		lost += t.lost + kept.lost;
 	}
 	(void)unlink(report);
 	printf("hot loop, %s writes from 16 calls deep, JSON with lines: "
@@ -151,6 +157,10 @@ main(void)
 	    "a bare count", 1.6, 0);
 	bench_tell("the same without BPF programs",
 	    bench_median(by_ring, RUNS), "x", "a bare count", 1.6, 0);
+	bench_tell("--last 100", bench_median(last, RUNS), "x",
+	    "a bare count", 1.15, 0);
+	bench_tell("the same, with watchctl", bench_median(last_all, RUNS),
+	    "x", "a bare count", 1.6, 0);
 	bench_tell("instruction, values, types, lines",
 	    bench_median(explained, RUNS), "x", "recording only", 1.1, 0);
 	bench_tell("the same, with watchctl", bench_median(all, RUNS) /

@@ -849,7 +849,8 @@ put(struct journal *journal, const struct journal_entry *entry,
 	append(kept, entry, size, part, len, more, more_len);
 	kept->waiting += is_waiting(entry);
 	kept->has_channels |= entry->what == JOURNAL_CHANNEL_HIT;
-	if (entry->what == JOURNAL_RECORD && kept->session->options->follow)
+	if ((entry->what == JOURNAL_RECORD || entry->what == JOURNAL_FORESEE) &&
+	    kept->session->options->follow)
 		allow_child(kept, part);
 }
 

@@ -374,12 +374,33 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->rejected = it->rejected;
 	s->unchanged = it->unchanged;
 	s->thinned = it->thinned;
+	s->told_unknown = true;
 	if (!sieve_go_on(s->sieve, &it->place, it->count, it->ncounts))
 		out_of_memory();
 	s->stray = it->stray;
 	s->unjudged = it->unjudged;
 	s->dropped = it->dropped;
 	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
+		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
+}
+
+static void
+read_foresee(struct reader *r, const struct journal_entry *e)
+{
+	struct ex_record record;
+
+	if (decode(r, e->bytes, e->len, &record))
+		ex_space_foresee(r->session->space, &record);
+}
+
+/* What they left is not known. */
+static void
+read_left_out(struct reader *r, const struct journal_entry *e)
+{
+	struct session *s = r->session;
+
+	s->thinned += e->value[0];
+	for (size_t i = 0; i < s->nwatches; i++)
 		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
 }
 
@@ -499,6 +520,15 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_FLUSH:
 		(void)session_flush(s, e->value[0]);
+		break;
+	case JOURNAL_FORESEE:
+		read_foresee(r, e);
+		break;
+	case JOURNAL_LEFT_OUT:
+		read_left_out(r, e);
+		break;
+	case JOURNAL_LAST:
+		session_last(s, (const char *)e->bytes);
 		break;
 	case JOURNAL_LOST:
 		session_lost(s, e->value[0]);

@@ -42,6 +42,9 @@ enum journal_what {
 				   tid: its thread */
 	JOURNAL_HINTS,		/* tid: a thread that is stopped; 0: none is */
 	JOURNAL_FLUSH,		/* value[0]: of session_flush */
+	JOURNAL_FORESEE,	/* bytes: a record that will come */
+	JOURNAL_LEFT_OUT,	/* value[0]: hits */
+	JOURNAL_LAST,		/* bytes: text */
 	JOURNAL_LOST,		/* value[0]: hits */
 	JOURNAL_WARNING,	/* bytes: text */
 	JOURNAL_EVENT,		/* bytes: struct watch_event */

@@ -92,6 +92,10 @@ struct report_ops {
 	/* a thread began or ended; NULL: of no interest to a reader */
 	int (*thread)(struct report *, bool exited, pid_t tid);
 	int (*warning)(struct report *, const char *text);
+	/* the hits before this were kept until now, for this reason ("crash",
+	   "exit", "signal", "time"): so many, UINT64_MAX: not known; NULL: as
+	   thread */
+	int (*last)(struct report *, uint64_t count, const char *reason);
 	/* flush what is buffered: called when the loop is about to wait */
 	int (*flush)(struct report *);
 	/* summary and end line, flushed; frees what start made, whatever it

@@ -698,6 +698,17 @@ put_range(struct buffer *b, const struct value_range *range)
 }
 
 static int
+json_last(struct report *r, uint64_t count, const char *reason)
+{
+	struct buffer *b = line_begin(r, "last");
+
+	if (count != UINT64_MAX)
+		field_dec(b, "count", count);
+	field_text(b, "reason", reason);
+	return line_end(r);
+}
+
+static int
 put_summary(struct report *r, const struct summary_row *row)
 {
 	const int named = r->summary_only && row->stack != NULL ?
@@ -835,5 +846,5 @@ const struct report_ops report_json = {
 	.name = "json", .start = json_start, .watch = json_watch,
 	.event = json_event, .hit = json_hit,
 	.lost = json_lost, .thread = json_thread, .warning = json_warning,
-	.flush = json_flush, .end = json_end,
+	.last = json_last, .flush = json_flush, .end = json_end,
 };

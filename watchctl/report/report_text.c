@@ -482,6 +482,29 @@ text_warning(struct report *r, const char *warning)
 }
 
 static int
+text_last(struct report *r, uint64_t count, const char *reason)
+{
+	static const char *const why[][2] = {
+		{"crash", "the process was ended by a signal"},
+		{"exit", "the process ended"},
+		{"signal", "asked for by a signal"},
+		{"time", "the time is over"},
+	};
+	struct buffer *b = &((struct text *)r->own)->out;
+	size_t start = b->len;
+
+	for (size_t i = 0; i < sizeof(why) / sizeof(why[0]); i++)
+		if (strcmp(reason, why[i][0]) == 0)
+			reason = why[i][1];
+	if (count == UINT64_MAX)
+		buffer_printf(b, "the last hits: %s\n", reason);
+	else
+		buffer_printf(b, "the last %llu hit%s: %s\n",
+		    (unsigned long long)count, count == 1 ? "" : "s", reason);
+	return text_write(r, start, false);
+}
+
+static int
 text_end(struct report *r, const struct report_end *end)
 {
 	int rc = 0, flushed;
@@ -501,5 +524,5 @@ const struct report_ops report_text = {
 	.name = "text", .start = text_start, .watch = text_watch,
 	.event = text_event, .hit = text_hit,
 	.lost = text_lost, .warning = text_warning,
-	.flush = text_flush, .end = text_end,
+	.last = text_last, .flush = text_flush, .end = text_end,
 };

@@ -434,8 +434,8 @@ report_event(struct session *s, const struct ex_record *r)
 	}
 }
 
-static bool
-is_watch_sample(const struct session *s, const struct ex_record *r)
+bool
+session_is_sample(const struct session *s, const struct ex_record *r)
 {
 	return r->type == PERF_RECORD_SAMPLE && r->attr >= 0 &&
 	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch != NULL;
@@ -466,7 +466,7 @@ put_record(struct session *s, const struct ex_record *r, bool sample)
 bool
 session_record(struct session *s, const struct ex_record *r)
 {
-	bool sample = is_watch_sample(s, r);
+	bool sample = session_is_sample(s, r);
 
 	if (!wants_more(s))
 		return false;
@@ -485,6 +485,46 @@ session_record(struct session *s, const struct ex_record *r)
 		s->ops->record(s, r);
 	}
 	return wants_more(s);
+}
+
+void
+session_foresee(struct session *s, const struct ex_record *r)
+{
+	const struct journal_entry entry = {.what = JOURNAL_FORESEE};
+
+	s->journal->put(s->journal, &entry, r->bytes, r->size, NULL, 0);
+}
+
+/* Samples of a hit that was left out may come when that is known already. */
+void
+session_left_out(struct session *s, uint64_t hits, uint64_t samples)
+{
+	s->samples += samples;
+	s->joined += samples - hits;
+	s->thinned += hits;
+	if (hits > 0)
+		put(s, JOURNAL_LEFT_OUT, hits);
+}
+
+void
+session_last(struct session *s, const char *reason)
+{
+	const struct journal_entry entry = {.what = JOURNAL_LAST};
+	uint64_t count;
+
+	if (s->journal != NULL) {
+		s->journal->put(s->journal, &entry, reason, strlen(reason) + 1,
+		    NULL, 0);
+		return;
+	}
+	(void)session_flush(s, UINT64_MAX);
+	count = s->told_unknown ? UINT64_MAX : s->reported - s->told;
+	s->told = s->reported;
+	s->told_unknown = false;
+	if (reporting(s) && s->report.ops->last != NULL &&
+	    !s->report.summary_only)
+		session_note(s, s->report.ops->last(&s->report, count,
+		    reason));
 }
 
 void

@@ -35,7 +35,7 @@ enum session_fate {
 	SESSION_REPORTED,
 	SESSION_REJECTED,	/* by --if */
 	SESSION_UNCHANGED,	/* by --changed */
-	SESSION_SKIPPED,	/* by --every, --once or --max-rate */
+	SESSION_SKIPPED,	/* by --every, --once, --max-rate or --last */
 };
 struct channel_hit;
 struct judge;
@@ -96,7 +96,10 @@ struct session {
 					   whatever may become of watchctl */
 	uint64_t unchanged;		/* hits not reported: --changed, */
 	uint64_t rejected;		/* --if, */
-	uint64_t thinned;		/* --every, --once or --max-rate */
+	uint64_t thinned;		/* --every, --once, --max-rate, or
+					   --last */
+	uint64_t told;			/* reported, as of session_last; */
+	bool told_unknown;		/* that is not known */
 	struct sieve *sieve;
 	/* before this explainer: */
 	uint64_t before;		/* hits */
@@ -198,6 +201,18 @@ void session_start(struct session *, struct report_start *);
 
 /* Take a record.  False: no more are wanted (-n, or the report failed). */
 bool session_record(struct session *, const struct ex_record *);
+
+/* Whether a record is a sample of a watch. */
+bool session_is_sample(const struct session *, const struct ex_record *);
+
+/* With a journal: a record will be taken later, when its process may be gone;
+   hits, of so many samples, that would have come next are left out. */
+void session_foresee(struct session *, const struct ex_record *);
+void session_left_out(struct session *, uint64_t hits, uint64_t samples);
+
+/* All that was taken, since the last time, are hits that were kept until now, for
+   this reason (report.h): write them, and that. */
+void session_last(struct session *, const char *reason);
 
 /* All records of before now (ns; UINT64_MAX: all there will be) are there:
    write what can be written.  False as above. */

@@ -6,6 +6,7 @@
  *	run_ring.c	how hits are delivered: by the rings,
  *	run_stop.c	by a stop at each (--stop),
  *	run_debugreg.c	the same where there are no events to stop by
+ *	recorder.c	the newest hits (--last)
  *	act.c		what is done at a hit (--on-hit)
  *	recording.c	-o perf
  */
@@ -101,6 +102,11 @@ struct run {
 	size_t npoll;
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
+	bool crashed;			/* a process was ended by a signal, and
+					   that is not told yet */
+	uint64_t tell;			/* --last: what came before then, ns, is
+					   to be told, for this reason; */
+	const char *tell_reason;	/* NULL: nothing is */
 	const char *reason;		/* why it ended; NULL: it has not */
 	bool failed;			/* it ended too early, because what
 					   delivers hits was killed */
@@ -132,6 +138,9 @@ bool run_decode(struct run *, const struct perf_event_header *,
 
 /* Give the reason to end when the time of -t is over. */
 void run_check_time(struct run *);
+
+/* Have what is kept told, when all that came before now is there. */
+void run_tell(struct run *, const char *reason);
 
 /* A process executed another program: report it, once. */
 void run_executed(struct run *, pid_t);

@@ -11,7 +11,44 @@
 
 #include "attach/drain.h"
 #include "os/proc.h"
+#include "run/recorder.h"
 #include "run/run.h"
+#include "util/complain.h"
+
+/* What a sample takes beside the stack, bytes. */
+enum { SAMPLE_REST = 512 };
+
+struct ring_run {
+	struct wp_drain *drain;		/* NULL: not begun, or --count */
+	struct recorder *recorder;	/* NULL: hits are reported at once */
+};
+
+static size_t
+memory_of(const struct run *run)
+{
+	return run->options->buffer == 0 ? WP_DRAIN_USUAL :
+	    run->options->buffer;
+}
+
+/* Half of the memory is for what is kept, the other for what is drained while that
+   is reported. */
+static int
+ring_open(struct run *run)
+{
+	const struct options *o = run->options;
+	const uint64_t takes = o->last * (o->stack + SAMPLE_REST);
+	const unsigned shift = 20;
+
+	if (takes > memory_of(run) / 2)
+		return complain("--last %" PRIu64 ": so many hits, with the "
+		    "stack of each, take %" PRIu64 "M, and %zuM of --buffer are "
+		    "for them; give --buffer %" PRIu64 "M", o->last,
+		    (takes >> shift) + 1, memory_of(run) / 2 >> shift,
+		    ((2 * takes) >> shift) + 1);
+	if ((run->own = calloc(1, sizeof(struct ring_run))) == NULL)
+		return complain("out of memory");
+	return 0;
+}
 
 /* The loop sleeps on the drain, and no longer on the rings. */
 static void
@@ -29,18 +66,20 @@ poll_drain(struct run *run, const struct wp_drain *drain)
 static int
 start_drain(struct run *run, struct wp_cause *cause)
 {
-	const size_t memory = run->options->buffer;
-	struct wp_drain *drain;
+	const struct options *o = run->options;
+	struct ring_run *ring = run->own;
 	int err;
 
-	if (run->own != NULL || run->options->count)
+	if (ring->drain != NULL || o->count)
 		return 0;
-	err = wp_drain_start(&drain, wp_target_rings(run->target),
-	    memory == 0 ? WP_DRAIN_USUAL : memory, cause);
+	err = wp_drain_start(&ring->drain, wp_target_rings(run->target),
+	    memory_of(run), cause);
 	if (err < 0)
 		return err;
-	run->own = drain;
-	poll_drain(run, drain);
+	poll_drain(run, ring->drain);
+	if (o->last != 0 && (ring->recorder = recorder_new(ring->drain,
+	    o->last, memory_of(run) / 2)) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return 0;
 }
 
@@ -85,6 +124,10 @@ has_ended(struct run *run, size_t i)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))
 		run_executed(run, process->pid);
+	else if (p->revents == 0 && run->options->last != 0)
+		return false;	/* how it ends is known when it has */
+	if (p->revents != 0 && wp_proc_killed(process->pid, p->fd) != 0)
+		run->crashed = true;
 	(void)close(p->fd);
 	p->fd = -1;	/* poll(2) passes over it */
 	return !run->options->follow || !watched;
@@ -117,6 +160,8 @@ wait_a_little(struct run *run)
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
+	if (run->crashed && run->tell_reason == NULL)
+		run_tell(run, "crash");
 	run_check_time(run);
 }
 
@@ -140,21 +185,72 @@ count_threads(struct run *run, const struct ex_record *r)
 	}
 }
 
+/* What a record says of threads and processes. */
+static void
+take_tasks(struct run *run, const struct ex_record *record)
+{
+	if (record->type == PERF_RECORD_FORK ||
+	    record->type == PERF_RECORD_EXIT)
+		count_threads(run, record);
+	run_take_child(run, record);
+}
+
+/* Keep what was drained, and let go what is too much. */
+static bool
+keep_records(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+	bool more = true;
+
+	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
+		if (!run_decode(run, header, &record)) {
+			more = recorder_pass(ring->recorder, header);
+			continue;
+		}
+		take_tasks(run, &record);
+		more = recorder_keep(ring->recorder, run, header, &record);
+	}
+	return more;
+}
+
+/* The same, and report what is kept if that is due at the horizon; UINT64_MAX: at
+   the end. */
+static bool
+record_hits(struct run *run, uint64_t horizon)
+{
+	struct ring_run *ring = run->own;
+	const char *reason = run->tell_reason;
+	const bool end = horizon == UINT64_MAX;
+
+	if (!keep_records(run))
+		return false;
+	if (end && reason == NULL)
+		reason = run->reason;
+	if (reason == NULL || horizon < run->tell ||
+	    (end && !recorder_is_due(ring->recorder)))
+		return session_flush(&run->session, horizon);
+	run->tell_reason = NULL;
+	run->crashed = false;
+	return recorder_tell(ring->recorder, run, reason, horizon);
+}
+
 /* Take what was drained; up to the horizon, ns, that is all.  False: no more
    are wanted. */
 static bool
 take_records(struct run *run, uint64_t horizon)
 {
+	struct ring_run *ring = run->own;
 	const struct perf_event_header *header;
 	struct ex_record record;
 
-	while ((header = wp_drain_next(run->own)) != NULL) {
+	if (ring->recorder != NULL)
+		return record_hits(run, horizon);
+	while ((header = wp_drain_next(ring->drain)) != NULL) {
 		if (!run_decode(run, header, &record))
 			continue;
-		if (record.type == PERF_RECORD_FORK ||
-		    record.type == PERF_RECORD_EXIT)
-			count_threads(run, &record);
-		run_take_child(run, &record);
+		take_tasks(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}
@@ -183,6 +279,7 @@ counted_in_all(const struct run *run)
 static void
 ring_loop(struct run *run)
 {
+	struct ring_run *ring = run->own;
 	bool more = true;
 
 	while (run->reason == NULL) {
@@ -191,13 +288,13 @@ ring_loop(struct run *run)
 			more = run->options->limit == 0 ||
 			    counted_in_all(run) < run->options->limit;
 		else
-			more = take_records(run, wp_drain_ready(run->own));
+			more = take_records(run, wp_drain_ready(ring->drain));
 		if (!more)
 			run->reason = run->session.full ||
 			    run->options->count ? "count" : "detached";
 	}
 	wp_target_stop(run->target);
-	wp_drain_stop(run->own);
+	wp_drain_stop(ring->drain);
 }
 
 /* A process that executes another program and soon ends may not be caught at
@@ -261,7 +358,11 @@ ring_account(struct run *run)
 static void
 ring_close(struct run *run)
 {
-	wp_drain_free(run->own);
+	struct ring_run *ring = run->own;
+
+	recorder_free(ring->recorder);
+	wp_drain_free(ring->drain);
+	free(ring);
 }
 
 /* Threads that were made under watch are known by their records. */
@@ -276,7 +377,8 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 }
 
 const struct run_ops run_by_ring = {
-	.mode = "ring", .launch = ring_launch, .attach = ring_attach,
+	.mode = "ring", .open = ring_open, .launch = ring_launch,
+	.attach = ring_attach,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
 	.uptime = ring_uptime, .close = ring_close,

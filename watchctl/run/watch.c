@@ -45,6 +45,8 @@ run_poll_make(struct run *run)
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	interrupt_signals(&signals);
+	if (run->options->last != 0)
+		(void)sigaddset(&signals, SIGUSR1);
 	p->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->fd < 0)
 		return complain("signalfd: %s", strerror(errno));
@@ -69,17 +71,47 @@ run_poll_processes(struct run *run)
 	return 0;
 }
 
+static void
+nothing_yet(int sig)
+{
+	(void)sig;
+}
+
+/* Before there are hits to tell, that signal does nothing; of a command it does
+   what it would have done. */
+static void
+expect_tell(const struct options *options)
+{
+	struct sigaction was;
+
+	if (options->last != 0 && sigaction(SIGUSR1, NULL, &was) == 0 &&
+	    was.sa_handler == SIG_DFL)
+		(void)signal(SIGUSR1, nothing_yet);
+}
+
 /* From here on signals come through the descriptor, and a report whose reader
    has gone ends with an error.  Only now, because a command must not inherit
    that. */
 static void
-take_over_signals(void)
+take_over_signals(const struct options *options)
 {
 	sigset_t signals;
 
 	interrupt_signals(&signals);
+	if (options->last != 0) {
+		(void)sigaddset(&signals, SIGUSR1);
+		(void)signal(SIGUSR1, nothing_yet);	/* ignored, it would
+							   not come */
+	}
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+void
+run_tell(struct run *run, const char *reason)
+{
+	run->tell = wp_clock_ns();
+	run->tell_reason = reason;
 }
 
 /* Signals from the terminal reach a command by themselves; others are passed on
@@ -87,7 +119,9 @@ take_over_signals(void)
 void
 run_signal(struct run *run, int sig)
 {
-	if (run->options->command == NULL) {
+	if (sig == SIGUSR1)
+		run_tell(run, "signal");
+	else if (run->options->command == NULL) {
 		run->reason = "signal";
 		interrupt_take();
 	} else if (sig == SIGTERM || sig == SIGHUP)
@@ -388,10 +422,11 @@ int
 watch(const struct options *options)
 {
 	struct run run = {.options = options, .command_status = -1};
-	int status = run_begin(&run);
+	int status;
 
-	if (status == 0) {
-		take_over_signals();
+	expect_tell(options);
+	if ((status = run_begin(&run)) == 0) {
+		take_over_signals(options);
 		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
 		run.ops->loop(&run);

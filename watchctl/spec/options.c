@@ -54,6 +54,8 @@ static const char usage[] =
 "  --every N        report each Nth hit of a watch\n"
 "  --max-rate N     report at most N hits a second\n"
 "  --once           report one hit for each distinct backtrace\n"
+"  --last N         keep the newest N hits, and report them when the process\n"
+"                   ends, however it does, or when watchctl gets SIGUSR1\n"
 "  --stop           stop each thread at its hit for a moment: exact values, and\n"
 "                   nothing is lost\n"
 "  --on-hit ACTION  at each hit pause (leave the process stopped for a debugger),\n"
@@ -96,7 +98,7 @@ static const char examples[] =
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE,
+	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_DELIVERY, OPT_EXE,
 	OPT_HELP, OPT_VERSION };
@@ -109,6 +111,7 @@ static const struct option watch_options[] = {
 	{"every", required_argument, NULL, OPT_EVERY},
 	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
 	{"once", no_argument, NULL, OPT_ONCE},
+	{"last", required_argument, NULL, OPT_LAST},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"delivery", required_argument, NULL, OPT_DELIVERY},
@@ -471,6 +474,8 @@ option(struct options *o, int c)
 	case OPT_ONCE:
 		o->once = true;
 		return 0;
+	case OPT_LAST:
+		return parse_number("--last", optarg, UINT32_MAX, &o->last);
 	case OPT_INSIDE:
 		o->inside = true;
 		return 0;
@@ -614,6 +619,38 @@ check_choice(const struct options *o)
 	return 0;
 }
 
+/* What does not go with hits that are kept as they came, until they are wanted. */
+static int
+check_last(const struct options *o)
+{
+	const char *choosing = o->changed ? "--changed" : choosing_option(o);
+
+	if (o->last == 0)
+		return 0;
+	if (o->count)
+		return complain("--count only counts hits, and --last reports "
+		    "some: leave out one of them");
+	if (o->form == FORM_PERF)
+		return complain("-o perf records all hits: watchctl report "
+		    "explains them, or leave it out for --last");
+	if (o->inside || o->stop)
+		return complain("%s reports each hit as it is made, and --last "
+		    "none until later: leave out one of them", o->inside ?
+		    "--inside" : o->on_hit.what != ON_HIT_REPORT ? "--on-hit" :
+		    "--stop");
+	if (choosing != NULL)
+		return complain("--last keeps hits without a look at what they "
+		    "are, and %s needs that: leave out one of them", choosing);
+	if (o->limit != 0)
+		return complain("-n ends at a hit that is reported, and --last "
+		    "reports none until the end: leave out one of them");
+	if (o->error_status != 0)
+		return complain("--last leaves out hits without judging them, "
+		    "and one of these may be stray: leave out --last or "
+		    "--error-exitcode");
+	return 0;
+}
+
 static bool
 has_reads(const struct options *o)
 {
@@ -713,7 +750,7 @@ check_together(const struct options *o)
 	if (o->count && o->stacks_once)
 		return complain("--count has no backtraces for --stacks: "
 		    "leave out one of them");
-	if (check_form(o) < 0 || check_buffer(o) < 0 ||
+	if (check_form(o) < 0 || check_buffer(o) < 0 || check_last(o) < 0 ||
 	    check_delivery(o) < 0 ||
 	    (o->stop && check_stop(o) < 0))
 		return -EINVAL;

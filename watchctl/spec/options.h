@@ -50,6 +50,7 @@ struct options {
 	uint64_t every;		/* --every; 0: each */
 	uint64_t max_rate;	/* --max-rate, hits in a second; 0: any */
 	bool once;		/* --once */
+	uint64_t last;		/* --last; 0: hits are reported at once */
 	bool inside;		/* --inside */
 	bool no_aslr;		/* --no-aslr */
 	bool stop;		/* --stop, or --on-hit, which takes it */
@@ -104,7 +105,7 @@ options_judge(const struct options *o)
 static inline bool
 options_thin(const struct options *o)
 {
-	return o->every != 0 || o->max_rate != 0 || o->once;
+	return o->every != 0 || o->max_rate != 0 || o->once || o->last != 0;
 }
 
 /* Whether the report is written at the end, of sums of its hits. */

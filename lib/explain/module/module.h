@@ -42,6 +42,13 @@ void ex_space_free(struct ex_space *);
 void ex_space_learn(struct ex_space *, const struct ex_record *);
 
 /*
+ * A record will be learnt from later, when the process may be gone: open the file
+ * that it maps now.  Records are foreseen and learnt in the order of their time;
+ * not all have to be foreseen.
+ */
+void ex_space_foresee(struct ex_space *, const struct ex_record *);
+
+/*
  * A build id that a recording gives for a path (its build-id table), to be
  * checked when that path is opened: call it before the records are learnt.
  */

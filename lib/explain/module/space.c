@@ -45,12 +45,22 @@ struct thread {
 	char comm[COMM_MAX];
 };
 
+/* A mapping whose record is to come: its file is open already. */
+struct foreseen {
+	struct foreseen *next;
+	struct ex_module *module;
+	uint64_t time, start;
+	pid_t pid;
+};
+
 struct ex_space {
 	enum ex_source source;
 	struct ex_files *files;
 	void *processes;	/* a tree of search.h, by pid */
 	void *threads;		/* another, by tid */
 	struct ex_process *last;	/* asked for last; NULL: none */
+	struct foreseen *first, *newest;	/* in the order of their
+						   records; NULL: none */
 	pid_t ended[ENDED_MAX];	/* tids in the order of their end; 0: none */
 	size_t nended;		/* all that ever were put there */
 	uint64_t generation;	/* the last one given to a process */
@@ -105,11 +115,22 @@ process_free(void *p)
 	free(process);
 }
 
+static void
+pop_foreseen(struct ex_space *space)
+{
+	struct foreseen *first = space->first;
+
+	space->first = first->next;
+	free(first);
+}
+
 void
 ex_space_free(struct ex_space *space)
 {
 	if (space == NULL)
 		return;
+	while (space->first != NULL)
+		pop_foreseen(space);
 	tdestroy(space->threads, free);
 	tdestroy(space->processes, process_free);
 	ex_files_free(space->files);
@@ -432,6 +453,48 @@ learn_kernel(struct ex_space *space, const struct ex_mmap *map)
 	space->kernel_asked = false;
 }
 
+void
+ex_space_foresee(struct ex_space *space, const struct ex_record *record)
+{
+	const bool map = record->type == PERF_RECORD_MMAP ||
+	    record->type == PERF_RECORD_MMAP2;
+	struct foreseen *it;
+	int root = -1;
+
+	if (!map || (record->mmap.prot & PROT_EXEC) == 0 || record->pid <= 0 ||
+	    space->source != EX_LIVE || (it = malloc(sizeof(*it))) == NULL)
+		return;
+	(void)ex_files_root(space->files, record->pid, &root);
+	*it = (struct foreseen){
+		.module = ex_files_module(space->files, record->pid, root,
+		    &record->mmap),
+		.time = record->time, .start = record->mmap.start,
+		.pid = record->pid,
+	};
+	if (space->first == NULL)
+		space->first = it;
+	else
+		space->newest->next = it;
+	space->newest = it;
+}
+
+/* What was opened for it, if that was. */
+static bool
+was_foreseen(struct ex_space *space, const struct ex_record *record,
+    struct ex_module **module)
+{
+	const struct foreseen *it;
+
+	while ((it = space->first) != NULL && it->time < record->time)
+		pop_foreseen(space);
+	if (it == NULL || it->time != record->time || it->pid != record->pid ||
+	    it->start != record->mmap.start)
+		return false;
+	*module = it->module;
+	pop_foreseen(space);
+	return true;
+}
+
 static void
 learn_mmap(struct ex_space *space, const struct ex_record *record)
 {
@@ -456,8 +519,9 @@ learn_mmap(struct ex_space *space, const struct ex_record *record)
 		    p->jit == NULL)
 			p->jit = ex_jit_new(p->pid, p->root);
 		p->root_asked = true;
-		new.module = ex_files_module(space->files, p->pid, p->root,
-		    map);
+		if (!was_foreseen(space, record, &new.module))
+			new.module = ex_files_module(space->files, p->pid,
+			    p->root, map);
 	}
 	if ((code = code_made_data(p, map)) != NULL) {
 		new.module = code->module;

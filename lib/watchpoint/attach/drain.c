@@ -10,7 +10,8 @@
  *	[~~~~~~~|======] -> [=========] -> [=====|     ]
  *	        at                               used
  *
- * A block that has been read is used again.
+ * A block that has been read is used again.  The user may look at records before
+ * taking them, in the same order: `seen' is then ahead of `first'.
  *
  * The thread comes before all that waits for its turn, since a ring fills
  * within milliseconds.  It takes no longer than copying what programs under
@@ -65,6 +66,8 @@ struct wp_drain {
 	/* the user's: */
 	struct block *first;
 	size_t at;			/* in it, the next record */
+	struct block *seen;		/* the next one to be looked at is there, */
+	size_t seen_at;			/* at this place */
 	/* the thread's: */
 	struct block *last;
 	const struct perf_event_header *held;	/* it found no room; NULL */
@@ -265,7 +268,7 @@ make_blocks(struct wp_drain *drain)
 {
 	struct block *spare;
 
-	drain->first = drain->last = block_take(drain);
+	drain->first = drain->seen = drain->last = block_take(drain);
 	if (drain->first == NULL || (spare = block_take(drain)) == NULL)
 		return -ENOMEM;
 	block_give(drain, spare);
@@ -315,25 +318,51 @@ wp_drain_ready(struct wp_drain *drain)
 	return atomic_load(&drain->ready);
 }
 
+/* Whether a block has a record from this place on; *next: the block that follows,
+   NULL: it has, or none does yet. */
+static bool
+has_more(const struct block *block, size_t at, struct block **next)
+{
+	*next = NULL;
+	if (at != atomic_load_explicit(&block->used, memory_order_acquire))
+		return true;
+	*next = atomic_load_explicit(&block->next, memory_order_acquire);
+	/* all of this block was there before the next one */
+	return *next != NULL && at != atomic_load_explicit(&block->used,
+	    memory_order_relaxed);
+}
+
 /* Whether there is a record, after going on to the next block if need be. */
 static bool
 has_next(struct wp_drain *drain)
 {
-	struct block *first = drain->first, *next;
+	struct block *next;
 
-	while (drain->at == atomic_load_explicit(&first->used,
-	    memory_order_acquire)) {
-		next = atomic_load_explicit(&first->next,
-		    memory_order_acquire);
+	while (!has_more(drain->first, drain->at, &next)) {
 		if (next == NULL)
 			return false;
-		/* all of this block was there before the next one */
-		if (drain->at != atomic_load_explicit(&first->used,
-		    memory_order_relaxed))
-			return true;
-		block_give(drain, first);
-		drain->first = first = next;
+		if (drain->seen == drain->first) {
+			drain->seen = next;
+			drain->seen_at = 0;
+		}
+		block_give(drain, drain->first);
+		drain->first = next;
 		drain->at = 0;
+	}
+	return true;
+}
+
+/* The same of what has not been looked at. */
+static bool
+has_unseen(struct wp_drain *drain)
+{
+	struct block *next;
+
+	while (!has_more(drain->seen, drain->seen_at, &next)) {
+		if (next == NULL)
+			return false;
+		drain->seen = next;
+		drain->seen_at = 0;
 	}
 	return true;
 }
@@ -377,6 +406,26 @@ wp_drain_next(struct wp_drain *drain)
 	header = (const void *)(drain->first->bytes + drain->at);
 	drain->at += header->size;
 	prefetch_next(drain, header->size);
+	return header;
+}
+
+/* What was left in the rings when the thread ended is put where it would have
+   put it. */
+const struct perf_event_header *
+wp_drain_look(struct wp_drain *drain)
+{
+	const struct perf_event_header *header;
+
+	while (!has_unseen(drain)) {
+		if (drain->running || (header = left_in_rings(drain)) == NULL)
+			return NULL;
+		if (!put(drain, header)) {
+			drain->held = header;
+			return NULL;
+		}
+	}
+	header = (const void *)(drain->seen->bytes + drain->seen_at);
+	drain->seen_at += header->size;
 	return header;
 }
 

@@ -45,6 +45,13 @@ uint64_t wp_drain_ready(struct wp_drain *);
  */
 const struct perf_event_header *wp_drain_next(struct wp_drain *);
 
+/*
+ * The oldest record that this has not given yet, or NULL; it stays in memory, and
+ * valid, until wp_drain_next has given it and is called again.  Who calls this
+ * calls that for no other records.
+ */
+const struct perf_event_header *wp_drain_look(struct wp_drain *);
+
 /* End the thread; of NULL nothing. */
 void wp_drain_stop(struct wp_drain *);
 

@@ -11,10 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/array.h"
@@ -287,6 +289,49 @@ wp_proc_exiting(pid_t tid)
 	uint64_t flags;
 
 	return !task_flags(tid, &flags) || (flags & EXITING) != 0;
+}
+
+/* As of waitpid(2): what kernels since 6.15 say of a process that was waited
+   for. */
+static bool
+status_of_gone(int pidfd, int *status)
+{
+	struct {
+		uint64_t mask, cgroup;
+		uint32_t ids[11];
+		int32_t status;
+	} info = {.mask = 8};	/* PIDFD_INFO_EXIT */
+
+	if (ioctl(pidfd, _IOWR(0xff, 11, info), &info) != 0 ||
+	    (info.mask & 8) == 0)
+		return false;
+	*status = info.status;
+	return true;
+}
+
+static bool
+status_of_zombie(pid_t pid, int *status)
+{
+	char text[1024];
+	uint64_t code;
+
+	if (proc_slurp(pid, "stat", text, sizeof(text)) < 0 ||
+	    !stat_field(text, 52, &code))
+		return false;
+	*status = (int)code;
+	return true;
+}
+
+int
+wp_proc_killed(pid_t pid, int pidfd)
+{
+	int status;
+
+	if (!status_of_gone(pidfd, &status) &&
+	    !status_of_zombie(pid, &status) &&
+	    !status_of_gone(pidfd, &status))
+		return 0;
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 bool

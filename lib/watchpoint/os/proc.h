@@ -77,6 +77,10 @@ int wp_proc_cpu(pid_t pid, pid_t tid);
    more, though it may take its time.  True when there is no such thread. */
 bool wp_proc_exiting(pid_t tid);
 
+/* The signal that ended a process, which is no more, or a zombie; 0: none did, or
+   it is not known.  pidfd refers to it. */
+int wp_proc_killed(pid_t pid, int pidfd);
+
 /* Whether a process has not executed a program since it was created, as seen
    now; a zombie has ended.  *start: when that was, ns of CLOCK_BOOTTIME, to a
    clock tick.  False when there is none. */

@@ -130,9 +130,11 @@ TEST(writes_the_schema)
 	assert_int_equal(report_json.thread(&m.report, false, 4341), 0);
 	assert_int_equal(report_json.thread(&m.report, true, 4341), 0);
 	assert_int_equal(report_json.warning(&m.report, "a \"b\"\n"), 0);
+	assert_int_equal(report_json.last(&m.report, 3, "crash"), 0);
+	assert_int_equal(report_json.last(&m.report, UINT64_MAX, "exit"), 0);
 	made_close(&m, &ended);
 	lines = parse(m.text);
-	assert_int_equal(lines.n, 13);
+	assert_int_equal(lines.n, 15);
 
 	assert_line(lines.line[0], "{'type':'start','schema':'watchctl/1',"
 	    "'pid':4335,'comm':'victim','mode':'ring','threads':3,"
@@ -160,18 +162,21 @@ TEST(writes_the_schema)
 	    "{'type':'thread','event':'exit','tid':4341}");
 	assert_line(lines.line[8],
 	    "{'type':'warning','text':'a \\\"b\\\"\\n'}");
-	assert_line(lines.line[9], "{'type':'summary','watch':1,"
+	assert_line(lines.line[9],
+	    "{'type':'last','count':3,'reason':'crash'}");
+	assert_line(lines.line[10], "{'type':'last','reason':'exit'}");
+	assert_line(lines.line[11], "{'type':'summary','watch':1,"
 	    "'stack':'9f3c000000000001','access':'write','count':2,"
 	    "'first':12.003417,'last':12.003417,'threads':[4340],"
 	    "'values':{'first':'0x2a','last':'0x2a','min':'0x2a',"
 	    "'max':'0x2a'}}");
-	assert_line(lines.line[10], "{'type':'summary','watch':2,"
+	assert_line(lines.line[12], "{'type':'summary','watch':2,"
 	    "'stack':'000000000000002b','access':'write','count':1,"
 	    "'first':12.0034175,'last':12.0034175,'threads':[4335]}");
-	assert_line(lines.line[11], "{'type':'summary','watch':1,"
+	assert_line(lines.line[13], "{'type':'summary','watch':1,"
 	    "'access':'write','count':1,'first':-0.5,'last':-0.5,"
 	    "'threads':[4340]}");
-	assert_line(lines.line[12], "{'type':'end','hits':100,"
+	assert_line(lines.line[14], "{'type':'end','hits':100,"
 	    "'reported':98,'lost':2,'reason':'exit','status':3}");
 	lines_free(&lines);
 	free(m.text);

@@ -247,11 +247,15 @@ TEST(reports_events_as_they_come)
 	assert_int_equal(report_text.lost(&m.report, 1), 0);
 	assert_int_equal(report_text.lost(&m.report, 12), 0);
 	assert_int_equal(report_text.warning(&m.report, "late\n"), 0);
+	assert_int_equal(report_text.last(&m.report, 1, "crash"), 0);
+	assert_int_equal(report_text.last(&m.report, UINT64_MAX, "signal"), 0);
 	assert_int_equal(report_text.flush(&m.report), 0);
 	assert_string_equal(strchr(m.text, '\n'), "\n"
 	    "lost 1 hit here\n"
 	    "lost 12 hits here\n"
-	    "warning: late\\n\n");
+	    "warning: late\\n\n"
+	    "the last 1 hit: the process was ended by a signal\n"
+	    "the last hits: asked for by a signal\n");
 	made_close(&m, NULL);
 	free(m.text);
 }

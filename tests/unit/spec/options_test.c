@@ -351,6 +351,10 @@ TEST(switches)
 	    "--error-exitcode", "6", "file", NULL});
 	assert_true(o.once && o.condition.root != NULL);
 	options_free(&o);
+	ACCEPT(&o, "--last", "20", "-w", "a", "x");
+	assert_int_equal(o.last, 20);
+	assert_true(options_thin(&o));
+	options_free(&o);
 	/* as long as it is clear which is meant */
 	ACCEPT(&o, "--us", "-w", "a", "--stack=512", "x");
 	assert_true(o.user_only);
@@ -590,6 +594,26 @@ static const struct {
 	    "--every leaves out hits without judging them, and one of "},
 	{{"report", "--max-rate", "2", "--error-exitcode", "6", "f"},
 	    "--max-rate leaves out hits without judging them, and one of "},
+	{{"w", "-w", "a", "--last", "0", "x"}, "--last '0': not a whole"},
+	{{"w", "-w", "a", "--last", "3", "--count", "x"},
+	    "--count only counts hits, and --last reports some: leave out "},
+	{{"w", "-w", "a", "--last", "3", "--stop", "x"},
+	    "--stop reports each hit as it is made, and --last none until "},
+	{{"w", "-w", "a", "--last", "3", "--on-hit", "core", "x"},
+	    "--on-hit reports each hit as it is made, and --last none "},
+	{{"w", "-w", "a", "--last", "3", "--inside", "x"},
+	    "--inside reports each hit as it is made, and --last none "},
+	{{"w", "-w", "a", "--last", "3", "--if", "new == 2", "x"},
+	    "--last keeps hits without a look at what they are, and --if "},
+	{{"w", "-w", "a", "--last", "3", "--changed", "x"},
+	    "--last keeps hits without a look at what they are, and --changed"},
+	{{"w", "-w", "a", "--last", "3", "-n", "3", "x"},
+	    "-n ends at a hit that is reported, and --last reports none "},
+	{{"w", "-w", "a", "--last", "3", "--error-exitcode", "3", "x"},
+	    "--last leaves out hits without judging them, and one of these "},
+	{{"w", "-w", "a", "--last", "3", "-o", "perf", "-O", "f", "x"},
+	    "-o perf records all hits: watchctl report explains them, or "},
+	{{"report", "--last", "3", "f"}, "no option --last" },
 	{{"w", "-w", "a", "--changed", "--count", "x"},
 	    "--changed needs values, which --count does not find: leave out "
 	    "one of them"},
@@ -662,6 +686,7 @@ TEST(help_is_whole)
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
 		"--if CONDITION", "--every N", "--max-rate N", "--once",
+		"--last N",
 		"--stack BYTES", "--stacks once", "--allow PATTERN",
 		    "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",

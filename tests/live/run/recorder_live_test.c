@@ -1,0 +1,370 @@
+/*
+ * recorder: --last keeps the newest hits, and reports them when they are wanted.
+ */
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+/* KiB: those 20,000 samples take 90 MiB, if they are kept. */
+enum { MARGIN = 32 << 10 };
+
+static json_int_t
+tell_to(struct running *r, const char *what)
+{
+	say(r, what);
+	return target_done(r);
+}
+
+/* Say the last thing that it hears, and collect what it says then. */
+static void
+let_end(struct target *t, const char *what, int status)
+{
+	struct outcome o;
+
+	say(&t->run, what);
+	finish(&t->run, &o);
+	assert_int_equal(o.status, status);
+	outcome_free(&o);
+}
+
+/* Start a victim, and a watchctl that keeps its last hits. */
+static void
+begin(struct target *t, struct running *w, const char *last, const char *more)
+{
+	target_start(t, LIST(victim("obeys")));
+	watch_start(w, (const char *[]){watchctl(), "-w", "word", "-o", "json",
+	    "--last", last, "-p", t->pid, more, NULL});
+}
+
+/* What has become of all accesses; so many were reported, and that in the end. */
+static void
+expect_account(const struct outcome *o, json_int_t hits, json_int_t reported)
+{
+	const json_t *end = first_of(o, "end");
+
+	if (end == NULL)
+		fail_msg("no account: %s", o->err);
+	assert_int_equal(number_of(end, "hits"), hits);
+	assert_int_equal(number_of(end, "reported"), reported);
+	assert_int_equal(number_of(end, "lost"), 0);
+	assert_int_equal(number_of(end, "skipped"), hits - reported);
+	assert_int_equal(count_of(o, "hit"), reported);
+}
+
+static void
+expect_last(const json_t *last, json_int_t count, const char *reason)
+{
+	assert_non_null(last);
+	assert_int_equal(number_of(last, "count"), count);
+	assert_string_equal(text_of(last, "reason"), reason);
+}
+
+static json_int_t
+value_of(const json_t *hit, const char *which)
+{
+	return (json_int_t)strtoull(text_of(hit, which), NULL, 16);
+}
+
+/* A hit wrote this, as instructions and values say; and the one before it, if it
+   is not the first of those that are kept, was the one before it. */
+static void
+expect_put(const json_t *hit, json_int_t value, bool first)
+{
+	expect_function(hit, 0, "put");
+	expect_function(hit, 1, "main");
+	expect_complete(hit);
+	assert_int_equal(value_of(hit, "new"), value);
+	if (first)
+		assert_null(json_object_get(hit, "old"));
+	else
+		assert_int_equal(value_of(hit, "old"), value - 1);
+}
+
+static void
+expect_newest(const struct outcome *o, json_int_t newest, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(number_of(hit_at(o, i), "seq"), i + 1);
+		expect_put(hit_at(o, i), newest - n + 1 + i, i == 0);
+	}
+}
+
+TEST(the_last_writes_before_a_crash)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "5", NULL);
+	assert_int_equal(tell_to(&t.run, "write 20000\n"), 20000);
+	let_end(&t, "crash\n", 128 + SIGSEGV);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 20000, 5);
+	expect_newest(&o, 20000, 5);
+	expect_last(first_of(&o, "last"), 5, "crash");
+	assert_int_equal(count_of(&o, "last"), 1);
+	assert_non_null(strstr(o.err, "20000 hits, 5 reported, 0 lost, 19995 "
+	    "skipped"));
+	outcome_free(&o);
+}
+
+TEST(the_same_by_the_rings_of_the_kernel)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "5", "--delivery=ring");
+	assert_int_equal(tell_to(&t.run, "write 2000\n"), 2000);
+	let_end(&t, "crash\n", 128 + SIGSEGV);
+	finish(&w, &o);
+	expect_account(&o, 2000, 5);
+	expect_newest(&o, 2000, 5);
+	outcome_free(&o);
+}
+
+TEST(fewer_than_that_when_it_ends)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "5", NULL);
+	assert_int_equal(tell_to(&t.run, "write 3\n"), 3);
+	let_end(&t, "", 7);
+	finish(&w, &o);
+	expect_account(&o, 3, 3);
+	expect_last(first_of(&o, "last"), 3, "exit");
+	outcome_free(&o);
+}
+
+/* Hear lines up to that of a type, as an outcome without an end. */
+static void
+hear_until(struct running *w, const char *type, struct outcome *o)
+{
+	char line[8192], kind[64];
+
+	*o = (struct outcome){.lines = json_array()};
+	(void)snprintf(kind, sizeof(kind), "\"type\":\"%s\"", type);
+	do {
+		hear(w, line, sizeof(line));
+		assert_int_equal(json_array_append_new(o->lines,
+		    json_loads(line, 0, NULL)), 0);
+	} while (strstr(line, kind) == NULL);
+}
+
+TEST(a_signal_tells_what_was_not_told_yet)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "4", NULL);
+	assert_int_equal(tell_to(&t.run, "write 100\n"), 100);
+	assert_int_equal(kill(w.pid, SIGUSR1), 0);
+	hear_until(&w, "last", &o);
+	expect_newest(&o, 100, 4);
+	expect_last(first_of(&o, "last"), 4, "signal");
+	outcome_free(&o);
+	assert_int_equal(tell_to(&t.run, "write 2\n"), 102);
+	assert_int_equal(kill(w.pid, SIGUSR1), 0);
+	hear_until(&w, "last", &o);
+	expect_last(first_of(&o, "last"), 2, "signal");
+	assert_int_equal(value_of(hit_at(&o, 0), "old"), 100);
+	assert_int_equal(value_of(hit_at(&o, 0), "new"), 101);
+	outcome_free(&o);
+	assert_int_equal(kill(w.pid, SIGUSR1), 0);
+	hear_until(&w, "last", &o);
+	expect_last(first_of(&o, "last"), 0, "signal");
+	outcome_free(&o);
+	let_end(&t, "", 7);
+	finish(&w, &o);
+	assert_int_equal(count_of(&o, "last"), 0);
+	assert_int_equal(number_of(first_of(&o, "end"), "skipped"), 96);
+	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 6);
+	outcome_free(&o);
+}
+
+/* The kernel's copies trap once for each byte, and are one hit. */
+TEST(copies_of_the_kernel_are_kept_whole)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "3", NULL);
+	assert_int_equal(tell_to(&t.run, "read 50\n"), 50);
+	let_end(&t, "", 7);
+	finish(&w, &o);
+	expect_account(&o, 50, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_string_equal(text_of(hit_at(&o, i), "syscall"), "read");
+		assert_int_equal(number_of(hit_at(&o, i), "len"), 8);
+	}
+	outcome_free(&o);
+}
+
+/* Whether a child of a process maps this file. */
+static bool
+does_child_map(pid_t pid, const char *file)
+{
+	char path[64], line[512] = "";
+	bool does = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+	    (int)pid, (int)pid);
+	if ((f = fopen(path, "r")) == NULL)
+		return false;
+	(void)fgets(line, sizeof(line), f);
+	(void)fclose(f);
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", atoi(line));
+	if ((f = fopen(path, "r")) == NULL)
+		return false;
+	while (!does && fgets(line, sizeof(line), f) != NULL)
+		does = strstr(line, file) != NULL;
+	(void)fclose(f);
+	return does;
+}
+
+/* What was loaded is known when it is gone from memory and disk. */
+TEST(libraries_that_are_gone)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	char told[PATH_MAX + 16];
+
+	scratch_run("%s -g -O1 -shared -fPIC -o plug.so "
+	    "%s/tests/victim/plug.c", getenv("CC"), getenv("TOP"));
+	begin(&t, &w, "2", NULL);
+	(void)tell_to(&t.run, "write 10\n");
+	(void)snprintf(told, sizeof(told), "call %s\n",
+	    scratch_path("plug.so"));
+	assert_int_equal(tell_to(&t.run, told), 11);
+	for (int ms = 0; !does_child_map(w.pid, "plug.so"); ms++) {
+		assert_true(ms < COMMAND_PATIENCE_MS);
+		(void)usleep(1000);
+	}
+	assert_int_equal(unlink(scratch_path("plug.so")), 0);
+	(void)tell_to(&t.run, "map 100\n");
+	let_end(&t, "crash\n", 128 + SIGSEGV);
+	finish(&w, &o);
+	expect_function(hit_at(&o, 1), 0, "plug_write");
+	assert_string_equal(maybe_text(frame_of(hit_at(&o, 1), 0), "module"),
+	    "plug.so");
+	assert_true(number_of(frame_of(hit_at(&o, 1), 0), "line") > 0);
+	expect_function(hit_at(&o, 1), 1, "call");
+	expect_complete(hit_at(&o, 1));
+	outcome_free(&o);
+}
+
+static long
+memory_of(pid_t pid)
+{
+	char path[64], line[256];
+	long kib = -1;
+	FILE *status;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	status = fopen(path, "r");
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status) != NULL)
+		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+			break;
+	(void)fclose(status);
+	assert_true(kib > 0);
+	return kib;
+}
+
+/* Neither hits nor mappings, nor both, make it grow. */
+TEST(memory_is_bounded)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	long before;
+
+	begin(&t, &w, "100", "--buffer=4M");
+	before = memory_of(w.pid);
+	(void)tell_to(&t.run, "write 100\n");
+	(void)tell_to(&t.run, "map 30000\n");
+	assert_int_equal(tell_to(&t.run, "write 19900\n"), 20000);
+	assert_true(memory_of(w.pid) < before + MARGIN);
+	let_end(&t, "", 7);
+	finish(&w, &o);
+	/* so little memory may be full for a moment */
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 20000);
+	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 100);
+	assert_int_equal(count_of(&o, "hit"), 100);
+	outcome_free(&o);
+}
+
+TEST(one_of_two_processes_crashes)
+{
+	struct target one, other;
+	struct running w;
+	struct outcome o;
+
+	target_start(&one, LIST(victim("obeys")));
+	target_start(&other, LIST(victim("obeys")));
+	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--last",
+	    "3", "-p", one.pid, "-p", other.pid));
+	(void)tell_to(&one.run, "write 10\n");
+	(void)tell_to(&other.run, "write 1\n");
+	let_end(&one, "crash\n", 128 + SIGSEGV);
+	hear_until(&w, "last", &o);
+	expect_last(first_of(&o, "last"), 3, "crash");
+	assert_int_equal(number_of(hit_at(&o, 2), "pid"), other.run.pid);
+	outcome_free(&o);
+	(void)tell_to(&other.run, "write 1\n");
+	let_end(&other, "", 7);
+	finish(&w, &o);
+	expect_last(first_of(&o, "last"), 1, "exit");
+	outcome_free(&o);
+}
+
+/* The signal that asks for the report is a command's own as it was. */
+TEST(a_command_has_its_signals)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "word", "--last", "3", "--",
+	    victim("obeys")));
+	assert_int_equal(o.status, 7);
+	assert_non_null(strstr(o.err, "the last 0 hits: the process ended"));
+	outcome_free(&o);
+	scratch_run("echo 'int word; int main(void) "
+	    "{ word = 1; raise(10); return 3; }' > raises.c && "
+	    "%s -g -w -o raises raises.c", getenv("CC"));
+	run(&o, LIST(watchctl(), "-w", "word", "--last", "3", "--",
+	    scratch_path("raises")));
+	assert_int_equal(o.status, 128 + SIGUSR1);
+	assert_non_null(strstr(o.err, "the last 1 hit: the process was ended "
+	    "by a signal"));
+	outcome_free(&o);
+}
+
+TEST(what_does_not_fit_is_refused)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "word", "--last", "100000", "--",
+	    victim("obeys")));
+	assert_int_equal(o.status, 125);
+	assert_string_equal(o.err, "watchctl: --last 100000: so many hits, "
+	    "with the stack of each, take 440M, and 128M of --buffer are for "
+	    "them; give --buffer 879M\n");
+	outcome_free(&o);
+}
+
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

@@ -1,0 +1,40 @@
+/*
+ * recorder: the newest hits (--last), as the records that they came in: nothing is
+ * explained until they are wanted.
+ *
+ * Records stay where they were drained to.  The recorder looks at each once, to
+ * find out which samples are one hit, and lets the oldest go when there are more
+ * hits than are to be kept, or more bytes than there is room for.  What processes
+ * map is learnt in its place among the samples, so that it explains those that
+ * came before and after it; but the files are opened at once.
+ */
+#ifndef RECORDER_H
+#define RECORDER_H
+
+#include "attach/drain.h"
+#include "run/run.h"
+
+struct recorder;
+
+/* One that keeps so many hits of a drain, which outlives it, in at most so many
+   bytes.  NULL: out of memory. */
+struct recorder *recorder_new(struct wp_drain *, uint64_t hits, size_t bytes);
+void recorder_free(struct recorder *);
+
+/* The next record is in the drain, and was decoded: keep it.  False: no more are
+   wanted, since there is no memory, or the report failed. */
+bool recorder_keep(struct recorder *, struct run *,
+    const struct perf_event_header *, const struct ex_record *);
+
+/* There is one that cannot be decoded. */
+bool recorder_pass(struct recorder *, const struct perf_event_header *);
+
+/* Report what is kept, and then that it was, for this reason; nothing is kept
+   then.  All records of before `now' (ns) are there.  False as above. */
+bool recorder_tell(struct recorder *, struct run *, const char *reason,
+    uint64_t now);
+
+/* Whether there is anything to tell: a hit, or that there was none. */
+bool recorder_is_due(const struct recorder *);
+
+#endif
