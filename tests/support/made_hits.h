@@ -18,13 +18,19 @@
 #define HOSTILE	"a\033[2Jb\n\"\\c\xff\xc0\xaf\t\x7f\xe2\x80\xae;d e"
 
 struct ex_module {
-	const char *name, *build_id;
+	const char *name, *build_id, *problem;
 };
 
 const char *
 ex_module_name(const struct ex_module *module)
 {
 	return module->name;
+}
+
+const char *
+ex_module_problem(const struct ex_module *module)
+{
+	return module->problem;
 }
 
 const char *

@@ -560,11 +560,26 @@ may_be_missing(struct policy *p, const struct ex_stack *stack)
 	return false;
 }
 
+/* Whether a function may have a name that is not known because the file that
+   has it could not be read. */
+static bool
+may_be_named(const struct ex_stack *stack)
+{
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		if (frame->function == NULL && frame->module != NULL &&
+		    ex_module_problem(frame->module) != NULL)
+			return true;
+	}
+	return false;
+}
+
 bool
 policy_is_whole(struct policy *p, const struct ex_stack *stack)
 {
 	return stack != NULL && stack->end == EX_END_OUTERMOST &&
-	    !stack->gap && !may_be_missing(p, stack);
+	    !stack->gap && !may_be_named(stack) && !may_be_missing(p, stack);
 }
 
 int

@@ -15,6 +15,7 @@
 
 static const struct ex_module program = {"victim", "c0ffee"};
 static const struct ex_module plain = {"plain", ""};
+static const struct ex_module unreadable = {"unreadable", "", "no file"};
 static const struct ex_module libc = {"libc.so.6", "11bc"};
 static const struct ex_module old_libc = {"libc-2.28.so", ""};
 static const struct ex_module libpthread = {"libpthread.so.0", ""};
@@ -404,7 +405,11 @@ TEST(incomplete_backtraces)
 	    NAMED("config_load")};
 	struct ex_stack cut = stack_of(frames), gap = stack_of(frames);
 	struct ex_stack whole = stack_of(frames), allowed = stack_of(loads);
+	const struct ex_frame unread[FRAMES_MAX] = {NAMED("scribble"),
+	    IN(unreadable, NULL)};
+	struct ex_stack nameless = stack_of(unread);
 
+	nameless.index = 4;
 	cut.end = EX_END_STACK;
 	gap.gap = allowed.gap = true;
 	gap.index = 1;
@@ -416,7 +421,7 @@ TEST(incomplete_backtraces)
 
 		assert_int_equal(judge(p, &cut, 0, 0, 1), n == 0);
 		assert_int_equal(judge(p, &gap, 1, 0, 2), n == 0);
-		assert_int_equal(judge(p, &cut, 0, 0, 3), n == 0);
+		assert_int_equal(judge(p, &nameless, 4, 0, 3), n == 0);
 		assert_int_equal(judge(p, &allowed, 3, 0, 4), n == 0);
 		assert_int_equal(policy_findings(p, false, &f), n == 0);
 		assert_int_equal(policy_findings(p, true, &f), n);
