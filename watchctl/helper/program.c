@@ -418,6 +418,24 @@ has_executed(struct program *p)
 	    atomic_load(&p->channel->executed) != 0;
 }
 
+/* For how long its watches were on is not known: why not. */
+static void
+report_unmeasured(struct program *p)
+{
+	const int err = p->dups.err != 0 ? p->dups.err :
+	    p->presence.clock < 0 ? -p->presence.clock : 0;
+	struct wp_cause cause;
+
+	if (err == 0)
+		return;
+	(void)wp_cause_errno(&cause, "looking at its events", err);
+	if (err == EBUSY)
+		(void)snprintf(cause.text, sizeof(cause.text),
+		    "it had several threads when it began");
+	session_warn(&p->serve->session, "for how long the watches of process "
+	    "%d were on is not known: %s", p->pid, cause.text);
+}
+
 /* With one that has executed another program it is not known when that was. */
 void
 program_measure(struct program *p)
@@ -435,7 +453,10 @@ program_measure(struct program *p)
 			uptime.threads = 0;
 		if (!uptime.known)
 			tracer_process_uptime(p->tracer, &uptime);
+		if (!uptime.known)
+			report_unmeasured(p);
 	}
+	uptime.executed = has_executed(p);
 	if (uptime.worst > 0)
 		uptime.watch = watch_number(p, uptime.watch);
 	wp_uptime_join(&p->serve->uptime, &uptime);

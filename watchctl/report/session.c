@@ -578,6 +578,9 @@ session_uptime(struct session *s, const struct wp_uptime *uptime)
 	const char *spec;
 
 	s->uptime = *uptime;
+	if (uptime->unknown > uptime->executed)
+		session_doubt(s, "for how long it was watched is not known%s",
+		    uptime->known ? " of all processes" : "");
 	if (uptime->worst == 0)
 		return;
 	spec = uptime->watch < s->nwatches ? s->watches[uptime->watch]->spec :
@@ -617,6 +620,8 @@ say_uptime(const struct wp_uptime *uptime)
 {
 	char text[160] = "the watches were on for ";
 
+	if (!uptime->known && uptime->unknown > uptime->executed)
+		(void)complain("for how long the watches were on is not known");
 	if (!uptime->known)
 		return;
 	if (uptime->off > 0)

@@ -1,6 +1,7 @@
 /* event_dups: duplicated descriptors of a program's events. */
 #include "watch/event_dups.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,19 +49,20 @@ dup_one(int pidfd, int32_t fd)
 {
 	int dup = fd < 0 ? -1 : pidfd_getfd(pidfd, fd, 0);
 
+	if (fd >= 0 && dup < 0)
+		return -errno;
 	if (dup >= 0 && !is_event(dup)) {
 		(void)close(dup);
-		dup = -1;
+		dup = -EBADF;
 	}
 	return dup;
 }
 
-/* Duplicate all events of a watch, or none.  Result: whether all are
-   duplicated. */
-static bool
+/* Duplicate all events of a watch, or none: 0, or -errno. */
+static int
 take(struct event_dup *dup, const struct wp_channel_watch *watch, int pidfd)
 {
-	bool complete = true;
+	int err = 0;
 
 	dup->serial = atomic_load(&watch->serial);
 	dup->nslots = watch->what.nslots;
@@ -68,23 +70,26 @@ take(struct event_dup *dup, const struct wp_channel_watch *watch, int pidfd)
 		int32_t fd = watch->fd[i];
 
 		dup->fd[i] = dup_one(pidfd, fd);
-		complete = complete && (fd < 0 || dup->fd[i] >= 0);
+		if (err == 0 && fd >= 0 && dup->fd[i] < 0)
+			err = dup->fd[i];
 	}
-	if (!complete)
+	if (err < 0)
 		drop(dup);
-	return complete;
+	return err;
 }
 
 bool
 event_dups_take(struct event_dups *c, struct wp_channel *channel, int pidfd)
 {
-	bool all = true;
-
 	*c = (struct event_dups){.channel = channel};
-	for (unsigned i = 0; i < WP_WATCHES_MAX; i++)
-		if (atomic_load(&channel->watch[i].serial) != 0)
-			all = take(&c->of[i], &channel->watch[i], pidfd) && all;
-	return all;
+	for (unsigned i = 0; i < WP_WATCHES_MAX; i++) {
+		int err = atomic_load(&channel->watch[i].serial) == 0 ? 0 :
+		    take(&c->of[i], &channel->watch[i], pidfd);
+
+		if (err < 0)
+			c->err = -err;
+	}
+	return c->err == 0;
 }
 
 void

@@ -16,6 +16,8 @@
 
 struct event_dups {
 	struct wp_channel *channel;
+	int err;			/* why not all were available: an errno
+					   value, or 0 */
 	struct event_dup {
 		uint32_t serial;	/* whose; 0: none */
 		unsigned nslots;	/* that it has */

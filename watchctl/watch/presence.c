@@ -1,6 +1,7 @@
 /* presence: for how long a program's watches on itself were on. */
 #include "watch/presence.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "os/attr.h"
@@ -20,18 +21,22 @@ open_clock(pid_t pid, bool until_exec)
 	return wp_perf_open(&attr, pid, -1);
 }
 
-static bool
+/* 0: it has one thread.  -EBUSY: several. */
+static int
 is_alone(pid_t pid)
 {
 	struct wp_proc_status status;
+	int err = wp_proc_status(pid, &status);
 
-	return wp_proc_status(pid, &status) == 0 && status.threads == 1;
+	return err < 0 ? err : status.threads == 1 ? 0 : -EBUSY;
 }
 
 void
 presence_begin(struct presence *p, const struct event_dups *dups, pid_t pid,
     bool until_exec)
 {
+	int err;
+
 	p->dups = dups;
 	p->pid = pid;
 	p->made = 0;
@@ -39,10 +44,10 @@ presence_begin(struct presence *p, const struct event_dups *dups, pid_t pid,
 		p->measured[i] = event_dups_running(dups, i, p->on[i]);
 	p->since = wp_clock_ns();
 	p->clock = open_clock(pid, until_exec);
-	if (p->clock < 0 || is_alone(pid))
+	if (p->clock < 0 || (err = is_alone(pid)) == 0)
 		return;
 	(void)close(p->clock);
-	p->clock = -1;
+	p->clock = err;
 }
 
 void

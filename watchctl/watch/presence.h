@@ -18,7 +18,8 @@
 struct presence {
 	const struct event_dups *dups;
 	pid_t pid;
-	int clock;			/* -1: none */
+	int clock;			/* -EBUSY: none, as it had several
+					   threads; other -errno: none */
 	uint64_t since;			/* ns: it had one thread then */
 	unsigned made;			/* threads that it made later */
 	uint64_t on[WP_WATCHES_MAX][WP_SLOTS_MAX];	/* by the copies */

@@ -92,6 +92,7 @@ wp_uptime_join(struct wp_uptime *sum, const struct wp_uptime *one)
 	}
 	if (!one->known || one->unknown > 0) {
 		sum->unknown++;
+		sum->executed += one->executed;
 		return;
 	}
 	sum->threads = !sum->known ? one->threads :

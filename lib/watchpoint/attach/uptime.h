@@ -36,6 +36,7 @@ struct wp_uptime {
 	pid_t tid;	/* where, or in a thread that inherited from it */
 	unsigned unknown;	/* processes that are not included, because it
 				   is not known of all their threads */
+	unsigned executed;	/* of these, that executed another program */
 };
 
 /* Add the events of threads, which are all disabled. */

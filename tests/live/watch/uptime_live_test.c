@@ -440,6 +440,31 @@ TEST(debug_registers_are_on_all_the_time)
 	outcome_free(&o);
 }
 
+/* watchctl cannot look at the program's events, as for want of descriptors. */
+TEST(an_unknown_time_is_no_green_exit)
+{
+	char call[16], err[16];
+	struct outcome o;
+
+	(void)snprintf(call, sizeof(call), "%d", SYS_pidfd_getfd);
+	(void)snprintf(err, sizeof(err), "%d", EMFILE);
+	(void)unlink(scratch_path("report"));
+	deliver("sigtrap");
+	run(&o, (const char *[]){victim("refused"), call, err, watchctl(),
+	    "--inside", "-w", "state", "--user-only", "--allow", "guest.c",
+	    "--error-exitcode", "66", "-o", "json", "-O",
+	    scratch_path("report"), "--", victim("guest"), "store", NULL});
+	deliver(NULL);
+	take_report(&o);
+	if (o.status != NOT_VOUCHED || strstr(o.err, "were on is not known: "
+	    "looking at its events: Too many open files; raise the limit") ==
+	    NULL || strstr(o.err, "but for how long it was watched is not "
+	    "known") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	assert_null(json_object_get(first_of(&o, "end"), "watched_ns"));
+	outcome_free(&o);
+}
+
 static int
 begin(void **state)
 {
