@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/complain.h"
 #include "report/last_words.h"
@@ -24,6 +26,19 @@ reporting(const struct session *s)
 	return s->report.ops != NULL && s->err == 0;
 }
 
+/* Whether what is written there is read with what standard error has. */
+static bool
+is_stderr(FILE *out)
+{
+	struct stat report, standard;
+
+	return out == stderr || (out != NULL &&
+	    fstat(fileno(out), &report) == 0 &&
+	    fstat(STDERR_FILENO, &standard) == 0 &&
+	    report.st_dev == standard.st_dev &&
+	    report.st_ino == standard.st_ino);
+}
+
 int
 session_open(struct session *s, const struct options *options, FILE *out)
 {
@@ -34,7 +49,7 @@ session_open(struct session *s, const struct options *options, FILE *out)
 		return err;
 	if ((s->report.out = s->output.stream) != NULL)
 		s->report.screen = output_screen(s->report.out);
-	s->on_stderr = options_text(options) && s->report.out == stderr;
+	s->on_stderr = options_text(options) && is_stderr(s->report.out);
 	if ((s->sieve = sieve_new(options)) == NULL)
 		return complain("out of memory");
 	last_words_begin(s);

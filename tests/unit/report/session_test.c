@@ -712,21 +712,25 @@ TEST(warns)
 {
 	static const struct {
 		enum form form;
-		bool on_stderr;		/* the report goes there */
+		enum {ELSEWHERE, STDERR, SAME} where;	/* the report goes */
 		unsigned said, reported;
 	} cases[] = {
-		{FORM_TEXT, false, 1, 1}, {FORM_TEXT, true, 1, 0},
-		{FORM_JSON, false, 1, 1}, {FORM_JSON, true, 2, 0},
-		{FORM_FOLDED, false, 1, 0}, {FORM_FOLDED, true, 1, 0},
+		{FORM_TEXT, ELSEWHERE, 1, 1}, {FORM_TEXT, STDERR, 1, 0},
+		{FORM_TEXT, SAME, 1, 0},
+		{FORM_JSON, ELSEWHERE, 1, 1}, {FORM_JSON, STDERR, 2, 0},
+		{FORM_JSON, SAME, 2, 0},
+		{FORM_FOLDED, ELSEWHERE, 1, 0}, {FORM_FOLDED, STDERR, 1, 0},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		FILE *file = out;
+		FILE *file = out, *same = NULL;
 		char *said;
 
-		if (cases[i].on_stderr)
-			out = stderr;
 		said_begin(STDERR_FILENO);
+		if (cases[i].where == SAME)
+			assert_non_null(same = fdopen(dup(STDERR_FILENO), "a"));
+		if (cases[i].where != ELSEWHERE)
+			out = same != NULL ? same : stderr;
 		begin((struct options){.form = cases[i].form});
 		session_warn(&s, "mind the %s", "gap\033");
 		(void)session_flush(&s, 0);
@@ -737,6 +741,8 @@ TEST(warns)
 		assert_null(strchr(said, '\033'));
 		free(said);
 		session_close(&s);
+		if (same != NULL)
+			(void)fclose(same);
 		expect_report(out, "mind the gap", cases[i].reported);
 		(void)tear_down(state);
 		assert_int_equal(set_up(state), 0);
