@@ -65,15 +65,17 @@ static void
 execute(struct on_hit *on_hit, struct session *s, const struct on_hit_at *at)
 {
 	int status, err = on_hit_exec(on_hit->command, at, on_hit->ms, &status);
+	struct wp_cause cause;
 
 	if (err == -EINTR || err == -ETIMEDOUT)
 		session_warn(s, "%s: the command of --on-hit was "
 		    "ended %s", name_of(at), err == -EINTR ?
 		    "by a signal for watchctl" : "with the time of -t");
-	else if (err < 0)
-		session_warn(s, "%s: the command of --on-hit "
-		    "could not be started: %s", name_of(at), strerror(-err));
-	else
+	else if (err < 0) {
+		(void)wp_cause_errno(&cause, "the command of --on-hit could "
+		    "not be started", -err);
+		session_warn(s, "%s: %s", name_of(at), cause.text);
+	} else
 		report_status(on_hit, s, at, shell_status(status));
 }
 

@@ -140,8 +140,7 @@ spawn(struct box *box, int socket, int shared, int id)
 	    BOX_SHARED) != 0) ||
 	    (err = posix_spawn(&box->pid, path, &actions, NULL, argv,
 	    environment)) != 0)
-		(void)complain("%s cannot be started: %s", path,
-		    strerror(err));
+		(void)complain_errno(err, "%s cannot be started", path);
 	(void)posix_spawn_file_actions_destroy(&actions);
 	free(argv);
 	return err != 0 ? -EINVAL : 0;

@@ -971,7 +971,7 @@ kept_session_open(struct kept_session **out, struct session *session,
 	};
 	if ((err = shared_memory_make_readable(&kept->memory,
 	    "watchctl-journal", SIZE)) < 0)
-		return complain("memory to share: %s", strerror(-err));
+		return complain_errno(-err, "memory for what is to be explained");
 	kept->bytes = kept->memory.at;
 	box->warn = warn;
 	box->warned = session;

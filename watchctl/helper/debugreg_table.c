@@ -56,14 +56,16 @@ warn(struct debugreg_table *table, const char *text)
 static void
 failed(struct debugreg_table *table, pid_t tid, int err)
 {
-	char text[128];
+	struct wp_cause cause;
+	char what[64];
 
 	if (err == -ESRCH)	/* it was killed */
 		return;
 	if (!table->putting) {
-		(void)snprintf(text, sizeof(text), "thread %d cannot be "
-		    "watched: %s", tid, strerror(-err));
-		warn(table, text);
+		(void)snprintf(what, sizeof(what), "thread %d cannot be "
+		    "watched", tid);
+		(void)wp_cause_errno(&cause, what, -err);
+		warn(table, cause.text);
 	} else if (table->err == 0) {
 		table->err = err;
 		table->err_tid = tid;

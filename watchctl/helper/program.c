@@ -55,7 +55,7 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
 	p->channel = channel;
 	p->fd = fd;
 	if ((p->pidfd = pidfd_open(pid, 0)) < 0) {
-		(void)complain("pidfd_open: %s", strerror(errno));
+		(void)complain_errno(errno, "following process %d", pid);
 		program_close(p);
 		return NULL;
 	}

@@ -291,11 +291,10 @@ run_on_channel(struct serve *serve, const char *library)
 	int err, fd = wp_channel_make(o->stack), status = STATUS_OWN_FAILURE;
 
 	if (fd < 0)
-		return complain("memory to share: %s%s", strerror(-fd),
-		    fd == -EFBIG ? "; raise the limit of file sizes (ulimit "
-		    "-f), which applies to it" : ""), status;
+		return complain_errno(-fd, "memory to share with the "
+		    "command"), status;
 	if ((err = wp_channel_map(fd, &channel)) < 0) {
-		(void)complain("memory to share: %s", strerror(-err));
+		(void)complain_errno(-err, "memory to share with the command");
 	} else {
 		if (set_environment(o, library, fd) == 0 &&
 		    session_open(&serve->session, o, stderr) == 0)

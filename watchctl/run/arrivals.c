@@ -101,8 +101,7 @@ open_events(struct arrivals *a)
 		    "noticed: not permitted (kernel.perf_event_paranoid is %d); "
 		    "it takes CAP_PERFMON, or root; -p NAME watches those that "
 		    "run now", wp_proc_setting("perf_event_paranoid"));
-	return err < 0 ? complain("--exe: noticing processes: %s",
-	    strerror(-err)) : 0;
+	return err < 0 ? complain_errno(-err, "--exe: noticing processes") : 0;
 }
 
 int

@@ -96,8 +96,8 @@ list(struct listed *listed)
 		err = list_one(listed, pids[i]);
 	free(pids);
 	if (n < 0 || err < 0)
-		return complain("looking for processes: %s", strerror(n < 0 ?
-		    -n : -err));
+		return complain_errno(n < 0 ? -n : -err, "looking for "
+		    "processes");
 	return 0;
 }
 

@@ -411,7 +411,7 @@ describe(struct run *run)
 		nevents += err > 0 ? (size_t)err : 0;
 	}
 	if (err < 0 || (err = session_ready(&run->session)) < 0)
-		(void)complain("preparing the report: %s", strerror(-err));
+		(void)complain_errno(-err, "preparing the report");
 	else if (run->kept == NULL)
 		err = recording_begin(run, events, nevents);
 	else

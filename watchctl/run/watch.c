@@ -49,7 +49,7 @@ run_poll_make(struct run *run)
 		(void)sigaddset(&signals, SIGUSR1);
 	p->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->fd < 0)
-		return complain("signalfd: %s", strerror(errno));
+		return complain_errno(errno, "waiting for signals");
 	p += 1 + run->nprocesses;
 	for (unsigned i = 0; i < more; i++)
 		p++->fd = arrivals_fd(run->arrivals, i);
@@ -66,7 +66,8 @@ run_poll_processes(struct run *run)
 
 		p->fd = pidfd_open(run->process[i].pid, 0);
 		if (p->fd < 0 && errno != ESRCH)
-			return complain("pidfd_open: %s", strerror(errno));
+			return complain_errno(errno, "following process %d",
+			    run->process[i].pid);
 	}
 	return 0;
 }

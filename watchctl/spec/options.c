@@ -427,7 +427,7 @@ say(const char *text)
 {
 	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
 		return 1;
-	return complain("output: %s", strerror(errno));
+	return complain("standard output: %s", strerror(errno));
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "os/cause.h"
 #include "util/visible.h"
 
 static bool failed;		/* a line found no room */
@@ -58,6 +59,20 @@ complain(const char *format, ...)
 	else
 		write_line(text);
 	return -EINVAL;
+}
+
+int
+complain_errno(int err, const char *format, ...)
+{
+	struct wp_cause cause;
+	char what[sizeof(cause.text) / 2];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(what, sizeof(what), format, ap);
+	va_end(ap);
+	(void)wp_cause_errno(&cause, what, err);
+	return complain("%s", cause.text);
 }
 
 bool

@@ -8,6 +8,10 @@
    `return complain(...)`. */
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same, with what an errno value says, and what helps against it. */
+int complain_errno(int err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* From here on have fn say what is to be said, instead of writing it. */
 void complain_to(void (*fn)(const char *text));
 

@@ -41,6 +41,9 @@ way_out(int err)
 		return "; raise the limit (ulimit -n, or LimitNOFILE=)";
 	case ENFILE:
 		return "; raise fs.file-max with sysctl";
+	case EFBIG:
+		return "; raise the limit of file sizes (ulimit -f), which "
+		    "applies to memory that is shared, too";
 	case EAGAIN:
 	case ENOMEM:
 		return "; raise the limits of processes and memory (ulimit -u "

@@ -31,13 +31,14 @@ enum {
 static void
 warn(struct wp_stops *stops, pid_t tid, int err)
 {
-	char text[128];
+	struct wp_cause cause;
+	char what[64];
 
 	if (err == -ESRCH)	/* it was killed */
 		return;
-	(void)snprintf(text, sizeof(text), "thread %d cannot be watched: %s",
-	    tid, strerror(-err));
-	stops->calls->warn(stops->arg, text);
+	(void)snprintf(what, sizeof(what), "thread %d cannot be watched", tid);
+	(void)wp_cause_errno(&cause, what, -err);
+	stops->calls->warn(stops->arg, cause.text);
 }
 
 /* A thread has just made another.  It is added while its creator is stopped,

@@ -537,6 +537,29 @@ TEST_WITH(few_descriptors, start_target, end_target)
 	assert_true(told > 1);
 }
 
+/* Little memory: whatever there is none for, there is a way out. */
+#if !SANITIZED		/* which take much themselves */
+TEST_WITH(little_memory, start_target, end_target)
+{
+	static const unsigned sizes[] = {5000, 20000, 80000};
+
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		char command[512];
+		struct outcome o;
+
+		(void)snprintf(command, sizeof(command), "ulimit -v %u; "
+		    "exec '%s' -t 0.01 -w counter -p %s", sizes[i], watchctl(),
+		    pid);
+		run(&o, (const char *[]){"/bin/sh", "-c", command, NULL});
+		if (o.status != 125 || strstr(o.err, "ulimit -u and -v") ==
+		    NULL)
+			fail_msg("%u: status %d: %s", sizes[i], o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+#endif
+
 /* Not "no process": it is there. */
 TEST_WITH(what_proc_does_not_show, start_target, end_target)
 {

@@ -33,6 +33,23 @@ TEST(makes_text_visible)
 	free(said);
 }
 
+TEST(says_what_helps)
+{
+	char *said;
+
+	said_begin(STDERR_FILENO);
+	assert_int_equal(complain_errno(EMFILE, "process %d", 12), -EINVAL);
+	(void)complain_errno(ENOMEM, "memory to share");
+	(void)complain_errno(EIO, "x");
+	said = said_end(STDERR_FILENO);
+	assert_string_equal(said, "watchctl: process 12: Too many open files; "
+	    "raise the limit (ulimit -n, or LimitNOFILE=)\n"
+	    "watchctl: memory to share: Cannot allocate memory; raise the "
+	    "limits of processes and memory (ulimit -u and -v), or make room\n"
+	    "watchctl: x: Input/output error\n");
+	free(said);
+}
+
 /* The longest path there is, and what is said of it, are not cut. */
 TEST(has_room_for_a_path)
 {
