@@ -7,6 +7,8 @@
 
 #include "base/array.h"
 
+#define SIZE_MAX_ ((size_t)64 << 20)	/* bytes of samples */
+
 static uint64_t
 key_of(const struct box_hit *hit)
 {
@@ -24,7 +26,8 @@ row_new(struct past *past, pid_t pid, const void *record, size_t len)
 {
 	struct past_row *row;
 
-	if (!EX_ARRAY_ROOM(past, at, BOX_SAMPLES_MAX - 1) ||
+	if (past->size + len > SIZE_MAX_ ||
+	    !EX_ARRAY_ROOM(past, at, BOX_SAMPLES_MAX - 1) ||
 	    !ex_table_reserve(&past->processes, 1) ||
 	    (row = calloc(1, sizeof(*row) + len)) == NULL)
 		return NULL;
@@ -34,6 +37,7 @@ row_new(struct past *past, pid_t pid, const void *record, size_t len)
 	row->len = len;
 	memcpy(row->record, record, len);
 	past->at[past->n++] = row;
+	past->size += len;
 	return row;
 }
 
@@ -62,7 +66,8 @@ past_add(struct past *past, const struct ex_watch *watch,
 	struct past_row *row = ex_table_get(&past->rows, key_of(which));
 	struct ex_hit counted = *hit;
 
-	if (past->summary == NULL && (past->summary = summary_new()) == NULL)
+	if (past->summary == NULL && (past->summary =
+	    summary_new(2 * BOX_SAMPLES_MAX)) == NULL)
 		return -ENOMEM;
 	if (row == NULL && ((row = row_new(past, hit->pid,
 	    record, len)) == NULL ||

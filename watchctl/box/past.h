@@ -23,12 +23,14 @@ struct past {
 	struct summary *summary;	/* NULL: none yet */
 	struct past_row **at;	/* n of them */
 	size_t n, cap;
+	size_t size;		/* bytes of their records */
 	struct ex_table rows;	/* by the explainer's numbers, */
 	struct ex_table processes;	/* and by the process of their sample */
 };
 
 /* Count a hit of a watch, as the explainer has it; its first sample is this
-   record, or it is a channel's hit.  0 or -ENOMEM. */
+   record, or it is a channel's hit.  0; -ENOMEM: it is not counted, for want of
+   memory, or because there are too many backtraces. */
 int past_add(struct past *, const struct ex_watch *, const struct box_hit *,
     const struct ex_hit *, bool is_channels, const void *record, size_t len);
 

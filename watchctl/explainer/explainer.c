@@ -22,6 +22,7 @@
 #include "explainer/log_frames.h"
 #include "explainer/questions.h"
 #include "explainer/sandbox.h"
+#include "hit/stack.h"
 #include "module/module.h"
 #include "report/explained_session.h"
 #include "report/replay.h"
@@ -190,6 +191,7 @@ main(int argc, char **argv)
 	ask_begin(shared);
 	complain_to(ask_say);
 	ex_module_memory_handler(out_of_memory);
+	ex_stacks_limit(memory / 8);
 	ex_module_observe(read_module);
 	ex_module_fetcher(ask_fetch);
 	err = sandbox_enter(BOX_SHARED + 1, memory);

@@ -86,7 +86,7 @@ judge_free(struct judge *j)
 		return;
 	for (unsigned i = 0; j->asked != NULL && i < j->condition->calls; i++) {
 		policy_free(j->asked[i].names);
-		free(j->asked[i].known.items);
+		by_stack_free(&j->asked[i].known, sizeof(unsigned char));
 	}
 	free(j->asked);
 	free(j);

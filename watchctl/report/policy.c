@@ -84,8 +84,10 @@ keep(void *node)
 static void
 list_free(struct list *list)
 {
-	for (size_t i = 0; i < list->n; i++)
+	for (size_t i = 0; i < list->n; i++) {
+		ex_stack_let_go(list->at[i]->stack);
 		free(list->at[i]);
+	}
 	free(list->at);
 }
 
@@ -98,7 +100,7 @@ policy_free(struct policy *p)
 	tdestroy(p->asked, free);
 	list_free(&p->stray);
 	list_free(&p->unjudged);
-	free(p->verdicts.items);
+	by_stack_free(&p->verdicts, sizeof(struct verdict));
 	free(p);
 }
 
@@ -429,6 +431,7 @@ finding_add(struct policy *p, const struct finding *new)
 		return NULL;
 	}
 	list->at[list->n++] = f;
+	ex_stack_hold(f->stack);
 	return f;
 }
 

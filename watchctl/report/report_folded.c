@@ -73,6 +73,7 @@ count(struct report *r, const struct ex_hit *hit, const char *comm, uint64_t n)
 		free(fold);
 		return -ENOMEM;
 	}
+	ex_stack_hold(fold->stack);
 	return 0;
 }
 

@@ -24,7 +24,7 @@
 #include "util/field.h"
 
 enum {
-	KEPT_MAX = 64 << 20,	/* bytes of backtraces kept at most */
+	KEPT_MAX = 16 << 20,	/* bytes of backtraces kept at most */
 	NAMED_MAX = 1 << 16,	/* backtraces known to have a line */
 	THREADS_MAX = 64,	/* whose text is kept: by the tid, modulo */
 	PLACES_MAX = 1024,	/* likewise: by the backtrace's index */
@@ -63,7 +63,7 @@ struct kept_access {
 struct json {
 	struct buffer out;	/* lines to be written */
 	size_t start;		/* where the last of them begins */
-	struct by_stack stacks;	/* of struct buffer: its fields; or empty */
+	struct by_stack stacks;	/* of struct buffer: its fields */
 	size_t kept;		/* bytes in all of them */
 	unsigned *named;	/* stacks_once: which backtrace's line was the
 				   last, of those whose index is alike modulo
@@ -213,12 +213,15 @@ field_wall(struct buffer *b, uint64_t ns)
 }
 
 static void
+forget_stack(void *kept)
+{
+	buffer_free(kept);
+}
+
+static void
 forget_stacks(struct json *json)
 {
-	struct buffer *kept = json->stacks.items;
-
-	for (size_t i = 0; i < json->stacks.n; i++)
-		buffer_free(&kept[i]);
+	by_stack_free(&json->stacks, sizeof(struct buffer));
 	json->kept = 0;
 }
 
@@ -235,7 +238,6 @@ json_free(struct report *r)
 		buffer_free(&json->thread[i].text);
 	for (size_t i = 0; i < PLACES_MAX; i++)
 		buffer_free(&json->access[i].text);
-	free(json->stacks.items);
 	free(json->named);
 	buffer_free(&json->out);
 	free(json);
@@ -250,7 +252,7 @@ json_start(struct report *r, const struct report_start *start)
 
 	r->begin = *start;
 	r->own = json;
-	r->summary = summary_new();
+	r->summary = summary_new(SUMMARY_ROWS);
 	if (json != NULL && r->stacks_once)
 		json->named = calloc(NAMED_MAX, sizeof(*json->named));
 	if (json == NULL || r->summary == NULL ||
@@ -258,6 +260,7 @@ json_start(struct report *r, const struct report_start *start)
 		json_free(r);
 		return -ENOMEM;
 	}
+	json->stacks.forget = forget_stack;
 	b = line_begin(r, "start");
 	field_text(b, "schema", "watchctl/1");
 	if (start->pid > 0)
@@ -697,6 +700,16 @@ put_range(struct buffer *b, const struct value_range *range)
 		b->len = start;
 }
 
+static void
+put_threads(struct buffer *b, const struct summary_row *row)
+{
+	field(b, "threads");
+	buffer_put(b, "[", 1);
+	for (unsigned i = 0; i < row->nthreads; i++)
+		buffer_printf(b, i == 0 ? "%d" : ",%d", (int)row->threads[i]);
+	buffer_put(b, "]", 1);
+}
+
 static int
 json_last(struct report *r, uint64_t count, const char *reason)
 {
@@ -721,15 +734,15 @@ put_summary(struct report *r, const struct summary_row *row)
 	field_dec(b, "watch", ex_watch_number(row->watch));
 	if (row->stack != NULL)
 		field_stack(b, "stack", r, row->stack);
-	field_text(b, "access", row->access);
+	field_flag(b, "others", row->others);
+	field_flag(b, "partial", row->partial);
+	if (!row->others)
+		field_text(b, "access", row->access);
 	field_dec(b, "count", row->count);
 	field_seconds(b, "first", row->first, r->begin.time);
 	field_seconds(b, "last", row->last, r->begin.time);
-	field(b, "threads");
-	buffer_put(b, "[", 1);
-	for (unsigned i = 0; i < row->nthreads; i++)
-		buffer_printf(b, i == 0 ? "%d" : ",%d", (int)row->threads[i]);
-	buffer_put(b, "]", 1);
+	if (!row->others)
+		put_threads(b, row);
 	if (row->values != NULL)
 		put_range(b, row->values);
 	return line_end(r);

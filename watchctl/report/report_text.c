@@ -69,7 +69,7 @@ text_free(struct report *r)
 		return;
 	buffer_free(&text->out);
 	buffer_free(&text->scratch);
-	free(text->printed.items);
+	by_stack_free(&text->printed, sizeof(uint64_t));
 	free(text);
 }
 
@@ -80,7 +80,7 @@ text_start(struct report *r, const struct report_start *start)
 
 	r->begin = *start;
 	r->own = text;
-	r->summary = summary_new();
+	r->summary = summary_new(SUMMARY_ROWS);
 	if (text == NULL || r->summary == NULL) {
 		text_free(r);
 		return -ENOMEM;

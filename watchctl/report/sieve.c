@@ -8,6 +8,7 @@
 #include "base/table.h"
 
 #define SECOND UINT64_C(1000000000)	/* ns */
+#define ONCE_MAX (1U << 18)		/* backtraces that are known to be reported */
 
 struct sieve {
 	const struct options *options;
@@ -86,9 +87,12 @@ sieve_recall(struct sieve *s, const struct ex_hit *hit)
 {
 	static char reported;
 
-	if (s->options->once && hit->stack != NULL &&
-	    ex_table_get(&s->once, key_of(hit)) == NULL &&
-	    ex_table_reserve(&s->once, 1))
+	if (!s->options->once || hit->stack == NULL ||
+	    ex_table_get(&s->once, key_of(hit)) != NULL)
+		return;
+	if (s->once.n >= ONCE_MAX)
+		ex_table_free(&s->once, NULL);
+	if (ex_table_reserve(&s->once, 1))
 		ex_table_put(&s->once, key_of(hit), &reported);
 }
 

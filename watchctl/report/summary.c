@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 
@@ -18,15 +19,23 @@ struct item {
 
 struct summary {
 	void *tree;		/* items by watch and stack */
-	struct item **items;	/* in order of first sight */
-	size_t n, cap;
+	struct item **items;	/* in order of first sight; or, of those that
+				   are kept when there are too many, with the
+				   most frequent first */
+	size_t n, cap, max;
+	struct summary_row *others;	/* nothers of them, one for a watch */
+	size_t nothers, others_cap;
 	struct summary_row *sorted;	/* as delivered last */
 };
 
 struct summary *
-summary_new(void)
+summary_new(size_t max)
 {
-	return calloc(1, sizeof(struct summary));
+	struct summary *s = calloc(1, sizeof(*s));
+
+	if (s != NULL)
+		s->max = max;
+	return s;
 }
 
 static void
@@ -35,19 +44,26 @@ keep(void *node)
 	(void)node;
 }
 
+static void
+item_free(struct item *e)
+{
+	ex_stack_let_go(e->row.stack);
+	tdestroy(e->seen, keep);
+	free(e->threads);
+	free(e->row.values);
+	free(e);
+}
+
 void
 summary_free(struct summary *s)
 {
 	if (s == NULL)
 		return;
 	tdestroy(s->tree, keep);
-	for (size_t i = 0; i < s->n; i++) {
-		tdestroy(s->items[i]->seen, keep);
-		free(s->items[i]->threads);
-		free(s->items[i]->row.values);
-		free(s->items[i]);
-	}
+	for (size_t i = 0; i < s->n; i++)
+		item_free(s->items[i]);
 	free(s->items);
+	free(s->others);
 	free(s->sorted);
 	free(s);
 }
@@ -77,12 +93,77 @@ compare_items(const void *a, const void *b)
 	return ex_compare(x->stack->id, y->stack->id);
 }
 
+/* The row of others with this one's watch; NULL without memory. */
+static struct summary_row *
+others_of(struct summary *s, const struct summary_row *row)
+{
+	struct summary_row *others;
+
+	for (size_t i = 0; i < s->nothers; i++)
+		if (ex_watch_number(s->others[i].watch) ==
+		    ex_watch_number(row->watch))
+			return &s->others[i];
+	if (!ex_array_room(&s->others, s->nothers, 1, &s->others_cap,
+	    sizeof(*s->others), SIZE_MAX))
+		return NULL;
+	others = &s->others[s->nothers++];
+	*others = (struct summary_row){
+		.watch = row->watch, .others = true,
+		.first_seq = row->first_seq,
+		.first = row->first, .last = row->last,
+	};
+	return others;
+}
+
+/* Have a row counted among others.  False: out of memory. */
+static bool
+drop(struct summary *s, struct item *e)
+{
+	const struct summary_row *row = &e->row;
+	struct summary_row *others = others_of(s, row);
+
+	if (others == NULL)
+		return false;
+	others->count += row->count;
+	if (row->first_seq < others->first_seq)
+		others->first_seq = row->first_seq;
+	if (row->first < others->first)
+		others->first = row->first;
+	if (row->last > others->last)
+		others->last = row->last;
+	(void)tdelete(e, &s->tree, compare_items);
+	item_free(e);
+	return true;
+}
+
+/* The most frequent first, then the latest. */
+static int
+compare_use(const void *a, const void *b)
+{
+	const struct summary_row *x = &(*(struct item *const *)a)->row;
+	const struct summary_row *y = &(*(struct item *const *)b)->row;
+
+	return x->count != y->count ? ex_compare(y->count, x->count) :
+	    ex_compare(y->last, x->last);
+}
+
+/* Keep half of the rows. */
+static void
+keep_most_frequent(struct summary *s)
+{
+	qsort(s->items, s->n, sizeof(*s->items), compare_use);
+	while (s->n > s->max / 2 && drop(s, s->items[s->n - 1]))
+		s->n--;
+}
+
 /* Append a new item for the hit; NULL without memory. */
 static struct item *
 item_new(struct summary *s, const struct ex_hit *hit)
 {
 	struct item *e;
 
+	if (s->n >= s->max)
+		keep_most_frequent(s);
 	if (!EX_ARRAY_ROOM(s, items, SIZE_MAX))
 		return NULL;
 	e = calloc(1, sizeof(*e));
@@ -96,12 +177,14 @@ item_new(struct summary *s, const struct ex_hit *hit)
 		.late = hit->late,
 		.first_seq = hit->seq,
 		.first = hit->time, .last = hit->time,
+		.partial = s->nothers > 0,
 	};
 	if (tsearch(e, &s->tree, compare_items) == NULL) {
 		free(e);
 		return NULL;
 	}
 	s->items[s->n++] = e;
+	ex_stack_hold(e->row.stack);
 	return e;
 }
 
@@ -201,13 +284,16 @@ summary_rows(struct summary *s, const struct summary_row **rows)
 	*rows = NULL;
 	if (s->n == 0)
 		return 0;
-	sorted = reallocarray(s->sorted, s->n, sizeof(*sorted));
+	sorted = reallocarray(s->sorted, s->n + s->nothers, sizeof(*sorted));
 	if (sorted == NULL)
 		return 0;
 	s->sorted = sorted;
 	for (size_t i = 0; i < s->n; i++)
 		sorted[i] = s->items[i]->row;
 	qsort(sorted, s->n, sizeof(*sorted), compare_rows);
+	if (s->nothers > 0)
+		memcpy(sorted + s->n, s->others,
+		    s->nothers * sizeof(*sorted));
 	*rows = sorted;
-	return s->n;
+	return s->n + s->nothers;
 }

@@ -2,6 +2,10 @@
  * summary: one row for each distinct backtrace of a watch: how often, from when
  * to when, by which threads; and one more for its late hits.  Watches of one
  * number, in several processes, are one there.
+ *
+ * Of very many rows those with the most hits are kept.  What the rest counted is
+ * in one row for each watch; and a backtrace that comes again after that has a new
+ * row, which is marked, as hits of it may be in the other.
  */
 #ifndef SUMMARY_H
 #define SUMMARY_H
@@ -13,6 +17,10 @@ struct value_range;
 struct summary_row {
 	const struct ex_watch *watch;	/* of the first hit */
 	const struct ex_stack *stack;
+	bool others;		/* not of one backtrace: of all whose rows are
+				   not kept; what follows, up to count, is of
+				   none, and so are threads */
+	bool partial;		/* it may have been among those */
 	const char *access;	/* of the first hit */
 	bool kernel;
 	const char *syscall, *work;	/* of the first hit, as of struct
@@ -30,7 +38,11 @@ struct summary_row {
 
 struct summary;
 
-struct summary *summary_new(void);	/* NULL: out of memory */
+/* So many rows are enough for a report. */
+enum { SUMMARY_ROWS = 1 << 13 };
+
+/* One that keeps so many rows.  NULL: out of memory. */
+struct summary *summary_new(size_t max);
 void summary_free(struct summary *);
 
 /* Count a hit; *row, unless row is NULL, is its row (valid until the next
@@ -43,8 +55,8 @@ int summary_add(struct summary *, const struct ex_hit *,
 int summary_recall(struct summary *, const struct ex_hit *,
     const struct summary_row *);
 
-/* All rows, the most frequent first, then the earliest; *rows is valid until
-   the next call.  None, too, when out of memory. */
+/* All rows, the most frequent first, then the earliest, and those of others last;
+   *rows is valid until the next call.  None, too, when out of memory. */
 size_t summary_rows(struct summary *, const struct summary_row **rows);
 
 #endif

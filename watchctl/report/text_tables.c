@@ -33,6 +33,8 @@ user_frame(const struct ex_stack *stack)
 static void
 put_threads(struct buffer *b, const struct summary_row *row)
 {
+	if (row->others)
+		return;
 	buffer_printf(b, "%u:", row->nthreads);
 	for (unsigned i = 0; i < row->nthreads && i < THREADS_SHOWN; i++)
 		buffer_printf(b, " %d", (int)row->threads[i]);
@@ -87,6 +89,10 @@ put_where(const struct text *text, struct buffer *b,
 {
 	const struct ex_frame *frame = user_frame(row->stack);
 
+	if (row->others) {
+		buffer_puts(b, "other backtraces");
+		return;
+	}
 	text_put_access(b, text_verdict(row->stray, row->unjudged), row->access,
 	    row->kernel, row->syscall, row->work);
 	if (frame == NULL)
@@ -120,6 +126,7 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 	switch (column) {
 	case COUNT:
 		buffer_dec(b, row->count);
+		buffer_puts(b, row->partial ? "+" : "");
 		break;
 	case SHARE:
 		buffer_printf(b, "%.1f%%",
@@ -136,6 +143,8 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 		put_values(b, row);
 		break;
 	case HIT:
+		if (row->others)
+			break;
 		seq = row->stack == NULL ? NULL :
 		    text_printed_at(text, row->stack->index);
 		buffer_printf(b, "#%llu", (unsigned long long)
@@ -159,7 +168,8 @@ struct table {
 	const struct summary_row *rows;	/* of all watches */
 	size_t n;
 	uint64_t hits;		/* of this watch */
-	size_t backtraces;	/* rows of this watch */
+	size_t backtraces;	/* rows of this watch, each of one */
+	bool others;		/* there is one of several */
 	size_t width[COLUMNS];
 };
 
@@ -176,7 +186,8 @@ table_measure(struct report *r, struct table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		if (is_of(t, &t->rows[i])) {
 			t->hits += t->rows[i].count;
-			t->backtraces++;
+			t->backtraces += !t->rows[i].others;
+			t->others |= t->rows[i].others;
 		}
 	}
 	for (unsigned c = 0; c < COLUMNS; c++)
@@ -221,13 +232,16 @@ put_table(struct report *r, struct table *t)
 	int rc = 0;
 
 	table_measure(r, t);
-	if (t->backtraces == 0)
+	if (t->hits == 0)
 		return 0;
+	if (t->backtraces == 0)
+		t->backtraces = 1;
 	buffer_puts(b, "\n");
 	text_put_watch_name(r, b, t->watch);
-	buffer_printf(b, ": %llu hit%s, %zu backtrace%s\n",
+	buffer_printf(b, ": %llu hit%s, %s%zu backtrace%s\n",
 	    (unsigned long long)t->hits, t->hits == 1 ? "" : "s",
-	    t->backtraces, t->backtraces == 1 ? "" : "s");
+	    t->others ? "at least " : "", t->backtraces,
+	    t->backtraces == 1 ? "" : "s");
 	table_line(r, t, NULL);
 	for (size_t i = 0; i < t->n && rc == 0; i++) {
 		size_t start = b->len;
@@ -260,10 +274,13 @@ put_backtrace(struct report *r, const struct summary_row *row)
 	struct text *text = r->own;
 	struct buffer *b = &text->out;
 	const size_t start = b->len;
-	const uint64_t *seq = row->stack == NULL ? NULL :
-	    text_printed_at(text, row->stack->index);
+	const uint64_t *seq;
 
-	if (seq == NULL || *seq != row->first_seq)
+	if (row->stack == NULL)
+		return 0;
+	/* it may have been forgotten */
+	seq = text_printed_at(text, row->stack->index);
+	if (seq != NULL && *seq != 0 && *seq != row->first_seq)
 		return 0;
 	buffer_printf(b, "\n#%llu  ", (unsigned long long)row->first_seq);
 	put_where(text, b, row);

@@ -162,6 +162,7 @@ ex_explain_done(const struct ex_explainer *e)
 static void
 pending_put(struct ex_explainer *e, struct pending *p)
 {
+	ex_stack_let_go(p->hit.stack);
 	if (p == &e->reserve)
 		return;
 	p->next = e->spare;
@@ -455,6 +456,7 @@ explain_sample(struct ex_explainer *e, const struct ex_slot *slot,
 	}
 	hit->stack = ex_stack_of(e->stacks, process, sample, first,
 	    first == 0 && user);
+	ex_stack_hold(hit->stack);
 	hit->access = access_text(hit);
 	if (hit->kernel)
 		explain_call(e, slot, record, hit);

@@ -12,6 +12,7 @@
 #include "hit/memo.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/table.h"
 #include "unwind/regs.h"
@@ -49,13 +50,20 @@ ex_memo_new(void)
 }
 
 void
+ex_memo_clear(struct ex_memo *memo)
+{
+	for (size_t i = 0; i < SETS; i++)
+		for (size_t k = 0; k < WAYS; k++)
+			free(memo->set[i].entry[k]);
+	memset(memo, 0, sizeof(*memo));
+}
+
+void
 ex_memo_free(struct ex_memo *memo)
 {
 	if (memo == NULL)
 		return;
-	for (size_t i = 0; i < SETS; i++)
-		for (size_t k = 0; k < WAYS; k++)
-			free(memo->set[i].entry[k]);
+	ex_memo_clear(memo);
 	free(memo);
 }
 

@@ -22,6 +22,9 @@ struct ex_stack;
 struct ex_memo *ex_memo_new(void);
 void ex_memo_free(struct ex_memo *);
 
+/* Forget all of it. */
+void ex_memo_clear(struct ex_memo *);
+
 /*
  * The backtrace of a sample like this one, of which all is equal that it may
  * depend on beside what was read: n words of the caller's.  NULL: not known.

@@ -14,9 +14,11 @@
  *		   |                       |
  *		  new --> frames, id ------+  equal ones, or the new one
  *
- * Life-cycle: stacks stay until the store is freed.  Keys are but a cache: when
- * there are far more of them than stacks (a process that maps code all the time
- * has many generations), all are dropped.
+ * Life-cycle: when stacks take too much memory, those are freed that were not
+ * seen since the last time, or if these are few, all; but for those that somebody
+ * holds.  Keys and the memo are but caches: both are dropped then, and keys also
+ * when there are far more of them than stacks (a process that maps code all the
+ * time has many generations).
  */
 #include "hit/stack.h"
 
@@ -34,12 +36,22 @@
 #define KERNEL_MAX 128
 #define KEYS_MAX (1U << 16)	/* kept however few the stacks are */
 #define CHUNK_SIZE (64U * 1024)
+#define LIMIT_USUAL ((size_t)128 << 20)	/* bytes of stacks */
 
 /* Memory that is freed all at once. */
 struct chunk {
 	struct chunk *next;	/* filled before */
 	size_t used, size;	/* bytes of data */
 	_Alignas(max_align_t) char data[];
+};
+
+/* A backtrace and its frames. */
+struct kept {
+	struct ex_stack stack;	/* first */
+	unsigned holders;
+	bool seen;		/* again, since there was too little room */
+	size_t size;
+	struct ex_frame frame[];
 };
 
 /* A backtrace as addresses. */
@@ -68,10 +80,12 @@ struct pcs {
 struct ex_stacks {
 	struct ex_space *space;
 	struct ex_table tails;	/* of ex_tail_find */
-	struct ex_table stacks;	/* of struct ex_stack, by id */
+	struct ex_table stacks;	/* of struct kept, by id */
+	size_t size, limit;	/* bytes of them, and at which some are freed */
+	unsigned made;		/* how many were, so far */
 	struct ex_table keys;	/* of struct key, by a hash of it */
 	struct ex_memo *memo;
-	struct chunk *stack_memory, *key_memory;
+	struct chunk *key_memory;
 	struct ex_frame *frame;	/* of the stack being made */
 	unsigned nframes;
 	size_t frames_cap;
@@ -126,6 +140,15 @@ hash_text(uint64_t hash, const char *text)
 	return ex_hash(hash, 0);
 }
 
+static void
+forget_keys(struct ex_stacks *stacks)
+{
+	chunks_free(&stacks->key_memory);
+	ex_table_free(&stacks->keys, NULL);
+}
+
+static size_t limit = LIMIT_USUAL;
+
 struct ex_stacks *
 ex_stacks_new(struct ex_space *space)
 {
@@ -138,7 +161,14 @@ ex_stacks_new(struct ex_space *space)
 		return NULL;
 	}
 	stacks->space = space;
+	stacks->limit = limit;
 	return stacks;
+}
+
+void
+ex_stacks_limit(size_t bytes)
+{
+	limit = bytes;
 }
 
 void
@@ -148,10 +178,8 @@ ex_stacks_free(struct ex_stacks *stacks)
 		return;
 	ex_memo_free(stacks->memo);
 	ex_table_free(&stacks->tails, free);
-	chunks_free(&stacks->stack_memory);
-	chunks_free(&stacks->key_memory);
-	ex_table_free(&stacks->stacks, NULL);
-	ex_table_free(&stacks->keys, NULL);
+	forget_keys(stacks);
+	ex_table_free(&stacks->stacks, free);
 	free(stacks->frame);
 	free(stacks);
 }
@@ -216,10 +244,8 @@ add_key(struct ex_stacks *stacks, size_t n, uint64_t hash,
 	struct key *key;
 
 	if (stacks->keys.n >= KEYS_MAX &&
-	    stacks->keys.n / 4 >= stacks->stacks.n) {
-		chunks_free(&stacks->key_memory);
-		ex_table_free(&stacks->keys, NULL);
-	}
+	    stacks->keys.n / 4 >= stacks->stacks.n)
+		forget_keys(stacks);
 	if (!ex_table_reserve(&stacks->keys, 1))
 		return;
 	key = chunk_alloc(&stacks->key_memory,
@@ -441,35 +467,93 @@ same_stack(const struct ex_stack *a, const struct ex_stack *b)
 	return true;
 }
 
+/* It was seen again. */
+static const struct ex_stack *
+again(const struct ex_stack *stack)
+{
+	((struct kept *)(uintptr_t)stack)->seen = true;
+	return stack;
+}
+
+/* Free those that are not held, or of these those that were not seen; and drop
+   what leads to them.  Without memory for another table they stay. */
+static void
+free_stacks(struct ex_stacks *stacks, bool seen_too)
+{
+	struct ex_table left = {0};
+	struct kept *kept;
+	size_t i = 0;
+
+	if (!ex_table_reserve(&left, stacks->stacks.n))
+		return;
+	forget_keys(stacks);
+	ex_memo_clear(stacks->memo);
+	while ((kept = ex_table_each(&stacks->stacks, &i)) != NULL) {
+		if (kept->holders > 0 || (kept->seen && !seen_too)) {
+			kept->seen = false;
+			ex_table_put(&left, kept->stack.id, kept);
+			continue;
+		}
+		stacks->size -= kept->size;
+		free(kept);
+	}
+	ex_table_free(&stacks->stacks, NULL);
+	stacks->stacks = left;
+}
+
+/* Have room for one more.  What is held may be as much as it likes. */
+static void
+make_room(struct ex_stacks *stacks, size_t size)
+{
+	if (stacks->size + size <= stacks->limit)
+		return;
+	free_stacks(stacks, false);
+	if (stacks->size > stacks->limit / 2)
+		free_stacks(stacks, true);
+	stacks->limit = limit > 2 * stacks->size ? limit : 2 * stacks->size;
+}
+
+/* A copy of a stack, which is no other's equal. */
+static struct ex_stack *
+add_stack(struct ex_stacks *stacks, const struct ex_stack *wanted,
+    unsigned variant)
+{
+	const size_t frames = wanted->n * sizeof(wanted->frame[0]);
+	const size_t size = sizeof(struct kept) + frames;
+	struct kept *kept;
+
+	make_room(stacks, size);
+	if (!ex_table_reserve(&stacks->stacks, 1) ||
+	    (kept = malloc(size)) == NULL)
+		return NULL;
+	*kept = (struct kept){.stack = *wanted, .size = size};
+	if (frames > 0)
+		memcpy(kept->frame, wanted->frame, frames);
+	kept->stack.frame = kept->frame;
+	kept->stack.holders = &kept->holders;
+	kept->stack.variant = variant;
+	kept->stack.index = stacks->made++;
+	stacks->size += size;
+	ex_table_put(&stacks->stacks, kept->stack.id, kept);
+	return &kept->stack;
+}
+
 /* The stack that is equal to this one, which is copied if there is none. */
 static const struct ex_stack *
 intern(struct ex_stacks *stacks, const struct ex_stack *wanted)
 {
-	const size_t size = wanted->n * sizeof(wanted->frame[0]);
 	const struct ex_stack *there;
-	struct ex_frame *frame;
-	struct ex_stack *stack;
+	unsigned variant = 0;
 	size_t i = 0;
-	unsigned others = 0;
 
-	for (; (there = ex_table_next(&stacks->stacks, wanted->id, &i)) != NULL;
-	    others++)
+	while ((there = ex_table_next(&stacks->stacks, wanted->id, &i)) !=
+	    NULL) {
 		if (same_stack(there, wanted))
-			return there;
-	if (!ex_table_reserve(&stacks->stacks, 1))
-		return NULL;
-	stack = chunk_alloc(&stacks->stack_memory, sizeof(*stack) + size);
-	if (stack == NULL)
-		return NULL;
-	frame = (struct ex_frame *)(stack + 1);
-	if (size > 0)
-		memcpy(frame, wanted->frame, size);
-	*stack = *wanted;
-	stack->frame = frame;
-	stack->variant = others;
-	stack->index = (unsigned)stacks->stacks.n;
-	ex_table_put(&stacks->stacks, stack->id, stack);
-	return stack;
+			return again(there);
+		if (variant <= there->variant)
+			variant = there->variant + 1;
+	}
+	return add_stack(stacks, wanted, variant);
 }
 
 /* The stack of the pcs at hand, whose key was not known. */
@@ -524,7 +608,7 @@ stack_of_key(struct ex_stacks *stacks, struct ex_process *process, size_t n)
 	const struct ex_stack *stack = known_stack(stacks, process, n, hash);
 
 	if (stack != NULL)
-		return stack;
+		return again(stack);
 	/* names that came have changed the first of the pcs, or the key */
 	stack = new_stack(stacks, process);
 	if (stack != NULL)
@@ -546,7 +630,7 @@ ex_stack_of(struct ex_stacks *stacks, struct ex_process *process,
 	n = begin_key(stacks, process);
 	stack = ex_memo_find(stacks->memo, stacks->word, n, sample);
 	if (stack != NULL)
-		return stack;
+		return again(stack);
 	pcs->nuser = ex_unwind_reads(process, sample, pcs->user, USER_MAX,
 	    &pcs->end, &stacks->reads);
 	stack = stack_of_key(stacks, process, end_key(stacks, n));

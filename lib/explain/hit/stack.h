@@ -1,6 +1,9 @@
 /*
  * stack: backtraces, each distinct one kept once and named by an id.
  *
+ * They take memory up to a bound: then those that have not been seen for long
+ * and that nobody holds are forgotten, and are new if they are seen again.
+ *
  * The id is made from modules' build ids (or names) and vaddrs, so the same
  * backtrace has the same id in another run of the same program.
  */
@@ -10,21 +13,40 @@
 #include "module/symbol.h"
 #include "unwind/unwind.h"
 
-struct ex_stacks;	/* all distinct backtraces of a space */
+struct ex_stacks;	/* the distinct backtraces of a space */
 
 struct ex_stack {
 	uint64_t id;		/* never 0 */
-	unsigned variant;	/* how many others had this id before it: of the
-				   same places at other addresses, as in another
-				   process */
+	unsigned variant;	/* above that of others that are kept and have
+				   this id: of the same places at other
+				   addresses, as in another process; 0: there
+				   were none */
 	unsigned n;		/* frames, inlined ones too */
 	const struct ex_frame *frame;	/* innermost first */
 	enum ex_end end;	/* why it ends */
 	bool gap;		/* of a frame: functions may be missing */
 	bool unnamed;		/* a name for code outside of all modules may
 				   come yet */
-	unsigned index;		/* 0, 1, 2...: in the order of first sight */
+	unsigned index;		/* 0, 1, 2...: in the order of first sight;
+				   never that of another */
+	unsigned *holders;	/* how many there are; NULL: it stays, as it is
+				   of no store */
 };
+
+/* Keep it from being forgotten, until it is let go as often; NULL is none. */
+static inline void
+ex_stack_hold(const struct ex_stack *stack)
+{
+	if (stack != NULL && stack->holders != NULL)
+		++*stack->holders;
+}
+
+static inline void
+ex_stack_let_go(const struct ex_stack *stack)
+{
+	if (stack != NULL && stack->holders != NULL)
+		--*stack->holders;
+}
 
 /* The innermost of its frames that is the program's own, behind the kernel's; n:
    there is none. */
@@ -42,12 +64,17 @@ ex_stack_user(const struct ex_stack *stack)
 struct ex_stacks *ex_stacks_new(struct ex_space *);
 void ex_stacks_free(struct ex_stacks *);
 
+/* How many bytes they may take in a store that is made from now on, apart from
+   those that are held: 128 MiB, unless this was called. */
+void ex_stacks_limit(size_t bytes);
+
 /*
  * The backtrace of a sample: kernel frames (from the callchain) first, then the
  * user's.  first_pc, when not 0, replaces the sampled user pc as the address of
  * frame 0 (the exact instruction's); with 0 the sampled pc is shown and, when
  * after is true, the byte before it is looked up.
- * The result lives as long as the store; NULL only when out of memory.
+ * The result is valid until the next call, or as long as it is held; NULL only
+ * when out of memory.
  * Hot path: a stack whose words were seen before is not unwound again; one that
  * is gives a backtrace seen before by one look-up.
  */

@@ -393,6 +393,42 @@ TEST(keeps_many)
 	free(stack);
 }
 
+/* What nobody holds is forgotten when there is too much; what is held is found
+   again, and so is what is seen all the time. */
+TEST(forgets)
+{
+	enum { FRAMES = 10, LIMIT = 1 << 20, MANY = 20000 };
+	struct ex_stacks *const all = stacks;
+	const struct ex_stack *held, *often, *again;
+	uint64_t chain[12] = { 0 };
+	unsigned often_index, first = 0;
+
+	ex_stacks_limit(LIMIT);
+	assert_non_null(stacks = ex_stacks_new(space));
+	held = chain_stack(chain, FRAMES, 0);
+	ex_stack_hold(held);
+	often_index = chain_stack(chain, FRAMES, 1)->index;
+	for (unsigned i = 2; i < MANY; i++) {
+		again = chain_stack(chain, FRAMES, i);
+		if (i == 2)
+			first = again->index;
+		assert_int_equal(again->index, i);
+		assert_int_equal(again->variant, 0);
+		often = chain_stack(chain, FRAMES, 1);
+		assert_int_equal(often->index, often_index);
+		assert_int_equal(often->n, FRAMES);
+	}
+	assert_ptr_equal(chain_stack(chain, FRAMES, 0), held);
+	again = chain_stack(chain, FRAMES, 2);
+	assert_int_not_equal(again->index, first);
+	assert_int_equal(again->n, FRAMES);
+	assert_int_equal(again->frame[9].pc, 0x200000);
+	ex_stack_let_go(held);
+	ex_stacks_free(stacks);
+	ex_stacks_limit((size_t)128 << 20);
+	stacks = all;
+}
+
 TEST(has_no_frames_of_nothing)
 {
 	const struct ex_sample sample = { .ip = 0 };

@@ -24,7 +24,7 @@ TEST(counts_by_watch_and_backtrace)
 		hit(5, 0, &stacks[1], 11, 350),
 		hit(6, 0, NULL, 11, 500),
 	};
-	struct summary *s = summary_new();
+	struct summary *s = summary_new(SUMMARY_ROWS);
 	const struct summary_row *row;
 
 	assert_non_null(s);
@@ -60,7 +60,7 @@ TEST(counts_by_watch_and_backtrace)
 
 TEST(gives_the_row_of_a_hit)
 {
-	struct summary *s = summary_new();
+	struct summary *s = summary_new(SUMMARY_ROWS);
 	struct summary_row *row;
 
 	for (uint64_t i = 1; i <= 3; i++) {
@@ -89,7 +89,7 @@ TEST(processes_share_a_row)
 	static const struct {
 		unsigned watch, stack;
 	} hits[] = {{0, 0}, {2, 1}, {2, 1}, {2, 2}, {3, 1}};
-	struct summary *s = summary_new();
+	struct summary *s = summary_new(SUMMARY_ROWS);
 	const struct summary_row *row;
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -114,7 +114,7 @@ TEST(holds_many)
 {
 	enum { STACKS = 500, THREADS = 40 };
 	static struct ex_stack many[STACKS];
-	struct summary *s = summary_new();
+	struct summary *s = summary_new(SUMMARY_ROWS);
 	const struct summary_row *rows;
 
 	for (unsigned i = 0; i < STACKS * THREADS; i++) {
@@ -133,6 +133,52 @@ TEST(holds_many)
 			assert_int_equal(rows[i].threads[j], j);
 	}
 	summary_free(s);
+}
+
+/* Of too many rows the most frequent stay; what the others counted is in one; and
+   a backtrace that comes again may have been one of them. */
+TEST(keeps_the_most_frequent)
+{
+	enum { MAX = 8, MANY = 100 };
+	static unsigned holders[MANY];
+	static struct ex_stack many[MANY];
+	struct summary *s = summary_new(MAX);
+	const struct summary_row *rows;
+	uint64_t counted = 0;
+	size_t n;
+
+	assert_non_null(s);
+	for (unsigned i = 0; i < MANY; i++)
+		many[i] = (struct ex_stack){.id = i + 1, .index = i,
+		    .holders = &holders[i]};
+	for (unsigned i = 0; i < MANY; i++) {
+		struct ex_hit h = hit(2 * i + 1, 0, &many[i], 1, 100 + i);
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+		h = hit(2 * i + 2, 0, &many[2], 1, 100 + i);
+		assert_int_equal(summary_add(s, &h, NULL), 0);
+	}
+	n = summary_rows(s, &rows);
+	assert_in_range(n, MAX / 2 + 1, MAX + 1);
+	assert_ptr_equal(rows[0].stack, &many[2]);
+	assert_false(rows[0].partial || rows[0].others);
+	assert_int_equal(rows[0].count, MANY + 1);
+	for (size_t i = 0; i < n; i++) {
+		counted += rows[i].count;
+		assert_int_equal(rows[i].others, i == n - 1);
+		if (i > 0 && i < n - 1)
+			assert_true(rows[i].partial && rows[i].count == 1);
+	}
+	assert_int_equal(counted, 2 * MANY);
+	assert_null(rows[n - 1].stack);
+	assert_int_equal(rows[n - 1].first_seq, 1);
+	assert_int_equal(rows[n - 1].first, 100);
+	n = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		n += holders[i];
+	assert_in_range(n, MAX / 2, MAX);
+	summary_free(s);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(holders[i], 0);
 }
 
 RUN_TESTS()
