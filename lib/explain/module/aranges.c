@@ -115,21 +115,45 @@ bool
 ex_abbrevs_read(struct ex_abbrevs *abbrevs, const uint8_t *bytes, size_t size)
 {
 	struct cursor c = {.p = bytes, .left = size};
-	bool coded = false;
+	bool coded = false, unit = false;
 
 	*abbrevs = (struct ex_abbrevs){0};
 	while (c.left > 0) {
 		uint64_t tag;
+		bool code;
 
 		if (take_leb128(&c) == 0) {
+			abbrevs->units += unit;
 			abbrevs->coded += coded;
-			coded = false;
+			coded = unit = false;
 			continue;
 		}
 		tag = take_leb128(&c);
 		(void)take8(&c);
-		coded |= read_attributes(abbrevs, &c) &&
-		    (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit);
+		code = read_attributes(abbrevs, &c);
+		if (tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit ||
+		    tag == DW_TAG_partial_unit) {
+			unit = true;
+			coded |= code && tag != DW_TAG_partial_unit;
+		}
 	}
-	return !c.bad && !coded;
+	return !c.bad && !unit;
+}
+
+/* --- .debug_line --- */
+
+size_t
+ex_line_tables(const uint8_t *bytes, size_t size)
+{
+	struct cursor c = {.p = bytes, .left = size};
+	size_t n = 0;
+
+	for (; c.left > 0 && !c.bad; n++) {
+		uint64_t length = take32(&c);
+
+		if (length == UINT32_MAX)
+			length = take64(&c);
+		(void)take(&c, length, 1);
+	}
+	return c.bad ? SIZE_MAX : n;
 }

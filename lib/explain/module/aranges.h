@@ -26,11 +26,15 @@ void ex_aranges_free(struct ex_aranges *);
 
 /* What the tables of abbreviations of a file's units have in them. */
 struct ex_abbrevs {
-	size_t coded;		/* tables for units with code of their own */
+	size_t units;		/* tables for units, type units apart */
+	size_t coded;		/* ... for those with code of their own */
 	bool references;	/* a unit may refer to another */
 };
 
 /* Read .debug_abbrev.  False: it is damaged. */
 bool ex_abbrevs_read(struct ex_abbrevs *, const uint8_t *bytes, size_t size);
+
+/* How many line tables a .debug_line has; SIZE_MAX: it is damaged. */
+size_t ex_line_tables(const uint8_t *bytes, size_t size);
 
 #endif

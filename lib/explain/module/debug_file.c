@@ -235,17 +235,40 @@ download(const struct wanted *w)
 	return -1;
 }
 
-/* What a file of debug information shares with others: found by its build id;
-   else libdw looks for it where the link says. */
+/* By a path: in the module's root, or from the directory of the file that holds
+   the debug information. */
+static int
+try_path(const struct wanted *w, const char *name)
+{
+	const struct ex_module *m = w->module;
+	const char *host = m->host_path != NULL ? m->host_path : m->path;
+	const char *from = m->debug_file.path != NULL ? m->debug_file.path :
+	    host;
+	const char *end = strrchr(from, '/');
+	const size_t len = strlen(host), own = strlen(m->path);
+
+	if (*name == '/')
+		return try(w, "%.*s%s", len > own ? (int)(len - own) : 0, host,
+		    name);
+	return end == NULL || *name == '\0' ? -1 :
+	    try(w, "%.*s/%s", (int)(end - from), from, name);
+}
+
+/* What a file of debug information shares with others: it has this build id,
+   wherever it is. */
 static int
 find_shared(struct wanted *w, Dwfl_Module *module)
 {
 	const char *name;
 	Dwarf_Addr bias;
+	int fd;
 
 	w->id_len = dwelf_dwarf_gnu_debugaltlink(
 	    dwfl_module_getdwarf(module, &bias), &name, &w->id);
-	return search(w, NULL, false);
+	if (w->id_len <= 0)
+		return -1;
+	fd = search(w, NULL, false);
+	return fd < 0 ? try_path(w, name) : fd;
 }
 
 /* Look for it, once. */

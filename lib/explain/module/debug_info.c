@@ -24,7 +24,6 @@
 #include "module/unpacked.h"
 #include "base/array.h"
 
-#define STEP (UINT64_C(1) << 20)	/* bytes searched at a time */
 #define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
 #define UNITS_MAX ((size_t)1 << 22)
 
@@ -34,7 +33,6 @@
 #define SOUGHT_MAX 256			/* searches that are kept */
 
 enum {
-	HEADER_MAX = 64,	/* more than the header of a unit */
 	NAMED_MAX = 64,		/* units that are looked at for a name */
 	KEY_MIN = 16,		/* digits of a build id */
 	STRINGS_MAX = 8,	/* that end in a name, and are sought */
@@ -63,6 +61,9 @@ struct debug_info {
 	uint64_t next;		/* behind them */
 	bool ordered;		/* each has abbreviations behind those of the
 				   one before it */
+	bool counted;		/* line tables were, */
+	bool as_many_lines;	/* and are as many as tables of abbreviations
+				   for units */
 	bool searched;		/* what follows is known */
 	struct ex_aranges aranges;
 	struct ex_gdb_index gdb;
@@ -306,6 +307,14 @@ show(struct debug_info *d, uint64_t size)
 		d->info->d_size = size;
 }
 
+/* Whether libdw reads no more of units than somebody asks for, and their
+   headers. */
+static bool
+reads_in_part(const struct debug_info *d)
+{
+	return d->abbrevs_good && !d->abbrevs.references;
+}
+
 /* The next unit as it is known from the last time, if it can be read in part;
    NULL: it is not, or cannot. */
 static const struct ex_index_unit *
@@ -313,7 +322,7 @@ known_unit(const struct debug_info *d)
 {
 	const struct ex_index_unit *known = d->known.units.at;
 
-	if (d->unpacked == NULL || !d->abbrevs_good || d->abbrevs.references ||
+	if (d->unpacked == NULL || !reads_in_part(d) ||
 	    d->n >= d->known.units.n)
 		return NULL;
 	known += d->n;
@@ -325,14 +334,18 @@ known_unit(const struct debug_info *d)
 static void
 show_header(struct debug_info *d, const struct ex_index_unit *known)
 {
+	size_t len = EX_INDEX_HEAD;
+	const uint8_t *head;
+
 	if (known != NULL) {
 		ex_unpacked_head(d->unpacked, known->at, known->head,
 		    known->end - known->at < sizeof(known->head) ?
 		    known->end - known->at : sizeof(known->head));
 		show(d, known->end);
 	} else if (d->unpacked != NULL) {
-		show(d, ex_unpacked_info(d->unpacked, d->next,
-		    d->next + HEADER_MAX));
+		head = ex_unpacked_peek(d->unpacked, d->next, &len);
+		ex_unpacked_head(d->unpacked, d->next, head, len);
+		show(d, d->next + len);
 	}
 }
 
@@ -342,6 +355,18 @@ is_there(const struct debug_info *d, uint64_t from, uint64_t end)
 {
 	return d->unpacked == NULL ||
 	    ex_unpacked_info(d->unpacked, from, end) >= end;
+}
+
+/* Whether the next unit can be what it says: all of it is there, if its parts do
+   not do. */
+static bool
+is_plausible(const struct debug_info *d, const struct ex_index_unit *known,
+    uint64_t next)
+{
+	if (known != NULL)
+		return next == known->end;
+	return d->unpacked != NULL && reads_in_part(d) ?
+	    next <= d->info_size : is_there(d, d->next, next);
 }
 
 /* Learn of the next unit.  False: there is none. */
@@ -359,7 +384,7 @@ learn_unit(struct debug_info *d)
 	show_header(d, known);
 	is = dwarf_next_unit(d->dwarf, d->next, &next, &unit->header, NULL,
 	    &unit->abbrevs, NULL, NULL, NULL, NULL) == 0 && next > d->next &&
-	    (known != NULL ? next == known->end : is_there(d, d->next, next));
+	    is_plausible(d, known, next);
 	show(d, is ? next : d->next);
 	if (!is)
 		return false;
@@ -393,8 +418,7 @@ read_abbrevs(struct debug_info *d)
 
 	d->abbrevs_good = data != NULL && ex_abbrevs_read(&d->abbrevs,
 	    data->d_buf, data->d_size);
-	if (d->unpacked != NULL && (!d->abbrevs_good ||
-	    d->abbrevs.references)) {
+	if (d->unpacked != NULL && !reads_in_part(d)) {
 		while (learn_unit(d))
 			;
 	}
@@ -544,26 +568,48 @@ ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 
 /* --- finding them --- */
 
-/* How far .debug_info is there behind a place, at least up to another if it has
-   so much. */
-static uint64_t
-info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
+/* Whether a part of .debug_info that is packed has these bytes.  *more: there is
+   more behind it. */
+static bool
+has_bytes(struct debug_info *d, uint64_t at, uint64_t end, const void *bytes,
+    size_t len, bool *more)
 {
-	return d->unpacked != NULL ?
-	    ex_unpacked_info(d->unpacked, from, upto) : d->info->d_size;
+	const uint8_t *part;
+	size_t n;
+
+	*more = true;
+	for (; at + len <= end && *more; at += n - len + 1) {
+		n = end - at < EX_UNPACKED_PEEK ? end - at : EX_UNPACKED_PEEK;
+		part = ex_unpacked_peek(d->unpacked, at, &n);
+		*more = n >= len;
+		if (*more && memmem(part, n, bytes, len) != NULL)
+			return true;
+	}
+	return false;
 }
 
 /* The first unit at or behind a place that holds these bytes; NULL: none. */
 static const struct unit_start *
 seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 {
-	const uint8_t *hit = NULL, *info = d->info->d_buf;
-	uint64_t have;
+	const uint8_t *hit, *info = d->info->d_buf;
+	const struct unit_start *unit;
+	bool more = true;
 
-	while ((have = info_upto(d, at, at + STEP)) >= at + len &&
-	    (hit = memmem(info + at, have - at, bytes, len)) == NULL)
-		at = have - len + 1;
-	return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) : NULL;
+	if (d->unpacked == NULL) {
+		hit = at < d->info->d_size ? memmem(info + at,
+		    d->info->d_size - at, bytes, len) : NULL;
+		return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) :
+		    NULL;
+	}
+	while (more && (unit = unit_upto(d, at)) != NULL) {
+		const uint64_t end = unit_end(d, unit);
+
+		if (has_bytes(d, at, end, bytes, len, &more))
+			return unit;
+		at = end;
+	}
+	return NULL;
 }
 
 /* What came of a search before; NULL: it is a new one. */
@@ -679,13 +725,36 @@ ex_unit_named(struct ex_module *m, struct ex_unit_names *names, uint64_t *unit)
 	return false;
 }
 
+/* Whether no two units share a table of abbreviations.  Of units that are packed
+   those that are not known yet could: with whole-program optimization clang has
+   one table for all of them.  But each has a line table of its own. */
+static bool
+shares_no_table(struct debug_info *d)
+{
+	const Elf_Data *lines;
+
+	if (!d->abbrevs_good)
+		return false;
+	if (d->unpacked == NULL || !reads_in_part(d)) {
+		while (d->ordered && learn_unit(d))
+			;
+	} else if (!d->counted) {
+		d->counted = true;
+		lines = section(d->dwarf, ".debug_line");
+		d->as_many_lines = lines != NULL && lines->d_buf != NULL &&
+		    ex_line_tables(lines->d_buf, lines->d_size) ==
+		    d->abbrevs.units;
+	}
+	return d->ordered && (!d->counted || d->as_many_lines);
+}
+
 /* Whether each unit that has code is in .debug_aranges: there are as many as
    tables of abbreviations for such, and no two units share a table. */
 static bool
-has_all_code(const struct debug_info *d)
+has_all_code(struct debug_info *d)
 {
-	return d->abbrevs_good && d->ordered && d->aranges.units != 0 &&
-	    d->aranges.units == d->abbrevs.coded;
+	return d->aranges.units != 0 &&
+	    d->aranges.units == d->abbrevs.coded && shares_no_table(d);
 }
 
 /* .gdb_index is never packed; nor is it in what libdw has of a packed file. */
@@ -702,7 +771,7 @@ open_gdb_index(struct debug_info *d)
 }
 
 /* The names are whole if there are as many units in them as tables of abbreviations
-   for such with code, and no two units share a table. */
+   for such with code; if no two units share a table. */
 static void
 open_debug_names(struct debug_info *d)
 {
@@ -717,8 +786,7 @@ open_debug_names(struct debug_info *d)
 		names->d_buf, names->d_size, strings->d_buf, strings->d_size,
 	};
 	whole = ex_debug_names_whole(&d->names);
-	d->names_whole = d->abbrevs_good && d->ordered && whole != 0 &&
-	    whole == d->abbrevs.coded;
+	d->names_whole = whole != 0 && whole == d->abbrevs.coded;
 }
 
 static void
@@ -782,12 +850,12 @@ ex_unit_function(struct ex_module *m, const char *name, size_t *at,
 bool
 ex_unit_no_function(struct ex_module *m, const char *name)
 {
-	const struct debug_info *d = debug_info_of(m);
+	struct debug_info *d = debug_info_of(m);
 	uint64_t unit;
 	size_t at = 0;
 
 	return !ex_unit_function(m, name, &at, &unit) && d != NULL &&
-	    d->names_whole;
+	    d->names_whole && shares_no_table(d);
 }
 
 enum ex_code_unit

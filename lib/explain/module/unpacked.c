@@ -1,6 +1,7 @@
 /* unpacked: the debug sections of an ELF file, unpacked in memory. */
 #include "module/unpacked.h"
 
+#include <libdeflate.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,9 @@
 #define POINTS_MAX 4096
 #define USED_MAX 1024
 #define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
+#define AHEAD (UINT64_C(128) << 10)	/* bytes that go by at a time */
+#define SEEN_SIZE (4 * EX_UNPACKED_PEEK)	/* of these so many are there to be
+						   looked at */
 
 enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
 
@@ -33,7 +37,15 @@ struct section {
 	bool there;		/* as a whole */
 };
 
-/* .debug_info, which is unpacked as it is asked for. */
+/* zlib's state between two blocks of the stream. */
+struct stream {
+	z_stream z;
+	bool begun;		/* it is to be ended */
+	uint64_t pos;		/* bytes that came of it */
+};
+
+/* .debug_info, which is unpacked as it is asked for; or goes by, and what went by
+   last can be looked at. */
 struct info {
 	struct section *section;
 	const uint8_t *packed;	/* the stream, behind zlib's header */
@@ -41,14 +53,17 @@ struct info {
 	uint8_t *there;		/* a bit for each page that is unpacked */
 	uint64_t end;		/* bytes that can be had: less than the file
 				   says if it is damaged */
-	uint64_t pos;		/* bytes that came of the stream */
-	uint64_t solid;		/* those from here on are in the image */
+	struct stream fill;	/* fills the image */
+	uint64_t solid;		/* from here on it is filled, up to fill.pos */
 	uint64_t room, room_end;	/* where the image is writable */
-	bool begun;		/* stream is to be ended */
-	z_stream stream;
-	struct ex_index_point *point;	/* where it can go on from, in order;
+	struct stream pass;	/* goes by; */
+	uint8_t *seen;		/* what came of it last; NULL: nothing yet */
+	uint64_t seen_at;	/* and where that begins in the section */
+	struct ex_index_point *point;	/* where one can go on from, in order;
 					   window: an address here */
 	size_t npoints;
+	uint8_t **window;	/* nwindows of them, of points; malloc'd */
+	size_t nwindows, windows_cap;
 	struct ex_index_bytes *used;	/* pages of units that were asked for;
 					   at and len only */
 	size_t nused, used_cap;
@@ -62,6 +77,7 @@ struct ex_unpacked {
 	struct section section[SECTIONS_MAX];
 	unsigned n;
 	struct info info;
+	struct libdeflate_decompressor *inflater;
 };
 
 static uint64_t
@@ -181,27 +197,16 @@ stream_of(const struct section *s, size_t *size)
 	    header + ZLIB_HEADER : NULL;
 }
 
-/* One that is damaged, or is less than it claims, is not there. */
+/* One that is damaged, or is not as much as it claims, is not there. */
 static bool
 section_unpack(struct ex_unpacked *u, const struct section *s)
 {
-	z_stream stream = {0};
 	size_t size;
 	const uint8_t *packed = stream_of(s, &size);
-	int result;
 
-	if (packed == NULL || !room_large(u, s->at, s->at + s->size) ||
-	    inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-		return false;
-	stream.next_in = (Bytef *)(uintptr_t)packed;
-	stream.avail_in = (uInt)size;
-	stream.next_out = u->image + s->at;
-	stream.avail_out = (uInt)s->size;
-	result = inflate(&stream, Z_FINISH);
-	(void)inflateEnd(&stream);
-	return stream.avail_out == 0 &&
-	    (result == Z_STREAM_END || result == Z_BUF_ERROR ||
-	    result == Z_OK);
+	return packed != NULL && room_large(u, s->at, s->at + s->size) &&
+	    libdeflate_deflate_decompress(u->inflater, packed, size,
+	    u->image + s->at, s->size, NULL) == LIBDEFLATE_SUCCESS;
 }
 
 /* What is not packed. */
@@ -268,21 +273,22 @@ set_there(struct info *info, uint64_t start, uint64_t end)
 }
 
 static void
-stream_end(struct info *info)
+stream_end(struct stream *s)
 {
-	if (info->begun)
-		(void)inflateEnd(&info->stream);
-	info->begun = false;
+	if (s->begun)
+		(void)inflateEnd(&s->z);
+	s->begun = false;
 }
 
-/* Have the stream begin at a point; NULL: at its beginning. */
+/* Have a stream begin at a point; NULL: at its beginning. */
 static bool
-stream_begin(struct info *info, const struct ex_index_point *p)
+stream_begin(const struct info *info, struct stream *s,
+    const struct ex_index_point *p)
 {
 	const uint64_t packed = p != NULL ? p->packed : 0;
-	z_stream *z = &info->stream;
+	z_stream *z = &s->z;
 
-	stream_end(info);
+	stream_end(s);
 	if (packed > info->packed_size ||
 	    (packed == 0 && p != NULL && p->bits > 0))
 		return false;
@@ -290,70 +296,86 @@ stream_begin(struct info *info, const struct ex_index_point *p)
 		.next_in = (Bytef *)(uintptr_t)info->packed + packed,
 		.avail_in = (uInt)(info->packed_size - packed),
 	};
-	info->pos = p != NULL ? p->at : 0;
-	info->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
-	if (!info->begun || p == NULL)
-		return info->begun;
+	s->pos = p != NULL ? p->at : 0;
+	s->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
+	if (!s->begun || p == NULL)
+		return s->begun;
 	return (p->bits == 0 || inflatePrime(z, (int)p->bits,
 	    info->packed[packed - 1] >> (8 - p->bits)) == Z_OK) &&
 	    inflateSetDictionary(z, (const Bytef *)(uintptr_t)p->window,
 	    EX_INDEX_WINDOW) == Z_OK;
 }
 
-/* The stream is between two blocks: it can go on from here another time.  from:
-   since where what came of it is in the image. */
-static void
-note_point(struct ex_unpacked *u, uint64_t from)
+/* What came before a place, behind which the next byte will be: there as long as
+   this is.  NULL: out of memory. */
+static const uint8_t *
+window_before(struct info *info, const struct stream *s, const uint8_t *end)
 {
-	struct info *info = &u->info;
+	uint8_t *copy;
+
+	if (s == &info->fill)
+		return end - EX_INDEX_WINDOW;
+	if (!ex_array_room(&info->window, info->nwindows, 1,
+	    &info->windows_cap, sizeof(*info->window), POINTS_MAX) ||
+	    (copy = malloc(EX_INDEX_WINDOW)) == NULL)
+		return NULL;
+	info->window[info->nwindows++] = copy;
+	return memcpy(copy, end - EX_INDEX_WINDOW, EX_INDEX_WINDOW);
+}
+
+/* A stream is between two blocks: it can go on from here another time.  from:
+   since where what came of it lies before the next byte. */
+static void
+note_point(struct info *info, const struct stream *s, uint64_t from)
+{
 	const uint64_t last = info->npoints > 0 ?
 	    info->point[info->npoints - 1].at : 0;
-	const z_stream *z = &info->stream;
+	const z_stream *z = &s->z;
+	const uint8_t *window;
 
-	if (info->pos < last + BETWEEN || info->pos < from + EX_INDEX_WINDOW ||
-	    info->npoints == POINTS_MAX)
+	if (s->pos < last + BETWEEN || s->pos < from + EX_INDEX_WINDOW ||
+	    info->npoints == POINTS_MAX ||
+	    (window = window_before(info, s, z->next_out)) == NULL)
 		return;
 	info->point[info->npoints++] = (struct ex_index_point){
-		.at = info->pos, .packed = info->packed_size - z->avail_in,
+		.at = s->pos, .packed = info->packed_size - z->avail_in,
 		.bits = (uint64_t)z->data_type & 7,
-		.window = (uintptr_t)(u->image + info->section->at +
-		    info->pos - EX_INDEX_WINDOW),
+		.window = (uintptr_t)window,
 	};
 }
 
-/* Have bytes come of the stream, up to a place in the section; to: where the
-   next one goes.  False: it ends before. */
+/* Have bytes come of a stream, up to a place in the section; to: where the next
+   one goes.  False: it ends before. */
 static bool
-stream_upto(struct ex_unpacked *u, uint64_t end, uint8_t *to, uint64_t from)
+stream_upto(struct info *info, struct stream *s, uint64_t end, uint8_t *to,
+    uint64_t from)
 {
-	struct info *info = &u->info;
-	z_stream *z = &info->stream;
+	z_stream *z = &s->z;
 	int result = Z_OK;
 
 	z->next_out = to;
-	z->avail_out = (uInt)(end - info->pos);
+	z->avail_out = (uInt)(end - s->pos);
 	while (result == Z_OK && z->avail_out > 0) {
 		result = inflate(z, Z_BLOCK);
-		info->pos = end - z->avail_out;
+		s->pos = end - z->avail_out;
 		/* behind a block, which is not the last one */
 		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
-			note_point(u, from);
+			note_point(info, s, from);
 	}
 	return z->avail_out == 0;
 }
 
 /* Have bytes come that are not wanted. */
 static bool
-stream_skip(struct ex_unpacked *u, uint64_t end)
+stream_skip(struct info *info, struct stream *s, uint64_t end)
 {
 	static uint8_t none[1 << 16];
-	struct info *info = &u->info;
 
-	while (info->pos < end) {
-		const uint64_t n = end - info->pos < sizeof(none) ?
-		    end - info->pos : sizeof(none);
+	while (s->pos < end) {
+		const uint64_t n = end - s->pos < sizeof(none) ?
+		    end - s->pos : sizeof(none);
 
-		if (!stream_upto(u, info->pos + n, none, UINT64_MAX / 2))
+		if (!stream_upto(info, s, s->pos + n, none, UINT64_MAX / 2))
 			return false;
 	}
 	return true;
@@ -387,6 +409,15 @@ info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	return true;
 }
 
+/* Whether a stream cannot go on to a place, or would be there later than from this
+   point. */
+static bool
+is_elsewhere(const struct stream *s, const struct ex_index_point *p,
+    uint64_t at)
+{
+	return !s->begun || s->pos > at || (p != NULL && s->pos < p->at);
+}
+
 /* Unpack some pages.  False: damaged. */
 static bool
 unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
@@ -394,19 +425,17 @@ unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
 	struct info *info = &u->info;
 	const struct ex_index_point *p = point_upto(info, start);
 	uint8_t *to = u->image + info->section->at + start;
+	struct stream *s = &info->fill;
 
-	if (!info->begun || info->pos > start ||
-	    (p != NULL && info->pos < p->at)) {
-		if (!stream_begin(info, p) || !stream_skip(u, start))
+	if (is_elsewhere(s, p, start)) {
+		if (!stream_begin(info, s, p))
 			return false;
 		info->solid = start;
-	} else if (info->pos < start) {
-		if (!stream_skip(u, start))
-			return false;
+	} else if (s->pos < start) {
 		info->solid = start;
 	}
-	return info_room(u, start, end) &&
-	    stream_upto(u, end, to, info->solid);
+	return stream_skip(info, s, start) && info_room(u, start, end) &&
+	    stream_upto(info, s, end, to, info->solid);
 }
 
 /* Where a run of pages that are there, or are not, ends. */
@@ -540,7 +569,8 @@ static bool
 make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
 {
 	if (gelf_getclass(elf) != ELFCLASS64 || !add_sections(u, elf) ||
-	    !map_image(u) || !write_headers(u, elf) || !info_begin(u, index))
+	    !map_image(u) || !write_headers(u, elf) || !info_begin(u, index) ||
+	    (u->inflater = libdeflate_alloc_decompressor()) == NULL)
 		return false;
 	for (unsigned i = 0; i < u->n; i++) {
 		struct section *s = &u->section[i];
@@ -571,7 +601,13 @@ ex_unpacked_free(struct ex_unpacked *u)
 	if (u == NULL)
 		return;
 	(void)elf_end(u->elf);
-	stream_end(&u->info);
+	libdeflate_free_decompressor(u->inflater);
+	stream_end(&u->info.fill);
+	stream_end(&u->info.pass);
+	for (size_t i = 0; i < u->info.nwindows; i++)
+		free(u->info.window[i]);
+	free(u->info.window);
+	free(u->info.seen);
 	free(u->info.there);
 	free(u->info.point);
 	free(u->info.used);
@@ -584,6 +620,80 @@ Elf *
 ex_unpacked_elf(struct ex_unpacked *u)
 {
 	return u->elf;
+}
+
+/* There is no more than has come of a stream, but at least up to a place. */
+static void
+end_at(struct info *info, struct stream *s, uint64_t at)
+{
+	stream_end(s);
+	info->end = s->pos > at ? s->pos : at;
+}
+
+/* Make room for what comes next, behind what is to be looked at. */
+static void
+shift_seen(struct info *info, uint64_t at)
+{
+	const uint64_t pos = info->pass.pos;
+	uint64_t from = pos - info->seen_at > EX_INDEX_WINDOW ?
+	    pos - EX_INDEX_WINDOW : info->seen_at;
+
+	if (at < from)
+		from = at;
+	memmove(info->seen, info->seen + (from - info->seen_at), pos - from);
+	info->seen_at = from;
+}
+
+/* Have a stream go by, up to the end of what is to be looked at.  False: damaged,
+   or out of memory. */
+static bool
+pass(struct info *info, uint64_t at, uint64_t end)
+{
+	const struct ex_index_point *p = point_upto(info, at);
+	struct stream *s = &info->pass;
+
+	if (info->seen == NULL && (info->seen = malloc(SEEN_SIZE)) == NULL)
+		return false;
+	if (at < info->seen_at || !s->begun ||
+	    (p != NULL && s->pos < p->at)) {
+		if (!stream_begin(info, s, p))
+			return false;
+		info->seen_at = s->pos;
+	}
+	while (s->pos < end) {
+		const uint64_t left = info->section->size - s->pos;
+		const uint64_t next = s->pos + (left < AHEAD ? left : AHEAD);
+
+		if (next - info->seen_at > SEEN_SIZE)
+			shift_seen(info, at);
+		if (!stream_upto(info, s, next, info->seen + (s->pos -
+		    info->seen_at), info->seen_at))
+			return s->pos >= end;
+	}
+	return true;
+}
+
+const uint8_t *
+ex_unpacked_peek(struct ex_unpacked *u, uint64_t at, size_t *len)
+{
+	struct info *info = &u->info;
+	const uint64_t end = info->end > at && info->end - at < *len ?
+	    info->end : at + *len;
+
+	*len = 0;
+	if (at >= info->end)
+		return NULL;
+	if (is_there(info, at / PAGE) && run_end(info, at / PAGE * PAGE, end) ==
+	    end) {
+		*len = end - at;
+		return u->image + info->section->at + at;
+	}
+	if (!pass(info, at, end))
+		end_at(info, &info->pass, at);
+	if (at >= info->end)
+		return NULL;
+	*len = (info->end < end ? info->end : end) - at;
+	return info->seen + (at - info->seen_at);
 }
 
 uint64_t
@@ -601,8 +711,7 @@ ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
 		next = run_end(info, at, page_up(end) < info->end ?
 		    page_up(end) : info->end);
 		if (!unpack(u, at, next)) {
-			stream_end(info);
-			info->end = info->pos > at ? info->pos : at;
+			end_at(info, &info->fill, at);
 			return info->end;
 		}
 		set_there(info, at, next);

@@ -4,8 +4,9 @@
  * libelf unpacks whole sections, and libdw has it unpack all of them before the
  * first is read.  Most of the time goes there, and most of what comes of it is
  * never read.  So libdw is given a file in memory that has the sections as they
- * are when they are unpacked, apart from some that are never read; and the
- * largest, .debug_info, only up to where somebody asks for it.
+ * are when they are unpacked, apart from some that are never read; and of the
+ * largest, .debug_info, only the parts that somebody asks for.  What has to be
+ * unpacked on the way to these is looked at as it goes by, and not kept.
  */
 #ifndef EX_UNPACKED_H
 #define EX_UNPACKED_H
@@ -33,8 +34,13 @@ Elf *ex_unpacked_elf(struct ex_unpacked *);
    upto: there is no more. */
 uint64_t ex_unpacked_info(struct ex_unpacked *, uint64_t from, uint64_t upto);
 
-/* Bytes of .debug_info that an index has, to be read until they are
-   unpacked. */
+/* Look at no more than so many bytes of .debug_info, *len; without unpacking them
+   there.  They are valid until the next call of any function here; *len is how
+   many there are, fewer only if there are no more.  NULL: none. */
+enum { EX_UNPACKED_PEEK = 256 << 10 };
+const uint8_t *ex_unpacked_peek(struct ex_unpacked *, uint64_t at, size_t *len);
+
+/* Bytes of .debug_info that are known, to be read until they are unpacked. */
 void ex_unpacked_head(struct ex_unpacked *, uint64_t at, const uint8_t *bytes,
     size_t len);
 

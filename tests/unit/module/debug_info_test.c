@@ -46,6 +46,7 @@ shown(struct ex_module *m, size_t *all)
 #define DEBUG_NAMES " && objcopy --remove-section=.debug_aranges p && "	\
 	"gdb-add-index -dwarf-5 p && objcopy --compress-debug-sections=zlib p"
 #define LINK "cc -shared -o p first.o much.o last.o plain.o "
+#define LINK_SHARED "cc -shared -o p both.o last.o plain.o "
 
 static const struct way {
 	const char *flags;	/* to compile */
@@ -120,6 +121,31 @@ TEST(looks_no_further_than_aranges)
 	ex_module_free(m);
 }
 
+/* Two units that share a table of abbreviations, as clang's do that were optimized
+   together, are in .debug_aranges; one that has its own table is not, though there
+   are as many tables as units that are. */
+TEST(knows_not_all_of_shared_tables)
+{
+	static const char *const links[] = {LINK_SHARED, LINK_SHARED ZLIB};
+
+	compile_units("");
+	scratch_run("clang -g -O1 -fPIC -emit-llvm -c first.c -o first.bc && "
+	    "clang -g -O1 -fPIC -emit-llvm -c much.c -o much.bc && "
+	    "llvm-link first.bc much.bc -o both.bc && "
+	    "clang -O1 -fPIC -gdwarf-aranges -c both.bc -o both.o && "
+	    "objcopy --remove-section=.debug_aranges last.o");
+	for (size_t i = 0; i < COUNT(links); i++) {
+		struct ex_module *m;
+
+		scratch_run("%s", links[i]);
+		m = module_of("p");
+		assert_int_equal(line_of(m, "first"), 4);
+		assert_int_equal(line_of(m, "last"), 6);
+		assert_int_equal(line_of(m, "plain"), 0);
+		ex_module_free(m);
+	}
+}
+
 /* clang writes names of all units, so that what is not among them is known to be
    nowhere; gdb does not. */
 TEST(looks_no_further_than_names)
@@ -153,6 +179,79 @@ TEST(looks_no_further_than_names)
 			fail_msg("%s", names[i].link);
 		assert_int_equal(line_of(m, "last"), 5);
 		assert_int_equal(line_of(m, "much"), 4001);
+		ex_module_free(m);
+	}
+}
+
+/* --- what files share --- */
+
+/* The name of a variable's type; "": it is not known. */
+static const char *
+type_of(struct ex_module *m, const char *name)
+{
+	struct ex_variables *variables = ex_variables_new(m);
+	const struct ex_variable *found =
+	    ex_variables_find(variables, value_of(m, name));
+	Dwarf_Die die = {0}, type = {0};
+	Dwarf_Attribute attr;
+	static char text[64];
+
+	if (found != NULL)
+		die = found->die;
+	(void)snprintf(text, sizeof(text), "%s", found != NULL &&
+	    dwarf_formref_die(dwarf_attr(&die, DW_AT_type, &attr), &type) !=
+	    NULL ? dwarf_diename(&type) : "");
+	ex_variables_free(variables);
+	return text;
+}
+
+/* dwz has put what two programs share into a third file. */
+TEST(finds_what_files_share)
+{
+	static const struct {
+		const char *link;	/* what their link says */
+		const char *then;
+		const char *type;
+	} cases[] = {
+		{"common.debug", "true", "config"},
+		{"sub/../common.debug", "mkdir -p sub", "config"},
+		{"$PWD/common.debug", "true", "config"},
+		{"common.debug", "true" ALONE, "config"},
+		{"../common.debug", "true" ALONE
+		    " && mkdir -p .debug && mv p.debug .debug", "config"},
+		{"common.debug", "objcopy --compress-debug-sections=zlib p",
+		    "config"},
+		{"common.debug", "true" ALONE
+		    " && objcopy --compress-debug-sections=zlib p.debug"
+		    " && objcopy --remove-section=.gnu_debuglink p"
+		    " && objcopy --add-gnu-debuglink=p.debug p", "config"},
+		/* it has another build id, or is not there */
+		{"common.debug", "cp q common.debug", ""},
+		{"other.debug", "rm -f other.debug", ""},
+	};
+
+	if (!scratch_has("dwz")) {
+		print_message("dwz is not installed\n");
+		skip();
+	}
+	scratch_run("for i in $(seq 300); do echo \"struct s$i {int a$i;};\"; "
+	    "done > types.h; echo 'struct config {int limit; long weight;} "
+	    "config; int set(int to) {return config.limit = to;}' >> types.h;"
+	    "echo '#include \"types.h\"' > p.c; (cat p.c; echo 'int q;') > q.c");
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct ex_module *m;
+
+		scratch_run("rm -rf .debug common.debug; for f in p q; do "
+		    "cc -g -O1 -fno-eliminate-unused-debug-types -shared "
+		    "-fPIC -o $f $f.c || exit 1; done; "
+		    "dwz -m common.debug -M \"%s\" p q && %s", cases[i].link,
+		    cases[i].then);
+		m = module_of("p");
+		if (strcmp(type_of(m, "config"), cases[i].type) != 0)
+			fail_msg("%s, %s: '%s'", cases[i].link, cases[i].then,
+			    type_of(m, "config"));
+		if (*cases[i].type != '\0')
+			assert_int_equal(line_of(m, "set"), 301);
 		ex_module_free(m);
 	}
 }

@@ -171,6 +171,29 @@ TEST(json_with_stacks_once)
 	(void)fclose(f);
 }
 
+/* The most frequent are printed, and no other. */
+TEST(summary)
+{
+	unsigned named = 0, frames = 0, first = 0;
+	size_t size = 0;
+	char *line = NULL;
+	bool has_others = false;
+	FILE *f;
+
+	report("summary", NULL, &f);
+	while (getline(&line, &size, f) > 0) {
+		named += line[0] == '#';
+		first += begins(line, "#1 ");
+		frames += begins(line, "     19 ");
+		has_others |= strstr(line, "other backtraces") != NULL;
+	}
+	assert_in_range(named, 4096, 8192);
+	assert_int_equal(frames, named);
+	assert_true(has_others && first <= 1);
+	free(line);
+	(void)fclose(f);
+}
+
 static int
 make(void **state)
 {
