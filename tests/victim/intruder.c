@@ -3,7 +3,7 @@
  *
  * Preloaded, it stands before libdw.  What it does when the debug information
  * of the victim `counter' is asked for first is in its own file's name: crash,
- * hang, sleep, memory; slow, which goes on after two seconds; asks, for files and
+ * hang, sleep, memory; slow, which goes on after a second; asks, for files and
  * without end; or try, and then every thing that may not work is tried, and if one
  * does, it crashes.  With `once' it does so in the first process of all only.
  */
@@ -98,7 +98,7 @@ intrude(void)
 		abort();
 	while (is("hang"))
 		;
-	while (is("slow") && time(NULL) < began + 3)
+	while (is("slow") && time(NULL) < began + 2)
 		;
 	while (is("asks"))
 		(void)open("/nonexistent", O_RDONLY);

@@ -420,7 +420,8 @@ give(struct answers *answers, int socket, const struct box_message *question,
 
 	answers->starved = answers->starved || got == -EMFILE;
 	answer->err = got < 0 ? got : 0;
-	(void)box_send(socket, answer, fd);
+	if (box_send(socket, answer, fd) == -EAGAIN && answers->later != NULL)
+		answers->later(answers, answer, fd);
 	if (fd >= 0)
 		(void)close(fd);
 }

@@ -38,6 +38,9 @@ struct answers {
 	struct wp_roots roots;
 	struct buffer maps;	/* of the process that was asked about last */
 	struct debuginfod_fetch fetching;	/* is answered when done */
+	/* send an answer for which the socket has no room, when it has; NULL:
+	   it is not sent */
+	void (*later)(struct answers *, const struct box_message *, int fd);
 };
 
 /* Let explainers ask about a process that runs now, until it ends or is left

@@ -156,12 +156,75 @@ move_up(int fd)
 	return moved;
 }
 
+/* A message that it has no room for yet. */
+struct box_unsent {
+	struct box_unsent *next;
+	int fd;
+	struct box_message message;	/* of its text what there is */
+};
+
+static void
+forget_first(struct box *box)
+{
+	struct box_unsent *first = box->unsent;
+
+	if ((box->unsent = first->next) == NULL)
+		box->last_unsent = NULL;
+	if (first->fd >= 0)
+		(void)close(first->fd);
+	free(first);
+}
+
+/* It is sent when there is room. */
+static int
+keep(struct box *box, const struct box_message *message, int fd)
+{
+	const size_t size = offsetof(struct box_message, text) +
+	    (message->len > 0 ? message->len : strlen(message->text) + 1);
+	struct box_unsent *new = malloc(offsetof(struct box_unsent, message) +
+	    size);
+
+	if (new == NULL || (fd >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC,
+	    0)) < 0)) {
+		free(new);
+		box->broken = true;
+		return -ENOMEM;
+	}
+	new->next = NULL;
+	new->fd = fd;
+	memcpy(&new->message, message, size);
+	if (box->unsent == NULL)
+		box->unsent = new;
+	else
+		box->last_unsent->next = new;
+	box->last_unsent = new;
+	return 0;
+}
+
+static void
+send_unsent(struct box *box)
+{
+	while (box->unsent != NULL && box_send(box->socket,
+	    &box->unsent->message, box->unsent->fd) != -EAGAIN)
+		forget_first(box);
+}
+
+/* An answer comes even if it has left no room for it. */
+static void
+send_later(struct answers *answers, const struct box_message *message, int fd)
+{
+	(void)keep((struct box *)((char *)answers - offsetof(struct box,
+	    answers)), message, fd);
+}
+
 /* Nothing of it is left. */
 static void
 leave(struct box *box)
 {
 	answers_abandon(&box->answers);
 	shared_memory_free(&box->memory_shared);
+	while (box->unsent != NULL)
+		forget_first(box);
 	(void)close(box->socket);
 	(void)close(box->pidfd);
 	box->shared = NULL;
@@ -221,10 +284,11 @@ box_start(struct box *box)
 		return refuse("socketpair");
 	box->socket = pair[0];
 	box->pidfd = -1;
+	box->answers.later = send_later;
 	box->repeated = 0;
 	box->starts++;
 	box->stall = (struct box_stall){.seconds = -1};
-	box->deaf = false;
+	box->broken = false;
 	/* one that does not listen is not waited for */
 	(void)fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	if ((pair[1] = move_up(pair[1])) < 0)
@@ -252,16 +316,13 @@ box_start(struct box *box)
 int
 box_tell(struct box *box, const struct box_message *message, int fd)
 {
-	struct pollfd poll_set = {.fd = box->socket, .events = POLLOUT};
-	int err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message, fd);
+	int err = -EAGAIN;
 
-	box->stall.seconds = -1;
-	while (err == -EAGAIN) {
-		box->deaf = poll(&poll_set, 1, STALLED_MAX * 1000) == 0;
-		err = box->deaf ? -ETIMEDOUT : box_send(box->socket, message,
-		    fd);
+	if (box->unsent == NULL) {
+		err = box_send(box->socket, message, fd);
+		box->stall.seconds = -1;
 	}
-	return err;
+	return err == -EAGAIN ? keep(box, message, fd) : err;
 }
 
 /* --- while it runs --- */
@@ -359,20 +420,34 @@ listen_for(struct box *box, int ms)
 {
 	const int answering = answers_fd(&box->answers);
 	struct pollfd p[] = {
-		{.fd = box->socket, .events = POLLIN},
+		{.fd = box->socket, .events = POLLIN |
+		    (box->unsent != NULL ? POLLOUT : 0)},
 		{.fd = answering, .events = POLLIN},
 	};
 	const uint64_t progress = atomic_load(&box->shared->progress);
 
-	if (box->deaf)
-		return -ETIMEDOUT;
+	if (box->broken)
+		return -ENOMEM;
 	if (poll(p, 2, ms < 0 || ms > LOOK_MS ? LOOK_MS : ms) < 0 ||
-	    p[0].revents != 0)
+	    (p[0].revents & ~POLLOUT) != 0)
 		return 1;
+	if (p[0].revents != 0) {
+		send_unsent(box);
+		return 0;
+	}
 	answers_go_on(&box->answers, box->socket);
 	if (ms < 0 || ms > LOOK_MS)
 		show_reading(box, progress);
 	return look_at_time(box, answering >= 0);
+}
+
+/* What is left of a time, ms. */
+static int
+ms_until(double time)
+{
+	const double left = (time - seconds_of(CLOCK_MONOTONIC)) * 1e3;
+
+	return left > 0 ? (int)left + 1 : 0;
 }
 
 static int
@@ -381,9 +456,10 @@ hear(struct box *box, struct box_message *message, int ms)
 	const double until = seconds_of(CLOCK_MONOTONIC) + ms / 1e3;
 	int err, left = ms;
 
-	for (;;) {
-		if (ms >= 0 && (left = (int)((until -
-		    seconds_of(CLOCK_MONOTONIC)) * 1e3) + 1) <= 0)
+	for (bool first = true;; first = false) {
+		if (ms >= 0)
+			left = ms_until(until);
+		if (left == 0 && !first)
 			return -EAGAIN;
 		if ((err = listen_for(box, left)) < 0)
 			return err;

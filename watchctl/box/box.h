@@ -61,7 +61,9 @@ struct box {
 	int pidfd;
 	unsigned starts;	/* how many there were before, and it */
 	int socket;
-	bool deaf;		/* it does not listen */
+	struct box_unsent *unsent, *last_unsent;	/* messages for which
+				   it has no room yet; NULL: none */
+	bool broken;		/* one of them could not be kept */
 	struct shared_memory memory_shared;
 	const struct box_shared *shared;	/* what it writes there */
 	size_t repeated;	/* of `said', by this one as well */
@@ -71,8 +73,9 @@ struct box {
 /* Start one if none runs.  0, or -errno after a line on stderr. */
 int box_start(struct box *);
 
-/* Send it a message, with a descriptor if there is one (-1: none).  One that is
-   dead or does not listen does not get it, which box_hear will show. */
+/* Send it a message, with a descriptor if there is one (-1: none), without
+   waiting: as long as it does not listen, the message is kept, and sent while it is
+   heard.  That it is dead, or never listens, box_hear will show.  0 or -errno. */
 int box_tell(struct box *, const struct box_message *, int fd);
 
 /*

@@ -25,8 +25,7 @@ enum {
 	PROCESSES = 64,
 	TIDY = 2 << 20,		/* bytes from which on it is made smaller */
 	DETAILS_MAX = 64,	/* hits of one stop */
-	PATIENCE = 2000,	/* ms that a flush waits, so that no thread that
-				   is stopped waits longer */
+	PATIENCE = 2000,	/* ms that a thread which is stopped waits */
 };
 
 struct kept_session {
@@ -44,6 +43,12 @@ struct kept_session {
 	bool given;		/* and whether it has the journal's memory */
 	long since;		/* so: ms; 0: it is not */
 	size_t waiting;		/* samples that are not settled */
+	struct buffer later;	/* entries for which there is no room yet */
+	bool urged;		/* none came of urging those that wait */
+	long round;		/* when the last round began, ms; 0: there are
+				   none, since no thread waits */
+	long due;		/* ms: until then threads may be kept waiting */
+	bool together;		/* patience is with all that is behind */
 	bool has_channels;	/* there are hits of channels */
 	void (*observe)(void *arg, const void *hit,
 	    const struct box_channel_hit *);	/* NULL: nobody does */
@@ -132,12 +137,10 @@ take_details(struct kept_session *kept, const struct box_message *message)
 	return true;
 }
 
-/* That takes as long as it takes. */
 static void
 act_at(struct kept_session *kept, const struct journal_entry *e,
     const struct box_hit *hit)
 {
-	const long began = wp_clock_ms();
 	struct kept_hit at = {
 		.seq = hit->seq, .pid = e->pid, .tid = e->tid,
 		.passed = e->passed,
@@ -156,8 +159,6 @@ act_at(struct kept_session *kept, const struct journal_entry *e,
 		at.len = details->environment.len;
 	}
 	kept->act(kept->act_arg, &at);
-	if (kept->until != 0)
-		kept->until += wp_clock_ms() - began;
 }
 
 /* The first sample of a hit that was given. */
@@ -724,15 +725,78 @@ have_read(struct kept_session *kept)
 	return attend(kept);
 }
 
-/* Have the journal read to its end, but do not wait longer than this many ms.
-   False: it is not. */
+static struct journal_entry *
+later_at(const struct kept_session *kept, size_t at)
+{
+	return (struct journal_entry *)(void *)(kept->later.bytes + at);
+}
+
+/* The next entry is made. */
+static void
+append(struct kept_session *kept, const struct journal_entry *e)
+{
+	kept->end += e->size;
+	kept->waiting += is_waiting(e);
+	kept->has_channels |= e->what == JOURNAL_CHANNEL_HIT;
+}
+
 static bool
-exchange(struct kept_session *kept, int ms)
+has_room(const struct kept_session *kept, size_t size)
+{
+	return kept->end + size + MARGIN <= SIZE && kept->waiting <
+	    (kept->has_channels ? BOX_CHANNEL_HITS_MAX : BOX_SAMPLES_MAX) / 2;
+}
+
+/* Samples that wait for others are not to wait any longer. */
+static void
+urge(struct kept_session *kept)
+{
+	struct journal_entry *e = entry_at(kept, kept->end);
+
+	*e = (struct journal_entry){
+		.size = sizeof(*e), .what = JOURNAL_FLUSH,
+		.value = {UINT64_MAX},
+	};
+	append(kept, e);
+}
+
+/* All of the journal is read: put into it what it had no room for. */
+static void
+refill(struct kept_session *kept)
+{
+	size_t at = 0;
+
+	if (kept->later.len == 0)
+		return;
+	tidy(kept);
+	for (const struct journal_entry *e; at < kept->later.len &&
+	    has_room(kept, (e = later_at(kept, at))->size); at += e->size) {
+		memcpy(entry_at(kept, kept->end), e, e->size);
+		append(kept, e);
+	}
+	kept->later.len -= at;
+	memmove(kept->later.bytes, kept->later.bytes + at, kept->later.len);
+	if (at == 0 && kept->urged) {
+		kept->later.len = 0;
+		session_note(kept->session, -ENOMEM);
+	} else if (at == 0) {
+		urge(kept);
+	}
+	if (kept->later.len == 0)
+		buffer_free(&kept->later);
+	kept->urged = at == 0;
+}
+
+/* Have all be read, but do not wait longer than this many ms (-1: as long as it
+   takes).  False: it is not. */
+static bool
+exchange(struct kept_session *kept, long ms)
 {
 	int err;
 
 	kept->until = ms < 0 ? 0 : wp_clock_ms() + ms;
-	while (!kept->failed && !kept->ended && kept->taken < kept->end) {
+	while (!kept->failed && !kept->ended &&
+	    (kept->taken < kept->end || kept->later.len > 0)) {
 		if (box_start(kept->box) < 0) {
 			kept->failed = true;
 			break;
@@ -741,18 +805,52 @@ exchange(struct kept_session *kept, int ms)
 			return false;
 		if (err < 0 && !survive(kept, err))
 			break;
+		if (err == 0)
+			refill(kept);
 	}
 	kept->since = 0;
 	kept->box->answers.gone = false;
 	return !kept->failed;
 }
 
-static void
-wait_for(struct kept_session *kept, int ms)
+static bool
+wait_for(struct kept_session *kept, long ms)
 {
 	if (kept->since == 0)
 		kept->since = wp_clock_ms();
-	(void)exchange(kept, ms);
+	return exchange(kept, ms);
+}
+
+static long
+lesser(long a, long b)
+{
+	return a < b ? a : b;
+}
+
+/* For how long, ms, threads may be kept waiting; -1: none waits.  When there is no
+   room, threads are not to make hits as if there were. */
+static long
+patience(const struct kept_session *kept)
+{
+	const long now = wp_clock_ms();
+	long left = kept->due - now;
+
+	if (kept->round == 0)
+		return -1;
+	if (kept->together && kept->since != 0 && kept->later.len == 0)
+		left = lesser(left, kept->since + PATIENCE - now);
+	return left > 0 ? left : 0;
+}
+
+/* From then on no thread waits: what is found out of a process is not what was
+   there at the hit. */
+static bool
+wait_a_while(struct kept_session *kept, long ms)
+{
+	if (wait_for(kept, ms))
+		return true;
+	kept->box->answers.gone = kept->round != 0;
+	return false;
 }
 
 bool
@@ -765,7 +863,7 @@ void
 kept_session_catch_up(struct kept_session *kept, int ms)
 {
 	if (kept_session_is_behind(kept))
-		wait_for(kept, ms);
+		(void)wait_for(kept, ms);
 }
 
 /* --- journal.h --- */
@@ -776,46 +874,19 @@ kept_of(struct journal *journal)
 	return (struct kept_session *)journal;
 }
 
-static void
-append(struct kept_session *kept, const struct journal_entry *entry,
-    size_t size, const void *part, size_t len, const void *more,
-    size_t more_len)
-{
-	struct journal_entry *e = entry_at(kept, kept->end);
-
-	*e = *entry;
-	e->size = (uint32_t)size;
-	e->len = (uint32_t)(len + more_len);
-	if (len > 0)
-		memcpy(e->bytes, part, len);
-	if (more_len > 0)
-		memcpy(e->bytes + len, more, more_len);
-	kept->end += size;
-}
-
-static bool
-has_room(const struct kept_session *kept, size_t size)
-{
-	return kept->end + size + MARGIN <= SIZE && kept->waiting <
-	    (kept->has_channels ? BOX_CHANNEL_HITS_MAX : BOX_SAMPLES_MAX) / 2;
-}
-
-/* Samples that wait for others are not to wait any longer, if need be. */
+/* False: there is none for as long as threads may be kept waiting. */
 static bool
 make_room(struct kept_session *kept, size_t size)
 {
-	const struct journal_entry flush = {
-		.what = JOURNAL_FLUSH, .value = {UINT64_MAX},
-	};
-
-	for (int i = 0; i < 2 && !has_room(kept, size); i++) {
+	for (int i = 0; i < 2 && kept->later.len == 0 &&
+	    !has_room(kept, size); i++) {
 		if (i > 0)
-			append(kept, &flush, sizeof(flush), NULL, 0, NULL, 0);
-		if (!exchange(kept, -1))
+			urge(kept);
+		if (!wait_a_while(kept, patience(kept)))
 			return false;
 		tidy(kept);
 	}
-	return has_room(kept, size);
+	return kept->later.len == 0 && has_room(kept, size);
 }
 
 /* Children that are watched may be asked about. */
@@ -832,23 +903,47 @@ allow_child(struct kept_session *kept, const void *record)
 		(void)answers_allow(&kept->box->answers, (pid_t)fork.pid);
 }
 
+/* A warning may come of having it read. */
+static bool
+is_room(struct kept_session *kept, const struct journal_entry *entry,
+    size_t size)
+{
+	if (entry->what == JOURNAL_WARNING)
+		return kept->later.len == 0 && kept->end + size <= SIZE;
+	if (kept->later.len > 0 && !kept->failed)
+		(void)wait_a_while(kept, patience(kept));
+	return make_room(kept, size);
+}
+
 static void
 put(struct journal *journal, const struct journal_entry *entry,
     const void *part, size_t len, const void *more, size_t more_len)
 {
 	struct kept_session *kept = kept_of(journal);
 	const size_t size = journal_padded(sizeof(*entry) + len + more_len);
+	const bool room = !kept->failed && is_room(kept, entry, size);
+	struct buffer *later = &kept->later;
+	struct journal_entry *e = NULL;
 
-	/* a warning may come of having it read */
-	if (kept->failed || (entry->what == JOURNAL_WARNING ?
-	    kept->end + size > SIZE : !make_room(kept, size))) {
-		if (kept->session->err == 0)
-			kept->session->err = -ENOMEM;
+	if (room)
+		e = entry_at(kept, kept->end);
+	else if (!kept->failed && buffer_room(later, size))
+		e = (void *)(later->bytes + later->len);
+	if (e == NULL) {
+		session_note(kept->session, -ENOMEM);
 		return;
 	}
-	append(kept, entry, size, part, len, more, more_len);
-	kept->waiting += is_waiting(entry);
-	kept->has_channels |= entry->what == JOURNAL_CHANNEL_HIT;
+	*e = *entry;
+	e->size = (uint32_t)size;
+	e->len = (uint32_t)(len + more_len);
+	if (len > 0)
+		memcpy(e->bytes, part, len);
+	if (more_len > 0)
+		memcpy(e->bytes + len, more, more_len);
+	if (room)
+		append(kept, e);
+	else
+		later->len += size;
 	if ((entry->what == JOURNAL_RECORD || entry->what == JOURNAL_FORESEE) &&
 	    kept->session->options->follow)
 		allow_child(kept, part);
@@ -860,26 +955,9 @@ static bool
 is_idle(const struct kept_session *kept)
 {
 	return kept->asked == 0 && kept->waiting == 0 &&
+	    kept->later.len == 0 &&
 	    kept->end - kept->taken == sizeof(struct journal_entry) &&
 	    entry_at(kept, kept->taken)->what == JOURNAL_FLUSH;
-}
-
-/* With hits of channels, patience is with all that is behind, together.  From
-   then on no thread waits: what is found out of a process is not what was there
-   at the hit. */
-static bool
-wait_a_while(struct kept_session *kept)
-{
-	long left;
-
-	if (kept->since == 0)
-		kept->since = wp_clock_ms();
-	left = kept->observe == NULL ? PATIENCE :
-	    kept->since + PATIENCE - wp_clock_ms();
-	if (exchange(kept, left > 0 ? (int)left : 0))
-		return true;
-	kept->box->answers.gone = kept->has_channels;
-	return false;
 }
 
 /* Nothing is due, and programs may want something else. */
@@ -898,8 +976,9 @@ flush(struct journal *journal, uint64_t now)
 	if (is_idle(kept))
 		kept->end = kept->taken;
 	else if (is_no_hurry(kept, now))
-		wait_for(kept, 0);
-	else if (wait_a_while(kept) && (kept->end > TIDY ||
+		(void)wait_for(kept, 0);
+	else if (wait_a_while(kept, kept->round == 0 ? PATIENCE :
+	    patience(kept)) && (kept->end > TIDY ||
 	    has_many_processes(kept)))
 		tidy(kept);
 	return !s->full && s->err == 0;
@@ -921,19 +1000,55 @@ kept_session_act(struct kept_session *kept,
 	kept->act_arg = arg;
 }
 
+/* Whether an entry is of a hit that this thread does not wait for any longer. */
+static bool
+pass(struct journal_entry *e, pid_t tid)
+{
+	const bool passes = is_waiting(e) && e->tid == tid && !e->passed;
+
+	e->passed = e->passed || passes;
+	return passes;
+}
+
 bool
 kept_session_pass(struct kept_session *kept, pid_t tid)
 {
+	struct journal_entry *e;
 	bool any = false;
 
 	for (size_t at = kept->first; kept->waiting > 0 && at < kept->end;
-	    at += entry_at(kept, at)->size) {
-		struct journal_entry *e = entry_at(kept, at);
-
-		if (is_waiting(e) && e->tid == tid && !e->passed)
-			e->passed = any = true;
+	    at += e->size) {
+		e = entry_at(kept, at);
+		any |= pass(e, tid);
+	}
+	for (size_t at = 0; at < kept->later.len; at += e->size) {
+		e = later_at(kept, at);
+		any |= pass(e, tid);
 	}
 	return any;
+}
+
+void
+kept_session_round(struct kept_session *kept, bool together)
+{
+	const long now = wp_clock_ms();
+
+	if (kept->round == 0 && kept->since != 0)
+		kept->since = now;
+	kept->together = together;
+	kept->due = (kept->round != 0 ? kept->round : now) + PATIENCE;
+	kept->round = now;
+}
+
+void
+kept_session_excuse(struct kept_session *kept, long ms)
+{
+	if (kept->until != 0)
+		kept->until += ms;
+	if (kept->round != 0) {
+		kept->due += ms;
+		kept->round += ms;
+	}
 }
 
 /* --- opening and closing --- */
@@ -1011,6 +1126,7 @@ kept_session_close(struct kept_session *kept)
 	shared_memory_free(&kept->learnt);
 	past_free(&kept->past);
 	buffer_free(&kept->log);
+	buffer_free(&kept->later);
 	buffer_free(&kept->report.pending);
 	shared_memory_free(&kept->memory);
 	free(kept);

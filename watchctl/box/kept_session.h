@@ -45,6 +45,15 @@ void kept_session_act(struct kept_session *,
    on.  Result: whether this hit is not explained yet. */
 bool kept_session_pass(struct kept_session *, pid_t tid);
 
+/* A round begins: each thread that waits now is let go on in it; or, together: one
+   after the other in those that follow.  From the first round on, no thread is kept
+   waiting for longer than two seconds, from its hit to the moment when it is let go
+   on: neither for its own hit to be explained, nor for others', nor for room; what
+   cannot be read yet is kept.  Time in which something else is waited for, which
+   takes as long as it takes, does not count (kept_session_excuse). */
+void kept_session_round(struct kept_session *, bool together);
+void kept_session_excuse(struct kept_session *, long ms);
+
 /* Call fn with each hit of a channel (a struct channel_hit) when it is known
    what became of it, once; hits_only: nobody waits for anything else that is
    reported. */

@@ -462,8 +462,9 @@ program_measure(struct program *p)
 	wp_uptime_join(&p->serve->uptime, &uptime);
 }
 
-/* What the program left behind, and what did not reach it. */
-static void
+/* What the program left behind, and what did not reach it.  False: that is not
+   known yet, and others are not to wait for it. */
+static bool
 take_rest(struct program *p)
 {
 	struct wp_channel *channel = p->channel;
@@ -474,7 +475,8 @@ take_rest(struct program *p)
 	tracer_process_await_end(p->tracer);
 	while (wp_channel_next(channel) != NULL || wp_channel_skip(channel))
 		take_cells(p);
-	kept_session_catch_up(p->serve->kept, -1);
+	if (kept_session_is_behind(p->serve->kept))
+		return false;
 	program_measure(p);
 	p->serve->session.handled += atomic_load(&channel->handled);
 	report_warning(p);
@@ -488,6 +490,7 @@ take_rest(struct program *p)
 	missed = count_missed(p);
 	if (missed != 0 && p->serve->started && p->serve->reason == NULL)
 		report_missed(p, missed);
+	return true;
 }
 
 /* Whether the program is another now, and nothing is left to do.  A command of
@@ -552,8 +555,7 @@ program_step(struct program *p, unsigned idle)
 
 	/* what a child needs of it stays until then */
 	if ((ended || left) && !awaits_child(p)) {
-		take_rest(p);
-		p->ended = true;
+		p->ended = take_rest(p);
 		return;
 	}
 	take_cells(p);

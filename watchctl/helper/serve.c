@@ -425,6 +425,7 @@ serve_channel(struct serve *serve)
 		serve_start(serve);
 	program_begin(serve->root, !serve->ours);
 	while (!all_ended(serve) && !is_useless(serve)) {
+		kept_session_round(serve->kept, true);
 		step_all(serve, idle);
 		adopt_children(serve);
 		(void)serve_read_sideband(serve);

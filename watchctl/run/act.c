@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 
+#include "os/clock.h"
 #include "run/run.h"
 
 static void
@@ -42,12 +43,14 @@ is_over(const struct run *run)
 static bool
 act_at(struct run *run, const struct on_hit_at *at)
 {
+	const long began = wp_clock_ms();
 	struct on_hit_tracer tracer;
 
 	if (!run->ops->tracer(run, at->pid, at->tid, &tracer))
 		return false;
 	run->on_hit.ms = run_left_for_wait(run);
 	on_hit_act(&run->on_hit, &tracer, &run->session, at);
+	kept_session_excuse(run->kept, wp_clock_ms() - began);
 	return true;
 }
 

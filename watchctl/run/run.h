@@ -131,6 +131,10 @@ void run_signal(struct run *, int sig);
    descriptor is that of the signals; take these. */
 void run_poll(struct run *, struct pollfd *, size_t n);
 
+/* A round begins in which threads that wait are let go on (box/kept_session.h), if
+   they do. */
+void run_round(struct run *);
+
 /* Decode a record.  False: nothing is to be done with it; what is of no known
    event is counted. */
 bool run_decode(struct run *, const struct perf_event_header *,

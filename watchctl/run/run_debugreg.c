@@ -485,6 +485,7 @@ debugreg_loop(struct run *run)
 		};
 	run_act_begin(run);
 	while (run->reason == NULL) {
+		run_round(run);
 		run_poll(run, p, 1 + own->n);
 		run_check_time(run);
 		look_at_all(run, p);

@@ -306,8 +306,10 @@ stop_loop(struct run *run)
 	run_act_begin(run);
 	stop->loops = true;
 	while (run->reason == NULL) {
-		const bool more = wp_stops_step(stop->stops) > 0;
+		bool more;
 
+		run_round(run);
+		more = wp_stops_step(stop->stops) > 0;
 		if (run->reason == NULL &&
 		    !feed(stop, wp_clock_ns() - ON_ITS_WAY, false))
 			run->reason = run->session.full ? "count" : "detached";

@@ -511,6 +511,7 @@ find_and_arm(struct run *run)
 	if (err < 0)
 		return err;
 	run->began = wp_clock_ns();
+	run_round(run);
 	return each_process(run, arm);
 }
 

@@ -285,6 +285,13 @@ run_poll(struct run *run, struct pollfd *p, size_t n)
 		take_signals(run);
 }
 
+void
+run_round(struct run *run)
+{
+	if (run->kept != NULL && run->options->stop)
+		kept_session_round(run->kept, run->ops->registers);
+}
+
 bool
 run_decode(struct run *run, const struct perf_event_header *header,
     struct ex_record *record)

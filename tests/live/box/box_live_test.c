@@ -156,8 +156,15 @@ TEST(what_it_may_not_do_fails)
 	outcome_free(&o);
 }
 
-/* abort(3) ends by its last resort, since it may not send signals.  Processor
-   time to the limit is much for a test of every day. */
+/* How many of several ways to die are tried: the last ones take ten seconds, which
+   is much for a test of every day. */
+static size_t
+tried(size_t n, size_t long_ones)
+{
+	return getenv("THOROUGH") != NULL ? n : n - long_ones;
+}
+
+/* abort(3) ends by its last resort, since it may not send signals. */
 static const struct {
 	const char *what, *said;
 } deaths[] = {
@@ -171,7 +178,7 @@ static const struct {
 TEST(its_death_is_survived)
 {
 	struct running w[COUNT(deaths)];
-	const size_t n = COUNT(deaths) - (getenv("THOROUGH") == NULL);
+	const size_t n = tried(COUNT(deaths), 2);
 	struct outcome o;
 
 	for (size_t i = 0; i < n; i++)
@@ -218,14 +225,15 @@ TEST(death_of_a_spec_is_survived)
 		"symbols-crash", "symbols-memory", "symbols-sleep",
 	};
 	struct running own[COUNT(what)], other[COUNT(what)];
+	const size_t n = tried(COUNT(what), 1);
 	struct outcome o;
 
-	for (size_t i = 0; i < COUNT(what); i++) {
+	for (size_t i = 0; i < n; i++) {
 		start_spec(what[i], &own[i], "--count", "counter");
 		start_spec(what[i], &other[i], "--count",
 		    "libc.so.6!environ");
 	}
-	for (size_t i = 0; i < COUNT(what); i++) {
+	for (size_t i = 0; i < n; i++) {
 		finish(&own[i], &o);
 		assert_int_equal(o.status, 125);
 		assert_non_null(strstr(o.err, "counter, whose functions and "
@@ -291,7 +299,8 @@ offset_of_bump(void)
 /* Lines stay as they are, and other modules' get names. */
 TEST(death_of_a_log_is_survived)
 {
-	static const char *const what[] = {"crash", "memory", "sleep", "try"};
+	static const char *const what[] = {"crash", "memory", "try", "sleep"};
+	const size_t n = tried(COUNT(what), 1);
 	char log[4 * PATH_MAX], *path = strdup(scratch_path("log"));
 	struct running w[COUNT(what)];
 	struct outcome o;
@@ -302,10 +311,10 @@ TEST(death_of_a_log_is_survived)
 	    "watchpoint:   #1 frame 1 0x1234 %1$s+0x%2$llx\n"
 	    "end\n", victim("counter"), offset_of_bump() + 4);
 	scratch_write("log", log);
-	for (size_t i = 0; i < COUNT(what); i++)
+	for (size_t i = 0; i < n; i++)
 		start_intruded(what[i], &w[i], (const char *[]){watchctl(),
 		    "report", path, NULL});
-	for (size_t i = 0; i < COUNT(what); i++) {
+	for (size_t i = 0; i < n; i++) {
 		finish(&w[i], &o);
 		assert_int_equal(o.status, 0);
 		if (strcmp(what[i], "try") == 0) {
@@ -410,7 +419,7 @@ TEST(it_has_nothing)
 /* Killed whenever, its successor goes on where it was. */
 TEST(killed_at_any_time)
 {
-	for (unsigned i = 0; i < 20; i++) {
+	for (unsigned i = 0; i < tried(20, 10); i++) {
 		struct running w;
 		struct outcome o;
 		char line[2048];
