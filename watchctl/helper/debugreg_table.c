@@ -154,7 +154,7 @@ end(void *arg, struct wp_thread *thread)
 		thread_regs_close(regs_of(thread));
 }
 
-static void
+static bool
 executed(void *arg, pid_t pid)
 {
 	const struct debugreg_table *table = arg;
@@ -162,6 +162,7 @@ executed(void *arg, pid_t pid)
 	(void)pid;
 	atomic_store(&table->channel->executed, 1);
 	wp_channel_ring(table->channel);
+	return false;
 }
 
 /* Watches that one instruction hit, and that are to be reported. */

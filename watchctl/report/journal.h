@@ -83,6 +83,7 @@ struct journal_watch {
 	pid_t pid;
 	int access;
 	char comm[32];
+	bool pending;
 	uint32_t symbol;	/* where it is in text; 0: it has none */
 	char text[];		/* the SPEC */
 };

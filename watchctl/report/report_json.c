@@ -160,8 +160,12 @@ watch_fields(struct buffer *b, const struct ex_watch *watch)
 		field_text(b, "spec", watch->spec);
 	if (watch->symbol != NULL)
 		field_text(b, "symbol", watch->symbol);
-	field_hex(b, "addr", watch->addr);
-	field_dec(b, "len", watch->len);
+	if (watch->pending)
+		field_flag(b, "pending", true);
+	else
+		field_hex(b, "addr", watch->addr);
+	if (watch->len != 0)
+		field_dec(b, "len", watch->len);
 	field_text(b, "access", access);
 	if (watch->slots != 0)
 		field_dec(b, "slots", watch->slots);

@@ -95,8 +95,11 @@ text_start(struct report *r, const struct report_start *start)
 		buffer_puts(&text->out, i == 0 ? "watching " : ",\n         ");
 		text_put_watch_name(r, &text->out, watch);
 		buffer_puts(&text->out, " ");
-		text_put_bytes(r, &text->out, watch, watch->addr, watch->len,
-		    NULL);
+		if (watch->pending)
+			buffer_puts(&text->out, "(when it is there)");
+		else
+			text_put_bytes(r, &text->out, watch, watch->addr,
+			    watch->len, NULL);
 		buffer_puts(&text->out, " for ");
 		buffer_puts(&text->out, text_access_words(watch->access));
 		text_put_process(&text->out, watch);

@@ -124,6 +124,7 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->number = s->of.number;
 	watch->pid = s->of.pid;
 	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
+	watch->pending = s->of.pending;
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (is_put(s))
@@ -141,6 +142,12 @@ session_of_process(struct session *s, unsigned number, pid_t pid,
 	s->of.pid = pid;
 	(void)snprintf(s->of.comm, sizeof(s->of.comm), "%.*s",
 	    (int)sizeof(s->of.comm) - 1, comm);
+}
+
+void
+session_pending(struct session *s, bool pending)
+{
+	s->of.pending = pending;
 }
 
 int
@@ -216,6 +223,7 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.addr = watch->addr, .len = watch->len,
 		.number = watch->number, .slots = watch->slots,
 		.pid = watch->pid, .access = (int)watch->access,
+		.pending = watch->pending,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));

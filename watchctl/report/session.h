@@ -78,6 +78,7 @@ struct session {
 		unsigned number;	/* session_of_process */
 		pid_t pid;
 		char comm[32];
+		bool pending;		/* session_pending */
 	} of;
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
@@ -141,6 +142,10 @@ void session_note(struct session *, int err);
    a reader knows them by this number; 0, 0, "": of any, by their order. */
 void session_of_process(struct session *, unsigned number, pid_t,
     const char *comm);
+
+/* The watches that are added from here on are not armed, or are again: what is
+   watched for them, when it is there, are others of their numbers. */
+void session_pending(struct session *, bool);
 
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */

@@ -402,13 +402,14 @@ leaving(void *arg, struct wp_thread *thread)
 		await_taken(t);
 }
 
-static void
+static bool
 executed(void *arg, pid_t pid)
 {
 	const struct tracer_state *t = arg;
 
 	(void)pid;
 	(void)send_packet(t, TRACER_EXECUTED);
+	return false;
 }
 
 /* Its maker is stopped.  One that the maker waited for has executed a program

@@ -40,12 +40,11 @@ set_initial(struct run *run, const struct ex_watch *watch, pid_t pid,
 }
 
 void
-initial_value_report(struct run *run, size_t watch)
+initial_value_report(struct run *run, size_t watch, pid_t pid)
 {
 	size_t n;
 
-	set_initial(run, run->session.watches[watch],
-	    run->process[watch / run->options->nspecs].pid,
+	set_initial(run, run_watch(run, watch), pid,
 	    &wp_target_watches(run->target, &n)[watch]);
 }
 
@@ -66,5 +65,6 @@ initial_values_report(struct run *run)
 	session_values(s, &values);
 	(void)wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < s->nwatches && w < n; w++)
-		initial_value_report(run, w);
+		initial_value_report(run, w,
+		    run->process[w / run->options->nspecs].pid);
 }

@@ -14,6 +14,6 @@
 void initial_values_report(struct run *);
 
 /* The same of one more watch, by its index. */
-void initial_value_report(struct run *, size_t watch);
+void initial_value_report(struct run *, size_t watch, pid_t);
 
 #endif

@@ -16,6 +16,7 @@
 #include "os/cause.h"
 #include "action/on_hit.h"
 #include "box/live_box.h"
+#include "run/absent.h"
 #include "watch/synthetic_records.h"
 #include "report/session.h"
 #include "box/kept_session.h"
@@ -41,6 +42,12 @@ struct run_ops {
 	int (*attach)(struct run *, const struct process *, struct wp_cause *);
 	/* how many threads were covered when it began */
 	unsigned (*threads)(const struct run *);
+	/* take all records there are: a process is another program from here
+	   on */
+	void (*settle)(struct run *);
+	/* let a held process go on that has nothing to watch, and be told of the
+	   next program it executes.  0 or -errno with a cause */
+	int (*pass)(struct run *, const struct process *, struct wp_cause *);
 	/* what only the tracer of this thread can do; false: it is not stopped
 	   at a hit.  NULL: none ever is */
 	bool (*tracer)(struct run *, pid_t pid, pid_t tid,
@@ -76,7 +83,10 @@ struct run {
 	struct process {
 		pid_t pid;
 		char comm[64];		/* its name, when it was learnt */
-		size_t first;		/* of its watches, one for each SPEC */
+		size_t first, n;	/* its watches; one for each SPEC, or */
+		bool program;		/* those of one that was executed while
+					   the watch was on: */
+		size_t spec[WP_SLOTS_MAX];	/* of these SPECs; */
 		struct spec_place *place;	/* what each SPEC means there */
 		long threads;		/* covered, by its records: those
 					   there were, and made, and ended */
@@ -91,6 +101,13 @@ struct run {
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
 	bool child_reported;		/* that one went on */
+	bool waits;			/* nothing is armed before a program is
+					   executed that has it */
+	size_t npending;		/* the session's first watches, which
+					   say so */
+	bool found;			/* there was such a program */
+	struct absent absent;		/* what has nothing of it */
+	struct exec_tracer *tracer;	/* of those that have none; NULL */
 	struct on_hit on_hit;		/* what it remembers, while hits are
 					   acted at */
 	bool missed;			/* a hit was not, as reported */
@@ -98,7 +115,8 @@ struct run {
 		pid_t pid, tid;		/* tid 0: none is */
 	} stopped;
 	int command_status;		/* as of waitpid(2); < 0: it runs */
-	struct pollfd *poll;		/* signals, processes, rings; npoll */
+	struct pollfd *poll;		/* signals, processes, rings, the
+					   tracer; npoll */
 	size_t npoll;
 	uint64_t began;			/* ns */
 	bool uncovered_reported;	/* that a processor is not watched */
@@ -166,6 +184,19 @@ int run_begin(struct run *);
    registers, choose that, and set run->features to what it allows.  0; -errno
    with the cause, or another. */
 int run_choose_debugreg(struct run *, struct wp_cause *);
+
+/* Learn what a process maps now; executed: nothing of before holds.  0 or -errno
+   with a cause. */
+int run_learn(struct run *, struct process *, bool executed,
+    struct wp_cause *);
+
+/* Describe an armed watch of a process to the session.  Result: how many events
+   it has, for a recording, with ids to be freed; or -errno. */
+int run_describe_watch(struct run *, const struct process *, size_t w,
+    struct ex_perf_event *);
+
+/* A watch of the target's, as the session knows it. */
+const struct ex_watch *run_watch(const struct run *, size_t w);
 
 /* What several ways of delivery do alike. */
 int run_launch(struct run *, struct wp_cause *);

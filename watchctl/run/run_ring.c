@@ -10,13 +10,17 @@
 #include <unistd.h>
 
 #include "attach/drain.h"
+#include "os/clock.h"
 #include "os/proc.h"
+#include "run/exec_tracer.h"
 #include "run/recorder.h"
 #include "run/run.h"
 #include "util/complain.h"
 
-/* What a sample takes beside the stack, bytes. */
-enum { SAMPLE_REST = 512 };
+enum {
+	SAMPLE_REST = 512,	/* bytes that a sample takes beside the stack */
+	NAP = 200000,		/* ns between looks for records on their way */
+};
 
 struct ring_run {
 	struct wp_drain *drain;		/* NULL: not begun, or --count */
@@ -55,7 +59,7 @@ static void
 poll_drain(struct run *run, const struct wp_drain *drain)
 {
 	const unsigned n = wp_rings_count(wp_target_rings(run->target));
-	struct pollfd *p = &run->poll[run->npoll - n];
+	struct pollfd *p = &run->poll[run->npoll - 1 - n];
 
 	for (unsigned i = 0; i < n; i++)
 		p[i].fd = -1;
@@ -83,12 +87,19 @@ start_drain(struct run *run, struct wp_cause *cause)
 	return 0;
 }
 
-/* Without a process to begin with, there is none to be attached. */
+/* Without a process to begin with, there is none to be attached.  A command that
+   has nothing to watch yet is started by a thread that traces it. */
 static int
 ring_launch(struct run *run, struct wp_cause *cause)
 {
-	return run->options->exe != NULL ? start_drain(run, cause) :
-	    run_launch(run, cause);
+	int err;
+
+	if (!run->waits)
+		return run->options->exe != NULL ? start_drain(run, cause) :
+		    run_launch(run, cause);
+	if ((err = exec_tracer_start(&run->tracer, run, cause)) == 0)
+		run->poll[run->npoll - 1].fd = exec_tracer_fd(run->tracer);
+	return err;
 }
 
 static int
@@ -99,10 +110,27 @@ ring_attach(struct run *run, const struct process *process,
 
 	if (err < 0)
 		return err;
-	return run->options->command != NULL ?
+	return wp_target_holds(run->target, process->pid) ?
 	    wp_target_arm(run->target, cause) :
 	    wp_target_attach(run->target, process->pid, process->first,
-	    run->options->nspecs, cause);
+	    process->n, cause);
+}
+
+static bool
+is_watched(struct run *run, const struct process *process)
+{
+	return process->n > 0 && !process->disarmed &&
+	    wp_target_alive(run->target, process->first, process->n);
+}
+
+/* The same of one that is another program now. */
+static bool
+has_program_ended(struct run *run, struct process *process)
+{
+	if (is_watched(run, process))
+		return false;
+	run_disarm(run, process);
+	return true;
 }
 
 /*
@@ -115,8 +143,13 @@ has_ended(struct run *run, size_t i)
 {
 	struct process *process = &run->process[i];
 	struct pollfd *p = &run->poll[1 + i];
-	bool watched = !process->disarmed && wp_target_alive(run->target, process->first,
-	    run->options->nspecs);
+	bool watched;
+
+	if (process->program)
+		return has_program_ended(run, process);
+	if (process->n == 0)	/* its programs are */
+		return true;
+	watched = is_watched(run, process);
 
 	if (p->fd < 0)
 		return !run->options->follow || !watched;
@@ -155,8 +188,9 @@ wait_a_little(struct run *run)
 	run_poll(run, run->poll, run->npoll);
 	run_check_processors(run);
 	run_check_children(run);
+	exec_tracer_take(run->tracer);
 	if (all_ended(run) && run->reason == NULL &&
-	    run->options->exe == NULL)
+	    run->options->exe == NULL && !exec_tracer_is_busy(run->tracer))
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
@@ -257,6 +291,44 @@ take_records(struct run *run, uint64_t horizon)
 	return session_flush(&run->session, horizon);
 }
 
+/* Also those that are on their way. */
+static void
+ring_settle(struct run *run)
+{
+	const struct ring_run *ring = run->own;
+	const uint64_t now = wp_clock_ns();
+	uint64_t ready;
+
+	do {
+		ready = wp_drain_ready(ring->drain);
+		if (!take_records(run, ready))
+			return;
+		wp_clock_sleep(NAP);
+	} while (ready < now);
+}
+
+/* The process is traced by the thread that runs this. */
+static int
+ring_pass(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	const int err = exec_tracer_pass(run->tracer, process->pid);
+
+	return err < 0 ? wp_cause_errno(cause, "tracing it", -err) : 0;
+}
+
+static void
+begin_waiting(struct run *run)
+{
+	struct wp_cause cause;
+
+	if (start_drain(run, &cause) < 0) {
+		(void)complain("%s", cause.text);
+		run->failed = true;
+		run->reason = "detached";
+	}
+}
+
 static uint64_t
 counted(const struct run *run, size_t watch)
 {
@@ -271,8 +343,8 @@ counted_in_all(const struct run *run)
 {
 	uint64_t sum = 0;
 
-	for (size_t w = 0; w < run->session.nwatches; w++)
-		sum += counted(run, w);
+	for (size_t w = run->npending; w < run->session.nwatches; w++)
+		sum += counted(run, w - run->npending);
 	return sum;
 }
 
@@ -282,6 +354,8 @@ ring_loop(struct run *run)
 	struct ring_run *ring = run->own;
 	bool more = true;
 
+	if (run->waits)
+		begin_waiting(run);
 	while (run->reason == NULL) {
 		wait_a_little(run);
 		if (run->options->count)
@@ -293,6 +367,9 @@ ring_loop(struct run *run)
 			run->reason = run->session.full ||
 			    run->options->count ? "count" : "detached";
 	}
+	run->poll[run->npoll - 1].fd = -1;
+	exec_tracer_end(run->tracer);
+	run->tracer = NULL;
 	wp_target_stop(run->target);
 	wp_drain_stop(ring->drain);
 }
@@ -379,6 +456,7 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 const struct run_ops run_by_ring = {
 	.mode = "ring", .open = ring_open, .launch = ring_launch,
 	.attach = ring_attach,
+	.settle = ring_settle, .pass = ring_pass,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
 	.uptime = ring_uptime, .close = ring_close,

@@ -22,6 +22,7 @@
 #include "os/clock.h"
 #include "util/complain.h"
 #include "util/interrupt.h"
+#include "run/new_program.h"
 #include "run/run.h"
 #include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
@@ -56,12 +57,16 @@ struct stop_run {
 
 /* --- reported by stops --- */
 
-static void
+static bool
 executed(void *arg, pid_t pid)
 {
 	const struct stop_run *stop = arg;
+	struct run *run = stop->run;
 
-	run_executed(stop->run, pid);
+	if (stop->loops && run->reason == NULL && run_program(run, pid))
+		return true;
+	run_executed(run, pid);
+	return false;
 }
 
 static void
@@ -246,10 +251,25 @@ stop_attach(struct run *run, const struct process *process,
 {
 	struct stop_run *stop = run->own;
 	int err = wp_stops_attach(stop->stops, process->pid,
-	    process->first, run->options->nspecs, cause);
+	    process->first, process->n, cause);
 
 	return err < 0 && cause->code == WP_CAUSE_NONE ?
 	    ptrace_refused(process->pid, -err, cause) : err;
+}
+
+/* It stays traced. */
+static int
+stop_pass(struct run *run, const struct process *process,
+    struct wp_cause *cause)
+{
+	return stop_attach(run, process, cause);
+}
+
+static void
+stop_settle(struct run *run)
+{
+	(void)feed(run->own, UINT64_MAX, true);
+	(void)session_flush(&run->session, wp_clock_ns());
 }
 
 /* What ends a sleep: stops, and the signals that ask watchctl to end. */
@@ -305,6 +325,8 @@ stop_loop(struct run *run)
 	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
 	run_act_begin(run);
 	stop->loops = true;
+	if (run->waits)
+		(void)run_program(run, run->process->pid);
 	while (run->reason == NULL) {
 		bool more;
 
@@ -378,7 +400,8 @@ stop_close(struct run *run)
 
 const struct run_ops run_by_stop = {
 	.mode = "stop", .open = stop_open, .launch = run_launch,
-	.attach = stop_attach, .threads = run_threads, .tracer = stop_tracer,
+	.attach = stop_attach, .settle = stop_settle, .pass = stop_pass,
+	.threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,
 	.close = stop_close,

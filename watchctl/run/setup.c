@@ -145,6 +145,7 @@ prepare(struct run *run)
 	};
 	struct wp_cause cause = {0};
 
+	run->waits = o->skip_missing && o->command != NULL;
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && each_process(run, check) < 0))
 		return -EINVAL;
@@ -152,6 +153,10 @@ prepare(struct run *run)
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
 		return complain("%s%s", cause.text, without_events(o, &cause));
+	if (run->waits && run->ops->registers)
+		return complain("--if-missing skip: without perf events, which "
+		    "are refused here, only one program can be watched: leave "
+		    "it out, and watch the program itself");
 	if (fire_check_try(run->ops->registers) < 0)
 		return -ENODEV;
 	wish.registers = run->ops->registers;
@@ -174,13 +179,15 @@ prepare(struct run *run)
 	    kept_session_open(&run->kept, &run->session, &run->live.box);
 }
 
-/* Learn what a process maps now. */
-static int
-learn(struct run *run, struct process *process, struct wp_cause *cause)
+int
+run_learn(struct run *run, struct process *process, bool executed,
+    struct wp_cause *cause)
 {
 	const size_t before = run->synthetic.len;
 	int err = synthetic_records_take(&run->synthetic, process->pid);
 
+	if (err == 0 && executed)
+		synthetic_records_executed(&run->synthetic, before);
 	if (err == 0)
 		err = live_box_learn(&run->live, process->pid,
 		    run->synthetic.bytes + before, run->synthetic.len - before);
@@ -272,7 +279,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 			return wp_cause_errno(cause, "running the command up "
 			    "to its libraries", -at);
 		synthetic_records_free(&run->synthetic);
-		if ((err = learn(run, process, cause)) < 0)
+		if ((err = run_learn(run, process, false, cause)) < 0)
 			return err;
 		early = at == HOOK && loader_count(process->pid) == first;
 	}
@@ -302,7 +309,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const struct options *o = run->options;
 	struct wp_region *regions;
-	int err = learn(run, process, cause);
+	int err = run_learn(run, process, false, cause);
 
 	if (err < 0)
 		return err;
@@ -319,6 +326,7 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 	if (err >= 0)
 		err = wp_target_watch(run->target, regions, o->nspecs, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
+	process->n = o->nspecs;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		err = check_mapped(run, process, i, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
@@ -360,29 +368,45 @@ describe_slot(struct run *run, size_t w, unsigned i,
 	event->nids = (size_t)n;
 	err = ex_formats_add(run->formats, &event->attr, ids, event->nids);
 	session_format(&run->session, &event->attr, ids, event->nids);
-	return err < 0 ? err : session_add_slot(&run->session, (int)w,
-	    slot->addr, wp_slot_bytes(slot->type, slot->len));
+	return err < 0 ? err : session_add_slot(&run->session,
+	    (int)(w + run->npending), slot->addr,
+	    wp_slot_bytes(slot->type, slot->len));
 }
 
-/* Tell the session of one watch.  Result: how many events it has. */
-static int
-describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
+/* Which SPEC a watch of a process is for. */
+static size_t
+spec_of(const struct process *process, size_t w)
 {
-	const size_t nspecs = run->options->nspecs;
-	const struct process *process = &run->process[w / nspecs];
-	const struct spec *spec = &run->options->spec[w % nspecs];
+	return process->program ? process->spec[w - process->first] :
+	    w - process->first;
+}
+
+/* How the session knows a watch; of several processes, which one it is in. */
+static int
+add_watch(struct run *run, const struct process *process, size_t w,
+    const struct wp_watched *watched)
+{
+	const size_t i = spec_of(process, w);
+	const struct spec *spec = &run->options->spec[i];
+
+	if (run->nprocesses > 1 || run->options->exe != NULL)
+		session_of_process(&run->session, (unsigned)i + 1,
+		    process->pid, process->comm);
+	return session_add_watch(&run->session, spec->text,
+	    process->place[i].symbol, watched->region.addr,
+	    watched->region.len, spec->access, watched->nslots);
+}
+
+int
+run_describe_watch(struct run *run, const struct process *process, size_t w,
+    struct ex_perf_event *events)
+{
 	size_t n;
 	const struct wp_watched *watched =
 	    &wp_target_watches(run->target, &n)[w];
-	const struct wp_region *region = &watched->region;
-	int err;
+	const struct spec *spec = &run->options->spec[spec_of(process, w)];
+	int err = add_watch(run, process, w, watched);
 
-	if (run->nprocesses > 1 || run->options->exe != NULL)
-		session_of_process(&run->session, (unsigned)(w % nspecs) + 1,
-		    process->pid, process->comm);
-	err = session_add_watch(&run->session, spec->text,
-	    process->place[w % nspecs].symbol, region->addr,
-	    region->len, spec->access, watched->nslots);
 	for (unsigned i = 0; i < watched->nslots && err >= 0; i++) {
 		events[i].name = spec->text;
 		err = describe_slot(run, w, i, &watched->slot[i], &events[i]);
@@ -390,6 +414,29 @@ describe_watch(struct run *run, size_t w, struct ex_perf_event *events)
 		    0;
 	}
 	return err < 0 ? err : (int)watched->nslots;
+}
+
+const struct ex_watch *
+run_watch(const struct run *run, size_t w)
+{
+	return run->session.watches[w + run->npending];
+}
+
+/* What is watched for may be in programs that are executed from here on. */
+static int
+describe_pending(struct run *run)
+{
+	const struct options *o = run->options;
+	int err = 0;
+
+	session_pending(&run->session, true);
+	for (size_t i = 0; i < o->nspecs && err == 0; i++) {
+		err = session_add_watch(&run->session, o->spec[i].text, NULL,
+		    0, o->spec[i].len, o->spec[i].access, 0);
+		run->npending += err == 0;
+	}
+	session_pending(&run->session, false);
+	return err;
 }
 
 /* Pass everything that is armed to the session. */
@@ -401,13 +448,17 @@ describe(struct run *run)
 	int err;
 
 	(void)wp_target_watches(run->target, &n);
-	events = calloc(n, WP_SLOTS_MAX * sizeof(*events));
+	events = calloc(n + 1, WP_SLOTS_MAX * sizeof(*events));
 	err = events == NULL ? -ENOMEM : 0;
 	run->formats = ex_formats_new();
 	if (run->formats == NULL)
 		err = -ENOMEM;
+	if (run->waits && err == 0)
+		err = describe_pending(run);
 	for (size_t w = 0; w < n && err >= 0; w++) {
-		err = describe_watch(run, w, events + nevents);
+		err = run_describe_watch(run,
+		    &run->process[w / run->options->nspecs], w,
+		    events + nevents);
 		nevents += err > 0 ? (size_t)err : 0;
 	}
 	if (err < 0 || (err = session_ready(&run->session)) < 0)
@@ -506,9 +557,15 @@ run_announce(struct run *run)
 static int
 find_and_arm(struct run *run)
 {
-	const int err = each_process(run, find_watches);
+	int err;
 
-	if (err < 0)
+	if (run->waits) {	/* each program is looked at as it begins */
+		run->began = wp_clock_ns();
+		err = run_learn(run, run->process, false, &(struct wp_cause){0});
+		return err < 0 && err != -ESRCH ? complain("reading the "
+		    "command's mappings: %s", strerror(-err)) : 0;
+	}
+	if ((err = each_process(run, find_watches)) < 0)
 		return err;
 	run->began = wp_clock_ns();
 	run_round(run);
@@ -527,13 +584,13 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 		const size_t w = process->first + i;
 		size_t n;
 
-		err = describe_watch(run, w, events);
+		err = run_describe_watch(run, process, w, events);
 		for (int k = 0; k < err; k++)
 			free((uint64_t *)(uintptr_t)events[k].ids);
 		if (err < 0)
 			break;
 		if (run->kept != NULL)
-			initial_value_report(run, w);
+			initial_value_report(run, w, process->pid);
 		session_event(&run->session, &(struct watch_event){
 			.what = WATCH_ARMED, .watch = (unsigned)w,
 			.time = armed, .pid = process->pid,

@@ -34,14 +34,14 @@ run_poll_make(struct run *run)
 	struct wp_rings *rings = wp_target_rings(run->target);
 	unsigned nrings = wp_rings_count(rings);
 	const unsigned more = arrivals_fds(run->arrivals);
-	struct pollfd *p = calloc(1 + nrings + more + run->nprocesses,
+	struct pollfd *p = calloc(2 + nrings + more + run->nprocesses,
 	    sizeof(*p));
 	sigset_t signals;
 
 	if (p == NULL)
 		return complain("out of memory");
 	run->poll = p;
-	run->npoll = 1 + run->nprocesses + more + nrings;
+	run->npoll = 2 + run->nprocesses + more + nrings;
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
 	interrupt_signals(&signals);
@@ -345,6 +345,11 @@ finish(struct run *run)
 	if (run->ops->account != NULL && run->ops->account(run) < 0)
 		return complain("out of memory"), STATUS_OWN_FAILURE;
 	settle_children(run);
+	if (run->waits && !run->found) {
+		session_warn(&run->session, "no program was executed that has "
+		    "what is to be watched: nothing was ever watched");
+		session_doubt(&run->session, "nothing was ever watched");
+	}
 	if (run->ops->uptime != NULL)
 		run->ops->uptime(run, &uptime);
 	session_uptime(&run->session, &uptime);
@@ -376,13 +381,14 @@ run_disarm(struct run *run, struct process *process)
 	if (process->disarmed)
 		return;
 	process->disarmed = true;
-	wp_target_disarm(run->target, process->first, run->options->nspecs);
+	wp_target_disarm(run->target, process->first, process->n);
 }
 
 void
 run_leave_out(struct run *run, size_t i)
 {
 	struct process *process = &run->process[i];
+	const bool program = process->program;
 	struct pollfd *p;
 
 	for (size_t k = 0; process->place != NULL &&
@@ -392,7 +398,7 @@ run_leave_out(struct run *run, size_t i)
 	run->nprocesses--;
 	memmove(process, process + 1,
 	    (run->nprocesses - i) * sizeof(*process));
-	if (run->poll == NULL)
+	if (run->poll == NULL || program)
 		return;
 	p = &run->poll[1 + i];
 	if (p->fd >= 0)
@@ -421,6 +427,7 @@ run_free(struct run *run)
 	if (run->own != NULL)
 		run->ops->close(run);
 	free(run->counts);
+	absent_free(&run->absent);
 	if (run->target != NULL)
 		wp_target_abandon(run->target);
 	wp_target_free(run->target);

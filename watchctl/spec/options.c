@@ -62,6 +62,9 @@ static const char usage[] =
 "                   core (write a core file) or 'exec COMMAND'; implies --stop\n"
 "  --inside         watch by a library loaded into COMMAND: a thread goes on when\n"
 "                   its hit has been reported, and no hit is lost\n"
+"  --if-missing skip\n"
+"                   watch only those of the programs that COMMAND executes that\n"
+"                   have what SPEC names\n"
 "  --no-aslr        give COMMAND and what it executes the same addresses in each\n"
 "                   run\n"
 "  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
@@ -100,7 +103,7 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
 	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
-	OPT_DELIVERY, OPT_EXE,
+	OPT_DELIVERY, OPT_EXE, OPT_IF_MISSING,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -122,6 +125,7 @@ static const struct option watch_options[] = {
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
 	{"exe", required_argument, NULL, OPT_EXE},
 	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
+	{"if-missing", required_argument, NULL, OPT_IF_MISSING},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"help", no_argument, NULL, OPT_HELP},
@@ -239,6 +243,14 @@ parse_stacks(const char *text, bool *once)
 	*once = strcmp(text, "once") == 0;
 	return *once ? 0 : complain("--stacks '%s': there is only once; "
 	    "without the option each hit has its whole backtrace", text);
+}
+
+static int
+parse_missing(const char *text, bool *skip)
+{
+	*skip = strcmp(text, "skip") == 0;
+	return *skip ? 0 : complain("--if-missing '%s': there is only skip; "
+	    "without the option a name that is not there is an error", text);
 }
 
 static int
@@ -495,6 +507,8 @@ option(struct options *o, int c)
 	case OPT_NO_ASLR:
 		o->no_aslr = true;
 		return 0;
+	case OPT_IF_MISSING:
+		return parse_missing(optarg, &o->skip_missing);
 	case OPT_STACK:
 		return parse_stack(optarg, &o->stack);
 	case OPT_EXPLAIN_MEMORY:
@@ -711,6 +725,28 @@ check_exe(const struct options *o)
 	return 0;
 }
 
+/* What a program can be without, and is watched without. */
+static int
+check_missing(const struct options *o)
+{
+	const char *none = o->count ? "--count" : o->inside ? "--inside" :
+	    o->form == FORM_PERF ? "-o perf" : NULL;
+
+	if (o->command == NULL)
+		return complain("--if-missing skip is for the programs that a "
+		    "command executes: give -- COMMAND, or leave it out");
+	if (none != NULL)
+		return complain("--if-missing skip finds its watches while "
+		    "programs begin, which %s cannot: leave out one of them",
+		    none);
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].symbol == NULL)
+			return complain("--if-missing skip: the address %s "
+			    "means something else in each program: give a "
+			    "name", o->spec[i].text);
+	return 0;
+}
+
 static int
 check_together(const struct options *o)
 {
@@ -750,6 +786,8 @@ check_together(const struct options *o)
 	if (o->count && o->stacks_once)
 		return complain("--count has no backtraces for --stacks: "
 		    "leave out one of them");
+	if (o->skip_missing && check_missing(o) < 0)
+		return -EINVAL;
 	if (check_form(o) < 0 || check_buffer(o) < 0 || check_last(o) < 0 ||
 	    check_delivery(o) < 0 ||
 	    (o->stop && check_stop(o) < 0))

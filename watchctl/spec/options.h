@@ -53,6 +53,7 @@ struct options {
 	uint64_t last;		/* --last; 0: hits are reported at once */
 	bool inside;		/* --inside */
 	bool no_aslr;		/* --no-aslr */
+	bool skip_missing;	/* --if-missing skip */
 	bool stop;		/* --stop, or --on-hit, which takes it */
 	struct on_hit on_hit;	/* --on-hit */
 	enum form form;		/* -o */

@@ -31,6 +31,19 @@ synthetic_records_take(struct synthetic_records *e, pid_t pid)
 }
 
 void
+synthetic_records_executed(struct synthetic_records *e, size_t at)
+{
+	struct perf_event_header header;
+
+	if (e->len - at < sizeof(header))
+		return;
+	memcpy(&header, e->bytes + at, sizeof(header));
+	header.misc |= PERF_RECORD_MISC_COMM_EXEC;
+	if (header.type == PERF_RECORD_COMM)
+		memcpy(e->bytes + at, &header, sizeof(header));
+}
+
+void
 synthetic_records_each(const struct synthetic_records *e,
     void (*fn)(void *arg, const struct ex_record *), void *arg)
 {

@@ -16,6 +16,10 @@ struct synthetic_records {
 /* Add the records of a process as it is now.  0 or -errno. */
 int synthetic_records_take(struct synthetic_records *, pid_t);
 
+/* Those from there on are of a process that has executed another program since
+   others of it. */
+void synthetic_records_executed(struct synthetic_records *, size_t at);
+
 /* Call fn for each record, in order. */
 void synthetic_records_each(const struct synthetic_records *,
     void (*fn)(void *arg, const struct ex_record *), void *arg);

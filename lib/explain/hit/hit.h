@@ -28,6 +28,9 @@ struct ex_watch {
 	uint64_t addr, len;	/* the whole region */
 	enum wp_access access;	/* what is watched for */
 	unsigned slots;		/* how many events it takes in a thread */
+	bool pending;		/* it is not armed: what is watched for it, when
+				   it is there, are other watches of its
+				   number */
 };
 
 static inline unsigned

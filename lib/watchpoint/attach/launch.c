@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/array.h"
+#include "os/proc.h"
 #include "os/slot_cpu.h"
 #include "attach/target_private.h"
 
@@ -46,19 +48,68 @@ wp_target_launch(struct wp_target *target, char *const argv[], pid_t *pid,
 	if (err < 0)
 		return wp_launch_explain(err, argv[0], cause);
 	target->command = *pid;
+	target->command_first = target->nwatches;
+	target->adopted = false;
 	return 0;
 }
 
-/* A signal that programs ignore by default and that is not blocked. */
+int
+wp_target_hold(struct wp_target *target, struct wp_command *command,
+    const char *name, struct wp_cause *cause)
+{
+	int err = wp_command_hold(command, &target->hold);
+
+	if (err < 0) {
+		wp_command_end(command->pid);
+		return wp_launch_explain(err, name, cause);
+	}
+	target->command = command->pid;
+	target->command_first = target->nwatches;
+	target->adopted = false;
+	return 0;
+}
+
+void
+wp_target_give(struct wp_target *target, struct wp_hold *hold)
+{
+	*hold = target->hold;
+	target->hold = (struct wp_hold){0};
+	target->command = 0;
+}
+
+int
+wp_target_adopt(struct wp_target *target, pid_t pid)
+{
+	struct wp_hold *hold = &target->hold;
+
+	if (target->command != 0)
+		return -EBUSY;
+	if (WP_ARRAY_ROOM(hold, thread) < 0)
+		return -ENOMEM;
+	hold->thread[hold->n++] = (struct wp_held){.tid = pid, .stopped = true};
+	target->command = pid;
+	target->command_first = target->nwatches;
+	target->adopted = true;
+	wp_trace_report_exec(pid);
+	return 0;
+}
+
+bool
+wp_target_holds(const struct wp_target *target, pid_t pid)
+{
+	return target->command == pid;
+}
+
+/* A signal that programs ignore by default and that this one does not block. */
 static int
-harmless_signal(void)
+harmless_signal(pid_t pid)
 {
 	static const int harmless[] = {SIGURG, SIGWINCH};
-	sigset_t blocked;
+	struct wp_proc_status status = {0};
 
-	(void)sigprocmask(SIG_BLOCK, NULL, &blocked);
+	(void)wp_proc_status(pid, &status);
 	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
-		if (sigismember(&blocked, harmless[i]) == 0)
+		if (!wp_proc_signal_in(status.blocked, harmless[i]))
 			return harmless[i];
 	return -EBUSY;
 }
@@ -97,7 +148,8 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
     int *status)
 {
 	struct wp_stop stop = {.fd = -1};
-	int fds[RUN_TO_MAX], sig = harmless_signal(), err = sig < 0 ? sig : 0;
+	const int sig = harmless_signal(target->command);
+	int fds[RUN_TO_MAX], err = sig < 0 ? sig : 0;
 	size_t open = 0;
 
 	for (; open < n && open < RUN_TO_MAX && err >= 0; open++) {
@@ -128,16 +180,18 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 int
 wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 {
+	const size_t first = target->command_first;
+	const size_t n = target->nwatches - first;
 	int err;
 
-	wp_target_load(target, 0, target->nwatches);
+	wp_target_load(target, first, n);
 	/* on its way here it may have made threads */
 	if ((err = wp_hold_process(&target->hold, target->command)) < 0)
 		return err == -ESRCH ?
 		    wp_cause_set(cause, WP_CAUSE_ENDED_EARLY) :
 		    wp_cause_errno(cause, "holding the command", -err);
 	err = wp_target_open_events(target, &target->hold, target->command,
-	    0, target->nwatches, cause);
+	    first, n, cause);
 	wp_samplers_unload(&target->samplers);
 	if (err == 0)
 		wp_target_let_go(target);
@@ -158,8 +212,10 @@ wp_target_abandon(struct wp_target *target)
 {
 	pid_t command = target->command;
 
-	if (command == 0)
+	if (command == 0 || target->adopted) {
+		wp_target_let_go(target);
 		return;
+	}
 	(void)kill(command, SIGKILL);
 	wp_target_let_go(target);
 	wp_command_end(command);

@@ -22,6 +22,7 @@
 #include "os/attr.h"
 #include "os/cause.h"
 #include "os/perf.h"
+#include "os/ptrace.h"
 #include "attach/ring.h"
 #include "os/slot.h"
 
@@ -103,10 +104,30 @@ int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
    still held, unless it ended or cannot be held. */
 int wp_target_arm(struct wp_target *, struct wp_cause *);
 
+/*
+ * A process that this thread traces, and that is stopped at the end of its
+ * execve(2), takes the place of a launched command, to be watched by what
+ * wp_target_watch is called with from now on.  0; -EBUSY: there is a command
+ * that is held; -ENOMEM.
+ */
+int wp_target_adopt(struct wp_target *, pid_t pid);
+
+/* Whether a process is held, launched or adopted. */
+bool wp_target_holds(const struct wp_target *, pid_t pid);
+
+/* The same as wp_target_launch, in two steps for two threads: the one that holds
+   the command must have started no other process in between. */
+int wp_target_hold(struct wp_target *, struct wp_command *, const char *name,
+    struct wp_cause *);
+
+/* Hand a process that is held over to its caller. */
+void wp_target_give(struct wp_target *, struct wp_hold *);
+
 /* Let a launched command that is still held go on unwatched. */
 void wp_target_let_go(struct wp_target *);
 
-/* End a launched command that is still held, having run nothing of its own. */
+/* End a launched command that is still held, having run nothing of its own; let
+   an adopted one go on. */
 void wp_target_abandon(struct wp_target *);
 
 /* What is armed.  Lives as long as the target. */

@@ -24,8 +24,10 @@ struct wp_target {
 	uint64_t armed;			/* as of wp_target_armed */
 	struct wp_uptime past;		/* of events that are closed */
 	bool stopped;			/* events are disabled */
-	pid_t command;			/* launched and not yet released; 0:
-					   none */
+	pid_t command;			/* launched or adopted, and not yet
+					   released; 0: none */
+	bool adopted;			/* that one was */
+	size_t command_first;		/* its watches: from here on */
 	struct wp_hold hold;		/* of the command */
 };
 

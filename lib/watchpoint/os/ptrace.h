@@ -115,6 +115,10 @@ void wp_trace_report_exit(pid_t tid);
    before their first instruction. */
 void wp_trace_report_made(pid_t tid);
 
+/* Have nothing reported of a stopped thread but its signals, its end, and that
+   it executes another program: what it makes is not traced. */
+void wp_trace_report_exec(pid_t tid);
+
 /* Trace one thread, and those that it makes.  It stops soon.  0 or -errno. */
 int wp_trace_thread(pid_t tid);
 

@@ -30,6 +30,12 @@ wp_trace_report_made(pid_t tid)
 	    PTRACE_O_TRACEVFORKDONE));
 }
 
+void
+wp_trace_report_exec(pid_t tid)
+{
+	(void)ptrace(PTRACE_SETOPTIONS, tid, 0, (void *)PTRACE_O_TRACEEXEC);
+}
+
 static enum wp_trace_what
 stop_kind(int event, int sig)
 {

@@ -350,8 +350,9 @@ handle_exec(struct wp_ptrace_loop *loop, pid_t pid)
 {
 	const bool ours = wp_ptrace_loop_forget_process(loop, pid);
 
-	if (loop->calls->executed != NULL && (ours || pid == loop->pid))
-		loop->calls->executed(loop->arg, pid);
+	if (loop->calls->executed != NULL && (ours || pid == loop->pid) &&
+	    loop->calls->executed(loop->arg, pid))
+		return;
 	wp_trace_let_go(pid, 0);
 	loop->ended = pid == loop->pid;
 }

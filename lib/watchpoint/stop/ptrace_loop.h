@@ -81,8 +81,10 @@ struct wp_ptrace_loop_calls {
 	/* It has ended, or is traced no more: forget it. */
 	void (*end)(void *arg, struct wp_thread *);
 	/* The process executes another program, which has not begun yet; end
-	   has been called for all threads.  NULL: not reported. */
-	void (*executed)(void *arg, pid_t pid);
+	   has been called for all threads.  Result: whether its owner takes
+	   over, and lets it go on, or has done so; else it is released.  NULL:
+	   not reported. */
+	bool (*executed)(void *arg, pid_t pid);
 
 	/*
 	 * Of an owner with more than one process:

@@ -140,12 +140,12 @@ arm(void *arg, struct wp_thread *thread)
 	return !stops->ending;
 }
 
-static void
+static bool
 executed(void *arg, pid_t pid)
 {
 	const struct wp_stops *stops = arg;
 
-	stops->calls->executed(stops->arg, pid);
+	return stops->calls->executed(stops->arg, pid) && !stops->ending;
 }
 
 static void

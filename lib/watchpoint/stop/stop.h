@@ -48,8 +48,11 @@ struct wp_stops_calls {
 	   on at once.  Result: whether the process is to be left stopped
 	   (wp_stops_leave is to be called next). */
 	bool (*hit)(void *arg, pid_t pid, pid_t tid, bool kernel);
-	/* A process executes another program: it is watched no more. */
-	void (*executed)(void *arg, pid_t pid);
+	/* A process executes another program, before whose first instruction it
+	   is stopped: it is watched no more.  Result: whether it is to stay
+	   stopped, having been made the target's command (wp_target_adopt);
+	   else it is released. */
+	bool (*executed)(void *arg, pid_t pid);
 	/* A process has ended, with this status as of waitpid(2); for a child
 	   of ours this is the only report. */
 	void (*ended)(void *arg, pid_t pid, int status);

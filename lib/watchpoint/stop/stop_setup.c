@@ -10,9 +10,11 @@ static int
 make_room(struct wp_stops *stops)
 {
 	const size_t n = stops->target->nwatches;
-	struct wp_perf_count *gone = realloc(stops->closed_total,
-	    n * sizeof(*gone));
+	struct wp_perf_count *gone;
 
+	if (n <= stops->nclosed)
+		return 0;
+	gone = realloc(stops->closed_total, n * sizeof(*gone));
 	if (gone == NULL)
 		return -ENOMEM;
 	memset(gone + stops->nclosed, 0, (n - stops->nclosed) * sizeof(*gone));
@@ -116,7 +118,8 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	    attach_running(stops, &at, cause);
 	if (err < 0)
 		return err;
-	wp_ptrace_loop_look(&stops->loop);
+	if (!command)
+		wp_ptrace_loop_look(&stops->loop);
 	target->threads += (unsigned)(stops->loop.all.n - before);
 	if (!command)
 		wp_target_was_frozen(target, began);

@@ -68,12 +68,13 @@ no_hit_asked(void *arg, pid_t pid, pid_t tid, bool kernel)
 	return false;
 }
 
-static void
+static bool
 on_executed(void *arg, pid_t pid)
 {
 	(void)arg;
 	(void)pid;
 	watching.executed++;
+	return false;
 }
 
 static void

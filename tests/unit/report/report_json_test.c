@@ -869,4 +869,26 @@ TEST(only_a_summary)
 	free(m.text);
 }
 
+TEST(what_is_not_there_yet_is_pending)
+{
+	const struct ex_watch pending = {
+		.id = 1, .spec = "later", .access = WP_WRITE, .pending = true,
+	};
+	const struct ex_watch *const watches[] = {&pending};
+	struct report_start start = made_start;
+	struct lines lines;
+	struct made_report m;
+
+	start.watches = watches;
+	start.nwatches = 1;
+	made_open(&m, &report_json);
+	assert_int_equal(report_json.start(&m.report, &start), 0);
+	made_close(&m, &ended);
+	lines = parse(m.text);
+	assert_line(json_array_get(json_object_get(lines.line[0], "watches"),
+	    0), "{'id':1,'spec':'later','pending':true,'access':'w'}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 RUN_TESTS()

@@ -177,7 +177,11 @@ TEST(stops_and_actions)
 	ACCEPT(&o, "-w", "a", "--no-aslr", "ls");
 	assert_true(o.no_aslr);
 	options_free(&o);
+	ACCEPT(&o, "-w", "a", "--if-missing", "skip", "ls");
+	assert_true(o.skip_missing);
+	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--stop", "ls", "--on-hit", "core");
+	assert_false(o.skip_missing);
 	assert_false(o.no_aslr);
 	assert_true(o.stop);
 	assert_int_equal(o.on_hit.what, ON_HIT_REPORT);
@@ -620,6 +624,19 @@ static const struct {
 	{{"w", "-w", "a", "--changed", "-o", "perf", "-O", "f", "x"},
 	    "--changed needs values, which -o perf does not find: leave out "
 	    "one of them"},
+	{{"w", "-w", "a", "-p", "1", "--if-missing", "skip"},
+	    "--if-missing skip is for the programs that a command executes: "},
+	{{"w", "-w", "a", "--if-missing", "end", "x"},
+	    "--if-missing 'end': there is only skip; "},
+	{{"w", "-w", "a", "--if-missing", "skip", "--count", "x"},
+	    "--if-missing skip finds its watches while programs begin, which "
+	    "--count cannot: leave out one of them"},
+	{{"w", "-w", "a", "--if-missing", "skip", "--inside", "x"},
+	    "--if-missing skip finds its watches while programs begin, which "
+	    "--inside cannot: leave out one of them"},
+	{{"w", "-w", "a", "-w", "0x10", "--if-missing", "skip", "x"},
+	    "--if-missing skip: the address 0x10 means something else in each "
+	    "program: give a name"},
 	{{"w", "-w", "a", "-p", "1", "--no-aslr"},
 	    "--no-aslr is for a command that watchctl starts: "},
 	{{"report", "--allow"}, "--allow needs an argument" SEE},

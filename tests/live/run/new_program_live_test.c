@@ -1,0 +1,218 @@
+/*
+ * new_program: SPECs are resolved anew in each program that a process under
+ * watch executes (victim/relay), and programs without them are named.
+ */
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+#define SKIP "--if-missing", "skip"
+#define VOUCHED "--allow", "prepare", "--allow", "bump", "--error-exitcode", "66"
+
+static const char *const modes[] = {"--user-only", "--stop"};
+
+/* Run a shell's script, with the victim as $0, under watch. */
+static void
+run_script(struct outcome *o, const char *const *options, const char *script)
+{
+	const char *argv[ARGS], *report = scratch_path("report");
+	size_t n;
+
+	n = append(argv, 0, LIST(watchctl(), "-w", "counter", "-o", "json",
+	    "-O", report));
+	n = append(argv, n, options);
+	(void)append(argv, n, LIST("--", "/bin/sh", "-c", script,
+	    victim("relay")));
+	run(o, argv);
+	outcome_take(o, report);
+}
+
+/* Changes of watches with this event, of programs whose path ends so. */
+static size_t
+count_events(const struct outcome *o, const char *event, const char *program)
+{
+	size_t i, n = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line) {
+		const char *path = maybe_text(line, "program");
+		const size_t len = strlen(path), end = strlen(program);
+
+		n += strcmp(maybe_text(line, "event"), event) == 0 &&
+		    len >= end && strcmp(path + len - end, program) == 0;
+	}
+	return n;
+}
+
+/* Hits, each in a process with an armed watch, and with the values of that. */
+static void
+expect_counts(const struct outcome *o, unsigned processes, unsigned each)
+{
+	long expected = 0;
+	pid_t before = 0;
+	size_t i, n = 0;
+	json_t *hit;
+
+	each_hit(o, i, hit) {
+		const pid_t pid = (pid_t)number_of(hit, "pid");
+		char value[32];
+
+		expected = pid == before ? expected + 1 : 1;
+		before = pid;
+		(void)snprintf(value, sizeof(value), "0x%lx", expected);
+		assert_string_equal(text_of(hit, "new"), value);
+		assert_int_equal(number_of(hit, "watch"), 1);
+		expect_function(hit, 0, expected == 1 ? "prepare" : "bump");
+		n++;
+	}
+	assert_int_equal(n, processes * each);
+}
+
+TEST(a_shell_executes_what_is_watched)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		run_script(&o, LIST(modes[m], SKIP, VOUCHED),
+		    "exec env \"$0\" 3");
+		if (o.status != 7)
+			fail_msg("%s: %d: %s", modes[m], o.status, o.err);
+		expect_counts(&o, 1, 4);
+		assert_int_equal(count_events(&o, "missing", "sh"), 1);
+		assert_int_equal(count_events(&o, "missing", "env"), 1);
+		assert_int_equal(count_events(&o, "armed", "relay"), 1);
+		outcome_free(&o);
+	}
+}
+
+TEST(what_is_not_there_yet_is_pending)
+{
+	struct outcome o;
+	const json_t *watch;
+
+	run_script(&o, LIST(SKIP), "exec \"$0\" 1");
+	watch = json_array_get(json_object_get(first_of(&o, "start"),
+	    "watches"), 0);
+	assert_true(json_is_true(json_object_get(watch, "pending")));
+	assert_null(json_object_get(watch, "addr"));
+	assert_int_equal(number_of(watch, "id"), 1);
+	outcome_free(&o);
+}
+
+/* Each program of a suite, those that a child's child executes as well. */
+TEST(a_suite_of_many_programs)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		run_script(&o, LIST(modes[m], "-f", SKIP, VOUCHED),
+		    "true; \"$0\" 2; (/bin/true; \"$0\" 2); "
+		    "/bin/sh -c '/bin/true; \"$0\" 2' \"$0\"; /bin/true");
+		if (o.status != 0)
+			fail_msg("%s: %d: %s", modes[m], o.status, o.err);
+		expect_counts(&o, 3, 3);
+		assert_int_equal(count_events(&o, "armed", "relay"), 3);
+		assert_int_equal(count_events(&o, "missing", "true"), 3);
+		assert_int_equal(number_of(account_of(&o), "lost"), 0);
+		outcome_free(&o);
+	}
+}
+
+TEST(without_f_only_the_command_itself)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		run_script(&o, LIST(modes[m], SKIP),
+		    "\"$0\" 2; exec \"$0\" 2");
+		assert_int_equal(o.status, 7);
+		expect_counts(&o, 1, 3);
+		outcome_free(&o);
+	}
+}
+
+TEST(a_watched_program_executes_another)
+{
+	struct outcome o;
+
+	run(&o, (const char *[]){watchctl(), "--stop", "-w", "counter", "-o",
+	    "json", "-O", "-", VOUCHED, "--", victim("relay"), "2",
+	    victim("relay"), "2", NULL});
+	if (o.status != 7)
+		fail_msg("%d: %s", o.status, o.err);
+	assert_int_equal(count_of(&o, "hit"), 6);
+	assert_int_equal(count_events(&o, "armed", "relay"), 1);
+	assert_non_null(strstr(o.err, "6 hits, 6 reported, 0 lost"));
+	outcome_free(&o);
+}
+
+TEST(a_program_without_it_is_doubted)
+{
+	struct outcome o;
+
+	run(&o, (const char *[]){watchctl(), "--stop", "-w", "counter",
+	    VOUCHED, "--", victim("relay"), "2", "/bin/true", NULL});
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "true, which has no counter"));
+	outcome_free(&o);
+}
+
+TEST(nothing_was_ever_watched)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		run_script(&o, LIST(modes[m], SKIP, VOUCHED), "exit 0");
+		assert_int_equal(o.status, 120);
+		assert_non_null(strstr(o.err, "nothing was ever watched"));
+		outcome_free(&o);
+	}
+}
+
+/* Whatever watchctl is doing, the programs go on, and end as they would. */
+TEST(watchctl_is_killed)
+{
+	static const char script[] =
+	    "i=0; while [ $i -lt 60 ]; do /bin/true || exit 1; i=$((i+1)); "
+	    "done; echo 5 >\"$1\"";
+
+	for (size_t i = 0; i < 2 * COUNT(modes); i++) {
+		const char *file = scratch_path("done"), *argv[ARGS];
+		struct running w;
+		char text[8] = "";
+		FILE *f = NULL;
+		int status;
+
+		(void)remove(file);
+		(void)append(argv, 0, LIST(watchctl(), modes[i % 2], "-f",
+		    SKIP, "-w", "counter", "-o", "json", "-O", "-", "--",
+		    "/bin/sh", "-c", script, "sh", file));
+		start(&w, argv);
+		await(w.out, "\"missing\"");
+		(void)usleep(20000 * (useconds_t)(i / 2));
+		assert_int_equal(kill(w.pid, SIGKILL), 0);
+		assert_int_equal(waitpid(w.pid, &status, 0), w.pid);
+		for (unsigned ms = 0; ms < LIVE_PATIENCE_MS && (f == NULL ||
+		    fgets(text, sizeof(text), f) == NULL); ms++) {
+			if (f != NULL)
+				(void)fclose(f);
+			(void)usleep(1000);
+			f = fopen(file, "r");
+		}
+		assert_string_equal(text, "5\n");
+		(void)fclose(f);
+		(void)close(w.in);
+		(void)close(w.out);
+		(void)close(w.err);
+	}
+}
+
+RUN_LIVE_TESTS(.before_all = scratch_make, .after_all = scratch_remove)

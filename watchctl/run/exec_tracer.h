@@ -1,0 +1,45 @@
+/*
+ * exec_tracer: a thread that traces programs which have nothing to watch, until
+ * they execute one that has.
+ *
+ * A program that is watched by rings is not traced.  But only a tracer holds a
+ * process before another program's first instruction, whatever else the machine
+ * does meanwhile.  So this thread starts the command, traces it and, with -f,
+ * the processes that it makes, and passes on their signals; each time that one
+ * of them has executed a program it says so, and then runs what is to be done
+ * with it, since only a tracer's own thread can do it.  What is armed then is
+ * let go.
+ *
+ * If watchctl is killed, the kernel lets all of them go on.
+ */
+#ifndef EXEC_TRACER_H
+#define EXEC_TRACER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "os/cause.h"
+
+struct exec_tracer;
+struct run;
+
+/* Start the command of the run, held before its first instruction: the first
+   program that exec_tracer_take looks at.  0 or -errno with a cause. */
+int exec_tracer_start(struct exec_tracer **, struct run *, struct wp_cause *);
+
+/* A descriptor that can be read when there is something to take. */
+int exec_tracer_fd(const struct exec_tracer *);
+
+/* Have run_program look at what has been executed.  NULL: nothing is traced. */
+void exec_tracer_take(struct exec_tracer *);
+
+/* From run_program: the held process goes on, traced as before.  0 or -errno. */
+int exec_tracer_pass(struct exec_tracer *, pid_t);
+
+/* Whether any process is traced. */
+bool exec_tracer_is_busy(const struct exec_tracer *);
+
+/* Let all go, as they are. */
+void exec_tracer_end(struct exec_tracer *);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * new_program: what a process executes while the watch is on.
+ *
+ * Addresses mean nothing in another program.  So what the SPECs name is looked
+ * for there, while the process stands in front of its first instruction, and as
+ * often as its loader has mapped more libraries, until the program itself
+ * begins.  What is found is armed as further watches, with the SPECs' numbers.
+ *
+ *	held at execve -> learnt -> resolved (-> run to its libraries ...)
+ *	    -> armed, reported, let go
+ *	    -> or nothing is there: reported, and traced to its next execve
+ */
+#include "run/new_program.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "run/initial_values.h"
+#include "run/loader.h"
+#include "run/run.h"
+
+/* A program in which SPECs are looked for. */
+struct program {
+	struct process *process;
+	char path[PATH_MAX];
+	bool *found;		/* by SPEC */
+	size_t nfound;
+};
+
+bool
+run_program_wanted(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].symbol != NULL)
+			return o->form != FORM_PERF && !o->count &&
+			    !run->ops->registers;
+	return false;
+}
+
+/* --- the process --- */
+
+static struct process *
+add_process(struct run *run, pid_t pid)
+{
+	struct process *more = reallocarray(run->process, run->nprocesses + 1,
+	    sizeof(*more));
+	struct process *process;
+
+	if (more == NULL)
+		return NULL;
+	run->process = more;
+	process = &more[run->nprocesses];
+	*process = (struct process){.pid = pid, .program = true};
+	process->place = calloc(run->options->nspecs, sizeof(*process->place));
+	if (process->place == NULL)
+		return NULL;
+	run->nprocesses++;
+	return process;
+}
+
+/* --- what it has --- */
+
+/* Look for what is not found yet.  Result: how many SPECs still are missing that
+   may come with more libraries. */
+static size_t
+resolve(struct run *run, struct program *program, bool early)
+{
+	const struct options *o = run->options;
+	size_t missing = 0;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		int err;
+
+		if (program->found[i] || o->spec[i].symbol == NULL)
+			continue;
+		o->spec[i].unborn = true;
+		err = live_box_resolve(&run->live, program->process->pid,
+		    &o->spec[i], early, &program->process->place[i], NULL);
+		program->found[i] = err == 0;
+		program->nfound += err == 0;
+		missing += err == -ENOENT;
+	}
+	return missing;
+}
+
+/* The same, unless these files were searched in vain before. */
+static size_t
+resolve_unless_absent(struct run *run, struct program *program, bool early)
+{
+	struct buffer set = absent_set(program->process->pid, early);
+	const size_t before = program->nfound;
+	size_t missing = 1;
+
+	if (before > 0 || !absent_has(&run->absent, &set))
+		missing = resolve(run, program, early);
+	if (program->nfound == 0 && missing == run->options->nspecs)
+		absent_add(&run->absent, &set);
+	buffer_free(&set);
+	return missing;
+}
+
+/* Let it map its libraries, one step after the other, until nothing is missing
+   or the program begins.  0 or -errno: -ECHILD, it has ended. */
+static int
+find(struct run *run, struct program *program)
+{
+	const pid_t pid = program->process->pid;
+	const unsigned first = loader_count(pid);
+	struct wp_cause cause;
+	struct loader loader;
+	bool early = true;
+	int at, status, err = run_learn(run, program->process, true, &cause);
+
+	if (err < 0)
+		return err;
+	loader_find(pid, &run->live, &loader);
+	while (resolve_unless_absent(run, program, early) > 0) {
+		const uint64_t stop[] = {loader.hook, loader.entry};
+
+		at = wp_target_run_to(run->target, stop, 2, &status);
+		if (at == -ECHILD && pid == run->process->pid)
+			run->command_status = status;
+		if (at < 0)
+			return at;
+		if ((err = run_learn(run, program->process, true, &cause)) < 0)
+			return err;
+		early = at == 0 && loader_count(pid) == first;
+		if (at == 1) {
+			(void)resolve_unless_absent(run, program, false);
+			break;
+		}
+	}
+	return 0;
+}
+
+/* --- watching it --- */
+
+/* Plan the watches of what was found.  0 or -errno with a cause. */
+static int
+plan(struct run *run, struct program *program, struct wp_cause *cause)
+{
+	const struct options *o = run->options;
+	struct process *process = program->process;
+	struct wp_region region[WP_SLOTS_MAX];
+	size_t n = 0;
+	int err;
+
+	if (program->nfound > WP_SLOTS_MAX)
+		return wp_cause_set(cause, WP_CAUSE_TOO_MANY,
+		    (unsigned)program->nfound, run->features.caps.slots);
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (!program->found[i])
+			continue;
+		region[n] = (struct wp_region){
+			.addr = process->place[i].addr,
+			.len = process->place[i].len,
+			.access = o->spec[i].access,
+		};
+		process->spec[n++] = i;
+	}
+	for (size_t i = 0; i < n; i++)
+		if ((err = wp_target_mapped(process->pid, &region[i],
+		    cause)) < 0)
+			return err;
+	if ((err = wp_target_watch(run->target, region, n, cause)) < 0)
+		return err;
+	process->first = (size_t)err;
+	process->n = n;
+	for (size_t i = 0; i < n; i++)
+		(void)session_object(&run->session, process->pid,
+		    &o->spec[process->spec[i]], region[i].addr,
+		    region[i].len);
+	return 0;
+}
+
+static void
+report(struct run *run, const struct program *program,
+    enum watch_event_what what, const struct ex_watch *watch)
+{
+	const bool there = what == WATCH_ARMED;
+	struct watch_event event = {
+		.what = what, .watch = watch->id - 1, .time = wp_clock_ns(),
+		.pid = program->process->pid, .gap = WATCH_NO_GAP,
+		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
+	};
+
+	(void)snprintf(event.program, sizeof(event.program), "%.*s",
+	    (int)sizeof(event.program) - 1, program->path);
+	session_event(&run->session, &event);
+}
+
+/* It is armed: whoever explains gets to know that before its first hit. */
+static void
+describe(struct run *run, const struct program *program)
+{
+	const struct process *process = program->process;
+	struct ex_perf_event events[WP_SLOTS_MAX] = {0};
+
+	for (size_t w = process->first; w < process->first + process->n; w++) {
+		const int n = run_describe_watch(run, process, w, events);
+
+		for (int i = 0; i < n; i++)
+			free((uint64_t *)(uintptr_t)events[i].ids);
+		if (n < 0) {
+			session_note(&run->session, n);
+			return;
+		}
+		initial_value_report(run, w, process->pid);
+		report(run, program, WATCH_ARMED, run_watch(run, w));
+	}
+}
+
+/* Which SPECs it has not, and what that means for the run. */
+static void
+report_missing(struct run *run, const struct program *program)
+{
+	const struct options *o = run->options;
+
+	for (size_t i = 0; i < o->nspecs; i++) {
+		if (program->found[i] || o->spec[i].symbol == NULL)
+			continue;
+		report(run, program, WATCH_MISSING, run->session.watches[i]);
+		if (!o->skip_missing)
+			session_doubt(&run->session, "process %d executed %s, "
+			    "which has no %s", program->process->pid,
+			    program->path, o->spec[i].text);
+	}
+}
+
+/* Watch what was found; or if there is nothing, go on as far as the next
+   program.  0 or -errno with a cause. */
+static int
+go_on(struct run *run, struct program *program, struct wp_cause *cause)
+{
+	int err;
+
+	if (program->nfound == 0)
+		return run->ops->pass(run, program->process, cause);
+	if ((err = plan(run, program, cause)) < 0)
+		return err;
+	if ((err = run->ops->attach(run, program->process, cause)) < 0)
+		return err;
+	describe(run, program);
+	run->found = true;
+	return 0;
+}
+
+/* What goes wrong is no reason to end the watch. */
+static void
+give_up(struct run *run, const struct program *program, int err,
+    const struct wp_cause *cause)
+{
+	const pid_t pid = program->process->pid;
+
+	if (err != -ECHILD && err != -ESRCH) {
+		session_warn(&run->session, "process %d executed %s, which is "
+		    "not watched: %s", pid, program->path,
+		    cause->code != WP_CAUSE_NONE ? cause->text :
+		    strerror(-err));
+		session_doubt(&run->session, "process %d executed %s, which "
+		    "was not watched", pid, program->path);
+	}
+	program->process->n = 0;
+	wp_target_let_go(run->target);
+}
+
+static int
+begin(struct run *run, struct program *program, pid_t pid)
+{
+	if (!wp_target_holds(run->target, pid) &&
+	    wp_target_adopt(run->target, pid) < 0)
+		return -EBUSY;
+	program->found = calloc(run->options->nspecs, sizeof(bool));
+	program->process = add_process(run, pid);
+	if (program->found != NULL && program->process != NULL)
+		return 0;
+	free(program->found);
+	wp_target_let_go(run->target);
+	return -ENOMEM;
+}
+
+static bool
+has_addresses(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].symbol == NULL)
+			return true;
+	return false;
+}
+
+/* A process that was watched in its program before is not any more. */
+static void
+leave_before(struct run *run, pid_t pid)
+{
+	bool watched = false;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		watched = watched || (run->process[i].pid == pid &&
+		    run->process[i].n > 0);
+	if (!watched)
+		return;
+	run->ops->settle(run);
+	if (has_addresses(run->options))
+		run_executed(run, pid);
+}
+
+bool
+run_program(struct run *run, pid_t pid)
+{
+	struct program program = {.path = ""};
+	struct wp_cause cause = {0};
+	int err;
+
+	if (!run_program_wanted(run))
+		return false;
+	leave_before(run, pid);
+	if (begin(run, &program, pid) < 0)
+		return false;
+	(void)wp_proc_exe(pid, program.path);
+	if ((err = find(run, &program)) == 0 &&
+	    (err = go_on(run, &program, &cause)) == 0)
+		report_missing(run, &program);
+	else
+		give_up(run, &program, err, &cause);
+	free(program.found);
+	return true;
+}

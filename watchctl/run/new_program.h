@@ -1,0 +1,24 @@
+/*
+ * new_program: what a process executes while the watch is on, in which the SPECs
+ * are resolved anew.
+ */
+#ifndef NEW_PROGRAM_H
+#define NEW_PROGRAM_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct run;
+
+/* Whether there is a SPEC that another program may have, and this way of
+   watching can watch it there. */
+bool run_program_wanted(const struct run *);
+
+/*
+ * A process is held at the end of its execve(2): traced by the calling thread,
+ * or launched.  Watch what the SPECs name in its new program, and let it go on.
+ * False: nothing was done.
+ */
+bool run_program(struct run *, pid_t);
+
+#endif
