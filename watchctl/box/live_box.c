@@ -217,6 +217,28 @@ take_cause(const struct box_message *answer, struct wp_cause *cause)
 	return answer->err;
 }
 
+/* The other addresses of a line. */
+static int
+take_more(const struct box_message *answer, pid_t pid, const struct spec *spec,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	int err = 0;
+
+	if (answer->value[3] > (spec->line != 0 ? SPEC_MORE_MAX : 0))
+		return wp_cause_errno(cause, spec->text, EPROTO);
+	place->nmore = (unsigned)answer->value[3];
+	for (unsigned i = 0; i < place->nmore && err == 0; i++) {
+		const struct wp_region one = {
+			.addr = answer->value[4 + i], .len = 1,
+			.access = WP_EXEC,
+		};
+
+		place->more[i] = one.addr;
+		err = wp_target_mapped(pid, &one, cause);
+	}
+	return err;
+}
+
 /* What was asked for, if it can be that. */
 static int
 take_place(const struct box_message *answer, pid_t pid,
@@ -239,6 +261,8 @@ take_place(const struct box_message *answer, pid_t pid,
 		return err;
 	place->addr = addr;
 	place->len = len;
+	if ((err = take_more(answer, pid, spec, place, cause)) < 0)
+		return err;
 	if (answer->value[2] != 0 &&
 	    (place->symbol = strdup(answer->text)) == NULL)
 		err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);

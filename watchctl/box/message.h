@@ -41,8 +41,9 @@ enum box_what {
 				   to be said why not; a SPEC, and where its
 				   module leads as a path, or "", each with NUL.
 				   The answer: value[0], value[1]: address and
-				   length; value[2]: 1 if text is its name; or
-				   err, and value[2], text: the cause */
+				   length; value[2]: 1 if text is its name;
+				   value[3]: how many more addresses there are,
+				   which are value[4] and on; or err, and value[2], text: the cause */
 	BOX_LOADER_HOOK,	/* the function that a debugger stops at in the
 				   dynamic loader: value[0]; 0: there is none */
 	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:

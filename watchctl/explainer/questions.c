@@ -41,6 +41,9 @@ put_place(struct box_message *answer, const struct spec_place *place)
 	answer->value[0] = place->addr;
 	answer->value[1] = place->len;
 	answer->value[2] = place->symbol != NULL;
+	answer->value[3] = place->nmore;
+	for (unsigned i = 0; i < place->nmore; i++)
+		answer->value[4 + i] = place->more[i];
 	return (size_t)snprintf(answer->text, sizeof(answer->text), "%s",
 	    place->symbol != NULL ? place->symbol : "") <
 	    sizeof(answer->text) ? 0 : -E2BIG;

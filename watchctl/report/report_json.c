@@ -614,6 +614,27 @@ hit_access(struct json *json, const struct ex_hit *hit)
 		put_access(&json->out, hit);
 }
 
+static void
+hit_arguments(struct buffer *b, const struct ex_arguments *args)
+{
+	field(b, "args");
+	buffer_put(b, "[", 1);
+	for (unsigned i = 0; i < args->n; i++) {
+		const struct ex_argument *arg = &args->arg[i];
+
+		buffer_puts(b, i > 0 ? ",{" : "{");
+		if (*arg->name != '\0')
+			field_text(b, "name", arg->name);
+		field_text(b, "type", arg->type);
+		if (*arg->text != '\0')
+			field_text(b, "text", arg->text);
+		if (arg->has_value)
+			field_hex(b, "value", arg->value);
+		buffer_put(b, "}", 1);
+	}
+	buffer_put(b, "]", 1);
+}
+
 static int
 json_hit(struct report *r, const struct ex_hit *hit)
 {
@@ -634,6 +655,8 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	hit_thread(json, hit);
 	hit_access(json, hit);
 	hit_values(b, hit);
+	if (hit->args != NULL)
+		hit_arguments(b, hit->args);
 	if (hit->stack != NULL)
 		hit_stack(r, hit->stack);
 	written = line_end_of(r, true);

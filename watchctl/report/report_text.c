@@ -241,6 +241,25 @@ put_change(struct buffer *b, const struct ex_hit *hit)
 		buffer_puts(b, " (value read later)");
 }
 
+/* "  n = -5, s = 0x4040 <name>": of a function. */
+static void
+put_arguments(struct buffer *b, const struct ex_arguments *args)
+{
+	for (unsigned i = 0; i < args->n; i++) {
+		const struct ex_argument *arg = &args->arg[i];
+
+		buffer_puts(b, i == 0 ? "  " : ", ");
+		if (*arg->name != '\0') {
+			visible_put(b, arg->name);
+			buffer_puts(b, " = ");
+		}
+		if (*arg->text != '\0')
+			visible_put(b, arg->text);
+		else
+			buffer_hex(b, arg->value);
+	}
+}
+
 /* "#12  write  counter (long, 8 bytes at 0x404090)  41 -> 42" */
 static void
 put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
@@ -265,6 +284,8 @@ put_what(struct report *r, struct buffer *b, const struct ex_hit *hit,
 		text_put_bytes(r, b, watch, hit->addr, hit->len,
 		    hit->change.type);
 	}
+	if (hit->args != NULL)
+		put_arguments(b, hit->args);
 	put_change(b, hit);
 	if (hit->unsure)
 		buffer_puts(b, " (--if: not known)");

@@ -328,6 +328,9 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 	process->first = err >= 0 ? (size_t)err : 0;
 	process->n = o->nspecs;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
+		err = wp_target_places(run->target, process->first + i,
+		    process->place[i].more, process->place[i].nmore, cause);
+	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		err = check_mapped(run, process, i, &regions[i], cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
 		if (!o->count && o->form != FORM_PERF)
@@ -652,7 +655,7 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 		return wp_cause_set(cause, WP_CAUSE_GONE, pid), -ENOENT;
 	}
 	synthetic_records_free(&run->synthetic);
-	if ((err = describe_process(run, process, since)) < 0)
+	if (describe_process(run, process, since) < 0)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	session_doubt(&run->session, "process %d ran for %.1f ms before it was "
 	    "watched", pid, (double)(wp_target_armed(run->target) - since) /

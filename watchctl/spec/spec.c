@@ -8,6 +8,7 @@
 #include "spec/spec.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,18 +297,6 @@ syntax_error(const char *text, const char *p, const char *wrong,
 	return rc;
 }
 
-static int
-no_lines(const char *text, struct wp_cause *cause)
-{
-	struct buffer shown = {0};
-	int rc;
-
-	visible_put_max(&shown, text, TEXT_SHOWN);
-	rc = wp_cause_set(cause, WP_CAUSE_LINES, buffer_text(&shown));
-	buffer_free(&shown);
-	return rc;
-}
-
 /* Whether the symbol's place has a file instead, as in "list.c:20": the dot
    and what follows can also be a part of a C++ name, as in "f[abi:.x]". */
 static bool
@@ -463,6 +452,15 @@ add_expression(const char *text, const char *p, const char *wrong,
 	return symbol ? 0 : syntax_error(text, p, wrong, cause);
 }
 
+/* What looks like a length is a line. */
+static int
+take_line(struct spec *spec)
+{
+	spec->line = (int)spec->len;
+	spec->len = 0;
+	return 0;
+}
+
 int
 spec_parse(const char *text, enum wp_access access, struct spec *spec,
     struct wp_cause *cause)
@@ -482,7 +480,7 @@ spec_parse(const char *text, enum wp_access access, struct spec *spec,
 	else if (wrong != NULL)
 		rc = syntax_error(text, p, wrong, cause);
 	else if (access == WP_EXEC && spec->len != 0)
-		rc = is_file(spec) ? no_lines(text, cause) :
+		rc = is_file(spec) && spec->len <= INT_MAX ? take_line(spec) :
 		    wp_cause_set(cause, WP_CAUSE_ACCESS);
 	if (!memory)
 		rc = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);

@@ -2,6 +2,7 @@
  * spec: the text that names what to watch.
  *
  *	ADDR[:LEN]  [MODULE!]SYMBOL[+OFF][:LEN]  [MODULE!]EXPRESSION[:LEN]
+ *	FILE:LINE
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -28,6 +29,8 @@ struct spec {
 	bool expression_only;	/* no symbol is called so */
 	bool unborn;		/* for resolving: the process has not begun, so
 				   that what is in its memory does not count */
+	int line;		/* of execution: of the source file symbol; 0:
+				   it is none */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
 	uint64_t off;
@@ -35,9 +38,12 @@ struct spec {
 	enum wp_access access;
 };
 
-/* What a spec means in one process. */
+/* What a spec means in one process.  A line has more addresses than one. */
+enum { SPEC_MORE_MAX = 3 };
 struct spec_place {
 	uint64_t addr, len;
+	uint64_t more[SPEC_MORE_MAX];	/* nmore of them */
+	unsigned nmore;
 	char *symbol;		/* what to call it ("counter", "table+8"),
 				   malloc'd; NULL for an address that lies in
 				   no symbol */

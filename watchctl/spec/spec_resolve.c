@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "module/code_place.h"
 #include "module/demangle.h"
 #include "spec/evaluate.h"
 #include "spec/find_symbol.h"
@@ -508,6 +509,10 @@ place_symbol(const struct spec *spec, const struct found_symbol *c,
 		return range_error(spec, "the offset reaches beyond the last "
 		    "address", cause);
 	place->addr = c->addr + spec->off;
+	/* where its arguments are known */
+	if (spec->access == WP_EXEC && !spec->has_off && c->symbol.function)
+		place->addr += ex_code_entry(c->module, c->symbol.value) -
+		    c->symbol.value;
 	unit = find_symbol_alignment(place->addr);
 	if (spec->access == WP_EXEC)
 		place->len = 1;
@@ -732,11 +737,111 @@ resolve_name(const struct spec *spec, struct ex_process *process, bool early,
 	return resolve_as_symbol(spec, process, early, place, cause);
 }
 
+/* --- lines --- */
+
+struct line_search {
+	const struct spec *spec;
+	uint64_t base;			/* of the module that is asked */
+	uint64_t addr[FOUND_MAX];	/* n of them, as far as there is room */
+	size_t n;
+	int near;		/* the next line that has code; 0: none has */
+	bool file;		/* one has the file */
+};
+
+static void
+take_line(void *arg, uint64_t vaddr)
+{
+	struct line_search *s = arg;
+	const uint64_t addr = s->base + vaddr;
+
+	for (size_t i = 0; i < s->n && i < FOUND_MAX; i++)
+		if (s->addr[i] == addr)
+			return;
+	if (s->n < FOUND_MAX)
+		s->addr[s->n] = addr;
+	s->n++;
+}
+
+static int
+ask_lines(void *arg, struct ex_module *module, uint64_t base)
+{
+	struct line_search *s = arg;
+
+	s->base = base;
+	if (ex_code_lines(module, s->spec->symbol, s->spec->line, take_line, s,
+	    &s->near))
+		s->file = true;
+	return 0;
+}
+
+static int
+line_unknown(const struct line_search *s, struct wp_cause *cause)
+{
+	struct buffer text = shown(s->spec->text), why = {0};
+	int rc;
+
+	if (!s->file)
+		buffer_puts(&why, "no debug information has lines of such a "
+		    "source file (not built with -g, or stripped?): give a "
+		    "function or an address");
+	else if (s->near != 0)
+		buffer_printf(&why, "this line has no code; the next one that "
+		    "has some is %d", s->near);
+	else
+		buffer_puts(&why, "this line has no code, nor has one behind "
+		    "it");
+	rc = wp_cause_set(cause, WP_CAUSE_LINE_UNKNOWN, buffer_text(&text),
+	    buffer_text(&why));
+	buffer_free(&text);
+	buffer_free(&why);
+	return rc;
+}
+
+/* There are more addresses than a processor has slots. */
+static int
+line_everywhere(const struct line_search *s, struct wp_cause *cause)
+{
+	struct buffer why = {0};
+	int rc;
+
+	buffer_printf(&why, "the line has %zu addresses, each of which takes a "
+	    "slot, and there are %u at most: give one of them, such as ", s->n,
+	    1u + SPEC_MORE_MAX);
+	for (size_t i = 0; i < LISTED_MAX; i++) {
+		buffer_puts(&why, i > 0 ? ", " : "");
+		buffer_hex(&why, s->addr[i]);
+	}
+	rc = range_error(s->spec, buffer_text(&why), cause);
+	buffer_free(&why);
+	return rc;
+}
+
+static int
+resolve_line(const struct spec *spec, struct ex_process *process,
+    struct spec_place *place, struct wp_cause *cause)
+{
+	struct line_search s = {.spec = spec};
+
+	(void)ex_process_modules(process, ask_lines, &s);
+	if (s.n == 0)
+		return line_unknown(&s, cause);
+	if (s.n > 1 + SPEC_MORE_MAX)
+		return line_everywhere(&s, cause);
+	place->addr = s.addr[0];
+	place->len = 1;
+	place->nmore = (unsigned)s.n - 1;
+	for (unsigned i = 0; i < place->nmore; i++)
+		place->more[i] = s.addr[1 + i];
+	return 0;
+}
+
 static int
 resolve(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
 {
 	memset(place, 0, sizeof(*place));
+	if (spec->line != 0)
+		return resolve_line(spec, process, place, cause);
 	if (spec->symbol == NULL)
 		return resolve_address(spec, process, place, cause);
 	return spec->expression_only ?

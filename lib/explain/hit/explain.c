@@ -38,6 +38,7 @@ struct pending {
 	struct ex_sample_group access;
 	bool stepping;		/* it is a copy that is sampled at each byte */
 	struct ex_tentative tentative;	/* to values */
+	struct ex_arguments *args;	/* NULL: there is no room for any yet */
 };
 
 struct ex_explainer {
@@ -96,6 +97,7 @@ free_list(struct pending *list)
 	while (list != NULL) {
 		struct pending *next = list->next;
 
+		free(list->args);
 		free(list);
 		list = next;
 	}
@@ -108,6 +110,7 @@ ex_explainer_free(struct ex_explainer *e)
 		return;
 	free_list(e->head);
 	free_list(e->spare);
+	free(e->reserve.args);
 	ex_tracker_free(e->tracker);
 	ex_stacks_free(e->stacks);
 	free(e);
@@ -307,7 +310,7 @@ pending_take(struct ex_explainer *e)
 
 	if (p != NULL)
 		e->spare = p->next;
-	else if ((p = malloc(sizeof(*p))) == NULL)
+	else if ((p = calloc(1, sizeof(*p))) == NULL)
 		p = &e->reserve;
 	p->next = NULL;
 	p->open = p->stepping = false;
@@ -642,6 +645,21 @@ open_hit(struct ex_explainer *e, struct pending *p, const struct ex_slot *slot,
 }
 
 static void
+take_arguments(struct pending *p, const struct ex_record *record)
+{
+	struct ex_hit *hit = &p->hit;
+
+	if (hit->process == NULL || hit->kernel || hit->late)
+		return;
+	if (p->args == NULL)
+		p->args = malloc(sizeof(*p->args));
+	if (p->args == NULL)
+		return;
+	ex_arguments_take(hit->process, &record->sample, hit->pc, p->args);
+	hit->args = p->args->n > 0 ? p->args : NULL;
+}
+
+static void
 explain_access(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct pending *p)
 {
@@ -655,6 +673,8 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	else
 		touch_slot(hit, slot);
 	narrow(hit);
+	if (hit->watch->access == WP_EXEC)
+		take_arguments(p, record);
 	/* data of modules is the process's own */
 	if (ex_tracker_is_unmapped(e->tracker, hit->watch) &&
 	    hit->process != NULL && ex_process_module(hit->process,

@@ -10,6 +10,7 @@
 #ifndef EX_HIT_H
 #define EX_HIT_H
 
+#include "hit/argument.h"
 #include "hit/syscall.h"
 #include "hit/stack.h"
 #include "hit/value.h"
@@ -78,6 +79,10 @@ struct ex_hit {
 	bool unchanged;		/* a write that left every touched byte as it
 				   was; both values are known */
 	const struct ex_stack *stack;	/* NULL: out of memory */
+	const struct ex_arguments *args;	/* of a function that is
+						   executed from its beginning
+						   on, until the hit was given;
+						   NULL: it is none */
 	unsigned samples;	/* how many were joined in this hit */
 	bool stray;		/* made by a function that is not allowed to:
 				   set from hints, or by the policy */

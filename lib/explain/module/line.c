@@ -438,6 +438,34 @@ ex_lines_at(struct ex_module *m, uint64_t vaddr,
 	return n + 1;
 }
 
+bool
+ex_line_function(struct ex_module *m, uint64_t vaddr, Dwarf_Die *function,
+    uint64_t *start, uint64_t *bias)
+{
+	struct lines *lines = lines_of(m);
+	const struct unit *unit = unit_at(lines, vaddr);
+
+	if (unit == NULL || !function_at(unit, vaddr, function, start))
+		return false;
+	*bias = lines->bias;
+	return true;
+}
+
+bool
+ex_line_unit(struct ex_module *m, uint64_t vaddr, Dwarf_Die *unit,
+    uint64_t *bias)
+{
+	struct lines *lines = lines_of(m);
+	const struct unit *found = lines == NULL ? NULL :
+	    unit_find(lines, vaddr);
+
+	if (found == NULL)
+		return false;
+	*unit = found->die;
+	*bias = lines->bias;
+	return true;
+}
+
 /* --- jumps --- */
 
 static bool

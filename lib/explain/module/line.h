@@ -5,6 +5,8 @@
 #ifndef EX_LINE_H
 #define EX_LINE_H
 
+#include <elfutils/libdw.h>
+
 #include "module/module.h"
 
 #define EX_LINES_MAX 64		/* levels of inlining that are reported */
@@ -28,6 +30,16 @@ struct ex_line {
  */
 unsigned ex_lines_at(struct ex_module *, uint64_t vaddr,
     struct ex_line out[EX_LINES_MAX]);
+
+/* The function whose code lies at vaddr: its entry in debug information, where its
+   code there begins, and what to add to a vaddr for libdw.  False: none is
+   known. */
+bool ex_line_function(struct ex_module *, uint64_t vaddr, Dwarf_Die *,
+    uint64_t *start, uint64_t *bias);
+
+/* The unit of that code, with its lines.  False: as above. */
+bool ex_line_unit(struct ex_module *, uint64_t vaddr, Dwarf_Die *,
+    uint64_t *bias);
 
 /* What debug information says of a jump that leads, or may lead, out of its
    function: is it a call, and the function's end? */

@@ -50,6 +50,9 @@ enum ex_tag { EX_TAG_ANY, EX_TAG_STRUCT, EX_TAG_UNION, EX_TAG_ENUM };
 bool ex_type_find(struct ex_module *, const char *name, enum ex_tag,
     struct ex_type *);
 
+/* The type of what an entry of a module declares.  False: it says none. */
+bool ex_type_of(struct ex_module *, Dwarf_Die *, struct ex_type *);
+
 /* One of C's own ("unsigned long"), for void one without layout.  False: there
    is none. */
 bool ex_type_own(const char *name, struct ex_type *);

@@ -196,6 +196,16 @@ take(struct ex_module *m, Dwarf_Die *die, struct ex_type *type)
 }
 
 bool
+ex_type_of(struct ex_module *m, Dwarf_Die *declared, struct ex_type *type)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Die die;
+
+	return dwarf_formref_die(dwarf_attr_integrate(declared, DW_AT_type,
+	    &attr), &die) != NULL && take(m, &die, type);
+}
+
+bool
 ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
     struct ex_type *type)
 {

@@ -119,6 +119,41 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 	return (int)first;
 }
 
+/* The slots of all watches of the process that a watch is in. */
+static unsigned
+process_slots(const struct wp_target *target, size_t watch)
+{
+	unsigned slots = 0;
+	size_t w = watch;
+
+	while (!target->watch[w].first)
+		w--;
+	do
+		slots += target->watch[w].nslots;
+	while (++w < target->nwatches && !target->watch[w].first);
+	return slots;
+}
+
+int
+wp_target_places(struct wp_target *target, size_t watch, const uint64_t *addr,
+    unsigned n, struct wp_cause *cause)
+{
+	struct wp_watched *watched = &target->watch[watch];
+	const unsigned slots = process_slots(target, watch) + n;
+
+	if (slots > target->features.caps.slots ||
+	    watched->nslots + n > WP_SLOTS_MAX)
+		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
+		    target->features.caps.slots);
+	for (unsigned i = 0; i < n; i++) {
+		struct wp_slot *slot = &watched->slot[watched->nslots++];
+
+		*slot = watched->slot[0];
+		slot->addr = addr[i];
+	}
+	return 0;
+}
+
 void
 wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
 {

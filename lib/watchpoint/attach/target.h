@@ -60,6 +60,11 @@ int wp_target_new(struct wp_target **, const struct wp_features *,
 int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
     struct wp_cause *);
 
+/* An execution watch that has not been armed is on these addresses, too, each of
+   which takes a slot.  0, or -errno with a cause. */
+int wp_target_places(struct wp_target *, size_t watch, const uint64_t *addr,
+    unsigned n, struct wp_cause *);
+
 /* Take back n watches from first on, of a process that has not been attached:
    those behind them move up. */
 void wp_target_unwatch(struct wp_target *, size_t first, size_t n);

@@ -29,6 +29,7 @@
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
 	    "has its own; give the address of one of them")		\
+	X(LINE_UNKNOWN, ENOENT, "'%s': %s")				\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
 	X(SPEC_EXPRESSION, EINVAL, "'%s': %s (column %zu)")		\
 	X(LENGTH, E2BIG, "%llu bytes at %#llx take %u slots, and "	\
@@ -38,9 +39,6 @@
 	    "aligned regions")						\
 	X(ACCESS, EINVAL, "an execution watch is on one instruction: "	\
 	    "leave out the length")					\
-	X(LINES, ENOTSUP, "'%s': lines of a source file are not "	\
-	    "looked up: name the function (FILE!FUNCTION) or an "	\
-	    "address")							\
 	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see "	\
 	    "/proc/%d/maps for what is")				\
 	X(NON_CANONICAL, EFAULT, "%#llx is not an address: this "	\

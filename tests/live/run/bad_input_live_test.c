@@ -94,7 +94,8 @@ TEST_WITH(refused_specs, start_target, end_target)
 		    "kernel"}},
 		{"-w", "0x7fffffffffff:8", {"address"}},
 		{"-x", "main:4", {"length"}},
-		{"-x", "idle.c:20", {"lines of a source file", "function"}},
+		{"-x", "idle.c:1", {"'idle.c:1'", "this line has no code; the "
+		    "next one that has some is "}},
 		{"-w", "counter:31", {"watch 28 or 32 bytes"}},
 		{"-x", "strlen", {"'strlen'", "IFUNC", "__strlen_"}},
 	};

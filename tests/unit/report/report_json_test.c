@@ -386,6 +386,33 @@ TEST(reports_later_watches)
 	free(m.text);
 }
 
+TEST(reports_arguments)
+{
+	const struct ex_arguments args = {.n = 3, .arg = {
+		{.name = "n", .type = "int", .has_value = true,
+		 .value = 0xfffffffb, .text = "-5"},
+		{.name = "", .type = "struct \"p\"", .text = "{1, 2}"},
+		{.name = "u", .type = "union u", .has_value = true,
+		 .value = 9},
+	}};
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+	struct lines lines;
+
+	hit.args = &args;
+	made_write(&m, &report_json, &made_start, &hit, 1, NULL);
+	lines = parse(m.text);
+	assert_line(json_object_get(lines.line[1], "args"), "[{'name':'n',"
+	    "'type':'int','text':'-5','value':'0xfffffffb'},"
+	    "{'type':'struct \\'p\\'','text':'{1, 2}'},"
+	    "{'name':'u','type':'union u','value':'0x9'}]");
+	lines_free(&lines);
+	free(m.text);
+	made_write(&m, &report_text, &made_start, &hit, 1, NULL);
+	assert_non_null(strstr(m.text, "  n = -5, {1, 2}, u = 0x9"));
+	free(m.text);
+}
+
 /* What became of a watch: only what is known of it. */
 TEST(reports_what_becomes_of_watches)
 {

@@ -221,16 +221,14 @@ TEST(gives_an_execution_watch_no_length)
 	spec_free(&spec);
 }
 
-/* A line of a file has a message of its own; a dot alone is not yet a file. */
+/* What ends like a source file's name has a line; a dot alone is no file. */
 TEST(knows_the_lines_of_a_file)
 {
 	static const struct {
 		const char *text;
 		enum wp_cause_code code;
 	} rows[] = {
-		{"list.c:20", WP_CAUSE_LINES},
-		{"src/list.cpp:20", WP_CAUSE_LINES},
-		{"list\a.c:20", WP_CAUSE_LINES},
+		{"list.c:3000000000", WP_CAUSE_ACCESS},
 		{"list.c+8:20", WP_CAUSE_ACCESS},
 		{"v!list.c:20", WP_CAUSE_ACCESS},
 		{"count[abi:.xx11]:4", WP_CAUSE_ACCESS},
@@ -247,6 +245,23 @@ TEST(knows_the_lines_of_a_file)
 		if (cause.code != rows[i].code)
 			fail_msg("%s: %s", rows[i].text, cause.text);
 		assert_null(strchr(cause.text, '\a'));
+	}
+}
+
+TEST(takes_lines)
+{
+	static const char *const texts[] = {"list.c:20", "src/list.cpp:20",
+	    "list\a.c:20", "/usr/src/list.c:0x14"};
+
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		struct spec spec;
+
+		assert_int_equal(spec_parse(texts[i], 'x', &spec, NULL), 0);
+		assert_int_equal(spec.line, 20);
+		assert_int_equal(spec.len, 0);
+		assert_int_equal(strlen(spec.symbol),
+		    strcspn(texts[i], ":"));
+		spec_free(&spec);
 	}
 }
 

@@ -1,0 +1,303 @@
+/* argument: the arguments of a function, by their locations in DWARF. */
+#include "hit/argument.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "insn/spilled.h"
+#include "module/code_place.h"
+#include "module/die.h"
+#include "module/line.h"
+#include "module/module_private.h"
+#include "type/object.h"
+#include "type/type_name.h"
+#include "unwind/cfi.h"
+#include "unwind/expr.h"
+
+enum {
+	OPS_MAX = 16,		/* operations of a location */
+	BYTES_MAX = 32,		/* of an argument */
+};
+
+/* Where a thread is. */
+struct place {
+	struct ex_process *process;
+	const struct ex_sample *sample;
+	struct ex_module *module;
+	struct ex_regs regs;
+	uint64_t vaddr, bias;	/* its pc; what to add for libdw */
+	bool first;		/* it is the function's first instruction, */
+	uint64_t start;		/* which is there */
+	Dwarf_Die function;
+	uint64_t base;		/* of the module */
+	uint64_t cfa, frame;	/* the frame's base */
+	bool has_cfa, has_frame;
+};
+
+/* From the copy of the stack: nothing else is as it was. */
+static bool
+read_stack(void *arg, uint64_t addr, void *to, size_t len)
+{
+	const struct place *p = arg;
+	const uint64_t start = p->regs.value[EX_REG_SP];
+
+	if (addr < start || len > p->sample->stack_len ||
+	    addr - start > p->sample->stack_len - len)
+		return false;
+	memcpy(to, p->sample->stack + (addr - start), len);
+	return true;
+}
+
+/* --- expressions --- */
+
+static int
+evaluate(const struct place *p, const Dwarf_Op *ops, size_t n, uint64_t *value)
+{
+	struct place *reads = (struct place *)(uintptr_t)p;
+	const struct ex_expr_env env = {
+		.regs = &p->regs, .cfa = p->has_cfa ? &p->cfa : NULL,
+		.base = p->base - p->bias, .read = read_stack, .arg = reads,
+	};
+
+	return ex_expr_eval(ops, n, &env, value);
+}
+
+/* A register as a location.  False: it is none. */
+static bool
+is_register(const Dwarf_Op *op, uint64_t *reg)
+{
+	*reg = op->atom == DW_OP_regx ? op->number :
+	    (uint64_t)op->atom - DW_OP_reg0;
+	return op->atom == DW_OP_regx ||
+	    (op->atom >= DW_OP_reg0 && op->atom <= DW_OP_reg31);
+}
+
+static bool
+register_value(const struct place *p, const Dwarf_Op *op, uint64_t *value)
+{
+	uint64_t reg;
+
+	if (!is_register(op, &reg) || reg >= EX_NREGS ||
+	    !ex_regs_known(&p->regs, (unsigned)reg))
+		return false;
+	*value = p->regs.value[reg];
+	return true;
+}
+
+/* What a register was when the function was called: what it is now. */
+static bool
+entry_value(const struct place *p, Dwarf_Attribute *location,
+    const Dwarf_Op *op, uint64_t *value)
+{
+	Dwarf_Attribute inner;
+	Dwarf_Op *ops;
+	size_t n;
+
+	return p->first && dwarf_getlocation_attr(location, op, &inner) == 0 &&
+	    dwarf_getlocation(&inner, &ops, &n) == 0 && n == 1 &&
+	    register_value(p, &ops[0], value);
+}
+
+/* Put numbers in place of what only a function's locations have.  False: it is
+   not known. */
+static bool
+replace(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *op)
+{
+	uint64_t value;
+
+	switch (op->atom) {
+	case DW_OP_fbreg:
+		if (!p->has_frame)
+			return false;
+		value = p->frame + op->number;
+		break;
+	case DW_OP_entry_value:
+	case DW_OP_GNU_entry_value:
+		if (!entry_value(p, location, op, &value))
+			return false;
+		break;
+	default:
+		return true;
+	}
+	op->atom = DW_OP_constu;
+	op->number = value;
+	return true;
+}
+
+/* --- values --- */
+
+/* What a register holds that was put there by the code before. */
+static bool
+spilled_value(const struct place *p, uint64_t addr, uint64_t size,
+    uint64_t *value)
+{
+	unsigned reg;
+
+	if (size > sizeof(*value) || !ex_regs_known(&p->regs, EX_REG_FP) ||
+	    !ex_spilled(p->module, p->start, p->vaddr, (int64_t)(addr -
+	    p->regs.value[EX_REG_FP]), size, &reg) ||
+	    !ex_regs_known(&p->regs, reg))
+		return false;
+	*value = p->regs.value[reg];
+	return true;
+}
+
+/* The bytes of an argument at its location. */
+static bool
+take_bytes(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *given,
+    size_t n, uint8_t bytes[BYTES_MAX], uint64_t size)
+{
+	Dwarf_Op ops[OPS_MAX];
+	uint64_t value;
+	bool is_value = false;
+
+	if (n == 0 || n > OPS_MAX || size == 0 || size > BYTES_MAX)
+		return false;
+	memcpy(ops, given, n * sizeof(*ops));
+	if (n == 1 && register_value(p, &ops[0], &value)) {
+		is_value = true;
+	} else {
+		for (size_t i = 0; i < n; i++)
+			if (!replace(p, location, &ops[i]))
+				return false;
+		is_value = ops[n - 1].atom == DW_OP_stack_value;
+		if (evaluate(p, ops, n, &value) != 0)
+			return false;
+	}
+	if (!is_value && read_stack((struct place *)(uintptr_t)p, value, bytes,
+	    size))
+		return true;
+	if (!is_value && !spilled_value(p, value, size, &value))
+		return false;
+	if (size > sizeof(value))
+		return false;
+	memcpy(bytes, &value, size);
+	return true;
+}
+
+/* The location of an argument here.  False: it has none. */
+static bool
+location_of(const struct place *p, Dwarf_Die *parameter, Dwarf_Attribute *attr,
+    Dwarf_Op **ops, size_t *n)
+{
+	Dwarf_Op *everywhere;
+	size_t count;
+
+	if (dwarf_attr(parameter, DW_AT_location, attr) == NULL ||
+	    dwarf_getlocation_addr(attr, p->vaddr + p->bias, ops, n, 1) != 1)
+		return false;
+	/* one for the whole function says nothing of its first instruction */
+	return !p->first || dwarf_getlocation(attr, &everywhere, &count) != 0 ||
+	    !ex_code_is_put((Dwarf_Die *)(uintptr_t)&p->function, everywhere,
+	    count);
+}
+
+static void
+put_value(const struct place *p, const struct ex_type *type, uint64_t size,
+    const uint8_t *bytes, struct ex_argument *arg)
+{
+	const struct ex_object object = {
+		.path = arg->name, .type = arg->type, .size = size,
+		.layout = type->layout,
+	};
+
+	if (!ex_object_text(p->process, &object, bytes, arg->text,
+	    sizeof(arg->text)))
+		arg->text[0] = '\0';
+	arg->has_value = size <= sizeof(arg->value);
+	if (arg->has_value)
+		memcpy(&arg->value, bytes, size);
+}
+
+static bool
+take_argument(const struct place *p, Dwarf_Die *parameter,
+    struct ex_argument *arg)
+{
+	uint8_t bytes[BYTES_MAX] = {0};
+	Dwarf_Attribute attr, location;
+	struct ex_type type;
+	Dwarf_Op *ops;
+	uint64_t size;
+	size_t n;
+
+	*arg = (struct ex_argument){.name = dwarf_formstring(
+	    dwarf_attr_integrate(parameter, DW_AT_name, &attr))};
+	if (arg->name == NULL)
+		arg->name = "";
+	if (!ex_type_of(p->module, parameter, &type) || type.layout == NULL)
+		return false;
+	size = ex_type_size(&type);
+	arg->type = ex_type_name(p->module, &type.die, 0, 0, type.tags);
+	if (arg->type == NULL || !location_of(p, parameter, &location, &ops,
+	    &n) || !take_bytes(p, &location, ops, n, bytes, size))
+		return false;
+	put_value(p, &type, size, bytes, arg);
+	return arg->has_value || *arg->text != '\0';
+}
+
+/* --- where it is --- */
+
+static void
+find_cfa(struct place *p)
+{
+	const struct ex_cfi_row *row = ex_cfi_row(p->module, p->vaddr, true);
+
+	if (row == NULL || row->cfa.how != EX_CFI_VALUE ||
+	    !ex_regs_known(&p->regs, row->cfa.base))
+		return;
+	p->cfa = p->regs.value[row->cfa.base] + (uint64_t)row->cfa.offset;
+	p->has_cfa = true;
+}
+
+static void
+find_frame(struct place *p)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Op *ops;
+	size_t n;
+
+	if (dwarf_getlocation_addr(dwarf_attr_integrate(&p->function,
+	    DW_AT_frame_base, &attr), p->vaddr + p->bias, &ops, &n, 1) != 1)
+		return;
+	p->has_frame = (n == 1 && register_value(p, &ops[0], &p->frame)) ||
+	    evaluate(p, ops, n, &p->frame) == 0;
+}
+
+/* Whether a function begins there. */
+static bool
+find_place(struct place *p, uint64_t pc)
+{
+	uint64_t start;
+
+	p->module = ex_process_module(p->process, pc, &p->vaddr);
+	if (p->module == NULL || !ex_line_function(p->module, p->vaddr,
+	    &p->function, &start, &p->bias) ||
+	    (p->vaddr != start &&
+	    p->vaddr != ex_code_entry(p->module, start)) ||
+	    !ex_regs_read(&p->sample->user, &p->regs))
+		return false;
+	p->base = pc - p->vaddr;
+	p->first = p->vaddr == start;
+	p->start = start;
+	find_cfa(p);
+	find_frame(p);
+	return true;
+}
+
+void
+ex_arguments_take(struct ex_process *process, const struct ex_sample *sample,
+    uint64_t pc, struct ex_arguments *args)
+{
+	struct place p = {.process = process, .sample = sample};
+	Dwarf_Die child;
+
+	args->n = 0;
+	if (!find_place(&p, pc) || dwarf_child(&p.function, &child) != 0)
+		return;
+	do {
+		if (dwarf_tag(&child) == DW_TAG_formal_parameter &&
+		    take_argument(&p, &child, &args->arg[args->n]))
+			args->n++;
+	} while (args->n < EX_ARGUMENTS_MAX && ex_die_next(&child));
+}

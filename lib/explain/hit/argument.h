@@ -1,0 +1,35 @@
+/*
+ * argument: what a function was called with, at a hit of its beginning.
+ *
+ * Debug information says where each argument is at an address: in a register, or
+ * in memory.  A sample has the registers and a copy of the stack; what is
+ * elsewhere was not captured, and what is not there yet is not taken: such an
+ * argument is left out.
+ */
+#ifndef EX_ARGUMENT_H
+#define EX_ARGUMENT_H
+
+#include "module/module.h"
+#include "record/record.h"
+
+enum { EX_ARGUMENTS_MAX = 32, EX_ARGUMENT_TEXT = 256 };
+
+struct ex_arguments {
+	unsigned n;
+	struct ex_argument {
+		const char *name;	/* "": it has none */
+		const char *type;	/* as C or C++ names it */
+		bool has_value;		/* it has at most 8 bytes: as a number,
+					   which is cut to them */
+		uint64_t value;
+		/* as of ex_object_text; "": its type has none */
+		char text[EX_ARGUMENT_TEXT];
+	} arg[EX_ARGUMENTS_MAX];
+};
+
+/* The arguments of a sample taken at this pc, in their order; none if no function
+   begins there. */
+void ex_arguments_take(struct ex_process *, const struct ex_sample *,
+    uint64_t pc, struct ex_arguments *);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * spilled: which register a function's beginning has put into its frame, and
+ * still holds: that is what is there, where no copy of it is (below the stack
+ * pointer, as in the frame of a function that calls none).
+ */
+#ifndef EX_SPILLED_H
+#define EX_SPILLED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "module/module.h"
+
+/* The register, by its DWARF number, whose low size bytes the code from start to
+   end (vaddrs), which has no branches, has stored at the frame pointer plus
+   offset, and not changed since.  False: there is none. */
+bool ex_spilled(struct ex_module *, uint64_t start, uint64_t end,
+    int64_t offset, uint64_t size, unsigned *reg);
+
+#endif

@@ -1,0 +1,2 @@
+/* arguments_plain: arguments, without optimization. */
+#include "arguments.c"
