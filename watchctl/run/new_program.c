@@ -319,6 +319,7 @@ run_program(struct run *run, pid_t pid)
 
 	if (!run_program_wanted(run))
 		return false;
+	run_check_privileges(run, pid);
 	leave_before(run, pid);
 	if (begin(run, &program, pid) < 0)
 		return false;

@@ -108,6 +108,8 @@ struct run {
 	bool found;			/* there was such a program */
 	struct absent absent;		/* what has nothing of it */
 	struct exec_tracer *tracer;	/* of those that have none; NULL */
+	bool unprivileged_reported;	/* that a process runs without privileges
+					   that its file gives */
 	struct on_hit on_hit;		/* what it remembers, while hits are
 					   acted at */
 	bool missed;			/* a hit was not, as reported */
@@ -163,6 +165,10 @@ void run_check_time(struct run *);
 
 /* Have what is kept told, when all that came before now is there. */
 void run_tell(struct run *, const char *reason);
+
+/* A process has executed a program while it was traced: report, once, that it
+   runs without privileges that the file gives. */
+void run_check_privileges(struct run *, pid_t);
 
 /* A process executed another program: report it, once. */
 void run_executed(struct run *, pid_t);

@@ -63,6 +63,7 @@ executed(void *arg, pid_t pid)
 	const struct stop_run *stop = arg;
 	struct run *run = stop->run;
 
+	run_check_privileges(run, pid);
 	if (stop->loops && run->reason == NULL && run_program(run, pid))
 		return true;
 	run_executed(run, pid);

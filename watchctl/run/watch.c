@@ -20,6 +20,7 @@
 
 #include "os/clock.h"
 #include "util/complain.h"
+#include "util/executable.h"
 #include "util/interrupt.h"
 #include "run/run.h"
 
@@ -157,6 +158,18 @@ run_executed(struct run *run, pid_t pid)
 	    pid);
 	session_doubt(&run->session, "process %d executed another program, "
 	    "which was not watched", pid);
+}
+
+void
+run_check_privileges(struct run *run, pid_t pid)
+{
+	if (run->unprivileged_reported || !executable_lost_privileges(pid))
+		return;
+	run->unprivileged_reported = true;
+	session_warn(&run->session, "process %d runs without the privileges "
+	    "that its file gives (set-user-ID, set-group-ID or capabilities), "
+	    "because it was traced as it began, by an ordinary user: run "
+	    "watchctl as root", pid);
 }
 
 /* Whether children are not watched. */

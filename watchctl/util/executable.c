@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "util/complain.h"
@@ -59,15 +63,67 @@ executable_find(const char *command, char path[PATH_MAX])
 	return err;
 }
 
-/* A program that runs with privileges of its own. */
-static bool
-gets_privileges(const char *path)
+/* The capabilities that a file gives whoever executes it. */
+static uint64_t
+capabilities_of(const char *path)
 {
+	struct vfs_ns_cap_data data = {0};
+
+	if (getxattr(path, "security.capability", &data, sizeof(data)) <= 0)
+		return 0;
+	return (uint64_t)data.data[1].permitted << 32 | data.data[0].permitted;
+}
+
+/* What a process has, as far as a file may give it. */
+struct privileges {
+	uid_t uid;		/* effective, as gid */
+	gid_t gid;
+	uint64_t capabilities;	/* permitted */
+};
+
+/* Whether a file gives privileges beyond those. */
+static bool
+gives_privileges(const char *path, const struct privileges *have)
+{
+	struct statvfs mount;
 	struct stat st;
 
-	return stat(path, &st) == 0 &&
-	    (((st.st_mode & S_ISUID) != 0 && st.st_uid != geteuid()) ||
-	    ((st.st_mode & S_ISGID) != 0 && st.st_gid != getegid()));
+	return stat(path, &st) == 0 && statvfs(path, &mount) == 0 &&
+	    (mount.f_flag & ST_NOSUID) == 0 &&
+	    (((st.st_mode & S_ISUID) != 0 && st.st_uid != have->uid) ||
+	    ((st.st_mode & S_ISGID) != 0 && (st.st_mode & S_IXGRP) != 0 &&
+	    st.st_gid != have->gid) ||
+	    (capabilities_of(path) & ~have->capabilities) != 0);
+}
+
+/* What a process has, if executing a file may give it more; false: it may not, or
+   that is not known. */
+static bool
+privileges_of(pid_t pid, struct privileges *have)
+{
+	const char *uid, *gid, *capabilities;
+	char text[8192];
+
+	if (wp_proc_text(pid, "status", text, sizeof(text)) <= 0 ||
+	    strstr(text, "\nNoNewPrivs:\t1") != NULL ||
+	    (uid = strstr(text, "\nUid:")) == NULL ||
+	    (gid = strstr(text, "\nGid:")) == NULL ||
+	    (capabilities = strstr(text, "\nCapPrm:")) == NULL)
+		return false;
+	return sscanf(uid, " Uid: %*u %u", &have->uid) == 1 &&
+	    sscanf(gid, " Gid: %*u %u", &have->gid) == 1 &&
+	    sscanf(capabilities, " CapPrm: %" SCNx64,
+	    &have->capabilities) == 1;
+}
+
+bool
+executable_lost_privileges(pid_t pid)
+{
+	struct privileges have;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return privileges_of(pid, &have) && gives_privileges(path, &have);
 }
 
 /* Whether there is a program header of this type, the first of which is it. */
@@ -110,6 +166,7 @@ needs_library(int fd, const Elf64_Ehdr *elf)
 static int
 check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
 {
+	struct privileges have;
 	Elf64_Phdr header;
 
 	if (elf->e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -125,10 +182,10 @@ check_elf(const char *path, int fd, const Elf64_Ehdr *elf)
 		return complain("%s: needs no library, as Go programs without "
 		    "cgo do, so it would set handlers of signals unnoticed, "
 		    "and could end at a hit: leave out --inside", path);
-	if (gets_privileges(path))
-		return complain("%s: runs with another's privileges "
-		    "(set-user-ID), and so takes no library to watch it from "
-		    "inside", path);
+	if (privileges_of(getpid(), &have) && gives_privileges(path, &have))
+		return complain("%s: runs with privileges of its own "
+		    "(set-user-ID, set-group-ID or capabilities), and so takes "
+		    "no library to watch it from inside", path);
 	return 0;
 }
 

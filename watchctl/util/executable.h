@@ -7,7 +7,9 @@
 
 #include <elf.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* The processor, as ELF files name it. */
 #if defined(__x86_64__)
@@ -28,6 +30,11 @@ int executable_find(const char *command, char path[PATH_MAX]);
  * Nothing is reported of what cannot be read.
  */
 int executable_check(const char *path);
+
+/* Whether a process that has just executed a program did not get the privileges
+   that its file gives, as an ordinary user's tracer keeps it from.  False too
+   if it could not get any, or it is not known. */
+bool executable_lost_privileges(pid_t);
 
 /* Find a file that comes with watchctl: at one of n places, which are relative
    to the directory of this program, as built or as installed; or else where it

@@ -4,12 +4,15 @@
  */
 #include "test.h"
 
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/xattr.h>
 
 #include "command.h"
 #include "live.h"
 #include "refuse.h"
+#include "scratch.h"
 
 enum { OWN = 3, STRAY = 66, DOUBTED = 120 };
 
@@ -177,6 +180,69 @@ TEST(by_debug_registers_children_are_noticed_between_actions)
 	if (o.status != DOUBTED || strstr(o.err, "1 hit, 1 reported") == NULL)
 		fail_msg("status %d: %s", o.status, o.err);
 	outcome_free(&o);
+}
+
+/* Files that give privileges to an ordinary user: probed. */
+static bool
+privileges_work(void)
+{
+	const struct vfs_cap_data raw = {
+		.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+		.data[0].permitted = 1 << CAP_NET_RAW,
+	};
+
+	if (geteuid() == 0 && scratch_try("chmod 755 . && cp /usr/bin/id setid "
+	    "&& chmod 4755 setid && cp /usr/bin/id capable && "
+	    "setpriv --reuid=65534 --regid=65534 --clear-groups ./setid -u | "
+	    "grep -qx 0") == 0 && setxattr(scratch_path("capable"),
+	    "security.capability", &raw, sizeof(raw), 0) == 0)
+		return true;
+	print_message("no files with privileges can be made here\n");
+	return false;
+}
+
+/* The kernel withholds them where an ordinary user traces. */
+TEST_WITH(privileges_that_are_withheld, scratch_make, scratch_remove)
+{
+	static const struct {
+		const char *mode, *user, *command;
+		bool command_itself, withheld;
+	} runs[] = {
+		{"--stop", "65534", "setid", true, true},
+		{"-f", "65534", "capable", true, true},
+		{"--stop", "65534", "setid", false, true},
+		{"--stop", "65534", "capable", false, true},
+		{"-f", "65534", "setid", false, false},
+		{"--stop", "0", "setid", false, false},
+		{"--stop", "0", "capable", true, false},
+	};
+
+	if (!privileges_work())
+		skip();
+	for (size_t i = 0; i < COUNT(runs); i++) {
+		const char *path = scratch_path(runs[i].command);
+		char ids[2][32], shell[PATH_MAX + 16];
+		const char *argv[ARGS];
+		struct outcome o;
+		size_t n;
+
+		(void)snprintf(ids[0], 32, "--reuid=%s", runs[i].user);
+		(void)snprintf(ids[1], 32, "--regid=%s", runs[i].user);
+		(void)snprintf(shell, sizeof(shell), "%s -u; true", path);
+		n = append(argv, 0, LIST("/usr/bin/setpriv", ids[0], ids[1],
+		    "--clear-groups", watchctl(), runs[i].mode, "-f",
+		    "--user-only", "-w", "0x700000000000:8", "-O", "/dev/null",
+		    "--"));
+		(void)append(argv, n, runs[i].command_itself ? LIST(path) :
+		    LIST("/bin/sh", "-c", shell));
+		run(&o, argv);
+		if (o.status != 0 || (strstr(o.err, "runs without the "
+		    "privileges that its file gives") != NULL) !=
+		    runs[i].withheld)
+			fail_msg("%zu: status %d: %s%s", i, o.status, o.out,
+			    o.err);
+		outcome_free(&o);
+	}
 }
 
 int
