@@ -319,6 +319,7 @@ must_survive(const struct journal_entry *e)
 	case JOURNAL_MAPPED:
 	case JOURNAL_OBJECT:
 	case JOURNAL_START:
+	case JOURNAL_THREADS:
 		return true;
 	default:
 		return false;

@@ -451,6 +451,16 @@ read_recall(struct reader *r, const struct journal_entry *e)
 }
 
 static void
+read_threads(struct reader *r, const struct journal_entry *e)
+{
+	const struct wp_thread_count *counts = (const void *)e->bytes;
+
+	if (session_thread_counts(r->session, counts,
+	    e->len / sizeof(*counts)) < 0)
+		out_of_memory();
+}
+
+static void
 read_end(struct reader *r, const struct journal_entry *e)
 {
 	const struct journal_end *it = (const void *)e->bytes;
@@ -547,6 +557,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_RECALL:
 		read_recall(r, e);
+		break;
+	case JOURNAL_THREADS:
+		read_threads(r, e);
 		break;
 	case JOURNAL_END:
 		read_end(r, e);

@@ -14,6 +14,7 @@
 #include "report/output.h"
 #include "report/policy.h"
 #include "report/watch_event.h"
+#include "attach/target.h"
 #include "attach/uptime.h"
 
 /* How a run began. */
@@ -52,6 +53,11 @@ struct report_end {
 				   "detached"; NULL: none */
 	int status;		/* watchctl's exit status */
 	const uint64_t *counts;	/* --count: hits of each watch; else NULL */
+	const struct wp_thread_count *threads;	/* nthreads of these hits, by
+						   watches: of which threads
+						   they are, as far as that is
+						   known */
+	size_t nthreads;
 	bool judged;		/* a policy was in force; else there is nothing
 				   of what follows */
 	uint64_t stray;		/* hits */

@@ -775,16 +775,42 @@ put_summary(struct report *r, const struct summary_row *row)
 	return line_end(r);
 }
 
-/* With --count: the hits of each watch. */
+/* With --count: the hits that a thread made of a watch; NULL: of some thread. */
 static int
-put_count(struct report *r, const struct ex_watch *watch, uint64_t count)
+put_count(struct report *r, const struct ex_watch *watch,
+    const struct wp_thread_count *thread, uint64_t count)
 {
 	struct buffer *b = line_begin(r, "count");
 
 	field_dec(b, "watch", ex_watch_number(watch));
-	field_pid(b, watch);
+	if (thread == NULL)
+		field_pid(b, watch);
+	else {
+		field_dec(b, "pid", (uint64_t)thread->pid);
+		field_dec(b, "tid", (uint64_t)thread->tid);
+	}
 	field_dec(b, "count", count);
 	return line_end(r);
+}
+
+/* Each thread's of a watch, and what is of none that is known. */
+static int
+put_counts(struct report *r, const struct report_end *end, unsigned watch)
+{
+	const struct ex_watch *it = r->begin.watches[watch];
+	uint64_t left = end->counts[watch];
+	int rc = 0;
+
+	for (size_t i = 0; i < end->nthreads && rc == 0; i++) {
+		const struct wp_thread_count *thread = &end->threads[i];
+
+		if (thread->watch != watch || thread->count > left)
+			continue;
+		left -= thread->count;
+		rc = put_count(r, it, thread, thread->count);
+	}
+	return rc != 0 || (left == 0 && end->counts[watch] > 0) ? rc :
+	    put_count(r, it, NULL, left);
 }
 
 /* One writer that is stray, or may be, at the place that is to be blamed. */
@@ -866,8 +892,7 @@ json_end(struct report *r, const struct report_end *end)
 			rc = put_summary(r, &rows[i]);
 		for (unsigned i = 0; end->counts != NULL && rc == 0 &&
 		    i < r->begin.nwatches; i++)
-			rc = put_count(r, r->begin.watches[i],
-			    end->counts[i]);
+			rc = put_counts(r, end, i);
 		for (size_t i = 0; i < end->nfindings && rc == 0; i++)
 			rc = put_finding(r, end->findings[i]);
 		for (size_t i = 0; i < end->ndoubts && rc == 0; i++)

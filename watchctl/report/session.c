@@ -583,6 +583,28 @@ session_flush(struct session *s, uint64_t now)
 	return wants_more(s);
 }
 
+int
+session_thread_counts(struct session *s, const struct wp_thread_count *counts,
+    size_t n)
+{
+	const struct journal_entry entry = {.what = JOURNAL_THREADS};
+
+	if (n == 0)
+		return 0;
+	if (s->journal != NULL) {
+		s->journal->put(s->journal, &entry, counts,
+		    n * sizeof(*counts), NULL, 0);
+		return 0;
+	}
+	free(s->threads);
+	s->nthreads = 0;
+	if ((s->threads = reallocarray(NULL, n, sizeof(*counts))) == NULL)
+		return -ENOMEM;
+	memcpy(s->threads, counts, n * sizeof(*counts));
+	s->nthreads = n;
+	return 0;
+}
+
 void
 session_doubt(struct session *s, const char *format, ...)
 {
@@ -764,6 +786,8 @@ fill_end(struct session *s, struct report_end *end)
 
 	for (size_t i = 0; end->counts != NULL && i < s->nwatches; i++)
 		s->reported += end->counts[i];
+	end->threads = s->threads;
+	end->nthreads = s->nthreads;
 	end->reported = s->reported;
 	end->lost = s->lost;
 	end->hits = s->reported + s->rejected + s->unchanged + s->thinned +
@@ -918,6 +942,7 @@ session_close(struct session *s)
 		free_watch(s->watches[i]);
 	free(s->watches);
 	free(s->slots);
+	free(s->threads);
 	output_close(&s->output);
 	*s = (struct session){0};
 }

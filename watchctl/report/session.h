@@ -28,6 +28,7 @@
 #include "report/output.h"
 #include "report/report.h"
 #include "report/sieve.h"
+#include "attach/target.h"
 #include "attach/uptime.h"
 
 /* What becomes of a hit. */
@@ -117,6 +118,9 @@ struct session {
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
 	uint64_t unjudged_late;		/* ... of these, came late */
+	struct wp_thread_count *threads;	/* as of session_thread_counts:
+					   nthreads of them */
+	size_t nthreads;
 	char doubt[320];		/* why the run cannot be vouched for;
 					   "": it can, as far as is known */
 	struct report *reply;		/* gets each hit, too; NULL: none */
@@ -243,6 +247,11 @@ void session_warn(struct session *, const char *format, ...)
    lost"); the first reason is kept. */
 void session_doubt(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* With --count, at the end: how often each thread hit, by watches.  0 or
+   -ENOMEM. */
+int session_thread_counts(struct session *, const struct wp_thread_count *,
+    size_t n);
 
 /* For how long watches were on, when they are so no more; threads 0: in how
    many threads is not known.  If one was off, this is reported. */

@@ -367,10 +367,36 @@ put_findings(struct report *r, const char *title,
 	return text_write(r, start, false);
 }
 
+/* The hits of a watch by threads, if there are any of which that is known. */
+static void
+put_thread_counts(const struct report *r, struct buffer *b,
+    const struct report_end *end, unsigned watch)
+{
+	const pid_t in = r->begin.watches[watch]->pid;
+	uint64_t left = end->counts[watch];
+
+	for (size_t i = 0; i < end->nthreads; i++) {
+		const struct wp_thread_count *thread = &end->threads[i];
+
+		if (thread->watch != watch || thread->count > left)
+			continue;
+		left -= thread->count;
+		buffer_printf(b, "%10llu    thread %d",
+		    (unsigned long long)thread->count, (int)thread->tid);
+		if (thread->pid != (in != 0 ? in : r->begin.pid))
+			buffer_printf(b, " of process %d", (int)thread->pid);
+		buffer_puts(b, "\n");
+	}
+	if (left > 0 && left < end->counts[watch])
+		buffer_printf(b, "%10llu    unknown threads\n",
+		    (unsigned long long)left);
+}
+
 /* With --count: the hits of each watch. */
 static int
-put_counts(struct report *r, const uint64_t *counts)
+put_counts(struct report *r, const struct report_end *end)
 {
+	const uint64_t *counts = end->counts;
 	struct buffer *b = &((struct text *)r->own)->out;
 	size_t start = b->len;
 
@@ -386,6 +412,7 @@ put_counts(struct report *r, const uint64_t *counts)
 		buffer_puts(b, text_access_words(watch->access));
 		text_put_process(b, watch);
 		buffer_puts(b, "\n");
+		put_thread_counts(r, b, end, i);
 	}
 	return text_write(r, start, false);
 }
@@ -411,7 +438,7 @@ text_tables(struct report *r, const struct report_end *end)
 	for (size_t i = 0; i < n && r->summary_only && rc == 0; i++)
 		rc = put_backtrace(r, &rows[i]);
 	if (rc == 0 && end->counts != NULL)
-		rc = put_counts(r, end->counts);
+		rc = put_counts(r, end);
 	if (rc == 0)
 		rc = put_findings(r, "stray", end->findings, end->nfindings);
 	if (rc == 0)

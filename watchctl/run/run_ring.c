@@ -388,6 +388,18 @@ report_all_executed(struct run *run)
 }
 
 static int
+take_thread_counts(struct run *run)
+{
+	struct wp_thread_count *counts;
+	const ssize_t n = wp_target_thread_counts(run->target, &counts);
+	const int err = n < 0 ? (int)n : session_thread_counts(&run->session,
+	    counts, (size_t)n);
+
+	free(counts);
+	return err;
+}
+
+static int
 take_counts(struct run *run)
 {
 	const size_t n = run->session.nwatches;
@@ -396,7 +408,7 @@ take_counts(struct run *run)
 		return -ENOMEM;
 	for (size_t w = 0; w < n; w++)
 		run->counts[w] = counted(run, w);
-	return 0;
+	return take_thread_counts(run);
 }
 
 /* The kernel runs no program where it was amid another one, and then delivers

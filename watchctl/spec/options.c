@@ -47,7 +47,7 @@ static const char usage[] =
 "  -f               watch its future child processes too\n"
 "  -n N             end after N hits\n"
 "  -t SECONDS       end after this time\n"
-"  --count          only count hits, which is the cheapest\n"
+"  --count          only count hits, of each thread, which is the cheapest\n"
 "  --user-only      leave out the kernel's accesses on the program's behalf\n"
 "  --changed        leave out writes that are known not to change the value\n"
 "  --if CONDITION   report only hits for which it holds: 'new < 0 && tid != 42'\n"

@@ -40,6 +40,8 @@ open_rings(struct wp_target *target, struct wp_cause *cause)
 	struct wp_options *options = &target->options;
 	const size_t size = options->count ? 0 : wp_rings_usual_size();
 
+	options->threads = options->count && options->bpf &&
+	    wp_thread_counts_open(&target->thread_counts) == 0;
 	if (options->bpf && !options->count && !options->stop &&
 	    wp_samplers_rings(&target->rings, options, size,
 	    &target->no_bpf) == 0) {
@@ -61,12 +63,14 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->features = *features;
 	target->options = *options;
 	target->frozen_ms = -1;
+	target->thread_counts.map = -1;
 	wp_options_fit(&target->options, features);
 	if (options->registers) {
 		*out = target;
 		return 0;
 	}
 	if ((err = open_rings(target, cause)) < 0) {
+		wp_thread_counts_close(&target->thread_counts);
 		free(target);
 		return err;
 	}
@@ -332,6 +336,8 @@ open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
 		    tid, target->rings);
 		wp_samplers_attach(&target->samplers, events, first, w, s);
+		wp_thread_counts_attach(&target->thread_counts, events, first,
+		    w);
 	}
 	return err;
 }
@@ -583,6 +589,7 @@ wp_target_load(struct wp_target *target, size_t first, size_t n)
 {
 	if (!wp_samplers_load(&target->samplers, target, first, n))
 		target->all_sampled = false;
+	wp_thread_counts_load(&target->thread_counts, first, n);
 }
 
 static int
@@ -789,6 +796,13 @@ wp_target_count(const struct wp_target *target, size_t watch,
 	return 0;
 }
 
+ssize_t
+wp_target_thread_counts(const struct wp_target *target,
+    struct wp_thread_count **out)
+{
+	return wp_thread_counts_read(&target->thread_counts, out);
+}
+
 uint64_t
 wp_target_tickets(const struct wp_target *target, size_t watch)
 {
@@ -825,6 +839,7 @@ wp_target_free(struct wp_target *target)
 	wp_events_close(&target->events, 0);
 	wp_rings_close(target->rings);
 	wp_samplers_free(&target->samplers);
+	wp_thread_counts_close(&target->thread_counts);
 	free(target->watch);
 	free(target);
 }

@@ -207,6 +207,20 @@ struct wp_ticket_mark {
    False: they are hit too often to say; or events count that have no program. */
 bool wp_target_mark(struct wp_target *, size_t watch, struct wp_ticket_mark *);
 
+/* How often a thread hit a watch. */
+struct wp_thread_count {
+	uint64_t watch;		/* its index */
+	pid_t pid, tid;
+	uint64_t count;
+};
+
+/* With options.count and options.bpf, where that can be had: of each thread that
+   hit a watch, also of those that have ended; by watches, the most frequent
+   first.  What is missing to a watch's count is of threads that are not known.
+   The array is malloc'd, for the caller to free.  How many; -ENOMEM. */
+ssize_t wp_target_thread_counts(const struct wp_target *,
+    struct wp_thread_count **);
+
 struct wp_uptime;
 
 /* For how long they were on, once they are stopped (uptime.h). */

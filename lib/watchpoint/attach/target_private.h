@@ -6,6 +6,7 @@
 #include "attach/samplers.h"
 #include "os/ptrace.h"
 #include "attach/target.h"
+#include "attach/thread_counts.h"
 #include "attach/uptime.h"
 
 struct wp_target {
@@ -16,6 +17,7 @@ struct wp_target {
 	size_t nwatches;
 	struct wp_events events;
 	struct wp_samplers samplers;	/* of what is being attached */
+	struct wp_thread_counts thread_counts;
 	bool all_sampled;		/* each slot so far has had one */
 	struct wp_cause no_bpf;		/* why none can; code 0: they can */
 	unsigned threads;		/* covered by events of their own */

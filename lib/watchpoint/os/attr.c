@@ -136,6 +136,8 @@ wp_attr_watch(struct perf_event_attr *attr, const struct wp_slot *slot,
 	lifetime(attr, options);
 	if (!options->count)
 		sample_what(attr, options, side);
+	else if (options->threads)
+		attr->sample_period = 1;	/* or no program runs */
 }
 
 void

@@ -32,7 +32,8 @@ struct wp_options {
 	bool registers;		/* with stop: by debug registers, not events; so
 				   there are no rings */
 	bool bpf;		/* BPF programs write samples, where they can,
-				   in half the time */
+				   in half the time; */
+	bool threads;		/* or, with count, count each thread's hits */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
 	bool remove_on_exec;	/* watches end at execve */

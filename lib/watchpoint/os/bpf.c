@@ -40,6 +40,43 @@ wp_bpf_shared(size_t size)
 }
 
 int
+wp_bpf_hash(size_t key, size_t value, unsigned max)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_HASH;
+	attr.key_size = (unsigned)key;
+	attr.value_size = (unsigned)value;
+	attr.max_entries = max;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
+wp_bpf_next(int map, const void *key, void *next)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (unsigned)map;
+	attr.key = (uintptr_t)key;
+	attr.next_key = (uintptr_t)next;
+	return call(BPF_MAP_GET_NEXT_KEY, &attr);
+}
+
+int
+wp_bpf_lookup(int map, const void *key, void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (unsigned)map;
+	attr.key = (uintptr_t)key;
+	attr.value = (uintptr_t)value;
+	return call(BPF_MAP_LOOKUP_ELEM, &attr);
+}
+
+int
 wp_bpf_load(const struct bpf_insn *insns, unsigned n)
 {
 	union bpf_attr attr;

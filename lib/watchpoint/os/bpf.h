@@ -17,6 +17,12 @@ int wp_bpf_ringbuf(size_t size);
 /* An array of one element of so many bytes, for programs, that can be mapped. */
 int wp_bpf_shared(size_t size);
 
+/* A map of so many elements at most; the key behind one, or the first (key
+   NULL); the value of one.  -ENOENT: there is none. */
+int wp_bpf_hash(size_t key, size_t value, unsigned max);
+int wp_bpf_next(int map, const void *key, void *next);
+int wp_bpf_lookup(int map, const void *key, void *value);
+
 /* A program for events. */
 int wp_bpf_load(const struct bpf_insn *, unsigned n);
 

@@ -6,8 +6,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "live.h"
+#include "os/thread_counter.h"
 #include "scratch.h"
 #include "watching.h"
 
@@ -202,6 +204,135 @@ TEST(for_a_reader)
 	assert_non_null(strstr(o.err,
 	    "200 hits, 100 reported, 0 lost, 100 rejected"));
 	free(text);
+	outcome_free(&o);
+}
+
+/* --- --count --- */
+
+/* Whether a program can count, which is all that is needed. */
+static bool
+needs_programs(void)
+{
+	const int map = wp_thread_counter_map(1);
+	const int program = map < 0 ? map : wp_thread_counter_load(map, 0);
+
+	(void)unsetenv("WATCHCTL_DELIVERY");
+	if (program < 0)
+		print_message("a BPF program that counts: %s\n",
+		    strerror(-program));
+	else
+		(void)close(program);
+	if (map >= 0)
+		(void)close(map);
+	return program >= 0;
+}
+#define NEEDS_PROGRAMS if (!needs_programs()) skip()
+
+/* Lines of threads; the counts of those that have none are added to *unknown. */
+static size_t
+thread_counts(const struct outcome *o, json_int_t each, json_int_t *unknown)
+{
+	json_t *line;
+	size_t i, n = 0;
+
+	*unknown = 0;
+	json_array_foreach(o->lines, i, line) {
+		if (strcmp(text_of(line, "type"), "count") != 0)
+			continue;
+		if (json_object_get(line, "tid") == NULL) {
+			*unknown += number_of(line, "count");
+			continue;
+		}
+		assert_int_equal(number_of(line, "count"), each);
+		n++;
+	}
+	return n;
+}
+
+/* Each thread's own, whether it has ended or not, also while all write flat
+   out. */
+TEST(counts_of_threads)
+{
+	static const struct {
+		const char *threads, *writes;
+		size_t nthreads;
+		json_int_t nwrites;
+	} all[] = {{"1", "30", 1, 30}, {"4", "5000", 4, 5000}, {"40", "3", 40, 3}};
+
+	NEEDS_PROGRAMS;
+	for (size_t i = 0; i < COUNT(all); i++) {
+		const json_int_t n = (json_int_t)all[i].nthreads *
+		    all[i].nwrites;
+		struct running w;
+		struct outcome o;
+		json_int_t unknown;
+
+		start(&w, (const char *[]){watchctl(), "--count", "-w",
+		    "counter", "-o", "json", "-O", scratch_path("report"),
+		    "--", victim("counter"), all[i].threads, all[i].writes,
+		    NULL});
+		say(&w, "go\nend\n");
+		finish(&w, &o);
+		assert_int_equal(o.status, 7);
+		outcome_take(&o, scratch_path("report"));
+		assert_int_equal(number_of(first_of(&o, "end"), "hits"), n);
+		assert_int_equal(thread_counts(&o, all[i].nwrites, &unknown),
+		    all[i].nthreads);
+		assert_int_equal(unknown, 0);
+		outcome_free(&o);
+	}
+}
+
+/* What the kernel writes is the caller's, and of a running process, too. */
+TEST(counts_of_a_running_process)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_t *line;
+	size_t i, n, filled = 0;
+
+	NEEDS_PROGRAMS;
+	target_start(&t, LIST(victim("counter"), "3", "200"));
+	watch_start(&w, LIST(watchctl(), "--count", "-w", "counter", "-w",
+	    "filled", "-o", "json", "-p", t.pid));
+	say(&t.run, "go\nend\n");
+	finish(&t.run, &o);
+	outcome_free(&o);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	n = 0;
+	json_array_foreach(o.lines, i, line) {
+		if (strcmp(text_of(line, "type"), "count") != 0)
+			continue;
+		assert_true(number_of(line, "tid") > 0);
+		assert_int_equal(number_of(line, "pid"), atoi(t.pid));
+		if (number_of(line, "watch") == 2)
+			filled++;
+		else
+			assert_int_equal(number_of(line, "count"), 200);
+		n++;
+	}
+	assert_int_equal(n, 4);
+	assert_int_equal(filled, 1);
+	outcome_free(&o);
+}
+
+/* Without BPF it is not known whose they are. */
+TEST(counts_without_bpf)
+{
+	struct running w;
+	struct outcome o;
+	json_int_t unknown;
+
+	start(&w, (const char *[]){watchctl(), "--count", "--delivery", "ring",
+	    "-w", "counter", "-o", "json", "-O", scratch_path("report"), "--",
+	    victim("counter"), "2", "50", NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	outcome_take(&o, scratch_path("report"));
+	assert_int_equal(thread_counts(&o, 50, &unknown), 0);
+	assert_int_equal(unknown, 100);
 	outcome_free(&o);
 }
 

@@ -537,6 +537,37 @@ TEST(reports_counts)
 	free(m.text);
 }
 
+/* A line for each thread, and one for those that are not known. */
+TEST(reports_threads_counts)
+{
+	static const struct wp_thread_count threads[] = {
+		{0, 4335, 4340, 60}, {0, 4335, 4335, 30}, {1, 4335, 4341, 5},
+		{2, 4335, 4341, 9},
+	};
+	const uint64_t counts[] = {100, 5, 0};
+	struct report_end end = ended;
+	struct made_report m;
+	struct lines lines;
+
+	end.counts = counts;
+	end.threads = threads;
+	end.nthreads = 4;
+	made_write(&m, &report_json, &made_start, NULL, 0, &end);
+	lines = parse(m.text);
+	assert_int_equal(lines.n, 7);
+	assert_line(lines.line[1], "{'type':'count','watch':1,'pid':4335,"
+	    "'tid':4340,'count':60}");
+	assert_line(lines.line[2], "{'type':'count','watch':1,'pid':4335,"
+	    "'tid':4335,'count':30}");
+	assert_line(lines.line[3], "{'type':'count','watch':1,'count':10}");
+	assert_line(lines.line[4], "{'type':'count','watch':2,'pid':4335,"
+	    "'tid':4341,'count':5}");
+	/* more than there were: that cannot be */
+	assert_line(lines.line[5], "{'type':'count','watch':3,'count':0}");
+	lines_free(&lines);
+	free(m.text);
+}
+
 TEST(reports_for_how_long)
 {
 	static const char *const told[] = {

@@ -536,6 +536,33 @@ TEST(reports_counts)
 	free(m.text);
 }
 
+/* As far as threads are known; of another process it is said which. */
+TEST(reports_threads_counts)
+{
+	static const struct wp_thread_count threads[] = {
+		{0, 4335, 4340, 60}, {0, 4335, 4335, 30}, {0, 77, 78, 4},
+		{1, 4335, 4341, 5},
+	};
+	const uint64_t counts[] = {100, 5};
+	const struct report_end end = {
+		.counts = counts, .threads = threads, .nthreads = 4,
+	};
+	struct report_start start = start_with(2);
+	struct made_report m;
+
+	made_write(&m, &report_text, &start, NULL, 0, &end);
+	assert_string_equal(strstr(m.text, "\n\n"), "\n\n"
+	    "      hits  watch\n"
+	    "       100  counter (8 bytes at 0x404090), writes\n"
+	    "        60    thread 4340\n"
+	    "        30    thread 4335\n"
+	    "         4    thread 78 of process 77\n"
+	    "         6    unknown threads\n"
+	    "         5  0x4040c0:64 (64 bytes at 0x4040c0), any access\n"
+	    "         5    thread 4341\n");
+	free(m.text);
+}
+
 TEST(makes_hostile_names_visible)
 {
 	const struct ex_hit hits[] = {made_evil_hit(1), made_evil_hit(2)};
