@@ -83,11 +83,12 @@ past_add(struct past *past, const struct ex_watch *watch,
 void
 past_free(struct past *past)
 {
+	/* it holds backtraces of the rows */
+	summary_free(past->summary);
 	ex_table_free(&past->rows, NULL);
 	ex_table_free(&past->processes, NULL);
 	for (size_t i = 0; i < past->n; i++)
 		free(past->at[i]);
 	free(past->at);
-	summary_free(past->summary);
 	*past = (struct past){0};
 }
