@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "box/kept_log.h"
 #include "box/past.h"
 #include "box/shared_memory.h"
@@ -36,6 +37,8 @@ struct kept_session {
 	struct shared_memory memory;	/* of the journal */
 	uint8_t *bytes;			/* in it */
 	size_t first, taken, end;
+	size_t written;		/* what is before it is read, and in the report;
+				   0: that is not known */
 	size_t asked;		/* it is being read up to here; 0: it is not */
 	unsigned taught;	/* which explainer is told the past, as of
 				   box->starts; */
@@ -182,6 +185,7 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 		    e->value[1]);
 	if (!reported)
 		return;
+	kept->written = (size_t)((const uint8_t *)e - kept->bytes) + e->size;
 	s->reported++;
 	s->stray += (hit->outcome & BOX_STRAY) != 0;
 	s->unjudged += (hit->outcome & BOX_UNJUDGED) != 0;
@@ -382,7 +386,7 @@ tidy(struct kept_session *kept)
 	bool waiting = false;
 	size_t to = 0, size;
 
-	kept->first = kept->taken = 0;
+	kept->first = kept->taken = kept->written = 0;
 	for (size_t at = 0; at < end; at += size) {
 		struct journal_entry *e = entry_at(kept, at);
 		bool keep = is_waiting(e);
@@ -632,32 +636,70 @@ add_recall(struct buffer *b, const struct summary_row *row)
 	free(recall);
 }
 
-/* Each entry of the log that is a report's beginning, or is not. */
-static void
-add_log(const struct kept_session *kept, struct buffer *b, bool start)
+static int
+compare_first(const void *a, const void *b)
 {
-	const char *log = kept->log.bytes;
-	const struct journal_entry *e;
+	const struct summary_row *const *x = a, *const *y = b;
 
-	for (size_t at = 0; at < kept->log.len; at += e->size) {
-		e = (const void *)(log + at);
-		if ((e->what == JOURNAL_START) == start)
-			buffer_put(b, (const char *)e, e->size);
-	}
+	return ex_compare((*x)->first, (*y)->first);
 }
 
+/* The rows in the order of their first hits, malloc'd; NULL: there are none, or no
+   memory. */
+static const struct summary_row **
+rows_by_time(const struct kept_session *kept, struct buffer *b, size_t *n)
+{
+	const struct summary_row *rows, **sorted;
+
+	*n = kept->past.summary == NULL ? 0 :
+	    summary_rows(kept->past.summary, &rows);
+	if (*n == 0)
+		return NULL;
+	if ((sorted = calloc(*n, sizeof(*sorted))) == NULL) {
+		b->failed = true;
+		return NULL;
+	}
+	for (size_t i = 0; i < *n; i++)
+		sorted[i] = &rows[i];
+	qsort(sorted, *n, sizeof(*sorted), compare_first);
+	return sorted;
+}
+
+/* When a record was made that has to be learnt again; 0: that is not known, or it is
+   another entry. */
+static uint64_t
+time_learnt(const struct journal_entry *e)
+{
+	return e->what == JOURNAL_LEARN ? e->value[1] : 0;
+}
+
+/* What was mapped, and who lived, at a hit may be otherwise now: each is recalled
+   where it was. */
 static void
 make_past(struct kept_session *kept, struct buffer *b)
 {
-	const struct summary_row *rows;
-	size_t n = kept->past.summary == NULL ? 0 :
-	    summary_rows(kept->past.summary, &rows);
+	const struct journal_entry *e;
+	bool resumed = false;
+	size_t n, i = 0;
+	const struct summary_row **rows = rows_by_time(kept, b, &n);
 
-	add_log(kept, b, false);
-	add_resume(kept, b);
-	add_log(kept, b, true);
-	for (size_t i = 0; i < n; i++)
-		add_recall(b, &rows[i]);
+	for (size_t at = 0; at < kept->log.len; at += e->size) {
+		e = (const void *)(kept->log.bytes + at);
+		while (rows != NULL && resumed && i < n &&
+		    rows[i]->first < time_learnt(e))
+			add_recall(b, rows[i++]);
+		if (e->what == JOURNAL_START && !resumed) {
+			resumed = true;
+			add_resume(kept, b);
+		}
+		buffer_put(b, (const char *)e, e->size);
+	}
+	if (!resumed)
+		add_resume(kept, b);
+	while (rows != NULL && i < n)
+		add_recall(b, rows[i++]);
+	add(b, JOURNAL_MISSED, 0, NULL, 0);
+	free(rows);
 }
 
 /* Begin with an explainer that knows nothing yet: what there was before it, if
@@ -679,6 +721,8 @@ begin_teaching(struct kept_session *kept)
 	kept->asked = 0;
 	forget_details(kept);
 	shared_memory_free(&kept->learnt);
+	if (kept->taken < kept->written)
+		kept->taken = kept->written;
 	tidy(kept);
 	kept->first = kept->taken = 0;
 	(void)box_tell(kept->box, &begin, -1);

@@ -362,13 +362,13 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 		tell_reply(e, reply);
 }
 
-/* What another has explained is forgotten as far as values go. */
 static void
 read_resume(struct reader *r, const struct journal_entry *e)
 {
 	const struct journal_resume *it = (const void *)e->bytes;
 	struct session *s = r->session;
 
+	s->resuming = true;
 	s->reported = s->written = s->report.written = it->reported;
 	s->before = it->reported + it->rejected + it->unchanged + it->thinned;
 	s->full = s->options->limit != 0 && it->reported >= s->options->limit;
@@ -381,6 +381,13 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->stray = it->stray;
 	s->unjudged = it->unjudged;
 	s->dropped = it->dropped;
+}
+
+/* That was all that another had explained: as far as values go, it is forgotten. */
+static void
+read_missed(struct session *s)
+{
+	explained_session_resumed(s);
 	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
 		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
 }
@@ -557,6 +564,9 @@ read_entry(struct reader *r, const struct journal_entry *e)
 		break;
 	case JOURNAL_RECALL:
 		read_recall(r, e);
+		break;
+	case JOURNAL_MISSED:
+		read_missed(s);
 		break;
 	case JOURNAL_THREADS:
 		read_threads(r, e);

@@ -20,7 +20,7 @@ static const struct report_ops *const forms[] = {
 static void
 catch_up(struct session *s)
 {
-	if (!s->skipping || s->reported < s->skip)
+	if (!s->skipping || s->resuming || s->reported < s->skip)
 		return;
 	session_note(s, s->report.ops->flush(&s->report));
 	s->skipping = false;
@@ -229,6 +229,14 @@ explained_session_open(struct session *s, const struct options *options,
 	if ((s->sieve = sieve_new(options)) == NULL)
 		return complain("out of memory");
 	return explained_session_begin(s, source, space);
+}
+
+void
+explained_session_resumed(struct session *s)
+{
+	s->resuming = false;
+	if (s->started)
+		catch_up(s);
 }
 
 uint64_t

@@ -50,6 +50,8 @@ enum journal_what {
 	JOURNAL_EVENT,		/* bytes: struct watch_event */
 	JOURNAL_RESUME,		/* bytes: struct journal_resume */
 	JOURNAL_RECALL,		/* bytes: struct journal_recall */
+	JOURNAL_MISSED,		/* what was there before is not known of
+				   values */
 	JOURNAL_THREADS,	/* bytes: struct wp_thread_count, several */
 	JOURNAL_END,		/* bytes: struct journal_end */
 };

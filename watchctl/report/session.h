@@ -87,6 +87,8 @@ struct session {
 	uint64_t skip;			/* hits that the reader has already; */
 	bool skipping;			/* what is written until then is to be
 					   dropped */
+	bool resuming;			/* and what was before is not told to
+					   its end */
 	bool on_stderr;			/* the report goes there, as text */
 	bool ready;			/* as of session_ready */
 	bool started;			/* the report has begun */

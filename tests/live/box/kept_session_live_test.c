@@ -405,6 +405,49 @@ TEST(threads_wait_together)
 	outcome_free(&o);
 }
 
+/* Of two libraries that were mapped at one place, each is blamed for its own, also by
+   an explainer that came when a third one was there. */
+TEST(a_backtrace_is_of_its_time)
+{
+	struct running w;
+	struct outcome o;
+	char line[64];
+
+	if (modes != modes_by_events)
+		return;
+	scratch_write("lib.c", "extern int counter;\n"
+	    "__attribute__((noinline)) void FN(void) { counter++; }\n"
+	    "void put(void) { FN(); }\n");
+	scratch_write("loads.c", "#include <dlfcn.h>\n#include <stdio.h>\n"
+	    "#include <unistd.h>\nint counter;\n"
+	    "int main(void) { char c, name[] = \"./liba.so\";\n"
+	    "    for (int i = 0; i < 3; i++) {\n"
+	    "        void *l, (*put)(void); name[5] = 'a' + i;\n"
+	    "        if ((l = dlopen(name, RTLD_NOW)) == 0) return 1;\n"
+	    "        *(void **)&put = dlsym(l, \"put\");\n"
+	    "        if (i < 2) put(); else puts(\"two\");\n"
+	    "        fflush(stdout);\n"
+	    "        if (i == 2 && read(0, &c, 1) != 1) return 2;\n"
+	    "        dlclose(l); }\n"
+	    "    return 3; }\n");
+	scratch_run("for n in a b c; do %1$s -O1 -g -shared -fPIC -DFN=in_$n "
+	    "-o lib$n.so lib.c || exit; done; "
+	    "%1$s -g -rdynamic -o loads loads.c -ldl", getenv("CC"));
+	assert_int_equal(chdir(scratch_dir), 0);
+	start(&w, LIST(watchctl(), "--stop", "-w", "counter", "--",
+	    scratch_path("loads")));
+	hear(&w, line, sizeof(line));
+	await(w.err, "#2 ");
+	assert_int_equal(kill(explainer_of(w.pid), SIGKILL), 0);
+	say(&w, "\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 3);
+	assert_non_null(strstr(o.err, "counter: 2 hits, 2 backtraces"));
+	assert_non_null(strstr(o.err, "#1         write in in_a "));
+	assert_non_null(strstr(o.err, "#2         write in in_b "));
+	outcome_free(&o);
+}
+
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
 /* Watch while the intruder does this where debug information is read. */
 static void
