@@ -67,6 +67,10 @@ static struct {
 static _Thread_local volatile bool locked
     __attribute__((tls_model("initial-exec")));
 
+/* The signals that were blocked when it locked. */
+static _Thread_local uint64_t outside
+    __attribute__((tls_model("initial-exec")));
+
 /* What a thread had when it locked. */
 struct before {
 	sigset_t mask;
@@ -102,6 +106,7 @@ lock(struct before *before)
 	if (wp_state.event_signal != 0)
 		(void)sigdelset(&most, wp_state.event_signal);
 	(void)pthread_sigmask(SIG_BLOCK, &most, &before->mask);
+	memcpy(&outside, &before->mask, sizeof(outside));
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel);
 	(void)pthread_once(&once, prepare);
 	locked = true;
@@ -121,6 +126,12 @@ bool
 wp_scope_locked(void)
 {
 	return locked;
+}
+
+uint64_t
+wp_scope_mask(void)
+{
+	return outside;
 }
 
 /* The entry of these bytes, or NULL; locked. */

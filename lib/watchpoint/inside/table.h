@@ -46,6 +46,9 @@ void wp_pin(const volatile void *);
    async-signal-safe. */
 bool wp_scope_locked(void);
 
+/* The signals that a thread that has it had blocked before. */
+uint64_t wp_scope_mask(void);
+
 /* A variable of our environment; NULL when unset, or the program runs with
    privileges it was given (secure_getenv(3)). */
 const char *wp_setting(const char *name);

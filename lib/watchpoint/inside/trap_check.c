@@ -26,6 +26,8 @@ check(int sig, const char *name, struct wp_cause *cause)
 		return 1;
 	}
 	(void)syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof(mask));
+	if (wp_scope_locked())
+		mask = wp_scope_mask();
 	if ((mask & wp_signal_bit(sig)) == 0 || wp_trap_inside())
 		return 0;
 	(void)wp_cause_set(cause, WP_CAUSE_TRAP_BLOCKED, name);

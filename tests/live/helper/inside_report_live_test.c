@@ -194,6 +194,29 @@ TEST(a_hit_is_reported_before_the_program_goes_on)
 	outcome_free(&o);
 }
 
+static void
+watches_by_signals(void)
+{
+	(void)setenv("WATCHPOINT_DELIVERY", "async", 1);
+	if (WP_WATCH(word) < 0)
+		_exit(98);
+	store(1);
+}
+
+/* What the macro itself blocks while it opens a watch is not what the program
+   does. */
+TEST(a_macro_warns_of_nothing_that_it_does)
+{
+	struct outcome o;
+
+	run_program(&o, watches_by_signals, EXITS);
+	if (strstr(report_of(&o), "blocked") != NULL ||
+	    strstr(o.err, "blocked") != NULL)
+		fail_msg("%s%s", report_of(&o), o.err);
+	expect_account(&o, 1, 0);
+	outcome_free(&o);
+}
+
 /* Watches are reported when they are first hit, once. */
 static void
 opens_and_closes(void)
