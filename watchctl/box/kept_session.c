@@ -362,17 +362,37 @@ has_many_processes(const struct kept_session *kept)
 	return kept->box->answers.n > kept->allowed_more;
 }
 
+/* Malloc'd; NULL: out of memory. */
+static struct kept_log_use *
+list_uses(const struct past *past)
+{
+	struct kept_log_use *use = calloc(past->n + 1, sizeof(*use));
+
+	for (size_t i = 0; i < past->n && use != NULL; i++)
+		use[i] = (struct kept_log_use){
+			past->at[i]->time, past->at[i]->pid,
+		};
+	if (use == NULL || EX_ARRAY_SORT(use, past->n, time))
+		return use;
+	free(use);
+	return NULL;
+}
+
 /* Who has ended has no hits any more that are not written: all that is in the log
    comes before those. */
 static void
 shrink_log(struct kept_session *kept)
 {
-	const struct kept_log_calls calls = {needs, forbid, kept};
+	struct kept_log_use *use;
 
 	if ((kept->log.len < LOG || kept->log.len < kept->log_more) &&
 	    !has_many_processes(kept))
 		return;
-	kept_log_shrink(&kept->log, &calls);
+	if ((use = list_uses(&kept->past)) != NULL)
+		kept_log_shrink(&kept->log, &(struct kept_log_calls){
+			use, kept->past.n, needs, forbid, kept,
+		});
+	free(use);
 	kept->log_more = 2 * kept->log.len;
 	kept->allowed_more = 2 * kept->box->answers.n + PROCESSES;
 }

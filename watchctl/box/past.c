@@ -22,8 +22,10 @@ past_has(const struct past *past, pid_t pid)
 }
 
 static struct past_row *
-row_new(struct past *past, pid_t pid, const void *record, size_t len)
+row_new(struct past *past, const struct ex_hit *hit, const void *record,
+    size_t len)
 {
+	const pid_t pid = hit->pid;
 	struct past_row *row;
 
 	if (past->size + len > SIZE_MAX_ ||
@@ -34,6 +36,8 @@ row_new(struct past *past, pid_t pid, const void *record, size_t len)
 	if (!past_has(past, pid))
 		ex_table_put(&past->processes, (uint64_t)pid, row);
 	row->stack.id = past->n + 1;
+	row->time = hit->time;
+	row->pid = pid;
 	row->len = len;
 	memcpy(row->record, record, len);
 	past->at[past->n++] = row;
@@ -69,7 +73,7 @@ past_add(struct past *past, const struct ex_watch *watch,
 	if (past->summary == NULL && (past->summary =
 	    summary_new(2 * BOX_SAMPLES_MAX)) == NULL)
 		return -ENOMEM;
-	if (row == NULL && ((row = row_new(past, hit->pid,
+	if (row == NULL && ((row = row_new(past, hit,
 	    record, len)) == NULL ||
 	    past_number(past, row, which) < 0))
 		return -ENOMEM;

@@ -12,6 +12,8 @@
 /* One backtrace of one watch. */
 struct past_row {
 	struct ex_stack stack;	/* stands for it, in the summary */
+	uint64_t time;		/* of its first hit, */
+	pid_t pid;		/* in this process */
 	uint64_t watch;		/* of a channel's hit, from 1; 0: it is a
 				   sample */
 	size_t len;

@@ -166,6 +166,105 @@ TEST_WITH(what_is_needed_stays, begin, NULL)
 	assert_int_equal(gone, 0);
 }
 
+/* --- mappings --- */
+
+static struct kept_log_use use[1];
+static size_t nuses;
+
+static void
+map(uint32_t pid, uint64_t time, uint64_t addr, uint64_t len)
+{
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t addr, len;
+		char rest[40];
+	} record = {
+		.header = {PERF_RECORD_MMAP2, 0, sizeof(record)},
+		.pid = pid, .tid = pid, .addr = addr, .len = len,
+	};
+	const struct journal_entry e = {
+		.size = (uint32_t)journal_padded(sizeof(e) + sizeof(record)),
+		.what = JOURNAL_LEARN, .len = sizeof(record),
+		.value = {0, time},
+	};
+
+	buffer_put(&text, &e, sizeof(e));
+	buffer_put(&text, &record, sizeof(record));
+}
+
+static size_t
+shrink_used(void)
+{
+	const struct kept_log_calls calls = {
+		.use = use, .nuses = nuses, .needs = needs, .gone = count_gone,
+	};
+
+	kept_log_shrink(&text, &calls);
+	return text.len;
+}
+
+static int
+begin_maps(void **state)
+{
+	nuses = 0;
+	return begin(state);
+}
+
+/* Whatever it maps, one after the other, where another was. */
+TEST_WITH(does_not_grow_with_mappings, begin_maps, NULL)
+{
+	size_t before;
+
+	map(BASE, 1, 0x1000, 0x4000);
+	before = text.len;
+	for (unsigned i = 0; i < CHILDREN; i++)
+		map(BASE, 2 + i, 0x1000 + i % 3 * 0x1000, 0x2000);
+	/* the last three, of which the first has something of its own */
+	assert_true(shrink_used() <= before + 2 * (before / 3 + 200));
+	map(BASE, 2 * CHILDREN, 0, 0x10000);
+	assert_true(shrink_used() <= before);
+}
+
+/* Several that are beside each other replace one; what they leave does not go. */
+TEST_WITH(what_is_not_replaced_stays, begin_maps, NULL)
+{
+	size_t all;
+
+	map(BASE, 1, 0x1000, 0x4000);
+	map(BASE, 2, 0x1000, 0x1000);
+	map(BASE, 3, 0x4000, 0x1000);
+	map(BASE + 1, 4, 0x2000, 0x2000);
+	all = text.len;
+	assert_int_equal(shrink_used(), all);
+	map(BASE, 5, 0x2000, 0x2000);
+	assert_true(shrink_used() == all);
+}
+
+/* A hit, or a child, has what was there before. */
+TEST_WITH(what_was_used_stays, begin_maps, NULL)
+{
+	size_t all;
+
+	map(BASE, 1, 0x1000, 0x1000);
+	map(BASE, 3, 0x1000, 0x1000);
+	all = text.len;
+	use[0] = (struct kept_log_use){2, BASE};
+	nuses = 1;
+	assert_int_equal(shrink_used(), all);
+	use[0] = (struct kept_log_use){2, BASE + 1};
+	assert_true(shrink_used() < all);
+	(void)begin(NULL);
+	map(BASE, 1, 0x1000, 0x1000);
+	put(PERF_RECORD_FORK, BASE + 1, BASE, BASE + 1);
+	map(BASE, 3, 0x1000, 0x1000);
+	all = text.len;
+	nuses = 0;
+	assert_int_equal(shrink_used(), all);
+	put(PERF_RECORD_EXIT, BASE + 1, BASE, BASE + 1);
+	assert_true(shrink_used() < all);
+}
+
 /* What is not of this kind is not looked at. */
 TEST_WITH(others_stay, begin, NULL)
 {
