@@ -555,7 +555,10 @@ may_be_missing(struct policy *p, const struct ex_stack *stack)
 		const struct ex_frame *frame = &stack->frame[i];
 
 		key.module = frame->module;
-		key.vaddr = frame->vaddr - (i > 0);
+		/* where the function begins; else a return address may be
+		   behind its end */
+		key.vaddr = frame->vaddr - (frame->function != NULL ?
+		    frame->offset : i > 0);
 		if (frame->pointer && frame->module != NULL &&
 		    may_jump(p, &key, modules, n))
 			return true;

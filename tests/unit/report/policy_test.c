@@ -448,20 +448,27 @@ TEST(calls_through_pointers)
 		const char *allowed;
 		bool pointer;
 		uint64_t vaddr;
+		uint64_t offset;
+		bool inlined;		/* the writer is, in it */
 		bool stray;
 	} cases[] = {
-		{"config_load", true, JUMPED, false},
-		{"config_save", true, JUMPED, true},
-		{"config_load", false, JUMPED, true},
-		{"config_load", true, OTHER, true},
+		{"config_load", true, JUMPED, 0, false, false},
+		{"config_save", true, JUMPED, 0, false, true},
+		{"config_load", false, JUMPED, 0, false, true},
+		{"config_load", true, OTHER, 0, false, true},
+		{"config_load", true, JUMPED, 0, true, false},
+		{"config_load", true, JUMPED + 8, 8, true, false},
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
+		const struct ex_frame put = {.module = &program,
+		    .function = "put", .vaddr = cases[i].vaddr, .inlined = true};
+		const struct ex_frame of = {.module = &program,
+		    .function = "scribble", .vaddr = cases[i].vaddr,
+		    .offset = cases[i].offset, .pointer = cases[i].pointer};
 		const struct ex_frame frames[FRAMES_MAX] = {
-			{.module = &program, .function = "scribble",
-			    .vaddr = cases[i].vaddr,
-			    .pointer = cases[i].pointer},
-			NAMED("main"),
+			cases[i].inlined ? put : of,
+			cases[i].inlined ? of : (struct ex_frame)NAMED("main"),
 		};
 		struct ex_stack stack = stack_of(frames);
 		struct policy *p = policy_new(&cases[i].allowed, 1);
