@@ -90,6 +90,7 @@ publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 		[SESSION_REJECTED] = BOX_REJECTED,
 		[SESSION_UNCHANGED] = BOX_UNCHANGED,
 		[SESSION_SKIPPED] = BOX_SKIPPED,
+		[SESSION_BEYOND] = 0,
 	};
 	struct reader *r = arg;
 
@@ -371,13 +372,13 @@ read_resume(struct reader *r, const struct journal_entry *e)
 	s->resuming = true;
 	s->reported = s->written = s->report.written = it->reported;
 	s->before = it->reported + it->rejected + it->unchanged + it->thinned;
-	s->full = s->options->limit != 0 && it->reported >= s->options->limit;
 	s->rejected = it->rejected;
 	s->unchanged = it->unchanged;
 	s->thinned = it->thinned;
 	s->told_unknown = true;
 	if (!sieve_go_on(s->sieve, &it->place, it->count, it->ncounts))
 		out_of_memory();
+	s->full = session_is_full(s);
 	s->stray = it->stray;
 	s->unjudged = it->unjudged;
 	s->dropped = it->dropped;

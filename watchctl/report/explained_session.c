@@ -57,8 +57,11 @@ recall(struct session *s, struct ex_hit *hit)
 static enum session_fate
 sift(struct session *s, struct ex_hit *hit)
 {
-	const uint64_t number = sieve_count(s->sieve, hit);
+	uint64_t number;
 
+	if (sieve_is_full(s->sieve, hit->watch->id - 1))
+		return SESSION_BEYOND;
+	number = sieve_count(s->sieve, hit);
 	if (judge_rejects(s->judge, hit, number) && s->reply == NULL)
 		return SESSION_REJECTED;
 	if (s->reply != NULL)
@@ -75,6 +78,20 @@ leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
 	s->unchanged += fate == SESSION_UNCHANGED;
 	s->thinned += fate == SESSION_SKIPPED;
 	call_given(s, hit, fate);
+}
+
+/* A watch has had its last hit: nothing more is reported of it. */
+static void
+report_last(struct session *s, const struct ex_hit *hit)
+{
+	const size_t watch = hit->watch->id - 1;
+
+	if (sieve_is_full(s->sieve, watch))
+		session_event(s, &(struct watch_event){
+			.what = WATCH_DISARMED, .watch = (unsigned)watch,
+			.time = hit->time, .pid = hit->watch->pid,
+			.gap = WATCH_NO_GAP,
+		});
 }
 
 /* A hit is complete: the explainer's way out. */
@@ -104,7 +121,8 @@ give(void *arg, struct ex_hit *hit)
 	session_note(s, s->report.ops->hit(&s->report, hit));
 	s->reported++;
 	catch_up(s);
-	s->full = s->reported == s->options->limit;
+	report_last(s, hit);
+	s->full = session_is_full(s);
 	return s->full || s->err < 0;
 }
 

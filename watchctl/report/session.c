@@ -464,6 +464,54 @@ session_is_sample(const struct session *s, const struct ex_record *r)
 	    (size_t)r->attr < s->nslots && s->slots[r->attr].watch != NULL;
 }
 
+/* Without memory, what is delivered of a watch counts as lost. */
+static void
+count_sample(struct session *s, const struct ex_record *r)
+{
+	const size_t watch = s->slots[r->attr].watch->id - 1;
+	uint64_t *more;
+
+	s->samples++;
+	if (s->options->each == 0)
+		return;
+	if (watch >= s->nwatch_samples) {
+		more = reallocarray(s->watch_samples, s->nwatches,
+		    sizeof(*more));
+		if (more == NULL)
+			return;
+		s->watch_samples = more;
+		while (s->nwatch_samples < s->nwatches)
+			more[s->nwatch_samples++] = 0;
+	}
+	s->watch_samples[watch]++;
+}
+
+uint64_t
+session_samples(const struct session *s, size_t watch)
+{
+	return watch < s->nwatch_samples ? s->watch_samples[watch] : 0;
+}
+
+/* Processes of --exe may come that have watches of their own. */
+bool
+session_is_full(const struct session *s)
+{
+	bool any = false;
+
+	if (s->options->limit != 0 && s->reported >= s->options->limit)
+		return true;
+	if (s->options->each == 0 || s->options->exe != NULL)
+		return false;
+	for (size_t i = 0; i < s->nwatches; i++) {
+		if (s->watches[i]->pending)
+			continue;
+		if (!sieve_is_full(s->sieve, i))
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 static bool
 wants_more(const struct session *s)
 {
@@ -493,7 +541,8 @@ session_record(struct session *s, const struct ex_record *r)
 
 	if (!wants_more(s))
 		return false;
-	s->samples += sample;
+	if (sample)
+		count_sample(s, r);
 	if (s->journal != NULL) {
 		put_record(s, r, sample);
 		return wants_more(s);
@@ -941,6 +990,7 @@ session_close(struct session *s)
 	for (size_t i = 0; i < s->nwatches; i++)
 		free_watch(s->watches[i]);
 	free(s->watches);
+	free(s->watch_samples);
 	free(s->slots);
 	free(s->threads);
 	output_close(&s->output);

@@ -37,6 +37,8 @@ enum session_fate {
 	SESSION_REJECTED,	/* by --if */
 	SESSION_UNCHANGED,	/* by --changed */
 	SESSION_SKIPPED,	/* by --every, --once, --max-rate or --last */
+	SESSION_BEYOND,		/* those that --each asked for; it does not
+				   count */
 };
 struct channel_hit;
 struct judge;
@@ -94,6 +96,9 @@ struct session {
 	bool started;			/* the report has begun */
 	bool ending;			/* it is ending */
 	uint64_t samples;		/* of watches that were delivered */
+	uint64_t *watch_samples;	/* the same of each, in a run with
+					   --each */
+	size_t nwatch_samples;
 	uint64_t channel_hits;		/* as of session_channel_hit */
 	uint64_t reported;		/* hits */
 	uint64_t written;		/* those of them that are in the report,
@@ -241,6 +246,12 @@ void session_report_warning(struct session *, const char *text);
    and not delivered is lost, whatever records said of it: they leave out the
    last ones, and count lost records that were no hits. */
 void session_counted(struct session *, uint64_t counts);
+
+/* How many samples of a watch have come. */
+uint64_t session_samples(const struct session *, size_t watch);
+
+/* Whether the last hit has come that -n or --each asks for. */
+bool session_is_full(const struct session *);
 
 void session_warn(struct session *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

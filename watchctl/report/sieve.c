@@ -129,7 +129,16 @@ sieve_skips(struct sieve *s, const struct ex_hit *hit)
 		return true;
 	sieve_recall(s, hit);
 	count_in_second(s, hit->time);
+	if (count != NULL)
+		count->reported++;
 	return false;
+}
+
+bool
+sieve_is_full(const struct sieve *s, size_t watch)
+{
+	return s->options->each != 0 && watch < s->n &&
+	    s->count[watch].reported >= s->options->each;
 }
 
 /* --- going on --- */
@@ -152,6 +161,7 @@ sieve_took(struct sieve *s, size_t watch, bool passed, bool reported,
 	}
 	count->hits++;
 	count->passed += passed;
+	count->reported += reported;
 	if (reported)
 		count_in_second(s, time);
 }

@@ -1,6 +1,7 @@
 /*
  * sieve: which hits are reported, of those that there are and that a judge
- * (judge.h) does not reject: by --every, --once and --max-rate, in this order.
+ * (judge.h) does not reject: by --every, --once and --max-rate, in this order;
+ * and how many, by --each.
  *
  * One that is kept in one process and judged in another (box/kept_session.h) is
  * the same in both: what became of each hit is added in the one, and where it
@@ -26,6 +27,9 @@ uint64_t sieve_count(struct sieve *, const struct ex_hit *);
    reported. */
 bool sieve_skips(struct sieve *, const struct ex_hit *);
 
+/* Whether a watch, by its index, has had all the hits that --each asks for. */
+bool sieve_is_full(const struct sieve *, size_t watch);
+
 /* Hits were lost: which number one has is no longer known. */
 void sieve_lost(struct sieve *);
 
@@ -43,7 +47,8 @@ struct sieve_place {
 };
 struct sieve_count {
 	uint64_t hits, passed;	/* of a watch: all, and those that the
-				   condition and --changed let pass */
+				   condition and --changed let pass; */
+	uint64_t reported;
 };
 
 void sieve_stand(const struct sieve *, struct sieve_place *,

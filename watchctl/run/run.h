@@ -52,6 +52,9 @@ struct run_ops {
 	   at a hit.  NULL: none ever is */
 	bool (*tracer)(struct run *, pid_t pid, pid_t tid,
 	    struct on_hit_tracer *);
+	/* disarm one watch, by its index in the target; NULL: it stays armed,
+	   and its hits are not reported */
+	void (*turn_off)(struct run *, size_t watch);
 	/* say what is not watched this way */
 	void (*announce)(struct run *);
 	/* report hits until there is a reason to end; then disarm */
@@ -236,6 +239,9 @@ int run_poll_add(struct run *, pid_t);
 
 /* Disarm the watches of a process that has ended. */
 void run_disarm(struct run *, struct process *);
+
+/* Disarm those watches of which --each wants no more hits. */
+void run_turn_off(struct run *);
 
 /* Leave process i out, as if it had not been given. */
 void run_leave_out(struct run *, size_t i);

@@ -338,13 +338,16 @@ counted(const struct run *run, size_t watch)
 	    count.value;
 }
 
+/* What comes after the last hit that --each asks for does not count. */
 static uint64_t
 counted_in_all(const struct run *run)
 {
 	uint64_t sum = 0;
 
 	for (size_t w = run->npending; w < run->session.nwatches; w++)
-		sum += counted(run, w - run->npending);
+		sum += sieve_is_full(run->session.sieve, w) ?
+		    session_samples(&run->session, w) :
+		    counted(run, w - run->npending);
 	return sum;
 }
 
@@ -366,6 +369,7 @@ ring_loop(struct run *run)
 		if (!more)
 			run->reason = run->session.full ||
 			    run->options->count ? "count" : "detached";
+		run_turn_off(run);
 	}
 	run->poll[run->npoll - 1].fd = -1;
 	exec_tracer_end(run->tracer);
@@ -445,6 +449,12 @@ ring_account(struct run *run)
 }
 
 static void
+ring_turn_off(struct run *run, size_t watch)
+{
+	wp_target_turn_off(run->target, watch);
+}
+
+static void
 ring_close(struct run *run)
 {
 	struct ring_run *ring = run->own;
@@ -471,5 +481,5 @@ const struct run_ops run_by_ring = {
 	.settle = ring_settle, .pass = ring_pass,
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
-	.uptime = ring_uptime, .close = ring_close,
+	.uptime = ring_uptime, .close = ring_close, .turn_off = ring_turn_off,
 };

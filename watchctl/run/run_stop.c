@@ -336,6 +336,7 @@ stop_loop(struct run *run)
 		if (run->reason == NULL &&
 		    !feed(stop, wp_clock_ns() - ON_ITS_WAY, false))
 			run->reason = run->session.full ? "count" : "detached";
+		run_turn_off(run);
 		wait_a_little(stop, &signals, more);
 	}
 	stop->loops = false;
@@ -374,7 +375,9 @@ stop_account(struct run *run)
 	if (s->err < 0 || (!s->full && feed(stop, UINT64_MAX, true))) {
 		for (size_t w = 0; w < s->nwatches; w++)
 			if (wp_stops_count(stop->stops, w, &count) == 0)
-				counts += count.value;
+				counts += sieve_is_full(s->sieve,
+				    w + run->npending) ? session_samples(s,
+				    w + run->npending) : count.value;
 		session_counted(s, counts);
 	}
 	if (run->options->command != NULL)
@@ -388,6 +391,14 @@ stop_uptime(const struct run *run, struct wp_uptime *uptime)
 	const struct stop_run *stop = run->own;
 
 	wp_stops_uptime(stop->stops, uptime);
+}
+
+static void
+stop_turn_off(struct run *run, size_t watch)
+{
+	struct stop_run *stop = run->own;
+
+	wp_stops_turn_off(stop->stops, watch);
 }
 
 static void
@@ -405,5 +416,5 @@ const struct run_ops run_by_stop = {
 	.threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,
-	.close = stop_close,
+	.close = stop_close, .turn_off = stop_turn_off,
 };

@@ -398,6 +398,21 @@ run_disarm(struct run *run, struct process *process)
 }
 
 void
+run_turn_off(struct run *run)
+{
+	const struct wp_watched *watched;
+	size_t n;
+
+	if (run->options->each == 0 || run->ops->turn_off == NULL)
+		return;
+	watched = wp_target_watches(run->target, &n);
+	for (size_t w = 0; w < n; w++)
+		if (!watched[w].off && sieve_is_full(run->session.sieve,
+		    w + run->npending))
+			run->ops->turn_off(run, w);
+}
+
+void
 run_leave_out(struct run *run, size_t i)
 {
 	struct process *process = &run->process[i];

@@ -28,7 +28,7 @@ static const char usage[] =
 "       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
 "       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
 "                       [--if CONDITION] [--every N] [--max-rate N] [--once]\n"
-"                       [--allow PATTERN] ... [--error-exitcode N]\n"
+"                       [--each N] [--allow PATTERN] ... [--error-exitcode N]\n"
 "                       [--explain-memory SIZE] [--no-cache] FILE\n"
 "       watchctl doctor [-o json]\n"
 "Reports what touches a running program's memory: thread, instruction, callers.\n"
@@ -46,6 +46,7 @@ static const char usage[] =
 "                   later\n"
 "  -f               watch its future child processes too\n"
 "  -n N             end after N hits\n"
+"  --each N         disarm a watch after N of its hits, and end with the last\n"
 "  -t SECONDS       end after this time\n"
 "  --count          only count hits, of each thread, which is the cheapest\n"
 "  --user-only      leave out the kernel's accesses on the program's behalf\n"
@@ -101,7 +102,7 @@ static const char examples[] =
 /* None is a letter's: getopt then shows which form was misused. */
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_IF, OPT_EVERY, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
+	OPT_IF, OPT_EVERY, OPT_EACH, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_DELIVERY, OPT_EXE, OPT_IF_MISSING,
 	OPT_HELP, OPT_VERSION };
@@ -111,6 +112,7 @@ static const struct option watch_options[] = {
 	{"user-only", no_argument, NULL, OPT_USER_ONLY},
 	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"if", required_argument, NULL, OPT_IF},
+	{"each", required_argument, NULL, OPT_EACH},
 	{"every", required_argument, NULL, OPT_EVERY},
 	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
 	{"once", no_argument, NULL, OPT_ONCE},
@@ -137,6 +139,7 @@ static const struct option report_options[] = {
 	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
 	{"changed", no_argument, NULL, OPT_CHANGED},
 	{"if", required_argument, NULL, OPT_IF},
+	{"each", required_argument, NULL, OPT_EACH},
 	{"every", required_argument, NULL, OPT_EVERY},
 	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
 	{"once", no_argument, NULL, OPT_ONCE},
@@ -480,6 +483,9 @@ option(struct options *o, int c)
 	case OPT_EVERY:
 		return parse_number("--every", optarg, UINT64_MAX / 2,
 		    &o->every);
+	case OPT_EACH:
+		return parse_number("--each", optarg, UINT64_MAX / 2,
+		    &o->each);
 	case OPT_MAX_RATE:
 		return parse_number("--max-rate", optarg, UINT64_MAX / 2,
 		    &o->max_rate);
@@ -608,7 +614,7 @@ choosing_option(const struct options *o)
 {
 	return o->condition.root != NULL ? "--if" : o->every != 0 ?
 	    "--every" : o->max_rate != 0 ? "--max-rate" : o->once ? "--once" :
-	    NULL;
+	    o->each != 0 ? "--each" : NULL;
 }
 
 /* What is neither explained nor reported cannot be chosen by what it is; and
@@ -618,7 +624,7 @@ check_choice(const struct options *o)
 {
 	const char *option = choosing_option(o);
 	const char *blind = o->every != 0 ? "--every" :
-	    o->max_rate != 0 ? "--max-rate" : NULL;
+	    o->max_rate != 0 ? "--max-rate" : o->each != 0 ? "--each" : NULL;
 
 	if (option != NULL && o->count)
 		return complain("%s chooses among hits that are reported, and "

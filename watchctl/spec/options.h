@@ -48,6 +48,7 @@ struct options {
 	bool changed;		/* --changed */
 	struct condition condition;	/* --if; without a root: none */
 	uint64_t every;		/* --every; 0: each */
+	uint64_t each;		/* --each: hits of a watch; 0: any */
 	uint64_t max_rate;	/* --max-rate, hits in a second; 0: any */
 	bool once;		/* --once */
 	uint64_t last;		/* --last; 0: hits are reported at once */

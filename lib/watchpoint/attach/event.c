@@ -93,6 +93,21 @@ wp_events_count(const struct wp_events *events,
 		}
 }
 
+/* Where an older kernel does not move inherited ones, they go on. */
+void
+wp_events_turn_off(struct wp_events *events, size_t watch, uint16_t slot,
+    const struct perf_event_attr *attr)
+{
+	for (size_t i = 0; i < events->n; i++) {
+		struct wp_event *event = &events->event[i];
+
+		if (event->watch != watch || event->slot != slot)
+			continue;
+		event->off = true;
+		(void)wp_perf_modify(event->fd, attr);
+	}
+}
+
 void
 wp_events_stop(const struct wp_events *events)
 {

@@ -19,6 +19,7 @@
 struct wp_event {
 	int fd;
 	uint16_t watch, slot;	/* which it is of */
+	bool off;		/* it watches nothing any more */
 	pid_t tid;		/* the thread it was opened on */
 	unsigned ring;		/* the index of its ring, if it has one */
 };
@@ -44,6 +45,11 @@ int wp_events_reference(struct wp_events *, const struct wp_options *,
    with. */
 void wp_events_count(const struct wp_events *, const struct wp_options *,
     size_t watch, struct wp_perf_count *);
+
+/* Have those of a watch hit no more, by this attribute; they still report what
+   else theirs do. */
+void wp_events_turn_off(struct wp_events *, size_t watch, uint16_t slot,
+    const struct perf_event_attr *);
 
 /* Disable all, a thread's reference before its slots. */
 void wp_events_stop(const struct wp_events *);

@@ -322,22 +322,38 @@ wp_target_attr(const struct wp_target *target, size_t watch, unsigned slot,
 	    watched->first && slot == 0);
 }
 
+/* Where nothing is ever mapped, so that an event there only reports maps and
+   threads. */
+enum { NOWHERE = 8 };
+
+/* The same of one that watches nothing any more. */
+static void
+attr_off(const struct wp_target *target, size_t watch, unsigned slot,
+    struct perf_event_attr *attr)
+{
+	wp_target_attr(target, watch, slot, attr);
+	attr->bp_addr = NOWHERE;
+}
+
 static int
 open_slots(const struct wp_target *target, struct wp_events *events, size_t w,
     pid_t tid)
 {
+	const bool off = target->watch[w].off;
 	struct perf_event_attr attr;
 	int err = 0;
 
 	for (unsigned s = 0; s < target->watch[w].nslots && err == 0; s++) {
 		const size_t first = events->n;
 
-		wp_target_attr(target, w, s, &attr);
+		(off ? attr_off : wp_target_attr)(target, w, s, &attr);
 		err = wp_events_open(events, &attr, (uint16_t)w, (uint16_t)s,
 		    tid, target->rings);
 		wp_samplers_attach(&target->samplers, events, first, w, s);
 		wp_thread_counts_attach(&target->thread_counts, events, first,
 		    w);
+		for (size_t i = first; i < events->n; i++)
+			events->event[i].off = off;
 	}
 	return err;
 }
@@ -774,6 +790,25 @@ wp_target_alive(const struct wp_target *target, size_t first, size_t n)
 			return true;
 	}
 	return false;
+}
+
+void
+wp_target_turn_off_events(const struct wp_target *target,
+    struct wp_events *events, size_t watch)
+{
+	struct perf_event_attr attr;
+
+	for (unsigned s = 0; s < target->watch[watch].nslots; s++) {
+		attr_off(target, watch, s, &attr);
+		wp_events_turn_off(events, watch, (uint16_t)s, &attr);
+	}
+}
+
+void
+wp_target_turn_off(struct wp_target *target, size_t watch)
+{
+	target->watch[watch].off = true;
+	wp_target_turn_off_events(target, &target->events, watch);
 }
 
 void

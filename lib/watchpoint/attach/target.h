@@ -40,6 +40,7 @@ struct wp_watched {
 	uint8_t before[WP_SLOTS_MAX * 8];
 	unsigned nbefore;
 	struct wp_perf_count past;	/* of events that are closed */
+	bool off;		/* it was disarmed, by itself */
 };
 
 struct wp_target;
@@ -177,6 +178,10 @@ void wp_target_disarm(struct wp_target *, size_t first, size_t n);
    program.  Asking takes a pending POLLIN from the rings, so look at those
    too. */
 bool wp_target_alive(const struct wp_target *, size_t first, size_t n);
+
+/* Disarm one watch, while others of its process stay armed: from now on it hits no
+   more.  It keeps its slots. */
+void wp_target_turn_off(struct wp_target *, size_t watch);
 
 /* Disarm: nothing is counted any more.  Processes run on. */
 void wp_target_stop(struct wp_target *);

@@ -45,6 +45,10 @@ void wp_target_load(struct wp_target *, size_t first, size_t n);
 int wp_target_open_thread(const struct wp_target *, struct wp_events *,
     size_t first, size_t n, pid_t tid);
 
+/* Have those of a watch hit no more. */
+void wp_target_turn_off_events(const struct wp_target *, struct wp_events *,
+    size_t watch);
+
 /* The same for each thread of a process that is held, into the target's own.
    0 or -errno with a cause; then none of them is left. */
 int wp_target_open_events(struct wp_target *, struct wp_hold *, pid_t pid,

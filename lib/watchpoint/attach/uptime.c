@@ -34,6 +34,8 @@ slot_off(struct wp_uptime *uptime, const struct wp_events *events, size_t first,
 	const size_t end = end_of_slot(events, first);
 	uint64_t on = 0;
 
+	if (event->off)
+		return 0;
 	for (size_t i = first; i < end; i++)
 		on += running(&events->event[i], format);
 	if (on >= ran)

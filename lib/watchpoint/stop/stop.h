@@ -99,6 +99,9 @@ bool wp_stops_is_stopped(const struct wp_stops *, pid_t pid, pid_t tid);
 int wp_stops_count(const struct wp_stops *, size_t watch,
     struct wp_perf_count *);
 
+/* As wp_target_turn_off. */
+void wp_stops_turn_off(struct wp_stops *, size_t watch);
+
 struct wp_uptime;
 
 /* For how long they were on, when all are disarmed (uptime.h). */

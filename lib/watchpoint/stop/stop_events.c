@@ -290,6 +290,15 @@ wp_stops_count(const struct wp_stops *stops, size_t watch,
 }
 
 void
+wp_stops_turn_off(struct wp_stops *stops, size_t watch)
+{
+	wp_target_turn_off(stops->target, watch);
+	for (size_t i = 0; i < stops->loop.all.n; i++)
+		wp_target_turn_off_events(stops->target,
+		    &wp_stop_at(stops, i)->events, watch);
+}
+
+void
 wp_stops_uptime(const struct wp_stops *stops, struct wp_uptime *uptime)
 {
 	*uptime = stops->uptime;

@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "record/record.h"
 #include "attach/target.h"
+#include "attach/uptime.h"
 
 /* Large rings take time to make: fewer attaches with them. */
 enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50 };
@@ -649,6 +650,75 @@ TEST(counts_no_more_when_stopped)
 	    live_features.caps.slots - 1);
 	wp_target_free(target);
 	assert_int_equal(live_free_slots(pid), live_features.caps.slots);
+	child_kill(pid);
+}
+
+static void *
+write_both_once(void *arg)
+{
+	shared->word = 1;
+	shared->far = 1;
+	add(&shared->alive, -1);
+	return arg;
+}
+
+/* Both words, by threads that live on and by new ones. */
+static void
+write_both_slowly(void *arg)
+{
+	(void)arg;
+	while (!shared->end) {
+		shared->word = 1;
+		shared->far = 1;
+		detached(write_both_once);
+		while (shared->alive > 0)
+			nap_us(50);
+		add(&shared->writes, 1);
+	}
+}
+
+static uint64_t
+forks(struct wp_target *target)
+{
+	const struct perf_event_header *header;
+	uint64_t n = 0;
+
+	while ((header = wp_rings_next(wp_target_rings(target),
+	    UINT64_MAX)) != NULL)
+		n += header->type == PERF_RECORD_FORK;
+	return n;
+}
+
+/* Its hits end in all threads, and nothing else does: not even what its events
+   report besides. */
+TEST(one_watch_is_turned_off)
+{
+	const pid_t pid = child_start(write_both_slowly, NULL);
+	struct wp_target *target = new_target(&sampling);
+	const struct wp_region regions[] = {
+		{(uintptr_t)&shared->word, 8, WP_WRITE},
+		{(uintptr_t)&shared->far, 8, WP_WRITE},
+	};
+	struct wp_uptime uptime = {0};
+	uint64_t before, other;
+	unsigned writes;
+
+	attach(target, pid, watch(target, regions, 2), 2);
+	await(counted(target, 0).value > 10);
+	wp_target_turn_off(target, 0);
+	before = counted(target, 0).value;
+	other = counted(target, 1).value;
+	(void)forks(target);
+	writes = shared->writes;
+	await(shared->writes > writes + 10);
+	assert_int_equal(counted(target, 0).value, before);
+	assert_true(counted(target, 1).value >= other + 20);
+	assert_true(forks(target) >= 10);
+	wp_target_stop(target);
+	wp_target_uptime(target, &uptime);
+	assert_true(uptime.known);
+	assert_int_equal(uptime.off, 0);
+	wp_target_free(target);
 	child_kill(pid);
 }
 

@@ -187,6 +187,122 @@ TEST(every)
 	}
 }
 
+/* How many hits there are of a watch. */
+static json_int_t
+hits_of(const struct outcome *o, json_int_t watch)
+{
+	json_int_t n = 0;
+	json_t *hit;
+	size_t i;
+
+	each_hit(o, i, hit)
+		n += number_of(hit, "watch") == watch;
+	return n;
+}
+
+/* Behind the last hit of a watch is a line, and no more of its hits. */
+static void
+expect_disarmed(const struct outcome *o, json_int_t watch, json_int_t hits)
+{
+	json_int_t seen = 0;
+	bool off = false;
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(o->lines, i, line) {
+		const char *type = text_of(line, "type");
+
+		if (strcmp(type, "watch") == 0 &&
+		    number_of(line, "id") == watch) {
+			assert_string_equal(text_of(line, "event"),
+			    "disarmed");
+			assert_int_equal(seen, hits);
+			assert_false(off);
+			off = true;
+		}
+		if (strcmp(type, "hit") != 0 ||
+		    number_of(line, "watch") != watch)
+			continue;
+		assert_false(off);
+		seen++;
+	}
+	assert_true(off);
+}
+
+TEST(each_watch_is_disarmed_by_itself)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		watch(&o, "balance", LIST(modes[m], "--each", "13", "-w",
+		    "total"));
+		expect_account(&o, 26, 0, 0);
+		expect_disarmed(&o, 1, 13);
+		expect_disarmed(&o, 2, 13);
+		assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
+		outcome_free(&o);
+	}
+}
+
+/* The process goes on. */
+TEST(the_last_watch_ends_the_run)
+{
+	for (size_t m = 0; m < 2; m++) {
+		struct target t;
+		struct running w;
+		struct outcome o;
+
+		target_start(&t, LIST(victim("signs")));
+		watch_start(&w, LIST(watchctl(), modes[m], "-w", "balance",
+		    "-w", "state", "-o", "json", "--each", "7", "-p", t.pid));
+		assert_int_equal(target_act(&t), WRITES);
+		finish(&w, &o);
+		expect_account(&o, 14, 0, 0);
+		assert_string_equal(text_of(first_of(&o, "end"), "reason"),
+		    "count");
+		outcome_free(&o);
+		target_end(&t, 7);
+	}
+}
+
+/* One goes on: it is rejected until the end, the other only up to its last hit,
+   the 50th of those that are negative. */
+TEST(one_watch_is_disarmed)
+{
+	enum { LAST = 95 };
+
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		struct outcome o;
+
+		watch(&o, "balance", LIST(modes[m], "--each", "50", "--if",
+		    "new < 0", "-w", "total"));
+		expect_account(&o, 50, LAST - 50 + WRITES, 0);
+		expect_disarmed(&o, 1, 50);
+		assert_int_equal(hits_of(&o, 2), 0);
+		assert_int_equal(number_of(first_of(&o, "end"), "gap_ns"), 0);
+		outcome_free(&o);
+	}
+}
+
+TEST(each_of_a_recording)
+{
+	struct running w;
+	struct outcome o;
+
+	start(&w, (const char *[]){watchctl(), "-w", "balance", "-w", "total",
+	    "-o", "perf", "-O", scratch_path("data"), "--", victim("signs"),
+	    NULL});
+	say(&w, "go\nend\n");
+	finish(&w, &o);
+	outcome_free(&o);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", "--each",
+	    "13", scratch_path("data"), NULL});
+	expect_account(&o, 26, 0, 0);
+	expect_disarmed(&o, 1, 13);
+	expect_disarmed(&o, 2, 13);
+	outcome_free(&o);
+}
+
 TEST(once)
 {
 	struct outcome o;

@@ -355,6 +355,10 @@ TEST(switches)
 	    "--error-exitcode", "6", "file", NULL});
 	assert_true(o.once && o.condition.root != NULL);
 	options_free(&o);
+	ACCEPT(&o, "--each", "7", "-w", "a", "x");
+	assert_int_equal(o.each, 7);
+	assert_false(options_thin(&o));
+	options_free(&o);
 	ACCEPT(&o, "--last", "20", "-w", "a", "x");
 	assert_int_equal(o.last, 20);
 	assert_true(options_thin(&o));
@@ -598,6 +602,16 @@ static const struct {
 	    "--every leaves out hits without judging them, and one of "},
 	{{"report", "--max-rate", "2", "--error-exitcode", "6", "f"},
 	    "--max-rate leaves out hits without judging them, and one of "},
+	{{"w", "-w", "a", "--each", "0", "x"}, "--each '0': not a whole"},
+	{{"w", "-w", "a", "--each", "5", "--count", "x"},
+	    "--each chooses among hits that are reported, and --count only "},
+	{{"w", "-w", "a", "--each", "5", "-o", "perf", "-O", "f", "x"},
+	    "-o perf explains nothing while it records: give --each to "},
+	{{"w", "-w", "a", "--each", "5", "--error-exitcode", "6", "x"},
+	    "--each leaves out hits without judging them, and one of "},
+	{{"w", "-w", "a", "--each", "5", "--last", "6", "x"},
+	    "--last keeps hits without a look at what they are, and --each "},
+	{{"report", "--each", "x", "f"}, "--each 'x': not a whole number"},
 	{{"w", "-w", "a", "--last", "0", "x"}, "--last '0': not a whole"},
 	{{"w", "-w", "a", "--last", "3", "--count", "x"},
 	    "--count only counts hits, and --last reports some: leave out "},
