@@ -21,8 +21,9 @@ wp_bpf_ring_close(struct wp_bpf_ring *ring)
 	if (ring->taken != NULL)
 		(void)munmap(ring->taken, page_size());
 	if (ring->made != NULL)
-		(void)munmap((void *)(uintptr_t)ring->made, page_size() +
-		    2 * ring->size);
+		(void)munmap((void *)(uintptr_t)ring->made, page_size());
+	if (ring->data != NULL)
+		(void)munmap((void *)(uintptr_t)ring->data, 2 * ring->size);
 	(void)close(ring->map);
 	ring->map = -1;
 }
@@ -31,7 +32,7 @@ wp_bpf_ring_close(struct wp_bpf_ring *ring)
 int
 wp_bpf_ring_open(struct wp_bpf_ring *ring, size_t size)
 {
-	void *taken, *made;
+	void *taken, *made, *data;
 
 	*ring = (struct wp_bpf_ring){
 		.size = size, .map = wp_bpf_ringbuf(size),
@@ -40,16 +41,55 @@ wp_bpf_ring_open(struct wp_bpf_ring *ring, size_t size)
 		return ring->map;
 	taken = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 	    ring->map, 0);
-	made = mmap(NULL, page_size() + 2 * size, PROT_READ, MAP_SHARED,
-	    ring->map, (off_t)page_size());
+	made = mmap(NULL, page_size(), PROT_READ, MAP_SHARED, ring->map,
+	    (off_t)page_size());
+	data = mmap(NULL, 2 * size, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ring->taken = taken == MAP_FAILED ? NULL : taken;
 	ring->made = made == MAP_FAILED ? NULL : made;
-	if (ring->taken == NULL || ring->made == NULL) {
+	ring->data = data == MAP_FAILED ? NULL : data;
+	if (ring->taken == NULL || ring->made == NULL || ring->data == NULL) {
 		wp_bpf_ring_close(ring);
 		return -ENOMEM;
 	}
-	ring->data = (const uint8_t *)made + page_size();
 	return 0;
+}
+
+/* Bytes of a part. */
+static size_t
+part_size(const struct wp_bpf_ring *ring)
+{
+	const size_t part = ring->size / WP_BPF_RING_PARTS;
+
+	return part < page_size() ? page_size() : part;
+}
+
+/* False: out of memory. */
+static bool
+map_part(struct wp_bpf_ring *ring, size_t i)
+{
+	const size_t size = part_size(ring);
+	uint8_t *at = (uint8_t *)(uintptr_t)ring->data + i * size;
+
+	if (!ring->mapped[i])
+		ring->mapped[i] = mmap(at, size, PROT_READ,
+		    MAP_SHARED | MAP_FIXED, ring->map,
+		    (off_t)(2 * page_size() + i * size)) != MAP_FAILED;
+	return ring->mapped[i];
+}
+
+/* Have what came be mapped.  False: out of memory. */
+static bool
+map_upto(struct wp_bpf_ring *ring, uint64_t head)
+{
+	const size_t size = part_size(ring);
+	const uint64_t from = ring->at & (ring->size - 1);
+	const uint64_t end = from + (head - ring->at);
+	bool all = true;
+
+	for (size_t i = from / size; i * size < end && all; i++)
+		all = map_part(ring, i);
+	return all;
 }
 
 static void
@@ -62,10 +102,14 @@ release(struct wp_bpf_ring *ring)
 void
 wp_bpf_ring_look(struct wp_bpf_ring *ring)
 {
+	uint64_t head;
+
 	if (ring->map < 0)
 		return;
 	release(ring);
-	ring->head = __atomic_load_n(ring->made, __ATOMIC_ACQUIRE);
+	head = __atomic_load_n(ring->made, __ATOMIC_ACQUIRE);
+	if (map_upto(ring, head))
+		ring->head = head;
 }
 
 const struct perf_event_header *

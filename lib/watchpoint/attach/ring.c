@@ -212,12 +212,16 @@ wp_rings_close(struct wp_rings *rings)
 }
 
 int
-wp_rings_add_bpf(struct wp_rings *rings)
+wp_rings_add_bpf(struct wp_rings *rings, size_t size)
 {
+	size_t fit = RING_MIN;
 	int err = 0;
 
+	while (fit * 2 <= size)
+		fit *= 2;
+
 	for (unsigned i = 0; i < rings->n && err == 0; i++)
-		err = wp_bpf_ring_open(&rings->ring[i].bpf, rings->size);
+		err = wp_bpf_ring_open(&rings->ring[i].bpf, fit);
 	return err;
 }
 

@@ -43,10 +43,10 @@ int wp_rings_fd(const struct wp_rings *, unsigned i);
 size_t wp_rings_size(const struct wp_rings *);
 
 /*
- * Have a BPF ring buffer of the same size beside each, whose records are given
- * among the others, by time.  0 or -errno: close them.
+ * Have a BPF ring buffer of at most size bytes beside each (rounded like theirs),
+ * whose records are given among the others, by time.  0 or -errno: close them.
  */
-int wp_rings_add_bpf(struct wp_rings *);
+int wp_rings_add_bpf(struct wp_rings *, size_t size);
 
 /* The BPF map that ring i's is; < 0: there are none, of NULL neither. */
 int wp_rings_bpf(const struct wp_rings *, unsigned i);

@@ -157,16 +157,19 @@ prove_either(struct wp_rings *rings, struct wp_options *options,
 	return err;
 }
 
+/* A sample takes several times as much in the kernel's rings, which are slower to
+   make: they are for what is no sample, and for what the others have no room
+   for. */
 int
 wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
     size_t size, struct wp_cause *cause)
 {
 	const char *step = "making a BPF ring buffer";
-	int err = wp_rings_open(rings, size / 2, cause);
+	int err = wp_rings_open(rings, size / 8, cause);
 
 	if (err < 0)
 		return err;
-	if ((err = wp_rings_add_bpf(*rings)) == 0)
+	if ((err = wp_rings_add_bpf(*rings, size / 2)) == 0)
 		err = prove_either(*rings, options, &step);
 	if (err == 0)
 		return 0;

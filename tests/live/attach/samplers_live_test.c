@@ -493,6 +493,66 @@ TEST(a_loss_is_said_before_the_next_sample)
 	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
 }
 
+/* Bytes of BPF ring buffers that this process maps. */
+static size_t
+mapped_bytes(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start, end;
+	char line[512];
+	size_t sum = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (strstr(line, "bpf-map") != NULL &&
+		    sscanf(line, "%lx-%lx", &start, &end) == 2)
+			sum += end - start;
+	(void)fclose(f);
+	return sum;
+}
+
+/* What hits did not come to yet is not mapped; and all arrive, around the end and
+   again. */
+TEST(buffers_are_mapped_as_they_fill)
+{
+	enum { EACH = 64, ROUNDS = 30 };
+	const struct wp_options options = {.stack = 32768};
+	struct perf_event_attr attr = attr_of(slot(HW_BREAKPOINT_W, &word, 8),
+	    options);
+	const uint64_t ours = OURS;
+	struct shot s = {0};
+	cpu_set_t one, all;
+	size_t few;
+
+	NEEDS_BPF;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_non_null(s.formats = ex_formats_new());
+	assert_true(can(&s.rings, RINGS));
+	few = mapped_bytes();
+	assert_true(few < wp_rings_count(s.rings) * (RINGS / 2) / 16);
+	shot_arm(&s, attr, gettid());
+	for (unsigned i = 0; i < s.events.n; i++)
+		add_program(&s, &attr, i);
+	assert_int_equal(ex_formats_ids(s.formats, 0, &ours, 1), 0);
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		for (unsigned i = 0; i < EACH; i++)
+			store_below(20000);
+		shot_read(&s);
+		assert_int_equal(s.samples, round * EACH);
+	}
+	assert_int_equal(s.lost, 0);
+	assert_true(mapped_bytes() > few + RINGS / 2);
+	for (unsigned i = 0; i < s.kept; i++) {
+		assert_int_equal(s.sample[i].id, OURS);
+		assert_int_equal(s.sample[i].sample.addr, (uintptr_t)&word);
+	}
+	shot_end(&s);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
 /* --- where the kernel runs no program --- */
 
 /* A program that reads the guarded word, and lets the sample pass. */
