@@ -9,6 +9,8 @@
 #   bmake bench      measure the cost of a watch and the ratios that tests/bench
 #                    promises
 #   bmake install    DESTDIR= and prefix= as usual
+#   bmake dist       watchctl-VERSION.tar.gz of the last commit
+#   bmake deb        Debian packages, in packages/
 #   bmake clean      remove what was built
 #
 # WERROR=yes makes warnings errors.  SANITIZE=yes builds in obj.sanitize, with
@@ -73,7 +75,20 @@ demo: .PHONY
 bench: .PHONY
 	@${.MAKE} -C ${.CURDIR}/tests -j2 benchmarks
 
+# The same tarball each time: its times are the commit's.
+DIST=		watchctl-${VERSION}
+dist: .PHONY
+	cd ${.CURDIR} && git archive --format=tar --prefix=${DIST}/ HEAD | \
+	    gzip -9n > ${DIST}.tar.gz
+
+PACKAGES=	${.CURDIR}/packages
+deb: .PHONY dist
+	rm -rf ${PACKAGES} && mkdir ${PACKAGES}
+	tar -xzf ${.CURDIR}/${DIST}.tar.gz -C ${PACKAGES}
+	cd ${PACKAGES}/${DIST} && dpkg-buildpackage -us -uc -b
+	rm -rf ${PACKAGES}/${DIST}
+
 clean-others: .PHONY
 	@${.MAKE} -C ${.CURDIR}/examples clean
 	@${.MAKE} -C ${.CURDIR}/tests clean
-	rm -rf ${TOP}/obj.sanitize
+	rm -rf ${TOP}/obj.sanitize ${TOP}/packages ${TOP}/watchctl-*.tar.gz

@@ -23,7 +23,7 @@ done
 # `words_like_this`, of the sources or of the kernel
 for word in $(grep -ohE '`[a-z][a-z0-9]*_[a-z0-9_]+`' $documents |
     tr -d '\`' | sort -u); do
-	grep -rqwI --include='*.[ch]' --include='*.cc' -e "$word" \
+	grep -rqwI --include='*.[ch]' --include='*.cc' --include='*.in' -e "$word" \
 	    lib watchctl tests examples ||
 	    [ -n "$(find tests -name "$word.c*" -print -quit)" ] ||
 	    cat $kernels | grep -qw -e "$word" ||

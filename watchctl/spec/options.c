@@ -783,8 +783,8 @@ check_together(const struct options *o)
 		    "out one of them", o->form == FORM_FOLDED ? "folded" :
 		    "summary");
 	if (o->count && o->nallow > 0)
-		return complain("--count has no backtraces for --allow to "
-		    "judge by: leave out one of them");
+		return complain("--allow judges by backtraces, and --count "
+		    "has none: leave out one of them");
 	if (o->changed && (o->count || o->form == FORM_PERF))
 		return complain("--changed needs values, which %s "
 		    "does not find: leave out one of them", o->count ?

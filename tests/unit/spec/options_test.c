@@ -540,7 +540,7 @@ static const struct {
 	{{"w", "-w", "a", "-o", "perf", "-O", "f", "--error-exitcode", "1",
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
-	    "--count has no backtraces for --allow to judge by: "},
+	    "--allow judges by backtraces, and --count has none: "},
 	{{"w", "-w", "a", "--exe", "a", "--exe", "b"}, "--exe is given twice: "
 	    "one executable at a time"},
 	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "

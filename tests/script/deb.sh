@@ -1,0 +1,81 @@
+#!/bin/sh
+# deb: the Debian packages are what lintian wants; installed, they do the main
+# job; removed, they leave nothing.  They are installed in a copy of this
+# system's files that is thrown away.
+set -eu
+
+not_run()
+{
+	echo "not run: $*"
+	exit 77
+}
+for tool in git dpkg-buildpackage dh lintian; do
+	command -v "$tool" > /dev/null || not_run "$tool is not here"
+done
+git -C "$TOP" rev-parse HEAD > /dev/null 2>&1 || not_run "no git repository"
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+git clone -q "$TOP" "$scratch/src"
+cd "$scratch/src"
+MAKEFLAGS='' bmake deb > "$scratch/log" 2>&1 || {
+	cat "$scratch/log"
+	exit 1
+}
+mv watchctl-*.tar.gz first
+MAKEFLAGS='' bmake dist > /dev/null
+cmp first watchctl-*.tar.gz
+lintian --fail-on error,warning --allow-root packages/*.changes
+
+cat > "$scratch/try.c" <<'END'
+#include <watchpoint.h>
+
+long word;
+
+int
+main(void)
+{
+	WP_WATCH(word);
+	word = 1;
+	return 0;
+}
+END
+cat > "$scratch/try.sh" <<'END'
+set -eu
+cd /tmp
+dpkg -i packages/*_amd64.deb
+cc -g -o try try.c $(pkg-config --cflags --libs watchpoint)
+./try 2>&1 | grep 'main  *try\.c:9$'
+watchctl -w word --user-only -- /tmp/try 2>&1 | grep '^watchctl: 1 hit, 1 reported'
+watchctl -w word --inside -- ./try 2>&1 | grep '^watchctl: .* 0 lost'
+man -w watchctl libwatchpoint
+dpkg --purge watchctl watchctl-dbgsym libwatchpoint-dev libwatchpoint0 \
+    libwatchpoint0-dbgsym
+END
+cat > "$scratch/enter.sh" <<'END'
+set -eu
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" \
+    "$1/root" || exit 77
+for dir in proc dev sys; do
+	mount --rbind "/$dir" "$1/root/$dir"
+done
+mount -t tmpfs tmpfs "$1/root/tmp"
+cp -r "$2/src/packages" "$2/try.c" "$2/try.sh" "$1/root/tmp"
+chroot "$1/root" sh -e /tmp/try.sh
+cd "$1/upper"
+find . -type f ! -path './var/lib/dpkg/*' ! -path './var/log/*' \
+    ! -path './var/cache/*' ! -path './etc/ld.so.cache' ! -path './root/*' \
+    > "$2/left"
+END
+mkdir "$scratch/machine"
+status=0
+unshare -m sh "$scratch/enter.sh" "$scratch/machine" "$scratch" || status=$?
+[ $status -ne 77 ] || not_run "no overlay can be mounted here"
+[ $status -eq 0 ]
+[ ! -s "$scratch/left" ] || {
+	echo "left behind:"
+	cat "$scratch/left"
+	exit 1
+}
