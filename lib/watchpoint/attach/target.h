@@ -22,7 +22,6 @@
 #include "os/attr.h"
 #include "os/cause.h"
 #include "os/perf.h"
-#include "os/ptrace.h"
 #include "attach/ring.h"
 #include "os/slot.h"
 
@@ -44,6 +43,8 @@ struct wp_watched {
 };
 
 struct wp_target;
+struct wp_command;		/* of os/ptrace.h, which is not installed */
+struct wp_hold;
 
 /*
  * A new target.  Rings are allocated (the smallest with options->count).  0 or
