@@ -224,7 +224,8 @@ take_more(const struct box_message *answer, pid_t pid, const struct spec *spec,
 {
 	int err = 0;
 
-	if (answer->value[3] > (spec->line != 0 ? SPEC_MORE_MAX : 0))
+	if (answer->value[3] > (spec->line != 0 || spec->follow ?
+	    SPEC_MORE_MAX : 0))
 		return wp_cause_errno(cause, spec->text, EPROTO);
 	place->nmore = (unsigned)answer->value[3];
 	for (unsigned i = 0; i < place->nmore && err == 0; i++) {
@@ -234,7 +235,7 @@ take_more(const struct box_message *answer, pid_t pid, const struct spec *spec,
 		};
 
 		place->more[i] = one.addr;
-		err = wp_target_mapped(pid, &one, cause);
+		err = spec->follow ? 0 : wp_target_mapped(pid, &one, cause);
 	}
 	return err;
 }
@@ -294,7 +295,8 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 	struct box_message message = {
 		.what = BOX_RESOLVE,
 		.value = {(uint64_t)pid, spec->access, (early ? BOX_EARLY : 0) |
-		    (spec->unborn ? BOX_UNBORN : 0), cause != NULL},
+		    (spec->unborn ? BOX_UNBORN : 0) |
+		    (spec->follow ? BOX_FOLLOW : 0), cause != NULL},
 	};
 	int err;
 

@@ -163,6 +163,7 @@ read_watch(struct reader *r, const struct journal_entry *e)
 
 	session_of_process(r->session, w->number, w->pid, w->comm);
 	session_pending(r->session, w->pending);
+	session_moves(r->session, w->moves, w->since);
 	if (session_add_watch(r->session, w->text, w->symbol == 0 ? found :
 	    w->text + w->symbol, w->addr, w->len, (enum wp_access)w->access,
 	    w->slots) < 0)

@@ -79,6 +79,7 @@ resolve(struct ex_process *process, const struct box_message *question,
 	if (err == 0) {
 		spec.real = *real == '\0' ? NULL : strdup(real);
 		spec.unborn = (question->value[2] & BOX_UNBORN) != 0;
+		spec.follow = (question->value[2] & BOX_FOLLOW) != 0;
 		err = ((question->value[2] & BOX_EARLY) != 0 ?
 		    spec_resolve_early :
 		    spec_resolve)(&spec, process, &place,

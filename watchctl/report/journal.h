@@ -87,6 +87,8 @@ struct journal_watch {
 	int access;
 	char comm[32];
 	bool pending;
+	bool moves;		/* as of session_moves, like since */
+	uint64_t since;
 	uint32_t symbol;	/* where it is in text; 0: it has none */
 	char text[];		/* the SPEC */
 };

@@ -87,7 +87,11 @@ new_watch(const char *spec, const char *symbol)
 static void
 report_watch(struct session *s)
 {
-	if (reporting(s) && s->report.ops->watch != NULL)
+	if (s->of.silent) {
+		s->report.begin.watches =
+		    (const struct ex_watch *const *)s->watches;
+		s->report.begin.nwatches = (unsigned)s->nwatches;
+	} else if (reporting(s) && s->report.ops->watch != NULL)
 		session_note(s, s->report.ops->watch(&s->report,
 		    (const struct ex_watch *const *)s->watches,
 		    (unsigned)s->nwatches));
@@ -125,6 +129,8 @@ add_watch(struct session *s, pid_t in, const char *spec, const char *symbol,
 	watch->pid = s->of.pid;
 	memcpy(watch->comm, s->of.comm, sizeof(watch->comm));
 	watch->pending = s->of.pending;
+	watch->moves = s->of.moves;
+	watch->since = s->of.since;
 	s->watches = more;
 	s->watches[s->nwatches++] = watch;
 	if (is_put(s))
@@ -148,6 +154,14 @@ void
 session_pending(struct session *s, bool pending)
 {
 	s->of.pending = pending;
+}
+
+void
+session_moves(struct session *s, bool moves, uint64_t since)
+{
+	s->of.moves = moves;
+	s->of.since = since;
+	s->of.silent = since != 0;
 }
 
 int
@@ -223,7 +237,8 @@ put_watch(struct session *s, const struct ex_watch *watch, pid_t in)
 		.addr = watch->addr, .len = watch->len,
 		.number = watch->number, .slots = watch->slots,
 		.pid = watch->pid, .access = (int)watch->access,
-		.pending = watch->pending,
+		.pending = watch->pending, .moves = watch->moves,
+		.since = watch->since,
 		.symbol = symbol != 0 ? (uint32_t)len : 0,
 	};
 	memcpy(w->comm, watch->comm, sizeof(w->comm));
@@ -244,8 +259,8 @@ put_slot(struct session *s, const struct ex_slot *slot)
 	s->journal->put(s->journal, &entry, &it, sizeof(it), NULL, 0);
 }
 
-int
-session_object(struct session *s, pid_t pid, const struct spec *spec,
+void
+session_place(struct session *s, pid_t pid, const struct spec *spec,
     uint64_t addr, uint64_t len)
 {
 	const struct journal_entry entry = {
@@ -254,6 +269,13 @@ session_object(struct session *s, pid_t pid, const struct spec *spec,
 
 	s->journal->put(s->journal, &entry, spec->text, strlen(spec->text) + 1,
 	    NULL, 0);
+}
+
+int
+session_object(struct session *s, pid_t pid, const struct spec *spec,
+    uint64_t addr, uint64_t len)
+{
+	session_place(s, pid, spec, addr, len);
 	(void)s->journal->flush(s->journal, UINT64_MAX);
 	return s->err == -EINVAL ? s->err : 0;
 }

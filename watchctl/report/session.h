@@ -82,6 +82,8 @@ struct session {
 		pid_t pid;
 		char comm[32];
 		bool pending;		/* session_pending */
+		bool moves, silent;	/* session_moves */
+		uint64_t since;
 	} of;
 	struct output output;
 	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
@@ -158,6 +160,11 @@ void session_of_process(struct session *, unsigned number, pid_t,
    watched for them, when it is there, are others of their numbers. */
 void session_pending(struct session *, bool);
 
+/* The watches that are added from here on are places of watches that move, where
+   they are since a time, ns: a line for the event says that, so none is for the
+   watch; 0: since the start. */
+void session_moves(struct session *, bool moves, uint64_t since);
+
 /* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
    A report that has begun gets it.  0 or -ENOMEM. */
 int session_add_watch(struct session *, const char *spec, const char *symbol,
@@ -187,6 +194,10 @@ int session_ready(struct session *);
    after a line on stderr: the condition cannot be meant for it. */
 int session_object(struct session *, pid_t, const struct spec *,
     uint64_t addr, uint64_t len);
+
+/* The same, when it moves there; nothing is waited for. */
+void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
+    uint64_t len);
 
 /* The mappings of a process are not reported by records: whoever explains its
    samples looks for them. */

@@ -49,6 +49,16 @@ initial_value_report(struct run *run, size_t watch, pid_t pid)
 }
 
 void
+initial_place_report(struct run *run, const struct ex_watch *watch, pid_t pid)
+{
+	const struct wp_watched watched = {.region = {
+		watch->addr, watch->len, watch->access,
+	}};
+
+	set_initial(run, watch, pid, &watched);
+}
+
+void
 initial_values_report(struct run *run)
 {
 	const struct ex_value_options values = {

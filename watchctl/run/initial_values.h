@@ -16,4 +16,7 @@ void initial_values_report(struct run *);
 /* The same of one more watch, by its index. */
 void initial_value_report(struct run *, size_t watch, pid_t);
 
+/* The same of a place that a watch has moved to. */
+void initial_place_report(struct run *, const struct ex_watch *, pid_t);
+
 #endif

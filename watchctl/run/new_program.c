@@ -172,6 +172,15 @@ plan(struct run *run, struct program *program, struct wp_cause *cause)
 		return err;
 	process->first = (size_t)err;
 	process->n = n;
+	for (size_t i = 0; i < n; i++) {
+		const size_t spec = process->spec[i];
+
+		if (o->spec[spec].line != 0 && (err = wp_target_places(
+		    run->target, process->first + i,
+		    process->place[spec].more, process->place[spec].nmore,
+		    cause)) < 0)
+			return err;
+	}
 	for (size_t i = 0; i < n; i++)
 		(void)session_object(&run->session, process->pid,
 		    &o->spec[process->spec[i]], region[i].addr,

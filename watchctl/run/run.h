@@ -23,6 +23,7 @@
 #include "attach/target.h"
 #include "run/arrivals.h"
 #include "run/chosen.h"
+#include "run/follow.h"
 #include "watch/children.h"
 
 struct process;
@@ -99,6 +100,7 @@ struct run {
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
 	struct chosen chosen;		/* what -p meant */
+	struct follow *follow;		/* --follow; NULL: it was not given */
 	struct arrivals *arrivals;	/* --exe: processes that come; NULL: it
 					   was not given */
 	unsigned threads_made;		/* under watch, by records */
@@ -226,6 +228,11 @@ bool run_act_pass(struct run *);
    stderr. */
 int run_poll_make(struct run *);
 int run_poll_processes(struct run *);
+
+/* Describe a slot of another place (a watch of the session) of a watch of the
+   target that moves.  0 or -errno. */
+int run_describe_place(struct run *, int watch, size_t w,
+    const struct wp_slot *);
 
 /* Watch one more process, which was to be watched from this time on, ns.  0; or
    -errno with a cause, and it is as if it had not come. */

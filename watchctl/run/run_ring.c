@@ -194,6 +194,7 @@ wait_a_little(struct run *run)
 		run->reason = "exit";
 	if (run->arrivals != NULL)
 		run_take_arrivals(run);
+	follow_report(run->follow);
 	if (run->crashed && run->tell_reason == NULL)
 		run_tell(run, "crash");
 	run_check_time(run);
@@ -239,6 +240,7 @@ keep_records(struct run *run)
 	bool more = true;
 
 	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
+		follow_report(run->follow);
 		if (!run_decode(run, header, &record)) {
 			more = recorder_pass(ring->recorder, header);
 			continue;
@@ -282,6 +284,7 @@ take_records(struct run *run, uint64_t horizon)
 	if (ring->recorder != NULL)
 		return record_hits(run, horizon);
 	while ((header = wp_drain_next(ring->drain)) != NULL) {
+		follow_report(run->follow);
 		if (!run_decode(run, header, &record))
 			continue;
 		take_tasks(run, &record);
@@ -374,6 +377,7 @@ ring_loop(struct run *run)
 	run->poll[run->npoll - 1].fd = -1;
 	exec_tracer_end(run->tracer);
 	run->tracer = NULL;
+	follow_end(run->follow);
 	wp_target_stop(run->target);
 	wp_drain_stop(ring->drain);
 }
@@ -470,6 +474,9 @@ ring_uptime(const struct run *run, struct wp_uptime *uptime)
 {
 	const struct session *s = &run->session;
 
+	/* a move switches them off for a moment, which is reported */
+	if (run->follow != NULL)
+		return;
 	wp_target_uptime(run->target, uptime);
 	uptime->threads = run->options->count || s->lost > 0 || s->full ||
 	    s->err < 0 ? 0 : uptime->threads + run->threads_made;

@@ -141,7 +141,8 @@ prepare(struct run *run)
 		.count = o->count, .kernel = !o->user_only,
 		.follow = o->follow, .stack = o->stack, .stop = o->stop,
 		.for_perf = o->form == FORM_PERF,
-		.bpf = o->delivery != DELIVERY_RING,
+		/* a program writes the address that a slot had at first */
+		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers,
 	};
 	struct wp_cause cause = {0};
 
@@ -166,6 +167,8 @@ prepare(struct run *run)
 	    wp_target_no_bpf(run->target)->code != WP_CAUSE_NONE)
 		return complain("--delivery bpf: %s; --delivery ring does "
 		    "without", wp_target_no_bpf(run->target)->text);
+	if (o->follow_pointers && follow_open(&run->follow, run) < 0)
+		return -ENOMEM;
 	if (run_poll_make(run) < 0 ||
 	    (run->ops->open != NULL && run->ops->open(run) < 0))
 		return -ENOMEM;
@@ -214,6 +217,7 @@ resolve(struct run *run, struct process *process, bool early,
 		free(process->place[i].symbol);
 		process->place[i].symbol = NULL;
 		run->options->spec[i].unborn = run->options->command != NULL;
+		run->options->spec[i].follow = run->follow != NULL;
 		err = live_box_resolve(&run->live, process->pid,
 		    &run->options->spec[i], early, &process->place[i], cause);
 	}
@@ -323,17 +327,23 @@ find_watches(struct run *run, struct process *process, struct wp_cause *cause)
 			.len = process->place[i].len,
 			.access = o->spec[i].access,
 		};
+	if (err >= 0 && run->follow != NULL)
+		err = follow_plan(run->follow, process, regions, cause);
 	if (err >= 0)
 		err = wp_target_watch(run->target, regions, o->nspecs, cause);
 	process->first = err >= 0 ? (size_t)err : 0;
 	process->n = o->nspecs;
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		err = wp_target_places(run->target, process->first + i,
-		    process->place[i].more, process->place[i].nmore, cause);
+		if (o->spec[i].line != 0)
+			err = wp_target_places(run->target, process->first + i,
+			    process->place[i].more, process->place[i].nmore,
+			    cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		err = check_mapped(run, process, i, &regions[i], cause);
+		if (o->spec[i].line != 0 || process->place[i].nmore == 0)
+			err = check_mapped(run, process, i, &regions[i],
+			    cause);
 	for (size_t i = 0; i < o->nspecs && err >= 0; i++)
-		if (!o->count && o->form != FORM_PERF)
+		if (!o->count && o->form != FORM_PERF && regions[i].addr != 0)
 			err = session_object(&run->session, process->pid,
 			    &o->spec[i], regions[i].addr, regions[i].len);
 	free(regions);
@@ -348,6 +358,9 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	int err;
 
 	run_track_children(run, process);
+	if (run->follow != NULL &&
+	    (err = follow_arm(run->follow, process, cause)) < 0)
+		return err;
 	err = run->ops->attach(run, process, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
 	if (err == 0 && run->arrivals != NULL)
@@ -395,9 +408,30 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	if (run->nprocesses > 1 || run->options->exe != NULL)
 		session_of_process(&run->session, (unsigned)i + 1,
 		    process->pid, process->comm);
+	session_moves(&run->session, follow_has(run->follow, w), 0);
+	session_pending(&run->session, watched->region.addr == 0 &&
+	    follow_has(run->follow, w));
 	return session_add_watch(&run->session, spec->text,
 	    process->place[i].symbol, watched->region.addr,
 	    watched->region.len, spec->access, watched->nslots);
+}
+
+int
+run_describe_place(struct run *run, int watch, size_t w,
+    const struct wp_slot *slot)
+{
+	struct perf_event_attr attr;
+	uint64_t *ids;
+	int err, n = wp_target_slot_ids(run->target, w, 0, &attr, &ids);
+
+	if (n < 0)
+		return n;
+	/* its events are those of the first place */
+	free(ids);
+	err = ex_formats_add(run->formats, &attr, NULL, 0);
+	session_format(&run->session, &attr, NULL, 0);
+	return err < 0 ? err : session_add_slot(&run->session, watch,
+	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
 int

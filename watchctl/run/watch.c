@@ -34,7 +34,8 @@ run_poll_make(struct run *run)
 {
 	struct wp_rings *rings = wp_target_rings(run->target);
 	unsigned nrings = wp_rings_count(rings);
-	const unsigned more = arrivals_fds(run->arrivals);
+	const unsigned more = arrivals_fds(run->arrivals) +
+	    (run->follow != NULL);
 	struct pollfd *p = calloc(2 + nrings + more + run->nprocesses,
 	    sizeof(*p));
 	sigset_t signals;
@@ -52,8 +53,10 @@ run_poll_make(struct run *run)
 	if (p->fd < 0)
 		return complain_errno(errno, "waiting for signals");
 	p += 1 + run->nprocesses;
-	for (unsigned i = 0; i < more; i++)
+	for (unsigned i = 0; i < arrivals_fds(run->arrivals); i++)
 		p++->fd = arrivals_fd(run->arrivals, i);
+	if (run->follow != NULL)
+		p++->fd = follow_fd(run->follow);
 	for (unsigned i = 0; i < nrings; i++)
 		p[i].fd = wp_rings_fd(rings, i);
 	return 0;
@@ -448,6 +451,7 @@ run_free(struct run *run)
 	synthetic_records_free(&run->synthetic);
 	children_close(&run->children);
 	arrivals_close(run->arrivals);
+	follow_close(run->follow);
 	session_close(&run->session);
 	kept_session_close(run->kept);
 	live_box_close(&run->live);
@@ -472,6 +476,9 @@ watch(const struct options *options)
 		take_over_signals(options);
 		/* a reader that sees it begin may send a signal */
 		run_announce(&run);
+		if (run.follow != NULL && follow_begin(run.follow) < 0)
+			session_warn(&run.session, "no thread can be made that "
+			    "follows pointers: watches do not move");
 		run.ops->loop(&run);
 		status = finish(&run);
 	}

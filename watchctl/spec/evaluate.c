@@ -41,7 +41,19 @@ struct evaluation {
 	struct wp_cause *cause;
 	bool early;
 	bool types_only;	/* no memory is read */
+	struct trace *trace;	/* it is noted what would be; NULL: it is not */
 	int err;		/* why it failed */
+};
+
+/* The pointers that lead to an object: where each lies, if each before it
+   contains the same number. */
+enum { WAY_MAX = 64 };
+struct trace {
+	uint64_t contents;
+	uint64_t addr[WAY_MAX];	/* n of them; more are counted only */
+	unsigned n;
+	const struct node *other;	/* what is no pointer, and counts too;
+					   NULL: nothing */
 };
 
 static bool eval(struct evaluation *, const struct node *, struct value *);
@@ -243,19 +255,37 @@ set_object(struct value *v, const struct ex_type *type, uint64_t addr,
 	};
 }
 
+/* What would be read, of a pointer or else. */
+static void
+note_read(struct trace *t, const struct node *node, uint64_t addr, void *to,
+    size_t len, bool pointer)
+{
+	if (!pointer || len != sizeof(t->contents)) {
+		t->other = t->other == NULL ? node : t->other;
+		return;
+	}
+	memcpy(to, &t->contents, len);
+	if (t->n < WAY_MAX)
+		t->addr[t->n] = addr;
+	t->n++;
+}
+
 static bool
 read_bytes(struct evaluation *e, const struct node *node, uint64_t addr,
-    void *to, size_t len)
+    void *to, size_t len, bool pointer)
 {
 	struct buffer why = {0};
 
 	memset(to, 0, len);
+	if (e->trace != NULL)
+		note_read(e->trace, node, addr, to, len, pointer);
 	if (e->types_only)
 		return true;
 	if (e->spec->unborn) {
 		put_part(&why, node->begin, node->end);
-		buffer_puts(&why, " is not known before the command has run: "
-		    "attach to it with -p when it has got there");
+		buffer_puts(&why, " is not known before the command has run: ");
+		buffer_puts(&why, pointer ? "--follow moves with it, or " : "");
+		buffer_puts(&why, "attach to it with -p when it has got there");
 		return fail_with(e, node->at, &why);
 	}
 	if (ex_process_read(e->process, addr, to, len))
@@ -276,7 +306,7 @@ follow_reference(struct evaluation *e, const struct node *node, struct value *v)
 
 	if (!v->is_object || !v->known || !ex_type_is_reference(&v->type))
 		return true;
-	if (!read_bytes(e, node, v->addr, &addr, sizeof(addr)))
+	if (!read_bytes(e, node, v->addr, &addr, sizeof(addr), true))
 		return false;
 	(void)ex_type_target(e->process, &v->type, &target);
 	set_object(v, &target, addr, ex_type_size(&target));
@@ -319,7 +349,7 @@ load(struct evaluation *e, const struct node *node, struct value *v)
 		return fail_type(e, node, v, node->at, "that is no whole "
 		    "number and no pointer");
 	if (size > sizeof(bytes) || !read_bytes(e, node, v->addr, &bytes,
-	    (size_t)size))
+	    (size_t)size, is_pointer(v)))
 		return e->err != 0 ? false : fail(e, node->at, "this is too "
 		    "wide for a number");
 	v->number = extended((uint64_t)(bytes >> v->bit), v->bits != 0 ?
@@ -620,7 +650,8 @@ null_pointer(struct evaluation *e, const struct node *node)
 	struct buffer why = {0};
 
 	put_part(&why, node->begin, node->end);
-	buffer_puts(&why, " is a null pointer now: there is nothing to watch");
+	buffer_puts(&why, " is a null pointer now: there is nothing to watch; "
+	    "--follow waits for another");
 	return fail_with(e, node->at, &why);
 }
 
@@ -996,6 +1027,7 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 {
 	struct wp_cause *cause = e->cause;
 	const bool types_only = e->types_only;
+	struct trace *trace = e->trace;
 	const struct node *of = node->left;
 	struct ex_type type;
 	struct node named = *node;
@@ -1010,9 +1042,11 @@ eval_size(struct evaluation *e, const struct node *node, struct value *v)
 	}
 	/* it evaluates nothing */
 	e->types_only = true;
+	e->trace = NULL;
 	e->cause = of->kind == NODE_NAME ? NULL : cause;
 	good = eval_object(e, of, &object);
 	e->cause = cause;
+	e->trace = trace;
 	e->types_only = types_only;
 	if (good) {
 		set_number(v, "unsigned long", object.size);
@@ -1115,6 +1149,85 @@ take_symbol_name(struct evaluation *e, struct spec_place *place)
 	return place->symbol != NULL;
 }
 
+/* --- the way to it --- */
+
+/* Where the object would be. */
+static bool
+trace_object(struct evaluation *e, struct trace *trace, uint64_t contents,
+    struct value *v)
+{
+	*trace = (struct trace){.contents = contents};
+	e->trace = trace;
+	e->types_only = true;
+	if (!eval_object(e, e->spec->expression->root, v))
+		return false;
+	return v->is_object || value_error(e, e->spec->expression->root) == 0;
+}
+
+static bool
+too_many_pointers(struct evaluation *e, unsigned n)
+{
+	struct buffer why = {0};
+
+	buffer_printf(&why, "%u pointers lead there, each of which takes a "
+	    "slot, as does the object, and there are %u: begin nearer to it, "
+	    "or leave out --follow", n, 1u + SPEC_MORE_MAX);
+	return fail_with(e, e->spec->expression->root->at, &why);
+}
+
+static bool
+follows_more(struct evaluation *e, const struct node *other)
+{
+	struct buffer why = {0};
+
+	put_part(&why, other->begin, other->end);
+	buffer_puts(&why, " is no pointer, and what it is decides which object "
+	    "is meant: --follow follows pointers; give a number in its place");
+	return fail_with(e, other->at, &why);
+}
+
+/* Each step of the way adds a number to what a pointer contains. */
+static bool
+is_plain(const struct trace *a, const struct value *at_a,
+    const struct trace *b, const struct value *at_b)
+{
+	const uint64_t step = b->contents - a->contents;
+
+	for (unsigned i = 0; i < a->n; i++)
+		if (b->addr[i] - a->addr[i] != (i == 0 ? 0 : step))
+			return false;
+	return at_b->addr - at_a->addr == step;
+}
+
+/* The pointers, and what is to be added to each; but for an object that none leads
+   to. */
+static bool
+take_way(struct evaluation *e, struct spec_place *place)
+{
+	const struct node *root = e->spec->expression->root;
+	struct trace a, b;
+	struct value at_a, at_b;
+
+	if (!trace_object(e, &a, 0, &at_a))
+		return false;
+	if (a.other != NULL)
+		return follows_more(e, a.other);
+	if (a.n > SPEC_MORE_MAX)
+		return too_many_pointers(e, a.n);
+	if (!take_place(e, &at_a, place) || a.n == 0)
+		return e->err == 0;
+	if (!trace_object(e, &b, UINT64_C(1) << 20, &at_b))
+		return false;
+	if (b.n != a.n || !is_plain(&a, &at_a, &b, &at_b))
+		return fail(e, root->at, "--follow follows pointers, and there "
+		    "is more to this");
+	for (unsigned i = 0; i < a.n; i++)
+		place->more[i] = i + 1 < a.n ? a.addr[i + 1] : place->addr;
+	place->nmore = a.n;
+	place->addr = a.addr[0];
+	return true;
+}
+
 int
 evaluate(const struct spec *spec, struct ex_process *process, bool early,
     struct spec_place *place, struct wp_cause *cause)
@@ -1128,6 +1241,9 @@ evaluate(const struct spec *spec, struct ex_process *process, bool early,
 
 	if (expression_is_value(root))
 		return value_error(&e, root);
+	if (spec->follow)
+		return take_way(&e, place) && (place->nmore > 0 ||
+		    take_symbol_name(&e, place)) ? 0 : e.err;
 	if (!eval_object(&e, root, &v))
 		return e.err;
 	if (!v.is_object)

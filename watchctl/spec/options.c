@@ -42,6 +42,8 @@ static const char usage[] =
 "  -p NAME          the same for all processes of this name, or whose executable\n"
 "                   has it\n"
 "  -p @CHILDREN:PID the same for a process and all that descend from it\n"
+"  --follow         watch each pointer on the way to what a SPEC names, too, and\n"
+"                   move with it\n"
 "  --exe PATH       the same for each process that executes this file, now and\n"
 "                   later\n"
 "  -f               watch its future child processes too\n"
@@ -104,7 +106,7 @@ enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
 	OPT_IF, OPT_EVERY, OPT_EACH, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
-	OPT_DELIVERY, OPT_EXE, OPT_IF_MISSING,
+	OPT_DELIVERY, OPT_EXE, OPT_FOLLOW, OPT_IF_MISSING,
 	OPT_HELP, OPT_VERSION };
 
 static const struct option watch_options[] = {
@@ -125,6 +127,7 @@ static const struct option watch_options[] = {
 	{"inside", no_argument, NULL, OPT_INSIDE},
 	{"stop", no_argument, NULL, OPT_STOP},
 	{"on-hit", required_argument, NULL, OPT_ON_HIT},
+	{"follow", no_argument, NULL, OPT_FOLLOW},
 	{"exe", required_argument, NULL, OPT_EXE},
 	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
 	{"if-missing", required_argument, NULL, OPT_IF_MISSING},
@@ -503,6 +506,9 @@ option(struct options *o, int c)
 	case OPT_ON_HIT:
 		o->stop = true;
 		return on_hit_parse(optarg, &o->on_hit);
+	case OPT_FOLLOW:
+		o->follow_pointers = true;
+		return 0;
 	case OPT_EXE:
 		if (o->exe != NULL)
 			return complain("--exe is given twice: one executable "
@@ -714,6 +720,23 @@ check_form(const struct options *o)
 	return 0;
 }
 
+/* What does not go with watches that move. */
+static int
+check_follow(const struct options *o)
+{
+	const char *other = o->follow ? o->exe != NULL ? "--exe" : "-f" :
+	    o->stop ? "--stop (or --on-hit)" : o->inside ? "--inside" :
+	    o->form == FORM_PERF ? "-o perf" :
+	    o->delivery == DELIVERY_BPF ? "--delivery bpf" :
+	    o->skip_missing ? "--if-missing" : NULL;
+
+	if (other == NULL)
+		return 0;
+	return complain("--follow moves the watches of one process while its "
+	    "threads run and hits come by the kernel's rings; it does not go "
+	    "with %s: leave out one of them", other);
+}
+
 /* What does not go with processes that come later. */
 static int
 check_exe(const struct options *o)
@@ -763,6 +786,8 @@ check_together(const struct options *o)
 		return complain("%s and a command (%s) exclude each other",
 		    o->exe != NULL ? "--exe" : "-p", o->command[0]);
 	if (o->exe != NULL && check_exe(o) < 0)
+		return -EINVAL;
+	if (o->follow_pointers && check_follow(o) < 0)
 		return -EINVAL;
 	if (!options_attach(o) && o->command == NULL)
 		return complain("no process to watch: give -p PID, -p NAME, "

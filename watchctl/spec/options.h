@@ -41,6 +41,7 @@ struct options {
 	char **command;		/* NULL-terminated; NULL: none */
 	const char *file;	/* report: what to read; NULL: not that */
 	bool follow;		/* -f */
+	bool follow_pointers;	/* --follow */
 	uint64_t limit;		/* -n; 0: none */
 	double seconds;		/* -t; 0: none */
 	bool count;		/* --count */

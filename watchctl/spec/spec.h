@@ -31,6 +31,7 @@ struct spec {
 				   that what is in its memory does not count */
 	int line;		/* of execution: of the source file symbol; 0:
 				   it is none */
+	bool follow;		/* for resolving: the way to it is wanted */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
 	uint64_t off;
@@ -38,11 +39,14 @@ struct spec {
 	enum wp_access access;
 };
 
-/* What a spec means in one process.  A line has more addresses than one. */
+/* What a spec means in one process. */
 enum { SPEC_MORE_MAX = 3 };
 struct spec_place {
 	uint64_t addr, len;
-	uint64_t more[SPEC_MORE_MAX];	/* nmore of them */
+	/* nmore of them: of a line, its other addresses; of what is to be
+	   followed: addr is that of the first of so many pointers, and the object
+	   or the next one lies this far behind where each points to */
+	uint64_t more[SPEC_MORE_MAX];
 	unsigned nmore;
 	char *symbol;		/* what to call it ("counter", "table+8"),
 				   malloc'd; NULL for an address that lies in

@@ -772,6 +772,27 @@ learn(struct ex_explainer *e, const struct ex_record *record)
 	}
 }
 
+/* The place of a watch that moves where it was when it was hit: the last one, if
+   it was there more than once. */
+static const struct ex_slot *
+slot_at(const struct ex_explainer *e, const struct ex_slot *slot,
+    const struct ex_record *record)
+{
+	const struct ex_watch *watch = slot->watch;
+
+	for (size_t i = e->nslots; i > 0; i--) {
+		const struct ex_slot *other = &e->slots[i - 1];
+
+		if (other->watch != NULL && other->watch->moves &&
+		    other->addr == record->sample.addr &&
+		    other->watch->since <= record->time &&
+		    other->watch->pid == watch->pid &&
+		    ex_watch_number(other->watch) == ex_watch_number(watch))
+			return other;
+	}
+	return slot;
+}
+
 int
 ex_explain(struct ex_explainer *e, const struct ex_record *record)
 {
@@ -786,6 +807,8 @@ ex_explain(struct ex_explainer *e, const struct ex_record *record)
 	slot = &e->slots[record->attr];
 	if (slot->watch == NULL)
 		return 0;
+	if (slot->watch->moves)
+		slot = slot_at(e, slot, record);
 	e->tally.samples++;
 	return explain_hit(e, slot, record);
 }

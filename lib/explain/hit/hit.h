@@ -29,6 +29,10 @@ struct ex_watch {
 	uint64_t addr, len;	/* the whole region */
 	enum wp_access access;	/* what is watched for */
 	unsigned slots;		/* how many events it takes in a thread */
+	bool moves;		/* it is one of several places of a watch: a
+				   sample says at which it was, ... */
+	uint64_t since;		/* ... of those that were there by its time,
+				   ns */
 	bool pending;		/* it is not armed: what is watched for it, when
 				   it is there, are other watches of its
 				   number */

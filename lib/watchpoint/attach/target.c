@@ -42,6 +42,8 @@ open_rings(struct wp_target *target, struct wp_cause *cause)
 
 	options->threads = options->count && options->bpf &&
 	    wp_thread_counts_open(&target->thread_counts) == 0;
+	if (options->eager)
+		return wp_rings_open_eager(&target->rings, cause);
 	if (options->bpf && !options->count && !options->stop &&
 	    wp_samplers_rings(&target->rings, options, size,
 	    &target->no_bpf) == 0) {
@@ -726,6 +728,51 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	if (wp_rings_bpf(target->rings, 0) >= 0)	/* and marks */
 		(*ids)[n++] = wp_sampler_id(watch, slot);
 	return n;
+}
+
+/* Change the events of a slot. */
+static int
+move_slot(struct wp_target *target, size_t watch, unsigned slot)
+{
+	const struct wp_events *events = &target->events;
+	struct perf_event_attr attr;
+	int err = 0;
+
+	wp_target_attr(target, watch, slot, &attr);
+	for (size_t i = 0; i < events->n; i++) {
+		const struct wp_event *event = &events->event[i];
+		int one = event->watch == watch && event->slot == slot ?
+		    wp_perf_modify(event->fd, &attr) : 0;
+
+		if (one < 0 && one != -ESRCH && err == 0)
+			err = one;
+	}
+	return err;
+}
+
+int
+wp_target_move(struct wp_target *target, size_t watch,
+    const struct wp_region *region, struct wp_cause *cause)
+{
+	struct wp_watched *watched = &target->watch[watch];
+	struct wp_slot slot[WP_SLOTS_MAX];
+	int err = wp_slot_check(region, cause), n = err < 0 ? err :
+	    wp_slot_plan(region, &target->features.caps, slot, cause);
+
+	if (n < 0)
+		return n;
+	if ((unsigned)n > watched->nslots)
+		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, (unsigned)n,
+		    watched->nslots);
+	watched->region = *region;
+	for (unsigned i = 0; i < watched->nslots && err == 0; i++) {
+		/* what is left over is where nothing is */
+		watched->slot[i].addr = i < (unsigned)n ? slot[i].addr : 0;
+		if (i < (unsigned)n)
+			watched->slot[i].len = slot[i].len;
+		err = move_slot(target, watch, i);
+	}
+	return err == 0 ? 0 : wp_cause_errno(cause, "moving a watch", -err);
 }
 
 uint64_t

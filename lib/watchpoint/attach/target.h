@@ -170,6 +170,16 @@ int wp_target_slot_ids(const struct wp_target *, size_t watch, unsigned slot,
    held: what it forks later is watched too, if options->follow. */
 uint64_t wp_target_armed(const struct wp_target *);
 
+/*
+ * Have a watch that is armed lie elsewhere, in all threads, which go on: for a
+ * moment it is on nowhere.  It takes at most as many slots as it has; address 0
+ * is nowhere.  Events of options.bpf go on to say where they were.  One thread
+ * at a time moves watches.  0, or -errno with a cause: where it is then is not
+ * known.
+ */
+int wp_target_move(struct wp_target *, size_t watch, const struct wp_region *,
+    struct wp_cause *);
+
 /* Disarm watches first to first + n - 1, all of a process's, while others go on.
    What they have counted, and for how long they were on, stays known. */
 void wp_target_disarm(struct wp_target *, size_t first, size_t n);

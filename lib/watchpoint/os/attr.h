@@ -36,6 +36,8 @@ struct wp_options {
 	bool threads;		/* or, with count, count each thread's hits */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
+	bool eager;		/* rings are small, and their poller is woken by
+				   each record */
 	bool remove_on_exec;	/* watches end at execve */
 	bool inherit_thread;	/* the kernel can tell threads from children */
 	bool format_lost;	/* the kernel counts lost records */

@@ -135,6 +135,9 @@ TEST(whom_to_watch)
 	options_free(&o);
 	assert_null(o.name);
 
+	ACCEPT(&o, "-w", "a->b", "--follow", "ls");
+	assert_true(o.follow_pointers && !o.follow);
+	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--exe", "/bin/x");
 	assert_string_equal(o.exe, "/bin/x");
 	assert_true(o.follow);
@@ -541,6 +544,22 @@ static const struct {
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
 	    "--allow judges by backtraces, and --count has none: "},
+#define MOVES "--follow moves the watches of one process while its threads run " \
+	"and hits come by the kernel's rings; it does not go with "
+	{{"w", "-w", "a->b", "--follow", "-p", "1", "-f"}, MOVES "-f: leave "
+	    "out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--stop", "ls"}, MOVES "--stop (or "
+	    "--on-hit): leave out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--exe", "a"}, MOVES "--exe: leave "
+	    "out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--inside", "ls"}, MOVES "--inside: "
+	    "leave out one of them"},
+	{{"w", "-w", "a->b", "--follow", "-o", "perf", "-O", "f", "ls"}, MOVES
+	    "-o perf: leave out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--if-missing", "skip", "ls"}, MOVES
+	    "--if-missing: leave out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--delivery", "bpf", "ls"}, MOVES
+	    "--delivery bpf: leave out one of them"},
 	{{"w", "-w", "a", "--exe", "a", "--exe", "b"}, "--exe is given twice: "
 	    "one executable at a time"},
 	{{"w", "-w", "a", "--exe", "a", "-p", "b"}, "--exe and -p exclude each "

@@ -1,0 +1,223 @@
+/*
+ * follow: watches that move when a pointer on the way to their object changes.
+ * The victim changes pointers between its writes, and waits for each move to be
+ * reported: then every write is a hit, at the address that it was made to.
+ */
+#include "test.h"
+
+#include "live.h"
+#include "watching.h"
+
+enum { HITS_MAX = 128, ITEM = 16, NOWHERE = -1 };
+
+/* What has been said so far, and is to be. */
+struct moving {
+	struct target t;
+	struct running w;
+	unsigned long long items;	/* where they lie */
+	size_t hits, wanted;
+	unsigned long long at[HITS_MAX], want[HITS_MAX];
+	int item;			/* that is pointed to; NOWHERE */
+	double gap_us;			/* of the last move; < 0: it has none */
+};
+
+static void
+take_line(struct moving *m, const char *line, json_t **object)
+{
+	json_error_t error;
+	json_t *json = json_loads(line, 0, &error);
+
+	if (json == NULL)
+		fail_msg("no line: %s", line);
+	if (is_hit(json)) {
+		assert_true(m->hits < HITS_MAX);
+		m->at[m->hits++] = strtoull(text_of(json, "addr"), NULL, 16);
+	}
+	*object = json;
+}
+
+/* Wait until it has moved to where the item is. */
+static void
+await_move(struct moving *m)
+{
+	char line[8192], want[32] = "";
+	bool moved = false;
+
+	if (m->item != NOWHERE)
+		(void)snprintf(want, sizeof(want), "%#llx", m->items +
+		    (unsigned)m->item * ITEM);
+	while (!moved) {
+		json_t *json;
+
+		hear(&m->w, line, sizeof(line));
+		take_line(m, line, &json);
+		moved = strcmp(maybe_text(json, "event"), "retarget") == 0;
+		if (moved) {
+			assert_string_equal(maybe_text(json, "addr"), want);
+			assert_int_equal(number_of(json, "id"), 1);
+			m->gap_us = json_object_get(json, "gap_us") == NULL ?
+			    -1 : json_number_value(json_object_get(json,
+			    "gap_us"));
+		}
+		json_decref(json);
+	}
+}
+
+/* It writes three times, and then changes a pointer to point to this item. */
+static void
+step(struct moving *m, const char *what, int item)
+{
+	const bool moves = item != m->item;
+
+	for (int i = 0; i < 3 && m->item != NOWHERE; i++)
+		m->want[m->wanted++] = m->items + (unsigned)m->item * ITEM;
+	m->item = item;
+	say(&m->t.run, what);
+	(void)target_done(&m->t.run);
+	if (moves)
+		await_move(m);
+}
+
+/* What is said last; every write was a hit, in order. */
+static void
+expect_all(struct moving *m, struct outcome *o)
+{
+	size_t i;
+	json_t *hit;
+
+	target_end(&m->t, 7);
+	finish(&m->w, o);
+	each_hit(o, i, hit) {
+		assert_true(m->hits < HITS_MAX);
+		m->at[m->hits++] = strtoull(text_of(hit, "addr"), NULL, 16);
+		expect_function(hit, 0, "touch");
+		assert_string_equal(text_of(hit, "value_type"), "long");
+	}
+	assert_int_equal(m->hits, m->wanted);
+	for (size_t k = 0; k < m->hits; k++)
+		if (m->at[k] != m->want[k])
+			fail_msg("hit %zu is at %#llx, not %#llx", k, m->at[k],
+			    m->want[k]);
+	assert_int_equal(number_of(first_of(o, "end"), "hits"), m->wanted);
+	assert_int_equal(number_of(first_of(o, "end"), "lost"), 0);
+}
+
+static void
+start_moving(struct moving *m, const char *argument)
+{
+	*m = (struct moving){.item = argument == NULL ? 0 : NOWHERE};
+	target_start(&m->t, (const char *[]){victim("moving"), argument,
+	    NULL});
+	m->items = strtoull(m->t.addr, NULL, 16);
+}
+
+TEST(moves_with_each_pointer)
+{
+	struct moving m;
+	struct outcome o;
+
+	start_moving(&m, NULL);
+	watch_start(&m.w, LIST(watchctl(), "-w", "box->item->count",
+	    "--follow", "-o", "json", "-p", m.t.pid));
+	step(&m, "i\n", 1);
+	assert_true(m.gap_us > 0);
+	step(&m, "i\n", 2);
+	step(&m, "o\n", 2);	/* the other box has the same */
+	step(&m, "i\n", 3);
+	step(&m, "i\n", 0);	/* where it was before */
+	step(&m, "n\n", NOWHERE);
+	assert_true(m.gap_us < 0);
+	step(&m, "k\n", NOWHERE);
+	step(&m, "o\n", 2);
+	step(&m, "o\n", NOWHERE);
+	step(&m, "i\n", 0);
+	step(&m, "k\n", 0);
+	expect_all(&m, &o);
+	outcome_free(&o);
+}
+
+/* Null pointers are waited for; a gap is no green exit. */
+TEST(waits_for_a_null_pointer)
+{
+	struct moving m;
+	struct outcome o;
+	char line[4096];
+
+	start_moving(&m, "null");
+	watch_hear(&m.w, LIST(watchctl(), "-w", "box->item->count",
+	    "--follow", "-o", "json", "-p", m.t.pid, "--allow", "touch",
+	    "--error-exitcode", "9"), line);
+	assert_non_null(strstr(line, "\"pending\":true"));
+	assert_null(strstr(line, "\"addr\""));
+	step(&m, "k\n", NOWHERE);
+	step(&m, "i\n", 0);
+	step(&m, "k\n", 0);
+	expect_all(&m, &o);
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "after a pointer on the way to it had "
+	    "changed"));
+	outcome_free(&o);
+}
+
+/* From a command's start on, before its thread is there that writes. */
+TEST(a_command_is_followed)
+{
+	struct running w;
+	struct outcome o;
+	size_t n = 0;
+
+	start(&w, LIST(watchctl(), "-w", "box->item->count", "--follow", "-o",
+	    "json", "-O", "-", "--", victim("moving")));
+	say(&w, "k\nk\ne\n");
+	finish(&w, &o);
+	assert_int_equal(o.status, 7);
+	/* the victim speaks, too */
+	for (const char *p = o.out; (p = strstr(p, "\"type\":\"hit\"")) != NULL;
+	    p++)
+		n++;
+	assert_int_equal(n, 6);
+	outcome_free(&o);
+}
+
+TEST(three_pointers_and_no_more)
+{
+	static const struct {
+		const char *spec, *words;
+	} rows[] = {
+		{"chain_first->next->next->next->value", "4 pointers lead "
+		    "there, each of which takes a slot, as does the object, "
+		    "and there are 4"},
+		{"item[chosen].count", "'chosen' is no pointer, and what it is "
+		    "decides which object is meant"},
+		{"chain_first->next->next", NULL},
+		{"chain_first->next->next->value", NULL},
+	};
+	struct target t;
+
+	target_start(&t, LIST(victim("moving")));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", rows[i].spec, "--follow", "-t",
+		    "0.05", "-p", t.pid));
+		assert_int_equal(o.status, rows[i].words != NULL ? 125 : 0);
+		if (rows[i].words != NULL &&
+		    strstr(o.err, rows[i].words) == NULL)
+			fail_msg("%s: %s", rows[i].spec, o.err);
+		outcome_free(&o);
+	}
+	/* the others leave no slot for the last pointer */
+	{
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), "-w", "chain_first->next->next->value",
+		    "-w", "times", "--follow", "-p", t.pid));
+		assert_int_equal(o.status, 125);
+		assert_non_null(strstr(o.err, "take 5 slots together"));
+		outcome_free(&o);
+	}
+	assert_int_equal(live_free_slots(t.run.pid), live_features.caps.slots);
+	target_end(&t, 7);
+}
+
+RUN_LIVE_TESTS()
