@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,9 +74,11 @@ own_handlers(void)
 	CHECK(signal(SIGTRAP, count) != SIG_ERR);
 	CHECK(raise(SIGTRAP) == 0 && raise(SIGTRAP) == 0 && got == 4);
 	CHECK(signal(SIGTRAP, SIG_IGN) == count);
-	CHECK(raise(SIGTRAP) == 0);
+	CHECK(raise(SIGTRAP) == 0 && got == 4);
+	CHECK(signal(SIGTRAP, count) == SIG_IGN);
+	CHECK(raise(SIGTRAP) == 0 && got == 5);
 	word++;
-	CHECK(got == 4);
+	CHECK(got == 5);
 }
 
 static void
@@ -87,6 +90,16 @@ for_one_signal(void)
 	word++;
 	CHECK(raise(SIGTRAP) == 0 && got == 1);
 	CHECK(act_on(SIGTRAP, NULL, &old) == 0 && old.sa_handler == SIG_DFL);
+	word++;
+}
+
+/* And so it is by what is executed. */
+static void
+ignored(void)
+{
+	CHECK(signal(SIGTRAP, SIG_IGN) == SIG_DFL);
+	CHECK(system("kill -TRAP $$") == 0);
+	CHECK(signal(SIGTRAP, SIG_DFL) == SIG_IGN);
 	word++;
 }
 
@@ -239,6 +252,7 @@ static const struct {
 	{"signals_of_no_effect", signals_of_no_effect},
 	{"interrupted_calls", interrupted_calls}, {"children", children},
 	{"changes_elsewhere", changes_elsewhere}, {"die", die},
+	{"ignored", ignored},
 	{"raw", behind_its_back},
 };
 

@@ -391,13 +391,23 @@ wp_trap_uses(int sig)
 	    (sig != 0 && sig == wp_state.event_signal));
 }
 
+static bool
+is_ignored(const struct sigaction *action)
+{
+	return (action->sa_flags & SA_SIGINFO) == 0 &&
+	    action->sa_handler == SIG_IGN;
+}
+
 bool
 wp_trap_keeps(int sig)
 {
+	const struct sigaction wanted = wp_wanted(displaced(sig));
 	struct sigaction action;
 
 	return wp_trap_uses(sig) && wp_state.program == getpid() &&
-	    __sigaction(sig, NULL, &action) == 0 && wp_trap_is_ours(&action);
+	    __sigaction(sig, NULL, &action) == 0 &&
+	    (wp_trap_is_ours(&action) ||
+	    (is_ignored(&action) && is_ignored(&wanted)));
 }
 
 struct sigaction
@@ -410,5 +420,8 @@ void
 wp_trap_want(int sig, const struct sigaction *action)
 {
 	wp_wanted_set(displaced(sig), action);
-	(void)install(sig);
+	if (is_ignored(action))
+		(void)__sigaction(sig, action, NULL);
+	else
+		(void)install(sig);
 }

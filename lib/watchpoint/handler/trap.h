@@ -51,14 +51,15 @@ bool wp_trap_is_ours(const struct sigaction *);
 /* What we displaced, for one of our signals. */
 const struct sigaction *wp_trap_displaced(int sig);
 
-/* Whether it is one of our signals; and whether the kernel calls our handler for
-   it in this process, which may be a child that has this memory, but actions of
-   its own. */
+/* Whether it is one of our signals; and whether what the kernel does with it is
+   our doing, in this process, which may be a child that has this memory, but
+   actions of its own. */
 bool wp_trap_uses(int sig);
 bool wp_trap_keeps(int sig);
 
 /* What the program wants done with those of a signal of ours that are no hits;
-   our handler stays.  To be changed by one thread at a time. */
+   our handler stays, unless it wants to ignore them: what it executes ignores
+   them, too.  To be changed by one thread at a time. */
 struct sigaction wp_trap_wanted(int sig);
 void wp_trap_want(int sig, const struct sigaction *);
 

@@ -672,7 +672,7 @@ TEST(a_program_has_its_own_signals)
 		{"own_handlers", 0}, {"for_one_signal", 0}, {"every_signal", 0},
 		{"signals_of_no_effect", 0}, {"urgent", 0},
 		{"interrupted_calls", 0}, {"children", 0},
-		{"changes_elsewhere", 0}, {"die", 128 + SIGTRAP},
+		{"changes_elsewhere", 0}, {"die", 128 + SIGTRAP}, {"ignored", 0},
 	};
 	static const char *const deliveries[] = {"sigtrap", "async", "ptrace"};
 	const size_t n = COUNT(deliveries);
