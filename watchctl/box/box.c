@@ -545,6 +545,7 @@ box_survive(struct box *box, int err, const char *lost)
 	memcpy(module, box->shared->module, sizeof(module));
 	module[atomic_load(&box->shared->idle) != 0 ? 0 : sizeof(module) - 1] =
 	    '\0';
+	box->ran |= atomic_load(&box->shared->progress) != 0;
 	end(box);
 	describe_death(err, box_wait(box), patience_of(box), why);
 	if (lost == NULL)

@@ -44,6 +44,7 @@ struct box {
 				   reading any module */
 	bool plain;		/* that is so */
 	bool given_up;		/* there were too many */
+	bool ran;		/* one that has died had taken a message */
 	void (*warn)(struct box *, const char *text);	/* of a death; NULL: on
 				   stderr */
 	void *warned;		/* whom, if it has to know */

@@ -864,6 +864,7 @@ exchange(struct kept_session *kept, long ms)
 	    (kept->taken < kept->end || kept->later.len > 0)) {
 		if (box_start(kept->box) < 0) {
 			kept->failed = true;
+			session_note(kept->session, -ECONNRESET);
 			break;
 		}
 		if ((err = have_read(kept)) == -EAGAIN)

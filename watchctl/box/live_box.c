@@ -307,8 +307,9 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 	err = box_ask(&live->box, &message, lost);
 	if (err == -ECHILD) {
 		(void)wp_cause_set(cause, WP_CAUSE_SPEC_RANGE, spec->text,
-		    "reading symbols ends the process that does it; give an "
-		    "address");
+		    live->box.ran ? "reading symbols ends the process that "
+		    "does it; give an address" : "watchctl-explain, which "
+		    "reads symbols, does not run here: see watchctl doctor");
 		if (cause != NULL)
 			cause->err = ECHILD;
 		return err;

@@ -811,7 +811,7 @@ correct_end(struct session *s, struct report_end *end)
 
 	if (s->err == 0)
 		return;
-	if (s->options->form != FORM_PERF)
+	if (s->options->form != FORM_PERF && s->journal == NULL)
 		s->written = s->report.written;
 	if (end->counts != NULL)
 		taken = end->reported;
@@ -985,7 +985,9 @@ session_end(struct session *s, const char *reason, int status,
 		(void)complain("the report is incomplete: %s: %s",
 		    s->options->output != NULL ? s->options->output :
 		    "output", s->err == -EINTR ? "it was not being read when a "
-		    "signal for watchctl came" : strerror(-s->err));
+		    "signal for watchctl came" : s->err == -ECONNRESET ?
+		    "there is no process any more that explains" :
+		    strerror(-s->err));
 		return STATUS_OWN_FAILURE;
 	}
 	if (s->skipping && s->skip != UINT64_MAX) {

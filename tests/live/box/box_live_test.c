@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,14 @@ expect_all(const struct outcome *o)
 	assert_int_equal(number_of(first_of(o, "end"), "reported"), 600);
 	assert_non_null(strstr(o->err, "600 hits, 600 reported, 0 lost"));
 	assert_int_equal(o->status, 0);
+}
+
+/* How many of several ways to die are tried: the last ones take ten seconds, which
+   is much for a test of every day. */
+static size_t
+tried(size_t n, size_t long_ones)
+{
+	return getenv("THOROUGH") != NULL ? n : n - long_ones;
 }
 
 #if !SANITIZED	/* whose library must come first, and calls what it likes */
@@ -154,14 +163,6 @@ TEST(what_it_may_not_do_fails)
 	assert_null(strstr(o.err, "warning"));
 	assert_non_null(strstr(o.out, "\"file\""));
 	outcome_free(&o);
-}
-
-/* How many of several ways to die are tried: the last ones take ten seconds, which
-   is much for a test of every day. */
-static size_t
-tried(size_t n, size_t long_ones)
-{
-	return getenv("THOROUGH") != NULL ? n : n - long_ones;
 }
 
 /* abort(3) ends by its last resort, since it may not send signals. */
@@ -546,6 +547,91 @@ TEST(killed_while_hits_are_made)
 		assert_non_null(strstr(o.err, "4 hits, 4 reported, 0 lost"));
 		outcome_free(&o);
 	}
+}
+
+/* --- where it cannot be run --- */
+
+/* What may be in place of the explainer: NULL, nothing; else a script, or what none
+   can execute. */
+static const char *const instead[] = {
+	NULL, "no program", "#!/bin/sh\nexit 0\n", "#!/bin/sh\nkill -SEGV $$\n",
+	"#!/bin/sh\nexec sleep 1000\n",
+};
+
+static void
+put_instead(const char *text)
+{
+	(void)unlink(scratch_path("watchctl-explain"));
+	if (text == NULL)
+		return;
+	scratch_write("watchctl-explain", text);
+	if (*text == '#')
+		assert_int_equal(chmod(scratch_path("watchctl-explain"), 0755),
+		    0);
+}
+
+/* At the start: nothing is watched, and the reason and the way out are said. */
+TEST(one_that_does_not_run_is_named)
+{
+	static const char *const modes[] = {"--count", "--stop"};
+	char *copy = strdup(scratch_path("watchctl"));
+	struct outcome o;
+
+	scratch_run("cp '%s' watchctl", watchctl());
+	for (size_t i = 0; i < tried(COUNT(instead), 1); i++) {
+		put_instead(instead[i]);
+		for (size_t k = 0; k < COUNT(modes); k++) {
+			run(&o, LIST(copy, modes[k], "-w", "counter", "--",
+			    victim("counter"), "2", "300"));
+			assert_int_equal(o.status, 125);
+			assert_non_null(strstr(o.err, "watchctl-explain, which "
+			    "reads symbols, does not run here"));
+			outcome_free(&o);
+		}
+	}
+	free(copy);
+}
+
+/* Later on: the program goes on, and the account has what was reported. */
+TEST(one_that_does_not_run_any_more_is_survived)
+{
+	static const char *const modes[] = {"--user-only", "--stop"};
+	char *copy = strdup(scratch_path("watchctl")), line[64];
+	struct running w;
+	struct outcome o;
+
+	scratch_write("ticks.c", "#include <stdio.h>\n#include <unistd.h>\n"
+	    "int counter;\nint main(void) { char c;\n"
+	    "    for (int i = 0; i < 4; i++) { counter++; puts(\"one\");\n"
+	    "        fflush(stdout); if (read(0, &c, 1) != 1) return 2; }\n"
+	    "    return 3; }\n");
+	scratch_run("cp '%s' watchctl; %s -g -o ticks ticks.c", watchctl(),
+	    getenv("CC"));
+	for (size_t i = 0; i < tried(COUNT(instead), 1) * COUNT(modes); i++) {
+		put_instead(NULL);
+		scratch_run("cp \"$(dirname '%s')/watchctl-explain\" .",
+		    watchctl());
+		start(&w, LIST(copy, modes[i % COUNT(modes)], "-w", "counter",
+		    "-o", "json", "-O", "/dev/stderr", "--",
+		    scratch_path("ticks")));
+		for (unsigned k = 0; k < 4; k++) {
+			hear(&w, line, sizeof(line));
+			if (k == 2) {
+				await(w.err, "\"seq\":3");
+				put_instead(instead[i / COUNT(modes)]);
+				kill_explainer(w.pid);
+			}
+			say(&w, "\n");
+		}
+		finish(&w, &o);
+		assert_int_equal(o.status, 125);
+		assert_non_null(strstr(o.err, "4 hits, 3 reported, 1 lost"));
+		assert_non_null(strstr(o.err, "the report is incomplete: "));
+		assert_non_null(strstr(o.err, "there is no process any more "
+		    "that explains"));
+		outcome_free(&o);
+	}
+	free(copy);
 }
 
 /* --- debug information from a server --- */

@@ -279,6 +279,51 @@ TEST(each_hit_is_summed_up_once)
 	assert_true(kills > 0);
 }
 
+/* The same of a family: each of the children is another process, which is learnt,
+   and forgotten. */
+TEST(each_hit_of_children_is_reported_once)
+{
+	static const struct mode families[] = {
+		{{"--user-only", "-f"}}, {{"--stop", "-f"}},
+		{{"--inside", "-f"}, 0, "sigtrap"},
+		{{"--inside", "-f"}, 0, "async"},
+	};
+	const bool thorough = getenv("THOROUGH") != NULL;
+	const int children = thorough ? 100 : 10;
+	char argument[16];
+	struct running w;
+	struct outcome o;
+
+	if (modes != modes_by_events)
+		return;
+	scratch_write("family.c", "#include <stdlib.h>\n"
+	    "#include <sys/wait.h>\n#include <unistd.h>\n"
+	    "int counter;\nstatic void hit(void) {\n"
+	    "    for (int i = 0; i < 20; i++) { counter++; usleep(50); } }\n"
+	    "int main(int argc, char **argv) {\n"
+	    "    for (int n = atoi(argv[argc - 1]); n > 0; n--) {\n"
+	    "        pid_t pid = fork(); hit(); if (pid == 0) _exit(0);\n"
+	    "        waitpid(pid, 0, 0); }\n"
+	    "    return 7; }\n");
+	scratch_run("%s -g -o family family.c", getenv("CC"));
+	(void)snprintf(argument, sizeof(argument), "%d", children);
+	for (size_t i = 0; i < COUNT(families); i++) {
+		unsigned kills;
+
+		(void)unlink(scratch_path("report"));
+		start_mode(&families[i], &w, LIST("-w", "counter", "-o", "json",
+		    "-O", scratch_path("report"), "--", scratch_path("family"),
+		    argument));
+		kills = kill_all(&w, HIT);
+		finish(&w, &o);
+		print_message("%u were killed\n", kills);
+		assert_true(kills > 0);
+		outcome_take(&o, scratch_path("report"));
+		expect_all(&o, 40 * children);
+		outcome_free(&o);
+	}
+}
+
 /* What is only counted is reported by explainers, too; the first line has been
    read. */
 TEST(a_count_is_reported_once)
