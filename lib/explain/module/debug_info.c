@@ -24,6 +24,7 @@
 #include "module/unpacked.h"
 #include "base/array.h"
 
+#define STEP (UINT64_C(1) << 20)	/* bytes searched at a time */
 #define IN_TYPES (UINT64_C(1) << 63)	/* a place in .debug_types */
 #define UNITS_MAX ((size_t)1 << 22)
 
@@ -568,48 +569,26 @@ ex_unit_next(struct ex_module *m, uint64_t *at, Dwarf_Die *unit, bool *types)
 
 /* --- finding them --- */
 
-/* Whether a part of .debug_info that is packed has these bytes.  *more: there is
-   more behind it. */
-static bool
-has_bytes(struct debug_info *d, uint64_t at, uint64_t end, const void *bytes,
-    size_t len, bool *more)
+/* How far .debug_info is there behind a place, at least up to another if it has
+   so much.  What is searched once is kept: it may be searched again. */
+static uint64_t
+info_upto(struct debug_info *d, uint64_t from, uint64_t upto)
 {
-	const uint8_t *part;
-	size_t n;
-
-	*more = true;
-	for (; at + len <= end && *more; at += n - len + 1) {
-		n = end - at < EX_UNPACKED_PEEK ? end - at : EX_UNPACKED_PEEK;
-		part = ex_unpacked_peek(d->unpacked, at, &n);
-		*more = n >= len;
-		if (*more && memmem(part, n, bytes, len) != NULL)
-			return true;
-	}
-	return false;
+	return d->unpacked != NULL ?
+	    ex_unpacked_info(d->unpacked, from, upto) : d->info->d_size;
 }
 
 /* The first unit at or behind a place that holds these bytes; NULL: none. */
 static const struct unit_start *
 seek(struct debug_info *d, uint64_t at, const void *bytes, size_t len)
 {
-	const uint8_t *hit, *info = d->info->d_buf;
-	const struct unit_start *unit;
-	bool more = true;
+	const uint8_t *hit = NULL, *info = d->info->d_buf;
+	uint64_t have;
 
-	if (d->unpacked == NULL) {
-		hit = at < d->info->d_size ? memmem(info + at,
-		    d->info->d_size - at, bytes, len) : NULL;
-		return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) :
-		    NULL;
-	}
-	while (more && (unit = unit_upto(d, at)) != NULL) {
-		const uint64_t end = unit_end(d, unit);
-
-		if (has_bytes(d, at, end, bytes, len, &more))
-			return unit;
-		at = end;
-	}
-	return NULL;
+	while ((have = info_upto(d, at, at + STEP)) >= at + len &&
+	    (hit = memmem(info + at, have - at, bytes, len)) == NULL)
+		at = have - len + 1;
+	return hit != NULL ? unit_upto(d, (uint64_t)(hit - info)) : NULL;
 }
 
 /* What came of a search before; NULL: it is a new one. */
