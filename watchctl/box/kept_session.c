@@ -176,6 +176,8 @@ count_hit(struct kept_session *kept, const struct journal_entry *e,
 	};
 	const bool reported = (hit->outcome & BOX_REPORTED) != 0;
 
+	if ((hit->outcome & BOX_UNTIL) != 0)
+		s->until = s->full = true;
 	s->rejected += (hit->outcome & BOX_REJECTED) != 0;
 	s->unchanged += (hit->outcome & BOX_UNCHANGED) != 0;
 	s->thinned += (hit->outcome & BOX_SKIPPED) != 0;
@@ -516,7 +518,7 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 	forget_details(kept);
 	if (message->err < 0 && s->err == 0)
 		s->err = message->err;
-	s->full = message->value[1] != 0 && message->err == 0;
+	s->full = (message->value[1] != 0 || s->until) && message->err == 0;
 	return true;
 }
 

@@ -149,7 +149,8 @@ enum { BOX_NO_MEMORY = 3 };
 
 /* What became of a hit. */
 enum box_outcome { BOX_REPORTED = 1, BOX_UNCHANGED = 2, BOX_STRAY = 4,
-	BOX_UNJUDGED = 8, BOX_REJECTED = 16, BOX_SKIPPED = 32 };
+	BOX_UNJUDGED = 8, BOX_REJECTED = 16, BOX_SKIPPED = 32,
+	BOX_UNTIL = 64 };
 
 /* So many samples of a journal may wait for their hits to be given; and so many
    hits of channels. */
@@ -181,7 +182,8 @@ struct box_shared {
 	char report[1 << 18];
 	/* of a journal: what became of its samples, by their numbers, and of
 	   hits, by their numbers `begun' (hit/hit.h), modulo BOX_SAMPLES_MAX */
-	uint64_t given_up;		/* begun: as of ex_explain_done */
+	uint64_t given_up;		/* begun: as of
+					   explained_session_done */
 	struct box_sample {
 		uint64_t number;
 		uint64_t begun;		/* as of ex_explain_begun */

@@ -100,7 +100,8 @@ publish_hit(void *arg, const struct ex_hit *hit, enum session_fate fate)
 	r->shared->hit[hit->begun % BOX_SAMPLES_MAX] = (struct box_hit){
 		.begun = hit->begun, .seq = hit->seq,
 		.outcome = outcome[fate] | (hit->stray ? BOX_STRAY : 0) |
-		    (hit->unjudged ? BOX_UNJUDGED : 0),
+		    (hit->unjudged ? BOX_UNJUDGED : 0) |
+		    (hit->begun == r->session->ended ? BOX_UNTIL : 0),
 		.watch = hit->watch->id - 1,
 		.stack = hit->stack == NULL ? UINT32_MAX : hit->stack->index,
 	};
@@ -637,7 +638,7 @@ read_part(struct reader *r, size_t from, size_t to)
 		from += e->size;
 	}
 	if (r->session->explainer != NULL)
-		r->shared->given_up = ex_explain_done(r->session->explainer);
+		r->shared->given_up = explained_session_done(r->session);
 }
 
 /* Hits whose samples are not needed any more: they are written, or what is

@@ -302,7 +302,7 @@ check_limits(struct serve *serve)
 	if (s->err < 0)
 		end_watch(serve, "detached");
 	else if (s->full)
-		end_watch(serve, "count");
+		end_watch(serve, session_full_reason(s));
 	else if (s->options->seconds > 0 && serve->started &&
 	    (double)(wp_clock_ns() - serve->began) >= s->options->seconds * 1e9)
 		end_watch(serve, "time");

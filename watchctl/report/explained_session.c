@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "util/complain.h"
+#include "report/held.h"
 #include "report/judge.h"
 #include "report/summary.h"
 #include "type/object.h"
@@ -55,13 +56,8 @@ recall(struct session *s, struct ex_hit *hit)
 /* Which hits are not to be reported; but a program that waits for its own gets
    each. */
 static enum session_fate
-sift(struct session *s, struct ex_hit *hit)
+sift(struct session *s, struct ex_hit *hit, uint64_t number)
 {
-	uint64_t number;
-
-	if (sieve_is_full(s->sieve, hit->watch->id - 1))
-		return SESSION_BEYOND;
-	number = sieve_count(s->sieve, hit);
 	if (judge_rejects(s->judge, hit, number) && s->reply == NULL)
 		return SESSION_REJECTED;
 	if (s->reply != NULL)
@@ -94,26 +90,16 @@ report_last(struct session *s, const struct ex_hit *hit)
 		});
 }
 
-/* A hit is complete: the explainer's way out. */
-static int
-give(void *arg, struct ex_hit *hit)
+/* One that is not left out. */
+static void
+report_hit(struct session *s, struct ex_hit *hit)
 {
-	struct session *s = arg;
-	enum session_fate fate;
-
-	if (s->recall != NULL)
-		return recall(s, hit);
-	hit->seq = s->reported + 1;
-	if ((fate = sift(s, hit)) != SESSION_REPORTED) {
-		leave_out(s, hit, fate);
-		return 0;
-	}
 	if (s->policy != NULL && !s->reply_only)
 		session_note(s, policy_judge(s->policy, hit));
 	if (s->reply != NULL)
 		(void)s->reply->ops->hit(s->reply, hit);
 	if (s->reply_only)
-		return 0;
+		return;
 	s->stray += hit->stray;
 	s->unjudged += hit->unjudged;
 	s->unjudged_late += hit->unjudged && hit->late;
@@ -123,6 +109,90 @@ give(void *arg, struct ex_hit *hit)
 	catch_up(s);
 	report_last(s, hit);
 	s->full = session_is_full(s);
+}
+
+/* --- hits that are held --- */
+
+static void
+hold(struct session *s, const struct ex_hit *hit)
+{
+	struct ex_hit *first;
+
+	while (held_is_full(s->held, hit)) {
+		first = held_first(s->held);
+		first->seq = s->reported + 1;
+		leave_out(s, first, SESSION_SKIPPED);
+		held_pop(s->held);
+	}
+	held_put(s->held, hit);
+}
+
+/* What a hit changed is found out again, since its texts may be another's by
+   now. */
+static void
+tell(struct session *s)
+{
+	struct ex_hit *hit;
+
+	while (s->held != NULL && (hit = held_first(s->held)) != NULL) {
+		hit->seq = s->reported + 1;
+		ex_hit_change(hit);
+		report_hit(s, hit);
+		held_pop(s->held);
+	}
+}
+
+uint64_t
+explained_session_done(const struct session *s)
+{
+	const struct ex_hit *first = s->held == NULL ? NULL :
+	    held_first(s->held);
+
+	return first == NULL ? ex_explain_done(s->explainer) :
+	    first->begun - 1;
+}
+
+/* --- */
+
+static bool
+is_end(struct session *s, const struct ex_hit *hit, uint64_t number)
+{
+	return s->ends != NULL && !s->reply_only &&
+	    judge_hit(s->ends, hit, number) == CONDITION_TRUE;
+}
+
+/* A hit is complete: the explainer's way out. */
+static int
+give(void *arg, struct ex_hit *hit)
+{
+	struct session *s = arg;
+	enum session_fate fate;
+	uint64_t number;
+
+	if (s->recall != NULL)
+		return recall(s, hit);
+	hit->seq = s->reported + 1;
+	if (sieve_is_full(s->sieve, hit->watch->id - 1)) {
+		leave_out(s, hit, SESSION_BEYOND);
+		return 0;
+	}
+	number = sieve_count(s->sieve, hit);
+	if ((fate = sift(s, hit, number)) != SESSION_REPORTED) {
+		leave_out(s, hit, fate);
+		return 0;
+	}
+	if (is_end(s, hit, number))
+		s->ended = hit->begun;
+	if (s->held == NULL)
+		report_hit(s, hit);
+	else
+		hold(s, hit);
+	if (s->ended != 0) {
+		tell(s);
+		s->until = s->full = true;
+	}
+	if (s->ended != 0 && s->held != NULL)
+		session_told(s, "until");
 	return s->full || s->err < 0;
 }
 
@@ -199,6 +269,8 @@ close_session(struct session *s)
 {
 	policy_free(s->policy);
 	judge_free(s->judge);
+	judge_free(s->ends);
+	held_free(s->held);
 	ex_explainer_free(s->explainer);
 	ex_space_free(s->space);
 }
@@ -208,11 +280,12 @@ explained_session_begin(struct session *s, enum ex_source source,
     struct ex_space *space)
 {
 	static const struct session_ops ops = {
-		ready, slot, start, record, flush, tally, findings,
+		ready, slot, start, record, flush, tell, tally, findings,
 		close_session,
 	};
 	const struct options *o = s->options;
 	const bool conditional = o->condition.root != NULL;
+	const bool ends = o->until.root != NULL;
 
 	s->ops = &ops;
 	if (o->form != FORM_PERF) {
@@ -226,8 +299,14 @@ explained_session_begin(struct session *s, enum ex_source source,
 		s->policy = policy_new(o->allow, o->nallow);
 	if (conditional)
 		s->judge = judge_new(&o->condition);
+	if (ends)
+		s->ends = judge_new(&o->until);
+	if (ends && o->last != 0)
+		s->held = held_new(o->last, options_held_samples(o));
 	s->space = space != NULL ? space : ex_space_new(source);
 	if (s->space == NULL || (conditional && s->judge == NULL) ||
+	    (ends && (s->ends == NULL ||
+	    (o->last != 0 && s->held == NULL))) ||
 	    (options_judge(o) && s->policy == NULL))
 		return complain("out of memory");
 	return 0;
@@ -276,6 +355,9 @@ explained_session_object(struct session *s, pid_t pid, const struct spec *spec,
 		spec_declare(spec, memory, addr);
 	if (memory != NULL)
 		session_note(s, judge_check(&s->options->condition,
+		    ex_object_at(memory, addr, len)));
+	if (memory != NULL)
+		session_note(s, judge_check(&s->options->until,
 		    ex_object_at(memory, addr, len)));
 	return s->err == -EINVAL ? s->err : 0;
 }

@@ -28,6 +28,9 @@ int explained_session_begin(struct session *, enum ex_source,
    after a time in which s->resuming was set: it goes on from here. */
 void explained_session_resumed(struct session *);
 
+/* All hits up to this one, by its number `begun', are reported or left out. */
+uint64_t explained_session_done(const struct session *);
+
 /* How many hits are written when what is being written now is. */
 uint64_t explained_session_writing(const struct session *);
 

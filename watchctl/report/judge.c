@@ -28,18 +28,26 @@ struct judge {
 	bool untyped;		/* there was such a value */
 };
 
+/* A condition, and what is watched. */
+struct checked {
+	const struct condition *condition;
+	const struct ex_object *object;		/* NULL: of no known type */
+};
+
 static bool
 check_enumerator(void *arg, const struct condition_node *node)
 {
-	const struct ex_object *object = arg;
+	const struct checked *checked = arg;
+	const struct ex_object *object = checked->object;
 	struct ex_number number;
 
 	if (node->kind != CONDITION_ENUMERATOR || (object != NULL &&
 	    (!ex_object_is_number(object) ||
 	    ex_object_enumerator(object, node->text, &number))))
 		return true;
-	return complain("--if: '%s' is neither one of a condition's names nor "
-	    "an enumerator of what is watched, %s%s (column %u)", node->text,
+	return complain("%s: '%s' is neither one of a condition's names nor "
+	    "an enumerator of what is watched, %s%s (column %u)",
+	    checked->condition->option, node->text,
 	    object == NULL ? "whose type is not known without debug "
 	    "information" : "which is of type ", object == NULL ? "" :
 	    object->type, node->column) == 0;
@@ -49,8 +57,10 @@ check_enumerator(void *arg, const struct condition_node *node)
 int
 judge_check(const struct condition *condition, const struct ex_object *watched)
 {
+	struct checked checked = {condition, watched};
+
 	return !condition->typed || condition_each(condition, check_enumerator,
-	    (void *)(uintptr_t)watched) ? 0 : -EINVAL;
+	    &checked) ? 0 : -EINVAL;
 }
 
 static bool

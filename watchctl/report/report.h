@@ -49,7 +49,7 @@ struct report_end {
 				   and no further */
 	uint64_t dropped;	/* -r: accesses that were writes */
 	struct wp_uptime uptime;	/* as of session_uptime */
-	const char *reason;	/* "count", "time", "exit", "signal",
+	const char *reason;	/* "count", "time", "exit", "signal", "until",
 				   "detached"; NULL: none */
 	int status;		/* watchctl's exit status */
 	const uint64_t *counts;	/* --count: hits of each watch; else NULL */
@@ -99,7 +99,7 @@ struct report_ops {
 	int (*thread)(struct report *, bool exited, pid_t tid);
 	int (*warning)(struct report *, const char *text);
 	/* the hits before this were kept until now, for this reason ("crash",
-	   "exit", "signal", "time"): so many, UINT64_MAX: not known; NULL: as
+	   "exit", "signal", "time", "until"): so many, UINT64_MAX: not known; NULL: as
 	   thread */
 	int (*last)(struct report *, uint64_t count, const char *reason);
 	/* flush what is buffered: called when the loop is about to wait */

@@ -513,6 +513,7 @@ text_last(struct report *r, uint64_t count, const char *reason)
 		{"exit", "the process ended"},
 		{"signal", "asked for by a signal"},
 		{"time", "the time is over"},
+		{"until", "the condition holds"},
 	};
 	struct buffer *b = &((struct text *)r->own)->out;
 	size_t start = b->len;

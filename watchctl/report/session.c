@@ -601,10 +601,23 @@ session_left_out(struct session *s, uint64_t hits, uint64_t samples)
 }
 
 void
+session_told(struct session *s, const char *reason)
+{
+	const uint64_t count = s->told_unknown ? UINT64_MAX :
+	    s->reported - s->told;
+
+	s->told = s->reported;
+	s->told_unknown = false;
+	if (reporting(s) && s->report.ops->last != NULL &&
+	    !s->report.summary_only)
+		session_note(s, s->report.ops->last(&s->report, count,
+		    reason));
+}
+
+void
 session_last(struct session *s, const char *reason)
 {
 	const struct journal_entry entry = {.what = JOURNAL_LAST};
-	uint64_t count;
 
 	if (s->journal != NULL) {
 		s->journal->put(s->journal, &entry, reason, strlen(reason) + 1,
@@ -612,13 +625,8 @@ session_last(struct session *s, const char *reason)
 		return;
 	}
 	(void)session_flush(s, UINT64_MAX);
-	count = s->told_unknown ? UINT64_MAX : s->reported - s->told;
-	s->told = s->reported;
-	s->told_unknown = false;
-	if (reporting(s) && s->report.ops->last != NULL &&
-	    !s->report.summary_only)
-		session_note(s, s->report.ops->last(&s->report, count,
-		    reason));
+	s->ops->tell(s);
+	session_told(s, reason);
 }
 
 void

@@ -41,6 +41,7 @@ enum session_fate {
 				   count */
 };
 struct channel_hit;
+struct held;
 struct judge;
 struct session;
 
@@ -52,6 +53,7 @@ struct session_ops {
 	void (*start)(struct session *, const struct report_start *);
 	void (*record)(struct session *, const struct ex_record *);
 	void (*flush)(struct session *, uint64_t now);
+	void (*tell)(struct session *);	/* hits that are held */
 	/* of the explainer; NULL: there is none yet */
 	const struct ex_tally *(*tally)(const struct session *);
 	/* fill in those of the policy */
@@ -124,6 +126,10 @@ struct session {
 	uint64_t skipped;		/* records of unknown type */
 	struct policy *policy;		/* of --allow; NULL without ops, or */
 	struct judge *judge;		/* of --if; when it was not asked for */
+	struct judge *ends;		/* of --until; */
+	uint64_t ended;			/* of the hit for which it held, its
+					   number `begun'; 0: it has not */
+	struct held *held;		/* NULL: hits are reported at once */
 	uint64_t stray;			/* hits; with --count at the end */
 	uint64_t unjudged;		/* hits; ... */
 	uint64_t unjudged_late;		/* ... of these, came late */
@@ -137,7 +143,8 @@ struct session {
 	bool quiet;			/* no account on stderr when nothing was
 					   hit, or beside a report that has
 					   it */
-	bool full;			/* -n hits are there */
+	bool full;			/* -n hits are there, or ... */
+	bool until;			/* ... that of --until is */
 	int err;			/* first -errno of the report's
 					   stream */
 };
@@ -241,6 +248,9 @@ void session_left_out(struct session *, uint64_t hits, uint64_t samples);
    this reason (report.h): write them, and that. */
 void session_last(struct session *, const char *reason);
 
+/* Without a journal: they are written; say so. */
+void session_told(struct session *, const char *reason);
+
 /* All records of before now (ns; UINT64_MAX: all there will be) are there:
    write what can be written.  False as above. */
 bool session_flush(struct session *, uint64_t now);
@@ -289,6 +299,13 @@ void session_uptime(struct session *, const struct wp_uptime *);
  */
 int session_end(struct session *, const char *reason, int status,
     const uint64_t *counts);
+
+/* Why it ended where no more is wanted. */
+static inline const char *
+session_full_reason(const struct session *s)
+{
+	return s->until ? "until" : s->full ? "count" : "detached";
+}
 
 void session_close(struct session *);
 

@@ -280,9 +280,15 @@ warn_full(struct recorder *r, struct session *s)
 }
 
 bool
+recorder_has_hits(const struct recorder *r)
+{
+	return r->newest >= r->oldest;
+}
+
+bool
 recorder_is_due(const struct recorder *r)
 {
-	return !r->told || r->newest >= r->oldest;
+	return !r->told || recorder_has_hits(r);
 }
 
 bool

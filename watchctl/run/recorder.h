@@ -34,7 +34,9 @@ bool recorder_pass(struct recorder *, const struct perf_event_header *);
 bool recorder_tell(struct recorder *, struct run *, const char *reason,
     uint64_t now);
 
-/* Whether there is anything to tell: a hit, or that there was none. */
+/* Whether any hit is kept; or there is anything to tell: a hit, or that there was
+   none. */
+bool recorder_has_hits(const struct recorder *);
 bool recorder_is_due(const struct recorder *);
 
 #endif

@@ -420,7 +420,7 @@ look_at_all(struct run *run, struct pollfd *p)
 		run->reason = "paused";
 	else if (!session_flush(&run->session, wp_clock_ns()) ||
 	    !is_wanted(run))
-		run->reason = run->session.full ? "count" : "detached";
+		run->reason = session_full_reason(&run->session);
 	else if (!any && run->reason == NULL)
 		run->reason = run->failed ? "detached" : "exit";
 }

@@ -24,7 +24,8 @@ enum {
 
 struct ring_run {
 	struct wp_drain *drain;		/* NULL: not begun, or --count */
-	struct recorder *recorder;	/* NULL: hits are reported at once */
+	struct recorder *recorder;	/* NULL: hits are reported at once, or
+					   held by who explains them */
 };
 
 static size_t
@@ -32,6 +33,13 @@ memory_of(const struct run *run)
 {
 	return run->options->buffer == 0 ? WP_DRAIN_USUAL :
 	    run->options->buffer;
+}
+
+/* --until takes an explanation of each hit. */
+static bool
+has_recorder(const struct options *o)
+{
+	return o->last != 0 && o->until.root == NULL;
 }
 
 /* Half of the memory is for what is kept, the other for what is drained while that
@@ -43,7 +51,7 @@ ring_open(struct run *run)
 	const uint64_t takes = o->last * (o->stack + SAMPLE_REST);
 	const unsigned shift = 20;
 
-	if (takes > memory_of(run) / 2)
+	if (has_recorder(o) && takes > memory_of(run) / 2)
 		return complain("--last %" PRIu64 ": so many hits, with the "
 		    "stack of each, take %" PRIu64 "M, and %zuM of --buffer are "
 		    "for them; give --buffer %" PRIu64 "M", o->last,
@@ -81,7 +89,7 @@ start_drain(struct run *run, struct wp_cause *cause)
 	if (err < 0)
 		return err;
 	poll_drain(run, ring->drain);
-	if (o->last != 0 && (ring->recorder = recorder_new(ring->drain,
+	if (has_recorder(o) && (ring->recorder = recorder_new(ring->drain,
 	    o->last, memory_of(run) / 2)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	return 0;
@@ -159,7 +167,8 @@ has_ended(struct run *run, size_t i)
 		run_executed(run, process->pid);
 	else if (p->revents == 0 && run->options->last != 0)
 		return false;	/* how it ends is known when it has */
-	if (p->revents != 0 && wp_proc_killed(process->pid, p->fd) != 0)
+	if (p->revents != 0 && run->options->last != 0 &&
+	    wp_proc_killed(process->pid, p->fd) != 0)
 		run->crashed = true;
 	(void)close(p->fd);
 	p->fd = -1;	/* poll(2) passes over it */
@@ -241,6 +250,7 @@ keep_records(struct run *run)
 
 	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
 		follow_report(run->follow);
+		follow_report(run->follow);
 		if (!run_decode(run, header, &record)) {
 			more = recorder_pass(ring->recorder, header);
 			continue;
@@ -251,25 +261,39 @@ keep_records(struct run *run)
 	return more;
 }
 
-/* The same, and report what is kept if that is due at the horizon; UINT64_MAX: at
-   the end. */
-static bool
-record_hits(struct run *run, uint64_t horizon)
+/* The reason to tell what is kept, now that all from before the horizon is there;
+   UINT64_MAX: at the end.  NULL: there is none. */
+static const char *
+reason_to_tell(const struct run *run, uint64_t horizon)
 {
-	struct ring_run *ring = run->own;
-	const char *reason = run->tell_reason;
-	const bool end = horizon == UINT64_MAX;
+	const struct ring_run *ring = run->own;
 
-	if (!keep_records(run))
-		return false;
-	if (end && reason == NULL)
-		reason = run->reason;
-	if (reason == NULL || horizon < run->tell ||
-	    (end && !recorder_is_due(ring->recorder)))
-		return session_flush(&run->session, horizon);
+	if (run->tell_reason != NULL)
+		return horizon >= run->tell ? run->tell_reason : NULL;
+	return horizon != UINT64_MAX || run->options->last == 0 ||
+	    (ring->recorder != NULL && !recorder_is_due(ring->recorder)) ?
+	    NULL : run->reason;
+}
+
+/* Have the session write what is there up to the horizon, and what is kept if that
+   is due. */
+static bool
+write_records(struct run *run, uint64_t horizon)
+{
+	const char *reason = reason_to_tell(run, horizon);
+	struct ring_run *ring = run->own;
+	struct session *s = &run->session;
+
+	if (reason == NULL)
+		return session_flush(s, horizon);
 	run->tell_reason = NULL;
 	run->crashed = false;
-	return recorder_tell(ring->recorder, run, reason, horizon);
+	if (ring->recorder != NULL)
+		return recorder_tell(ring->recorder, run, reason, horizon);
+	if (!session_flush(s, horizon))
+		return false;
+	session_last(s, reason);
+	return session_flush(s, horizon);
 }
 
 /* Take what was drained; up to the horizon, ns, that is all.  False: no more
@@ -282,7 +306,7 @@ take_records(struct run *run, uint64_t horizon)
 	struct ex_record record;
 
 	if (ring->recorder != NULL)
-		return record_hits(run, horizon);
+		return keep_records(run) && write_records(run, horizon);
 	while ((header = wp_drain_next(ring->drain)) != NULL) {
 		follow_report(run->follow);
 		if (!run_decode(run, header, &record))
@@ -291,14 +315,15 @@ take_records(struct run *run, uint64_t horizon)
 		if (!session_record(&run->session, &record))
 			return false;
 	}
-	return session_flush(&run->session, horizon);
+	return write_records(run, horizon);
 }
 
-/* Also those that are on their way. */
+/* Also those that are on their way, and those that are kept: hits of the program
+   that was cannot be explained by what is mapped now. */
 static void
 ring_settle(struct run *run)
 {
-	const struct ring_run *ring = run->own;
+	struct ring_run *ring = run->own;
 	const uint64_t now = wp_clock_ns();
 	uint64_t ready;
 
@@ -308,6 +333,8 @@ ring_settle(struct run *run)
 			return;
 		wp_clock_sleep(NAP);
 	} while (ready < now);
+	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
+		(void)recorder_tell(ring->recorder, run, "exit", ready);
 }
 
 /* The process is traced by the thread that runs this. */
@@ -370,8 +397,8 @@ ring_loop(struct run *run)
 		else
 			more = take_records(run, wp_drain_ready(ring->drain));
 		if (!more)
-			run->reason = run->session.full ||
-			    run->options->count ? "count" : "detached";
+			run->reason = run->options->count ? "count" :
+			    session_full_reason(&run->session);
 		run_turn_off(run);
 	}
 	run->poll[run->npoll - 1].fd = -1;

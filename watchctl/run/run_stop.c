@@ -335,7 +335,7 @@ stop_loop(struct run *run)
 		more = wp_stops_step(stop->stops) > 0;
 		if (run->reason == NULL &&
 		    !feed(stop, wp_clock_ns() - ON_ITS_WAY, false))
-			run->reason = run->session.full ? "count" : "detached";
+			run->reason = session_full_reason(&run->session);
 		run_turn_off(run);
 		wait_a_little(stop, &signals, more);
 	}

@@ -664,16 +664,30 @@ new_process(struct run *run, pid_t pid)
 	return NULL;
 }
 
+/* It was watched as another program, or another process had this id: what is kept
+   of that is told. */
+static void
+settle_before(struct run *run, pid_t pid)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		known = known || run->process[i].pid == pid;
+	if (known && run->options->last != 0)
+		run->ops->settle(run);
+}
+
 int
 run_add_process(struct run *run, pid_t pid, uint64_t since,
     struct wp_cause *cause)
 {
 	const size_t i = run->nprocesses;
-	struct process *process = new_process(run, pid);
+	struct process *process;
 	uint64_t program = 0, now = 0;
 	int err;
 
-	if (process == NULL)
+	settle_before(run, pid);
+	if ((process = new_process(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	(void)wp_proc_program(pid, &program);
 	if ((err = find_watches(run, process, cause)) < 0 ||

@@ -373,7 +373,9 @@ finish(struct run *run)
 		recording_build_ids(run);
 	if (run->options->command != NULL)
 		status = command_status(run);
-	return session_end(&run->session, run->reason, status, run->counts);
+	/* it may have ended by itself meanwhile */
+	return session_end(&run->session, run->session.until ? "until" :
+	    run->reason, status, run->counts);
 }
 
 int

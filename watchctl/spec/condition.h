@@ -60,6 +60,8 @@ struct condition {
 	const struct condition_node *root;
 	unsigned calls;		/* how many IN and CALLER there are */
 	bool typed;		/* it has enumerators */
+	const char *option;	/* "--if", for messages; whoever parses it sets
+				   it then */
 	/* condition.c's own */
 	struct condition_node *nodes;
 	size_t n;

@@ -16,6 +16,11 @@
    code; and where it matters whether one of the callers is allowed. */
 enum { STACK_USUAL = 4096, STACK_JUDGED = 16384, STACK_MAX = 65528 - 1024 };
 
+/* Bytes of samples that wait in the explainer: half of what it shares; what one
+   takes at most beside the stack; and so many at most, since the numbers of samples
+   are used again. */
+enum { HELD = 8 << 20, HELD_REST = 1024, HELD_MAX = 2000 };
+
 /* Bytes for the process that explains: what starting takes, and more than there
    is. */
 #define MEMORY_MIN ((uint64_t)32 << 20)
@@ -59,6 +64,8 @@ static const char usage[] =
 "  --once           report one hit for each distinct backtrace\n"
 "  --last N         keep the newest N hits, and report them when the process\n"
 "                   ends, however it does, or when watchctl gets SIGUSR1\n"
+"  --until CONDITION\n"
+"                   end at the first hit for which it holds\n"
 "  --stop           stop each thread at its hit for a moment: exact values, and\n"
 "                   nothing is lost\n"
 "  --on-hit ACTION  at each hit pause (leave the process stopped for a debugger),\n"
@@ -105,6 +112,7 @@ static const char examples[] =
 enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
 	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
 	OPT_IF, OPT_EVERY, OPT_EACH, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
+	OPT_UNTIL,
 	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
 	OPT_DELIVERY, OPT_EXE, OPT_FOLLOW, OPT_IF_MISSING,
 	OPT_HELP, OPT_VERSION };
@@ -119,6 +127,7 @@ static const struct option watch_options[] = {
 	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
 	{"once", no_argument, NULL, OPT_ONCE},
 	{"last", required_argument, NULL, OPT_LAST},
+	{"until", required_argument, NULL, OPT_UNTIL},
 	{"stack", required_argument, NULL, OPT_STACK},
 	{"buffer", required_argument, NULL, OPT_BUFFER},
 	{"delivery", required_argument, NULL, OPT_DELIVERY},
@@ -146,6 +155,7 @@ static const struct option report_options[] = {
 	{"every", required_argument, NULL, OPT_EVERY},
 	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
 	{"once", no_argument, NULL, OPT_ONCE},
+	{"until", required_argument, NULL, OPT_UNTIL},
 	{"stacks", required_argument, NULL, OPT_STACKS},
 	{"allow", required_argument, NULL, OPT_ALLOW},
 	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
@@ -375,18 +385,20 @@ add_allow(struct options *o, const char *pattern)
 }
 
 static int
-add_condition(struct options *o, const char *text)
+add_condition(const char *option, const char *text,
+    struct condition *condition)
 {
 	struct condition_error error;
 	int err;
 
-	if (o->condition.root != NULL)
-		return complain("--if is given twice: join the conditions by "
-		    "&&");
-	err = condition_parse(text, &o->condition, &error);
+	if (condition->root != NULL)
+		return complain("%s is given twice: join the conditions by %s",
+		    option, strcmp(option, "--if") == 0 ? "&&" : "||");
+	err = condition_parse(text, condition, &error);
+	condition->option = option;
 	if (err == -ENOMEM)
 		return complain("out of memory");
-	return err == 0 ? 0 : complain("--if '%s': %s (column %u)", text,
+	return err == 0 ? 0 : complain("%s '%s': %s (column %u)", option, text,
 	    error.text, error.column);
 }
 
@@ -482,7 +494,7 @@ option(struct options *o, int c)
 		o->changed = true;
 		return 0;
 	case OPT_IF:
-		return add_condition(o, optarg);
+		return add_condition("--if", optarg, &o->condition);
 	case OPT_EVERY:
 		return parse_number("--every", optarg, UINT64_MAX / 2,
 		    &o->every);
@@ -497,6 +509,8 @@ option(struct options *o, int c)
 		return 0;
 	case OPT_LAST:
 		return parse_number("--last", optarg, UINT32_MAX, &o->last);
+	case OPT_UNTIL:
+		return add_condition("--until", optarg, &o->until);
 	case OPT_INSIDE:
 		o->inside = true;
 		return 0;
@@ -645,6 +659,45 @@ check_choice(const struct options *o)
 	return 0;
 }
 
+static bool
+watches(const struct options *o, enum wp_access access)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (o->spec[i].access == access)
+			return true;
+	return false;
+}
+
+static int
+check_until(const struct options *o)
+{
+	const uint64_t most = options_held_samples(o);
+
+	if (o->until.root == NULL)
+		return 0;
+	if (o->count)
+		return complain("--until looks at hits that are reported, and "
+		    "--count only counts them: leave out one of them");
+	if (o->form == FORM_PERF)
+		return complain("-o perf explains nothing while it records: "
+		    "give --until to watchctl report");
+	if (o->last != 0 && watches(o, WP_READ))
+		return complain("-r has writes in between, which are not held "
+		    "as --last with --until holds hits: watch by -a, or leave "
+		    "out one of them");
+	return o->last <= most ? 0 : complain("--last %llu: with --until, "
+	    "which explains each hit, at most %llu with so much --stack",
+	    (unsigned long long)o->last, (unsigned long long)most);
+}
+
+uint64_t
+options_held_samples(const struct options *o)
+{
+	const uint64_t fit = HELD / (o->stack + HELD_REST);
+
+	return fit < HELD_MAX ? fit : HELD_MAX;
+}
+
 /* What does not go with hits that are kept as they came, until they are wanted. */
 static int
 check_last(const struct options *o)
@@ -680,11 +733,7 @@ check_last(const struct options *o)
 static bool
 has_reads(const struct options *o)
 {
-	for (size_t i = 0; i < o->nspecs; i++)
-		if (o->spec[i].access == WP_READ ||
-		    o->spec[i].access == WP_ACCESS)
-			return true;
-	return false;
+	return watches(o, WP_READ) || watches(o, WP_ACCESS);
 }
 
 /* What BPF programs deliver nothing of. */
@@ -712,7 +761,7 @@ options_usual_delivery(void)
 static int
 check_form(const struct options *o)
 {
-	if (check_choice(o) < 0)
+	if (check_choice(o) < 0 || check_until(o) < 0)
 		return -EINVAL;
 	if (o->stacks_once && o->form != FORM_JSON)
 		return complain("--stacks once is for -o json: add that, or "
@@ -873,5 +922,6 @@ options_free(struct options *o)
 	free(o->name);
 	free(o->allow);
 	condition_free(&o->condition);
+	condition_free(&o->until);
 	*o = (struct options){0};
 }

@@ -53,6 +53,7 @@ struct options {
 	uint64_t max_rate;	/* --max-rate, hits in a second; 0: any */
 	bool once;		/* --once */
 	uint64_t last;		/* --last; 0: hits are reported at once */
+	struct condition until;	/* --until; without a root: none */
 	bool inside;		/* --inside */
 	bool no_aslr;		/* --no-aslr */
 	bool skip_missing;	/* --if-missing skip */
@@ -96,6 +97,10 @@ options_attach(const struct options *o)
 {
 	return o->npids > 0 || o->nnames > 0 || o->exe != NULL;
 }
+
+/* With --last and --until all hits are explained as they come, and so many samples
+   wait in the explainer: they are in the memory that it shares. */
+uint64_t options_held_samples(const struct options *);
 
 /* Whether accesses are to be judged: --allow, --error-exitcode, or both. */
 static inline bool

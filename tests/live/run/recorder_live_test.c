@@ -13,6 +13,8 @@
 #include "scratch.h"
 #include "watching.h"
 
+enum { LAST_LINES = 3 };	/* last, summary, end */
+
 /* KiB: those 20,000 samples take 90 MiB, if they are kept. */
 enum { MARGIN = 32 << 10 };
 
@@ -213,21 +215,32 @@ TEST(copies_of_the_kernel_are_kept_whole)
 	outcome_free(&o);
 }
 
-/* Whether a child of a process maps this file. */
-static bool
-does_child_map(pid_t pid, const char *file)
+/* The process that explains for a watchctl; 0: there is none now. */
+static pid_t
+explainer_of(pid_t pid)
 {
-	char path[64], line[512] = "";
-	bool does = false;
+	char path[64], line[64] = "";
 	FILE *f;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
 	    (int)pid, (int)pid);
 	if ((f = fopen(path, "r")) == NULL)
-		return false;
-	(void)fgets(line, sizeof(line), f);
+		return 0;
+	if (fgets(line, sizeof(line), f) == NULL)
+		line[0] = '\0';
 	(void)fclose(f);
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", atoi(line));
+	return (pid_t)atoi(line);
+}
+
+/* Whether a process maps this file. */
+static bool
+does_map(pid_t pid, const char *file)
+{
+	char path[64], line[512];
+	bool does = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	if ((f = fopen(path, "r")) == NULL)
 		return false;
 	while (!does && fgets(line, sizeof(line), f) != NULL)
@@ -251,7 +264,7 @@ TEST(libraries_that_are_gone)
 	(void)snprintf(told, sizeof(told), "call %s\n",
 	    scratch_path("plug.so"));
 	assert_int_equal(tell_to(&t.run, told), 11);
-	for (int ms = 0; !does_child_map(w.pid, "plug.so"); ms++) {
+	for (int ms = 0; !does_map(explainer_of(w.pid), "plug.so"); ms++) {
 		assert_true(ms < COMMAND_PATIENCE_MS);
 		(void)usleep(1000);
 	}
@@ -351,6 +364,126 @@ TEST(a_command_has_its_signals)
 	assert_int_equal(o.status, 128 + SIGUSR1);
 	assert_non_null(strstr(o.err, "the last 1 hit: the process was ended "
 	    "by a signal"));
+	outcome_free(&o);
+}
+
+/* Processes that are gone, in programs that a shell ran. */
+TEST(each_hit_is_of_its_program)
+{
+	struct outcome o;
+	char both[2 * PATH_MAX + 4];
+
+	scratch_run("echo 'int word; void one(void) { word = 1; } "
+	    "int main(void) { one(); return 5; }' > one.c && "
+	    "sed 's/one/two/g' one.c > two.c && "
+	    "%s -g -w -no-pie -o one one.c && %s -g -w -no-pie -o two two.c",
+	    getenv("CC"), getenv("CC"));
+	(void)snprintf(both, sizeof(both), "%s; %s", scratch_path("one"),
+	    scratch_path("two"));
+	run(&o, LIST(watchctl(), "-w", "word", "-f", "-o", "json", "-O",
+	    scratch_path("report"), "--last", "9", "--if-missing", "skip",
+	    "--", "/bin/sh", "-c", both));
+	assert_int_equal(o.status, 5);
+	outcome_take(&o, scratch_path("report"));
+	assert_int_equal(unlink(scratch_path("report")), 0);
+	expect_function(hit_at(&o, 0), 0, "one");
+	expect_function(hit_at(&o, 1), 0, "two");
+	assert_int_equal(count_of(&o, "hit"), 2);
+	expect_last(first_of(&o, "last"), 2, "exit");
+	outcome_free(&o);
+}
+
+TEST(until_a_condition_holds)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "4", "--until=new == 1500");
+	assert_int_equal(tell_to(&t.run, "write 2000\n"), 2000);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	expect_account(&o, 1500, 4);
+	for (unsigned i = 0; i < 4; i++)
+		expect_put(hit_at(&o, i), 1497 + i, false);
+	expect_last(first_of(&o, "last"), 4, "until");
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "until");
+	outcome_free(&o);
+	let_end(&t, "", 7);
+}
+
+TEST(until_it_crashes_before_that)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+
+	begin(&t, &w, "4", "--until=new == 1500");
+	(void)tell_to(&t.run, "write 100\n");
+	assert_int_equal(kill(w.pid, SIGUSR1), 0);
+	hear_until(&w, "last", &o);
+	expect_last(first_of(&o, "last"), 4, "signal");
+	outcome_free(&o);
+	/* it explains again what was held, and not what was told */
+	(void)tell_to(&t.run, "write 2\n");
+	(void)kill(explainer_of(w.pid), SIGKILL);
+	(void)tell_to(&t.run, "write 1\n");
+	let_end(&t, "crash\n", 128 + SIGSEGV);
+	finish(&w, &o);
+	assert_int_equal(count_of(&o, "hit"), 3);
+	/* what it was reading when it was killed is not read again, perhaps */
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(number_of(hit_at(&o, i), "seq"), 5 + i);
+	assert_string_equal(text_of(json_array_get(o.lines,
+	    json_array_size(o.lines) - LAST_LINES), "reason"), "crash");
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 103);
+	assert_int_equal(number_of(first_of(&o, "end"), "reported"), 7);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	outcome_free(&o);
+}
+
+/* Without --last it is the last hit of the report. */
+TEST(until_in_each_way)
+{
+	static const char *const ways[] = {"--stop", "--inside", "--stack=4096"};
+	struct running w;
+	struct outcome o;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		start(&w, LIST(watchctl(), ways[i], "-w", "word", "--until",
+		    "new > 2 || tid == 1", "-o", "json", "-O",
+		    scratch_path("report"), victim("obeys")));
+		say(&w, "write 50\n");
+		finish(&w, &o);
+		assert_int_equal(o.status, 7);
+		outcome_take(&o, scratch_path("report"));
+		assert_int_equal(count_of(&o, "hit"), 3);
+		assert_string_equal(text_of(first_of(&o, "end"), "reason"),
+		    "until");
+		assert_int_equal(unlink(scratch_path("report")), 0);
+		outcome_free(&o);
+	}
+	start(&w, LIST(watchctl(), "-w", "word", "-o", "perf", "-O",
+	    scratch_path("recorded"), victim("obeys")));
+	say(&w, "write 50\n");
+	finish(&w, &o);
+	outcome_free(&o);
+	run(&o, LIST(watchctl(), "report", "--until", "new == 7", "-o", "json",
+	    scratch_path("recorded")));
+	assert_int_equal(count_of(&o, "hit"), 7);
+	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "until");
+	outcome_free(&o);
+}
+
+TEST(a_condition_that_is_none_there)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "word", "--until", "new == NEVER", "--",
+	    victim("obeys")));
+	assert_int_equal(o.status, 125);
+	assert_memory_equal(o.err, "watchctl: --until: 'NEVER' is neither ",
+	    38);
 	outcome_free(&o);
 }
 

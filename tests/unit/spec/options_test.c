@@ -362,6 +362,14 @@ TEST(switches)
 	assert_int_equal(o.each, 7);
 	assert_false(options_thin(&o));
 	options_free(&o);
+	ACCEPT(&o, "--last", "20", "--until", "old < 1", "-w", "a", "x");
+	assert_non_null(o.until.root);
+	assert_int_equal(o.last, 20);
+	options_free(&o);
+	accept(&o, (const char *const []){"report", "--until", "1", "file",
+	    NULL});
+	assert_non_null(o.until.root);
+	options_free(&o);
 	ACCEPT(&o, "--last", "20", "-w", "a", "x");
 	assert_int_equal(o.last, 20);
 	assert_true(options_thin(&o));
@@ -650,6 +658,22 @@ static const struct {
 	    "--last leaves out hits without judging them, and one of these "},
 	{{"w", "-w", "a", "--last", "3", "-o", "perf", "-O", "f", "x"},
 	    "-o perf records all hits: watchctl report explains them, or "},
+	{{"w", "-w", "a", "--until", "new = 3", "x"},
+	    "--until 'new = 3': nothing is assigned here; == compares "},
+	{{"w", "-w", "a", "--until", "1", "--until", "0", "x"},
+	    "--until is given twice: join the conditions by ||\n"},
+	{{"w", "-w", "a", "--until", "1", "--count", "x"},
+	    "--until looks at hits that are reported, and --count only "},
+	{{"w", "-w", "a", "--until", "1", "-o", "perf", "-O", "f", "x"},
+	    "-o perf explains nothing while it records: give --until to "},
+	{{"w", "-w", "a", "--until", "1", "--last", "1639", "x"},
+	    "--last 1639: with --until, which explains each hit, at most "
+	    "1638 with so much --stack\n"},
+	{{"w", "-w", "a", "--until", "1", "--last", "2001", "--stack", "8",
+	    "x"}, "--last 2001: with --until, which explains each hit, at "
+	    "most 2000 "},
+	{{"w", "-r", "a", "--until", "1", "--last", "2", "x"},
+	    "-r has writes in between, which are not held as --last with "},
 	{{"report", "--last", "3", "f"}, "no option --last" },
 	{{"w", "-w", "a", "--changed", "--count", "x"},
 	    "--changed needs values, which --count does not find: leave out "
@@ -736,7 +760,7 @@ TEST(help_is_whole)
 		"-w SPEC", "-r SPEC", "-a SPEC", "-x SPEC", "-p PID", "-f ",
 		"-n N", "-t SECONDS", "--count", "--user-only", "--changed",
 		"--if CONDITION", "--every N", "--max-rate N", "--once",
-		"--last N",
+		"--last N", "--until CONDITION",
 		"--stack BYTES", "--stacks once", "--allow PATTERN",
 		    "--error-exitcode N",
 		"-o FORM", "-O FILE", "-h, --help",
