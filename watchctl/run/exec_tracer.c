@@ -2,6 +2,7 @@
 #include "run/exec_tracer.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -11,11 +12,26 @@
 
 #include "os/array.h"
 #include "os/proc.h"
+#include "run/new_module.h"
 #include "run/new_program.h"
 #include "run/run.h"
 #include "stop/ptrace_loop.h"
 
 enum { LOOK_MS = 10 };	/* between looks, if a signal should be lost */
+
+/* One that is held. */
+struct caught {
+	pid_t pid, tid;		/* tid 0: it has executed a program; else that
+				   thread called its hook */
+};
+
+/* A traced thread. */
+struct traced {
+	struct wp_thread thread;
+	int hook;		/* the breakpoint; < 0: none */
+	uint64_t calls;		/* of it, that were looked at */
+	enum { RUNS, WAITS, PASSES } at_hook;
+};
 
 struct exec_tracer {
 	struct run *run;
@@ -28,30 +44,124 @@ struct exec_tracer {
 	pthread_cond_t changed;
 	bool begun;		/* there is a result */
 	bool leave;
-	pid_t *pid;		/* n that have executed a program and are
-				   held */
+	struct caught *caught;	/* n of them, in their order */
 	size_t n, cap;
-	pid_t due;		/* run_program is to be run for it; 0: for none */
+	struct caught due;	/* is to be looked at now; pid 0: none is */
 	atomic_bool busy;
-	int caught;		/* an eventfd: there is one more */
+	atomic_bool missed;	/* as of exec_tracer_missed */
+	int wake;		/* an eventfd: there is one more */
 };
 
 /* --- the thread --- */
 
-/* Without memory it is released. */
+/* False: there is no memory, or the run ends. */
 static bool
-executed(void *arg, pid_t pid)
+put(struct exec_tracer *t, pid_t pid, pid_t tid)
 {
-	struct exec_tracer *t = arg;
 	bool room;
 
 	(void)pthread_mutex_lock(&t->lock);
-	room = !t->leave && WP_ARRAY_ROOM(t, pid) == 0;
+	room = !t->leave && WP_ARRAY_ROOM(t, caught) == 0;
 	if (room)
-		t->pid[t->n++] = pid;
+		t->caught[t->n++] = (struct caught){pid, tid};
 	(void)pthread_mutex_unlock(&t->lock);
-	(void)eventfd_write(t->caught, 1);
+	(void)eventfd_write(t->wake, 1);
 	return room;
+}
+
+static bool
+executed(void *arg, pid_t pid)
+{
+	return put(arg, pid, 0);
+}
+
+/* --- hooks --- */
+
+/* The hook of a process; 0: nothing waits there. */
+static uint64_t
+hook_of(const struct run *run, pid_t pid)
+{
+	uint64_t hook = 0;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid && !run->process[i].module)
+			hook = run->process[i].hook;
+	return hook;
+}
+
+static void
+set_hook(struct exec_tracer *t, struct traced *traced)
+{
+	const uint64_t hook = hook_of(t->run, traced->thread.pid);
+
+	if (hook == 0 || traced->hook >= 0)
+		return;
+	traced->hook = wp_target_break(traced->thread.tid, hook);
+	if (traced->hook < 0 && traced->hook != -ESRCH)
+		atomic_store(&t->missed, true);
+}
+
+static void
+close_hook(struct exec_tracer *t, struct traced *traced)
+{
+	struct wp_perf_count count;
+
+	if (traced->hook < 0)
+		return;
+	if (wp_perf_read(traced->hook, PERF_FORMAT_TOTAL_TIME_RUNNING,
+	    &count) < 0 || count.value > traced->calls)
+		atomic_store(&t->missed, true);
+	(void)close(traced->hook);
+	traced->hook = -1;
+}
+
+/* One is about to get a signal that may be its hook's: then it waits until that
+   has been looked at, and gets none. */
+static int
+take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
+{
+	struct traced *traced = (struct traced *)thread;
+	struct exec_tracer *t = arg;
+
+	if (info->si_code <= 0 || info->si_code == SI_KERNEL ||
+	    traced->hook < 0 || info->si_fd != traced->hook)
+		return info->si_signo;
+	if (traced->at_hook == RUNS) {
+		traced->calls++;
+		traced->at_hook = put(t, thread->pid, thread->tid) ? WAITS :
+		    PASSES;
+	}
+	if (traced->at_hook == WAITS)
+		return WP_TRACER_LATER;
+	traced->at_hook = RUNS;
+	return 0;
+}
+
+static void
+pass_hook(struct exec_tracer *t, pid_t tid)
+{
+	struct traced *traced =
+	    (struct traced *)wp_thread_find(&t->loop.all, tid);
+
+	if (traced != NULL)
+		traced->at_hook = PASSES;
+}
+
+static struct wp_thread *
+add_thread(struct exec_tracer *t, pid_t pid, pid_t tid)
+{
+	struct traced *traced = (struct traced *)wp_thread_find(&t->loop.all,
+	    tid);
+
+	if (traced == NULL) {
+		traced = (struct traced *)wp_ptrace_loop_add(&t->loop, pid, tid,
+		    true);
+		if (traced == NULL)
+			return NULL;
+		traced->hook = -1;
+	}
+	set_hook(t, traced);
+	return &traced->thread;
 }
 
 /* A thread that one of them has made, or a process. */
@@ -65,7 +175,7 @@ adopt(void *arg, pid_t tid)
 		return NULL;
 	if (!t->run->options->follow && status.tgid != t->command.pid)
 		return NULL;
-	return wp_ptrace_loop_add(&t->loop, status.tgid, tid, true);
+	return add_thread(t, status.tgid, tid);
 }
 
 static bool
@@ -79,8 +189,7 @@ arm(void *arg, struct wp_thread *thread)
 static void
 end(void *arg, struct wp_thread *thread)
 {
-	(void)arg;
-	(void)thread;
+	close_hook(arg, (struct traced *)thread);
 }
 
 static void
@@ -93,7 +202,8 @@ ended(void *arg, pid_t pid, int status)
 }
 
 static const struct wp_ptrace_loop_calls calls = {
-	.size = sizeof(struct wp_thread), .arm = arm, .end = end,
+	.size = sizeof(struct traced), .arm = arm, .signal = take_signal,
+	.end = end,
 	.executed = executed, .adopt = adopt, .ended = ended,
 };
 
@@ -103,9 +213,6 @@ say_begun(struct exec_tracer *t, int result)
 	(void)pthread_mutex_lock(&t->lock);
 	t->result = result;
 	t->begun = true;
-	if (result == 0 && WP_ARRAY_ROOM(t, pid) == 0)
-		t->pid[t->n++] = t->command.pid;
-	(void)eventfd_write(t->caught, 1);
 	(void)pthread_cond_broadcast(&t->changed);
 	(void)pthread_mutex_unlock(&t->lock);
 }
@@ -114,18 +221,22 @@ say_begun(struct exec_tracer *t, int result)
 static bool
 serve(struct exec_tracer *t)
 {
-	pid_t due;
+	struct caught due;
 	bool leave;
 
 	(void)pthread_mutex_lock(&t->lock);
 	due = t->due;
 	leave = t->leave;
 	(void)pthread_mutex_unlock(&t->lock);
-	if (due == 0)
+	if (due.pid == 0)
 		return !leave;
-	(void)run_program(t->run, due);
+	if (due.tid == 0)
+		(void)run_program(t->run, due.pid);
+	else
+		run_modules(t->run, due.pid);
+	pass_hook(t, due.tid);
 	(void)pthread_mutex_lock(&t->lock);
-	t->due = 0;
+	t->due.pid = 0;
 	(void)pthread_cond_broadcast(&t->changed);
 	(void)pthread_mutex_unlock(&t->lock);
 	return !leave;
@@ -141,12 +252,14 @@ trace(void *arg)
 	(void)sigaddset(&wake, SIGCHLD);
 	say_begun(t, wp_target_hold(t->run->target, &t->command,
 	    t->run->options->command[0], t->cause));
+	if (t->result == 0)
+		(void)put(t, t->command.pid, 0);
 	while (t->result == 0 && serve(t)) {
 		const bool more = wp_ptrace_loop_step(&t->loop) > 0;
 
 		(void)pthread_mutex_lock(&t->lock);
 		atomic_store(&t->busy, wp_ptrace_loop_busy(&t->loop) ||
-		    t->n > 0 || t->due != 0);
+		    t->n > 0 || t->due.pid != 0);
 		(void)pthread_mutex_unlock(&t->lock);
 		if (!more)
 			(void)wp_ptrace_loop_await(&wake, LOOK_MS);
@@ -163,9 +276,9 @@ tracer_free(struct exec_tracer *t)
 {
 	(void)pthread_mutex_destroy(&t->lock);
 	(void)pthread_cond_destroy(&t->changed);
-	if (t->caught >= 0)
-		(void)close(t->caught);
-	free(t->pid);
+	if (t->wake >= 0)
+		(void)close(t->wake);
+	free(t->caught);
 	free(t);
 }
 
@@ -198,11 +311,12 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	t->run = run;
 	t->cause = cause;
 	atomic_store(&t->busy, true);
-	t->caught = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	(void)pthread_cond_init(&t->changed, NULL);
-	wp_ptrace_loop_begin(&t->loop, 0, 0, &calls, t);
-	if ((err = t->caught < 0 ? -EMFILE : 0) < 0 ||
+	wp_ptrace_loop_begin(&t->loop, 0, UINT64_C(1) << (SIGURG - 1) |
+	    UINT64_C(1) << (SIGWINCH - 1), &calls, t);
+	if ((err = t->wake < 0 ? -EMFILE : 0) < 0 ||
 	    (err = wp_command_start(&t->command, run->options->command)) < 0 ||
 	    (err = make_thread(t)) < 0) {
 		tracer_free(t);
@@ -222,28 +336,38 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	return 0;
 }
 
-/* The next that is held; 0: there is none. */
-static pid_t
+/* Have the next one looked at.  False: there is none. */
+static bool
 next(struct exec_tracer *t)
 {
-	pid_t pid = 0;
+	bool any;
 
 	(void)pthread_mutex_lock(&t->lock);
-	if (t->n > 0) {
-		pid = t->pid[0];
+	if ((any = t->n > 0)) {
+		t->due = t->caught[0];
 		t->n--;
 		for (size_t i = 0; i < t->n; i++)
-			t->pid[i] = t->pid[i + 1];
-		t->due = pid;
+			t->caught[i] = t->caught[i + 1];
 	}
 	(void)pthread_mutex_unlock(&t->lock);
-	return pid;
+	return any;
 }
 
 int
 exec_tracer_fd(const struct exec_tracer *t)
 {
-	return t->caught;
+	return t->wake;
+}
+
+/* The thread does it, and this one waits. */
+static void
+have_done(struct exec_tracer *t)
+{
+	(void)pthread_kill(t->thread, SIGCHLD);
+	(void)pthread_mutex_lock(&t->lock);
+	while (t->due.pid != 0)
+		(void)pthread_cond_wait(&t->changed, &t->lock);
+	(void)pthread_mutex_unlock(&t->lock);
 }
 
 void
@@ -252,32 +376,61 @@ exec_tracer_take(struct exec_tracer *t)
 	eventfd_t n;
 
 	if (t != NULL)
-		(void)eventfd_read(t->caught, &n);
-	while (t != NULL && next(t) != 0) {
-		(void)pthread_kill(t->thread, SIGCHLD);
-		(void)pthread_mutex_lock(&t->lock);
-		while (t->due != 0)
-			(void)pthread_cond_wait(&t->changed, &t->lock);
-		(void)pthread_mutex_unlock(&t->lock);
+		(void)eventfd_read(t->wake, &n);
+	while (t != NULL && next(t))
+		have_done(t);
+}
+
+void
+exec_tracer_take_one(struct exec_tracer *t)
+{
+	while (!next(t)) {
+		struct pollfd p = {.fd = t->wake, .events = POLLIN};
+
+		(void)poll(&p, 1, LOOK_MS);
 	}
+	have_done(t);
 }
 
 int
-exec_tracer_pass(struct exec_tracer *t, pid_t pid)
+exec_tracer_pass(struct exec_tracer *t, const struct process *process,
+    struct wp_cause *cause)
 {
+	struct wp_target *target = t->run->target;
 	struct wp_hold hold;
 	size_t known;
 	int err;
 
-	wp_target_give(t->run->target, &hold);
+	wp_target_give(target, &hold);
 	known = hold.n;
-	err = wp_trace_process(&hold, pid, t->run->options->follow);
+	err = wp_trace_process(&hold, process->pid, t->run->options->follow);
+	if (err < 0)
+		return wp_cause_errno(cause, "tracing a process", -err);
+	if (process->n > 0)
+		err = wp_target_arm_held(target, &hold, process->pid,
+		    process->first, process->n, cause);
 	for (size_t i = 0; i < hold.n && err == 0; i++)
-		if (wp_ptrace_loop_add(&t->loop, pid, hold.thread[i].tid,
-		    true) == NULL)
-			err = -ENOMEM;
-	for (size_t i = 0; i < known && err == 0; i++)
+		if (add_thread(t, process->pid, hold.thread[i].tid) == NULL)
+			err = wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	for (size_t i = 0; i < known; i++)
 		wp_trace_continue(hold.thread[i].tid, hold.thread[i].signal);
+	free(hold.thread);
+	return err;
+}
+
+/* Those that are stopped for it report that, and go on. */
+int
+exec_tracer_arm(struct exec_tracer *t, const struct process *process,
+    struct wp_cause *cause)
+{
+	struct wp_hold hold = {0};
+	int err = wp_trace_process(&hold, process->pid,
+	    t->run->options->follow);
+
+	if (err < 0)
+		return wp_cause_errno(cause, "holding a process", -err);
+	err = wp_target_arm_held(t->run->target, &hold, process->pid,
+	    process->first, process->n, cause);
 	free(hold.thread);
 	return err;
 }
@@ -288,15 +441,19 @@ exec_tracer_is_busy(const struct exec_tracer *t)
 	return t != NULL && atomic_load(&t->busy);
 }
 
-void
+bool
 exec_tracer_end(struct exec_tracer *t)
 {
+	bool missed;
+
 	if (t == NULL)
-		return;
+		return false;
 	(void)pthread_mutex_lock(&t->lock);
 	t->leave = true;
 	(void)pthread_mutex_unlock(&t->lock);
 	(void)pthread_kill(t->thread, SIGCHLD);
 	(void)pthread_join(t->thread, NULL);
+	missed = atomic_load(&t->missed);
 	tracer_free(t);
+	return missed;
 }

@@ -8,7 +8,8 @@
  * the processes that it makes, and passes on their signals; each time that one
  * of them has executed a program it says so, and then runs what is to be done
  * with it, since only a tracer's own thread can do it.  What is armed then is
- * let go.
+ * let go, unless it waits for a module: then each call of its loader's hook, at
+ * which an execution breakpoint stops the thread, is looked at in the same way.
  *
  * If watchctl is killed, the kernel lets all of them go on.
  */
@@ -30,16 +31,30 @@ int exec_tracer_start(struct exec_tracer **, struct run *, struct wp_cause *);
 /* A descriptor that can be read when there is something to take. */
 int exec_tracer_fd(const struct exec_tracer *);
 
-/* Have run_program look at what has been executed.  NULL: nothing is traced. */
+/* Have run_program look at what has been executed, and run_modules at what has
+   been mapped.  NULL: nothing is traced. */
 void exec_tracer_take(struct exec_tracer *);
 
-/* From run_program: the held process goes on, traced as before.  0 or -errno. */
-int exec_tracer_pass(struct exec_tracer *, pid_t);
+/* The same for the first of them, which is waited for. */
+void exec_tracer_take_one(struct exec_tracer *);
+
+struct process;
+
+/* From run_program: the held process goes on, traced, armed with its watches if it
+   has any; and it stops at each call of its hook, if it has one, for run_modules.
+   0 or -errno with a cause. */
+int exec_tracer_pass(struct exec_tracer *, const struct process *,
+    struct wp_cause *);
+
+/* From run_modules: arm more of a traced process.  0 or -errno with a cause. */
+int exec_tracer_arm(struct exec_tracer *, const struct process *,
+    struct wp_cause *);
 
 /* Whether any process is traced. */
 bool exec_tracer_is_busy(const struct exec_tracer *);
 
-/* Let all go, as they are. */
-void exec_tracer_end(struct exec_tracer *);
+/* Let all go, as they are.  Result: whether a hook was called and its thread did
+   not stop, so that what was mapped then may have been missed. */
+bool exec_tracer_end(struct exec_tracer *);
 
 #endif

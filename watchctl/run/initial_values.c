@@ -74,7 +74,6 @@ initial_values_report(struct run *run)
 
 	session_values(s, &values);
 	(void)wp_target_watches(run->target, &n);
-	for (size_t w = 0; w < s->nwatches && w < n; w++)
-		initial_value_report(run, w,
-		    run->process[w / run->options->nspecs].pid);
+	for (size_t w = 0; w < n; w++)
+		initial_value_report(run, w, run_process_of(run, w)->pid);
 }

@@ -12,8 +12,10 @@
  */
 #include "run/new_program.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +23,21 @@
 #include "os/proc.h"
 #include "run/initial_values.h"
 #include "run/loader.h"
+#include "run/new_module.h"
 #include "run/run.h"
+#include "util/complain.h"
+
+enum { EXPLAIN_MS = 2000 };	/* that a held process waits for that */
 
 /* A program in which SPECs are looked for. */
 struct program {
 	struct process *process;
 	char path[PATH_MAX];
-	bool *found;		/* by SPEC */
-	size_t nfound;
+	bool *found;		/* by SPEC; */
+	bool *waits;		/* those whose module is not mapped */
+	size_t nfound, nwaiting;
+	uint64_t hook;		/* what its loader calls then; 0: it has
+				   none */
 };
 
 bool
@@ -45,8 +54,8 @@ run_program_wanted(const struct run *run)
 
 /* --- the process --- */
 
-static struct process *
-add_process(struct run *run, pid_t pid)
+struct process *
+run_new_program(struct run *run, pid_t pid)
 {
 	struct process *more = reallocarray(run->process, run->nprocesses + 1,
 	    sizeof(*more));
@@ -74,15 +83,22 @@ resolve(struct run *run, struct program *program, bool early)
 	const struct options *o = run->options;
 	size_t missing = 0;
 
+	program->nwaiting = 0;
 	for (size_t i = 0; i < o->nspecs; i++) {
+		const bool may_come = module_may_come(&o->spec[i]);
+		struct wp_cause cause = {0};
 		int err;
 
 		if (program->found[i] || o->spec[i].symbol == NULL)
 			continue;
 		o->spec[i].unborn = true;
 		err = live_box_resolve(&run->live, program->process->pid,
-		    &o->spec[i], early, &program->process->place[i], NULL);
+		    &o->spec[i], early, &program->process->place[i],
+		    may_come ? &cause : NULL);
 		program->found[i] = err == 0;
+		program->waits[i] = may_come && run->tracer != NULL &&
+		    cause.code == WP_CAUSE_MODULE_UNKNOWN;
+		program->nwaiting += program->waits[i];
 		program->nfound += err == 0;
 		missing += err == -ENOENT;
 	}
@@ -97,9 +113,11 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 	const size_t before = program->nfound;
 	size_t missing = 1;
 
-	if (before > 0 || !absent_has(&run->absent, &set))
+	if (before > 0 || program->nwaiting > 0 ||
+	    !absent_has(&run->absent, &set))
 		missing = resolve(run, program, early);
-	if (program->nfound == 0 && missing == run->options->nspecs)
+	if (program->nfound == 0 && program->nwaiting == 0 &&
+	    missing == run->options->nspecs)
 		absent_add(&run->absent, &set);
 	buffer_free(&set);
 	return missing;
@@ -114,12 +132,15 @@ find(struct run *run, struct program *program)
 	const unsigned first = loader_count(pid);
 	struct wp_cause cause;
 	struct loader loader;
+	uint64_t base = 0;
 	bool early = true;
 	int at, status, err = run_learn(run, program->process, true, &cause);
 
 	if (err < 0)
 		return err;
 	loader_find(pid, &run->live, &loader);
+	if (wp_proc_auxv(pid, AT_BASE, &base) == 0 && base != 0)
+		program->hook = loader.hook;	/* it has a loader */
 	while (resolve_unless_absent(run, program, early) > 0) {
 		const uint64_t stop[] = {loader.hook, loader.entry};
 
@@ -204,11 +225,9 @@ report(struct run *run, const struct program *program,
 	session_event(&run->session, &event);
 }
 
-/* It is armed: whoever explains gets to know that before its first hit. */
-static void
-describe(struct run *run, const struct program *program)
+int
+run_describe_process(struct run *run, const struct process *process)
 {
-	const struct process *process = program->process;
 	struct ex_perf_event events[WP_SLOTS_MAX] = {0};
 
 	for (size_t w = process->first; w < process->first + process->n; w++) {
@@ -216,13 +235,56 @@ describe(struct run *run, const struct program *program)
 
 		for (int i = 0; i < n; i++)
 			free((uint64_t *)(uintptr_t)events[i].ids);
-		if (n < 0) {
-			session_note(&run->session, n);
-			return;
-		}
+		if (n < 0)
+			return n;
 		initial_value_report(run, w, process->pid);
-		report(run, program, WATCH_ARMED, run_watch(run, w));
 	}
+	return 0;
+}
+
+/* It is armed: whoever explains gets to know that before its first hit. */
+static void
+describe(struct run *run, const struct program *program)
+{
+	const struct process *process = program->process;
+
+	session_note(&run->session, run_describe_process(run, process));
+	for (size_t w = process->first; w < process->first + process->n; w++)
+		report(run, program, WATCH_ARMED, run_watch(run, w));
+}
+
+/* Modules come with a loader only. */
+static void
+wait_for_modules(struct run *run, struct program *program)
+{
+	if (program->nwaiting == 0 || program->hook != 0)
+		return;
+	session_warn(&run->session, "process %d executed %s, which is static: "
+	    "it has no loader, and so no module comes that is waited for",
+	    program->process->pid, program->path);
+	memset(program->waits, 0, run->options->nspecs * sizeof(bool));
+	program->nwaiting = 0;
+}
+
+/* The command itself has not what it must have: it does not begin. */
+static bool
+is_refused(struct run *run, struct program *program)
+{
+	const struct options *o = run->options;
+	struct wp_cause cause;
+
+	for (size_t i = 0; i < o->nspecs && !o->skip_missing &&
+	    !run->session.started; i++) {
+		if (program->found[i] || program->waits[i])
+			continue;
+		(void)live_box_resolve(&run->live, program->process->pid,
+		    &o->spec[i], false, &program->process->place[i], &cause);
+		(void)complain("%s", cause.text);
+		run->refused = true;
+		(void)kill(program->process->pid, SIGKILL);
+		return true;
+	}
+	return false;
 }
 
 /* Which SPECs it has not, and what that means for the run. */
@@ -232,9 +294,10 @@ report_missing(struct run *run, const struct program *program)
 	const struct options *o = run->options;
 
 	for (size_t i = 0; i < o->nspecs; i++) {
-		if (program->found[i] || o->spec[i].symbol == NULL)
+		if (program->found[i] || program->waits[i] ||
+		    o->spec[i].symbol == NULL)
 			continue;
-		report(run, program, WATCH_MISSING, run->session.watches[i]);
+		report(run, program, WATCH_MISSING, run_spec_watch(run, i));
 		if (!o->skip_missing)
 			session_doubt(&run->session, "process %d executed %s, "
 			    "which has no %s", program->process->pid,
@@ -247,16 +310,23 @@ report_missing(struct run *run, const struct program *program)
 static int
 go_on(struct run *run, struct program *program, struct wp_cause *cause)
 {
+	struct process *process = program->process;
+	const bool stays = program->nfound == 0 || program->nwaiting > 0;
 	int err;
 
-	if (program->nfound == 0)
-		return run->ops->pass(run, program->process, cause);
-	if ((err = plan(run, program, cause)) < 0)
+	if (program->nwaiting > 0) {
+		process->hook = program->hook;
+		process->waits = program->waits;
+		program->waits = NULL;
+	}
+	if (program->nfound > 0 && (err = plan(run, program, cause)) < 0)
 		return err;
-	if ((err = run->ops->attach(run, program->process, cause)) < 0)
+	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,
+	    cause)) < 0 || program->nfound == 0)
 		return err;
-	describe(run, program);
 	run->found = true;
+	if (run->session.started)
+		describe(run, program);
 	return 0;
 }
 
@@ -286,10 +356,13 @@ begin(struct run *run, struct program *program, pid_t pid)
 	    wp_target_adopt(run->target, pid) < 0)
 		return -EBUSY;
 	program->found = calloc(run->options->nspecs, sizeof(bool));
-	program->process = add_process(run, pid);
-	if (program->found != NULL && program->process != NULL)
+	program->waits = calloc(run->options->nspecs, sizeof(bool));
+	program->process = run_new_program(run, pid);
+	if (program->found != NULL && program->waits != NULL &&
+	    program->process != NULL)
 		return 0;
 	free(program->found);
+	free(program->waits);
 	wp_target_let_go(run->target);
 	return -ENOMEM;
 }
@@ -303,20 +376,20 @@ has_addresses(const struct options *o)
 	return false;
 }
 
-/* A process that was watched in its program before is not any more. */
-static void
-leave_before(struct run *run, pid_t pid)
+bool
+run_explain_before(struct run *run, pid_t pid)
 {
 	bool watched = false;
 
 	for (size_t i = 0; i < run->nprocesses; i++)
 		watched = watched || (run->process[i].pid == pid &&
-		    run->process[i].n > 0);
-	if (!watched)
-		return;
+		    run->process[i].n > 0 && !run->process[i].disarmed);
+	if (!watched || run->kept == NULL)
+		return watched;
 	run->ops->settle(run);
-	if (has_addresses(run->options))
-		run_executed(run, pid);
+	(void)session_flush(&run->session, UINT64_MAX);
+	kept_session_catch_up(run->kept, EXPLAIN_MS);
+	return true;
 }
 
 bool
@@ -329,15 +402,25 @@ run_program(struct run *run, pid_t pid)
 	if (!run_program_wanted(run))
 		return false;
 	run_check_privileges(run, pid);
-	leave_before(run, pid);
+	if (run_explain_before(run, pid) && has_addresses(run->options))
+		run_executed(run, pid);
 	if (begin(run, &program, pid) < 0)
 		return false;
 	(void)wp_proc_exe(pid, program.path);
-	if ((err = find(run, &program)) == 0 &&
-	    (err = go_on(run, &program, &cause)) == 0)
+	if ((err = find(run, &program)) == 0) {
+		wait_for_modules(run, &program);
+		if (is_refused(run, &program)) {
+			wp_target_let_go(run->target);
+			free(program.found);
+			free(program.waits);
+			return true;
+		}
 		report_missing(run, &program);
-	else
+		err = go_on(run, &program, &cause);
+	}
+	if (err < 0)
 		give_up(run, &program, err, &cause);
 	free(program.found);
+	free(program.waits);
 	return true;
 }

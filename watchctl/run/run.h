@@ -46,8 +46,9 @@ struct run_ops {
 	/* take all records there are: a process is another program from here
 	   on */
 	void (*settle)(struct run *);
-	/* let a held process go on that has nothing to watch, and be told of the
-	   next program it executes.  0 or -errno with a cause */
+	/* let a held process go on, armed with its watches if it has any, and be
+	   told of the next program that it executes, and when it calls its hook.
+	   0 or -errno with a cause */
 	int (*pass)(struct run *, const struct process *, struct wp_cause *);
 	/* what only the tracer of this thread can do; false: it is not stopped
 	   at a hit.  NULL: none ever is */
@@ -91,6 +92,11 @@ struct run {
 		bool program;		/* those of one that was executed while
 					   the watch was on: */
 		size_t spec[WP_SLOTS_MAX];	/* of these SPECs; */
+		uint64_t hook;		/* what its loader calls when it has
+					   mapped a module, 0: nothing waits for
+					   that; */
+		bool *waits;		/* which SPECs do, NULL: none; */
+		bool module;		/* they are in one that came so */
 		struct spec_place *place;	/* what each SPEC means there */
 		long threads;		/* covered, by its records: those
 					   there were, and made, and ended */
@@ -111,7 +117,10 @@ struct run {
 	size_t npending;		/* the session's first watches, which
 					   say so */
 	bool found;			/* there was such a program */
+	bool refused;			/* the command was ended, since it has
+					   not what it must have */
 	struct absent absent;		/* what has nothing of it */
+	bool missed_module;		/* one may have been mapped unseen */
 	struct exec_tracer *tracer;	/* of those that have none; NULL */
 	bool unprivileged_reported;	/* that a process runs without privileges
 					   that its file gives */
@@ -205,6 +214,11 @@ int run_learn(struct run *, struct process *, bool executed,
    it has, for a recording, with ids to be freed; or -errno. */
 int run_describe_watch(struct run *, const struct process *, size_t w,
     struct ex_perf_event *);
+
+/* Which process has a watch of the target's; and one of a SPEC, by its index, as
+   the session knows it; NULL: there is none. */
+const struct process *run_process_of(const struct run *, size_t w);
+const struct ex_watch *run_spec_watch(const struct run *, size_t i);
 
 /* A watch of the target's, as the session knows it. */
 const struct ex_watch *run_watch(const struct run *, size_t w);

@@ -105,6 +105,11 @@ ring_launch(struct run *run, struct wp_cause *cause)
 	if (!run->waits)
 		return run->options->exe != NULL ? start_drain(run, cause) :
 		    run_launch(run, cause);
+	if ((err = start_drain(run, cause)) < 0)
+		return err;
+	/* an explainer ends with the thread that started it */
+	if ((err = box_start(&run->live.box)) < 0)
+		return wp_cause_errno(cause, "starting an explainer", -err);
 	if ((err = exec_tracer_start(&run->tracer, run, cause)) == 0)
 		run->poll[run->npoll - 1].fd = exec_tracer_fd(run->tracer);
 	return err;
@@ -342,21 +347,7 @@ static int
 ring_pass(struct run *run, const struct process *process,
     struct wp_cause *cause)
 {
-	const int err = exec_tracer_pass(run->tracer, process->pid);
-
-	return err < 0 ? wp_cause_errno(cause, "tracing it", -err) : 0;
-}
-
-static void
-begin_waiting(struct run *run)
-{
-	struct wp_cause cause;
-
-	if (start_drain(run, &cause) < 0) {
-		(void)complain("%s", cause.text);
-		run->failed = true;
-		run->reason = "detached";
-	}
+	return exec_tracer_pass(run->tracer, process, cause);
 }
 
 static uint64_t
@@ -387,8 +378,6 @@ ring_loop(struct run *run)
 	struct ring_run *ring = run->own;
 	bool more = true;
 
-	if (run->waits)
-		begin_waiting(run);
 	while (run->reason == NULL) {
 		wait_a_little(run);
 		if (run->options->count)
@@ -402,7 +391,7 @@ ring_loop(struct run *run)
 		run_turn_off(run);
 	}
 	run->poll[run->npoll - 1].fd = -1;
-	exec_tracer_end(run->tracer);
+	run->missed_module = exec_tracer_end(run->tracer);
 	run->tracer = NULL;
 	follow_end(run->follow);
 	wp_target_stop(run->target);

@@ -24,8 +24,10 @@
 #include "util/executable.h"
 #include "watch/fire_check.h"
 #include "watch/ptrace_refused.h"
+#include "run/exec_tracer.h"
 #include "run/initial_values.h"
 #include "run/loader.h"
+#include "run/new_module.h"
 #include "report/replay.h"
 #include "run/run.h"
 
@@ -132,6 +134,16 @@ check(struct run *run, struct process *process, struct wp_cause *cause)
 	return wp_target_check(process->pid, cause);
 }
 
+/* Whether what is watched may come with dlopen(3). */
+static bool
+waits_for_modules(const struct options *o)
+{
+	for (size_t i = 0; i < o->nspecs; i++)
+		if (module_may_come(&o->spec[i]))
+			return true;
+	return false;
+}
+
 /* What is possible here, and with it the target and its rings. */
 static int
 prepare(struct run *run)
@@ -146,7 +158,9 @@ prepare(struct run *run)
 	};
 	struct wp_cause cause = {0};
 
-	run->waits = o->skip_missing && o->command != NULL;
+	run->waits = o->command != NULL && (o->skip_missing ||
+	    (waits_for_modules(o) && !o->stop && !o->count &&
+	    !o->follow_pointers && o->form != FORM_PERF));
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && each_process(run, check) < 0))
 		return -EINVAL;
@@ -154,6 +168,8 @@ prepare(struct run *run)
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
 		return complain("%s%s", cause.text, without_events(o, &cause));
+	if (run->ops->registers && !o->skip_missing)
+		run->waits = false;
 	if (run->waits && run->ops->registers)
 		return complain("--if-missing skip: without perf events, which "
 		    "are refused here, only one program can be watched: leave "
@@ -405,7 +421,9 @@ add_watch(struct run *run, const struct process *process, size_t w,
 	const size_t i = spec_of(process, w);
 	const struct spec *spec = &run->options->spec[i];
 
-	if (run->nprocesses > 1 || run->options->exe != NULL)
+	/* of a command its first program is another one in the list */
+	if (run->nprocesses > (run->waits ? 2 : 1) || run->npending > 0 ||
+	    run->options->exe != NULL)
 		session_of_process(&run->session, (unsigned)i + 1,
 		    process->pid, process->comm);
 	session_moves(&run->session, follow_has(run->follow, w), 0);
@@ -453,13 +471,44 @@ run_describe_watch(struct run *run, const struct process *process, size_t w,
 	return err < 0 ? err : (int)watched->nslots;
 }
 
+const struct process *
+run_process_of(const struct run *run, size_t w)
+{
+	const struct process *process = run->process;
+
+	while (w < process->first || w >= process->first + process->n)
+		process++;
+	return process;
+}
+
+const struct ex_watch *
+run_spec_watch(const struct run *run, size_t i)
+{
+	const struct session *s = &run->session;
+	size_t w = 0;
+
+	while (w < s->nwatches && ex_watch_number(s->watches[w]) != i + 1)
+		w++;
+	return w < s->nwatches ? s->watches[w] : NULL;
+}
+
 const struct ex_watch *
 run_watch(const struct run *run, size_t w)
 {
 	return run->session.watches[w + run->npending];
 }
 
-/* What is watched for may be in programs that are executed from here on. */
+/* Whether a SPEC is not armed: it may be in programs that are executed from here
+   on, or in a module that the command has not mapped yet. */
+static bool
+is_pending(const struct run *run, size_t i)
+{
+	const struct process *command = &run->process[1];
+
+	return run->options->skip_missing || (run->nprocesses > 1 &&
+	    command->waits != NULL && command->waits[i]);
+}
+
 static int
 describe_pending(struct run *run)
 {
@@ -468,11 +517,16 @@ describe_pending(struct run *run)
 
 	session_pending(&run->session, true);
 	for (size_t i = 0; i < o->nspecs && err == 0; i++) {
+		if (!is_pending(run, i))
+			continue;
+		session_of_process(&run->session, (unsigned)i + 1, 0, "");
 		err = session_add_watch(&run->session, o->spec[i].text, NULL,
 		    0, o->spec[i].len, o->spec[i].access, 0);
 		run->npending += err == 0;
 	}
 	session_pending(&run->session, false);
+	if (run->npending == 0)
+		session_of_process(&run->session, 0, 0, "");
 	return err;
 }
 
@@ -493,8 +547,7 @@ describe(struct run *run)
 	if (run->waits && err == 0)
 		err = describe_pending(run);
 	for (size_t w = 0; w < n && err >= 0; w++) {
-		err = run_describe_watch(run,
-		    &run->process[w / run->options->nspecs], w,
+		err = run_describe_watch(run, run_process_of(run, w), w,
 		    events + nevents);
 		nevents += err > 0 ? (size_t)err : 0;
 	}
@@ -599,8 +652,12 @@ find_and_arm(struct run *run)
 	if (run->waits) {	/* each program is looked at as it begins */
 		run->began = wp_clock_ns();
 		err = run_learn(run, run->process, false, &(struct wp_cause){0});
-		return err < 0 && err != -ESRCH ? complain("reading the "
-		    "command's mappings: %s", strerror(-err)) : 0;
+		if (err < 0 && err != -ESRCH)
+			return complain("reading the command's mappings: %s",
+			    strerror(-err));
+		if (!run->options->skip_missing)
+			exec_tracer_take_one(run->tracer);
+		return run->refused ? -EINVAL : 0;
 	}
 	if ((err = each_process(run, find_watches)) < 0)
 		return err;

@@ -366,6 +366,12 @@ finish(struct run *run)
 		    "what is to be watched: nothing was ever watched");
 		session_doubt(&run->session, "nothing was ever watched");
 	}
+	if (run->missed_module) {
+		session_warn(&run->session, "a library may have been opened "
+		    "unseen: a thread blocked SIGURG and SIGWINCH then");
+		session_doubt(&run->session, "a library may have been opened "
+		    "unseen");
+	}
 	if (run->ops->uptime != NULL)
 		run->ops->uptime(run, &uptime);
 	session_uptime(&run->session, &uptime);
@@ -428,6 +434,7 @@ run_leave_out(struct run *run, size_t i)
 	    k < run->options->nspecs; k++)
 		free(process->place[k].symbol);
 	free(process->place);
+	free(process->waits);
 	run->nprocesses--;
 	memmove(process, process + 1,
 	    (run->nprocesses - i) * sizeof(*process));

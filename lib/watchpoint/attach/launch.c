@@ -100,16 +100,14 @@ wp_target_holds(const struct wp_target *target, pid_t pid)
 	return target->command == pid;
 }
 
-/* A signal that programs ignore by default and that this one does not block. */
+/* A signal that programs ignore by default and that is not among others. */
 static int
-harmless_signal(pid_t pid)
+harmless_signal(uint64_t others)
 {
 	static const int harmless[] = {SIGURG, SIGWINCH};
-	struct wp_proc_status status = {0};
 
-	(void)wp_proc_status(pid, &status);
 	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++)
-		if (!wp_proc_signal_in(status.blocked, harmless[i]))
+		if (!wp_proc_signal_in(others, harmless[i]))
 			return harmless[i];
 	return -EBUSY;
 }
@@ -121,6 +119,7 @@ break_open(pid_t tid, uint64_t addr, int sig)
 		.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
 		.bp_type = HW_BREAKPOINT_X, .bp_addr = addr,
 		.bp_len = wp_cpu_exec_len(), .sample_period = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING,
 		.wakeup_events = 1, .exclude_kernel = 1, .exclude_hv = 1,
 	};
 	int err, fd = wp_perf_open(&attr, tid, -1);
@@ -130,6 +129,18 @@ break_open(pid_t tid, uint64_t addr, int sig)
 		return err;
 	}
 	return fd;
+}
+
+int
+wp_target_break(pid_t tid, uint64_t addr)
+{
+	struct wp_proc_status status;
+	int sig = wp_proc_status(tid, &status);
+
+	/* one that is just being made blocks all signals */
+	if (sig == 0)
+		sig = harmless_signal(status.caught);
+	return sig < 0 ? sig : break_open(tid, addr, sig);
 }
 
 /* The index of the breakpoint that stopped the command by sig, or -1: other
@@ -147,11 +158,14 @@ int
 wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
     int *status)
 {
+	struct wp_proc_status now = {0};
 	struct wp_stop stop = {.fd = -1};
-	const int sig = harmless_signal(target->command);
-	int fds[RUN_TO_MAX], err = sig < 0 ? sig : 0;
+	int fds[RUN_TO_MAX], sig, err;
 	size_t open = 0;
 
+	(void)wp_proc_status(target->command, &now);
+	sig = harmless_signal(now.blocked);
+	err = sig < 0 ? sig : 0;
 	for (; open < n && open < RUN_TO_MAX && err >= 0; open++) {
 		fds[open] = -1;
 		if (addrs[open] != 0)
@@ -195,6 +209,18 @@ wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 	wp_samplers_unload(&target->samplers);
 	if (err == 0)
 		wp_target_let_go(target);
+	return err;
+}
+
+int
+wp_target_arm_held(struct wp_target *target, struct wp_hold *hold, pid_t pid,
+    size_t first, size_t n, struct wp_cause *cause)
+{
+	int err;
+
+	wp_target_load(target, first, n);
+	err = wp_target_open_events(target, hold, pid, first, n, cause);
+	wp_samplers_unload(&target->samplers);
 	return err;
 }
 

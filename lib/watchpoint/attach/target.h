@@ -130,6 +130,19 @@ int wp_target_hold(struct wp_target *, struct wp_command *, const char *name,
 /* Hand a process that is held over to its caller. */
 void wp_target_give(struct wp_target *, struct wp_hold *);
 
+/* Arm the threads of a process that the caller holds with watches first to first
+   + n - 1.  They stay held.  0 or -errno with a cause. */
+int wp_target_arm_held(struct wp_target *, struct wp_hold *, pid_t pid,
+    size_t first, size_t n, struct wp_cause *);
+
+/*
+ * Have a thread that is traced stop in front of an address: an execution
+ * breakpoint that sends it a signal which its program ignores.  While it blocks
+ * that, it does not stop.  Result: its descriptor, which the signal names; -EBUSY:
+ * the program handles all of these; or -errno.
+ */
+int wp_target_break(pid_t tid, uint64_t addr);
+
 /* Let a launched command that is still held go on unwatched. */
 void wp_target_let_go(struct wp_target *);
 

@@ -1,0 +1,177 @@
+/*
+ * new_module: SPECs of modules that are not mapped yet wait for dlopen(3)
+ * (victim/opener).
+ */
+#include "test.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+#define VOUCHED "--allow", "plug_prepare", "--allow", "plug_write",	\
+	"--error-exitcode", "66"
+
+static size_t
+count_events(const struct outcome *o, const char *event)
+{
+	size_t i, n = 0;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		n += strcmp(maybe_text(line, "event"), event) == 0 &&
+		    strcmp(maybe_text(line, "module"), "plug") == 0 &&
+		    json_object_get(line, "addr") != NULL &&
+		    json_object_get(line, "gap_us") == NULL;
+	return n;
+}
+
+static void
+watch_opener(struct outcome *o, const char *const *options,
+    const char *const *arguments)
+{
+	const char *argv[ARGS];
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "plug!plug_state",
+	    "-o", "json", "-O", "-"));
+
+	n = append(argv, n, options);
+	n = append(argv, n, LIST("--", victim("opener")));
+	(void)append(argv, n, arguments);
+	run(o, argv);
+}
+
+/* Each time the constructor's store, and the two that follow. */
+static void
+expect_stores(const struct outcome *o, size_t times)
+{
+	static const char *const values[] = {"0x2a", "0x2b", "0x2c"};
+	size_t i, n = 0;
+	json_t *hit;
+
+	if (o->status != 7)
+		fail_msg("status %d: %s", o->status, o->err);
+	each_hit(o, i, hit) {
+		assert_int_equal(number_of(hit, "watch"), 1);
+		assert_string_equal(text_of(hit, "new"), values[n % 3]);
+		expect_function(hit, 0, n % 3 == 0 ? "plug_prepare" :
+		    "plug_write");
+		n++;
+	}
+	assert_int_equal(n, 3 * times);
+	assert_int_equal(count_events(o, "armed"), times);
+	assert_int_equal(count_events(o, "disarmed"), times);
+	assert_non_null(strstr(o->err, " 0 lost"));
+}
+
+TEST(before_its_constructor)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST(VOUCHED), LIST("0", victim("plug")));
+	expect_stores(&o, 1);
+	outcome_free(&o);
+}
+
+TEST(in_any_thread_and_each_time)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST(VOUCHED), LIST("3", victim("plug")));
+	expect_stores(&o, 3);
+	outcome_free(&o);
+}
+
+TEST(at_another_address)
+{
+	const char *first = NULL;
+	struct outcome o;
+	size_t i, others = 0;
+	json_t *hit;
+
+	watch_opener(&o, LIST(VOUCHED), LIST("2", victim("plug"), "move"));
+	expect_stores(&o, 2);
+	each_hit(&o, i, hit) {
+		if (first == NULL)
+			first = text_of(hit, "addr");
+		others += strcmp(text_of(hit, "addr"), first) != 0;
+	}
+	assert_int_equal(others, 3);
+	outcome_free(&o);
+}
+
+TEST(in_a_program_that_a_shell_executes)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "-o", "json", "-O",
+	    "-", "-f", "--if-missing", "skip", VOUCHED, "--", "/bin/sh", "-c",
+	    "/bin/true; \"$0\" 2 \"$1\"; exit 7", victim("opener"),
+	    victim("plug")));
+	expect_stores(&o, 2);
+	outcome_free(&o);
+}
+
+/* Nobody prepared it for this; its file is named as Python names it. */
+TEST(an_extension_of_python)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-x", "_bz2!PyInit__bz2", "-o", "json", "-O",
+	    "-", "--", "/usr/bin/python3", "-I", "-S", "-c",
+	    "import bz2, os; os._exit(3)"));
+	assert_int_equal(o.status, 3);
+	assert_int_equal(count_of(&o, "hit"), 1);
+	expect_function(hit_at(&o, 0), 0, "PyInit__bz2");
+	outcome_free(&o);
+}
+
+TEST(what_never_comes)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "nothing!word", VOUCHED, "--",
+	    victim("opener"), "0", victim("plug")));
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "nothing was ever watched"));
+	outcome_free(&o);
+}
+
+TEST(a_static_program_has_no_loader)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "--",
+	    victim("config_static")));
+	assert_non_null(strstr(o.err, "which is static: it has no loader"));
+	outcome_free(&o);
+}
+
+TEST(what_the_command_must_have_itself)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "plug!plug_state", "-w", "nosuch", "--",
+	    victim("opener"), "0", victim("plug")));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "no symbol 'nosuch'"));
+	assert_string_equal(o.out, "");
+	outcome_free(&o);
+}
+
+TEST(a_module_without_it)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", "plug!nosuch", VOUCHED, "--",
+	    victim("opener"), "0", victim("plug")));
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "no symbol 'nosuch' in plug"));
+	outcome_free(&o);
+}
+
+RUN_LIVE_TESTS()

@@ -1,0 +1,55 @@
+/*
+ * opener: a victim that opens a library (plug.c) again and again.
+ *
+ *	opener THREADS LIBRARY [move]
+ *
+ * Each of the threads, one after the other (0: the first one, once), opens the
+ * library, and has it write its variable twice, after the constructor has; then
+ * it closes it.  With move something is mapped where it was, so that it is at another
+ * place the next time.  Ends with status 7, or 9 if the library cannot be opened.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static const char *library;
+static int move;
+
+static void *
+use(void *arg)
+{
+	void *plug = dlopen(library, RTLD_NOW);
+	void (*plug_write)(volatile long *);
+	volatile long word;
+
+	if (plug == NULL || (*(void **)&plug_write =
+	    dlsym(plug, "plug_write")) == NULL)
+		exit(9);
+	plug_write(&word);
+	plug_write(&word);
+	(void)dlclose(plug);
+	if (move)
+		(void)mmap((void *)((uintptr_t)plug_write & -4096ul), 4096,
+		    PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS |
+		    MAP_FIXED_NOREPLACE, -1, 0);
+	return arg;
+}
+
+int
+main(int argc, char **argv)
+{
+	pthread_t thread;
+
+	library = argv[2];
+	move = argc > 3;
+	if (atoi(argv[1]) == 0)
+		(void)use(NULL);
+	for (int i = atoi(argv[1]); i > 0; i--)
+		if (pthread_create(&thread, NULL, use, NULL) != 0 ||
+		    pthread_join(thread, NULL) != 0)
+			exit(9);
+	return 7;
+}

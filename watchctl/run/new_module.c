@@ -1,0 +1,229 @@
+/*
+ * new_module: modules that a process maps while the watch is on.
+ *
+ * The dynamic loader calls a function that does nothing when its list of modules
+ * is about to change, and when it has changed: after a module is mapped, and
+ * before it is relocated and its constructors run; and after one is unmapped.
+ * A thread that calls it is held there, and what is mapped is compared with what
+ * is watched.
+ */
+#include "run/new_module.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "run/exec_tracer.h"
+#include "run/new_program.h"
+#include "run/run.h"
+
+/* --- names --- */
+
+static bool
+ends_with(const char *text, const char *end)
+{
+	const size_t len = strlen(text), n = strlen(end);
+
+	return len >= n && strcmp(text + len - n, end) == 0;
+}
+
+bool
+module_may_come(const struct spec *spec)
+{
+	static const char *const sources[] = {
+		".c", ".cc", ".cpp", ".cxx", ".C", ".h", ".f", ".f90", ".F90",
+		".rs", ".S", ".s", ".d", ".go", ".m",
+	};
+
+	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]) &&
+	    spec->module != NULL; i++)
+		if (ends_with(spec->module, sources[i]))
+			return false;
+	return spec->symbol != NULL && spec->module != NULL;
+}
+
+/* As the SPEC will be resolved: by its path, the end of it, or a library's name
+   without the version. */
+static bool
+is_called(const char *path, const char *want)
+{
+	const char *name = strrchr(path, '/');
+	const size_t plen = strlen(path);
+	size_t len;
+
+	name = name == NULL ? path : name + 1;
+	if (strncmp(want, "./", 2) == 0)
+		want += 2;
+	len = strlen(want);
+	if (len == 0)
+		return false;
+	if (strcmp(path, want) == 0 || (ends_with(path, want) &&
+	    (*want == '/' || path[plen - len - 1] == '/')))
+		return true;
+	return strncmp(name, want, len) == 0 && (name[len] == '.' ||
+	    (name[len] == '-' && name[len + 1] >= '0' &&
+	    name[len + 1] <= '9'));
+}
+
+struct sought {
+	const char *want, *real;
+};
+
+static int
+is_sought(void *arg, const struct wp_proc_map *map)
+{
+	const struct sought *sought = arg;
+
+	return map->ino != 0 && (is_called(map->path, sought->want) ||
+	    (sought->real != NULL && strcmp(map->path, sought->real) == 0));
+}
+
+bool
+module_is_mapped(pid_t pid, const struct spec *spec)
+{
+	char *real = *spec->module == '/' ? realpath(spec->module, NULL) : NULL;
+	struct sought sought = {spec->module, real};
+	const bool is = wp_proc_maps(pid, is_sought, &sought) == 1;
+
+	free(real);
+	return is;
+}
+
+/* --- what has changed --- */
+
+static void
+report(struct run *run, pid_t pid, enum watch_event_what what,
+    const struct ex_watch *watch, const struct spec *spec)
+{
+	const bool there = what != WATCH_MISSING;
+	struct watch_event event = {
+		.what = what, .watch = watch->id - 1, .time = wp_clock_ns(),
+		.pid = pid, .gap = WATCH_NO_GAP,
+		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
+	};
+	const char *name = strrchr(spec->module, '/');
+
+	(void)snprintf(event.module, sizeof(event.module), "%.*s",
+	    (int)sizeof(event.module) - 1, name == NULL ? spec->module :
+	    name + 1);
+	session_event(&run->session, &event);
+}
+
+/* Which process waits for this one's modules; they are in the list by index, since
+   more may be added.  nprocesses: none does. */
+static size_t
+find_waiting(const struct run *run, pid_t pid)
+{
+	size_t i = run->nprocesses;
+
+	while (i-- > 0)
+		if (run->process[i].pid == pid && run->process[i].hook != 0 &&
+		    !run->process[i].module)
+			return i;
+	return run->nprocesses;
+}
+
+/* The module of a SPEC is not there any more. */
+static void
+leave(struct run *run, pid_t pid, size_t spec)
+{
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		struct process *process = &run->process[i];
+
+		if (process->pid != pid || !process->module ||
+		    process->disarmed || process->spec[0] != spec)
+			continue;
+		report(run, pid, WATCH_DISARMED, run_watch(run,
+		    process->first), &run->options->spec[spec]);
+		run_disarm(run, process);
+	}
+}
+
+/* Find it in its module, plan and arm it, and describe it.  0 or -errno with a
+   cause. */
+static int
+arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
+{
+	struct spec *spec = &run->options->spec[i];
+	struct spec_place *place = &process->place[i];
+	struct wp_region region;
+	int err = run_learn(run, process, true, cause);
+
+	if (err < 0)
+		return err;
+	spec->unborn = false;
+	if ((err = live_box_resolve(&run->live, process->pid, spec, false,
+	    place, cause)) < 0)
+		return err;
+	region = (struct wp_region){
+		.addr = place->addr, .len = place->len, .access = spec->access,
+	};
+	if ((err = wp_target_mapped(process->pid, &region, cause)) < 0 ||
+	    (err = wp_target_watch(run->target, &region, 1, cause)) < 0)
+		return err;
+	process->first = (size_t)err;
+	process->n = 1;
+	process->spec[0] = i;
+	(void)session_object(&run->session, process->pid, spec, region.addr,
+	    region.len);
+	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0)
+		process->n = 0;
+	return err < 0 ? err : run_describe_process(run, process);
+}
+
+static void
+give_up(struct run *run, struct process *process, const struct spec *spec,
+    const struct wp_cause *cause)
+{
+	session_warn(&run->session, "process %d: %s", process->pid,
+	    cause->code != WP_CAUSE_NONE ? cause->text : spec->text);
+	session_doubt(&run->session, "%s was not watched in process %d",
+	    spec->text, process->pid);
+	process->disarmed = true;
+}
+
+static void
+enter(struct run *run, pid_t pid, size_t i)
+{
+	struct process *process = run_new_program(run, pid);
+	const struct spec *spec = &run->options->spec[i];
+	struct wp_cause cause = {0};
+
+	if (process == NULL) {
+		session_note(&run->session, -ENOMEM);
+		return;
+	}
+	process->module = true;
+	if (arm(run, process, i, &cause) < 0) {
+		give_up(run, process, spec, &cause);
+		return;
+	}
+	report(run, pid, WATCH_ARMED, run_watch(run, process->first), spec);
+	run->found = true;
+}
+
+void
+run_modules(struct run *run, pid_t pid)
+{
+	const size_t waiting = find_waiting(run, pid);
+
+	/* what is watched may be unmapped next, and then its code could not be
+	   compared any more with that of its file, which is what is explained */
+	(void)run_explain_before(run, pid);
+	for (size_t i = 0; waiting < run->nprocesses &&
+	    i < run->options->nspecs; i++) {
+		const struct spec *spec = &run->options->spec[i];
+		bool is, *waits = run->process[waiting].waits;
+
+		if (!module_may_come(spec))
+			continue;
+		is = module_is_mapped(pid, spec);
+		if (waits[i] && is)
+			enter(run, pid, i);
+		else if (!waits[i] && !is)
+			leave(run, pid, i);
+		run->process[waiting].waits[i] = !is;
+	}
+}

@@ -1,0 +1,26 @@
+/*
+ * new_module: modules that a process maps while the watch is on, with dlopen(3),
+ * and the SPECs that wait for them: MODULE!SYMBOL.
+ */
+#ifndef NEW_MODULE_H
+#define NEW_MODULE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "spec/spec.h"
+
+struct run;
+
+/* Whether a SPEC names a module, not a source file, that may be mapped later. */
+bool module_may_come(const struct spec *);
+
+/* Whether a process has mapped the module that a SPEC names. */
+bool module_is_mapped(pid_t, const struct spec *);
+
+/* A thread of a process stands in its loader's hook, traced by the calling thread:
+   watch what SPECs name in modules that are mapped by now, before their
+   constructors run, and no longer what was in those that are not. */
+void run_modules(struct run *, pid_t);
+
+#endif
