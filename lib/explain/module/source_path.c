@@ -49,13 +49,24 @@ append_parts(char *path, size_t len, const char *from)
 	return len;
 }
 
+/* Whether a name is from that directory on already: a prefix map may have made
+   relative ones of both ("./nptl", "./nptl/a.c"). */
+static bool
+has_it(const char *name, const char *directory)
+{
+	const size_t len = strlen(directory);
+
+	return strncmp(directory, "./", 2) == 0 &&
+	    strncmp(name, directory, len) == 0 && name[len] == '/';
+}
+
 char *
 ex_source_path(const char *directory, const char *name)
 {
 	char *path;
 	size_t len = 0;
 
-	if (directory == NULL || name[0] == '/')
+	if (directory == NULL || name[0] == '/' || has_it(name, directory))
 		directory = "";
 	path = malloc(strlen(directory) + strlen(name) + 2);
 	if (path == NULL)

@@ -18,6 +18,8 @@ TEST(puts_paths_together)
 		{"/home", "../../a.c", "/a.c"},
 		{"/", "a.c", "/a.c"},
 		{"./csu", "../csu/a.c", "csu/a.c"},
+		{"./csu", "./csu/a.c", "csu/a.c"},
+		{"./csu", "./csuper/a.c", "csu/csuper/a.c"},
 		{"a", "../../../b.c", "../../b.c"},
 		{"..", "../b.c", "../../b.c"},
 		{".", "a.c", "a.c"},
