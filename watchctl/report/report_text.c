@@ -134,6 +134,26 @@ text_watch(struct report *r, const struct ex_watch *const *watches,
 	return 0;
 }
 
+/* " in /bin/victim[4335]", or where the program is not known as the watch has
+   it, or " in process 4335". */
+static void
+put_event_process(struct buffer *b, const struct watch_event *event,
+    const struct ex_watch *watch)
+{
+	const size_t start = b->len;
+
+	if (*event->program != '\0') {
+		buffer_puts(b, " in ");
+		visible_put(b, event->program);
+		if (event->pid > 0)
+			buffer_printf(b, "[%d]", (int)event->pid);
+		return;
+	}
+	text_put_process(b, watch);
+	if (b->len == start && event->pid > 0)
+		buffer_printf(b, " in process %d", (int)event->pid);
+}
+
 /* "watch armed: counter (8 bytes at 0x404090) in victim[4335]  +1.250000s  (not
    watched for 310.2 us before that)". */
 static int
@@ -151,22 +171,16 @@ text_event(struct report *r, const struct watch_event *event)
 		buffer_puts(b, ": ");
 	}
 	text_put_watch_name(r, b, watch);
-	buffer_puts(b, " ");
-	if (event->len > 0)
+	if (event->len > 0) {
+		buffer_puts(b, " ");
 		text_put_bytes(r, b, watch, event->addr, event->len, NULL);
-	else if (event->what == WATCH_RETARGET)
-		buffer_puts(b, "to nowhere: a null pointer");
+	} else if (event->what == WATCH_RETARGET)
+		buffer_puts(b, " to nowhere: a null pointer");
 	if (*event->module != '\0') {
 		buffer_puts(b, " of ");
 		visible_put(b, event->module);
 	}
-	if (*event->program != '\0') {
-		buffer_puts(b, " in ");
-		visible_put(b, event->program);
-	} else
-		text_put_process(b, watch);
-	if (event->pid > 0)
-		buffer_printf(b, ", process %d", (int)event->pid);
+	put_event_process(b, event, watch);
 	buffer_puts(b, "  ");
 	put_time(r, b, event->time);
 	if (event->gap != WATCH_NO_GAP)

@@ -397,7 +397,7 @@ TEST(reports_what_becomes_of_watches)
 		assert_int_equal(report_text.event(&m.report, &events[i]), 0);
 	made_close(&m, NULL);
 	assert_non_null(strstr(m.text, "\nwatch armed: counter (8 bytes at "
-	    "0x404090), process 17  +1.250000s  (not watched for 310.2 us "
+	    "0x404090) in process 17  +1.250000s  (not watched for 310.2 us "
 	    "before that)\n"
 	    "watch moved: 0x4040c0:64 (64 bytes at 0x4040c0)  +0.000000s\n"
 	    "watch moved: counter to nowhere: a null pointer  +0.000000s\n"
