@@ -203,6 +203,15 @@ ex_declaration_find(struct ex_module *m, const char *name, const char *file,
 }
 
 bool
+ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
+{
+	(void)type;
+	(void)i;
+	(void)base;
+	return false;
+}
+
+bool
 ex_declaration_known(struct ex_module *m)
 {
 	return m->problem == NULL;

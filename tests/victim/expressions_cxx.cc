@@ -24,7 +24,9 @@ template <typename T, int N> int Box<T, N>::count = 3;
 struct Base {
 	virtual ~Base() {}
 	int id;
+	static long made;
 };
+long Base::made = 2;
 
 struct Other {
 	long weight;

@@ -21,6 +21,7 @@
 enum {
 	TEXT_SHOWN = 80,	/* characters of a SPEC in a message */
 	PART_SHOWN = 40,	/* and of a part of it, or a type */
+	BASES_MAX = 8,		/* base classes of base classes */
 	MEMBERS_SHOWN = 5,	/* of a structure that has few */
 };
 
@@ -587,13 +588,14 @@ no_member(struct evaluation *e, const struct node *node,
 	return fail_with(e, node->at, &why);
 }
 
-/* A static member is a variable of its class's scope. */
+/* A static member is a variable of its class's scope, or of that of one of its
+   base classes. */
 static bool
 static_member(struct evaluation *e, const struct node *node,
-    const struct value *holder, const char *name, struct value *v)
+    const struct ex_type *of, const char *name, unsigned depth, struct value *v)
 {
 	struct wp_cause *cause = e->cause;
-	struct ex_type type = holder->type;
+	struct ex_type type = *of, base;
 	struct node scoped = *node;
 	char text[768];
 	size_t len;
@@ -606,11 +608,13 @@ static_member(struct evaluation *e, const struct node *node,
 	scoped.text = text;
 	scoped.len = strlen(text);
 	e->cause = NULL;
-	good = holder->type.module != NULL && !holder->type.tags &&
-	    eval_name(e, &scoped, v);
+	good = of->module != NULL && !of->tags && eval_name(e, &scoped, v);
 	e->cause = cause;
 	if (!good)
 		e->err = 0;
+	for (unsigned i = 0; !good && depth < BASES_MAX &&
+	    ex_type_base(of, i, &base); i++)
+		good = static_member(e, node, &base, name, depth + 1, v);
 	return good;
 }
 
@@ -637,7 +641,8 @@ member_of(struct evaluation *e, const struct node *node,
 		    part.size);
 		v->bit = part.bit;
 		v->bits = part.bits;
-	} else if (!static_member(e, node, holder, name, v)) {
+	} else if (!static_member(e, node, &holder->type, name,
+	    0, v)) {
 		good = no_member(e, node, holder, name);
 	}
 	free(name);
@@ -755,10 +760,20 @@ element_of(struct evaluation *e, const struct node *node,
 static bool
 eval_index(struct evaluation *e, const struct node *node, struct value *v)
 {
-	struct value array;
+	struct value array, other;
+	struct node turned = *node;
 
 	if (!eval_object(e, node->left, &array))
 		return false;
+	/* C's 1[p] is p[1] */
+	if (node->kind == NODE_INDEX && is_integer(&array)) {
+		if (!eval_object(e, node->right, &other))
+			return false;
+		turned.left = node->right;
+		turned.right = node->left;
+		if (!is_integer(&other))
+			return element_of(e, &turned, &other, v);
+	}
 	if (node->kind == NODE_ELEMENT && (!array.known ||
 	    !array.type.columns))
 		return fail(e, node->at, "no function is called here");

@@ -464,6 +464,28 @@ ex_type_member(const struct ex_type *type, uint64_t size, const char *name,
 	    ex_qualified_same(dwarf_diename(&die), s.base, false));
 }
 
+bool
+ex_type_base(const struct ex_type *type, unsigned i, struct ex_type *base)
+{
+	const struct ex_member *member;
+	size_t n;
+
+	if (ex_type_kind(type) != EX_STRUCT)
+		return false;
+	n = ex_layout_members(type->layout, &member);
+	for (size_t k = 0; k < n; k++) {
+		Dwarf_Die die = member[k].type;
+
+		/* unions without a name are members like these */
+		if (member[k].name != NULL || member[k].bits != 0 ||
+		    dwarf_diename(&die) == NULL || i-- > 0)
+			continue;
+		*base = inner(type, member[k].layout, die);
+		return true;
+	}
+	return false;
+}
+
 static void
 each_member(const struct ex_layout *layout, unsigned depth, unsigned *trials,
     void (*fn)(void *, const char *), void *arg)

@@ -86,6 +86,9 @@ struct ex_part {
 unsigned ex_type_member(const struct ex_type *, uint64_t size, const char *name,
     struct ex_part *);
 
+/* The i-th base class of a class, from 0.  False: it has fewer. */
+bool ex_type_base(const struct ex_type *, unsigned i, struct ex_type *base);
+
 /* Call fn with the name of each member, those of base classes and of members
    without a name among them. */
 void ex_type_members(const struct ex_type *, void (*fn)(void *arg,

@@ -19,7 +19,7 @@
 	X(NONE, 0, "no error")						\
 	X(NO_MEMORY, ENOMEM, "out of memory")				\
 	X(SYSTEM, EIO, "%s: %s")					\
-	X(SPEC_SYNTAX, EINVAL, "'%s': %s at %s (character %zu); "	\
+	X(SPEC_SYNTAX, EINVAL, "'%s': %s at %s (column %zu); "	\
 	    "write ADDR[:LEN], SYMBOL[+OFF][:LEN], "			\
 	    "MODULE!SYMBOL[+OFF][:LEN] or a C expression")		\
 	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\

@@ -77,12 +77,12 @@ TEST_WITH(refused_specs, start_target, end_target)
 		const char *words[4];	/* that the line has */
 	} cases[] = {
 		{"-w", "", {"''"}},
-		{"-w", "counter+", {"counter+", "character 9"}},
-		{"-w", "counter:0", {"counter:0", "character"}},
-		{"-w", "counter:x", {"character 9"}},
-		{"-w", "0x", {"0x", "character"}},
+		{"-w", "counter+", {"counter+", "column 9"}},
+		{"-w", "counter:0", {"counter:0", "column"}},
+		{"-w", "counter:x", {"column 9"}},
+		{"-w", "0x", {"0x", "column"}},
 		{"-w", "99999999999999999999999", {"9999"}},
-		{"-w", "!x", {"!x", "character"}},
+		{"-w", "!x", {"!x", "column"}},
 		{"-w", "a\tb\033[31m", {"a\\tb\\x1b[31m", "column 3"}},
 		{"-w", "conter", {"no symbol 'conter'", "counter"}},
 		{"-w", "nolib.so!counter", {"nolib.so"}},

@@ -115,6 +115,11 @@ TEST(agrees_with_gdb_about_c)
 
 	c_start(&t);
 	expect_as_gdb(&t, texts, COUNT(texts));
+	/* gdb does not take an index in front */
+	assert_int_equal(ask_watchctl(&t, "2[numbers[1]]").addr,
+	    ask_watchctl(&t, "numbers[1][2]").addr);
+	assert_int_equal(ask_watchctl(&t, "at[numbers][2]").addr,
+	    ask_watchctl(&t, "numbers[at][2]").addr);
 	target_act(&t);
 	target_end(&t, 7);
 }
@@ -123,6 +128,7 @@ TEST(agrees_with_gdb_about_cxx)
 {
 	static const char *const texts[] = {
 		"ns::object.weight", "ns::Class::total", "ns::object.total",
+		"ns::object.made", "ns::reference.peer->made",
 		"ns::reference.ratio", "ns::base->id", "ns::inner::deep.x",
 		"((ns::Class *)ns::base)->box.value[1]",
 		"ns::Box<int, 3>::count", "ns::Box<int,3>::count",

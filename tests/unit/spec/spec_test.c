@@ -109,50 +109,50 @@ TEST(parses)
 static const struct {
 	const char *text, *wrong;
 } bad[] = {
-	{"", "something to watch is wanted at its end (character 1)"},
-	{"counter:", "a number is wanted at its end (character 9)"},
-	{"counter:x", "a number is wanted at 'x' (character 9)"},
-	{"counter:0", "the length is zero at '0' (character 9)"},
-	{"counter:0x0", "the length is zero at '0x0' (character 9)"},
-	{"counter:8x", "not a digit at 'x' (character 10)"},
+	{"", "something to watch is wanted at its end (column 1)"},
+	{"counter:", "a number is wanted at its end (column 9)"},
+	{"counter:x", "a number is wanted at 'x' (column 9)"},
+	{"counter:0", "the length is zero at '0' (column 9)"},
+	{"counter:0x0", "the length is zero at '0x0' (column 9)"},
+	{"counter:8x", "not a digit at 'x' (column 10)"},
 	{"counter:8:4", "nothing is wanted after the length at ':4' "
-	 "(character 10)"},
+	 "(column 10)"},
 	{"counter:8+4", "nothing is wanted after the length at '+4' "
-	 "(character 10)"},
-	{"counter:-8", "a number is wanted at '-8' (character 9)"},
-	{"counter+", "a number is wanted at its end (character 9)"},
-	{"0x", "a hexadecimal digit is wanted at its end (character 3)"},
-	{"0xg", "a hexadecimal digit is wanted at 'g' (character 3)"},
+	 "(column 10)"},
+	{"counter:-8", "a number is wanted at '-8' (column 9)"},
+	{"counter+", "a number is wanted at its end (column 9)"},
+	{"0x", "a hexadecimal digit is wanted at its end (column 3)"},
+	{"0xg", "a hexadecimal digit is wanted at 'g' (column 3)"},
 	{"40ab90", "not a decimal digit (hexadecimal has 0x before it) at "
-	 "'ab90' (character 3)"},
-	{"0x40zz", "not a digit at 'zz' (character 5)"},
+	 "'ab90' (column 3)"},
+	{"0x40zz", "not a digit at 'zz' (column 5)"},
 	{"0x404090+8", "only :LEN can follow an address at '+8' "
-	 "(character 9)"},
-	{"0x404090 ", "only :LEN can follow an address at ' ' (character 9)"},
+	 "(column 9)"},
+	{"0x404090 ", "only :LEN can follow an address at ' ' (column 9)"},
 	{"18446744073709551616", "the number needs more than 64 bits at "
-	 "'18446744073709551616' (character 1)"},
+	 "'18446744073709551616' (column 1)"},
 	{"x+0x10000000000000000", "the number needs more than 64 bits at "
-	 "'0x10000000000000000' (character 3)"},
+	 "'0x10000000000000000' (column 3)"},
 	{"0xfffffffffffffff8:9", "the length reaches beyond the last address "
-	 "at '9' (character 20)"},
-	{"!x", "a module's name is wanted before it at '!x' (character 1)"},
-	{"libc!", "a symbol's name is wanted at its end (character 6)"},
-	{"libc!+8", "a symbol's name is wanted at '+8' (character 6)"},
+	 "at '9' (column 20)"},
+	{"!x", "a module's name is wanted before it at '!x' (column 1)"},
+	{"libc!", "a symbol's name is wanted at its end (column 6)"},
+	{"libc!+8", "a symbol's name is wanted at '+8' (column 6)"},
 	{"libc!0x40", "a symbol's name is wanted, which begins with no digit "
-	 "at '0x40' (character 6)"},
-	{"+8", "a symbol's name is wanted at '+8' (character 1)"},
-	{":8", "a symbol's name is wanted at ':8' (character 1)"},
-	{"Foo<int::x", "this is never closed at '<int::x' (character 4)"},
+	 "at '0x40' (column 6)"},
+	{"+8", "a symbol's name is wanted at '+8' (column 1)"},
+	{":8", "a symbol's name is wanted at ':8' (column 1)"},
+	{"Foo<int::x", "this is never closed at '<int::x' (column 4)"},
 	{"Foo)::x", "nothing is open that this closes at ')::x' "
-	 "(character 4)"},
+	 "(column 4)"},
 	{"Foo<(a]>", "nothing is open that this closes at ']>' "
-	 "(character 7)"},
+	 "(column 7)"},
 	{EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT EIGHT "(x",
-	 "brackets are nested too deeply at '(x' (character 65)"},
+	 "brackets are nested too deeply at '(x' (column 65)"},
 	/* characters, not bytes; and nothing a terminal would obey */
 	{"\xe2\x82\xac\xe2\x82\xac:", "a number is wanted at its end "
-	 "(character 4)"},
-	{"x:\033[2J\n", "a number is wanted at '\\x1b[2J\\n' (character 3)"},
+	 "(column 4)"},
+	{"x:\033[2J\n", "a number is wanted at '\\x1b[2J\\n' (column 3)"},
 };
 
 /* The same of what is an expression at best. */
@@ -160,14 +160,14 @@ static const struct {
 	const char *text, *wrong;
 } bad_expressions[] = {
 	{"a->", "a member's name is wanted (column 4)"},
-	{"a->b:", "a number is wanted at its end (character 6)"},
-	{"table[i", "this is never closed at '[i' (character 6)"},
+	{"a->b:", "a number is wanted at its end (column 6)"},
+	{"table[i", "this is never closed at '[i' (column 6)"},
 	{"table[i].", "a member's name is wanted (column 10)"},
 	{"i++", "what would change the program, or compare, is not evaluated "
 	 "(column 2)"},
 	{"a = 1", "not evaluated (column 3)"},
 	{"a ? b : c", "nothing is decided here (column 3)"},
-	{"lib.so!p +", "a number is wanted at its end (character 11)"},
+	{"lib.so!p +", "a number is wanted at its end (column 11)"},
 	{"*", "a variable, a constant or '(' is wanted (column 2)"},
 	{"(a + 1", "this is never closed"},
 };
@@ -276,7 +276,7 @@ TEST(shows_a_part_of_a_long_spec)
 	memcpy(text + sizeof(text) - 4, ":8x", 4);
 	assert_int_equal(spec_parse(text, 'w', &spec, &cause), -EINVAL);
 	assert_non_null(strstr(cause.text, "...': not a digit at 'x' "
-	    "(character 4095)"));
+	    "(column 4095)"));
 }
 
 #define OBJECT(n, v, s, ...) {.name = (n), .value = (v), .size = (s),	\
