@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "spec/condition.h"
+#include "spec/condition_filter.h"
 
 /* What is known of a hit: of all else it is not. */
 struct knowledge {
@@ -109,6 +109,23 @@ judge(const struct condition *c, unsigned seed)
 	}
 }
 
+/* What is left to the kernel is whole, and refers to nodes before it only. */
+static void
+look_at_filter(const struct condition *c)
+{
+	struct wp_filter f;
+
+	expect(condition_filter(c, &f) == (f.n > 0));
+	for (unsigned i = 0; i < f.n; i++) {
+		const struct wp_filter_node *node = &f.node[i];
+
+		if (node->kind == WP_FILTER_NOT)
+			expect(node->left < i);
+		if (node->kind == WP_FILTER_AND || node->kind == WP_FILTER_OR)
+			expect(node->left < i && node->right < i);
+	}
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -127,6 +144,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (err == 0) {
 		expect((size_t)(c.text_end - c.texts) <= size + 1);
 		judge(&c, data[0]);
+		look_at_filter(&c);
 	} else {
 		expect(err == -EINVAL && error.text[0] != '\0');
 		expect(error.column >= 1 &&

@@ -14,6 +14,7 @@
 #define RUN_H
 
 #include "os/cause.h"
+#include "os/filter.h"
 #include "action/on_hit.h"
 #include "box/live_box.h"
 #include "run/absent.h"
@@ -78,6 +79,7 @@ struct run {
 	const struct run_ops *ops;
 	void *own;			/* of these; NULL: nothing */
 	struct wp_features features;
+	struct wp_filter filter;	/* what --if leaves to the kernel */
 	struct wp_target *target;
 	struct live_box live;		/* finds out what the SPECs mean */
 	struct session session;

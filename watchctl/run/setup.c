@@ -30,6 +30,7 @@
 #include "run/new_module.h"
 #include "report/replay.h"
 #include "run/run.h"
+#include "spec/condition_filter.h"
 
 /* Room for what is found out about each process. */
 static int
@@ -155,6 +156,8 @@ prepare(struct run *run)
 		.for_perf = o->form == FORM_PERF,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers,
+		.filter = condition_filter(&o->condition, &run->filter) ?
+		    &run->filter : NULL,
 	};
 	struct wp_cause cause = {0};
 

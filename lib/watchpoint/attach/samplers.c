@@ -23,12 +23,12 @@ wp_sampler_id(size_t watch, unsigned slot)
 static int
 load(const struct wp_rings *rings, unsigned ring,
     const struct perf_event_attr *attr, uint64_t id,
-    const struct wp_tickets *tickets)
+    const struct wp_tickets *tickets, const struct wp_filter *filter)
 {
 	const struct wp_sampler sampler = {
 		.id = id, .cpu = wp_rings_cpu(rings, ring),
 		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets->map,
-		.line = 1 + ring,
+		.line = 1 + ring, .filter = filter,
 	};
 
 	return wp_sampler_load(attr, &sampler);
@@ -52,7 +52,7 @@ attach(struct proof *proof, unsigned ring, int event)
 
 	proof->step = "loading a BPF program";
 	program = load(proof->rings, ring, &proof->attr, PROOF_ID,
-	    &proof->tickets);
+	    &proof->tickets, NULL);
 	if (program < 0)
 		return program;
 	proof->step = "attaching a BPF program";
@@ -208,7 +208,8 @@ load_slot(int *program, const struct wp_target *target, size_t watch,
 	wp_target_attr(target, watch, slot, &attr);
 	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(target->rings, i, &attr,
-		    wp_sampler_id(watch, slot), tickets);
+		    wp_sampler_id(watch, slot), tickets,
+		    target->options.filter);
 		each = each && program[i] >= 0;
 	}
 	wp_tickets_loaded(tickets);

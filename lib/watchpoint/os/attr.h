@@ -16,6 +16,8 @@
 #include "os/features.h"
 #include "os/slot.h"
 
+struct wp_filter;
+
 #pragma GCC visibility push(default)
 
 /* Bytes of its own stack that a program copies at most. */
@@ -34,6 +36,9 @@ struct wp_options {
 	bool bpf;		/* BPF programs write samples, where they can,
 				   in half the time; */
 	bool threads;		/* or, with count, count each thread's hits */
+	const struct wp_filter *filter;	/* with bpf: which samples need no stack
+					   (filter.h); it outlives what is
+					   opened; NULL: each has one */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
 	bool eager;		/* rings are small, and their poller is woken by

@@ -8,6 +8,8 @@
 #include <linux/perf_event.h>
 #include <stdint.h>
 
+#include "os/filter.h"
+
 struct wp_sampler {
 	uint64_t id;		/* that samples have */
 	int cpu;		/* that its events count on */
@@ -15,6 +17,9 @@ struct wp_sampler {
 	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
 				   an array that can be mapped; else < 0 */
 	unsigned line;		/* in them, of its own; from 1 */
+	const struct wp_filter *filter;	/* where this is surely false, the
+					   sample has no stack; NULL: each has
+					   one */
 };
 
 /*

@@ -4,6 +4,9 @@
  * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
  * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
  * number, R9 the tickets.  On the stack lies what enum stack says.
+ *
+ *	ticket -> whose hit -> filter -> sample -> exit
+ *	                          `-> sample without a stack -> exit
  */
 #include "os/sampler.h"
 
@@ -20,7 +23,7 @@
 #include "os/bpf.h"
 #include "os/ticket.h"
 
-enum { PAGE = 4096, CS_64 = 0x33, INSNS = 1024, PASSES = 64 };
+enum { PAGE = 4096, CS_64 = 0x33, INSNS = 2048, PASSES = 64 };
 
 /* Where, from the stack's end down. */
 enum stack {
@@ -213,9 +216,15 @@ put_stack(struct code *c, size_t at, uint32_t size)
 	return at + size + sizeof(uint64_t);
 }
 
-/* How long a record is. */
+static bool
+has_stack(const struct perf_event_attr *attr)
+{
+	return (attr->sample_type & PERF_SAMPLE_STACK_USER) != 0;
+}
+
+/* How long a record is, with a copy of the stack or without. */
 static size_t
-record_size(const struct perf_event_attr *attr)
+record_size(const struct perf_event_attr *attr, bool stack)
 {
 	const size_t word = sizeof(uint64_t);
 	size_t size = sizeof(struct wp_sample) + word +
@@ -225,8 +234,8 @@ record_size(const struct perf_event_attr *attr)
 		size += word;
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		size += sizeof(uint32_t) + sizeof(struct wp_ticket);
-	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
-		size += attr->sample_stack_user + 2 * word;
+	if (has_stack(attr))
+		size += stack ? attr->sample_stack_user + 2 * word : word;
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
 		size += word + word *
 		    (size_t)__builtin_popcountll(attr->sample_regs_intr);
@@ -339,11 +348,86 @@ put_ticket(struct code *c, size_t at)
 	return at + sizeof(uint32_t) + sizeof(struct wp_ticket);
 }
 
+/* --- filters --- */
+
+/* Jumps that lead to one place, once it is known where that is. */
+struct jumps {
+	unsigned at[2 * WP_FILTER_MAX], n;
+};
+
+static void
+land_all(struct code *c, const struct jumps *jumps)
+{
+	for (unsigned i = 0; i < jumps->n; i++)
+		land(c, jumps->at[i]);
+}
+
+/* Jump if the relation is as said. */
+static void
+jump_if(struct code *c, const struct wp_filter_node *node, bool truth, int cpu,
+    struct jumps *to)
+{
+	static const int relations[][2] = {
+		[WP_FILTER_EQUAL] = {BPF_JNE, BPF_JEQ},
+		[WP_FILTER_UNEQUAL] = {BPF_JEQ, BPF_JNE},
+		[WP_FILTER_LESS] = {BPF_JSGE, BPF_JSLT},
+		[WP_FILTER_NOT_ABOVE] = {BPF_JSGT, BPF_JSLE},
+		[WP_FILTER_ABOVE] = {BPF_JSLE, BPF_JSGT},
+		[WP_FILTER_NOT_LESS] = {BPF_JSLT, BPF_JSGE},
+	};
+
+	if (node->number == WP_FILTER_CPU)
+		set(c, BPF_REG_1, cpu);
+	else
+		load(c, BPF_W, BPF_REG_1, FP, node->number == WP_FILTER_PID ?
+		    PID_TID + 4 : PID_TID);
+	to->at[to->n++] = jump(c, relations[node->relation][truth], BPF_REG_1,
+	    node->value);
+}
+
+/* Jump if a node surely has this truth; else go on behind.  Without a jump it
+   never has, and there is no code. */
+static void
+jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
+    bool truth, struct jumps *to)
+{
+	const struct wp_filter_node *node = &sampler->filter->node[i];
+	struct jumps left = {.n = 0};
+	unsigned not;
+
+	switch (node->kind) {
+	case WP_FILTER_COMPARE:
+		jump_if(c, node, truth, sampler->cpu, to);
+		break;
+	case WP_FILTER_NOT:
+		jump_if_sure(c, sampler, node->left, !truth, to);
+		break;
+	case WP_FILTER_AND:
+	case WP_FILTER_OR:
+		if ((node->kind == WP_FILTER_OR) == truth) {
+			jump_if_sure(c, sampler, node->left, truth, to);
+			jump_if_sure(c, sampler, node->right, truth, to);
+			break;
+		}
+		jump_if_sure(c, sampler, node->left, truth, &left);
+		if (left.n == 0)
+			break;
+		not = c->n;
+		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		land_all(c, &left);
+		jump_if_sure(c, sampler, node->right, truth, to);
+		land(c, not);
+		break;
+	default:
+		break;
+	}
+}
+
 /* --- samples --- */
 
-/* What it writes is of 64-bit code; and there has to be room, in R7. */
+/* What it writes is of 64-bit code. */
 static int
-begin(struct code *c, size_t size, int ringbuf)
+begin(struct code *c)
 {
 	struct stat st;
 
@@ -358,13 +442,19 @@ begin(struct code *c, size_t size, int ringbuf)
 	set(c, BPF_REG_4, 8);
 	call(c, BPF_FUNC_get_ns_current_pid_tgid);
 	pass_if(c, BPF_JNE, BPF_REG_0, 0);
+	return 0;
+}
+
+/* There has to be room, in R7. */
+static void
+reserve(struct code *c, size_t size, int ringbuf)
+{
 	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)ringbuf);
 	set(c, BPF_REG_2, (int)size);
 	set(c, BPF_REG_3, 0);
 	call(c, BPF_FUNC_ringbuf_reserve);
 	pass_if(c, BPF_JEQ, BPF_REG_0, 0);
 	copy(c, BPF_REG_7, BPF_REG_0);
-	return 0;
 }
 
 static void
@@ -392,13 +482,46 @@ put_start(struct code *c, const struct perf_event_attr *attr,
 }
 
 static void
-end(struct code *c)
+submit(struct code *c)
 {
 	copy(c, BPF_REG_1, BPF_REG_7);
 	set(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
 	call(c, BPF_FUNC_ringbuf_submit);
 	set(c, BPF_REG_0, 0);
 	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* A whole sample. */
+static void
+put_sample(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, bool stack)
+{
+	const size_t size = record_size(attr, stack);
+	size_t at = sizeof(struct wp_sample);
+
+	reserve(c, size, sampler->ringbuf);
+	put_start(c, attr, sampler, size);
+	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
+		put(c, at, 0);
+		at += sizeof(uint64_t);
+	}
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
+		at = put_ticket(c, at);
+	at = put_registers(c, at, attr->sample_regs_user);
+	if (has_stack(attr) && stack)
+		at = put_stack(c, at, attr->sample_stack_user);
+	else if (has_stack(attr)) {
+		put(c, at, 0);
+		at += sizeof(uint64_t);
+	}
+	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
+		(void)put_registers(c, at, attr->sample_regs_intr);
+	submit(c);
+}
+
+static void
+end(struct code *c)
+{
 	while (c->npass > 0)
 		land(c, c->pass[--c->npass]);
 	set(c, BPF_REG_0, 1);
@@ -409,33 +532,28 @@ int
 wp_sampler_load(const struct perf_event_attr *attr,
     const struct wp_sampler *sampler)
 {
-	const size_t size = record_size(attr);
-	const bool ticket = (attr->sample_type & PERF_SAMPLE_RAW) != 0;
+	const struct wp_filter *filter = sampler->filter;
+	struct jumps unwanted = {.n = 0};
 	struct code c = {.n = 0};
-	size_t at = sizeof(struct wp_sample);
 	int err;
 
 	/* what the program itself reads, a stack for one, may be watched: then it
 	   hits while it runs, which is counted and delivered by nobody */
-	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 || size > UINT16_MAX)
+	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
+	    record_size(attr, true) > UINT16_MAX)
 		return -ENOTSUP;
 	copy(&c, BPF_REG_6, BPF_REG_1);
-	if (ticket)
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
-	if ((err = begin(&c, size, sampler->ringbuf)) < 0)
+	if ((err = begin(&c)) < 0)
 		return err;
-	put_start(&c, attr, sampler, size);
-	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
-		put(&c, at, 0);
-		at += sizeof(uint64_t);
+	if (filter != NULL && filter->n > 0)
+		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
+	put_sample(&c, attr, sampler, true);
+	if (unwanted.n > 0) {
+		land_all(&c, &unwanted);
+		put_sample(&c, attr, sampler, false);
 	}
-	if (ticket)
-		at = put_ticket(&c, at);
-	at = put_registers(&c, at, attr->sample_regs_user);
-	if ((attr->sample_type & PERF_SAMPLE_STACK_USER) != 0)
-		at = put_stack(&c, at, attr->sample_stack_user);
-	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
-		(void)put_registers(&c, at, attr->sample_regs_intr);
 	end(&c);
 	return wp_bpf_load(c.insn, c.n);
 }

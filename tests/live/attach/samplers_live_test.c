@@ -20,7 +20,9 @@
 #include "child.h"
 #include "os/bpf.h"
 #include "os/sampler.h"
+#include "random_condition.h"
 #include "shot.h"
+#include "spec/condition_filter.h"
 
 enum {
 	RINGS = 4 << 20,	/* bytes: half of it for programs */
@@ -31,6 +33,7 @@ enum {
 
 static volatile long word, guarded;
 static struct wp_tickets tickets = {.map = -1};
+static struct wp_filter filter;		/* of all that is loaded */
 
 /* Load what writes a ring's samples with this id. */
 static int
@@ -40,7 +43,7 @@ load_sampler(const struct perf_event_attr *attr, uint64_t id,
 	const struct wp_sampler sampler = {
 		.id = id, .cpu = wp_rings_cpu(rings, ring),
 		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets.map,
-		.line = 1 + ring,
+		.line = 1 + ring, .filter = &filter,
 	};
 
 	return wp_sampler_load(attr, &sampler);
@@ -229,6 +232,65 @@ TEST(a_program_writes_what_the_kernel_would)
 	(void)munmap(stack, STACK + 4096);
 }
 
+/* Have what a condition says of this thread decided. */
+static void
+make_filter(const char *format)
+{
+	struct condition_error error;
+	struct condition condition;
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), format, (int)gettid());
+	assert_int_equal(condition_parse(text, &condition, &error), 0);
+	assert_true(condition_filter(&condition, &filter));
+	condition_free(&condition);
+}
+
+/* A hit for which the condition is surely false is all there but for its stack;
+   others have that, too. */
+TEST(unwanted_hits_have_no_stack)
+{
+	static const struct {
+		const char *condition;
+		bool wanted;
+	} cases[] = {
+		{"tid == %d", true}, {"tid != %d", false},
+		{"pid == %d && new < 0", true}, {"%d > tid", false},
+		{"cpu < 0 && tid < %d", false}, {"!(cpu >= 0)", false},
+		{"new < 0 && pid != %d", false}, {"tid != %d || cpu < 0", false},
+		{"tid <= %d && cpu >= 0 || pid == 1", true},
+	};
+
+	NEEDS_BPF;
+	for (size_t i = 0; i < 2 * COUNT(cases); i++) {
+		const bool wanted = cases[i / 2].wanted;
+		const struct wp_options options = {
+			.stack = 4096, .kernel = i % 2 != 0,
+		};
+		struct ex_record *ours;
+		struct shot s = {0};
+
+		make_filter(cases[i / 2].condition);
+		assert_non_null(s.formats = ex_formats_new());
+		assert_true(can(&s.rings, RINGS));
+		arm_both(&s, &options, gettid());
+		word = 1;
+		shot_take(&s);
+		filter.n = 0;
+		assert_int_equal(s.kept, 2);
+		ours = &s.sample[s.sample[1].id == OURS];
+		assert_int_equal(ours->id, OURS);
+		assert_int_equal(ours->sample.stack_len != 0, wanted);
+		if (!wanted) {
+			assert_true(ours->size < 512);
+			s.sample[0].sample.stack_len = 0;
+			s.sample[1].sample.stack_len = 0;
+		}
+		expect_equal(&s.sample[0], &s.sample[1]);
+		shot_end(&s);
+	}
+}
+
 /* The kernel's accesses are written by the kernel, in their order. */
 TEST(the_kernels_accesses_are_left_to_the_kernel)
 {
@@ -406,6 +468,19 @@ any_shape(uint64_t *state)
 	return attr;
 }
 
+/* Of a condition, as far as it has one. */
+static void
+any_filter(uint64_t *state, char *text, size_t size)
+{
+	struct condition_error error;
+	struct condition condition;
+
+	random_condition(state, 1u << random_below(state, 7), text, size);
+	assert_int_equal(condition_parse(text, &condition, &error), 0);
+	(void)condition_filter(&condition, &filter);
+	condition_free(&condition);
+}
+
 TEST(the_verifier_accepts_every_shape)
 {
 	const unsigned n = getenv("THOROUGH") != NULL ? 10000 : SHAPES;
@@ -417,13 +492,18 @@ TEST(the_verifier_accepts_every_shape)
 	make_tickets(rings);
 	for (unsigned i = 0; i < n; i++) {
 		const struct perf_event_attr attr = any_shape(&random);
-		const int program = load_sampler(&attr, random, rings, 0);
+		char text[4096];
+		int program;
 
+		any_filter(&random, text, sizeof(text));
+		program = load_sampler(&attr, random, rings, 0);
 		if (program < 0)
-			fail_msg("shape %u: type %u, stack %u: %d", i,
-			    attr.bp_type, attr.sample_stack_user, program);
+			fail_msg("shape %u: type %u, stack %u, --if '%s': %d",
+			    i, attr.bp_type, attr.sample_stack_user, text,
+			    program);
 		(void)close(program);
 	}
+	filter.n = 0;
 	wp_rings_close(rings);
 }
 
