@@ -368,7 +368,8 @@ finish(struct run *run)
 	}
 	if (run->missed_module) {
 		session_warn(&run->session, "a library may have been opened "
-		    "unseen: a thread blocked SIGURG and SIGWINCH then");
+		    "unseen: a thread blocked SIGURG and SIGWINCH then, or "
+		    "had no debug register left for its loader's hook");
 		session_doubt(&run->session, "a library may have been opened "
 		    "unseen");
 	}
