@@ -777,7 +777,8 @@ check_follow(const struct options *o)
 	    o->stop ? "--stop (or --on-hit)" : o->inside ? "--inside" :
 	    o->form == FORM_PERF ? "-o perf" :
 	    o->delivery == DELIVERY_BPF ? "--delivery bpf" :
-	    o->skip_missing ? "--if-missing" : NULL;
+	    o->skip_missing ? "--if-missing" :
+	    o->each != 0 ? "--each" : NULL;
 
 	if (other == NULL)
 		return 0;

@@ -556,6 +556,8 @@ static const struct {
 	"and hits come by the kernel's rings; it does not go with "
 	{{"w", "-w", "a->b", "--follow", "-p", "1", "-f"}, MOVES "-f: leave "
 	    "out one of them"},
+	{{"w", "-w", "a->b", "--follow", "--each", "3", "ls"}, MOVES "--each: "
+	    "leave out one of them"},
 	{{"w", "-w", "a->b", "--follow", "--stop", "ls"}, MOVES "--stop (or "
 	    "--on-hit): leave out one of them"},
 	{{"w", "-w", "a->b", "--follow", "--exe", "a"}, MOVES "--exe: leave "
