@@ -222,6 +222,7 @@ TEST(lines_that_cannot_be_watched)
 	{
 		struct outcome o;
 
+		assert_int_equal(plain_library(), 0);
 		run(&o, LIST(watchctl(), "--inside", "-x", "places.c:103",
 		    victim("arguments_plain")));
 		assert_int_equal(o.status, 125);
