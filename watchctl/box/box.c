@@ -466,7 +466,7 @@ hear(struct box *box, struct box_message *message, int ms)
 		if (err == 0)
 			continue;
 		reading_line_clear();
-		err = box_receive(box->socket, message, NULL);
+		err = box_receive(box->socket, message, NULL, 0);
 		if (err == -EINTR || err == -EAGAIN)
 			continue;
 		if (err < 0)

@@ -80,7 +80,7 @@ await_question(struct box_trial *trial, const struct box *box)
 	struct box_message message;
 
 	while (!trial->started && poll(&p, 1, PATIENCE_MS) > 0 &&
-	    box_receive(box->socket, &message, NULL) == 0) {
+	    box_receive(box->socket, &message, NULL, 0) == 0) {
 		if (message.what == BOX_SAY)
 			note(message.text);
 		else if (message.what == BOX_END)

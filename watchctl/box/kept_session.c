@@ -53,6 +53,7 @@ struct kept_session {
 	long due;		/* ms: until then threads may be kept waiting */
 	bool together;		/* patience is with all that is behind */
 	bool has_channels;	/* there are hits of channels */
+	bool hasty;		/* it is enough that their reports are out */
 	void (*observe)(void *arg, const void *hit,
 	    const struct box_channel_hit *);	/* NULL: nobody does */
 	void *observer;		/* handed to it */
@@ -435,6 +436,13 @@ tidy(struct kept_session *kept)
 	shrink_log(kept);
 }
 
+static void
+tidy_if_large(struct kept_session *kept)
+{
+	if (kept->asked == 0 && (kept->end > TIDY || has_many_processes(kept)))
+		tidy(kept);
+}
+
 /* --- having it read --- */
 
 /* In messages, where there is no memory for it. */
@@ -568,6 +576,13 @@ left(const struct kept_session *kept)
 	    kept->until > now ? (int)(kept->until - now) : 0;
 }
 
+/* Whether what it was to read is read, as far as that is waited for. */
+static bool
+is_read(const struct kept_session *kept)
+{
+	return kept->asked == 0 || (kept->hasty && kept->waiting == 0);
+}
+
 /* Attend to it until it has read what it was to read, or all, or time is over.
    0, or as of box_hear_for. */
 static int
@@ -577,11 +592,24 @@ attend(struct kept_session *kept)
 	int err = 0;
 
 	while (err == 0 && !kept->ended &&
-	    (kept->asked != 0 || kept->learnt.at != NULL)) {
+	    (!is_read(kept) || kept->learnt.at != NULL)) {
 		err = box_hear_for(kept->box, &message, left(kept));
 		if (err == 0 && !take(kept, &message))
 			err = -EPROTO;
 	}
+	return err;
+}
+
+/* The same, to its end. */
+static int
+finish(struct kept_session *kept)
+{
+	const bool hasty = kept->hasty;
+	int err;
+
+	kept->hasty = false;
+	err = attend(kept);
+	kept->hasty = hasty;
 	return err;
 }
 
@@ -781,7 +809,7 @@ have_read(struct kept_session *kept)
 	    begin_teaching(kept) : 0;
 
 	if (err == 0)
-		err = attend(kept);
+		err = finish(kept);
 	if (err < 0)
 		return err;
 	if (!kept->ended && kept->asked == 0 && kept->taken < kept->end) {
@@ -873,6 +901,8 @@ exchange(struct kept_session *kept, long ms)
 			return false;
 		if (err < 0 && !survive(kept, err))
 			break;
+		if (err == 0 && kept->asked != 0)
+			break;
 		if (err == 0)
 			refill(kept);
 	}
@@ -924,14 +954,15 @@ wait_a_while(struct kept_session *kept, long ms)
 bool
 kept_session_is_behind(const struct kept_session *kept)
 {
-	return !kept->failed && !kept->ended && kept->since != 0;
+	return !kept->failed && !kept->ended &&
+	    (kept->since != 0 || kept->asked != 0);
 }
 
 void
 kept_session_catch_up(struct kept_session *kept, int ms)
 {
-	if (kept_session_is_behind(kept))
-		(void)wait_for(kept, ms);
+	if (kept_session_is_behind(kept) && wait_for(kept, ms))
+		tidy_if_large(kept);
 }
 
 /* --- journal.h --- */
@@ -1041,14 +1072,15 @@ flush(struct journal *journal, uint64_t now)
 	struct kept_session *kept = kept_of(journal);
 	struct session *s = kept->session;
 
+	kept->hasty = kept->has_channels;
 	if (is_idle(kept))
 		kept->end = kept->taken;
 	else if (is_no_hurry(kept, now))
 		(void)wait_for(kept, 0);
 	else if (wait_a_while(kept, kept->round == 0 ? PATIENCE :
-	    patience(kept)) && (kept->end > TIDY ||
-	    has_many_processes(kept)))
-		tidy(kept);
+	    patience(kept)))
+		tidy_if_large(kept);
+	kept->hasty = false;
 	return !s->full && s->err == 0;
 }
 

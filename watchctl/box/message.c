@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
 /* Room for one descriptor. */
 union control {
 	struct cmsghdr header;
@@ -65,8 +67,26 @@ is_whole(const struct box_message *message, size_t got)
 	    message->text[got - head - 1] == '\0';
 }
 
+/* One that comes soon is waited for awake, which takes less time than to be woken. */
+static ssize_t
+receive(int socket, struct msghdr *whole, uint64_t awake_ns)
+{
+	const uint64_t end = awake_ns == 0 ? 0 : wp_clock_ns() + awake_ns;
+	ssize_t n;
+
+	while (end != 0) {
+		n = recvmsg(socket, whole, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+		if (n >= 0 || errno != EAGAIN)
+			return n;
+		if (wp_clock_ns() >= end)
+			break;
+	}
+	return recvmsg(socket, whole, MSG_CMSG_CLOEXEC);
+}
+
 int
-box_receive(int socket, struct box_message *message, int *fd)
+box_receive(int socket, struct box_message *message, int *fd,
+    uint64_t awake_ns)
 {
 	struct iovec part = {.iov_base = message, .iov_len = sizeof(*message)};
 	union control control;
@@ -74,7 +94,7 @@ box_receive(int socket, struct box_message *message, int *fd)
 		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 		.msg_controllen = fd != NULL ? sizeof(control) : 0,
 	};
-	ssize_t n = recvmsg(socket, &whole, MSG_CMSG_CLOEXEC);
+	ssize_t n = receive(socket, &whole, awake_ns);
 
 	if (fd != NULL)
 		*fd = n < 0 ? -1 : descriptor_of(&whole);

@@ -203,9 +203,9 @@ struct box_shared {
    that goes with it, -1: none.  0 or -errno. */
 int box_send(int socket, const struct box_message *, int fd);
 
-/* Wait for one; *fd is a descriptor that came with it, -1: none came; NULL:
+/* Wait for one, for so many ns without sleeping; *fd is a descriptor that came with it, -1: none came; NULL:
    none may come.  0; -EPROTO: what came is no message; -ECONNRESET: the other
    side has gone; -EINTR; or another -errno. */
-int box_receive(int socket, struct box_message *, int *fd);
+int box_receive(int socket, struct box_message *, int *fd, uint64_t awake_ns);
 
 #endif

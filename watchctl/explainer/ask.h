@@ -17,6 +17,10 @@
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);
 
+/* From here on stay awake for a moment before sleeping: threads wait for what is
+   answered, and come soon. */
+void ask_quickly(void);
+
 /* Wait for a message of watchctl that is no answer, in their order; *fd: a
    descriptor that came with it, -1: none.  It ends this process when there will
    be none. */

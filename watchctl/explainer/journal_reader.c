@@ -209,6 +209,8 @@ read_values(struct reader *r, const struct journal_entry *e)
 		.in_order = (flags & JOURNAL_IN_ORDER) != 0,
 	};
 
+	if (values.in_order)	/* a program's own hits */
+		ask_quickly();
 	if (ex_explainer_values(r->session->explainer, &values) < 0)
 		out_of_memory();
 }

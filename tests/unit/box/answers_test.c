@@ -46,7 +46,7 @@ ask(const struct box_message *question, struct box_message *answer)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
 	    pair), 0);
 	assert_true(answers_give(&answers, pair[0], question));
-	assert_int_equal(box_receive(pair[1], answer, &fd), 0);
+	assert_int_equal(box_receive(pair[1], answer, &fd, 0), 0);
 	assert_int_equal(answer->what, BOX_ANSWER);
 	(void)close(pair[0]);
 	(void)close(pair[1]);
