@@ -2,6 +2,7 @@
  * race: threads write one word, and log what they wrote.
  *
  *	race hot THREADS WRITES		at once, in bursts with pauses
+ *	race flat THREADS WRITES	at once, without a pause
  *	race calm THREADS WRITES	one at a time, 10 ms apart
  *	race pairs MS WRITES		two threads, MS ms after the last writes
  *	race adds THREADS WRITES	at once, xadd alone
@@ -43,7 +44,7 @@ static struct thread {
 } threads[THREADS_MAX];
 
 static unsigned writes, pause_ms;
-static int calm, pairs, adds, copies, swaps, sums;
+static int flat, calm, pairs, adds, copies, swaps, sums;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
 
@@ -240,7 +241,7 @@ work(void *arg)
 			continue;
 		}
 		put(t, i);
-		if (burst-- != 0)
+		if (flat || burst-- != 0)
 			continue;
 		burst = next_random(t) % 64;
 		pause_some(t);
@@ -270,6 +271,7 @@ main(int argc, char **argv)
 
 	if (argc != 4)
 		return 2;
+	flat = strcmp(argv[1], "flat") == 0;
 	calm = strcmp(argv[1], "calm") == 0;
 	pairs = strcmp(argv[1], "pairs") == 0;
 	adds = strcmp(argv[1], "adds") == 0;

@@ -89,6 +89,9 @@ start_drain(struct run *run, struct wp_cause *cause)
 	if (err < 0)
 		return err;
 	poll_drain(run, ring->drain);
+	/* with children, several memories have the same tickets */
+	if (!o->follow)
+		wp_drain_marks(ring->drain, run->target);
 	if (has_recorder(o) && (ring->recorder = recorder_new(ring->drain,
 	    o->last, memory_of(run) / 2)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);

@@ -211,11 +211,11 @@ is_dropped(const struct ex_hit *hit)
 }
 
 static int
-give_out(struct ex_explainer *e, struct pending *p)
+give_out(struct ex_explainer *e, struct pending *p, bool last)
 {
 	int result;
 
-	ex_tracker_given(&p->tentative);
+	ex_tracker_given(&p->tentative, last);
 	e->done = p->hit.begun;
 	if (!p->hit.kernel)
 		p->hit.access = access_text(&p->hit);
@@ -297,7 +297,7 @@ give_complete(struct ex_explainer *e, uint64_t now)
 		e->head = p->next;
 		if (e->head == NULL)
 			e->tail = NULL;
-		result = give_out(e, p);
+		result = give_out(e, p, now == UINT64_MAX);
 	}
 	return result;
 }
@@ -663,8 +663,10 @@ static void
 explain_access(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct pending *p)
 {
+	const struct ex_sample *sample = &record->sample;
 	struct ex_hit *hit = &p->hit;
 	struct wp_stop_value stop;
+	struct wp_ticket ticket;
 	uint64_t vaddr;
 
 	explain_sample(e, slot, record, hit);
@@ -679,9 +681,10 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	if (ex_tracker_is_unmapped(e->tracker, hit->watch) &&
 	    hit->process != NULL && ex_process_module(hit->process,
 	    hit->watch->addr, &vaddr) != NULL)
-		ex_tracker_mapped(e->tracker, hit->watch, false);
+		ex_tracker_mapped(e->tracker, hit->watch, false, 0);
 	ex_tracker_hit(e->tracker, hit, read_at_stop(e, record, &stop),
-	    &p->tentative);
+	    wp_ticket_get(sample->raw, sample->raw_len, &ticket) ? &ticket :
+	    NULL, &p->tentative);
 	if (e->values.at_once)
 		ex_tracker_look(e->tracker);
 }
@@ -711,14 +714,14 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	if (is_dropped(&p->hit)) {
 		e->tally.dropped++;
 		e->last = EX_BEGUN_DROPPED;
-		ex_tracker_given(&p->tentative);
+		ex_tracker_given(&p->tentative, false);
 		pending_put(e, p);
 		return give_complete(e, record->time);
 	}
 	e->last = p->hit.begun = ++e->begun;
 	if (p == &e->reserve || (e->head == NULL && !more &&
 	    ex_tracker_settled(e->tracker, &p->tentative, record->time)))
-		return give_out(e, p);
+		return give_out(e, p, false);
 	pending_add(e, p);
 	if (more)
 		open_hit(e, p, slot, record);
@@ -747,8 +750,21 @@ learn_mapping(struct ex_explainer *e, const struct ex_record *record)
 			continue;
 		ex_tracker_mapped(e->tracker, watch,
 		    record->type == PERF_RECORD_MMAP ||
-		    (map->flags & MAP_SHARED) != 0);
+		    (map->flags & MAP_SHARED) != 0, record->time);
 	}
+}
+
+/* A mark of tickets (os/ticket.h). */
+static void
+learn_mark(struct ex_explainer *e, const struct ex_record *record)
+{
+	const struct ex_watch *watch = record->attr < 0 ||
+	    (size_t)record->attr >= e->nslots ? NULL :
+	    e->slots[record->attr].watch;
+
+	if (watch != NULL)
+		ex_tracker_mark(e->tracker, watch, record->read.running,
+		    record->read.value);
 }
 
 /* What a record that is no sample means for values. */
@@ -766,6 +782,9 @@ learn(struct ex_explainer *e, const struct ex_record *record)
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		learn_mapping(e, record);
+		break;
+	case PERF_RECORD_READ:
+		learn_mark(e, record);
 		break;
 	default:
 		break;

@@ -15,6 +15,9 @@
 #define WINDOW		UINT64_C(2000000)
 #define QUIET		UINT64_C(100000000)
 
+/* ns that a hit waits for a mark of its ticket. */
+#define MARK_WAIT	UINT64_C(200000000)
+
 /* ns that a hit waits for the others of its crowd. */
 #define CROWD_WAIT	UINT64_C(100000000)
 
@@ -49,6 +52,9 @@ struct ex_tracked {
 	struct ex_tentative *waiting;	/* for crowds; NULL: none */
 	struct ended ended[ENDED_MAX];
 	size_t next_ended;	/* the oldest of these */
+	struct ex_history *history;	/* of its tickets; NULL: none so far */
+	uint64_t doubted;	/* what it says of hits up to then is not so,
+				   ns */
 };
 
 struct ex_value_tracker {
@@ -71,12 +77,21 @@ ex_tracker_new(const struct ex_value_options *values)
 	return s;
 }
 
+static void
+free_tracked(void *item)
+{
+	struct ex_tracked *w = item;
+
+	ex_history_free(w->history);
+	free(w);
+}
+
 void
 ex_tracker_free(struct ex_value_tracker *s)
 {
 	if (s == NULL)
 		return;
-	ex_table_free(&s->of, free);
+	ex_table_free(&s->of, free_tracked);
 	free(s);
 }
 
@@ -393,6 +408,16 @@ is_ordered(const struct ex_value_tracker *s, const struct ex_tracked *w,
 		return false;
 	return (tid == w->tid && tid > 0) || time - w->time >= WINDOW ||
 	    (cpu == w->cpu && cpu != UINT32_MAX);
+}
+
+/* Others may have written until then what no ticket shows. */
+static void
+doubt_history(struct ex_tracked *w, uint64_t time)
+{
+	if (time > w->doubted)
+		w->doubted = time;
+	if (w->history != NULL)
+		ex_history_doubt(w->history);
 }
 
 static void
@@ -756,6 +781,162 @@ take_stop(const struct ex_value_tracker *s, struct ex_tentative *tentative,
 	return true;
 }
 
+/* --- tickets --- */
+
+/* Whether what others left shows nothing: not all writers make hits. */
+static bool
+is_blind(const struct ex_value_tracker *s, const struct ex_tracked *w,
+    uint64_t time)
+{
+	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
+}
+
+static uint64_t
+byte_bits(unsigned from, unsigned len)
+{
+	return len >= 8 ? UINT64_MAX << from * 8 :
+	    ((UINT64_C(1) << len * 8) - 1) << from * 8;
+}
+
+/* Bytes of an operand, whose first is so far from the watch's. */
+static struct ex_bytes
+bytes_of(const uint8_t *bytes, int64_t at, unsigned size, unsigned room)
+{
+	struct ex_bytes out = {0};
+
+	for (unsigned i = 0; i < size; i++) {
+		const int64_t to = at + i;
+
+		if (to < 0 || to >= room)
+			continue;
+		out.value |= (uint64_t)bytes[i] << to * 8;
+		out.bits |= UINT64_C(0xff) << to * 8;
+	}
+	return out;
+}
+
+/* What an instruction that is exactly known did to the bytes. */
+static void
+describe(struct ex_history_hit *it, const struct ex_hit *hit)
+{
+	static const uint8_t any[EX_EFFECT_MAX];
+	const struct ex_effect *effect = &hit->insn.effect;
+	const int64_t at = (int64_t)(hit->insn.addr - hit->watch->addr);
+	const unsigned room = (unsigned)hit->watch->len;
+	struct ex_write *w = &it->write;
+	struct ex_bytes bytes;
+
+	w->bits = bytes_of(any, at, effect->size, room).bits;
+	if (effect->operation == EX_OP_STORE) {
+		bytes = bytes_of(effect->stored, at, effect->size, room);
+		w->stored = bytes.value;
+		w->stored_bits = bytes.bits;
+	}
+	if (!effect->atomic)
+		return;
+	if (effect->has_loaded) {
+		bytes = bytes_of(effect->loaded, at, effect->size, room);
+		w->loaded = bytes.value;
+		w->loaded_bits = bytes.bits;
+	}
+	if (effect->operation >= EX_OP_ADD && at >= 0 &&
+	    at + effect->size <= room) {
+		it->effect = *effect;
+		w->effect = &it->effect;
+		w->shift = (unsigned)at * 8;
+	}
+}
+
+/* A hit has taken a ticket. */
+static void
+take_ticket(const struct ex_value_tracker *s, struct ex_tracked *w,
+    const struct wp_ticket *ticket, struct ex_tentative *tentative)
+{
+	const struct ex_hit *hit = tentative->hit;
+	struct ex_history_hit *it;
+
+	if (w->history == NULL && (w->history = ex_history_new()) == NULL)
+		return;
+	if ((it = ex_history_add(w->history, ticket->number)) == NULL)
+		return;
+	it->read = (struct ex_bytes){ticket->bytes, ticket->len == 0 ? 0 :
+	    byte_bits(0, ticket->len)};
+	it->tid = hit->tid;
+	it->cpu = hit->cpu;
+	it->write.bits = UINT64_MAX;
+	if (is_exact(hit) && !hit->insn.effect.repeated &&
+	    hit->insn.other_size == 0 &&
+	    hit->insn.effect.operation != EX_OP_NONE)
+		describe(it, hit);
+	tentative->ticket = it;
+	if (hit->time <= w->doubted || is_blind(s, w, hit->time))
+		ex_history_doubt(w->history);
+}
+
+/* Whether its tickets are of use. */
+static bool
+has_tickets(const struct ex_value_tracker *s, const struct ex_tracked *w,
+    const struct ex_hit *hit)
+{
+	return !s->values->at_once && !s->values->follows && !hit->kernel &&
+	    hit->watch->slots == 1 && hit->watch->len <= sizeof(uint64_t) &&
+	    !w->unseen && !w->unmapped;
+}
+
+/* Put claimed bytes where they are not certain yet.  Result: those that have
+   changed. */
+static uint32_t
+put_claim(struct ex_value *value, const struct ex_bytes *claim, uint32_t certain,
+    uint64_t len)
+{
+	uint32_t changed = 0;
+
+	for (unsigned i = 0; i < len; i++) {
+		const uint8_t byte = (uint8_t)(claim->value >> i * 8);
+
+		if ((claim->bits >> i * 8 & 0xff) == 0 || (certain >> i & 1) != 0)
+			continue;
+		if ((value->known >> i & 1) == 0 || value->byte[i] != byte)
+			changed |= UINT32_C(1) << i;
+		value->byte[i] = byte;
+		value->known |= UINT32_C(1) << i;
+	}
+	return changed;
+}
+
+/* What the history says of a hit, if it has come to say anything. */
+static void
+take_history(const struct ex_tracked *w, struct ex_tentative *tentative,
+    bool last)
+{
+	const struct ex_history_hit *it = tentative->ticket;
+	struct ex_hit *hit = tentative->hit;
+
+	if (it == NULL || w->unseen)
+		return;
+	if (!it->settled) {
+		if (!last)
+			withdraw(tentative);
+		return;
+	}
+	(void)put_claim(&hit->old, &it->old, tentative->loaded,
+	    hit->watch->len);
+	if ((put_claim(&hit->new, &it->new, tentative->stored,
+	    hit->watch->len) & touched(hit)) != 0 ||
+	    (hit->source == EX_VALUE_LATER && it->new.bits != 0))
+		hit->source = EX_VALUE_PROVED;
+}
+
+void
+ex_tracker_mark(struct ex_value_tracker *s, const struct ex_watch *watch,
+    uint64_t all, uint64_t upto)
+{
+	struct ex_tracked *w = tracked_of(s, watch);
+
+	if (w != NULL && w->history != NULL)
+		ex_history_mark(w->history, all, upto);
+}
+
 /* --- hits --- */
 
 /* Children that are not watched may have written until now, or still. */
@@ -769,16 +950,10 @@ look_at_children(struct ex_value_tracker *s)
 		return;
 	s->blind = wp_shared_vm_left(&s->lent, 0, s->values->shares) ?
 	    UINT64_MAX : s->values->now();
-	while ((w = ex_table_each(&s->of, &i)) != NULL)
+	while ((w = ex_table_each(&s->of, &i)) != NULL) {
 		w->value.known = w->later = 0;
-}
-
-/* Whether what others left shows nothing: not all writers make hits. */
-static bool
-is_blind(const struct ex_value_tracker *s, const struct ex_tracked *w,
-    uint64_t time)
-{
-	return w->unseen || w->unmapped || (s->blind != 0 && time <= s->blind);
+		doubt_history(w, 0);
+	}
 }
 
 /* What this hit loaded is what the one before it left, which waits still. */
@@ -804,7 +979,8 @@ tell_before(struct ex_tracked *w, const struct ex_tentative *tentative)
 
 void
 ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
-    const struct wp_stop_value *stop, struct ex_tentative *tentative)
+    const struct wp_stop_value *stop, const struct wp_ticket *ticket,
+    struct ex_tentative *tentative)
 {
 	struct ex_tracked *w = tracked_of(s, hit->watch);
 	bool ordered = false, quiet = false;
@@ -831,6 +1007,8 @@ ex_tracker_hit(struct ex_value_tracker *s, struct ex_hit *hit,
 		take_crowd(s, tentative, stop);
 	if (w == NULL)
 		return;
+	if (ticket != NULL && has_tickets(s, w, hit))
+		take_ticket(s, w, ticket, tentative);
 	leave(w, hit, ordered && !is_blind(s, w, hit->time));
 	if ((hit->old.known & ~tentative->loaded) != 0)
 		list(w, tentative);
@@ -892,6 +1070,9 @@ ex_tracker_settled(const struct ex_value_tracker *s,
 		return false;
 	if (s->values->at_once)
 		return true;
+	if (tentative->ticket != NULL && !tentative->ticket->settled &&
+	    now < tentative->hit->time + MARK_WAIT)
+		return false;
 	if (w->last == tentative && is_wanting(s, w))
 		return false;
 	return is_past(tentative->hit->time, now) && is_past(tentative->read,
@@ -919,7 +1100,7 @@ settle_jump(struct ex_tentative *tentative)
 }
 
 void
-ex_tracker_given(struct ex_tentative *tentative)
+ex_tracker_given(struct ex_tentative *tentative, bool last)
 {
 	struct ex_tracked *w = tentative->tracked;
 	struct ex_hit *hit = tentative->hit;
@@ -931,6 +1112,10 @@ ex_tracker_given(struct ex_tentative *tentative)
 		leave_crowd(w, tentative);
 	if (w != NULL && w->last == tentative)
 		w->last = NULL;
+	if (w != NULL)
+		take_history(w, tentative, last);
+	if (tentative->ticket != NULL)
+		ex_history_release(tentative->ticket);
 	settle_jump(tentative);
 	if ((bits & ~hit->new.known) != 0 || hit->len > size_of(hit->watch))
 		hit->source = EX_VALUE_UNKNOWN;
@@ -993,6 +1178,19 @@ ex_tracker_look(struct ex_value_tracker *s)
 			look(s, w);
 }
 
+/* The history begins with what is known of the bytes before any hit. */
+static void
+know_first(struct ex_tracked *w)
+{
+	struct ex_bytes bytes = bytes_of(w->value.byte, 0, 8, 8);
+
+	if (w->watch->len > sizeof(bytes.value) ||
+	    (w->history == NULL && (w->history = ex_history_new()) == NULL))
+		return;
+	bytes.bits &= byte_bits(0, (unsigned)w->watch->len);
+	ex_history_known(w->history, bytes);
+}
+
 void
 ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
     pid_t pid, const uint8_t *bytes, size_t len, uint64_t time)
@@ -1010,6 +1208,8 @@ ex_tracker_known(struct ex_value_tracker *s, const struct ex_watch *watch,
 	w->value.known = low_bits(len);
 	w->later = time == 0 ? 0 : w->value.known;
 	w->read = time;
+	if (time == 0)
+		know_first(w);
 }
 
 void
@@ -1026,6 +1226,7 @@ ex_tracker_doubt(struct ex_value_tracker *s, const struct ex_watch *watch,
 	}
 	w->value.known = what == EX_UNREAD ? w->value.known & ~w->later : 0;
 	w->later = 0;
+	doubt_history(w, w->time);
 	w->hit = w->hit && what != EX_MISSED;
 	w->unseen = w->unseen || what == EX_UNSEEN;
 }
@@ -1040,7 +1241,7 @@ ex_tracker_is_unmapped(struct ex_value_tracker *s, const struct ex_watch *watch)
 
 void
 ex_tracker_mapped(struct ex_value_tracker *s, const struct ex_watch *watch,
-    bool shared)
+    bool shared, uint64_t time)
 {
 	struct ex_tracked *w = tracked_of(s, watch);
 
@@ -1049,6 +1250,7 @@ ex_tracker_mapped(struct ex_value_tracker *s, const struct ex_watch *watch,
 	w->unseen = w->unseen || shared;
 	w->unmapped = false;
 	w->value.known = w->later = 0;
+	doubt_history(w, time);
 }
 
 void
@@ -1068,6 +1270,8 @@ ex_tracker_lost(struct ex_value_tracker *s, uint64_t now)
 	struct ex_tracked *w;
 	size_t i = 0;
 
-	while ((w = ex_table_each(&s->of, &i)) != NULL)
+	while ((w = ex_table_each(&s->of, &i)) != NULL) {
 		disorder(w, now);
+		doubt_history(w, now);
+	}
 }

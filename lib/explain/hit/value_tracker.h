@@ -43,12 +43,19 @@
  * But those that threads made together, which is known by their stops, wait for
  * each other (crowd.h), unless no hit may.
  *
+ * Tickets.  Where each hit took one, with the bytes that it left (os/ticket.h),
+ * the history of the readings shows more than times do (history.h).  Such a hit
+ * waits for a mark, but no longer than MARK_WAIT.  Then also what was claimed by
+ * order is certain: no hit was missed.  If none comes in time, that is taken back.
+ *
  * Other accesses that bypass the watch are not known here: see the manual.
  */
 #ifndef EX_VALUE_TRACKER_H
 #define EX_VALUE_TRACKER_H
 
+#include "hit/history.h"
 #include "hit/hit.h"
+#include "os/ticket.h"
 
 struct ex_value_tracker;
 
@@ -71,6 +78,7 @@ struct ex_tentative {
 	uint32_t samples;	/* crowd: how many there are of it */
 	struct ex_tentative *next_waiting;	/* for any crowd, of the same
 						   watch */
+	struct ex_history_hit *ticket;	/* NULL: it has none */
 };
 
 /* A new, empty set for all watches, or NULL when out of memory.  values
@@ -80,9 +88,11 @@ void ex_tracker_free(struct ex_value_tracker *);
 
 /* A hit was explained: fill in its values, as far as they are known by now, and
    the ex_tentative, which lives until ex_tracker_given, as the hit does.  The
-   wp_stop_value is what a stop has read; NULL: nothing. */
+   wp_stop_value is what a stop has read, the ticket what its sample has; NULL:
+   nothing. */
 void ex_tracker_hit(struct ex_value_tracker *, struct ex_hit *,
-    const struct wp_stop_value *, struct ex_tentative *);
+    const struct wp_stop_value *, const struct wp_ticket *,
+    struct ex_tentative *);
 
 /* One more sample of a hit. */
 void ex_tracker_joined(struct ex_value_tracker *, struct ex_tentative *,
@@ -93,8 +103,8 @@ bool ex_tracker_settled(const struct ex_value_tracker *,
     const struct ex_tentative *,
     uint64_t now);
 
-/* It is delivered now. */
-void ex_tracker_given(struct ex_tentative *);
+/* It is delivered now; last: although a mark may still come for it. */
+void ex_tracker_given(struct ex_tentative *, bool last);
 
 /* Read memory for the hits that are their watches' last. */
 void ex_tracker_look(struct ex_value_tracker *);
@@ -109,10 +119,15 @@ void ex_tracker_doubt(struct ex_value_tracker *, const struct ex_watch *,
     enum ex_doubt);
 
 /* Whether it is not known how a watch's bytes are mapped; and it has become
-   known: the bytes are then no longer taken for what hits left. */
+   known, at that time, ns: the bytes are then no longer taken for what hits
+   left. */
 bool ex_tracker_is_unmapped(struct ex_value_tracker *, const struct ex_watch *);
 void ex_tracker_mapped(struct ex_value_tracker *, const struct ex_watch *,
-    bool shared);
+    bool shared, uint64_t time);
+
+/* A mark of a watch's tickets: both numbers are as of ex_history_mark. */
+void ex_tracker_mark(struct ex_value_tracker *, const struct ex_watch *,
+    uint64_t all, uint64_t upto);
 
 /* A FORK record: perhaps a child that is not watched and has its parent's
    memory. */

@@ -13,6 +13,9 @@
  * A block that has been read is used again.  The user may look at records before
  * taking them, in the same order: `seen' is then ahead of `first'.
  *
+ * It also makes marks of tickets (marks.h), which are put behind all records that
+ * were made before them.
+ *
  * The thread comes before all that waits for its turn, since a ring fills
  * within milliseconds.  It takes no longer than copying what programs under
  * watch have caused, and is woken often, so that it takes little at a time.
@@ -33,6 +36,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "attach/marks.h"
 #include "attach/ring.h"
 #include "os/clock.h"
 
@@ -76,6 +80,9 @@ struct wp_drain {
 	atomic_bool stopping;
 	int filled;			/* an eventfd: there are records */
 	int wanted;			/* the same: it is stopping */
+	pthread_mutex_t marking;	/* of: */
+	struct wp_marks *marks;		/* NULL: none are made */
+	bool marked;			/* the last ones are */
 	pthread_mutex_t lock;		/* of what follows */
 	struct block *spare;		/* nspare of them */
 	unsigned nspare;
@@ -203,6 +210,33 @@ take(struct wp_drain *drain, size_t *taken)
 	return drain->held == NULL;
 }
 
+/* Put the marks that belong behind what was taken, and make others.  Result:
+   whether one waits for its place. */
+static bool
+take_marks(struct wp_drain *drain)
+{
+	const uint64_t ready = atomic_load(&drain->ready);
+	const struct perf_event_header *header;
+	struct wp_marks *marks;
+	bool put_any = false, waits = false;
+
+	(void)pthread_mutex_lock(&drain->marking);
+	marks = drain->marks;
+	while (marks != NULL && (header = wp_marks_next(marks, ready)) != NULL &&
+	    put(drain, header)) {
+		wp_marks_take(marks);
+		put_any = true;
+	}
+	if (marks != NULL) {
+		wp_marks_look(marks, false);
+		waits = wp_marks_wait(marks);
+	}
+	(void)pthread_mutex_unlock(&drain->marking);
+	if (put_any)
+		say(drain->filled);
+	return waits;
+}
+
 /* Do not wait for a turn, as far as that is permitted.  A limit of time at such
    a priority would end the process. */
 static void
@@ -235,9 +269,10 @@ drain_thread(void *arg)
 	while (!atomic_load(&drain->stopping)) {
 		size_t taken;
 		const bool room = take(drain, &taken);
+		const bool soon = room && take_marks(drain);
 
 		(void)poll(p, room ? 1 + n : 1, !room ? FULL_MS :
-		    bpf && taken > BUSY ? BUSY_MS : LOOK_MS);
+		    soon || (bpf && taken > BUSY) ? BUSY_MS : LOOK_MS);
 	}
 	return NULL;
 }
@@ -287,6 +322,7 @@ wp_drain_start(struct wp_drain **out, struct wp_rings *rings, size_t memory,
 	drain->rings = rings;
 	drain->most = (memory < WP_DRAIN_MIN ? WP_DRAIN_MIN : memory) / BLOCK;
 	(void)pthread_mutex_init(&drain->lock, NULL);
+	(void)pthread_mutex_init(&drain->marking, NULL);
 	drain->filled = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	drain->wanted = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = drain->filled < 0 || drain->wanted < 0 ? -errno :
@@ -301,6 +337,17 @@ wp_drain_start(struct wp_drain **out, struct wp_rings *rings, size_t memory,
 	return err == -ENOMEM ? wp_cause_set(cause, WP_CAUSE_NO_MEMORY) :
 	    wp_cause_errno(cause, "making the thread that empties the rings",
 	    -err);
+}
+
+void
+wp_drain_marks(struct wp_drain *drain, struct wp_target *target)
+{
+	struct wp_marks *marks = target == NULL ? NULL : wp_marks_new(target);
+
+	(void)pthread_mutex_lock(&drain->marking);
+	wp_marks_free(drain->marks);
+	drain->marks = marks;
+	(void)pthread_mutex_unlock(&drain->marking);
 }
 
 int
@@ -367,6 +414,26 @@ has_unseen(struct wp_drain *drain)
 	return true;
 }
 
+/* The last marks; none is in the middle of being made. */
+static const struct perf_event_header *
+left_marks(struct wp_drain *drain)
+{
+	struct wp_marks *marks = drain->marks;
+	const struct perf_event_header *header;
+
+	if (marks == NULL)
+		return NULL;
+	header = wp_marks_next(marks, UINT64_MAX);
+	if (header == NULL && !drain->marked) {
+		drain->marked = true;
+		wp_marks_look(marks, true);
+		header = wp_marks_next(marks, UINT64_MAX);
+	}
+	if (header != NULL)
+		wp_marks_take(marks);
+	return header;
+}
+
 /* The thread may have ended amid what it had seen of the rings: at its end they
    are looked at anew. */
 static const struct perf_event_header *
@@ -377,7 +444,7 @@ left_in_rings(struct wp_drain *drain)
 	drain->held = NULL;
 	for (int looks = 0; header == NULL && looks < 2; looks++)
 		header = wp_rings_next(drain->rings, UINT64_MAX);
-	return header;
+	return header != NULL ? header : left_marks(drain);
 }
 
 /* Ask for what will be looked at of the record that comes next, if it is there
@@ -464,5 +531,7 @@ wp_drain_free(struct wp_drain *drain)
 	if (drain->wanted >= 0)
 		(void)close(drain->wanted);
 	(void)pthread_mutex_destroy(&drain->lock);
+	(void)pthread_mutex_destroy(&drain->marking);
+	wp_marks_free(drain->marks);
 	free(drain);
 }

@@ -31,6 +31,12 @@ struct wp_rings;
 int wp_drain_start(struct wp_drain **, struct wp_rings *, size_t memory,
     struct wp_cause *);
 
+struct wp_target;
+
+/* From now on put marks of a target's tickets among the records (os/ticket.h),
+   where it has some; it outlives the drain.  NULL: no more. */
+void wp_drain_marks(struct wp_drain *, struct wp_target *);
+
 /* What to poll for POLLIN: records have come since wp_drain_ready. */
 int wp_drain_fd(const struct wp_drain *);
 
@@ -40,8 +46,8 @@ uint64_t wp_drain_ready(struct wp_drain *);
 
 /*
  * The oldest record, in order of time over all rings, or NULL; it is valid
- * until the next call.  After wp_drain_stop also what was left in the rings:
- * then NULL is the end of all.
+ * until the next call.  After wp_drain_stop also what was left in the rings, and
+ * the last marks: then NULL is the end of all.
  */
 const struct perf_event_header *wp_drain_next(struct wp_drain *);
 

@@ -191,8 +191,8 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	return err;
 }
 
-int
-wp_target_arm(struct wp_target *target, struct wp_cause *cause)
+static int
+arm(struct wp_target *target, struct wp_cause *cause)
 {
 	const size_t first = target->command_first;
 	const size_t n = target->nwatches - first;
@@ -213,14 +213,27 @@ wp_target_arm(struct wp_target *target, struct wp_cause *cause)
 }
 
 int
+wp_target_arm(struct wp_target *target, struct wp_cause *cause)
+{
+	int err;
+
+	(void)pthread_mutex_lock(&target->changing);
+	err = arm(target, cause);
+	(void)pthread_mutex_unlock(&target->changing);
+	return err;
+}
+
+int
 wp_target_arm_held(struct wp_target *target, struct wp_hold *hold, pid_t pid,
     size_t first, size_t n, struct wp_cause *cause)
 {
 	int err;
 
+	(void)pthread_mutex_lock(&target->changing);
 	wp_target_load(target, first, n);
 	err = wp_target_open_events(target, hold, pid, first, n, cause);
 	wp_samplers_unload(&target->samplers);
+	(void)pthread_mutex_unlock(&target->changing);
 	return err;
 }
 

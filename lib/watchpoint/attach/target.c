@@ -66,6 +66,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	target->options = *options;
 	target->frozen_ms = -1;
 	target->thread_counts.map = -1;
+	(void)pthread_mutex_init(&target->changing, NULL);
 	wp_options_fit(&target->options, features);
 	if (options->registers) {
 		*out = target;
@@ -96,8 +97,8 @@ plan_watch(const struct wp_target *target, const struct wp_region *region,
 	return 0;
 }
 
-int
-wp_target_watch(struct wp_target *target, const struct wp_region *regions,
+static int
+add_watches(struct wp_target *target, const struct wp_region *regions,
     size_t n, struct wp_cause *cause)
 {
 	size_t first = target->nwatches;
@@ -123,6 +124,18 @@ wp_target_watch(struct wp_target *target, const struct wp_region *regions,
 		watch[first + i].first = i == 0;
 	target->nwatches += n;
 	return (int)first;
+}
+
+int
+wp_target_watch(struct wp_target *target, const struct wp_region *regions,
+    size_t n, struct wp_cause *cause)
+{
+	int first;
+
+	(void)pthread_mutex_lock(&target->changing);
+	first = add_watches(target, regions, n, cause);
+	(void)pthread_mutex_unlock(&target->changing);
+	return first;
 }
 
 /* The slots of all watches of the process that a watch is in. */
@@ -151,12 +164,14 @@ wp_target_places(struct wp_target *target, size_t watch, const uint64_t *addr,
 	    watched->nslots + n > WP_SLOTS_MAX)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
 		    target->features.caps.slots);
+	(void)pthread_mutex_lock(&target->changing);
 	for (unsigned i = 0; i < n; i++) {
 		struct wp_slot *slot = &watched->slot[watched->nslots++];
 
 		*slot = watched->slot[0];
 		slot->addr = addr[i];
 	}
+	(void)pthread_mutex_unlock(&target->changing);
 	return 0;
 }
 
@@ -165,9 +180,11 @@ wp_target_unwatch(struct wp_target *target, size_t first, size_t n)
 {
 	struct wp_watched *watch = &target->watch[first];
 
+	(void)pthread_mutex_lock(&target->changing);
 	target->nwatches -= n;
 	memmove(watch, watch + n,
 	    (target->nwatches - first) * sizeof(*watch));
+	(void)pthread_mutex_unlock(&target->changing);
 }
 
 /* Whether a thread lives: others may after the first has ended. */
@@ -649,9 +666,11 @@ wp_target_attach(struct wp_target *target, pid_t pid, size_t first, size_t n,
 
 	if (err < 0)
 		return err;
+	(void)pthread_mutex_lock(&target->changing);
 	wp_target_load(target, first, n);
 	err = attach_process(target, pid, first, n, cause);
 	wp_samplers_unload(&target->samplers);
+	(void)pthread_mutex_unlock(&target->changing);
 	return err;
 }
 
@@ -814,9 +833,17 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 {
 	struct wp_events out = {0};
 
+	(void)pthread_mutex_lock(&target->changing);
+	for (size_t w = first; w < first + n; w++)
+		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
+		    0));
 	take_out(&target->events, first, n, &out);
 	if (!target->stopped)
 		wp_events_stop(&out);
+	for (size_t w = first; w < first + n; w++)
+		wp_tickets_end(wp_samplers_tickets(&target->samplers, w, 0),
+		    &out, &target->options, w, wp_sampler_id(w, 0));
+	(void)pthread_mutex_unlock(&target->changing);
 	wp_uptime_add(&target->past, &out, &target->options);
 	for (size_t w = first; w < first + n; w++)
 		wp_events_count(&out, &target->options, w,
@@ -855,14 +882,23 @@ void
 wp_target_turn_off(struct wp_target *target, size_t watch)
 {
 	target->watch[watch].off = true;
+	(void)pthread_mutex_lock(&target->changing);
+	wp_tickets_closing(wp_samplers_tickets(&target->samplers, watch, 0));
+	(void)pthread_mutex_unlock(&target->changing);
 	wp_target_turn_off_events(target, &target->events, watch);
 }
 
 void
 wp_target_stop(struct wp_target *target)
 {
-	if (!target->stopped)
-		wp_events_stop(&target->events);
+	if (target->stopped)
+		return;
+	(void)pthread_mutex_lock(&target->changing);
+	for (size_t w = 0; w < target->nwatches; w++)
+		wp_tickets_closing(wp_samplers_tickets(&target->samplers, w,
+		    0));
+	(void)pthread_mutex_unlock(&target->changing);
+	wp_events_stop(&target->events);
 	target->stopped = true;
 }
 
@@ -885,22 +921,25 @@ wp_target_thread_counts(const struct wp_target *target,
 	return wp_thread_counts_read(&target->thread_counts, out);
 }
 
-uint64_t
-wp_target_tickets(const struct wp_target *target, size_t watch)
-{
-	const struct wp_tickets *tickets =
-	    wp_samplers_tickets(&target->samplers, watch, 0);
-
-	return tickets == NULL || target->watch[watch].nslots != 1 ? 0 :
-	    wp_tickets_taken(tickets);
-}
-
-bool
-wp_target_mark(struct wp_target *target, size_t watch,
+int
+wp_target_mark(struct wp_target *target, size_t watch, uint64_t done,
     struct wp_ticket_mark *mark)
 {
-	return wp_tickets_mark(wp_samplers_tickets(&target->samplers, watch,
-	    0), &target->events, &target->options, watch, mark);
+	struct wp_tickets *tickets;
+	int got = -ENOENT;
+
+	if (pthread_mutex_trylock(&target->changing) != 0)
+		return -EBUSY;
+	if (watch < target->nwatches) {
+		tickets = target->watch[watch].nslots != 1 ||
+		    target->inexact ? NULL :
+		    wp_samplers_tickets(&target->samplers, watch, 0);
+		got = tickets != NULL && wp_tickets_taken(tickets) != done &&
+		    wp_tickets_mark(tickets, &target->events,
+		    &target->options, watch, wp_sampler_id(watch, 0), mark);
+	}
+	(void)pthread_mutex_unlock(&target->changing);
+	return got;
 }
 
 void
@@ -923,5 +962,6 @@ wp_target_free(struct wp_target *target)
 	wp_samplers_free(&target->samplers);
 	wp_thread_counts_close(&target->thread_counts);
 	free(target->watch);
+	(void)pthread_mutex_destroy(&target->changing);
 	free(target);
 }

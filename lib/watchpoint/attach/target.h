@@ -217,10 +217,6 @@ void wp_target_stop(struct wp_target *);
 int wp_target_count(const struct wp_target *, size_t watch,
     struct wp_perf_count *);
 
-/* How many tickets hits of a watch have taken: numbers, in samples that BPF
-   programs write.  0 also for one that has none, or several slots. */
-uint64_t wp_target_tickets(const struct wp_target *, size_t watch);
-
 /* What is found by comparing tickets with the counts. */
 struct wp_ticket_mark {
 	uint64_t all;		/* each access that takes no number up to upto
@@ -230,11 +226,19 @@ struct wp_ticket_mark {
 				   rings by: */
 	uint64_t time;		/* ns, CLOCK_MONOTONIC */
 	uint64_t missed;	/* hits that took none, newly found */
+	/* as records, for who reads the samples, to be taken at that time: the
+	   first one if there are such hits */
+	_Alignas(8) uint8_t lost[64], record[96];
 };
 
-/* Compare those of a watch that has taken some with what its events have counted.
-   False: they are hit too often to say; or events count that have no program. */
-bool wp_target_mark(struct wp_target *, size_t watch, struct wp_ticket_mark *);
+/*
+ * Compare those of a watch of one slot with what its events have counted, unless
+ * it has taken just so many.  This alone may be called by another thread.  1;
+ * 0: there is nothing to say, or they are hit too often for that, or events count
+ * that have no program; -ENOENT: there is no such watch; -EBUSY: not now.
+ */
+int wp_target_mark(struct wp_target *, size_t watch, uint64_t done,
+    struct wp_ticket_mark *);
 
 /* How often a thread hit a watch. */
 struct wp_thread_count {

@@ -2,6 +2,8 @@
 #ifndef WP_TARGET_PRIVATE_H
 #define WP_TARGET_PRIVATE_H
 
+#include <pthread.h>
+
 #include "attach/event.h"
 #include "attach/samplers.h"
 #include "os/ptrace.h"
@@ -16,6 +18,9 @@ struct wp_target {
 	struct wp_watched *watch;	/* nwatches of them */
 	size_t nwatches;
 	struct wp_events events;
+	pthread_mutex_t changing;	/* of watches, events and samplers: held
+					   while they change, and while marks
+					   are made (marks.h) */
 	struct wp_samplers samplers;	/* of what is being attached */
 	struct wp_thread_counts thread_counts;
 	bool all_sampled;		/* each slot so far has had one */

@@ -13,10 +13,15 @@
  * by the first look was counted, so it is among the n that took a number.  If
  * that holds for each processor, it does so for what was accessed anywhere
  * before the looks began.
+ *
+ * Events are switched off one after another.  From then on some accesses are
+ * seen and others are not, so no mark vouches for tickets that are taken later.
  */
 #include "attach/tickets.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -83,6 +88,15 @@ wp_tickets_taken(const struct wp_tickets *t)
 	return t->lines == NULL ? 0 : line(t, 0);
 }
 
+void
+wp_tickets_closing(struct wp_tickets *t)
+{
+	if (t == NULL || t->closing)
+		return;
+	t->closed = wp_tickets_taken(t);
+	t->closing = true;
+}
+
 /* What was counted on a ring's processor. */
 static uint64_t
 counted(const struct wp_events *events, uint64_t format, size_t watch,
@@ -123,20 +137,78 @@ agrees(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
 	return false;
 }
 
-bool
-wp_tickets_mark(struct wp_tickets *t, const struct wp_events *events,
-    const struct wp_options *options, size_t watch, struct wp_ticket_mark *mark)
+/* Some words and a trailer behind them. */
+static void
+put_record(uint8_t *to, uint32_t type, const uint64_t *words, size_t n,
+    const struct wp_trailer *trailer)
 {
-	const uint64_t format = wp_attr_format(options);
+	const size_t size = n * sizeof(*words);
+	const struct perf_event_header header = {
+		type, 0, (uint16_t)(sizeof(header) + size + sizeof(*trailer)),
+	};
 
-	*mark = (struct wp_ticket_mark){0};
-	if (t->lines == NULL)
-		return false;
-	mark->all = wp_tickets_taken(t);
+	memcpy(to, &header, sizeof(header));
+	memcpy(to + sizeof(header), words, size);
+	memcpy(to + sizeof(header) + size, trailer, sizeof(*trailer));
+}
+
+/* The LOST record counts none: at the end it is known how many there were. */
+static void
+put_records(struct wp_ticket_mark *mark, uint64_t format, uint64_t id)
+{
+	const struct wp_trailer trailer = {.time = mark->time, .id = id};
+	const uint64_t lost[] = {id, 0};
+	const uint64_t read[] = {0, mark->upto, mark->all, 0};
+	const size_t n = (format & PERF_FORMAT_LOST) != 0 ? 4 : 3;
+
+	_Static_assert(sizeof(struct perf_event_header) + sizeof(lost) +
+	    sizeof(trailer) <= sizeof(mark->lost), "it has room");
+	_Static_assert(sizeof(struct perf_event_header) + sizeof(read) +
+	    sizeof(trailer) <= sizeof(mark->record), "it has room");
+	put_record(mark->lost, PERF_RECORD_LOST, lost, 2, &trailer);
+	put_record(mark->record, PERF_RECORD_READ, read, n, &trailer);
+}
+
+static bool
+compare(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
+    size_t watch, struct wp_ticket_mark *mark)
+{
+	*mark = (struct wp_ticket_mark){.all = wp_tickets_taken(t)};
 	for (unsigned i = 0; i < t->rings; i++)
 		if (!agrees(t, events, format, watch, i, &mark->missed))
 			return false;
 	mark->upto = wp_tickets_taken(t);
-	mark->time = wp_clock_ns();
+	if (t->closing && mark->all > t->closed)
+		mark->all = t->closed;
 	return true;
+}
+
+bool
+wp_tickets_mark(struct wp_tickets *t, const struct wp_events *events,
+    const struct wp_options *options, size_t watch, uint64_t id,
+    struct wp_ticket_mark *mark)
+{
+	const uint64_t format = wp_attr_format(options);
+
+	if (t->ended)
+		*mark = t->last;
+	if (t->lines == NULL || (t->ended ? !t->known :
+	    !compare(t, events, format, watch, mark)))
+		return false;
+	mark->time = wp_clock_ns();
+	put_records(mark, format, id);
+	return true;
+}
+
+void
+wp_tickets_end(struct wp_tickets *t, const struct wp_events *events,
+    const struct wp_options *options, size_t watch, uint64_t id)
+{
+	struct wp_ticket_mark mark;
+
+	if (t == NULL || t->ended)
+		return;
+	t->known = wp_tickets_mark(t, events, options, watch, id, &mark);
+	t->last = mark;
+	t->ended = true;
 }

@@ -20,11 +20,22 @@ struct wp_tickets {
 	uint64_t *missed;	/* of each ring: hits that took none, as far as
 				   they are known */
 	unsigned rings;
+	bool closing;		/* events are switched off, one after another:
+				   from this ticket on not all accesses are
+				   seen */
+	uint64_t closed;
+	bool ended;		/* there are no events any more, and this is what
+				   was found then; */
+	bool known;		/* if anything was */
+	struct wp_ticket_mark last;
 };
 
 /* For the programs of so many rings.  0 or -errno: there are none. */
 int wp_tickets_open(struct wp_tickets *, unsigned rings);
 void wp_tickets_close(struct wp_tickets *);
+
+/* Events are about to be switched off.  Of NULL nothing. */
+void wp_tickets_closing(struct wp_tickets *);
 
 /* No more programs are loaded. */
 void wp_tickets_loaded(struct wp_tickets *);
@@ -32,9 +43,15 @@ void wp_tickets_loaded(struct wp_tickets *);
 /* How many were taken. */
 uint64_t wp_tickets_taken(const struct wp_tickets *);
 
-/* Compare with what the events of a watch have counted.  False: they are hit too
-   often to say; or events count that have no program. */
+/* Compare with what the events of a watch have counted; records have that id.
+   False: they are hit too often to say; or events count that have no program. */
 bool wp_tickets_mark(struct wp_tickets *, const struct wp_events *,
-    const struct wp_options *, size_t watch, struct wp_ticket_mark *);
+    const struct wp_options *, size_t watch, uint64_t id,
+    struct wp_ticket_mark *);
+
+/* Their events are stopped, and about to be closed: what they counted is the
+   last.  Of NULL nothing. */
+void wp_tickets_end(struct wp_tickets *, const struct wp_events *,
+    const struct wp_options *, size_t watch, uint64_t id);
 
 #endif

@@ -32,6 +32,7 @@ enum stack {
 	LEN = -24,		/* how many bytes were read, */
 	BYTES = -32,		/* and they, twice */
 	AGAIN = -40,
+	TIME = -48,		/* of the hit: before it takes its number */
 };
 
 /*
@@ -474,9 +475,9 @@ put_start(struct code *c, const struct perf_event_attr *attr,
 	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, pid), BPF_REG_1);
 	load(c, BPF_W, BPF_REG_1, FP, PID_TID);
 	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, tid), BPF_REG_1);
-	call(c, BPF_FUNC_ktime_get_ns);
+	load(c, BPF_DW, BPF_REG_1, FP, TIME);
 	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, time),
-	    BPF_REG_0);
+	    BPF_REG_1);
 	put(c, offsetof(struct wp_sample, addr), attr->bp_addr);
 	put(c, offsetof(struct wp_sample, cpu), (uint32_t)sampler->cpu);
 }
@@ -543,6 +544,8 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	    record_size(attr, true) > UINT16_MAX)
 		return -ENOTSUP;
 	copy(&c, BPF_REG_6, BPF_REG_1);
+	call(&c, BPF_FUNC_ktime_get_ns);
+	store(&c, BPF_DW, FP, TIME, BPF_REG_0);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
 	if ((err = begin(&c)) < 0)

@@ -391,7 +391,8 @@ TEST(each_hit_takes_the_next_ticket)
 	assert_int_equal(pthread_create(&thread, NULL, race, (void *)1), 0);
 	(void)race((void *)2);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, &mark));
+	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, OURS,
+	    &mark));
 	assert_int_equal(mark.upto, 2 * RACE);
 	assert_int_equal(mark.all, 2 * RACE);
 	assert_int_equal(mark.missed, 0);
@@ -418,7 +419,8 @@ TEST(a_hit_by_the_kernel_takes_a_ticket)
 	assert_int_equal(write(fds[1], "12345678", 8), 8);
 	word = 1;
 	assert_int_equal(read(fds[0], (void *)(uintptr_t)&word, 8), 8);
-	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, &mark));
+	assert_true(wp_tickets_mark(&tickets, &s.events, &options, 0, OURS,
+	    &mark));
 	shot_take(&s);
 	assert_true(s.samples > 1);
 	assert_int_equal(mark.upto, s.samples);

@@ -220,8 +220,14 @@ watch_halved(const char *delivery, struct outcome *account)
 	assert_int_equal(account->status, NOT_VOUCHED);
 }
 
-/* The kernel says nothing where it runs no program: then what was reported is
-   taken back. */
+static uint64_t
+hex_of(const json_t *hit, const char *name)
+{
+	return strtoull(text_of(hit, name), NULL, 16);
+}
+
+/* The kernel says nothing where it runs no program: then what the hit before left
+   is not what was found, and what was reported is taken back. */
 TEST(hits_that_no_program_gets_take_values_back)
 {
 	static const char back[] = "old values in this report may be wrong";
@@ -229,6 +235,8 @@ TEST(hits_that_no_program_gets_take_values_back)
 	struct wp_options options = {0};
 	struct wp_rings *rings;
 	struct outcome o;
+	json_t *hit;
+	size_t i;
 
 	watch_halved("ring", &o);
 	assert_null(strstr(o.err, back));
@@ -240,6 +248,10 @@ TEST(hits_that_no_program_gets_take_values_back)
 	}
 	wp_rings_close(rings);
 	watch_halved("bpf", &o);
+	each_hit(&o, i, hit)
+		if (json_object_get(hit, "old") != NULL)
+			assert_int_equal(hex_of(hit, "new"),
+			    hex_of(hit, "old") + 1);
 	assert_non_null(strstr(o.err, back));
 	assert_non_null(strstr(text_of(first_of(&o, "warning"), "text"),
 	    back));

@@ -128,7 +128,7 @@ static void
 put(unsigned i, const struct made *m)
 {
 	make(&hits[i], m, &watch);
-	ex_tracker_hit(tracker, &hits[i], NULL, &tentative[i]);
+	ex_tracker_hit(tracker, &hits[i], NULL, NULL, &tentative[i]);
 }
 
 static int
@@ -145,7 +145,7 @@ expect(const char *name, unsigned i, int old, int new)
 	const struct ex_hit *hit = &hits[i];
 	int got;
 
-	ex_tracker_given(&tentative[i]);
+	ex_tracker_given(&tentative[i], false);
 	got = hit->source == EX_VALUE_UNKNOWN ? UNKNOWN : number_of(&hit->new);
 	if (number_of(&hit->old) != old || got != new)
 		fail_msg("%s, hit %u: %d -> %d", name, i, number_of(&hit->old),
@@ -208,7 +208,7 @@ TEST(tells_a_store_from_a_jump)
 		hits[1].insn.jump = hits[1].insn.addr;
 		hits[1].insn.addr = 0;
 		ex_tracker_hit(tracker, &hits[1], cases[i].stopped ? &stop :
-		    NULL, &tentative[1]);
+		    NULL, NULL, &tentative[1]);
 		expect("jump", 1, cases[i].old, cases[i].new);
 		assert_int_equal(hits[1].insn.confidence, cases[i].is);
 		assert_int_equal(hits[1].source, cases[i].source);
@@ -333,7 +333,7 @@ TEST(believes_flags)
 	make(&hits[1], &add, &watch);
 	hits[1].insn.effect.has_flags = true;
 	hits[1].insn.effect.flags = 1 << 6;	/* zero */
-	ex_tracker_hit(tracker, &hits[1], NULL, &tentative[1]);
+	ex_tracker_hit(tracker, &hits[1], NULL, NULL, &tentative[1]);
 	expect("store", 0, UNKNOWN, 5);
 	expect("add", 1, UNKNOWN, UNKNOWN);
 }
@@ -413,7 +413,7 @@ TEST(keeps_to_one_process)
 	put(0, &a);
 	make(&hits[1], &b, &watch);
 	hits[1].pid = 11;
-	ex_tracker_hit(tracker, &hits[1], NULL, &tentative[1]);
+	ex_tracker_hit(tracker, &hits[1], NULL, NULL, &tentative[1]);
 	expect("the first", 0, UNKNOWN, 5);
 	expect("another process", 1, UNKNOWN, 6);
 }
@@ -557,10 +557,10 @@ TEST(knows_the_bytes_that_overlap)
 			hit->insn.effect.stored[b] = (uint8_t)(b + 1);
 		hit->addr = AREA + cases[i].first;
 		hit->len = cases[i].n;
-		ex_tracker_hit(tracker, hit, NULL, &tentative[0]);
+		ex_tracker_hit(tracker, hit, NULL, NULL, &tentative[0]);
 		make(&hits[1], &load, &wide);
-		ex_tracker_hit(tracker, &hits[1], NULL, &tentative[1]);
-		ex_tracker_given(&tentative[0]);
+		ex_tracker_hit(tracker, &hits[1], NULL, NULL, &tentative[1]);
+		ex_tracker_given(&tentative[0], false);
 		assert_int_equal(hit->source, EX_VALUE_REGISTER);
 		assert_int_equal(hits[1].old.known, cases[i].known);
 		for (unsigned b = 0; b < 32; b++) {
@@ -573,7 +573,7 @@ TEST(knows_the_bytes_that_overlap)
 				fail_msg("case %zu, byte %u: %#x", i, b,
 				    hits[1].old.byte[b]);
 		}
-		ex_tracker_given(&tentative[1]);
+		ex_tracker_given(&tentative[1], false);
 	}
 }
 
@@ -591,7 +591,7 @@ TEST(reports_what_is_unchanged)
 	hits[2].len = 1;	/* as if it had touched but the first byte */
 	put(3, &load);
 	for (unsigned i = 0; i < 4; i++)
-		ex_tracker_given(&tentative[i]);
+		ex_tracker_given(&tentative[i], false);
 	assert_false(hits[0].unchanged);
 	assert_true(hits[1].unchanged);
 	assert_true(hits[2].unchanged);
@@ -652,7 +652,7 @@ TEST(reads_what_nothing_tells)
 		if (cases[i].next > 1400)
 			expect("vector", 0, UNKNOWN, cases[i].new);
 		else
-			ex_tracker_given(&tentative[0]);
+			ex_tracker_given(&tentative[0], false);
 		assert_int_equal(hits[0].source, cases[i].new == UNKNOWN ?
 		    EX_VALUE_UNKNOWN : EX_VALUE_LATER);
 		assert_false(hits[0].unchanged);
@@ -717,7 +717,7 @@ TEST(believes_a_stop)
 		begin(&at_once);
 		make(&hits[0], &(struct made){1000, 1, 0, cases[i].what, 5, 0,
 		    0}, &watch);
-		ex_tracker_hit(tracker, &hits[0], &stop, &tentative[0]);
+		ex_tracker_hit(tracker, &hits[0], &stop, NULL, &tentative[0]);
 		expect("stop", 0, cases[i].old, cases[i].new);
 		assert_int_equal(hits[0].source, cases[i].source);
 	}
@@ -809,7 +809,7 @@ TEST(waits_for_a_crowd)
 		begin(c->may_wait ? &crowds : &at_once);
 		make(&hits[0], &(struct made){1000, 1, 0, EXCHANGE, 1, 0, 0},
 		    &watch);
-		ex_tracker_hit(tracker, &hits[0], &stop, &tentative[0]);
+		ex_tracker_hit(tracker, &hits[0], &stop, NULL, &tentative[0]);
 		assert_int_equal(ex_tracker_settled(tracker, &tentative[0],
 		    2000 * 1000), !c->may_wait);
 		stop = stop_in(c->crowd);
@@ -821,7 +821,7 @@ TEST(waits_for_a_crowd)
 		make(&hits[1], &second, &watch);
 		if (c->other != VAGUE)
 			hits[1].insn.effect.loaded[0] = 5;
-		ex_tracker_hit(tracker, &hits[1], &stop, &tentative[1]);
+		ex_tracker_hit(tracker, &hits[1], &stop, NULL, &tentative[1]);
 		for (unsigned h = 0; h < 2; h++) {
 			assert_int_equal(ex_tracker_settled(tracker,
 			    &tentative[h], 2000 * 1000), !c->waits);
@@ -831,7 +831,7 @@ TEST(waits_for_a_crowd)
 			    UINT64_MAX));
 		}
 		expect(c->name, 0, 1, c->new[0]);
-		ex_tracker_given(&tentative[1]);
+		ex_tracker_given(&tentative[1], false);
 		assert_int_equal(hits[1].source == EX_VALUE_UNKNOWN ? UNKNOWN :
 		    number_of(&hits[1].new), c->new[1]);
 		assert_int_equal(hits[0].source, c->new[0] == UNKNOWN ?

@@ -1,0 +1,720 @@
+/* history: which writes happened between two readings.  See history.h. */
+#include "hit/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define NUMBER_MAX (UINT64_C(1) << 62)	/* of a ticket */
+
+enum {
+	WIDE = 4,		/* writes in flight at most; readings are taken
+				   three times, which shows torn ones among up to
+				   five */
+	STATES = 1 << WIDE,
+	MISSING = 32,		/* hits in a row without a sample, at most */
+	STRETCH = 256,		/* gaps at a time */
+	MOVES = 4096,		/* ways through a gap at most */
+	PROCESSORS = 256, THREADS = 1024,	/* that are kept in mind */
+};
+
+/* Writes in flight that have happened, by their numbers, ascending. */
+struct happened {
+	uint64_t of[WIDE];
+	unsigned n;
+};
+
+/* A way through a gap: writes in this order, and the bytes between them. */
+struct move {
+	unsigned from, to;	/* states before and behind it */
+	unsigned n;
+	uint64_t order[WIDE];
+	struct ex_bytes at[WIDE + 1];
+	bool alive;
+};
+
+/* The gap in front of a reading. */
+struct gap {
+	struct happened *state;	/* that are possible behind it */
+	size_t n, cap;		/* of these */
+	struct moves {
+		struct move *move;
+		size_t n, cap;
+	} moves;
+};
+
+struct ex_history {
+	struct {		/* added, and not settled */
+		struct ex_history_hit **hit;
+		size_t n, cap;
+	} waiting;
+	uint64_t done;		/* gaps up to that of this number are */
+	uint64_t placed;	/* hits up to this number have `after' */
+	uint64_t bound;		/* later ones were made after this one */
+	struct ex_bytes read;	/* at done */
+	uint64_t last;		/* the largest number so far */
+	bool doubt;		/* of hits up to this one, and the next mark: */
+	uint64_t doubtful;
+	struct last {
+		uint64_t key, number;
+	} cpus[PROCESSORS], threads[THREADS];	/* their last numbers */
+	struct gap gap[STRETCH + 1];	/* [0]: that of done; those behind it */
+	unsigned ngaps;
+	struct ex_history_hit **cand;	/* in flight, ncand of them */
+	size_t ncand, candidates;
+	struct ex_history_hit **flight;	/* lists, by when they began */
+	size_t flights;
+};
+
+static struct gap *
+gap_before(struct ex_history *h)
+{
+	return &h->gap[0];
+}
+
+static bool
+add_state(struct gap *gap, const struct happened *state, unsigned *index)
+{
+	for (*index = 0; *index < gap->n; ++*index)
+		if (gap->state[*index].n == state->n &&
+		    memcmp(gap->state[*index].of, state->of,
+		    state->n * sizeof(state->of[0])) == 0)
+			return true;
+	if (!EX_ARRAY_ROOM(gap, state, STATES))
+		return false;
+	gap->state[gap->n++] = *state;
+	return true;
+}
+
+struct ex_history *
+ex_history_new(void)
+{
+	const struct happened nothing = {.n = 0};
+	struct ex_history *h = calloc(1, sizeof(*h));
+	unsigned index;
+
+	if (h != NULL && !add_state(gap_before(h), &nothing, &index)) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+void
+ex_history_known(struct ex_history *h, struct ex_bytes bytes)
+{
+	if (h->done == 0 && h->placed == 0)
+		h->read = bytes;
+}
+
+/* --- hits --- */
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct ex_history_hit *
+new_hit(uint64_t number)
+{
+	struct ex_history_hit *hit = calloc(1, sizeof(*hit));
+
+	if (hit != NULL) {
+		hit->number = number;
+		hit->queued = true;
+	}
+	return hit;
+}
+
+struct ex_history_hit *
+ex_history_add(struct ex_history *h, uint64_t number)
+{
+	struct ex_history_hit *hit;
+
+	if (number > NUMBER_MAX || !EX_ARRAY_ROOM(&h->waiting, hit, SIZE_MAX) ||
+	    (hit = new_hit(number)) == NULL)
+		return NULL;
+	hit->referred = true;
+	h->last = later(h->last, number);
+	h->waiting.hit[h->waiting.n++] = hit;
+	return hit;
+}
+
+static void
+free_unused(struct ex_history_hit *hit)
+{
+	if (!hit->referred && !hit->queued)
+		free(hit);
+}
+
+void
+ex_history_release(struct ex_history_hit *hit)
+{
+	hit->referred = false;
+	free_unused(hit);
+}
+
+static void
+settle(struct ex_history_hit *hit)
+{
+	hit->settled = true;
+	if (!hit->known || hit->tainted)
+		hit->old.bits = hit->new.bits = 0;
+	hit->queued = false;
+	free_unused(hit);
+}
+
+/* Those up to this number, which come first. */
+static void
+settle_upto(struct ex_history *h, uint64_t number)
+{
+	size_t n = 0;
+
+	while (n < h->waiting.n && h->waiting.hit[n]->number <= number)
+		settle(h->waiting.hit[n++]);
+	h->waiting.n -= n;
+	memmove(h->waiting.hit, h->waiting.hit + n,
+	    h->waiting.n * sizeof(*h->waiting.hit));
+}
+
+static void
+free_gap(struct gap *gap)
+{
+	free(gap->state);
+	free(gap->moves.move);
+	*gap = (struct gap){0};
+}
+
+void
+ex_history_free(struct ex_history *h)
+{
+	if (h == NULL)
+		return;
+	for (size_t i = 0; i < h->waiting.n; i++) {
+		h->waiting.hit[i]->queued = false;
+		free_unused(h->waiting.hit[i]);
+	}
+	for (unsigned i = 0; i <= STRETCH; i++)
+		free_gap(&h->gap[i]);
+	free(h->waiting.hit);
+	free(h->cand);
+	free(h->flight);
+	free(h);
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	return ex_compare((*(struct ex_history_hit *const *)a)->number,
+	    (*(struct ex_history_hit *const *)b)->number);
+}
+
+/* Begin anew behind a number: of what is up to it nothing more is claimed. */
+static void
+restart(struct ex_history *h, uint64_t number)
+{
+	for (size_t i = 0; i < h->waiting.n; i++)
+		h->waiting.hit[i]->tainted |=
+		    h->waiting.hit[i]->number <= number;
+	settle_upto(h, number);
+	gap_before(h)->n = 0;
+	h->done = number;
+	h->read.bits = 0;
+	h->ncand = 0;
+}
+
+void
+ex_history_doubt(struct ex_history *h)
+{
+	h->doubt = true;
+	h->doubtful = h->last;
+}
+
+/* --- when writes were made --- */
+
+/* The number of a key before this one.  Of two keys that share a place the older
+   is forgotten: then less is known. */
+static uint64_t
+exchange(struct last *last, size_t places, uint64_t key, uint64_t number)
+{
+	struct last *place = &last[key % places];
+	const uint64_t before = place->key == key ? place->number : 0;
+
+	*place = (struct last){key, number};
+	return before;
+}
+
+/* Of a hit without a sample, only what marks say is known. */
+static void
+place(struct ex_history *h, struct ex_history_hit *hit)
+{
+	hit->after = h->bound;
+	if (hit->tid > 0)
+		hit->after = later(hit->after, exchange(h->threads, THREADS,
+		    (uint64_t)hit->tid, hit->number));
+	if (hit->cpu != UINT32_MAX)
+		hit->after = later(hit->after, exchange(h->cpus, PROCESSORS,
+		    hit->cpu, hit->number));
+}
+
+/* A write of which nothing is known. */
+static struct ex_history_hit *
+new_missing(uint64_t number)
+{
+	struct ex_history_hit *hit = new_hit(number);
+
+	if (hit == NULL)
+		return NULL;
+	hit->cpu = UINT32_MAX;
+	hit->write.bits = UINT64_MAX;
+	return hit;
+}
+
+/* Put those that are missing up to this number in front of waiting hit i, which
+   has it or comes later.  False: out of memory. */
+static bool
+add_missing(struct ex_history *h, size_t i, uint64_t first, uint64_t number)
+{
+	const size_t n = (size_t)(number + 1 - first);
+
+	if (!ex_array_room(&h->waiting.hit, h->waiting.n, n, &h->waiting.cap,
+	    sizeof(*h->waiting.hit), SIZE_MAX))
+		return false;
+	for (size_t k = 0; k < n; k++) {
+		struct ex_history_hit *hit = new_missing(number - k);
+
+		if (hit == NULL)
+			return false;
+		memmove(h->waiting.hit + i + 1, h->waiting.hit + i,
+		    (h->waiting.n++ - i) * sizeof(*h->waiting.hit));
+		h->waiting.hit[i] = hit;
+	}
+	return true;
+}
+
+/* Have one hit for each number up to this one; if that cannot be, it begins
+   anew. */
+static void
+fill(struct ex_history *h, uint64_t upto)
+{
+	uint64_t number = h->done + 1;
+	size_t i = 0;
+
+	while (number <= upto) {
+		struct ex_history_hit **hit = &h->waiting.hit[i];
+		const uint64_t next = i < h->waiting.n &&
+		    (*hit)->number <= upto ? (*hit)->number : upto + 1;
+
+		if (next == number) {
+			number++;
+			i++;
+		} else if (next < number || next - number > MISSING ||
+		    !add_missing(h, i, number, next - 1)) {
+			restart(h, next < number ? number - 1 : next - 1);
+			number = h->done + 1;
+			i = 0;
+		}
+	}
+}
+
+/* Find when those up to a mark were written. */
+static void
+place_upto(struct ex_history *h, uint64_t upto)
+{
+	if (h->waiting.n > 0)
+		qsort(h->waiting.hit, h->waiting.n, sizeof(*h->waiting.hit),
+		    by_number);
+	settle_upto(h, h->done);
+	fill(h, upto);
+	for (size_t i = 0; i < h->waiting.n &&
+	    h->waiting.hit[i]->number <= upto; i++)
+		if (h->waiting.hit[i]->number > h->placed)
+			place(h, h->waiting.hit[i]);
+	h->placed = upto;
+}
+
+/* --- one way through a gap --- */
+
+/* More is known of some bytes.  False: it contradicts what was. */
+static bool
+learn(struct ex_bytes *bytes, uint64_t value, uint64_t bits)
+{
+	const uint64_t new = bits & ~bytes->bits;
+
+	if (((bytes->value ^ value) & bytes->bits & bits) != 0)
+		return false;
+	bytes->value = (bytes->value & ~new) | (value & new);
+	bytes->bits |= bits;
+	return true;
+}
+
+/* What it computes of what it found, if all of that is known. */
+static bool
+compute(const struct ex_write *w, const struct ex_bytes *old,
+    struct ex_bytes *new)
+{
+	uint64_t value;
+
+	if (w->effect == NULL || (w->bits & ~old->bits) != 0)
+		return true;
+	switch (ex_effect_derive(w->effect, (old->value & w->bits) >> w->shift,
+	    &value)) {
+	case EX_DERIVED:
+		return learn(new, value << w->shift, w->bits);
+	case EX_CONTRADICTED:
+		return false;
+	case EX_NOT_DERIVED:
+		break;
+	}
+	return true;
+}
+
+static bool
+invert(const struct ex_write *w, const struct ex_bytes *new,
+    struct ex_bytes *old)
+{
+	uint64_t value;
+
+	if (w->effect == NULL || (w->bits & ~new->bits) != 0 ||
+	    !ex_effect_invert(w->effect, (new->value & w->bits) >> w->shift,
+	    &value))
+		return true;
+	return learn(old, value << w->shift, w->bits);
+}
+
+static bool
+forward(const struct ex_write *w, const struct ex_bytes *old,
+    struct ex_bytes *new)
+{
+	return learn(new, old->value, old->bits & ~w->bits) &&
+	    compute(w, old, new);
+}
+
+static bool
+backward(const struct ex_write *w, const struct ex_bytes *new,
+    struct ex_bytes *old)
+{
+	return learn(old, new->value, new->bits & ~w->bits) &&
+	    invert(w, new, old);
+}
+
+static struct ex_history_hit *
+hit_of(const struct ex_history *h, uint64_t number)
+{
+	return h->waiting.hit[number - h->waiting.hit[0]->number];
+}
+
+/* Whether these writes lead from one reading to the next; then all that this shows
+   of the bytes between them is there. */
+static bool
+fits(const struct ex_history *h, struct move *m, const struct ex_bytes *from,
+    const struct ex_bytes *to)
+{
+	const struct ex_write *w[WIDE];
+	bool fit;
+
+	for (unsigned i = 0; i <= m->n; i++)
+		m->at[i] = (struct ex_bytes){0};
+	fit = learn(&m->at[0], from->value, from->bits) &&
+	    learn(&m->at[m->n], to->value, to->bits);
+	for (unsigned i = 0; i < m->n; i++) {
+		w[i] = &hit_of(h, m->order[i])->write;
+		fit = fit && learn(&m->at[i], w[i]->loaded, w[i]->loaded_bits) &&
+		    learn(&m->at[i + 1], w[i]->stored, w[i]->stored_bits);
+	}
+	for (unsigned i = 0; i < m->n; i++)
+		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
+	for (unsigned i = m->n; i > 0; i--)
+		fit = fit && backward(w[i - 1], &m->at[i], &m->at[i - 1]);
+	for (unsigned i = 0; i < m->n; i++)
+		fit = fit && forward(w[i], &m->at[i], &m->at[i + 1]);
+	return fit;
+}
+
+/* --- all ways --- */
+
+/* A gap that is being gone through, up to the reading of that number. */
+struct pass {
+	struct ex_history *h;
+	struct gap *gap;
+	uint64_t number;
+	struct ex_bytes from, to;
+	bool failed;		/* there are too many ways, or no memory */
+};
+
+static bool
+has_happened(const struct happened *state, uint64_t number)
+{
+	for (unsigned i = 0; i < state->n; i++)
+		if (state->of[i] == number)
+			return true;
+	return false;
+}
+
+static void
+happen(struct happened *state, uint64_t number)
+{
+	unsigned i = state->n++;
+
+	for (; i > 0 && state->of[i - 1] > number; i--)
+		state->of[i] = state->of[i - 1];
+	state->of[i] = number;
+}
+
+static void
+forget(struct happened *state, uint64_t number)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < state->n; i++)
+		if (state->of[i] != number)
+			state->of[n++] = state->of[i];
+	state->n = n;
+}
+
+/* A way that ends here, if it fits. */
+static void
+end_move(struct pass *p, const struct happened *state, const struct move *m)
+{
+	struct moves *moves = &p->gap->moves;
+	struct happened behind = *state;
+	struct move end = *m;
+
+	if (!fits(p->h, &end, &p->from, &p->to))
+		return;
+	forget(&behind, p->number);
+	if (!EX_ARRAY_ROOM(moves, move, MOVES) ||
+	    !add_state(p->gap, &behind, &end.to)) {
+		p->failed = true;
+		return;
+	}
+	moves->move[moves->n++] = end;
+}
+
+/* All ways on from here: the write of this reading has happened at its end. */
+static void
+extend(struct pass *p, const struct happened *state, const struct move *m)
+{
+	const struct ex_history *h = p->h;
+
+	if (has_happened(state, p->number))
+		end_move(p, state, m);
+	for (size_t i = 0; i < h->ncand && !p->failed; i++) {
+		const uint64_t number = h->cand[i]->number;
+		struct happened more = *state;
+		struct move longer = *m;
+
+		if (has_happened(state, number))
+			continue;
+		happen(&more, number);
+		longer.order[longer.n++] = number;
+		extend(p, &more, &longer);
+	}
+}
+
+/* Go through a gap.  False: it cannot be said what happened there. */
+static bool
+go_through(struct pass *p, const struct gap *before)
+{
+	p->gap->n = p->gap->moves.n = 0;
+	p->failed = p->h->ncand > WIDE;
+	for (unsigned i = 0; i < before->n && !p->failed; i++) {
+		const struct move m = {.from = i};
+
+		extend(p, &before->state[i], &m);
+	}
+	return !p->failed && p->gap->moves.n > 0;
+}
+
+/* --- claims --- */
+
+static void
+agree(struct ex_bytes *claim, const struct ex_bytes *with, bool first)
+{
+	if (first)
+		*claim = *with;
+	claim->bits &= with->bits;
+	for (unsigned shift = 0; shift < 64; shift += 8)
+		if (((claim->value ^ with->value) >> shift & 0xff) != 0)
+			claim->bits &= ~(UINT64_C(0xff) << shift);
+}
+
+static void
+claim_move(struct ex_history *h, const struct move *m)
+{
+	for (unsigned i = 0; i < m->n; i++) {
+		struct ex_history_hit *hit = hit_of(h, m->order[i]);
+
+		agree(&hit->old, &m->at[i], !hit->known);
+		agree(&hit->new, &m->at[i + 1], !hit->known);
+		hit->known = true;
+	}
+}
+
+/* Which ways through a gap lead to states that are live, and which states in front
+   of it they come from: those are live, too. */
+static void
+keep_alive(struct gap *gap, bool live[STATES])
+{
+	bool before[STATES] = {false};
+
+	for (size_t i = 0; i < gap->moves.n; i++) {
+		struct move *m = &gap->moves.move[i];
+
+		m->alive = live[m->to];
+		before[m->from] |= m->alive;
+	}
+	memcpy(live, before, sizeof(before));
+}
+
+/* Claim what all ways through gaps 1 to n have in common. */
+static void
+claim(struct ex_history *h, unsigned n)
+{
+	bool live[STATES];
+
+	memset(live, true, sizeof(live));
+	for (unsigned i = n; i > 0; i--)
+		keep_alive(&h->gap[i], live);
+	for (unsigned i = 1; i <= n; i++)
+		for (size_t k = 0; k < h->gap[i].moves.n; k++)
+			if (h->gap[i].moves.move[k].alive)
+				claim_move(h, &h->gap[i].moves.move[k]);
+}
+
+/* --- from mark to mark --- */
+
+/* List those that have their places by the reading after which they were made, as
+   far as that is not done.  False: out of memory. */
+static bool
+list_flights(struct ex_history *h)
+{
+	const size_t n = (size_t)(h->placed - h->done) + 1;
+
+	if (!ex_array_room(&h->flight, 0, n, &h->flights, sizeof(*h->flight),
+	    SIZE_MAX))
+		return false;
+	memset(h->flight, 0, n * sizeof(*h->flight));
+	for (size_t i = h->waiting.n; i > 0; i--) {
+		struct ex_history_hit *hit = h->waiting.hit[i - 1];
+		struct ex_history_hit **first = h->flight + (hit->after <
+		    h->done ? 0 : hit->after - h->done);
+
+		if (hit->number > h->placed)
+			continue;
+		hit->next = *first;
+		*first = hit;
+	}
+	h->ncand = 0;
+	return true;
+}
+
+/* Those that may have been written in the gap of this number.  False: out of
+   memory. */
+static bool
+take_candidates(struct ex_history *h, uint64_t number)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < h->ncand; i++)
+		if (h->cand[i]->number >= number)
+			h->cand[n++] = h->cand[i];
+	h->ncand = n;
+	for (struct ex_history_hit *hit = h->flight[number - 1 - h->done];
+	    hit != NULL; hit = hit->next) {
+		if (!ex_array_room(&h->cand, h->ncand, 1, &h->candidates,
+		    sizeof(*h->cand), SIZE_MAX))
+			return false;
+		h->cand[h->ncand++] = hit;
+	}
+	return true;
+}
+
+/* Claim what is known so far, and go on from the last gap. */
+static void
+end_stretch(struct ex_history *h)
+{
+	struct gap last = h->gap[h->ngaps];
+
+	claim(h, h->ngaps);
+	h->gap[h->ngaps] = h->gap[0];
+	h->gap[0] = last;
+	h->ngaps = 0;
+}
+
+/* Something in the gap of this number is not known: any writes in flight may have
+   happened by now, and none of them is claimed. */
+static void
+begin_anew(struct ex_history *h, uint64_t number)
+{
+	struct gap *gap = &h->gap[0];
+	const size_t n = h->ncand <= WIDE ? h->ncand : 0;
+	unsigned index;
+
+	h->ngaps--;
+	end_stretch(h);
+	gap->n = 0;
+	for (size_t i = 0; i < h->ncand; i++)
+		h->cand[i]->tainted = true;
+	for (unsigned set = 0; h->ncand <= WIDE && set < 1u << n; set++) {
+		struct happened state = {.n = 0};
+
+		for (size_t i = 0; i < n; i++)
+			if ((set >> i & 1) != 0)
+				happen(&state, h->cand[i]->number);
+		forget(&state, number);
+		if (!add_state(gap, &state, &index))
+			gap->n = 0;
+	}
+}
+
+static void
+solve_gap(struct ex_history *h, uint64_t number)
+{
+	struct pass pass = {
+		.h = h, .gap = &h->gap[++h->ngaps], .number = number,
+		.from = h->read, .to = hit_of(h, number)->read,
+	};
+
+	if (!go_through(&pass, &h->gap[h->ngaps - 1]))
+		begin_anew(h, number);
+	else if (h->ngaps == STRETCH)
+		end_stretch(h);
+	h->read = pass.to;
+}
+
+/* Go through the gaps up to this number.  False: out of memory. */
+static bool
+solve(struct ex_history *h, uint64_t upto)
+{
+	if (!list_flights(h))
+		return false;
+	for (uint64_t number = h->done + 1; number <= upto; number++) {
+		if (!take_candidates(h, number))
+			return false;
+		solve_gap(h, number);
+	}
+	end_stretch(h);
+	settle_upto(h, upto);
+	h->done = later(h->done, upto);
+	return true;
+}
+
+void
+ex_history_mark(struct ex_history *h, uint64_t all, uint64_t upto)
+{
+	const bool wrong = all > upto || upto < h->placed || all < h->bound ||
+	    upto > NUMBER_MAX;
+
+	if (wrong)		/* in a recording */
+		upto = all = later(h->placed, h->bound);
+	place_upto(h, upto);
+	h->bound = all;
+	if (h->doubt || wrong || !solve(h, all)) {
+		h->ngaps = 0;
+		restart(h, upto);
+	}
+	h->doubt = h->doubt && upto < h->doubtful;
+}

@@ -1,0 +1,129 @@
+/* marks: where tickets and counts agree.  See marks.h. */
+#include "attach/marks.h"
+
+#include <stdlib.h>
+
+#include "attach/target.h"
+#include "os/array.h"
+#include "os/clock.h"
+
+/*
+ * ns between comparisons.  They take at most such a part of the time, for they
+ * interrupt the threads that are watched; and where a comparison takes so long
+ * that rings may fill meanwhile, there are none.
+ */
+enum { EACH = 4000000, PART = 20, MOST = 20000000 };
+
+struct wp_marks {
+	struct wp_target *target;
+	uint64_t due;		/* the next comparison, ns */
+	size_t current;		/* of whose mark the next record is */
+	size_t n, cap;
+	struct marked {		/* of each watch, up to the last that had any */
+		struct wp_ticket_mark mark;
+		bool waiting;	/* it is to be given, */
+		bool lost;	/* beginning with what was lost */
+		uint64_t done;	/* all up to this ticket is known */
+	} *watch;
+};
+
+struct wp_marks *
+wp_marks_new(struct wp_target *target)
+{
+	struct wp_marks *marks = calloc(1, sizeof(*marks));
+
+	if (marks != NULL)
+		marks->target = target;
+	return marks;
+}
+
+void
+wp_marks_free(struct wp_marks *marks)
+{
+	if (marks == NULL)
+		return;
+	free(marks->watch);
+	free(marks);
+}
+
+/* Make room for those of a watch.  False: out of memory. */
+static bool
+reach(struct wp_marks *marks, size_t i)
+{
+	while (marks->n <= i) {
+		if (WP_ARRAY_ROOM(marks, watch) < 0)
+			return false;
+		marks->watch[marks->n++] = (struct marked){.done = 0};
+	}
+	return true;
+}
+
+/* False: there is no such watch, or none can be looked at now. */
+static bool
+look_at(struct wp_marks *marks, size_t i)
+{
+	struct wp_ticket_mark mark;
+	int got;
+
+	if (i < marks->n && marks->watch[i].waiting)
+		return true;
+	got = wp_target_mark(marks->target, i, i < marks->n ?
+	    marks->watch[i].done : 0, &mark);
+	if (got <= 0 || !reach(marks, i))
+		return got == 0;
+	marks->watch[i].mark = mark;
+	marks->watch[i].waiting = true;
+	marks->watch[i].lost = mark.missed > 0;
+	return true;
+}
+
+void
+wp_marks_look(struct wp_marks *marks, bool now)
+{
+	const uint64_t began = wp_clock_ns();
+	uint64_t took;
+
+	if (began < marks->due && !now)
+		return;
+	for (size_t i = 0; look_at(marks, i); i++)
+		;
+	took = wp_clock_ns() - began;
+	marks->due = took > MOST ? UINT64_MAX : began + (took * PART > EACH ?
+	    took * PART : EACH);
+}
+
+bool
+wp_marks_wait(const struct wp_marks *marks)
+{
+	for (size_t i = 0; i < marks->n; i++)
+		if (marks->watch[i].waiting)
+			return true;
+	return false;
+}
+
+const struct perf_event_header *
+wp_marks_next(struct wp_marks *marks, uint64_t horizon)
+{
+	for (size_t i = 0; i < marks->n; i++) {
+		const struct wp_ticket_mark *mark = &marks->watch[i].mark;
+
+		if (!marks->watch[i].waiting || mark->time > horizon)
+			continue;
+		marks->current = i;
+		return (const void *)(marks->watch[i].lost ? mark->lost :
+		    mark->record);
+	}
+	return NULL;
+}
+
+void
+wp_marks_take(struct wp_marks *marks)
+{
+	const size_t i = marks->current;
+
+	if (!marks->watch[i].lost) {
+		marks->watch[i].waiting = false;
+		marks->watch[i].done = marks->watch[i].mark.all;
+	}
+	marks->watch[i].lost = false;
+}
