@@ -174,6 +174,8 @@ settle_upto(struct ex_history *h, uint64_t number)
 
 	while (n < h->waiting.n && h->waiting.hit[n]->number <= number)
 		settle(h->waiting.hit[n++]);
+	if (n == 0)
+		return;
 	h->waiting.n -= n;
 	memmove(h->waiting.hit, h->waiting.hit + n,
 	    h->waiting.n * sizeof(*h->waiting.hit));
@@ -303,9 +305,9 @@ fill(struct ex_history *h, uint64_t upto)
 	size_t i = 0;
 
 	while (number <= upto) {
-		struct ex_history_hit **hit = &h->waiting.hit[i];
 		const uint64_t next = i < h->waiting.n &&
-		    (*hit)->number <= upto ? (*hit)->number : upto + 1;
+		    h->waiting.hit[i]->number <= upto ?
+		    h->waiting.hit[i]->number : upto + 1;
 
 		if (next == number) {
 			number++;

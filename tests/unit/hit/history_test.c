@@ -363,4 +363,18 @@ TEST(numbers_that_cannot_be)
 	ex_history_free(h);
 }
 
+/* As of an explainer that begins amid a run. */
+TEST(marks_without_hits)
+{
+	struct ex_history *h = ex_history_new();
+
+	assert_non_null(h);
+	ex_history_mark(h, 0, 0);
+	ex_history_mark(h, 1000, 1000);
+	ex_history_doubt(h);
+	ex_history_mark(h, 1000, 1010);
+	ex_history_mark(h, 1010, 1010);
+	ex_history_free(h);
+}
+
 RUN_TESTS()
