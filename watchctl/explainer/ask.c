@@ -37,7 +37,8 @@ struct waiting {
 static struct waiting *first, **last = &first;
 
 /* Hits for which threads wait come in bursts, and being woken takes longer than all
-   else that is done for one; but one processor is for the threads. */
+   else that is done for one; but the threads have a processor, and so has who serves
+   them. */
 enum { AWAKE_NS = 50000 };
 
 static uint64_t awake_ns;
@@ -45,7 +46,7 @@ static uint64_t awake_ns;
 void
 ask_quickly(void)
 {
-	awake_ns = processors > 1 ? AWAKE_NS : 0;
+	awake_ns = processors > 2 ? AWAKE_NS : 0;
 }
 
 static void
