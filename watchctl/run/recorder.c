@@ -238,6 +238,15 @@ let_go(struct recorder *r, struct run *run)
 
 /* --- the verbs --- */
 
+/* What is mapped, and by children that may be asked about. */
+static bool
+is_foreseen(const struct ex_record *record)
+{
+	return record->type == PERF_RECORD_MMAP ||
+	    record->type == PERF_RECORD_MMAP2 ||
+	    record->type == PERF_RECORD_FORK;
+}
+
 bool
 recorder_pass(struct recorder *r, const struct perf_event_header *header)
 {
@@ -257,7 +266,7 @@ recorder_keep(struct recorder *r, struct run *run,
 	}
 	if (!let_go(r, run))
 		return false;
-	if (!sample && r->n > 0)
+	if (r->n > 0 && is_foreseen(record))
 		session_foresee(s, record);
 	return true;
 }
