@@ -17,7 +17,7 @@
 #include "util/complain.h"
 #include "util/field.h"
 #include "spec/options.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"
 #include "report/output.h"

@@ -17,7 +17,7 @@
 #include "box/box_trial.h"
 #include "util/buffer.h"
 #include "os/cause.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 
 /* A sysctl that this kernel does not have, or that cannot be read. */
 #define DOCTOR_ABSENT INT_MIN

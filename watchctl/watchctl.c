@@ -16,7 +16,7 @@
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
-#include "report/last_words.h"
+#include "session/last_words.h"
 #include "spec/options.h"
 #include "os/proc.h"
 #include "run/watch.h"

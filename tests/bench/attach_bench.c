@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "os/proc.h"
 #include "attach/target.h"
 

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "report/explained_session.h"
-#include "report/replay.h"
+#include "session/explained_session.h"
+#include "session/replay.h"
 #include "spec/options.h"
 
 enum { ROUNDS = 25, STARTS = 15, LIVE_ROUNDS = 5 };

@@ -13,7 +13,7 @@
 
 #include "os/attr.h"
 #include "os/perf.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 
 /* Long enough for a busy machine; only a failure waits so long. */
 #define LIVE_PATIENCE_MS 60000

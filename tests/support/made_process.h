@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/code_place.h"
-#include "module/demangle.h"
-#include "module/symbol.h"
+#include "debug/code_place.h"
+#include "debug/demangle.h"
+#include "debug/symbol.h"
 #include "type/object.h"
 
 struct ex_module {

@@ -8,9 +8,9 @@
 #include <dwarf.h>
 #include <fcntl.h>
 
-#include "module/line.h"
+#include "debug/line.h"
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "type/variable.h"
 #include "scratch.h"
 #include "test.h"

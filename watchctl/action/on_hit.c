@@ -20,7 +20,7 @@
 #include "action/core.h"
 #include "util/interrupt.h"
 #include "action/on_hit_exec.h"
-#include "report/session.h"
+#include "session/session.h"
 
 /* How many core files of one process and hit there may be: of earlier runs. */
 enum { NAMES_MAX = 100 };

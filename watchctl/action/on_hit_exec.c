@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "report/environment.h"
+#include "session/environment.h"
 #include "util/interrupt.h"
 #include "util/visible.h"
 

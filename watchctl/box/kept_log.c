@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/table.h"
-#include "report/journal.h"
+#include "session/journal.h"
 
 /* Addresses that are mapped anew later on. */
 struct cover {

@@ -1,5 +1,5 @@
 /*
- * kept_log: what another explainer has to be told again (report/journal.h), without
+ * kept_log: what another explainer has to be told again (session/journal.h), without
  * what is over.
  */
 #ifndef KEPT_LOG_H

@@ -1,7 +1,7 @@
 /*
  * kept_session: the session of a watch, kept by an explainer.
  *
- * What the session is made of goes into a journal (report/journal.h), in memory
+ * What the session is made of goes into a journal (session/journal.h), in memory
  * that the explainer maps and cannot write.  It says of each sample which hit
  * it is a part of, and of each hit what became of it; a sample is settled when
  * its hit is written.  So nothing is lost with an explainer: the next one gets
@@ -18,7 +18,7 @@
 #define KEPT_SESSION_H
 
 #include "box/box.h"
-#include "report/session.h"
+#include "session/session.h"
 
 struct kept_session;
 
@@ -31,7 +31,7 @@ struct kept_hit {
 	uint64_t seq, addr;
 	pid_t pid, tid;
 	bool passed;		/* its thread has gone on (kept_session_pass) */
-	const char *environment;	/* len bytes, as of report/environment.h,
+	const char *environment;	/* len bytes, as of session/environment.h,
 					   which an explainer says; 0: none */
 	size_t len;
 };

@@ -35,7 +35,7 @@ void live_box_close(struct live_box *);
 
 /*
  * From here on one may ask about this process, and knows what it maps by these
- * records, of the format of watch/synthetic_format.h; they are copied, and
+ * records, of the format of processes/synthetic_format.h; they are copied, and
  * replace those that were there.  0 or -errno.
  */
 int live_box_learn(struct live_box *, pid_t, const void *records, size_t len);

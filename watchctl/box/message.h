@@ -33,7 +33,7 @@ enum box_what {
 	BOX_LEAVE,		/* there will be no questions: keep what is to
 				   be kept, and end */
 	BOX_LEARN,		/* records of what processes map, of the format
-				   of watch/synthetic_format.h; not answered */
+				   of processes/synthetic_format.h; not answered */
 	/* questions, answered with what is asked for; of processes: value[0] */
 	BOX_RESOLVE,		/* value[1]: an access; value[2]: BOX_EARLY if
 				   libraries have still to be mapped, BOX_UNBORN
@@ -58,7 +58,7 @@ enum box_what {
 				   report, lines for it */
 	BOX_FINISH,		/* that was all; say what there is to say */
 
-	BOX_TAKE,		/* read the journal (report/journal.h), from
+	BOX_TAKE,		/* read the journal (session/journal.h), from
 				   value[0] to value[1]; with the descriptor of
 				   value[2] bytes of memory that it is in, if
 				   that is another than before; answered with
@@ -116,7 +116,7 @@ enum box_what {
 				   and is to be acted at, as begun of struct
 				   box_hit; value[1]: its address; value[2]
 				   bytes in the shared memory: of its
-				   environment (report/environment.h);
+				   environment (session/environment.h);
 				   answered */
 	BOX_REPORT,		/* value[0] bytes of the report are in the
 				   shared memory; err: 1 if they are not all;

@@ -25,7 +25,7 @@
 
 #include "box/box.h"
 #include "util/complain.h"
-#include "report/last_words.h"
+#include "session/last_words.h"
 #include "util/visible.h"
 
 enum {

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "box/message.h"
-#include "module/index.h"
+#include "debug/index.h"
 
 /* Before all others: the memory that watchctl reads. */
 void ask_begin(struct box_shared *);

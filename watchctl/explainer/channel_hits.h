@@ -5,7 +5,7 @@
 #define CHANNEL_HITS_H
 
 #include "box/message.h"
-#include "report/session.h"
+#include "session/session.h"
 #include "watch/channel_hit.h"
 #include "watch/hit_order.h"
 

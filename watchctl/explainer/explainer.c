@@ -24,8 +24,8 @@
 #include "explainer/sandbox.h"
 #include "hit/stack.h"
 #include "module/module.h"
-#include "report/explained_session.h"
-#include "report/replay.h"
+#include "session/explained_session.h"
+#include "session/replay.h"
 #include "util/complain.h"
 
 static struct box_shared *shared;

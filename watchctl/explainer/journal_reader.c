@@ -16,11 +16,11 @@
 #include "explainer/channel_hits.h"
 #include "os/clock.h"
 #include "os/proc.h"
-#include "report/environment.h"
-#include "report/explained_session.h"
+#include "session/environment.h"
+#include "session/explained_session.h"
 #include "report/summary.h"
 #include "spec/spec.h"
-#include "watch/live_maps.h"
+#include "processes/live_maps.h"
 
 /* A process whose mappings have to be looked for. */
 struct unreported {

@@ -1,12 +1,12 @@
 /*
- * journal_reader: keeps the session of a journal (report/journal.h) that
+ * journal_reader: keeps the session of a journal (session/journal.h) that
  * watchctl writes, and says what became of its samples and hits.
  */
 #ifndef JOURNAL_READER_H
 #define JOURNAL_READER_H
 
 #include "box/message.h"
-#include "report/session.h"
+#include "session/session.h"
 
 /* Take a message about the journal of the one session that is open, with its
    descriptor (-1: none), which is then closed; the end of the journal ends this

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "explainer/ask.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "util/complain.h"
 #include "util/visible.h"
 

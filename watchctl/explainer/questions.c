@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "explainer/ask.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "spec/spec.h"
-#include "watch/synthetic_format.h"
+#include "processes/synthetic_format.h"
 
 /* Watchctl made them: what does not decode is left out. */
 static void

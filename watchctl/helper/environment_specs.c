@@ -10,7 +10,7 @@
 
 #include "box/kept_session.h"
 #include "helper/serve.h"
-#include "watch/synthetic_records.h"
+#include "processes/synthetic_records.h"
 
 /* How a region is covered, for the report; 0: it is not possible, as the
    program will find out. */

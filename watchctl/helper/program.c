@@ -13,7 +13,7 @@
 #include "util/complain.h"
 #include "helper/serve.h"
 #include "watch/aslr.h"
-#include "watch/live_maps.h"
+#include "processes/live_maps.h"
 #include "watch/signal_check.h"
 #include "os/proc.h"
 

@@ -7,12 +7,12 @@
 #define PROGRAM_H
 
 #include "handler/channel.h"
-#include "watch/event_dups.h"
+#include "processes/event_dups.h"
 #include "watch/hit_order.h"
-#include "watch/presence.h"
+#include "processes/presence.h"
 #include "helper/tally.h"
 #include "helper/tracer_process.h"
-#include "watch/exec_monitor.h"
+#include "processes/exec_monitor.h"
 
 struct serve;
 

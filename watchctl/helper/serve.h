@@ -33,8 +33,8 @@
 #include "watch/watch_registry.h"
 #include "helper/program.h"
 #include "watch/backpressure.h"
-#include "report/session.h"
-#include "watch/sideband.h"
+#include "session/session.h"
+#include "processes/sideband.h"
 
 struct serve {
 	const struct options *options;

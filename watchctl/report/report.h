@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "report/output.h"
-#include "report/policy.h"
+#include "judge/policy.h"
 #include "report/watch_event.h"
 #include "attach/target.h"
 #include "attach/uptime.h"

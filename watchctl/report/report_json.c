@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "report/by_stack.h"
+#include "judge/by_stack.h"
 #include "report/change.h"
 #include "report/summary.h"
 #include "report/value_range.h"

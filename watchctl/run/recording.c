@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "module/kallsyms.h"
+#include "space/kallsyms.h"
 #include "run/run.h"
 #include "attach/synth.h"
 

@@ -18,14 +18,14 @@
 #include "action/on_hit.h"
 #include "box/live_box.h"
 #include "run/absent.h"
-#include "watch/synthetic_records.h"
-#include "report/session.h"
+#include "processes/synthetic_records.h"
+#include "session/session.h"
 #include "box/kept_session.h"
 #include "attach/target.h"
 #include "run/arrivals.h"
 #include "run/chosen.h"
 #include "run/follow.h"
-#include "watch/children.h"
+#include "processes/children.h"
 
 struct process;
 struct run;

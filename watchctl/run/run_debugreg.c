@@ -13,7 +13,7 @@
 #include "util/complain.h"
 #include "run/debugreg_tracer.h"
 #include "run/run.h"
-#include "watch/live_maps.h"
+#include "processes/live_maps.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
 

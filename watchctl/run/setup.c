@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "watch/aslr.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "os/clock.h"
 #include "os/proc.h"
 #include "util/complain.h"
@@ -28,7 +28,7 @@
 #include "run/initial_values.h"
 #include "run/loader.h"
 #include "run/new_module.h"
-#include "report/replay.h"
+#include "session/replay.h"
 #include "run/run.h"
 #include "spec/condition_filter.h"
 

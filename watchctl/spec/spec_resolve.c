@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/code_place.h"
-#include "module/demangle.h"
+#include "debug/code_place.h"
+#include "debug/demangle.h"
 #include "spec/evaluate.h"
 #include "spec/find_symbol.h"
 #include "spec/nearest.h"
 #include "spec/spec.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "util/visible.h"
 
 enum {

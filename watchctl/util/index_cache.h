@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As module/index.h has them.  At most one is written at a time. */
+/* As debug/index.h has them.  At most one is written at a time. */
 int index_cache_open(const char *key);
 int index_cache_begin(const char *key);
 int index_cache_put(const void *bytes, size_t len);

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/personality.h>
 
-#include "report/session.h"
+#include "session/session.h"
 #include "util/complain.h"
 
 #define ASK 0xffffffffUL

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "util/complain.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 
 static int
 try_register(void)

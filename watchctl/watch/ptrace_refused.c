@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "os/proc.h"
 
 /* Name the thread that has another tracer, if there is one. */

@@ -8,7 +8,7 @@
 #define WATCH_REGISTRY_H
 
 #include "handler/channel.h"
-#include "report/session.h"
+#include "session/session.h"
 
 /* All zero: none. */
 struct watch_registry {

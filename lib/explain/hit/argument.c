@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "insn/spilled.h"
-#include "module/code_place.h"
-#include "module/die.h"
-#include "module/line.h"
+#include "debug/code_place.h"
+#include "debug/die.h"
+#include "debug/line.h"
 #include "module/module_private.h"
 #include "type/object.h"
 #include "type/type_name.h"

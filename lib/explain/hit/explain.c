@@ -26,7 +26,7 @@
 #include "hit/sample_group.h"
 #include "hit/syscall_wrapper.h"
 #include "hit/value_tracker.h"
-#include "module/kallsyms.h"
+#include "space/kallsyms.h"
 
 #define OPEN_LISTS 1024		/* a thread's: by its tid, modulo */
 
@@ -754,7 +754,7 @@ learn_mapping(struct ex_explainer *e, const struct ex_record *record)
 	}
 }
 
-/* A mark of tickets (os/ticket.h). */
+/* A mark of tickets (bpf/ticket.h). */
 static void
 learn_mark(struct ex_explainer *e, const struct ex_record *record)
 {

@@ -1,6 +1,6 @@
 /*
  * history: what each hit replaced and left, by the tickets that hits took
- * (os/ticket.h), however many threads raced for the bytes.
+ * (bpf/ticket.h), however many threads raced for the bytes.
  *
  * What is given:
  *

@@ -27,7 +27,7 @@
 
 #include "hit/memo.h"
 #include "insn/tail_call.h"
-#include "module/jit.h"
+#include "space/jit.h"
 #include "module/module_private.h"
 #include "base/array.h"
 #include "base/table.h"

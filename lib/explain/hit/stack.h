@@ -10,7 +10,7 @@
 #ifndef EX_STACK_H
 #define EX_STACK_H
 
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "unwind/unwind.h"
 
 struct ex_stacks;	/* the distinct backtraces of a space */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 
 enum {
 	CALL_LEN = 2,		/* of syscall */

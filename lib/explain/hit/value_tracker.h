@@ -43,7 +43,7 @@
  * But those that threads made together, which is known by their stops, wait for
  * each other (crowd.h), unless no hit may.
  *
- * Tickets.  Where each hit took one, with the bytes that it left (os/ticket.h),
+ * Tickets.  Where each hit took one, with the bytes that it left (bpf/ticket.h),
  * the history of the readings shows more than times do (history.h).  Such a hit
  * waits for a mark, but no longer than MARK_WAIT.  Then also what was claimed by
  * order is certain: no hit was missed.  If none comes in time, that is taken back.
@@ -55,7 +55,7 @@
 
 #include "hit/history.h"
 #include "hit/hit.h"
-#include "os/ticket.h"
+#include "bpf/ticket.h"
 
 struct ex_value_tracker;
 

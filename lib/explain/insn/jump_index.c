@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "insn/sweep.h"
-#include "module/fde.h"
+#include "debug/fde.h"
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "base/array.h"
 
 #define WAY_MAX 64		/* functions that are asked about */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 
 enum {
 	STEPS = 4,		/* instructions that are gone back over */

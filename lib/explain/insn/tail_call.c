@@ -24,11 +24,11 @@
 
 #include "insn/flow.h"
 #include "insn/sweep.h"
-#include "module/fde.h"
-#include "module/line.h"
+#include "debug/fde.h"
+#include "debug/line.h"
 #include "module/module_private.h"
 #include "module/plt.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "unwind/regs.h"
 
 #define NODES_MAX 64

@@ -19,7 +19,6 @@
 
 #include "base/array.h"
 #include "module/debug_file.h"
-#include "module/debug_info.h"
 
 #define PAGE 4096u	/* the least there is: what segments are rounded to */
 
@@ -398,15 +397,13 @@ ex_module_memory_handle(Dwarf *dwarf)
 }
 
 Dwarf_CFI *
-ex_module_cfi(struct ex_module *m, bool debug_frame, uint64_t *bias)
+ex_module_eh_frame(struct ex_module *m, uint64_t *bias)
 {
 	Dwarf_Addr cfi_bias;
 	Dwarf_CFI *cfi;
 
 	if (!ex_module_open(m))
 		return NULL;
-	if (debug_frame)
-		return ex_module_debug_frame(m, bias);
 	cfi = dwfl_module_eh_cfi(m->dwfl_module, &cfi_bias);
 	if (cfi != NULL)
 		*bias = m->bias - cfi_bias;

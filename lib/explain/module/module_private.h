@@ -125,9 +125,9 @@ Elf *ex_module_elf(struct ex_module *);
    what debug_info.h has given is there. */
 Dwarf *ex_module_dwarf(struct ex_module *, uint64_t *bias);
 
-/* Call frame information: .eh_frame, or .debug_frame.  *bias as above.
-   NULL: none. */
-Dwarf_CFI *ex_module_cfi(struct ex_module *, bool debug_frame, uint64_t *bias);
+/* Call frame information of .eh_frame; that of .debug_frame is debug_info.h's.
+   *bias as above.  NULL: none. */
+Dwarf_CFI *ex_module_eh_frame(struct ex_module *, uint64_t *bias);
 
 /* Room for a string of len bytes and its NUL, all zero, that lives as long as
    the module.  NULL: out of memory. */

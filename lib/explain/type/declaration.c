@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "module/die.h"
+#include "debug/die.h"
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "type/copy_reloc.h"
 #include "type/qualified.h"
 #include "type/subobject.h"

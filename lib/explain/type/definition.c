@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/debug_info.h"
-#include "module/die.h"
+#include "debug/debug_info.h"
+#include "debug/die.h"
 #include "module/module_private.h"
 #include "base/array.h"
 

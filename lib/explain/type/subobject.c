@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/die.h"
+#include "debug/die.h"
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 
 enum {
 	STEPS_MAX = 64,		/* members of members, elements of elements */

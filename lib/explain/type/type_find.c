@@ -7,8 +7,8 @@
 #include <dwarf.h>
 #include <string.h>
 
-#include "module/debug_info.h"
-#include "module/die.h"
+#include "debug/debug_info.h"
+#include "debug/die.h"
 #include "module/module_private.h"
 #include "type/declaration.h"
 #include "type/qualified.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/die.h"
+#include "debug/die.h"
 #include "type/definition.h"
 #include "base/array.h"
 

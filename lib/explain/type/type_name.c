@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/die.h"
+#include "debug/die.h"
 #include "module/module_private.h"
 
 enum {

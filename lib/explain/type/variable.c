@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "module/debug_info.h"
-#include "module/die.h"
+#include "debug/debug_info.h"
+#include "debug/die.h"
 #include "module/module_private.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "base/array.h"
 #include "base/table.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "debug/debug_info.h"
 #include "module/module_private.h"
 #include "base/table.h"
 
@@ -247,7 +248,8 @@ section_row(struct ex_module *module, bool debug_frame, uint64_t vaddr)
 	Dwarf_CFI *cfi;
 	uint64_t bias;
 
-	cfi = ex_module_cfi(module, debug_frame, &bias);
+	cfi = debug_frame ? ex_module_debug_frame(module, &bias) :
+	    ex_module_eh_frame(module, &bias);
 	if (cfi == NULL || dwarf_cfi_addrframe(cfi, vaddr + bias, &frame) != 0)
 		return NULL;
 	if (reduce(frame, &row, rules))

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "os/bpf.h"
+#include "bpf/bpf.h"
 
 static size_t
 page_size(void)

@@ -33,7 +33,7 @@ int wp_drain_start(struct wp_drain **, struct wp_rings *, size_t memory,
 
 struct wp_target;
 
-/* From now on put marks of a target's tickets among the records (os/ticket.h),
+/* From now on put marks of a target's tickets among the records (bpf/ticket.h),
    where it has some; it outlives the drain.  NULL: no more. */
 void wp_drain_marks(struct wp_drain *, struct wp_target *);
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "attach/target_private.h"
-#include "os/sampler.h"
+#include "bpf/sampler.h"
 
 static volatile uint64_t word;	/* what the proof watches */
 

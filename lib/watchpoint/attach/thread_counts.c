@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "os/bpf.h"
-#include "os/thread_counter.h"
+#include "bpf/bpf.h"
+#include "bpf/thread_counter.h"
 
 enum { THREADS_MAX = 1 << 16 };	/* times watches */
 

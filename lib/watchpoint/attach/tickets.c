@@ -25,7 +25,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "os/bpf.h"
+#include "bpf/bpf.h"
 #include "os/clock.h"
 
 enum { TRIES = 8 };	/* a thread that hits all the time, for a processor */

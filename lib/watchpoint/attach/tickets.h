@@ -1,5 +1,5 @@
 /*
- * tickets: the numbers that the programs of a slot take at its hits (os/ticket.h),
+ * tickets: the numbers that the programs of a slot take at its hits (bpf/ticket.h),
  * and whether they took one at each hit that the kernel has counted.
  *
  * One thread uses them.
@@ -12,7 +12,7 @@
 
 #include "attach/event.h"
 #include "attach/target.h"
-#include "os/ticket.h"
+#include "bpf/ticket.h"
 
 struct wp_tickets {
 	int map;		/* for programs, until they are loaded; < 0 */

@@ -64,7 +64,7 @@ struct sigaction wp_trap_wanted(int sig);
 void wp_trap_want(int sig, const struct sigaction *);
 
 /* sigaction(2) under a name that the shared library does not take from the C
-   library (inside/signals.c). */
+   library (preload/signals.c). */
 __typeof__(sigaction) __sigaction;
 
 /* What is wanted now; the same, for a signal that has come.  Changed by one

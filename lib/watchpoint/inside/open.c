@@ -20,7 +20,7 @@
 
 #include "handler/capture.h"
 #include "handler/channel_futex.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "handler/step.h"
 #include "inside/copies.h"
 #include "inside/delivery.h"

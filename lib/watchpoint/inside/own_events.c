@@ -25,7 +25,7 @@
 #include "os/attr.h"
 #include "os/clock.h"
 #include "os/perf.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "os/proc.h"
 #include "inside/delivery.h"
 #include "inside/helper.h"

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "child.h"
-#include "os/probe.h"
+#include "probe/probe.h"
 #include "attach/event.h"
 #include "live.h"
 #include "os/proc.h"

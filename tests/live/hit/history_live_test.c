@@ -21,7 +21,7 @@
 #include "child.h"
 #include "hit/history.h"
 #include "live.h"
-#include "os/ticket.h"
+#include "bpf/ticket.h"
 #include "record/record.h"
 
 enum { THREADS = 4, HITS = 20000 };	/* THOROUGH: 1,000,000 */

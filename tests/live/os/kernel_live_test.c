@@ -29,7 +29,7 @@
 #include "os/ptrace.h"
 #include "puppet.h"
 #include "shot.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 #include "attach/target.h"
 #include "attach/uptime.h"
 

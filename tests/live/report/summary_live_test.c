@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "live.h"
-#include "os/thread_counter.h"
+#include "bpf/thread_counter.h"
 #include "scratch.h"
 #include "watching.h"
 

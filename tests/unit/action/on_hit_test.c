@@ -15,10 +15,10 @@
 #include "action/on_hit.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
-#include "report/environment.h"
+#include "session/environment.h"
 #include "said.h"
 #include "scratch.h"
-#include "report/session.h"
+#include "session/session.h"
 
 /* --- what is asked for --- */
 

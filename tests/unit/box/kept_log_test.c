@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "box/kept_log.h"
-#include "report/journal.h"
+#include "session/journal.h"
 
 enum { BASE = 100, CHILDREN = 5000, MAPS = 20 };
 

@@ -13,7 +13,7 @@
 #include "child.h"
 #include "said.h"
 #include "scratch.h"
-#include "watch/synthetic_records.h"
+#include "processes/synthetic_records.h"
 
 static struct {
 	int ready;

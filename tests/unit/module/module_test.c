@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #include "capture.h"
-#include "module/maps.h"
+#include "space/maps.h"
 #include "module/module_private.h"
 #include "scratch.h"
 
@@ -809,7 +809,7 @@ TEST(refuses_other_files)
 		    files[i].problem));
 		assert_int_equal(ex_module_bytes(m, 0, bytes, 16), 0);
 		assert_null(ex_module_elf(m));
-		assert_null(ex_module_cfi(m, false, &vaddr));
+		assert_null(ex_module_eh_frame(m, &vaddr));
 		assert_null(ex_module_dwarf(m, &vaddr));
 		ex_space_free(space);
 	}
@@ -871,7 +871,7 @@ expect_function(struct ex_space *space, struct victim *v, const char *symbol,
 	else
 		assert_non_null(strstr(ex_module_problem(m), problem));
 	assert_int_equal(vaddr, nm_value("copy", symbol));
-	assert_non_null(ex_module_cfi(m, false, &bias));
+	assert_non_null(ex_module_eh_frame(m, &bias));
 }
 
 TEST(finds_files_that_changed)
@@ -945,7 +945,7 @@ TEST(reads_memory_when_there_is_no_file)
 		_exit(m == NULL ? 1 : ex_module_problem(m) == NULL ? 2 :
 		    strstr(ex_module_problem(m), "replaced on disk") == NULL ?
 		    3 : ex_module_elf(m) == NULL ? 4 :
-		    ex_module_cfi(m, false, &(uint64_t){0}) == NULL ? 5 :
+		    ex_module_eh_frame(m, &(uint64_t){0}) == NULL ? 5 :
 		    dwfl_module_getsymtab(m->dwfl_module) < 5 ? 6 :
 		    dwfl_module_addrname(m->dwfl_module, vaddr + m->bias) ==
 		    NULL || strcmp(dwfl_module_addrname(m->dwfl_module,
@@ -1014,7 +1014,7 @@ TEST(reads_the_vdso)
 	assert_null(ex_module_problem(m));
 	assert_int_equal(vaddr, 0);
 	assert_true(dwfl_module_getsymtab(m->dwfl_module) > 1);
-	assert_non_null(ex_module_cfi(m, false, &bias));
+	assert_non_null(ex_module_eh_frame(m, &bias));
 
 	/* that of a recording only if its build id says that it is ours */
 	for (int ours = 0; ours <= 1; ours++) {

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "watch/synthetic_records.h"
+#include "processes/synthetic_records.h"
 #include "run/loader.h"
 #include "os/ptrace.h"
-#include "module/symbol.h"
+#include "debug/symbol.h"
 
 /* A variable of that name is not where to stop. */
 __attribute__((used)) static int _dl_debug_state;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "watch/synthetic_records.h"
+#include "processes/synthetic_records.h"
 #include "spec/spec.h"
 
 /* What is asked for.  Used, so that the compiler keeps them. */

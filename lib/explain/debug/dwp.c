@@ -1,0 +1,275 @@
+/*
+ * dwp: units of split debug information out of a package.
+ *
+ * Its sections are those of all units, one behind the other, but for the
+ * strings, which they share.  An index (.debug_cu_index) says where a unit's
+ * parts lie:
+ *
+ *	u32 version = 2, or u16 5 and u16 0; u32 columns, units, slots
+ *	u64 id[slots]; u32 row[slots]		from 1; 0: no unit in this slot
+ *	u32 section[columns]
+ *	u32 offset[units][columns]; u32 size[units][columns]
+ */
+#include "debug/dwp.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "module/compressed.h"
+#include "module/module_private.h"
+#include "module/section.h"
+#include "os/regular_file.h"
+
+#define HEADER 16		/* bytes of the index before the ids */
+#define COLUMNS_MAX 8
+#define TAKEN_MAX (UINT64_C(1) << 30)	/* bytes taken out of one package */
+
+/* Sections by their numbers in the index, of version 2 and 5. */
+static const char *const names[2][COLUMNS_MAX + 1] = {
+	{NULL, ".debug_info.dwo", ".debug_types.dwo", ".debug_abbrev.dwo",
+	    ".debug_line.dwo", ".debug_loc.dwo", ".debug_str_offsets.dwo",
+	    ".debug_macinfo.dwo", ".debug_macro.dwo"},
+	{NULL, ".debug_info.dwo", NULL, ".debug_abbrev.dwo",
+	    ".debug_line.dwo", ".debug_loclists.dwo",
+	    ".debug_str_offsets.dwo", ".debug_macro.dwo",
+	    ".debug_rnglists.dwo"},
+};
+
+struct dwp {
+	Elf *elf;		/* NULL: there is none */
+	int fd;
+	uint64_t taken;		/* bytes */
+};
+
+static void
+package_release(void *arg)
+{
+	struct dwp *package = arg;
+
+	(void)elf_end(package->elf);
+	if (package->fd >= 0)
+		(void)close(package->fd);
+}
+
+static bool
+open_file(struct dwp *package, const char *path)
+{
+	struct ex_compressed claim;
+	Elf *elf;
+
+	if ((package->fd = wp_open_regular(path)) < 0)
+		return false;
+	elf = elf_begin(package->fd, ELF_C_READ_MMAP, NULL);
+	if (elf == NULL || elf_kind(elf) != ELF_K_ELF ||
+	    gelf_getclass(elf) != ELFCLASS64 ||
+	    !ex_compressed_plausible(elf, &claim)) {
+		(void)elf_end(elf);
+		return false;
+	}
+	package->elf = elf;
+	return true;
+}
+
+/* The module's package, looked for once; NULL: there is none. */
+static struct dwp *
+package_of(struct ex_module *m)
+{
+	bool is_new;
+	struct dwp *package = ex_module_cache(m, EX_CACHE_PACKAGE,
+	    sizeof(*package), package_release, &is_new);
+	char *path;
+
+	if (package == NULL)
+		return NULL;
+	if (is_new) {
+		package->fd = -1;
+		if (asprintf(&path, "%s.dwp", m->host_path != NULL ?
+		    m->host_path : m->path) < 0)
+			return NULL;
+		(void)open_file(package, path);
+		free(path);
+	}
+	return package->elf != NULL ? package : NULL;
+}
+
+/* A section's bytes; NULL: there is none. */
+static const uint8_t *
+section(Elf *elf, const char *wanted, size_t *size)
+{
+	GElf_Shdr sh;
+	Elf_Scn *scn = ex_section_find(elf, wanted, &sh);
+	const Elf_Data *data = scn != NULL &&
+	    (sh.sh_flags & SHF_COMPRESSED) == 0 ? elf_rawdata(scn, NULL) : NULL;
+
+	*size = data != NULL ? data->d_size : 0;
+	return data != NULL ? data->d_buf : NULL;
+}
+
+/* What belongs to a unit. */
+struct dwp_part {
+	const char *name;	/* its section's */
+	const uint8_t *bytes;
+	size_t size;
+};
+
+struct dwp_unit {
+	struct dwp_part part[COLUMNS_MAX + 1];	/* the strings, too */
+	unsigned n;
+};
+
+static bool
+add_part(struct dwp_unit *unit, Elf *elf, const char *name, uint32_t offset,
+    uint32_t size)
+{
+	size_t all = 0;
+	const uint8_t *bytes = section(elf, name, &all);
+
+	if (bytes == NULL || offset > all || size > all - offset)
+		return false;
+	unit->part[unit->n++] = (struct dwp_part){name, bytes + offset, size};
+	return true;
+}
+
+/* The row of an id in the index: from 1; 0: none. */
+static uint32_t
+row_of(const uint8_t *ids, uint32_t slots, uint64_t id)
+{
+	uint64_t there;
+
+	for (uint32_t i = 0; i < slots; i++) {
+		memcpy(&there, ids + (size_t)i * 8, sizeof(there));
+		if (there == id)
+			return ex_u32(ids + (size_t)slots * 8 + (size_t)i * 4);
+	}
+	return 0;
+}
+
+/* Find a unit's parts. */
+static bool
+find_unit(Elf *elf, uint64_t id, struct dwp_unit *unit)
+{
+	size_t size = 0, text = 0;
+	const uint8_t *index = section(elf, ".debug_cu_index", &size);
+	const uint8_t *table, *offsets, *sizes, *strings;
+	uint32_t columns, units, slots, row;
+	bool new;
+
+	unit->n = 0;
+	if (index == NULL || size < HEADER ||
+	    (ex_u32(index) != 2 && ex_u32(index) != 5))
+		return false;
+	new = ex_u32(index) == 5;
+	columns = ex_u32(index + 4);
+	units = ex_u32(index + 8);
+	slots = ex_u32(index + 12);
+	if (columns == 0 || columns > COLUMNS_MAX ||
+	    slots > (size - HEADER) / 12 ||
+	    units > (size - HEADER - (size_t)slots * 12) / (8 * columns) ||
+	    (size - HEADER - (size_t)slots * 12 - (size_t)units * 8 *
+	    columns) < (size_t)columns * 4 ||
+	    (row = row_of(index + HEADER, slots, id)) == 0 || row > units)
+		return false;
+	table = index + HEADER + (size_t)slots * 12;
+	offsets = table + ((size_t)row * columns) * 4;
+	sizes = offsets + (size_t)units * columns * 4;
+	for (uint32_t i = 0; i < columns; i++) {
+		const uint32_t which = ex_u32(table + i * 4);
+		const char *name = which <= COLUMNS_MAX ?
+		    names[new][which] : NULL;
+
+		if (name != NULL && ex_u32(sizes + i * 4) != 0 && !add_part(
+		    unit, elf, name, ex_u32(offsets + i * 4),
+		    ex_u32(sizes + i * 4)))
+			return false;
+	}
+	strings = section(elf, ".debug_str.dwo", &text);
+	if (strings != NULL)
+		unit->part[unit->n++] = (struct dwp_part){".debug_str.dwo",
+		    strings, text};
+	return true;
+}
+
+/* --- a file of one unit --- */
+
+static bool
+put(int fd, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size > 0) {
+		ssize_t n = write(fd, at, size);
+
+		if (n <= 0)
+			return false;
+		at += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+enum { SECTIONS_MAX = COLUMNS_MAX + 3, NAMES_SIZE = 512 };
+
+/* Header, section headers, their names, and the parts as they are. */
+static bool
+write_unit(int fd, Elf *elf, const struct dwp_unit *unit)
+{
+	const unsigned sections = unit->n + 2;
+	Elf64_Shdr sh[SECTIONS_MAX] = {{0}};
+	char text[NAMES_SIZE] = "";
+	size_t at = sizeof(Elf64_Ehdr) + sections * sizeof(*sh) + sizeof(text);
+	size_t used = 1;
+	GElf_Ehdr eh;
+	bool done;
+
+	if (gelf_getehdr(elf, &eh) == NULL)
+		return false;
+	eh.e_type = ET_REL;
+	eh.e_entry = eh.e_phoff = 0;
+	eh.e_phnum = 0;
+	eh.e_shoff = sizeof(eh);
+	eh.e_shnum = (uint16_t)sections;
+	eh.e_shstrndx = 1;
+	sh[1] = (Elf64_Shdr){.sh_name = 0, .sh_type = SHT_STRTAB,
+	    .sh_offset = at - sizeof(text), .sh_size = sizeof(text),
+	    .sh_addralign = 1};
+	for (unsigned i = 0; i < unit->n; i++) {
+		const struct dwp_part *part = &unit->part[i];
+
+		sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
+		    .sh_type = SHT_PROGBITS, .sh_flags = SHF_EXCLUDE,
+		    .sh_offset = at, .sh_size = part->size, .sh_addralign = 1};
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+		    "%s", part->name) + 1;
+		at += part->size;
+	}
+	done = put(fd, &eh, sizeof(eh)) &&
+	    put(fd, sh, sections * sizeof(*sh)) && put(fd, text, sizeof(text));
+	for (unsigned i = 0; i < unit->n && done; i++)
+		done = put(fd, unit->part[i].bytes, unit->part[i].size);
+	return done;
+}
+
+int
+ex_dwp_unit(struct ex_module *m, uint64_t id)
+{
+	struct dwp *package = package_of(m);
+	struct dwp_unit unit;
+	int fd;
+
+	if (package == NULL || !find_unit(package->elf, id, &unit))
+		return -1;
+	for (unsigned i = 0; i < unit.n; i++)
+		package->taken += unit.part[i].size;
+	if (package->taken > TAKEN_MAX ||
+	    (fd = memfd_create("unit", MFD_CLOEXEC)) < 0)
+		return -1;
+	if (write_unit(fd, package->elf, &unit) && lseek(fd, 0, SEEK_SET) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}

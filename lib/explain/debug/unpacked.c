@@ -1,0 +1,785 @@
+/* unpacked: the debug sections of an ELF file, unpacked in memory. */
+#include "debug/unpacked.h"
+
+#include <libdeflate.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <zlib.h>
+
+#include "base/array.h"
+#include "module/section.h"
+
+#define PAGE UINT64_C(4096)
+#define LARGE (UINT64_C(1) << 21)	/* bytes that the kernel may give out at
+					   a time */
+#define STEP (UINT64_C(1) << 19)	/* bytes made writable at a time, if
+					   fewer are needed */
+#define BETWEEN (UINT64_C(1) << 20)	/* bytes from point to point, at
+					   least */
+#define POINTS_MAX 4096
+#define USED_MAX 1024
+#define KEPT_MAX (UINT64_C(64) << 20)	/* bytes of sections in an index */
+#define AHEAD (UINT64_C(128) << 10)	/* bytes that go by at a time */
+#define SEEN_SIZE (4 * EX_UNPACKED_PEEK)	/* of these so many are there to be
+						   looked at */
+
+enum { SECTIONS_MAX = 32, NAMES_SIZE = 1024, ZLIB_HEADER = 2 };
+
+struct section {
+	Elf_Scn *scn;		/* in the file */
+	const char *name;
+	uint64_t at;		/* its place in the image */
+	uint64_t size;		/* bytes, as far as the file says */
+	bool packed;
+	bool there;		/* as a whole */
+};
+
+/* zlib's state between two blocks of the stream. */
+struct stream {
+	z_stream z;
+	bool begun;		/* it is to be ended */
+	uint64_t pos;		/* bytes that came of it */
+};
+
+/* .debug_info, which is unpacked as it is asked for; or goes by, and what went by
+   last can be looked at. */
+struct info {
+	struct section *section;
+	const uint8_t *packed;	/* the stream, behind zlib's header */
+	size_t packed_size;
+	uint8_t *there;		/* a bit for each page that is unpacked */
+	uint64_t end;		/* bytes that can be had: less than the file
+				   says if it is damaged */
+	struct stream fill;	/* fills the image */
+	uint64_t solid;		/* from here on it is filled, up to fill.pos */
+	uint64_t room, room_end;	/* where the image is writable */
+	struct stream pass;	/* goes by; */
+	uint8_t *seen;		/* what came of it last; NULL: nothing yet */
+	uint64_t seen_at;	/* and where that begins in the section */
+	struct ex_index_point *point;	/* where one can go on from, in order;
+					   window: an address here */
+	size_t npoints;
+	uint8_t **window;	/* nwindows of them, of points; malloc'd */
+	size_t nwindows, windows_cap;
+	struct ex_index_bytes *used;	/* pages of units that were asked for;
+					   at and len only */
+	size_t nused, used_cap;
+};
+
+struct ex_unpacked {
+	uint8_t *image;		/* mapped; readable, and writable as far as
+				   something is there */
+	uint64_t image_size;
+	Elf *elf;		/* of the image */
+	struct section section[SECTIONS_MAX];
+	unsigned n;
+	struct info info;
+	struct libdeflate_decompressor *inflater;
+};
+
+static uint64_t
+page_up(uint64_t n)
+{
+	return (n + PAGE - 1) / PAGE * PAGE;
+}
+
+/* Make a part of the image writable. */
+static bool
+room(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	start = start / PAGE * PAGE;
+	end = page_up(end);
+	return mprotect(u->image + start, end - start,
+	    PROT_READ | PROT_WRITE) == 0;
+}
+
+/* The same of one that will be written as a whole, and what is around it as far as
+   it is given out in one piece. */
+static bool
+room_large(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	const uint64_t before = ((uintptr_t)u->image + start) % LARGE;
+	const uint64_t behind = (LARGE - ((uintptr_t)u->image + end) % LARGE) %
+	    LARGE;
+
+	if (end - start >= STEP) {
+		start -= before < start ? before : start;
+		end += behind < u->image_size - end ? behind :
+		    u->image_size - end;
+		(void)madvise(u->image + page_up(start), (end - start) / PAGE *
+		    PAGE, MADV_HUGEPAGE);
+	}
+	return room(u, start, end);
+}
+
+/* --- sections --- */
+
+/* Whether it has what is asked of debug information here. */
+static bool
+is_read(const char *name)
+{
+	static const char *const unread[] = {
+		".debug_loc", ".debug_loclists", ".debug_macinfo",
+		".debug_macro", ".debug_pubnames", ".debug_pubtypes",
+		".debug_gnu_pubnames", ".debug_gnu_pubtypes",
+	};
+
+	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++) {
+		if (strcmp(name, unread[i]) == 0)
+			return false;
+	}
+	return strncmp(name, ".debug_", strlen(".debug_")) == 0;
+}
+
+/* Take a section over.  False: this file is not for us. */
+static bool
+add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
+    const GElf_Shdr *sh)
+{
+	struct section *s = &u->section[u->n];
+	GElf_Chdr ch;
+
+	if (u->n == SECTIONS_MAX)
+		return false;
+	*s = (struct section){.scn = scn, .name = name, .size = sh->sh_size};
+	if ((sh->sh_flags & SHF_COMPRESSED) != 0) {
+		if (gelf_getchdr(scn, &ch) == NULL ||
+		    ch.ch_type != ELFCOMPRESS_ZLIB || sh->sh_size > UINT_MAX)
+			return false;
+		s->packed = true;
+		s->size = ch.ch_size;
+		if (s->size >= UINT_MAX)
+			return false;
+	}
+	if (strcmp(name, ".debug_info") == 0)
+		u->info.section = s;
+	u->n++;
+	return true;
+}
+
+static bool
+add_sections(struct ex_unpacked *u, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	const char *name;
+	GElf_Shdr sh;
+
+	while ((scn = ex_section_next(elf, scn, &sh, &name)) != NULL) {
+		if (name == NULL || strcmp(name, ".gnu_debugaltlink") == 0 ||
+		    strncmp(name, ".zdebug", strlen(".zdebug")) == 0)
+			return false;
+		if (sh.sh_type != SHT_NOBITS && is_read(name) &&
+		    !add_section(u, scn, name, &sh))
+			return false;
+	}
+	return u->info.section != NULL && u->info.section->packed;
+}
+
+/* --- unpacking a whole section --- */
+
+/* The packed bytes, behind zlib's header.  NULL: it has none. */
+static const uint8_t *
+stream_of(const struct section *s, size_t *size)
+{
+	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
+	const uint8_t *header;
+
+	if (raw == NULL || raw->d_size < sizeof(Elf64_Chdr) + ZLIB_HEADER)
+		return NULL;
+	header = (const uint8_t *)raw->d_buf + sizeof(Elf64_Chdr);
+	*size = raw->d_size - sizeof(Elf64_Chdr) - ZLIB_HEADER;
+	/* its window is not larger than usual, and nothing comes before it */
+	return (header[0] & 15) == Z_DEFLATED && header[0] >> 4 <= 7 &&
+	    (header[1] & 32) == 0 && (header[0] * 256 + header[1]) % 31 == 0 ?
+	    header + ZLIB_HEADER : NULL;
+}
+
+/* One that is damaged, or is not as much as it claims, is not there. */
+static bool
+section_unpack(struct ex_unpacked *u, const struct section *s)
+{
+	size_t size;
+	const uint8_t *packed = stream_of(s, &size);
+
+	return packed != NULL && room_large(u, s->at, s->at + s->size) &&
+	    libdeflate_deflate_decompress(u->inflater, packed, size,
+	    u->image + s->at, s->size, NULL) == LIBDEFLATE_SUCCESS;
+}
+
+/* What is not packed. */
+static bool
+section_copy(struct ex_unpacked *u, const struct section *s)
+{
+	const Elf_Data *raw = elf_rawdata(s->scn, NULL);
+
+	if (s->size == 0)
+		return true;
+	if (raw == NULL || raw->d_size < s->size ||
+	    !room(u, s->at, s->at + s->size))
+		return false;
+	memcpy(u->image + s->at, raw->d_buf, s->size);
+	return true;
+}
+
+/* Map what is in an index of it. */
+static bool
+map_bytes(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index, const struct ex_index_bytes *b)
+{
+	return mmap(u->image + s->at + b->at, b->len, PROT_READ,
+	    MAP_PRIVATE | MAP_FIXED, index->fd, (off_t)b->file) != MAP_FAILED;
+}
+
+/* Take a section from an index.  False: it is not there as a whole. */
+static bool
+section_take(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index)
+{
+	const struct ex_index_bytes *b = index->bytes.at;
+
+	for (size_t i = 0; i < index->bytes.n; i++, b++) {
+		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
+		    b->len == s->size)
+			return map_bytes(u, s, index, b);
+	}
+	return false;
+}
+
+static bool
+section_fill(struct ex_unpacked *u, const struct section *s,
+    const struct ex_index *index)
+{
+	if (!s->packed)
+		return section_copy(u, s);
+	return section_take(u, s, index) || section_unpack(u, s);
+}
+
+/* --- unpacking .debug_info --- */
+
+static bool
+is_there(const struct info *info, uint64_t page)
+{
+	return (info->there[page / 8] >> page % 8 & 1) != 0;
+}
+
+static void
+set_there(struct info *info, uint64_t start, uint64_t end)
+{
+	for (uint64_t page = start / PAGE; page < page_up(end) / PAGE; page++)
+		info->there[page / 8] |= (uint8_t)(1u << page % 8);
+}
+
+static void
+stream_end(struct stream *s)
+{
+	if (s->begun)
+		(void)inflateEnd(&s->z);
+	s->begun = false;
+}
+
+/* Have a stream begin at a point; NULL: at its beginning. */
+static bool
+stream_begin(const struct info *info, struct stream *s,
+    const struct ex_index_point *p)
+{
+	const uint64_t packed = p != NULL ? p->packed : 0;
+	z_stream *z = &s->z;
+
+	stream_end(s);
+	if (packed > info->packed_size ||
+	    (packed == 0 && p != NULL && p->bits > 0))
+		return false;
+	*z = (z_stream){
+		.next_in = (Bytef *)(uintptr_t)info->packed + packed,
+		.avail_in = (uInt)(info->packed_size - packed),
+	};
+	s->pos = p != NULL ? p->at : 0;
+	s->begun = inflateInit2(z, -MAX_WBITS) == Z_OK;
+	if (!s->begun || p == NULL)
+		return s->begun;
+	return (p->bits == 0 || inflatePrime(z, (int)p->bits,
+	    info->packed[packed - 1] >> (8 - p->bits)) == Z_OK) &&
+	    inflateSetDictionary(z, (const Bytef *)(uintptr_t)p->window,
+	    EX_INDEX_WINDOW) == Z_OK;
+}
+
+/* What came before a place, behind which the next byte will be: there as long as
+   this is.  NULL: out of memory. */
+static const uint8_t *
+window_before(struct info *info, const struct stream *s, const uint8_t *end)
+{
+	uint8_t *copy;
+
+	if (s == &info->fill)
+		return end - EX_INDEX_WINDOW;
+	if (!ex_array_room(&info->window, info->nwindows, 1,
+	    &info->windows_cap, sizeof(*info->window), POINTS_MAX) ||
+	    (copy = malloc(EX_INDEX_WINDOW)) == NULL)
+		return NULL;
+	info->window[info->nwindows++] = copy;
+	return memcpy(copy, end - EX_INDEX_WINDOW, EX_INDEX_WINDOW);
+}
+
+/* A stream is between two blocks: it can go on from here another time.  from:
+   since where what came of it lies before the next byte. */
+static void
+note_point(struct info *info, const struct stream *s, uint64_t from)
+{
+	const uint64_t last = info->npoints > 0 ?
+	    info->point[info->npoints - 1].at : 0;
+	const z_stream *z = &s->z;
+	const uint8_t *window;
+
+	if (s->pos < last + BETWEEN || s->pos < from + EX_INDEX_WINDOW ||
+	    info->npoints == POINTS_MAX ||
+	    (window = window_before(info, s, z->next_out)) == NULL)
+		return;
+	info->point[info->npoints++] = (struct ex_index_point){
+		.at = s->pos, .packed = info->packed_size - z->avail_in,
+		.bits = (uint64_t)z->data_type & 7,
+		.window = (uintptr_t)window,
+	};
+}
+
+/* Have bytes come of a stream, up to a place in the section; to: where the next
+   one goes.  False: it ends before. */
+static bool
+stream_upto(struct info *info, struct stream *s, uint64_t end, uint8_t *to,
+    uint64_t from)
+{
+	z_stream *z = &s->z;
+	int result = Z_OK;
+
+	z->next_out = to;
+	z->avail_out = (uInt)(end - s->pos);
+	while (result == Z_OK && z->avail_out > 0) {
+		result = inflate(z, Z_BLOCK);
+		s->pos = end - z->avail_out;
+		/* behind a block, which is not the last one */
+		if (result == Z_OK && (z->data_type & (128 | 64)) == 128)
+			note_point(info, s, from);
+	}
+	return z->avail_out == 0;
+}
+
+/* Have bytes come that are not wanted. */
+static bool
+stream_skip(struct info *info, struct stream *s, uint64_t end)
+{
+	static uint8_t none[1 << 16];
+
+	while (s->pos < end) {
+		const uint64_t n = end - s->pos < sizeof(none) ?
+		    end - s->pos : sizeof(none);
+
+		if (!stream_upto(info, s, s->pos + n, none, UINT64_MAX / 2))
+			return false;
+	}
+	return true;
+}
+
+/* The last point at or before a place, or NULL. */
+static const struct ex_index_point *
+point_upto(const struct info *info, uint64_t at)
+{
+	const size_t n = EX_ARRAY_UPTO(info->point, info->npoints, at, at);
+
+	return n > 0 ? &info->point[n - 1] : NULL;
+}
+
+/* Make pages writable, and more than that at a time if they are few. */
+static bool
+info_room(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	struct info *info = &u->info;
+	const uint64_t at = info->section->at, size = info->section->size;
+	const uint64_t more = size - start < STEP ? size : start + STEP;
+
+	if (start >= info->room && end <= info->room_end)
+		return true;
+	if (end - start >= STEP)
+		return room_large(u, at + start, at + end);
+	if (!room(u, at + start, at + more))
+		return false;
+	info->room = start;
+	info->room_end = more;
+	return true;
+}
+
+/* Whether a stream cannot go on to a place, or would be there later than from this
+   point. */
+static bool
+is_elsewhere(const struct stream *s, const struct ex_index_point *p,
+    uint64_t at)
+{
+	return !s->begun || s->pos > at || (p != NULL && s->pos < p->at);
+}
+
+/* Unpack some pages.  False: damaged. */
+static bool
+unpack(struct ex_unpacked *u, uint64_t start, uint64_t end)
+{
+	struct info *info = &u->info;
+	const struct ex_index_point *p = point_upto(info, start);
+	uint8_t *to = u->image + info->section->at + start;
+	struct stream *s = &info->fill;
+
+	if (is_elsewhere(s, p, start)) {
+		if (!stream_begin(info, s, p))
+			return false;
+		info->solid = start;
+	} else if (s->pos < start) {
+		info->solid = start;
+	}
+	return stream_skip(info, s, start) && info_room(u, start, end) &&
+	    stream_upto(info, s, end, to, info->solid);
+}
+
+/* Where a run of pages that are there, or are not, ends. */
+static uint64_t
+run_end(const struct info *info, uint64_t at, uint64_t end)
+{
+	const bool there = is_there(info, at / PAGE);
+
+	while (at < end && is_there(info, at / PAGE) == there)
+		at += PAGE;
+	return at < end ? at : end;
+}
+
+/* Remember that something was asked for.  False: it is remembered already, or
+   there is no room. */
+static bool
+add_used(struct info *info, uint64_t at, uint64_t len)
+{
+	struct ex_index_bytes *b = info->used;
+	uint64_t all = len;
+
+	for (size_t i = 0; i < info->nused; i++, b++) {
+		if (b->at <= at && at + len <= b->at + b->len)
+			return false;
+		all += b->len;
+	}
+	if (all > KEPT_MAX || !ex_array_room(&info->used, info->nused, 1,
+	    &info->used_cap, sizeof(*b), USED_MAX))
+		return false;
+	info->used[info->nused++] = (struct ex_index_bytes){
+		.at = at, .len = len,
+	};
+	return true;
+}
+
+static bool
+info_begin(struct ex_unpacked *u, const struct ex_index *index)
+{
+	struct info *info = &u->info;
+	const struct section *s = info->section;
+	const struct ex_index_bytes *b = index->bytes.at;
+	const struct ex_index_point *p = index->points.at;
+
+	info->end = s->size;
+	info->packed = stream_of(s, &info->packed_size);
+	info->there = calloc(s->size / PAGE / 8 + 1, 1);
+	info->point = calloc(POINTS_MAX, sizeof(*info->point));
+	if (info->packed == NULL || info->there == NULL || info->point == NULL)
+		return false;
+	for (size_t i = 0; i < index->bytes.n; i++, b++) {
+		if (strcmp(b->name, s->name) == 0 && b->size == s->size &&
+		    map_bytes(u, s, index, b)) {
+			set_there(info, b->at, b->at + b->len);
+			(void)add_used(info, b->at, b->len);
+		}
+	}
+	for (size_t i = 0; i < index->points.n && i < POINTS_MAX; i++, p++) {
+		info->point[info->npoints] = *p;
+		info->point[info->npoints++].window =
+		    (uintptr_t)(index->image + p->window);
+	}
+	return true;
+}
+
+/* --- the image --- */
+
+static bool
+map_image(struct ex_unpacked *u)
+{
+	uint64_t at = page_up(sizeof(Elf64_Ehdr) +
+	    (u->n + 2) * sizeof(Elf64_Shdr) + NAMES_SIZE);
+	void *image;
+
+	for (unsigned i = 0; i < u->n; i++) {
+		u->section[i].at = at;
+		at += page_up(u->section[i].size);
+	}
+	image = mmap(NULL, at, PROT_READ,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (image == MAP_FAILED)
+		return false;
+	u->image = image;
+	u->image_size = at;
+	return room(u, 0, u->section[0].at);
+}
+
+/* Headers, and the names of the sections. */
+static bool
+write_headers(struct ex_unpacked *u, Elf *elf)
+{
+	Elf64_Shdr *sh = (Elf64_Shdr *)(u->image + sizeof(Elf64_Ehdr));
+	const uint64_t names = sizeof(Elf64_Ehdr) + (u->n + 2) * sizeof(*sh);
+	size_t used = 1;
+	GElf_Ehdr eh;
+
+	if (gelf_getehdr(elf, &eh) == NULL)
+		return false;
+	eh.e_entry = eh.e_phoff = 0;
+	eh.e_phnum = 0;
+	eh.e_shoff = sizeof(eh);
+	eh.e_shentsize = sizeof(*sh);
+	eh.e_shnum = (uint16_t)(u->n + 2);
+	eh.e_shstrndx = 1;
+	memcpy(u->image, &eh, sizeof(eh));
+	sh[1] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = names,
+	    .sh_size = NAMES_SIZE, .sh_addralign = 1};
+	for (unsigned i = 0; i < u->n; i++) {
+		const struct section *s = &u->section[i];
+		size_t len = strlen(s->name) + 1;
+
+		if (len > NAMES_SIZE - used)
+			return false;
+		memcpy(u->image + names + used, s->name, len);
+		sh[i + 2] = (Elf64_Shdr){.sh_name = (uint32_t)used,
+		    .sh_type = SHT_PROGBITS, .sh_offset = s->at,
+		    .sh_size = s->size, .sh_addralign = 1};
+		used += len;
+	}
+	return true;
+}
+
+static void
+hide_section(struct ex_unpacked *u, unsigned i)
+{
+	Elf64_Shdr *sh = (Elf64_Shdr *)(u->image + sizeof(Elf64_Ehdr));
+
+	sh[i + 2].sh_type = SHT_NOBITS;
+}
+
+static bool
+make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
+{
+	if (gelf_getclass(elf) != ELFCLASS64 || !add_sections(u, elf) ||
+	    !map_image(u) || !write_headers(u, elf) || !info_begin(u, index) ||
+	    (u->inflater = libdeflate_alloc_decompressor()) == NULL)
+		return false;
+	for (unsigned i = 0; i < u->n; i++) {
+		struct section *s = &u->section[i];
+
+		s->there = s != u->info.section && section_fill(u, s, index);
+		if (s != u->info.section && !s->there)
+			hide_section(u, i);
+	}
+	u->elf = elf_memory((char *)u->image, u->image_size);
+	return u->elf != NULL;
+}
+
+struct ex_unpacked *
+ex_unpacked_new(Elf *elf, const struct ex_index *index)
+{
+	struct ex_unpacked *u = calloc(1, sizeof(*u));
+
+	if (u != NULL && !make(u, elf, index)) {
+		ex_unpacked_free(u);
+		u = NULL;
+	}
+	return u;
+}
+
+void
+ex_unpacked_free(struct ex_unpacked *u)
+{
+	if (u == NULL)
+		return;
+	(void)elf_end(u->elf);
+	libdeflate_free_decompressor(u->inflater);
+	stream_end(&u->info.fill);
+	stream_end(&u->info.pass);
+	for (size_t i = 0; i < u->info.nwindows; i++)
+		free(u->info.window[i]);
+	free(u->info.window);
+	free(u->info.seen);
+	free(u->info.there);
+	free(u->info.point);
+	free(u->info.used);
+	if (u->image != NULL)
+		(void)munmap(u->image, u->image_size);
+	free(u);
+}
+
+Elf *
+ex_unpacked_elf(struct ex_unpacked *u)
+{
+	return u->elf;
+}
+
+/* There is no more than has come of a stream, but at least up to a place. */
+static void
+end_at(struct info *info, struct stream *s, uint64_t at)
+{
+	stream_end(s);
+	info->end = s->pos > at ? s->pos : at;
+}
+
+/* Make room for what comes next, behind what is to be looked at. */
+static void
+shift_seen(struct info *info, uint64_t at)
+{
+	const uint64_t pos = info->pass.pos;
+	uint64_t from = pos - info->seen_at > EX_INDEX_WINDOW ?
+	    pos - EX_INDEX_WINDOW : info->seen_at;
+
+	if (at < from)
+		from = at;
+	memmove(info->seen, info->seen + (from - info->seen_at), pos - from);
+	info->seen_at = from;
+}
+
+/* Have a stream go by, up to the end of what is to be looked at.  False: damaged,
+   or out of memory. */
+static bool
+pass(struct info *info, uint64_t at, uint64_t end)
+{
+	const struct ex_index_point *p = point_upto(info, at);
+	struct stream *s = &info->pass;
+
+	if (info->seen == NULL && (info->seen = malloc(SEEN_SIZE)) == NULL)
+		return false;
+	if (at < info->seen_at || !s->begun ||
+	    (p != NULL && s->pos < p->at)) {
+		if (!stream_begin(info, s, p))
+			return false;
+		info->seen_at = s->pos;
+	}
+	while (s->pos < end) {
+		const uint64_t left = info->section->size - s->pos;
+		const uint64_t next = s->pos + (left < AHEAD ? left : AHEAD);
+
+		if (next - info->seen_at > SEEN_SIZE)
+			shift_seen(info, at);
+		if (!stream_upto(info, s, next, info->seen + (s->pos -
+		    info->seen_at), info->seen_at))
+			return s->pos >= end;
+	}
+	return true;
+}
+
+const uint8_t *
+ex_unpacked_peek(struct ex_unpacked *u, uint64_t at, size_t *len)
+{
+	struct info *info = &u->info;
+	const uint64_t end = info->end > at && info->end - at < *len ?
+	    info->end : at + *len;
+
+	*len = 0;
+	if (at >= info->end)
+		return NULL;
+	if (is_there(info, at / PAGE) && run_end(info, at / PAGE * PAGE, end) ==
+	    end) {
+		*len = end - at;
+		return u->image + info->section->at + at;
+	}
+	if (!pass(info, at, end))
+		end_at(info, &info->pass, at);
+	if (at >= info->end)
+		return NULL;
+	*len = (info->end < end ? info->end : end) - at;
+	return info->seen + (at - info->seen_at);
+}
+
+uint64_t
+ex_unpacked_info(struct ex_unpacked *u, uint64_t from, uint64_t upto)
+{
+	struct info *info = &u->info;
+	const uint64_t end = upto < info->end ? upto : info->end;
+	uint64_t at = from / PAGE * PAGE, next;
+
+	for (; at < end; at = next) {
+		if (is_there(info, at / PAGE)) {
+			next = run_end(info, at, end);
+			continue;
+		}
+		next = run_end(info, at, page_up(end) < info->end ?
+		    page_up(end) : info->end);
+		if (!unpack(u, at, next)) {
+			end_at(info, &info->fill, at);
+			return info->end;
+		}
+		set_there(info, at, next);
+	}
+	return end;
+}
+
+void
+ex_unpacked_head(struct ex_unpacked *u, uint64_t at, const uint8_t *bytes,
+    size_t len)
+{
+	const struct section *s = u->info.section;
+
+	for (size_t i = 0; i < len && at + i < s->size; i++) {
+		const uint64_t page = (at + i) / PAGE;
+
+		if (is_there(&u->info, page))
+			continue;
+		if ((i == 0 || (at + i) % PAGE == 0) && !room(u, s->at +
+		    at + i, s->at + at + i + 1))
+			return;
+		u->image[s->at + at + i] = bytes[i];
+	}
+}
+
+bool
+ex_unpacked_use(struct ex_unpacked *u, uint64_t from, uint64_t end)
+{
+	const uint64_t at = from / PAGE * PAGE;
+
+	end = page_up(end) < u->info.section->size ? page_up(end) :
+	    u->info.section->size;
+	return ex_unpacked_info(u, at, end) == end &&
+	    add_used(&u->info, at, end - at);
+}
+
+static bool
+keep_bytes(const struct ex_unpacked *u, const struct section *s, uint64_t at,
+    uint64_t len, struct ex_index *index)
+{
+	struct ex_index_bytes b = {
+		.size = s->size, .at = at, .len = len,
+		.file = (uintptr_t)(u->image + s->at + at),
+	};
+
+	(void)snprintf(b.name, sizeof(b.name), "%s", s->name);
+	return strcmp(b.name, s->name) == 0 &&
+	    ex_index_add(&index->bytes, &b, sizeof(b));
+}
+
+void
+ex_unpacked_keep(const struct ex_unpacked *u, struct ex_index *index)
+{
+	const struct info *info = &u->info;
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < u->n; i++) {
+		const struct section *s = &u->section[i];
+
+		if (s != info->section && s->there && s->packed &&
+		    s->size > 0 && s->size <= KEPT_MAX - all &&
+		    keep_bytes(u, s, 0, s->size, index))
+			all += s->size;
+	}
+	for (size_t i = 0; i < info->nused; i++)
+		(void)keep_bytes(u, info->section, info->used[i].at,
+		    info->used[i].len, index);
+	for (size_t i = 0; i < info->npoints; i++)
+		(void)ex_index_add(&index->points, &info->point[i],
+		    sizeof(info->point[i]));
+}

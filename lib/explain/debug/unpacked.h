@@ -1,0 +1,54 @@
+/*
+ * unpacked: the debug sections of an ELF file, unpacked in memory.
+ *
+ * libelf unpacks whole sections, and libdw has it unpack all of them before the
+ * first is read.  Most of the time goes there, and most of what comes of it is
+ * never read.  So libdw is given a file in memory that has the sections as they
+ * are when they are unpacked, apart from some that are never read; and of the
+ * largest, .debug_info, only the parts that somebody asks for.  What has to be
+ * unpacked on the way to these is looked at as it goes by, and not kept.
+ */
+#ifndef EX_UNPACKED_H
+#define EX_UNPACKED_H
+
+#include <libelf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "debug/index.h"
+
+struct ex_unpacked;
+
+/* Of a file whose compressed sections are plausible (compressed.h); it has to
+   outlive this, and so has what an index of it, which may be empty, says.
+   NULL: .debug_info is not packed, or not by zlib; or the file is of 32 bits,
+   or shares information with another (.gnu_debugaltlink); or out of memory.
+   Then libelf may do as it does. */
+struct ex_unpacked *ex_unpacked_new(Elf *, const struct ex_index *);
+void ex_unpacked_free(struct ex_unpacked *);
+
+/* The file in memory. */
+Elf *ex_unpacked_elf(struct ex_unpacked *);
+
+/* Unpack a part of .debug_info.  Result: where what is there ends; less than
+   upto: there is no more. */
+uint64_t ex_unpacked_info(struct ex_unpacked *, uint64_t from, uint64_t upto);
+
+/* Look at no more than so many bytes of .debug_info, *len; without unpacking them
+   there.  They are valid until the next call of any function here; *len is how
+   many there are, fewer only if there are no more.  NULL: none. */
+enum { EX_UNPACKED_PEEK = 256 << 10 };
+const uint8_t *ex_unpacked_peek(struct ex_unpacked *, uint64_t at, size_t *len);
+
+/* Bytes of .debug_info that are known, to be read until they are unpacked. */
+void ex_unpacked_head(struct ex_unpacked *, uint64_t at, const uint8_t *bytes,
+    size_t len);
+
+/* A part of .debug_info is read: unpack it, and have it in the next index.
+   True: the last one does not have it. */
+bool ex_unpacked_use(struct ex_unpacked *, uint64_t from, uint64_t end);
+
+/* Add what is known to an index that is collected. */
+void ex_unpacked_keep(const struct ex_unpacked *, struct ex_index *);
+
+#endif

@@ -1,0 +1,90 @@
+/* bpf: maps and programs. */
+#include "bpf/bpf.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int
+call(enum bpf_cmd cmd, union bpf_attr *attr)
+{
+	const long got = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+
+	return got < 0 ? -errno : (int)got;
+}
+
+int
+wp_bpf_ringbuf(size_t size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_RINGBUF;
+	attr.max_entries = (unsigned)size;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
+wp_bpf_shared(size_t size)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = (unsigned)size;
+	attr.max_entries = 1;
+	attr.map_flags = BPF_F_MMAPABLE;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
+wp_bpf_hash(size_t key, size_t value, unsigned max)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_type = BPF_MAP_TYPE_HASH;
+	attr.key_size = (unsigned)key;
+	attr.value_size = (unsigned)value;
+	attr.max_entries = max;
+	return call(BPF_MAP_CREATE, &attr);
+}
+
+int
+wp_bpf_next(int map, const void *key, void *next)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (unsigned)map;
+	attr.key = (uintptr_t)key;
+	attr.next_key = (uintptr_t)next;
+	return call(BPF_MAP_GET_NEXT_KEY, &attr);
+}
+
+int
+wp_bpf_lookup(int map, const void *key, void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = (unsigned)map;
+	attr.key = (uintptr_t)key;
+	attr.value = (uintptr_t)value;
+	return call(BPF_MAP_LOOKUP_ELEM, &attr);
+}
+
+int
+wp_bpf_load(const struct bpf_insn *insns, unsigned n)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+	attr.insns = (uintptr_t)insns;
+	attr.insn_cnt = n;
+	attr.license = (uintptr_t)"Dual BSD/GPL";
+	return call(BPF_PROG_LOAD, &attr);
+}

@@ -1,0 +1,14 @@
+/* sampler_aarch64: there are no such programs, for an access is trapped before it
+   is made there, and the kernel steps over it only for samples of its own. */
+#include "bpf/sampler.h"
+
+#include <errno.h>
+
+int
+wp_sampler_load(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	(void)attr;
+	(void)sampler;
+	return -ENOTSUP;
+}

@@ -1,0 +1,562 @@
+/*
+ * sampler_x86_64: the program that writes a sample.
+ *
+ * Registers: R6 what the program is given, R7 the record, R8 and R9 sizes of the
+ * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
+ * number, R9 the tickets.  On the stack lies what enum stack says.
+ *
+ *	ticket -> whose hit -> filter -> sample -> exit
+ *	                          `-> sample without a stack -> exit
+ */
+#include "bpf/sampler.h"
+
+#include <asm/perf_regs.h>
+#include <asm/ptrace.h>
+#include <errno.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/hw_breakpoint.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "os/attr.h"
+#include "bpf/bpf.h"
+#include "bpf/ticket.h"
+
+enum { PAGE = 4096, CS_64 = 0x33, INSNS = 2048, PASSES = 64 };
+
+/* Where, from the stack's end down. */
+enum stack {
+	PID_TID = -8,		/* whose hit it is */
+	NUMBER = -16,		/* its ticket's */
+	LEN = -24,		/* how many bytes were read, */
+	BYTES = -32,		/* and they, twice */
+	AGAIN = -40,
+	TIME = -48,		/* of the hit: before it takes its number */
+};
+
+/*
+ * The bytes are read between two looks at the counter that found it the same, and
+ * so often, all equal: a copy may go byte by byte, and then one that is equal to
+ * another is still torn only if there was a write in each and one between each
+ * two, all by different processors.
+ */
+enum { READS = 3, TRIES = 8 };
+
+#define FP BPF_REG_10
+#define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
+    offsetof(struct pt_regs, name)))
+
+struct code {
+	struct bpf_insn insn[INSNS];
+	unsigned n;
+	unsigned pass[PASSES], npass;	/* jumps to where it is left to the
+					   kernel */
+};
+
+static void
+emit(struct code *c, int op, unsigned dst, unsigned src, int off, int imm)
+{
+	c->insn[c->n++] = (struct bpf_insn){
+		.code = (uint8_t)op, .dst_reg = dst & 15, .src_reg = src & 15,
+		.off = (int16_t)off, .imm = imm,
+	};
+}
+
+static void
+set(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value);
+}
+
+static void
+copy(struct code *c, unsigned dst, unsigned src)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+static void
+add(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value);
+}
+
+static void
+set_wide(struct code *c, unsigned dst, int kind, uint64_t value)
+{
+	emit(c, BPF_LD | BPF_IMM | BPF_DW, dst, (unsigned)kind, 0,
+	    (int)(uint32_t)value);
+	emit(c, 0, 0, 0, 0, (int)(uint32_t)(value >> 32));
+}
+
+static void
+load(struct code *c, int size, unsigned dst, unsigned src, int off)
+{
+	emit(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static void
+store(struct code *c, int size, unsigned dst, int off, unsigned src)
+{
+	emit(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static void
+call(struct code *c, int function)
+{
+	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+/* If so, it is left to the kernel. */
+static void
+pass_if(struct code *c, int op, unsigned reg, int value)
+{
+	c->pass[c->npass++] = c->n;
+	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
+}
+
+/* Jumps from there lead here. */
+static void
+land(struct code *c, unsigned at)
+{
+	c->insn[at].off = (int16_t)(c->n - at - 1);
+}
+
+/* Into the record; its end may be farther than an instruction reaches. */
+static void
+put_from(struct code *c, size_t at, unsigned src)
+{
+	if (at <= INT16_MAX) {
+		store(c, BPF_DW, BPF_REG_7, (int)at, src);
+		return;
+	}
+	copy(c, BPF_REG_2, BPF_REG_7);
+	add(c, BPF_REG_2, (int)at);
+	store(c, BPF_DW, BPF_REG_2, 0, src);
+}
+
+static void
+put(struct code *c, size_t at, uint64_t value)
+{
+	set_wide(c, BPF_REG_1, 0, value);
+	put_from(c, at, BPF_REG_1);
+}
+
+static void
+put_register(struct code *c, size_t at, int reg)
+{
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, reg);
+	put_from(c, at, BPF_REG_1);
+}
+
+/* By PERF_REG_X86_*. */
+static const int registers[] = {
+	REG(rax), REG(rbx), REG(rcx), REG(rdx), REG(rsi), REG(rdi), REG(rbp),
+	REG(rsp), REG(rip), REG(eflags), REG(cs), REG(ss), -1, -1, -1, -1,
+	REG(r8), REG(r9), REG(r10), REG(r11), REG(r12), REG(r13), REG(r14),
+	REG(r15),
+};
+
+/* Behind their ABI. */
+static size_t
+put_registers(struct code *c, size_t at, uint64_t mask)
+{
+	put(c, at, PERF_SAMPLE_REGS_ABI_64);
+	at += sizeof(uint64_t);
+	for (unsigned i = 0; i < PERF_REG_X86_64_MAX; i++) {
+		if ((mask >> i & 1) == 0)
+			continue;
+		put_register(c, at, registers[i]);
+		at += sizeof(uint64_t);
+	}
+	return at;
+}
+
+/* Copy R8 bytes of the stack. */
+static void
+copy_stack(struct code *c, size_t at)
+{
+	copy(c, BPF_REG_1, BPF_REG_7);
+	add(c, BPF_REG_1, (int)at);
+	copy(c, BPF_REG_2, BPF_REG_8);
+	load(c, BPF_DW, BPF_REG_3, BPF_REG_6, REG(rsp));
+	call(c, BPF_FUNC_probe_read_user);
+}
+
+/* All of it; or, where its pages are not all there, as far as a page's end. */
+static size_t
+put_stack(struct code *c, size_t at, uint32_t size)
+{
+	unsigned done[1 + UINT16_MAX / PAGE + 1], ndone = 0;
+
+	put(c, at, size);
+	at += sizeof(uint64_t);
+	set(c, BPF_REG_8, (int)size);
+	copy_stack(c, at);
+	done[ndone++] = c->n;
+	emit(c, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+	load(c, BPF_DW, BPF_REG_9, BPF_REG_6, REG(rsp));
+	emit(c, BPF_ALU64 | BPF_NEG, BPF_REG_9, 0, 0, 0);
+	emit(c, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_9, 0, 0, PAGE - 1);
+	for (int pages = (int)(size / PAGE); pages >= 0; pages--) {
+		unsigned longer;
+
+		copy(c, BPF_REG_8, BPF_REG_9);
+		add(c, BPF_REG_8, pages * PAGE);
+		longer = c->n;
+		emit(c, BPF_JMP | BPF_JGT | BPF_K, BPF_REG_8, 0, 0, (int)size);
+		copy_stack(c, at);
+		done[ndone++] = c->n;
+		emit(c, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 0, 0);
+		land(c, longer);
+	}
+	set(c, BPF_REG_8, 0);
+	while (ndone > 0)
+		land(c, done[--ndone]);
+	put_from(c, at + size, BPF_REG_8);
+	return at + size + sizeof(uint64_t);
+}
+
+static bool
+has_stack(const struct perf_event_attr *attr)
+{
+	return (attr->sample_type & PERF_SAMPLE_STACK_USER) != 0;
+}
+
+/* How long a record is, with a copy of the stack or without. */
+static size_t
+record_size(const struct perf_event_attr *attr, bool stack)
+{
+	const size_t word = sizeof(uint64_t);
+	size_t size = sizeof(struct wp_sample) + word +
+	    word * (size_t)__builtin_popcountll(attr->sample_regs_user);
+
+	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
+		size += word;
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
+		size += sizeof(uint32_t) + sizeof(struct wp_ticket);
+	if (has_stack(attr))
+		size += stack ? attr->sample_stack_user + 2 * word : word;
+	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
+		size += word + word *
+		    (size_t)__builtin_popcountll(attr->sample_regs_intr);
+	return size;
+}
+
+/* --- tickets --- */
+
+/* A conditional jump on to where it lands. */
+static unsigned
+jump(struct code *c, int op, unsigned reg, int value)
+{
+	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
+	return c->n - 1;
+}
+
+/* The watched bytes, to the stack.  Result: where it jumps if that fails. */
+static unsigned
+read_watched(struct code *c, int to, unsigned len)
+{
+	copy(c, BPF_REG_1, FP);
+	add(c, BPF_REG_1, to);
+	set(c, BPF_REG_2, (int)len);
+	copy(c, BPF_REG_3, BPF_REG_7);
+	call(c, BPF_FUNC_probe_read_user);
+	return jump(c, BPF_JNE, BPF_REG_0, 0);
+}
+
+static void
+atomic(struct code *c, int op, unsigned src, int off)
+{
+	emit(c, BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_9, src, off, op);
+}
+
+/* One try.  Results: where it jumps when the bytes cannot be read, for each
+   reading, and when the number is taken. */
+static unsigned
+try_ticket(struct code *c, unsigned len, unsigned unread[READS])
+{
+	unsigned differ[READS], done;
+
+	load(c, BPF_DW, BPF_REG_8, BPF_REG_9, 0);
+	unread[0] = read_watched(c, BYTES, len);
+	for (unsigned i = 1; i < READS; i++) {
+		unread[i] = read_watched(c, AGAIN, len);
+		load(c, BPF_DW, BPF_REG_1, FP, BYTES);
+		load(c, BPF_DW, BPF_REG_2, FP, AGAIN);
+		differ[i] = c->n;
+		emit(c, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	}
+	copy(c, BPF_REG_0, BPF_REG_8);
+	copy(c, BPF_REG_1, BPF_REG_8);
+	add(c, BPF_REG_1, 1);
+	atomic(c, BPF_CMPXCHG, BPF_REG_1, 0);
+	done = c->n;
+	emit(c, BPF_JMP | BPF_JEQ | BPF_X, BPF_REG_0, BPF_REG_8, 0, 0);
+	for (unsigned i = 1; i < READS; i++)
+		land(c, differ[i]);
+	return done;
+}
+
+/* Each hit takes one, whatever becomes of it; with the bytes, unless they cannot
+   be read, or others are quicker each time. */
+static void
+take_ticket(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	unsigned done[TRIES], unread[TRIES][READS];
+
+	set_wide(c, BPF_REG_7, 0, attr->bp_addr);
+	set_wide(c, BPF_REG_9, BPF_PSEUDO_MAP_VALUE, (uint32_t)sampler->tickets);
+	set(c, BPF_REG_1, 0);
+	store(c, BPF_DW, FP, BYTES, BPF_REG_1);
+	store(c, BPF_DW, FP, AGAIN, BPF_REG_1);
+	set(c, BPF_REG_1, (int)attr->bp_len);
+	store(c, BPF_DW, FP, LEN, BPF_REG_1);
+	for (unsigned i = 0; i < TRIES; i++)
+		done[i] = try_ticket(c, (unsigned)attr->bp_len, unread[i]);
+	for (unsigned i = 0; i < TRIES; i++)
+		for (unsigned k = 0; k < READS; k++)
+			land(c, unread[i][k]);
+	set(c, BPF_REG_8, 0);
+	store(c, BPF_DW, FP, LEN, BPF_REG_8);
+	set(c, BPF_REG_8, 1);
+	atomic(c, BPF_ADD | BPF_FETCH, BPF_REG_8, 0);
+	for (unsigned i = 0; i < TRIES; i++)
+		land(c, done[i]);
+	add(c, BPF_REG_8, 1);
+	store(c, BPF_DW, FP, NUMBER, BPF_REG_8);
+	set(c, BPF_REG_1, 1);
+	atomic(c, BPF_ADD, BPF_REG_1, (int)sampler->line * WP_TICKET_LINE);
+}
+
+/* As raw bytes, behind their size. */
+static size_t
+put_ticket(struct code *c, size_t at)
+{
+	const uint64_t end = (uint64_t)UINT32_MAX << 32 | WP_TICKET_VERSION;
+
+	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 | sizeof(struct wp_ticket));
+	load(c, BPF_DW, BPF_REG_1, FP, NUMBER);
+	put_from(c, at + 8, BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, FP, BYTES);
+	put_from(c, at + 16, BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, FP, LEN);
+	emit(c, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_1, 0, 0, 16);
+	set_wide(c, BPF_REG_2, 0, end);
+	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	put_from(c, at + 24, BPF_REG_1);
+	return at + sizeof(uint32_t) + sizeof(struct wp_ticket);
+}
+
+/* --- filters --- */
+
+/* Jumps that lead to one place, once it is known where that is. */
+struct jumps {
+	unsigned at[2 * WP_FILTER_MAX], n;
+};
+
+static void
+land_all(struct code *c, const struct jumps *jumps)
+{
+	for (unsigned i = 0; i < jumps->n; i++)
+		land(c, jumps->at[i]);
+}
+
+/* Jump if the relation is as said. */
+static void
+jump_if(struct code *c, const struct wp_filter_node *node, bool truth, int cpu,
+    struct jumps *to)
+{
+	static const int relations[][2] = {
+		[WP_FILTER_EQUAL] = {BPF_JNE, BPF_JEQ},
+		[WP_FILTER_UNEQUAL] = {BPF_JEQ, BPF_JNE},
+		[WP_FILTER_LESS] = {BPF_JSGE, BPF_JSLT},
+		[WP_FILTER_NOT_ABOVE] = {BPF_JSGT, BPF_JSLE},
+		[WP_FILTER_ABOVE] = {BPF_JSLE, BPF_JSGT},
+		[WP_FILTER_NOT_LESS] = {BPF_JSLT, BPF_JSGE},
+	};
+
+	if (node->number == WP_FILTER_CPU)
+		set(c, BPF_REG_1, cpu);
+	else
+		load(c, BPF_W, BPF_REG_1, FP, node->number == WP_FILTER_PID ?
+		    PID_TID + 4 : PID_TID);
+	to->at[to->n++] = jump(c, relations[node->relation][truth], BPF_REG_1,
+	    node->value);
+}
+
+/* Jump if a node surely has this truth; else go on behind.  Without a jump it
+   never has, and there is no code. */
+static void
+jump_if_sure(struct code *c, const struct wp_sampler *sampler, unsigned i,
+    bool truth, struct jumps *to)
+{
+	const struct wp_filter_node *node = &sampler->filter->node[i];
+	struct jumps left = {.n = 0};
+	unsigned not;
+
+	switch (node->kind) {
+	case WP_FILTER_COMPARE:
+		jump_if(c, node, truth, sampler->cpu, to);
+		break;
+	case WP_FILTER_NOT:
+		jump_if_sure(c, sampler, node->left, !truth, to);
+		break;
+	case WP_FILTER_AND:
+	case WP_FILTER_OR:
+		if ((node->kind == WP_FILTER_OR) == truth) {
+			jump_if_sure(c, sampler, node->left, truth, to);
+			jump_if_sure(c, sampler, node->right, truth, to);
+			break;
+		}
+		jump_if_sure(c, sampler, node->left, truth, &left);
+		if (left.n == 0)
+			break;
+		not = c->n;
+		emit(c, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+		land_all(c, &left);
+		jump_if_sure(c, sampler, node->right, truth, to);
+		land(c, not);
+		break;
+	default:
+		break;
+	}
+}
+
+/* --- samples --- */
+
+/* What it writes is of 64-bit code. */
+static int
+begin(struct code *c)
+{
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) != 0)
+		return -errno;
+	load(c, BPF_DW, BPF_REG_1, BPF_REG_6, REG(cs));
+	pass_if(c, BPF_JNE, BPF_REG_1, CS_64);
+	set_wide(c, BPF_REG_1, 0, st.st_dev);
+	set_wide(c, BPF_REG_2, 0, st.st_ino);
+	copy(c, BPF_REG_3, FP);
+	add(c, BPF_REG_3, PID_TID);
+	set(c, BPF_REG_4, 8);
+	call(c, BPF_FUNC_get_ns_current_pid_tgid);
+	pass_if(c, BPF_JNE, BPF_REG_0, 0);
+	return 0;
+}
+
+/* There has to be room, in R7. */
+static void
+reserve(struct code *c, size_t size, int ringbuf)
+{
+	set_wide(c, BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)ringbuf);
+	set(c, BPF_REG_2, (int)size);
+	set(c, BPF_REG_3, 0);
+	call(c, BPF_FUNC_ringbuf_reserve);
+	pass_if(c, BPF_JEQ, BPF_REG_0, 0);
+	copy(c, BPF_REG_7, BPF_REG_0);
+}
+
+static void
+put_start(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, size_t size)
+{
+	const struct perf_event_header header = {
+		PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, (uint16_t)size,
+	};
+	uint64_t word;
+
+	memcpy(&word, &header, sizeof(word));
+	put(c, 0, word);
+	put(c, offsetof(struct wp_sample, id), sampler->id);
+	put_register(c, offsetof(struct wp_sample, ip), REG(rip));
+	load(c, BPF_W, BPF_REG_1, FP, PID_TID + 4);
+	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, pid), BPF_REG_1);
+	load(c, BPF_W, BPF_REG_1, FP, PID_TID);
+	store(c, BPF_W, BPF_REG_7, offsetof(struct wp_sample, tid), BPF_REG_1);
+	load(c, BPF_DW, BPF_REG_1, FP, TIME);
+	store(c, BPF_DW, BPF_REG_7, offsetof(struct wp_sample, time),
+	    BPF_REG_1);
+	put(c, offsetof(struct wp_sample, addr), attr->bp_addr);
+	put(c, offsetof(struct wp_sample, cpu), (uint32_t)sampler->cpu);
+}
+
+static void
+submit(struct code *c)
+{
+	copy(c, BPF_REG_1, BPF_REG_7);
+	set(c, BPF_REG_2, BPF_RB_NO_WAKEUP);
+	call(c, BPF_FUNC_ringbuf_submit);
+	set(c, BPF_REG_0, 0);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+/* A whole sample. */
+static void
+put_sample(struct code *c, const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, bool stack)
+{
+	const size_t size = record_size(attr, stack);
+	size_t at = sizeof(struct wp_sample);
+
+	reserve(c, size, sampler->ringbuf);
+	put_start(c, attr, sampler, size);
+	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0) {
+		put(c, at, 0);
+		at += sizeof(uint64_t);
+	}
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
+		at = put_ticket(c, at);
+	at = put_registers(c, at, attr->sample_regs_user);
+	if (has_stack(attr) && stack)
+		at = put_stack(c, at, attr->sample_stack_user);
+	else if (has_stack(attr)) {
+		put(c, at, 0);
+		at += sizeof(uint64_t);
+	}
+	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
+		(void)put_registers(c, at, attr->sample_regs_intr);
+	submit(c);
+}
+
+static void
+end(struct code *c)
+{
+	while (c->npass > 0)
+		land(c, c->pass[--c->npass]);
+	set(c, BPF_REG_0, 1);
+	emit(c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+int
+wp_sampler_load(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler)
+{
+	const struct wp_filter *filter = sampler->filter;
+	struct jumps unwanted = {.n = 0};
+	struct code c = {.n = 0};
+	int err;
+
+	/* what the program itself reads, a stack for one, may be watched: then it
+	   hits while it runs, which is counted and delivered by nobody */
+	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
+	    record_size(attr, true) > UINT16_MAX)
+		return -ENOTSUP;
+	copy(&c, BPF_REG_6, BPF_REG_1);
+	call(&c, BPF_FUNC_ktime_get_ns);
+	store(&c, BPF_DW, FP, TIME, BPF_REG_0);
+	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
+		take_ticket(&c, attr, sampler);
+	if ((err = begin(&c)) < 0)
+		return err;
+	if (filter != NULL && filter->n > 0)
+		jump_if_sure(&c, sampler, filter->n - 1, false, &unwanted);
+	put_sample(&c, attr, sampler, true);
+	if (unwanted.n > 0) {
+		land_all(&c, &unwanted);
+		put_sample(&c, attr, sampler, false);
+	}
+	end(&c);
+	return wp_bpf_load(c.insn, c.n);
+}

@@ -1,0 +1,86 @@
+/*
+ * thread_counter: counts each thread's hits.
+ *
+ *	fp-24: 0, the count of a new thread
+ *	fp-16: the key
+ */
+#include "bpf/thread_counter.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+#include "bpf/bpf.h"
+
+#define INSN(op, dst, src, offset, value) (struct bpf_insn){		\
+	.code = (op), .dst_reg = (dst), .src_reg = (src),		\
+	.off = (offset), .imm = (value)}
+#define SET(dst, value)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value)
+#define COPY(dst, src)	INSN(BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0)
+#define ADD(dst, value)	INSN(BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value)
+#define CALL(function)	INSN(BPF_JMP | BPF_CALL, 0, 0, 0, function)
+#define WIDE(dst, kind, value)						\
+	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, kind, 0, (int)(value)),	\
+	INSN(0, 0, 0, 0, (int)((uint64_t)(value) >> 32))
+#define JUMP(op, reg, value, over)					\
+	INSN(BPF_JMP | (op) | BPF_K, reg, 0, over, value)
+#define STORE(dst, offset, src)						\
+	INSN(BPF_STX | BPF_MEM | BPF_DW, dst, src, offset, 0)
+#define FP	BPF_REG_10
+
+int
+wp_thread_counter_map(unsigned max)
+{
+	return wp_bpf_hash(sizeof(struct wp_thread_key), sizeof(uint64_t), max);
+}
+
+/* The helper gives the thread's number first, as the key has it. */
+_Static_assert(offsetof(struct wp_thread_key, tid) == 0 &&
+    offsetof(struct bpf_pidns_info, pid) == 0, "the key begins with it");
+
+int
+wp_thread_counter_load(int map, uint64_t watch)
+{
+	struct stat ns;
+
+	if (stat("/proc/self/ns/pid", &ns) != 0)
+		return -errno;
+	const struct bpf_insn program[] = {
+		WIDE(BPF_REG_1, 0, ns.st_dev),
+		WIDE(BPF_REG_2, 0, ns.st_ino),
+		COPY(BPF_REG_3, FP),
+		ADD(BPF_REG_3, -16),
+		SET(BPF_REG_4, sizeof(struct bpf_pidns_info)),
+		CALL(BPF_FUNC_get_ns_current_pid_tgid),
+		JUMP(BPF_JNE, BPF_REG_0, 0, 26),
+		WIDE(BPF_REG_1, 0, watch),
+		STORE(FP, -8, BPF_REG_1),
+		/* its count */
+		WIDE(BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)map),
+		COPY(BPF_REG_2, FP),
+		ADD(BPF_REG_2, -16),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JUMP(BPF_JNE, BPF_REG_0, 0, 15),
+		/* or a new one */
+		STORE(FP, -24, BPF_REG_0),
+		WIDE(BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)map),
+		COPY(BPF_REG_2, FP),
+		ADD(BPF_REG_2, -16),
+		COPY(BPF_REG_3, FP),
+		ADD(BPF_REG_3, -24),
+		SET(BPF_REG_4, BPF_NOEXIST),
+		CALL(BPF_FUNC_map_update_elem),
+		WIDE(BPF_REG_1, BPF_PSEUDO_MAP_FD, (uint32_t)map),
+		COPY(BPF_REG_2, FP),
+		ADD(BPF_REG_2, -16),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JUMP(BPF_JEQ, BPF_REG_0, 0, 2),
+		SET(BPF_REG_1, 1),
+		INSN(BPF_STX | BPF_ATOMIC | BPF_DW, BPF_REG_0, BPF_REG_1, 0,
+		    BPF_ADD),
+		SET(BPF_REG_0, 0),
+		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+	};
+
+	return wp_bpf_load(program, sizeof(program) / sizeof(program[0]));
+}

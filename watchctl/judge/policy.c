@@ -1,0 +1,625 @@
+/*
+ * policy: who may touch the watched memory.
+ *
+ * Overview: a backtrace alone decides whether its hits are stray, so that is
+ * found out once for each:
+ *
+ *	hit -> backtrace --known--> verdict --> allowed
+ *		   |                   ^  |
+ *		  new -> names, files -+  +---> stray, or not to be judged:
+ *						the finding of the watch and
+ *						the culprit's place
+ */
+#include "judge/policy.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "judge/by_stack.h"
+#include "debug/demangle.h"
+#include "insn/jump_index.h"
+#include "debug/line.h"
+
+/* What is known of one backtrace. */
+struct verdict {
+	enum { UNKNOWN, ALLOWED, STRAY, UNJUDGED } is;
+	struct finding *last;	/* that its last hit counted for; NULL: none */
+};
+
+/* Whether an allowed function may have jumped to the one that runs at a
+   place. */
+struct asked {
+	const struct ex_module *module;
+	uint64_t vaddr;
+	uint64_t modules;	/* a hash of those that were looked at */
+	bool may;
+};
+
+struct policy {
+	const char *const *allow;	/* n patterns */
+	size_t n;
+	bool whole;		/* one of them is for whole or mangled names */
+	struct by_stack verdicts;
+	void *tree;		/* of the findings, by watch and place */
+	void *asked;		/* a tree of struct asked */
+	struct list {		/* in order of first sight */
+		struct finding **at;
+		size_t n, cap;
+	} stray, unjudged;
+};
+
+/* A pattern that is meant for a name with its parameters, or a mangled one.
+   Others are kept from them: "*config*" is not to match all functions that are
+   passed a config. */
+static bool
+is_for_whole(const char *pattern)
+{
+	return strchr(pattern, '(') != NULL || pattern[0] == '_';
+}
+
+struct policy *
+policy_new(const char *const *allow, size_t n)
+{
+	struct policy *p = calloc(1, sizeof(*p));
+
+	if (p == NULL)
+		return NULL;
+	p->allow = allow;
+	p->n = n;
+	for (size_t i = 0; i < n; i++)
+		p->whole |= is_for_whole(allow[i]);
+	return p;
+}
+
+static void
+keep(void *node)
+{
+	(void)node;
+}
+
+static void
+list_free(struct list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		ex_stack_let_go(list->at[i]->stack);
+		free(list->at[i]);
+	}
+	free(list->at);
+}
+
+void
+policy_free(struct policy *p)
+{
+	if (p == NULL)
+		return;
+	tdestroy(p->tree, keep);
+	tdestroy(p->asked, free);
+	list_free(&p->stray);
+	list_free(&p->unjudged);
+	by_stack_free(&p->verdicts, sizeof(struct verdict));
+	free(p);
+}
+
+/* --- allowed functions --- */
+
+static bool
+matches(const struct policy *p, const char *name, bool whole)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if ((!whole || is_for_whole(p->allow[i])) &&
+		    fnmatch(p->allow[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a name matches, as it is or without what compilers append to it for a
+   function's copies and parts. */
+static bool
+name_allowed(const struct policy *p, const char *name, bool whole)
+{
+	static const char *const appended[] = {
+		".constprop.", ".isra.", ".part.", ".cold", ".lto_priv.",
+		".llvm.", " [clone ",
+	};
+	const char *end = NULL;
+	bool allowed = matches(p, name, whole);
+	char *cut;
+
+	for (size_t i = 0; i < sizeof(appended) / sizeof(appended[0]); i++) {
+		const char *at = strstr(name, appended[i]);
+
+		if (at != NULL && (end == NULL || at < end))
+			end = at;
+	}
+	if (allowed || end == NULL ||
+	    (cut = strndup(name, (size_t)(end - name))) == NULL)
+		return allowed;
+	allowed = matches(p, cut, whole);
+	free(cut);
+	return allowed;
+}
+
+/* Whether a mangled name is this function's, and it, or what it means with its
+   parameters, matches. */
+static bool
+raw_allowed(const struct policy *p, const char *raw, const char *function)
+{
+	char *owned, *whole = NULL;
+	bool allowed = false;
+
+	if (strcmp(ex_demangle(raw, &owned), function) == 0) {
+		whole = ex_demangle_whole(raw);
+		allowed = name_allowed(p, raw, true) ||
+		    (whole != NULL && name_allowed(p, whole, true));
+	}
+	free(owned);
+	free(whole);
+	return allowed;
+}
+
+/* The same by the debug information of a frame's place: that of its pc, or,
+   since it may be a return address, that of the byte before. */
+static bool
+lines_allowed(const struct policy *p, struct ex_module *module,
+    const struct ex_frame *frame)
+{
+	struct ex_line line[EX_LINES_MAX];
+
+	for (unsigned before = 0; before < 2; before++) {
+		unsigned n = ex_lines_at(module, frame->vaddr - before, line);
+
+		for (unsigned i = 0; i < n; i++)
+			if (line[i].function != NULL &&
+			    raw_allowed(p, line[i].function, frame->function))
+				return true;
+	}
+	return false;
+}
+
+bool
+policy_names(const struct policy *p, const struct ex_frame *frame)
+{
+	struct ex_module *module =
+	    (struct ex_module *)(uintptr_t)frame->module;
+	struct ex_symbol symbol;
+
+	/* names that a program gives to generated code cannot be checked */
+	if (frame->function == NULL || frame->jit)
+		return false;
+	if (name_allowed(p, frame->function, false))
+		return true;
+	if (module == NULL || !p->whole)
+		return false;
+	if (!frame->inlined &&
+	    ex_symbol_at(module, frame->vaddr - frame->offset, &symbol) &&
+	    raw_allowed(p, symbol.name, frame->function))
+		return true;
+	return lines_allowed(p, module, frame);
+}
+
+/* Whether a pattern matches a path, or with a '/' what follows one of its
+   '/'s, else its last part. */
+static bool
+file_matches(const char *pattern, const char *path)
+{
+	const bool parts = strchr(pattern, '/') != NULL;
+	const char *slash;
+
+	while ((slash = strchr(path, '/')) != NULL) {
+		if (parts && fnmatch(pattern, path, 0) == 0)
+			return true;
+		path = slash + 1;
+	}
+	return fnmatch(pattern, path, 0) == 0;
+}
+
+static bool
+file_allowed(const struct policy *p, const struct ex_frame *frame)
+{
+	for (size_t i = 0; i < p->n && frame->file != NULL; i++)
+		if (file_matches(p->allow[i], frame->file))
+			return true;
+	return false;
+}
+
+static bool
+frame_allowed(const struct policy *p, const struct ex_frame *frame)
+{
+	return file_allowed(p, frame) || policy_names(p, frame);
+}
+
+/* --- the frame to blame --- */
+
+/* A module's last part of its path. */
+static bool
+is_module(const struct ex_frame *frame, const char *const *patterns, size_t n)
+{
+	const char *name = frame->module == NULL ? "" :
+	    ex_module_name(frame->module);
+
+	for (size_t i = 0; i < n; i++)
+		if (fnmatch(patterns[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a frame is the dynamic loader's own; in a position-independent static
+   program, what takes its place. */
+static bool
+is_loader(const struct ex_frame *frame)
+{
+	static const char *const modules[] = {"ld-linux*.so*", "ld-*.so"};
+
+	return is_module(frame, modules, 2) || (frame->function != NULL &&
+	    strcmp(frame->function, "_dl_relocate_static_pie") == 0);
+}
+
+/* Whether a frame is of the C or C++ library, by their files and the names
+   that are reserved for them. */
+static bool
+is_runtime(const struct ex_frame *frame)
+{
+	static const char *const modules[] = {
+		"libc.so*", "libc-[0-9]*.so", "ld-linux*", "ld-*.so",
+		"libpthread.so*", "libpthread-*.so", "libstdc++*", "libc++*",
+		"libgcc_s*", "\\[vdso]",
+	};
+	const char *name = frame->function;
+
+	return is_module(frame, modules, sizeof(modules) /
+	    sizeof(modules[0])) || (name != NULL &&
+	    (strncmp(name, "std::", 5) == 0 ||
+	    strncmp(name, "__gnu_cxx::", 11) == 0));
+}
+
+/* Functions that touch what their caller has them touch, where they are in the
+   program itself: linked statically, inlined, or the program's own. */
+static const char *const servants[] = {
+	"memccpy", "memchr", "memcmp", "memcpy", "memmem", "memmove",
+	"mempcpy", "memrchr", "memset", "explicit_bzero", "bcopy", "bzero",
+	"rawmemchr", "stpcpy", "stpncpy", "strcasecmp", "strcasestr",
+	"strcat", "strchr", "strchrnul", "strcmp", "strcoll", "strcpy",
+	"strcspn", "strdup", "strerror", "strfmon", "strftime", "strlcat",
+	"strlcpy", "strlen", "strncasecmp", "strncat", "strncmp", "strncpy",
+	"strndup", "strnlen", "strpbrk", "strrchr", "strsep", "strspn",
+	"strstr", "strtod", "strtof", "strtok", "strtol", "strtold",
+	"strtoll", "strtoul", "strtoull", "strxfrm", "wcpcpy", "wcpncpy",
+	"wcscat", "wcschr", "wcscmp", "wcscpy", "wcscspn", "wcsftime",
+	"wcslcat", "wcslcpy", "wcslen", "wcsncat", "wcsncmp", "wcsncpy",
+	"wcsnlen", "wcsrchr", "wcsspn", "wcsstr", "wcstok", "wcstol",
+	"wcstombs", "mbstowcs", "wmemchr", "wmemcmp", "wmemcpy", "wmemmove",
+	"wmempcpy", "wmemset", "printf", "asprintf", "dprintf", "fprintf",
+	"snprintf", "sprintf", "fwprintf", "swprintf", "wprintf", "vprintf",
+	"vasprintf", "vdprintf", "vfprintf", "vsnprintf", "vsprintf",
+	"vfwprintf", "vswprintf", "vwprintf", "scanf", "fscanf", "sscanf",
+	"fwscanf", "swscanf", "wscanf", "vscanf", "vfscanf", "vsscanf",
+	"vfwscanf", "vswscanf", "vwscanf", "fgets", "fread", "getdelim",
+	"getline", "pread", "pread64", "preadv", "read", "readv", "recv",
+	"recvfrom", "recvmsg",
+};
+
+/* Whether a frame is of such a function, or of a form of it by a reserved name:
+   __memcpy_avx_unaligned_erms, __sprintf_chk, _IO_vsprintf. */
+static bool
+is_servant(const struct ex_frame *frame)
+{
+	static const char *const before[] = {"IO_", "isoc99_", "isoc23_",
+	    "libc_"};
+	const char *name = frame->function;
+	size_t len, skipped;
+
+	if (name == NULL)
+		return false;
+	skipped = strspn(name, "_");
+	name += skipped;
+	for (size_t i = 0; i < 4 && skipped > 0; i++)
+		if (strncmp(name, before[i], strlen(before[i])) == 0)
+			name += strlen(before[i]);
+	len = strcspn(name, "_.");
+	if (skipped == 0 && name[len] == '_' &&
+	    strcmp(name + len, "_r") != 0 && strcmp(name + len, "_l") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(servants) / sizeof(servants[0]); i++)
+		if (strncmp(name, servants[i], len) == 0 &&
+		    servants[i][len] == '\0')
+			return true;
+	return false;
+}
+
+/* The frame to blame: the innermost that is not of the library, and is not
+   called by a servant either; else the program's innermost. */
+static const struct ex_frame *
+culprit_of(const struct ex_stack *stack)
+{
+	const struct ex_frame *culprit = NULL, *first = NULL;
+
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		if (frame->kernel)
+			continue;
+		if (first == NULL)
+			first = frame;
+		if (is_runtime(frame))
+			continue;
+		if (is_servant(frame))
+			culprit = NULL;
+		else if (culprit == NULL)
+			culprit = frame;
+	}
+	if (culprit == NULL)
+		culprit = first;
+	return culprit == NULL && stack->n > 0 ? &stack->frame[0] : culprit;
+}
+
+static bool
+is_allowed(const struct policy *p, const struct ex_stack *stack)
+{
+	bool innermost = true;
+
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		if (frame->kernel)
+			continue;
+		if ((innermost && is_loader(frame)) || frame_allowed(p, frame))
+			return true;
+		innermost = false;
+	}
+	return false;
+}
+
+/* --- findings --- */
+
+/* What a frame's module is known by, in every process and run. */
+static const char *
+module_of(const struct ex_frame *frame)
+{
+	const char *id;
+
+	if (frame->module == NULL)
+		return "";
+	id = ex_module_build_id(frame->module);
+	return *id != '\0' ? id : ex_module_name(frame->module);
+}
+
+static int
+compare_places(const struct ex_frame *a, const struct ex_frame *b)
+{
+	int order;
+
+	if (a == NULL || b == NULL)
+		return (a != NULL) - (b != NULL);
+	order = strcmp(module_of(a), module_of(b));
+	return order != 0 ? order :
+	    ex_compare(a->module != NULL ? a->vaddr : a->pc,
+	    b->module != NULL ? b->vaddr : b->pc);
+}
+
+static int
+compare_findings(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	int order = ex_compare(ex_watch_number(x->watch),
+	    ex_watch_number(y->watch));
+
+	if (order == 0)
+		order = ex_compare(x->incomplete, y->incomplete);
+	if (order == 0)
+		order = ex_compare(x->late, y->late);
+	return order != 0 ? order : compare_places(x->culprit, y->culprit);
+}
+
+/* Keep a new finding; NULL without memory. */
+static struct finding *
+finding_add(struct policy *p, const struct finding *new)
+{
+	struct list *list = new->incomplete ? &p->unjudged : &p->stray;
+	struct finding *f;
+
+	if (!EX_ARRAY_ROOM(list, at, SIZE_MAX))
+		return NULL;
+	if ((f = malloc(sizeof(*f))) == NULL)
+		return NULL;
+	*f = *new;
+	if (tsearch(f, &p->tree, compare_findings) == NULL) {
+		free(f);
+		return NULL;
+	}
+	list->at[list->n++] = f;
+	ex_stack_hold(f->stack);
+	return f;
+}
+
+/* The finding that a hit belongs to; NULL without memory. */
+static struct finding *
+finding_of(struct policy *p, const struct ex_hit *hit)
+{
+	const struct finding key = {
+		.watch = hit->watch, .stack = hit->stack,
+		.culprit = hit->stack == NULL || hit->late ? NULL :
+		    culprit_of(hit->stack),
+		.access = hit->access, .first_seq = hit->seq,
+		.incomplete = !hit->stray, .late = hit->late,
+	};
+	struct finding **found = tfind(&key, &p->tree, compare_findings);
+
+	return found != NULL ? *found : finding_add(p, &key);
+}
+
+static int
+count(struct policy *p, struct verdict *verdict, const struct ex_hit *hit,
+    uint64_t times)
+{
+	struct finding *f = verdict->last;
+
+	if (f == NULL || f->watch != hit->watch ||
+	    f->incomplete == hit->stray || f->late != hit->late)
+		f = finding_of(p, hit);
+	if (f == NULL)
+		return -ENOMEM;
+	f->count += times;
+	verdict->last = f;
+	return 0;
+}
+
+#define MODULES_MAX 64	/* of a backtrace, in which jumps are looked for */
+
+/* A function that is allowed, or what is inlined in it there, may have made a
+   jump: 1; else 0. */
+static int
+jump_allowed(void *arg, struct ex_module *module, uint64_t jump)
+{
+	const struct ex_frames *frames = ex_symbol_frames(module, jump, jump);
+
+	for (unsigned i = 0; frames != NULL && i < frames->n; i++) {
+		if (frame_allowed(arg, &frames->frame[i]) ||
+		    frames->frame[i].gap)
+			return 1;
+	}
+	return 0;
+}
+
+/* The modules of a backtrace, once each; result: how many. */
+static unsigned
+modules_of(const struct ex_stack *stack, struct ex_module *out[MODULES_MAX],
+    uint64_t *hash)
+{
+	unsigned n = 0, k;
+
+	*hash = 0;
+	for (unsigned i = 0; i < stack->n && n < MODULES_MAX; i++) {
+		struct ex_module *module =
+		    (struct ex_module *)(uintptr_t)stack->frame[i].module;
+
+		for (k = 0; k < n && out[k] != module; k++)
+			;
+		if (module == NULL || k < n)
+			continue;
+		out[n++] = module;
+		*hash += (uintptr_t)module * UINT64_C(0x9e3779b97f4a7c15);
+	}
+	return n;
+}
+
+static int
+compare_asked(const void *a, const void *b)
+{
+	const struct asked *x = a, *y = b;
+	int order = ex_compare((uintptr_t)x->module,
+	    (uintptr_t)y->module);
+
+	if (order == 0)
+		order = ex_compare(x->modules, y->modules);
+	return order != 0 ? order : ex_compare(x->vaddr, y->vaddr);
+}
+
+/* Whether an allowed function may have jumped to the function of a frame, by
+   code of n modules.  The answer is kept. */
+static bool
+may_jump(struct policy *p, const struct asked *key,
+    struct ex_module *const *modules, unsigned n)
+{
+	struct asked **found = tfind(key, &p->asked, compare_asked), *asked;
+	bool may;
+
+	if (found != NULL)
+		return (*found)->may;
+	may = ex_jump_index_each(modules, n,
+	    (struct ex_module *)(uintptr_t)key->module, key->vaddr,
+	    jump_allowed, p) != 0;
+	if ((asked = malloc(sizeof(*asked))) == NULL)
+		return may;
+	*asked = *key;
+	asked->may = may;
+	if (tsearch(asked, &p->asked, compare_asked) == NULL)
+		free(asked);
+	return may;
+}
+
+/* Whether an allowed function may be missing where functions were called
+   through pointers: these may have pointed to it, and it ended in a tail
+   call. */
+static bool
+may_be_missing(struct policy *p, const struct ex_stack *stack)
+{
+	struct ex_module *modules[MODULES_MAX];
+	struct asked key;
+	const unsigned n = modules_of(stack, modules, &key.modules);
+
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		key.module = frame->module;
+		/* where the function begins; else a return address may be
+		   behind its end */
+		key.vaddr = frame->vaddr - (frame->function != NULL ?
+		    frame->offset : i > 0);
+		if (frame->pointer && frame->module != NULL &&
+		    may_jump(p, &key, modules, n))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a function may have a name that is not known because the file that
+   has it could not be read. */
+static bool
+may_be_named(const struct ex_stack *stack)
+{
+	for (unsigned i = 0; i < stack->n; i++) {
+		const struct ex_frame *frame = &stack->frame[i];
+
+		if (frame->function == NULL && frame->module != NULL &&
+		    ex_module_problem(frame->module) != NULL)
+			return true;
+	}
+	return false;
+}
+
+bool
+policy_is_whole(struct policy *p, const struct ex_stack *stack)
+{
+	return stack != NULL && stack->end == EX_END_OUTERMOST &&
+	    !stack->gap && !may_be_named(stack) && !may_be_missing(p, stack);
+}
+
+int
+policy_recall(struct policy *p, struct ex_hit *hit, uint64_t times)
+{
+	const struct ex_stack *stack = hit->stack;
+	struct verdict own = {0}, *verdict = &own;
+
+	/* the backtrace of a late hit is not that of the access */
+	if (hit->late)
+		own.is = p->n > 0 ? UNJUDGED : STRAY;
+	else if (stack != NULL && (verdict = by_stack_at(&p->verdicts,
+	    stack->index, sizeof(*verdict))) == NULL)
+		verdict = &own;
+	if (verdict->is == UNKNOWN)
+		verdict->is = stack != NULL && is_allowed(p, stack) ? ALLOWED :
+		    p->n > 0 && !policy_is_whole(p, stack) ? UNJUDGED : STRAY;
+	hit->stray = hit->stray || verdict->is == STRAY;
+	hit->unjudged = !hit->stray && verdict->is == UNJUDGED;
+	return hit->stray || hit->unjudged ? count(p, verdict, hit, times) : 0;
+}
+
+int
+policy_judge(struct policy *p, struct ex_hit *hit)
+{
+	return policy_recall(p, hit, 1);
+}
+
+size_t
+policy_findings(const struct policy *p, bool unjudged,
+    const struct finding *const **findings)
+{
+	const struct list *list = unjudged ? &p->unjudged : &p->stray;
+
+	*findings = (const struct finding *const *)list->at;
+	return list->n;
+}

@@ -1,0 +1,188 @@
+/* sieve: which hits are reported. */
+#include "judge/sieve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/table.h"
+
+#define SECOND UINT64_C(1000000000)	/* ns */
+#define ONCE_MAX (1U << 18)		/* backtraces that are known to be reported */
+
+struct sieve {
+	const struct options *options;
+	struct sieve_count *count;	/* of watches, by their ids - 1 */
+	size_t n, cap;
+	struct sieve_place at;
+	struct ex_table once;		/* what was reported: see key_of */
+};
+
+struct sieve *
+sieve_new(const struct options *options)
+{
+	struct sieve *s = calloc(1, sizeof(*s));
+
+	if (s != NULL)
+		s->options = options;
+	return s;
+}
+
+void
+sieve_free(struct sieve *s)
+{
+	if (s == NULL)
+		return;
+	ex_table_free(&s->once, NULL);
+	free(s->count);
+	free(s);
+}
+
+/* What is counted of a watch, from 0; NULL: out of memory. */
+static struct sieve_count *
+count_of(struct sieve *s, size_t watch)
+{
+	while (s->n <= watch) {
+		if (!EX_ARRAY_ROOM(s, count, SIZE_MAX))
+			return NULL;
+		s->count[s->n++] = (struct sieve_count){0};
+	}
+	return &s->count[watch];
+}
+
+uint64_t
+sieve_count(struct sieve *s, const struct ex_hit *hit)
+{
+	struct sieve_count *count = count_of(s, hit->watch->id - 1);
+
+	if (count != NULL)
+		count->hits++;
+	else
+		s->at.lost = true;
+	return s->at.lost ? 0 : count->hits;
+}
+
+/* --- what is left out --- */
+
+/* A watch's backtrace; of late hits, and of those that the program calls stray,
+   one of their own. */
+static uint64_t
+key_of(const struct ex_hit *hit)
+{
+	return (uint64_t)hit->watch->id << 34 |
+	    (uint64_t)hit->stack->index << 2 | (uint64_t)hit->stray << 1 |
+	    (uint64_t)hit->late;
+}
+
+/* Whether it is not the first with its backtrace.  Without memory it is. */
+static bool
+is_repeated(struct sieve *s, const struct ex_hit *hit)
+{
+	return s->options->once && hit->stack != NULL &&
+	    ex_table_get(&s->once, key_of(hit)) != NULL;
+}
+
+void
+sieve_recall(struct sieve *s, const struct ex_hit *hit)
+{
+	static char reported;
+
+	if (!s->options->once || hit->stack == NULL ||
+	    ex_table_get(&s->once, key_of(hit)) != NULL)
+		return;
+	if (s->once.n >= ONCE_MAX)
+		ex_table_free(&s->once, NULL);
+	if (ex_table_reserve(&s->once, 1))
+		ex_table_put(&s->once, key_of(hit), &reported);
+}
+
+/* Whether its second is full; the next one begins with the first hit behind
+   it. */
+static bool
+is_too_fast(const struct sieve *s, uint64_t time)
+{
+	return s->options->max_rate != 0 &&
+	    s->at.in_second >= s->options->max_rate &&
+	    time < s->at.second + SECOND;
+}
+
+static void
+count_in_second(struct sieve *s, uint64_t time)
+{
+	if (s->at.in_second == 0 || time >= s->at.second + SECOND) {
+		s->at.second = time;
+		s->at.in_second = 0;
+	}
+	s->at.in_second++;
+}
+
+bool
+sieve_skips(struct sieve *s, const struct ex_hit *hit)
+{
+	struct sieve_count *count = count_of(s, hit->watch->id - 1);
+	const uint64_t every = s->options->every;
+
+	if (count != NULL)
+		count->passed++;
+	if ((every > 1 && count != NULL && count->passed % every != 0) ||
+	    is_repeated(s, hit) || is_too_fast(s, hit->time))
+		return true;
+	sieve_recall(s, hit);
+	count_in_second(s, hit->time);
+	if (count != NULL)
+		count->reported++;
+	return false;
+}
+
+bool
+sieve_is_full(const struct sieve *s, size_t watch)
+{
+	return s->options->each != 0 && watch < s->n &&
+	    s->count[watch].reported >= s->options->each;
+}
+
+/* --- going on --- */
+
+void
+sieve_lost(struct sieve *s)
+{
+	s->at.lost = true;
+}
+
+void
+sieve_took(struct sieve *s, size_t watch, bool passed, bool reported,
+    uint64_t time)
+{
+	struct sieve_count *count = count_of(s, watch);
+
+	if (count == NULL) {
+		s->at.lost = true;
+		return;
+	}
+	count->hits++;
+	count->passed += passed;
+	count->reported += reported;
+	if (reported)
+		count_in_second(s, time);
+}
+
+void
+sieve_stand(const struct sieve *s, struct sieve_place *place,
+    const struct sieve_count **count, size_t *n)
+{
+	*place = s->at;
+	*count = s->count;
+	*n = s->n;
+}
+
+bool
+sieve_go_on(struct sieve *s, const struct sieve_place *place,
+    const struct sieve_count *count, size_t n)
+{
+	if (n > 0 && count_of(s, n - 1) == NULL)
+		return false;
+	s->at = *place;
+	for (size_t i = 0; i < n; i++)
+		s->count[i] = count[i];
+	return true;
+}

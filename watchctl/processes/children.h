@@ -1,0 +1,69 @@
+/*
+ * children: the processes that watched processes create and that are not
+ * watched themselves, and which of them went on in the program.
+ *
+ * A child that executes another program has nothing of this one any more, and
+ * is of no interest: what posix_spawn(3), system(3) and popen(3) create, or
+ * fork(2) in front of execve(2).  But a child that goes on, or ends as it is,
+ * runs the program's code in a copy of its memory, or (vfork(2), clone(2)) in
+ * that memory itself, and no event sees it.
+ *
+ * The kernel records the creation of every process, and the end of those that
+ * executed no other program (sideband.h).  For a child that lives, /proc shows
+ * whether it has executed one.
+ */
+#ifndef CHILDREN_H
+#define CHILDREN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "processes/sideband.h"
+
+struct child {
+	pid_t pid, parent;
+	uint64_t born;			/* ns */
+	bool gone;			/* it was seen to have ended, or to have
+					   executed another program */
+	bool awaited;			/* children_awaited will report it */
+};
+
+/* All zero: nothing has been created. */
+struct children {
+	struct sideband side;		/* reports what ends */
+	bool blind;			/* one process's children are not
+					   reported, or nobody's ends are
+					   recorded */
+	struct child *child;		/* n of them, undecided so far */
+	size_t n, cap, many;		/* from many on, ended ones are looked
+					   for and removed */
+	struct child went_on;		/* the first that did; pid 0: none */
+	bool ended;			/* that one, by now */
+	bool unknown;			/* others may have gone on */
+};
+
+/* From now on the ends of the processes that this one creates are recorded.  To
+   be called before it can create any that matters. */
+void children_track(struct children *, pid_t);
+
+/* A process was created, as a record of the watches' own events says; the same
+   may be said twice. */
+void children_made(struct children *, pid_t pid, pid_t parent, uint64_t time);
+
+/* Where nothing is recorded: the same, of one whose creator waits until it has
+   executed a program or ended; and now it has. */
+void children_await(struct children *, pid_t pid, pid_t parent, uint64_t time);
+void children_awaited(struct children *, pid_t pid, bool executed);
+
+/* Look at the records. */
+void children_look(struct children *);
+
+/* Decide about the undecided ones.  A child that was created less than ms ago
+   and has not executed a program is given that time. */
+void children_settle(struct children *, int ms);
+
+void children_close(struct children *);
+
+#endif

@@ -1,0 +1,24 @@
+/* live_maps_origin: what a process is when it begins to be watched; of
+   live_maps.h, apart from what reads its files. */
+#include "processes/live_maps.h"
+
+#include <errno.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+
+/* How often to look again for the program that is being executed. */
+enum { TRIES = 1000, NAP_NS = 1000000 };
+
+void
+live_maps_origin(pid_t pid, struct live_maps_origin *origin)
+{
+	int err = -ENOENT;
+
+	*origin = (struct live_maps_origin){0};
+	/* whoever waited for its execve(2) is let go before that is over */
+	for (unsigned i = 0; i < TRIES && (err = wp_proc_program(pid,
+	    &origin->program)) == -ENOENT; i++)
+		wp_clock_sleep(NAP_NS);
+	origin->known = err == 0;
+}

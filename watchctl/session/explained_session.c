@@ -1,0 +1,363 @@
+/* explained_session: a session whose hits are explained in this process. */
+#include "session/explained_session.h"
+
+#include <errno.h>
+
+#include "util/complain.h"
+#include "report/held.h"
+#include "judge/judge.h"
+#include "report/summary.h"
+#include "type/object.h"
+
+static const struct report_ops *const forms[] = {
+	[FORM_TEXT] = &report_text,
+	[FORM_JSON] = &report_json,
+	[FORM_FOLDED] = &report_folded,
+	[FORM_SUMMARY] = &report_text,
+	[FORM_SUMMARY_JSON] = &report_json,
+};
+
+/* The report is where the one before it was: go on there. */
+static void
+catch_up(struct session *s)
+{
+	if (!s->skipping || s->resuming || s->reported < s->skip)
+		return;
+	session_note(s, s->report.ops->flush(&s->report));
+	s->skipping = false;
+}
+
+static void
+call_given(const struct session *s, const struct ex_hit *hit,
+    enum session_fate fate)
+{
+	if (s->given != NULL)
+		s->given(s->given_arg, hit, fate);
+}
+
+/* It was reported, by another. */
+static int
+recall(struct session *s, struct ex_hit *hit)
+{
+	hit->seq = s->recall->first_seq;
+	if (s->policy != NULL)
+		session_note(s, policy_recall(s->policy, hit, s->recall->count));
+	if (s->report.summary != NULL)
+		session_note(s, summary_recall(s->report.summary, hit,
+		    s->recall));
+	if (s->report.ops->recall != NULL)
+		session_note(s, s->report.ops->recall(&s->report, hit,
+		    s->recall->count));
+	sieve_recall(s->sieve, hit);
+	call_given(s, hit, SESSION_REPORTED);
+	return 0;
+}
+
+/* Which hits are not to be reported; but a program that waits for its own gets
+   each. */
+static enum session_fate
+sift(struct session *s, struct ex_hit *hit, uint64_t number)
+{
+	if (judge_rejects(s->judge, hit, number) && s->reply == NULL)
+		return SESSION_REJECTED;
+	if (s->reply != NULL)
+		return SESSION_REPORTED;
+	if (s->options->changed && hit->unchanged)
+		return SESSION_UNCHANGED;
+	return sieve_skips(s->sieve, hit) ? SESSION_SKIPPED : SESSION_REPORTED;
+}
+
+static void
+leave_out(struct session *s, const struct ex_hit *hit, enum session_fate fate)
+{
+	s->rejected += fate == SESSION_REJECTED;
+	s->unchanged += fate == SESSION_UNCHANGED;
+	s->thinned += fate == SESSION_SKIPPED;
+	call_given(s, hit, fate);
+}
+
+/* A watch has had its last hit: nothing more is reported of it. */
+static void
+report_last(struct session *s, const struct ex_hit *hit)
+{
+	const size_t watch = hit->watch->id - 1;
+
+	if (sieve_is_full(s->sieve, watch))
+		session_event(s, &(struct watch_event){
+			.what = WATCH_DISARMED, .watch = (unsigned)watch,
+			.time = hit->time, .pid = hit->watch->pid,
+			.gap = WATCH_NO_GAP,
+		});
+}
+
+/* One that is not left out. */
+static void
+report_hit(struct session *s, struct ex_hit *hit)
+{
+	if (s->policy != NULL && !s->reply_only)
+		session_note(s, policy_judge(s->policy, hit));
+	if (s->reply != NULL)
+		(void)s->reply->ops->hit(s->reply, hit);
+	if (s->reply_only)
+		return;
+	s->stray += hit->stray;
+	s->unjudged += hit->unjudged;
+	s->unjudged_late += hit->unjudged && hit->late;
+	call_given(s, hit, SESSION_REPORTED);
+	session_note(s, s->report.ops->hit(&s->report, hit));
+	s->reported++;
+	catch_up(s);
+	report_last(s, hit);
+	s->full = session_is_full(s);
+}
+
+/* --- hits that are held --- */
+
+static void
+hold(struct session *s, const struct ex_hit *hit)
+{
+	struct ex_hit *first;
+
+	while (held_is_full(s->held, hit)) {
+		first = held_first(s->held);
+		first->seq = s->reported + 1;
+		leave_out(s, first, SESSION_SKIPPED);
+		held_pop(s->held);
+	}
+	held_put(s->held, hit);
+}
+
+/* What a hit changed is found out again, since its texts may be another's by
+   now. */
+static void
+tell(struct session *s)
+{
+	struct ex_hit *hit;
+
+	while (s->held != NULL && (hit = held_first(s->held)) != NULL) {
+		hit->seq = s->reported + 1;
+		ex_hit_change(hit);
+		report_hit(s, hit);
+		held_pop(s->held);
+	}
+}
+
+uint64_t
+explained_session_done(const struct session *s)
+{
+	const struct ex_hit *first = s->held == NULL ? NULL :
+	    held_first(s->held);
+
+	return first == NULL ? ex_explain_done(s->explainer) :
+	    first->begun - 1;
+}
+
+/* --- */
+
+static bool
+is_end(struct session *s, const struct ex_hit *hit, uint64_t number)
+{
+	return s->ends != NULL && !s->reply_only &&
+	    judge_hit(s->ends, hit, number) == CONDITION_TRUE;
+}
+
+/* A hit is complete: the explainer's way out. */
+static int
+give(void *arg, struct ex_hit *hit)
+{
+	struct session *s = arg;
+	enum session_fate fate;
+	uint64_t number;
+
+	if (s->recall != NULL)
+		return recall(s, hit);
+	hit->seq = s->reported + 1;
+	if (sieve_is_full(s->sieve, hit->watch->id - 1)) {
+		leave_out(s, hit, SESSION_BEYOND);
+		return 0;
+	}
+	number = sieve_count(s->sieve, hit);
+	if ((fate = sift(s, hit, number)) != SESSION_REPORTED) {
+		leave_out(s, hit, fate);
+		return 0;
+	}
+	if (is_end(s, hit, number))
+		s->ended = hit->begun;
+	if (s->held == NULL)
+		report_hit(s, hit);
+	else
+		hold(s, hit);
+	if (s->ended != 0) {
+		tell(s);
+		s->until = s->full = true;
+	}
+	if (s->ended != 0 && s->held != NULL)
+		session_told(s, "until");
+	return s->full || s->err < 0;
+}
+
+/* --- what a session has done here --- */
+
+static int
+ready(struct session *s)
+{
+	if (s->report.ops == NULL)
+		return 0;
+	s->explainer = ex_explainer_new(s->space, s->slots, s->nslots, give, s);
+	return s->explainer == NULL ? -ENOMEM : 0;
+}
+
+static void
+slot(struct session *s)
+{
+	if (s->explainer != NULL)
+		ex_explainer_slots(s->explainer, s->slots, s->nslots);
+}
+
+static void
+start(struct session *s, const struct report_start *begin)
+{
+	if (s->report.ops == NULL)
+		return;
+	if (s->err == 0)
+		session_note(s, s->report.ops->start(&s->report, begin));
+	catch_up(s);
+}
+
+static void
+record(struct session *s, const struct ex_record *r)
+{
+	(void)ex_explain(s->explainer, r);
+}
+
+/* Names and lines that are missing for want of trust. */
+static void
+report_disbelief(struct session *s)
+{
+	const struct ex_module *m;
+	const char *why;
+
+	while (s->started &&
+	    (m = ex_space_rejected_debug(s->space, &why)) != NULL)
+		session_warn(s, "debug information is not used: %s: %s", why,
+		    ex_module_path(m));
+}
+
+static void
+flush(struct session *s, uint64_t now)
+{
+	if (s->explainer != NULL && !s->full && s->err == 0)
+		(void)ex_explain_flush(s->explainer, now);
+	report_disbelief(s);
+}
+
+static const struct ex_tally *
+tally(const struct session *s)
+{
+	return s->explainer == NULL ? NULL : ex_explain_tally(s->explainer);
+}
+
+static void
+findings(struct session *s, struct report_end *end)
+{
+	end->nfindings = policy_findings(s->policy, false, &end->findings);
+	end->ndoubts = policy_findings(s->policy, true, &end->doubts);
+}
+
+static void
+close_session(struct session *s)
+{
+	policy_free(s->policy);
+	judge_free(s->judge);
+	judge_free(s->ends);
+	held_free(s->held);
+	ex_explainer_free(s->explainer);
+	ex_space_free(s->space);
+}
+
+int
+explained_session_begin(struct session *s, enum ex_source source,
+    struct ex_space *space)
+{
+	static const struct session_ops ops = {
+		ready, slot, start, record, flush, tell, tally, findings,
+		close_session,
+	};
+	const struct options *o = s->options;
+	const bool conditional = o->condition.root != NULL;
+	const bool ends = o->until.root != NULL;
+
+	s->ops = &ops;
+	if (o->form != FORM_PERF) {
+		s->report.ops = forms[o->form];
+		s->report.summary_only = o->form == FORM_SUMMARY ||
+		    o->form == FORM_SUMMARY_JSON;
+		s->report.stacks_once = o->stacks_once ||
+		    s->report.summary_only;
+	}
+	if (options_judge(o))
+		s->policy = policy_new(o->allow, o->nallow);
+	if (conditional)
+		s->judge = judge_new(&o->condition);
+	if (ends)
+		s->ends = judge_new(&o->until);
+	if (ends && o->last != 0)
+		s->held = held_new(o->last, options_held_samples(o));
+	s->space = space != NULL ? space : ex_space_new(source);
+	if (s->space == NULL || (conditional && s->judge == NULL) ||
+	    (ends && (s->ends == NULL ||
+	    (o->last != 0 && s->held == NULL))) ||
+	    (options_judge(o) && s->policy == NULL))
+		return complain("out of memory");
+	return 0;
+}
+
+int
+explained_session_open(struct session *s, const struct options *options,
+    enum ex_source source, struct ex_space *space, FILE *out,
+    const struct output_screen *screen, const struct session_resume *resume)
+{
+	*s = (struct session){
+		.options = options, .skip = resume->hits,
+		.skipping = resume->begun,
+	};
+	s->report.out = out;
+	s->report.screen = *screen;
+	if ((s->sieve = sieve_new(options)) == NULL)
+		return complain("out of memory");
+	return explained_session_begin(s, source, space);
+}
+
+void
+explained_session_resumed(struct session *s)
+{
+	s->resuming = false;
+	if (s->started)
+		catch_up(s);
+}
+
+uint64_t
+explained_session_writing(const struct session *s)
+{
+	const struct report *r = &s->report;
+
+	return s->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
+}
+
+int
+explained_session_object(struct session *s, pid_t pid, const struct spec *spec,
+    uint64_t addr, uint64_t len)
+{
+	struct ex_process *memory = ex_space_process(s->space, pid);
+
+	if (memory != NULL && spec != NULL &&
+	    ex_object_at(memory, addr, len) == NULL)
+		spec_declare(spec, memory, addr);
+	if (memory != NULL)
+		session_note(s, judge_check(&s->options->condition,
+		    ex_object_at(memory, addr, len)));
+	if (memory != NULL)
+		session_note(s, judge_check(&s->options->until,
+		    ex_object_at(memory, addr, len)));
+	return s->err == -EINVAL ? s->err : 0;
+}

@@ -1,0 +1,312 @@
+/*
+ * session: one run from its records to its report, whether they come from the
+ * rings or from a file.
+ *
+ * Life-cycle: session_open makes the report's stream; the caller finds out what
+ * is watched and adds that; session_ready fixes it; session_start begins the
+ * report; session_record takes each record; session_end closes the account:
+ *
+ *	hits = reported + rejected + unchanged + skipped + handled + lost
+ *
+ * What becomes of the records is one of three things.  They are recorded (-o
+ * perf).  Or another process keeps the session: then it has a journal
+ * (journal.h), all of this goes into that, and what is known of the report here
+ * is what was known at the last session_flush.  Or, in that process, they are
+ * explained (explained_session.h).  This file does without what explains, and
+ * so does watchctl.
+ *
+ * With --allow or --error-exitcode each hit is judged on its way into the
+ * report, whatever delivered it; the owner of the session reports what it
+ * missed (session_doubt), and session_end makes the exit status of all that.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "spec/options.h"
+#include "record/perfdata.h"
+#include "session/journal.h"
+#include "report/output.h"
+#include "report/report.h"
+#include "judge/sieve.h"
+#include "attach/target.h"
+#include "attach/uptime.h"
+
+/* What becomes of a hit. */
+enum session_fate {
+	SESSION_REPORTED,
+	SESSION_REJECTED,	/* by --if */
+	SESSION_UNCHANGED,	/* by --changed */
+	SESSION_SKIPPED,	/* by --every, --once, --max-rate or --last */
+	SESSION_BEYOND,		/* those that --each asked for; it does not
+				   count */
+};
+struct channel_hit;
+struct held;
+struct judge;
+struct session;
+
+/* What a session does that explains its hits itself; each is called by the
+   function of its name. */
+struct session_ops {
+	int (*ready)(struct session *);
+	void (*slot)(struct session *);	/* there is one more */
+	void (*start)(struct session *, const struct report_start *);
+	void (*record)(struct session *, const struct ex_record *);
+	void (*flush)(struct session *, uint64_t now);
+	void (*tell)(struct session *);	/* hits that are held */
+	/* of the explainer; NULL: there is none yet */
+	const struct ex_tally *(*tally)(const struct session *);
+	/* fill in those of the policy */
+	void (*findings)(struct session *, struct report_end *);
+	void (*close)(struct session *);
+};
+
+struct session {
+	const struct options *options;
+	const struct session_ops *ops;	/* NULL: recorded, or another's to
+					   keep */
+	struct ex_space *space;
+	struct ex_watch **watches;	/* nwatches of them, with their
+					   strings */
+	size_t nwatches;
+	struct ex_slot *slots;		/* by format index; nslots of them */
+	size_t nslots;
+	struct ex_explainer *explainer;	/* NULL without ops */
+	struct journal *journal;	/* for who keeps the session; NULL:
+					   nobody else does */
+	const struct summary_row *recall;	/* what is explained now was
+						   reported, as often as this
+						   says; NULL: it was not */
+	void (*given)(void *arg, const struct ex_hit *, enum session_fate);
+	void *given_arg;		/* called with each hit; NULL: not */
+	struct {			/* of what watches are added: as of */
+		unsigned number;	/* session_of_process */
+		pid_t pid;
+		char comm[32];
+		bool pending;		/* session_pending */
+		bool moves, silent;	/* session_moves */
+		uint64_t since;
+	} of;
+	struct output output;
+	struct ex_perfwriter *recording;	/* -o perf, once it has begun */
+	struct report report;
+	uint64_t skip;			/* hits that the reader has already; */
+	bool skipping;			/* what is written until then is to be
+					   dropped */
+	bool resuming;			/* and what was before is not told to
+					   its end */
+	bool on_stderr;			/* the report goes there, as text */
+	bool ready;			/* as of session_ready */
+	bool started;			/* the report has begun */
+	bool ending;			/* it is ending */
+	uint64_t samples;		/* of watches that were delivered */
+	uint64_t *watch_samples;	/* the same of each, in a run with
+					   --each */
+	size_t nwatch_samples;
+	uint64_t channel_hits;		/* as of session_channel_hit */
+	uint64_t reported;		/* hits */
+	uint64_t written;		/* those of them that are in the report,
+					   whatever may become of watchctl */
+	uint64_t unchanged;		/* hits not reported: --changed, */
+	uint64_t rejected;		/* --if, */
+	uint64_t thinned;		/* --every, --once, --max-rate, or
+					   --last */
+	uint64_t told;			/* reported, as of session_last; */
+	bool told_unknown;		/* that is not known */
+	struct sieve *sieve;
+	/* before this explainer: */
+	uint64_t before;		/* hits */
+	uint64_t dropped;		/* accesses that were not wanted */
+	uint64_t joined;		/* samples that were one more of a
+					   hit */
+	uint64_t handled;		/* hits not reported: for handlers of
+					   the program alone */
+	uint64_t lost;			/* hits, as reported so far */
+	struct wp_uptime uptime;	/* of the watches */
+	uint64_t skipped;		/* records of unknown type */
+	struct policy *policy;		/* of --allow; NULL without ops, or */
+	struct judge *judge;		/* of --if; when it was not asked for */
+	struct judge *ends;		/* of --until; */
+	uint64_t ended;			/* of the hit for which it held, its
+					   number `begun'; 0: it has not */
+	struct held *held;		/* NULL: hits are reported at once */
+	uint64_t stray;			/* hits; with --count at the end */
+	uint64_t unjudged;		/* hits; ... */
+	uint64_t unjudged_late;		/* ... of these, came late */
+	struct wp_thread_count *threads;	/* as of session_thread_counts:
+					   nthreads of them */
+	size_t nthreads;
+	char doubt[320];		/* why the run cannot be vouched for;
+					   "": it can, as far as is known */
+	struct report *reply;		/* gets each hit, too; NULL: none */
+	bool reply_only;		/* and nothing else does */
+	bool quiet;			/* no account on stderr when nothing was
+					   hit, or beside a report that has
+					   it */
+	bool full;			/* -n hits are there, or ... */
+	bool until;			/* ... that of --until is */
+	int err;			/* first -errno of the report's
+					   stream */
+};
+
+/* A session for these options (which outlive it); out is where its report goes
+   without -O.  A file that is there keeps its contents until the report or the
+   recording begins; one that is not is made now, and removed by session_close
+   if nothing began.  0, or -errno after a line on stderr. */
+int session_open(struct session *, const struct options *, FILE *out);
+
+/* Keep the first failure of the report's stream: nothing, or -errno. */
+void session_note(struct session *, int err);
+
+/* The watches that are added from here on are of one of several processes, and
+   a reader knows them by this number; 0, 0, "": of any, by their order. */
+void session_of_process(struct session *, unsigned number, pid_t,
+    const char *comm);
+
+/* The watches that are added from here on are not armed, or are again: what is
+   watched for them, when it is there, are others of their numbers. */
+void session_pending(struct session *, bool);
+
+/* The watches that are added from here on are places of watches that move, where
+   they are since a time, ns: a line for the event says that, so none is for the
+   watch; 0: since the start. */
+void session_moves(struct session *, bool moves, uint64_t since);
+
+/* A watch's region as a reader sees it; symbol may be NULL; strings are copied.
+   A report that has begun gets it.  0 or -ENOMEM. */
+int session_add_watch(struct session *, const char *spec, const char *symbol,
+    uint64_t addr, uint64_t len, enum wp_access access, unsigned slots);
+
+/* The same for one of a process that is given by its address alone: with a
+   journal, whoever explains finds the symbol. */
+int session_add_place(struct session *, pid_t, const char *spec, uint64_t addr,
+    uint64_t len, enum wp_access access, unsigned slots);
+
+/* What the next format index is a slot of; watch -1: of none.  0 or -ENOMEM. */
+int session_add_slot(struct session *, int watch, uint64_t addr, uint64_t len);
+
+/* Records of an event with these ids have its layout. */
+void session_format(struct session *, const struct perf_event_attr *,
+    const uint64_t *ids, size_t n);
+
+/* All watches and slots are there: be ready for records.  0 or -ENOMEM. */
+int session_ready(struct session *);
+
+/*
+ * These are for a session with a journal alone.
+ */
+
+/* Look for what a region is in the debug information now: with much of it that
+   takes longer than hits could wait.  It is what that SPEC means.  0; -EINVAL
+   after a line on stderr: the condition cannot be meant for it. */
+int session_object(struct session *, pid_t, const struct spec *,
+    uint64_t addr, uint64_t len);
+
+/* The same, when it moves there; nothing is waited for. */
+void session_place(struct session *, pid_t, const struct spec *, uint64_t addr,
+    uint64_t len);
+
+/* The mappings of a process are not reported by records: whoever explains its
+   samples looks for them. */
+void session_mapped(struct session *, pid_t, const struct journal_mapped *);
+
+/* As ex_explainer_values, ex_explain_doubt (EX_UNSEEN), ex_explain_known, and
+   ex_explain_hints for a thread that is stopped at its hit; 0: none is. */
+void session_values(struct session *, const struct ex_value_options *);
+void session_unseen(struct session *, const struct ex_watch *);
+void session_known(struct session *, const struct ex_watch *, pid_t,
+    const uint8_t *bytes, size_t len, uint64_t time);
+void session_stopped(struct session *, pid_t tid);
+
+/* Take a hit that a program handed over, of so many bytes, with its record. */
+void session_channel_hit(struct session *, const struct channel_hit *,
+    size_t size, const struct ex_record *);
+
+/*
+ * These are for all of them.
+ */
+
+/* Begin the recording of -o perf.  0, or -errno after a line on stderr. */
+int session_record_to_file(struct session *, const struct ex_perf_event *,
+    size_t n);
+
+/* Begin the report; the watches are filled in here. */
+void session_start(struct session *, struct report_start *);
+
+/* Take a record.  False: no more are wanted (-n, or the report failed). */
+bool session_record(struct session *, const struct ex_record *);
+
+/* Whether a record is a sample of a watch. */
+bool session_is_sample(const struct session *, const struct ex_record *);
+
+/* With a journal: a record will be taken later, when its process may be gone;
+   hits, of so many samples, that would have come next are left out. */
+void session_foresee(struct session *, const struct ex_record *);
+void session_left_out(struct session *, uint64_t hits, uint64_t samples);
+
+/* All that was taken, since the last time, are hits that were kept until now, for
+   this reason (report.h): write them, and that. */
+void session_last(struct session *, const char *reason);
+
+/* Without a journal: they are written; say so. */
+void session_told(struct session *, const char *reason);
+
+/* All records of before now (ns; UINT64_MAX: all there will be) are there:
+   write what can be written.  False as above. */
+bool session_flush(struct session *, uint64_t now);
+
+void session_lost(struct session *, uint64_t count);
+
+/* Report what has become of a watch; as of the same time as the next record. */
+void session_event(struct session *, const struct watch_event *);
+
+/* Report the text of a warning that has been said. */
+void session_report_warning(struct session *, const char *text);
+
+/* All records are there, and this many accesses were counted.  What was counted
+   and not delivered is lost, whatever records said of it: they leave out the
+   last ones, and count lost records that were no hits. */
+void session_counted(struct session *, uint64_t counts);
+
+/* How many samples of a watch have come. */
+uint64_t session_samples(const struct session *, size_t watch);
+
+/* Whether the last hit has come that -n or --each asks for. */
+bool session_is_full(const struct session *);
+
+void session_warn(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Why something stray may have been missed, as half a sentence ("5 hits were
+   lost"); the first reason is kept. */
+void session_doubt(struct session *, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* With --count, at the end: how often each thread hit, by watches.  0 or
+   -ENOMEM. */
+int session_thread_counts(struct session *, const struct wp_thread_count *,
+    size_t n);
+
+/* For how long watches were on, when they are so no more; threads 0: in how
+   many threads is not known.  If one was off, this is reported. */
+void session_uptime(struct session *, const struct wp_uptime *);
+
+/*
+ * End the report and say on stderr what became of the hits; counts as in
+ * report_end.  Result: the exit status, which is 125 when the report could not
+ * be written; with --error-exitcode its status when a hit was stray, or 120,
+ * with a line on stderr, when one may have been missed; else status.
+ */
+int session_end(struct session *, const char *reason, int status,
+    const uint64_t *counts);
+
+/* Why it ended where no more is wanted. */
+static inline const char *
+session_full_reason(const struct session *s)
+{
+	return s->until ? "until" : s->full ? "count" : "detached";
+}
+
+void session_close(struct session *);
+
+#endif
