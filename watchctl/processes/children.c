@@ -27,9 +27,8 @@ since_boot(uint64_t time)
 	    (uint64_t)now.tv_nsec) - wp_clock_ns();
 }
 
-/* Whether it lives, and has executed no program. */
-static bool
-goes_on(const struct child *child)
+bool
+child_goes_on(const struct child *child)
 {
 	uint64_t start;
 
@@ -182,7 +181,7 @@ drop_gone(struct children *children, bool settling)
 	for (size_t i = 0; i < children->n; i++)
 		children->child[i].gone = (settling ||
 		    !children->child[i].awaited) &&
-		    !goes_on(&children->child[i]);
+		    !child_goes_on(&children->child[i]);
 	read_records(children);
 	for (size_t i = children->n; i-- > 0;)
 		if (children->child[i].gone) {

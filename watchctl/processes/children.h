@@ -30,6 +30,9 @@ struct child {
 	bool awaited;			/* children_awaited will report it */
 };
 
+/* Whether it lives, and has executed no program. */
+bool child_goes_on(const struct child *);
+
 /* All zero: nothing has been created. */
 struct children {
 	struct sideband side;		/* reports what ends */

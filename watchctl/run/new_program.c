@@ -65,7 +65,9 @@ run_new_program(struct run *run, pid_t pid)
 		return NULL;
 	run->process = more;
 	process = &more[run->nprocesses];
-	*process = (struct process){.pid = pid, .program = true};
+	*process = (struct process){
+		.pid = pid, .program = true, .since = wp_clock_ns(),
+	};
 	process->place = calloc(run->options->nspecs, sizeof(*process->place));
 	if (process->place == NULL)
 		return NULL;
@@ -324,6 +326,8 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,
 	    cause)) < 0 || program->nfound == 0)
 		return err;
+	process->alone = !stays && !run->options->stop;
+	process->threads = process->alone;	/* so far */
 	run->found = true;
 	if (run->session.started)
 		describe(run, program);

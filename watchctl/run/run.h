@@ -24,6 +24,7 @@
 #include "attach/target.h"
 #include "run/arrivals.h"
 #include "run/chosen.h"
+#include "processes/descendants.h"
 #include "run/follow.h"
 #include "processes/children.h"
 
@@ -92,7 +93,9 @@ struct run {
 		char comm[64];		/* its name, when it was learnt */
 		size_t first, n;	/* its watches; one for each SPEC, or */
 		bool program;		/* those of one that was executed while
-					   the watch was on: */
+					   the watch was on, */
+		uint64_t since;		/* as of this time, ns, */
+		bool alone;		/* and that is traced no more: */
 		size_t spec[WP_SLOTS_MAX];	/* of these SPECs; */
 		uint64_t hook;		/* what its loader calls when it has
 					   mapped a module, 0: nothing waits for
@@ -113,6 +116,7 @@ struct run {
 					   was not given */
 	unsigned threads_made;		/* under watch, by records */
 	struct children children;	/* that are not watched */
+	struct descendants descendants;	/* that are, with -f */
 	bool child_reported;		/* that one went on */
 	bool waits;			/* nothing is armed before a program is
 					   executed that has it */
@@ -195,6 +199,14 @@ void run_executed(struct run *, pid_t);
 void run_track_children(struct run *, const struct process *);
 void run_take_child(struct run *, const struct ex_record *);
 void run_check_children(struct run *);
+
+/* Children that are watched, of a run whose status has to vouch for it: take in a
+   record; the watch is about to be switched off, and all records from before this
+   time, ns, have been taken in; all have been.  One that executed another program
+   is reported. */
+void run_take_descendant(struct run *, const struct ex_record *);
+void run_leave_descendants(struct run *, uint64_t since);
+void run_settle_descendants(struct run *);
 
 /* See whether a processor runs that is not watched; report it, once. */
 void run_check_processors(struct run *);

@@ -139,12 +139,16 @@ is_watched(struct run *run, const struct process *process)
 	    wp_target_alive(run->target, process->first, process->n);
 }
 
-/* The same of one that is another program now. */
+/* The same of one that is another program now.  One that is traced no more was not
+   caught when it executed the next. */
 static bool
 has_program_ended(struct run *run, struct process *process)
 {
 	if (is_watched(run, process))
 		return false;
+	if (process->n > 0 && !process->disarmed && process->alone &&
+	    !wp_proc_exiting(process->pid))
+		run_executed(run, process->pid);
 	run_disarm(run, process);
 	return true;
 }
@@ -242,8 +246,10 @@ static void
 take_tasks(struct run *run, const struct ex_record *record)
 {
 	if (record->type == PERF_RECORD_FORK ||
-	    record->type == PERF_RECORD_EXIT)
+	    record->type == PERF_RECORD_EXIT) {
 		count_threads(run, record);
+		run_take_descendant(run, record);
+	}
 	run_take_child(run, record);
 }
 
@@ -326,21 +332,33 @@ take_records(struct run *run, uint64_t horizon)
 	return write_records(run, horizon);
 }
 
-/* Also those that are on their way, and those that are kept: hits of the program
-   that was cannot be explained by what is mapped now. */
-static void
-ring_settle(struct run *run)
+/* Take those from before this time, too, that are on their way.  Result: up to when
+   all are there; 0: no more are wanted. */
+static uint64_t
+take_until(struct run *run, uint64_t time)
 {
 	struct ring_run *ring = run->own;
-	const uint64_t now = wp_clock_ns();
 	uint64_t ready;
 
 	do {
 		ready = wp_drain_ready(ring->drain);
 		if (!take_records(run, ready))
-			return;
+			return 0;
 		wp_clock_sleep(NAP);
-	} while (ready < now);
+	} while (ready < time);
+	return ready;
+}
+
+/* Also those that are kept: hits of the program that was cannot be explained by
+   what is mapped now. */
+static void
+ring_settle(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const uint64_t ready = take_until(run, wp_clock_ns());
+
+	if (ready == 0)
+		return;
 	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
 		(void)recorder_tell(ring->recorder, run, "exit", ready);
 }
@@ -375,6 +393,18 @@ counted_in_all(const struct run *run)
 	return sum;
 }
 
+/* At -n, what comes after the last hit is of no interest. */
+static void
+leave_descendants(struct run *run, bool more)
+{
+	const uint64_t now = wp_clock_ns();
+
+	if (run->options->count || !run->options->follow ||
+	    run->options->error_status == 0)
+		return;
+	run_leave_descendants(run, more && take_until(run, now) > 0 ? now : 1);
+}
+
 static void
 ring_loop(struct run *run)
 {
@@ -397,6 +427,7 @@ ring_loop(struct run *run)
 	run->missed_module = exec_tracer_end(run->tracer);
 	run->tracer = NULL;
 	follow_end(run->follow);
+	leave_descendants(run, more);
 	wp_target_stop(run->target);
 	wp_drain_stop(ring->drain);
 }
@@ -454,6 +485,19 @@ withdraw_values(struct run *run)
 	session_doubt(s, "old values may be wrong");
 }
 
+/* Of what comes behind the last hit that is wanted, only which processes end. */
+static void
+take_ends(struct run *run)
+{
+	struct ring_run *ring = run->own;
+	const struct perf_event_header *header;
+	struct ex_record record;
+
+	while ((header = wp_drain_next(ring->drain)) != NULL)
+		if (run_decode(run, header, &record))
+			take_tasks(run, &record);
+}
+
 static int
 ring_account(struct run *run)
 {
@@ -463,11 +507,15 @@ ring_account(struct run *run)
 		return take_counts(run);
 	if (s->err < 0)		/* what else was counted is lost */
 		session_counted(s, counted_in_all(run));
-	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX))
+	if (s->full || s->err < 0 || !take_records(run, UINT64_MAX)) {
+		take_ends(run);
+		run_settle_descendants(run);
 		return 0;
+	}
 	session_counted(s, counted_in_all(run));
 	withdraw_values(run);
 	report_all_executed(run);
+	run_settle_descendants(run);
 	return 0;
 }
 

@@ -252,6 +252,76 @@ settle_children(struct run *run)
 	session_doubt(&run->session, "a child process was perhaps not watched");
 }
 
+/* --exe watches again what executes its file. */
+static bool
+vouches_for_descendants(const struct run *run)
+{
+	const struct options *o = run->options;
+
+	return o->follow && o->error_status != 0 && o->exe == NULL;
+}
+
+/* Whether it was traced as it executed a program, and so was looked at. */
+static bool
+was_caught(void *arg, const struct child *child)
+{
+	const struct run *run = arg;
+
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == child->pid &&
+		    run->process[i].program &&
+		    run->process[i].since >= child->born)
+			return true;
+	return false;
+}
+
+void
+run_take_descendant(struct run *run, const struct ex_record *r)
+{
+	const struct child child = {
+		.pid = r->task.pid, .parent = r->task.ppid,
+		.born = r->task.time,
+	};
+
+	if (!vouches_for_descendants(run))
+		return;
+	if (r->type == PERF_RECORD_FORK && child.pid != child.parent)
+		descendants_made(&run->descendants, &child, was_caught, run);
+	else
+		descendants_thread(&run->descendants, child.pid,
+		    r->type == PERF_RECORD_EXIT);
+}
+
+void
+run_leave_descendants(struct run *run, uint64_t since)
+{
+	if (vouches_for_descendants(run))
+		descendants_leave(&run->descendants, since);
+}
+
+/* Where records were lost, an end may be among them; and that is a reason already
+   not to vouch for the run. */
+void
+run_settle_descendants(struct run *run)
+{
+	struct descendants *d = &run->descendants;
+	const struct child *child = &d->executed;
+
+	if (!vouches_for_descendants(run) || run->session.lost > 0)
+		return;
+	descendants_settle(d, was_caught, run);
+	if (d->unknown)
+		session_note(&run->session, -ENOMEM);
+	if (child->pid == 0)
+		return;
+	session_warn(&run->session, "process %d, which process %d created, "
+	    "executed another program, where addresses mean something else: "
+	    "its watches have ended; --stop watches what it executes too",
+	    child->pid, child->parent);
+	session_doubt(&run->session, "process %d executed another program, "
+	    "which was not watched", child->pid);
+}
+
 void
 run_check_processors(struct run *run)
 {
@@ -460,6 +530,7 @@ run_free(struct run *run)
 	free(run->poll);
 	synthetic_records_free(&run->synthetic);
 	children_close(&run->children);
+	descendants_close(&run->descendants);
 	arrivals_close(run->arrivals);
 	follow_close(run->follow);
 	session_close(&run->session);

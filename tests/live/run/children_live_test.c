@@ -103,6 +103,51 @@ TEST(with_f_they_are_watched)
 	outcome_free(&o);
 }
 
+/* What they execute is another program, which is not watched, or has no such
+   symbol. */
+TEST(with_f_what_they_execute_is_doubted)
+{
+	static const struct {
+		const char *act;
+		int status;
+	} acts[] = {
+		{"execute", DOUBTED}, {"spawn", DOUBTED}, {"system", DOUBTED},
+		{"vfork", DOUBTED}, {"late", DOUBTED}, {"many", DOUBTED},
+		{"leave-other", DOUBTED}, {"grandchild", DOUBTED},
+		{"threads", OWN}, {"vfork-end", OWN},
+	};
+	static const char said[] = "executed another program, which was not "
+	    "watched";
+	struct outcome o;
+
+	for (size_t i = 0; i < COUNT(acts); i++) {
+		run_act(&o, NULL, LIST("-f", "--allow", "main", "--allow",
+		    "forks", "--error-exitcode", "66"), acts[i].act);
+		if (o.status != acts[i].status || (strstr(o.err, said) !=
+		    NULL) != (o.status == DOUBTED))
+			fail_msg("%s: status %d: %s", acts[i].act, o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+	run_act(&o, "--stop", LIST("-f", "--allow", "main",
+	    "--error-exitcode", "66"), "execute");
+	if (o.status != DOUBTED || strstr(o.err, "has no counter") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
+/* Until the end that was asked for, they are watched. */
+TEST(with_f_they_may_outlive_the_watch)
+{
+	struct outcome o;
+
+	run_act(&o, NULL, LIST("-f", "-t", "0.3", "--allow", "main",
+	    "--error-exitcode", "66"), "leave");
+	if (o.status != OWN)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
 /* Without a status that has to vouch for the run, only children that still live
    are seen. */
 TEST(what_is_not_vouched_for_keeps_its_status)

@@ -165,6 +165,25 @@ TEST(a_program_without_it_is_doubted)
 	outcome_free(&o);
 }
 
+/* One that is watched is not traced, and so not caught as it executes another. */
+TEST(what_a_watched_program_executes_is_doubted)
+{
+	static const char *const scripts[] = {
+		"\"$0\" 2 \"$0\" 2", "exec \"$0\" 2 /bin/true",
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct outcome o;
+
+		run_script(&o, LIST("-f", SKIP, VOUCHED), scripts[i]);
+		if (o.status != 120 || strstr(o.err,
+		    "executed another program, which was not watched") == NULL)
+			fail_msg("%s: %d: %s", scripts[i], o.status, o.err);
+		expect_counts(&o, 1, 3);
+		outcome_free(&o);
+	}
+}
+
 TEST(nothing_was_ever_watched)
 {
 	for (size_t m = 0; m < COUNT(modes); m++) {

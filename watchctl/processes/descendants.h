@@ -1,0 +1,55 @@
+/*
+ * descendants: the processes that watched processes create with -f, and whether
+ * one of them executed another program, which ends its watches.
+ *
+ * The kernel records that a process or a thread was created, and that it ended;
+ * but of one that executes another program no end is recorded, since the events
+ * are removed then.  So who is gone, or lives and has executed a program, and
+ * whose threads have not all left a record of their end, has executed one.
+ */
+#ifndef DESCENDANTS_H
+#define DESCENDANTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "processes/children.h"
+
+struct descendant {
+	struct child child;
+	long threads;			/* by their records */
+	uint64_t gone;			/* ns: when it was seen to be no longer
+					   watched; 0: it was not */
+};
+
+/* All zero: there are none. */
+struct descendants {
+	struct descendant *one;		/* n of them, that have not ended */
+	size_t n, cap, many;		/* from many on, it is looked who is
+					   gone */
+	uint64_t left;			/* ns: the watch ended then; 0: it has
+					   not */
+	struct child executed;		/* the first that did; pid 0: none */
+	bool unknown;			/* one was perhaps forgotten */
+};
+
+/* A record, in the order of time; and whether a process was caught as it executed a
+   program, after it was created at this time, ns. */
+void descendants_made(struct descendants *, const struct child *,
+    bool (*caught)(void *arg, const struct child *), void *arg);
+void descendants_thread(struct descendants *, pid_t, bool ended);
+
+/* The watch ends now: what is created or executed after that is of no interest.  To
+   be called before the events are disabled, when all records from before `since`,
+   ns, have been given. */
+void descendants_leave(struct descendants *, uint64_t since);
+
+/* All records have been given: decide. */
+void descendants_settle(struct descendants *,
+    bool (*caught)(void *arg, const struct child *), void *arg);
+
+void descendants_close(struct descendants *);
+
+#endif
