@@ -143,7 +143,7 @@ TEST_WITH(its_death_is_survived, begin, finish)
 /* After too many there is none, and the SPEC is named. */
 TEST_WITH(too_many_deaths_are_an_error, begin, finish)
 {
-	live.box.given_up = true;
+	live.box.ran = live.box.given_up = true;
 	expect_cause("watched_words", -ECHILD, "'watched_words': reading "
 	    "symbols");
 }
