@@ -1,19 +1,23 @@
 /*
  * opener: a victim that opens a library (plug.c) again and again.
  *
- *	opener THREADS LIBRARY [move]
+ *	opener THREADS LIBRARY [move|fork|fork-other]
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
  * it closes it.  With move something is mapped where it was, so that it is at another
- * place the next time.  Ends with status 7, or 9 if the library cannot be opened.
+ * place the next time.  With fork a child process does the same once more, with
+ * fork-other it opens another library.  Ends with status 7, or 9 if the library cannot be opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const char *library;
 static int move;
@@ -38,18 +42,34 @@ use(void *arg)
 	return arg;
 }
 
+static void
+in_a_child(int same)
+{
+	int status = 0;
+
+	if (fork() == 0) {
+		if (same)
+			(void)use(NULL);
+		_exit(same || dlopen("libm.so.6", RTLD_NOW) != NULL ? 0 : 9);
+	}
+	if (wait(&status) < 0 || status != 0)
+		exit(9);
+}
+
 int
 main(int argc, char **argv)
 {
 	pthread_t thread;
 
 	library = argv[2];
-	move = argc > 3;
+	move = argc > 3 && strcmp(argv[3], "move") == 0;
 	if (atoi(argv[1]) == 0)
 		(void)use(NULL);
 	for (int i = atoi(argv[1]); i > 0; i--)
 		if (pthread_create(&thread, NULL, use, NULL) != 0 ||
 		    pthread_join(thread, NULL) != 0)
 			exit(9);
+	if (argc > 3 && strncmp(argv[3], "fork", 4) == 0)
+		in_a_child(strcmp(argv[3], "fork") == 0);
 	return 7;
 }

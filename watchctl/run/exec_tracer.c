@@ -28,6 +28,10 @@ struct caught {
 /* A traced thread. */
 struct traced {
 	struct wp_thread thread;
+	uint64_t place;		/* of its program's hook; 0: none */
+	bool made;		/* it is of a process that was made by fork(2),
+				   where nothing is armed at a hook; */
+	uint64_t mapped;	/* then: which modules there were at first */
 	int hook;		/* the breakpoint; < 0: none */
 	uint64_t calls;		/* of it, that were looked at */
 	enum { RUNS, WAITS, PASSES } at_hook;
@@ -48,7 +52,8 @@ struct exec_tracer {
 	size_t n, cap;
 	struct caught due;	/* is to be looked at now; pid 0: none is */
 	atomic_bool busy;
-	atomic_bool missed;	/* as of exec_tracer_missed */
+	atomic_bool missed;	/* as of exec_tracer_end */
+	pid_t child;		/* the same */
 	int wake;		/* an eventfd: there is one more */
 };
 
@@ -77,26 +82,95 @@ executed(void *arg, pid_t pid)
 
 /* --- hooks --- */
 
-/* The hook of a process; 0: nothing waits there. */
-static uint64_t
-hook_of(const struct run *run, pid_t pid)
+/* The hook of a process whose program was looked at; 0: nothing waits there.  False:
+   it was not. */
+static bool
+hook_of(const struct run *run, pid_t pid, uint64_t *hook)
 {
-	uint64_t hook = 0;
+	bool known = false;
 
 	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].pid == pid && !run->process[i].module)
-			hook = run->process[i].hook;
-	return hook;
+		if (run->process[i].pid == pid && !run->process[i].module) {
+			*hook = run->process[i].hook;
+			known = true;
+		}
+	return known;
+}
+
+/* Which of the modules that are waited for a process has, a bit for each SPEC. */
+static uint64_t
+mapped_modules(const struct run *run, pid_t pid)
+{
+	const struct options *o = run->options;
+	uint64_t mapped = 0;
+
+	for (size_t i = 0; i < o->nspecs && i < 64; i++)
+		if (module_may_come(&o->spec[i]) &&
+		    module_is_mapped(pid, &o->spec[i]))
+			mapped |= UINT64_C(1) << i;
+	return mapped;
+}
+
+/* Another thread of a process; NULL: none is traced. */
+static const struct traced *
+other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
+{
+	for (size_t i = 0; i < t->loop.all.n; i++) {
+		const struct wp_thread *thread = t->loop.all.thread[i];
+
+		if (thread->pid == pid && thread != &but->thread)
+			return (const struct traced *)thread;
+	}
+	return NULL;
+}
+
+/* The last that was found, for a process whose parent has ended. */
+static uint64_t
+last_hook(const struct run *run)
+{
+	size_t i = run->nprocesses;
+
+	while (i > 0 && run->process[i - 1].hook == 0)
+		i--;
+	return i > 0 ? run->process[i - 1].hook : 0;
+}
+
+/* What a process has that was made by fork(2) is its parent's, also its modules, and
+   what is watched in them. */
+static void
+find_hook(struct exec_tracer *t, struct traced *traced)
+{
+	const pid_t pid = traced->thread.pid;
+	const struct traced *other;
+	struct wp_proc_status status;
+
+	if (hook_of(t->run, pid, &traced->place))
+		return;
+	if ((other = other_of(t, pid, traced)) != NULL) {
+		traced->place = other->place;
+		traced->made = other->made;
+		traced->mapped = other->mapped;
+		return;
+	}
+	if (wp_proc_status(pid, &status) == 0 &&
+	    (other = other_of(t, status.parent, traced)) != NULL)
+		traced->place = other->place;
+	else
+		traced->place = last_hook(t->run);
+	traced->made = traced->place != 0;
+	if (traced->made)
+		traced->mapped = mapped_modules(t->run, pid);
 }
 
 static void
 set_hook(struct exec_tracer *t, struct traced *traced)
 {
-	const uint64_t hook = hook_of(t->run, traced->thread.pid);
-
-	if (hook == 0 || traced->hook >= 0)
+	if (traced->hook >= 0)
 		return;
-	traced->hook = wp_target_break(traced->thread.tid, hook);
+	find_hook(t, traced);
+	if (traced->place == 0)
+		return;
+	traced->hook = wp_target_break(traced->thread.tid, traced->place);
 	if (traced->hook < 0 && traced->hook != -ESRCH)
 		atomic_store(&t->missed, true);
 }
@@ -126,8 +200,13 @@ take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 	if (info->si_code <= 0 || info->si_code == SI_KERNEL ||
 	    traced->hook < 0 || info->si_fd != traced->hook)
 		return info->si_signo;
+	traced->calls += traced->at_hook == RUNS;
+	if (traced->made) {
+		if (mapped_modules(t->run, thread->pid) != traced->mapped)
+			t->child = thread->pid;
+		return 0;
+	}
 	if (traced->at_hook == RUNS) {
-		traced->calls++;
 		traced->at_hook = put(t, thread->pid, thread->tid) ? WAITS :
 		    PASSES;
 	}
@@ -442,7 +521,7 @@ exec_tracer_is_busy(const struct exec_tracer *t)
 }
 
 bool
-exec_tracer_end(struct exec_tracer *t)
+exec_tracer_end(struct exec_tracer *t, pid_t *child)
 {
 	bool missed;
 
@@ -454,6 +533,7 @@ exec_tracer_end(struct exec_tracer *t)
 	(void)pthread_kill(t->thread, SIGCHLD);
 	(void)pthread_join(t->thread, NULL);
 	missed = atomic_load(&t->missed);
+	*child = t->child;
 	tracer_free(t);
 	return missed;
 }

@@ -10,6 +10,8 @@
  * with it, since only a tracer's own thread can do it.  What is armed then is
  * let go, unless it waits for a module: then each call of its loader's hook, at
  * which an execution breakpoint stops the thread, is looked at in the same way.
+ * A process that is made by fork(2) is not watched where it maps a module, but it
+ * is seen whether it does.
  *
  * If watchctl is killed, the kernel lets all of them go on.
  */
@@ -54,7 +56,9 @@ int exec_tracer_arm(struct exec_tracer *, const struct process *,
 bool exec_tracer_is_busy(const struct exec_tracer *);
 
 /* Let all go, as they are.  Result: whether a hook was called and its thread did
-   not stop, so that what was mapped then may have been missed. */
-bool exec_tracer_end(struct exec_tracer *);
+   not stop, so that what was mapped then may have been missed.  *child: a process
+   that was made by fork(2), executed no program, and mapped or unmapped a module
+   that is waited for: nothing was done there.  Unchanged: there was none. */
+bool exec_tracer_end(struct exec_tracer *, pid_t *child);
 
 #endif

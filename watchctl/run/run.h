@@ -126,7 +126,8 @@ struct run {
 	bool refused;			/* the command was ended, since it has
 					   not what it must have */
 	struct absent absent;		/* what has nothing of it */
-	bool missed_module;		/* one may have been mapped unseen */
+	bool missed_module;		/* one may have been mapped unseen; */
+	pid_t missed_child;		/* one was by this process; 0: none */
 	struct exec_tracer *tracer;	/* of those that have none; NULL */
 	bool unprivileged_reported;	/* that a process runs without privileges
 					   that its file gives */

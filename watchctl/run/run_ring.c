@@ -424,7 +424,8 @@ ring_loop(struct run *run)
 		run_turn_off(run);
 	}
 	run->poll[run->npoll - 1].fd = -1;
-	run->missed_module = exec_tracer_end(run->tracer);
+	run->missed_module = exec_tracer_end(run->tracer,
+	    &run->missed_child);
 	run->tracer = NULL;
 	follow_end(run->follow);
 	leave_descendants(run, more);

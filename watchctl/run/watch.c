@@ -443,6 +443,14 @@ finish(struct run *run)
 		session_doubt(&run->session, "a library may have been opened "
 		    "unseen");
 	}
+	if (run->missed_child != 0) {
+		session_warn(&run->session, "process %d, which was made by "
+		    "fork(2) and executed no other program, opened or closed a "
+		    "module that is waited for: it is not watched there",
+		    run->missed_child);
+		session_doubt(&run->session, "process %d opened or closed a "
+		    "module where it is not watched", run->missed_child);
+	}
 	if (run->ops->uptime != NULL)
 		run->ops->uptime(run, &uptime);
 	session_uptime(&run->session, &uptime);
