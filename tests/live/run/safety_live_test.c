@@ -17,9 +17,9 @@
 
 enum {
 	PARTS = 5,		/* of the busy victim */
-	KILLS = 200,		/* at any moment */
-	HELD_KILLS = 50,	/* while the victim is held */
-	COMMAND_KILLS = 60,	/* in command mode */
+	KILLS = 80,		/* at any moment */
+	HELD_KILLS = 30,	/* while the victim is held */
+	COMMAND_KILLS = 30,	/* in command mode */
 	SPAN_MIN = 60000,	/* us that kills are spread over; at most, */
 	SPAN_MAX = 150000,	/* on a machine that is not too busy */
 	HOLD_US = 1500,		/* about how long the victim is held */

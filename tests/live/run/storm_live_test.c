@@ -24,7 +24,7 @@
 
 enum {
 	/* of each mode: sanitizers make watchctl slow to begin */
-	KILLS = SANITIZED ? 12 : 25,
+	KILLS = SANITIZED ? 12 : 16,
 	THOROUGH = 5,		/* times as often where $THOROUGH is set */
 	PROCESSES = 64,		/* at most */
 };
