@@ -423,6 +423,8 @@ ring_loop(struct run *run)
 			    session_full_reason(&run->session);
 		run_turn_off(run);
 	}
+	if (more)
+		(void)all_ended(run);	/* until now */
 	run->poll[run->npoll - 1].fd = -1;
 	run->missed_module = exec_tracer_end(run->tracer,
 	    &run->missed_child);
@@ -433,16 +435,29 @@ ring_loop(struct run *run)
 	wp_drain_stop(ring->drain);
 }
 
+/* Whether a process was seen to be watched no more before the watch ended;
+   one that is traced was looked at. */
+static bool
+has_left(const struct run *run, size_t i)
+{
+	const struct process *process = &run->process[i];
+
+	return process->program ? process->alone && process->disarmed :
+	    run->poll[1 + i].fd < 0;
+}
+
 /* A process that executes another program and soon ends may not be caught at
    it.  But all threads that end under watch leave a record of that; if no
    record was lost, the missing ones show it. */
 static void
 report_all_executed(struct run *run)
 {
-	if (strcmp(run->reason, "exit") != 0 || run->session.lost > 0)
+	const bool all = strcmp(run->reason, "exit") == 0;
+
+	if (run->session.lost > 0)
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].threads > 0)
+		if (run->process[i].threads > 0 && (all || has_left(run, i)))
 			run_executed(run, run->process[i].pid);
 }
 
