@@ -94,12 +94,12 @@ module_is_mapped(pid_t pid, const struct spec *spec)
 /* --- what has changed --- */
 
 static void
-report(struct run *run, pid_t pid, enum watch_event_what what,
+report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
     const struct ex_watch *watch, const struct spec *spec)
 {
 	const bool there = what != WATCH_MISSING;
 	struct watch_event event = {
-		.what = what, .watch = watch->id - 1, .time = wp_clock_ns(),
+		.what = what, .watch = watch->id - 1, .time = time,
 		.pid = pid, .gap = WATCH_NO_GAP,
 		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
 	};
@@ -135,7 +135,7 @@ leave(struct run *run, pid_t pid, size_t spec)
 		if (process->pid != pid || !process->module ||
 		    process->disarmed || process->spec[0] != spec)
 			continue;
-		report(run, pid, WATCH_DISARMED, run_watch(run,
+		report(run, pid, WATCH_DISARMED, wp_clock_ns(), run_watch(run,
 		    process->first), &run->options->spec[spec]);
 		run_disarm(run, process);
 	}
@@ -168,6 +168,7 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->spec[0] = i;
 	(void)session_object(&run->session, process->pid, spec, region.addr,
 	    region.len);
+	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0)
 		process->n = 0;
 	return err < 0 ? err : run_describe_process(run, process);
@@ -200,7 +201,8 @@ enter(struct run *run, pid_t pid, size_t i)
 		give_up(run, process, spec, &cause);
 		return;
 	}
-	report(run, pid, WATCH_ARMED, run_watch(run, process->first), spec);
+	report(run, pid, WATCH_ARMED, process->since, run_watch(run,
+	    process->first), spec);
 	run->found = true;
 }
 

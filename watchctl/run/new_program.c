@@ -217,7 +217,8 @@ report(struct run *run, const struct program *program,
 {
 	const bool there = what == WATCH_ARMED;
 	struct watch_event event = {
-		.what = what, .watch = watch->id - 1, .time = wp_clock_ns(),
+		.what = what, .watch = watch->id - 1,
+		.time = there ? program->process->since : wp_clock_ns(),
 		.pid = program->process->pid, .gap = WATCH_NO_GAP,
 		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
 	};
@@ -323,6 +324,7 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 	}
 	if (program->nfound > 0 && (err = plan(run, program, cause)) < 0)
 		return err;
+	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,
 	    cause)) < 0 || program->nfound == 0)
 		return err;

@@ -126,6 +126,28 @@ TEST(a_suite_of_many_programs)
 	}
 }
 
+/* No hit is from before its watch. */
+TEST(what_is_armed_hits_later)
+{
+	for (size_t m = 0; m < COUNT(modes); m++) {
+		double armed = -1;
+		struct outcome o;
+		json_t *line;
+		size_t i;
+
+		run_script(&o, LIST(modes[m], SKIP), "exec \"$0\" 20");
+		json_array_foreach(o.lines, i, line)
+			if (strcmp(maybe_text(line, "event"), "armed") == 0)
+				armed = json_real_value(json_object_get(line,
+				    "time"));
+		assert_true(armed > 0);
+		each_hit(&o, i, line)
+			assert_true(json_real_value(json_object_get(line,
+			    "time")) >= armed);
+		outcome_free(&o);
+	}
+}
+
 TEST(without_f_only_the_command_itself)
 {
 	for (size_t m = 0; m < COUNT(modes); m++) {
