@@ -6,6 +6,8 @@
  *	i  the inner one, to the next of four objects
  *	o  the outer one, to the other of two boxes
  *	n  the inner one, to null
+ *	a  the inner one, to another object, which it writes to, and back
+ *	s  the inner one, to what it is
  *	k  none
  */
 #include <pthread.h>
@@ -26,6 +28,7 @@ struct box {
 struct item item[4];
 struct box boxes[2] = {{1, &item[0]}, {2, &item[2]}};
 struct box *box = boxes;
+struct item *late;		/* null until main is called */
 int chosen;
 struct link {
 	struct link *next;
@@ -45,6 +48,22 @@ touch(long n)
 }
 
 OWN void
+stray(struct box *b)
+{
+	__atomic_store_n(&b->item->name, 1, __ATOMIC_SEQ_CST);
+}
+
+OWN void
+and_back(struct box *b)
+{
+	struct item *before = b->item;
+
+	__atomic_store_n(&b->item, &item[1], __ATOMIC_SEQ_CST);
+	stray(b);
+	__atomic_store_n(&b->item, before, __ATOMIC_SEQ_CST);
+}
+
+OWN void
 change(char what)
 {
 	struct box *b = box;
@@ -56,6 +75,10 @@ change(char what)
 		box = b == boxes ? &boxes[1] : boxes;
 	else if (what == 'n')
 		b->item = NULL;
+	else if (what == 'a')
+		and_back(b);
+	else if (what == 's')
+		__atomic_store_n(&b->item, b->item, __ATOMIC_SEQ_CST);
 }
 
 static void *
@@ -82,6 +105,7 @@ main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		box->item = NULL;
+	__atomic_store_n(&late, item, __ATOMIC_SEQ_CST);
 	printf("pid %d item %p\n", (int)getpid(), (void *)item);
 	fflush(stdout);
 	if (pthread_create(&thread, NULL, work, NULL) != 0)

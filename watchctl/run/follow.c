@@ -21,7 +21,9 @@
 
 enum {
 	TRIES_MAX = 8,		/* moves for one change, if pointers change on */
-	POLL_MS = 100,		/* between looks, if a record should be lost */
+	POLL_MS = 100,		/* between looks, if a record should be lost;
+				   and between reports of doubts */
+	LATE_NS = 1000000,	/* what a store may be recorded after it */
 };
 
 /* An object that is followed. */
@@ -35,6 +37,15 @@ struct followed {
 	uint64_t at[SPEC_MORE_MAX + 1];	/* where the pointers are that are
 					   watched, and the object; 0: nowhere;
 					   the thread's */
+	uint64_t since;		/* not where they led when they were armed;
+				   0: they were */
+	uint64_t gap_looked;	/* when it was last looked at, for all the
+				   gaps so far */
+	uint64_t wrote, looked;	/* a write after which nothing was missed, and
+				   when it was looked at; 0: none since the last
+				   gap */
+	uint64_t doubt, until;	/* a gap that may be, and is not reported;
+				   0: none */
 	unsigned described;	/* of the session's watches, the place that it
 				   has moved to, plus 1; 0: it has not */
 };
@@ -47,6 +58,7 @@ struct move {
 	bool done;		/* else it is about to be */
 	uint64_t gap;		/* done: as of struct watch_event */
 	bool failed;
+	bool stayed;		/* it may have been elsewhere meanwhile */
 };
 
 struct follow {
@@ -183,6 +195,21 @@ slots_of(const struct wp_target *target, size_t first, size_t n)
 	return slots;
 }
 
+/* From now on each change is recorded; what was before has no record. */
+static void
+look_again(struct follow *f, pid_t pid)
+{
+	uint64_t at[SPEC_MORE_MAX + 1];
+
+	for (size_t i = 0; i < f->n; i++) {
+		if (f->one[i].pid != pid)
+			continue;
+		look(&f->one[i], at);
+		if (memcmp(at, f->one[i].at, sizeof(at)) != 0)
+			f->one[i].since = wp_clock_ns();
+	}
+}
+
 int
 follow_arm(struct follow *f, const struct process *process,
     struct wp_cause *cause)
@@ -216,8 +243,11 @@ follow_arm(struct follow *f, const struct process *process,
 	if (slots > run->features.caps.slots)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, slots,
 		    run->features.caps.slots);
-	return wp_target_attach(f->scouts, process->pid, (size_t)first, n,
-	    cause);
+	if ((first = wp_target_attach(f->scouts, process->pid, (size_t)first, n,
+	    cause)) < 0)
+		return first;
+	look_again(f, process->pid);
+	return 0;
 }
 
 bool
@@ -275,41 +305,163 @@ move_to(struct follow *f, struct followed *one,
 	return good;
 }
 
-/* A pointer changed at this time, ns. */
-static void
-follow_one(struct follow *f, struct followed *one, uint64_t since)
+/* Whether something may have been at a place between this write to a pointer and the
+   one before, after which nothing could have been missed: when that was looked at,
+   its successor had been executed already, perhaps, and was only recorded later. */
+static bool
+is_second(const struct followed *one, uint64_t wrote)
 {
-	const unsigned n = one->place.nmore;
-	const uint64_t before = one->at[n];
-	uint64_t at[SPEC_MORE_MAX + 1];
+	return one->wrote != 0 && wrote <= one->looked + LATE_NS;
+}
+
+/* A pointer was written at this time, ns, and is what it was.  If that was the only
+   write, it was that value which was written; else there may have been another
+   one in between. */
+static void
+stay(struct followed *one, uint64_t wrote, uint64_t looked, bool gone)
+{
+	const bool second = is_second(one, wrote);
+
+	if (wrote <= one->gap_looked)
+		return;
+	if (second || gone) {
+		if (one->doubt == 0)
+			one->doubt = second ? one->wrote : wrote;
+		one->until = wp_clock_ns();
+		one->gap_looked = looked;
+		one->wrote = 0;
+	} else {
+		one->wrote = wrote;
+		one->looked = looked;
+	}
+}
+
+/* Whether nothing can be read any more, which says nothing of what was written. */
+static bool
+is_gone(const struct followed *one)
+{
+	return one->at[one->place.nmore] == 0 &&
+	    !is_there(one->pid, one->at[0]);
+}
+
+/* Whether nothing was missed at a move: there is no object now, nor a pointer that
+   has just begun to be watched. */
+static bool
+misses_nothing(const struct followed *one,
+    const uint64_t before[SPEC_MORE_MAX + 1])
+{
+	for (unsigned i = 1; i <= one->place.nmore; i++)
+		if (one->at[i] != 0 && one->at[i] != before[i])
+			return false;
+	return one->at[one->place.nmore] == 0;
+}
+
+/* Since when something may have been missed at a move after this write, ns; 0:
+   nothing was. */
+static uint64_t
+gap_since(const struct followed *one, uint64_t wrote, bool gap)
+{
+	return one->doubt != 0 ? one->doubt :
+	    is_second(one, wrote) ? one->wrote : gap ? wrote : 0;
+}
+
+/* Say that it has moved; gap: after this write something was missed. */
+static void
+say_moved(struct follow *f, struct followed *one, uint64_t wrote,
+    uint64_t looked, bool gap, bool good)
+{
+	const uint64_t since = gap_since(one, wrote, gap);
 	struct move done = {
 		.followed = (size_t)(one - f->one), .done = true,
+		.addr = one->at[one->place.nmore], .time = wp_clock_ns(),
+		.gap = WATCH_NO_GAP, .failed = !good,
 	};
-	bool good = true, moved = false;
 
-	for (unsigned i = 0; i < TRIES_MAX; i++) {
+	if (since != 0) {
+		done.gap = done.time - since;
+		one->gap_looked = looked;
+	}
+	one->doubt = 0;
+	one->wrote = since != 0 ? 0 : wrote;
+	one->looked = looked;
+	say(f, &done);
+}
+
+/* A pointer was written at this time, ns. */
+static void
+follow_one(struct follow *f, struct followed *one, uint64_t wrote)
+{
+	uint64_t before[SPEC_MORE_MAX + 1], at[SPEC_MORE_MAX + 1];
+	uint64_t looked = wp_clock_ns();
+	bool good = true, gone;
+	unsigned moves = 0;
+
+	memcpy(before, one->at, sizeof(before));
+	for (; moves < TRIES_MAX; moves++) {
+		looked = wp_clock_ns();
 		look(one, at);
 		if (memcmp(at, one->at, sizeof(at)) == 0)
 			break;
 		good = move_to(f, one, at);
-		moved = true;
 	}
-	if (!moved || (at[n] == before && one->at[n] == before && good))
-		return;
-	done.addr = one->at[n];
-	done.time = wp_clock_ns();
-	done.gap = done.addr == 0 ? WATCH_NO_GAP : done.time - since;
-	done.failed = !good;
-	say(f, &done);
+	gone = is_gone(one);
+	if (moves == 0)
+		stay(one, wrote, looked, gone);
+	else
+		say_moved(f, one, wrote, looked, moves > 1 || gone ||
+		    !misses_nothing(one, before), good);
 }
 
-/* Follow each of a process; pid 0: of all. */
-static void
-follow_process(struct follow *f, pid_t pid, uint64_t since)
+/* Whether it is one of its pointers that is there. */
+static bool
+has_pointer(const struct followed *one, uint64_t addr)
+{
+	for (unsigned i = 0; i < one->place.nmore; i++)
+		if (one->at[i] != 0 && addr < one->at[i] + sizeof(uint64_t) &&
+		    addr + sizeof(uint64_t) > one->at[i])
+			return true;
+	return false;
+}
+
+static bool
+any_has_pointer(const struct follow *f, pid_t pid, uint64_t addr)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (pid == 0 || f->one[i].pid == pid)
-			follow_one(f, &f->one[i], since);
+		if (f->one[i].pid == pid && has_pointer(&f->one[i], addr))
+			return true;
+	return false;
+}
+
+/* A pointer was written; it may be one that is watched no more, which led to any
+   of the process. */
+static void
+take_write(struct follow *f, const struct wp_sample *sample)
+{
+	const pid_t pid = (pid_t)sample->pid;
+	const bool any = !any_has_pointer(f, pid, sample->addr);
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->one[i].pid == pid && (any ||
+		    has_pointer(&f->one[i], sample->addr)))
+			follow_one(f, &f->one[i], sample->time);
+}
+
+/* What was written since they were looked at is not known. */
+static void
+take_loss(struct follow *f)
+{
+	const uint64_t now = wp_clock_ns();
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct followed *one = &f->one[i];
+		const uint64_t since = one->wrote != 0 ? one->wrote :
+		    one->gap_looked != 0 ? one->gap_looked : f->run->began;
+
+		if (one->doubt == 0)
+			one->doubt = since;
+		one->until = now;
+		follow_one(f, one, now);
+	}
 }
 
 /* Take the records of writes to pointers. */
@@ -319,13 +471,29 @@ take_writes(struct follow *f)
 	struct wp_rings *rings = wp_target_rings(f->scouts);
 	const struct perf_event_header *header;
 
-	while ((header = wp_rings_next(rings, UINT64_MAX)) != NULL) {
-		const struct wp_sample *sample = (const void *)header;
-
+	while ((header = wp_rings_next(rings, UINT64_MAX)) != NULL)
 		if (header->type == PERF_RECORD_SAMPLE)
-			follow_process(f, (pid_t)sample->pid, sample->time);
+			take_write(f, (const void *)header);
 		else if (header->type == PERF_RECORD_LOST)
-			follow_process(f, 0, wp_clock_ns());
+			take_loss(f);
+}
+
+/* Report the gaps that may be, and began before this time, ns: each as one with
+   those which followed. */
+static void
+say_doubts(struct follow *f, uint64_t before)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		struct followed *one = &f->one[i];
+
+		if (one->doubt == 0 || one->doubt >= before)
+			continue;
+		say(f, &(struct move){
+			.followed = i, .done = true, .stayed = true,
+			.addr = one->at[one->place.nmore], .time = one->until,
+			.gap = one->until - one->doubt,
+		});
+		one->doubt = 0;
 	}
 }
 
@@ -346,12 +514,16 @@ follow_thread(void *arg)
 			.fd = i == 0 ? f->end : wp_rings_fd(rings, i - 1),
 			.events = POLLIN,
 		};
-	/* what changed before it was there */
-	follow_process(f, 0, f->run->began);
+	for (size_t i = 0; i < f->n; i++)
+		if (f->one[i].since != 0)
+			follow_one(f, &f->one[i], f->one[i].since);
 	while (p != NULL && p->revents == 0) {
 		take_writes(f);
+		say_doubts(f, wp_clock_ns() - POLL_MS * 1000000ull);
 		(void)poll(p, n + 1, POLL_MS);
 	}
+	take_writes(f);
+	say_doubts(f, UINT64_MAX);
 	free(p);
 	return NULL;
 }
@@ -436,9 +608,14 @@ report_move(struct follow *f, struct followed *one, const struct move *move)
 		.pid = one->pid, .addr = move->addr,
 		.len = move->addr != 0 ? one->place.len : 0, .gap = move->gap,
 	});
-	if (one->described != 0 && !move->failed)
+	if (one->described != 0 && !move->failed && !move->stayed)
 		initial_place_report(f->run, s->watches[watch], one->pid);
-	if (move->gap != WATCH_NO_GAP)
+	if (move->stayed)
+		session_doubt(s, "%s may have been elsewhere, and not watched, "
+		    "within %.1f us, in which a pointer on the way to it "
+		    "was written", s->watches[watch]->spec,
+		    (double)move->gap / 1e3);
+	else if (move->gap != WATCH_NO_GAP)
 		session_doubt(s, "%s was not watched for %.1f us after a "
 		    "pointer on the way to it had changed",
 		    s->watches[watch]->spec, (double)move->gap / 1e3);

@@ -67,7 +67,8 @@ await_move(struct moving *m)
 static void
 step(struct moving *m, const char *what, int item)
 {
-	const bool moves = item != m->item;
+	/* another box's pointer may have been another one, too */
+	const bool moves = item != m->item || *what == 'o';
 
 	for (int i = 0; i < 3 && m->item != NOWHERE; i++)
 		m->want[m->wanted++] = m->items + (unsigned)m->item * ITEM;
@@ -156,6 +157,76 @@ TEST(waits_for_a_null_pointer)
 	assert_int_equal(o.status, 120);
 	assert_non_null(strstr(o.err, "after a pointer on the way to it had "
 	    "changed"));
+	outcome_free(&o);
+}
+
+/* Whether it ends green if a pointer is written so, by n hits or with the victim. */
+static void
+expect_status(const char *argument, const char *what, const char *n, int status)
+{
+	struct moving m;
+	struct outcome o;
+	size_t i, gaps = 0;
+	json_t *line;
+
+	start_moving(&m, argument);
+	watch_start(&m.w, LIST(watchctl(), "-w", "box->item->count",
+	    "--follow", "-o", "json", "-p", m.t.pid, "--allow", "touch",
+	    "--error-exitcode", "9", "-n", n));
+	say(&m.t.run, what);
+	(void)target_done(&m.t.run);
+	if (strcmp(n, "4") != 0)
+		target_end(&m.t, 7);
+	finish(&m.w, &o);
+	if (strcmp(n, "4") == 0)
+		target_end(&m.t, 7);
+	json_array_foreach(o.lines, i, line)
+		gaps += strcmp(maybe_text(line, "event"), "retarget") == 0 &&
+		    json_number_value(json_object_get(line, "gap_us")) > 0;
+	if (o.status != status || (gaps > 0) != (status == 120))
+		fail_msg("status %d, %zu gaps: %s", o.status, gaps, o.err);
+	outcome_free(&o);
+}
+
+TEST(changed_and_changed_back)
+{
+	expect_status(NULL, "a\n", "99", 120);
+	expect_status("null", "a\n", "99", 120);
+}
+
+/* It is looked at while the process runs, at the latest at the end. */
+TEST(the_same_is_written)
+{
+	expect_status(NULL, "s\nk\n", "4", 0);
+}
+
+/* A member of what follows in this text. */
+static double
+number_in(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	if (at == NULL)
+		fail_msg("no %s in %s", name, text);
+	return strtod(at + strlen(name), NULL);
+}
+
+/* A command's pointer is null until it is written: there is no gap before. */
+TEST(a_gap_begins_with_a_write)
+{
+	struct outcome o;
+	const char *move;
+	double gap;
+
+	run(&o, LIST(watchctl(), "-w", "late->count", "--follow", "-o", "json",
+	    "-O", "-", "--", victim("moving")));
+	/* the victim speaks, too */
+	move = strstr(o.out, "\"event\":\"retarget\"");
+	if (move == NULL)
+		fail_msg("it has not moved: %s", o.out);
+	gap = number_in(move, "\"gap_us\":");
+	if (number_in(move, "\"time\":") * 1e6 - gap < 50)
+		fail_msg("it began before the command: %s", o.out);
 	outcome_free(&o);
 }
 
