@@ -845,6 +845,8 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 		    &out, &target->options, w, wp_sampler_id(w, 0));
 	(void)pthread_mutex_unlock(&target->changing);
 	wp_uptime_add(&target->past, &out, &target->options);
+	target->past.threads = 0;	/* some may be, or have been, armed
+					   again */
 	for (size_t w = first; w < first + n; w++)
 		wp_events_count(&out, &target->options, w,
 		    &target->watch[w].past);

@@ -1,6 +1,8 @@
 /* uptime: for how long watches were on.  See uptime.h. */
 #include "attach/uptime.h"
 
+#include <stdlib.h>
+
 #include "attach/event.h"
 
 static uint64_t
@@ -64,9 +66,37 @@ add_thread(struct wp_uptime *uptime, const struct wp_events *events,
 			off = one;
 	}
 	uptime->known = true;
-	uptime->threads++;
 	uptime->ran += ran;
 	uptime->off += off;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How many threads events are of: one that was armed twice has two references.
+   0: there is no memory. */
+static unsigned
+count_threads(const struct wp_events *events)
+{
+	pid_t *tid = calloc(events->n + 1, sizeof(*tid));
+	size_t n = 0;
+	unsigned different = 0;
+
+	if (tid == NULL)
+		return 0;
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].watch == WP_EVENT_REFERENCE)
+			tid[n++] = events->event[i].tid;
+	qsort(tid, n, sizeof(*tid), compare);
+	for (size_t i = 0; i < n; i++)
+		different += i == 0 || tid[i] != tid[i - 1];
+	free(tid);
+	return different;
 }
 
 void
@@ -81,6 +111,7 @@ wp_uptime_add(struct wp_uptime *uptime, const struct wp_events *events,
 			add_thread(uptime, events, first, i, format);
 			first = i + 1;
 		}
+	uptime->threads += count_threads(events);
 }
 
 /* 0 threads: their number is not known. */

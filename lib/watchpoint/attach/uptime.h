@@ -26,7 +26,8 @@ struct wp_events;
 
 struct wp_uptime {
 	bool known;		/* there was something to be measured */
-	unsigned threads;	/* that had events of their own */
+	unsigned threads;	/* that had events of their own; 0: it is not
+				   known how many different ones */
 	uint64_t ran;	/* ns that they, and those that inherited, ran */
 	uint64_t off;		/* of these ns: not all of a thread's watches
 				   were on */
