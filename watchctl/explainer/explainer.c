@@ -115,8 +115,10 @@ explain(const struct options *options)
 	if (out == NULL)
 		out_of_memory();
 	if (explained_session_open(&session, options, EX_RECORDED, NULL,
-	    out, &screen, &resume) == 0)
+	    out, &screen, &resume) == 0) {
+		session.progress = ask_progress;
 		status = replay(&session);
+	}
 	session_close(&session);
 	(void)fclose(out);
 	return status;

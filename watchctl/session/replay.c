@@ -214,6 +214,8 @@ play(struct session *s, struct ex_perfdata *data)
 	int got;
 
 	while ((got = ex_perfdata_next(data, &record)) > 0) {
+		if (s->progress != NULL)
+			s->progress();
 		if (record.type == PERF_RECORD_LOST_SAMPLES) {
 			lost += record.lost.count;
 			continue;

@@ -77,6 +77,8 @@ struct session {
 	const struct summary_row *recall;	/* what is explained now was
 						   reported, as often as this
 						   says; NULL: it was not */
+	void (*progress)(void);		/* called when a recording's record was
+					   read; NULL: not */
 	void (*given)(void *arg, const struct ex_hit *, enum session_fate);
 	void *given_arg;		/* called with each hit; NULL: not */
 	struct {			/* of what watches are added: as of */

@@ -68,7 +68,7 @@ ex_source_path(const char *directory, const char *name)
 
 	if (directory == NULL || name[0] == '/' || has_it(name, directory))
 		directory = "";
-	path = malloc(strlen(directory) + strlen(name) + 2);
+	path = calloc(1, strlen(directory) + strlen(name) + 2);
 	if (path == NULL)
 		return NULL;
 	if (directory[0] == '/' || name[0] == '/')

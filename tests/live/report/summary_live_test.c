@@ -336,4 +336,10 @@ TEST(counts_without_bpf)
 	outcome_free(&o);
 }
 
-RUN_LIVE_TESTS()
+static int
+begin(void **state)
+{
+	return scratch_make(state) != 0 ? -1 : plain_library();
+}
+
+RUN_LIVE_TESTS(.before_all = begin, .after_all = scratch_remove)
