@@ -189,6 +189,21 @@ close_hook(struct exec_tracer *t, struct traced *traced)
 	traced->hook = -1;
 }
 
+/* Its program handles the hook's signal by now, which it would get if this process
+   died: have another one. */
+static void
+change_signal(struct exec_tracer *t, struct traced *traced, int sig)
+{
+	struct wp_proc_status status;
+
+	if (wp_proc_status(traced->thread.tid, &status) == 0 &&
+	    wp_proc_signal_in(status.caught, sig)) {
+		close_hook(t, traced);
+		traced->calls = 0;
+		set_hook(t, traced);
+	}
+}
+
 /* One is about to get a signal that may be its hook's: then it waits until that
    has been looked at, and gets none. */
 static int
@@ -213,6 +228,7 @@ take_signal(void *arg, struct wp_thread *thread, siginfo_t *info)
 	if (traced->at_hook == WAITS)
 		return WP_TRACER_LATER;
 	traced->at_hook = RUNS;
+	change_signal(t, traced, info->si_signo);
 	return 0;
 }
 
