@@ -1,18 +1,22 @@
 /*
  * opener: a victim that opens a library (plug.c) again and again.
  *
- *	opener THREADS LIBRARY [move|fork|fork-other]
+ *	opener THREADS LIBRARY [move|fork|fork-other|urgent]
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
  * it closes it.  With move something is mapped where it was, so that it is at another
  * place the next time.  With fork a child process does the same once more, with
- * fork-other it opens another library.  Ends with status 7, or 9 if the library cannot be opened.
+ * fork-other it opens another library.  With urgent it handles SIGURG, opens the
+ * library three thousand times, and says how often its handler was called.  Ends
+ * with status 7, or 9 if the library cannot be opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,6 +60,15 @@ in_a_child(int same)
 		exit(9);
 }
 
+static volatile sig_atomic_t urgent;
+
+static void
+handle(int sig)
+{
+	(void)sig;
+	urgent++;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -63,6 +76,13 @@ main(int argc, char **argv)
 
 	library = argv[2];
 	move = argc > 3 && strcmp(argv[3], "move") == 0;
+	if (argc > 3 && strcmp(argv[3], "urgent") == 0) {
+		(void)signal(SIGURG, handle);
+		for (int i = 0; i < 3000; i++)
+			(void)use(NULL);
+		printf("\nurgent %d\n", (int)urgent);
+		return 7;
+	}
 	if (atoi(argv[1]) == 0)
 		(void)use(NULL);
 	for (int i = atoi(argv[1]); i > 0; i--)

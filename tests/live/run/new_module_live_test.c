@@ -194,4 +194,32 @@ TEST(a_module_without_it)
 	outcome_free(&o);
 }
 
+/* It handles the signal from later on than it was chosen. */
+static void
+expect_no_call(void)
+{
+	struct running w;
+	char line[8192];
+	int armed = 0;
+
+	start(&w, LIST(watchctl(), "-w", "plug!plug_state", "-o", "json", "-O",
+	    "-", "--", victim("opener"), "0", victim("plug"), "urgent"));
+	while (armed < 10) {
+		hear(&w, line, sizeof(line));
+		armed += strstr(line, "\"armed\"") != NULL;
+	}
+	assert_int_equal(kill(w.pid, SIGKILL), 0);
+	do
+		hear(&w, line, sizeof(line));
+	while (strncmp(line, "urgent ", 7) != 0);
+	assert_string_equal(line, "urgent 0");
+	(void)waitpid(w.pid, NULL, 0);
+}
+
+TEST(its_handler_is_not_called)
+{
+	for (int i = 0; i < 3; i++)
+		expect_no_call();
+}
+
 RUN_LIVE_TESTS()
