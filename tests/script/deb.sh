@@ -14,16 +14,22 @@ for tool in git dpkg-buildpackage dh lintian; do
 done
 git -C "$TOP" rev-parse HEAD > /dev/null 2>&1 || not_run "no git repository"
 
+# as a user would, whatever is made around this
+plain()
+{
+	env -i "PATH=$PATH" "HOME=$HOME" "$@"
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 git clone -q "$TOP" "$scratch/src"
 cd "$scratch/src"
-MAKEFLAGS='' bmake deb > "$scratch/log" 2>&1 || {
+plain bmake deb > "$scratch/log" 2>&1 || {
 	cat "$scratch/log"
 	exit 1
 }
 mv watchctl-*.tar.gz first
-MAKEFLAGS='' bmake dist > /dev/null
+plain bmake dist > /dev/null
 cmp first watchctl-*.tar.gz
 lintian --fail-on error,warning --allow-root packages/*.changes
 

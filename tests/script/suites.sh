@@ -13,8 +13,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/src"
 cp -a "$TOP/lib" "$TOP/watchctl" "$TOP"/Makefile* "$scratch/src"
-MAKEFLAGS='' bmake -C "$scratch/src" prefix="$scratch/usr" all install \
-    > "$scratch/log" 2>&1 || {
+# as a user would, whatever is made around this
+env -i "PATH=$PATH" "HOME=$HOME" bmake -C "$scratch/src" \
+    prefix="$scratch/usr" all install > "$scratch/log" 2>&1 || {
 	cat "$scratch/log"
 	exit 1
 }
