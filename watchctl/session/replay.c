@@ -233,6 +233,10 @@ play(struct session *s, struct ex_perfdata *data)
 	}
 	if (!started)
 		(void)start(s, NULL);
+	if (got < 0) {	/* what would come next may have come before */
+		record = (struct ex_record){.type = PERF_RECORD_LOST};
+		(void)ex_explain(s->explainer, &record);
+	}
 	if (session_flush(s, UINT64_MAX) && lost > s->lost)
 		session_lost(s, lost - s->lost);
 	s->skipped = ex_perfdata_skipped(data);

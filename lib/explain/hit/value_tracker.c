@@ -904,7 +904,20 @@ put_claim(struct ex_value *value, const struct ex_bytes *claim, uint32_t certain
 	return changed;
 }
 
-/* What the history says of a hit, if it has come to say anything. */
+/* Which bytes a claim is of. */
+static uint32_t
+claimed_bytes(const struct ex_bytes *claim)
+{
+	uint32_t known = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		known |= (uint32_t)((claim->bits >> i * 8 & 0xff) != 0) << i;
+	return known;
+}
+
+/* What the history says of a hit, if it has come to say anything.  What it leaves
+   open, the order of the hits does not prove: a processor may have been taken away
+   between a store and its hit. */
 static void
 take_history(const struct ex_tracked *w, struct ex_tentative *tentative,
     bool last)
@@ -918,6 +931,11 @@ take_history(const struct ex_tracked *w, struct ex_tentative *tentative,
 		if (!last)
 			withdraw(tentative);
 		return;
+	}
+	if (it->known && !it->tainted) {
+		hit->old.known &= tentative->loaded | claimed_bytes(&it->old);
+		hit->new.known &= tentative->stored | tentative->later |
+		    claimed_bytes(&it->new);
 	}
 	(void)put_claim(&hit->old, &it->old, tentative->loaded,
 	    hit->watch->len);

@@ -418,6 +418,47 @@ TEST(keeps_to_one_process)
 	expect("another process", 1, UNKNOWN, 6);
 }
 
+static void
+put_ticket(unsigned i, const struct made *m, uint64_t number, uint64_t read)
+{
+	const struct wp_ticket ticket = {
+		WP_TICKET_MAGIC, number, read, WP_TICKET_VERSION, 8, -1,
+	};
+
+	make(&hits[i], m, &watch);
+	ex_tracker_hit(tracker, &hits[i], NULL, &ticket, &tentative[i]);
+}
+
+/* Thread 2 has added when its processor is taken away, long before its hit;
+   thread 1 stores meanwhile.  What was there before either is not known. */
+TEST(the_order_of_hits_is_not_that_of_stores)
+{
+	static const struct made quiet = {1000000, 1, 0, STORE, 5, UNKNOWN, 5};
+	static const struct made store = {1200000, 1, 0, STORE, 6, UNKNOWN, 6};
+	static const struct made held_up = {
+		1205000, 2, 1, ADD, 1, UNKNOWN, UNKNOWN,
+	};
+
+	begin(&live);
+	memory.now = 2000 * MS;
+	memory.readable = -1;
+	put_ticket(0, &quiet, 1, 5);
+	ex_tracker_mark(tracker, &watch, 1, 1);
+	put_ticket(1, &store, 2, 6);
+	put_ticket(2, &held_up, 3, 6);
+	ex_tracker_mark(tracker, &watch, 3, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(ex_tracker_settled(tracker, &tentative[i],
+		    (uint64_t)2000 * MS));
+		ex_tracker_given(&tentative[i], false);
+	}
+	assert_int_equal(number_of(&hits[0].new), 5);
+	assert_int_equal(number_of(&hits[1].old), UNKNOWN);
+	assert_int_equal(number_of(&hits[1].new), 6);
+	assert_int_equal(number_of(&hits[2].old), UNKNOWN);
+	assert_int_equal(number_of(&hits[2].new), UNKNOWN);
+}
+
 /* --- who writes unseen --- */
 
 TEST(knows_no_unseen_writers)
