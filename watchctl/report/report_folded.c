@@ -152,9 +152,13 @@ put_fold(struct buffer *b, const struct fold *fold)
 	buffer_puts(b, "\n");
 }
 
+/* What is written is not written again if the process that explains dies: so
+   little is written in more than one piece. */
+enum { WRITE_AT = 16 << 20 };
+
 /* What a walk over the folds writes to. */
 struct walk {
-	struct buffer line;
+	struct buffer lines;
 	FILE *out;
 	uint64_t hits;		/* in the folds so far */
 	int rc;
@@ -165,16 +169,15 @@ write_fold(const void *node, VISIT visit, void *closure)
 {
 	const struct fold *const *fold = node;
 	struct walk *walk = closure;
+	size_t start;
 
 	if ((visit != postorder && visit != leaf) || walk->rc != 0)
 		return;
-	put_fold(&walk->line, *fold);
-	walk->rc = buffer_commit(&walk->line, 0);
-	errno = 0;
-	if (walk->rc == 0 && fwrite(walk->line.bytes, 1, walk->line.len,
-	    walk->out) != walk->line.len)
-		walk->rc = errno == 0 ? -EIO : -errno;
-	walk->line.len = 0;
+	start = walk->lines.len;
+	put_fold(&walk->lines, *fold);
+	walk->rc = buffer_commit(&walk->lines, start);
+	if (walk->rc == 0 && walk->lines.len >= WRITE_AT)
+		walk->rc = buffer_write(&walk->lines, walk->out);
 	walk->hits += (*fold)->count;
 }
 
@@ -186,11 +189,11 @@ folded_end(struct report *r, const struct report_end *end)
 
 	if (end != NULL) {
 		twalk_r(r->own, write_fold, &walk);
-		flushed = buffer_write(&walk.line, r->out);
+		flushed = buffer_write(&walk.lines, r->out);
 		if (walk.rc == 0 && flushed == 0)
 			r->written = walk.hits;
 	}
-	buffer_free(&walk.line);
+	buffer_free(&walk.lines);
 	tdestroy(r->own, free);
 	r->own = NULL;
 	return walk.rc != 0 ? walk.rc : flushed;
