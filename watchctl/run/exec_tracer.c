@@ -499,8 +499,10 @@ exec_tracer_pass(struct exec_tracer *t, const struct process *process,
 	wp_target_give(target, &hold);
 	known = hold.n;
 	err = wp_trace_process(&hold, process->pid, t->run->options->follow);
-	if (err < 0)
+	if (err < 0) {
+		wp_hold_release(&hold);
 		return wp_cause_errno(cause, "tracing a process", -err);
+	}
 	if (process->n > 0)
 		err = wp_target_arm_held(target, &hold, process->pid,
 		    process->first, process->n, cause);

@@ -224,6 +224,7 @@ static int
 hold_all(struct wp_hold *hold, const struct whom *whom)
 {
 	const long limit = wp_clock_ms() + STOP_LIMIT;
+	const bool is_command = hold->n > 0;
 	pid_t *tids = NULL;
 	size_t cap = 0;
 	int again, err;
@@ -241,7 +242,7 @@ hold_all(struct wp_hold *hold, const struct whom *whom)
 	free(tids);
 	if (err == 0 && hold->n == 0 && whom->but == 0)
 		err = -ESRCH;
-	if (err != 0)
+	if (err != 0 && !is_command)
 		wp_hold_release(hold);
 	return err;
 }

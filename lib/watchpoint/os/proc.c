@@ -164,8 +164,9 @@ wp_proc_status(pid_t pid, struct wp_proc_status *out)
 		return err;
 	memset(out, 0, sizeof(*out));
 	/* it has no NUL, so this is all of it: groups can make it long */
-	if (getdelim(&text, &cap, '\0', f) <= 0 ||
-	    status_field(text, "Tgid") == NULL)
+	if (getdelim(&text, &cap, '\0', f) <= 0)
+		err = feof(f) ? -ESRCH : proc_error(errno);
+	else if (status_field(text, "Tgid") == NULL)
 		err = -ESRCH;
 	else
 		status_parse(text, out);
@@ -514,8 +515,8 @@ wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
 	while (result == 0 && getline(&line, &cap, f) > 0)
 		if (map_parse(line, &map))
 			result = fn(arg, &map);
-	if (result == 0 && ferror(f))
-		result = -EIO;
+	if (result == 0 && !feof(f))
+		result = proc_error(errno);
 	free(line);
 	(void)fclose(f);
 	return result;
@@ -644,8 +645,8 @@ wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
 		else if (usage_parse(line, &usage))
 			result = fn(arg, &map, &usage);
 	}
-	if (result == 0 && ferror(f))
-		result = -EIO;
+	if (result == 0 && !feof(f))
+		result = proc_error(errno);
 	free(line);
 	(void)fclose(f);
 	return result;

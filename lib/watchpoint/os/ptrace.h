@@ -41,7 +41,9 @@ struct wp_hold {
  * Hold every thread of a process: SEIZE and INTERRUPT those in the list until,
  * with all of them stopped, there are no others: then no thread is left that
  * could create one.  0 or -errno: -ESRCH ended; -EPERM not allowed, or traced
- * by another; -ETIMEDOUT one would not stop.  On failure none is held.
+ * by another; -ETIMEDOUT one would not stop.  On failure none is held, but for
+ * a hold that was not empty: it is a command's (wp_hold_command), which must not
+ * run before somebody has decided whether it is to.
  *
  * Threads that are not stopped cannot be released by a call: call this from a
  * thread that ends soon after it has let the others go.
@@ -100,10 +102,9 @@ int wp_hold_continue(struct wp_hold *, struct wp_stop *);
  * Trace all threads of a process, and all that they make (children too, if
  * asked): these stop before their first instruction.  On success every thread
  * is stopped, or stops before it does anything, including those that were
- * traced before.  Free hold->thread.  On failure, as for wp_hold_process, no
- * thread is traced that was not before.  A hold that is not empty is a
- * command's (wp_hold_command): its threads are stopped already, and no stop of
- * them is to be reported.
+ * traced before.  Free hold->thread.  Of a hold that is not empty the threads
+ * are stopped already, and no stop of them is to be reported.  On failure as
+ * wp_hold_process.
  */
 int wp_trace_process(struct wp_hold *, pid_t pid, bool children);
 

@@ -791,6 +791,29 @@ TEST(commands_begin_held)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
+/* Its owner decides whether it runs on. */
+TEST(a_command_whose_threads_cannot_be_listed_stays_held)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 7",
+	    NULL};
+	struct wp_hold hold = {0};
+	struct rlimit usual, none;
+	pid_t pid;
+	int err, status;
+
+	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){0, usual.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	err = wp_hold_process(&hold, pid);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	assert_int_equal(err, -EMFILE);
+	assert_int_equal(hold.n, 1);
+	assert_int_equal(status_of(pid).state, 't');
+	status = let_run(&hold, pid);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
 static const struct {
 	const char *name;	/* in the scratch directory if it has no '/' */
 	int err;
