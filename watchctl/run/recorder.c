@@ -301,8 +301,7 @@ recorder_is_due(const struct recorder *r)
 }
 
 bool
-recorder_tell(struct recorder *r, struct run *run, const char *reason,
-    uint64_t now)
+recorder_tell(struct recorder *r, struct run *run)
 {
 	struct session *s = &run->session;
 	bool more = true;
@@ -314,8 +313,5 @@ recorder_tell(struct recorder *r, struct run *run, const char *reason,
 	leave_out(r, s);
 	r->oldest = r->newest + 1;
 	r->told = true;
-	if (!more || !session_flush(s, now))
-		return false;
-	session_last(s, reason);
-	return session_flush(s, now);
+	return more;
 }

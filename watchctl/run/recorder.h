@@ -29,10 +29,8 @@ bool recorder_keep(struct recorder *, struct run *,
 /* There is one that cannot be decoded. */
 bool recorder_pass(struct recorder *, const struct perf_event_header *);
 
-/* Report what is kept, and then that it was, for this reason; nothing is kept
-   then.  All records of before `now' (ns) are there.  False as above. */
-bool recorder_tell(struct recorder *, struct run *, const char *reason,
-    uint64_t now);
+/* Have the session take what is kept; nothing is kept then.  False as above. */
+bool recorder_tell(struct recorder *, struct run *);
 
 /* Whether any hit is kept; or there is anything to tell: a hit, or that there was
    none. */

@@ -264,7 +264,6 @@ keep_records(struct run *run)
 
 	while (more && (header = wp_drain_look(ring->drain)) != NULL) {
 		follow_report(run->follow);
-		follow_report(run->follow);
 		if (!run_decode(run, header, &record)) {
 			more = recorder_pass(ring->recorder, header);
 			continue;
@@ -289,25 +288,32 @@ reason_to_tell(const struct run *run, uint64_t horizon)
 	    NULL : run->reason;
 }
 
-/* Have the session write what is there up to the horizon, and what is kept if that
-   is due. */
+/* Have the session write what is there up to the horizon, and what is kept; and
+   then that it was kept, for this reason. */
+static bool
+tell(struct run *run, const char *reason, uint64_t horizon)
+{
+	const struct ring_run *ring = run->own;
+	struct session *s = &run->session;
+
+	if ((ring->recorder != NULL && !recorder_tell(ring->recorder, run)) ||
+	    !session_flush(s, horizon))
+		return false;
+	session_last(s, reason);
+	return session_flush(s, horizon);
+}
+
+/* The same if what is kept is due; else what is there. */
 static bool
 write_records(struct run *run, uint64_t horizon)
 {
 	const char *reason = reason_to_tell(run, horizon);
-	struct ring_run *ring = run->own;
-	struct session *s = &run->session;
 
 	if (reason == NULL)
-		return session_flush(s, horizon);
+		return session_flush(&run->session, horizon);
 	run->tell_reason = NULL;
 	run->crashed = false;
-	if (ring->recorder != NULL)
-		return recorder_tell(ring->recorder, run, reason, horizon);
-	if (!session_flush(s, horizon))
-		return false;
-	session_last(s, reason);
-	return session_flush(s, horizon);
+	return tell(run, reason, horizon);
 }
 
 /* Take what was drained; up to the horizon, ns, that is all.  False: no more
@@ -360,7 +366,7 @@ ring_settle(struct run *run)
 	if (ready == 0)
 		return;
 	if (ring->recorder != NULL && recorder_has_hits(ring->recorder))
-		(void)recorder_tell(ring->recorder, run, "exit", ready);
+		(void)tell(run, "exit", ready);
 }
 
 /* The process is traced by the thread that runs this. */
