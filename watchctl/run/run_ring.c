@@ -344,15 +344,16 @@ static uint64_t
 take_until(struct run *run, uint64_t time)
 {
 	struct ring_run *ring = run->own;
-	uint64_t ready;
 
-	do {
-		ready = wp_drain_ready(ring->drain);
+	for (;;) {
+		const uint64_t ready = wp_drain_ready(ring->drain);
+
 		if (!take_records(run, ready))
 			return 0;
+		if (ready >= time)
+			return ready;
 		wp_clock_sleep(NAP);
-	} while (ready < time);
-	return ready;
+	}
 }
 
 /* Also those that are kept: hits of the program that was cannot be explained by
