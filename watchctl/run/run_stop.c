@@ -258,14 +258,6 @@ stop_attach(struct run *run, const struct process *process,
 	    ptrace_refused(process->pid, -err, cause) : err;
 }
 
-/* It stays traced. */
-static int
-stop_pass(struct run *run, const struct process *process,
-    struct wp_cause *cause)
-{
-	return stop_attach(run, process, cause);
-}
-
 static void
 stop_settle(struct run *run)
 {
@@ -412,7 +404,8 @@ stop_close(struct run *run)
 
 const struct run_ops run_by_stop = {
 	.mode = "stop", .open = stop_open, .launch = run_launch,
-	.attach = stop_attach, .settle = stop_settle, .pass = stop_pass,
+	.attach = stop_attach, .settle = stop_settle,
+	.pass = stop_attach,	/* it stays traced */
 	.threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,
