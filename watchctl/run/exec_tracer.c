@@ -325,10 +325,12 @@ serve(struct exec_tracer *t)
 	(void)pthread_mutex_unlock(&t->lock);
 	if (due.pid == 0)
 		return !leave;
-	if (due.tid == 0)
+	if (due.tid == 0) {
+		run_check_privileges(t->run, due.pid);
 		(void)run_program(t->run, due.pid);
-	else
+	} else {
 		run_modules(t->run, due.pid);
+	}
 	pass_hook(t, due.tid);
 	(void)pthread_mutex_lock(&t->lock);
 	t->due.pid = 0;

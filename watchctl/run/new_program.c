@@ -407,7 +407,6 @@ run_program(struct run *run, pid_t pid)
 
 	if (!run_program_wanted(run))
 		return false;
-	run_check_privileges(run, pid);
 	if (run_explain_before(run, pid) && has_addresses(run->options))
 		run_executed(run, pid);
 	if (begin(run, &program, pid) < 0)
