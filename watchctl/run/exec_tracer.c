@@ -52,7 +52,7 @@ struct exec_tracer {
 	size_t n, cap;
 	struct caught due;	/* is to be looked at now; pid 0: none is */
 	atomic_bool busy;
-	atomic_bool missed;	/* as of exec_tracer_end */
+	bool missed;		/* the thread's, as of exec_tracer_end; */
 	pid_t child;		/* the same */
 	int wake;		/* an eventfd: there is one more */
 };
@@ -172,7 +172,7 @@ set_hook(struct exec_tracer *t, struct traced *traced)
 		return;
 	traced->hook = wp_target_break(traced->thread.tid, traced->place);
 	if (traced->hook < 0 && traced->hook != -ESRCH)
-		atomic_store(&t->missed, true);
+		t->missed = true;
 }
 
 static void
@@ -184,7 +184,7 @@ close_hook(struct exec_tracer *t, struct traced *traced)
 		return;
 	if (wp_perf_read(traced->hook, PERF_FORMAT_TOTAL_TIME_RUNNING,
 	    &count) < 0 || count.value > traced->calls)
-		atomic_store(&t->missed, true);
+		t->missed = true;
 	(void)close(traced->hook);
 	traced->hook = -1;
 }
@@ -552,7 +552,7 @@ exec_tracer_end(struct exec_tracer *t, pid_t *child)
 	(void)pthread_mutex_unlock(&t->lock);
 	(void)pthread_kill(t->thread, SIGCHLD);
 	(void)pthread_join(t->thread, NULL);
-	missed = atomic_load(&t->missed);
+	missed = t->missed;
 	*child = t->child;
 	tracer_free(t);
 	return missed;
