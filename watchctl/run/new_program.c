@@ -111,12 +111,13 @@ resolve(struct run *run, struct program *program, bool early)
 static size_t
 resolve_unless_absent(struct run *run, struct program *program, bool early)
 {
-	struct buffer set = absent_set(program->process->pid, early);
-	const size_t before = program->nfound;
+	struct buffer set;
 	size_t missing = 1;
 
-	if (before > 0 || program->nwaiting > 0 ||
-	    !absent_has(&run->absent, &set))
+	if (program->nfound > 0 || program->nwaiting > 0)
+		return resolve(run, program, early);
+	set = absent_set(program->process->pid, early);
+	if (!absent_has(&run->absent, &set))
 		missing = resolve(run, program, early);
 	if (program->nfound == 0 && program->nwaiting == 0 &&
 	    missing == run->options->nspecs)
