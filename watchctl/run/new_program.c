@@ -356,6 +356,13 @@ give_up(struct run *run, const struct program *program, int err,
 	wp_target_let_go(run->target);
 }
 
+static void
+program_free(struct program *program)
+{
+	free(program->found);
+	free(program->waits);
+}
+
 static int
 begin(struct run *run, struct program *program, pid_t pid)
 {
@@ -368,8 +375,7 @@ begin(struct run *run, struct program *program, pid_t pid)
 	if (program->found != NULL && program->waits != NULL &&
 	    program->process != NULL)
 		return 0;
-	free(program->found);
-	free(program->waits);
+	program_free(program);
 	wp_target_let_go(run->target);
 	return -ENOMEM;
 }
@@ -417,16 +423,13 @@ run_program(struct run *run, pid_t pid)
 		wait_for_modules(run, &program);
 		if (is_refused(run, &program)) {
 			wp_target_let_go(run->target);
-			free(program.found);
-			free(program.waits);
-			return true;
+		} else {
+			report_missing(run, &program);
+			err = go_on(run, &program, &cause);
 		}
-		report_missing(run, &program);
-		err = go_on(run, &program, &cause);
 	}
 	if (err < 0)
 		give_up(run, &program, err, &cause);
-	free(program.found);
-	free(program.waits);
+	program_free(&program);
 	return true;
 }
