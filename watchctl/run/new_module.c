@@ -171,7 +171,8 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0)
 		process->n = 0;
-	return err < 0 ? err : run_describe_process(run, process);
+	return err < 0 ? err : run_describe_armed(run, process,
+	    process->first);
 }
 
 static void

@@ -21,7 +21,6 @@
 
 #include "os/clock.h"
 #include "os/proc.h"
-#include "run/initial_values.h"
 #include "run/loader.h"
 #include "run/new_module.h"
 #include "run/run.h"
@@ -57,21 +56,12 @@ run_program_wanted(const struct run *run)
 struct process *
 run_new_program(struct run *run, pid_t pid)
 {
-	struct process *more = reallocarray(run->process, run->nprocesses + 1,
-	    sizeof(*more));
-	struct process *process;
+	struct process *process = run_new_process(run, pid);
 
-	if (more == NULL)
-		return NULL;
-	run->process = more;
-	process = &more[run->nprocesses];
-	*process = (struct process){
-		.pid = pid, .program = true, .since = wp_clock_ns(),
-	};
-	process->place = calloc(run->options->nspecs, sizeof(*process->place));
-	if (process->place == NULL)
-		return NULL;
-	run->nprocesses++;
+	if (process != NULL) {
+		process->program = true;
+		process->since = wp_clock_ns();
+	}
 	return process;
 }
 
@@ -229,31 +219,18 @@ report(struct run *run, const struct program *program,
 	session_event(&run->session, &event);
 }
 
-int
-run_describe_process(struct run *run, const struct process *process)
-{
-	struct ex_perf_event events[WP_SLOTS_MAX] = {0};
-
-	for (size_t w = process->first; w < process->first + process->n; w++) {
-		const int n = run_describe_watch(run, process, w, events);
-
-		for (int i = 0; i < n; i++)
-			free((uint64_t *)(uintptr_t)events[i].ids);
-		if (n < 0)
-			return n;
-		initial_value_report(run, w, process->pid);
-	}
-	return 0;
-}
-
 /* It is armed: whoever explains gets to know that before its first hit. */
 static void
 describe(struct run *run, const struct program *program)
 {
 	const struct process *process = program->process;
+	const size_t end = process->first + process->n;
+	int err = 0;
 
-	session_note(&run->session, run_describe_process(run, process));
-	for (size_t w = process->first; w < process->first + process->n; w++)
+	for (size_t w = process->first; w < end && err == 0; w++)
+		err = run_describe_armed(run, process, w);
+	session_note(&run->session, err);
+	for (size_t w = process->first; w < end && err == 0; w++)
 		report(run, program, WATCH_ARMED, run_watch(run, w));
 }
 

@@ -24,9 +24,6 @@ struct process *run_new_program(struct run *, pid_t);
    whether it is watched. */
 bool run_explain_before(struct run *, pid_t);
 
-/* Its watches are armed: describe them to the session.  0 or -errno. */
-int run_describe_process(struct run *, const struct process *);
-
 /*
  * A process is held at the end of its execve(2): traced by the calling thread,
  * or launched.  Watch what the SPECs name in its new program, and let it go on.

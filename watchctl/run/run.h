@@ -225,10 +225,12 @@ int run_choose_debugreg(struct run *, struct wp_cause *);
 int run_learn(struct run *, struct process *, bool executed,
     struct wp_cause *);
 
-/* Describe an armed watch of a process to the session.  Result: how many events
-   it has, for a recording, with ids to be freed; or -errno. */
-int run_describe_watch(struct run *, const struct process *, size_t w,
-    struct ex_perf_event *);
+/* Describe an armed watch of a process to a session that has begun.  0 or
+   -errno. */
+int run_describe_armed(struct run *, const struct process *, size_t w);
+
+/* Add a process.  NULL: out of memory. */
+struct process *run_new_process(struct run *, pid_t);
 
 /* Which process has a watch of the target's; and one of a SPEC, by its index, as
    the session knows it; NULL: there is none. */

@@ -455,8 +455,10 @@ run_describe_place(struct run *run, int watch, size_t w,
 	    slot->addr, wp_slot_bytes(slot->type, slot->len));
 }
 
-int
-run_describe_watch(struct run *run, const struct process *process, size_t w,
+/* Pass an armed watch of a process to the session.  Result: how many events it has,
+   for a recording, with ids to be freed; or -errno. */
+static int
+describe_watch(struct run *run, const struct process *process, size_t w,
     struct ex_perf_event *events)
 {
 	size_t n;
@@ -472,6 +474,21 @@ run_describe_watch(struct run *run, const struct process *process, size_t w,
 		    0;
 	}
 	return err < 0 ? err : (int)watched->nslots;
+}
+
+int
+run_describe_armed(struct run *run, const struct process *process, size_t w)
+{
+	struct ex_perf_event events[WP_SLOTS_MAX] = {{.ids = NULL}};
+	const int n = describe_watch(run, process, w, events);
+
+	for (size_t i = 0; i < WP_SLOTS_MAX; i++)
+		free((uint64_t *)(uintptr_t)events[i].ids);
+	if (n < 0)
+		return n;
+	if (run->kept != NULL)
+		initial_value_report(run, w, process->pid);
+	return 0;
 }
 
 const struct process *
@@ -550,7 +567,7 @@ describe(struct run *run)
 	if (run->waits && err == 0)
 		err = describe_pending(run);
 	for (size_t w = 0; w < n && err >= 0; w++) {
-		err = run_describe_watch(run, run_process_of(run, w), w,
+		err = describe_watch(run, run_process_of(run, w), w,
 		    events + nevents);
 		nevents += err > 0 ? (size_t)err : 0;
 	}
@@ -673,21 +690,15 @@ find_and_arm(struct run *run)
 static int
 describe_process(struct run *run, const struct process *process, uint64_t since)
 {
-	struct ex_perf_event events[WP_SLOTS_MAX] = {{.ids = NULL}};
 	const uint64_t armed = wp_target_armed(run->target);
-	int err = 0;
 
-	for (size_t i = 0; i < run->options->nspecs && err >= 0; i++) {
+	for (size_t i = 0; i < run->options->nspecs; i++) {
 		const size_t w = process->first + i;
+		const int err = run_describe_armed(run, process, w);
 		size_t n;
 
-		err = run_describe_watch(run, process, w, events);
-		for (int k = 0; k < err; k++)
-			free((uint64_t *)(uintptr_t)events[k].ids);
 		if (err < 0)
-			break;
-		if (run->kept != NULL)
-			initial_value_report(run, w, process->pid);
+			return err;
 		session_event(&run->session, &(struct watch_event){
 			.what = WATCH_ARMED, .watch = (unsigned)w,
 			.time = armed, .pid = process->pid,
@@ -697,12 +708,11 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 			.gap = armed > since ? armed - since : 0,
 		});
 	}
-	return err < 0 ? err : 0;
+	return 0;
 }
 
-/* Room for one more, at the end. */
-static struct process *
-new_process(struct run *run, pid_t pid)
+struct process *
+run_new_process(struct run *run, pid_t pid)
 {
 	struct process *process = reallocarray(run->process,
 	    run->nprocesses + 1, sizeof(*process));
@@ -717,10 +727,19 @@ new_process(struct run *run, pid_t pid)
 	process += run->nprocesses;
 	*process = (struct process){.pid = pid, .place = place};
 	run->nprocesses++;
-	if (run_poll_add(run, pid) == 0)
+	return process;
+}
+
+/* One that is slept on, too. */
+static struct process *
+new_polled(struct run *run, pid_t pid)
+{
+	struct process *process = run_new_process(run, pid);
+
+	if (process == NULL || run_poll_add(run, pid) == 0)
 		return process;
 	run->nprocesses--;
-	free(place);
+	free(process->place);
 	return NULL;
 }
 
@@ -747,7 +766,7 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	int err;
 
 	settle_before(run, pid);
-	if ((process = new_process(run, pid)) == NULL)
+	if ((process = new_polled(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	(void)wp_proc_program(pid, &program);
 	if ((err = find_watches(run, process, cause)) < 0 ||
