@@ -17,7 +17,8 @@ struct chosen {
 };
 
 /* 0; or -errno after a line on stderr: there is none of a name, or no memory.
-   arrivals: of --exe, of which there need not be one; NULL: none.  All zero at first; free its pids in any case. */
+   arrivals: of --exe, of which there need not be one; NULL: none.  All zero at
+   first; free its pids in any case. */
 int chosen_find(struct chosen *, const struct options *,
     const struct arrivals *);
 

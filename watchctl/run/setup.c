@@ -100,8 +100,9 @@ skip(struct run *run, size_t i, int err, const struct wp_cause *cause)
 
 	if (run->options->command == NULL)
 		(void)wp_target_check(run->process[i].pid, &now);
-	skipped = (run->nprocesses > 1 || run->options->exe != NULL) && (now.code == WP_CAUSE_NO_PROCESS ||
-	    now.code == WP_CAUSE_ZOMBIE || now.code == WP_CAUSE_GONE);
+	skipped = (run->nprocesses > 1 || run->options->exe != NULL) &&
+	    (now.code == WP_CAUSE_NO_PROCESS || now.code == WP_CAUSE_ZOMBIE ||
+	    now.code == WP_CAUSE_GONE);
 	if (skipped)
 		leave_out(run, i);
 	if (skipped || cause->code != WP_CAUSE_NONE)
@@ -135,10 +136,16 @@ check(struct run *run, struct process *process, struct wp_cause *cause)
 	return wp_target_check(process->pid, cause);
 }
 
-/* Whether what is watched may come with dlopen(3). */
+/* Whether what is watched may come with dlopen(3), and this way of watching waits
+   for it. */
 static bool
-waits_for_modules(const struct options *o)
+waits_for_modules(const struct run *run)
 {
+	const struct options *o = run->options;
+
+	if (o->stop || o->count || o->follow_pointers ||
+	    o->form == FORM_PERF || run->ops->registers)
+		return false;
 	for (size_t i = 0; i < o->nspecs; i++)
 		if (module_may_come(&o->spec[i]))
 			return true;
@@ -161,9 +168,6 @@ prepare(struct run *run)
 	};
 	struct wp_cause cause = {0};
 
-	run->waits = o->command != NULL && (o->skip_missing ||
-	    (waits_for_modules(o) && !o->stop && !o->count &&
-	    !o->follow_pointers && o->form != FORM_PERF));
 	if (make_processes(run) < 0 ||
 	    (o->command == NULL && each_process(run, check) < 0))
 		return -EINVAL;
@@ -171,8 +175,8 @@ prepare(struct run *run)
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
 		return complain("%s%s", cause.text, without_events(o, &cause));
-	if (run->ops->registers && !o->skip_missing)
-		run->waits = false;
+	run->waits = o->command != NULL && (o->skip_missing ||
+	    waits_for_modules(run));
 	if (run->waits && run->ops->registers)
 		return complain("--if-missing skip: without perf events, which "
 		    "are refused here, only one program can be watched: leave "
