@@ -72,16 +72,13 @@ arrivals_armed(struct arrivals *a, pid_t pid, uint64_t time)
 static int
 look_at_file(struct arrivals *a, const char *path)
 {
-	const char *name = strrchr(path, '/');
-
 	if (stat(path, &a->file) != 0)
 		return complain("--exe %s: %s; give the path of an executable "
 		    "file", path, strerror(errno));
 	if (!S_ISREG(a->file.st_mode))
 		return complain("--exe %s: this is no file; give the path of "
 		    "an executable file", path);
-	(void)snprintf(a->comm, sizeof(a->comm), "%.15s", name == NULL ? path :
-	    name + 1);
+	(void)snprintf(a->comm, sizeof(a->comm), "%.15s", basename(path));
 	return 0;
 }
 

@@ -55,7 +55,7 @@ take_exe(struct one *one)
 
 	if (wp_proc_exe(one->pid, path) < 0)
 		return;
-	name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1;
+	name = basename(path);
 	len = strlen(name);
 	if (len > sizeof(deleted) - 1 &&
 	    strcmp(name + len - (sizeof(deleted) - 1), deleted) == 0)

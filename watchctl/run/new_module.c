@@ -49,11 +49,10 @@ module_may_come(const struct spec *spec)
 static bool
 is_called(const char *path, const char *want)
 {
-	const char *name = strrchr(path, '/');
+	const char *name = basename(path);
 	const size_t plen = strlen(path);
 	size_t len;
 
-	name = name == NULL ? path : name + 1;
 	if (strncmp(want, "./", 2) == 0)
 		want += 2;
 	len = strlen(want);
@@ -103,11 +102,9 @@ report(struct run *run, pid_t pid, enum watch_event_what what, uint64_t time,
 		.pid = pid, .gap = WATCH_NO_GAP,
 		.addr = there ? watch->addr : 0, .len = there ? watch->len : 0,
 	};
-	const char *name = strrchr(spec->module, '/');
 
 	(void)snprintf(event.module, sizeof(event.module), "%.*s",
-	    (int)sizeof(event.module) - 1, name == NULL ? spec->module :
-	    name + 1);
+	    (int)sizeof(event.module) - 1, basename(spec->module));
 	session_event(&run->session, &event);
 }
 
