@@ -29,6 +29,15 @@ enum {
 	CHILD_MS = 1000,	/* for one to execute another program */
 };
 
+/* The signals that a run takes: those that end it, and that of --last. */
+static void
+taken_signals(const struct options *options, sigset_t *signals)
+{
+	interrupt_signals(signals);
+	if (options->last != 0)
+		(void)sigaddset(signals, SIGUSR1);
+}
+
 int
 run_poll_make(struct run *run)
 {
@@ -46,9 +55,7 @@ run_poll_make(struct run *run)
 	run->npoll = 2 + run->nprocesses + more + nrings;
 	for (size_t i = 0; i < run->npoll; i++)
 		p[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-	interrupt_signals(&signals);
-	if (run->options->last != 0)
-		(void)sigaddset(&signals, SIGUSR1);
+	taken_signals(run->options, &signals);
 	p->fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (p->fd < 0)
 		return complain_errno(errno, "waiting for signals");
@@ -102,12 +109,9 @@ take_over_signals(const struct options *options)
 {
 	sigset_t signals;
 
-	interrupt_signals(&signals);
-	if (options->last != 0) {
-		(void)sigaddset(&signals, SIGUSR1);
-		(void)signal(SIGUSR1, nothing_yet);	/* ignored, it would
-							   not come */
-	}
+	taken_signals(options, &signals);
+	if (options->last != 0)	/* ignored, it would not come */
+		(void)signal(SIGUSR1, nothing_yet);
 	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 }
