@@ -13,10 +13,12 @@
 #include "box/symbolize_log.h"
 #include "util/complain.h"
 #include "util/debuginfod.h"
+#include "complete.h"
 #include "doctor.h"
 #include "helper/helper.h"
 #include "helper/run_inside.h"
 #include "session/last_words.h"
+#include "spec/option_table.h"
 #include "spec/options.h"
 #include "os/proc.h"
 #include "run/watch.h"
@@ -68,6 +70,10 @@ main(int argc, char **argv)
 	}
 	if (is(argv[1], "debuginfod") && argv[2] != NULL)
 		return debuginfod(argv[2]);
+	if (is(argv[1], "__complete") && argv[2] != NULL)
+		return complete(argv[2], argc - 3, argv + 3);
+	if (is(argv[1], "__synopsis"))
+		return option_synopsis(stdout), 0;
 	if (is(argv[1], "helper"))
 		return helper();
 	status = report ? options_parse_report(argc - 1, argv + 1, &options) :

@@ -55,6 +55,9 @@ cc -g -o try try.c $(pkg-config --cflags --libs watchpoint)
 watchctl -w word --user-only -- /tmp/try 2>&1 | grep '^watchctl: 1 hit, 1 reported'
 watchctl -w word --inside -- ./try 2>&1 | grep '^watchctl: .* 0 lost'
 man -w watchctl libwatchpoint
+ls /usr/share/bash-completion/completions/watchctl \
+    /usr/share/zsh/vendor-completions/_watchctl \
+    /usr/share/fish/vendor_completions.d/watchctl.fish
 dpkg --purge watchctl watchctl-dbgsym libwatchpoint-dev libwatchpoint0 \
     libwatchpoint0-dbgsym
 END

@@ -49,6 +49,14 @@ enum box_what {
 	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:
 				   its build id and its path, each with NUL;
 				   -ENOENT: it has no more */
+	BOX_SYMBOLS,		/* value[1]: the letter of -w, -r, -a or -x;
+				   value[2]: how many symbols to leave out; a
+				   file to look into, or "" if there is a
+				   process, and a SPEC's beginning, each with
+				   NUL.  The answer: value[0] bytes of the
+				   report, names that begin so, one a line;
+				   value[1]: how many symbols have been looked
+				   at; 0: all */
 	/* questions about a log, answered */
 	BOX_FRAME,		/* value[0], value[1]: a hit, and the number of
 				   a frame of it; value[2]: its address;

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "explainer/ask.h"
+#include "explainer/questions.h"
 #include "debug/symbol.h"
 #include "util/complain.h"
 #include "util/visible.h"
@@ -67,20 +68,27 @@ add_file(struct log_frames *log, const char *path)
 	return file;
 }
 
+/* The process that stands for a path; NULL: out of memory, or of room. */
+static struct ex_process *
+find_process(struct log_frames *log, const char *path)
+{
+	const struct file key = {.path = (char *)(uintptr_t)path};
+	struct file **found = tfind(&key, &log->files, compare);
+	struct file *file = found != NULL ? *found : add_file(log, path);
+
+	return file == NULL ? NULL : ex_space_process(log->space, file->pid);
+}
+
 /* The module behind a path, and the vaddr that is so far behind its first
    mapping; NULL: unknown. */
 static struct ex_module *
 find_module(struct log_frames *log, const char *path, uint64_t offset,
     uint64_t *vaddr)
 {
-	const struct file key = {.path = (char *)(uintptr_t)path};
-	struct file **found = tfind(&key, &log->files, compare);
-	struct file *file = found != NULL ? *found : add_file(log, path);
-	struct ex_process *process;
+	struct ex_process *process = find_process(log, path);
 	struct ex_module *module;
 
-	if (file == NULL || offset >= place ||
-	    (process = ex_space_process(log->space, file->pid)) == NULL)
+	if (process == NULL || offset >= place)
 		return NULL;
 	module = ex_process_module(process, place + offset, vaddr);
 	return module == NULL || ex_module_problem(module) != NULL ? NULL :
@@ -158,6 +166,7 @@ bool
 log_frames_take(struct log_frames *log, const struct box_message *message)
 {
 	struct box_message answer = {.what = BOX_ANSWER};
+	struct ex_process *process;
 	struct buffer b = {0};
 
 	switch (message->what) {
@@ -165,6 +174,11 @@ log_frames_take(struct log_frames *log, const struct box_message *message)
 		answer.err = !put_frame(log, message, &b) ? -ENOENT :
 		    b.failed ? -ENOMEM : ask_put_text(buffer_text(&b), b.len);
 		answer.value[0] = b.len;
+		break;
+	case BOX_SYMBOLS:
+		answer.err = (process = find_process(log, message->text)) ==
+		    NULL ? -ENOMEM : questions_symbols(process, message,
+		    &answer);
 		break;
 	case BOX_FINISH:
 		say_disbelief(log);

@@ -8,7 +8,9 @@
 
 #include "explainer/ask.h"
 #include "debug/symbol.h"
+#include "spec/find_symbol.h"
 #include "spec/spec.h"
+#include "util/buffer.h"
 #include "processes/synthetic_format.h"
 
 /* Watchctl made them: what does not decode is left out. */
@@ -94,6 +96,107 @@ resolve(struct ex_process *process, const struct box_message *question,
 	return err;
 }
 
+/* --- symbols --- */
+
+struct symbol_search {
+	const struct spec *spec;	/* whose symbol is the name's beginning */
+	const char *file;	/* the source file that is meant; NULL: any */
+	char *within;		/* what a mangled name must have in it */
+	bool code;		/* functions are sought */
+	uint64_t skip, seen;	/* symbols */
+	bool full;
+	struct buffer found;
+};
+
+/* 1: there is no more room. */
+static int
+put_symbol(void *arg, const struct ex_symbol *symbol)
+{
+	struct symbol_search *search = arg;
+	const char *begin = search->spec->symbol, *name;
+	char *owned = NULL;
+
+	if (search->seen++ < search->skip)
+		return 0;
+	if (symbol->function != search->code ||
+	    (search->file != NULL && (symbol->file == NULL ||
+	    strcmp(symbol->file, search->file) != 0)) ||
+	    (symbol->mangled && strstr(symbol->name, search->within) == NULL))
+		return 0;
+	name = ex_demangle(symbol->name, &owned);
+	if (strncmp(name, begin, strlen(begin)) == 0 &&
+	    strpbrk(name, " \n@") == NULL) {
+		search->full = search->found.len + strlen(name) + 1 >
+		    sizeof(((struct box_shared *)NULL)->report);
+		if (!search->full) {
+			buffer_puts(&search->found, name);
+			buffer_puts(&search->found, "\n");
+		}
+	}
+	free(owned);
+	search->seen -= search->full;
+	return search->full;
+}
+
+static int
+put_symbols(void *arg, struct ex_module *module, uint64_t base)
+{
+	(void)base;
+	ask_progress();
+	return ex_symbol_each(module, put_symbol, arg);
+}
+
+/* The last identifier that a C++ or Rust name is to begin with, which stands in
+   the mangled one too; but "std" is abbreviated there. */
+static char *
+last_identifier(const char *name)
+{
+	size_t end = strlen(name), begin;
+
+	while (end > 0 && name[end - 1] == ':')
+		end--;
+	for (begin = end; begin > 0 && name[begin - 1] != ':'; begin--)
+		;
+	if (strncmp("std", name + begin, end - begin) == 0)
+		begin = end;
+	return strndup(name + begin, end - begin);
+}
+
+int
+questions_symbols(struct ex_process *process,
+    const struct box_message *question, struct box_message *answer)
+{
+	const char *text = "";
+	const char *bang = has_texts(question, &text) ? strrchr(text, '!') :
+	    NULL;
+	struct spec spec = {
+		.module = bang == NULL ? NULL :
+		    strndup(text, (size_t)(bang - text)),
+		.symbol = strdup(bang == NULL ? text : bang + 1),
+	};
+	struct symbol_search search = {
+		.spec = &spec, .code = question->value[1] == 'x',
+		.skip = question->value[2],
+	};
+	int err = -ENOMEM;
+
+	if (spec.symbol != NULL && (bang == NULL || spec.module != NULL) &&
+	    (search.within = last_identifier(spec.symbol)) != NULL) {
+		(void)find_symbol_modules(&spec, process, &search.file,
+		    put_symbols, &search);
+		answer->value[0] = search.found.len;
+		answer->value[1] = search.full ? search.seen : 0;
+		err = search.found.failed ? -ENOMEM :
+		    ask_put_text(buffer_text(&search.found),
+		    search.found.len);
+	}
+	free(search.within);
+	buffer_free(&search.found);
+	free(spec.symbol);
+	free(spec.module);
+	return err;
+}
+
 /* --- modules --- */
 
 struct hook {
@@ -173,6 +276,8 @@ answer_question(struct ex_process *process, const struct box_message *question,
 		(void)ex_process_modules(process, find_hook, &hook);
 		answer->value[0] = hook.addr;
 		return 0;
+	case BOX_SYMBOLS:
+		return questions_symbols(process, question, answer);
 	default:
 		return put_module(process, question->value[1], answer);
 	}
@@ -190,6 +295,7 @@ questions_take(struct ex_space *space, const struct box_message *message)
 	case BOX_RESOLVE:
 	case BOX_LOADER_HOOK:
 	case BOX_MODULE:
+	case BOX_SYMBOLS:
 		answer.err = answer_question(ex_space_process(space,
 		    (pid_t)message->value[0]), message, &answer);
 		ask_tell(&answer);

@@ -11,4 +11,8 @@
    space knows.  False: it is of another. */
 bool questions_take(struct ex_space *, const struct box_message *);
 
+/* Answer BOX_SYMBOLS, of what a process has mapped.  0 or -errno. */
+int questions_symbols(struct ex_process *, const struct box_message *question,
+    struct box_message *answer);
+
 #endif

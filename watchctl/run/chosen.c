@@ -210,6 +210,19 @@ chosen_find(struct chosen *chosen, const struct options *o,
 	return err;
 }
 
+void
+chosen_names(void (*fn)(void *, const char *), void *arg)
+{
+	struct listed listed = {.n = 0};
+
+	if (list(&listed) == 0)
+		for (size_t i = 0; i < listed.n; i++) {
+			fn(arg, listed.one[i].comm);
+			fn(arg, listed.one[i].exe);
+		}
+	free(listed.one);
+}
+
 pid_t
 chosen_missing(const struct chosen *chosen, const struct options *o)
 {

@@ -22,6 +22,10 @@ struct chosen {
 int chosen_find(struct chosen *, const struct options *,
     const struct arrivals *);
 
+/* Call fn with what each process may be called, its own name and that of what it
+   executes, "" where that is not known. */
+void chosen_names(void (*fn)(void *arg, const char *name), void *arg);
+
 /* Whether there is a process now that descends from one of -p @CHILDREN:PID and
    is not among these, as one may be that was created meanwhile: its id, or 0. */
 pid_t chosen_missing(const struct chosen *, const struct options *);

@@ -2,7 +2,6 @@
 #include "spec/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "os/attr.h"
 #include "util/complain.h"
 #include "spec/nearest.h"
+#include "spec/option_table.h"
 
 /* Bytes of stack that are copied without --stack: some thirty frames of usual
    code; and where it matters whether one of the callers is allowed. */
@@ -28,76 +28,6 @@ enum { HELD = 8 << 20, HELD_REST = 1024, HELD_MAX = 2000 };
 /* The same for records that wait to be explained. */
 #define BUFFER_MIN ((uint64_t)2 << 20)
 
-static const char usage[] =
-"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
-"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n"
-"       watchctl report [-n N] [-o FORM] [-O FILE] [--stacks once] [--changed]\n"
-"                       [--if CONDITION] [--every N] [--max-rate N] [--once]\n"
-"                       [--each N] [--allow PATTERN] ... [--error-exitcode N]\n"
-"                       [--explain-memory SIZE] [--no-cache] FILE\n"
-"       watchctl doctor [-o json]\n"
-"Reports what touches a running program's memory: thread, instruction, callers.\n"
-"\n"
-"  -w SPEC          watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]\n"
-"  -r SPEC          watch reads                 MODULE!SYMBOL[+OFF][:LEN], or\n"
-"  -a SPEC          watch any access            C, such as 'head->next[3]'\n"
-"  -x SPEC          watch execution\n"
-"  -p PID           attach to a process and all its threads, future ones too;\n"
-"                   repeatable, or a list: 12,13\n"
-"  -p NAME          the same for all processes of this name, or whose executable\n"
-"                   has it\n"
-"  -p @CHILDREN:PID the same for a process and all that descend from it\n"
-"  --follow         watch each pointer on the way to what a SPEC names, too, and\n"
-"                   move with it\n"
-"  --exe PATH       the same for each process that executes this file, now and\n"
-"                   later\n"
-"  -f               watch its future child processes too\n"
-"  -n N             end after N hits\n"
-"  --each N         disarm a watch after N of its hits, and end with the last\n"
-"  -t SECONDS       end after this time\n"
-"  --count          only count hits, of each thread, which is the cheapest\n"
-"  --user-only      leave out the kernel's accesses on the program's behalf\n"
-"  --changed        leave out writes that are known not to change the value\n"
-"  --if CONDITION   report only hits for which it holds: 'new < 0 && tid != 42'\n"
-"  --every N        report each Nth hit of a watch\n"
-"  --max-rate N     report at most N hits a second\n"
-"  --once           report one hit for each distinct backtrace\n"
-"  --last N         keep the newest N hits, and report them when the process\n"
-"                   ends, however it does, or when watchctl gets SIGUSR1\n"
-"  --until CONDITION\n"
-"                   end at the first hit for which it holds\n"
-"  --stop           stop each thread at its hit for a moment: exact values, and\n"
-"                   nothing is lost\n"
-"  --on-hit ACTION  at each hit pause (leave the process stopped for a debugger),\n"
-"                   core (write a core file) or 'exec COMMAND'; implies --stop\n"
-"  --inside         watch by a library loaded into COMMAND: a thread goes on when\n"
-"                   its hit has been reported, and no hit is lost\n"
-"  --if-missing skip\n"
-"                   watch only those of the programs that COMMAND executes that\n"
-"                   have what SPEC names\n"
-"  --no-aslr        give COMMAND and what it executes the same addresses in each\n"
-"                   run\n"
-"  --stack BYTES    copy this much stack with each hit (4096; to judge, 16384)\n"
-"  --buffer SIZE    hold so much that is not yet explained in memory (256M)\n"
-"  --delivery WAY   have hits delivered by BPF programs (bpf) or by the kernel's\n"
-"                   rings alone (ring)\n"
-"  --allow PATTERN  allow accesses by functions or source files that match, and\n"
-"                   by all that they call; others are stray; repeatable\n"
-"  --error-exitcode N\n"
-"                   exit with N if a stray access (without --allow: any) was\n"
-"                   seen; with 120 if none was, but one may have been missed\n"
-"  -o FORM          text, json, folded, perf (a perf.data file), or summary (what\n"
-"                   each backtrace did) or summary,json\n"
-"  --stacks once    with -o json: write each backtrace once, on a line of its\n"
-"                   own, to which hits refer\n"
-"  -O FILE          write the report there; -: to standard output\n"
-"  --explain-memory SIZE\n"
-"                   let the process that explains take so much memory (1G)\n"
-"  --no-cache       neither use nor keep what was found out about debug\n"
-"                   information\n"
-"  -h, --help       print this help\n"
-"  -V, --version    print the version\n";
-
 /* What the command alone prints. */
 static const char examples[] =
 "watchctl reports who touches the memory of a running program, for example:\n"
@@ -107,62 +37,6 @@ static const char examples[] =
 "  watchctl -w table --allow table_load --error-exitcode 66 -- ./tests\n"
 "  watchctl doctor                                 what works here, and why not\n"
 "See watchctl --help for the options, watchctl(1) for all else.\n";
-
-/* None is a letter's: getopt then shows which form was misused. */
-enum { OPT_COUNT = 256, OPT_USER_ONLY, OPT_CHANGED, OPT_STACK, OPT_ALLOW,
-	OPT_ERROR_EXITCODE, OPT_INSIDE, OPT_STOP, OPT_ON_HIT, OPT_NO_ASLR,
-	OPT_IF, OPT_EVERY, OPT_EACH, OPT_MAX_RATE, OPT_ONCE, OPT_LAST,
-	OPT_UNTIL,
-	OPT_STACKS, OPT_EXPLAIN_MEMORY, OPT_NO_CACHE, OPT_BUFFER,
-	OPT_DELIVERY, OPT_EXE, OPT_FOLLOW, OPT_IF_MISSING,
-	OPT_HELP, OPT_VERSION };
-
-static const struct option watch_options[] = {
-	{"count", no_argument, NULL, OPT_COUNT},
-	{"user-only", no_argument, NULL, OPT_USER_ONLY},
-	{"changed", no_argument, NULL, OPT_CHANGED},
-	{"if", required_argument, NULL, OPT_IF},
-	{"each", required_argument, NULL, OPT_EACH},
-	{"every", required_argument, NULL, OPT_EVERY},
-	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
-	{"once", no_argument, NULL, OPT_ONCE},
-	{"last", required_argument, NULL, OPT_LAST},
-	{"until", required_argument, NULL, OPT_UNTIL},
-	{"stack", required_argument, NULL, OPT_STACK},
-	{"buffer", required_argument, NULL, OPT_BUFFER},
-	{"delivery", required_argument, NULL, OPT_DELIVERY},
-	{"allow", required_argument, NULL, OPT_ALLOW},
-	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
-	{"inside", no_argument, NULL, OPT_INSIDE},
-	{"stop", no_argument, NULL, OPT_STOP},
-	{"on-hit", required_argument, NULL, OPT_ON_HIT},
-	{"follow", no_argument, NULL, OPT_FOLLOW},
-	{"exe", required_argument, NULL, OPT_EXE},
-	{"no-aslr", no_argument, NULL, OPT_NO_ASLR},
-	{"if-missing", required_argument, NULL, OPT_IF_MISSING},
-	{"stacks", required_argument, NULL, OPT_STACKS},
-	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
-	{"help", no_argument, NULL, OPT_HELP},
-	{"version", no_argument, NULL, OPT_VERSION},
-	{NULL, 0, NULL, 0},
-};
-static const struct option report_options[] = {
-	{"explain-memory", required_argument, NULL, OPT_EXPLAIN_MEMORY},
-	{"no-cache", no_argument, NULL, OPT_NO_CACHE},
-	{"changed", no_argument, NULL, OPT_CHANGED},
-	{"if", required_argument, NULL, OPT_IF},
-	{"each", required_argument, NULL, OPT_EACH},
-	{"every", required_argument, NULL, OPT_EVERY},
-	{"max-rate", required_argument, NULL, OPT_MAX_RATE},
-	{"once", no_argument, NULL, OPT_ONCE},
-	{"until", required_argument, NULL, OPT_UNTIL},
-	{"stacks", required_argument, NULL, OPT_STACKS},
-	{"allow", required_argument, NULL, OPT_ALLOW},
-	{"error-exitcode", required_argument, NULL, OPT_ERROR_EXITCODE},
-	{"help", no_argument, NULL, OPT_HELP},
-	{"version", no_argument, NULL, OPT_VERSION},
-	{NULL, 0, NULL, 0},
-};
 
 /* A number up to max, which is less than UINT64_MAX. */
 static int
@@ -453,9 +327,9 @@ bad_option(int c, char **argv, const struct option *names)
 
 /* Result: 1, there is nothing else to do; -EINVAL when it cannot be written. */
 static int
-say(const char *text)
+said(void)
 {
-	if (fputs(text, stdout) >= 0 && fflush(stdout) == 0)
+	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 1;
 	return complain("standard output: %s", strerror(errno));
 }
@@ -556,24 +430,27 @@ option(struct options *o, int c)
 		return parse_status(optarg, &o->error_status);
 	case 'h':
 	case OPT_HELP:
-		return say(usage);
+		option_help(stdout);
+		return said();
 	default:	/* 'V', OPT_VERSION */
-		return say("watchctl " VERSION "\n");
+		(void)puts("watchctl " VERSION);
+		return said();
 	}
 }
 
 static int
-each_option(int argc, char **argv, const char *letters,
-    const struct option *names, struct options *o)
+each_option(int argc, char **argv, const struct option_names *known,
+    struct options *o)
 {
 	int c, err;
 
 	*o = (struct options){.argv = argv};
 	optind = 0;	/* begins anew, also after an error */
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, letters, names, NULL)) != -1)
-		if ((err = c == '?' || c == ':' ? bad_option(c, argv, names) :
-		    option(o, c)) != 0)
+	while ((c = getopt_long(argc, argv, known->letters, known->names,
+	    NULL)) != -1)
+		if ((err = c == '?' || c == ':' ?
+		    bad_option(c, argv, known->names) : option(o, c)) != 0)
 			return err;
 	if (o->stack == 0)
 		o->stack = options_judge(o) ? STACK_JUDGED : STACK_USUAL;
@@ -886,8 +763,8 @@ options_parse(int argc, char **argv, struct options *o)
 		(void)fputs(examples, stderr);
 		return -EINVAL;
 	}
-	err = each_option(argc, argv, "+:w:r:a:x:p:fn:t:o:O:hV",
-	    watch_options, o);
+	err = each_option(argc, argv, option_names(OPTION_ATTACH |
+	    OPTION_COMMAND | OPTION_INSIDE, "+:"), o);
 	if (err == 0 && optind < argc)
 		o->command = argv + optind;
 	if (o->delivery == DELIVERY_USUAL)
@@ -898,7 +775,8 @@ options_parse(int argc, char **argv, struct options *o)
 int
 options_parse_report(int argc, char **argv, struct options *o)
 {
-	int err = each_option(argc, argv, ":n:o:O:hV", report_options, o);
+	int err = each_option(argc, argv, option_names(OPTION_REPORT, ":"),
+	    o);
 
 	if (err != 0)
 		return err;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "spec/option_table.h"
 #include "spec/options.h"
 #include "said.h"
 
@@ -753,6 +754,70 @@ TEST(help_and_version)
 		    strlen(cases[i].begins));
 		free(said);
 	}
+}
+
+/* What stands for an argument in the help, and one that is right. */
+static const char *
+sample(const struct option_entry *e)
+{
+	static const char *const samples[][2] = {
+		{"N", "5"}, {"SECONDS", "1"}, {"CONDITION", "new == 1"},
+		{"ACTION", "pause"}, {"BYTES", "8"}, {"SIZE", "64M"},
+		{"WAY", "bpf"}, {"PATTERN", "f"}, {"FORM", "json"},
+		{"FILE", "f"}, {"once", "once"}, {"skip", "skip"},
+	};
+
+	for (size_t i = 0; i < COUNT(samples); i++)
+		if (strcmp(e->argument, samples[i][0]) == 0)
+			return samples[i][1];
+	fail_msg("what is %s?", e->argument);
+	return NULL;
+}
+
+/* Whether one option is accepted in a form of the command line. */
+static bool
+is_accepted(const struct option_entry *e, unsigned form)
+{
+	const char *args[ARGS] = {form == OPTION_REPORT ? "report" : "w"};
+	char option[32];
+	struct options o;
+	char *said;
+	int n = 1, result;
+
+	if (form != OPTION_REPORT)
+		args[n++] = "-wcounter";
+	if (form == OPTION_ATTACH)
+		args[n++] = "-p1";
+	if (form == OPTION_INSIDE)
+		args[n++] = "--inside";
+	if (e->name != NULL && strcmp(e->name, "stacks") == 0)
+		args[n++] = "-ojson";
+	if (e->name != NULL)
+		(void)snprintf(option, sizeof(option), "--%s", e->name);
+	else
+		(void)snprintf(option, sizeof(option), "-%c", e->letter);
+	args[n++] = option;
+	if (e->argument != NULL)
+		args[n++] = sample(e);
+	if (form != OPTION_ATTACH)
+		args[n++] = "true";
+	result = parse(args, &o, STDERR_FILENO, &said);
+	free(said);
+	options_free(&o);
+	return result == 0;
+}
+
+/* What the table says of each option is what is accepted. */
+TEST(each_option_has_its_forms)
+{
+	for (const struct option_entry *e = option_table; e->help != NULL;
+	    e++)
+		for (unsigned form = OPTION_ATTACH; form <= OPTION_REPORT;
+		    form <<= 1)
+			if (!option_is_for(e, OPTION_APART) &&
+			    is_accepted(e, form) != option_is_for(e, form))
+				fail_msg("%s: form %u", e->name != NULL ?
+				    e->name : e->help, form);
 }
 
 /* Every option is in the help, which fits a terminal. */

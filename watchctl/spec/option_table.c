@@ -1,0 +1,293 @@
+/* option_table: the options, and what is made of the list of them. */
+#include "spec/option_table.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Where the help's words begin, and its lines end. */
+enum { HELP_COLUMN = 19, USAGE_COLUMN = 23, COLUMNS = 80 };
+
+#define FROM_OUTSIDE	(OPTION_ATTACH | OPTION_COMMAND)
+#define WATCHES		(FROM_OUTSIDE | OPTION_INSIDE)
+#define EVERY_FORM	(WATCHES | OPTION_REPORT)
+
+const struct option_entry option_table[] = {
+	{'w', NULL, 0, "SPEC", NULL,
+	    WATCHES | OPTION_APART,
+	    "watch writes          SPEC: ADDR[:LEN], SYMBOL[+OFF][:LEN]"},
+	{'r', NULL, 0, "SPEC", NULL,
+	    WATCHES | OPTION_APART,
+	    "watch reads                 MODULE!SYMBOL[+OFF][:LEN], or"},
+	{'a', NULL, 0, "SPEC", NULL,
+	    WATCHES | OPTION_APART,
+	    "watch any access            C, such as 'head->next[3]'"},
+	{'x', NULL, 0, "SPEC", NULL,
+	    WATCHES | OPTION_APART,
+	    "watch execution"},
+	{'p', NULL, 0, "PID", NULL,
+	    OPTION_ATTACH | OPTION_APART,
+	    "attach to a process and all its threads, future ones too;\n"
+	    "repeatable, or a list: 12,13; NAME: to all processes of this\n"
+	    "name, or whose executable has it; @CHILDREN:PID: to a process\n"
+	    "and all that descend from it"},
+	{0, "follow", OPT_FOLLOW, NULL, NULL,
+	    FROM_OUTSIDE,
+	    "watch each pointer on the way to what a SPEC names, too, and\n"
+	    "move with it"},
+	{0, "exe", OPT_EXE, "PATH", NULL,
+	    OPTION_ATTACH | OPTION_APART,
+	    "attach to each process that executes this file, now and\n"
+	    "later"},
+	{'f', NULL, 0, NULL, NULL,
+	    WATCHES,
+	    "watch its future child processes too"},
+	{'n', NULL, 0, "N", NULL,
+	    EVERY_FORM,
+	    "end after N hits"},
+	{0, "each", OPT_EACH, "N", NULL,
+	    EVERY_FORM,
+	    "disarm a watch after N of its hits, and end with the last"},
+	{'t', NULL, 0, "SECONDS", NULL,
+	    WATCHES,
+	    "end after this time"},
+	{0, "count", OPT_COUNT, NULL, NULL,
+	    FROM_OUTSIDE,
+	    "only count hits, of each thread, which is the cheapest"},
+	{0, "user-only", OPT_USER_ONLY, NULL, NULL,
+	    WATCHES,
+	    "leave out the kernel's accesses on the program's behalf"},
+	{0, "changed", OPT_CHANGED, NULL, NULL,
+	    EVERY_FORM,
+	    "leave out writes that are known not to change the value"},
+	{0, "if", OPT_IF, "CONDITION", NULL,
+	    EVERY_FORM,
+	    "report only hits for which it holds: 'new < 0 && tid != 42'"},
+	{0, "every", OPT_EVERY, "N", NULL,
+	    EVERY_FORM,
+	    "report each Nth hit of a watch"},
+	{0, "max-rate", OPT_MAX_RATE, "N", NULL,
+	    EVERY_FORM,
+	    "report at most N hits a second"},
+	{0, "once", OPT_ONCE, NULL, NULL,
+	    EVERY_FORM,
+	    "report one hit for each distinct backtrace"},
+	{0, "last", OPT_LAST, "N", NULL,
+	    FROM_OUTSIDE,
+	    "keep the newest N hits, and report them when the process\n"
+	    "ends, however it does, or when watchctl gets SIGUSR1"},
+	{0, "until", OPT_UNTIL, "CONDITION", NULL,
+	    EVERY_FORM,
+	    "end at the first hit for which it holds"},
+	{0, "stop", OPT_STOP, NULL, NULL,
+	    FROM_OUTSIDE,
+	    "stop each thread at its hit for a moment: exact values, and\n"
+	    "nothing is lost"},
+	{0, "on-hit", OPT_ON_HIT, "ACTION", "pause core exec",
+	    FROM_OUTSIDE,
+	    "at each hit pause (leave the process stopped for a debugger),\n"
+	    "core (write a core file) or 'exec COMMAND'; implies --stop"},
+	{0, "inside", OPT_INSIDE, NULL, NULL,
+	    OPTION_INSIDE | OPTION_APART,
+	    "watch by a library loaded into COMMAND: a thread goes on when\n"
+	    "its hit has been reported, and no hit is lost"},
+	{0, "if-missing", OPT_IF_MISSING, "skip", "skip",
+	    OPTION_COMMAND,
+	    "watch only those of the programs that COMMAND executes that\n"
+	    "have what SPEC names"},
+	{0, "no-aslr", OPT_NO_ASLR, NULL, NULL,
+	    OPTION_COMMAND | OPTION_INSIDE,
+	    "give COMMAND and what it executes the same addresses in each\n"
+	    "run"},
+	{0, "stack", OPT_STACK, "BYTES", NULL,
+	    WATCHES,
+	    "copy this much stack with each hit (4096; to judge, 16384)"},
+	{0, "buffer", OPT_BUFFER, "SIZE", NULL,
+	    FROM_OUTSIDE,
+	    "hold so much that is not yet explained in memory (256M)"},
+	{0, "delivery", OPT_DELIVERY, "WAY", "bpf ring",
+	    FROM_OUTSIDE,
+	    "have hits delivered by BPF programs (bpf) or by the kernel's\n"
+	    "rings alone (ring)"},
+	{0, "allow", OPT_ALLOW, "PATTERN", NULL,
+	    EVERY_FORM,
+	    "allow accesses by functions or source files that match, and\n"
+	    "by all that they call; others are stray; repeatable"},
+	{0, "error-exitcode", OPT_ERROR_EXITCODE, "N", NULL,
+	    EVERY_FORM,
+	    "exit with N if a stray access (without --allow: any) was\n"
+	    "seen; with 120 if none was, but one may have been missed"},
+	{'o', NULL, 0, "FORM", "text json folded perf summary summary,json",
+	    EVERY_FORM,
+	    "text, json, folded, perf (a perf.data file), or summary (what\n"
+	    "each backtrace did) or summary,json"},
+	{0, "stacks", OPT_STACKS, "once", "once",
+	    EVERY_FORM,
+	    "with -o json: write each backtrace once, on a line of its\n"
+	    "own, to which hits refer"},
+	{'O', NULL, 0, "FILE", NULL,
+	    EVERY_FORM,
+	    "write the report there; -: to standard output"},
+	{0, "explain-memory", OPT_EXPLAIN_MEMORY, "SIZE", NULL,
+	    OPTION_REPORT,
+	    "let the process that explains take so much memory (1G)"},
+	{0, "no-cache", OPT_NO_CACHE, NULL, NULL,
+	    EVERY_FORM,
+	    "neither use nor keep what was found out about debug\n"
+	    "information"},
+	{'h', "help", OPT_HELP, NULL, NULL,
+	    EVERY_FORM | OPTION_APART,
+	    "print this help"},
+	{'V', "version", OPT_VERSION, NULL, NULL,
+	    EVERY_FORM | OPTION_APART,
+	    "print the version"},
+	{0, NULL, 0, NULL, NULL, 0, NULL},
+};
+
+enum { ENTRIES = sizeof(option_table) / sizeof(option_table[0]) };
+
+const struct option_names *
+option_names(unsigned forms, const char *first)
+{
+	static struct option names[ENTRIES];
+	static struct option_names all = {.names = names};
+	char *letter = stpcpy(all.letters, first);
+	size_t n = 0;
+
+	for (const struct option_entry *e = option_table; e->help != NULL;
+	    e++) {
+		if (!option_is_for(e, forms))
+			continue;
+		if (e->name != NULL)
+			names[n++] = (struct option){e->name,
+			    e->argument != NULL, NULL, e->value};
+		if (e->letter == '\0')
+			continue;
+		*letter++ = e->letter;
+		if (e->argument != NULL)
+			*letter++ = ':';
+	}
+	*letter = '\0';
+	names[n] = (struct option){NULL, 0, NULL, 0};
+	return &all;
+}
+
+/* "-n N", "--each N", "-h, --help". */
+static int
+put_option(const struct option_entry *e, char to[COLUMNS])
+{
+	const char letter[] = {'-', e->letter, '\0'};
+
+	return snprintf(to, COLUMNS, "%s%s%s%s%s%s",
+	    e->letter != '\0' ? letter : "",
+	    e->letter != '\0' && e->name != NULL ? ", " : "",
+	    e->name != NULL ? "--" : "", e->name != NULL ? e->name : "",
+	    e->argument != NULL ? " " : "",
+	    e->argument != NULL ? e->argument : "");
+}
+
+static void
+put_report_options(FILE *out)
+{
+	int column = USAGE_COLUMN;
+	char text[COLUMNS];
+
+	(void)fputs("       watchctl report", out);
+	for (const struct option_entry *e = option_table; e->help != NULL;
+	    e++) {
+		const int len = put_option(e, text) + 3;
+
+		if (!option_is_for(e, OPTION_REPORT) ||
+		    option_is_for(e, OPTION_APART))
+			continue;
+		if (column + len >= COLUMNS) {
+			(void)fprintf(out, "\n%*s", USAGE_COLUMN - 1, "");
+			column = USAGE_COLUMN;
+		}
+		(void)fprintf(out, " [%s]", text);
+		column += len;
+	}
+	(void)fputs(" FILE\n", out);
+}
+
+static void
+put_help(const struct option_entry *e, FILE *out)
+{
+	char text[COLUMNS];
+	const int len = put_option(e, text);
+	const char *line = e->help;
+
+	if (len + 2 >= HELP_COLUMN)
+		(void)fprintf(out, "  %s\n%*s", text, HELP_COLUMN, "");
+	else
+		(void)fprintf(out, "  %-*s", HELP_COLUMN - 2, text);
+	for (size_t n; (n = strcspn(line, "\n")), line[n] != '\0';
+	    line += n + 1)
+		(void)fprintf(out, "%.*s\n%*s", (int)n, line, HELP_COLUMN,
+		    "");
+	(void)fprintf(out, "%s\n", line);
+}
+
+void
+option_help(FILE *out)
+{
+	(void)fputs(
+"usage: watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... -p PID ...\n"
+"       watchctl [OPTIONS] {-w|-r|-a|-x} SPEC ... [--] COMMAND [ARG...]\n", out);
+	put_report_options(out);
+	(void)fputs(
+"       watchctl doctor [-o json]\n"
+"Reports what touches a running program's memory: thread, instruction, callers.\n"
+"\n", out);
+	for (const struct option_entry *e = option_table; e->help != NULL; e++)
+		put_help(e, out);
+}
+
+/* An argument: a literal one, or what it stands for, in small letters. */
+static void
+put_argument(const char *argument, FILE *out)
+{
+	(void)fputs(islower((unsigned char)*argument) ? " Cm " : " Ar ", out);
+	for (; *argument != '\0'; argument++)
+		(void)putc(tolower((unsigned char)*argument), out);
+}
+
+static void
+put_optional(const struct option_entry *e, FILE *out)
+{
+	if (e->name != NULL)
+		(void)fprintf(out, ".Op Fl -%s", e->name);
+	else
+		(void)fprintf(out, ".Op Fl %c", e->letter);
+	if (e->argument != NULL)
+		put_argument(e->argument, out);
+	(void)putc('\n', out);
+}
+
+void
+option_synopsis(FILE *out)
+{
+#define SPECS ".Brq Fl w | r | a | x\n.Ar spec ...\n"
+#define WITH_COMMAND ".Op Fl -\n.Ar command Op Ar argument ...\n"
+	static const struct {
+		unsigned form;
+		const char *before, *behind;
+	} forms[] = {
+		{OPTION_ATTACH, "", SPECS ".Brq Fl p Ar pid | name | "
+		    "Cm @CHILDREN: Ns Ar pid ... | Fl -exe Ar path\n"},
+		{OPTION_COMMAND, "", SPECS WITH_COMMAND},
+		{OPTION_INSIDE, ".Fl -inside\n", SPECS WITH_COMMAND},
+		{OPTION_REPORT, ".Cm report\n", ".Ar recording\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		(void)fprintf(out, ".Nm watchctl\n%s", forms[i].before);
+		for (const struct option_entry *e = option_table;
+		    e->help != NULL; e++)
+			if (option_is_for(e, forms[i].form) &&
+			    !option_is_for(e, OPTION_APART))
+				put_optional(e, out);
+		(void)fputs(forms[i].behind, out);
+	}
+	(void)fputs(".Nm watchctl\n.Cm report\n.Op Fl O Ar file\n.Ar log\n"
+	    ".Nm watchctl\n.Cm doctor\n.Op Fl o Cm text | json\n", out);
+}
