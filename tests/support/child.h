@@ -198,14 +198,17 @@ static inline int
 children_end(void **state)
 {
 	(void)state;
+	for (size_t i = 0; i < 64; i++)
+		if (child_running[i] != 0 &&
+		    waitpid(child_running[i], NULL, WNOHANG) == 0)
+			(void)kill(child_running[i], SIGKILL);
+		else
+			child_running[i] = 0;
+	/* one that another traces is there until its tracer has ended */
 	for (size_t i = 0; i < 64; i++) {
-		pid_t pid = child_running[i];
-
+		if (child_running[i] != 0)
+			(void)waitpid(child_running[i], NULL, 0);
 		child_running[i] = 0;
-		if (pid != 0 && waitpid(pid, NULL, WNOHANG) == 0) {
-			(void)kill(pid, SIGKILL);
-			(void)waitpid(pid, NULL, 0);
-		}
 	}
 	return 0;
 }

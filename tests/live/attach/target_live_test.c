@@ -928,6 +928,17 @@ TEST(does_not_look_for_ever)
 	assert_int_equal(child_wait(pid), 0);
 }
 
+/* As a test that fails leaves them. */
+TEST(who_is_traced_ends_after_its_tracer)
+{
+	pid_t pid = child_start(write_slowly, NULL), tracer;
+
+	start_tracer(&pid, &tracer);
+	assert_int_equal(children_end(NULL), 0);
+	assert_int_equal(kill(pid, 0), -1);
+	assert_int_equal(kill(tracer, 0), -1);
+}
+
 /* --- what can be known beforehand --- */
 
 static pid_t
