@@ -39,18 +39,25 @@ explainer_of(pid_t pid)
 	return found;
 }
 
-/* Begin a run during which the victim `intruder' does this. */
+/* From now on, have the victim `intruder' do this in what is run. */
 static inline void
-start_intruded(const char *what, struct running *w, const char *const *argv)
+intrude(const char *what)
 {
 	char *library = strdup(scratch_path(what));
 
 	(void)unlink(library);
 	assert_int_equal(symlink(victim("intruder"), library), 0);
 	(void)setenv("LD_PRELOAD", library, 1);
+	free(library);
+}
+
+/* Begin a run during which it does. */
+static inline void
+start_intruded(const char *what, struct running *w, const char *const *argv)
+{
+	intrude(what);
 	start(w, argv);
 	(void)unsetenv("LD_PRELOAD");
-	free(library);
 }
 
 #endif

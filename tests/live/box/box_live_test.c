@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 #include "live.h"
 #include "refuse.h"
 #include "scratch.h"
+#include "terminal.h"
 
 static char recording[PATH_MAX];
 
@@ -78,49 +78,27 @@ start_with(const char *what, struct running *w)
 	    "json", recording, NULL});
 }
 
-enum { TEXT = 65536 };		/* of a terminal, at most */
-
 /* What becomes of a report while the intruder does this; standard error is a
-   terminal.  Result: what was written there. */
+   terminal. */
 static void
-report_on_terminal(const char *what, const char *report, char text[TEXT])
+report_on_terminal(const char *what, const char *report, struct outcome *o)
 {
-	char *library = strdup(scratch_path(what));
-	int master, slave, status;
-	size_t len = 0;
-	ssize_t n;
-	pid_t pid;
-
-	(void)unlink(library);
-	assert_int_equal(symlink(victim("intruder"), library), 0);
-	assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
-	if ((pid = fork()) == 0) {
-		(void)setenv("LD_PRELOAD", library, 1);
-		(void)dup2(slave, STDERR_FILENO);
-		(void)execl(watchctl(), watchctl(), "report", "-o", "json",
-		    "-O", report, recording, (char *)NULL);
-		_exit(1);
-	}
-	(void)close(slave);
-	/* EIO when all have closed it */
-	while ((n = read(master, text + len, TEXT - 1 - len)) > 0)
-		len += (size_t)n;
-	text[len] = '\0';
-	(void)close(master);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	free(library);
+	intrude(what);
+	run_on_terminal(o, 0, LIST(watchctl(), "report", "-o", "json", "-O",
+	    report, recording));
+	(void)unsetenv("LD_PRELOAD");
 }
 
 /* What takes long to be read is named, where somebody may wait for it; then the
    hits come that waited, in order. */
 TEST(says_what_it_reads)
 {
-	struct outcome o = {0};
-	char text[TEXT], *said, *behind = text;
+	struct outcome o;
+	char *text, *said, *behind;
 	bool named = false;
 
-	report_on_terminal("slow", scratch_path("report"), text);
+	report_on_terminal("slow", scratch_path("report"), &o);
+	text = behind = o.err;
 	/* on a busy machine there may be more than one */
 	while ((said = strstr(behind, "watchctl: reading ")) != NULL) {
 		assert_non_null(behind = strchr(said, '\r'));
@@ -134,6 +112,7 @@ TEST(says_what_it_reads)
 	assert_non_null(strstr(behind, "600 hits, 600 reported, 0 lost"));
 	outcome_take(&o, scratch_path("report"));
 	o.err = strdup(behind);
+	free(text);
 	expect_all(&o);
 	outcome_free(&o);
 }

@@ -4,11 +4,9 @@
  */
 #include "test.h"
 
-#include <pty.h>
-#include <sys/ioctl.h>
-
 #include "live.h"
 #include "scratch.h"
+#include "terminal.h"
 #include "watching.h"
 
 static const char source[] =
@@ -27,34 +25,15 @@ static const char source[] =
 	"		all.store_what_was_given(i);\n"
 	"}\n";
 
-enum { TEXT = 65536, WIDTH = 60 };
+enum { WIDTH = 60 };
 
 /* What is written to a terminal of so many columns: 0: one that does not say. */
 static void
-watch_on_terminal(unsigned short columns, const char *term, char text[TEXT])
+watch_on_terminal(unsigned short columns, const char *term, struct outcome *o)
 {
-	const struct winsize size = {.ws_row = 24, .ws_col = columns};
-	int master, slave, status;
-	size_t len = 0;
-	ssize_t n;
-	pid_t pid;
-
-	assert_int_equal(openpty(&master, &slave, NULL, NULL, &size), 0);
-	if ((pid = fork()) == 0) {
-		(void)setenv("TERM", term, 1);
-		(void)dup2(slave, STDERR_FILENO);
-		(void)execl(watchctl(), watchctl(), "-w", "word", "--",
-		    scratch_path("program"), (char *)NULL);
-		_exit(1);
-	}
-	(void)close(slave);
-	/* EIO when all have closed it */
-	while ((n = read(master, text + len, TEXT - 1 - len)) > 0)
-		len += (size_t)n;
-	text[len] = '\0';
-	(void)close(master);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	run_on_terminal(o, columns, LIST("/usr/bin/env", term, watchctl(), "-w",
+	    "word", "--", scratch_path("program")));
+	assert_int_equal(o->status, 0);
 }
 
 /* How much of a line a terminal shows. */
@@ -88,25 +67,28 @@ widest_of_hits(const char *text)
 
 TEST(hits_fit)
 {
-	static char text[TEXT];
+	struct outcome o;
 
-	watch_on_terminal(WIDTH, "dumb", text);
-	assert_int_equal(widest_of_hits(text), WIDTH);
-	assert_non_null(strstr(text, "...\r\n"));
-	assert_non_null(strstr(text, " holder<...>::store_what_was_given  "));
-	assert_null(strstr(text, "\033["));
-	watch_on_terminal(WIDTH, "xterm", text);
-	assert_int_equal(widest_of_hits(text), WIDTH);
-	assert_non_null(strstr(text, "\033[0m...\r\n"));
+	watch_on_terminal(WIDTH, "TERM=dumb", &o);
+	assert_int_equal(widest_of_hits(o.err), WIDTH);
+	assert_non_null(strstr(o.err, "...\r\n"));
+	assert_non_null(strstr(o.err, " holder<...>::store_what_was_given  "));
+	assert_null(strstr(o.err, "\033["));
+	outcome_free(&o);
+	watch_on_terminal(WIDTH, "TERM=xterm", &o);
+	assert_int_equal(widest_of_hits(o.err), WIDTH);
+	assert_non_null(strstr(o.err, "\033[0m...\r\n"));
+	outcome_free(&o);
 }
 
 TEST(nothing_is_cut_at_an_unknown_width)
 {
-	static char text[TEXT];
+	struct outcome o;
 
-	watch_on_terminal(0, "dumb", text);
-	assert_true(widest_of_hits(text) > WIDTH);
-	assert_null(strstr(text, "...\r\n"));
+	watch_on_terminal(0, "TERM=dumb", &o);
+	assert_true(widest_of_hits(o.err) > WIDTH);
+	assert_null(strstr(o.err, "...\r\n"));
+	outcome_free(&o);
 }
 
 TEST(nothing_is_cut_elsewhere)
