@@ -5,6 +5,7 @@
 #ifndef SHOT_H
 #define SHOT_H
 
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -192,6 +193,18 @@ user_reg(const struct ex_record *r, unsigned reg)
 
 	assert_true(ex_regs_get(&r->sample.user, reg, &value));
 	return value;
+}
+
+/* Keep this thread on one processor, so that one ring has all; and back. */
+static inline void
+stay_here(cpu_set_t *before)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_getaffinity(0, sizeof(*before), before), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
 #endif

@@ -152,6 +152,13 @@ maybe_text(const json_t *object, const char *key)
 	return text == NULL ? "" : text;
 }
 
+/* A member that is a hexadecimal number. */
+static inline uint64_t
+hex_of(const json_t *object, const char *key)
+{
+	return strtoull(text_of(object, key), NULL, 16);
+}
+
 static inline void
 expect_function(const json_t *hit, int frame, const char *function)
 {

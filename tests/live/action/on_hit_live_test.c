@@ -240,7 +240,7 @@ TEST(pauses_where_it_hit)
 		expect_busy();
 		watch_busy(&o, pid, "pause");
 		expect_hits(&o, 1);
-		value = strtoull(text_of(first_of(&o, "hit"), "new"), NULL, 16);
+		value = hex_of(first_of(&o, "hit"), "new");
 		outcome_free(&o);
 		await_state(pid, "T");
 		was = *busy;

@@ -439,34 +439,30 @@ TEST(a_hit_by_the_kernel_takes_a_ticket)
 
 /* --- every program can be loaded --- */
 
-static uint64_t
-pick(uint64_t *state, uint64_t n)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (*state >> 33) % n;
-}
-
 static struct perf_event_attr
 any_shape(uint64_t *state)
 {
 	static const uint32_t types[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_X};
 	struct wp_options options = {
-		.kernel = pick(state, 2), .follow = pick(state, 2),
-		.for_perf = pick(state, 2),
-		.stack = (uint32_t)(pick(state, 4) == 0 ?
-		    pick(state, 20) * 4096 / 8 * 8 : pick(state, 8064) * 8),
+		.kernel = random_below(state, 2),
+		.follow = random_below(state, 2),
+		.for_perf = random_below(state, 2),
+		.stack = random_below(state, 4) == 0 ?
+		    random_below(state, 20) * 4096 / 8 * 8 :
+		    random_below(state, 8064) * 8,
 	};
 	struct wp_slot at = {
-		pick(state, UINT32_MAX) << 16 & ~UINT64_C(7),
-		UINT64_C(1) << pick(state, 4), types[pick(state, 2)],
+		(uint64_t)random_below(state, UINT32_MAX) << 16 & ~UINT64_C(7),
+		UINT64_C(1) << random_below(state, 4),
+		types[random_below(state, 2)],
 	};
 	struct perf_event_attr attr;
 
-	options.callchain = options.kernel && pick(state, 2);
-	options.tickets = pick(state, 2) != 0;
+	options.callchain = options.kernel && random_below(state, 2);
+	options.tickets = random_below(state, 2) != 0;
 	if (options.stack > 65528 - 1024)
 		options.stack = 65528 - 1024;
-	wp_attr_watch(&attr, &at, &options, pick(state, 2));
+	wp_attr_watch(&attr, &at, &options, random_below(state, 2));
 	return attr;
 }
 
@@ -541,14 +537,11 @@ TEST(a_loss_is_said_before_the_next_sample)
 	struct shot s = {0};
 	const uint64_t ours = OURS;
 	bool said = false;
-	cpu_set_t one, all;
+	cpu_set_t before;
 
 	NEEDS_BPF;
 	/* the buffer that is full is that of the processor of the next hit */
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	stay_here(&before);
 	assert_non_null(s.formats = ex_formats_new());
 	assert_true(can(&s.rings, SMALL));
 	shot_arm(&s, attr, gettid());
@@ -572,7 +565,7 @@ TEST(a_loss_is_said_before_the_next_sample)
 	shot_count(&s);
 	assert_int_equal(s.count.value, 101);
 	shot_end(&s);
-	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 /* Bytes of BPF ring buffers that this process maps. */
@@ -603,14 +596,11 @@ TEST(buffers_are_mapped_as_they_fill)
 	    options);
 	const uint64_t ours = OURS;
 	struct shot s = {0};
-	cpu_set_t one, all;
+	cpu_set_t before;
 	size_t few;
 
 	NEEDS_BPF;
-	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	stay_here(&before);
 	assert_non_null(s.formats = ex_formats_new());
 	assert_true(can(&s.rings, RINGS));
 	few = mapped_bytes();
@@ -632,7 +622,7 @@ TEST(buffers_are_mapped_as_they_fill)
 		assert_int_equal(s.sample[i].sample.addr, (uintptr_t)&word);
 	}
 	shot_end(&s);
-	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 
 /* --- where the kernel runs no program --- */

@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 #include "attach/drain.h"
-#include "attach/target.h"
 #include "child.h"
 #include "hit/history.h"
 #include "live.h"
 #include "bpf/ticket.h"
 #include "record/record.h"
+#include "ticketed.h"
 
 enum { THREADS = 4, HITS = 20000 };	/* THOROUGH: 1,000,000 */
 
@@ -154,23 +154,6 @@ free_shared(void)
 	(void)munmap(shared, sizeof(*shared));
 }
 
-/* A target by BPF, with tickets; NULL: that cannot be. */
-static struct wp_target *
-new_target(void)
-{
-	const struct wp_options options = {.bpf = true};
-	struct wp_target *target;
-	struct wp_cause cause;
-
-	if (wp_target_new(&target, &live_features, &options, &cause) < 0)
-		fail_msg("%s", cause.text);
-	if (wp_target_options(target)->tickets)
-		return target;
-	print_message("%s\n", wp_target_no_bpf(target)->text);
-	wp_target_free(target);
-	return NULL;
-}
-
 static struct ex_formats *
 attach(struct wp_target *target, pid_t pid)
 {
@@ -238,7 +221,7 @@ take_race(struct wp_drain *drain, const struct ex_formats *formats)
 static bool
 run_race(const char *kinds)
 {
-	struct wp_target *target = new_target();
+	struct wp_target *target = ticketed_target();
 	struct ex_formats *formats;
 	struct wp_drain *drain;
 	struct wp_cause cause;

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "attach/target.h"
 #include "live.h"
 #include "scratch.h"
+#include "ticketed.h"
 #include "watching.h"
 
 /* Watch a victim that writes its log to stdout; the report goes to a file. */
@@ -120,7 +120,7 @@ is_later(const json_t *hit)
 static uint64_t
 part_of(const json_t *hit, uint64_t word, uint64_t addr)
 {
-	uint64_t at = strtoull(text_of(hit, "addr"), NULL, 16);
+	uint64_t at = hex_of(hit, "addr");
 	json_int_t len = number_of(hit, "len");
 
 	assert_true(at >= addr && len > 0 && at + (uint64_t)len <= addr + 8);
@@ -540,23 +540,6 @@ TEST(invents_nothing_in_a_race)
 	}
 }
 
-static bool
-are_hits_ticketed(void)
-{
-	const struct wp_options options = {.bpf = true};
-	struct wp_target *target;
-	struct wp_cause cause;
-	bool ticketed;
-
-	if (wp_target_new(&target, &live_features, &options, &cause) < 0)
-		fail_msg("%s", cause.text);
-	ticketed = wp_target_options(target)->tickets;
-	if (!ticketed)
-		print_message("%s\n", wp_target_no_bpf(target)->text);
-	wp_target_free(target);
-	return ticketed;
-}
-
 /* Threads that write all the time are never alone; yet what they replaced is
    known, unless a write of which nothing is known came in between, as additions
    without a lock are. */
@@ -586,8 +569,11 @@ check_flat(const char *threads, bool recorded)
 
 TEST(knows_what_threads_replaced_that_never_rest)
 {
-	if (!are_hits_ticketed())
+	struct wp_target *target = ticketed_target();
+
+	if (target == NULL)
 		skip();
+	wp_target_free(target);
 	check_flat("2", false);
 	check_flat("4", false);
 	check_flat("2", true);

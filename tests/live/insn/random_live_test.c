@@ -331,7 +331,7 @@ complain(struct trial *t, const char *what, const struct random_access *a,
 /* --- one hit --- */
 
 static uint64_t
-hex_of(const json_t *object, const char *name)
+maybe_hex(const json_t *object, const char *name)
 {
 	return strtoull(maybe_text(object, name), NULL, 16);
 }
@@ -352,7 +352,7 @@ is_exact(const json_t *hit)
 static uint64_t
 extent_of(const struct trial *t, const json_t *hit)
 {
-	const uint64_t at = hex_of(hit, "addr") - t->log->arena;
+	const uint64_t at = maybe_hex(hit, "addr") - t->log->arena;
 	const json_int_t len = number_of(hit, "len");
 
 	return at >= RANDOM_WINDOW || len < 1 ||
@@ -397,7 +397,7 @@ static bool
 is_value(const struct trial *t, const json_t *hit,
     const uint8_t reported[ALL_BYTES], const uint8_t *bytes, uint64_t known)
 {
-	const uint64_t at = hex_of(hit, "addr") - t->log->arena;
+	const uint64_t at = maybe_hex(hit, "addr") - t->log->arena;
 
 	for (uint64_t i = 0; i < (uint64_t)number_of(hit, "len"); i++)
 		if ((known >> (at + i) & 1) != 0 &&
@@ -572,10 +572,10 @@ static bool
 is_place(const struct random_access *a, const json_t *hit)
 {
 	const json_t *insn = json_object_get(hit, "insn");
-	const uint64_t pc = hex_of(hit, "pc");
+	const uint64_t pc = maybe_hex(hit, "pc");
 
 	if (is_exact(hit) || strcmp(confidence(hit), "address-unverified") == 0)
-		return hex_of(insn, "pc") == a->pc;
+		return maybe_hex(insn, "pc") == a->pc;
 	return pc == a->end ||
 	    ((a->flags & RANDOM_REPEATED) != 0 && pc == a->pc);
 }

@@ -631,18 +631,6 @@ TEST(nothing_is_throttled_and_every_hit_is_counted)
 	shot_end(&s);
 }
 
-/* Keep this thread on one processor, so that one ring has all; and back. */
-static void
-stay_here(cpu_set_t *before)
-{
-	cpu_set_t one;
-
-	CPU_ZERO(&one);
-	CPU_SET((size_t)sched_getcpu(), &one);
-	assert_int_equal(sched_getaffinity(0, sizeof(*before), before), 0);
-	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
-}
-
 TEST(lost_hits_are_told_with_the_next_record)
 {
 	cpu_set_t before;

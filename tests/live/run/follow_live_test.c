@@ -31,7 +31,7 @@ take_line(struct moving *m, const char *line, json_t **object)
 		fail_msg("no line: %s", line);
 	if (is_hit(json)) {
 		assert_true(m->hits < HITS_MAX);
-		m->at[m->hits++] = strtoull(text_of(json, "addr"), NULL, 16);
+		m->at[m->hits++] = hex_of(json, "addr");
 	}
 	*object = json;
 }
@@ -90,7 +90,7 @@ expect_all(struct moving *m, struct outcome *o)
 	finish(&m->w, o);
 	each_hit(o, i, hit) {
 		assert_true(m->hits < HITS_MAX);
-		m->at[m->hits++] = strtoull(text_of(hit, "addr"), NULL, 16);
+		m->at[m->hits++] = hex_of(hit, "addr");
 		expect_function(hit, 0, "touch");
 		assert_string_equal(text_of(hit, "value_type"), "long");
 	}

@@ -150,15 +150,21 @@ TEST(an_extension_of_python)
 	outcome_free(&o);
 }
 
-TEST(what_never_comes)
+static void
+expect_doubt(const char *spec, const char *why)
 {
 	struct outcome o;
 
-	run(&o, LIST(watchctl(), "-w", "nothing!word", VOUCHED, "--",
-	    victim("opener"), "0", victim("plug")));
+	run(&o, LIST(watchctl(), "-w", spec, VOUCHED, "--", victim("opener"),
+	    "0", victim("plug")));
 	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "nothing was ever watched"));
+	assert_non_null(strstr(o.err, why));
 	outcome_free(&o);
+}
+
+TEST(what_never_comes)
+{
+	expect_doubt("nothing!word", "nothing was ever watched");
 }
 
 TEST(a_static_program_has_no_loader)
@@ -185,13 +191,7 @@ TEST(what_the_command_must_have_itself)
 
 TEST(a_module_without_it)
 {
-	struct outcome o;
-
-	run(&o, LIST(watchctl(), "-w", "plug!nosuch", VOUCHED, "--",
-	    victim("opener"), "0", victim("plug")));
-	assert_int_equal(o.status, 120);
-	assert_non_null(strstr(o.err, "no symbol 'nosuch' in plug"));
-	outcome_free(&o);
+	expect_doubt("plug!nosuch", "no symbol 'nosuch' in plug");
 }
 
 /* It handles the signal from later on than it was chosen. */

@@ -101,40 +101,6 @@ TEST(the_first_thread_has_ended)
 	outcome_free(&o);
 }
 
-/* Watch a process with three children, each of which writes ten times, and
-   which itself writes once for each.  Result: how many processes are seen to
-   write. */
-static size_t
-watch_father(const char *follow, json_int_t hits)
-{
-	struct target t;
-	struct running w;
-	struct outcome o;
-	json_t *line, *pids = json_object();
-	size_t i, n;
-
-	start_act(&t, "father", "3");
-	watch_target(&w, &t, "-w", "word", follow);
-	assert_int_equal(target_act(&t), 3);
-	target_end(&t, 7);
-	finish(&w, &o);
-	expect_hits(&o, hits);
-	each_hit(&o, i, line) {
-		char pid[32];
-
-		expect_function(line, 0, "store");
-		expect_function(line, 1, "father");
-		expect_complete(line);
-		(void)snprintf(pid, sizeof(pid), "%d",
-		    (int)number_of(line, "pid"));
-		(void)json_object_set_new(pids, pid, json_true());
-	}
-	n = json_object_size(pids);
-	json_decref(pids);
-	outcome_free(&o);
-	return n;
-}
-
 /* How many processes have hits. */
 static size_t
 processes_of(const struct outcome *o)
@@ -151,6 +117,34 @@ processes_of(const struct outcome *o)
 	}
 	n = json_object_size(pids);
 	json_decref(pids);
+	return n;
+}
+
+/* Watch a process with three children, each of which writes ten times, and
+   which itself writes once for each.  Result: how many processes are seen to
+   write. */
+static size_t
+watch_father(const char *follow, json_int_t hits)
+{
+	struct target t;
+	struct running w;
+	struct outcome o;
+	json_t *line;
+	size_t i, n;
+
+	start_act(&t, "father", "3");
+	watch_target(&w, &t, "-w", "word", follow);
+	assert_int_equal(target_act(&t), 3);
+	target_end(&t, 7);
+	finish(&w, &o);
+	expect_hits(&o, hits);
+	each_hit(&o, i, line) {
+		expect_function(line, 0, "store");
+		expect_function(line, 1, "father");
+		expect_complete(line);
+	}
+	n = processes_of(&o);
+	outcome_free(&o);
 	return n;
 }
 

@@ -277,8 +277,7 @@ TEST_WITH(redis_under_load, scratch_make, scratch_remove)
 	assert_true(after - before >= 5000);
 	expect_hits(&o, (json_int_t)(after - before));
 	each_hit(&o, i, line) {
-		assert_int_equal(strtoull(text_of(line, "addr"), NULL, 16),
-		    addr);
+		assert_int_equal(hex_of(line, "addr"), addr);
 		expect_function(line, 0, "call");
 		assert_true(find_function(line, 1, "aeMain") > 0);
 		assert_true(find_function(line, 1, "main") > 0);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "explainers.h"
 #include "live.h"
 #include "scratch.h"
 #include "watching.h"
@@ -69,12 +70,6 @@ expect_last(const json_t *last, json_int_t count, const char *reason)
 	assert_string_equal(text_of(last, "reason"), reason);
 }
 
-static json_int_t
-value_of(const json_t *hit, const char *which)
-{
-	return (json_int_t)strtoull(text_of(hit, which), NULL, 16);
-}
-
 /* A hit wrote this, as instructions and values say; and the one before it, if it
    is not the first of those that are kept, was the one before it. */
 static void
@@ -83,11 +78,11 @@ expect_put(const json_t *hit, json_int_t value, bool first)
 	expect_function(hit, 0, "put");
 	expect_function(hit, 1, "main");
 	expect_complete(hit);
-	assert_int_equal(value_of(hit, "new"), value);
+	assert_int_equal(hex_of(hit, "new"), value);
 	if (first)
 		assert_null(json_object_get(hit, "old"));
 	else
-		assert_int_equal(value_of(hit, "old"), value - 1);
+		assert_int_equal(hex_of(hit, "old"), value - 1);
 }
 
 static void
@@ -181,8 +176,8 @@ TEST(a_signal_tells_what_was_not_told_yet)
 	assert_int_equal(kill(w.pid, SIGUSR1), 0);
 	hear_until(&w, "last", &o);
 	expect_last(first_of(&o, "last"), 2, "signal");
-	assert_int_equal(value_of(hit_at(&o, 0), "old"), 100);
-	assert_int_equal(value_of(hit_at(&o, 0), "new"), 101);
+	assert_int_equal(hex_of(hit_at(&o, 0), "old"), 100);
+	assert_int_equal(hex_of(hit_at(&o, 0), "new"), 101);
 	outcome_free(&o);
 	assert_int_equal(kill(w.pid, SIGUSR1), 0);
 	hear_until(&w, "last", &o);
@@ -213,23 +208,6 @@ TEST(copies_of_the_kernel_are_kept_whole)
 		assert_int_equal(number_of(hit_at(&o, i), "len"), 8);
 	}
 	outcome_free(&o);
-}
-
-/* The process that explains for a watchctl; 0: there is none now. */
-static pid_t
-explainer_of(pid_t pid)
-{
-	char path[64], line[64] = "";
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
-	    (int)pid, (int)pid);
-	if ((f = fopen(path, "r")) == NULL)
-		return 0;
-	if (fgets(line, sizeof(line), f) == NULL)
-		line[0] = '\0';
-	(void)fclose(f);
-	return (pid_t)atoi(line);
 }
 
 /* Whether a process maps this file. */

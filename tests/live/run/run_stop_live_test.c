@@ -55,12 +55,6 @@ stop_all_of(struct outcome *o, const char *const argv[], const char *spec,
 	expect_hits(o, hits);
 }
 
-static uint64_t
-hex_of(const json_t *hit, const char *key)
-{
-	return strtoull(text_of(hit, key), NULL, 16);
-}
-
 TEST(each_hit_with_its_values)
 {
 	struct outcome o;

@@ -62,7 +62,7 @@ ask_watchctl(const struct target *t, const char *text)
 	watch = json_array_get(json_object_get(first_of(&o, "start"),
 	    "watches"), 0);
 	assert_string_equal(text_of(watch, "spec"), text);
-	place.addr = strtoull(text_of(watch, "addr"), NULL, 16);
+	place.addr = hex_of(watch, "addr");
 	place.size = (uint64_t)number_of(watch, "len");
 	outcome_free(&o);
 	return place;

@@ -220,12 +220,6 @@ watch_halved(const char *delivery, struct outcome *account)
 	assert_int_equal(account->status, NOT_VOUCHED);
 }
 
-static uint64_t
-hex_of(const json_t *hit, const char *name)
-{
-	return strtoull(text_of(hit, name), NULL, 16);
-}
-
 /* The kernel says nothing where it runs no program: then what the hit before left
    is not what was found, and what was reported is taken back. */
 TEST(hits_that_no_program_gets_take_values_back)

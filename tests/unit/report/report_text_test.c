@@ -375,7 +375,6 @@ TEST(reports_later_watches)
 	free(m.text);
 }
 
-/* Stray hits, and at the end who made them. */
 TEST(reports_what_becomes_of_watches)
 {
 	struct report_start start = start_with(2);
@@ -444,6 +443,7 @@ TEST(reports_what_a_call_was_given)
 	}
 }
 
+/* Stray hits, and at the end who made them. */
 TEST(reports_stray_writers)
 {
 	struct ex_hit hits[] = {made_hit(1), made_hit(2), made_kernel_hit(3)};
