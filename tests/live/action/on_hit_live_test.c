@@ -183,8 +183,10 @@ busy_start(void)
 	busy = mmap(NULL, sizeof(*busy), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(busy != MAP_FAILED);
-	if ((pid = fork()) == 0)
+	if ((pid = fork()) == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		be_busy();
+	}
 	assert_true(pid > 0);
 	return pid;
 }
