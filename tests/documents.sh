@@ -1,5 +1,6 @@
 #!/bin/sh
 # documents: what the documents name is there: source files, functions, tests.
+# What building needs is named wherever it has to be.
 set -eu
 cd "$TOP"
 
@@ -28,5 +29,15 @@ for word in $(grep -ohE '`[a-z][a-z0-9]*_[a-z0-9_]+`' $documents |
 	    [ -n "$(find tests -name "$word.c*" -print -quit)" ] ||
 	    cat $kernels | grep -qw -e "$word" ||
 	    complain "$word" 'the sources have no such name'
+done
+# what building needs, but for what compiles
+for package in $(sed -n "/^to_build=/,/'\$/p" bootstrap | sed "s/.*='//; s/'//"); do
+	case $package in gcc | libc6-dev) continue ;; esac
+	for list in README.md debian/control; do
+		grep -qw -e "$package" $list || {
+			echo "$list: $package is missing, which bootstrap has"
+			missing=1
+		}
+	done
 done
 exit $missing
