@@ -524,8 +524,7 @@ take_taken(struct kept_session *kept, const struct box_message *message)
 		learn_numbers(kept);
 	}
 	forget_details(kept);
-	if (message->err < 0 && s->err == 0)
-		s->err = message->err;
+	session_note(s, message->err);
 	s->full = (message->value[1] != 0 || s->until) && message->err == 0;
 	return true;
 }
@@ -796,8 +795,7 @@ survive(struct kept_session *kept, int err)
 	if (written_report_survive(&kept->report, kept->box, err))
 		return true;
 	kept->failed = true;
-	if (kept->session->err == 0)
-		kept->session->err = -ECONNRESET;
+	session_note(kept->session, -ECONNRESET);
 	return false;
 }
 

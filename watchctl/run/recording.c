@@ -13,8 +13,7 @@ record_header(void *arg, const struct perf_event_header *header)
 	struct session *s = arg;
 	int err = ex_perfwriter_record(s->recording, header);
 
-	if (err < 0 && s->err == 0)
-		s->err = err;
+	session_note(s, err);
 	return err;
 }
 
