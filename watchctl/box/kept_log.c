@@ -181,17 +181,7 @@ next(const struct buffer *log, size_t at, const struct journal_entry **e)
 static size_t
 first_from(const struct cover *cover, uint64_t addr)
 {
-	size_t i = 0, n = cover->n;
-
-	while (i < n) {
-		const size_t middle = i + (n - i) / 2;
-
-		if (cover->at[middle].to < addr)
-			i = middle + 1;
-		else
-			n = middle;
-	}
-	return i;
+	return addr == 0 ? 0 : EX_ARRAY_UPTO(cover->at, cover->n, to, addr - 1);
 }
 
 static bool
