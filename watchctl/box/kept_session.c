@@ -685,33 +685,23 @@ add_recall(struct buffer *b, const struct summary_row *row)
 	free(recall);
 }
 
-static int
-compare_first(const void *a, const void *b)
+/* The rows in the order of their first hits, malloc'd; NULL: out of memory. */
+static struct summary_row *
+rows_by_time(const struct kept_session *kept, size_t *n)
 {
-	const struct summary_row *const *x = a, *const *y = b;
-
-	return ex_compare((*x)->first, (*y)->first);
-}
-
-/* The rows in the order of their first hits, malloc'd; NULL: there are none, or no
-   memory. */
-static const struct summary_row **
-rows_by_time(const struct kept_session *kept, struct buffer *b, size_t *n)
-{
-	const struct summary_row *rows, **sorted;
+	const struct summary_row *rows;
+	struct summary_row *sorted;
 
 	*n = kept->past.summary == NULL ? 0 :
 	    summary_rows(kept->past.summary, &rows);
-	if (*n == 0)
+	if ((sorted = calloc(*n + 1, sizeof(*sorted))) == NULL)
 		return NULL;
-	if ((sorted = calloc(*n, sizeof(*sorted))) == NULL) {
-		b->failed = true;
-		return NULL;
-	}
-	for (size_t i = 0; i < *n; i++)
-		sorted[i] = &rows[i];
-	qsort(sorted, *n, sizeof(*sorted), compare_first);
-	return sorted;
+	if (*n > 0)
+		memcpy(sorted, rows, *n * sizeof(*sorted));
+	if (EX_ARRAY_SORT(sorted, *n, first))
+		return sorted;
+	free(sorted);
+	return NULL;
 }
 
 /* When a record was made that has to be learnt again; 0: that is not known, or it is
@@ -730,13 +720,16 @@ make_past(struct kept_session *kept, struct buffer *b)
 	const struct journal_entry *e;
 	bool resumed = false;
 	size_t n, i = 0;
-	const struct summary_row **rows = rows_by_time(kept, b, &n);
+	struct summary_row *rows = rows_by_time(kept, &n);
 
+	if (rows == NULL) {
+		b->failed = true;
+		return;
+	}
 	for (size_t at = 0; at < kept->log.len; at += e->size) {
 		e = (const void *)(kept->log.bytes + at);
-		while (rows != NULL && resumed && i < n &&
-		    rows[i]->first < time_learnt(e))
-			add_recall(b, rows[i++]);
+		while (resumed && i < n && rows[i].first < time_learnt(e))
+			add_recall(b, &rows[i++]);
 		if (e->what == JOURNAL_START && !resumed) {
 			resumed = true;
 			add_resume(kept, b);
@@ -745,8 +738,8 @@ make_past(struct kept_session *kept, struct buffer *b)
 	}
 	if (!resumed)
 		add_resume(kept, b);
-	while (rows != NULL && i < n)
-		add_recall(b, rows[i++]);
+	while (i < n)
+		add_recall(b, &rows[i++]);
 	add(b, JOURNAL_MISSED, 0, NULL, 0);
 	free(rows);
 }
