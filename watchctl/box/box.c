@@ -179,8 +179,7 @@ forget_first(struct box *box)
 static int
 keep(struct box *box, const struct box_message *message, int fd)
 {
-	const size_t size = offsetof(struct box_message, text) +
-	    (message->len > 0 ? message->len : strlen(message->text) + 1);
+	const size_t size = box_size(message);
 	struct box_unsent *new = malloc(offsetof(struct box_unsent, message) +
 	    size);
 

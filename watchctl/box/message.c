@@ -15,14 +15,19 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
+size_t
+box_size(const struct box_message *message)
+{
+	return offsetof(struct box_message, text) +
+	    (message->len > 0 ? message->len : strlen(message->text) + 1);
+}
+
 int
 box_send(int socket, const struct box_message *message, int fd)
 {
 	struct iovec part = {
 		.iov_base = (void *)(uintptr_t)message,
-		.iov_len = offsetof(struct box_message, text) +
-		    (message->len > 0 ? message->len :
-		    strlen(message->text) + 1),
+		.iov_len = box_size(message),
 	};
 	union control control = {.header = {
 		.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET,

@@ -37,13 +37,14 @@ enum box_what {
 	/* questions, answered with what is asked for; of processes: value[0] */
 	BOX_RESOLVE,		/* value[1]: an access; value[2]: BOX_EARLY if
 				   libraries have still to be mapped, BOX_UNBORN
-				   and BOX_FOLLOW as of struct spec; value[3]: 1 if it is
-				   to be said why not; a SPEC, and where its
-				   module leads as a path, or "", each with NUL.
-				   The answer: value[0], value[1]: address and
-				   length; value[2]: 1 if text is its name;
-				   value[3]: nmore of struct spec_place, and
-				   value[4] and on: more; or err, and value[2], text: the cause */
+				   and BOX_FOLLOW as of struct spec; value[3]: 1
+				   if it is to be said why not; a SPEC, and
+				   where its module leads as a path, or "", each
+				   with NUL.  The answer: value[0], value[1]:
+				   address and length; value[2]: 1 if text is
+				   its name; value[3]: nmore of struct
+				   spec_place, and value[4] and on: more; or
+				   err, and value[2], text: the cause */
 	BOX_LOADER_HOOK,	/* the function that a debugger stops at in the
 				   dynamic loader: value[0]; 0: there is none */
 	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:
@@ -207,13 +208,16 @@ struct box_shared {
 	struct box_channel_hit channel_hit[BOX_CHANNEL_HITS_MAX];
 };
 
+/* Of the message, bytes that are sent. */
+size_t box_size(const struct box_message *);
+
 /* Send a message, of its text or bytes only what there is; fd: a descriptor
    that goes with it, -1: none.  0 or -errno. */
 int box_send(int socket, const struct box_message *, int fd);
 
-/* Wait for one, for so many ns without sleeping; *fd is a descriptor that came with it, -1: none came; NULL:
-   none may come.  0; -EPROTO: what came is no message; -ECONNRESET: the other
-   side has gone; -EINTR; or another -errno. */
+/* Wait for one, for so many ns without sleeping; *fd is a descriptor that came with
+   it, -1: none came; NULL: none may come.  0; -EPROTO: what came is no message;
+   -ECONNRESET: the other side has gone; -EINTR; or another -errno. */
 int box_receive(int socket, struct box_message *, int *fd, uint64_t awake_ns);
 
 #endif
