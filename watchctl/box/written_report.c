@@ -18,7 +18,7 @@ write_pending(struct written_report *report, struct box *box, uint64_t hits)
 	if (pending->failed)
 		return -ENOMEM;
 	if (pending->len == 0 || pending->bytes[pending->len - 1] != '\n' ||
-	    !visible_is_harmless(pending->bytes, pending->len, 
+	    !visible_is_harmless(pending->bytes, pending->len,
 	    report->screen.colour))
 		return -EPROTO;
 	if (!report->begun)
