@@ -367,6 +367,14 @@ read_channel_hit(struct reader *r, const struct journal_entry *e)
 		tell_reply(e, reply);
 }
 
+/* What accesses have left meanwhile is not known. */
+static void
+doubt_all(struct session *s)
+{
+	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
+		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
+}
+
 static void
 read_resume(struct reader *r, const struct journal_entry *e)
 {
@@ -393,8 +401,7 @@ static void
 read_missed(struct session *s)
 {
 	explained_session_resumed(s);
-	for (size_t i = 0; i < s->nwatches && s->explainer != NULL; i++)
-		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
+	doubt_all(s);
 }
 
 static void
@@ -406,15 +413,11 @@ read_foresee(struct reader *r, const struct journal_entry *e)
 		ex_space_foresee(r->session->space, &record);
 }
 
-/* What they left is not known. */
 static void
 read_left_out(struct reader *r, const struct journal_entry *e)
 {
-	struct session *s = r->session;
-
-	s->thinned += e->value[0];
-	for (size_t i = 0; i < s->nwatches; i++)
-		ex_explain_doubt(s->explainer, s->watches[i], EX_MISSED);
+	r->session->thinned += e->value[0];
+	doubt_all(r->session);
 }
 
 /* It may have none of this watch any more, by what is known now. */
