@@ -58,17 +58,30 @@ puts_arguments(Dwarf_Die *function)
 	return false;
 }
 
-/* The row of a table at an address.  n: there is none. */
+/* Whether nothing is said of the address of a row: it is behind the code. */
+static bool
+is_end(Dwarf_Line *row)
+{
+	bool end = false;
+
+	(void)dwarf_lineendsequence(row, &end);
+	return end;
+}
+
+/* The first row of a table at an address.  n: there is none. */
 static size_t
 row_at(Dwarf_Lines *lines, size_t n, Dwarf_Addr addr)
 {
 	Dwarf_Addr at;
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (dwarf_lineaddr(dwarf_onesrcline(lines, i), &at) == 0 &&
-		    at == addr)
+	for (i = 0; i < n; i++) {
+		Dwarf_Line *row = dwarf_onesrcline(lines, i);
+
+		/* what lies before may end there, in a section of its own */
+		if (dwarf_lineaddr(row, &at) == 0 && at == addr && !is_end(row))
 			break;
+	}
 	return i;
 }
 
@@ -80,12 +93,11 @@ behind_prologue(Dwarf_Lines *lines, size_t n, size_t first, Dwarf_Addr start)
 
 	for (size_t i = first; i < n; i++) {
 		Dwarf_Line *row = dwarf_onesrcline(lines, i);
-		bool marked = false, begins = false, end = false;
+		bool marked = false, begins = false;
 
 		(void)dwarf_lineprologueend(row, &marked);
 		(void)dwarf_linebeginstatement(row, &begins);
-		(void)dwarf_lineendsequence(row, &end);
-		if (end || dwarf_lineaddr(row, &at) != 0 ||
+		if (is_end(row) || dwarf_lineaddr(row, &at) != 0 ||
 		    at - start > PROLOGUE_MAX)
 			break;
 		if (marked)
@@ -167,12 +179,11 @@ search_rows(struct line_search *s, Dwarf_Lines *lines, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		Dwarf_Line *row = dwarf_onesrcline(lines, i);
-		bool begins = false, end = false;
+		bool begins = false;
 
 		(void)dwarf_linebeginstatement(row, &begins);
-		(void)dwarf_lineendsequence(row, &end);
 		src = dwarf_linesrc(row, NULL, NULL);
-		if (end || src == NULL || dwarf_lineno(row, &line) != 0 ||
+		if (is_end(row) || src == NULL || dwarf_lineno(row, &line) != 0 ||
 		    dwarf_lineaddr(row, &addr) != 0) {
 			last = 0;
 			continue;
