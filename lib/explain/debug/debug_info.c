@@ -457,6 +457,15 @@ ex_module_dwarf(struct ex_module *m, uint64_t *bias)
 	return d->dwarf;
 }
 
+bool
+ex_unit_locations(struct ex_module *m)
+{
+	struct debug_info *d = debug_info_of(m);
+
+	return d != NULL && (d->unpacked == NULL ||
+	    ex_unpacked_locations(d->unpacked));
+}
+
 Dwarf_CFI *
 ex_module_debug_frame(struct ex_module *m, uint64_t *bias)
 {

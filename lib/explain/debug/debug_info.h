@@ -75,6 +75,10 @@ void ex_unit_code(struct ex_module *, uint64_t start, uint64_t end,
     uint64_t unit);
 void ex_unit_code_end(struct ex_module *);
 
+/* Have what lists of locations refer to there: called before one is read.  False:
+   it is damaged. */
+bool ex_unit_locations(struct ex_module *);
+
 /* Call frame information of .debug_frame.  *bias is what to add to a vaddr.
    NULL: none. */
 Dwarf_CFI *ex_module_debug_frame(struct ex_module *, uint64_t *bias);

@@ -34,6 +34,8 @@ struct section {
 	uint64_t at;		/* its place in the image */
 	uint64_t size;		/* bytes, as far as the file says */
 	bool packed;
+	bool late;		/* it is filled when somebody asks for it */
+	bool asked;		/* late: somebody did */
 	bool there;		/* as a whole */
 };
 
@@ -122,9 +124,9 @@ static bool
 is_read(const char *name)
 {
 	static const char *const unread[] = {
-		".debug_loc", ".debug_loclists", ".debug_macinfo",
-		".debug_macro", ".debug_pubnames", ".debug_pubtypes",
-		".debug_gnu_pubnames", ".debug_gnu_pubtypes",
+		".debug_macinfo", ".debug_macro", ".debug_pubnames",
+		".debug_pubtypes", ".debug_gnu_pubnames",
+		".debug_gnu_pubtypes",
 	};
 
 	for (size_t i = 0; i < sizeof(unread) / sizeof(unread[0]); i++) {
@@ -132,6 +134,14 @@ is_read(const char *name)
 			return false;
 	}
 	return strncmp(name, ".debug_", strlen(".debug_")) == 0;
+}
+
+/* Lists of locations: few ever ask for them. */
+static bool
+is_late(const char *name)
+{
+	return strcmp(name, ".debug_loc") == 0 ||
+	    strcmp(name, ".debug_loclists") == 0;
 }
 
 /* Take a section over.  False: this file is not for us. */
@@ -144,7 +154,10 @@ add_section(struct ex_unpacked *u, Elf_Scn *scn, const char *name,
 
 	if (u->n == SECTIONS_MAX)
 		return false;
-	*s = (struct section){.scn = scn, .name = name, .size = sh->sh_size};
+	*s = (struct section){
+		.scn = scn, .name = name, .size = sh->sh_size,
+		.late = is_late(name),
+	};
 	if ((sh->sh_flags & SHF_COMPRESSED) != 0) {
 		if (gelf_getchdr(scn, &ch) == NULL ||
 		    ch.ch_type != ELFCOMPRESS_ZLIB || sh->sh_size > UINT_MAX)
@@ -249,12 +262,27 @@ section_take(struct ex_unpacked *u, const struct section *s,
 }
 
 static bool
-section_fill(struct ex_unpacked *u, const struct section *s,
-    const struct ex_index *index)
+section_fill(struct ex_unpacked *u, const struct section *s)
 {
-	if (!s->packed)
-		return section_copy(u, s);
-	return section_take(u, s, index) || section_unpack(u, s);
+	return s->packed ? section_unpack(u, s) : section_copy(u, s);
+}
+
+bool
+ex_unpacked_locations(struct ex_unpacked *u)
+{
+	bool there = true;
+
+	for (unsigned i = 0; i < u->n; i++) {
+		struct section *s = &u->section[i];
+
+		if (!s->late)
+			continue;
+		if (!s->asked && !s->there)
+			s->there = section_fill(u, s);
+		s->asked = true;
+		there = there && s->there;
+	}
+	return there;
 }
 
 /* --- unpacking .debug_info --- */
@@ -575,8 +603,11 @@ make(struct ex_unpacked *u, Elf *elf, const struct ex_index *index)
 	for (unsigned i = 0; i < u->n; i++) {
 		struct section *s = &u->section[i];
 
-		s->there = s != u->info.section && section_fill(u, s, index);
-		if (s != u->info.section && !s->there)
+		if (s == u->info.section)
+			continue;
+		s->there = (s->packed && section_take(u, s, index)) ||
+		    (!s->late && section_fill(u, s));
+		if (!s->there && !s->late)
 			hide_section(u, i);
 	}
 	u->elf = elf_memory((char *)u->image, u->image_size);

@@ -7,6 +7,7 @@
 
 #include "insn/spilled.h"
 #include "debug/code_place.h"
+#include "debug/debug_info.h"
 #include "debug/die.h"
 #include "debug/line.h"
 #include "module/module_private.h"
@@ -176,21 +177,28 @@ take_bytes(const struct place *p, Dwarf_Attribute *location, Dwarf_Op *given,
 	return true;
 }
 
+/* An expression that is for the whole function, or of a list for this place.
+   False: there is none. */
+static bool
+location_at(const struct place *p, Dwarf_Attribute *attr, Dwarf_Op **ops,
+    size_t *n, bool *everywhere)
+{
+	*everywhere = dwarf_getlocation(attr, ops, n) == 0;
+	return *everywhere || (attr != NULL && ex_unit_locations(p->module) &&
+	    dwarf_getlocation_addr(attr, p->vaddr + p->bias, ops, n, 1) == 1);
+}
+
 /* The location of an argument here.  False: it has none. */
 static bool
 location_of(const struct place *p, Dwarf_Die *parameter, Dwarf_Attribute *attr,
     Dwarf_Op **ops, size_t *n)
 {
-	Dwarf_Op *everywhere;
-	size_t count;
+	bool everywhere;
 
-	if (dwarf_attr(parameter, DW_AT_location, attr) == NULL ||
-	    dwarf_getlocation_addr(attr, p->vaddr + p->bias, ops, n, 1) != 1)
-		return false;
 	/* one for the whole function says nothing of its first instruction */
-	return !p->first || dwarf_getlocation(attr, &everywhere, &count) != 0 ||
-	    !ex_code_is_put((Dwarf_Die *)(uintptr_t)&p->function, everywhere,
-	    count);
+	return location_at(p, dwarf_attr(parameter, DW_AT_location, attr), ops,
+	    n, &everywhere) && !(everywhere && p->first && ex_code_is_put(
+	    (Dwarf_Die *)(uintptr_t)&p->function, *ops, *n));
 }
 
 static void
@@ -256,9 +264,10 @@ find_frame(struct place *p)
 	Dwarf_Attribute attr;
 	Dwarf_Op *ops;
 	size_t n;
+	bool everywhere;
 
-	if (dwarf_getlocation_addr(dwarf_attr_integrate(&p->function,
-	    DW_AT_frame_base, &attr), p->vaddr + p->bias, &ops, &n, 1) != 1)
+	if (!location_at(p, dwarf_attr_integrate(&p->function,
+	    DW_AT_frame_base, &attr), &ops, &n, &everywhere))
 		return;
 	p->has_frame = (n == 1 && register_value(p, &ops[0], &p->frame)) ||
 	    evaluate(p, ops, n, &p->frame) == 0;

@@ -51,32 +51,42 @@ expect_arguments(const struct outcome *o, size_t i, const char *want)
 }
 
 /* Hits alternate: one by main, and one by many. */
+static void
+expect_combine(const char *program)
+{
+	struct outcome o;
+
+	watch_program(&o, program, "combine");
+	expect_hits(&o, 2 * CALLS);
+	for (int i = 0; i < CALLS; i++) {
+		char want[256];
+
+		(void)snprintf(want, sizeof(want), "n:int:%d "
+		    "p:long *:<word> c:enum color:GREEN "
+		    "at:struct point:{x = %d, y = %d} "
+		    "letter:char:'x' (120) last:long:%d", i - 5, i, -i, i);
+		expect_arguments(&o, (size_t)i * 2, want);
+		expect_arguments(&o, (size_t)i * 2 + 1, "n:int:-9 "
+		    "p:long *:<word> c:enum color:RED "
+		    "at:struct point:{x = 1, y = 2} "
+		    "letter:char:'a' (97) last:long:-9");
+		expect_function(hit_at(&o, (size_t)i), 0, "combine");
+	}
+	assert_string_equal(text_of(json_array_get(json_object_get(
+	    hit_at(&o, 0), "args"), 0), "value"), "0xfffffffb");
+	outcome_free(&o);
+}
+
 TEST(a_function_with_its_arguments)
 {
-	for (size_t k = 0; k < COUNT(programs); k++) {
-		struct outcome o;
+	for (size_t k = 0; k < COUNT(programs); k++)
+		expect_combine(programs[k]);
+}
 
-		watch_program(&o, programs[k], "combine");
-		expect_hits(&o, 2 * CALLS);
-		for (int i = 0; i < CALLS; i++) {
-			char want[256];
-
-			(void)snprintf(want, sizeof(want), "n:int:%d "
-			    "p:long *:<word> c:enum color:GREEN "
-			    "at:struct point:{x = %d, y = %d} "
-			    "letter:char:'x' (120) last:long:%d", i - 5, i, -i,
-			    i);
-			expect_arguments(&o, (size_t)i * 2, want);
-			expect_arguments(&o, (size_t)i * 2 + 1, "n:int:-9 "
-			    "p:long *:<word> c:enum color:RED "
-			    "at:struct point:{x = 1, y = 2} "
-			    "letter:char:'a' (97) last:long:-9");
-			expect_function(hit_at(&o, (size_t)i), 0, "combine");
-		}
-		assert_string_equal(text_of(json_array_get(json_object_get(
-		    hit_at(&o, 0), "args"), 0), "value"), "0xfffffffb");
-		outcome_free(&o);
-	}
+/* Its lists of locations are unpacked. */
+TEST(a_function_with_packed_debug_information)
+{
+	expect_combine("arguments_packed");
 }
 
 static void

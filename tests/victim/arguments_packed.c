@@ -1,0 +1,2 @@
+/* arguments_packed: arguments, with debug information that is packed. */
+#include "arguments.c"
