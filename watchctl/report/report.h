@@ -111,7 +111,7 @@ struct report_ops {
 
 extern const struct report_ops report_text, report_json, report_folded;
 
-/* The caller fills those up to summary_only; start makes the rest. */
+/* The caller fills those up to verbose; start makes the rest. */
 struct report {
 	const struct report_ops *ops;
 	FILE *out;
@@ -119,6 +119,8 @@ struct report {
 					   lines are cut at its columns */
 	bool stacks_once;	/* JSON: each backtrace on a line of its own */
 	bool summary_only;	/* hits are only counted, for the summary */
+	bool verbose;		/* text: at the end, each backtrace of a
+				   writer */
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */

@@ -8,9 +8,11 @@
 #include "report/summary.h"
 #include "report/text.h"
 #include "report/value_range.h"
+#include "report/writers.h"
 #include "util/visible.h"
 
-enum { THREADS_SHOWN = 3 };	/* in a row of the summary */
+/* In a row of the summary. */
+enum { THREADS_SHOWN = 3, BACKTRACES_SHOWN = 3, CALLERS_SHOWN = 4 };
 
 /* The columns of the summary. */
 enum column { COUNT, SHARE, TIME, THREADS, VALUES, HIT, WHERE, COLUMNS };
@@ -20,15 +22,6 @@ static const char *const headings[] = {
 	[THREADS] = "threads", [VALUES] = "values", [HIT] = "backtrace",
 	[WHERE] = "where",
 };
-
-/* The innermost frame of the program itself; NULL: none. */
-static const struct ex_frame *
-user_frame(const struct ex_stack *stack)
-{
-	const unsigned i = stack == NULL ? 0 : ex_stack_user(stack);
-
-	return stack == NULL || i == stack->n ? NULL : &stack->frame[i];
-}
 
 static void
 put_threads(struct buffer *b, const struct summary_row *row)
@@ -87,7 +80,7 @@ static void
 put_where(const struct text *text, struct buffer *b,
     const struct summary_row *row)
 {
-	const struct ex_frame *frame = user_frame(row->stack);
+	const struct ex_frame *frame = writer_frame(row);
 
 	if (row->others) {
 		buffer_puts(b, "other backtraces");
@@ -106,6 +99,44 @@ put_where(const struct text *text, struct buffer *b,
 	}
 }
 
+/* What makes a backtrace another than the others of its writer. */
+static void
+put_callers(struct buffer *b, const struct summary_row *row)
+{
+	const struct ex_frame *frame = writer_frame(row);
+	const struct ex_frame *end = row->stack == NULL ? NULL :
+	    row->stack->frame + row->stack->n;
+	unsigned n = 0;
+
+	buffer_puts(b, " ");
+	while (frame != NULL && ++frame < end && n++ < CALLERS_SHOWN) {
+		buffer_puts(b, " < ");
+		text_put_name(b, frame);
+	}
+	if (frame != NULL && frame < end)
+		buffer_puts(b, " < ...");
+}
+
+/* What the backtraces of a writer are called. */
+static void
+put_backtraces(struct text *text, struct buffer *b, const struct writer *w)
+{
+	const uint64_t *seq;
+
+	for (size_t i = 0; i < w->n && i < BACKTRACES_SHOWN &&
+	    !w->row.others; i++) {
+		const struct summary_row *row = w->of[i];
+
+		seq = row->stack == NULL ? NULL :
+		    text_printed_at(text, row->stack->index);
+		buffer_printf(b, "%s#%llu", i > 0 ? " " : "",
+		    (unsigned long long)(seq != NULL && *seq != 0 ? *seq :
+		    row->first_seq));
+	}
+	if (w->n > BACKTRACES_SHOWN)
+		buffer_puts(b, " ...");
+}
+
 /* Seconds since the run began, to the millisecond. */
 static double
 seconds(const struct report *r, uint64_t time)
@@ -113,14 +144,15 @@ seconds(const struct report *r, uint64_t time)
 	return (double)(int64_t)(time - r->begin.time) / 1e9;
 }
 
-/* One cell of the summary, into the scratch buffer. */
+/* One cell of the summary, into the scratch buffer; below: of one backtrace, below
+   its writer. */
 static void
-make_cell(struct report *r, const struct summary_row *row, uint64_t total,
+make_cell(struct report *r, const struct writer *w, bool below, uint64_t total,
     enum column column)
 {
+	const struct summary_row *row = &w->row;
 	struct text *text = r->own;
 	struct buffer *b = &text->scratch;
-	uint64_t *seq;
 
 	b->len = 0;
 	switch (column) {
@@ -143,15 +175,13 @@ make_cell(struct report *r, const struct summary_row *row, uint64_t total,
 		put_values(b, row);
 		break;
 	case HIT:
-		if (row->others)
-			break;
-		seq = row->stack == NULL ? NULL :
-		    text_printed_at(text, row->stack->index);
-		buffer_printf(b, "#%llu", (unsigned long long)
-		    (seq != NULL && *seq != 0 ? *seq : row->first_seq));
+		put_backtraces(text, b, w);
 		break;
 	default:
-		put_where(text, b, row);
+		if (below)
+			put_callers(b, row);
+		else
+			put_where(text, b, row);
 	}
 }
 
@@ -165,58 +195,85 @@ has_column(const struct report *r, enum column column)
 /* Rows of one watch, in all processes that have it, in a table of its own. */
 struct table {
 	const struct ex_watch *watch;
-	const struct summary_row *rows;	/* of all watches */
-	size_t n;
+	const struct writers *all;	/* of all watches */
 	uint64_t hits;		/* of this watch */
-	size_t backtraces;	/* rows of this watch, each of one */
+	size_t writers;		/* of this watch, */
+	size_t backtraces;	/* and theirs */
 	bool others;		/* there is one of several */
 	size_t width[COLUMNS];
 };
 
 static bool
-is_of(const struct table *t, const struct summary_row *row)
+is_of(const struct table *t, const struct writer *w)
 {
-	return ex_watch_number(row->watch) == ex_watch_number(t->watch);
+	return ex_watch_number(w->row.watch) == ex_watch_number(t->watch);
+}
+
+/* A line for a writer, and one for each of its backtraces if there are several and
+   they are wanted.  fn's result other than 0 ends it and is returned. */
+static int
+each_line(struct report *r, struct table *t,
+    int (*fn)(struct report *, struct table *, const struct writer *, bool))
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < t->all->n && rc == 0; i++) {
+		const struct writer *w = &t->all->writer[i];
+
+		if (!is_of(t, w))
+			continue;
+		rc = fn(r, t, w, false);
+		for (size_t k = 0; r->verbose && w->n > 1 && k < w->n &&
+		    rc == 0; k++) {
+			const struct writer one = {*w->of[k], &w->of[k], 1,
+			    NULL};
+
+			rc = fn(r, t, &one, true);
+		}
+	}
+	return rc;
+}
+
+static int
+measure_line(struct report *r, struct table *t, const struct writer *w,
+    bool below)
+{
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		make_cell(r, w, below, t->hits, c);
+		text_widen(r->own, &t->width[c]);
+	}
+	return 0;
 }
 
 /* Count the watch's rows and measure their columns. */
 static void
 table_measure(struct report *r, struct table *t)
 {
-	for (size_t i = 0; i < t->n; i++) {
-		if (is_of(t, &t->rows[i])) {
-			t->hits += t->rows[i].count;
-			t->backtraces += !t->rows[i].others;
-			t->others |= t->rows[i].others;
+	for (size_t i = 0; i < t->all->n; i++) {
+		const struct writer *w = &t->all->writer[i];
+
+		if (is_of(t, w)) {
+			t->hits += w->row.count;
+			t->writers += !w->row.others;
+			t->backtraces += w->row.others ? 0 : w->n;
+			t->others |= w->row.others;
 		}
 	}
 	for (unsigned c = 0; c < COLUMNS; c++)
 		t->width[c] = strlen(headings[c]);
-	for (size_t i = 0; i < t->n; i++) {
-		if (!is_of(t, &t->rows[i]))
-			continue;
-		for (unsigned c = 0; c < COLUMNS; c++) {
-			make_cell(r, &t->rows[i], t->hits, c);
-			text_widen(r->own, &t->width[c]);
-		}
-	}
+	(void)each_line(r, t, measure_line);
 }
 
-/* One line of a table; row NULL: its headings. */
 static void
-table_line(struct report *r, const struct table *t,
-    const struct summary_row *row)
+put_headings(struct report *r, const struct table *t)
 {
 	struct text *text = r->own;
 
 	for (unsigned c = 0; c < COLUMNS; c++) {
 		if (!has_column(r, c))
 			continue;
-		if (row == NULL) {
-			text->scratch.len = 0;
-			buffer_puts(&text->scratch, headings[c]);
-		} else
-			make_cell(r, row, t->hits, c);
+		text->scratch.len = 0;
+		buffer_puts(&text->scratch, headings[c]);
 		buffer_puts(&text->out, "  ");
 		text_put_cell(text, c == WHERE ? 0 : t->width[c],
 		    c == COUNT || c == SHARE);
@@ -226,32 +283,46 @@ table_line(struct report *r, const struct table *t,
 
 /* 0 or -errno. */
 static int
+put_line(struct report *r, struct table *t, const struct writer *w, bool below)
+{
+	struct text *text = r->own;
+	const size_t start = text->out.len;
+
+	for (unsigned c = 0; c < COLUMNS; c++) {
+		if (!has_column(r, c))
+			continue;
+		make_cell(r, w, below, t->hits, c);
+		buffer_puts(&text->out, "  ");
+		text_put_cell(text, c == WHERE ? 0 : t->width[c],
+		    c == COUNT || c == SHARE);
+	}
+	buffer_puts(&text->out, "\n");
+	return text_write(r, start, false);
+}
+
+/* 0 or -errno. */
+static int
 put_table(struct report *r, struct table *t)
 {
 	struct buffer *b = &((struct text *)r->own)->out;
-	int rc = 0;
 
 	table_measure(r, t);
 	if (t->hits == 0)
 		return 0;
 	if (t->backtraces == 0)
-		t->backtraces = 1;
+		t->backtraces = t->writers = 1;
 	buffer_puts(b, "\n");
 	text_put_watch_name(r, b, t->watch);
-	buffer_printf(b, ": %llu hit%s, %s%zu backtrace%s\n",
+	buffer_printf(b, ": %llu hit%s, %s%zu backtrace%s",
 	    (unsigned long long)t->hits, t->hits == 1 ? "" : "s",
 	    t->others ? "at least " : "", t->backtraces,
 	    t->backtraces == 1 ? "" : "s");
-	table_line(r, t, NULL);
-	for (size_t i = 0; i < t->n && rc == 0; i++) {
-		size_t start = b->len;
-
-		if (!is_of(t, &t->rows[i]))
-			continue;
-		table_line(r, t, &t->rows[i]);
-		rc = text_write(r, start, false);
-	}
-	return rc;
+	if (t->writers < t->backtraces)
+		buffer_printf(b, " of %zu writer%s", t->writers,
+		    t->writers == 1 ? "" : "s");
+	buffer_puts(b, "\n");
+	put_headings(r, t);
+	return each_line(r, t, put_line);
 }
 
 /* In a summary a backtrace is called by the first hit of one of its rows. */
@@ -422,19 +493,22 @@ text_tables(struct report *r, const struct report_end *end)
 {
 	const struct summary_row *rows;
 	size_t n = summary_rows(r->summary, &rows);
+	struct writers writers;
 	int rc = 0;
 
 	if (r->summary_only)
 		name_backtraces(r, rows, n);
+	writers_join(&writers, rows, n, r->summary_only);
 	for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
 		struct table t = {
-			.watch = r->begin.watches[i], .rows = rows, .n = n,
+			.watch = r->begin.watches[i], .all = &writers,
 		};
 
 		if (!text_has_number(r->begin.watches, i,
 		    ex_watch_number(t.watch)))
 			rc = put_table(r, &t);
 	}
+	writers_free(&writers);
 	for (size_t i = 0; i < n && r->summary_only && rc == 0; i++)
 		rc = put_backtrace(r, &rows[i]);
 	if (rc == 0 && end->counts != NULL)

@@ -290,6 +290,7 @@ explained_session_begin(struct session *s, enum ex_source source,
 	s->ops = &ops;
 	if (o->form != FORM_PERF) {
 		s->report.ops = forms[o->form];
+		s->report.verbose = o->verbose;
 		s->report.summary_only = o->form == FORM_SUMMARY ||
 		    o->form == FORM_SUMMARY_JSON;
 		s->report.stacks_once = o->stacks_once ||

@@ -120,6 +120,9 @@ const struct option_entry option_table[] = {
 	    EVERY_FORM,
 	    "text, json, folded, perf (a perf.data file), or summary (what\n"
 	    "each backtrace did) or summary,json"},
+	{'v', NULL, 0, NULL, NULL,
+	    EVERY_FORM,
+	    "list each backtrace of a writer in the table at the end, too"},
 	{0, "stacks", OPT_STACKS, "once", "once",
 	    EVERY_FORM,
 	    "with -o json: write each backtrace once, on a line of its\n"

@@ -358,6 +358,9 @@ option(struct options *o, int c)
 		o->to_stdout = strcmp(optarg, "-") == 0;
 		o->output = o->to_stdout ? NULL : optarg;
 		return 0;
+	case 'v':
+		o->verbose = true;
+		return 0;
 	case OPT_COUNT:
 		o->count = true;
 		return 0;
@@ -643,6 +646,9 @@ check_form(const struct options *o)
 	if (o->stacks_once && o->form != FORM_JSON)
 		return complain("--stacks once is for -o json: add that, or "
 		    "leave it out");
+	if (o->verbose && (o->form != FORM_TEXT || o->count))
+		return complain("-v is for the table at the end of a text: "
+		    "leave out -v or %s", o->count ? "--count" : "-o");
 	return 0;
 }
 

@@ -63,6 +63,7 @@ struct options {
 	const char *output;	/* -O; NULL: none, or "-" */
 	bool to_stdout;		/* -O - */
 	bool stacks_once;	/* --stacks once */
+	bool verbose;		/* -v */
 	uint64_t explain_memory;	/* --explain-memory, bytes; 0: as
 					   usual */
 	bool no_cache;		/* --no-cache */

@@ -294,6 +294,76 @@ TEST(sums_up)
 	free(m.text);
 }
 
+/* A row for each writer, and with -v below it one for each of its backtraces. */
+TEST(joins_the_backtraces_of_a_writer)
+{
+	const struct ex_frame directly[] = {
+		made_plain.frame[0], made_plain.frame[2],
+	};
+	const struct ex_stack another =
+	    MADE_STACK(0x51, 5, directly, EX_END_OUTERMOST);
+	const struct report_end end = {.hits = 7};
+	struct report_start start = start_with(1);
+	struct ex_hit hits[7];
+	struct made_report m;
+	const char *table;
+
+	for (unsigned i = 0; i < 7; i++) {
+		hits[i] = made_hit(i + 1);
+		hits[i].tid = 4345 - (pid_t)i;
+		hits[i].time += i * UINT64_C(1000000000);
+		hits[i].stack = i == 1 || i == 4 ? &another : i == 6 ?
+		    &made_kernel : &made_plain;
+	}
+	/* what is stray and what is not is in rows of its own */
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const tables[] = {
+			"counter: 7 hits, 3 backtraces\n"
+			"  hits  share  first..last      threads                "
+			"backtrace  where\n"
+			"     4  57.1%  12.003..17.003s  4: 4345 4343 4342 ...  "
+			"#1         write in bump victim.c:10\n"
+			"     2  28.6%  13.003..16.003s  2: 4344 4341           "
+			"#2         stray write in bump victim.c:10\n"
+			"     1  14.3%  18.003..18.003s  1: 4339                "
+			"#7         write in 0x7f00000f0010 "
+			"(libc.so.6+0xf0010)\n",
+			"counter: 7 hits, 3 backtraces of 2 writers\n"
+			"  hits  share  first..last      threads                "
+			"backtrace  where\n"
+			"     6  85.7%  12.003..17.003s  6: 4340 4341 4342 ...  "
+			"#1 #2      write in bump victim.c:10\n"
+			"     1  14.3%  18.003..18.003s  1: 4339                "
+			"#7         write in 0x7f00000f0010 "
+			"(libc.so.6+0xf0010)\n",
+			"counter: 7 hits, 3 backtraces of 2 writers\n"
+			"  hits  share  first..last      threads                "
+			"backtrace  where\n"
+			"     6  85.7%  12.003..17.003s  6: 4340 4341 4342 ...  "
+			"#1 #2      write in bump victim.c:10\n"
+			"     4  57.1%  12.003..17.003s  4: 4345 4343 4342 ...  "
+			"#1           < ns::level<int, long> < main < "
+			"__libc_start_call_main+0x79\n"
+			"     2  28.6%  13.003..16.003s  2: 4344 4341           "
+			"#2           < main\n"
+			"     1  14.3%  18.003..18.003s  1: 4339                "
+			"#7         write in 0x7f00000f0010 "
+			"(libc.so.6+0xf0010)\n",
+		};
+
+		made_open(&m, &report_text);
+		m.report.verbose = i == 2;
+		hits[1].stray = hits[4].stray = i == 0;
+		assert_int_equal(report_text.start(&m.report, &start), 0);
+		made_hits(&m, hits, 7);
+		made_close(&m, &end);
+		table = strstr(m.text, "\ncounter: ");
+		assert_non_null(table);
+		assert_string_equal(table + 1, tables[i]);
+		free(m.text);
+	}
+}
+
 /* -o summary: the tables alone, with values, and the backtraces that they
    name. */
 TEST(only_a_summary)

@@ -706,6 +706,10 @@ static const struct {
 	{{"report", "a", "-f"}, "no option -f" SEE},
 	{{"report", "--count", "b"}, "no option --count" SEE},
 	{{"report", "b", "--stack", "8"}, "--stacks '8': there is only "},
+	{{"report", "-v", "-o", "json", "a"}, "-v is for the table at the end "
+	    "of a text: leave out -v or -o"},
+	{{"w", "-v", "--count", "-w", "a", "true"}, "-v is for the table at "
+	    "the end of a text: leave out -v or --count"},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
 	    "does not write them: choose text, json, folded or summary"},
