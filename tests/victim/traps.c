@@ -140,10 +140,13 @@ urgent(void)
 	}
 }
 
+static _Atomic bool done;
+
+/* Until the call has returned: the first signal may come before it waits. */
 static void *
 interrupt(void *arg)
 {
-	while (got == 0) {
+	while (!done) {
 		(void)usleep(1000);
 		CHECK(pthread_kill(*(pthread_t *)arg, SIGTRAP) == 0);
 	}
@@ -161,6 +164,7 @@ interrupted_calls(void)
 	CHECK(pipe(pipes) == 0);
 	CHECK(pthread_create(&thread, NULL, interrupt, &self) == 0);
 	CHECK(read(pipes[0], &c, 1) == -1 && errno == EINTR);
+	done = true;
 	CHECK(pthread_join(thread, NULL) == 0);
 	word++;
 }
@@ -196,8 +200,6 @@ other(int sig, siginfo_t *info, void *context)
 {
 	note(sig, info, context);
 }
-
-static _Atomic bool done;
 
 static void *
 change(void *arg)
