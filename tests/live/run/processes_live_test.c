@@ -182,15 +182,19 @@ link_victim(const char *name)
    themselves so: the kernel's name for a program ends after 15 bytes. */
 TEST(processes_by_name)
 {
-	static const char path[] = "./a_victim_of_a_long_name";
-	static const char *const names[] = {"a_victim_of_a_long_name",
-	    "a_victim_of_a_l", "another name,a_victim_of_a_long_name"};
+	char path[64], names[2][64], list[128];
 	struct target t[2];
 	struct running w;
 	struct outcome o;
 
+	/* of this test's own, for others on this machine may run it, too */
+	(void)snprintf(path, sizeof(path), "./v%d_of_a_long_name",
+	    (int)getpid());
+	(void)snprintf(names[0], sizeof(names[0]), "%s", path + 2);
+	(void)snprintf(names[1], sizeof(names[1]), "%.15s", path + 2);
+	(void)snprintf(list, sizeof(list), "another name,%s", path + 2);
 	link_victim(path);
-	for (size_t i = 0; i < COUNT(names) - 1; i++) {
+	for (size_t i = 0; i < COUNT(names); i++) {
 		for (int k = 0; k < 2; k++)
 			target_start(&t[k], LIST(path, "writer", "4"));
 		watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json",
@@ -205,7 +209,7 @@ TEST(processes_by_name)
 		outcome_free(&o);
 	}
 	(void)unlink(path);
-	run(&o, LIST(watchctl(), "-w", "word", "-p", names[2]));
+	run(&o, LIST(watchctl(), "-w", "word", "-p", list));
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "-p 'another name': no process has that "
 	    "name or executes a file that has it"));
