@@ -227,7 +227,8 @@ TEST(by_debug_registers_children_are_noticed_between_actions)
 	outcome_free(&o);
 }
 
-/* Files that give privileges to an ordinary user: probed. */
+/* Files that give privileges to an ordinary user, who may also run watchctl and
+   watch: probed. */
 static bool
 privileges_work(void)
 {
@@ -240,9 +241,13 @@ privileges_work(void)
 	    "&& chmod 4755 setid && cp /usr/bin/id capable && "
 	    "setpriv --reuid=65534 --regid=65534 --clear-groups ./setid -u | "
 	    "grep -qx 0") == 0 && setxattr(scratch_path("capable"),
-	    "security.capability", &raw, sizeof(raw), 0) == 0)
+	    "security.capability", &raw, sizeof(raw), 0) == 0 &&
+	    scratch_try("setpriv --reuid=65534 --regid=65534 --clear-groups "
+	    "'%s' --user-only -w 0x700000000000:8 -O /dev/null -- /bin/true",
+	    watchctl()) == 0)
 		return true;
-	print_message("no files with privileges can be made here\n");
+	print_message("no files with privileges can be made here, or an "
+	    "ordinary user cannot watch\n");
 	return false;
 }
 
