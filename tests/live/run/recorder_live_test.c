@@ -398,6 +398,7 @@ TEST(until_it_crashes_before_that)
 	struct target t;
 	struct running w;
 	struct outcome o;
+	pid_t explainer;
 
 	begin(&t, &w, "4", "--until=new == 1500");
 	(void)tell_to(&t.run, "write 100\n");
@@ -407,7 +408,8 @@ TEST(until_it_crashes_before_that)
 	outcome_free(&o);
 	/* it explains again what was held, and not what was told */
 	(void)tell_to(&t.run, "write 2\n");
-	(void)kill(explainer_of(w.pid), SIGKILL);
+	assert_true((explainer = explainer_of(w.pid)) > 0);
+	assert_int_equal(kill(explainer, SIGKILL), 0);
 	(void)tell_to(&t.run, "write 1\n");
 	let_end(&t, "crash\n", 128 + SIGSEGV);
 	finish(&w, &o);
