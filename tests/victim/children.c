@@ -5,6 +5,8 @@
  *
  * Adds 1 to `counter` after each act.  Ends with status 3.
  */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -83,11 +85,22 @@ executes_late(void)
 	execute();
 }
 
+/* That one has executed it when the parent goes on. */
 static void
 leaves_other(void)
 {
-	if (fork() != 0)
+	int begun[2];
+	char c;
+
+	if (pipe2(begun, O_CLOEXEC) != 0)
+		_exit(1);
+	if (fork() != 0) {
+		(void)close(begun[1]);
+		if (read(begun[0], &c, 1) != 0)
+			_exit(1);
+		(void)close(begun[0]);
 		return;
+	}
 	let_go();
 	(void)execlp("sleep", "sleep", "10", (char *)NULL);
 	_exit(1);
