@@ -189,16 +189,21 @@ doze(void)
 	(void)sigtimedwait(&stops, NULL, &limit);
 }
 
-/* Until nobody is watched any more; then all that was counted is there. */
+/* Until nobody is watched any more; then all that was counted is there.  How long
+   that takes depends on who else wants the processors: patience is with each
+   step. */
 static void
 watch_to_its_end(size_t n)
 {
-	uint64_t give_up = now_ns() + CHILD_PATIENCE_MS * 1000000ull;
+	const uint64_t patience = CHILD_PATIENCE_MS * 1000000ull;
+	uint64_t give_up = now_ns() + patience;
 	uint64_t counted = 0;
 
 	while (wp_stops_busy(watching.stops) && now_ns() < give_up) {
 		if (wp_stops_step(watching.stops) == 0)
 			doze();
+		else
+			give_up = now_ns() + patience;
 		take_records(now_ns() - 1000000);
 	}
 	assert_false(wp_stops_busy(watching.stops));
