@@ -287,7 +287,7 @@ TEST(three_pointers_and_no_more)
 		assert_non_null(strstr(o.err, "take 5 slots together"));
 		outcome_free(&o);
 	}
-	assert_int_equal(live_free_slots(t.run.pid), live_features.caps.slots);
+	live_await_free_slots(t.run.pid, live_features.caps.slots);
 	target_end(&t, 7);
 }
 
