@@ -60,6 +60,8 @@ struct search {
 	unsigned seen;		/* symbols looked at for near names */
 	unsigned of_first;	/* of them those of the first module */
 	unsigned demangled;
+	bool local;		/* one of the first module's is not for others:
+				   it has not been stripped */
 };
 
 static enum fit
@@ -210,6 +212,8 @@ offer_symbol(void *arg, const struct ex_symbol *symbol)
 
 	if (++s->seen > OFFERED_MAX)
 		return 1;
+	s->local |= s->module == s->first && !symbol->global &&
+	    strchr(symbol->name, '@') == NULL;
 	if (wrong_kind(s->spec->access, symbol) || symbol->indirect ||
 	    (s->file != NULL && !is_of_file(s, symbol)))
 		return 0;
@@ -230,6 +234,7 @@ offer_symbols(void *arg, struct ex_module *module, uint64_t base)
 	if (module_fit(module, s->want) != s->fit ||
 	    (s->n > 0 && module != s->first))
 		return 0;
+	s->module = module;
 	(void)ex_symbol_each(module, offer_symbol, s);
 	if (module == s->first)
 		s->of_first = s->seen;
@@ -288,6 +293,15 @@ module_unknown(struct search *s, struct ex_process *process,
 	return rc;
 }
 
+/* Whether the first module, which is the program as a rule, has none but symbols
+   for others. */
+static bool
+is_stripped(const struct search *s)
+{
+	return s->first != NULL && s->seen > 0 && !s->local &&
+	    s->file == NULL && s->n == 0;
+}
+
 /* Why a symbol may be unknown: near names, or a module that has none. */
 static void
 put_unknown(struct search *s, struct buffer *b)
@@ -303,12 +317,24 @@ put_unknown(struct search *s, struct buffer *b)
 		}
 		buffer_puts(b, ": ");
 		visible_put_max(b, problem, PROBLEM_SHOWN);
-	} else if (s->near.n > 0) {
+		return;
+	}
+	if (s->near.n > 0) {
 		buffer_puts(b, ", nearest: ");
 		nearest_put(&s->near, b);
 	} else if (s->seen == 0)
 		buffer_puts(b, ", which has no symbols (stripped?): "
 		    "give an address");
+	if (is_stripped(s)) {
+		buffer_puts(b, "; ");
+		visible_put_max(b, ex_module_name(s->first), NAME_SHOWN);
+		buffer_puts(b, " is stripped: install its debug symbols "
+		    "(see find-dbgsym-packages), have them fetched "
+		    "(DEBUGINFOD_URLS), or give an address");
+	}
+	if (s->spec->unborn)
+		buffer_puts(b, "; if a program that it executes has the name: "
+		    "add -f --if-missing skip");
 }
 
 /* Candidates are listed by what they differ in. */

@@ -544,6 +544,31 @@ TEST(names_nothing_that_is_not_near)
 	spec_free(&spec);
 }
 
+/* A program of which strip(1) has left what others use. */
+TEST(says_that_it_is_stripped)
+{
+	static const struct ex_symbol left[] = {
+		OBJECT("environ", 0x4000, 8, .global = true),
+		FUNCTION("puts@plt", 0x1000, 16),
+	};
+	struct ex_module parts[] = {
+		{"/home/u/bare", NULL, 0x400000, 0x5000, left, COUNT(left)},
+		modules[1],
+	};
+	struct ex_process bare = {parts, COUNT(parts)};
+	struct wp_cause cause;
+	struct spec_place place;
+	struct spec spec;
+
+	assert_int_equal(spec_parse("counter", 'w', &spec, NULL), 0);
+	assert_int_equal(spec_resolve(&spec, &bare, &place, &cause), -ENOENT);
+	assert_non_null(strstr(cause.text, "no symbol 'counter' in the 2 "
+	    "modules of bare"));
+	assert_non_null(strstr(cause.text, "; bare is stripped: install its "
+	    "debug symbols (see find-dbgsym-packages), "));
+	spec_free(&spec);
+}
+
 /* What a library has for itself may be the dynamic loader's while there is no
    other yet. */
 TEST(means_no_library_s_own_early)
@@ -635,8 +660,7 @@ static const struct ex_symbol made_symbols[] = {
 	 .object = true},
 	{.name = "pointer", .value = 0x200, .size = 8, .global = true,
 	 .object = true},
-	{.name = "plain", .value = 0x300, .size = 16, .global = true,
-	 .object = true},
+	{.name = "plain", .value = 0x300, .size = 16, .object = true},
 	{.name = "made.number", .value = 0x400, .size = 2, .global = true,
 	 .object = true},
 };
