@@ -6,10 +6,10 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define ROUNDS	100	/* half a minute */
-
+static int rounds = 100;	/* half a minute */
 static long counter;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -32,7 +32,7 @@ static void *
 worker(void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		level(10);
 	return NULL;
 }
@@ -41,7 +41,7 @@ static void *
 janitor(void *unused)
 {
 	(void)unused;
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		usleep(500000);
 		pthread_mutex_lock(&lock);
 		counter = 0;
@@ -60,13 +60,15 @@ start(const char *name, void *(*run)(void *))
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	if (argc > 1)
+		rounds = atoi(argv[1]);
 	printf("pid %d counter %p\n", (int)getpid(), (void *)&counter);
 	fflush(stdout);
 	start("worker", worker);
 	start("janitor", janitor);
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < rounds; i++)
 		level(1);
 	return 0;
 }
