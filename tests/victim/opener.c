@@ -1,15 +1,16 @@
 /*
  * opener: a victim that opens a library (plug.c) again and again.
  *
- *	opener THREADS LIBRARY [move|fork|fork-other|urgent]
+ *	opener THREADS LIBRARY [move|fork|fork-other|fork-twice|urgent]
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
  * it closes it.  With move something is mapped where it was, so that it is at another
  * place the next time.  With fork a child process does the same once more, with
- * fork-other it opens another library.  With urgent it handles SIGURG, opens the
- * library three thousand times, and says how often its handler was called.  Ends
- * with status 7, or 9 if the library cannot be opened.
+ * fork-other it opens another library, with fork-twice a child of it does, which
+ * outlives it.  With urgent it handles SIGURG, opens the library three thousand
+ * times, and says how often its handler was called.  Ends with status 7, or 9 if
+ * the library cannot be opened.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -47,14 +48,17 @@ use(void *arg)
 }
 
 static void
-in_a_child(int same)
+in_a_child(const char *how)
 {
+	const int other = strcmp(how, "-other") == 0;
 	int status = 0;
 
 	if (fork() == 0) {
-		if (same)
+		if (strcmp(how, "-twice") == 0 && fork() != 0)
+			_exit(0);
+		if (!other)
 			(void)use(NULL);
-		_exit(same || dlopen("libm.so.6", RTLD_NOW) != NULL ? 0 : 9);
+		_exit(!other || dlopen("libm.so.6", RTLD_NOW) != NULL ? 0 : 9);
 	}
 	if (wait(&status) < 0 || status != 0)
 		exit(9);
@@ -90,6 +94,6 @@ main(int argc, char **argv)
 		    pthread_join(thread, NULL) != 0)
 			exit(9);
 	if (argc > 3 && strncmp(argv[3], "fork", 4) == 0)
-		in_a_child(strcmp(argv[3], "fork") == 0);
+		in_a_child(argv[3] + 4);
 	return 7;
 }

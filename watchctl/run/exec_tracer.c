@@ -124,7 +124,7 @@ other_of(const struct exec_tracer *t, pid_t pid, const struct traced *but)
 	return NULL;
 }
 
-/* The last that was found, for a process whose parent has ended. */
+/* The last that was found, for a process whose parent is not traced. */
 static uint64_t
 last_hook(const struct run *run)
 {
@@ -273,6 +273,31 @@ adopt(void *arg, pid_t tid)
 	return add_thread(t, status.tgid, tid);
 }
 
+/* Whether a process is held, since it has executed a program. */
+static bool
+is_caught(struct exec_tracer *t, pid_t pid)
+{
+	bool is;
+
+	(void)pthread_mutex_lock(&t->lock);
+	is = t->due.pid == pid;
+	for (size_t i = 0; i < t->n && !is; i++)
+		is = t->caught[i].pid == pid;
+	(void)pthread_mutex_unlock(&t->lock);
+	return is;
+}
+
+/* It is added while its creator is stopped, which might otherwise have ended by the
+   time it is reported: then its parent would not be known. */
+static bool
+made(void *arg, struct wp_thread *thread, const struct wp_trace *trace)
+{
+	(void)thread;
+	if (trace->made != 0 && !is_caught(arg, trace->made))
+		(void)adopt(arg, trace->made);	/* if not, at its first stop */
+	return true;
+}
+
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
@@ -298,7 +323,7 @@ ended(void *arg, pid_t pid, int status)
 
 static const struct wp_ptrace_loop_calls calls = {
 	.size = sizeof(struct traced), .arm = arm, .signal = take_signal,
-	.end = end,
+	.made = made, .end = end,
 	.executed = executed, .adopt = adopt, .ended = ended,
 };
 

@@ -149,6 +149,10 @@ struct wp_trace {
 /* What a thread (0: some thread) has to report.  1; 0: nothing now; -errno. */
 int wp_trace_next(pid_t tid, struct wp_trace *);
 
+/* Whether the calling thread traces any thread, of which some may have been made
+   just now and have reported nothing yet.  Its children do not count. */
+bool wp_trace_any(void);
+
 void wp_trace_interrupt(pid_t tid);		/* let it stop soon */
 void wp_trace_continue(pid_t tid, int sig);	/* with a signal or 0 */
 void wp_trace_listen(pid_t tid);	/* stay stopped, with its process */

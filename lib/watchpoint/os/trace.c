@@ -98,6 +98,17 @@ wp_trace_next(pid_t tid, struct wp_trace *trace)
 	return 1;
 }
 
+/* For what is traced it is never asked whether it is a "clone" child, and others
+   that its caller starts are none. */
+bool
+wp_trace_any(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WSTOPPED | WEXITED | WNOHANG | WNOWAIT |
+	    __WCLONE | __WNOTHREAD) == 0 || errno != ECHILD;
+}
+
 void
 wp_trace_interrupt(pid_t tid)
 {

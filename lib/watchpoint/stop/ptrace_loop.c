@@ -168,7 +168,7 @@ wp_ptrace_loop_one(struct wp_ptrace_loop *loop, pid_t tid)
 bool
 wp_ptrace_loop_busy(const struct wp_ptrace_loop *loop)
 {
-	return loop->all.n > 0;
+	return loop->all.n > 0 || (loop->pid == 0 && wp_trace_any());
 }
 
 bool

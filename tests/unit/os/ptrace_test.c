@@ -741,6 +741,52 @@ TEST(targets_outlive_each_call)
 	expect_own_end(pid);
 }
 
+/* --- what is made --- */
+
+static void
+fork_once(void *arg)
+{
+	(void)arg;
+	await(shared->ready == 1);
+	if (fork() == 0)
+		_exit(0);
+	child_rest(NULL);
+}
+
+/* Until a traced thread has something to report. */
+static struct wp_trace
+report_of(pid_t tid)
+{
+	struct wp_trace trace = {.tid = 0};
+
+	await(wp_trace_next(tid, &trace) > 0);
+	return trace;
+}
+
+/* Its creator is killed before it has reported it. */
+TEST(what_has_reported_nothing_is_traced)
+{
+	const pid_t pid = child_start(fork_once, NULL);
+	struct wp_hold hold = {0};
+	pid_t made;
+
+	assert_false(wp_trace_any());
+	assert_int_equal(wp_trace_process(&hold, pid, true), 0);
+	assert_true(wp_trace_any());
+	shared->ready = 1;
+	wp_trace_continue(pid, 0);
+	free(hold.thread);
+	made = report_of(pid).made;
+	assert_int_not_equal(made, 0);
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(report_of(pid).what, WP_TRACE_END);
+	child_kill(pid);
+	assert_true(wp_trace_any());
+	assert_int_equal(report_of(made).what, WP_TRACE_STOP);
+	wp_trace_let_go(made, 0);
+	assert_false(wp_trace_any());
+}
+
 /* --- commands --- */
 
 /* Run a held command to its end.  Result: its wait status. */
