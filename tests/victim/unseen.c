@@ -4,24 +4,29 @@
  *	unseen vfork N		by children of vfork(2)
  *	unseen kernel N		by read(2)
  *	unseen alias N		through another mapping, of the same memory
+ *	unseen other N		by a process that has the memory since before, and
+ *				takes turns with this one in storing
  *	unseen peers N		by a child that has the memory, too, and takes
  *				turns with its parent in adding 1
  *	unseen past N		by process_vm_writev(2), and then adds 1
  *	unseen wait MODE N	the same, begun and ended by a line on stdin
  *
- * Each but the last two does, N times: a store by the program, another one unseen, and
+ * The first three do, N times: a store by the program, another one unseen, and
  * one of several instructions by the program.  At the end each of the program's
  * writes is logged in a line, as race does: what it stored or added, and what
  * was there before.  Waiting, it first says "pid PID word ADDRESS" (and of
- * peers "pid CHILD peer ADDRESS"), and last "done N", how many lines there
- * were.
+ * peers "pid CHILD peer ADDRESS", of the other process "pid OTHER other
+ * ADDRESS"), and last "done N", how many lines there were.
  */
 #define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,6 +117,48 @@ write_by_alias(uint64_t value)
 	*alias = value;
 }
 
+/* What the other process is to store; it has. */
+static _Atomic uint64_t ordered;
+
+static int
+store_as_ordered(void *arg)
+{
+	(void)arg;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (usleep(100) == 0) {
+		if (ordered == 0)
+			continue;
+		*word = ordered;
+		ordered = 0;
+	}
+	return 0;
+}
+
+static void
+write_by_other(uint64_t value)
+{
+	ordered = value;
+	while (ordered != 0)
+		(void)usleep(100);
+}
+
+/* One that has all of the memory, and ends with this one. */
+static void
+make_other(void)
+{
+	static _Alignas(16) char stack[16384];
+	const pid_t pid = clone(store_as_ordered, stack + sizeof(stack),
+	    CLONE_VM | SIGCHLD, NULL);
+
+	if (pid < 0)
+		abort();
+	if (waits) {
+		printf("pid %d other %p\n", (int)pid,
+		    (void *)(uintptr_t)word);
+		(void)fflush(stdout);
+	}
+}
+
 /* The word's page, with what is in it, from now on shared. */
 static void
 share(void)
@@ -169,6 +216,20 @@ add_to_what_came_past(unsigned n)
 		    sizeof(value))
 			abort();
 		add(value);
+	}
+}
+
+static void
+store_by_turns(unsigned n)
+{
+	uint64_t last = *word;
+
+	for (unsigned i = 1; i <= n; i++) {
+		const uint64_t mine = (uint64_t)i << 16;
+
+		put(mine, last);
+		last = mine + 0x8000;
+		write_by_other(last);
 	}
 }
 
@@ -261,6 +322,10 @@ main(int argc, char **argv)
 		add_by_turns(n);
 	} else if (strcmp(mode, "past") == 0) {
 		add_to_what_came_past(n);
+	} else if (strcmp(mode, "other") == 0) {
+		make_other();
+		await_turn();
+		store_by_turns(n);
 	} else {
 		await_turn();
 		work(strcmp(mode, "vfork") == 0 ? write_by_child :

@@ -19,10 +19,10 @@
 #include <unistd.h>
 
 #include "attach/synth.h"
-#include "stop/shared_vm.h"
 #include "os/array.h"
 #include "os/proc.h"
 #include "os/regular_file.h"
+#include "os/sharers.h"
 #include "util/debuginfod.h"
 #include "util/index_cache.h"
 
@@ -483,7 +483,7 @@ answers_give(struct answers *answers, int socket,
 		got = answer_about(answers, question, &answer);
 		break;
 	case BOX_SHARES:
-		answer.value[0] = wp_shared_vm_shares(
+		answer.value[0] = wp_sharers_has(
 		    (pid_t)question->value[0], (pid_t)question->value[1]);
 		got = 0;
 		break;

@@ -37,9 +37,6 @@ int ask_file(struct box_message *);
 void ask_tell(const struct box_message *);
 int ask_put_text(const char *text, size_t len);
 
-/* As wp_shared_vm_shares. */
-bool ask_shares(pid_t tid, pid_t child);
-
 /* A part of the journal has been read: as BOX_TAKEN says. */
 void ask_taken(uint64_t hits, bool enough, int err);
 

@@ -1,7 +1,7 @@
 /*
  * ask_process: what explaining takes from running processes (os/proc.h,
- * os/roots.h, os/perf_map.h, attach/synth.h), which watchctl reads for an
- * explainer.
+ * os/roots.h, os/perf_map.h, os/sharers.h, attach/synth.h), which watchctl reads
+ * for an explainer.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "os/perf_map.h"
 #include "os/proc.h"
 #include "os/roots.h"
+#include "os/sharers.h"
 #include "util/buffer.h"
 
 ssize_t
@@ -214,11 +215,11 @@ wp_synth_process(pid_t pid, int (*fn)(void *,
 }
 
 bool
-ask_shares(pid_t tid, pid_t child)
+wp_sharers_has(pid_t tid, pid_t pid)
 {
 	struct box_message message = {
 		.what = BOX_SHARES,
-		.value = {(uint64_t)tid, (uint64_t)child},
+		.value = {(uint64_t)tid, (uint64_t)pid},
 	};
 
 	return ask_question(&message) < 0 || message.value[0] != 0;

@@ -16,6 +16,7 @@
 #include "explainer/channel_hits.h"
 #include "os/clock.h"
 #include "os/proc.h"
+#include "os/sharers.h"
 #include "session/environment.h"
 #include "session/explained_session.h"
 #include "report/summary.h"
@@ -202,7 +203,7 @@ read_values(struct reader *r, const struct journal_entry *e)
 	const uint64_t flags = e->value[0];
 	const struct ex_value_options values = {
 		.read = (flags & JOURNAL_READS) != 0 ? wp_proc_read : NULL,
-		.now = wp_clock_ns, .shares = ask_shares,
+		.now = wp_clock_ns, .shares = wp_sharers_has,
 		.follows = (flags & JOURNAL_FOLLOWS) != 0,
 		.at_once = (flags & JOURNAL_AT_ONCE) != 0,
 		.crowds = (flags & JOURNAL_CROWDS) != 0,

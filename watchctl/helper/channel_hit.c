@@ -133,7 +133,8 @@ look_at_watch(struct program *p, struct channel_hit_watch *w)
 	w->gap = p->gap[w->what.index];
 	w->slot = watch_registry_slots(&serve->registry, &serve->session,
 	    p->pid, &w->what, &w->nslots);
-	w->unseen = watch_registry_is_shared(&serve->registry, &w->what);
+	w->unseen = p->lent || watch_registry_is_shared(&serve->registry,
+	    &w->what);
 }
 
 /* What is in front of the pc may not be what its file has there. */

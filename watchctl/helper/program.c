@@ -16,6 +16,7 @@
 #include "processes/live_maps.h"
 #include "watch/signal_check.h"
 #include "os/proc.h"
+#include "os/sharers.h"
 
 /* ms that a child has to be heard of, when its program has ended. */
 enum { APPEAR = 5000 };
@@ -40,6 +41,22 @@ learn(struct program *p, const struct program *parent)
 	session_mapped(&p->serve->session, p->pid, &mapped);
 }
 
+/* Whether other processes already have its memory: those that come later are
+   recorded.  The one that starts a helper has it until it ends, but writes
+   nothing of the program's; the helper is its child. */
+static bool
+is_lent(pid_t pid)
+{
+	const pid_t starter = getppid();
+	pid_t *pids = NULL;
+	size_t cap = 0;
+	const int n = wp_sharers(pid, &pids, &cap);
+	const bool lent = n < 0 || n > 1 || (n == 1 && pids[0] != starter);
+
+	free(pids);
+	return lent;
+}
+
 struct program *
 program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
     const struct program *parent)
@@ -60,6 +77,7 @@ program_open(struct serve *serve, struct wp_channel *channel, int fd, pid_t pid,
 		return NULL;
 	}
 	learn(p, parent);
+	p->lent = parent == NULL && is_lent(pid);
 	return p;
 }
 

@@ -25,6 +25,8 @@ struct program {
 	int fd;				/* behind which that is */
 	uint64_t gap[WP_WATCHES_MAX];	/* by index: until then, ns, there may
 					   have been writes that nobody saw */
+	bool lent;			/* others had its memory before it was
+					   served: they write unseen */
 	uint64_t mapped;		/* how often it may have mapped
 					   something */
 	struct event_dups dups;

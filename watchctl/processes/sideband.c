@@ -9,6 +9,7 @@
 
 #include "probe/probe.h"
 #include "os/proc.h"
+#include "os/sharers.h"
 
 enum {
 	ROOM = 1 << 16,		/* bytes of each ring */
@@ -291,6 +292,6 @@ sideband_look(struct sideband *side, const struct sideband_calls *calls,
 	   written until now */
 	for (unsigned i = 0; i < side->lent.n; i++)
 		calls->lent(arg, side->lent.loan[i].pid);
-	(void)wp_shared_vm_left(&side->lent, 0, wp_shared_vm_shares);
+	(void)wp_shared_vm_left(&side->lent, 0, wp_sharers_has);
 	return tasks && maps && !side->lent.more;
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/array.h"
+#include "os/attr.h"
 #include "attach/synth.h"
 #include "processes/synthetic_format.h"
 
@@ -41,6 +43,23 @@ synthetic_records_executed(struct synthetic_records *e, size_t at)
 	header.misc |= PERF_RECORD_MISC_COMM_EXEC;
 	if (header.type == PERF_RECORD_COMM)
 		memcpy(e->bytes + at, &header, sizeof(header));
+}
+
+void
+synthetic_records_shared(struct synthetic_records *e, pid_t pid)
+{
+	struct wp_mmap2_record map;
+
+	for (size_t at = 0; at < e->len; at += map.header.size) {
+		memcpy(&map.header, e->bytes + at, sizeof(map.header));
+		if (map.header.type != PERF_RECORD_MMAP2)
+			continue;
+		memcpy(&map, e->bytes + at, sizeof(map));
+		if ((pid_t)map.pid != pid)
+			continue;
+		map.flags = MAP_SHARED;
+		memcpy(e->bytes + at, &map, sizeof(map));
+	}
 }
 
 void

@@ -20,6 +20,9 @@ int synthetic_records_take(struct synthetic_records *, pid_t);
    others of it. */
 void synthetic_records_executed(struct synthetic_records *, size_t at);
 
+/* Other processes have this one's memory: all that it maps is shared. */
+void synthetic_records_shared(struct synthetic_records *, pid_t);
+
 /* Call fn for each record, in order. */
 void synthetic_records_each(const struct synthetic_records *,
     void (*fn)(void *arg, const struct ex_record *), void *arg);

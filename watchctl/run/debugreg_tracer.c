@@ -19,6 +19,7 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/ptrace.h"
+#include "os/sharers.h"
 #include "watch/debugreg_time.h"
 #include "watch/ptrace_refused.h"
 #include "stop/stop.h"
@@ -550,6 +551,7 @@ static void
 watch_on(struct tracer_state *t)
 {
 	const struct wp_region *region = t->plan.region;
+	const bool lent = t->command == NULL && wp_sharers_any(t->pid);
 	int more = 0;
 
 	for (size_t i = 0; i < t->plan.job.n; i++)
@@ -557,6 +559,8 @@ watch_on(struct tracer_state *t)
 		    region[i].len);
 	if (!send_answer(t, arm_all(t)))
 		return;
+	if (lent || (t->command == NULL && wp_sharers_any(t->pid)))
+		memset(t->shared, true, sizeof(t->shared));
 	(void)close(t->answer);
 	t->began = true;
 	while (!t->leave && more >= 0 && wp_ptrace_loop_busy(&t->loop)) {

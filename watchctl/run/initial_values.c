@@ -4,17 +4,29 @@
  */
 #include "run/initial_values.h"
 
-#include "os/clock.h"
-#include "stop/shared_vm.h"
-#include "os/proc.h"
+#include <stdlib.h>
 
-/* Others that map the same pages, and the kernel where its accesses are not
-   watched, write without a hit.  Who all the others are is not known. */
+#include "os/clock.h"
+#include "os/proc.h"
+#include "os/sharers.h"
+
+static bool
+is_lent(const struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid && run->process[i].lent)
+			return true;
+	return false;
+}
+
+/* Others that map the same pages, or have the memory, and the kernel where its
+   accesses are not watched, write without a hit.  Who all the others are is not
+   known. */
 static bool
 is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
 {
 	return wp_target_options(run->target)->kernel &&
-	    !run->ops->registers && !wp_proc_shares(pid,
+	    !run->ops->registers && !is_lent(run, pid) && !wp_proc_shares(pid,
 	    watched->region.addr, watched->region.len);
 }
 
@@ -65,7 +77,7 @@ initial_values_report(struct run *run)
 		/* at a stop it was read then, or never */
 		.read = run->options->stop ? NULL : wp_proc_read,
 		.now = wp_clock_ns,
-		.follows = run->options->follow, .shares = wp_shared_vm_shares,
+		.follows = run->options->follow, .shares = wp_sharers_has,
 		.at_once = run->options->stop,
 		.crowds = run->options->on_hit.what == ON_HIT_REPORT,
 	};
@@ -76,4 +88,39 @@ initial_values_report(struct run *run)
 	(void)wp_target_watches(run->target, &n);
 	for (size_t w = 0; w < n; w++)
 		initial_value_report(run, w, run_process_of(run, w)->pid);
+}
+
+static bool
+is_watched(const struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid)
+			return true;
+	return false;
+}
+
+void
+initial_sharers_find(const struct run *run, struct process *process)
+{
+	pid_t *pids = NULL;
+	size_t cap = 0;
+	const int n = wp_sharers(process->pid, &pids, &cap);
+
+	process->lent = process->lent || n != 0;
+	for (int i = 0; i < n && process->sharer == 0; i++)
+		if (!is_watched(run, pids[i]))
+			process->sharer = pids[i];
+	free(pids);
+}
+
+void
+initial_sharers_report(struct run *run, const struct process *process)
+{
+	if (process->sharer == 0)
+		return;
+	session_warn(&run->session, "process %d seems to have the memory of "
+	    "process %d, too, and is not watched: what it writes is not seen; -p %d "
+	    "watches it too", process->sharer, process->pid, process->sharer);
+	session_doubt(&run->session, "process %d, which seems to have the "
+	    "memory of process %d, was not watched", process->sharer, process->pid);
 }

@@ -10,6 +10,12 @@
 
 #include "run/run.h"
 
+/* Of a process that was not held since it executed its program: find others that
+   have its memory, before it is armed and again when it is; and report one that
+   is not watched. */
+void initial_sharers_find(const struct run *, struct process *);
+void initial_sharers_report(struct run *, const struct process *);
+
 /* Watches are armed and the session is ready: pass it to its explainer. */
 void initial_values_report(struct run *);
 

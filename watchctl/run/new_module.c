@@ -16,6 +16,7 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "run/exec_tracer.h"
+#include "run/initial_values.h"
 #include "run/new_program.h"
 #include "run/run.h"
 
@@ -165,11 +166,15 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->spec[0] = i;
 	(void)session_object(&run->session, process->pid, spec, region.addr,
 	    region.len);
+	initial_sharers_find(run, process);
 	process->since = wp_clock_ns();	/* there are no hits from before */
-	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0)
+	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0) {
 		process->n = 0;
-	return err < 0 ? err : run_describe_armed(run, process,
-	    process->first);
+		return err;
+	}
+	initial_sharers_find(run, process);
+	initial_sharers_report(run, process);
+	return run_describe_armed(run, process, process->first);
 }
 
 static void

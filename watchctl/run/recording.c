@@ -33,6 +33,10 @@ recording_begin(struct run *run, const struct ex_perf_event *events, size_t n)
 		return err;
 	if (wp_target_options(run->target)->kernel)
 		(void)wp_synth_kernel(record_header, &run->session);
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].lent)
+			synthetic_records_shared(&run->synthetic,
+			    run->process[i].pid);
 	synthetic_records_each(&run->synthetic, record_synthetic,
 	    &run->session);
 	return 0;

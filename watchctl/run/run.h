@@ -108,6 +108,9 @@ struct run {
 		bool executed;		/* another program, as reported
 					   already */
 		bool disarmed;		/* it has ended, and others go on */
+		bool lent;		/* others have had its memory since
+					   before it was watched: */
+		pid_t sharer;		/* one that is not watched, 0: none */
 	} *process;			/* nprocesses of them */
 	size_t nprocesses;
 	struct chosen chosen;		/* what -p meant */

@@ -378,14 +378,19 @@ static int
 arm(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const unsigned before = wp_target_threads(run->target);
+	const bool ran = run->options->command == NULL;
 	int err;
 
+	if (ran)
+		initial_sharers_find(run, process);
 	run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
 		return err;
 	err = run->ops->attach(run, process, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
+	if (err == 0 && ran)
+		initial_sharers_find(run, process);
 	if (err == 0 && run->arrivals != NULL)
 		arrivals_armed(run->arrivals, process->pid,
 		    wp_target_armed(run->target));
@@ -663,6 +668,8 @@ run_announce(struct run *run)
 	}
 	warn_unmapped(run);
 	warn_missing(run);
+	for (size_t i = 0; i < run->nprocesses; i++)
+		initial_sharers_report(run, &run->process[i]);
 	run_check_processors(run);
 	(void)session_flush(&run->session, 0);
 }
@@ -788,6 +795,7 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	synthetic_records_free(&run->synthetic);
 	if (describe_process(run, process, since) < 0)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	initial_sharers_report(run, process);
 	session_doubt(&run->session, "process %d ran for %.1f ms before it was "
 	    "watched", pid, (double)(wp_target_armed(run->target) - since) /
 	    1e6);

@@ -152,29 +152,59 @@ status_parse(const char *text, struct wp_proc_status *out)
 	out->kernel_thread = is_kernel_thread(text, out->state);
 }
 
-int
-wp_proc_status(pid_t pid, struct wp_proc_status *out)
+/* All of it, to be freed, ended with NUL. */
+static int
+read_status(pid_t pid, char **text)
 {
-	char *text = NULL;
 	size_t cap = 0;
 	int err = 0;
 	FILE *f = proc_fopen(pid, "status", &err);
 
 	if (f == NULL)
 		return err;
-	memset(out, 0, sizeof(*out));
 	/* it has no NUL, so this is all of it: groups can make it long */
-	if (getdelim(&text, &cap, '\0', f) <= 0)
+	if (getdelim(text, &cap, '\0', f) <= 0)
 		err = feof(f) ? -ESRCH : proc_error(errno);
-	else if (status_field(text, "Tgid") == NULL)
+	else if (status_field(*text, "Tgid") == NULL)
 		err = -ESRCH;
-	else
-		status_parse(text, out);
 	(void)fclose(f);
-	free(text);
-	if (err == 0)
-		(void)wp_proc_comm(out->tgid, pid, out->comm);
 	return err;
+}
+
+int
+wp_proc_status(pid_t pid, struct wp_proc_status *out)
+{
+	char *text = NULL;
+	const int err = read_status(pid, &text);
+
+	if (err == 0) {
+		memset(out, 0, sizeof(*out));
+		status_parse(text, out);
+		(void)wp_proc_comm(out->tgid, pid, out->comm);
+	}
+	free(text);
+	return err;
+}
+
+int
+wp_proc_peak(pid_t tid, uint64_t *kb)
+{
+	char *text = NULL;
+	const int err = read_status(tid, &text);
+
+	if (err == 0)
+		*kb = status_number(text, "VmPeak", 10);
+	free(text);
+	return err;
+}
+
+bool
+wp_proc_has_memory(pid_t tid)
+{
+	char text[32];
+
+	return proc_slurp(tid, "statm", text, sizeof(text)) > 0 &&
+	    strtoull(text, NULL, 10) > 0;
 }
 
 int
@@ -423,16 +453,25 @@ wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap)
 	return list_ids(path, tids, cap);
 }
 
+/* Each is a directory there, besides "." and the one from above. */
+bool
+wp_proc_has_threads(pid_t pid)
+{
+	char path[PROC_PATH_MAX];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	return stat(path, &st) == 0 && st.st_nlink > 3;
+}
+
 int
 wp_proc_processes(pid_t **pids, size_t *cap)
 {
 	return list_ids("/proc", pids, cap);
 }
 
-/* The first thread of a process may end before the others: then it has no
-   memory and no root any more.  Result: a thread that has. */
-static pid_t
-proc_living(pid_t pid)
+pid_t
+wp_proc_living(pid_t pid)
 {
 	struct wp_proc_status status;
 	pid_t *tids = NULL, living = pid;
@@ -508,7 +547,7 @@ wp_proc_maps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *),
 	char *line = NULL;
 	size_t cap = 0;
 	int result = 0;
-	FILE *f = proc_fopen(proc_living(pid), "maps", &result);
+	FILE *f = proc_fopen(wp_proc_living(pid), "maps", &result);
 
 	if (f == NULL)
 		return result;
@@ -635,7 +674,7 @@ wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
 	char *line = NULL;
 	size_t cap = 0;
 	int result = 0;
-	FILE *f = proc_fopen(proc_living(pid), "smaps", &result);
+	FILE *f = proc_fopen(wp_proc_living(pid), "smaps", &result);
 
 	if (f == NULL)
 		return result;
@@ -655,7 +694,7 @@ wp_proc_smaps(pid_t pid, int (*fn)(void *, const struct wp_proc_map *,
 int
 wp_proc_pagemap(pid_t pid)
 {
-	return proc_open(proc_living(pid), "pagemap", O_RDONLY);
+	return proc_open(wp_proc_living(pid), "pagemap", O_RDONLY);
 }
 
 /* Bits 62 and 63 of an entry: Documentation/admin-guide/mm/pagemap.rst. */
@@ -696,7 +735,7 @@ wp_proc_pages(int pagemap, uint64_t *start, uint64_t *end)
 ssize_t
 wp_proc_text(pid_t pid, const char *name, char *to, size_t size)
 {
-	return proc_slurp(proc_living(pid), name, to, size);
+	return proc_slurp(wp_proc_living(pid), name, to, size);
 }
 
 /* Take whole lines in: those of executable mappings.  Result: bytes taken. */
@@ -724,7 +763,7 @@ wp_proc_code(pid_t pid, uint64_t *code)
 	char text[4 * PATH_MAX];
 	size_t have = 0, taken;
 	ssize_t n;
-	int fd = proc_open(proc_living(pid), "maps", O_RDONLY);
+	int fd = proc_open(wp_proc_living(pid), "maps", O_RDONLY);
 
 	if (fd < 0)
 		return fd;
@@ -746,7 +785,7 @@ wp_proc_exe(pid_t pid, char path[PATH_MAX])
 	char link[PROC_PATH_MAX], to[PATH_MAX];
 	ssize_t n;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", proc_living(pid));
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", wp_proc_living(pid));
 	n = readlink(link, to, sizeof(to) - 1);
 	if (n < 0)
 		return proc_error(errno);
@@ -761,7 +800,7 @@ wp_proc_executes(pid_t pid, dev_t dev, ino_t ino)
 	char path[PROC_PATH_MAX];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", proc_living(pid));
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", wp_proc_living(pid));
 	if (stat(path, &st) != 0)
 		return proc_error(errno);
 	return st.st_dev == dev && st.st_ino == ino;
@@ -777,7 +816,7 @@ wp_proc_program(pid_t pid, uint64_t *program)
 	struct stat st;
 	int err;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", proc_living(pid));
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", wp_proc_living(pid));
 	if (stat(path, &st) != 0)
 		return proc_error(errno);
 	if ((err = wp_proc_auxv(pid, AT_RANDOM, &random)) < 0)
@@ -809,7 +848,7 @@ wp_proc_auxv(pid_t pid, uint64_t type, uint64_t *value)
 {
 	char text[4096 + 1];
 	uint64_t pair[2];
-	ssize_t n = proc_slurp(proc_living(pid), "auxv", text, sizeof(text));
+	ssize_t n = proc_slurp(wp_proc_living(pid), "auxv", text, sizeof(text));
 
 	if (n < 0)
 		return (int)n;
@@ -847,7 +886,7 @@ wp_proc_fd(pid_t pid, pid_t tid, int fd, char *name, size_t size)
 int
 wp_proc_root(pid_t pid)
 {
-	return proc_open(proc_living(pid), "root", O_PATH | O_DIRECTORY);
+	return proc_open(wp_proc_living(pid), "root", O_PATH | O_DIRECTORY);
 }
 
 /* Whether an open file is the one that a mapping names.  Some file systems
@@ -901,7 +940,7 @@ wp_proc_open_mapped(pid_t pid, int root, uint64_t start, uint64_t end,
 		err = fd;
 	}
 	(void)snprintf(name, sizeof(name), "/proc/%d/map_files/%llx-%llx",
-	    proc_living(pid), (unsigned long long)start,
+	    wp_proc_living(pid), (unsigned long long)start,
 	    (unsigned long long)end);
 	fd = wp_proc_open_same(AT_FDCWD, name, maj, min, ino);
 	return fd < 0 && err == -ESTALE ? err : fd == -ENOENT ? -ESRCH : fd;
@@ -917,7 +956,7 @@ wp_proc_read(pid_t pid, uint64_t addr, void *to, size_t len)
 
 	if (n > 0 || len == 0)
 		return n;
-	if ((fd = proc_open(proc_living(pid), "mem", O_RDONLY)) < 0)
+	if ((fd = proc_open(wp_proc_living(pid), "mem", O_RDONLY)) < 0)
 		return fd;
 	n = pread(fd, to, len, (off_t)addr);
 	err = errno;

@@ -34,6 +34,13 @@ struct wp_proc_status {
 
 int wp_proc_status(pid_t pid, struct wp_proc_status *);
 
+/* The most that a thread's process has mapped at a time, kB; 0: it has no memory
+   (any more).  0 or -errno. */
+int wp_proc_peak(pid_t tid, uint64_t *kb);
+
+/* Whether a thread still has its process's memory, as far as /proc shows. */
+bool wp_proc_has_memory(pid_t tid);
+
 /* Whether a set of signals, as above, has this one. */
 static inline bool
 wp_proc_signal_in(uint64_t set, int sig)
@@ -96,6 +103,13 @@ int wp_proc_threads(pid_t pid, pid_t **tids, size_t *cap);
 
 /* The same of the ids of all processes that /proc shows. */
 int wp_proc_processes(pid_t **pids, size_t *cap);
+
+/* Whether a process has several threads. */
+bool wp_proc_has_threads(pid_t pid);
+
+/* The first thread of a process may end before the others: then it has no memory
+   and no root any more.  Result: one that has, or the first if none has. */
+pid_t wp_proc_living(pid_t pid);
 
 /* One line of /proc/PID/maps. */
 struct wp_proc_map {

@@ -1,27 +1,15 @@
 /* shared_vm: the memory of processes that their children share. */
 #include "stop/shared_vm.h"
 
-#include <errno.h>
-#include <linux/kcmp.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <stddef.h>
 
-bool
-wp_shared_vm_shares(pid_t tid, pid_t child)
-{
-	const long order = syscall(SYS_kcmp, tid, child, KCMP_VM, 0, 0);
-
-	if (order >= 0)
-		return order == 0;
-	return kill(child, 0) == 0 || errno != ESRCH;
-}
+#include "os/sharers.h"
 
 void
 wp_shared_vm_add(struct wp_shared_vm *lent, const struct wp_loan *loan)
 {
 	if (lent->n == WP_LENT_MAX)
-		(void)wp_shared_vm_left(lent, 0, wp_shared_vm_shares);
+		(void)wp_shared_vm_left(lent, 0, wp_sharers_has);
 	if (lent->n == WP_LENT_MAX)
 		lent->more = true;
 	else

@@ -22,16 +22,12 @@ struct wp_shared_vm {
 	bool more;		/* children for which there was no room */
 };
 
-/* Whether a thread and a child may have one memory: unless the child has ended,
-   or it is known that they have not. */
-bool wp_shared_vm_shares(pid_t tid, pid_t child);
-
 /* A thread has made another process: by which call is not known. */
 void wp_shared_vm_add(struct wp_shared_vm *, const struct wp_loan *);
 
 /* Whether a child may still have the memory of process pid (0: of any), as
-   shares says; NULL: that cannot be asked.  Those that have not are
-   forgotten. */
+   shares says (wp_sharers_has); NULL: that cannot be asked.  Those that have not
+   are forgotten. */
 bool wp_shared_vm_left(struct wp_shared_vm *, pid_t pid,
     bool (*shares)(pid_t tid, pid_t child));
 

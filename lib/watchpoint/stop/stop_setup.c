@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "os/clock.h"
+#include "os/sharers.h"
 #include "stop/stop_private.h"
 
 static int
@@ -34,6 +35,7 @@ arm_all(struct wp_stops *stops, const struct wp_hold *hold,
 
 	if (process == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	process->lent = at->lent;
 	for (size_t i = 0; i < hold->n; i++) {
 		const pid_t tid = hold->thread[i].tid;
 
@@ -99,13 +101,31 @@ attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
 	return 0;
 }
 
+/* Other processes have its memory: what they write is not seen. */
+static void
+take_sharers(struct wp_stops *stops, pid_t pid)
+{
+	struct wp_stop_process *process = wp_stop_find_process(stops, pid);
+
+	if (process == NULL)
+		return;
+	process->lent = true;
+	for (size_t i = 0; i < process->n; i++) {
+		process->baseline[i].shared = true;
+		process->baseline[i].known = false;
+		process->baseline[i].crowd.known = false;
+	}
+}
+
 int
 wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
     struct wp_cause *cause)
 {
 	struct wp_target *target = stops->target;
-	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n};
 	const bool command = target->command == pid;
+	/* again below: the process is not held for as long as that takes */
+	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n,
+	    .lent = !command && wp_sharers_any(pid)};
 	const size_t before = stops->loop.all.n;
 	const uint64_t began = wp_clock_ns();
 	int err;
@@ -123,5 +143,7 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 	target->threads += (unsigned)(stops->loop.all.n - before);
 	if (!command)
 		wp_target_was_frozen(target, began);
+	if (!command && !at.lent && wp_sharers_any(pid))
+		take_sharers(stops, pid);
 	return 0;
 }

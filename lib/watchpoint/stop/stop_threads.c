@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/sharers.h"
 #include "stop/stop_private.h"
 
 struct wp_stop_thread *
@@ -123,10 +124,12 @@ adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 	    parent->n);
 	if (process == NULL)
 		return NULL;
-	if (wp_shared_vm_shares(parent->pid, process->pid))
+	if (wp_sharers_has(parent->pid, process->pid)) {
+		process->lent = parent->lent;
 		for (size_t i = 0; i < process->n; i++)
 			process->baseline[i].memory =
 			    parent->baseline[i].memory;
+	}
 	wp_stop_take_baselines(stops, process);
 	return process;
 }

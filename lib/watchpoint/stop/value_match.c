@@ -15,8 +15,9 @@
  * follow from what they loaded, once all their samples are there.
  *
  * Nothing is claimed where there may be writers that are not counted: other
- * mappings of the bytes, in whatever process; a child that has the memory until
- * it executes a program, which a FORK record reports before it can do anything;
+ * mappings of the bytes, in whatever process; a process that has had the memory
+ * since before it was traced; a child that has it until it executes a program,
+ * which a FORK record reports before it can do anything;
  * and the kernel where its accesses are not seen, but not while the only thread
  * is stopped.
  */
@@ -26,6 +27,7 @@
 
 #include "os/clock.h"
 #include "os/proc.h"
+#include "os/sharers.h"
 #include "stop/stop_private.h"
 
 /* Reading others' counts takes time; with more events than this there are too
@@ -452,7 +454,7 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	if (kernel)
 		look.call = wp_trace_call(thread->traced.tid, &look.result);
 	look.lent = wp_shared_vm_left(&stops->lent, thread->process->pid,
-	    wp_shared_vm_shares);
+	    wp_sharers_has);
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i))
 			look_at_value(&look, i);
@@ -486,8 +488,8 @@ wp_stop_take_baselines(struct wp_stops *stops, struct wp_stop_process *process)
 		    &stops->target->watch[process->first + i].region;
 		struct wp_stop_baseline *baseline = &process->baseline[i];
 
-		baseline->shared = wp_proc_shares(process->pid, region->addr,
-		    region->len);
+		baseline->shared = process->lent || wp_proc_shares(process->pid,
+		    region->addr, region->len);
 		baseline->consistent = true;
 		baseline->known = !baseline->shared &&
 		    region->len <= WP_STOP_BYTES &&

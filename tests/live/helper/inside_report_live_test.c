@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -720,6 +721,48 @@ TEST(others_are_not_seen)
 	expect_account(&o, COUNT(old), 0);
 	for (size_t i = 0; i < COUNT(old); i++)
 		assert_string_equal(maybe_text(hit_at(&o, i), "old"), old[i]);
+	outcome_free(&o);
+}
+
+static int
+store_five(void *unused)
+{
+	(void)unused;
+	while (word == 0)
+		(void)usleep(100);
+	word = 5;
+	(void)pause();
+	return 0;
+}
+
+/* A process that was there before the watch writes unseen. */
+static void
+shares_its_memory(void)
+{
+	static _Alignas(16) char stack[65536];
+	const pid_t pid = clone(store_five, stack + sizeof(stack),
+	    CLONE_VM | SIGCHLD, NULL);
+
+	if (pid < 0)
+		_exit(97);
+	(void)open_watch(.label = "word");
+	store(1);
+	while (word != 5)
+		(void)usleep(100);
+	store(6);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+TEST(others_that_have_the_memory_are_not_seen)
+{
+	struct outcome o;
+
+	word = 0;
+	run_program(&o, shares_its_memory, EXITS);
+	expect_account(&o, 2, 0);
+	for (size_t i = 0; i < 2; i++)
+		assert_string_equal(maybe_text(hit_at(&o, i), "old"), "");
 	outcome_free(&o);
 }
 

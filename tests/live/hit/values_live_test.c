@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "live.h"
@@ -891,6 +892,103 @@ TEST(knows_nothing_of_what_processes_share)
 		assert_int_equal(count_of(&o, "hit"), i % 2 == 0 ? 16 : 8);
 		report = (struct watched){.lines = o.lines};
 		assert_int_equal(check_unseen(&report, log), 0);
+		outcome_free(&o);
+	}
+}
+
+/* Watch what has another process beside it that has the memory already; both:
+   watch that, too.  recording: NULL, none.  The log is as check_unseen takes
+   it. */
+static void
+watch_beside_other(const char *option, bool both, const char *recording,
+    struct outcome *o, char log[8192])
+{
+	struct target t;
+	struct running w;
+	const char *argv[ARGS];
+	char line[256], peer[16];
+	struct stat st = {.st_size = 0};
+	size_t n;
+	int other;
+
+	target_start(&t, (const char *[]){victim("unseen"), "wait", "other",
+	    "12", NULL});
+	hear(&t.run, line, sizeof(line));
+	assert_int_equal(sscanf(line, "pid %d other", &other), 1);
+	(void)snprintf(peer, sizeof(peer), "%d", other);
+	n = append(argv, 0, LIST(watchctl(), "-w", "word:8", "-p", t.pid));
+	if (both)
+		n = append(argv, n, LIST("-p", peer));
+	n = append(argv, n, recording == NULL ? LIST("-o", "json") :
+	    LIST("-o", "perf", "-O", recording));
+	(void)append(argv, n, LIST(option));
+	if (recording == NULL)
+		watch_start(&w, argv);
+	else
+		start(&w, argv);
+	while (recording != NULL && (stat(recording, &st) != 0 ||
+	    st.st_size == 0))	/* it is armed before */
+		(void)usleep(1000);
+	say(&t.run, "go\n");
+	*log = '\0';
+	while (hear(&t.run, line, sizeof(line)),
+	    strncmp(line, "write", 5) == 0) {
+		(void)strcat(log, line);
+		(void)strcat(log, "\n");
+	}
+	assert_string_equal(line, "done 12");
+	target_end(&t, 0);
+	finish(&w, o);
+	assert_int_equal(o->status, 0);
+}
+
+static bool
+warns_of_another(const struct outcome *o)
+{
+	return strstr(o->err, "seems to have the memory of process") != NULL;
+}
+
+/* What the other one writes is seen only if that is watched, and then by another
+   watch. */
+TEST(knows_nothing_of_what_another_had_before)
+{
+	static const char *const by[] = {NULL, "--stop", "-f",
+	    "--delivery=ring", NULL};
+
+	for (size_t i = 0; i < COUNT(by); i++) {
+		struct watched report;
+		const bool both = i == COUNT(by) - 1;
+		struct outcome o;
+		char log[8192];
+
+		watch_beside_other(by[i], both, NULL, &o, log);
+		report = (struct watched){.lines = o.lines};
+		assert_int_equal(check_unseen(&report, log), 0);
+		assert_int_equal(warns_of_another(&o), !both);
+		outcome_free(&o);
+	}
+}
+
+TEST(knows_nothing_of_what_another_had_before_afterwards)
+{
+	static const char *const by[] = {NULL, "-f"};
+	const char *recording = scratch_path("beside");
+
+	for (size_t i = 0; i < COUNT(by); i++) {
+		struct watched report = {.lines = NULL};
+		struct outcome o, later;
+		char log[8192];
+
+		(void)unlink(recording);
+		watch_beside_other(by[i], false, recording, &o, log);
+		run(&later, (const char *[]){watchctl(), "report", "-o",
+		    "json", "-O", scratch_path("report"), recording, NULL});
+		assert_int_equal(later.status, 0);
+		parse_report(&report, "report");
+		assert_int_equal(check_unseen(&report, log), 0);
+		assert_true(warns_of_another(&o));
+		json_decref(report.lines);
+		outcome_free(&later);
 		outcome_free(&o);
 	}
 }

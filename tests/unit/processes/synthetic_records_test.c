@@ -18,7 +18,7 @@
 
 /* What was given, in all. */
 struct seen {
-	size_t records, comms, maps;
+	size_t records, comms, maps, shared;
 	bool name;		/* of this thread */
 	bool code;		/* the mapping of this program's code */
 	struct ex_space *space;	/* that learns it; NULL: none */
@@ -33,6 +33,8 @@ see(void *arg, const struct ex_record *r)
 	seen->records++;
 	seen->comms += r->type == PERF_RECORD_COMM;
 	seen->maps += r->type == PERF_RECORD_MMAP2;
+	seen->shared += r->type == PERF_RECORD_MMAP2 &&
+	    (r->mmap.flags & MAP_SHARED) != 0;
 	assert_int_equal(r->time, 0);
 	assert_int_equal(r->pid, getpid());
 	if (r->type == PERF_RECORD_COMM && r->tid == gettid())
@@ -78,6 +80,25 @@ TEST(a_space_learns_from_it)
 	assert_non_null(module);
 	assert_string_equal(ex_module_name(module), "synthetic_records_test");
 	ex_space_free(seen.space);
+}
+
+/* Of the process that is meant. */
+TEST(what_others_have_is_shared)
+{
+	struct seen before = {0}, other = {0}, seen = {0};
+	struct synthetic_records e = {0};
+
+	assert_int_equal(synthetic_records_take(&e, getpid()), 0);
+	synthetic_records_each(&e, see, &before);
+	assert_true(before.shared < before.maps);
+	synthetic_records_shared(&e, getppid());
+	synthetic_records_each(&e, see, &other);
+	assert_int_equal(other.shared, before.shared);
+	synthetic_records_shared(&e, getpid());
+	synthetic_records_each(&e, see, &seen);
+	assert_int_equal(seen.shared, seen.maps);
+	assert_int_equal(seen.records, before.records);
+	synthetic_records_free(&e);
 }
 
 /* More than the first allocation holds, of several processes in turn. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "os/sharers.h"
 #include "stop/shared_vm.h"
 
 enum { STACK = 65536 };
@@ -50,17 +51,17 @@ TEST(asks_the_kernel)
 	go = 0;
 	pid = start_child(CLONE_VM);
 	lend(&lent, getpid(), pid);
-	assert_true(wp_shared_vm_left(&lent, getpid(), wp_shared_vm_shares));
-	assert_true(wp_shared_vm_left(&lent, 0, wp_shared_vm_shares));
-	assert_false(wp_shared_vm_left(&lent, pid, wp_shared_vm_shares));
+	assert_true(wp_shared_vm_left(&lent, getpid(), wp_sharers_has));
+	assert_true(wp_shared_vm_left(&lent, 0, wp_sharers_has));
+	assert_false(wp_shared_vm_left(&lent, pid, wp_sharers_has));
 	go = 1;
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT),
 	    0);
-	assert_false(wp_shared_vm_left(&lent, getpid(), wp_shared_vm_shares));
+	assert_false(wp_shared_vm_left(&lent, getpid(), wp_sharers_has));
 	assert_int_equal(lent.n, 0);
 	lend(&lent, getpid(), pid);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_false(wp_shared_vm_left(&lent, getpid(), wp_shared_vm_shares));
+	assert_false(wp_shared_vm_left(&lent, getpid(), wp_sharers_has));
 }
 
 /* A child of fork(2) has a memory of its own. */
@@ -71,7 +72,7 @@ TEST(lets_fork_be)
 
 	lend(&lent, getpid(), pid);
 	assert_true(wp_shared_vm_left(&lent, getpid(), NULL));
-	assert_false(wp_shared_vm_left(&lent, getpid(), wp_shared_vm_shares));
+	assert_false(wp_shared_vm_left(&lent, getpid(), wp_sharers_has));
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
@@ -91,7 +92,7 @@ TEST(forgets_nobody)
 	assert_true(lent.more);
 	go = 1;
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_true(wp_shared_vm_left(&lent, getpid(), wp_shared_vm_shares));
+	assert_true(wp_shared_vm_left(&lent, getpid(), wp_sharers_has));
 	assert_int_equal(lent.n, 0);
 }
 

@@ -1,0 +1,201 @@
+/* sharers: which processes have the same memory, and where kcmp(2) is refused,
+   which may have. */
+#include "test.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+#include "os/sharers.h"
+#include "refuse.h"
+
+enum { STACK = 65536 };
+
+static _Alignas(16) char stack[2][STACK];
+
+static int
+sleep_on(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (pause() != 0)
+		;
+	return 0;
+}
+
+/* Its first thread ends, and another one sleeps on. */
+static int
+leave_a_thread(void *unused)
+{
+	(void)unused;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (clone(sleep_on, stack[1] + STACK, CLONE_VM | CLONE_THREAD |
+	    CLONE_SIGHAND, NULL) < 0)
+		_exit(1);
+	(void)syscall(SYS_exit, 0);
+	return 1;
+}
+
+static pid_t
+start(int (*fn)(void *), int flags)
+{
+	const pid_t pid = clone(fn, stack[0] + STACK, flags | SIGCHLD, NULL);
+
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void
+end(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+await_first_end(pid_t pid)
+{
+	while (wp_proc_has_memory(pid))
+		(void)usleep(1000);
+}
+
+static bool
+is_found(pid_t pid, pid_t sharer)
+{
+	pid_t *pids = NULL;
+	size_t cap = 0;
+	const int n = wp_sharers(pid, &pids, &cap);
+	bool found = false;
+
+	assert_true(n >= 0);
+	for (int i = 0; i < n; i++)
+		found = found || pids[i] == sharer;
+	free(pids);
+	assert_int_equal(n > 0, wp_sharers_any(pid));
+	return found;
+}
+
+TEST(finds_who_has_the_memory)
+{
+	pid_t pid;
+
+	assert_false(wp_sharers_any(getpid()));
+	pid = start(sleep_on, 0);
+	assert_false(is_found(getpid(), pid));
+	end(pid);
+	pid = start(sleep_on, CLONE_VM);
+	assert_true(is_found(getpid(), pid));
+	assert_true(is_found(pid, getpid()));
+	end(pid);
+	assert_false(wp_sharers_any(getpid()));
+}
+
+/* A first thread that has ended has no memory to be compared, on either
+   side. */
+TEST(is_not_misled_by_a_first_thread)
+{
+	const pid_t pid = start(leave_a_thread, CLONE_VM);
+	siginfo_t info;
+
+	await_first_end(pid);
+	assert_true(wp_sharers_has(getpid(), pid));
+	assert_true(is_found(getpid(), pid));
+	assert_true(wp_sharers_has(pid, getpid()));
+	assert_true(is_found(pid, getpid()));
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT),
+	    0);
+	assert_false(wp_sharers_has(getpid(), pid));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(wp_sharers_has(getpid(), pid));
+}
+
+/* In a child, because that cannot be undone. */
+static void
+look_without_kcmp(pid_t sharer, pid_t other)
+{
+	assert_true(refuse_call(SYS_kcmp, EPERM, NULL, 0));
+	assert_int_equal(syscall(SYS_kcmp, 1, 1, 1, 0, 0), -1);
+	assert_true(wp_sharers_has(getppid(), sharer));
+	assert_true(is_found(getppid(), sharer));
+	assert_false(wp_sharers_has(getppid(), other));
+	assert_false(is_found(getppid(), other));
+}
+
+/* Another memory had less at most, since this one had more. */
+TEST(does_without_kcmp)
+{
+	const size_t more = 64 << 20;
+	const pid_t other = start(sleep_on, 0);
+	const pid_t sharer = start(sleep_on, CLONE_VM);
+	void *at = mmap(NULL, more, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+	    0);
+	pid_t pid;
+	int status;
+
+	assert_true(at != MAP_FAILED);
+	assert_int_equal(munmap(at, more), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		look_without_kcmp(sharer, other);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	end(sharer);
+	end(other);
+}
+
+static void
+become_nobody(void)
+{
+	assert_int_equal(setgid(65534), 0);
+	assert_int_equal(setuid(65534), 0);
+	assert_int_equal(prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), 0);
+}
+
+static int
+sleep_as_nobody(void *ready)
+{
+	become_nobody();
+	assert_int_equal(write(*(int *)ready, "", 1), 1);
+	return sleep_on(NULL);
+}
+
+/* However alike they are. */
+TEST(who_has_other_credentials_has_another_memory)
+{
+	char byte;
+	int ready[2], status;
+	pid_t nobody, pid;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(pipe(ready), 0);
+	nobody = clone(sleep_as_nobody, stack[0] + STACK, SIGCHLD, &ready[1]);
+	assert_true(nobody > 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		become_nobody();
+		assert_int_equal(syscall(SYS_kcmp, nobody, getppid(), 1, 0, 0),
+		    -1);
+		assert_false(wp_sharers_has(nobody, getppid()));
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	end(nobody);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+}
+
+RUN_TESTS()
