@@ -32,6 +32,17 @@ report_write(struct report *r, struct buffer *b)
 	return err;
 }
 
+/* At the end there is room for what comes next, or it is not waited for. */
+int
+report_write_full(struct report *r, struct buffer *b)
+{
+	if (b->len < REPORT_WRITE_AT || (r->ending &&
+	    b->len < REPORT_END_WRITE_AT && buffer_grow(b, REPORT_WRITE_AT)))
+		return 0;
+	b->failed = false;
+	return report_write(r, b);
+}
+
 void
 report_done(struct report *r)
 {

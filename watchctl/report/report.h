@@ -70,9 +70,11 @@ struct report_end {
 
 struct report;
 
-/* Bytes that a form holds back at most: what goes through a box goes through it
-   at once, and each time is a change of processes. */
-enum { REPORT_WRITE_AT = 240 << 10 };
+/* Bytes that a form holds back: what goes through a box goes through it at once,
+   and each time is a change of processes.  At the end it is more, as long as there
+   is memory: what is written then is not written again if the process that
+   explains dies, so it is to be one piece. */
+enum { REPORT_WRITE_AT = 240 << 10, REPORT_END_WRITE_AT = 16 << 20 };
 
 /*
  * One form of report.  Verbs return 0, -errno from the stream, or -ENOMEM.  A
@@ -111,7 +113,7 @@ struct report_ops {
 
 extern const struct report_ops report_text, report_json, report_folded;
 
-/* The caller fills those up to verbose; start makes the rest. */
+/* The caller fills those up to ending; start makes the rest. */
 struct report {
 	const struct report_ops *ops;
 	FILE *out;
@@ -121,6 +123,7 @@ struct report {
 	bool summary_only;	/* hits are only counted, for the summary */
 	bool verbose;		/* text: at the end, each backtrace of a
 				   writer */
+	bool ending;		/* set before end is called, with an end */
 	struct report_start begin;	/* as given to start */
 	struct summary *summary;	/* NULL: this form has none */
 	void *own;		/* the form's own state */
@@ -134,10 +137,12 @@ struct report {
 struct buffer;
 
 /* For the forms.  A hit ends where the buffer does now; write the buffer, and
-   count the hits that are thereby written; the report has ended: there is no
-   summary any more, and nothing of the form's own. */
+   count the hits that are thereby written; the same once it is full enough; the
+   report has ended: there is no summary any more, and nothing of the form's
+   own. */
 void report_hit_ends(struct report *, const struct buffer *);
 int report_write(struct report *, struct buffer *);
+int report_write_full(struct report *, struct buffer *);
 void report_done(struct report *);
 
 /* Add a hit to the summary, with its value.  0 or -ENOMEM. */

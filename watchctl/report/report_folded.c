@@ -152,14 +152,10 @@ put_fold(struct buffer *b, const struct fold *fold)
 	buffer_puts(b, "\n");
 }
 
-/* What is written is not written again if the process that explains dies: so
-   little is written in more than one piece. */
-enum { WRITE_AT = 16 << 20 };
-
 /* What a walk over the folds writes to. */
 struct walk {
+	struct report *report;
 	struct buffer lines;
-	FILE *out;
 	uint64_t hits;		/* in the folds so far */
 	int rc;
 };
@@ -176,20 +172,20 @@ write_fold(const void *node, VISIT visit, void *closure)
 	start = walk->lines.len;
 	put_fold(&walk->lines, *fold);
 	walk->rc = buffer_commit(&walk->lines, start);
-	if (walk->rc == 0 && walk->lines.len >= WRITE_AT)
-		walk->rc = buffer_write(&walk->lines, walk->out);
+	if (walk->rc == 0)
+		walk->rc = report_write_full(walk->report, &walk->lines);
 	walk->hits += (*fold)->count;
 }
 
 static int
 folded_end(struct report *r, const struct report_end *end)
 {
-	struct walk walk = {.out = r->out};
+	struct walk walk = {.report = r};
 	int flushed = 0;
 
 	if (end != NULL) {
 		twalk_r(r->own, write_fold, &walk);
-		flushed = buffer_write(&walk.lines, r->out);
+		flushed = report_write(r, &walk.lines);
 		if (walk.rc == 0 && flushed == 0)
 			r->written = walk.hits;
 	}

@@ -124,9 +124,7 @@ line_end_of(struct report *r, bool hit)
 	rc = buffer_commit(&json->out, json->start);
 	if (rc == 0 && hit)
 		report_hit_ends(r, &json->out);
-	if (rc != 0 || json->out.len < REPORT_WRITE_AT)
-		return rc;
-	return report_write(r, &json->out);
+	return rc != 0 ? rc : report_write_full(r, &json->out);
 }
 
 static int

@@ -35,9 +35,10 @@ text_write(struct report *r, size_t start, bool always)
 	struct text *text = r->own;
 	int rc = buffer_commit(&text->out, start);
 
-	if (rc != 0 || (!always && text->out.len < REPORT_WRITE_AT))
+	if (rc != 0)
 		return rc;
-	return report_write(r, &text->out);
+	return always ? report_write(r, &text->out) :
+	    report_write_full(r, &text->out);
 }
 
 void

@@ -342,7 +342,7 @@ explained_session_writing(const struct session *s)
 {
 	const struct report *r = &s->report;
 
-	return s->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
+	return r->ending ? UINT64_MAX : r->written + r->nends + r->unplaced;
 }
 
 int

@@ -977,7 +977,7 @@ session_end(struct session *s, const char *reason, int status,
 		end.status = STATUS_NOT_VOUCHED;
 	else if (s->options->error_status != 0 && s->stray > 0)
 		end.status = s->options->error_status;
-	s->ending = true;
+	s->report.ending = true;
 	if (reporting(s))
 		session_note(s, s->report.ops->end(&s->report, &end));
 	else if (s->report.ops != NULL)

@@ -100,7 +100,6 @@ struct session {
 	bool on_stderr;			/* the report goes there, as text */
 	bool ready;			/* as of session_ready */
 	bool started;			/* the report has begun */
-	bool ending;			/* it is ending */
 	uint64_t samples;		/* of watches that were delivered */
 	uint64_t *watch_samples;	/* the same of each, in a run with
 					   --each */
