@@ -7,12 +7,14 @@
 #include <asm/perf_regs.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/capability.h>
 #include <linux/hw_breakpoint.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "attach/samplers.h"
@@ -21,6 +23,7 @@
 #include "bpf/bpf.h"
 #include "bpf/sampler.h"
 #include "random_condition.h"
+#include "refuse.h"
 #include "shot.h"
 #include "spec/condition_filter.h"
 
@@ -726,56 +729,116 @@ TEST(the_start_line_names_the_delivery)
 	start_line("-t", "60", "A=B", "ring", "-a");
 }
 
-/* Give up what BPF takes. */
+/* Ways to be refused BPF programs. */
 static bool
-drop_rights(int what)
+be_ordinary(int what)
 {
 	(void)what;
 	return setresgid(65534, 65534, 65534) == 0 &&
 	    setresuid(65534, 65534, 65534) == 0;
 }
 
-static void
-run_without_rights(struct outcome *o, const char *const argv[])
+/* Root, without what BPF takes. */
+static bool
+be_limited(int what)
 {
+	(void)what;
+	return prctl(PR_CAPBSET_DROP, CAP_BPF, 0, 0, 0) == 0 &&
+	    prctl(PR_CAPBSET_DROP, CAP_SYS_ADMIN, 0, 0, 0) == 0;
+}
+
+/* As in a container. */
+static bool
+be_filtered(int err)
+{
+	return refuse_call(SYS_bpf, err, NULL, 0);
+}
+
+static const struct refused {
+	bool (*way)(int what);
+	int what;
+	const char *const *command;
+	int status, hits;
+} ordinary = {be_ordinary, 0, (const char *[]){"/bin/true", NULL}, 0, 0};
+
+static void
+run_refused(struct outcome *o, const struct refused *how,
+    const char *const *argv, bool with_command)
+{
+	const char *all[ARGS];
+	size_t n = append(all, 0, argv);
 	struct running r;
 
-	start_prepared(&r, argv, drop_rights, 0);
+	if (with_command)
+		n = append(all, n, how->command);
+	all[n] = NULL;
+	start_prepared(&r, all, how->way, how->what);
 	finish(&r, o);
 }
 
-TEST(without_rights_rings_deliver)
+/* Whatever refuses programs, hits come by rings, without a complaint; who insists on
+   BPF gets the reason, as from doctor. */
+static void
+expect_rings(const struct refused *how)
 {
+	const char *const watched = how->hits > 0 ? "counter" : "0x10000:8";
 	const json_t *doctor;
+	char reported[64];
 	struct outcome o;
 
-	NEEDS_BPF;
-	run_without_rights(&o, (const char *[]){watchctl(), "--user-only",
-	    "-w", "0x10000:8", "-o", "json", "-O", "-", "--", "/bin/true",
-	    NULL});
-	if (o.status == 125) {
-		print_message("%s", o.err);
-		skip();
-	}
-	assert_int_equal(o.status, 0);
-	assert_string_equal(text_of(first_of(&o, "start"), "delivery"),
-	    "ring");
+	run_refused(&o, how, LIST(watchctl(), "--user-only", "-w", watched,
+	    "-o", "json", "-O", "-", "--"), true);
+	assert_int_equal(o.status, how->status);
+	assert_null(strstr(o.err, "BPF"));
+	(void)snprintf(reported, sizeof(reported), "\"reported\":%d,\"lost\":0,",
+	    how->hits);
+	assert_non_null(strstr(o.out, "\"delivery\":\"ring\""));
+	assert_non_null(strstr(o.out, reported));
 	outcome_free(&o);
 
-	run_without_rights(&o, (const char *[]){watchctl(), "--user-only",
-	    "--delivery", "bpf", "-w", "0x10000:8", "--", "/bin/true", NULL});
+	run_refused(&o, how, LIST(watchctl(), "--user-only", "--delivery",
+	    "bpf", "-w", watched, "--"), true);
 	assert_int_equal(o.status, 125);
 	assert_non_null(strstr(o.err, "watchctl: --delivery bpf: "));
 	assert_non_null(strstr(o.err, "CAP_BPF"));
 	outcome_free(&o);
 
-	run_without_rights(&o, (const char *[]){"/usr/bin/env",
-	    "WATCHCTL_DELIVERY=bpf", watchctl(), "doctor", "-o", "json", NULL});
+	run_refused(&o, how, LIST("/usr/bin/env", "WATCHCTL_DELIVERY=bpf",
+	    watchctl(), "doctor", "-o", "json"), false);
 	assert_non_null(doctor = first_of(&o, "doctor"));
 	assert_string_equal(text_of(doctor, "delivery"), "ring");
 	assert_non_null(strstr(text_of(doctor, "delivery_reason"),
 	    "CAP_BPF"));
 	outcome_free(&o);
+}
+
+TEST(without_rights_rings_deliver)
+{
+	struct outcome o;
+
+	NEEDS_BPF;
+	run_refused(&o, &ordinary, LIST(watchctl(), "--user-only", "-w",
+	    "0x10000:8", "--"), true);
+	if (o.status == 125) {
+		print_message("%s", o.err);
+		skip();
+	}
+	outcome_free(&o);
+	expect_rings(&ordinary);
+}
+
+TEST(when_bpf_is_refused_rings_deliver)
+{
+	const char *const command[] = {victim("counter"), "1", "5", NULL};
+	const struct refused refused[] = {
+		{be_limited, 0, command, 7, 5},
+		{be_filtered, EPERM, command, 7, 5},
+		{be_filtered, ENOSYS, command, 7, 5},
+	};
+
+	NEEDS_BPF;
+	for (size_t i = 0; i < COUNT(refused); i++)
+		expect_rings(&refused[i]);
 }
 
 TEST(doctor_names_the_delivery)
