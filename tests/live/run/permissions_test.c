@@ -136,13 +136,16 @@ refuse_ptrace(void)
 }
 
 enum who {
-	ROOT, USER, PERFMON, ADMIN, CONTAINED, NO_PERF, NO_PTRACE, NEITHER, WHOS
+	ROOT, NO_BPF, USER, PERFMON, BPF, ADMIN, CONTAINED, NO_PERF, NO_PTRACE,
+	NEITHER, WHOS
 };
 
 static const char *const names[WHOS] = {
 	[ROOT] = "root",
+	[NO_BPF] = "... with bpf(2) filtered",
 	[USER] = "an ordinary user",
 	[PERFMON] = "... with CAP_PERFMON",
+	[BPF] = "... with CAP_PERFMON and CAP_BPF",
 	[ADMIN] = "... with CAP_SYS_ADMIN",
 	[CONTAINED] = "... in a container of their own (`unshare -Ur`)",
 	[NO_PERF] = "... with perf_event_open(2) filtered",
@@ -156,8 +159,12 @@ be(int who)
 	switch (who) {
 	case ROOT:
 		return true;
+	case NO_BPF:
+		return refuse_call(SYS_bpf, EPERM, NULL, 0);
 	case PERFMON:
 		return become(1ull << CAP_PERFMON);
+	case BPF:
+		return become(1ull << CAP_PERFMON | 1ull << CAP_BPF);
 	case ADMIN:
 		return become(1ull << CAP_SYS_ADMIN);
 	case CONTAINED:
@@ -180,6 +187,7 @@ enum way { ATTACH, COMMAND, STOP, INSIDE, WAYS };
 struct found {
 	bool known;		/* it could become that */
 	bool kernel;		/* the kernel's accesses are watched too */
+	bool bpf;		/* hits are delivered by BPF programs */
 	bool works[WAYS];
 	char message[WAYS][LINE];	/* of those that do not */
 };
@@ -288,6 +296,8 @@ find_ways(bool (*be_so)(int), enum who who, struct found *found)
 	}
 	found->kernel = json_is_true(json_object_get(json_object_get(doctor,
 	    "features"), "kernel"));
+	found->bpf = found->works[ATTACH] &&
+	    strcmp(text_of(doctor, "delivery"), "bpf") == 0;
 	assert_int_equal(o.status, any ? 0 : 1);
 	outcome_free(&o);
 	return true;
@@ -318,8 +328,10 @@ check(enum who who, const struct found *found)
 	for (int i = 0; i < WAYS; i++)
 		if (!works[i] && found->message[i][0] == '\0')
 			fail_msg("way %d of %s: no reason", i, names[who]);
-	if (who == ROOT || who == ADMIN)
+	if (who == ROOT || who == NO_BPF || who == ADMIN)
 		assert_true(opens && found->kernel);
+	if (who == NO_BPF || who == USER || who == PERFMON || who == CONTAINED)
+		assert_false(found->bpf);
 	if (who == NO_PERF || who == NEITHER)
 		assert_false(opens);
 	assert_int_equal(works[COMMAND], opens && traces);
@@ -368,7 +380,8 @@ put_row(FILE *out, const char *level, enum who who, const struct found *found)
 		else
 			(void)fprintf(out, " no (%u) |",
 			    number_of_message(found->message[i]));
-	(void)fprintf(out, " %s |\n", found->kernel ? "yes" : "no");
+	(void)fprintf(out, " %s | %s |\n", found->kernel ? "yes" : "no",
+	    !found->works[ATTACH] ? "-" : found->bpf ? "BPF" : "ring");
 }
 
 static void
@@ -383,8 +396,8 @@ put_head(FILE *out)
 	    "other answers. The numbers\nstand for what watchctl says then, "
 	    "below.\n\n"
 	    "| kernel.perf_event_paranoid | who | `-p PID` | `-- COMMAND` | "
-	    "`--stop` | `--inside` | the kernel's accesses too |\n"
-	    "|---|---|---|---|---|---|---|\n",
+	    "`--stop` | `--inside` | the kernel's accesses too | hits come by "
+	    "|\n|---|---|---|---|---|---|---|---|\n",
 	    (int)strspn(name.release, "0123456789."), name.release);
 }
 
