@@ -9,11 +9,25 @@
  *	a  the inner one, to another object, which it writes to, and back
  *	s  the inner one, to what it is
  *	k  none
+ *
+ * For these it says how long, in ns, it took to do something and to work for a while,
+ * the median of many times; and the same of its thread's processor time:
+ *
+ *	w  nothing
+ *	t  write to the object
+ *	p  the inner one, to another object
+ *
+ * With the argument "null" the inner pointer is that at first; with "alone" there is
+ * no other thread.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { TIMES = 401, WORK = 100000 };
 
 #define OWN __attribute__((noinline, noclone))
 
@@ -81,12 +95,58 @@ change(char what)
 		__atomic_store_n(&b->item, b->item, __ATOMIC_SEQ_CST);
 }
 
+static long
+now(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int
+order(const void *a, const void *b)
+{
+	const long x = *(const long *)a, y = *(const long *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+measure(char what)
+{
+	static long took[TIMES], ran[TIMES];
+
+	for (int i = 0; i < TIMES; i++) {
+		const long began = now(CLOCK_MONOTONIC);
+		const long before = now(CLOCK_THREAD_CPUTIME_ID);
+
+		if (what == 't')
+			touch(i);
+		else if (what == 'p')
+			__atomic_store_n(&box->item, &item[i % 2],
+			    __ATOMIC_SEQ_CST);
+		for (volatile int k = 0; k < WORK; k++)
+			;
+		ran[i] = now(CLOCK_THREAD_CPUTIME_ID) - before;
+		took[i] = now(CLOCK_MONOTONIC) - began;
+	}
+	qsort(took, TIMES, sizeof(*took), order);
+	qsort(ran, TIMES, sizeof(*ran), order);
+	printf("done %ld %ld\n", took[TIMES / 2], ran[TIMES / 2]);
+}
+
 static void *
 work(void *unused)
 {
 	char line[64];
 
 	while (fgets(line, sizeof(line), stdin) != NULL && *line != 'e') {
+		if (strchr("wtp", *line) != NULL) {
+			measure(*line);
+			fflush(stdout);
+			continue;
+		}
 		for (int i = 0; i < 3; i++)
 			touch(++times);
 		change(*line);
@@ -102,14 +162,16 @@ main(int argc, char **argv)
 {
 	pthread_t thread;
 
-	(void)argv;
-	if (argc > 1)
+	if (argc > 1 && strcmp(argv[1], "null") == 0)
 		box->item = NULL;
 	__atomic_store_n(&late, item, __ATOMIC_SEQ_CST);
 	printf("pid %d item %p\n", (int)getpid(), (void *)item);
 	fflush(stdout);
-	if (pthread_create(&thread, NULL, work, NULL) != 0)
+	if (argc > 1 && strcmp(argv[1], "alone") == 0)
+		work(NULL);
+	else if (pthread_create(&thread, NULL, work, NULL) != 0)
 		abort();
-	(void)pthread_join(thread, NULL);
+	else
+		(void)pthread_join(thread, NULL);
 	return 7;
 }

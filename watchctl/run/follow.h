@@ -5,12 +5,13 @@
  * own.  A thread sleeps on these.  When a pointer has been written, it looks where
  * the pointers lead now and changes the addresses of the events, in all threads of
  * the program, none of which is stopped.  Then it looks again, until nothing has
- * changed in between.
+ * changed in between.  With --stop the thread that writes a pointer stops behind
+ * that, all others are held, and the same is done while none runs.
  *
  *	first ---> [pointer] ---> [pointer] ---> object
  *	           more[0]        more[1]        of the place
  *
- * Before the events of an object are changed, the thread says where to: a hit
+ * Before the events of an object are changed, it is said where to: a hit
  * there cannot come before that is known.  The rest is the run's own: to describe
  * the places, and to report the moves.
  */
@@ -26,6 +27,8 @@
 struct follow;
 struct process;
 struct run;
+struct wp_sample;
+struct wp_stops_held;
 
 /* Be ready, when the run has its target.  0; or -errno after a line on
    stderr. */
@@ -46,6 +49,11 @@ bool follow_has(const struct follow *, size_t watch);
 
 /* All is armed and described: begin to move.  0 or -errno. */
 int follow_begin(struct follow *);
+
+/* With --stop: a write to a pointer, NULL: some that are not known; and all threads of
+   a process are held, in which watches are moved.  As of struct wp_stops_calls. */
+void follow_scouted(struct follow *, const struct wp_sample *);
+void follow_held(struct follow *, const struct wp_stops_held *);
 
 /* What to poll for POLLIN; and report the moves, of which there may be some.  To
    be called before a record is passed on that was taken since. */

@@ -25,9 +25,12 @@ is_lent(const struct run *run, pid_t pid)
 static bool
 is_seen(const struct run *run, pid_t pid, const struct wp_watched *watched)
 {
+	const uint64_t addr = watched->region.addr, len = watched->region.len;
+
 	return wp_target_options(run->target)->kernel &&
-	    !run->ops->registers && !is_lent(run, pid) && !wp_proc_shares(pid,
-	    watched->region.addr, watched->region.len);
+	    !run->ops->registers && !is_lent(run, pid) &&
+	    ((run->ops->owns != NULL && run->ops->owns(run, pid, addr, len)) ||
+	    !wp_proc_shares(pid, addr, len));
 }
 
 static void

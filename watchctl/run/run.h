@@ -59,6 +59,16 @@ struct run_ops {
 	/* disarm one watch, by its index in the target; NULL: it stays armed,
 	   and its hits are not reported */
 	void (*turn_off)(struct run *, size_t watch);
+	/* have pointers watched, by watches of their own target: those of a
+	   process that is to be attached.  0 or -errno with a cause */
+	int (*scout)(struct run *, struct wp_target *, pid_t, size_t first,
+	    size_t n, struct wp_cause *);
+	/* move a watch of one of the two.  0 or -errno */
+	int (*move)(struct run *, pid_t, struct wp_target *, size_t watch,
+	    const struct wp_region *);
+	/* whether it is known since then that nobody else has mapped what is
+	   there.  NULL: it is not */
+	bool (*owns)(const struct run *, pid_t, uint64_t addr, uint64_t len);
 	/* say what is not watched this way */
 	void (*announce)(struct run *);
 	/* report hits until there is a reason to end; then disarm */

@@ -548,6 +548,23 @@ ring_turn_off(struct run *run, size_t watch)
 	wp_target_turn_off(run->target, watch);
 }
 
+static int
+ring_scout(struct run *run, struct wp_target *scouts, pid_t pid, size_t first,
+    size_t n, struct wp_cause *cause)
+{
+	(void)run;
+	return wp_target_attach(scouts, pid, first, n, cause);
+}
+
+static int
+ring_move(struct run *run, pid_t pid, struct wp_target *target, size_t watch,
+    const struct wp_region *region)
+{
+	(void)run;
+	(void)pid;
+	return wp_target_move(target, watch, region, NULL);
+}
+
 static void
 ring_close(struct run *run)
 {
@@ -579,4 +596,5 @@ const struct run_ops run_by_ring = {
 	.threads = run_threads, .announce = run_announce_kernel,
 	.loop = ring_loop, .account = ring_account,
 	.uptime = ring_uptime, .close = ring_close, .turn_off = ring_turn_off,
+	.scout = ring_scout, .move = ring_move,
 };

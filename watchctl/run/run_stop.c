@@ -64,7 +64,8 @@ executed(void *arg, pid_t pid)
 	struct run *run = stop->run;
 
 	run_check_privileges(run, pid);
-	if (stop->loops && run->reason == NULL && run_program(run, pid))
+	if (stop->loops && run->reason == NULL && run->follow == NULL &&
+	    run_program(run, pid))
 		return true;
 	run_executed(run, pid);
 	return false;
@@ -163,6 +164,9 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 	const struct perf_event_header *header;
 	struct ex_record record;
 
+	/* places come before their hits */
+	if (stop->loops)
+		follow_report(run->follow);
 	while ((header = wp_stops_next(stop->stops, horizon, all)) !=
 	    NULL) {
 		if (!run_decode(run, header, &record))
@@ -225,8 +229,55 @@ stopped_at_hit(void *arg, pid_t pid, pid_t tid, bool kernel)
 
 /* --- the run --- */
 
+static void
+scouted(void *arg, const struct wp_sample *sample)
+{
+	const struct stop_run *stop = arg;
+
+	follow_scouted(stop->run->follow, sample);
+}
+
+/* What was recorded before it moves is explained before. */
+static void
+held(void *arg, const struct wp_stops_held *process)
+{
+	struct stop_run *stop = arg;
+
+	(void)feed(stop, UINT64_MAX, true);
+	follow_held(stop->run->follow, process);
+}
+
+static int
+stop_scout(struct run *run, struct wp_target *scouts, pid_t pid, size_t first,
+    size_t n, struct wp_cause *cause)
+{
+	struct stop_run *stop = run->own;
+
+	(void)pid;
+	(void)cause;
+	wp_stops_scout(stop->stops, scouts, first, n);
+	return 0;
+}
+
+static int
+stop_move(struct run *run, pid_t pid, struct wp_target *target, size_t watch,
+    const struct wp_region *region)
+{
+	struct stop_run *stop = run->own;
+
+	return wp_stops_move(stop->stops, pid, target, watch, region);
+}
+
+static bool
+stop_owns(const struct run *run, pid_t pid, uint64_t addr, uint64_t len)
+{
+	const struct stop_run *stop = run->own;
+
+	return wp_stops_owns(stop->stops, pid, addr, len);
+}
+
 static const struct wp_stops_calls calls = {
-	stopped_at_hit, executed, ended, warn,
+	stopped_at_hit, executed, ended, warn, scouted, held,
 };
 
 static int
@@ -318,6 +369,8 @@ stop_loop(struct run *run)
 	(void)signal(SIGCHLD, SIG_DFL);	/* ignored, it would not come */
 	run_act_begin(run);
 	stop->loops = true;
+	if (run->follow != NULL)
+		wp_stops_begin_moving(stop->stops);
 	if (run->waits)
 		(void)run_program(run, run->process->pid);
 	while (run->reason == NULL) {
@@ -331,6 +384,7 @@ stop_loop(struct run *run)
 		run_turn_off(run);
 		wait_a_little(stop, &signals, more);
 	}
+	follow_report(run->follow);
 	stop->loops = false;
 	run_act_end(run);
 	if (run->on_hit.left != 0) {
@@ -410,4 +464,5 @@ const struct run_ops run_by_stop = {
 	.announce = run_announce_kernel, .loop = stop_loop,
 	.account = stop_account, .uptime = stop_uptime,
 	.close = stop_close, .turn_off = stop_turn_off,
+	.scout = stop_scout, .move = stop_move, .owns = stop_owns,
 };

@@ -657,7 +657,7 @@ static int
 check_follow(const struct options *o)
 {
 	const char *other = o->follow ? o->exe != NULL ? "--exe" : "-f" :
-	    o->stop ? "--stop (or --on-hit)" : o->inside ? "--inside" :
+	    o->inside ? "--inside" :
 	    o->form == FORM_PERF ? "-o perf" :
 	    o->delivery == DELIVERY_BPF ? "--delivery bpf" :
 	    o->skip_missing ? "--if-missing" :
@@ -665,9 +665,9 @@ check_follow(const struct options *o)
 
 	if (other == NULL)
 		return 0;
-	return complain("--follow moves the watches of one process while its "
-	    "threads run and hits come by the kernel's rings; it does not go "
-	    "with %s: leave out one of them", other);
+	return complain("--follow moves the watches of one process, whose hits "
+	    "come by the kernel's rings; it does not go with %s: leave out one "
+	    "of them", other);
 }
 
 /* What does not go with processes that come later. */

@@ -749,20 +749,21 @@ wp_target_slot_ids(const struct wp_target *target, size_t watch, unsigned slot,
 	return n;
 }
 
-/* Change the events of a slot. */
-static int
-move_slot(struct wp_target *target, size_t watch, unsigned slot)
+int
+wp_target_move_events(const struct wp_target *target,
+    const struct wp_events *events, size_t watch)
 {
-	const struct wp_events *events = &target->events;
-	struct perf_event_attr attr;
 	int err = 0;
 
-	wp_target_attr(target, watch, slot, &attr);
 	for (size_t i = 0; i < events->n; i++) {
 		const struct wp_event *event = &events->event[i];
-		int one = event->watch == watch && event->slot == slot ?
-		    wp_perf_modify(event->fd, &attr) : 0;
+		struct perf_event_attr attr;
+		int one;
 
+		if (event->watch != watch)
+			continue;
+		wp_target_attr(target, watch, event->slot, &attr);
+		one = wp_perf_modify(event->fd, &attr);
 		if (one < 0 && one != -ESRCH && err == 0)
 			err = one;
 	}
@@ -784,13 +785,13 @@ wp_target_move(struct wp_target *target, size_t watch,
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY, (unsigned)n,
 		    watched->nslots);
 	watched->region = *region;
-	for (unsigned i = 0; i < watched->nslots && err == 0; i++) {
+	for (unsigned i = 0; i < watched->nslots; i++) {
 		/* what is left over is where nothing is */
 		watched->slot[i].addr = i < (unsigned)n ? slot[i].addr : 0;
 		if (i < (unsigned)n)
 			watched->slot[i].len = slot[i].len;
-		err = move_slot(target, watch, i);
 	}
+	err = wp_target_move_events(target, &target->events, watch);
 	return err == 0 ? 0 : wp_cause_errno(cause, "moving a watch", -err);
 }
 

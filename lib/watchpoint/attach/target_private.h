@@ -38,6 +38,10 @@ struct wp_target {
 	struct wp_hold hold;		/* of the command */
 };
 
+/* Change events of a watch that has moved to where it is now.  0 or -errno. */
+int wp_target_move_events(const struct wp_target *, const struct wp_events *,
+    size_t watch);
+
 /* The attribute of all events of a slot. */
 void wp_target_attr(const struct wp_target *, size_t watch, unsigned slot,
     struct perf_event_attr *);

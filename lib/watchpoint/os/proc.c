@@ -603,6 +603,34 @@ wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len)
 	return wp_proc_maps(pid, note_shared, &bytes) != 0;
 }
 
+/* The mapping that some bytes are in. */
+struct around {
+	struct bytes bytes, mapping;
+};
+
+static int
+note_own(void *arg, const struct wp_proc_map *map)
+{
+	struct around *around = arg;
+
+	if (map->end < around->bytes.to)
+		return 0;
+	if (!map->shared && map->start <= around->bytes.from)
+		around->mapping = (struct bytes){map->start, map->end};
+	return 1;
+}
+
+void
+wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
+    uint64_t *end)
+{
+	struct around around = {.bytes = {addr, addr + len}};
+
+	(void)wp_proc_maps(pid, note_own, &around);
+	*start = around.mapping.from;
+	*end = around.mapping.to;
+}
+
 /* Looking for the mapping of a file's first page, by one of its others. */
 struct first_page {
 	uint64_t start;		/* where the known mapping begins */

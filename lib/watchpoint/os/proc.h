@@ -140,6 +140,11 @@ int wp_proc_first_page(pid_t pid, uint64_t start, uint64_t *first);
    true unless it is known that they cannot. */
 bool wp_proc_shares(pid_t pid, uint64_t addr, uint64_t len);
 
+/* The mapping that these bytes are in, if nobody else can have it, as above; else both
+   are 0. */
+void wp_proc_own(pid_t pid, uint64_t addr, uint64_t len, uint64_t *start,
+    uint64_t *end);
+
 /* What a mapping has in it, as /proc/PID/smaps says. */
 struct wp_proc_usage {
 	uint64_t present;	/* bytes in memory, or swapped out */

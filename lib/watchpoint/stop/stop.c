@@ -8,6 +8,7 @@
 #include "stop/stop.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum {
 	TOO_LATE = 1000000000,	/* ... and at most: its processor may be busy */
 	PATIENCE = 200,		/* ms for all to be released, or held */
 	NAP_NS = 100000,
+	SPIN_NS = 100000,	/* of which none is taken at first */
 };
 
 /* --- stops --- */
@@ -62,10 +64,16 @@ goes_on(struct wp_stop_thread *thread)
 	return thread->pass;
 }
 
+/* All that are held do. */
 static void
-go_on(struct wp_stop_thread *thread)
+all_go_on(struct wp_stops *stops)
 {
-	wp_thread_go_on(&thread->traced, goes_on(thread));
+	for (size_t i = 0; i < stops->loop.all.n; i++) {
+		struct wp_stop_thread *thread = wp_stop_at(stops, i);
+
+		if (thread->held)
+			wp_thread_go_on(&thread->traced, goes_on(thread));
+	}
 }
 
 /* Record what a stop says; the thread then is held.  A signal that is
@@ -89,8 +97,10 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	    what != WP_STOP_SIGNAL_OURS ? trace->signal : 0;
 	thread->held = true;
 	at = wp_stop_join(stops, thread);
-	if (what == WP_STOP_SIGNAL_MERGED && at == WP_STOP_AT_NOTHING)
+	if (what == WP_STOP_SIGNAL_MERGED && at == WP_STOP_AT_NOTHING &&
+	    thread->scout_ip != wp_trace_pc(thread->traced.tid))
 		wp_stop_mute(thread);
+	thread->scout_ip = 0;
 	return at;
 }
 
@@ -104,18 +114,17 @@ stopped(void *arg, struct wp_thread *traced, const struct wp_trace *trace)
 	struct wp_stops *stops = arg;
 	const enum wp_stop_at at = take_stop(stops, thread, trace);
 
-	if (at == WP_STOP_AT_NOTHING || stops->ending ||
-	    stops->calls->hit == NULL)
-		return goes_on(thread);
 	stops->holds = false;
-	stops->loop.enough = stops->calls->hit(stops->arg, pid, tid,
-	    at == WP_STOP_AT_CALL);
+	wp_stop_look_at_scouts(stops);
+	if (at != WP_STOP_AT_NOTHING && !stops->ending &&
+	    stops->calls->hit != NULL)
+		stops->loop.enough = stops->calls->hit(stops->arg, pid, tid,
+		    at == WP_STOP_AT_CALL);
 	if (!stops->loop.enough && !stops->holds)
 		return goes_on(thread);
 	/* this one may have been killed in the meantime */
-	for (size_t i = 0; i < stops->loop.all.n && !stops->loop.enough; i++)
-		if (wp_stop_at(stops, i)->held)
-			go_on(wp_stop_at(stops, i));
+	if (!stops->loop.enough)
+		all_go_on(stops);
 	return WP_TRACER_LATER;
 }
 
@@ -223,6 +232,10 @@ wp_stops_step(struct wp_stops *stops)
 	const int more = wp_ptrace_loop_step(&stops->loop);
 
 	wp_stop_drain(stops);
+	stops->holds = false;
+	wp_stop_look_at_scouts(stops);
+	if (stops->holds)
+		all_go_on(stops);
 	look_at_late(stops);
 	wp_stop_look_at_signals(stops);
 	return more;
@@ -289,7 +302,7 @@ collect(struct wp_stops *stops, pid_t pid)
 int
 wp_stops_hold(struct wp_stops *stops, pid_t pid)
 {
-	const uint64_t limit = wp_clock_ns() + PATIENCE * 1000000ull;
+	const uint64_t began = wp_clock_ns();
 
 	stops->holds = true;
 	for (size_t i = 0; i < stops->loop.all.n; i++) {
@@ -299,9 +312,14 @@ wp_stops_hold(struct wp_stops *stops, pid_t pid)
 			wp_trace_interrupt(t->traced.tid);
 	}
 	while (collect(stops, pid) > 0) {
-		if (wp_clock_ns() > limit)
+		const uint64_t took = wp_clock_ns() - began;
+
+		if (took > PATIENCE * 1000000ull)
 			return -ETIMEDOUT;
-		wp_clock_sleep(NAP_NS);
+		if (took > SPIN_NS)
+			wp_clock_sleep(NAP_NS);
+		else
+			(void)sched_yield();
 	}
 	return wp_stop_find_process(stops, pid) == NULL ? -ESRCH : 0;
 }
@@ -331,6 +349,7 @@ wp_stops_end(struct wp_stops *stops)
 
 		tid = traced->tid;
 		wp_events_stop(&t->events);
+		wp_events_stop(&t->scouts);
 		if (t->held) {
 			wp_ptrace_loop_forget(&stops->loop, traced);
 			wp_trace_let_go(tid, sig);

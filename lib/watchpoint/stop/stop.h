@@ -21,6 +21,10 @@
  * the thread's processor, where an access and its trap are done, or have not
  * begun.
  *
+ * Scouts.  A process may have more events of the same kind, of another target, that
+ * say what may have to move: at a hit of one all its threads are held, and its owner
+ * may move watches before any of them goes on.
+ *
  * Death.  Stops are looked at and not taken, so if the tracing process is
  * killed, every thread goes on, at most with a signal that it ignores; and all
  * events end.
@@ -41,6 +45,16 @@
 
 struct wp_stops;
 
+/* A process at a hit of its scouts; its threads are held. */
+struct wp_stops_held {
+	pid_t pid;
+	uint64_t time;		/* since then, ns, none runs; 0: it took too
+				   long to hold them, and some may */
+	uint64_t pc;		/* where its only thread is; 0: there are more */
+	uint64_t since;		/* so long, ns, it has been the only one at
+				   least; 0: always */
+};
+
 /* What is reported to its owner; all are called by wp_stops_step. */
 struct wp_stops_calls {
 	/* A thread is stopped at a hit, whose records are there
@@ -58,6 +72,13 @@ struct wp_stops_calls {
 	void (*ended)(void *arg, pid_t pid, int status);
 	/* Something that the user has to know. */
 	void (*warn)(void *arg, const char *text);
+	/* A hit of a scout, before its process is held; NULL: some were lost,
+	   of any process. */
+	void (*scouted)(void *arg, const struct wp_sample *);
+	/* Then: until this returns all threads are held, and the owner may call
+	   wp_stops_move.  All records up to now can be taken
+	   (wp_stops_next). */
+	void (*held)(void *arg, const struct wp_stops_held *);
 };
 
 /* For a target, with options.stop, that outlives it.  0 or -ENOMEM. */
@@ -72,6 +93,26 @@ int wp_stops_new(struct wp_stops **, struct wp_target *,
  */
 int wp_stops_attach(struct wp_stops *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
+
+/* Processes that are attached from now on have watches first to first + n - 1 of
+   these scouts, too: a target with options.stop and eager, which outlives it, and
+   is the same each time. */
+void wp_stops_scout(struct wp_stops *, struct wp_target *scouts, size_t first,
+    size_t n);
+
+/* From now on calls.held is called: first for each process, by the next
+   wp_stops_step. */
+void wp_stops_begin_moving(struct wp_stops *);
+
+/* From calls.held: as wp_target_move, in this process; of its target or of the
+   scouts. */
+int wp_stops_move(struct wp_stops *, pid_t pid, struct wp_target *, size_t watch,
+    const struct wp_region *);
+
+/* Whether nobody else has mapped what a process has there, as was seen when a watch
+   moved; false: that is not known. */
+bool wp_stops_owns(const struct wp_stops *, pid_t pid, uint64_t addr,
+    uint64_t len);
 
 /* Handle what threads report now.  1: there may be more; 0: nothing for now. */
 int wp_stops_step(struct wp_stops *);

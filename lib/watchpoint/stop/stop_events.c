@@ -85,6 +85,9 @@ set_signal(struct wp_stop_thread *thread, int sig)
 	for (size_t i = 0; i < thread->events.n; i++)
 		(void)wp_perf_signal(thread->events.event[i].fd,
 		    thread->traced.tid, sig);
+	for (size_t i = 0; i < thread->scouts.n; i++)
+		(void)wp_perf_signal(thread->scouts.event[i].fd,
+		    thread->traced.tid, sig);
 	thread->signal = sig;
 }
 
@@ -144,6 +147,15 @@ is_harmless(int sig)
 	return false;
 }
 
+static bool
+has_event(const struct wp_events *events, int fd)
+{
+	for (size_t i = 0; i < events->n; i++)
+		if (events->event[i].fd == fd)
+			return true;
+	return false;
+}
+
 /* Whether a signal that a thread is about to get is that of one of its
    events. */
 static bool
@@ -151,10 +163,8 @@ is_ours(const struct wp_stop_thread *thread, const siginfo_t *info)
 {
 	if (info->si_code <= 0 || info->si_code == SI_KERNEL)
 		return false;
-	for (size_t i = 0; i < thread->events.n; i++)
-		if (thread->events.event[i].fd == info->si_fd)
-			return true;
-	return false;
+	return has_event(&thread->events, info->si_fd) ||
+	    has_event(&thread->scouts, info->si_fd);
 }
 
 /* As if a thread of the process had sent it, as which the one must have been
@@ -242,8 +252,15 @@ wp_stop_arm(struct wp_stops *stops, struct wp_stop_thread *thread, bool made)
 	int err = wp_target_open_thread(stops->target, &thread->events,
 	    process->first, process->n, thread->traced.tid);
 
-	if (err == 0 && (err = take_ids(thread)) < 0)
+	if (err == 0 && process->nscouts > 0)
+		err = wp_target_open_thread(stops->scouts, &thread->scouts,
+		    process->scout, process->nscouts, thread->traced.tid);
+	if (err == 0)
+		err = take_ids(thread);
+	if (err < 0) {
+		wp_events_close(&thread->scouts, 0);
 		wp_events_close(&thread->events, 0);
+	}
 	if (err == 0)
 		set_signal(thread, first_signal(thread, made));
 	return err;
@@ -255,11 +272,13 @@ wp_stop_disarm(struct wp_stops *stops, struct wp_stop_thread *thread)
 	const struct wp_stop_process *process = thread->process;
 
 	wp_events_stop(&thread->events);
+	wp_events_stop(&thread->scouts);
 	wp_uptime_add(&stops->uptime, &thread->events, &stops->target->options);
 	for (size_t w = process->first; w < process->first + process->n; w++)
 		wp_events_count(&thread->events, &stops->target->options, w,
 		    &stops->closed_total[w]);
 	wp_events_close(&thread->events, 0);
+	wp_events_close(&thread->scouts, 0);
 	free(thread->id);
 	thread->id = NULL;
 }

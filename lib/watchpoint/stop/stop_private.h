@@ -5,6 +5,7 @@
  *	stop_events.c	the events of a thread, and its signal
  *	stop_setup.c	how it begins
  *	stop.c		stops, and the end
+ *	stop_move.c	scouts, and watches that move
  *	value_match.c	records and values
  */
 #ifndef WP_STOP_PRIVATE_H
@@ -46,7 +47,14 @@ struct wp_stop_baseline {
 struct wp_stop_process {
 	pid_t pid;
 	size_t first, n;	/* its watches */
+	size_t scout, nscouts;	/* its scouts, of their target */
+	bool scouted;		/* one was hit, or may have been */
+	uint64_t own, own_end;	/* a mapping that nobody else has, since nothing
+				   was mapped after it was looked at; own_end 0:
+				   none is known */
 	unsigned threads;	/* traced; 0: it has ended */
+	uint64_t left;		/* when one was last seen to have ended, ns; 0:
+				   none has */
 	uint64_t caught;	/* signals that it has a handler for, as was
 				   seen last ... */
 	int stat;		/* ... there (wp_proc_caught); < 0: not open */
@@ -62,8 +70,8 @@ struct wp_stop_process {
 struct wp_stop_thread {
 	struct wp_thread traced;
 	struct wp_stop_process *process;
-	struct wp_events events;
-	uint64_t *id;		/* of each event */
+	struct wp_events events, scouts;
+	uint64_t *id;		/* of each of its events */
 	int signal;		/* that its events send; 0: none for now */
 	bool signal_blocked;	/* it blocks that: samples wait for no stop */
 	uint64_t taken[WP_SLOTS_MAX];	/* its accesses up to its last stop, by
@@ -79,6 +87,8 @@ struct wp_stop_thread {
 		uint64_t counted;	/* up to this one */
 		uint64_t since;		/* all of them came later, ns */
 	} crowd[WP_SLOTS_MAX];
+	uint64_t scout_ip;	/* where it last hit a scout since its last
+				   stop; 0: nowhere */
 	bool held;		/* by us; it goes on with ... */
 	int pass;		/* ... this signal */
 	struct wp_stop_thread *next_in_process;	/* in its process */
@@ -86,6 +96,9 @@ struct wp_stop_thread {
 
 struct wp_stops {
 	struct wp_target *target;
+	struct wp_target *scouts;	/* NULL: there are none */
+	size_t scout, nscouts;		/* of a process that is attached */
+	bool moving;			/* calls.held is called */
 	const struct wp_stops_calls *calls;
 	void *arg;
 	struct wp_ptrace_loop loop;
@@ -194,5 +207,19 @@ void wp_stop_void_baselines(struct wp_stops *, struct wp_stop_thread *);
 /* All threads of a process are stopped: take the bytes of its watches as they
    are now. */
 void wp_stop_take_baselines(struct wp_stops *, struct wp_stop_process *);
+
+/* A watch of it, from 0, has moved.  Nothing of before holds; held: all its threads
+   are stopped. */
+void wp_stop_begin_anew(struct wp_stops *, struct wp_stop_process *, size_t i,
+    bool held);
+
+/* stop_move.c */
+
+/* Take in what is in the scouts' rings. */
+void wp_stop_drain_scouts(struct wp_stops *);
+
+/* Hold processes whose scouts were hit, and have calls.held called: then
+   stops->holds is set. */
+void wp_stop_look_at_scouts(struct wp_stops *);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/proc.h"
 #include "os/sharers.h"
 #include "stop/stop_private.h"
@@ -40,6 +41,8 @@ wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
 	process->stat = wp_proc_caught_open(pid);
 	process->first = first;
 	process->n = n;
+	process->scout = stops->scout;
+	process->nscouts = stops->nscouts;
 	for (size_t i = 0; i < n; i++)
 		process->baseline[i].memory = pid;
 	process->next = stops->process;
@@ -99,6 +102,7 @@ wp_stop_end(void *arg, struct wp_thread *traced)
 	while (*at != thread)
 		at = &(*at)->next_in_process;
 	*at = thread->next_in_process;
+	process->left = wp_clock_ns();
 	if (--process->threads == 0)
 		drop_process(stops, process);
 }

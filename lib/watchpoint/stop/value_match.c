@@ -72,6 +72,7 @@ take_mapping(struct wp_stops *stops, const struct perf_event_header *header)
 
 	if (process == NULL)
 		return;
+	process->own_end = 0;
 	for (size_t i = 0; i < process->n; i++) {
 		const struct wp_region *region =
 		    &stops->target->watch[process->first + i].region;
@@ -123,6 +124,7 @@ wp_stop_drain(struct wp_stops *stops)
 	while ((header = wp_rings_next(stops->target->rings, UINT64_MAX)) !=
 	    NULL)
 		take_in(stops, header);
+	wp_stop_drain_scouts(stops);
 }
 
 void
@@ -480,24 +482,61 @@ wp_stop_void_baselines(struct wp_stops *stops, struct wp_stop_thread *thread)
 			unsettle(stops, process, i);
 }
 
+/* Whether nobody else has the bytes mapped.  To look that up takes longer than a hit,
+   and a watch that moves often stays in one mapping. */
+static bool
+is_own(struct wp_stop_process *process, const struct wp_region *region)
+{
+	if (region->addr == 0)
+		return false;
+	if (region->addr < process->own ||
+	    region->addr + region->len > process->own_end)
+		wp_proc_own(process->pid, region->addr, region->len,
+		    &process->own, &process->own_end);
+	return process->own_end != 0 || !wp_proc_shares(process->pid,
+	    region->addr, region->len);
+}
+
+static void
+take_baseline(struct wp_stops *stops, struct wp_stop_process *process, size_t i)
+{
+	const struct wp_region *region =
+	    &stops->target->watch[process->first + i].region;
+	struct wp_stop_baseline *baseline = &process->baseline[i];
+
+	baseline->shared = process->lent || !is_own(process, region);
+	baseline->consistent = true;
+	baseline->known = !baseline->shared &&
+	    region->len <= WP_STOP_BYTES &&
+	    wp_proc_read(process->pid, region->addr, baseline->byte,
+	    region->len) == (ssize_t)region->len;
+	baseline->crowd.number = ++stops->crowds;
+	baseline->crowd.known = baseline->known;
+	memcpy(baseline->crowd.byte, baseline->byte, sizeof(baseline->byte));
+}
+
 void
 wp_stop_take_baselines(struct wp_stops *stops, struct wp_stop_process *process)
 {
-	for (size_t i = 0; i < process->n; i++) {
-		const struct wp_region *region =
-		    &stops->target->watch[process->first + i].region;
-		struct wp_stop_baseline *baseline = &process->baseline[i];
+	for (size_t i = 0; i < process->n; i++)
+		take_baseline(stops, process, i);
+}
 
-		baseline->shared = process->lent || wp_proc_shares(process->pid,
-		    region->addr, region->len);
-		baseline->consistent = true;
-		baseline->known = !baseline->shared &&
-		    region->len <= WP_STOP_BYTES &&
-		    wp_proc_read(process->pid, region->addr, baseline->byte,
-		    region->len) == (ssize_t)region->len;
-		baseline->crowd.number = ++stops->crowds;
-		baseline->crowd.known = baseline->known;
-		memcpy(baseline->crowd.byte, baseline->byte,
-		    sizeof(baseline->byte));
+void
+wp_stop_begin_anew(struct wp_stops *stops, struct wp_stop_process *process,
+    size_t i, bool held)
+{
+	struct wp_stop_baseline *baseline = &process->baseline[i];
+
+	take_baseline(stops, process, i);
+	baseline->gap = !held || wp_shared_vm_left(&stops->lent, process->pid,
+	    NULL);
+	baseline->crowd.unseen = baseline->gap;
+	for (struct wp_stop_thread *t = process->thread; t != NULL;
+	    t = t->next_in_process) {
+		t->counted[i] = t->taken[i] = t->ended[i] = wp_stop_counted(
+		    stops, t, process->first + i);
+		t->crowd[i].number = 0;
+		t->crowd[i].since = wp_clock_ns();
 	}
 }

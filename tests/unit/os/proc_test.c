@@ -514,6 +514,31 @@ count_maps(void *arg, const struct wp_proc_map *map)
 	return ++*(int *)arg == 3 ? 77 : 0;
 }
 
+/* A private mapping is its own, a shared one is not, nor is what lies in none or in
+   both. */
+TEST(knows_what_is_its_own)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+	uint8_t *at = mmap(NULL, 3 * 4096, prot, MAP_PRIVATE | MAP_ANONYMOUS,
+	    -1, 0);
+	uint64_t start, end;
+
+	assert_true(at != MAP_FAILED);
+	assert_true(mmap(at + 4096, 4096, prot, MAP_SHARED | MAP_ANONYMOUS |
+	    MAP_FIXED, -1, 0) == at + 4096);
+	assert_int_equal(munmap(at + 2 * 4096, 4096), 0);
+	wp_proc_own(getpid(), (uintptr_t)at + 8, 8, &start, &end);
+	assert_true(start <= (uintptr_t)at && end == (uintptr_t)at + 4096);
+	for (size_t i = 4092; i < 3 * 4096; i += 4096) {
+		wp_proc_own(getpid(), (uintptr_t)at + i, 8, &start, &end);
+		assert_int_equal(start, 0);
+		assert_int_equal(end, 0);
+	}
+	wp_proc_own(getpid(), (uintptr_t)at + 5000, 8, &start, &end);
+	assert_int_equal(end, 0);
+	(void)munmap(at, 2 * 4096);
+}
+
 TEST(ends_when_told_to)
 {
 	int calls = 0;

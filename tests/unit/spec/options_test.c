@@ -136,8 +136,8 @@ TEST(whom_to_watch)
 	options_free(&o);
 	assert_null(o.name);
 
-	ACCEPT(&o, "-w", "a->b", "--follow", "ls");
-	assert_true(o.follow_pointers && !o.follow);
+	ACCEPT(&o, "-w", "a->b", "--follow", "--stop", "ls");
+	assert_true(o.follow_pointers && o.stop && !o.follow);
 	options_free(&o);
 	ACCEPT(&o, "-w", "a", "--exe", "/bin/x");
 	assert_string_equal(o.exe, "/bin/x");
@@ -553,14 +553,12 @@ static const struct {
 	    "ls"}, "-o perf explains nothing while it records: "},
 	{{"w", "-w", "a", "--count", "--allow", "g", "ls"},
 	    "--allow judges by backtraces, and --count has none: "},
-#define MOVES "--follow moves the watches of one process while its threads run " \
-	"and hits come by the kernel's rings; it does not go with "
+#define MOVES "--follow moves the watches of one process, whose hits come by " \
+	"the kernel's rings; it does not go with "
 	{{"w", "-w", "a->b", "--follow", "-p", "1", "-f"}, MOVES "-f: leave "
 	    "out one of them"},
 	{{"w", "-w", "a->b", "--follow", "--each", "3", "ls"}, MOVES "--each: "
 	    "leave out one of them"},
-	{{"w", "-w", "a->b", "--follow", "--stop", "ls"}, MOVES "--stop (or "
-	    "--on-hit): leave out one of them"},
 	{{"w", "-w", "a->b", "--follow", "--exe", "a"}, MOVES "--exe: leave "
 	    "out one of them"},
 	{{"w", "-w", "a->b", "--follow", "--inside", "ls"}, MOVES "--inside: "
