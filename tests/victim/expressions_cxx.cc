@@ -57,6 +57,19 @@ namespace {
 struct Anonymous { int a; } anonymous;
 }
 
+namespace lib {
+inline namespace v2 {
+
+template <typename T, typename U = long, int N = 2> struct Pair {
+	T first[N];
+	U second;
+};
+struct Plain { int x, y; } plain;
+Pair<char> pair;
+
+}
+}
+
 ns::Box<int, 3> box;
 ns::Box<unsigned long, 2> *boxes[6];
 std::atomic<long> hits;
@@ -82,6 +95,7 @@ main()
 	char line[16];
 
 	ns::object.list = {1, 2, 3};
+	lib::pair.second = lib::plain.y = 4;
 	ns::object.peer = &ns::object;
 	ns::object.own.reset(new ns::Box<long, 2>());
 	boxes[2] = new ns::Box<unsigned long, 2>();

@@ -157,14 +157,18 @@ scopes_of(Dwarf_Die *die, Dwarf_Die path[EX_DIE_DEPTH])
 /* Each unit has its own. */
 static const char unnamed[] = "(anonymous namespace)";
 
-/* What a scope adds to the names inside of it; NULL: nothing. */
+/* What a scope adds to the names inside of it; NULL: nothing.  least: nor where it
+   need not be named. */
 static const char *
-scope_name(Dwarf_Die *scope)
+scope_name(Dwarf_Die *scope, bool least)
 {
 	const char *name = dwarf_diename(scope);
 
 	switch (dwarf_tag(scope)) {
 	case DW_TAG_namespace:
+		if (least && (name == NULL || dwarf_hasattr(scope,
+		    DW_AT_export_symbols)))
+			return NULL;
 		return name != NULL ? name : unnamed;
 	case DW_TAG_module:
 	case DW_TAG_class_type:
@@ -191,20 +195,22 @@ is_elsewhere(Dwarf_Die *scope)
 /* What the scopes of a name add to it, the outermost first, up to max of them;
    NULL: nothing.  Result: how many there are. */
 static size_t
-scope_names(Dwarf_Die die, const char **names, size_t max, int references)
+scope_names(Dwarf_Die die, const char **names, size_t max, int references,
+    bool least)
 {
 	Dwarf_Die path[EX_DIE_DEPTH], at = declaration_of(die);
 	size_t n = scopes_of(&at, path), from = 0, done = 0;
 
 	for (size_t i = n; i-- > 0 && references > 0; ) {
 		if (is_elsewhere(&path[i])) {
-			done = scope_names(path[i], names, max, references - 1);
+			done = scope_names(path[i], names, max, references - 1,
+			    least);
 			from = i;
 			break;
 		}
 	}
 	for (size_t i = from; i < n && done < max; i++)
-		names[done++] = scope_name(&path[i]);
+		names[done++] = scope_name(&path[i], least);
 	return done;
 }
 
@@ -221,8 +227,9 @@ bool
 ex_die_same_scopes(Dwarf_Die *a, Dwarf_Die *b)
 {
 	const char *x[EX_DIE_DEPTH], *y[EX_DIE_DEPTH], *name, *other;
-	size_t nx = scope_names(*a, x, EX_DIE_DEPTH, REFERENCES_MAX), ix = 0;
-	size_t ny = scope_names(*b, y, EX_DIE_DEPTH, REFERENCES_MAX), iy = 0;
+	size_t nx = scope_names(*a, x, EX_DIE_DEPTH, REFERENCES_MAX, false);
+	size_t ny = scope_names(*b, y, EX_DIE_DEPTH, REFERENCES_MAX, false);
+	size_t ix = 0, iy = 0;
 
 	do {
 		name = next_name(x, nx, &ix);
@@ -233,11 +240,12 @@ ex_die_same_scopes(Dwarf_Die *a, Dwarf_Die *b)
 	return false;
 }
 
-const char *
-ex_die_qualified(struct ex_module *m, Dwarf_Die *die, const char *name)
+static const char *
+qualified(struct ex_module *m, Dwarf_Die *die, const char *name, bool least)
 {
 	const char *names[EX_DIE_DEPTH];
-	size_t n = scope_names(*die, names, EX_DIE_DEPTH, REFERENCES_MAX);
+	size_t n = scope_names(*die, names, EX_DIE_DEPTH, REFERENCES_MAX,
+	    least);
 	size_t len = strlen(name);
 	char *text, *end;
 
@@ -255,4 +263,16 @@ ex_die_qualified(struct ex_module *m, Dwarf_Die *die, const char *name)
 	}
 	(void)stpcpy(end, name);
 	return text;
+}
+
+const char *
+ex_die_qualified(struct ex_module *m, Dwarf_Die *die, const char *name)
+{
+	return qualified(m, die, name, false);
+}
+
+const char *
+ex_die_short(struct ex_module *m, Dwarf_Die *die, const char *name)
+{
+	return qualified(m, die, name, true);
 }

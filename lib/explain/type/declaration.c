@@ -182,7 +182,9 @@ is_called(const struct ex_declared *declared, const char *name)
 	static const char unnamed[] = "(anonymous namespace)::";
 	char text[512], *at;
 
-	if (ex_qualified_same(declared->name, name, declared->columns))
+	if (ex_qualified_same(declared->name, name, declared->columns) ||
+	    (declared->least != NULL && ex_qualified_same(declared->least, name,
+	    declared->columns)))
 		return true;
 	if (strstr(declared->name, unnamed) == NULL ||
 	    strlen(declared->name) >= sizeof(text))

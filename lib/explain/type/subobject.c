@@ -90,6 +90,8 @@ declare(struct ex_module *m, struct ex_layout_cache *layouts,
 	    DW_AT_type, &attr), &declared->type) == NULL)
 		return declared;
 	declared->name = ex_die_qualified(m, &die, name);
+	if (declared->name != name)
+		declared->least = ex_die_short(m, &die, name);
 	declared->layout = ex_layout_of(layouts, &declared->type);
 	declared->size = declared->layout->size;
 	if (is_open(declared->layout) &&

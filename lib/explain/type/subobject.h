@@ -48,6 +48,8 @@ const struct ex_module_types *ex_module_types(struct ex_module *);
 /* What a declaration says. */
 struct ex_declared {
 	const char *name;	/* qualified; NULL: none */
+	const char *least;	/* the same without scopes that need not be
+				   named (ex_die_short); NULL: it has none */
 	const struct ex_layout *layout;
 	Dwarf_Die type;
 	uint64_t size;		/* of the variable; 0: not known */

@@ -24,6 +24,7 @@ struct type_search {
 	const char *name;	/* qualified */
 	char last[256];		/* its last part, */
 	size_t len;		/* up to template arguments */
+	bool least;		/* it may leave out what need not be said */
 	bool enumerator;
 	enum ex_tag tag;
 	unsigned left;		/* entries */
@@ -72,6 +73,64 @@ holds_enumerators(Dwarf_Die *die)
 	return holds_types(die) || dwarf_tag(die) == DW_TAG_enumeration_type;
 }
 
+/* Take the last argument away from a template's name.  False: it has one alone, or
+   none. */
+static bool
+drop_argument(char *name)
+{
+	char *comma = NULL;
+	int depth = 0;
+
+	for (char *p = name; *p != '\0'; p++) {
+		if (strchr("<({", *p) != NULL)
+			depth++;
+		else if (strchr(">)}", *p) != NULL)
+			depth--;
+		else if (*p == ',' && depth == 1)
+			comma = p;
+	}
+	if (comma != NULL)
+		(void)stpcpy(comma, ">");
+	return comma != NULL;
+}
+
+/* How many of a template's arguments, at their end, are those that it has by
+   default. */
+static unsigned
+defaults_of(Dwarf_Die *die)
+{
+	Dwarf_Die at;
+	unsigned n = 0;
+	bool more = dwarf_child(die, &at) == 0;
+
+	for (; more; more = ex_die_next(&at)) {
+		const int tag = dwarf_tag(&at);
+
+		if (tag == DW_TAG_template_type_parameter ||
+		    tag == DW_TAG_template_value_parameter)
+			n = dwarf_hasattr(&at, DW_AT_default_value) ? n + 1 : 0;
+	}
+	return n;
+}
+
+/* Whether it is called as is asked for, apart from where it is. */
+static bool
+has_name(const struct type_search *s, Dwarf_Die *die, const char *name)
+{
+	char text[512];
+	unsigned n;
+
+	if (ex_qualified_same(name, s->last, false))
+		return true;
+	if (!s->least || s->last[s->len] != '<' || strlen(name) >= sizeof(text))
+		return false;
+	(void)stpcpy(text, name);
+	for (n = defaults_of(die); n > 0 && drop_argument(text); n--)
+		if (ex_qualified_same(text, s->last, false))
+			return true;
+	return false;
+}
+
 /* Whether it is what is asked for; above: what it is in, NULL: its unit. */
 static bool
 is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
@@ -84,8 +143,7 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 		return false;
 	if (dwarf_hasattr(die, DW_AT_declaration) ||
 	    (name = dwarf_diename(die)) == NULL ||
-	    strncmp(name, s->last, s->len) != 0 ||
-	    !ex_qualified_same(name, s->last, false))
+	    strncmp(name, s->last, s->len) != 0 || !has_name(s, die, name))
 		return false;
 	/* of enum { A }, and of enum class E { A } */
 	if (s->enumerator && above != NULL) {
@@ -111,8 +169,8 @@ is_it(struct type_search *s, Dwarf_Die *die, Dwarf_Die *above)
 		}
 		return ex_qualified_same(name, s->name, false);
 	}
-	return ex_qualified_same(ex_die_qualified(s->module, die, name),
-	    s->name, false);
+	return ex_qualified_same((s->least ? ex_die_short : ex_die_qualified)(
+	    s->module, die, s->last), s->name, false);
 }
 
 static bool
@@ -210,8 +268,12 @@ ex_type_find(struct ex_module *m, const char *name, enum ex_tag tag,
     struct ex_type *type)
 {
 	struct type_search s = {.tag = tag};
+	bool found = search(&s, m, name);
 
-	return search(&s, m, name) && take(m, &s.found, type);
+	s.least = true;
+	if (!found && strpbrk(name, ":<") != NULL)
+		found = search(&s, m, name);
+	return found && take(m, &s.found, type);
 }
 
 bool

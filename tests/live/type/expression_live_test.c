@@ -139,6 +139,9 @@ TEST(agrees_with_gdb_about_cxx)
 		"classes._M_impl._M_start[0]->peer->ratio",
 		"name._M_string_length", "name._M_dataplus._M_p[1]",
 		"work::calls", "ns::object.own._M_t", "ns::reference.peer->box",
+		"lib::v2::plain.y", "lib::v2::pair.second",
+		"((lib::v2::Plain *)boxes[2])->y",
+		"((std::string *)boxes[2])->_M_string_length",
 	};
 	struct target t;
 
@@ -161,6 +164,22 @@ TEST(agrees_with_gdb_about_cxx)
 	/* that is a tuple's, which has one of its deleter too */
 	assert_int_equal(ask_watchctl(&t,
 	    "ns::object.own._M_t._M_t._M_head_impl->value[1]").size, 8);
+	/* of an inline namespace, where no frame is in it */
+	assert_int_equal(ask_watchctl(&t, "lib::plain.y").addr,
+	    ask_watchctl(&t, "lib::v2::plain.y").addr);
+	assert_int_equal(ask_watchctl(&t, "lib::pair").addr,
+	    ask_watchctl(&t, "lib::v2::pair").addr);
+	assert_int_equal(ask_watchctl(&t, "((lib::Plain *)boxes[2])->y").addr,
+	    ask_watchctl(&t, "((lib::v2::Plain *)boxes[2])->y").addr);
+	/* and no name of a type that leaves out what it has by default */
+	assert_int_equal(ask_watchctl(&t,
+	    "((lib::Pair<char> *)boxes[2])->second").addr, ask_watchctl(&t,
+	    "((lib::v2::Pair<char, long, 2> *)boxes[2])->second").addr);
+	assert_int_equal(ask_watchctl(&t, "((lib::Pair<char, long> *)boxes[2])"
+	    "->second").size, 8);
+	assert_int_equal(ask_watchctl(&t, "((std::basic_string<char> *)"
+	    "boxes[2])->_M_string_length").addr, ask_watchctl(&t,
+	    "((std::string *)boxes[2])->_M_string_length").addr);
 	target_end(&t, 7);
 }
 
