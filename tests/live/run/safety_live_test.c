@@ -17,15 +17,22 @@
 
 enum {
 	PARTS = 5,		/* of the busy victim */
-	KILLS = 80,		/* at any moment */
-	HELD_KILLS = 30,	/* while the victim is held */
-	COMMAND_KILLS = 30,	/* in command mode */
+	KILLS = 30,		/* at any moment */
+	HELD_KILLS = 12,	/* while the victim is held */
+	COMMAND_KILLS = 12,	/* in command mode */
+	THOROUGH = 3,		/* times as often where $THOROUGH is set */
 	SPAN_MIN = 60000,	/* us that kills are spread over; at most, */
 	SPAN_MAX = 150000,	/* on a machine that is not too busy */
 	HOLD_US = 1500,		/* about how long the victim is held */
 };
 
 static struct target busy;	/* the victim; pid 0: none */
+
+static unsigned
+how_often(unsigned n)
+{
+	return getenv("THOROUGH") != NULL ? n * THOROUGH : n;
+}
 
 static uint64_t
 now_us(void)
@@ -112,11 +119,14 @@ moment(unsigned i, unsigned n, unsigned span)
 	return (unsigned)((i + erand48(state)) * span / n);
 }
 
-/* Wait for such a moment; but the last one is when it is armed, though the
-   machine has become busier since the span was found. */
+/* Wait for such a moment; but the first one is at once, and the last when it is
+   armed, though the machine has become less or more busy since the span was
+   found. */
 static void
 await_moment(unsigned i, unsigned n, unsigned span)
 {
+	if (i == 0)
+		return;
 	if (i + 1 < n)
 		(void)usleep(moment(i, n, span));
 	else
@@ -233,23 +243,24 @@ TEST(the_victim_alone)
 
 TEST(killed_at_any_moment)
 {
+	const unsigned n = how_often(KILLS);
 	unsigned span, armed = 0;
 
 	span = find_span();
-	for (unsigned i = 0; i < KILLS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct running w;
 
 		begin_watch(&w);
-		await_moment(i, KILLS, span);
+		await_moment(i, n, span);
 		kill_watch(&w);
 		armed += is_armed();
 		expect_unharmed();
 		forget_report();
 	}
 	expect_good_end();
-	print_message("%u of %d kills within %u ms came when it was armed\n",
-	    armed, KILLS, span / 1000);
-	assert_in_range(armed, 1, KILLS - 1);
+	print_message("%u of %u kills within %u ms came when it was armed\n",
+	    armed, n, span / 1000);
+	assert_in_range(armed, 1, n - 1);
 }
 
 /* Wait until a process has a tracer.  False: it was missed. */
@@ -269,24 +280,24 @@ await_tracer(pid_t pid)
 
 TEST(killed_while_it_holds_the_process)
 {
+	const unsigned n = how_often(HELD_KILLS);
 	unsigned met = 0;
 
-	for (unsigned i = 0; i < HELD_KILLS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct running w;
 		uint64_t seen;
 
 		begin_watch(&w);
 		met += await_tracer(busy.run.pid);
 		seen = now_us();
-		while (now_us() - seen < moment(i, HELD_KILLS, HOLD_US))
+		while (now_us() - seen < moment(i, n, HOLD_US))
 			;
 		kill_watch(&w);
 		expect_unharmed();
 		forget_report();
 	}
 	expect_good_end();
-	print_message("%u of %d kills came while it was held\n", met,
-	    HELD_KILLS);
+	print_message("%u of %u kills came while it was held\n", met, n);
 	assert_true(met > 0);
 }
 
@@ -316,10 +327,10 @@ orphan_status(void)
 	    WEXITSTATUS(status);
 }
 
-/* Kill number i.  Either the command has not become what it should be, or it
+/* Kill number i of n.  Either the command has not become what it should be, or it
    goes on to its end.  Result: whether it does. */
 static bool
-kill_command(unsigned i, unsigned span)
+kill_command(unsigned i, unsigned n, unsigned span)
 {
 	const char *spec = i % 2 == 0 ? "counter" : "environ";
 	struct running w;
@@ -329,7 +340,7 @@ kill_command(unsigned i, unsigned span)
 
 	start(&w, (const char *[]){watchctl(), "-w", spec, "-o", "json", "-O",
 	    scratch_path("report"), "--", victim("counter"), "2", "50", NULL});
-	await_moment(i, COMMAND_KILLS, span);
+	await_moment(i, n, span);
 	(void)kill(w.pid, SIGKILL);
 	(void)!write(w.in, "go\nend\n", 7);
 	finish(&w, &o);
@@ -347,6 +358,7 @@ kill_command(unsigned i, unsigned span)
 TEST(killed_with_a_command)
 {
 	struct sigaction action = {.sa_handler = on_pipe};
+	const unsigned n = how_often(COMMAND_KILLS);
 	unsigned span, went_on = 0;
 
 	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
@@ -354,12 +366,12 @@ TEST(killed_with_a_command)
 	span = find_span();
 	expect_unharmed();
 	expect_good_end();	/* there must be no other child */
-	for (unsigned i = 0; i < COMMAND_KILLS; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		forget_report();
-		went_on += kill_command(i, span);
+		went_on += kill_command(i, n, span);
 	}
-	print_message("%u of %d commands had begun\n", went_on, COMMAND_KILLS);
-	assert_in_range(went_on, 1, COMMAND_KILLS - 1);
+	print_message("%u of %u commands had begun\n", went_on, n);
+	assert_in_range(went_on, 1, n - 1);
 }
 
 RUN_LIVE_TESTS(.before_each = start_busy, .after_each = kill_busy)

@@ -23,9 +23,10 @@
 #include "watching.h"
 
 enum {
-	/* of each mode: sanitizers make watchctl slow to begin */
-	KILLS = SANITIZED ? 12 : 16,
-	THOROUGH = 5,		/* times as often where $THOROUGH is set */
+	/* of each mode; where $THOROUGH is set, and sanitizers make watchctl slow
+	   to begin */
+	KILLS = 8,
+	THOROUGH_KILLS = SANITIZED ? 60 : 80,
 	PROCESSES = 64,		/* at most */
 };
 
@@ -625,8 +626,7 @@ kill_launched(const struct mode *mode, unsigned i, unsigned n, unsigned *died)
 static void
 storm(const struct mode *mode)
 {
-	const unsigned n = getenv("THOROUGH") != NULL ? KILLS * THOROUGH :
-	    KILLS;
+	const unsigned n = getenv("THOROUGH") != NULL ? THOROUGH_KILLS : KILLS;
 	const uint64_t began = now_us();
 	unsigned watched = 0, died = 0;
 
