@@ -23,7 +23,7 @@ struct wp_marks {
 		struct wp_ticket_mark mark;
 		bool waiting;	/* it is to be given, */
 		bool lost;	/* beginning with what was lost */
-		uint64_t done;	/* all up to this ticket is known */
+		uint64_t done;	/* tickets taken as of the last one */
 	} *watch;
 };
 
@@ -123,7 +123,7 @@ wp_marks_take(struct wp_marks *marks)
 
 	if (!marks->watch[i].lost) {
 		marks->watch[i].waiting = false;
-		marks->watch[i].done = marks->watch[i].mark.all;
+		marks->watch[i].done = marks->watch[i].mark.taken;
 	}
 	marks->watch[i].lost = false;
 }

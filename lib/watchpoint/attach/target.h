@@ -226,6 +226,7 @@ struct wp_ticket_mark {
 				   rings by: */
 	uint64_t time;		/* ns, CLOCK_MONOTONIC */
 	uint64_t missed;	/* hits that took none, newly found */
+	uint64_t taken;		/* numbers, before the counts were looked at */
 	/* as records, for who reads the samples, to be taken at that time: the
 	   first one if there are such hits */
 	_Alignas(8) uint8_t lost[64], record[96];
@@ -233,9 +234,10 @@ struct wp_ticket_mark {
 
 /*
  * Compare those of a watch of one slot with what its events have counted, unless
- * it has taken just so many.  This alone may be called by another thread.  1;
- * 0: there is nothing to say, or they are hit too often for that, or events count
- * that have no program; -ENOENT: there is no such watch; -EBUSY: not now.
+ * it has taken no more than its last mark says.  This alone may be called by
+ * another thread.  1; 0: there is nothing to say, or they are hit too often for
+ * that, or events count that have no program; -ENOENT: there is no such watch;
+ * -EBUSY: not now.
  */
 int wp_target_mark(struct wp_target *, size_t watch, uint64_t done,
     struct wp_ticket_mark *);

@@ -173,13 +173,13 @@ static bool
 compare(struct wp_tickets *t, const struct wp_events *events, uint64_t format,
     size_t watch, struct wp_ticket_mark *mark)
 {
-	*mark = (struct wp_ticket_mark){.all = wp_tickets_taken(t)};
+	*mark = (struct wp_ticket_mark){.taken = wp_tickets_taken(t)};
 	for (unsigned i = 0; i < t->rings; i++)
 		if (!agrees(t, events, format, watch, i, &mark->missed))
 			return false;
 	mark->upto = wp_tickets_taken(t);
-	if (t->closing && mark->all > t->closed)
-		mark->all = t->closed;
+	mark->all = t->closing && mark->taken > t->closed ? t->closed :
+	    mark->taken;
 	return true;
 }
 

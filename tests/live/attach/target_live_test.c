@@ -20,7 +20,8 @@
 #include "attach/uptime.h"
 
 /* Large rings take time to make: fewer attaches with them. */
-enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50 };
+enum { THREADS = 40, ATTACHES = 15, RING_ATTACHES = 6, RACES = 50,
+    ROUNDS = 20 };
 
 /* What children write to and report. */
 static struct shared {
@@ -1063,6 +1064,40 @@ TEST(refuses_more_than_there_are_slots)
 	assert_int_equal(wp_target_count(target, 4, &count), -EINVAL);
 	wp_target_free(target);
 	wp_target_free(NULL);
+}
+
+static void
+write_always(void *arg)
+{
+	(void)arg;
+	while (!shared->end)
+		shared->word = 1;
+}
+
+/* It may hit while it is being turned off, which its last mark does not vouch
+   for. */
+TEST(what_is_turned_off_is_marked_once)
+{
+	const struct wp_options options = {.bpf = true};
+	struct wp_target *target = new_target(&options);
+	const bool tickets = wp_target_options(target)->tickets;
+	pid_t pid = child_start(write_always, NULL);
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		const size_t w = watch_at(target, &shared->word, 8);
+		struct wp_ticket_mark mark = {0};
+
+		attach(target, pid, w, 1);
+		await(counted(target, w).value > 100);
+		wp_target_turn_off(target, w);
+		assert_int_equal(wp_target_mark(target, w, 0, &mark), tickets ?
+		    1 : -ENOENT);
+		assert_int_equal(wp_target_mark(target, w, mark.taken,
+		    &mark), tickets ? 0 : -ENOENT);
+		wp_target_disarm(target, w, 1);
+	}
+	child_kill(pid);
+	wp_target_free(target);
 }
 
 /* What nobody has read is not known, whatever the memory held before. */
