@@ -297,8 +297,25 @@ wp_samplers_tickets(const struct wp_samplers *samplers, size_t watch,
 {
 	const size_t at = watch * WP_SLOTS_MAX + slot;
 
-	return at < samplers->ntickets && samplers->tickets[at].lines != NULL ?
-	    &samplers->tickets[at] : NULL;
+	return at < samplers->ntickets && (samplers->tickets[at].ended ||
+	    samplers->tickets[at].lines != NULL) ? &samplers->tickets[at] :
+	    NULL;
+}
+
+/* There are marks of the first slot alone. */
+void
+wp_samplers_end(struct wp_samplers *samplers, const struct wp_events *events,
+    const struct wp_options *options, size_t watch)
+{
+	wp_tickets_end(wp_samplers_tickets(samplers, watch, 0), events,
+	    options, watch, wp_sampler_id(watch, 0));
+	for (unsigned s = 1; s < WP_SLOTS_MAX; s++) {
+		struct wp_tickets *tickets = wp_samplers_tickets(samplers,
+		    watch, s);
+
+		if (tickets != NULL)
+			wp_tickets_close(tickets);
+	}
 }
 
 void

@@ -44,6 +44,11 @@ uint64_t wp_sampler_id(size_t watch, unsigned slot);
 struct wp_tickets *wp_samplers_tickets(const struct wp_samplers *,
     size_t watch, unsigned slot);
 
+/* The events of a watch are stopped, and about to be closed: its tickets are as
+   they are for ever. */
+void wp_samplers_end(struct wp_samplers *, const struct wp_events *,
+    const struct wp_options *, size_t watch);
+
 /* Those of running events live on, and the tickets. */
 void wp_samplers_unload(struct wp_samplers *);
 

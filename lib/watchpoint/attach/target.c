@@ -102,10 +102,12 @@ add_watches(struct wp_target *target, const struct wp_region *regions,
     size_t n, struct wp_cause *cause)
 {
 	size_t first = target->nwatches;
-	struct wp_watched *watch = realloc(target->watch,
-	    (first + n) * sizeof(*watch));
+	struct wp_watched *watch;
 	unsigned slots = 0;
 
+	if (n > WP_EVENT_REFERENCE - first)	/* events name them by that */
+		return wp_cause_set(cause, WP_CAUSE_RUN_FULL, (unsigned)first);
+	watch = realloc(target->watch, (first + n) * sizeof(*watch));
 	if (watch == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	target->watch = watch;
@@ -842,8 +844,7 @@ wp_target_disarm(struct wp_target *target, size_t first, size_t n)
 	if (!target->stopped)
 		wp_events_stop(&out);
 	for (size_t w = first; w < first + n; w++)
-		wp_tickets_end(wp_samplers_tickets(&target->samplers, w, 0),
-		    &out, &target->options, w, wp_sampler_id(w, 0));
+		wp_samplers_end(&target->samplers, &out, &target->options, w);
 	(void)pthread_mutex_unlock(&target->changing);
 	wp_uptime_add(&target->past, &out, &target->options);
 	target->past.threads = 0;	/* some may be, or have been, armed

@@ -56,8 +56,8 @@ int wp_target_new(struct wp_target **, const struct wp_features *,
 /*
  * Say what to watch in one process: all that it will have, before it is armed.
  * Regions are checked against the address space, split over slots and those
- * counted.  Result: the index of the first of these n watches; or -errno with a
- * cause.
+ * counted; a target has at most 65535 in its life.  Result: the index of the
+ * first of these n watches; or -errno with a cause.
  */
 int wp_target_watch(struct wp_target *, const struct wp_region *, size_t n,
     struct wp_cause *);

@@ -65,13 +65,22 @@ wp_tickets_loaded(struct wp_tickets *t)
 	t->map = -1;
 }
 
+/* The memory that is shared: a process can have so many mappings. */
+static void
+release(struct wp_tickets *t)
+{
+	if (t->lines != NULL)
+		(void)munmap((void *)(uintptr_t)t->lines, size_of(t->rings));
+	free(t->missed);
+	t->lines = NULL;
+	t->missed = NULL;
+}
+
 void
 wp_tickets_close(struct wp_tickets *t)
 {
 	wp_tickets_loaded(t);
-	if (t->lines != NULL)
-		(void)munmap((void *)(uintptr_t)t->lines, size_of(t->rings));
-	free(t->missed);
+	release(t);
 	*t = (struct wp_tickets){.map = -1};
 }
 
@@ -85,7 +94,7 @@ line(const struct wp_tickets *t, unsigned i)
 uint64_t
 wp_tickets_taken(const struct wp_tickets *t)
 {
-	return t->lines == NULL ? 0 : line(t, 0);
+	return t->lines == NULL ? t->last.taken : line(t, 0);
 }
 
 void
@@ -192,8 +201,8 @@ wp_tickets_mark(struct wp_tickets *t, const struct wp_events *events,
 
 	if (t->ended)
 		*mark = t->last;
-	if (t->lines == NULL || (t->ended ? !t->known :
-	    !compare(t, events, format, watch, mark)))
+	if (t->ended ? !t->known : t->lines == NULL ||
+	    !compare(t, events, format, watch, mark))
 		return false;
 	mark->time = wp_clock_ns();
 	put_records(mark, format, id);
@@ -211,4 +220,5 @@ wp_tickets_end(struct wp_tickets *t, const struct wp_events *events,
 	t->known = wp_tickets_mark(t, events, options, watch, id, &mark);
 	t->last = mark;
 	t->ended = true;
+	release(t);
 }

@@ -16,7 +16,8 @@
 
 struct wp_tickets {
 	int map;		/* for programs, until they are loaded; < 0 */
-	const uint8_t *lines;	/* as they are now; NULL: there are none */
+	const uint8_t *lines;	/* as they are now; NULL: there are none,
+				   or they have ended */
 	uint64_t *missed;	/* of each ring: hits that took none, as far as
 				   they are known */
 	unsigned rings;

@@ -37,6 +37,8 @@
 	X(TOO_MANY, ENOSPC, "the watches take %u slots together, and "	\
 	    "this processor has %u: watch less, or shorter and "	\
 	    "aligned regions")						\
+	X(RUN_FULL, ENOSPC, "%u watches have been made in this run, "	\
+	    "and there can be no more: begin another one")		\
 	X(ACCESS, EINVAL, "an execution watch is on one instruction: "	\
 	    "leave out the length")					\
 	X(UNMAPPED, EFAULT, "%#llx is not mapped in process %d: see "	\

@@ -1066,6 +1066,76 @@ TEST(refuses_more_than_there_are_slots)
 	wp_target_free(NULL);
 }
 
+TEST(refuses_more_than_can_be_told_apart)
+{
+	const struct wp_region region = {(uintptr_t)shared->area, 8, WP_WRITE};
+	struct wp_target *target = new_target(&counting);
+	struct wp_cause cause;
+
+	for (int i = 0; i < 65535; i++)
+		if (wp_target_watch(target, &region, 1, &cause) != i)
+			fail_msg("%d: %s", i, cause.text);
+	assert_int_equal(wp_target_watch(target, &region, 1, &cause), -ENOSPC);
+	assert_int_equal(cause.code, WP_CAUSE_RUN_FULL);
+	wp_target_free(target);
+}
+
+static void
+write_each_turn(void *arg)
+{
+	(void)arg;
+	shared->ready = 1;
+	for (unsigned i = 0; !shared->end; i++) {
+		await(shared->made > i || shared->end);
+		shared->word = 1;
+		shared->turns[0] = i + 1;
+	}
+}
+
+/* Mappings of this process that it shares with programs of the kernel. */
+static unsigned
+count_bpf_maps(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned n = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps) != NULL)
+		n += strstr(line, "bpf-map") != NULL;
+	(void)fclose(maps);
+	return n;
+}
+
+/* A process can have only so many mappings; what was known at the end stays so. */
+TEST(what_is_disarmed_takes_no_mapping)
+{
+	const struct wp_options options = {.bpf = true};
+	struct wp_target *target = new_target(&options);
+	const bool tickets = wp_target_options(target)->tickets;
+	const unsigned before = count_bpf_maps();
+	pid_t pid = child_start(write_each_turn, NULL);
+
+	await(shared->ready == 1);
+	for (unsigned i = 0; i < 3; i++) {
+		const size_t w = watch_at(target, &shared->word, 8);
+		struct wp_ticket_mark mark;
+
+		attach(target, pid, w, 1);
+		assert_int_equal(count_bpf_maps(), before + tickets);
+		shared->made = i + 1;
+		await(shared->turns[0] == i + 1);
+		wp_target_disarm(target, w, 1);
+		assert_int_equal(count_bpf_maps(), before);
+		assert_int_equal(counted(target, w).value, 1);
+		assert_int_equal(wp_target_mark(target, w, 0, &mark), tickets ?
+		    1 : -ENOENT);
+		assert_true(!tickets || (mark.all == 1 && mark.upto == 1));
+	}
+	child_kill(pid);
+	wp_target_free(target);
+}
+
 static void
 write_always(void *arg)
 {
