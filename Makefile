@@ -49,8 +49,8 @@ verify: .PHONY
 # --inside is tested with the library as users have it
 verify: .PHONY all
 	@${.MAKE} SANITIZE=yes verify
-	@env PERMISSIONS=${.CURDIR}/docs/permissions.md \
-	    ${.MAKE} -C ${.CURDIR}/tests run TEST=permissions_test LINT=
+	@env PERMISSIONS=${.CURDIR}/docs/permissions.md TIMEOUT=1800 \
+	    ${.MAKE} -C ${.CURDIR}/tests run TEST='permissions_test musl' LINT=
 	@sh ${.CURDIR}/tests/run.sh
 .endif
 

@@ -362,14 +362,15 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * whole structure is too large.  A block may be left by return, break, goto,
  * longjmp(3), a C++ exception or the end of the thread; break and continue
  * leave the block.  (A C function that an exception passes through must be
- * compiled with -fexceptions, as always.  longjmp needs the GNU C library, and
- * a block that is on the thread's own stack; from C++20 on, the setjmp may be
- * neither in the block's own function nor in one that this is inlined into.) A
- * semicolon before the block would take its place, and nothing would be frozen:
- * compilers warn about that, whatever their options.  (gcc then warns about all
- * empty bodies in the rest of the file, as with -Wempty-body, even where
- * -Werror would make that an error.  That is also why gcc -Wall suggests braces
- * around a block that is the whole body of an `if' without `else'.)
+ * compiled with -fexceptions, as always.  longjmp and the thread's end need the
+ * GNU C library; longjmp a block that is on the thread's own stack, too; from
+ * C++20 on, the setjmp may be neither in the block's own function nor in one
+ * that this is inlined into.) A semicolon before the block would take its
+ * place, and nothing would be frozen: compilers warn about that, whatever their
+ * options.  (gcc then warns about all empty bodies in the rest of the file, as
+ * with -Wempty-body, even where -Werror would make that an error.  That is also
+ * why gcc -Wall suggests braces around a block that is the whole body of an `if'
+ * without `else'.)
  *
  * In C++ there are objects that do the same for as long as they live, except
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a

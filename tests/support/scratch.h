@@ -41,7 +41,7 @@ static inline int
 scratch_remove(void **state)
 {
 	(void)state;
-	return nftw(scratch_dir, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+	return nftw(scratch_dir, scratch_unlink, 64, FTW_DEPTH | FTW_PHYS);
 }
 
 /* The same, as the working directory. */

@@ -8,6 +8,7 @@
 
 #include "attach/target_private.h"
 #include "bpf/sampler.h"
+#include "os/libc.h"
 
 static volatile uint64_t word;	/* what the proof watches */
 
@@ -84,7 +85,7 @@ is_that_hit(const struct perf_event_header *header)
 	const struct wp_sample *sample = (const void *)header;
 
 	return header->type == PERF_RECORD_SAMPLE &&
-	    sample->id == PROOF_ID && sample->tid == (uint32_t)gettid() &&
+	    sample->id == PROOF_ID && sample->tid == (uint32_t)wp_libc_tid() &&
 	    sample->addr == (uintptr_t)&word;
 }
 
@@ -176,7 +177,7 @@ wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
 	wp_rings_close(*rings);
 	*rings = NULL;
 	return wp_cause_set(cause, WP_CAUSE_NO_BPF, step,
-	    strerrordesc_np(-err));
+	    wp_libc_why(-err));
 }
 
 /* --- of a target --- */

@@ -66,6 +66,7 @@
 #include <unistd.h>
 
 #include "handler/trap.h"
+#include "os/libc.h"
 
 enum {
 	READABLE_EVENTS = 64,	/* more are not read for each hit */
@@ -74,15 +75,6 @@ enum {
 	NAPS = 40,
 	NAP_NS = 20000,
 };
-
-/* glibc's; where it is missing, there may always be other threads. */
-extern char __libc_single_threaded __attribute__((weak));
-
-bool
-wp_is_alone(void)
-{
-	return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
-}
 
 /* Let the helper know. */
 static void
@@ -183,7 +175,7 @@ wp_account_slots(struct wp_watch *w)
 
 	if (w->nslots == 1)
 		return 1;
-	if (!w->delivery->counts_all || !wp_is_alone() ||
+	if (!w->delivery->counts_all || !wp_libc_alone() ||
 	    atomic_load(&w->narmed) > READABLE_EVENTS ||
 	    wp_watch_count_slots(w, count) != 0)
 		return 0;
@@ -272,7 +264,7 @@ account_sure(struct wp_watch *w, const struct counts *then)
 
 	if (!claim(w, then, 1))
 		return false;
-	if (w->nslots > 1 && is_ahead(w, &now) && (wp_is_alone() ||
+	if (w->nslots > 1 && is_ahead(w, &now) && (wp_libc_alone() ||
 	    stays_ahead(w, &now)))
 		claim_now(w, w->nslots - 1);
 	return true;
@@ -289,7 +281,7 @@ wp_account_also(struct wp_watch *w, const struct wp_slot *fired,
 	struct counts now;
 
 	for (unsigned i = 0; i < TRIES && is_ahead(w, &now); i++) {
-		if (!sure && !wp_is_alone() && !stays_ahead(w, &now))
+		if (!sure && !wp_libc_alone() && !stays_ahead(w, &now))
 			return false;
 		if (sure ? account_sure(w, &now) : claim(w, &now,
 		    most(w, steps)))

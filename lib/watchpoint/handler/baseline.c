@@ -22,6 +22,7 @@
 #include "handler/capture.h"
 #include "os/clock.h"
 #include "handler/trap_run.h"
+#include "os/libc.h"
 
 /* Whether it can be read without a hit. */
 static bool
@@ -57,7 +58,7 @@ static bool
 look(struct wp_baseline *to, const struct wp_watch *w, bool readable)
 {
 	to->time = wp_clock_ns();
-	to->alone = wp_is_alone();
+	to->alone = wp_libc_alone();
 	to->nth = atomic_load(&w->hits);
 	to->suppressed = atomic_load(&w->suppressed);
 	atomic_signal_fence(memory_order_seq_cst);

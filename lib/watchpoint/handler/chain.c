@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "handler/trap.h"
+#include "os/libc.h"
 #include "os/siginfo_perf.h"
 
 uint64_t
@@ -38,7 +39,7 @@ wp_signal_mask_set(uint64_t mask)
 void
 wp_signal_again(int sig, siginfo_t *info)
 {
-	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, info);
+	(void)syscall(SYS_rt_tgsigqueueinfo, getpid(), wp_libc_tid(), sig, info);
 }
 
 /* The thread gets the signal again where it was interrupted, with the default
@@ -49,7 +50,7 @@ die(int sig, siginfo_t *info, ucontext_t *context)
 	struct sigaction action = {.sa_handler = SIG_DFL};
 	uint64_t mask = wp_signal_mask(context) & ~wp_signal_bit(sig);
 
-	(void)__sigaction(sig, &action, NULL);
+	(void)wp_libc_sigaction(sig, &action, NULL);
 	wp_signal_mask_set(UINT64_MAX);
 	wp_signal_again(sig, info);
 	wp_context_mask_set(context, mask);

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/libc.h"
 #include "os/perf.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
@@ -95,7 +96,7 @@ ask_tracer(void)
 	info.si_uid = getuid();
 	info.si_value.sival_ptr = (void *)(uintptr_t)wp_sig_data(
 	    (uint32_t)wp_state.copy << 24, WP_SIG_REARM, 0);
-	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), WP_SIGNAL,
+	err = syscall(SYS_rt_tgsigqueueinfo, getpid(), wp_libc_tid(), WP_SIGNAL,
 	    &info) == 0 ? 0 : -errno;
 	errno = saved;
 	return err;

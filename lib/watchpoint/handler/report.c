@@ -10,6 +10,7 @@
 
 #include "handler/capture.h"
 #include "handler/trap_run.h"
+#include "os/libc.h"
 
 enum { NAME_FRESH = 1000000 };	/* ns that a thread's name is taken for good */
 
@@ -95,7 +96,7 @@ put_order(struct wp_cell *cell, const struct wp_watch *w)
 	bool looked;
 
 	cell->suppressed = atomic_load(&w->suppressed);
-	if (wp_is_alone())
+	if (wp_libc_alone())
 		cell->flags |= WP_CELL_ALONE;
 	if ((cell->flags & WP_CELL_WAITS) == 0)
 		return;

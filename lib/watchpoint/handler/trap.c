@@ -45,6 +45,7 @@
 #include "handler/capture.h"
 #include "handler/step.h"
 #include "handler/trap_run.h"
+#include "os/libc.h"
 
 enum { RETURN_LEN = 16 };	/* bytes of the code that handlers return to */
 
@@ -150,7 +151,7 @@ pid_t
 wp_trap_thread(void)
 {
 	if (self.tid == 0)
-		self.tid = gettid();
+		self.tid = wp_libc_tid();
 	return self.tid;
 }
 
@@ -321,7 +322,7 @@ install(int sig)
 		action.sa_flags |= SA_NODEFER;
 	if (interrupts(wp_wanted(displaced(sig))))
 		action.sa_flags &= ~SA_RESTART;
-	return __sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
+	return wp_libc_sigaction(sig, &action, NULL) == 0 ? 0 : -errno;
 }
 
 /* The displaced action is known before a signal can need it. */
@@ -330,7 +331,7 @@ displace(int sig)
 {
 	struct sigaction old;
 
-	if (__sigaction(sig, NULL, &old) != 0)
+	if (wp_libc_sigaction(sig, NULL, &old) != 0)
 		return -errno;
 	if (!wp_trap_is_ours(&old))
 		wp_wanted_set(displaced(sig), &old);
@@ -345,7 +346,7 @@ choose_event_signal(void)
 	struct sigaction action;
 	unsigned i = 0;
 
-	while (signals[i + 1] != 0 && (__sigaction(signals[i], NULL,
+	while (signals[i + 1] != 0 && (wp_libc_sigaction(signals[i], NULL,
 	    &action) != 0 || (action.sa_handler != SIG_DFL &&
 	    action.sa_handler != SIG_IGN)))
 		i++;
@@ -375,7 +376,7 @@ wp_trap_keep(void)
 {
 	struct sigaction action;
 
-	if (__sigaction(SIGTRAP, NULL, &action) == 0 &&
+	if (wp_libc_sigaction(SIGTRAP, NULL, &action) == 0 &&
 	    action.sa_handler == SIG_DFL)
 		(void)install(SIGTRAP);
 }
@@ -405,7 +406,7 @@ wp_trap_keeps(int sig)
 	struct sigaction action;
 
 	return wp_trap_uses(sig) && wp_state.program == getpid() &&
-	    __sigaction(sig, NULL, &action) == 0 &&
+	    wp_libc_sigaction(sig, NULL, &action) == 0 &&
 	    (wp_trap_is_ours(&action) ||
 	    (is_ignored(&action) && is_ignored(&wanted)));
 }
@@ -421,7 +422,7 @@ wp_trap_want(int sig, const struct sigaction *action)
 {
 	wp_wanted_set(displaced(sig), action);
 	if (is_ignored(action))
-		(void)__sigaction(sig, action, NULL);
+		(void)wp_libc_sigaction(sig, action, NULL);
 	else
 		(void)install(sig);
 }

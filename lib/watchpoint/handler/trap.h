@@ -63,10 +63,6 @@ bool wp_trap_keeps(int sig);
 struct sigaction wp_trap_wanted(int sig);
 void wp_trap_want(int sig, const struct sigaction *);
 
-/* sigaction(2) under a name that the shared library does not take from the C
-   library (preload/signals.c). */
-__typeof__(sigaction) __sigaction;
-
 /* What is wanted now; the same, for a signal that has come.  Changed by one
    thread at a time. */
 struct sigaction wp_wanted(const struct wp_wanted *);
@@ -101,9 +97,6 @@ uint32_t wp_account_slots(struct wp_watch *);
 /* All accesses to a watch so far, by any thread.  false: not all are
    counted, or it takes too long. */
 bool wp_count_all(const struct wp_watch *, uint64_t *);
-
-/* Whether the program has one thread; if that is not known, false. */
-bool wp_is_alone(void);
 
 /* Whether the step that a signal of one watch reported (its slot; NULL:
    not known) has touched this other one, too: then it is accounted for. */

@@ -18,6 +18,7 @@
 #include "os/attr.h"
 #include "handler/channel_futex.h"
 #include "os/clock.h"
+#include "os/libc.h"
 
 enum {
 	LISTEN_NS = 50000,	/* before the helper sleeps */
@@ -288,7 +289,7 @@ wp_channel_serve(struct wp_channel *channel)
 	head.list.next = &entry;
 	head.futex_offset = (char *)&channel->helper - (char *)&entry;
 	head.list_op_pending = NULL;
-	atomic_store(&channel->helper, (uint32_t)gettid());
+	atomic_store(&channel->helper, (uint32_t)wp_libc_tid());
 	(void)syscall(SYS_set_robust_list, &head, sizeof(head));
 	wp_channel_serve_too(channel);
 }
@@ -297,7 +298,7 @@ void
 wp_channel_serve_too(struct wp_channel *channel)
 {
 	channel->helper_pid = getpid();
-	atomic_store(&channel->helper, (uint32_t)gettid());
+	atomic_store(&channel->helper, (uint32_t)wp_libc_tid());
 	atomic_store(&channel->ready, 1);
 	wp_futex_wake(&channel->ready);
 }

@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #include "inside/copies.h"
-#include "inside/threads.h"
+#include "os/libc.h"
 
 enum {
 	STACK = 32 * 1024,	/* each */
@@ -81,14 +81,15 @@ descriptors(int fd, int program)
 	    dup2(null, 1) == 1 && (says || dup2(null, 2) == 2) &&
 	    dup2(fd, WP_DETACHED_FD) == WP_DETACHED_FD &&
 	    dup3(program != 0 ? program : null, PROGRAM, O_CLOEXEC) ==
-	    PROGRAM && close_range(PROGRAM + 1, UINT32_MAX, 0) == 0;
+	    PROGRAM &&
+	    syscall(SYS_close_range, PROGRAM + 1, UINT32_MAX, 0) == 0;
 }
 
 static void
 execute(const struct wp_detached *what)
 {
 	if (what->program != 0)
-		(void)execveat(PROGRAM, "", what->argv, what->env,
+		(void)syscall(SYS_execveat, PROGRAM, "", what->argv, what->env,
 		    AT_EMPTY_PATH);
 	else
 		(void)execve(what->path, what->argv, what->env);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/libc.h"
 #include "inside/detached.h"
 #include "inside/trusted.h"
 #include "inside/delivery.h"
@@ -155,7 +156,7 @@ start_trusted(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 		(void)wp_cause_set(cause, WP_CAUSE_HELPER_PRIVILEGED,
 		    what->path, fd == -EPERM ?
 		    "others than root may have put it there" :
-		    strerrordesc_np(-err));
+		    wp_libc_why(-err));
 		cause->err = -err;
 	}
 	return err;
@@ -183,7 +184,7 @@ start_first(struct wp_detached *what, pid_t *pid, struct wp_cause *cause)
 	}
 	if (err < 0) {
 		(void)wp_cause_set(cause, WP_CAUSE_HELPER_EXEC, what->path,
-		    strerrordesc_np(-err));
+		    wp_libc_why(-err));
 		cause->err = -err;
 	}
 	return err;

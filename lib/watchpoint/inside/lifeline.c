@@ -40,6 +40,7 @@
 #include "inside/helper.h"
 #include "inside/lifeline.h"
 #include "inside/table.h"
+#include "os/libc.h"
 
 static struct {
 	_Atomic int fd;			/* the reading end; -1: none */
@@ -125,7 +126,7 @@ say_why(const struct wp_watch *w, int err)
 	char text[160] = " is no longer watched: the helper and its tracing "
 	    "process have ended, and ";
 	const char *reason = err == 0 ? "the program has a seccomp filter that "
-	    "may refuse to let it watch itself" : strerrordesc_np(-err);
+	    "may refuse to let it watch itself" : wp_libc_why(-err);
 
 	(void)strncat(text, reason != NULL ? reason : "its events are refused",
 	    sizeof(text) - strlen(text) - 1);

@@ -10,6 +10,7 @@
 
 #include "handler/channel.h"
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/proc.h"
 
 /* Whether nobody would know of a child any more that is on its way to be
@@ -37,7 +38,7 @@ wp_making_begin(struct wp_channel *channel, enum wp_makes how)
 	if (is_awaited(now.at))
 		(void)atomic_fetch_add(&channel->forgotten, 1);
 	atomic_store(&now.at->begin, 0);
-	atomic_store(&now.at->tid, gettid());
+	atomic_store(&now.at->tid, wp_libc_tid());
 	atomic_store(&now.at->how, (uint32_t)how);
 	atomic_store(&now.at->child, 0);
 	atomic_store(&now.at->settled, 0);

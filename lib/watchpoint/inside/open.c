@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "handler/capture.h"
 #include "handler/channel_futex.h"
+#include "os/libc.h"
 #include "probe/probe.h"
 #include "handler/step.h"
 #include "inside/copies.h"
@@ -341,7 +341,7 @@ fill(struct wp_watch *w, const struct wp_attr *attr, bool *readable)
 		w->attr.label = w->label;
 	}
 	name(w);
-	w->tid = attr->threads == WP_THIS_THREAD ? gettid() : 0;
+	w->tid = attr->threads == WP_THIS_THREAD ? wp_libc_tid() : 0;
 	/* what execve(2) reads would signal the next program, which dies of
 	   it, so the kernel's accesses are for watches of writes alone */
 	w->kernel = machine.kernel && attr->access == WP_WRITE &&
@@ -696,7 +696,7 @@ move_watch(struct wp_watch *w, uint64_t addr)
 static bool
 is_alone(const struct wp_watch *w)
 {
-	return w != NULL && __libc_single_threaded &&
+	return w != NULL && wp_libc_alone() &&
 	    w->delivery->counts_all;
 }
 

@@ -19,11 +19,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include "os/attr.h"
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/perf.h"
 #include "probe/probe.h"
 #include "os/proc.h"
@@ -122,7 +122,7 @@ static bool
 may_spare(const struct wp_watch *w)
 {
 	return w->delivery->arming->inherited && w->tid == 0 &&
-	    w->attr.period <= 1 && __libc_single_threaded;
+	    w->attr.period <= 1 && wp_libc_alone();
 }
 
 /* Whether what is spare can be events of this watch, which is to be opened by
@@ -133,7 +133,7 @@ is_spare(const struct opening *o)
 	const struct wp_watch *w = o->watch;
 
 	return spare.n >= w->nslots && spare.kernel == w->kernel &&
-	    may_spare(w) && spare.event[0].tid == gettid();
+	    may_spare(w) && spare.event[0].tid == wp_libc_tid();
 }
 
 /* Have a spare event watch a slot. */
@@ -179,7 +179,7 @@ open_thread(void *arg, pid_t tid)
 {
 	struct opening *o = arg;
 
-	if (tid != gettid())
+	if (tid != wp_libc_tid())
 		return open_slots(o, tid);
 	o->maker = tid;
 	spare.row = wp_clock_ns() - spare.closed < QUICK_NS ? spare.row + 1 : 0;
@@ -373,7 +373,7 @@ wp_own_events_take_over(struct wp_watch *w)
 static void
 keep_spares(struct wp_watch *w)
 {
-	if (spare.kernel != w->kernel || spare.event[0].tid != gettid())
+	if (spare.kernel != w->kernel || spare.event[0].tid != wp_libc_tid())
 		spare_drop();
 	spare.kernel = w->kernel;
 	while (w->narmed > 0 && spare.n < SPARE) {
@@ -392,7 +392,7 @@ wp_own_events_close(struct wp_watch *w)
 	if (spare.row < QUICK_ROW)
 		spare_drop();
 	else if (may_spare(w) && w->narmed == w->nslots &&
-	    w->armed[0].tid == gettid())
+	    w->armed[0].tid == wp_libc_tid())
 		keep_spares(w);
 	spare.closed = wp_clock_ns();
 	wp_watch_drop(w, 0);
@@ -470,7 +470,7 @@ wp_own_events_enable(struct wp_watch *w)
 {
 	atomic_store(&w->on, true);
 	return settle(w, true,
-	    w->delivery->arming->inherited && !__libc_single_threaded ?
+	    w->delivery->arming->inherited && !wp_libc_alone() ?
 	    change_all(w, false) : enable_all(w));
 }
 
@@ -487,7 +487,7 @@ retarget(struct wp_watch *w, const struct wp_slot *slots, bool on)
 	memcpy(w->slot, slots, w->nslots * sizeof(*slots));
 	w->region.addr = slots[0].addr;
 	if (w->delivery->arming->inherited)
-		return __libc_single_threaded ? retarget_all(w, !on) :
+		return wp_libc_alone() ? retarget_all(w, !on) :
 		    change_all(w, true);
 	err = retarget_all(w, true);
 	return err == 0 && on ? enable_all(w) : err;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/libc.h"
 #include "inside/threads.h"
 
 enum {
@@ -49,7 +50,8 @@ await_end(pid_t tid)
 {
 	pid_t pid = getpid();
 
-	for (unsigned i = 0; i < YIELDS + NAPS && tgkill(pid, tid, 0) == 0; i++)
+	for (unsigned i = 0; i < YIELDS + NAPS &&
+	    syscall(SYS_tgkill, pid, tid, 0) == 0; i++)
 		if (i < YIELDS)
 			(void)sched_yield();
 		else

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "handler/channel_futex.h"
+#include "os/libc.h"
 #include "os/perf.h"
 #include "inside/delivery.h"
 #include "inside/helper.h"
@@ -154,7 +155,7 @@ watch_forked(struct wp_watch *w, pid_t parent)
 	if (w->delivery == NULL)
 		return;
 	if (w->tid == parent)
-		w->tid = gettid();
+		w->tid = wp_libc_tid();
 	if (followed && wp_watch_reopen(w) == 0)
 		return;
 	if (followed)
@@ -177,7 +178,7 @@ static void
 before_fork(void)
 {
 	wp_watches_lock();
-	lock.forks = gettid();
+	lock.forks = wp_libc_tid();
 	lock.making = wp_making_begin(lock.counts, any_follows(lock.forks) ?
 	    WP_MAKES_WATCHED : WP_MAKES_FORK);
 }

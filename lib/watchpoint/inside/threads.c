@@ -25,19 +25,19 @@
  * complete if it has that many, and all of them are still there after the
  * number was read: for then they were there when it was read.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/proc.h"
 #include "inside/helper.h"
 #include "inside/threads.h"
@@ -88,17 +88,26 @@ list_free(struct list *list)
 	*list = (struct list){0};
 }
 
+/* An entry of a directory, as getdents64(2) gives it. */
+struct entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t len;
+	uint8_t type;
+	char name[];
+};
+
 /* The threads that n bytes of the directory name. */
 static int
 list_entries(struct list *list, const char *bytes, long n)
 {
-	const struct dirent64 *entry;
+	const struct entry *entry;
 	int err = 0;
 
-	for (long at = 0; at < n && err == 0; at += entry->d_reclen) {
+	for (long at = 0; at < n && err == 0; at += entry->len) {
 		entry = (const void *)(bytes + at);
-		if (entry->d_name[0] != '.')
-			err = list_add(list, atoi(entry->d_name));
+		if (entry->name[0] != '.')
+			err = list_add(list, atoi(entry->name));
 	}
 	return err;
 }
@@ -107,7 +116,7 @@ list_entries(struct list *list, const char *bytes, long n)
 static int
 list_threads(struct list *list, size_t *number)
 {
-	static _Alignas(struct dirent64) char bytes[LISTING];	/* locked */
+	static _Alignas(struct entry) char bytes[LISTING];	/* locked */
 	struct stat st = {.st_nlink = 2};
 	long n = 0;
 	int err = 0, fd = open(TASKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -132,7 +141,7 @@ all_there(const struct list *list)
 	pid_t pid = getpid();
 
 	for (size_t i = 0; i < list->n; i++)
-		if (tgkill(pid, list->tid[i], 0) != 0)
+		if (syscall(SYS_tgkill, pid, list->tid[i], 0) != 0)
 			return false;
 	return true;
 }
@@ -231,7 +240,7 @@ is_idle(pid_t tid)
 static bool
 all_idle(const struct list *list)
 {
-	pid_t self = gettid();
+	pid_t self = wp_libc_tid();
 
 	for (size_t i = 0; i < list->n; i++)
 		for (unsigned looks = 1; list->tid[i] != self &&
@@ -273,7 +282,7 @@ attempt_held(const struct call *call, struct list *list)
 
 	if (request == NULL)
 		return 1;
-	request->tid = gettid();
+	request->tid = wp_libc_tid();
 	if (wp_helper_ask(NULL) < 0)
 		return 1;
 	call->undo(call->arg);
@@ -316,8 +325,8 @@ wp_threads_each(int (*fn)(void *arg, pid_t tid), void (*undo)(void *arg),
 	if (counted && st.st_nlink > 3 && wp_proc_is_ours())
 		return each_of_many(&call);
 	/* alone, no thread could create another */
-	err = fn(arg, gettid());
+	err = fn(arg, wp_libc_tid());
 	if (err < 0)
 		return err;
-	return counted ? st.st_nlink > 3 : !__libc_single_threaded;
+	return counted ? st.st_nlink > 3 : !wp_libc_alone();
 }

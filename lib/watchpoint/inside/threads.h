@@ -15,11 +15,6 @@
  */
 int wp_short_thread(int (*fn)(void *), void *arg);
 
-/* clone(2) by the name that clang's thread sanitizer does not take for a
-   fork(2), of which it would say that it is in the middle of another. */
-int wp_libc_clone(int (*)(void *), void *, int, void *, ...)
-    __asm__("__clone");
-
 /*
  * Call fn for every thread of the process until a whole list brings none that
  * is new since fn was first called: then no thread was created in the meantime

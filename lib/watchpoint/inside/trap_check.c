@@ -7,6 +7,7 @@
 
 #include "handler/trap.h"
 #include "handler/trap_run.h"
+#include "os/libc.h"
 #include "inside/copies.h"
 #include "inside/table.h"
 
@@ -17,7 +18,7 @@ check(int sig, const char *name, struct wp_cause *cause)
 	struct sigaction action;
 	uint64_t mask = 0;
 
-	if (__sigaction(sig, NULL, &action) == 0 &&
+	if (wp_libc_sigaction(sig, NULL, &action) == 0 &&
 	    !wp_copies_lead_here(sig, &action)) {
 		(void)wp_cause_set(cause, WP_CAUSE_TRAP_TAKEN, name,
 		    action.sa_handler == SIG_IGN ? "ignored" :

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "os/libc.h"
+
 static const struct {
 	const char *name;
 	int err;
@@ -56,8 +58,7 @@ way_out(int err)
 int
 wp_cause_errno(struct wp_cause *cause, const char *what, int err)
 {
-	/* not strerror(3), which may translate, and allocate for that */
-	const char *why = strerrordesc_np(err);
+	const char *why = wp_libc_why(err);
 
 	(void)wp_cause_set(cause, WP_CAUSE_SYSTEM, what,
 	    why != NULL ? why : "unknown error");

@@ -21,6 +21,7 @@
 
 #include "os/array.h"
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/proc.h"
 #include "os/ptrace_private.h"
 
@@ -98,7 +99,7 @@ seize(struct wp_hold *hold, const struct whom *whom, pid_t tid,
 		*others += tid == whom->pid || status.tracer != 0;
 		return 0;
 	}
-	if (whom->options != 0 && status.tracer == gettid()) {
+	if (whom->options != 0 && status.tracer == wp_libc_tid()) {
 		hold_add(hold, tid, true);
 		return 1;
 	}

@@ -3,9 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -23,7 +24,8 @@ identify(int fd, const char *path, struct wp_root *out)
 {
 	struct statx st;
 
-	if (statx(fd, path, AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) != 0)
+	if (syscall(SYS_statx, fd, path, AT_EMPTY_PATH,
+	    STATX_INO | STATX_MNT_ID, &st) != 0)
 		return false;
 	*out = (struct wp_root){
 		.fd = fd, .ino = st.stx_ino, .mount = st.stx_mnt_id,

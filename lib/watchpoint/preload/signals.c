@@ -80,8 +80,8 @@ next_sigaction(int sig, const struct sigaction *restrict wanted,
 }
 
 /* signal(3), with these flags, of one of our signals. */
-static __sighandler_t
-set(int sig, __sighandler_t handler, int flags)
+static sighandler_t
+set(int sig, sighandler_t handler, int flags)
 {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
 	struct sigaction old;
@@ -93,8 +93,8 @@ set(int sig, __sighandler_t handler, int flags)
 	    SIG_ERR;
 }
 
-__sighandler_t
-next_signal(int sig, __sighandler_t handler)
+sighandler_t
+next_signal(int sig, sighandler_t handler)
 {
 	if (next.signal == NULL)
 		find();
@@ -103,8 +103,8 @@ next_signal(int sig, __sighandler_t handler)
 }
 
 /* Its actions are for one signal. */
-__sighandler_t
-next___sysv_signal(int sig, __sighandler_t handler)
+sighandler_t
+next___sysv_signal(int sig, sighandler_t handler)
 {
 	if (next.sysv == NULL)
 		find();

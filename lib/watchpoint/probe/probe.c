@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/libc.h"
 #include "os/perf.h"
 #include "os/proc.h"
 
@@ -179,12 +180,12 @@ static int
 no_slot(struct wp_cause *cause)
 {
 	char who[80] = "other events or debug registers hold them";
-	pid_t tracer = wp_proc_tracer(gettid());
+	pid_t tracer = wp_proc_tracer(wp_libc_tid());
 
 	if (tracer != 0)
 		(void)snprintf(who, sizeof(who),
 		    "process %d traces it and may hold them", tracer);
-	return wp_cause_set(cause, WP_CAUSE_NO_SLOT, gettid(), 1u,
+	return wp_cause_set(cause, WP_CAUSE_NO_SLOT, wp_libc_tid(), 1u,
 	    wp_slot_usual.slots, who);
 }
 
@@ -201,7 +202,7 @@ refused(struct wp_cause *cause, int err, const char *why)
 const char *
 wp_probe_refusal(int err)
 {
-	const char *why = strerrordesc_np(err);
+	const char *why = wp_libc_why(err);
 
 	return err == E2BIG ? "this kernel does not know a field of the event "
 	    "that is asked for" : why != NULL ? why : "unknown error";
@@ -261,7 +262,7 @@ wp_probe_cause(int err, struct wp_cause *cause)
 	case ENOENT:
 	case EOPNOTSUPP:
 		return wp_cause_set(cause, WP_CAUSE_NO_BREAKPOINTS,
-		    strerrordesc_np(err));
+		    wp_libc_why(err));
 	case E2BIG:
 		return refused(cause, err, wp_probe_refusal(err));
 	default:

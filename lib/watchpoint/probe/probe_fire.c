@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/perf.h"
 #include "probe/probe_private.h"
 #include "os/proc.h"
@@ -217,7 +218,7 @@ judge_shot(struct wp_probe_result *out, const struct perf_event_attr *attr,
 		misfired(out, "one access did not make one hit and one record",
 		    "hits are counted wrongly here: use another hypervisor");
 	else if (shot->first.addr != attr->bp_addr ||
-	    shot->first.tid != (uint32_t)gettid())
+	    shot->first.tid != (uint32_t)wp_libc_tid())
 		misfired(out, "the record names another address or thread",
 		    "records cannot be trusted here: use another hypervisor");
 	else
@@ -452,7 +453,7 @@ handler(int sig, siginfo_t *info, void *context)
 	if (caught.hits == 0) {
 		caught.code = info->si_code;
 		caught.fd_reported = info->si_fd;
-		caught.tid = gettid();
+		caught.tid = wp_libc_tid();
 		memcpy(&by, info, sizeof(by));
 		caught.addr = by.addr;
 		caught.data = by.data;
@@ -527,14 +528,14 @@ judge_signal(struct wp_probe_result *out, bool right, bool prompt,
 {
 	struct wp_proc_status status;
 
-	if (caught.hits == 0 && wp_proc_status(gettid(), &status) == 0 &&
+	if (caught.hits == 0 && wp_proc_status(wp_libc_tid(), &status) == 0 &&
 	    status.tracer != 0)
 		misfired(out, "the store raised no signal", "this process is "
 		    "being traced, and a debugger may keep the signal for "
 		    "itself: run without it");
 	else if (caught.hits == 0)
 		misfired(out, "the store raised no signal", never_fires);
-	else if (!right || caught.hits != 1 || caught.tid != gettid())
+	else if (!right || caught.hits != 1 || caught.tid != wp_libc_tid())
 		misfired(out, "the signal did not come as it should: once, in "
 		    "the thread, naming its watch", "watches inside a program "
 		    "cannot know what was hit here");
@@ -590,7 +591,7 @@ fire_async(struct wp_probe_result *out)
 		return;
 	}
 	borrow_signal(&from, SIGURG);
-	if ((err = wp_perf_signal(fd, gettid(), SIGURG)) == 0) {
+	if ((err = wp_perf_signal(fd, wp_libc_tid(), SIGURG)) == 0) {
 		step = "enabling";
 		err = provoke(fd, &prompt);
 	}

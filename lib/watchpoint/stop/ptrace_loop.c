@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 
@@ -156,7 +158,7 @@ wp_ptrace_loop_one(struct wp_ptrace_loop *loop, pid_t tid)
 
 	if (wp_thread_find(&loop->all, tid) != NULL)
 		return 0;
-	if (tgkill(loop->pid, tid, 0) != 0)
+	if (syscall(SYS_tgkill, loop->pid, tid, 0) != 0)
 		return -errno;
 	if ((err = wp_trace_thread(tid)) < 0)
 		return err;
@@ -300,7 +302,7 @@ wp_thread_go_on(const struct wp_thread *thread, int sig)
 static bool
 is_process(pid_t pid)
 {
-	return pid != 0 && tgkill(pid, pid, 0) == 0;
+	return pid != 0 && syscall(SYS_tgkill, pid, pid, 0) == 0;
 }
 
 static void
@@ -340,7 +342,7 @@ adopt(struct wp_ptrace_loop *loop, pid_t tid)
 {
 	if (loop->calls->adopt != NULL)
 		return loop->calls->adopt(loop->arg, tid);
-	return tgkill(loop->pid, tid, 0) == 0 ?
+	return syscall(SYS_tgkill, loop->pid, tid, 0) == 0 ?
 	    wp_ptrace_loop_add(loop, loop->pid, tid, false) : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/libc.h"
 #include "os/proc.h"
 #include "os/sharers.h"
 #include "stop/stop_private.h"
@@ -147,7 +148,7 @@ wp_stop_adopt(struct wp_stops *stops, pid_t tid)
 
 	if (err < 0)
 		return err;
-	if (status.tracer != gettid())
+	if (status.tracer != wp_libc_tid())
 		return -ESRCH;
 	process = wp_stop_find_process(stops, status.tgid);
 	if (process == NULL &&

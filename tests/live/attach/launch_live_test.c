@@ -40,9 +40,14 @@ stage_two(void)
 
 /* Before main, when the first argument says so. */
 __attribute__((constructor)) static void
-construct(int argc, char **argv)
+construct(void)
 {
-	if (argc > 1 && strncmp(argv[1], "--", 2) == 0)
+	char args[PATH_MAX + 8] = "";
+	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, args, sizeof(args) - 1);
+
+	(void)close(fd);
+	if (n > 0 && strncmp(args + strlen(args) + 1, "--", 2) == 0)
 		for (int i = 0; i < EARLY; i++)
 			written = i;
 }

@@ -40,6 +40,7 @@ static const struct mode *mode;
 
 enum { CREW = 5, WRITES = 3000 };
 
+#ifdef __GLIBC__
 /* As a sanitizer has it, which takes each for a fork(2): the helper's start is
    none. */
 int
@@ -51,6 +52,7 @@ clone(int (*fn)(void *), void *stack, int flags, void *arg, ...)
 	(void)arg;
 	abort();
 }
+#endif
 
 static volatile uint64_t word, other;
 

@@ -268,7 +268,7 @@ TEST(names_who_refuses)
 		{ENOENT, WP_CAUSE_NO_BREAKPOINTS, "no hardware breakpoints"},
 		{EOPNOTSUPP, WP_CAUSE_NO_BREAKPOINTS, "no hardware break"},
 		{ENOSPC, WP_CAUSE_NO_SLOT, "no free slot"},
-		{EMFILE, WP_CAUSE_SYSTEM, "Too many open files"},
+		{EMFILE, WP_CAUSE_SYSTEM, "ulimit -n"},
 		{E2BIG, WP_CAUSE_SYSTEM, "does not know"},
 	};
 
