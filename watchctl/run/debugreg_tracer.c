@@ -145,6 +145,15 @@ read_value(const struct tracer_state *t, size_t i, uint8_t to[WP_STOP_BYTES])
 	    (ssize_t)region->len;
 }
 
+/* A command that cannot be watched does not run: watchctl, which ends it, gets to
+   know that only when it has been let go. */
+static void
+end_command(const struct tracer_state *t)
+{
+	if (t->command != NULL && !t->began)
+		(void)kill(t->pid, SIGKILL);
+}
+
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
@@ -161,6 +170,7 @@ arm(void *arg, struct wp_thread *thread)
 	}
 	err = wp_trace_registers(thread->tid, t->plan.slot, on);
 	if (err < 0) {
+		end_command(t);
 		(void)wp_trace_registers(thread->tid, none, 0);
 		if (t->err == 0 && err != -ESRCH)
 			t->err = err;
@@ -552,12 +562,14 @@ watch_on(struct tracer_state *t)
 {
 	const struct wp_region *region = t->plan.region;
 	const bool lent = t->command == NULL && wp_sharers_any(t->pid);
-	int more = 0;
+	int err, more = 0;
 
 	for (size_t i = 0; i < t->plan.job.n; i++)
 		t->shared[i] = wp_proc_shares(t->pid, region[i].addr,
 		    region[i].len);
-	if (!send_answer(t, arm_all(t)))
+	if ((err = arm_all(t)) < 0)
+		end_command(t);
+	if (!send_answer(t, err))
 		return;
 	if (lent || (t->command == NULL && wp_sharers_any(t->pid)))
 		memset(t->shared, true, sizeof(t->shared));

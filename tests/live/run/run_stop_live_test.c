@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 
 #include "live.h"
@@ -756,6 +758,28 @@ TEST(what_registers_cannot)
 	target_end(&t, 7);
 }
 
+/* Not even for a moment.  The last one, since what is refused stays so: the second
+   register. */
+TEST(a_command_that_cannot_be_watched_does_not_run)
+{
+	static const struct refuse_arg second[] = {
+		{.index = 0, .value = PTRACE_POKEUSER},
+		{.index = 2, .value = offsetof(struct user, u_debugreg[1])},
+	};
+	struct outcome o;
+
+	assert_true(refuse_call(SYS_ptrace, ENOSPC, second, COUNT(second)));
+	for (int i = 0; i < 10; i++) {
+		run(&o, LIST(watchctl(), "--stop", "-w", "config", "-w",
+		    "motto", "--", victim("config")));
+		if (o.status != 125 || o.out[0] != '\0' ||
+		    strstr(o.err, "hold the others") == NULL)
+			fail_msg("%d: status %d: %s%s", i, o.status, o.out,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
 static int
 begin_refused(void **state)
 {
@@ -774,7 +798,7 @@ main(void)
 		the_tracer_killed, a_commands_tracer_killed,
 		the_tracer_killed_at_a_hit,
 		who_kills_watchctl_by_name_spares_them, what_registers_cannot,
-		NULL,
+		a_command_that_cannot_be_watched_does_not_run, NULL,
 	};
 	const CMUnitTestFunction by_events[] = {
 		each_hit_with_its_values, nothing_is_lost_of_threads,
