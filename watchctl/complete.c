@@ -36,7 +36,8 @@ struct typed {
 						   none's */
 	bool first;		/* nothing precedes it */
 	bool of_command;	/* it belongs to COMMAND */
-	bool doctor;
+	const char *doctor;	/* what may be there, behind doctor; NULL: it
+				   is not */
 	unsigned forms;		/* that it may have */
 	const char *process;	/* -p; NULL: none */
 	const char *program;	/* --exe or COMMAND; NULL: none */
@@ -167,7 +168,11 @@ look_at_all(struct typed *typed, int n, char **word, int index)
 	if (index > 0 && strcmp(name, "watchctl") == 0)
 		word++, n--, index--;
 	typed->first = index == 0;
-	typed->doctor = index > 0 && strcmp(word[0], "doctor") == 0;
+	if (index > 0 && strcmp(word[0], "doctor") == 0) {
+		typed->doctor = strcmp(word[index - 1], "-o") == 0 ?
+		    "json text" : "-o";
+		return;
+	}
 	report = index > 0 && strcmp(word[0], "report") == 0;
 	typed->forms = report ? OPTION_REPORT :
 	    OPTION_ATTACH | OPTION_COMMAND | OPTION_INSIDE;
@@ -254,10 +259,12 @@ offer_options(struct typed *typed)
 	}
 }
 
+/* Not a name that -p would take for something else. */
 static void
 offer_process(void *arg, const char *name)
 {
-	if (*name != '\0' && is_plain(name))
+	if (*name != '@' && strchr(name, ',') == NULL &&
+	    name[strspn(name, "0123456789")] != '\0' && is_plain(name))
 		offer(arg, name);
 }
 
@@ -400,8 +407,8 @@ offer_all(struct typed *typed)
 
 	if (typed->of_command)
 		return;
-	if (typed->doctor) {
-		offer_words(typed, "-o json text");
+	if (typed->doctor != NULL) {
+		offer_words(typed, typed->doctor);
 	} else if (typed->option != NULL && typed->option->words != NULL) {
 		offer_words(typed, typed->option->words);
 	} else if (strcmp(argument, "PID") == 0) {

@@ -8,7 +8,7 @@ set -eu
 
 scratch=$(mktemp -d)
 sleeper=
-trap 'rm -rf "$scratch"; [ -z "$sleeper" ] || kill "$sleeper"' EXIT
+trap 'rm -rf "$scratch"; [ -z "$sleeper" ] || kill $sleeper' EXIT
 export LC_ALL=C
 cd "$scratch"
 
@@ -72,6 +72,8 @@ complete()
 	}
 }
 complete 'doctor report' 1 watchctl ''
+complete '-o' 2 watchctl doctor ''
+complete 'json' 3 watchctl doctor -o j
 complete '--each --error-exitcode --every --exe' 1 watchctl --e
 complete '--each --error-exitcode --every --explain-memory' 2 watchctl report --e
 complete '--if-missing' 1 watchctl --if-m -- ./watched_program
@@ -86,22 +88,28 @@ complete '-wconfig_port' 2 watchctl -f -wconfig_p -- ./watched_program
 complete '' 4 watchctl -w x ./watched_program con
 complete '' 2 watchctl -w con -- ./no_program
 complete '' 2 watchctl -w con -- ./program.cc
-./watched_program &
-sleeper=$!
-until [ "$(cat /proc/$sleeper/comm)" = watched_program ]; do sleep 0.01; done
+# a name may look like something else: a number, a list, the root of a family
+for name in 87654321 watched_pr,1 @watched watched_program; do
+	[ -e "$name" ] || ln watched_program "$name"
+	"./$name" &
+	sleeper="$sleeper $!"
+	until [ "$(cat /proc/$!/comm)" = "$name" ]; do sleep 0.01; done
+done
+complete '' 2 watchctl -p 8765432
+complete '@CHILDREN:' 2 watchctl -p @
 complete 'watched_program' 2 watchctl -p watched_pr
 complete 'me,watched_program' 2 watchctl -p me,watched_pr
 complete 'config_port' 4 watchctl -p watched_program -w config_p
-complete 'config_port' 2 watchctl -w config_p -p $sleeper
+complete 'config_port' 2 watchctl -w config_p -p $!
 complete 'watched_program!config_port' 2 watchctl -w 'watched_program!config_p' \
-    -p $sleeper
+    -p $!
 
 # agree SHELL: it has the candidates
 agree()
 {
-	sort -u > "$1.got"
-	printf '%s\n' config_limit config_port config_static --every |
-	    sort | diff - "$1.got" || {
+	grep -xE 'config_.*|store::count|--every' | sort -u > "$1.got"
+	printf '%s\n' config_limit config_port config_static store::count \
+	    --every | sort | diff - "$1.got" || {
 		echo "$1 has other candidates"
 		exit 1
 	}
@@ -114,6 +122,10 @@ bash -ec '. "$1/watchctl"
 	printf "%s\n" "${COMPREPLY[@]}"
 	COMP_WORDS=(watchctl --ev) COMP_CWORD=1
 	_watchctl
+	printf "%s\n" "${COMPREPLY[@]}"
+	COMP_WORDS=(watchctl -w -- ./watched_program) COMP_CWORD=2
+	COMP_LINE="watchctl -w  -- ./watched_program" COMP_POINT=12
+	_watchctl
 	printf "%s\n" "${COMPREPLY[@]}"' bash "$dir" | agree bash
 [ -n "${THOROUGH:-}" ] || exit 0
 
@@ -124,6 +136,8 @@ _normal() { print -l -- "$words[CURRENT]" }
 try() { () { source $1 } $dir/_watchctl }
 words=(watchctl -w con -- './a\ program') CURRENT=3
 try
+words=(watchctl -w '' -- ./watched_program) CURRENT=3
+try
 words=(watchctl -w x -- --every) CURRENT=5
 try
 ZSH
@@ -131,6 +145,7 @@ dir=$dir zsh -f try.zsh | agree zsh
 cat > try.fish <<'FISH'
 source $argv[1]
 complete -C "watchctl -p watched_program -w config_"
+complete -C "watchctl -p watched_program -w store::"
 complete -C "watchctl -w x -- watchctl --ev"
 FISH
 fish --no-config try.fish "$dir/watchctl.fish" | agree fish
