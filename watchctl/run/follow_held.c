@@ -3,7 +3,8 @@
  *
  * By then each write to a pointer is recorded, and none can follow.  So what is known
  * is how many there were since the pointers were looked at last.  After one, of the
- * only thread there is, which is stopped behind it, nothing has been missed.
+ * only thread there is, which is stopped behind it, nothing has been missed.  Several
+ * scouts may be where it wrote: each has a sample of each write.
  */
 #include <string.h>
 
@@ -11,12 +12,27 @@
 #include "run/follow_private.h"
 #include "stop/stop.h"
 
-static void
-wrote(struct followed *one, uint64_t time, uint64_t pc)
+/* Whether another scout has recorded the same write: the same one would have recorded
+   another. */
+static bool
+is_same_write(const struct wp_sample *a, const struct wp_sample *b)
 {
+	return a->tid == b->tid && a->cpu == b->cpu && a->ip == b->ip &&
+	    a->addr == b->addr && a->id != b->id;
+}
+
+static void
+wrote(struct followed *one, const struct wp_sample *sample)
+{
+	const bool user = (sample->header.misc &
+	    PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
+
+	if (one->writes == 1 && is_same_write(&one->write, sample))
+		return;
 	if (one->writes == 0) {
-		one->first = time;
-		one->pc = pc;
+		one->first = sample->time;
+		one->pc = user ? sample->ip : 0;
+		one->write = *sample;
 	}
 	if (one->writes < 2)
 		one->writes++;
@@ -33,8 +49,6 @@ lost(struct followed *one, uint64_t began)
 void
 follow_scouted(struct follow *f, const struct wp_sample *sample)
 {
-	const bool user = sample != NULL && (sample->header.misc &
-	    PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
 	bool any;
 
 	if (sample == NULL) {
@@ -47,7 +61,7 @@ follow_scouted(struct follow *f, const struct wp_sample *sample)
 	for (size_t i = 0; i < f->n; i++)
 		if (f->one[i].pid == (pid_t)sample->pid && (any ||
 		    follow_has_pointer(&f->one[i], sample->addr)))
-			wrote(&f->one[i], sample->time, user ? sample->ip : 0);
+			wrote(&f->one[i], sample);
 }
 
 /* Whether it was the only write, and nothing was executed since. */

@@ -38,6 +38,7 @@ struct followed {
 				   since they were looked at, 2: or more, ... */
 	uint64_t first, pc;	/* ... when the first was made, and where its
 				   thread is behind it; 0: in a system call */
+	struct wp_sample write;	/* 1: that one */
 	unsigned described;	/* of the session's watches, the place that it
 				   has moved to, plus 1; 0: it has not */
 };

@@ -176,6 +176,32 @@ TEST(moves_while_held)
 	expect_moves_while_held(NULL, true);
 }
 
+/* Two objects that the same pointer leads to: each write to it is recorded for
+   both. */
+TEST(two_move_while_held)
+{
+	struct moving m;
+	struct outcome o;
+
+	start_moving(&m, "alone");
+	watch_start(&m.w, LIST(watchctl(), "-w", "box->color", "-w",
+	    "box->item", "--follow", "--stop", "-o", "json", "-p", m.t.pid,
+	    "--allow", "change", "--error-exitcode", "9"));
+	for (int i = 0; i < 2; i++) {
+		say(&m.t.run, "o\ni\n");
+		(void)target_done(&m.t.run);
+		(void)target_done(&m.t.run);
+	}
+	target_end(&m.t, 7);
+	finish(&m.w, &o);
+	if (o.status != 0)
+		fail_msg("status %d: %s%s", o.status, o.err, o.out);
+	assert_int_equal(count_of(&o, "watch"), 4);
+	assert_int_equal(count_of(&o, "hit"), 2);
+	assert_null(strstr(o.out, "gap_us"));
+	outcome_free(&o);
+}
+
 /* What the next instruction writes is a hit already, and so is what comes after the
    pointer was written back. */
 TEST(held_at_once)
