@@ -123,17 +123,33 @@ run_tell(struct run *run, const char *reason)
 	run->tell_reason = reason;
 }
 
+/* Whether the command has; its status is left to be taken. */
+static bool
+command_has_ended(const struct run *run)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	return run->options->command != NULL &&
+	    (waitid(P_PID, (id_t)run->process->pid, &info, WEXITED | WNOHANG |
+	    WNOWAIT) != 0 || info.si_pid != 0);
+}
+
 /* Signals from the terminal reach a command by themselves; others are passed on
-   to it, because it is what they are meant for. */
+   to it, because it is what they are meant for.  When it has ended they are meant
+   for us, who may be watching its children yet. */
 void
 run_signal(struct run *run, int sig)
 {
+	const struct options *o = run->options;
+	const bool ended = command_has_ended(run);
+
 	if (sig == SIGUSR1)
 		run_tell(run, "signal");
-	else if (run->options->command == NULL) {
+	else if (o->command == NULL ||
+	    (ended && o->follow && run->reason == NULL)) {
 		run->reason = "signal";
 		interrupt_take();
-	} else if (sig == SIGTERM || sig == SIGHUP)
+	} else if (!ended && (sig == SIGTERM || sig == SIGHUP))
 		(void)kill(run->process->pid, sig);
 }
 

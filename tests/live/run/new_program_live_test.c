@@ -252,6 +252,61 @@ TEST(nothing_was_ever_watched)
 	}
 }
 
+/* A process that a shell leaves behind when it ends. */
+static pid_t
+left_behind(struct running *w)
+{
+	struct wp_proc_status sleeper, shell;
+	char line[64];
+	pid_t pid;
+
+	hear(w, line, sizeof(line));
+	assert_true((pid = atoi(line)) > 0);
+	do {
+		assert_int_equal(wp_proc_status(pid, &sleeper), 0);
+	} while (wp_proc_status(sleeper.parent, &shell) == 0 &&
+	    shell.parent == w->pid && usleep(1000) == 0);
+	return pid;
+}
+
+static bool
+has_ended(pid_t pid)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG |
+	    WNOWAIT), 0);
+	return info.si_pid == pid;
+}
+
+/* Then nobody else is there whom a signal to watchctl could be meant for. */
+TEST(signals_end_it_when_its_command_has_ended)
+{
+	static const int signals[] = {SIGINT, SIGTERM};
+
+	for (size_t i = 0; i < COUNT(modes) * COUNT(signals); i++) {
+		struct running w;
+		struct outcome o;
+		pid_t pid;
+
+		start(&w, LIST(watchctl(), modes[i / COUNT(signals)], "-f",
+		    SKIP, "-w", "counter", "--", "/bin/sh", "-c", "sleep 600 "
+		    "<&- >&- 2>&- & echo $!; exit 7"));
+		pid = left_behind(&w);
+		for (unsigned ms = 0; !has_ended(w.pid); ms += 10) {
+			assert_true(ms < LIVE_PATIENCE_MS);
+			(void)kill(w.pid, signals[i % COUNT(signals)]);
+			(void)usleep(10000);
+		}
+		finish(&w, &o);
+		if (o.status != 7)
+			fail_msg("%zu: status %d: %s", i, o.status, o.err);
+		assert_int_equal(wp_proc_tracer(pid), 0);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		outcome_free(&o);
+	}
+}
+
 /* Whatever watchctl is doing, the programs go on, and end as they would. */
 TEST(watchctl_is_killed)
 {
