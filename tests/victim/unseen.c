@@ -9,6 +9,9 @@
  *	unseen peers N		by a child that has the memory, too, and takes
  *				turns with its parent in adding 1
  *	unseen past N		by process_vm_writev(2), and then adds 1
+ *	unseen spawn N		by no one, but a child of vfork(2) always has the
+ *				memory for a while, until it executes a program:
+ *				for ever
  *	unseen wait MODE N	the same, begun and ended by a line on stdin
  *
  * The first three do, N times: a store by the program, another one unseen, and
@@ -156,6 +159,25 @@ make_other(void)
 		printf("pid %d other %p\n", (int)pid,
 		    (void *)(uintptr_t)word);
 		(void)fflush(stdout);
+	}
+}
+
+/* Programs that run for a while beside the next ones. */
+static void
+spawn_always(void)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		const pid_t pid = vfork();
+
+		if (pid < 0)
+			abort();
+		if (pid == 0) {
+			(void)usleep(10000);
+			execl("/bin/sleep", "sleep", "0.3", (char *)NULL);
+			_exit(127);
+		}
 	}
 }
 
@@ -322,6 +344,8 @@ main(int argc, char **argv)
 		add_by_turns(n);
 	} else if (strcmp(mode, "past") == 0) {
 		add_to_what_came_past(n);
+	} else if (strcmp(mode, "spawn") == 0) {
+		spawn_always();
 	} else if (strcmp(mode, "other") == 0) {
 		make_other();
 		await_turn();

@@ -10,6 +10,11 @@
 #include "os/proc.h"
 #include "os/sharers.h"
 
+enum {
+	NAP = 50000,		/* ns between looks at who has the memory, */
+	MOMENT = 50000000,	/* for so long */
+};
+
 static bool
 is_lent(const struct run *run, pid_t pid)
 {
@@ -102,17 +107,41 @@ is_watched(const struct run *run, pid_t pid)
 	return false;
 }
 
+/* What posix_spawn(3) and the like create leaves the memory soon: it is given
+   until then. */
+static bool
+has_left(pid_t pid, pid_t sharer, uint64_t until)
+{
+	while (wp_sharers_has(pid, sharer)) {
+		if (wp_clock_ns() >= until)
+			return false;
+		wp_clock_sleep(NAP);
+	}
+	return true;
+}
+
 void
-initial_sharers_find(const struct run *run, struct process *process)
+initial_sharers_find(const struct run *run, struct process *process, bool armed)
 {
 	pid_t *pids = NULL;
 	size_t cap = 0;
 	const int n = wp_sharers(process->pid, &pids, &cap);
+	const uint64_t until = wp_clock_ns() + MOMENT;
 
-	process->lent = process->lent || n != 0;
-	for (int i = 0; i < n && process->sharer == 0; i++)
-		if (!is_watched(run, pids[i]))
+	process->lent = process->lent || n < 0;
+	for (int i = 0; i < n; i++) {
+		const bool other = !is_watched(run, pids[i]);
+		const bool left = other && has_left(process->pid, pids[i],
+		    until);
+
+		if (left && !armed)	/* before any hit */
+			continue;
+		process->lent = true;
+		/* one that lives with another memory has executed a program */
+		if (other && process->sharer == 0 &&
+		    !(left && wp_proc_has_memory(pids[i])))
 			process->sharer = pids[i];
+	}
 	free(pids);
 }
 

@@ -12,8 +12,8 @@
 
 /* Of a process that was not held since it executed its program: find others that
    have its memory, before it is armed and again when it is; and report one that
-   is not watched. */
-void initial_sharers_find(const struct run *, struct process *);
+   is not watched, unless it has soon executed another program. */
+void initial_sharers_find(const struct run *, struct process *, bool armed);
 void initial_sharers_report(struct run *, const struct process *);
 
 /* Watches are armed and the session is ready: pass it to its explainer. */

@@ -166,13 +166,13 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->spec[0] = i;
 	(void)session_object(&run->session, process->pid, spec, region.addr,
 	    region.len);
-	initial_sharers_find(run, process);
+	initial_sharers_find(run, process, false);
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0) {
 		process->n = 0;
 		return err;
 	}
-	initial_sharers_find(run, process);
+	initial_sharers_find(run, process, true);
 	initial_sharers_report(run, process);
 	return run_describe_armed(run, process, process->first);
 }

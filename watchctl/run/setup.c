@@ -382,7 +382,7 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	int err;
 
 	if (ran)
-		initial_sharers_find(run, process);
+		initial_sharers_find(run, process, false);
 	run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
@@ -390,7 +390,7 @@ arm(struct run *run, struct process *process, struct wp_cause *cause)
 	err = run->ops->attach(run, process, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
 	if (err == 0 && ran)
-		initial_sharers_find(run, process);
+		initial_sharers_find(run, process, true);
 	if (err == 0 && run->arrivals != NULL)
 		arrivals_armed(run->arrivals, process->pid,
 		    wp_target_armed(run->target));

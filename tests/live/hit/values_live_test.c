@@ -969,6 +969,27 @@ TEST(knows_nothing_of_what_another_had_before)
 	}
 }
 
+/* A program that is being executed is given a moment; on a machine with no time
+   it may take longer. */
+TEST(does_not_warn_of_what_is_about_to_execute)
+{
+	struct target t;
+	bool silent = false;
+
+	target_start(&t, (const char *[]){victim("unseen"), "wait", "spawn",
+	    "0", NULL});
+	for (unsigned i = 0; i < 10 && !silent; i++) {
+		struct outcome o;
+
+		run(&o, (const char *[]){watchctl(), "-w", "word:8", "-p",
+		    t.pid, "-t", "0.01", "--error-exitcode", "9", NULL});
+		silent = o.status == 0 && !warns_of_another(&o);
+		outcome_free(&o);
+	}
+	end(&t.run);
+	assert_true(silent);
+}
+
 TEST(knows_nothing_of_what_another_had_before_afterwards)
 {
 	static const char *const by[] = {NULL, "-f"};
