@@ -169,6 +169,7 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	initial_sharers_find(run, process, false);
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0) {
+		wp_target_unwatch(run->target, process->first, process->n);
 		process->n = 0;
 		return err;
 	}

@@ -319,7 +319,8 @@ static void
 give_up(struct run *run, const struct program *program, int err,
     const struct wp_cause *cause)
 {
-	const pid_t pid = program->process->pid;
+	struct process *process = program->process;
+	const pid_t pid = process->pid;
 
 	if (err != -ECHILD && err != -ESRCH) {
 		session_warn(&run->session, "process %d executed %s, which is "
@@ -329,7 +330,10 @@ give_up(struct run *run, const struct program *program, int err,
 		session_doubt(&run->session, "process %d executed %s, which "
 		    "was not watched", pid, program->path);
 	}
-	program->process->n = 0;
+	/* the session does not know of them: the next have their numbers */
+	if (process->n > 0)
+		wp_target_unwatch(run->target, process->first, process->n);
+	process->n = 0;
 	wp_target_let_go(run->target);
 }
 

@@ -252,6 +252,27 @@ TEST(nothing_was_ever_watched)
 	}
 }
 
+/* One that cannot be watched, for want of slots, is left alone: the next one is
+   watched as if it had not been. */
+TEST(one_that_cannot_be_watched)
+{
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		struct outcome o;
+
+		run(&o, LIST(watchctl(), modes[i], "-f", SKIP, "-x",
+		    "places.c:103", "-x", "places.c:103", "-x", "combine",
+		    "-w", "counter", "-o", "json", "--", "/bin/sh", "-c",
+		    "$0; $1 2", victim("arguments_plain"), victim("relay")));
+		if (o.status != 7 || strstr(o.err, "which is not watched: the "
+		    "watches take 5 slots together") == NULL ||
+		    strstr(o.err, "\"hits\":3,\"reported\":3,\"lost\":0") ==
+		    NULL)
+			fail_msg("%s: status %d: %s", modes[i], o.status,
+			    o.err);
+		outcome_free(&o);
+	}
+}
+
 /* A process that a shell leaves behind when it ends. */
 static pid_t
 left_behind(struct running *w)
