@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "attach/event.h"
 #include "os/attr.h"
@@ -17,10 +18,14 @@
 enum {
 	PIDS = (1 << 22) + 1,	/* no process has a larger id */
 	WAITING_MAX = 64,
+	MANY = 512,		/* records taken at once: a ring may have been
+				   full */
 };
 
-/* How long a program may take to map its libraries, ns. */
+/* How long a program may take to map its libraries, ns; and how often it is looked
+   for those whose records are lost. */
 #define PATIENCE UINT64_C(5000000000)
+#define LOOK UINT64_C(100000000)
 
 struct arrivals {
 	struct stat file;
@@ -31,9 +36,13 @@ struct arrivals {
 	struct waiting {	/* nwaiting processes, that have to map what
 				   is to be watched */
 		pid_t pid;
-		uint64_t since;	/* ns */
+		uint64_t time;	/* ns, */
+		bool late;	/* when it was found; it came before then */
 	} waiting[WAITING_MAX];
 	unsigned nwaiting;
+	bool search;		/* records may have been lost since it was
+				   looked for such processes, */
+	uint64_t searched;	/* at this time, ns */
 	bool lost;		/* records were, as reported */
 	bool missed;		/* one has ended unwatched, as reported */
 };
@@ -145,19 +154,20 @@ report_missed(struct run *run, pid_t pid, const char *why)
 	session_doubt(&run->session, "process %d was not watched", pid);
 }
 
-/* One came at this time, and has no events. */
+/* One came at this time (late: or before), and has no events. */
 static void
-take(struct run *run, pid_t pid, uint64_t time)
+take(struct run *run, pid_t pid, uint64_t time, bool late)
 {
 	struct arrivals *a = run->arrivals;
 	struct wp_cause cause = {0};
 	int err = a->since[pid] < time && arrivals_fit(a, pid) ?
-	    run_add_process(run, pid, time, &cause) : 0;
+	    run_add_process(run, pid, late ? WATCH_NO_GAP : time, &cause) : 0;
 
-	/* its dynamic loader may have to find it first */
-	if (err == -ENOENT && wp_clock_ns() < time + PATIENCE &&
-	    a->nwaiting < WAITING_MAX)
-		a->waiting[a->nwaiting++] = (struct waiting){pid, time};
+	/* the kernel may have to map it first, or its dynamic loader to find
+	   it */
+	if ((err == -ENOENT || (err < 0 && cause.code == WP_CAUSE_UNMAPPED)) &&
+	    wp_clock_ns() < time + PATIENCE && a->nwaiting < WAITING_MAX)
+		a->waiting[a->nwaiting++] = (struct waiting){pid, time, late};
 	else if (err < 0)
 		report_missed(run, pid, cause.text);
 }
@@ -172,14 +182,15 @@ try_again(struct run *run)
 	memcpy(waiting, a->waiting, sizeof(waiting));
 	a->nwaiting = 0;
 	for (unsigned i = 0; i < n; i++)
-		take(run, waiting[i].pid, waiting[i].since);
+		take(run, waiting[i].pid, waiting[i].time, waiting[i].late);
 }
 
 static void
 take_fork(struct run *run, const struct perf_event_header *header)
 {
 	const struct wp_task_record *task = (const void *)header;
-	uint64_t *since = run->arrivals->since;
+	const struct arrivals *a = run->arrivals;
+	uint64_t *since = a->since;
 	const pid_t pid = (pid_t)task->pid, parent = (pid_t)task->ppid;
 
 	if (pid == parent || !is_pid(pid) || !is_pid(parent) ||
@@ -188,8 +199,8 @@ take_fork(struct run *run, const struct perf_event_header *header)
 	since[pid] = 0;		/* of another one, which had this id */
 	if (since[parent] != 0 && since[parent] <= task->time)
 		since[pid] = task->time;
-	else
-		take(run, pid, task->time);
+	else if (!a->lost)	/* else its parent may have inherited events */
+		take(run, pid, task->time, false);
 }
 
 /* It has lost the events that it had. */
@@ -209,7 +220,44 @@ take_program(struct run *run, const struct perf_event_header *header)
 	    sizeof(a->comm)) == 0)
 		report_missed(run, pid, "a process of --exe ended at once");
 	else
-		take(run, pid, time);
+		take(run, pid, time, false);
+}
+
+/* Whether a process has events of its own, which it loses when it executes
+   another program. */
+static bool
+is_armed(const struct run *run, pid_t pid)
+{
+	for (size_t i = 0; i < run->nprocesses; i++) {
+		const struct process *process = &run->process[i];
+
+		if (process->pid == pid && !process->disarmed &&
+		    wp_target_alive(run->target, process->first, process->n))
+			return true;
+	}
+	return false;
+}
+
+/* Look for those whose records were lost.  One that has executed no program since
+   it was created may have inherited events. */
+static void
+search(struct run *run)
+{
+	struct arrivals *a = run->arrivals;
+	pid_t *pids = NULL;
+	size_t cap = 0;
+	int n;
+
+	a->search = false;
+	a->searched = wp_clock_ns();
+	n = wp_proc_processes(&pids, &cap);
+	for (int i = 0; i < n; i++)
+		if (is_pid(pids[i]) && pids[i] != getpid() &&
+		    arrivals_fit(a, pids[i]) &&
+		    wp_proc_has_executed(pids[i]) > 0 &&
+		    !is_armed(run, pids[i]))
+			take(run, pids[i], a->searched, true);
+	free(pids);
 }
 
 void
@@ -217,10 +265,14 @@ run_take_arrivals(struct run *run)
 {
 	struct arrivals *a = run->arrivals;
 	const struct perf_event_header *header;
+	unsigned n = 0;
 
 	try_again(run);
 	while (run->reason == NULL &&
 	    (header = wp_rings_next(a->rings, UINT64_MAX)) != NULL) {
+		/* the kernel says what it has lost only before the next record */
+		a->search = a->search || ++n >= MANY ||
+		    header->type == PERF_RECORD_LOST;
 		if (header->type == PERF_RECORD_FORK)
 			take_fork(run, header);
 		else if (header->type == PERF_RECORD_COMM &&
@@ -235,4 +287,7 @@ run_take_arrivals(struct run *run)
 			    "not watched");
 		}
 	}
+	if (a->search && run->reason == NULL &&
+	    wp_clock_ns() >= a->searched + LOOK)
+		search(run);
 }

@@ -278,8 +278,9 @@ int run_poll_processes(struct run *);
 int run_describe_place(struct run *, int watch, size_t w,
     const struct wp_slot *);
 
-/* Watch one more process, which was to be watched from this time on, ns.  0; or
-   -errno with a cause, and it is as if it had not come. */
+/* Watch one more process, which was to be watched from this time on, ns
+   (WATCH_NO_GAP: that is not known).  0; or -errno with a cause, and it is as if
+   it had not come. */
 int run_add_process(struct run *, pid_t, uint64_t since, struct wp_cause *);
 
 /* Take those that --exe is about (arrivals.c). */

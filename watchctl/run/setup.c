@@ -716,7 +716,8 @@ describe_process(struct run *run, const struct process *process, uint64_t since)
 			.addr = wp_target_watches(run->target,
 			    &n)[w].region.addr,
 			.len = process->place[i].len,
-			.gap = armed > since ? armed - since : 0,
+			.gap = since == WATCH_NO_GAP ? since :
+			    armed > since ? armed - since : 0,
 		});
 	}
 	return 0;
@@ -796,9 +797,13 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	if (describe_process(run, process, since) < 0)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	initial_sharers_report(run, process);
-	session_doubt(&run->session, "process %d ran for %.1f ms before it was "
-	    "watched", pid, (double)(wp_target_armed(run->target) - since) /
-	    1e6);
+	if (since == WATCH_NO_GAP)
+		session_doubt(&run->session, "process %d ran before it was "
+		    "watched, for how long is not known", pid);
+	else
+		session_doubt(&run->session, "process %d ran for %.1f ms "
+		    "before it was watched", pid,
+		    (double)(wp_target_armed(run->target) - since) / 1e6);
 	return 0;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "test.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -221,8 +223,9 @@ TEST(processes_by_name)
 	outcome_free(&o);
 }
 
-/* It is told to be armed.  What it says before that is not kept. */
-static void
+/* It is told to be armed.  What it says before that is not kept.  Result: whether
+   it says for how long it was not watched. */
+static bool
 await_armed(struct running *w, const char *pid)
 {
 	char line[4096], text[64];
@@ -234,9 +237,23 @@ await_armed(struct running *w, const char *pid)
 		if (*line == '\0')
 			fail_msg("process %s is not watched", pid);
 		armed = strstr(line, "\"event\":\"armed\"") != NULL &&
-		    strstr(line, text) != NULL && strstr(line, "\"gap_us\":") !=
-		    NULL;
+		    strstr(line, text) != NULL;
 	}
+	return strstr(line, "\"gap_us\":") != NULL;
+}
+
+/* All other processes of this machine may make threads so fast that records of
+   that are lost. */
+static void
+expect_only_lost_records(const struct outcome *o)
+{
+	size_t i;
+	json_t *line;
+
+	json_array_foreach(o->lines, i, line)
+		if (strcmp(text_of(line, "type"), "warning") == 0)
+			assert_non_null(strstr(text_of(line, "text"),
+			    "records of new processes were lost"));
 }
 
 /* Those that execute a file: one that runs before, one that comes later, one
@@ -253,12 +270,12 @@ TEST(processes_of_a_file)
 	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--exe",
 	    path));
 	target_start(&again, LIST(path, "become_another"));
-	await_armed(&w, again.pid);
+	(void)await_armed(&w, again.pid);
 	say(&again.run, "go\n");
-	await_armed(&w, again.pid);
+	(void)await_armed(&w, again.pid);
 	hear_address(&again.run, again.addr);
 	target_start(&later, LIST(path, "father", "1"));
-	await_armed(&w, later.pid);
+	(void)await_armed(&w, later.pid);
 	assert_int_equal(target_act(&before), 2);
 	assert_int_equal(target_act(&later), 1);
 	assert_int_equal(target_act(&again), 100);
@@ -269,13 +286,71 @@ TEST(processes_of_a_file)
 	finish(&w, &o);
 	(void)unlink(path);
 	assert_int_equal(o.status, 0);
-	assert_null(first_of(&o, "warning"));
+	expect_only_lost_records(&o);
 	assert_int_equal(number_of(first_of(&o, "end"), "hits"),
 	    22 + 11 + 5 + 100);
 	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
 	assert_string_equal(text_of(first_of(&o, "end"), "reason"), "signal");
 	/* father's two and another's one, and the fathers */
 	assert_int_equal(processes_of(&o), 6);
+	outcome_free(&o);
+}
+
+static void *
+end_at_once(void *unused)
+{
+	return unused;
+}
+
+/* A process comes while watchctl does not run, on a processor whose ring is full of
+   what else happened there. */
+static void
+start_unrecorded(struct target *t, const char *const argv[])
+{
+	cpu_set_t all, one;
+	pthread_t thread;
+
+	CPU_ZERO(&one);
+	CPU_SET((size_t)sched_getcpu(), &one);
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (int i = 0; i < 1500; i++) {
+		assert_int_equal(pthread_create(&thread, NULL, end_at_once,
+		    NULL), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	}
+	target_start(t, argv);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+}
+
+/* One whose records are lost is found, once, and with its children. */
+TEST(processes_of_a_file_whose_records_are_lost)
+{
+	static const char path[] = "./a_file_of_its_own";
+	struct target before, later;
+	struct running w;
+	struct outcome o;
+
+	copy_victim(path);
+	target_start(&before, LIST(path, "father", "2"));
+	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--exe",
+	    path, "--error-exitcode", "9", "--allow", "store"));
+	(void)kill(w.pid, SIGSTOP);
+	await_state(w.pid, "T");
+	start_unrecorded(&later, LIST(path, "father", "1"));
+	(void)kill(w.pid, SIGCONT);
+	assert_false(await_armed(&w, later.pid));
+	assert_int_equal(target_act(&before), 2);
+	assert_int_equal(target_act(&later), 1);
+	target_end(&before, 7);
+	target_end(&later, 7);
+	(void)kill(w.pid, SIGINT);
+	finish(&w, &o);
+	(void)unlink(path);
+	assert_int_equal(o.status, 120);
+	assert_int_equal(number_of(first_of(&o, "end"), "hits"), 22 + 11);
+	assert_int_equal(number_of(first_of(&o, "end"), "lost"), 0);
+	assert_int_equal(processes_of(&o), 5);
 	outcome_free(&o);
 }
 
@@ -291,7 +366,7 @@ TEST(a_process_that_came_later_is_not_vouched_for)
 	watch_start(&w, LIST(watchctl(), "-w", "word", "-o", "json", "--exe",
 	    path, "--error-exitcode", "9", "--allow", "store", "-n", "5"));
 	target_start(&t, LIST(path, "writer", "5"));
-	await_armed(&w, t.pid);
+	(void)await_armed(&w, t.pid);
 	assert_int_equal(target_act(&t), 5);
 	target_end(&t, 7);
 	finish(&w, &o);
