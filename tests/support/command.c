@@ -75,15 +75,50 @@ say(struct running *r, const char *text)
 	assert_int_equal(write(r->in, text, strlen(text)), strlen(text));
 }
 
+/* What the kernel says of a process in a file of /proc, its first lines. */
+static const char *
+state_of(pid_t pid, const char *name, char text[256])
+{
+	char path[64];
+	FILE *file;
+	size_t n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if ((file = fopen(path, "r")) != NULL) {
+		n = fread(text, 1, 255, file);
+		(void)fclose(file);
+	}
+	text[n] = '\0';
+	return text;
+}
+
+/* It says nothing: what it does instead. */
+static void
+fail_silent(const struct running *r, const char *heard)
+{
+	char status[256], wchan[256], call[256];
+
+	fail_msg("process %d says no more than \"%s\" for %d s\n"
+	    "waits in %s, system call %s%s", (int)r->pid, heard,
+	    COMMAND_PATIENCE_MS / 1000, state_of(r->pid, "wchan", wchan),
+	    state_of(r->pid, "syscall", call),
+	    state_of(r->pid, "status", status));
+}
+
 void
 hear(struct running *r, char *line, size_t size)
 {
+	struct pollfd p = {r->out, POLLIN, 0};
 	size_t n = 0;
+	int ready = 1;
 
-	while (n < size - 1 && read(r->out, &line[n], 1) == 1 &&
-	    line[n] != '\n')
+	while (n < size - 1 &&
+	    (ready = poll(&p, 1, COMMAND_PATIENCE_MS)) > 0 &&
+	    read(r->out, &line[n], 1) == 1 && line[n] != '\n')
 		n++;
 	line[n] = '\0';
+	if (ready == 0)
+		fail_silent(r, line);
 }
 
 /* Append what a descriptor has; false at its end. */
