@@ -337,6 +337,14 @@ say_begun(struct exec_tracer *t, int result)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
+/* Want of memory: the run has failed, and the process goes on. */
+static void
+leave_unwatched(struct exec_tracer *t, pid_t pid)
+{
+	session_note(&t->run->session, -ENOMEM);
+	wp_trace_let_go(pid, 0);
+}
+
 /* Do what the run asks for.  False: it is to end. */
 static bool
 serve(struct exec_tracer *t)
@@ -352,7 +360,8 @@ serve(struct exec_tracer *t)
 		return !leave;
 	if (due.tid == 0) {
 		run_check_privileges(t->run, due.pid);
-		(void)run_program(t->run, due.pid);
+		if (!run_program(t->run, due.pid))
+			leave_unwatched(t, due.pid);
 	} else {
 		run_modules(t->run, due.pid);
 	}
