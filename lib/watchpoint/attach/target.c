@@ -107,10 +107,11 @@ add_watches(struct wp_target *target, const struct wp_region *regions,
 
 	if (n > WP_EVENT_REFERENCE - first)	/* events name them by that */
 		return wp_cause_set(cause, WP_CAUSE_RUN_FULL, (unsigned)first);
-	watch = realloc(target->watch, (first + n) * sizeof(*watch));
-	if (watch == NULL)
-		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	target->watch = watch;
+	for (size_t i = 0; i < n; i++)
+		if (wp_array_room(&target->watch, first + i,
+		    &target->watch_cap, sizeof(*watch)) < 0)
+			return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	watch = target->watch;
 	for (size_t i = 0; i < n; i++) {
 		int err = plan_watch(target, &regions[i], &watch[first + i],
 		    cause);

@@ -16,7 +16,7 @@ struct wp_target {
 	struct wp_options options;	/* fitted to features */
 	struct wp_rings *rings;	/* all events are redirected into them */
 	struct wp_watched *watch;	/* nwatches of them */
-	size_t nwatches;
+	size_t nwatches, watch_cap;
 	struct wp_events events;
 	pthread_mutex_t changing;	/* of watches, events and samplers: held
 					   while they change, and while marks
