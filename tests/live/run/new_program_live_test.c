@@ -303,6 +303,8 @@ has_ended(pid_t pid)
 /* Then nobody else is there whom a signal to watchctl could be meant for. */
 TEST(signals_end_it_when_its_command_has_ended)
 {
+	static const char leaves_one[] =
+	    "sleep 600 <&- >&- 2>&- & echo $!; exit 7";
 	static const int signals[] = {SIGINT, SIGTERM};
 
 	for (size_t i = 0; i < COUNT(modes) * COUNT(signals); i++) {
@@ -311,8 +313,7 @@ TEST(signals_end_it_when_its_command_has_ended)
 		pid_t pid;
 
 		start(&w, LIST(watchctl(), modes[i / COUNT(signals)], "-f",
-		    SKIP, "-w", "counter", "--", "/bin/sh", "-c", "sleep 600 "
-		    "<&- >&- 2>&- & echo $!; exit 7"));
+		    SKIP, "-w", "counter", "--", "/bin/sh", "-c", leaves_one));
 		pid = left_behind(&w);
 		for (unsigned ms = 0; !has_ended(w.pid); ms += 10) {
 			assert_true(ms < LIVE_PATIENCE_MS);
