@@ -234,6 +234,33 @@ follow_any_has_pointer(const struct follow *f, pid_t pid, uint64_t addr)
 	return false;
 }
 
+/* The same one would have recorded another. */
+static bool
+has_recorded(const struct followed *one, uint64_t id)
+{
+	for (unsigned i = 0; i < one->scouts; i++)
+		if (one->scout_id[i] == id)
+			return true;
+	return false;
+}
+
+bool
+follow_is_same_write(struct followed *one, const struct wp_sample *sample)
+{
+	const struct wp_sample *last = &one->write;
+	const bool same = one->scouts > 0 && one->scouts < WP_SLOTS_MAX &&
+	    last->tid == sample->tid && last->cpu == sample->cpu &&
+	    last->ip == sample->ip && last->addr == sample->addr &&
+	    !has_recorded(one, sample->id);
+
+	if (!same) {
+		one->write = *sample;
+		one->scouts = 0;
+	}
+	one->scout_id[one->scouts++] = sample->id;
+	return same;
+}
+
 void
 follow_say(struct follow *f, const struct move *move)
 {

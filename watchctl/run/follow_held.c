@@ -3,8 +3,7 @@
  *
  * By then each write to a pointer is recorded, and none can follow.  So what is known
  * is how many there were since the pointers were looked at last.  After one, of the
- * only thread there is, which is stopped behind it, nothing has been missed.  Several
- * scouts may be where it wrote: each has a sample of each write.
+ * only thread there is, which is stopped behind it, nothing has been missed.
  */
 #include <string.h>
 
@@ -12,27 +11,17 @@
 #include "run/follow_private.h"
 #include "stop/stop.h"
 
-/* Whether another scout has recorded the same write: the same one would have recorded
-   another. */
-static bool
-is_same_write(const struct wp_sample *a, const struct wp_sample *b)
-{
-	return a->tid == b->tid && a->cpu == b->cpu && a->ip == b->ip &&
-	    a->addr == b->addr && a->id != b->id;
-}
-
 static void
 wrote(struct followed *one, const struct wp_sample *sample)
 {
 	const bool user = (sample->header.misc &
 	    PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_USER;
 
-	if (one->writes == 1 && is_same_write(&one->write, sample))
+	if (follow_is_same_write(one, sample))
 		return;
 	if (one->writes == 0) {
 		one->first = sample->time;
 		one->pc = user ? sample->ip : 0;
-		one->write = *sample;
 	}
 	if (one->writes < 2)
 		one->writes++;
@@ -132,7 +121,7 @@ follow_held(struct follow *f, const struct wp_stops_held *held)
 			move(f, one, held, at);
 		else
 			stay(f, one, held);
-		one->writes = 0;
+		one->writes = one->scouts = 0;
 		one->looked = wp_clock_ns();
 	}
 }

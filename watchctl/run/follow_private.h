@@ -38,7 +38,10 @@ struct followed {
 				   since they were looked at, 2: or more, ... */
 	uint64_t first, pc;	/* ... when the first was made, and where its
 				   thread is behind it; 0: in a system call */
-	struct wp_sample write;	/* 1: that one */
+	struct wp_sample write;	/* the last one, ... */
+	uint64_t scout_id[WP_SLOTS_MAX];	/* ... and the events that have
+						   recorded it */
+	unsigned scouts;	/* so many; 0: the next one is another */
 	unsigned described;	/* of the session's watches, the place that it
 				   has moved to, plus 1; 0: it has not */
 };
@@ -85,6 +88,10 @@ bool follow_misses_nothing(const struct followed *,
    process. */
 bool follow_has_pointer(const struct followed *, uint64_t addr);
 bool follow_any_has_pointer(const struct follow *, pid_t, uint64_t addr);
+
+/* Whether it is the write that it was called with last.  Several scouts may be where a
+   thread writes, one of each SPEC: each has a sample of each write. */
+bool follow_is_same_write(struct followed *, const struct wp_sample *);
 
 /* Move what is not where it was looked for.  False: it cannot be. */
 bool follow_move(struct follow *, struct followed *,

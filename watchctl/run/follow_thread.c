@@ -77,9 +77,9 @@ say_moved(struct follow *f, struct followed *one, uint64_t wrote,
 	follow_say(f, &done);
 }
 
-/* A pointer was written at this time, ns. */
+/* A pointer was written at this time, ns; same: and has been looked at since. */
 static void
-follow_one(struct follow *f, struct followed *one, uint64_t wrote)
+follow_one(struct follow *f, struct followed *one, uint64_t wrote, bool same)
 {
 	uint64_t before[SPEC_MORE_MAX + 1], at[SPEC_MORE_MAX + 1];
 	uint64_t looked = wp_clock_ns();
@@ -95,9 +95,9 @@ follow_one(struct follow *f, struct followed *one, uint64_t wrote)
 		good = follow_move(f, one, at);
 	}
 	gone = follow_is_gone(one);
-	if (moves == 0)
+	if (moves == 0 && !same)
 		stay(one, wrote, looked, gone);
-	else
+	else if (moves > 0)
 		say_moved(f, one, wrote, looked, moves > 1 || gone ||
 		    !follow_misses_nothing(one, before), good);
 }
@@ -113,7 +113,8 @@ take_write(struct follow *f, const struct wp_sample *sample)
 	for (size_t i = 0; i < f->n; i++)
 		if (f->one[i].pid == pid && (any ||
 		    follow_has_pointer(&f->one[i], sample->addr)))
-			follow_one(f, &f->one[i], sample->time);
+			follow_one(f, &f->one[i], sample->time,
+			    follow_is_same_write(&f->one[i], sample));
 }
 
 /* What was written since they were looked at is not known. */
@@ -130,7 +131,8 @@ take_loss(struct follow *f)
 		if (one->doubt == 0)
 			one->doubt = since;
 		one->until = now;
-		follow_one(f, one, now);
+		one->scouts = 0;
+		follow_one(f, one, now, false);
 	}
 }
 
@@ -186,7 +188,8 @@ follow_thread(void *arg)
 		};
 	for (size_t i = 0; i < f->n; i++)
 		if (f->one[i].since != 0)
-			follow_one(f, &f->one[i], f->one[i].since);
+			follow_one(f, &f->one[i], f->one[i].since,
+			    false);
 	while (p != NULL && p->revents == 0) {
 		take_writes(f);
 		say_doubts(f, wp_clock_ns() - POLL_MS * 1000000ull);

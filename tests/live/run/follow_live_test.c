@@ -253,9 +253,11 @@ TEST(waits_for_a_null_pointer)
 	outcome_free(&o);
 }
 
-/* Whether it ends green if a pointer is written so, by n hits or with the victim. */
+/* Whether it ends green if a pointer is written so, by n hits or with the victim;
+   both: by that way two SPECs are followed, and each takes two slots. */
 static void
-expect_status(const char *argument, const char *what, const char *n, int status)
+expect_status(const char *argument, bool both, const char *what, const char *n,
+    int status)
 {
 	struct moving m;
 	struct outcome o;
@@ -263,9 +265,11 @@ expect_status(const char *argument, const char *what, const char *n, int status)
 	json_t *line;
 
 	start_moving(&m, argument);
-	watch_start(&m.w, LIST(watchctl(), "-w", "box->item->count",
-	    "--follow", "-o", "json", "-p", m.t.pid, "--allow", "touch",
-	    "--error-exitcode", "9", "-n", n));
+	watch_start(&m.w, LIST(watchctl(), "-w", both ?
+	    "boxes[0].item->count" : "box->item->count", "--follow", "-o",
+	    "json", "-p", m.t.pid, "--allow", "touch", "--allow", "stray",
+	    "--error-exitcode", "9", "-n", n, both ? "-w" : NULL,
+	    "boxes[0].item->name"));
 	say(&m.t.run, what);
 	(void)target_done(&m.t.run);
 	if (strcmp(n, "4") != 0)
@@ -283,14 +287,22 @@ expect_status(const char *argument, const char *what, const char *n, int status)
 
 TEST(changed_and_changed_back)
 {
-	expect_status(NULL, "a\n", "99", 120);
-	expect_status("null", "a\n", "99", 120);
+	expect_status(NULL, false, "a\n", "99", 120);
+	expect_status("null", false, "a\n", "99", 120);
 }
 
 /* It is looked at while the process runs, at the latest at the end. */
 TEST(the_same_is_written)
 {
-	expect_status(NULL, "s\nk\n", "4", 0);
+	expect_status(NULL, false, "s\nk\n", "4", 0);
+}
+
+/* Two SPECs whose way leads through the same pointer: each write to it is recorded
+   for both, and is one. */
+TEST(a_write_recorded_twice_is_one)
+{
+	expect_status(NULL, true, "s\nk\n", "4", 0);
+	expect_status("null", true, "a\n", "99", 120);
 }
 
 /* A member of what follows in this text. */
