@@ -18,12 +18,14 @@
  *	p  the inner one, to another object
  *
  * With the argument "null" the inner pointer is that at first; with "alone" there is
- * no other thread.
+ * no other thread; with "vfork" the other one waits for its child until the end, and
+ * cannot be stopped.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -51,6 +53,7 @@ struct link {
 	{chain + 1, 0}, {chain + 2, 1}, {chain + 3, 2}, {chain + 4, 3},
 }, *chain_first = chain;
 static volatile long times;
+static volatile int ended;
 
 OWN void
 touch(long n)
@@ -153,7 +156,21 @@ work(void *unused)
 		printf("done %ld\n", times);
 		fflush(stdout);
 	}
+	ended = 1;
 	return unused;
+}
+
+static void
+wait_in_vfork(void)
+{
+	const pid_t child = vfork();
+
+	if (child == 0) {
+		while (!ended)
+			(void)usleep(1000);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
 }
 
 /* Another thread than the first acts, so that events are moved in several. */
@@ -171,7 +188,10 @@ main(int argc, char **argv)
 		work(NULL);
 	else if (pthread_create(&thread, NULL, work, NULL) != 0)
 		abort();
-	else
+	else {
+		if (argc > 1 && strcmp(argv[1], "vfork") == 0)
+			wait_in_vfork();
 		(void)pthread_join(thread, NULL);
+	}
 	return 7;
 }

@@ -61,6 +61,14 @@ is_behind(const struct followed *one, const struct wp_stops_held *held)
 	    held->since < one->first;
 }
 
+/* Whether no other can have been made: one of a thread that could not be held may be
+   recorded later. */
+static bool
+is_only_write(const struct followed *one, const struct wp_stops_held *held)
+{
+	return one->writes == 1 && held->time != 0;
+}
+
 /* For how long something may have been missed, ns. */
 static uint64_t
 gap_of(const struct followed *one, const struct wp_stops_held *held)
@@ -88,8 +96,8 @@ move(struct follow *f, struct followed *one, const struct wp_stops_held *held,
 	/* no write: they led there before they were watched */
 	if (one->writes == 0)
 		one->first = f->run->began;
-	if (follow_is_gone(one) || (!is_behind(one, held) && (one->writes != 1 ||
-	    !follow_misses_nothing(one, before))))
+	if (follow_is_gone(one) || (!is_behind(one, held) &&
+	    (!is_only_write(one, held) || !follow_misses_nothing(one, before))))
 		done.gap = gap_of(one, held);
 	follow_say(f, &done);
 }
@@ -99,7 +107,8 @@ static void
 stay(struct follow *f, const struct followed *one,
     const struct wp_stops_held *held)
 {
-	if (one->writes > 1 || (one->writes > 0 && follow_is_gone(one)))
+	if (one->writes > 0 && (!is_only_write(one, held) ||
+	    follow_is_gone(one)))
 		follow_say(f, &(struct move){
 			.followed = (size_t)(one - f->one), .done = true,
 			.stayed = true, .addr = one->at[one->place.nmore],
