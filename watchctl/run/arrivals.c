@@ -223,18 +223,13 @@ take_program(struct run *run, const struct perf_event_header *header)
 		take(run, pid, time, false);
 }
 
-/* Whether a process has events of its own, which it loses when it executes
-   another program. */
 static bool
 is_armed(const struct run *run, pid_t pid)
 {
-	for (size_t i = 0; i < run->nprocesses; i++) {
-		const struct process *process = &run->process[i];
-
-		if (process->pid == pid && !process->disarmed &&
-		    wp_target_alive(run->target, process->first, process->n))
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == pid &&
+		    run_is_armed(run, &run->process[i]))
 			return true;
-	}
 	return false;
 }
 

@@ -289,6 +289,10 @@ void run_take_arrivals(struct run *);
 /* The last process has been added: sleep on it, too.  0 or -ENOMEM. */
 int run_poll_add(struct run *, pid_t);
 
+/* Whether a process has events of its own, which it loses when it ends or executes
+   another program. */
+bool run_is_armed(const struct run *, const struct process *);
+
 /* Disarm the watches of a process that has ended. */
 void run_disarm(struct run *, struct process *);
 

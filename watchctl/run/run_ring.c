@@ -132,19 +132,12 @@ ring_attach(struct run *run, const struct process *process,
 	    process->n, cause);
 }
 
-static bool
-is_watched(struct run *run, const struct process *process)
-{
-	return process->n > 0 && !process->disarmed &&
-	    wp_target_alive(run->target, process->first, process->n);
-}
-
 /* The same of one that is another program now.  One that is traced no more was not
    caught when it executed the next. */
 static bool
 has_program_ended(struct run *run, struct process *process)
 {
-	if (is_watched(run, process))
+	if (run_is_armed(run, process))
 		return false;
 	if (process->n > 0 && !process->disarmed && process->alone &&
 	    !wp_proc_exiting(process->pid))
@@ -169,7 +162,7 @@ has_ended(struct run *run, size_t i)
 		return has_program_ended(run, process);
 	if (process->n == 0)	/* its programs are */
 		return true;
-	watched = is_watched(run, process);
+	watched = run_is_armed(run, process);
 
 	if (p->fd < 0)
 		return !run->options->follow || !watched;

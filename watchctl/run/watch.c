@@ -498,6 +498,13 @@ run_poll_add(struct run *run, pid_t pid)
 	return 0;
 }
 
+bool
+run_is_armed(const struct run *run, const struct process *process)
+{
+	return !process->disarmed &&
+	    wp_target_alive(run->target, process->first, process->n);
+}
+
 void
 run_disarm(struct run *run, struct process *process)
 {
