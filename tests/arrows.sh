@@ -47,6 +47,16 @@ done >> "$scratch/uses"
 [ "$(grep -c ' uses ' "$scratch/uses")" -gt 1000 ]
 
 awk 'NR == FNR { allowed[$1 " " $2] = 1; next }
+    { used[$1 " " $2] = 1 }
     !(($1 " " $2) in allowed) { print "not in the table: " $1 " -> " $2 ": " \
 	substr($0, length($1 $2) + 3); bad = 1 }
-    END { exit bad }' "$scratch/allowed" "$scratch/uses"
+    END {
+	for (arrow in allowed) {
+		split(arrow, end, " ")
+		if (end[1] != end[2] && !(arrow in used)) {
+			print "in the table, but not used: " arrow
+			bad = 1
+		}
+	}
+	exit bad
+    }' "$scratch/allowed" "$scratch/uses"

@@ -19,7 +19,7 @@
 #include "os/attr.h"
 #include "bench.h"
 #include "os/perf.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 enum { RUNS = 5 };
 #define WRITES "4000"

@@ -27,7 +27,7 @@
 #include "util/buffer.h"
 #include "util/executable.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 /* Bits of the filter: core(5). */
 enum {

@@ -16,7 +16,7 @@
 
 #include "handler/channel.h"
 #include "handler/async_count.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "stop/thread_table.h"
 #include "watch/debugreg_time.h"
 

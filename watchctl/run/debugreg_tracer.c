@@ -18,7 +18,7 @@
 
 #include "os/clock.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "os/sharers.h"
 #include "watch/debugreg_time.h"
 #include "watch/ptrace_refused.h"

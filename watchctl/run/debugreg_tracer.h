@@ -37,7 +37,7 @@
 
 #include "os/cause.h"
 #include "action/core.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "attach/target.h"
 #include "attach/uptime.h"
 

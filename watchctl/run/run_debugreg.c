@@ -15,7 +15,7 @@
 #include "run/run.h"
 #include "processes/live_maps.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 enum {
 	BATCH = 64,		/* records between looks at anything else */

@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "attach/uptime.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 /* All zero: not begun. */
 struct debugreg_time {

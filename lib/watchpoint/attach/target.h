@@ -43,7 +43,7 @@ struct wp_watched {
 };
 
 struct wp_target;
-struct wp_command;		/* of os/ptrace.h, which is not installed */
+struct wp_command;		/* of ptrace/ptrace.h, which is not installed */
 struct wp_hold;
 
 /*

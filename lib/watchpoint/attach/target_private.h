@@ -6,7 +6,7 @@
 
 #include "attach/event.h"
 #include "attach/samplers.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "attach/target.h"
 #include "attach/thread_counts.h"
 #include "attach/uptime.h"

@@ -25,7 +25,7 @@
 #include "os/perf.h"
 #include "probe/probe_private.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "os/siginfo_perf.h"
 #include "os/slot_cpu.h"
 

@@ -52,7 +52,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "stop/thread_table.h"
 
 enum { WP_TRACER_LATER = -1 };

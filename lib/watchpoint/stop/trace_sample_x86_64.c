@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/user.h>
 
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "stop/trace_sample.h"
 
 /* The set of a 32-bit program, in its order. */

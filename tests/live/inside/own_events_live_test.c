@@ -19,7 +19,7 @@
 #include "live.h"
 #include "os/proc.h"
 #include "program.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "handler/watches.h"
 #include "inside/table.h"
 #include "inside/threads.h"

@@ -26,7 +26,7 @@
 #include "child.h"
 #include "live.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "puppet.h"
 #include "shot.h"
 #include "debug/symbol.h"

@@ -25,7 +25,7 @@
 #include "child.h"
 #include "live.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "shot.h"
 
 enum {

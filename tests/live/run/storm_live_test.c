@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "live.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "refuse.h"
 #include "scratch.h"
 #include "watching.h"

@@ -15,7 +15,7 @@
 #include "child.h"
 #include "live.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "stop/ptrace_loop.h"
 
 enum {

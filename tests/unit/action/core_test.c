@@ -20,7 +20,7 @@
 #include "child.h"
 #include "action/core.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "scratch.h"
 
 #define OWN __attribute__((noinline))

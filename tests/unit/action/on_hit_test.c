@@ -14,7 +14,7 @@
 #include "child.h"
 #include "action/on_hit.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "session/environment.h"
 #include "said.h"
 #include "scratch.h"

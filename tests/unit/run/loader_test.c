@@ -15,7 +15,7 @@
 
 #include "processes/synthetic_records.h"
 #include "run/loader.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "debug/symbol.h"
 
 /* A variable of that name is not where to stop. */

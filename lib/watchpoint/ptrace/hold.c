@@ -23,7 +23,7 @@
 #include "os/clock.h"
 #include "os/libc.h"
 #include "os/proc.h"
-#include "os/ptrace_private.h"
+#include "ptrace/ptrace_private.h"
 
 enum {
 	STOP_PATIENCE = 10,	/* ms for a thread to stop before its state is

@@ -20,7 +20,7 @@
 
 #include "child.h"
 #include "os/proc.h"
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 #include "scratch.h"
 
 enum { THREADS = 100, SIGNALS = 64, KILLS = 50, LAUNCHES = 25 };

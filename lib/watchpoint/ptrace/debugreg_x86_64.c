@@ -10,7 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 #ifdef __x86_64__	/* static checks see it elsewhere, too */
 

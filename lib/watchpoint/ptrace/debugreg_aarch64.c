@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/user.h>
 
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 #ifdef __aarch64__	/* static checks see it elsewhere, too */
 

@@ -4,7 +4,7 @@
 
 #include <sys/ptrace.h>
 
-#include "os/ptrace.h"
+#include "ptrace/ptrace.h"
 
 /* Threads that are made are traced; execve(2) is reported, because it ends
    everything. */

@@ -4,7 +4,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "os/ptrace_private.h"
+#include "ptrace/ptrace_private.h"
 
 int
 wp_trace_thread(pid_t tid)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
-#include "os/ptrace_private.h"
+#include "ptrace/ptrace_private.h"
 
 /* The new process waits to be seized, then becomes the command; if execve(2)
    fails, its errno goes back through the pipe. */
