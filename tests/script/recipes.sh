@@ -1,7 +1,7 @@
 #!/bin/sh
-# recipes: the examples for pytest, cargo test and systemd do what they are for: a
-# stray write fails the tests and is named, others do not; the recorder's unit is
-# right, and has the rights that it needs.
+# recipes: the examples for pytest, cargo test, systemd and containers do what they
+# are for: a stray write fails the tests and is named, others do not; the recorder's
+# unit is right; it and the container have the rights that they need.
 set -eu
 
 not_run()
@@ -9,16 +9,18 @@ not_run()
 	echo "not run: $*"
 	exit 77
 }
-for tool in /usr/bin/python3 /usr/bin/cargo /usr/bin/systemd-analyze setpriv; do
+for tool in /usr/bin/python3 /usr/bin/cargo /usr/bin/systemd-analyze setpriv runc; do
 	command -v "$tool" > /dev/null || not_run "$tool is not here"
 done
 /usr/bin/python3 -c 'import pytest' || not_run 'pytest is not here'
 [ "$(id -u)" -eq 0 ] || not_run 'this is not root'
 scratch=$(mktemp -d)
-pid=
-trap '[ -z "$pid" ] || kill "$pid"; rm -rf "$scratch"' EXIT
+pids=
+trap '[ -z "$pids" ] || kill -KILL $pids; rm -rf "$scratch"' EXIT
 cd "$scratch"
-cp -r "$TOP/examples/pytest" "$TOP/examples/cargo" "$TOP/examples/systemd" .
+for example in pytest cargo systemd container; do
+	cp -r "$TOP/examples/$example" .
+done
 PATH=$(dirname "$WATCHCTL"):/usr/bin:$PATH
 unset DEBUGINFOD_URLS
 
@@ -82,12 +84,68 @@ END_OF_C
 ${CC:-cc} -g -o some server.c
 chmod 755 "$scratch" . some
 setpriv --reuid=65534 --regid=65534 --clear-groups ./some > ready &
-pid=$!
+pids=$!
 until [ -s ready ]; do sleep 0.01; done
 caps=$(sed -n 's/^CapabilityBoundingSet=//p' recorder@.service |
     tr A-Z a-z | sed 's/cap_/+/g; s/ /,/g')
-arguments=$(sed -n 's/^ExecStart=[^ ]* //p' recorder@.service | sed "s/%i/$pid/")
+arguments=$(sed -n 's/^ExecStart=[^ ]* //p' recorder@.service | sed "s/%i/$pids/")
 # for a while, as at a server that goes on
 expect 0 '^watchctl: [0-9]+ hits, 200 reported' \
     setpriv --bounding-set="-all,$caps" "$WATCHCTL" --until 'count == 201' \
     $arguments
+
+cd ../container
+${CC:-cc} -g -o server server.c
+container=$scratch/container
+# contained CAPABILITIES FILTER COMMAND...: in a container of this machine's files
+cat > contained << 'END_OF_SH'
+#!/bin/sh
+set -eu
+rm -f config.json
+runc spec
+python3 - "$@" << 'END_OF_PYTHON'
+import json, sys
+capabilities, seccomp, *command = sys.argv[1:]
+with open("config.json") as file:
+    spec = json.load(file)
+process = spec["process"]
+process.update(terminal=False, args=command, rlimits=[], noNewPrivileges=False)
+for held in process["capabilities"]:
+    process["capabilities"][held] = ["CAP_" + c for c in capabilities.split()]
+spec["root"] = {"path": "root", "readonly": True}
+spec["mounts"] = [m for m in spec["mounts"] if m["type"] != "cgroup"]
+linux = spec["linux"]
+linux.pop("resources", None)
+linux["namespaces"] = [n for n in linux["namespaces"] if n["type"] != "cgroup"]
+with open(seccomp) as file:
+    linux["seccomp"] = json.load(file)
+with open("config.json", "w") as file:
+    json.dump(spec, file)
+END_OF_PYTHON
+mkdir -p root
+mount --make-rprivate /
+mount --bind / root
+mount --rbind "$CONTAINER" "root$CONTAINER"
+mount --bind "$(dirname "$WATCHCTL")" "root$(dirname "$WATCHCTL")"
+exec runc --root "$CONTAINER/state" run --pid-file server.pid "watchctl-$$"
+END_OF_SH
+CONTAINER=$container
+export CONTAINER WATCHCTL
+held=$(sed -n 's/^ *cap_add: \[\(.*\)\]/\1/p' compose.yaml | tr -d ,)
+in_container='unshare -m sh contained'
+watch=$(sed -n 's/^ *command: watchctl //p' compose.yaml | sed "s,server,$PWD/&,")
+expect 0 'delivered by BPF$' $in_container "$held" seccomp.json "$WATCHCTL" $watch
+expect 0 '^watchctl: 5 hits, 5 reported, 0 lost' \
+    $in_container "$held" seccomp.json "$WATCHCTL" $watch
+sed 's/"acct"/&, "perf_event_open"/' seccomp.json > refused.json
+expect 125 'container seccomp filters do' \
+    $in_container "$held" refused.json "$WATCHCTL" $watch
+# watched from outside, it needs none
+sed -i 's/to < 16/to < 3000/' server.c
+${CC:-cc} -g -o server server.c
+$in_container '' refused.json "$PWD/server" > ran 2>&1 &
+until server=$(cat server.pid) && grep -q server "/proc/$server/cmdline"; do
+	sleep 0.01
+done 2> /dev/null
+pids="$pids $server"
+expect 0 '^#3   write  limit ' "$WATCHCTL" -w limit -n 3 -p "$server"
