@@ -1,7 +1,8 @@
 /*
  * opener: a victim that opens a library (plug.c) again and again.
  *
- *	opener THREADS LIBRARY [move|fork|fork-other|fork-twice|urgent]
+ *	opener THREADS LIBRARY [move|fork|fork-other|fork-twice|urgent|
+ *	    wait|wait-open|execute]
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
@@ -9,7 +10,9 @@
  * place the next time.  With fork a child process does the same once more, with
  * fork-other it opens another library, with fork-twice a child of it does, which
  * outlives it.  With urgent it handles SIGURG, opens the library three thousand
- * times, and says how often its handler was called.  Ends with status 7, or 9 if
+ * times, and says how often its handler was called.  With wait all threads are made
+ * first, it says "ready", and they begin when it reads a line; with wait-open it has
+ * the library open until then, and with execute it executes itself.  Ends with status 7, or 9 if
  * the library cannot be opened.
  */
 #define _GNU_SOURCE
@@ -64,6 +67,38 @@ in_a_child(const char *how)
 		exit(9);
 }
 
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void *
+use_in_turn(void *arg)
+{
+	(void)pthread_mutex_lock(&turn);
+	(void)use(NULL);
+	(void)pthread_mutex_unlock(&turn);
+	return arg;
+}
+
+/* Until a line is read. */
+static void
+wait_with(int threads, int open)
+{
+	pthread_t thread[16];
+	void *plug = open ? dlopen(library, RTLD_NOW) : NULL;
+
+	(void)pthread_mutex_lock(&turn);
+	for (int i = 0; i < threads; i++)
+		if (pthread_create(&thread[i], NULL, use_in_turn, NULL) != 0)
+			exit(9);
+	printf("ready\n");
+	(void)fflush(stdout);
+	(void)getchar();
+	if (plug != NULL)
+		(void)dlclose(plug);
+	(void)pthread_mutex_unlock(&turn);
+	for (int i = 0; i < threads; i++)
+		(void)pthread_join(thread[i], NULL);
+}
+
 static volatile sig_atomic_t urgent;
 
 static void
@@ -86,6 +121,16 @@ main(int argc, char **argv)
 			(void)use(NULL);
 		printf("\nurgent %d\n", (int)urgent);
 		return 7;
+	}
+	if (argc > 3 && strncmp(argv[3], "wait", 4) == 0) {
+		wait_with(atoi(argv[1]), strcmp(argv[3], "wait-open") == 0);
+		return 7;
+	}
+	if (argc > 3 && strcmp(argv[3], "execute") == 0) {
+		wait_with(0, 0);
+		(void)execl("/proc/self/exe", argv[0], argv[1], argv[2],
+		    (char *)NULL);
+		return 9;
 	}
 	if (atoi(argv[1]) == 0)
 		(void)use(NULL);

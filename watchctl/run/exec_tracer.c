@@ -15,6 +15,7 @@
 #include "run/new_module.h"
 #include "run/new_program.h"
 #include "run/run.h"
+#include "watch/ptrace_refused.h"
 #include "stop/ptrace_loop.h"
 
 enum { LOOK_MS = 10 };	/* between looks, if a signal should be lost */
@@ -23,6 +24,7 @@ enum { LOOK_MS = 10 };	/* between looks, if a signal should be lost */
 struct caught {
 	pid_t pid, tid;		/* tid 0: it has executed a program; else that
 				   thread called its hook */
+	bool runs;		/* neither: it is to be traced from now on */
 };
 
 /* A traced thread. */
@@ -43,7 +45,10 @@ struct exec_tracer {
 	struct wp_ptrace_loop loop;
 	struct wp_command command;
 	int result;		/* of its start, */
+	int attached;		/* of the last exec_tracer_attach, */
 	struct wp_cause *cause;	/* and why */
+	int no_hook;		/* why one could not be set, -errno; 0: all
+				   could */
 	pthread_mutex_t lock;	/* of what follows */
 	pthread_cond_t changed;
 	bool begun;		/* there is a result */
@@ -68,7 +73,7 @@ put(struct exec_tracer *t, pid_t pid, pid_t tid)
 	(void)pthread_mutex_lock(&t->lock);
 	room = !t->leave && WP_ARRAY_ROOM(t, caught) == 0;
 	if (room)
-		t->caught[t->n++] = (struct caught){pid, tid};
+		t->caught[t->n++] = (struct caught){.pid = pid, .tid = tid};
 	(void)pthread_mutex_unlock(&t->lock);
 	(void)eventfd_write(t->wake, 1);
 	return room;
@@ -171,8 +176,10 @@ set_hook(struct exec_tracer *t, struct traced *traced)
 	if (traced->place == 0)
 		return;
 	traced->hook = wp_target_break(traced->thread.tid, traced->place);
-	if (traced->hook < 0 && traced->hook != -ESRCH)
+	if (traced->hook < 0 && traced->hook != -ESRCH) {
 		t->missed = true;
+		t->no_hook = traced->hook;
+	}
 }
 
 static void
@@ -259,6 +266,18 @@ add_thread(struct exec_tracer *t, pid_t pid, pid_t tid)
 	return &traced->thread;
 }
 
+/* Whether it was given, and not made by one that was. */
+static bool
+is_given(const struct exec_tracer *t, pid_t pid)
+{
+	const struct chosen *chosen = &t->run->chosen;
+
+	for (size_t i = 0; i < chosen->n; i++)
+		if (chosen->pid[i] == pid)
+			return true;
+	return pid == t->command.pid;
+}
+
 /* A thread that one of them has made, or a process. */
 static struct wp_thread *
 adopt(void *arg, pid_t tid)
@@ -268,7 +287,7 @@ adopt(void *arg, pid_t tid)
 
 	if (wp_proc_status(tid, &status) < 0 || status.tracer != gettid())
 		return NULL;
-	if (!t->run->options->follow && status.tgid != t->command.pid)
+	if (!t->run->options->follow && !is_given(t, status.tgid))
 		return NULL;
 	return add_thread(t, status.tgid, tid);
 }
@@ -317,7 +336,7 @@ ended(void *arg, pid_t pid, int status)
 {
 	const struct exec_tracer *t = arg;
 
-	if (pid == t->command.pid)
+	if (pid == t->command.pid && pid != 0)
 		t->run->command_status = status;
 }
 
@@ -345,6 +364,22 @@ leave_unwatched(struct exec_tracer *t, pid_t pid)
 	wp_trace_let_go(pid, 0);
 }
 
+/* Its threads are held until the loop goes on. */
+static void
+attach(struct exec_tracer *t, pid_t pid)
+{
+	t->no_hook = 0;
+	t->attached = run_attach_waiting(t->run, pid, t->cause);
+	if (t->attached < 0 || t->no_hook == 0)
+		return;
+	t->attached = t->no_hook == -EBUSY ? wp_cause_set(t->cause,
+	    WP_CAUSE_NO_SIGNAL, pid) : t->no_hook == -ENOSPC ?
+	    wp_cause_set(t->cause, WP_CAUSE_NO_SLOT, pid, 1,
+	    t->run->features.caps.slots, "for what is watched and one for its "
+	    "loader, which is to be seen mapping a module; watch less") :
+	    wp_cause_errno(t->cause, "perf_event_open", -t->no_hook);
+}
+
 /* Do what the run asks for.  False: it is to end. */
 static bool
 serve(struct exec_tracer *t)
@@ -358,7 +393,9 @@ serve(struct exec_tracer *t)
 	(void)pthread_mutex_unlock(&t->lock);
 	if (due.pid == 0)
 		return !leave;
-	if (due.tid == 0) {
+	if (due.runs) {
+		attach(t, due.pid);
+	} else if (due.tid == 0) {
 		run_check_privileges(t->run, due.pid);
 		if (!run_program(t->run, due.pid))
 			leave_unwatched(t, due.pid);
@@ -373,6 +410,12 @@ serve(struct exec_tracer *t)
 	return !leave;
 }
 
+static bool
+is_command(const struct exec_tracer *t)
+{
+	return t->run->options->command != NULL;
+}
+
 static void *
 trace(void *arg)
 {
@@ -381,9 +424,9 @@ trace(void *arg)
 
 	(void)sigemptyset(&wake);
 	(void)sigaddset(&wake, SIGCHLD);
-	say_begun(t, wp_target_hold(t->run->target, &t->command,
-	    t->run->options->command[0], t->cause));
-	if (t->result == 0)
+	say_begun(t, is_command(t) ? wp_target_hold(t->run->target, &t->command,
+	    t->run->options->command[0], t->cause) : 0);
+	if (t->result == 0 && is_command(t))
 		(void)put(t, t->command.pid, 0);
 	while (t->result == 0 && serve(t)) {
 		const bool more = wp_ptrace_loop_step(&t->loop) > 0;
@@ -448,8 +491,8 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	wp_ptrace_loop_begin(&t->loop, 0, UINT64_C(1) << (SIGURG - 1) |
 	    UINT64_C(1) << (SIGWINCH - 1), &calls, t);
 	if ((err = t->wake < 0 ? -EMFILE : 0) < 0 ||
-	    (err = wp_command_start(&t->command, run->options->command)) < 0 ||
-	    (err = make_thread(t)) < 0) {
+	    (err = is_command(t) ? wp_command_start(&t->command,
+	    run->options->command) : 0) < 0 || (err = make_thread(t)) < 0) {
 		tracer_free(t);
 		return wp_cause_errno(cause, "starting the command", -err);
 	}
@@ -462,7 +505,8 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 		tracer_free(t);
 		return err;
 	}
-	run->process->pid = t->command.pid;
+	if (is_command(t))
+		run->process->pid = t->command.pid;
 	*out = t;
 	return 0;
 }
@@ -501,6 +545,17 @@ have_done(struct exec_tracer *t)
 	(void)pthread_mutex_unlock(&t->lock);
 }
 
+int
+exec_tracer_attach(struct exec_tracer *t, pid_t pid, struct wp_cause *cause)
+{
+	(void)pthread_mutex_lock(&t->lock);
+	t->cause = cause;
+	t->due = (struct caught){.pid = pid, .runs = true};
+	(void)pthread_mutex_unlock(&t->lock);
+	have_done(t);
+	return t->attached;
+}
+
 void
 exec_tracer_take(struct exec_tracer *t)
 {
@@ -537,7 +592,10 @@ exec_tracer_pass(struct exec_tracer *t, const struct process *process,
 	err = wp_trace_process(&hold, process->pid, t->run->options->follow);
 	if (err < 0) {
 		wp_hold_release(&hold);
-		return wp_cause_errno(cause, "tracing a process", -err);
+		return is_command(t) ? wp_cause_errno(cause,
+		    "tracing a process", -err) : err == -ESRCH ?
+		    wp_cause_set(cause, WP_CAUSE_GONE, process->pid) :
+		    ptrace_refused(process->pid, -err, cause);
 	}
 	if (process->n > 0)
 		err = wp_target_arm_held(target, &hold, process->pid,

@@ -26,9 +26,13 @@
 struct exec_tracer;
 struct run;
 
-/* Start the command of the run, held before its first instruction: the first
-   program that exec_tracer_take looks at.  0 or -errno with a cause. */
+/* Start the thread; and with it the command of the run, if it has one, held before
+   its first instruction: the first program that exec_tracer_take looks at.  0 or -errno with a cause. */
 int exec_tracer_start(struct exec_tracer **, struct run *, struct wp_cause *);
+
+/* Watch a process that runs, by run_attach_waiting: it is traced from then on.
+   0 or -errno with a cause. */
+int exec_tracer_attach(struct exec_tracer *, pid_t, struct wp_cause *);
 
 /* A descriptor that can be read when there is something to take. */
 int exec_tracer_fd(const struct exec_tracer *);
@@ -42,7 +46,8 @@ void exec_tracer_take_one(struct exec_tracer *);
 
 struct process;
 
-/* From run_program: the held process goes on, traced, armed with its watches if it
+/* From run_program, and of one that runs from run_attach_waiting: the held process
+   goes on, traced, armed with its watches if it
    has any; and it stops at each call of its hook, if it has one, for run_modules.
    0 or -errno with a cause. */
 int exec_tracer_pass(struct exec_tracer *, const struct process *,

@@ -4,6 +4,8 @@
 #ifndef LOADER_H
 #define LOADER_H
 
+#include <stdbool.h>
+
 #include "box/live_box.h"
 
 /* The stops of a program that has just been executed. */
@@ -17,6 +19,14 @@ struct loader {
    learnt.  The hook is called before any constructor runs, which is why it is
    wanted. */
 void loader_find(pid_t, struct live_box *, struct loader *);
+
+/* The same hook of a process that runs, as its loader itself says; 0: it has none
+   (static), or has not begun. */
+uint64_t loader_hook_of(pid_t);
+
+/* Whether the loader's list of modules is complete now, and not just being
+   changed. */
+bool loader_is_consistent(pid_t);
 
 /* How many files a process has mapped to execute. */
 unsigned loader_count(pid_t);

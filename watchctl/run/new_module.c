@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "run/exec_tracer.h"
 #include "run/initial_values.h"
+#include "run/loader.h"
 #include "run/new_program.h"
 #include "run/run.h"
 
@@ -174,6 +175,8 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 		return err;
 	}
 	initial_sharers_find(run, process, true);
+	if (!run->session.started)
+		return 0;	/* it is described with all others */
 	initial_sharers_report(run, process);
 	return run_describe_armed(run, process, process->first);
 }
@@ -189,35 +192,42 @@ give_up(struct run *run, struct process *process, const struct spec *spec,
 	process->disarmed = true;
 }
 
-static void
-enter(struct run *run, pid_t pid, size_t i)
+/* 0; or before the report has begun -errno with a cause. */
+static int
+enter(struct run *run, pid_t pid, size_t i, struct wp_cause *cause)
 {
 	struct process *process = run_new_program(run, pid);
 	const struct spec *spec = &run->options->spec[i];
-	struct wp_cause cause = {0};
+	int err;
 
+	*cause = (struct wp_cause){0};
 	if (process == NULL) {
 		session_note(&run->session, -ENOMEM);
-		return;
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	}
 	process->module = true;
-	if (arm(run, process, i, &cause) < 0) {
-		give_up(run, process, spec, &cause);
-		return;
+	if ((err = arm(run, process, i, cause)) < 0) {
+		if (run->session.started)
+			give_up(run, process, spec, cause);
+		return err;
 	}
-	report(run, pid, WATCH_ARMED, process->since, run_watch(run,
-	    process->first), spec);
+	if (run->session.started)
+		report(run, pid, WATCH_ARMED, process->since, run_watch(run,
+		    process->first), spec);
 	run->found = true;
+	return 0;
 }
 
-void
-run_modules(struct run *run, pid_t pid)
+static int
+take_modules(struct run *run, pid_t pid, struct wp_cause *cause)
 {
 	const size_t waiting = find_waiting(run, pid);
+	int err = 0;
 
 	/* what is watched may be unmapped next, and then its code could not be
 	   compared any more with that of its file, which is what is explained */
-	(void)run_explain_before(run, pid);
+	if (run->session.started)
+		(void)run_explain_before(run, pid);
 	for (size_t i = 0; waiting < run->nprocesses &&
 	    i < run->options->nspecs; i++) {
 		const struct spec *spec = &run->options->spec[i];
@@ -227,9 +237,96 @@ run_modules(struct run *run, pid_t pid)
 			continue;
 		is = module_is_mapped(pid, spec);
 		if (waits[i] && is)
-			enter(run, pid, i);
+			err = enter(run, pid, i, cause);
 		else if (!waits[i] && !is)
 			leave(run, pid, i);
 		run->process[waiting].waits[i] = !is;
+		if (err < 0 && !run->session.started)
+			return err;
 	}
+	return 0;
+}
+
+void
+run_modules(struct run *run, pid_t pid)
+{
+	struct wp_cause cause;
+
+	(void)take_modules(run, pid, &cause);
+}
+
+/* --- a process that runs already --- */
+
+/* What is to be found there now: all but what a module may bring, and that too, if
+   it is mapped, since a name that it has not is wrong.  0 or -errno with a
+   cause. */
+static int
+find_now(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	int err = run_learn(run, process, false, cause);
+
+	for (size_t i = 0; i < run->options->nspecs && err == 0; i++) {
+		struct spec *spec = &run->options->spec[i];
+
+		spec->unborn = false;
+		process->waits[i] = module_may_come(spec);
+		if (process->waits[i] && !module_is_mapped(process->pid, spec))
+			err = process->hook != 0 ? 0 : wp_cause_set(cause,
+			    WP_CAUSE_STATIC, spec->text, process->pid,
+			    spec->module);
+		else
+			err = live_box_resolve(&run->live, process->pid, spec,
+			    false, &process->place[i], cause);
+	}
+	return err;
+}
+
+/* Arm what was found, hold all threads, and have them stop at their hook. */
+static int
+attach(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	bool *found = calloc(run->options->nspecs, sizeof(*found));
+	size_t n = 0;
+	int err = 0;
+
+	for (size_t i = 0; found != NULL && i < run->options->nspecs; i++)
+		n += found[i] = !process->waits[i];
+	if (found == NULL || (n > 0 &&
+	    (err = run_plan(run, process, found, cause)) < 0)) {
+		free(found);
+		return err < 0 ? err : wp_cause_set(cause,
+		    WP_CAUSE_NO_MEMORY);
+	}
+	free(found);
+	run->found = run->found || n > 0;
+	initial_sharers_find(run, process, false);
+	run_track_children(run, process);
+	process->since = wp_clock_ns();
+	if ((err = run->ops->pass(run, process, cause)) < 0)
+		return err;
+	initial_sharers_find(run, process, true);
+	return 0;
+}
+
+int
+run_attach_waiting(struct run *run, pid_t pid, struct wp_cause *cause)
+{
+	struct process *process = run_new_program(run, pid);
+	int err;
+
+	if (process == NULL || (process->waits =
+	    calloc(run->options->nspecs, sizeof(bool))) == NULL)
+		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
+	process->hook = loader_hook_of(pid);
+	if ((err = find_now(run, process, cause)) < 0 ||
+	    (err = attach(run, process, cause)) < 0) {
+		if (process->n > 0)
+			wp_target_unwatch(run->target, process->first,
+			    process->n);
+		process->n = 0;
+		process->hook = 0;
+		return err;
+	}
+	/* while it maps one, the hook is called when that is done */
+	return loader_is_consistent(pid) ? take_modules(run, pid, cause) : 0;
 }

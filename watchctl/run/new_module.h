@@ -11,12 +11,20 @@
 #include "spec/spec.h"
 
 struct run;
+struct wp_cause;
 
 /* Whether a SPEC names a module, not a source file, that may be mapped later. */
 bool module_may_come(const struct spec *);
 
 /* Whether a process has mapped the module that a SPEC names. */
 bool module_is_mapped(pid_t, const struct spec *);
+
+/*
+ * Watch a process that runs, and is held and traced from here on by the calling
+ * thread: what it has, and by and by what SPECs name in modules that it maps.  0 or
+ * -errno with a cause.
+ */
+int run_attach_waiting(struct run *, pid_t, struct wp_cause *);
 
 /* A thread of a process stands in its loader's hook, traced by the calling thread:
    watch what SPECs name in modules that are mapped by now, before their

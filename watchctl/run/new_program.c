@@ -155,21 +155,22 @@ find(struct run *run, struct program *program)
 
 /* --- watching it --- */
 
-/* Plan the watches of what was found.  0 or -errno with a cause. */
-static int
-plan(struct run *run, struct program *program, struct wp_cause *cause)
+int
+run_plan(struct run *run, struct process *process, const bool *found,
+    struct wp_cause *cause)
 {
 	const struct options *o = run->options;
-	struct process *process = program->process;
 	struct wp_region region[WP_SLOTS_MAX];
-	size_t n = 0;
+	size_t n = 0, nfound = 0;
 	int err;
 
-	if (program->nfound > WP_SLOTS_MAX)
+	for (size_t i = 0; i < o->nspecs; i++)
+		nfound += found[i];
+	if (nfound > WP_SLOTS_MAX)
 		return wp_cause_set(cause, WP_CAUSE_TOO_MANY,
-		    (unsigned)program->nfound, run->features.caps.slots);
+		    (unsigned)nfound, run->features.caps.slots);
 	for (size_t i = 0; i < o->nspecs; i++) {
-		if (!program->found[i])
+		if (!found[i])
 			continue;
 		region[n] = (struct wp_region){
 			.addr = process->place[i].addr,
@@ -300,7 +301,8 @@ go_on(struct run *run, struct program *program, struct wp_cause *cause)
 		process->waits = program->waits;
 		program->waits = NULL;
 	}
-	if (program->nfound > 0 && (err = plan(run, program, cause)) < 0)
+	if (program->nfound > 0 && (err = run_plan(run, process,
+	    program->found, cause)) < 0)
 		return err;
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = (stays ? run->ops->pass : run->ops->attach)(run, process,

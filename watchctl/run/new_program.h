@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct run;
+struct wp_cause;
 
 /* Whether there is a SPEC that another program may have, and this way of
    watching can watch it there. */
@@ -19,6 +20,11 @@ struct process;
 /* Add a process, whose watches come when the report has begun.  NULL: out of
    memory. */
 struct process *run_new_program(struct run *, pid_t);
+
+/* Plan a process's watches, of the SPECs that are found there.  0 or -errno with a
+   cause. */
+int run_plan(struct run *, struct process *, const bool *found,
+    struct wp_cause *);
 
 /* What a process maps changes: have all explained that came of it before.  Result:
    whether it is watched. */

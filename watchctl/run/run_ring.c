@@ -160,12 +160,11 @@ has_ended(struct run *run, size_t i)
 
 	if (process->program)
 		return has_program_ended(run, process);
-	if (process->n == 0)	/* its programs are */
-		return true;
-	watched = run_is_armed(run, process);
-
+	watched = process->n > 0 && run_is_armed(run, process);
 	if (p->fd < 0)
 		return !run->options->follow || !watched;
+	if (p->revents == 0 && process->n == 0)	/* its programs are */
+		return true;
 	if (p->revents == 0 && watched)
 		return false;
 	if (p->revents == 0 && !wp_proc_exiting(process->pid))

@@ -82,7 +82,7 @@ leave_out(struct run *run, size_t i)
 
 	if (run->target != NULL)
 		(void)wp_target_watches(run->target, &planned);
-	if (planned > i * nspecs) {
+	if (!run->waits && planned > i * nspecs) {
 		wp_target_unwatch(run->target, i * nspecs, nspecs);
 		for (size_t k = i + 1; k < run->nprocesses; k++)
 			run->process[k].first -= nspecs;
@@ -136,6 +136,25 @@ check(struct run *run, struct process *process, struct wp_cause *cause)
 	return wp_target_check(process->pid, cause);
 }
 
+/* What keeps this run from waiting for a module. */
+static const char *
+waits_not_with(const struct options *o)
+{
+	return o->stop ? "--stop" : o->count ? "--count" :
+	    o->follow_pointers ? "--follow" : o->form == FORM_PERF ?
+	    "-o perf" : o->exe != NULL ? "--exe" : NULL;
+}
+
+/* Whether one of the processes that run has not mapped a SPEC's module. */
+static bool
+is_missing(const struct run *run, const struct spec *spec)
+{
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (!module_is_mapped(run->process[i].pid, spec))
+			return true;
+	return false;
+}
+
 /* Whether what is watched may come with dlopen(3), and this way of watching waits
    for it. */
 static bool
@@ -143,11 +162,11 @@ waits_for_modules(const struct run *run)
 {
 	const struct options *o = run->options;
 
-	if (o->stop || o->count || o->follow_pointers ||
-	    o->form == FORM_PERF || run->ops->registers)
+	if (waits_not_with(o) != NULL || run->ops->registers)
 		return false;
 	for (size_t i = 0; i < o->nspecs; i++)
-		if (module_may_come(&o->spec[i]))
+		if (module_may_come(&o->spec[i]) && (o->command != NULL ||
+		    is_missing(run, &o->spec[i])))
 			return true;
 	return false;
 }
@@ -175,8 +194,8 @@ prepare(struct run *run)
 	if (wp_probe_features(&run->features, &cause) < 0 &&
 	    run_choose_debugreg(run, &cause) < 0)
 		return complain("%s%s", cause.text, without_events(o, &cause));
-	run->waits = o->command != NULL && (o->skip_missing ||
-	    waits_for_modules(run));
+	run->waits = (o->command != NULL && o->skip_missing) ||
+	    waits_for_modules(run);
 	if (run->waits && run->ops->registers)
 		return complain("--if-missing skip: without perf events, which "
 		    "are refused here, only one program can be watched: leave "
@@ -228,6 +247,20 @@ run_learn(struct run *run, struct process *process, bool executed,
 	return 0;
 }
 
+/* A SPEC's module is not mapped, for this cause. */
+static void
+explain_not_waiting(const struct run *run, const struct spec *spec,
+    struct wp_cause *cause)
+{
+	const char *with = waits_not_with(run->options);
+	const size_t len = strlen(cause->text);
+
+	if (with != NULL && cause->code == WP_CAUSE_MODULE_UNKNOWN &&
+	    module_may_come(spec))
+		(void)snprintf(cause->text + len, sizeof(cause->text) - len,
+		    "; %s cannot wait for it", with);
+}
+
 /* Find each SPEC in a process; early: before its libraries are mapped.  0 or
    -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
 static int
@@ -243,6 +276,8 @@ resolve(struct run *run, struct process *process, bool early,
 		run->options->spec[i].follow = run->follow != NULL;
 		err = live_box_resolve(&run->live, process->pid,
 		    &run->options->spec[i], early, &process->place[i], cause);
+		if (err < 0)
+			explain_not_waiting(run, &run->options->spec[i], cause);
 	}
 	return err;
 }
@@ -528,14 +563,16 @@ run_watch(const struct run *run, size_t w)
 }
 
 /* Whether a SPEC is not armed: it may be in programs that are executed from here
-   on, or in a module that the command has not mapped yet. */
+   on, or in a module that a process has not mapped yet. */
 static bool
 is_pending(const struct run *run, size_t i)
 {
-	const struct process *command = &run->process[1];
+	bool waits = run->options->skip_missing;
 
-	return run->options->skip_missing || (run->nprocesses > 1 &&
-	    command->waits != NULL && command->waits[i]);
+	for (size_t k = 0; k < run->nprocesses && !waits; k++)
+		waits = run->process[k].waits != NULL &&
+		    run->process[k].waits[i];
+	return waits;
 }
 
 static int
@@ -674,12 +711,27 @@ run_announce(struct run *run)
 	(void)session_flush(&run->session, 0);
 }
 
+/* Watch a process that may map more of what is to be watched. */
+static int
+attach_waiting(struct run *run, struct process *process, struct wp_cause *cause)
+{
+	int err = process->program ? 0 :	/* one that was just added */
+	    run_learn(run, process, false, cause);
+
+	return err < 0 || process->program ? err :
+	    exec_tracer_attach(run->tracer, process->pid, cause);
+}
+
 /* Find the watches of each process, and arm them. */
 static int
 find_and_arm(struct run *run)
 {
 	int err;
 
+	if (run->waits && run->options->command == NULL) {
+		run->began = wp_clock_ns();
+		return each_process(run, attach_waiting);
+	}
 	if (run->waits) {	/* each program is looked at as it begins */
 		run->began = wp_clock_ns();
 		err = run_learn(run, run->process, false, &(struct wp_cause){0});

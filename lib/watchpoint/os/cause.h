@@ -25,6 +25,11 @@
 	X(SYMBOL_UNKNOWN, ENOENT, "'%s': no symbol '%s' in %s%s")	\
 	X(MODULE_UNKNOWN, ENOENT, "'%s': no module '%s' is mapped by "	\
 	    "the process%s%s")						\
+	X(NO_SIGNAL, EBUSY, "process %d handles both SIGURG and SIGWINCH, "\
+	    "one of which stops it when its loader maps a module: what "	\
+	    "is waited for cannot be noticed; watch when it is mapped")	\
+	X(STATIC, ENOTSUP, "'%s': process %d has no dynamic loader that "\
+	    "could map '%s': its program is static")			\
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\

@@ -229,4 +229,183 @@ TEST(its_handler_is_not_called)
 		expect_no_call();
 }
 
+/* --- processes that run already --- */
+
+/* One that has said that it is ready. */
+static void
+start_ready(struct running *r, char pid[16], const char *const argv[])
+{
+	char line[256];
+
+	start(r, argv);
+	hear(r, line, sizeof(line));
+	assert_string_equal(line, "ready");
+	(void)snprintf(pid, 16, "%d", r->pid);
+}
+
+static void
+start_opener(struct running *r, char pid[16], const char *threads,
+    const char *how)
+{
+	start_ready(r, pid, LIST(victim("opener"), threads, victim("plug"),
+	    how));
+}
+
+/* Let it go on, to its end with this status. */
+static void
+let_go(struct running *r, int status)
+{
+	struct outcome o;
+
+	say(r, "go\n");
+	finish(r, &o);
+	assert_int_equal(o.status, status);
+	outcome_free(&o);
+}
+
+static void
+watch_ready(struct outcome *o, struct running *r, int status,
+    const char *const argv[])
+{
+	struct running w;
+
+	watch_start(&w, argv);
+	let_go(r, status);
+	finish(&w, o);
+	if (o->status == 0)
+		o->status = 7;	/* as of a command, for expect_stores */
+}
+
+TEST(of_a_process_that_runs_in_all_its_threads)
+{
+	struct running r;
+	struct outcome o;
+	char pid[16];
+
+	start_opener(&r, pid, "5", "wait");
+	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
+	    "json", "-p", pid, VOUCHED));
+	expect_stores(&o, 5);
+	outcome_free(&o);
+}
+
+/* What it has mapped is watched from the beginning, and until it is closed. */
+TEST(of_a_process_that_has_another_one)
+{
+	struct running r;
+	struct outcome o;
+	char pid[16];
+
+	start_opener(&r, pid, "2", "wait-open");
+	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-w",
+	    "nothing!word", "-o", "json", "-p", pid, VOUCHED));
+	assert_int_equal(count_of(&o, "hit"), 6);
+	assert_int_equal(count_events(&o, "armed"), 2);
+	assert_int_equal(count_events(&o, "disarmed"), 3);
+	outcome_free(&o);
+}
+
+TEST(of_two_processes)
+{
+	struct running r, other, w;
+	struct outcome o;
+	char pid[16], pid2[16], both[40];
+
+	start_opener(&r, pid, "1", "wait");
+	start_opener(&other, pid2, "2", "wait");
+	(void)snprintf(both, sizeof(both), "%s,%s", pid, pid2);
+	watch_start(&w, LIST(watchctl(), "-w", "plug!plug_state", "-o", "json",
+	    "-p", both));
+	let_go(&r, 7);
+	let_go(&other, 7);
+	finish(&w, &o);
+	assert_int_equal(count_of(&o, "hit"), 9);
+	assert_int_equal(count_events(&o, "armed"), 3);
+	outcome_free(&o);
+}
+
+TEST(of_a_process_that_executes_another_program)
+{
+	struct running r;
+	struct outcome o;
+	char pid[16];
+
+	start_opener(&r, pid, "2", "execute");
+	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "plug!plug_state", "-o",
+	    "json", "-p", pid, VOUCHED));
+	expect_stores(&o, 2);
+	outcome_free(&o);
+}
+
+/* A variable of a library that an extension brings. */
+TEST(of_a_python_that_runs)
+{
+	struct running r;
+	struct outcome o;
+	char pid[16];
+
+	start_ready(&r, pid, LIST("/usr/bin/python3", "-I", "-S", "-c",
+	    "print('ready', flush=True); input(); import readline"));
+	watch_ready(&o, &r, 0, LIST(watchctl(), "-w",
+	    "libreadline!rl_readline_name", "-o", "json", "-p", pid));
+	/* the loader relocates it, and the extension writes its own name */
+	assert_int_equal(count_of(&o, "hit"), 2);
+	expect_function(hit_at(&o, 1), 0, "PyInit_readline");
+	outcome_free(&o);
+}
+
+static void
+expect_refused(const char *pid, const char *why, const char *const options[])
+{
+	const char *argv[ARGS];
+	struct outcome o;
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", "plug!plug_state",
+	    "-p", pid, "-t", "60"));
+
+	(void)append(argv, n, options);
+	run(&o, argv);
+	assert_int_equal(o.status, 125);
+	if (strstr(o.err, why) == NULL ||
+	    strchr(o.err, '\n') != strrchr(o.err, '\n'))
+		fail_msg("not '%s': %s", why, o.err);
+	outcome_free(&o);
+}
+
+TEST(what_a_process_that_runs_cannot_wait_for)
+{
+	struct target t;
+	struct running r;
+	char pid[16];
+
+	target_start(&t, LIST(victim("counter_static")));
+	expect_refused(t.pid, "its program is static", LIST("-n", "1"));
+	target_end(&t, 7);
+	start_opener(&r, pid, "1", "wait");
+	expect_refused(pid, " slot", LIST("-w", "library:8", "-w",
+	    "move:4", "-w", "urgent:4", "-w", "turn:8"));
+	expect_refused(pid, "no symbol 'nosuch'", LIST("-w", "nosuch"));
+	expect_refused(pid, "--stop cannot wait for it", LIST("--stop"));
+	expect_refused(pid, "--count cannot wait for it", LIST("--count"));
+	let_go(&r, 7);
+}
+
+/* It goes on without watchctl. */
+TEST(a_process_that_runs_survives_it)
+{
+	struct running r, w;
+	struct outcome o;
+	char pid[16], line[8192];
+
+	start_opener(&r, pid, "8", "wait");
+	watch_start(&w, LIST(watchctl(), "-w", "plug!plug_state", "-o",
+	    "json", "-p", pid));
+	say(&r, "go\n");
+	hear(&w, line, sizeof(line));
+	assert_int_equal(kill(w.pid, SIGKILL), 0);
+	(void)waitpid(w.pid, NULL, 0);
+	finish(&r, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+}
+
 RUN_LIVE_TESTS()
