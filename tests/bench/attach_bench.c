@@ -1,6 +1,7 @@
 /*
  * attach: measures attaching to a process of 1,000 threads, and compares it
- * with the bare perf_event_open calls that this takes.
+ * with the bare perf_event_open calls that this takes; and looking for those who
+ * have the memory of 50 processes among 2,000, compared with that of one.
  */
 #include "test.h"
 
@@ -9,15 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
 #include "probe/probe.h"
 #include "os/proc.h"
+#include "os/sharers.h"
 #include "attach/target.h"
 
-enum { RUNS = 7 };
+enum { RUNS = 7, PROCESSES = 2000, WATCHED = 50 };
 
 static struct wp_features features;
 
@@ -90,6 +94,48 @@ peak_mb(const char *pid, const char *addr)
 	return (double)usage.ru_maxrss / 1024;
 }
 
+static double
+look(const pid_t *pids, size_t n)
+{
+	struct wp_sharer *found;
+	const double began = bench_now();
+
+	assert_int_equal(wp_sharers(pids, n, &found), 0);
+	free(found);
+	return bench_now() - began;
+}
+
+static void
+compare_sharers(void)
+{
+	static pid_t pid[PROCESSES];
+	double ratio[RUNS], one[RUNS], all[RUNS];
+
+	for (size_t i = 0; i < PROCESSES; i++) {
+		pid[i] = fork();
+		assert_true(pid[i] >= 0);
+		if (pid[i] == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				(void)pause();
+		}
+	}
+	for (int i = 0; i < RUNS; i++) {
+		one[i] = look(pid, 1);
+		all[i] = look(pid, WATCHED);
+		ratio[i] = all[i] / one[i];
+	}
+	for (size_t i = 0; i < PROCESSES; i++) {
+		assert_int_equal(kill(pid[i], SIGKILL), 0);
+		assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
+	}
+	printf("who has the memory of 50 of 2,000 processes: %.1f ms, of one "
+	    "%.1f ms\n", bench_median(all, RUNS) * 1e3,
+	    bench_median(one, RUNS) * 1e3);
+	bench_tell("sharers", bench_median(ratio, RUNS), "x", "those of one",
+	    4, 0);
+}
+
 int
 main(void)
 {
@@ -120,5 +166,6 @@ main(void)
 	    3, 0);
 	bench_tell("peak memory", peak_mb(pid, addr), "MB", "", 100, 0);
 	end(&v);
+	compare_sharers();
 	return bench_status();
 }

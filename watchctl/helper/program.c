@@ -48,12 +48,11 @@ static bool
 is_lent(pid_t pid)
 {
 	const pid_t starter = getppid();
-	pid_t *pids = NULL;
-	size_t cap = 0;
-	const int n = wp_sharers(pid, &pids, &cap);
-	const bool lent = n < 0 || n > 1 || (n == 1 && pids[0] != starter);
+	struct wp_sharer *found;
+	const int n = wp_sharers(&pid, 1, &found);
+	const bool lent = n < 0 || n > 1 || (n == 1 && found[0].pid != starter);
 
-	free(pids);
+	free(found);
 	return lent;
 }
 

@@ -561,7 +561,7 @@ static void
 watch_on(struct tracer_state *t)
 {
 	const struct wp_region *region = t->plan.region;
-	const bool lent = t->command == NULL && wp_sharers_any(t->pid);
+	const bool lent = t->command == NULL && wp_sharers_stay(t->pid);
 	int err, more = 0;
 
 	for (size_t i = 0; i < t->plan.job.n; i++)

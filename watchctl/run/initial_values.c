@@ -4,16 +4,12 @@
  */
 #include "run/initial_values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "os/clock.h"
 #include "os/proc.h"
 #include "os/sharers.h"
-
-enum {
-	NAP = 50000,		/* ns between looks at who has the memory, */
-	MOMENT = 50000000,	/* for so long */
-};
 
 static bool
 is_lent(const struct run *run, pid_t pid)
@@ -107,41 +103,44 @@ is_watched(const struct run *run, pid_t pid)
 	return false;
 }
 
-/* What posix_spawn(3) and the like create leaves the memory soon: it is given
-   until then. */
-static bool
-has_left(pid_t pid, pid_t sharer, uint64_t until)
+/* armed: it may have written since; or else before any hit. */
+static void
+take_sharer(const struct run *run, struct process *process, pid_t sharer,
+    bool armed, uint64_t until)
 {
-	while (wp_sharers_has(pid, sharer)) {
-		if (wp_clock_ns() >= until)
-			return false;
-		wp_clock_sleep(NAP);
-	}
-	return true;
+	const bool other = sharer != 0 && !is_watched(run, sharer);
+	const bool left = other && wp_sharers_leaves(process->pid, sharer,
+	    until);
+
+	if (left && !armed)
+		return;
+	process->lent = true;
+	/* one that lives with another memory has executed a program */
+	if (other && process->sharer == 0 && !(left &&
+	    wp_proc_has_memory(sharer)))
+		process->sharer = sharer;
 }
 
 void
-initial_sharers_find(const struct run *run, struct process *process, bool armed)
+initial_sharers_find(const struct run *run, struct process *process, size_t n,
+    bool armed)
 {
-	pid_t *pids = NULL;
-	size_t cap = 0;
-	const int n = wp_sharers(process->pid, &pids, &cap);
-	const uint64_t until = wp_clock_ns() + MOMENT;
+	pid_t *pids = calloc(n, sizeof(*pids));
+	struct wp_sharer *found = NULL;
+	uint64_t until;
+	int nfound = -ENOMEM;
 
-	process->lent = process->lent || n < 0;
-	for (int i = 0; i < n; i++) {
-		const bool other = !is_watched(run, pids[i]);
-		const bool left = other && has_left(process->pid, pids[i],
+	for (size_t i = 0; pids != NULL && i < n; i++)
+		pids[i] = process[i].pid;
+	if (pids != NULL)
+		nfound = wp_sharers(pids, n, &found);
+	until = wp_sharers_moment();
+	for (size_t i = 0; nfound < 0 && i < n; i++)
+		process[i].lent = true;
+	for (int i = 0; i < nfound; i++)
+		take_sharer(run, &process[found[i].i], found[i].pid, armed,
 		    until);
-
-		if (left && !armed)	/* before any hit */
-			continue;
-		process->lent = true;
-		/* one that lives with another memory has executed a program */
-		if (other && process->sharer == 0 &&
-		    !(left && wp_proc_has_memory(pids[i])))
-			process->sharer = pids[i];
-	}
+	free(found);
 	free(pids);
 }
 

@@ -10,10 +10,11 @@
 
 #include "run/run.h"
 
-/* Of a process that was not held since it executed its program: find others that
-   have its memory, before it is armed and again when it is; and report one that
-   is not watched, unless it has soon executed another program. */
-void initial_sharers_find(const struct run *, struct process *, bool armed);
+/* Of n processes that were not held since they executed their programs: find others
+   that have their memory, before they are armed and again when they are; and report
+   one that is not watched, unless it has soon executed another program. */
+void initial_sharers_find(const struct run *, struct process *, size_t n,
+    bool armed);
 void initial_sharers_report(struct run *, const struct process *);
 
 /* Watches are armed and the session is ready: pass it to its explainer. */

@@ -167,14 +167,14 @@ arm(struct run *run, struct process *process, size_t i, struct wp_cause *cause)
 	process->spec[0] = i;
 	(void)session_object(&run->session, process->pid, spec, region.addr,
 	    region.len);
-	initial_sharers_find(run, process, false);
+	initial_sharers_find(run, process, 1, false);
 	process->since = wp_clock_ns();	/* there are no hits from before */
 	if ((err = exec_tracer_arm(run->tracer, process, cause)) < 0) {
 		wp_target_unwatch(run->target, process->first, process->n);
 		process->n = 0;
 		return err;
 	}
-	initial_sharers_find(run, process, true);
+	initial_sharers_find(run, process, 1, true);
 	if (!run->session.started)
 		return 0;	/* it is described with all others */
 	initial_sharers_report(run, process);
@@ -299,12 +299,12 @@ attach(struct run *run, struct process *process, struct wp_cause *cause)
 	}
 	free(found);
 	run->found = run->found || n > 0;
-	initial_sharers_find(run, process, false);
+	initial_sharers_find(run, process, 1, false);
 	run_track_children(run, process);
 	process->since = wp_clock_ns();
 	if ((err = run->ops->pass(run, process, cause)) < 0)
 		return err;
-	initial_sharers_find(run, process, true);
+	initial_sharers_find(run, process, 1, true);
 	return 0;
 }
 

@@ -59,6 +59,9 @@ struct run_ops {
 	/* disarm one watch, by its index in the target; NULL: it stays armed,
 	   and its hits are not reported */
 	void (*turn_off)(struct run *, size_t watch);
+	/* a process that was running is armed, and it is known whether others
+	   have its memory (lent).  NULL: that is not asked */
+	void (*lend)(struct run *, const struct process *);
 	/* have pointers watched, by watches of their own target: those of a
 	   process that is to be attached.  0 or -errno with a cause */
 	int (*scout)(struct run *, struct wp_target *, pid_t, size_t first,

@@ -310,6 +310,14 @@ stop_attach(struct run *run, const struct process *process,
 }
 
 static void
+stop_lend(struct run *run, const struct process *process)
+{
+	const struct stop_run *stop = run->own;
+
+	wp_stops_lend(stop->stops, process->pid, process->lent);
+}
+
+static void
 stop_settle(struct run *run)
 {
 	(void)feed(run->own, UINT64_MAX, true);
@@ -458,7 +466,7 @@ stop_close(struct run *run)
 
 const struct run_ops run_by_stop = {
 	.mode = "stop", .open = stop_open, .launch = run_launch,
-	.attach = stop_attach, .settle = stop_settle,
+	.attach = stop_attach, .lend = stop_lend, .settle = stop_settle,
 	.pass = stop_attach,	/* it stays traced */
 	.threads = run_threads, .tracer = stop_tracer,
 	.announce = run_announce_kernel, .loop = stop_loop,

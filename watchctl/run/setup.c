@@ -413,19 +413,14 @@ static int
 arm(struct run *run, struct process *process, struct wp_cause *cause)
 {
 	const unsigned before = wp_target_threads(run->target);
-	const bool ran = run->options->command == NULL;
 	int err;
 
-	if (ran)
-		initial_sharers_find(run, process, false);
 	run_track_children(run, process);
 	if (run->follow != NULL &&
 	    (err = follow_arm(run->follow, process, cause)) < 0)
 		return err;
 	err = run->ops->attach(run, process, cause);
 	process->threads = (long)(wp_target_threads(run->target) - before);
-	if (err == 0 && ran)
-		initial_sharers_find(run, process, true);
 	if (err == 0 && run->arrivals != NULL)
 		arrivals_armed(run->arrivals, process->pid,
 		    wp_target_armed(run->target));
@@ -722,6 +717,20 @@ attach_waiting(struct run *run, struct process *process, struct wp_cause *cause)
 	    exec_tracer_attach(run->tracer, process->pid, cause);
 }
 
+/* Who has the memory of the processes from this one on, before they are armed, and
+   when they are.  A command has been held since its execve(2). */
+static void
+find_sharers(struct run *run, size_t first, bool armed)
+{
+	if (run->options->command != NULL || first == run->nprocesses)
+		return;
+	initial_sharers_find(run, &run->process[first],
+	    run->nprocesses - first, armed);
+	for (size_t i = first; armed && run->ops->lend != NULL &&
+	    i < run->nprocesses; i++)
+		run->ops->lend(run, &run->process[i]);
+}
+
 /* Find the watches of each process, and arm them. */
 static int
 find_and_arm(struct run *run)
@@ -746,7 +755,11 @@ find_and_arm(struct run *run)
 		return err;
 	run->began = wp_clock_ns();
 	run_round(run);
-	return each_process(run, arm);
+	find_sharers(run, 0, false);
+	err = each_process(run, arm);
+	if (err == 0)
+		find_sharers(run, 0, true);
+	return err;
 }
 
 /* Describe the watches of the last process to a report that has begun. */
@@ -833,11 +846,15 @@ run_add_process(struct run *run, pid_t pid, uint64_t since,
 	if ((process = new_polled(run, pid)) == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	(void)wp_proc_program(pid, &program);
-	if ((err = find_watches(run, process, cause)) < 0 ||
-	    (err = arm(run, process, cause)) < 0) {
+	if ((err = find_watches(run, process, cause)) == 0) {
+		find_sharers(run, i, false);
+		err = arm(run, process, cause);
+	}
+	if (err < 0) {
 		leave_out(run, i);
 		return err;
 	}
+	find_sharers(run, i, true);
 	/* addresses are those of the program that it was */
 	if (wp_proc_program(pid, &now) < 0 || now != program) {
 		arrivals_armed(run->arrivals, pid, 0);

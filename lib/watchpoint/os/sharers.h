@@ -13,18 +13,32 @@
 #define WP_SHARERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Whether a thread and another process have one memory: unless it is known that
    they have not, or that process has ended. */
 bool wp_sharers_has(pid_t tid, pid_t pid);
 
-/* Those of all processes that /proc shows, into *pids (malloc'd or grown with
-   realloc; *cap is its size in elements).  Result: how many; or -errno: -ESRCH,
-   it has ended, or the thread that was compared has. */
-int wp_sharers(pid_t pid, pid_t **pids, size_t *cap);
+/* A process that has the memory of the one with this index; pid 0: it is not known
+   whether one has, because it has ended, or the thread that was compared has. */
+struct wp_sharer {
+	size_t i;
+	pid_t pid;
+};
 
-/* Whether there is one, or it is not known. */
+/* Those of n processes, of all that /proc shows, which is looked through once; into
+   *sharers, malloc'd or NULL.  Result: how many; or -errno. */
+int wp_sharers(const pid_t *pids, size_t n, struct wp_sharer **sharers);
+
+/* Whether a process has one, or it is not known. */
 bool wp_sharers_any(pid_t pid);
+
+/* What posix_spawn(3) and the like create leaves the memory soon: whether a sharer
+   does until then, ns, which is in a moment; whether one of all does not. */
+uint64_t wp_sharers_moment(void);
+bool wp_sharers_leaves(pid_t pid, pid_t sharer, uint64_t until);
+bool wp_sharers_stay(pid_t pid);
 
 #endif

@@ -94,6 +94,11 @@ int wp_stops_new(struct wp_stops **, struct wp_target *,
 int wp_stops_attach(struct wp_stops *, pid_t pid, size_t first, size_t n,
     struct wp_cause *);
 
+/* Of a running process, when it is attached: whether others have its memory, and
+   write unseen (sharers.h); these were looked for before, and again since.  Until
+   this is said nothing is known of its values. */
+void wp_stops_lend(struct wp_stops *, pid_t pid, bool lent);
+
 /* Processes that are attached from now on have watches first to first + n - 1 of
    these scouts, too: a target with options.stop and eager, which outlives it, and
    is the same each time. */

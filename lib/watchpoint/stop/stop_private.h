@@ -60,7 +60,8 @@ struct wp_stop_process {
 	int stat;		/* ... there (wp_proc_caught); < 0: not open */
 	bool warned;		/* that no signal is free */
 	bool lent;		/* others have had its memory since before it
-				   was traced */
+				   was traced; ... */
+	bool unsure;		/* ... or may have: that is not said yet */
 	struct wp_stop_baseline baseline[WP_SLOTS_MAX];	/* by watch - first */
 	struct wp_stop_thread *thread;	/* the first of them */
 	struct wp_stop_process *next;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "os/clock.h"
-#include "os/sharers.h"
 #include "stop/stop_private.h"
 
 static int
@@ -35,7 +34,7 @@ arm_all(struct wp_stops *stops, const struct wp_hold *hold,
 
 	if (process == NULL)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
-	process->lent = at->lent;
+	process->unsure = at->unsure;
 	for (size_t i = 0; i < hold->n; i++) {
 		const pid_t tid = hold->thread[i].tid;
 
@@ -101,16 +100,17 @@ attach_command(struct wp_stops *stops, const struct wp_stop_process *at,
 	return 0;
 }
 
-/* Other processes have its memory: what they write is not seen. */
-static void
-take_sharers(struct wp_stops *stops, pid_t pid)
+/* What others write is not seen. */
+void
+wp_stops_lend(struct wp_stops *stops, pid_t pid, bool lent)
 {
 	struct wp_stop_process *process = wp_stop_find_process(stops, pid);
 
 	if (process == NULL)
 		return;
-	process->lent = true;
-	for (size_t i = 0; i < process->n; i++) {
+	process->unsure = false;
+	process->lent = process->lent || lent;
+	for (size_t i = 0; i < process->n && lent; i++) {
 		process->baseline[i].shared = true;
 		process->baseline[i].known = false;
 		process->baseline[i].crowd.known = false;
@@ -123,27 +123,27 @@ wp_stops_attach(struct wp_stops *stops, pid_t pid, size_t first, size_t n,
 {
 	struct wp_target *target = stops->target;
 	const bool command = target->command == pid;
-	/* again below: the process is not held for as long as that takes */
-	const struct wp_stop_process at = {.pid = pid, .first = first, .n = n,
-	    .lent = !command && wp_sharers_any(pid)};
-	const size_t before = stops->loop.all.n;
-	const uint64_t began = wp_clock_ns();
+	const struct wp_stop_process at = {
+		.pid = pid, .first = first, .n = n, .unsure = !command,
+	};
+	uint64_t began;
+	size_t before;
 	int err;
 
 	if (make_room(stops) < 0)
 		return wp_cause_set(cause, WP_CAUSE_NO_MEMORY);
 	if (!command && (err = wp_target_check(pid, cause)) < 0)
 		return err;
+	/* those that were attached do not wait for this one */
+	wp_ptrace_loop_look(&stops->loop);
+	before = stops->loop.all.n;
+	began = wp_clock_ns();
 	err = command ? attach_command(stops, &at, cause) :
 	    attach_running(stops, &at, cause);
 	if (err < 0)
 		return err;
-	if (!command)
-		wp_ptrace_loop_look(&stops->loop);
 	target->threads += (unsigned)(stops->loop.all.n - before);
 	if (!command)
 		wp_target_was_frozen(target, began);
-	if (!command && !at.lent && wp_sharers_any(pid))
-		take_sharers(stops, pid);
 	return 0;
 }

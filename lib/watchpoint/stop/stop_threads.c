@@ -130,7 +130,7 @@ adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 	if (process == NULL)
 		return NULL;
 	if (wp_sharers_has(parent->pid, process->pid)) {
-		process->lent = parent->lent;
+		process->lent = parent->lent || parent->unsure;
 		for (size_t i = 0; i < process->n; i++)
 			process->baseline[i].memory =
 			    parent->baseline[i].memory;

@@ -439,6 +439,16 @@ put_value(struct look *look, size_t i)
 		wp_stop_record_value(look->touched[i].last, value);
 }
 
+/* Whether others have the memory for a while. */
+static bool
+is_lent(const struct look *look, bool (*shares)(pid_t tid, pid_t child))
+{
+	const struct wp_stop_process *process = look->thread->process;
+
+	return wp_shared_vm_left(&look->stops->lent, process->pid, shares) ||
+	    process->unsure;
+}
+
 enum wp_stop_at
 wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 {
@@ -455,14 +465,13 @@ wp_stop_join(struct wp_stops *stops, struct wp_stop_thread *thread)
 	}
 	if (kernel)
 		look.call = wp_trace_call(thread->traced.tid, &look.result);
-	look.lent = wp_shared_vm_left(&stops->lent, thread->process->pid,
-	    wp_sharers_has);
+	look.lent = is_lent(&look, wp_sharers_has);
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i))
 			look_at_value(&look, i);
 	/* a child that was created in the meantime */
 	wp_stop_drain(stops);
-	look.lent = wp_shared_vm_left(&stops->lent, thread->process->pid, NULL);
+	look.lent = is_lent(&look, NULL);
 	for (size_t i = 0; i < thread->process->n; i++)
 		if (is_wanted(&look, i))
 			put_value(&look, i);

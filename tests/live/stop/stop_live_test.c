@@ -175,6 +175,7 @@ attach(pid_t pid, size_t n, const struct wp_stops_calls *how)
 	    NULL), 0);
 	if (wp_stops_attach(watching.stops, pid, 0, n, &cause) < 0)
 		fail_msg("%s", cause.text);
+	wp_stops_lend(watching.stops, pid, false);
 	shared->go = 1;
 }
 

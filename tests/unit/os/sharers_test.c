@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -68,15 +69,14 @@ await_first_end(pid_t pid)
 static bool
 is_found(pid_t pid, pid_t sharer)
 {
-	pid_t *pids = NULL;
-	size_t cap = 0;
-	const int n = wp_sharers(pid, &pids, &cap);
+	struct wp_sharer *sharers;
+	const int n = wp_sharers(&pid, 1, &sharers);
 	bool found = false;
 
 	assert_true(n >= 0);
 	for (int i = 0; i < n; i++)
-		found = found || pids[i] == sharer;
-	free(pids);
+		found = found || sharers[i].pid == sharer;
+	free(sharers);
 	assert_int_equal(n > 0, wp_sharers_any(pid));
 	return found;
 }
@@ -114,6 +114,130 @@ TEST(is_not_misled_by_a_first_thread)
 	assert_false(wp_sharers_has(getpid(), pid));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	assert_false(wp_sharers_has(getpid(), pid));
+}
+
+enum { TOGETHER = 24, GONE = 1, LEADERLESS = 2, LAST = TOGETHER - 1 };
+
+/* Processes and who has their memory, 0: nobody. */
+struct together {
+	pid_t pid[TOGETHER], sharer[TOGETHER];
+};
+
+/* Whether all those are found; only: and no others. */
+static bool
+are_found(const struct together *t, bool only)
+{
+	struct wp_sharer *found;
+	const int n = wp_sharers(t->pid, TOGETHER, &found);
+	int wanted = 0, right = 0;
+
+	assert_true(n >= 0);
+	for (size_t i = 0; i < TOGETHER; i++)
+		wanted += t->sharer[i] != 0;
+	for (int i = 0; i < n; i++)
+		right += found[i].pid != 0 &&
+		    found[i].pid == t->sharer[found[i].i];
+	free(found);
+	return right == wanted && (!only || n == wanted);
+}
+
+/* A process that makes one with its memory, and says which. */
+static int
+have_a_sharer(void *arg)
+{
+	volatile pid_t *sharer = arg;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	*sharer = clone(sleep_on, stack[1] + STACK, CLONE_VM | SIGCHLD, NULL);
+	return sleep_on(NULL);
+}
+
+/* Of two with one memory both are looked for. */
+static void
+start_together(struct together *t)
+{
+	volatile pid_t *sharer = t->sharer;
+
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < LAST; i++) {
+		const bool has = i % 3 == 0 || i == LAST - 1;
+
+		t->pid[i] = clone(i == LEADERLESS ? leave_a_thread : has ?
+		    have_a_sharer : sleep_on, stack[0] + STACK, SIGCHLD,
+		    &t->sharer[i]);
+		assert_true(t->pid[i] > 0);
+		while (has && sharer[i] == 0)
+			(void)usleep(1000);
+	}
+	await_first_end(t->pid[LEADERLESS]);
+	t->pid[LAST] = t->sharer[LAST - 1];
+	t->sharer[LAST] = t->pid[LAST - 1];
+}
+
+static void
+end_together(const struct together *t)
+{
+	for (size_t i = 0; i < LAST; i++) {
+		if (t->sharer[i] != 0)
+			assert_int_equal(kill(t->sharer[i], SIGKILL), 0);
+		if (i != GONE)
+			end(t->pid[i]);
+	}
+}
+
+TEST(finds_those_of_many_at_once)
+{
+	struct together *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct wp_sharer *found;
+	int status;
+	pid_t pid;
+
+	assert_true(t != MAP_FAILED);
+	start_together(t);
+	assert_true(are_found(t, true));
+	/* those that cannot be compared seem to be alike, but none is missed */
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		assert_true(refuse_call(SYS_kcmp, EPERM, NULL, 0));
+		_exit(!are_found(t, false));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* of one that has ended it is not known */
+	end(t->pid[GONE]);
+	assert_int_equal(wp_sharers(&t->pid[GONE], 1, &found), 1);
+	assert_int_equal(found->pid, 0);
+	free(found);
+	end_together(t);
+	assert_int_equal(munmap(t, sizeof(*t)), 0);
+}
+
+static int
+leave_soon(void *unused)
+{
+	(void)unused;
+	(void)usleep(10000);
+	_exit(0);
+}
+
+/* One that is about to execute a program, or to end, is given a moment; on a machine
+   with no time it may take longer. */
+TEST(who_leaves_soon_does_not_count)
+{
+	bool stays = true;
+	pid_t pid;
+
+	for (unsigned i = 0; i < 50 && stays; i++) {
+		pid = start(leave_soon, CLONE_VM);
+		stays = wp_sharers_stay(getpid());
+		assert_int_equal(waitpid(pid, NULL, 0), pid);
+	}
+	assert_false(stays);
+	pid = start(sleep_on, CLONE_VM);
+	assert_true(wp_sharers_stay(getpid()));
+	end(pid);
 }
 
 /* In a child, because that cannot be undone. */
