@@ -45,6 +45,8 @@ enum {
 /* What outlives a tracing process. */
 struct shared {
 	_Atomic uint32_t state;
+	_Atomic bool ended;		/* the program, of which no request
+					   comes any more */
 	struct armed table[WP_WATCHES_MAX];
 	struct wp_uptime uptime;	/* of them, in threads that are traced
 					   no more */
@@ -249,7 +251,8 @@ await_work(struct serving *serving, bool more)
 		(void)doze(serving, more ? 0 : -1);
 		return true;
 	}
-	if (!serving->spent && helper_lives(serving) && doze(serving, LINGER))
+	if (!serving->spent && !atomic_load(&serving->shared->ended) &&
+	    helper_lives(serving) && doze(serving, LINGER))
 		return true;
 	return !atomic_compare_exchange_strong(&serving->shared->state, &runs,
 	    GONE);
@@ -458,6 +461,9 @@ tracer_process_uptime(struct tracer_process *tracer, struct wp_uptime *uptime)
 void
 tracer_process_await_end(struct tracer_process *tracer)
 {
+	atomic_store(&tracer->shared->ended, true);
+	if (tracer->pid != 0)
+		(void)wake(tracer);
 	for (int ms = 0; ms < LAST_WORD && tracer->pid != 0; ms++)
 		if (waitpid(tracer->pid, NULL, WNOHANG) != 0)
 			tracer->pid = 0;
