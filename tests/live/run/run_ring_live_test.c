@@ -297,7 +297,7 @@ TEST(an_address_that_is_mapped_later)
 	    "	return 3;\n}\n");
 	scratch_run("%s -g -o heap heap.c", getenv("CC"));
 	for (size_t i = 0; i < COUNT(modes); i++) {
-		char spec[64] = "0x10000:8", said[64] = "";
+		char spec[80] = "0x10000:8", said[64] = "";
 
 		for (unsigned run_of_two = 0; run_of_two < 2; run_of_two++) {
 			struct outcome o;
