@@ -36,9 +36,10 @@ EVERYTHING=	${.MAKE} -C ${.CURDIR} -j2 all && \
 		${.MAKE} -C ${.CURDIR}/examples -j2 all && \
 		${.MAKE} -C ${.CURDIR}/tests -j2 all
 
+# three jobs: tests that watch often wait, and what runs beside them does not
 test: .PHONY
 	@${EVERYTHING}
-	@${.MAKE} -C ${.CURDIR}/tests -j2 run
+	@${.MAKE} -C ${.CURDIR}/tests -j3 run
 	@sh ${.CURDIR}/tests/run.sh
 
 .if defined(SANITIZE)

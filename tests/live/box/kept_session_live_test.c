@@ -703,7 +703,7 @@ main(void)
 #if !SANITIZED
 	const CMUnitTestFunction long_ones[] = {
 		no_thread_waits_for_ever, a_question_may_be_asked_meanwhile,
-		NULL,
+		getenv("THOROUGH") == NULL ? threads_wait_together : NULL, NULL,
 	};
 #else
 	const CMUnitTestFunction long_ones[] = {NULL};

@@ -3,7 +3,7 @@
  * and each line of the report is compared with their log.  No access may be
  * missing, reported twice, or wrong.
  *
- * RANDOM_HITS is the number of hits for each mode (default: 5,000; 1,200 where
+ * RANDOM_HITS is the number of hits for each mode (default: 2,500; 600 where
  * children are followed; 15,000 if THOROUGH is set), RANDOM_SEED the first seed
  * (1), RANDOM_MODE the only mode to test, RANDOM_KINDS the only kinds of access
  * that the programs make.
@@ -715,8 +715,8 @@ tells_the_truth(void **state)
 {
 	const struct mode *mode = *state;
 	const size_t wanted = strtoul(setting("RANDOM_HITS",
-	    getenv("THOROUGH") != NULL ? "15000" : mode->children ? "1200" :
-	    "5000"), NULL, 0);
+	    getenv("THOROUGH") != NULL ? "15000" : mode->children ? "600" :
+	    "2500"), NULL, 0);
 	uint64_t seed = strtoull(setting("RANDOM_SEED", "1"), NULL, 0);
 	size_t hits = 0;
 

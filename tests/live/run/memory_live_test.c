@@ -15,7 +15,7 @@
 enum {
 	ACCESSES = 10,		/* of the acts below: what read(2) copies, a
 				   byte each, is one hit, unless it is lost */
-	POINTS = 6,		/* at which allocations fail, of each mode */
+	POINTS = 3,		/* at which allocations fail, of each mode */
 	THOROUGH = 400,
 	AT_A_TIME = 3,
 };
