@@ -154,6 +154,24 @@ end_command(const struct tracer_state *t)
 		(void)kill(t->pid, SIGKILL);
 }
 
+/* Until all are armed that is the answer. */
+static void
+report_unarmed(struct tracer_state *t, pid_t tid, int err)
+{
+	const struct tracer_unarmed packet = {
+		.header = {.type = TRACER_UNARMED, .size = sizeof(packet)},
+		.tid = tid, .err = err,
+	};
+
+	if (err == -ESRCH)	/* it was killed */
+		return;
+	if (t->err == 0)
+		t->err = err;
+	if (t->began &&
+	    send(t->fd, &packet, sizeof(packet), MSG_NOSIGNAL) < 0)
+		t->leave = true;
+}
+
 static bool
 arm(void *arg, struct wp_thread *thread)
 {
@@ -172,8 +190,7 @@ arm(void *arg, struct wp_thread *thread)
 	if (err < 0) {
 		end_command(t);
 		(void)wp_trace_registers(thread->tid, none, 0);
-		if (t->err == 0 && err != -ESRCH)
-			t->err = err;
+		report_unarmed(t, thread->tid, err);
 		return false;
 	}
 	wp_trace_report_made(thread->tid);

@@ -47,6 +47,8 @@ enum {
 	TRACER_EXECUTED,		/* it executes another program */
 	TRACER_CHILD,			/* what a child does, with more behind
 					   it */
+	TRACER_UNARMED,			/* a thread is not watched, with more
+					   behind it */
 	TRACER_UPTIME,			/* the last one, with more behind it */
 	TRACER_LEAVING,			/* it is about to end, and is held until
 					   debugreg_tracer_go, but not for
@@ -56,6 +58,12 @@ enum {
 struct tracer_uptime {
 	struct perf_event_header header;
 	struct wp_uptime uptime;	/* of all threads */
+};
+
+struct tracer_unarmed {
+	struct perf_event_header header;
+	pid_t tid;
+	int err;			/* -errno */
 };
 
 /* A process that it made, which is not watched. */

@@ -286,7 +286,8 @@ receive(const struct run *run, const struct traced *traced, int flags,
 		if (*stopped)
 			return (ssize_t)len;
 		len += (size_t)n;
-		if (!is_acting(run) || header.type == TRACER_CHILD)
+		if (!is_acting(run) || header.type == TRACER_CHILD ||
+		    header.type == TRACER_UNARMED)
 			return (ssize_t)len;
 		flags = 0;	/* the others come at once */
 	}
@@ -325,6 +326,19 @@ take_child(struct run *run, const uint8_t *packet)
 		    child.time);
 }
 
+static void
+take_unarmed(struct run *run, const uint8_t *packet)
+{
+	struct tracer_unarmed unarmed;
+
+	memcpy(&unarmed, packet, sizeof(unarmed));
+	session_warn(&run->session, "thread %d cannot be watched: %s",
+	    unarmed.tid, unarmed.err == -ENOSPC ? "its debug registers are "
+	    "in use" : strerror(-unarmed.err));
+	session_doubt(&run->session, "thread %d was not watched",
+	    unarmed.tid);
+}
+
 /* Explain this many bytes of records.  False: no more are wanted. */
 static bool
 feed(struct run *run, struct traced *traced, size_t len)
@@ -340,6 +354,8 @@ feed(struct run *run, struct traced *traced, size_t len)
 			run_executed(run, traced->pid);
 		if (header.type == TRACER_UPTIME)
 			take_uptime(traced, at);
+		if (header.type == TRACER_UNARMED)
+			take_unarmed(run, at);
 		if (header.type == TRACER_LEAVING)
 			let_end(run, traced);
 		if (header.type == TRACER_CHILD)

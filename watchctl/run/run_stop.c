@@ -82,11 +82,14 @@ ended(void *arg, pid_t pid, int status)
 }
 
 static void
-warn(void *arg, const char *text)
+warn(void *arg, pid_t unwatched, const char *text)
 {
 	struct stop_run *stop = arg;
 
 	session_warn(&stop->run->session, "%s", text);
+	if (unwatched != 0)
+		session_doubt(&stop->run->session, "thread %d was not watched",
+		    unwatched);
 }
 
 /* --- where to be --- */

@@ -40,18 +40,30 @@ warn(struct wp_stops *stops, pid_t tid, int err)
 		return;
 	(void)snprintf(what, sizeof(what), "thread %d cannot be watched", tid);
 	(void)wp_cause_errno(&cause, what, -err);
-	stops->calls->warn(stops->arg, cause.text);
+	stops->calls->warn(stops->arg, tid, cause.text);
+}
+
+/* Which watches it is to have, only its maker would have shown. */
+static void
+warn_of_orphan(struct wp_stops *stops, pid_t pid)
+{
+	char text[160];
+
+	(void)snprintf(text, sizeof(text), "process %d is not watched: what "
+	    "created it was killed before it was known what it had created",
+	    pid);
+	stops->calls->warn(stops->arg, pid, text);
 }
 
 /* A thread has just made another.  It is added while its creator is stopped,
    which might otherwise have ended by the time it is reported: then a child's
    parent would not be known any more. */
 static void
-take_made(struct wp_stops *stops, pid_t tid)
+take_made(struct wp_stops *stops, struct wp_stop_process *maker, pid_t tid)
 {
 	if (wp_stop_find(stops, tid) == NULL)
 		/* if not, at its first stop */
-		(void)wp_stop_adopt(stops, tid);
+		(void)wp_stop_adopt(stops, tid, maker);
 }
 
 /* It does, when this is done.  Result: the signal that it gets. */
@@ -87,7 +99,7 @@ take_stop(struct wp_stops *stops, struct wp_stop_thread *thread,
 	enum wp_stop_at at;
 
 	if (trace->made != 0)
-		take_made(stops, trace->made);
+		take_made(stops, thread->process, trace->made);
 	wp_stop_drain(stops);
 	if (trace->what == WP_TRACE_SIGNAL)
 		what = wp_stop_signal_of(stops, thread, trace->signal);
@@ -133,9 +145,11 @@ static struct wp_thread *
 adopt(void *arg, pid_t tid)
 {
 	struct wp_stops *stops = arg;
-	const int err = wp_stop_adopt(stops, tid);
+	const int err = wp_stop_adopt(stops, tid, NULL);
 
-	if (err < 0)
+	if (err == -ECHILD)
+		warn_of_orphan(stops, tid);
+	else if (err < 0 && !stops->ending)
 		warn(stops, tid, err);
 	return wp_thread_find(&stops->loop.all, tid);
 }

@@ -70,8 +70,9 @@ struct wp_stops_calls {
 	/* A process has ended, with this status as of waitpid(2); for a child
 	   of ours this is the only report. */
 	void (*ended)(void *arg, pid_t pid, int status);
-	/* Something that the user has to know. */
-	void (*warn)(void *arg, const char *text);
+	/* Something that the user has to know; unwatched: this thread is not
+	   watched, 0: all are. */
+	void (*warn)(void *arg, pid_t unwatched, const char *text);
 	/* A hit of a scout, before its process is held; NULL: some were lost,
 	   of any process. */
 	void (*scouted)(void *arg, const struct wp_sample *);

@@ -76,7 +76,7 @@ warn_of_signal(struct wp_stops *stops, struct wp_stop_thread *thread,
 		    "one is called after each hit, because a signal of its own "
 		    "may have been merged with that of the hit",
 		    thread->process->pid);
-	stops->calls->warn(stops->arg, text);
+	stops->calls->warn(stops->arg, 0, text);
 }
 
 static void

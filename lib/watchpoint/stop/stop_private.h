@@ -104,6 +104,11 @@ struct wp_stops {
 	void *arg;
 	struct wp_ptrace_loop loop;
 	struct wp_stop_process *process;
+	struct {
+		size_t first, n;	/* of all processes that there were, n
+					   0: there were none; ... */
+		bool differ;		/* ... but of some of them */
+	} watches;
 	struct wp_stop_queue queue;
 	struct wp_shared_vm lent;	/* to children that are not traced */
 	struct wp_perf_count *closed_total; /* of threads that have ended:
@@ -138,9 +143,12 @@ struct wp_stop_process *wp_stop_add_process(struct wp_stops *, pid_t pid,
 int wp_stop_add(struct wp_stops *, struct wp_stop_process *, pid_t tid,
     bool made);
 
-/* A thread that was just created, perhaps of a child.  0; -ESRCH, nothing of
-   ours, or it was released or killed in the meantime; or -errno. */
-int wp_stop_adopt(struct wp_stops *, pid_t tid);
+/* A thread that was just created, perhaps of a child; by a thread of this process,
+   NULL: by its parent.  0; -ECHILD, its maker was killed before it was seen to
+   make it, and which watches it had is not known; -ESRCH, nothing of ours, or it
+   was released or killed in the meantime; or -errno. */
+int wp_stop_adopt(struct wp_stops *, pid_t tid,
+    const struct wp_stop_process *maker);
 
 /* It is traced no more: what the loop calls at its end.  And its process, if it
    was the last. */

@@ -31,6 +31,17 @@ wp_stop_find_process(const struct wp_stops *stops, pid_t pid)
 	return process;
 }
 
+static void
+note_watches(struct wp_stops *stops, size_t first, size_t n)
+{
+	if (stops->watches.n == 0) {
+		stops->watches.first = first;
+		stops->watches.n = n;
+	}
+	stops->watches.differ = stops->watches.differ ||
+	    stops->watches.first != first || stops->watches.n != n;
+}
+
 struct wp_stop_process *
 wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
 {
@@ -46,6 +57,7 @@ wp_stop_add_process(struct wp_stops *stops, pid_t pid, size_t first, size_t n)
 	process->nscouts = stops->nscouts;
 	for (size_t i = 0; i < n; i++)
 		process->baseline[i].memory = pid;
+	note_watches(stops, first, n);
 	process->next = stops->process;
 	stops->process = process;
 	return process;
@@ -115,20 +127,39 @@ wp_stop_forget_process(struct wp_stops *stops, struct wp_stop_process *process)
 		drop_process(stops, process);
 }
 
-/* A new child, with the watches of the process that made it. */
-static struct wp_stop_process *
-adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
+/* The maker was killed, or its process ended, before the stop that shows what it
+   made: the child is another process's by now.  Whatever of its memory others
+   have, too, is not known any more. */
+static int
+adopt_orphan(struct wp_stops *stops, pid_t pid, struct wp_stop_process **out)
 {
-	struct wp_stop_process *parent = wp_stop_find_process(stops,
-	    status->parent);
+	if (stops->ending)
+		return -ESRCH;
+	if (stops->watches.differ)
+		return -ECHILD;
+	*out = wp_stop_add_process(stops, pid, stops->watches.first,
+	    stops->watches.n);
+	if (*out == NULL)
+		return -ENOMEM;
+	(*out)->lent = true;
+	wp_stop_take_baselines(stops, *out);
+	return 0;
+}
+
+/* A new child, with the watches of the process that made it.  0 or -errno. */
+static int
+adopt_process(struct wp_stops *stops, pid_t pid,
+    const struct wp_stop_process *parent, struct wp_stop_process **out)
+{
 	struct wp_stop_process *process;
 
-	if (parent == NULL || !stops->target->options.follow)
-		return NULL;
-	process = wp_stop_add_process(stops, status->tgid, parent->first,
-	    parent->n);
+	if (!stops->target->options.follow)
+		return -ESRCH;
+	if (parent == NULL)
+		return adopt_orphan(stops, pid, out);
+	process = wp_stop_add_process(stops, pid, parent->first, parent->n);
 	if (process == NULL)
-		return NULL;
+		return -ENOMEM;
 	if (wp_sharers_has(parent->pid, process->pid)) {
 		process->lent = parent->lent || parent->unsure;
 		for (size_t i = 0; i < process->n; i++)
@@ -136,11 +167,13 @@ adopt_process(struct wp_stops *stops, const struct wp_proc_status *status)
 			    parent->baseline[i].memory;
 	}
 	wp_stop_take_baselines(stops, process);
-	return process;
+	*out = process;
+	return 0;
 }
 
 int
-wp_stop_adopt(struct wp_stops *stops, pid_t tid)
+wp_stop_adopt(struct wp_stops *stops, pid_t tid,
+    const struct wp_stop_process *maker)
 {
 	struct wp_stop_process *process;
 	struct wp_proc_status status;
@@ -151,9 +184,10 @@ wp_stop_adopt(struct wp_stops *stops, pid_t tid)
 	if (status.tracer != wp_libc_tid())
 		return -ESRCH;
 	process = wp_stop_find_process(stops, status.tgid);
-	if (process == NULL &&
-	    (process = adopt_process(stops, &status)) == NULL)
-		return -ESRCH;
+	if (process == NULL && (err = adopt_process(stops, status.tgid,
+	    maker != NULL ? maker : wp_stop_find_process(stops, status.parent),
+	    &process)) < 0)
+		return err;
 	err = wp_stop_add(stops, process, tid, true);
 	if (err < 0 && process->threads == 0)
 		drop_process(stops, process);

@@ -87,9 +87,10 @@ on_ended(void *arg, pid_t pid, int status)
 }
 
 static void
-on_warn(void *arg, const char *text)
+on_warn(void *arg, pid_t unwatched, const char *text)
 {
 	(void)arg;
+	assert_int_equal(unwatched, 0);
 	assert_non_null(strstr(text, "SIGURG"));
 	watching.warned++;
 }

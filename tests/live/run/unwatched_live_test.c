@@ -1,0 +1,270 @@
+/*
+ * unwatched: threads that --stop cannot arm, and processes that it did not see
+ * being made: they are named, and the run is not vouched for.
+ *
+ * The tracer is stopped while they are made, and somebody takes all debug
+ * registers of the thread, or kills the maker.
+ */
+#include "test.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "live.h"
+#include "refuse.h"
+#include "watching.h"
+/* has an await() of its own */
+#include "puppet.h"
+
+enum { DOUBTED = 120 };
+
+/* A process that was there before anything was refused, and opens events. */
+static struct {
+	int ask[2], said[2];
+} holder;
+
+/* All registers of the threads that it is told of, as long as it lives. */
+static void
+be_holder(void *arg)
+{
+	static uint64_t word;
+	pid_t tid;
+
+	(void)arg;
+	(void)close(holder.ask[1]);
+	while (read(holder.ask[0], &tid, sizeof(tid)) == sizeof(tid)) {
+		struct perf_event_attr attr = {
+			.type = PERF_TYPE_BREAKPOINT, .size = sizeof(attr),
+			.exclude_kernel = 1, .bp_type = HW_BREAKPOINT_W,
+			.bp_len = sizeof(word), .bp_addr = (uintptr_t)&word,
+		};
+		int n = 0;
+
+		while (wp_perf_open(&attr, tid, -1) >= 0)
+			n++;
+		(void)!write(holder.said[1], &n, sizeof(n));
+	}
+}
+
+static void
+holder_start(void)
+{
+	assert_int_equal(pipe(holder.ask), 0);
+	assert_int_equal(pipe(holder.said), 0);
+	(void)child_start(be_holder, NULL);
+}
+
+static void
+hold_registers(pid_t tid)
+{
+	int n;
+
+	assert_int_equal(write(holder.ask[1], &tid, sizeof(tid)), sizeof(tid));
+	assert_int_equal(read(holder.said[0], &n, sizeof(n)), sizeof(n));
+	assert_true(n > 0);
+}
+
+static void
+make_word(void)
+{
+	puppet_word = shared_memory(sizeof(*puppet_word));
+	puppet_signals = shared_memory(sizeof(*puppet_signals));
+}
+
+/* Watch the word, and vouch for it. */
+static void
+watch_word(struct running *w, const struct puppet *p,
+    const struct puppet *other, const char *more)
+{
+	const char *argv[ARGS];
+	char spec[32], pid[2][16];
+	size_t n;
+
+	(void)snprintf(spec, sizeof(spec), "%p:8",
+	    (void *)(uintptr_t)puppet_word);
+	(void)snprintf(pid[0], sizeof(pid[0]), "%d", p->pid);
+	n = append(argv, 0, LIST(watchctl(), "--stop", "-w", spec, "-o",
+	    "json", "--allow", "be_second", "--error-exitcode", "66", "-p",
+	    pid[0]));
+	if (more != NULL)
+		n = append(argv, n, LIST(more));
+	if (other != NULL) {
+		(void)snprintf(pid[1], sizeof(pid[1]), "%d", other->pid);
+		n = append(argv, n, LIST("-p", pid[1]));
+	}
+	argv[n] = NULL;
+	watch_start(w, argv);
+}
+
+static char
+state_of(pid_t pid)
+{
+	struct wp_proc_status status = {0};
+
+	(void)wp_proc_status(pid, &status);
+	return status.state;
+}
+
+/* Stop the tracer of a process that is not stopped by it.  Result: the tracer. */
+static pid_t
+stop_tracer(pid_t pid)
+{
+	const pid_t tracer = wp_proc_tracer(pid);
+
+	assert_true(tracer > 0);
+	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS; ms++) {
+		assert_int_equal(kill(tracer, SIGSTOP), 0);
+		await_state(tracer, "T");
+		if (state_of(pid) == 'S')
+			return tracer;
+		assert_int_equal(kill(tracer, SIGCONT), 0);
+		nap_us(1000);
+	}
+	fail_msg("process %d never sleeps", pid);
+	return 0;
+}
+
+/* Have the puppet make its second while its tracer is stopped.  Result: the
+   tracer. */
+static pid_t
+make_unseen(const struct puppet *p, char second)
+{
+	const pid_t tracer = stop_tracer(p->pid);
+
+	puppet_tell(p->lead[1], second);
+	await_state(p->pid, "t");
+	return tracer;
+}
+
+static pid_t
+second_thread(pid_t pid)
+{
+	pid_t *tids = NULL, second = 0;
+	size_t cap = 0;
+	const int n = wp_proc_threads(pid, &tids, &cap);
+
+	for (int i = 0; i < n; i++)
+		if (tids[i] != pid)
+			second = tids[i];
+	free(tids);
+	assert_true(second != 0);
+	return second;
+}
+
+static void
+expect_doubt(const struct outcome *o, const char *what, pid_t pid,
+    const char *then)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%s %d %s", what, pid, then);
+	if (o->status != DOUBTED || strstr(o->err, text) == NULL ||
+	    strstr(o->err, "was not watched") == NULL)
+		fail_msg("status %d, without \"%s\": %s", o->status, text,
+		    o->err);
+}
+
+TEST(a_thread_whose_registers_are_taken)
+{
+	struct puppet p;
+	struct running w;
+	struct outcome o;
+	pid_t tracer, tid;
+
+	make_word();
+	puppet_start(&p);
+	watch_word(&w, &p, NULL, NULL);
+	tracer = make_unseen(&p, 't');
+	tid = second_thread(p.pid);
+	hold_registers(tid);
+	assert_int_equal(kill(tracer, SIGCONT), 0);
+	puppet_hear(&p);
+	puppet_second(&p, 's');
+	puppet_end(&p);
+	finish(&w, &o);
+	expect_doubt(&o, "thread", tid, "cannot be watched");
+	outcome_free(&o);
+}
+
+/* The first child of a process. */
+static pid_t
+child_of(pid_t pid)
+{
+	char name[64], text[64];
+
+	(void)snprintf(name, sizeof(name), "task/%d/children", pid);
+	assert_true(wp_proc_text(pid, name, text, sizeof(text)) > 0);
+	return (pid_t)atol(text);
+}
+
+/* Have it make a child that is its alone, and be killed for it.  Result: the
+   child, which has begun. */
+static pid_t
+make_orphan(const struct puppet *p)
+{
+	const pid_t tracer = make_unseen(p, 'f'), child = child_of(p->pid);
+
+	assert_int_equal(kill(p->pid, SIGKILL), 0);
+	await_state(p->pid, "Z");
+	assert_int_equal(kill(tracer, SIGCONT), 0);
+	puppet_hear(p);
+	return child;
+}
+
+/* Of one program it is known what its child is to have. */
+TEST(the_maker_is_killed)
+{
+	struct puppet p;
+	struct running w;
+	struct outcome o;
+	pid_t child;
+
+	make_word();
+	puppet_start(&p);
+	watch_word(&w, &p, NULL, "-f");
+	child = make_orphan(&p);
+	puppet_second(&p, 's');
+	assert_int_equal(kill(child, SIGKILL), 0);
+	puppet_end(&p);
+	finish(&w, &o);
+	if (o.status != 0)
+		fail_msg("status %d: %s", o.status, o.err);
+	expect_hits(&o, 1);
+	outcome_free(&o);
+}
+
+TEST(one_of_two_makers_is_killed)
+{
+	struct puppet p, other;
+	struct running w;
+	struct outcome o;
+	pid_t child;
+
+	make_word();
+	puppet_start(&p);
+	puppet_start(&other);
+	watch_word(&w, &p, &other, "-f");
+	child = make_orphan(&p);
+	puppet_second(&p, 's');
+	assert_int_equal(kill(child, SIGKILL), 0);
+	puppet_end(&p);
+	puppet_end(&other);
+	finish(&w, &o);
+	expect_doubt(&o, "process", child, "is not watched");
+	outcome_free(&o);
+}
+
+int
+main(void)
+{
+	int failed;
+
+	holder_start();
+	failed = run_live_tests();
+	/* by debug registers, too, where -f is refused; what is refused stays so */
+	failed += run_live_tests(.before_all = be_refused, .except =
+	    (const CMUnitTestFunction[]){the_maker_is_killed,
+	    one_of_two_makers_is_killed, NULL});
+	(void)close(holder.ask[1]);	/* then it ends */
+	return failed;
+}
