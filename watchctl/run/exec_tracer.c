@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/array.h"
+#include "os/clock.h"
 #include "os/proc.h"
 #include "run/new_module.h"
 #include "run/new_program.h"
@@ -57,6 +58,7 @@ struct exec_tracer {
 	size_t n, cap;
 	struct caught due;	/* is to be looked at now; pid 0: none is */
 	atomic_bool busy;
+	atomic_bool ends;	/* the run does */
 	bool missed;		/* the thread's, as of exec_tracer_end; */
 	pid_t child;		/* the same */
 	int wake;		/* an eventfd: there is one more */
@@ -478,6 +480,7 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
     struct wp_cause *cause)
 {
 	struct exec_tracer *t = calloc(1, sizeof(*t));
+	pthread_condattr_t monotonic;
 	int err;
 
 	if (t == NULL)
@@ -487,7 +490,10 @@ exec_tracer_start(struct exec_tracer **out, struct run *run,
 	atomic_store(&t->busy, true);
 	t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	(void)pthread_mutex_init(&t->lock, NULL);
-	(void)pthread_cond_init(&t->changed, NULL);
+	(void)pthread_condattr_init(&monotonic);
+	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&t->changed, &monotonic);
+	(void)pthread_condattr_destroy(&monotonic);
 	wp_ptrace_loop_begin(&t->loop, 0, UINT64_C(1) << (SIGURG - 1) |
 	    UINT64_C(1) << (SIGWINCH - 1), &calls, t);
 	if ((err = t->wake < 0 ? -EMFILE : 0) < 0 ||
@@ -534,15 +540,39 @@ exec_tracer_fd(const struct exec_tracer *t)
 	return t->wake;
 }
 
-/* The thread does it, and this one waits. */
+/* Wait until the thread has done it, but not for long.  False: it has not. */
+static bool
+await_done(struct exec_tracer *t)
+{
+	const uint64_t limit = wp_clock_ns() + LOOK_MS * 1000000;
+	const struct timespec until = {
+		(time_t)(limit / 1000000000), (long)(limit % 1000000000),
+	};
+	bool done;
+
+	(void)pthread_mutex_lock(&t->lock);
+	while (!(done = t->due.pid == 0) &&
+	    pthread_cond_timedwait(&t->changed, &t->lock, &until) == 0)
+		;
+	(void)pthread_mutex_unlock(&t->lock);
+	return done;
+}
+
+/* The thread does it, and this one waits; before the run has begun signals end
+   watchctl by themselves. */
 static void
 have_done(struct exec_tracer *t)
 {
 	(void)pthread_kill(t->thread, SIGCHLD);
-	(void)pthread_mutex_lock(&t->lock);
-	while (t->due.pid != 0)
-		(void)pthread_cond_wait(&t->changed, &t->lock);
-	(void)pthread_mutex_unlock(&t->lock);
+	while (!await_done(t))
+		if (t->run->began != 0 && !run_goes_on(t->run))
+			atomic_store(&t->ends, true);
+}
+
+bool
+exec_tracer_goes_on(const struct exec_tracer *t)
+{
+	return !atomic_load(&t->ends);
 }
 
 int

@@ -44,6 +44,9 @@ void exec_tracer_take(struct exec_tracer *);
 /* The same for the first of them, which is waited for. */
 void exec_tracer_take_one(struct exec_tracer *);
 
+/* In the thread, from what takes long: whether the run goes on. */
+bool exec_tracer_goes_on(const struct exec_tracer *);
+
 struct process;
 
 /* From run_program, and of one that runs from run_attach_waiting: the held process

@@ -21,12 +21,17 @@
 
 #include "os/clock.h"
 #include "os/proc.h"
+#include "ptrace/ptrace.h"
+#include "run/exec_tracer.h"
 #include "run/loader.h"
 #include "run/new_module.h"
 #include "run/run.h"
 #include "util/complain.h"
 
-enum { EXPLAIN_MS = 2000 };	/* that a held process waits for that */
+enum {
+	EXPLAIN_MS = 2000,	/* that a held process waits for that */
+	LIMIT_S = 10,		/* for a loader to get on */
+};
 
 /* A program in which SPECs are looked for. */
 struct program {
@@ -116,11 +121,42 @@ resolve_unless_absent(struct run *run, struct program *program, bool early)
 	return missing;
 }
 
-/* Let it map its libraries, one step after the other, until nothing is missing
-   or the program begins.  0 or -errno: -ECHILD, it has ended. */
-static int
-find(struct run *run, struct program *program)
+/* How long a program is waited for, whose loader may be waiting for a file, or be
+   stopped; others may be waiting for watchctl meanwhile. */
+struct waiting {
+	struct run *run;
+	uint64_t limit;		/* until then, ns */
+};
+
+static bool
+goes_on(void *arg)
 {
+	const struct waiting *waiting = arg;
+	struct run *run = waiting->run;
+
+	return wp_clock_ns() < waiting->limit && (run->tracer != NULL ?
+	    exec_tracer_goes_on(run->tracer) : run_goes_on(run));
+}
+
+/* -EINTR, the run ends, or another -errno, some with a cause. */
+static int
+explain_late(const struct waiting *waiting, int err, struct wp_cause *cause)
+{
+	if (err != -EINTR || wp_clock_ns() < waiting->limit)
+		return err;
+	return wp_cause_set(cause, WP_CAUSE_LOADER_LATE, LIMIT_S);
+}
+
+/* Let it map its libraries, one step after the other, until nothing is missing
+   or the program begins.  0 or -errno with or without a cause: -ECHILD, it has
+   ended; -EINTR, the run ends. */
+static int
+find(struct run *run, struct program *program, struct wp_cause *why)
+{
+	struct waiting waiting = {
+		run, wp_clock_ns() + LIMIT_S * UINT64_C(1000000000),
+	};
+	const struct wp_patience patience = {goes_on, &waiting};
 	const pid_t pid = program->process->pid;
 	const unsigned first = loader_count(pid);
 	struct wp_cause cause;
@@ -137,11 +173,12 @@ find(struct run *run, struct program *program)
 	while (resolve_unless_absent(run, program, early) > 0) {
 		const uint64_t stop[] = {loader.hook, loader.entry};
 
-		at = wp_target_run_to(run->target, stop, 2, &status);
+		at = wp_target_run_to(run->target, stop, 2, &patience,
+		    &status);
 		if (at == -ECHILD && pid == run->process->pid)
 			run->command_status = status;
 		if (at < 0)
-			return at;
+			return explain_late(&waiting, at, why);
 		if ((err = run_learn(run, program->process, true, &cause)) < 0)
 			return err;
 		early = at == 0 && loader_count(pid) == first;
@@ -324,7 +361,7 @@ give_up(struct run *run, const struct program *program, int err,
 	struct process *process = program->process;
 	const pid_t pid = process->pid;
 
-	if (err != -ECHILD && err != -ESRCH) {
+	if (err != -ECHILD && err != -ESRCH && err != -EINTR) {
 		session_warn(&run->session, "process %d executed %s, which is "
 		    "not watched: %s", pid, program->path,
 		    cause->code != WP_CAUSE_NONE ? cause->text :
@@ -402,7 +439,7 @@ run_program(struct run *run, pid_t pid)
 	if (begin(run, &program, pid) < 0)
 		return false;
 	(void)wp_proc_exe(pid, program.path);
-	if ((err = find(run, &program)) == 0) {
+	if ((err = find(run, &program, &cause)) == 0) {
 		wait_for_modules(run, &program);
 		if (is_refused(run, &program)) {
 			wp_target_let_go(run->target);

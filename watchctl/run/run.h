@@ -181,6 +181,10 @@ int run_left_for_wait(const struct run *);
    then nothing that takes long is to be begun. */
 bool run_is_ending(const struct run *);
 
+/* From what takes long, in the loop's thread: take signals, and look at the time.
+   Whether the run goes on. */
+bool run_goes_on(struct run *);
+
 /* A signal for watchctl: it ends, or passes it on to the command. */
 void run_signal(struct run *, int sig);
 

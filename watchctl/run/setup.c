@@ -333,7 +333,7 @@ resolve_launched(struct run *run, struct wp_cause *cause)
 	    at == HOOK && !run->ops->registers) {
 		const uint64_t stop[STOPS] = {loader.hook, loader.entry};
 
-		at = wp_target_run_to(run->target, stop, STOPS,
+		at = wp_target_run_to(run->target, stop, STOPS, NULL,
 		    &run->command_status);
 		if (at == -ECHILD)
 			return wp_cause_set(cause, WP_CAUSE_ENDED_EARLY);

@@ -391,6 +391,14 @@ run_poll(struct run *run, struct pollfd *p, size_t n)
 		take_signals(run);
 }
 
+bool
+run_goes_on(struct run *run)
+{
+	take_signals(run);
+	run_check_time(run);
+	return run->reason == NULL;
+}
+
 void
 run_round(struct run *run)
 {

@@ -156,7 +156,7 @@ which(const int *fds, size_t n, const struct wp_stop *stop, int sig)
 
 int
 wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
-    int *status)
+    const struct wp_patience *patience, int *status)
 {
 	struct wp_proc_status now = {0};
 	struct wp_stop stop = {.fd = -1};
@@ -175,9 +175,12 @@ wp_target_run_to(struct wp_target *target, const uint64_t *addrs, size_t n,
 	if (err == -ESRCH)	/* killed: going on, it ends */
 		err = 0;
 	while (err >= 0 && !stop.ended && which(fds, open, &stop, sig) < 0)
-		err = wp_hold_continue(&target->hold, &stop);
+		err = wp_hold_continue(&target->hold, patience, &stop);
 	if (err >= 0 && !stop.ended)
 		err = which(fds, open, &stop, sig);
+	/* its signal is ours, if it got there after all */
+	else if (err == -EINTR && which(fds, open, &stop, sig) >= 0)
+		target->hold.thread[0].signal = 0;
 	for (size_t i = 0; i < open; i++)
 		if (fds[i] >= 0)
 			(void)close(fds[i]);

@@ -45,6 +45,7 @@ struct wp_watched {
 struct wp_target;
 struct wp_command;		/* of ptrace/ptrace.h, which is not installed */
 struct wp_hold;
+struct wp_patience;
 
 /*
  * A new target.  Rings are allocated (the smallest with options->count).  0 or
@@ -102,10 +103,11 @@ int wp_launch_explain(int err, const char *name, struct wp_cause *);
  * Let a launched command run on until it is about to execute one of n addresses
  * (0: not an address), at most 4.  Result: the index of that one, and the
  * command is held there; -ECHILD: it ended first, its wait status is in
- * *status; or -errno.
+ * *status; or -errno: -EINTR, there is no more patience (NULL: endless), and it
+ * is held wherever it was, unless it sleeps where no stop reaches it.
  */
 int wp_target_run_to(struct wp_target *, const uint64_t *addrs, size_t n,
-    int *status);
+    const struct wp_patience *, int *status);
 
 /* Arm a launched command with all watches and let it go.  On failure it is
    still held, unless it ended or cannot be held. */

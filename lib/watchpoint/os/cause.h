@@ -127,6 +127,8 @@
 	X(EXEC, ENOEXEC, "%s: %s")					\
 	X(ENDED_EARLY, ESRCH, "the command ended before the watch "	\
 	    "could be armed")						\
+	X(LOADER_LATE, ETIMEDOUT, "its dynamic loader was not done "	\
+	    "after %d s: it is stopped, or waits for a file")		\
 	X(ATTR, EINVAL, "%s")						\
 	X(ATTR_NEWER, E2BIG, "struct wp_attr has %zu bytes here, and "	\
 	    "this libwatchpoint knows %zu of them: the others need a "	\

@@ -1,13 +1,21 @@
 /* command: a command that is held at its first instruction, and runs held. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/array.h"
+#include "os/clock.h"
 #include "ptrace/ptrace_private.h"
+
+enum {
+	SPIN_NS = 200000,	/* of which none is slept: most stops come soon */
+	NAP_NS = 200000,
+	STOP_NS = 200000000,	/* for a thread that was interrupted */
+};
 
 /* The new process waits to be seized, then becomes the command; if execve(2)
    fails, its errno goes back through the pipe. */
@@ -39,22 +47,61 @@ is_group_stop(int status)
 	    WSTOPSIG(status) != SIGTRAP;
 }
 
-/* Wait until a thread stops by itself or ends; in the meantime it may be
-   stopped and continued with its process.  0 or -errno. */
+/* Wait for a thread to report something.  0 or -errno: -EINTR, there is no more
+   patience. */
 static int
-next_stop(pid_t tid, int *status)
+await_report(pid_t tid, const struct wp_patience *patience, int *status)
 {
-	for (;;) {
-		if (waitpid(tid, status, __WALL) < 0) {
-			if (errno != EINTR)
-				return -errno;
-		} else if (!is_group_stop(*status)) {
-			return 0;
-		} else if (ptrace(PTRACE_LISTEN, tid, 0, 0) != 0 &&
-		    errno != ESRCH) {
+	const uint64_t began = wp_clock_ns();
+	pid_t got;
+
+	while ((got = waitpid(tid, status, __WALL |
+	    (patience != NULL ? WNOHANG : 0))) != tid) {
+		if (got < 0 && errno != EINTR)
 			return -errno;
-		}
+		if (patience == NULL)
+			continue;
+		if (!patience->goes_on(patience->arg))
+			return -EINTR;
+		if (wp_clock_ns() - began > SPIN_NS)
+			wp_clock_sleep(NAP_NS);
+		else
+			(void)sched_yield();
 	}
+	return 0;
+}
+
+/* Wait until a thread stops by itself or ends; in the meantime it may be
+   stopped and continued with its process.  0 or -errno: as above. */
+static int
+next_stop(pid_t tid, const struct wp_patience *patience, int *status)
+{
+	int err;
+
+	while ((err = await_report(tid, patience, status)) == 0 &&
+	    is_group_stop(*status))
+		if (ptrace(PTRACE_LISTEN, tid, 0, 0) != 0 && errno != ESRCH)
+			return -errno;
+	return err;
+}
+
+static bool
+is_soon(void *limit)
+{
+	return wp_clock_ns() < *(const uint64_t *)limit;
+}
+
+/* It runs, or is stopped with its process: have it stop for us, whatever it does.
+   0 or -errno. */
+static int
+stop_here(pid_t tid, int *status)
+{
+	uint64_t limit = wp_clock_ns() + STOP_NS;
+	const struct wp_patience soon = {is_soon, &limit};
+
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) != 0)
+		return -errno;
+	return await_report(tid, &soon, status);
 }
 
 /* Wait for the stop at the end of execve; signals on the way are delivered.
@@ -65,7 +112,7 @@ await_exec(pid_t pid)
 	int status, err;
 
 	for (;;) {
-		if ((err = next_stop(pid, &status)) < 0)
+		if ((err = next_stop(pid, NULL, &status)) < 0)
 			return err;
 		if (!WIFSTOPPED(status))
 			return -ECHILD;
@@ -167,7 +214,8 @@ wp_command_end(pid_t pid)
 }
 
 int
-wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
+wp_hold_continue(struct wp_hold *hold, const struct wp_patience *patience,
+    struct wp_stop *stop)
 {
 	struct wp_held *held = &hold->thread[0];
 	siginfo_t info;
@@ -176,9 +224,11 @@ wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
 	if (ptrace(PTRACE_CONT, held->tid, 0,
 	    (void *)(intptr_t)held->signal) != 0 && errno != ESRCH)
 		return -errno;
-	if ((err = next_stop(held->tid, &status)) < 0)
-		return err;
 	*stop = (struct wp_stop){.fd = -1};
+	held->signal = 0;
+	err = next_stop(held->tid, patience, &status);
+	if (err < 0 && (err != -EINTR || stop_here(held->tid, &status) < 0))
+		return err;
 	if (!WIFSTOPPED(status)) {
 		stop->ended = true;
 		stop->status = status;
@@ -190,5 +240,5 @@ wp_hold_continue(struct wp_hold *hold, struct wp_stop *stop)
 	    ptrace(PTRACE_GETSIGINFO, held->tid, 0, &info) == 0 &&
 	    info.si_code > 0 && info.si_code != SI_KERNEL)
 		stop->fd = info.si_fd;
-	return 0;
+	return err;
 }

@@ -87,9 +87,18 @@ struct wp_stop {
 	int fd;		/* signal of a descriptor (F_SETSIG): which; -1 */
 };
 
+/* For how long to wait for a stop; goes_on is asked again and again. */
+struct wp_patience {
+	bool (*goes_on)(void *arg);
+	void *arg;
+};
+
 /* Let the one thread of a hold run on, with the signal it was stopped by, until
-   it stops again or ends.  0 or -errno. */
-int wp_hold_continue(struct wp_hold *, struct wp_stop *);
+   it stops again or ends.  0 or -errno: -EINTR, there is no more patience (NULL:
+   endless), and it was stopped where it was, unless it sleeps where no stop
+   reaches it. */
+int wp_hold_continue(struct wp_hold *, const struct wp_patience *,
+    struct wp_stop *);
 
 /*
  * Tracing.  A traced thread runs, and stops now and then: each stop is reported

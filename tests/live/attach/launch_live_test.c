@@ -14,6 +14,7 @@
 #include "child.h"
 #include "live.h"
 #include "os/proc.h"
+#include "ptrace/ptrace.h"
 #include "record/record.h"
 #include "scratch.h"
 #include "attach/target.h"
@@ -110,6 +111,8 @@ command(const char *what)
 	}
 	if (strcmp(what, "--children") == 0)
 		have_children();
+	if (strcmp(what, "--pause") == 0)
+		(void)pause();
 	for (int i = 0; i < LATE; i++) {
 		stage_one();
 		written = i;
@@ -349,14 +352,14 @@ TEST(runs_to_addresses)
 	stops[1] = address(&l, (void *)(uintptr_t)stage_two);
 	stops[2] = address(&l, (void *)(uintptr_t)stage_one);
 	for (int i = 0; i < LATE; i++) {
-		assert_int_equal(wp_target_run_to(l.target, stops, 3, &status),
-		    2);
+		assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL,
+		    &status), 2);
 		assert_int_equal(pc_of(l.pid), stops[2]);
 		assert_int_equal(read_long(&l, &stages), i);
 	}
-	assert_int_equal(wp_target_run_to(l.target, stops, 3, &status), 1);
+	assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL, &status), 1);
 	assert_int_equal(pc_of(l.pid), stops[1]);
-	assert_int_equal(wp_target_run_to(l.target, stops, 3, &status),
+	assert_int_equal(wp_target_run_to(l.target, stops, 3, NULL, &status),
 	    -ECHILD);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
 	expect_no_child();
@@ -374,7 +377,7 @@ TEST(arms_where_it_was_let_run_to)
 	launch(&l, "--write", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(wp_target_run_to(l.target, &stop, 1,
+		assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL,
 		    &status), 0);
 	watch(&l, address(&l, &written), WP_WRITE);
 	arm(&l);
@@ -391,7 +394,7 @@ TEST(arms_threads_made_on_the_way)
 
 	launch(&l, "--threads", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
 	watch(&l, address(&l, &written), WP_WRITE);
 	arm(&l);
 	expect_status(l.pid, STATUS);
@@ -409,12 +412,44 @@ TEST(is_not_stopped_by_other_signals)
 
 	launch(&l, "--children", &counting);
 	stop = address(&l, (void *)(uintptr_t)stage_one);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
 	assert_int_equal(pc_of(l.pid), stop);
-	assert_int_equal(wp_target_run_to(l.target, &stop, 1, &status), 0);
+	assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL, &status), 0);
 	wp_target_let_go(l.target);
 	expect_status(l.pid, STATUS);
 	wp_target_free(l.target);
+}
+
+static bool
+is_asked_again(void *arg)
+{
+	return --*(int *)arg > 0;
+}
+
+/* It sleeps, or is stopped with its process; and goes on as it was. */
+TEST(does_not_wait_for_ever)
+{
+	for (int stopped = 0; stopped < 2; stopped++) {
+		int times = 20, status;
+		const struct wp_patience patience = {is_asked_again, &times};
+		struct launched l;
+		uint64_t stop;
+
+		launch(&l, "--pause", &counting);
+		stop = address(&l, (void *)(uintptr_t)stage_one);
+		if (stopped)
+			assert_int_equal(kill(l.pid, SIGSTOP), 0);
+		assert_int_equal(wp_target_run_to(l.target, &stop, 1,
+		    &patience, &status), -EINTR);
+		assert_int_equal(times, 0);
+		wp_target_let_go(l.target);
+		assert_int_equal(wp_proc_tracer(l.pid), 0);
+		assert_int_equal(kill(l.pid, SIGTERM), 0);
+		assert_int_equal(kill(l.pid, SIGCONT), 0);
+		assert_int_equal(waitpid(l.pid, &status, 0), l.pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		wp_target_free(l.target);
+	}
 }
 
 TEST(reports_how_it_ended_before)
@@ -424,7 +459,7 @@ TEST(reports_how_it_ended_before)
 	int status;
 
 	launch(&l, "--fatal", &counting);
-	assert_int_equal(wp_target_run_to(l.target, &nowhere, 1, &status),
+	assert_int_equal(wp_target_run_to(l.target, &nowhere, 1, NULL, &status),
 	    -ECHILD);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 	expect_no_child();
@@ -588,7 +623,7 @@ TEST(bears_commands_that_are_killed)
 		if (dead)
 			await(wp_proc_status(l.pid, &state_now) == 0 &&
 			    state_now.state == 'Z');
-		assert_int_equal(wp_target_run_to(l.target, &stop, 1,
+		assert_int_equal(wp_target_run_to(l.target, &stop, 1, NULL,
 		    &status), -ECHILD);
 		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 		wp_target_free(l.target);

@@ -2001,7 +2001,7 @@ TEST(a_signal_stops_at_the_very_instruction)
 	assert_true((fd = wp_perf_open(&attr, p.pid, -1)) >= 0);
 	assert_int_equal(wp_perf_signal(fd, p.pid, SIGURG), 0);
 	puppet_tell(p.lead[1], 'l');
-	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 	assert_false(stop.ended);
 	assert_int_equal(stop.signal, SIGURG);
 	assert_int_equal(stop.fd, fd);

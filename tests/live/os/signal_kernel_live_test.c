@@ -1378,7 +1378,7 @@ TEST(a_tracer_is_told_which_registers_hit)
 	plant(&hold, pid);
 	for (size_t i = 0; i < COUNT(hits); i++) {
 		tell(hits[i].deed);
-		assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+		assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 		assert_false(stop.ended);
 		assert_int_equal(stop.signal, SIGTRAP);
 		assert_int_equal(registers_hit(pid), hits[i].registers);
@@ -1422,11 +1422,11 @@ TEST(a_tracer_can_avert_that_but_the_handler_is_gone)
 
 		plant(&hold, pid);
 		tell(STORE);
-		assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+		assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 		assert_int_equal(stop.signal, SIGTRAP);
 		hold.thread[0].signal = 0;	/* go on without it */
 		tell(STORE);
-		assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+		assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 		assert_int_equal(stop.signal, SIGTRAP);
 		assert_int_equal(shared->did, 1);
 		assert_int_equal(shared->n, 0);

@@ -4,10 +4,12 @@
  */
 #include "test.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "live.h"
@@ -327,6 +329,70 @@ TEST(signals_end_it_when_its_command_has_ended)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		outcome_free(&o);
 	}
+}
+
+/* Wait until somebody opens a pipe for reading, who gets nothing to read. */
+static int
+open_for_reader(const char *path)
+{
+	int fd = -1;
+
+	for (unsigned ms = 0; fd < 0 && ms < LIVE_PATIENCE_MS; ms++) {
+		fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+		(void)usleep(1000);
+	}
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* A program whose loader waits for a library, which a pipe stands for, does not
+   keep watchctl from what it is told. */
+TEST(a_loader_that_waits)
+{
+	const char *path = scratch_path("pipe");
+
+	assert_int_equal(mkfifo(path, 0600), 0);
+	for (size_t i = 0; i < COUNT(modes); i++) {
+		struct running w;
+		struct outcome o;
+		int fd;
+
+		start(&w, LIST(watchctl(), modes[i], SKIP, "-w", "nothing",
+		    "--", "/bin/sh", "-c", "LD_PRELOAD=$1 exec \"$0\" 1",
+		    victim("relay"), path));
+		fd = open_for_reader(path);
+		assert_int_equal(kill(w.pid, SIGTERM), 0);
+		finish(&w, &o);
+		if (o.status != 128 + SIGTERM)
+			fail_msg("%s: status %d: %s", modes[i], o.status,
+			    o.err);
+		outcome_free(&o);
+		(void)close(fd);
+	}
+}
+
+/* It is not waited for without end, either: others may be waiting for us. */
+TEST(a_loader_that_waits_long)
+{
+	const char *path = scratch_path("slow");
+	struct running w;
+	struct outcome o;
+	int fd;
+
+	if (getenv("THOROUGH") == NULL)
+		return;		/* it takes ten seconds */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	start(&w, LIST(watchctl(), "--stop", SKIP, VOUCHED, "-w", "nothing",
+	    "--", "/bin/sh", "-c", "LD_PRELOAD=$1 exec \"$0\" 1",
+	    victim("relay"), path));
+	fd = open_for_reader(path);
+	(void)sleep(11);
+	(void)close(fd);
+	finish(&w, &o);
+	if (o.status != 120 ||
+	    strstr(o.err, "its dynamic loader was not done") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
 }
 
 /* Whatever watchctl is doing, the programs go on, and end as they would. */

@@ -1062,13 +1062,13 @@ TEST(reports_how_a_command_goes_on)
 	pid_t pid;
 
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
-	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 	assert_false(stop.ended);
 	assert_int_equal(stop.signal, SIGUSR1);
 	assert_int_equal(stop.fd, -1);
 	assert_int_equal(hold.thread[0].signal, SIGUSR1);
 	/* it is delivered on the way */
-	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 	assert_true(stop.ended);
 	assert_true(WIFEXITED(stop.status));
 	assert_int_equal(WEXITSTATUS(stop.status), 9);
@@ -1100,11 +1100,11 @@ TEST(commands_can_be_stopped)
 
 	assert_int_equal(wp_hold_command(&hold, argv, &pid), 0);
 	other = child_start(continue_later, &pid);
-	assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+	assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 	assert_int_equal(stop.signal, SIGSTOP);
 	shared->ready = 1;
 	do
-		assert_int_equal(wp_hold_continue(&hold, &stop), 0);
+		assert_int_equal(wp_hold_continue(&hold, NULL, &stop), 0);
 	while (!stop.ended);
 	assert_int_equal(shared->ready, 2);
 	assert_true(WIFEXITED(stop.status));
