@@ -4,6 +4,7 @@
  */
 volatile long plug_state;
 volatile long plug_table[4];
+__thread volatile long plug_local = 5;
 
 static __attribute__((constructor)) void
 plug_prepare(void)

@@ -257,11 +257,16 @@ take_place(const struct box_message *answer, pid_t pid,
 	    (spec->access == WP_EXEC && len != 1) ||
 	    (spec->symbol == NULL && addr != spec->addr))
 		return wp_cause_errno(cause, spec->text, EPROTO);
-	if (spec->symbol != NULL &&
+	place->local = answer->value[2] == 2;
+	if (place->local && (!spec->finds_local || spec->thread == 0 ||
+	    answer->value[3] != 0))
+		return wp_cause_errno(cause, spec->text, EPROTO);
+	if (spec->symbol != NULL && !place->local &&
 	    (err = wp_target_mapped(pid, &begin, cause)) < 0)
 		return err;
 	place->addr = addr;
 	place->len = len;
+	place->base = place->local ? answer->value[4] : 0;
 	if ((err = take_more(answer, pid, spec, place, cause)) < 0)
 		return err;
 	if (answer->value[2] != 0 &&
@@ -296,7 +301,8 @@ live_box_resolve(struct live_box *live, pid_t pid, const struct spec *spec,
 		.what = BOX_RESOLVE,
 		.value = {(uint64_t)pid, spec->access, (early ? BOX_EARLY : 0) |
 		    (spec->unborn ? BOX_UNBORN : 0) |
-		    (spec->follow ? BOX_FOLLOW : 0), cause != NULL},
+		    (spec->follow ? BOX_FOLLOW : 0) |
+		    (spec->finds_local ? BOX_LOCAL : 0), cause != NULL},
 	};
 	int err;
 

@@ -37,14 +37,17 @@ enum box_what {
 	/* questions, answered with what is asked for; of processes: value[0] */
 	BOX_RESOLVE,		/* value[1]: an access; value[2]: BOX_EARLY if
 				   libraries have still to be mapped, BOX_UNBORN
-				   and BOX_FOLLOW as of struct spec; value[3]: 1
+				   and BOX_FOLLOW and BOX_LOCAL
+				   (finds_local) as of struct spec; value[3]: 1
 				   if it is to be said why not; a SPEC, and
 				   where its module leads as a path, or "", each
 				   with NUL.  The answer: value[0], value[1]:
 				   address and length; value[2]: 1 if text is
-				   its name; value[3]: nmore of struct
-				   spec_place, and value[4] and on: more; or
-				   err, and value[2], text: the cause */
+				   its name, 2 if it is thread-local, too;
+				   value[3]: nmore of struct spec_place, and
+				   value[4] and on: more, or if it is
+				   thread-local value[4]: base; or err, and
+				   value[2], text: the cause */
 	BOX_LOADER_HOOK,	/* the function that a debugger stops at in the
 				   dynamic loader: value[0]; 0: there is none */
 	BOX_MODULE,		/* value[1]: a module, from 0 on; the answer:
@@ -141,7 +144,7 @@ enum box_what {
 	BOX_END,		/* value[0]: the exit status */
 };
 
-enum { BOX_EARLY = 1, BOX_UNBORN = 2, BOX_FOLLOW = 4 };
+enum { BOX_EARLY = 1, BOX_UNBORN = 2, BOX_FOLLOW = 4, BOX_LOCAL = 8 };
 
 enum { BOX_VALUES = 7, BOX_BYTES_MAX = 2 * PATH_MAX };
 

@@ -42,10 +42,12 @@ put_place(struct box_message *answer, const struct spec_place *place)
 {
 	answer->value[0] = place->addr;
 	answer->value[1] = place->len;
-	answer->value[2] = place->symbol != NULL;
+	answer->value[2] = place->local ? 2 : place->symbol != NULL;
 	answer->value[3] = place->nmore;
 	for (unsigned i = 0; i < place->nmore; i++)
 		answer->value[4 + i] = place->more[i];
+	if (place->local)
+		answer->value[4] = place->base;
 	return (size_t)snprintf(answer->text, sizeof(answer->text), "%s",
 	    place->symbol != NULL ? place->symbol : "") <
 	    sizeof(answer->text) ? 0 : -E2BIG;
@@ -82,6 +84,7 @@ resolve(struct ex_process *process, const struct box_message *question,
 		spec.real = *real == '\0' ? NULL : strdup(real);
 		spec.unborn = (question->value[2] & BOX_UNBORN) != 0;
 		spec.follow = (question->value[2] & BOX_FOLLOW) != 0;
+		spec.finds_local = (question->value[2] & BOX_LOCAL) != 0;
 		err = ((question->value[2] & BOX_EARLY) != 0 ?
 		    spec_resolve_early :
 		    spec_resolve)(&spec, process, &place,

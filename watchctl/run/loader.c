@@ -7,6 +7,8 @@
 
 #include "os/proc.h"
 
+enum { MODULES_MAX = 65536 };	/* a list may be damaged */
+
 void
 loader_find(pid_t pid, struct live_box *live, struct loader *loader)
 {
@@ -72,6 +74,23 @@ loader_hook_of(pid_t pid)
 	struct r_debug debug;
 
 	return find_debug(pid, &debug) ? debug.r_brk : 0;
+}
+
+uint64_t
+loader_module(pid_t pid, uint64_t base)
+{
+	struct link_map module = {.l_next = NULL};
+	struct r_debug debug;
+	uint64_t at = find_debug(pid, &debug) ? (uint64_t)debug.r_map : 0;
+
+	for (unsigned i = 0; i < MODULES_MAX && at != 0; i++) {
+		if (!read_all(pid, at, &module, sizeof(module)))
+			return 0;
+		if (module.l_addr == base)
+			return at;
+		at = (uint64_t)module.l_next;
+	}
+	return 0;
 }
 
 bool

@@ -20,6 +20,7 @@
 #include "run/loader.h"
 #include "run/new_program.h"
 #include "run/run.h"
+#include "run/thread_local.h"
 
 /* --- names --- */
 
@@ -275,8 +276,8 @@ find_now(struct run *run, struct process *process, struct wp_cause *cause)
 			    WP_CAUSE_STATIC, spec->text, process->pid,
 			    spec->module);
 		else
-			err = live_box_resolve(&run->live, process->pid, spec,
-			    false, &process->place[i], cause);
+			err = thread_local_resolve(&run->live, process->pid,
+			    spec, &process->place[i], cause);
 	}
 	return err;
 }

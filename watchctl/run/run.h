@@ -221,6 +221,10 @@ void run_track_children(struct run *, const struct process *);
 void run_take_child(struct run *, const struct ex_record *);
 void run_check_children(struct run *);
 
+/* Take in that a thread has ended: its instance of a thread-local variable is no
+   more. */
+void run_take_thread_end(struct run *, const struct ex_record *);
+
 /* Children that are watched, of a run whose status has to vouch for it: take in a
    record; the watch is about to be switched off, and all records from before this
    time, ns, have been taken in; all have been.  One that executed another program

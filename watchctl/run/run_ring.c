@@ -243,6 +243,7 @@ take_tasks(struct run *run, const struct ex_record *record)
 		run_take_descendant(run, record);
 	}
 	run_take_child(run, record);
+	run_take_thread_end(run, record);
 }
 
 /* Keep what was drained, and let go what is too much. */

@@ -175,6 +175,7 @@ feed(struct stop_run *stop, uint64_t horizon, bool all)
 		if (!run_decode(run, header, &record))
 			continue;
 		run_take_child(run, &record);
+		run_take_thread_end(run, &record);
 		if (!session_record(&run->session, &record))
 			return false;
 	}

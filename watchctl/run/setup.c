@@ -28,6 +28,7 @@
 #include "run/initial_values.h"
 #include "run/loader.h"
 #include "run/new_module.h"
+#include "run/thread_local.h"
 #include "session/replay.h"
 #include "run/run.h"
 #include "spec/condition_filter.h"
@@ -261,6 +262,18 @@ explain_not_waiting(const struct run *run, const struct spec *spec,
 		    "; %s cannot wait for it", with);
 }
 
+static int
+resolve_one(struct run *run, struct process *process, size_t i, bool early,
+    struct wp_cause *cause)
+{
+	struct spec *spec = &run->options->spec[i];
+
+	return run->options->command == NULL && run->follow == NULL ?
+	    thread_local_resolve(&run->live, process->pid, spec,
+	    &process->place[i], cause) : live_box_resolve(&run->live,
+	    process->pid, spec, early, &process->place[i], cause);
+}
+
 /* Find each SPEC in a process; early: before its libraries are mapped.  0 or
    -errno with a cause; -ENOENT: not there, as far as its modules are mapped. */
 static int
@@ -274,8 +287,7 @@ resolve(struct run *run, struct process *process, bool early,
 		process->place[i].symbol = NULL;
 		run->options->spec[i].unborn = run->options->command != NULL;
 		run->options->spec[i].follow = run->follow != NULL;
-		err = live_box_resolve(&run->live, process->pid,
-		    &run->options->spec[i], early, &process->place[i], cause);
+		err = resolve_one(run, process, i, early, cause);
 		if (err < 0)
 			explain_not_waiting(run, &run->options->spec[i], cause);
 	}

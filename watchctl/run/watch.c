@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/proc.h"
 #include "util/complain.h"
 #include "util/executable.h"
 #include "util/interrupt.h"
@@ -223,6 +224,33 @@ run_take_child(struct run *run, const struct ex_record *r)
 	    leaves_children(run))
 		children_made(&run->children, r->task.pid, r->task.ppid,
 		    r->task.time);
+}
+
+/* Where its instance was is nobody's, or soon another thread's. */
+static void
+leave_instances(struct run *run, const struct process *process, pid_t tid)
+{
+	for (size_t i = 0; i < process->n && !process->disarmed; i++) {
+		const struct spec *spec = &run->options->spec[process->program ?
+		    process->spec[i] : i];
+
+		if (spec->thread != tid)
+			continue;
+		if (run->ops->turn_off != NULL)
+			run->ops->turn_off(run, process->first + i);
+		session_warn(&run->session, "thread %d has ended, and with it "
+		    "its '%s', which is watched no more", tid, spec->text);
+	}
+}
+
+void
+run_take_thread_end(struct run *run, const struct ex_record *r)
+{
+	if (r->type != PERF_RECORD_EXIT || wp_proc_exiting(r->task.pid))
+		return;
+	for (size_t i = 0; i < run->nprocesses; i++)
+		if (run->process[i].pid == r->task.pid)
+			leave_instances(run, &run->process[i], r->task.tid);
 }
 
 /* One is reported. */

@@ -175,7 +175,20 @@ name_step(const char *begin, const char **p, struct nesting *n)
 	return wrong;
 }
 
-/* Advance over a symbol's name, up to what ends it: '+', ':' or NUL. */
+/* Whether "@TID" is at p: "@" alone may be in a name. */
+static bool
+is_thread(const char *p)
+{
+	const char *digits = p + 1;
+
+	if (*p != '@' || !is_digit(*digits))
+		return false;
+	while (is_digit(*digits))
+		digits++;
+	return *digits == '\0' || *digits == ':';
+}
+
+/* Advance over a symbol's name, up to what ends it: '+', ':', "@TID" or NUL. */
 static const char *
 parse_name(const char **p)
 {
@@ -187,7 +200,7 @@ parse_name(const char **p)
 	while (**p != '\0' && wrong == NULL) {
 		bool plain = n.depth == 0 && !after_operator(begin, *p);
 
-		if (plain && (**p == '+' ||
+		if (plain && (**p == '+' || is_thread(*p) ||
 		    (**p == ':' && strncmp(*p, "::", 2) != 0)))
 			break;
 		wrong = name_step(begin, p, &n);
@@ -236,6 +249,23 @@ parse_symbol(const char **p, struct spec *spec, bool *memory)
 }
 
 static const char *
+parse_thread(const char **p, struct spec *spec)
+{
+	const char *begin = ++*p;
+	uint64_t tid;
+	const char *wrong = parse_number(p, &tid);
+
+	if (wrong != NULL)
+		return wrong;
+	if (tid == 0 || tid > INT_MAX) {
+		*p = begin;
+		return "no thread has this id";
+	}
+	spec->thread = (pid_t)tid;
+	return NULL;
+}
+
+static const char *
 parse_length(const char **p, struct spec *spec)
 {
 	const char *begin = ++*p;
@@ -265,6 +295,8 @@ parse_spec(const char **p, struct spec *spec, bool *memory)
 		return "something to watch is wanted";
 	wrong = symbol ? parse_symbol(p, spec, memory) :
 	    parse_number(p, &spec->addr);
+	if (wrong == NULL && symbol && is_thread(*p))
+		wrong = parse_thread(p, spec);
 	if (wrong != NULL || **p == '\0')
 		return wrong;
 	if (**p == ':')

@@ -2,7 +2,7 @@
  * spec: the text that names what to watch.
  *
  *	ADDR[:LEN]  [MODULE!]SYMBOL[+OFF][:LEN]  [MODULE!]EXPRESSION[:LEN]
- *	FILE:LINE
+ *	FILE:LINE   [MODULE!]THREAD_LOCAL[+OFF]@TID[:LEN]
  *
  * ADDR, OFF and LEN are decimal, or hex with 0x.  MODULE may be a source file,
  * for its static names; then "::" may be in place of "!".  What can be a
@@ -32,6 +32,9 @@ struct spec {
 	int line;		/* of execution: of the source file symbol; 0:
 				   it is none */
 	bool follow;		/* for resolving: the way to it is wanted */
+	pid_t thread;		/* of a thread-local one: whose; 0: not given */
+	bool finds_local;	/* for resolving: where it is in its module's
+				   thread-local storage is wanted */
 	uint64_t addr;		/* an address; 0 with a symbol */
 	bool has_off;
 	uint64_t off;
@@ -52,6 +55,9 @@ struct spec_place {
 				   malloc'd; NULL for an address that lies in
 				   no symbol */
 	bool later;		/* it is not mapped yet */
+	bool local;		/* addr is an offset in the thread-local storage
+				   of a module, */
+	uint64_t base;		/* whose vaddrs have this added to them */
 };
 
 /* Parse text.  0, or -EINVAL with a cause that points at the character;

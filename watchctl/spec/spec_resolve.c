@@ -613,6 +613,20 @@ choose_symbol(struct search *s, struct ex_process *process,
 	return s->n > 1 ? symbol_ambiguous(s, cause) : 0;
 }
 
+/* Where it is in its module's thread-local storage, of which each thread has one of
+   its own. */
+static int
+place_local(const struct search *s, struct spec_place *place,
+    struct wp_cause *cause)
+{
+	struct found_symbol found = s->found[0];
+
+	found.addr = found.symbol.value;
+	place->local = true;
+	place->base = s->found[0].addr - found.symbol.value;
+	return place_symbol(s->spec, &found, place, cause);
+}
+
 static int
 resolve_symbol(struct search *s, struct ex_process *process,
     struct spec_place *place, struct wp_cause *cause)
@@ -625,8 +639,13 @@ resolve_symbol(struct search *s, struct ex_process *process,
 	if (s->spec->access == WP_EXEC && s->found[0].symbol.indirect &&
 	    !s->spec->has_off)
 		return symbol_indirect(s, cause);
+	if (!s->found[0].symbol.tls && s->spec->thread != 0)
+		return range_error(s->spec, "this is not thread-local: leave "
+		    "out @TID", cause);
 	if (!s->found[0].symbol.tls)
 		return place_symbol(s->spec, &s->found[0], place, cause);
+	if (s->spec->thread != 0 && s->spec->finds_local)
+		return place_local(s, place, cause);
 	text = shown(s->spec->text);
 	rc = wp_cause_set(cause, WP_CAUSE_SYMBOL_TLS, buffer_text(&text));
 	buffer_free(&text);

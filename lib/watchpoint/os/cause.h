@@ -33,7 +33,9 @@
 	X(SYMBOL_AMBIGUOUS, ENOTUNIQ, "'%s': %zu symbols are called "	\
 	    "'%s': %s; name one by %sits address")			\
 	X(SYMBOL_TLS, ENOTSUP, "'%s' is thread-local: every thread "	\
-	    "has its own; give the address of one of them")		\
+	    "has its own; with -p, name one by its thread: SYMBOL@TID")		\
+	X(NO_LOCAL, ENOTSUP, "'%s': where thread %d has it cannot be "	\
+	    "found: %s")						\
 	X(LINE_UNKNOWN, ENOENT, "'%s': %s")				\
 	X(SPEC_RANGE, ERANGE, "'%s': %s")				\
 	X(SPEC_EXPRESSION, EINVAL, "'%s': %s (column %zu)")		\

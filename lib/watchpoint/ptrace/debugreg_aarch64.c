@@ -19,6 +19,13 @@ wp_trace_pc(pid_t tid)
 	    (ssize_t)sizeof(regs) ? regs.pc : 0;
 }
 
+uint64_t
+wp_trace_thread_block(pid_t tid)
+{
+	(void)tid;
+	return 0;
+}
+
 int
 wp_trace_call(pid_t tid, int64_t *result)
 {

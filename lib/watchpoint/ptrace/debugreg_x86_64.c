@@ -14,15 +14,27 @@
 
 #ifdef __x86_64__	/* static checks see it elsewhere, too */
 
+/* 0: not known. */
+static uint64_t
+peek_user(pid_t tid, size_t at)
+{
+	long value;
+
+	errno = 0;
+	value = ptrace(PTRACE_PEEKUSER, tid, (void *)at, NULL);
+	return errno != 0 ? 0 : (uint64_t)value;
+}
+
 uint64_t
 wp_trace_pc(pid_t tid)
 {
-	const size_t at = offsetof(struct user, regs.rip);
-	long pc;
+	return peek_user(tid, offsetof(struct user, regs.rip));
+}
 
-	errno = 0;
-	pc = ptrace(PTRACE_PEEKUSER, tid, (void *)at, NULL);
-	return errno != 0 ? 0 : (uint64_t)pc;
+uint64_t
+wp_trace_thread_block(pid_t tid)
+{
+	return peek_user(tid, offsetof(struct user, regs.fs_base));
 }
 
 int

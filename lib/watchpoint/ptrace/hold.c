@@ -262,6 +262,22 @@ wp_hold_others(struct wp_hold *hold, pid_t pid, pid_t tid)
 	return hold_all(hold, &whom);
 }
 
+int
+wp_hold_thread(struct wp_hold *hold, pid_t pid, pid_t tid)
+{
+	const struct whom whom = {.pid = pid};
+	unsigned others = 0;
+	int err = seize(hold, &whom, tid, &others);
+
+	if (err > 0)
+		err = await_stops(hold, pid, wp_clock_ms() + STOP_LIMIT);
+	if (err == 0 && hold->n == 0)
+		err = -ESRCH;
+	if (err < 0)
+		wp_hold_release(hold);
+	return err;
+}
+
 void
 wp_hold_release(struct wp_hold *hold)
 {

@@ -54,6 +54,9 @@ int wp_hold_process(struct wp_hold *, pid_t pid);
    meantime. */
 int wp_hold_others(struct wp_hold *, pid_t pid, pid_t tid);
 
+/* Hold one thread of it.  It need not have stopped if it sleeps in the kernel. */
+int wp_hold_thread(struct wp_hold *, pid_t pid, pid_t tid);
+
 /* Let all go, each with the signal it was about to get, and free. */
 void wp_hold_release(struct wp_hold *);
 
@@ -180,6 +183,10 @@ bool wp_trace_asleep(pid_t tid);
 /* Where a stopped thread, of a 32-bit program too, is to go on; 0: not
    known. */
 uint64_t wp_trace_pc(pid_t tid);
+
+/* Where a stopped thread's control block is, at which its thread-local storage is; 0:
+   it has none, or that is not known. */
+uint64_t wp_trace_thread_block(pid_t tid);
 
 /* The system call that a thread has just come out of, by its number, and what
    it gives; -1: none. */

@@ -71,6 +71,10 @@ static const struct {
 	{"*(ns::T<int> *)(p + i):4", NULL, "*(ns::T<int> *)(p + i)", 0, 0, 4},
 	{"lib.so!p + i", "lib.so", "p + i", 0, 0, 0},
 	{"counter+x", NULL, "counter+x", 0, 0, 0},
+	{"own@4711", NULL, "own", 0, 0, 0},
+	{"lib.so!own+8@4711:4", "lib.so", "own", 0, 8, 4},
+	{"memcpy@GLIBC_2.14", NULL, "memcpy@GLIBC_2.14", 0, 0, 0},
+	{"own@4711x", NULL, "own@4711x", 0, 0, 0},
 	{"\033[x]\xff", NULL, "\033[x]\xff", 0, 0, 0},
 };
 
@@ -111,6 +115,8 @@ static const struct {
 } bad[] = {
 	{"", "something to watch is wanted at its end (column 1)"},
 	{"counter:", "a number is wanted at its end (column 9)"},
+	{"own@0", "no thread has this id at '0' (column 5)"},
+	{"own@2147483648", "no thread has this id at '2147483648' (column 5)"},
 	{"counter:x", "a number is wanted at 'x' (column 9)"},
 	{"counter:0", "the length is zero at '0' (column 9)"},
 	{"counter:0x0", "the length is zero at '0x0' (column 9)"},

@@ -1,0 +1,215 @@
+/*
+ * thread_local: one instance of a thread-local variable is watched (victim/locals).
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "live.h"
+#include "scratch.h"
+#include "watching.h"
+
+static struct running victim_run;
+static char main_id[16], worker_id[16], main_addr[32], worker_addr[32],
+    errno_addr[32];
+
+static int
+start_victim(void **state)
+{
+	char line[256];
+
+	(void)state;
+	start(&victim_run, LIST(victim("locals"), victim("plug")));
+	hear(&victim_run, line, sizeof(line));
+	assert_int_equal(sscanf(line, "%15s %15s %31s %31s %31s", main_id,
+	    worker_id, main_addr, worker_addr, errno_addr), 5);
+	return 0;
+}
+
+static int
+end_victim(void **state)
+{
+	struct outcome o;
+
+	(void)state;
+	(void)close(victim_run.in);
+	victim_run.in = -1;
+	finish(&victim_run, &o);
+	assert_int_equal(o.status, 7);
+	outcome_free(&o);
+	return 0;
+}
+
+static void
+have(const char *what)
+{
+	char line[64];
+
+	say(&victim_run, what);
+	hear(&victim_run, line, sizeof(line));
+	assert_string_equal(line, "done");
+}
+
+/* "own@4711:8" */
+static const char *
+of(const char *name, const char *tid, const char *more)
+{
+	static char text[4][96];
+	static unsigned turn;
+	char *to = text[turn++ % 4];
+
+	(void)snprintf(to, sizeof(text[0]), "%s@%s%s", name, tid, more);
+	return to;
+}
+
+/* Watch one, which is to be there, until so many hits came. */
+static void
+watch_one(struct outcome *o, const char *spec, const char *addr,
+    const char *hits, const char *const options[])
+{
+	const char *argv[ARGS];
+	char place[64], line[4096];
+	struct running w;
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", spec, "-n", hits,
+	    "-o", "json", "-p", main_id));
+
+	(void)append(argv, n, options);
+	watch_hear(&w, argv, line);
+	(void)snprintf(place, sizeof(place), "\"addr\":\"%s\",\"len\":", addr);
+	if (strstr(line, place) == NULL)
+		fail_msg("not at %s: %s", addr, line);
+	have("w\n");
+	finish(&w, o);
+	assert_int_equal(o->status, 0);
+}
+
+static void
+expect_hit(const struct outcome *o, size_t i, const char *tid, const char *new)
+{
+	const json_t *hit = hit_at(o, i);
+
+	assert_int_equal(number_of(hit, "tid"), atoi(tid));
+	if (new != NULL && strcmp(maybe_text(hit, "new"), new) != 0)
+		fail_msg("%zu: '%s', not '%s'", i, maybe_text(hit, "new"), new);
+}
+
+/* Where a thread's storage is, is not in a sample: what a thread writes into its own
+   is known when it stops. */
+static void
+expect_instances(const char *const options[], bool stops)
+{
+	struct outcome o;
+	char second[32];
+
+	watch_one(&o, of("own", main_id, ""), main_addr, "2", options);
+	expect_hit(&o, 0, main_id, stops ? "0x2" : NULL);
+	expect_hit(&o, 1, worker_id, "0x3");
+	outcome_free(&o);
+
+	(void)snprintf(second, sizeof(second), "%#llx",
+	    strtoull(worker_addr, NULL, 16) + 8);
+	watch_one(&o, of("own+8", worker_id, ":8"), second, "1", options);
+	expect_hit(&o, 0, worker_id, stops ? "0x1" : NULL);
+	outcome_free(&o);
+}
+
+TEST_WITH(one_instance_in_all_threads, start_victim, end_victim)
+{
+	expect_instances(LIST("--delivery", "ring"), false);
+}
+
+TEST_WITH(with_stops, start_victim, end_victim)
+{
+	expect_instances(LIST("--stop"), true);
+}
+
+TEST_WITH(of_a_library_that_it_was_started_with, start_victim, end_victim)
+{
+	struct outcome o;
+
+	watch_one(&o, of("libc.so.6!errno", main_id, ""), errno_addr, "1",
+	    LIST("--delivery", "bpf"));
+	expect_hit(&o, 0, main_id, "0x9");
+	outcome_free(&o);
+}
+
+/* Another thread gets its memory, and is not watched. */
+static void
+expect_end(const char *const options[])
+{
+	const char *argv[ARGS];
+	struct running w;
+	struct outcome o;
+	char line[8192];
+	size_t n = append(argv, 0, LIST(watchctl(), "-w", of("own", worker_id,
+	    ""), "-o", "json", "-p", main_id));
+
+	(void)append(argv, n, options);
+	watch_start(&w, argv);
+	have("w\n");
+	have("e\n");
+	do
+		hear(&w, line, sizeof(line));
+	while (strstr(line, "\"warning\"") == NULL);
+	if (strstr(line, "has ended, and with it its 'own@") == NULL)
+		fail_msg("%s", line);
+	have("a\n");
+	(void)end_victim(NULL);
+	finish(&w, &o);
+	assert_int_equal(o.status, 0);
+	for (size_t i = 0; i < count_of(&o, "hit"); i++)
+		assert_string_not_equal(text_of(hit_at(&o, i), "new"), "0x9");
+	outcome_free(&o);
+}
+
+TEST_WITH(until_its_thread_ends, start_victim, NULL)
+{
+	expect_end(LIST("--delivery", "ring"));
+}
+
+TEST_WITH(until_its_thread_ends_with_stops, start_victim, NULL)
+{
+	expect_end(LIST("--stop"));
+}
+
+static void
+expect_refused(const char *spec, const char *why, const char *pid)
+{
+	struct outcome o;
+
+	run(&o, LIST(watchctl(), "-w", spec, "-t", "60", "-p", pid));
+	assert_int_equal(o.status, 125);
+	if (strstr(o.err, why) == NULL ||
+	    strchr(o.err, '\n') != o.err + strlen(o.err) - 1)
+		fail_msg("not '%s': %s", why, o.err);
+	outcome_free(&o);
+}
+
+TEST_WITH(what_has_no_place, start_victim, end_victim)
+{
+	struct target t;
+	struct outcome o;
+
+	expect_refused("own", "name one by its thread: SYMBOL@TID", main_id);
+	expect_refused("own@1", "the process has no such thread", main_id);
+	expect_refused("own@0", "no thread has this id at '0' (column 5)",
+	    main_id);
+	expect_refused(of("of_main", main_id, ""), "this is not thread-local",
+	    main_id);
+	expect_refused(of("own+16", main_id, ""), "beyond the symbol's end",
+	    main_id);
+	expect_refused(of("plug!plug_local", main_id, ""), "was opened later",
+	    main_id);
+	run(&o, LIST(watchctl(), "-w", "own@1", "--", victim("locals")));
+	assert_int_equal(o.status, 125);
+	assert_non_null(strstr(o.err, "with -p"));
+	outcome_free(&o);
+	target_start(&t, LIST(victim("counter_static")));
+	expect_refused(of("local", t.pid, ""), "it is linked "
+	    "statically", t.pid);
+	target_end(&t, 7);
+}
+
+RUN_LIVE_TESTS()

@@ -1,0 +1,16 @@
+/*
+ * thread_local: where a thread has its own instance of a thread-local variable.
+ */
+#ifndef THREAD_LOCAL_H
+#define THREAD_LOCAL_H
+
+#include <sys/types.h>
+
+#include "box/live_box.h"
+
+/* As live_box_resolve, in a process that runs, also for the instance that the SPEC's
+   thread has of a thread-local variable: that one is stopped for a moment. */
+int thread_local_resolve(struct live_box *, pid_t, struct spec *,
+    struct spec_place *, struct wp_cause *);
+
+#endif
