@@ -85,7 +85,6 @@ TEST_WITH(refused_specs, start_target, end_target)
 		{"-w", "!x", {"!x", "column"}},
 		{"-w", "a\tb\033[31m", {"a\\tb\\x1b[31m", "column 3"}},
 		{"-w", "conter", {"no symbol 'conter'", "counter"}},
-		{"-w", "nolib.so!counter", {"nolib.so"}},
 		{"-w", "counter:4096", {"4096 bytes", "slots"}},
 		{"-w", "0x10", {"0x10", "not mapped", "maps"}},
 		{"-w", "0x8000000000000000", {"0x8000000000000000",
@@ -271,6 +270,21 @@ TEST(a_symbol_that_is_thread_local)
 	target_start(&t, LIST(victim("counter"), "1", "1"));
 	run(&o, LIST(watchctl(), "-w", "local", "-p", t.pid));
 	expect_refusal(&o, LIST("local", "thread-local"));
+	outcome_free(&o);
+	end(&t.run);
+}
+
+/* Without a way to wait for it. */
+TEST(a_module_that_is_not_mapped)
+{
+	struct outcome o;
+	struct target t;
+
+	target_start(&t, LIST(victim("counter"), "1", "1"));
+	run(&o, LIST(watchctl(), "--stop", "-w", "countr!counter", "-p",
+	    t.pid));
+	expect_refusal(&o, LIST("no module 'countr'", "nearest: counter",
+	    "--stop cannot wait for it"));
 	outcome_free(&o);
 	end(&t.run);
 }
