@@ -18,17 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "state.h"
+
 /* Long enough for a busy machine; only a failure waits so long. */
 #define CHILD_PATIENCE_MS 60000
-
-static inline uint64_t
-now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static inline void
 nap_us(long us)
@@ -40,10 +33,11 @@ nap_us(long us)
 /* Wait until a condition holds; the test fails when it never does. */
 #define await(condition)						\
 	do {								\
-		uint64_t give_up = now_ns() +				\
+		uint64_t give_up = wp_clock_ns() +			\
 		    CHILD_PATIENCE_MS * 1000000ull;			\
 		bool holds;						\
-		while (!(holds = (condition)) && now_ns() < give_up)	\
+		while (!(holds = (condition)) &&			\
+		    wp_clock_ns() < give_up)				\
 			nap_us(100);					\
 		if (!holds)						\
 			fail_msg("never: %s", #condition);		\

@@ -24,7 +24,7 @@ static volatile int *program_failed;
 static inline void
 program(void (*fn)(void *), const void *arg)
 {
-	uint64_t give_up = now_ns() + CHILD_PATIENCE_MS * 1000000ull;
+	uint64_t give_up = wp_clock_ns() + CHILD_PATIENCE_MS * 1000000ull;
 	int status = -1;
 	pid_t pid;
 
@@ -34,7 +34,7 @@ program(void (*fn)(void *), const void *arg)
 	(void)fflush(NULL);
 	pid = child_start(fn, (void *)(uintptr_t)arg);
 	while (waitpid(pid, &status, WNOHANG) == 0) {
-		if (now_ns() > give_up) {
+		if (wp_clock_ns() > give_up) {
 			child_kill(pid);
 			fail_msg("the program does not end");
 		}

@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
-#include "os/proc.h"
+#include "state.h"
 
 /* A victim; its pid and the address it said, as texts. */
 struct target {
@@ -61,19 +62,25 @@ target_end(struct target *t, int status)
 	outcome_free(&o);
 }
 
+static inline uint64_t
+now_us(void)
+{
+	return wp_clock_ns() / 1000;
+}
+
 /* Wait until a thread's state is one of these. */
 static inline void
 await_state(pid_t tid, const char *states)
 {
-	struct wp_proc_status status = {0};
+	char state = 0;
 
 	for (unsigned ms = 0; ms < COMMAND_PATIENCE_MS; ms++) {
-		assert_int_equal(wp_proc_status(tid, &status), 0);
-		if (strchr(states, status.state) != NULL)
+		assert_int_not_equal(state = state_of(tid), 0);
+		if (strchr(states, state) != NULL)
 			return;
 		(void)usleep(1000);
 	}
-	fail_msg("thread %d is %c, not one of %s", tid, status.state, states);
+	fail_msg("thread %d is %c, not one of %s", tid, state, states);
 }
 
 /* Start watchctl, with -o json to its stdout, and wait until it watches: it has

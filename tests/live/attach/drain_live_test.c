@@ -82,7 +82,7 @@ map(uint64_t n)
 static void
 await_drained(void)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = wp_clock_ns();
 
 	await(wp_drain_ready(made.drain) >= now);
 }

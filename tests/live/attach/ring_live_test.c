@@ -277,7 +277,7 @@ TEST(merges_processors_by_time)
 	shared->wanted = 1;
 	while (horizon != UINT64_MAX) {
 		/* all there is, when nothing more comes */
-		horizon = ended ? UINT64_MAX : now_ns() - ON_ITS_WAY;
+		horizon = ended ? UINT64_MAX : wp_clock_ns() - ON_ITS_WAY;
 		ended = shared->done == TURNS;
 		while (next(&w, horizon, &record)) {
 			assert_int_equal(record.type, PERF_RECORD_SAMPLE);
@@ -305,9 +305,9 @@ TEST(gives_nothing_younger_than_asked)
 	int n = 0;
 
 	watch_start(&w, write_on_demand, 0);
-	start = now_ns();
+	start = wp_clock_ns();
 	let_write(5);
-	between = now_ns();
+	between = wp_clock_ns();
 	let_write(5);
 	assert_false(next(&w, start, &record));
 	while (next(&w, between, &record)) {

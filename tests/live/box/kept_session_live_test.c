@@ -131,11 +131,9 @@ expect_acted(const struct outcome *o, const struct mode *mode, int n)
 static unsigned
 kill_each(struct running *w, off_t each, unsigned most, off_t *size)
 {
-	struct wp_proc_status status;
 	unsigned kills = 0;
 
-	while (kills < most && wp_proc_status(w->pid, &status) == 0 &&
-	    status.state != 'Z') {
+	while (kills < most && !is_gone(w->pid)) {
 		const pid_t explainer = explainer_of(w->pid);
 
 		(void)usleep((useconds_t)(random() % 10000));
@@ -218,11 +216,9 @@ TEST(each_hit_is_reported_once)
 static unsigned
 kill_some(struct running *w)
 {
-	struct wp_proc_status status;
 	unsigned kills = 0;
 
-	while (kills < SOME && wp_proc_status(w->pid, &status) == 0 &&
-	    status.state != 'Z') {
+	while (kills < SOME && !is_gone(w->pid)) {
 		const pid_t explainer = explainer_of(w->pid);
 
 		(void)usleep((useconds_t)(20000 + random() % 30000));

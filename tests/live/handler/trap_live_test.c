@@ -817,7 +817,7 @@ TEST_WITH(a_record_holds_registers_and_stack, helper_begin, helper_end)
 	struct wp_watch *w = open_watch(.addr = &word[0], .label = "word",
 	    .action = WP_PRINT);
 	char mark[] = "a mark on the stack that can be found again";
-	uint64_t before = now_ns();
+	uint64_t before = wp_clock_ns();
 	struct ex_record record;
 	uintptr_t sp;
 
@@ -829,7 +829,7 @@ TEST_WITH(a_record_holds_registers_and_stack, helper_begin, helper_end)
 	decode(0, &record);
 	assert_int_equal(record.pid, getpid());
 	assert_int_equal(record.tid, gettid());
-	assert_in_range(record.time, before, now_ns());
+	assert_in_range(record.time, before, wp_clock_ns());
 	assert_int_equal(record.id, atomic_load(&w->serial));
 	assert_int_equal(record.sample.addr, (uintptr_t)&word[0]);
 	assert_int_equal(record.misc & PERF_RECORD_MISC_CPUMODE_MASK,

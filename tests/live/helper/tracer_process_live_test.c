@@ -103,15 +103,6 @@ tracer_of(pid_t tid)
 	return status.tracer == getpid() ? 0 : status.tracer;
 }
 
-/* Reaped or not. */
-static bool
-has_ended(pid_t pid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(pid, &status) != 0 || status.state == 'Z';
-}
-
 /* --- programs --- */
 
 static void
@@ -442,7 +433,7 @@ TEST(helpers_can_be_killed_at_any_moment)
 		shared->step = 1;
 		assert_int_equal(child_wait(program), 0);
 		if (tracer > 0)
-			await(has_ended(tracer));
+			await(is_gone(tracer));
 	}
 	assert_true(watched >= HELPER_KILLS / 2);
 }

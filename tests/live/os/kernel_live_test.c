@@ -565,9 +565,9 @@ TEST(times_are_of_the_monotonic_clock)
 	uint64_t before, after;
 	struct shot s;
 
-	before = now_ns();
+	before = wp_clock_ns();
 	shoot(&s, write_attr(area), do_store, (void *)(uintptr_t)area);
-	after = now_ns();
+	after = wp_clock_ns();
 	assert_int_equal(s.samples, 1);
 	assert_in_range(s.sample[0].time, before, after);
 	shot_end(&s);
@@ -1805,14 +1805,6 @@ TEST(sigcont_stops_all_traced_threads)
 	(void)child_wait(p.pid);
 	puppet_hang_up(&p);
 	free(hold.thread);
-}
-
-static char
-state_of(pid_t pid)
-{
-	struct wp_proc_status status = {0};
-
-	return wp_proc_status(pid, &status) < 0 ? 0 : status.state;
 }
 
 TEST(a_stopped_process_stays_stopped)

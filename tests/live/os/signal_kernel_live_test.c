@@ -997,14 +997,6 @@ TEST(the_kernels_hits_are_one_signal_after_the_call)
 	(void)close(fd[1]);
 }
 
-static char
-state_of(pid_t pid)
-{
-	struct wp_proc_status status = {0};
-
-	return wp_proc_status(pid, &status) < 0 ? 0 : status.state;
-}
-
 /* In a child: send 8 bytes when the test sleeps. */
 static void
 send_to_sleeper(void *fd)

@@ -292,16 +292,6 @@ left_behind(struct running *w)
 	return pid;
 }
 
-static bool
-has_ended(pid_t pid)
-{
-	siginfo_t info = {.si_pid = 0};
-
-	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG |
-	    WNOWAIT), 0);
-	return info.si_pid == pid;
-}
-
 /* Then nobody else is there whom a signal to watchctl could be meant for. */
 TEST(signals_end_it_when_its_command_has_ended)
 {

@@ -293,15 +293,6 @@ fill_stdout(pid_t pid)
 	(void)close(fd);
 }
 
-static bool
-has_ended(pid_t pid)
-{
-	siginfo_t info = {0};
-
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) ==
-	    0 && info.si_pid == pid;
-}
-
 static void
 await_that(bool (*holds)(pid_t), pid_t pid)
 {

@@ -34,15 +34,6 @@ how_often(unsigned n)
 	return getenv("THOROUGH") != NULL ? n * THOROUGH : n;
 }
 
-static uint64_t
-now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* watchctl on the victim, with its report to a file. */
 static void
 begin_watch(struct running *w)

@@ -78,15 +78,6 @@ static unsigned targets;
 static unsigned short seed[3];
 static uint64_t span;		/* us that kills are spread over */
 
-static uint64_t
-now_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000;
-}
-
 /* Wait until a condition holds.  Result: whether it ever did. */
 #define holds_soon(condition)						\
 	({								\
@@ -143,7 +134,7 @@ find_helper(pid_t pid)
 }
 
 static char
-state_of(pid_t tid, pid_t *tracer)
+state_and_tracer(pid_t tid, pid_t *tracer)
 {
 	struct wp_proc_status status = {0};
 
@@ -197,15 +188,6 @@ fail_at(const char *name, unsigned i, const char *why)
 
 /* --- processes that are attached to --- */
 
-static bool
-has_ended(const struct target *t)
-{
-	siginfo_t info = {0};
-
-	return waitid(P_PID, (id_t)t->run.pid, &info, WEXITED | WNOWAIT |
-	    WNOHANG) == 0 && info.si_pid != 0;
-}
-
 /* No thread is stopped or traced. */
 static bool
 runs(const struct target *t, bool pauses)
@@ -215,7 +197,7 @@ runs(const struct target *t, bool pauses)
 	bool all = true;
 
 	for (int n = wp_proc_threads(t->run.pid, &tids, &cap); n > 0; n--) {
-		const char state = state_of(tids[n - 1], &tracer);
+		const char state = state_and_tracer(tids[n - 1], &tracer);
 
 		if (state == 'T' && tracer == 0 && pauses)
 			(void)kill(t->run.pid, SIGCONT);
@@ -241,12 +223,12 @@ expect_unharmed(const struct target *t, const struct mode *mode, unsigned i)
 {
 	const long before = progress(t);
 
-	if (!holds_soon(has_ended(t) || runs(t, mode->pauses)))
+	if (!holds_soon(has_ended(t->run.pid) || runs(t, mode->pauses)))
 		fail_at(name_of(mode), i, "a thread is stopped or traced");
-	if (!holds_soon(has_ended(t) ||
+	if (!holds_soon(has_ended(t->run.pid) ||
 	    (runs(t, mode->pauses) && progress(t) > before)))
 		fail_at(name_of(mode), i, "it stands still");
-	if (has_ended(t) && !mode->helper)
+	if (has_ended(t->run.pid) && !mode->helper)
 		fail_at(name_of(mode), i, "it has ended");
 }
 
@@ -504,7 +486,7 @@ replace_dead(void)
 {
 	struct outcome o;
 
-	if (!has_ended(target))
+	if (!has_ended(target->run.pid))
 		return false;
 	finish(&target->run, &o);
 	assert_int_equal(o.status, 128 + SIGTRAP);
@@ -556,7 +538,7 @@ is_childless(const struct mode *mode, unsigned statuses[256])
 	if (pid < 0)
 		return true;
 	for (size_t n = children_of(getpid(), child); n > 0; n--)
-		if (mode->pauses && state_of(child[n - 1], &tracer) == 'T' &&
+		if (mode->pauses && state_and_tracer(child[n - 1], &tracer) == 'T' &&
 		    tracer == 0)
 			(void)kill(child[n - 1], SIGCONT);
 	return false;

@@ -184,14 +184,6 @@ tracer_of(pid_t tid)
 	return wp_proc_status(tid, &status) == 0 ? status.tracer : -1;
 }
 
-static char
-state_of(pid_t tid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(tid, &status) == 0 ? status.state : '?';
-}
-
 /* --- programs --- */
 
 static void

@@ -198,15 +198,15 @@ static void
 watch_to_its_end(size_t n)
 {
 	const uint64_t patience = CHILD_PATIENCE_MS * 1000000ull;
-	uint64_t give_up = now_ns() + patience;
+	uint64_t give_up = wp_clock_ns() + patience;
 	uint64_t counted = 0;
 
-	while (wp_stops_busy(watching.stops) && now_ns() < give_up) {
+	while (wp_stops_busy(watching.stops) && wp_clock_ns() < give_up) {
 		if (wp_stops_step(watching.stops) == 0)
 			doze();
 		else
-			give_up = now_ns() + patience;
-		take_records(now_ns() - 1000000);
+			give_up = wp_clock_ns() + patience;
+		take_records(wp_clock_ns() - 1000000);
 	}
 	assert_false(wp_stops_busy(watching.stops));
 	take_records(UINT64_MAX);

@@ -306,7 +306,7 @@ static const char *const lingering[] = {
 /* Whether nobody of a process group runs.  Zombies that init has not come to
    yet do not. */
 static bool
-is_gone(pid_t group)
+no_one_runs(pid_t group)
 {
 	struct dirent *entry;
 	DIR *proc = opendir("/proc");
@@ -352,7 +352,7 @@ TEST_WITH(gives_up_for_a_signal, scratch_enter, scratch_leave)
 		assert_true(sigtimedwait(&signals, NULL, &none) > 0);
 		pid = scratch_read("pid", NULL);
 		assert_true(atoi(pid) > 1);
-		await(is_gone(atoi(pid)));
+		await(no_one_runs(atoi(pid)));
 		free(pid);
 	}
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);

@@ -155,14 +155,6 @@ begin(void **state)
 	return 0;
 }
 
-static bool
-is_gone(pid_t pid)
-{
-	struct wp_proc_status status;
-
-	return wp_proc_status(pid, &status) != 0 || status.state == 'Z';
-}
-
 /* Run a program, and see that its helpers end too. */
 static void
 program_and_helpers(void (*fn)(void *), const void *arg)
