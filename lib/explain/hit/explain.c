@@ -211,11 +211,11 @@ is_dropped(const struct ex_hit *hit)
 }
 
 static int
-give_out(struct ex_explainer *e, struct pending *p, bool last)
+give_out(struct ex_explainer *e, struct pending *p)
 {
 	int result;
 
-	ex_tracker_given(&p->tentative, last);
+	ex_tracker_given(&p->tentative);
 	e->done = p->hit.begun;
 	if (!p->hit.kernel)
 		p->hit.access = access_text(&p->hit);
@@ -297,7 +297,7 @@ give_complete(struct ex_explainer *e, uint64_t now)
 		e->head = p->next;
 		if (e->head == NULL)
 			e->tail = NULL;
-		result = give_out(e, p, now == UINT64_MAX);
+		result = give_out(e, p);
 	}
 	return result;
 }
@@ -714,14 +714,14 @@ explain_hit(struct ex_explainer *e, const struct ex_slot *slot,
 	if (is_dropped(&p->hit)) {
 		e->tally.dropped++;
 		e->last = EX_BEGUN_DROPPED;
-		ex_tracker_given(&p->tentative, false);
+		ex_tracker_given(&p->tentative);
 		pending_put(e, p);
 		return give_complete(e, record->time);
 	}
 	e->last = p->hit.begun = ++e->begun;
 	if (p == &e->reserve || (e->head == NULL && !more &&
 	    ex_tracker_settled(e->tracker, &p->tentative, record->time)))
-		return give_out(e, p, false);
+		return give_out(e, p);
 	pending_add(e, p);
 	if (more)
 		open_hit(e, p, slot, record);

@@ -919,8 +919,7 @@ claimed_bytes(const struct ex_bytes *claim)
    open, the order of the hits does not prove: a processor may have been taken away
    between a store and its hit. */
 static void
-take_history(const struct ex_tracked *w, struct ex_tentative *tentative,
-    bool last)
+take_history(const struct ex_tracked *w, struct ex_tentative *tentative)
 {
 	const struct ex_history_hit *it = tentative->ticket;
 	struct ex_hit *hit = tentative->hit;
@@ -928,8 +927,7 @@ take_history(const struct ex_tracked *w, struct ex_tentative *tentative,
 	if (it == NULL || w->unseen)
 		return;
 	if (!it->settled) {
-		if (!last)
-			withdraw(tentative);
+		withdraw(tentative);
 		return;
 	}
 	if (it->known && !it->tainted) {
@@ -1118,7 +1116,7 @@ settle_jump(struct ex_tentative *tentative)
 }
 
 void
-ex_tracker_given(struct ex_tentative *tentative, bool last)
+ex_tracker_given(struct ex_tentative *tentative)
 {
 	struct ex_tracked *w = tentative->tracked;
 	struct ex_hit *hit = tentative->hit;
@@ -1131,7 +1129,7 @@ ex_tracker_given(struct ex_tentative *tentative, bool last)
 	if (w != NULL && w->last == tentative)
 		w->last = NULL;
 	if (w != NULL)
-		take_history(w, tentative, last);
+		take_history(w, tentative);
 	if (tentative->ticket != NULL)
 		ex_history_release(tentative->ticket);
 	settle_jump(tentative);

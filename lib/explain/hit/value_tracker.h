@@ -103,8 +103,8 @@ bool ex_tracker_settled(const struct ex_value_tracker *,
     const struct ex_tentative *,
     uint64_t now);
 
-/* It is delivered now; last: although a mark may still come for it. */
-void ex_tracker_given(struct ex_tentative *, bool last);
+/* It is delivered now. */
+void ex_tracker_given(struct ex_tentative *);
 
 /* Read memory for the hits that are their watches' last. */
 void ex_tracker_look(struct ex_value_tracker *);
