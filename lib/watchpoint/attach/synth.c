@@ -116,16 +116,17 @@ kernel_text(uint64_t *start, uint64_t *end)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
 	unsigned long long addr;
-	char line[512], name[256];
+	char line[512], name[256], type;
 
 	*start = *end = 0;
 	if (f == NULL)
 		return;
 	while ((*start == 0 || *end == 0) &&
 	    fgets(line, sizeof(line), f) != NULL) {
-		if (sscanf(line, "%llx %*c %255s", &addr, name) != 2)
+		if (sscanf(line, "%llx %c %255s", &addr, &type, name) != 3)
 			continue;
-		if (addr == 0)
+		/* hidden; but what is per processor may begin at 0 */
+		if (addr == 0 && type != 'A' && type != 'a')
 			break;
 		if (strcmp(name, "_text") == 0)
 			*start = addr;
