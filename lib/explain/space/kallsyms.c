@@ -44,6 +44,13 @@ ksym_parse(char *line, struct ksym *out)
 	return rest[0] != '\0';
 }
 
+/* Whether the kernel's code ends there. */
+static bool
+ends_code(const char *name)
+{
+	return strcmp(name, "_etext") == 0;
+}
+
 /* By address, of several at one address the better one last. */
 static int
 ksym_compare(const void *pa, const void *pb)
@@ -52,6 +59,8 @@ ksym_compare(const void *pa, const void *pb)
 
 	if (a->addr != b->addr)
 		return a->addr < b->addr ? -1 : 1;
+	if (ends_code(a->name) != ends_code(b->name))
+		return ends_code(a->name) ? 1 : -1;
 	if (a->global != b->global)
 		return a->global ? 1 : -1;
 	return strcmp(b->name, a->name);
@@ -122,7 +131,7 @@ ex_kernel_symbol(uint64_t addr, uint64_t *offset)
 	if (low == 0 || addr - ksyms[low - 1].addr >= FUNCTION_MAX)
 		return NULL;
 	name = ksyms[low - 1].name;
-	if (strcmp(name, "_etext") == 0)
+	if (ends_code(name))
 		return NULL;
 	*offset = addr - ksyms[low - 1].addr;
 	return name;
