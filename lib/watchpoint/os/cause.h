@@ -119,8 +119,9 @@
 	    "own that the kernel writes to: raise "			\
 	    "kernel.perf_event_mlock_kb or ulimit -l")			\
 	X(NO_BPF, EPERM, "%s: %s; that takes root, or CAP_BPF and "	\
-	    "CAP_PERFMON, no seccomp filter against bpf(2), and a kernel " \
-	    "with CONFIG_BPF_EVENTS")					\
+	    "CAP_PERFMON, no seccomp filter against bpf(2), a kernel "	\
+	    "with CONFIG_BPF_EVENTS, and up to Linux 5.10 ulimit -l "	\
+	    "unlimited")						\
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
 	X(NOT_FOUND, ENOENT, "'%s': no such command")			\
 	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the "	\

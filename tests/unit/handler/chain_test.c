@@ -205,8 +205,6 @@ static const struct scenario scenarios[] = {
 	{"ignored, a breakpoint", ACT_IGNORE, 0, false, false, by_breakpoint,
 	    false},
 	{"handled", ACT_HANDLER, 0, false, false, by_tgkill, false},
-	{"handled, a breakpoint", ACT_HANDLER, 0, false, false, by_breakpoint,
-	    false},
 	{"handled, with a mask", ACT_HANDLER, 0, true, true, by_tgkill, false},
 	{"handled once", ACT_HANDLER, (int)SA_RESETHAND, false, false,
 	    by_tgkill, false},
@@ -218,8 +216,12 @@ static const struct scenario scenarios[] = {
 	    by_tgkill, true},
 	{"with information", ACT_INFO, 0, false, false, by_kill, false},
 	{"with a value", ACT_INFO, 0, true, false, by_queue, false},
+#ifdef __x86_64__	/* elsewhere that is executed again, forever */
+	{"handled, a breakpoint", ACT_HANDLER, 0, false, false, by_breakpoint,
+	    false},
 	{"with information, a breakpoint", ACT_INFO, 0, false, true,
 	    by_breakpoint, false},
+#endif
 	{"somebody's perf event", ACT_INFO, 0, false, false, by_perf, false},
 };
 
@@ -293,7 +295,7 @@ TEST_WITH(the_scenarios_are_what_they_say, NULL, children_end)
 	assert_int_equal(run_program(&scenarios[3], true, &s), 0);
 	assert_int_equal(run_program(&scenarios[6], true, &s), 0);
 	assert_int_equal(s.calls, 1);
-	assert_int_equal(run_program(&scenarios[14], true, &s), 0);
+	assert_int_equal(run_program(&scenarios[13], true, &s), 0);
 	assert_int_equal(s.value, 4711);
 }
 
