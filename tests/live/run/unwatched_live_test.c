@@ -96,15 +96,6 @@ watch_word(struct running *w, const struct puppet *p,
 	watch_start(w, argv);
 }
 
-static char
-state_of(pid_t pid)
-{
-	struct wp_proc_status status = {0};
-
-	(void)wp_proc_status(pid, &status);
-	return status.state;
-}
-
 /* Stop the tracer of a process that is not stopped by it.  Result: the tracer. */
 static pid_t
 stop_tracer(pid_t pid)
