@@ -633,6 +633,19 @@ hit_arguments(struct buffer *b, const struct ex_arguments *args)
 	buffer_put(b, "]", 1);
 }
 
+static void
+hit_counters(struct buffer *b, const struct ex_hit *hit)
+{
+	field(b, "with");
+	buffer_put(b, "{", 1);
+	for (unsigned i = 0; i < hit->nwith; i++) {
+		buffer_printf(b, "%s\"%s\":", i == 0 ? "" : ",",
+		    hit->with[i].name);
+		buffer_dec(b, hit->with[i].count);
+	}
+	buffer_put(b, "}", 1);
+}
+
 static int
 json_hit(struct report *r, const struct ex_hit *hit)
 {
@@ -655,6 +668,8 @@ json_hit(struct report *r, const struct ex_hit *hit)
 	hit_values(b, hit);
 	if (hit->args != NULL)
 		hit_arguments(b, hit->args);
+	if (hit->nwith > 0)
+		hit_counters(b, hit);
 	if (hit->stack != NULL)
 		hit_stack(r, hit->stack);
 	written = line_end_of(r, true);

@@ -437,6 +437,29 @@ text_put_stack(struct report *r, const struct ex_stack *stack)
 		buffer_printf(&text->out, INDENT "%s\n", end);
 }
 
+/* "since this thread's last hit: page-faults 3, task-clock 40.210345 ms" */
+static void
+put_counters(struct buffer *b, const struct ex_hit *hit)
+{
+	if (hit->nwith == 0)
+		return;
+	buffer_puts(b, INDENT "since this thread's last hit:");
+	for (unsigned i = 0; i < hit->nwith; i++) {
+		const struct ex_counted *it = &hit->with[i];
+
+		buffer_printf(b, "%s %s ", i == 0 ? "" : ",", it->name);
+		if (!it->is_time) {
+			buffer_dec(b, it->count);
+			continue;
+		}
+		buffer_dec(b, it->count / 1000000);
+		buffer_puts(b, ".");
+		buffer_digits(b, it->count % 1000000, 6);
+		buffer_puts(b, " ms");
+	}
+	buffer_puts(b, "\n");
+}
+
 static void
 put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
     uint64_t seq)
@@ -447,6 +470,7 @@ put_hit_again(struct report *r, struct buffer *b, const struct ex_hit *hit,
 	buffer_printf(b, "  (%ssame backtrace as #%llu)\n", hit->late ?
 	    "delivered late, unblocked at the " : "",
 	    (unsigned long long)seq);
+	put_counters(b, hit);
 }
 
 static void
@@ -456,6 +480,7 @@ put_hit(struct report *r, struct buffer *b, const struct ex_hit *hit)
 	buffer_puts(b, "\n" INDENT);
 	put_who(r, b, hit);
 	buffer_puts(b, "\n");
+	put_counters(b, hit);
 	if (hit->late)
 		buffer_puts(b, INDENT "delivered late: the signal was blocked; "
 		    "this is where it was unblocked\n");

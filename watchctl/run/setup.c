@@ -183,6 +183,7 @@ prepare(struct run *run)
 		.for_perf = o->form == FORM_PERF,
 		/* a program writes the address that a slot had at first */
 		.bpf = o->delivery != DELIVERY_RING && !o->follow_pointers,
+		.with = o->with,
 		.filter = condition_filter(&o->condition, &run->filter) ?
 		    &run->filter : NULL,
 	};
@@ -204,8 +205,12 @@ prepare(struct run *run)
 	if (fire_check_try(run->ops->registers) < 0)
 		return -ENODEV;
 	wish.registers = run->ops->registers;
+	if (o->with != 0 && run->ops->registers)
+		return complain("--with: perf events, which count, are refused "
+		    "here (%s): leave it out", cause.text);
 	if (wp_target_new(&run->target, &run->features, &wish, &cause) < 0)
-		return complain("%s", cause.text);
+		return complain("%s%s", o->with != 0 ? "--with: " : "",
+		    cause.text);
 	if (o->delivery == DELIVERY_BPF &&
 	    wp_target_no_bpf(run->target)->code != WP_CAUSE_NONE)
 		return complain("--delivery bpf: %s; --delivery ring does "
@@ -699,6 +704,9 @@ run_announce(struct run *run)
 
 	session_start(&run->session, &start);
 	run->ops->announce(run);
+	if (run->options->with != 0 && !wp_target_bpf(run->target))
+		session_warn(&run->session, "not all hits are delivered by BPF: "
+		    "those have no counters (--with)");
 	if (!run->options->follow && !got->inherit_thread && !got->stop)
 		session_warn(&run->session, "this kernel cannot distinguish "
 		    "threads from children: child processes are watched too");

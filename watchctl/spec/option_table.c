@@ -78,6 +78,12 @@ const struct option_entry option_table[] = {
 	{0, "until", OPT_UNTIL, "CONDITION", NULL,
 	    EVERY_FORM,
 	    "end at the first hit for which it holds"},
+	{0, "with", OPT_WITH, "EVENT", "page-faults minor-faults major-faults "
+	    "context-switches cpu-migrations task-clock instructions cycles "
+	    "branches branch-misses cache-references cache-misses",
+	    FROM_OUTSIDE,
+	    "read this counter at each hit, and report what was counted in\n"
+	    "the thread since its last one; a list: page-faults,task-clock"},
 	{0, "stop", OPT_STOP, NULL, NULL,
 	    FROM_OUTSIDE,
 	    "stop each thread at its hit for a moment: exact values, and\n"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "os/attr.h"
+#include "os/counter.h"
 #include "util/complain.h"
 #include "spec/nearest.h"
 #include "spec/option_table.h"
@@ -125,6 +126,44 @@ parse_form(const char *text, enum form *form)
 	}
 	return complain("-o '%s': no such form; there are text, json, folded, "
 	    "summary, 'summary,json' and perf", text);
+}
+
+/* One of a list. */
+static int
+add_counter(const char *word, uint32_t *with)
+{
+	struct buffer near_names = {0};
+	struct nearest near;
+
+	for (unsigned i = 0; i < WP_COUNTERS; i++)
+		if (strcmp(word, wp_counter_name(i)) == 0) {
+			*with |= 1u << i;
+			return 0;
+		}
+	nearest_begin(&near, word);
+	for (unsigned i = 0; i < WP_COUNTERS; i++)
+		nearest_offer(&near, wp_counter_name(i));
+	nearest_put(&near, &near_names);
+	(void)complain("--with '%s': no such counter%s%s; watchctl(1) has the "
+	    "list of them", word, near.n > 0 ? ", nearest: " : "",
+	    buffer_text(&near_names));
+	nearest_free(&near);
+	buffer_free(&near_names);
+	return -EINVAL;
+}
+
+static int
+parse_with(const char *text, uint32_t *with)
+{
+	char *words = strdup(text), *rest = words, *word;
+	int err = 0;
+
+	if (words == NULL)
+		return complain("out of memory");
+	while (err == 0 && (word = strsep(&rest, ",")) != NULL)
+		err = add_counter(word, with);
+	free(words);
+	return err;
 }
 
 static int
@@ -388,6 +427,8 @@ option(struct options *o, int c)
 		return parse_number("--last", optarg, UINT32_MAX, &o->last);
 	case OPT_UNTIL:
 		return add_condition("--until", optarg, &o->until);
+	case OPT_WITH:
+		return parse_with(optarg, &o->with);
 	case OPT_INSIDE:
 		o->inside = true;
 		return 0;
@@ -628,6 +669,35 @@ check_delivery(const struct options *o)
 	    "them", none);
 }
 
+/* Counters are read by BPF programs alone. */
+static int
+check_with(const struct options *o)
+{
+	if (o->with == 0)
+		return 0;
+	if (o->count || options_sum(o))
+		return complain("--with has a hit report what was counted, and "
+		    "%s reports none: leave out one of them", o->count ?
+		    "--count" : o->form == FORM_FOLDED ? "-o folded" :
+		    "-o summary");
+	if (o->stop)
+		return complain("--with counts what a thread does between its "
+		    "hits, and a stop at each is a context switch itself: "
+		    "leave out --with or %s", o->on_hit.what !=
+		    ON_HIT_REPORT ? "--on-hit" : "--stop");
+	if (o->inside)
+		return complain("--with reads counters in the kernel, and "
+		    "--inside catches hits by a signal, whose handler is "
+		    "counted too: leave out one of them");
+	if (has_reads(o) || o->follow_pointers || o->delivery == DELIVERY_RING)
+		return complain("--with has BPF programs read counters at the "
+		    "hit, and %s has none: leave out one of them",
+		    o->follow_pointers ? "--follow" : o->delivery ==
+		    DELIVERY_RING ? "delivery by rings" :
+		    "a watch for reads");
+	return 0;
+}
+
 enum delivery
 options_usual_delivery(void)
 {
@@ -753,7 +823,7 @@ check_together(const struct options *o)
 	if (o->skip_missing && check_missing(o) < 0)
 		return -EINVAL;
 	if (check_form(o) < 0 || check_buffer(o) < 0 || check_last(o) < 0 ||
-	    check_delivery(o) < 0 ||
+	    check_delivery(o) < 0 || check_with(o) < 0 ||
 	    (o->stop && check_stop(o) < 0))
 		return -EINVAL;
 	return o->inside ? check_inside(o) : 0;

@@ -53,6 +53,7 @@ struct options {
 	uint64_t max_rate;	/* --max-rate, hits in a second; 0: any */
 	bool once;		/* --once */
 	uint64_t last;		/* --last; 0: hits are reported at once */
+	uint32_t with;		/* --with: bits, 1 << enum wp_counter */
 	struct condition until;	/* --until; without a root: none */
 	bool inside;		/* --inside */
 	bool no_aslr;		/* --no-aslr */

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "bpf/reading.h"
 #include "hit/sample_group.h"
 #include "hit/syscall_wrapper.h"
 #include "hit/value_tracker.h"
@@ -659,6 +660,23 @@ take_arguments(struct pending *p, const struct ex_record *record)
 	hit->args = p->args->n > 0 ? p->args : NULL;
 }
 
+/* What a BPF program has read. */
+static void
+take_counters(struct ex_hit *hit, const struct ex_sample *sample)
+{
+	struct wp_reading reading;
+
+	while (hit->nwith < WP_COUNTERS && wp_reading_get(sample->raw,
+	    sample->raw_len, hit->nwith, &reading) &&
+	    reading.counter < WP_COUNTERS)
+		hit->with[hit->nwith++] = (struct ex_counted){
+			.name = wp_counter_name((unsigned)reading.counter),
+			.count = reading.count,
+			.is_time = wp_counter_is_time(
+			    (unsigned)reading.counter),
+		};
+}
+
 static void
 explain_access(struct ex_explainer *e, const struct ex_slot *slot,
     const struct ex_record *record, struct pending *p)
@@ -677,6 +695,7 @@ explain_access(struct ex_explainer *e, const struct ex_slot *slot,
 	narrow(hit);
 	if (hit->watch->access == WP_EXEC)
 		take_arguments(p, record);
+	take_counters(hit, sample);
 	/* data of modules is the process's own */
 	if (ex_tracker_is_unmapped(e->tracker, hit->watch) &&
 	    hit->process != NULL && ex_process_module(hit->process,

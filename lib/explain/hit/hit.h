@@ -15,6 +15,7 @@
 #include "hit/stack.h"
 #include "hit/value.h"
 #include "insn/insn.h"
+#include "os/counter.h"
 #include "stop/value_sample.h"
 
 /* What is watched, as a reader is to see it. */
@@ -56,6 +57,13 @@ struct ex_change {
 	char old_text[256], new_text[256];
 };
 
+/* What was counted in a hit's thread since its last hit. */
+struct ex_counted {
+	const char *name;	/* as in os/counter.h */
+	uint64_t count;
+	bool is_time;		/* in ns */
+};
+
 struct ex_hit {
 	uint64_t seq;		/* from 1, in order of delivery */
 	uint64_t begun;		/* from 1, in order of their first samples,
@@ -87,6 +95,10 @@ struct ex_hit {
 						   executed from its beginning
 						   on, until the hit was given;
 						   NULL: it is none */
+	struct ex_counted with[WP_COUNTERS];	/* nwith of them; 0: there are
+						   none, or it is the first
+						   hit that is known */
+	unsigned nwith;
 	unsigned samples;	/* how many were joined in this hit */
 	bool stray;		/* made by a function that is not allowed to:
 				   set from hints, or by the policy */

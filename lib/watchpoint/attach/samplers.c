@@ -24,12 +24,13 @@ wp_sampler_id(size_t watch, unsigned slot)
 static int
 load(const struct wp_rings *rings, unsigned ring,
     const struct perf_event_attr *attr, uint64_t id,
-    const struct wp_tickets *tickets, const struct wp_filter *filter)
+    const struct wp_tickets *tickets, const struct wp_counters *counters,
+    const struct wp_filter *filter)
 {
 	const struct wp_sampler sampler = {
 		.id = id, .cpu = wp_rings_cpu(rings, ring),
 		.ringbuf = wp_rings_bpf(rings, ring), .tickets = tickets->map,
-		.line = 1 + ring, .filter = filter,
+		.line = 1 + ring, .counters = counters, .filter = filter,
 	};
 
 	return wp_sampler_load(attr, &sampler);
@@ -42,6 +43,7 @@ struct proof {
 	struct wp_rings *rings;
 	struct perf_event_attr attr;
 	struct wp_tickets tickets;
+	const struct wp_counters *counters;
 	const char *step;	/* that is being tried */
 };
 
@@ -53,7 +55,7 @@ attach(struct proof *proof, unsigned ring, int event)
 
 	proof->step = "loading a BPF program";
 	program = load(proof->rings, ring, &proof->attr, PROOF_ID,
-	    &proof->tickets, NULL);
+	    &proof->tickets, proof->counters, NULL);
 	if (program < 0)
 		return program;
 	proof->step = "attaching a BPF program";
@@ -125,12 +127,14 @@ try_hit(struct proof *proof, const struct wp_options *options)
 /* 0 or -errno, and the step. */
 static int
 prove(struct wp_rings *rings, const struct wp_options *options,
-    const char **step)
+    const struct wp_counters *counters, const char **step)
 {
 	const struct wp_slot slot = {
 		(uintptr_t)&word, sizeof(word), HW_BREAKPOINT_W,
 	};
-	struct proof proof = {.rings = rings, .tickets.map = -1};
+	struct proof proof = {
+		.rings = rings, .tickets.map = -1, .counters = counters,
+	};
 	int err;
 
 	wp_attr_watch(&proof.attr, &slot, options, false);
@@ -143,17 +147,19 @@ prove(struct wp_rings *rings, const struct wp_options *options,
 	return is_proved(rings) ? 0 : -ENOMSG;
 }
 
-/* What older kernels lack for tickets, they need not for samples. */
+/* What older kernels lack for tickets, they need not for samples, but for
+   counters. */
 static int
 prove_either(struct wp_rings *rings, struct wp_options *options,
-    const char **step)
+    const struct wp_counters *counters, const char **step)
 {
 	int err;
 
 	options->tickets = true;
-	if ((err = prove(rings, options, step)) < 0) {
+	if ((err = prove(rings, options, counters, step)) < 0 &&
+	    counters == NULL) {
 		options->tickets = false;
-		err = prove(rings, options, step);
+		err = prove(rings, options, NULL, step);
 	}
 	return err;
 }
@@ -163,7 +169,7 @@ prove_either(struct wp_rings *rings, struct wp_options *options,
    for. */
 int
 wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
-    size_t size, struct wp_cause *cause)
+    size_t size, const struct wp_counters *counters, struct wp_cause *cause)
 {
 	const char *step = "making a BPF ring buffer";
 	int err = wp_rings_open(rings, size / 8, cause);
@@ -171,7 +177,7 @@ wp_samplers_rings(struct wp_rings **rings, struct wp_options *options,
 	if (err < 0)
 		return err;
 	if ((err = wp_rings_add_bpf(*rings, size / 2)) == 0)
-		err = prove_either(*rings, options, &step);
+		err = prove_either(*rings, options, counters, &step);
 	if (err == 0)
 		return 0;
 	wp_rings_close(*rings);
@@ -210,6 +216,7 @@ load_slot(int *program, const struct wp_target *target, size_t watch,
 	for (unsigned i = 0; i < rings; i++) {
 		program[i] = load(target->rings, i, &attr,
 		    wp_sampler_id(watch, slot), tickets,
+		    target->counters.n > 0 ? &target->counters : NULL,
 		    target->options.filter);
 		each = each && program[i] >= 0;
 	}

@@ -12,6 +12,7 @@
 #include "attach/event.h"
 #include "attach/target.h"
 #include "attach/tickets.h"
+#include "bpf/counters.h"
 
 struct wp_samplers {
 	int *program;		/* of each ring, slot and watch; < 0: none */
@@ -23,10 +24,10 @@ struct wp_samplers {
 
 /* Have rings whose samples programs write, of at most so many bytes for each
    processor in all, and prove that by a hit of this thread's own; with tickets,
-   if that can be, which the options then say.  0, or -errno with a cause: nothing
-   is left. */
+   if that can be, which the options then say, and which counters (NULL: none)
+   need.  0, or -errno with a cause: nothing is left. */
 int wp_samplers_rings(struct wp_rings **, struct wp_options *, size_t size,
-    struct wp_cause *);
+    const struct wp_counters *, struct wp_cause *);
 
 /* Load those of watches first to first + n - 1 of a target in place of what there
    was.  Result: whether each of their slots has one. */

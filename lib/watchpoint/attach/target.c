@@ -32,6 +32,26 @@
 /* How long to look for new threads of a process that cannot be held, in ms. */
 enum { RESCAN_LIMIT = 500 };
 
+/* Those that BPF programs write to, with what these read.  0; -errno: the kernel's
+   do as well; or with a cause, > 0: they do not. */
+static int
+open_sampled(struct wp_target *target, size_t size, struct wp_cause *cause)
+{
+	const uint32_t with = target->options.with;
+	int err;
+
+	if (with != 0 && wp_counters_open(&target->counters, with, cause) < 0)
+		return 1;
+	err = wp_samplers_rings(&target->rings, &target->options, size,
+	    with != 0 ? &target->counters : NULL, &target->no_bpf);
+	target->all_sampled = err == 0;
+	if (err == 0 || with == 0)
+		return err;
+	if (cause != NULL)
+		*cause = target->no_bpf;
+	return 1;
+}
+
 /* Events that only count write no records, but only an event with a ring reports
    its end to a poller. */
 static int
@@ -39,17 +59,15 @@ open_rings(struct wp_target *target, struct wp_cause *cause)
 {
 	struct wp_options *options = &target->options;
 	const size_t size = options->count ? 0 : wp_rings_usual_size();
+	int got;
 
 	options->threads = options->count && options->bpf &&
 	    wp_thread_counts_open(&target->thread_counts) == 0;
 	if (options->eager)
 		return wp_rings_open_eager(&target->rings, cause);
 	if (options->bpf && !options->count && !options->stop &&
-	    wp_samplers_rings(&target->rings, options, size,
-	    &target->no_bpf) == 0) {
-		target->all_sampled = true;
-		return 0;
-	}
+	    (got = open_sampled(target, size, cause)) >= 0)
+		return got == 0 ? 0 : -ENOTSUP;
 	return wp_rings_open(&target->rings, size, cause);
 }
 
@@ -74,6 +92,7 @@ wp_target_new(struct wp_target **out, const struct wp_features *features,
 	}
 	if ((err = open_rings(target, cause)) < 0) {
 		wp_thread_counts_close(&target->thread_counts);
+		wp_counters_close(&target->counters);
 		free(target);
 		return err;
 	}
@@ -966,6 +985,7 @@ wp_target_free(struct wp_target *target)
 	wp_rings_close(target->rings);
 	wp_samplers_free(&target->samplers);
 	wp_thread_counts_close(&target->thread_counts);
+	wp_counters_close(&target->counters);
 	free(target->watch);
 	(void)pthread_mutex_destroy(&target->changing);
 	free(target);

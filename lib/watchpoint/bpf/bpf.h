@@ -23,7 +23,19 @@ int wp_bpf_hash(size_t key, size_t value, unsigned max);
 int wp_bpf_next(int map, const void *key, void *next);
 int wp_bpf_lookup(int map, const void *key, void *value);
 
+int wp_bpf_update(int map, const void *key, const void *value);
+
+/* An array of so many perf events, which programs read.  They are in it until
+   the descriptor is closed. */
+int wp_bpf_events(unsigned max);
+
+/* An array of one element, of which each processor has its own. */
+int wp_bpf_per_cpu(size_t size);
+
 /* A program for events. */
 int wp_bpf_load(const struct bpf_insn *, unsigned n);
+
+/* One that runs at a tracepoint of this name, until the descriptor is closed. */
+int wp_bpf_trace(const char *name, const struct bpf_insn *, unsigned n);
 
 #endif

@@ -17,6 +17,8 @@ struct wp_sampler {
 	int tickets;		/* the slot's (ticket.h), with PERF_SAMPLE_RAW:
 				   an array that can be mapped; else < 0 */
 	unsigned line;		/* in them, of its own; from 1 */
+	const struct wp_counters *counters;	/* read at each hit, with
+						   tickets; NULL: none */
 	const struct wp_filter *filter;	/* where this is surely false, the
 					   sample has no stack; NULL: each has
 					   one */

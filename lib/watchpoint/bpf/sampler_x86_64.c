@@ -5,8 +5,8 @@
  * stack's copy.  Before there is a record: R7 the watched bytes' address, R8 the
  * number, R9 the tickets.  On the stack lies what enum stack says.
  *
- *	ticket -> whose hit -> filter -> sample -> exit
- *	                          `-> sample without a stack -> exit
+ *	counters -> ticket -> whose hit -> filter -> sample -> exit
+ *	                                      `-> sample without a stack -> exit
  */
 #include "bpf/sampler.h"
 
@@ -21,9 +21,11 @@
 
 #include "os/attr.h"
 #include "bpf/bpf.h"
-#include "bpf/ticket.h"
+#include "bpf/code.h"
+#include "bpf/counters.h"
+#include "bpf/reading.h"
 
-enum { PAGE = 4096, CS_64 = 0x33, INSNS = 2048, PASSES = 64 };
+enum { PAGE = 4096, CS_64 = 0x33 };
 
 /* Where, from the stack's end down. */
 enum stack {
@@ -33,7 +35,9 @@ enum stack {
 	BYTES = -32,		/* and they, twice */
 	AGAIN = -40,
 	TIME = -48,		/* of the hit: before it takes its number */
+	COUNTS = WP_CODE_COUNTS,	/* and below it: of the counters */
 };
+_Static_assert((int)COUNTS < (int)TIME, "they do not overlap");
 
 /*
  * The bytes are read between two looks at the counter that found it the same, and
@@ -43,69 +47,8 @@ enum stack {
  */
 enum { READS = 3, TRIES = 8 };
 
-#define FP BPF_REG_10
 #define REG(name) ((int)(offsetof(struct bpf_perf_event_data, regs) +	\
     offsetof(struct pt_regs, name)))
-
-struct code {
-	struct bpf_insn insn[INSNS];
-	unsigned n;
-	unsigned pass[PASSES], npass;	/* jumps to where it is left to the
-					   kernel */
-};
-
-static void
-emit(struct code *c, int op, unsigned dst, unsigned src, int off, int imm)
-{
-	c->insn[c->n++] = (struct bpf_insn){
-		.code = (uint8_t)op, .dst_reg = dst & 15, .src_reg = src & 15,
-		.off = (int16_t)off, .imm = imm,
-	};
-}
-
-static void
-set(struct code *c, unsigned dst, int value)
-{
-	emit(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value);
-}
-
-static void
-copy(struct code *c, unsigned dst, unsigned src)
-{
-	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
-}
-
-static void
-add(struct code *c, unsigned dst, int value)
-{
-	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value);
-}
-
-static void
-set_wide(struct code *c, unsigned dst, int kind, uint64_t value)
-{
-	emit(c, BPF_LD | BPF_IMM | BPF_DW, dst, (unsigned)kind, 0,
-	    (int)(uint32_t)value);
-	emit(c, 0, 0, 0, 0, (int)(uint32_t)(value >> 32));
-}
-
-static void
-load(struct code *c, int size, unsigned dst, unsigned src, int off)
-{
-	emit(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
-}
-
-static void
-store(struct code *c, int size, unsigned dst, int off, unsigned src)
-{
-	emit(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
-}
-
-static void
-call(struct code *c, int function)
-{
-	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
-}
 
 /* If so, it is left to the kernel. */
 static void
@@ -113,13 +56,6 @@ pass_if(struct code *c, int op, unsigned reg, int value)
 {
 	c->pass[c->npass++] = c->n;
 	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
-}
-
-/* Jumps from there lead here. */
-static void
-land(struct code *c, unsigned at)
-{
-	c->insn[at].off = (int16_t)(c->n - at - 1);
 }
 
 /* Into the record; its end may be farther than an instruction reaches. */
@@ -223,9 +159,27 @@ has_stack(const struct perf_event_attr *attr)
 	return (attr->sample_type & PERF_SAMPLE_STACK_USER) != 0;
 }
 
+/* How many counters it reads. */
+static unsigned
+readings(const struct wp_sampler *sampler)
+{
+	const struct wp_counters *w = sampler->counters;
+
+	return w == NULL ? 0 : w->n - w->hidden;
+}
+
+/* Bytes of its raw part, without their size. */
+static uint32_t
+raw_size(const struct wp_sampler *sampler)
+{
+	return (uint32_t)(sizeof(struct wp_ticket) +
+	    readings(sampler) * sizeof(struct wp_reading));
+}
+
 /* How long a record is, with a copy of the stack or without. */
 static size_t
-record_size(const struct perf_event_attr *attr, bool stack)
+record_size(const struct perf_event_attr *attr,
+    const struct wp_sampler *sampler, bool stack)
 {
 	const size_t word = sizeof(uint64_t);
 	size_t size = sizeof(struct wp_sample) + word +
@@ -234,7 +188,7 @@ record_size(const struct perf_event_attr *attr, bool stack)
 	if ((attr->sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
 		size += word;
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
-		size += sizeof(uint32_t) + sizeof(struct wp_ticket);
+		size += sizeof(uint32_t) + raw_size(sampler);
 	if (has_stack(attr))
 		size += stack ? attr->sample_stack_user + 2 * word : word;
 	if ((attr->sample_type & PERF_SAMPLE_REGS_INTR) != 0)
@@ -244,14 +198,6 @@ record_size(const struct perf_event_attr *attr, bool stack)
 }
 
 /* --- tickets --- */
-
-/* A conditional jump on to where it lands. */
-static unsigned
-jump(struct code *c, int op, unsigned reg, int value)
-{
-	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
-	return c->n - 1;
-}
 
 /* The watched bytes, to the stack.  Result: where it jumps if that fails. */
 static unsigned
@@ -332,11 +278,11 @@ take_ticket(struct code *c, const struct perf_event_attr *attr,
 
 /* As raw bytes, behind their size. */
 static size_t
-put_ticket(struct code *c, size_t at)
+put_ticket(struct code *c, const struct wp_sampler *sampler, size_t at)
 {
 	const uint64_t end = (uint64_t)UINT32_MAX << 32 | WP_TICKET_VERSION;
 
-	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 | sizeof(struct wp_ticket));
+	put(c, at, (uint64_t)WP_TICKET_MAGIC << 32 | raw_size(sampler));
 	load(c, BPF_DW, BPF_REG_1, FP, NUMBER);
 	put_from(c, at + 8, BPF_REG_1);
 	load(c, BPF_DW, BPF_REG_1, FP, BYTES);
@@ -347,6 +293,22 @@ put_ticket(struct code *c, size_t at)
 	emit(c, BPF_ALU64 | BPF_OR | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 	put_from(c, at + 24, BPF_REG_1);
 	return at + sizeof(uint32_t) + sizeof(struct wp_ticket);
+}
+
+/* Behind the ticket. */
+static size_t
+put_readings(struct code *c, const struct wp_sampler *sampler, size_t at)
+{
+	const struct wp_counters *w = sampler->counters;
+
+	for (unsigned i = w != NULL && w->hidden; w != NULL && i < w->n; i++) {
+		put(c, at, w->counter[i]);
+		load(c, BPF_DW, BPF_REG_1, FP, COUNTS - 8 * (int)i);
+		put_from(c, at + offsetof(struct wp_reading, count),
+		    BPF_REG_1);
+		at += sizeof(struct wp_reading);
+	}
+	return at;
 }
 
 /* --- filters --- */
@@ -497,7 +459,7 @@ static void
 put_sample(struct code *c, const struct perf_event_attr *attr,
     const struct wp_sampler *sampler, bool stack)
 {
-	const size_t size = record_size(attr, stack);
+	const size_t size = record_size(attr, sampler, stack);
 	size_t at = sizeof(struct wp_sample);
 
 	reserve(c, size, sampler->ringbuf);
@@ -507,7 +469,7 @@ put_sample(struct code *c, const struct perf_event_attr *attr,
 		at += sizeof(uint64_t);
 	}
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
-		at = put_ticket(c, at);
+		at = put_readings(c, sampler, put_ticket(c, sampler, at));
 	at = put_registers(c, at, attr->sample_regs_user);
 	if (has_stack(attr) && stack)
 		at = put_stack(c, at, attr->sample_stack_user);
@@ -541,11 +503,13 @@ wp_sampler_load(const struct perf_event_attr *attr,
 	/* what the program itself reads, a stack for one, may be watched: then it
 	   hits while it runs, which is counted and delivered by nobody */
 	if ((attr->bp_type & HW_BREAKPOINT_R) != 0 ||
-	    record_size(attr, true) > UINT16_MAX)
+	    record_size(attr, sampler, true) > UINT16_MAX)
 		return -ENOTSUP;
 	copy(&c, BPF_REG_6, BPF_REG_1);
 	call(&c, BPF_FUNC_ktime_get_ns);
 	store(&c, BPF_DW, FP, TIME, BPF_REG_0);
+	if (readings(sampler) > 0)
+		wp_code_counters(&c, sampler->counters);
 	if ((attr->sample_type & PERF_SAMPLE_RAW) != 0)
 		take_ticket(&c, attr, sampler);
 	if ((err = begin(&c)) < 0)

@@ -41,6 +41,8 @@ struct wp_options {
 					   opened; NULL: each has one */
 	bool tickets;		/* with bpf: samples have room for a ticket
 				   (ticket.h) */
+	uint32_t with;		/* with bpf: counters that are read at each hit:
+				   bits, 1 << enum wp_counter (counter.h) */
 	bool eager;		/* rings are small, and their poller is woken by
 				   each record */
 	bool remove_on_exec;	/* watches end at execve */

@@ -122,6 +122,8 @@
 	    "CAP_PERFMON, no seccomp filter against bpf(2), a kernel "	\
 	    "with CONFIG_BPF_EVENTS, and up to Linux 5.10 ulimit -l "	\
 	    "unlimited")						\
+	X(NO_COUNTER, ENODEV, "this machine does not count %s (%s)%s: "	\
+	    "leave it out")						\
 	X(NOT_EXECUTABLE, EACCES, "%s: cannot be executed: %s")		\
 	X(NOT_FOUND, ENOENT, "'%s': no such command")			\
 	X(NO_INTERPRETER, ENOENT, "%s: cannot be executed: the "	\

@@ -21,6 +21,8 @@
 #include "watching.h"
 #include "child.h"
 #include "bpf/bpf.h"
+#include "bpf/counters.h"
+#include "os/counter.h"
 #include "bpf/sampler.h"
 #include "random_condition.h"
 #include "refuse.h"
@@ -66,7 +68,7 @@ can(struct wp_rings **rings, size_t size)
 	struct wp_options options = {.stack = 64};
 	struct wp_cause cause;
 
-	if (wp_samplers_rings(rings, &options, size, &cause) == 0)
+	if (wp_samplers_rings(rings, &options, size, NULL, &cause) == 0)
 		return true;
 	print_message("%s\n", cause.text);
 	return false;
@@ -84,6 +86,56 @@ needs_bpf(void)
 }
 
 #define NEEDS_BPF if (!needs_bpf()) skip()
+
+/* Not one that threads inherit, which is why each counter is a processor's. */
+TEST(a_program_reads_the_processors_events)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS, .inherit = 1,
+	};
+	const uint32_t key = 0;
+	int map, inherited, own;
+
+	NEEDS_BPF;
+	map = wp_bpf_events(1);
+	inherited = wp_perf_open(&attr, 0, -1);
+	own = wp_counter_open(WP_COUNTER_PAGE_FAULTS, 0);
+	assert_true(map >= 0 && inherited >= 0 && own >= 0);
+	assert_true(wp_bpf_update(map, &key, &inherited) < 0);
+	assert_int_equal(wp_bpf_update(map, &key, &own), 0);
+	(void)close(map);
+	(void)close(inherited);
+	(void)close(own);
+}
+
+/* Each counter that is there, and all of them in one program. */
+TEST(all_counters_fit_into_a_program)
+{
+	struct wp_options options = {.stack = 64512};
+	uint32_t all = (1u << WP_COUNTERS) - 1;
+	struct wp_counters counters;
+	struct wp_rings *rings;
+	struct wp_cause cause;
+
+	NEEDS_BPF;
+	for (unsigned i = 0; i < WP_COUNTERS; i++) {
+		const int fd = wp_counter_open(i, 0);
+
+		if (fd < 0)
+			all &= ~(1u << i);
+		else
+			(void)close(fd);
+	}
+	assert_true(all != 0);
+	if (wp_counters_open(&counters, all, &cause) < 0)
+		fail_msg("%s", cause.text);
+	if (wp_samplers_rings(&rings, &options, RINGS, &counters, &cause) < 0)
+		fail_msg("%s", cause.text);
+	assert_true(options.tickets);
+	wp_rings_close(rings);
+	wp_counters_close(&counters);
+}
 
 /* --- the same as the kernel's --- */
 

@@ -236,7 +236,7 @@ TEST(hits_that_no_program_gets_take_values_back)
 	assert_null(strstr(o.err, back));
 	outcome_free(&o);
 	if (wp_samplers_rings(&rings, &options, 128 << 10,
-	    &cause) < 0) {
+	    NULL, &cause) < 0) {
 		print_message("%s\n", cause.text);
 		skip();
 	}

@@ -413,6 +413,31 @@ TEST(reports_arguments)
 	free(m.text);
 }
 
+TEST(reports_counters)
+{
+	struct ex_hit hit = made_hit(1);
+	struct made_report m;
+	struct lines lines;
+
+	hit.with[0] = (struct ex_counted){"page-faults", 3, false};
+	hit.with[1] = (struct ex_counted){"task-clock", 40210345, true};
+	hit.nwith = 2;
+	made_write(&m, &report_json, &made_start, &hit, 1, NULL);
+	lines = parse(m.text);
+	assert_line(json_object_get(lines.line[1], "with"),
+	    "{'page-faults':3,'task-clock':40210345}");
+	lines_free(&lines);
+	free(m.text);
+	made_write(&m, &report_text, &made_start, &hit, 1, NULL);
+	assert_non_null(strstr(m.text, "\n     since this thread's last hit: "
+	    "page-faults 3, task-clock 40.210345 ms\n"));
+	free(m.text);
+	hit.nwith = 0;
+	made_write(&m, &report_json, &made_start, &hit, 1, NULL);
+	assert_null(strstr(m.text, "\"with\""));
+	free(m.text);
+}
+
 /* What became of a watch: only what is known of it. */
 TEST(reports_what_becomes_of_watches)
 {

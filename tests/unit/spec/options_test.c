@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/counter.h"
 #include "spec/option_table.h"
 #include "spec/options.h"
 #include "said.h"
@@ -68,6 +69,19 @@ TEST(defaults)
 	assert_false(options_judge(&o));
 	options_free(&o);
 	assert_null(o.spec);
+}
+
+TEST(counters_are_a_list)
+{
+	struct options o;
+
+	ACCEPT(&o, "-w", "a", "x");
+	assert_int_equal(o.with, 0);
+	ACCEPT(&o, "-w", "a", "--with", "task-clock,page-faults", "--with",
+	    "page-faults", "x");
+	assert_int_equal(o.with, 1 << WP_COUNTER_TASK_CLOCK |
+	    1 << WP_COUNTER_PAGE_FAULTS);
+	options_free(&o);
 }
 
 /* "-" is standard output, and for `report` standard input. */
@@ -640,6 +654,34 @@ static const struct {
 	{{"w", "-w", "a", "--each", "5", "--last", "6", "x"},
 	    "--last keeps hits without a look at what they are, and --each "},
 	{{"report", "--each", "x", "f"}, "--each 'x': not a whole number"},
+	{{"w", "-w", "a", "--with", "page-fault", "x"},
+	    "--with 'page-fault': no such counter, nearest: page-faults; "},
+	{{"w", "-w", "a", "--with", "", "x"},
+	    "--with '': no such counter"},
+	{{"w", "-w", "a", "--with", "cycles,", "x"},
+	    "--with '': no such counter"},
+	{{"w", "-w", "a", "--with", "cycles", "--count", "x"},
+	    "--with has a hit report what was counted, and --count reports "},
+	{{"w", "-w", "a", "--with", "cycles", "-o", "summary", "x"},
+	    "--with has a hit report what was counted, and -o summary "},
+	{{"w", "-w", "a", "--with", "cycles", "-o", "folded", "x"},
+	    "--with has a hit report what was counted, and -o folded "},
+	{{"w", "-w", "a", "--with", "cycles", "--stop", "x"},
+	    "--with counts what a thread does between its hits, and a stop "
+	    "at each is a context switch itself: leave out --with or --stop"},
+	{{"w", "-w", "a", "--with", "cycles", "--on-hit", "core", "x"},
+	    "--with counts what a thread does between its hits, and a stop "
+	    "at each is a context switch itself: leave out --with or --on-h"},
+	{{"w", "-w", "a", "--with", "cycles", "--inside", "x"},
+	    "--with reads counters in the kernel, and --inside catches hits "},
+	{{"w", "-a", "a", "--with", "cycles", "x"},
+	    "--with has BPF programs read counters at the hit, and a watch "
+	    "for reads has none: leave out one of them"},
+	{{"w", "-w", "a", "--with", "cycles", "--delivery", "ring", "x"},
+	    "--with has BPF programs read counters at the hit, and delivery "},
+	{{"w", "-w", "a", "--with", "cycles", "--follow", "x"},
+	    "--with has BPF programs read counters at the hit, and --follow "},
+	{{"report", "--with", "cycles", "f"}, "no option --with"},
 	{{"w", "-w", "a", "--last", "0", "x"}, "--last '0': not a whole"},
 	{{"w", "-w", "a", "--last", "3", "--count", "x"},
 	    "--count only counts hits, and --last reports some: leave out "},
@@ -767,6 +809,7 @@ sample(const struct option_entry *e)
 		{"ACTION", "pause"}, {"BYTES", "8"}, {"SIZE", "64M"},
 		{"WAY", "bpf"}, {"PATTERN", "f"}, {"FORM", "json"},
 		{"FILE", "f"}, {"once", "once"}, {"skip", "skip"},
+		{"EVENT", "cycles"},
 	};
 
 	for (size_t i = 0; i < COUNT(samples); i++)

@@ -1,0 +1,99 @@
+/*
+ * code: programs in the making, an instruction at a time.
+ */
+#ifndef WP_CODE_H
+#define WP_CODE_H
+
+#include <linux/bpf.h>
+#include <stdint.h>
+
+enum { WP_CODE_INSNS = 4096, WP_CODE_PASSES = 64 };
+
+#define FP BPF_REG_10
+
+struct code {
+	struct bpf_insn insn[WP_CODE_INSNS];
+	unsigned n;
+	unsigned pass[WP_CODE_PASSES], npass;	/* jumps to where it is left to the
+					   kernel */
+};
+
+static inline void
+emit(struct code *c, int op, unsigned dst, unsigned src, int off, int imm)
+{
+	c->insn[c->n++] = (struct bpf_insn){
+		.code = (uint8_t)op, .dst_reg = dst & 15, .src_reg = src & 15,
+		.off = (int16_t)off, .imm = imm,
+	};
+}
+
+static inline void
+set(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, value);
+}
+
+static inline void
+copy(struct code *c, unsigned dst, unsigned src)
+{
+	emit(c, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+static inline void
+add(struct code *c, unsigned dst, int value)
+{
+	emit(c, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, value);
+}
+
+static inline void
+set_wide(struct code *c, unsigned dst, int kind, uint64_t value)
+{
+	emit(c, BPF_LD | BPF_IMM | BPF_DW, dst, (unsigned)kind, 0,
+	    (int)(uint32_t)value);
+	emit(c, 0, 0, 0, 0, (int)(uint32_t)(value >> 32));
+}
+
+static inline void
+load(struct code *c, int size, unsigned dst, unsigned src, int off)
+{
+	emit(c, BPF_LDX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static inline void
+store(struct code *c, int size, unsigned dst, int off, unsigned src)
+{
+	emit(c, BPF_STX | BPF_MEM | size, dst, src, off, 0);
+}
+
+static inline void
+call(struct code *c, int function)
+{
+	emit(c, BPF_JMP | BPF_CALL, 0, 0, 0, function);
+}
+
+/* Jumps from there lead here. */
+static inline void
+land(struct code *c, unsigned at)
+{
+	c->insn[at].off = (int16_t)(c->n - at - 1);
+}
+
+/* A conditional jump on to where it lands. */
+static inline unsigned
+jump(struct code *c, int op, unsigned reg, int value)
+{
+	emit(c, BPF_JMP | op | BPF_K, reg, 0, 0, value);
+	return c->n - 1;
+}
+
+struct wp_counters;
+
+/* Where on the stack the counts are (bpf/reading.h), each 8 bytes below the one
+   before it, once it has read them; what is below WP_CODE_OWN is its own. */
+enum { WP_CODE_OWN = -48, WP_CODE_COUNTS = WP_CODE_OWN - 4 * 8 };
+
+/* Take what was counted since the thread's last hit (counters.h).  Changes all
+   registers but R6. */
+void wp_code_counters(struct code *, const struct wp_counters *);
+
+#endif

@@ -1,0 +1,39 @@
+/*
+ * counter: what can be counted between the hits of a thread.
+ *
+ * Pure functions, but for wp_counter_open.
+ */
+#ifndef WP_COUNTER_H
+#define WP_COUNTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* They are in recordings by these numbers, which never change. */
+enum wp_counter {
+	WP_COUNTER_PAGE_FAULTS, WP_COUNTER_MINOR_FAULTS,
+	WP_COUNTER_MAJOR_FAULTS, WP_COUNTER_CONTEXT_SWITCHES,
+	WP_COUNTER_CPU_MIGRATIONS, WP_COUNTER_TASK_CLOCK,
+	WP_COUNTER_INSTRUCTIONS, WP_COUNTER_CYCLES, WP_COUNTER_BRANCHES,
+	WP_COUNTER_BRANCH_MISSES, WP_COUNTER_CACHE_REFERENCES,
+	WP_COUNTER_CACHE_MISSES,
+	WP_COUNTERS
+};
+
+#pragma GCC visibility push(default)
+
+/* What perf(1) calls it; NULL: there is no such counter. */
+const char *wp_counter_name(unsigned);
+
+/* Whether it is the processor's, which counts in user mode alone, rather than
+   the kernel's; whether it is a time, in ns. */
+bool wp_counter_is_hardware(unsigned);
+bool wp_counter_is_time(unsigned);
+
+/* Count on a processor, for all that runs there: always, or not at all.  A
+   descriptor, close-on-exec, or -errno. */
+int wp_counter_open(unsigned counter, int cpu);
+
+#pragma GCC visibility pop
+
+#endif
