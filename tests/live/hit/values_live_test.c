@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -1102,6 +1103,90 @@ TEST(invents_nothing_afterwards)
 	json_decref(w.lines);
 	outcome_free(&report);
 	outcome_free(&o);
+}
+
+/* Where the samples of a recording end. */
+static size_t
+find_samples(const char *data, size_t size, size_t *end, size_t max)
+{
+	struct perf_event_header header;
+	uint64_t at, n = 0;
+
+	assert_true(size > 64);
+	memcpy(&at, data + 40, sizeof(at));	/* of what follows the header */
+	while (at + sizeof(header) <= size && n < max) {
+		memcpy(&header, data + at, sizeof(header));
+		if (header.size < sizeof(header))
+			break;
+		at += header.size;
+		if (header.type == PERF_RECORD_SAMPLE)
+			end[n++] = at;
+	}
+	return n;
+}
+
+/* So much of a recording; hole: and the rest, of which the beginning is lost. */
+static void
+expect_no_old(const char *data, size_t size, size_t kept, bool hole,
+    size_t hits)
+{
+	struct watched w = {.lines = NULL};
+	const json_t *hit, *last = NULL;
+	size_t at = 0, n = 0;
+	struct outcome o;
+	uint64_t old;
+	FILE *file = fopen(scratch_path("cut"), "w");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, kept, file), kept);
+	for (size_t i = kept; hole && i < size; i++)
+		assert_true(fputc(i < kept + 64 ? 0 : data[i], file) != EOF);
+	assert_int_equal(fclose(file), 0);
+	run(&o, (const char *[]){watchctl(), "report", "-o", "json", "-O",
+	    scratch_path("report"), scratch_path("cut"), NULL});
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.err, "the rest is missing"));
+	parse_report(&w, "report");
+	for (; (hit = next_hit(&w, &at, 0)) != NULL; n++)
+		last = hit;
+	assert_int_equal(n, hits);
+	if (has_value(last, "old", &old))
+		fail_msg("hit %zu, behind which %zu bytes are %s, claims to "
+		    "have found %#llx", n, size - kept, hole ? "damaged" :
+		    "cut off", (unsigned long long)old);
+	json_decref(w.lines);
+	outcome_free(&o);
+}
+
+/* Two threads store at the same time: what one found, the other's hit shows, or a
+   mark behind both.  Where that is lost, the first one's old value is not known. */
+TEST(a_damaged_recording_proves_no_order)
+{
+	static const char *const by[] = {NULL, "--delivery=ring"};
+	enum { PAIRS = 2 };
+
+	for (size_t i = 0; i < COUNT(by); i++) {
+		size_t size, end[2 * PAIRS], n;
+		const char *argv[ARGS];
+		struct outcome o;
+		char *data;
+
+		n = append(argv, 0, LIST(watchctl(), "-w", "word", "-o",
+		    "perf", "-O", scratch_path("recorded"), by[i]));
+		(void)append(argv, n, LIST("--", victim("race"), "pairs",
+		    "110", "2"));
+		run(&o, argv);
+		assert_int_equal(o.status, 0);
+		data = scratch_read("recorded", &size);
+		assert_int_equal(find_samples(data, size, end, COUNT(end)),
+		    COUNT(end));
+		for (size_t k = 0; k < PAIRS; k++) {
+			expect_no_old(data, size, end[2 * k], false, 2 * k + 1);
+			expect_no_old(data, size, end[2 * k], true, 2 * k + 1);
+		}
+		free(data);
+		outcome_free(&o);
+	}
 }
 
 /* Writes that are 10 ms apart are in order, whoever makes them. */
