@@ -225,8 +225,9 @@ each_line(struct report *r, struct table *t,
 		rc = fn(r, t, w, false);
 		for (size_t k = 0; r->verbose && w->n > 1 && k < w->n &&
 		    rc == 0; k++) {
-			const struct writer one = {*w->of[k], &w->of[k], 1,
-			    NULL};
+			const struct writer one = {
+				.row = *w->of[k], .of = &w->of[k], .n = 1,
+			};
 
 			rc = fn(r, t, &one, true);
 		}
@@ -254,7 +255,7 @@ table_measure(struct report *r, struct table *t)
 
 		if (is_of(t, w)) {
 			t->hits += w->row.count;
-			t->writers += !w->row.others;
+			t->writers += !w->row.others && !w->again;
 			t->backtraces += w->row.others ? 0 : w->n;
 			t->others |= w->row.others;
 		}
@@ -494,11 +495,11 @@ text_tables(struct report *r, const struct report_end *end)
 	const struct summary_row *rows;
 	size_t n = summary_rows(r->summary, &rows);
 	struct writers writers;
-	int rc = 0;
+	int rc;
 
 	if (r->summary_only)
 		name_backtraces(r, rows, n);
-	writers_join(&writers, rows, n, r->summary_only);
+	rc = writers_join(&writers, rows, n, r->summary_only);
 	for (unsigned i = 0; i < r->begin.nwatches && rc == 0; i++) {
 		struct table t = {
 			.watch = r->begin.watches[i], .all = &writers,

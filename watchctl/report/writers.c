@@ -1,6 +1,7 @@
 /* writers: rows of a summary, joined by who wrote. */
 #include "report/writers.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,29 +39,46 @@ compare_frames(const struct ex_frame *x, const struct ex_frame *y)
 	    ex_compare(x->pc, y->pc);
 }
 
-/* What one and the same writer did in the same way is the same in all of
-   these. */
+/* The first that decides. */
 static int
-compare_writers(const struct summary_row *x, const struct summary_row *y)
+first_of(const int *orders, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (orders[i] != 0)
+			return orders[i];
+	return 0;
+}
+
+/* One and the same writer is the same in all of these. */
+static int
+compare_who(const struct summary_row *x, const struct summary_row *y)
 {
 	const int orders[] = {
 		ex_compare(ex_watch_number(x->watch),
 		    ex_watch_number(y->watch)),
 		ex_compare(x->others, y->others),
-		ex_compare(x->late, y->late),
-		ex_compare(x->stray, y->stray),
-		ex_compare(x->unjudged, y->unjudged),
 		ex_compare(x->kernel, y->kernel),
-		x->others ? 0 : compare_texts(x->access, y->access),
 		x->others ? 0 : compare_texts(x->syscall, y->syscall),
 		x->others ? 0 : compare_frames(writer_frame(x),
 		    writer_frame(y)),
 	};
 
-	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
-		if (orders[i] != 0)
-			return orders[i];
-	return 0;
+	return first_of(orders, sizeof(orders) / sizeof(orders[0]));
+}
+
+/* And what it did in the same way, in these too. */
+static int
+compare_writers(const struct summary_row *x, const struct summary_row *y)
+{
+	const int orders[] = {
+		compare_who(x, y),
+		ex_compare(x->late, y->late),
+		ex_compare(x->stray, y->stray),
+		ex_compare(x->unjudged, y->unjudged),
+		x->others ? 0 : compare_texts(x->access, y->access),
+	};
+
+	return first_of(orders, sizeof(orders) / sizeof(orders[0]));
 }
 
 /* The same, and then as they were. */
@@ -92,17 +110,18 @@ compare_threads(const void *a, const void *b)
 	return ex_compare(*(const pid_t *)a, *(const pid_t *)b);
 }
 
-/* The threads of all its rows, each once.  Out of memory: those of the first. */
-static void
+/* The threads of all its rows, each once.  0 or -ENOMEM. */
+static int
 join_threads(struct writer *w)
 {
 	size_t all = 0, n = 0;
 
 	for (size_t i = 0; i < w->n; i++)
 		all += w->of[i]->nthreads;
-	if (w->n < 2 || all == 0 ||
-	    (w->threads = calloc(all, sizeof(*w->threads))) == NULL)
-		return;
+	if (w->n < 2 || all == 0)
+		return 0;
+	if ((w->threads = calloc(all, sizeof(*w->threads))) == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < w->n; i++) {
 		memcpy(w->threads + n, w->of[i]->threads,
 		    w->of[i]->nthreads * sizeof(*w->threads));
@@ -114,6 +133,7 @@ join_threads(struct writer *w)
 			w->threads[n++] = w->threads[i];
 	w->row.threads = w->threads;
 	w->row.nthreads = (unsigned)n;
+	return 0;
 }
 
 static void
@@ -130,16 +150,18 @@ join_row(struct summary_row *to, const struct summary_row *row)
 		to->last = row->last;
 }
 
-void
+int
 writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
     bool each)
 {
+	int err = 0;
+
 	*writers = (struct writers){
 		.writer = calloc(n + 1, sizeof(*writers->writer)),
 		.order = calloc(n + 1, sizeof(const void *)),
 	};
 	if (writers->writer == NULL || writers->order == NULL)
-		return;
+		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		writers->order[i] = &rows[i];
 	if (!each)
@@ -151,13 +173,17 @@ writers_join(struct writers *writers, const struct summary_row *rows, size_t n,
 			join_row(&writers->writer[writers->n - 1].row, *at);
 			writers->writer[writers->n - 1].n++;
 		} else
-			writers->writer[writers->n++] =
-			    (struct writer){**at, at, 1, NULL};
+			writers->writer[writers->n++] = (struct writer){
+				.row = **at, .of = at, .n = 1,
+				.again = i > 0 && !each &&
+				    compare_who(at[-1], at[0]) == 0,
+			};
 	}
-	for (size_t i = 0; i < writers->n; i++)
-		join_threads(&writers->writer[i]);
+	for (size_t i = 0; i < writers->n && err == 0; i++)
+		err = join_threads(&writers->writer[i]);
 	qsort(writers->writer, writers->n, sizeof(*writers->writer),
 	    compare_use);
+	return err;
 }
 
 void

@@ -13,6 +13,8 @@ struct writer {
 	const struct summary_row **of;	/* n of them, in the order of the
 					   summary */
 	size_t n;
+	bool again;		/* another entry is of the same writer, which
+				   did it otherwise: one was stray, perhaps */
 	pid_t *threads;		/* malloc'd; NULL: row.threads are of `of' */
 };
 
@@ -22,9 +24,9 @@ struct writers {
 	const struct summary_row **order;	/* malloc'd: what `of' is in */
 };
 
-/* Join rows, which have to outlive them; each: each row is a writer's.  None
-   when out of memory.  Free them in any case. */
-void writers_join(struct writers *, const struct summary_row *rows, size_t n,
+/* Join rows, which have to outlive them; each: each row is a writer's.  0 or
+   -ENOMEM.  Free them in any case. */
+int writers_join(struct writers *, const struct summary_row *rows, size_t n,
     bool each);
 void writers_free(struct writers *);
 

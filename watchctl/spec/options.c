@@ -657,16 +657,19 @@ has_reads(const struct options *o)
 	return watches(o, WP_READ) || watches(o, WP_ACCESS);
 }
 
-/* What BPF programs deliver nothing of. */
+/* What BPF programs deliver nothing of, and rings. */
 static int
 check_delivery(const struct options *o)
 {
+	const bool is_ring = o->delivery == DELIVERY_RING;
 	const char *none = o->count ? "--count" : o->inside ? "--inside" :
 	    o->stop ? "--stop" : has_reads(o) ? "a watch for reads" : NULL;
 
-	return o->delivery != DELIVERY_BPF || none == NULL ? 0 :
-	    complain("--delivery bpf does not go with %s: leave out one of "
-	    "them", none);
+	if (o->delivery == DELIVERY_USUAL || none == NULL ||
+	    (is_ring && !o->inside))
+		return 0;
+	return complain("--delivery %s does not go with %s: leave out one of "
+	    "them", is_ring ? "ring" : "bpf", is_ring ? "--inside" : none);
 }
 
 /* Counters are read by BPF programs alone. */

@@ -318,7 +318,7 @@ TEST(joins_the_backtraces_of_a_writer)
 	/* what is stray and what is not is in rows of its own */
 	for (unsigned i = 0; i < 3; i++) {
 		static const char *const tables[] = {
-			"counter: 7 hits, 3 backtraces\n"
+			"counter: 7 hits, 3 backtraces of 2 writers\n"
 			"  hits  share  first..last      threads                "
 			"backtrace  where\n"
 			"     4  57.1%  12.003..17.003s  4: 4345 4343 4342 ...  "

@@ -518,6 +518,8 @@ static const struct {
 	    "does not go with --count"},
 	{{"w", "-w", "a", "--delivery", "bpf", "-r", "b", "x"}, "--delivery bpf "
 	    "does not go with a watch for reads"},
+	{{"w", "--inside", "-w", "a", "--delivery", "ring", "x"}, "--delivery "
+	    "ring does not go with --inside"},
 	{{"report", "--explain-memory", "31M", "f"}, "--explain-memory '31M'"},
 	{{"report", "--explain-memory", "1025G", "f"}, "--explain-memory"},
 	{{"report", "--explain-memory", "1T", "f"}, "--explain-memory '1T'"},
