@@ -120,6 +120,8 @@ struct run {
 					   there were, and made, and ended */
 		bool executed;		/* another program, as reported
 					   already */
+		bool replaced;		/* it has ended, and another one that
+					   is watched has its number */
 		bool disarmed;		/* it has ended, and others go on */
 		bool lent;		/* others have had its memory since
 					   before it was watched: */

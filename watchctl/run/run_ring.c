@@ -213,7 +213,9 @@ wait_a_little(struct run *run)
 	run_check_time(run);
 }
 
-/* Keep count of the threads that are covered. */
+/* Keep count of the threads that are covered.  A process that is made with the
+   number of one that was there before is another: what that one did is over, and
+   any end that follows is not its own. */
 static void
 count_threads(struct run *run, const struct ex_record *r)
 {
@@ -224,9 +226,11 @@ count_threads(struct run *run, const struct ex_record *r)
 	for (size_t i = 0; i < run->nprocesses; i++) {
 		struct process *process = &run->process[i];
 
-		if (process->pid != r->task.pid)
+		if (process->pid != r->task.pid || process->replaced)
 			continue;
-		if (r->type == PERF_RECORD_EXIT)
+		if (r->type == PERF_RECORD_FORK && !thread)
+			process->replaced = r->task.time > process->since;
+		else if (r->type == PERF_RECORD_EXIT)
 			process->threads--;
 		else if (thread)
 			process->threads++;

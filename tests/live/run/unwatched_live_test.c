@@ -7,8 +7,10 @@
  */
 #include "test.h"
 
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 #include "live.h"
 #include "refuse.h"
@@ -245,17 +247,85 @@ TEST(one_of_two_makers_is_killed)
 	outcome_free(&o);
 }
 
+/* --- who has ended, by the rings --- */
+
+static volatile pid_t *number;	/* of the child that is made */
+
+static void
+make_numbered(void *arg)
+{
+	pid_t pid = *number;
+	struct clone_args args = {
+		.exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid,
+		.set_tid_size = 1,
+	};
+
+	(void)arg;
+	pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (pid == 0)
+		_exit(0);
+	*number = pid;
+	(void)waitpid(pid, NULL, 0);
+}
+
+/* A process executes another program and ends, and before watchctl looks, a child
+   of another one that is watched has its number, and ends.  That takes a
+   privilege: without, there is no such child. */
+TEST(an_end_of_another_with_the_same_number)
+{
+	struct puppet p, other;
+	struct running w;
+	struct outcome o;
+	char spec[32], pid[2][16];
+
+	if (geteuid() != 0)
+		return;
+	make_word();
+	number = shared_memory(sizeof(*number));
+	puppet_call = make_numbered;
+	puppet_start(&p);
+	puppet_start(&other);
+	(void)snprintf(spec, sizeof(spec), "%p:8",
+	    (void *)(uintptr_t)puppet_word);
+	(void)snprintf(pid[0], sizeof(pid[0]), "%d", p.pid);
+	(void)snprintf(pid[1], sizeof(pid[1]), "%d", other.pid);
+	watch_start(&w, LIST(watchctl(), "-f", "-w", spec, "-o", "json",
+	    "--allow", "be_second", "--error-exitcode", "66", "-p", pid[0],
+	    "-p", pid[1]));
+	assert_int_equal(kill(w.pid, SIGSTOP), 0);
+	await_state(w.pid, "T");
+	puppet_tell(p.lead[1], 'x');
+	*number = p.pid;
+	assert_int_equal(waitpid(p.pid, NULL, 0), p.pid);
+	child_note(p.pid, 0);
+	puppet_lead(&other, 'l');
+	assert_int_equal(*number, p.pid);
+	assert_int_equal(kill(w.pid, SIGCONT), 0);
+	puppet_hang_up(&p);
+	puppet_end(&other);
+	finish(&w, &o);
+	if (o.status != DOUBTED ||
+	    strstr(o.err, "executed another program") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	int failed;
+
+	(void)argv;
+	if (argc > 1)
+		return 0;	/* executed by a puppet */
 
 	holder_start();
 	failed = run_live_tests();
 	/* by debug registers, too, where -f is refused; what is refused stays so */
 	failed += run_live_tests(.before_all = be_refused, .except =
 	    (const CMUnitTestFunction[]){the_maker_is_killed,
-	    one_of_two_makers_is_killed, NULL});
+	    one_of_two_makers_is_killed,
+	    an_end_of_another_with_the_same_number, NULL});
 	(void)close(holder.ask[1]);	/* then it ends */
 	return failed;
 }
