@@ -242,6 +242,8 @@ run_learn(struct run *run, struct process *process, bool executed,
 	if (err == 0)
 		err = live_box_learn(&run->live, process->pid,
 		    run->synthetic.bytes + before, run->synthetic.len - before);
+	if (run->kept != NULL)		/* a recording begins with them all */
+		run->synthetic.len = before;
 	if (err == -ESRCH)
 		return wp_cause_set(cause, WP_CAUSE_GONE, process->pid);
 	if (err == -EACCES || err == -EPERM)
