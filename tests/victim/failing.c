@@ -4,6 +4,7 @@
  *	FAIL_AT=N	the Nth fails
  *	FAIL_FROM=N	it and all that follow
  *	FAIL_OVER=N	those of more than N bytes
+ *	FAIL_SIZE=N	those of N bytes
  *	FAIL_COUNT=FILE	writes there how many there were
  *
  * Only in the first process that is called watchctl: not in what it starts.
@@ -24,7 +25,7 @@ extern void *__libc_realloc(void *, size_t);
 
 static _Atomic unsigned long done;
 static unsigned long at, from = -1ul;
-static size_t over = SIZE_MAX;
+static size_t over = SIZE_MAX, exactly = SIZE_MAX;
 static _Atomic pid_t on;	/* the process that is concerned */
 
 static unsigned long
@@ -41,6 +42,7 @@ begin(void)
 	at = number("FAIL_AT", 0);
 	from = number("FAIL_FROM", -1ul);
 	over = number("FAIL_OVER", SIZE_MAX);
+	exactly = number("FAIL_SIZE", SIZE_MAX);
 	if (strcmp(program_invocation_short_name, "watchctl") == 0)
 		on = getpid();
 }
@@ -65,7 +67,7 @@ fails(size_t size)
 	if (on == 0 || on != getpid())
 		return 0;
 	n = atomic_fetch_add(&done, 1) + 1;
-	if (n != at && n < from && size <= over)
+	if (n != at && n < from && size <= over && size != exactly)
 		return 0;
 	errno = ENOMEM;
 	return 1;

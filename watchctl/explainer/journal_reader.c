@@ -487,6 +487,7 @@ read_end(struct reader *r, const struct journal_entry *e)
 	s->skipped = it->skipped;
 	s->uptime = it->uptime;
 	s->quiet = it->quiet;
+	session_note(s, it->err);
 	memcpy(s->doubt, it->doubt, sizeof(s->doubt));
 	r->status = session_end(s, it->reason[0] == '\0' ? NULL : it->reason,
 	    it->status, it->ncounts == 0 ? NULL : it->count);

@@ -946,7 +946,8 @@ put_end(struct session *s, const char *reason, int status,
 	const struct journal_entry entry = {.what = JOURNAL_END};
 	struct journal_end it = {
 		.lost = s->lost, .handled = s->handled, .skipped = s->skipped,
-		.uptime = s->uptime, .status = status, .quiet = s->quiet,
+		.uptime = s->uptime, .status = status, .err = s->err,
+		.quiet = s->quiet,
 		.ncounts = counts == NULL ? 0 : (uint32_t)s->nwatches,
 	};
 

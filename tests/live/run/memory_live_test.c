@@ -241,6 +241,35 @@ TEST(a_running_process_goes_on)
 	}
 }
 
+/* What is noted of a program that is executed takes a byte for each SPEC, of which
+   there are so many that nothing else is of this size.  It cannot be watched, and
+   goes on. */
+TEST(a_program_that_is_executed_goes_on)
+{
+	enum { SPECS = 23 };
+	const char *argv[ARGS];
+	struct running r;
+	struct outcome o;
+	char size[8];
+	size_t n = append(argv, 0, LIST(watchctl(), "--if-missing", "skip"));
+
+	for (unsigned i = 0; i < SPECS; i++)
+		n = append(argv, n, LIST("-w", "config"));
+	(void)append(argv, n, LIST("--", "/bin/sh", "-c",
+	    "echo done >it; exit 7"));
+	(void)snprintf(size, sizeof(size), "%d", SPECS);
+	assert_int_equal(setenv("FAIL_SIZE", size, 1), 0);
+	assert_int_equal(setenv("LD_PRELOAD", victim("failing"), 1), 0);
+	start(&r, argv);
+	assert_int_equal(unsetenv("LD_PRELOAD"), 0);
+	assert_int_equal(unsetenv("FAIL_SIZE"), 0);
+	finish(&r, &o);
+	if (o.status != 125 || strstr(o.err, "Cannot allocate memory") == NULL)
+		fail_msg("status %d: %s", o.status, o.err);
+	outcome_free(&o);
+	free(scratch_read("it", NULL));
+}
+
 static int
 prepare(void **state)
 {
