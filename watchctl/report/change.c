@@ -1,5 +1,9 @@
-/* change: the bytes that a hit touched, as numbers. */
+/* change: the bytes that a hit touched, in words and as numbers. */
 #include "report/change.h"
+
+#include <string.h>
+
+#include "util/visible.h"
 
 static uint64_t
 number_of(const uint8_t *bytes, unsigned len)
@@ -62,4 +66,36 @@ change_put_number(struct buffer *b, const struct ex_hit *hit,
 
 	if (ex_hit_bytes(hit, &from, &len))
 		change_put_number_bytes(b, value->byte + from, len);
+}
+
+/* As the program's own type, or as a number. */
+static void
+put_value(struct buffer *b, const struct ex_hit *hit,
+    const struct ex_value *value, const char *text)
+{
+	if (*text != '\0')
+		visible_put(b, text);
+	else
+		change_put_number(b, hit, value);
+}
+
+void
+change_put(struct buffer *b, const struct ex_hit *hit)
+{
+	const struct ex_change *c = &hit->change;
+
+	if (c->has_old && !hit->unchanged)
+		put_value(b, hit, &hit->old, c->old_text);
+	if (strcmp(hit->access, "read") == 0)
+		return;
+	if (!hit->unchanged)
+		buffer_puts(b, c->has_old ? " -> " : "-> ");
+	if (c->has_new)
+		put_value(b, hit, &hit->new, c->new_text);
+	else
+		buffer_puts(b, "?");
+	if (hit->unchanged)
+		buffer_puts(b, " (unchanged)");
+	else if (c->has_new && hit->source == EX_VALUE_LATER)
+		buffer_puts(b, " (value read later)");
 }

@@ -1,11 +1,16 @@
 /*
- * change: the bytes that a hit touched, as numbers.
+ * change: the bytes that a hit touched, in words and as numbers.
  */
 #ifndef CHANGE_H
 #define CHANGE_H
 
 #include "hit/hit.h"
 #include "util/buffer.h"
+
+/* Append what a hit made of what it touched, some of which is known: "41 -> 42",
+   "-> 42 (value read later)", "42 (unchanged)"; of a read: "42".  As the program's
+   own type has it, or as a number. */
+void change_put(struct buffer *, const struct ex_hit *);
 
 /* Append the touched bytes of the hit's old or new value, which are known, as
    a number: for a program, 0x and digits; for a reader, small ones decimal. */

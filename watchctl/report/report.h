@@ -111,7 +111,8 @@ struct report_ops {
 	int (*end)(struct report *, const struct report_end *);
 };
 
-extern const struct report_ops report_text, report_json, report_folded;
+extern const struct report_ops report_text, report_json, report_folded,
+    report_gcc;
 
 /* The caller fills those up to ending; start makes the rest. */
 struct report {

@@ -3,9 +3,7 @@
  * its first hit, and later hits refer to that one.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report/change.h"
 #include "report/short_name.h"
@@ -59,34 +57,17 @@ put_target(struct buffer *b, const struct report_start *start)
 		buffer_puts(b, ", delivered by BPF");
 }
 
-static void
-text_free(struct report *r)
-{
-	struct text *text = r->own;
-
-	report_done(r);
-	if (text == NULL)
-		return;
-	buffer_free(&text->out);
-	buffer_free(&text->scratch);
-	by_stack_free(&text->printed, sizeof(uint64_t));
-	free(text);
-}
-
 static int
 text_start(struct report *r, const struct report_start *start)
 {
-	struct text *text = calloc(1, sizeof(*text));
+	struct text *text = text_new(r);
 
 	r->begin = *start;
-	r->own = text;
 	r->summary = summary_new(SUMMARY_ROWS);
 	if (text == NULL || r->summary == NULL) {
 		text_free(r);
 		return -ENOMEM;
 	}
-	if (getcwd(text->directory, sizeof(text->directory)) == NULL)
-		*text->directory = '\0';
 	if (start->nwatches == 0)	/* they come with their hits */
 		return 0;
 	for (unsigned i = 0; i < start->nwatches; i++) {
@@ -211,20 +192,8 @@ put_call(struct buffer *b, const struct ex_hit *hit)
 	}
 }
 
-/* As the program's own type, or as a number. */
-static void
-put_value(struct buffer *b, const struct ex_hit *hit,
-    const struct ex_value *value, const char *text)
-{
-	if (*text != '\0')
-		visible_put(b, text);
-	else
-		change_put_number(b, hit, value);
-}
-
-/* "  41 -> 42", "  -> 42 (value read later)", "  42 (unchanged)", and what the
-   value is of when that is a part of the watch: "  conn.state: OPEN -> CLOSED".
-   Of a read: "  42". */
+/* "  41 -> 42", and what the value is of when that is a part of the watch:
+   "  conn.state: OPEN -> CLOSED". */
 static void
 put_change(struct buffer *b, const struct ex_hit *hit)
 {
@@ -239,20 +208,7 @@ put_change(struct buffer *b, const struct ex_hit *hit)
 		visible_put(b, c->path);
 		buffer_puts(b, ": ");
 	}
-	if (c->has_old && !hit->unchanged)
-		put_value(b, hit, &hit->old, c->old_text);
-	if (strcmp(hit->access, "read") == 0)
-		return;
-	if (!hit->unchanged)
-		buffer_puts(b, c->has_old ? " -> " : "-> ");
-	if (c->has_new)
-		put_value(b, hit, &hit->new, c->new_text);
-	else
-		buffer_puts(b, "?");
-	if (hit->unchanged)
-		buffer_puts(b, " (unchanged)");
-	else if (c->has_new && hit->source == EX_VALUE_LATER)
-		buffer_puts(b, " (value read later)");
+	change_put(b, hit);
 }
 
 /* "  n = -5, s = 0x4040 <name>": of a function. */

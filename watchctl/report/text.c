@@ -3,9 +3,36 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/short_name.h"
 #include "util/visible.h"
+
+struct text *
+text_new(struct report *r)
+{
+	struct text *text = calloc(1, sizeof(*text));
+
+	r->own = text;
+	if (text != NULL &&
+	    getcwd(text->directory, sizeof(text->directory)) == NULL)
+		*text->directory = '\0';
+	return text;
+}
+
+void
+text_free(struct report *r)
+{
+	struct text *text = r->own;
+
+	report_done(r);
+	if (text == NULL)
+		return;
+	buffer_free(&text->out);
+	buffer_free(&text->scratch);
+	by_stack_free(&text->printed, sizeof(uint64_t));
+	free(text);
+}
 
 void
 text_paint(struct report *r, struct buffer *b, enum paint what)

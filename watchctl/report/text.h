@@ -23,6 +23,11 @@ struct text {
 /* ANSI colours, by what they are for. */
 enum paint { PAINT_PLAIN, PAINT_WATCH, PAINT_FUNCTION, PAINT_DIM, PAINT_BAD };
 
+/* The state of a report that starts, NULL: no memory; and the end of one, and of its
+   state, if there is one. */
+struct text *text_new(struct report *);
+void text_free(struct report *);
+
 /* Begin a colour, if colours are wanted; or print a text in it. */
 void text_paint(struct report *, struct buffer *, enum paint);
 void text_painted(struct report *, struct buffer *, enum paint,

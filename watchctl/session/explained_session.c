@@ -15,6 +15,7 @@ static const struct report_ops *const forms[] = {
 	[FORM_FOLDED] = &report_folded,
 	[FORM_SUMMARY] = &report_text,
 	[FORM_SUMMARY_JSON] = &report_json,
+	[FORM_GCC] = &report_gcc,
 };
 
 /* The report is where the one before it was: go on there. */

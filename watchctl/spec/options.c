@@ -115,7 +115,7 @@ parse_form(const char *text, enum form *form)
 		[FORM_TEXT] = "text", [FORM_JSON] = "json",
 		[FORM_FOLDED] = "folded", [FORM_PERF] = "perf",
 		[FORM_SUMMARY] = "summary",
-		[FORM_SUMMARY_JSON] = "summary,json",
+		[FORM_SUMMARY_JSON] = "summary,json", [FORM_GCC] = "gcc",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -125,7 +125,7 @@ parse_form(const char *text, enum form *form)
 		}
 	}
 	return complain("-o '%s': no such form; there are text, json, folded, "
-	    "summary, 'summary,json' and perf", text);
+	    "summary, 'summary,json', gcc and perf", text);
 }
 
 /* One of a list. */
@@ -809,10 +809,10 @@ check_together(const struct options *o)
 	if (o->form == FORM_PERF && options_judge(o))
 		return complain("-o perf explains nothing while it records: "
 		    "give --allow and --error-exitcode to watchctl report");
-	if (options_sum(o) && o->count)
+	if ((options_sum(o) || o->form == FORM_GCC) && o->count)
 		return complain("--count has no backtraces for -o %s: leave "
 		    "out one of them", o->form == FORM_FOLDED ? "folded" :
-		    "summary");
+		    o->form == FORM_GCC ? "gcc" : "summary");
 	if (o->count && o->nallow > 0)
 		return complain("--allow judges by backtraces, and --count "
 		    "has none: leave out one of them");
@@ -863,7 +863,7 @@ options_parse_report(int argc, char **argv, struct options *o)
 		return complain("report takes one FILE; see watchctl --help");
 	if (o->form == FORM_PERF)
 		return complain("report reads perf.data files and does not "
-		    "write them: choose text, json, folded or summary");
+		    "write them: choose text, json, folded, gcc or summary");
 	o->file = strcmp(argv[optind], "-") == 0 ? "/dev/stdin" : argv[optind];
 	return check_form(o);
 }

@@ -223,6 +223,7 @@ TEST(forms)
 		{"text", FORM_TEXT}, {"json", FORM_JSON},
 		{"folded", FORM_FOLDED}, {"perf", FORM_PERF},
 		{"summary", FORM_SUMMARY}, {"summary,json", FORM_SUMMARY_JSON},
+		{"gcc", FORM_GCC},
 	};
 	struct options o;
 
@@ -532,7 +533,7 @@ static const struct {
 	{{"w", "-t", "5s"}, "-t '5s': not a time; "},
 	{{"w", "-t", ""}, "-t '': not a time; "},
 	{{"w", "-o", "xml"}, "-o 'xml': no such form; there are text, json, "
-	    "folded, summary, 'summary,json' and perf"},
+	    "folded, summary, 'summary,json', gcc and perf"},
 	{{"w", "-o", "summary,text"}, "-o 'summary,text': no such form; "},
 	{{"w", "-w", "a", "-o", "perf", "ls"},
 	    "-o perf writes a binary file: name it with -O FILE"},
@@ -542,6 +543,8 @@ static const struct {
 	    "-o perf writes a binary file: name it with -O FILE"},
 	{{"w", "-w", "a", "-o", "folded", "--count", "ls"},
 	    "--count has no backtraces for -o folded: "},
+	{{"w", "-w", "a", "-o", "gcc", "--count", "ls"},
+	    "--count has no backtraces for -o gcc: "},
 	{{"w", "-w", "a", "-o", "summary", "--count", "ls"},
 	    "--count has no backtraces for -o summary: "},
 	{{"w", "-w", "a", "-o", "summary,json", "--count", "ls"},
@@ -754,7 +757,7 @@ static const struct {
 	    "the end of a text: leave out -v or --count"},
 	{{"report", "-O"}, "-O needs an argument" SEE},
 	{{"report", "-o", "perf", "a"}, "report reads perf.data files and "
-	    "does not write them: choose text, json, folded or summary"},
+	    "does not write them: choose text, json, folded, gcc or summary"},
 };
 
 TEST(refusals)

@@ -1,0 +1,18 @@
+/*
+ * culprit: which function of a backtrace is to be blamed for a hit.
+ */
+#ifndef CULPRIT_H
+#define CULPRIT_H
+
+#include "hit/stack.h"
+
+/* The frame to blame: the innermost that is not of the C or C++ library, and not
+   called by a function that works for its caller, such as qsort; else the program's
+   innermost.  NULL: there is no frame. */
+const struct ex_frame *culprit_of(const struct ex_stack *);
+
+/* Whether a frame is the dynamic loader's own; in a position-independent static
+   program, what takes its place. */
+bool culprit_is_loader(const struct ex_frame *);
+
+#endif
