@@ -2,7 +2,7 @@
  * opener: a victim that opens a library (plug.c) again and again.
  *
  *	opener THREADS LIBRARY [move|fork|fork-other|fork-twice|urgent|
- *	    wait|wait-open|execute]
+ *	    wait|wait-open|execute|outlive]
  *
  * Each of the threads, one after the other (0: the first one, once), opens the
  * library, and has it write its variable twice, after the constructor has; then
@@ -12,7 +12,8 @@
  * outlives it.  With urgent it handles SIGURG, opens the library three thousand
  * times, and says how often its handler was called.  With wait all threads are made
  * first, it says "ready", and they begin when it reads a line; with wait-open it has
- * the library open until then, and with execute it executes itself.  Ends with status 7, or 9 if
+ * the library open until then, and with execute it executes itself.  With outlive
+ * a thread is made while the library is open, which uses it when it was closed.  Ends with status 7, or 9 if
  * the library cannot be opened.
  */
 #define _GNU_SOURCE
@@ -99,6 +100,22 @@ wait_with(int threads, int open)
 		(void)pthread_join(thread[i], NULL);
 }
 
+static void
+outlive(void)
+{
+	pthread_t thread;
+	void *plug;
+
+	(void)pthread_mutex_lock(&turn);
+	plug = dlopen(library, RTLD_NOW);
+	if (plug == NULL || pthread_create(&thread, NULL, use_in_turn,
+	    NULL) != 0)
+		exit(9);
+	(void)dlclose(plug);
+	(void)pthread_mutex_unlock(&turn);
+	(void)pthread_join(thread, NULL);
+}
+
 static volatile sig_atomic_t urgent;
 
 static void
@@ -124,6 +141,10 @@ main(int argc, char **argv)
 	}
 	if (argc > 3 && strncmp(argv[3], "wait", 4) == 0) {
 		wait_with(atoi(argv[1]), strcmp(argv[3], "wait-open") == 0);
+		return 7;
+	}
+	if (argc > 3 && strcmp(argv[3], "outlive") == 0) {
+		outlive();
 		return 7;
 	}
 	if (argc > 3 && strcmp(argv[3], "execute") == 0) {

@@ -278,6 +278,11 @@ find_now(struct run *run, struct process *process, struct wp_cause *cause)
 		else
 			err = thread_local_resolve(&run->live, process->pid,
 			    spec, &process->place[i], cause);
+		/* it runs, and has opened or closed the module meanwhile */
+		if (err < 0 && process->waits[i] &&
+		    (cause->code == WP_CAUSE_MODULE_UNKNOWN ||
+		    cause->code == WP_CAUSE_UNMAPPED))
+			err = 0;
 	}
 	return err;
 }

@@ -450,6 +450,14 @@ has_left(const struct run *run, size_t i)
 	    run->poll[1 + i].fd < 0;
 }
 
+/* One that is traced is seen when it executes another program; and of its threads,
+   records come only while something of it is armed. */
+static bool
+is_counted(const struct process *process)
+{
+	return process->n > 0 && (!process->program || process->alone);
+}
+
 /* A process that executes another program and soon ends may not be caught at
    it.  But all threads that end under watch leave a record of that; if no
    record was lost, the missing ones show it. */
@@ -461,7 +469,8 @@ report_all_executed(struct run *run)
 	if (run->session.lost > 0)
 		return;
 	for (size_t i = 0; i < run->nprocesses; i++)
-		if (run->process[i].threads > 0 && (all || has_left(run, i)))
+		if (is_counted(&run->process[i]) &&
+		    run->process[i].threads > 0 && (all || has_left(run, i)))
 			run_executed(run, run->process[i].pid);
 }
 

@@ -89,6 +89,18 @@ TEST(in_any_thread_and_each_time)
 	outcome_free(&o);
 }
 
+/* It is made under watch, and ends when nothing is watched. */
+TEST(with_a_thread_that_outlives_it)
+{
+	struct outcome o;
+
+	watch_opener(&o, LIST(VOUCHED), LIST("0", victim("plug"), "outlive"));
+	if (o.status != 7)
+		fail_msg("status %d: %s", o.status, o.err);
+	assert_int_equal(count_of(&o, "hit"), 4);
+	outcome_free(&o);
+}
+
 TEST(at_another_address)
 {
 	const char *first = NULL;
