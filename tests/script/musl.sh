@@ -5,6 +5,8 @@
 # cmocka and jansson are those of this system: musl takes their libc for itself.
 # What they use of glibc alone is in a library that has the name of glibc's
 # dynamic linker.
+#
+# And a program with musl that runs already waits for a module.
 set -eu
 
 not_run()
@@ -128,3 +130,29 @@ done
 	echo "failed:$failed"
 	exit 1
 }
+
+$musl -g -w -pthread -o opener "$TOP/tests/victim/opener.c"
+$musl -g -w -shared -fPIC -o plug "$TOP/tests/victim/plug.c"
+mkfifo go ready
+./opener 2 ./plug wait < go > ready &
+opener=$!
+exec 3> go
+read -r line < ready
+[ "$line" = ready ]
+"$WATCHCTL" -w 'plug!plug_state' -o json -O report -p $opener 2> said &
+until grep -q '"type":"start"' report 2> /dev/null; do
+	kill -0 $! || break
+	sleep 0.1
+done
+echo >&3
+status=0
+wait $opener || status=$?
+wait $!
+# musl never unmaps it, so that its constructor runs once
+hits=$(grep -c '"type":"hit"' report) || true
+if [ $status -ne 7 ] || [ "$hits" -ne 5 ] ||
+    ! grep -q '"function":"plug_prepare"' report; then
+	cat said report
+	echo "a program with musl: status $status, $hits hits"
+	exit 1
+fi

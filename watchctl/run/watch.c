@@ -488,8 +488,10 @@ finish(struct run *run)
 		return complain("out of memory"), STATUS_OWN_FAILURE;
 	settle_children(run);
 	if (run->waits && !run->found) {
-		session_warn(&run->session, "no program was executed that has "
-		    "what is to be watched: nothing was ever watched");
+		session_warn(&run->session, "no %s that has what is to be "
+		    "watched: nothing was ever watched",
+		    run->options->command != NULL ? "program was executed" :
+		    "module was mapped");
 		session_doubt(&run->session, "nothing was ever watched");
 	}
 	if (run->missed_module) {

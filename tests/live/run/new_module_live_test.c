@@ -401,6 +401,21 @@ TEST(what_a_process_that_runs_cannot_wait_for)
 	let_go(&r, 7);
 }
 
+TEST(what_never_comes_to_a_process_that_runs)
+{
+	struct running r;
+	struct outcome o;
+	char pid[16];
+
+	start_opener(&r, pid, "1", "wait");
+	watch_ready(&o, &r, 7, LIST(watchctl(), "-w", "nothing!word", "-o",
+	    "json", "-p", pid, VOUCHED));
+	assert_int_equal(o.status, 120);
+	assert_non_null(strstr(o.err, "no module was mapped that has what is "
+	    "to be watched: nothing was ever watched"));
+	outcome_free(&o);
+}
+
 /* It goes on without watchctl. */
 TEST(a_process_that_runs_survives_it)
 {
