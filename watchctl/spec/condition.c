@@ -135,24 +135,6 @@ static const struct {
 	int value;
 } constants[] = {{"true", 1}, {"false", 0}, {"NULL", 0}};
 
-static bool
-is_letter(char c)
-{
-	return isalpha((unsigned char)c) || c == '_' || c == '$' ||
-	    (unsigned char)c >= 0x80;
-}
-
-static size_t
-word_length(const char *p)
-{
-	size_t n = 0;
-
-	if (is_letter(*p))
-		while (is_letter(p[n]) || isdigit((unsigned char)p[n]))
-			n++;
-	return n;
-}
-
 static void
 skip(struct parser *s)
 {
@@ -305,7 +287,7 @@ name(struct parser *s)
 	struct condition_node *node = node_new(s, CONDITION_NAME,
 	    column_of(s, s->p));
 	const char *p = s->p;
-	const size_t len = word_length(p);
+	const size_t len = token_word(p);
 
 	if (node == NULL)
 		return NULL;
@@ -476,7 +458,8 @@ unary(struct parser *s)
 	if (isdigit((unsigned char)*s->p) || (*s->p == '.' &&
 	    isdigit((unsigned char)s->p[1])))
 		return constant(s);
-	return is_letter(*s->p) ? name(s) : wrong(s, "a value is missing");
+	return token_word(s->p) > 0 ? name(s) :
+	    wrong(s, "a value is missing");
 }
 
 /* What binds two values, by the precedence of C: the higher, the closer. */

@@ -29,8 +29,8 @@ is_word(char c)
 	return is_letter(c) || isdigit((unsigned char)c);
 }
 
-static size_t
-word_length(const char *p)
+size_t
+token_word(const char *p)
 {
 	size_t n = 0;
 
@@ -113,7 +113,7 @@ segment(const char *p, const char **wrong)
 		return sizeof(anonymous) - 1;
 	if (*p == '{')
 		return bracketed(p);
-	n = word_length(p);
+	n = token_word(p);
 	if (n == 0 || p[n] != '<' || p[n + 1] == '<')
 		return n;
 	if ((more = bracketed(p + n)) == 0)

@@ -21,6 +21,9 @@ size_t token_name(const char *p, const char **wrong);
 /* How many of them name a source file, with the "::" behind it; 0: none do. */
 size_t token_file(const char *p);
 
+/* How many of a single word are at p: letters, digits, '_' and '$'. */
+size_t token_word(const char *p);
+
 /* Whether this word is at p, and ends there. */
 bool token_is(const char *p, const char *word);
 
