@@ -5,6 +5,8 @@
  *
  *	WP_WATCH(balance);			each write is reported, with its
  *						backtrace, as it happens
+ *	WP_SCOPE(n) { parse(&n); }		the same of a local, for the
+ *						block alone
  *	WP_FREEZE(config) { serve(); }		no thread may write to config
  *	WP_PERMIT(config) { reload(); }		but this thread may, here
  *
@@ -279,7 +281,7 @@ int wp_watch_variable(const volatile void *addr, size_t len, const char *name,
     const char *file, int line);
 int wp_unwatch_variable(const volatile void *addr, size_t len);
 
-/* A freeze or a permit for a block of code.  The members belong to the library.
+/* A watch, a freeze or a permit for a block of code.  The members belong to the library.
    */
 struct wp_scope {
 	void *cleanup[4];	/* how longjmp(3) and the thread's end find it
@@ -287,18 +289,21 @@ struct wp_scope {
 	struct wp_scope *outer;	/* the thread's permit around this one */
 	const volatile void *addr;
 	size_t len;
-	void *freeze;		/* what it shares with other freezes of the same
-				   bytes; NULL: a permit, or it could not be
-				   armed */
+	void *freeze;		/* what it shares with others of the same kind
+				   and bytes; NULL: a permit, or it could not
+				   be armed */
 	int state;		/* 0: not entered yet; 1: inside; 2: left */
 };
 
 /*
  * Enter a scope, whose members are 0 or which is guarded.  Result: the scope.
- * Freezes of the same bytes, nested or in several threads, share one watch.
- * One that cannot be armed is reported on standard error, once for each place
- * in the source, and counted by wp_stray_missed; the block runs in any case.
+ * Freezes of the same bytes, nested or in several threads, share one watch, and
+ * so do watches.  One that cannot be armed is reported on standard error, once
+ * for each place in the source, and a freeze is counted by wp_stray_missed; the
+ * block runs in any case.
  */
+struct wp_scope *wp_scope_watch(struct wp_scope *, const volatile void *addr,
+    size_t len, const char *name, const char *file, int line);
 struct wp_scope *wp_scope_freeze(struct wp_scope *, const volatile void *addr,
     size_t len, const char *name, const char *file, int line);
 struct wp_scope *wp_scope_permit(struct wp_scope *, const volatile void *addr,
@@ -347,6 +352,9 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * WP_WATCH(lvalue)	report each write to a variable from here on, by any
  *			thread; the program goes on.  0 or -errno.
  * WP_UNWATCH(lvalue)	end that.
+ * WP_SCOPE(lvalue) { ... }
+ *			report each write to it during the block, by any thread:
+ *			for a local variable, whose memory is another's later.
  * WP_FREEZE(lvalue) { ... }
  *			a write during the block, by any thread, is stray: it is
  *			reported, and counted by wp_stray_count.
@@ -376,7 +384,11 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
  * for longjmp: wp::freeze, wp::permit, wp::watch.  A wp::permit must be a
  * variable of its own, not part of another object.
  *
- * In a coroutine a freeze also holds across co_await.  But a permit belongs to
+ * The compiler may keep a local variable in a register where no function is
+ * called, and such writes are seen when it is stored: if each one matters, make
+ * it volatile.
+ *
+ * In a coroutine a freeze, or a watch, also holds across co_await.  But a permit belongs to
  * a thread, and the thread goes on with the code that resumed the coroutine.
  * So WP_PERMIT and wp::permit are not in force there, and say so.  Pass what is
  * permitted to wp::permitted, where nothing can suspend it:
@@ -427,6 +439,7 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 
 #define WP_WATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
 #define WP_UNWATCH(lvalue)	(WP_UNEVALUATED_(lvalue), 0)
+#define WP_SCOPE(lvalue)	WP_BLOCK_(lvalue)
 #define WP_FREEZE(lvalue)	WP_BLOCK_(lvalue)
 #define WP_PERMIT(lvalue)	WP_BLOCK_(lvalue)
 #define WP_ASSERT_NO_STRAY()	((void)0)
@@ -445,6 +458,9 @@ void wp_stray_abort(const char *file, int line) __attribute__((noreturn));
 	    __FILE__, __LINE__)
 #define WP_UNWATCH(lvalue)						\
 	wp_unwatch_variable(WP_ADDRESS_(lvalue), sizeof(lvalue))
+#define WP_SCOPE(lvalue)						\
+	WP_BLOCK_(__COUNTER__, wp_scope_watch, WP_ADDRESS_(lvalue),	\
+	    sizeof(lvalue), #lvalue, __FILE__, __LINE__)
 #define WP_FREEZE(lvalue)						\
 	WP_BLOCK_(__COUNTER__, wp_scope_freeze, WP_ADDRESS_(lvalue),	\
 	    sizeof(lvalue), #lvalue, __FILE__, __LINE__)

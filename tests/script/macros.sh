@@ -30,7 +30,9 @@ use(struct config *config, volatile int *table, const char *name)
 	}
 	WP_FREEZE(table[local++]) WP_FREEZE(name) WP_PERMIT(*name)
 		table[0] = *name;
+	WP_SCOPE(local) WP_SCOPE(config->limit) { local = config->limit++; }
 	for (int i = 0; i < 3; i++) {
+		WP_SCOPE(i) { if (i == 1) continue; }
 		WP_FREEZE(config->size) {
 			WP_FREEZE(config->limit) { WP_FREEZE(i) {
 				if (i == 1)
@@ -115,7 +117,7 @@ use(int argument)
 	return argument;
 }
 E2
-for macro in WP_FREEZE WP_PERMIT; do
+for macro in WP_SCOPE WP_FREEZE WP_PERMIT; do
 	for cc in gcc 'gcc -O2' 'gcc -DWP_DISABLE' clang 'g++ -x c++' \
 	    'clang++ -x c++' 'g++ -std=c++20 -x c++' \
 	    'clang++ -std=c++20 -x c++'; do

@@ -1,9 +1,9 @@
 /*
  * scope: what the macros stand for: variables that are watched by name, and
- * blocks of code in which something is frozen or permitted.
+ * blocks of code in which something is watched, frozen or permitted.
  *
- * Overview.  Freezes of the same bytes, nested or in several threads, share one
- * watch: it is opened by the first to enter and closed by the last to leave.
+ * Overview.  Blocks that freeze, or watch, the same bytes, nested or in several
+ * threads, share one watch: it is opened by the first to enter and closed by the last to leave.
  * Permits are a list in each thread, which the signal handler reads.
  *
  * A block is left in order by the macro.  When longjmp(3) jumps out of it, or
@@ -39,6 +39,9 @@ struct place {
 	int line;
 };
 
+/* Of which macro a watch is; those of the same bytes and macro are one. */
+enum kind { WATCHED, FROZEN, SCOPED };
+
 /* A watch of a macro. */
 struct held {
 	struct wp_watch *watch;		/* NULL: this entry is free */
@@ -47,7 +50,8 @@ struct held {
 	pid_t pid;			/* the thread that opened it: a child
 					   has it too, but it watches nothing
 					   there */
-	unsigned scopes;		/* freezes in it; 0: of WP_WATCH */
+	enum kind kind;
+	unsigned scopes;		/* blocks that have it; 0: of WP_WATCH */
 	uint32_t gaps;			/* wp_helper_gaps, when it was opened */
 	struct place place;		/* where it was opened */
 };
@@ -136,7 +140,7 @@ wp_scope_mask(void)
 
 /* The entry of these bytes, or NULL; locked. */
 static struct held *
-held_find(const volatile void *addr, size_t len, bool frozen)
+held_find(const volatile void *addr, size_t len, enum kind kind)
 {
 	pid_t pid = getpid();
 
@@ -144,7 +148,7 @@ held_find(const volatile void *addr, size_t len, bool frozen)
 		struct held *h = &table.held[i];
 
 		if (h->watch != NULL && h->addr == addr && h->len == len &&
-		    (h->scopes > 0) == frozen && h->pid == pid)
+		    h->kind == kind && h->pid == pid)
 			return h;
 	}
 	return NULL;
@@ -154,11 +158,11 @@ held_find(const volatile void *addr, size_t len, bool frozen)
    -errno; locked. */
 static int
 held_open(struct held **out, const volatile void *addr, size_t len,
-    const struct place *place, unsigned flags)
+    const struct place *place, enum kind kind)
 {
 	struct wp_attr attr = {
 		.size = sizeof(attr), .addr = addr, .len = len,
-		.label = place->name, .flags = flags,
+		.label = place->name, .flags = kind == FROZEN ? WP_STRAY : 0,
 	};
 	struct held *h = table.held;
 	struct wp_watch *watch;
@@ -170,7 +174,7 @@ held_open(struct held **out, const volatile void *addr, size_t len,
 		h++;
 	*h = (struct held){
 		.watch = watch, .addr = addr, .len = len, .pid = getpid(),
-		.gaps = wp_helper_gaps(), .place = *place,
+		.gaps = wp_helper_gaps(), .place = *place, .kind = kind,
 	};
 	*out = h;
 	return 0;
@@ -230,8 +234,8 @@ wp_watch_variable(const volatile void *addr, size_t len, const char *name,
 	int err = 0;
 
 	lock(&before);
-	if (held_find(addr, len, false) == NULL)
-		err = held_open(&h, addr, len, &place, 0);
+	if (held_find(addr, len, WATCHED) == NULL)
+		err = held_open(&h, addr, len, &place, WATCHED);
 	if (err < 0)
 		put_line(text, &place, "WP_WATCH", "is not in force: ",
 		    wp_cause());
@@ -246,7 +250,7 @@ wp_unwatch_variable(const volatile void *addr, size_t len)
 	struct held *h;
 
 	lock(&before);
-	h = held_find(addr, len, false);
+	h = held_find(addr, len, WATCHED);
 	if (h != NULL)
 		held_close(h);
 	unlock(&before);
@@ -332,30 +336,52 @@ wp_scope_guard(struct wp_scope *scope)
 	return scope;
 }
 
+/* Share a watch of these bytes.  0 or -errno; locked. */
+static int
+enter(struct wp_scope *scope, const volatile void *addr, size_t len,
+    const struct place *place, enum kind kind)
+{
+	struct held *h = held_find(addr, len, kind);
+	int err = h == NULL ? held_open(&h, addr, len, place, kind) : 0;
+
+	if (err == 0) {
+		h->scopes++;
+		scope->freeze = h;
+	}
+	scope->addr = addr;
+	scope->len = len;
+	scope->state = INSIDE;
+	return err;
+}
+
 struct wp_scope *
 wp_scope_freeze(struct wp_scope *scope, const volatile void *addr, size_t len,
     const char *name, const char *file, int line)
 {
 	const struct place place = {name, file, line};
 	struct before before;
-	struct held *h;
-	int err = 0;
 
 	lock(&before);
-	h = held_find(addr, len, true);
-	if (h == NULL)
-		err = held_open(&h, addr, len, &place, WP_STRAY);
-	if (err < 0)
+	if (enter(scope, addr, len, &place, FROZEN) < 0)
 		miss(1, &place, "is not in force: ", wp_cause());
-	else {
-		h->scopes++;
-		scope->freeze = h;
-		if (h->watch->inexact)
-			miss(1, &place, "may not cover every thread", "");
-	}
-	scope->addr = addr;
-	scope->len = len;
-	scope->state = INSIDE;
+	else if (((struct held *)scope->freeze)->watch->inexact)
+		miss(1, &place, "may not cover every thread", "");
+	unlock(&before);
+	return scope;
+}
+
+struct wp_scope *
+wp_scope_watch(struct wp_scope *scope, const volatile void *addr, size_t len,
+    const char *name, const char *file, int line)
+{
+	const struct place place = {name, file, line};
+	struct before before;
+	char text[TEXT_MAX];
+
+	lock(&before);
+	if (enter(scope, addr, len, &place, SCOPED) < 0)
+		put_line(text, &place, "WP_SCOPE", "is not in force: ",
+		    wp_cause());
 	unlock(&before);
 	return scope;
 }
@@ -447,29 +473,52 @@ unseen(const struct wp_watch *w)
 	}
 }
 
+/* The last block is left; locked. */
 static void
-freeze_leave(struct wp_scope *scope)
+freeze_end(struct held *h)
+{
+	uint64_t count, n = unseen(h->watch);
+
+	if (wp_count(h->watch, &count) < 0)
+		miss(1, &h->place, "ended early: ", wp_cause());
+	if (n > 0)
+		miss(n, &h->place, "was written to, but the signal did "
+		    "not come: is SIGTRAP blocked, or handled by the "
+		    "program?", "");
+	if (atomic_load(&h->watch->disarmed))
+		miss(1, &h->place, "was not watched to the end by a "
+		    "thread, whose event could not be armed again", "");
+	held_close(h);	/* which the helper learns, if it armed it */
+	if (wp_helper_gaps() != h->gaps)
+		miss(1, &h->place, "was not watched for a while: the "
+		    "process that traces this one was killed", "");
+}
+
+/* The same of a block that watches: nothing there is stray. */
+static void
+watch_end(struct held *h)
+{
+	char text[TEXT_MAX];
+
+	if (unseen(h->watch) > 0)
+		put_line(text, &h->place, "WP_SCOPE", "was written to, but the "
+		    "signal did not come: is SIGTRAP blocked, or handled by "
+		    "the program?", "");
+	held_close(h);
+}
+
+static void
+held_leave(struct wp_scope *scope)
 {
 	struct held *h = scope->freeze;
 	struct before before;
 
 	lock(&before);
 	if (scope->state == INSIDE && --h->scopes == 0) {
-		uint64_t count, n = unseen(h->watch);
-
-		if (wp_count(h->watch, &count) < 0)
-			miss(1, &h->place, "ended early: ", wp_cause());
-		if (n > 0)
-			miss(n, &h->place, "was written to, but the signal did "
-			    "not come: is SIGTRAP blocked, or handled by the "
-			    "program?", "");
-		if (atomic_load(&h->watch->disarmed))
-			miss(1, &h->place, "was not watched to the end by a "
-			    "thread, whose event could not be armed again", "");
-		held_close(h);	/* which the helper learns, if it armed it */
-		if (wp_helper_gaps() != h->gaps)
-			miss(1, &h->place, "was not watched for a while: the "
-			    "process that traces this one was killed", "");
+		if (h->kind == FROZEN)
+			freeze_end(h);
+		else
+			watch_end(h);
 	}
 	scope->state = LEFT;
 	unlock(&before);
@@ -481,7 +530,7 @@ scope_leave(struct wp_scope *scope)
 	if (scope->state != INSIDE)
 		return;
 	if (scope->freeze != NULL)
-		freeze_leave(scope);
+		held_leave(scope);
 	else
 		permit_leave(scope);
 }

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,100 @@ TEST(a_macro_warns_of_nothing_that_it_does)
 	if (strstr(report_of(&o), "blocked") != NULL ||
 	    strstr(o.err, "blocked") != NULL)
 		fail_msg("%s%s", report_of(&o), o.err);
+	expect_account(&o, 1, 0);
+	outcome_free(&o);
+}
+
+/* --- a block --- */
+
+OWN static void
+store_to(volatile long *to, long value)
+{
+	*to = value;
+	__asm__ volatile("");
+}
+
+static jmp_buf outside;
+
+OWN static void
+watches_a_local(int how)
+{
+	volatile long local = 0;
+
+	store_to(&local, 1);
+	WP_SCOPE(local) {
+		store_to(&local, 10 + how);
+		if (how == 1)
+			return;
+		if (how == 2)
+			break;
+		if (how == 3)
+			goto out;
+		if (how == 4)
+			longjmp(outside, 1);
+		WP_SCOPE(local)
+			store_to(&local, 20);
+		store_to(&local, 30);
+	}
+	store_to(&local, 2);
+out:
+	store_to(&local, 3);
+}
+
+/* Where the local was, another is. */
+static void
+watches_locals(void)
+{
+	for (volatile int how = 0; how <= 4; how++) {
+		if (setjmp(outside) == 0)
+			watches_a_local(how);
+		store_to(&word, how);
+	}
+	mark("end");
+}
+
+TEST(a_local_is_watched_in_its_block)
+{
+	static const char *const values[] = {
+		"0xa", "0x14", "0x1e", "0xb", "0xc", "0xd", "0xe",
+	};
+	struct outcome o;
+
+	run_program(&o, watches_locals, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_string_equal(o.err, "");
+	for (size_t i = 0; i < COUNT(values); i++) {
+		assert_string_equal(text_of(hit_at(&o, i), "new"), values[i]);
+		expect_function(hit_at(&o, i), 0, "store_to");
+		expect_function(hit_at(&o, i), 1, "watches_a_local");
+	}
+	expect_account(&o, COUNT(values), 0);
+	outcome_free(&o);
+}
+
+static void
+watches_too_much(void)
+{
+	volatile char wide[256] = "";
+
+	for (int i = 0; i < 2; i++)
+		WP_SCOPE(wide)
+			wide[0]++;
+	if (wide[0] != 2 || wp_stray_missed() != 0)
+		_exit(97);
+	watches_a_local(1);
+}
+
+TEST(a_block_that_cannot_be_watched_runs)
+{
+	struct outcome o;
+
+	run_program(&o, watches_too_much, EXITS);
+	assert_int_equal(o.status, 0);
+	assert_non_null(strstr(o.err, ": WP_SCOPE(wide) is not in force: "));
+	assert_ptr_equal(strstr(o.err, "WP_SCOPE"),
+	    strstr(o.err, "WP_SCOPE(wide)"));
+	assert_null(strstr(strstr(o.err, "WP_SCOPE") + 1, "WP_SCOPE"));
 	expect_account(&o, 1, 0);
 	outcome_free(&o);
 }

@@ -46,6 +46,32 @@ an_exception_leaves_blocks(void **)
 	expect(1);
 }
 
+static void
+throw_watched(int depth)
+{
+	volatile long local = depth;
+
+	WP_SCOPE(local) {
+		if (depth > 0)
+			throw_watched(depth - 1);
+		throw std::runtime_error("in a watch");
+	}
+}
+
+static void
+an_exception_leaves_watches(void **)
+{
+	bool caught = false;
+
+	try {
+		throw_watched(2);
+	} catch (const std::runtime_error &) {
+		caught = true;
+	}
+	assert_true(caught);
+	expect(0);
+}
+
 static int
 returns()
 {
@@ -201,6 +227,7 @@ main()
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(an_exception_leaves_blocks, begin),
+		cmocka_unit_test_setup(an_exception_leaves_watches, begin),
 		cmocka_unit_test_setup(return_break_and_longjmp_leave_blocks,
 		    begin),
 		cmocka_unit_test_setup(a_thread_writes, begin),

@@ -322,6 +322,41 @@ TEST(what_is_too_long_is_counted)
 	assert_int_equal(wp_stray_count(), 0);
 }
 
+static void *
+end_watched(void *unused)
+{
+	volatile uint64_t local = 0;
+
+	WP_SCOPE(local) {
+		live_await_free_slots(0, all_slots - 1);
+		pthread_exit(unused);
+	}
+	return unused;
+}
+
+/* It is no freeze: nothing is stray, and it has a register of its own. */
+TEST(a_watched_block_gives_up_its_register)
+{
+	volatile uint64_t local = 0;
+
+	WP_SCOPE(local) {
+		WP_SCOPE(local) {
+			live_await_free_slots(0, all_slots - 1);
+			WP_FREEZE(local)
+				live_await_free_slots(0, all_slots - 2);
+			local++;
+		}
+		live_await_free_slots(0, all_slots - 1);
+	}
+	expect_thawed(0);
+#ifdef __GLIBC__
+	run_thread(end_watched);
+	expect_thawed(0);
+#else
+	(void)end_watched;
+#endif
+}
+
 TEST(a_watch_is_once)
 {
 	assert_int_equal(WP_WATCH(word), 0);
