@@ -678,10 +678,11 @@ check_with(const struct options *o)
 {
 	if (o->with == 0)
 		return 0;
-	if (o->count || options_sum(o))
+	if (o->count || options_sum(o) || o->form == FORM_GCC)
 		return complain("--with has a hit report what was counted, and "
-		    "%s reports none: leave out one of them", o->count ?
-		    "--count" : o->form == FORM_FOLDED ? "-o folded" :
+		    "%s has no words for that: leave out one of them",
+		    o->count ? "--count" : o->form == FORM_FOLDED ?
+		    "-o folded" : o->form == FORM_GCC ? "-o gcc" :
 		    "-o summary");
 	if (o->stop)
 		return complain("--with counts what a thread does between its "
